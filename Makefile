@@ -65,6 +65,7 @@ lint: ## go vet, gofmt, staticcheck, stale generated code, layering
 	$(GO) run ./tools/typesdoc -check
 	$(GO) run ./tools/metricsdoc -check
 	$(GO) run ./tools/dashboards -check
+	$(GO) run ./cmd/linchpin reference --check docs/cli.md
 	$(GO) test ./test/layering
 	$(GO) tool staticcheck $(PKGS)
 
@@ -117,6 +118,8 @@ generate: proto ## generate what is generated: protocol code, pages, dashboards
 	$(GO) run ./tools/typesdoc
 	$(GO) run ./tools/metricsdoc
 	$(GO) run ./tools/dashboards
+	$(GO) run ./cmd/zetaload reference docs/zetaload.md
+	$(GO) run ./cmd/linchpin reference docs/cli.md
 
 proto: ## generate the code of all .proto files anew
 	$(GO) run ./tools/protogen

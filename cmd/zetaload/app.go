@@ -17,14 +17,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/workload/clientstore"
 )
 
-// application is one of package app as a command.
+// application is an application of package app as a command.
 type application struct {
 	name, short, long string
-	// flags adds the flags that only it has. The function that it gives makes
-	// the application, when the flags have been read.
+	// flags adds its own flags, and returns a function that makes the application once the
+	// flags are parsed.
 	flags func(fs *pflag.FlagSet, mix *string) func(e app.Env) (app.App, error)
-	// mixes are its mixes by name, the first being the default; none for an
-	// application without.
+	// mixes are its mixes, the default first; none if it has no mixes.
 	mixes []namedMix
 }
 
@@ -49,18 +48,16 @@ type appFlags struct {
 func newApp(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "app",
-		Short: "Run an application on data types, and check what it promises",
-		Long: `Run an application on data types that commute, and check in the end, and during
-the run, what it promises. They are those that Claret was measured with (Holt
-2016, chapter 4), and some of the kind:
+		Short: "Run an application and check its invariants",
+		Long: `Run an application on data types whose operations commute, and check its
+invariants during the run and at its end:
 
 ` + listOf(applications) + `
-Data is loaded before anything is measured, under keys that are new in each run;
-it stays there when the run has ended. "zetaload run --workload NAME" is the same
-as "zetaload app NAME".
+raw-mix, retwis and rubis are the applications of Claret (Holt 2016, chapter 4).
 
-Exit code 1 says that an invariant does not hold, that nothing committed, or that
-transactions failed for other reasons than contention.`,
+The application loads its data before the measurement, under keys that are new
+in each run, and leaves it there. "zetaload run --workload NAME" is the same as
+"zetaload app NAME".`,
 		Example: `  zetaload app tickets --own-cluster
   zetaload app retwis --scale 12 --mix post-heavy --clients 64 --duration 30s
   zetaload app raw-mix --skew 1 --adds 50 --own-cluster --locks rw
@@ -103,7 +100,7 @@ func asApplication(args []string) []string {
 func newApplication(env environment, a application) *cobra.Command {
 	var f appFlags
 	c := &cobra.Command{
-		Use: a.name, Short: a.short, Long: a.long, Args: cobra.NoArgs,
+		Use: a.name, Short: "Run " + a.short, Long: a.long, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.complete(c); err != nil {
 				return err
@@ -113,22 +110,22 @@ func newApplication(env environment, a application) *cobra.Command {
 	}
 	o, d, fs := &f.options, workload.Options{}.WithDefaults(), c.Flags()
 	if a.mixes != nil {
-		fs.StringVar(&f.mix, "mix", a.mixes[0].name, "what is done how often: "+mixNames(a.mixes)+", or NAME=WEIGHT,... of "+kindNames(a.mixes[0].mix))
+		fs.StringVar(&f.mix, "mix", a.mixes[0].name, "`mix` of transactions: "+mixNames(a.mixes)+", or KIND=WEIGHT,... with the kinds "+kindNames(a.mixes[0].mix))
 	}
 	f.make = a.flags(fs, &f.mix)
 	addTarget(c, &f.target)
 	f.own.add(fs)
-	fs.BoolVar(&f.transactional, "transactional", true, "false: each operation is a transaction of its own, one after the other; an upper bound, which promises less")
-	fs.BoolVar(&f.interactive, "interactive", false, "send the operations of a transaction one by one instead of all at once")
-	fs.IntVar(&o.Clients, "clients", d.Clients, "how many use it at the same time")
-	fs.Float64Var(&o.Rate, "rate", 0, "transactions that are due in a second (0: closed loop)")
-	fs.DurationVar(&o.Warmup, "warmup", 0, "how long to run before measuring")
-	fs.DurationVar(&o.Duration, "duration", 0, "how long to measure (default 10s, or no bound with --count)")
-	fs.Uint64Var(&o.Count, "count", 0, "transactions to measure (0: no bound)")
-	fs.DurationVar(&o.Timeout, "timeout", d.Timeout, "deadline of a transaction, retries included")
-	fs.Uint64Var(&o.Seed, "seed", 0, "determines what is drawn (default: chosen and printed)")
-	fs.StringVar(&f.json, "json", "", "write the report as JSON to this `file`, too (-: to the output, instead)")
-	fs.BoolVar(&f.progress, "progress", false, "show progress once a second, also when the error output is no terminal")
+	fs.BoolVar(&f.transactional, "transactional", true, "false: send each operation as a transaction of its own; checks fewer invariants")
+	fs.BoolVar(&f.interactive, "interactive", false, "send operations one by one instead of one-shot transactions")
+	fs.IntVar(&o.Clients, "clients", d.Clients, "number of clients, each with one transaction in flight")
+	fs.Float64Var(&o.Rate, "rate", 0, "transactions started per second (0: closed loop)")
+	fs.DurationVar(&o.Warmup, "warmup", 0, "time before the measurement")
+	fs.DurationVar(&o.Duration, "duration", 0, "time of the measurement (default 10s, or no limit with --count)")
+	fs.Uint64Var(&o.Count, "count", 0, "number of transactions to measure (0: no limit)")
+	fs.DurationVar(&o.Timeout, "timeout", d.Timeout, "deadline of a transaction with its retries")
+	fs.Uint64Var(&o.Seed, "seed", 0, "seed of the keys and transactions (default: random, reported)")
+	fs.StringVar(&f.json, "json", "", "write the report as JSON to this `file` (-: JSON instead of text)")
+	fs.BoolVar(&f.progress, "progress", false, "show progress every second even without a terminal")
 	fs.SortFlags = false
 	return c
 }
@@ -149,7 +146,7 @@ func kindNames(m app.Mix) string {
 	return strings.Join(names, ", ")
 }
 
-// mixOf gives the mix that a flag names or spells out.
+// mixOf returns the mix with a name, or the one that the text describes.
 func mixOf(all []namedMix, text string) (app.Mix, error) {
 	for _, m := range all {
 		if m.name == text {
@@ -158,16 +155,16 @@ func mixOf(all []namedMix, text string) (app.Mix, error) {
 	}
 	m, err := all[0].mix.With(text)
 	if err != nil {
-		return nil, usage("--mix: %w (or one of: %s)", err, mixNames(all))
+		return nil, usage("--mix: %w; or use one of %s", err, mixNames(all))
 	}
 	return m, nil
 }
 
-// noZeros are flags whose zero would stand for a default.
+// noZeros are flags whose zero value means the default.
 var noZeros = []string{"clients", "timeout", "keys", "ops", "members", "venues", "events", "tickets", "most", "accounts", "start", "posts", "users",
 	"scale", "followers", "most-followers", "geometric", "items", "regions", "categories", "bids", "rush", "nodes", "shards"}
 
-// complete checks the flags and fills in what follows from others.
+// complete validates the flags and sets the defaults that depend on other flags.
 func (f *appFlags) complete(c *cobra.Command) error {
 	changed := c.Flags().Changed
 	if err := f.check(); err != nil {
@@ -182,25 +179,25 @@ func (f *appFlags) complete(c *cobra.Command) error {
 		}
 	}
 	if changed("duration") && f.options.Duration == 0 && f.options.Count == 0 {
-		return usage("--duration 0 needs a --count, or the run would never end")
+		return usage("--duration 0 needs --count, else the run never ends")
 	}
 	if err := f.own.complete(changed); err != nil {
 		return err
 	}
 	if !f.transactional && f.interactive {
-		return usage("--interactive sends a transaction's operations one by one, and --transactional=false has none; leave one of them out")
+		return usage("--interactive and --transactional=false cannot be used together")
 	}
 	if !changed("seed") {
 		f.options.Seed = rand.Uint64N(1e9)
 	}
 	f.options = f.options.WithDefaults()
 	if err := f.options.Validate(); err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err, usage: true}
 	}
 	return nil
 }
 
-// run does what the flags say.
+// run runs the application.
 func (f *appFlags) run(c *cobra.Command, env environment) (err error) {
 	ctx := c.Context()
 	json, err := f.jsonFile()
@@ -220,17 +217,17 @@ func (f *appFlags) run(c *cobra.Command, env environment) (err error) {
 	defer s.Close()
 	calls, ok := s.(interface{ Calls() app.DB })
 	if !ok {
-		return failed("this store knows no data types")
+		return failed("this store has no data types")
 	}
 	tag := c.Name() + "/" + workload.NewRunTag() + "/"
 	a, err := f.make(app.Env{DB: calls.Calls(), Prefix: tag, Clients: f.options.Clients, Seed: f.options.Seed, OneByOne: !f.transactional, Interactive: f.interactive})
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err, usage: true}
 	}
 	show := newProgress(env, f.progress)
 	f.options.Progress = show.snapshot()
-	defer context.AfterFunc(ctx, func() { show.message("interrupted: waiting for what is in flight") })()
-	show.message(fmt.Sprintf("seed %d, keys begin with %s", f.options.Seed, tag))
+	defer context.AfterFunc(ctx, func() { show.message("interrupted; waiting for transactions in flight") })()
+	show.message("keys begin with " + tag)
 	result, runErr := app.Run(ctx, a, f.options, show.message)
 	show.end()
 	if result == nil {
@@ -267,8 +264,7 @@ func (f *appFlags) report(env environment, json *wholeFile, r *workload.Result) 
 	return errors.Join(r.WriteText(env.out), json.write(r.WriteJSON))
 }
 
-// repeatFlags is the command line that repeats a run: every flag that decides
-// what is run, defaults included.
+// repeatFlags is the command line that repeats a run, with all flags that affect it.
 func repeatFlags(c *cobra.Command) string {
 	words := strings.Fields(c.CommandPath())
 	own := c.Flag("own-cluster").Value.String() == "true"
@@ -276,7 +272,7 @@ func repeatFlags(c *cobra.Command) string {
 		v := fl.Value.String()
 		switch {
 		case slices.Contains([]string{"json", "progress", "help"}, fl.Name), v == "" || v == "0s" || v == "0" && !fl.Changed:
-			return // 0 that was not given is for a default
+			return // 0 that was not set means the default
 		case slices.Contains(append([]string{"addr", "connections"}, identity.Names...), fl.Name) && own, slices.Contains(ownFlags, fl.Name) && !own:
 			return
 		}

@@ -6,29 +6,29 @@ import (
 	"github.com/linchpindb/linchpin/pkg/workload/app"
 )
 
-// applications are all that there are, in the order of the help.
+// applications are all applications, in the order of the help.
 var applications = []application{rawMixApp, ticketsApp, bankApp, likesApp, retwisApp, rubisApp}
 
 // skewed adds the flag of an exponent.
 func skewed(fs *pflag.FlagSet, skew *float64, d float64, of string) {
-	fs.Float64Var(skew, "skew", d, "exponent of the zeta law by which "+of+" are drawn, 0 (uniform) or more")
+	fs.Float64Var(skew, "skew", d, "exponent of the Zipf distribution of "+of+", 0 (uniform) or more")
 }
 
 var rawMixApp = application{
-	name: "raw-mix", short: "sizes of sets and adds to them, the paper's microbenchmark",
-	long: `Claret's raw mix: each transaction has 4 operations on sets that are drawn by
-Zipf's law, and each of these adds a member or asks for the size. Adds commute
-with each other, and not with sizes.
+	name: "raw-mix", short: "adds to sets and their sizes, a microbenchmark",
+	long: `Run the raw mix of Claret: each transaction has 4 operations on sets, and each
+operation adds a member to a set or reads its size. Adds commute with each
+other, but not with reads of the size.
 
-It promises that each set has the members whose adds were acknowledged, and that
-its size is their number.`,
+Invariants: each set has the members whose adds were acknowledged, and its size
+is their number.`,
 	flags: func(fs *pflag.FlagSet, _ *string) func(app.Env) (app.App, error) {
 		var o app.RawMix
 		fs.IntVar(&o.Sets, "keys", 10_000, "number of sets")
 		skewed(fs, &o.Skew, 0.6, "sets")
-		fs.Float64Var(&o.Adds, "adds", 50, "per cent of the operations that add; the others ask for the size")
-		fs.IntVar(&o.Ops, "ops", 4, "operations a transaction")
-		fs.IntVar(&o.Members, "members", 1000, "different members that are added")
+		fs.Float64Var(&o.Adds, "adds", 50, "percentage of operations that add; the others read the size")
+		fs.IntVar(&o.Ops, "ops", 4, "operations of a transaction")
+		fs.IntVar(&o.Members, "members", 1000, "number of different members")
 		return func(e app.Env) (app.App, error) { return app.NewRawMix(e, o) }
 	},
 }
@@ -36,22 +36,22 @@ its size is their number.`,
 var ticketsMixes = []namedMix{{"mostly-buy", app.TicketMix}}
 
 var ticketsApp = application{
-	name: "tickets", short: "ticket sales, of events that all want to see",
-	long: `Ticket sales: 50 venues, 200 events and about 2,000 tickets each. What is left of
-an event is a bounded counter. An order takes tickets, adds them to what the venue
-has sold, and is written down, in one transaction. "sold out" counts the orders
-that were refused.
+	name: "tickets", short: "ticket sales with hot events",
+	long: `Run ticket sales: 50 venues, and 200 events with about 2,000 tickets each,
+whose number is a bounded counter. An order is one transaction: it subtracts
+tickets, adds them to the sales of the venue, and records the order. The report
+counts orders that are rejected for lack of tickets as "sold out".
 
-It promises that no event is oversold, that what is gone is what was acknowledged,
-that events refuse when too few tickets are left and not before, and that orders
-and venues agree with that.`,
+Invariants: no event is oversold; the tickets sold are those acknowledged; an
+order is rejected only if too few tickets are left; orders and venues agree
+with events.`,
 	mixes: ticketsMixes,
 	flags: func(fs *pflag.FlagSet, mix *string) func(app.Env) (app.App, error) {
 		var o app.Tickets
 		fs.IntVar(&o.Venues, "venues", 50, "number of venues")
 		fs.IntVar(&o.Events, "events", 200, "number of events")
-		fs.IntVar(&o.Tickets, "tickets", 2000, "tickets an event, give or take a tenth")
-		fs.IntVar(&o.Most, "most", 4, "tickets an order, at most")
+		fs.IntVar(&o.Tickets, "tickets", 2000, "average number of tickets of an event, within 10 %")
+		fs.IntVar(&o.Most, "most", 4, "maximum tickets of an order")
 		skewed(fs, &o.Skew, 1, "events")
 		return func(e app.Env) (_ app.App, err error) {
 			o.Mix, err = mixOf(ticketsMixes, *mix)
@@ -67,18 +67,18 @@ var bankMixes = []namedMix{{"mostly-transfer", app.BankMix}}
 
 var bankApp = application{
 	name: "bank", short: "transfers between hot accounts, and audits",
-	long: `A bank: transfers between accounts that never get below 0, and audits that read
-all accounts at once while that goes on. "refused" counts the transfers for which
-there was not enough.
+	long: `Run a bank: transfers between accounts whose balance cannot be negative, and
+audits that read all accounts in one transaction. The report counts transfers
+that are rejected for lack of money as "refused".
 
-It promises that every audit sees the same total, that it is the same in the end,
-and that balances are those of the transfers acknowledged.`,
+Invariants: each audit and the final state have the same total; balances are
+those of the transfers acknowledged.`,
 	mixes: bankMixes,
 	flags: func(fs *pflag.FlagSet, mix *string) func(app.Env) (app.App, error) {
 		var o app.Bank
 		fs.IntVar(&o.Accounts, "accounts", 100, "number of accounts, 2 to 5,000")
-		fs.IntVar(&o.Start, "start", 1000, "what is on each in the beginning")
-		fs.IntVar(&o.Most, "most", 50, "how much is transferred, at most")
+		fs.IntVar(&o.Start, "start", 1000, "initial balance of an account")
+		fs.IntVar(&o.Most, "most", 50, "maximum amount of a transfer")
 		skewed(fs, &o.Skew, 0.99, "accounts")
 		return func(e app.Env) (_ app.App, err error) {
 			o.Mix, err = mixOf(bankMixes, *mix)
@@ -93,21 +93,20 @@ and that balances are those of the transfers acknowledged.`,
 var likesMixes = []namedMix{{"half-views", app.LikesMix}}
 
 var likesApp = application{
-	name: "likes", short: "users like posts, and take it back",
-	long: `Likes: users like posts, of which some are liked by all, and take that back. A
-like is one blind add to the post's set of users (--likes-as set), or, with
---likes-as counter, an interactive transaction: the post's counter is added to if
-the field in the user's map is new.
+	name: "likes", short: "likes of posts, and their removal",
+	long: `Run likes: users like posts, some of which are hot, and remove their likes.
+With --likes-as set a like adds the user to the set of the post, without a
+read. With --likes-as counter it is an interactive transaction, which
+increments the counter of the post if the post is new in the map of the user.
 
-It promises that posts are liked by those whose likes were acknowledged, and that
-who likes a post twice counts once.`,
+Invariants: the likes of a post are those acknowledged, and a user counts once.`,
 	mixes: likesMixes,
 	flags: func(fs *pflag.FlagSet, mix *string) func(app.Env) (app.App, error) {
 		var o app.Likes
 		fs.IntVar(&o.Posts, "posts", 10_000, "number of posts")
-		fs.IntVar(&o.Users, "users", 10_000, "number of users, one for each client at least")
+		fs.IntVar(&o.Users, "users", 10_000, "number of users, at least one for each client")
 		skewed(fs, &o.Skew, 1, "posts")
-		fs.StringVar(&o.As, "likes-as", app.LikesAsSet, "how likes are kept: set or counter")
+		fs.StringVar(&o.As, "likes-as", app.LikesAsSet, "type of the likes: set or counter")
 		return func(e app.Env) (_ app.App, err error) {
 			o.Mix, err = mixOf(likesMixes, *mix)
 			if err != nil {
@@ -121,23 +120,23 @@ who likes a post twice counts once.`,
 var retwisMixes = []namedMix{{"read-heavy", app.RetwisReadHeavy}, {"post-heavy", app.RetwisPostHeavy}}
 
 var retwisApp = application{
-	name: "retwis", short: "a small Twitter: timelines, posts, reposts, followers",
-	long: `Retwis, a small Twitter, as in the paper: who follows whom is a graph by the
-generator of Graph 500, posts and reposts are pushed to the timelines of all
-followers in one transaction, and who looks at a timeline loads each of its newest
-10 posts in a transaction of its own. The mixes are those of table 4.3.
+	name: "retwis", short: "a small Twitter with timelines, posts, reposts and followers",
+	long: `Run Retwis, a small Twitter, as in the paper: the followers are a graph of the
+Graph 500 generator; a transaction writes a post or repost to the timelines of
+all followers; a view of a timeline reads each of its newest 10 posts in a
+transaction of its own. The mixes are those of table 4.3.
 
-It promises that following is the same from both sides, that posts reached all who
-followed, and nobody else, and that reposts are counted right.`,
+Invariants: both sides of a follow agree; a post is in the timelines of exactly
+those users who followed its author; the numbers of reposts are right.`,
 	mixes: retwisMixes,
 	flags: func(fs *pflag.FlagSet, mix *string) func(app.Env) (app.App, error) {
 		var o app.Retwis
 		fs.IntVar(&o.Scale, "scale", 16, "binary logarithm of the number of users: 16 is 65,536")
-		fs.Float64Var(&o.Followers, "followers", 16, "followers a user has on average")
-		fs.IntVar(&o.MostFollowers, "most-followers", 5000, "followers a user has at most; a post is one transaction")
-		fs.IntVar(&o.Posts, "posts", 0, "posts in the beginning (default: a sixteenth of the users)")
-		fs.StringVar(&o.Timelines, "timelines", app.TimelineSortedSet, "what timelines are: sorted-set, top-k (the newest 100 posts) or list")
-		fs.Float64Var(&o.Geometric, "geometric", 0.5, "probability that a repost is of the most reposted post of a timeline, above 0")
+		fs.Float64Var(&o.Followers, "followers", 16, "average number of followers of a user")
+		fs.IntVar(&o.MostFollowers, "most-followers", 5000, "maximum followers of a user; a post is one transaction")
+		fs.IntVar(&o.Posts, "posts", 0, "initial number of posts (default: 1/16 of the users)")
+		fs.StringVar(&o.Timelines, "timelines", app.TimelineSortedSet, "type of timelines: sorted-set, top-k (the newest 100 posts) or list")
+		fs.Float64Var(&o.Geometric, "geometric", 0.5, "probability that a repost picks the most reposted post of a timeline, above 0")
 		return func(e app.Env) (_ app.App, err error) {
 			o.Mix, err = mixOf(retwisMixes, *mix)
 			if err != nil {
@@ -151,15 +150,15 @@ followed, and nobody else, and that reposts are counted right.`,
 var rubisMixes = []namedMix{{"read-heavy", app.RubisReadHeavy}, {"bid-heavy", app.RubisBidHeavy}}
 
 var rubisApp = application{
-	name: "rubis", short: "an auction house: bids that rush at the end of auctions",
-	long: `RUBiS, an auction house, as in the paper: 30,000 items in 62 regions and 40
-categories, and 10 bids an item on average, by Zipf's law and the more often the
-nearer the end of the auction. The mixes are those of table 4.3. "too late" counts
-the bids on what was closed.
+	name: "rubis", short: "an auction house, with most bids at the end of auctions",
+	long: `Run RUBiS, an auction house, as in the paper: 30,000 items in 62 regions and 40
+categories with an average of 10 bids. Bids on items follow a Zipf
+distribution, and are more frequent near the end of an auction. The mixes are
+those of table 4.3. The report counts bids on closed auctions as "too late".
 
-It promises that the count, sum, maximum and list of an item's bids agree, also in
-every view during the run, and with what was acknowledged, and that nothing is
-sold below its reserve or for less than the highest bid.`,
+Invariants: count, sum, maximum and list of the bids of an item agree with each
+other, in each view and at the end, and with the acknowledged bids; no item is
+sold below its reserve or below the highest bid.`,
 	mixes: rubisMixes,
 	flags: func(fs *pflag.FlagSet, mix *string) func(app.Env) (app.App, error) {
 		var o app.Rubis
@@ -167,9 +166,9 @@ sold below its reserve or for less than the highest bid.`,
 		fs.IntVar(&o.Regions, "regions", 62, "number of regions")
 		fs.IntVar(&o.Categories, "categories", 40, "number of categories")
 		fs.IntVar(&o.Users, "users", 0, "number of users (default: as many as items)")
-		fs.Float64Var(&o.Bids, "bids", 10, "bids an item on average, before the season begins anew")
-		skewed(fs, &o.Skew, 1, "the items of bids")
-		fs.Float64Var(&o.Rush, "rush", 0.1, "mean time of a bid before the end, in lengths of an auction, above 0")
+		fs.Float64Var(&o.Bids, "bids", 10, "average number of bids of an item")
+		skewed(fs, &o.Skew, 1, "the items that are bid on")
+		fs.Float64Var(&o.Rush, "rush", 0.1, "mean time from a bid to the end of the auction, in auction lengths, above 0")
 		return func(e app.Env) (_ app.App, err error) {
 			o.Mix, err = mixOf(rubisMixes, *mix)
 			if err != nil {

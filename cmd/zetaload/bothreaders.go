@@ -22,27 +22,27 @@ const (
 	ownDuration = 3 * time.Second
 )
 
-// notCompared refuses what has a meaning with --both-readers alone.
+// notCompared rejects flags that need --both-readers.
 func (f *runFlags) notCompared(c *cobra.Command) error {
 	if i := slices.IndexFunc(sharingFlags, c.Flags().Changed); i >= 0 {
-		return usage("--%s is of clusters in this process; add --both-readers, or give it to the servers", sharingFlags[i])
+		return usage("--%s needs --both-readers; for another cluster it is a flag of linchpin start", sharingFlags[i])
 	}
 	if c.Flags().Changed("rounds") {
-		return usage("--rounds is of --both-readers; leave it out, or add that")
+		return usage("--rounds needs --both-readers")
 	}
 	return nil
 }
 
-// compareReaders runs the workload on a cluster of either kind of readers.
+// compareReaders runs the workload on a cluster with snapshot reads and on one with locking reads.
 func (f *runFlags) compareReaders(c *cobra.Command, env environment) (err error) {
 	changed := c.Flags().Changed
 	for _, flag := range append([]string{"addr", "connections", "history", "json", "fresh-keys", "prefix"}, identity.Names...) {
 		if changed(flag) {
-			return usage("--%s has no meaning with --both-readers: the clusters are new, and in this process", flag)
+			return usage("--%s cannot be used with --both-readers, which starts new clusters in this process", flag)
 		}
 	}
 	if f.rounds < 1 {
-		return usage("--rounds %d; want 1 or more", f.rounds)
+		return usage("--rounds is %d, want 1 or more", f.rounds)
 	}
 	dir, err := os.MkdirTemp("", "zetaload-")
 	if err != nil {
@@ -67,8 +67,7 @@ func (f *runFlags) compareReaders(c *cobra.Command, env environment) (err error)
 	return bothreaders.Write(env.out, rows)
 }
 
-// mixes are those of the SSS paper if nothing but its name was given, and
-// otherwise the one that the flags make.
+// mixes are those of the SSS paper if its name is the only flag, else the one of the flags.
 func (f *runFlags) mixes(changed func(string) bool) []workload.NamedOptions {
 	parts := append([]string{"keys", "skew", "ops", "read-keys", "locality", "distinct", "interactive", "interactive-reads"}, shares...)
 	if f.workload != "sss" || slices.ContainsFunc(parts, changed) {

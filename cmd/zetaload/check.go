@@ -11,20 +11,21 @@ import (
 func newCheck(env environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
-		Short: "Judge a recorded history for strict serializability",
-		Long: `Judge whether a strictly serializable store could have shown its clients what
-the file says that they saw. It knows nothing of the store: it goes by the values
-that were read, each of which names the write that made it, and by real time.
+		Short: "Check a recorded history for strict serializability",
+		Long: `Check whether a recorded history is strictly serializable. The checker uses only
+the file: the values that were read, each of which names the write that made it,
+and the times of transactions.
 
-If it could not, the anomaly is named and told, with the transactions that make
-the circle; transaction 3.17 is number 17 of client 3, and the values that it
-wrote have .3.17. in them. Where the order of some transactions cannot be decided,
-that is said, and is a pass: nothing that could be inferred is a violation. Exit
-codes: 0 no violation, 1 a violation, 2 the file cannot be read.
+If there is a violation, it is named, with the transactions of the cycle in the
+dependency graph. Transaction 3.17 is number 17 of client 3, and its values
+contain .3.17. in their text. If the order of some transactions cannot be
+decided, the checker reports that and passes: no violation can be inferred.
 
-A history that was cut off is judged as far as it goes. One that was recorded
-with --fresh-keys is judged more strictly, as every key is known to begin absent.`,
-		Example: `  zetaload run --skew 1.2 --duration 30s --history h.bin
+An incomplete file is checked up to its end. A history recorded with
+--fresh-keys is checked more strictly, since every key is absent at its start.
+
+Exit codes: 0 no violation, 1 a violation, 2 the file cannot be read.`,
+		Example: `  zetaload run --skew 1.2 --fresh-keys --history h.bin
   zetaload check h.bin`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
@@ -36,17 +37,17 @@ with --fresh-keys is judged more strictly, as every key is known to begin absent
 func check(env environment, file string) error {
 	h, err := history.Load(file)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err}
 	}
 	if h.Incomplete {
-		fmt.Fprintf(env.err, "zetaload: %s was cut off before its end; judging the %d transactions that it has\n", file, len(h.Txns))
+		fmt.Fprintf(env.err, "zetaload: %s is incomplete; checking its %d transactions\n", file, len(h.Txns))
 	}
 	if h.Note != "" {
 		fmt.Fprintf(env.out, "recorded by  %s\n", h.Note)
 	}
 	fmt.Fprintln(env.out, count(h))
 	if len(h.Txns) == 0 {
-		fmt.Fprintln(env.out, "there is nothing to judge")
+		fmt.Fprintln(env.out, "the history has no transactions")
 		return nil
 	}
 	verdict := history.Judge(h)
@@ -59,7 +60,7 @@ func check(env environment, file string) error {
 	return nil
 }
 
-// count says what the history has.
+// count counts the transactions of a history by outcome.
 func count(h *history.History) string {
 	outcomes := map[history.Outcome]int{}
 	for i := range h.Txns {

@@ -114,7 +114,7 @@ func TestFilesThatCannotBeJudgedExitWithTwo(t *testing.T) {
 	require.Contains(t, p.err.String(), path)
 	require.NoError(t, os.WriteFile(path, whole[:len(whole)*2/3], 0o600))
 	require.Contains(t, p.ok("check", path), "committed")
-	require.Contains(t, p.err.String(), "cut off")
+	require.Contains(t, p.err.String(), "is incomplete")
 }
 
 func TestAnEmptyHistoryIsNotPraised(t *testing.T) {
@@ -122,7 +122,7 @@ func TestAnEmptyHistoryIsNotPraised(t *testing.T) {
 	rec, err := history.Create(path, history.Meta{})
 	require.NoError(t, err)
 	require.NoError(t, rec.Close())
-	require.Contains(t, newProgram(t, nil).ok("check", path), "nothing to judge")
+	require.Contains(t, newProgram(t, nil).ok("check", path), "no transactions")
 }
 
 // A run that does not begin leaves the history of the one before.
@@ -131,9 +131,9 @@ func TestAHistoryIsKeptUntilARunBegins(t *testing.T) {
 	p.ok("run", "--count", "20", "--history", path)
 	before, err := os.ReadFile(path)
 	require.NoError(t, err)
-	p.openErr = errors.New("nobody is there")
+	p.openErr = errors.New("no node answers")
 	require.Equal(t, exitFailed, p.run("run", "--count", "20", "--history", path))
-	require.Contains(t, p.err.String(), "nobody is there")
+	require.Contains(t, p.err.String(), "no node answers")
 	after, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, before, after)

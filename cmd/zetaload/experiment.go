@@ -18,7 +18,7 @@ import (
 func newExperiment(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "experiment",
-		Short: "Repeat an experiment of a paper, on clusters of its own",
+		Short: "Repeat an experiment of a paper on clusters in this process",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -30,7 +30,7 @@ func newExperiment(env environment) *cobra.Command {
 type experimentFlags struct {
 	options hotornot.Options
 	modes   []string
-	// files are what is written beside the table.
+	// Files to write beside the table.
 	csv, json, svg, html string
 }
 
@@ -38,27 +38,24 @@ func newHotOrNot(env environment) *cobra.Command {
 	f := experimentFlags{options: hotornot.Defaults()}
 	c := &cobra.Command{
 		Use:   "hot-or-not",
-		Short: "Latency against skew, with and without a hot shard (Lam and Helt 2019)",
-		Long: `Latency against skew, with and without a hot shard: the experiment of Lam and
-Helt, Hot or Not. There need not be a cluster: three nodes that serve gRPC are
-started in this process for each measurement, with a delay between any two of
-them, and what they store is removed.
+		Short: "Measure latency against skew, with and without a hot shard",
+		Long: `Measure latency against skew, with and without a hot shard: the experiment of
+Lam and Helt, Hot or Not (2019). It needs no cluster: each measurement starts
+three nodes in this process, with a delay on each message between two of them,
+and removes their data at its end.
 
-Each transaction has 10 keys, possibly repeated; 90 % are read-only and 10 %
-write-only, all one-shot. The modes:
+Each transaction is one-shot and has 10 keys, which may repeat; 90 % are
+read-only and 10 % write-only. The modes are:
 
-  reference  readers lock, all shards are decided at once, nothing is moved
-  0, 1, 10   so many of the hottest keys on the hot shard from the beginning,
-             nothing moved; readers without locks
-  auto       keys are moved to the hot shard as they get hot
+  reference  two-phase commit and locking reads; no key is on the hot shard
+  0, 1, 10   this number of the hottest keys is on the hot shard from the
+             start, and no key is moved; snapshot reads
+  auto       hot keys are moved to the hot shard; snapshot reads
 
-Every mode at every skew is measured once a round, in turn, and the table has
-medians over the rounds. Only the hottest keys (--load) exist at the beginning.
-
-Interrupt (Ctrl-C) to end it early; it reports on what was done. Interrupt again
-to quit at once.`,
+A round measures each mode at each skew once. The table shows medians over the
+rounds. Only the hottest keys (--load) exist at the start.`,
 		Example: `  zetaload experiment hot-or-not --html hot-or-not.html --csv hot-or-not.csv
-  zetaload experiment hot-or-not --skews 1,1.4 --modes reference,auto --rounds 1 --duration 2s`,
+  zetaload experiment hot-or-not --skews 1,1.4 --modes reference,auto --rounds 1`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.complete(c); err != nil {
@@ -71,30 +68,31 @@ to quit at once.`,
 	for _, m := range o.Modes {
 		f.modes = append(f.modes, m.String())
 	}
-	fs.Float64SliceVar(&o.Skews, "skews", o.Skews, "exponents of the zeta law, 0 (uniform) or more")
-	fs.StringSliceVar(&f.modes, "modes", f.modes, "what is compared: reference, auto, and numbers of hot keys")
+	fs.Float64SliceVar(&o.Skews, "skews", o.Skews, "exponents of the Zipf distribution, 0 (uniform) or more")
+	fs.StringSliceVar(&f.modes, "modes", f.modes, "modes to compare: reference, auto, and numbers of hot keys")
 	fs.Uint64Var(&o.Keys, "keys", o.Keys, "number of keys, 1 to 10^9")
-	fs.Uint64Var(&o.Load, "load", o.Load, "keys that exist at the beginning, hottest first (default 10000, or all if there are fewer)")
-	fs.IntVar(&o.Clients, "clients", o.Clients, "transactions in flight")
-	fs.DurationVar(&o.Delay, "delay-net", o.Delay, "what a message between two nodes takes, one way")
-	fs.BoolVar(&o.Fsync, "fsync", false, "with fsync; the default leaves the disk out of it")
-	fs.IntVar(&o.Nodes, "nodes", o.Nodes, "nodes of each cluster")
-	fs.IntVar(&o.Shards, "shards", o.Shards, "shards of each cluster, besides the hot one")
-	fs.DurationVar(&o.Duration, "duration", o.Duration, "how long each measurement is")
-	fs.DurationVar(&o.Warm, "warm", o.Warm, "how long to run before each")
-	fs.DurationVar(&o.Settle, "settle", o.Settle, "how long mode auto runs before that, to move keys")
-	fs.IntVar(&o.Rounds, "rounds", o.Rounds, "how often each mode is measured at each skew")
-	fs.Uint64Var(&o.Seed, "seed", 0, "determines what is drawn (default: chosen and told)")
+	fs.Uint64Var(&o.Load, "load", o.Load, "number of the hottest keys that exist at the start (default 10000 or --keys)")
+	fs.IntVar(&o.Clients, "clients", o.Clients, "number of clients, each with one transaction in flight")
+	fs.DurationVar(&o.Delay, "delay-net", o.Delay, "delay of each message between two nodes")
+	fs.BoolVar(&o.Fsync, "fsync", false, "use fsync")
+	fs.IntVar(&o.Nodes, "nodes", o.Nodes, "number of nodes")
+	fs.IntVar(&o.Shards, "shards", o.Shards, "number of shards, without the hot shard")
+	fs.DurationVar(&o.Duration, "duration", o.Duration, "time of each measurement")
+	fs.DurationVar(&o.Warm, "warm", o.Warm, "time before each measurement")
+	fs.DurationVar(&o.Settle, "settle", o.Settle, "time before that in mode auto, to move keys")
+	fs.IntVar(&o.Rounds, "rounds", o.Rounds, "measurements of each mode at each skew")
+	fs.Uint64Var(&o.Seed, "seed", 0, "seed of the keys and transactions (default: random, reported)")
 	fs.StringVar(&f.csv, "csv", "", "write the medians as CSV to this `file`")
 	fs.StringVar(&f.json, "json", "", "write medians and all rounds as JSON to this `file`")
-	fs.StringVar(&f.svg, "svg", "", "draw median latency against skew in this `file`")
-	fs.StringVar(&f.html, "html", "", "write a page with pictures and the table to this `file`")
+	fs.StringVar(&f.svg, "svg", "", "plot median latency against skew to this `file`")
+	fs.StringVar(&f.html, "html", "", "write a page with the plots and the table to this `file`")
 	fs.SortFlags = false
-	fs.Lookup("load").DefValue = "0" // what the default is, the usage tells
+	fs.Lookup("skews").DefValue = strings.Join(numbers(o.Skews), ",")
+	fs.Lookup("load").DefValue = "0" // the usage text has the default
 	return c
 }
 
-// complete checks the flags and fills in what follows from others.
+// complete validates the flags and sets the defaults that depend on other flags.
 func (f *experimentFlags) complete(c *cobra.Command) error {
 	o := &f.options
 	o.Modes = nil
@@ -112,7 +110,7 @@ func (f *experimentFlags) complete(c *cobra.Command) error {
 		o.Seed = rand.Uint64N(1e9)
 	}
 	if err := o.Validate(); err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err, usage: true}
 	}
 	return nil
 }
@@ -141,13 +139,13 @@ func (f *experimentFlags) run(ctx context.Context, env environment) (err error) 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
 	o.Progress = env.err
-	defer context.AfterFunc(ctx, func() { fmt.Fprintln(env.err, "zetaload: interrupted: waiting for what is in flight") })()
+	defer context.AfterFunc(ctx, func() { fmt.Fprintln(env.err, "zetaload: interrupted; waiting for transactions in flight") })()
 	r, err := hotornot.Run(ctx, *o)
 	if err != nil {
 		return failed("%w", err)
 	}
 	if len(r.Measured()) == 0 {
-		return failed("interrupted before anything was measured")
+		return failed("interrupted before the first measurement")
 	}
 	r.Command = f.repeat()
 	for i, w := range wanted {
@@ -165,17 +163,22 @@ func (f *experimentFlags) run(ctx context.Context, env environment) (err error) 
 // repeat is the command line that repeats the experiment, without its files.
 func (f *experimentFlags) repeat() string {
 	o := &f.options
-	var skews, modes []string
-	for _, s := range o.Skews {
-		skews = append(skews, strconv.FormatFloat(s, 'g', -1, 64))
-	}
+	var modes []string
 	for _, m := range o.Modes {
 		modes = append(modes, m.String())
 	}
 	text := fmt.Sprintf("zetaload experiment hot-or-not --skews %s --modes %s --keys %d --load %d --clients %d --delay-net %v --nodes %d --shards %d --duration %v --warm %v --settle %v --rounds %d --seed %d",
-		strings.Join(skews, ","), strings.Join(modes, ","), o.Keys, o.Load, o.Clients, o.Delay, o.Nodes, o.Shards, o.Duration, o.Warm, o.Settle, o.Rounds, o.Seed)
+		strings.Join(numbers(o.Skews), ","), strings.Join(modes, ","), o.Keys, o.Load, o.Clients, o.Delay, o.Nodes, o.Shards, o.Duration, o.Warm, o.Settle, o.Rounds, o.Seed)
 	if o.Fsync {
 		text += " --fsync"
 	}
 	return text
+}
+
+// numbers are texts of numbers, as short as they can be read back.
+func numbers(all []float64) (texts []string) {
+	for _, x := range all {
+		texts = append(texts, strconv.FormatFloat(x, 'g', -1, 64))
+	}
+	return texts
 }

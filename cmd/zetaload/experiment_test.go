@@ -22,7 +22,7 @@ func TestAnExperimentWritesATableAndFiles(t *testing.T) {
 		args = append(args, "--"+kind, filepath.Join(dir, "out."+kind))
 	}
 	out := p.ok(args...)
-	require.Regexp(t, `skew +hot keys +per second`, out)
+	require.Regexp(t, `skew +hot keys +tx/s`, out)
 	require.Regexp(t, `1\.2 +1 +\d+ `, out)
 	require.Contains(t, out, "\nrepeat: zetaload experiment hot-or-not --skews 0.5,1.2 --modes 1 --keys 300 --load 300 ")
 	require.Contains(t, p.err.String(), "round 1 of 1, skew 1.2, 1 hot key: ")
@@ -41,13 +41,13 @@ func TestAnExperimentWritesATableAndFiles(t *testing.T) {
 func TestAnExperimentSaysWhatIsWrongWithItsFlags(t *testing.T) {
 	p, dir := newProgram(t, nil), t.TempDir()
 	for args, want := range map[string]string{
-		"--modes warm":            `--modes: there is no mode "warm"; want reference, auto, or a number of hot keys`,
-		"--modes 301":             "mode 301: there are 300 keys",
-		"--skews -1":              "skew -1; want a finite number of at least 0",
+		"--modes warm":            `--modes: unknown mode "warm"; use reference, auto, or a number of hot keys`,
+		"--modes 301":             "mode 301: there are only 300 keys",
+		"--skews -1":              "skew -1; it must be finite and at least 0",
 		"--skews x":               "--skews",
-		"--rounds 0":              "0 rounds; want 1 to 100",
-		"--duration 0s":           "a duration of 0s; want more than 0",
-		"--load 301":              "301 keys are to be loaded, and there are 300",
+		"--rounds 0":              "0 rounds; the range is 1 to 100",
+		"--duration 0s":           "a duration of 0s; it must be above 0",
+		"--load 301":              "301 keys are to be loaded, but there are 300",
 		"--csv " + dir:            "--csv: " + dir + " is a directory",
 		"--html " + dir + "/no/x": "--html: ",
 		"--svg " + dir + "/a --json " + dir + "/no/x": "--json: ",

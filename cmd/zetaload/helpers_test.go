@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"path/filepath"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -140,4 +141,9 @@ func (b *blind) Scan(ctx context.Context, r workload.Range, each func(workload.P
 		n++
 		return n == 3 || each(p)
 	})
+}
+
+// unwrapped is a report with the command that repeats the run in one line.
+func unwrapped(report string) string {
+	return regexp.MustCompile(` \\\n +`).ReplaceAllString(report, " ")
 }

@@ -22,12 +22,12 @@ func newLoad(env environment) *cobra.Command {
 	d := workload.Options{}.WithDefaults()
 	c := &cobra.Command{
 		Use:   "load",
-		Short: "Give every key its first value",
-		Long: `Give every key its first value, many keys in a transaction. A key's first value
-depends on its number and the size alone, so loading twice is the same as loading
-once, and a load that broke off says with which --from it goes on.
+		Short: "Write the first value of each key",
+		Long: `Write the first value of each key, in transactions of --batch keys. The value
+depends only on the number of the key and on --value-size, so that a load can be
+repeated. A load that fails reports the --from that continues it.
 
-A run needs no load before it; without one it finds most keys absent.`,
+Without a load, a run finds most keys absent.`,
 		Example: `  zetaload load --keys 1000000 --value-size 1024
   zetaload load --keys 1000000 --value-size 1024 --from 341200`,
 		Args: cobra.NoArgs,
@@ -41,21 +41,21 @@ A run needs no load before it; without one it finds most keys absent.`,
 	o, fs := &f.options, c.Flags()
 	addTarget(c, &f.target)
 	fs.Uint64Var(&o.Keys, "keys", d.Keys, "number of keys, 1 to 10^9")
-	fs.IntVar(&o.ValueBytes, "value-size", d.ValueBytes, "size of values in bytes")
-	fs.StringVar(&o.Prefix, "prefix", d.Prefix, "what every key begins with")
-	fs.BoolVar(&o.Counters, "counters", false, "make the counters, too")
-	fs.Uint64Var(&o.From, "from", 0, "the first key to load; those before it are there")
-	fs.IntVar(&o.Batch, "batch", 100, "keys in a transaction")
-	fs.IntVar(&o.Clients, "clients", d.Clients, "transactions in flight")
-	fs.DurationVar(&o.Timeout, "timeout", d.Timeout, "deadline of a transaction, retries included")
-	fs.BoolVar(&f.progress, "progress", false, "show progress once a second, also when the error output is no terminal")
+	fs.IntVar(&o.ValueBytes, "value-size", d.ValueBytes, "size of a value in bytes")
+	fs.StringVar(&o.Prefix, "prefix", d.Prefix, "prefix of each key")
+	fs.BoolVar(&o.Counters, "counters", false, "create the counters as well")
+	fs.Uint64Var(&o.From, "from", 0, "number of the first key to load")
+	fs.IntVar(&o.Batch, "batch", 100, "keys of a transaction")
+	fs.IntVar(&o.Clients, "clients", d.Clients, "number of clients, each with one transaction in flight")
+	fs.DurationVar(&o.Timeout, "timeout", d.Timeout, "deadline of a transaction with its retries")
+	fs.BoolVar(&f.progress, "progress", false, "show progress every second even without a terminal")
 	fs.SortFlags = false
 	return c
 }
 
 func (f *loadFlags) run(ctx context.Context, env environment) error {
 	if err := f.options.Validate(); err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err, usage: true}
 	}
 	s, err := env.open(ctx, f.target)
 	if err != nil {
@@ -70,7 +70,7 @@ func (f *loadFlags) run(ctx context.Context, env environment) error {
 	loaded, err := workload.Load(ctx, s, f.options)
 	show.end()
 	if err != nil {
-		return failed("%w\n%d of %d keys are loaded; go on with: zetaload load --from %d and the other flags as they were",
+		return failed("%w\n%d of %d keys are loaded; to continue: zetaload load --from %d, with the same other flags",
 			err, loaded, f.options.Keys, loaded)
 	}
 	elapsed := time.Since(begun)
@@ -80,7 +80,7 @@ func (f *loadFlags) run(ctx context.Context, env environment) error {
 	return err
 }
 
-// shower shows the state of a load at most once a second, and the last one.
+// shower shows the progress of a load at most every second, and at its end.
 func (f *loadFlags) shower(show *progress, begun time.Time) func(uint64) {
 	last := begun
 	return func(loaded uint64) {
@@ -94,7 +94,7 @@ func (f *loadFlags) shower(show *progress, begun time.Time) func(uint64) {
 		if rate > 0 {
 			left = time.Duration(float64(f.options.Keys-loaded) / rate * float64(time.Second)).Round(time.Second)
 		}
-		show.line(fmt.Sprintf("%6.1fs %5.1f%%  %d of %d keys  %.0f keys/s  about %v left", now.Sub(begun).Seconds(),
+		show.line(fmt.Sprintf("%6.1fs %5.1f%%  %d of %d keys  %.0f keys/s  %v left", now.Sub(begun).Seconds(),
 			100*float64(loaded)/float64(f.options.Keys), loaded, f.options.Keys, rate, left))
 	}
 }

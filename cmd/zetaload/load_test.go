@@ -34,7 +34,7 @@ func TestALoadThatFailsSaysHowToGoOn(t *testing.T) {
 	p := newProgram(t, s)
 	require.Equal(t, exitFailed, p.run("load", "--keys", "1000", "--clients", "1"))
 	require.Contains(t, p.err.String(), "a shard is down")
-	require.Contains(t, p.err.String(), "300 of 1000 keys are loaded; go on with: zetaload load --from 300")
+	require.Contains(t, p.err.String(), "300 of 1000 keys are loaded; to continue: zetaload load --from 300")
 	broken = false
 	require.Contains(t, p.ok("load", "--keys", "1000", "--from", "300"), "loaded 700 keys")
 	require.Equal(t, 1000, s.Len())

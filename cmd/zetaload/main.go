@@ -1,5 +1,5 @@
-// Command zetaload makes skewed load on a linchpin cluster, measures it, and
-// judges what it saw. docs/zetaload.md is its manual.
+// Command zetaload runs workloads with hot keys on a linchpin cluster, measures them, and
+// checks what the clients saw. docs/zetaload.md is its manual.
 package main
 
 import (
@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"github.com/linchpindb/linchpin/pkg/cli"
 )
 
 func main() { os.Exit(run()) }
@@ -28,20 +30,32 @@ func run() int {
 	return execute(ctx, env, os.Args[1:])
 }
 
-// execute runs one command line and gives the exit code.
+// execute runs one command line and returns the exit code.
 func execute(ctx context.Context, env environment, args []string) int {
 	root := newRoot(env)
-	root.SetArgs(asApplication(args))
-	err := root.ExecuteContext(ctx)
+	args = asApplication(args)
+	root.SetArgs(args)
+	cmd, err := root, cli.Mistakes(root, args)
+	if err == nil {
+		cmd, err = root.ExecuteContextC(ctx)
+	}
 	if err == nil {
 		return exitOK
 	}
-	code := exitUsage // what cobra itself finds wrong
-	if e, ok := errors.AsType[*exitError](err); ok {
+	code, hint := exitUsage, "see: "+cmd.CommandPath()+" --help"
+	if u, ok := errors.AsType[*cli.UsageError](err); ok {
+		hint = "see: " + u.Command + " --help"
+	} else if e, ok := errors.AsType[*exitError](err); ok {
 		code = e.code
+		if !e.usage {
+			hint = ""
+		}
 	}
 	if err.Error() != "" {
 		fmt.Fprintf(env.err, "zetaload: %v\n", err)
+		if hint != "" {
+			fmt.Fprintf(env.err, "hint: %s\n", hint)
+		}
 	}
 	return code
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// ownCluster is a cluster in this process, if it is wanted.
+// ownCluster is a cluster in this process, if on.
 type ownCluster struct {
 	on                bool
 	options           embed.ClusterOptions
@@ -23,55 +23,55 @@ type ownCluster struct {
 	hot, order, reads string
 }
 
-// ownFlags are those that only a cluster of zetaload's own has.
+// ownFlags are the flags that need --own-cluster.
 var ownFlags = []string{"nodes", "shards", "fsync", "delay-net", "locks", "phasing", "combining", "hot", "commit-order", "reads"}
 
 func (o *ownCluster) add(fs *pflag.FlagSet) {
 	c := &o.options
-	fs.BoolVar(&o.on, "own-cluster", false, "start a cluster in this process, and remove it in the end; the following are its flags")
-	fs.IntVar(&c.Nodes, "nodes", ownNodes, "number of nodes")
-	fs.IntVar(&c.Shards, "shards", 8, "number of shards, besides the hot one")
-	fs.BoolVar(&o.fsync, "fsync", false, "with fsync; the default leaves the disk out of it")
-	fs.DurationVar(&c.Delay, "delay-net", 0, "what a message between two nodes takes, one way, beyond what it takes anyway")
+	fs.BoolVar(&o.on, "own-cluster", false, "start a cluster in this process and remove it at the end")
+	fs.IntVar(&c.Nodes, "nodes", ownNodes, "number of nodes of the own cluster")
+	fs.IntVar(&c.Shards, "shards", 8, "number of its shards, without the hot shard")
+	fs.BoolVar(&o.fsync, "fsync", false, "use fsync in the own cluster")
+	fs.DurationVar(&c.Delay, "delay-net", 0, "delay added to each message between two nodes of the own cluster")
 	addSharing(fs, &c.Sharing)
-	fs.StringVar(&o.hot, "hot", hotshard.ModeAuto.String(), "which keys are moved to the hot shard: off, pinned, or auto")
-	fs.StringVar(&o.order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
-	fs.StringVar(&o.reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking like updates, for comparison")
+	fs.StringVar(&o.hot, "hot", hotshard.ModeAuto.String(), "keys that are moved to the hot shard: off (none), pinned, or auto (hot keys)")
+	fs.StringVar(&o.order, "commit-order", txn.HotLast.String(), "commit protocol: hot-last, or parallel (two-phase commit, for comparison)")
+	fs.StringVar(&o.reads, "reads", txn.SnapshotReads.String(), "reads of read-only transactions: snapshot, or locking (for comparison)")
 }
 
 // sharingFlags are those that addSharing adds.
 var sharingFlags = []string{"locks", "phasing", "combining"}
 
-// addSharing adds the flags that switch off, on clusters in this process, what is
-// made of it that operations commute.
+// addSharing adds the flags that switch off what uses that operations commute, on clusters in
+// this process.
 func addSharing(fs *pflag.FlagSet, s *shard.Sharing) {
-	fs.Var(&s.Locks, "locks", "what locks go by: abstract, which operations commute, or rw, which of them write, for comparison")
-	fs.Var(&s.Phasing, "phasing", "whether operations join those that hold a lock now, past older ones that wait; off for comparison")
-	fs.Var(&s.Combining, "combining", "whether changes of a key in one step are written as one; off for comparison")
+	fs.Var(&s.Locks, "locks", "conflicts of locks: abstract (by commutativity), or rw (reads and writes, for comparison)")
+	fs.Var(&s.Phasing, "phasing", "operations join commuting holders of a lock ahead of older waiters")
+	fs.Var(&s.Combining, "combining", "updates of a key in one step are combined into one write")
 }
 
-// complete reads the flags.
+// complete parses and validates the flags.
 func (o *ownCluster) complete(changed func(string) bool) (err error) {
 	if !o.on {
 		for _, flag := range ownFlags {
 			if changed(flag) {
-				return usage("--%s is of a cluster in this process; add --own-cluster, or give it to the servers", flag)
+				return usage("--%s needs --own-cluster; for another cluster it is a flag of linchpin start", flag)
 			}
 		}
 		return nil
 	}
 	for _, flag := range append([]string{"addr", "connections"}, identity.Names...) {
 		if changed(flag) {
-			return usage("--%s has no meaning with --own-cluster: the cluster is new, and in this process", flag)
+			return usage("--%s cannot be used with --own-cluster, which starts a new cluster in this process", flag)
 		}
 	}
 	c := &o.options
 	if c.Nodes < 1 || c.Nodes > 9 || c.Shards < 1 || c.Shards > 1000 || c.Delay < 0 {
-		return usage("%d nodes, %d shards and a delay of %v; want 1 to 9, 1 to 1000 and no less than 0", c.Nodes, c.Shards, c.Delay)
+		return usage("--nodes is %d, --shards %d, --delay-net %v, want 1 to 9, 1 to 1000, and 0 or more", c.Nodes, c.Shards, c.Delay)
 	}
 	c.Hot, err = hotshard.ParseMode(o.hot)
 	if err != nil {
-		return usage("--hot is %q; want off, pinned or auto", o.hot)
+		return usage("--hot is %q, want off, pinned or auto", o.hot)
 	}
 	c.Order, err = txn.ParseOrder(o.order)
 	if err != nil {
@@ -84,10 +84,10 @@ func (o *ownCluster) complete(changed func(string) bool) (err error) {
 	return nil
 }
 
-// ownCache is each node's memory for keys, and again for blocks.
+// ownCache is the size of each node's cache of keys, and of its cache of blocks, in bytes.
 const ownCache = 64 << 20
 
-// start starts the cluster, if it is wanted, and says what to connect to.
+// start starts the cluster if there is one, and returns the target and a function that stops it.
 func (o *ownCluster) start(to target) (target, func() error, error) {
 	if !o.on {
 		return to, func() error { return nil }, nil

@@ -8,8 +8,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/workload"
 )
 
-// progress shows how things go: on a terminal in one line that changes, else,
-// if it is wanted, in a line each time.
+// progress shows the progress of a run: on a terminal in one line, else, if wanted, in a line
+// each time.
 type progress struct {
 	w        io.Writer
 	on       bool

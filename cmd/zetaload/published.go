@@ -14,14 +14,14 @@ func (k keyCount) Set(s string) (err error) {
 
 func (k keyCount) String() string {
 	if k.KeyCount == nil {
-		return "" // cobra asks a zero value for its default
+		return "" // cobra calls it on a zero value
 	}
 	return k.KeyCount.String()
 }
 
 func (keyCount) Type() string { return "N|MIN-MAX" }
 
-// published fills in what the workload that was named says and no flag does.
+// published sets the defaults of the workload.
 func (f *runFlags) published(changed func(string) bool) error {
 	nodes := max(len(f.addrs), 1)
 	if f.bothReaders {
@@ -51,9 +51,8 @@ func (f *runFlags) published(changed func(string) bool) error {
 // shares are the flags that make up the mix.
 var shares = []string{"read-only", "write-only", "rmw", "incr"}
 
-// mix decides about the shares. Those given are weights, and those not given
-// then 0; but --read-only alone is a percentage where the workload says what
-// the other transactions are.
+// mix sets the shares. If one is set it is a weight, and those that are not set are 0; but
+// --read-only alone is a percentage if the workload defines the other transactions.
 func (f *runFlags) mix(own workload.Mix, changed func(string) bool) error {
 	m := &f.options.Mix
 	given := 0
@@ -69,7 +68,7 @@ func (f *runFlags) mix(own workload.Mix, changed func(string) bool) error {
 		*m = own
 	case given == 1 && changed("read-only") && f.workload != workload.Zeta:
 		if within := m.ReadOnly >= 0 && m.ReadOnly <= 100; !within { // nor is NaN
-			return usage("--read-only %v: beside --workload %s it is a percentage; want 0 to 100, or give the other shares, too",
+			return usage("--read-only is %v, want a percentage with --workload %s, 0 to 100, or set the other shares as well",
 				m.ReadOnly, f.workload)
 		}
 		*m = own.WithReadOnly(m.ReadOnly)

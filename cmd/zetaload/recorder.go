@@ -74,7 +74,7 @@ func seen(reply workload.Reply, o workload.Outcome, i int) *workload.Seen {
 	return &reply.Results[i]
 }
 
-// note records one operation. A read that told nothing is left out.
+// note records one operation. A read without a result is left out.
 func note(p *history.Pending, op workload.Op, saw *workload.Seen) {
 	switch {
 	case op.Kind == workload.Write:
@@ -92,7 +92,7 @@ func note(p *history.Pending, op workload.Op, saw *workload.Seen) {
 }
 
 // noteScan records what a scan saw, or the first part of it. One that saw no
-// pair and did not come to its end tells nothing.
+// pair and is incomplete is left out.
 func noteScan(p *history.Pending, op workload.Op, reply workload.Reply, o workload.Outcome) {
 	if o != workload.Committed || reply.More && len(reply.Pairs) == 0 {
 		return

@@ -20,7 +20,7 @@ func (f *runFlags) repeat() string {
 	return strings.Join(c, " ")
 }
 
-// repeatTarget adds where the cluster is and who calls.
+// repeatTarget adds the flags of the connection.
 func (f *runFlags) repeatTarget(c *commandLine) {
 	c.text("addr", strings.Join(f.addrs, ","))
 	for _, arg := range f.who.Args() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -12,8 +13,9 @@ func newReport(env environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "report FILE...",
 		Short: "Show a report, or compare several",
-		Long: `Show a report that run --json wrote. Of several, show a table for each kind of
-transaction, with the throughput as a multiple of the first report's.`,
+		Long: `Show a report written by --json. With several reports, compare them in a table
+for each kind of transaction. The ratio is the throughput divided by that of
+the first report.`,
 		Example: `  zetaload report r.json
   zetaload report before.json after.json`,
 		Args: cobra.MinimumNArgs(1),
@@ -37,12 +39,12 @@ transaction, with the throughput as a multiple of the first report's.`,
 func readReport(file string) (*workload.Result, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, &exitError{code: exitUsage, err: err}
 	}
 	defer f.Close()
 	r, err := workload.ReadResult(f)
 	if err != nil {
-		return nil, usage("%s: %w", file, err)
+		return nil, &exitError{code: exitUsage, err: fmt.Errorf("%s: %w", file, err)}
 	}
 	return r, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,49 +13,51 @@ import (
 	"github.com/linchpindb/linchpin/pkg/workload/clientstore"
 )
 
-// The exit codes, as the help tells them.
+// The exit codes; the help of the root has them.
 const (
 	exitOK = 0
-	// exitFailed: the store or the history is not as it should be.
+	// exitFailed: the store failed, or the history has a violation.
 	exitFailed = 1
-	// exitUsage: the command line, or a file given on it, is at fault.
+	// exitUsage: the command line, or a file on it, is wrong.
 	exitUsage = 2
 )
 
-// exitError is an error with the exit code that it means.
+// exitError is an error with its exit code. usage: the command line is wrong, and the help
+// of the command shows how it is right.
 type exitError struct {
-	code int
-	err  error
+	code  int
+	err   error
+	usage bool
 }
 
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
 func failed(format string, args ...any) error {
-	return &exitError{exitFailed, fmt.Errorf(format, args...)}
+	return &exitError{code: exitFailed, err: fmt.Errorf(format, args...)}
 }
 
 func usage(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...), usage: true}
 }
 
-// environment is what the commands have from outside.
+// environment is the terminal and the cluster, which tests replace.
 type environment struct {
 	out, err io.Writer
-	// terminal: err is one, so progress is shown on a line that changes.
+	// terminal: err is a terminal, so progress is shown in place.
 	terminal bool
 	// open connects to a cluster.
 	open func(ctx context.Context, to target) (store, error)
 }
 
-// store is a workload's store that knows where keys live and can be closed.
+// store is a workload's store that knows the homes of keys and can be closed.
 type store interface {
 	workload.Store
 	Homes(ctx context.Context) (workload.Homes, error)
 	Close() error
 }
 
-// target says what to connect to.
+// target is the cluster to connect to.
 type target struct {
 	addrs       []string
 	connections int
@@ -74,7 +77,7 @@ func openCluster(ctx context.Context, to target) (store, error) {
 	return &identified{s, done}, nil
 }
 
-// identified is a store whose certificates are looked after until it is closed.
+// identified is a store whose certificates are reloaded until it is closed.
 type identified struct {
 	*clientstore.Store
 	done func()
@@ -88,67 +91,78 @@ func (s *identified) Close() error {
 func newRoot(env environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "zetaload",
-		Short: "Make skewed load on a linchpin cluster, measure it and judge what it saw",
-		Long: `zetaload runs transactions whose keys follow a zeta (Zipf) law on a linchpin
-cluster, reports throughput and latency, and can record what every client saw,
-to be judged afterwards for strict serializability.
+		Short: "Run workloads with hot keys on a linchpin cluster and measure them",
+		Long: `zetaload runs transactions on a linchpin cluster whose keys follow a Zipf
+distribution, and reports throughput and latency. It can record what each client
+saw, and check the record for strict serializability.
 
-  zetaload load --keys 100000
-  zetaload run --skew 1.2 --clients 64 --duration 30s --history h.bin --json r.json
-  zetaload check h.bin
+Environment variables set the flags of the connection: LINCHPIN_ADDR sets
+--addr, LINCHPIN_CERTS_DIR sets --certs-dir. LINCHPIN_TOKEN holds a token.
+
+Exit codes:
+  0  success
+  1  the store failed: no transaction committed, transactions or scans failed
+     for reasons other than contention, the checker found a violation, or an
+     invariant of an application is broken
+  2  the command line, or a file on it, is wrong`,
+		Example: `  zetaload load --keys 100000
+  zetaload run --skew 1.2 --clients 64 --duration 30s --json r.json
   zetaload report r.json other.json
+  zetaload run --skew 1.2 --fresh-keys --history h.bin
+  zetaload check h.bin
   zetaload app tickets --own-cluster
-  zetaload experiment hot-or-not --html page.html
-
-Exit codes: 0 all is well; 1 the store failed (nothing committed, transactions or scans failed
-or have no known outcome for other reasons than contention, a violation was found, or an
-invariant of an application does not hold); 2 the command line or a file given on it is
-at fault.`,
+  zetaload experiment hot-or-not --html page.html`,
+		Version:       version(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			return readVariables(c)
+		},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	root.SetOut(env.out)
 	root.SetErr(env.err)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newRun(env), newLoad(env), newCheck(env), newReport(env), newApp(env), newExperiment(env))
+	root.AddCommand(newRun(env), newLoad(env), newCheck(env), newReport(env), newApp(env), newExperiment(env), newVersion(env), newReference())
 	return root
 }
 
-// addTarget adds the flags that say where the cluster is.
+// addTarget adds the flags of the connection to the cluster.
 func addTarget(c *cobra.Command, to *target) {
-	c.Flags().StringSliceVar(&to.addrs, "addr", []string{"127.0.0.1:7070"}, "addresses of nodes, `host:port,...`")
+	c.Flags().StringSliceVar(&to.addrs, "addr", []string{"127.0.0.1:7070"}, "addresses of nodes: `HOST:PORT,...`")
 	to.who.AddTo(c.Flags())
-	c.Flags().IntVar(&to.connections, "connections", 0, "connections to the cluster, dealt over the addresses (0: one for each)")
+	c.Flags().IntVar(&to.connections, "connections", 0, "number of connections, spread over the addresses (0: one for each)")
 }
 
-// check refuses what cannot be meant.
+// check validates the addresses and connections.
 func (t target) check() error {
 	if len(t.addrs) == 0 {
-		return usage("--addr: there is no address")
+		return usage("--addr has no address; want HOST:PORT, or several with commas")
 	}
 	if t.connections < 0 || t.connections > maxConnections {
-		return usage("--connections %d; want 0 to %d", t.connections, maxConnections)
+		return usage("--connections is %d, want 0 to %d", t.connections, maxConnections)
 	}
 	return nil
 }
 
 const maxConnections = 1024
 
-// checkPrefix refuses an empty prefix, which would stand for the default.
+// checkPrefix rejects an empty prefix, which would mean the default.
 func checkPrefix(prefix string) error {
 	if prefix == "" {
-		return usage("--prefix is empty; want at least one character")
+		return usage("--prefix is empty, want at least one character")
 	}
 	return nil
 }
 
-// notZero refuses an explicit 0 for flags whose zero would stand for a default.
+// notZero rejects an explicit 0 of flags whose zero value means the default.
 func notZero(c *cobra.Command, names ...string) error {
 	for _, name := range names {
 		if f := c.Flags().Lookup(name); f.Changed && (f.Value.String() == "0" || f.Value.String() == "0s") {
-			return usage("--%s must be above 0", name)
+			return usage("--%s is 0, want more than 0", name)
 		}
 	}
 	return nil

@@ -21,8 +21,7 @@ type runFlags struct {
 	history  string
 	json     string
 	progress bool
-	// bothReaders compares readers on clusters in this process, in so many
-	// rounds.
+	// bothReaders compares snapshot reads with locking reads, in rounds.
 	bothReaders bool
 	rounds      int
 	sharing     shard.Sharing
@@ -32,39 +31,42 @@ func newRun(env environment) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run",
-		Short: "Run a workload and report on it",
-		Long: `Run a workload and report on it. Keys follow a zeta law: at --skew 0 all are
-alike, at 1 the hottest of a million gets 7 % of the draws, at 2 it gets 61 %.
+		Short: "Run a workload and report throughput and latency",
+		Long: `Run a workload and report throughput and latency. Keys follow a Zipf
+distribution: with --skew 0 all of a million keys are equally likely, with 1
+the hottest key gets 7 % of the draws, with 2 it gets 61 %.
 
-The workload zeta is a mix of everything. sss is that of the SSS paper: updates
-of two keys and read-only transactions of two or more (--read-keys), 5,000 keys,
-half of the transactions read-only, 10 clients for each address. hot-or-not is
-that of Hot or Not: 10 keys, 90 % read-only, 10 % write-only, 128 clients.
+--workload chooses the defaults of the other flags:
+  zeta        reads, writes, read-modify-writes and increments of 4 keys
+  sss         the SSS paper: half updates of 2 keys, half read-only transactions
+              of 2 keys (--read-keys), 5,000 keys, 10 clients an address
+  hot-or-not  the paper Hot or Not: 10 keys, 90 % read-only, 10 % write-only,
+              128 clients
 
-The four shares are weights. When any of them is given, those not given are 0.
-With sss and hot-or-not, --read-only alone is a percentage of the transactions,
-and the workload's own updates are the others.
+--read-only, --write-only, --rmw and --incr are weights. If one is set, the
+others are 0. With sss and hot-or-not, --read-only alone is a percentage of all
+transactions, and the updates of the workload are the rest.
 
-Values are new in every run, so a run can be repeated on the same store, with
-the command that its report ends with.
+Without --rate each client starts a transaction when its last one ends (closed
+loop). With --rate transactions start at fixed times (open loop), and latency
+counts from then.
 
-With --both-readers there need not be a cluster: two of three nodes each are
-started in this process, without fsync, one with readers that take no locks and
-one with locking ones. The workload runs on both in turn, for --rounds rounds,
-and a table compares them. --workload sss alone then stands for all the mixes
-of the paper's figures, and the same under a skew of 1.2.
+Each report ends with the command that repeats the run. A run writes new values,
+so that it can be repeated on the same store.
 
-With --rate the loop is open: transactions start when they are due, and their
-latency counts from then. Without it each client starts one after the other.
+--both-readers needs no cluster. It starts two clusters of three nodes in this
+process, one with snapshot reads and one with locking reads, runs the workload
+on each in turn --rounds times, and compares them. With --workload sss alone it
+runs all mixes of the paper's figures, and the same with a skew of 1.2.
 
-Interrupt (Ctrl-C) to end a run early; it reports on what was done. Interrupt
-again to quit at once.`,
+Ctrl-C ends a run early with a report. A second Ctrl-C exits at once.`,
 		Example: `  zetaload run --skew 1.2 --clients 64 --duration 30s
   zetaload run --rmw 1 --ops 2 --skew 2 --rate 5000 --clients 512 --duration 1m
   zetaload run --workload sss --read-only 80 --read-keys 16 --locality 50
   zetaload run --workload hot-or-not --skew 1.5
   zetaload run --workload sss --both-readers
-  zetaload run --interactive-reads 20 --think-time 10ms --scanners 1 --scan-pace 500
+  zetaload run --interactive-reads 20 --think-time 10ms
+  zetaload run --scanners 1 --scan-pace 500
   zetaload run --incr 1 --skew 3 --count 100000 --history h.bin --fresh-keys`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -83,55 +85,55 @@ again to quit at once.`,
 	addTarget(c, &f.target)
 	f.addKeys(c)
 	f.addLoad(c)
-	c.Flags().StringVar(&f.history, "history", "", "record every operation in this `file`, for zetaload check")
-	c.Flags().StringVar(&f.json, "json", "", "write the report as JSON to this `file`, too (-: to the output, instead)")
-	c.Flags().BoolVar(&f.progress, "progress", false, "show progress once a second, also when the error output is no terminal")
-	c.Flags().BoolVar(&f.bothReaders, "both-readers", false, "compare readers without locks with locking ones, on clusters in this process")
-	c.Flags().IntVar(&f.rounds, "rounds", 3, "how often each runs with --both-readers")
+	c.Flags().StringVar(&f.history, "history", "", "record each operation in this `file`")
+	c.Flags().StringVar(&f.json, "json", "", "write the report as JSON to this `file` (-: JSON instead of text)")
+	c.Flags().BoolVar(&f.progress, "progress", false, "show progress every second even without a terminal")
+	c.Flags().BoolVar(&f.bothReaders, "both-readers", false, "compare snapshot reads with locking reads, on clusters in this process")
+	c.Flags().IntVar(&f.rounds, "rounds", 3, "number of runs of each cluster with --both-readers")
 	addSharing(c.Flags(), &f.sharing)
 	c.Flags().SortFlags = false
 	return c
 }
 
-// addKeys adds the flags about keys and transactions.
+// addKeys adds the flags of keys and transactions.
 func (f *runFlags) addKeys(c *cobra.Command) {
 	o, d, fs := &f.options, workload.Options{}.WithDefaults(), c.Flags()
-	fs.StringVar(&f.workload, "workload", workload.Zeta, "what is run: zeta, sss or hot-or-not; other flags change its parts")
+	fs.StringVar(&f.workload, "workload", workload.Zeta, "`name` of the workload: zeta, sss or hot-or-not, or an application")
 	fs.Uint64Var(&o.Keys, "keys", d.Keys, "number of keys, 1 to 10^9")
-	fs.Float64Var(&o.Skew, "skew", 0.99, "exponent of the zeta law, 0 (uniform) or more")
-	fs.BoolVar(&o.Shuffle, "shuffle", false, "scatter the hot keys instead of beginning with the hottest")
-	fs.DurationVar(&o.MoveHotEvery, "move-hot-every", 0, "move the hot spot to other keys each time this has passed (0: never)")
-	fs.Float64Var(&o.Locality, "locality", 0, "per cent of the keys that are drawn from those on the client's node")
-	fs.StringVar(&o.Prefix, "prefix", d.Prefix, "what every key begins with")
-	fs.BoolVar(&o.FreshKeys, "fresh-keys", false, "use keys of this run's own, which do not exist yet; makes the judge stricter")
-	fs.IntVar(&o.Ops, "ops", d.Ops, "keys a transaction draws")
-	fs.Var(keyCount{&o.ReadKeys}, "read-keys", "keys a read-only transaction draws, 1 to 256 (default: as --ops)")
-	fs.BoolVar(&o.Distinct, "distinct", false, "draw the keys of a transaction without replacement")
-	fs.Float64Var(&o.Mix.ReadOnly, "read-only", d.Mix.ReadOnly, "share of transactions that read")
-	fs.Float64Var(&o.Mix.WriteOnly, "write-only", d.Mix.WriteOnly, "share of transactions that write")
-	fs.Float64Var(&o.Mix.ReadModifyWrite, "rmw", d.Mix.ReadModifyWrite, "share of transactions that read and then write")
-	fs.Float64Var(&o.Mix.Increment, "incr", d.Mix.Increment, "share of transactions that add to counters")
-	fs.IntVar(&o.ValueBytes, "value-size", d.ValueBytes, "size of values in bytes")
-	fs.BoolVar(&o.Interactive, "interactive", false, "send operations one by one instead of all at once")
-	fs.Float64Var(&o.InteractiveReads, "interactive-reads", 0, "per cent of the read-only transactions that are interactive")
-	fs.DurationVar(&o.ThinkTime, "think-time", 0, "how long an interactive reader thinks between two reads")
+	fs.Float64Var(&o.Skew, "skew", 0.99, "exponent of the Zipf distribution, 0 (uniform) or more")
+	fs.BoolVar(&o.Shuffle, "shuffle", false, "scatter the hot keys over the keyspace; else the first keys are the hottest")
+	fs.DurationVar(&o.MoveHotEvery, "move-hot-every", 0, "interval at which the hot spot moves to other keys (0: never)")
+	fs.Float64Var(&o.Locality, "locality", 0, "percentage of keys drawn from those whose home is the client's node")
+	fs.StringVar(&o.Prefix, "prefix", d.Prefix, "prefix of each key")
+	fs.BoolVar(&o.FreshKeys, "fresh-keys", false, "use new keys, which are absent at the start; makes the checker stricter")
+	fs.IntVar(&o.Ops, "ops", d.Ops, "keys of a transaction")
+	fs.Var(keyCount{&o.ReadKeys}, "read-keys", "keys of a read-only transaction, 1 to 256 (default: --ops)")
+	fs.BoolVar(&o.Distinct, "distinct", false, "draw the keys of a transaction without repetition")
+	fs.Float64Var(&o.Mix.ReadOnly, "read-only", d.Mix.ReadOnly, "share of read-only transactions")
+	fs.Float64Var(&o.Mix.WriteOnly, "write-only", d.Mix.WriteOnly, "share of transactions that only write")
+	fs.Float64Var(&o.Mix.ReadModifyWrite, "rmw", d.Mix.ReadModifyWrite, "share of read-modify-write transactions")
+	fs.Float64Var(&o.Mix.Increment, "incr", d.Mix.Increment, "share of transactions that increment counters")
+	fs.IntVar(&o.ValueBytes, "value-size", d.ValueBytes, "size of a value in bytes")
+	fs.BoolVar(&o.Interactive, "interactive", false, "send operations one by one instead of one-shot transactions")
+	fs.Float64Var(&o.InteractiveReads, "interactive-reads", 0, "percentage of read-only transactions that are interactive")
+	fs.DurationVar(&o.ThinkTime, "think-time", 0, "pause of an interactive read-only transaction between two reads")
 }
 
-// addLoad adds the flags about how much, how fast and how long.
+// addLoad adds the flags of clients, rates and times.
 func (f *runFlags) addLoad(c *cobra.Command) {
 	o, d, fs := &f.options, workload.Options{}.WithDefaults(), c.Flags()
-	fs.IntVar(&o.Clients, "clients", d.Clients, "transactions in flight at most")
-	fs.IntVar(&o.Scanners, "scanners", 0, "scans of all keys that run beside the transactions, over and over")
-	fs.Float64Var(&o.ScanPace, "scan-pace", 0, "pairs that each of them takes in a second (0: as they come)")
-	fs.Float64Var(&o.Rate, "rate", 0, "transactions that are due in a second (0: closed loop)")
-	fs.DurationVar(&o.Warmup, "warmup", 0, "how long to run before measuring")
-	fs.DurationVar(&o.Duration, "duration", 0, "how long to measure (default 10s, or no bound with --count)")
-	fs.Uint64Var(&o.Count, "count", 0, "transactions to measure (0: no bound)")
-	fs.DurationVar(&o.Timeout, "timeout", d.Timeout, "deadline of a transaction, retries included")
-	fs.Uint64Var(&o.Seed, "seed", 0, "determines what is drawn (default: chosen and printed)")
+	fs.IntVar(&o.Clients, "clients", d.Clients, "number of clients, each with one transaction in flight")
+	fs.IntVar(&o.Scanners, "scanners", 0, "number of scanners, which scan all keys repeatedly during the run")
+	fs.Float64Var(&o.ScanPace, "scan-pace", 0, "pairs per second of each scanner (0: no limit)")
+	fs.Float64Var(&o.Rate, "rate", 0, "transactions started per second (0: closed loop)")
+	fs.DurationVar(&o.Warmup, "warmup", 0, "time before the measurement")
+	fs.DurationVar(&o.Duration, "duration", 0, "time of the measurement (default 10s, or no limit with --count)")
+	fs.Uint64Var(&o.Count, "count", 0, "number of transactions to measure (0: no limit)")
+	fs.DurationVar(&o.Timeout, "timeout", d.Timeout, "deadline of a transaction with its retries")
+	fs.Uint64Var(&o.Seed, "seed", 0, "seed of the keys and transactions (default: random, reported)")
 }
 
-// complete checks the flags and fills in what follows from others.
+// complete validates the flags and sets the defaults that depend on other flags.
 func (f *runFlags) complete(c *cobra.Command) error {
 	if err := errors.Join(f.check(), checkPrefix(f.options.Prefix)); err != nil {
 		return err
@@ -141,23 +143,23 @@ func (f *runFlags) complete(c *cobra.Command) error {
 	}
 	changed := func(name string) bool { return c.Flags().Changed(name) }
 	if changed("duration") && f.options.Duration == 0 && f.options.Count == 0 {
-		return usage("--duration 0 needs a --count, or the run would never end")
+		return usage("--duration 0 needs --count, else the run never ends")
 	}
 	if err := f.published(changed); err != nil {
 		return err
 	}
 	o := &f.options
 	if !changed("seed") {
-		o.Seed = rand.Uint64N(1e9) // short enough to be told by phone
+		o.Seed = rand.Uint64N(1e9) // short enough to type
 	}
 	*o = o.WithDefaults()
 	if err := o.Validate(); err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err, usage: true}
 	}
 	return nil
 }
 
-// run does what the flags say.
+// run runs the workload.
 func (f *runFlags) run(ctx context.Context, env environment) (err error) {
 	out, err := f.outputs()
 	if err != nil {
@@ -172,7 +174,7 @@ func (f *runFlags) run(ctx context.Context, env environment) (err error) {
 	if f.options.Locality > 0 {
 		f.options.Homes, err = s.Homes(ctx)
 		if err != nil {
-			return failed("--locality: asking the cluster where keys live: %w", err)
+			return failed("--locality: the homes of the keys are not known: %w", err)
 		}
 	}
 	if err := out.begin(f); err != nil {
@@ -182,10 +184,9 @@ func (f *runFlags) run(ctx context.Context, env environment) (err error) {
 	f.options.Recorder, f.options.Progress = out.recorder(), show.snapshot()
 	r, err := workload.New(s, f.options)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err, usage: true}
 	}
-	defer context.AfterFunc(ctx, func() { show.message("interrupted: waiting for what is in flight") })()
-	fmt.Fprintf(env.err, "zetaload: seed %d\n", f.options.Seed)
+	defer context.AfterFunc(ctx, func() { show.message("interrupted; waiting for transactions in flight") })()
 	result, runErr := r.Run(ctx)
 	show.end()
 	result.Command = f.repeat()
@@ -208,14 +209,13 @@ func faulty(r *workload.Result) error {
 	return failed("%s", why)
 }
 
-// whyNone adds to the error of a run in which nothing committed what kept
-// transactions from it.
+// whyNone says why no transaction of a run committed; "" for other errors.
 func whyNone(err error, r *workload.Result) string {
 	switch {
 	case !errors.Is(err, workload.ErrNothingCommitted):
 		return ""
 	case len(r.Errors) == 0:
-		return "; the measured part was too short"
+		return "; the measured time was too short"
 	}
 	s := fmt.Sprintf("; errors by kind: %v", r.Errors)
 	for i := range r.Down {
@@ -224,7 +224,7 @@ func whyNone(err error, r *workload.Result) string {
 	return s
 }
 
-// report writes the result where it is wanted.
+// report writes the result.
 func (f *runFlags) report(w io.Writer, out *outputs, result *workload.Result) error {
 	if f.json == "-" {
 		return result.WriteJSON(w)

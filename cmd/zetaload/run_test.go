@@ -23,8 +23,8 @@ func TestARunReportsAsTextAndJSON(t *testing.T) {
 	p, path := newProgram(t, &memstore.Store{}), file(t, "r.json")
 	text := p.ok("run", "--count", "500", "--seed", "42", "--skew", "1.2", "--json", path)
 	require.Contains(t, text, "throughput ")
-	require.Contains(t, text, "\nall                       500        0        0")
-	require.Contains(t, p.err.String(), "seed 42")
+	require.Contains(t, text, "\nall                     500       0 ")
+	require.Equal(t, 1, strings.Count(text+p.err.String(), "seed"), "it is in the command that repeats the run")
 	require.Equal(t, 1, p.closed)
 	r, err := readReport(path)
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestTheReportEndsWithTheCommandThatRepeatsTheRun(t *testing.T) {
 			return workload.Reply{}, nil
 		}}
 		p.store = s
-		lines := strings.Split(strings.TrimSpace(p.ok(args...)), "\n")
+		lines := strings.Split(strings.TrimSpace(unwrapped(p.ok(args...))), "\n")
 		last := lines[len(lines)-1]
 		require.True(t, strings.HasPrefix(last, "repeat with  zetaload run "), last)
 		return strings.TrimPrefix(last, "repeat with  zetaload "), all, p.to
@@ -105,7 +105,7 @@ func TestQuotedWordsAreReadBack(t *testing.T) {
 func TestSharesThatAreNotGivenAreNone(t *testing.T) {
 	p := newProgram(t, &memstore.Store{})
 	require.Contains(t, p.ok("run", "--count", "20", "--incr", "2", "--read-only", "6"),
-		"75% read-only, 0% write-only, 0% read-modify-write, 25% increment")
+		"75% read-only, 25% increment")
 	require.Contains(t, p.ok("run", "--count", "20"),
 		"50% read-only, 10% write-only, 30% read-modify-write, 10% increment")
 }
@@ -115,43 +115,43 @@ func TestBadCommandLinesExitWithTwo(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"run --skew -1", "skew -1"},
 		{"run --skew NaN", "skew NaN"},
-		{"run --keys 0", "--keys must be above 0"},
+		{"run --keys 0", "--keys is 0, want more than 0"},
 		{"run --keys 2000000000", "2000000000 keys"},
-		{"run --timeout 0", "--timeout must be above 0"},
-		{"run --duration 0", "--duration 0 needs a --count"},
+		{"run --timeout 0", "--timeout is 0, want more than 0"},
+		{"run --duration 0", "--duration 0 needs --count"},
 		{"run --rmw 0", "are 0"},
-		{"run --clients x", "invalid argument"},
+		{"run --clients x", "want a whole number"},
 		{"run --nosuch", "unknown flag"},
 		{"run surplus", "unknown command"},
 		{"run --addr=", "no address"},
-		{"run --connections -1", "--connections -1"},
+		{"run --connections -1", "--connections is -1"},
 		{"run --history /nonexistent/h.bin", "--history"},
 		{"run --json /nonexistent/r.json", "--json"},
-		{"run --workload tpcc", "--workload: there is no workload \"tpcc\"; want one of zeta, sss, hot-or-not"},
-		{"run --workload sss --read-only 120", "--read-only 120: beside --workload sss it is a percentage; want 0 to 100"},
-		{"run --workload hot-or-not --read-only NaN", "it is a percentage"},
+		{"run --workload tpcc", "--workload: there is no workload \"tpcc\", want one of zeta, sss, hot-or-not"},
+		{"run --workload sss --read-only 120", "--read-only is 120, want a percentage with --workload sss"},
+		{"run --workload hot-or-not --read-only NaN", "want a percentage"},
 		{"run --workload sss --write-only 0", "are 0"},
-		{"run --workload sss --keys 1", "2 distinct keys a transaction, and there are 1; take more keys"},
-		{"run --read-keys 257", "want one number or a range, such as 10 or 2-16, within 1 to 256"},
-		{"run --read-keys 0", "within 1 to 256"},
+		{"run --workload sss --keys 1", "2 distinct keys a transaction of 1 keys; use more keys"},
+		{"run --read-keys 257", "want a number or a range, such as 10 or 2-16, from 1 to 256"},
+		{"run --read-keys 0", "from 1 to 256"},
 		{"run --read-keys 16-2", "such as 10 or 2-16"},
 		{"run --locality 101", "want 0 to 100"},
 		{"run --interactive-reads -1", "want 0 to 100"},
-		{"run --think-time 5ms", "say how many per cent are (interactive-reads)"},
+		{"run --think-time 5ms", "set interactive-reads"},
 		{"run --interactive-reads 5 --think-time 1s --read-keys 256", "think less, read fewer keys, or raise the timeout"},
-		{"run --scan-pace 5", "say how many do (scanners)"},
+		{"run --scan-pace 5", "set the number of scanners"},
 		{"run --scanners 65", "want 0 to 64"},
 		{"run --prefix=", "--prefix is empty"},
 		{"load --prefix=", "--prefix is empty"},
-		{"run --rounds 5", "--rounds is of --both-readers"},
+		{"run --rounds 5", "--rounds needs --both-readers"},
 		{"run --history x/../f --json f", "--history and --json are the same file"},
-		{"load --batch 0", "--batch must be above 0"},
-		{"load --from 5 --keys 4", "no key 5"},
+		{"load --batch 0", "--batch is 0, want more than 0"},
+		{"load --from 5 --keys 4", "from is 5"},
 		{"load --value-size 8", "values of 8 bytes"},
 		{"check", "accepts 1 arg"},
 		{"check a b", "accepts 1 arg"},
 		{"report", "at least 1 arg"},
-		{"nosuch", "unknown command"},
+		{"nosuch", "there is no command"},
 	} {
 		require.Equal(t, exitUsage, p.run(strings.Fields(c.args)...), c.args)
 		require.Contains(t, p.err.String(), c.says, c.args)
@@ -163,8 +163,8 @@ func TestBadCommandLinesExitWithTwo(t *testing.T) {
 func TestARunInWhichNothingCommitsFailsAndReports(t *testing.T) {
 	p := newProgram(t, refusing(kv.KindUnavailable))
 	require.Equal(t, exitFailed, p.run("run", "--count", "10", "--clients", "2"))
-	require.Contains(t, p.out.String(), "Unavailable                10")
-	require.Contains(t, p.err.String(), "not one transaction")
+	require.Contains(t, p.out.String(), "Unavailable                   10")
+	require.Contains(t, p.err.String(), "no transaction of the measured part")
 	require.Equal(t, 1, p.closed)
 }
 
@@ -307,4 +307,48 @@ func TestHelpTellsTheExitCodes(t *testing.T) {
 	p := newProgram(t, nil)
 	require.Contains(t, p.ok(), "Exit codes")
 	require.Contains(t, p.ok("run", "--help"), "--move-hot-every")
+}
+
+func TestHelpFits80Columns(t *testing.T) {
+	for _, c := range commands(newRoot(environment{})) {
+		for _, line := range strings.Split(c.Long+"\n"+c.UsageString(), "\n") {
+			require.LessOrEqual(t, len(line), 80, "%s: %s", c.CommandPath(), line)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	p := newProgram(t, nil)
+	require.Regexp(t, `^zetaload \S+.*, go1\S+, `, p.ok("version"))
+	require.Equal(t, p.ok("version"), p.ok("--version"))
+}
+
+func TestMisspeltNamesAreSuggested(t *testing.T) {
+	p := newProgram(t, nil)
+	for args, want := range map[string]string{
+		"rnu --skew 1":     `no command "rnu"; did you mean run?`,
+		"app tikets":       `no command "tikets" of "zetaload app"; did you mean tickets?`,
+		"run --skw 1":      "--skw; did you mean --skew?",
+		"load --kyes=1":    "--kyes; did you mean --keys?",
+		"app bank --moost": "--moost; did you mean --most?",
+	} {
+		require.Equal(t, exitUsage, p.run(strings.Fields(args)...), args)
+		require.Contains(t, p.err.String(), want, args)
+		require.Regexp(t, `\nhint: see: zetaload.* --help\n$`, p.err.String(), args)
+	}
+}
+
+// The variables of linchpin's connection flags count, unless the command line sets the flag or
+// the cluster is in this process.
+func TestConnectionsComeFromTheEnvironment(t *testing.T) {
+	p := newProgram(t, &memstore.Store{})
+	t.Setenv("LINCHPIN_ADDR", "a:1,b:2")
+	t.Setenv("LINCHPIN_CERTS_DIR", "certs")
+	t.Setenv("LINCHPIN_CLIENTS", "nonsense, and of no flag that linchpin has")
+	require.Contains(t, unwrapped(p.ok("run", "--count", "5")), "run --addr a:1,b:2 --certs-dir=certs ")
+	require.Contains(t, unwrapped(p.ok("run", "--count", "5", "--addr", "c:3")), "run --addr c:3 --certs-dir=certs ")
+	var out, errs output
+	args := append([]string{"app", "likes", "--own-cluster", "--count", "5"}, small["likes"]...)
+	require.Equal(t, exitOK, execute(t.Context(), environment{out: &out, err: &errs, open: openCluster}, args), errs.String())
+	require.NotContains(t, out.String(), "--addr")
 }

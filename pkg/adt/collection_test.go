@@ -233,7 +233,7 @@ func TestCollectionsAreOfOneType(t *testing.T) {
 				args[i].Kind = m.Params[i].Kind
 			}
 			register := entry.Value{Type: adt.Value, Version: kv.Version{Write: 1}, Payload: []byte("x")}
-			requireFailure(t, kv.KindWrongType, "the key holds a value; "+m.Name+" is for a "+m.Type.Name, failure(register, m.Op([]byte("k"), args...)))
+			requireFailure(t, kv.KindWrongType, "the key holds a value, but "+m.Name+" needs a "+m.Type.Name, failure(register, m.Op([]byte("k"), args...)))
 		}
 		form := adt.Lookup(w.id)
 		requireFailure(t, kv.KindInvalid, form.Name, failure(entry.Value{}, msg.Op{Kind: msg.OpUpdate, Key: []byte("k"), Type: uint32(w.id), Method: 99}))

@@ -99,7 +99,7 @@ func TestLimitsOfLists(t *testing.T) {
 	long := strings.Repeat("v", kv.MaxValueBytes)
 	require.Nil(t, failure(entry.Value{}, lists.op("append", long)))
 	requireFailure(t, kv.KindInvalid, "value has 1048577 bytes", failure(entry.Value{}, lists.op("append", long+"v")))
-	requireFailure(t, kv.KindOutOfRange, "at most 8388608 are allowed", failure(entry.Value{}, lists.op("append", long, long, long, long, long, long, long, long)))
+	requireFailure(t, kv.KindOutOfRange, "the limit is 8388608", failure(entry.Value{}, lists.op("append", long, long, long, long, long, long, long, long)))
 	requireFailure(t, kv.KindInvalid, "the argument last is missing; want range first last", failure(entry.Value{}, lists.op("range", 1)))
 }
 

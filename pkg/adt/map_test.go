@@ -171,7 +171,7 @@ func TestLimitsOfMaps(t *testing.T) {
 	requireFailure(t, kv.KindInvalid, "value has 1048577 bytes", failure(entry.Value{}, dicts.op("set", "f", strings.Repeat("v", kv.MaxValueBytes+1))))
 	requireFailure(t, kv.KindInvalid, "want set field value ...", failure(entry.Value{}, dicts.op("set", "f")))
 	requireFailure(t, kv.KindInvalid, "the limit is 0; the minimum is 1", failure(entry.Value{}, dicts.op("range", "", 0)))
-	requireFailure(t, kv.KindOutOfRange, "at most 8388608 are allowed", failure(entry.Value{}, manyFields()...))
+	requireFailure(t, kv.KindOutOfRange, "the limit is 8388608", failure(entry.Value{}, manyFields()...))
 }
 
 func manyFields() (ops []msg.Op) {

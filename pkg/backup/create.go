@@ -65,7 +65,7 @@ func Create(ctx context.Context, db *client.DB, path string, o CreateOptions) (H
 	}
 	err = c.dropOwn(ctx)
 	if err != nil {
-		err = fmt.Errorf("the backup is whole, but its snapshot %s could not be dropped: %w", Shown(c.header.Own), err)
+		err = fmt.Errorf("the backup is complete, but its snapshot %s could not be dropped: %w", Shown(c.header.Own), err)
 	}
 	return c.header, footer, err
 }
@@ -117,7 +117,7 @@ func openPartial(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	busy := refuse("wait until it has ended, or name another file", "another backup is writing %s", Shown(path))
+	busy := refuse("wait for its end, or use another file", "another backup is writing %s", Shown(path))
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, errors.Join(busy, f.Close())
 	} else if err != nil {
@@ -143,7 +143,7 @@ func openPartial(path string) (*os.File, error) {
 
 func absent(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return refuse("name another file, or remove it", "%s exists already", Shown(path))
+		return refuse("use another file, or remove it", "%s already exists", Shown(path))
 	}
 	return nil
 }
@@ -226,8 +226,8 @@ func (c *creation) kept(ctx context.Context, name string) (*client.Snapshot, err
 	}
 	i := slices.IndexFunc(all, func(s client.Snapshot) bool { return s.Name == name || s.ID == name })
 	if i < 0 {
-		return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("the snapshot %s is not kept, or not any more", Shown(name)),
-			Hint: "list those that are: linchpin snapshot list"}
+		return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("the snapshot %s does not exist or has expired", Shown(name)),
+			Hint: "list the snapshots with: linchpin snapshot list"}
 	}
 	return &all[i], nil
 }
@@ -238,18 +238,18 @@ func (c *creation) goOn(ctx context.Context) error {
 	name := Shown(c.file.Name())
 	r, err := c.read()
 	if err != nil && r == nil {
-		return refuse("remove it to begin anew", "%s cannot be gone on with: %v", name, err)
+		return refuse("remove it to start again", "%s cannot be continued: %v", name, err)
 	}
 	c.header = r.Header
 	if r.Header.Cluster != c.cluster {
-		return refuse("remove it to begin anew", "%s is of another cluster, %s", name, Shown(r.Header.Cluster))
+		return refuse("remove it to start again", "%s belongs to another cluster, %s", name, Shown(r.Header.Cluster))
 	}
 	if s, err := c.kept(ctx, r.Header.Snapshot); err != nil {
-		return fmt.Errorf("%s cannot be gone on with; remove it to begin anew: %w", name, err)
+		return fmt.Errorf("%s cannot be continued; remove it to start again: %w", name, err)
 	} else if want := c.o.Snapshot; want != "" && want != s.Name && want != s.ID {
-		return refuse("remove it to begin anew", "%s is of the snapshot %s", name, Shown(s.Name))
+		return refuse("remove it to start again", "%s was made of the snapshot %s", name, Shown(s.Name))
 	} else if want == "" && !c.o.Continue {
-		return refuse("go on with it by --continue, or remove it", "%s is an unfinished backup of the moment %s", name, r.Header.Time.Format(time.RFC3339))
+		return refuse("continue it with --continue, or remove it", "%s is an unfinished backup as of %s", name, r.Header.Time.Format(time.RFC3339))
 	}
 	if err := c.file.Truncate(r.whole); err != nil {
 		return err
@@ -257,7 +257,7 @@ func (c *creation) goOn(ctx context.Context) error {
 	// Once more, now that nothing is behind what is whole.
 	r, err = c.read()
 	if err != errOpen {
-		return refuse("remove it to begin anew", "%s cannot be gone on with: %v", name, err)
+		return refuse("remove it to start again", "%s cannot be continued: %v", name, err)
 	}
 	c.writer, err = newWriter(c.file)
 	if err != nil {

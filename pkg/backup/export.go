@@ -157,7 +157,7 @@ func dumpOne(ctx context.Context, at *client.Handle, p *client.Pair) ([]byte, er
 		return nil, err
 	}
 	if o.ResultsLost || !o.Results[0].Found || o.Results[0].Type != p.Type {
-		return nil, errors.New("backup: a key of the snapshot is not what it was")
+		return nil, errors.New("backup: a key of the snapshot changed during the backup")
 	}
 	return o.Results[0].Value, nil
 }

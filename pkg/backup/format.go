@@ -115,22 +115,22 @@ func (b *body) bytes(most int) ([]byte, bool) {
 func (b *body) record() (r Record, wrong string) {
 	key, ok := b.bytes(kv.MaxKeyBytes)
 	if !ok || len(key) == 0 {
-		return r, "a key is not of 1 to 4096 bytes"
+		return r, "the length of a key is not 1 to 4096 bytes"
 	}
 	typ, ok := b.number(255)
 	if !ok {
-		return r, "the type of a value is not a number up to 255"
+		return r, "a value's type is not a number up to 255"
 	}
 	expires, ok := b.number(1 << 62)
 	switch {
 	case !ok:
-		return r, "a key ends too early"
+		return r, "a key is incomplete"
 	case expires > kv.MaxExpires:
-		return r, "a key has what this version does not know; use a newer linchpin"
+		return r, "a key has a field that this release does not know; use a newer release"
 	}
 	value, ok := b.bytes(kv.MaxStateBytes)
 	if !ok {
-		return r, "a value ends too early, or is too long"
+		return r, "a value is incomplete or too long"
 	}
 	return Record{Key: key, Type: uint32(typ), Value: value, Expires: int64(expires)}, ""
 }

@@ -114,7 +114,7 @@ func TestEveryDamageIsNoticed(t *testing.T) {
 		require.IsType(t, &Damaged{}, err, "cut off at %d of %d", i, len(whole))
 	}
 	_, _, err := readAll(append(bytes.Clone(whole), 0))
-	require.ErrorContains(t, err, "more after its footer")
+	require.ErrorContains(t, err, "data after its footer")
 }
 
 // TestWholeFramesAreHeldAgainstTheFooter: each is right by itself.
@@ -126,7 +126,7 @@ func TestWholeFramesAreHeldAgainstTheFooter(t *testing.T) {
 	require.Equal(t, []byte{frameKeys, frameFooter}, []byte{one[begin], one[end]})
 	spliced := bytes.Join([][]byte{one[:begin], other[begin:end], one[end:]}, nil)
 	_, _, err := readAll(spliced)
-	require.ErrorContains(t, err, "its checksum is not that of its footer")
+	require.ErrorContains(t, err, "its checksum differs from its footer")
 	_, _, err = readAll(append(bytes.Clone(one[:begin]), one[end:]...))
 	require.IsType(t, &Damaged{}, err, "a frame is missing")
 
@@ -141,7 +141,7 @@ func TestWholeFramesAreHeldAgainstTheFooter(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, w.object(frameFooter, f))
 		_, _, err = readAll(b.Bytes())
-		require.ErrorContains(t, err, "its footer tells of", name)
+		require.ErrorContains(t, err, "its footer lists", name)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestKeysThatAreNotInOrderAreDamage(t *testing.T) {
 		_, err = w.Close(named)
 		require.NoError(t, err)
 		_, _, err = readAll(b.Bytes())
-		require.ErrorContains(t, err, "the keys are not in order")
+		require.ErrorContains(t, err, "its keys are unsorted")
 	}
 }
 

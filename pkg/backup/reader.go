@@ -53,7 +53,7 @@ func NewReader(from io.Reader) (*Reader, error) {
 		return nil, err
 	}
 	if string(magic) != Magic {
-		return nil, r.damaged("it is not a backup, which begins with %q", Magic)
+		return nil, r.damaged("it is not a backup: it does not start with %q", Magic)
 	}
 	r.took(magic)
 	kind, b, err := r.frame()
@@ -64,10 +64,10 @@ func NewReader(from io.Reader) (*Reader, error) {
 		return nil, err
 	}
 	if err := strict(b, &r.Header); err != nil {
-		return nil, r.damaged("its header cannot be read: %v", err)
+		return nil, r.damaged("its header cannot be decoded: %v", err)
 	}
 	if r.Header.Format != Format {
-		return nil, r.damaged("its format is %d, and %d is known here; use the linchpin that wrote it, or a newer one", r.Header.Format, Format)
+		return nil, r.damaged("its format is %d; this release knows %d; use the release that wrote it, or a newer one", r.Header.Format, Format)
 	}
 	r.whole = r.at
 	return r, nil
@@ -104,7 +104,7 @@ func (r *Reader) Next() (Record, error) {
 	}
 	x, wrong := r.body.record()
 	if wrong == "" && r.last != nil && bytes.Compare(x.Key, r.last) <= 0 {
-		wrong = "the keys are not in order"
+		wrong = "its keys are unsorted"
 	}
 	if wrong != "" {
 		return Record{}, r.damaged("%s", wrong)
@@ -122,7 +122,7 @@ func (r *Reader) next() error {
 	before := r.hash.Sum(nil)
 	kind, b, err := r.frame()
 	if err == errOpen {
-		return r.damaged("it ends without a footer; it has not been written to its end")
+		return r.damaged("it ends without a footer: it is unfinished")
 	}
 	if err != nil {
 		return err
@@ -140,22 +140,22 @@ func (r *Reader) next() error {
 	case frameFooter:
 		return r.foot(b, hex.EncodeToString(before))
 	}
-	return r.damaged("a frame is of kind %q, which is not known here; use a newer linchpin", kind)
+	return r.damaged("a frame has the unknown kind %q; use a newer release", kind)
 }
 
 // foot compares what the footer says with what has been read.
 func (r *Reader) foot(b []byte, sum string) error {
 	if err := strict(b, &r.Footer); err != nil {
-		return r.damaged("its footer cannot be read: %v", err)
+		return r.damaged("its footer cannot be decoded: %v", err)
 	}
 	f := &r.Footer
 	switch _, err := r.from.ReadByte(); {
 	case f.SHA256 != sum:
-		return r.damaged("its checksum is not that of its footer")
+		return r.damaged("its checksum differs from its footer")
 	case f.Keys != r.keys || f.Bytes != r.bytes || !slices.Equal(slices.Sorted(maps.Keys(f.Types)), slices.Sorted(maps.Keys(r.types))):
-		return r.damaged("its footer tells of %d keys, and it has %d", f.Keys, r.keys)
+		return r.damaged("its footer lists %d keys, but it has %d", f.Keys, r.keys)
 	case err == nil:
-		return r.damaged("there is more after its footer")
+		return r.damaged("there is data after its footer")
 	case err != io.EOF:
 		return err
 	}
@@ -176,7 +176,7 @@ func (r *Reader) frame() (kind byte, body []byte, err error) {
 	}
 	n := int(binary.LittleEndian.Uint32(h[1:]))
 	if n > maxBody {
-		return 0, nil, r.damaged("a frame of %d bytes is longer than any that is written", n)
+		return 0, nil, r.damaged("a frame of %d bytes exceeds the limit", n)
 	}
 	// Memory is taken as bytes come, not by what the length promises.
 	r.room = r.room[:0]

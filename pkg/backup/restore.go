@@ -111,7 +111,7 @@ func (x *restoring) begin(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		return false, refuse("restore into an empty cluster; to go on with a restore that was interrupted, say --continue",
+		return false, refuse("restore into an empty cluster; to continue an interrupted restore, use --continue",
 			"the cluster is not empty: it has the key %q", p.Key)
 	}
 	return x.of > 0, nil
@@ -227,9 +227,9 @@ func (x *restoring) compareWith(have iter.Seq2[Record, error], incomplete bool, 
 		case order > 0 && (incomplete || want.Expires != 0 && want.Expires <= expired):
 			continue
 		case order > 0:
-			return different("the key %q is not there", want.Key)
+			return different("the key %q is missing", want.Key)
 		case !same(&got, &want):
-			return different("the key %q does not hold what is in the backup", want.Key)
+			return different("the key %q differs from the backup", want.Key)
 		}
 		got, err, ok = next()
 	}
@@ -243,11 +243,11 @@ func (x *restoring) compareWith(have iter.Seq2[Record, error], incomplete bool, 
 }
 
 func unexpected(key []byte) error {
-	return different("the key %q is in the cluster, and not in the backup", key)
+	return different("the key %q is not in the backup", key)
 }
 
 func different(format string, args ...any) error {
-	return refuse("restore into an empty cluster that nobody else uses", "the cluster is not what the backup is: "+format, args...)
+	return refuse("restore into an empty cluster without other clients", "the cluster differs from the backup: "+format, args...)
 }
 
 // same reports whether two records hold the same value, for as long. The stored forms of one

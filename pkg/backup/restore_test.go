@@ -24,16 +24,16 @@ func TestComparing(t *testing.T) {
 		whole, part string
 	}{
 		{"the same", []Record{b, d, f}, "", ""},
-		{"nothing", nil, `"b" is not there`, ""},
-		{"without the first", []Record{d, f}, `"b" is not there`, ""},
-		{"without one between", []Record{b, f}, `"d" is not there`, ""},
-		{"without the last", []Record{b, d}, `"f" is not there`, ""},
-		{"one before", []Record{record("a", ""), b, d, f}, `"a" is in the cluster`, `"a" is in the cluster`},
-		{"one between", []Record{b, record("c", ""), d, f}, `"c" is in the cluster`, `"c" is in the cluster`},
-		{"one behind", []Record{b, d, f, record("g", "")}, `"g" is in the cluster`, `"g" is in the cluster`},
-		{"only one behind", []Record{record("g", "")}, `"b" is not there`, `"g" is in the cluster`},
-		{"another value", []Record{b, other(d, 0, "x"), f}, `"d" does not hold`, `"d" does not hold`},
-		{"another type", []Record{b, d, other(f, 1, "3")}, `"f" does not hold`, `"f" does not hold`},
+		{"nothing", nil, `"b" is missing`, ""},
+		{"without the first", []Record{d, f}, `"b" is missing`, ""},
+		{"without one between", []Record{b, f}, `"d" is missing`, ""},
+		{"without the last", []Record{b, d}, `"f" is missing`, ""},
+		{"one before", []Record{record("a", ""), b, d, f}, `"a" is not in the backup`, `"a" is not in the backup`},
+		{"one between", []Record{b, record("c", ""), d, f}, `"c" is not in the backup`, `"c" is not in the backup`},
+		{"one behind", []Record{b, d, f, record("g", "")}, `"g" is not in the backup`, `"g" is not in the backup`},
+		{"only one behind", []Record{record("g", "")}, `"b" is missing`, `"g" is not in the backup`},
+		{"another value", []Record{b, other(d, 0, "x"), f}, `"d" differs from the backup`, `"d" differs from the backup`},
+		{"another type", []Record{b, d, other(f, 1, "3")}, `"f" differs from the backup`, `"f" differs from the backup`},
 	} {
 		for incomplete, want := range map[bool]string{false: c.whole, true: c.part} {
 			x := &restoring{path: path, o: RestoreOptions{Progress: func(string, uint64, uint64) {}}}
@@ -60,10 +60,10 @@ func TestWhatHasExpiredNeedNotBeThere(t *testing.T) {
 	require.NoError(t, compare(100, a, b))
 	require.NoError(t, compare(100, b))
 	require.NoError(t, compare(101))
-	require.ErrorContains(t, compare(99, b), `"a" is not there`)
-	require.ErrorContains(t, compare(100, a), `"b" is not there`)
+	require.ErrorContains(t, compare(99, b), `"a" is missing`)
+	require.ErrorContains(t, compare(100, a), `"b" is missing`)
 	b.Expires = 0
-	require.ErrorContains(t, compare(100, a, b), `"b" does not hold`)
+	require.ErrorContains(t, compare(100, a, b), `"b" differs from the backup`)
 }
 
 // inOrder yields records, and then a failure if there is one.

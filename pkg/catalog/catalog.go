@@ -124,8 +124,8 @@ func (c *Catalog) load(values map[string][]byte) error {
 	}
 	if format > formatNow {
 		return &kv.Error{Kind: kv.KindInvalid, Op: -1,
-			Text: fmt.Sprintf("its format is %d, and this linchpin knows formats up to %d", format, formatNow),
-			Hint: "it was written by a newer linchpin: use that version, or a later one"}
+			Text: fmt.Sprintf("its format is %d; this release knows formats up to %d", format, formatNow),
+			Hint: "a newer release wrote it: use that release or a later one"}
 	}
 	if err := unseal(values, keyIdentity, &c.identity); err != nil {
 		return err
@@ -175,8 +175,8 @@ func (c *Catalog) Init(id Identity) error {
 	defer c.mu.Unlock()
 	if c.identity != nil {
 		return &kv.Error{Kind: kv.KindInvalid, Op: -1,
-			Text: fmt.Sprintf("the catalog at %s belongs to %v of the cluster %s already", c.path, c.identity.Node, c.identity.Cluster),
-			Hint: "give an empty directory to a new node"}
+			Text: fmt.Sprintf("the catalog at %s already belongs to %v of the cluster %s", c.path, c.identity.Node, c.identity.Cluster),
+			Hint: "use an empty directory for a new node"}
 	}
 	return c.setIdentity(id)
 }
@@ -234,7 +234,7 @@ func (c *Catalog) SetIncarnation(shard kv.ShardID, inc kv.Incarnation) error {
 	case inc == old:
 		return nil
 	case inc < old:
-		return kv.Errorf(kv.KindInternal, "the incarnation of %v would fall from %d to %d", shard, old, inc)
+		return kv.Errorf(kv.KindInternal, "the incarnation of %v would go back from %d to %d", shard, old, inc)
 	}
 	c.incarnations[shard] = inc
 	if err := c.write(keyIncarnations, c.incarnations); err != nil {
@@ -262,9 +262,9 @@ func (c *Catalog) CheckIncarnation(shard kv.ShardID, inStore kv.Incarnation) err
 		return err
 	}
 	return &kv.Error{Kind: kv.KindCorrupt, Op: -1,
-		Text: fmt.Sprintf("the store holds incarnation %d of %v, but the catalog at %s has seen %d: the store is older than its catalog",
+		Text: fmt.Sprintf("the store holds incarnation %d of %v, but the catalog at %s recorded %d: the store is older than its catalog",
 			inStore, shard, c.path, copied),
-		Hint: "it was probably put back from an old copy, which would undo acknowledged commits; use the newer store"}
+		Hint: "the store was replaced by an old copy, which would undo acknowledged commits; use the newer store"}
 }
 
 // CheckOwner refuses a catalog of another node or cluster; an empty cluster
@@ -276,7 +276,7 @@ func (c *Catalog) CheckOwner(cluster string, node kv.NodeID) error {
 	}
 	return &kv.Error{Kind: kv.KindInvalid, Op: -1,
 		Text: fmt.Sprintf("the catalog at %s belongs to %v of the cluster %s, not to %v of the cluster %q", c.path, id.Node, id.Cluster, node, cluster),
-		Hint: "give this node its own directory, or an empty one"}
+		Hint: "use this node's own directory, or an empty one"}
 }
 
 // CountStart counts a start of the node, durably, and gives its number, from 1. The node's
@@ -286,7 +286,7 @@ func (c *Catalog) CountStart() (uint32, error) {
 	defer c.mu.Unlock()
 	if c.starts == math.MaxUint32 {
 		return 0, &kv.Error{Kind: kv.KindInvalid, Op: -1,
-			Text: fmt.Sprintf("the node has been started %d times, which is as often as it can be", c.starts),
+			Text: fmt.Sprintf("the node has started %d times, which is the limit", c.starts),
 			Hint: "restore a backup of the cluster into a new one"}
 	}
 	if err := c.write(keyStarts, c.starts+1); err != nil {
@@ -322,7 +322,7 @@ func (c *Catalog) write(key string, v any) error {
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
-		return kv.Errorf(kv.KindInternal, "the catalog's %s cannot be encoded: %v", key, err)
+		return kv.Errorf(kv.KindInternal, "the %s of the catalog cannot be encoded: %v", key, err)
 	}
 	if err := update(c.db, map[string][]byte{key: seal(key, b)}); err != nil {
 		return &kv.Error{Kind: kv.KindInternal, Op: -1, Text: fmt.Sprintf("the catalog at %s cannot be written: %v", c.path, err),

@@ -181,7 +181,7 @@ func TestOwner(t *testing.T) {
 	require.NoError(t, c.CheckOwner("", 0))
 	for _, err := range []error{c.CheckOwner("decaf", 2), c.CheckOwner("c0ffee", 1), c.CheckOwner("", 3)} {
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
-		require.ErrorContains(t, err, "its own directory")
+		require.ErrorContains(t, err, "own directory")
 	}
 	require.NoError(t, c.Close())
 }
@@ -273,13 +273,13 @@ func TestNewerFormat(t *testing.T) {
 	_, err := OpenWith(dir, quick)
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err))
 	require.ErrorContains(t, err, "format is 2")
-	require.ErrorContains(t, err, "newer linchpin")
+	require.ErrorContains(t, err, "newer release")
 }
 
 func TestWhereNoCatalogCanBe(t *testing.T) {
 	_, err := OpenWith(filepath.Join(t.TempDir(), "missing"), quick)
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
-	require.ErrorContains(t, err, "make the directory first")
+	require.ErrorContains(t, err, "create the directory first")
 
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, FileName), 0o755))

@@ -24,7 +24,7 @@ const (
 	bucketName  = "linchpin"
 	newSuffix   = ".new"
 	sumSize     = 4
-	hintRestore = "the disk may be failing; put back a copy of the node's directory only if it was made since the node last ran, else restore a backup"
+	hintRestore = "check the disk; restore a backup, or put back a copy of the node's directory if it was made after the node last stopped"
 	lockPoll    = 20 * time.Millisecond
 )
 
@@ -50,10 +50,10 @@ func unseal(values map[string][]byte, key string, into any) error {
 	case !ok:
 		return damaged("its %s is missing", key)
 	case len(b) < sumSize || binary.BigEndian.Uint32(b) != sum(key, b[sumSize:]):
-		return damaged("the sum of its %s is wrong", key)
+		return damaged("the checksum of its %s is wrong", key)
 	}
 	if err := json.Unmarshal(b[sumSize:], into); err != nil {
-		return damaged("its %s cannot be read: %v", key, err)
+		return damaged("its %s cannot be decoded: %v", key, err)
 	}
 	return nil
 }
@@ -192,13 +192,13 @@ func (c *Catalog) openError(err error) error {
 		e.Kind, e.Hint = known.Kind, known.Hint
 		e.Text = fmt.Sprintf("the catalog at %s cannot be opened: %s", c.path, known.Text)
 	case errors.Is(err, errInUse):
-		e.Kind, e.Hint = kv.KindUnavailable, "stop the other process that runs on this directory, or give another one"
+		e.Kind, e.Hint = kv.KindUnavailable, "stop the other process that uses this directory, or use another directory"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		e.Kind, e.Hint = kv.KindInvalid, "the directory and the file must be writable by the user that runs the node"
+		e.Kind, e.Hint = kv.KindInvalid, "the directory and the file must be writable for the user that runs the node"
 	case errors.Is(err, fs.ErrNotExist):
-		e.Kind, e.Hint = kv.KindInvalid, "make the directory first"
+		e.Kind, e.Hint = kv.KindInvalid, "create the directory first"
 	case errors.Is(err, syscall.ENOSPC):
-		e.Kind, e.Hint = kv.KindResourceExhausted, "free some space on the disk"
+		e.Kind, e.Hint = kv.KindResourceExhausted, "free disk space"
 	}
 	return e
 }

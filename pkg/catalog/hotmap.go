@@ -35,7 +35,7 @@ func (c *Catalog) loadHotMap(values map[string][]byte) {
 		return
 	}
 	if len(b) > sumSize+base64.StdEncoding.EncodedLen(maxHotBytes)+8*maxHotKeys+1024 {
-		c.hotMapErr = fmt.Errorf("the hot map in %s has %d bytes, which is too much", c.path, len(b))
+		c.hotMapErr = fmt.Errorf("the hot map in %s has %d bytes, which exceeds the limit", c.path, len(b))
 		return
 	}
 	var h HotMap
@@ -45,10 +45,10 @@ func (c *Catalog) loadHotMap(values map[string][]byte) {
 	}
 	switch {
 	case c.identity == nil || h.Cluster != c.identity.Cluster:
-		c.hotMapErr = fmt.Errorf("the hot map in %s is of another cluster, %q", c.path, h.Cluster)
+		c.hotMapErr = fmt.Errorf("the hot map in %s belongs to another cluster, %q", c.path, h.Cluster)
 		return
 	case len(h.fitting()) != len(h.Keys):
-		c.hotMapErr = fmt.Errorf("the hot map in %s has %d keys, more than there can be", c.path, len(h.Keys))
+		c.hotMapErr = fmt.Errorf("the hot map in %s has %d keys, which exceeds the limit", c.path, len(h.Keys))
 		return
 	}
 	for _, k := range h.Keys {

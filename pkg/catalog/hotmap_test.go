@@ -92,12 +92,12 @@ func TestHotMapsThatAreWrongArePassedOver(t *testing.T) {
 		"a wrong sum":       {append(seal(keyHotMap, []byte(whole)), ' '), "sum"},
 		"nothing":           {nil, "sum"},
 		"another's value":   {seal(keyIdentity, []byte(whole)), "sum"},
-		"no JSON":           {seal(keyHotMap, []byte("{")), "cannot be read"},
-		"another type":      {seal(keyHotMap, []byte(`{"Epoch":"x"}`)), "cannot be read"},
+		"no JSON":           {seal(keyHotMap, []byte("{")), "cannot be decoded"},
+		"another type":      {seal(keyHotMap, []byte(`{"Epoch":"x"}`)), "cannot be decoded"},
 		"another cluster's": {seal(keyHotMap, []byte(strings.Replace(whole, "c0ffee", "beef", 1))), "another cluster"},
 		"an empty key":      {seal(keyHotMap, []byte(strings.Replace(whole, "YQ==", "", 1))), "empty"},
-		"too long":          {seal(keyHotMap, []byte(strings.Replace(whole, "YQ==", long, 1))), "too much"},
-		"too many keys":     {seal(keyHotMap, []byte(strings.Replace(whole, `"YQ=="`, strings.Repeat(`"YQ==",`, maxHotKeys)+`"YQ=="`, 1))), "more than"},
+		"too long":          {seal(keyHotMap, []byte(strings.Replace(whole, "YQ==", long, 1))), "exceeds the limit"},
+		"too many keys":     {seal(keyHotMap, []byte(strings.Replace(whole, `"YQ=="`, strings.Repeat(`"YQ==",`, maxHotKeys)+`"YQ=="`, 1))), "exceeds the limit"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			dir := t.TempDir()

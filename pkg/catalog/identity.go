@@ -55,7 +55,7 @@ type Member struct {
 // check reports what no node can be.
 func (id *Identity) check() error {
 	bad := func(format string, args ...any) error {
-		e := kv.Errorf(kv.KindInvalid, "a node's identity is wrong: "+format, args...)
+		e := kv.Errorf(kv.KindInvalid, "invalid identity of a node: "+format, args...)
 		e.Hint = hintRestore
 		return e
 	}

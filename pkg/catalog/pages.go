@@ -130,7 +130,7 @@ func oneMeta(b []byte, at int) (meta, error) {
 		return meta{}, damaged("it has only %d bytes", len(b))
 	}
 	if host.Uint16(b[at+8:]) != kindMeta {
-		return meta{}, damaged("a meta page is something else")
+		return meta{}, damaged("a meta page is not one of bbolt")
 	}
 	m := b[at+pageHeader : at+pageHeader+metaSize]
 	sum := fnv.New64a()
@@ -140,7 +140,7 @@ func oneMeta(b []byte, at int) (meta, error) {
 	case host.Uint32(m) != metaMagic || host.Uint32(m[4:]) != metaVersion:
 		return meta{}, damaged("it is not a bbolt file of a known version")
 	case host.Uint64(m[metaSize-8:]) != sum.Sum64():
-		return meta{}, damaged("the sum of a meta page is wrong")
+		return meta{}, damaged("the checksum of a meta page is wrong")
 	case size < 1024 || size > 1<<20 || size&(size-1) != 0:
 		return meta{}, damaged("pages of %d bytes", size)
 	}
@@ -168,7 +168,7 @@ func (r *reader) page(id uint64) (p []byte, kind uint16, err error) {
 
 func (r *reader) see(id uint64) error {
 	if id >= r.pages || r.seen[id] {
-		return damaged("page %d is used twice, or not there", id)
+		return damaged("page %d is used twice, or missing", id)
 	}
 	r.seen[id] = true
 	return nil

@@ -133,14 +133,14 @@ func TestCertificatesThatAreRefused(t *testing.T) {
 	_, err = shake(t, impostor, client.Client(), "localhost")
 	require.Error(t, err)
 	_, err = Open(Options{Files: m.client("alice"), Server: true, Every: -1})
-	require.ErrorContains(t, err, `is a certificate of "alice", and a node needs one of "node"`)
+	require.ErrorContains(t, err, `is a certificate of "alice", but a node needs one of "node"`)
 }
 
 // TestAPeerIsANode: an authority of one's own may have made certificates with which a
 // user can serve. None of them is a node.
 func TestAPeerIsANode(t *testing.T) {
 	m := made(t)
-	for name, text := range map[string]string{users.Node: "", "alice": "who answers is not a node", users.Root: "who answers is not a node"} {
+	for name, text := range map[string]string{users.Node: "", "alice": "not that of a node", users.Root: "not that of a node"} {
 		template, err := m.template(name, time.Hour)
 		require.NoError(t, err)
 		template.ExtKeyUsage, template.DNSNames = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, []string{"localhost"}
@@ -247,7 +247,7 @@ func TestChangedFilesAreTaken(t *testing.T) {
 	k.Look()
 	require.Equal(t, second, serial())
 	require.Equal(t, uint64(2), k.Stats().Reloads)
-	require.Contains(t, log.String(), "changed certificates are not taken; those before stay in use")
+	require.Contains(t, log.String(), "new certificates rejected; the previous ones stay in use")
 	require.Contains(t, log.String(), "own_expires=")
 }
 
@@ -310,7 +310,7 @@ func TestFilesAreForTheirOwner(t *testing.T) {
 	}
 	require.NoError(t, os.Chmod(m.path(NodeKey), 0o644))
 	_, err = Open(Options{Files: m.node(), Server: true})
-	require.ErrorContains(t, err, "can be read or changed by others")
+	require.ErrorContains(t, err, "other users can read or change")
 	require.ErrorContains(t, err, "chmod 600")
 }
 
@@ -321,11 +321,11 @@ func TestMistakesWithFiles(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"a certificate without a key", Options{Files: Files{Cert: "x", CA: "y"}}, "only one is named"},
-		{"no authority", Options{Files: Files{Cert: "x", Key: "y"}}, "give --tls-ca"},
-		{"a node without a certificate", Options{Files: Files{CA: m.path(CAFile)}, Server: true}, "the node's certificate is not named"},
-		{"a file that is not there", Options{Files: Files{CA: m.path("none")}}, "a certificate cannot be read"},
-		{"a key for a certificate", Options{Files: Files{CA: m.path(CAKey)}}, "are key and certificate exchanged?"},
+		{"a certificate without a key", Options{Files: Files{Cert: "x", CA: "y"}}, "only one of the certificate and its key"},
+		{"no authority", Options{Files: Files{Cert: "x", Key: "y"}}, "set --tls-ca"},
+		{"a node without a certificate", Options{Files: Files{CA: m.path(CAFile)}, Server: true}, "the certificate of the node is not set"},
+		{"a file that is not there", Options{Files: Files{CA: m.path("none")}}, "the certificate cannot be read"},
+		{"a key for a certificate", Options{Files: Files{CA: m.path(CAKey)}}, "check that key and certificate are not swapped"},
 		{"another's key", Options{Files: Files{Cert: m.path(NodeFile), Key: m.path(ClientKey(users.Root)), CA: m.path(CAFile)}}, "do not belong together"},
 	} {
 		_, err := Open(c.o)
@@ -333,21 +333,21 @@ func TestMistakesWithFiles(t *testing.T) {
 		require.ErrorContains(t, err, c.want, c.name)
 	}
 	_, err := m.CreateNode("localhost")
-	require.ErrorContains(t, err, "give --overwrite")
+	require.ErrorContains(t, err, "use --overwrite")
 	_, err = m.CreateCA()
-	require.ErrorContains(t, err, "give --overwrite")
+	require.ErrorContains(t, err, "use --overwrite")
 	_, err = m.CreateNode()
-	require.ErrorContains(t, err, "no host is named")
+	require.ErrorContains(t, err, "no host is set")
 	_, err = m.CreateNode("localhost:7070")
 	require.ErrorContains(t, err, "without ports")
 	_, err = m.CreateClient(users.Node)
-	require.ErrorContains(t, err, "linchpin's own")
+	require.ErrorContains(t, err, "reserved")
 	_, err = m.CreateClient("../x")
-	require.ErrorContains(t, err, "not a user's name")
+	require.ErrorContains(t, err, "not a valid user name")
 	long := *m
 	long.Lifetime = 2 * CALifetime
 	_, err = long.CreateClient("alice")
-	require.ErrorContains(t, err, "choose a shorter --lifetime")
+	require.ErrorContains(t, err, "use a shorter --lifetime")
 	other := made(t)
 	crossed := *m
 	crossed.CAKey = other.path(CAKey)

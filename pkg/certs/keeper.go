@@ -97,13 +97,13 @@ func Open(o Options) (*Keeper, error) {
 		o.Now = time.Now
 	}
 	if (o.Cert == "") != (o.Key == "") {
-		return nil, invalid("of certificate and key only one is named", "give --tls-cert and --tls-key together")
+		return nil, invalid("only one of the certificate and its key is set", "set --tls-cert and --tls-key together")
 	}
 	if o.CA == "" {
-		return nil, invalid("the authority is not named", "give --tls-ca, the file of the authority that signs the nodes' certificates")
+		return nil, invalid("the certificate authority is not set", "set --tls-ca to the certificate of the authority that signs the certificates of nodes")
 	}
 	if o.Server && o.Cert == "" {
-		return nil, invalid("the node's certificate is not named", "give --tls-cert and --tls-key")
+		return nil, invalid("the certificate of the node is not set", "set --tls-cert and --tls-key")
 	}
 	k := &Keeper{opt: o, done: make(chan struct{})}
 	k.seen = k.stamps()
@@ -167,7 +167,7 @@ func (k *Keeper) Look() {
 		k.failures.Add(1)
 		if k.problem != err.Error() {
 			k.problem = err.Error()
-			k.opt.Log.Error("changed certificates are not taken; those before stay in use", "why", err)
+			k.opt.Log.Error("new certificates rejected; the previous ones stay in use", "error", err)
 		}
 		return
 	}
@@ -178,7 +178,7 @@ func (k *Keeper) Look() {
 	for _, e := range l.expires {
 		args = append(args, e.Which+"_expires", e.At.UTC().Format(time.RFC3339))
 	}
-	k.opt.Log.Info("certificates were read again", args...)
+	k.opt.Log.Info("certificates reloaded", args...)
 }
 
 // load reads all files, and checks that they fit together.
@@ -219,28 +219,28 @@ func (k *Keeper) loadOwn(l *loaded, now time.Time) (*tls.Certificate, error) {
 	}
 	raw, err := os.ReadFile(k.opt.Cert)
 	if err != nil {
-		return nil, invalid("a certificate cannot be read: "+err.Error(), "make it with: linchpin cert")
+		return nil, invalid("a certificate cannot be parsed: "+err.Error(), "create one with: linchpin cert")
 	}
 	own, err := tls.X509KeyPair(raw, key)
 	if err != nil {
-		return nil, invalid(fmt.Sprintf("%s and %s do not belong together: %v", k.opt.Cert, k.opt.Key, err), "are they the certificate and key of one another?")
+		return nil, invalid(fmt.Sprintf("%s and %s do not belong together: %v", k.opt.Cert, k.opt.Key, err), "use a certificate and the key that it was created with")
 	}
 	v := x509.VerifyOptions{Roots: l.any, Intermediates: intermediates(own), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	if k.opt.Server {
 		v.Roots, v.KeyUsages = l.nodes, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 		if name := own.Leaf.Subject.CommonName; name != users.Node {
-			return nil, invalid(fmt.Sprintf("%s is a certificate of %q, and a node needs one of %q", k.opt.Cert, name, users.Node), "make it with: linchpin cert create-node")
+			return nil, invalid(fmt.Sprintf("%s is a certificate of %q, but a node needs one of %q", k.opt.Cert, name, users.Node), "create it with: linchpin cert create-node")
 		}
 	}
 	if _, err := own.Leaf.Verify(v); err != nil {
 		var expired x509.CertificateInvalidError
 		if errors.As(err, &expired) && expired.Reason == x509.Expired {
-			return nil, invalid(k.opt.Cert+" is not valid now: "+err.Error(), "make a new one with: linchpin cert, and mind the clock")
+			return nil, invalid(k.opt.Cert+" is not valid now: "+err.Error(), "create a new one with: linchpin cert; check the clock of this machine")
 		}
 		if !k.opt.Server {
 			return &own, nil // the nodes may know the users' authority, which the user need not
 		}
-		return nil, invalid(fmt.Sprintf("%s was not signed by an authority in %s: %v", k.opt.Cert, k.opt.CA, err), "use the files of one authority")
+		return nil, invalid(fmt.Sprintf("%s was not signed by an authority in %s: %v", k.opt.Cert, k.opt.CA, err), "use files of one authority")
 	}
 	return &own, nil
 }

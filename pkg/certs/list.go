@@ -29,7 +29,7 @@ func (l Listed) For() string {
 func List(dir string) ([]Listed, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, invalid("the directory cannot be read: "+err.Error(), "name another with --certs-dir")
+		return nil, invalid("the directory cannot be read: "+err.Error(), "set another one with --certs-dir")
 	}
 	var out []Listed
 	for _, e := range entries {

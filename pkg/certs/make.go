@@ -88,7 +88,7 @@ func (m *Maker) caKey() string {
 // names of its files.
 func (m *Maker) CreateCA() ([]string, error) {
 	if err := os.MkdirAll(m.Dir, 0o700); err != nil {
-		return nil, invalid("the directory cannot be made: "+err.Error(), "name another with --certs-dir")
+		return nil, invalid("the directory cannot be created: "+err.Error(), "set another one with --certs-dir")
 	}
 	t, err := m.template("linchpin CA", m.lifetime(CALifetime))
 	if err != nil {
@@ -107,7 +107,7 @@ func (m *Maker) CreateCA() ([]string, error) {
 // or addresses, without ports.
 func (m *Maker) CreateNode(hosts ...string) ([]string, error) {
 	if len(hosts) == 0 {
-		return nil, invalid("no host is named", "name all hosts and addresses under which the node is called")
+		return nil, invalid("no host is set", "list all host names and addresses at which the node is called")
 	}
 	t, err := m.template(users.Node, m.lifetime(LeafLifetime))
 	if err != nil {
@@ -119,7 +119,7 @@ func (m *Maker) CreateNode(hosts ...string) ([]string, error) {
 		case ip != nil:
 			t.IPAddresses = append(t.IPAddresses, ip)
 		case h == "" || strings.ContainsAny(h, ":/ @"):
-			return nil, invalid(fmt.Sprintf("%q is not a host", h), "name hosts or addresses, without ports")
+			return nil, invalid(fmt.Sprintf("%q is not a host", h), "use host names or addresses, without ports")
 		default:
 			t.DNSNames = append(t.DNSNames, h)
 		}
@@ -144,7 +144,7 @@ func (m *Maker) CreateClient(user string) ([]string, error) {
 
 func (m *Maker) template(name string, lifetime time.Duration) (*x509.Certificate, error) {
 	if lifetime < time.Minute {
-		return nil, invalid(fmt.Sprintf("the lifetime is %v", lifetime), "a minute is the least")
+		return nil, invalid(fmt.Sprintf("the lifetime is %v", lifetime), "the minimum is 1m")
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
@@ -162,8 +162,8 @@ func (m *Maker) leaf(t *x509.Certificate, file, keyFile string) ([]string, error
 		return nil, err
 	}
 	if t.NotAfter.After(ca.NotAfter) {
-		return nil, invalid(fmt.Sprintf("the certificate would be valid until %v, and that of the authority until %v",
-			t.NotAfter.UTC().Format(time.DateOnly), ca.NotAfter.UTC().Format(time.DateOnly)), "choose a shorter --lifetime, or make a new authority")
+		return nil, invalid(fmt.Sprintf("the certificate would be valid until %v, but its authority only until %v",
+			t.NotAfter.UTC().Format(time.DateOnly), ca.NotAfter.UTC().Format(time.DateOnly)), "use a shorter --lifetime, or create a new authority")
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -185,22 +185,22 @@ func (m *Maker) authority() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	}
 	block, _ := pem.Decode(raw)
 	if block == nil {
-		return nil, nil, invalid(m.caKey()+" has no key", "make an authority with: linchpin cert create-ca")
+		return nil, nil, invalid(m.caKey()+" has no key", "create an authority with: linchpin cert create-ca")
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, nil, invalid(m.caKey()+" has no key: "+err.Error(), "make an authority with: linchpin cert create-ca")
+		return nil, nil, invalid(m.caKey()+" has no key: "+err.Error(), "create an authority with: linchpin cert create-ca")
 	}
 	key, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok {
-		return nil, nil, invalid(m.caKey()+" has a key that is not of ECDSA", "make an authority with: linchpin cert create-ca")
+		return nil, nil, invalid(m.caKey()+" does not contain an ECDSA key", "create an authority with: linchpin cert create-ca")
 	}
 	for i := len(all) - 1; i >= 0; i-- {
 		if pub, ok := all[i].PublicKey.(*ecdsa.PublicKey); ok && pub.Equal(&key.PublicKey) {
 			return all[i], key, nil
 		}
 	}
-	return nil, nil, invalid("the key in "+m.caKey()+" belongs to none of the certificates in "+m.path(CAFile), "use the files of one authority")
+	return nil, nil, invalid("the key in "+m.caKey()+" belongs to none of the certificates in "+m.path(CAFile), "use files of one authority")
 }
 
 // write signs t and writes both files: the key first, so that nobody finds a
@@ -218,7 +218,7 @@ func (m *Maker) write(t, parent *x509.Certificate, key, signer *ecdsa.PrivateKey
 	if !m.Overwrite {
 		for _, f := range []string{keyFile, file} {
 			if _, err := os.Stat(f); err == nil {
-				return nil, invalid(f+" is there already", "give --overwrite to replace it")
+				return nil, invalid(f+" already exists", "use --overwrite to replace it")
 			}
 		}
 	} else if t.IsCA {
@@ -239,7 +239,7 @@ func (m *Maker) write(t, parent *x509.Certificate, key, signer *ecdsa.PrivateKey
 func replace(file string, content []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".new-") // made with mode 0600
 	if err != nil {
-		return invalid("the file cannot be written: "+err.Error(), "is the directory there? linchpin cert create-ca makes it")
+		return invalid("the file cannot be written: "+err.Error(), "check that the directory exists; linchpin cert create-ca creates it")
 	}
 	_, err = f.Write(content)
 	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
@@ -256,7 +256,7 @@ func replace(file string, content []byte, mode fs.FileMode) error {
 func readCertificates(file string) ([]*x509.Certificate, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return nil, invalid("a certificate cannot be read: "+err.Error(), "make it with: linchpin cert")
+		return nil, invalid("the certificate cannot be read: "+err.Error(), "create it with: linchpin cert")
 	}
 	return parseCertificates(file, raw)
 }
@@ -270,19 +270,19 @@ func parseCertificates(file string, raw []byte) (all []*x509.Certificate, err er
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			return nil, invalid(fmt.Sprintf("%s has a block %q between certificates", file, block.Type), "are key and certificate exchanged?")
+			return nil, invalid(fmt.Sprintf("%s contains a block %q between certificates", file, block.Type), "check that key and certificate are not swapped")
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, invalid(file+" has a damaged certificate: "+err.Error(), "was it copied as a whole?")
+			return nil, invalid(file+" contains a damaged certificate: "+err.Error(), "copy the whole file again")
 		}
 		all = append(all, c)
 	}
 	if len(all) == 0 {
-		return nil, invalid(file+" has no certificate", "it should have one between BEGIN CERTIFICATE and END CERTIFICATE")
+		return nil, invalid(file+" contains no certificate", "use a PEM file with a block between BEGIN CERTIFICATE and END CERTIFICATE")
 	}
 	if len(bytes.TrimSpace(raw)) > 0 {
-		return nil, invalid(file+" ends in something that is not a certificate", "was it copied as a whole?")
+		return nil, invalid(file+" contains data after the last certificate", "copy the whole file again")
 	}
 	return all, nil
 }
@@ -295,7 +295,7 @@ const maxSecretBytes = 64 << 10
 func ReadSecret(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, invalid("a secret cannot be read: "+err.Error(), "is the name right, and does the user that runs the program own the file?")
+		return nil, invalid("the secret cannot be read: "+err.Error(), "check the name of the file, and that it belongs to the user that runs the program")
 	}
 	defer f.Close()
 	st, err := f.Stat()
@@ -303,11 +303,11 @@ func ReadSecret(file string) ([]byte, error) {
 		return nil, err
 	}
 	if p := st.Mode().Perm(); p&0o027 != 0 {
-		return nil, invalid(fmt.Sprintf("%s can be read or changed by others: its mode is %#o", file, p), "chmod 600 "+file)
+		return nil, invalid(fmt.Sprintf("other users can read or change %s: its mode is %#o", file, p), "chmod 600 "+file)
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, maxSecretBytes+1))
 	if err == nil && len(raw) > maxSecretBytes {
-		err = invalid(file+" is too large for a key or a token", "is it the right file?")
+		err = invalid(file+" is too large for a key or a token", "check the name of the file")
 	}
 	return raw, err
 }

@@ -48,7 +48,7 @@ func (k *Keeper) checkCaller(l *loaded, cs tls.ConnectionState) error {
 		v.Intermediates.AddCert(c)
 	}
 	if _, err := leaf.Verify(v); err != nil {
-		return fmt.Errorf("certs: the certificate of %q was not signed by the authority for such: %w", leaf.Subject.CommonName, err)
+		return fmt.Errorf("certs: the certificate of %q was not signed by the authority for such certificates: %w", leaf.Subject.CommonName, err)
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func (k *Keeper) Peer() *tls.Config {
 	c := k.Client()
 	c.VerifyConnection = func(cs tls.ConnectionState) error {
 		if cs.PeerCertificates[0].Subject.CommonName != users.Node {
-			return errors.New("certs: who answers is not a node, by its certificate")
+			return errors.New("certs: the server's certificate is not that of a node")
 		}
 		return nil
 	}

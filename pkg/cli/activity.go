@@ -14,10 +14,9 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// nodesDo asks each node of the cluster that is up what it does, through the one that
-// the command is connected to. A node that does not answer is told of on standard
-// error, unless none does.
-func (s *session) nodesDo(ctx context.Context, in pb.ActivityRequest) ([]*pb.ActivityResponse, error) {
+// activities queries each node of the cluster, through the one that the command is connected to. It
+// reports a node that does not respond on standard error, and fails if none responds.
+func (s *session) activities(ctx context.Context, in pb.ActivityRequest) ([]*pb.ActivityResponse, error) {
 	st, err := s.db.Status(ctx)
 	if err != nil {
 		return nil, err
@@ -25,12 +24,12 @@ func (s *session) nodesDo(ctx context.Context, in pb.ActivityRequest) ([]*pb.Act
 	var out []*pb.ActivityResponse
 	var last error
 	for _, m := range st.Members {
-		ask := in
-		ask.NodeId = m.NodeId
-		a, err := s.db.Activity(ctx, &ask)
+		request := in
+		request.NodeId = m.NodeId
+		a, err := s.db.Activity(ctx, &request)
 		if err != nil {
 			last = err
-			s.cmd.PrintErrf("node n%d has not answered: %v\n", m.NodeId, err)
+			s.cmd.PrintErrf("node n%d does not respond: %v\n", m.NodeId, err)
 			continue
 		}
 		out = append(out, a)
@@ -41,29 +40,29 @@ func (s *session) nodesDo(ctx context.Context, in pb.ActivityRequest) ([]*pb.Act
 	return out, nil
 }
 
-// mostAsked is how many receipts or waits a node tells at most.
-const mostAsked = 256
+// maxRows is the greatest number of receipts or waits that a node returns.
+const maxRows = 256
 
-// activityCommand makes a command that asks all nodes for something that they have some
-// of, and shows as much as is wanted.
-func activityCommand(cmd *cobra.Command, size func() (lines, columns int), ask func(in *pb.ActivityRequest, limit uint32), show func(s *session, nodes []*pb.ActivityResponse, limit int) error) *cobra.Command {
+// activityCommand makes a command that queries all nodes and shows a limited number of rows. wide says
+// what --wide adds.
+func activityCommand(cmd *cobra.Command, size func() (lines, columns int), wide string, request func(in *pb.ActivityRequest, limit uint32), show func(s *session, nodes []*pb.ActivityResponse, limit int) error) *cobra.Command {
 	var f flags
 	var limit int
 	f.addTo(cmd, true)
-	f.fits(cmd, size)
-	cmd.Flags().IntVar(&limit, "limit", 20, fmt.Sprintf("show so many, 1 to %d", mostAsked))
+	f.widens(cmd, size, wide)
+	cmd.Flags().IntVar(&limit, "limit", 20, fmt.Sprintf("greatest `number` of rows, 1 to %d", maxRows))
 	run := connected(&f, func(ctx context.Context, s *session, _ []string) error {
 		in := pb.ActivityRequest{SinceS: time.Now().Unix()}
-		ask(&in, uint32(limit))
-		nodes, err := s.nodesDo(ctx, in)
+		request(&in, uint32(limit))
+		nodes, err := s.activities(ctx, in)
 		if err != nil {
 			return err
 		}
 		return show(s, nodes, limit)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if limit < 1 || limit > mostAsked {
-			return usagef(cmd, "--limit is %d, want 1 to %d", limit, mostAsked)
+		if limit < 1 || limit > maxRows {
+			return usagef(cmd, "--limit is %d, want 1 to %d", limit, maxRows)
 		}
 		return run(cmd, args)
 	}
@@ -74,58 +73,73 @@ func receiptsCommand(size func() (lines, columns int)) *cobra.Command {
 	return activityCommand(&cobra.Command{
 		Use:   "receipts",
 		Short: "Show the last contention receipts of the cluster",
-		Long: `Show the receipts of the transactions that have waited for others lately, or lost an
-attempt to them, the newest first: when, for how long, for which key, and in words
-why, and what would have commuted.
+		Long: `Show the receipts of transactions that waited for others, or lost an attempt to them, the newest first:
+when the transaction ended, how long it waited, for which key, because of what, and its outcome. --wide adds
+the id and the receipt in words, with the operations that would have commuted.
 
-Each node remembers, in memory, the last 256 of the transactions that clients ran
-through it: of one second no more than the 16 longest.`,
+  CAUSE    lock, range: another transaction held a lock; queue: an older transaction was first;
+           readers, snapshot: readers delayed the update; update: the reader waited for an undecided update;
+           wound, changed: an attempt was aborted
+  OUTCOME  committed, rolled back (by its client), unknown, or an error
+
+Each node keeps the last 256 receipts of its clients in memory, per second at most the 16 longest.`,
 		Example: `  linchpin receipts --limit 5
   linchpin receipts --output json`,
 		Args: arguments(0, 0),
-	}, size, func(in *pb.ActivityRequest, limit uint32) { in.MaxReceipts = limit }, (*session).printReceipts)
+	}, size, "show the id of each transaction, and the receipt in words", func(in *pb.ActivityRequest, limit uint32) { in.MaxReceipts = limit }, (*session).printReceipts)
 }
 
 // recentAnswer is a receipt as JSON.
 type recentAnswer struct {
-	Time     time.Time `json:"time"`
-	Node     uint32    `json:"node"`
-	TxnID    string    `json:"txn_id"`
-	Kind     string    `json:"kind"`
-	Outcome  string    `json:"outcome"`
-	Attempts uint32    `json:"attempts"`
-	TookUs   uint64    `json:"took_us"`
+	Time       time.Time `json:"time"`
+	Node       uint32    `json:"node"`
+	TxnID      string    `json:"txn_id"`
+	Kind       string    `json:"kind"`
+	Outcome    string    `json:"outcome"`
+	Attempts   uint32    `json:"attempts"`
+	DurationUs uint64    `json:"duration_us"`
 	receiptAnswer
 }
 
+// nodeReceipt is a receipt and the node that has it.
+type nodeReceipt struct {
+	node uint32
+	*pb.RecentReceipt
+}
+
 func (s *session) printReceipts(nodes []*pb.ActivityResponse, limit int) error {
-	type told struct {
-		node uint32
-		*pb.RecentReceipt
-	}
-	var all []told
+	var all []nodeReceipt
 	for _, n := range nodes {
 		for i := range n.Receipts {
-			all = append(all, told{n.NodeId, &n.Receipts[i]})
+			all = append(all, nodeReceipt{n.NodeId, &n.Receipts[i]})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b told) int { return cmp.Compare(b.TimeNs, a.TimeNs) })
+	slices.SortStableFunc(all, func(a, b nodeReceipt) int { return cmp.Compare(b.TimeNs, a.TimeNs) })
 	all = all[:min(limit, len(all))]
-	t := s.table("TIME", "NODE", "WAITED", "KEY", "OUTCOME", "WHY")
+	if len(all) == 0 {
+		s.none("no transaction has waited")
+		return nil
+	}
+	head := []string{"TIME", "NODE", "WAITED", "KEY", "CAUSE", "OUTCOME"}
+	if s.flags.wide {
+		head = append(head, "TRANSACTION", "RECEIPT")
+	}
+	t := s.table(head...)
 	for _, r := range all {
 		receipt := client.ReceiptOf(r.Receipt)
 		if s.json {
 			if err := s.object(recentAnswer{Time: time.Unix(0, r.TimeNs).UTC(), Node: r.node, TxnID: r.TxnId.String(), Kind: r.Kind, Outcome: r.Outcome,
-				Attempts: r.Attempts, TookUs: r.DurationUs, receiptAnswer: s.receiptObject(&receipt)}); err != nil {
+				Attempts: r.Attempts, DurationUs: r.DurationUs, receiptAnswer: s.receiptObject(&receipt)}); err != nil {
 				return err
 			}
 			continue
 		}
-		key := receipt.Key
-		if receipt.Waited == 0 && receipt.Abort != nil {
-			key = receipt.Abort.Key
+		row := []string{stamp(time.Unix(0, r.TimeNs)), fmt.Sprintf("n%d", r.node), ShownDuration(receipt.Waited), s.text(receiptKey(&receipt)),
+			orDash(receiptCause(&receipt)), outcomeText(r.Outcome)}
+		if s.flags.wide {
+			row = append(row, r.TxnId.String(), receipt.String())
 		}
-		t.row(stamp(time.Unix(0, r.TimeNs)), fmt.Sprintf("n%d", r.node), receipt.Waited.Round(time.Microsecond).String(), s.text(key), r.Outcome, receipt.String())
+		t.row(row...)
 	}
 	if s.json {
 		return nil
@@ -133,16 +147,51 @@ func (s *session) printReceipts(nodes []*pb.ActivityResponse, limit int) error {
 	return t.flush()
 }
 
+// receiptKey is the key that a transaction waited for, or because of which it lost an attempt.
+func receiptKey(r *client.Receipt) []byte {
+	if r.Waited == 0 && r.Abort != nil {
+		return r.Abort.Key
+	}
+	return r.Key
+}
+
+// receiptCause is the cause of the wait, or of the lost attempt.
+func receiptCause(r *client.Receipt) string {
+	c := r.Wait
+	if r.Waited == 0 && r.Abort != nil {
+		c = r.Abort
+	}
+	if c == nil {
+		return ""
+	}
+	return word(c.Cause.String(), "CAUSE_")
+}
+
+// outcomeText is the outcome of a transaction, of which the API has the kind of the error.
+func outcomeText(kind string) string {
+	switch kind {
+	case kv.KindOK.String():
+		return "committed"
+	case kv.KindCancelled.String():
+		return "rolled back"
+	case kv.KindOutcomeUnknown.String():
+		return "unknown"
+	case kv.KindAborted.String():
+		return "aborted"
+	}
+	return kind
+}
+
 func waitsCommand(size func() (lines, columns int)) *cobra.Command {
 	cmd := activityCommand(&cobra.Command{
 		Use:   "waits",
-		Short: "Show which transactions wait for which now",
-		Long: `Show the transactions of the cluster that wait now, those that have waited longest
-first: for which key, for which other transaction, and what the two do with the key. Where
-there is no other, readers have to end first, or those of an earlier life of a shard.`,
+		Short: "Show the wait-for graph",
+		Long: `Show the transactions that wait now, on all nodes, the longest wait first: how long, for which key, and
+for which transaction. Without a holder the transaction waits for readers, or (forgotten) for the readers of a shard
+that has restarted. --wide adds the users and the operations of both.`,
 		Example: `  linchpin waits`,
 		Args:    arguments(0, 0),
-	}, size, func(in *pb.ActivityRequest, limit uint32) { in.MaxWaits = limit }, (*session).printWaits)
+	}, size, "show the users and the operations", func(in *pb.ActivityRequest, limit uint32) { in.MaxWaits = limit }, (*session).printWaits)
 	cmd.AddCommand(endCommand())
 	return cmd
 }
@@ -151,10 +200,9 @@ func endCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "end ID",
-		Short: "End a transaction that others wait for",
-		Long: `End a transaction, through whichever node it runs: its locks are released, and its
-client is told that it was cancelled. One that has asked to commit may still commit;
-"linchpin outcome" tells. It needs the role admin.`,
+		Short: "Cancel a transaction that others wait for",
+		Long: `Cancel a transaction on any node: it releases its locks, and its client receives an error. A transaction
+whose commit has begun may still commit; "linchpin outcome" shows it. Needs the role admin.`,
 		Example: `  linchpin waits end 18eb400d436429d41304e3c5f9535472`,
 		Args:    arguments(1, 1),
 	}
@@ -162,23 +210,25 @@ client is told that it was cancelled. One that has asked to commit may still com
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
 		id, err := kv.ParseTxnID(args[0])
 		if err != nil {
-			return kv.Errorf(kv.KindInvalid, "%q is not a transaction's id; see \"linchpin waits\"", args[0])
+			return kv.Errorf(kv.KindInvalid, "%q is not the id of a transaction; \"linchpin waits\" shows ids", args[0])
 		}
 		r, err := s.db.CancelTransaction(ctx, id)
 		if err != nil {
 			return err
 		}
 		for _, n := range r.UnreachableIds {
-			s.cmd.PrintErrf("node n%d has not answered\n", n)
+			s.cmd.PrintErrf("node n%d does not respond\n", n)
 		}
 		if len(r.NodeIds) == 0 {
-			return kv.Errorf(kv.KindNotFound, "transaction %v is not under way", id)
+			return kv.Errorf(kv.KindNotFound, "transaction %v is not in flight", id)
 		}
 		if s.json {
 			return s.object(r)
 		}
 		for _, n := range r.NodeIds {
-			s.cmd.Printf("ended at node n%d\n", n)
+			if err := s.printf("cancelled at node n%d\n", n); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
@@ -209,7 +259,15 @@ func (s *session) printWaits(nodes []*pb.ActivityResponse, limit int) error {
 	}
 	slices.SortStableFunc(all, func(a, b *pb.CurrentWait) int { return cmp.Compare(b.WaitedUs, a.WaitedUs) })
 	all = all[:min(limit, len(all))]
-	t := s.table("TRANSACTION", "USER", "WAITS", "SHARD", "KEY", "TO", "FOR", "OF USER", "WHICH DOES")
+	if len(all) == 0 {
+		s.none("no transaction waits")
+		return nil
+	}
+	head := []string{"WAITED", "SHARD", "KEY", "TRANSACTION", "HOLDER"}
+	if s.flags.wide {
+		head = append(head, "USER", "OPERATION", "HOLDER USER", "HOLDER OPERATION")
+	}
+	t := s.table(head...)
 	for _, w := range all {
 		c := w.Wait
 		if c == nil {
@@ -229,8 +287,11 @@ func (s *session) printWaits(nodes []*pb.ActivityResponse, limit int) error {
 		if c.Others > 0 {
 			holder += fmt.Sprintf(" and %d more", c.Others)
 		}
-		t.row(w.TxnId.String(), orDash(w.User), (time.Duration(w.WaitedUs) * time.Microsecond).String(), fmt.Sprintf("s%d", w.Shard), s.text(c.Key), orDash(w.Operations),
-			cmp.Or(holder, cause, "-"), orDash(w.HolderUser), orDash(w.HolderOperations))
+		row := []string{microseconds(w.WaitedUs), fmt.Sprintf("s%d", w.Shard), s.text(c.Key), w.TxnId.String(), cmp.Or(holder, cause, "-")}
+		if s.flags.wide {
+			row = append(row, orDash(w.User), orDash(w.Operations), orDash(w.HolderUser), orDash(w.HolderOperations))
+		}
+		t.row(row...)
 	}
 	if s.json {
 		return nil

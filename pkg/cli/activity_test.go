@@ -30,11 +30,16 @@ func contended() server.Activity {
 
 func TestReceipts(t *testing.T) {
 	n := start(t)
-	require.Equal(t, "TIME  NODE  WAITED  KEY  OUTCOME  WHY\n", n.run(t, "receipts").ok(t))
+	require.Equal(t, ran{0, "", "no transaction has waited\n"}, n.run(t, "receipts"))
+	require.Empty(t, n.run(t, "receipts", "-o", "json").ok(t))
 	n.SetActivity(contended())
 	out := n.run(t, "receipts").ok(t)
-	require.Contains(t, out, "1970-01-01T00:00:02.000Z  n1    12ms    visits     OK       Waited 12 ms for key \"visits\": the add that returns the sum conflicts with")
-	require.Contains(t, out, `"other\n"  Aborted  3 attempts were aborted`)
+	require.Equal(t, "TIME                      NODE  WAITED  KEY        CAUSE  OUTCOME\n"+
+		"1970-01-01T00:00:02.000Z  n1    12 ms   visits     lock   committed\n"+
+		"1970-01-01T00:00:01.000Z  n1    0 µs    \"other\\n\"  wound  aborted\n", out)
+	out = n.run(t, "receipts", "--wide").ok(t)
+	require.Contains(t, out, "lock   committed  00000000000000070000000000000008  Waited 12 ms for key")
+	require.Contains(t, out, "wound  aborted    00000000000000070000000000000008  ")
 	o := objects(t, n.run(t, "receipts", "-o", "json", "--limit", "1").ok(t))
 	require.Len(t, o, 1)
 	require.Equal(t, "one_shot", o[0]["kind"])
@@ -42,15 +47,26 @@ func TestReceipts(t *testing.T) {
 	n.run(t, "receipts", "--limit", "0").fails(t, cli.ExitUsage, "want 1 to 256")
 }
 
+// TestAnOwnRollbackIsNotAnError of the transaction.
+func TestAnOwnRollbackIsNotAnError(t *testing.T) {
+	n := start(t)
+	a := contended()
+	a.Receipts[0].Outcome = kv.KindCancelled
+	n.SetActivity(a)
+	require.Contains(t, n.run(t, "receipts").ok(t), "  lock   rolled back\n")
+}
+
 func TestWaits(t *testing.T) {
 	n := start(t)
+	require.Equal(t, ran{0, "", "no transaction waits\n"}, n.run(t, "waits"))
 	n.SetActivity(contended())
-	out := n.run(t, "waits").ok(t)
-	require.Contains(t, out, "alice  12ms   s4     visits  counter.add-get  "+kv.TxnID{Time: 5, Rand: 6}.String()+" and 2 more  bob      value.put")
+	ids := kv.TxnID{Time: 7, Rand: 8}.String() + "  " + kv.TxnID{Time: 5, Rand: 6}.String() + " and 2 more"
+	require.Contains(t, n.run(t, "waits").ok(t), "12 ms   s4     visits  "+ids+"\n")
+	require.Contains(t, n.run(t, "waits", "--wide").ok(t), "12 ms   s4     visits  "+ids+"  alice  counter.add-get  bob          value.put\n")
 	o := objects(t, n.run(t, "waits", "-o", "json").ok(t))
 	require.Equal(t, "lock", o[0]["cause"])
 	require.EqualValues(t, 12000, o[0]["waited_us"])
 	require.Equal(t, "value.put", o[0]["holder_operations"])
 	require.Equal(t, []any{"alice", "bob"}, []any{o[0]["user"], o[0]["holder_user"]})
-	n.run(t, "waits", "end", "x").fails(t, cli.ExitUsage, "is not a transaction's id")
+	n.run(t, "waits", "end", "x").fails(t, cli.ExitUsage, "is not the id of a transaction")
 }

@@ -19,11 +19,10 @@ import (
 func backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup",
-		Short: "Copy the whole cluster into a file, and look at such files",
-		Long: `A backup is a file with all keys of a cluster as they were at one moment, with
-values of all data types. "linchpin restore" writes it into an empty cluster of
-any size, which is also the way to change the members of a cluster, or its number
-of shards. It holds no snapshots, no history and no rules for hot keys.`,
+		Short: "Create and verify backups of the whole cluster",
+		Long: `A backup is a file with all keys of a cluster at one moment, of all data types. "linchpin restore" writes it into
+an empty cluster of any size, which is also how the members of a cluster, or its number of shards, are changed.
+It has no snapshots, history, users, or rules for hot keys.`,
 		Example: `  linchpin backup create monday.backup
   linchpin backup verify monday.backup`,
 		Args: cobra.NoArgs,
@@ -39,15 +38,13 @@ func backupCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create FILE",
 		Short: "Copy the whole cluster into a file",
-		Long: `Copy all keys, as they are at one moment, into a file, which must not exist. Nobody
-who writes is held. A snapshot is made for it, and dropped at the end.
+		Long: `Copy all keys at one moment into a file, which must not exist. No writer is blocked: the backup reads a
+snapshot, which it drops at the end.
 
-Until the backup is whole it is called FILE.partial. If the command is interrupted,
---continue goes on where it was, as long as the snapshot is kept (--keep). The backup is
-then of the moment of the first attempt.
+The unfinished file is FILE.partial. If the command is interrupted, --continue resumes it while the snapshot is
+kept (--keep); the backup is then of the moment of the first attempt.
 
-If FILE is -, the backup is written to the standard output, and what it has is printed to
-the standard error. It cannot be gone on with.`,
+If FILE is -, the backup is written to standard output and its summary to standard error. It cannot be resumed.`,
 		Example: `  linchpin backup create monday.backup
   linchpin backup create - | ssh vault 'cat > monday.backup'
   linchpin backup create import.backup --snapshot before-import`,
@@ -55,9 +52,9 @@ the standard error. It cannot be gone on with.`,
 	}
 	f.addTo(cmd, false)
 	withoutEnd(cmd)
-	cmd.Flags().StringVar(&o.Snapshot, "snapshot", "", "copy the state that this snapshot keeps, by its `name` or id, instead of the present")
-	cmd.Flags().BoolVar(&o.Continue, "continue", false, "go on with FILE.partial, which an interrupted backup has left")
-	cmd.Flags().DurationVar(&o.Keep, "keep", 24*time.Hour, "how long an interrupted backup can be gone on with")
+	cmd.Flags().StringVar(&o.Snapshot, "snapshot", "", "copy the snapshot with this `name` or id, instead of the present state")
+	cmd.Flags().BoolVar(&o.Continue, "continue", false, "resume the interrupted backup in FILE.partial")
+	cmd.Flags().DurationVar(&o.Keep, "keep", 24*time.Hour, "for how long an interrupted backup can be resumed")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
 		if o.Keep < time.Minute {
 			return usagef(cmd, "--keep is %v, want a minute or more", o.Keep)
@@ -78,7 +75,7 @@ the standard error. It cannot be gone on with.`,
 	return cmd
 }
 
-// standardOutput is a FILE that stands for it.
+// standardOutput is the FILE for it.
 const standardOutput = "-"
 
 // backupToOutput writes a backup to the standard output, unless that is a terminal.
@@ -89,7 +86,7 @@ func (s *session) backupToOutput(ctx context.Context, cmd *cobra.Command, o back
 	out := cmd.OutOrStdout()
 	f, ok := out.(*os.File)
 	if ok && term.IsTerminal(int(f.Fd())) {
-		return usagef(cmd, "a backup is not for a terminal; redirect the output to a file or a program")
+		return usagef(cmd, "standard output is a terminal; redirect it to a file or a program")
 	}
 	o.Program = ReadBuild().Version
 	h, footer, err := backup.CreateTo(ctx, s.db, out, o)
@@ -97,20 +94,20 @@ func (s *session) backupToOutput(ctx context.Context, cmd *cobra.Command, o back
 		return err
 	}
 	s.changed(kv.TxnID{})
-	told := &session{printer: &printer{out: cmd.ErrOrStderr(), json: s.json}, cmd: cmd}
-	return told.printBackup(standardOutput, &h, &footer)
+	summary := &session{printer: &printer{out: cmd.ErrOrStderr(), json: s.json}, cmd: cmd}
+	return summary.printBackup(standardOutput, &h, &footer)
 }
 
 func backupVerify() *cobra.Command {
 	output := formatTable
 	cmd := &cobra.Command{
 		Use:     "verify FILE",
-		Short:   "Make sure that a backup is what was written, and tell what it is of",
-		Long:    `Read a backup from its start to its end, and check all its checksums. No cluster is needed.`,
+		Short:   "Verify a backup and show its contents",
+		Long:    `Read a backup to its end, verify all its checksums, and show its cluster, its time and its size. No cluster is needed.`,
 		Example: `  linchpin backup verify monday.backup`,
 		Args:    arguments(1, 1),
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", formatTable, "table, or json: one object a line")
+	outputFlag(cmd, &output)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if output != formatTable && output != formatJSON {
 			return usagef(cmd, "--output is %q, want table or json", output)
@@ -131,19 +128,18 @@ func restoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Write a backup into an empty cluster",
-		Long: `Write all keys of a backup into a cluster that has none, of any size, and then
-compare the whole cluster with the file. Nobody else may use the cluster until the
-command has ended well. Nothing is written if the file is damaged, if it has data
-types that the cluster does not know, or if the cluster has keys.
+		Long: `Write all keys of a backup into a cluster without keys, of any size, and compare the whole cluster with the
+file. The cluster must not be used by others until the command has succeeded. Nothing is written if the file is
+damaged, if it has data types that the cluster does not know, or if the cluster has keys.
 
-A restore that was interrupted is gone on with by --continue.`,
+--continue resumes an interrupted restore.`,
 		Example: `  linchpin restore monday.backup`,
 		Args:    arguments(1, 1),
 	}
 	f.addTo(cmd, false)
 	withoutEnd(cmd)
-	cmd.Flags().BoolVar(&o.Continue, "continue", false, "go on with a restore of this very backup that was interrupted")
-	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only find out whether it could be restored")
+	cmd.Flags().BoolVar(&o.Continue, "continue", false, "resume an interrupted restore of the same backup")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "check whether it can be restored, and write nothing")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
 		var show *show
 		o.Progress = func(doing string, keys, of uint64) {
@@ -163,8 +159,7 @@ A restore that was interrupted is gone on with by --continue.`,
 	return cmd
 }
 
-// withoutEnd has a command that may take long not be bounded unless that is asked
-// for.
+// withoutEnd makes the timeout of a long command unbounded by default.
 func withoutEnd(cmd *cobra.Command) {
 	fl := cmd.Flags().Lookup("timeout")
 	_, fl.DefValue = fl.Value.Set("0"), "0s"
@@ -183,8 +178,8 @@ func (s *session) printBackup(path string, h *backup.Header, f *backup.Footer) e
 	return t.flush()
 }
 
-// show tells on standard error how far a long command has come: by a bar on a
-// terminal, and else by a line now and then.
+// show reports the progress of a long command on standard error: as a bar on a terminal, and else as a
+// line every 10 s.
 type show struct {
 	cmd   *cobra.Command
 	of    int64
@@ -193,7 +188,7 @@ type show struct {
 	last  time.Time
 }
 
-// lineEvery is how often a line is written that nobody watches.
+// lineEvery is the time between two lines of progress.
 const lineEvery = 10 * time.Second
 
 func newShow(cmd *cobra.Command, of int64) *show {
@@ -207,7 +202,7 @@ func (s *show) set(doing string, keys uint64) {
 				progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 		}
 		s.doing = doing
-		_ = s.bar.Set64(int64(keys)) // a bar that cannot be drawn is no reason to stop
+		_ = s.bar.Set64(int64(keys)) // an error of the bar does not end the command
 		return
 	}
 	if time.Since(s.last) < lineEvery {

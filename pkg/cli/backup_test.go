@@ -18,7 +18,7 @@ func TestABackupIsMadeVerifiedAndRestored(t *testing.T) {
 	require.EqualValues(t, 3, made["keys"])
 	require.Equal(t, made, objects(t, run(t, "", "backup", "verify", file, "-o", "json").ok(t))[0])
 	require.Regexp(t, `^FILE +CLUSTER +SNAPSHOT +TIME +KEYS +BYTES\n`, run(t, "", "backup", "verify", file).ok(t))
-	n.run(t, "backup", "create", file).fails(t, 2, "exists already")
+	n.run(t, "backup", "create", file).fails(t, 2, "already exists")
 	stream := n.run(t, "backup", "create", "-")
 	require.Zero(t, stream.code, stream.errs)
 	require.Regexp(t, `^FILE +CLUSTER`, stream.errs)

@@ -17,27 +17,25 @@ import (
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
-const callNotes = `Arguments that begin with a minus sign and a digit are numbers, not flags. A
-method that answers something which is not there, such as a field of a map, prints
-nothing, and the exit code is 1.`
+const callNotes = `An argument that begins with a minus sign and a digit is a number. If what the method returns does not
+exist, such as a field of a map, the exit code is 1.`
 
 func callCommand() *cobra.Command {
-	return callingCommand("call KEY TYPE.METHOD [ARGUMENT...]", "Call a method of a data type", `Call a method of a data type, built in or the cluster's own, on a key, and print
-what it answers: a value on a line, or a pair of them. "linchpin types" lists the
-types, and "linchpin types TYPE" their methods.
+	return callingCommand("call KEY TYPE.METHOD [ARGUMENT...]", "Call a method of a data type", `Call a method of a data type, built in or of your own, on a key, and print what it returns: a value or a
+pair on each line. "linchpin types" lists the types, and "linchpin types TYPE" the methods of one.
 
 `+callNotes, `  linchpin call fruit set.add apple banana
   linchpin call cart map.increment lamps -1
   linchpin call scores sorted-set.range-by-rank 0 -1`, 2, -1, false,
 		func(cmd *cobra.Command, args []string, _ bool) (string, []string, error) {
 			if typ, method, ok := strings.Cut(args[1], "."); !ok || typ == "" || method == "" {
-				return "", nil, usagef(cmd, "%q is not a type and a method with a dot in between, as in set.add", args[1])
+				return "", nil, usagef(cmd, "%q is not TYPE.METHOD, as in set.add", args[1])
 			}
 			return args[1], args[2:], nil
 		})
 }
 
-// callingCommand makes a command that calls the method which choose gives.
+// callingCommand makes a command that calls the method that choose returns.
 func callingCommand(use, short, long, example string, least, most int, canBeBlind bool,
 	choose func(cmd *cobra.Command, args []string, blind bool) (method string, rest []string, err error)) *cobra.Command {
 	var f flags
@@ -47,7 +45,7 @@ func callingCommand(use, short, long, example string, least, most int, canBeBlin
 	f.addTo(cmd, true)
 	p.addTo(cmd)
 	if canBeBlind {
-		cmd.Flags().BoolVar(&blind, "blind", false, "do not ask for an answer")
+		cmd.Flags().BoolVar(&blind, "blind", false, "print nothing, and block fewer other operations")
 	}
 	takeNumbersToo(cmd, least, most, func(cmd *cobra.Command, args []string) error {
 		method, rest, err := choose(cmd, args, blind)
@@ -61,8 +59,8 @@ func callingCommand(use, short, long, example string, least, most int, canBeBlin
 	return cmd
 }
 
-// takeNumbersToo makes run what a command does, with arguments that may be negative
-// numbers, which look like flags; there are least to most of them.
+// takeNumbersToo makes run the RunE of a command with least to most arguments, which may be negative
+// numbers, although these look like flags.
 func takeNumbersToo(cmd *cobra.Command, least, most int, run func(cmd *cobra.Command, args []string) error) {
 	cmd.DisableFlagParsing = true
 	cmd.RunE = func(cmd *cobra.Command, raw []string) error {
@@ -70,7 +68,7 @@ func takeNumbersToo(cmd *cobra.Command, least, most int, run func(cmd *cobra.Com
 		if errors.Is(err, errHelp) {
 			return cmd.Help()
 		} else if err != nil {
-			return usagef(cmd, "%v", err)
+			return flagError(cmd, err)
 		}
 		if err := arguments(least, most)(cmd, args); err != nil {
 			return err
@@ -79,13 +77,12 @@ func takeNumbersToo(cmd *cobra.Command, least, most int, run func(cmd *cobra.Com
 	}
 }
 
-// errHelp asks for the command's help.
-var errHelp = errors.New("help is asked for")
+// errHelp: --help was given.
+var errHelp = errors.New("help")
 
 var negative = regexp.MustCompile(`^-\.?[0-9]`)
 
-// parseNumbersToo parses flags where arguments may be negative numbers, which
-// look like flags, and gives the arguments.
+// parseNumbersToo parses flags between arguments that may be negative numbers, and returns the arguments.
 func parseNumbersToo(cmd *cobra.Command, raw []string) ([]string, error) {
 	const hidden = "\x00"
 	in := slices.Clone(raw)
@@ -123,7 +120,7 @@ func takesValue(cmd *cobra.Command, arg string) bool {
 	return f != nil && f.NoOptDefVal == ""
 }
 
-// call calls a method and prints its answer.
+// call calls a method and prints what it returns.
 func (s *session) call(ctx context.Context, p *past, keyArg, full string, args []string) error {
 	key, err := s.bytes(keyArg)
 	if err != nil {
@@ -142,19 +139,22 @@ func (s *session) call(ctx context.Context, p *past, keyArg, full string, args [
 	op := client.Call(key, typ, method, given...)
 	_, err = s.db.With(how...).Execute(ctx, op)
 	if err != nil {
-		return p.told(err)
+		if typ == "counter" {
+			err = s.withTypeHint(ctx, err, key)
+		}
+		return p.gone(err)
 	}
 	s.executed(&out, []client.Op{op})
-	s.tellPast(&out)
+	s.printPast(&out)
 	if out.ResultsLost {
-		return s.resultsLost(&out, "what it answered is")
+		return s.resultsLost(&out, "the result is")
 	}
-	s.tellWait(&out.Receipt)
+	s.printReceipt(&out.Receipt)
 	return s.printCalled(key, full, &out)
 }
 
-// callArguments makes of words what the method's parameters want. What kinds they
-// are is known of built-in types, and of others the node is asked.
+// callArguments converts words to the kinds of the method's parameters, which the program knows of
+// built-in types, and a node of others.
 func (s *session) callArguments(ctx context.Context, typ, method string, args []string) ([]any, error) {
 	kindOf, err := s.paramKinds(ctx, typ, method)
 	if err != nil {
@@ -186,12 +186,12 @@ func (s *session) callArguments(ctx context.Context, typ, method string, args []
 	return out, nil
 }
 
-// paramKinds gives the kind and the name of the parameter of each argument. Those
-// that are too many are bytes; the node says that they are.
+// paramKinds returns the kind and the name of the parameter of each argument. Excess arguments are
+// bytes; the node rejects them.
 func (s *session) paramKinds(ctx context.Context, typ, method string) (func(int) (msg.DatumKind, string), error) {
 	m, err := adt.FindNamed(typ, method)
 	if err != nil {
-		m, err = s.askMethod(ctx, typ, method)
+		m, err = s.queryMethod(ctx, typ, method)
 		if err != nil {
 			return nil, err
 		}
@@ -204,7 +204,7 @@ func (s *session) paramKinds(ctx context.Context, typ, method string) (func(int)
 	}, nil
 }
 
-func (s *session) askMethod(ctx context.Context, typ, method string) (*adt.TypeMethod, error) {
+func (s *session) queryMethod(ctx context.Context, typ, method string) (*adt.TypeMethod, error) {
 	types, err := s.db.Types(ctx, typ)
 	if err != nil {
 		return nil, err
@@ -225,10 +225,10 @@ func (s *session) askMethod(ctx context.Context, typ, method string) (*adt.TypeM
 	return nil, usagef(s.cmd, "the type %s has no method %q; it has %s", typ, method, strings.Join(names, ", "))
 }
 
-// inPairs are the methods that answer pairs.
+// inPairs are the methods that return pairs.
 var inPairs = []string{"map.all", "map.range", "sorted-set.range-by-rank", "sorted-set.range-by-rev-rank", "sorted-set.range-by-score", "top-k.top", "top-k.max"}
 
-// labels name what some methods answer.
+// labels name what some methods return.
 var labels = map[string][]string{
 	"summary.stats":          {"count", "sum", "mean", "min", "max", "variance"},
 	"bounded-counter.bounds": {"floor", "ceiling"},
@@ -247,7 +247,7 @@ func (s *session) printCalled(key []byte, full string, out *client.Outcome) erro
 		return &quietError{ExitNotFound}
 	}
 	if absent {
-		return &kv.Error{Kind: kv.KindNotFound, Text: "there is no such thing in what the key holds", Key: key, Op: -1}
+		return &kv.Error{Kind: kv.KindNotFound, Text: "the value of the key has no such element", Key: key, Op: -1}
 	}
 	switch names := labels[full]; {
 	case len(names) > 0 && len(names) == len(r.Answer):
@@ -271,11 +271,11 @@ func (s *session) printCalled(key []byte, full string, out *client.Outcome) erro
 	return nil
 }
 
-// datum shows a part of an answer.
+// datum shows an element of a result.
 func (p *printer) datum(d client.Datum) string {
 	switch b := d.Bytes(); {
 	case d.IsNil():
-		return "(nothing)"
+		return "(absent)"
 	case b != nil:
 		return p.text(b)
 	}
@@ -289,7 +289,7 @@ type callAnswer struct {
 	Answer []any  `json:"answer"`
 }
 
-// jsonHex is a part of an answer that is no valid UTF-8.
+// jsonHex is an element of a result that is not valid UTF-8.
 type jsonHex struct {
 	Hex string `json:"hex"`
 }

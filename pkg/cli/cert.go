@@ -12,10 +12,10 @@ import (
 func certCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cert",
-		Short: "Make certificates for nodes and users",
-		Long: `Make certificates: of an authority, which signs the others; of nodes; and of users.
-All are files in a directory. Nodes need ca.crt, node.crt and node.key, users need
-ca.crt and their own two; ca.key is needed here only, and should be nowhere else.`,
+		Short: "Create certificates for nodes and users",
+		Long: `Create a certificate authority, and certificates of nodes and users that it signs, as files in a directory. A node
+needs ca.crt, node.crt and node.key, a user ca.crt and its own two files. ca.key signs certificates: keep it off the
+nodes.`,
 		Example: `  linchpin cert create-ca
   linchpin cert create-node db1.example.org 10.0.0.1
   linchpin cert create-client root
@@ -27,14 +27,14 @@ ca.crt and their own two; ca.key is needed here only, and should be nowhere else
 	return cmd
 }
 
-// certMaker makes a command that makes a certificate, with the flags of all such.
+// certMaker makes a command that creates a certificate.
 func certMaker(usual time.Duration, cmd *cobra.Command, make func(*certs.Maker, []string) ([]string, error)) *cobra.Command {
 	var m certs.Maker
 	f := cmd.Flags()
 	f.StringVar(&m.Dir, "certs-dir", "certs", "`directory` of the files")
-	f.StringVar(&m.CAKey, "ca-key", "", "`file` of the authority's key, if it is not ca.key in the directory")
-	f.DurationVar(&m.Lifetime, "lifetime", usual, "for how long the certificate is valid")
-	f.BoolVar(&m.Overwrite, "overwrite", false, "replace files that are there")
+	f.StringVar(&m.CAKey, "ca-key", "", "`file` of the authority's key (default: ca.key in --certs-dir)")
+	f.DurationVar(&m.Lifetime, "lifetime", usual, "time until the certificate expires")
+	f.BoolVar(&m.Overwrite, "overwrite", false, "replace existing files")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		files, err := make(&m, args)
 		for _, f := range files {
@@ -50,12 +50,12 @@ func certMaker(usual time.Duration, cmd *cobra.Command, make func(*certs.Maker, 
 func certCA() *cobra.Command {
 	return certMaker(certs.CALifetime, &cobra.Command{
 		Use:   "create-ca",
-		Short: "Make an authority",
-		Long: `Make an authority: ca.crt, which all need, and ca.key, which makes more certificates
-and so is to be kept where nobody else comes.
+		Short: "Create a certificate authority",
+		Long: `Create a certificate authority: ca.crt, which every node and user needs, and ca.key, which signs certificates and must
+be kept secret.
 
-With --overwrite the new authority is added to ca.crt, after the old one, so that
-what the old one has signed stays valid until that is removed from the file.`,
+With --overwrite the new authority is appended to ca.crt, so that certificates of the old one stay valid until it is
+removed from the file.`,
 		Example: `  linchpin cert create-ca --certs-dir certs`,
 		Args:    arguments(0, 0),
 	}, func(m *certs.Maker, _ []string) ([]string, error) { return m.CreateCA() })
@@ -64,10 +64,9 @@ what the old one has signed stays valid until that is removed from the file.`,
 func certNode() *cobra.Command {
 	return certMaker(certs.LeafLifetime, &cobra.Command{
 		Use:   "create-node HOST...",
-		Short: "Make the certificate of a node",
-		Long: `Make the certificate of a node: node.crt and node.key. Name all hosts and addresses
-under which clients and other nodes call it; a caller checks that the one it has
-called is among them.`,
+		Short: "Create the certificate of a node",
+		Long: `Create the certificate of a node: node.crt and node.key. Name all hosts and addresses under which clients and other
+nodes connect to it; they verify the name.`,
 		Example: `  linchpin cert create-node db1.example.org 10.0.0.1
   linchpin cert create-node localhost 127.0.0.1 --overwrite`,
 		Args: arguments(1, -1),
@@ -77,9 +76,9 @@ called is among them.`,
 func certClient() *cobra.Command {
 	return certMaker(certs.LeafLifetime, &cobra.Command{
 		Use:   "create-client NAME",
-		Short: "Make the certificate of a user",
-		Long: `Make the certificate of a user: client.NAME.crt and client.NAME.key. The user is made
-with "linchpin user create"; root is the administrator who needs not be.`,
+		Short: "Create the certificate of a user",
+		Long: `Create the certificate of a user: client.NAME.crt and client.NAME.key. "linchpin user create" creates the user; root,
+the administrator, always exists.`,
 		Example: `  linchpin cert create-client root
   linchpin cert create-client alice --lifetime 720h`,
 		Args: arguments(1, 1),
@@ -90,8 +89,8 @@ func certList() *cobra.Command {
 	var dir, output string
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the certificates of a directory, and when they expire",
-		Long:    `List the certificates of a directory: whose they are, for which hosts, and when they expire.`,
+		Short:   "List certificates",
+		Long:    `List the certificates in a directory, with their names, hosts and dates of expiry.`,
 		Example: `  linchpin cert list --certs-dir certs`,
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -116,6 +115,6 @@ func certList() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&dir, "certs-dir", "certs", "`directory` of the files")
-	cmd.Flags().StringVarP(&output, "output", "o", formatTable, "table, or json: one object a line")
+	outputFlag(cmd, &output)
 	return cmd
 }

@@ -14,7 +14,7 @@ func clusterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cluster",
 		Short:   "Prepare a new cluster",
-		Long:    `Prepare a new cluster. What runs is shown by "linchpin status".`,
+		Long:    `Prepare a new cluster. "linchpin status" shows a running one.`,
 		Example: `  linchpin cluster init try`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -27,20 +27,19 @@ func clusterInit() *cobra.Command {
 	var nodes, first, offset int
 	cmd := &cobra.Command{
 		Use:   "init DIR [HOST:PORT...]",
-		Short: "Write the files of a new cluster with TLS: certificates and settings",
-		Long: `Write the files of a new cluster with TLS into DIR, which must not exist or be empty.
-The arguments are the addresses under which clients and the other nodes call each node;
-without any there are --nodes of them on this machine. Nothing is started, and nothing
-is sent anywhere.
+		Short: "Create the certificates and settings of a new cluster",
+		Long: `Create the files of a new cluster with TLS in DIR, which must be empty or not exist. The arguments are the
+addresses of the nodes, as clients and other nodes reach them; without any there are --nodes nodes on this machine.
+Nothing is started or sent.
 
-  DIR/n1, n2, ...   for each node its settings and certificate. Take the directory to
-                    the node's machine, and start it there with --config.
-  DIR/certs         the authority, and the certificate of root, the administrator.
-                    ca.key makes nodes and users: keep it where nobody else comes.
-  DIR/prometheus    a configuration with rules and alerts. It asks for a token:
+  DIR/n1, n2, ...   settings and certificate of each node: copy the directory to the node's machine, and start
+                    the node with --config
+  DIR/certs         the certificate authority, and the certificate of root, the administrator. ca.key signs
+                    certificates: keep it secret
+  DIR/prometheus    a configuration with rules and alerts; its token is created by
                     linchpin user create prometheus --monitor --out prometheus.token
 
-The console and the metrics of a node are on its port and --http-offset.`,
+Console and metrics of a node are at its port plus --http-offset.`,
 		Example: `  linchpin cluster init try
   linchpin cluster init shop db1.example.org:7070 db2.example.org:7070 db3.example.org:7070`,
 		Args: arguments(1, -1),
@@ -62,24 +61,24 @@ The console and the metrics of a node are on its port and --http-offset.`,
 			if err := c.write(); err != nil {
 				return err
 			}
-			return c.tell(&printer{out: cmd.OutOrStdout()})
+			return c.print(&printer{out: cmd.OutOrStdout()})
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&nodes, "nodes", 3, "number of nodes, if no addresses are given")
-	f.IntVar(&first, "first-port", 7001, "port of the first of them; the others have those that follow")
-	f.IntVar(&offset, "http-offset", 100, "how far the port of a node's HTTP server is from the node's own")
+	f.IntVar(&nodes, "nodes", 3, "number of nodes, if there are no addresses")
+	f.IntVar(&first, "first-port", 7001, "port of the first of these nodes; the others follow")
+	f.IntVar(&offset, "http-offset", 100, "difference between the HTTP port of a node and its port")
 	return cmd
 }
 
-// maxNewNodes bounds --nodes; it is far above what there are machines for.
+// maxNewNodes bounds --nodes, far above any cluster.
 const maxNewNodes = 64
 
-// newMember is a node of a cluster that is being prepared.
+// newMember is a node of a new cluster.
 type newMember struct{ host, addr, http string }
 
-// newMembers reads addresses. The order is that of the cluster's member list, so that
-// directory n1 is node n1's.
+// newMembers reads addresses. Their order is that of the cluster's member list, so that directory n1
+// belongs to node n1.
 func newMembers(addrs []string, offset int) (out []newMember, err error) {
 	for _, a := range addrs {
 		host, text, err := net.SplitHostPort(a)

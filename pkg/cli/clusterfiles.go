@@ -18,7 +18,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/users"
 )
 
-// newCluster writes the files of a cluster that is to be.
+// newCluster writes the files of a new cluster.
 type newCluster struct {
 	dir     string
 	members []newMember
@@ -31,11 +31,11 @@ func (c *newCluster) path(names ...string) string {
 // node is the name of the directory of a member, from 0.
 func (c *newCluster) node(i int) string { return fmt.Sprintf("n%d", i+1) }
 
-// write writes all files. It begins nothing in a directory that has something in it.
+// write writes all files, into an empty directory only.
 func (c *newCluster) write() error {
 	switch there, err := os.ReadDir(c.dir); {
 	case err == nil && len(there) > 0:
-		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: c.dir + " is not empty", Hint: "name a directory that is not there yet"}
+		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: c.dir + " is not empty", Hint: "name a new directory"}
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the directory cannot be used: " + err.Error(), Hint: "name another"}
 	}
@@ -74,7 +74,7 @@ func (c *newCluster) writeNode(i int) error {
 	return os.WriteFile(c.path(c.node(i), "linchpin.yaml"), c.settings(i), 0o644)
 }
 
-// copyCA copies the authority's certificate, which all need.
+// copyCA copies the authority's certificate, which every node needs.
 func (c *newCluster) copyCA(dir string) error {
 	raw, err := os.ReadFile(c.path("certs", certs.CAFile))
 	if err != nil {
@@ -91,13 +91,13 @@ func (c *newCluster) settings(i int) []byte {
 	}
 	m := &c.members[i]
 	return fmt.Appendf(nil, `# Settings of node n%d: flags of "linchpin start", without the dashes. Paths are relative
-# to the directory of this file. docs/operation.md and "linchpin start --help" have more.
+# to the directory of this file. See "linchpin start --help" and docs/operation.md.
 
-# Where clients and the other nodes call this one, and where console and metrics are.
+# The addresses for clients and other nodes, and for console and metrics.
 listen: %q
 http: %q
 
-# All first members, the same on every node, this one included.
+# All first members, including this one, the same on every node.
 join: %q
 
 store: store
@@ -105,10 +105,10 @@ certs-dir: certs
 `, i+1, m.addr, m.http, strings.Join(join, ","))
 }
 
-// sampleTargets are those in the configuration that comes with the program.
+// sampleTargets are the targets in the embedded configuration.
 var sampleTargets = regexp.MustCompile(`(?m)^( +- )127\.0\.0\.1:71\d\d\n`)
 
-// writePrometheus writes what is deployed, with the members as targets.
+// writePrometheus writes the embedded configuration, with the members as targets.
 func (c *newCluster) writePrometheus() error {
 	if err := os.MkdirAll(c.path("prometheus", "rules"), 0o755); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (c *newCluster) writePrometheus() error {
 	}
 	at := sampleTargets.FindSubmatchIndex(raw)
 	if at == nil {
-		return errors.New("the configuration that comes with the program has no targets")
+		return errors.New("the embedded configuration has no targets")
 	}
 	var targets []byte
 	for _, m := range c.members {
@@ -148,9 +148,9 @@ func (c *newCluster) writePrometheus() error {
 	return nil
 }
 
-// tell says what there is now, and how to go on.
-func (c *newCluster) tell(p *printer) error {
-	t := p.table("NODE", "ADDRESS", "CONSOLE", "START IT WITH")
+// print shows the nodes, and the next commands.
+func (c *newCluster) print(p *printer) error {
+	t := p.table("NODE", "ADDRESS", "CONSOLE", "START WITH")
 	for i, m := range c.members {
 		t.row(c.node(i), m.addr, "https://"+m.http+"/console/", "linchpin start --config "+c.path(c.node(i), "linchpin.yaml"))
 	}

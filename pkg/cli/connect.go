@@ -15,52 +15,57 @@ import (
 )
 
 const (
-	// DefaultAddr is where a node listens that was not told otherwise.
+	// DefaultAddr is the address of a node that was started without --listen.
 	DefaultAddr = "127.0.0.1:7070"
-	// DefaultTimeout bounds a command, retries and enquiries included.
+	// DefaultTimeout bounds a command, its retries and its queries of outcomes included.
 	DefaultTimeout = 10 * time.Second
 
 	formatTable = "table"
 	formatJSON  = "json"
 )
 
-// flags are those that every command has which talks to a cluster.
+// flags are those of every command that connects to a cluster.
 type flags struct {
 	addrs   []string
 	timeout time.Duration
-	// lasts: the timeout is for the connection, and for what the command does each time.
+	// lasts: the timeout is for the connection, and for each repetition of what the command does.
 	lasts bool
 	retry bool
 	// wait: for shards whose node is known to be down.
 	wait   bool
 	output string
 	hex    bool
-	// size is that of the terminal, of commands whose tables are made to fit it; wide
-	// asks for all of each row.
+	// size is that of the terminal, of commands whose tables depend on it; wide shows all columns.
 	size func() (lines, columns int)
 	wide bool
-	// who says who calls.
-	who identity.Flags
+	// caller authenticates the user.
+	caller identity.Flags
 }
 
 // addTo declares the flags; withHex adds --hex, for commands with keys.
 func (f *flags) addTo(cmd *cobra.Command, withHex bool) {
 	fs := cmd.Flags()
-	fs.StringSliceVar(&f.addrs, "addr", []string{DefaultAddr}, "addresses of nodes, separated by commas; the first that answers is used")
-	fs.DurationVar(&f.timeout, "timeout", DefaultTimeout, "how long to try, retries included; 0 is without end")
-	fs.BoolVar(&f.retry, "retry", true, "try again what lost against others or lost its node, until the timeout; if no node answers in the beginning, that is told at once")
-	fs.BoolVar(&f.wait, "wait-for-shards", false, "wait until the timeout for shards whose node is known to be down, instead of failing at once")
-	fs.StringVarP(&f.output, "output", "o", formatTable, "table, or json: one object a line")
-	f.who.AddTo(fs)
+	fs.StringSliceVar(&f.addrs, "addr", []string{DefaultAddr}, "nodes, as `HOST:PORT,...`; the first one that responds is used")
+	fs.DurationVar(&f.timeout, "timeout", DefaultTimeout, "bound on the whole command, retries included; 0 for none")
+	fs.BoolVar(&f.retry, "retry", true, "retry conflicts and unavailable nodes until --timeout")
+	fs.BoolVar(&f.wait, "wait-for-shards", false, "wait until --timeout for shards whose node is down, instead of failing at once")
+	outputFlag(cmd, &f.output)
+	f.caller.AddTo(fs)
+	GroupFlags(fs, ConnectionFlags, append([]string{"addr", "timeout", "retry", "wait-for-shards"}, identity.Names...)...)
 	if withHex {
-		fs.BoolVar(&f.hex, "hex", false, "keys and values are given and shown in hexadecimal")
+		fs.BoolVar(&f.hex, "hex", false, "read and show keys and values in hexadecimal")
 	}
 }
 
-// fits has tables fit the terminal, if there is one, unless --wide is given.
-func (f *flags) fits(cmd *cobra.Command, size func() (lines, columns int)) {
+// outputFlag declares --output.
+func outputFlag(cmd *cobra.Command, output *string) {
+	cmd.Flags().StringVarP(output, "output", "o", formatTable, "output `format`: table, or json with one object per line")
+}
+
+// widens declares --wide; with says what it adds.
+func (f *flags) widens(cmd *cobra.Command, size func() (lines, columns int), with string) {
 	f.size = size
-	cmd.Flags().BoolVar(&f.wide, "wide", false, "show all of each row, also where that does not fit the terminal")
+	cmd.Flags().BoolVar(&f.wide, "wide", false, with)
 }
 
 // printer makes what a command prints with.
@@ -75,17 +80,17 @@ func (f *flags) printer(out io.Writer) *printer {
 	return p
 }
 
-// session is what a command has to work with once it is connected.
+// session is a command that is connected.
 type session struct {
 	*printer
 	flags *flags
 	db    *client.DB
-	// opts are those that say who calls, for clients of other nodes.
+	// opts authenticate the caller, for connections to other nodes.
 	opts []client.Option
 	cmd  *cobra.Command
 }
 
-// connected makes the RunE of a command that talks to a cluster.
+// connected makes the RunE of a command that connects to a cluster.
 func connected(f *flags, run func(ctx context.Context, s *session, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if f.output != formatTable && f.output != formatJSON {
@@ -116,13 +121,12 @@ func (s *session) open(ctx context.Context, addrs []string, opts ...client.Optio
 // connection is one to a cluster.
 type connection struct {
 	db *client.DB
-	// opts are those that say who calls.
+	// opts authenticate the caller.
 	opts  []client.Option
 	close func()
 }
 
-// open connects, unless the command is one of a shell's, which is connected, and goes
-// the same way.
+// open connects. A command of a shell uses the shell's connection, unless its flags differ.
 func (f *flags) open(ctx context.Context) (*connection, error) {
 	shared, _ := ctx.Value(sharedConnection{}).(*connection)
 	if shared != nil && f.retry && !f.wait {
@@ -131,7 +135,7 @@ func (f *flags) open(ctx context.Context) (*connection, error) {
 	if shared != nil {
 		return f.dial(ctx, shared.opts, func() {})
 	}
-	opts, done, err := f.who.Options()
+	opts, done, err := f.caller.Options()
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +159,7 @@ func (s *session) bytes(arg string) ([]byte, error) {
 	}
 	b, err := hex.DecodeString(strings.TrimSpace(arg))
 	if err != nil {
-		return nil, usagef(s.cmd, "%q is not hexadecimal, which --hex asks for", arg)
+		return nil, usagef(s.cmd, "%q is not hexadecimal; --hex reads keys and values in hexadecimal", arg)
 	}
 	return b, nil
 }

@@ -19,8 +19,8 @@ import (
 func debugCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "debug",
-		Short:   "Collect what helps to find out what is wrong",
-		Long:    `Collect what helps to find out what is wrong with a cluster.`,
+		Short:   "Collect diagnostics of a cluster",
+		Long:    `Collect diagnostics of a cluster.`,
 		Example: `  linchpin debug zip linchpin.zip`,
 		Args:    arguments(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -40,44 +40,42 @@ func debugZipCommand() *cobra.Command {
 	var z debugZip
 	cmd := &cobra.Command{
 		Use:   "zip FILE",
-		Short: "Collect what helps to find out what is wrong, of all nodes, into a zip file",
-		Long: `Collect of each node of the cluster, into FILE: its version, settings, state, shards,
-hot keys and who waits for them, the last contention receipts, metrics, profiles of processor and memory,
-goroutines, disk, and the last lines of its log. Secrets are not in it, values of keys
-neither; keys are, unless --redact-keys.
+		Short: "Collect diagnostics of all nodes into a zip file",
+		Long: `Collect diagnostics of each node into FILE, which must not exist: version, settings, state, shards, hot keys,
+wait-for graph, contention receipts, metrics, CPU and memory profiles, goroutines, disk, and the end of the log.
+Secrets and values of keys are not included; keys are, unless --redact-keys.
 
-What cannot be had has a file of its name and ".error.txt" in its place, and the rest
-is collected. FILE must not exist.`,
+In the place of a part that cannot be collected there is a file with its name and ".error.txt".`,
 		Example: `  linchpin debug zip linchpin.zip
   linchpin debug zip linchpin.zip --redact-keys --profile 10s`,
 		Args: arguments(1, 1),
 	}
 	f.addTo(cmd, false)
-	cmd.Flags().BoolVar(&z.redact, "redact-keys", false, "put a hash in the place of every key, the same for the same key in this file")
-	cmd.Flags().DurationVar(&z.profile, "profile", 5*time.Second, "how long each node's processor is profiled; 0 is not at all")
+	cmd.Flags().BoolVar(&z.redact, "redact-keys", false, "replace every key by a hash, the same for the same key in this file")
+	cmd.Flags().DurationVar(&z.profile, "profile", 5*time.Second, "length of each node's CPU profile, at most 30s; 0 for none")
 	run := connected(&f, func(ctx context.Context, s *session, args []string) error { return s.debugZip(ctx, &z, args[0]) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if z.profile < 0 || z.profile > 30*time.Second {
 			return usagef(cmd, "--profile is %v, want 0 to 30s", z.profile)
 		}
 		if !cmd.Flags().Changed("timeout") {
-			f.timeout = 2*time.Minute + 10*z.profile // nodes are asked one after the other
+			f.timeout = 2*time.Minute + 10*z.profile // one node after the other
 		}
 		return run(cmd, args)
 	}
 	return cmd
 }
 
-// debugZip writes the file. If that fails there is none.
+// debugZip writes the file, and removes it if that fails.
 func (s *session) debugZip(ctx context.Context, z *debugZip, name string) (err error) {
 	st, err := s.db.Status(ctx)
 	if err != nil {
 		return err
 	}
-	ask := &pb.DebugRequest{RedactKeys: z.redact, ProfileMs: uint32(z.profile.Milliseconds())}
+	request := &pb.DebugRequest{RedactKeys: z.redact, ProfileMs: uint32(z.profile.Milliseconds())}
 	if z.redact {
-		ask.Salt = make([]byte, 16)
-		if _, err := rand.Read(ask.Salt); err != nil {
+		request.Salt = make([]byte, 16)
+		if _, err := rand.Read(request.Salt); err != nil {
 			return err
 		}
 	}
@@ -97,7 +95,7 @@ func (s *session) debugZip(ctx context.Context, z *debugZip, name string) (err e
 	for i := range st.Members {
 		m := &st.Members[i]
 		dir := fmt.Sprintf("nodes/n%d", m.NodeId)
-		if err := s.debugNode(ctx, ask, m, w, dir); err != nil {
+		if err := s.debugNode(ctx, request, m, w, dir); err != nil {
 			if w.failed != nil {
 				return w.failed
 			}
@@ -118,8 +116,8 @@ func (s *session) debugZip(ctx context.Context, z *debugZip, name string) (err e
 	return s.printf("%d files are in %s\n", w.all, name)
 }
 
-// debugNode collects of one node, over the connection there is if it is that one's.
-func (s *session) debugNode(ctx context.Context, ask *pb.DebugRequest, m *pb.Member, w *zipped, dir string) error {
+// debugNode collects from one node, over the existing connection if it is to that node.
+func (s *session) debugNode(ctx context.Context, request *pb.DebugRequest, m *pb.Member, w *zipped, dir string) error {
 	db := s.db
 	if !m.Self {
 		var err error
@@ -129,8 +127,8 @@ func (s *session) debugNode(ctx context.Context, ask *pb.DebugRequest, m *pb.Mem
 		}
 		defer db.Close()
 	}
-	err := db.Debug(ctx, ask, func(p *pb.DebugPart) error {
-		// The name is the server's: it must not lead anywhere else.
+	err := db.Debug(ctx, request, func(p *pb.DebugPart) error {
+		// The name comes from the server: it must not leave the directory.
 		if len(p.Data) > 0 || p.Error == "" {
 			w.piece(path.Join(dir, path.Base("/"+p.Name)), p.Data)
 		}
@@ -142,17 +140,17 @@ func (s *session) debugNode(ctx context.Context, ask *pb.DebugRequest, m *pb.Mem
 	return err
 }
 
-// zipped writes a zip file. Its first error stays.
+// zipped writes a zip file. failed is its first error.
 type zipped struct {
 	zip    *zip.Writer
 	name   string
 	to     interface{ Write([]byte) (int, error) }
 	failed error
-	// count is of the current node, all of all.
+	// count is the number of files of the current node, all of all nodes.
 	count, all int
 }
 
-// piece adds a piece of a file, which begins if it is another than before.
+// piece appends to the file with a name, and begins it if the last piece was of another one.
 func (w *zipped) piece(name string, data []byte) {
 	if w.failed == nil && (w.to == nil || w.name != name) {
 		w.name = name
@@ -167,7 +165,7 @@ func (w *zipped) piece(name string, data []byte) {
 
 func (w *zipped) add(name string, data []byte) { w.piece(name, data) }
 
-// take is how many files there are since the last time.
+// take returns the number of files since its last call.
 func (w *zipped) take() int {
 	n := w.count
 	w.count = 0

@@ -10,25 +10,41 @@ import (
 
 func delCommand() *cobra.Command {
 	var f flags
+	var c conditions
 	cmd := &cobra.Command{
 		Use:     "del KEY...",
 		Aliases: []string{"rm", "delete"},
-		Short:   "Remove keys",
-		Long: `Remove one or more keys, all in one transaction, and tell for each whether it
-was there. A key that was not there is no error.`,
+		Short:   "Delete keys",
+		Long: `Delete one or more keys in one transaction, and print for each key whether it existed. A key that does
+not exist is not an error.
+
+With one of the --if flags one key is deleted, only if the condition holds. If it does not, nothing changes,
+and the exit code is 3.`,
 		Example: `  linchpin del greeting
-  linchpin del cart:17 cart:17:items`,
+  linchpin del cart:17 cart:17:items
+  linchpin del leader --if-value node-1`,
 		Args: arguments(1, -1),
 	}
 	f.addTo(cmd, true)
+	c.addTo(cmd, false)
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		flag, err := c.given(cmd)
+		switch {
+		case err != nil:
+			return err
+		case flag != "" && len(args) > 1:
+			return usagef(cmd, "--%s is for one key, there are %d", flag, len(args))
+		}
 		keys, ops := make([][]byte, len(args)), make([]client.Op, len(args))
 		for i, arg := range args {
-			key, err := s.bytes(arg)
+			keys[i], err = s.bytes(arg)
 			if err != nil {
 				return err
 			}
-			keys[i], ops[i] = key, client.Delete(key)
+			ops[i], err = c.on(s, client.Delete(keys[i]))
+			if err != nil {
+				return err
+			}
 		}
 		out, err := s.execute(ctx, ops...)
 		if err != nil {
@@ -41,15 +57,15 @@ was there. A key that was not there is no error.`,
 
 func (s *session) printDeleted(keys [][]byte, out *client.Outcome) error {
 	if out.ResultsLost {
-		return s.resultsLost(out, "which keys were there is")
+		return s.resultsLost(out, "which keys existed is")
 	}
-	s.tellWait(&out.Receipt)
+	s.printReceipt(&out.Receipt)
 	t := s.table()
 	for i, r := range out.Results {
 		if s.json {
 			it := s.keyItem(keys[i])
 			it.Found = &r.Found
-			if i == 0 { // the transaction's, told once
+			if i == 0 { // the receipt is the transaction's
 				it.receiptAnswer = s.receiptObject(&out.Receipt)
 			}
 			if err := s.object(it); err != nil {
@@ -57,11 +73,15 @@ func (s *session) printDeleted(keys [][]byte, out *client.Outcome) error {
 			}
 			continue
 		}
-		word := "was not there"
-		if r.Found {
-			word = "removed"
-		}
-		t.row(s.text(keys[i]), word)
+		t.row(s.text(keys[i]), deletedText(&r))
 	}
 	return t.flush()
+}
+
+// deletedText is the result of a deletion, in words.
+func deletedText(r *client.Result) string {
+	if r.Found {
+		return "deleted"
+	}
+	return "did not exist"
 }

@@ -22,34 +22,34 @@ const (
 	// ExitCondition: a condition did not hold, or a counter would have left its bounds;
 	// nothing was applied. The error's kind tells which.
 	ExitCondition = 3
-	// ExitUnavailable: nobody could be reached, or not in time; nothing was
-	// applied.
+	// ExitUnavailable: no node could be reached or could serve in time; nothing was applied.
 	ExitUnavailable = 4
-	// ExitUnknown: it may have been applied; ask with `linchpin outcome`.
+	// ExitUnknown: it may have been applied; `linchpin outcome` shows whether.
 	ExitUnknown = 5
-	// ExitAborted: it lost against other transactions to the end, or (for
-	// `linchpin outcome`) did not commit; nothing was applied.
+	// ExitAborted: conflicting transactions aborted each attempt until the timeout, or (of
+	// `linchpin outcome`) the transaction did not commit; nothing was applied.
 	ExitAborted = 6
 	// ExitOther: any other failure.
 	ExitOther = 7
-	// ExitDenied: the node does not know who calls, or does not allow it; nothing
-	// was applied.
+	// ExitDenied: the node did not authenticate the caller, or does not allow the request; nothing was applied.
 	ExitDenied = 8
-	// ExitOutput: the command did what it does, and its output could not be written, or is no
-	// longer known. What it writes was applied.
+	// ExitOutput: the command succeeded, and its output could not be written, or is no longer known.
+	// What it writes was applied.
 	ExitOutput = 9
 )
 
 // UsageError is a mistake on the command line.
 type UsageError struct {
 	Text string
-	// Command is the command to ask for help, in full.
+	// Hint says what to type instead; empty for a reference to the help of Command.
+	Hint string
+	// Command is the command whose help explains more, in full.
 	Command string
 }
 
 func (e *UsageError) Error() string { return e.Text }
 
-// quietError ends a command with a code whose reason the answer itself tells.
+// quietError ends a command with an exit code and without a message: the output has the reason.
 type quietError struct{ code int }
 
 func (e *quietError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
@@ -103,12 +103,13 @@ func usagef(cmd *cobra.Command, format string, args ...any) error {
 // arguments checks the number of arguments; most below 0 is no bound.
 func arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
+		few := "too few arguments"
 		switch {
-		case len(args) < least:
-			return usagef(cmd, "%s: %d arguments are too few; usage: %s", cmd.Name(), len(args), cmd.UseLine())
 		case most >= 0 && len(args) > most:
-			return usagef(cmd, "%s: %d arguments are too many; usage: %s", cmd.Name(), len(args), cmd.UseLine())
+			few = "too many arguments"
+		case len(args) >= least:
+			return nil
 		}
-		return nil
+		return usagef(cmd, "%s: %s (%d); usage: %s", cmd.Name(), few, len(args), cmd.UseLine())
 	}
 }

@@ -2,11 +2,12 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
@@ -14,36 +15,52 @@ func expireCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "expire KEY TIME",
-		Short: "Have a key expire after a time",
-		Long: `Have a key expire, whatever it holds: it is deleted when TIME is over, or soon
-after. TIME is 1ms to 87600h (ten years), as in 30s or 1h30m. To set it again
-replaces it, and so does "linchpin put" on the key; what changes the value, as incr
-and sadd do, leaves it. Print the version that this makes.
+		Short: "Set a key's time to live",
+		Long: `Set the time to live of a key of any type: the key is deleted after TIME, 1ms to 87600h (ten years), as
+in 30s or 1h30m. A second expire replaces the time, a put removes it, and a change of the value, as by incr
+or sadd, keeps it. Print the version of the write.
 
-If the key does not exist, nothing is printed and the exit code is 1.`,
+If the key does not exist, the exit code is 1.`,
 		Example: `  linchpin expire session:17 30m`,
-		Args:    arguments(2, 2),
 	}
 	f.addTo(cmd, true)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
-		ttl, err := time.ParseDuration(args[1])
+	takeNumbersToo(cmd, 2, 2, func(cmd *cobra.Command, args []string) error {
+		ttl, err := timeToLive(cmd, args[1])
 		if err != nil {
-			return usagef(cmd, "%q is no time, as in 30s or 1h30m", args[1])
+			return err
 		}
-		return s.setExpiry(ctx, args[0], func(key []byte) client.Op { return client.Expire(key, ttl) })
+		return connected(&f, func(ctx context.Context, s *session, args []string) error {
+			return s.setExpiry(ctx, args[0], func(key []byte) client.Op { return client.Expire(key, ttl) })
+		})(cmd, args)
 	})
 	return cmd
+}
+
+// timeToLive reads a time to live from the command line.
+func timeToLive(cmd *cobra.Command, text string) (time.Duration, error) {
+	ttl, err := time.ParseDuration(text)
+	if err == nil && ttl <= 0 {
+		return 0, &UsageError{Text: fmt.Sprintf("the time to live is %s, want 1ms to 87600h", text), Hint: "to delete a key at once: linchpin del KEY",
+			Command: cmd.CommandPath()}
+	}
+	if err == nil {
+		return ttl, nil // the client checks its bounds
+	}
+	if _, bare := strconv.ParseFloat(text, 64); bare == nil {
+		return 0, usagef(cmd, "%q has no unit; write %ss for seconds", text, text)
+	}
+	return 0, usagef(cmd, "%q is not a time, as in 30s or 1h30m", text)
 }
 
 func persistCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "persist KEY",
-		Short: "Have a key not expire",
-		Long: `Have a key stay until it is deleted, although it was to expire. Print the version
-that this makes, or that it does not expire as it is.
+		Short: "Remove a key's time to live",
+		Long: `Remove the time to live of a key, so that it does not expire. Print the version of the write, or that
+the key had no time to live.
 
-If the key does not exist, nothing is printed and the exit code is 1.`,
+If the key does not exist, the exit code is 1.`,
 		Example: `  linchpin persist session:17`,
 		Args:    arguments(1, 1),
 	}
@@ -68,19 +85,19 @@ func (s *session) setExpiry(ctx context.Context, arg string, op func([]byte) cli
 	case !out.Results[0].Found:
 		return s.absent(key)
 	case !out.Results[0].Version.IsZero():
-		return s.printWritten(out)
+		return s.printWritten(out, "")
 	case s.json:
 		it := s.keyItem(key)
 		it.Found = &out.Results[0].Found
 		return s.object(it)
 	}
-	return s.printf("does not expire\n")
+	return s.printf("the key has no time to live\n")
 }
 
-// absent tells that there is no key.
+// absent reports that a key does not exist.
 func (s *session) absent(key []byte) error {
 	if !s.json {
-		return &kv.Error{Kind: kv.KindNotFound, Text: "the key does not exist", Key: key, Op: -1}
+		return missing(key)
 	}
 	it := s.keyItem(key)
 	it.Found = new(bool)
@@ -95,12 +112,11 @@ func ttlCommand() *cobra.Command {
 	var p past
 	cmd := &cobra.Command{
 		Use:   "ttl KEY",
-		Short: "Print how long a key has to live",
-		Long: `Print how long a key has to live until it expires, as in 29m59.8s, or "never". 0s
-is a key whose time is over, and which is about to be deleted, or is there in a
-state of the past alone.
+		Short: "Print a key's time to live",
+		Long: `Print the time to live of a key, as in 29m59.8s, or "never" if the key does not expire. 0s is a key that
+has expired and is about to be deleted, or that is read in a state of the past.
 
-If the key does not exist, nothing is printed and the exit code is 1.`,
+If the key does not exist, the exit code is 1.`,
 		Example: `  linchpin ttl session:17`,
 		Args:    arguments(1, 1),
 	}
@@ -121,7 +137,7 @@ If the key does not exist, nothing is printed and the exit code is 1.`,
 	return cmd
 }
 
-// ttlText is how long a key has to live, in words.
+// ttlText is the time to live of a key, in words.
 func ttlText(r *client.Result) string {
 	switch _, expires := r.Expires(); {
 	case !r.Found:

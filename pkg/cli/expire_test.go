@@ -18,7 +18,7 @@ func TestExpire(t *testing.T) {
 	require.Greater(t, it["ttl_ms"], 3e6)
 	require.Greater(t, objects(t, n.run(t, "get", "k", "-o", "json").ok(t))[0]["ttl_ms"], 3e6)
 	require.Regexp(t, `^version \d`, n.run(t, "persist", "k").ok(t))
-	require.Equal(t, "does not expire\n", n.run(t, "persist", "k").ok(t))
+	require.Equal(t, "the key has no time to live\n", n.run(t, "persist", "k").ok(t))
 	require.Equal(t, `{"key":"k","found":true}`+"\n", n.run(t, "persist", "k", "-o", "json").ok(t))
 	require.Equal(t, "never\n", n.run(t, "ttl", "k").ok(t))
 	require.NotContains(t, n.run(t, "get", "k", "-o", "json").ok(t), "ttl_ms")
@@ -34,7 +34,7 @@ func TestExpire(t *testing.T) {
 		n.run(t, args...).fails(t, 1, `linchpin: NotFound: the key does not exist (key "gone")`)
 		require.Equal(t, ran{1, `{"key":"gone","found":false}` + "\n", ""}, n.run(t, append(args, "-o", "json")...))
 	}
-	n.run(t, "expire", "n", "soon").fails(t, 2, `"soon" is no time, as in 30s or 1h30m`)
+	n.run(t, "expire", "n", "soon").fails(t, 2, `"soon" is not a time, as in 30s or 1h30m`)
 	n.run(t, "expire", "n", "0s").fails(t, 2, "the time to live is 0s")
 	n.run(t, "put", "k", "v", "--ttl", "-1s").fails(t, 2, "the time to live is -1s")
 	n.run(t, "put", "k", "v", "--ttl", "87601h").fails(t, 2, "the time to live is 87601h0m0s")

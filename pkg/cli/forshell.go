@@ -12,25 +12,23 @@ import (
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
-// What package shell needs of the commands: to run them on one connection, and to
-// print as they do.
+// What package shell uses of the commands: to run them on one connection, and to print as they do.
 
 type sharedConnection struct{}
 
-// Told is an error for one that Tell has told already: it has the same exit code.
-func Told(err error) error { return &quietError{ExitCode(err)} }
+// Printed is an error for one that PrintError has written: it has the same exit code and no message.
+func Printed(err error) error { return &quietError{ExitCode(err)} }
 
-// Settings are what the flags of a command said that it shares with all others.
+// Settings are the flags that a command shares with all others.
 type Settings struct {
 	Addrs []string
-	// Timeout is for each thing that is done; 0 is without end.
+	// Timeout bounds each command; 0 is no bound.
 	Timeout   time.Duration
 	JSON, Hex bool
 }
 
-// Connected makes a command one that talks to a cluster for as long as it runs, by
-// the flags that all have. Commands that are run with the context that it gives use
-// the same connection.
+// Connected adds the flags of the connection to a command, and makes it connect for as long as it runs.
+// Commands that run with its context use the same connection.
 func Connected(cmd *cobra.Command, run func(ctx context.Context, db *client.DB, s Settings) error) {
 	var f flags
 	f.addTo(cmd, true)
@@ -53,8 +51,8 @@ func Connected(cmd *cobra.Command, run func(ctx context.Context, db *client.DB, 
 	}
 }
 
-// PrintResults prints what operations of an open transaction returned: in tables a
-// line for each, without its version, since nothing has been written yet.
+// PrintResults prints the results of operations of an open transaction, in tables one line each without
+// the version, since nothing has been written yet.
 func PrintResults(out io.Writer, s Settings, statements []txnlang.Statement, results []client.Result) error {
 	x := &session{printer: &printer{out: out, json: s.JSON, hex: s.Hex}}
 	for i := range results {
@@ -80,7 +78,7 @@ func PrintResults(out io.Writer, s Settings, statements []txnlang.Statement, res
 	return nil
 }
 
-// PrintCommitted prints how a transaction ended whose results are printed.
+// PrintCommitted prints the commit of a transaction whose results are printed.
 func PrintCommitted(out io.Writer, s Settings, o *client.Outcome) error {
 	x := &session{printer: &printer{out: out, json: s.JSON, hex: s.Hex}}
 	if s.JSON {
@@ -94,8 +92,8 @@ func PrintCommitted(out io.Writer, s Settings, o *client.Outcome) error {
 	return x.printf("committed %v\n", o.ID)
 }
 
-// ShortcutCall is the operation that a command of a data type stands for, as "sadd
-// KEY MEMBER"; ok is false if there is no such command.
+// ShortcutCall is the operation of a command of a data type, as "sadd KEY MEMBER"; ok is false if there
+// is no such command.
 func ShortcutCall(words []string) (st txnlang.Statement, ok bool, err error) {
 	for i := range shortcuts {
 		x := &shortcuts[i]
@@ -104,7 +102,7 @@ func ShortcutCall(words []string) (st txnlang.Statement, ok bool, err error) {
 		}
 		args := words[1:]
 		if n := len(args) - 1; n < x.least || x.most >= 0 && n > x.most {
-			return st, true, &UsageError{Text: fmt.Sprintf("%s takes other arguments: %s KEY %s", x.name, x.name, x.usage), Command: "linchpin " + x.name}
+			return st, true, &UsageError{Text: fmt.Sprintf("wrong number of arguments for %s; usage: %s KEY %s", x.name, x.name, x.usage), Command: "linchpin " + x.name}
 		}
 		key, rest := args[0], args[1:]
 		if x.order != nil {

@@ -6,32 +6,30 @@ import (
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
-// getCommand makes "get". file: it writes to one.
-func getCommand(file bool) *cobra.Command {
+// getCommand makes "get". raw: standard output is a file or a pipe.
+func getCommand(raw bool) *cobra.Command {
 	var f flags
-	var raw bool
+	var bytes bool
 	var p past
 	cmd := &cobra.Command{
 		Use:   "get KEY",
-		Short: "Print what a key holds",
-		Long: `Print the value of a key: text as it is, anything else as a quoted string with
-escapes, a counter as a number. Into a file, and with --raw, the bytes of the value
-come out exactly as they are stored, without a newline. With --output json there are
-the type and the version too.
+		Short: "Print the value of a key",
+		Long: `Print the value of a key. On a terminal a value that is not printable text is shown as a quoted
+string with escapes. Into a file or a pipe the bytes are written as they are stored, without a newline
+(--raw=false: as on a terminal). A counter is a number and a newline. --output json adds the type and the version.
 
-If the key does not exist, nothing is printed and the exit code is 1.`,
+If the key does not exist, the exit code is 1.`,
 		Example: `  linchpin get greeting
   linchpin get picture > picture.png
-  linchpin get --raw picture | file -
   linchpin get --output json greeting
   linchpin get --snapshot before-import greeting`,
 		Args: arguments(1, 1),
 	}
 	f.addTo(cmd, true)
 	p.addTo(cmd)
-	cmd.Flags().BoolVar(&raw, "raw", false, "write the bytes of the value as they are")
+	cmd.Flags().BoolVar(&bytes, "raw", false, "write the bytes of the value as they are (default: into a file or a pipe)")
 	cmd.RunE = readsKeys(cmd, &f, &p, func(s *session, keys [][]byte, out *client.Outcome) error {
-		return s.printGot(keys[0], out, raw || file && !cmd.Flags().Changed("raw"))
+		return s.printGot(keys[0], out, bytes || raw && !cmd.Flags().Changed("raw"))
 	})
 	return cmd
 }

@@ -10,17 +10,16 @@ import (
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
-// The commands of Redis that are several operations, or none of ours, under their
-// names there. Those that are one of ours are aliases of it.
+// Commands of Redis that stand for several operations. Commands that stand for one are aliases of it.
 
 func mgetCommand() *cobra.Command {
 	var f flags
 	var p past
 	cmd := &cobra.Command{
 		Use:   "mget KEY...",
-		Short: "Print what several keys hold",
-		Long: `Print what several keys hold, a line each, all as it was at one moment. A key that does
-not exist is shown as (absent); that is no error.`,
+		Short: "Print the values of several keys",
+		Long: `Print the values of several keys at one moment, one per line. A key that does not exist is shown as (absent); that is
+not an error.`,
 		Example: `  linchpin mget greeting visits`,
 		Args:    arguments(1, -1),
 	}
@@ -48,10 +47,9 @@ func existsCommand() *cobra.Command {
 	var f flags
 	var p past
 	cmd := &cobra.Command{
-		Use:   "exists KEY...",
-		Short: "Print how many of some keys exist",
-		Long: `Print how many of some keys exist. If none does the exit code is 1, so that
-"if linchpin exists KEY" can be written in a script.`,
+		Use:     "exists KEY...",
+		Short:   "Print how many of the keys exist",
+		Long:    `Print how many of the keys exist. If none exists, the exit code is 1, for "if linchpin exists KEY" in a script.`,
 		Example: `  linchpin exists greeting`,
 		Args:    arguments(1, -1),
 	}
@@ -95,10 +93,10 @@ func readsKeys(cmd *cobra.Command, f *flags, p *past,
 		}
 		_, err = s.db.With(how...).Execute(ctx, ops...)
 		if err != nil {
-			return p.told(err)
+			return p.gone(err)
 		}
-		s.tellPast(&out)
-		s.tellWait(&out.Receipt)
+		s.printPast(&out)
+		s.printReceipt(&out.Receipt)
 		return show(s, keys, &out)
 	})
 }
@@ -107,14 +105,14 @@ func msetCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:     "mset KEY VALUE [KEY VALUE...]",
-		Short:   "Set several keys, all in one transaction",
-		Long:    `Set several keys to a value each, all in one transaction, and print the versions.`,
+		Short:   "Set several keys in one transaction",
+		Long:    `Set several keys to a value each in one transaction, and print the versions of the writes.`,
 		Example: `  linchpin mset greeting hello farewell bye`,
 	}
 	f.addTo(cmd, true)
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) < 2 || len(args)%2 != 0 {
-			return usagef(cmd, "mset: a value for each key, so an even number of arguments; there are %d", len(args))
+			return usagef(cmd, "mset takes a value for each key, an even number of arguments; there are %d", len(args))
 		}
 		return nil
 	}
@@ -144,7 +142,7 @@ func (s *session) printSet(words [][]byte, out *client.Outcome) error {
 	if out.ResultsLost {
 		return s.resultsLost(out, "the versions are")
 	}
-	s.tellWait(&out.Receipt)
+	s.printReceipt(&out.Receipt)
 	t := s.table()
 	for i := range out.Results {
 		version := out.Results[i].Version
@@ -161,19 +159,18 @@ func (s *session) printSet(words [][]byte, out *client.Outcome) error {
 	return t.flush()
 }
 
-func keysCommand(size func() (lines, columns int)) *cobra.Command {
+func keysCommand() *cobra.Command {
 	var f flags
 	var p past
 	cmd := &cobra.Command{
 		Use:   "keys [PREFIX*]",
-		Short: "List the keys that begin so",
-		Long: `List keys in their order: all of them, or with a pattern that ends in * those that
-begin so. It is "linchpin scan --keys-only --prefix PREFIX".`,
+		Short: "List the keys with a prefix",
+		Long: `List all keys in order, or those with a prefix. The pattern is PREFIX*; there are no other patterns. Short for
+"linchpin scan --keys-only --prefix PREFIX".`,
 		Example: `  linchpin keys 'user:*'`,
 		Args:    arguments(0, 1),
 	}
 	f.addTo(cmd, true)
-	f.fits(cmd, size)
 	p.addTo(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		prefix := ""
@@ -181,7 +178,7 @@ begin so. It is "linchpin scan --keys-only --prefix PREFIX".`,
 			var ok bool
 			prefix, ok = strings.CutSuffix(args[0], "*")
 			if !ok || strings.ContainsAny(prefix, "*?[") {
-				return usagef(cmd, "%q is no pattern that is known: want PREFIX*; \"linchpin exists KEY\" asks for one key", args[0])
+				return usagef(cmd, "%q is not PREFIX*; to check one key: linchpin exists KEY", args[0])
 			}
 		}
 		return connected(&f, func(ctx context.Context, s *session, _ []string) error {
@@ -191,10 +188,10 @@ begin so. It is "linchpin scan --keys-only --prefix PREFIX".`,
 	return cmd
 }
 
-// gotItem is what a key holds, as JSON.
+// gotItem is a key and its value as JSON. The version of a key that does not exist is 0.0.0.
 func (s *session) gotItem(key []byte, r *client.Result) item {
 	it := s.keyItem(key)
-	it.Found = &r.Found
+	it.Found, it.Version = &r.Found, kv.Version{}.String()
 	if r.Found {
 		it = it.holding(s.printer, r.Type, r.TypeName, r.Value, r.Number, r.Version)
 		it.TTL = ttlMillis(r)

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -9,23 +11,27 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
+// healthCheck is what "health" requires of a node.
+type healthCheck struct {
+	wait   time.Duration
+	writes bool
+}
+
 func healthCommand() *cobra.Command {
 	var f flags
-	var wait time.Duration
-	var writes bool
+	var h healthCheck
 	cmd := &cobra.Command{
 		Use:   "health",
-		Short: "Tell by the exit code whether a node serves",
-		Long: `Tell by the exit code whether a node serves: 0 if it takes transactions, and 4 if it
-cannot be reached, waits for the other members, or drains (8 if it does not let the
-caller in). It is made for health checks of containers and load balancers, and tries
-once, for 2 s.
+		Short: "Check whether nodes are serving",
+		Long: `Check whether the nodes at all addresses of --addr are serving, once, within 2 s. The exit code is 0 if all
+of them accept transactions, and 4 if one cannot be reached, waits for other members, or is draining (8: the
+node denies access). For health checks of containers and load balancers.
 
-A node whose disk is nearly full refuses writes and serves reads: it serves, and what
-it refuses is shown. With --writes the exit code is 4 then, too.
+A node whose disk is nearly full rejects writes and serves reads: it is serving. With --writes the exit code is
+4 then.
 
-With --wait it tries again, until the node serves and all members of its cluster are
-up, or the time is over: for scripts that have just started nodes.`,
+With --wait the check is repeated until the nodes are serving and all members of the cluster are up, for
+scripts that have just started nodes.`,
 		Example: `  linchpin health --addr 127.0.0.1:7070 && echo serving
   linchpin health --wait 30s`,
 		Args: arguments(0, 0),
@@ -34,48 +40,64 @@ up, or the time is over: for scripts that have just started nodes.`,
 	for name, value := range map[string]string{"timeout": (2 * time.Second).String(), "retry": "false"} {
 		flag := cmd.Flags().Lookup(name)
 		flag.DefValue = value
-		_ = flag.Value.Set(value) // both are such values
+		_ = flag.Value.Set(value) // both are valid values
 	}
-	cmd.Flags().DurationVar(&wait, "wait", 0, "try again for so long, until the node serves and all members are up")
-	cmd.Flags().BoolVar(&writes, "writes", false, "ask for a node that takes writes, too")
-	once := connected(&f, func(ctx context.Context, s *session, _ []string) error {
-		st, err := s.db.Status(ctx)
-		if err != nil {
-			return err
-		}
-		if !st.Ready {
-			return kv.Errorf(kv.KindUnavailable, "the node waits for the other members of its cluster")
-		}
-		for i := range st.Members {
-			if m := &st.Members[i]; wait > 0 && !m.Up && !m.Self {
-				return kv.Errorf(kv.KindUnavailable, "node n%d at %s is not up", m.NodeId, m.Address)
-			}
-		}
-		why := refusal(&st.Disk)
-		if why != "" && writes {
-			return kv.Errorf(kv.KindUnavailable, "node n%d %s", st.NodeId, why)
-		}
-		if s.json {
-			return s.object(map[string]any{"node": st.NodeId, "ready": true, "room": roomObject(&st.Disk)})
-		}
-		if why != "" {
-			return s.printf("node n%d serves, but %s\n", st.NodeId, why)
-		}
-		return s.printf("node n%d serves\n", st.NodeId)
-	})
+	cmd.Flags().DurationVar(&h.wait, "wait", 0, "repeat the check for this time, until the nodes are serving and all members are up")
+	cmd.Flags().BoolVar(&h.writes, "writes", false, "require that the nodes accept writes")
+	once := connected(&f, func(ctx context.Context, s *session, _ []string) error { return s.health(ctx, &h) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if wait < 0 {
-			return usagef(cmd, "--wait is %v, want 0 or more", wait)
+		if h.wait < 0 {
+			return usagef(cmd, "--wait is %v, want 0 or more", h.wait)
 		}
-		return until(cmd.Context(), wait, func() error { return once(cmd, args) })
+		addrs := f.addrs
+		var failed error
+		for _, addr := range addrs {
+			f.addrs = []string{addr}
+			err := until(cmd.Context(), h.wait, func() error { return once(cmd, args) })
+			if err != nil && len(addrs) > 1 {
+				err = fmt.Errorf("%s: %w", addr, err)
+			}
+			if err != nil && failed != nil {
+				PrintError(cmd.ErrOrStderr(), failed, f.output == formatJSON)
+			}
+			failed = cmp.Or(err, failed)
+		}
+		return failed
 	}
 	return cmd
 }
 
-// betweenTries is long enough not to be a load, and not felt by who waits.
+// health checks the connected node.
+func (s *session) health(ctx context.Context, h *healthCheck) error {
+	st, err := s.db.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if !st.Ready {
+		return kv.Errorf(kv.KindUnavailable, "the node waits for the other members of its cluster")
+	}
+	for i := range st.Members {
+		if m := &st.Members[i]; h.wait > 0 && !m.Up && !m.Self {
+			return kv.Errorf(kv.KindUnavailable, "node n%d at %s is down", m.NodeId, m.Address)
+		}
+	}
+	why := rejection(&st.Disk)
+	if why != "" && h.writes {
+		return kv.Errorf(kv.KindUnavailable, "node n%d %s", st.NodeId, why)
+	}
+	if s.json {
+		return s.object(map[string]any{"node": st.NodeId, "ready": true, "disk": diskObject(&st.Disk)})
+	}
+	if why != "" {
+		return s.printf("node n%d is serving, but %s\n", st.NodeId, why)
+	}
+	return s.printf("node n%d is serving\n", st.NodeId)
+}
+
+// betweenTries is the time between two checks: short for a script that waits, and no load for a node.
 const betweenTries = 100 * time.Millisecond
 
-// until tries once, and again while nobody can be reached and the time is not over.
+// until calls try once, and repeats it for at most wait while the node is unavailable.
 func until(ctx context.Context, wait time.Duration, try func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

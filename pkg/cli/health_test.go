@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -21,9 +22,23 @@ func nobody(t *testing.T) string {
 
 func TestHealth(t *testing.T) {
 	n := start(t)
-	require.Equal(t, "node n1 serves\n", n.run(t, "health").ok(t))
+	require.Equal(t, "node n1 is serving\n", n.run(t, "health").ok(t))
 	run(t, "", "health", "--addr", nobody(t)).fails(t, 4, "no node can be reached")
 	run(t, "", "health", "--wait", "-1s").fails(t, 2, "--wait is -1s, want 0 or more")
+}
+
+// TestHealthChecksAllAddresses: one node that is down is enough to fail.
+func TestHealthChecksAllAddresses(t *testing.T) {
+	a, z := start(t), start(t)
+	require.Equal(t, "node n1 is serving\nnode n1 is serving\n", run(t, "", "health", "--addr", a.addr+","+z.addr).ok(t))
+	dead := nobody(t)
+	r := run(t, "", "health", "--addr", dead+","+z.addr)
+	require.Equal(t, 4, r.code)
+	require.Equal(t, "node n1 is serving\n", r.out)
+	require.Contains(t, r.errs, "linchpin: "+dead+": ")
+	r = run(t, "", "health", "--addr", a.addr+","+dead)
+	require.Equal(t, 4, r.code)
+	require.Equal(t, 1, strings.Count(r.errs, "linchpin: "+dead+": "), r.errs)
 }
 
 // TestHealthWaits: until the node serves and all members are up.
@@ -37,7 +52,7 @@ func TestHealthWaits(t *testing.T) {
 		st.Members = []server.Member{{Node: 1, Address: "127.0.0.1:1", Self: true}, {Node: 2, Address: "127.0.0.1:2", Up: up > 4}}
 		return st
 	}
-	require.Equal(t, "node n1 serves\n", n.run(t, "health", "--wait", "30s").ok(t))
+	require.Equal(t, "node n1 is serving\n", n.run(t, "health", "--wait", "30s").ok(t))
 	require.Greater(t, asked.Load(), int32(4), "not before the second member is up")
 
 	n.status = func() server.Status {
@@ -46,7 +61,7 @@ func TestHealthWaits(t *testing.T) {
 		return st
 	}
 	n.run(t, "health").ok(t)
-	n.run(t, "health", "--wait", "1ms").fails(t, 4, "node n2 at 127.0.0.1:2 is not up")
+	n.run(t, "health", "--wait", "1ms").fails(t, 4, "node n2 at 127.0.0.1:2 is down")
 	run(t, "", "health", "--addr", nobody(t), "--wait", "1ms").fails(t, 4, "no node can be reached")
 }
 
@@ -62,15 +77,15 @@ func TestHealthOfAFullDisk(t *testing.T) {
 	}
 	n.run(t, "health", "--writes").ok(t)
 	require.Contains(t, n.run(t, "status").ok(t), "disk: 10.0 MiB free of 1024.0 MiB\n")
-	for refuses, words := range map[server.Refuses]string{server.RefusesWrites: "refuses writes, but for deletions", server.RefusesAllWrites: "refuses all writes"} {
+	for refuses, words := range map[server.Refuses]string{server.RefusesWrites: "rejects writes, except deletions", server.RefusesAllWrites: "rejects all writes"} {
 		room.Refuses = refuses
-		why := words + ": its disk has 10.0 MiB free, and it keeps 256.0 MiB in reserve (--disk-reserve-mb); make room there"
-		require.Equal(t, "node n1 serves, but "+why+"\n", n.run(t, "health").ok(t))
+		why := words + ": its disk has 10.0 MiB free, less than the reserve of 256.0 MiB (--disk-reserve-mb); free space on it"
+		require.Equal(t, "node n1 is serving, but "+why+"\n", n.run(t, "health").ok(t))
 		n.run(t, "health", "--writes").fails(t, 4, "node n1 "+why)
 		out := n.run(t, "status").ok(t)
 		require.Contains(t, out, "node n1 "+why)
-		require.Regexp(t, `up \(answers\), refuses (all )?writes`, out)
+		require.Regexp(t, `up \(this node\), rejects (all )?writes`, out)
 		got := objects(t, n.run(t, "health", "-o", "json").ok(t))[0]
-		require.Contains(t, got["room"].(map[string]any)["refuses"], "writes")
+		require.Contains(t, got["disk"].(map[string]any)["rejects"], "writes")
 	}
 }

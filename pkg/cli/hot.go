@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,17 +21,25 @@ func hotCommand(size func() (lines, columns int)) *cobra.Command {
 	var length time.Duration
 	cmd := &cobra.Command{
 		Use:   "hot",
-		Short: "Show the hot keys, and say which live on the hot shard",
-		Long: `Show the keys of the cluster that transactions clash over: the shard that each is
-on, the clashes a second, for how long transactions wait for it in a second all
-together and because of what, how many updates a second readers hold, how many
-transactions wait just now, since when the key is on the hot shard, what the rules
-say of it, and why it is where it is. Below are the mode, how busy the hot shard
-is, and the rules.
+		Short: "Show the hot keys, and control the hot shard",
+		Long: `Show the keys that transactions wait for, the longest waiting first.
 
-Keys for which somebody waits are moved to the hot shard, and home again when
-nobody does (mode auto). "pin" and "ban" make a rule for a key, and "mode" says
-what is moved at all; rules and mode outlast restarts.`,
+  SHARD        the shard that has the key
+  WAIT/S       the time that all transactions together wait for the key per second
+  SINCE        for how long the key has been on the hot shard
+  WHY          waits: transactions wait for it; with KEY: it is written together with that key;
+               pinned, banned: by a rule
+
+--wide adds columns:
+
+  CONFLICTS/S  conflicting writes per second
+  OF WHICH     the parts of WAIT/S: locks; held, updates that readers delay; reads, readers that wait for
+               undecided updates; retries, aborted attempts
+  HOLDS/S      updates per second that readers delay
+  WAITERS      transactions that wait now
+  REASON       why the key is on its shard
+
+In mode auto, keys that transactions wait for move to the hot shard, and home again when the waiting ends.`,
 		Example: `  linchpin hot --limit 5
   linchpin hot --watch --for 1m
   linchpin hot pin visits
@@ -37,16 +47,16 @@ what is moved at all; rules and mode outlast restarts.`,
 		Args: arguments(0, 0),
 	}
 	f.addTo(cmd, true)
-	f.fits(cmd, size)
-	cmd.Flags().IntVar(&limit, "limit", 10, "show so many keys")
-	cmd.Flags().BoolVar(&watch, "watch", false, "show them again every second, in place on a terminal, until interrupted; --timeout is for each time")
-	cmd.Flags().DurationVar(&length, "for", 0, "with --watch: how long; 0 is without end")
+	f.widens(cmd, size, "show all columns")
+	cmd.Flags().IntVar(&limit, "limit", 10, "greatest `number` of keys")
+	cmd.Flags().BoolVar(&watch, "watch", false, "repeat every second, in place on a terminal; --timeout is for each time")
+	cmd.Flags().DurationVar(&length, "for", 0, "with --watch: end after this time (default: when interrupted)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case limit < 1:
 			return usagef(cmd, "--limit is %d, want 1 or more", limit)
 		case length != 0 && !watch:
-			return usagef(cmd, "--for is for --watch, which is missing")
+			return usagef(cmd, "--for needs --watch")
 		case length < 0:
 			return usagef(cmd, "--for is %v, want 0 or more", length)
 		}
@@ -65,40 +75,45 @@ what is moved at all; rules and mode outlast restarts.`,
 			return s.watch(ctx, length, size, show)
 		})(cmd, args)
 	}
-	cmd.AddCommand(hotRule("pin", pb.HotPolicy_HOT_PIN, "Keep a key on the hot shard", `Have a key moved to the hot shard, now and whenever it is elsewhere, in any mode but
-off. With --prefix the rule is for all keys with the prefix, and moves those that
-transactions clash over.`),
-		hotRule("unpin", pb.HotPolicy_HOT_FREE, "Remove the rule for a key", `Remove the rule for a key or prefix, whether it was pinned or banned. A key on the hot
-shard goes home when nobody has waited for it for some seconds.`),
-		hotRule("ban", pb.HotPolicy_HOT_BAN, "Keep a key from the hot shard", `Have a key stay at home, on the shard that it would be on if there were no hot shard.
-If it has been moved it goes home.`), hotMode(), hotMoves(size))
+	cmd.AddCommand(hotRule("pin", pb.HotPolicy_HOT_PIN, "Pin a key to the hot shard", `Pin a key, or the keys with a prefix, to the hot shard: in every mode but off the key moves there and stays.
+Of a prefix the keys that transactions wait for move.`),
+		hotRule("unpin", pb.HotPolicy_HOT_FREE, "Remove the rule for a key", `Remove the rule for a key or a prefix, a pin or a ban. A key on the hot shard moves home when no
+transaction has waited for it for some seconds.`),
+		hotRule("ban", pb.HotPolicy_HOT_BAN, "Ban a key from the hot shard", `Ban a key, or the keys with a prefix, from the hot shard: the key stays on its home shard, and moves there
+if it is on the hot shard.`), hotMode(), hotMoves(size))
 	return cmd
 }
 
-func hotRule(verb string, order pb.HotPolicy, short, long string) *cobra.Command {
+func hotRule(verb string, policy pb.HotPolicy, short, long string) *cobra.Command {
 	var f flags
-	var prefix bool
+	var prefix string
 	cmd := &cobra.Command{
 		Use:     verb + " KEY",
 		Short:   short,
-		Long:    long,
-		Example: "  linchpin hot " + verb + " visits\n  linchpin hot " + verb + " counters/ --prefix",
-		Args:    arguments(1, 1),
+		Long:    long + " Rules outlast restarts; a longer prefix precedes a shorter one, and a key precedes both.",
+		Example: "  linchpin hot " + verb + " visits\n  linchpin hot " + verb + " --prefix counters/",
+		Args:    arguments(0, 1),
 	}
 	f.addTo(cmd, true)
-	cmd.Flags().BoolVar(&prefix, "prefix", false, "KEY is how keys begin")
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
-		key, err := s.bytes(args[0])
-		if err != nil {
-			return err
+	cmd.Flags().StringVar(&prefix, "prefix", "", "the keys with this `prefix`, in the place of KEY")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		byPrefix := cmd.Flags().Changed("prefix")
+		if byPrefix == (len(args) == 1) {
+			return usagef(cmd, "%s takes a key or --prefix; usage: %s", verb, cmd.UseLine())
 		}
-		r, err := s.db.SetHotRule(ctx, pb.HotRule{Key: key, Prefix: prefix, Policy: order})
-		if err != nil {
-			return err
-		}
-		s.changed(kv.TxnID{})
-		return s.printHot(r)
-	})
+		return connected(&f, func(ctx context.Context, s *session, args []string) error {
+			key, err := s.bytes(strings.Join(append(args, prefix), "")) // one of them is empty
+			if err != nil {
+				return err
+			}
+			r, err := s.db.SetHotRule(ctx, pb.HotRule{Key: key, Prefix: byPrefix, Policy: policy})
+			if err != nil {
+				return err
+			}
+			s.changed(kv.TxnID{})
+			return s.printHot(r)
+		})(cmd, args)
+	}
 	return cmd
 }
 
@@ -109,11 +124,10 @@ func hotMode() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "mode off|pinned|auto",
-		Short: "Say which keys are moved to the hot shard",
-		Long: `Say which keys are moved to the hot shard: those that transactions wait for and those
-that are pinned (auto), those that are pinned (pinned), or none (off), which
-brings home all that have been moved. The mode holds until it is set again, and
-goes before the --hot with which nodes are started.`,
+		Short: "Set which keys move to the hot shard",
+		Long: `Set which keys move to the hot shard: pinned keys and keys that transactions wait for (auto), pinned keys
+(pinned), or none (off). Keys that have moved and no longer qualify move home. The mode outlasts restarts, and
+precedes the flag --hot of "linchpin start".`,
 		Example: `  linchpin hot mode pinned`,
 		Args:    arguments(1, 1),
 	}
@@ -144,38 +158,63 @@ func modeNamed(name string) pb.HotMode {
 	return pb.HotMode_HOT_MODE_NONE
 }
 
-var hotOrders = map[pb.HotPolicy]string{pb.HotPolicy_HOT_PIN: "pinned", pb.HotPolicy_HOT_BAN: "banned"}
+var hotPolicies = map[pb.HotPolicy]string{pb.HotPolicy_HOT_PIN: "pinned", pb.HotPolicy_HOT_BAN: "banned"}
 
-// hotState is what is to be known of a key besides numbers.
-func hotState(k *pb.HotKey) string {
-	var of []string
-	if o := hotOrders[k.Policy]; o != "" {
-		of = append(of, o)
+// hotWhy is in a word why a key is on its shard, or moves there.
+func (s *session) hotWhy(k *pb.HotKey) string {
+	why := hotPolicies[k.Policy]
+	if why == "" {
+		why = s.together(k.Reason)
+	}
+	if why == "" && (k.WaitUsPerS > 0 || k.MovedNs != 0) {
+		why = "waits"
 	}
 	if k.Moving {
-		of = append(of, "moving")
+		why = strings.TrimPrefix(why+", moving", ", ")
 	}
-	return strings.Join(of, ", ")
+	return orDash(why)
 }
 
-// inMillis is a time, rounded.
-func inMillis(us uint64) time.Duration {
-	return (time.Duration(us) * time.Microsecond).Round(time.Millisecond)
+// movedWith finds in a reason the key, as a quoted Go string, together with which another one was moved.
+var movedWith = regexp.MustCompile(`times a second it is written together with ("(?:[^"\\]|\\.)*")`)
+
+// together is "with KEY" for a key that was moved because of another one.
+func (s *session) together(reason string) string {
+	m := movedWith.FindStringSubmatch(reason)
+	if m == nil {
+		return ""
+	}
+	key, err := strconv.Unquote(m[1])
+	if err != nil {
+		return ""
+	}
+	return "with " + s.text([]byte(key))
 }
 
-// hotCauses says what the waiting for a key is made of.
+// hotCauses are the parts of the time that transactions wait for a key.
 func hotCauses(k *pb.HotKey) string {
 	var of []string
 	for _, c := range []struct {
 		name string
 		us   uint64
 	}{{"locks", k.LockWaitUsPerS}, {"held", k.HeldUsPerS}, {"reads", k.ReadWaitUsPerS}, {"retries", k.RetryUsPerS}} {
-		if d := inMillis(c.us); d > 0 {
-			of = append(of, c.name+" "+d.String())
+		if c.us >= leastShownUs {
+			of = append(of, c.name+" "+microseconds(c.us))
 		}
 	}
 	return strings.Join(of, ", ")
 }
+
+// shownWait is the waiting per second, "-" for none.
+func shownWait(us uint64) string {
+	if us == 0 {
+		return "-"
+	}
+	return microseconds(us)
+}
+
+// leastShownUs is the shortest waiting per second, in µs, that OF WHICH names.
+const leastShownUs = 500
 
 func orDash(s string) string {
 	if s == "" {
@@ -188,15 +227,25 @@ func (s *session) printHot(r *pb.HotKeysResponse) error {
 	if s.json {
 		return s.hotObjects(r)
 	}
-	t := s.table("KEY", "SHARD", "CLASHES/S", "WAIT/S", "OF WHICH", "HOLDS/S", "QUEUE", "SINCE", "STATE", "WHY")
+	head := []string{"KEY", "SHARD", "WAIT/S", "SINCE", "WHY"}
+	if s.flags.wide {
+		head = append(head, "CONFLICTS/S", "OF WHICH", "HOLDS/S", "WAITERS", "REASON")
+	}
+	t := s.table(head...)
 	for i := range r.Keys {
 		k := &r.Keys[i]
 		since := ""
 		if k.MovedNs != 0 {
-			since = max(time.Since(time.Unix(0, k.MovedNs)), 0).Round(time.Second).String()
+			since = shownAge(time.Since(time.Unix(0, k.MovedNs)))
 		}
-		t.row(s.text(k.Key), fmt.Sprintf("s%d", k.Shard), fmt.Sprintf("%.1f", k.ConflictsPerS), inMillis(k.WaitUsPerS).String(), orDash(hotCauses(k)),
-			fmt.Sprintf("%.1f", k.HoldsPerS), fmt.Sprint(k.Waiters), orDash(since), orDash(hotState(k)), orDash(k.Reason))
+		row := []string{s.text(k.Key), fmt.Sprintf("s%d", k.Shard), shownWait(k.WaitUsPerS), orDash(since), s.hotWhy(k)}
+		if s.flags.wide {
+			row = append(row, fmt.Sprintf("%.1f", k.ConflictsPerS), orDash(hotCauses(k)), fmt.Sprintf("%.1f", k.HoldsPerS), fmt.Sprint(k.Waiters), orDash(k.Reason))
+		}
+		t.row(row...)
+	}
+	if len(r.Keys) == 0 {
+		t.rows = [][]string{{"no hot keys"}}
 	}
 	if err := t.flush(); err != nil {
 		return err
@@ -208,11 +257,32 @@ func (s *session) printHot(r *pb.HotKeysResponse) error {
 	if len(rules) == 0 {
 		rules = []string{"none"}
 	}
-	return s.printf("mode: %s\nhot shard: busy %.0f%% of the time\nrules: %s\n", hotModes[r.Mode], 100*r.Utilization, strings.Join(rules, ", "))
+	return s.printf("mode: %s\nhot shard: busy %.0f %% of the time%s\nrules: %s\n", hotModes[r.Mode], 100*r.Utilization, heldByClients(r), strings.Join(rules, ", "))
+}
+
+const (
+	// idle is the load of the hot shard below which waiting for locks is not its doing.
+	idle = 0.2
+	// muchWaiting is the time, in µs per second, that transactions wait for locks before that is explained.
+	muchWaiting = 500_000
+)
+
+// heldByClients explains much waiting for locks on a hot shard that is idle.
+func heldByClients(r *pb.HotKeysResponse) string {
+	var waiting uint64
+	for i := range r.Keys {
+		if r.Keys[i].MovedNs != 0 {
+			waiting += r.Keys[i].LockWaitUsPerS
+		}
+	}
+	if r.Utilization >= idle || waiting < muchWaiting {
+		return ""
+	}
+	return "; transactions wait for locks that interactive transactions hold while their clients think"
 }
 
 func (s *session) ruleText(r *pb.HotRule) string {
-	out := s.text(r.Key) + " " + hotOrders[r.Policy]
+	out := s.text(r.Key) + " " + hotPolicies[r.Policy]
 	if r.Prefix {
 		out += " (prefix)"
 	}
@@ -222,38 +292,38 @@ func (s *session) ruleText(r *pb.HotRule) string {
 // hotItem is a hot key as JSON.
 type hotItem struct {
 	item
-	Shard       uint32     `json:"shard"`
-	Clashes     float64    `json:"clashes_per_s"`
-	WaitingUs   uint64     `json:"waiting_us_per_s"`
-	WouldWaitUs uint64     `json:"would_wait_us_per_s"`
-	LockWaitUs  uint64     `json:"lock_wait_us_per_s"`
-	HeldUs      uint64     `json:"held_us_per_s"`
-	ReadWaitUs  uint64     `json:"read_wait_us_per_s"`
-	RetryUs     uint64     `json:"retry_us_per_s"`
-	Holds       float64    `json:"holds_per_s"`
-	Queue       uint32     `json:"queue"`
-	Moved       *time.Time `json:"moved,omitempty"`
-	Order       string     `json:"order,omitempty"`
-	Moving      bool       `json:"moving"`
-	Why         string     `json:"why"`
-	WaitedUs    uint64     `json:"waited_us"`
-	Waits       uint64     `json:"waits"`
+	Shard           uint32     `json:"shard"`
+	Conflicts       float64    `json:"conflicts_per_s"`
+	WaitUs          uint64     `json:"wait_us_per_s"`
+	EstimatedWaitUs uint64     `json:"estimated_wait_us_per_s"`
+	LockWaitUs      uint64     `json:"lock_wait_us_per_s"`
+	HeldUs          uint64     `json:"held_us_per_s"`
+	ReadWaitUs      uint64     `json:"read_wait_us_per_s"`
+	RetryUs         uint64     `json:"retry_us_per_s"`
+	Holds           float64    `json:"holds_per_s"`
+	Waiters         uint32     `json:"waiters"`
+	Moved           *time.Time `json:"moved,omitempty"`
+	Policy          string     `json:"policy,omitempty"`
+	Moving          bool       `json:"moving"`
+	Reason          string     `json:"reason"`
+	WaitedUs        uint64     `json:"waited_us"`
+	Waits           uint64     `json:"waits"`
 }
 
 // hotRuleItem is a rule as JSON.
 type hotRuleItem struct {
 	item
 	Prefix bool   `json:"prefix"`
-	Order  string `json:"order"`
+	Policy string `json:"policy"`
 }
 
 // hotObjects writes an object for each key, and one for the rest.
 func (s *session) hotObjects(r *pb.HotKeysResponse) error {
 	for i := range r.Keys {
 		k := &r.Keys[i]
-		it := hotItem{item: s.keyItem(k.Key), Shard: k.Shard, Clashes: k.ConflictsPerS, WaitingUs: k.WaitUsPerS, WouldWaitUs: k.EstimatedWaitUsPerS,
-			LockWaitUs: k.LockWaitUsPerS, HeldUs: k.HeldUsPerS, ReadWaitUs: k.ReadWaitUsPerS, RetryUs: k.RetryUsPerS, Holds: k.HoldsPerS, Queue: k.Waiters,
-			Order: hotOrders[k.Policy], Moving: k.Moving, Why: k.Reason, WaitedUs: k.WaitedUs, Waits: k.Waits}
+		it := hotItem{item: s.keyItem(k.Key), Shard: k.Shard, Conflicts: k.ConflictsPerS, WaitUs: k.WaitUsPerS, EstimatedWaitUs: k.EstimatedWaitUsPerS,
+			LockWaitUs: k.LockWaitUsPerS, HeldUs: k.HeldUsPerS, ReadWaitUs: k.ReadWaitUsPerS, RetryUs: k.RetryUsPerS, Holds: k.HoldsPerS, Waiters: k.Waiters,
+			Policy: hotPolicies[k.Policy], Moving: k.Moving, Reason: k.Reason, WaitedUs: k.WaitedUs, Waits: k.Waits}
 		if k.MovedNs != 0 {
 			at := time.Unix(0, k.MovedNs).UTC()
 			it.Moved = &at
@@ -265,11 +335,11 @@ func (s *session) hotObjects(r *pb.HotKeysResponse) error {
 	rules := make([]hotRuleItem, 0, len(r.Rules))
 	for i := range r.Rules {
 		h := &r.Rules[i]
-		rules = append(rules, hotRuleItem{s.keyItem(h.Key), h.Prefix, hotOrders[h.Policy]})
+		rules = append(rules, hotRuleItem{s.keyItem(h.Key), h.Prefix, hotPolicies[h.Policy]})
 	}
 	return s.object(struct {
-		Mode  string        `json:"mode"`
-		Busy  float64       `json:"busy"`
-		Rules []hotRuleItem `json:"rules"`
+		Mode        string        `json:"mode"`
+		Utilization float64       `json:"utilization"`
+		Rules       []hotRuleItem `json:"rules"`
 	}{hotModes[r.Mode], r.Utilization, rules})
 }

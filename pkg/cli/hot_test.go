@@ -28,26 +28,49 @@ func TestHotKeysAreShownWithModeAndRules(t *testing.T) {
 	n.heat = hotReply
 	n.hot = []server.HotKey{{Key: []byte("visits"), Shard: 3, Waited: time.Second, Waits: 7}, {Key: []byte("warm"), Shard: 2, Waited: time.Millisecond, Waits: 1}}
 	require.Equal(t, ""+
-		"KEY        SHARD  CLASHES/S  WAIT/S  OF WHICH                              HOLDS/S  QUEUE  SINCE  STATE           WHY\n"+
-		"\"hot\\x00\"  s8     12.3       1.5s    locks 1.2s, held 290ms, retries 10ms  3.2      17     1m30s  -               on the hot shard for 1m30s: it waited\n"+
-		"visits     s3     2.0        0s      -                                     0.0      0      -      pinned, moving  pinned\n"+
-		"tmp/1      s1     1.0        0s      -                                     0.0      0      -      banned          banned\n"+
-		"warm       s2     0.0        0s      -                                     0.0      0      -      -               -\n"+
-		"mode: auto\nhot shard: busy 42% of the time\nrules: visits pinned, tmp/ banned (prefix)\n", n.run(t, "hot").ok(t))
+		"KEY        SHARD  WAIT/S   SINCE  WHY\n"+
+		"\"hot\\x00\"  s8     1500 ms  1m30s  waits\n"+
+		"visits     s3     -        -      pinned, moving\n"+
+		"tmp/1      s1     -        -      banned\n"+
+		"warm       s2     -        -      -\n"+
+		"mode: auto\nhot shard: busy 42 % of the time\nrules: visits pinned, tmp/ banned (prefix)\n", n.run(t, "hot").ok(t))
+	require.Contains(t, n.run(t, "hot", "--wide").ok(t), ""+
+		"KEY        SHARD  WAIT/S   SINCE  WHY             CONFLICTS/S  OF WHICH                                   HOLDS/S  WAITERS  REASON\n"+
+		"\"hot\\x00\"  s8     1500 ms  1m30s  waits           12.3         locks 1200 ms, held 290 ms, retries 10 ms  3.2      17       on the hot shard for 1m30s: it waited\n")
 	require.Equal(t, 1+1+3, strings.Count(n.run(t, "hot", "--limit", "1").ok(t), "\n"))
 
 	got := objects(t, n.run(t, "hot", "-o", "json").ok(t))
 	require.Len(t, got, 5)
-	require.Equal(t, map[string]any{"key": "visits", "shard": 3.0, "clashes_per_s": 2.0, "waiting_us_per_s": 0.0, "would_wait_us_per_s": 0.0,
-		"lock_wait_us_per_s": 0.0, "held_us_per_s": 0.0, "read_wait_us_per_s": 0.0, "retry_us_per_s": 0.0, "holds_per_s": 0.0, "queue": 0.0,
-		"order": "pinned", "moving": true, "why": "pinned", "waited_us": 1_000_000.0, "waits": 7.0}, got[1])
-	for field, want := range map[string]float64{"waiting_us_per_s": 1_500_000, "lock_wait_us_per_s": 1_200_000, "held_us_per_s": 290_000, "retry_us_per_s": 10_000,
-		"read_wait_us_per_s": 1, "holds_per_s": 3.21, "queue": 17} {
+	require.Equal(t, map[string]any{"key": "visits", "shard": 3.0, "conflicts_per_s": 2.0, "wait_us_per_s": 0.0, "estimated_wait_us_per_s": 0.0,
+		"lock_wait_us_per_s": 0.0, "held_us_per_s": 0.0, "read_wait_us_per_s": 0.0, "retry_us_per_s": 0.0, "holds_per_s": 0.0, "waiters": 0.0,
+		"policy": "pinned", "moving": true, "reason": "pinned", "waited_us": 1_000_000.0, "waits": 7.0}, got[1])
+	for field, want := range map[string]float64{"wait_us_per_s": 1_500_000, "lock_wait_us_per_s": 1_200_000, "held_us_per_s": 290_000, "retry_us_per_s": 10_000,
+		"read_wait_us_per_s": 1, "holds_per_s": 3.21, "waiters": 17} {
 		require.Equal(t, want, got[0][field], field)
 	}
 	require.WithinDuration(t, time.Now().Add(-90*time.Second), timeOf(t, got[0]["moved"]), 5*time.Second)
-	require.Equal(t, map[string]any{"mode": "auto", "busy": 0.417, "rules": []any{map[string]any{"key": "visits", "prefix": false, "order": "pinned"},
-		map[string]any{"key": "tmp/", "prefix": true, "order": "banned"}}}, got[4])
+	require.Equal(t, map[string]any{"mode": "auto", "utilization": 0.417, "rules": []any{map[string]any{"key": "visits", "prefix": false, "policy": "pinned"},
+		map[string]any{"key": "tmp/", "prefix": true, "policy": "banned"}}}, got[4])
+}
+
+// TestHotKeysSayWhyInAWord: with which key one was moved, and that clients hold the locks of an idle hot shard.
+func TestHotKeysSayWhyInAWord(t *testing.T) {
+	n := start(t)
+	busy := 0.0
+	n.heat = func() *msg.HotReply {
+		return &msg.HotReply{Mode: 1, Busy: busy, Keys: []msg.HotState{
+			{Key: []byte("a"), Shard: 8, Waited: int64(10 * time.Second), Waits: msg.KeyWaits{Lock: int64(9960 * time.Millisecond)}, Since: time.Now().UnixNano(),
+				Why: `on the hot shard for 4s: transactions wait 10s a second for it, and it is written together with "b"`},
+			{Key: []byte("b"), Shard: 8, Since: time.Now().UnixNano(),
+				Why: `on the hot shard for 4s: 0.585 times a second it is written together with "a\"\n", for which transactions wait 10s a second`}}}
+	}
+	columns := 80
+	n.streams.Size = func() (int, int) { return 24, columns }
+	out := n.run(t, "hot").ok(t)
+	require.Regexp(t, `\na +s8 +10 s +0s +waits\nb +s8 +- +0s +with "a\\"\\n"\n`, out)
+	require.Contains(t, out, "hot shard: busy 0 % of the time; transactions wait for locks that interactive transactions hold")
+	busy = 0.5
+	require.Contains(t, n.run(t, "hot").ok(t), "hot shard: busy 50 % of the time\n")
 }
 
 func TestHotKeysAreWatchedUntilTheEnd(t *testing.T) {
@@ -88,13 +111,13 @@ func TestOnATerminalWhatIsWatchedIsDrawnInPlace(t *testing.T) {
 
 func TestRulesAndTheModeAreSet(t *testing.T) {
 	n := start(t)
-	require.Contains(t, n.run(t, "hot", "pin", "visits").ok(t), "visits  s0     0.0        0s      -         0.0      0      -      pinned, moving  there is a rule\nmode: auto\n")
-	out := n.run(t, "hot", "ban", "746d702f", "--hex", "--prefix").ok(t)
+	require.Contains(t, n.run(t, "hot", "pin", "visits").ok(t), "visits  s0     -       -      pinned, moving\nmode: auto\n")
+	out := n.run(t, "hot", "ban", "--prefix", "746d702f", "--hex").ok(t)
 	require.NotContains(t, out, "visits  ")
 	require.Contains(t, n.run(t, "hot").ok(t), "rules: visits pinned, tmp/ banned (prefix)\n")
 	n.run(t, "hot", "unpin", "tmp/").ok(t)
 	require.Contains(t, n.run(t, "hot").ok(t), "tmp/ banned (prefix)\n", "that would have been another rule")
-	n.run(t, "hot", "unpin", "tmp/", "--prefix").ok(t)
+	n.run(t, "hot", "unpin", "--prefix", "tmp/").ok(t)
 	n.run(t, "hot", "unpin", "visits").ok(t)
 	require.Contains(t, n.run(t, "hot", "unpin", "visits").ok(t), "rules: none\n", "to ask again does no harm")
 	for _, m := range []string{"off", "pinned", "auto"} {
@@ -106,19 +129,20 @@ func TestRulesAndTheModeAreSet(t *testing.T) {
 func TestMistakesWithHotKeys(t *testing.T) {
 	n := start(t)
 	for text, args := range map[string][]string{
-		"--limit is 0, want 1 or more":                   {"--limit", "0"},
-		"--for is for --watch, which is missing":         {"--for", "5s"},
-		"--for is -1s, want 0 or more":                   {"--watch", "--for", "-1s"},
-		"hot: 1 arguments are too many":                  {"visits"},
-		"pin: 0 arguments are too few":                   {"pin"},
-		"ban: 2 arguments are too many":                  {"ban", "a", "b"},
-		"the key is empty":                               {"pin", ""},
-		"the prefix is empty, so that the rule would be": {"ban", "", "--prefix"},
-		"the key has 4097 bytes":                         {"pin", strings.Repeat("x", 4097)},
-		`"xyz" is not hexadecimal`:                       {"pin", "--hex", "xyz"},
-		`the mode is "on", want off, pinned or auto`:     {"mode", "on"},
-		"mode: 0 arguments are too few":                  {"mode"},
-		`--output is "yaml"`:                             {"-o", "yaml"},
+		"--limit is 0, want 1 or more":               {"--limit", "0"},
+		"--for needs --watch":                        {"--for", "5s"},
+		"--for is -1s, want 0 or more":               {"--watch", "--for", "-1s"},
+		"hot: too many arguments (1)":                {"visits"},
+		"pin takes a key or --prefix":                {"pin"},
+		"unpin takes a key or --prefix":              {"unpin", "a", "--prefix", "b"},
+		"ban: too many arguments (2)":                {"ban", "a", "b"},
+		"the key is empty":                           {"pin", ""},
+		"the prefix is empty, which would match":     {"ban", "--prefix", ""},
+		"the key has 4097 bytes":                     {"pin", strings.Repeat("x", 4097)},
+		`"xyz" is not hexadecimal`:                   {"pin", "--hex", "xyz"},
+		`the mode is "on", want off, pinned or auto`: {"mode", "on"},
+		"mode: too few arguments (0)":                {"mode"},
+		`--output is "yaml"`:                         {"-o", "yaml"},
 	} {
 		r := n.run(t, append([]string{"hot"}, args...)...)
 		r.fails(t, 2, text)
@@ -132,8 +156,8 @@ func TestHotMoves(t *testing.T) {
 	n.heat = func() *msg.HotReply {
 		return &msg.HotReply{Mode: 1, Moves: []msg.HotMoved{{Key: []byte("visits"), From: 3, To: 0, Time: 1e9, Why: "transactions wait for it"}}}
 	}
-	out := n.run(t, "hot", "moves").ok(t)
-	require.Contains(t, out, "visits  s3    s0 (hot)  transactions wait for it")
+	require.Contains(t, n.run(t, "hot", "moves").ok(t), "visits  s3    s0 (hot)\n")
+	require.Contains(t, n.run(t, "hot", "moves", "--wide").ok(t), "visits  s3    s0 (hot)  transactions wait for it\n")
 	o := objects(t, n.run(t, "hot", "moves", "-o", "json").ok(t))
 	require.Equal(t, "1970-01-01T00:00:01Z", o[0]["time"])
 	require.Equal(t, true, o[0]["to_hot"])

@@ -15,13 +15,13 @@ func hotMoves(size func() (lines, columns int)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "moves",
 		Short: "Show the last moves to the hot shard, and home",
-		Long: `Show the last moves of keys to the hot shard, and home, that have taken place, the
-newest first: at most 64, and none from before the hot shard's node was last started.`,
+		Long: `Show the last moves of keys to the hot shard and home, the newest first: at most 64, since the last start
+of the hot shard's node. --wide adds the reasons.`,
 		Example: `  linchpin hot moves`,
 		Args:    arguments(0, 0),
 	}
 	f.addTo(cmd, true)
-	f.fits(cmd, size)
+	f.widens(cmd, size, "show the reason of each move")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
 		r, err := s.db.HotKeys(ctx, 1)
 		if err != nil {
@@ -35,11 +35,11 @@ newest first: at most 64, and none from before the hot shard's node was last sta
 // moveItem is a move as JSON.
 type moveItem struct {
 	item
-	Time  time.Time `json:"time"`
-	From  uint32    `json:"from_shard"`
-	To    uint32    `json:"to_shard"`
-	ToHot bool      `json:"to_hot"`
-	Why   string    `json:"why"`
+	Time   time.Time `json:"time"`
+	From   uint32    `json:"from_shard"`
+	To     uint32    `json:"to_shard"`
+	ToHot  bool      `json:"to_hot"`
+	Reason string    `json:"reason"`
 }
 
 func (s *session) printMoves(moves []pb.HotMove) error {
@@ -52,14 +52,26 @@ func (s *session) printMoves(moves []pb.HotMove) error {
 		}
 		return nil
 	}
-	t := s.table("TIME", "KEY", "FROM", "TO", "WHY")
+	if len(moves) == 0 {
+		s.none("no moves")
+		return nil
+	}
+	head := []string{"TIME", "KEY", "FROM", "TO"}
+	if s.flags.wide {
+		head = append(head, "REASON")
+	}
+	t := s.table(head...)
 	for i := range moves {
 		m := &moves[i]
 		to := fmt.Sprintf("s%d", m.ToShard)
 		if m.ToHot {
 			to += " (hot)"
 		}
-		t.row(stamp(time.Unix(0, m.TimeNs)), s.text(m.Key), fmt.Sprintf("s%d", m.FromShard), to, m.Reason)
+		row := []string{stamp(time.Unix(0, m.TimeNs)), s.text(m.Key), fmt.Sprintf("s%d", m.FromShard), to}
+		if s.flags.wide {
+			row = append(row, m.Reason)
+		}
+		t.row(row...)
 	}
 	return t.flush()
 }

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
@@ -15,17 +18,16 @@ func incrCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "incr KEY [DELTA]",
 		Short: "Add to a counter and print the sum",
-		Long: `Add DELTA, or 1, to a counter and print the sum. A key that does not exist
-becomes a counter. A negative DELTA is a number, not a flag.
+		Long: `Add DELTA, or 1, to a counter and print the sum. A key that does not exist becomes a counter.
 
-With --blind the sum is not printed. Additions that tell no sum do not wait for
-each other, so that any number of clients can count on the same key at once.`,
+With --blind the sum is not printed. Additions that do not return the sum commute: they never block each
+other, from however many clients.`,
 		Example: `  linchpin incr visits
   linchpin incr visits 10 --blind
   linchpin incr stock -1`,
 	}
 	f.addTo(cmd, true)
-	cmd.Flags().BoolVar(&blind, "blind", false, "do not ask for the sum")
+	cmd.Flags().BoolVar(&blind, "blind", false, "do not print the sum, and do not block other additions")
 	takeNumbersToo(cmd, 1, 2, connected(&f, func(ctx context.Context, s *session, args []string) error {
 		key, err := s.bytes(args[0])
 		if err != nil {
@@ -35,7 +37,7 @@ each other, so that any number of clients can count on the same key at once.`,
 		if len(args) == 2 {
 			delta, err = strconv.ParseInt(args[1], 10, 64)
 			if err != nil {
-				return usagef(cmd, "%q is not a number of 64 bits", args[1])
+				return usagef(cmd, "%q is not a whole number of 64 bits", args[1])
 			}
 		}
 		op := client.AddGet(key, delta)
@@ -44,12 +46,31 @@ each other, so that any number of clients can count on the same key at once.`,
 		}
 		out, err := s.execute(ctx, op)
 		if err != nil {
-			return err
+			return s.withTypeHint(ctx, err, key)
 		}
-		s.tellWait(&out.Receipt)
+		s.printReceipt(&out.Receipt)
 		return s.printSum(key, out, blind)
 	}))
 	return cmd
+}
+
+// withTypeHint adds a hint to the error of a counter's operation on a key that holds something else.
+func (s *session) withTypeHint(ctx context.Context, err error, key []byte) error {
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok || e.Kind != kv.KindWrongType {
+		return err
+	}
+	e.Hint = typeHint(e)
+	out, readErr := s.db.Execute(ctx, client.Get(key))
+	if readErr != nil || out.Results[0].Type != client.TypeRegister {
+		return err
+	}
+	n, readErr := strconv.ParseInt(string(out.Results[0].Value), 10, 64)
+	if readErr != nil {
+		return err
+	}
+	e.Hint = fmt.Sprintf("to make it a counter: linchpin del %[1]s, then linchpin incrby %[1]s %d", s.text(key), n)
+	return err
 }
 
 func (s *session) printSum(key []byte, out *client.Outcome, blind bool) error {

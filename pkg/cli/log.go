@@ -12,8 +12,8 @@ import (
 func logCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "log",
-		Short:   "Say what a node logs",
-		Long:    `Say what a node logs.`,
+		Short:   "Show or set what a node logs",
+		Long:    `Show or set the log levels of a node.`,
 		Example: `  linchpin log level debug --component peers`,
 		Args:    arguments(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -27,10 +27,9 @@ func logLevelCommand() *cobra.Command {
 	var component string
 	cmd := &cobra.Command{
 		Use:   "level [LEVEL]",
-		Short: "Show from which level on a node logs, or change that",
-		Long: `Show from which level on each component of a node logs; with LEVEL (debug, info,
-warn or error), set it first, for --component or for all of them. It holds until the
-node ends: what it begins with is said by --log-level of "linchpin start".`,
+		Short: "Show or set the log levels of a node",
+		Long: `Show the log level of each component of a node. With LEVEL (debug, info, warn or error), set it first, for
+--component or for all. It holds until the node stops; --log-level of "linchpin start" sets the initial level.`,
 		Example: `  linchpin log level
   linchpin log level debug --component peers
   linchpin log level info`,
@@ -38,13 +37,13 @@ node ends: what it begins with is said by --log-level of "linchpin start".`,
 		ValidArgs: []string{"debug", "info", "warn", "error"},
 	}
 	f.addTo(cmd, false)
-	cmd.Flags().StringVar(&component, "component", "", "the component whose level is set")
+	cmd.Flags().StringVar(&component, "component", "", "set the level of this `component` only")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
 		level := ""
 		if len(args) == 1 {
 			level = args[0]
 		} else if component != "" {
-			return usagef(s.cmd, "--component is for a level that is set, and none is")
+			return usagef(s.cmd, "--component needs a LEVEL to set")
 		}
 		levels, err := s.db.LogLevels(ctx, component, level)
 		if err != nil {

@@ -11,9 +11,8 @@ import (
 func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
-		Short: "Write the manual pages into a directory",
-		Long: `Write a manual page for each command into DIR, which is made if it is not there. They
-are what --help says, for "man linchpin-start".`,
+		Short: "Write manual pages",
+		Long:  `Write a manual page for each command, with the text of its --help, into DIR, which is created if it does not exist.`,
 		Example: `  linchpin man /usr/local/share/man/man1
   linchpin man man && man -l man/linchpin-start.1`,
 		Args: arguments(1, 1),
@@ -33,7 +32,7 @@ are what --help says, for "man linchpin-start".`,
 			if err != nil {
 				return err
 			}
-			return (&printer{out: cmd.OutOrStdout()}).printf("%d pages are in %s\n", len(pages), args[0])
+			return (&printer{out: cmd.OutOrStdout()}).printf("wrote %d pages to %s\n", len(pages), args[0])
 		},
 	}
 }

@@ -10,15 +10,14 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// askEach asks the connected node and then the other members that it knows,
-// at the addresses it knows them by. Of those that cannot be reached only the
-// error output tells: what the others answer is of use without them.
-func (s *session) askEach(ctx context.Context, ask func(ctx context.Context, db *client.DB, node uint32) error) error {
+// eachNode calls query for the connected node, and then for the other members at the addresses that this
+// node has. It reports members that cannot be reached on standard error.
+func (s *session) eachNode(ctx context.Context, query func(ctx context.Context, db *client.DB, node uint32) error) error {
 	st, err := s.db.Status(ctx)
 	if err != nil {
 		return err
 	}
-	if err := ask(ctx, s.db, st.NodeId); err != nil {
+	if err := query(ctx, s.db, st.NodeId); err != nil {
 		return err
 	}
 	for i := range st.Members {
@@ -26,17 +25,17 @@ func (s *session) askEach(ctx context.Context, ask func(ctx context.Context, db 
 		if m.Self || m.NodeId == st.NodeId {
 			continue
 		}
-		if err := s.askOther(ctx, m, ask); err != nil {
-			fmt.Fprintf(s.cmd.ErrOrStderr(), "linchpin: node n%d is missing: %v\n", m.NodeId, err)
+		if err := s.otherNode(ctx, m, query); err != nil {
+			fmt.Fprintf(s.cmd.ErrOrStderr(), "linchpin: node n%d does not respond: %v\n", m.NodeId, err)
 		}
 	}
 	return nil
 }
 
-// otherTimeout bounds what one of several nodes may take to answer.
+// otherTimeout bounds the response of one of several nodes.
 const otherTimeout = 3 * time.Second
 
-func (s *session) askOther(ctx context.Context, m *pb.Member, ask func(context.Context, *client.DB, uint32) error) error {
+func (s *session) otherNode(ctx context.Context, m *pb.Member, query func(context.Context, *client.DB, uint32) error) error {
 	ctx, cancel := context.WithTimeout(ctx, otherTimeout)
 	defer cancel()
 	db, err := client.Open(ctx, []string{m.Address}, append(slices.Clone(s.opts), client.WithRetries(false))...)
@@ -44,5 +43,5 @@ func (s *session) askOther(ctx context.Context, m *pb.Member, ask func(context.C
 		return err
 	}
 	defer db.Close()
-	return ask(ctx, db, m.NodeId)
+	return query(ctx, db, m.NodeId)
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -14,16 +15,15 @@ func outcomeCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "outcome ID",
-		Short: "Tell what became of a transaction",
-		Long: `Tell what became of a transaction whose answer was lost; ID stands in the message
-that said so. If it has committed, "committed" is printed with its results, as far
-as they are still known, and the exit code is 0. Operations are named as in receipts
-("put", "add-get", "set.add"); keys are not kept. If it has not committed, it never will
-after this question: "nothing applied" is printed, the exit code is 6, and it is safe
-to run it again. So it is if the transaction was answered and wrote nothing, as one that only
-reads, checks conditions or draws identifiers: nothing is kept of those. If neither can be
-told in time, or the transaction is older than what the cluster remembers, the exit code
-is 4 or 5.`,
+		Short: "Show the outcome of a transaction",
+		Long: `Show the outcome of a transaction whose response was lost; the error has the ID.
+
+  Committed  it was applied, exit code 0; the results follow, as far as they are kept. Operations have the names
+             of receipts ("put", "add-get", "set.add"), and keys are not kept.
+  Aborted    nothing of it was applied, and the query keeps it from committing later: it is safe to run it again.
+             Exit code 6. A transaction that wrote nothing, because it only read, checked conditions or drew
+             ids, is shown as aborted: nothing is kept of it.
+  Unknown    it is older than the cluster remembers, exit code 5, or the cluster cannot tell in time, 4.`,
 		Example: `  linchpin outcome 18b2f3a4c5d6e7f8091a2b3c4d5e6f70`,
 		Args:    arguments(1, 1),
 	}
@@ -31,10 +31,13 @@ is 4 or 5.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, err := kv.ParseTxnID(args[0])
 		if err != nil {
-			return usagef(cmd, "%q is not a transaction's id: want 32 hexadecimal digits", args[0])
+			return usagef(cmd, "%q is not the id of a transaction: want 32 hexadecimal digits", args[0])
 		}
 		return connected(&f, func(ctx context.Context, s *session, _ []string) error {
 			committed, results, err := s.db.Outcome(ctx, id)
+			if k := kv.KindOf(err); (k == kv.KindTooOld || k == kv.KindOutcomeUnknown) && !s.json {
+				err = errors.Join(s.printf("Unknown\n"), err)
+			}
 			if err != nil {
 				return err
 			}
@@ -59,7 +62,7 @@ func (s *session) printOutcome(id kv.TxnID, committed bool, results []client.Res
 		if err := s.object(a); err != nil {
 			return err
 		}
-	} else if err := s.outcomeText(committed, results); err != nil {
+	} else if err := s.outcomeTable(committed, results); err != nil {
 		return err
 	}
 	if !committed {
@@ -68,11 +71,11 @@ func (s *session) printOutcome(id kv.TxnID, committed bool, results []client.Res
 	return nil
 }
 
-func (s *session) outcomeText(committed bool, results []client.Result) error {
+func (s *session) outcomeTable(committed bool, results []client.Result) error {
 	if !committed {
-		return s.printf("nothing applied: it was aborted, or it wrote nothing\n")
+		return s.printf("Aborted: nothing was applied\n")
 	}
-	if err := s.printf("committed\n"); err != nil || len(results) == 0 {
+	if err := s.printf("Committed\n"); err != nil || len(results) == 0 {
 		return err
 	}
 	t := s.table("", "OPERATION", "FOUND", "VALUE", "VERSION")

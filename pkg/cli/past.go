@@ -11,19 +11,20 @@ import (
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
-// past are the flags of commands that can read a state of the past.
+// past are the flags of commands that can read a past state.
 type past struct {
 	snapshot, asOf, after string
 }
 
 func (p *past) addTo(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&p.snapshot, "snapshot", "", "read the state that this snapshot keeps, by its `name` or id")
-	fs.StringVar(&p.asOf, "as-of", "", "read the newest state of the history that is not younger than this `time`: RFC 3339, or as long ago as -90s")
-	fs.StringVar(&p.after, "after", "", "read nothing older than what this `token` tells of; \"txn --output json\" prints one, in base64")
+	fs.StringVar(&p.snapshot, "snapshot", "", "read the snapshot with this `name` or id")
+	fs.StringVar(&p.asOf, "as-of", "", "read the state at this `time`: RFC 3339, or -90s for 90 seconds ago")
+	fs.StringVar(&p.after, "after", "", "read a state that includes what this causality `token` covers; \"txn --output json\" prints one")
+	GroupFlags(fs, "Flags for reading the past (linchpin help past)", "snapshot", "as-of", "after")
 }
 
-// options gives what the flags ask for; o hears of the state that was read.
+// options returns the flags as options of the client; o receives the result, with the state that was read.
 func (p *past) options(cmd *cobra.Command, o *client.Outcome) ([]client.CallOption, error) {
 	out := []client.CallOption{client.Into(o)}
 	if cmd.Flags().Changed("after") && p.after == "" {
@@ -36,12 +37,11 @@ func (p *past) options(cmd *cobra.Command, o *client.Outcome) ([]client.CallOpti
 		}
 		out = append(out, client.After(token))
 	}
-	// An empty name is likely to be a variable that is not set. It is not to be
-	// answered from the present.
+	// An empty name is likely to be a variable that is not set: reading the present state would be wrong.
 	at, asOf := cmd.Flags().Changed("snapshot"), cmd.Flags().Changed("as-of")
 	switch {
 	case at && asOf:
-		return nil, usagef(cmd, "--snapshot and --as-of do not go together")
+		return nil, usagef(cmd, "--snapshot and --as-of exclude each other")
 	case at && p.snapshot == "":
 		return nil, usagef(cmd, "--snapshot is empty, want a name or an id")
 	case at:
@@ -51,34 +51,39 @@ func (p *past) options(cmd *cobra.Command, o *client.Outcome) ([]client.CallOpti
 	}
 	if ago, err := time.ParseDuration(p.asOf); err == nil {
 		if !strings.HasPrefix(p.asOf, "-") {
-			return nil, usagef(cmd, "--as-of %s is in the future; for that long ago write -%s", p.asOf, p.asOf)
+			return nil, usagef(cmd, "--as-of %s is in the future; write -%s for that long ago", p.asOf, strings.TrimPrefix(p.asOf, "+"))
 		}
 		return append(out, client.AsOf(time.Now().Add(ago))), nil
 	}
 	when, err := time.Parse(time.RFC3339Nano, p.asOf)
 	if err != nil {
-		return nil, usagef(cmd, "--as-of is %q, want a time such as 2026-11-22T10:00:00Z, or how long ago, as -90s", p.asOf)
+		return nil, usagef(cmd, "--as-of is %q, want a time such as 2026-11-22T10:00:00Z, or -90s for 90 seconds ago", p.asOf)
 	}
 	return append(out, client.AsOf(when)), nil
 }
 
-// goneError is a state of the past that is no longer kept: as little there as a
-// key that does not exist.
-type goneError struct{ error }
+// goneError is the error for a past state that is no longer kept. Its exit code is that of a key that
+// does not exist.
+type goneError struct {
+	error
+	hint string
+}
 
 func (e *goneError) Unwrap() error { return e.error }
 
-// told marks the errors of reads in the past.
-func (p *past) told(err error) error {
-	if err != nil && p.snapshot+p.asOf != "" && kv.KindOf(err) == kv.KindTooOld {
-		return &goneError{err}
+// gone makes a goneError of the error for a past state that is no longer kept.
+func (p *past) gone(err error) error {
+	if err == nil || p.snapshot+p.asOf == "" || kv.KindOf(err) != kv.KindTooOld {
+		return err
 	}
-	return err
+	if p.asOf != "" {
+		return &goneError{err, "read at a later time; the history is as long as --history of \"linchpin start\" (10m by default), and a snapshot keeps a state for longer"}
+	}
+	return &goneError{err, "linchpin snapshot list shows the snapshots that are kept"}
 }
 
-// tellPast names the state of the past that was read, on standard error, so
-// that what was read can be piped.
-func (s *session) tellPast(o *client.Outcome) {
+// printPast reports the past state that was read on standard error, so that the output can be piped.
+func (s *session) printPast(o *client.Outcome) {
 	if x := o.Snapshot; x != nil && !s.json {
 		s.cmd.PrintErrf("read at snapshot %s of %s\n", x.ID, stamp(x.Time))
 	}

@@ -24,7 +24,7 @@ func (r ran) readAt(t *testing.T, id string) string {
 func TestSnapshotsAreMadeListedAndDropped(t *testing.T) {
 	n := start(t)
 	const stamp = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
-	require.Equal(t, "NAME  ID  TIME  EXPIRES\n", n.run(t, "snapshot", "list").ok(t))
+	require.Equal(t, ran{0, "", "no snapshots\n"}, n.run(t, "snapshot", "list"))
 	require.Empty(t, n.run(t, "snapshot", "list", "-o", "json").ok(t))
 	require.Regexp(t, `^NAME +ID +TIME +EXPIRES\none +@serverte-1 +`+stamp+`  `+stamp+`\n$`, n.run(t, "snapshot", "create", "one").ok(t))
 	made := objects(t, n.run(t, "snapshot", "create", "two", "--ttl", "90m", "-o", "json").ok(t))[0]
@@ -62,26 +62,26 @@ func TestMistakesWithSnapshots(t *testing.T) {
 		code int
 		args []string
 	}{
-		`there is a snapshot named "s" already`:        {3, []string{"create", "s"}},
-		"has a character that cannot be in one":        {2, []string{"create", "a b"}},
+		`snapshot "s" already exists`:                  {3, []string{"create", "s"}},
+		"has an invalid character":                     {2, []string{"create", "a b"}},
 		"the snapshot has no name":                     {2, []string{"create", ""}},
-		"the name has 201 bytes, and 200 are allowed":  {2, []string{"create", strings.Repeat("x", 201)}},
+		"the name has 201 bytes; the limit is 200":     {2, []string{"create", strings.Repeat("x", 201)}},
 		"--ttl is 0s, want a millisecond or more":      {2, []string{"create", "x", "--ttl", "0"}},
 		"--ttl is -1h0m0s, want a millisecond or more": {2, []string{"create", "x", "--ttl", "-1h"}},
-		"the longest is 2160h":                         {2, []string{"create", "x", "--ttl", "2161h"}},
-		"create: 0 arguments are too few":              {2, []string{"create"}},
-		"create: 2 arguments are too many":             {2, []string{"create", "x", "y"}},
-		"list: 1 arguments are too many":               {2, []string{"list", "x"}},
-		"drop: 0 arguments are too few":                {2, []string{"drop"}},
+		"the limit is 2160 h":                          {2, []string{"create", "x", "--ttl", "2161h"}},
+		"create: too few arguments (0)":                {2, []string{"create"}},
+		"create: too many arguments (2)":               {2, []string{"create", "x", "y"}},
+		"list: too many arguments (1)":                 {2, []string{"list", "x"}},
+		"drop: too few arguments (0)":                  {2, []string{"drop"}},
 		"NotFound":                                     {1, []string{"drop", "none"}},
-		`"@17" is not the id of a snapshot`:            {2, []string{"drop", "@17"}},
-		"is of another cluster":                        {2, []string{"drop", "@3f9a01c2-17"}},
+		`"@17" is not a snapshot id`:                   {2, []string{"drop", "@17"}},
+		"belongs to another cluster":                   {2, []string{"drop", "@3f9a01c2-17"}},
 		`--output is "yaml"`:                           {2, []string{"list", "-o", "yaml"}},
 	} {
 		n.run(t, append([]string{"snapshot"}, c.args...)...).fails(t, c.code, text)
 	}
 	require.Len(t, objects(t, n.run(t, "snapshot", "list", "-o", "json").ok(t)), 1)
-	require.Contains(t, run(t, "", "snapshot").ok(t), "Available Commands")
+	require.Contains(t, run(t, "", "snapshot").ok(t), "Commands:")
 }
 
 // inPast are commands that read key k, and what they show of it.
@@ -155,18 +155,18 @@ func TestMistakesWithThePast(t *testing.T) {
 	n := start(t)
 	for _, c := range inPast {
 		for text, args := range map[string][]string{
-			"--snapshot and --as-of do not go together":      {"--snapshot", "s", "--as-of", "-5s"},
-			"--snapshot is empty, want a name or an id":      {"--snapshot", ""},
-			`--as-of is "", want a time such as`:             {"--as-of", ""},
-			`--as-of is "yesterday", want a time such as`:    {"--as-of", "yesterday"},
-			`--as-of is "2026-11-22", want a time such as`:   {"--as-of", "2026-11-22"},
-			"--as-of 5s is in the future; for that long ago": {"--as-of", "5s"},
-			"--as-of +5s is in the future":                   {"--as-of", "+5s"},
-			`--after is "no base64!", which is not base64`:   {"--after", "no base64!"},
-			"the token is not one that linchpin gave out":    {"--after", base64.StdEncoding.EncodeToString([]byte("noise"))},
-			"the time to read as of is not positive":         {"--as-of", "1969-01-01T00:00:00Z"},
-			"has a character that cannot be in one":          {"--snapshot", "a b"},
-			"--output is \"xml\", want table or json":        {"--snapshot", "s", "-o", "xml"},
+			"--snapshot and --as-of exclude each other":                {"--snapshot", "s", "--as-of", "-5s"},
+			"--snapshot is empty, want a name or an id":                {"--snapshot", ""},
+			`--as-of is "", want a time such as`:                       {"--as-of", ""},
+			`--as-of is "yesterday", want a time such as`:              {"--as-of", "yesterday"},
+			`--as-of is "2026-11-22", want a time such as`:             {"--as-of", "2026-11-22"},
+			"--as-of 5s is in the future; write -5s for that long ago": {"--as-of", "5s"},
+			"--as-of +5s is in the future; write -5s":                  {"--as-of", "+5s"},
+			`--after is "no base64!", which is not base64`:             {"--after", "no base64!"},
+			"the token is not one that linchpin gave out":              {"--after", base64.StdEncoding.EncodeToString([]byte("noise"))},
+			"as_of is not positive":                                    {"--as-of", "1969-01-01T00:00:00Z"},
+			"has an invalid character":                                 {"--snapshot", "a b"},
+			"--output is \"xml\", want table or json":                  {"--snapshot", "s", "-o", "xml"},
 		} {
 			n.run(t, append(c.args, args...)...).fails(t, 2, text)
 		}

@@ -12,7 +12,7 @@ import (
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
-// printer writes answers in the format that was asked for.
+// printer writes results as tables or as JSON.
 type printer struct {
 	out  io.Writer
 	json bool
@@ -21,9 +21,8 @@ type printer struct {
 	columns func() int
 }
 
-// text shows bytes so that they can be told apart: as they are if they are
-// printable UTF-8 that neither begins with a double quote nor has a space at
-// an end, and else as a quoted Go string. With --hex all are hexadecimal.
+// text shows bytes unambiguously: as they are if they are printable UTF-8 that neither begins with a
+// double quote nor has a space at an end, and else as a quoted Go string. With --hex all are hexadecimal.
 func (p *printer) text(b []byte) string {
 	if p.hex {
 		return hex.EncodeToString(b)
@@ -31,8 +30,7 @@ func (p *printer) text(b []byte) string {
 	return kv.Shown(b)
 }
 
-// value shows what a key holds. Of data types that have methods it is the name
-// alone.
+// value shows what a key holds: of data types with methods only the name.
 func (p *printer) value(t client.Type, name string, value []byte, number int64) string {
 	switch t {
 	case client.TypeCounter:
@@ -46,6 +44,13 @@ func (p *printer) value(t client.Type, name string, value []byte, number int64) 
 func (p *printer) printf(format string, args ...any) error {
 	_, err := fmt.Fprintf(p.out, format, args...)
 	return err
+}
+
+// none reports an empty result to people: on standard error, so that a pipe stays empty.
+func (s *session) none(what string) {
+	if !s.json {
+		s.cmd.PrintErrln(what)
+	}
 }
 
 // object writes one JSON object on a line.
@@ -66,13 +71,13 @@ type item struct {
 	ValueHex *string `json:"value_hex,omitempty"`
 	Number   *int64  `json:"number,omitempty"`
 	Version  string  `json:"version,omitempty"`
-	// TTL is how many milliseconds the key has to live, if it expires.
+	// TTL is the time to live in milliseconds, of a key that expires.
 	TTL *int64 `json:"ttl_ms,omitempty"`
-	// Of an answer that is one item, what it waited for.
+	// The receipt, of a result that is one item.
 	receiptAnswer
 }
 
-// jsonBytes gives b for one of two fields.
+// jsonBytes returns b for one of two fields.
 func (p *printer) jsonBytes(b []byte) (text, inHex *string) {
 	s := string(b)
 	if p.hex || !utf8.ValidString(s) {
@@ -99,8 +104,8 @@ func (it item) holding(p *printer, t client.Type, name string, value []byte, num
 	return it
 }
 
-// shownVersion is empty for what has no version yet: an addition gets its
-// version when it becomes visible, and answers may come before.
+// shownVersion is empty for a write that has no version yet: an addition gets its version when it
+// becomes visible, which may be after its response.
 func shownVersion(v kv.Version) string {
 	if v.IsZero() {
 		return ""

@@ -12,11 +12,10 @@ import (
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
-// putFlags are the conditions, of which there can be one.
+// putFlags are the condition and the time to live of a put.
 type putFlags struct {
-	ifAbsent, ifExists bool
-	ifValue, ifVersion string
-	ttl                time.Duration
+	conditions
+	ttl time.Duration
 }
 
 func putCommand() *cobra.Command {
@@ -26,15 +25,14 @@ func putCommand() *cobra.Command {
 		Use:     "put KEY VALUE",
 		Aliases: []string{"set"},
 		Short:   "Set a key to a value",
-		Long: `Set a key to a value and print the version that this makes. If VALUE is a single
-minus sign the value is read from standard input, every byte of it.
+		Long: `Set a key to a value and print the version of the write. If VALUE is a single minus sign, the value is
+read from standard input.
 
-With one of the --if flags the key is only set if that holds; else nothing
-changes, the exit code is 3, and the message tells what the key holds. Versions
-are those that put and "get --output json" print.
+With one of the --if flags the key is set only if the condition holds. If it does not, nothing changes, the
+exit code is 3, and the error shows what the key holds. Versions are shown by "put" and "get --output json".
 
-With --ttl the key expires: it is deleted when that time is over, or soon after.
-Without it the key stays, also if it was to expire before.`,
+With --ttl the key expires: it is deleted after that time. Without --ttl a put removes the time to live that
+the key had; a put with a condition reports that.`,
 		Example: `  linchpin put greeting hello
   linchpin put picture - < picture.png
   linchpin put leader node-2 --if-value node-1
@@ -42,69 +40,47 @@ Without it the key stays, also if it was to expire before.`,
 		Args: arguments(2, 2),
 	}
 	f.addTo(cmd, true)
-	fs := cmd.Flags()
-	fs.BoolVar(&c.ifAbsent, "if-absent", false, "only if the key does not exist")
-	fs.BoolVar(&c.ifExists, "if-exists", false, "only if the key exists")
-	fs.StringVar(&c.ifValue, "if-value", "", "only if the key has this value")
-	fs.StringVar(&c.ifVersion, "if-version", "", "only if the key's value is of this version, as in 0.3.1742")
-	fs.DurationVar(&c.ttl, "ttl", 0, "the key expires after this time, 1ms to 87600h")
+	c.addTo(cmd, true)
+	cmd.Flags().DurationVar(&c.ttl, "ttl", 0, "let the key expire after this time, 1ms to 87600h (default: never)")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
-		op, err := s.putOp(&c, args)
+		ops, err := s.putOps(&c, args)
 		if err != nil {
 			return err
 		}
-		out, err := s.execute(ctx, op)
+		out, err := s.execute(ctx, ops...)
 		if err != nil {
 			return err
 		}
-		return s.printWritten(out)
+		return s.printPut(out)
 	})
 	return cmd
 }
 
-func (s *session) putOp(c *putFlags, args []string) (op client.Op, err error) {
-	given := 0
-	for _, name := range []string{"if-absent", "if-exists", "if-value", "if-version"} {
-		if s.cmd.Flags().Changed(name) {
-			given++
-		}
-	}
-	if given > 1 {
-		return op, usagef(s.cmd, "put takes one condition, there are %d", given)
+// putOps are the operations of a put. A put with a condition and without a time to live has a read
+// before it, of the time to live that it removes.
+func (s *session) putOps(c *putFlags, args []string) ([]client.Op, error) {
+	flag, err := c.given(s.cmd)
+	if err != nil {
+		return nil, err
 	}
 	key, err := s.bytes(args[0])
 	if err != nil {
-		return op, err
+		return nil, err
 	}
 	value, err := s.valueArgument(args[1])
 	if err != nil {
-		return op, err
+		return nil, err
 	}
-	op = client.Put(key, value)
-	if s.cmd.Flags().Changed("ttl") {
-		op = op.WithTTL(c.ttl)
+	op, err := c.on(s, client.Put(key, value))
+	switch {
+	case err != nil:
+		return nil, err
+	case s.cmd.Flags().Changed("ttl"):
+		return []client.Op{op.WithTTL(c.ttl)}, nil
+	case flag == "" || flag == "if-absent":
+		return []client.Op{op}, nil
 	}
-	switch fs := s.cmd.Flags(); {
-	case fs.Changed("if-absent") && !c.ifAbsent, fs.Changed("if-exists") && !c.ifExists:
-		return op, usagef(s.cmd, "a condition is given as false; leave it out, or use the opposite one")
-	case c.ifAbsent:
-		op = op.IfAbsent()
-	case c.ifExists:
-		op = op.IfExists()
-	case fs.Changed("if-value"):
-		old, err := s.bytes(c.ifValue)
-		if err != nil {
-			return op, err
-		}
-		op = op.IfValue(old)
-	case fs.Changed("if-version"):
-		v, err := kv.ParseVersion(c.ifVersion)
-		if err != nil {
-			return op, usagef(s.cmd, "--if-version is %q, want MOVES.SHARD.WRITE as in 0.3.1742", c.ifVersion)
-		}
-		op = op.IfVersion(v)
-	}
-	return op, nil
+	return []client.Op{client.GetForUpdate(key), op}, nil
 }
 
 // valueArgument reads a value from the command line, or from standard input.
@@ -116,7 +92,7 @@ func (s *session) valueArgument(arg string) ([]byte, error) {
 	if s.flags.hex {
 		most = 2*kv.MaxValueBytes + 2
 	}
-	b, err := readInput(s.cmd.InOrStdin(), "the value", most, "a value has at most 1048576 bytes; store a larger one in several keys")
+	b, err := readInput(s.cmd.InOrStdin(), "the value", most, "a value has at most 1 MiB; store a larger one in several keys")
 	if err != nil || !s.flags.hex {
 		return b, err
 	}
@@ -126,7 +102,7 @@ func (s *session) valueArgument(arg string) ([]byte, error) {
 // maxCounted is how much of an input that is too long is read, to say how long it is.
 const maxCounted = 1 << 30
 
-// readInput reads all of an input of no more than most bytes, or says how many it has.
+// readInput reads all of an input of at most most bytes. The error for a longer one has its length.
 func readInput(in io.Reader, what string, most int, hint string) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
 	if err != nil || len(b) <= most {
@@ -140,8 +116,18 @@ func readInput(in io.Reader, what string, most int, hint string) ([]byte, error)
 	return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: what + " has " + size + " bytes", Hint: hint}
 }
 
-// printWritten tells the version of a single write.
-func (s *session) printWritten(out *client.Outcome) error {
+// printPut prints the version of a put, and what became of the time to live.
+func (s *session) printPut(out *client.Outcome) error {
+	lost := ""
+	if len(out.Results) > 1 {
+		lost = lostTTL(&out.Results[0])
+		out.Results = out.Results[1:]
+	}
+	return s.printWritten(out, lost)
+}
+
+// printWritten prints the version of a single write, and a remark.
+func (s *session) printWritten(out *client.Outcome, remark string) error {
 	if out.ResultsLost {
 		return s.resultsLost(out, "the version is")
 	}
@@ -153,6 +139,6 @@ func (s *session) printWritten(out *client.Outcome) error {
 			receiptAnswer
 		}{v, out.ID.String(), s.receiptObject(&out.Receipt)})
 	}
-	s.tellWait(&out.Receipt)
-	return s.printf("version %s\n", v)
+	s.printReceipt(&out.Receipt)
+	return s.printf("version %s%s\n", v, remark)
 }

@@ -6,28 +6,28 @@ import (
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
-// receiptAnswer is a contention receipt as JSON: Why says it in words.
+// receiptAnswer is a contention receipt as JSON; Why is the receipt in words.
 type receiptAnswer struct {
 	Waited  *waitAnswer  `json:"waited,omitempty"`
 	Aborted *abortAnswer `json:"aborted,omitempty"`
 	Why     string       `json:"why,omitempty"`
 }
 
-// waitAnswer is the longest wait, or the one that lasted.
+// waitAnswer is the longest wait, or the one that had not ended.
 type waitAnswer struct {
 	Us int64 `json:"us"`
 	conflictAnswer
 	Waiting bool `json:"waiting,omitempty"`
 }
 
-// abortAnswer tells of the attempts that others ended.
+// abortAnswer counts the attempts that other transactions aborted, and describes the last one.
 type abortAnswer struct {
 	Attempts int    `json:"attempts"`
 	Reason   string `json:"reason,omitempty"`
 	conflictAnswer
 }
 
-// conflictAnswer is what was in the way, in the words of the API.
+// conflictAnswer is a conflict, in the words of the API.
 type conflictAnswer struct {
 	Cause             string        `json:"cause,omitempty"`
 	Key               *string       `json:"key,omitempty"`
@@ -43,7 +43,7 @@ type conflictAnswer struct {
 	HolderInteractive bool          `json:"holder_interactive,omitempty"`
 }
 
-// adviceAnswer is what would have commuted in the place of what was done.
+// adviceAnswer is an operation that would have commuted, in the place of the one that was executed.
 type adviceAnswer struct {
 	Instead       string `json:"instead,omitempty"`
 	HolderInstead string `json:"holder_instead,omitempty"`
@@ -81,7 +81,7 @@ func (p *printer) conflictObject(c *client.Conflict) conflictAnswer {
 	return a
 }
 
-// word is a name of the API as people write it, nothing for none.
+// word is a name of the API in small letters, "" for none.
 func word(name, prefix string) string {
 	w := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, prefix), "_", "-"))
 	if w == "none" {
@@ -90,9 +90,8 @@ func word(name, prefix string) string {
 	return w
 }
 
-// tellWait says on standard error what a command waited for, so that the answer
-// can be piped.
-func (s *session) tellWait(r *client.Receipt) {
+// printReceipt reports on standard error what a command waited for, so that the output can be piped.
+func (s *session) printReceipt(r *client.Receipt) {
 	if why := r.String(); why != "" && !s.json {
 		s.cmd.PrintErrln(why)
 	}

@@ -15,18 +15,17 @@ func reclaimCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "reclaim",
-		Short: "Free the disk space that deleted data still occupies on a node",
-		Long: `Free the disk space that deleted or overwritten data still occupies in the store of a
-node; "linchpin status" shows an estimate of it. The store compacts the key ranges that
-contain deletions, one after the other. Reads and writes go on meanwhile, with less of the
-disk and of the processors. If deletions are all over the store, that takes as long as to
-write it anew.
+		Short: "Free the disk space of deleted data on a node",
+		Long: `Free the disk space of deleted and overwritten data in the store of a node, which "linchpin status"
+estimates. The store compacts the key ranges with deletions one after the other, while reads and writes go on
+with less of the disk and the processors. If deletions are all over the store, that takes as long as writing
+it anew.
 
-What can still be read is not freed: what was deleted or overwritten within the history
-(--history of "linchpin start", 10m by default), and what a named snapshot needs.
+Data that can still be read is kept: what was deleted or overwritten within the history (--history of "linchpin
+start", 10m by default), and what a snapshot needs.
 
-An interrupt of this command stops the node after the compaction in flight. It needs the
-role admin. Only one reclaim at a time runs on a node.`,
+An interrupt of this command stops the node after the current range. Needs the role admin. A node runs one
+reclaim at a time.`,
 		Example: `  linchpin reclaim --addr 10.0.0.2:7070`,
 		Args:    arguments(0, 0),
 	}
@@ -35,14 +34,14 @@ role admin. Only one reclaim at a time runs on a node.`,
 	run := connected(&f, func(ctx context.Context, s *session, _ []string) error { return s.reclaim(ctx) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(f.addrs) != 1 {
-			return usagef(cmd, "--addr has %d addresses, want that of the node whose disk space to free", len(f.addrs))
+			return usagef(cmd, "--addr has %d addresses, want the address of the node to reclaim", len(f.addrs))
 		}
 		return run(cmd, args)
 	}
 	return cmd
 }
 
-// reclaimAnswer is the result of a reclaim as JSON. FreedBytes is 0 if the store has grown meanwhile.
+// reclaimAnswer is the result of a reclaim as JSON. FreedBytes is 0 if the store grew.
 type reclaimAnswer struct {
 	FreedBytes  uint64 `json:"freed_bytes"`
 	BeforeBytes uint64 `json:"before_bytes"`

@@ -28,14 +28,14 @@ func TestReclaim(t *testing.T) {
 	require.EqualValues(t, 150<<20, o["freed_bytes"])
 	require.EqualValues(t, 3, o["ranges"])
 	require.NotContains(t, o, "note")
-	require.Contains(t, n.refused(t, syscall.ENOSPC, "json", [][]string{{"reclaim"}}), "the command is done")
+	require.Contains(t, n.refused(t, syscall.ENOSPC, "json", [][]string{{"reclaim"}}), "the command has succeeded")
 
 	r.After = r.Before + 1
 	out := n.run(t, "reclaim").ok(t)
 	require.Contains(t, out, "the store shrank by 0.0 MiB (0 bytes)")
-	require.Contains(t, out, "\nnothing could be freed; the store keeps what was deleted or overwritten in the last 10m0s")
+	require.Contains(t, out, "\nnothing was freed; the store still holds data that was deleted or overwritten in the last 10m0s")
 	r.After, r.History = r.Before-5, 0
-	require.Contains(t, n.run(t, "reclaim").ok(t), "\nlittle could be freed; the store keeps what a named snapshot needs\n")
+	require.Contains(t, n.run(t, "reclaim").ok(t), "\nlittle was freed; the store still holds data that named snapshots read\n")
 }
 
 // TestAnInterruptStopsAReclaim on the node, too.
@@ -66,6 +66,6 @@ func TestStatusShowsWhatCanBeReclaimed(t *testing.T) {
 	n.reclaimable = 1<<20 - 1
 	require.NotContains(t, n.run(t, "status").ok(t), "reclaim")
 	n.reclaimable = 150 << 20
-	require.Contains(t, n.run(t, "status").ok(t), "\ndeleted data still occupies about 150.0 MiB; \"linchpin reclaim\" frees that\n\nMEMBER")
+	require.Contains(t, n.run(t, "status").ok(t), "\nabout 150.0 MiB of the store is deleted data; \"linchpin reclaim\" frees the space\n\nMEMBER")
 	require.EqualValues(t, 150<<20, objects(t, n.run(t, "status", "-o", "json").ok(t))[0]["reclaimable_bytes"])
 }

@@ -2,15 +2,16 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
-// tableRows is after how many rows of a table the widths are found anew. A
-// scan can be long, and its rows are not kept.
+// tableRows is the number of rows of a table that are kept to find the widths of the columns.
 const tableRows = 200
 
 // scanning says what a scan lists.
@@ -27,12 +28,12 @@ func scanCommand(size func() (lines, columns int)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "scan [START [END]]",
 		Aliases: []string{"ls"},
-		Short:   "List keys in order",
-		Long: `List the keys from START up to but without END, in the order of their bytes, with
-what they hold. Without END to the last key, without START from the first. All is
-as it was at one moment after the command was started.
+		Short:   "List keys and values in order",
+		Long: `List the keys from START up to but without END, in the order of their bytes, with their types, values and
+versions. Without END the scan goes to the last key, without START from the first. All rows are of one
+moment after the start of the command.
 
-Keys and values are shown as "linchpin get" shows them.`,
+On a terminal values are cut to fit. Into a file or a pipe the columns are separated by single tabs.`,
 		Example: `  linchpin scan
   linchpin scan user:100 user:200 --limit 20
   linchpin scan --prefix log: --reverse --limit 5
@@ -41,27 +42,27 @@ Keys and values are shown as "linchpin get" shows them.`,
 		Args: arguments(0, 2),
 	}
 	f.addTo(cmd, true)
-	f.fits(cmd, size)
+	f.widens(cmd, size, "do not cut values to fit the terminal")
 	p.addTo(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&o.prefix, "prefix", "", "list the keys that begin with this instead")
-	fs.IntVar(&o.limit, "limit", 0, "stop after so many keys; 0 is all")
-	fs.BoolVar(&o.keysOnly, "keys-only", false, "show no values")
+	fs.StringVar(&o.prefix, "prefix", "", "list the keys with this `prefix`")
+	fs.IntVar(&o.limit, "limit", 0, "stop after this `number` of keys; 0 for none")
+	fs.BoolVar(&o.keysOnly, "keys-only", false, "list keys without values")
 	fs.BoolVar(&o.reverse, "reverse", false, "begin with the last key")
-	fs.BoolVar(&o.count, "count", false, "print only how many keys there are")
+	fs.BoolVar(&o.count, "count", false, "print only the number of keys")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
 		if o.limit < 0 {
 			return usagef(cmd, "--limit is %d, want 0 or more", o.limit)
 		}
 		if fs.Changed("prefix") && len(args) > 0 {
-			return usagef(cmd, "--prefix and START do not go together")
+			return usagef(cmd, "--prefix and START exclude each other")
 		}
 		return s.scan(ctx, &p, &o, args)
 	})
 	return cmd
 }
 
-// scan lists what a scan asks for.
+// scan lists the keys of a scan.
 func (s *session) scan(ctx context.Context, p *past, o *scanning, args []string) error {
 	start, end, err := s.bounds(args, o.prefix)
 	if err != nil {
@@ -78,9 +79,9 @@ func (s *session) scan(ctx context.Context, p *past, o *scanning, args []string)
 	} else {
 		err = s.printScan(pairs, o.keysOnly)
 	}
-	s.tellPast(&out)
-	s.tellWait(&out.Receipt)
-	return p.told(err)
+	s.printPast(&out)
+	s.printReceipt(&out.Receipt)
+	return p.gone(err)
 }
 
 // printCount prints how many pairs there are.
@@ -98,7 +99,7 @@ func (s *session) printCount(pairs iter.Seq2[client.Pair, error]) error {
 	return s.printf("%d\n", n)
 }
 
-// bounds gives the range that the command line asks for.
+// bounds is the range of a scan.
 func (s *session) bounds(args []string, prefix string) (start, end []byte, err error) {
 	if prefix != "" {
 		start, err = s.bytes(prefix)
@@ -130,50 +131,56 @@ func afterPrefix(p []byte) []byte {
 	return nil
 }
 
+// printScan prints a row for each pair as it arrives: on a terminal in a table, whose widths are found
+// for tableRows at a time, and elsewhere without padding.
 func (s *session) printScan(pairs iter.Seq2[client.Pair, error], keysOnly bool) error {
-	var t *table
+	write, flush := s.scanRows()
 	n := 0
 	for p, err := range pairs {
 		if err != nil {
-			return s.afterRows(t, err)
+			return errors.Join(err, flush())
+		}
+		if n == 0 && !keysOnly && !s.json {
+			if err := write([]string{"KEY", "TYPE", "VALUE", "VERSION"}); err != nil {
+				return err
+			}
 		}
 		n++
-		if s.json {
-			it := s.keyItem(p.Key)
-			if !keysOnly {
-				it = s.pairItem(&p)
-			}
-			if err := s.object(it); err != nil {
-				return err
-			}
-			continue
-		}
 		switch {
-		case t == nil && keysOnly:
-			t = s.table()
-		case t == nil:
-			t = s.table("KEY", "TYPE", "VALUE", "VERSION")
+		case s.json && keysOnly:
+			err = s.object(s.keyItem(p.Key))
+		case s.json:
+			err = s.object(s.pairItem(&p))
+		case keysOnly:
+			err = s.printf("%s\n", s.text(p.Key))
+		default:
+			err = write([]string{s.text(p.Key), p.TypeName, s.value(p.Type, p.TypeName, p.Value, p.Number), p.Version.String()})
 		}
-		if keysOnly {
-			t.row(s.text(p.Key))
-		} else {
-			t.row(s.text(p.Key), p.TypeName, s.value(p.Type, p.TypeName, p.Value, p.Number), p.Version.String())
-		}
-		if n%tableRows == 0 {
-			if err := t.flush(); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 	}
-	return s.afterRows(t, nil)
+	if n == 0 {
+		s.none("no keys")
+	}
+	return flush()
 }
 
-// afterRows writes what a table has kept back, also before an error.
-func (s *session) afterRows(t *table, err error) error {
-	if t != nil {
-		if e := t.flush(); err == nil {
-			return e
-		}
+// scanRows returns how rows of a scan are written, and what is called after the last one.
+func (s *session) scanRows() (write func([]string) error, flush func() error) {
+	if s.flags.size == nil || s.flags.wide {
+		return func(cells []string) error { return s.printf("%s\n", strings.Join(cells, "\t")) }, func() error { return nil }
 	}
-	return err
+	t := s.table()
+	t.shrink = 2
+	return func(cells []string) error {
+		if t.columns > 0 {
+			cells[t.shrink] = shortened(cells[t.shrink], max(t.columns, leastCell)) // a long value is not kept
+		}
+		t.row(cells...)
+		if len(t.rows) < tableRows {
+			return nil
+		}
+		return t.flush()
+	}, t.flush
 }

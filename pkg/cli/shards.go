@@ -18,22 +18,26 @@ func shardsCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "shards",
-		Short: "Show the shards and what they are doing",
-		Long: `Show each shard of the cluster: where it lives, how often it was started
-(INCARNATION), how many transactions have become visible on it (INDEX), how many
-keys it has in memory, how many requests wait for a lock, how many transactions
-are prepared and undecided, how many decisions it keeps for enquiries, and how
-long its steps take on average.
+		Short: "Show the shards and their load",
+		Long: `Show each shard of the cluster.
 
-Every node knows its own shards, so all of them are asked. The shards of a node
-that cannot be reached are shown without numbers.`,
+  INCARNATION  the number of its starts
+  CSN          its commit sequence number: the number of transactions visible on it
+  IN MEMORY    keys in memory: keys of users and of the system, deleted keys until they are collected, and a
+               tombstone at home for each key that has moved. "linchpin scan --count" counts the keys of users
+  WAITING      requests that wait for a lock
+  INTENTS      prepared transactions without a decision
+  RECORDS      outcomes of transactions, kept for queries
+  STEP         the mean time of a step of the shard
+
+Each node is queried for its own shards. Shards of a node that does not respond have no numbers.`,
 		Example: `  linchpin shards`,
 		Args:    arguments(0, 0),
 	}
 	f.addTo(cmd, false)
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
 		rows := make(map[uint32]shardRow)
-		err := s.askEach(ctx, func(ctx context.Context, db *client.DB, node uint32) error {
+		err := s.eachNode(ctx, func(ctx context.Context, db *client.DB, node uint32) error {
 			answer, err := db.Shards(ctx)
 			if err != nil {
 				return err
@@ -53,7 +57,7 @@ that cannot be reached are shown without numbers.`,
 	return cmd
 }
 
-// shardRow is a shard as some node sees it; own if that node has it.
+// shardRow is a shard as a node sees it; own: the shard is on that node.
 type shardRow struct {
 	sh  pb.ShardStatus
 	own bool
@@ -80,7 +84,7 @@ func (s *session) printShards(rows []shardRow) error {
 		}
 		return nil
 	}
-	t := s.table("SHARD", "NODE", "STATE", "INCARNATION", "INDEX", "KEYS", "WAITING", "INTENTS", "RECORDS", "STEP")
+	t := s.table("SHARD", "NODE", "STATE", "INCARNATION", "CSN", "IN MEMORY", "WAITING", "INTENTS", "RECORDS", "STEP")
 	for i := range rows {
 		r := &rows[i]
 		name := fmt.Sprintf("s%d", r.sh.Shard)
@@ -92,14 +96,14 @@ func (s *session) printShards(rows []shardRow) error {
 			for i, n := range []uint64{r.sh.Incarnation, r.sh.Csn, r.sh.KeysInMemory, r.sh.LockWaiters, r.sh.Intents, r.sh.DecisionRecords} {
 				cells[3+i] = fmt.Sprint(n)
 			}
-			cells[9] = r.stepTime().String()
+			cells[9] = ShownDuration(r.stepTime())
 		}
 		t.row(cells...)
 	}
 	return t.flush()
 }
 
-// shardAnswer is a shard as JSON; numbers are only there if its node answered.
+// shardAnswer is a shard as JSON; without numbers if its node does not respond.
 type shardAnswer struct {
 	Shard uint32 `json:"shard"`
 	Node  uint32 `json:"node"`
@@ -109,14 +113,14 @@ type shardAnswer struct {
 }
 
 type shardNumbers struct {
-	Incarnation  uint64 `json:"incarnation"`
-	Index        uint64 `json:"index"`
-	KeysInMemory uint64 `json:"keys_in_memory"`
-	Waiting      uint64 `json:"waiting"`
-	Intents      uint64 `json:"intents"`
-	Records      uint64 `json:"records"`
-	Steps        uint64 `json:"steps"`
-	StepTimeUs   uint64 `json:"step_time_us"`
+	Incarnation     uint64 `json:"incarnation"`
+	CSN             uint64 `json:"csn"`
+	KeysInMemory    uint64 `json:"keys_in_memory"`
+	LockWaiters     uint64 `json:"lock_waiters"`
+	Intents         uint64 `json:"intents"`
+	DecisionRecords uint64 `json:"decision_records"`
+	Steps           uint64 `json:"steps"`
+	StepTimeUs      uint64 `json:"step_time_us"`
 }
 
 func shardObject(r *shardRow) shardAnswer {

@@ -13,14 +13,12 @@ import (
 func snapshotCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshot",
-		Short: "Keep states of the whole store, and read them later",
-		Long: `A snapshot keeps the state of the whole store at one moment, for as long as its
-time to live. "linchpin get", "scan" and "txn" read it with --snapshot, through
-any node, and hold no writer by that. Versions that only a snapshot needs take
-room on disk until it expires or is dropped.
+		Short: "Create, list and drop snapshots of the whole store",
+		Long: `A snapshot is the state of the whole store at one moment, kept under a name until it expires. Commands that
+read take it as --snapshot, through any node, and block no writer. Versions that only a snapshot needs occupy
+disk space until it expires or is dropped.
 
-Besides, the store keeps a history by itself (see "linchpin start", --history),
-which --as-of reads.`,
+The store also keeps a history of recent states, which --as-of reads ("linchpin start", --history).`,
 		Example: `  linchpin snapshot create before-import --ttl 2h
   linchpin snapshot list`,
 		Args: cobra.NoArgs,
@@ -35,15 +33,14 @@ func snapshotCreate() *cobra.Command {
 	var ttl time.Duration
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Keep the present state under a name",
-		Long: `Keep the state of the whole store at one moment between the start of this command
-and its end. Of names no two snapshots have the same.`,
+		Short: "Create a snapshot of the present state",
+		Long:  `Create a snapshot of the whole store at a moment between the start and the end of this command. Names are unique.`,
 		Example: `  linchpin snapshot create before-import --ttl 2h
   linchpin scan --snapshot before-import`,
 		Args: arguments(1, 1),
 	}
 	f.addTo(cmd, false)
-	cmd.Flags().DurationVar(&ttl, "ttl", 24*time.Hour, "how long to keep it; 90 days is the longest")
+	cmd.Flags().DurationVar(&ttl, "ttl", 24*time.Hour, "time until it expires, at most 90 days")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
 		if ttl < time.Millisecond {
 			return usagef(cmd, "--ttl is %v, want a millisecond or more", ttl)
@@ -61,10 +58,9 @@ and its end. Of names no two snapshots have the same.`,
 func snapshotList() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the snapshots, oldest first",
-		Long: `List the snapshots that have a name, with the moment that each keeps. States of the
-history are not listed.`,
+		Use:     "list",
+		Short:   "List the snapshots, oldest first",
+		Long:    `List the snapshots with their times. States of the history are not listed.`,
 		Example: `  linchpin snapshot list --output json`,
 		Args:    arguments(0, 0),
 	}
@@ -73,6 +69,10 @@ history are not listed.`,
 		l, err := s.db.Snapshots(ctx)
 		if err != nil {
 			return err
+		}
+		if len(l) == 0 {
+			s.none("no snapshots")
+			return nil
 		}
 		return s.printSnapshots(l)
 	})
@@ -83,9 +83,9 @@ func snapshotDrop() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "drop NAME",
-		Short: "Give a snapshot up, by its name or its id",
-		Long: `Give a snapshot up, by its name or its id. Who reads at it is told that it is gone,
-and what only it has kept is removed from disk in time.`,
+		Short: "Drop a snapshot",
+		Long: `Drop a snapshot, by its name or its id. Reads at it fail from then on, and the versions that only it needed are
+deleted over time.`,
 		Example: `  linchpin snapshot drop before-import`,
 		Args:    arguments(1, 1),
 	}

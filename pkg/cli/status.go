@@ -18,14 +18,12 @@ func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status",
 		Aliases: []string{"info"},
-		Short:   "Show a node and the members it sees",
-		Long: `Show which node answers, whether it serves, and which members of the cluster it
-sees. A member that is down takes its shards with it, and it is said which, and how much
-of the keyspace; the others go on. A member whose disk is nearly full refuses writes,
-and serves reads. Of the node that answers it also estimates how much of its store deleted
-data still occupies, if that is 1 MiB or more; "linchpin reclaim" frees it. Monitors and
-administrators also see the IP addresses of which too many connections have failed; the node
-that answers refuses or slows them.`,
+		Short:   "Show a node and the members of its cluster",
+		Long: `Show the node that responds, whether it serves, the free space on its disk, and the members of the cluster
+as that node sees them. The shards of a member that is down are unavailable, with their share of the
+keyspace. A member whose disk is nearly full rejects writes. From 1 MiB on, the deleted data
+in the node's store is shown, which "linchpin reclaim" frees. Monitors and admins also see the IP addresses that
+the node refuses or slows down after too many failed connections.`,
 		Example: `  linchpin status --addr 10.0.0.1:7070,10.0.0.2:7070`,
 		Args:    arguments(0, 0),
 	}
@@ -35,11 +33,11 @@ that answers refuses or slows them.`,
 		if err != nil {
 			return err
 		}
-		rooms := s.rooms(ctx, st)
+		disks := s.disks(ctx, st)
 		if s.json {
-			return s.object(statusObject(st, rooms))
+			return s.object(statusObject(st, disks))
 		}
-		return s.printStatus(st, rooms)
+		return s.printStatus(st, disks)
 	})
 	return cmd
 }
@@ -53,15 +51,14 @@ type statusAnswer struct {
 	UptimeMs uint64     `json:"uptime_ms"`
 	Shards   uint32     `json:"shards"`
 	HotShard uint32     `json:"hot_shard"`
-	Room     roomAnswer `json:"room"`
-	// ReclaimableBytes estimates how many bytes of the store of the node that answers deleted or
-	// overwritten data still occupies.
+	Disk     diskAnswer `json:"disk"`
+	// ReclaimableBytes estimates how many bytes of the store of the node that responds are deleted or
+	// overwritten data.
 	ReclaimableBytes uint64         `json:"reclaimable_bytes"`
 	Members          []memberAnswer `json:"members"`
-	// UnavailablePercent is how much of the keyspace has its home on members that are
-	// down.
+	// UnavailablePercent is the share of the keyspace on members that are down.
 	UnavailablePercent float64 `json:"unavailable_keyspace_percent"`
-	// RefusedAddresses are those of which too many connections have failed.
+	// RefusedAddresses are the addresses with too many failed connections.
 	RefusedAddresses []refusedAddressAnswer `json:"refused_addresses,omitempty"`
 }
 
@@ -77,22 +74,21 @@ type memberAnswer struct {
 	Node    uint32 `json:"node"`
 	Address string `json:"address"`
 	Up      bool   `json:"up"`
-	// Draining: nothing new is begun on its shards.
+	// Draining: its shards accept no new transactions.
 	Draining bool   `json:"draining,omitempty"`
-	Refuses  string `json:"refuses,omitempty"`
-	// Shards are those on it, and Keyspace is how much of the keyspace has its home
-	// there.
+	Rejects  string `json:"rejects,omitempty"`
+	// Shards are those on it, and Keyspace is their share of the keyspace.
 	Shards   []uint32 `json:"shards"`
 	Keyspace float64  `json:"keyspace_percent"`
 }
 
-func statusObject(st *pb.StatusResponse, rooms map[uint32]pb.DiskSpace) *statusAnswer {
+func statusObject(st *pb.StatusResponse, disks map[uint32]pb.DiskSpace) *statusAnswer {
 	a := &statusAnswer{Node: st.NodeId, Cluster: st.ClusterId, Version: st.Version, Ready: st.Ready,
-		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Room: roomObject(&st.Disk),
+		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Disk: diskObject(&st.Disk),
 		ReclaimableBytes: st.ReclaimableBytes, Members: []memberAnswer{}}
 	for i := range st.Members {
 		m := &st.Members[i]
-		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self, m.Draining, refusesWords[rooms[m.NodeId].Rejects],
+		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self, m.Draining, rejectsWords[disks[m.NodeId].Rejects],
 			append([]uint32{}, m.Shards...), m.KeyspacePercent})
 	}
 	for _, d := range detail.Down(st) {
@@ -104,17 +100,17 @@ func statusObject(st *pb.StatusResponse, rooms map[uint32]pb.DiskSpace) *statusA
 	return a
 }
 
-func (s *session) printStatus(st *pb.StatusResponse, rooms map[uint32]pb.DiskSpace) error {
+func (s *session) printStatus(st *pb.StatusResponse, disks map[uint32]pb.DiskSpace) error {
 	ready := "serving"
 	if !st.Ready {
 		ready = "waiting for the other members"
 	}
-	up := (time.Duration(st.UptimeMs) * time.Millisecond).Round(time.Second)
-	if err := s.printf("node n%d of cluster %s, %s for %v, version %s, %d shards (hot: s%d)\n\n",
+	up := shownAge(time.Duration(st.UptimeMs) * time.Millisecond)
+	if err := s.printf("node n%d of cluster %s, %s, up for %s, version %s, %d shards (hot: s%d)\n\n",
 		st.NodeId, st.ClusterId, ready, up, st.Version, st.Shards, st.HotShard); err != nil {
 		return err
 	}
-	if err := s.printRoom(st); err != nil {
+	if err := s.printDisk(st); err != nil {
 		return err
 	}
 	t := s.table("MEMBER", "ADDRESS", "STATE")
@@ -123,22 +119,22 @@ func (s *session) printStatus(st *pb.StatusResponse, rooms map[uint32]pb.DiskSpa
 		state := "down"
 		switch {
 		case m.Self:
-			state = "up (answers)"
+			state = "up (this node)"
 		case m.Up:
 			state = "up"
 		}
 		if m.Draining && (m.Up || m.Self) {
 			state += ", draining"
 		}
-		if what := refusesWords[rooms[m.NodeId].Rejects]; what != "" {
-			state += ", refuses " + what
+		if what := rejectsWords[disks[m.NodeId].Rejects]; what != "" {
+			state += ", rejects " + what
 		}
 		t.row(fmt.Sprintf("n%d", m.NodeId), m.Address, state)
 	}
 	return errors.Join(t.flush(), s.printRefusedAddresses(st), s.printDown(st))
 }
 
-// printRefusedAddresses lists the addresses of which too many connections have failed.
+// printRefusedAddresses lists the addresses with too many failed connections.
 func (s *session) printRefusedAddresses(st *pb.StatusResponse) error {
 	if len(st.RefusedAddresses) == 0 {
 		return nil
@@ -164,7 +160,7 @@ func (s *session) printRefusedAddresses(st *pb.StatusResponse) error {
 	return t.flush()
 }
 
-// printDown says what cannot be had because members are down.
+// printDown shows what is unavailable because members are down.
 func (s *session) printDown(st *pb.StatusResponse) error {
 	nodes := detail.Down(st)
 	share := 0.0
@@ -180,7 +176,7 @@ func (s *session) printDown(st *pb.StatusResponse) error {
 		}
 	}
 	if len(nodes) > 1 {
-		return s.printf("in all %s of the keyspace\n", kv.Percent(share))
+		return s.printf("altogether %s of the keyspace\n", kv.Percent(share))
 	}
 	return nil
 }

@@ -4,30 +4,36 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestATableFits(t *testing.T) {
-	var out bytes.Buffer
-	p := &printer{out: &out, columns: func() int { return 40 }}
-	x := p.table("KEY", "WAITED", "WHY")
-	x.row("a-long-key-of-thirty-characters", "1.5ms", "it waited for another one, which wrote the key")
-	x.row("k", "2ms", "no reason")
-	require.NoError(t, x.flush())
+// TestOnlyOneColumnIsCut: keys and ids stay whole.
+func TestOnlyOneColumnIsCut(t *testing.T) {
+	rows := func(columns int) string {
+		var out bytes.Buffer
+		p := &printer{out: &out, columns: func() int { return columns }}
+		x := p.table("KEY", "VALUE", "VERSION")
+		x.shrink = 1
+		x.row("a-long-key-of-thirty-characters", "a value that is longer than there is room for", "0.0.1")
+		x.row("k", "v", "0.0.2")
+		require.NoError(t, x.flush())
+		return out.String()
+	}
 	require.Equal(t, strings.TrimLeft(`
-KEY              WAITED  WHY
-a-long-key-of-…  1.5ms   it waited for
-                         another one,
-                         which wrote the
-                         key
-k                2ms     no reason
-`, "\n"), out.String())
+KEY                              VALUE             VERSION
+a-long-key-of-thirty-characters  a value that is…  0.0.1
+k                                v                 0.0.2
+`, "\n"), rows(40))
+	require.Contains(t, rows(0), "a-long-key-of-thirty-characters  a value that is longer than there is room for  0.0.1\n")
+}
 
-	out.Reset()
-	p.columns = nil
-	x = p.table("KEY", "WHY")
-	x.row("a-long-key-of-thirty-characters", "it waited for another one, which wrote the key")
-	require.NoError(t, x.flush())
-	require.Contains(t, out.String(), "a-long-key-of-thirty-characters  it waited for another one, which wrote the key\n")
+func TestDurationsHaveOneForm(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 µs", 999 * time.Nanosecond: "0 µs", 850 * time.Microsecond: "850 µs", 1574 * time.Microsecond: "1.57 ms", 2 * time.Millisecond: "2 ms",
+		12_340 * time.Microsecond: "12.3 ms", 7398 * time.Millisecond: "7398 ms", 12_766 * time.Millisecond: "12.8 s", 90 * time.Second: "90 s",
+	} {
+		require.Equal(t, want, ShownDuration(d))
+	}
 }

@@ -23,32 +23,31 @@ func txnCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "txn [OPERATION...]",
 		Short: "Run several operations as one transaction",
-		Long: `Run operations as one transaction: in order, all of them or none, and as if
-nothing else happened at the same time. There is one operation a line, or several
-with semicolons in between; each argument is a line. Without arguments, or with a
-single minus sign, the lines are read from standard input.
+		Long: `Run operations as one transaction: in order, all or none, isolated from others. There is one operation per
+line, or several with semicolons between them; each argument is a line. Without arguments, or with a single
+minus sign, the lines are read from standard input.
 
-  get KEY [for update]               read a key
+  get KEY [for update]               read a key; "for update" locks it for a write
   put KEY VALUE [ttl TIME] [if CONDITION]
-                                     set a key, which expires after TIME
-  del KEY [if CONDITION]             remove a key (not: if absent)
-  require KEY CONDITION              change nothing, but insist on it
-  incr KEY [N]                       add N, or 1, to a counter; tell the sum
-  add KEY N                          add N to a counter; do not tell the sum
-  scan START END [limit N]           read the keys from START to before END
-  delrange START END                 remove the keys from START to before END
-  expire KEY TIME                    have a key expire after a time, as in 30s
-  persist KEY                        have it not expire
-  ttl KEY                            tell how long it has to live
-  call KEY TYPE.METHOD [ARGUMENT...] call a method of a data type ("linchpin types")
+                                     set a key, with a time to live
+  del KEY [if CONDITION]             delete a key (not: if absent)
+  require KEY CONDITION              fail unless the condition holds
+  incr KEY [N]                       add N, or 1, to a counter; return the sum
+  add KEY N                          add N to a counter; return nothing, so that additions commute
+  scan START END [limit N]           read the keys from START up to but without END, at most N (1 to 10000)
+  delrange START END                 delete the keys from START up to but without END
+  expire KEY TIME                    set a key's time to live, as in 30s
+  persist KEY                        remove a key's time to live
+  ttl KEY                            return a key's time to live
+  call KEY TYPE.METHOD [ARGUMENT...]
+                                     call a method of a data type
 
-A CONDITION is one of: exists, absent, value V (or: = V), version V. If one does
-not hold, nothing is applied and the exit code is 3. An END of "" is after the
-last key. From a # on that begins a word, a line is a comment.
+A CONDITION is one of: exists, absent, value V (or: = V), version V. If one does not hold, nothing is applied
+and the exit code is 3. An empty END ("") is after the last key. A # at the start of a word begins a comment.
 
-Words with spaces, semicolons, double quotes or bytes that are not text are put
-in double quotes, with the escapes of Go: \n \t \" \\ \xff \u00e9. With --hex the
-answer is in hexadecimal; the operations are still written as above.`,
+A word with spaces, semicolons, double quotes or unprintable bytes is written in double quotes, with the escapes
+of Go: \n \t \" \\ \xff \u00e9. There are no single quotes. A quoted word is never a keyword. A syntax error is
+reported with its line and column before anything is sent.`,
 		Example: `  linchpin txn 'require alice exists; add alice -5; add bob 5'
   linchpin txn 'get "order 17" for update' 'put "order 17" shipped if value packed'
   linchpin txn < transfer.txn`,
@@ -57,7 +56,7 @@ answer is in hexadecimal; the operations are still written as above.`,
 	f.addTo(cmd, true)
 	p.addTo(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		// A script with a mistake needs no server.
+		// A syntax error is reported without a server.
 		statements, err := readScript(cmd, args)
 		if err != nil {
 			return err
@@ -96,17 +95,20 @@ func (s *session) runScript(ctx context.Context, p *past, statements []txnlang.S
 		return err
 	}
 	if _, err := s.db.With(how...).Execute(ctx, ops...); err != nil {
-		return p.told(located(err, statements))
+		if e, ok := errors.AsType[*client.Error](err); ok && e.Op >= 0 && e.Op < len(ops) && onCounter(&statements[e.Op]) {
+			err = s.withTypeHint(ctx, err, e.Key)
+		}
+		return p.gone(located(err, statements))
 	}
 	s.executed(&out, ops)
-	s.tellPast(&out)
+	s.printPast(&out)
 	if s.json {
 		return s.object(s.txnObject(&out, statements))
 	}
 	return s.printTxn(&out, statements)
 }
 
-// located adds to an error which line of the script it is about.
+// located adds to an error the operation and the line of the script.
 func located(err error, statements []txnlang.Statement) error {
 	e, ok := errors.AsType[*client.Error](err)
 	if !ok || e.Op < 0 || e.Op >= len(statements) {
@@ -115,6 +117,9 @@ func located(err error, statements []txnlang.Statement) error {
 	st := statements[e.Op]
 	return fmt.Errorf("operation %d, on line %d (%s): %w", e.Op+1, st.Line, shorten(st.Op.String()), err)
 }
+
+// onCounter: the operation is for counters.
+func onCounter(st *txnlang.Statement) bool { return st.Verb == "incr" || st.Verb == "add" }
 
 // shorten keeps long values out of messages and tables.
 func shorten(s string) string {
@@ -132,7 +137,11 @@ func (s *session) printTxn(out *client.Outcome, statements []txnlang.Statement) 
 	t := s.table("", "OPERATION", "RESULT", "VERSION")
 	for i := range out.Results {
 		r := &out.Results[i]
-		t.row(fmt.Sprint(i+1), shorten(statements[i].Op.String()), s.resultText(statements[i].Verb, r), shownVersion(r.Version))
+		version := shownVersion(r.Version)
+		if statements[i].Verb == "get" && !r.Found {
+			version = kv.Version{}.String()
+		}
+		t.row(fmt.Sprint(i+1), shorten(statements[i].Op.String()), s.resultText(statements[i].Verb, r), version)
 		for j := range r.Pairs {
 			p := &r.Pairs[j]
 			t.row("", "  "+s.text(p.Key), s.value(p.Type, p.TypeName, p.Value, p.Number), p.Version.String())
@@ -149,7 +158,7 @@ func (s *session) printTxn(out *client.Outcome, statements []txnlang.Statement) 
 	return s.printf("committed %v, attempt %d\n", out.ID, out.Attempts)
 }
 
-// resultText says in a few words what an operation returned.
+// resultText is the result of an operation in a few words.
 func (s *session) resultText(verb string, r *client.Result) string {
 	switch verb {
 	case "get":
@@ -167,10 +176,7 @@ func (s *session) resultText(verb string, r *client.Result) string {
 		}
 		return "done"
 	case "del":
-		if !r.Found {
-			return "was not there"
-		}
-		return "removed"
+		return deletedText(r)
 	case "require":
 		return "holds"
 	case "call":
@@ -182,12 +188,12 @@ func (s *session) resultText(verb string, r *client.Result) string {
 		}
 		return keys(uint64(len(r.Pairs))) + more
 	case "delrange":
-		return "removed " + keys(r.Count)
+		return "deleted " + keys(r.Count)
 	}
 	return "done"
 }
 
-// answerText is what a method answered, in a line.
+// answerText is what a method returned, in a line.
 func (s *session) answerText(r *client.Result) string {
 	if len(r.Answer) == 0 {
 		return "done"

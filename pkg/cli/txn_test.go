@@ -33,15 +33,15 @@ delrange b c
 		`1   put "a" "1"           done                       0.0.1`,
 		`2   put "b b" "x\n"       done                       0.0.2`,
 		`3   get "a"               1                          0.0.1`,
-		`4   get "gone"            (absent)                   `,
+		`4   get "gone"            (absent)                   0.0.0`,
 		`5   incr "n" 5            5                          0.0.3`,
 		`6   add "n" 2             done                       0.0.4`,
 		`7   require "n" exists    holds                      0.0.4`,
 		`8   scan "a" "c" limit 1  1 key, more from b b       `,
 		`      a                   1                          0.0.1`,
-		`9   del "a"               removed                    0.0.5`,
-		`10  del "a"               was not there              0.0.6`,
-		`11  delrange "b" "c"      removed 1 key              0.0.7`,
+		`9   del "a"               deleted                    0.0.5`,
+		`10  del "a"               did not exist              0.0.6`,
+		`11  delrange "b" "c"      deleted 1 key              0.0.7`,
 	}, normalise(lines[:len(lines)-1]))
 }
 
@@ -66,7 +66,7 @@ func TestTxnAsJSON(t *testing.T) {
 	require.Equal(t, []any{
 		map[string]any{"op": "put", "version": "0.0.1"},
 		map[string]any{"op": "get", "found": true, "type": "value", "value": "1", "version": "0.0.1"},
-		map[string]any{"op": "get", "found": false},
+		map[string]any{"op": "get", "found": false, "version": "0.0.0"},
 		map[string]any{"op": "incr", "type": "counter", "number": float64(1), "version": "0.0.2"},
 		map[string]any{"op": "add", "version": "0.0.3"},
 		map[string]any{"op": "scan", "pairs": []any{map[string]any{"key": "a", "type": "value", "value": "1", "version": "0.0.1"}}},
@@ -137,7 +137,7 @@ func waitedFor(nanos int64, cause msg.Cause, theirs adt.Method) msg.Receipt {
 func TestAFailureSaysWhy(t *testing.T) {
 	n := start(t)
 	late := func(req gateway.Request, done func(gateway.Response)) {
-		r := gateway.Response{ID: req.ID, Attempts: 2, Err: &kv.Error{Kind: kv.KindDeadlineExceeded, Text: "the deadline passed first", Op: -1, Hint: "allow more time"}}
+		r := gateway.Response{ID: req.ID, Attempts: 2, Err: &kv.Error{Kind: kv.KindDeadlineExceeded, Text: "the deadline passed", Op: -1, Hint: "use a longer timeout"}}
 		r.Receipt = waitedFor(300_000_000, msg.CauseLock, adt.MethodDelete)
 		r.Receipt.Open = true
 		by := waitedFor(0, msg.CauseWound, adt.MethodDelete)
@@ -146,7 +146,7 @@ func TestAFailureSaysWhy(t *testing.T) {
 	}
 	n.submit.Store(&late)
 	r := n.run(t, "put", "k", "v")
-	require.Equal(t, "linchpin: DeadlineExceeded: the deadline passed first\nhint: allow more time\n"+
+	require.Equal(t, "linchpin: DeadlineExceeded: the deadline passed\nhint: use a longer timeout\n"+
 		`why: Still waiting after 300 ms for key "k": the put conflicts with a delete of transaction 00000000000000010000000000000002. `+
 		`1 attempt was aborted because transaction 00000000000000010000000000000002, which is older, needed key "k" for a delete, which conflicts with a put of this transaction. `+
 		"A put and a delete do not commute: keep the transactions short.\n", r.errs)
@@ -174,18 +174,21 @@ func TestResultsThatAreLostAreSaidToBe(t *testing.T) {
 func TestOutcome(t *testing.T) {
 	n := start(t)
 	id := objects(t, n.run(t, "txn", "-o", "json", "put k v; incr n; get k").ok(t))[0]["txn_id"].(string)
-	require.Equal(t, "committed\n   OPERATION  FOUND  VALUE  VERSION\n1  put        false         0.0.1\n2  add-get    false  1      0.0.2\n3  get        true   v      0.0.1\n",
+	require.Equal(t, "Committed\n   OPERATION  FOUND  VALUE  VERSION\n1  put        false         0.0.1\n2  add-get    false  1      0.0.2\n3  get        true   v      0.0.1\n",
 		n.run(t, "outcome", id).ok(t))
 	got := objects(t, n.run(t, "outcome", id, "-o", "json").ok(t))[0]
 	require.Equal(t, true, got["committed"])
 	require.Len(t, got["results"], 3)
 	require.Equal(t, "add-get", got["results"].([]any)[1].(map[string]any)["op"])
 	other := "0000000000000001" + "0000000000000002"
-	require.Equal(t, ran{6, "nothing applied: it was aborted, or it wrote nothing\n", ""}, n.run(t, "outcome", other))
+	require.Equal(t, ran{6, "Aborted: nothing was applied\n", ""}, n.run(t, "outcome", other))
 	require.Equal(t, ran{6, `{"txn_id":"` + other + `","committed":false}` + "\n", ""}, n.run(t, "outcome", other, "-o", "json"))
 	called := objects(t, n.run(t, "txn", "-o", "json", "call z sorted-set.increment m 2.5; call z sorted-set.score m").ok(t))[0]["txn_id"].(string)
-	require.Regexp(t, `(?m)^2 +sorted-set.score +true +2.5 `, n.run(t, "outcome", called).ok(t), "what a data type answers is told")
-	n.run(t, "outcome", "ffffffffffffffff0000000000000001").fails(t, 2, "the id only stands for that of a transaction")
-	n.run(t, "outcome", "0000010000000000"+"0000000000000001").fails(t, 5, "TooOld")
+	require.Regexp(t, `(?m)^2 +sorted-set.score +true +2.5 `, n.run(t, "outcome", called).ok(t), "the result of a method")
+	n.run(t, "outcome", "ffffffffffffffff0000000000000001").fails(t, 2, "the id is an alias")
+	old := n.run(t, "outcome", "0000010000000000"+"0000000000000001")
+	require.Equal(t, 5, old.code)
+	require.Equal(t, "Unknown\n", old.out)
+	require.Contains(t, old.errs, "TooOld")
 	n.run(t, "outcome", "17").fails(t, 2, "32 hexadecimal digits")
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
@@ -15,15 +16,14 @@ type txnAnswer struct {
 	Results     []resultAnswer `json:"results,omitempty"`
 	ResultsLost bool           `json:"results_lost,omitempty"`
 	receiptAnswer
-	// Plan is how a read-only transaction read, Snapshot the state of the past
-	// that it did, Token what it saw or made, as --after takes it.
+	// Plan is the read plan of a read-only transaction, Snapshot the past state that it read, Token the
+	// causality token of what it read and wrote, as --after takes it.
 	Plan     string `json:"plan,omitempty"`
 	Snapshot string `json:"snapshot,omitempty"`
 	Token    []byte `json:"token,omitempty"`
 }
 
-// resultAnswer is one operation's result; the fields that a verb does not
-// have are left out.
+// resultAnswer is the result of an operation, without the fields that its verb does not have.
 type resultAnswer struct {
 	Op string `json:"op,omitempty"`
 	item
@@ -46,7 +46,7 @@ func (s *session) txnObject(out *client.Outcome, statements []txnlang.Statement)
 	return a
 }
 
-// planName is the plan's name as flags have it, nothing for none.
+// planName is the plan's name as flags have it, "" for none.
 func planName(p pb.ReadPlan) string {
 	if p == pb.ReadPlan_PLAN_ANY {
 		return ""
@@ -54,7 +54,7 @@ func planName(p pb.ReadPlan) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(p.String(), "PLAN_"), "_", "-"))
 }
 
-// resultObject converts a result; without a verb all that is there is shown.
+// resultObject converts a result; without a verb it has all fields that are set.
 func (s *session) resultObject(verb string, r *client.Result) resultAnswer {
 	a := resultAnswer{Op: verb}
 	switch verb {
@@ -70,6 +70,8 @@ func (s *session) resultObject(verb string, r *client.Result) resultAnswer {
 			t, name = client.TypeCounter, "counter"
 		}
 		a.item = a.item.holding(s.printer, t, name, r.Value, r.Number, r.Version)
+	case verb == "get":
+		a.Version = kv.Version{}.String()
 	default:
 		a.Version = shownVersion(r.Version)
 	}
@@ -89,8 +91,7 @@ func (s *session) resultObject(verb string, r *client.Result) resultAnswer {
 	return a
 }
 
-// resultsLost tells of a transaction that committed, but whose answer was lost
-// together with what it said.
+// resultsLost reports a transaction that committed and whose results were lost with the response.
 func (s *session) resultsLost(out *client.Outcome, what string) error {
 	if s.json {
 		return s.object(&txnAnswer{TxnID: out.ID.String(), Attempts: out.Attempts, ResultsLost: true})

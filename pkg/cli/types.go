@@ -14,10 +14,9 @@ func typeCommand() *cobra.Command {
 	var f flags
 	var p past
 	cmd := &cobra.Command{
-		Use:   "type KEY",
-		Short: "Print the data type of what a key holds",
-		Long: `Print the data type of what a key holds. If the key does not exist, nothing is
-printed and the exit code is 1.`,
+		Use:     "type KEY",
+		Short:   "Print the data type of a key",
+		Long:    `Print the data type of a key. If the key does not exist, the exit code is 1.`,
 		Example: `  linchpin type fruit`,
 		Args:    arguments(1, 1),
 	}
@@ -52,11 +51,9 @@ func typesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "types [TYPE]",
 		Short: "List the data types, or the methods of one",
-		Long: `List the data types that the node knows, those of its own included. With TYPE,
-list its methods, how they are called, and which of them can go on at the same
-time: the kinds of lock that methods need, and for each the others it goes
-together with, whatever they are about, or only about different parts of the
-value, such as two members.`,
+		Long: `List the data types of the node, including your own. With TYPE, list its methods with their arguments and
+locks, and for each lock the locks that it commutes with, always, or only on different parts of the value, such
+as two members. Operations whose locks commute do not block each other.`,
 		Example: `  linchpin types
   linchpin types set`,
 		Args: arguments(0, 1),
@@ -101,7 +98,7 @@ func (s *session) printMethods(info *pb.TypeInfo) error {
 	if err := s.printf("%s: %s\n\n", info.Name, info.Doc); err != nil {
 		return err
 	}
-	t := s.table("METHOD", "LOCK", "WHAT IT DOES")
+	t := s.table("METHOD", "LOCK", "DOES")
 	for _, m := range info.Methods {
 		t.row(m.Usage, m.Lock, m.Doc)
 	}
@@ -111,7 +108,7 @@ func (s *session) printMethods(info *pb.TypeInfo) error {
 	if err := s.printf("\n"); err != nil {
 		return err
 	}
-	t = s.table("LOCK", "GOES WITH", "ABOUT OTHER PARTS ALSO WITH")
+	t = s.table("LOCK", "COMMUTES WITH", "AND ON OTHER PARTS WITH")
 	for _, k := range info.Locks {
 		t.row(k.Name, orNone(k.Commutes), orNone(k.CommutesApart))
 	}
@@ -139,13 +136,13 @@ type methodAnswer struct {
 	Usage   string `json:"usage"`
 	Doc     string `json:"doc"`
 	Lock    string `json:"lock"`
-	Changes bool   `json:"changes"`
-	Answers bool   `json:"answers"`
+	Updates bool   `json:"updates"`
+	Returns bool   `json:"returns"`
 }
 
 type lockAnswer struct {
 	Name          string   `json:"name"`
-	Changes       bool     `json:"changes"`
+	Updates       bool     `json:"updates"`
 	Commutes      []string `json:"commutes,omitempty"`
 	CommutesApart []string `json:"commutes_apart,omitempty"`
 }

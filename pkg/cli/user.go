@@ -16,28 +16,25 @@ import (
 func userCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "user",
-		Short: "Make users, and say what they may do",
-		Long: `Make users, and say what they may do. Users are kept in the cluster, and count on
-nodes with TLS. A user shows who it is by a token, or by a certificate with its
-name ("linchpin cert create-client"). It may read or write the keys with the
-prefixes that it is granted; to write includes to read. A monitor may look at the
-cluster, and an admin may do everything. Only admins change users; the first one
-is root, by its certificate.
+		Short: "Manage users and their roles and grants",
+		Long: `Manage users and what they may do. Users are kept in the cluster, and apply on nodes with TLS. A user
+authenticates with a token, or with a certificate that has its name ("linchpin cert create-client"). A user reads or
+writes the keys with the prefixes that it is granted; a grant to write includes reading. A monitor may view the
+cluster, and an admin may do everything. Only admins manage users; the first one is root, by its certificate.
 
-What is changed is in force on all nodes within two seconds or so, on connections
-and in transactions that are open as well.`,
+Changes take effect on all nodes within about 2 s, for open connections and transactions as well.`,
 		Example: `  linchpin user create alice --write orders/ --read catalog/ --out alice.token
   linchpin user list
   linchpin user rotate alice --keep 1h --out alice.token`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(userCreate(), userList(), userChange("grant", "Allow a user more"), userChange("revoke", "Allow a user less"), userDrop(), userRotate(), userWhoAmI(),
+	cmd.AddCommand(userCreate(), userList(), userChange("grant", "Grant a user roles and prefixes"), userChange("revoke", "Revoke roles and prefixes of a user"), userDrop(), userRotate(), userWhoAmI(),
 		userExport(), userImport())
 	return cmd
 }
 
-// rights are the flags that say what a user may do.
+// rights are the flags for roles and grants.
 type rights struct {
 	admin, monitor bool
 	read, write    []string
@@ -45,10 +42,10 @@ type rights struct {
 
 func (r *rights) addTo(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&r.read, "read", nil, "the keys with this `prefix`, to read; \"\" is all keys (repeatable)")
-	f.StringArrayVar(&r.write, "write", nil, "the keys with this `prefix`, to write and read (repeatable)")
-	f.BoolVar(&r.monitor, "monitor", false, "to look at the cluster: shards, hot keys, metrics, which show names of keys")
-	f.BoolVar(&r.admin, "admin", false, "everything, users included")
+	f.StringArrayVar(&r.read, "read", nil, "read the keys with this `prefix`; \"\" for all keys (repeatable)")
+	f.StringArrayVar(&r.write, "write", nil, "read and write the keys with this `prefix` (repeatable)")
+	f.BoolVar(&r.monitor, "monitor", false, "view the cluster: shards, hot keys and metrics, which include names of keys")
+	f.BoolVar(&r.admin, "admin", false, "do everything, including managing users")
 }
 
 func (r *rights) of(s *session) (out pb.Rights, err error) {
@@ -76,10 +73,9 @@ func userCreate() *cobra.Command {
 	var noToken bool
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make a user",
-		Long: `Make a user, with a token unless --no-token is given. The token is told this once:
-the cluster keeps a hash of it. --out has it written to a file that only its owner
-can read, and not shown.`,
+		Short: "Create a user",
+		Long: `Create a user, with a token unless --no-token is given. The token is shown once: the cluster keeps only its hash.
+With --out it is written to a file that only its owner can read, and not shown.`,
 		Example: `  linchpin user create alice --write orders/ --out alice.token
   linchpin user create prometheus --monitor --token-ttl 2160h
   linchpin user create bob --read "" --no-token`,
@@ -87,7 +83,7 @@ can read, and not shown.`,
 	}
 	f.addTo(cmd, true)
 	r.addTo(cmd)
-	cmd.Flags().BoolVar(&noToken, "no-token", false, "the user has a certificate, and no token")
+	cmd.Flags().BoolVar(&noToken, "no-token", false, "create no token; the user has a certificate")
 	tokenFlags(cmd, &ttl, &out)
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
 		if err := s.checkTTL(ttl); err != nil {
@@ -108,7 +104,7 @@ can read, and not shown.`,
 }
 
 func tokenFlags(cmd *cobra.Command, ttl *time.Duration, out *string) {
-	cmd.Flags().DurationVar(ttl, "token-ttl", 0, "for how long the token is good; 0 is for ever")
+	cmd.Flags().DurationVar(ttl, "token-ttl", 0, "time until the token expires; 0 for never")
 	cmd.Flags().StringVar(out, "out", "", "write the token to this `file`, and do not show it")
 }
 
@@ -119,12 +115,12 @@ func (s *session) checkTTL(ttl time.Duration) error {
 	return nil
 }
 
-// printMade shows a user with its token, or puts the token into a file.
+// printMade shows a user and its token, or writes the token to a file.
 func (s *session) printMade(u *pb.UserResponse, out string) error {
 	token := u.Token
 	if token != "" && out != "" {
 		if err := certs.WriteSecret(out, []byte(token+"\n")); err != nil {
-			return fmt.Errorf("the user was changed, but its token could not be written; make another with: linchpin user rotate %s: %w", u.User.Name, err)
+			return fmt.Errorf("the user was changed, but its token could not be written; create another with: linchpin user rotate %s: %w", u.User.Name, err)
 		}
 		token = ""
 	}
@@ -137,15 +133,15 @@ func (s *session) printMade(u *pb.UserResponse, out string) error {
 	if err := s.printUsers([]pb.User{u.User}); err != nil || token == "" {
 		return err
 	}
-	return s.printf("\ntoken, told this once: %s\n", token)
+	return s.printf("\ntoken (shown once): %s\n", token)
 }
 
 func userList() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the users and what they may do",
-		Long:    `List the users by name, with what they may do and how many tokens they have.`,
+		Short:   "List the users",
+		Long:    `List the users by name, with their roles, grants and number of tokens.`,
 		Example: `  linchpin user list --output json`,
 		Args:    arguments(0, 0),
 	}
@@ -155,6 +151,10 @@ func userList() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if len(all) == 0 {
+			s.none("no users")
+			return nil
+		}
 		return s.printUsers(all)
 	})
 	return cmd
@@ -163,11 +163,10 @@ func userList() *cobra.Command {
 func userChange(verb, short string) *cobra.Command {
 	var f flags
 	var r rights
-	long := `Allow a user more. A grant to write takes the place of one to read the same prefix.`
+	long := `Grant a user roles and prefixes. A grant to write replaces one to read the same prefix.`
 	if verb == "revoke" {
-		long = `Allow a user less. --write leaves the permission to read the prefix, and --read leaves
-nothing of it. The prefix must be one that was granted: a longer one cannot be taken
-out of a shorter one.`
+		long = `Revoke roles and prefixes of a user. --write leaves the grant to read the prefix, --read removes both. The prefix must
+be one that was granted: a part of a granted prefix cannot be revoked.`
 	}
 	cmd := &cobra.Command{
 		Use:     verb + " NAME",
@@ -184,7 +183,7 @@ out of a shorter one.`
 			return err
 		}
 		if !may.Admin && !may.Monitor && len(may.Grants) == 0 {
-			return usagef(cmd, "nothing is named to %s: use --read, --write, --monitor or --admin", verb)
+			return usagef(cmd, "there is nothing to %s: give --read, --write, --monitor or --admin", verb)
 		}
 		change := s.db.GrantUser
 		if verb == "revoke" {
@@ -204,8 +203,8 @@ func userDrop() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:     "drop NAME",
-		Short:   "Remove a user",
-		Long:    `Remove a user. Its tokens are nobody's then, and its certificates let nobody in.`,
+		Short:   "Drop a user",
+		Long:    `Drop a user. Its tokens and certificates are rejected from then on.`,
 		Example: `  linchpin user drop alice`,
 		Args:    arguments(1, 1),
 	}
@@ -227,15 +226,14 @@ func userRotate() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "rotate NAME",
-		Short: "Make a new token for a user",
-		Long: `Make a new token for a user. The old ones end at once, or after --keep, within which
-programs can change over. A program that takes its token from a file reads it anew
-with every connection.`,
+		Short: "Create a new token for a user",
+		Long: `Create a new token for a user. The old tokens expire at once, or after --keep, so that programs can switch. A
+program with --token-file reads the file at each connection.`,
 		Example: `  linchpin user rotate alice --keep 1h --out alice.token`,
 		Args:    arguments(1, 1),
 	}
 	f.addTo(cmd, true)
-	cmd.Flags().DurationVar(&keep, "keep", 0, "for how long the old tokens are good beside the new one")
+	cmd.Flags().DurationVar(&keep, "keep", 0, "for how long the old tokens stay valid")
 	tokenFlags(cmd, &ttl, &out)
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
 		if err := s.checkTTL(ttl); err != nil {
@@ -258,8 +256,8 @@ func userWhoAmI() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:     "whoami",
-		Short:   "Show whom the node takes you for",
-		Long:    `Show whom the node takes you for, and what you may do. Without TLS everybody is root.`,
+		Short:   "Show the user you are authenticated as",
+		Long:    `Show the user you are authenticated as, with its roles and grants. Without TLS every caller is root.`,
 		Example: `  linchpin user whoami --certs-dir certs`,
 		Args:    arguments(0, 0),
 	}
@@ -330,7 +328,7 @@ func (s *session) printUsers(all []pb.User) error {
 	return t.flush()
 }
 
-// may is what rights allow, in words.
+// may lists roles and grants.
 func (s *session) may(r *pb.Rights) string {
 	var out []string
 	if r.Admin {
@@ -352,7 +350,7 @@ func (s *session) may(r *pb.Rights) string {
 	return strings.Join(out, ", ")
 }
 
-// prefix shows a prefix; the empty one needs a word.
+// prefix shows a prefix, the empty one as a word.
 func (s *session) prefix(p []byte) string {
 	if len(p) == 0 {
 		return "all keys"
@@ -360,7 +358,7 @@ func (s *session) prefix(p []byte) string {
 	return s.text(p)
 }
 
-// tokensOf counts tokens, and says when the first of them expires.
+// tokensOf is the number of tokens, and when the first of them expires.
 func tokensOf(all []pb.TokenInfo) string {
 	if len(all) == 0 {
 		return "none"

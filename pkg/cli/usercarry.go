@@ -12,17 +12,16 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// The commands that carry users from one cluster to another: they are not in backups.
+// The commands that move users from one cluster to another: backups do not include users.
 
 func userExport() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "export FILE",
-		Short: "Write all users to a file, for another cluster",
-		Long: `Write all users to a file, which must not exist: what they may do, and the hashes of
-their tokens. Nobody can log in with a hash; the tokens that users have go on being
-good where the file is imported. Only its owner can read the file, since it tells who
-may do what. Backups have no users, so export them as well.`,
+		Short: "Export all users to a file",
+		Long: `Export all users to a file, which must not exist: their roles, grants and the hashes of their tokens. A hash is not
+enough to authenticate; tokens stay valid where the file is imported. Only its owner can read the file. Backups
+do not include users.`,
 		Example: `  linchpin user export monday.users`,
 		Args:    arguments(1, 1),
 	}
@@ -41,7 +40,7 @@ may do what. Backups have no users, so export them as well.`,
 		if s.json {
 			return s.object(map[string]any{"file": args[0], "bytes": len(table) + 1})
 		}
-		return s.printf("the users are in %s\n", args[0])
+		return s.printf("exported to %s\n", args[0])
 	})
 	return cmd
 }
@@ -51,20 +50,19 @@ func userImport() *cobra.Command {
 	var replace bool
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Make the users that were exported",
-		Long: `Make the users that "linchpin user export" has written to a file, with their tokens.
-Users of other names stay. If there is a user already who is not what the file says,
-nothing is done, unless --replace is given.`,
+		Short: "Import users from a file",
+		Long: `Import the users that "linchpin user export" has written, with their tokens. Other users stay. If a user exists
+and differs from the file, nothing is imported, unless --replace is given.`,
 		Example: `  linchpin user import monday.users`,
 		Args:    arguments(1, 1),
 	}
 	f.addTo(cmd, true)
-	cmd.Flags().BoolVar(&replace, "replace", false, "users that are there already become what the file says")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace existing users by those of the file")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
 		if st, err := os.Stat(args[0]); err != nil {
 			return usagef(cmd, "the file cannot be read: %v", err)
 		} else if st.Size() > kv.MaxValueBytes+1 {
-			return usagef(cmd, "%s has %d bytes, and users have at most %d", args[0], st.Size(), kv.MaxValueBytes)
+			return usagef(cmd, "%s has %d bytes, an export at most %d", args[0], st.Size(), kv.MaxValueBytes)
 		}
 		table, err := os.ReadFile(args[0])
 		if err != nil {

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"cmp"
+	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -12,30 +15,32 @@ import (
 //	go build -ldflags "-X github.com/linchpindb/linchpin/pkg/cli.release=v0.1.0" ./cmd/linchpin
 var release string
 
-// Build says what a program was built from.
+// Build describes how a program was built.
 type Build struct {
-	// Version is the release, or the module's version, or "devel".
+	// Version is the release, or the module's version, or "devel-" and the commit, or "devel".
 	Version string `json:"version"`
-	// Commit is the revision, as far as the build recorded one.
+	// Commit is the revision, if the build recorded one.
 	Commit string `json:"commit,omitempty"`
-	// Modified: the tree had changes that were not committed.
+	// Modified: the tree had uncommitted changes.
 	Modified bool   `json:"modified,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-// ReadBuild tells about the running program.
+// pseudo is a version that Go makes for a commit without a tag: its commit is the last part.
+var pseudo = regexp.MustCompile(`^v.*[-.]\d{14}-([0-9a-f]{12})(\+dirty)?$`)
+
+// shortCommit is the number of digits of a commit in a version.
+const shortCommit = 9
+
+// ReadBuild describes the running program.
 func ReadBuild() Build {
 	b := Build{Version: release, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		b.Version = orDevel(b.Version)
+		b.Version = cmp.Or(b.Version, devel)
 		return b
 	}
-	if b.Version == "" && info.Main.Version != "(devel)" {
-		b.Version = info.Main.Version
-	}
-	b.Version = orDevel(b.Version)
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
@@ -44,25 +49,40 @@ func ReadBuild() Build {
 			b.Modified = s.Value == "true"
 		}
 	}
+	if b.Version == "" {
+		b.Version = shortVersion(info.Main.Version, b.Commit)
+	}
 	return b
 }
 
-func orDevel(v string) string {
-	if v == "" {
-		return "devel"
+const devel = "devel"
+
+// shortVersion is a version of the module for people: of a commit without a tag "devel-" and the commit.
+func shortVersion(version, commit string) string {
+	if m := pseudo.FindStringSubmatch(version); m != nil {
+		commit, version = cmp.Or(commit, m[1]), ""
 	}
-	return v
+	switch {
+	case version != "" && version != "(devel)":
+		return version
+	case commit == "":
+		return devel
+	}
+	return devel + "-" + commit[:min(shortCommit, len(commit))]
 }
 
 // String is the line that `linchpin version` prints.
 func (b Build) String() string {
+	var notes []string
+	if b.Commit != "" && !strings.HasPrefix(b.Version, devel) {
+		notes = append(notes, "commit "+b.Commit[:min(shortCommit, len(b.Commit))])
+	}
+	if b.Modified {
+		notes = append(notes, "modified")
+	}
 	s := "linchpin " + b.Version
-	if b.Commit != "" {
-		s += " (commit " + b.Commit[:min(12, len(b.Commit))]
-		if b.Modified {
-			s += ", modified"
-		}
-		s += ")"
+	if len(notes) > 0 {
+		s += " (" + strings.Join(notes, ", ") + ")"
 	}
 	return s + ", " + b.Go + ", " + b.Platform
 }
@@ -70,10 +90,9 @@ func (b Build) String() string {
 func versionCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Tell what this program was built from",
-		Long: `Tell the version of this program, the commit it was built from, and with which
-Go. What a node runs is told by "linchpin status".`,
+		Use:     "version",
+		Short:   "Show the version of this program",
+		Long:    `Show the version of this program, its commit, and the version of Go. "linchpin status" shows the version of a node.`,
 		Example: `  linchpin version --output json`,
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -87,6 +106,6 @@ Go. What a node runs is told by "linchpin status".`,
 			return usagef(cmd, "--output is %q, want table or json", output)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", formatTable, "table or json")
+	outputFlag(cmd, &output)
 	return cmd
 }

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// watchEvery is how often what is watched is shown.
+// watchEvery is the time between two repetitions.
 const watchEvery = time.Second
 
-// watch shows something again and again until ctx ends, or for so long after the first
-// time; 0 is without end. On a terminal it does so in the place of what it showed before,
-// else below it. --timeout is for each time.
+// watch repeats show every second until ctx ends, or, unless length is 0, until length has passed since
+// the first time. On a terminal the output replaces the previous one. --timeout is for each time.
 func (s *session) watch(ctx context.Context, length time.Duration, size func() (lines, columns int), show func(context.Context, *session) error) error {
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
@@ -36,13 +35,13 @@ func (s *session) watch(ctx context.Context, length time.Duration, size func() (
 	}
 	var end <-chan time.Time
 	for {
-		asked, cancel := ctx, context.CancelFunc(func() {})
+		bounded, cancel := ctx, context.CancelFunc(func() {})
 		if s.flags.timeout > 0 {
-			asked, cancel = context.WithTimeout(ctx, s.flags.timeout)
+			bounded, cancel = context.WithTimeout(ctx, s.flags.timeout)
 		}
 		var b bytes.Buffer
 		s.out = &b
-		err := show(asked, s)
+		err := show(bounded, s)
 		s.out = out
 		cancel()
 		if ctx.Err() != nil {
@@ -67,9 +66,8 @@ func (s *session) watch(ctx context.Context, length time.Duration, size func() (
 	}
 }
 
-// The control sequences (ECMA-48) that every terminal knows: they clear the
-// screen, go to its upper left corner, clear the rest of a line and all below,
-// and have lines cut at the margin, or wrapped.
+// Control sequences of ECMA-48: clear the screen, move to its upper left corner, clear the rest of a
+// line, clear all below, cut lines at the margin, and wrap them.
 const (
 	clearScreen = "\x1b[2J"
 	goHome      = "\x1b[H"
@@ -79,16 +77,15 @@ const (
 	wrapLines   = "\x1b[?7h"
 )
 
-// screen draws on a terminal. It writes over what is there, instead of clearing
-// it first, so that nothing flickers.
+// screen draws on a terminal. It overwrites the previous output instead of clearing it, so that
+// nothing flickers.
 type screen struct {
 	out   io.Writer
 	size  func() (lines, columns int)
 	begun bool
 }
 
-// draw shows lines, as many as there is room for: what scrolls could not be
-// written over.
+// draw shows as many lines as fit: a line that has scrolled cannot be replaced.
 func (s *screen) draw(text []byte) error {
 	var b bytes.Buffer
 	if !s.begun {

@@ -14,8 +14,7 @@ import (
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
-// OutputError is the error of a command whose output could not be written. What the command does
-// was done before.
+// OutputError is the error of a command that succeeded, and whose output could not be written.
 type OutputError struct {
 	Cause error
 	// TxnID is the transaction that committed; zero if there was none.
@@ -27,7 +26,7 @@ func (e *OutputError) Error() string {
 	if !e.TxnID.IsZero() {
 		return fmt.Sprintf("transaction %v has committed, but %s", e.TxnID, text)
 	}
-	return "the command is done, but " + text
+	return "the command has succeeded, but " + text
 }
 
 func (e *OutputError) Unwrap() error { return e.Cause }
@@ -36,11 +35,11 @@ func (e *OutputError) hint() string {
 	if e.TxnID.IsZero() {
 		return ""
 	}
-	return "do not run the command again; for what it returned: linchpin outcome " + e.TxnID.String()
+	return "do not repeat the command; its results: linchpin outcome " + e.TxnID.String()
 }
 
-// output is a command's standard output. It notes the first error of a write, which the command may
-// not look at, and what the command had done before.
+// output is a command's standard output. It keeps the first error of a write, which the command may
+// ignore, and what the command has changed before.
 type output struct {
 	io.Writer
 	failed error
@@ -67,13 +66,13 @@ func Run(ctx context.Context, root *cobra.Command) (*cobra.Command, error) {
 		return cmd, err
 	}
 	if errors.Is(out.failed, syscall.EPIPE) && !out.changed {
-		return cmd, &quietError{ExitOutput} // the reader has what it wants, as head does
+		return cmd, &quietError{ExitOutput} // the reader has read enough, as head does
 	}
 	return cmd, &OutputError{Cause: out.failed, TxnID: out.txn}
 }
 
-// changed notes that the command has changed the store, for what is said if its output fails. id is
-// that of the transaction, zero if it was none.
+// changed records that the command has changed the store, for the error if its output fails. id is that of
+// the transaction, zero if there was none.
 func (s *session) changed(id kv.TxnID) {
 	out, ok := s.cmd.OutOrStdout().(*output)
 	if ok {
@@ -90,7 +89,7 @@ func (s *session) execute(ctx context.Context, ops ...client.Op) (*client.Outcom
 	return out, err
 }
 
-// executed notes a transaction that has committed.
+// executed records a transaction that has committed.
 func (s *session) executed(out *client.Outcome, ops []client.Op) {
 	if slices.ContainsFunc(ops, func(op client.Op) bool { return !op.ReadOnly() }) {
 		s.changed(out.ID)

@@ -82,7 +82,7 @@ func TestAnOutputErrorAfterACommitHasItsCode(t *testing.T) {
 					errs := n.refused(t, err, format, lines)
 					id := regexpID.FindString(errs)
 					require.NotEmpty(t, id, errs)
-					require.Contains(t, n.run(t, "outcome", id).ok(t), "committed")
+					require.Contains(t, n.run(t, "outcome", id).ok(t), "Committed")
 				}
 			})
 		}
@@ -90,7 +90,7 @@ func TestAnOutputErrorAfterACommitHasItsCode(t *testing.T) {
 	for name, lines := range changing {
 		t.Run(name, func(t *testing.T) {
 			n := start(t)
-			require.Contains(t, n.refused(t, syscall.ENOSPC, "json", lines), "the command is done")
+			require.Contains(t, n.refused(t, syscall.ENOSPC, "json", lines), "the command has succeeded")
 		})
 	}
 }

@@ -51,7 +51,7 @@ func anyHow(t *rapid.T) *how {
 	case 2:
 		After(rapid.SliceOf(rapid.Byte()).Draw(t, "token"))(h)
 	case 3:
-		ByPlan(pb.ReadPlan_PLAN_HOT_LAST)(h)
+		h.plan = pb.ReadPlan_PLAN_HOT_LAST
 	}
 	return h
 }

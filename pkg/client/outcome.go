@@ -22,27 +22,22 @@ func (db *DB) Outcome(ctx context.Context, id TxID, ops ...Op) (Outcome, error) 
 		return OutcomeUnknown, err
 	}
 	c := db.begin(ctx, "Outcome")
-	outcome, err := db.outcome(ctx, id.stored(), ops)
+	outcome, err := db.outcome(ctx, id, ops)
 	c.end(db, err)
 	return outcome, err
 }
 
-func (db *DB) outcome(ctx context.Context, id kv.TxnID, ops []Op) (Outcome, error) {
+func (db *DB) outcome(ctx context.Context, id TxID, ops []Op) (Outcome, error) {
 	reset(ops)
-	r := newRetrier(ctx, db)
-	defer r.stop()
-	for {
-		answer, e := db.query(&r, id)
-		switch {
-		case e == nil && answer.Decision != pb.Decision_COMMITTED:
-			return NotApplied, nil
-		case e == nil:
-			return Committed, fillFromStore(ops, answer)
-		case !e.Kind.Retryable() || !r.again(e): // another id is no help here
-			e.Outcome = OutcomeUnknown
-			return OutcomeUnknown, e
-		}
+	answer, err := db.queryOutcome(ctx, id)
+	switch {
+	case err != nil:
+		asError(err).Outcome = OutcomeUnknown
+		return OutcomeUnknown, err
+	case answer.Decision != pb.Decision_COMMITTED:
+		return NotApplied, nil
 	}
+	return Committed, fillFromStore(ops, answer)
 }
 
 // fillFromStore fills operations with the results that the store has kept.

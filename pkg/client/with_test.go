@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/internal/clientlink"
 	"github.com/linchpindb/linchpin/pkg/pins"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server"
@@ -108,7 +109,7 @@ func TestASnapshotIsOneState(t *testing.T) {
 		requireKind(t, client.KindNotFound, err)
 		_, err = read(ctx, db.AtSnapshot("@other-1"))
 		e := requireKind(t, client.KindInvalid, err)
-		require.Contains(t, e.Message, "of another cluster")
+		require.Contains(t, e.Message, "another cluster")
 	}
 }
 
@@ -148,7 +149,7 @@ func TestCallOptionsReachTheNode(t *testing.T) {
 			{db.AsOf(at), txn.How{At: txn.At{AsOf: at.UnixNano()}}},
 			{db.With(client.After(token)), txn.How{After: clock}},
 			{db.With(client.After(token)).AsOf(at), txn.How{At: txn.At{AsOf: at.UnixNano()}, After: clock}},
-			{db.With(client.ByPlan(pb.ReadPlan_PLAN_SNAPSHOT)), txn.How{Plan: txn.PlanSnapshot}},
+			{db.With(byPlan(pb.ReadPlan_PLAN_SNAPSHOT)), txn.How{Plan: txn.PlanSnapshot}},
 		} {
 			_, err := read(ctx, c.r)
 			require.NoError(t, err, name)
@@ -174,7 +175,7 @@ func TestCallOptionsAreNotTheNextRequests(t *testing.T) {
 	require.NoError(t, err)
 	put(t, db, "k", "new")
 	s.take()
-	past := db.With(client.After(vclock.EncodeOne(vclock.Entry{Index: 1})), client.ByPlan(pb.ReadPlan_PLAN_SNAPSHOT))
+	past := db.With(client.After(vclock.EncodeOne(vclock.Entry{Index: 1})), byPlan(pb.ReadPlan_PLAN_SNAPSHOT))
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -321,3 +322,6 @@ func TestSnapshotsAreCreatedListedAndDropped(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, all[2:], l)
 }
+
+// byPlan has read-only transactions read by a plan.
+func byPlan(p pb.ReadPlan) client.CallOption { return clientlink.ByPlan(p).(client.CallOption) }

@@ -82,12 +82,12 @@ func TestWhoWaitsNowIsTold(t *testing.T) {
 func TestActivityOfWhatIsNotThere(t *testing.T) {
 	x := contend(t)
 	_, err := x.db.Activity(soon(t), &pb.ActivityRequest{NodeId: 4})
-	require.ErrorContains(t, err, "there is no node n4")
+	require.ErrorContains(t, err, "the cluster has no node n4")
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err))
 
 	x.c.Network().Cut(2, 3)
 	began := time.Now()
 	_, err = x.db.Activity(soon(t), &pb.ActivityRequest{NodeId: 3})
-	require.ErrorContains(t, err, "node n3 did not answer in time")
+	require.ErrorContains(t, err, "node n3 did not respond in time")
 	require.Less(t, time.Since(began), 9*time.Second)
 }

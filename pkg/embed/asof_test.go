@@ -75,7 +75,7 @@ func TestTimesThatCannotBeRead(t *testing.T) {
 	write(t, c, 1, "0")
 	failsWith(t, asOf(begin.Add(-time.Hour)), kv.KindTooOld, "is before the history, which ")
 	r := asOf(time.Now().Add(time.Hour))
-	failsWith(t, r, kv.KindInvalid, "is in the future: the server's clock says ")
+	failsWith(t, r, kv.KindInvalid, "is in the future: the server's clock shows ")
 	require.Eventually(t, func() bool {
 		r := asOf(time.Now())
 		return r.Err == nil && same(t, r.Results) == "0"
@@ -99,5 +99,5 @@ func TestTimesThatCannotBeRead(t *testing.T) {
 func TestWithoutHistoryThereIsNoAsOf(t *testing.T) {
 	c := start(t, embed.ClusterOptions{History: -1, HistoryEvery: grain})
 	write(t, c, 1, "0")
-	failsWith(t, readAs(t, c, 1, txn.How{At: txn.At{AsOf: time.Now().UnixNano()}}), kv.KindInvalid, "the server keeps no history")
+	failsWith(t, readAs(t, c, 1, txn.How{At: txn.At{AsOf: time.Now().UnixNano()}}), kv.KindInvalid, "history is off on this server")
 }

@@ -144,11 +144,11 @@ func TestWhatIsWrongWithACallIsTold(t *testing.T) {
 		{client.Call(key, "tags", "add", "a\nb"), kv.KindInvalid, "add of a tags: a word is one line"},
 		{client.Call(key, "tags", "weigh", 2000), kv.KindOutOfRange, "weigh of a tags: the weight would be 2000"},
 		{client.Call(key, "tags", "weigh", []int{1}), kv.KindInvalid, "argument 1 of weigh of a tags is a []int"},
-		{client.Call(b("r"), "tags", "add", "x"), kv.KindWrongType, "the key holds a value; add is for a tags"},
-		{client.Call(key, "counter", "add", 1), kv.KindWrongType, "the key holds a tags; add is for a counter"},
-		{client.Call(b("r"), "counter", "get"), kv.KindWrongType, "the key holds a value; get is for a counter"},
-		{client.Call(b("c"), "value", "get"), kv.KindWrongType, "the key holds a counter; get is for a value"},
-		{client.Put(key, b("v")), kv.KindWrongType, "the key holds a tags; put is for a value"},
+		{client.Call(b("r"), "tags", "add", "x"), kv.KindWrongType, "the key holds a value, but add needs a tags"},
+		{client.Call(key, "counter", "add", 1), kv.KindWrongType, "the key holds a tags, but add needs a counter"},
+		{client.Call(b("r"), "counter", "get"), kv.KindWrongType, "the key holds a value, but get needs a counter"},
+		{client.Call(b("c"), "value", "get"), kv.KindWrongType, "the key holds a counter, but get needs a value"},
+		{client.Put(key, b("v")), kv.KindWrongType, "the key holds a tags, but put needs a value"},
 	} {
 		_, err := db.Execute(soon(t), client.Get(key), x.op)
 		require.Equal(t, x.kind, kv.KindOf(err), "%v: %v", x.op, err)

@@ -31,7 +31,7 @@ var checkTypes = sync.OnceValue(func() error {
 		for _, t := range all {
 			if err := check.Type(t, seed, checkChunk); err != nil {
 				return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: err.Error(),
-					Hint: "correct the declaration; \"check-types\" looks at it without starting a server"}
+					Hint: "correct the declaration; \"linchpin check-types\" checks it without starting a server"}
 			}
 			if t.ID >= adt.FirstOwn {
 				own = append(own, t)

@@ -58,7 +58,7 @@ func TestTimeOfDayJumps(t *testing.T) {
 	clocks[2].by.Store(int64(-time.Hour)) // a client whose clock is right is told that one is wrong
 	r := c.Node(2).Gateway().Execute(t.Context(), gateway.Request{ID: kv.TxnID{Time: time.Now().UnixNano(), Rand: 1}, Ops: []msg.Op{{Kind: msg.OpGet, Key: keys[0]}}})
 	require.Equal(t, kv.KindInvalid, r.Err.Kind)
-	require.Contains(t, r.Err.Hint, "clock may be wrong")
+	require.Contains(t, r.Err.Hint, "check the clock of the client")
 	clocks[2].by.Store(0)
 
 	sum := int64(0)

@@ -270,5 +270,5 @@ func TestClientsSetTheirClocksAgain(t *testing.T) {
 	// Who has a clock of his own, and makes ids by it, is told what to do.
 	r := c.Node(1).Gateway().Execute(t.Context(), gateway.Request{ID: kv.TxnID{Time: c.clocks[1].Wall(), Rand: 1}, Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}})
 	require.Equal(t, kv.KindInvalid, r.Err.Kind)
-	require.Contains(t, r.Err.Hint, "have the node make them")
+	require.Contains(t, r.Err.Hint, "let the node create them")
 }

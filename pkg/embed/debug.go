@@ -30,7 +30,7 @@ const (
 	partTime = 10 * time.Second
 )
 
-var errPartFull = errors.New("the part is cut here: it is too large")
+var errPartFull = errors.New("the part exceeds the size limit and is truncated")
 
 // debugPart collects one file.
 type debugPart struct {
@@ -130,7 +130,7 @@ func (d *debugging) version(_ context.Context, w io.Writer) error {
 
 func (d *debugging) settings(_ context.Context, w io.Writer) error {
 	if d.i.opt.Settings == nil {
-		return errors.New("the program that this node is part of has its settings")
+		return errors.New("this node is embedded in another program, which holds its settings")
 	}
 	_, err := w.Write(d.i.opt.Settings(d.key))
 	return err
@@ -162,7 +162,7 @@ func (d *debugging) shards(_ context.Context, w io.Writer) error {
 	return asJSON(w, out)
 }
 
-var errNotServing = errors.New("the node does not serve yet")
+var errNotServing = errors.New("the node is not serving yet")
 
 func (d *debugging) hotKeys(ctx context.Context, w io.Writer) error {
 	h, err := d.i.lazy.Hot(ctx)
@@ -277,7 +277,7 @@ func profile(name string, detail int) func(*debugging, context.Context, io.Write
 
 func (d *debugging) log(_ context.Context, w io.Writer) error {
 	if d.i.opt.Logs == nil {
-		return errors.New("the program that this node is part of has its logs")
+		return errors.New("this node is embedded in another program, which holds its logs")
 	}
 	_, err := w.Write(d.i.opt.Logs.Recent())
 	return err

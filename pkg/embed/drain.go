@@ -78,7 +78,7 @@ func (d *drain) progress() server.Draining {
 
 // ErrDrained is what Start returns when an operator has drained the node before it
 // served: it was asked to end, and has.
-var ErrDrained = errors.New("embed: the node was drained before it served")
+var ErrDrained = errors.New("embed: the node was drained before it started serving")
 
 // Wait returns when ctx ends, when the node has been drained at an operator's wish,
 // or with the reason why it must end.
@@ -149,7 +149,7 @@ func (i *Instance) drainNow(timeout time.Duration) {
 	i.lookAtDrain()
 	close(d.started)
 	log := i.opt.log(logs.Node)
-	log.Info("draining", "limit", timeout.String(), "wait", i.opt.DrainWait.String())
+	log.Info("drain started", "timeout", timeout.String(), "wait", i.opt.DrainWait.String())
 	i.server.SetReady(false)
 	n := i.running()
 	if n == nil {
@@ -180,11 +180,11 @@ func (i *Instance) drainNow(timeout time.Duration) {
 	err := n.Leave(shards, func(under int) { d.set(func(p *server.Draining) { p.OnShards = under }) })
 	if err != nil {
 		d.set(func(p *server.Draining) { p.CutOff = true })
-		log.Warn("the time to drain is up; what other nodes have under way on the shards here is cut off", "on_shards", n.UnderWay())
+		log.Warn("drain timed out: transactions of other nodes on these shards are aborted", "transactions", n.UnderWay())
 	}
 	d.set(func(p *server.Draining) { p.Phase = server.DrainStopping })
 	p := d.progress()
-	log.Info("drained", "took", p.Elapsed.Round(time.Millisecond).String(), "cut_off", p.CutOff)
+	log.Info("drain finished", "duration", p.Elapsed.Round(time.Millisecond).String(), "timed_out", p.CutOff)
 }
 
 // later is the later of a context's deadline and another.
@@ -198,7 +198,7 @@ func later(ctx context.Context, t time.Time) time.Time {
 // cutOff rolls back what is open when the time is up. Nothing is lost by that: it has
 // not been answered, and its client can ask for the outcome.
 func (i *Instance) cutOff(g *gateway.Gateway) {
-	i.opt.log(logs.Node).Warn("the time to drain is up; what is under way is cut off", "transactions", g.InFlight()-g.Open(), "open", g.Open())
+	i.opt.log(logs.Node).Warn("drain timed out: transactions of clients are aborted", "transactions", g.InFlight()-g.Open(), "open", g.Open())
 	i.drain.set(func(p *server.Draining) { p.CutOff = true })
 	i.server.CutOff()
 }
@@ -221,7 +221,7 @@ func (i *Instance) tellDraining() (stop func()) {
 			if time.Since(last) >= drainLogEvery {
 				last = time.Now()
 				p := i.drain.progress()
-				i.opt.log(logs.Node).Info("still draining", "phase", string(p.Phase), "transactions", p.Transactions, "open", p.Open, "on_shards", p.OnShards)
+				i.opt.log(logs.Node).Info("draining", "phase", string(p.Phase), "transactions", p.Transactions, "open", p.Open, "on_shards", p.OnShards)
 			}
 		}
 	})
@@ -251,7 +251,7 @@ func (i *Instance) Stop() error {
 		errs = append(errs, err)
 	}
 	errs = append(errs, i.releaseSoon())
-	i.opt.log(logs.Node).Info("stopped")
+	i.opt.log(logs.Node).Info("node stopped")
 	return errors.Join(errs...)
 }
 
@@ -269,7 +269,7 @@ func (i *Instance) releaseSoon() error {
 		return err
 	case <-time.After(releaseTimeout):
 		return &kv.Error{Kind: kv.KindUnavailable, Op: -1,
-			Text: fmt.Sprintf("the store in %s could not be closed within %v: its disk is full, or does not answer", i.opt.Dir, releaseTimeout),
-			Hint: "nothing is lost that was acknowledged; make room, then start the node again"}
+			Text: fmt.Sprintf("the store in %s could not be closed within %v: its disk is full or does not respond", i.opt.Dir, releaseTimeout),
+			Hint: "no acknowledged commit is lost; free disk space, then start the node again"}
 	}
 }

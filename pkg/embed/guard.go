@@ -3,6 +3,7 @@ package embed
 import (
 	"context"
 	"crypto/tls"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -26,7 +27,7 @@ import (
 // to ask before there is a store to be asked, which answers when there is.
 func (i *Instance) guard() error {
 	i.users = &userStore{ready: make(chan struct{})}
-	dir := guard.DirectoryOptions{Store: i.users, Log: i.opt.log(logs.Security)}
+	dir := guard.DirectoryOptions{Store: i.users, Log: i.opt.log(logs.Security), Stopping: i.drain.begun}
 	if i.opt.TLS.Given() {
 		var err error
 		i.keeper, err = certs.Open(certs.Options{Files: i.opt.TLS, Server: true, Log: i.opt.log(logs.Security)})
@@ -34,8 +35,12 @@ func (i *Instance) guard() error {
 			return err
 		}
 	} else {
-		dir.Every = -1 // nobody is let in by it
-		i.opt.log(logs.Security).Warn("there is no TLS: whoever reaches the node's addresses can read and write everything, and nobody is asked who it is")
+		dir.Every = -1          // nobody is let in by it
+		level := slog.LevelInfo // the node can be called from this machine only
+		if i.opt.Insecure {
+			level = slog.LevelWarn
+		}
+		i.opt.log(logs.Security).Log(context.Background(), level, "no TLS: traffic is unencrypted, and every client has full access without authentication")
 	}
 	i.directory = guard.NewDirectory(dir)
 	var err error
@@ -111,7 +116,7 @@ func (s *userStore) execute(ctx context.Context, op msg.Op) (msg.Result, error) 
 		return msg.Result{}, r.Err
 	}
 	if len(r.Results) != 1 {
-		return msg.Result{}, kv.Errorf(kv.KindInternal, "the table of users was read with %d results", len(r.Results))
+		return msg.Result{}, kv.Errorf(kv.KindInternal, "reading the table of users returned %d results", len(r.Results))
 	}
 	return r.Results[0], nil
 }

@@ -30,7 +30,7 @@ func rememberHotMaps(c *catalog.Catalog, log *slog.Logger) *hotMaps {
 	h := &hotMaps{catalog: c, log: log, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	kept, err := c.HotMap()
 	if err != nil {
-		log.Warn("the hot map in the catalog is not used; it is only a cache, and is made anew", "error", err)
+		log.Warn("saved hot map ignored: it is a cache and is rebuilt", "error", err)
 	}
 	if kept != nil {
 		h.epoch, h.keys = kept.Epoch, kept.Keys
@@ -89,7 +89,7 @@ func (h *hotMaps) save() {
 		return
 	}
 	if err := h.catalog.SetHotMap(epoch, keys); err != nil {
-		h.log.Warn("the hot map is not kept; after a restart moved keys are found by redirects", "error", err)
+		h.log.Warn("hot map not saved: after a restart, clients reach moved keys through redirects", "error", err)
 	}
 }
 

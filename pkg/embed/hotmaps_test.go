@@ -333,6 +333,6 @@ func TestADamagedHotMapIsPassedOver(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, damaged, 0o600))
 	})
 	require.Equal(t, "0", string(c.do(at, msg.Op{Kind: msg.OpGet, Key: keys[0]}).Results[0].Value))
-	require.Contains(t, c.logs[at].String(), "the hot map in the catalog is not used")
-	require.Contains(t, c.logs[at].String(), "the sum of its hotmap is wrong")
+	require.Contains(t, c.logs[at].String(), "saved hot map ignored")
+	require.Contains(t, c.logs[at].String(), "the checksum of its hotmap is wrong")
 }

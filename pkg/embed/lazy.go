@@ -22,8 +22,8 @@ type lazyBackend struct {
 }
 
 func notFormed() *kv.Error {
-	return &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node has not met all first members of its cluster yet",
-		Hint: "start the others, with the same --join list"}
+	return &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node has not met all initial members of its cluster yet",
+		Hint: "start the other members with the same --join list"}
 }
 
 func (l *lazyBackend) Now() int64 {

@@ -67,7 +67,7 @@ func leasePath(dir, cluster string, node kv.NodeID) (string, error) {
 		return "", err
 	}
 	if fs.Type != unix.TMPFS_MAGIC {
-		return "", fmt.Errorf("%s is not in memory", memoryDir)
+		return "", fmt.Errorf("%s is not a tmpfs", memoryDir)
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -90,7 +90,7 @@ func (l *leaseFile) isOwn() error {
 		return err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || int(st.Uid) != os.Geteuid() || st.Mode&0o077 != 0 || st.Nlink != 1 {
-		return fmt.Errorf("%s is not this user's own", l.f.Name())
+		return fmt.Errorf("%s is not owned by this user or is accessible to others", l.f.Name())
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func TestLeasesOfAnotherBootAreUnknown(t *testing.T) {
 	l := openTestLeases(t, dir)
 	require.NoError(t, os.Chmod(l.f.Name(), 0o622))
 	_, err := openLeases(dir, "cluster", 1, 4)
-	require.ErrorContains(t, err, "not this user's own")
+	require.ErrorContains(t, err, "not owned by this user")
 	require.NoError(t, os.Remove(l.f.Name()))
 	require.NoError(t, os.Symlink(dir, l.f.Name()))
 	_, err = openLeases(dir, "cluster", 1, 4)

@@ -59,8 +59,8 @@ func planMemory(budget, cache int64) (memoryPlan, error) {
 	}
 	rest := p.budget - 2*p.cache - fixedMemory
 	if rest < 2*leastCallers {
-		return p, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the memory budget is %d MiB, too little for caches of twice %d MiB and the %d MiB that a node takes besides",
-			p.budget>>20, p.cache>>20, (fixedMemory+2*leastCallers)>>20), Hint: "give more with --memory-budget, or less with --cache-mb"}
+		return p, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the memory budget of %d MiB is too small: the caches take twice %d MiB and the node at least %d MiB more",
+			p.budget>>20, p.cache>>20, (fixedMemory+2*leastCallers)>>20), Hint: "raise --memory-budget or lower --cache-mb"}
 	}
 	p.callers = min(max(rest/3, leastCallers), maxCallers)
 	p.limit = min(p.budget/4*3-p.cache, 2*p.cache+p.callers+memorySlack)

@@ -25,7 +25,7 @@ func (i *Instance) LogLevels() (out []server.LogLevel) {
 // SetLogLevel implements server.Operator.
 func (i *Instance) SetLogLevel(component, level string) error {
 	if i.opt.Logs == nil {
-		return kv.Errorf(kv.KindInvalid, "the program that this node is part of has its logs")
+		return kv.Errorf(kv.KindInvalid, "this node is embedded in another program, which holds its logs")
 	}
 	l, err := logs.ParseLevel(level)
 	if err != nil {
@@ -34,6 +34,6 @@ func (i *Instance) SetLogLevel(component, level string) error {
 	if err := i.opt.Logs.SetLevel(component, l); err != nil {
 		return err
 	}
-	i.opt.log(logs.Node).Log(context.Background(), max(l, slog.LevelInfo), "the log level was changed", "of", component, "to", level)
+	i.opt.log(logs.Node).Log(context.Background(), max(l, slog.LevelInfo), "log level changed", "log_component", component, "new_level", level)
 	return nil
 }

@@ -155,20 +155,20 @@ func (o Options) Validate() error {
 			errs = append(errs, &kv.Error{Kind: kv.KindInvalid, Text: text, Op: -1, Hint: hint})
 		}
 	}
-	bad(o.Dir == "", "no storage directory was given", "name one with --store")
+	bad(o.Dir == "", "the storage directory is missing", "set --store")
 	bad(o.Shards < 0 || o.Shards >= kv.MaxShards, "the number of shards is out of range", "use 1 to 1023")
-	bad(o.CacheBytes < 0, "the cache's size is negative", "use 0 for the default")
+	bad(o.CacheBytes < 0, "the cache size is negative", "use 0 for the default")
 	bad(o.MemoryBudget < 0, "the memory budget is negative", "use 0 for the default")
-	bad(o.DrainTimeout < 0 || o.DrainTimeout > time.Hour, "the time to drain is out of range", "use 0 (10s) to 1h")
-	bad(o.DrainWait < 0 || o.DrainWait > time.Hour, "the time to wait before draining is out of range", "use 0 (none) to 1h")
-	bad(!(o.TraceRatio >= 0 && o.TraceRatio <= 1), "the share of transactions to trace is out of range", "use 0 (none) to 1 (all)")
-	bad(o.TraceEndpoint != "" && !traceEndpoint(o.TraceEndpoint), "the endpoint for traces is no URL of a collector",
-		"give http://HOST:PORT, or https:// for TLS; 4317 is the usual port")
-	bad(o.Pprof && o.HTTP == "", "profiles are to be served, and there is no address for HTTP", "add --http")
+	bad(o.DrainTimeout < 0 || o.DrainTimeout > time.Hour, "the drain timeout is out of range", "use 0 (10s) to 1h")
+	bad(o.DrainWait < 0 || o.DrainWait > time.Hour, "the drain wait is out of range", "use 0 (none) to 1h")
+	bad(!(o.TraceRatio >= 0 && o.TraceRatio <= 1), "the trace ratio is out of range", "use 0 (none) to 1 (all)")
+	bad(o.TraceEndpoint != "" && !traceEndpoint(o.TraceEndpoint), "the trace endpoint is not the URL of a collector",
+		"set http://HOST:PORT, or https:// for TLS; the usual port is 4317")
+	bad(o.Pprof && o.HTTP == "", "profiles need an HTTP address", "set --http")
 	bad(o.SyncDelay < 0 || o.NetDelay < 0 || o.ReadDelay < 0, "a delay is negative", "use 0 for none")
-	bad(o.SlowReader < 0, "SlowReader is negative", "use 0 for a minute")
-	bad(o.TLS.Given() && o.Insecure, "both TLS and --insecure were given", "leave --insecure out: with TLS all addresses are allowed")
-	bad(o.RequireClientCert && !o.TLS.Given(), "clients are to have certificates, and there is no TLS", "give --tls-cert, --tls-key and --tls-ca")
+	bad(o.SlowReader < 0, "SlowReader is negative", "use 0 for the default of 1m")
+	bad(o.TLS.Given() && o.Insecure, "TLS and --insecure exclude each other", "omit --insecure; with TLS, all addresses are allowed")
+	bad(o.RequireClientCert && !o.TLS.Given(), "client certificates are required, but TLS is off", "set --tls-cert, --tls-key and --tls-ca")
 	for _, k := range o.HotKeys {
 		errs = append(errs, kv.CheckClientKey(k))
 	}

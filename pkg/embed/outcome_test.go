@@ -27,7 +27,7 @@ func TestEnquiryAboutAnIDOfTheFarFuture(t *testing.T) {
 	require.NoError(t, ask(9*time.Minute))
 	err := ask(11 * time.Minute)
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
-	require.ErrorContains(t, err, "time in the transaction's id")
+	require.ErrorContains(t, err, "time in the transaction id")
 }
 
 // TestEnquiryWithADeadlineInCenturies: it is one without a deadline.
@@ -64,7 +64,7 @@ func TestEnquiriesAreBoundedPerUser(t *testing.T) {
 	all.Wait()
 	err := ask(1, kv.MaxFences)
 	require.Equal(t, kv.KindResourceExhausted, kv.KindOf(err))
-	require.ErrorContains(t, err, "the outcomes of 16384 others that had not")
+	require.ErrorContains(t, err, "the outcomes of 16384 other transactions that had not committed")
 	require.NoError(t, ask(1, 5), "it is closed already")
 	require.NoError(t, ask(2, kv.MaxFences))
 }

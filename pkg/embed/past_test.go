@@ -182,8 +182,8 @@ func TestASnapshotIsReadThroughEveryNodeWhileWritersGoOn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, p, was)
 	for n := kv.NodeID(1); n <= 3; n++ {
-		failsWith(t, readAs(t, c, n, txn.How{At: txn.At{Name: "s"}}), kv.KindNotFound, `there is no snapshot named "s"`)
-		failsWith(t, readAs(t, c, n, txn.How{At: txn.At{Number: p.Number}}), kv.KindTooOld, "is no longer kept: it has expired or was dropped")
+		failsWith(t, readAs(t, c, n, txn.How{At: txn.At{Name: "s"}}), kv.KindNotFound, `snapshot "s"`)
+		failsWith(t, readAs(t, c, n, txn.How{At: txn.At{Number: p.Number}}), kv.KindTooOld, "does not exist: it has expired or was dropped")
 	}
 	quiet(t, c)
 }
@@ -231,7 +231,7 @@ func TestASnapshotExpires(t *testing.T) {
 		}
 		return r.Err != nil
 	}, patience, 5*time.Millisecond)
-	failsWith(t, r, kv.KindTooOld, "is no longer kept: it has expired or was dropped")
+	failsWith(t, r, kv.KindTooOld, "does not exist: it has expired or was dropped")
 	failsWith(t, readAs(t, c, 3, txn.How{At: txn.At{Name: "short"}}), kv.KindNotFound, "it may have expired")
 	l, err := c.Node(1).Gateway().Snapshots(soon(t))
 	require.NoError(t, err)
@@ -271,10 +271,10 @@ func TestThePastCannotBeWritten(t *testing.T) {
 	require.NoError(t, err)
 	for _, at := range []txn.At{{Name: "s"}, {AsOf: time.Now().UnixNano()}} {
 		r := c.Node(2).Gateway().Execute(soon(t), gateway.Request{Ops: puts("1"), How: txn.How{At: at}})
-		failsWith(t, r, kv.KindInvalid, "the past cannot be changed")
+		failsWith(t, r, kv.KindInvalid, "cannot read at a snapshot or in the past")
 		_, err := c.Node(2).Gateway().Begin(soon(t), gateway.TxOptions{How: txn.How{At: at}})
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
-		require.ErrorContains(t, err, "the past cannot be changed")
+		require.ErrorContains(t, err, "cannot read at a snapshot or in the past")
 		tx, err := c.Node(2).Gateway().Begin(soon(t), gateway.TxOptions{ReadOnly: true, How: txn.How{At: at}})
 		require.NoError(t, err)
 		_, err = tx.Do(soon(t), puts("1"))
@@ -316,9 +316,9 @@ func TestATokenOfElsewhereIsRefused(t *testing.T) {
 	}
 	absent.Raise(kv.ShardID(c.Router().Shards()), 1)
 	for text, how := range map[string]txn.How{
-		"names a state that this cluster has not reached":            {After: ahead},
-		"names shard s9, which this cluster does not":                {After: absent},
-		fmt.Sprintf("snapshot %d is older than the token", p.Number): {After: after, At: txn.At{Name: "s"}},
+		"names a state that this cluster has not reached":                      {After: ahead},
+		"names shard s9, which this cluster does not":                          {After: absent},
+		fmt.Sprintf("snapshot %d is older than the causality token", p.Number): {After: after, At: txn.At{Name: "s"}},
 	} {
 		failsWith(t, readAs(t, c, 2, how), kv.KindInvalid, text)
 		err := c.Node(2).Gateway().Scan(soon(t), gateway.ScanOptions{How: how}, func([]msg.Pair) error { return nil })

@@ -28,8 +28,8 @@ func TestAnOlderCopyOfAStoreIsRefused(t *testing.T) {
 
 	for range 3 { // as a supervisor does it
 		_, err := c.startOn(i, older)
-		require.ErrorContains(t, err, "its store is an older copy: "+c.addrs[1-i]+" has met the node in a later state")
-		require.ErrorContains(t, err, "start it on the directory that it ran on last")
+		require.ErrorContains(t, err, "its store is an older copy: "+c.addrs[1-i]+" has seen a later state of it")
+		require.ErrorContains(t, err, "start the node on its latest directory")
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
 	}
 	require.Contains(t, c.logs[1-i].String(), "its store is an older copy", "the other node tells as well")
@@ -61,7 +61,7 @@ func TestAStoreThatIsOlderThanItsCatalogIsRefused(t *testing.T) {
 	require.NoError(t, os.Rename(filepath.Join(dir, "data"), newer))
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "data"), os.DirFS(older)))
 	_, err := begin()
-	require.ErrorContains(t, err, "put back from an old copy")
+	require.ErrorContains(t, err, "replaced by an old copy")
 	require.Equal(t, kv.KindCorrupt, kv.KindOf(err))
 
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "data")))

@@ -129,7 +129,7 @@ func (i *Instance) start(ctx context.Context) error {
 // second process out before the store is touched.
 func (i *Instance) open() error {
 	if err := os.MkdirAll(i.opt.Dir, 0o755); err != nil {
-		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the storage directory cannot be made: " + err.Error(), Hint: "choose another with --store"}
+		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the storage directory cannot be created: " + err.Error(), Hint: "set another one with --store"}
 	}
 	var err error
 	i.catalog, err = openCatalog(i.opt.Dir)
@@ -148,7 +148,7 @@ func (i *Instance) listen() (advertised string, err error) {
 	}
 	i.lis, err = net.Listen("tcp", addr)
 	if err != nil {
-		return "", &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "cannot listen: " + err.Error(), Hint: "choose another address with --listen"}
+		return "", &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "cannot listen: " + err.Error(), Hint: "set another address with --listen"}
 	}
 	if i.opt.HTTP != "" {
 		i.web, err = newWeb(i.opt.HTTP, i.isOpen(), i.opt.log(logs.Server), i.gate)
@@ -198,7 +198,7 @@ func (i *Instance) meet(ctx context.Context, address string) (membership.Saved, 
 	lis := i.gate.Listener(i.lis)
 	i.lis = nil // the server closes it from now on
 	go func() { i.served <- i.server.Serve(lis) }()
-	i.opt.log(logs.Cluster).Info("meeting the other members", "members", list)
+	i.opt.log(logs.Cluster).Info("waiting for the initial members", "members", list)
 	ctx, cancel := i.drain.until(ctx)
 	defer cancel()
 	saved, err := i.meeting.Wait(ctx)
@@ -259,7 +259,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 		i.web.serve(i.httpHandler(m))
 	}
 	i.server.SetReady(true)
-	i.opt.log(logs.Node).Info("serving", "address", i.Addr(), "cluster", saved.Cluster, "shards", saved.Shards, "order", i.opt.Order.String(), "reads", i.opt.Reads.String())
+	i.opt.log(logs.Node).Info("node serving", "address", i.Addr(), "cluster", saved.Cluster, "shards", saved.Shards, "commit_order", i.opt.Order.String(), "reads", i.opt.Reads.String())
 	return nil
 }
 
@@ -268,7 +268,7 @@ func (i *Instance) openLeases(saved *membership.Saved) node.Leases {
 	var err error
 	i.leases, err = openLeases(i.opt.Dir, saved.Cluster, saved.Node, saved.Shards)
 	if err != nil {
-		i.opt.log(logs.Node).Info("after a crash the shards will wait for whole leases: their ends cannot be kept in memory", "why", err)
+		i.opt.log(logs.Node).Info("lease expiry times cannot be kept in memory: after a crash, shards wait for whole leases", "error", err)
 		return nil
 	}
 	return i.leases
@@ -276,7 +276,7 @@ func (i *Instance) openLeases(saved *membership.Saved) node.Leases {
 
 // fatal ends the process: what the disk holds is not known any more.
 func (i *Instance) fatal(err error) {
-	i.opt.log(logs.Store).Error("the store has failed; the node ends so that nothing is lost that was acknowledged", "error", err)
+	i.opt.log(logs.Store).Error("store failed: the node stops; no acknowledged commit is lost", "error", err)
 	os.Exit(pebblestore.ExitFatal)
 }
 

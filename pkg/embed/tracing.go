@@ -16,9 +16,9 @@ func startTracer(o *Options, id kv.NodeID) (*trace.Tracer, error) {
 	}
 	log := o.log(logs.Traces)
 	trace.OnError(func(err error) {
-		log.Warn("traces are not sent; some are lost", "error", err)
+		log.Warn("traces dropped", "error", err)
 	})
-	log.Info("transactions are traced", "endpoint", o.TraceEndpoint, "ratio", o.TraceRatio)
+	log.Info("tracing enabled", "endpoint", o.TraceEndpoint, "ratio", o.TraceRatio)
 	return trace.New(trace.Options{Endpoint: o.TraceEndpoint, Ratio: o.TraceRatio, Node: id, Version: o.Version})
 }
 
@@ -28,6 +28,6 @@ func (i *Instance) stopTracer() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := i.tracer.Close(ctx); err != nil {
-		i.opt.log(logs.Traces).Warn("the last traces were not sent", "error", err)
+		i.opt.log(logs.Traces).Warn("last traces dropped", "error", err)
 	}
 }

@@ -49,7 +49,7 @@ func newWeb(listen string, open bool, log *slog.Logger, gate *guard.Gate) (*web,
 	}
 	lis, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "cannot listen for HTTP: " + err.Error(), Hint: "choose another address with --http"}
+		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "cannot listen for HTTP: " + err.Error(), Hint: "set another address with --http"}
 	}
 	return webOn(lis, log, gate), nil
 }
@@ -64,7 +64,7 @@ func webOn(lis net.Listener, log *slog.Logger, gate *guard.Gate) *web {
 	go func() {
 		defer close(w.done)
 		if err := w.server.Serve(lis); err != http.ErrServerClosed {
-			log.Error("the HTTP server has ended", "error", err)
+			log.Error("HTTP server failed", "error", err)
 		}
 	}()
 	return w
@@ -151,7 +151,7 @@ func loopbackOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.RemoteAddr)
 		if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
-			http.Error(w, "only who calls from the node's own machine may see this", http.StatusForbidden)
+			http.Error(w, "only callers on the node's own machine are allowed", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

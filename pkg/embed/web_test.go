@@ -72,11 +72,11 @@ func TestProfilesAreForOperators(t *testing.T) {
 
 func TestOperationOptionsAreChecked(t *testing.T) {
 	for want, o := range map[string]Options{
-		"the share of transactions to trace is out of range": {TraceRatio: 1.1},
-		"the endpoint for traces is no URL of a collector":   {TraceEndpoint: "127.0.0.1:4317"},
-		"there is no address for HTTP":                       {Pprof: true},
-		"the time to drain is out of range":                  {DrainTimeout: -1},
-		"the time to wait before draining is out of range":   {DrainWait: 2 * time.Hour},
+		"the trace ratio is out of range":                  {TraceRatio: 1.1},
+		"the trace endpoint is not the URL of a collector": {TraceEndpoint: "127.0.0.1:4317"},
+		"profiles need an HTTP address":                    {Pprof: true},
+		"the drain timeout is out of range":                {DrainTimeout: -1},
+		"the drain wait is out of range":                   {DrainWait: 2 * time.Hour},
 	} {
 		o.Dir = "x"
 		require.ErrorContains(t, o.withDefaults().Validate(), want)

@@ -41,7 +41,7 @@ func (p *webPace) handler(next http.Handler) http.Handler {
 		wait, ok := p.turn(webCaller(r), time.Now())
 		if !ok {
 			rw.Header().Set("Retry-After", "1")
-			http.Error(rw, "too many requests of this user or address wait", http.StatusTooManyRequests)
+			http.Error(rw, "too many requests of this user or address are waiting", http.StatusTooManyRequests)
 			return
 		}
 		if wait > 0 {

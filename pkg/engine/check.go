@@ -33,7 +33,7 @@ func CheckRead(r *entry.Read) error {
 		if r.Table > entry.TableVersion && r.Table <= entry.LastTable {
 			return nil
 		}
-		return kv.Errorf(kv.KindInternal, "a row is asked for in the table %d", r.Table)
+		return kv.Errorf(kv.KindInternal, "a read of a row names the table %d", r.Table)
 	}
 	return kv.Errorf(kv.KindInternal, "a read has the unknown kind %d", r.Kind)
 }
@@ -63,10 +63,10 @@ func Live(key, value []byte) (bool, error) {
 // NoBase is the error of a key whose oldest version is a delta: what it changes
 // is missing.
 func NoBase(key []byte) error {
-	return damaged(key, "changes of a value are stored, but not the value that they change")
+	return damaged(key, "changes of a value are stored, but not the value itself")
 }
 
 func damaged(key []byte, text string) error {
 	return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: append([]byte(nil), key...), Text: text,
-		Hint: "restore the store from a backup, or write the key anew"}
+		Hint: "restore the store from a backup, or write the key again"}
 }

@@ -32,16 +32,16 @@ func DecodeDelta(b []byte) (Value, []msg.Call, error) {
 	}
 	var d Delta
 	if formatOf(b) == patchFormat {
-		return v, nil, corrupt("", "a stored row is a change of a value in pages, where one by calls should be")
+		return v, nil, corrupt("", "a stored row is a change of a value in pages, not a change by calls")
 	}
 	if formatOf(b) != deltaFormat {
-		return v, nil, corrupt("", "a stored row is a whole value, where a change should be")
+		return v, nil, corrupt("", "a stored row is a whole value, not a change")
 	}
 	if err := d.Unmarshal(rest(b)); err != nil {
-		return v, nil, corrupt("", "a stored change cannot be read: %v", err)
+		return v, nil, corrupt("", "a stored change cannot be decoded: %v", err)
 	}
 	if len(d.Calls) == 0 {
-		return v, nil, corrupt("", "a stored change changes nothing")
+		return v, nil, corrupt("", "a stored change is empty")
 	}
 	return v, d.Calls, nil
 }

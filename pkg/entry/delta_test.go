@@ -41,7 +41,7 @@ func TestDeltasReadBack(t *testing.T) {
 		require.Equal(t, v, head)
 		_, err = DecodeValue(b)
 		require.Equal(t, kv.KindCorrupt, kv.KindOf(err))
-		require.ErrorContains(t, err, "a change, where the whole value should be")
+		require.ErrorContains(t, err, "a change, not a whole value")
 	})
 }
 
@@ -55,12 +55,12 @@ func TestDamagedDeltasAreNamed(t *testing.T) {
 	head := "0000000100020000000000000003"
 	for name, test := range map[string]struct{ bytes, says string }{
 		"half a header":        {"0202000000", "5 bytes is too short"},
-		"a whole value":        {"0102" + head, "a whole value, where a change should be"},
-		"no calls":             {"0202" + head, "changes nothing"},
+		"a whole value":        {"0102" + head, "a whole value, not a change"},
+		"no calls":             {"0202" + head, "is empty"},
 		"a tombstone":          {"02ff" + head + "0a020801", "type 255"},
 		"a mark":               {"02fe" + head + "0a020801", "type 254"},
 		"no identity":          {"0202" + "0000000000000000000000000000" + "0a020801", "no identity"},
-		"calls that end early": {"0202" + head + "0a0508", "cannot be read"},
+		"calls that end early": {"0202" + head + "0a0508", "cannot be decoded"},
 	} {
 		_, _, err := DecodeDelta(unhex(t, test.bytes))
 		require.ErrorContains(t, err, test.says, name)

@@ -81,9 +81,9 @@ func TestDamagedValuesAreNamed(t *testing.T) {
 	for name, test := range map[string]struct{ bytes, says string }{
 		"nothing":                {"", "0 bytes is too short"},
 		"half a header":          {"0100000000", "5 bytes is too short"},
-		"half a deadline":        {"8100" + "0000000100020000000000000003" + "00000000", "too short to tell when it expires"},
-		"a deadline of 0":        {"8100" + "0000000100020000000000000003" + "0000000000000000", "expires at 0"},
-		"a tombstone's deadline": {"81ff" + "0000000100020000000000000003" + "0000000000000001", "which cannot be"},
+		"half a deadline":        {"8100" + "0000000100020000000000000003" + "00000000", "too short to contain its expiry time"},
+		"a deadline of 0":        {"8100" + "0000000100020000000000000003" + "0000000000000000", "has the invalid expiry time 0"},
+		"a tombstone's deadline": {"81ff" + "0000000100020000000000000003" + "0000000000000001", ""},
 		"a later format":         {"0500" + "0000000100020000000000000003", "unknown format 5"},
 	} {
 		_, err := DecodeValue(unhex(t, test.bytes))

@@ -70,13 +70,13 @@ func DecodeDirectory(b []byte) (v Value, pages []PageRef, directory []byte, err 
 		return v, nil, nil, err
 	}
 	if !IsDirectory(b) {
-		return v, nil, nil, corrupt("", "a stored row is not a value in pages, where one should be")
+		return v, nil, nil, corrupt("", "a stored row is not a value in pages")
 	}
 	left := rest(b)
 	next := func() uint64 {
 		u, n := binary.Uvarint(left)
 		if n <= 0 {
-			err = corrupt("", "the pages of a stored value are cut off")
+			err = corrupt("", "the pages of a stored value are truncated")
 			return 0
 		}
 		left = left[n:]
@@ -84,7 +84,7 @@ func DecodeDirectory(b []byte) (v Value, pages []PageRef, directory []byte, err 
 	}
 	n := next()
 	if err == nil && (n == 0 || n > uint64(len(left))/2) {
-		err = corrupt("", "a stored value has %d pages, of which there is no room to tell", n)
+		err = corrupt("", "a stored value has %d pages, more than its directory can list", n)
 	}
 	if err != nil {
 		return v, nil, nil, err
@@ -117,7 +117,7 @@ func EncodePatch(v *Value, patch []byte) []byte {
 func DecodePatch(b []byte) (v Value, patch []byte, err error) {
 	v, _, err = DecodeHead(b)
 	if err == nil && !IsPatch(b) {
-		err = corrupt("", "a stored row is not a change of a value in pages, where one should be")
+		err = corrupt("", "a stored row is not a change of a value in pages")
 	}
 	if err != nil {
 		return v, nil, err

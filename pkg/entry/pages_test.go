@@ -61,10 +61,10 @@ func TestDamagedDirectoriesAreNamed(t *testing.T) {
 	for name, test := range map[string]struct{ bytes, says string }{
 		"half a header":       {"0302000000", "5 bytes is too short"},
 		"a whole value":       {"0102" + head, "not a value in pages"},
-		"no number of pages":  {"0302" + head, "cut off"},
+		"no number of pages":  {"0302" + head, "truncated"},
 		"no pages":            {"0302" + head + "00", "0 pages"},
 		"more than there are": {"0302" + head + "05" + "0101", "5 pages"},
-		"a page cut off":      {"0302" + head + "01" + "01ff", "cut off"},
+		"a page truncated":    {"0302" + head + "01" + "01ff", "truncated"},
 		"a tombstone":         {"03ff" + head + "010101", "type 255"},
 		"no identity":         {"0302" + "0000000000000000000000000000" + "010101", "no identity"},
 	} {

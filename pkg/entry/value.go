@@ -122,9 +122,9 @@ func DecodeValue(b []byte) (Value, error) {
 	v, partial, err := DecodeHead(b)
 	switch {
 	case err == nil && IsDirectory(b):
-		return Value{}, corrupt("", "a stored row is a value in pages, where the whole value should be")
+		return Value{}, corrupt("", "a stored row is a value in pages, not a whole value")
 	case err == nil && partial:
-		return Value{}, corrupt("", "a stored row is a change, where the whole value should be")
+		return Value{}, corrupt("", "a stored row is a change, not a whole value")
 	}
 	return v, err
 }
@@ -138,7 +138,7 @@ func DecodeHead(b []byte) (v Value, partial bool, err error) {
 	}
 	format := formatOf(b)
 	if format < valueFormat || format > patchFormat {
-		return v, false, corrupt("it may have been written by a newer linchpin", "a stored value has the unknown format %d", b[0])
+		return v, false, corrupt("a newer release may have written it", "a stored value has the unknown format %d", b[0])
 	}
 	v.Type, partial = Type(b[1]), format != valueFormat
 	if err := v.Version.Unmarshal(b[2:plainHeader]); err != nil {
@@ -152,7 +152,7 @@ func DecodeHead(b []byte) (v Value, partial bool, err error) {
 	if !partial {
 		v.Payload = rest(b)
 	} else if !v.Exists() {
-		return Value{}, false, corrupt("", "a stored change or directory of pages has the type %d, which has none, or no identity", v.Type)
+		return Value{}, false, corrupt("", "a stored change or page directory has the type %d, which has none, or no identity", v.Type)
 	}
 	return v, partial, nil
 }
@@ -160,11 +160,11 @@ func DecodeHead(b []byte) (v Value, partial bool, err error) {
 // decodeExpiry reads when a value expires. What does not exist does not.
 func (v *Value) decodeExpiry(b []byte) error {
 	if len(b) < expirySize {
-		return corrupt("", "a stored value is too short to tell when it expires")
+		return corrupt("", "a stored value is too short to contain its expiry time")
 	}
 	v.Expires = int64(binary.BigEndian.Uint64(b))
 	if v.Expires <= 0 || !v.Exists() {
-		return corrupt("", "a stored value of the type %d expires at %d, which cannot be", v.Type, v.Expires)
+		return corrupt("", "a stored value of type %d has the invalid expiry time %d", v.Type, v.Expires)
 	}
 	return nil
 }

@@ -101,9 +101,9 @@ func (g *Gateway) await(ctx context.Context, id kv.TxnID, f func(m *txn.Gateway,
 
 func ctxError(ctx context.Context) error {
 	if context.Cause(ctx) == context.DeadlineExceeded {
-		return kv.Errorf(kv.KindDeadlineExceeded, "the deadline passed first")
+		return kv.Errorf(kv.KindDeadlineExceeded, "the deadline passed")
 	}
-	return kv.Errorf(kv.KindCancelled, "the caller went away")
+	return kv.Errorf(kv.KindCancelled, "the caller cancelled the request")
 }
 
 func deadlineOf(ctx context.Context) time.Time {
@@ -126,9 +126,9 @@ func (g *Gateway) Execute(ctx context.Context, req Request) Response {
 	case r := <-ch:
 		return r
 	case <-ctx.Done():
-		return Response{ID: req.ID, Err: kv.Errorf(kv.KindOutcomeUnknown, "the caller stopped waiting for transaction %v; ask for its outcome by that id", req.ID)}
+		return Response{ID: req.ID, Err: kv.Errorf(kv.KindOutcomeUnknown, "the caller stopped waiting for transaction %v; query its outcome by that id", req.ID)}
 	case <-g.stop:
-		return Response{ID: req.ID, Err: kv.Errorf(kv.KindOutcomeUnknown, "the node stopped while transaction %v was under way; ask another node for its outcome", req.ID)}
+		return Response{ID: req.ID, Err: kv.Errorf(kv.KindOutcomeUnknown, "the node stopped while transaction %v was in flight; query its outcome on another node", req.ID)}
 	}
 }
 

@@ -187,8 +187,8 @@ func (g *Gateway) isAhead(id kv.TxnID, now int64) bool {
 func (g *Gateway) wrongTime(id kv.TxnID, now int64) *kv.Error {
 	stamp := func(t int64) string { return time.Unix(0, t).UTC().Format(time.RFC3339) }
 	wall := g.opt.Clock.WallAt(now)
-	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the time in the transaction's id is %s, and the node's clock shows %s", stamp(id.Time), stamp(wall)),
-		Hint: "make ids by the clock of the node, which its welcome and this error tell, or have the node make them; the client's clock may be wrong", ServerTime: wall}
+	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the time in the transaction id is %s, and the node's clock shows %s", stamp(id.Time), stamp(wall)),
+		Hint: "create ids with the node's clock, which the welcome message contains, or let the node create them; check the clock of the client", ServerTime: wall}
 }
 
 func (g *Gateway) of(id kv.TxnID) *stripe {
@@ -470,12 +470,12 @@ func hint(e *kv.Error) {
 	}
 	switch e.Kind {
 	case kv.KindAborted:
-		e.Hint = "begin the transaction again with the same id, so that it keeps its age"
+		e.Hint = "retry the transaction with the same id, so that it keeps its age"
 	case kv.KindUnavailable, kv.KindResourceExhausted:
-		e.Hint = "try again in a moment"
+		e.Hint = "retry after a short delay"
 	case kv.KindDeadlineExceeded:
-		e.Hint = "allow more time, or find what it waited for in the receipt"
+		e.Hint = "use a longer timeout; the receipt shows what the transaction waited for"
 	case kv.KindOutcomeUnknown:
-		e.Hint = "enquire about the outcome by the transaction's id"
+		e.Hint = "query the outcome by the transaction id"
 	}
 }

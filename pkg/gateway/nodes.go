@@ -24,7 +24,7 @@ func (g *Gateway) AskNode(ctx context.Context, node kv.NodeID, question []byte) 
 	g.questionsMu.Lock()
 	if len(g.questions) >= maxQuestions {
 		g.questionsMu.Unlock()
-		return nil, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "too many questions to other nodes have no answer", Hint: "try again in a moment"}
+		return nil, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "too many requests to other nodes are in flight", Hint: "retry after a short delay"}
 	}
 	g.asked++
 	number := g.asked
@@ -44,7 +44,7 @@ func (g *Gateway) AskNode(ctx context.Context, node kv.NodeID, question []byte) 
 	case <-ctx.Done():
 		e := asError(ctxError(ctx))
 		if e.Kind == kv.KindDeadlineExceeded {
-			e.Text, e.Hint = "node "+node.String()+" did not answer in time", "see whether it is up"
+			e.Text, e.Hint = "node "+node.String()+" did not respond in time", "check whether the node is up"
 		}
 		return nil, e
 	case <-g.stop:

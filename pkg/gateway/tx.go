@@ -145,7 +145,7 @@ func (t *Tx) Commit(ctx context.Context) Response {
 	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { m.Commit(now, cb, t.ref, deadline) })
 	r := Response{ID: t.ref.TxnID, Attempts: int(t.ref.Attempt)}
 	if err != nil {
-		r.Err = kv.Errorf(kv.KindOutcomeUnknown, "nobody waited for the commit of transaction %v any more; ask for its outcome by that id", t.ref.TxnID)
+		r.Err = kv.Errorf(kv.KindOutcomeUnknown, "the client disconnected during the commit of transaction %v; query its outcome by that id", t.ref.TxnID)
 	} else {
 		r = t.g.response(d)
 	}

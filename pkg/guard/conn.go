@@ -99,7 +99,7 @@ func (g *Gate) admit(c net.Conn, door Door) *conn {
 	}
 	if k.place.slow {
 		k.pace.slow(slowAddressBy)
-		g.tell("connections of an address are slowed: it has failed too often, and has members, users or health checks", k.place.from)
+		g.tell("address throttled: it fails too often, and also has connections of members, users or health checks", k.place.from)
 	}
 	if !g.Secure() {
 		k.known = true
@@ -241,10 +241,10 @@ func (c *conn) knows(who *Caller) *kv.Error {
 		who.account.Give(memory.Connections, ConnBytes)
 		c.gate.turned(&c.place, why)
 		if why == tooManyOfUser {
-			return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the user has as many connections as one may have: a quarter of those that are free (--max-connections, files)",
+			return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the user has reached its connection limit: a quarter of the free connections (--max-connections, open files)",
 				Hint: "use another node, or fewer connections"}
 		}
-		return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the node has as many connections as it may have (--max-connections, files, --memory-budget)",
+		return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the node has reached its connection limit (--max-connections, open files, --memory-budget)",
 			Hint: "use another node, or fewer connections"}
 	}
 	c.known = true

@@ -27,7 +27,10 @@ type DirectoryOptions struct {
 	Every time.Duration
 	// Grace is how long what was asked for is used. Default 30 s.
 	Grace time.Duration
-	// Log is told of tables that cannot be had. Default none.
+	// Stopping reports whether the node stops. Then the store cannot be read, which is not
+	// logged. Default never.
+	Stopping func() bool
+	// Log gets a line when the table cannot be read. Default none.
 	Log *slog.Logger
 	// Now is the time. Default time.Now.
 	Now func() time.Time
@@ -59,6 +62,9 @@ func NewDirectory(o DirectoryOptions) *Directory {
 	}
 	if o.Grace == 0 {
 		o.Grace = 30 * time.Second
+	}
+	if o.Stopping == nil {
+		o.Stopping = func() bool { return false }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -93,9 +99,9 @@ func (d *Directory) ask(ctx context.Context) {
 			return
 		} else if err == nil {
 			problem = ""
-		} else if problem != err.Error() {
+		} else if problem != err.Error() && !d.opt.Stopping() {
 			problem = err.Error()
-			d.opt.Log.Warn("the table of users cannot be had", "why", problem, "age", d.Age().Round(time.Millisecond), "used_for", d.opt.Grace)
+			d.opt.Log.Warn("table of users not read", "error", problem, "age", d.Age().Round(time.Millisecond), "max_age", d.opt.Grace)
 		}
 		select {
 		case <-ctx.Done():
@@ -144,10 +150,10 @@ func (d *Directory) Table(now time.Time) (*users.Table, *kv.Error) {
 	last := d.latest.Load()
 	switch {
 	case last == nil:
-		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node has not read the table of users yet", Hint: "try again in a moment, or ask another node"}
+		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node has not read the table of users yet", Hint: "retry, or use another node"}
 	case now.Sub(last.at) > d.opt.Grace:
-		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node cannot read the table of users, and what it knows is too old to go by",
-			Hint: "is the node that has the table's shard up? root can do without the table"}
+		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node cannot read the table of users, and its copy is too old",
+			Hint: "check the node of the table's shard; root does not need the table"}
 	}
 	return last.table, nil
 }

@@ -170,7 +170,7 @@ func (h *handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthIn
 	}
 	told, ok := auth.(credentials.TLSInfo)
 	if !ok {
-		return nil, nil, fmt.Errorf("guard: a handshake gave %T", auth)
+		return nil, nil, fmt.Errorf("guard: a handshake returned %T", auth)
 	}
 	h.gate.shaken(c, &told.State)
 	return secure, info{told, c}, nil
@@ -208,7 +208,7 @@ func (g *Gate) unshaken(c *conn, err error) {
 	}
 	c.failed()
 	g.count(kv.KindUnauthenticated)
-	g.tell("a TLS handshake failed", c.place.from, "why", err)
+	g.tell("TLS handshake failed", c.place.from, "error", err)
 }
 
 // certificate is the caller's, verified; nil if it has shown none.
@@ -228,7 +228,7 @@ func (g *Gate) Tap(ctx context.Context, call *tap.Info) (context.Context, error)
 		auth, _ = p.AuthInfo.(info)
 	}
 	if auth.conn == nil {
-		return ctx, refuse(unauthenticated("the connection has no TLS", "use --tls-ca"))
+		return ctx, refuse(unauthenticated("the connection does not use TLS", "use --tls-ca"))
 	}
 	if !g.Secure() {
 		a := auth.conn.account("")
@@ -259,13 +259,13 @@ func (g *Gate) settle(k *conn, c *Caller, err *kv.Error, what string) *kv.Error 
 	switch err.Kind {
 	case kv.KindUnauthenticated:
 		k.failed()
-		g.tell("a caller did not show who it is", k.place.from, "what", what, "why", err.Text)
+		g.tell("authentication failed", k.place.from, "request", what, "error", err.Text)
 	case kv.KindUnavailable, kv.KindResourceExhausted:
 		k.blameless.Store(true)
 		k.refused()
 	case kv.KindPermissionDenied:
 		_ = g.settled(k, c) // it is known, only it may not
-		g.tell("a caller was refused", k.place.from, "what", what, "why", err.Text)
+		g.tell("request denied", k.place.from, "request", what, "error", err.Text)
 	}
 	return err
 }
@@ -316,7 +316,7 @@ func (g *Gate) enter(s *tls.ConnectionState, header metadata.MD, need Need, what
 	case need == NeedNode && c.isNode():
 		return c, nil
 	case c.isNode():
-		return c, &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Text: "a node's certificate is for calls between nodes", Hint: "make one for a user: linchpin cert create-client NAME"}
+		return c, &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Text: "the certificate of a node is valid only for calls between nodes", Hint: "create one for a user: linchpin cert create-client NAME"}
 	}
 	// Who is refused as a user has been found to be one: what is denied, and not
 	// unauthenticated, counts as known.
@@ -325,7 +325,7 @@ func (g *Gate) enter(s *tls.ConnectionState, header metadata.MD, need Need, what
 		return nil, err
 	}
 	if need == NeedNode {
-		return c, &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Text: what + " is for nodes only", Hint: "a node's certificate is made by: linchpin cert create-node"}
+		return c, &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Text: what + " is reserved for nodes", Hint: "the certificate of a node is created by: linchpin cert create-node"}
 	}
 	return c, u.CheckRole(need.role(), what)
 }
@@ -337,19 +337,19 @@ func (g *Gate) caller(s *tls.ConnectionState, authorization []string) (*Caller, 
 	if g.opt.RequireCertificate && leaf == nil {
 		// Over gRPC the handshake has refused that. HTTP has health checks for
 		// everybody, so that its handshake cannot.
-		return nil, unauthenticated("the caller shows no certificate, and a token alone is not enough here", "use a certificate of the user's: linchpin cert create-client NAME")
+		return nil, unauthenticated("the caller sent no certificate, and this node does not accept a token alone", "use a certificate of the user: linchpin cert create-client NAME")
 	}
 	if len(authorization) > 0 {
 		hash, ok := bearer(authorization)
 		if !ok {
-			return nil, unauthenticated("the authorization is not a token of linchpin", `send one as "authorization: Bearer TOKEN"`)
+			return nil, unauthenticated("the authorization header does not contain a linchpin token", `send "authorization: Bearer TOKEN"`)
 		}
 		return &Caller{gate: g, hash: hash}, nil
 	}
 	if leaf != nil && leaf.Subject.CommonName != "" {
 		return &Caller{gate: g, name: leaf.Subject.CommonName, until: leaf.NotAfter}, nil
 	}
-	return nil, unauthenticated("the caller shows neither a certificate nor a token", "use --tls-cert and --tls-key, or --token-file")
+	return nil, unauthenticated("the caller sent neither a certificate nor a token", "use --tls-cert and --tls-key, or --token-file")
 }
 
 // bearer takes the token out of headers, of which there must be one.

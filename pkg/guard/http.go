@@ -45,7 +45,7 @@ func (g *Gate) ConnState(c net.Conn, state http.ConnState) {
 	}
 }
 
-var errUnshaken = errors.New("the caller broke it off, took too long, or does not speak TLS (HTTP; the log at level debug has more)")
+var errUnshaken = errors.New("the client closed the connection, timed out, or does not use TLS (plain HTTP); level debug logs more")
 
 // HTTP lets requests through to next that may, by what each needs. A token is
 // shown as a bearer token, or as the password of its user, for browsers.
@@ -64,7 +64,7 @@ func (g *Gate) HTTP(next http.Handler, needs func(*http.Request) Need) http.Hand
 			return
 		}
 		if !ok || r.TLS == nil {
-			http.Error(w, "the connection is not known", http.StatusInternalServerError)
+			http.Error(w, "unknown connection", http.StatusInternalServerError)
 			return
 		}
 		c, err := g.enterHTTP(r, need)
@@ -91,7 +91,7 @@ func (g *Gate) enterHTTP(r *http.Request, need Need) (*Caller, *kv.Error) {
 		return c, err
 	}
 	if u, err := c.User(); err != nil || u.Name != name {
-		return nil, unauthenticated("the token is not that user's", "give the user's name, and its token as the password")
+		return nil, unauthenticated("the token belongs to another user", "use the user's name and its token as the password")
 	}
 	return c, nil
 }

@@ -44,15 +44,15 @@ func (r refusal) String() string {
 // by its name above.
 func (r refusal) text() string {
 	return [numRefusals]string{
-		"a connection was refused: as many are open as may be (--max-connections, files, --memory-budget)",
-		"a connection was refused or gave way: too many are open of callers that have not shown who they are",
-		"a connection was refused or gave way: its address has too many open on which nobody has shown who it is",
-		"a connection was refused: its address has failed too often, and is refused for a while",
-		"a connection was closed: its caller did not show who it is in time",
-		"a connection was closed: its caller has said too much without showing who it is",
-		"a connection was closed: its caller is no user any more",
-		"a connection was refused: its user has as many as there is memory for (--memory-budget)",
-		"a connection was refused: its user has a quarter of those that are free",
+		"connection refused: the node has reached its connection limit (--max-connections, open files, --memory-budget)",
+		"connection refused or closed: too many unauthenticated connections",
+		"connection refused or closed: too many unauthenticated connections of the address",
+		"connection refused: the address failed too often and is blocked for some time",
+		"connection closed: the client did not authenticate in time",
+		"connection closed: the client sent too much data before it authenticated",
+		"connection closed: the user no longer exists",
+		"connection refused: the user has reached the limit that --memory-budget allows",
+		"connection refused: the user has a quarter of the free connections",
 	}[r]
 }
 

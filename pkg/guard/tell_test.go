@@ -28,7 +28,9 @@ func TestRefusedConnectionsAreTold(t *testing.T) {
 		t.Cleanup(func() { require.NoError(t, here.Close()) })
 		return here
 	}
-	lines := func() (n int) { return strings.Count(log.String(), "a connection was refused: as many are open") }
+	lines := func() (n int) {
+		return strings.Count(log.String(), "connection refused: the node has reached its connection limit")
+	}
 
 	call()
 	first, err := l.Accept()

@@ -166,9 +166,9 @@ func (p *Planner) Owned(now int64, key []byte, since int64) {
 	case k.move != nil:
 		k.why = k.move.reason
 	case k.fails > 0:
-		k.why = "the move there was given up, and has taken place after all"
+		k.why = "the move was cancelled but had taken place"
 	default:
-		k.why = "it was there when the planner began"
+		k.why = "it was there when the planner started"
 	}
 	if p.recent(k) {
 		k.returns++
@@ -191,7 +191,7 @@ func (p *Planner) Left(now int64, key []byte) {
 	}
 	k.owned, k.left, k.since = false, true, p.now
 	delete(p.owned, k.key)
-	why := "it is not known why"
+	why := "the reason is unknown"
 	if k.move != nil {
 		why = k.move.reason
 	}

@@ -134,9 +134,9 @@ func (r *round) obey() {
 		case k.rule.Order == Ban:
 			return k.rule.String()
 		case mode == ModeOff:
-			return "the planner is switched off"
+			return "the planner is off"
 		}
-		return "only pinned keys are to be moved"
+		return "mode pinned: only pinned keys are moved"
 	})
 }
 
@@ -167,7 +167,7 @@ func (r *round) pin() {
 	if lacking > 0 {
 		idle := r.leastUseful()
 		r.sendHome(idle[:min(len(idle), lacking)], WhyRoom, func(*plannedKey) string {
-			return "it saves least, and room is needed on the hot shard"
+			return "it saves least waiting, and the hot shard needs its slot"
 		})
 	}
 }
@@ -208,7 +208,7 @@ func (r *round) relieve() {
 		r.shed = r.now
 		k.barred = r.now + int64(doubled(r.opt.Stay, k.sheds))
 		k.sheds++
-		r.start(k, false, WhyBusy, fmt.Sprintf("the hot shard is busy %.0f%% of the time, and this key saves least: %v for a write",
+		r.start(k, false, WhyBusy, fmt.Sprintf("the hot shard is busy %.0f%% of the time, and this key saves least waiting: %v a write",
 			100*r.busy, k.saved().Round(time.Microsecond)))
 	}
 }
@@ -219,7 +219,7 @@ func (r *round) tidy() {
 	r.sendHome(r.pick(func(k *plannedKey) bool {
 		return r.idle(k) && k.since <= r.ago(r.stay(k)) && k.warm <= quiet
 	}, func(a, b *plannedKey) int { return cmp.Compare(a.warm, b.warm) }), WhyQuiet, func(k *plannedKey) string {
-		return fmt.Sprintf("for %v it would have caused less waiting at home than %v a second",
+		return fmt.Sprintf("for %v it would have caused less than %v of waiting a second at home",
 			time.Duration(r.now-k.warm).Round(time.Second), r.opt.Down)
 	})
 }

@@ -92,7 +92,7 @@ func (p *Planner) group(k *plannedKey, with map[string]float64, find func(string
 			joined++
 			g.need = append(g.need, q.plannedKey)
 		default:
-			g.stuck = fmt.Sprintf("it is written together with %q, which is not moved: %s", q.key, why)
+			g.stuck = fmt.Sprintf("it is written with %q, which is not moved: %s", q.key, why)
 		}
 	}
 	if joined > 0 || len(g.partners) == 0 {
@@ -148,12 +148,12 @@ func (g *group) reason(k *plannedKey) string {
 	waited := time.Duration(g.waited).Round(time.Millisecond)
 	if k != g.plannedKey {
 		i := slices.IndexFunc(g.partners, func(q partner) bool { return q.plannedKey == k })
-		return fmt.Sprintf("%.3g times a second it is written together with %q, for which transactions wait %v a second",
+		return fmt.Sprintf("it is written %.3g times a second with %q, for which transactions wait %v a second",
 			g.partners[i].rate, g.key, waited)
 	}
 	out := fmt.Sprintf("transactions wait %v a second for it", waited)
 	for i, q := range g.partners[:min(len(g.partners), 3)] {
-		out += [...]string{", and it is written together with ", ", ", ", "}[i] + fmt.Sprintf("%q", q.key)
+		out += [...]string{", and it is written with ", ", ", ", "}[i] + fmt.Sprintf("%q", q.key)
 	}
 	return out
 }

@@ -162,11 +162,11 @@ func (p *Planner) blocked(k *plannedKey) string {
 	case k.move != nil:
 		return "it is being moved"
 	case p.now < k.until:
-		return "moving it has failed, and is tried again later"
+		return "the last move failed; it is retried later"
 	case p.now < k.barred:
-		return "it had to go because the hot shard was too busy, and has to wait"
+		return "it left the hot shard because the shard was too busy, and may not return yet"
 	case p.steady(k):
-		return "it went home a short time ago, and is written as often as then"
+		return "it went home recently, and its write rate has not changed"
 	}
 	return ""
 }
@@ -189,7 +189,18 @@ func (p *Planner) recent(k *plannedKey) bool {
 // steady reports whether a key has left the hot shard for less than Stay, and is written as
 // often as when it was moved: what has changed is not the demand, but how well it is known.
 func (p *Planner) steady(k *plannedKey) bool {
-	return k.left && !k.owned && !k.last.ordered && k.since > p.ago(p.opt.Stay) && math.Abs(k.heat-k.last.rate) <= k.last.rate/2
+	return k.left && !k.owned && !k.last.ordered && k.since > p.ago(p.opt.Stay) && !p.differ(k.heat, k.last.rate)
+}
+
+// differ reports whether a rate has changed from before to now: by more than half, and by more than two
+// measurements of one rate differ by chance. A rate of 0.6 a second, which a meter with a half-life of
+// 1 s sees as anything from 0 to 2, has not changed when the meter shows the double; a key with such a
+// rate would otherwise be moved home and back within a second.
+func (p *Planner) differ(now, before float64) bool {
+	// An average with half-life h of events with rate r has the variance r·ln2/2h. This is twice the
+	// standard deviation of the difference of two of them.
+	chance := 2 * math.Sqrt((now+before)/2*math.Ln2/p.opt.HalfLife.Seconds())
+	return math.Abs(now-before) > max(before/2, chance)
 }
 
 // saved is the waiting that each write of a key on the hot shard is spared.

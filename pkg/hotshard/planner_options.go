@@ -41,8 +41,8 @@ func ParseMode(s string) (Mode, error) {
 			return m, nil
 		}
 	}
-	return 0, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("mode %q of the hot shard, want off, pinned or auto", s),
-		Hint: "auto moves hot keys there, pinned only those that are pinned, off none"}
+	return 0, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("unknown mode %q of the hot shard; use off, pinned or auto", s),
+		Hint: "auto moves hot keys to the hot shard, pinned only pinned keys, off none"}
 }
 
 // Order is what the operator wants of a key.
@@ -82,7 +82,7 @@ type Rule struct {
 
 func (r *Rule) String() string {
 	if r.Prefix {
-		return fmt.Sprintf("%v by the operator, as all keys that begin with %q", r.Order, r.Key)
+		return fmt.Sprintf("%v by the operator, with all keys that start with %q", r.Order, r.Key)
 	}
 	return fmt.Sprintf("%v by the operator", r.Order)
 }
@@ -146,7 +146,7 @@ type PlannerOptions struct {
 	// A key goes home when it has been on the hot shard for Stay, and when for
 	// Quiet it has caused less waiting than Down a second, and would have
 	// elsewhere. It does not come back before Stay has passed once more, unless its
-	// rate has changed by half since then. Defaults 50 ms, 30 s, 5 s.
+	// rate has changed since then: by half, and by more than chance. Defaults 50 ms, 30 s, 5 s.
 	Down        time.Duration
 	Stay, Quiet time.Duration
 	// Relief is how long a key stays at least if the hot shard is too busy. Default

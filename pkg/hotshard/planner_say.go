@@ -75,13 +75,13 @@ func (p *Planner) Why(key []byte) string {
 	k := p.keys[string(key)]
 	switch {
 	case k == nil && p.opt.Home(key) == p.opt.Hot, k != nil && k.home == p.opt.Hot:
-		return "it was put on the hot shard when the cluster was made"
+		return "it was placed on the hot shard when the cluster was created"
 	case k == nil:
-		return "nobody waits for it"
+		return "no transaction waits for it"
 	case k.move != nil && k.move.hot:
-		return "it is being moved to the hot shard: " + k.move.reason
+		return "moving to the hot shard: " + k.move.reason
 	case k.move != nil:
-		return "it is being moved home: " + k.move.reason
+		return "moving home: " + k.move.reason
 	case k.owned:
 		return fmt.Sprintf("on the hot shard for %v: %s", time.Duration(p.now-k.since).Round(time.Second), k.why)
 	}
@@ -94,27 +94,27 @@ func (p *Planner) whyHome(k *plannedKey) string {
 	stuck := p.blocked(k)
 	switch {
 	case p.opt.Mode == ModeOff:
-		return "the planner is switched off"
+		return "the planner is off"
 	case stuck != "":
 		return stuck
 	case k.rule.Order == Pin && !p.fits(p.load(), k):
-		return k.rule.String() + ", but the hot shard has no room for more keys"
+		return k.rule.String() + ", but the hot shard is full"
 	case k.rule.Order == Pin:
-		return k.rule.String() + ", and about to be moved"
+		return k.rule.String() + ", and its move is next"
 	case p.opt.Mode == ModePinned:
-		return "only pinned keys are to be moved"
+		return "mode pinned: only pinned keys are moved"
 	case k.waited < int64(p.opt.Up):
-		return fmt.Sprintf("transactions wait %v a second for it; at %v it would be moved", waited, p.opt.Up)
+		return fmt.Sprintf("transactions wait %v a second for it; the threshold for a move is %v a second", waited, p.opt.Up)
 	case k.streak < p.opt.Surveys:
-		return fmt.Sprintf("transactions wait %v a second for it, but that is new, or over already", waited)
+		return fmt.Sprintf("transactions wait %v a second for it, but the waiting is new or has ended", waited)
 	}
 	switch g := p.group(k, p.together()[k.key], p.peek); {
 	case g.stuck != "":
 		return g.stuck
 	case !p.fits(p.load(), g.need...):
-		return fmt.Sprintf("transactions wait %v a second for it, but the hot shard has no room for more keys", waited)
+		return fmt.Sprintf("transactions wait %v a second for it, but the hot shard is full", waited)
 	case p.busy > p.opt.Full:
 		return fmt.Sprintf("transactions wait %v a second for it, but the hot shard is busy %.0f%% of the time", waited, 100*p.busy)
 	}
-	return fmt.Sprintf("transactions wait %v a second for it, and it is about to be moved", waited)
+	return fmt.Sprintf("transactions wait %v a second for it, and its move is next", waited)
 }

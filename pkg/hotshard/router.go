@@ -45,10 +45,10 @@ type Router struct {
 // of nodes (at least 1), with the given keys on the hot shard.
 func NewRouter(shards, nodes int, hotKeys [][]byte) (*Router, error) {
 	if shards < 1 || shards >= kv.MaxShards {
-		return nil, kv.Errorf(kv.KindInvalid, "%d shards, want 1 to %d", shards, kv.MaxShards-1)
+		return nil, kv.Errorf(kv.KindInvalid, "%d shards; the range is 1 to %d", shards, kv.MaxShards-1)
 	}
 	if nodes < 1 || nodes > kv.MaxNodes {
-		return nil, kv.Errorf(kv.KindInvalid, "%d nodes, want 1 to %d", nodes, kv.MaxNodes)
+		return nil, kv.Errorf(kv.KindInvalid, "%d nodes; the range is 1 to %d", nodes, kv.MaxNodes)
 	}
 	r := &Router{shards: kv.ShardID(shards), nodes: kv.NodeID(nodes), hot: make(map[string]struct{}, len(hotKeys))}
 	for _, k := range hotKeys {

@@ -168,9 +168,9 @@ func TestBadRoutersAreRefused(t *testing.T) {
 		hot           string
 		says          string
 	}{
-		{0, 1, "k", "0 shards, want 1 to 1023"},
-		{kv.MaxShards, 1, "k", "1024 shards, want 1 to 1023"},
-		{1, 0, "k", "0 nodes, want 1 to 128"},
+		{0, 1, "k", "0 shards; the range is 1 to 1023"},
+		{kv.MaxShards, 1, "k", "1024 shards; the range is 1 to 1023"},
+		{1, 0, "k", "0 nodes; the range is 1 to 128"},
 		{1, kv.MaxNodes + 1, "k", "129 nodes"},
 		{1, 1, "", "hot key: Invalid: the key is empty"},
 	} {

@@ -33,8 +33,8 @@ func ListenAddress(s string, open bool) (string, error) {
 		host = loopback
 	}
 	if !open && !isLoopback(host) {
-		return "", invalid("give --tls-cert, --tls-key and --tls-ca, or --insecure if nobody but friends is on the network",
-			"--listen %q can be reached from other machines, and there is no encryption and no authentication", s)
+		return "", invalid("use TLS (--certs-dir), or --insecure if only trusted machines can reach the network",
+			"--listen %q accepts connections from other machines, without encryption or authentication", s)
 	}
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
@@ -52,8 +52,8 @@ func AdvertiseAddress(advertise, bound string, alone, open bool) (string, error)
 	}
 	if unspecified(host) {
 		if !alone {
-			return "", invalid("give --advertise HOST:PORT, as it stands in --join",
-				"the node listens on all addresses, and the other members need one to call")
+			return "", invalid("set --advertise HOST:PORT, as in --join",
+				"the node listens on all addresses, so other members do not know which one to call")
 		}
 		host = loopback
 	}
@@ -78,15 +78,15 @@ func JoinList(join, self string, open bool) ([]string, error) {
 	slices.Sort(list)
 	for i := 1; i < len(list); i++ {
 		if list[i] == list[i-1] {
-			return nil, invalid("list each member once", "--join has %s twice", list[i])
+			return nil, invalid("list each member once", "--join lists %s twice", list[i])
 		}
 	}
 	if len(list) > kv.MaxNodes {
-		return nil, invalid("", "--join has %d members, and a cluster at most %d", len(list), kv.MaxNodes)
+		return nil, invalid("", "--join has %d members; the limit is %d", len(list), kv.MaxNodes)
 	}
 	if !slices.Contains(list, self) {
-		return nil, invalid("list all first members, this one included, or set --advertise to the address that is meant",
-			"--join %s does not have this node's own address %s", strings.Join(list, ","), self)
+		return nil, invalid("list all initial members including this one, or set --advertise to the address in --join",
+			"--join %s does not contain this node's own address %s", strings.Join(list, ","), self)
 	}
 	return list, nil
 }
@@ -99,17 +99,17 @@ func callable(flag, s string, open bool) (string, error) {
 	}
 	if host == "" {
 		if open {
-			return "", invalid("name the host: with TLS or --insecure an address without one means all addresses",
+			return "", invalid("add the host: with TLS or --insecure, an address without a host means all addresses",
 				"--%s %q has no host to connect to", flag, s)
 		}
 		host = loopback
 	}
 	if unspecified(host) {
-		return "", invalid("name the host by which the other members reach it",
-			"--%s %q stands for all addresses of a machine, and cannot be called", flag, s)
+		return "", invalid("set the host name or address at which other members reach this node",
+			"--%s %q means all addresses of a machine and cannot be called", flag, s)
 	}
 	if port == 0 {
-		return "", invalid("name the port", "--%s %q has port 0, and cannot be called", flag, s)
+		return "", invalid("set the port", "--%s %q has port 0 and cannot be called", flag, s)
 	}
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
@@ -128,7 +128,7 @@ func split(flag, s string) (host string, port int, err error) {
 	}
 	n, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {
-		return "", 0, invalid("a port is a number from 1 to 65535", "--%s %q has no port", flag, s)
+		return "", 0, invalid("write HOST:PORT or :PORT, with a number from 1 to 65535", "--%s %q has the port %q, which is not a number up to 65535", flag, s, portText)
 	}
 	if strings.ContainsAny(host, " \t/@") {
 		return "", 0, invalid("write HOST:PORT, without a scheme or path", "--%s %q is not an address", flag, s)

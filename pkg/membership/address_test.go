@@ -35,10 +35,10 @@ func TestListenAddress(t *testing.T) {
 
 func TestAddressesThatAreRefused(t *testing.T) {
 	for in, hint := range map[string]string{
-		"0.0.0.0:7070":          "give --tls-cert, --tls-key and --tls-ca, or --insecure",
-		"[::]:7070":             "give --tls-cert",
-		"10.1.2.3:7070":         "give --tls-cert",
-		"db.example.org:7070":   "give --tls-cert",
+		"0.0.0.0:7070":          "use TLS (--certs-dir), or --insecure",
+		"[::]:7070":             "use TLS",
+		"10.1.2.3:7070":         "use TLS",
+		"db.example.org:7070":   "use TLS",
 		"":                      "write HOST:PORT",
 		"7070":                  "write :7070",
 		"127.0.0.1":             "write 127.0.0.1:7070",
@@ -75,10 +75,10 @@ func TestAdvertiseAddress(t *testing.T) {
 		require.Equal(t, c.want, got, c.name)
 	}
 	for _, c := range []struct{ name, advertise, bound, want string }{
-		{"all addresses of a member", "", "[::]:7070", "give --advertise"},
+		{"all addresses of a member", "", "[::]:7070", "set --advertise"},
 		{"all addresses, named", "0.0.0.0:7070", "[::]:7070", "cannot be called"},
-		{"no host where others may come", ":7070", "[::]:7070", "name the host"},
-		{"no port", "h:0", "127.0.0.1:7070", "name the port"},
+		{"no host where others may come", ":7070", "[::]:7070", "add the host"},
+		{"no port", "h:0", "127.0.0.1:7070", "set the port"},
 		{"garbage", "h", "127.0.0.1:7070", "not an address"},
 		{"a listener that is none", "", "h", "not an address"},
 	} {
@@ -101,7 +101,7 @@ func TestJoinList(t *testing.T) {
 		many = append(many, fmt.Sprintf("h:%d", 1000+i))
 	}
 	for name, c := range map[string]struct{ join, want string }{
-		"without itself":       {":7071,:7072", "does not have this node's own address 127.0.0.1:7070"},
+		"without itself":       {":7071,:7072", "does not contain this node's own address 127.0.0.1:7070"},
 		"a member twice":       {":7070,127.0.0.1:7070", "twice"},
 		"an empty place":       {":7070,,:7071", "not an address"},
 		"too many":             {strings.Join(many, ","), "129 members"},

@@ -3,14 +3,18 @@ package membership
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/rpc/codec"
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 )
@@ -41,7 +45,18 @@ func ask(ctx context.Context, addr string, req *peerpb.MeetRequest, creds creden
 	defer conn.Close()
 	resp, err := peerpb.NewPeerClient(conn).Meet(ctx, req)
 	if err != nil {
-		return nil, fmt.Errorf("no meeting with %s: %s", addr, status.Convert(err).Message())
+		return nil, failed(addr, err)
 	}
 	return resp, nil
+}
+
+// failed is the error of a call. It is Unavailable if the node at addr cannot be reached or does not respond.
+func failed(addr string, err error) error {
+	text := fmt.Sprintf("no response from %s: %s", addr, peerpb.Reason(err))
+	code := status.Code(err)
+	handshake := strings.Contains(err.Error(), "authentication handshake failed") // gRPC has no code for it
+	if (code == codes.Unavailable || code == codes.DeadlineExceeded) && !handshake {
+		return kv.Errorf(kv.KindUnavailable, "%s", text)
+	}
+	return errors.New(text)
 }

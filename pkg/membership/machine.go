@@ -72,14 +72,14 @@ func NewMachine(cfg Config, saved *Saved) (*Machine, Effects, error) {
 func (m *Machine) fits() error {
 	s := &m.saved
 	if len(m.cfg.List) > len(s.Members) {
-		return invalid("start it with the list of its own cluster, or without; a new member of a new cluster needs an empty directory",
-			"--join has %d members, and the store is that of node %v of cluster %s, which was formed with %d",
+		return invalid("start the node with the --join list of its own cluster, or without --join; a member of a new cluster needs an empty directory",
+			"--join has %d members, but the store belongs to node %v of cluster %s, which was formed with %d",
 			len(m.cfg.List), s.Node, s.Cluster, len(s.Members))
 	}
 	for _, o := range s.Members {
 		if o.Node != s.Node && o.Address == m.cfg.Address {
-			return invalid("give the directory of that node, or --advertise an address that no other member has had",
-				"the store is that of node %v of cluster %s, and %s is the address of node %v", s.Node, s.Cluster, o.Address, o.Node)
+			return invalid("use the directory of that node, or an --advertise address that no other member has had",
+				"the store belongs to node %v of cluster %s, but %s is the address of node %v", s.Node, s.Cluster, o.Address, o.Node)
 		}
 	}
 	return nil
@@ -176,8 +176,8 @@ func (m *Machine) hear(in *peerpb.Introduction) Effects {
 		mine := &m.saved.Members[o.Node-1]
 		if o.Node == m.saved.Node {
 			if o.Moves > mine.Moves || o.Moves == mine.Moves && o.Address != mine.Address {
-				return m.fail(invalid("end one of the two; if a store directory was copied, remove the copy",
-					"node %v runs at %s too, says %s, and this is node %v at %s",
+				return m.fail(invalid("stop one of the two; if a store directory was copied, remove the copy",
+					"node %v also runs at %s, according to %s; this is node %v at %s",
 					o.Node, o.Address, in.Address, m.saved.Node, mine.Address))
 			}
 			if err := m.setBack(in); err != nil {

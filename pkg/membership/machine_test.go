@@ -187,13 +187,13 @@ func TestDifferencesAreFoundByBothAndNameBoth(t *testing.T) {
 		want []string
 	}{
 		"the lists differ": {func(c *membership.Config) { c.List = []string{"a:1", "b:1", "c:1"} },
-			[]string{"a:1 has the members [a:1 b:1]", "b:1 has", "the same --join"}},
+			[]string{"a:1 lists the members [a:1 b:1]", "b:1 lists", "the same --join"}},
 		"the shards differ": {func(c *membership.Config) { c.Shards = 17 },
 			[]string{"a:1 wants 9", "b:1 wants 17", "same number of shards"}},
 		"a hot key more": {func(c *membership.Config) { c.HotKeys = [][]byte{[]byte("k"), []byte("x")} },
-			[]string{`b:1 has the hot key "x"`, "a:1 has not", "same list of hot keys"}},
+			[]string{`b:1 lists the hot key "x"`, "a:1 does not", "same list of hot keys"}},
 		"a hot key less": {func(c *membership.Config) { c.HotKeys = nil },
-			[]string{`a:1 has the hot key "k"`, "b:1 has not"}},
+			[]string{`a:1 lists the hot key "k"`, "b:1 does not"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, caller := range []string{"a:1", "b:1"} {
@@ -223,8 +223,8 @@ func TestAStrangerEndsOnlyItself(t *testing.T) {
 	a := w.start("a:1", "a:1", "b:1")
 	x := w.start("x:1", "a:1", "x:1")
 	w.call(x, "a:1")
-	require.ErrorContains(t, x.machine.Err(), "a:1 has the members [a:1 b:1]")
-	require.ErrorContains(t, x.machine.Err(), "x:1 has [a:1 x:1]")
+	require.ErrorContains(t, x.machine.Err(), "a:1 lists the members [a:1 b:1]")
+	require.ErrorContains(t, x.machine.Err(), "x:1 lists [a:1 x:1]")
 	require.NoError(t, a.machine.Err())
 	require.Len(t, a.notes, 1)
 }
@@ -235,7 +235,7 @@ func TestAnAddressThatLeadsToAnotherNode(t *testing.T) {
 	c := w.start("c:1", abc...)
 	w.nodes["b:1"] = c
 	w.call(a, "b:1")
-	require.ErrorContains(t, a.machine.Err(), "calls as b:1 says that its address is c:1")
+	require.ErrorContains(t, a.machine.Err(), "called b:1, which reports the address c:1")
 }
 
 func TestOtherVersionsAreRefused(t *testing.T) {

@@ -46,12 +46,12 @@ func (m *Machine) askedUnformed(caller *peerpb.Introduction) (Effects, error) {
 func (m *Machine) askedByNew(caller *peerpb.Introduction) error {
 	mine := m.Introduction()
 	if diff := difference(caller, &mine); diff != nil {
-		return invalid("the cluster is formed, and its members stay as they are",
-			"%s is not a member of cluster %s as it was formed: %v", caller.Address, m.saved.Cluster, diff)
+		return invalid("the members of a formed cluster cannot change",
+			"%s is not a member of cluster %s: %v", caller.Address, m.saved.Cluster, diff)
 	}
 	i := slices.Index(m.saved.List, caller.Address)
 	if i < 0 {
-		return invalid("list the node itself in --join", "%s is not in its own list of members", caller.Address)
+		return invalid("add the node itself to --join", "%s is not in its own list of members", caller.Address)
 	}
 	if o := m.saved.Members[i]; o.Seen {
 		return cameBackEmpty(o.Node, caller.Address, m.saved.Cluster)
@@ -60,9 +60,9 @@ func (m *Machine) askedByNew(caller *peerpb.Introduction) error {
 }
 
 func cameBackEmpty(id kv.NodeID, addr, cluster string) error {
-	return invalid("start it on its own directory, or restore that from a copy that was made since it last ran; "+
-		"if it is lost, so is the data that only it had, and the cluster has to be made anew",
-		"%s is node %v of cluster %s, which has had a store, and comes with an empty one", addr, id, cluster)
+	return invalid("start it on its own directory, or on a copy that was made after it last stopped; "+
+		"if the directory is lost, the data of its shards is lost, and a new cluster is needed",
+		"%s is node %v of cluster %s, whose store already exists, but it started with an empty one", addr, id, cluster)
 }
 
 // askedByMember hears out a node that says it is of a cluster.
@@ -81,8 +81,8 @@ func (m *Machine) askedByMember(caller *peerpb.Introduction) (Effects, error) {
 }
 
 func (m *Machine) foreign(in *peerpb.Introduction) error {
-	return invalid("check --join, --advertise and the store directory of both",
-		"%s is of cluster %s, and this node, %s, of cluster %s", in.Address, in.Cluster, m.cfg.Address, m.saved.Cluster)
+	return invalid("check --join, --advertise and the store directory of both nodes",
+		"%s belongs to cluster %s, and this node, %s, to cluster %s", in.Address, in.Cluster, m.cfg.Address, m.saved.Cluster)
 }
 
 // Answered takes the answer of the node at addr.
@@ -96,14 +96,14 @@ func (m *Machine) Answered(addr string, resp *peerpb.MeetResponse) Effects {
 		return m.fail(diff)
 	}
 	if resp.Refusal != "" {
-		return m.fail(invalid("", "%s refuses this node, %s: %s", addr, m.cfg.Address, resp.Refusal))
+		return m.fail(invalid("", "%s rejects this node, %s: %s", addr, m.cfg.Address, resp.Refusal))
 	}
 	if called.Cluster != "" {
 		return m.answeredByMember(addr, called)
 	}
 	if called.Address != addr {
-		return m.fail(invalid("give each node the --advertise address that stands for it in --join",
-			"the node that this one, %s, calls as %s says that its address is %s", m.cfg.Address, addr, called.Address))
+		return m.fail(invalid("set --advertise of each node to its address in --join",
+			"this node, %s, called %s, which reports the address %s", m.cfg.Address, addr, called.Address))
 	}
 	m.met[addr] = true
 	return m.tryFound()
@@ -144,7 +144,7 @@ func (m *Machine) answeredFormed(addr string, called *peerpb.Introduction, refus
 	case m.setBack(called) != nil:
 		return m.fail(m.setBack(called))
 	case refusal != "":
-		return Effects{Note: invalid("", "%s refuses this node, %s: %s", addr, m.cfg.Address, refusal)}
+		return Effects{Note: invalid("", "%s rejects this node, %s: %s", addr, m.cfg.Address, refusal)}
 	case called.Version != peerpb.Version:
 		mine := m.Introduction()
 		return Effects{Note: difference(called, &mine)}

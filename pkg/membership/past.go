@@ -105,7 +105,7 @@ func (m *Machine) hearPast(in *peerpb.Introduction) (news bool, err error) {
 	known := &m.saved.Members[in.Node-1]
 	switch {
 	case !theirs.whole():
-		return false, invalid("", "%s says that its store has had %d marks, and tells %d of them", in.Address, in.Marked, len(in.Marks))
+		return false, invalid("", "%s reports %d store stamps but lists %d", in.Address, in.Marked, len(in.Marks))
 	case !theirs.has(known.Marked, known.Mark):
 		return false, olderCopy(in.Node, in.Address, m.cfg.Address)
 	}
@@ -115,7 +115,7 @@ func (m *Machine) hearPast(in *peerpb.Introduction) (news bool, err error) {
 }
 
 func olderCopy(id kv.NodeID, addr, witness string) error {
-	return invalid("start it on the directory that it ran on last, and remove the copy; if that is lost, so is what was acknowledged since, "+
-		"and what is left is to restore a backup into a new cluster",
-		"%s is node %v, and its store is an older copy: %s has met the node in a later state, which the store does not know", addr, id, witness)
+	return invalid("start the node on its latest directory and remove the copy; if that directory is lost, "+
+		"later acknowledged commits are lost: restore a backup into a new cluster",
+		"%s is node %v, and its store is an older copy: %s has seen a later state of it", addr, id, witness)
 }

@@ -46,7 +46,7 @@ func TestAnOlderCopyIsFoundOut(t *testing.T) {
 					a = w.restart(a, "a:1", "a:1")
 				}
 				w.call(w.nodes[caller], map[string]string{"a:1": "b:1", "b:1": "a:1"}[caller])
-				require.ErrorContains(t, old.machine.Err(), "b:1 is node n2, and its store is an older copy: a:1 has met")
+				require.ErrorContains(t, old.machine.Err(), "b:1 is node n2, and its store is an older copy: a:1 has seen")
 				require.Equal(t, kv.KindInvalid, kv.KindOf(old.machine.Err()))
 				require.Zero(t, old.machine.Looked())
 				require.Equal(t, was, old.machine.Saved(), "it has no mark of its own, however often it is started")
@@ -108,7 +108,7 @@ func TestMarksThatCannotBeAreRefused(t *testing.T) {
 	in := b.machine.Introduction()
 	in.Marks = nil
 	resp, eff := a.machine.Asked(&peerpb.MeetRequest{Caller: in})
-	require.Contains(t, resp.Refusal, "has had 1 marks, and tells 0 of them")
+	require.Contains(t, resp.Refusal, "reports 1 store stamps but lists 0")
 	require.NoError(t, eff.Err)
 	require.Equal(t, before, a.machine.Saved())
 }

@@ -88,8 +88,8 @@ func TestAMemberThatComesBackEmptyIsRefused(t *testing.T) {
 		w, _, _, _ := formed(t)
 		n := w.start(lost, abc...)
 		w.round()
-		require.ErrorContains(t, n.machine.Err(), "comes with an empty one", lost)
-		require.ErrorContains(t, n.machine.Err(), "restore")
+		require.ErrorContains(t, n.machine.Err(), "started with an empty one", lost)
+		require.ErrorContains(t, n.machine.Err(), "a copy that was made after it last stopped")
 		require.False(t, n.machine.Formed())
 	}
 }
@@ -124,8 +124,8 @@ func TestForeignNodesAreRefused(t *testing.T) {
 	w.restart(x, "x:1", "a:1", "x:1")
 	require.Contains(t, x.machine.Ask(), "a:1")
 	w.call(x, "a:1")
-	require.ErrorContains(t, x.machine.Err(), "is of cluster "+a.cluster())
-	require.ErrorContains(t, x.machine.Err(), "x:1, of cluster "+x.cluster())
+	require.ErrorContains(t, x.machine.Err(), "belongs to cluster "+a.cluster())
+	require.ErrorContains(t, x.machine.Err(), "x:1, to cluster "+x.cluster())
 	require.NoError(t, a.machine.Err())
 	require.NotEmpty(t, a.notes)
 
@@ -144,7 +144,7 @@ func TestFlagsOfAnotherNodeAreRefused(t *testing.T) {
 	_, _, b, _ := formed(t)
 	for want, cfg := range map[string]membership.Config{
 		"a:1 is the address of node n1":                  {Address: "a:1", List: abc},
-		"--join has 4 members, and the store is that of": {Address: "b:1", List: []string{"a:1", "b:1", "c:1", "d:1"}},
+		"--join has 4 members, but the store belongs to": {Address: "b:1", List: []string{"a:1", "b:1", "c:1", "d:1"}},
 	} {
 		cfg.Shards, cfg.NewID, cfg.NewMark = b.cfg.Shards, "new", b.cfg.NewMark
 		_, _, err := membership.NewMachine(cfg, ptr(b.machine.Saved()))
@@ -157,7 +157,7 @@ func TestANewNodeCannotJoinAFormedCluster(t *testing.T) {
 	w, _, _, _ := formed(t)
 	d := w.start("d:1", "a:1", "b:1", "c:1", "d:1")
 	w.call(d, "b:1")
-	require.ErrorContains(t, d.machine.Err(), "b:1 has the members [a:1 b:1 c:1] in its list, and d:1 has [a:1 b:1 c:1 d:1]")
+	require.ErrorContains(t, d.machine.Err(), "b:1 lists the members [a:1 b:1 c:1], and d:1 lists [a:1 b:1 c:1 d:1]")
 }
 
 func TestTwoOnCopiesOfAStore(t *testing.T) {
@@ -170,7 +170,7 @@ func TestTwoOnCopiesOfAStore(t *testing.T) {
 	// The first one hears of it when it is called, or calls.
 	w.call(twin, "b:1")
 	w.call(a, "b:1")
-	require.ErrorContains(t, b.machine.Err(), "node n2 runs at b:9 too")
+	require.ErrorContains(t, b.machine.Err(), "node n2 also runs at b:9")
 }
 
 func TestWhatCannotBeSavedIsRefused(t *testing.T) {

@@ -33,15 +33,15 @@ func (c Config) check() error {
 	case c.Address == "":
 		return kv.Errorf(kv.KindInvalid, "a node needs an address")
 	case !slices.IsSorted(c.List) || !slices.Contains(c.List, c.Address) || len(slices.Compact(slices.Clone(c.List))) != len(c.List):
-		return kv.Errorf(kv.KindInvalid, "the list of members %v is not sorted, or has not %s once", c.List, c.Address)
+		return kv.Errorf(kv.KindInvalid, "the list of members %v is unsorted, or does not contain %s exactly once", c.List, c.Address)
 	case len(c.List) > kv.MaxNodes:
-		return kv.Errorf(kv.KindInvalid, "a cluster has at most %d members, the list has %d", kv.MaxNodes, len(c.List))
+		return kv.Errorf(kv.KindInvalid, "a cluster has at most %d members; the list has %d", kv.MaxNodes, len(c.List))
 	case c.Shards < 1 || c.Shards > kv.MaxShards:
 		return kv.Errorf(kv.KindInvalid, "a cluster has 1 to %d shards, not %d", kv.MaxShards, c.Shards)
 	case c.NewID == "":
-		return kv.Errorf(kv.KindInternal, "a node needs an id to found a cluster with")
+		return kv.Errorf(kv.KindInternal, "a node needs an id to form a cluster")
 	case c.NewMark == nil:
-		return kv.Errorf(kv.KindInternal, "a node needs marks for its store")
+		return kv.Errorf(kv.KindInternal, "a node needs stamps for its store")
 	}
 	for _, k := range c.HotKeys {
 		if err := kv.CheckKey(k); err != nil {
@@ -107,8 +107,8 @@ func (s *Saved) Check() error {
 		bad = bad || m.Node != kv.NodeID(i+1) || m.Address == ""
 	}
 	if bad || !s.Past.whole() {
-		e := kv.Errorf(kv.KindCorrupt, "the catalog's membership is not whole: %+v", *s)
-		e.Hint = "put back a copy of the node's directory only if it was made since the node last ran, else restore a backup"
+		e := kv.Errorf(kv.KindCorrupt, "the membership in the catalog is incomplete: %+v", *s)
+		e.Hint = "restore a backup; use a copy of the node's directory only if it was made after the node last stopped"
 		return e
 	}
 	return nil
@@ -140,14 +140,14 @@ func sortedKeys(keys [][]byte) [][]byte {
 func difference(a, b *peerpb.Introduction) error {
 	if a.Version != b.Version {
 		return invalid("run the same release on all nodes",
-			"%s speaks version %d of the messages between nodes, and %s version %d", a.Address, a.Version, b.Address, b.Version)
+			"%s uses version %d of the peer protocol, and %s version %d", a.Address, a.Version, b.Address, b.Version)
 	}
 	if !slices.Equal(a.List, b.List) {
-		return invalid("start all first members with the same --join",
-			"%s has the members %v in its list, and %s has %v", a.Address, a.List, b.Address, b.List)
+		return invalid("start all initial members with the same --join",
+			"%s lists the members %v, and %s lists %v", a.Address, a.List, b.Address, b.List)
 	}
 	if a.Shards != b.Shards {
-		return invalid("start all first members with the same number of shards",
+		return invalid("start all initial members with the same number of shards",
 			"%s wants %d shards, and %s wants %d", a.Address, a.Shards, b.Address, b.Shards)
 	}
 	has := func(x *peerpb.Introduction, k []byte) bool {
@@ -156,8 +156,8 @@ func difference(a, b *peerpb.Introduction) error {
 	for _, pair := range [][2]*peerpb.Introduction{{a, b}, {b, a}} {
 		for _, k := range pair[0].HotKeys {
 			if !has(pair[1], k) {
-				return invalid("start all first members with the same list of hot keys",
-					"%s has the hot key %q in its list, and %s has not", pair[0].Address, k, pair[1].Address)
+				return invalid("start all initial members with the same list of hot keys",
+					"%s lists the hot key %q, and %s does not", pair[0].Address, k, pair[1].Address)
 			}
 		}
 	}

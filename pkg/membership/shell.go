@@ -216,11 +216,11 @@ func (s *Shell) do(about string, eff Effects) error {
 	}
 	if eff.Try != nil {
 		if err := s.opts.Store.SaveMembership(eff.Try); err != nil {
-			s.opts.Log.Warn("cannot note the mark of a member's store", "error", err)
+			s.opts.Log.Warn("store stamp of a member not saved", "error", err)
 		}
 	}
 	for _, m := range eff.Moved {
-		s.opts.Log.Info("a member moved", "member", m.Node, "address", m.Address)
+		s.opts.Log.Info("member address changed", "peer", m.Node, "address", m.Address)
 		s.opts.OnMoved(m.Node, m.Address)
 	}
 	if eff.Note != nil && s.notes[about] != eff.Note.Error() {
@@ -228,9 +228,17 @@ func (s *Shell) do(about string, eff Effects) error {
 			clear(s.notes)
 		}
 		s.notes[about] = eff.Note.Error()
-		s.opts.Log.Warn("at a meeting", "with", about, "what", eff.Note)
+		s.opts.Log.Log(context.Background(), levelOf(eff.Note), "membership exchange failed", "address", about, "error", eff.Note)
 	}
 	return eff.Err
+}
+
+// levelOf is the level of a note. A member that does not respond may not have been started yet.
+func levelOf(note error) slog.Level {
+	if kv.KindOf(note) == kv.KindUnavailable {
+		return slog.LevelInfo
+	}
+	return slog.LevelWarn
 }
 
 // maxNotes bounds what is remembered of log lines; callers choose about whom
@@ -243,7 +251,7 @@ func (s *Shell) announce(saved *Saved) {
 	case <-s.formed:
 	default:
 		close(s.formed)
-		s.opts.Log.Info("the cluster is formed", "cluster", saved.Cluster, "self", saved.Node, "members", len(saved.Members))
+		s.opts.Log.Info("cluster formed", "cluster", saved.Cluster, "self", saved.Node, "members", len(saved.Members))
 	}
 }
 
@@ -305,7 +313,7 @@ func (s *Shell) mark() {
 		return
 	}
 	if err := s.opts.Store.SaveMembership(next); err != nil {
-		s.opts.Log.Warn("cannot give the store a new mark", "error", err)
+		s.opts.Log.Warn("new store stamp not saved", "error", err)
 		return
 	}
 	s.machine.Marked(next)

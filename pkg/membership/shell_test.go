@@ -191,7 +191,7 @@ func TestOnMovedIsTold(t *testing.T) {
 	require.Empty(t, resp.Refusal)
 	s.Close()
 	require.Equal(t, map[kv.NodeID]string{2: "b:2"}, moved)
-	require.Contains(t, log.String(), "a member moved")
+	require.Contains(t, log.String(), "member address changed")
 }
 
 func TestNothingIsToldThatCouldNotBeSaved(t *testing.T) {

@@ -27,17 +27,17 @@ func (x *execution) add(op *msg.Op) *msg.Failure {
 	low, high := x.view.Pending(op.Key)
 	n, _ := adt.DecodeCounter(v.Payload)
 	if _, ok := adt.Sum(n, high); !ok || high == math.MaxInt64 {
-		return fail(kv.KindOutOfRange, op.Key, "with the increments under way the counter might leave 64 bits")
+		return fail(kv.KindOutOfRange, op.Key, "with the increments in flight, the counter could exceed 64 bits")
 	}
 	if _, ok := adt.Sum(n, low); !ok || low == math.MinInt64 {
-		return fail(kv.KindOutOfRange, op.Key, "with the decrements under way the counter might leave 64 bits")
+		return fail(kv.KindOutOfRange, op.Key, "with the decrements in flight, the counter could exceed 64 bits")
 	}
 	e := entry.Effect{Key: op.Key, Kind: entry.EffectAdd, Type: uint32(adt.Counter), Delta: op.Delta}
 	if p != nil {
 		e.Expires = p.Expires
 		sum, ok := adt.Sum(p.Delta, op.Delta)
 		if !ok {
-			return fail(kv.KindOutOfRange, op.Key, "the transaction's own increments leave 64 bits")
+			return fail(kv.KindOutOfRange, op.Key, "the transaction's own increments exceed 64 bits")
 		}
 		e.Delta = sum
 		low, high := reach(p)

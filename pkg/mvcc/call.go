@@ -165,7 +165,7 @@ func (x *execution) change(key []byte, m *adt.TypeMethod, v *entry.Value, calls 
 	}
 	after := *made
 	if n := adt.Size(&after); n > kv.MaxStateBytes {
-		return failed(key, m, kv.Errorf(kv.KindOutOfRange, "the value would have %d bytes, and at most %d are allowed", n, kv.MaxStateBytes))
+		return failed(key, m, kv.Errorf(kv.KindOutOfRange, "the value would have %d bytes; the limit is %d", n, kv.MaxStateBytes))
 	}
 	after.Version, after.Expires = Unborn, v.Expires
 	p := x.own(key)

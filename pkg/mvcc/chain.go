@@ -230,7 +230,7 @@ func patched(before *entry.Value, rows []entry.Row) (v entry.Value, err error) {
 
 func sameType(row *entry.Row, value, change entry.Type) error {
 	if value != change {
-		return damaged(row.Key, "a "+adt.TypeName(value)+" is changed like a "+adt.TypeName(change))
+		return damaged(row.Key, "a "+adt.TypeName(value)+" has a stored change of a "+adt.TypeName(change))
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func outcome(row *entry.Row, head, after *entry.Value, err error) error {
 	case err != nil:
 		return damaged(row.Key, kv.TextOf(err))
 	case after.Type != head.Type:
-		return damaged(row.Key, "nothing is left of it, though its end is not stored")
+		return damaged(row.Key, "it would be removed, but its end is not stored")
 	}
 	after.Version, after.Expires = head.Version, head.Expires
 	return nil
@@ -252,11 +252,11 @@ func outcome(row *entry.Row, head, after *entry.Value, err error) error {
 
 func unknown(key []byte, err error) error {
 	return &kv.Error{Kind: kv.KindOf(err), Op: -1, Key: key, Text: kv.TextOf(err),
-		Hint: "it is stored as changes or in pages, which only a program that declares its type can read"}
+		Hint: "it is stored as changes or in pages, which only a program with the declaration of its type can read"}
 }
 
 func damaged(key []byte, text string) error {
-	return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: key, Text: "the stored changes of a value cannot be made: " + text,
+	return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: key, Text: "the stored changes of a value cannot be applied: " + text,
 		Hint: "restore the store from a backup, or delete the key"}
 }
 

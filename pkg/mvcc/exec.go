@@ -175,7 +175,7 @@ func (x *execution) plus(key []byte, v entry.Value, delta int64) (entry.Value, *
 	}
 	sum, ok := adt.Sum(n, delta)
 	if !ok {
-		return v, fail(kv.KindOutOfRange, key, "the counter stands at %d; adding %d would leave 64 bits", n, delta)
+		return v, fail(kv.KindOutOfRange, key, "the counter is %d; adding %d would exceed 64 bits", n, delta)
 	}
 	return entry.Value{Type: adt.Counter, Version: Unborn, Payload: adt.EncodeCounter(sum), Expires: v.Expires}, nil
 }
@@ -214,7 +214,13 @@ func Identity(v kv.Version) kv.Version {
 }
 
 func wrongType(key []byte, v entry.Value, method string, want entry.Type) *msg.Failure {
-	return fail(kv.KindWrongType, key, "the key holds a %s; %s is for a %s", adt.TypeName(v.Type), method, adt.TypeName(want))
+	held := adt.TypeName(v.Type)
+	f := fail(kv.KindWrongType, key, "the key holds a %s, but %s needs a %s", held, method, adt.TypeName(want))
+	f.Hint = "use the methods of a " + held + ", or delete the key first"
+	if want == adt.Counter || want == adt.Value {
+		f.Hint = "delete the key, then " + method
+	}
+	return f
 }
 
 // write notes an effect, in the place of an earlier one on the same key.

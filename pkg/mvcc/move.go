@@ -35,7 +35,7 @@ func (x *execution) moveOut(op *msg.Op) (msg.Result, *msg.Failure) {
 // later than what was deleted elsewhere.
 func (x *execution) moveIn(op *msg.Op) (msg.Result, *msg.Failure) {
 	if _, err := x.view.Value(op.Key); err == nil {
-		return msg.Result{}, fail(kv.KindInternal, op.Key, "the key lives here already")
+		return msg.Result{}, fail(kv.KindInternal, op.Key, "the key is already on this shard")
 	} else if _, ok := err.(Elsewhere); !ok {
 		return msg.Result{}, fail(kv.KindOf(err), op.Key, "%v", err)
 	}

@@ -38,11 +38,11 @@ func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
 	switch op.Expect {
 	case msg.ExpectExists:
 		if !v.Exists() {
-			f = fail(kv.KindConditionFailed, op.Key, "the key is required to exist and is %s", standing(v))
+			f = fail(kv.KindConditionFailed, op.Key, "the key must exist, but it is absent")
 		}
 	case msg.ExpectAbsent:
 		if v.Exists() {
-			f = fail(kv.KindConditionFailed, op.Key, "the key is required to be absent and is %s", standing(v))
+			f = fail(kv.KindConditionFailed, op.Key, "the key must be absent, but %s", actual(v, "it exists"))
 		}
 	case msg.ExpectValue:
 		var has []byte
@@ -53,11 +53,11 @@ func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
 			}
 		}
 		if !v.Exists() || !bytes.Equal(has, op.ExpectValue) {
-			f = fail(kv.KindConditionFailed, op.Key, "the key does not have the expected value; it is %s", standing(v))
+			f = fail(kv.KindConditionFailed, op.Key, "the key must have the given value, but %s", actual(v, "it has another one"))
 		}
 	case msg.ExpectVersion:
 		if !v.Exists() || v.Version != op.ExpectVersion {
-			f = fail(kv.KindConditionFailed, op.Key, "the key is expected at version %v and is %s", op.ExpectVersion, standing(v))
+			f = fail(kv.KindConditionFailed, op.Key, "the key must be at version %v, but %s", op.ExpectVersion, actual(v, "it is at another one"))
 		}
 	}
 	if f != nil && v.Exists() {
@@ -68,15 +68,16 @@ func (x *execution) expect(op *msg.Op) (entry.Value, *msg.Failure) {
 	return v, f
 }
 
-// standing is what a key is at the moment, in words.
-func standing(v entry.Value) string {
+// actual says what of a key contradicts a condition; otherwise if it is the version or the value that it has,
+// which the failure has besides (Current).
+func actual(v entry.Value, otherwise string) string {
 	switch {
 	case !v.Exists():
-		return "absent"
+		return "it is absent"
 	case v.Version.Moves == unborn:
-		return "changed by this transaction"
+		return "this transaction has changed it"
 	}
-	return "at version " + v.Version.String()
+	return otherwise
 }
 
 func (x *execution) put(op *msg.Op) (msg.Result, *msg.Failure) {

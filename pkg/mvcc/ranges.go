@@ -62,7 +62,7 @@ func (x *execution) deleteRange(op *msg.Op) (msg.Result, *msg.Failure) {
 		return msg.Result{}, f
 	}
 	if resume != nil || len(rows) > kv.MaxTxnOps {
-		return msg.Result{}, fail(kv.KindInvalid, op.Key, "the range holds more than %d keys on one shard; delete it in parts", kv.MaxTxnOps)
+		return msg.Result{}, fail(kv.KindInvalid, op.Key, "the range has more than %d keys on one shard; delete it in parts", kv.MaxTxnOps)
 	}
 	for _, r := range rows {
 		e := entry.Effect{Key: r.Key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted)}

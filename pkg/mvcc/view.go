@@ -28,7 +28,7 @@ type View interface {
 // another shard.
 type Elsewhere struct{ Shard kv.ShardID }
 
-func (e Elsewhere) Error() string { return "the key lives on shard " + e.Shard.String() }
+func (e Elsewhere) Error() string { return "the key is on shard " + e.Shard.String() }
 
 // Moved is the failure of an operation on a key that lives on another shard.
 func Moved(key []byte, e Elsewhere) *msg.Failure {

@@ -77,16 +77,16 @@ func (c *clockWatch) look(n *Node) {
 	now, wall := c.Now(), c.TimeOfDay()
 	if by := time.Duration(wall - now - c.offset); by >= clockJump || by <= -clockJump {
 		c.jumps.Add(1)
-		n.opt.Log.Warn("the time of day has jumped; nothing is forgotten by it before it has gone on evenly for some minutes", "by", by, "time", time.Unix(0, wall).UTC())
+		n.opt.Log.Warn("wall clock jumped: garbage collection by time pauses for some minutes", "by", by, "time", time.Unix(0, wall).UTC())
 	}
 	c.offset = wall - now
 	ids := time.Duration(c.WallAt(now) - wall)
 	if ahead := ids > idsAhead; ahead != c.ahead {
 		c.ahead = ahead
 		if ahead {
-			n.opt.Log.Warn("ids of transactions are made ahead of the time of day, since a shard has forgotten by a clock that was ahead; this does no harm", "ahead_by", ids)
+			n.opt.Log.Warn("transaction ids run ahead of the wall clock, because a shard collected garbage by a faster clock; this is harmless", "ahead_by", ids)
 		} else {
-			n.opt.Log.Info("ids of transactions are made by the time of day again")
+			n.opt.Log.Info("transaction ids follow the wall clock again")
 		}
 	}
 	c.peers.Store(uint32(c.compare(now)))
@@ -95,9 +95,9 @@ func (c *clockWatch) look(n *Node) {
 	if apart := known && (by > clockApart || by < -clockApart); apart != c.apart {
 		c.apart = apart
 		if apart {
-			n.opt.Log.Warn("this node's clock differs from most others'; set the time of day right", "ahead_by", by)
+			n.opt.Log.Warn("this node's clock differs from the clocks of most nodes: check its time synchronization", "ahead_by", by)
 		} else {
-			n.opt.Log.Info("this node's clock agrees with the others' again")
+			n.opt.Log.Info("this node's clock agrees with the other nodes again")
 		}
 	}
 }
@@ -126,10 +126,10 @@ func (c *clockWatch) lookAtExpiry(n *Node) {
 	}
 	switch {
 	case doubt > shard.ClockYoung:
-		n.opt.Log.Warn("keys from before the start are not deleted when their time to live is over, since the time of day is in doubt; "+
-			"set it right, or, if it is right, start the node with --trust-clock", "reason", doubt.String(), "time", time.Unix(0, c.TimeOfDay()).UTC())
+		n.opt.Log.Warn("expired keys from before the start are kept, because the wall clock is in doubt: "+
+			"correct the clock, or start the node with --trust-clock if it is right", "reason", doubt.String(), "time", time.Unix(0, c.TimeOfDay()).UTC())
 	case c.doubt > shard.ClockYoung:
-		n.opt.Log.Info("the time of day is no longer in doubt; keys are deleted by it when it has been steady for some minutes")
+		n.opt.Log.Info("wall clock no longer in doubt: expired keys are deleted once it has been steady for some minutes")
 	}
 	c.doubt = doubt
 }

@@ -60,7 +60,7 @@ func (d *disk) look(n *Node) {
 	free, err := n.opt.Engine.(spacious).FreeBytes()
 	if err != nil {
 		if !d.blind {
-			n.opt.Log.Warn("nobody knows how much room the disk has; what was known last counts", "error", err)
+			n.opt.Log.Warn("free disk space unknown: the last known value is used", "error", err)
 		}
 		d.blind = true
 		return
@@ -71,7 +71,7 @@ func (d *disk) look(n *Node) {
 	after := levelOf(before, free, reserve)
 	now := &Room{Level: after, Free: free, Reserve: reserve}
 	if after != shard.DiskRoomy {
-		now.text = fmt.Sprintf("node %v has %s free on its disk, and keeps %s in reserve (--disk-reserve-mb)", n.opt.ID, kv.ShownBytes(free), kv.ShownBytes(reserve))
+		now.text = fmt.Sprintf("node %v has %s of free disk space; its reserve is %s (--disk-reserve-mb)", n.opt.ID, kv.ShownBytes(free), kv.ShownBytes(reserve))
 	}
 	d.room.Store(now)
 	if after != before {
@@ -111,11 +111,11 @@ func (d *disk) tell(n *Node, level shard.Disk, free, reserve uint64) {
 	about := []any{"free_bytes", free, "reserve_bytes", reserve}
 	switch level {
 	case shard.DiskLow:
-		n.opt.Log.Error("the disk is nearly full: new writes are refused, but for deletions; what is prepared is decided, and reads are served; make room", about...)
+		n.opt.Log.Error("disk space below the reserve: new writes other than deletions are rejected; reads and prepared transactions continue", about...)
 	case shard.DiskFull:
-		n.opt.Log.Error("the disk is nearly full, half of the reserve is gone: deletions are refused, too; make room", about...)
+		n.opt.Log.Error("disk space below half of the reserve: new writes and deletions are rejected; reads and prepared transactions continue", about...)
 	default:
-		n.opt.Log.Info("the disk has room again: new writes are accepted", about...)
+		n.opt.Log.Info("disk space recovered: new writes are accepted", about...)
 	}
 }
 
@@ -134,7 +134,7 @@ func (d *disk) reclaim(n *Node, f frugal) {
 	n.wg.Go(func() {
 		defer d.reclaiming.Store(false)
 		if err := f.Reclaim(n.life); err != nil && !errors.Is(err, context.Canceled) {
-			n.opt.Log.Warn("what was deleted cannot give its room back now; that is tried again", "error", err)
+			n.opt.Log.Warn("disk space of deleted data not freed; the node will retry", "error", err)
 		}
 	})
 }
@@ -145,9 +145,9 @@ func (n *Node) RefusesWrites() string {
 	if r.Level == shard.DiskRoomy {
 		return ""
 	}
-	what := "writes are refused, but for deletions"
+	what := "all writes except deletions are rejected"
 	if r.Level == shard.DiskFull {
-		what = "all writes are refused"
+		what = "all writes are rejected"
 	}
 	return what + ": " + r.text
 }

@@ -215,7 +215,7 @@ func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out sh
 	l.noteIDs()
 	err := l.leases.advance(l.m, now)
 	if err != nil {
-		l.n.opt.OnFatal(fmt.Errorf("the leases of shard %v cannot be stored: %w", l.id, err))
+		l.n.opt.OnFatal(fmt.Errorf("the leases of shard %v cannot be saved: %w", l.id, err))
 	}
 	if l.traces != nil {
 		l.traces.Sent(out.Send)

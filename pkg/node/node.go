@@ -144,7 +144,7 @@ func Start(opt Options) (*Node, error) {
 	if err != nil {
 		return nil, n.abandon(err)
 	}
-	opt.Log.Info("the shards are recovered", "shards", len(n.ids), "ended_cleanly", rested)
+	opt.Log.Info("shards recovered", n.aboutRecovery(rested)...)
 	cfg := opt.Gateway
 	if opt.Incarnations != nil {
 		cfg.Incarnation, err = opt.Incarnations.CountStart()
@@ -209,6 +209,17 @@ func (n *Node) openIncarnations(outs []*groupcommit.Step) error {
 	return nil
 }
 
+// aboutRecovery is what the log says of the recovery: of new shards only how many there are.
+func (n *Node) aboutRecovery(rested int) []any {
+	about := []any{"shards", len(n.ids)}
+	for _, id := range n.ids {
+		if n.shards[id].m.Incarnation() > 1 {
+			return append(about, "clean_shutdowns", rested)
+		}
+	}
+	return about
+}
+
 // recoverShards brings every shard into a new incarnation, which is durable
 // in the store and in its copy before anything is sent. rested counts those whose
 // last life ended cleanly.
@@ -242,7 +253,7 @@ func (n *Node) recoverShards() (outs []*groupcommit.Step, rested int, err error)
 		l := newShardLoop(n, m, out.Next)
 		err := l.leases.open(n.opt.Leases, m)
 		if err != nil {
-			return nil, 0, fmt.Errorf("node: the leases of shard %v cannot be stored: %w", id, err)
+			return nil, 0, fmt.Errorf("node: the leases of shard %v cannot be saved: %w", id, err)
 		}
 		n.shards[id] = l
 		outs = append(outs, &groupcommit.Step{Shard: &l.log, Out: out})
@@ -405,7 +416,7 @@ func (n *Node) Stop() {
 	n.gateway.Close()
 	if n.opt.Transport != nil {
 		if err := n.opt.Transport.Close(); err != nil {
-			n.opt.Log.Warn("closing the transport", "error", err)
+			n.opt.Log.Warn("transport not closed cleanly", "error", err)
 		}
 	}
 }

@@ -131,11 +131,11 @@ func (n *Node) Look() {
 // logDown says that what needs a node's shards fails from now on, or does no more.
 func (n *Node) logDown(id kv.NodeID, down bool) {
 	if !down {
-		n.opt.Log.Info("a node is back: its shards are served", "peer", id)
+		n.opt.Log.Info("peer reachable: its shards are available", "peer", id)
 		return
 	}
 	d := n.opt.Router.Down(id, "")
-	n.opt.Log.Warn("a node is down: what needs its shards fails until it is back", "peer", id,
+	n.opt.Log.Warn("peer unreachable: requests for its shards fail", "peer", id,
 		"shards", len(d.Shards), "keyspace", kv.Percent(d.Keyspace))
 }
 

@@ -38,8 +38,8 @@ const (
 func (n *Node) startRead(loop *shardLoop, r entry.Read) {
 	refused := n.reads.add(newReadJob(loop, r, n.opt.Clock.Now()))
 	if refused != nil {
-		refused.refuse("too many reads of the store wait on the node",
-			"come back later; is a disk slow, or does somebody scan much? The log of the node says which reads wait")
+		refused.refuse("too many store reads are queued on the node",
+			"retry later; the cause is a slow disk or large scans: the node's log lists slow reads")
 	}
 }
 
@@ -96,8 +96,8 @@ func (n *Node) readLoop(r *reader) {
 func (n *Node) readOne(r *reader, j *readJob) {
 	if n.opt.NoMemory() {
 		if n.reads.done(j) {
-			j.refuse("the node has no memory for what is to be read from the store (--memory-budget)",
-				"come back later, and read less at a time")
+			j.refuse("the node has no memory for this store read (--memory-budget)",
+				"retry later, and read less at a time")
 		}
 		return
 	}
@@ -188,11 +188,11 @@ func (s *slowReads) look(n *Node) {
 	case longest != nil && now-longest.since < int64(slowRead):
 		return // soon
 	case longest != nil:
-		n.opt.Log.Warn("reads of the store take long: what is not in memory is served late or not at all; look at the disk",
+		n.opt.Log.Warn("slow store reads: check the disk",
 			append(longest.job.about(n, now-longest.since), "slow", slow, "waiting", waiting)...)
 	case oldest != nil && now-oldest.since >= int64(slowRead):
 		user, reads := n.reads.busiest()
-		n.opt.Log.Warn("reads of the store wait for others: what is not in memory is served late",
+		n.opt.Log.Warn("store reads are queued for long",
 			append(oldest.about(n, now-oldest.since), "waiting", waiting, "most_of", n.userName(user), "most", reads)...)
 	default:
 		return
@@ -213,7 +213,7 @@ func (j *readJob) about(n *Node, took int64) []any {
 // userName names a user for the log.
 func (n *Node) userName(u kv.Account) string {
 	if u == 0 {
-		return "the store itself"
+		return "(internal)"
 	}
 	if n.opt.UserName != nil {
 		name := n.opt.UserName(u)

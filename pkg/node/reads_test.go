@@ -111,7 +111,7 @@ func TestReadsThatStandStill(t *testing.T) {
 	require.Zero(t, count[kv.KindOK])
 	require.Equal(t, requests, count[kv.KindResourceExhausted]+count[kv.KindDeadlineExceeded], "no other error: %v", count)
 	require.NotZero(t, count[kv.KindDeadlineExceeded])
-	require.Eventually(t, func() bool { return log.has("reads of the store take long") && log.has("slow=5") }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return log.has("slow store reads") && log.has("slow=5") }, 10*time.Second, time.Millisecond)
 
 	close(e.released)
 	for i := range requests {

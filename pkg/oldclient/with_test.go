@@ -110,7 +110,7 @@ func TestAHandleReadsAtASnapshot(t *testing.T) {
 		requireKind(t, kv.KindNotFound, err)
 		_, err = read(ctx, db.With(client.AtSnapshot("@other-1")))
 		e := requireKind(t, kv.KindInvalid, err)
-		require.Contains(t, e.Text, "of another cluster")
+		require.Contains(t, e.Text, "another cluster")
 	}
 }
 

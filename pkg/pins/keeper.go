@@ -24,7 +24,7 @@ const (
 )
 
 // KeepLonger is the hint to whoever reads at a pin that is gone.
-const KeepLonger = "read at a newer one, or keep it longer the next time (--ttl, --history)"
+const KeepLonger = "read at a newer snapshot; to keep snapshots longer, use --ttl or --history"
 
 // Request asks for a state to be kept.
 type Request struct {
@@ -117,12 +117,12 @@ func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Pin
 			return nil, false, err
 		}
 		if k.byName(now, q.Name) != nil {
-			return nil, false, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("there is a snapshot named %q already", q.Name),
-				Hint: "choose another name, or drop that one first"}
+			return nil, false, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("snapshot %q already exists", q.Name),
+				Hint: "choose another name, or drop that snapshot first"}
 		}
 		if k.named() >= MaxNamed {
 			return nil, false, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: fmt.Sprintf("there are %d snapshots, which is the limit", MaxNamed),
-				Hint: "drop some that are no longer needed"}
+				Hint: "drop snapshots that are no longer needed"}
 		}
 	}
 	k.raise(q)
@@ -215,13 +215,13 @@ func (k *Keeper) named() (n int) {
 func CheckName(name string) *kv.Error {
 	switch {
 	case name == "":
-		return invalid("the snapshot has no name", "give it one")
+		return invalid("the snapshot has no name", "set a name")
 	case len(name) > MaxNameBytes:
-		return invalid(fmt.Sprintf("the name has %d bytes, and %d are allowed", len(name), MaxNameBytes), "choose a shorter one")
+		return invalid(fmt.Sprintf("the name has %d bytes; the limit is %d", len(name), MaxNameBytes), "choose a shorter name")
 	}
 	for i := range len(name) {
 		if c := name[i]; c <= ' ' || c >= 0x7f || c == '@' {
-			return invalid(fmt.Sprintf("the name %q has a character that cannot be in one", name), "use letters, digits and - _ . / :")
+			return invalid(fmt.Sprintf("the name %q has an invalid character", name), "use letters, digits and - _ . / :")
 		}
 	}
 	return nil
@@ -241,8 +241,8 @@ func (k *Keeper) Named(now int64, name string) (*msg.Pin, *kv.Error) {
 	if p := k.byName(now, name); p != nil {
 		return p, nil
 	}
-	return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("there is no snapshot named %q; it may have expired", name),
-		Hint: "see which there are with: linchpin snapshot list"}
+	return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("snapshot %q does not exist; it may have expired", name),
+		Hint: "list the snapshots with: linchpin snapshot list"}
 }
 
 // Numbered finds a pin by its number.
@@ -252,11 +252,11 @@ func (k *Keeper) Numbered(now int64, number uint64) (*msg.Pin, *kv.Error) {
 	case ok && !k.isOver(k.pins[i], now):
 		return &k.pins[i].Pin, nil
 	case number < k.next:
-		return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: fmt.Sprintf("snapshot %d is no longer kept: it has expired or was dropped", number),
+		return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: fmt.Sprintf("snapshot %d does not exist: it has expired or was dropped", number),
 			Hint: KeepLonger}
 	}
-	return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("there was never a snapshot %d here", number),
-		Hint: "is it one of another cluster?"}
+	return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("snapshot %d has never existed in this cluster", number),
+		Hint: "check that the snapshot was taken in this cluster"}
 }
 
 func (k *Keeper) find(number uint64) (int, bool) {
@@ -266,19 +266,19 @@ func (k *Keeper) find(number uint64) (int, bool) {
 // AsOf finds the newest state of the history that is not younger than a time of day.
 func (k *Keeper) AsOf(now, at int64) (*msg.Pin, *kv.Error) {
 	if k.history <= 0 {
-		return nil, invalid("the server keeps no history", "start it with --history, or read at a snapshot with a name")
+		return nil, invalid("history is off on this server", "start the nodes with --history, or read at a named snapshot")
 	}
 	switch wall := k.day.at(now); {
 	case k.day.inDoubt():
-		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: fmt.Sprintf("the server's clock was set soon after its start: it says %s, and by the time before it is %s",
-			stamp(now+k.day.seen), stamp(wall)), Hint: "ask again in some minutes, or read at a snapshot with a name"}
+		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: fmt.Sprintf("the server's clock was set soon after its start: it shows %s, but by its earlier time it is %s",
+			stamp(now+k.day.seen), stamp(wall)), Hint: "retry in some minutes, or read at a named snapshot"}
 	case at > wall:
-		return nil, invalid(fmt.Sprintf("%s is in the future: the server's clock says %s", stamp(at), stamp(wall)), "ask for a time that is over")
+		return nil, invalid(fmt.Sprintf("%s is in the future: the server's clock shows %s", stamp(at), stamp(wall)), "use a time in the past")
 	}
 	p := k.newest(func(p *pin) bool { return p.earliest <= at })
 	if p != k.newest(func(p *pin) bool { return p.latest <= at }) {
-		return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: fmt.Sprintf("it is not known which state was the current one at %s: the server's clock was set between two starts", stamp(at)),
-			Hint: "ask for a later time, or read at a snapshot with a name"}
+		return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: fmt.Sprintf("the state at %s is unknown: the server's clock was set between two starts", stamp(at)),
+			Hint: "use a later time, or read at a named snapshot"}
 	}
 	if p != nil {
 		return &p.Pin, nil
@@ -290,7 +290,7 @@ func (k *Keeper) AsOf(now, at int64) (*msg.Pin, *kv.Error) {
 			break
 		}
 	}
-	return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: text, Hint: "ask for a later time; --history says how much is kept"}
+	return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: text, Hint: "use a later time; --history sets how much history is kept"}
 }
 
 // newest is the newest pin of the history for which is holds, nil if there is none.
@@ -303,7 +303,7 @@ func (k *Keeper) newest(is func(*pin) bool) *pin {
 	return nil
 }
 
-func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
+func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // List gives the pins with a name, oldest first.
 func (k *Keeper) List(now int64) (out []msg.Pin) {

@@ -271,7 +271,7 @@ func TestNamesAreTakenUntilTheirTimeIsOver(t *testing.T) {
 	other := at(101, 2).named("s", 50)
 	_, _, err := k.Keep(149, other, nil)
 	require.Equal(t, kv.KindConditionFailed, err.Kind)
-	require.Contains(t, err.Text, `there is a snapshot named "s" already`)
+	require.Contains(t, err.Text, `snapshot "s" already exists`)
 	_, err = k.Named(150, "s")
 	require.Equal(t, kv.KindNotFound, err.Kind)
 	require.Contains(t, err.Text, "it may have expired")
@@ -283,10 +283,10 @@ func TestNamesAreTakenUntilTheirTimeIsOver(t *testing.T) {
 	require.Empty(t, k.Expire(199))
 	_, err = k.Numbered(150, first.Number)
 	require.Equal(t, kv.KindTooOld, err.Kind)
-	require.Contains(t, err.Text, "no longer kept")
+	require.Contains(t, err.Text, "does not exist")
 	_, err = k.Numbered(150, second.Number+1)
 	require.Equal(t, kv.KindNotFound, err.Kind)
-	require.Contains(t, err.Hint, "another cluster")
+	require.Contains(t, err.Hint, "in this cluster")
 }
 
 func TestTheHistoryKeepsWhatWasTheCaseWithinIt(t *testing.T) {
@@ -307,7 +307,7 @@ func TestTheHistoryKeepsWhatWasTheCaseWithinIt(t *testing.T) {
 	require.Equal(t, two, got)
 	_, err = k.AsOf(210, 211)
 	require.Equal(t, kv.KindInvalid, err.Kind)
-	require.Contains(t, err.Text, "in the future: the server's clock says 1970-01-01T00:00:00.00000021Z")
+	require.Contains(t, err.Text, "in the future: the server's clock shows 1970-01-01T00:00:00.00000021Z")
 }
 
 func TestWithoutHistoryOnlyNamesAreKept(t *testing.T) {
@@ -318,7 +318,7 @@ func TestWithoutHistoryOnlyNamesAreKept(t *testing.T) {
 	require.EqualValues(t, 1, k.Floor(0), "what is older can be collected nevertheless")
 	kept(t, k, 100, at(100, 1).named("s", 50))
 	_, err = k.AsOf(100, 100)
-	require.Contains(t, err.Text, "keeps no history")
+	require.Contains(t, err.Text, "history is off")
 	// It is what remains of a history that the server is no longer to keep.
 	old := New(Options{}, []*msg.Pin{{Number: 1, Time: 5}, {Number: 2, Time: 6, Name: "s", Expires: 100}}, 3, 7, 7)
 	require.Equal(t, []uint64{1}, old.Expire(7))
@@ -351,15 +351,15 @@ func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"a": "", "before-import": "", "2026/01/02_10:00.x": "", strings.Repeat("x", MaxNameBytes): "", "~!": "",
 		"":                                  "has no name",
-		strings.Repeat("x", MaxNameBytes+1): "has 201 bytes, and 200 are allowed",
-		"a b":                               `the name "a b" has a character that cannot be in one`,
-		" ":                                 "has a character",
+		strings.Repeat("x", MaxNameBytes+1): "has 201 bytes; the limit is 200",
+		"a b":                               `the name "a b" has an invalid character`,
+		" ":                                 "has an invalid character",
 		"a\n":                               `"a\n"`,
-		"@a":                                "has a character", // the ids begin so
-		"a@b":                               "has a character",
-		"größe":                             "has a character",
-		"\x7f":                              "has a character",
-		"a\x00":                             "has a character",
+		"@a":                                "has an invalid character", // the ids begin so
+		"a@b":                               "has an invalid character",
+		"größe":                             "has an invalid character",
+		"\x7f":                              "has an invalid character",
+		"a\x00":                             "has an invalid character",
 	} {
 		err := CheckName(name)
 		if want == "" {

@@ -47,7 +47,7 @@ func TestAStoreWithTimesInTheFutureHeals(t *testing.T) {
 		require.Equal(t, noon-400*second, got.Time)
 		_, err = k.AsOf(0, noon-100*second)
 		require.Equal(t, kv.KindTooOld, err.Kind)
-		require.Contains(t, err.Text, "it is not known which state was the current one")
+		require.Contains(t, err.Text, "is unknown")
 		got, err = k.AsOf(0, noon)
 		require.Nil(t, err)
 		require.EqualValues(t, len(rows)-1, got.Number, "the last of the history from before")

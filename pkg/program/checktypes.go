@@ -18,16 +18,14 @@ func checkTypesCommand(s cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check-types [TYPE]...",
 		Short: "Try to refute the declarations of data types",
-		Long: `Try to refute the declarations of data types: that what is said to commute does
-so, that answers hold whatever becomes of others, that nothing is lost in the
-stored form or in combining. A counterexample is printed as calls.
+		Long: `Try to refute the declarations of data types, with random values and transactions: that operations declared to commute
+do, that results stay valid beside the operations of others, and that encoding and combining lose nothing. A
+counterexample is printed as calls.
 
-It looks at the types that this program was built with, those of its own
-included, and needs no server. A server does the same for a moment when it
-starts. "Too strict" are locks that keep operations apart which were never
-seen to clash; that is no error. "Not tried" is what the values and arguments
-that were made up never led to: of that nothing was found out, and more rounds,
-or arguments of the method's own making (Draw), may help.`,
+The types are those of this program, including your own; no server is needed. "too strict" are locks that exclude
+operations without a conflict in any round, which is not an error. "not tried" are cases that no random value reached:
+more rounds may reach them, or arguments of your own (Draw).`,
+		Example: `  linchpin check-types counter set --rounds 1000`,
 		RunE: func(c *cobra.Command, names []string) error {
 			all := adt.Types()
 			if len(names) > 0 {
@@ -41,13 +39,13 @@ or arguments of the method's own making (Draw), may help.`,
 				all = append(all, t)
 			}
 			if rounds < 1 {
-				return &cli.UsageError{Text: fmt.Sprintf("--rounds is %d, want 1 at least", rounds), Command: c.CommandPath()}
+				return &cli.UsageError{Text: fmt.Sprintf("--rounds is %d, want 1 or more", rounds), Command: c.CommandPath()}
 			}
 			return checkTypes(s, all, seed, rounds)
 		},
 	}
-	c.Flags().IntVar(&rounds, "rounds", 20_000, "how many values and sets of transactions are tried of each type")
-	c.Flags().Uint64Var(&seed, "seed", 1, "another one makes up others")
+	c.Flags().IntVar(&rounds, "rounds", 20_000, "`number` of values and sets of transactions for each type")
+	c.Flags().Uint64Var(&seed, "seed", 1, "seed of the random values")
 	return c
 }
 
@@ -85,7 +83,7 @@ func checkTypes(s cli.Streams, all []*adt.Type, seed uint64, rounds int) error {
 		}
 	}
 	if wrong > 0 {
-		return fmt.Errorf("%d of %d types are not what their declarations say", wrong, len(all))
+		return fmt.Errorf("the declarations of %d of %d types are wrong", wrong, len(all))
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func TestCheckTypes(t *testing.T) {
 	})
 	require.NoError(t, err)
 	out.Reset()
-	require.ErrorContains(t, checkTypes(s, []*adt.Type{wrong}, 1, 500), "1 of 1 types are not what their declarations say")
+	require.ErrorContains(t, checkTypes(s, []*adt.Type{wrong}, 1, 500), "the declarations of 1 of 1 types are wrong")
 	require.Contains(t, out.String(), "word: WRONG (put)\n")
 	require.Contains(t, out.String(), "Different values come of A, then B")
 

@@ -15,7 +15,7 @@ func configCommand(s cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "config",
 		Short:   "Show or check the settings of a node",
-		Long:    `Show or check what "linchpin start" is told.`,
+		Long:    `Show or check the settings of "linchpin start".`,
 		Example: `  linchpin config check /etc/linchpin/linchpin.yaml`,
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -28,12 +28,11 @@ func configShowCommand(s cli.Streams) *cobra.Command {
 	var o startOptions
 	var output string
 	c := &cobra.Command{
-		Use:   "show [flags of linchpin start]",
-		Short: "Show what \"linchpin start\" would be told, and by whom",
-		Long: `Show each setting of "linchpin start", its value and where that comes from, as if it
-were started here with the same flags: the command line goes before the environment
-(LINCHPIN_CACHE_MB for --cache-mb), that before the file of --config, and that before
-the default. Secrets are not shown. Of a node that runs, "linchpin debug zip" has them.`,
+		Use:   "show [FLAGS OF START]",
+		Short: "Show the settings of a node and their sources",
+		Long: `Show each setting of "linchpin start", its value and its source, as if the node were started here with the same flags:
+the command line precedes the environment (LINCHPIN_CACHE_MB for --cache-mb), then the file of --config, then the default.
+Secrets are not shown. "linchpin debug zip" has the settings of a running node.`,
 		Example: `  linchpin config show --config /etc/linchpin/linchpin.yaml
   LINCHPIN_CACHE_MB=512 linchpin config show --output json`,
 		Args:    cobra.NoArgs,
@@ -46,11 +45,11 @@ the default. Secrets are not shown. Of a node that runs, "linchpin debug zip" ha
 		},
 	}
 	o.addTo(c.Flags())
-	c.Flags().StringVarP(&output, "output", "o", "table", "table, or json: one object a line")
+	c.Flags().StringVarP(&output, "output", "o", "table", "output `format`: table, or json with one object per line")
 	return c
 }
 
-// check is options, and what else start would refuse before it begins.
+// check makes all checks of start.
 func (o *startOptions) check(c *cobra.Command) (ok bool, err error) {
 	opt, err := o.options(c)
 	if err != nil {
@@ -60,7 +59,7 @@ func (o *startOptions) check(c *cobra.Command) (ok bool, err error) {
 		return false, err
 	}
 	if opt.Dir == "" {
-		opt.Dir = "." // it may be given on the command line
+		opt.Dir = "." // the command line may have it
 	}
 	return true, opt.Validate()
 }
@@ -96,9 +95,8 @@ func configCheckCommand(s cli.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a configuration file",
-		Long: `Check that "linchpin start --config FILE" would accept the file: that each setting
-exists, stands there once, and has a value that it can have. Everything that is wrong
-is told at once, and the exit code is 2.`,
+		Long: `Check whether "linchpin start --config FILE" accepts the file: every setting exists, stands there once, and has a valid
+value. All errors are reported at once, with exit code 2.`,
 		Example: `  linchpin config check /etc/linchpin/linchpin.yaml`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -108,7 +106,7 @@ is told at once, and the exit code is 2.`,
 			if err := of.Flags().Set(config.FileFlag, args[0]); err != nil {
 				return err
 			}
-			// What is set elsewhere is no business of the file's.
+			// The environment does not belong to the file.
 			ss, err := config.Resolve(of.Flags(), config.Options{Env: func(string) (string, bool) { return "", false }})
 			if err == nil {
 				_, err = o.check(of)
@@ -122,7 +120,7 @@ is told at once, and the exit code is 2.`,
 					n++
 				}
 			}
-			_, err = fmt.Fprintf(s.Out, "%s is in order: %d settings\n", args[0], n)
+			_, err = fmt.Fprintf(s.Out, "%s is valid: %d settings\n", args[0], n)
 			return err
 		},
 	}

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,43 +17,46 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/pkg/workload"
-	"github.com/linchpindb/linchpin/pkg/workload/clientstore"
 )
 
 // prefix begins the demo's keys.
 const prefix = "zeta/"
 
-// demo runs a whole cluster in this process and shows what it does.
+// demo is the command "linchpin demo".
 type demo struct {
 	cluster      embed.ClusterOptions
 	order, reads string
 	mode         string
-	run          workload.Options
-	// stay: the cluster goes on serving, at fixed ports that begin with port.
+	// run is the workload of a measured run; a warm-up has another seed and duration.
+	run workload.Options
+	// stay: the cluster keeps serving after the workload, at fixed ports from port on.
 	stay bool
 	port int
-	// hotKeys is how many of the hottest registers, and as many counters, live on
-	// the hot shard from the start.
-	hotKeys  int
-	out, err io.Writer
+	// hotKeys is the number of the hottest registers, and of the hottest counters, that
+	// are on the hot shard from the start.
+	hotKeys int
+	out     io.Writer
 }
 
 func demoCommand(s cli.Streams) *cobra.Command {
-	d := &demo{out: s.Out, err: s.Err}
-	d.run = workload.Options{Keys: 10_000, Skew: 1.2, Clients: 64, Duration: 5 * time.Second, Seed: 1,
+	d := &demo{out: s.Out}
+	d.run = workload.Options{Keys: 10_000, Skew: 1.2, Clients: 64, Duration: 3 * time.Second, Seed: 1,
 		Prefix: prefix, Mix: workload.Mix{ReadOnly: 50, ReadModifyWrite: 30, Increment: 20}, Ops: 3}
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Run a whole cluster in this process, with a skewed workload on it",
-		Long: `Run a whole cluster in this process: real nodes with real storage in a temporary
-directory, which is removed at the end. It loads keys, runs transactions whose
-keys follow a zeta law, so that a few get most of the traffic, and prints what
-came of it. With --hot auto the load runs twice, first with the hot shard off and
-then with keys moved there, and the two are shown side by side at the end.
+		Short: "Run a cluster in this process and measure the hot shard",
+		Long: `Run a cluster in this process and measure what the hot shard is worth.
 
-With --stay the cluster goes on serving: the first node at 127.0.0.1:7070, which is
-where the other commands look for one, and the console at http://127.0.0.1:7071.
---port and --http are other places.`,
+The nodes store their data in a temporary directory, which is removed at the end.
+The workload is one-shot transactions on keys that follow a Zipf distribution, so
+that a few keys get most of the traffic. With --hot auto the workload runs four
+times, in turn with the hot shard off and with hot keys moved to it. Each run has
+a warm-up. The last table shows the medians of both modes. All of it takes about
+30 seconds. With --hot off or pinned the workload runs once.
+
+With --stay the cluster keeps serving after the workload. The first node is then
+at 127.0.0.1:7070, the default address of the other commands, and its console at
+http://127.0.0.1:7071.`,
 		Example: `  linchpin demo
   linchpin demo --nodes 5 --skew 2 --clients 256
   linchpin demo --stay`,
@@ -74,30 +75,36 @@ where the other commands look for one, and the console at http://127.0.0.1:7071.
 	}
 	f := c.Flags()
 	f.IntVar(&d.cluster.Nodes, "nodes", 3, "number of nodes")
-	f.IntVar(&d.cluster.Shards, "shards", 8, "number of shards, besides the hot one")
-	f.StringVar(&d.order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
+	f.IntVar(&d.cluster.Shards, "shards", 8, "number of shards, without the hot shard")
+	f.StringVar(&d.order, "commit-order", txn.HotLast.String(),
+		"commit protocol: hot-last, or parallel (two-phase commit, for comparison)")
 	sharingFlags(f, &d.cluster.Sharing)
-	f.StringVar(&d.reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking like updates, for comparison")
+	f.StringVar(&d.reads, "reads", txn.SnapshotReads.String(),
+		"reads of read-only transactions: snapshot, or locking (for comparison)")
 	f.Uint64Var(&d.run.Keys, "keys", d.run.Keys, "number of keys")
-	f.Float64Var(&d.run.Skew, "skew", d.run.Skew, "exponent of the zeta law, at least 0 (uniform)")
+	f.Float64Var(&d.run.Skew, "skew", d.run.Skew, "exponent of the Zipf distribution, 0 (uniform) or more")
 	f.IntVar(&d.run.Clients, "clients", d.run.Clients, "number of clients")
-	f.DurationVar(&d.run.Duration, "duration", d.run.Duration, "length of a measured part")
+	f.DurationVar(&d.run.Duration, "duration", d.run.Duration, "length of each measured run")
 	f.Uint64Var(&d.run.Seed, "seed", d.run.Seed, "seed of the workload")
-	f.StringVar(&d.mode, "hot", hotshard.ModeAuto.String(), "which keys are moved to the hot shard: off, pinned, or auto, which is compared with off")
-	f.IntVar(&d.hotKeys, "hot-keys", 0, "how many of the hottest registers and counters live on the hot shard from the start")
-	f.StringVar(&d.cluster.HTTP, "http", ":0", "`address` for the console and the metrics of the first node; empty for none (with --stay default :7071)")
-	f.IntVar(&d.port, "port", 0, "port of the first node, and 10 more for each that follows; 0 for free ones (with --stay default 7070)")
-	f.BoolVar(&d.stay, "stay", false, "keep serving after the workload, until interrupted")
+	f.StringVar(&d.mode, "hot", hotshard.ModeAuto.String(),
+		"keys that are moved to the hot shard: off (none), pinned, or auto (hot keys), which is compared with off")
+	f.IntVar(&d.hotKeys, "hot-keys", 0,
+		"number of the hottest registers, and of the hottest counters, on the hot shard from the start")
+	f.StringVar(&d.cluster.HTTP, "http", ":0",
+		"`address` of the first node's console and metrics; empty: none (default with --stay :7071)")
+	f.IntVar(&d.port, "port", 0,
+		"port of the first node; each further node adds 10; 0: free ports (default with --stay 7070)")
+	f.BoolVar(&d.stay, "stay", false, "keep serving after the workload until interrupted")
 	return c
 }
 
-// The places of a cluster that stays.
+// The default addresses with --stay.
 const (
 	stayPort = 7070
 	stayHTTP = ":7071"
 )
 
-// check refuses what cannot be meant, and fills in what depends on other flags.
+// check validates the flags and sets the defaults that depend on other flags.
 func (d *demo) check(c *cobra.Command) error {
 	err := shardsOf(c, d.cluster.Shards)
 	switch last := d.port + embed.PortStep*(d.cluster.Nodes-1); {
@@ -106,7 +113,7 @@ func (d *demo) check(c *cobra.Command) error {
 	case d.cluster.Nodes < 1:
 		return &cli.UsageError{Text: fmt.Sprintf("--nodes is %d, want 1 or more", d.cluster.Nodes), Command: c.CommandPath()}
 	case d.port < 0 || last > 65535:
-		return &cli.UsageError{Text: fmt.Sprintf("--port is %d, want 0 to %d, so that there is one for each node", d.port,
+		return &cli.UsageError{Text: fmt.Sprintf("--port is %d, want 0 to %d, so that each node has a port", d.port,
 			65535-embed.PortStep*(d.cluster.Nodes-1)), Command: c.CommandPath()}
 	}
 	if d.stay && !c.Flags().Changed("port") {
@@ -138,15 +145,14 @@ func (d *demo) do(ctx context.Context) (err error) {
 	for i := range uint64(min(max(d.hotKeys, 0), int(min(d.run.Keys, 1000)))) {
 		d.cluster.HotKeys = append(d.cluster.HotKeys, workload.RegisterKey(prefix, i), workload.CounterKey(prefix, i))
 	}
-	fmt.Fprintf(d.out, "Starting %d nodes with %d shards and a hot shard, which %d keys live on; storage in %s\n",
-		d.cluster.Nodes, d.cluster.Shards, len(d.cluster.HotKeys), dir)
+	fmt.Fprintf(d.out, "Starting %d nodes, %d shards and a hot shard\n  storage in %s\n",
+		d.cluster.Nodes, d.cluster.Shards, dir)
 	start := d.cluster
-	if d.compares() {
-		start.Hot = hotshard.ModeOff
-	}
+	start.Hot = d.modes()[0]
 	c, err := embed.StartCluster(start)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: err.Error(), Hint: "something else has this port: give another one with --port, or --http for the console; --port 0 takes free ones"}
+		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: err.Error(),
+			Hint: "another process uses the port; choose one with --port, or --http for the console; --port 0 uses free ports"}
 	}
 	if err != nil {
 		return err
@@ -157,7 +163,7 @@ func (d *demo) do(ctx context.Context) (err error) {
 		err = errors.Join(err, c.Stop(stop))
 	}()
 	for i, addr := range c.Addrs() {
-		fmt.Fprintf(d.out, "  node n%d serves at %s\n", i+1, addr)
+		fmt.Fprintf(d.out, "  node n%d at %s\n", i+1, addr)
 	}
 	if a := c.HTTPAddr(); a != "" {
 		fmt.Fprintf(d.out, "  console at http://%s/console/\n", a)
@@ -166,90 +172,9 @@ func (d *demo) do(ctx context.Context) (err error) {
 		return err
 	}
 	if d.stay {
-		fmt.Fprintf(d.out, "\nThe cluster goes on serving. Try:  linchpin get --addr %s %s\nInterrupt to end.\n", c.Addrs()[0], workload.CounterKey(prefix, 0))
+		fmt.Fprintf(d.out, "\nThe cluster keeps serving until interrupted. Try:  linchpin get --addr %s %s\n",
+			c.Addrs()[0], workload.CounterKey(prefix, 0))
 		<-ctx.Done()
 	}
 	return nil
-}
-
-// work loads the keys, runs the workload, and reports.
-func (d *demo) work(ctx context.Context, c *embed.Cluster) error {
-	store, err := clientstore.Open(ctx, c.Addrs(), 0)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	fmt.Fprintf(d.out, "Loading %d keys\n", d.run.Keys)
-	begin := time.Now()
-	if _, err := workload.Load(ctx, store, workload.LoadOptions{Keys: d.run.Keys, Prefix: prefix}); err != nil {
-		return err
-	}
-	fmt.Fprintf(d.out, "  took %v\n", time.Since(begin).Round(time.Millisecond))
-	d.run.Progress = func(s workload.Snapshot) { fmt.Fprintln(d.out, "  "+s.String()) }
-	var off *workload.Result
-	if d.compares() {
-		off, err = d.load(ctx, store, "with the hot shard off")
-		if err != nil {
-			return err
-		}
-		if _, err := c.Node(1).Gateway().SetHot(ctx, nil, uint32(d.cluster.Hot)+1); err != nil {
-			return err
-		}
-		d.run.Warmup = min(warming, 2*d.run.Duration)
-	}
-	before := d.seen(c)
-	result, err := d.load(ctx, store, fmt.Sprintf("with the hot shard in mode %v", d.cluster.Hot))
-	if result != nil {
-		fmt.Fprintln(d.out)
-		if werr := result.WriteText(d.out); werr != nil {
-			return werr
-		}
-	}
-	if err != nil {
-		return err
-	}
-	// What has been moved goes home when the load ends.
-	hot, err := c.Node(1).Gateway().Hot(ctx)
-	if err != nil {
-		return err
-	}
-	during := d.seen(c)
-	during.less(before)
-	if err := d.report(c, result, during); err != nil {
-		return err
-	}
-	if err := d.readers(ctx, c, result, during); err != nil {
-		return err
-	}
-	return d.compare(off, result, hot)
-}
-
-// load runs the workload.
-func (d *demo) load(ctx context.Context, store workload.Store, how string) (*workload.Result, error) {
-	fmt.Fprintf(d.out, "Running %d clients for %v %s: %d keys a transaction by a zeta law of skew %g\n", d.run.Clients, d.run.Duration, how, d.run.Ops, d.run.Skew)
-	runner, err := workload.New(store, d.run)
-	if err != nil {
-		return nil, err
-	}
-	return runner.Run(ctx)
-}
-
-// report tells what the store itself saw.
-func (d *demo) report(c *embed.Cluster, r *workload.Result, n *seen) error {
-	var mem runtime.MemStats
-	runtime.ReadMemStats(&mem)
-	fmt.Fprintf(d.out, "\nInside: %d waits for locks, %v in all; %d marks by older transactions; %d fsyncs, %.1f commits each; %d MiB of memory\n",
-		n.waits, n.waited.Round(time.Millisecond), n.marks, n.syncs, float64(r.All.Committed)/float64(max(n.syncs, 1)), mem.Sys>>20)
-	keys := c.Backend(1).HotKeys(10)
-	if len(keys) == 0 {
-		fmt.Fprintln(d.out, "No key made anybody wait.")
-		return nil
-	}
-	fmt.Fprintln(d.out, "\nThe keys that caused most waiting since the start, and where:")
-	w := tabwriter.NewWriter(d.out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "  KEY\tSHARD\tWAITS\tWAITED")
-	for _, k := range keys {
-		fmt.Fprintf(w, "  %q\t%v\t%d\t%v\n", k.Key, k.Shard, k.Waits, k.Waited.Round(time.Millisecond))
-	}
-	return w.Flush()
 }

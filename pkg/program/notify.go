@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// notify tells systemd how the service is (sd_notify), if that has started it and wants
-// to know. A failure to tell is no reason to end: systemd sees to that itself.
+// notify reports the state of the service to systemd (sd_notify), if NOTIFY_SOCKET is set. A failure does not end the
+// service: systemd decides that itself.
 func notify(errs io.Writer, state string) {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
@@ -20,11 +20,11 @@ func notify(errs io.Writer, state string) {
 	}
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
 	if err != nil {
-		fmt.Fprintln(errs, "linchpin: cannot tell systemd:", err)
+		fmt.Fprintln(errs, "linchpin: cannot notify systemd:", err)
 		return
 	}
 	defer conn.Close()
 	if _, err := conn.Write([]byte(state)); err != nil {
-		fmt.Fprintln(errs, "linchpin: cannot tell systemd:", err)
+		fmt.Fprintln(errs, "linchpin: cannot notify systemd:", err)
 	}
 }

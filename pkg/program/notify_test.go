@@ -54,14 +54,14 @@ func TestSystemdIsToldWhenTheNodeServesAndStops(t *testing.T) {
 	}
 }
 
-// TestNobodyToTell: without systemd nothing is sent, and that it cannot be told ends
+// TestNotifyWithoutSocketIsReported: without systemd nothing is sent, and that it cannot be told ends
 // nothing.
-func TestNobodyToTell(t *testing.T) {
+func TestNotifyWithoutSocketIsReported(t *testing.T) {
 	var errs bytes.Buffer
 	t.Setenv("NOTIFY_SOCKET", "")
 	notify(&errs, "READY=1")
 	require.Empty(t, errs.String())
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "none"))
 	notify(&errs, "READY=1")
-	require.Contains(t, errs.String(), "cannot tell systemd")
+	require.Contains(t, errs.String(), "cannot notify systemd")
 }

@@ -13,24 +13,23 @@ import (
 	"github.com/linchpindb/linchpin/pkg/logs"
 )
 
-// operationFlags are those of "linchpin start" that are for whoever runs it.
+// operationFlags are those of "linchpin start" for its operators.
 type operationFlags struct {
 	file                string
 	logFormat, logLevel string
 }
 
 func (o *operationFlags) addTo(f *pflag.FlagSet, opt *embed.Options) {
-	f.StringVar(&o.file, config.FileFlag, "", "a `file` in YAML with values for flags that are neither given nor in the environment")
-	f.StringVar(&o.logFormat, "log-format", "text", "text (key=value), or json: one object a line")
-	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error; \"linchpin log level\" changes it later, for each component")
-	f.DurationVar(&opt.DrainTimeout, "drain-timeout", 0, "how long a clean stop waits for what is under way (default 10s)")
-	f.DurationVar(&opt.DrainWait, "drain-wait", 0, "how long health checks fail before a clean stop refuses anything, for load balancers to notice")
-	f.StringVar(&opt.TraceEndpoint, "trace-endpoint", "", "send spans of transactions to this `URL` of an OTLP collector: http://HOST:4317, or https://")
-	f.Float64Var(&opt.TraceRatio, "trace-ratio", 0.01, "the share of transactions that are traced, 0 to 1; a client that traces decides for its own")
-	f.BoolVar(&opt.Pprof, "pprof", false, "serve profiles at /debug/pprof/ of --http: with TLS to administrators, without to callers on this machine")
+	f.DurationVar(&opt.DrainTimeout, "drain-timeout", 0, "how long a drain waits for transactions in flight (default 10s)")
+	f.DurationVar(&opt.DrainWait, "drain-wait", 0, "how long health checks fail before a drain rejects requests, for load balancers")
+	f.StringVar(&o.logFormat, "log-format", "text", "`format` of the log: text (key=value), or json with one object per line")
+	f.StringVar(&o.logLevel, "log-level", "info", "initial log `level`: debug, info, warn or error; see \"linchpin log level\"")
+	f.StringVar(&opt.TraceEndpoint, "trace-endpoint", "", "send spans of transactions to the OTLP collector at this `URL`: http://HOST:4317, or https://")
+	f.Float64Var(&opt.TraceRatio, "trace-ratio", 0.01, "share of transactions that are traced, 0 to 1, unless the client decides")
+	f.BoolVar(&opt.Pprof, "pprof", false, "serve profiles at /debug/pprof/ of --http, to admins, or without TLS to callers on this machine")
 }
 
-// logs are where the node's log lines go.
+// logs makes the node's log.
 func (o *operationFlags) logs(out io.Writer) (*logs.Logs, error) {
 	level, err := o.level()
 	if err != nil {
@@ -50,8 +49,7 @@ func (o *operationFlags) level() (slog.Level, error) {
 	return level, nil
 }
 
-// settingsText is a line for each setting. Keys of users are shown as key shows them,
-// and secrets not at all.
+// settingsText is a line for each setting, with keys of users as key shows them, and without secrets.
 func settingsText(ss []config.Setting, key func([]byte) string) []byte {
 	var out []byte
 	for i := range ss {

@@ -12,7 +12,7 @@
 //
 //	func main() { program.Main() }
 //
-// docs/own-types.md tells how a type is declared.
+// docs/own-types.md shows how a type is declared.
 package program
 
 import (
@@ -30,16 +30,16 @@ import (
 
 // Main runs the program's command line, and exits.
 func Main() {
-	// The first signal ends what is under way, a second one the program.
+	// The first signal ends what runs, a second one the program.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	// A pipe whose reader has gone is an error of the write: a command that has changed something says
-	// so, and a node does not end because nothing reads its log.
+	// A closed pipe is an error of the write: a command that has changed something reports that, and a
+	// node does not end because nothing reads its log.
 	signal.Ignore(syscall.SIGPIPE)
-	os.Exit(run(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Size: sizeOf(os.Stdout), File: isFile(os.Stdout)}, os.Args[1:]))
+	os.Exit(run(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Size: sizeOf(os.Stdout), Raw: !term.IsTerminal(int(os.Stdout.Fd()))}, os.Args[1:]))
 }
 
-// sizeOf is how many lines and columns a terminal has, 0 for unknown; nil if f is none.
+// sizeOf returns the number of lines and columns of a terminal, 0 for unknown; nil if f is not one.
 func sizeOf(f *os.File) func() (lines, columns int) {
 	if !term.IsTerminal(int(f.Fd())) {
 		return nil
@@ -53,21 +53,14 @@ func sizeOf(f *os.File) func() (lines, columns int) {
 	}
 }
 
-// isFile reports whether f is a file on a disk, no terminal and no pipe.
-func isFile(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode().IsRegular()
-}
-
 // run runs one command line and returns the exit code.
 func run(ctx context.Context, s cli.Streams, args []string) int {
 	root := cli.New(s)
-	root.AddCommand(servers(s)...)
-	root.AddCommand(shell.Command(s))
+	root.AddCommand(added(s)...)
 	return cli.Main(ctx, root, args)
 }
 
-// servers are the commands that run nodes.
-func servers(s cli.Streams) []*cobra.Command {
-	return []*cobra.Command{startCommand(s), demoCommand(s), checkTypesCommand(s), configCommand(s)}
+// added are the commands beside those of package cli.
+func added(s cli.Streams) []*cobra.Command {
+	return []*cobra.Command{startCommand(s), demoCommand(s), checkTypesCommand(s), configCommand(s), shell.Command(s)}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/embed"
 )
 
-// security are the flags that say who may come in.
+// security are the flags of TLS and of connections.
 type security struct {
 	files   certs.Files
 	dir     string
@@ -19,13 +19,13 @@ type security struct {
 }
 
 func (s *security) addTo(f *pflag.FlagSet) {
-	f.StringVar(&s.files.Cert, "tls-cert", "", "use TLS: `file` of the node's certificate; a changed one is taken within seconds")
-	f.StringVar(&s.files.Key, "tls-key", "", "`file` of its key")
-	f.StringVar(&s.files.CA, "tls-ca", "", "`file` of the authorities that sign the certificates of nodes, and of users")
-	f.StringVar(&s.files.ClientCA, "tls-client-ca", "", "`file` of those that sign the certificates of users, if they are others")
-	f.StringVar(&s.dir, "certs-dir", "", "use TLS, with node.crt, node.key and ca.crt in this `directory`, for what is not named")
-	f.BoolVar(&s.require, "require-client-cert", false, "refuse clients without a certificate, even if they have a token")
-	f.IntVar(&s.connections, "max-connections", 0, "how many connections may be open (default 16384)")
+	f.StringVar(&s.dir, "certs-dir", "", "use TLS; `directory` with node.crt, node.key and ca.crt")
+	f.StringVar(&s.files.Cert, "tls-cert", "", "use TLS; `file` of the node's certificate, reloaded within seconds of a change")
+	f.StringVar(&s.files.Key, "tls-key", "", "`file` of the certificate's key")
+	f.StringVar(&s.files.CA, "tls-ca", "", "`file` of the authorities that sign the certificates of nodes and users")
+	f.StringVar(&s.files.ClientCA, "tls-client-ca", "", "`file` of the authorities that sign the certificates of users (default: --tls-ca)")
+	f.BoolVar(&s.require, "require-client-cert", false, "reject clients without a certificate, even with a token")
+	f.IntVar(&s.connections, "max-connections", 0, "greatest `number` of open connections (default 16384)")
 }
 
 // apply puts the flags into a node's options.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,8 +19,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// startOptions are what "linchpin start" is told. Each group of flags has a file of its
-// own, or a function here.
+// startOptions are the flags of "linchpin start".
 type startOptions struct {
 	opt                      embed.Options
 	order, reads, plan, mode string
@@ -29,7 +29,7 @@ type startOptions struct {
 	history, every           time.Duration
 	who                      security
 	operation                operationFlags
-	// settings are where the flags' values came from.
+	// settings are the flags' values and their sources.
 	settings []config.Setting
 }
 
@@ -38,24 +38,19 @@ func startCommand(s cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "start",
 		Short: "Start a node",
-		Long: `Start a node. A cluster is formed once, by the nodes that --join lists: each is
-started with the same list, itself included, and none serves before all have
-met. From then on every node finds the others again, in whatever order they are
-started. Without --join the node is a cluster of its own.
+		Long: `Start a node. Without --join it is a cluster of its own. The nodes that --join lists form a cluster once: each of them
+is started with the same list, itself included, and serves when all have met. Later the nodes find each other in
+any order of starts.
 
-Without TLS there is no encryption and no authentication. Then ":PORT" means the
-loopback address, and others are refused unless --insecure is given. With TLS all
-callers show who they are, by a certificate or a token ("linchpin user").
+Without TLS there is neither encryption nor authentication. ":PORT" is then the loopback address, and other addresses
+are rejected unless --insecure is given. With TLS every caller authenticates with a certificate or a token.
 
-There is one copy of the data: while a node is down, its shards cannot be
-reached, and the others serve the rest.
+There is one copy of the data: while a node is down, its shards are unavailable, and the others serve.
 
-An interrupt ends the node cleanly: it admits nothing new and lets what is under
-way end ("linchpin drain"). A second one ends it at once, which loses nothing either.
+An interrupt drains the node and stops it. A second one stops it at once, without losing an acknowledged commit.
 
-A flag that is not given is looked for in the environment (LINCHPIN_CACHE_MB for
---cache-mb), and then in the file that --config names; "linchpin config show" tells
-what came from where.`,
+A flag that is not given is read from the environment (LINCHPIN_CACHE_MB for --cache-mb), then from the file of --config.
+"linchpin config show" shows every setting and its source.`,
 		Example: `  linchpin start --store /var/lib/linchpin
 
   linchpin start --store d1 --listen :7001 --join :7001,:7002,:7003
@@ -88,38 +83,52 @@ what came from where.`,
 // addTo declares the flags.
 func (o *startOptions) addTo(f *pflag.FlagSet) {
 	opt := &o.opt
-	f.StringVar(&opt.Dir, "store", "", "the node's storage `directory` (required)")
 	f.StringVar(&opt.Listen, "listen", ":7070", "`address` for clients and other nodes")
+	f.StringVar(&opt.Advertise, "advertise", "", "`address` at which other nodes reach this one (default: --listen)")
+	f.StringVar(&opt.Join, "join", "", "all first members, including this one: `address,address,...`")
 	f.StringVar(&opt.HTTP, "http", "", "`address` for the console, /metrics, /healthz and /readyz; empty for none")
-	f.StringVar(&opt.Advertise, "advertise", "", "`address` under which other nodes call this one (default: --listen)")
-	f.StringVar(&opt.Join, "join", "", "all first members, this one included: `address,address,...`")
-	f.BoolVar(&opt.Insecure, "insecure", false, "allow addresses beyond the loopback, without encryption or authentication")
+	f.IntVar(&opt.Shards, "shards", 8, "number of shards of a new cluster, without the hot shard; it never changes")
+	f.StringArrayVar(&o.hot, "hot-key", nil, "a `key` that is always on the hot shard of a new cluster (repeatable)")
+	f.StringVar(&o.mode, "hot", hotshard.ModeAuto.String(), "initial `mode` of the hot shard: off, pinned or auto; the same on all nodes; see \"linchpin hot mode\"")
+	f.StringVar(&opt.Dir, "store", "", "storage `directory` of the node (required)")
+	f.StringVar(&o.operation.file, config.FileFlag, "", "YAML `file` with values for flags")
+	f.Int64Var(&o.reserveMB, "disk-reserve-mb", kv.DefaultDiskReserve>>20, "reject writes while the store's disk has less free space than this, in `MiB`; 0 for none")
+	f.DurationVar(&o.history, "history", kv.DefaultHistory, "length of the history that --as-of reads; the same on all nodes; 0 for none")
+	f.DurationVar(&o.every, "history-every", kv.DefaultPinEvery, "time between two states of the history, while there are writes")
+	f.BoolVar(&opt.TrustClock, "trust-clock", false, "trust the time of day at this start, even if the store or other nodes contradict it; for a store that was off for days")
+	f.StringVar(&o.memory, "memory-budget", "", "memory of the process, as in 2GiB or 50%; requests beyond it are rejected (default: 75% of the control group's, or 50% of the machine's)")
+	f.Int64Var(&o.cacheMB, "cache-mb", 256, "memory for blocks of the store, and again for keys, in `MiB`; by default less if --memory-budget is below 2 GiB")
+	f.DurationVar(&opt.SlowReader, "slow-reader", kv.MaxTxnAge, "end a scan whose client has not read a page for this time")
 	o.who.addTo(f)
-	f.IntVar(&opt.Shards, "shards", 8, "number of shards of a new cluster, besides the hot one; fixed from then on")
-	f.StringArrayVar(&o.hot, "hot-key", nil, "a `key` that lives on the hot shard of a new cluster, for ever (repeatable)")
-	f.StringVar(&o.mode, "hot", hotshard.ModeAuto.String(), "which other keys are moved to the hot shard: off, pinned, or auto; the same for all nodes; \"linchpin hot mode\" goes before it")
-	f.StringVar(&o.order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: ordinary two-phase commit, for comparison")
-	sharingFlags(f, &opt.Sharing)
-	f.StringVar(&o.reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking like updates, for comparison")
-	f.StringVar(&o.plan, "read-plan", txn.PlanAny.String(), "how one-shots read on several shards: any, parallel, hot-last or snapshot; any picks")
-	f.DurationVar(&o.history, "history", kv.DefaultHistory, "how far back --as-of can read; the same for all nodes; 0 keeps no history")
-	f.DurationVar(&o.every, "history-every", kv.DefaultPinEvery, "how often a state of the history is fixed, while there are writes")
-	f.Int64Var(&o.cacheMB, "cache-mb", 256, "memory for blocks of the store, and again for keys, in MiB; by default less where --memory-budget is below 2 GiB")
-	f.StringVar(&o.memory, "memory-budget", "", "how much memory the process may have, as in 2GiB or 50%: clients are refused what would take more (default: three quarters of what the control group has, or half of the machine's)")
-	f.Int64Var(&o.reserveMB, "disk-reserve-mb", kv.DefaultDiskReserve>>20, "with less free on the store's disk, in MiB, the node refuses new writes, and goes on when there is room; 0 for none")
-	f.BoolVar(&opt.TrustClock, "trust-clock", false, "rely on the time of day at this start, though the store or other nodes contradict it: keys and snapshots expire by it; for a store that was off for days")
-	f.DurationVar(&opt.SlowReader, "slow-reader", kv.MaxTxnAge, "how long a page of a scan waits for a client that does not read; then the scan ends")
-	f.BoolVar(&opt.UnsafeNoSync, "unsafe-no-sync", false, "answer before anything is on disk: a crash LOSES acknowledged commits; for measuring only")
-	f.DurationVar(&opt.SyncDelay, "delay-fsync", 0, "make every fsync slower by this much; for measuring only")
-	f.DurationVar(&opt.ReadDelay, "delay-read", 0, "make every read of the store's tables slower by this much, once the node has started; for tests only")
-	f.DurationVar(&opt.NetDelay, "delay-net", 0, "make every message to another node slower by this much, one way; for measuring only")
+	f.BoolVar(&opt.Insecure, "insecure", false, "allow addresses other than the loopback, without encryption or authentication")
 	o.operation.addTo(f, opt)
+	f.StringVar(&o.plan, "read-plan", txn.PlanAny.String(), "how one-shot transactions read on several shards: any (the node chooses), parallel, hot-last or snapshot")
+	f.StringVar(&o.order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: two-phase commit")
+	sharingFlags(f, &opt.Sharing)
+	f.StringVar(&o.reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking: as updates do")
+	f.BoolVar(&opt.UnsafeNoSync, "unsafe-no-sync", false, "acknowledge commits before they are on disk: a crash LOSES them")
+	f.DurationVar(&opt.SyncDelay, "delay-fsync", 0, "delay each fsync by this time")
+	f.DurationVar(&opt.ReadDelay, "delay-read", 0, "delay each read of the store's tables by this time")
+	f.DurationVar(&opt.NetDelay, "delay-net", 0, "delay each message to another node by this time")
+	for _, g := range startGroups {
+		cli.GroupFlags(f, g.title, strings.Fields(g.flags)...)
+	}
 	config.MarkPaths(f, "store", "certs-dir", "tls-cert", "tls-key", "tls-ca", "tls-client-ca")
 	f.SortFlags = false
 }
 
-// resolve sets what the command line has not set, and makes sure that what has to be
-// set is.
+// startGroups are the groups of flags in the help.
+var startGroups = []struct{ title, flags string }{
+	{"Address and cluster", "listen advertise join http shards hot-key hot"},
+	{"Storage and history", "store config disk-reserve-mb history history-every trust-clock"},
+	{"Limits", "memory-budget cache-mb max-connections slow-reader"},
+	{"TLS and users", "certs-dir tls-cert tls-key tls-ca tls-client-ca require-client-cert insecure"},
+	{"Operation and observability", "drain-timeout drain-wait log-format log-level trace-endpoint trace-ratio pprof"},
+	{"Tuning", "read-plan"},
+	{"For tests and comparison only", "commit-order locks phasing combining reads unsafe-no-sync delay-fsync delay-read delay-net"},
+}
+
+// resolve sets the flags that the command line has not set, and checks that required ones are set.
 func (o *startOptions) resolve(c *cobra.Command, _ []string) (err error) {
 	o.settings, err = config.Resolve(c.Flags(), config.Options{})
 	if err == nil {
@@ -185,15 +194,14 @@ func scheme(opt embed.Options) string {
 	return "http"
 }
 
-// sharingFlags are those that switch off what is made of it that operations
-// commute.
+// sharingFlags switch off what makes use of operations that commute.
 func sharingFlags(f *pflag.FlagSet, s *shard.Sharing) {
-	f.Var(&s.Locks, "locks", "what locks go by: abstract, which operations commute, or rw, which of them write, for comparison")
-	f.Var(&s.Phasing, "phasing", "whether operations join those that hold a lock now, past older ones that wait; off for comparison")
-	f.Var(&s.Combining, "combining", "whether changes of a key in one step are written as one; off for comparison")
+	f.Var(&s.Locks, "locks", "abstract: operations that commute share locks; or rw: read and write locks")
+	f.Var(&s.Phasing, "phasing", "on: an operation that commutes with the holders of a lock is granted before older waiters; or off")
+	f.Var(&s.Combining, "combining", "on: changes of a key in one step are written as one; or off")
 }
 
-// shardsOf checks --shards, of which 0 would stand for the default.
+// shardsOf checks --shards; 0 would be the default.
 func shardsOf(c *cobra.Command, n int) error {
 	if n < 1 || n >= kv.MaxShards {
 		return &cli.UsageError{Text: fmt.Sprintf("--shards is %d, want 1 to %d", n, kv.MaxShards-1), Command: c.CommandPath()}
@@ -210,7 +218,7 @@ func modeOf(c *cobra.Command, text string) (hotshard.Mode, error) {
 	return m, nil
 }
 
-// reserveOf reads --disk-reserve-mb. None is negative.
+// reserveOf reads --disk-reserve-mb. No reserve is a negative one.
 func reserveOf(c *cobra.Command, mb int64) (int64, error) {
 	if mb < 0 || mb > 1<<30 {
 		return 0, &cli.UsageError{Text: fmt.Sprintf("--disk-reserve-mb is %d, want 0 to %d", mb, 1<<30), Command: c.CommandPath()}
@@ -221,11 +229,11 @@ func reserveOf(c *cobra.Command, mb int64) (int64, error) {
 	return mb << 20, nil
 }
 
-// historyOf checks the flags of the history. None is a negative one.
+// historyOf checks the flags of the history. No history is a negative one.
 func historyOf(c *cobra.Command, history, every time.Duration) (time.Duration, time.Duration, error) {
 	switch {
 	case history < 0 || history > 24*time.Hour:
-		return 0, 0, &cli.UsageError{Text: fmt.Sprintf("--history is %v, want 0 to 24h; longer is what snapshots are for", history), Command: c.CommandPath()}
+		return 0, 0, &cli.UsageError{Text: fmt.Sprintf("--history is %v, want 0 to 24h; a snapshot keeps a state for longer", history), Command: c.CommandPath()}
 	case every < 10*time.Millisecond || every > time.Hour:
 		return 0, 0, &cli.UsageError{Text: fmt.Sprintf("--history-every is %v, want 10ms to 1h", every), Command: c.CommandPath()}
 	case history == 0:
@@ -244,7 +252,7 @@ func serve(ctx context.Context, s cli.Streams, opt embed.Options) error {
 	}
 	i, err := embed.Start(ctx, opt)
 	if err != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, embed.ErrDrained)) {
-		fmt.Fprintln(s.Err, "linchpin: the node was asked to end before it served, and has")
+		fmt.Fprintln(s.Err, "linchpin: the node was stopped before it served")
 		return nil
 	}
 	if err != nil {

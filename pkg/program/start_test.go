@@ -92,10 +92,10 @@ func TestEndedBeforeItServes(t *testing.T) {
 	args := []string{"start", "--store", t.TempDir() + "/store", "--listen", "127.0.0.1:0", "--advertise", "127.0.0.1:1", "--join", "127.0.0.1:1,127.0.0.1:2"}
 	for range 2 {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("it does not meet the others"))
-		errs := &said{want: "meeting the other members", once: sync.OnceFunc(cancel)}
+		errs := &said{want: "waiting for the initial members", once: sync.OnceFunc(cancel)}
 		require.Equal(t, cli.ExitOK, run(ctx, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: errs}, args), errs.text.String())
 		require.ErrorIs(t, ctx.Err(), context.Canceled)
-		require.Contains(t, errs.text.String(), "asked to end before it served")
+		require.Contains(t, errs.text.String(), "the node was stopped before it served")
 	}
 }
 
@@ -108,7 +108,7 @@ func TestDrainedBeforeItServes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	drained := make(chan int, 1)
-	errs := &said{want: "meeting the other members", once: sync.OnceFunc(func() {
+	errs := &said{want: "waiting for the initial members", once: sync.OnceFunc(func() {
 		go func() {
 			drained <- run(ctx, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, []string{"drain", "--addr", addr})
 		}()
@@ -116,6 +116,6 @@ func TestDrainedBeforeItServes(t *testing.T) {
 	args := []string{"start", "--store", t.TempDir() + "/store", "--listen", addr, "--join", addr + ",127.0.0.1:2"}
 	require.Equal(t, cli.ExitOK, run(ctx, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: errs}, args), errs.text.String())
 	require.NoError(t, ctx.Err())
-	require.Contains(t, errs.text.String(), "asked to end before it served")
+	require.Contains(t, errs.text.String(), "the node was stopped before it served")
 	require.Equal(t, cli.ExitOK, <-drained)
 }

@@ -35,7 +35,7 @@ func (s *service) Activity(ctx context.Context, in *pb.ActivityRequest) (*pb.Act
 
 func (s *service) activity(ctx context.Context, in *pb.ActivityRequest) (*pb.ActivityResponse, error) {
 	if len(in.CancelTxn) > 0 {
-		return nil, statusOf(invalid("cancel_txn is for nodes", "use CancelTransaction"), kv.TxnID{})
+		return nil, statusOf(invalid("only nodes may call cancel_txn", "use CancelTransaction"), kv.TxnID{})
 	}
 	return s.nodeActivity(ctx, in)
 }
@@ -50,7 +50,7 @@ func (s *service) nodeActivity(ctx context.Context, in *pb.ActivityRequest) (*pb
 		return activityOf(s.backend, in), nil
 	}
 	if !hasMember(&st, kv.NodeID(in.NodeId)) {
-		return nil, statusOf(invalid(fmt.Sprintf("there is no node n%d in the cluster", in.NodeId), "see which there are with \"linchpin status\""), kv.TxnID{})
+		return nil, statusOf(invalid(fmt.Sprintf("the cluster has no node n%d", in.NodeId), "\\\"linchpin status\\\" lists the nodes"), kv.TxnID{})
 	}
 	question, err := in.Marshal()
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *service) nodeActivity(ctx context.Context, in *pb.ActivityRequest) (*pb
 	}
 	out := new(pb.ActivityResponse)
 	if err := out.Unmarshal(answer); err != nil || out.NodeId != in.NodeId {
-		return nil, statusOf(kv.Errorf(kv.KindUnavailable, "the answer of node n%d cannot be read; its version may be another", in.NodeId), kv.TxnID{})
+		return nil, statusOf(kv.Errorf(kv.KindUnavailable, "the response of node n%d cannot be decoded; it may run another release", in.NodeId), kv.TxnID{})
 	}
 	return out, nil
 }
@@ -73,7 +73,7 @@ func (s *service) nodeActivity(ctx context.Context, in *pb.ActivityRequest) (*pb
 func (s *service) CancelTransaction(ctx context.Context, in *pb.CancelTransactionRequest) (*pb.CancelTransactionResponse, error) {
 	id, err := in.TxnId.Marshal()
 	if err != nil || in.TxnId.IsZero() || in.TxnId.Masked() {
-		return nil, statusOf(invalid("the id is not that of a transaction", "see \"linchpin waits\""), kv.TxnID{})
+		return nil, statusOf(invalid("the transaction id is invalid", "\\\"linchpin waits\\\" shows the ids of waiting transactions"), kv.TxnID{})
 	}
 	out := new(pb.CancelTransactionResponse)
 	st := s.backend.Status()

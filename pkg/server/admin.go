@@ -20,7 +20,7 @@ func (s *service) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusRe
 		}
 		out.Members = append(out.Members, member)
 	}
-	if s.opts.RefusedAddresses != nil && guard.CallerOf(ctx).May(guard.NeedMonitor, "the refused addresses") == nil {
+	if s.opts.RefusedAddresses != nil && guard.CallerOf(ctx).May(guard.NeedMonitor, "the list of refused addresses") == nil {
 		for _, a := range s.opts.RefusedAddresses() {
 			out.RefusedAddresses = append(out.RefusedAddresses, pb.RefusedAddress{Address: a.Address, Failures: uint32(a.Failures),
 				RemainingMs: uint64(a.Remaining.Milliseconds()), Slowed: a.Slowed})

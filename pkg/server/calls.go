@@ -27,7 +27,7 @@ func callOperation(in *pb.CallOp, out *msg.Op) *kv.Error {
 const maxArgs = kv.MaxTxnBytes / datumFrame
 
 func tooManyArgs() *kv.Error {
-	return invalid(fmt.Sprintf("the call has more than %d arguments", maxArgs), "split it")
+	return invalid(fmt.Sprintf("the call has more than %d arguments", maxArgs), "split the call")
 }
 
 func hinted(err error) *kv.Error {

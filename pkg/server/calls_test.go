@@ -88,13 +88,13 @@ func TestACallThatNamesNoMethodIsRefused(t *testing.T) {
 func TestArgumentsCountOfATransactionsBytes(t *testing.T) {
 	big := pb.Op{Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k"), Type: "value", Method: "put", Args: []pb.Datum{{Datum: &pb.Datum_Bytes{Bytes: make([]byte, kv.MaxValueBytes)}}}}}}
 	_, err := operations(many(17, big), new(budget))
-	require.ErrorContains(t, err, "at most")
+	require.ErrorContains(t, err, "the limit is")
 	words := pb.CallOp{Key: []byte("k"), Type: "set", Method: "add", Args: make([]pb.Datum, maxArgs)}
 	for i := range words.Args {
 		words.Args[i] = text("")
 	}
 	_, err = operations([]pb.Op{{Op: &pb.Op_Call{Call: &words}}}, new(budget))
-	require.ErrorContains(t, err, "at most", "empty arguments take room, too")
+	require.ErrorContains(t, err, "the limit is", "empty arguments take room, too")
 }
 
 // TestCallsReadInJSON: what docs/api.md gives to grpcurl is what it says.

@@ -45,14 +45,14 @@ func requireCondition(in *pb.RequireOp, out *msg.Op) *kv.Error {
 	case *pb.RequireOp_Version:
 		return expectVersion(out, c.Version)
 	}
-	return invalid("the require has no condition", "give one of exists, absent, equals, version")
+	return invalid("require needs a condition", "set one of exists, absent, equals, version")
 }
 
 // expect sets a condition that has no operand. Its negation is refused: it
 // would be easy to take "absent: false" for "must exist" or for nothing.
 func expect(out *msg.Op, e msg.Expect, holds bool) *kv.Error {
 	if !holds {
-		return invalid("the condition is given as false", "leave it out, or use the opposite condition")
+		return invalid("the condition is set to false", "omit it, or use the opposite condition")
 	}
 	out.Expect = e
 	return nil
@@ -65,8 +65,11 @@ func expectValue(out *msg.Op, value []byte) *kv.Error {
 
 func expectVersion(out *msg.Op, raw []byte) *kv.Error {
 	out.Expect = msg.ExpectVersion
-	if err := out.ExpectVersion.Unmarshal(raw); err != nil || out.ExpectVersion.IsZero() {
-		return invalid("the version of the condition is not one that a result carried", "pass on the version of a result as it is; for a key that must not exist use absent")
+	if err := out.ExpectVersion.Unmarshal(raw); err != nil || len(raw) == 0 {
+		return invalid("the version of the condition did not come from a result", "pass the version of a result unchanged; if the key must not exist, use absent")
+	}
+	if out.ExpectVersion.IsZero() { // the result of a read of an absent key
+		out.Expect = msg.ExpectAbsent
 	}
 	return nil
 }

@@ -167,7 +167,7 @@ func (d *decoder) request(b []byte) error {
 			n++
 		case num == 2 && raw != nil:
 			if err := c.id.Unmarshal(raw); err != nil && c.err == nil {
-				c.err = invalid(err.Error(), "an id is made of the time and random bits, 8 bytes each; leave it out to have one made")
+				c.err = invalid(err.Error(), "an id has 16 bytes: 8 of time and 8 random; if it is omitted, the node creates one")
 			}
 		}
 		return nil

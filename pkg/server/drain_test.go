@@ -80,7 +80,7 @@ func TestWithoutAnOperator(t *testing.T) {
 	s, err := e.admin.Drain(t.Context(), &pb.DrainRequest{})
 	require.NoError(t, err)
 	_, err = s.Recv()
-	require.ErrorContains(t, err, "part of another program")
+	require.ErrorContains(t, err, "embedded in another program")
 	g, err := e.admin.Debug(t.Context(), &pb.DebugRequest{})
 	require.NoError(t, err)
 	_, err = g.Recv()

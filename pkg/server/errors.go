@@ -59,11 +59,11 @@ func errorOf(err error) *kv.Error {
 	case errors.As(err, &e):
 		return e
 	case errors.Is(err, context.DeadlineExceeded):
-		return &kv.Error{Kind: kv.KindDeadlineExceeded, Text: "the deadline has passed", Op: -1}
+		return &kv.Error{Kind: kv.KindDeadlineExceeded, Text: "the deadline passed", Op: -1}
 	case errors.Is(err, context.Canceled):
 		return &kv.Error{Kind: kv.KindCancelled, Text: "the call was cancelled", Op: -1}
 	}
-	return &kv.Error{Kind: kv.KindInternal, Text: err.Error(), Op: -1, Hint: "this is a fault in linchpin; please report it"}
+	return &kv.Error{Kind: kv.KindInternal, Text: err.Error(), Op: -1, Hint: "this is a bug in linchpin; please report it"}
 }
 
 // failure gives the detail of a transaction's failure.
@@ -107,13 +107,13 @@ func statusOf(err error, id kv.TxnID) error {
 // expired tells why a call whose context has ended was not begun.
 func expired(ctx context.Context) *kv.Error {
 	e := errorOf(ctx.Err())
-	e.Text += " before the request was begun"
+	e.Text += " before the request started"
 	return e
 }
 
 // abandoned is the answer when the edge stops waiting for a transaction that
 // it has submitted.
 func abandoned(ctx context.Context) *kv.Error {
-	return &kv.Error{Kind: kv.KindOutcomeUnknown, Op: -1, Text: "no answer was waited for: " + ctx.Err().Error(),
-		Hint: "ask for the outcome by the transaction's id"}
+	return &kv.Error{Kind: kv.KindOutcomeUnknown, Op: -1, Text: "the gateway stopped waiting for the result: " + ctx.Err().Error(),
+		Hint: "query the outcome by the transaction id"}
 }

@@ -2,11 +2,14 @@ package server_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/status"
 
 	"github.com/linchpindb/linchpin/pkg/gateway"
@@ -143,7 +146,7 @@ func TestAnIdCommitsOnceAndItsOutcomeCanBeAsked(t *testing.T) {
 
 	_, err = e.kv.Outcome(t.Context(), &pb.OutcomeRequest{TxnId: kv.TxnID{Time: 5}.Mask(7)})
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
-	require.ErrorContains(t, err, "only stands for that of a transaction")
+	require.ErrorContains(t, err, "the id is an alias")
 	_, err = e.kv.Outcome(t.Context(), &pb.OutcomeRequest{TxnId: kv.TxnID{Time: servertest.TooOld}})
 	require.Equal(t, "TooOld", detail.From(err).Kind)
 	_, err = e.kv.Outcome(t.Context(), &pb.OutcomeRequest{})
@@ -216,4 +219,40 @@ func TestADeadlineWhileWaitingIsToldByTheStore(t *testing.T) {
 	require.Equal(t, uint64(4), a.Handle)
 	require.Equal(t, "DeadlineExceeded", a.Error.Kind)
 	require.NotNil(t, a.Error.Receipt, "an error tells of the waiting too")
+}
+
+// TestCompressedRequests are accepted by every kind of call, and their responses come compressed.
+func TestCompressedRequests(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	value := strings.Repeat("v", 100<<10)
+	zip := grpc.UseCompressor(gzip.Name)
+	_, err := e.kv.Execute(ctx, &pb.ExecuteRequest{Ops: []pb.Op{put("k", value)}}, zip)
+	require.NoError(t, err)
+
+	calls, err := e.kv.Pipeline(ctx, zip)
+	require.NoError(t, err)
+	require.NoError(t, calls.Send(&pb.PipelineRequest{Calls: []pb.Call{{Handle: 1, Request: pb.ExecuteRequest{Ops: []pb.Op{get("k"), put("l", value)}}}}}))
+	_, err = calls.Recv() // the welcome
+	require.NoError(t, err)
+	m, err := calls.Recv()
+	require.NoError(t, err)
+	require.Equal(t, value, string(m.Responses[0].Response.Results[0].Value))
+
+	steps, err := e.kv.Transact(ctx, zip)
+	require.NoError(t, err)
+	require.NoError(t, steps.Send(&pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{}}}))
+	_, err = steps.Recv()
+	require.NoError(t, err)
+}
+
+// TestTheVersionOfAnAbsentKeyIsACondition: it holds as long as the key is absent.
+func TestTheVersionOfAnAbsentKeyIsACondition(t *testing.T) {
+	e, _ := store(t, server.Options{})
+	absent := e.must(t, get("k")).Results[0]
+	require.False(t, absent.Found)
+	e.must(t, putVersion("k", absent.Version, "v"))
+	_, err := e.execute(t, putVersion("k", absent.Version, "w"))
+	require.Equal(t, codes.FailedPrecondition, status.Code(err))
 }

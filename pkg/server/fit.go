@@ -15,7 +15,7 @@ func maxResponse(asked uint32) (uint32, *kv.Error) {
 		return kv.DefaultMaxResponseBytes, nil
 	case asked < kv.MinMaxResponseBytes:
 		return 0, invalid(fmt.Sprintf("max_response_bytes is %d", asked),
-			fmt.Sprintf("it is at least %d, or 0 for %d", kv.MinMaxResponseBytes, kv.DefaultMaxResponseBytes))
+			fmt.Sprintf("the minimum is %d; 0 means %d", kv.MinMaxResponseBytes, kv.DefaultMaxResponseBytes))
 	}
 	return min(asked, pb.MaxMessageBytes), nil
 }

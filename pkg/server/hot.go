@@ -39,7 +39,7 @@ func (s *service) SetHotRule(ctx context.Context, in *pb.SetHotRuleRequest) (*pb
 // SetHotMode sets the mode.
 func (s *service) SetHotMode(ctx context.Context, in *pb.SetHotModeRequest) (*pb.HotKeysResponse, error) {
 	if in.Mode < pb.HotMode_HOT_MODE_AUTO || in.Mode > pb.HotMode_HOT_MODE_OFF {
-		return nil, statusOf(invalid(fmt.Sprintf("there is no mode %v", in.Mode), "use HOT_MODE_AUTO, HOT_MODE_PINNED or HOT_MODE_OFF"), kv.TxnID{})
+		return nil, statusOf(invalid(fmt.Sprintf("unknown mode %v", in.Mode), "use HOT_MODE_AUTO, HOT_MODE_PINNED or HOT_MODE_OFF"), kv.TxnID{})
 	}
 	return s.hot(ctx, maxHotKeys, func(k *msg.HotState) bool { return k.Since != 0 },
 		func(ctx context.Context) (*msg.HotReply, error) { return s.backend.SetHot(ctx, nil, uint32(in.Mode)) })
@@ -49,11 +49,11 @@ func (s *service) SetHotMode(ctx context.Context, in *pb.SetHotModeRequest) (*pb
 func hotRule(in *pb.HotRule) (*msg.HotRule, *kv.Error) {
 	switch {
 	case in == nil:
-		return nil, invalid("there is no rule in the request", "say which key to pin, ban or free")
+		return nil, invalid("the request has no rule", "name the key to pin, ban or free")
 	case len(in.Key) == 0 && in.Prefix:
-		return nil, invalid("the prefix is empty, so that the rule would be for all keys", "name a prefix, or set the mode for all keys")
+		return nil, invalid("the prefix is empty, which would match all keys", "set a prefix, or set the mode for all keys")
 	case in.Policy < pb.HotPolicy_HOT_FREE || in.Policy > pb.HotPolicy_HOT_BAN:
-		return nil, invalid(fmt.Sprintf("there is no order %v", in.Policy), "use HOT_PIN, HOT_BAN, or HOT_FREE to remove the rule")
+		return nil, invalid(fmt.Sprintf("unknown order %v", in.Policy), "use HOT_PIN or HOT_BAN, or HOT_FREE to remove the rule")
 	}
 	if err := kv.CheckClientKey(in.Key); err != nil {
 		return nil, errorOf(err)

@@ -51,19 +51,19 @@ func TestRulesForHotKeysAreSetAndTold(t *testing.T) {
 func TestBadRulesForHotKeysAreRefused(t *testing.T) {
 	e, st := store(t, server.Options{})
 	for text, r := range map[string]*pb.HotRule{
-		"there is no rule":       nil,
-		"the key is empty":       {Policy: pb.HotPolicy_HOT_PIN},
-		"the prefix is empty":    {Prefix: true, Policy: pb.HotPolicy_HOT_BAN},
-		"the key has 4097 bytes": {Key: []byte(strings.Repeat("x", 4097)), Policy: pb.HotPolicy_HOT_PIN},
-		"there is no order 3":    {Key: []byte("k"), Policy: 3},
-		"there is no order -1":   {Key: []byte("k"), Policy: -1},
+		"the request has no rule": nil,
+		"the key is empty":        {Policy: pb.HotPolicy_HOT_PIN},
+		"the prefix is empty":     {Prefix: true, Policy: pb.HotPolicy_HOT_BAN},
+		"the key has 4097 bytes":  {Key: []byte(strings.Repeat("x", 4097)), Policy: pb.HotPolicy_HOT_PIN},
+		"unknown order 3":         {Key: []byte("k"), Policy: 3},
+		"unknown order -1":        {Key: []byte("k"), Policy: -1},
 	} {
 		_, err := e.admin.SetHotRule(t.Context(), &pb.SetHotRuleRequest{Rule: r})
 		require.Equal(t, codes.InvalidArgument, status.Code(err), text)
 		require.Contains(t, detail.From(err).Message, text)
 		require.NotEmpty(t, detail.From(err).Hint)
 	}
-	for text, m := range map[string]pb.HotMode{"there is no mode HOT_MODE_NONE": 0, "there is no mode 4": 4, "there is no mode -1": -1} {
+	for text, m := range map[string]pb.HotMode{"unknown mode HOT_MODE_NONE": 0, "unknown mode 4": 4, "unknown mode -1": -1} {
 		_, err := e.admin.SetHotMode(t.Context(), &pb.SetHotModeRequest{Mode: m})
 		require.Equal(t, codes.InvalidArgument, status.Code(err), text)
 		require.Contains(t, detail.From(err).Message, text)

@@ -105,6 +105,6 @@ func TestTTLs(t *testing.T) {
 	for _, ms := range []uint64{longest + 1, 1 << 63, 1<<64 - 1} {
 		_, err := ttl(ms)
 		require.Equal(t, kv.KindInvalid, err.Kind)
-		require.Contains(t, err.Hint, "the longest is 2160h")
+		require.Contains(t, err.Hint, "the limit is 2160 h")
 	}
 }

@@ -52,12 +52,12 @@ func operations(in []pb.Op, b *budget) ([]msg.Op, *kv.Error) {
 // count adds n operations.
 func (b *budget) count(n int) *kv.Error {
 	if n == 0 {
-		return invalid("the transaction has no operations", `give at least one, as in {"ops":[{"get":{"key":"..."}}]}`)
+		return invalid("the transaction has no operations", `set at least one, as in {"ops":[{"get":{"key":"..."}}]}`)
 	}
 	b.ops += n
 	if b.ops > kv.MaxTxnOps {
 		return invalid(fmt.Sprintf("the transaction has %d operations", b.ops),
-			fmt.Sprintf("a transaction has at most %d; split it", kv.MaxTxnOps))
+			fmt.Sprintf("the limit is %d; split the transaction", kv.MaxTxnOps))
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (b *budget) spend(o *msg.Op, i int, err *kv.Error) *kv.Error {
 	b.bytes += len(o.Key) + len(o.End) + len(o.Value) + len(o.ExpectValue) + argBytes(o.Args)
 	if b.bytes > kv.MaxTxnBytes {
 		return invalid(fmt.Sprintf("the keys and values of the transaction have %d bytes or more", b.bytes),
-			fmt.Sprintf("a transaction has at most %d bytes; split it", kv.MaxTxnBytes))
+			fmt.Sprintf("the limit is %d bytes; split the transaction", kv.MaxTxnBytes))
 	}
 	return nil
 }
@@ -138,8 +138,8 @@ func operation(in *pb.Op, out *msg.Op) *kv.Error {
 }
 
 func unknownOperation() *kv.Error {
-	return invalid("the operation is of no kind that this server knows",
-		"use one of get, put, delete, require, add, scan, delete_range, call, dump, restore, expire, persist; or the server is older than the client")
+	return invalid("the server does not know this kind of operation",
+		"use one of get, put, delete, require, add, scan, delete_range, call, dump, restore, expire, persist; if the client is newer than the server, upgrade the server")
 }
 
 // unknownField rejects an operation with a field that this server does not know. If the
@@ -147,7 +147,7 @@ func unknownOperation() *kv.Error {
 // without it is another one.
 func unknownField() *kv.Error {
 	return invalid("the operation has a field that this server does not know",
-		"the server is older than the client: upgrade the nodes first, and use new features when all are upgraded")
+		"the client is newer than the server: upgrade all nodes before clients use new features")
 }
 
 func getOperation(in *pb.GetOp, out *msg.Op) *kv.Error {
@@ -210,10 +210,10 @@ func restoreOperation(in *pb.RestoreOp, out *msg.Op) *kv.Error {
 	}
 	out.Expiry = in.ExpiresAtMs
 	if out.Expiry < 0 || out.Expiry > kv.MaxExpires {
-		return invalid(fmt.Sprintf("the key is to expire at %d, which is no time", out.Expiry), "restore what a dump has returned")
+		return invalid(fmt.Sprintf("the expiry time %d is invalid", out.Expiry), "restore the exact result of a dump")
 	}
 	if in.Type < 0 || in.Type > math.MaxUint8 {
-		return invalid(fmt.Sprintf("there is no data type %d", in.Type), "restore what a dump has returned")
+		return invalid(fmt.Sprintf("unknown data type %d", in.Type), "restore the exact result of a dump")
 	}
 	return check(adt.CheckStored(entry.Type(in.Type), out.Value))
 }
@@ -270,7 +270,7 @@ func scanOperation(in *pb.ScanOp, out *msg.Op) *kv.Error {
 	out.Kind, out.Key, out.End, out.Limit = msg.OpScan, in.Start, in.End, in.Limit
 	if out.Limit > kv.MaxScanLimit {
 		return invalid(fmt.Sprintf("the limit of the scan is %d", out.Limit),
-			fmt.Sprintf("ask for at most %d pairs and go on from the result's resume key, or use Scan", kv.MaxScanLimit))
+			fmt.Sprintf("request at most %d pairs and continue from the result's resume key, or use Scan", kv.MaxScanLimit))
 	}
 	return ownRange(in.XXX_unrecognized, out)
 }
@@ -278,7 +278,7 @@ func scanOperation(in *pb.ScanOp, out *msg.Op) *kv.Error {
 func deleteRangeOperation(in *pb.DeleteRangeOp, out *msg.Op) *kv.Error {
 	out.Kind, out.Key, out.End = msg.OpDeleteRange, in.Start, in.End
 	if len(out.Key) == 0 && len(out.End) == 0 {
-		return invalid("the delete-range names neither start nor end", "name at least one of them; to remove every key, start at the key of one zero byte")
+		return invalid("delete_range has neither start nor end", "set at least one of them; to delete every key, start at the key of one zero byte")
 	}
 	return ownRange(in.XXX_unrecognized, out)
 }
@@ -303,12 +303,12 @@ func bounds(start, end []byte) *kv.Error {
 	for _, b := range [][]byte{start, end} {
 		if len(b) > kv.MaxKeyBytes+1 {
 			return &kv.Error{Kind: kv.KindInvalid, Op: -1, Key: b[:shownKey], Text: fmt.Sprintf("a bound of the range has %d bytes", len(b)),
-				Hint: fmt.Sprintf("a key has at most %d bytes", kv.MaxKeyBytes)}
+				Hint: fmt.Sprintf("the limit for a key is %d bytes", kv.MaxKeyBytes)}
 		}
 	}
 	if len(end) > 0 && bytes.Compare(start, end) >= 0 {
 		return invalid(fmt.Sprintf("the range is empty: its end %q is not after its start", end[:min(len(end), shownKey)]),
-			"start must be less than end; an empty end is after the last key")
+			"start must be less than end; an empty end means after the last key")
 	}
 	return nil
 }

@@ -74,8 +74,8 @@ const MaxProfile = 30 * time.Second
 
 func (s *service) operator() (Operator, error) {
 	if s.opts.Operator == nil {
-		return nil, statusOf(&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "this node is part of another program, which runs it",
-			Hint: "that program stops it, and has its logs"}, kv.TxnID{})
+		return nil, statusOf(&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "this node is embedded in another program, which controls it",
+			Hint: "use that program to stop the node or to read its logs"}, kv.TxnID{})
 	}
 	return s.opts.Operator, nil
 }
@@ -109,7 +109,7 @@ func (s *service) LogLevels(_ context.Context, in *pb.LogLevelsRequest) (*pb.Log
 			return nil, statusOf(invalid(err.Error(), `"linchpin log level" lists the components`), kv.TxnID{})
 		}
 	case in.Component != "":
-		return nil, statusOf(invalid("a component is named, and no level", "give debug, info, warn or error"), kv.TxnID{})
+		return nil, statusOf(invalid("a component is set without a level", "set debug, info, warn or error"), kv.TxnID{})
 	}
 	out := new(pb.LogLevelsResponse)
 	for _, l := range o.LogLevels() {
@@ -129,7 +129,7 @@ func (s *service) Debug(in *pb.DebugRequest, stream grpc.ServerStreamingServer[p
 	}
 	opt := DebugOptions{RedactKeys: in.RedactKeys, Salt: in.Salt, Profile: time.Duration(in.ProfileMs) * time.Millisecond}
 	if opt.Profile > MaxProfile {
-		return statusOf(invalid("a profile of "+opt.Profile.String()+" is too long", "ask for 30 s at most"), kv.TxnID{})
+		return statusOf(invalid("the profile takes "+opt.Profile.String(), "the limit is 30 s"), kv.TxnID{})
 	}
 	err = o.Debug(stream.Context(), opt, func(name string, data []byte, failed error) error {
 		for len(data) > maxPiece {

@@ -30,7 +30,7 @@ func (s *service) how(at *pb.At, token []byte, plan pb.ReadPlan) (h txn.How, err
 	}
 	switch p, known := plans[plan]; {
 	case !known, p == txn.PlanOneShard, p == txn.PlanInteractive:
-		return h, invalid(fmt.Sprintf("plan %v cannot be asked for", plan), "use PLAN_PARALLEL, PLAN_HOT_LAST or PLAN_SNAPSHOT, or leave plan out")
+		return h, invalid(fmt.Sprintf("read plan %v cannot be requested", plan), "use PLAN_PARALLEL, PLAN_HOT_LAST or PLAN_SNAPSHOT, or omit the plan")
 	default:
 		h.Plan = p
 	}
@@ -38,7 +38,7 @@ func (s *service) how(at *pb.At, token []byte, plan pb.ReadPlan) (h txn.How, err
 		c, bad := vclock.Decode(token)
 		if bad != nil {
 			e := errorOf(bad)
-			e.Hint = "pass the token of an answer byte for byte, or none"
+			e.Hint = "pass the causality token of a response unchanged, or none"
 			return h, e
 		}
 		h.After = c
@@ -49,11 +49,11 @@ func (s *service) how(at *pb.At, token []byte, plan pb.ReadPlan) (h txn.How, err
 	case *pb.At_AsOfNs:
 		h.At.AsOf = a.AsOfNs
 		if a.AsOfNs <= 0 {
-			err = invalid("the time to read as of is not positive", "pass nanoseconds since 1970")
+			err = invalid("as_of is not positive", "set as_of to nanoseconds since 1970")
 		}
 	default:
 		if at != nil {
-			err = invalid("the state to read is of no kind that this server knows", "name a snapshot, or a time to read as of")
+			err = invalid("the server does not know this kind of read", "set a snapshot, or a time to read as of")
 		}
 	}
 	return h, err
@@ -78,14 +78,14 @@ func (s *service) snapshotNamed(name string) (at txn.At, err *kv.Error) {
 	i := strings.LastIndexByte(id, '-')
 	n, bad := strconv.ParseUint(id[i+1:], 10, 64)
 	if i < 0 || bad != nil || n == 0 {
-		return at, invalid(fmt.Sprintf("%q is not the id of a snapshot", name), "ids look like @3f9a01c2-17; answers and the list of snapshots tell them")
+		return at, invalid(fmt.Sprintf("%q is not a snapshot id", name), "an id looks like @3f9a01c2-17; responses and the list of snapshots contain ids")
 	}
 	own := clusterPart(s.backend.Status().ClusterID)
 	if own == "" { // it has just started; others may know
-		return at, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node has not found its cluster again yet", Hint: "try again in a moment, or ask another node"}
+		return at, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node has not joined its cluster yet", Hint: "retry, or use another node"}
 	}
 	if id[:i] != own {
-		return at, invalid(fmt.Sprintf("snapshot %s is of another cluster: this one's begin with @%s", name, own), "ask the cluster that it is of")
+		return at, invalid(fmt.Sprintf("snapshot %s belongs to another cluster: ids of this cluster start with @%s", name, own), "send the request to the cluster of the snapshot")
 	}
 	return txn.At{Number: n}, nil
 }
@@ -104,7 +104,7 @@ func ttl(ms uint64) (time.Duration, *kv.Error) {
 	case ms == 0:
 		return pins.DefaultTTL, nil
 	case ms > uint64(pins.MaxTTL/time.Millisecond):
-		return 0, invalid(fmt.Sprintf("a snapshot is to be kept for %d ms", ms), fmt.Sprintf("the longest is %v; make another one before it ends", pins.MaxTTL))
+		return 0, invalid(fmt.Sprintf("the snapshot's time to live is %d ms", ms), fmt.Sprintf("the limit is %.0f h; create another snapshot before this one expires", pins.MaxTTL.Hours()))
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }

@@ -123,8 +123,8 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 		p.refuse(c.number, id, err)
 		return true
 	case full:
-		p.refuse(c.number, id, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "too many calls of this stream are unanswered",
-			Hint: "wait for answers before sending more; the welcome tells how many there may be"})
+		p.refuse(c.number, id, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the stream has too many calls in flight",
+			Hint: "wait for responses before sending more; the welcome message contains the limit"})
 		return true
 	}
 	if p.service.isDraining() {
@@ -185,12 +185,12 @@ func (p *pipe) callDeadline(c *incoming, now time.Time) (time.Time, *kv.Error) {
 	}
 	// The reader may have waited in admit for longer than the client would.
 	if p.wasBlocked() && !time.Now().Before(until) {
-		return until, &kv.Error{Kind: kv.KindDeadlineExceeded, Op: -1, Text: "the deadline has passed before the request was begun"}
+		return until, &kv.Error{Kind: kv.KindDeadlineExceeded, Op: -1, Text: "the deadline passed before the request started"}
 	}
 	return until, nil
 }
 
 // stopping is what a server that drains answers.
 func stopping() *kv.Error {
-	return &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node is draining", Hint: "nothing was applied; use another node, or try again when it is back"}
+	return &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node is draining", Hint: "nothing was applied; use another node, or retry when this node is back"}
 }

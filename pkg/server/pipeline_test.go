@@ -139,7 +139,7 @@ func TestPipelineCarriesErrorsPerCall(t *testing.T) {
 	require.Equal(t, id, got[2].Error.TxnId)
 	require.Equal(t, id, got[2].Response.TxnId)
 	require.Contains(t, got[3].Error.Message, "no operations")
-	require.Contains(t, got[4].Error.Message, "no kind")
+	require.Contains(t, got[4].Error.Message, "kind of operation")
 	require.Nil(t, got[5].Error)
 	require.Equal(t, "v", string(got[5].Response.Results[0].Value))
 }

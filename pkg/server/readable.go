@@ -59,6 +59,13 @@ const (
 type wire interface {
 	// ReadMessageHeader reads the five bytes before a message.
 	ReadMessageHeader(header []byte) error
+	body
+	// RecvCompress is the name of the compression of the request's messages; "" for none.
+	RecvCompress() string
+}
+
+// body is where the bytes of a message are read from.
+type body interface {
 	// Read reads n bytes.
 	Read(n int) (mem.BufferSlice, error)
 }
@@ -77,6 +84,8 @@ type receiver struct {
 	first  bool
 	timer  *time.Timer
 	header [5]byte
+	// body is where the current message is read from: the wire, or a decompressor.
+	body body
 
 	// mu guards what follows: the call may end while another goroutine receives.
 	mu sync.Mutex
@@ -89,7 +98,7 @@ type receiver struct {
 func (s *service) open(ctx context.Context, many bool, limit int) (*receiver, error) {
 	w, ok := grpc.ServerTransportStreamFromContext(ctx).(wire)
 	if !ok {
-		return nil, status.Errorf(codes.Internal, "the call has no stream that messages can be read from, but a %T", grpc.ServerTransportStreamFromContext(ctx))
+		return nil, status.Errorf(codes.Internal, "messages cannot be read from a stream of type %T", grpc.ServerTransportStreamFromContext(ctx))
 	}
 	r := &receiver{ctx: ctx, wire: w, account: guard.AccountOf(ctx), patience: s.opts.MessageTimeout, limit: limit, many: many, first: true}
 	if err := r.account.Take(memory.Streams, streamBytes); err != nil {
@@ -139,7 +148,8 @@ func (r *receiver) take(n int64, patience time.Duration) *kv.Error {
 // receive receives a message into m. At the end it is io.EOF.
 func (r *receiver) receive(m any) error {
 	r.give()
-	n, err := r.length()
+	defer r.release()
+	n, err := r.length(m)
 	if err != nil {
 		return r.explained(err)
 	}
@@ -170,27 +180,40 @@ func (r *receiver) receive(m any) error {
 	case err != nil:
 		return r.explained(err)
 	}
-	return status.Error(codes.Internal, "the call has more than one message")
+	return status.Error(codes.Internal, "the client sent more than one message")
 }
 
-// length reads the head of a message.
-func (r *receiver) length() (int64, error) {
+// length reads the head of a message, and all of it if it is compressed. It returns the uncompressed
+// length.
+func (r *receiver) length(m any) (int64, error) {
 	if err := r.wire.ReadMessageHeader(r.header[:]); err != nil {
 		if errors.Is(err, io.EOF) && r.first && !r.many {
-			return 0, status.Error(codes.Internal, "the call has no message")
+			return 0, status.Error(codes.Internal, "the client sent no message")
 		}
 		return 0, err
 	}
 	r.first = false
-	if r.header[0] != 0 {
-		return 0, status.Error(codes.Unimplemented, "the message is compressed")
-	}
+	r.body = r.wire
 	n := int64(uint32(r.header[1])<<24 | uint32(r.header[2])<<16 | uint32(r.header[3])<<8 | uint32(r.header[4]))
-	if n > int64(r.limit) {
-		return 0, statusOf(&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the message has %d bytes, and at most %d are allowed", n, r.limit),
-			Hint: fmt.Sprintf("a transaction has at most %d bytes of keys and values; split it", kv.MaxTxnBytes)}, kv.TxnID{})
+	if err := r.tooLong(n); err != nil {
+		return 0, err
 	}
-	return n, nil
+	if r.header[0] == 0 {
+		return n, nil
+	}
+	if _, ok := m.(*decoder); ok {
+		return r.inflate(n, r.patience)
+	}
+	return r.inflate(n, memoryPatience)
+}
+
+// tooLong is the error for a message of n bytes, nil if it may have as many.
+func (r *receiver) tooLong(n int64) error {
+	if n <= int64(r.limit) {
+		return nil
+	}
+	return statusOf(&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the message has %d bytes; the limit is %d", n, r.limit),
+		Hint: fmt.Sprintf("the keys and values of a transaction may have %d bytes; split the transaction", kv.MaxTxnBytes)}, kv.TxnID{})
 }
 
 // room takes memory for a message of n bytes. A pipeline waits for it as long as a message
@@ -212,7 +235,7 @@ func (r *receiver) room(n int64, m any) *kv.Error {
 // read reads n bytes.
 func (r *receiver) read(n int64) (mem.BufferSlice, error) {
 	defer r.within()()
-	return r.wire.Read(int(n))
+	return r.body.Read(int(n))
 }
 
 // refusedMessage is why a message was not received, or not decoded. The next one may be.
@@ -233,7 +256,7 @@ func (r *receiver) refused(n int64, m any, why *kv.Error) error {
 		return statusOf(why, kv.TxnID{})
 	}
 	defer r.within()()
-	rest := &skimmer{wire: r.wire, left: n}
+	rest := &skimmer{body: r.body, left: n}
 	d, ok := m.(*decoder)
 	if !ok {
 		if err := rest.skip(uint64(n)); err != nil {
@@ -255,7 +278,7 @@ func (r *receiver) refused(n int64, m any, why *kv.Error) error {
 type slowMessage struct{ after time.Duration }
 
 func (e *slowMessage) Error() string {
-	return fmt.Sprintf("the message did not come whole within %v", e.after)
+	return fmt.Sprintf("the client did not send the whole message within %v", e.after)
 }
 
 // within ends the call if what is read now takes too long; it gives what ends the
@@ -276,7 +299,7 @@ func (r *receiver) explained(err error) error {
 	case errors.Is(err, io.EOF):
 		return err
 	case errors.As(context.Cause(r.ctx), &slow):
-		return statusOf(&kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: slow.Error(), Hint: "send smaller messages, or over a faster network"}, kv.TxnID{})
+		return statusOf(&kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: slow.Error(), Hint: "send smaller messages, or use a faster network"}, kv.TxnID{})
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return status.Error(codes.Internal, err.Error())
 	}
@@ -306,7 +329,7 @@ func (r *receiver) decode(data mem.BufferSlice, m any) error {
 	}
 	e := (*kv.Error)(nil)
 	if !errors.As(err, &e) {
-		e = invalid("the request cannot be read: "+err.Error(), "compare it with the description of the service; a txn_id has 16 bytes")
+		e = invalid("the request cannot be decoded: "+err.Error(), "check the request against the .proto files; a txn_id has 16 bytes")
 	}
 	return statusOf(e, kv.TxnID{})
 }

@@ -56,13 +56,13 @@ func reclaimNote(r Reclaimed) string {
 	if freed > max(littleFreed, r.Before/100) {
 		return ""
 	}
-	kept := "what a named snapshot needs"
+	kept := "data that named snapshots read"
 	if r.History > 0 {
-		kept = fmt.Sprintf("what was deleted or overwritten in the last %v, which can still be read (--history), and what a named snapshot needs", r.History)
+		kept = fmt.Sprintf("data that was deleted or overwritten in the last %v, which --history keeps readable, and data that named snapshots read", r.History)
 	}
 	what := "little"
 	if freed == 0 {
 		what = "nothing"
 	}
-	return what + " could be freed; the store keeps " + kept
+	return what + " was freed; the store still holds " + kept
 }

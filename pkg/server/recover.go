@@ -41,7 +41,7 @@ func (s *service) recovered(where string, err *error) {
 	if p == nil {
 		return
 	}
-	s.opts.Log.Error("panic while serving a call", "method", where, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-	*err = statusOf(&kv.Error{Kind: kv.KindInternal, Op: -1, Text: "the server failed while it handled the call",
-		Hint: "the server's log has the particulars; if a transaction was under way, ask for its outcome by its id"}, kv.TxnID{})
+	s.opts.Log.Error("panic in a request handler", "method", where, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	*err = statusOf(&kv.Error{Kind: kv.KindInternal, Op: -1, Text: "the server failed while it handled the request",
+		Hint: "the server's log has the stack trace; if the request was a transaction, query its outcome by its id"}, kv.TxnID{})
 }

@@ -20,8 +20,16 @@ import (
 const (
 	// defaultPage bounds the pairs of a page when the client does not.
 	defaultPage = 1000
-	// maxPageBytes ends a page; a page has at least one pair.
-	maxPageBytes = 1 << 20
+	// maxPageBytes bounds the bytes of a page; a page has at least one pair. The pages of a slow client
+	// have fewer, but minPageBytes.
+	maxPageBytes, minPageBytes = 1 << 20, 4 << 10
+	// aheadBytes is what is sent before a client has taken anything: gRPC's buffer of the server, and the
+	// least window of the client, 64 KiB each. Only what is sent after that tells how fast the client is. The
+	// first page has firstPageBytes, and each at most twice the bytes of the one before.
+	aheadBytes, firstPageBytes = 128 << 10, 16 << 10
+	// pagesOfPatience is how many pages a client takes in the time for which it may take none. Somewhat
+	// arbitrary: its speed may fall to a tenth within a page.
+	pagesOfPatience = 12
 )
 
 // scanCost is what a scan is counted with: the gateway holds a page of each shard, and
@@ -52,7 +60,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	}
 	if in.PageSize > kv.MaxScanLimit {
 		return statusOf(invalid(fmt.Sprintf("the page size is %d", in.PageSize),
-			fmt.Sprintf("a page has at most %d pairs", kv.MaxScanLimit)), kv.TxnID{})
+			fmt.Sprintf("the limit is %d pairs", kv.MaxScanLimit)), kv.TxnID{})
 	}
 	how, kerr := s.how(in.At, in.CausalityToken, pb.ReadPlan_PLAN_ANY)
 	if kerr != nil {
@@ -64,7 +72,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 		return statusOf(err, kv.TxnID{})
 	}
 	defer func() { pages.failed(ctx, pages.bytes) }()
-	p := pager{stream: stream, size: int(in.PageSize), patience: s.opts.SlowReader, late: s.lateReader(ctx), caller: caller, span: span}
+	p := pager{stream: stream, size: int(in.PageSize), began: time.Now(), most: firstPageBytes, patience: s.opts.SlowReader, late: s.lateReader(ctx), caller: caller, span: span}
 	if p.size == 0 {
 		p.size = defaultPage
 	}
@@ -91,6 +99,11 @@ type pager struct {
 	size   int
 	page   pb.ScanResponse
 	bytes  int
+	// began is when the scan began, and sent how many bytes of pairs have been sent since.
+	began time.Time
+	sent  int
+	// most bounds the bytes of the page.
+	most int
 	// patience is how long a page may wait for the client to read.
 	patience time.Duration
 	// late is called when it has taken longer.
@@ -106,13 +119,25 @@ func (p *pager) add(ps []msg.Pair) error {
 	for i := range ps {
 		p.page.Entries = pairs(p.page.Entries, ps[i:i+1])
 		p.bytes += pairBytes(ps[i : i+1])
-		if len(p.page.Entries) >= p.size || p.bytes >= maxPageBytes {
+		if len(p.page.Entries) >= p.size || p.bytes >= p.most {
 			if err := p.flush(); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// nextBytes bounds the next page by the rate at which the client has taken pages so far, so that it takes
+// several in the time for which it may take none (patience).
+func (p *pager) nextBytes(elapsed time.Duration) int {
+	next := min(2*p.most, maxPageBytes)
+	taken := p.sent - aheadBytes
+	if taken <= 0 {
+		return next
+	}
+	rate := float64(taken) / max(elapsed.Seconds(), 1e-6)
+	return int(min(max(rate*p.patience.Seconds()/pagesOfPatience, minPageBytes), float64(next)))
 }
 
 func (p *pager) flush() error {
@@ -129,6 +154,8 @@ func (p *pager) flush() error {
 	}
 	p.page.CausalityToken, p.page.Snapshot, p.page.Receipt = nil, nil, nil
 	clear(p.page.Entries)
+	p.sent += p.bytes
+	p.most = p.nextBytes(time.Since(p.began))
 	p.page.Entries, p.bytes = p.page.Entries[:0], 0
 	return nil
 }
@@ -147,8 +174,8 @@ func (p *pager) send() error {
 		return err
 	case <-timer.C:
 		p.late()
-		return statusOf(&kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: fmt.Sprintf("the client reads the scan too slowly: a page has waited for %v", p.patience),
-			Hint: "scan again from the last key that was read; read as it comes, or in smaller ranges"}, kv.TxnID{})
+		return statusOf(&kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: fmt.Sprintf("the client reads the scan too slowly: it took no page for %v", p.patience),
+			Hint: "scan again from the last key that was read, with smaller pages or smaller ranges"}, kv.TxnID{})
 	}
 }
 
@@ -160,7 +187,7 @@ func (s *service) lateReader(ctx context.Context) func() {
 		if p, ok := peer.FromContext(ctx); ok {
 			from = p.Addr.String()
 		}
-		s.opts.Log.Warn("a scan was ended: its client does not read", "from", from, "user", guard.CallerOf(ctx).Name(), "waited", s.opts.SlowReader)
+		s.opts.Log.Warn("scan aborted: client does not read", "peer", from, "user", guard.CallerOf(ctx).Name(), "waited", s.opts.SlowReader)
 	}
 }
 
@@ -170,11 +197,11 @@ func (s *service) Outcome(ctx context.Context, in *pb.OutcomeRequest) (*pb.Outco
 		return nil, statusOf(expired(ctx), in.TxnId)
 	}
 	if in.TxnId.IsZero() {
-		return nil, statusOf(invalid("no transaction is named", "pass the txn_id that the transaction was sent with or answered by"), kv.TxnID{})
+		return nil, statusOf(invalid("the request has no transaction id", "set the txn_id that the transaction was sent with, or that its response contained"), kv.TxnID{})
 	}
 	if in.TxnId.Masked() {
-		return nil, statusOf(invalid("the id only stands for that of a transaction, which is not told to everybody",
-			"ask with the id that its client was given; who may read every key is shown it in receipts"), in.TxnId)
+		return nil, statusOf(invalid("the id is an alias: the transaction's own id is visible only to its client and to users that may read every key",
+			"use the id that the transaction's client received, or read the receipt as a user that may read every key"), in.TxnId)
 	}
 	o, err := s.backend.Outcome(ctx, in.TxnId, guard.CallerOf(ctx).Account())
 	if err != nil {

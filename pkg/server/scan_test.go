@@ -69,14 +69,26 @@ func TestScanPages(t *testing.T) {
 	}
 }
 
+// TestPagesAreBoundedInBytesToo: the first ones have little, and those of a client that takes them fast grow up
+// to 1 MiB.
 func TestPagesAreBoundedInBytesToo(t *testing.T) {
 	e, _ := store(t, server.Options{})
-	for i := range 5 {
-		e.must(t, put(fmt.Sprint(i), string(make([]byte, 600_000))))
+	const count, size = 60, 100_000
+	for i := range count {
+		e.must(t, put(fmt.Sprintf("%02d", i), string(make([]byte, size))))
 	}
 	got, err := pages(t.Context(), e, &pb.ScanRequest{})
 	require.NoError(t, err)
-	require.Equal(t, [][]string{{"0", "1"}, {"2", "3"}, {"4"}}, got)
+	require.Len(t, got[0], 1)
+	var all []string
+	most := 0
+	for _, page := range got {
+		all = append(all, page...)
+		most = max(most, len(page))
+	}
+	require.Equal(t, 11, most, "one pair passes the bound")
+	require.Len(t, all, count)
+	require.IsIncreasing(t, all)
 }
 
 func TestBadScansAreRefused(t *testing.T) {
@@ -185,6 +197,32 @@ func TestAScanThatNobodyReadsEnds(t *testing.T) {
 	require.EqualValues(t, 1, e.server.UnreadScans())
 }
 
+// TestASlowReaderGetsItsScan: a client that needs longer for a page of the usual size than it may take gets
+// smaller ones.
+func TestASlowReaderGetsItsScan(t *testing.T) {
+	e := serve(t, servertest.New(), server.Options{SlowReader: 400 * time.Millisecond})
+	value := strings.Repeat("v", 8<<10)
+	for i := range 300 {
+		e.must(t, put(fmt.Sprintf("k%03d", i), value))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	stream, err := e.kv.Scan(ctx, &pb.ScanRequest{})
+	require.NoError(t, err)
+	read := 0
+	for {
+		page, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err, "after %d pairs", read)
+		read += len(page.Entries)
+		time.Sleep(time.Duration(len(page.Entries)) * 8 * time.Millisecond) // 1 s for a page of 1 MiB
+	}
+	require.Equal(t, 300, read)
+	require.Zero(t, e.server.UnreadScans())
+}
+
 func TestHealthFollowsReadiness(t *testing.T) {
 	e, _ := store(t, server.Options{NotReady: true})
 	health := grpc_health_v1.NewHealthClient(e.conn)
@@ -250,5 +288,5 @@ func TestBadOptionsAreAllReported(t *testing.T) {
 	require.ErrorContains(t, err, "MaxInFlight is -1")
 	require.ErrorContains(t, err, "MaxStreams is -2")
 	_, err = server.New(nil, server.Options{})
-	require.ErrorContains(t, err, "backend")
+	require.ErrorContains(t, err, "Backend")
 }

@@ -48,7 +48,7 @@ var services = []string{"", pb.KV_ServiceDesc.ServiceName, pb.Admin_ServiceDesc.
 // New makes a server in front of a backend.
 func New(b Backend, opts Options) (*Server, error) {
 	if b == nil {
-		return nil, errors.New("server: there is no backend")
+		return nil, errors.New("server: Backend is missing")
 	}
 	if err := opts.check(); err != nil {
 		return nil, err

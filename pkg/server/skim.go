@@ -10,7 +10,7 @@ import (
 // skimmer reads a message that there is no memory for, a piece at a time, and keeps
 // nothing of it.
 type skimmer struct {
-	wire wire
+	body body
 	// left is what has not been looked at of the message, piece the part of it that has
 	// been read.
 	left  int64
@@ -35,7 +35,7 @@ func (s *skimmer) next() error {
 	if s.left <= 0 {
 		return protowire.ParseError(-1) // the message ends within a field
 	}
-	data, err := s.wire.Read(int(min(s.left, smallMessage)))
+	data, err := s.body.Read(int(min(s.left, smallMessage)))
 	if err != nil {
 		return err
 	}

@@ -66,19 +66,19 @@ func TestSnapshotsAreMadeListedAndDropped(t *testing.T) {
 func TestBadRequestsForSnapshotsAreRefused(t *testing.T) {
 	e, st := store(t, server.Options{})
 	for text, in := range map[string]*pb.CreateSnapshotRequest{
-		"has no name":                     {},
-		"has 201 bytes":                   {Name: strings.Repeat("x", 201)},
-		`"a b" has a character`:           {Name: "a b"},
-		`"@serverte-1" has a character`:   {Name: "@serverte-1"},
-		"to be kept for 7776000001 ms":    {Name: "s", TtlMs: 90*24*3600*1000 + 1},
-		"kept for 18446744073709551615 m": {Name: "s", TtlMs: 1<<64 - 1},
+		"has no name":                            {},
+		"has 201 bytes":                          {Name: strings.Repeat("x", 201)},
+		`"a b" has an invalid character`:         {Name: "a b"},
+		`"@serverte-1" has an invalid character`: {Name: "@serverte-1"},
+		"time to live is 7776000001 ms":          {Name: "s", TtlMs: 90*24*3600*1000 + 1},
+		"time to live is 18446744073709551615 m": {Name: "s", TtlMs: 1<<64 - 1},
 	} {
 		_, err := e.kv.CreateSnapshot(t.Context(), in)
 		require.Equal(t, codes.InvalidArgument, status.Code(err), text)
 		require.Contains(t, detail.From(err).Message, text)
 		require.NotEmpty(t, detail.From(err).Hint)
 	}
-	for text, name := range map[string]string{"has no name": "", "is not the id of a snapshot": "@x", "of another cluster": "@other-3", "a character": "a b"} {
+	for text, name := range map[string]string{"has no name": "", "is not a snapshot id": "@x", "belongs to another cluster": "@other-3", "an invalid character": "a b"} {
 		_, err := e.kv.DropSnapshot(t.Context(), &pb.DropSnapshotRequest{Snapshot: name})
 		require.Equal(t, codes.InvalidArgument, status.Code(err), text)
 		require.Contains(t, detail.From(err).Message, text)

@@ -121,7 +121,7 @@ func receive(stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResp
 // step runs one step and answers it.
 func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.TransactResponse {
 	if t.broken && t.tx != nil && in.GetRollbackTo() == nil && in.GetRollback() == nil {
-		return t.failedStep(ctx, invalid("an earlier step of the transaction has failed", "roll back to a savepoint from before it, or roll back"))
+		return t.failedStep(ctx, invalid("an earlier step of the transaction failed", "roll back to a savepoint from before that step, or roll back the transaction"))
 	}
 	switch s := in.Step.(type) {
 	case *pb.TransactRequest_Begin:
@@ -148,11 +148,11 @@ func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.Transac
 		}
 		return &pb.TransactResponse{Response: &pb.TransactResponse_RolledBack{RolledBack: &pb.RolledBack{}}}
 	}
-	return t.failed(ctx, invalid("the step is of no kind that this server knows", "use one of begin, do, commit, rollback, savepoint, rollback_to, release"))
+	return t.failed(ctx, invalid("the server does not know this kind of step", "use one of begin, do, commit, rollback, savepoint, rollback_to, release"))
 }
 
 func notOpen() *kv.Error {
-	return invalid("no transaction is open on the stream", "begin one; a failed step has ended the one before")
+	return invalid("no transaction is open on the stream", "begin one; a failed step has ended the previous transaction")
 }
 
 // beginWith begins a transaction, and runs the operations that came with the step.
@@ -172,7 +172,7 @@ func (t *transact) beginWith(ctx context.Context, in *pb.BeginStep) *pb.Transact
 
 func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResponse {
 	if t.tx != nil {
-		return t.failed(ctx, invalid("a transaction is open on the stream already", "commit it or roll it back first"))
+		return t.failed(ctx, invalid("a transaction is already open on the stream", "commit it or roll it back first"))
 	}
 	t.id, t.attempt, t.readOnly, t.used = t.service.idOr(in.TxnId), max(1, in.Attempt), in.ReadOnly, budget{}
 	t.marked, t.broken = false, false
@@ -219,13 +219,13 @@ func (t *transact) do(ctx context.Context, in *pb.ExecuteStep) *pb.TransactRespo
 		return t.failedStep(ctx, kerr)
 	}
 	if slices.ContainsFunc(ops, func(o msg.Op) bool { return o.Stored }) {
-		return t.failedStep(ctx, invalid("dump and restore are not for interactive transactions", "use Execute"))
+		return t.failedStep(ctx, invalid("interactive transactions do not support dump and restore", "use Execute"))
 	}
 	if kerr := t.caller.CheckOpen(ops); kerr != nil {
 		return t.failed(ctx, kerr)
 	}
 	if t.readOnly && t.used.writes {
-		return t.failedStep(ctx, invalid("the transaction is read-only and the step writes", "begin it without read_only"))
+		return t.failedStep(ctx, invalid("the transaction is read-only and the step writes", "use a read-write transaction"))
 	}
 	ctx, cancel := within(ctx, in.TimeoutMs)
 	defer cancel()

@@ -27,7 +27,7 @@ const longestTTL = 10 * 365 * 24 * time.Hour
 
 func (s *service) directory() (Directory, error) {
 	if s.opts.Users == nil {
-		return nil, statusOf(invalid("the node keeps no users", "is it one of a cluster that was started with linchpin start?"), kv.TxnID{})
+		return nil, statusOf(invalid("the node has no table of users", "use a node of a cluster that was started with \\\"linchpin start\\\""), kv.TxnID{})
 	}
 	return s.opts.Users, nil
 }
@@ -48,7 +48,7 @@ func (s *service) CreateUser(ctx context.Context, in *pb.CreateUserRequest) (*pb
 	}
 	return s.changed(ctx, "created", in.Name, text, func(t *users.Table, u *users.User) (*users.User, error) {
 		if u != nil {
-			return nil, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("there is a user %q already", in.Name), Hint: "grant it more with: linchpin user grant"}
+			return nil, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("user %q already exists", in.Name), Hint: "to add grants, use: linchpin user grant"}
 		}
 		return made, nil
 	})
@@ -73,7 +73,7 @@ func newToken(now time.Time, ttlMs uint64) (users.Token, string, *kv.Error) {
 
 func lifetime(ms uint64) (time.Duration, *kv.Error) {
 	if ms > uint64(longestTTL/time.Millisecond) {
-		return 0, invalid(fmt.Sprintf("a token is to be good for %d ms", ms), fmt.Sprintf("the longest is %v; 0 is for ever", longestTTL))
+		return 0, invalid(fmt.Sprintf("the token's time to live is %d ms", ms), fmt.Sprintf("the limit is %.0f h; 0 means that it does not expire", longestTTL.Hours()))
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
@@ -121,7 +121,7 @@ func (s *service) ExportUsers(ctx context.Context, _ *pb.ExportUsersRequest) (*p
 	if err != nil {
 		return nil, statusOf(err, kv.TxnID{})
 	}
-	s.opts.Log.Info("the users were exported", "count", len(all), "by", changer(ctx))
+	s.opts.Log.Info("users exported", "count", len(all), "by", changer(ctx))
 	return &pb.ExportUsersResponse{Table: raw}, nil
 }
 
@@ -132,11 +132,11 @@ func (s *service) ImportUsers(ctx context.Context, in *pb.ImportUsersRequest) (*
 		return nil, err
 	}
 	if len(in.Table) == 0 {
-		return nil, statusOf(invalid("there are no users to import", `give what "linchpin user export" has written`), kv.TxnID{})
+		return nil, statusOf(invalid("the import has no users", `use the output of "linchpin user export"`), kv.TxnID{})
 	}
 	from, err := users.Parse(in.Table)
 	if err != nil {
-		return nil, statusOf(invalid("there are no users to import: "+errorOf(err).Text, `give what "linchpin user export" has written`), kv.TxnID{})
+		return nil, statusOf(invalid("the users cannot be imported: "+errorOf(err).Text, `use the output of "linchpin user export"`), kv.TxnID{})
 	}
 	err = d.Change(ctx, func(t *users.Table) (*users.Table, error) { return t.Merged(from, in.Replace) })
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *service) DropUser(ctx context.Context, in *pb.DropUserRequest) (*pb.Use
 }
 
 func noUser(name string) error {
-	return &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("there is no user %q", name), Hint: `"linchpin user list" lists those there are`}
+	return &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("user %q does not exist", name), Hint: `"linchpin user list" lists the users`}
 }
 
 // existing changes a user that must be there.
@@ -245,7 +245,7 @@ func (s *service) changed(ctx context.Context, what, name, token string, change 
 
 // noteChange logs who changed whom.
 func (s *service) noteChange(ctx context.Context, what, name string) {
-	s.opts.Log.Info("a user was "+what, "user", name, "by", changer(ctx))
+	s.opts.Log.Info("user "+what, "user", name, "by", changer(ctx))
 }
 
 // changer is who makes a change, for the log.
@@ -253,7 +253,7 @@ func changer(ctx context.Context) string {
 	if c := guard.CallerOf(ctx); c.Known() {
 		return c.Name()
 	}
-	return "anybody, without TLS"
+	return "anonymous, without TLS"
 }
 
 // WhoAmI tells whom the node takes the caller for.

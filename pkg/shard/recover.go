@@ -67,8 +67,8 @@ func (r *Recovered) Add(t entry.Table, row entry.Row) error {
 		r.Pins = append(r.Pins, p)
 	}
 	if err != nil {
-		return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: fmt.Sprintf("a %v row of the log cannot be read: %v", t, err),
-			Hint: "the store is damaged; put back a copy only if it was made since the node last ran, else restore a backup"}
+		return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: fmt.Sprintf("a %v row of the log cannot be decoded: %v", t, err),
+			Hint: "the store is damaged; restore a backup, or put back a copy if it was made after the node last stopped"}
 	}
 	return nil
 }

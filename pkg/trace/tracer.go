@@ -61,10 +61,10 @@ type Tracer struct {
 // New makes a tracer. Spans are sent in the background.
 func New(o Options) (*Tracer, error) {
 	if o.Ratio < 0 || o.Ratio > 1 {
-		return nil, fmt.Errorf("trace: the ratio is %v, want 0 to 1", o.Ratio)
+		return nil, fmt.Errorf("trace: the ratio is %v; the range is 0 to 1", o.Ratio)
 	}
 	if (o.Endpoint == "") == (o.Exporter == nil) {
-		return nil, errors.New("trace: want an endpoint or an exporter")
+		return nil, errors.New("trace: Endpoint and Exporter are both missing")
 	}
 	exporter := o.Exporter
 	if exporter == nil {

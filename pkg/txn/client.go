@@ -12,7 +12,7 @@ import (
 // taken refuses an id that is under way here.
 func (g *Gateway) taken(id kv.TxnID) *msg.Failure {
 	if g.status.Has(id) {
-		return env.Failure(msg.ReasonFenced, kv.KindAborted, "an enquiry about the transaction is under way")
+		return env.Failure(msg.ReasonFenced, kv.KindAborted, "a query of the transaction's outcome is in flight")
 	}
 	f := g.flows.newest(id)
 	switch _, open := f.(flow.Open); {
@@ -20,9 +20,9 @@ func (g *Gateway) taken(id kv.TxnID) *msg.Failure {
 		return nil
 	case commits(f), !open && !f.Base().ReadOnly:
 		// The sender of a copy must not take it for refused: the first one may commit.
-		return env.Failure(msg.ReasonRequest, kv.KindOutcomeUnknown, "a transaction with this id is under way, and may be applied")
+		return env.Failure(msg.ReasonRequest, kv.KindOutcomeUnknown, "a transaction with this id is in flight and may be applied")
 	}
-	text := "a transaction with this id is under way; make a new id for each"
+	text := "a transaction with this id is in flight; use a new id for each transaction"
 	return env.Failure(msg.ReasonRequest, kv.KindInvalid, text)
 }
 
@@ -75,7 +75,7 @@ func (g *Gateway) Next(now int64, token Token, ref kv.TxnRef, left int) {
 		g.flows.handle(s, o)
 	}
 	if !ok {
-		g.answerNone(token, ref, env.Failure(msg.ReasonRequest, kv.KindAborted, "the scan is no longer open; begin it again"))
+		g.answerNone(token, ref, env.Failure(msg.ReasonRequest, kv.KindAborted, "the scan no longer exists; start it again"))
 	}
 }
 
@@ -151,7 +151,7 @@ func (g *Gateway) End(now int64, id kv.TxnID) bool {
 		g.host.Timed(g.host.Now)
 		return true
 	}
-	g.flows.Abort(f, env.Failure(msg.ReasonCancelled, kv.KindCancelled, "an administrator has ended the transaction"))
+	g.flows.Abort(f, env.Failure(msg.ReasonCancelled, kv.KindCancelled, "an administrator ended the transaction"))
 	return true
 }
 

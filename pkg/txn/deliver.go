@@ -102,7 +102,7 @@ func (g *Gateway) onCheckReply(r *msg.CheckReply) {
 	}
 	switch {
 	case !r.Ok && !g.host.Mutants.Has(mutant.CheckSkipped):
-		g.flows.Abort(f, env.Failure(msg.ReasonStaleGrant, kv.KindAborted, "a lock that the transaction read under was lost"))
+		g.flows.Abort(f, env.Failure(msg.ReasonStaleGrant, kv.KindAborted, "the transaction lost a read lock"))
 	case !f.Checks().Open():
 		g.flows.handle(f, f.Checked(g.host))
 	}
@@ -212,7 +212,7 @@ func passOn(g *Gateway, f flow.Committer, mk *msg.Mark) {
 	switch {
 	case g.host.Mutants.Has(mutant.GatewayDropsMarks):
 	case f.Base().Kind == flow.OneShotKind && g.host.Mutants.Has(mutant.RetryWithoutAbort):
-		text := "an older transaction, " + mk.By.String() + ", needed a lock that this one held"
+		text := "an older transaction, " + mk.By.String() + ", waited for a lock of this one"
 		g.flows.Lose(f, env.Failure(msg.ReasonWounded, kv.KindAborted, text))
 	default:
 		f.Commit().NoWait(g.host.Mutants)

@@ -35,8 +35,8 @@ func (g *Gateway) meetDown(f flow.Committer) (over bool) {
 		g.flows.Finish(f, Done{Failure: down})
 		return true
 	case is && g.host.Now >= since+int64(lastWait):
-		text := "the answer to the commit of transaction " + f.Base().Ref.TxnID.String() + " did not come, and node " +
-			node.String() + ", which decides it, is down; ask for its outcome by that id when the node is back"
+		text := "the commit of transaction " + f.Base().Ref.TxnID.String() + " has no response, and node " +
+			node.String() + ", which decides it, is down; query its outcome by that id when the node is back"
 		unknown := env.Failure(msg.ReasonCancelled, kv.KindOutcomeUnknown, text)
 		unknown.Down = node
 		g.flows.Finish(f, Done{Failure: unknown})
@@ -60,7 +60,7 @@ func (g *Gateway) waitsForDown(f flow.Flow, w *msg.Waits) bool {
 		return false
 	}
 	down.Key = w.Receipt.Key
-	down.Text = "transaction " + w.Receipt.Holder.TxnID.String() + " has the key, and is to be decided by shard " +
+	down.Text = "transaction " + w.Receipt.Holder.TxnID.String() + " holds a lock on the key and is decided by shard " +
 		w.Last.String() + " on node " + down.Down.String() + ", which is down"
 	c, commits := f.(flow.Committer)
 	if !commits || f.Base().Phase != flow.Committing {

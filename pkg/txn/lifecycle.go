@@ -144,7 +144,7 @@ func (t *table) late(f flow.Flow) *msg.Failure {
 	case f.Base().Kind == flow.RuleKind:
 		return flow.Unruled()
 	}
-	return env.Failure(msg.ReasonCancelled, kv.KindDeadlineExceeded, "the deadline passed first; nothing was applied")
+	return env.Failure(msg.ReasonCancelled, kv.KindDeadlineExceeded, "the deadline passed before the commit; nothing was applied")
 }
 
 // Join has a flow wait for a state that is fixed from now on.

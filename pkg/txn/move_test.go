@@ -49,7 +49,7 @@ func TestWhatIsLargeStaysAtHome(t *testing.T) {
 		}
 		require.Equal(t, "Release ", sent)
 		require.Len(t, out.Done, 1)
-		require.ErrorContains(t, out.Done[0].Failure.Error(), "more than 1048576 stays at home")
+		require.ErrorContains(t, out.Done[0].Failure.Error(), "more than 1048576 bytes are not moved")
 		require.NoError(t, g.Quiet())
 	}
 }

@@ -64,7 +64,7 @@ func (g *Gateway) idle(token Token, ref kv.TxnRef) flow.Open {
 	case !ok:
 		why = env.Failure(msg.ReasonRequest, kv.KindInvalid, "the transaction is not open")
 	case f.Base().Phase != flow.Idle:
-		why = env.Failure(msg.ReasonRequest, kv.KindInvalid, "the transaction's last call has not ended")
+		why = env.Failure(msg.ReasonRequest, kv.KindInvalid, "the previous call of the transaction is still in flight")
 	default:
 		f.Base().Token = token
 		return f
@@ -150,7 +150,7 @@ func (g *Gateway) Rollback(now int64, token Token, ref kv.TxnRef, validate bool)
 
 // unchecked: it is not known any more, or not yet, whether what was read was so.
 func unchecked() *msg.Failure {
-	text := "what the transaction read cannot be checked: it is not open, or in the middle of a call"
+	text := "the reads of the transaction cannot be validated: it is not open, or a call is in flight"
 	return env.Failure(msg.ReasonStaleRead, kv.KindAborted, text)
 }
 

@@ -78,7 +78,7 @@ func (g *Gateway) overdue(f flow.Flow) *msg.Failure {
 	}
 	down := g.host.Shards.Unreachable(g.awaits(f)...)
 	if down != nil && c.Phase == flow.Asking {
-		down.Hint = "what was asked of the hot shard may have been done; ask again when the node is back"
+		down.Hint = "the change may be applied; send it again when the node is back"
 	}
 	return down
 }
@@ -101,8 +101,8 @@ func (g *Gateway) tickCommit(f flow.Committer) {
 		g.flows.Finish(f, Done{Failure: g.flows.late(f)})
 		return
 	}
-	text := "the answer to the commit of transaction " + c.Ref.TxnID.String() +
-		" did not come in time; ask for its outcome by that id"
+	text := "the commit of transaction " + c.Ref.TxnID.String() +
+		" had no response in time; query its outcome by that id"
 	g.flows.Finish(f, Done{Failure: env.Failure(msg.ReasonCancelled, kv.KindOutcomeUnknown, text)})
 }
 

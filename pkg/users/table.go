@@ -46,7 +46,7 @@ func Parse(b []byte) (*Table, error) {
 		return &Table{}, nil
 	}
 	bad := func(err error) (*Table, error) {
-		return nil, &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: "the table of users cannot be read: " + err.Error(),
+		return nil, &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: "the table of users cannot be decoded: " + err.Error(),
 			Hint: "a newer release may have written it; run the same release on all nodes"}
 	}
 	var s stored
@@ -56,10 +56,10 @@ func Parse(b []byte) (*Table, error) {
 		return bad(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return bad(fmt.Errorf("something follows it"))
+		return bad(fmt.Errorf("there is data after its end"))
 	}
 	if s.Format != format {
-		return bad(fmt.Errorf("it is of format %d, and this release knows %d", s.Format, format))
+		return bad(fmt.Errorf("its format is %d; this release knows %d", s.Format, format))
 	}
 	for _, u := range s.Users {
 		if u == nil {
@@ -79,7 +79,7 @@ func TableOf(all []*User) (*Table, error) { return newTable(slices.Clone(all)) }
 // newTable makes a table, which owns users.
 func newTable(users []*User) (*Table, error) {
 	if len(users) > MaxUsers {
-		return nil, kv.Errorf(kv.KindInvalid, "there would be %d users, and %d are the most", len(users), MaxUsers)
+		return nil, kv.Errorf(kv.KindInvalid, "the table would have %d users; the limit is %d", len(users), MaxUsers)
 	}
 	t := &Table{users: users, byName: make(map[string]*User, len(users)), byHash: make(map[[hashBytes]byte]*User, len(users))}
 	for _, u := range users {
@@ -87,13 +87,13 @@ func newTable(users []*User) (*Table, error) {
 			return nil, err
 		}
 		if t.byName[u.Name] != nil {
-			return nil, kv.Errorf(kv.KindInvalid, "user %q is there twice", u.Name)
+			return nil, kv.Errorf(kv.KindInvalid, "user %q is listed twice", u.Name)
 		}
 		t.byName[u.Name] = u
 		for i := range u.Tokens {
 			h := [hashBytes]byte(u.Tokens[i].Hash)
 			if t.byHash[h] != nil {
-				return nil, kv.Errorf(kv.KindInvalid, "user %q has a token that is there twice", u.Name)
+				return nil, kv.Errorf(kv.KindInvalid, "a token of user %q is listed twice", u.Name)
 			}
 			t.byHash[h] = u
 		}
@@ -107,7 +107,7 @@ func (t *Table) Encode() ([]byte, error) {
 	b, err := json.Marshal(stored{format, t.users})
 	if err == nil && len(b) > kv.MaxValueBytes {
 		return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the table of users would have %d bytes", len(b)),
-			Hint: fmt.Sprintf("it has at most %d; use fewer users, grants or shorter prefixes", kv.MaxValueBytes)}
+			Hint: fmt.Sprintf("the limit is %d bytes; use fewer users, fewer grants or shorter prefixes", kv.MaxValueBytes)}
 	}
 	return b, err
 }
@@ -162,8 +162,8 @@ func (t *Table) Merged(from *Table, replace bool) (*Table, error) {
 		case other == nil:
 			all = append(all, u)
 		case !replace && !u.identical(other):
-			return nil, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("there is a user %q already, who is not what would be imported", u.Name),
-				Hint: "nothing was done; drop the user, or import with --replace"}
+			return nil, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("user %q already exists and differs from the imported user", u.Name),
+				Hint: "nothing was imported; drop the user, or import with --replace"}
 		}
 	}
 	return newTable(all)

@@ -61,13 +61,13 @@ func CheckName(name string) error {
 	}
 	switch {
 	case name == Root || name == Node:
-		return wrong(fmt.Sprintf("the name %q is linchpin's own", name))
+		return wrong(fmt.Sprintf("the name %q is reserved", name))
 	case name == "" || len(name) > MaxNameBytes || !letter(name[0]):
-		return wrong(fmt.Sprintf("%q is not a user's name", name[:min(len(name), MaxNameBytes)]))
+		return wrong(fmt.Sprintf("%q is not a valid user name", name[:min(len(name), MaxNameBytes)]))
 	}
 	for i := range len(name) {
 		if c := name[i]; !letter(c) && (c < '0' || c > '9') && c != '.' && c != '_' && c != '@' && c != '-' {
-			return wrong(fmt.Sprintf("%q is not a user's name", name))
+			return wrong(fmt.Sprintf("%q is not a valid user name", name))
 		}
 	}
 	return nil
@@ -81,20 +81,20 @@ func (u *User) check() error {
 		return err
 	}
 	if len(u.Grants) > MaxGrants {
-		return kv.Errorf(kv.KindInvalid, "user %q would have %d grants, and %d are the most", u.Name, len(u.Grants), MaxGrants)
+		return kv.Errorf(kv.KindInvalid, "user %q would have %d grants; the limit is %d", u.Name, len(u.Grants), MaxGrants)
 	}
 	if len(u.Tokens) > MaxTokens {
-		return kv.Errorf(kv.KindInvalid, "user %q would have %d tokens, and %d are the most", u.Name, len(u.Tokens), MaxTokens)
+		return kv.Errorf(kv.KindInvalid, "user %q would have %d tokens; the limit is %d", u.Name, len(u.Tokens), MaxTokens)
 	}
 	for i, g := range u.Grants {
 		if len(g.Prefix) > kv.MaxKeyBytes {
-			return kv.Errorf(kv.KindInvalid, "a prefix of user %q has %d bytes, and a key at most %d", u.Name, len(g.Prefix), kv.MaxKeyBytes)
+			return kv.Errorf(kv.KindInvalid, "a prefix of user %q has %d bytes; the limit is %d", u.Name, len(g.Prefix), kv.MaxKeyBytes)
 		}
 		if kv.IsSystem(g.Prefix) {
-			return kv.Errorf(kv.KindInvalid, "the prefix %q is of keys that are linchpin's own", g.Prefix)
+			return kv.Errorf(kv.KindInvalid, "the prefix %q is reserved for keys of linchpin", g.Prefix)
 		}
 		if i > 0 && bytes.Compare(u.Grants[i-1].Prefix, g.Prefix) >= 0 {
-			return kv.Errorf(kv.KindInvalid, "the grants of user %q are not in order", u.Name)
+			return kv.Errorf(kv.KindInvalid, "the grants of user %q are unsorted", u.Name)
 		}
 	}
 	for _, t := range u.Tokens {
@@ -135,7 +135,7 @@ func (u *User) Revoked(less ...Grant) (*User, error) {
 		i, found := c.find(g.Prefix)
 		if !found || g.Write && !c.Grants[i].Write {
 			return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("user %q has no grant to %v", u.Name, g),
-				Hint: `"linchpin user list" shows the grants; a longer prefix cannot be taken out of a shorter one`}
+				Hint: `"linchpin user list" shows the grants; a grant for a short prefix cannot be revoked for a longer one`}
 		}
 		if g.Write {
 			c.Grants[i].Write = false
@@ -241,14 +241,14 @@ func (u *User) Denied(write bool, s kv.Span) *kv.Error {
 	if write {
 		verb = "write"
 	}
-	e := &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Hint: fmt.Sprintf("an administrator grants it: linchpin user grant %s --%s PREFIX", u.Name, verb)}
+	e := &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Hint: fmt.Sprintf("an administrator can grant it: linchpin user grant %s --%s PREFIX", u.Name, verb)}
 	if s.IsPoint() {
 		e.Key = s.Start[:min(len(s.Start), shownBytes)]
 		e.Text = fmt.Sprintf("user %q may not %s the key", u.Name, verb)
 		return e
 	}
 	short := kv.Range(s.Start[:min(len(s.Start), shownBytes)], s.End[:min(len(s.End), shownBytes)])
-	e.Text = fmt.Sprintf("user %q may not %s all of the range %v", u.Name, verb, short)
+	e.Text = fmt.Sprintf("user %q may not %s the whole range %v", u.Name, verb, short)
 	return e
 }
 
@@ -275,7 +275,7 @@ func (u *User) CheckRole(r Role, what string) *kv.Error {
 		return nil
 	}
 	return &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Text: fmt.Sprintf("user %q may not call %s, which needs the role %v", u.Name, what, r),
-		Hint: fmt.Sprintf("an administrator grants it: linchpin user grant %s --%v", u.Name, r)}
+		Hint: fmt.Sprintf("an administrator can grant it: linchpin user grant %s --%v", u.Name, r)}
 }
 
 // Sees reports whether the user may know of what others do: all keys may be read.

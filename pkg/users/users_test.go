@@ -220,25 +220,25 @@ func TestTablesOutlastEncoding(t *testing.T) {
 	_, there = rest.Without("bob")
 	require.False(t, there)
 	_, err = again.With((&User{Name: "eve"}).WithToken(one, 0, time.Unix(1, 0)))
-	require.ErrorContains(t, err, "a token that is there twice")
+	require.ErrorContains(t, err, "listed twice")
 }
 
 func TestWhatTablesRefuse(t *testing.T) {
 	for text, want := range map[string]string{
-		`{`:                           "cannot be read",
-		`{"format":2,"users":[]}`:     "it is of format 2",
+		`{`:                           "cannot be decoded",
+		`{"format":2,"users":[]}`:     "its format is 2",
 		`{"format":1,"users":[null]}`: "a user is null",
-		`{"format":1,"users":[]} x`:   "something follows it",
+		`{"format":1,"users":[]} x`:   "there is data after its end",
 		`{"format":1,"more":1}`:       "unknown field",
 		`{"format":1,"users":[{"name":"alice","super":true}]}`:                               "unknown field",
-		`{"format":1,"users":[{"name":"root"}]}`:                                             `"root" is linchpin's own`,
-		`{"format":1,"users":[{"name":"node"}]}`:                                             `"node" is linchpin's own`,
-		`{"format":1,"users":[{"name":"a"},{"name":"a"}]}`:                                   "there twice",
-		`{"format":1,"users":[{"name":"1a"}]}`:                                               "not a user's name",
-		`{"format":1,"users":[{"name":"a/b"}]}`:                                              "not a user's name",
+		`{"format":1,"users":[{"name":"root"}]}`:                                             `"root" is reserved`,
+		`{"format":1,"users":[{"name":"node"}]}`:                                             `"node" is reserved`,
+		`{"format":1,"users":[{"name":"a"},{"name":"a"}]}`:                                   "listed twice",
+		`{"format":1,"users":[{"name":"1a"}]}`:                                               "not a valid user name",
+		`{"format":1,"users":[{"name":"a/b"}]}`:                                              "not a valid user name",
 		`{"format":1,"users":[{"name":"a","tokens":[{"hash":"YQ=="}]}]}`:                     "the hash of a token of user",
-		`{"format":1,"users":[{"name":"a","grants":[{"prefix":"Yg=="},{"prefix":"YQ=="}]}]}`: "not in order",
-		`{"format":1,"users":[{"name":"a","grants":[{"prefix":"//91"}]}]}`:                   "linchpin's own",
+		`{"format":1,"users":[{"name":"a","grants":[{"prefix":"Yg=="},{"prefix":"YQ=="}]}]}`: "unsorted",
+		`{"format":1,"users":[{"name":"a","grants":[{"prefix":"//91"}]}]}`:                   "reserved",
 	} {
 		_, err := Parse([]byte(text))
 		require.Equal(t, kv.KindCorrupt, kv.KindOf(err), text)
@@ -249,7 +249,7 @@ func TestWhatTablesRefuse(t *testing.T) {
 		many = many.Granted(read(fmt.Sprintf("%03d", i)))
 	}
 	_, err := (&Table{}).With(many)
-	require.ErrorContains(t, err, "128 are the most")
+	require.ErrorContains(t, err, "limit is 128")
 	large := &Table{}
 	for i := 0; err == nil || len(large.Users()) == 0; i++ {
 		u := &User{Name: fmt.Sprintf("u%d", i)}
@@ -260,7 +260,7 @@ func TestWhatTablesRefuse(t *testing.T) {
 		require.NoError(t, err)
 		_, err = large.Encode()
 	}
-	require.ErrorContains(t, err, "it has at most 1048576")
+	require.ErrorContains(t, err, "the limit is 1048576")
 }
 
 func TestNames(t *testing.T) {
@@ -340,7 +340,7 @@ func TestTablesAreMerged(t *testing.T) {
 		require.Equal(t, table(other, bob, &User{Name: "carol"}), merged(t, here, from, true), text)
 	}
 	_, err := here.Merged(table(&User{Name: "eve", Tokens: token(1)}), true)
-	require.ErrorContains(t, err, "a token that is there twice", "nobody gets another's token")
+	require.ErrorContains(t, err, "listed twice", "nobody gets another's token")
 }
 
 func merged(t *testing.T, a, b *Table, replace bool) *Table {

@@ -9,7 +9,7 @@ import (
 // App is an application that clients use, in the place of transactions that
 // are drawn from a mix: it draws and runs its own (package app has some).
 type App interface {
-	// About tells what is run, for reports.
+	// About describes what is run, for reports.
 	About() About
 	// Kinds are the kinds of its transactions, at most MaxAppKinds. A Kind is
 	// an index into them.
@@ -55,7 +55,7 @@ type About struct {
 func (a *About) String() string {
 	how := "transactional"
 	if a.OneByOne {
-		how = "not transactional: operation by operation"
+		how = "not transactional, one operation a transaction"
 	}
 	return fmt.Sprintf("%s: %s; %s", a.Name, strings.Join(a.Settings, ", "), how)
 }

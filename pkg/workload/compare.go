@@ -23,21 +23,31 @@ func WriteComparison(w io.Writer, results []NamedResult) error {
 		width = max(width, len(r.Name))
 	}
 	for _, r := range results {
-		fmt.Fprintf(&b, "%-*s  %s; %s; %s%s\n", width, r.Name, r.Workload, r.Workload.mix(), r.Workload.load(), r.remark())
+		text := fmt.Sprintf("%s; %s; %s%s", r.Workload, r.Workload.mix(), r.Workload.load(), r.remark())
+		fmt.Fprintf(&b, "%s\n  %s\n", r.Name, wrap(text, 2))
 	}
-	for _, name := range append(kindsOf(results), "updates") {
-		used := false
-		for _, r := range results {
-			used = used || r.kind(name).any()
-		}
-		if used {
-			compareKind(&b, width, name, results)
-		}
+	for _, name := range compared(results) {
+		compareKind(&b, width, name, results)
 	}
-	compareKind(&b, width, "all", results)
 	compareScans(&b, width, results)
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// compared lists the kinds and sums that any of the results shows by itself, and the sum of all
+// if there are several kinds.
+func compared(results []NamedResult) (names []string) {
+	for _, name := range append(kindsOf(results), "updates", "all") {
+		if name == "all" && len(names) > 1 {
+			return append(names, name)
+		}
+		if slices.ContainsFunc(results, func(r NamedResult) bool {
+			return slices.ContainsFunc(r.rows(), func(k KindResult) bool { return k.Kind == name })
+		}) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // kindsOf lists the kinds that any of the results names; an older report has
@@ -54,8 +64,13 @@ func kindsOf(results []NamedResult) (names []string) {
 }
 
 func compareKind(b *bytes.Buffer, width int, name string, results []NamedResult) {
-	fmt.Fprintf(b, "\n%s\n%-*s %11s %9s %10s %10s %10s %10s %12s %8s %8s\n", name, width, "report", "tx/s", "ratio",
-		"p50 ms", "p99 ms", "p99.9 ms", "max ms", "retries/tx", "failed", "unknown")
+	fmt.Fprintf(b, "\n%s\n%-*s %9s %7s %8s %8s %8s %11s", name, width, "report", "tx/s", "ratio",
+		"p50 ms", "p99 ms", "max ms", "retries/tx")
+	bad := slices.ContainsFunc(results, func(r NamedResult) bool { return r.kind(name).Failed+r.kind(name).Unknown > 0 })
+	if bad {
+		fmt.Fprintf(b, " %7s %7s", "failed", "unknown")
+	}
+	b.WriteString("\n")
 	base := results[0].kind(name).ThroughputPer
 	for _, r := range results {
 		k := r.kind(name)
@@ -64,22 +79,26 @@ func compareKind(b *bytes.Buffer, width int, name string, results []NamedResult)
 			times = fmt.Sprintf("%.3f", k.ThroughputPer/base)
 		}
 		l := k.Latency
-		fmt.Fprintf(b, "%-*s %11.1f %9s %10.3f %10.3f %10.3f %10.3f %12.3f %8d %8d\n", width, r.Name, k.ThroughputPer, times,
-			l.P50, l.P99, l.P999, l.Max, ratio(k.Retries, k.Committed), k.Failed, k.Unknown)
+		fmt.Fprintf(b, "%-*s %9.1f %7s %8s %8s %8s %11.3f", width, r.Name, k.ThroughputPer, times,
+			digits(l.P50), digits(l.P99), digits(l.Max), ratio(k.Retries, k.Committed))
+		if bad {
+			fmt.Fprintf(b, " %7d %7d", k.Failed, k.Unknown)
+		}
+		b.WriteString("\n")
 	}
 }
 
 // compareScans writes the table of scans, if there were any.
 func compareScans(b *bytes.Buffer, width int, results []NamedResult) {
-	if !slices.ContainsFunc(results, func(r NamedResult) bool { return r.Scans.Complete+r.Scans.CutShort+r.Scans.Failed > 0 }) {
+	if !slices.ContainsFunc(results, func(r NamedResult) bool { return r.Scans.any() }) {
 		return
 	}
-	fmt.Fprintf(b, "\nscans\n%-*s %11s %10s %10s %10s %9s %10s %8s\n", width, "report", "pairs/s", "p50 ms", "p99 ms", "max ms",
+	fmt.Fprintf(b, "\nscans\n%-*s %9s %8s %8s %8s %9s %9s %7s\n", width, "report", "pairs/s", "p50 ms", "p99 ms", "max ms",
 		"complete", "cut short", "failed")
 	for _, r := range results {
 		s := r.Scans
-		fmt.Fprintf(b, "%-*s %11.1f %10.3f %10.3f %10.3f %9d %10d %8d\n", width, r.Name, s.PairsPer, s.Latency.P50, s.Latency.P99,
-			s.Latency.Max, s.Complete, s.CutShort, s.Failed)
+		fmt.Fprintf(b, "%-*s %9.1f %8s %8s %8s %9d %9d %7d\n", width, r.Name, s.PairsPer, digits(s.Latency.P50),
+			digits(s.Latency.P99), digits(s.Latency.Max), s.Complete, s.CutShort, s.Failed)
 	}
 }
 
@@ -99,5 +118,3 @@ func (r *Result) kind(name string) KindResult {
 	}
 	return KindResult{Kind: name}
 }
-
-func (k KindResult) any() bool { return k.Committed+k.Failed+k.Unknown > 0 }

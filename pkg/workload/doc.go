@@ -1,6 +1,6 @@
-// Package workload makes skewed load, runs it against a store and measures
-// what came of it. It is what the command zetaload and the demo are made of,
-// and knows the store only as the interface Store.
+// Package workload generates transactions on hot keys, runs them on a store and
+// measures them. The command zetaload and the demo use it. It knows the store only
+// as the interface Store.
 //
 // # A run
 //
@@ -10,60 +10,55 @@
 //
 // In outline:
 //
-//	start Scanners goroutines; each scans everything, over and over  (scan.go)
+//	start Scanners goroutines; each scans all keys repeatedly        (scan.go)
 //	start Clients goroutines; each, until the run is over:
-//	    ask the schedule when the next transaction is meant to start   (schedule.go)
+//	    get the start of the next transaction from the schedule        (schedule.go)
 //	    draw it: its kind from Mix, its keys from package zipf         (generate.go)
 //	        and, with Locality, from those on the client's node        (homes.go)
-//	    let the recorder note that it starts
-//	    give it to the store, with a deadline
-//	    let the recorder note what was seen and how it ended
+//	    record its start
+//	    send it to the store, with a deadline
+//	    record its results and its outcome
 //	    add its latency and outcome to the meter                       (measure.go)
 //	once a second: show a snapshot of the meter
-//	at the end: stop drawing, wait for what is in flight, sum up       (result.go)
+//	at the end: wait for transactions in flight, sum up                (result.go)
 //
 // # Closed and open loop
 //
-// In a closed loop each client starts a transaction when its last one has
-// ended, so a store that stalls is asked less, and a stall of a second shows
-// up as one slow transaction a client. With Rate set the loop is open:
-// transaction i is meant to start at i/Rate seconds, whatever became of those
-// before it, and its latency is counted from then. If all clients are busy it
-// starts late and the wait counts. A stall is thus seen by everyone who would
-// have been hit by it, which is what a rate is for; the number of clients only
-// bounds how many are in flight. What was due and never started before the
-// end is reported as the backlog: with a backlog that grows, the latencies say
-// how long the run was, and no more.
+// In a closed loop each client starts a transaction when its last one ends. A
+// store that stalls receives fewer transactions, and a stall of a second is one
+// slow transaction for each client. With Rate the loop is open: transaction i is
+// due at i/Rate seconds, and its latency counts from then. If all clients are
+// busy it starts late, and the delay counts, so that a stall counts for each
+// transaction that it delays. The number of clients only bounds the transactions
+// in flight. Transactions that are due and not started before the end are the
+// backlog: if it grows, latencies depend on the length of the run.
 //
 // # What is counted
 //
 // A transaction belongs to the warm-up or to the measured part by its intended
-// start. Latencies are those of committed transactions. Throughput counts the
-// commits that were answered inside the measured part, whenever they began.
-// Scans are apart from all this: those that began in the measured part count,
-// and what is under way at its end is cut short.
+// start. Latencies are those of committed transactions. Throughput counts commits
+// acknowledged within the measured part, whenever they started. Scans are counted
+// separately: those that start in the measured part, complete or cut short by its
+// end.
 //
-// Transactions in flight at the end are waited for and counted by their kind
-// and outcome, but do not add to the throughput.
+// The run waits for transactions in flight at its end. They count by kind and
+// outcome, not for the throughput.
 //
 // # Workloads of others
 //
-// Published gives the options of the workloads that the papers measure, by
-// name, as a start for changes.
+// Published returns the options of the workloads of papers, by name.
 //
 // # Applications
 //
-// With Options.App clients use an application in the place of the mix: it
-// draws and runs transactions of its own kinds, and reports tell its settings
-// and whether its invariants hold. Schedule, meter and report are the same.
-// Package app has some.
+// With Options.App clients run an application instead of the mix: it draws and
+// runs transactions of its own kinds, and the report has its settings and
+// invariants. Schedule, meter and report are the same. Package app has applications.
 //
 // # Repeatable
 //
-// From one seed, client i draws one sequence of transactions. With a Count
-// alone and a closed loop the clients have fixed shares of it, so two runs ask
-// exactly the same. In an open loop, with a Duration or with a Warmup, how far
-// each client gets depends on the store, and with MoveHotEvery or Locality so
-// do the keys. The values written hold a tag that is new in each run,
-// so that a repeated run never writes a value that is already there.
+// From one seed, client i draws one sequence of transactions. In a closed loop with
+// a Count alone each client has a fixed share, so that two runs send the same
+// transactions. In an open loop, with a Duration or with a Warmup, their number
+// depends on the speed of the store; with MoveHotEvery or Locality, so do the keys.
+// Values contain a tag that is new in each run, so that each value is unique.
 package workload

@@ -203,7 +203,7 @@ func TestKeyCountsAreReadBack(t *testing.T) {
 	}
 	for _, text := range []string{"", "0", "257", "16-2", "2-", "-2", "2-x", "1-2-3", "2..16", "1-257", "0-4"} {
 		_, err := ParseKeyCount(text)
-		require.ErrorContains(t, err, "want one number or a range, such as 10 or 2-16, within 1 to 256", "%q", text)
+		require.ErrorContains(t, err, "want a number or a range, such as 10 or 2-16, from 1 to 256", "%q", text)
 	}
 	require.Empty(t, KeyCount{}.String())
 }

@@ -29,7 +29,7 @@ func appendKey(b []byte, prefix string, table byte, number uint64) []byte {
 
 // values makes the values of one client. A value begins with a tag that no
 // other value of any run has: run, client, number of the transaction, number
-// of the operation. A judge that finds it knows the write; a person can too.
+// of the operation. A checker that finds it knows the write, and so does a reader.
 // The rest is filler that does not compress.
 type values struct {
 	size   int

@@ -9,7 +9,7 @@ import (
 type Kind uint8
 
 const (
-	// ReadOnly transactions read each of their keys, all asked for at once.
+	// ReadOnly transactions are one-shot and read each of their keys.
 	ReadOnly Kind = iota
 	// InteractiveRead transactions read them one after the other, and may
 	// think in between. A Mix has one share for both (see
@@ -69,7 +69,7 @@ func (m Mix) check() string {
 	sum := 0.0
 	for k, s := range m.shares() {
 		if math.IsNaN(s) || math.IsInf(s, 0) || s < 0 {
-			return fmt.Sprintf("the share of %s transactions is %v; want a finite number of at least 0", Kind(k), s)
+			return fmt.Sprintf("the share of %s transactions is %v, want a finite number, 0 or more", Kind(k), s)
 		}
 		sum += s
 	}
@@ -101,7 +101,7 @@ func (m Mix) pick(uniform float64) Kind {
 }
 
 // counterReads is the part of the reads that goes to counters: reads look at
-// what the other transactions change, in proportion, so that a judge of the
+// what the other transactions change, in proportion, so that a checker of the
 // history sees increments too.
 func (m Mix) counterReads() float64 {
 	if m.Increment == 0 {

@@ -54,11 +54,11 @@ func (o LoadOptions) Validate() error {
 	case err != nil:
 		return err
 	case o.Batch < 1 || o.Batch*perKey > kv.MaxTxnOps:
-		return fmt.Errorf("batches of %d keys; want 1 to %d", o.Batch, kv.MaxTxnOps/perKey)
+		return fmt.Errorf("batches of %d keys, want 1 to %d", o.Batch, kv.MaxTxnOps/perKey)
 	case o.Batch*(o.ValueBytes+2*(len(o.Prefix)+keyTailBytes)) > kv.MaxTxnBytes:
-		return fmt.Errorf("batches of %d keys with values of %d bytes make transactions above %d bytes", o.Batch, o.ValueBytes, kv.MaxTxnBytes)
+		return fmt.Errorf("batches of %d keys with values of %d bytes make transactions of more than %d bytes", o.Batch, o.ValueBytes, kv.MaxTxnBytes)
 	case o.From > o.Keys:
-		return fmt.Errorf("there is no key %d among %d", o.From, o.Keys)
+		return fmt.Errorf("from is %d, want at most the number of keys, %d", o.From, o.Keys)
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (l *loader) batch(ctx context.Context, from, to uint64) error {
 	return err
 }
 
-// value is the first value of a key. The dot-less first word tells it from the
+// value is the first value of a key. Its first word has no dot, unlike the
 // values of a run.
 func (l *loader) value(number uint64) []byte {
 	b := fmt.Appendf(make([]byte, 0, l.ValueBytes), "load %d", number)

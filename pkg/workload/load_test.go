@@ -95,13 +95,13 @@ func TestALoadCanBeStopped(t *testing.T) {
 
 func TestLoadOptionsOutOfRangeAreRefused(t *testing.T) {
 	for says, o := range map[string]workload.LoadOptions{
-		"batches of -1":     {Batch: -1},
-		"batches of 10001":  {Batch: 10_001},
-		"batches of 6000":   {Batch: 6000, Counters: true},
-		"above 16777216":    {Batch: 1000, ValueBytes: 1 << 20},
-		"no key 101":        {Keys: 100, From: 101},
-		"values of 5 bytes": {ValueBytes: 5},
-		"timeout":           {Timeout: 24 * time.Hour},
+		"batches of -1":      {Batch: -1},
+		"batches of 10001":   {Batch: 10_001},
+		"batches of 6000":    {Batch: 6000, Counters: true},
+		"more than 16777216": {Batch: 1000, ValueBytes: 1 << 20},
+		"from is 101":        {Keys: 100, From: 101},
+		"values of 5 bytes":  {ValueBytes: 5},
+		"timeout":            {Timeout: 24 * time.Hour},
 	} {
 		_, err := workload.Load(t.Context(), &memstore.Store{}, o)
 		require.ErrorContains(t, err, says)

@@ -63,14 +63,8 @@ type kindTotals struct {
 	max     time.Duration
 }
 
-// maxReasons bounds the names in each of the counts of reasons. Those after it are summed up
-// under otherReason.
-const (
-	maxReasons  = 32
-	otherReason = "other"
-	// unspecified is the reason of an attempt about which nothing was told.
-	unspecified = "not told"
-)
+// maxReasons bounds the names in each of the counts of reasons.
+const maxReasons = 32
 
 // newHistogram has three digits from 1 us to MaxTimeout: 170 kB.
 func newHistogram() *hdrhistogram.Histogram {
@@ -99,7 +93,7 @@ type sample struct {
 	reply                 Reply
 	// keys and near are those of the transaction.
 	keys, near int
-	// lost: it committed and read, and what it saw was not told.
+	// lost: it committed and read, and its results are lost.
 	lost bool
 }
 
@@ -153,13 +147,13 @@ func addAborts(counts map[string]uint64, reasons []string, retries int) {
 		addAbort(counts, r, 1)
 	}
 	if rest := retries - len(reasons); rest > 0 {
-		addAbort(counts, unspecified, uint64(rest))
+		addAbort(counts, NotReported, uint64(rest))
 	}
 }
 
 func addAbort(counts map[string]uint64, reason string, n uint64) {
 	if _, known := counts[reason]; !known && len(counts) >= maxReasons {
-		reason = otherReason
+		reason = OtherReasons
 	}
 	counts[reason] += n
 }

@@ -74,7 +74,7 @@ func TestReasonsAreBounded(t *testing.T) {
 		sum += n
 	}
 	require.Equal(t, uint64(1000), sum)
-	require.NotZero(t, aborts[otherReason])
+	require.NotZero(t, aborts[OtherReasons])
 }
 
 func TestMoreReasonsThanRetriesAreNotCounted(t *testing.T) {

@@ -18,7 +18,7 @@ type Options struct {
 	// Keys is the number of keys, 1 to MaxKeys. Default 100,000. There
 	// are as many counters besides, for increments.
 	Keys uint64
-	// Skew is the exponent s of the zeta law, at least 0. 0 is uniform.
+	// Skew is the exponent s of the Zipf distribution, at least 0. 0 is uniform.
 	Skew float64
 	// Shuffle scatters the hot keys over the keyspace; without it the first
 	// keys are the hottest.
@@ -105,7 +105,7 @@ const (
 	MaxClients = 65_536
 	// MinValueBytes is room for the tag that makes a value unique.
 	MinValueBytes = 32
-	// MaxTimeout is also the longest latency that is told apart.
+	// MaxTimeout is also the longest latency that is measured.
 	MaxTimeout = 10 * time.Minute
 	// maxPrefixBytes leaves room for the number and stays far from the limit.
 	maxPrefixBytes = 256
@@ -152,32 +152,32 @@ func (o Options) Validate() error {
 			all = append(all, fmt.Errorf(format, args...))
 		}
 	}
-	bad(o.Keys > MaxKeys, "%d keys; want 1 to %d", o.Keys, MaxKeys)
-	bad(!isAmount(o.Skew), "skew %v; want a finite number of at least 0", o.Skew)
-	bad(len(o.Prefix) > maxPrefixBytes, "a prefix of %d bytes; want at most %d", len(o.Prefix), maxPrefixBytes)
+	bad(o.Keys > MaxKeys, "%d keys, want 1 to %d", o.Keys, MaxKeys)
+	bad(!isAmount(o.Skew), "skew %v, want a finite number, 0 or more", o.Skew)
+	bad(len(o.Prefix) > maxPrefixBytes, "a prefix of %d bytes, want at most %d", len(o.Prefix), maxPrefixBytes)
 	if s := o.Mix.check(); s != "" {
 		all = append(all, errors.New(s))
 	}
 	// A read-modify-write does two operations a key.
-	bad(o.Ops < 1 || o.Ops > kv.MaxTxnOps/2, "%d operations a transaction; want 1 to %d", o.Ops, kv.MaxTxnOps/2)
+	bad(o.Ops < 1 || o.Ops > kv.MaxTxnOps/2, "%d operations a transaction, want 1 to %d", o.Ops, kv.MaxTxnOps/2)
 	bad(o.ValueBytes < MinValueBytes || o.ValueBytes > kv.MaxValueBytes,
-		"values of %d bytes; want %d to %d", o.ValueBytes, MinValueBytes, kv.MaxValueBytes)
+		"values of %d bytes, want %d to %d", o.ValueBytes, MinValueBytes, kv.MaxValueBytes)
 	perKey, keys := o.ValueBytes+2*(len(o.Prefix)+keyTailBytes), max(o.Ops, o.ReadKeys.Max)
 	bad(keys > 0 && o.ValueBytes > 0 && keys <= kv.MaxTxnOps && keys*perKey > kv.MaxTxnBytes,
-		"%d operations with values of %d bytes make transactions above %d bytes", keys, o.ValueBytes, kv.MaxTxnBytes)
+		"%d operations with values of %d bytes make transactions of more than %d bytes", keys, o.ValueBytes, kv.MaxTxnBytes)
 	all = append(all, o.checkReaders()...)
-	bad(o.Clients < 1 || o.Clients > MaxClients, "%d clients; want 1 to %d", o.Clients, MaxClients)
-	bad(o.Scanners < 0 || o.Scanners > MaxScanners, "%d scanners; want 0 to %d", o.Scanners, MaxScanners)
-	bad(!isAmount(o.ScanPace), "a pace of %v pairs a second; want 0 (none) or more", o.ScanPace)
-	bad(o.ScanPace > 0 && o.Scanners == 0, "a pace of %v pairs a second, and nobody scans; say how many do (scanners)", o.ScanPace)
-	bad(!isAmount(o.Rate) || o.Rate > 1e9, "a rate of %v transactions a second; want 0 to 1e9", o.Rate)
-	bad(o.MoveHotEvery < 0, "the hot spot moves every %v; want 0 (never) or more", o.MoveHotEvery)
-	bad(o.Warmup < 0, "a warm-up of %v; want 0 or more", o.Warmup)
-	bad(o.Duration < 0, "a duration of %v; want 0 or more", o.Duration)
-	bad(o.Timeout < 0 || o.Timeout > MaxTimeout, "a timeout of %v; want up to %v", o.Timeout, MaxTimeout)
-	bad(o.App != nil && o.Scanners > 0, "%d scanners beside an application; want none", o.Scanners)
-	bad(o.App != nil && o.Recorder != nil, "an application's transactions are no histories of reads and writes; do without a history")
-	bad(o.ProgressEvery < 0, "progress every %v; want more than 0", o.ProgressEvery)
+	bad(o.Clients < 1 || o.Clients > MaxClients, "%d clients, want 1 to %d", o.Clients, MaxClients)
+	bad(o.Scanners < 0 || o.Scanners > MaxScanners, "%d scanners, want 0 to %d", o.Scanners, MaxScanners)
+	bad(!isAmount(o.ScanPace), "a scan pace of %v pairs a second, want 0 (no limit) or more", o.ScanPace)
+	bad(o.ScanPace > 0 && o.Scanners == 0, "a scan pace of %v pairs a second and no scanners; set the number of scanners", o.ScanPace)
+	bad(!isAmount(o.Rate) || o.Rate > 1e9, "a rate of %v transactions a second, want 0 to 1e9", o.Rate)
+	bad(o.MoveHotEvery < 0, "the hot spot moves every %v, want 0 (never) or more", o.MoveHotEvery)
+	bad(o.Warmup < 0, "a warm-up of %v, want 0 or more", o.Warmup)
+	bad(o.Duration < 0, "a duration of %v, want 0 or more", o.Duration)
+	bad(o.Timeout < 0 || o.Timeout > MaxTimeout, "a timeout of %v, want at most %v", o.Timeout, MaxTimeout)
+	bad(o.App != nil && o.Scanners > 0, "%d scanners with an application, want none", o.Scanners)
+	bad(o.App != nil && o.Recorder != nil, "the transactions of an application cannot be recorded as a history")
+	bad(o.ProgressEvery < 0, "progress every %v, want more than 0", o.ProgressEvery)
 	return errors.Join(all...)
 }
 
@@ -189,18 +189,18 @@ func (o Options) checkReaders() (all []error) {
 		}
 	}
 	reads := o.readKeys()
-	bad(o.ReadKeys != KeyCount{} && !o.ReadKeys.valid(), "read-only transactions of %d to %d keys; want 1 to %d, the smaller number first",
+	bad(o.ReadKeys != KeyCount{} && !o.ReadKeys.valid(), "read-only transactions of %d to %d keys, want 1 to %d, the smaller number first",
 		o.ReadKeys.Min, o.ReadKeys.Max, MaxReadKeys)
-	bad(o.Distinct && uint64(max(o.Ops, reads.Max, 0)) > o.Keys, "%d distinct keys a transaction, and there are %d; take more keys, or let them repeat",
+	bad(o.Distinct && uint64(max(o.Ops, reads.Max, 0)) > o.Keys, "%d distinct keys a transaction of %d keys; use more keys, or let them repeat",
 		max(o.Ops, reads.Max), o.Keys)
-	bad(!isPercentage(o.Locality), "%v %% of the keys on the client's node; want 0 to 100", o.Locality)
-	bad(!isPercentage(o.InteractiveReads), "%v %% of the read-only transactions interactive; want 0 to 100", o.InteractiveReads)
-	bad(o.ThinkTime < 0, "a think time of %v; want 0 or more", o.ThinkTime)
+	bad(!isPercentage(o.Locality), "%v %% of the keys on the client's node, want 0 to 100", o.Locality)
+	bad(!isPercentage(o.InteractiveReads), "%v %% of the read-only transactions interactive, want 0 to 100", o.InteractiveReads)
+	bad(o.ThinkTime < 0, "a think time of %v, want 0 or more", o.ThinkTime)
 	bad(o.ThinkTime > 0 && !o.Interactive && o.InteractiveReads == 0,
-		"a think time of %v, and no reader is interactive; say how many per cent are (interactive-reads)", o.ThinkTime)
+		"a think time of %v and no interactive reads; set interactive-reads", o.ThinkTime)
 	pauses, limit := time.Duration(max(reads.Max-1, 0)), min(o.Timeout, kv.MaxTxnAge)
 	bad(o.ThinkTime > 0 && pauses > 0 && o.ThinkTime > limit/pauses,
-		"a think time of %v between %d reads comes to more than the %v that a transaction has; think less, read fewer keys, or raise the timeout (up to %v)",
+		"a think time of %v between %d reads exceeds the limit of %v of a transaction; think less, read fewer keys, or raise the timeout (at most %v)",
 		o.ThinkTime, reads.Max, limit, kv.MaxTxnAge)
 	return all
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Zeta is the name of the default workload, which is nobody else's.
+// Zeta is the name of the default workload, which is from no paper.
 const Zeta = "zeta"
 
 // Published gives the options of a workload by its name. Zeta has the defaults
@@ -22,8 +22,8 @@ const Zeta = "zeta"
 //
 // "hot-or-not" is from Lam and Helt, Hot or Not, Evaluation: 10 keys a
 // transaction, possibly repeated, 90 % read-only and 10 % write-only, all
-// one-shot, from 128 clients. It draws from a zeta law and varies the skew;
-// the number of keys is not told. 1.2 and 100,000 are ours.
+// one-shot, from 128 clients. It draws from a Zipf distribution and varies the skew;
+// the number of keys is not given. 1.2 and 100,000 are ours.
 //
 // Nodes is how many nodes have clients, at least 1.
 func Published(name string, nodes int) (Options, error) {
@@ -37,7 +37,7 @@ func Published(name string, nodes int) (Options, error) {
 		return Options{Name: name, Keys: 100_000, Skew: 1.2, Ops: 10,
 			Mix: Mix{ReadOnly: 90, WriteOnly: 10}, Clients: 128}.WithDefaults(), nil
 	}
-	return Options{}, fmt.Errorf("there is no workload %q; want one of %s", name, strings.Join(PublishedNames(), ", "))
+	return Options{}, fmt.Errorf("there is no workload %q, want one of %s", name, strings.Join(PublishedNames(), ", "))
 }
 
 // PublishedNames lists the names that Published knows.

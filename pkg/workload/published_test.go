@@ -55,7 +55,7 @@ func TestPublishedWorkloadsAreThoseOfThePapers(t *testing.T) {
 	_, _, o = kindsOf(Zeta)
 	require.Equal(t, DefaultMix, o.Mix)
 	_, err := Published("tpcc", 1)
-	require.ErrorContains(t, err, `no workload "tpcc"; want one of zeta, sss, hot-or-not`)
+	require.ErrorContains(t, err, `no workload "tpcc", want one of zeta, sss, hot-or-not`)
 }
 
 func TestAShareOfReadersLeavesTheRestInProportion(t *testing.T) {

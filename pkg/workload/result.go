@@ -33,7 +33,7 @@ type Result struct {
 	// end and never started.
 	Backlog uint64 `json:"backlog"`
 	// ResultsLost is how many transactions committed, and the store could no
-	// longer tell what they had read. A judge of the history does not see those
+	// longer report what they had read. A checker of the history does not see those
 	// reads.
 	ResultsLost uint64 `json:"results_lost"`
 	// All sums up the kinds, Updates those that change something; Kinds has
@@ -44,7 +44,7 @@ type Result struct {
 	// Scans is what became of the scans beside them; they are not in All.
 	Scans ScanResult `json:"scans"`
 	// NearKeys is how many per cent of the keys lived on the node of the
-	// client that used them; 0 without locality, when nobody looked.
+	// client that used them; 0 without locality.
 	NearKeys float64 `json:"near_keys_percent"`
 	// Lag is how much later than intended transactions were sent.
 	Lag Latency `json:"lag_ms"`
@@ -124,10 +124,10 @@ type KindResult struct {
 // ScanResult is what became of the scans that began in the measured part.
 type ScanResult struct {
 	Complete uint64 `json:"complete"`
-	// CutShort were under way when the run ended.
+	// CutShort were in flight when the run ended.
 	CutShort uint64 `json:"cut_short"`
 	// Failed broke off, Errors says of what. A scan that is refused before
-	// its first pair is tried again by the client, which does not tell.
+	// its first pair is retried by the client, which does not report it.
 	Failed uint64            `json:"failed"`
 	Errors map[string]uint64 `json:"errors"`
 	// Faults counts those among them that did not fail because of other transactions.
@@ -244,13 +244,13 @@ func (r *Result) WriteJSON(w io.Writer) error {
 func ReadResult(rd io.Reader) (*Result, error) {
 	var r Result
 	if err := json.NewDecoder(rd).Decode(&r); err != nil {
-		return nil, fmt.Errorf("this is not a report of zetaload: %w", err)
+		return nil, fmt.Errorf("not a report of zetaload: %w", err)
 	}
 	switch {
 	case r.Format == "":
-		return nil, errors.New("this is JSON, and no report of zetaload: it has no format")
+		return nil, errors.New("not a report of zetaload: the JSON has no format")
 	case r.Format != Format:
-		return nil, fmt.Errorf("the report has format %q; this program reads %q", r.Format, Format)
+		return nil, fmt.Errorf("the report has format %q, want %q", r.Format, Format)
 	}
 	return &r, nil
 }

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func example() *Result {
 		Lag: Latency{P50: 0.05, P99: 1.1, Max: 7},
 		Scans: ScanResult{Complete: 3, CutShort: 1, Failed: 2, Errors: map[string]uint64{"Aborted": 1, "Corrupt": 1}, Faults: map[string]uint64{"Corrupt": 1}, Pairs: 15_000, PairsPer: 500,
 			Latency: Latency{P50: 9500, P99: 9900, Max: 9901.5}},
-		Aborts: map[string]uint64{"wounded": 4321, "stale read": 99}, ReadAborts: map[string]uint64{"stale read": 99},
+		Aborts: map[string]uint64{"wounded": 4321, "stale-read": 99}, ReadAborts: map[string]uint64{"stale-read": 99},
 		Errors: map[string]uint64{"Unavailable": 12, "OutcomeUnknown": 3, "Aborted": 5},
 		Faults: map[string]uint64{"Unavailable": 12, "OutcomeUnknown": 3},
 		Down:   []DownNode{{Node: 2, Address: "10.0.0.2:7070", Shards: []uint32{1, 4}, Hot: true, Keyspace: 12.5, Transactions: 13}},
@@ -78,7 +79,62 @@ func TestAReportHasNoRowsOfZeros(t *testing.T) {
 		require.NotContains(t, b.String(), "\n"+name)
 	}
 	require.Contains(t, b.String(), "\n"+r.Kinds[2].Kind+" ")
-	require.Contains(t, b.String(), "\nall  ")
+	require.NotContains(t, b.String(), "\nall  ", "the row of a single kind says all")
+}
+
+// A sum that repeats another row is left out.
+func TestNoRowsOfAReportAreAlike(t *testing.T) {
+	rows := func(kinds ...Kind) (names []string) {
+		r := &Result{All: KindResult{Kind: "all"}, Updates: KindResult{Kind: "updates"}}
+		for _, k := range Kinds() {
+			n := KindResult{Kind: k.String()}
+			if slices.Contains(kinds, k) {
+				n.Committed = 5
+				r.All.Committed += 5
+				if !k.Reads() {
+					r.Updates.Committed += 5
+				}
+			}
+			r.Kinds = append(r.Kinds, n)
+		}
+		for _, k := range r.rows() {
+			names = append(names, k.Kind)
+		}
+		return names
+	}
+	require.Equal(t, []string{"all"}, rows(), "nothing happened")
+	require.Equal(t, []string{"increment"}, rows(Increment))
+	require.Equal(t, []string{"read-only", "increment", "all"}, rows(ReadOnly, Increment))
+	require.Equal(t, []string{"write-only", "increment", "all"}, rows(WriteOnly, Increment))
+	require.Equal(t, []string{"read-only", "write-only", "increment", "updates", "all"}, rows(ReadOnly, WriteOnly, Increment))
+}
+
+// Reports fit a terminal of 80 columns, and what is wrapped is still one command.
+func TestReportsFit80Columns(t *testing.T) {
+	r := example()
+	for _, k := range []*KindResult{&r.All, &r.Kinds[0]} {
+		k.Committed, k.ThroughputPer, k.Latency.Max = 99_999_999, 123_456.7, MaxTimeout.Seconds()*1000
+	}
+	r.Command = "zetaload run --prefix 'it'\\''s  --long' " + strings.Repeat("--clients 5 ", 20) + "--seed 1"
+	r.Aborts = map[string]uint64{}
+	for reason := range legend {
+		r.Aborts[reason] = 99_999_999
+	}
+	var text, table bytes.Buffer
+	require.NoError(t, r.WriteText(&text))
+	require.NoError(t, WriteComparison(&table, []NamedResult{{"before.json", r}, {"after.json", r}}))
+	for _, line := range strings.Split(text.String(), "\n") {
+		if !strings.HasPrefix(line, "  node n2 ") { // an error's text
+			require.LessOrEqual(t, len(line), columns, line)
+		}
+	}
+	_, command, _ := strings.Cut(text.String(), "repeat with  ")
+	require.Equal(t, r.Command, strings.TrimSpace(strings.ReplaceAll(command, " \\\n"+strings.Repeat(" ", margin), " ")))
+	for _, s := range []Snapshot{{Phase: Warmup, Rate: 5000}, {Phase: Measuring, Done: 1, Elapsed: time.Hour, Rate: 123_456,
+		Committed: 9_999_999, Retries: 99_999, P50: 9 * time.Second, P99: 9 * time.Second}} {
+		require.LessOrEqual(t, len(s.String()), columns, s.String())
+	}
+	require.Contains(t, Snapshot{Phase: Warmup, Rate: 5000}.String(), "warming up, 5000/s")
 }
 
 func TestTheReportAsJSONIsReadBack(t *testing.T) {

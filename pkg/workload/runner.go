@@ -60,7 +60,7 @@ func (r *Runner) KeyOf(rank, moves uint64) []byte {
 
 // ErrNothingCommitted is the error of a run whose result is complete and shows
 // that not one transaction of the measured part committed.
-var ErrNothingCommitted = errors.New("not one transaction of the measured part committed")
+var ErrNothingCommitted = errors.New("no transaction of the measured part committed")
 
 // Run runs the workload. When ctx ends before the run, no more transactions
 // are started, those in flight are waited for (each has its deadline), and the

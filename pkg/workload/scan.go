@@ -17,8 +17,8 @@ import (
 // from the first to the last, and begins again; where the mix has increments,
 // it scans the counters in the proportion in which reads look at them. With a
 // pace, a scanner takes that many pairs a second, so that one scan can last
-// for minutes of writes. What is under way at the end is left where it is: it
-// is cut short, and what it has seen until then was still all of one moment.
+// for minutes of writes. A scan in flight at the end is cut short; its
+// pairs are still those of one snapshot.
 
 const (
 	// MaxScanners bounds the scanners. Each may hold a page of pairs.
@@ -28,7 +28,7 @@ const (
 	maxPage   = 1000
 	pagesPerS = 10
 	// maxScanRecord bounds the bytes of pairs that are kept for the recorder;
-	// a judge takes a scan's beginning as well as the whole.
+	// a checker accepts the beginning of a scan.
 	maxScanRecord = 64 << 20
 	// emptyPause follows a scan that found nothing: one that is over at once
 	// would lock its range a thousand times a second.

@@ -21,7 +21,7 @@ const (
 )
 
 func (p Phase) String() string {
-	return [...]string{"warm-up", "running", "draining", "finished"}[min(p, Finished)]
+	return [...]string{"warm-up", "measuring", "draining", "finished"}[min(p, Finished)]
 }
 
 // Snapshot is the state of a run while it goes on.
@@ -42,19 +42,28 @@ type Snapshot struct {
 	Scanned uint64
 }
 
-// String is one line for people.
+// String is one line for people, at most 80 columns wide unless transactions fail.
 func (s Snapshot) String() string {
-	line := fmt.Sprintf("%3.0f%% %6.1fs %-8s %9.0f/s  p50 %s  p99 %s  committed %d  retries %d  failed %d  unknown %d",
-		100*s.Done, s.Elapsed.Seconds(), s.Phase, s.Rate, millis(s.P50), millis(s.P99), s.Committed, s.Retries, s.Failed, s.Unknown)
+	line := fmt.Sprintf("%3.0f%% %4.0fs %7.0f/s", 100*s.Done, s.Elapsed.Seconds(), s.Rate)
+	switch {
+	case s.Phase == Warmup:
+		return fmt.Sprintf("%3.0f%% %4.0fs  warming up, %.0f/s", 100*s.Done, s.Elapsed.Seconds(), s.Rate)
+	case s.Committed > 0:
+		line += fmt.Sprintf("  p50 %s ms  p99 %s ms  committed %d", millis(s.P50), millis(s.P99), s.Committed)
+	}
+	switch {
+	case s.Failed+s.Unknown > 0:
+		line += fmt.Sprintf("  failed %d  unknown %d", s.Failed, s.Unknown)
+	case s.Committed > 0:
+		line += fmt.Sprintf("  retries %d", s.Retries)
+	}
 	if s.Scanned > 0 {
 		line += fmt.Sprintf("  scanned %d", s.Scanned)
 	}
 	return line
 }
 
-func millis(d time.Duration) string {
-	return fmt.Sprintf("%.2fms", float64(d)/float64(time.Millisecond))
-}
+func millis(d time.Duration) string { return digits(float64(d) / float64(time.Millisecond)) }
 
 // progress calls Progress until the function it gives is called.
 func (s *run) progress(begun time.Time) (stop func()) {

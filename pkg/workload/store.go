@@ -92,7 +92,7 @@ type Seen struct {
 	Value    []byte
 }
 
-// Reply tells how a transaction went.
+// Reply is the response to a transaction.
 type Reply struct {
 	// ID is the transaction's name in the store; zero if it has none.
 	ID kv.TxnID
@@ -132,7 +132,7 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// OutcomeOf says what the error of a transaction tells about its outcome. Only
+// OutcomeOf is the outcome of a transaction with this error. Only
 // the kinds that promise "nothing was applied" are taken for a failure; an
 // error from elsewhere promises nothing.
 func OutcomeOf(err error) Outcome {
@@ -149,7 +149,7 @@ func OutcomeOf(err error) Outcome {
 	return Unknown
 }
 
-// Recorder writes down what clients did, for a judge. Begin is called just
+// Recorder records what clients did, for a checker. Begin is called just
 // before a transaction is sent, and the function it returned just after its
 // answer came or was given up. Both are called by the client's goroutine.
 type Recorder interface {

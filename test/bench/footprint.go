@@ -92,7 +92,7 @@ func (f *footprintOptions) demo(ctx context.Context, dir string) (ts []rounds.Ta
 		err = errors.Join(err, cmd.Wait())
 	}()
 	lines := bufio.NewScanner(out)
-	for lines.Scan() && !strings.Contains(lines.Text(), "goes on serving") {
+	for lines.Scan() && !strings.Contains(lines.Text(), "keeps serving") {
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	pid := strconv.Itoa(cmd.Process.Pid)

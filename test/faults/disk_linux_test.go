@@ -55,7 +55,7 @@ func TestDiskReserve(t *testing.T) {
 	awaitMetric(t, small, "linchpin_shard_disk_rejections_total", func(v float64) bool { return v >= 12 })
 	// A memtable of what was written before, of up to 2 MiB, may become a table meanwhile.
 	require.Less(t, free-sandbox.Free(t, small.Dir), int64(3<<20), "though new writes are refused, the disk fills up")
-	awaitOutput(t, small, "the disk is nearly full: new writes are refused")
+	awaitOutput(t, small, "disk space below the reserve")
 
 	giveBack()
 	awaitMetric(t, small, "linchpin_store_full", isZero)
@@ -64,7 +64,7 @@ func TestDiskReserve(t *testing.T) {
 	got(t, db, "after", keys...)
 	forget(t, db, keys...)
 	run.Finish(t)
-	awaitOutput(t, small, "the disk has room again")
+	awaitOutput(t, small, "disk space recovered")
 }
 
 // TestDiskFull: without a reserve, a node whose log finds no room ends with an
@@ -87,7 +87,7 @@ func TestDiskFull(t *testing.T) {
 	require.Equal(t, pebblestore.ExitFatal, n.Wait(t))
 	cancel()
 	require.Error(t, waitFor(t, ended, proc.Patience, "the writer"))
-	require.Contains(t, n.Output.String(), "could not be written, so what the disk holds is unknown")
+	require.Contains(t, n.Output.String(), "could not be written, and what it contains is unknown")
 	require.Contains(t, n.Output.String(), noSpace)
 
 	before := strings.Count(n.Output.String(), noSpace)

@@ -86,5 +86,5 @@ func TestAFloorInTheFuture(t *testing.T) {
 	put(t, db, "again", keys...) // by a client that had its clock from before
 	committed, _, err := db.Outcome(soon(t), last.ID)
 	require.True(t, committed || kv.KindOf(err) == kv.KindTooOld, "%v", err)
-	c.Node(1).Says(t, "ids of transactions are made ahead of the time of day")
+	c.Node(1).Says(t, "transaction ids run ahead of the wall clock")
 }

@@ -40,18 +40,18 @@ func TestDeletionsMakeRoom(t *testing.T) {
 		copy(value, key(written))
 		_, err = db.Execute(soon(t), client.Put(key(written), value))
 		if err != nil {
-			failsAs(t, err, kv.KindResourceExhausted, "only deletions are written there") // it was faster
+			failsAs(t, err, kv.KindResourceExhausted, "writes other than deletions are rejected") // it was faster
 			break
 		}
 		require.Less(t, written, 2000, "the disk never fills")
 	}
 	awaitMetric(t, n, "linchpin_store_full", isOne)
 	_, err := db.Execute(soon(t), client.Put([]byte("new"), nil))
-	failsAs(t, err, kv.KindResourceExhausted, "only deletions are written there")
+	failsAs(t, err, kv.KindResourceExhausted, "writes other than deletions are rejected")
 	giveBack := sandbox.Ballast(t, dir, reserve*3/8)
 	awaitMetric(t, n, "linchpin_store_full", func(v float64) bool { return v == 2 })
 	_, err = db.Execute(soon(t), client.Delete(key(0)))
-	failsAs(t, err, kv.KindResourceExhausted, "nothing new is written there")
+	failsAs(t, err, kv.KindResourceExhausted, "all writes are rejected")
 	giveBack()
 	awaitMetric(t, n, "linchpin_store_full", isOne)
 
@@ -72,5 +72,5 @@ func TestDeletionsMakeRoom(t *testing.T) {
 		require.Equal(t, string(key(i)), string(out.Results[0].Value[:len(key(i))]))
 	}
 	t.Logf("%d of %d rows are left, and the disk has %d MiB free", kept, written, sandbox.Free(t, dir)>>20)
-	awaitOutput(t, n, "the disk has room again")
+	awaitOutput(t, n, "disk space recovered")
 }

@@ -81,7 +81,7 @@ func TestSlowReads(t *testing.T) {
 	}
 	got(t, db, "after", slices.Concat(at[0], at[1])...)
 	put(t, db, "others", slices.Concat(at[0], at[1])...)
-	awaitOutput(t, slow, "reads of the store take long")
+	awaitOutput(t, slow, "slow store reads")
 	awaitMetric(t, slow, "linchpin_shard_cache_misses_in_flight", func(v float64) bool { return v > 0 })
 
 	slow.Kill() // it would wait for its disk

@@ -74,7 +74,7 @@ func TestScansThatNobodyReads(t *testing.T) {
 	require.Positive(t, most, "what the scans take is not seen")
 	require.Less(t, most, float64(unreadScans*unreadBytes))
 	awaitMetric(t, n, "linchpin_scans_stalled_total", func(v float64) bool { return v == unreadScans })
-	awaitOutput(t, n, "a scan was ended: its client does not read")
+	awaitOutput(t, n, "scan aborted: client does not read")
 	for _, s := range streams {
 		rows, err := 0, error(nil)
 		for err == nil {

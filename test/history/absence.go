@@ -18,7 +18,7 @@ func (j *judge) inferAbsences() {
 		switch len(fits) {
 		case 0:
 			a := &j.acc[i]
-			j.verdict.add(ImpossibleAbsence, fmt.Sprintf("%s saw %v at %q, and nothing that left the key so can have been the last to touch it then.",
+			j.verdict.add(ImpossibleAbsence, fmt.Sprintf("%s saw %v at %q, and no transaction that left the key so can be the last one before it.",
 				who(j.nodes[a.node]), cell{obs: a.obs, value: a.saw}, j.names[a.key]))
 			return
 		case 1:

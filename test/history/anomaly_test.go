@@ -187,10 +187,11 @@ func TestJudgeExplainsInSentences(t *testing.T) {
 	a.Client = 3
 	v := Judge(&History{Txns: []Txn{txn("zero", 0, 1, wr("x", "0")), a, txn("\x01\x02", 5, 9, rd("x", "0"))}})
 	require.Equal(t, `real-time inversion
-  These transactions cannot be put in any order:
+  These transactions form a cycle:
   0102 (client 0, 5ms to 9ms) saw "0" at "x", by zero (client 0, 0s to 1ms), before alice (client 3, 2ms to 4ms) wrote "a".
   alice (client 3, 2ms to 4ms) ended before 0102 (client 0, 5ms to 9ms) started.
-NOT strictly serializable: 3 transactions, 1 keys, 1 dependencies in 1 rounds`, v.String())
+NOT strictly serializable
+checked 3 transactions, 1 keys and 1 dependencies, in 1 rounds of inference`, v.String())
 }
 
 // TestACounterAtZeroIsNotAbsent holds apart what sums do not: a counter at zero

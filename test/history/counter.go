@@ -129,7 +129,7 @@ func (j *judge) boundInitial(k int32, seers []int32, sums []int64) {
 		b[0] = max(b[0], plus64(a.num, -t.most))
 		b[1] = min(b[1], plus64(a.num, -t.least))
 		if b[0] > b[1] {
-			j.verdict.add(WrongSum, fmt.Sprintf("%s saw %q at %d before its own increments. Together with what others saw, no number before the history explains it.",
+			j.verdict.add(WrongSum, fmt.Sprintf("%s saw %q at %d before its own increments. Together with the reads of other transactions, no initial number explains it.",
 				who(j.nodes[a.node]), j.names[k], a.num))
 			return
 		}
@@ -142,7 +142,7 @@ func (j *judge) inferSum(i int32, t tally) {
 	b := j.keys[a.key].initial
 	least, most := plus64(b[0], t.least), plus64(b[1], t.most)
 	if a.num < least || a.num > most {
-		j.verdict.add(WrongSum, fmt.Sprintf("%s saw %q at %d before its own increments; by the increments that come before it, or may, it was from %d to %d.",
+		j.verdict.add(WrongSum, fmt.Sprintf("%s saw %q at %d before its own increments; the increments that come before it, or may, make %d to %d.",
 			who(j.nodes[a.node]), j.names[a.key], a.num, least, most))
 		return
 	}

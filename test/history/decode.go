@@ -13,7 +13,7 @@ import (
 // ErrTruncated says that a history stops without its end record, as after a
 // crash of the recorder. Everything returned before it is sound; what was
 // still in memory then is missing.
-var ErrTruncated = errors.New("history: the file was cut off before its end; its whole records can be judged as an incomplete history")
+var ErrTruncated = errors.New("history: the file was cut off before its end; its whole records can be checked as an incomplete history")
 
 // CorruptError says that a file is not what a recorder wrote.
 type CorruptError struct {
@@ -95,7 +95,7 @@ func (r *Reader) Next() (Txn, error) {
 func (r *Reader) finish(c *cursor) error {
 	n := c.uvarint()
 	if c.bad || c.left() > 0 || n != r.count {
-		return r.corrupt(fmt.Sprintf("the end record tells of %d transactions, and there are %d", n, r.count))
+		return r.corrupt(fmt.Sprintf("the end record has %d transactions, and the file %d", n, r.count))
 	}
 	if _, err := r.r.ReadByte(); err == nil {
 		r.at = r.offset

@@ -47,7 +47,7 @@ func (x *exact) decide() {
 		x.verdict.Exact = true
 	case budget > 0:
 		r := open[0]
-		x.verdict.add(ImpossibleAbsence, x.found(r)+", and with what others found no order of the writes allows it.")
+		x.verdict.add(ImpossibleAbsence, x.found(r)+", and with the reads of other transactions no order of the writes allows it.")
 	}
 }
 
@@ -150,7 +150,7 @@ func (x *exact) narrow(r *exactRead) bool {
 	})
 	switch len(r.gaps) {
 	case 0:
-		x.verdict.add(ImpossibleAbsence, x.found(r)+", but by all orders it was otherwise then.")
+		x.verdict.add(ImpossibleAbsence, x.found(r)+", but no order of the writes allows it.")
 	case 1:
 		x.link(r, r.gaps[0])
 		return true
@@ -173,7 +173,7 @@ func (x *exact) ruledOut(r *exactRead, p *Place, after, before *nearby) bool {
 // found says what a read of which the place is open has found.
 func (x *exact) found(r *exactRead) string {
 	if r.places != nil {
-		return fmt.Sprintf("%s was answered what was so of %q only at some times", x.who(r.txn), x.names[r.key])
+		return fmt.Sprintf("%s read a result that %q gives only at some times", x.who(r.txn), x.names[r.key])
 	}
 	return fmt.Sprintf("%s found no %q", x.who(r.txn), x.names[r.key])
 }
@@ -199,7 +199,7 @@ func (x *exact) place(open []*exactRead, budget *int) bool {
 }
 
 func (x *exact) explain(cycle []edge) {
-	lines := []string{"These transactions cannot be put in any order:"}
+	lines := []string{"These transactions form a cycle:"}
 	for _, e := range cycle {
 		lines = append(lines, x.sentence(e))
 	}

@@ -85,7 +85,7 @@ func (x *exact) bind(txn int32, r SeenVersion, ranged bool) {
 	}
 	at, ok := x.versions[versionKey{k, r.Version}]
 	if !ok {
-		x.verdict.add(GarbageRead, fmt.Sprintf("%s saw version %v of %q, which nobody made.", x.who(txn), r.Version, r.Key))
+		x.verdict.add(GarbageRead, fmt.Sprintf("%s saw version %v of %q, which no transaction made.", x.who(txn), r.Version, r.Key))
 		return
 	}
 	w := &x.writes[at]
@@ -128,7 +128,7 @@ func (x *exact) bindAnswer(txn int32, a SeenAnswer) {
 	read := exactRead{txn: txn, key: x.keys[a.Key], places: a.Places}
 	switch len(a.Places) {
 	case 0:
-		x.verdict.add(GarbageRead, fmt.Sprintf("%s was answered what was never so of %q.", x.who(txn), a.Key))
+		x.verdict.add(GarbageRead, fmt.Sprintf("%s read a result of %q that no version of it gives.", x.who(txn), a.Key))
 		return
 	case 1:
 	default:

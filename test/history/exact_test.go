@@ -182,7 +182,7 @@ func TestExactJudgeExplainsInSentences(t *testing.T) {
 	b := at(int64(5*time.Millisecond), int64(9*time.Millisecond), saw("x", 0))
 	b.Label = "bob"
 	require.Equal(t, `real-time inversion
-  These transactions cannot be put in any order:
+  These transactions form a cycle:
   bob (client 0, 5ms to 9ms) read "x" before the write of alice (client 3, 0s to 4ms).
   alice (client 3, 0s to 4ms) ended before bob (client 0, 5ms to 9ms) started.`,
 		ExactJudge(ExactHistory{Txns: []ExactTxn{a, b}}).Problems[0].String())

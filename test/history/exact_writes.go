@@ -100,7 +100,7 @@ func (x *exact) takeStored(name string, chain []kv.Version) {
 		at, ok := x.versions[versionKey{k, v}]
 		switch {
 		case !ok:
-			x.verdict.add(GarbageRead, fmt.Sprintf("The store holds version %v of %q, which nobody made.", v, name))
+			x.verdict.add(GarbageRead, fmt.Sprintf("The store holds version %v of %q, which no transaction made.", v, name))
 		case x.writes[at].Order != 0:
 			x.verdict.add(DoubleWrite, fmt.Sprintf("The store holds version %v of %q, made by %s, twice.", v, name, x.who(x.writes[at].txn)))
 		default:

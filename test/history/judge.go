@@ -56,7 +56,7 @@ func JudgeWith(h *History, opts Options) Verdict {
 
 // explain tells a cycle in a sentence for each edge.
 func (j *judge) explain(cycle []edge) {
-	lines := []string{"These transactions cannot be put in any order:"}
+	lines := []string{"These transactions form a cycle:"}
 	for _, e := range cycle {
 		lines = append(lines, j.sentence(e))
 	}

@@ -143,7 +143,7 @@ func (j *judge) resolveValue(i int32) {
 	case j.h.Incomplete:
 		a.from = fromNobody
 	case known && v != a.saw:
-		j.verdict.add(GarbageRead, fmt.Sprintf("%s read %s at %q, which nobody wrote; nor can it be from before the history, as %s is.",
+		j.verdict.add(GarbageRead, fmt.Sprintf("%s read %s at %q, which no transaction wrote; it is not from before the history, as %s is.",
 			who(j.nodes[a.node]), quote(a.saw), j.names[a.key], quote(v)))
 	default:
 		j.initial[a.key] = a.saw
@@ -159,7 +159,7 @@ func (j *judge) unfounded(a *access, id valueKey) {
 	} else if t, ok := j.failed[id]; ok {
 		j.verdict.add(DirtyRead, fmt.Sprintf("%s written by %s, which failed.", read, who(t)))
 	} else {
-		j.verdict.add(GarbageRead, read+" which nobody wrote.")
+		j.verdict.add(GarbageRead, read+" which no transaction wrote.")
 	}
 }
 

@@ -111,7 +111,7 @@ func (j *judge) search() {
 	case found:
 		j.verdict.Exact = true
 	case budget > 0:
-		lines := []string{fmt.Sprintf("Every order of the %d transactions was tried. The longest attempt placed %d and could not go on with", s.needed, s.most)}
+		lines := []string{fmt.Sprintf("Every order of the %d transactions was tried. The longest one placed %d and could not place", s.needed, s.most)}
 		for _, v := range s.stuck {
 			lines = append(lines, s.plan(v))
 		}

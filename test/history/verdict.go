@@ -15,16 +15,16 @@ const (
 	// IntermediateRead (G1b): a value was read which its own transaction
 	// replaced before it ended.
 	IntermediateRead Anomaly = "intermediate read"
-	// GarbageRead: a value was read that nobody wrote.
-	GarbageRead Anomaly = "read of a value that nobody wrote"
+	// GarbageRead: a value was read that no transaction wrote.
+	GarbageRead Anomaly = "garbage read"
 	// NonRepeatableRead: one transaction read one key twice and saw a change
 	// it did not make itself.
 	NonRepeatableRead Anomaly = "non-repeatable read"
 	// OwnWriteMissed: a transaction did not see its own write.
 	OwnWriteMissed Anomaly = "own write not seen"
-	// DirtyWrite (G0): transactions overwrote each other in a circle.
+	// DirtyWrite (G0): transactions overwrote each other in a cycle.
 	DirtyWrite Anomaly = "dirty write"
-	// CircularFlow (G1c): transactions read each other's writes in a circle.
+	// CircularFlow (G1c): transactions read each other's writes in a cycle.
 	CircularFlow Anomaly = "circular information flow"
 	// LostUpdate: two transactions read one version and both replaced it.
 	LostUpdate Anomaly = "lost update"
@@ -74,7 +74,7 @@ func (p Problem) String() string {
 	return string(p.Anomaly) + "\n  " + strings.Join(p.Lines, "\n  ")
 }
 
-// Verdict is what a judge found.
+// Verdict is the result of a check.
 type Verdict struct {
 	// Problems are anomalies, at most a handful; none if the history is
 	// accepted.
@@ -83,12 +83,12 @@ type Verdict struct {
 	// serializable, by a serial order that was constructed. Without it, an
 	// accepted history shows no anomaly that could be inferred.
 	Exact bool
-	// Txns is how many transactions were judged, Keys how many keys they
+	// Txns is how many transactions were checked, Keys how many keys they
 	// touched, Edges how many dependencies were established, Rounds how
 	// often they were extended by inference.
 	Txns, Keys, Edges, Rounds int
-	// Dropped is how many transactions of unknown outcome were left out as
-	// nobody saw them, Ambiguous how many reads could not be tied to one
+	// Dropped is how many transactions of unknown outcome were left out as no
+	// other one saw them, Ambiguous how many reads could not be tied to one
 	// write.
 	Dropped, Ambiguous int
 }
@@ -114,14 +114,14 @@ func (v Verdict) String() string {
 	case !v.OK():
 		what = "NOT strictly serializable"
 	case !v.Exact:
-		what = "no violation found, which is a pass (some orders could not be decided; a history of fewer transactions may be decided)"
+		what = "no violation found (the order of some transactions is undecided; a shorter history may be decided)"
 	}
-	fmt.Fprintf(&b, "%s: %d transactions, %d keys, %d dependencies in %d rounds", what, v.Txns, v.Keys, v.Edges, v.Rounds)
+	fmt.Fprintf(&b, "%s\nchecked %d transactions, %d keys and %d dependencies, in %d rounds of inference", what, v.Txns, v.Keys, v.Edges, v.Rounds)
 	if v.Dropped > 0 {
-		fmt.Fprintf(&b, ", %d of unknown outcome left out", v.Dropped)
+		fmt.Fprintf(&b, "; left out %d transactions of unknown outcome that no other one saw", v.Dropped)
 	}
 	if v.Ambiguous > 0 {
-		fmt.Fprintf(&b, ", %d reads fit several writes", v.Ambiguous)
+		fmt.Fprintf(&b, "; %d reads match several writes", v.Ambiguous)
 	}
 	return b.String()
 }

@@ -243,5 +243,5 @@ func TestManualAndCompletion(t *testing.T) {
 	}
 	code, out = linchpin(t, "__complete", "dra")
 	require.Equal(t, cli.ExitOK, code)
-	require.Contains(t, out, "drain\tStop a node cleanly")
+	require.Contains(t, out, "drain\tDrain a node, then stop it")
 }

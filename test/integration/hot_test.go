@@ -94,13 +94,13 @@ func TestKeysArePinnedAndBanned(t *testing.T) {
 		require.Equal(t, "v", string(out.Results[0].Value))
 		require.EqualValues(t, 1, out.Results[1].Number)
 	}
-	require.Contains(t, c.hot(2, "pin", "visits"), "pinned by the operator")
+	require.Contains(t, c.hot(2, "pin", "visits"), "rules: visits pinned\n")
 	c.hot(3, "pin", "n")
 	c.comes("visits")
 	c.comes("n")
 	holds()
 	require.Contains(t, c.hot(3), "rules: visits pinned, n pinned\n")
-	require.Regexp(t, `visits +s8 +\S+ +\S+ +\S+ +\S+ +0 +\d+s +pinned +on the hot shard`, c.hot(2))
+	require.Regexp(t, `visits +s8 +\S+( [mµ]s)? +\d+s +pinned +.* 0 +on the hot shard for \d+s: pinned by the operator`, c.hot(2, "--wide"))
 
 	c.hot(1, "ban", "visits")
 	c.goes("visits")
@@ -204,7 +204,7 @@ func TestWhoWaitsForAKeyIsShown(t *testing.T) {
 			if over == 1 {
 				require.Eventually(t, func() bool {
 					k := c.keyOf(round+2, "visits")
-					return k != nil && k["queue"] == float64(writers) && k["lock_wait_us_per_s"].(float64) > 0
+					return k != nil && k["waiters"] == float64(writers) && k["lock_wait_us_per_s"].(float64) > 0
 				}, 10*time.Second, 50*time.Millisecond, "%v", c.hot(1))
 				require.EqualValues(t, writers, c.keyMetric("linchpin_hot_key_queue", "visits"))
 				require.EqualValues(t, round, c.keyMetric("linchpin_hot_key_moved", "visits"))
@@ -220,7 +220,7 @@ func TestWhoWaitsForAKeyIsShown(t *testing.T) {
 		}
 		require.Eventually(t, func() bool {
 			k := c.keyOf(1, "visits")
-			return k == nil || k["queue"] == 0.0
+			return k == nil || k["waiters"] == 0.0
 		}, 10*time.Second, 50*time.Millisecond)
 	}
 }

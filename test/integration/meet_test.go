@@ -120,7 +120,7 @@ func TestForeignCluster(t *testing.T) {
 	stranger := proc.NewNode(t, "stranger", other.Node(0).Dir, "--listen", addr, "--join", c.Node(0).Addr+","+addr)
 	stranger.Launch(t)
 	require.Equal(t, cli.ExitUsage, stranger.Wait(t), stranger.Output)
-	require.Contains(t, stranger.Output.String(), "is of cluster")
+	require.Contains(t, stranger.Output.String(), "belongs to cluster")
 	require.Contains(t, stranger.Output.String(), "hint: ")
 
 	// More members than its cluster has ever had.
@@ -148,8 +148,8 @@ func TestAMemberThatLostItsStore(t *testing.T) {
 	require.NoError(t, os.RemoveAll(n.Dir))
 	code, said := n.Fails(t)
 	require.Equal(t, cli.ExitUsage, code, said)
-	require.Contains(t, said, "comes with an empty one")
-	require.Contains(t, said, "restore that from a copy")
+	require.Contains(t, said, "started with an empty one")
+	require.Contains(t, said, "on a copy that was made")
 }
 
 // TestAnotherNodesStore: the directories of two members are exchanged by

@@ -16,17 +16,23 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// TestDemo runs the demo as the README has it, shorter.
+// TestDemo runs the demo with shorter runs.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	for _, order := range []string{"hot-last", "parallel"} {
 		r := proc.Linchpin(t, "demo", "--duration", "1s", "--keys", "1000", "--commit-order", order)
 		require.Equal(t, cli.ExitOK, r.Code, r.Err)
-		for _, say := range []string{"Starting 3 nodes", "serves at 127.0.0.1:", "Loading 1000 keys", "fsyncs", "committed", "with the hot shard off", "The same load with the hot shard off, and on:",
-			"UPDATES P99", "keys had been moved to the hot shard"} {
-			require.Contains(t, r.Out, say)
+		for _, text := range []string{"Starting 3 nodes, 8 shards and a hot shard", "node n3 at 127.0.0.1:", "Loaded 1000 keys",
+			"Run 1 of 4, hot shard off", "Run 4 of 4, hot shard auto", "warming up, ", " keys on the hot shard", "fsyncs", " attempts aborted",
+			"KEY               HOT SHARD OFF  HOT SHARD AUTO"} {
+			require.Contains(t, r.Out, text)
 		}
 		require.NotContains(t, r.Out+r.Err, "panic")
+		require.NotContains(t, r.Out, "p50 0.00")
+		for _, line := range strings.Split(r.Out, "\n") {
+			require.LessOrEqual(t, len(line), 80, line)
+		}
+		require.Regexp(t, `medians of 2 runs each:\n +HOT SHARD +TRANSACTIONS/S .*\n +off +\d+ .*\n +auto +\d+ .*\n$`, r.Out, "the last table")
 	}
 }
 
@@ -64,7 +70,7 @@ func TestCommandLine(t *testing.T) {
 	out := run(cli.ExitOK, "txn", "put a 1; put b 2", "-o", "json")
 	require.NoError(t, json.Unmarshal([]byte(strings.SplitN(out, "\n", 2)[0]), &committed), out)
 	require.NotEmpty(t, committed.ID, out)
-	require.Contains(t, run(cli.ExitOK, "outcome", committed.ID), "committed")
+	require.Contains(t, run(cli.ExitOK, "outcome", committed.ID), "Committed")
 	run(cli.ExitUsage, "outcome", "not-an-id")
 
 	nobody := proc.Linchpin(t, "get", "k", "--addr", proc.FreeAddr(t), "--timeout", "300ms")

@@ -18,8 +18,8 @@ import (
 // there, and those that read at a state that it was to keep.
 const (
 	toldLapsed   = "the shard has restarted"
-	toldNotKept  = "a shard no longer keeps the state at which the transaction reads"
-	toldLeftOut  = "has no part in the state at which the transaction reads"
+	toldNotKept  = "a shard no longer keeps the state that the transaction reads"
+	toldLeftOut  = "did not respond to the snapshot round in time"
 	readersAsked = 2 // of each kind
 )
 

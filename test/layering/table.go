@@ -161,7 +161,7 @@ var Table = []Layer{
 		// The Go client is an edge that stands on the wire alone: whoever
 		// imports it does not get a server with it.
 		Name:     "client",
-		Packages: []string{"pkg/client/...", "pkg/oldclient", "pkg/backup"},
+		Packages: []string{"pkg/client/...", "pkg/internal/clientlink", "pkg/oldclient", "pkg/backup"},
 		Imports:  []string{"words", "messages", "types", "wire", "client"},
 	},
 	{

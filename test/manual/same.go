@@ -18,7 +18,7 @@ var forms = []struct {
 	{regexp.MustCompile(`\blinchpin_[A-Za-z0-9_-]{43}`), "<token>"},
 	{regexp.MustCompile(`\b\d+\.\d+\.\d+\b`), "<version>"},
 	{regexp.MustCompile(`\b(\d+(\.\d+)?(ns|µs|ms|s|m|h))+\b`), "<duration>"},
-	{regexp.MustCompile(`\b\d+(\.\d+)? ms\b`), "<duration>"},
+	{regexp.MustCompile(`\b\d+(\.\d+)? (µs|ms|s)\b`), "<duration>"},
 	{regexp.MustCompile(`[ \t]+`), " "},
 }
 

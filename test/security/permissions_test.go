@@ -32,8 +32,8 @@ func TestEveryWayToAKeyIsGuarded(t *testing.T) {
 					client.Call(b("secret/there"), "set", "len"), client.Get(b("orders"))},
 				"write the key": {client.Put(b("catalog/1"), b("x")), client.Put(b("secret/none"), b("x")), client.PutIfAbsent(b("secret/there"), b("x")), client.Delete(b("catalog/1")),
 					client.Add(b("catalog/n"), 1), client.GetForUpdate(b("catalog/1")), client.Call(b("catalog/set"), "set", "add", b("x"))},
-				"read all of the range":  {client.ScanRange(nil, nil, 0), client.ScanRange(b("orders/"), b("secret0"), 0), client.ScanRange(b("secret/"), b("secret0"), 1)},
-				"write all of the range": {client.DeleteRange(b("catalog/"), b("catalog0")), client.DeleteRange(b("orders/"), nil)},
+				"read the whole range":  {client.ScanRange(nil, nil, 0), client.ScanRange(b("orders/"), b("secret0"), 0), client.ScanRange(b("secret/"), b("secret0"), 1)},
+				"write the whole range": {client.DeleteRange(b("catalog/"), b("catalog0")), client.DeleteRange(b("orders/"), nil)},
 			} {
 				for _, op := range ops {
 					mayNot(t, alice, op, text)
@@ -151,7 +151,7 @@ func TestScansAreGuarded(t *testing.T) {
 	require.Equal(t, 1, n)
 	for _, r := range [][2]string{{"", ""}, {"a/", ""}, {"", "a0"}, {"a/", "b0"}, {"c/", "c0"}} {
 		n, err := count(r[0], r[1])
-		denied(t, err, "may not read all of the range")
+		denied(t, err, "may not read the whole range")
 		require.Zero(t, n)
 	}
 }

@@ -167,7 +167,7 @@ func (c *cluster) ask(who, method, path string, set func(*http.Request)) *http.R
 func TestATokenIsNotSentInTheClear(t *testing.T) {
 	_, err := client.Open(soon(t), []string{"127.0.0.1:1"}, client.WithToken(func() (string, error) { return "x", nil }))
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err))
-	require.ErrorContains(t, err, "there is no TLS")
+	require.ErrorContains(t, err, "TLS is off")
 }
 
 // TestHTTPIsGuarded: but for what load balancers ask.
@@ -227,9 +227,9 @@ func TestWithoutTLSOnlyTheLoopback(t *testing.T) {
 	}
 	a := newAuthority(t)
 	_, err := embed.Start(soon(t), embed.Options{Dir: t.TempDir(), Insecure: true, TLS: a.nodes()})
-	require.ErrorContains(t, err, "both TLS and --insecure")
+	require.ErrorContains(t, err, "TLS and --insecure exclude each other")
 	_, err = embed.Start(soon(t), embed.Options{Dir: t.TempDir(), RequireClientCert: true})
-	require.ErrorContains(t, err, "there is no TLS")
+	require.ErrorContains(t, err, "TLS is off")
 }
 
 // TestCommandsAskAllNodes, those that ask more than one, too.
@@ -239,6 +239,6 @@ func TestCommandsAskAllNodes(t *testing.T) {
 		var out, errs bytes.Buffer
 		root := cli.New(cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 		require.Equal(t, 0, cli.Main(soon(t), root, []string{command, "--addr", c.nodes[0].Addr(), "--certs-dir", c.Dir}), errs.String())
-		require.Empty(t, errs.String(), "no node is missing")
+		require.NotContains(t, errs.String(), "does not respond")
 	}
 }

@@ -137,7 +137,7 @@ func TestCertificatesAreReloaded(t *testing.T) {
 	taken := serial()
 	require.NoError(t, os.WriteFile(a.file(certs.NodeFile), []byte("broken"), 0o644))
 	eventually(t, func() error {
-		if !strings.Contains(n.Output.String(), "changed certificates are not taken; those before stay in use") {
+		if !strings.Contains(n.Output.String(), "new certificates rejected; the previous ones stay in use") {
 			return fmt.Errorf("it has not noticed")
 		}
 		return nil

@@ -113,7 +113,7 @@ func TestMessageDelaysOfReaders(t *testing.T) {
 			{"a get", 2, []msg.Op{get(k[1])}},
 			{"a get of a hot key", 2, []msg.Op{get(k[3])}},
 			{"gets on three shards", want, []msg.Op{get(k[0]), get(k[1]), get(k[2])}},
-			{"gets on three shards and the hot one", want, []msg.Op{get(k[0]), get(k[1]), get(k[2]), get(k[3])}},
+			{"gets on three shards and a hot shard", want, []msg.Op{get(k[0]), get(k[1]), get(k[2]), get(k[3])}},
 		} {
 			t.Run(fmt.Sprint(plan, " ", tc.name), func(t *testing.T) {
 				w.sum.Txns++

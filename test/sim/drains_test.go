@@ -66,7 +66,7 @@ func (r *refusals) count(w *world) {
 		for _, f := range fs {
 			switch {
 			case f == nil || !strings.Contains(f.Text, " is on node "):
-			case strings.HasPrefix(f.Text, "the view cannot read on"):
+			case strings.HasPrefix(f.Text, "the view cannot continue"):
 				r.views++
 			case slices.ContainsFunc(w.needs(x), func(s kv.ShardID) bool { return strings.Contains(f.Text, "shard "+s.String()+" ") }):
 				r.own++

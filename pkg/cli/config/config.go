@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -12,10 +13,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/logs"
 )
 
-// FileFlag is the flag that names the file, of commands that read one.
+// FileFlag is the flag that names the file, in commands that read one.
 const FileFlag = "config"
 
-// Options say what to resolve from; the zero value is the process's environment.
+// Options are the sources of settings; the zero value is the process's environment.
 type Options struct {
 	// Env looks a variable up. Default os.LookupEnv.
 	Env func(string) (string, bool)
@@ -23,16 +24,16 @@ type Options struct {
 	Read func(string) ([]byte, error)
 }
 
-// Setting is one setting with where its value came from.
+// Setting is a setting, its value and its source.
 type Setting struct {
 	Name, Value string
 	// From is "command line", "environment NAME", "FILE:LINE" or "default".
 	From string
-	// Secret values are not to be shown; Shown does not.
+	// Secret: the value must not be shown; Shown hides it.
 	Secret bool
 }
 
-// Shown is the value, or what stands for a secret.
+// Shown is the value, or a placeholder for a secret.
 func (s *Setting) Shown() string {
 	if s.Secret && s.Value != "" {
 		return logs.Redacted
@@ -48,9 +49,9 @@ func Variable(flag string) string {
 // pathMark is the annotation of flags that are paths.
 const pathMark = "linchpin_path"
 
-// MarkPaths says which flags are paths of files or directories. In a file of settings
-// such a path is relative to the directory of that file, so that it means the same
-// wherever the program is started, and wherever the directory is taken to.
+// MarkPaths marks flags that are paths of files or directories. In a file of settings such a path is relative to
+// the directory of that file, so that it means the same wherever the program is started, and wherever the directory is
+// moved. It panics if there is no such flag.
 func MarkPaths(fs *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		if err := fs.SetAnnotation(name, pathMark, nil); err != nil {
@@ -62,9 +63,8 @@ func MarkPaths(fs *pflag.FlagSet, names ...string) {
 // neither are settings.
 func neither(name string) bool { return name == "help" || name == FileFlag }
 
-// Resolve sets the flags that the command line has not set, from the environment and
-// the file. It reports everything that is wrong at once. The settings are in the order
-// of names.
+// Resolve sets the flags that the command line has not set, from the environment and the file. It reports all
+// errors at once. The settings are in the order of their names.
 func Resolve(fs *pflag.FlagSet, o Options) ([]Setting, error) {
 	if o.Env == nil {
 		o.Env = os.LookupEnv
@@ -83,7 +83,7 @@ func Resolve(fs *pflag.FlagSet, o Options) ([]Setting, error) {
 		if value, ok := o.Env(name); ok && value != "" {
 			from[f.Name] = "environment " + name
 			if err := fs.Set(f.Name, value); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", name, wrong(f, value, err)))
+				errs = append(errs, wrong(f, name, value, err))
 			}
 		}
 	})
@@ -105,14 +105,33 @@ func Resolve(fs *pflag.FlagSet, o Options) ([]Setting, error) {
 	return out, errors.Join(errs...)
 }
 
-// wrong says what is wrong with a value. Secrets are not repeated.
-func wrong(f *pflag.Flag, value string, err error) error {
+// wrong is the error for a value that a flag does not take. from names the flag or the variable that
+// has it. Secrets are not repeated.
+func wrong(f *pflag.Flag, from, value string, err error) error {
 	if logs.Secret(f.Name) {
-		return fmt.Errorf("the value of %s cannot be used; want %s", f.Name, f.Value.Type())
+		return fmt.Errorf("the value of %s is not %s", from, wanted[f.Value.Type()])
+	}
+	return errors.New(Wrong(f, from, value, err))
+}
+
+// wanted describes the values of the types of flags.
+var wanted = map[string]string{"int": "a whole number", "int64": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number",
+	"bool": "true or false", "duration": "a time, as in 30s or 1h30m"}
+
+// Wrong says in a sentence why a flag does not take a value, and what it takes. from names the flag
+// or the variable that has the value.
+func Wrong(f *pflag.Flag, from, value string, err error) string {
+	want := wanted[f.Value.Type()]
+	_, bad := strconv.ParseFloat(value, 64)
+	switch {
+	case f.Value.Type() == "duration" && bad == nil:
+		return fmt.Sprintf("%s is %q, which has no unit; write %ss for seconds", from, value, value)
+	case want != "":
+		return fmt.Sprintf("%s is %q, want %s", from, value, want)
 	}
 	var cause *pflag.InvalidValueError
 	if errors.As(err, &cause) {
 		err = cause.Unwrap()
 	}
-	return fmt.Errorf("%s is %q: %w; want %s", f.Name, value, err, f.Value.Type())
+	return fmt.Sprintf("%s is %q: %v", from, value, err)
 }

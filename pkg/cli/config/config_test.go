@@ -89,8 +89,7 @@ func TestEveryKindOfFlag(t *testing.T) {
 	c := newCommand()
 	ss, err := resolve(t, c, nil, map[string]string{"LINCHPIN_CONFIG": "linchpin.yaml", "LINCHPIN_ADDR": "a:1,b:2", "LINCHPIN_STORE": "", "LINCHPIN_OTHER": "x"},
 		"store: /var/lib/linchpin\nhot-key: [a, \"b: c\"]\nhistory-every: 250ms\nfast: yes\naddr: [c:3]\n")
-	require.ErrorContains(t, err, `linchpin.yaml:4: fast is "yes"`, "YAML 1.1's yes is text, and no bool of flags")
-	require.ErrorContains(t, err, "want bool")
+	require.ErrorContains(t, err, `linchpin.yaml:4: fast is "yes", want true or false`, "YAML 1.1's yes is text, and no bool of flags")
 	require.Equal(t, "/var/lib/linchpin", c.store, "an empty variable is none")
 	require.Equal(t, []string{"a", "b: c"}, c.keys)
 	require.Equal(t, []string{"a:1", "b:2"}, c.addrs)
@@ -119,27 +118,27 @@ func TestWhatIsRefused(t *testing.T) {
 		"completely-different-thing: x": `linchpin.yaml:1: there is no setting "completely-different-thing"`,
 		"config: other.yaml":            `there is no setting "config"`,
 		"help: true":                    `there is no setting "help"`,
-		"store: a\nstore: b":            "linchpin.yaml:2: store has been set in line 1 already",
-		"store: [a, b]":                 "linchpin.yaml:1: store has one value, and here is a list",
+		"store: a\nstore: b":            "linchpin.yaml:2: store is already set in line 1",
+		"store: [a, b]":                 "linchpin.yaml:1: store takes one value, not a list",
 		"store: {a: b}":                 "linchpin.yaml:1: the value of store is neither plain nor a list; settings do not nest",
 		"hot-key: [[a]]":                "an element of hot-key is not a plain value",
 		"- store":                       `linchpin.yaml:1: want settings, one a line`,
 		"just text":                     `linchpin.yaml:1: want settings, one a line`,
 		"store: \"a":                    "linchpin.yaml: found unexpected end of stream",
-		"cache-mb: many":                `linchpin.yaml:1: cache-mb is "many": `,
-		"history-every: 5":              `history-every is "5": `,
+		"cache-mb: many":                `linchpin.yaml:1: cache-mb is "many", want a whole number`,
+		"history-every: 5":              `history-every is "5", which has no unit; write 5s for seconds`,
 	} {
 		_, err := resolve(t, newCommand(), []string{"--config=linchpin.yaml"}, nil, text)
 		require.ErrorContains(t, err, want, text)
 	}
 	_, err := resolve(t, newCommand(), []string{"--config=linchpin.yaml"}, map[string]string{"LINCHPIN_FAST": "quick"}, "a: 1\nb: 2\n")
-	for _, want := range []string{`setting "a"`, `setting "b"`, `LINCHPIN_FAST: fast is "quick"`} {
+	for _, want := range []string{`setting "a"`, `setting "b"`, `LINCHPIN_FAST is "quick", want true or false`} {
 		require.ErrorContains(t, err, want, "all at once")
 	}
 	_, err = resolve(t, newCommand(), []string{"--config=gone.yaml"}, nil, "")
 	require.ErrorContains(t, err, "the configuration file gone.yaml does not exist")
 	_, err = resolve(t, newCommand(), []string{"--config=linchpin.yaml"}, nil, "# "+strings.Repeat("x", 2<<20))
-	require.ErrorContains(t, err, "which no configuration needs")
+	require.ErrorContains(t, err, "a configuration file has at most")
 }
 
 func TestSecretsAreNotShown(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // maxFile bounds a file of settings.
 const maxFile = 1 << 20
 
-// readFile sets flags from a file, but for those that have a value from elsewhere.
+// readFile sets flags from a file, except those that have a value already.
 func readFile(flags *pflag.FlagSet, name string, o Options, from map[string]string) (errs []error) {
 	raw, err := o.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -23,7 +23,7 @@ func readFile(flags *pflag.FlagSet, name string, o Options, from map[string]stri
 		return []error{fmt.Errorf("the configuration file cannot be read: %w", err)}
 	}
 	if len(raw) > maxFile {
-		return []error{fmt.Errorf("%s has %d bytes, which no configuration needs; the most is %d", name, len(raw), maxFile)}
+		return []error{fmt.Errorf("%s has %d bytes; a configuration file has at most %d", name, len(raw), maxFile)}
 	}
 	entries, err := parse(name, raw)
 	if err != nil {
@@ -38,13 +38,13 @@ func readFile(flags *pflag.FlagSet, name string, o Options, from map[string]stri
 			errs = append(errs, fmt.Errorf("%s: there is no setting %q%s", at, e.name, nearest(flags, e.name)))
 			continue
 		case seen[e.name] > 0:
-			errs = append(errs, fmt.Errorf("%s: %s has been set in line %d already", at, e.name, seen[e.name]))
+			errs = append(errs, fmt.Errorf("%s: %s is already set in line %d", at, e.name, seen[e.name]))
 			continue
 		}
 		seen[e.name] = e.line
 		list, many := f.Value.(pflag.SliceValue)
 		if e.list && !many {
-			errs = append(errs, fmt.Errorf("%s: %s has one value, and here is a list", at, e.name))
+			errs = append(errs, fmt.Errorf("%s: %s takes one value, not a list", at, e.name))
 			continue
 		}
 		if from[e.name] != "" {
@@ -61,13 +61,13 @@ func readFile(flags *pflag.FlagSet, name string, o Options, from map[string]stri
 			err = flags.Set(e.name, e.values[0])
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", at, wrong(f, strings.Join(e.values, ", "), err)))
+			errs = append(errs, wrong(f, at+": "+f.Name, strings.Join(e.values, ", "), err))
 		}
 	}
 	return errs
 }
 
-// beside is a path as a file means it: relative to its own directory.
+// beside is a path in a file: relative to the directory of the file.
 func beside(file, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -120,7 +120,7 @@ func parse(name string, raw []byte) (out []entry, err error) {
 	return out, nil
 }
 
-// scalar is a value as the command line would have it: "null" is empty.
+// scalar is a value as on the command line: "null" is empty.
 func scalar(n *yaml.Node) string {
 	if n.Tag == "!!null" {
 		return ""
@@ -132,7 +132,8 @@ func scalar(n *yaml.Node) string {
 func nearest(flags *pflag.FlagSet, name string) string {
 	best, at := "", len(name)/2+2
 	flags.VisitAll(func(f *pflag.Flag) {
-		if d := distance(strings.ReplaceAll(name, "_", "-"), f.Name); !neither(f.Name) && d < at {
+		d := Distance(strings.ReplaceAll(name, "_", "-"), f.Name)
+		if !neither(f.Name) && d < at {
 			best, at = f.Name, d
 		}
 	})
@@ -142,24 +143,27 @@ func nearest(flags *pflag.FlagSet, name string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// distance is how many letters have to be put in, taken out or changed to make one
-// word of the other.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
+// Distance is the least number of letters to insert, delete, change or swap with a neighbour that
+// makes one word of the other.
+func Distance(a, b string) int {
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
 		for j := range len(b) {
-			cost := before
+			cost := row[j]
 			if a[i] != b[j] {
 				cost++
 			}
-			before = row[j+1]
-			row[j+1] = min(cost, row[j]+1, before+1)
+			next[j+1] = min(cost, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row = row, next
 	}
 	return row[len(b)]
 }

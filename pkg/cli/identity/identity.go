@@ -1,7 +1,6 @@
-// Package identity has the flags by which programs say who calls a cluster, and
-// whom they believe: certificates and tokens. A token is never an argument, which
-// everybody on the machine could read in the list of processes: it is in a file or
-// in the environment.
+// Package identity has the flags by which programs authenticate to a cluster and verify its nodes:
+// certificates and tokens. A token is never an argument, since the list of processes shows arguments
+// to every user of the machine: it is in a file or in the environment.
 package identity
 
 import (
@@ -18,10 +17,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/users"
 )
 
-// TokenVariable is the environment variable that a token may be in.
+// TokenVariable is the environment variable that may hold a token.
 const TokenVariable = "LINCHPIN_TOKEN"
 
-// Flags say who calls.
+// Flags are the certificates and the token of the caller.
 type Flags struct {
 	files             certs.Files
 	dir, user, bearer string
@@ -32,16 +31,16 @@ var Names = []string{"tls-ca", "tls-cert", "tls-key", "certs-dir", "user", "toke
 
 // AddTo declares the flags.
 func (f *Flags) AddTo(fs *pflag.FlagSet) {
-	fs.StringVar(&f.files.CA, "tls-ca", "", "use TLS, with the `file` of the authority that signs the nodes' certificates")
+	fs.StringVar(&f.files.CA, "tls-ca", "", "use TLS; `file` of the authority that signs the nodes' certificates")
 	fs.StringVar(&f.files.Cert, "tls-cert", "", "`file` of the user's certificate")
-	fs.StringVar(&f.files.Key, "tls-key", "", "`file` of its key")
-	fs.StringVar(&f.dir, "certs-dir", "", "use TLS, with the files that \"linchpin cert\" has made in this `directory`, for what is not named")
-	fs.StringVar(&f.user, "user", "", "whose certificate of --certs-dir is used, if there is no token; `name` (default root)")
-	fs.StringVar(&f.bearer, "token-file", "", "`file` of the user's token; else it is taken from LINCHPIN_TOKEN, if that is set")
+	fs.StringVar(&f.files.Key, "tls-key", "", "`file` of the certificate's key")
+	fs.StringVar(&f.dir, "certs-dir", "", "use TLS; `directory` of the files made by \"linchpin cert\"")
+	fs.StringVar(&f.user, "user", "", "user `name`, whose certificate in --certs-dir is used if there is no token (default root)")
+	fs.StringVar(&f.bearer, "token-file", "", "`file` of the user's token (default: the variable LINCHPIN_TOKEN)")
 }
 
-// Options gives what a client needs to know, and what is to be called when it is
-// closed. Without TLS there are none.
+// Options returns the options of the client, and a function to call when it is closed. Without TLS
+// there are no options.
 func (f *Flags) Options() ([]client.Option, func(), error) {
 	token := f.token()
 	files := f.files
@@ -61,7 +60,7 @@ func (f *Flags) Options() ([]client.Option, func(), error) {
 	switch {
 	case files.Given():
 	case f.bearer != "":
-		return nil, nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "a token is to be sent, and there is no TLS", Hint: "give --tls-ca or --certs-dir"}
+		return nil, nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "a token needs TLS", Hint: "give --tls-ca or --certs-dir"}
 	default:
 		return nil, func() {}, nil
 	}
@@ -90,7 +89,7 @@ func (f *Flags) Args() (args []string) {
 	return args
 }
 
-// token gives where the token is to be had from, nil if there is none.
+// token returns a function that reads the token, nil if there is none.
 func (f *Flags) token() func() (string, error) {
 	if f.bearer != "" {
 		return func() (string, error) {
@@ -107,10 +106,10 @@ func (f *Flags) token() func() (string, error) {
 	return nil
 }
 
-// checked refuses what is no token, without showing it.
+// checked rejects what is not a token, without showing it.
 func checked(text, from string) (string, error) {
 	if _, ok := users.HashToken(text); !ok {
-		return "", &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "what is in " + from + " is not a token", Hint: `it begins with "linchpin_"; "linchpin user create" and "rotate" tell tokens`}
+		return "", &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: from + " does not hold a token", Hint: `a token begins with "linchpin_"; "linchpin user create" and "linchpin user rotate" make one`}
 	}
 	return text, nil
 }

@@ -29,17 +29,31 @@ func Command(s cli.Streams) *cobra.Command {
 	file := defaultHistory()
 	cmd := &cobra.Command{
 		Use:   "shell",
-		Short: "Type commands and transactions, one line after the other",
-		Long: `Type commands, without "linchpin" before them, on one connection, and transactions of
-several lines: begin, operations as "linchpin txn" has them or commands of data types,
-and commit or rollback. "help" lists what there is, "help COMMAND" has examples.
+		Short: "Run commands and transactions interactively",
+		Long: `Run commands, without "linchpin" before them, and transactions of several lines on one connection:
 
-On a terminal there is a history (up and down, Ctrl-R), kept in a file that only you
-can read, and completion (tab) of commands, flags, keys and methods. Lines that begin
-with a space are not kept. Ctrl-C gives a line up, or ends what runs; Ctrl-D ends the shell.
+  linchpin> incr visits 5
+  5
+  linchpin> begin
+  linchpin(txn)> get alice for update
+  12
+  linchpin(txn)> put alice 13
+  done
+  linchpin(txn)> commit
+  committed 18ea6a0c3e1a5b7c9f3b2d1e0a4c6f80
 
-Elsewhere the lines are read from standard input, and the first error ends it, with the
-exit code of that command.`,
+In a transaction, lines are operations of "linchpin txn" or commands of data types; status, shards, hot, types, receipts,
+waits, snapshot and version run beside it. Outside, several operations with semicolons between them are one transaction.
+
+A syntax error leaves a transaction open. An error of the cluster rolls it back, unless "rollback to" returns to a
+savepoint. A transaction lasts at most one minute, and is never retried.
+
+A backslash at the end of a line continues it, and # begins a comment. "help" lists all commands. The history is a file
+that only you can read; lines that begin with a space, or have a flag named after a password, secret, token or credential,
+are not kept.
+
+If standard input is not a terminal, there is no prompt, and the first error ends the shell with that command's exit
+code. An open transaction at the end is rolled back, with exit code 2.`,
 		Example: `  linchpin shell
   linchpin shell --addr 10.0.0.1:7070,10.0.0.2:7070
   linchpin shell < setup.txt`,
@@ -48,11 +62,11 @@ exit code of that command.`,
 	cli.Connected(cmd, func(ctx context.Context, db *client.DB, settings cli.Settings) error {
 		x := &Shell{db: db, settings: settings, streams: s, interrupts: context.WithCancel}
 		if in, ok := s.In.(*os.File); ok && s.Size != nil && term.IsTerminal(int(in.Fd())) {
-			// What ends the program, or the terminal, ends the shell; but an interrupt is for what runs.
+			// A signal that ends the program ends the shell, but an interrupt cancels what runs.
 			var stop context.CancelFunc
 			ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
-			idle := make(chan os.Signal, 1) // nobody's
+			idle := make(chan os.Signal, 1) // an interrupt at the prompt is ignored
 			signal.Notify(idle, os.Interrupt)
 			defer signal.Stop(idle)
 			x.interactive, x.interrupts = true, interruptible
@@ -65,11 +79,11 @@ exit code of that command.`,
 		}
 		return x.run(ctx)
 	})
-	cmd.Flags().StringVar(&file, "history", file, "`file` to keep what is typed on a terminal in; empty for none")
+	cmd.Flags().StringVar(&file, "history", file, "`file` for the history of a terminal; empty for none")
 	return cmd
 }
 
-// interruptible ends a context at the next interrupt.
+// interruptible returns a context that ends at the next interrupt.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// own is a command that only the shell has.
+// own is a command of the shell alone.
 type own struct {
 	usage, short string
-	// long is what help has to say besides, and example what to type.
+	// long is the rest of the help, and example what to type.
 	long, example string
 	run           func(s *Shell, ctx context.Context, words []string) error
 }
@@ -23,23 +23,22 @@ type own struct {
 var commands map[string]*own
 
 func init() {
-	quit := &own{"exit", "End the shell", "So does Ctrl-D, or quit. An open transaction is rolled back.", "exit",
+	quit := &own{"exit", "End the shell", "Ctrl-D and quit end it, too. An open transaction is rolled back.", "exit",
 		func(*Shell, context.Context, []string) error { return errQuit }}
 	commands = map[string]*own{
-		"begin": {"begin [read-only]", "Open a transaction", `The lines behind it are its operations, as "linchpin txn" has them, or commands of data
-types, until commit or rollback. What they read is locked, so that it stays true; with
-read-only nothing is locked and nothing can be written. A transaction lasts a minute at
-most. An error of the cluster ends it.`, "begin\nget alice for update\nput alice 12\nadd visits 1\ncommit", (*Shell).begin},
-		"commit": {"commit", "Commit the open transaction", "When it returns, all that the transaction wrote is durable, and what it read was so.", "commit", (*Shell).commit},
-		"rollback": {"rollback [to NAME]", "Give the open transaction up, or go back to a savepoint", `Nothing of the transaction is applied; with a name nothing of what it has written since that
-savepoint, and it goes on from there, also after an error that a line has met since.`, "savepoint before\nput a 1\nrollback to before", (*Shell).rollback},
-		"savepoint": {"savepoint NAME", "Mark a place in the open transaction to go back to", `Behind a savepoint an error of the cluster does not end the transaction, unless it had to give
-way to another one.`, "savepoint before", (*Shell).savepoint},
-		"release": {"release NAME", "Forget a savepoint, and those behind it", "What was written stays.", "release before", (*Shell).release},
+		"begin": {"begin [read-only]", "Open a transaction", `The lines that follow are its operations, as in "linchpin txn", or commands of data types, until commit or
+rollback. Keys that it reads are locked; a read-only transaction locks nothing and rejects writes. A transaction lasts
+at most one minute. An error of the cluster rolls it back.`, "begin\nget alice for update\nput alice 12\nadd visits 1\ncommit", (*Shell).begin},
+		"commit": {"commit", "Commit the open transaction", "When it returns, the writes of the transaction are durable.", "commit", (*Shell).commit},
+		"rollback": {"rollback [to NAME]", "Roll the open transaction back, or return to a savepoint", `Without a name nothing of the transaction is applied. With a name its writes since that savepoint are undone, and the
+transaction continues from there, also after an error.`, "savepoint before\nput a 1\nrollback to before", (*Shell).rollback},
+		"savepoint": {"savepoint NAME", "Set a savepoint in the open transaction", `After a savepoint an error such as a failed condition does not roll the transaction back: "rollback to NAME" continues it.
+A conflict with an older transaction does.`, "savepoint before", (*Shell).savepoint},
+		"release": {"release NAME", "Remove a savepoint, and those after it", "The writes since the savepoint stay.", "release before", (*Shell).release},
 		"help":    {"help [COMMAND]", "List the commands, or explain one", "", "help zadd", (*Shell).help},
 		"exit":    quit, "quit": quit,
 	}
-	// As Redis has them.
+	// The names of Redis.
 	commands["multi"], commands["exec"], commands["discard"] = commands["begin"], commands["commit"], commands["rollback"]
 }
 
@@ -47,9 +46,9 @@ func (s *Shell) begin(ctx context.Context, words []string) error {
 	readOnly := len(words) == 2 && (words[1] == "read-only" || words[1] == "readonly")
 	switch {
 	case s.tx != nil:
-		return s.stillOpen(&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "there is a transaction already, and none within another", Hint: "commit it, or rollback"})
+		return s.stillOpen(&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "a transaction is open, and transactions do not nest", Hint: "end it with commit or rollback"})
 	case len(words) > 2 || len(words) == 2 && !readOnly:
-		return &cli.UsageError{Text: fmt.Sprintf("begin can be read-only, and not %q", strings.Join(words[1:], " ")), Command: "linchpin shell"}
+		return &cli.UsageError{Text: fmt.Sprintf("begin takes read-only, not %q", strings.Join(words[1:], " ")), Command: "linchpin shell"}
 	}
 	s.tx = begin(context.WithoutCancel(ctx), s.db, readOnly)
 	return nil
@@ -70,7 +69,7 @@ func (s *Shell) commit(ctx context.Context, words []string) error {
 		return over(err)
 	}
 	if t.outcome.ID.IsZero() {
-		fmt.Fprintln(s.streams.Err, "The transaction had no operations.")
+		fmt.Fprintln(s.streams.Err, "the transaction had no operations")
 		return nil
 	}
 	return cli.PrintCommitted(s.streams.Out, s.settings, &t.outcome)
@@ -86,7 +85,7 @@ func (s *Shell) rollback(ctx context.Context, words []string) error {
 	}
 	t.rollback()
 	s.tx = nil
-	fmt.Fprintln(s.streams.Err, "rolled back: nothing of the transaction is applied")
+	fmt.Fprintln(s.streams.Err, "rolled back: nothing was applied")
 	return nil
 }
 
@@ -105,7 +104,7 @@ func (s *Shell) named(ctx context.Context, words []string, what func(on, string)
 	return s.mark(ctx, words[1], what)
 }
 
-// mark does something about a savepoint.
+// mark sets, returns to or removes a savepoint.
 func (s *Shell) mark(ctx context.Context, name string, what func(on, string) error) error {
 	switch {
 	case s.tx == nil:
@@ -124,7 +123,7 @@ func (s *Shell) mark(ctx context.Context, name string, what func(on, string) err
 
 var errNone = &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "there is no open transaction", Hint: "begin opens one"}
 
-// bounded ends a context after the timeout.
+// bounded returns a context with the timeout.
 func (s *Shell) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.settings.Timeout > 0 {
 		return context.WithTimeout(ctx, s.settings.Timeout)
@@ -132,18 +131,18 @@ func (s *Shell) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithCancel(ctx)
 }
 
-// ending is the transaction that is to end.
+// ending is the open transaction, for a command that ends it.
 func (s *Shell) ending(words []string) (*transaction, error) {
 	switch {
 	case s.tx == nil:
 		return nil, errNone
 	case len(words) > 1:
-		return nil, s.stillOpen(&cli.UsageError{Text: fmt.Sprintf("%s: that is not for %s", strings.Join(words, " "), words[0]), Command: "linchpin shell"})
+		return nil, s.stillOpen(&cli.UsageError{Text: fmt.Sprintf("%s takes no %q", words[0], strings.Join(words[1:], " ")), Command: "linchpin shell"})
 	}
 	return s.tx, nil
 }
 
-// set does what begins with a backslash.
+// set runs a command with a backslash.
 func (s *Shell) set(words []string) error {
 	bad := func(want string) error {
 		return s.stillOpen(&cli.UsageError{Text: fmt.Sprintf("%s: want %s", strings.Join(words, " "), want), Command: "linchpin shell"})
@@ -180,7 +179,7 @@ func (s *Shell) set(words []string) error {
 
 const settings = `\timing, \output, \hex, \q or \?`
 
-// help explains.
+// help lists the commands, or explains one.
 func (s *Shell) help(ctx context.Context, words []string) error {
 	if len(words) == 1 {
 		return s.overview()
@@ -202,22 +201,22 @@ func (s *Shell) help(ctx context.Context, words []string) error {
 // overview lists everything.
 func (s *Shell) overview() error {
 	var b strings.Builder
-	b.WriteString("Commands are as on the command line, without \"linchpin\": put greeting hello\n")
-	b.WriteString("Several operations with semicolons between them are one transaction.\nA backslash at the end of a line goes on with the next one.\n\nThe shell's own:\n")
+	b.WriteString("Type commands as on the command line, without \"linchpin\": put greeting hello\n")
+	b.WriteString("Several operations with semicolons between them are one transaction.\nA backslash at the end of a line continues it.\n\nCommands of the shell:\n")
 	for _, name := range []string{"begin", "savepoint", "rollback", "release", "commit", "help", "exit"} {
 		fmt.Fprintf(&b, "  %-22s %s\n", commands[name].usage, commands[name].short)
 	}
-	for _, l := range [][2]string{{`\timing [on|off]`, "Say how long each command takes"}, {`\output table|json`, "Print tables, or JSON"}, {`\hex [on|off]`, "Keys and values are hexadecimal"}, {`\q`, "End the shell"}} {
+	for _, l := range [][2]string{{`\timing [on|off]`, "Show how long each command takes"}, {`\output table|json`, "Print tables, or JSON"}, {`\hex [on|off]`, "Read and show keys and values in hexadecimal"}, {`\q`, "End the shell"}} {
 		fmt.Fprintf(&b, "  %-22s %s\n", l[0], l[1])
 	}
 	root := s.root(s.streams.Out, s.streams.Err)
-	b.WriteString("\nThose of the command line (help COMMAND has examples):\n")
+	b.WriteString("\nCommands of the command line (help COMMAND has examples):\n")
 	for _, c := range root.Commands() {
 		if c.IsAvailableCommand() && !slices.Contains(cli.ShortcutNames(), c.Name()) {
 			fmt.Fprintf(&b, "  %-22s %s\n", c.Name(), c.Short)
 		}
 	}
-	b.WriteString("\nThose of data types:\n  " + wrapped(cli.ShortcutNames(), 76) + "\n")
+	b.WriteString("\nCommands of data types:\n  " + wrapped(cli.ShortcutNames(), 76) + "\n")
 	_, err := fmt.Fprint(s.streams.Out, b.String())
 	return err
 }

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// maxCompletions bounds what is offered, and the keys that a scan for it reads;
-	// completeTimeout how long that may take.
+	// maxCompletions bounds the completions, and the keys that a scan for them reads; completeTimeout
+	// bounds the scan.
 	maxCompletions  = 50
 	completeTimeout = 500 * time.Millisecond
-	// maxSeen bounds the keys that are remembered.
+	// maxSeen bounds the keys that are kept.
 	maxSeen = 500
 )
 
-// seenKeys are the keys of this session's commands, the last ones last.
+// seenKeys are the keys of this session's commands, the latest last.
 type seenKeys struct{ keys []string }
 
-// note remembers the key of a command that was run.
+// note keeps the key of a command.
 func (k *seenKeys) note(words []string) {
 	if len(words) < 2 || !hasKey(words[0]) || strings.HasPrefix(words[1], "-") {
 		return
@@ -41,8 +41,8 @@ func hasKey(command string) bool {
 		slices.Contains(cli.ShortcutNames(), command)
 }
 
-// complete offers words for the one at the end of head: commands, keys, methods.
-// It gives what stays of the line before it.
+// complete returns completions of the word at the end of head: commands, keys, methods. before is the line
+// before that word.
 func (s *Shell) complete(head string) (before string, offers []string) {
 	start := strings.LastIndexAny(head, " ;") + 1
 	before, word := head[:start], head[start:]
@@ -74,7 +74,7 @@ func (s *Shell) complete(head string) (before string, offers []string) {
 	return before, offers[:min(len(offers), maxCompletions)]
 }
 
-// firstWords are those that a line can begin with.
+// firstWords are the possible first words of a line.
 func (s *Shell) firstWords() []string {
 	out := []string{`\hex`, `\output`, `\q`, `\timing`}
 	for name := range commands {
@@ -111,8 +111,8 @@ func (s *Shell) flags(words []string) (out []string) {
 	return out
 }
 
-// ask has a moment to find something out; if it takes longer nothing is offered.
-func ask[T any](s *Shell, what func(context.Context) (T, error)) (out T) {
+// soon returns the result of a query, or zero if it fails or takes longer than completeTimeout.
+func soon[T any](s *Shell, what func(context.Context) (T, error)) (out T) {
 	ctx, cancel := context.WithTimeout(context.Background(), completeTimeout)
 	defer cancel()
 	out, err := what(ctx)
@@ -122,16 +122,16 @@ func ask[T any](s *Shell, what func(context.Context) (T, error)) (out T) {
 	return out
 }
 
-// types asks for the names of the data types, and methods for all TYPE.METHOD.
+// types are the names of the data types, and methods all TYPE.METHOD.
 func (s *Shell) types() (out []string) {
-	for _, t := range ask(s, func(ctx context.Context) ([]typeInfo, error) { return s.db.Types(ctx, "") }) {
+	for _, t := range soon(s, func(ctx context.Context) ([]typeInfo, error) { return s.db.Types(ctx, "") }) {
 		out = append(out, t.Name)
 	}
 	return out
 }
 
 func (s *Shell) methods() (out []string) {
-	for _, t := range ask(s, func(ctx context.Context) ([]typeInfo, error) { return s.db.Types(ctx, "") }) {
+	for _, t := range soon(s, func(ctx context.Context) ([]typeInfo, error) { return s.db.Types(ctx, "") }) {
 		for _, m := range t.Methods {
 			out = append(out, t.Name+"."+m.Name)
 		}
@@ -140,19 +140,19 @@ func (s *Shell) methods() (out []string) {
 	return out
 }
 
-// keys offers those that begin so: of this session, and the first of the store's, as
-// words that can be typed.
+// keys are those with a prefix: of this session, and the first ones of the store, without those that need
+// quotes.
 func (s *Shell) keys(word string) (out []string) {
 	prefix := word
 	if strings.HasPrefix(word, `"`) {
-		return nil // what has to be quoted is for those who know it
+		return nil // quoted keys are not completed
 	}
 	for _, k := range slices.Backward(s.seen.keys) {
 		if strings.HasPrefix(k, prefix) && bare(k) {
 			out = append(out, k)
 		}
 	}
-	found := ask(s, func(ctx context.Context) (keys []string, err error) {
+	found := soon(s, func(ctx context.Context) (keys []string, err error) {
 		start := []byte(prefix)
 		for p, err := range s.db.Scan(ctx, start, after(start), client.ScanOptions{Limit: maxCompletions}) {
 			if err != nil {

@@ -16,7 +16,7 @@ type editor struct {
 	errs    io.Writer
 }
 
-// edit takes the terminal over, until close.
+// edit controls the terminal until close.
 func edit(s *Shell, h history, errs io.Writer) *editor {
 	e := &editor{State: liner.NewLiner(), history: h, errs: errs}
 	e.SetCtrlCAborts(true)
@@ -28,7 +28,7 @@ func edit(s *Shell, h history, errs io.Writer) *editor {
 		return before, offers, string(runes[pos:])
 	})
 	if err := h.load(e.ReadHistory); err != nil {
-		fmt.Fprintln(errs, "The history cannot be read:", err)
+		fmt.Fprintln(errs, "the history cannot be read:", err)
 	}
 	return e
 }
@@ -49,12 +49,12 @@ func (e *editor) done(command string) {
 
 func (e *editor) close() {
 	if err := e.history.save(e.WriteHistory); err != nil {
-		fmt.Fprintln(e.errs, "The history cannot be written:", err)
+		fmt.Fprintln(e.errs, "the history cannot be written:", err)
 	}
-	_ = e.Close() // the terminal is as it was, or gone
+	_ = e.Close() // the terminal is restored, or closed
 }
 
-// script reads lines from anything else.
+// script reads lines from an input that is not a terminal.
 type script struct{ *bufio.Scanner }
 
 func (s script) line(string) (string, error) {

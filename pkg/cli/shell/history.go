@@ -10,12 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// history is a file with the commands of earlier sessions, which nobody else may
-// read: keys and values are in it.
+// history is a file with the commands of earlier sessions, for its owner only: it has keys and values.
 type history struct{ path string }
 
-// defaultHistory is where it is kept unless --history says otherwise; empty if there
-// is no such place.
+// defaultHistory is the default of --history; empty if there is no home directory.
 func defaultHistory() string {
 	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
 		return filepath.Join(dir, "linchpin", "history")
@@ -27,8 +25,8 @@ func defaultHistory() string {
 	return filepath.Join(home, ".local", "state", "linchpin", "history")
 }
 
-// secret are commands that are not to be kept: those with a flag that is named after
-// what should stay one. Nor are those that begin with a space.
+// secret matches commands that are not kept: those with a flag that is named after a secret. Commands that
+// begin with a space are not kept either.
 var secret = regexp.MustCompile(`(?i)--[a-z-]*(password|secret|token|credential)`)
 
 func kept(command string) bool {
@@ -49,19 +47,16 @@ func (h history) load(into func(io.Reader) (int, error)) error {
 	} else if err != nil {
 		return err
 	}
-	// The editor reads up to the first line that it does not like, and what is behind
-	// that would be gone with the next save.
+	// The editor stops at the first invalid line, and the next save would lose the lines after it.
 	lines := slices.DeleteFunc(strings.SplitAfter(string(all), "\n"), func(l string) bool { return len(l) > maxKept || !utf8.ValidString(l) })
 	_, err = into(strings.NewReader(strings.Join(lines, "")))
 	return err
 }
 
-// maxKept bounds a line of the file, in bytes. The editor cannot read longer ones than
-// 4096.
+// maxKept bounds a line of the file, in bytes. The editor reads at most 4096.
 const maxKept = 4000
 
-// file is the path behind links. It is not ok if what is there is no file to be
-// replaced, but a device or a pipe: who wants no history may say /dev/null.
+// file is the path behind links. It is not ok if that is a device or a pipe, as in --history /dev/null.
 func (h history) file() (path string, ok bool) {
 	path = h.path
 	if real, err := filepath.EvalSymlinks(path); err == nil {

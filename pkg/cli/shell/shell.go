@@ -16,7 +16,7 @@ import (
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
-// Shell reads lines and does what they say.
+// Shell reads lines and runs them.
 type Shell struct {
 	db       *client.DB
 	settings cli.Settings
@@ -27,18 +27,17 @@ type Shell struct {
 	timing      bool
 	// tx is the open transaction, nil if there is none.
 	tx *transaction
-	// keys that have been seen, for completion.
+	// seen are keys of earlier commands, for completion.
 	seen seenKeys
-	// interrupts gives a context that ends when the user interrupts what runs.
+	// interrupts returns a context that ends when the user interrupts the running command.
 	interrupts func(context.Context) (context.Context, context.CancelFunc)
 }
 
 // lines are where input comes from.
 type lines interface {
-	// line gives the next one. The errors are io.EOF, and errInterrupted for a line
-	// that has been given up.
+	// line returns the next one. The errors are io.EOF, and errInterrupted for a line that was cancelled.
 	line(prompt string) (string, error)
-	// done is a whole command, of one or several lines, for the history.
+	// done adds a command, of one or several lines, to the history.
 	done(command string)
 	close()
 }
@@ -48,7 +47,7 @@ var (
 	errQuit        = errors.New("quit")
 )
 
-// run reads and does until the end.
+// run runs commands until the end of the input.
 func (s *Shell) run(ctx context.Context) error {
 	defer s.lines.close()
 	for ctx.Err() == nil {
@@ -67,10 +66,10 @@ func (s *Shell) run(ctx context.Context) error {
 		case errors.Is(err, errQuit):
 			return s.end()
 		case err != nil:
-			s.tell(err)
+			s.printError(err)
 			if !s.interactive {
 				s.abandon()
-				return cli.Told(err)
+				return cli.Printed(err)
 			}
 		}
 	}
@@ -80,19 +79,19 @@ func (s *Shell) run(ctx context.Context) error {
 	open := s.tx != nil
 	s.abandon()
 	if open {
-		return kv.Errorf(kv.KindCancelled, "interrupted; the open transaction is rolled back: nothing of it is applied")
+		return kv.Errorf(kv.KindCancelled, "interrupted; the open transaction is rolled back: nothing was applied")
 	}
 	return kv.Errorf(kv.KindCancelled, "interrupted")
 }
 
-// tell says an error, and what it has done to the transaction.
-func (s *Shell) tell(err error) {
+// printError writes an error, and the state of the transaction.
+func (s *Shell) printError(err error) {
 	st, ok := errors.AsType[*state](err)
 	if !ok {
-		cli.Tell(s.streams.Err, err, s.settings.JSON)
+		cli.PrintError(s.streams.Err, err, s.settings.JSON)
 		return
 	}
-	cli.Tell(s.streams.Err, st.err, s.settings.JSON)
+	cli.PrintError(s.streams.Err, st.err, s.settings.JSON)
 	if s.settings.JSON {
 		fmt.Fprintf(s.streams.Err, "{\"transaction\":%q}\n", st.short())
 		return
@@ -100,9 +99,8 @@ func (s *Shell) tell(err error) {
 	fmt.Fprintf(s.streams.Err, "The transaction is %s.\n", st.long())
 }
 
-// read gives a command: a line, and those behind it for as long as they end in a
-// backslash. On a terminal the end of the input gives up what is not complete: who
-// types it wants to leave.
+// read returns a command: a line, and those that follow while they end in a backslash. On a terminal the
+// end of the input cancels an incomplete command.
 func (s *Shell) read(ctx context.Context) (string, error) {
 	prompt := "linchpin> "
 	switch {
@@ -131,8 +129,8 @@ func (s *Shell) read(ctx context.Context) (string, error) {
 	}
 }
 
-// line waits for a line, or for the end of ctx. Nothing ends a read of standard input:
-// it is left alone then, and ends with the program.
+// line waits for a line, or for the end of ctx. A read of standard input cannot be cancelled: its
+// goroutine ends with the program.
 func (s *Shell) line(ctx context.Context, prompt string) (string, error) {
 	type read struct {
 		line string
@@ -151,17 +149,17 @@ func (s *Shell) line(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// end is that of the input.
+// end rolls back at the end of the input.
 func (s *Shell) end() error {
 	if s.tx == nil {
 		return nil
 	}
 	s.abandon()
 	if s.interactive {
-		fmt.Fprintln(s.streams.Err, "The open transaction is rolled back: nothing of it is applied.")
+		fmt.Fprintln(s.streams.Err, "The open transaction is rolled back: nothing was applied.")
 		return nil
 	}
-	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the input ends with an open transaction, which is rolled back: nothing of it is applied", Hint: "end it with commit, or rollback"}
+	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the input ends with an open transaction, which is rolled back: nothing was applied", Hint: "end it with commit or rollback"}
 }
 
 func (s *Shell) abandon() {
@@ -171,8 +169,7 @@ func (s *Shell) abandon() {
 	}
 }
 
-// do does a command. What it runs for can be interrupted, or for longer than the
-// timeout: then it ends, and an open transaction with it.
+// do runs a command. An interrupt or the timeout cancels it, and an open transaction with it.
 func (s *Shell) do(ctx context.Context, command string) error {
 	if strings.HasPrefix(strings.TrimSpace(command), `\`) {
 		return s.set(strings.Fields(command))
@@ -184,7 +181,7 @@ func (s *Shell) do(ctx context.Context, command string) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	for i := range parts { // what begins a part is no key: small letters, as Redis has it, too
+	for i := range parts { // the first word is a command, which may be in capitals
 		parts[i].Words[0] = strings.ToLower(parts[i].Words[0])
 	}
 	ctx, stop := s.interrupts(ctx)
@@ -192,7 +189,7 @@ func (s *Shell) do(ctx context.Context, command string) error {
 	began := time.Now()
 	err = s.doWords(ctx, command, parts)
 	if s.timing {
-		fmt.Fprintf(s.streams.Err, "took %v\n", time.Since(began).Round(10*time.Microsecond))
+		fmt.Fprintf(s.streams.Err, "took %s\n", cli.ShownDuration(time.Since(began)))
 	}
 	return err
 }
@@ -213,8 +210,8 @@ func (s *Shell) doWords(ctx context.Context, command string, parts []txnlang.Par
 	return s.command(ctx, words)
 }
 
-// command runs a command of package cli, on this connection and with the shell's
-// settings, unless it has flags of its own.
+// command runs a command of package cli on this connection, with the shell's settings for flags that the
+// line does not have.
 func (s *Shell) command(ctx context.Context, words []string) error {
 	root := s.root(s.streams.Out, s.streams.Err)
 	cmd, rest, err := root.Find(words)
@@ -231,8 +228,7 @@ func (s *Shell) command(ctx context.Context, words []string) error {
 	return nil
 }
 
-// flagsFor are the settings as flags, those that the command has and that are not in
-// the line.
+// flagsFor are the settings as flags, of those that the command has and the line does not.
 func (s *Shell) flagsFor(cmd *cobra.Command, rest []string) (out []string) {
 	given := func(name, short string) bool {
 		for _, w := range rest {
@@ -257,7 +253,7 @@ func (s *Shell) flagsFor(cmd *cobra.Command, rest []string) (out []string) {
 	return out
 }
 
-// root has the commands that there are in the shell.
+// root has the commands of the command line.
 func (s *Shell) root(out, errs io.Writer) *cobra.Command {
 	return cli.New(cli.Streams{In: strings.NewReader(""), Out: out, Err: errs, Size: s.streams.Size})
 }
@@ -267,11 +263,10 @@ func (s *Shell) isCommand(word string) bool {
 	return err == nil && cmd.HasParent()
 }
 
-// apart are the commands that say nothing of keys' values, and can be run while a
-// transaction is open.
+// apart are the commands that read no values of keys, and can run while a transaction is open.
 var apart = map[string]bool{"status": true, "shards": true, "hot": true, "types": true, "version": true, "receipts": true, "waits": true, "snapshot": true}
 
-// inTransaction does operations of the open transaction.
+// inTransaction runs operations of the open transaction.
 func (s *Shell) inTransaction(ctx context.Context, parts []txnlang.Part) error {
 	if len(parts) == 1 && apart[parts[0].Words[0]] {
 		return s.command(ctx, parts[0].Words)
@@ -305,7 +300,7 @@ func (s *Shell) statements(parts []txnlang.Part) (all []txnlang.Statement, err e
 				all = append(all, st)
 				continue
 			case s.isCommand(name):
-				return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: name + " cannot be part of a transaction", Hint: "commit, or rollback, and then run it"}
+				return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: name + " cannot be part of a transaction", Hint: "commit or rollback first"}
 			}
 		}
 		more, err := txnlang.Parse(p.Text)
@@ -317,7 +312,7 @@ func (s *Shell) statements(parts []txnlang.Part) (all []txnlang.Statement, err e
 	return all, nil
 }
 
-// failed says of an error that the cluster has told what has become of the transaction.
+// failed adds the state of the transaction to an error of the cluster.
 func (s *Shell) failed(err error) error {
 	if !s.tx.over() {
 		return &state{err, failedTx}
@@ -326,7 +321,7 @@ func (s *Shell) failed(err error) error {
 	return over(err)
 }
 
-// state is an error with what it has done to the transaction.
+// state is an error and the state of the transaction after it.
 type state struct {
 	err error
 	now txState
@@ -347,10 +342,10 @@ func (e *state) Unwrap() error { return e.err }
 func (e *state) short() string { return [...]string{"open", "failed", "rolled back"}[e.now] }
 
 func (e *state) long() string {
-	return [...]string{"still open", "still open, but goes on only after \"rollback to\" a savepoint", "rolled back: nothing of it is applied"}[e.now]
+	return [...]string{"still open", "still open, but continues only after \"rollback to\" a savepoint", "rolled back: nothing was applied"}[e.now]
 }
 
-// stillOpen says of an error that has ended nothing that the transaction is open.
+// stillOpen adds to an error that the transaction is open.
 func (s *Shell) stillOpen(err error) error {
 	if s.tx == nil {
 		return err
@@ -358,8 +353,8 @@ func (s *Shell) stillOpen(err error) error {
 	return &state{err, openTx}
 }
 
-// over says of an error that has ended the transaction that it has. Of one whose
-// outcome is not known the error itself says how to find out.
+// over adds to an error that the transaction is rolled back, unless its outcome is unknown: that error
+// has a hint of its own.
 func over(err error) error {
 	if kv.KindOf(err) == kv.KindOutcomeUnknown {
 		return err

@@ -61,8 +61,8 @@ func TestRedisHabitsInTheShell(t *testing.T) {
 	addr := serve(t)
 	code, out, errs := runScript(t, addr, "SET a 1\nMULTI\nset b 2\nINCR n\nSADD team ann\nDEL a\nEXEC\nMGET a b n\nmulti\nrm b\ndiscard\nGET b\n")
 	require.Zero(t, code, errs)
-	require.Contains(t, out, "a  (absent)\nb  2\nn  1\nremoved\n2\n")
-	require.Contains(t, errs, "rolled back: nothing of the transaction is applied")
+	require.Contains(t, out, "a  (absent)\nb  2\nn  1\ndeleted\n2\n")
+	require.Contains(t, errs, "rolled back: nothing was applied")
 }
 
 func TestAScriptRunsLineByLine(t *testing.T) {
@@ -92,7 +92,7 @@ add visits 2; incr visits
 	require.Contains(t, out, "\ncommitted ")
 	require.Contains(t, out, "\n2\n   OPERATION", "what was rolled back was not applied")
 	require.Contains(t, out, `incr "visits"`)
-	require.Contains(t, errs, "rolled back: nothing of the transaction is applied")
+	require.Contains(t, errs, "rolled back: nothing was applied")
 }
 
 func TestTheFirstErrorEndsAScript(t *testing.T) {
@@ -106,14 +106,14 @@ func TestTheFirstErrorEndsAScript(t *testing.T) {
 	}{
 		{"a command's", "get nothing\nput later 1\n", cli.ExitNotFound, []string{"linchpin: "}, "transaction", "later"},
 		{"an unknown command", "gte x\n", cli.ExitUsage, []string{`there is no command "gte"; did you mean get?`}, "transaction", ""},
-		{"a condition in a transaction", "begin\nput a 1\nrequire b exists\nput c 1\ncommit\n", cli.ExitCondition, []string{"The transaction is rolled back: nothing of it is applied."}, "still open", "a"},
+		{"a condition in a transaction", "begin\nput a 1\nrequire b exists\nput c 1\ncommit\n", cli.ExitCondition, []string{"The transaction is rolled back: nothing was applied."}, "still open", "a"},
 		{"a line that cannot be read", "begin\nput d 1\nput d\ncommit\n", cli.ExitUsage, []string{"expected a value", "still open"}, "committed", "d"},
 		{"the end in a transaction", "begin\nput e 1\n", cli.ExitUsage, []string{"the input ends with an open transaction"}, "", "e"},
 		{"a commit of nothing", "commit\n", cli.ExitUsage, []string{"there is no open transaction"}, "", ""},
 		{"a command that is no operation", "begin\nput f 1\noutcome x\n", cli.ExitUsage, []string{"outcome cannot be part of a transaction", "still open"}, "", "f"},
 		{"a write that is read-only", "begin read-only\nput g 1\ncommit\n", cli.ExitUsage, []string{"rolled back"}, "", "g"},
 		{"a flag", "get x --nonsense\n", cli.ExitUsage, []string{"unknown flag"}, "", ""},
-		{"a second begin", "begin\nbegin\n", cli.ExitUsage, []string{"none within another", "still open"}, "", ""},
+		{"a second begin", "begin\nbegin\n", cli.ExitUsage, []string{"transactions do not nest", "still open"}, "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			code, out, errs := runScript(t, addr, tc.in)
@@ -198,15 +198,15 @@ func TestOnATerminalAnErrorDoesNotEndTheShell(t *testing.T) {
 	require.Contains(t, errs.String(), "The transaction is still open.")
 	require.Contains(t, out.String(), "done\n1\ncommitted ")
 	require.True(t, strings.HasSuffix(out.String(), "1\n1\ndone\n"), out)
-	require.Contains(t, errs.String(), "The transaction is rolled back: nothing of it is applied.")
-	require.True(t, strings.HasSuffix(errs.String(), "The open transaction is rolled back: nothing of it is applied.\n"), errs)
+	require.Contains(t, errs.String(), "The transaction is rolled back: nothing was applied.")
+	require.True(t, strings.HasSuffix(errs.String(), "The open transaction is rolled back: nothing was applied.\n"), errs)
 }
 
 func TestSavepoints(t *testing.T) {
 	s, out, errs := newShell(t, "begin", "put a 1", "savepoint x", "put a 2", "require b exists", "get a", "commit", "rollback to x", "get a", "rollback to y", "rollback to x", "release x", "savepoint", "commit", "get a",
 		"savepoint z", "begin read-only", "savepoint z", "rollback")
 	require.NoError(t, s.run(t.Context()))
-	require.Equal(t, 4, strings.Count(errs.String(), `The transaction is still open, but goes on only after "rollback to" a savepoint.`), errs)
+	require.Equal(t, 4, strings.Count(errs.String(), `The transaction is still open, but continues only after "rollback to" a savepoint.`), errs)
 	require.Contains(t, errs.String(), "savepoint takes the name of a savepoint")
 	require.Contains(t, errs.String(), "a read-only transaction has no savepoints")
 	require.Contains(t, errs.String(), "there is no open transaction")
@@ -238,13 +238,13 @@ type wounded struct{ server.Tx }
 
 func (w wounded) Commit(context.Context) gateway.Response {
 	w.Rollback()
-	return gateway.Response{ID: w.ID(), Attempts: 1, Err: kv.Errorf(kv.KindAborted, "an older transaction needed a lock")}
+	return gateway.Response{ID: w.ID(), Attempts: 1, Err: kv.Errorf(kv.KindAborted, "an older transaction waited for a lock")}
 }
 
 func TestACommitThatFailsSaysWhy(t *testing.T) {
 	code, _, errs := runScript(t, serveBackend(t, wounding{servertest.New()}), "begin\nput a 1\ncommit\n")
-	require.Contains(t, errs, "an older transaction needed a lock")
-	require.Contains(t, errs, "The transaction is rolled back: nothing of it is applied.")
+	require.Contains(t, errs, "an older transaction waited for a lock")
+	require.Contains(t, errs, "The transaction is rolled back: nothing was applied.")
 	require.Equal(t, cli.ExitCode(kv.Errorf(kv.KindAborted, "")), code)
 }
 

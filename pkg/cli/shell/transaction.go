@@ -8,26 +8,26 @@ import (
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
-// transaction is one that is open. It is used by one goroutine, and its own.
+// transaction is an open transaction. Two goroutines use it: the shell's, and its own.
 type transaction struct {
 	readOnly bool
 	cancel   context.CancelFunc
 	steps    chan step
-	// ended has how it ended, once; outcome is then that of the commit.
+	// ended has the error of the transaction, once; outcome is then that of the commit.
 	ended   chan error
 	outcome client.Outcome
-	// marked: there is a savepoint, so that an error need not be the end. failed:
-	// there was one, and only a return to a savepoint takes it back.
+	// marked: there is a savepoint, so that an error need not roll the transaction back. failed: there was
+	// an error, and only a return to a savepoint undoes it.
 	marked, failed bool
 }
 
-// step is what a line wants done. One without act commits.
+// step is the work of a line. A step without act commits.
 type step struct {
 	act    func(on) ([]client.Result, error)
 	answer chan answer
 }
 
-// on is what a transaction can be told: a *client.Tx, or one that only reads.
+// on is a transaction of the client: a *client.Tx, or a read-only one.
 type on interface {
 	Do(...client.Op) ([]client.Result, error)
 	Savepoint(name string) error
@@ -35,24 +35,24 @@ type on interface {
 	Release(name string) error
 }
 
-// reads is a transaction that only reads. It has nothing to take back.
+// reads is a read-only transaction. It has nothing to undo.
 type reads struct{ *client.ReadTx }
 
 func (reads) Savepoint(string) error  { return errReads }
 func (reads) RollbackTo(string) error { return errReads }
 func (reads) Release(string) error    { return errReads }
 
-var errReads = &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "a read-only transaction has no savepoints", Hint: "it writes nothing that could be taken back"}
+var errReads = &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "a read-only transaction has no savepoints", Hint: "it has no writes to undo"}
 
 type answer struct {
 	results []client.Result
 	err     error
 }
 
-// errRolledBack ends a transaction that is not to be committed.
+// errRolledBack ends a transaction that does not commit.
 var errRolledBack = &kv.Error{Kind: kv.KindCancelled, Op: -1, Text: "the transaction was interrupted"}
 
-// begin opens a transaction. Nothing is sent before the first operation is.
+// begin opens a transaction. Nothing is sent before the first operation.
 func begin(ctx context.Context, db *client.DB, readOnly bool) *transaction {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &transaction{readOnly: readOnly, cancel: cancel, steps: make(chan step), ended: make(chan error, 1)}
@@ -69,7 +69,7 @@ func begin(ctx context.Context, db *client.DB, readOnly bool) *transaction {
 	return t
 }
 
-// follow does what the lines say, until the transaction ends.
+// follow runs the steps of the lines until the transaction ends.
 func (t *transaction) follow(ctx context.Context, tx on) error {
 	for {
 		var s step
@@ -92,18 +92,18 @@ func (t *transaction) do(ctx context.Context, statements []txnlang.Statement) ([
 	for i := range statements {
 		ops[i] = statements[i].Op
 	}
-	return t.tell(ctx, func(tx on) ([]client.Result, error) { return tx.Do(ops...) })
+	return t.step(ctx, func(tx on) ([]client.Result, error) { return tx.Do(ops...) })
 }
 
-// mark sets a savepoint, returns to one, or forgets one.
+// mark sets a savepoint, returns to one, or removes one.
 func (t *transaction) mark(ctx context.Context, what func(tx on) error) error {
-	_, err := t.tell(ctx, func(tx on) ([]client.Result, error) { return nil, what(tx) })
+	_, err := t.step(ctx, func(tx on) ([]client.Result, error) { return nil, what(tx) })
 	return err
 }
 
-// tell has something done. If that fails, and there is no savepoint to return to, the
-// transaction has ended; so it has when ctx ends.
-func (t *transaction) tell(ctx context.Context, act func(on) ([]client.Result, error)) ([]client.Result, error) {
+// step runs act in the transaction. If that fails without a savepoint to return to, or ctx ends, the
+// transaction ends.
+func (t *transaction) step(ctx context.Context, act func(on) ([]client.Result, error)) ([]client.Result, error) {
 	s := step{act, make(chan answer, 1)}
 	stop := context.AfterFunc(ctx, t.cancel)
 	defer stop()
@@ -116,16 +116,15 @@ func (t *transaction) tell(ctx context.Context, act func(on) ([]client.Result, e
 	}
 	a := <-s.answer
 	t.failed = a.err != nil
-	if a.err != nil && (!t.marked || ctx.Err() != nil || !canBeTakenBack(a.err)) {
+	if a.err != nil && (!t.marked || ctx.Err() != nil || !canBeUndone(a.err)) {
 		t.rollback()
 		t.marked = false
 	}
 	return a.results, a.err
 }
 
-// canBeTakenBack reports whether an error is the request's, so that a return to a
-// savepoint undoes it.
-func canBeTakenBack(err error) bool {
+// canBeUndone reports whether an error concerns the request, so that a return to a savepoint undoes it.
+func canBeUndone(err error) bool {
 	switch kv.KindOf(err) {
 	case kv.KindConditionFailed, kv.KindWrongType, kv.KindOutOfRange, kv.KindNotFound, kv.KindInvalid:
 		return true
@@ -133,10 +132,10 @@ func canBeTakenBack(err error) bool {
 	return false
 }
 
-// over reports whether an error was the end.
+// over reports whether an error has ended the transaction.
 func (t *transaction) over() bool { return t.failed && !t.marked }
 
-// commit ends it, and tells whether it is committed.
+// commit commits the transaction.
 func (t *transaction) commit(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, t.cancel)
 	defer stop()
@@ -149,7 +148,7 @@ func (t *transaction) commit(ctx context.Context) error {
 	}
 }
 
-// rollback gives it up, and returns when it has ended.
+// rollback ends the transaction, and returns when it has ended.
 func (t *transaction) rollback() {
 	t.cancel()
 	<-t.ended

@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// Error is a mistake in a script and where it is.
+// Error is a mistake in a script with its place.
 type Error struct {
 	// Line and Column count from 1; columns are characters, not bytes.
 	Line, Column int
-	// Text says what was expected and what was found.
+	// Text is what was expected and what was found.
 	Text string
 }
 
@@ -25,7 +25,7 @@ type token struct {
 	text   string
 	quoted bool
 	end    bool
-	// column is where it starts, in characters from 1.
+	// column is its first one, in characters from 1.
 	column int
 }
 
@@ -40,7 +40,7 @@ func (t token) String() string {
 	return strconv.Quote(t.text)
 }
 
-// lexer cuts one line into tokens.
+// lexer splits a line into tokens.
 type lexer struct {
 	line   string
 	number int
@@ -57,16 +57,14 @@ func (l *lexer) advance(n int) {
 	l.pos += n
 }
 
-// atLineEnd skips what lies between words and reports whether the line has no
-// more of them.
+// atLineEnd skips the space before the next word and reports whether there is none.
 func (l *lexer) atLineEnd() bool {
 	rest := l.line[l.pos:]
 	l.advance(len(rest) - len(strings.TrimLeft(rest, " \t\r")))
 	return l.pos == len(l.line) || l.line[l.pos] == '#'
 }
 
-// next gives the next token. At a semicolon, which it consumes, and at the end
-// of the line the token is an end.
+// next returns the next token: an end at a semicolon, which it consumes, and at the end of the line.
 func (l *lexer) next() (token, error) {
 	if l.atLineEnd() {
 		return token{end: true, column: l.column}, nil

@@ -12,17 +12,16 @@ import (
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
-// Statement is one operation of a script.
+// Statement is an operation of a script.
 type Statement struct {
 	// Verb is the operation's first word.
 	Verb string
 	Op   client.Op
-	// Line is where it stands, from 1.
+	// Line is its line, from 1.
 	Line int
 }
 
-// Parse reads a script. Its errors are *Error and tell the first mistake. A
-// script without operations is no mistake here.
+// Parse reads a script. Its error is an *Error for the first mistake. A script without operations is valid.
 func Parse(script string) ([]Statement, error) {
 	var out []Statement
 	for i, line := range strings.Split(script, "\n") {
@@ -40,8 +39,8 @@ func Parse(script string) ([]Statement, error) {
 	return out, nil
 }
 
-// parser reads the words of one operation. After the first mistake it keeps
-// the error and gives empty words, so that each verb reads as its grammar.
+// parser reads the words of one operation. After the first mistake it keeps the error and returns empty
+// words, so that each verb reads as its grammar.
 type parser struct {
 	lex *lexer
 	tok token
@@ -70,10 +69,10 @@ func parseStatement(lex *lexer) (*Statement, error) {
 	return s, p.err
 }
 
-// otherNames are verbs as Redis and shells have them.
+// otherNames are names of Redis and of shells for verbs.
 var otherNames = map[string]string{"set": "put", "rm": "del", "delete": "del"}
 
-// verbOf is the verb that a word stands for, in small letters.
+// verbOf is the verb of a word, in small letters.
 func verbOf(word string) string {
 	word = strings.ToLower(word)
 	return cmp.Or(otherNames[word], word)
@@ -145,20 +144,19 @@ var grammar = map[string]func(*parser) client.Op{
 	},
 }
 
-// method reads a type and a method with a dot in between.
+// method reads TYPE.METHOD.
 func (p *parser) method() (typ, method string) {
 	typ, method, ok := strings.Cut(p.tok.text, ".")
 	if p.tok.end || p.tok.quoted || !ok || typ == "" || method == "" {
-		p.expected("a type and a method, as in set.add")
+		p.expected("TYPE.METHOD, as in set.add")
 		return "", ""
 	}
 	p.step()
 	return typ, method
 }
 
-// arguments reads those of a method up to the end of the operation. Of types that
-// are not linchpin's own the kinds are not known: then all are words, of which the
-// server makes numbers where it wants them.
+// arguments reads the arguments of a method up to the end of the operation. Those of types that this
+// program does not have are words, which the server converts to the kinds of its parameters.
 func (p *parser) arguments(typ, method string) (out []any) {
 	m, _ := adt.FindNamed(typ, method)
 	for i := 0; p.err == nil && !p.tok.end; i++ {
@@ -188,7 +186,7 @@ func (p *parser) arguments(typ, method string) (out []any) {
 	return out
 }
 
-// condition reads a condition and puts it on op.
+// condition reads a condition and adds it to op.
 func (p *parser) condition(op client.Op, absent bool) client.Op {
 	switch {
 	case p.accept("exists"):
@@ -198,7 +196,7 @@ func (p *parser) condition(op client.Op, absent bool) client.Op {
 	case p.accept("value"), p.accept("="):
 		return op.IfValue(p.word("a value"))
 	case p.accept("version"):
-		return op.IfVersion(p.version())
+		return p.atVersion(op, absent)
 	case absent:
 		p.expected(`"exists", "absent", "value", "=" or "version"`)
 	default:
@@ -268,12 +266,16 @@ func (p *parser) ttl() time.Duration {
 	return ttl
 }
 
-func (p *parser) version() kv.Version {
+// atVersion reads a version, of which zero stands for a key that does not exist.
+func (p *parser) atVersion(op client.Op, absent bool) client.Op {
 	v, err := kv.ParseVersion(p.tok.text)
-	if p.tok.end || p.tok.quoted || err != nil {
+	if p.tok.end || p.tok.quoted || err != nil || v.IsZero() && !absent {
 		p.expected("a version as in 0.3.1742")
-		return v
+		return op
 	}
 	p.step()
-	return v
+	if v.IsZero() {
+		return op.IfAbsent()
+	}
+	return op.IfVersion(v)
 }

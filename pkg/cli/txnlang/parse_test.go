@@ -94,8 +94,8 @@ func TestMistakesNameTheirPlaceAndWhatWasExpected(t *testing.T) {
 		`put k "a"b`:          `line 1, column 10: expected a space or a semicolon after the closing quote`,
 		`put k "ab`: `line 1, column 7: the quoted word that starts here has no closing quote or an unknown escape; ` +
 			`escapes are those of Go: \" \\ \n \t \xff \u00e9`,
-		"call k":                 `line 1, column 7: expected a type and a method, as in set.add, found the end of the operation`,
-		"call k set":             `line 1, column 8: expected a type and a method, as in set.add, found "set"`,
+		"call k":                 `line 1, column 7: expected TYPE.METHOD, as in set.add, found the end of the operation`,
+		"call k set":             `line 1, column 8: expected TYPE.METHOD, as in set.add, found "set"`,
 		`call k summary.add 1 x`: `line 1, column 22: expected a number for x, found "x"`,
 		`call k summary.add NaN`: `line 1, column 20: expected a number for x, found "NaN"`,
 		`call k summary.add "1"`: `line 1, column 20: expected a number for x, found the quoted word "1"`,

@@ -6,14 +6,14 @@ import (
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
-// Part is what stands between semicolons.
+// Part is the text between two semicolons.
 type Part struct {
 	Words []string
 	// Text is the part as it is in the line.
 	Text string
 }
 
-// Words cuts a line into its parts. Those without words are left out.
+// Words splits a line into its parts, without empty ones.
 func Words(line string) (parts []Part, err error) {
 	lex := &lexer{line: line, number: 1, column: 1}
 	var p Part
@@ -37,16 +37,16 @@ func Words(line string) (parts []Part, err error) {
 	}
 }
 
-// Verbs lists what operations can begin with.
+// Verbs lists the first words of operations.
 func Verbs() []string {
 	return []string{"get", "put", "del", "require", "incr", "add", "scan", "delrange", "expire", "persist", "ttl", "call"}
 }
 
-// IsVerb reports whether an operation can begin with a word, in small letters or not.
+// IsVerb reports whether a word is the first one of an operation, in small or capital letters.
 func IsVerb(word string) bool { return grammar[verbOf(word)] != nil }
 
-// CallOf is the operation that calls a method, named TYPE.METHOD. The arguments are
-// words, of which the server makes numbers where it wants them.
+// CallOf is the operation that calls a method, named TYPE.METHOD. The arguments are words, which the server
+// converts to the kinds of its parameters.
 func CallOf(key, method string, args []string) Statement {
 	typ, name, _ := strings.Cut(method, ".")
 	given := make([]any, len(args))

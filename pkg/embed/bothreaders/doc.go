@@ -4,5 +4,5 @@
 //
 // Each cluster has three nodes that serve gRPC on the loopback, and stays for
 // all mixes and rounds; each mix has keys of its own on it. What is compared
-// runs in turn, and what is told are medians over the rounds.
+// runs in turn, and reports medians over the rounds.
 package bothreaders

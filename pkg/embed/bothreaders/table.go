@@ -1,23 +1,28 @@
 package bothreaders
 
 import (
+	"bytes"
 	"fmt"
 	"io"
-	"text/tabwriter"
 )
 
-// Write writes the rows as a table: of each mix a line for either kind of
-// readers.
+// Write writes the rows as a table of at most 80 columns: for each mix a line with the ratio of
+// the throughputs, and one for each way to read.
 func Write(w io.Writer, rows []Row) error {
-	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(tw, "MIX\tREADERS\tPER SECOND\tRATIO\tREADERS' ABORTS\tUPDATES HELD\tREADERS P50, P99\tUPDATES P50, P99\tFAILED\n")
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%-9s %8s %9s %8s %11s %8s %7s %6s %6s\n", "READS", "TX/S", "READ P50", "P99 MS", "UPDATE P50", "P99 MS",
+		"ABORTS", "HELD", "FAILED")
 	for _, r := range rows {
-		line := func(mix, readers string, s Side, ratio string) {
-			fmt.Fprintf(tw, "%s\t%s\t%.0f\t%s\t%d\t%.1f %%\t%.2f, %.2f ms\t%.2f, %.2f ms\t%d\n", mix, readers, s.PerSecond, ratio, s.ReadAborts,
-				s.HeldPercent, s.ReadP50, s.ReadP99, s.UpdateP50, s.UpdateP99, s.Failed)
+		line := func(reads string, s Side) {
+			fmt.Fprintf(&b, "%-9s %8.0f %9.2f %8.2f %11.2f %8.2f %7d %5.1f%% %6d\n", reads, s.PerSecond, s.ReadP50, s.ReadP99,
+				s.UpdateP50, s.UpdateP99, s.ReadAborts, s.HeldPercent, s.Failed)
 		}
-		line(r.Mix, "snapshot", r.Snapshot, fmt.Sprintf("%.2f (%.2f to %.2f)", r.Ratio, r.Low, r.High))
-		line("", "locking", r.Locking, "")
+		fmt.Fprintf(&b, "\n%s: snapshot/locking %.2f (%.2f to %.2f)\n", r.Mix, r.Ratio, r.Low, r.High)
+		line("snapshot", r.Snapshot)
+		line("locking", r.Locking)
 	}
-	return tw.Flush()
+	fmt.Fprintf(&b, "\nABORTS: aborted attempts of read-only transactions\n"+
+		"HELD: share of the latency of updates for which they waited for reads\n")
+	_, err := w.Write(b.Bytes())
+	return err
 }

@@ -3,7 +3,7 @@
 // more skewed, when the hottest keys are on a hot shard and when they are not.
 //
 // A Mode says what a cluster does about hot keys. The reference is what the
-// paper starts from: locks for everybody, all shards decided at once, no key
+// paper starts from: locking reads, two-phase commit, no key
 // put anywhere. The others are ours: so many of the hottest keys on the hot
 // shard from the beginning, and nothing moved; or none, and the cluster moves
 // what gets hot.
@@ -11,7 +11,7 @@
 // Each point, a mode at a skew, is measured once a round, on a new cluster: one
 // that has worked has keys moved and compactions left to do, and one that is
 // idle weighs on the garbage collector. Within a round modes take turns, which
-// begin with another one each time. A Point tells medians over the rounds.
+// begin with another one each time. A Point has medians over the rounds.
 //
 // In outline:
 //

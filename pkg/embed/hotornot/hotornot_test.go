@@ -162,24 +162,24 @@ func (a *after) Write(p []byte) (int, error) {
 
 func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 	for want, change := range map[string]func(*hotornot.Options){
-		"0 nodes; want 1 to":                         func(o *hotornot.Options) { o.Nodes = 0 },
-		"1024 shards; want 1 to 1023":                func(o *hotornot.Options) { o.Shards = 1024 },
-		"a delay of 2s between nodes; want 0 to 1s":  func(o *hotornot.Options) { o.Delay = 2 * time.Second },
-		"0 keys; want 1 to":                          func(o *hotornot.Options) { o.Keys, o.Load = 0, 0 },
-		"501 keys are to be loaded, and there are 5": func(o *hotornot.Options) { o.Load = 501 },
-		"0 clients; want 1 to":                       func(o *hotornot.Options) { o.Clients = 0 },
-		"there is no skew":                           func(o *hotornot.Options) { o.Skews = nil },
-		"skew -1; want a finite number":              func(o *hotornot.Options) { o.Skews = []float64{-1} },
-		"skew 1.2 is there twice":                    func(o *hotornot.Options) { o.Skews = []float64{1.2, 1, 1.2} },
-		"there is no mode":                           func(o *hotornot.Options) { o.Modes = nil },
-		"mode auto is there twice":                   func(o *hotornot.Options) { o.Modes = []hotornot.Mode{{Auto: true}, {Auto: true}} },
-		"mode 501: there are 500 keys":               func(o *hotornot.Options) { o.Modes = []hotornot.Mode{{HotKeys: 501}} },
-		"a warm-up of -1s":                           func(o *hotornot.Options) { o.Warm = -time.Second },
-		"-1s to settle; want 0 or more":              func(o *hotornot.Options) { o.Settle = -time.Second },
-		"a duration of 0s; want more than 0":         func(o *hotornot.Options) { o.Duration = 0 },
-		"101 rounds; want 1 to 100":                  func(o *hotornot.Options) { o.Rounds = 101 },
-		"take more than 24h0m0s":                     func(o *hotornot.Options) { o.Duration = 5 * time.Hour },
-		"6 measurements take more than 24h0m0s":      func(o *hotornot.Options) { o.Settle = 1<<63 - 1 },
+		"0 nodes; the range is 1 to":                        func(o *hotornot.Options) { o.Nodes = 0 },
+		"1024 shards; the range is 1 to 1023":               func(o *hotornot.Options) { o.Shards = 1024 },
+		"a delay of 2s between nodes; the range is 0 to 1s": func(o *hotornot.Options) { o.Delay = 2 * time.Second },
+		"0 keys; the range is 1 to":                         func(o *hotornot.Options) { o.Keys, o.Load = 0, 0 },
+		"501 keys are to be loaded, but there are 5":        func(o *hotornot.Options) { o.Load = 501 },
+		"0 clients; the range is 1 to":                      func(o *hotornot.Options) { o.Clients = 0 },
+		"no skew is set":                                    func(o *hotornot.Options) { o.Skews = nil },
+		"skew -1; want a finite number":                     func(o *hotornot.Options) { o.Skews = []float64{-1} },
+		"skew 1.2 is listed twice":                          func(o *hotornot.Options) { o.Skews = []float64{1.2, 1, 1.2} },
+		"unknown mode":                                      func(o *hotornot.Options) { o.Modes = nil },
+		"mode auto is listed twice":                         func(o *hotornot.Options) { o.Modes = []hotornot.Mode{{Auto: true}, {Auto: true}} },
+		"mode 501: there are only 500 keys":                 func(o *hotornot.Options) { o.Modes = []hotornot.Mode{{HotKeys: 501}} },
+		"a warm-up of -1s":                                  func(o *hotornot.Options) { o.Warm = -time.Second },
+		"-1s to settle; it must be 0 or more":               func(o *hotornot.Options) { o.Settle = -time.Second },
+		"a duration of 0s; it must be above 0":              func(o *hotornot.Options) { o.Duration = 0 },
+		"101 rounds; the range is 1 to 100":                 func(o *hotornot.Options) { o.Rounds = 101 },
+		"take more than 24h0m0s":                            func(o *hotornot.Options) { o.Duration = 5 * time.Hour },
+		"6 measurements take more than 24h0m0s":             func(o *hotornot.Options) { o.Settle = 1<<63 - 1 },
 	} {
 		o := small(t)
 		require.NoError(t, o.Validate())
@@ -199,6 +199,6 @@ func TestModesAreReadAsTheyAreWritten(t *testing.T) {
 	}
 	for _, text := range []string{"", "-1", "Auto", "10001", "1.5"} {
 		_, err := hotornot.ParseMode(text)
-		require.ErrorContains(t, err, "want reference, auto, or a number of hot keys, 0 to 10000")
+		require.ErrorContains(t, err, "use reference, auto, or a number of hot keys from 0 to 10000")
 	}
 }

@@ -69,7 +69,7 @@ func ParseMode(s string) (Mode, error) {
 	}
 	n, err := strconv.ParseUint(s, 10, 32)
 	if err != nil || n > MaxHotKeys {
-		return Mode{}, fmt.Errorf("there is no mode %q; want reference, auto, or a number of hot keys, 0 to %d", s, MaxHotKeys)
+		return Mode{}, fmt.Errorf("unknown mode %q; use reference, auto, or a number of hot keys from 0 to %d", s, MaxHotKeys)
 	}
 	return Mode{HotKeys: int(n)}, nil
 }
@@ -126,29 +126,29 @@ func (o Options) Validate() error {
 			all = append(all, fmt.Errorf(format, args...))
 		}
 	}
-	bad(o.Nodes < 1 || o.Nodes > kv.MaxNodes, "%d nodes; want 1 to %d", o.Nodes, kv.MaxNodes)
-	bad(o.Shards < 1 || o.Shards >= kv.MaxShards, "%d shards; want 1 to %d", o.Shards, kv.MaxShards-1)
-	bad(o.Delay < 0 || o.Delay > maxDelay, "a delay of %v between nodes; want 0 to %v", o.Delay, maxDelay)
-	bad(o.Keys < 1 || o.Keys > workload.MaxKeys, "%d keys; want 1 to %d", o.Keys, workload.MaxKeys)
-	bad(o.Load > o.Keys, "%d keys are to be loaded, and there are %d", o.Load, o.Keys)
-	bad(o.Clients < 1 || o.Clients > workload.MaxClients, "%d clients; want 1 to %d", o.Clients, workload.MaxClients)
-	bad(len(o.Skews) == 0, "there is no skew")
+	bad(o.Nodes < 1 || o.Nodes > kv.MaxNodes, "%d nodes; the range is 1 to %d", o.Nodes, kv.MaxNodes)
+	bad(o.Shards < 1 || o.Shards >= kv.MaxShards, "%d shards; the range is 1 to %d", o.Shards, kv.MaxShards-1)
+	bad(o.Delay < 0 || o.Delay > maxDelay, "a delay of %v between nodes; the range is 0 to %v", o.Delay, maxDelay)
+	bad(o.Keys < 1 || o.Keys > workload.MaxKeys, "%d keys; the range is 1 to %d", o.Keys, workload.MaxKeys)
+	bad(o.Load > o.Keys, "%d keys are to be loaded, but there are %d", o.Load, o.Keys)
+	bad(o.Clients < 1 || o.Clients > workload.MaxClients, "%d clients; the range is 1 to %d", o.Clients, workload.MaxClients)
+	bad(len(o.Skews) == 0, "no skew is set")
 	for i, s := range o.Skews {
-		bad(!(s >= 0) || math.IsInf(s, 0), "skew %v; want a finite number of at least 0", s)
-		bad(slices.Contains(o.Skews[:i], s), "skew %v is there twice", s)
+		bad(!(s >= 0) || math.IsInf(s, 0), "skew %v; it must be finite and at least 0", s)
+		bad(slices.Contains(o.Skews[:i], s), "skew %v is listed twice", s)
 	}
-	bad(len(o.Modes) == 0, "there is no mode")
+	bad(len(o.Modes) == 0, "no mode is set")
 	for i, m := range o.Modes {
-		bad(uint64(m.HotKeys) > o.Keys, "mode %v: there are %d keys", m, o.Keys)
-		bad(slices.Contains(o.Modes[:i], m), "mode %v is there twice", m)
+		bad(uint64(m.HotKeys) > o.Keys, "mode %v: there are only %d keys", m, o.Keys)
+		bad(slices.Contains(o.Modes[:i], m), "mode %v is listed twice", m)
 	}
-	bad(o.Warm < 0, "a warm-up of %v; want 0 or more", o.Warm)
-	bad(o.Settle < 0, "%v to settle; want 0 or more", o.Settle)
-	bad(o.Duration <= 0, "a duration of %v; want more than 0", o.Duration)
-	bad(o.Rounds < 1 || o.Rounds > maxRounds, "%d rounds; want 1 to %d", o.Rounds, maxRounds)
+	bad(o.Warm < 0, "a warm-up of %v; it must be 0 or more", o.Warm)
+	bad(o.Settle < 0, "a settling time of %v; it must be 0 or more", o.Settle)
+	bad(o.Duration <= 0, "a duration of %v; it must be above 0", o.Duration)
+	bad(o.Rounds < 1 || o.Rounds > maxRounds, "%d rounds; the range is 1 to %d", o.Rounds, maxRounds)
 	if len(all) == 0 {
 		n, longest := o.measurements(), max(o.Warm, o.Settle, o.Duration)
-		bad(longest > maxLength || o.length() > maxLength, "%d measurements take more than %v; take fewer, or shorter ones", n, maxLength)
+		bad(longest > maxLength || o.length() > maxLength, "%d measurements take more than %v; use fewer or shorter ones", n, maxLength)
 	}
 	return errors.Join(all...)
 }

@@ -26,9 +26,9 @@ div { overflow-x: auto }
 <body>
 <h1>Hot or Not: latency against skew</h1>
 <p>{{.Summary}}.</p>
-<p>Each transaction has ten keys, drawn by a zeta law and possibly repeated; of ten transactions nine read and one
-writes. <em>reference</em>: readers lock, all shards are decided at once, no key is on the hot shard. A number: so many of
-the hottest keys are on the hot shard from the beginning. <em>auto</em>: keys are moved there as they get hot.</p>
+<p>Each transaction has ten keys of a Zipf distribution, which may repeat; 90 % of the transactions are read-only, 10 %
+write-only. <em>reference</em>: two-phase commit with locking reads, and no hot shard. A number: this number of the hottest
+keys is on the hot shard from the start. <em>auto</em>: hot keys are moved to the hot shard.</p>
 {{range .Pictures}}<h2>{{.Title}}</h2>
 <div>{{.SVG}}</div>
 {{end}}<h2>Numbers</h2>
@@ -38,7 +38,7 @@ the hottest keys are on the hot shard from the beginning. <em>auto</em>: keys ar
 {{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
 {{end}}</tbody>
 </table></div>
-<p>Measured on {{.Host.CPUs}} processors ({{.Host.OS}}, {{.Host.Arch}}, {{.Host.Go}}), clients and nodes in one process; begun
+<p>Measured on {{.Host.CPUs}} processors ({{.Host.OS}}, {{.Host.Arch}}, {{.Host.Go}}), clients and nodes in one process; started
 {{.Started.Format "2006-01-02 15:04"}} UTC.{{if .Command}} To repeat it: <code>{{.Command}}</code>{{end}}</p>
 </body>
 </html>

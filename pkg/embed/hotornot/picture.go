@@ -22,7 +22,7 @@ type drawing struct {
 // drawings are those of the page; the first is the picture of the paper.
 var drawings = []drawing{
 	{"Median latency against skew", "p50, ms", func(m *Measured) float64 { return m.P50 }},
-	{"The slowest hundredth against skew", "p99, ms", func(m *Measured) float64 { return m.P99 }},
+	{"p99 latency against skew", "p99, ms", func(m *Measured) float64 { return m.P99 }},
 	{"Throughput against skew", "transactions per second", func(m *Measured) float64 { return m.PerSecond }},
 }
 

@@ -173,17 +173,17 @@ func (r *Result) Summary() string {
 	if s.Rounds > 1 {
 		rounds = fmt.Sprintf("medians over %d rounds", s.Rounds)
 	}
-	text := fmt.Sprintf("%d nodes, %d shards and the hot one, %v ms one way, %s; %d keys, %d clients; %s of %v s",
+	text := fmt.Sprintf("%d nodes, %d shards and a hot shard, %v ms one way, %s; %d keys, %d clients; %s of %v s",
 		s.Nodes, s.Shards, s.DelayMs, fsync, s.Keys, s.Clients, rounds, s.DurationS)
 	if r.Interrupted {
-		text += "; interrupted, so some points lack rounds"
+		text += "; interrupted, so some points have fewer rounds"
 	}
 	return text
 }
 
 // header and cells are the table that people read.
-var header = []string{"skew", "hot keys", "per second", "p50 ms", "p99 ms", "readers p50", "p99", "writers p50", "p99",
-	"retries %", "readers %", "failed", "moved"}
+var header = []string{"skew", "hot keys", "tx/s", "p50 ms", "p99", "read p50", "p99", "write p50", "p99",
+	"retries%", "reads%", "failed", "moved"}
 
 func (p *Point) cells() []string {
 	f := func(digits int, x float64) string { return strconv.FormatFloat(x, 'f', digits, 64) }
@@ -218,7 +218,7 @@ func (r *Result) WriteCSV(w io.Writer) error {
 	for _, c := range columns {
 		row = append(row, c.name)
 	}
-	_ = cw.Write(row) // Error tells
+	_ = cw.Write(row) // cw.Error reports it
 	for _, p := range r.Measured() {
 		number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 		row = append(row[:0], number(p.Skew), p.Mode.String(), strconv.Itoa(len(p.Rounds)))
@@ -233,9 +233,9 @@ func (r *Result) WriteCSV(w io.Writer) error {
 
 // WriteJSON writes all rounds of the points that were measured.
 func (r *Result) WriteJSON(w io.Writer) error {
-	told := *r
-	told.Points = r.Measured()
+	measured := *r
+	measured.Points = r.Measured()
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(&told)
+	return e.Encode(&measured)
 }

@@ -114,7 +114,7 @@ func brokenChain(t *testing.T, open Open) {
 	put(t, e, 0, set("k", 3, delta(3)), set("k", 5, delta(5)), set("kk", 1, value("neighbour")))
 	res := readKey(e, 0, "k", newest)
 	require.Equal(t, kv.KindCorrupt, kv.KindOf(res.Err))
-	require.ErrorContains(t, res.Err, "the value that they change")
+	require.ErrorContains(t, res.Err, "not the value itself")
 	require.Empty(t, res.Rows)
 	g := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: newest})
 	require.NoError(t, g.Err)

@@ -154,7 +154,7 @@ func (s *Store) WaitDurable(p engine.Position) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p > s.last {
-		return kv.Errorf(kv.KindInternal, "position %d was never appended; the last is %d", p, s.last)
+		return kv.Errorf(kv.KindInternal, "position %d does not exist; the last is %d", p, s.last)
 	}
 	for s.durable < p && !s.closed {
 		s.moved.Wait()

@@ -181,7 +181,7 @@ func checkManifest(fsys vfs.FS, dir string) ([]byte, error) {
 		return nil, err
 	}
 	if !manifestWhole(b) {
-		return nil, kv.Errorf(kv.KindCorrupt, "the file %s is damaged: a record does not check", name)
+		return nil, kv.Errorf(kv.KindCorrupt, "the file %s is damaged: a record has a wrong checksum", name)
 	}
 	return b, nil
 }
@@ -285,7 +285,7 @@ func checkLogs(fsys vfs.FS, dir string) error {
 			return err
 		}
 		if !logWhole(b, uint32(num)) {
-			return kv.Errorf(kv.KindCorrupt, "the log %s is damaged: batches are missing that were durable", name)
+			return kv.Errorf(kv.KindCorrupt, "the log %s is damaged: acknowledged batches are missing", name)
 		}
 	}
 	return nil

@@ -46,7 +46,7 @@ func (s *Store) Close() error {
 		noRoom, failed = s.roomFor(func() error { return writeClosed(s.opts.FS, s.dir) })
 	}
 	if failed == nil && noRoom {
-		s.opts.Logf("the store at %s is closed without its memory written into tables, as the disk has no room for that; nothing is lost: its log is complete, and is replayed by the next start", s.dir)
+		s.opts.Logf("store %s closed without a flush: the disk is full; no data is lost: the next start replays the log", s.dir)
 	}
 	if err := s.lock.Close(); failed == nil && err != nil {
 		failed = fmt.Errorf("pebblestore: unlocking %s: %w", s.dir, err)
@@ -59,7 +59,7 @@ func (s *Store) closeError(err error) error {
 	if errors.As(err, &known) {
 		return known
 	}
-	return &kv.Error{Kind: kv.KindInternal, Op: -1, Text: fmt.Sprintf("closing the store at %s: %v", s.dir, err),
+	return &kv.Error{Kind: kv.KindInternal, Op: -1, Text: fmt.Sprintf("the store at %s cannot be closed: %v", s.dir, err),
 		Hint: "its log is complete; start the node again"}
 }
 

@@ -53,7 +53,7 @@ func writeClosed(fsys vfs.FS, dir string) error {
 		err = writeSummed(fsys, dir, closedFile, text)
 	}
 	if err != nil {
-		return kv.Errorf(kv.KindInternal, "closing the store at %s: %v", dir, err)
+		return kv.Errorf(kv.KindInternal, "the store at %s cannot be closed: %v", dir, err)
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func checkClosed(fsys vfs.FS, dir string) error {
 		return err
 	}
 	if got != want {
-		return kv.Errorf(kv.KindCorrupt, "the file %s is damaged or missing: it is not as it was when the store was closed",
+		return kv.Errorf(kv.KindCorrupt, "the file %s is damaged or missing: it differs from its state when the store was closed",
 			firstDifference(want, got))
 	}
 	if err := fsys.Remove(fsys.PathJoin(dir, closedFile)); err != nil {

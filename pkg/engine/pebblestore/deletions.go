@@ -44,7 +44,7 @@ func (s *Store) deletionRanges(ctx context.Context, levels [][]pebble.SSTableInf
 			case errors.Is(err, fs.ErrNotExist):
 				complete = false
 			case err != nil:
-				return nil, false, fmt.Errorf("reading deletions: %w", err)
+				return nil, false, fmt.Errorf("cannot read deletions: %w", err)
 			}
 		}
 	}

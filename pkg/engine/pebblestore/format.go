@@ -82,13 +82,13 @@ func readFormat(fsys vfs.FS, dir string) (st state, format int, err error) {
 	n, err := fmt.Sscanf(text, "linchpin store\nformat %d\n", &format)
 	if err == nil && format > formatNow {
 		return stateNone, 0, &kv.Error{Kind: kv.KindInvalid, Op: -1,
-			Text: fmt.Sprintf("its format is %d, and this linchpin knows formats up to %d", format, formatNow), Hint: hintNewer}
+			Text: fmt.Sprintf("its format is %d; this release knows formats up to %d", format, formatNow), Hint: hintNewer}
 	}
 	if _, line, ok := strings.Cut(text, "\nstate "); n == 1 && ok {
 		st = state(strings.TrimSuffix(line, "\n"))
 	}
 	if st != stateCreating && st != stateReady {
-		return stateNone, 0, kv.Errorf(kv.KindCorrupt, "the file %s does not say what it should", formatFile)
+		return stateNone, 0, kv.Errorf(kv.KindCorrupt, "the file %s has unknown content", formatFile)
 	}
 	return st, format, nil
 }
@@ -135,7 +135,7 @@ func readSummed(fsys vfs.FS, dir, name string) (string, error) {
 	}
 	at := strings.LastIndex(string(b), sumPrefix)
 	if at < 0 || string(b[at:]) != fmt.Sprintf("%s%08x\n", sumPrefix, crc32.Checksum(b[:at], castagnoli)) {
-		return "", kv.Errorf(kv.KindCorrupt, "the file %s is damaged: its sum is wrong", name)
+		return "", kv.Errorf(kv.KindCorrupt, "the file %s is damaged: its checksum is wrong", name)
 	}
 	return string(b[:at]), nil
 }

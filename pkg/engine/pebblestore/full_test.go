@@ -70,7 +70,7 @@ func TestNoRoomForTables(t *testing.T) {
 	defer mu.Unlock()
 	count := 0
 	for _, text := range told {
-		if strings.Contains(text, "will be tried again") {
+		if strings.Contains(text, "is retried") {
 			count++
 		}
 	}
@@ -116,7 +116,7 @@ func TestCloseWithoutRoom(t *testing.T) {
 				t.Fatal("the store is still being closed")
 			}
 			mu.Lock()
-			require.Contains(t, told.String(), "its log is complete, and is replayed by the next start")
+			require.Contains(t, told.String(), "the next start replays the log")
 			mu.Unlock()
 			names, err := disk.List("store")
 			require.NoError(t, err)

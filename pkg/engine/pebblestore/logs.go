@@ -56,7 +56,7 @@ func (l *logBook) begun(log uint64) error {
 	}
 	logs := slices.Insert(slices.Clone(l.logs), at, log)
 	if err := l.notes.SetLogs(logs); err != nil {
-		return fmt.Errorf("the log %s could not be noted: %w", logName(log), err)
+		return fmt.Errorf("the log %s cannot be registered: %w", logName(log), err)
 	}
 	l.logs = logs
 	return nil
@@ -98,9 +98,9 @@ func (l *logBook) check(fsys vfs.FS, dir string, unflushed uint64) error {
 
 func lostLog(log uint64, how string) error {
 	return &kv.Error{Kind: kv.KindCorrupt, Op: -1,
-		Text: fmt.Sprintf("the log %s %s, and writes in it were acknowledged: it was deleted, moved or cut, or the store was put back from an old copy",
+		Text: fmt.Sprintf("the log %s %s, but it contained acknowledged writes: it was deleted, moved or truncated, or the store was replaced by an old copy",
 			logName(log), how),
-		Hint: "put the file back as it was (a check of the file system may have moved it to lost+found), or the newer store; if there is none, restore a backup"}
+		Hint: "put the file back (a file system check may have moved it to lost+found), or the newer store; otherwise restore a backup"}
 }
 
 func logName(log uint64) string { return fmt.Sprintf("%06d%s", log, logSuffix) }

@@ -121,7 +121,7 @@ func TestALogThatIsLostIsNoticed(t *testing.T) {
 					require.ErrorAs(t, err, &e)
 					require.Equal(t, kv.KindCorrupt, e.Kind)
 					require.ErrorContains(t, err, "the log "+newest)
-					require.ErrorContains(t, err, "were acknowledged")
+					require.ErrorContains(t, err, "it contained acknowledged writes")
 					require.Contains(t, e.Hint, "put the file back")
 				}
 				require.NoError(t, disk.MkdirAll("store", 0o755))
@@ -167,7 +167,7 @@ func TestLogsThatMayBeMissing(t *testing.T) {
 			s, err := noted(t, im.disk(t, "", 0, 0), kept)
 			if at.want == 0 && kept.Logs() != nil {
 				// The notes are of later: to them it is an old copy.
-				require.ErrorContains(t, err, "put back from an old copy")
+				require.ErrorContains(t, err, "replaced by an old copy")
 				s, err = noted(t, im.disk(t, "", 0, 0), &memNotes{})
 			}
 			require.NoError(t, err, "%s, %s", name, how)
@@ -309,7 +309,7 @@ func TestALogThatCannotBeNoted(t *testing.T) {
 	if err == nil {
 		err = s.WaitDurable(p)
 	}
-	require.ErrorContains(t, err, "could not be noted: the disk of the notes is full")
-	require.ErrorContains(t, <-failed, "could not be noted")
+	require.ErrorContains(t, err, "cannot be registered: the disk of the notes is full")
+	require.ErrorContains(t, <-failed, "cannot be registered")
 	require.Error(t, s.Close())
 }

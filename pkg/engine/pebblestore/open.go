@@ -23,7 +23,7 @@ import (
 //   - Corrupt: a file is not what was written, or is missing.
 func Open(dir string, opts Options) (*Store, error) {
 	if err := opts.Validate(); err != nil {
-		return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the options of the store are wrong: " + err.Error()}
+		return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "invalid options of the store: " + err.Error()}
 	}
 	s := &Store{dir: dir, opts: opts.withDefaults(), logs: logBook{notes: opts.Logs}, hindered: make(chan error, 1), gaps: newGaps(),
 		scouts: newScouts()}
@@ -53,8 +53,8 @@ func (s *Store) lockDir() error {
 	}
 	if foreign := foreignFile(names); foreign != "" {
 		return &kv.Error{Kind: kv.KindInvalid, Op: -1,
-			Text: fmt.Sprintf("%s is not a linchpin store: it has no file %s but has %s", s.dir, formatFile, foreign),
-			Hint: "give the directory of a store, or an empty one"}
+			Text: fmt.Sprintf("%s is not a linchpin store: it has no file %s but contains %s", s.dir, formatFile, foreign),
+			Hint: "use the directory of a store, or an empty one"}
 	}
 	s.lock, err = pebble.LockDirectory(s.dir, s.opts.FS)
 	if err != nil {
@@ -134,8 +134,8 @@ func (s *Store) lockError(err error) error {
 	if !held {
 		return s.openError(err)
 	}
-	return &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: fmt.Sprintf("the store at %s is in use by another process", s.dir),
-		Hint: "stop that process, or give another directory"}
+	return &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: fmt.Sprintf("another process uses the store at %s", s.dir),
+		Hint: "stop that process, or use another directory"}
 }
 
 // openError gives an error met while opening its kind and says what to do.
@@ -150,7 +150,7 @@ func (s *Store) openError(err error) error {
 		e.Kind, e.Hint = known.Kind, known.Hint
 		e.Text = fmt.Sprintf("the store at %s cannot be opened: %s", s.dir, known.Text)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		e.Kind, e.Hint = kv.KindInvalid, "the directory must be writable by the user that runs the node"
+		e.Kind, e.Hint = kv.KindInvalid, "the directory must be writable for the user that runs the node"
 	case strings.Contains(text, "unknown format major version"):
 		e.Kind, e.Hint = kv.KindInvalid, hintNewer
 	case strings.Contains(text, "comparer name from"):
@@ -158,7 +158,7 @@ func (s *Store) openError(err error) error {
 	case errors.Is(err, pebble.ErrDBDoesNotExist), errors.Is(err, fs.ErrNotExist):
 		e.Kind, e.Hint = kv.KindCorrupt, "a file of the store is missing; "+hintRestore
 	case errors.Is(err, syscall.ENOSPC):
-		e.Kind, e.Hint = kv.KindResourceExhausted, "free some space on the disk"
+		e.Kind, e.Hint = kv.KindResourceExhausted, "free disk space"
 	case errors.As(err, &errno) && !pebble.IsCorruptionError(err):
 		e.Kind, e.Hint = kv.KindInternal, "check the disk"
 	default:
@@ -170,4 +170,4 @@ func (s *Store) openError(err error) error {
 	return e
 }
 
-const hintNewer = "it was written by a newer linchpin: use that version, or a later one"
+const hintNewer = "a newer release wrote it: use that release or a later one"

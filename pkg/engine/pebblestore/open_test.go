@@ -69,7 +69,7 @@ func TestStoreInUse(t *testing.T) {
 			dir := t.TempDir()
 			s, err := Open(dir, o)
 			require.NoError(t, err)
-			refused(t, dir, o, kv.KindUnavailable, "in use")
+			refused(t, dir, o, kv.KindUnavailable, "another process uses")
 			require.NoError(t, s.Close())
 			s, err = Open(dir, o)
 			require.NoError(t, err)

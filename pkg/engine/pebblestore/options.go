@@ -174,13 +174,13 @@ func (s *Store) listener() *pebble.EventListener {
 				}
 			}
 			if s.failures.note(time.Now(), err) {
-				s.opts.Logf("background work on the store at %s failed and will be tried again: %v", s.dir, err)
+				s.opts.Logf("background work of the store at %s failed and is retried: %v", s.dir, err)
 			}
 		},
 		FlushBegin: func(pebble.FlushInfo) { s.unflushed.onFlushBegin() },
 		FlushEnd:   func(info pebble.FlushInfo) { s.unflushed.onFlushEnd(info.Err) },
 		DiskSlow: func(info pebble.DiskSlowInfo) {
-			s.opts.Logf("the disk of the store at %s is slow: %v", s.dir, info)
+			s.opts.Logf("slow disk of the store at %s: %v", s.dir, info)
 		},
 	}
 	return l

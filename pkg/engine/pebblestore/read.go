@@ -37,7 +37,7 @@ func (s *Store) Read(shard kv.ShardID, r entry.Read) (res entry.ReadResult) {
 func (s *Store) read(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: r.Key, Text: fmt.Sprintf("reading the store at %s: %v", s.dir, p), Hint: hintRestore}
+			err = &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: r.Key, Text: fmt.Sprintf("the store at %s cannot be read: %v", s.dir, p), Hint: hintRestore}
 		}
 	}()
 	switch r.Kind {
@@ -56,7 +56,7 @@ func (s *Store) read(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) (er
 	}
 }
 
-const hintRestore = "the disk may be failing; restore the store from a backup"
+const hintRestore = "check the disk; restore the store from a backup"
 
 // readError gives an error of the database a kind, and names the key that was
 // read, if it is about one.
@@ -69,7 +69,7 @@ func readError(err error, key []byte) error {
 		what, _, _ := strings.Cut(err.Error(), "\n") // the rest is the same again
 		return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: key, Text: "a file of the store is damaged: " + what, Hint: hintRestore}
 	}
-	return &kv.Error{Kind: kv.KindInternal, Op: -1, Text: "the store could not be read: " + err.Error(), Hint: "check the disk"}
+	return &kv.Error{Kind: kv.KindInternal, Op: -1, Text: "the store cannot be read: " + err.Error(), Hint: "check the disk"}
 }
 
 func clone(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }

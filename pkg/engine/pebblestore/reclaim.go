@@ -94,7 +94,7 @@ func (s *Store) Reclaim(ctx context.Context) error {
 		start := enginekey.AppendPrefix(nil, at.shard, at.table, among.first)
 		end := enginekey.AppendPrefixEnd(nil, at.shard, at.table, among.last)
 		if err := s.db.Compact(ctx, start, end, false); err != nil {
-			return fmt.Errorf("pebblestore: compacting what was deleted: %w", err)
+			return fmt.Errorf("pebblestore: cannot compact deleted data: %w", err)
 		}
 	}
 	return nil

@@ -71,8 +71,8 @@ func (s *Store) reclaimable(m *pebble.Metrics) uint64 {
 // caller should end ctx first.
 func (s *Store) ReclaimAll(ctx context.Context, progress func(done, total int)) (Reclaimed, error) {
 	if !s.reclaims.all.CompareAndSwap(false, true) {
-		return Reclaimed{}, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "another reclaim is in progress on this node",
-			Hint: "wait until it ends, or interrupt its command"}
+		return Reclaimed{}, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "another reclaim is running on this node",
+			Hint: "wait for its end, or interrupt its command"}
 	}
 	defer s.reclaims.all.Store(false)
 	s.life.RLock()
@@ -90,7 +90,7 @@ func (s *Store) ReclaimAll(ctx context.Context, progress func(done, total int)) 
 func (s *Store) reclaimAll(ctx context.Context, progress func(done, total int)) (Reclaimed, error) {
 	r := Reclaimed{Before: s.db.Metrics().DiskSpaceUsage()}
 	if err := s.flush(); err != nil {
-		return r, fmt.Errorf("flushing deletions: %w", err)
+		return r, fmt.Errorf("cannot flush deletions: %w", err)
 	}
 	complete, err := false, error(nil)
 	for pass := 0; pass < maxPasses && !complete; pass++ {
@@ -110,7 +110,7 @@ func reclaimError(err error) error {
 	case err == nil, errors.As(err, &known):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the disk has too little free space for a compaction", Hint: "remove what is not the store's first"}
+		return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the disk has too little free space for a compaction", Hint: "free disk space outside of the store first"}
 	case pebble.IsCorruptionError(err):
 		return readError(err, nil)
 	}
@@ -132,7 +132,7 @@ func (s *Store) compactDeletions(ctx context.Context, progress func(done, total 
 		progress(i, len(ranges))
 		end := comparer.ImmediateSuccessor(nil, r.last[:enginekey.Split(r.last)])
 		if err := s.db.Compact(ctx, r.first, end, false); err != nil {
-			return false, fmt.Errorf("compacting deletions: %w", err)
+			return false, fmt.Errorf("cannot compact deletions: %w", err)
 		}
 	}
 	progress(len(ranges), len(ranges))

@@ -81,7 +81,7 @@ func TestReclaimAllFreesDeletedRows(t *testing.T) {
 		total = of
 		_, err := s.ReclaimAll(t.Context(), nil)
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
-		require.ErrorContains(t, err, "another reclaim is in progress")
+		require.ErrorContains(t, err, "another reclaim is running")
 	})
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, total, 0)

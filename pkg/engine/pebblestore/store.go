@@ -112,8 +112,8 @@ var errClosed = &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the store is 
 func (s *Store) fail(err error) error {
 	s.failOnce.Do(func() {
 		fatal := &kv.Error{Kind: kv.KindInternal, Op: -1,
-			Text: fmt.Sprintf("the log of the store at %s could not be written, so what the disk holds is unknown: %v", s.dir, err),
-			Hint: "check the disk for errors and free space, then start the node again; it recovers everything that was acknowledged"}
+			Text: fmt.Sprintf("the log of the store at %s could not be written, and what it contains is unknown: %v", s.dir, err),
+			Hint: "check the disk for errors and free space, then start the node again; it recovers all acknowledged writes"}
 		s.opts.OnFatal(fatal)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -257,7 +257,7 @@ func (s *Store) WaitDurable(p engine.Position) error {
 		return nil
 	}
 	if last := s.last.Load(); uint64(p) > last {
-		return kv.Errorf(kv.KindInternal, "position %d was never appended; the last is %d", p, last)
+		return kv.Errorf(kv.KindInternal, "position %d does not exist; the last is %d", p, last)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -63,7 +63,7 @@ func (k Kind) String() string {
 
 // nouns are for errors.
 func (k Kind) nouns() string {
-	return [numKinds]string{"open calls", "requests that are not complete or not answered", "answers that have not been read", "connections"}[k]
+	return [numKinds]string{"open calls", "requests in flight", "unread responses", "connections"}[k]
 }
 
 // Budget is a node's. Nil is one without bounds. Its methods may be called by any
@@ -411,13 +411,13 @@ func (a *Account) Never(k Kind, n int64) *kv.Error {
 // never counts a refusal, and says that there is not enough memory, and never will be.
 func (b *Budget) never(k Kind, n int64) *kv.Error {
 	b.refused[k]++
-	err := &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the request or its answer takes %d bytes of the node's memory, and one may take %d (--memory-budget)", n, b.most()),
-		Hint: "split it"}
+	err := &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the request or its response takes %d bytes of the node's memory; the limit is %d (--memory-budget)", n, b.most()),
+		Hint: "split the request"}
 	if b.Process == nil {
 		return err
 	}
 	if whole := b.Process(8 * n); whole > 0 {
-		err.Hint = fmt.Sprintf("split it, or start the node with --memory-budget %dMiB", (whole+1<<20-1)>>20)
+		err.Hint = fmt.Sprintf("split the request, or start the node with --memory-budget %dMiB", (whole+1<<20-1)>>20)
 	}
 	return err
 }
@@ -430,9 +430,9 @@ func (b *Budget) short(a *Account, k Kind, n int64) *kv.Error {
 	b.refused[k]++
 	free := max(b.total-b.used, 0)
 	return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, RetryAfter: retryAfter,
-		Text: fmt.Sprintf("there is no memory for %d bytes more of this user's %s: it has %d bytes, %d of them on this connection, of %d, of which %d are free (--memory-budget)",
+		Text: fmt.Sprintf("no memory is left for another %d bytes of this user's %s: the user holds %d bytes, %d of them on this connection; the node's limit is %d, of which %d are free (--memory-budget)",
 			n, k.nouns(), a.user.used, a.conn.share.used, b.total, free),
-		Hint: "a user may have a quarter of what is free, and three quarters of that on one connection; read answers as they come, and have fewer calls and smaller requests under way"}
+		Hint: "a user may hold a quarter of the free memory, and one connection three quarters of that; read responses as they arrive, and send fewer and smaller requests at a time"}
 }
 
 // Stats tell what there is.

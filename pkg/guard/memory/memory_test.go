@@ -53,7 +53,7 @@ func TestEachUserHasALittleAtAnyTime(t *testing.T) {
 	err := a.Take(Answers, 1)
 	require.Equal(t, kv.KindResourceExhausted, err.Kind)
 	require.Contains(t, err.Text, "--memory-budget")
-	require.Contains(t, err.Text, "answers that have not been read")
+	require.Contains(t, err.Text, "unread responses")
 	require.EqualValues(t, 1, b.Stats().Refused["responses"])
 }
 
@@ -76,7 +76,7 @@ func TestWhatCannotBeIsInvalid(t *testing.T) {
 	require.EqualValues(t, 3, b.Stats().Refused["requests"])
 	require.Nil(t, a.Never(Requests, a.Most()))
 	b.Process = func(int64) int64 { return 0 }
-	require.Equal(t, "split it", a.Never(Requests, 1<<40).Hint)
+	require.Equal(t, "split the request", a.Never(Requests, 1<<40).Hint)
 }
 
 func TestWaitingForRoom(t *testing.T) {

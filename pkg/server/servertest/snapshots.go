@@ -25,7 +25,7 @@ func (s *Store) CreateSnapshot(ctx context.Context, name string, ttl time.Durati
 	}
 	defer func() { s.turn <- struct{}{} }()
 	if _, err := s.snapshotAt(txn.At{Name: name}); err == nil {
-		return nil, kv.Errorf(kv.KindConditionFailed, "there is a snapshot named %q already", name)
+		return nil, kv.Errorf(kv.KindConditionFailed, "snapshot %q already exists", name)
 	}
 	s.snapshots++
 	now := time.Now()
@@ -74,7 +74,7 @@ func (s *Store) snapshotAt(at txn.At) (*snapshot, *kv.Error) {
 			return k, nil
 		}
 	}
-	return nil, kv.Errorf(kv.KindNotFound, "there is no such snapshot")
+	return nil, kv.Errorf(kv.KindNotFound, "the snapshot does not exist")
 }
 
 // look has a transaction read where it was told to.

@@ -44,7 +44,7 @@ func (t *tx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
 		return nil, err
 	}
 	if t.over {
-		return nil, kv.Errorf(kv.KindInvalid, "the transaction is over")
+		return nil, kv.Errorf(kv.KindInvalid, "the transaction has ended")
 	}
 	t.results = nil
 	for i := range ops {
@@ -93,7 +93,7 @@ func (t *tx) Waited() msg.Receipt { return msg.Receipt{} }
 func (t *tx) Commit(context.Context) gateway.Response {
 	r := gateway.Response{ID: t.o.ID, Attempts: int(t.o.Attempt), Results: t.results, Receipt: t.receipt, Pin: t.pin}
 	if t.over {
-		r.Err = kv.Errorf(kv.KindInvalid, "the transaction is over")
+		r.Err = kv.Errorf(kv.KindInvalid, "the transaction has ended")
 		return r
 	}
 	r.Err = t.store.allowed(t.o.ID)

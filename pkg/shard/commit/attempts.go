@@ -122,7 +122,7 @@ func (p *Participant) onPushReply(r *msg.PushReply) {
 func breakLocks(p *Participant, a *attempt) {
 	p.stats.LocksBroken++
 	if a.preparing != nil {
-		p.voteNo(a.preparing, msg.Fail(msg.ReasonRefused, kv.KindAborted, "the transaction's gateway does not know it any more"))
+		p.voteNo(a.preparing, msg.Fail(msg.ReasonRefused, kv.KindAborted, "the gateway of the transaction no longer knows it"))
 		return
 	}
 	p.end(a)

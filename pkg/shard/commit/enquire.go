@@ -42,7 +42,7 @@ func (l *LastAgent) givenUp(txn kv.TxnRef, commit kv.CommitID) *msg.Failure {
 
 // Cancelled is the failure of a transaction that its gateway has given up.
 func Cancelled() *msg.Failure {
-	return msg.Fail(msg.ReasonCancelled, kv.KindAborted, "the transaction was given up by its gateway")
+	return msg.Fail(msg.ReasonCancelled, kv.KindAborted, "the transaction's gateway aborted it")
 }
 
 func canceller(c *msg.Cancel) asker { return asker{c.Txn, c.CommitID, c.Fingerprint} }
@@ -140,7 +140,7 @@ func (l *LastAgent) onMark(mk *msg.Mark) {
 	if rec == nil || rec.State == record.Committed {
 		return
 	}
-	f := msg.Fail(msg.ReasonWounded, kv.KindAborted, "an older transaction, "+mk.By.String()+", needed a lock that this one held")
+	f := msg.Fail(msg.ReasonWounded, kv.KindAborted, "an older transaction, "+mk.By.String()+", waited for a lock of this one")
 	f.Conflict = mk.Conflict
 	l.abort(rec, f)
 }

@@ -153,7 +153,7 @@ func (l *LastAgent) parkedAgain(p *msg.Park) bool {
 }
 
 func staleIncarnation() *msg.Failure {
-	return msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the shard that decides has restarted")
+	return msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the last agent has restarted")
 }
 
 // parkAfterLookUp: only the log knows whether this attempt has committed. If

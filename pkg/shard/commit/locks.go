@@ -132,7 +132,7 @@ func (p *Participant) releaseGrants(a *attempt) {
 
 // staleGrant is the failure of an attempt whose locks are not stillHeld.
 func staleGrant() *msg.Failure {
-	return msg.Fail(msg.ReasonStaleGrant, kv.KindAborted, "a lock that the transaction read under was lost")
+	return msg.Fail(msg.ReasonStaleGrant, kv.KindAborted, "the transaction lost a read lock")
 }
 
 // stillHeld checks the grants that a piece or a reader relies on.

@@ -30,11 +30,11 @@ func (p *Parts) hasCommitted(txn kv.TxnRef, applied, committed uint32) bool {
 func overtaken(committed, own uint64) *msg.Failure {
 	if differ(committed, own) {
 		f := msg.Fail(msg.ReasonRequest, kv.KindInvalid,
-			"the id belongs to a transaction with other operations, which has committed")
-		f.Hint = "make a new id for each transaction; send an id again only with the same operations"
+			"the id belongs to another transaction, which has committed with different operations")
+		f.Hint = "use a new id for each transaction; reuse an id only with the same operations"
 		return f
 	}
-	return msg.Fail(msg.ReasonCommitted, kv.KindOutcomeUnknown, "another attempt of the transaction has committed; ask for its outcome")
+	return msg.Fail(msg.ReasonCommitted, kv.KindOutcomeUnknown, "another attempt of the transaction has committed; query its outcome")
 }
 
 // differ reports whether two fingerprints are known to be of different operations.
@@ -51,7 +51,7 @@ func commitIDOf(id kv.CommitID, gateway kv.NodeID) kv.CommitID {
 
 // rival is the failure of what comes while another commit of the transaction is under way.
 func rival() *msg.Failure {
-	return msg.Fail(msg.ReasonRival, kv.KindAborted, "another commit of the transaction is under way")
+	return msg.Fail(msg.ReasonRival, kv.KindAborted, "another commit of the transaction is in flight")
 }
 
 // isRival reports whether a record is of another commit of its attempt.

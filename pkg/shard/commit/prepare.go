@@ -263,7 +263,7 @@ func (p *Participant) onAskVote(q *msg.AskVote) {
 		p.refusePrepareWith(x, rival(), msg.Receipt{})
 		return
 	}
-	p.refusePrepare(x, msg.Fail(msg.ReasonRefused, kv.KindAborted, "a participant never heard of the transaction"))
+	p.refusePrepare(x, msg.Fail(msg.ReasonRefused, kv.KindAborted, "a participant does not know the transaction"))
 }
 
 // repeatVotes votes again where no decision has come.

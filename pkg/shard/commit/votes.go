@@ -139,7 +139,7 @@ func (l *LastAgent) count(rec *record.Record, v *msg.Vote) {
 			l.Records.Remove(rec)
 			return
 		}
-		l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted, "a participant asked before the transaction was parked"))
+		l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted, "a participant voted before the last agent received the commit request"))
 	case rec.Dropped(v):
 		// The shard may not have heard of it, and the reader for whom it asked
 		// may be gone, so that it would not ask again.
@@ -180,7 +180,7 @@ func (l *LastAgent) repeatQuestions() {
 		}
 		if rec.State == record.Heard && (rec.No() != nil || len(rec.Silent()) == 0) {
 			// A yes that somebody stands by would have been repeated.
-			l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the transaction was not parked"))
+			l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the last agent did not receive the commit request"))
 			continue
 		}
 		rec.NextAsk = l.Now + int64(l.cfg.Liveness)

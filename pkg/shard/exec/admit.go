@@ -46,7 +46,7 @@ func (x *Executor) crowded(t *Task) *msg.Failure {
 		it := x.Store.Get(t.Ops[i].Key)
 		if it != nil && it.Pins() >= x.cfg.MaxKeyPins {
 			x.stats.Crowded++
-			return x.tooMany(it.Key, fmt.Sprintf("too many transactions want the key: shard %v has %d of them", x.Env.ID, it.Pins()))
+			return x.tooMany(it.Key, fmt.Sprintf("too many transactions want the key: %d on shard %v", it.Pins(), x.Env.ID))
 		}
 	}
 	return nil
@@ -60,7 +60,7 @@ func (x *Executor) tooMany(key []byte, text string) *msg.Failure {
 	}
 	retry := p.Retry(x.Env.Now)
 	return &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindResourceExhausted), Key: key, Text: text,
-		RetryAfterNanos: int64(retry), Hint: fmt.Sprintf("try again in %v", retry.Round(100_000))}
+		RetryAfterNanos: int64(retry), Hint: fmt.Sprintf("retry in %v", retry.Round(100_000))}
 }
 
 func (x *Executor) newCrowd(key []byte) *admission.Pace {
@@ -92,9 +92,9 @@ func (x *Executor) queueFull(key []byte) *msg.Failure {
 // overdrawn refuses a lock to a user whose locks have held up others for too long.
 func (x *Executor) overdrawn(t *Task) *msg.Failure {
 	f := msg.Fail(msg.ReasonExhausted, kv.KindResourceExhausted,
-		fmt.Sprintf("the user's locks have held up other users on shard %v for more than its share of the time", x.Env.ID))
+		fmt.Sprintf("the locks of this user have blocked other users on shard %v for more than the user's share of the time", x.Env.ID))
 	f.RetryAfterNanos = int64(x.Locks.Debt(x.Env.Now, t.User))
-	f.Hint = "hold locks for shorter, or read in a view"
+	f.Hint = "hold locks for a shorter time, or read in a view"
 	return f
 }
 
@@ -175,19 +175,19 @@ func (x *Executor) noRoom(t *Task) *msg.Failure {
 	}
 	where := x.room.text
 	if where == "" {
-		where = fmt.Sprintf("where shard %v writes less is free than the reserve", x.Env.ID)
+		where = fmt.Sprintf("the disk of shard %v has less free space than its reserve", x.Env.ID)
 	}
-	what, hint := "so nothing new is written there", "make room on that node's disk"
+	what, hint := "and all writes are rejected", "free disk space on that node"
 	if x.room.space == SpaceLow {
 		if onlyDeletes(t.Ops) {
 			return nil
 		}
-		what, hint = "so only deletions are written there", "delete what is not needed, or make room on that node's disk"
+		what, hint = "and writes other than deletions are rejected", "delete data, or free disk space on that node"
 	}
 	x.stats.NoRoom++
 	return &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindResourceExhausted), RetryAfterNanos: int64(retryNoRoom),
-		Text: fmt.Sprintf("disk: %s, %s", where, what),
-		Hint: hint + "; it goes on by itself, and serves reads meanwhile"}
+		Text: fmt.Sprintf("the disk is nearly full: %s, %s", where, what),
+		Hint: hint + "; reads continue, and writes resume once there is space"}
 }
 
 func writes(ops []msg.Op) bool {

@@ -290,9 +290,9 @@ func (x *Executor) Unready(t *Task) {
 func wounded(r *lock.Request) *msg.Failure {
 	_, key, holder := r.Waited()
 	f := &msg.Failure{Reason: msg.ReasonWounded, Kind: uint32(kv.KindAborted), Key: key,
-		Text: "an older transaction needed a lock that this one held"}
+		Text: "an older transaction waited for a lock of this one"}
 	if !holder.IsZero() {
-		f.Text += ", and this one would have had to wait for " + holder.String()
+		f.Text += ", and this one had to wait for " + holder.String()
 	}
 	return f
 }

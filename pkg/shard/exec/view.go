@@ -150,7 +150,7 @@ func refuses(mode adt.Mode) bool {
 
 // changed is the failure of a transaction that has read what has changed since.
 func changed(key []byte) *msg.Failure {
-	f := msg.Fail(msg.ReasonStaleRead, kv.KindAborted, "a value that was read has changed")
+	f := msg.Fail(msg.ReasonStaleRead, kv.KindAborted, "a value that the transaction read has changed")
 	f.Key = key
 	f.Conflict = &msg.Receipt{Cause: msg.CauseChanged, Key: key, Mode: uint64(adt.ModeRead),
 		Methods: uint64(adt.MethodGet.Set()), HolderMode: uint64(adt.ModeWrite)}

@@ -54,11 +54,11 @@ func (p *Part) outdated(q *msg.SetHot) *msg.Failure {
 	case q.Incarnation == p.env.Inc && q.Change == p.change:
 		return nil
 	case q.Incarnation == p.env.Inc && p.change-q.Change <= uint64(len(p.set)):
-		return msg.Fail(msg.ReasonStaleRead, kv.KindAborted, "the rules for hot keys have been set by another request meanwhile")
+		return msg.Fail(msg.ReasonStaleRead, kv.KindAborted, "another request has changed the rules for hot keys")
 	}
 	f := msg.Fail(msg.ReasonIncarnation, kv.KindOutcomeUnknown,
-		"the hot shard has restarted, or has forgotten the request; the rule or mode may have been set")
-	f.Hint = "look at the rules; set it again if it is not there"
+		"the hot shard has restarted or no longer knows the request; the rule or mode may be set")
+	f.Hint = "list the rules; set the rule again if it is missing"
 	return f
 }
 
@@ -66,7 +66,7 @@ func (p *Part) outdated(q *msg.SetHot) *msg.Failure {
 func (p *Part) setHot(q *msg.SetHot) *msg.Failure {
 	if q.Rule != nil && !p.setRule(q.Rule) {
 		f := msg.Fail(msg.ReasonRequest, kv.KindResourceExhausted, fmt.Sprintf("there are %d rules for hot keys, which is the limit", maxRules))
-		f.Hint = "remove one, or make one for a prefix"
+		f.Hint = "remove a rule, or use one with a prefix"
 		return f
 	}
 	if q.Mode > 0 {
@@ -152,5 +152,5 @@ func (p *Part) replyHot(to kv.NodeID, r *msg.HotReply) {
 
 // noPlanner is the failure of what only the planner can do.
 func noPlanner() *msg.Failure {
-	return msg.Fail(msg.ReasonRequest, kv.KindInvalid, "hot keys are not looked for on this server")
+	return msg.Fail(msg.ReasonRequest, kv.KindInvalid, "hot key detection is off on this server")
 }

@@ -138,7 +138,7 @@ func (o *Outcomes) Rest(s *entry.State) {
 func (o *Outcomes) Closed(id kv.TxnID) *msg.Failure {
 	switch {
 	case id.Time < o.floor:
-		return msg.Fail(msg.ReasonTooOld, kv.KindTooOld, "the transaction is older than what the store remembers")
+		return msg.Fail(msg.ReasonTooOld, kv.KindTooOld, "the transaction is older than the outcomes that the store keeps")
 	case o.Fenced(id):
 		return FencedFailure()
 	}
@@ -147,7 +147,7 @@ func (o *Outcomes) Closed(id kv.TxnID) *msg.Failure {
 
 // FencedFailure is that of a transaction that an enquiry has closed.
 func FencedFailure() *msg.Failure {
-	return msg.Fail(msg.ReasonFenced, kv.KindAborted, "an enquiry about the transaction closed it")
+	return msg.Fail(msg.ReasonFenced, kv.KindAborted, "a query of the outcome has aborted the transaction")
 }
 
 // ClosedCommit is Closed for one commit of a user's attempt, and what its gateway knew of this shard.
@@ -162,9 +162,9 @@ func (o *Outcomes) ClosedCommit(txn kv.TxnRef, commit kv.CommitID, user kv.Accou
 	case dead && f != nil:
 		return f
 	case dead:
-		return msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the commit was given up")
+		return msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the commit was cancelled")
 	case known.Incarnation == o.env.Inc && o.Presumed(user, known.Aborts):
-		return msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the commit was sent before the aborts that the shard remembers")
+		return msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the commit was sent before the oldest abort that the shard remembers")
 	}
 	return nil
 }

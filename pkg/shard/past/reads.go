@@ -106,7 +106,7 @@ func (r *Reads) keeps(q *msg.Read) (bool, *msg.Failure) {
 	}
 	k := r.store.Kept().Of(q.Kept)
 	if k == nil || k.Index != q.Index || q.Incarnation != r.Inc {
-		return false, msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "a shard no longer keeps the state at which the transaction reads")
+		return false, msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "a shard no longer keeps the state that the transaction reads")
 	}
 	// That its gateway reads at the state shows that it is complete.
 	r.store.Kept().Keep(q.Kept, k.Index, int64(kv.DefaultScanKeep))

@@ -53,9 +53,9 @@ func (x *Snapshots) onKeep(q *msg.KeepPin) {
 	case made != nil:
 		r.Pins = []msg.Pin{*made}
 	case q.Incarnation != x.Inc:
-		r.Failure = msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the hot shard has restarted since it fixed its index")
+		r.Failure = msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the hot shard has restarted since it took the snapshot")
 	case x.registry.Late(x.Now, request(q)):
-		r.Failure = msg.Fail(msg.ReasonRequest, kv.KindTooOld, "the snapshot is no longer kept: it has expired or was dropped")
+		r.Failure = msg.Fail(msg.ReasonRequest, kv.KindTooOld, "the snapshot does not exist: it has expired or was dropped")
 	default:
 		x.keep(q, r)
 	}
@@ -84,7 +84,7 @@ func (x *Snapshots) keep(q *msg.KeepPin, r *msg.PinReply) {
 }
 
 func switchedOff() *msg.Failure {
-	return msg.Fail(msg.ReasonRequest, kv.KindInvalid, "snapshots are switched off on this server")
+	return msg.Fail(msg.ReasonRequest, kv.KindInvalid, "snapshots are off on this server")
 }
 
 func (x *Snapshots) reply(to kv.NodeID, r *msg.PinReply) {

@@ -157,7 +157,7 @@ func (x *Snapshots) Readable(number uint64, index kv.Index) (bool, *msg.Failure)
 		x.askAgain()
 		return false, nil
 	}
-	f := msg.Fail(msg.ReasonRequest, kv.KindTooOld, "the snapshot is no longer kept: it has expired or was dropped")
+	f := msg.Fail(msg.ReasonRequest, kv.KindTooOld, "the snapshot does not exist: it has expired or was dropped")
 	f.Hint = pins.KeepLonger
 	return false, f
 }

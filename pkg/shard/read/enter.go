@@ -90,7 +90,7 @@ func (r *Readers) enter(t *exec.Task) {
 // turnAway: a reader would hold an update that readers have held for long. It reads at a kept snapshot
 // instead. Nothing is kept of it: a repeat tries again.
 func (r *Readers) turnAway(t *exec.Task) {
-	f := msg.Fail(msg.ReasonClosed, kv.KindAborted, "readers have held an update of the key for long")
+	f := msg.Fail(msg.ReasonClosed, kv.KindAborted, "readers have blocked an update of the key for too long")
 	switch x := t.Owner.(type) {
 	case *snapshot:
 		r.last.AnswerPark(x.park).Failure = f

@@ -43,7 +43,7 @@ func (r *Readers) onRead(q *msg.Read) {
 	case x.reading != nil && !x.reading.task.Idle():
 		return // one after the other; it will be repeated
 	case q.LeaseNanos > int64(r.cfg.Lease): // a restarted shard would not wait for a longer lease
-		r.reply(q, &msg.ReadReply{Failure: msg.Fail(msg.ReasonRequest, kv.KindInvalid, "the lease is longer than the shard's")})
+		r.reply(q, &msg.ReadReply{Failure: msg.Fail(msg.ReasonRequest, kv.KindInvalid, "the requested lease is longer than that of the shard")})
 		return
 	case q.Number == x.number && x.reply != nil && r.queue.Registered(x.id):
 		r.sendReply(x)

@@ -125,7 +125,7 @@ func TestASilentConnectionIsGivenUp(t *testing.T) {
 
 	h.setSilent(true)
 	require.Eventually(t, func() bool { return !a.Up(2) }, 10*time.Second, time.Millisecond)
-	require.Eventually(t, func() bool { return strings.Contains(log.String(), "no sign of life") }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "the peer does not respond") }, 10*time.Second, time.Millisecond)
 	h.setSilent(false)
 	require.Eventually(t, func() bool {
 		a.Send(2, []*msg.Envelope{suite.Release(1)})
@@ -182,14 +182,14 @@ func TestRefusalsAndFailuresAreLoggedOnce(t *testing.T) {
 	a := n.Start(t, 1, func([]*msg.Envelope) {}).(*node)
 	defer a.Close()
 	require.Eventually(t, func() bool {
-		return strings.Contains(log.String(), "a peer refuses this node") && strings.Contains(log.String(), "connection refused")
+		return strings.Contains(log.String(), "peer rejects this node") && strings.Contains(log.String(), "connection refused")
 	}, 10*time.Second, time.Millisecond)
 	last := func() string { return a.Stats()[0].LastError }
-	require.Contains(t, last(), "node n1 is of cluster c0ffee, and this is node n2 of cluster decaf")
+	require.Contains(t, last(), "node n1 belongs to cluster c0ffee, and this node n2 to cluster decaf")
 	require.Eventually(t, func() bool { return a.Stats()[1].LastError != "" }, 10*time.Second, time.Millisecond)
 	require.False(t, a.Up(2))
 	require.NoError(t, a.Close())
-	require.Equal(t, 1, strings.Count(log.String(), "refuses"), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "rejects"), log.String())
 }
 
 func TestOversizedMessagesDoNotHoldUpTheRest(t *testing.T) {

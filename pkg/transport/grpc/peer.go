@@ -3,6 +3,7 @@ package grpc
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 	"github.com/linchpindb/linchpin/pkg/transport/outbox"
 )
 
@@ -34,6 +36,10 @@ type peer struct {
 	// interrupt ends the session that is under way.
 	interrupt context.CancelCauseFunc
 	lastError string
+	// failing is since when there has been no connection, by t.now, 0 if there is one; warned: the log
+	// has a warning of it.
+	failing int64
+	warned  bool
 }
 
 func newPeer(t *Transport, id kv.NodeID, addr string) *peer {
@@ -49,7 +55,7 @@ func (p *peer) send(envs []*msg.Envelope) {
 			p.box.Push(envs[start:i], 0)
 			start = i + 1
 			p.oversized.Add(1)
-			p.t.opts.Log.Error("a message is too large to be sent", "peer", p.id, "message", e.Name(),
+			p.t.opts.Log.Error("message too large to send", "peer", p.id, "message", e.Name(),
 				"bytes", e.Size(), "limit", MaxMessageBytes)
 		}
 	}
@@ -114,25 +120,30 @@ func (p *peer) run(ctx context.Context) {
 	}
 }
 
-// report keeps why a session ended, and logs it unless that is no news.
+// warnAfter is for how long a peer cannot be reached before that is a warning: nodes that start or stop
+// together miss each other for some moments.
+const warnAfter = 3 * time.Second
+
+// report keeps why a session ended, and logs it unless the log has it.
 func (p *peer) report(addr string, err error) {
-	text := err.Error()
-	if s, ok := status.FromError(err); ok {
-		text = s.Message()
-	}
+	text := peerpb.Reason(err)
 	p.mu.Lock()
-	news := p.lastError != text
-	p.lastError = text
-	p.mu.Unlock()
-	if !news {
-		return
+	if p.failing == 0 {
+		p.failing = max(p.t.now(), 1)
 	}
+	level, what := slog.LevelInfo, "peer connection closed"
 	switch {
 	case errors.Is(err, errMoved):
-		p.t.opts.Log.Info("a peer moved", "peer", p.id, "from", addr)
+		what = "peer address changed"
 	case status.Code(err) == codes.FailedPrecondition:
-		p.t.opts.Log.Error("a peer refuses this node", "peer", p.id, "address", addr, "why", text)
-	default:
-		p.t.opts.Log.Warn("no connection to a peer", "peer", p.id, "address", addr, "why", text)
+		level, what = slog.LevelError, "peer rejects this node"
+	case p.t.now()-p.failing >= int64(warnAfter):
+		level, what = slog.LevelWarn, "peer connection failed"
+	}
+	news := p.lastError != text || level == slog.LevelWarn && !p.warned
+	p.lastError, p.warned = text, p.warned || level == slog.LevelWarn
+	p.mu.Unlock()
+	if news {
+		p.t.opts.Log.Log(context.Background(), level, what, "peer", p.id, "address", addr, "error", text)
 	}
 }

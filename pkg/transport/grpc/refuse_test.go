@@ -49,11 +49,11 @@ func TestStrangersAreRefused(t *testing.T) {
 		bend func(h *peerpb.Hello)
 		want string
 	}{
-		{"a foreign cluster", func(h *peerpb.Hello) { h.Cluster = "decaf" }, "node n2 is of cluster decaf, and this is node n1 of cluster c0ffee"},
-		{"a wrong address", func(h *peerpb.Hello) { h.To = 3 }, "node n2 called node n3, and this is node n1"},
+		{"a foreign cluster", func(h *peerpb.Hello) { h.Cluster = "decaf" }, "node n2 belongs to cluster decaf, and this node n1 to cluster c0ffee"},
+		{"a wrong address", func(h *peerpb.Hello) { h.To = 3 }, "node n2 called node n3, but this is node n1"},
 		{"another release", func(h *peerpb.Hello) { h.Version++ }, "run the same release"},
-		{"the node's own twin", func(h *peerpb.Hello) { h.From = 1 }, "was a store directory copied"},
-		{"nobody", func(h *peerpb.Hello) { h.From = 0 }, "says it is n0"},
+		{"the node's own twin", func(h *peerpb.Hello) { h.From = 1 }, "whether a store directory was copied"},
+		{"nobody", func(h *peerpb.Hello) { h.From = 0 }, "with the id n0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := good

@@ -68,7 +68,7 @@ func (s *service) Stream(stream peerpb.Peer_StreamServer) error {
 	case err := <-result:
 		return err
 	case <-in.replaced:
-		return status.Error(codes.Aborted, "the peer has opened a newer stream")
+		return status.Error(codes.Aborted, "the peer opened a newer stream")
 	case <-s.t.ctx.Done():
 		return status.Error(codes.Unavailable, "the node is stopping")
 	}
@@ -122,20 +122,20 @@ func (t *Transport) checkHello(h *peerpb.Hello) (kv.NodeID, error) {
 	}
 	switch {
 	case h == nil:
-		return refuse("the stream does not begin with a hello")
+		return refuse("the stream does not start with a hello")
 	case self.Node == 0:
-		return 0, status.Error(codes.Unavailable, "the node has not met its cluster yet")
+		return 0, status.Error(codes.Unavailable, "the node has not joined its cluster yet")
 	case h.Version != peerpb.Version:
-		return refuse("node %v speaks version %d of the messages between nodes, node %v version %d; run the same release on both",
+		return refuse("node %v uses version %d of the peer protocol, node %v version %d; run the same release on both",
 			h.From, h.Version, self.Node, peerpb.Version)
 	case h.Cluster != self.Cluster:
-		return refuse("node %v is of cluster %s, and this is node %v of cluster %s; check the addresses of both",
+		return refuse("node %v belongs to cluster %s, and this node %v to cluster %s; check the addresses of both",
 			h.From, h.Cluster, self.Node, self.Cluster)
 	case h.To != self.Node:
-		return refuse("node %v called node %v, and this is node %v; the address that it has for %v is wrong",
+		return refuse("node %v called node %v, but this is node %v; its address of %v is wrong",
 			h.From, h.To, self.Node, h.To)
 	case h.From == 0 || h.From == self.Node:
-		return refuse("node %v is called by a node that says it is %v too; was a store directory copied?", self.Node, h.From)
+		return refuse("node %v was called by a node with the id %v as well; check whether a store directory was copied", self.Node, h.From)
 	}
 	return h.From, nil
 }

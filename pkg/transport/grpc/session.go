@@ -20,7 +20,7 @@ import (
 // Reasons of this side to end a session.
 var (
 	errMoved   = errors.New("the peer's address changed")
-	errStalled = errors.New("no sign of life from the peer")
+	errStalled = errors.New("the peer does not respond")
 )
 
 // session connects to the peer and sends what the outbox has, until the stream
@@ -87,9 +87,9 @@ func (p *peer) takeBeats(stream peerpb.Peer_StreamClient, stall *time.Timer, wel
 func (p *peer) connected() {
 	p.connects.Add(1)
 	p.mu.Lock()
-	p.lastError = ""
+	p.lastError, p.failing, p.warned = "", 0, false
 	p.mu.Unlock()
-	p.t.opts.Log.Info("connected to a peer", "peer", p.id)
+	p.t.opts.Log.Info("peer connected", "peer", p.id)
 	if p.t.opts.OnConnect != nil {
 		p.t.opts.OnConnect(p.id)
 	}

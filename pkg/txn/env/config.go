@@ -41,7 +41,7 @@ func ParseOrder(s string) (Order, error) {
 			return o, nil
 		}
 	}
-	return 0, kv.Errorf(kv.KindInvalid, "commit order %q, want hot-last or parallel", s)
+	return 0, kv.Errorf(kv.KindInvalid, "commit order %q; use hot-last or parallel", s)
 }
 
 // RoundTimes are times of rounds, by which states of the store are fixed.

@@ -121,7 +121,7 @@ func (e *Env) Fingerprint(ops []msg.Op) uint64 {
 		e.encoded = slices.Grow(e.encoded, size)[:n+size]
 		_, err := ops[i].MarshalToSizedBuffer(e.encoded[n:])
 		if err != nil {
-			panic("env: an operation cannot be encoded: " + err.Error()) // no field of it can fail
+			panic("env: cannot encode an operation: " + err.Error()) // no field of it can fail
 		}
 	}
 	sum := max(xxhash.Sum64(e.encoded), 1)

@@ -21,7 +21,7 @@ func ParseReads(s string) (Reads, error) {
 			return r, nil
 		}
 	}
-	return 0, kv.Errorf(kv.KindInvalid, "reads %q, want snapshot or locking", s)
+	return 0, kv.Errorf(kv.KindInvalid, "read mode %q; use snapshot or locking", s)
 }
 
 // Plan is the way in which a read-only transaction reads without locks
@@ -56,5 +56,5 @@ func ParsePlan(s string) (Plan, error) {
 			return p, nil
 		}
 	}
-	return 0, kv.Errorf(kv.KindInvalid, "plan %q, want any, parallel, hot-last or snapshot", s)
+	return 0, kv.Errorf(kv.KindInvalid, "read plan %q; use any, parallel, hot-last or snapshot", s)
 }

@@ -236,7 +236,7 @@ func (c *Call) Certain(f *msg.Failure) *msg.Failure {
 	if f == nil || !c.Losses.contested || kv.Kind(f.Kind) == kv.KindOutcomeUnknown {
 		return f
 	}
-	text := "transaction " + c.Ref.TxnID.String() + " was sent before and may be under way; ask for its outcome by that id"
+	text := "transaction " + c.Ref.TxnID.String() + " was sent before and may be in flight; query its outcome by that id"
 	return env.Failure(msg.ReasonRival, kv.KindOutcomeUnknown, text)
 }
 

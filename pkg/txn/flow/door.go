@@ -205,17 +205,17 @@ func (d *Door) full(r *admission.Refusal) *msg.Failure {
 	switch r.Cause {
 	case admission.ByKey:
 		f.Key = r.Key
-		f.Text = fmt.Sprintf("too many transactions want the key: %d are under way at this gateway, "+
-			"which is its share of %d places", n, places)
+		f.Text = fmt.Sprintf("too many transactions want the key: %d are in flight at this gateway, "+
+			"whose share is %d slots", n, places)
 	case admission.ByShard:
-		f.Text = fmt.Sprintf("too many transactions are under way on shard %v: %d at this gateway, "+
-			"which is its share of %d places", r.Shard, n, places)
+		f.Text = fmt.Sprintf("too many transactions use shard %v: %d are in flight at this gateway, "+
+			"whose share is %d slots", r.Shard, n, places)
 	case admission.ByOpen:
 		f.Text = fmt.Sprintf("too many interactive transactions are open: %d at this gateway, "+
-			"which is their share of %d places", n, places)
+			"whose share is %d slots", n, places)
 	default:
-		f.Text = fmt.Sprintf("the node has too many transactions under way: %d at this gateway", n)
+		f.Text = fmt.Sprintf("too many transactions are in flight at this gateway: %d", n)
 	}
-	f.Hint = fmt.Sprintf("try again in %v", r.Retry.Round(100_000))
+	f.Hint = fmt.Sprintf("retry in %v", r.Retry.Round(100_000))
 	return f
 }

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
@@ -186,12 +187,14 @@ func (x *Interactive) idleTooLong(h *Host) Outcome {
 	graced := x.Wound.Is && !h.Mutants.Has(mutant.NoIdleGrace)
 	switch {
 	case graced && h.Now >= graceEnds:
-		why := env.Failure(msg.ReasonWounded, kv.KindAborted, "an older transaction waited for this one, which did nothing")
+		why := env.Failure(msg.ReasonWounded, kv.KindAborted, "the transaction was idle and an older transaction waited for it")
 		return Aborted(x.Wound.blame(why))
 	case wanted && h.Now >= idleEnds:
-		return Aborted(env.Failure(msg.ReasonWounded, kv.KindAborted, "another transaction waited for a lock of this one, which asked for nothing new"))
+		return Aborted(env.Failure(msg.ReasonWounded, kv.KindAborted, "the transaction was idle and another one waited for its lock"))
 	case h.Now >= x.deadline:
-		return Aborted(env.Failure(msg.ReasonCancelled, kv.KindAborted, "the transaction was open for too long"))
+		why := env.Failure(msg.ReasonCancelled, kv.KindAborted, fmt.Sprintf("the transaction was open for %v, which is the limit", h.MaxAge))
+		why.Hint = "use smaller transactions; for long reads use a snapshot or Scan"
+		return Aborted(why)
 	case graced:
 		h.Timed(graceEnds)
 	}

@@ -38,7 +38,7 @@ func (l *locks) granted(r *msg.LockReply) bool {
 
 // restarted is the failure of an attempt that has lost locks.
 func restarted() *msg.Failure {
-	return env.Failure(msg.ReasonIncarnation, kv.KindAborted, "a shard has restarted and lost the transaction's locks")
+	return env.Failure(msg.ReasonIncarnation, kv.KindAborted, "a shard has restarted and lost the locks of the transaction")
 }
 
 // awaits lists the shards that have not answered.

@@ -62,7 +62,7 @@ func (m *Move) Locked(h *Host, _ *msg.Lock, r *msg.LockReply) Outcome {
 	fromHome := h.Router.Shard(m.key) == m.from
 	if len(held.Value) > kv.MaxMovedBytes && fromHome {
 		m.Release(h)
-		text := fmt.Sprintf("the key holds %d bytes; what has more than %d stays at home", len(held.Value), kv.MaxMovedBytes)
+		text := fmt.Sprintf("the key holds %d bytes; keys of more than %d bytes are not moved", len(held.Value), kv.MaxMovedBytes)
 		return Failed(env.Failure(msg.ReasonRequest, kv.KindOutOfRange, text))
 	}
 	out := m.out()

@@ -32,20 +32,20 @@ func pastOf(how How) *past {
 }
 
 // foreignToken is the hint for a token that cannot be of this cluster.
-const foreignToken = "it is one of another cluster, or from before a backup was restored; read without it"
+const foreignToken = "it belongs to another cluster, or is older than a restored backup; read without it"
 
 // Refuse says why a transaction cannot be run in such a way, nil if it can.
 func (how *How) Refuse(readOnly bool, shards int) *msg.Failure {
 	if !how.At.IsZero() && !readOnly {
-		text := "the transaction writes, and the past cannot be changed"
-		return env.Invalid(text, "read at the snapshot, and write without it")
+		text := "a transaction that writes cannot read at a snapshot or in the past"
+		return env.Invalid(text, "read at the snapshot in one transaction and write in another")
 	}
 	if how.After == nil {
 		return nil
 	}
 	for _, e := range how.After.Entries() {
 		if int(e.Shard) >= shards {
-			text := fmt.Sprintf("the token that came with the request names shard %v, which this cluster does not have", e.Shard)
+			text := fmt.Sprintf("the causality token names shard %v, which this cluster does not have", e.Shard)
 			return env.Invalid(text, foreignToken)
 		}
 	}
@@ -71,8 +71,8 @@ func (h *Host) resolved(f Flow, r *msg.PinReply) Outcome {
 	c, p := f.Base(), &r.Pins[0]
 	c.past.pin, c.past.at = p, msg.Clock(p.Clock)
 	if c.How.After != nil && !c.past.at.Covers(c.How.After) {
-		text := fmt.Sprintf("snapshot %d is older than the token that came with the request", p.Number)
-		return Aborted(env.Invalid(text, "read at a later one, or without the token"))
+		text := fmt.Sprintf("snapshot %d is older than the causality token", p.Number)
+		return Aborted(env.Invalid(text, "read at a later snapshot, or without the token"))
 	}
 	return f.Start(h)
 }
@@ -97,7 +97,7 @@ func (h *Host) askPast(c *Call, r *read.Reading, s kv.ShardID, ops []msg.Op) *ms
 	q := &msg.Read{Ops: c.redirects.Forward(ops), Index: c.past.at.At(s)}
 	if c.past.kept != nil {
 		if !c.past.kept.Has(s) {
-			text := "shard " + s.String() + " has no part in the state at which the transaction reads: it did not answer in time"
+			text := "shard " + s.String() + " did not respond to the snapshot round in time"
 			return env.Failure(msg.ReasonLapsed, kv.KindAborted, text)
 		}
 		q.Kept, q.Incarnation = c.past.kept.Name, c.past.kept.Incs[s]
@@ -145,7 +145,7 @@ func (c *Call) Stamp(d *Done) {
 	saw := d.Clock()
 	for _, e := range saw.Entries() {
 		if e.Index < c.How.After.At(e.Shard) {
-			text := "the token that came with the request names a state that this cluster has not reached"
+			text := "the causality token names a state that this cluster has not reached"
 			*d = Done{Failure: env.Invalid(text, foreignToken)}
 			return
 		}

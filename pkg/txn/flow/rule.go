@@ -45,8 +45,8 @@ func (r *Rule) Replied(h *Host, asked, m *msg.Envelope) Outcome {
 
 // Unruled is the failure of a rule of which it is not known whether it is kept.
 func Unruled() *msg.Failure {
-	text := "the hot shard did not answer before the deadline; what was asked of it may have been done"
+	text := "the hot shard did not respond before the deadline; the change may be applied"
 	f := env.Failure(msg.ReasonCancelled, kv.KindDeadlineExceeded, text)
-	f.Hint = "ask again; to do so twice is the same as once"
+	f.Hint = "send it again: rules and modes are idempotent"
 	return f
 }

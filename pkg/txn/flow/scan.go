@@ -101,11 +101,11 @@ func (s *Scan) Page(h *Host, r *msg.ScanPage) Outcome {
 	}
 	delete(h.Pages, r.Number)
 	if r.Gone && s.Pin != 0 {
-		text := "the snapshot is no longer kept: it has expired or was dropped"
+		text := "the snapshot does not exist: it has expired or was dropped"
 		return Failed(env.Failure(msg.ReasonRequest, kv.KindTooOld, text))
 	}
 	if r.Gone {
-		text := "a shard no longer keeps the state that is being scanned; begin the scan again"
+		text := "a shard no longer keeps the state that the scan reads; start the scan again"
 		return Failed(env.Failure(msg.ReasonIncarnation, kv.KindAborted, text))
 	}
 	if len(r.Pairs) == 0 {

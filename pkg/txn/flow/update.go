@@ -108,7 +108,7 @@ func (u *Update) Refused(h *Host, f *msg.Failure) Outcome {
 // that a key is absent. What is asked for failed earlier than that is validated, and between the
 // two the key may have been there. The next attempt locks.
 func unvalidated() *msg.Failure {
-	text := "the transaction failed, perhaps because of a key that was read without a lock and was absent"
+	text := "the transaction failed; a key that it read without a lock as absent may have been created since"
 	return env.Failure(msg.ReasonStaleRead, kv.KindAborted, text)
 }
 

@@ -281,8 +281,8 @@ func (v *View) Unpinned(h *Host, f *msg.Failure) Outcome {
 		v.BackOff(h.Env, int64(shutPause))
 		return GoesOn
 	}
-	text := "the view cannot read on, because others wait for it, " +
-		"and no state of the store can be fixed to read at instead: " + f.Text
+	text := "the view cannot continue: other transactions wait for it, " +
+		"and no snapshot can be taken to continue at: " + f.Text
 	return Aborted(env.Failure(msg.ReasonExhausted, kv.KindUnavailable, text))
 }
 

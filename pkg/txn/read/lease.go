@@ -130,11 +130,11 @@ func (r *Reading) Renewed(e *env.Env, p *msg.RenewReply) bool {
 
 // Late is the failure of an attempt to fix a state that a shard was needed for.
 func Late(of kv.ShardID) *msg.Failure {
-	return env.Failure(msg.ReasonLapsed, kv.KindAborted, "shard "+of.String()+" did not answer in time")
+	return env.Failure(msg.ReasonLapsed, kv.KindAborted, "shard "+of.String()+" did not respond in time")
 }
 
 // Lapse is the failure of a reader that may not have been registered all along.
 func Lapse(on kv.ShardID) *msg.Failure {
-	text := "the registration of the reader on shard " + on.String() + " lapsed, or the shard has restarted"
+	text := "the reader's registration on shard " + on.String() + " expired, or the shard restarted"
 	return env.Failure(msg.ReasonLapsed, kv.KindAborted, text)
 }

@@ -20,9 +20,9 @@ type savepoint struct {
 func (s *Session) Savepoint(name string) *msg.Failure {
 	switch {
 	case name == "" || len(name) > kv.MaxSavepointName:
-		return env.Failure(msg.ReasonRequest, kv.KindInvalid, "the name of a savepoint has 1 to 64 bytes")
+		return env.Failure(msg.ReasonRequest, kv.KindInvalid, "the name of a savepoint must have 1 to 64 bytes")
 	case len(s.savepoints) == kv.MaxSavepoints:
-		return env.Failure(msg.ReasonRequest, kv.KindInvalid, "the transaction has 1,000 savepoints already; release some")
+		return env.Failure(msg.ReasonRequest, kv.KindInvalid, "the transaction has 1,000 savepoints, which is the limit; release some")
 	}
 	s.savepoints = append(s.savepoints, savepoint{name, len(s.buffer), s.bytes})
 	return nil

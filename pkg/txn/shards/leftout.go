@@ -113,7 +113,7 @@ func (s *Shards) NoRoundOf(need []kv.ShardID) *msg.Failure {
 			continue
 		}
 		n := slices.Min(slices.Collect(maps.Keys(s.down)))
-		text := "no state of shard " + sh.String() + " can be fixed: it may wait for decisions of node " + n.String() + ", which is down"
+		text := "no snapshot of shard " + sh.String() + " can be taken: it may wait for decisions of node " + n.String() + ", which is down"
 		f := env.Failure(msg.ReasonExhausted, kv.KindUnavailable, text)
 		f.Down = n
 		return f

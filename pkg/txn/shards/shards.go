@@ -240,7 +240,7 @@ func (s *Shards) LeavingBefore(need []kv.ShardID, heard uint64) *msg.Failure {
 		default:
 			text := "shard " + sh.String() + " is on node " + s.env.Router.Node(sh).String() + ", which is draining"
 			f := env.Failure(msg.ReasonExhausted, kv.KindUnavailable, text)
-			f.Hint = "nothing was applied; try again when the node is back"
+			f.Hint = "nothing was applied; retry when the node is back"
 			return f
 		}
 	}

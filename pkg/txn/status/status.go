@@ -98,7 +98,7 @@ func (q *Queries) Tick() {
 		case q.env.Now >= x.deadline:
 			f := q.shards.Unreachable(x.missing...)
 			if f == nil {
-				f = env.Failure(msg.ReasonCancelled, kv.KindUnavailable, "not every shard has answered the enquiry; ask again")
+				f = env.Failure(msg.ReasonCancelled, kv.KindUnavailable, "not every shard has responded to the query; retry")
 			}
 			q.end(x, Ended{Failure: f})
 		default:
@@ -119,7 +119,7 @@ func (q *Queries) onlyDown(x *query) bool {
 		}
 	}
 	f := q.shards.Unreachable(x.missing...)
-	f.Hint = "what has become of the transaction can be told when the node is back; ask again then, or wait for it " +
+	f.Hint = "the outcome is available when the node is back; query it again then, or wait for the node " +
 		"(--wait-for-shards, client.WithWaitForShards)"
 	q.end(x, Ended{Failure: f})
 	return true
@@ -150,7 +150,7 @@ func (q *Queries) Answered(r *msg.EnquireReply) {
 			q.onlyDown(x)
 		}
 	case x.tooOld:
-		text := "the transaction is too old to tell; outcomes are kept for ten minutes"
+		text := "the outcome is no longer known: outcomes are kept for ten minutes"
 		q.end(x, Ended{Failure: env.Failure(msg.ReasonTooOld, kv.KindTooOld, text)})
 	case x.exhausted:
 		q.end(x, Ended{Failure: noRoom()})
@@ -161,10 +161,10 @@ func (q *Queries) Answered(r *msg.EnquireReply) {
 
 // noRoom: some shards have not committed it, and do not promise that they never will.
 func noRoom() *msg.Failure {
-	text := fmt.Sprintf("the transaction has not committed so far, and it cannot be closed: "+
-		"the user has asked for the outcomes of %d others that had not", kv.MaxFences)
+	text := fmt.Sprintf("the transaction has not committed so far, but it cannot be closed: "+
+		"the user has queried the outcomes of %d other transactions that had not committed", kv.MaxFences)
 	f := env.Failure(msg.ReasonExhausted, kv.KindResourceExhausted, text)
-	f.Hint = "each is remembered until its id is ten minutes old; ask again then, and only for ids that were sent"
+	f.Hint = "retry when the transaction's id is ten minutes old; query only ids that were sent"
 	return f
 }
 

@@ -158,7 +158,7 @@ func TestWithoutTransactionsNothingThatTakesThemIsPromised(t *testing.T) {
 			require.True(t, r.Workload.App.OneByOne)
 			var b strings.Builder
 			require.NoError(t, r.WriteText(&b))
-			require.Contains(t, b.String(), "operation by operation")
+			require.Contains(t, b.String(), "not transactional")
 			for _, i := range r.Invariants {
 				require.Contains(t, []workload.Verdict{workload.Holds, workload.NotPromised}, i.Verdict)
 			}

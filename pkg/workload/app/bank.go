@@ -88,7 +88,7 @@ func NewBank(e Env, o Bank) (App, error) {
 		return nil, err
 	}
 	a := &bank{world: newWorld(e, "bank"), Bank: o, law: law}
-	a.set("%d accounts with %d each, skew %v, transfers of 1 to %d", o.Accounts, o.Start, o.Skew, o.Most)
+	a.set("%d accounts with %d each, Zipf skew %v, transfers of 1 to %d", o.Accounts, o.Start, o.Skew, o.Most)
 	a.about.Mix = o.Mix.String()
 	for i := range e.Clients {
 		a.clients = append(a.clients, &bankClient{rand: a.source(i), gained: map[int]int64{}})
@@ -152,13 +152,13 @@ func (a *bank) audit(ctx context.Context, c *bankClient) workload.Done {
 	}
 	e, err := a.db.Execute(ctx, calls...)
 	if err == nil && len(e.Answers) == len(calls) {
-		a.judge(&c.audits, e.Answers)
+		a.checkTotal(&c.audits, e.Answers)
 	}
 	return workload.Done{Kind: bankAudit, Reply: e.Reply, Err: err}
 }
 
-// judge expects the total, and no debts.
-func (a *bank) judge(f *finding, answers []Answer) {
+// checkTotal expects the total, and no debts.
+func (a *bank) checkTotal(f *finding, answers []Answer) {
 	sum := int64(0)
 	var debts []string
 	for i, b := range answers {
@@ -167,11 +167,11 @@ func (a *bank) judge(f *finding, answers []Answer) {
 			debts = append(debts, fmt.Sprintf("account %d has %v", i, b))
 		}
 	}
-	f.expect(sum == a.total() && debts == nil, "the total is %d and should be %d; %s", sum, a.total(), strings.Join(debts, ", "))
+	f.expect(sum == a.total() && debts == nil, "the total is %d, want %d; %s", sum, a.total(), strings.Join(debts, ", "))
 }
 
 func (a *bank) Verify(ctx context.Context) ([]workload.Invariant, error) {
-	audits := finding{name: "every audit during the run saw the total, and no account below 0"}
+	audits := finding{name: "each audit saw the same total, and no negative balance"}
 	gained := make([]int64, a.Accounts)
 	less, more := make([]int64, a.Accounts), make([]int64, a.Accounts)
 	for _, c := range a.clients {
@@ -184,7 +184,7 @@ func (a *bank) Verify(ctx context.Context) ([]workload.Invariant, error) {
 			more[t.to] += t.amount
 		}
 	}
-	names := []string{"the total in the end is that of the beginning, and no account is below 0", "balances are those of the transfers acknowledged"}
+	names := []string{"the final total is the initial one, and no balance is negative", "balances are those of the acknowledged transfers"}
 	if a.OneByOne {
 		return notPromised(audits.name, names[0], names[1]), nil
 	}
@@ -197,10 +197,10 @@ func (a *bank) Verify(ctx context.Context) ([]workload.Invariant, error) {
 		return nil, err
 	}
 	total, each := finding{name: names[0]}, finding{name: names[1]}
-	a.judge(&total, answers)
+	a.checkTotal(&total, answers)
 	for i, b := range answers {
 		want := int64(a.Start) + gained[i]
-		each.expect(b.Int(0) >= want-less[i] && b.Int(0) <= want+more[i], "account %d has %d, and should have %d (up to %d less or %d more, of transfers whose outcome is not known)",
+		each.expect(b.Int(0) >= want-less[i] && b.Int(0) <= want+more[i], "account %d has %d, want %d (or up to %d less or %d more, for transfers of unknown outcome)",
 			i, b.Int(0), want, less[i], more[i])
 	}
 	return []workload.Invariant{audits.verdict("audits"), total.verdict("totals"), each.verdict("accounts")}, nil

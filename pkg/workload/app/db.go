@@ -62,7 +62,7 @@ func (a Answer) Texts() []string {
 	return out
 }
 
-// Executed tells how a one-shot transaction went.
+// Executed is the response to a one-shot transaction.
 type Executed struct {
 	workload.Reply
 	// Answers are by call. They are empty if the transaction committed and

@@ -7,7 +7,7 @@
 //
 // # Invariants
 //
-// Every application knows what it was told: each client keeps a ledger of what
+// Each client of an application keeps a ledger of what
 // was acknowledged, and of what may or may not have been done. At the end the
 // application reads everything back and holds it against the ledgers:
 //
@@ -23,8 +23,8 @@
 //
 // Keys are new for each run, so that all that is found there is in the
 // ledgers. Operations of unknown outcome are counted as "perhaps", for ever:
-// the store may still be at work on them. What a verdict rests on is told with
-// it, and that nothing at all was there to be compared is told, too.
+// the store may still be at work on them. A verdict has the number of
+// things that were compared, which may be 0.
 //
 // # Without transactions
 //

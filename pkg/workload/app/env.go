@@ -37,7 +37,7 @@ type App interface {
 	workload.App
 	// Load makes the data that is there before the first client comes.
 	Load(ctx context.Context) error
-	// Verify holds what is in the store against what clients were told. No
+	// Verify compares the store with what clients received. No
 	// client is at work any more.
 	Verify(ctx context.Context) ([]workload.Invariant, error)
 }
@@ -62,7 +62,7 @@ func newWorld(e Env, name string) world {
 	return w
 }
 
-// About tells what is run.
+// About describes the application.
 func (w *world) About() workload.About { return w.about }
 
 func (w *world) set(format string, args ...any) {
@@ -119,7 +119,7 @@ func (w *world) load(ctx context.Context, what string, groups [][]Call) error {
 	if err != nil {
 		return fmt.Errorf("loading %s: %w", what, err)
 	}
-	w.about.Loaded = fmt.Sprintf("%s, in %.1f s before anything was measured", what, time.Since(begun).Seconds())
+	w.about.Loaded = fmt.Sprintf("%s, in %.1f s before the run", what, time.Since(begun).Seconds())
 	return nil
 }
 
@@ -169,7 +169,7 @@ func (w *world) insist(ctx context.Context, calls []Call) (answers []Answer, err
 			return e.Answers, nil
 		}
 		if err == nil {
-			err = errors.New("the answers were lost on the way")
+			err = errors.New("the results were lost")
 		}
 		if ctx.Err() != nil {
 			break

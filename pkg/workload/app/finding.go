@@ -8,7 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/workload"
 )
 
-// maxExamples is how many mistakes are told one by one.
+// maxExamples is the number of mistakes that are reported one by one.
 const maxExamples = 3
 
 // finding gathers what there is to say about an invariant.
@@ -31,7 +31,7 @@ func (f *finding) expect(ok bool, format string, args ...any) {
 	}
 }
 
-// verdict tells it; unit is what was compared, as in "sets".
+// verdict is the finding as an invariant; unit names what was compared, as in "sets".
 func (f *finding) verdict(unit string) workload.Invariant {
 	i := workload.Invariant{Name: f.name, Verdict: workload.Holds, Text: fmt.Sprintf("%d %s compared", f.compared, unit)}
 	if f.wrong > 0 {
@@ -47,7 +47,7 @@ func (f *finding) verdict(unit string) workload.Invariant {
 // notPromised are the verdicts where operations are no transactions.
 func notPromised(names ...string) (all []workload.Invariant) {
 	for _, name := range names {
-		all = append(all, workload.Invariant{Name: name, Verdict: workload.NotPromised, Text: "it takes transactions of several operations; not checked"})
+		all = append(all, workload.Invariant{Name: name, Verdict: workload.NotPromised, Text: "needs transactions of several operations; not checked"})
 	}
 	return all
 }

@@ -62,8 +62,8 @@ func (o Likes) validate(clients int) error {
 	var c check
 	c.within("posts", o.Posts, 1, 10_000_000)
 	c.within("users", o.Users, 1, 1_000_000)
-	c.bad(o.Users < clients, "%d users; want at least one for each of %d clients", o.Users, clients)
-	c.bad(o.As != LikesAsSet && o.As != LikesAsCounter, "likes as a %q; want %s or %s", o.As, LikesAsSet, LikesAsCounter)
+	c.bad(o.Users < clients, "%d users, want at least one for each of %d clients", o.Users, clients)
+	c.bad(o.As != LikesAsSet && o.As != LikesAsCounter, "likes as a %q, want %s or %s", o.As, LikesAsSet, LikesAsCounter)
 	c.skew(o.Skew)
 	return c.err()
 }
@@ -96,7 +96,7 @@ func NewLikes(e Env, o Likes) (App, error) {
 		return nil, err
 	}
 	a := &likes{world: newWorld(e, "likes"), Likes: o, law: law}
-	a.set("%d posts, skew %v, %d users, likes as a %s", o.Posts, o.Skew, o.Users, o.As)
+	a.set("%d posts, Zipf skew %v, %d users, likes as a %s", o.Posts, o.Skew, o.Users, o.As)
 	a.about.Mix = o.Mix.String()
 	for i := range e.Clients {
 		a.clients = append(a.clients, &likesClient{rand: a.source(i), likes: map[like]certainty{}})
@@ -109,7 +109,7 @@ func (a *likes) Kinds() []workload.AppKind {
 }
 
 func (a *likes) Load(context.Context) error {
-	a.about.Loaded = "nothing: nobody likes anything in the beginning"
+	a.about.Loaded = "no likes"
 	return nil
 }
 
@@ -196,7 +196,7 @@ func (a *likes) Verify(ctx context.Context) ([]workload.Invariant, error) {
 			note(users, l.user, strconv.Itoa(l.post), s)
 		}
 	}
-	names := fmt.Sprintf("each post is liked by those whose likes were acknowledged, once (%d likes, %d of them again)", liked, again)
+	names := fmt.Sprintf("each post has the acknowledged likes, each once (%d likes, %d of them repeated)", liked, again)
 	if a.As == LikesAsSet {
 		return a.verifySets(ctx, names, posts)
 	}

@@ -51,7 +51,7 @@ func (m Mix) With(text string) (Mix, error) {
 		name, weight, _ := strings.Cut(strings.TrimSpace(part), "=")
 		w, err := strconv.ParseFloat(weight, 64)
 		if err != nil || !(w >= 0) || math.IsInf(w, 0) {
-			return nil, fmt.Errorf("%q is no share; want NAME=WEIGHT,... of %s", part, strings.Join(names, ", "))
+			return nil, fmt.Errorf("%q is not a share, want KIND=WEIGHT,... with the kinds %s", part, strings.Join(names, ", "))
 		}
 		found := false
 		for i := range out {
@@ -60,12 +60,12 @@ func (m Mix) With(text string) (Mix, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("there is nothing called %q to do; there are %s", name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("there is no kind %q, want one of %s", name, strings.Join(names, ", "))
 		}
 		sum += w
 	}
 	if !(sum > 0) || math.IsInf(sum, 0) {
-		return nil, errors.New("nothing at all is done, or too much to be a number; give some of it a share above 0")
+		return nil, errors.New("the shares add up to 0 or to infinity, want a finite sum above 0")
 	}
 	return out, nil
 }

@@ -59,7 +59,7 @@ type rawClient struct {
 	rand *rand.Rand
 	// added are members of sets, and whether that is sure.
 	added map[rawMember]certainty
-	// seen is the greatest size that the client was told of each set.
+	// seen is the greatest size that the client has read of each set.
 	seen   map[int]int64
 	shrunk finding
 }
@@ -77,8 +77,8 @@ func NewRawMix(e Env, o RawMix) (App, error) {
 		return nil, err
 	}
 	a := &rawMix{world: newWorld(e, "raw-mix"), RawMix: o, law: law}
-	a.set("%d sets, skew %v, %d operations a transaction, members from %d", o.Sets, o.Skew, o.Ops, o.Members)
-	a.about.Mix = fmt.Sprintf("%v%% of the operations add, the others ask for the size", o.Adds)
+	a.set("%d sets, Zipf skew %v, %d operations a transaction, members from %d", o.Sets, o.Skew, o.Ops, o.Members)
+	a.about.Mix = fmt.Sprintf("%v%% of the operations add, the others read the size", o.Adds)
 	for i := range e.Clients {
 		a.clients = append(a.clients, &rawClient{rand: a.source(i), added: map[rawMember]certainty{}, seen: map[int]int64{}})
 	}
@@ -90,7 +90,7 @@ func (a *rawMix) Kinds() []workload.AppKind {
 }
 
 func (a *rawMix) Load(context.Context) error {
-	a.about.Loaded = "nothing: sets begin empty"
+	a.about.Loaded = "no members"
 	return nil
 }
 
@@ -130,7 +130,7 @@ func (a *rawMix) Do(ctx context.Context, client int) workload.Done {
 	return workload.Done{Kind: kind, Reply: e.Reply, Err: err}
 }
 
-// sees notes a size. Nothing is ever removed, so what a client is told of one
+// sees notes a size. Nothing is ever removed, so what a client reads of one
 // set never gets smaller.
 func (c *rawClient) sees(set int, size int64) {
 	before := c.seen[set]
@@ -140,7 +140,7 @@ func (c *rawClient) sees(set int, size int64) {
 
 func (a *rawMix) Verify(ctx context.Context) ([]workload.Invariant, error) {
 	added := map[rawMember]certainty{}
-	shrunk := finding{name: "no client sees a set shrink"}
+	shrunk := finding{name: "no client saw a set shrink"}
 	for _, c := range a.clients {
 		for m, s := range c.added {
 			added[m] = max(added[m], s)
@@ -156,8 +156,8 @@ func (a *rawMix) Verify(ctx context.Context) ([]workload.Invariant, error) {
 	for m, s := range added {
 		sets[m.set][memberName(m.member)] = s
 	}
-	size := finding{name: "the size of each set is the number of distinct members acknowledged"}
-	whole := finding{name: "the members of each set are those acknowledged"}
+	size := finding{name: "the size of each set is the number of acknowledged members"}
+	whole := finding{name: "each set has the acknowledged members"}
 	err := a.readAll(ctx, groups, func(i int, answers []Answer) {
 		sure, perhaps := count(sets[i])
 		n := int(answers[0].Int(0))

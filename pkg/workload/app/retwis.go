@@ -21,7 +21,7 @@ import (
 // geometric law.
 //
 // The most reposted of each thousand posts are a list of their own, which
-// everybody adds to (the paper has none).
+// all users add to (the paper has none).
 type Retwis struct {
 	// Scale is the binary logarithm of the number of users. Default 16: 65,536
 	// as in the paper.
@@ -49,7 +49,7 @@ const (
 	TimelineSortedSet = "sorted-set"
 	// TimelineTopK keeps the newest hundred posts alone.
 	TimelineTopK = "top-k"
-	// TimelineList has a post once for everybody who pushed it.
+	// TimelineList has a post once for each user who pushed it.
 	TimelineList = "list"
 )
 
@@ -94,7 +94,7 @@ func (o Retwis) validate() error {
 	c.within("followers of one user", o.MostFollowers, 1, 9000)
 	c.within("posts in the beginning", o.Posts, 1, 10_000_000)
 	c.bad(o.Timelines != TimelineSortedSet && o.Timelines != TimelineTopK && o.Timelines != TimelineList,
-		"timelines as a %q; want %s, %s or %s", o.Timelines, TimelineSortedSet, TimelineTopK, TimelineList)
+		"timelines as a %q, want %s, %s or %s", o.Timelines, TimelineSortedSet, TimelineTopK, TimelineList)
 	return c.err()
 }
 

@@ -89,7 +89,7 @@ func (a *retwis) pushes(p *pushed) []Call {
 	return calls
 }
 
-// repost pushes somebody's post to the user's own followers, and counts that.
+// repost writes a post of another user to the user's own followers, and counts that.
 func (a *retwis) repost(ctx context.Context, c *retwisClient, user, post int) workload.Done {
 	p := pushed{user: user, post: post}
 	p.from = time.Since(a.begun)
@@ -113,9 +113,9 @@ func (a *retwis) repost(ctx context.Context, c *retwisClient, user, post int) wo
 	return workload.Done{Kind: retwisRepost, Reply: reply, Err: err}
 }
 
-// somebody is a user to follow: one that has followers, the more likely the
+// toFollow is a user to follow: one that has followers, the more likely the
 // more he has.
-func (a *retwis) somebody(c *retwisClient) int {
+func (a *retwis) toFollow(c *retwisClient) int {
 	for {
 		if f := a.graph.Following[c.rand.IntN(len(a.graph.Following))]; len(f) > 0 {
 			return int(f[c.rand.IntN(len(f))])
@@ -124,18 +124,18 @@ func (a *retwis) somebody(c *retwisClient) int {
 }
 
 func (a *retwis) follow(ctx context.Context, c *retwisClient, follower int) workload.Done {
-	user := a.somebody(c)
+	user := a.toFollow(c)
 	for user == follower {
-		user = a.somebody(c)
+		user = a.toFollow(c)
 	}
 	e, err := a.befriend(ctx, c, follower, user)
 	return workload.Done{Kind: retwisFollow, Reply: e.Reply, Err: err}
 }
 
-// newUser makes a user, who follows somebody from the beginning.
+// newUser makes a user with one follow.
 func (a *retwis) newUser(ctx context.Context, c *retwisClient) workload.Done {
 	user := int(a.users.Add(1)) - 1
-	e, err := a.befriend(ctx, c, user, a.somebody(c), setFields(a.profile(user), "name", fmt.Sprintf("user %d", user)))
+	e, err := a.befriend(ctx, c, user, a.toFollow(c), setFields(a.profile(user), "name", fmt.Sprintf("user %d", user)))
 	c.born = append(c.born, newUser{user, no.or(workload.OutcomeOf(err))})
 	return workload.Done{Kind: retwisNewUser, Reply: e.Reply, Err: err}
 }

@@ -54,11 +54,11 @@ func (a *retwis) books() *retwisBooks {
 }
 
 var retwisPromises = []string{
-	"who follows is followed: both sides agree, with what was acknowledged",
-	"posts and reposts went to all who followed then, and to nobody else",
-	"timelines hold what was pushed to them, and nothing else",
-	"users, posts, and the lists of users' own posts, are those acknowledged",
-	"the lists of the most reposted agree with who reposted, and with what was acknowledged",
+	"both sides of each follow agree, with those acknowledged",
+	"posts and reposts went to exactly the followers at that time",
+	"timelines have exactly what was written to them",
+	"users, posts, and the posts of each user are those acknowledged",
+	"the numbers of reposts agree with the acknowledged reposts",
 }
 
 func (a *retwis) Verify(ctx context.Context) ([]workload.Invariant, error) {
@@ -96,7 +96,7 @@ func (a *retwis) verifyFollows(ctx context.Context, b *retwisBooks) (workload.In
 	err := a.readAll(ctx, groups, func(u int, answers []Answer) {
 		name := strconv.Itoa(u)
 		f.sameMembers(fmt.Sprintf("followers of %d", u), answers[0].Texts(), followers[u])
-		f.sameMembers(fmt.Sprintf("those whom %d follows", u), answers[1].Texts(), following[u])
+		f.sameMembers(fmt.Sprintf("users that %d follows", u), answers[1].Texts(), following[u])
 		for _, v := range answers[0].Texts() {
 			if followers[u][v] == perhaps {
 				edges[[2]string{v, name}]++
@@ -199,7 +199,7 @@ func (a *retwis) verifyTimelines(ctx context.Context, b *retwisBooks) (workload.
 			if p < oldest {
 				low = 0
 			}
-			f.expect(found[p] >= low && found[p] <= high, "post %d is %d times on the timeline of user %d, and should be %d to %d times", p, found[p], u, low, high)
+			f.expect(found[p] >= low && found[p] <= high, "post %d is %d times on the timeline of user %d, want %d to %d", p, found[p], u, low, high)
 			delete(found, p)
 		}
 		for p, n := range found {
@@ -226,8 +226,8 @@ func (a *retwis) verifyPosts(ctx context.Context, b *retwisBooks) (workload.Inva
 	err := a.readAll(ctx, groups, func(i int, answers []Answer) {
 		p := b.posts[numbers[i]]
 		there := !answers[0].Nil(0)
-		f.expect(there || p.is != sure, "post %d was acknowledged, and is not there", p.post)
-		f.expect(!there || p.is != no, "post %d is there, and certainly failed", p.post)
+		f.expect(there || p.is != sure, "post %d was acknowledged and is missing", p.post)
+		f.expect(!there || p.is != no, "post %d failed and exists", p.post)
 		f.expect(!there || answers[0].Text(0) == strconv.Itoa(p.user), "post %d is by %q, and was made by %d", p.post, answers[0].Text(0), p.user)
 	})
 	if err != nil {
@@ -250,7 +250,7 @@ func (a *retwis) verifyPosts(ctx context.Context, b *retwisBooks) (workload.Inva
 	}
 	err = a.readAll(ctx, groups, func(i int, answers []Answer) {
 		there := !answers[0].Nil(0)
-		f.expect((there || born[i].is != sure) && (!there || born[i].is != no), "whether user %d is there: %v, which is not what was acknowledged", born[i].user, there)
+		f.expect((there || born[i].is != sure) && (!there || born[i].is != no), "user %d exists: %v, which is not what was acknowledged", born[i].user, there)
 	})
 	return f.verdict("users, posts and lists"), err
 }

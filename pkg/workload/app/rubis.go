@@ -140,7 +140,7 @@ func NewRubis(e Env, o Rubis) (App, error) {
 	a := &rubis{world: newWorld(e, "rubis"), Rubis: o, season: season}
 	a.items.Store(int64(o.Items))
 	a.users.Store(int64(o.Users))
-	a.set("%d items in %d regions and %d categories, %d users, %v bids an item in a season, skew %v, rush %v", o.Items, o.Regions, o.Categories, o.Users, o.Bids, o.Skew, o.Rush)
+	a.set("%d items in %d regions and %d categories, %d users, %v bids an item in a season, Zipf skew %v, rush %v", o.Items, o.Regions, o.Categories, o.Users, o.Bids, o.Skew, o.Rush)
 	a.about.Mix = o.Mix.String()
 	for i := range e.Clients {
 		a.clients = append(a.clients, &rubisClient{rand: a.source(i)})

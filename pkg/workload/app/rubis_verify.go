@@ -11,14 +11,14 @@ import (
 )
 
 var rubisPromises = []string{
-	"the count, the sum and the highest of an item's bids, its list of the best, and the bids of users agree, with what was acknowledged",
-	"nothing is sold below its reserve, for less than the highest bid, or to anybody but its bidder",
-	"categories and regions list the items that are open",
+	"count, sum, maximum and list of the bids of each item agree with the acknowledged bids",
+	"no item is sold below its reserve, below its highest bid, or to another bidder",
+	"categories and regions list the open items",
 	"comments, ratings and users are those acknowledged",
 }
 
 // rubisViews is what views promise while the run goes on.
-const rubisViews = "every view saw the same highest bid on the list and in the summary"
+const rubisViews = "each view saw the same highest bid in the list and in the summary"
 
 // rubisBooks is what all ledgers say together.
 type rubisBooks struct {
@@ -83,7 +83,7 @@ func (a *rubis) verifyBids(ctx context.Context, b *rubisBooks) (workload.Invaria
 	made, byUser := map[int][]bid{}, map[int]map[string]certainty{}
 	err := a.readAll(ctx, groups, func(i int, answers []Answer) {
 		x, text := all[i], answers[0].Text(0)
-		f.expect(text == x.record() || text == "" && x.is != sure, "of bid %s, %s, %q is written down", x.name, x.record(), text)
+		f.expect(text == x.record() || text == "" && x.is != sure, "bid %s, %s, is recorded as %q", x.name, x.record(), text)
 		if text != "" {
 			made[x.item] = append(made[x.item], x)
 			if byUser[x.user] == nil {
@@ -173,8 +173,8 @@ func (a *rubis) verifyLists(ctx context.Context, b *rubisBooks) (workload.Invari
 		groups[i] = []Call{getFields(a.item(i), "state")}
 	}
 	err := a.readAll(ctx, groups, func(i int, answers []Answer) {
-		f.expect(!answers[0].Nil(0) || b.opened[i] != sure, "item %d was opened, and is not there", i)
-		f.expect(answers[0].Nil(0) || b.opened[i] != no, "item %d is there, and certainly failed", i)
+		f.expect(!answers[0].Nil(0) || b.opened[i] != sure, "item %d was opened and is missing", i)
+		f.expect(answers[0].Nil(0) || b.opened[i] != no, "item %d failed and exists", i)
 		if answers[0].Text(0) == "open" {
 			note(categories, i%a.Categories, strconv.Itoa(i), sure)
 			note(regions, i%a.Regions, strconv.Itoa(i), sure)
@@ -227,7 +227,7 @@ func (a *rubis) verifyUsers(ctx context.Context, b *rubisBooks) (workload.Invari
 	}
 	err = a.readAll(ctx, groups, func(i int, answers []Answer) {
 		u, there := b.born[i], !answers[0].Nil(0)
-		f.expect((there || u.is != sure) && (!there || u.is != no), "whether user %d is there: %v, which is not what was acknowledged", u.user, there)
+		f.expect((there || u.is != sure) && (!there || u.is != no), "user %d exists: %v, which is not what was acknowledged", u.user, there)
 	})
 	return f.verdict("users"), err
 }

@@ -92,7 +92,7 @@ func NewTickets(e Env, o Tickets) (App, error) {
 		return nil, err
 	}
 	a := &tickets{world: newWorld(e, "tickets"), Tickets: o, law: law, capacity: make([]int64, o.Events)}
-	a.set("%d venues, %d events of about %d tickets, skew %v, orders of 1 to %d", o.Venues, o.Events, o.Tickets, o.Skew, o.Most)
+	a.set("%d venues, %d events of about %d tickets, Zipf skew %v, orders of 1 to %d", o.Venues, o.Events, o.Tickets, o.Skew, o.Most)
 	a.about.Mix = o.Mix.String()
 	r := rand.New(rand.NewPCG(e.Seed, 1<<40))
 	for i := range a.capacity {
@@ -186,15 +186,15 @@ func (a *tickets) Verify(ctx context.Context) ([]workload.Invariant, error) {
 		gone := a.capacity[i] - n
 		sold.expect(gone >= sure[i] && gone <= sure[i]+perhaps[i], "%d tickets of event %d are gone, and %d to %d were acknowledged", gone, i, sure[i], sure[i]+perhaps[i])
 	}
-	out := finding{name: "events refuse when, and only when, too few tickets are left"}
+	out := finding{name: "orders are rejected exactly if too few tickets are left"}
 	for event, n := range refused {
-		out.expect(left[event] < n, "event %d refused %d tickets, and %d are left", event, n, left[event])
+		out.expect(left[event] < n, "event %d rejected an order of %d tickets and has %d left", event, n, left[event])
 	}
 	if err := a.trySoldOut(ctx, left, &out); err != nil {
 		return nil, err
 	}
 	all := []workload.Invariant{over.verdict("events"), sold.verdict("events"), out.verdict("events")}
-	books := "orders, and the sums of the venues, agree with what is left"
+	books := "orders and the sales of venues agree with the tickets left"
 	if a.OneByOne {
 		return append(all, notPromised(books)...), nil
 	}
@@ -222,7 +222,7 @@ func (a *tickets) trySoldOut(ctx context.Context, left []int64, out *finding) er
 		if err != nil && !refused(err) {
 			return err
 		}
-		out.expect(err != nil, "event %d has no ticket left, and sold one more", i)
+		out.expect(err != nil, "event %d has no ticket left and sold one more", i)
 	}
 	return nil
 }
@@ -238,8 +238,8 @@ func (a *tickets) verifyBooks(ctx context.Context, name string, orders []ticketO
 	err := a.readAll(ctx, groups, func(i int, answers []Answer) {
 		o := orders[i]
 		there := !answers[0].Nil(0)
-		books.expect(there || !o.sure, "order %d.%d was acknowledged, and is not there", o.client, o.number)
-		books.expect(!there || answers[0].Text(0) == strconv.FormatInt(o.n, 10), "order %d.%d is of %d tickets, and %q is written down", o.client, o.number, o.n, answers[0].Text(0))
+		books.expect(there || !o.sure, "order %d.%d was acknowledged and is missing", o.client, o.number)
+		books.expect(!there || answers[0].Text(0) == strconv.FormatInt(o.n, 10), "order %d.%d is of %d tickets and recorded as %q", o.client, o.number, o.n, answers[0].Text(0))
 		if there {
 			perEvent[o.event] += o.n
 			perVenue[o.event%a.Venues] += o.n

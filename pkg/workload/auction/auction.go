@@ -48,17 +48,17 @@ const (
 	MaxBids  = 100_000_000
 )
 
-// Validate tells what is wrong.
+// Validate reports what is wrong, or nil.
 func (o Options) Validate() error {
 	switch bids := o.Bids * float64(o.Items); {
 	case o.Items < 1 || o.Items > MaxItems:
-		return fmt.Errorf("%d items; want 1 to %d", o.Items, MaxItems)
+		return fmt.Errorf("%d items, want 1 to %d", o.Items, MaxItems)
 	case !(bids >= 1 && bids <= MaxBids): // nor NaN
-		return fmt.Errorf("%v bids an item, %v in all; want 1 to %d in all", o.Bids, bids, MaxBids)
+		return fmt.Errorf("%v bids an item, %v in all, want 1 to %d in all", o.Bids, bids, MaxBids)
 	case !(o.Rush > 0) || math.IsInf(o.Rush, 0):
-		return fmt.Errorf("a rush of %v; want a part of an auction's length, above 0", o.Rush)
+		return fmt.Errorf("a rush of %v, want a part of an auction's length, above 0", o.Rush)
 	case !(o.Length > 0 && o.Length < 1):
-		return fmt.Errorf("auctions last %v of the season; want more than 0 and less than 1", o.Length)
+		return fmt.Errorf("auctions last %v of the season, want more than 0 and less than 1", o.Length)
 	}
 	_, err := zipf.NewSampler(uint64(o.Items), o.Skew)
 	return err

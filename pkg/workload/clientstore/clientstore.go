@@ -97,7 +97,7 @@ func oneShot(o workload.Op) client.Op {
 	return client.Get(o.Key)
 }
 
-// failure tells what a client's error knows about the transaction.
+// failure is what a client's error knows about the transaction.
 func failure(err error) workload.Reply {
 	if e, ok := errors.AsType[*client.Error](err); ok {
 		return workload.Reply{ID: e.ID, Attempts: e.Attempts}
@@ -186,8 +186,11 @@ func (t *attempts) run(ctx context.Context, id kv.TxnID, ops []workload.Op, do f
 
 // reason says where the run before ended and how.
 func (t *attempts) reason() string {
-	if t.last == nil {
-		return "at commit"
+	switch {
+	case t.last == nil:
+		return workload.AtCommit
+	case kv.KindOf(t.last) == kv.KindAborted:
+		return workload.AtOperation
 	}
 	return kv.KindOf(t.last).String() + " at an operation"
 }

@@ -131,13 +131,13 @@ func TestRetriesAreCountedAndNamed(t *testing.T) {
 	r, err = s.Transact(t.Context(), ops)
 	require.NoError(t, err)
 	require.Equal(t, 4, r.Attempts)
-	require.Equal(t, []string{"Aborted at an operation", "Aborted at an operation", "Aborted at an operation"}, r.Aborts)
+	require.Equal(t, []string{workload.AtOperation, workload.AtOperation, workload.AtOperation}, r.Aborts)
 	require.Len(t, r.Results, 2, "of the last attempt alone")
 
 	s = open(t, 1, serve(t, &wounding{servertest.New(), 2}))
 	r, err = s.Transact(t.Context(), ops[1:])
 	require.NoError(t, err)
-	require.Equal(t, []string{"at commit", "at commit"}, r.Aborts, "a blind write has no operation to fail at")
+	require.Equal(t, []string{workload.AtCommit, workload.AtCommit}, r.Aborts, "a blind write has no operation to fail at")
 }
 
 func TestPausesAreMadeAndBoundedByTheDeadline(t *testing.T) {

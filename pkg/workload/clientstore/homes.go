@@ -49,9 +49,9 @@ func (s *Store) Homes(ctx context.Context) (workload.Homes, error) {
 		}
 	}
 	for i := range len(byShard) {
-		node, told := byShard[uint32(i)]
-		if !told {
-			return nil, kv.Errorf(kv.KindInternal, "the cluster tells of %d ordinary shards, and not of number %d", len(byShard), i)
+		node, known := byShard[uint32(i)]
+		if !known {
+			return nil, kv.Errorf(kv.KindInternal, "the cluster reports %d shards, and not number %d", len(byShard), i)
 		}
 		h.nodes = append(h.nodes, node)
 	}

@@ -63,5 +63,5 @@ func TestHomesAreThoseThatTheClusterTells(t *testing.T) {
 func TestAPlacementWithAGapIsRefused(t *testing.T) {
 	s := open(t, 1, serve(t, placed{servertest.New(), 1, []server.ShardStatus{{Shard: 0, Node: 1}, {Shard: 2, Node: 1}}}))
 	_, err := s.Homes(t.Context())
-	require.ErrorContains(t, err, "not of number 1")
+	require.ErrorContains(t, err, "not number 1")
 }

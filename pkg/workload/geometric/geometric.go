@@ -15,7 +15,7 @@ type Law struct{ logRest float64 }
 // New makes the law whose first place has probability p, above 0 and up to 1.
 func New(p float64) (Law, error) {
 	if !(p > 0 && p <= 1) { // nor NaN
-		return Law{}, fmt.Errorf("geometric: a first place with probability %v; want more than 0 and at most 1", p)
+		return Law{}, fmt.Errorf("geometric: a first place with probability %v, want more than 0 and at most 1", p)
 	}
 	return Law{math.Log1p(-p)}, nil
 }

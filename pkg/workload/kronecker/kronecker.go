@@ -1,4 +1,4 @@
-// Package kronecker draws who follows whom: a graph whose degrees follow a
+// Package kronecker draws followers: a graph whose degrees follow a
 // power law, as those of social networks do.
 //
 // The law is that of the Graph 500 benchmark (graph500.org, specification,
@@ -49,15 +49,15 @@ type Options struct {
 // Vertices is their number.
 func (o Options) Vertices() int { return 1 << o.Scale }
 
-// Validate tells what is wrong.
+// Validate reports what is wrong, or nil.
 func (o Options) Validate() error {
 	switch {
 	case o.Scale < 1 || o.Scale > MaxScale:
-		return fmt.Errorf("a graph of 2^%d users; want a scale of 1 to %d", o.Scale, MaxScale)
+		return fmt.Errorf("a graph of 2^%d users, want a scale of 1 to %d", o.Scale, MaxScale)
 	case !(o.Followers > 0 && o.Followers <= float64(o.Vertices())/8): // nor NaN
-		return fmt.Errorf("%v followers on average of %d users; want more than 0, and at most an eighth of the users", o.Followers, o.Vertices())
+		return fmt.Errorf("%v followers on average of %d users, want more than 0, and at most an eighth of the users", o.Followers, o.Vertices())
 	case o.MostFollowers < 0:
-		return fmt.Errorf("at most %d followers; want 0 (no bound) or more", o.MostFollowers)
+		return fmt.Errorf("at most %d followers, want 0 (no bound) or more", o.MostFollowers)
 	case o.MostFollowers > 0 && float64(o.MostFollowers) < 2*o.Followers:
 		return fmt.Errorf("at most %d followers with %v on average; let the bound be twice the average or more", o.MostFollowers, o.Followers)
 	}
@@ -95,7 +95,7 @@ func cell(scale int, r *rand.Rand) (from, to uint64) {
 	return from, to
 }
 
-// Graph is who follows whom. Nobody follows himself, or anybody twice.
+// Graph is the followers of each user. No user follows itself, or another one twice.
 type Graph struct {
 	// Followers and Following are by vertex, in the order in which the edges
 	// were drawn. They are the same edges.

@@ -27,10 +27,10 @@ type Sampler struct {
 // skew >= 0. It takes constant time.
 func NewSampler(n uint64, skew float64) (*Sampler, error) {
 	if n < 1 || n > MaxKeys {
-		return nil, fmt.Errorf("zipf: %d keys; want 1 to %d", n, MaxKeys)
+		return nil, fmt.Errorf("zipf: %d keys, want 1 to %d", n, MaxKeys)
 	}
 	if math.IsNaN(skew) || math.IsInf(skew, 0) || skew < 0 {
-		return nil, fmt.Errorf("zipf: skew %v; want a finite number of at least 0", skew)
+		return nil, fmt.Errorf("zipf: skew %v, want a finite number, 0 or more", skew)
 	}
 	z := &Sampler{n: n, skew: skew}
 	z.hFirst = z.integral(1.5) - 1

@@ -135,7 +135,7 @@ func (n *Node) Serving(t testing.TB) {
 // the other members.
 func (n *Node) Opened(t testing.TB) {
 	t.Helper()
-	n.Says(t, "meeting the other members")
+	n.Says(t, "waiting for the initial members")
 }
 
 // ServesOrEnds waits until the node that was launched either serves, which it

@@ -85,12 +85,12 @@ func (r *Run) during(e *readEnd) *fault {
 var lost = map[string]bool{msg.ReasonLapsed.Word(): true, msg.ReasonIncarnation.Word(): true}
 
 // lostTexts are what readers are told in these cases.
-var lostTexts = []string{"lapsed, or the shard has restarted", "a shard no longer keeps the state that is being scanned",
-	"a shard no longer keeps the state at which the transaction reads"}
+var lostTexts = []string{"expired, or the shard restarted", "a shard no longer keeps the state that the scan reads",
+	"a shard no longer keeps the state that the transaction reads"}
 
 // leftOutText is what a view is told that reads on a shard which was too slow for the round by which the
 // view's state was fixed. On a busy machine a shard may be that at any time.
-const leftOutText = "has no part in the state at which the transaction reads"
+const leftOutText = "did not respond to the snapshot round in time"
 
 // blames tells what is wrong with how a reader ended, "" if nothing is.
 func (r *Run) blames(e *readEnd) string {

@@ -1,0 +1,245 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/internal/clientlink"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+)
+
+// Status is the state of a node and the members of the cluster as that node sees them.
+type Status struct {
+	Node    int
+	Cluster string
+	// Version is that of the program.
+	Version string
+	Uptime  time.Duration
+	// Ready: the cluster is formed and the node serves.
+	Ready   bool
+	Members []Member
+	// Shards is the number of shards of the cluster, the hot one included; HotShard is the number of
+	// that.
+	Shards, HotShard int
+	Disk             Disk
+	// RefusedAddresses are those of which too many connections have failed, at most 16.
+	RefusedAddresses []RefusedAddress
+	// ReclaimableBytes estimates how many bytes of the node's store deleted data still occupies.
+	ReclaimableBytes int64
+}
+
+// Member is a node of the cluster.
+type Member struct {
+	Node    int
+	Address string
+	// Up: the node that responds reaches it. Self: it is that node. Draining: nothing new begins on
+	// its shards.
+	Up, Self, Draining bool
+	// Shards are those on it, and Keyspace is their share of the keyspace, 0 to 100 percent.
+	Shards   []int
+	Keyspace float64
+}
+
+// Disk is the disk of a node's store.
+type Disk struct {
+	// FreeBytes and SizeBytes are 0 if they are not known. ReserveBytes are kept free.
+	FreeBytes, SizeBytes, ReserveBytes int64
+	// Rejects is what the node rejects because the disk is full: nothing, writes or all-writes (that
+	// includes deletes).
+	Rejects string
+}
+
+// RefusedAddress is an IP address of which too many connections have failed.
+type RefusedAddress struct {
+	Address  string
+	Failures int
+	// Remaining is for how long it is refused or slowed, 0 if only until the next failure.
+	Remaining time.Duration
+	// Slowed: new connections are served after a delay, and not refused.
+	Slowed bool
+}
+
+// Status returns the state of the node.
+func (a *Admin) Status(ctx context.Context) (Status, error) {
+	r, err := ask(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.StatusResponse, error) {
+		return c.Status(ctx, &pb.StatusRequest{})
+	})
+	if err != nil {
+		return Status{}, err
+	}
+	return Status{Node: int(r.NodeId), Cluster: r.ClusterId, Version: r.Version, Uptime: millis(r.UptimeMs), Ready: r.Ready,
+		Members: each(r.Members, member), Shards: int(r.Shards), HotShard: int(r.HotShard), Disk: disk(&r.Disk),
+		RefusedAddresses: each(r.RefusedAddresses, func(x *pb.RefusedAddress) RefusedAddress {
+			return RefusedAddress{x.Address, int(x.Failures), millis(x.RemainingMs), x.Slowed}
+		}), ReclaimableBytes: int64(r.ReclaimableBytes)}, nil
+}
+
+func member(m *pb.Member) Member {
+	return Member{Node: int(m.NodeId), Address: m.Address, Up: m.Up, Self: m.Self, Draining: m.Draining, Shards: ints(m.Shards), Keyspace: m.KeyspacePercent}
+}
+
+func disk(d *pb.DiskSpace) Disk {
+	return Disk{FreeBytes: int64(d.FreeBytes), SizeBytes: int64(d.SizeBytes), ReserveBytes: int64(d.ReserveBytes),
+		Rejects: word(d.Rejects.String(), "DISK_REJECTS_")}
+}
+
+// Shard is the state of a shard.
+type Shard struct {
+	Shard, Node int
+	// Hot: it is the hot shard. Up: it can be reached.
+	Hot, Up bool
+	// The rest is known only of the shards of the node that responds. Incarnation counts the starts of
+	// the shard and CSN the transactions that have become visible.
+	Incarnation, CSN uint64
+	KeysInMemory     uint64
+	// LockWaiters is the number of requests that wait for a lock, Intents that of prepared
+	// transactions, DecisionRecords that of outcomes that are kept.
+	LockWaiters, Intents, DecisionRecords uint64
+	// Steps is how often the shard has run, and StepTime how long in all.
+	Steps    uint64
+	StepTime time.Duration
+}
+
+// Shards returns the shards of the cluster.
+func (a *Admin) Shards(ctx context.Context) ([]Shard, error) {
+	r, err := ask(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.ShardsResponse, error) {
+		return c.Shards(ctx, &pb.ShardsRequest{})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return each(r.Shards, shard), nil
+}
+
+func shard(s *pb.ShardStatus) Shard {
+	return Shard{Shard: int(s.Shard), Node: int(s.NodeId), Hot: s.Hot, Up: s.Up, Incarnation: s.Incarnation, CSN: s.Csn, KeysInMemory: s.KeysInMemory,
+		LockWaiters: s.LockWaiters, Intents: s.Intents, DecisionRecords: s.DecisionRecords, Steps: s.Steps, StepTime: micros(s.StepTimeUs)}
+}
+
+// Cancelled is where [Admin.CancelTransaction] has found a transaction.
+type Cancelled struct {
+	// Nodes are those through which the transaction was in flight, Unreachable those that did not
+	// respond.
+	Nodes, Unreachable []int
+}
+
+// CancelTransaction cancels a transaction that is in flight through any node: its locks are released.
+// One that has sent its commit may still commit.
+func (a *Admin) CancelTransaction(ctx context.Context, id client.TxID) (Cancelled, error) {
+	r, err := ask(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.CancelTransactionResponse, error) {
+		return c.CancelTransaction(ctx, &pb.CancelTransactionRequest{TxnId: stored(id)})
+	})
+	if err != nil {
+		return Cancelled{}, err
+	}
+	return Cancelled{ints(r.NodeIds), ints(r.UnreachableIds)}, nil
+}
+
+func stored(id client.TxID) (out kv.TxnID) {
+	if err := out.Unmarshal(id[:]); err != nil {
+		panic(err) // it has the size of one
+	}
+	return out
+}
+
+func txID(id kv.TxnID) (out client.TxID) {
+	if _, err := id.MarshalTo(out[:]); err != nil {
+		panic(err) // it has the size of one
+	}
+	return out
+}
+
+// Outcome is what became of a transaction.
+type Outcome struct {
+	// Outcome is [client.Committed] or [client.NotApplied].
+	Outcome client.Outcome
+	// Results are those of its operations, in order. ResultsLost: they are no longer kept.
+	Results     []Result
+	ResultsLost bool
+}
+
+// Result is what an operation returned. Fields that the operation does not have are zero.
+type Result struct {
+	// Operation is its name, as "put" or "set.contains".
+	Operation string
+	// Found: the key exists, or existed before a delete.
+	Found   bool
+	Type    client.Type
+	Value   []byte
+	Number  int64
+	Version client.Version
+	Entries []client.Entry
+	// Count is the number of keys that a delete of a range deleted.
+	Count int
+	// Data are what a method of a data type returned: []byte, int64, float64, bool or nil.
+	Data    []any
+	Expires time.Time
+}
+
+// Outcome returns what became of a transaction, with the names of its operations. See
+// [client.DB.Outcome]: if the transaction has not committed, it never will.
+func (a *Admin) Outcome(ctx context.Context, id client.TxID) (Outcome, error) {
+	r, err := clientlink.Outcome(ctx, a.db, id)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{Results: each(r.Results, result), ResultsLost: r.ResultsLost}
+	for i := range min(len(out.Results), len(r.Operations)) {
+		out.Results[i].Operation = r.Operations[i]
+	}
+	if r.Decision == pb.Decision_COMMITTED {
+		out.Outcome = client.Committed
+	}
+	return out, nil
+}
+
+func result(r *pb.Result) Result {
+	out := Result{Found: r.Found, Value: r.Value, Number: r.Number, Version: version(r.Version), Count: int(r.Count),
+		Entries: each(r.Entries, entry), Data: each(r.Data, datum)}
+	if r.Found {
+		out.Type = typeName(r.Type, r.TypeName)
+	}
+	if r.ExpiresAtMs != 0 {
+		out.Expires = time.UnixMilli(r.ExpiresAtMs)
+	}
+	return out
+}
+
+func entry(e *pb.Entry) client.Entry {
+	out := client.Entry{Key: string(e.Key), Type: typeName(e.Type, e.TypeName), Value: e.Value, Number: e.Number, Version: version(e.Version)}
+	if e.ExpiresAtMs != 0 {
+		out.Expires = time.UnixMilli(e.ExpiresAtMs)
+	}
+	return out
+}
+
+func version(v kv.Version) client.Version {
+	out, err := client.ParseVersion(v.String())
+	if err != nil {
+		panic(err) // it is the text of one
+	}
+	return out
+}
+
+func typeName(t pb.DataType, name string) client.Type {
+	if name == "" {
+		name = word(t.String(), "")
+	}
+	return client.Type(name)
+}
+
+func datum(d *pb.Datum) any {
+	switch x := d.Datum.(type) {
+	case *pb.Datum_Bytes:
+		return append([]byte{}, x.Bytes...)
+	case *pb.Datum_Int:
+		return x.Int
+	case *pb.Datum_Float:
+		return x.Float
+	case *pb.Datum_Bool:
+		return x.Bool
+	}
+	return nil
+}
