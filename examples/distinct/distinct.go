@@ -11,33 +11,30 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// registers is how many of them a counter has. The estimate is off by 2.3 % in the
-// mean, which is 1.04 divided by the root of it.
+// registers is the number of registers. The standard error of the estimate is 1.04 divided by its square
+// root: 2.3 %.
 const registers = 2048
 
-// sketch is a counter: each register is the longest run of zeros, and one more, that
-// the hash of any of its items began with. It is a string because a value is never
-// changed, only replaced.
+// sketch is a value: each register is 1 plus the longest run of leading zeros in the hashes of its
+// items. It is a string because values are immutable.
 type sketch string
 
-// Kinds of lock. Their order is in the log: a new one goes to the end.
+// Kinds of lock. Their order is stored: append new ones.
 const (
 	addKind adt.Kind = iota + 1
 	knownKind
 	countKind
 )
 
-// distinct counts how many different items it was given without keeping them: a
-// HyperLogLog (Flajolet, Fusy, Gandouet and Meunier 2007) in 2 KiB. Its registers
-// only rise, each to the greatest it was given, so that the order of additions does
-// not matter, and what has risen once stays.
+// distinct estimates the number of distinct items without storing them: a HyperLogLog (Flajolet, Fusy,
+// Gandouet and Meunier 2007) in 2 KiB. Each register is a maximum, so additions commute.
 //
 //	       add  known  count
 //	add     x     x      .
-//	known   x     x      x     an addition that raises nothing
+//	known   x     x      x     an addition that changes no register
 //	count   .     x      x
 var distinct = adt.Spec[sketch]{
-	ID: 128, Name: "distinct", Doc: "How many different items were added, to 2.3 % or so, in 2 KiB.",
+	ID: 128, Name: "distinct", Doc: "An estimate of the number of distinct items, within about 2.3 %, in 2 KiB.",
 	Zero: func() sketch { return sketch(make([]byte, registers)) }, Encode: func(s sketch) []byte { return []byte(s) },
 	Decode:  decode,
 	Kinds:   []adt.KindSpec{{Name: "add", Changes: true}, {Name: "known"}, {Name: "count"}},
@@ -45,18 +42,18 @@ var distinct = adt.Spec[sketch]{
 	Methods: []adt.MethodSpec[sketch]{
 		{Name: "add", Doc: "Adds items.", Params: []adt.Param{{Name: "item", Kind: msg.DatumBytes, Many: true}}, Kind: addKind,
 			Apply: add, Plan: planAdd, Combine: combine},
-		{Name: "count", Doc: "Answers about how many different items were added.", Kind: countKind, Answer: count},
+		{Name: "count", Doc: "Returns an estimate of the number of distinct items.", Kind: countKind, Answer: count},
 	},
 }
 
-// place is the register of an item, and what it rises to.
+// place returns the register of an item and its rank.
 func place(item []byte) (register int, rank byte) {
 	h := sha256.Sum256(item)
 	n := binary.BigEndian.Uint64(h[:])
 	return int(n % registers), byte(bits.LeadingZeros64(n|registers-1) + 1)
 }
 
-// planAdd needs no more than that it stay so where all items are known.
+// planAdd needs only the lock known if no register changes.
 func planAdd(v *adt.View[sketch], items adt.Args) adt.Plan {
 	for _, item := range items {
 		if r, rank := place(item.Bytes); v.State[r] < rank {
@@ -75,13 +72,13 @@ func add(s sketch, items adt.Args) (sketch, error) {
 	return sketch(out), nil
 }
 
-// combine makes one call of two that follow each other in a transaction.
+// combine merges two consecutive calls of a transaction.
 func combine(first, then adt.Args) (adt.Args, bool) {
 	return append(first[:len(first):len(first)], then...), len(first)+len(then) < 1000
 }
 
-// count is the harmonic mean of what the registers tell, and, while many of them are
-// empty, what their number tells (sections 2 and 4 of the paper).
+// count is the harmonic mean of the registers' estimates, or linear counting while many registers are
+// empty (sections 2 and 4 of the paper).
 func count(s sketch, _ adt.Args) ([]msg.Datum, error) {
 	sum, empty := 0.0, 0
 	for i := range len(s) {

@@ -1,4 +1,4 @@
-// Command distinct is linchpin with one data type more.
+// Command distinct is linchpin with an additional data type.
 package main
 
 import (

@@ -70,8 +70,8 @@ func boundedSpec() Spec[bounded] {
 	n := []Param{{Name: "n", Kind: msg.DatumInt}}
 	return Spec[bounded]{
 		ID: BoundedCounter, Name: "bounded-counter",
-		Doc: "A whole number of 64 bits between a floor and a ceiling, which it never leaves. " +
-			"To add or to subtract where no counter was created fails with NotFound.",
+		Doc: "A 64-bit integer between a floor and a ceiling. " +
+			"Without create, add and subtract fail with NotFound.",
 		Zero: func() bounded { return bounded{} }, Empty: func(b bounded) bool { return !b.made },
 		Encode: encodeBounded, Decode: decodeBounded, Size: func(bounded) int { return 25 },
 		Kinds: []KindSpec{{"add", true}, {"subtract", true}, {"get", false}, {"no-room", false}, {"none-left", false}, {"alone", true},
@@ -81,25 +81,25 @@ func boundedSpec() Spec[bounded] {
 			{boundedBounds, boundedAdd, Always}, {boundedBounds, boundedSubtract, Always}, {boundedBounds, boundedAlone, Always}},
 		Methods: []MethodSpec[bounded]{
 			{Name: "create", Kind: boundedCreate, Plan: planBoundedCreate, Apply: createBounded, Draw: drawBounds,
-				Doc: "Makes a counter with a value, its floor if start is left out. Where there is one with the same bounds nothing happens, " +
-					"whatever start says; one with others fails the transaction.",
+				Doc: "Creates a counter; start is the floor by default. It has no effect on a counter with these bounds, " +
+					"and fails on one with others.",
 				Params: []Param{{Name: "floor", Kind: msg.DatumInt}, {Name: "ceiling", Kind: msg.DatumInt}, {Name: "start", Kind: msg.DatumInt, Optional: true}}},
-			{Name: "add", Doc: "Adds n, 1 at least; fails the transaction with OutOfRange if that would pass the ceiling.", Params: n, Kind: boundedAlone,
+			{Name: "add", Doc: "Adds n of 1 or more. Fails with OutOfRange above the ceiling.", Params: n, Kind: boundedAlone,
 				Plan: planBounded(boundedAdds, false), Apply: moveBounded(boundedAdds), Draw: drawMove, Combine: sumOfTwo},
-			{Name: "subtract", Doc: "Subtracts n, 1 at least; fails the transaction with OutOfRange if that would pass the floor.", Params: n, Kind: boundedAlone,
+			{Name: "subtract", Doc: "Subtracts n of 1 or more. Fails with OutOfRange below the floor.", Params: n, Kind: boundedAlone,
 				Plan: planBounded(boundedSubtracts, false), Apply: moveBounded(boundedSubtracts), Draw: drawMove, Combine: sumOfTwo},
-			{Name: "try-add", Doc: "Adds n, 1 at least, unless that would pass the ceiling; answers whether it did.", Params: n, Kind: boundedAlone,
+			{Name: "try-add", Doc: "Adds n of 1 or more, unless above the ceiling. Returns whether it did.", Params: n, Kind: boundedAlone,
 				Plan: planBounded(boundedAdds, true), Draw: drawMove, Answers: true},
-			{Name: "try-subtract", Doc: "Subtracts n, 1 at least, unless that would pass the floor; answers whether it did.", Params: n, Kind: boundedAlone,
+			{Name: "try-subtract", Doc: "Subtracts n of 1 or more, unless below the floor. Returns whether it did.", Params: n, Kind: boundedAlone,
 				Plan: planBounded(boundedSubtracts, true), Draw: drawMove, Answers: true},
-			{Name: "get", Doc: "Answers the value, nothing where there is no counter.", Kind: boundedGet, Answer: getBounded},
-			{Name: "bounds", Doc: "Answers floor and ceiling, nothing twice where there is no counter.", Kind: boundedBounds, Answer: boundsOf},
+			{Name: "get", Doc: "Returns the value, or nil.", Kind: boundedGet, Answer: getBounded},
+			{Name: "bounds", Doc: "Returns floor and ceiling, or two nils.", Kind: boundedBounds, Answer: boundsOf},
 		},
 	}
 }
 
 func errNotCreated() error {
-	return Errorf(kv.KindNotFound, "there is no such counter; create it first")
+	return Errorf(kv.KindNotFound, "the counter does not exist; create it first")
 }
 
 func planBoundedCreate(v *View[bounded], a Args) Plan {
@@ -110,7 +110,7 @@ func planBoundedCreate(v *View[bounded], a Args) Plan {
 	case !s.made:
 		return As(boundedCreate, boundedCreates, a)
 	case s.floor != made.floor || s.ceiling != made.ceiling:
-		return Plan{Need: boundedBounds, Err: Errorf(kv.KindConditionFailed, "there is one from %d to %d; delete it first", s.floor, s.ceiling)}
+		return Plan{Need: boundedBounds, Err: Errorf(kv.KindConditionFailed, "the counter exists with the bounds %d to %d; delete it first", s.floor, s.ceiling)}
 	}
 	return Plan{Need: boundedBounds}
 }
@@ -131,7 +131,7 @@ func boundedOf(a Args) (bounded, error) {
 
 func createBounded(s bounded, a Args) (bounded, error) {
 	if s.made {
-		return s, Errorf(kv.KindConditionFailed, "there is one already")
+		return s, Errorf(kv.KindConditionFailed, "the counter exists")
 	}
 	return boundedOf(a)
 }
@@ -142,7 +142,7 @@ func planBounded(method uint32, tries bool) func(*View[bounded], Args) Plan {
 		n, s := a[0].Int, &v.State
 		switch {
 		case n < 1:
-			return Plan{Err: Errorf(kv.KindInvalid, "n is %d, and must be 1 at least", n)}
+			return Plan{Err: Errorf(kv.KindInvalid, "n is %d; the minimum is 1", n)}
 		case !s.made:
 			return Plan{Need: boundedBounds, Err: errNotCreated()}
 		}
@@ -223,9 +223,9 @@ func (s *bounded) room(method uint32) uint64 {
 
 func (s *bounded) leaves(method uint32, n int64) error {
 	if method == boundedAdds {
-		return Errorf(kv.KindOutOfRange, "%d more would pass the ceiling %d", n, s.ceiling)
+		return Errorf(kv.KindOutOfRange, "adding %d would exceed the ceiling %d", n, s.ceiling)
 	}
-	return Errorf(kv.KindOutOfRange, "%d less would pass the floor %d", n, s.floor)
+	return Errorf(kv.KindOutOfRange, "subtracting %d would go below the floor %d", n, s.floor)
 }
 
 func moveBounded(method uint32) func(bounded, Args) (bounded, error) {
@@ -311,7 +311,7 @@ func encodeBounded(s bounded) []byte {
 
 func decodeBounded(b []byte) (s bounded, err error) {
 	if len(b) != 25 || b[0] != boundedForm {
-		return s, kv.Errorf(kv.KindCorrupt, "%d bytes, or of a version that is not known", len(b))
+		return s, kv.Errorf(kv.KindCorrupt, "%d bytes, or an unknown version", len(b))
 	}
 	at := func(i int) int64 { return int64(binary.BigEndian.Uint64(b[1+8*i:])) }
 	s = bounded{true, at(0), at(1), at(2)}

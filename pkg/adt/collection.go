@@ -24,7 +24,7 @@ const collectionForm = 1
 func fitMembers(a Args, every, place int, what string) error {
 	for i := place; i < len(a); i += every {
 		if n := len(a[i].Bytes); n > MaxMemberBytes {
-			return Errorf(kv.KindInvalid, "a %s has %d bytes, and at most %d are allowed", what, n, MaxMemberBytes)
+			return Errorf(kv.KindInvalid, "a %s has %d bytes; the limit is %d", what, n, MaxMemberBytes)
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ func toDecimal(f float64) (millionths int64, err error) {
 	}
 	n, err := strconv.ParseInt(whole+places+strings.Repeat("0", decimalPlaces-len(places)), 10, 64)
 	if err != nil {
-		return 0, Errorf(kv.KindInvalid, "%v is beyond what numbers of 6 decimal places are kept for, up to 9.2e12 and down to -9.2e12", f)
+		return 0, Errorf(kv.KindInvalid, "%v is out of range: decimals are between -9.2e12 and 9.2e12", f)
 	}
 	return n, nil
 }

@@ -50,5 +50,5 @@ func TestAllDoublesAreDecimalsOrNot(t *testing.T) {
 	_, err := toDecimal(0.1234567)
 	require.ErrorContains(t, err, "0.1234567 has more than 6 decimal places; round it to millionths")
 	_, err = toDecimal(1e13)
-	require.ErrorContains(t, err, "is beyond")
+	require.ErrorContains(t, err, "is out of range")
 }

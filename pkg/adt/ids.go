@@ -36,11 +36,11 @@ func init() { Install(idsSpec()) }
 
 func idsSpec() Spec[noState] {
 	return Spec[noState]{
-		ID: IDs, Name: "ids", Doc: "A source of unique identifiers, which are in no order; its key need not be there.",
+		ID: IDs, Name: "ids", Doc: "A source of unique, unordered identifiers. The key need not exist.",
 		Zero: func() noState { return noState{} }, Empty: func(noState) bool { return true },
 		Encode: func(noState) []byte { return nil }, Decode: func([]byte) (noState, error) { return noState{}, nil },
 		Kinds: []KindSpec{{Name: "next"}},
-		Methods: []MethodSpec[noState]{{Name: "next", Doc: "Answers n identifiers of 16 bytes, 1 if n is left out.",
+		Methods: []MethodSpec[noState]{{Name: "next", Doc: "Returns n identifiers of 16 bytes, 1 by default.",
 			Params: []Param{{Name: "n", Kind: msg.DatumInt, Optional: true}}, Kind: idsNext, Answers: true, Distinct: true, Plan: planIDs}},
 	}
 }
@@ -51,7 +51,7 @@ func planIDs(v *View[noState], a Args) Plan {
 		n = a[0].Int
 	}
 	if n < 1 || n > MaxIDs {
-		return Plan{Err: Errorf(kv.KindInvalid, "%d identifiers were asked for; ask for 1 to %d at a time", n, MaxIDs)}
+		return Plan{Err: Errorf(kv.KindInvalid, "n is %d; it must be 1 to %d", n, MaxIDs)}
 	}
 	p := Plan{Need: idsNext, Answer: make([]msg.Datum, n)}
 	for i := range p.Answer {

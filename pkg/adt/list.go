@@ -48,7 +48,7 @@ func init() { Install(listSpec()) }
 
 func listSpec() Spec[listState] {
 	return Spec[listState]{
-		ID: List, Name: "list", Doc: "Values by position, from 0; negative positions count from the end.",
+		ID: List, Name: "list", Doc: "A sequence of values. Positions start at 0; negative ones count from the end.",
 		Zero: func() (s listState) { return s }, Empty: func(s listState) bool { return s.Len() == 0 },
 		Encode: encodeList, Decode: decodeList, Size: func(s listState) int { return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes() },
 		Elements: func(s listState) int { return s.Len() },
@@ -62,16 +62,16 @@ func listMethods() []MethodSpec[listState] {
 	values := []Param{{Name: "value", Kind: msg.DatumBytes, Many: true}}
 	positions := []Param{{Name: "first", Kind: msg.DatumInt}, {Name: "last", Kind: msg.DatumInt}}
 	return []MethodSpec[listState]{
-		{Name: "append", Doc: "Appends values at the end, in order.", Params: values, Kind: listAppends, Apply: appendValues, Combine: inARow(1)},
-		{Name: "range", Doc: "Answers the values from position first to last; negative ones count from the end.", Params: positions,
+		{Name: "append", Doc: "Appends values.", Params: values, Kind: listAppends, Apply: appendValues, Combine: inARow(1)},
+		{Name: "range", Doc: "Returns the values from position first to last.", Params: positions,
 			Kind: listAll, Answers: true, Plan: planRange},
-		{Name: "len", Doc: "Answers how many values there are.", Kind: listAll,
+		{Name: "len", Doc: "Returns the number of values.", Kind: listAll,
 			Answer: func(s listState, _ Args) ([]msg.Datum, error) { return []msg.Datum{Int(int64(s.Len()))}, nil }},
-		{Name: "trim", Doc: "Keeps the values from position first to last, and removes the others; negative ones count from the end.", Params: positions,
+		{Name: "trim", Doc: "Removes the values outside first to last.", Params: positions,
 			Kind: listTrims, Apply: trimValues, Plan: planTrim},
-		{Name: "append-len", Doc: "Appends values at the end, and answers how many there are then.", Params: values, Kind: listAppends,
+		{Name: "append-len", Doc: "Appends values and returns the new length.", Params: values, Kind: listAppends,
 			Answers: true, Plan: planAppendLength},
-		{Name: "get", Doc: "Answers the value at a position, or nothing; negative ones count from the end.",
+		{Name: "get", Doc: "Returns the value at a position, or nil.",
 			Params: []Param{{Name: "index", Kind: msg.DatumInt}}, Kind: listAll, Answers: true, Plan: planIndex},
 	}
 }

@@ -72,7 +72,7 @@ func init() { Install(mapSpec()) }
 
 func mapSpec() Spec[mapState] {
 	return Spec[mapState]{
-		ID: Map, Name: "map", Doc: "Fields with values, in the order of the fields' bytes; a field has at most 64 KiB.",
+		ID: Map, Name: "map", Doc: "Fields with values, ordered by field. A field has at most 64 KiB.",
 		Zero: func() mapState { return paged.New(mapForm.Order) }, Empty: func(s mapState) bool { return s.Len() == 0 },
 		Encode: encodeMap, Decode: decodeMap, Size: func(s mapState) int { return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes() }, Pages: oneMap(mapForm),
 		Kinds: []KindSpec{{"set", true}, {"overwrite", true}, {"increment", true}, {"bump", true}, {"delete", true},
@@ -103,25 +103,25 @@ func mapMethods() []MethodSpec[mapState] {
 	return []MethodSpec[mapState]{
 		{Name: "set", Doc: "Sets fields to values.", Params: []Param{fields[0], value}, Kind: mapSets, Part: eachPart(2, 0),
 			Apply: setFields, Plan: planSetFields, Combine: inARow(2)},
-		{Name: "delete", Doc: "Deletes fields; those that are not there stay away.", Params: fields, Kind: mapDeletes, Part: eachPart(1, 0),
+		{Name: "delete", Doc: "Deletes fields.", Params: fields, Kind: mapDeletes, Part: eachPart(1, 0),
 			Apply: deleteNamed[string], Plan: planDeleteFields, Combine: inARow(1)},
-		{Name: "get", Doc: "Answers a field's value, or nothing.", Params: []Param{field}, Kind: mapGets, Part: firstPart,
+		{Name: "get", Doc: "Returns the value of a field, or nil.", Params: []Param{field}, Kind: mapGets, Part: firstPart,
 			Answers: true, Plan: planGetFields},
-		{Name: "get-many", Doc: "Answers the value of each field, or nothing.", Params: fields, Kind: mapGets, Part: eachPart(1, 0),
+		{Name: "get-many", Doc: "Returns the value of each field, or nil.", Params: fields, Kind: mapGets, Part: eachPart(1, 0),
 			Answers: true, Plan: planGetFields},
-		{Name: "increment", Doc: "Adds to the whole number of a field; one that is not there counts as 0.", Params: delta, Kind: mapSets,
+		{Name: "increment", Doc: "Adds to an integer field; a missing one is 0.", Params: delta, Kind: mapSets,
 			Part: firstPart, Apply: incrementField, Plan: planIncrement, Combine: incrementsInARow},
-		{Name: "increment-get", Doc: "Adds to the whole number of a field, and answers the sum.", Params: delta, Kind: mapSets,
+		{Name: "increment-get", Doc: "Adds to an integer field and returns the sum.", Params: delta, Kind: mapSets,
 			Part: firstPart, Apply: incrementField, Answers: true, Plan: planIncrementGet, Combine: incrementsInARow},
-		{Name: "len", Doc: "Answers how many fields there are.", Kind: mapSize,
+		{Name: "len", Doc: "Returns the number of fields.", Kind: mapSize,
 			Answer: func(s mapState, _ Args) ([]msg.Datum, error) { return []msg.Datum{Int(int64(s.Len()))}, nil }},
-		{Name: "all", Doc: "Answers all fields, in order, each with its value.", Kind: mapAll,
+		{Name: "all", Doc: "Returns all fields with their values.", Kind: mapAll,
 			Answer: func(s mapState, _ Args) ([]msg.Datum, error) { return pairs(s.All(), s.Len()), nil }},
-		{Name: "range", Doc: "Answers up to so many fields from one on, in order, each with its value.", Kind: mapAll,
+		{Name: "range", Doc: "Returns at most limit fields, starting at from, with their values.", Kind: mapAll,
 			Params: []Param{{Name: "from", Kind: msg.DatumBytes}, {Name: "limit", Kind: msg.DatumInt}}, Answer: scanFields},
-		{Name: "has", Doc: "Answers whether a field is there.", Params: []Param{field}, Kind: mapGets, Part: firstPart,
+		{Name: "has", Doc: "Returns whether a field exists.", Params: []Param{field}, Kind: mapGets, Part: firstPart,
 			Answers: true, Plan: planHas},
-		{Name: "set-if-absent", Doc: "Sets a field that is not there yet, and answers whether it did.", Params: []Param{field, value}, Kind: mapSets,
+		{Name: "set-if-absent", Doc: "Sets a field unless it exists. Returns whether it did.", Params: []Param{field, value}, Kind: mapSets,
 			Part: firstPart, Answers: true, Plan: planSetNew},
 	}
 }
@@ -148,7 +148,7 @@ func pairs(fields iter.Seq2[string, string], limit int) []msg.Datum {
 
 func scanFields(s mapState, a Args) ([]msg.Datum, error) {
 	if a[1].Int < 1 {
-		return nil, Errorf(kv.KindInvalid, "the limit is %d; ask for 1 field at least", a[1].Int)
+		return nil, Errorf(kv.KindInvalid, "the limit is %d; the minimum is 1", a[1].Int)
 	}
 	return pairs(s.Ascend(string(a[0].Bytes)), int(min(a[1].Int, int64(s.Len())))), nil
 }

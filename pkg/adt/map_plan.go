@@ -74,7 +74,7 @@ func fieldNumber(s mapState, field []byte) (n int64, there bool, err error) {
 	}
 	n, err = strconv.ParseInt(text, 10, 64)
 	if err != nil || strconv.FormatInt(n, 10) != text {
-		return 0, true, Errorf(kv.KindConditionFailed, "the field holds no whole number of 64 bits in decimal; set it to one first")
+		return 0, true, Errorf(kv.KindConditionFailed, "the field is not a decimal 64-bit integer; set it to one first")
 	}
 	return n, true, nil
 }
@@ -87,7 +87,7 @@ func incremented(s mapState, a Args) (sum int64, there bool, err error) {
 	}
 	sum, ok := Sum(n, a[1].Int)
 	if !ok {
-		return 0, there, Errorf(kv.KindOutOfRange, "the field stands at %d; adding %d would leave 64 bits", n, a[1].Int)
+		return 0, there, Errorf(kv.KindOutOfRange, "the field is %d; adding %d would exceed 64 bits", n, a[1].Int)
 	}
 	return sum, there, nil
 }

@@ -165,12 +165,12 @@ func TestLimitsOfMaps(t *testing.T) {
 	}
 	for _, name := range []string{"increment", "increment-get"} {
 		requireFailure(t, kv.KindInvalid, "a field has 65537 bytes", failure(entry.Value{}, dicts.op(name, long+"f", 1)))
-		requireFailure(t, kv.KindConditionFailed, name+" of a map: the field holds no whole number", failure(entry.Value{}, dicts.op("set", "a", "x"), dicts.op(name, "a", 1)))
-		requireFailure(t, kv.KindOutOfRange, "the field stands at 7", failure(entry.Value{}, dicts.op("set", "a", "7"), dicts.op(name, "a", math.MaxInt64)))
+		requireFailure(t, kv.KindConditionFailed, name+" of a map: the field is not a decimal 64-bit integer", failure(entry.Value{}, dicts.op("set", "a", "x"), dicts.op(name, "a", 1)))
+		requireFailure(t, kv.KindOutOfRange, "the field is 7", failure(entry.Value{}, dicts.op("set", "a", "7"), dicts.op(name, "a", math.MaxInt64)))
 	}
 	requireFailure(t, kv.KindInvalid, "value has 1048577 bytes", failure(entry.Value{}, dicts.op("set", "f", strings.Repeat("v", kv.MaxValueBytes+1))))
 	requireFailure(t, kv.KindInvalid, "want set field value ...", failure(entry.Value{}, dicts.op("set", "f")))
-	requireFailure(t, kv.KindInvalid, "the limit is 0; ask for 1 field at least", failure(entry.Value{}, dicts.op("range", "", 0)))
+	requireFailure(t, kv.KindInvalid, "the limit is 0; the minimum is 1", failure(entry.Value{}, dicts.op("range", "", 0)))
 	requireFailure(t, kv.KindOutOfRange, "the limit is 8388608", failure(entry.Value{}, manyFields()...))
 }
 

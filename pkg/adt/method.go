@@ -113,30 +113,30 @@ var suggested = [...]Method{MethodAdd, MethodGet, MethodScan, MethodReadSnapshot
 var methods = [numMethods]declaration{
 	MethodNone: {name: "none", noun: "operation", mode: ModeWrite},
 	MethodGet: {name: "get", noun: "get", op: &msg.Op{Kind: msg.OpGet},
-		stands: []stand{{set(MethodGet, MethodGetForUpdate), set(MethodGetForUpdate), "the key is not written afterwards"}}},
+		stands: []stand{{set(MethodGet, MethodGetForUpdate), set(MethodGetForUpdate), "the key is not written later"}}},
 	MethodGetForUpdate: {name: "get-for-update", noun: "get for update", op: &msg.Op{Kind: msg.OpGet, ForUpdate: true}},
 	MethodRequire:      {name: "require", noun: "require", op: &msg.Op{Kind: msg.OpRequire, Expect: msg.ExpectExists}},
 	MethodPut:          {name: "put", noun: "put", op: &msg.Op{Kind: msg.OpPut}},
 	MethodDelete:       {name: "delete", noun: "delete", op: &msg.Op{Kind: msg.OpDelete}},
 	MethodAdd: {name: "add", noun: "add", op: &msg.Op{Kind: msg.OpAdd},
 		stands: []stand{
-			{adding, set(MethodAddGet), "nobody needs the sum at once"},
-			{counted, set(MethodGetForUpdate, MethodPut), "all that is done with the key is to count"},
+			{adding, set(MethodAddGet), "the sum is not needed"},
+			{counted, set(MethodGetForUpdate, MethodPut), "the key is only incremented"},
 		}},
 	MethodAddGet: {name: "add-get", noun: "add that returns the sum", op: &msg.Op{Kind: msg.OpAddGet}},
 	MethodScan: {name: "scan", noun: "scan", op: &msg.Op{Kind: msg.OpScan},
-		stands: []stand{{set(MethodScan, MethodScanForUpdate), set(MethodScanForUpdate), "the range is not written afterwards"}}},
+		stands: []stand{{set(MethodScan, MethodScanForUpdate), set(MethodScanForUpdate), "the range is not written later"}}},
 	MethodScanForUpdate: {name: "scan-for-update", noun: "scan for update", op: &msg.Op{Kind: msg.OpScan, ForUpdate: true}},
-	MethodDeleteRange:   {name: "delete-range", noun: "delete of a range", op: &msg.Op{Kind: msg.OpDeleteRange}},
-	MethodMove:          {name: "move", noun: "move of the key to another shard", op: &msg.Op{Kind: msg.OpMoveOut}},
+	MethodDeleteRange:   {name: "delete-range", noun: "range delete", op: &msg.Op{Kind: msg.OpDeleteRange}},
+	MethodMove:          {name: "move", noun: "move to another shard", op: &msg.Op{Kind: msg.OpMoveOut}},
 	MethodView:          {name: "view", noun: "read-only transaction (View)", mode: ModeNone, merit: "it takes no locks"},
 	MethodOpenView:      {name: "open-view", noun: "read-only transaction", mode: ModeRead},
-	MethodReadSnapshot: {name: "read-snapshot", noun: "read in the past", mode: ModeNone, merit: "what is past stays as it is, whoever writes",
-		stands: []stand{{set(MethodOpenView), set(MethodOpenView), "it may see what was the case a moment ago"}}},
+	MethodReadSnapshot: {name: "read-snapshot", noun: "snapshot read", mode: ModeNone, merit: "snapshot reads do not block writers",
+		stands: []stand{{set(MethodOpenView), set(MethodOpenView), "it may read a slightly older state"}}},
 	MethodQuery:     {name: "query", noun: "query of a data type", op: &msg.Op{Kind: msg.OpQuery}},
 	MethodUpdate:    {name: "update", noun: "update of a data type", op: &msg.Op{Kind: msg.OpUpdate}},
-	MethodUpdateGet: {name: "update-get", noun: "update of a data type that returns something", op: &msg.Op{Kind: msg.OpUpdateGet}},
-	MethodExpire:    {name: "expire", noun: "change of when the key expires", op: &msg.Op{Kind: msg.OpExpire}},
+	MethodUpdateGet: {name: "update-get", noun: "update of a data type with a result", op: &msg.Op{Kind: msg.OpUpdateGet}},
+	MethodExpire:    {name: "expire", noun: "change of the time to live", op: &msg.Op{Kind: msg.OpExpire}},
 }
 
 // String is the method's short name.
@@ -167,9 +167,9 @@ func Together(a, b Methods) string {
 	}
 	x, y := Methods(0).Noun(a.Mode()), Methods(0).Noun(b.Mode())
 	if x == y {
-		return x + "s do not conflict with each other"
+		return x + "s commute"
 	}
-	return x + "s do not conflict with " + y + "s"
+	return x + "s commute with " + y + "s"
 }
 
 // MethodOf is what an operation is.
@@ -442,7 +442,7 @@ func KindWords(typeName, kind string) string {
 		}
 	}
 	if len(names) == 0 {
-		return "look at a " + typeName + " (" + kind + ")"
+		return kind + " on a " + typeName
 	}
 	return strings.Join(names, " or ") + " on a " + typeName
 }

@@ -134,21 +134,21 @@ func TestAdviceOnTheUsualPairs(t *testing.T) {
 		want         Advice
 	}{
 		{"a put that waits for an add could be an add", set(MethodPut), set(MethodAdd),
-			Advice{Mine: MethodAdd, IfMine: "all that is done with the key is to count"}},
+			Advice{Mine: MethodAdd, IfMine: "the key is only incremented"}},
 		{"two puts could be adds, both of them", set(MethodPut), set(MethodPut),
-			Advice{Mine: MethodAdd, Theirs: MethodAdd, IfMine: "all that is done with the key is to count", IfTheirs: "all that is done with the key is to count"}},
-		{"who locks what another one puts has a reason", set(MethodGet), set(MethodPut), Advice{}},
-		{"two who read in order to write could be adds, both of them", set(MethodGetForUpdate), set(MethodGetForUpdate),
-			Advice{Mine: MethodAdd, Theirs: MethodAdd, IfMine: "all that is done with the key is to count", IfTheirs: "all that is done with the key is to count"}},
+			Advice{Mine: MethodAdd, Theirs: MethodAdd, IfMine: "the key is only incremented", IfTheirs: "the key is only incremented"}},
+		{"a get that waits for a put has no substitute", set(MethodGet), set(MethodPut), Advice{}},
+		{"two gets for update could both be adds", set(MethodGetForUpdate), set(MethodGetForUpdate),
+			Advice{Mine: MethodAdd, Theirs: MethodAdd, IfMine: "the key is only incremented", IfTheirs: "the key is only incremented"}},
 		{"a get for update that waits for a get could be one without", set(MethodGetForUpdate), set(MethodGet),
-			Advice{Mine: MethodGet, IfMine: "the key is not written afterwards"}},
-		{"nobody needs to wait for the sum", set(MethodAdd), set(MethodAddGet),
-			Advice{Theirs: MethodAdd, IfTheirs: "nobody needs the sum at once"}},
+			Advice{Mine: MethodGet, IfMine: "the key is not written later"}},
+		{"an add that waits for an add-get", set(MethodAdd), set(MethodAddGet),
+			Advice{Theirs: MethodAdd, IfTheirs: "the sum is not needed"}},
 		{"reading, and then writing what was counted", set(MethodGet, MethodPut), set(MethodAdd),
-			Advice{Mine: MethodAdd, IfMine: "all that is done with the key is to count"}},
+			Advice{Mine: MethodAdd, IfMine: "the key is only incremented"}},
 		{"a delete goes with nothing", set(MethodDelete), set(MethodPut), Advice{}},
 		{"an update that readers hold", set(MethodPut), set(MethodOpenView),
-			Advice{Theirs: MethodReadSnapshot, IfTheirs: "it may see what was the case a moment ago"}},
+			Advice{Theirs: MethodReadSnapshot, IfTheirs: "it may read a slightly older state"}},
 	} {
 		a, ok := Advise(test.mine|Interactive, test.theirs)
 		require.Equal(t, test.want, a, test.name)

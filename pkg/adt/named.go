@@ -27,15 +27,15 @@ const (
 // plain are values and counters as if they had been declared, for those who
 // call methods by name. The store has operations of its own for them.
 var plain = []*Type{
-	plainType(Value, "value", "Bytes, which are read and written as a whole.",
+	plainType(Value, "value", "A byte string.",
 		[]KindSpec{{Name: "read"}, {Name: "write", Changes: true}}, nil,
 		&TypeMethod{Name: "put", Doc: "Sets the value.", Kind: 2, Changes: true, Params: []Param{{Name: "value", Kind: msg.DatumBytes}}},
-		&TypeMethod{Name: "get", Doc: "Answers the value, nothing if there is none.", Kind: 1, Answers: true}),
-	plainType(Counter, "counter", "A whole number of 64 bits with its sign; where there is none, it is 0.",
+		&TypeMethod{Name: "get", Doc: "Returns the value, or nil.", Kind: 1, Answers: true}),
+	plainType(Counter, "counter", "A signed 64-bit integer. A counter that does not exist is 0.",
 		[]KindSpec{{Name: "read"}, {Name: "add", Changes: true}, {Name: "write", Changes: true}}, []Commutes{{2, 2, Always}},
 		&TypeMethod{Name: "add", Doc: "Adds n.", Kind: 2, Changes: true, Params: []Param{{Name: "n", Kind: msg.DatumInt}}},
-		&TypeMethod{Name: "get", Doc: "Answers the number.", Kind: 1, Answers: true},
-		&TypeMethod{Name: "add-get", Doc: "Adds n and answers the sum, which takes a lock that nothing goes with.", Kind: 3, Changes: true,
+		&TypeMethod{Name: "get", Doc: "Returns the number.", Kind: 1, Answers: true},
+		&TypeMethod{Name: "add-get", Doc: "Adds n and returns the sum.", Kind: 3, Changes: true,
 			Answers: true, Params: []Param{{Name: "n", Kind: msg.DatumInt}}}),
 }
 
@@ -105,7 +105,7 @@ func FindType(name string) (*Type, error) {
 	for _, t := range All() {
 		names = append(names, t.Name)
 	}
-	return nil, kv.Errorf(kv.KindInvalid, "there is no data type %.40q; there are %s", name, strings.Join(names, ", "))
+	return nil, kv.Errorf(kv.KindInvalid, "unknown data type %.40q; the types are %s", name, strings.Join(names, ", "))
 }
 
 // FindNamed finds a method of a type, both by name. The error says what there
@@ -117,7 +117,7 @@ func FindNamed(typeName, method string) (*TypeMethod, error) {
 	}
 	m := t.MethodByName(method)
 	if m == nil {
-		return nil, kv.Errorf(kv.KindInvalid, "the type %s has no method %.40q; it has %s", t.Name, method, t.MethodNames())
+		return nil, kv.Errorf(kv.KindInvalid, "the type %s has no method %.40q; its methods are %s", t.Name, method, t.MethodNames())
 	}
 	return m, nil
 }

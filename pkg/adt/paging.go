@@ -104,7 +104,7 @@ const (
 func Open(head entry.Value, refs []entry.PageRef, directory []byte) (entry.Value, error) {
 	t := Lookup(head.Type)
 	if t == nil || t.pages == nil {
-		return head, kv.Errorf(kv.KindInvalid, "data type %d is not known here as one whose values are in pages", head.Type)
+		return head, kv.Errorf(kv.KindInvalid, "data type %d does not store values in pages", head.Type)
 	}
 	if len(directory) == 0 || directory[0] != directoryForm {
 		return head, kv.Errorf(kv.KindCorrupt, "the directory of a stored %s has an unknown version; it may have been written by a newer linchpin", t.Name)
@@ -140,7 +140,7 @@ func Patch(before, after *entry.Value, calls []msg.Call) []byte {
 func Patched(v *entry.Value, patches ...[]byte) (out entry.Value, err error) {
 	p := pagesOf(v)
 	if p == nil {
-		return out, kv.Errorf(kv.KindCorrupt, "a stored change is of a value in pages, and the value is not")
+		return out, kv.Errorf(kv.KindCorrupt, "a stored change is of a value in pages, but the value is not in pages")
 	}
 	rs := make([]paged.Reader, len(patches))
 	for i, b := range patches {

@@ -151,15 +151,15 @@ func (t *Type) declare(number uint32, m *TypeMethod) error {
 	m.Type, m.Number = t, number
 	switch {
 	case !nameOK(m.Name), t.MethodByName(m.Name) != nil:
-		return fmt.Errorf("method %q: a name is of at most 64 small letters, digits and dashes, and no two are the same", m.Name)
+		return fmt.Errorf("method %q: a name has at most 64 lower-case letters, digits and dashes, and is unique", m.Name)
 	case !t.has(m.Kind):
 		return fmt.Errorf("method %q needs the kind of lock %d, which is not declared", m.Name, m.Kind)
 	case !m.Changes && !m.Answers:
-		return fmt.Errorf("method %q neither changes nor answers anything", m.Name)
+		return fmt.Errorf("method %q has neither an update nor a result", m.Name)
 	case m.Changes && !t.Kinds[m.Kind-1].Changes:
-		return fmt.Errorf("method %q changes the value under %q, a kind of lock that does not", m.Name, t.Kinds[m.Kind-1].Name)
+		return fmt.Errorf("method %q updates the value under %q, a lock for queries", m.Name, t.Kinds[m.Kind-1].Name)
 	case len(m.Params) > 16:
-		return fmt.Errorf("method %q has %d parameters, which is more than 16", m.Name, len(m.Params))
+		return fmt.Errorf("method %q has %d parameters; the limit is 16", m.Name, len(m.Params))
 	}
 	t.Methods = append(t.Methods, m)
 	return nil
@@ -319,11 +319,11 @@ func (m *TypeMethod) Fits(a Args) error {
 func checkArg(p *Param, d *msg.Datum) error {
 	switch {
 	case d.Kind != p.Kind:
-		return fmt.Errorf("%s is to be %s", p.Name, KindName(p.Kind))
+		return fmt.Errorf("%s must be %s", p.Name, KindName(p.Kind))
 	case d.Kind == msg.DatumFloat && (math.IsNaN(d.Float) || math.IsInf(d.Float, 0)):
 		return fmt.Errorf("%s is not a finite number", p.Name)
 	case d.Kind == msg.DatumBytes && len(d.Bytes) > kv.MaxValueBytes:
-		return fmt.Errorf("%s has %d bytes, at most %d are allowed", p.Name, len(d.Bytes), kv.MaxValueBytes)
+		return fmt.Errorf("%s has %d bytes; the limit is %d", p.Name, len(d.Bytes), kv.MaxValueBytes)
 	}
 	return nil
 }

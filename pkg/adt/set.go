@@ -52,7 +52,7 @@ func init() { Install(setSpec()) }
 
 func setSpec() Spec[setState] {
 	return Spec[setState]{
-		ID: Set, Name: "set", Doc: "Members, each once, in the order of their bytes; a member has at most 64 KiB.",
+		ID: Set, Name: "set", Doc: "Distinct members in byte order. A member has at most 64 KiB.",
 		Zero: func() setState { return paged.New(setForm.Order) }, Empty: func(s setState) bool { return s.Len() == 0 },
 		Encode: encodeSet, Decode: decodeSet, Size: func(s setState) int { return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes() }, Pages: oneMap(setForm),
 		Kinds: []KindSpec{{"add", true}, {"remove", true}, {"insert", true}, {"take", true}, {"present", false}, {"absent", false},
@@ -74,19 +74,19 @@ func setMethods() []MethodSpec[setState] {
 	many := []Param{{Name: "member", Kind: msg.DatumBytes, Many: true}}
 	parts, combine := eachPart(1, 0), inARow(1)
 	return []MethodSpec[setState]{
-		{Name: "add", Doc: "Adds members; those that are there stay.", Params: many, Kind: setAdds, Part: parts,
+		{Name: "add", Doc: "Adds members.", Params: many, Kind: setAdds, Part: parts,
 			Apply: addToSet, Plan: setPlan(1, false, setAdds, setPresent), Combine: combine},
-		{Name: "remove", Doc: "Removes members; those that are not there stay away.", Params: many, Kind: setRemoves, Part: parts,
+		{Name: "remove", Doc: "Removes members.", Params: many, Kind: setRemoves, Part: parts,
 			Apply: deleteNamed[struct{}], Plan: setPlan(2, true, setRemoves, setAbsent), Combine: combine},
-		{Name: "contains", Doc: "Answers whether a member is there.", Params: one, Kind: setMember, Part: parts,
+		{Name: "contains", Doc: "Returns whether a member exists.", Params: one, Kind: setMember, Part: parts,
 			Answers: true, Plan: planContains},
-		{Name: "len", Doc: "Answers how many members there are.", Kind: setAll,
+		{Name: "len", Doc: "Returns the number of members.", Kind: setAll,
 			Answer: func(s setState, _ Args) ([]msg.Datum, error) { return []msg.Datum{Int(int64(s.Len()))}, nil }},
-		{Name: "members", Doc: "Answers all members, in the order of their bytes.", Kind: setAll,
+		{Name: "members", Doc: "Returns all members.", Kind: setAll,
 			Answer: func(s setState, _ Args) ([]msg.Datum, error) { return setMembers(s), nil }},
-		{Name: "add-count", Doc: "Adds members, and answers how many of them were new.", Params: many, Kind: setInserts, Part: parts,
+		{Name: "add-count", Doc: "Adds members and returns how many were new.", Params: many, Kind: setInserts, Part: parts,
 			Apply: addToSet, Answers: true, Plan: counting(setPlan(6, false, setInserts, setPresent)), Combine: combine},
-		{Name: "remove-count", Doc: "Removes members, and answers how many of them were there.", Params: many, Kind: setTakes, Part: parts,
+		{Name: "remove-count", Doc: "Removes members and returns how many existed.", Params: many, Kind: setTakes, Part: parts,
 			Apply: deleteNamed[struct{}], Answers: true, Plan: counting(setPlan(7, true, setTakes, setAbsent)), Combine: combine},
 	}
 }

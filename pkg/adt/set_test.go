@@ -91,7 +91,7 @@ func TestLimitsOfSets(t *testing.T) {
 	require.Nil(t, failure(entry.Value{}, sets.op("add", long)))
 	requireFailure(t, kv.KindInvalid, "add of a set: a member has 65537 bytes", failure(entry.Value{}, sets.op("add", "a", long+"m")))
 	requireFailure(t, kv.KindInvalid, "want add member ...", failure(entry.Value{}, sets.op("add")))
-	requireFailure(t, kv.KindInvalid, "member is to be bytes", failure(entry.Value{}, sets.op("contains", 7)))
+	requireFailure(t, kv.KindInvalid, "member must be bytes", failure(entry.Value{}, sets.op("contains", 7)))
 }
 
 // TestStoredSets: must never change.

@@ -109,7 +109,7 @@ func init() { Install(sortedSpec()) }
 func sortedSpec() Spec[sortedState] {
 	return Spec[sortedState]{
 		ID: SortedSet, Name: "sorted-set",
-		Doc:   "Members in the order of their scores, exact decimals of 6 places; a member has at most 64 KiB.",
+		Doc:   "Members ordered by score, a decimal with 6 places. A member has at most 64 KiB.",
 		Zero:  func() sortedState { return sortedState{paged.New(scoresForm.Order), paged.New(ranksForm.Order)} },
 		Empty: func(s sortedState) bool { return s.scores.Len() == 0 }, Encode: encodeSorted, Decode: decodeSorted,
 		Size: func(s sortedState) int { return 1 + paged.UnsignedBytes(uint64(s.scores.Len())) + s.scores.Bytes() }, Pages: sortedPages(),
@@ -139,28 +139,28 @@ func sortedMethods() []MethodSpec[sortedState] {
 	ranks := []Param{{Name: "first", Kind: msg.DatumInt}, {Name: "last", Kind: msg.DatumInt}}
 	one := []Param{member}
 	return []MethodSpec[sortedState]{
-		{Name: "add", Doc: "Gives members a score, in the place of an old one.", Kind: sortedAdds, Part: eachPart(2, 1),
+		{Name: "add", Doc: "Sets the scores of members.", Kind: sortedAdds, Part: eachPart(2, 1),
 			Params: []Param{{Name: "score", Kind: msg.DatumFloat, Many: true}, member}, Apply: addScored, Plan: planAddSorted, Combine: inARow(2)},
-		{Name: "increment", Doc: "Adds to a member's score; one that is not there counts as 0.", Params: delta, Kind: sortedAdds,
+		{Name: "increment", Doc: "Adds to a member's score; a missing one is 0.", Params: delta, Kind: sortedAdds,
 			Part: firstPart, Apply: incrementScored, Plan: planIncrementSorted, Combine: decimalsInARow},
-		{Name: "remove", Doc: "Removes members; those that are not there stay away.", Kind: sortedRemoves, Part: eachPart(1, 0),
+		{Name: "remove", Doc: "Removes members.", Kind: sortedRemoves, Part: eachPart(1, 0),
 			Params: []Param{{Name: "member", Kind: msg.DatumBytes, Many: true}}, Apply: removeScored, Plan: planRemoveSorted, Combine: inARow(1)},
-		{Name: "score", Doc: "Answers a member's score, or nothing.", Params: one, Kind: sortedScore, Part: firstPart,
+		{Name: "score", Doc: "Returns a member's score, or nil.", Params: one, Kind: sortedScore, Part: firstPart,
 			Answers: true, Plan: planScore},
-		{Name: "rank", Doc: "Answers how many members have a lower score than a member, or the same and come before it, or nothing.", Params: one,
+		{Name: "rank", Doc: "Returns a member's position from 0, lowest score first, or nil.", Params: one,
 			Kind: sortedOrder, Part: firstPart, Answers: true, Plan: planRank(false)},
-		{Name: "range-by-rank", Doc: "Answers the members from rank first to last, lowest score first, each with its score; negative ranks count from the end.",
+		{Name: "range-by-rank", Doc: "Returns the members at positions first to last with their scores; negative positions count from the end.",
 			Params: ranks, Kind: sortedOrder, Answer: membersByRank},
-		{Name: "range-by-score", Doc: "Answers the members whose scores are from min to max, lowest first, each with its score; up to limit, if there is one.",
+		{Name: "range-by-score", Doc: "Returns the members with scores from min to max, at most limit, with their scores.",
 			Params: []Param{{Name: "min", Kind: msg.DatumFloat}, {Name: "max", Kind: msg.DatumFloat}, {Name: "limit", Kind: msg.DatumInt, Optional: true}},
 			Kind:   sortedOrder, Answer: membersByScore},
-		{Name: "len", Doc: "Answers how many members there are.", Kind: sortedSize,
+		{Name: "len", Doc: "Returns the number of members.", Kind: sortedSize,
 			Answer: func(s sortedState, _ Args) ([]msg.Datum, error) { return []msg.Datum{Int(int64(s.scores.Len()))}, nil }},
-		{Name: "increment-get", Doc: "Adds to a member's score, and answers the sum.", Params: delta, Kind: sortedAdds,
+		{Name: "increment-get", Doc: "Adds to a member's score and returns the sum.", Params: delta, Kind: sortedAdds,
 			Part: firstPart, Apply: incrementScored, Answers: true, Plan: planIncrementGetSorted, Combine: decimalsInARow},
-		{Name: "rev-rank", Doc: "Answers how many members come after a member in the order of rank, or nothing.", Params: one,
+		{Name: "rev-rank", Doc: "Returns a member's position from 0, highest score first, or nil.", Params: one,
 			Kind: sortedOrder, Part: firstPart, Answers: true, Plan: planRank(true)},
-		{Name: "range-by-rev-rank", Doc: "Answers the members from rev-rank first to last, highest score first, each with its score; negative ranks count from the end.",
+		{Name: "range-by-rev-rank", Doc: "As range-by-rank, highest score first.",
 			Params: ranks, Kind: sortedOrder, Answer: membersByRankDown},
 	}
 }

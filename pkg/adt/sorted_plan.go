@@ -73,7 +73,7 @@ func incrementedScore(s sortedState, a Args) (sum int64, there bool, err error) 
 	score, there := s.scores.Get(string(a[0].Bytes))
 	sum, ok := Sum(score, delta)
 	if !ok {
-		return 0, there, Errorf(kv.KindOutOfRange, "the score is %v; with %v it would be beyond 9.2e12", fromDecimal(score), a[1].Float)
+		return 0, there, Errorf(kv.KindOutOfRange, "the score is %v; adding %v would exceed 9.2e12", fromDecimal(score), a[1].Float)
 	}
 	return sum, there, nil
 }
@@ -232,7 +232,7 @@ func membersByScore(s sortedState, a Args) (out []msg.Datum, err error) {
 	if len(a) > 2 {
 		limit = a[2].Int
 		if limit < 1 {
-			return nil, Errorf(kv.KindInvalid, "the limit is %d; ask for 1 member at least", limit)
+			return nil, Errorf(kv.KindInvalid, "the limit is %d; the minimum is 1", limit)
 		}
 	}
 	for m := range s.ranks.Ascend(scored{score: low}) {

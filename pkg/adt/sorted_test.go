@@ -199,10 +199,10 @@ func TestLimitsOfSortedSets(t *testing.T) {
 		requireFailure(t, kv.KindInvalid, "0.1234567 has more than 6 decimal places; round it to millionths", failure(entry.Value{}, op))
 	}
 	requireFailure(t, kv.KindInvalid, "score is not a finite number", failure(entry.Value{}, scoredSets.op("add", math.Inf(1), "m")))
-	requireFailure(t, kv.KindInvalid, "is beyond what numbers of 6 decimal places are kept for", failure(entry.Value{}, scoredSets.op("add", 1e13, "m")))
-	requireFailure(t, kv.KindInvalid, "the limit is 0; ask for 1 member at least", failure(entry.Value{}, scoredSets.op("range-by-score", 0.0, 1.0, 0)))
+	requireFailure(t, kv.KindInvalid, "is out of range: decimals are between", failure(entry.Value{}, scoredSets.op("add", 1e13, "m")))
+	requireFailure(t, kv.KindInvalid, "the limit is 0; the minimum is 1", failure(entry.Value{}, scoredSets.op("range-by-score", 0.0, 1.0, 0)))
 	for _, name := range []string{"increment", "increment-get"} {
-		requireFailure(t, kv.KindOutOfRange, "it would be beyond 9.2e12", failure(entry.Value{}, scoredSets.op("add", 9e12, "m"), scoredSets.op(name, "m", 9e12)))
+		requireFailure(t, kv.KindOutOfRange, "would exceed 9.2e12", failure(entry.Value{}, scoredSets.op("add", 9e12, "m"), scoredSets.op(name, "m", 9e12)))
 	}
 }
 

@@ -96,7 +96,7 @@ type Spec[S any] struct {
 type MethodSpec[S any] struct {
 	// Name is a lower-case word, or several with dashes: "add".
 	Name string
-	// Doc says in a sentence what it does, and what it answers.
+	// Doc is a sentence: what it does, and what it returns.
 	Doc    string
 	Params []Param
 	// Kind is the lock that it needs whatever the value is.

@@ -63,7 +63,7 @@ func summarySpec() Spec[summaryState] {
 	}
 	return Spec[summaryState]{
 		ID: Summary, Name: "summary",
-		Doc:  "A summary of numbers with up to 6 decimal places, up to 9.2e12 either way: count, sum, mean, least, greatest, variance.",
+		Doc:  "Statistics of numbers with up to 6 decimal places and a magnitude of up to 9.2e12.",
 		Zero: func() summaryState { return summaryState{} }, Empty: func(s summaryState) bool { return s.count == 0 },
 		Encode: encodeSummary, Decode: decodeSummary, Size: func(summaryState) int { return 64 },
 		Kinds: []KindSpec{{"add", true}, {"inside", true}, {"extremes", false}, {"stats", false}},
@@ -72,13 +72,13 @@ func summarySpec() Spec[summaryState] {
 		Methods: []MethodSpec[summaryState]{
 			{Name: "add", Doc: "Adds numbers.", Params: []Param{{Name: "x", Kind: msg.DatumFloat, Many: true}}, Kind: summaryAdd,
 				Apply: addToSummary, Plan: planSummaryAdd, Combine: fewInARow},
-			ask("count", "Answers how many numbers there are.", summaryStats, func(s summaryState) []msg.Datum { return []msg.Datum{Int(int64(s.count))} }),
-			ask("sum", "Answers their sum, 0 of none.", summaryStats, func(s summaryState) []msg.Datum { return []msg.Datum{s.total()} }),
-			ask("mean", "Answers their mean, nothing of none.", summaryStats, one((*summaryState).mean)),
-			ask("min", "Answers the least, nothing of none.", summaryExtremes, one(func(s *summaryState) msg.Datum { return Float(fromDecimal(s.least)) })),
-			ask("max", "Answers the greatest, nothing of none.", summaryExtremes, one(func(s *summaryState) msg.Datum { return Float(fromDecimal(s.most)) })),
-			ask("variance", "Answers the variance, of the numbers as a whole population, nothing of none.", summaryStats, one((*summaryState).variance)),
-			ask("stats", "Answers count, sum, mean, min, max and variance.", summaryStats, func(s summaryState) []msg.Datum {
+			ask("count", "Returns the number of values.", summaryStats, func(s summaryState) []msg.Datum { return []msg.Datum{Int(int64(s.count))} }),
+			ask("sum", "Returns the sum.", summaryStats, func(s summaryState) []msg.Datum { return []msg.Datum{s.total()} }),
+			ask("mean", "Returns the mean, or nil.", summaryStats, one((*summaryState).mean)),
+			ask("min", "Returns the minimum, or nil.", summaryExtremes, one(func(s *summaryState) msg.Datum { return Float(fromDecimal(s.least)) })),
+			ask("max", "Returns the maximum, or nil.", summaryExtremes, one(func(s *summaryState) msg.Datum { return Float(fromDecimal(s.most)) })),
+			ask("variance", "Returns the population variance, or nil.", summaryStats, one((*summaryState).variance)),
+			ask("stats", "Returns count, sum, mean, min, max and variance.", summaryStats, func(s summaryState) []msg.Datum {
 				if s.count == 0 {
 					return []msg.Datum{Int(0), Float(0), Nil(), Nil(), Nil(), Nil()}
 				}

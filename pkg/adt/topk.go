@@ -64,19 +64,19 @@ func init() { Install(topSpec()) }
 func topSpec() Spec[topState] {
 	return Spec[topState]{
 		ID: TopK, Name: "top-k",
-		Doc:  "The 100 members with the greatest scores, each with the greatest it had; a member has at most 64 KiB.",
+		Doc:  "The 100 members with the highest scores, each with its highest. A member has at most 64 KiB.",
 		Zero: func() topState { return nil }, Empty: func(s topState) bool { return len(s) == 0 },
 		Encode: encodeTop, Decode: decodeTop, Size: topState.size,
 		Kinds: []KindSpec{{"add", true}, {"lower", true}, {"pass", false}, {"top", false}, {"max", false}},
 		Commute: []Commutes{{topAdd, topAdd, Always}, {topAdd, topLower, Always}, {topLower, topLower, Always},
 			{topPass, topAdd, Always}, {topPass, topLower, Always}, {topMax, topLower, Always}},
 		Methods: []MethodSpec[topState]{
-			{Name: "add", Doc: "Adds a member with a score, or raises its score; a lesser score changes nothing.",
+			{Name: "add", Doc: "Adds a member, or raises its score. A lower score changes nothing.",
 				Params: []Param{{Name: "score", Kind: msg.DatumFloat}, {Name: "member", Kind: msg.DatumBytes}}, Kind: topAdd,
 				Apply: addToTop, Plan: planTopAdd, Combine: greaterOfTwo},
-			{Name: "top", Doc: "Answers the n best members with their scores, the best first.",
+			{Name: "top", Doc: "Returns the n best members with their scores, best first.",
 				Params: []Param{{Name: "n", Kind: msg.DatumInt}}, Kind: topRead, Answer: topOf},
-			{Name: "max", Doc: "Answers the best member with its score, or nothing.", Kind: topMax,
+			{Name: "max", Doc: "Returns the best member with its score, or nil.", Kind: topMax,
 				Answer: func(s topState, _ Args) ([]msg.Datum, error) { return s.first(1), nil }},
 		},
 	}
@@ -94,7 +94,7 @@ func entryOf(a Args) topEntry { return topEntry{string(a[1].Bytes), a[0].Float +
 
 func planTopAdd(v *View[topState], a Args) Plan {
 	if n := len(a[1].Bytes); n > TopMemberBytes {
-		return Plan{Err: Errorf(kv.KindInvalid, "the member has %d bytes, and at most %d are allowed", n, TopMemberBytes)}
+		return Plan{Err: Errorf(kv.KindInvalid, "the member has %d bytes; the limit is %d", n, TopMemberBytes)}
 	}
 	after := v.State.with(entryOf(a))
 	switch {
@@ -150,7 +150,7 @@ func greaterOfTwo(first, then Args) (Args, bool) {
 
 func topOf(s topState, a Args) ([]msg.Datum, error) {
 	if a[0].Int < 1 {
-		return nil, Errorf(kv.KindInvalid, "the best %d were asked for; ask for 1 at least", a[0].Int)
+		return nil, Errorf(kv.KindInvalid, "n is %d; the minimum is 1", a[0].Int)
 	}
 	return s.first(a[0].Int), nil
 }

@@ -15,7 +15,7 @@ func (t *Type) state(v *entry.Value) (any, error) {
 	case !v.Exists():
 		return t.zero(), nil
 	case v.Type != t.ID:
-		return nil, kv.Errorf(kv.KindWrongType, "the value is a %s, and not a %s", TypeName(v.Type), t.Name)
+		return nil, kv.Errorf(kv.KindWrongType, "the value is a %s, not a %s", TypeName(v.Type), t.Name)
 	case v.State != nil:
 		return v.State, nil
 	}
@@ -67,7 +67,7 @@ func CheckStored(id entry.Type, payload []byte) error {
 		most = kv.MaxValueBytes
 	}
 	if len(payload) > most {
-		return kv.Errorf(kv.KindInvalid, "the stored value has %d bytes, and at most %d are allowed", len(payload), most)
+		return kv.Errorf(kv.KindInvalid, "the stored value has %d bytes; the limit is %d", len(payload), most)
 	}
 	switch id {
 	case Value:
@@ -78,7 +78,7 @@ func CheckStored(id entry.Type, payload []byte) error {
 	}
 	t := Lookup(id)
 	if t == nil {
-		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("data type %d is not known here", id),
+		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("data type %d is not known", id),
 			Hint: "run a server that has the type (docs/own-types.md)"}
 	}
 	s, err := t.decode(payload)
@@ -86,7 +86,7 @@ func CheckStored(id entry.Type, payload []byte) error {
 		return kv.Errorf(kv.KindInvalid, "the stored form of a %s cannot be read: %v", t.Name, err)
 	}
 	if t.empty(s) {
-		return kv.Errorf(kv.KindInvalid, "the stored form of a %s holds nothing; delete the key instead", t.Name)
+		return kv.Errorf(kv.KindInvalid, "the stored form of a %s is empty; delete the key instead", t.Name)
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (r *Request) plan(v *View[any]) (p Plan) {
 func Apply(id entry.Type, v *entry.Value, calls []msg.Call) (entry.Value, error) {
 	t := Lookup(id)
 	if t == nil {
-		return entry.Value{}, kv.Errorf(kv.KindInvalid, "data type %d is not known here", id)
+		return entry.Value{}, kv.Errorf(kv.KindInvalid, "data type %d is not known", id)
 	}
 	return t.apply(v, calls)
 }
@@ -205,7 +205,7 @@ func (t *Type) called(s any, calls []msg.Call) (after any, err error) {
 	for i := range calls {
 		m := t.Method(calls[i].Method)
 		if m == nil || m.apply == nil {
-			return nil, kv.Errorf(kv.KindInvalid, "a %s has no change number %d", t.Name, calls[i].Method)
+			return nil, kv.Errorf(kv.KindInvalid, "a %s has no update number %d", t.Name, calls[i].Method)
 		}
 		s, err = m.apply(s, calls[i].Args)
 		if err != nil {
@@ -240,14 +240,14 @@ func (t *Type) changeModes(room []Mode, calls []msg.Call) []Mode {
 func Find(op *msg.Op) (*TypeMethod, error) {
 	t := Lookup(entry.Type(op.Type))
 	if t == nil || op.Type > 255 {
-		return nil, kv.Errorf(kv.KindInvalid, "data type %d is not known here", op.Type)
+		return nil, kv.Errorf(kv.KindInvalid, "data type %d is not known", op.Type)
 	}
 	m := t.Method(op.Method)
 	if m == nil {
 		return nil, kv.Errorf(kv.KindInvalid, "a %s has no method number %d", t.Name, op.Method)
 	}
 	if want := m.OpKind(); op.Kind != want {
-		return nil, kv.Errorf(kv.KindInvalid, "%s of a %s is called by %v, not by %v", m.Name, t.Name, want, op.Kind)
+		return nil, kv.Errorf(kv.KindInvalid, "%s of a %s is a %v, not a %v", m.Name, t.Name, want, op.Kind)
 	}
 	return m, m.Fits(op.Args)
 }

@@ -440,7 +440,7 @@ func TestWhatCannotBeBackedUpOrRestored(t *testing.T) {
 func TestRestoreTakesNothingThatCannotBeRead(t *testing.T) {
 	db := open(t, embed.ClusterOptions{Nodes: 1, Shards: 2})
 	for text, op := range map[string]client.Op{
-		"data type 77 is not known here":     client.Restore([]byte("k"), 77, []byte("x"), 0),
+		"data type 77 is not known":          client.Restore([]byte("k"), 77, []byte("x"), 0),
 		"form of a set cannot be read":       client.Restore([]byte("k"), client.TypeSet, []byte("x"), 0),
 		"form of a map cannot be read":       client.Restore([]byte("k"), client.TypeDict, nil, 0),
 		"the stored value has 1048577 bytes": client.Restore([]byte("k"), client.TypeRegister, make([]byte, kv.MaxValueBytes+1), 0),

@@ -68,7 +68,7 @@ func TestCallsThatFail(t *testing.T) {
 		{"scard s x", 2, "too many"},
 		{"incrby n x", 2, `n of counter.add-get is "x", want a whole number`},
 		{"call s set", 2, "is not TYPE.METHOD"},
-		{"call s sets.add a", 2, `there is no data type "sets"; there are value, counter, set`},
+		{"call s sets.add a", 2, `unknown data type "sets"; the types are value, counter, set`},
 		{"call s set.addd a", 2, `the type set has no method "addd"; it has add, remove, contains`},
 		{"call s tags.weigh much", 2, `by of tags.weigh is "much", want a number`},
 		{"hset h f", 2, "too few"},
@@ -81,7 +81,7 @@ func TestCallsThatFail(t *testing.T) {
 		{"get k --after=", 2, "--after is empty"},
 		{"zadd z 0.0000001 a", 2, "add of a sorted-set"},
 		{"lrange --nonsense", 2, "unknown flag: --nonsense"},
-		{"types nothing", 2, "there is no data type"},
+		{"types nothing", 2, "unknown data type"},
 	} {
 		n.run(t, strings.Fields(c.line)...).fails(t, c.code, c.says)
 	}
@@ -94,19 +94,19 @@ func TestTypesAreListed(t *testing.T) {
 		require.Contains(t, all, "\n"+name+" ")
 	}
 	one := n.run(t, "types", "counter").ok(t)
-	require.Equal(t, `counter: A whole number of 64 bits with its sign; where there is none, it is 0.
+	require.Equal(t, `counter: A signed 64-bit integer. A counter that does not exist is 0.
 
 METHOD     LOCK   DOES
 add n      add    Adds n.
-get        read   Answers the number.
-add-get n  write  Adds n and answers the sum, which takes a lock that nothing goes with.
+get        read   Returns the number.
+add-get n  write  Adds n and returns the sum.
 
 LOCK   COMMUTES WITH  AND ON OTHER PARTS WITH
 read   read           -
 add    add            -
 write  -              -
 `, one)
-	require.Contains(t, n.run(t, "types", "set", "-o", "json").ok(t), `{"name":"add","usage":"add member ...","doc":"Adds members; those that are there stay.","lock":"add","updates":true,"returns":false}`)
+	require.Contains(t, n.run(t, "types", "set", "-o", "json").ok(t), `{"name":"add","usage":"add member ...","doc":"Adds members.","lock":"add","updates":true,"returns":false}`)
 }
 
 func TestATransactionCallsMethods(t *testing.T) {

@@ -99,12 +99,12 @@ func TestATxnThatWaitedSaysForWhom(t *testing.T) {
 		})
 	}
 	n.submit.Store(&slow)
-	const why = `Waited 7000 us for key "k": the put had to wait for transaction 00000000000000010000000000000002, which had locked it for an add. ` +
-		`Use an add in the place of the put if all that is done with the key is to count: adds do not conflict with each other.`
+	const why = `Waited 7 ms for key "k": the put conflicts with an add of transaction 00000000000000010000000000000002. ` +
+		`Replace the put with an add if the key is only incremented: adds commute.`
 	require.Contains(t, n.run(t, "txn", "put k v").ok(t), why+"\n")
 	waited := map[string]any{"us": float64(7000), "cause": "lock", "key": "k", "operations": []any{"put"}, "lock": "write", "holder": "00000000000000010000000000000002",
 		"holder_operations": []any{"add"}, "holder_lock": "add", "others": float64(2), "advice": map[string]any{"instead": "add"}}
-	why2 := strings.Replace(why, "for an add.", "for an add, and for 2 more.", 1)
+	why2 := strings.Replace(why, "000002.", "000002, and with 2 more.", 1)
 	slow = func(req gateway.Request, done func(gateway.Response)) {
 		n.Store.Submit(req, func(r gateway.Response) {
 			r.Receipt = waitedFor(7_000_000, msg.CauseLock, adt.MethodAdd)
@@ -147,9 +147,9 @@ func TestAFailureSaysWhy(t *testing.T) {
 	n.submit.Store(&late)
 	r := n.run(t, "put", "k", "v")
 	require.Equal(t, "linchpin: DeadlineExceeded: the deadline passed\nhint: use a longer timeout\n"+
-		`why: Was still waiting after 300 ms for key "k": the put has to wait for transaction 00000000000000010000000000000002, which had locked it for a delete. `+
-		`1 attempt was given up because transaction 00000000000000010000000000000002, which is older and so goes first, needed key "k" for a delete, and this one had it locked for a put. `+
-		"Nothing that does the same would have commuted: a put and a delete exclude each other, so the shorter the transactions, the shorter the wait.\n", r.errs)
+		`why: Still waiting after 300 ms for key "k": the put conflicts with a delete of transaction 00000000000000010000000000000002. `+
+		`1 attempt was aborted because transaction 00000000000000010000000000000002, which is older, needed key "k" for a delete, which conflicts with a put of this transaction. `+
+		"A put and a delete do not commute: keep the transactions short.\n", r.errs)
 	got := objects(t, n.run(t, "put", "k", "v", "-o", "json").errs)[0]
 	require.Equal(t, true, got["waited"].(map[string]any)["waiting"])
 	aborted := got["aborted"].(map[string]any)

@@ -265,9 +265,9 @@ func TestWaitingShowsInTheReceipt(t *testing.T) {
 		Operations: []string{"put"}, HolderOperations: []string{"add"}, Advice: &client.Advice{Instead: "add"}}, got.Wait)
 	require.Equal(t, &client.Conflict{Cause: "changed", Key: "j"}, got.Abort)
 	require.False(t, got.IsZero())
-	require.Equal(t, `Waited 3000 us for key "k": the put had to wait for transaction 00000000000000010000000000000002, which had locked it for an add, and for 1 more. `+
-		`2 attempts were given up, the last one because another transaction changed key "j" after this one had read it. `+
-		`Use an add in the place of the put if all that is done with the key is to count: adds do not conflict with each other.`, got.String())
+	require.Equal(t, `Waited 3 ms for key "k": the put conflicts with an add of transaction 00000000000000010000000000000002, and with 1 more. `+
+		`2 attempts were aborted, the last one because another transaction changed key "j" after this one had read it. `+
+		`Replace the put with an add if the key is only incremented: adds commute.`, got.String())
 	require.Empty(t, client.Receipt{}.String())
 	failed := &client.Error{Kind: client.KindDeadlineExceeded, Message: "too late", Op: -1, Hint: "allow more time", Receipt: got}
 	require.Equal(t, "DeadlineExceeded: too late; allow more time. "+got.String(), failed.Error())

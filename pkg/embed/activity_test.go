@@ -63,7 +63,7 @@ func TestWhoWaitsNowIsTold(t *testing.T) {
 	require.Equal(t, "get-for-update", c.HolderOperations)
 	require.EqualValues(t, 1, c.Waits)
 	require.Equal(t, r.Receipt.WaitedUs, c.WaitedUs)
-	require.Contains(t, c.Advice, "in the place of")
+	require.Contains(t, c.Advice, "replace both with")
 	require.WithinRange(t, time.Unix(0, c.SinceNs), began, time.Now())
 
 	require.Empty(t, x.activity(2).Waits)

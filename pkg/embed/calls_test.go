@@ -135,12 +135,12 @@ func TestWhatIsWrongWithACallIsTold(t *testing.T) {
 		kind kv.Kind
 		says string
 	}{
-		{client.Call(key, "tag", "add", "x"), kv.KindInvalid, `there is no data type "tag"; there are value, counter`},
-		{client.Call(key, "tags", "addd", "x"), kv.KindInvalid, `the type tags has no method "addd"; it has add, has, first, weigh`},
+		{client.Call(key, "tag", "add", "x"), kv.KindInvalid, `unknown data type "tag"; the types are value, counter`},
+		{client.Call(key, "tags", "addd", "x"), kv.KindInvalid, `the type tags has no method "addd"; its methods are add, has, first, weigh`},
 		{client.Call(key, "tags", "add"), kv.KindInvalid, "add of a tags: want add word ..."},
-		{client.Call(key, "tags", "has", 7), kv.KindInvalid, "has of a tags: word is to be bytes"},
+		{client.Call(key, "tags", "has", 7), kv.KindInvalid, "has of a tags: word must be bytes"},
 		{client.Call(key, "tags", "has", "a", "b"), kv.KindInvalid, "has of a tags: 2 arguments are too many; want has word"},
-		{client.Call(key, "tags", "weigh", "much"), kv.KindInvalid, "weigh of a tags: by is to be a number"},
+		{client.Call(key, "tags", "weigh", "much"), kv.KindInvalid, "weigh of a tags: by must be a number"},
 		{client.Call(key, "tags", "add", "a\nb"), kv.KindInvalid, "add of a tags: a word is one line"},
 		{client.Call(key, "tags", "weigh", 2000), kv.KindOutOfRange, "weigh of a tags: the weight would be 2000"},
 		{client.Call(key, "tags", "weigh", []int{1}), kv.KindInvalid, "argument 1 of weigh of a tags is a []int"},

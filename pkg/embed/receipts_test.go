@@ -112,8 +112,8 @@ func TestWhoWaitedIsToldForWhom(t *testing.T) {
 			release()
 			out := <-got
 			require.NotNil(t, out)
-			x.told(out.Receipt, key, holder, "add", "get-for-update", "Waited ", "the add had to wait",
-				"Send the other one as one request, or use an add in the place of its get for update if all that is done with the key is to count")
+			x.told(out.Receipt, key, holder, "add", "get-for-update", "Waited ", "the add conflicts with a get for update of transaction ",
+				"Send that transaction as a one-shot, or replace its get for update with an add if the key is only incremented")
 			require.False(t, out.Receipt.Waiting)
 		}
 		holder, release := x.holding(forUpdate(key))
@@ -129,7 +129,7 @@ func TestWhoWaitedIsToldForWhom(t *testing.T) {
 		release()
 		require.NoError(t, <-done)
 		x.told(out.Receipt, key, holder, "get-for-update", "get-for-update", "Waited ",
-			"Send each of them as one request, or use an add in the place of both if all that is done with the key is to count")
+			"Send both transactions as one-shots, or replace both with an add if the key is only incremented")
 		require.True(t, out.Receipt.Wait.Interactive && out.Receipt.Wait.HolderInteractive)
 	}
 }
@@ -170,7 +170,7 @@ func TestWhoseTimeIsOverIsToldWhatItWaitedFor(t *testing.T) {
 			if name == "a step" {
 				mine = "add-get" // although it begins with a get for update
 			}
-			x.told(e.Receipt, key, holder, mine, "get-for-update", "Was still waiting after ")
+			x.told(e.Receipt, key, holder, mine, "get-for-update", "Still waiting after ")
 			require.True(t, strings.HasSuffix(e.Error(), e.Receipt.String()), "the error has it: %v", e)
 		}
 		release()
@@ -210,7 +210,7 @@ func TestWhoHadToGiveWayIsToldForWhom(t *testing.T) {
 	require.Equal(t, "a", string(r.Abort.Key))
 	require.Equal(t, older.ID(), r.Abort.Holder)
 	require.Equal(t, []string{"get-for-update"}, r.Abort.HolderOperations)
-	require.Contains(t, r.String(), fmt.Sprintf("1 attempt was given up because transaction %v, which is older and so goes first, needed key \"a\" for a get for update", older.ID()))
+	require.Contains(t, r.String(), fmt.Sprintf("1 attempt was aborted because transaction %v, which is older, needed key \"a\" for a get for update", older.ID()))
 }
 
 // TestWhoNeedNotWaitHasNoReceipt: it is there when there is something to tell.
@@ -238,7 +238,7 @@ func TestWhoReadsInOrderToWriteIsToldWhatHelps(t *testing.T) {
 	require.NotNil(t, e.Receipt.Abort)
 	require.Equal(t, pb.Cause_CAUSE_CHANGED, e.Receipt.Abort.Cause)
 	require.True(t, e.Receipt.Abort.Interactive)
-	require.Contains(t, e.Receipt.String(), "Send it as one request, or use an add if all that is done with the key is to count.")
+	require.Contains(t, e.Receipt.String(), "Send this transaction as a one-shot, or use an add if the key is only incremented.")
 
 	for _, mine := range []client.Op{client.Delete([]byte("a")), client.Put([]byte("a"), nil), client.AddGet([]byte("a"), 1)} {
 		_, release := x.holding(msg.Op{Kind: msg.OpGet, Key: []byte("a")})
@@ -252,7 +252,7 @@ func TestWhoReadsInOrderToWriteIsToldWhatHelps(t *testing.T) {
 		out := <-got
 		require.NotNil(t, out)
 		require.Equal(t, []string{"get"}, out.Receipt.Wait.HolderOperations)
-		require.Contains(t, out.Receipt.String(), "Send the other one as one request")
+		require.Contains(t, out.Receipt.String(), "Send that transaction as a one-shot")
 		require.NotContains(t, out.Receipt.String(), "View")
 		_, err := x.db.Execute(soon(t), client.Delete([]byte("a")))
 		require.NoError(t, err)

@@ -45,8 +45,8 @@ func TestReceiptsNameTheMethodsOfDataTypes(t *testing.T) {
 	require.Equal(t, []string{"set.add"}, r.Wait.Operations)
 	require.Equal(t, []string{"set.len"}, r.Wait.HolderOperations)
 	require.Equal(t, &pb.Advice{HolderInstead: "set.contains", Apart: true}, r.Wait.Advice)
-	for _, says := range []string{`key "team"`, "the add on a set had to wait for transaction " + r.Holder.String(), "which had locked it for a len on a set",
-		"Send the other one as one request, or use contains in the place of its len on a set if that is enough and about another part of the set."} {
+	for _, says := range []string{`key "team"`, "the add on a set conflicts with a len on a set of transaction " + r.Holder.String(),
+		"Send that transaction as a one-shot, or replace its len on a set with contains if that is sufficient and concerns another part of the set."} {
 		require.Contains(t, r.String(), says)
 	}
 	require.NotContains(t, r.String(), "View")
@@ -54,10 +54,9 @@ func TestReceiptsNameTheMethodsOfDataTypes(t *testing.T) {
 	r = waited(call("contains", adt.Bytes([]byte("eve"))), client.Call(b("team"), "set", "add", "eve"))
 	require.Equal(t, []string{"set.add", "set.absent"}, []string{r.Wait.Lock, r.Wait.HolderLock})
 	require.Equal(t, &pb.Advice{Apart: true}, r.Wait.Advice)
-	require.Contains(t, r.String(), "Send the other one as one request, or let the two be about different parts of the set, which commute.")
+	require.Contains(t, r.String(), "Send that transaction as a one-shot, or use different parts of the set, which commute.")
 
 	r = waited(msg.Op{Kind: msg.OpGet, Key: b("team"), ForUpdate: true}, client.Call(b("team"), "set", "add-count", "joe"))
 	require.Equal(t, "write", r.Wait.HolderLock)
-	require.Contains(t, r.String(), "the add-count on a set had to wait")
-	require.Contains(t, r.String(), "which had locked it for a get for update")
+	require.Contains(t, r.String(), "the add-count on a set conflicts with a get for update of transaction")
 }

@@ -97,7 +97,7 @@ func (r *Response) failed() error {
 	return &Failed{Err: r.Err, Receipt: r.Receipt, Ended: r.Ended}
 }
 
-// Outcome is what an enquiry by id found.
+// Outcome is the result of an outcome query.
 type Outcome struct {
 	ID        kv.TxnID
 	Committed bool

@@ -151,7 +151,7 @@ func (g *Gateway) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (Ou
 		return Outcome{}, err
 	}
 	r := g.response(d)
-	g.ended(Enquiry, &r, g.opt.Clock.Now()-start)
+	g.ended(OutcomeQuery, &r, g.opt.Clock.Now()-start)
 	if r.Err != nil {
 		return Outcome{}, r.Err
 	}

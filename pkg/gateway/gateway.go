@@ -75,11 +75,11 @@ const (
 	Interactive
 	InteractiveRead
 	ScanKind
-	Enquiry
+	OutcomeQuery
 )
 
 func (k Kind) String() string {
-	return [...]string{"one-shot", "one-shot read", "interactive", "interactive read", "scan", "enquiry"}[k]
+	return [...]string{"one-shot", "one-shot read", "interactive", "interactive read", "scan", "outcome query"}[k]
 }
 
 // ReadsOnly reports whether it is one of read-only transactions.

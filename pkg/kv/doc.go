@@ -1,8 +1,5 @@
-// Package kv is linchpin's vocabulary: the keys, identities, limits and error
-// kinds that every other package speaks in. It imports nothing but the
-// standard library and holds no behaviour beyond what a value can say about
-// itself, so that knowing this package is enough to read any signature in the
-// tree.
+// Package kv defines the keys, identifiers, limits and error kinds that all other packages use. It
+// imports only the standard library.
 //
 //   - A Key lives on exactly one shard, named by a ShardID. A shard counts the
 //     transactions that have become visible on it; the count is an Index.

@@ -6,26 +6,25 @@ import (
 	"strings"
 )
 
-// Down is a node that is known to be down, with the part of the store that cannot
-// be had until it is back.
+// Down is a node that is down, with the shards that are unavailable until it is back.
 type Down struct {
 	Node NodeID
-	// Address is where it was called last; it may be empty.
+	// Address is its last known address; it may be empty.
 	Address string
-	// Shards are those on it, in order. Hot: the last one is the hot shard.
+	// Shards are the shards on it, in order. Hot is whether the last one is the hot shard.
 	Shards []ShardID
 	Hot    bool
-	// Keyspace is how much of the keyspace has its home there, from 0 to 100 per
-	// cent. The hot shard is home to none: it has single keys of the others.
+	// Keyspace is the share of the keyspace with its home on these shards, in percent. The hot
+	// shard is the home of no keys.
 	Keyspace float64
 }
 
-// String says which node, which shards and how much of the keyspace:
+// String names the node, its shards and their share of the keyspace:
 // "node n2 (127.0.0.1:7072) is down, and with it the shards s1 and s4, 40 % of the
 // keyspace".
 func (d *Down) String() string { return d.Called() + ", and with it " + d.Lost() }
 
-// Called says which node: "node n2 (127.0.0.1:7072) is down".
+// Called names the node: "node n2 (127.0.0.1:7072) is down".
 func (d *Down) Called() string {
 	s := "node " + d.Node.String()
 	if d.Address != "" {
@@ -37,8 +36,8 @@ func (d *Down) Called() string {
 // maxNamed is how many shards are named in words.
 const maxNamed = 8
 
-// Lost says which shards and how much of the keyspace: "the shards s1 and s4, 40 % of
-// the keyspace". Of many only the first and the last are named.
+// Lost names the shards and their share of the keyspace: "the shards s1 and s4, 40 % of
+// the keyspace". Of more than 8 shards it names the first three and the last.
 func (d *Down) Lost() string {
 	names := make([]string, len(d.Shards))
 	for i, s := range d.Shards {
@@ -61,13 +60,13 @@ func (d *Down) Lost() string {
 	return "the shards " + strings.Join(names[:last], ", ") + " and " + names[last] + share
 }
 
-// Error is the failure of what needs one of the shards, of which nothing was applied.
+// Error is the error of a request that needs one of the shards. Nothing was applied.
 func (d *Down) Error() *Error {
 	return &Error{Kind: KindUnavailable, Op: -1, Text: d.String(), Down: d, Hint: "nothing was applied, and what lives on other nodes is served; " +
 		"start the node, or wait for it (--wait-for-shards, client.WithWaitForShards)"}
 }
 
-// Percent shows a share of 0 to 100 with at most one decimal: "33.3 %".
+// Percent formats a share of 0 to 100 with at most one decimal: "33.3 %".
 func Percent(p float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(p, 'f', 1, 64), ".0") + " %"
 }

@@ -6,56 +6,51 @@ import (
 	"time"
 )
 
-// Kind is the closed list of ways in which a request can fail. Whether to try
-// again is a property of the kind; the gRPC code of each stands in one table
-// in package server.
+// Kind is a kind of error. The list is closed. Whether a request can be retried is a property of
+// the kind; package server maps kinds to gRPC codes.
 type Kind uint8
 
 const (
 	KindOK Kind = iota
-	// KindInvalid: the request can never succeed as it is.
+	// KindInvalid: the request cannot succeed.
 	KindInvalid
-	// KindWrongType: the operation does not exist for the key's data type.
+	// KindWrongType: the key has another data type than the operation.
 	KindWrongType
-	// KindConditionFailed: a require, put-if-absent or compare-and-set did not
-	// hold, so nothing of the transaction was applied.
+	// KindConditionFailed: a condition did not hold. Nothing was applied.
 	KindConditionFailed
-	// KindOutOfRange: a counter would have left its bounds, or the range of 64 bits.
+	// KindOutOfRange: a counter would exceed its bounds or 64 bits. Nothing was applied.
 	KindOutOfRange
-	// KindAborted: the attempt lost against a conflicting transaction, or
-	// something it relied on is gone. Another attempt may succeed.
+	// KindAborted: a conflict with another transaction, or a restart of a shard, aborted the
+	// attempt. Nothing was applied; a retry may succeed.
 	KindAborted
 	// KindUnavailable: a shard that the request needs cannot be reached.
 	// Nothing was applied.
 	KindUnavailable
-	// KindOutcomeUnknown: the answer to a commit was lost. The outcome can be asked
-	// for by the transaction's id.
+	// KindOutcomeUnknown: the response to a commit was lost. Query the outcome by the
+	// transaction's id.
 	KindOutcomeUnknown
-	// KindTooOld: the id is older than what the store remembers.
+	// KindTooOld: the transaction id or the state is older than the retention.
 	KindTooOld
-	// KindResourceExhausted: a bounded queue is full, or the disk's reserve is used
-	// up. Nothing was applied.
+	// KindResourceExhausted: a queue, a budget or the disk is full. Nothing was applied.
 	KindResourceExhausted
-	// KindDeadlineExceeded: the deadline passed first. Nothing was applied.
+	// KindDeadlineExceeded: the deadline passed before the commit. Nothing was applied.
 	KindDeadlineExceeded
-	// KindCancelled: the caller went away. Nothing was applied.
+	// KindCancelled: the caller, or CancelTransaction, cancelled the request. Nothing was applied.
 	KindCancelled
-	// KindNotFound: what was named does not exist: a snapshot, a user, a bounded counter.
+	// KindNotFound: the snapshot, user or bounded counter does not exist.
 	KindNotFound
-	// KindInternal: linchpin broke a promise to itself.
+	// KindInternal: an invariant does not hold, which is a bug.
 	KindInternal
-	// KindCorrupt: stored bytes are not what was written.
+	// KindCorrupt: stored data failed a check.
 	KindCorrupt
-	// KindUnauthenticated: the caller has not shown who it is, or nobody of
-	// that name may come in.
+	// KindUnauthenticated: the caller has no valid certificate or token.
 	KindUnauthenticated
-	// KindPermissionDenied: the caller is known, and may not do this. Nothing was applied.
+	// KindPermissionDenied: the user lacks the right. Nothing was applied.
 	KindPermissionDenied
-	// KindResultsLost: the transaction has committed, and its results are no longer
-	// known. Only clients report it.
+	// KindResultsLost: the transaction committed, but its results are not available. Only
+	// clients report it.
 	KindResultsLost
-	// KindClosed: the client was closed first. Nothing was applied. Only clients
-	// report it.
+	// KindClosed: the client is closed. Nothing was applied. Only clients report it.
 	KindClosed
 	kindEnd
 )
@@ -85,34 +80,31 @@ func Kinds() []Kind {
 // OfClient reports whether only clients report the kind, and no node does.
 func (k Kind) OfClient() bool { return k == KindResultsLost || k == KindClosed }
 
-// Retryable reports whether the same request may succeed if it is made again
-// as a new transaction. An unknown outcome is not retryable: it must be
-// enquired about first.
+// Retryable reports whether the same request may succeed as a new transaction. KindOutcomeUnknown is
+// not retryable: query the outcome first.
 func (k Kind) Retryable() bool {
 	return k == KindAborted || k == KindUnavailable || k == KindResourceExhausted
 }
 
-// Error is a failure with its kind: what happened, to which key, and what the
-// caller can do about it.
+// Error is an error with its kind, the key concerned, and what the caller can do.
 type Error struct {
 	Kind Kind
-	// Text says what happened, without a final stop.
+	// Text describes what failed, without a final full stop.
 	Text string
-	// Key is the key concerned; empty when there is none.
+	// Key is the key concerned; empty for none.
 	Key []byte
-	// Op is the number of the operation concerned, from 0; -1 when there is
-	// none.
+	// Op is the index of the operation concerned, from 0; -1 for none.
 	Op int
-	// Hint says what to do about it; it may be empty.
+	// Hint describes what to do; it may be empty.
 	Hint string
-	// RetryAfter is how long to wait before trying again, for KindResourceExhausted; 0
-	// if nobody knows.
+	// RetryAfter is how long to wait before a retry, for KindResourceExhausted; 0 is not
+	// known.
 	RetryAfter time.Duration
-	// ServerTime is the node's clock, in nanoseconds since 1970, if it was the time
-	// in the transaction's id that was refused; else 0.
+	// ServerTime is the node's clock, in nanoseconds since 1970, if the time in the
+	// transaction's id was rejected; otherwise 0.
 	ServerTime int64
-	// Down is the node that is known to be down and has a shard that was needed;
-	// nil if that is not why.
+	// Down is the node that is down, if it has a shard that the request needs; otherwise
+	// nil.
 	Down *Down
 }
 
@@ -127,19 +119,18 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Is makes errors.Is(err, &Error{Kind: k}) compare kinds.
+// Is reports whether target is an Error of the same kind without a text.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Kind == e.Kind && t.Text == ""
 }
 
-// Errorf makes an Error about no operation in particular.
+// Errorf returns an Error without an operation.
 func Errorf(k Kind, format string, args ...any) *Error {
 	return &Error{Kind: k, Text: fmt.Sprintf(format, args...), Op: -1}
 }
 
-// TextOf gives what an error made here says, without its kind, however deeply
-// wrapped, and all that any other says.
+// TextOf returns the Text of a wrapped Error, or the message of any other error.
 func TextOf(err error) string {
 	var e *Error
 	if errors.As(err, &e) {
@@ -148,8 +139,7 @@ func TextOf(err error) string {
 	return err.Error()
 }
 
-// KindOf gives the kind of an error made here, however deeply wrapped, OK for
-// nil, and Internal for any other.
+// KindOf returns the kind of a wrapped Error, KindOK for nil, and KindInternal for any other error.
 func KindOf(err error) Kind {
 	if err == nil {
 		return KindOK

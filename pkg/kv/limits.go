@@ -2,26 +2,25 @@ package kv
 
 import "time"
 
-// The limits of what a client may ask for. Exceeding one is InvalidArgument
-// and names the limit; none of them is ever met by cutting something short.
+// The limits of requests. A request beyond a limit fails with KindInvalid and names the limit;
+// nothing is truncated.
 const (
-	// MaxKeyBytes bounds a key; the least is 1.
+	// MaxKeyBytes bounds a key; the minimum is 1.
 	MaxKeyBytes = 4 << 10
 	// MaxValueBytes bounds a value; it may be empty.
 	MaxValueBytes = 1 << 20
 	// MaxStateBytes bounds what a key of a data type other than register and
-	// counter holds, in its stored form. Changes that are under way at the same
-	// time may come out a little above.
+	// counter holds, in its stored form. Concurrent updates may exceed it slightly.
 	MaxStateBytes = 8 << 20
-	// MaxMovedBytes bounds what a key may hold that is moved to the hot shard.
+	// MaxMovedBytes bounds the value of a key that is moved to the hot shard.
 	MaxMovedBytes = 1 << 20
 	// MaxTxnBytes bounds the keys and values of one transaction together.
 	MaxTxnBytes = 16 << 20
 	// MaxTxnOps bounds the operations of one transaction, and the keys that
 	// its delete-ranges remove.
 	MaxTxnOps = 10_000
-	// MaxAnswerBytes bounds what the results of one transaction, or one step of an
-	// interactive one, have together, with what frames them.
+	// MaxAnswerBytes bounds the encoded results of one transaction, or of one step of an
+	// interactive one.
 	MaxAnswerBytes = MaxTxnBytes + 128*MaxTxnOps
 	// MaxNodeMessageBytes bounds a message between nodes. Four times the largest transaction leaves
 	// room for the results of one.
@@ -29,15 +28,14 @@ const (
 	// MaxReplyBytes bounds the results that a shard sends in one message, so that the locks that
 	// were granted fit beside them.
 	MaxReplyBytes = MaxNodeMessageBytes - MaxTxnBytes - 2<<20
-	// ResponseHeadroom is what is kept free in a response for what is not results: the
-	// id, the token, the frames around them.
+	// ResponseHeadroom is reserved in a response for the id, the token and the framing.
 	ResponseHeadroom = 32 << 10
-	// DefaultMaxResponseBytes is the largest response that a client receives which does not
-	// say what it receives: it is what gRPC clients receive unless they set it. A client
-	// may say MinMaxResponseBytes or more.
+	// DefaultMaxResponseBytes is the maximum size of a response if the request has none: the
+	// default receive limit of gRPC clients. MinMaxResponseBytes is the minimum that a
+	// request may set.
 	DefaultMaxResponseBytes = 4 << 20
 	MinMaxResponseBytes     = 64 << 10
-	// MoreThanAnAnswer is the text of an error: so much was read that it is given up.
+	// MoreThanAnAnswer is the text of the error of a read that exceeds MaxAnswerBytes.
 	MoreThanAnAnswer = "the ranges that the transaction reads hold more than an answer can"
 	// MaxTypeName bounds the name of a data type, and of its methods.
 	MaxTypeName = 64
@@ -59,19 +57,17 @@ const (
 	// Slots is the number of hash slots that keys fall into.
 	Slots = 4096
 	// MaxRecordResultBytes is how much of a transaction's results its record
-	// keeps for enquiries about a lost answer. Above it the outcome is told
-	// without the results.
+	// keeps for outcome queries. Above it the outcome has no results.
 	MaxRecordResultBytes = 4 << 10
-	// MinTTL and MaxTTL bound the time that a key is given to live. MaxTTL is ten
-	// years.
+	// MinTTL and MaxTTL bound the time to live of a key. MaxTTL is 10 years.
 	MinTTL = time.Millisecond
 	MaxTTL = 10 * 365 * 24 * time.Hour
 	// MaxExpires bounds when a key may expire, in milliseconds since 1970: in the
-	// year 2223. It leaves room for all that is added to times.
+	// year 2223. Sums with other times do not overflow.
 	MaxExpires = 8_000_000_000_000
 )
 
-// CheckTTL refuses a time to live that no key can have.
+// CheckTTL returns an error if a time to live is out of bounds.
 func CheckTTL(ttl time.Duration) error {
 	if ttl >= MinTTL && ttl <= MaxTTL {
 		return nil

@@ -8,9 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Shown is a key or value for people, so that no two are shown alike: as it is if
-// it is printable UTF-8 that neither begins with a double quote nor has a space at
-// an end, and else as a quoted Go string.
+// Shown formats a key or value, unambiguously: as it is if it is printable UTF-8 that does not begin
+// with a double quote and has no leading or trailing space, otherwise as a quoted Go string.
 func Shown(b []byte) string {
 	s := string(b)
 	if s == "" || s[0] == '"' || strings.TrimSpace(s) != s || !printable(s) {
@@ -31,7 +30,7 @@ func printable(s string) bool {
 	return true
 }
 
-// ShownBytes shows a number of bytes to people.
+// ShownBytes formats a number of bytes in MiB, or from 10 GiB in GiB.
 func ShownBytes(n uint64) string {
 	if n >= 10<<30 {
 		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))

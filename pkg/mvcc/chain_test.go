@@ -157,12 +157,12 @@ func TestFold(t *testing.T) {
 		"a delta alone":               {[]entry.Row{deltaRow(9, adt.Set, added(7))}, "not a whole value", kv.KindCorrupt},
 		"a value amid a chain":        {[]entry.Row{whole, whole}, "not a change", kv.KindCorrupt},
 		"another type":                {[]entry.Row{deltaRow(9, adt.Map, added(7)), whole}, "a set has a stored change of a map", kv.KindCorrupt},
-		"no such method":              {[]entry.Row{deltaRow(9, adt.Set, msg.Call{Method: 77}), whole}, "no change number 77", kv.KindCorrupt},
-		"a method that only asks":     {[]entry.Row{deltaRow(9, adt.Set, msg.Call{Method: 3}), whole}, "no change number 3", kv.KindCorrupt},
+		"no such method":              {[]entry.Row{deltaRow(9, adt.Set, msg.Call{Method: 77}), whole}, "no update number 77", kv.KindCorrupt},
+		"a method that only asks":     {[]entry.Row{deltaRow(9, adt.Set, msg.Call{Method: 3}), whole}, "no update number 3", kv.KindCorrupt},
 		"arguments that are missing":  {[]entry.Row{deltaRow(9, adt.Map, msg.Call{Method: 5}), {Key: []byte("k"), Index: 1, Value: mapRow(t)}}, "cannot be applied", kv.KindCorrupt},
 		"nothing left":                {[]entry.Row{gone, whole}, "would be removed", kv.KindCorrupt},
 		"a value that cannot be read": {[]entry.Row{deltaRow(9, adt.Set, added(7)), {Key: []byte("k"), Value: append(base.Encode()[:20:20], 0xff)}}, "cannot be read", kv.KindCorrupt},
-		"a type that is not declared": {[]entry.Row{deltaRow(9, 239, added(7)), {Key: []byte("k"), Value: other.Encode()}}, "data type 239 is not known here", kv.KindInvalid},
+		"a type that is not declared": {[]entry.Row{deltaRow(9, 239, added(7)), {Key: []byte("k"), Value: other.Encode()}}, "data type 239 is not known", kv.KindInvalid},
 	} {
 		_, err := Fold(test.rows)
 		require.ErrorContains(t, err, test.says, name)

@@ -20,7 +20,7 @@ type observer struct {
 
 var kinds = map[gateway.Kind]metrics.TxnKind{
 	gateway.OneShot: metrics.OneShot, gateway.OneShotRead: metrics.OneShotRead, gateway.Interactive: metrics.Interactive,
-	gateway.InteractiveRead: metrics.InteractiveRead, gateway.ScanKind: metrics.Scan, gateway.Enquiry: metrics.OutcomeQuery,
+	gateway.InteractiveRead: metrics.InteractiveRead, gateway.ScanKind: metrics.Scan, gateway.OutcomeQuery: metrics.OutcomeQuery,
 }
 
 var plans = map[txn.Plan]metrics.ReadPlan{

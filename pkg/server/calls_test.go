@@ -72,7 +72,7 @@ func TestBothDecodersReadCallsAlike(t *testing.T) {
 func TestACallThatNamesNoMethodIsRefused(t *testing.T) {
 	var out msg.Op
 	for want, op := range map[string]pb.Op{
-		"no data type":        {Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k")}}},
+		"unknown data type":   {Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k")}}},
 		"no method":           {Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k"), Type: "set"}}},
 		"the key is empty":    {Op: &pb.Op_Call{Call: &pb.CallOp{Type: "set", Method: "len"}}},
 		"want add member ...": {Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k"), Type: "set", Method: "add"}}},

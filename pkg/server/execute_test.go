@@ -175,7 +175,7 @@ func TestWaitingIsToldInAReceipt(t *testing.T) {
 	require.Equal(t, []byte("hot"), r.Receipt.Wait.Key)
 	require.Equal(t, kv.TxnID{Time: 1, Rand: 2}, r.Receipt.Wait.Holder)
 	require.NotZero(t, r.Receipt.WaitedUs)
-	require.Contains(t, r.Receipt.Sentence, `for key "hot": the write had to wait for transaction 0000`)
+	require.Contains(t, r.Receipt.Sentence, `for key "hot": the write conflicts with `)
 
 	hot, err := e.admin.HotKeys(t.Context(), &pb.HotKeysRequest{})
 	require.NoError(t, err)

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"time"
+
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
@@ -8,14 +10,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// receipt gives nil when there was no waiting to tell of, and no attempt that
-// others ended.
+// receipt returns nil if there is no wait to report, and no aborted attempt.
 func receipt(r *msg.Receipt, e *txn.Ended) *pb.Receipt {
-	if r.WaitedNanos < 1000 && e.Count == 0 {
+	reported := isReported(r)
+	if !reported && e.Count == 0 {
 		return nil
 	}
 	out := new(pb.Receipt)
-	if r.WaitedNanos >= 1000 {
+	if reported {
 		out.WaitedUs, out.Waiting = uint64(r.WaitedNanos)/1000, r.Open
 		out.Wait = conflict(r)
 	}
@@ -25,7 +27,17 @@ func receipt(r *msg.Receipt, e *txn.Ended) *pb.Receipt {
 	return out
 }
 
-// conflict gives nil for nil. Causes have the numbers that clients know.
+// isReported reports whether a wait is in the receipt. Waits for a snapshot round are below 1 ms as a rule,
+// come with every round of the history, and have no remedy.
+func isReported(r *msg.Receipt) bool {
+	least := int64(time.Microsecond)
+	if r.Cause == msg.CauseSnapshot {
+		least = int64(detail.LeastWait)
+	}
+	return r.WaitedNanos >= least
+}
+
+// conflict returns nil for nil. Causes have the same numbers in both packages.
 func conflict(r *msg.Receipt) *pb.Conflict {
 	if r == nil {
 		return nil

@@ -88,10 +88,10 @@ func TestUpdatesHeldByARoundAreNotBlamedOnReaders(t *testing.T) {
 		q := New(Options{Incarnation: 1, UnsealAfter: 10, HoldBound: 10})
 		all := []Need{{Span: kv.Range([]byte("a"), nil), Mode: adt.ModeRead}}
 		require.True(t, q.Enter(1, &Read{Reader: r, Needs: all, Stays: true, Whole: true, Until: 40}))
-		if c.reader {
+		if c.reader { // not of the first key that A writes
 			require.True(t, q.Enter(1, &Read{Reader: s, Needs: need("k", adt.ModeRead), Lasting: true, Until: 40}))
 		}
-		q.Prepared(2, a, need("k", adt.ModeWrite))
+		q.Prepared(2, a, append(need("b", adt.ModeWrite), need("k", adt.ModeWrite)...))
 		receipt := q.Receipt(5, a)
 		require.Equal(t, c.want, receipt.Cause)
 		require.EqualValues(t, 3, receipt.WaitedNanos)

@@ -17,14 +17,17 @@ type Freed struct {
 	Receipt msg.Receipt
 }
 
-// isHeld notes that an update is held from now on, and for which key.
+// isHeld notes that an update is held from now on, and a key for which it is: one with a registered reader
+// if there is one, else one of a snapshot round, which registers on all keys.
 func (q *Queue) isHeld(u *update) {
 	q.counters.Holds++
 	q.ages(u)
-	for i := range u.needs {
-		if q.anyReader(u.needs[i:i+1], false) {
-			u.heldKey, u.heldByRound = u.needs[i].Span.Start, !q.anyReader(u.needs[i:i+1], true)
-			return
+	for _, butRounds := range []bool{true, false} {
+		for i := range u.needs {
+			if q.anyReader(u.needs[i:i+1], butRounds) {
+				u.heldKey, u.heldByRound = u.needs[i].Span.Start, !butRounds
+				return
+			}
 		}
 	}
 }

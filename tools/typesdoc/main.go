@@ -33,30 +33,24 @@ func run(path string, all []*adt.Type, compare bool) error {
 
 const head = `# Data types
 
-<!-- Made from the declarations by tools/typesdoc: change those, and run "make generate". -->
+<!-- Generated from the declarations by tools/typesdoc: change those, and run "make generate". -->
 
-A value is of one type, which the operation that makes it decides. The generic call names the key, the type, the method and its
-arguments. Every method needs a lock of a kind, and which kinds may be held beside each other is the type's table: transactions
-whose locks go together run together, whatever the key. A method may need another lock depending on what the key holds; the
-tables below list those that it can need, and the one that it registers with where the value is not known comes first.
+The first write of a key decides its data type; ` + "`delete`" + ` frees it. [Choosing a type](manual/data-types.md) compares the types, [API](api.md) has the call, and
+[user-defined types](own-types.md) describes how to declare one.
 
-In the tables of locks, **x** stands for always, **y** for different parts of the value only (other members, other fields), and a
-dot for never. Locks marked with ` + "`*`" + ` are for changes. Two others always go together.
+Each method acquires a lock of one of the kinds listed beside it. Which one depends on the value and the arguments. The first one applies if the value is not
+known; with "(else)", only then. Operations whose locks are compatible commute and never block each other.
 
-What the tables say is held against random values and transactions by ` + "`linchpin check-types`" + `, at length in ` + "`make test`" + `, and for
-a moment whenever a server starts. [own-types.md](own-types.md) tells how to declare a type of your own.
+In the tables, **x** is compatible, **y** compatible on different parts of the value (members, fields), and a dot incompatible. ` + "`*`" + ` marks updates. Columns are in
+the order of rows. [` + "`linchpin check-types`" + `](cli.md) tests the tables with random values and transactions.
 `
 
 // write makes the page.
 func write(all []*adt.Type) (string, error) {
 	var b strings.Builder
 	b.WriteString(head)
-	b.WriteString("\n| type | number | |\n|---|---|---|\n")
 	for _, t := range all {
-		fmt.Fprintf(&b, "| [%s](#%s) | %d | %s |\n", t.Name, t.Name, t.ID, t.Doc)
-	}
-	for _, t := range all {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", t.Name, t.Doc)
+		fmt.Fprintf(&b, "\n## %s\n\n%s Type number %d.\n\n", t.Name, t.Doc, t.ID)
 		needs, err := needsOf(t)
 		if err != nil {
 			return "", err
@@ -74,7 +68,7 @@ func write(all []*adt.Type) (string, error) {
 // rounds are enough to see every lock that a method can need.
 const rounds = 2000
 
-// needsOf lists the locks that methods need, the declared one first.
+// needsOf lists the locks that each method can need, the declared one first.
 func needsOf(t *adt.Type) ([][]string, error) {
 	out := make([][]string, len(t.Methods))
 	for i, m := range t.Methods {
@@ -89,7 +83,7 @@ func needsOf(t *adt.Type) ([][]string, error) {
 	}
 	for i, m := range t.Methods {
 		if len(report.Needs[i]) > 0 && !slices.Contains(report.Needs[i], m.Kind) {
-			out[i][0] += " (not known)"
+			out[i][0] += " (else)"
 		}
 		for _, k := range report.Needs[i] {
 			if k != m.Kind {
@@ -100,24 +94,23 @@ func needsOf(t *adt.Type) ([][]string, error) {
 	return out, nil
 }
 
-// locks writes the table of what goes together.
+// locks writes the table of compatible locks.
 func locks(b *strings.Builder, t *adt.Type) {
-	name := func(k int) string {
-		if t.Kinds[k].Changes {
-			return t.Kinds[k].Name + "`*`"
+	width := 0
+	for _, k := range t.Kinds {
+		width = max(width, len(k.Name)+1)
+	}
+	b.WriteString("```text\n")
+	for i, k := range t.Kinds {
+		name := k.Name
+		if k.Changes {
+			name += "*"
 		}
-		return t.Kinds[k].Name
-	}
-	b.WriteString("| lock |")
-	for i := range t.Kinds {
-		b.WriteString(" " + name(i) + " |")
-	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(t.Kinds)) + "\n")
-	for i := range t.Kinds {
-		b.WriteString("| " + name(i) + " |")
+		fmt.Fprintf(b, "%-*s ", width, name)
 		for j := range t.Kinds {
-			b.WriteString(map[adt.When]string{adt.Always: " x |", adt.OtherPart: " y |", 0: " . |"}[t.Relation(adt.Kind(i+1), adt.Kind(j+1))])
+			b.WriteString(map[adt.When]string{adt.Always: "x", adt.OtherPart: "y", 0: "."}[t.Relation(adt.Kind(i+1), adt.Kind(j+1))])
 		}
 		b.WriteString("\n")
 	}
+	b.WriteString("```\n")
 }

@@ -232,7 +232,7 @@ func TestPlantedErrorsAreFound(t *testing.T) {
 		}, []string{"fails (ConditionFailed: somebody is there) while", "none commit"}},
 		{"Draw makes up what does not fit", func(s *adt.Spec[names]) {
 			s.Methods[4].Draw = func(n func(int) int) adt.Args { return adt.Args{adt.Float(float64(n(3)))} }
-		}, []string{"stamp of a names: n is to be a whole number"}},
+		}, []string{"stamp of a names: n must be a whole number"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := right()

@@ -3,6 +3,7 @@ package detail
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,126 +12,136 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// LeastWait is the shortest wait that is reported.
+// LeastWait is the shortest wait that a sentence reports.
 const LeastWait = time.Millisecond
 
-// Sentence says a receipt in words for somebody who knows the operations and
-// nothing of how the store works: how long, for what, which attempts had to be
-// given up, and what would have commuted. It is empty if there is nothing to
-// tell.
+// Sentence describes a receipt in English, for a reader who knows the operations and not the
+// protocol: the longest wait, its cause, the aborted attempts, and one advice. It is empty if the
+// wait is shorter than LeastWait and no attempt was aborted.
 func Sentence(r *pb.Receipt) string {
 	if r == nil {
 		return ""
 	}
-	var says []string
-	told := r.Abort
+	var parts []string
+	main := r.Abort
 	if r.WaitedUs >= uint64(LeastWait.Microseconds()) {
-		says = append(says, waited(r))
-		told = r.Wait
+		parts = append(parts, waited(r))
+		main = r.Wait
 	}
 	if r.Aborted > 0 {
-		says = append(says, givenUp(r))
+		parts = append(parts, aborted(r))
 	}
-	if told != nil {
-		if a := advice(told); a != "" {
-			says = append(says, a)
+	if main != nil {
+		if a := advice(main); a != "" {
+			parts = append(parts, a)
 		}
 	}
-	return strings.Join(says, " ")
+	return strings.Join(parts, " ")
 }
 
-// Advice says in one sentence what would have kept the two out of each other's way,
-// empty if it is not known, or if nothing would.
+// Advice describes in one sentence how to avoid a conflict. It is empty if there is no way, or if it is
+// not known.
 func Advice(c *pb.Conflict) string {
-	if c.Advice == nil && !c.Interactive && !c.HolderInteractive {
+	if c.Advice == nil && !c.Interactive && !c.HolderInteractive && !movesNearBound(mine(c), theirs(c)) {
 		return ""
 	}
 	return advice(c)
 }
 
-// waited says for how long and for what.
+// waited describes the wait and its cause.
 func waited(r *pb.Receipt) string {
 	c := r.Wait
 	if c == nil {
 		c = &pb.Conflict{}
 	}
-	long, key, had := wait(r.WaitedUs), named(c.Key), "had to wait"
+	long := Duration(time.Duration(r.WaitedUs) * time.Microsecond)
 	head := "Waited " + long
 	if r.Waiting {
-		head, had = "Was still waiting after "+long, "has to wait"
+		head = "Still waiting after " + long
 	}
-	mine, theirs := mine(c).noun(), theirs(c).phrase()
-	other := holder(c.Holder)
+	cause := waitCause(c)
+	switch {
+	case cause != "":
+		return head + forKey(c.Key) + ": " + cause + "."
+	case r.Waiting:
+		return fmt.Sprintf("Timed out after waiting %s; no shard reported the cause.", long)
+	}
+	return head + forKey(c.Key) + "; the cause is not known."
+}
+
+// waitCause describes what the transaction waited for; empty if it is not known.
+func waitCause(c *pb.Conflict) string {
+	mine, theirs, other := "the "+mine(c).noun(), theirs(c).phrase(), holder(c.Holder)
 	more := ""
 	if c.Others > 0 {
-		more = fmt.Sprintf(", and for %d more", c.Others)
+		more = fmt.Sprintf(", and with %d more", c.Others)
 	}
 	switch c.Cause {
 	case pb.Cause_CAUSE_LOCK:
-		return fmt.Sprintf("%s for %s: the %s %s for %s, which had locked it for %s%s.", head, key, mine, had, other, theirs, more)
+		return fmt.Sprintf("%s conflicts with %s of %s%s", mine, theirs, other, more)
 	case pb.Cause_CAUSE_RANGE:
-		return fmt.Sprintf("%s for %s: the %s %s for %s, which had locked a range with that key for %s%s.", head, key, mine, had, other, theirs, more)
+		return fmt.Sprintf("%s conflicts with a range lock of %s, for %s%s", mine, other, theirs, more)
 	case pb.Cause_CAUSE_QUEUE:
-		return fmt.Sprintf("%s for %s: the %s %s until %s, which is older and came first in the queue, was through with %s%s.", head, key, mine, had, other, theirs, more)
+		return fmt.Sprintf("%s is queued behind %s of %s, which is older%s", mine, theirs, other, more)
 	case pb.Cause_CAUSE_READERS:
-		return fmt.Sprintf("%s for %s: the %s %s for its readers, which are read-only transactions that are open, or scans and snapshots that begin.", head, key, mine, had)
+		return mine + " is blocked by readers: open read-only transactions, or reads of several shards in flight"
 	case pb.Cause_CAUSE_SNAPSHOT:
-		return fmt.Sprintf("%s for %s: the %s %s for a snapshot of the history, or one that a scan or a View reads.", head, key, mine, had)
+		return mine + " is blocked by a snapshot of all shards: of the history (--history-every), for a scan or for a View"
 	case pb.Cause_CAUSE_INTENT:
-		return fmt.Sprintf("%s for %s: the %s %s for %s, which was about to commit %s%s.", head, key, mine, had, other, theirs, more)
+		return fmt.Sprintf("%s is blocked by %s, which is committing %s%s", mine, other, theirs, more)
 	case pb.Cause_CAUSE_RECOVERY:
-		return fmt.Sprintf("%s: a shard had restarted, and lets nobody write until the read-only transactions that may have been open before have ended.", head)
+		return "after its restart a shard delays writes until the read-only transactions from before have timed out"
 	}
-	switch {
-	case !c.Holder.IsZero():
-		return fmt.Sprintf("%s for %s, behind %s.", head, key, other)
-	case r.Waiting:
-		return fmt.Sprintf("The time was over after %s; no shard has told what the transaction waited for.", long)
+	if !c.Holder.IsZero() {
+		return other + " was ahead"
 	}
-	return head + "; it is not known for what."
+	return ""
 }
 
-// givenUp says how many attempts others ended, and why the last one was.
-func givenUp(r *pb.Receipt) string {
-	head := "1 attempt was given up"
+// aborted describes how many attempts a conflict aborted, and why the last one.
+func aborted(r *pb.Receipt) string {
+	head := "1 attempt was aborted"
 	if r.Aborted > 1 {
-		head = fmt.Sprintf("%d attempts were given up, the last one", r.Aborted)
+		head = fmt.Sprintf("%d attempts were aborted, the last one", r.Aborted)
 	}
+	return head + " because " + abortCause(r) + "."
+}
+
+func abortCause(r *pb.Receipt) string {
 	c := r.Abort
 	if c == nil {
 		c = &pb.Conflict{}
 	}
-	mine, theirs := mine(c).phrase(), theirs(c).phrase()
 	switch {
 	case c.Cause == pb.Cause_CAUSE_WOUND && len(c.Key) > 0:
-		return fmt.Sprintf("%s because %s, which is older and so goes first, needed %s for %s, and this one had it locked for %s.", head, holder(c.Holder), named(c.Key), theirs, mine)
+		return fmt.Sprintf("%s, which is older, needed %s for %s, which conflicts with %s of this transaction",
+			holder(c.Holder), named(c.Key), theirs(c).phrase(), mine(c).phrase())
 	case c.Cause == pb.Cause_CAUSE_WOUND:
-		return fmt.Sprintf("%s because %s, which is older and so goes first, needed a key that this one had locked.", head, holder(c.Holder))
+		return fmt.Sprintf("%s, which is older, needed a key that this transaction had locked", holder(c.Holder))
 	case c.Cause == pb.Cause_CAUSE_CHANGED:
-		return fmt.Sprintf("%s because another transaction changed %s after this one had read it.", head, named(c.Key))
+		return fmt.Sprintf("another transaction changed %s after this one had read it", named(c.Key))
 	}
-	why, known := reasons[r.Reason]
-	if !known {
-		why = "of another transaction"
+	if cause, ok := abortCauses[r.Reason]; ok {
+		return cause
 	}
-	return fmt.Sprintf("%s because %s.", head, why)
+	return "of a conflict with another transaction"
 }
 
-// reasons say why attempts end of which nothing more is known.
-var reasons = map[string]string{
-	"wounded":     "an older transaction, which goes first, needed a key that this one had locked",
-	"stale-read":  "another transaction changed what this one had read",
-	"stale-grant": "a lock that this one had read under was lost",
+// abortCauses are the causes by Receipt.reason, for aborts without a conflict.
+var abortCauses = map[string]string{
+	"wounded":     "an older transaction needed a key that this one had locked",
+	"stale-read":  "another transaction changed a key that this one had read",
+	"stale-grant": "the shard lost a lock of this transaction",
 }
 
-// side is what one of the two did.
+// side is one of the two sides of a conflict.
 type side struct {
 	methods adt.Methods
-	// calls are the names of those of data types.
+	// calls are the full names of methods of data types.
 	calls []string
 	mode  adt.Mode
-	// typed says what it did with a data type, as an operation: "add on a set". It is
-	// empty if it did nothing with one.
+	// typed are the operations on a data type in words, such as "add on a set"; empty if there are
+	// none.
 	typed string
 }
 
@@ -143,8 +154,8 @@ func sideOf(operations []string, lock string) side {
 	return side{methods, calls, adt.ModeNamed(lock), typed(lock, calls)}
 }
 
-// typed says which methods were called, or if that is not known what the kind of lock
-// tells: "add on a set" of "set.add".
+// typed names the methods that were called, or if they are not known those that need the lock: "add on
+// a set" of "set.add".
 func typed(lock string, calls []string) string {
 	if len(calls) > 0 {
 		return adt.CallWords(calls)
@@ -156,8 +167,7 @@ func typed(lock string, calls []string) string {
 	return adt.KindWords(typ, kind)
 }
 
-// noun says what it did, after a "the". Of what is not known, the mode tells at least
-// something.
+// noun names the operations, to follow a "the". If they are not known it names the lock.
 func (s side) noun() string {
 	if s.typed != "" || s.methods != 0 {
 		return s.methods.NounOf(s.typed)
@@ -165,7 +175,7 @@ func (s side) noun() string {
 	return s.methods.Noun(s.mode)
 }
 
-// phrase is noun with an article.
+// phrase is noun with an indefinite article.
 func (s side) phrase() string {
 	if s.typed != "" || s.methods != 0 {
 		return s.methods.PhraseOf(s.typed)
@@ -173,38 +183,41 @@ func (s side) phrase() string {
 	return s.methods.Phrase(s.mode)
 }
 
-// advice says what to do about a conflict, in one sentence. Nothing is said of what is not
-// known, nor where no operation is at fault.
+// advice describes in one sentence how to avoid a conflict. It is empty if the operations are not known,
+// or are not the cause.
 func advice(c *pb.Conflict) string {
 	a, b := mine(c), theirs(c)
 	if c.Cause == pb.Cause_CAUSE_CHANGED && c.Interactive && a.methods != 0 {
-		return "Send it as one request, or use an add if all that is done with the key is to count."
+		return "Send this transaction as a one-shot, or use an add if the key is only incremented."
 	}
 	if a.methods == 0 || b.methods == 0 || c.Cause == pb.Cause_CAUSE_SNAPSHOT {
 		return ""
 	}
+	if c.Cause == pb.Cause_CAUSE_INTENT { // a reader waits for every update that it does not commute with
+		return "Use a snapshot read if a slightly older state is sufficient: it never waits for a commit."
+	}
 	if movesNearBound(a, b) {
-		return "Too little is left before the bound for both, so the order matters."
+		return "The counter is near its bound: too little is left for both operations, so their order matters."
 	}
-	use := useInstead(c)
+	replace := replacement(c)
 	if c.Advice != nil && isTyped(c.Advice) {
-		use = useTyped(c, c.Advice)
+		replace = typedReplacement(c, c.Advice)
 	}
-	send := atOnce(c)
+	send := oneShot(c)
 	switch {
-	case send != "" && use != "":
-		return fmt.Sprintf("%s, or %s.", send, use)
+	case send != "" && replace != "":
+		return fmt.Sprintf("%s, or %s.", send, replace)
 	case send != "":
-		return fmt.Sprintf("%s: %s and %s exclude each other.", send, a.phrase(), b.phrase())
-	case use != "":
-		return strings.ToUpper(use[:1]) + use[1:] + "."
+		return fmt.Sprintf("%s: %s and %s do not commute.", send, a.phrase(), b.phrase())
+	case replace != "":
+		return strings.ToUpper(replace[:1]) + replace[1:] + "."
 	}
-	return fmt.Sprintf("Nothing that does the same would have commuted: %s and %s exclude each other, so the shorter the transactions, the shorter the wait.",
-		a.phrase(), b.phrase())
+	s := fmt.Sprintf("%s and %s do not commute: keep the transactions short.", a.phrase(), b.phrase())
+	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// movesNearBound reports whether both move a bounded counter: then they commute, but for the want of room
-// before its bound.
+// movesNearBound reports whether both sides move a bounded counter. These operations commute, except
+// near a bound.
 func movesNearBound(a, b side) bool {
 	return len(a.calls) > 0 && len(b.calls) > 0 && allMoves(a.calls) && allMoves(b.calls)
 }
@@ -216,47 +229,47 @@ func allMoves(calls []string) bool {
 	})
 }
 
-// atOnce says which of the two would have kept the key for less long as one request.
-func atOnce(c *pb.Conflict) string {
+// oneShot advises to send the interactive sides as one-shots.
+func oneShot(c *pb.Conflict) string {
 	switch {
 	case c.Interactive && c.HolderInteractive:
-		return "Send each of them as one request"
+		return "Send both transactions as one-shots"
 	case c.Interactive:
-		return "Send it as one request"
+		return "Send this transaction as a one-shot"
 	case c.HolderInteractive:
-		return "Send the other one as one request"
+		return "Send that transaction as a one-shot"
 	}
 	return ""
 }
 
-// whose says whose operations the other's are, after atOnce has named it or not.
+// whose refers to the holder, which oneShot has named or not.
 func whose(c *pb.Conflict) string {
 	if c.HolderInteractive && !c.Interactive {
 		return "its"
 	}
-	return "the other one's"
+	return "the other transaction's"
 }
 
-// isTyped: the advice is about methods of a data type. The server has told all of it, since
-// the type may be one that only servers know.
+// isTyped reports whether the advice is about methods of a data type. All of it comes from the
+// server, because this program may not have the type.
 func isTyped(a *pb.Advice) bool {
 	return a.Apart || strings.Contains(a.Instead, ".") || strings.Contains(a.HolderInstead, ".")
 }
 
-// useTyped says which method to use of a data type, if that is enough.
-func useTyped(c *pb.Conflict, a *pb.Advice) string {
+// typedReplacement advises a method of a data type, or operations on different parts of the value.
+func typedReplacement(c *pb.Conflict, a *pb.Advice) string {
 	typ, _, _ := strings.Cut(c.Lock, ".")
-	enough := " if that is enough"
+	provided := " if that is sufficient"
 	if a.Apart {
-		enough += " and about another part of the " + typ
+		provided += " and concerns another part of the " + typ
 	}
 	switch {
 	case a.Instead != "":
-		return fmt.Sprintf("use %s in the place of the %s", methodName(a.Instead), mine(c).noun()) + enough
+		return fmt.Sprintf("replace the %s with %s", mine(c).noun(), methodName(a.Instead)) + provided
 	case a.HolderInstead != "":
-		return fmt.Sprintf("use %s in the place of %s %s", methodName(a.HolderInstead), whose(c), theirs(c).noun()) + enough
+		return fmt.Sprintf("replace %s %s with %s", whose(c), theirs(c).noun(), methodName(a.HolderInstead)) + provided
 	}
-	return fmt.Sprintf("let the two be about different parts of the %s, which commute", typ)
+	return fmt.Sprintf("use different parts of the %s, which commute", typ)
 }
 
 // methodName is the method of a type's full name of it: "contains".
@@ -265,35 +278,43 @@ func methodName(full string) string {
 	return name
 }
 
-// useInstead says what to use in the place of what, when, and why that goes together; empty
-// if there is nothing.
-func useInstead(c *pb.Conflict) string {
+// replacement advises operations that commute, and says when they can be used and why they commute. It is
+// empty if there are none.
+func replacement(c *pb.Conflict) string {
 	mine, theirs := mine(c), theirs(c)
 	a, ok := adt.Advise(mine.methods, theirs.methods)
 	if !ok {
 		return ""
 	}
 	m, h := a.Of(mine.methods, theirs.methods)
-	use, provided := "", a.IfMine
+	replace, provided := "", a.IfMine
 	switch {
 	case a.Theirs == adt.MethodNone:
-		use = fmt.Sprintf("use %s in the place of the %s", m.Phrase(adt.ModeNone), mine.noun())
+		replace = fmt.Sprintf("replace the %s with %s", mine.noun(), m.Phrase(adt.ModeNone))
 	case a.Mine == adt.MethodNone:
-		use = fmt.Sprintf("use %s in the place of %s %s", h.Phrase(adt.ModeNone), whose(c), theirs.noun())
+		replace = fmt.Sprintf("replace %s %s with %s", whose(c), theirs.noun(), h.Phrase(adt.ModeNone))
 		provided = a.IfTheirs
 	case a.Mine == a.Theirs:
-		use = fmt.Sprintf("use %s in the place of both", m.Phrase(adt.ModeNone))
+		replace = fmt.Sprintf("replace both with %s", m.Phrase(adt.ModeNone))
 	default:
-		use = fmt.Sprintf("use %s in the place of the %s, and %s in the place of the other one's %s",
-			m.Phrase(adt.ModeNone), mine.noun(), h.Phrase(adt.ModeNone), theirs.noun())
+		replace = fmt.Sprintf("replace the %s with %s, and the other transaction's %s with %s",
+			mine.noun(), m.Phrase(adt.ModeNone), theirs.noun(), h.Phrase(adt.ModeNone))
 	}
 	if a.Mine != adt.MethodNone && a.Theirs != adt.MethodNone && a.IfTheirs != a.IfMine {
 		provided += " and, on the other side, " + a.IfTheirs
 	}
-	return fmt.Sprintf("%s if %s: %s", use, provided, adt.Together(m, h))
+	return fmt.Sprintf("%s if %s: %s", replace, provided, adt.Together(m, h))
 }
 
-// named is a key in words.
+// forKey is " for key ...", or empty for no key.
+func forKey(key []byte) string {
+	if len(key) == 0 {
+		return ""
+	}
+	return " for " + named(key)
+}
+
+// named is a key in a sentence, cut to maxShownKey bytes.
 func named(key []byte) string {
 	if len(key) > maxShownKey {
 		return fmt.Sprintf("key %q...", key[:maxShownKey])
@@ -301,14 +322,27 @@ func named(key []byte) string {
 	return fmt.Sprintf("key %q", key)
 }
 
-func wait(us uint64) string {
-	if us < 10_000 {
-		return fmt.Sprintf("%d us", us)
+// Duration formats a duration for people: in µs below 1 ms, in ms below 10 s, else in s. ms and s have
+// three significant digits, without trailing zeros.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	case d < 10*time.Second:
+		return digits(float64(d)/float64(time.Millisecond)) + " ms"
 	}
-	return fmt.Sprintf("%d ms", us/1000)
+	return digits(d.Seconds()) + " s"
 }
 
-// holder names a transaction; who may not know which it is, has a zero id.
+// digits formats a number of 1 or more.
+func digits(x float64) string {
+	if x >= 100 {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
+}
+
+// holder names a transaction; a zero id is not known.
 func holder(id kv.TxnID) string {
 	if id.IsZero() {
 		return "another transaction"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -55,62 +56,69 @@ func TestSentence(t *testing.T) {
 		{"nothing", nil, ""},
 		{"no wait", &pb.Receipt{}, ""},
 		{"a put behind an add", &pb.Receipt{WaitedUs: 1500, Wait: lock(put, add)},
-			`Waited 1500 us for key "k": the put had to wait for ` + x + `, which had locked it for an add. ` +
-				`Use an add in the place of the put if all that is done with the key is to count: adds do not conflict with each other.`},
+			`Waited 1.5 ms for key "k": the put conflicts with an add of ` + x + `. ` +
+				`Replace the put with an add if the key is only incremented: adds commute.`},
 		{"a put behind a put, and others", &pb.Receipt{WaitedUs: 31_999, Wait: with(lock(put, put), func(c *pb.Conflict) { c.Others = 3 })},
-			`Waited 31 ms for key "k": the put had to wait for ` + x + `, which had locked it for a put, and for 3 more. ` +
-				`Use an add in the place of both if all that is done with the key is to count: adds do not conflict with each other.`},
+			`Waited 32 ms for key "k": the put conflicts with a put of ` + x + `, and with 3 more. ` +
+				`Replace both with an add if the key is only incremented: adds commute.`},
 		{"a read of an update behind a put", &pb.Receipt{WaitedUs: 10_000, Wait: lock(get, put)},
-			`Waited 10 ms for key "k": the get had to wait for ` + x + `, which had locked it for a put. ` +
-				`Nothing that does the same would have commuted: a get and a put exclude each other, so the shorter the transactions, the shorter the wait.`},
-		{"two that read, think, and write", &pb.Receipt{WaitedUs: 10_000, Wait: with(lock(update, update), func(c *pb.Conflict) { c.Interactive, c.HolderInteractive = true, true })},
-			`Waited 10 ms for key "k": the get for update had to wait for ` + x + `, which had locked it for a get for update. ` +
-				`Send each of them as one request, or use an add in the place of both if all that is done with the key is to count: adds do not conflict with each other.`},
-		{"an add behind one that reads, thinks, and writes", &pb.Receipt{WaitedUs: 10_000, Wait: with(lock(add, update), func(c *pb.Conflict) { c.HolderInteractive = true })},
-			`Waited 10 ms for key "k": the add had to wait for ` + x + `, which had locked it for a get for update. ` +
-				`Send the other one as one request, or use an add in the place of its get for update if all that is done with the key is to count: adds do not conflict with each other.`},
-		{"a delete behind one that reads, thinks, and writes", &pb.Receipt{WaitedUs: 10_000, Wait: with(lock("delete", update), func(c *pb.Conflict) { c.HolderInteractive = true })},
-			`Waited 10 ms for key "k": the delete had to wait for ` + x + `, which had locked it for a get for update. ` +
-				`Send the other one as one request: a delete and a get for update exclude each other.`},
+			`Waited 10 ms for key "k": the get conflicts with a put of ` + x + `. ` +
+				`A get and a put do not commute: keep the transactions short.`},
+		{"two interactive updates", &pb.Receipt{WaitedUs: 10_000, Wait: with(lock(update, update), func(c *pb.Conflict) { c.Interactive, c.HolderInteractive = true, true })},
+			`Waited 10 ms for key "k": the get for update conflicts with a get for update of ` + x + `. ` +
+				`Send both transactions as one-shots, or replace both with an add if the key is only incremented: adds commute.`},
+		{"an add behind an interactive update", &pb.Receipt{WaitedUs: 94_071, Wait: with(lock(add, update), func(c *pb.Conflict) { c.HolderInteractive = true })},
+			`Waited 94.1 ms for key "k": the add conflicts with a get for update of ` + x + `. ` +
+				`Send that transaction as a one-shot, or replace its get for update with an add if the key is only incremented: adds commute.`},
+		{"a delete behind an interactive update", &pb.Receipt{WaitedUs: 10_000, Wait: with(lock("delete", update), func(c *pb.Conflict) { c.HolderInteractive = true })},
+			`Waited 10 ms for key "k": the delete conflicts with a get for update of ` + x + `. ` +
+				`Send that transaction as a one-shot: a delete and a get for update do not commute.`},
 		{"a delete behind a put", &pb.Receipt{WaitedUs: 10_000, Wait: lock("delete", put)},
-			`Waited 10 ms for key "k": the delete had to wait for ` + x + `, which had locked it for a put. ` +
-				`Nothing that does the same would have commuted: a delete and a put exclude each other, so the shorter the transactions, the shorter the wait.`},
-		{"a wait that lasts, in the queue", &pb.Receipt{WaitedUs: 300_000, Waiting: true, Wait: with(lock("delete", put), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_QUEUE })},
-			`Was still waiting after 300 ms for key "k": the delete has to wait until ` + x + `, which is older and came first in the queue, was through with a put. ` +
-				`Nothing that does the same would have commuted: a delete and a put exclude each other, so the shorter the transactions, the shorter the wait.`},
-		{"readers in the way of an update", &pb.Receipt{WaitedUs: 31_999, Wait: with(lock(put, "open-view"), func(c *pb.Conflict) { c.Cause, c.Holder = pb.Cause_CAUSE_READERS, kv.TxnID{} })},
-			`Waited 31 ms for key "k": the put had to wait for its readers, which are read-only transactions that are open, or scans and snapshots that begin. ` +
-				`Use a read in the past in the place of the other one's read-only transaction if it may see what was the case a moment ago: what is past stays as it is, whoever writes.`},
+			`Waited 10 ms for key "k": the delete conflicts with a put of ` + x + `. A delete and a put do not commute: keep the transactions short.`},
+		{"a lock on a range", &pb.Receipt{WaitedUs: 10_000, Wait: with(lock("delete", "delete-range"), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_RANGE })},
+			`Waited 10 ms for key "k": the delete conflicts with a range lock of ` + x + `, for a range delete. ` +
+				`A delete and a range delete do not commute: keep the transactions short.`},
+		{"a reader behind a commit", &pb.Receipt{WaitedUs: 10_000, Wait: with(lock("view", put), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_INTENT })},
+			`Waited 10 ms for key "k": the read-only transaction (View) is blocked by ` + x + `, which is committing a put. ` +
+				`Use a snapshot read if a slightly older state is sufficient: it never waits for a commit.`},
+		{"a wait that has not ended, in the queue", &pb.Receipt{WaitedUs: 300_000, Waiting: true, Wait: with(lock("delete", put), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_QUEUE })},
+			`Still waiting after 300 ms for key "k": the delete is queued behind a put of ` + x + `, which is older. ` +
+				`A delete and a put do not commute: keep the transactions short.`},
+		{"readers of the key", &pb.Receipt{WaitedUs: 31_999, Wait: with(lock(put, "open-view"), func(c *pb.Conflict) { c.Cause, c.Holder = pb.Cause_CAUSE_READERS, kv.TxnID{} })},
+			`Waited 32 ms for key "k": the put is blocked by readers: open read-only transactions, or reads of several shards in flight. ` +
+				`Replace the other transaction's read-only transaction with a snapshot read if it may read a slightly older state: snapshot reads do not block writers.`},
 		{"a snapshot of the history", &pb.Receipt{WaitedUs: 1000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_SNAPSHOT, Key: []byte("k"), Operations: []string{put}}},
-			`Waited 1000 us for key "k": the put had to wait for a snapshot of the history, or one that a scan or a View reads.`},
+			`Waited 1 ms for key "k": the put is blocked by a snapshot of all shards: of the history (--history-every), for a scan or for a View.`},
 		{"less than a millisecond", &pb.Receipt{WaitedUs: 999, Wait: lock(put, put)}, ""},
-		{"a bounded counter near its bound", &pb.Receipt{WaitedUs: 10_000, Wait: lock("bounded-counter.subtract", "bounded-counter.try-subtract")}, `Waited 10 ms for key "k": the subtract on a bounded-counter had to wait for ` + x + `, which had locked it for a try-subtract on a bounded-counter. ` +
-			`Too little is left before the bound for both, so the order matters.`},
-		{"readers that are forgotten", &pb.Receipt{WaitedUs: 2_000_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_RECOVERY, Operations: []string{put}}},
-			`Waited 2000 ms: a shard had restarted, and lets nobody write until the read-only transactions that may have been open before have ended.`},
-		{"nobody knows", &pb.Receipt{WaitedUs: 400_000, Waiting: true, Wait: &pb.Conflict{}},
-			`The time was over after 400 ms; no shard has told what the transaction waited for.`},
-		{"who had to give way", &pb.Receipt{Aborted: 1, Reason: "wounded", Abort: with(lock(put, "delete"), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_WOUND })},
-			`1 attempt was given up because ` + x + `, which is older and so goes first, needed key "k" for a delete, and this one had it locked for a put. ` +
-				`Nothing that does the same would have commuted: a put and a delete exclude each other, so the shorter the transactions, the shorter the wait.`},
-		{"who read what has changed", &pb.Receipt{Aborted: 3, Reason: "stale-read", Abort: &pb.Conflict{Cause: pb.Cause_CAUSE_CHANGED, Key: []byte("k"), Operations: []string{get}}},
-			`3 attempts were given up, the last one because another transaction changed key "k" after this one had read it.`},
-		{"who read it in order to write it", &pb.Receipt{Aborted: 1, Reason: "stale-read", Abort: &pb.Conflict{Cause: pb.Cause_CAUSE_CHANGED, Key: []byte("k"), Operations: []string{get}, Interactive: true}},
-			`1 attempt was given up because another transaction changed key "k" after this one had read it. ` +
-				`Send it as one request, or use an add if all that is done with the key is to count.`},
-		{"a cause of a newer server", &pb.Receipt{WaitedUs: 12_000, Wait: &pb.Conflict{Cause: 99, Key: []byte("k"), Holder: holder}}, `Waited 12 ms for key "k", behind ` + x + `.`},
-		{"a lock of which the mode is known alone", &pb.Receipt{WaitedUs: 12_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Operations: []string{put}, HolderLock: "read"}},
-			`Waited 12 ms for key "k": the put had to wait for ` + x + `, which had locked it for a read.`},
+		{"a bounded counter near its bound", &pb.Receipt{WaitedUs: 10_000, Wait: lock("bounded-counter.subtract", "bounded-counter.try-subtract")},
+			`Waited 10 ms for key "k": the subtract on a bounded-counter conflicts with a try-subtract on a bounded-counter of ` + x + `. ` +
+				`The counter is near its bound: too little is left for both operations, so their order matters.`},
+		{"readers from before a restart", &pb.Receipt{WaitedUs: 12_340_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_RECOVERY, Operations: []string{put}}},
+			`Waited 12.3 s: after its restart a shard delays writes until the read-only transactions from before have timed out.`},
+		{"no cause, and no end", &pb.Receipt{WaitedUs: 400_000, Waiting: true, Wait: &pb.Conflict{}},
+			`Timed out after waiting 400 ms; no shard reported the cause.`},
+		{"no cause", &pb.Receipt{WaitedUs: 9_999_999, Wait: &pb.Conflict{Key: []byte("k")}}, `Waited 10000 ms for key "k"; the cause is not known.`},
+		{"wounded", &pb.Receipt{Aborted: 1, Reason: "wounded", Abort: with(lock(put, "delete"), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_WOUND })},
+			`1 attempt was aborted because ` + x + `, which is older, needed key "k" for a delete, which conflicts with a put of this transaction. ` +
+				`A put and a delete do not commute: keep the transactions short.`},
+		{"a stale read", &pb.Receipt{Aborted: 3, Reason: "stale-read", Abort: &pb.Conflict{Cause: pb.Cause_CAUSE_CHANGED, Key: []byte("k"), Operations: []string{get}}},
+			`3 attempts were aborted, the last one because another transaction changed key "k" after this one had read it.`},
+		{"a stale read of an interactive update", &pb.Receipt{Aborted: 1, Reason: "stale-read", Abort: &pb.Conflict{Cause: pb.Cause_CAUSE_CHANGED, Key: []byte("k"), Operations: []string{get}, Interactive: true}},
+			`1 attempt was aborted because another transaction changed key "k" after this one had read it. ` +
+				`Send this transaction as a one-shot, or use an add if the key is only incremented.`},
+		{"a cause of a newer server", &pb.Receipt{WaitedUs: 12_000, Wait: &pb.Conflict{Cause: 99, Key: []byte("k"), Holder: holder}}, `Waited 12 ms for key "k": ` + x + ` was ahead.`},
+		{"a lock whose mode alone is known", &pb.Receipt{WaitedUs: 12_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Operations: []string{put}, HolderLock: "read"}},
+			`Waited 12 ms for key "k": the put conflicts with a read of ` + x + `.`},
 	} {
 		require.Equal(t, test.want, detail.Sentence(test.receipt), test.name)
 	}
 }
 
 // jargon are words that a newcomer cannot know.
-var jargon = []string{"wound", "seal", "epoch", "intent", "last agent", "prepare", "mark", "incarnation", "park", "grant", "tombstone", "mode", "%!", "MISSING", "  ", ".."}
+var jargon = []string{"wound", "seal", "epoch", "intent", "last agent", "prepare", "incarnation", "park", "grant", "tombstone", "mode", "%!", "MISSING", "  ", ".."}
 
-// TestSentencesOfAllPairs: of whatever two kinds of operations meet, in whatever
-// way, there is something to say, and one advice in one sentence.
+// TestSentencesOfAllPairs: for each pair of operations and each cause there is a sentence with at most one
+// advice.
 func TestSentencesOfAllPairs(t *testing.T) {
 	n := 0
 	for _, mine := range operations() {
@@ -139,16 +147,15 @@ func TestSentencesOfAllPairs(t *testing.T) {
 	require.Greater(t, n, 2000)
 }
 
-// checkAdvice holds what a sentence claims against the relation between modes: what is to
-// be used goes together with what it would meet. Who reads in order to write is told to send
-// one request, and never to use a View, which writes nothing.
+// checkAdvice checks the advice of a sentence against the lock table: what it proposes commutes. An
+// interactive update is to be sent as a one-shot; a View, which writes nothing, is never proposed for it.
 func checkAdvice(t *testing.T, s string, c *pb.Conflict, at string) {
 	t.Helper()
 	mine, _ := adt.MethodsNamed(c.Operations)
 	theirs, _ := adt.MethodsNamed(c.HolderOperations)
-	first := strings.Count(s, "Use ") + strings.Count(s, "Send ") + strings.Count(s, "Nothing that does the same")
-	if c.Cause == pb.Cause_CAUSE_SNAPSHOT && !strings.Contains(s, "given up") {
-		require.Zero(t, first, "no operation is at fault: %s", at)
+	first := strings.Count(s, "Replace ") + strings.Count(s, "Send ") + strings.Count(s, "Use ") + strings.Count(s, ": keep the transactions short")
+	if c.Cause == pb.Cause_CAUSE_SNAPSHOT && !strings.Contains(s, "aborted") {
+		require.Zero(t, first, "no operation is the cause: %s", at)
 		return
 	}
 	if mine == 0 || theirs == 0 || c.Cause == pb.Cause_CAUSE_SNAPSHOT {
@@ -156,16 +163,20 @@ func checkAdvice(t *testing.T, s string, c *pb.Conflict, at string) {
 		return
 	}
 	require.Equal(t, 1, first, "one advice: %s", at)
-	require.Equal(t, 2, strings.Count(s+" ", ". "), "what it waited for, and the advice: %s", at)
-	require.NotContains(t, s[strings.Index(s, ". ")+2:], "View) in the place", at)
+	require.Equal(t, 2, strings.Count(s+" ", ". "), "the cause, and the advice: %s", at)
+	require.NotContains(t, s[strings.Index(s, ". ")+2:], "with a read-only transaction (View)", at)
+	if c.Cause == pb.Cause_CAUSE_INTENT {
+		require.Contains(t, s, "Use a snapshot read", at)
+		return
+	}
 	if c.Interactive || c.HolderInteractive {
-		require.Contains(t, s, "as one request", at)
+		require.Regexp(t, "as (a one-shot|one-shots)", s, at)
 	}
 	if c.Cause == pb.Cause_CAUSE_CHANGED && c.Interactive {
 		return
 	}
 	a, ok := adt.Advise(mine, theirs)
-	require.Equal(t, ok, strings.Contains(s, "Use a") || strings.Contains(s, "or use a"), at)
+	require.Equal(t, ok, strings.Contains(s, "Replace ") || strings.Contains(s, "or replace "), at)
 	if !ok {
 		return
 	}
@@ -173,23 +184,23 @@ func checkAdvice(t *testing.T, s string, c *pb.Conflict, at string) {
 	require.True(t, adt.Compatible(m.Mode(), h.Mode()), at)
 	for _, x := range []adt.Method{a.Mine, a.Theirs} {
 		if x != adt.MethodNone {
-			require.Contains(t, s, x.Set().Phrase(adt.ModeNone)+" in the place of", at)
+			require.Contains(t, s, "with "+x.Set().Phrase(adt.ModeNone), at)
 		}
 	}
 	require.Contains(t, s, a.IfMine, at)
 	require.Contains(t, s, a.IfTheirs, at)
 }
 
-// TestMethodsOfDataTypesAreNamed: those that ran, and not all that need the same lock.
+// TestMethodsOfDataTypesAreNamed: a sentence names the methods that ran, not all that need the same lock.
 func TestMethodsOfDataTypesAreNamed(t *testing.T) {
 	c := &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Operations: []string{"set.add"}, Lock: "set.add",
 		HolderOperations: []string{"set.len"}, HolderLock: "set.all", Advice: &pb.Advice{HolderInstead: "set.contains", Apart: true}}
-	require.Equal(t, `Waited 10 ms for key "k": the add on a set had to wait for transaction 00000000000000070000000000000009, which had locked it for a len on a set. `+
-		`Use contains in the place of the other one's len on a set if that is enough and about another part of the set.`, detail.Sentence(&pb.Receipt{WaitedUs: 10_000, Wait: c}))
+	require.Equal(t, `Waited 10 ms for key "k": the add on a set conflicts with a len on a set of transaction 00000000000000070000000000000009. `+
+		`Replace the other transaction's len on a set with contains if that is sufficient and concerns another part of the set.`, detail.Sentence(&pb.Receipt{WaitedUs: 10_000, Wait: c}))
 	c.Advice, c.HolderInteractive = &pb.Advice{Apart: true}, true
-	require.Equal(t, "Send the other one as one request, or let the two be about different parts of the set, which commute.", detail.Advice(c))
+	require.Equal(t, "Send that transaction as a one-shot, or use different parts of the set, which commute.", detail.Advice(c))
 	c.Operations, c.HolderOperations = nil, nil
-	require.Contains(t, detail.Sentence(&pb.Receipt{WaitedUs: 10_000, Wait: c}), "len or members on a set", "of a node that does not tell")
+	require.Contains(t, detail.Sentence(&pb.Receipt{WaitedUs: 10_000, Wait: c}), "len or members on a set", "the methods are not known")
 	c.Advice, c.HolderInteractive = nil, false
 	require.Empty(t, detail.Advice(c))
 }
@@ -198,4 +209,19 @@ func TestALongKeyIsCut(t *testing.T) {
 	c := lock("put", "put")
 	c.Key = []byte(strings.Repeat("x", 5000))
 	require.Less(t, len(detail.Sentence(&pb.Receipt{WaitedUs: 5, Wait: c})), 500)
+}
+
+func TestDurationHasThreeDigits(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                         "0 µs",
+		999 * time.Microsecond:    "999 µs",
+		time.Millisecond:          "1 ms",
+		1574 * time.Microsecond:   "1.57 ms",
+		94071 * time.Microsecond:  "94.1 ms",
+		2344 * time.Millisecond:   "2344 ms",
+		12_345 * time.Millisecond: "12.3 s",
+		250 * time.Second:         "250 s",
+	} {
+		require.Equal(t, want, detail.Duration(d))
+	}
 }

@@ -25,14 +25,14 @@ var _ = math.Inf
 // proto package needs to be updated.
 const _ = proto.GoGoProtoPackageIsVersion3 // please upgrade the proto package
 
-// DataType is what a key holds. Numbers from 128 are types of users' own, whose
-// names stand beside them.
+// DataType is the type of the value of a key. Numbers from 128 are user-defined types, whose names
+// are in type_name.
 type DataType int32
 
 const (
-	// VALUE holds bytes.
+	// VALUE is a byte string.
 	DataType_VALUE DataType = 0
-	// COUNTER holds a signed number of 64 bits.
+	// COUNTER is a signed 64-bit integer.
 	DataType_COUNTER         DataType = 1
 	DataType_SET             DataType = 2
 	DataType_MAP             DataType = 3
@@ -78,30 +78,33 @@ func (DataType) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_cd31401e557f99f0, []int{0}
 }
 
-// Cause says what a transaction waited for, or had to give way to.
+// Cause is why a transaction waited or was aborted.
 type Cause int32
 
 const (
-	// CAUSE_NONE: it did not wait, or it is not known what for.
+	// CAUSE_NONE: the cause is not known, or there was no wait.
 	Cause_CAUSE_NONE Cause = 0
-	// CAUSE_LOCK: another transaction, the holder, had the key locked.
+	// CAUSE_LOCK: the holder held a lock on the key.
 	Cause_CAUSE_LOCK Cause = 1
-	// CAUSE_RANGE: the holder had a range with the key locked.
+	// CAUSE_RANGE: the holder held a lock on a range that contains the key.
 	Cause_CAUSE_RANGE Cause = 2
-	// CAUSE_QUEUE: the holder waited for the key as well, and is older.
+	// CAUSE_QUEUE: the holder waited for the key as well and is older.
 	Cause_CAUSE_QUEUE Cause = 3
-	// CAUSE_READERS: read-only transactions that had read the key were open.
+	// CAUSE_READERS: readers were registered on the key: open read-only transactions, or reads of
+	// several shards in flight.
 	Cause_CAUSE_READERS Cause = 4
-	// CAUSE_INTENT: a reader waited for the holder, an update, to be decided.
+	// CAUSE_INTENT: a reader waited for the decision of the holder, which was committing an update.
 	Cause_CAUSE_INTENT Cause = 5
-	// CAUSE_RECOVERY: read-only transactions of which a restarted shard does not
-	// know any more may have been open.
+	// CAUSE_RECOVERY: after its restart, a shard delayed writes until read-only transactions from
+	// before had timed out.
 	Cause_CAUSE_RECOVERY Cause = 6
-	// CAUSE_WOUND: the holder is older and needed the key that this one had.
+	// CAUSE_WOUND: the holder is older and needed a key that this transaction had locked.
 	Cause_CAUSE_WOUND Cause = 7
-	// CAUSE_CHANGED: what was read has been changed by another transaction.
+	// CAUSE_CHANGED: another transaction changed a key after this one had read it.
 	Cause_CAUSE_CHANGED Cause = 8
-	// CAUSE_SNAPSHOT: a snapshot was taken, of the history or for a reader.
+	// CAUSE_SNAPSHOT: a snapshot round was taking a state of all shards: for the history
+	// (--history-every), for CreateSnapshot, or for a scan or a read-only transaction that reads from
+	// a snapshot.
 	Cause_CAUSE_SNAPSHOT Cause = 9
 )
 
@@ -143,17 +146,17 @@ func (Cause) EnumDescriptor() ([]byte, []int) {
 type ReadPlan int32
 
 const (
-	// PLAN_ANY leaves the choice to the node. In an answer: it took locks.
+	// PLAN_ANY leaves the choice to the node. In a response: the transaction acquired locks.
 	ReadPlan_PLAN_ANY ReadPlan = 0
-	// PLAN_ONE_SHARD reads on one shard, registered nowhere.
+	// PLAN_ONE_SHARD reads from one shard, without registration.
 	ReadPlan_PLAN_ONE_SHARD ReadPlan = 1
-	// PLAN_PARALLEL reads on all shards in parallel, registered on each.
+	// PLAN_PARALLEL reads from all shards in parallel and registers on each.
 	ReadPlan_PLAN_PARALLEL ReadPlan = 2
-	// PLAN_HOT_LAST reads on the hot shard last, unregistered there.
+	// PLAN_HOT_LAST reads from the hot shard last, without registration there.
 	ReadPlan_PLAN_HOT_LAST ReadPlan = 3
-	// PLAN_INTERACTIVE registers as an interactive transaction goes.
+	// PLAN_INTERACTIVE registers on each shard as the transaction reads from it.
 	ReadPlan_PLAN_INTERACTIVE ReadPlan = 4
-	// PLAN_SNAPSHOT reads in a state that was fixed before, and holds nobody.
+	// PLAN_SNAPSHOT reads from a snapshot and does not block writers.
 	ReadPlan_PLAN_SNAPSHOT ReadPlan = 5
 )
 
@@ -183,14 +186,16 @@ func (ReadPlan) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_cd31401e557f99f0, []int{2}
 }
 
-// Decision is how a transaction ended.
+// Decision is the outcome of a transaction.
 type Decision int32
 
 const (
+	// UNDECIDED is never returned.
 	Decision_UNDECIDED Decision = 0
+	// COMMITTED: the transaction is applied.
 	Decision_COMMITTED Decision = 1
-	// ABORTED is final: no attempt of the transaction has applied anything, and none will.
-	// It is said too of one that was answered and wrote nothing.
+	// ABORTED: no attempt was applied and none will be. It is also returned for a transaction that
+	// wrote nothing.
 	Decision_ABORTED Decision = 2
 )
 
@@ -214,15 +219,16 @@ func (Decision) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_cd31401e557f99f0, []int{3}
 }
 
-// DiskRejects is what a node refuses for want of room. Reads are served in any
-// case, and what is prepared is decided.
+// DiskRejects are the requests that a node rejects because of low disk space. Reads and decisions
+// of prepared transactions are never rejected.
 type DiskRejects int32
 
 const (
+	// DISK_REJECTS_NOTHING: all requests are accepted.
 	DiskRejects_DISK_REJECTS_NOTHING DiskRejects = 0
-	// less is free than the reserve: new writes, but not deletions of keys.
+	// DISK_REJECTS_WRITES: less is free than the reserve. Writes are rejected, except deletes.
 	DiskRejects_DISK_REJECTS_WRITES DiskRejects = 1
-	// less is free than half of the reserve: deletions as well.
+	// DISK_REJECTS_ALL_WRITES: less is free than half the reserve. Deletes are rejected too.
 	DiskRejects_DISK_REJECTS_ALL_WRITES DiskRejects = 2
 )
 
@@ -246,7 +252,7 @@ func (DiskRejects) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_cd31401e557f99f0, []int{4}
 }
 
-// DatumKind is what a Datum can be.
+// DatumKind is the type of a Datum.
 type DatumKind int32
 
 const (
@@ -281,15 +287,15 @@ func (DatumKind) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_cd31401e557f99f0, []int{5}
 }
 
-// HotPolicy is what is wanted of a key.
+// HotPolicy is a placement rule.
 type HotPolicy int32
 
 const (
-	// HOT_FREE leaves it to the store.
+	// HOT_FREE leaves the placement to the cluster.
 	HotPolicy_HOT_FREE HotPolicy = 0
-	// HOT_PIN has the key on the hot shard, in any mode but HOT_MODE_OFF.
+	// HOT_PIN places the key on the hot shard, in all modes except HOT_MODE_OFF.
 	HotPolicy_HOT_PIN HotPolicy = 1
-	// HOT_BAN has the key at home.
+	// HOT_BAN keeps the key on its home shard.
 	HotPolicy_HOT_BAN HotPolicy = 2
 )
 
@@ -313,17 +319,17 @@ func (HotPolicy) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_cd31401e557f99f0, []int{6}
 }
 
-// HotMode says which keys are moved to the hot shard.
+// HotMode is which keys the cluster moves to the hot shard.
 type HotMode int32
 
 const (
-	// HOT_MODE_NONE is none of them.
+	// HOT_MODE_NONE is not a mode; requests with it are rejected.
 	HotMode_HOT_MODE_NONE HotMode = 0
-	// HOT_MODE_AUTO moves keys by heat, and by rules.
+	// HOT_MODE_AUTO moves keys by heat and by rules.
 	HotMode_HOT_MODE_AUTO HotMode = 1
 	// HOT_MODE_PINNED moves keys by rules only.
 	HotMode_HOT_MODE_PINNED HotMode = 2
-	// HOT_MODE_OFF moves no key there, and brings home those that have been moved.
+	// HOT_MODE_OFF moves no keys, and returns moved keys to their home shards.
 	HotMode_HOT_MODE_OFF HotMode = 3
 )
 
@@ -570,7 +576,7 @@ func (*Op) XXX_OneofWrappers() []interface{} {
 // GetOp reads a key.
 type GetOp struct {
 	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// for_update takes the lock that a later write of the key needs.
+	// for_update acquires the lock that a later write of the key needs.
 	ForUpdate        bool   `protobuf:"varint,2,opt,name=for_update,json=forUpdate,proto3" json:"for_update,omitempty"`
 	XXX_unrecognized []byte `json:"-"`
 }
@@ -608,8 +614,8 @@ func (m *GetOp) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_GetOp proto.InternalMessageInfo
 
-// DumpOp reads a key in its stored form, whatever data type it has: in the
-// result, type is that, and value what a RestoreOp takes (of a counter, number).
+// DumpOp reads a key of any data type in its stored form. In the result, type is the data type and
+// value the stored form; for a counter, number is the value.
 type DumpOp struct {
 	Key              []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	XXX_unrecognized []byte `json:"-"`
@@ -648,17 +654,17 @@ func (m *DumpOp) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_DumpOp proto.InternalMessageInfo
 
-// RestoreOp sets a key to what a DumpOp has read, whatever it holds.
+// RestoreOp sets a key to the result of a DumpOp. It overwrites a value of any type.
 type RestoreOp struct {
 	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// type is the value's data type, which the server must know.
+	// type is the data type. The server must have it.
 	Type DataType `protobuf:"varint,2,opt,name=type,proto3,enum=linchpin.v1.DataType" json:"type,omitempty"`
-	// value is the stored form; the server makes sure that it can be read.
+	// value is the stored form. A malformed one fails with Invalid.
 	Value []byte `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
 	// number is the value of a counter.
 	Number int64 `protobuf:"zigzag64,4,opt,name=number,proto3" json:"number,omitempty"`
-	// expires_at_ms is when the key expires, as in Result; 0 is never. If that is
-	// past, the key is deleted soon after it is set.
+	// expires_at_ms is when the key expires, as in Result; 0 is never. A key whose time is past is
+	// deleted soon after the commit.
 	ExpiresAtMs      int64  `protobuf:"varint,5,opt,name=expires_at_ms,json=expiresAtMs,proto3" json:"expires_at_ms,omitempty"`
 	XXX_unrecognized []byte `json:"-"`
 }
@@ -696,12 +702,12 @@ func (m *RestoreOp) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_RestoreOp proto.InternalMessageInfo
 
-// ExpireOp has a key that exists expire after a time; found, in the result, says
-// whether it exists. It is a write: the key has another version afterwards.
+// ExpireOp sets the time to live of a key that exists; otherwise it does nothing. found in the
+// result is whether the key exists. It is a write, so the version changes.
 type ExpireOp struct {
 	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// ttl_ms is the time from when the operation is executed, in milliseconds: 1 to
-	// ten years.
+	// ttl_ms is the time to live in milliseconds, from the execution of the operation: 1 ms to 10
+	// years.
 	TtlMs            int64  `protobuf:"varint,2,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	XXX_unrecognized []byte `json:"-"`
 }
@@ -739,8 +745,8 @@ func (m *ExpireOp) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ExpireOp proto.InternalMessageInfo
 
-// PersistOp has a key that expires not do so. found says whether the key exists;
-// nothing is written if it does not expire.
+// PersistOp removes the time to live of a key. found in the result is whether the key exists. If
+// the key does not expire, nothing is written.
 type PersistOp struct {
 	Key              []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	XXX_unrecognized []byte `json:"-"`
@@ -779,7 +785,7 @@ func (m *PersistOp) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_PersistOp proto.InternalMessageInfo
 
-// PutOp writes a register, if its condition holds.
+// PutOp sets a key to a byte string. If the condition does not hold, it fails with ConditionFailed.
 type PutOp struct {
 	Key   []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Value []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
@@ -790,9 +796,8 @@ type PutOp struct {
 	//	*PutOp_IfValue
 	//	*PutOp_IfVersion
 	Condition isPutOp_Condition `protobuf_oneof:"condition"`
-	// ttl_ms has the key expire so many milliseconds after the operation is
-	// executed: 1 to ten years. With 0 it does not expire, whether it did before or
-	// not.
+	// ttl_ms is the time to live in milliseconds, from the execution of the operation: 1 ms to 10
+	// years. With 0 the key does not expire, and a previous time to live is removed.
 	TtlMs            int64  `protobuf:"varint,7,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	XXX_unrecognized []byte `json:"-"`
 }
@@ -899,8 +904,8 @@ func (*PutOp) XXX_OneofWrappers() []interface{} {
 	}
 }
 
-// DeleteOp removes a key, if its condition holds. Without one, a key that is
-// not there is no error.
+// DeleteOp deletes a key of any type. Without a condition, deleting a key that does not exist is
+// not an error. The conditions are those of PutOp.
 type DeleteOp struct {
 	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// Types that are valid to be assigned to Condition:
@@ -1002,7 +1007,8 @@ func (*DeleteOp) XXX_OneofWrappers() []interface{} {
 	}
 }
 
-// RequireOp changes nothing, but the transaction only commits if it holds.
+// RequireOp checks a condition on a key without changing it. If it does not hold, the transaction
+// fails with ConditionFailed.
 type RequireOp struct {
 	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// Types that are valid to be assigned to Condition:
@@ -1117,12 +1123,12 @@ func (*RequireOp) XXX_OneofWrappers() []interface{} {
 	}
 }
 
-// AddOp adds to a counter; a key that is not there counts from 0.
+// AddOp adds to a counter. A key that does not exist counts from 0. A sum beyond 64 bits fails with
+// OutOfRange.
 type AddOp struct {
 	Key   []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Delta int64  `protobuf:"zigzag64,2,opt,name=delta,proto3" json:"delta,omitempty"`
-	// return_value asks for the sum. Without it additions do not conflict with
-	// each other.
+	// return_value returns the sum. Without it additions commute: they never block each other.
 	ReturnValue      bool   `protobuf:"varint,3,opt,name=return_value,json=returnValue,proto3" json:"return_value,omitempty"`
 	XXX_unrecognized []byte `json:"-"`
 }
@@ -1160,13 +1166,13 @@ func (m *AddOp) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_AddOp proto.InternalMessageInfo
 
-// ScanOp reads the keys from start up to but without end, in order.
+// ScanOp reads the entries from start up to, but excluding, end, in key order.
 type ScanOp struct {
-	// start is the first key; empty is the first of all.
+	// start is the first key; empty is the first key of the store.
 	Start []byte `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
-	// end is where the range stops; empty is after the last key.
+	// end is the end of the range, exclusive; empty is after the last key.
 	End []byte `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"`
-	// limit bounds the pairs; 0 is the greatest allowed, 10000.
+	// limit is the maximum number of entries, at most 10000; 0 is 10000.
 	Limit            uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	XXX_unrecognized []byte `json:"-"`
 }
@@ -1204,7 +1210,7 @@ func (m *ScanOp) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ScanOp proto.InternalMessageInfo
 
-// DeleteRangeOp removes the keys from start up to but without end.
+// DeleteRangeOp deletes the keys from start up to, but excluding, end. One of the two must be set.
 type DeleteRangeOp struct {
 	Start            []byte `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
 	End              []byte `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"`
@@ -1244,14 +1250,14 @@ func (m *DeleteRangeOp) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_DeleteRangeOp proto.InternalMessageInfo
 
-// CallOp calls a method of a data type. Types tells which there are.
+// CallOp calls a method of a data type. Admin.Types lists the types and their methods.
 type CallOp struct {
 	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// type is the type's name, as in "set". A register and a counter can be called
-	// by this form, too.
+	// type is the name of the type, such as "set". "value" and "counter" are also types.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// method is the method's name, as in "add".
-	Method           string  `protobuf:"bytes,3,opt,name=method,proto3" json:"method,omitempty"`
+	// method is the name of the method, such as "add".
+	Method string `protobuf:"bytes,3,opt,name=method,proto3" json:"method,omitempty"`
+	// args are the arguments, in the order of the parameters.
 	Args             []Datum `protobuf:"bytes,4,rep,name=args,proto3" json:"args"`
 	XXX_unrecognized []byte  `json:"-"`
 }
@@ -1289,7 +1295,7 @@ func (m *CallOp) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_CallOp proto.InternalMessageInfo
 
-// Datum is an argument of a method, or a part of its answer.
+// Datum is an argument of a method or a part of its result.
 type Datum struct {
 	// Types that are valid to be assigned to Datum:
 	//
@@ -1428,16 +1434,17 @@ func (*Datum) XXX_OneofWrappers() []interface{} {
 	}
 }
 
-// Entry is a key with what it holds.
+// Entry is a key and its value.
 type Entry struct {
-	Key   []byte   `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// value is the value of type VALUE, and empty for other types.
 	Value []byte   `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
 	Type  DataType `protobuf:"varint,3,opt,name=type,proto3,enum=linchpin.v1.DataType" json:"type,omitempty"`
-	// number is what a counter holds; value is empty then. Of other data types
-	// only the type is told: their methods tell more.
+	// number is the value of a counter. The value of another data type is not included: its methods
+	// return it.
 	Number  int64                                         `protobuf:"zigzag64,4,opt,name=number,proto3" json:"number,omitempty"`
 	Version github_com_linchpindb_linchpin_pkg_kv.Version `protobuf:"bytes,5,opt,name=version,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Version" json:"version"`
-	// type_name is the type's name if DataType has none.
+	// type_name is the name of a user-defined type; otherwise empty.
 	TypeName string `protobuf:"bytes,6,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
 	// expires_at_ms is when the key expires, as in Result.
 	ExpiresAtMs int64 `protobuf:"varint,7,opt,name=expires_at_ms,json=expiresAtMs,proto3" json:"expires_at_ms,omitempty"`
@@ -1476,33 +1483,34 @@ func (m *Entry) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Entry proto.InternalMessageInfo
 
-// Result is what one operation returned. The results of a transaction are in
-// the order of its operations.
+// Result is the result of one operation. The results of a transaction are in the order of its
+// operations.
 type Result struct {
-	// found says whether the key exists (reads) or existed (deletes; not those
-	// of an interactive transaction without a condition, which do not look).
+	// found is whether the key exists, for reads, or existed, for deletes. A delete without a
+	// condition in an interactive transaction does not set it.
 	Found bool     `protobuf:"varint,1,opt,name=found,proto3" json:"found,omitempty"`
 	Type  DataType `protobuf:"varint,2,opt,name=type,proto3,enum=linchpin.v1.DataType" json:"type,omitempty"`
-	// value is what a register holds.
+	// value is the value of type VALUE.
 	Value []byte `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
-	// number is what a counter holds; value is empty then.
+	// number is the value of a counter; value is then empty.
 	Number int64 `protobuf:"zigzag64,4,opt,name=number,proto3" json:"number,omitempty"`
-	// version names the write that was read or made.
+	// version identifies the write that the operation read or made. 14 zero bytes are no version.
 	Version github_com_linchpindb_linchpin_pkg_kv.Version `protobuf:"bytes,5,opt,name=version,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Version" json:"version"`
-	Entries []Entry                                       `protobuf:"bytes,6,rep,name=entries,proto3" json:"entries"`
-	// resume is the start of the next scan, if this one met its limit.
+	// entries are those of a scan.
+	Entries []Entry `protobuf:"bytes,6,rep,name=entries,proto3" json:"entries"`
+	// resume is the start of the next scan if this one reached its limit; otherwise empty.
 	Resume []byte `protobuf:"bytes,7,opt,name=resume,proto3" json:"resume,omitempty"`
-	// count is the number of keys that a delete-range removed.
+	// count is the number of keys that a delete-range deleted.
 	Count uint64 `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`
-	// answer is what a method of a data type returned.
+	// data is the result of a method of a data type.
 	Data []Datum `protobuf:"bytes,9,rep,name=data,proto3" json:"data"`
-	// type_name is the type's name if DataType has none.
+	// type_name is the name of a user-defined type; otherwise empty.
 	TypeName string `protobuf:"bytes,10,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
-	// expires_at_ms, of get and dump, is when the key expires, in milliseconds since
-	// 1970 by the clock of the key's shard; 0 if it does not.
+	// expires_at_ms is when the key expires, in milliseconds since 1970 by the clock of its shard; 0
+	// is never. get and dump return it.
 	ExpiresAtMs int64 `protobuf:"varint,11,opt,name=expires_at_ms,json=expiresAtMs,proto3" json:"expires_at_ms,omitempty"`
-	// ttl_ms is how long that was from when it was read. It is 0 if the time
-	// was over: the key had not been deleted yet, or the state is one of the past.
+	// ttl_ms is the remaining time to live in milliseconds at the time of the read. It is 0 if the
+	// key has expired but is not yet deleted, and in reads of the past.
 	TtlMs int64 `protobuf:"varint,12,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 }
 
@@ -1546,21 +1554,21 @@ type Conflict struct {
 	// key is the key, or the start of the range. It is empty if it is not known.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	// operations are this transaction's operations on the key: "get", "get-for-update", "require",
-	// "put", "delete", "add", "add-get", "scan", "scan-for-update", "delete-range", "expire",
-	// "move" (the store moves the key to another shard), "view" and "open-view" (a read-only
-	// transaction), "read-snapshot", or a method of a data type, as in "set.add".
+	// "put", "delete", "add", "add-get", "scan", "scan-for-update", "delete-range", "expire", "move"
+	// (the cluster moves the key to another shard), "view" and "open-view" (a read-only transaction),
+	// "read-snapshot", or a method of a data type, such as "set.add".
 	Operations []string `protobuf:"bytes,3,rep,name=operations,proto3" json:"operations,omitempty"`
-	// lock is the lock that they need: "read", "add", "write", or a kind of lock of a data type,
-	// as in "set.add". Admin.Types lists which kinds commute. It is empty if it is not known.
+	// lock is the lock that the operations need: "read", "add", "write", or a lock kind of a data
+	// type, such as "set.add". Admin.Types lists which kinds commute. It is empty if it is not known.
 	Lock string `protobuf:"bytes,4,opt,name=lock,proto3" json:"lock,omitempty"`
-	// interactive: this transaction is interactive. It holds its locks across round trips of its
-	// client.
+	// interactive is whether this transaction is interactive, so that it holds its locks across
+	// network round trips.
 	Interactive bool `protobuf:"varint,5,opt,name=interactive,proto3" json:"interactive,omitempty"`
-	// holder is the other transaction. It is empty if it is not known, and in conflicts with
-	// readers and snapshots.
+	// holder is the other transaction. It is empty if it is not known, and in conflicts with readers
+	// and snapshots.
 	Holder github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,6,opt,name=holder,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"holder"`
-	// holder_operations, holder_lock and holder_interactive describe the holder. After a restart
-	// of the shard only the lock is known.
+	// holder_operations, holder_lock and holder_interactive describe the holder. After a restart of
+	// the shard only the lock is known.
 	HolderOperations  []string `protobuf:"bytes,7,rep,name=holder_operations,json=holderOperations,proto3" json:"holder_operations,omitempty"`
 	HolderLock        string   `protobuf:"bytes,8,opt,name=holder_lock,json=holderLock,proto3" json:"holder_lock,omitempty"`
 	HolderInteractive bool     `protobuf:"varint,9,opt,name=holder_interactive,json=holderInteractive,proto3" json:"holder_interactive,omitempty"`
@@ -1609,8 +1617,8 @@ type Advice struct {
 	// holder: an operation as in Conflict.operations. Empty is no change.
 	Instead       string `protobuf:"bytes,1,opt,name=instead,proto3" json:"instead,omitempty"`
 	HolderInstead string `protobuf:"bytes,2,opt,name=holder_instead,json=holderInstead,proto3" json:"holder_instead,omitempty"`
-	// apart: the two sides commute only on different parts of the value, such as two members of
-	// a set. With apart alone, the operations commute as they are on different parts.
+	// apart is whether the two sides commute only on different parts of the value, such as two
+	// members of a set. With apart alone, the operations need no replacement.
 	Apart bool `protobuf:"varint,3,opt,name=apart,proto3" json:"apart,omitempty"`
 }
 
@@ -1647,23 +1655,22 @@ func (m *Advice) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Advice proto.InternalMessageInfo
 
-// Receipt is a contention receipt: where a transaction waited longest for
-// another one, and what ended those of its attempts that had to be given up.
+// Receipt is a contention receipt: the longest wait of a transaction, and the conflict that aborted
+// its last failed attempt.
 type Receipt struct {
-	// waited_us is the longest wait, in microseconds; 0 if there was none.
+	// waited_us is the longest wait, in microseconds; 0 is no wait.
 	WaitedUs uint64 `protobuf:"varint,1,opt,name=waited_us,json=waitedUs,proto3" json:"waited_us,omitempty"`
-	// waiting: the wait had not ended when the transaction did.
+	// waiting is whether the wait had not ended when the transaction did.
 	Waiting bool `protobuf:"varint,2,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// wait is the conflict behind the wait. It is absent if there was no wait.
 	Wait *Conflict `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
-	// aborted is the number of attempts that a conflict aborted, this one included.
+	// aborted is the number of attempts that a conflict aborted, including this one.
 	Aborted uint32 `protobuf:"varint,4,opt,name=aborted,proto3" json:"aborted,omitempty"`
-	// reason is why the last of them was aborted, in one word: "wounded", "stale-read" or
-	// "stale-grant".
+	// reason is why the last of them aborted: "wounded", "stale-read" or "stale-grant".
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	// abort is the conflict that aborted it. It is absent if it is not known.
 	Abort *Conflict `protobuf:"bytes,6,opt,name=abort,proto3" json:"abort,omitempty"`
-	// sentence is the receipt in words. Pipeline omits it.
+	// sentence is the receipt in English. Pipeline omits it.
 	Sentence string `protobuf:"bytes,7,opt,name=sentence,proto3" json:"sentence,omitempty"`
 }
 
@@ -1700,38 +1707,38 @@ func (m *Receipt) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Receipt proto.InternalMessageInfo
 
-// ErrorDetail is a failure with its particulars. It is attached to the gRPC
-// status of failed calls and part of answers on Pipeline and Transact.
+// ErrorDetail describes an error. It is a detail of the gRPC status of a failed call, and a field
+// of the responses of Pipeline and Transact.
 type ErrorDetail struct {
-	// kind is the name of the kind of error, as docs/api.md lists them.
+	// kind is the kind of error: docs/api.md lists the kinds.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// text says what happened.
+	// message describes what failed.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	Key     []byte `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	// key is the key concerned, if it is one key.
+	Key []byte `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	// op is the number of the operation concerned, from 1; 0 is none.
 	Op uint32 `protobuf:"varint,4,opt,name=op,proto3" json:"op,omitempty"`
-	// hint says what to do about it.
-	Hint     string                                      `protobuf:"bytes,5,opt,name=hint,proto3" json:"hint,omitempty"`
-	TxnId    github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,6,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
-	Attempts uint32                                      `protobuf:"varint,7,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	// retryable: the same request may succeed if it is made again.
+	// hint describes what to do.
+	Hint  string                                      `protobuf:"bytes,5,opt,name=hint,proto3" json:"hint,omitempty"`
+	TxnId github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,6,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
+	// attempts is the number of attempts made, including retries of the server.
+	Attempts uint32 `protobuf:"varint,7,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	// retryable is whether the same request may succeed later.
 	Retryable bool `protobuf:"varint,8,opt,name=retryable,proto3" json:"retryable,omitempty"`
-	// current is what the key holds, if a condition failed and it is known.
+	// current is the current value of the key, if a condition failed and the value is known.
 	Current *Result `protobuf:"bytes,9,opt,name=current,proto3" json:"current,omitempty"`
 	// code is the gRPC status code.
-	Code    uint32   `protobuf:"varint,10,opt,name=code,proto3" json:"code,omitempty"`
+	Code uint32 `protobuf:"varint,10,opt,name=code,proto3" json:"code,omitempty"`
+	// receipt is the receipt of the transaction. It is absent if there was no conflict.
 	Receipt *Receipt `protobuf:"bytes,11,opt,name=receipt,proto3" json:"receipt,omitempty"`
-	// retry_after_ms is how long to wait before the same is tried again, in
-	// milliseconds; 0 if that is left to the client. The status of a failed call
-	// says the same as a google.rpc.RetryInfo.
+	// retry_after_ms is the time to wait before a retry, in milliseconds; 0 leaves it to the client.
+	// The status of a failed call also has it as a google.rpc.RetryInfo.
 	RetryAfterMs uint32 `protobuf:"varint,12,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"`
-	// server_time_ns is the server's clock, in nanoseconds since 1970, if the time in
-	// the transaction's id was refused: nothing was applied, and an id with that time
-	// will do. Else it is 0.
+	// server_time_ns is the server's clock. It is set if the time in txn_id is out of range: nothing
+	// was applied, and an id with this time is accepted.
 	ServerTimeNs int64 `protobuf:"varint,13,opt,name=server_time_ns,json=serverTimeNs,proto3" json:"server_time_ns,omitempty"`
-	// down is there if a shard that the request needs is on a node that is known to be
-	// down. Nothing was applied, unless the kind is OutcomeUnknown; the same fails again
-	// until the node is back.
+	// down is the node that is down, if the request needs one of its shards. Nothing was applied,
+	// unless the kind is OutcomeUnknown. Retries fail until the node is back.
 	Down *NodeDown `protobuf:"bytes,14,opt,name=down,proto3" json:"down,omitempty"`
 }
 
@@ -1768,16 +1775,16 @@ func (m *ErrorDetail) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ErrorDetail proto.InternalMessageInfo
 
-// NodeDown is a node that cannot be reached, with the part of the store on it.
+// NodeDown is a node that cannot be reached and the shards on it.
 type NodeDown struct {
 	NodeId uint32 `protobuf:"varint,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
-	// address is where it was called last.
+	// address is the last known address.
 	Address string   `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
 	Shards  []uint32 `protobuf:"varint,3,rep,packed,name=shards,proto3" json:"shards,omitempty"`
-	// hot: the hot shard is one of them.
+	// hot is whether the hot shard is one of them.
 	Hot bool `protobuf:"varint,4,opt,name=hot,proto3" json:"hot,omitempty"`
-	// keyspace_percent is how much of the keyspace has its home on the shards. The hot
-	// shard is home to none: it has single keys of the others.
+	// keyspace_percent is the share of the keyspace with its home on these shards, 0 to 100. The hot
+	// shard is the home of no keys.
 	KeyspacePercent float64 `protobuf:"fixed64,5,opt,name=keyspace_percent,json=keyspacePercent,proto3" json:"keyspace_percent,omitempty"`
 }
 
@@ -1814,19 +1821,18 @@ func (m *NodeDown) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_NodeDown proto.InternalMessageInfo
 
-// Snapshot is a state of the whole store that is kept.
+// Snapshot is a state of the whole store that can be read later.
 type Snapshot struct {
-	// id names it for ever; no other has had it, in any cluster.
+	// id identifies the state and is unique across clusters.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// name is empty for one of the history, which the store keeps by itself.
+	// name is empty for a snapshot of the history, which the store takes by itself.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// time_ns is when the state was the current one, in nanoseconds since 1970
-	// by the clock of the hot shard's node. Everything that was answered before
-	// is in it.
+	// time_ns is the time of the state by the clock of the hot shard's node. The state includes every
+	// transaction that was acknowledged before the snapshot was requested.
 	TimeNs int64 `protobuf:"varint,3,opt,name=time_ns,json=timeNs,proto3" json:"time_ns,omitempty"`
-	// expires_ns is when one with a name is given up.
+	// expires_ns is when a named snapshot expires.
 	ExpiresNs int64 `protobuf:"varint,4,opt,name=expires_ns,json=expiresNs,proto3" json:"expires_ns,omitempty"`
-	// token is the state's: whatever carries it is not older.
+	// causality_token is the token of the state.
 	CausalityToken []byte `protobuf:"bytes,5,opt,name=causality_token,json=causalityToken,proto3" json:"causality_token,omitempty"`
 }
 
@@ -1863,7 +1869,7 @@ func (m *Snapshot) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Snapshot proto.InternalMessageInfo
 
-// At names a state of the past, which only read-only transactions can ask for.
+// At selects a state of the past for a read-only transaction.
 type At struct {
 	// Types that are valid to be assigned to At:
 	//
@@ -1950,12 +1956,11 @@ func (*At) XXX_OneofWrappers() []interface{} {
 	}
 }
 
-// CreateSnapshotRequest asks for a snapshot.
+// CreateSnapshotRequest requests a named snapshot.
 type CreateSnapshotRequest struct {
-	// name has 1 to 200 printable bytes, no blank and no "@". No other snapshot
-	// may have it.
+	// name has 1 to 200 printable bytes without blanks and "@". It must be unique.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// ttl_ms is how long it is kept; 0 is a day, and 90 days are the longest.
+	// ttl_ms is the time to live in milliseconds, at most 90 days; 0 is 1 day.
 	TtlMs uint64 `protobuf:"varint,2,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 }
 
@@ -2067,7 +2072,7 @@ var xxx_messageInfo_ListSnapshotsResponse proto.InternalMessageInfo
 
 // DropSnapshotRequest names a snapshot.
 type DropSnapshotRequest struct {
-	// snapshot is its name or its id.
+	// snapshot is the name or the id.
 	Snapshot string `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 }
 
@@ -2106,24 +2111,23 @@ var xxx_messageInfo_DropSnapshotRequest proto.InternalMessageInfo
 
 // ExecuteRequest is a one-shot transaction.
 type ExecuteRequest struct {
+	// ops are the operations, at most 10000, executed in order.
 	Ops []Op `protobuf:"bytes,1,rep,name=ops,proto3" json:"ops"`
-	// txn_id is 16 bytes: the time in nanoseconds since 1970 and random bits,
-	// both big-endian. Who makes it can ask for the outcome if the answer is
-	// lost. Empty has one made.
+	// txn_id has 16 bytes: the time in nanoseconds since 1970 and 64 random bits, both big-endian. A
+	// client that sets it can query the outcome if it loses the response. Empty lets the server
+	// choose.
 	TxnId github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,2,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
-	// token is one that an answer carried, from whatever node: what is read is
-	// not older than what that answer told of.
+	// causality_token is a token of an earlier response, from any node. The transaction reads a state
+	// that is not older.
 	CausalityToken []byte `protobuf:"bytes,3,opt,name=causality_token,json=causalityToken,proto3" json:"causality_token,omitempty"`
-	// at reads in the past; the transaction must not write then.
+	// at selects a state of the past. The transaction must be read-only.
 	At *At `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
-	// plan forces how a read-only transaction reads: PLAN_PARALLEL,
-	// PLAN_HOT_LAST or PLAN_SNAPSHOT.
+	// plan forces the plan of a read-only transaction: PLAN_PARALLEL, PLAN_HOT_LAST or PLAN_SNAPSHOT.
 	Plan ReadPlan `protobuf:"varint,5,opt,name=plan,proto3,enum=linchpin.v1.ReadPlan" json:"plan,omitempty"`
-	// max_response_bytes is the largest response message that the client receives: 65536 or
-	// more; 0 is 4194304, the receive limit of a gRPC client that does not set one. If the
-	// response would be larger, the transaction fails with the kind Invalid and nothing is
-	// applied. Responses have at most about 17 MiB in any case. On a Pipeline, a message with
-	// several answers is not larger than any of their calls allows.
+	// max_response_bytes is the largest response message that the client receives: 65536 or more; 0
+	// is 4194304, the default receive limit of gRPC clients. If the response would be larger, the
+	// transaction fails with Invalid and nothing is applied. No response exceeds about 17 MiB. A
+	// Pipeline message with several responses does not exceed the smallest limit of their calls.
 	MaxResponseBytes uint32 `protobuf:"varint,6,opt,name=max_response_bytes,json=maxResponseBytes,proto3" json:"max_response_bytes,omitempty"`
 }
 
@@ -2160,23 +2164,23 @@ func (m *ExecuteRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ExecuteRequest proto.InternalMessageInfo
 
-// ExecuteResponse is the answer to a transaction that committed.
+// ExecuteResponse is the response to a transaction that committed.
 type ExecuteResponse struct {
-	TxnId    github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,1,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
-	Attempts uint32                                      `protobuf:"varint,2,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	Results  []Result                                    `protobuf:"bytes,3,rep,name=results,proto3" json:"results"`
-	// token is the state that the transaction saw or made.
+	TxnId github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,1,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
+	// attempts is the number of attempts, including retries of the server.
+	Attempts uint32   `protobuf:"varint,2,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	Results  []Result `protobuf:"bytes,3,rep,name=results,proto3" json:"results"`
+	// causality_token is the token of the state that the transaction read or made.
 	CausalityToken []byte `protobuf:"bytes,4,opt,name=causality_token,json=causalityToken,proto3" json:"causality_token,omitempty"`
-	// receipt is there if the transaction waited.
+	// receipt is absent if the transaction did not wait.
 	Receipt *Receipt `protobuf:"bytes,5,opt,name=receipt,proto3" json:"receipt,omitempty"`
-	// results_lost: it committed, but its results are no longer known.
+	// results_lost is whether the transaction committed but its results are not available.
 	ResultsLost bool `protobuf:"varint,6,opt,name=results_lost,json=resultsLost,proto3" json:"results_lost,omitempty"`
-	// aborts are the reasons, one word each, for which the attempts before the
-	// last one were given up.
+	// abort_reasons are why the earlier attempts aborted, as in Receipt.reason.
 	AbortReasons []string `protobuf:"bytes,7,rep,name=abort_reasons,json=abortReasons,proto3" json:"abort_reasons,omitempty"`
-	// plan is how a read-only transaction read.
+	// plan is the plan of a read-only transaction.
 	Plan ReadPlan `protobuf:"varint,8,opt,name=plan,proto3,enum=linchpin.v1.ReadPlan" json:"plan,omitempty"`
-	// snapshot is the state that was read, if the request named one.
+	// snapshot is the state that was read, if the request has at.
 	Snapshot *Snapshot `protobuf:"bytes,9,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 }
 
@@ -2213,7 +2217,7 @@ func (m *ExecuteResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ExecuteResponse proto.InternalMessageInfo
 
-// PipelineRequest carries calls to the server.
+// PipelineRequest carries calls to the server, in at most 17 MiB.
 type PipelineRequest struct {
 	Calls []Call `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls"`
 }
@@ -2251,16 +2255,17 @@ func (m *PipelineRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_PipelineRequest proto.InternalMessageInfo
 
-// Call is one transaction on a pipeline.
+// Call is one transaction of a pipeline.
 type Call struct {
-	// number is chosen by the client and names the call in the answer. It must
-	// not be that of a call which is still unanswered.
+	// handle identifies the call in its response. The client chooses it and must not reuse it before
+	// the response.
 	Handle uint64 `protobuf:"varint,1,opt,name=handle,proto3" json:"handle,omitempty"`
-	// timeout_ms counts from when the call is read; 0 is the greatest, 60 s.
+	// timeout_ms is the deadline in milliseconds from when the server reads the call, at most 60000;
+	// 0 is 60000.
 	TimeoutMs uint32         `protobuf:"varint,2,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	Request   ExecuteRequest `protobuf:"bytes,3,opt,name=request,proto3" json:"request"`
-	// traceparent continues the caller's trace (W3C Trace Context), if the node
-	// traces. The other calls have it in their metadata, under this name.
+	// traceparent continues the trace of the client (W3C Trace Context). Unary calls have it in their
+	// metadata, under the same name.
 	Traceparent string `protobuf:"bytes,4,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 }
 
@@ -2297,13 +2302,13 @@ func (m *Call) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Call proto.InternalMessageInfo
 
-// PipelineResponse carries answers to the client.
+// PipelineResponse carries responses to the client.
 type PipelineResponse struct {
-	// welcome is in the first message and in no other.
+	// welcome is set in the first message only.
 	Welcome   *Welcome       `protobuf:"bytes,1,opt,name=welcome,proto3" json:"welcome,omitempty"`
 	Responses []CallResponse `protobuf:"bytes,2,rep,name=responses,proto3" json:"responses"`
-	// draining: the node takes no more calls. Those that were sent are still
-	// answered; new ones should go to another node.
+	// draining is whether the node rejects further calls. It still answers the calls that it has
+	// received. Send new calls to another node.
 	Draining bool `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`
 }
 
@@ -2340,19 +2345,21 @@ func (m *PipelineResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_PipelineResponse proto.InternalMessageInfo
 
-// Welcome tells whom the client has reached.
+// Welcome describes the node and the stream.
 type Welcome struct {
-	// server_time_ns is the server's clock, in nanoseconds since 1970, by which clients
-	// make the ids of transactions. It may differ from the time of day.
+	// server_time_ns is the server's clock, which clients use in transaction ids. It may differ from
+	// the wall clock.
 	ServerTimeNs int64  `protobuf:"varint,1,opt,name=server_time_ns,json=serverTimeNs,proto3" json:"server_time_ns,omitempty"`
 	ClusterId    string `protobuf:"bytes,2,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	NodeId       uint32 `protobuf:"varint,3,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
-	// max_in_flight bounds the unanswered calls of this stream.
+	// max_in_flight is the maximum number of unanswered calls of the stream. Further calls fail with
+	// ResourceExhausted.
 	MaxInFlight uint32 `protobuf:"varint,4,opt,name=max_in_flight,json=maxInFlight,proto3" json:"max_in_flight,omitempty"`
-	Version     string `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
-	// revision is that of this interface which the node speaks; 0 if it does not say. A
-	// field whose comment asks for a revision is ignored by nodes of an older one, without
-	// an error: send it only to those that have that revision.
+	// version is the version of the linchpin binary.
+	Version string `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
+	// revision is the revision of this interface that the node implements; 0 is the first. A node
+	// ignores a field of a newer revision: send such a field only to nodes that have the revision in
+	// its comment.
 	Revision uint32 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
 }
 
@@ -2389,7 +2396,7 @@ func (m *Welcome) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Welcome proto.InternalMessageInfo
 
-// CallResponse answers one call: it committed, unless error is there.
+// CallResponse is the response to one call. The transaction committed, unless error is set.
 type CallResponse struct {
 	Handle   uint64          `protobuf:"varint,1,opt,name=handle,proto3" json:"handle,omitempty"`
 	Response ExecuteResponse `protobuf:"bytes,2,opt,name=response,proto3" json:"response"`
@@ -2581,31 +2588,29 @@ func (*TransactRequest) XXX_OneofWrappers() []interface{} {
 	}
 }
 
-// BeginStep begins a transaction, when none is open on the stream.
+// BeginStep begins a transaction. No other may be open on the stream.
 type BeginStep struct {
-	// txn_id keeps a transaction's age over its retries; empty for a new one.
+	// txn_id is the id of the transaction. A retry passes the id of the failed attempt, to keep its
+	// age. Empty lets the server choose.
 	TxnId github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,1,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
-	// attempt counts the attempts of txn_id; 0 is taken for 1. A retry passes
-	// the number of the attempt that failed plus one.
+	// attempt is the number of the attempt: the failed one plus 1 in a retry. 0 is 1.
 	Attempt uint32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// read_only refuses operations that write.
+	// read_only rejects operations that write.
 	ReadOnly bool `protobuf:"varint,3,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
-	// token is one that an answer carried, from whatever node: what is read is
-	// not older than what that answer told of.
+	// causality_token is a token of an earlier response, from any node. The transaction reads a state
+	// that is not older.
 	CausalityToken []byte `protobuf:"bytes,4,opt,name=causality_token,json=causalityToken,proto3" json:"causality_token,omitempty"`
-	// at reads in the past; the transaction must be read-only then.
+	// at selects a state of the past. read_only must be set.
 	At *At `protobuf:"bytes,5,opt,name=at,proto3" json:"at,omitempty"`
-	// plan forces how a read-only transaction reads: PLAN_SNAPSHOT.
+	// plan forces the plan of a read-only transaction: PLAN_SNAPSHOT.
 	Plan ReadPlan `protobuf:"varint,6,opt,name=plan,proto3,enum=linchpin.v1.ReadPlan" json:"plan,omitempty"`
-	// traceparent continues the caller's trace, as Call.traceparent does: a stream
-	// may be used for one transaction after the other. Empty is that of the stream.
+	// traceparent continues the trace of the client, as in Call. Empty is the trace of the stream.
 	Traceparent string `protobuf:"bytes,7,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
-	// first is run at once, as a do after the begin would be, and saves a message each
-	// way. begun has its results; if it fails it is answered as that do. From revision 1
-	// on; see Welcome.
+	// first is executed with the begin, which saves a round trip. Begun has its results; if it fails,
+	// the response is that of an execute step. It requires revision 1 (Welcome.revision).
 	First *ExecuteStep `protobuf:"bytes,8,opt,name=first,proto3" json:"first,omitempty"`
-	// max_response_bytes is as in ExecuteRequest, for each response of the transaction. A step
-	// whose results do not fit fails like any other, before what it writes is applied.
+	// max_response_bytes is as in ExecuteRequest, for each response of the transaction. A step whose
+	// results exceed it fails before its writes are applied.
 	MaxResponseBytes uint32 `protobuf:"varint,9,opt,name=max_response_bytes,json=maxResponseBytes,proto3" json:"max_response_bytes,omitempty"`
 }
 
@@ -2642,11 +2647,11 @@ func (m *BeginStep) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_BeginStep proto.InternalMessageInfo
 
-// ExecuteStep runs operations in the open transaction.
+// ExecuteStep executes operations in the open transaction.
 type ExecuteStep struct {
 	Ops []Op `protobuf:"bytes,1,rep,name=ops,proto3" json:"ops"`
-	// timeout_ms, if it is not 0, ends the transaction if the step has not come to
-	// its end by then, or a little earlier so that the answer is in time.
+	// timeout_ms is the time limit of the step in milliseconds; 0 is none. When it expires, the
+	// server aborts the transaction, up to 200 ms early so that the response arrives in time.
 	TimeoutMs uint32 `protobuf:"varint,2,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 }
 
@@ -2687,9 +2692,9 @@ var xxx_messageInfo_ExecuteStep proto.InternalMessageInfo
 type CommitStep struct {
 	// timeout_ms is as in ExecuteStep.
 	TimeoutMs uint32 `protobuf:"varint,1,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
-	// last is run before, as a do before the commit would be, and saves a message each
-	// way. The results of committed are its own; if it fails nothing is committed, and it
-	// is answered as that do. From revision 1 on; see Welcome.
+	// last is executed before the commit, which saves a round trip. The response has its results; if
+	// it fails, nothing is committed and the response is that of an execute step. It requires
+	// revision 1 (Welcome.revision).
 	Last *ExecuteStep `protobuf:"bytes,2,opt,name=last,proto3" json:"last,omitempty"`
 }
 
@@ -2726,7 +2731,7 @@ func (m *CommitStep) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_CommitStep proto.InternalMessageInfo
 
-// RollbackStep gives the open transaction up.
+// RollbackStep aborts the open transaction.
 type RollbackStep struct {
 }
 
@@ -2763,12 +2768,11 @@ func (m *RollbackStep) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_RollbackStep proto.InternalMessageInfo
 
-// SavepointStep sets a savepoint in the open transaction, rolls back to the newest
-// one of its name, or releases that. Rolling back forgets the writes since, and the
-// savepoints since; what was read stays locked and checked. It undoes a failed
-// step, too.
+// SavepointStep creates a savepoint, rolls back to the newest savepoint of that name, or releases
+// it. Rolling back discards later writes and savepoints, and recovers from a failed step. Keys that
+// were read stay locked.
 type SavepointStep struct {
-	// name has 1 to 64 bytes. It may be given again: the newest counts.
+	// name has 1 to 64 bytes. If it is reused, the newest savepoint counts.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 }
 
@@ -2805,8 +2809,8 @@ func (m *SavepointStep) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_SavepointStep proto.InternalMessageInfo
 
-// TransactResponse answers one step. After committed, rolled_back and failed
-// no transaction is open, and the next step can be a begin.
+// TransactResponse is the response to one step. After committed, rolled_back and failed no
+// transaction is open on the stream.
 type TransactResponse struct {
 	// Types that are valid to be assigned to Response:
 	//
@@ -2945,11 +2949,11 @@ func (*TransactResponse) XXX_OneofWrappers() []interface{} {
 	}
 }
 
-// Begun answers a begin.
+// Begun is the response to a begin.
 type Begun struct {
 	TxnId   github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,1,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
 	Attempt uint32                                      `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// done answers the begin's first operations, if it had any.
+	// executed has the results of BeginStep.first.
 	Executed *Executed `protobuf:"bytes,3,opt,name=executed,proto3" json:"executed,omitempty"`
 }
 
@@ -2986,10 +2990,10 @@ func (m *Begun) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Begun proto.InternalMessageInfo
 
-// Executed answers a do, with a result per operation.
+// Executed is the response to an execute step, with one result for each operation.
 type Executed struct {
 	Results []Result `protobuf:"bytes,1,rep,name=results,proto3" json:"results"`
-	// receipt is there if the step waited.
+	// receipt is absent if the step did not wait.
 	Receipt *Receipt `protobuf:"bytes,2,opt,name=receipt,proto3" json:"receipt,omitempty"`
 }
 
@@ -3026,7 +3030,7 @@ func (m *Executed) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Executed proto.InternalMessageInfo
 
-// RolledBack answers a rollback.
+// RolledBack is the response to a rollback.
 type RolledBack struct {
 }
 
@@ -3063,23 +3067,23 @@ func (m *RolledBack) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_RolledBack proto.InternalMessageInfo
 
-// ScanRequest asks for the keys from start up to but without end.
+// ScanRequest requests the entries from start up to, but excluding, end.
 type ScanRequest struct {
-	// start is the first key; empty is the first of all.
+	// start is the first key; empty is the first key of the store.
 	Start []byte `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
-	// end is where the range stops; empty is after the last key.
+	// end is the end of the range, exclusive; empty is after the last key.
 	End []byte `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"`
-	// limit bounds the pairs in total; 0 is no bound.
+	// limit is the maximum number of entries in total; 0 is no limit.
 	Limit uint64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	// page_size bounds the pairs of one response; 0 is 1000. Pages are also
-	// bounded in bytes.
+	// page_size is the maximum number of entries of one response, at most 10000; 0 is 1000. A
+	// response also ends at about 1 MiB.
 	PageSize uint32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// token is one that an answer carried, from whatever node: what is read is
-	// not older than what that answer told of.
+	// causality_token is a token of an earlier response, from any node. The scan reads a state that
+	// is not older.
 	CausalityToken []byte `protobuf:"bytes,5,opt,name=causality_token,json=causalityToken,proto3" json:"causality_token,omitempty"`
-	// at reads in the past.
+	// at selects a state of the past.
 	At *At `protobuf:"bytes,6,opt,name=at,proto3" json:"at,omitempty"`
-	// reverse begins with the last key.
+	// reverse returns the entries in descending key order.
 	Reverse bool `protobuf:"varint,7,opt,name=reverse,proto3" json:"reverse,omitempty"`
 }
 
@@ -3116,14 +3120,14 @@ func (m *ScanRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ScanRequest proto.InternalMessageInfo
 
-// ScanResponse is one page. There is at least one, which may have no pairs.
+// ScanResponse is one page. There is at least one, which may be empty.
 type ScanResponse struct {
 	Entries []Entry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries"`
-	// token is the state that is read; it comes with the first page.
+	// causality_token is the token of the state that is read. Only the first page has it.
 	CausalityToken []byte `protobuf:"bytes,2,opt,name=causality_token,json=causalityToken,proto3" json:"causality_token,omitempty"`
-	// snapshot, with the first page, is the state if the request named one.
+	// snapshot is the state that is read, if the request has at. Only the first page has it.
 	Snapshot *Snapshot `protobuf:"bytes,3,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
-	// receipt, with the first page, is there if the scan waited to begin.
+	// receipt is set on the first page if the scan waited for its state.
 	Receipt *Receipt `protobuf:"bytes,4,opt,name=receipt,proto3" json:"receipt,omitempty"`
 }
 
@@ -3160,7 +3164,7 @@ func (m *ScanResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ScanResponse proto.InternalMessageInfo
 
-// OutcomeRequest asks about a transaction.
+// OutcomeRequest queries the outcome of a transaction.
 type OutcomeRequest struct {
 	TxnId github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,1,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
 }
@@ -3198,16 +3202,19 @@ func (m *OutcomeRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_OutcomeRequest proto.InternalMessageInfo
 
-// OutcomeResponse tells how a transaction ended.
+// OutcomeResponse is the outcome of a transaction. An id that is older than the retention of
+// decisions fails with TooOld.
 type OutcomeResponse struct {
 	TxnId    github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,1,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
 	Decision Decision                                    `protobuf:"varint,2,opt,name=decision,proto3,enum=linchpin.v1.Decision" json:"decision,omitempty"`
-	Results  []Result                                    `protobuf:"bytes,3,rep,name=results,proto3" json:"results"`
-	// results_lost: it committed, but its results are no longer known.
-	ResultsLost    bool   `protobuf:"varint,4,opt,name=results_lost,json=resultsLost,proto3" json:"results_lost,omitempty"`
+	// results are those of a committed transaction.
+	Results []Result `protobuf:"bytes,3,rep,name=results,proto3" json:"results"`
+	// results_lost is whether the transaction committed but its results are not available.
+	ResultsLost bool `protobuf:"varint,4,opt,name=results_lost,json=resultsLost,proto3" json:"results_lost,omitempty"`
+	// causality_token is the token of the state that the transaction made.
 	CausalityToken []byte `protobuf:"bytes,5,opt,name=causality_token,json=causalityToken,proto3" json:"causality_token,omitempty"`
-	// operations names that of each result, as receipts do: "put", "add-get",
-	// "set.contains". One is empty if an older version has committed it. Keys are not kept.
+	// operations are the names of the operations, one for each result, as in Conflict.operations. A
+	// name is empty if an older version committed the transaction. Keys are not stored.
 	Operations []string `protobuf:"bytes,6,rep,name=operations,proto3" json:"operations,omitempty"`
 }
 
@@ -3280,28 +3287,28 @@ func (m *StatusRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_StatusRequest proto.InternalMessageInfo
 
-// StatusResponse tells who the node is.
+// StatusResponse is the status of the node that answers.
 type StatusResponse struct {
 	NodeId    uint32 `protobuf:"varint,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	ClusterId string `protobuf:"bytes,2,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
-	// version is that of the program.
+	// version is the version of the linchpin binary.
 	Version  string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	UptimeMs uint64 `protobuf:"varint,4,opt,name=uptime_ms,json=uptimeMs,proto3" json:"uptime_ms,omitempty"`
-	// ready: the members have met and the node serves.
-	Ready   bool     `protobuf:"varint,5,opt,name=ready,proto3" json:"ready,omitempty"`
+	// ready is whether the node accepts transactions.
+	Ready bool `protobuf:"varint,5,opt,name=ready,proto3" json:"ready,omitempty"`
+	// members are the nodes of the cluster, including this one.
 	Members []Member `protobuf:"bytes,6,rep,name=members,proto3" json:"members"`
-	// shards is the number of shards of the cluster, the hot one included.
+	// shards is the number of shards of the cluster, including the hot shard.
 	Shards uint32 `protobuf:"varint,7,opt,name=shards,proto3" json:"shards,omitempty"`
 	// hot_shard is the number of the hot shard.
 	HotShard uint32 `protobuf:"varint,8,opt,name=hot_shard,json=hotShard,proto3" json:"hot_shard,omitempty"`
-	// room is that of the node that answers.
+	// disk is the free space of the node's disk.
 	Disk DiskSpace `protobuf:"bytes,9,opt,name=disk,proto3" json:"disk"`
-	// refused_addresses are the addresses of which too many connections have failed, those
-	// with the most failures first, at most 16. Only monitors and administrators see them.
+	// refused_addresses are IP addresses with too many failed connections, most failures first, at
+	// most 16. Only users with monitor or admin rights receive them.
 	RefusedAddresses []RefusedAddress `protobuf:"bytes,10,rep,name=refused_addresses,json=refusedAddresses,proto3" json:"refused_addresses"`
-	// reclaimable_bytes estimates how many bytes of the store of the node that answers deleted
-	// or overwritten data still occupies. Reclaim frees them. What the history or a snapshot
-	// still needs does not count.
+	// reclaimable_bytes is an estimate of the disk space that Reclaim would free: deleted and
+	// overwritten data that neither the history nor a snapshot needs.
 	ReclaimableBytes uint64 `protobuf:"varint,11,opt,name=reclaimable_bytes,json=reclaimableBytes,proto3" json:"reclaimable_bytes,omitempty"`
 }
 
@@ -3338,17 +3345,18 @@ func (m *StatusResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_StatusResponse proto.InternalMessageInfo
 
-// RefusedAddress is an IP address of which too many connections have failed.
+// RefusedAddress is an IP address with too many failed connections.
 type RefusedAddress struct {
-	// address is an IP address; of IPv6 it is the prefix of 64 bits under which the
-	// connections count, unless it is the address of a member or of a user.
+	// address is an IP address. For IPv6 it is the /64 prefix, unless the address is that of a member
+	// or an authenticated user.
 	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
-	// failures is how many count now; a minute takes away as many as are allowed in one.
+	// failures is the number of failures that count now. It decays every minute by the number allowed
+	// per minute.
 	Failures uint32 `protobuf:"varint,2,opt,name=failures,proto3" json:"failures,omitempty"`
-	// remaining_ms is for how long it is refused or slowed; 0 if only until the next failure.
+	// remaining_ms is how long the address stays refused or slowed; 0 is until its next failure.
 	RemainingMs uint64 `protobuf:"varint,3,opt,name=remaining_ms,json=remainingMs,proto3" json:"remaining_ms,omitempty"`
-	// slowed: it is the address of a member or has an authenticated connection. Its new
-	// connections are served after a delay, and never refused.
+	// slowed is whether new connections are delayed instead of refused: the address is that of a
+	// member or has an authenticated connection.
 	Slowed bool `protobuf:"varint,4,opt,name=slowed,proto3" json:"slowed,omitempty"`
 }
 
@@ -3385,14 +3393,15 @@ func (m *RefusedAddress) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_RefusedAddress proto.InternalMessageInfo
 
-// DiskSpace is what the disk below a node's store has left.
+// DiskSpace is the space on the disk of a node's store.
 type DiskSpace struct {
-	// free_bytes and size_bytes are the disk's; both are 0 if that is not known.
+	// free_bytes and size_bytes describe the disk; both are 0 if they are not known.
 	FreeBytes uint64 `protobuf:"varint,1,opt,name=free_bytes,json=freeBytes,proto3" json:"free_bytes,omitempty"`
 	SizeBytes uint64 `protobuf:"varint,2,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
-	// reserve_bytes are kept free (--disk-reserve-mb); 0 if none are.
-	ReserveBytes uint64      `protobuf:"varint,3,opt,name=reserve_bytes,json=reserveBytes,proto3" json:"reserve_bytes,omitempty"`
-	Rejects      DiskRejects `protobuf:"varint,4,opt,name=rejects,proto3,enum=linchpin.v1.DiskRejects" json:"rejects,omitempty"`
+	// reserve_bytes is the space to keep free (--disk-reserve-mb); 0 is no reserve.
+	ReserveBytes uint64 `protobuf:"varint,3,opt,name=reserve_bytes,json=reserveBytes,proto3" json:"reserve_bytes,omitempty"`
+	// rejects are the requests that the node rejects because of low space.
+	Rejects DiskRejects `protobuf:"varint,4,opt,name=rejects,proto3,enum=linchpin.v1.DiskRejects" json:"rejects,omitempty"`
 }
 
 func (m *DiskSpace) Reset()         { *m = DiskSpace{} }
@@ -3428,19 +3437,20 @@ func (m *DiskSpace) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_DiskSpace proto.InternalMessageInfo
 
-// Member is a node of the cluster, as the answering node sees it.
+// Member is a node of the cluster as the answering node sees it.
 type Member struct {
 	NodeId  uint32 `protobuf:"varint,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	Up      bool   `protobuf:"varint,3,opt,name=up,proto3" json:"up,omitempty"`
-	// self: it is the node that answers.
+	// up is whether the answering node reaches it.
+	Up bool `protobuf:"varint,3,opt,name=up,proto3" json:"up,omitempty"`
+	// self is whether it is the answering node.
 	Self bool `protobuf:"varint,4,opt,name=self,proto3" json:"self,omitempty"`
-	// shards are those on it, which are unavailable when it is down, and
-	// keyspace_percent is how much of the keyspace has its home there.
-	Shards          []uint32 `protobuf:"varint,5,rep,packed,name=shards,proto3" json:"shards,omitempty"`
-	KeyspacePercent float64  `protobuf:"fixed64,6,opt,name=keyspace_percent,json=keyspacePercent,proto3" json:"keyspace_percent,omitempty"`
-	// draining: nothing new is begun on its shards, since it is about to stop, or has
-	// not been heard of since it is back.
+	// shards are the shards on the node, which are unavailable while it is down.
+	Shards []uint32 `protobuf:"varint,5,rep,packed,name=shards,proto3" json:"shards,omitempty"`
+	// keyspace_percent is the share of the keyspace with its home on the node, 0 to 100.
+	KeyspacePercent float64 `protobuf:"fixed64,6,opt,name=keyspace_percent,json=keyspacePercent,proto3" json:"keyspace_percent,omitempty"`
+	// draining is whether new requests to its shards are held back: the node is stopping, or has
+	// restarted and is not yet reachable.
 	Draining bool `protobuf:"varint,7,opt,name=draining,proto3" json:"draining,omitempty"`
 }
 
@@ -3550,26 +3560,30 @@ func (m *ShardsResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ShardsResponse proto.InternalMessageInfo
 
-// ShardStatus tells about one shard.
+// ShardStatus is the status of one shard.
 type ShardStatus struct {
 	Shard  uint32 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
 	NodeId uint32 `protobuf:"varint,2,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
-	Hot    bool   `protobuf:"varint,3,opt,name=hot,proto3" json:"hot,omitempty"`
-	// up: the shard can be reached. The numbers below are only known of the
-	// shards of the node that answers.
-	Up          bool   `protobuf:"varint,4,opt,name=up,proto3" json:"up,omitempty"`
+	// hot is whether it is the hot shard.
+	Hot bool `protobuf:"varint,3,opt,name=hot,proto3" json:"hot,omitempty"`
+	// up is whether the shard can be reached. The fields below are set only for shards of the
+	// answering node.
+	Up bool `protobuf:"varint,4,opt,name=up,proto3" json:"up,omitempty"`
+	// incarnation is the number of starts of the shard.
 	Incarnation uint64 `protobuf:"varint,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// index counts the transactions that have become visible.
-	Csn          uint64 `protobuf:"varint,6,opt,name=csn,proto3" json:"csn,omitempty"`
+	// csn is the commit sequence number: the number of transactions that have become visible.
+	Csn uint64 `protobuf:"varint,6,opt,name=csn,proto3" json:"csn,omitempty"`
+	// keys_in_memory is the number of keys in the cache.
 	KeysInMemory uint64 `protobuf:"varint,7,opt,name=keys_in_memory,json=keysInMemory,proto3" json:"keys_in_memory,omitempty"`
-	// waiting counts the requests that wait for a lock.
+	// lock_waiters is the number of requests that wait for a lock.
 	LockWaiters uint64 `protobuf:"varint,8,opt,name=lock_waiters,json=lockWaiters,proto3" json:"lock_waiters,omitempty"`
-	// intents counts the transactions that are prepared and not decided.
+	// intents is the number of transactions that are prepared and not decided.
 	Intents uint64 `protobuf:"varint,9,opt,name=intents,proto3" json:"intents,omitempty"`
-	// records counts the decisions that are kept for enquiries.
+	// decision_records is the number of decisions that are retained for outcome queries.
 	DecisionRecords uint64 `protobuf:"varint,10,opt,name=decision_records,json=decisionRecords,proto3" json:"decision_records,omitempty"`
-	Steps           uint64 `protobuf:"varint,11,opt,name=steps,proto3" json:"steps,omitempty"`
-	// step_time_us is the time spent in steps since the shard started.
+	// steps is the number of steps of the shard's state machine since its start.
+	Steps uint64 `protobuf:"varint,11,opt,name=steps,proto3" json:"steps,omitempty"`
+	// step_time_us is the total duration of these steps, in microseconds.
 	StepTimeUs uint64 `protobuf:"varint,12,opt,name=step_time_us,json=stepTimeUs,proto3" json:"step_time_us,omitempty"`
 }
 
@@ -3606,7 +3620,7 @@ func (m *ShardStatus) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ShardStatus proto.InternalMessageInfo
 
-// TypesRequest asks for one type by its name, or for all.
+// TypesRequest names a data type; an empty name requests all.
 type TypesRequest struct {
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 }
@@ -3645,7 +3659,7 @@ func (m *TypesRequest) XXX_DiscardUnknown() {
 var xxx_messageInfo_TypesRequest proto.InternalMessageInfo
 
 type TypesResponse struct {
-	// types are in the order of their numbers.
+	// types are ordered by number.
 	Types []TypeInfo `protobuf:"bytes,1,rep,name=types,proto3" json:"types"`
 }
 
@@ -3682,15 +3696,15 @@ func (m *TypesResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_TypesResponse proto.InternalMessageInfo
 
-// TypeInfo is a data type, as it was declared.
+// TypeInfo is a data type.
 type TypeInfo struct {
-	// number is that of DataType; from 128 on it is a type of users' own.
+	// number is that of DataType; from 128 it is a user-defined type.
 	Number uint32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	Name   string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// doc says what a value is.
+	// doc describes the value.
 	Doc     string       `protobuf:"bytes,3,opt,name=doc,proto3" json:"doc,omitempty"`
 	Methods []MethodInfo `protobuf:"bytes,4,rep,name=methods,proto3" json:"methods"`
-	// locks are the kinds of lock that methods need.
+	// locks are the lock kinds of the methods.
 	Locks []LockInfo `protobuf:"bytes,5,rep,name=locks,proto3" json:"locks"`
 }
 
@@ -3730,15 +3744,15 @@ var xxx_messageInfo_TypeInfo proto.InternalMessageInfo
 // MethodInfo is a method of a data type.
 type MethodInfo struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// doc says what it does and what it answers.
+	// doc describes what the method does and returns.
 	Doc    string      `protobuf:"bytes,2,opt,name=doc,proto3" json:"doc,omitempty"`
 	Params []ParamInfo `protobuf:"bytes,3,rep,name=params,proto3" json:"params"`
-	// usage is the method with its parameters, as in "add member ...".
+	// usage is the method with its parameters, such as "add member ...".
 	Usage string `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`
-	// changes: it may change the value. answers: it returns something.
+	// updates is whether the method may change the value, and returns whether it has a result.
 	Updates bool `protobuf:"varint,5,opt,name=updates,proto3" json:"updates,omitempty"`
 	Returns bool `protobuf:"varint,6,opt,name=returns,proto3" json:"returns,omitempty"`
-	// lock is the kind of lock that it needs if nothing is known of the value.
+	// lock is the lock kind that the method needs if nothing is known about the value.
 	Lock string `protobuf:"bytes,7,opt,name=lock,proto3" json:"lock,omitempty"`
 }
 
@@ -3779,9 +3793,9 @@ var xxx_messageInfo_MethodInfo proto.InternalMessageInfo
 type ParamInfo struct {
 	Name string    `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Kind DatumKind `protobuf:"varint,2,opt,name=kind,proto3,enum=linchpin.v1.DatumKind" json:"kind,omitempty"`
-	// optional: it and those after it may be left out.
+	// optional is whether this and the following parameters may be omitted.
 	Optional bool `protobuf:"varint,3,opt,name=optional,proto3" json:"optional,omitempty"`
-	// many: it, with those after it, may come again and again.
+	// many is whether this and the following parameters may be repeated.
 	Many bool `protobuf:"varint,4,opt,name=many,proto3" json:"many,omitempty"`
 }
 
@@ -3818,14 +3832,13 @@ func (m *ParamInfo) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ParamInfo proto.InternalMessageInfo
 
-// LockInfo is a kind of lock of a data type.
+// LockInfo is a lock kind of a data type.
 type LockInfo struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// changes: what is done under it may change the value.
+	// updates is whether operations under this lock may change the value.
 	Updates bool `protobuf:"varint,2,opt,name=updates,proto3" json:"updates,omitempty"`
-	// commutes are the kinds that it goes together with, whoever holds them, and
-	// commutes_apart those that it goes together with if they are about different
-	// parts of the value, such as two members.
+	// commutes are the lock kinds that are compatible with this one, and commutes_apart those that
+	// are compatible if they concern different parts of the value, such as two members.
 	Commutes      []string `protobuf:"bytes,3,rep,name=commutes,proto3" json:"commutes,omitempty"`
 	CommutesApart []string `protobuf:"bytes,4,rep,name=commutes_apart,json=commutesApart,proto3" json:"commutes_apart,omitempty"`
 }
@@ -3864,8 +3877,8 @@ func (m *LockInfo) XXX_DiscardUnknown() {
 var xxx_messageInfo_LockInfo proto.InternalMessageInfo
 
 type HotKeysRequest struct {
-	// limit bounds the keys; 0 is 10. With long keys there are fewer: the response has at
-	// most 4 MiB.
+	// limit is the maximum number of keys; 0 is 10. The response has at most 4 MiB, so it has fewer
+	// keys if they are long.
 	Limit uint32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
 }
 
@@ -3902,11 +3915,11 @@ func (m *HotKeysRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HotKeysRequest proto.InternalMessageInfo
 
-// HotRule is what is wanted of a key, or of all keys with a prefix. A rule for a
-// key counts more than one for a prefix, and a longer prefix more than a
-// shorter one.
+// HotRule is the placement rule of a key, or of all keys with a prefix. A rule for a key takes
+// precedence over one for a prefix, and a longer prefix over a shorter one.
 type HotRule struct {
-	Key    []byte    `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// prefix is whether key is a prefix.
 	Prefix bool      `protobuf:"varint,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	Policy HotPolicy `protobuf:"varint,3,opt,name=policy,proto3,enum=linchpin.v1.HotPolicy" json:"policy,omitempty"`
 }
@@ -3944,9 +3957,8 @@ func (m *HotRule) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HotRule proto.InternalMessageInfo
 
-// SetHotRuleRequest sets a rule in the place of the one for the same key or
-// prefix; HOT_FREE removes it. A prefix that is pinned has those keys moved
-// that the shards tell of as hot.
+// SetHotRuleRequest replaces the rule of the same key or prefix; HOT_FREE removes it. With HOT_PIN
+// on a prefix, the cluster moves those keys with the prefix that are hot.
 type SetHotRuleRequest struct {
 	Rule *HotRule `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
 }
@@ -4022,15 +4034,17 @@ func (m *SetHotModeRequest) XXX_DiscardUnknown() {
 var xxx_messageInfo_SetHotModeRequest proto.InternalMessageInfo
 
 type HotKeysResponse struct {
-	// keys are in the order of the waiting for them, most first. Those that only
-	// the answering node knows of come last.
+	// keys are ordered by waiting time, most first. Keys that only the answering node has counted
+	// come last.
 	Keys []HotKey `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys"`
-	Mode HotMode  `protobuf:"varint,2,opt,name=mode,proto3,enum=linchpin.v1.HotMode" json:"mode,omitempty"`
-	// busy is the share of its time for which the hot shard works, 0 to 1.
-	Utilization float64   `protobuf:"fixed64,3,opt,name=utilization,proto3" json:"utilization,omitempty"`
-	Rules       []HotRule `protobuf:"bytes,4,rep,name=rules,proto3" json:"rules"`
-	// moves are the last that have taken place, newest first: at most 64, and none
-	// from before the hot shard's node was last started.
+	// mode is the current mode.
+	Mode HotMode `protobuf:"varint,2,opt,name=mode,proto3,enum=linchpin.v1.HotMode" json:"mode,omitempty"`
+	// utilization is the share of time for which the hot shard is busy, 0 to 1.
+	Utilization float64 `protobuf:"fixed64,3,opt,name=utilization,proto3" json:"utilization,omitempty"`
+	// rules are all placement rules.
+	Rules []HotRule `protobuf:"bytes,4,rep,name=rules,proto3" json:"rules"`
+	// moves are the most recent moves, newest first, at most 64. A restart of the hot shard's node
+	// clears them.
 	Moves []HotMove `protobuf:"bytes,5,rep,name=moves,proto3" json:"moves"`
 }
 
@@ -4067,15 +4081,16 @@ func (m *HotKeysResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HotKeysResponse proto.InternalMessageInfo
 
-// HotMove is a move of a key to the hot shard, or home, that has taken place.
+// HotMove is a completed move of a key to the hot shard or to its home shard.
 type HotMove struct {
 	Key       []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	FromShard uint32 `protobuf:"varint,2,opt,name=from_shard,json=fromShard,proto3" json:"from_shard,omitempty"`
 	ToShard   uint32 `protobuf:"varint,3,opt,name=to_shard,json=toShard,proto3" json:"to_shard,omitempty"`
-	// time_ns is when, in nanoseconds since 1970.
+	// time_ns is when the move completed.
 	TimeNs int64 `protobuf:"varint,4,opt,name=time_ns,json=timeNs,proto3" json:"time_ns,omitempty"`
-	// to_hot: it went to the hot shard; else it went home.
-	ToHot  bool   `protobuf:"varint,5,opt,name=to_hot,json=toHot,proto3" json:"to_hot,omitempty"`
+	// to_hot is whether the key moved to the hot shard.
+	ToHot bool `protobuf:"varint,5,opt,name=to_hot,json=toHot,proto3" json:"to_hot,omitempty"`
+	// reason describes why the key moved.
 	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 }
 
@@ -4112,41 +4127,40 @@ func (m *HotMove) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HotMove proto.InternalMessageInfo
 
-// HotKey is what is known of a key. Rates are of the last seconds.
+// HotKey is the state of a hot key. Rates are averages over the last seconds.
 type HotKey struct {
 	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// shard is where the key lives.
+	// shard is the shard that has the key.
 	Shard uint32 `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
-	// waited_us and waits are what the answering node's own shards have counted of
-	// late: the time for which requests waited for the key, and those that did.
+	// waited_us and waits are the total wait for the key, in microseconds, and the number of requests
+	// that waited, on the shards of the answering node in the last minutes.
 	WaitedUs uint64 `protobuf:"varint,3,opt,name=waited_us,json=waitedUs,proto3" json:"waited_us,omitempty"`
 	Waits    uint64 `protobuf:"varint,4,opt,name=waits,proto3" json:"waits,omitempty"`
-	// clashes counts the writes a second that another write was in the way of.
+	// conflicts_per_s is the number of writes per second that conflicted with another write.
 	ConflictsPerS float64 `protobuf:"fixed64,5,opt,name=conflicts_per_s,json=conflictsPerS,proto3" json:"conflicts_per_s,omitempty"`
-	// wait_us_per_s is for how long transactions wait for the key in a second, all
-	// together; estimated_wait_us_per_s is an estimate of what it would be elsewhere.
+	// wait_us_per_s is the total wait of all transactions for the key, in microseconds per second.
+	// estimated_wait_us_per_s is an estimate of the same on the other shard.
 	WaitUsPerS          uint64 `protobuf:"varint,6,opt,name=wait_us_per_s,json=waitUsPerS,proto3" json:"wait_us_per_s,omitempty"`
 	EstimatedWaitUsPerS uint64 `protobuf:"varint,7,opt,name=estimated_wait_us_per_s,json=estimatedWaitUsPerS,proto3" json:"estimated_wait_us_per_s,omitempty"`
-	// moved_ns is when the key was moved to the hot shard, in nanoseconds since
-	// 1970; 0 if it was not.
+	// moved_ns is when the key moved to the hot shard; 0 if it is on its home shard.
 	MovedNs int64 `protobuf:"varint,8,opt,name=moved_ns,json=movedNs,proto3" json:"moved_ns,omitempty"`
-	// why the key is where it is.
+	// reason describes why the key is where it is.
 	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
-	// order is what the rules want of the key.
+	// policy is the placement rule that applies to the key.
 	Policy HotPolicy `protobuf:"varint,10,opt,name=policy,proto3,enum=linchpin.v1.HotPolicy" json:"policy,omitempty"`
-	// moving: it is about to be moved to the hot shard, or home.
+	// moving is whether a move of the key is pending.
 	Moving bool `protobuf:"varint,11,opt,name=moving,proto3" json:"moving,omitempty"`
 	// lock_wait_us_per_s, held_us_per_s, read_wait_us_per_s and retry_us_per_s are the parts of
-	// wait_us_per_s: requests waited for a lock of the key, updates were held by
-	// readers, readers waited for updates to be decided, attempts died.
+	// wait_us_per_s: waits for a lock, updates held back by readers, readers that waited for the
+	// decision of an update, and aborted attempts.
 	LockWaitUsPerS uint64 `protobuf:"varint,12,opt,name=lock_wait_us_per_s,json=lockWaitUsPerS,proto3" json:"lock_wait_us_per_s,omitempty"`
 	HeldUsPerS     uint64 `protobuf:"varint,13,opt,name=held_us_per_s,json=heldUsPerS,proto3" json:"held_us_per_s,omitempty"`
 	ReadWaitUsPerS uint64 `protobuf:"varint,14,opt,name=read_wait_us_per_s,json=readWaitUsPerS,proto3" json:"read_wait_us_per_s,omitempty"`
 	RetryUsPerS    uint64 `protobuf:"varint,15,opt,name=retry_us_per_s,json=retryUsPerS,proto3" json:"retry_us_per_s,omitempty"`
-	// holds counts the updates a second that readers held.
+	// holds_per_s is the number of updates per second that readers held back.
 	HoldsPerS float64 `protobuf:"fixed64,16,opt,name=holds_per_s,json=holdsPerS,proto3" json:"holds_per_s,omitempty"`
-	// queue is how many transactions wait because of the key just now, or when
-	// its shard was last heard of, which is four times a second.
+	// waiters is the number of transactions that wait for the key, as of the last load report (every
+	// 250 ms).
 	Waiters uint32 `protobuf:"varint,17,opt,name=waiters,proto3" json:"waiters,omitempty"`
 }
 
@@ -4183,10 +4197,10 @@ func (m *HotKey) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HotKey proto.InternalMessageInfo
 
-// DrainRequest asks a node to stop cleanly.
+// DrainRequest drains and stops a node.
 type DrainRequest struct {
-	// timeout_ms bounds how long is waited for what is under way; 0 is what the
-	// node was started with.
+	// timeout_ms is how long to wait for transactions in flight, in milliseconds; 0 is the node's
+	// --drain-timeout.
 	TimeoutMs uint32 `protobuf:"varint,1,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 }
 
@@ -4223,19 +4237,17 @@ func (m *DrainRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_DrainRequest proto.InternalMessageInfo
 
-// DrainProgress tells what is still under way.
+// DrainProgress reports the transactions that are still in flight.
 type DrainProgress struct {
-	// phase is one of refusing, transactions, shards and stopping.
+	// phase is "refusing", "transactions", "shards" or "stopping".
 	Phase string `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
-	// transactions and open count one-shot transactions, and interactive ones, that
-	// clients of this node run.
+	// one_shots and interactive are the numbers of transactions of this node's clients.
 	OneShots    uint32 `protobuf:"varint,2,opt,name=one_shots,json=oneShots,proto3" json:"one_shots,omitempty"`
 	Interactive uint32 `protobuf:"varint,3,opt,name=interactive,proto3" json:"interactive,omitempty"`
-	// on_shards counts what transactions, of any node's clients, have under way on
-	// the shards of this node.
+	// on_shards is the number of transactions of all nodes' clients on the shards of this node.
 	OnShards  uint32 `protobuf:"varint,4,opt,name=on_shards,json=onShards,proto3" json:"on_shards,omitempty"`
 	ElapsedMs uint64 `protobuf:"varint,5,opt,name=elapsed_ms,json=elapsedMs,proto3" json:"elapsed_ms,omitempty"`
-	// timed_out: the time was up, and what was under way has been cut off.
+	// timed_out is whether the timeout expired and the remaining transactions were aborted.
 	TimedOut bool `protobuf:"varint,6,opt,name=timed_out,json=timedOut,proto3" json:"timed_out,omitempty"`
 }
 
@@ -4308,19 +4320,19 @@ func (m *ReclaimRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ReclaimRequest proto.InternalMessageInfo
 
-// ReclaimProgress reports how far a reclaim is.
+// ReclaimProgress is the progress of a reclaim.
 type ReclaimProgress struct {
-	// done is the number of key ranges that have been compacted, of total.
+	// done is the number of key ranges that are compacted, of total.
 	Done      uint32 `protobuf:"varint,1,opt,name=done,proto3" json:"done,omitempty"`
 	Total     uint32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
 	ElapsedMs uint64 `protobuf:"varint,3,opt,name=elapsed_ms,json=elapsedMs,proto3" json:"elapsed_ms,omitempty"`
-	// finished: this is the last response, with the result.
+	// finished is whether this is the last response, with the result.
 	Finished bool `protobuf:"varint,4,opt,name=finished,proto3" json:"finished,omitempty"`
-	// before_bytes and after_bytes are the size of the store when the reclaim began and when
-	// it had finished.
+	// before_bytes and after_bytes are the size of the store at the start and at the end of the
+	// reclaim.
 	BeforeBytes uint64 `protobuf:"varint,5,opt,name=before_bytes,json=beforeBytes,proto3" json:"before_bytes,omitempty"`
 	AfterBytes  uint64 `protobuf:"varint,6,opt,name=after_bytes,json=afterBytes,proto3" json:"after_bytes,omitempty"`
-	// note explains why little or nothing was freed; empty otherwise.
+	// note explains why little or nothing was freed; otherwise empty.
 	Note string `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`
 }
 
@@ -4357,11 +4369,11 @@ func (m *ReclaimProgress) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ReclaimProgress proto.InternalMessageInfo
 
-// LogLevelsRequest asks for levels, and sets one first if level is not empty.
+// LogLevelsRequest requests the log levels and sets one if level is not empty.
 type LogLevelsRequest struct {
-	// level is debug, info, warn or error.
+	// level is "debug", "info", "warn" or "error".
 	Level string `protobuf:"bytes,1,opt,name=level,proto3" json:"level,omitempty"`
-	// component is the one whose level is set; empty is all of them.
+	// component is the component to set; empty is all.
 	Component string `protobuf:"bytes,2,opt,name=component,proto3" json:"component,omitempty"`
 }
 
@@ -4398,7 +4410,7 @@ func (m *LogLevelsRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_LogLevelsRequest proto.InternalMessageInfo
 
-// LogLevelsResponse has a level for each component.
+// LogLevelsResponse has the level of each component.
 type LogLevelsResponse struct {
 	Levels []LogLevel `protobuf:"bytes,1,rep,name=levels,proto3" json:"levels"`
 }
@@ -4436,7 +4448,7 @@ func (m *LogLevelsResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_LogLevelsResponse proto.InternalMessageInfo
 
-// LogLevel is the least level at which a component logs.
+// LogLevel is the minimum level of the messages that a component logs.
 type LogLevel struct {
 	Component string `protobuf:"bytes,1,opt,name=component,proto3" json:"component,omitempty"`
 	Level     string `protobuf:"bytes,2,opt,name=level,proto3" json:"level,omitempty"`
@@ -4475,16 +4487,15 @@ func (m *LogLevel) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_LogLevel proto.InternalMessageInfo
 
-// DebugRequest says what to collect.
+// DebugRequest selects the content of a debug archive.
 type DebugRequest struct {
-	// redact_keys puts a hash in the place of each key of the users: of it and of
-	// salt, so that it is the same in what several nodes are asked for with one salt,
-	// and cannot be looked up.
+	// redact_keys replaces each user key by a keyed hash. Nodes with the same salt produce the same
+	// hashes.
 	RedactKeys bool `protobuf:"varint,1,opt,name=redact_keys,json=redactKeys,proto3" json:"redact_keys,omitempty"`
-	// profile_ms is for how long the processor is profiled, 30 s at most; 0 is
-	// not at all.
+	// profile_ms is the duration of a CPU profile in milliseconds, at most 30000; 0 is no profile.
 	ProfileMs uint32 `protobuf:"varint,2,opt,name=profile_ms,json=profileMs,proto3" json:"profile_ms,omitempty"`
-	Salt      []byte `protobuf:"bytes,3,opt,name=salt,proto3" json:"salt,omitempty"`
+	// salt is the key of the hash.
+	Salt []byte `protobuf:"bytes,3,opt,name=salt,proto3" json:"salt,omitempty"`
 }
 
 func (m *DebugRequest) Reset()         { *m = DebugRequest{} }
@@ -4520,12 +4531,12 @@ func (m *DebugRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_DebugRequest proto.InternalMessageInfo
 
-// DebugPart is a piece of a file. The pieces of a file follow each other.
+// DebugPart is a part of a file. The parts of a file are consecutive.
 type DebugPart struct {
-	// name is the file's, such as "heap.pprof".
+	// name is the name of the file, such as "heap.pprof".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Data []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
-	// error is why there is no more of it.
+	// error is why the rest of the file is missing.
 	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 }
 
@@ -4562,13 +4573,12 @@ func (m *DebugPart) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_DebugPart proto.InternalMessageInfo
 
-// User is somebody who may call.
+// User is an account with its rights.
 type User struct {
-	Name   string      `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Rights Rights      `protobuf:"bytes,2,opt,name=rights,proto3" json:"rights"`
-	Tokens []TokenInfo `protobuf:"bytes,3,rep,name=tokens,proto3" json:"tokens"`
-	// created_ns is in nanoseconds since 1970.
-	CreatedNs int64 `protobuf:"varint,4,opt,name=created_ns,json=createdNs,proto3" json:"created_ns,omitempty"`
+	Name      string      `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Rights    Rights      `protobuf:"bytes,2,opt,name=rights,proto3" json:"rights"`
+	Tokens    []TokenInfo `protobuf:"bytes,3,rep,name=tokens,proto3" json:"tokens"`
+	CreatedNs int64       `protobuf:"varint,4,opt,name=created_ns,json=createdNs,proto3" json:"created_ns,omitempty"`
 }
 
 func (m *User) Reset()         { *m = User{} }
@@ -4604,11 +4614,11 @@ func (m *User) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_User proto.InternalMessageInfo
 
-// Rights are what a user may do.
+// Rights are the permissions of a user.
 type Rights struct {
-	// admin may do everything.
+	// admin permits all calls.
 	Admin bool `protobuf:"varint,1,opt,name=admin,proto3" json:"admin,omitempty"`
-	// monitor may look at the cluster: shards, hot keys, metrics.
+	// monitor permits reading the state of the cluster: shards, hot keys, metrics.
 	Monitor bool    `protobuf:"varint,2,opt,name=monitor,proto3" json:"monitor,omitempty"`
 	Grants  []Grant `protobuf:"bytes,3,rep,name=grants,proto3" json:"grants"`
 }
@@ -4646,8 +4656,8 @@ func (m *Rights) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Rights proto.InternalMessageInfo
 
-// Grant is the permission to read the keys with a prefix, or to write and read
-// them. The empty prefix is that of all keys.
+// Grant permits reading the keys with a prefix, and with write also changing them. The empty prefix
+// covers all keys.
 type Grant struct {
 	Prefix []byte `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	Write  bool   `protobuf:"varint,2,opt,name=write,proto3" json:"write,omitempty"`
@@ -4686,10 +4696,10 @@ func (m *Grant) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Grant proto.InternalMessageInfo
 
-// TokenInfo tells of a token, but not the token.
+// TokenInfo describes an API token without its secret.
 type TokenInfo struct {
 	CreatedNs int64 `protobuf:"varint,1,opt,name=created_ns,json=createdNs,proto3" json:"created_ns,omitempty"`
-	// expires_ns is 0 for never.
+	// expires_ns is when the token expires; 0 is never.
 	ExpiresNs int64 `protobuf:"varint,2,opt,name=expires_ns,json=expiresNs,proto3" json:"expires_ns,omitempty"`
 }
 
@@ -4726,10 +4736,10 @@ func (m *TokenInfo) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_TokenInfo proto.InternalMessageInfo
 
-// UserResponse tells what the user is now; of one that was dropped, what it was.
+// UserResponse is a user after a change, or before it was dropped.
 type UserResponse struct {
 	User User `protobuf:"bytes,1,opt,name=user,proto3" json:"user"`
-	// token is told this once. It is empty if none was made.
+	// token is the new API token, which is returned only here. It is empty if none was created.
 	Token string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
 }
 
@@ -4766,14 +4776,15 @@ func (m *UserResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_UserResponse proto.InternalMessageInfo
 
+// CreateUserRequest describes a new user.
 type CreateUserRequest struct {
-	// name has 1 to 63 of a-z, A-Z, 0-9, ".", "_", "@" and "-", and begins with a
-	// letter. "root" and "node" are linchpin's own.
+	// name has 1 to 63 characters of a-z, A-Z, 0-9, ".", "_", "@" and "-", and starts with a letter.
+	// "root" and "node" are reserved.
 	Name   string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Rights Rights `protobuf:"bytes,2,opt,name=rights,proto3" json:"rights"`
-	// no_token is for a user with a certificate alone.
+	// no_token creates no token, for a user that authenticates with a certificate.
 	NoToken bool `protobuf:"varint,3,opt,name=no_token,json=noToken,proto3" json:"no_token,omitempty"`
-	// token_ttl_ms is for how long the token is good; 0 is for ever.
+	// token_ttl_ms is how long the token is valid, in milliseconds; 0 is forever.
 	TokenTtlMs uint64 `protobuf:"varint,4,opt,name=token_ttl_ms,json=tokenTtlMs,proto3" json:"token_ttl_ms,omitempty"`
 }
 
@@ -4883,8 +4894,7 @@ func (m *ListUsersResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ListUsersResponse proto.InternalMessageInfo
 
-// GrantUserRequest adds rights. A grant to write takes the place of one to read
-// the same prefix.
+// GrantUserRequest adds rights to a user. A write grant replaces a read grant of the same prefix.
 type GrantUserRequest struct {
 	Name   string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Rights Rights `protobuf:"bytes,2,opt,name=rights,proto3" json:"rights"`
@@ -4923,9 +4933,8 @@ func (m *GrantUserRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_GrantUserRequest proto.InternalMessageInfo
 
-// RevokeUserRequest takes rights away: of a grant to write, the permission to
-// read stays; of one to read, nothing. A grant must be there as it is named: a
-// longer prefix cannot be taken out of a shorter one.
+// RevokeUserRequest removes rights from a user. Revoking a write grant leaves the read grant;
+// revoking a read grant removes both. The prefix must equal that of an existing grant.
 type RevokeUserRequest struct {
 	Name   string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Rights Rights `protobuf:"bytes,2,opt,name=rights,proto3" json:"rights"`
@@ -5003,10 +5012,9 @@ var xxx_messageInfo_DropUserRequest proto.InternalMessageInfo
 
 type RotateTokenRequest struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// keep_ms is for how long the old tokens are good beside the new one; 0 ends
-	// them now.
+	// keep_ms is how long the old tokens stay valid, in milliseconds; 0 revokes them immediately.
 	KeepMs uint64 `protobuf:"varint,2,opt,name=keep_ms,json=keepMs,proto3" json:"keep_ms,omitempty"`
-	// token_ttl_ms is for how long the new token is good; 0 is for ever.
+	// token_ttl_ms is how long the new token is valid, in milliseconds; 0 is forever.
 	TokenTtlMs uint64 `protobuf:"varint,3,opt,name=token_ttl_ms,json=tokenTtlMs,proto3" json:"token_ttl_ms,omitempty"`
 }
 
@@ -5080,7 +5088,7 @@ func (m *ExportUsersRequest) XXX_DiscardUnknown() {
 var xxx_messageInfo_ExportUsersRequest proto.InternalMessageInfo
 
 type ExportUsersResponse struct {
-	// table is JSON that tells its own format.
+	// table is JSON with a format version.
 	Table []byte `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
 }
 
@@ -5118,9 +5126,10 @@ func (m *ExportUsersResponse) XXX_DiscardUnknown() {
 var xxx_messageInfo_ExportUsersResponse proto.InternalMessageInfo
 
 type ImportUsersRequest struct {
+	// table is a table of ExportUsersResponse.
 	Table []byte `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
-	// replace has users that are there already become what the table says. Without
-	// it they must be what it says, or nothing is done.
+	// replace overwrites existing users that differ from the table. Without it they are an error, and
+	// nothing is imported.
 	Replace bool `protobuf:"varint,2,opt,name=replace,proto3" json:"replace,omitempty"`
 }
 
@@ -5193,18 +5202,18 @@ func (m *WhoAmIRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_WhoAmIRequest proto.InternalMessageInfo
 
-// ActivityRequest asks what a node has done of late.
+// ActivityRequest requests the recent activity of a node.
 type ActivityRequest struct {
-	// node_id is the node that is meant; 0 is the one that is asked.
+	// node_id is the node; 0 is the node that receives the request.
 	NodeId uint32 `protobuf:"varint,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
-	// since_s leaves out the seconds up to this one, in seconds since 1970; 0 is
-	// for all that are kept, which are five minutes.
+	// since_s omits the seconds up to this time, in seconds since 1970; 0 returns all that are
+	// retained, which are 5 minutes.
 	SinceS int64 `protobuf:"varint,2,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
-	// max_receipts and max_waits bound these lists; 0 leaves them out. With long keys the
-	// lists are shorter: the response has at most 4 MiB.
+	// max_receipts and max_waits are the maximum lengths of these lists; 0 omits them. The response
+	// has at most 4 MiB, so they are shorter if keys are long.
 	MaxReceipts uint32 `protobuf:"varint,3,opt,name=max_receipts,json=maxReceipts,proto3" json:"max_receipts,omitempty"`
 	MaxWaits    uint32 `protobuf:"varint,4,opt,name=max_waits,json=maxWaits,proto3" json:"max_waits,omitempty"`
-	// cancel_txn is between nodes: the transaction is to be ended (CancelTransaction).
+	// cancel_txn is used between nodes for CancelTransaction.
 	CancelTxn []byte `protobuf:"bytes,5,opt,name=cancel_txn,json=cancelTxn,proto3" json:"cancel_txn,omitempty"`
 }
 
@@ -5279,11 +5288,11 @@ func (m *CancelTransactionRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_CancelTransactionRequest proto.InternalMessageInfo
 
-// CancelTransactionResponse tells where it was ended.
+// CancelTransactionResponse lists the nodes that cancelled the transaction.
 type CancelTransactionResponse struct {
-	// node_ids are the nodes through which the transaction was under way.
+	// node_ids are the nodes that had the transaction in flight.
 	NodeIds []uint32 `protobuf:"varint,1,rep,packed,name=node_ids,json=nodeIds,proto3" json:"node_ids,omitempty"`
-	// unreachable_ids are those that have not answered.
+	// unreachable_ids are the nodes that did not respond.
 	UnreachableIds []uint32 `protobuf:"varint,2,rep,packed,name=unreachable_ids,json=unreachableIds,proto3" json:"unreachable_ids,omitempty"`
 }
 
@@ -5320,37 +5329,32 @@ func (m *CancelTransactionResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_CancelTransactionResponse proto.InternalMessageInfo
 
-// ActivityResponse is what a node has noticed, in memory alone: a restart
-// forgets it.
+// ActivityResponse is the recent activity of a node. It is kept in memory only.
 type ActivityResponse struct {
 	NodeId uint32 `protobuf:"varint,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
-	// version is that of the program.
+	// version is the version of the linchpin binary.
 	Version  string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	UptimeMs uint64 `protobuf:"varint,3,opt,name=uptime_ms,json=uptimeMs,proto3" json:"uptime_ms,omitempty"`
-	// now_ns is the node's time of day, in nanoseconds since 1970.
+	// now_ns is the wall clock of the node.
 	NowNs int64 `protobuf:"varint,4,opt,name=now_ns,json=nowNs,proto3" json:"now_ns,omitempty"`
 	// store_bytes is the size of the node's store.
 	StoreBytes uint64 `protobuf:"varint,5,opt,name=store_bytes,json=storeBytes,proto3" json:"store_bytes,omitempty"`
-	// in_flight counts the transactions under way at its gateway, open the
-	// interactive ones among them.
+	// in_flight is the number of transactions in flight at the node's gateway, and interactive the
+	// number of interactive ones among them.
 	InFlight    uint64 `protobuf:"varint,6,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
 	Interactive uint64 `protobuf:"varint,7,opt,name=interactive,proto3" json:"interactive,omitempty"`
-	// shards are those that live on the node.
+	// shards are the shards on the node.
 	Shards []ShardStatus `protobuf:"bytes,8,rep,name=shards,proto3" json:"shards"`
-	// seconds are those that are over, oldest first; in one that is missing
-	// nothing ended.
+	// seconds are the past seconds, oldest first. A missing second had no transactions.
 	Seconds []ActivitySecond `protobuf:"bytes,9,rep,name=seconds,proto3" json:"seconds"`
-	// receipts are the last contention receipts, newest first: of one second no
-	// more than the 16 longest.
+	// receipts are the most recent receipts, newest first: of each second the 16 longest.
 	Receipts []RecentReceipt `protobuf:"bytes,10,rep,name=receipts,proto3" json:"receipts"`
-	// conflicts are the last five to six minutes' waits and lost attempts, by key
-	// and by what the two sides did with it.
+	// conflicts are the waits and aborted attempts of the last 5 to 6 minutes, by key and operations.
 	Conflicts []KeyConflict `protobuf:"bytes,11,rep,name=conflicts,proto3" json:"conflicts"`
-	// waits are what transactions wait for on the node's shards now, those that
-	// have waited longest first.
+	// waits are the current waits on the node's shards, longest first.
 	Waits []CurrentWait `protobuf:"bytes,12,rep,name=waits,proto3" json:"waits"`
 	Disk  DiskSpace     `protobuf:"bytes,13,opt,name=disk,proto3" json:"disk"`
-	// ended answers end_txn: the transaction was under way.
+	// cancelled is the response to cancel_txn: whether the transaction was in flight.
 	Cancelled bool `protobuf:"varint,14,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
 }
 
@@ -5387,9 +5391,9 @@ func (m *ActivityResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ActivityResponse proto.InternalMessageInfo
 
-// ActivitySecond is what ended at a node's gateway within a second.
+// ActivitySecond has the transactions that finished at a node's gateway within one second.
 type ActivitySecond struct {
-	// time_s is when it began, in seconds since 1970.
+	// time_s is the start of the second, in seconds since 1970.
 	TimeS   int64           `protobuf:"varint,1,opt,name=time_s,json=timeS,proto3" json:"time_s,omitempty"`
 	Classes []ActivityClass `protobuf:"bytes,2,rep,name=classes,proto3" json:"classes"`
 }
@@ -5427,21 +5431,22 @@ func (m *ActivitySecond) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ActivitySecond proto.InternalMessageInfo
 
-// ActivityClass is what ended of one kind of transaction.
+// ActivityClass has the finished transactions of one kind.
 type ActivityClass struct {
-	// kind is one_shot, one_shot_read, interactive, interactive_read, scan or
-	// enquiry.
-	Kind  string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// kind is "one_shot", "one_shot_read", "interactive", "interactive_read", "scan" or
+	// "outcome_query".
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// ended is the number of finished transactions.
 	Ended uint32 `protobuf:"varint,2,opt,name=ended,proto3" json:"ended,omitempty"`
-	// failed counts those that failed; not aborted attempts, failed conditions, bounds,
-	// missing values, or cancellations by the client.
+	// failed is the number of those with an error. Aborted attempts that the client retries, failed
+	// conditions, bounds, missing values and cancellations by the client do not count.
 	Failed uint32 `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`
-	// upper_us are the upper ends of the buckets of latency in which some are, in
-	// microseconds and rising, counts how many are in each.
+	// upper_us are the upper bounds of the non-empty latency buckets, in microseconds and ascending,
+	// and counts the number of transactions in each.
 	UpperUs []uint64 `protobuf:"varint,4,rep,packed,name=upper_us,json=upperUs,proto3" json:"upper_us,omitempty"`
 	Counts  []uint32 `protobuf:"varint,5,rep,packed,name=counts,proto3" json:"counts,omitempty"`
-	// committed counts the committed transactions, retried the attempts that aborted and
-	// that the client retries.
+	// committed is the number of committed transactions, and retried the number of attempts that aborted
+	// and that the client retries.
 	Committed uint32 `protobuf:"varint,6,opt,name=committed,proto3" json:"committed,omitempty"`
 	Retried   uint32 `protobuf:"varint,7,opt,name=retried,proto3" json:"retried,omitempty"`
 }
@@ -5479,14 +5484,13 @@ func (m *ActivityClass) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ActivityClass proto.InternalMessageInfo
 
-// RecentReceipt is the receipt of a transaction that has ended.
+// RecentReceipt is the receipt of a finished transaction.
 type RecentReceipt struct {
-	// time_ns is when it ended, in nanoseconds since 1970, duration_us how long it
-	// took in all.
+	// time_ns is when the transaction finished, and duration_us its total duration.
 	TimeNs     int64                                       `protobuf:"varint,1,opt,name=time_ns,json=timeNs,proto3" json:"time_ns,omitempty"`
 	DurationUs uint64                                      `protobuf:"varint,2,opt,name=duration_us,json=durationUs,proto3" json:"duration_us,omitempty"`
 	TxnId      github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,3,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
-	// kind is as in ActivityClass, outcome OK or a kind of error.
+	// kind is as in ActivityClass, and outcome is "OK" or a kind of error.
 	Kind     string   `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	Outcome  string   `protobuf:"bytes,5,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	Attempts uint32   `protobuf:"varint,6,opt,name=attempts,proto3" json:"attempts,omitempty"`
@@ -5526,25 +5530,25 @@ func (m *RecentReceipt) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_RecentReceipt proto.InternalMessageInfo
 
-// KeyConflict sums up the waits and lost attempts that were about one key and
-// one pair of operations. Of the waits of a transaction it has the longest.
+// KeyConflict aggregates the waits and aborted attempts of one key and one pair of operations. Of
+// the waits of a transaction it counts the longest.
 type KeyConflict struct {
-	// key is empty for those of keys that there was no room to tell apart.
+	// key is empty for the total of keys beyond the capacity of the table.
 	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// operations are what the waiting side did, as "counter.add-get" or
-	// "get, put", and holder_operations what the other side did.
+	// operations are those of the waiting side, such as "counter.add-get" or "get, put", and
+	// holder_operations those of the other side.
 	Operations       string `protobuf:"bytes,2,opt,name=operations,proto3" json:"operations,omitempty"`
 	HolderOperations string `protobuf:"bytes,3,opt,name=holder_operations,json=holderOperations,proto3" json:"holder_operations,omitempty"`
 	Waits            uint64 `protobuf:"varint,4,opt,name=waits,proto3" json:"waits,omitempty"`
 	WaitedUs         uint64 `protobuf:"varint,5,opt,name=waited_us,json=waitedUs,proto3" json:"waited_us,omitempty"`
-	// aborts counts the transactions that lost an attempt that way.
+	// aborts is the number of transactions with an aborted attempt.
 	Aborts uint64 `protobuf:"varint,6,opt,name=aborts,proto3" json:"aborts,omitempty"`
-	// since_ns is since when transactions have waited for the key, with no pause of
-	// more than five minutes, in nanoseconds since 1970; last_ns when one last did.
+	// since_ns is the start of the contention, which pauses of up to 5 minutes do not end, and
+	// last_ns its most recent wait.
 	SinceNs int64 `protobuf:"varint,7,opt,name=since_ns,json=sinceNs,proto3" json:"since_ns,omitempty"`
 	LastNs  int64 `protobuf:"varint,8,opt,name=last_ns,json=lastNs,proto3" json:"last_ns,omitempty"`
-	// commutes says in words what would have commuted; empty if nothing would, or
-	// if it is not known.
+	// advice is a change that avoids the conflict, in English; empty if there is none or it is not
+	// known.
 	Advice string `protobuf:"bytes,9,opt,name=advice,proto3" json:"advice,omitempty"`
 }
 
@@ -5586,12 +5590,12 @@ type CurrentWait struct {
 	TxnId    github_com_linchpindb_linchpin_pkg_kv.TxnID `protobuf:"bytes,1,opt,name=txn_id,json=txnId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"txn_id"`
 	Shard    uint32                                      `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
 	WaitedUs uint64                                      `protobuf:"varint,3,opt,name=waited_us,json=waitedUs,proto3" json:"waited_us,omitempty"`
-	// wait is what for. Its holder is zero if it is not one transaction.
+	// wait is the conflict. Its holder is empty if it is not one transaction.
 	Wait *Conflict `protobuf:"bytes,4,opt,name=wait,proto3" json:"wait,omitempty"`
 	// operations and holder_operations are as in KeyConflict.
 	Operations       string `protobuf:"bytes,5,opt,name=operations,proto3" json:"operations,omitempty"`
 	HolderOperations string `protobuf:"bytes,6,opt,name=holder_operations,json=holderOperations,proto3" json:"holder_operations,omitempty"`
-	// user is whose transaction waits, and holder_user whose is waited for; empty if that is not
+	// user is the user of the waiting transaction, and holder_user that of the holder; empty if not
 	// known.
 	User       string `protobuf:"bytes,7,opt,name=user,proto3" json:"user,omitempty"`
 	HolderUser string `protobuf:"bytes,8,opt,name=holder_user,json=holderUser,proto3" json:"holder_user,omitempty"`
