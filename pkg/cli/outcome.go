@@ -23,7 +23,7 @@ func outcomeCommand() *cobra.Command {
   Aborted    nothing of it was applied, and the query keeps it from committing later: it is safe to run it again.
              Exit code 6. A transaction that wrote nothing, because it only read, checked conditions or drew
              ids, is shown as aborted: nothing is kept of it.
-  Unknown    it is older than the cluster remembers, exit code 5, or the cluster cannot tell in time, 4.`,
+  Unknown    it is older than the cluster remembers, exit code 5, or the cluster cannot decide in time, 4.`,
 		Example: `  linchpin outcome 18b2f3a4c5d6e7f8091a2b3c4d5e6f70`,
 		Args:    arguments(1, 1),
 	}

@@ -82,7 +82,7 @@
 // messages: a sender takes whatever requests there are into one message and never waits for more.
 //
 //	caller    encode the request; append it to the list; wake the sender; wait
-//	sender    forever: take all that is on the list, mark it as sent, send it
+//	sender    forever: take all that is on the list, record it as sent, send it
 //	reader    forever: receive responses, wake their callers
 //
 // If the client has other addresses, it gives up a node that sends nothing for 3 s although a response

@@ -8,7 +8,7 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// Outcome returns what became of a transaction. If it has not committed, it never will after this:
+// Outcome returns the outcome of a transaction. If it has not committed, it never will after this:
 // the query aborts its id for ever. It never returns [OutcomeUnknown] without an error.
 //
 // If the transaction has committed, its results fill ops, which must be the operations that it had,

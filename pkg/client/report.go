@@ -57,7 +57,7 @@ type course struct {
 	report Report
 }
 
-// begin begins the report of a call, nil if nobody receives it.
+// begin begins the report of a call, nil if it has no receiver.
 func (db *DB) begin(ctx context.Context, call string) *course {
 	if db.how.report == nil && len(db.core.opts.observers) == 0 {
 		return nil

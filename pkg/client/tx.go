@@ -50,7 +50,7 @@ type Writer interface {
 	// Persist removes the time to live of a key of any type.
 	Persist(ctx context.Context, key string) error
 
-	// send runs an operation whose result nobody reads.
+	// send runs an operation whose result is not read.
 	send(ctx context.Context, op Op) error
 }
 

@@ -171,7 +171,7 @@ func (d *debugging) hotKeys(ctx context.Context, w io.Writer) error {
 	}
 	var keys, rules []any
 	for _, k := range h.Keys {
-		keys = append(keys, map[string]any{"key": d.key(k.Key), "shard": k.Shard.String(), "clashes_per_second": k.Heat, "waited_per_second": time.Duration(k.Waited).String(),
+		keys = append(keys, map[string]any{"key": d.key(k.Key), "shard": k.Shard.String(), "conflicts_per_second": k.Heat, "waited_per_second": time.Duration(k.Waited).String(),
 			"since": k.Since, "why": k.Why, "moving": k.Moving, "waits": k.Waits})
 	}
 	for _, r := range h.Rules {
@@ -201,7 +201,7 @@ func (d *debugging) receipts(_ context.Context, w io.Writer) error {
 			one["reason"] = r.Reason.Word()
 		}
 		if r.By != nil {
-			one["gave_way_to"] = d.wait(r.By)
+			one["wounded_by"] = d.wait(r.By)
 		}
 		out = append(out, one)
 	}

@@ -286,7 +286,7 @@ func (k *Keeper) AsOf(now, at int64) (*msg.Pin, *kv.Error) {
 	text := fmt.Sprintf("%s is before the history, which is empty", stamp(at))
 	for _, p := range k.pins {
 		if p.Name == "" {
-			text = fmt.Sprintf("%s is before the history, which begins at %s", stamp(at), stamp(p.Time))
+			text = fmt.Sprintf("%s is before the history, which begins at %s", stamp(at), stamp(p.Time+int64(time.Millisecond)-1))
 			break
 		}
 	}
@@ -303,6 +303,7 @@ func (k *Keeper) newest(is func(*pin) bool) *pin {
 	return nil
 }
 
+// stamp shows a time in milliseconds, the fraction cut off.
 func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // List gives the pins with a name, oldest first.

@@ -38,7 +38,7 @@ func (m *Machine) Check() error {
 func (m *Machine) Quiet() error {
 	s := m.Snapshot(0)
 	if s.Waiting+s.Holders+s.Prepared+s.Records+s.Keeps+s.Readers+m.store.Reading()+m.past.Len()+m.part.Len()+m.store.Pinned() > 0 {
-		return fmt.Errorf("%v: not quiet: %d waiting, %d holders, %d prepared, %d records, %d kept indexes, %d readers, %d cold reads, %d reads in the past, %d attempts, %d pinned keys",
+		return fmt.Errorf("%v: not quiet: %d waiting, %d holders, %d prepared, %d records, %d kept indexes, %d readers, %d cache misses, %d reads in the past, %d attempts, %d pinned keys",
 			m.cfg.ID, s.Waiting, s.Holders, s.Prepared, s.Records, s.Keeps, s.Readers, m.store.Reading(), m.past.Len(), m.part.Len(), m.store.Pinned())
 	}
 	return nil

@@ -124,7 +124,7 @@ func (q *Queue) checkReaders(u *update) error {
 		}
 	}
 	if u.state != Sealed && u.state != Unheld && !held && q.now >= q.opt.SealFrom && q.due > q.now && q.changes.Empty() {
-		return fmt.Errorf("snapshotqueue: invariant 3: %v is %v, and nobody holds it", u.txn, u.state)
+		return fmt.Errorf("snapshotqueue: invariant 3: %v is %v, and no reader holds it", u.txn, u.state)
 	}
 	return nil
 }

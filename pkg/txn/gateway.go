@@ -42,7 +42,7 @@ func (g *Gateway) InFlight() int { return g.flows.len() + g.status.InFlight() }
 func (g *Gateway) Quiet() error {
 	h, n := g.host, g.InFlight()
 	if n+len(h.Readers)+len(h.Pages) > 0 || !h.Rounds.Quiet() {
-		return fmt.Errorf("gateway %v: not quiet: %d under way, %d readers, %d pages asked for, rounds are quiet: %v",
+		return fmt.Errorf("gateway %v: not quiet: %d in flight, %d readers, %d pages asked for, rounds are quiet: %v",
 			h.Node, n, len(h.Readers), len(h.Pages), h.Rounds.Quiet())
 	}
 	err := h.Door.Quiet()

@@ -264,7 +264,7 @@ const (
 	Admin
 )
 
-func (r Role) String() string { return [...]string{"anybody", "monitor", "admin"}[r] }
+func (r Role) String() string { return [...]string{"none", "monitor", "admin"}[r] }
 
 // Has reports whether the user has a role.
 func (u *User) Has(r Role) bool { return u.Admin || r == Anybody || r == Monitor && u.Monitor }

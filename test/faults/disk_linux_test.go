@@ -44,10 +44,10 @@ func TestDiskReserve(t *testing.T) {
 		{client.Get(at[2][0]), client.Put(at[0][0], nil)},
 	} {
 		_, err := hasty.Execute(soon(t), ops...)
-		e := failsAs(t, err, kv.KindResourceExhausted, "disk: ")
+		e := failsAs(t, err, kv.KindResourceExhausted, "the disk is nearly full: ")
 		require.NotZero(t, e.RetryAfter)
 	}
-	failsAs(t, hasty.Update(soon(t), func(tx *client.Tx) error { return tx.Put(at[2][0], nil) }), kv.KindResourceExhausted, "disk: ")
+	failsAs(t, hasty.Update(soon(t), func(tx *client.Tx) error { return tx.Put(at[2][0], nil) }), kv.KindResourceExhausted, "the disk is nearly full: ")
 	got(t, hasty, "before", keys...)
 	put(t, db, "after", at[0]...)
 	run.AwaitFailures(t, 12)

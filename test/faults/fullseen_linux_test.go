@@ -57,12 +57,12 @@ func TestFullDiskIsSeen(t *testing.T) {
 
 	giveBack := sandbox.Ballast(t, dir, 12<<20)
 	awaitMetric(t, n, "linchpin_store_full", func(v float64) bool { return v == 2 })
-	const words, reserve = "64.0 MiB in reserve (--disk-reserve-mb)", "the reserve of 64.0 MiB (--disk-reserve-mb)"
+	const words, reserve = "64.0 MiB (--disk-reserve-mb)", "the reserve of 64.0 MiB (--disk-reserve-mb)"
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
 	defer cancel()
 	_, err := db.Execute(ctx, client.Put([]byte("new"), nil))
-	e := failsAs(t, err, kv.KindResourceExhausted, "disk: node n1 has ")
+	e := failsAs(t, err, kv.KindResourceExhausted, "the disk is nearly full: node n1 has ")
 	require.Contains(t, e.Error(), words)
 	require.Equal(t, 10*time.Second, e.RetryAfter)
 	require.Less(t, proc.Took(begin), 2*time.Second, "it is not tried again")
@@ -86,8 +86,8 @@ func TestFullDiskIsSeen(t *testing.T) {
 	require.Contains(t, out, words)
 	code, out = get(t, "http://"+n.HTTP+"/console/api/v1/snapshot")
 	require.Equal(t, http.StatusOK, code, out)
-	require.Contains(t, out, `"refuses":"all writes"`)
-	require.Contains(t, out, "Node n1 refuses all writes: its disk has ")
+	require.Contains(t, out, `"rejects":"all writes"`)
+	require.Contains(t, out, "Node n1 rejects all writes: its disk has ")
 
 	more := sandbox.Ballast(t, dir, 0)
 	begin = time.Now()

@@ -137,7 +137,7 @@ func TestDrainLosesNothing(t *testing.T) {
 		said = said[strings.LastIndex(said, "shards recovered"):]
 		said, _, _ = strings.Cut(said, "\n")
 		var shards, clean int
-		_, err := fmt.Sscanf(said[strings.Index(said, "shards="):], "shards=%d ended_cleanly=%d", &shards, &clean)
+		_, err := fmt.Sscanf(said[strings.Index(said, "shards="):], "shards=%d clean_shutdowns=%d", &shards, &clean)
 		require.NoError(t, err, said)
 		require.Equal(t, shards, clean, "a drained node's shards have ended cleanly")
 	}
@@ -365,7 +365,7 @@ func TestLogLevelsOfAProcess(t *testing.T) {
 	t.Parallel()
 	n := single(t, "node", t.TempDir(), "--log-format", "json", "--log-level", "error")
 	n.Start(t)
-	require.NotContains(t, n.Output.String(), `"msg":"serving"`)
+	require.NotContains(t, n.Output.String(), `"msg":"node serving"`)
 	code, out := linchpin(t, "log", "level", "info", "--component", "node", "--addr", n.Addr)
 	require.Equal(t, cli.ExitOK, code, out)
 	require.Regexp(t, `node +info\ncluster +error\n`, out)
@@ -374,6 +374,6 @@ func TestLogLevelsOfAProcess(t *testing.T) {
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, out, "there is no component")
 	require.Equal(t, cli.ExitOK, n.Stop(t))
-	require.Contains(t, n.Output.String(), `"msg":"drained","component":"node","took":`)
+	require.Contains(t, n.Output.String(), `"msg":"drain finished","component":"node","duration":`)
 	require.Contains(t, n.Output.String(), `"node":"n1"`)
 }

@@ -30,13 +30,13 @@ func oldWord(pattern, better string) OldWord {
 var OldWords = []OldWord{
 	oldWord(`clash(?:es|ed|ing)?`, "conflict"),
 	oldWord(`doom(?:ed|s)?|given? way|gave way|gives way`, "wound, abort"),
-	oldWord(`marks?|marked`, "wound, tombstone, store stamp"),
+	oldWord(`marks? (?:by|of|for|from) (?:a|an|the|older|younger)|(?:is|are|was|were|been|be) marked`, "wound, tombstone, store stamp"),
 	oldWord(`enquir(?:y|ies|es?|ed|ing)|what became of|asks? what became`, "query, outcome"),
 	oldWord(`parked|parker|asker`, "pending, requester"),
 	oldWord(`keepers?|kept states?`, "snapshot registry"),
 	oldWord(`rested|lives? of (?:a|the) (?:node|shard|process)`, "clean shutdown, incarnation"),
 	oldWord(`patience|hold age`, "wait timeout, time blocked"),
-	oldWord(`crowds?|crowded|seats? at|doors?|pace`, "admission, slots, service rate"),
+	oldWord(`crowds?|crowded|seats? at|doors?`, "admission, slots, service rate"),
 	oldWord(`guests?|elsewhere`, "moved key, redirect"),
 	oldWord(`cold reads?`, "cache miss"),
 	oldWord(`dicts?`, "map"),
@@ -167,6 +167,10 @@ var readable = []struct{ dir, endings string }{
 	{"pkg/console/web", ".html .js"}, {"pkg/rpc/linchpinpb", ".proto"},
 }
 
+// internals are Go's names on pages, such as tests, mutants and messages between nodes, and its files. What
+// users can call or see of them is a text of its own.
+var internals = regexp.MustCompile("`(?:[\\w/]+\\.)?[A-Z]\\w*`|`[\\w/]+\\.go`")
+
 // readAsTheyAre are the texts of these files.
 func (t *Tree) readAsTheyAre() (texts []Text, err error) {
 	for _, r := range readable {
@@ -185,6 +189,9 @@ func (t *Tree) readAsTheyAre() (texts []Text, err error) {
 			rel, relErr := filepath.Rel(t.Root, name)
 			if err == nil {
 				err = relErr
+			}
+			if path.Ext(name) == ".md" {
+				text = internals.ReplaceAll(text, []byte("``"))
 			}
 			texts = append(texts, Text{filepath.ToSlash(rel), 1, string(text)})
 			return err

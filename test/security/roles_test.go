@@ -167,7 +167,7 @@ func (c *cluster) ask(who, method, path string, set func(*http.Request)) *http.R
 func TestATokenIsNotSentInTheClear(t *testing.T) {
 	_, err := client.Open(soon(t), []string{"127.0.0.1:1"}, client.WithToken(func() (string, error) { return "x", nil }))
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err))
-	require.ErrorContains(t, err, "TLS is off")
+	require.ErrorContains(t, err, "no TLS")
 }
 
 // TestHTTPIsGuarded: but for what load balancers ask.
@@ -229,7 +229,7 @@ func TestWithoutTLSOnlyTheLoopback(t *testing.T) {
 	_, err := embed.Start(soon(t), embed.Options{Dir: t.TempDir(), Insecure: true, TLS: a.nodes()})
 	require.ErrorContains(t, err, "TLS and --insecure exclude each other")
 	_, err = embed.Start(soon(t), embed.Options{Dir: t.TempDir(), RequireClientCert: true})
-	require.ErrorContains(t, err, "TLS is off")
+	require.ErrorContains(t, err, "no TLS")
 }
 
 // TestCommandsAskAllNodes, those that ask more than one, too.

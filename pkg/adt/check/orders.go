@@ -147,7 +147,7 @@ func (c *checker) readers(reader *step, all []*standing, base entry.Value) (r *r
 		}
 		is, _ := c.perform(v, []step{*reader}, 99, false, nil)
 		if !is.same(&was) {
-			r = &refutation{all: all, reader: reader, says: fmt.Sprintf("A read-only transaction is told %s before %s, and %s after it, although its lock, %s, goes together with the change.",
+			r = &refutation{all: all, reader: reader, says: fmt.Sprintf("A read-only transaction receives %s before %s, and %s after it, although its lock, %s, goes together with the change.",
 				was.words(), sequence(order), is.words(), c.names(modes))}
 		}
 		return r == nil

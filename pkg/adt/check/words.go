@@ -150,7 +150,7 @@ func sequence(order []*standing) string {
 
 func names(some []*standing, verb string) string {
 	if len(some) == 0 {
-		return "nobody " + verb
+		return "no operation " + verb
 	}
 	out := make([]string, len(some))
 	for i, s := range some {

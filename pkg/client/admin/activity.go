@@ -51,7 +51,7 @@ type ActivitySecond struct {
 
 // ActivityClass is what ended of one class of calls.
 type ActivityClass struct {
-	// Class is one_shot, one_shot_read, interactive, interactive_read, scan or enquiry.
+	// Class is one_shot, one_shot_read, interactive, interactive_read, scan or outcome_query.
 	Class         string
 	Ended, Failed int
 	// Buckets is the histogram of latencies, without empty buckets.

@@ -151,7 +151,7 @@ func txID(id kv.TxnID) (out client.TxID) {
 	return out
 }
 
-// Outcome is what became of a transaction.
+// Outcome is the outcome of a transaction.
 type Outcome struct {
 	// Outcome is [client.Committed] or [client.NotApplied].
 	Outcome client.Outcome
@@ -178,7 +178,7 @@ type Result struct {
 	Expires time.Time
 }
 
-// Outcome returns what became of a transaction, with the names of its operations. See
+// Outcome returns the outcome of a transaction, with the names of its operations. See
 // [client.DB.Outcome]: if the transaction has not committed, it never will.
 func (a *Admin) Outcome(ctx context.Context, id client.TxID) (Outcome, error) {
 	r, err := clientlink.Outcome(ctx, a.db, id)

@@ -32,7 +32,7 @@ export class Chart {
   get width() { return Math.max(this.box.clientWidth, 200); }
   x(t) { return pad.left + ((t - this.now + span) / span) * (this.width - pad.left - pad.right); }
 
-  // scale returns the marks of the axis, and the position of a value on it.
+  // scale returns the ticks of the axis, and the position of a value on it.
   scale() {
     let top = 0;
     let bottom = Infinity;
@@ -48,22 +48,22 @@ export class Chart {
     if (this.log) {
       const from = Math.floor(Math.log10(bottom === Infinity ? 100 : bottom));
       const to = Math.max(Math.ceil(Math.log10(top || 100_000)), from + 2);
-      const marks = [];
-      for (let e = from; e <= to; e += Math.ceil((to - from) / 4)) marks.push(10 ** e);
-      return { marks, y: (v) => pad.top + inner * (1 - (Math.log10(Math.max(v, 10 ** from)) - from) / (to - from)) };
+      const ticks = [];
+      for (let e = from; e <= to; e += Math.ceil((to - from) / 4)) ticks.push(10 ** e);
+      return { ticks, y: (v) => pad.top + inner * (1 - (Math.log10(Math.max(v, 10 ** from)) - from) / (to - from)) };
     }
     const step = nice((top || 10) / 3);
     const to = step * Math.max(Math.ceil(top / step), 1);
-    const marks = [];
-    for (let v = 0; v <= to + step / 2; v += step) marks.push(v);
-    return { marks, y: (v) => pad.top + inner * (1 - v / to) };
+    const ticks = [];
+    for (let v = 0; v <= to + step / 2; v += step) ticks.push(v);
+    return { ticks, y: (v) => pad.top + inner * (1 - v / to) };
   }
 
   draw() {
     if (!this.now) return;
-    const { marks, y } = this.scale();
+    const { ticks, y } = this.scale();
     const parts = [];
-    for (const m of marks) {
+    for (const m of ticks) {
       parts.push(svg("line", { class: "grid", x1: pad.left, x2: this.width - pad.right, y1: y(m), y2: y(m) }));
       parts.push(svg("text", { class: "tick", x: pad.left - 8, y: y(m) + 3.5, "text-anchor": "end" }, this.format(m)));
     }

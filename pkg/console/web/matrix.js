@@ -46,8 +46,8 @@ function leading(conflicts, name) {
 
 function drawCell(c, top, read) {
   if (!c) return el("td", { class: "none" });
-  const tell = () => read(c);
-  const td = el("td", {}, el("button", { type: "button", onclick: tell, onfocus: tell, onpointerenter: tell, "aria-label": conflictText(c) },
+  const show = () => read(c);
+  const td = el("td", {}, el("button", { type: "button", onclick: show, onfocus: show, onpointerenter: show, "aria-label": conflictText(c) },
     el("span", {}, c.waited_us ? duration(c.waited_us) : "–"), el("small", {}, c.waits ? `${count(c.waits)}×` : plural(c.aborts, "abort", "aborts"))));
   td.style.setProperty("--heat", (0.08 + 0.72 * Math.sqrt(c.waited_us / top)).toFixed(3));
   return td;

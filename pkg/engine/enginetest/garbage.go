@@ -137,7 +137,7 @@ func movedLasts(t *testing.T, open Open) {
 	}
 	limited := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, Index: 5, Limit: 2})
 	require.NoError(t, limited.Err)
-	require.Len(t, limited.Rows, 2, "marks do not count")
+	require.Len(t, limited.Rows, 2, "tombstones do not count")
 	require.NoError(t, e.Close())
 }
 

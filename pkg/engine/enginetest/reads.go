@@ -62,7 +62,7 @@ func rangeOrder(t *testing.T, open Open) {
 		require.Equal(t, []string{from + "=v"}, keys(t, e, 0, kv.Point([]byte(from)), newest))
 	}
 	require.Empty(t, keys(t, e, 0, kv.Range([]byte("b"), []byte("a")), newest), "an end before the start")
-	require.Empty(t, keys(t, e, 0, kv.Point([]byte("nobody")), newest))
+	require.Empty(t, keys(t, e, 0, kv.Point([]byte("absent")), newest))
 	require.Len(t, keys(t, e, 0, everything, newest), len(sorted))
 	require.NoError(t, e.Close())
 }

@@ -30,7 +30,7 @@ func rowsInOrder(t *testing.T, open Open) {
 		return entry.Entry{Table: entry.TableDeadline, Key: entry.DeadlineKey(expires, []byte(key)), Value: []byte("x")}
 	}
 	put(t, e, 0, at(256, "a"), at(255, "z"), at(255, "b\x00"), at(1<<40, "b"), set("v", 1, value("1")), setPage("p", 1))
-	put(t, e, 1, at(1, "elsewhere"))
+	put(t, e, 1, at(1, "other"))
 	all, resume := readDeadlines(t, e, everything, 0)
 	require.Equal(t, []string{"b\x00=x", "z=x", "a=x", "b=x"}, all)
 	require.Nil(t, resume)

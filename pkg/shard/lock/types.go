@@ -225,7 +225,7 @@ const (
 )
 
 func (d Decision) String() string {
-	return [...]string{"granted", "waiting", "died", "full", "overdrawn", "crowded"}[d]
+	return [...]string{"granted", "waiting", "died", "full", "overdrawn", "rejected"}[d]
 }
 
 // Mark says that Holder stands in the way of By, which is older.

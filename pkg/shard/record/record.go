@@ -46,7 +46,7 @@ const (
 )
 
 func (s State) String() string {
-	return [...]string{"heard", "parked", "ready", "committed", "aborted"}[s]
+	return [...]string{"seen", "pending", "ready", "committed", "aborted"}[s]
 }
 
 // Record is one attempt at its last agent.

@@ -31,7 +31,7 @@ func ChiSquare(observed []uint64, probability []float64) (statistic, limit float
 		}
 	}
 	if len(bins) < 2 {
-		panic(fmt.Sprintf("lawtest: %v draws fill %d bins: nothing is judged", draws, len(bins)))
+		panic(fmt.Sprintf("lawtest: %v draws fill %d bins: nothing is tested", draws, len(bins)))
 	}
 	last := &bins[len(bins)-1]
 	last.observed += b.observed
