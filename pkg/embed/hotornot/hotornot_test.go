@@ -183,7 +183,7 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 		"no skew is set":                                    func(o *hotornot.Options) { o.Skews = nil },
 		"skew -1; want a finite number":                     func(o *hotornot.Options) { o.Skews = []float64{-1} },
 		"skew 1.2 is listed twice":                          func(o *hotornot.Options) { o.Skews = []float64{1.2, 1, 1.2} },
-		"unknown mode":                                      func(o *hotornot.Options) { o.Modes = nil },
+		"no mode is set":                                    func(o *hotornot.Options) { o.Modes = nil },
 		"mode auto is listed twice":                         func(o *hotornot.Options) { o.Modes = []hotornot.Mode{{Auto: true}, {Auto: true}} },
 		"mode 501: there are only 500 keys":                 func(o *hotornot.Options) { o.Modes = []hotornot.Mode{{HotKeys: 501}} },
 		"a warm-up of -1s":                                  func(o *hotornot.Options) { o.Warm = -time.Second },
