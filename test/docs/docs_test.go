@@ -49,6 +49,20 @@ func TestWhatPagesNameExists(t *testing.T) {
 	t.Run("map", func(t *testing.T) { none(t, docs.Map(module.Packages, page(t, pages, "docs/architecture.md"))) })
 }
 
+// TestPagesAreShort: README.md is a first screen, and all pages together can be read in an evening or two.
+func TestPagesAreShort(t *testing.T) {
+	_, pages := load(t)
+	none(t, docs.Long(pages))
+
+	few := []docs.Page{{Path: "README.md", Text: strings.Repeat(strings.Repeat("é", 120)+"\n", 150)}, {Path: "docs/a.md", Text: strings.Repeat("x ", 40_000)},
+		{Path: "docs/b/c.md", Text: strings.Repeat("x ", 5000)}, {Path: "CHANGELOG.md", Text: strings.Repeat("x ", 50_000)}}
+	require.Empty(t, docs.Long(few))
+	few[0].Text += "one more\n"
+	few[2].Text += "one more"
+	require.Equal(t, []string{"README.md has 151 lines; at most 150", "docs/ has 45002 words; at most 45000: one page per fact"}, docs.Long(few))
+	require.Equal(t, []string{"README.md:2 has 121 columns; at most 120"}, docs.Long([]docs.Page{{Path: "README.md", Text: "x\n" + strings.Repeat("é", 121)}}))
+}
+
 // TestPlantedMistakesAreFound: each check notices what it is for.
 func TestPlantedMistakesAreFound(t *testing.T) {
 	module, pages := load(t)

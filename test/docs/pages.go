@@ -10,6 +10,7 @@
 //	Map       every package has its place in docs/architecture.md
 //	Flags     flags in examples and in the text are flags of the programs
 //	LooseGo   code in Go stands in blocks of Go, which test/manual runs
+//	Long      the first page and all pages together have few enough words to be read
 package docs
 
 import (
