@@ -19,7 +19,7 @@ var none mutant.Set
 
 // TestGolden runs the scripts in testdata. The verbs:
 //
-//	A heard | parked s1 s2        makes the record, or parks it
+//	A seen | pending s1 s2        makes the record, pending or not
 //	A vote s1 yes 1.3 | yes held | no
 //	A commit                      waits for acknowledgements
 //	A ack s1 | remove             from now on it is for the memory
@@ -62,7 +62,7 @@ func (s *script) do(line string) (string, error) {
 		return "", err
 	}
 	switch words[1] {
-	case "heard", "parked", "vote", "commit", "ack", "remove":
+	case "seen", "pending", "vote", "commit", "ack", "remove":
 		return s.record(txn, words[1], words[2:])
 	}
 	return s.memory(txn, words[1], words[2:])
@@ -82,13 +82,13 @@ func shards(words []string) (out []kv.ShardID, err error) {
 func (s *script) record(txn kv.TxnRef, verb string, args []string) (string, error) {
 	r := s.t.Get(txn)
 	if r == nil {
-		if verb != "heard" && verb != "parked" {
+		if verb != "seen" && verb != "pending" {
 			return golden.Name(txn) + " has no record", nil
 		}
 		r = s.t.Add(0, txn, firstOf(txn), Heard)
 	}
 	switch verb {
-	case "parked":
+	case "pending":
 		ids, err := shards(args)
 		r.State, r.Park = Parked, &msg.Park{Txn: txn, Participants: ids}
 		return "", err
