@@ -229,7 +229,7 @@ func TestWithoutTLSOnlyTheLoopback(t *testing.T) {
 	_, err := embed.Start(soon(t), embed.Options{Dir: t.TempDir(), Insecure: true, TLS: a.nodes()})
 	require.ErrorContains(t, err, "TLS and --insecure exclude each other")
 	_, err = embed.Start(soon(t), embed.Options{Dir: t.TempDir(), RequireClientCert: true})
-	require.ErrorContains(t, err, "no TLS")
+	require.ErrorContains(t, err, "TLS is off")
 }
 
 // TestCommandsAskAllNodes, those that ask more than one, too.
