@@ -11,6 +11,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -134,7 +135,7 @@ func (s *session) printReceipts(nodes []*pb.ActivityResponse, limit int) error {
 			}
 			continue
 		}
-		row := []string{stamp(time.Unix(0, r.TimeNs)), fmt.Sprintf("n%d", r.node), ShownDuration(receipt.Waited), s.text(receiptKey(&receipt)),
+		row := []string{stamp(time.Unix(0, r.TimeNs)), fmt.Sprintf("n%d", r.node), detail.Duration(receipt.Waited), s.text(receiptKey(&receipt)),
 			orDash(receiptCause(&receipt)), outcomeText(r.Outcome)}
 		if s.flags.wide {
 			row = append(row, r.TxnId.String(), receipt.String())

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -96,7 +97,7 @@ func (s *session) printShards(rows []shardRow) error {
 			for i, n := range []uint64{r.sh.Incarnation, r.sh.Csn, r.sh.KeysInMemory, r.sh.LockWaiters, r.sh.Intents, r.sh.DecisionRecords} {
 				cells[3+i] = fmt.Sprint(n)
 			}
-			cells[9] = ShownDuration(r.stepTime())
+			cells[9] = detail.Duration(r.stepTime())
 		}
 		t.row(cells...)
 	}

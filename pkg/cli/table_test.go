@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -27,13 +26,4 @@ a-long-key-of-thirty-characters  a value that is…  0.0.1
 k                                v                 0.0.2
 `, "\n"), rows(40))
 	require.Contains(t, rows(0), "a-long-key-of-thirty-characters  a value that is longer than there is room for  0.0.1\n")
-}
-
-func TestDurationsHaveOneForm(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0 µs", 999 * time.Nanosecond: "0 µs", 850 * time.Microsecond: "850 µs", 1574 * time.Microsecond: "1.57 ms", 2 * time.Millisecond: "2 ms",
-		12_340 * time.Microsecond: "12.3 ms", 7398 * time.Millisecond: "7398 ms", 12_766 * time.Millisecond: "12.8 s", 90 * time.Second: "90 s",
-	} {
-		require.Equal(t, want, ShownDuration(d))
-	}
 }

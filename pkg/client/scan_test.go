@@ -133,7 +133,7 @@ func TestASlowLoopContinues(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, e.Value, 200_000)
 		if read++; read <= 2 {
-			time.Sleep(2 * patience)
+			time.Sleep(2 * patience) // the loop is slow: the node times it in real time
 		}
 	}
 	require.Equal(t, 60, read)

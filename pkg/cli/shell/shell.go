@@ -14,6 +14,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 )
 
 // Shell reads lines and runs them.
@@ -189,7 +190,7 @@ func (s *Shell) do(ctx context.Context, command string) error {
 	began := time.Now()
 	err = s.doWords(ctx, command, parts)
 	if s.timing {
-		fmt.Fprintf(s.streams.Err, "took %s\n", cli.ShownDuration(time.Since(began)))
+		fmt.Fprintf(s.streams.Err, "took %s\n", detail.Duration(time.Since(began)))
 	}
 	return err
 }

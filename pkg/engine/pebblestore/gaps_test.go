@@ -214,7 +214,7 @@ func BenchmarkFirstBehindDeleted(b *testing.B) {
 	s := openGaps(b)
 	const dead = 300_000
 	top := fillQueue(b, s, dead+10, dead)
-	time.Sleep(time.Second)
+	time.Sleep(time.Second) // for compactions of the load, which are not what is measured
 	for b.Loop() {
 		firstLive(b, s, top)
 	}

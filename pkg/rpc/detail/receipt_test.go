@@ -214,12 +214,14 @@ func TestALongKeyIsCut(t *testing.T) {
 func TestDurationHasThreeDigits(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0:                         "0 µs",
+		999 * time.Nanosecond:     "0 µs",
 		999 * time.Microsecond:    "999 µs",
 		time.Millisecond:          "1 ms",
 		1574 * time.Microsecond:   "1.57 ms",
 		94071 * time.Microsecond:  "94.1 ms",
 		2344 * time.Millisecond:   "2344 ms",
 		12_345 * time.Millisecond: "12.3 s",
+		90 * time.Second:          "90 s",
 		250 * time.Second:         "250 s",
 	} {
 		require.Equal(t, want, detail.Duration(d))
