@@ -65,7 +65,7 @@ type target struct {
 }
 
 func openCluster(ctx context.Context, to target) (store, error) {
-	opts, done, err := to.who.Options()
+	opts, done, err := to.who.OldOptions()
 	if err != nil {
 		return nil, err
 	}

@@ -135,7 +135,7 @@ func (f *flags) open(ctx context.Context) (*connection, error) {
 	if shared != nil {
 		return f.dial(ctx, shared.opts, func() {})
 	}
-	opts, done, err := f.caller.Options()
+	opts, done, err := f.caller.OldOptions()
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func cold(i int) []byte { return fmt.Appendf(nil, "cold/%05d", i%coldKeys) }
 // in memory.
 func Prepare(t testing.TB, c *proc.Cluster) {
 	t.Helper()
-	db := proc.Open(t, c.Addrs())
+	db := proc.OpenOld(t, c.Addrs())
 	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
 	defer cancel()
 	for i := 0; i < coldKeys; i += 20 {
@@ -51,7 +51,7 @@ func Load(t testing.TB, c *proc.Cluster, most time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	var wg sync.WaitGroup
 	for i := range c.Nodes() {
-		db := proc.Open(t, []string{c.Node(i).Addr})
+		db := proc.OpenOld(t, []string{c.Node(i).Addr})
 		for _, use := range uses {
 			wg.Go(func() {
 				for n := 0; ctx.Err() == nil; n++ {

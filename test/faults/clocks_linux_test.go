@@ -75,7 +75,7 @@ func TestClocksThatStartElsewhere(t *testing.T) {
 	inTimeNamespace(t, c.Node(1), ahead/2)
 	c.Start(t)
 	requireAhead(t, c.Node(1), ahead/2)
-	db := proc.Open(t, []string{c.Node(0).Addr})
+	db := proc.OpenOld(t, []string{c.Node(0).Addr})
 	keys := keysOf(20)
 	put(t, db, "kept", keys...)
 	kept, err := db.CreateSnapshot(soon(t), "before", time.Hour)

@@ -36,13 +36,13 @@ func TestFlippedByteInATable(t *testing.T) {
 		values[string(k)] = v
 		ops = append(ops, client.Put(k, v))
 	}
-	_, err := proc.Open(t, []string{n.Addr}).Execute(soon(t), ops...)
+	_, err := proc.OpenOld(t, []string{n.Addr}).Execute(soon(t), ops...)
 	require.NoError(t, err)
 	require.Zero(t, n.Stop(t))
 	damaged := "file " + flipInLargestTable(t, dir)
 	n.Start(t)
 
-	db := proc.Open(t, []string{n.Addr}, client.WithRetries(false))
+	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
 	var lost, kept [][]byte
 	for _, k := range keys {
 		out, err := db.Execute(soon(t), client.Get(k))

@@ -29,7 +29,7 @@ func TestDiskReserve(t *testing.T) {
 	c.Start(t)
 	keys := keysOf(20)
 	at := c.Places(t, keys)
-	db := c.Open(t)
+	db := c.OpenOld(t)
 	put(t, db, "before", keys...)
 	run := torture.Start(t, c.Addrs(), torture.Options{Seed: 1, Timeout: time.Second})
 	run.Await(t, 100)
@@ -37,7 +37,7 @@ func TestDiskReserve(t *testing.T) {
 	giveBack := sandbox.Ballast(t, small.Dir, 6<<20)
 	awaitMetric(t, small, "linchpin_store_full", isOne)
 	free := sandbox.Free(t, small.Dir)
-	hasty := proc.Open(t, []string{c.Node(0).Addr}, client.WithRetries(false))
+	hasty := proc.OpenOld(t, []string{c.Node(0).Addr}, client.WithRetries(false))
 	for _, ops := range [][]client.Op{ // alone, with a shard of another node, and reading there
 		{client.Put(at[2][0], nil)},
 		{client.Put(at[2][0], nil), client.Put(at[0][0], nil)},
@@ -76,7 +76,7 @@ func TestDiskFull(t *testing.T) {
 	sandbox.MountSmall(t, dir, 160<<20)
 	n := single(t, filepath.Join(dir, "store"), "--disk-reserve-mb", "0")
 	n.Start(t)
-	db := proc.Open(t, []string{n.Addr}, client.WithRetries(false))
+	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
 	f := &filling{db: db}
 	require.NoError(t, f.run(t.Context(), 20)) // less than a memtable: no log is free to be used again
 	giveBack := sandbox.Ballast(t, dir, 0)
@@ -98,7 +98,7 @@ func TestDiskFull(t *testing.T) {
 	require.True(t, n.Running(), "it waits")
 	giveBack()
 	n.Serving(t)
-	f.check(t, proc.Open(t, []string{n.Addr}))
+	f.check(t, proc.OpenOld(t, []string{n.Addr}))
 }
 
 const noSpace = "no space left on device"

@@ -37,7 +37,7 @@ func TestLinksFlapOften(t *testing.T) {
 	at := c.Places(t, keysOf(30))
 	var dbs []*client.DB
 	for _, n := range c.Nodes() {
-		dbs = append(dbs, proc.Open(t, []string{n.Addr}, client.WithRetries(false)))
+		dbs = append(dbs, proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false)))
 	}
 	run := torture.Start(t, c.Addrs(), torture.Options{Seed: seed, Timeout: time.Second})
 	run.Await(t, 50)

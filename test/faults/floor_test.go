@@ -54,7 +54,7 @@ func raiseFloors(t *testing.T, n *proc.Node, floor time.Time) (raised int) {
 func TestAFloorInTheFuture(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	db := proc.Open(t, c.Addrs())
+	db := proc.OpenOld(t, c.Addrs())
 	keys := keysOf(40)
 	put(t, db, "before", keys...)
 	ops := []client.Op{}
@@ -70,7 +70,7 @@ func TestAFloorInTheFuture(t *testing.T) {
 	c.Start(t)
 	begin := time.Now()
 	for _, n := range c.Nodes() {
-		to := proc.Open(t, []string{n.Addr})
+		to := proc.OpenOld(t, []string{n.Addr})
 		proc.Until(t, "writes", func(ctx context.Context) bool {
 			_, err = to.Execute(ctx, ops...) // on all shards
 			return err == nil
@@ -78,7 +78,7 @@ func TestAFloorInTheFuture(t *testing.T) {
 	}
 	require.Less(t, proc.Took(begin), 10*time.Second)
 	for _, n := range c.Nodes() {
-		to := proc.Open(t, []string{n.Addr})
+		to := proc.OpenOld(t, []string{n.Addr})
 		put(t, to, "after", keys...)
 		_, err = to.Execute(soon(t), ops...)
 		require.NoError(t, err)

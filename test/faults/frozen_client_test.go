@@ -30,7 +30,7 @@ func TestClientsLeaveAFrozenNode(t *testing.T) {
 	}
 	places := c.Places(t, keys)
 	addrs := c.Addrs()
-	db := proc.Open(t, addrs)
+	db := proc.OpenOld(t, addrs)
 	frozen := -1
 	for i, a := range addrs {
 		if a == db.Addr() {

@@ -46,7 +46,7 @@ func TestFullDiskIsSeen(t *testing.T) {
 	sandbox.MountSmall(t, dir, 256<<20)
 	n := single(t, filepath.Join(dir, "store"), "--disk-reserve-mb", "64")
 	n.Start(t)
-	db := proc.Open(t, []string{n.Addr}) // which tries again
+	db := proc.OpenOld(t, []string{n.Addr}) // which tries again
 	keys := keysOf(50)
 	put(t, db, "before", keys...)
 	code, out := command(t, n, "health")
@@ -97,7 +97,7 @@ func TestFullDiskIsSeen(t *testing.T) {
 	more()
 	giveBack()
 	n.Start(t)
-	db = proc.Open(t, []string{n.Addr})
+	db = proc.OpenOld(t, []string{n.Addr})
 	got(t, db, "before", keys...)
 	put(t, db, "after", keys...)
 }

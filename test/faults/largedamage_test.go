@@ -28,7 +28,7 @@ func TestFlippedBitInALargeValue(t *testing.T) {
 	n := single(t, dir)
 	n.Start(t)
 	r := rand.NewChaCha8([32]byte{5})
-	db := proc.Open(t, []string{n.Addr}, client.WithRetries(false))
+	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
 	keys := keysOf(40)
 	values := map[string][]byte{}
 	for i, k := range keys {
@@ -47,7 +47,7 @@ func TestFlippedBitInALargeValue(t *testing.T) {
 	flipWhere(t, dir, values[string(damaged)][700<<10:][:32])
 	n.Start(t)
 
-	db = proc.Open(t, []string{n.Addr}, client.WithRetries(false))
+	db = proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
 	const askers, times = 16, 5
 	var mu sync.Mutex
 	var told []time.Duration

@@ -29,7 +29,7 @@ func TestDeletionsMakeRoom(t *testing.T) {
 	sandbox.MountSmall(t, dir, size)
 	n := single(t, filepath.Join(dir, "store"), "--disk-reserve-mb", fmt.Sprint(reserve>>20), "--history", "1s", "--history-every", "100ms", "--cache-mb", "128")
 	n.Start(t)
-	db := proc.Open(t, []string{n.Addr}, client.WithRetries(false))
+	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
 	r := rand.NewChaCha8([32]byte{1})
 	value := make([]byte, 128<<10)
 	key := func(i int) []byte { return fmt.Appendf(nil, "row/%05d", i) }

@@ -33,7 +33,7 @@ func TestSlowReads(t *testing.T) {
 	c.Start(t)
 	keys := keysOf(90)
 	at := c.Places(t, keys)
-	db := proc.Open(t, []string{c.Node(0).Addr}, client.WithRetries(false))
+	db := proc.OpenOld(t, []string{c.Node(0).Addr}, client.WithRetries(false))
 	put(t, db, "before", keys...)
 	restart := func(delay time.Duration) { // so that nothing is in memory
 		slow.Args = append(args, "--delay-read", delay.String())

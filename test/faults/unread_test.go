@@ -37,7 +37,7 @@ func TestScansThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	n := single(t, filepath.Join(t.TempDir(), "store"), "--slow-reader", "3s", "--pprof")
 	n.Start(t)
-	db := proc.Open(t, []string{n.Addr})
+	db := proc.OpenOld(t, []string{n.Addr})
 	row := make([]byte, 64<<10)
 	for i := 0; i < unreadRows; i += 16 {
 		var ops []client.Op

@@ -97,7 +97,7 @@ func TestDiskStaysFlat(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	n := single(t, "filling", dir, "--history", "3s", "--history-every", "200ms")
 	n.Start(t)
-	o := &overwriting{db: proc.Open(t, []string{n.Addr})}
+	o := &overwriting{db: proc.OpenOld(t, []string{n.Addr})}
 	first := make([][]byte, flatKeys)
 	r := rand.New(rand.NewPCG(1, 5))
 	var ops []client.Op

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -35,7 +35,7 @@ func startNotedAdds(t *testing.T, addrs []string, keys [][]byte) *notedAdds {
 	a := &notedAdds{keys: keys, acked: make([]atomic.Int64, len(keys)), unknown: make([]atomic.Int64, len(keys)), told: make([]atomic.Int64, 1), stop: cancel}
 	t.Cleanup(a.finish)
 	for i := range 8 {
-		db := proc.Open(t, addrs)
+		db := proc.OpenOld(t, addrs)
 		a.all.Go(func() {
 			for n := i; ctx.Err() == nil; n++ {
 				a.add(db, n%len(keys), (n*5+1)%len(keys))
@@ -156,13 +156,13 @@ func TestLoadGoesOnWhileANodeIsDown(t *testing.T) {
 	awaitDown(t, c.Node(1), down, at[2][0])
 	adds.finish()
 
-	endsInTime(t, proc.Open(t, []string{c.Node(0).Addr}), counters)
+	endsInTime(t, proc.OpenOld(t, []string{c.Node(0).Addr}), counters)
 
 	live, gone := slices.Concat(at[0], at[1]), at[2]
 	users := make([]*user, 12)
 	var all sync.WaitGroup
 	for i := range users {
-		u := &user{db: proc.Open(t, []string{c.Node(i % 2).Addr, down.Addr})}
+		u := &user{db: proc.OpenOld(t, []string{c.Node(i % 2).Addr, down.Addr})}
 		users[i] = u
 		all.Go(func() {
 			for n := range 60 {
@@ -195,7 +195,7 @@ func TestLoadGoesOnWhileANodeIsDown(t *testing.T) {
 		}
 	}
 
-	waiting := proc.Open(t, []string{c.Node(0).Addr}, client.WithWaitForShards(true))
+	waiting := proc.OpenOld(t, []string{c.Node(0).Addr}, client.WithWaitForShards(true))
 	waited := make(chan error, 1)
 	ctx := soon(t)
 	go func() {
@@ -224,13 +224,13 @@ func TestLoadGoesOnWhileANodeIsDown(t *testing.T) {
 	require.Equal(t, cli.ExitOK, end.code, end.out)
 	c.Met(t)
 	for i := range c.Nodes() {
-		db := proc.Open(t, []string{c.Node(i).Addr})
+		db := proc.OpenOld(t, []string{c.Node(i).Addr})
 		for _, k := range slices.Concat(live, gone) {
 			_, err := db.Execute(soon(t), client.Put(k, []byte("back")))
 			require.NoError(t, err)
 		}
 	}
-	adds.hold(t, c.Open(t))
+	adds.hold(t, c.OpenOld(t))
 }
 
 // endsInTime requires that nobody waits for keys of which some may be left locked by
@@ -265,13 +265,13 @@ func endsInTime(t *testing.T, db *client.DB, keys [][]byte) {
 func awaitDown(t *testing.T, n, down *proc.Node, key []byte) *kv.Down {
 	t.Helper()
 	var lost *kv.Down
-	proc.WaitStatus(t, n, func(s *pb.StatusResponse) bool {
+	proc.WaitStatus(t, n, func(s *admin.Status) bool {
 		for i := range s.Members {
 			m := &s.Members[i]
 			if m.Address != down.Addr || m.Up {
 				continue
 			}
-			lost = &kv.Down{Node: kv.NodeID(m.NodeId), Address: m.Address, Keyspace: m.KeyspacePercent}
+			lost = &kv.Down{Node: kv.NodeID(m.Node), Address: m.Address, Keyspace: m.Keyspace}
 			for _, sh := range m.Shards {
 				lost.Shards = append(lost.Shards, kv.ShardID(sh))
 				lost.Hot = lost.Hot || sh == s.HotShard
@@ -283,7 +283,7 @@ func awaitDown(t *testing.T, n, down *proc.Node, key []byte) *kv.Down {
 	require.NotEmpty(t, lost.Shards)
 	// Its status tells that it is silent. That it is down is concluded then, unless this
 	// node has stood still itself.
-	db := proc.Open(t, []string{n.Addr}, client.WithRetries(false))
+	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
 	var err error
 	proc.Until(t, "what is on it is refused", func(ctx context.Context) bool {
 		_, err = db.Execute(ctx, client.Get(key))

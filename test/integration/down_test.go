@@ -27,9 +27,9 @@ func TestANodeIsDown(t *testing.T) {
 	down := c.Node(2)
 	down.Kill()
 	for i := range 2 {
-		patient := proc.Open(t, []string{c.Node(i).Addr})
-		hasty := proc.Open(t, []string{c.Node(i).Addr}, client.WithRetries(false))
-		waiting := proc.Open(t, []string{c.Node(i).Addr}, client.WithWaitForShards(true))
+		patient := proc.OpenOld(t, []string{c.Node(i).Addr})
+		hasty := proc.OpenOld(t, []string{c.Node(i).Addr}, client.WithRetries(false))
+		waiting := proc.OpenOld(t, []string{c.Node(i).Addr}, client.WithWaitForShards(true))
 		awaitDown(t, c.Node(i), down, at[2][0])
 		ctx := soon(t)
 		for _, k := range append(at[0], at[1]...) { // the rest works
@@ -67,7 +67,7 @@ func TestANodeIsDown(t *testing.T) {
 	}
 	down.Start(t)
 	c.Met(t)
-	db := c.Open(t)
+	db := c.OpenOld(t)
 	for _, k := range at[0][1:] {
 		out, err := db.Execute(soon(t), client.Get(k))
 		require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestDeadlinesWhileANodeStandsStill(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
 	at := c.Places(t, keysOf(12))
-	db := proc.Open(t, []string{c.Node(0).Addr})
+	db := proc.OpenOld(t, []string{c.Node(0).Addr})
 	frozen := c.Node(2)
 	require.NoError(t, frozen.Freeze())
 	type try struct {
@@ -158,12 +158,12 @@ func TestOutcomeAfterAKill(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
 	at := c.Places(t, keysOf(12))
-	other := proc.Open(t, []string{c.Node(1).Addr, c.Node(2).Addr})
+	other := proc.OpenOld(t, []string{c.Node(1).Addr, c.Node(2).Addr})
 	told := map[bool]int{}
 	for round := range 6 {
 		gateway := c.Node(0)
 		lost := &atomic.Bool{} // are all answers
-		db := proc.Open(t, []string{gateway.Addr}, client.WithRetries(false), client.WithDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+		db := proc.OpenOld(t, []string{gateway.Addr}, client.WithRetries(false), client.WithDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 			return deaf{conn, lost}, err
 		}))

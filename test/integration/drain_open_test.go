@@ -35,7 +35,7 @@ func startOpens(t *testing.T, c *proc.Cluster, think time.Duration) *opens {
 		o.all.Wait()
 	})
 	for i, addr := range c.Addrs() {
-		db := proc.Open(t, []string{addr}, client.WithRetries(false))
+		db := proc.OpenOld(t, []string{addr}, client.WithRetries(false))
 		for j := range 6 {
 			o.all.Go(func() { o.run(ctx, db, 6*i+j) })
 		}

@@ -40,7 +40,7 @@ func startBystanders(t *testing.T, addrs []string, keys [][]byte) *bystanders {
 	t.Cleanup(b.finish)
 	b.live = addrs
 	for i, addr := range addrs {
-		db := proc.Open(t, []string{addr}, client.WithRetries(false))
+		db := proc.OpenOld(t, []string{addr}, client.WithRetries(false))
 		for j := range 2 {
 			b.run(ctx, "view", &b.views, func(deadline context.Context, n int) error {
 				return b.view(deadline, db, 31*(2*i+j)+n)
@@ -144,7 +144,7 @@ func TestDrainIsNothingToOtherNodesReaders(t *testing.T) {
 		b.await(t)
 		release, drained := drainHeldOpen(t, n, at[i][0])
 		for _, addr := range addrs {
-			awaitRefusal(t, proc.Open(t, []string{addr}, client.WithRetries(false)), at[i][1])
+			awaitRefusal(t, proc.OpenOld(t, []string{addr}, client.WithRetries(false)), at[i][1])
 		}
 		b.await(t)
 		release()
@@ -163,7 +163,7 @@ func TestDrainIsNothingToOtherNodesReaders(t *testing.T) {
 // end until release.
 func drainHeldOpen(t *testing.T, n *proc.Node, key []byte) (release func(), drained <-chan error) {
 	t.Helper()
-	db := proc.Open(t, []string{n.Addr})
+	db := proc.OpenOld(t, []string{n.Addr})
 	held, end, over := make(chan struct{}), make(chan struct{}), make(chan error, 2)
 	hold := sync.OnceFunc(func() { close(held) })
 	release = sync.OnceFunc(func() { close(end) })

@@ -21,9 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -58,7 +58,7 @@ func startAdders(t *testing.T, c *proc.Cluster, keys [][]byte) *adders {
 	a := &adders{bad: map[string]int{}, stop: cancel, keys: keys}
 	t.Cleanup(func() { a.finish() })
 	for i, addr := range c.Addrs() {
-		db := proc.Open(t, []string{addr}, client.WithRetries(false))
+		db := proc.OpenOld(t, []string{addr}, client.WithRetries(false))
 		for j := range 4 {
 			a.all.Go(func() { a.run(ctx, db, 4*i+j) })
 		}
@@ -141,7 +141,7 @@ func TestDrainLosesNothing(t *testing.T) {
 		require.NoError(t, err, said)
 		require.Equal(t, shards, clean, "a drained node's shards have ended cleanly")
 	}
-	db := c.Open(t)
+	db := c.OpenOld(t)
 	sum := int64(0)
 	for _, k := range keys {
 		out, err := db.Execute(soon(t), client.Get(k))
@@ -158,8 +158,8 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Args: hotKeyArgs()})
 	n := c.Node(0)
-	db := proc.Open(t, []string{n.Addr}, client.WithRetries(false))
-	other := proc.Open(t, []string{c.Node(1).Addr}, client.WithRetries(false))
+	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
+	other := proc.OpenOld(t, []string{c.Node(1).Addr}, client.WithRetries(false))
 	ctx := soon(t)
 	require.Equal(t, http.StatusOK, readiness(t, n))
 	// What a gateway has not heard of a shard yet aborts the first transaction that only
@@ -198,13 +198,13 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 			n.Says(t, "drain started")
 			proc.Until(t, "it is not ready", func(context.Context) bool { return readiness(t, n) == http.StatusServiceUnavailable }, func() string { return "it is" })
 			proc.Until(t, "it refuses", func(context.Context) bool {
-				_, err := proc.Open(t, []string{c.Node(1).Addr}).Status(ctx)
+				_, err := proc.OpenOld(t, []string{c.Node(1).Addr}).Status(ctx)
 				require.NoError(t, err, "the others go on")
 				code, out := linchpin(t, "health", "--addr", n.Addr)
 				return code == cli.ExitUnavailable && strings.Contains(out, "draining")
 			}, func() string { return "it does not" })
-			proc.WaitStatus(t, c.Node(1), func(s *pb.StatusResponse) bool {
-				return slices.ContainsFunc(s.Members, func(m pb.Member) bool { return m.Draining && m.Address == n.Addr })
+			proc.WaitStatus(t, c.Node(1), func(s *admin.Status) bool {
+				return slices.ContainsFunc(s.Members, func(m admin.Member) bool { return m.Draining && m.Address == n.Addr })
 			})
 			select {
 			case d := <-done:
@@ -221,7 +221,7 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 	require.Equal(t, cli.ExitOK, n.Wait(t))
 	n.Start(t)
 	c.Met(t)
-	all := c.Open(t)
+	all := c.OpenOld(t)
 	for i := range 8 {
 		for _, k := range []string{"mine", "others"} {
 			out, err := all.Execute(soon(t), client.Get(fmt.Appendf(nil, "%s%d", k, i)))
@@ -250,7 +250,7 @@ func TestDrainHasALimit(t *testing.T) {
 	t.Parallel()
 	n := single(t, "node", t.TempDir())
 	n.Start(t)
-	db := proc.Open(t, []string{n.Addr}, client.WithRetries(false))
+	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
 	err := db.Update(soon(t), func(tx *client.Tx) error {
 		if _, err := tx.Get([]byte("begins")); err != nil {
 			return err
@@ -266,7 +266,7 @@ func TestDrainHasALimit(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, cli.ExitOK, n.Wait(t))
 	n.Start(t)
-	out, err := proc.Open(t, []string{n.Addr}).Execute(soon(t), client.Get([]byte("k")))
+	out, err := proc.OpenOld(t, []string{n.Addr}).Execute(soon(t), client.Get([]byte("k")))
 	require.NoError(t, err)
 	require.False(t, out.Results[0].Found)
 }
@@ -276,7 +276,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	n := single(t, "node", t.TempDir(), "--drain-timeout", "10m")
 	n.Start(t)
-	db := proc.Open(t, []string{n.Addr}, client.WithRetries(false))
+	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
 	_, err := db.Execute(soon(t), client.Put([]byte("kept"), []byte("v")))
 	require.NoError(t, err)
 	err = db.Update(soon(t), func(tx *client.Tx) error {
@@ -295,7 +295,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	})
 	require.Error(t, err)
 	n.Start(t)
-	out, err := proc.Open(t, []string{n.Addr}).Execute(soon(t), client.Get([]byte("kept")), client.Get([]byte("open")))
+	out, err := proc.OpenOld(t, []string{n.Addr}).Execute(soon(t), client.Get([]byte("kept")), client.Get([]byte("open")))
 	require.NoError(t, err)
 	require.True(t, out.Results[0].Found)
 	require.False(t, out.Results[1].Found)
@@ -307,7 +307,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 func TestDebugZip(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Args: hotKeyArgs()})
-	db := c.Open(t)
+	db := c.OpenOld(t)
 	for i := range 50 {
 		_, err := db.Execute(soon(t), client.Put(fmt.Appendf(nil, "privatekey%d", i), []byte("privatevalue")), client.Add([]byte("privatehot"), 1))
 		require.NoError(t, err)

@@ -29,7 +29,7 @@ func emptyStore(t *testing.T) (context.Context, *client.DB) {
 		defer done()
 		require.NoError(t, c.Stop(stop))
 	})
-	return ctx, proc.Open(t, c.Addrs()[:1])
+	return ctx, proc.OpenOld(t, c.Addrs()[:1])
 }
 
 // paths are the ways in which an operation gets to the store.

@@ -82,7 +82,7 @@ func (c *hotCluster) goes(key string) {
 func TestKeysArePinnedAndBanned(t *testing.T) {
 	t.Parallel()
 	c := startHot(t, hotshard.ModeAuto)
-	db := proc.Open(t, c.Addrs())
+	db := proc.OpenOld(t, c.Addrs())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := db.Execute(ctx, client.Put([]byte("visits"), []byte("v")), client.Add([]byte("n"), 1))
@@ -174,7 +174,7 @@ func TestWhoWaitsForAKeyIsShown(t *testing.T) {
 	t.Parallel()
 	const writers = 7
 	c := startHot(t, hotshard.ModePinned)
-	db := proc.Open(t, c.Addrs())
+	db := proc.OpenOld(t, c.Addrs())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	key := []byte("visits")
@@ -231,7 +231,7 @@ func TestDataIsRightWhileKeysArePinned(t *testing.T) {
 	t.Parallel()
 	const accounts, each = 4, 1000
 	c := startHot(t, hotshard.ModeAuto)
-	db := proc.Open(t, c.Addrs())
+	db := proc.OpenOld(t, c.Addrs())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	key := func(i int) []byte { return fmt.Appendf(nil, "a/%d", i%accounts) }

@@ -26,7 +26,7 @@ func TestANodeThatIsKilledEveryTwoSecondsMakesProgress(t *testing.T) {
 	addr := proc.FreeAddr(t)
 	n := proc.NewNode(t, "node", filepath.Join(t.TempDir(), "store"), "--listen", addr, "--shards", "3", "--cache-mb", "16")
 	n.Start(t)
-	db := proc.Open(t, []string{addr})
+	db := proc.OpenOld(t, []string{addr})
 	ctx, stop := context.WithCancel(t.Context())
 	var written atomic.Int64
 	var all errgroup.Group

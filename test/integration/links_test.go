@@ -57,7 +57,7 @@ func linked(t *testing.T, n *proc.Node, opts ...client.Option) (*client.DB, *pro
 	p, err := proxy.Start(n.Addr)
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
-	return proc.Open(t, []string{p.Addr()}, opts...), p
+	return proc.OpenOld(t, []string{p.Addr()}, opts...), p
 }
 
 // TestClientsLinkIsCut: a client whose connection breaks again and again gets
@@ -92,7 +92,7 @@ func TestClientsLinkIsCut(t *testing.T) {
 	for range callers {
 		require.NoError(t, <-done)
 	}
-	out, err := c.Open(t).Execute(ctx, client.AddGet([]byte("n"), 0), client.AddGet([]byte("m/0"), 0))
+	out, err := c.OpenOld(t).Execute(ctx, client.AddGet([]byte("n"), 0), client.AddGet([]byte("m/0"), 0))
 	require.NoError(t, err)
 	require.EqualValues(t, callers*each, out.Results[0].Number)
 	require.EqualValues(t, each, out.Results[1].Number)
@@ -108,7 +108,7 @@ func TestANodeWithoutPeersSaysSo(t *testing.T) {
 	// Everybody else is unreachable from node 0.
 	c.Proxy(1).Cut()
 	c.Proxy(2).Cut()
-	db := proc.Open(t, []string{c.Node(0).Listen}, client.WithRetries(false))
+	db := proc.OpenOld(t, []string{c.Node(0).Listen}, client.WithRetries(false))
 	_, err := db.Execute(soon(t), client.Put(at[0][0], nil))
 	require.NoError(t, err)
 	proc.Until(t, "it says so", func(ctx context.Context) bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/test/integration/proc"
@@ -40,7 +41,7 @@ func TestMeetServeAndMeetAgain(t *testing.T) {
 	ctx := soon(t)
 	keys := keysOf(40)
 	for i, n := range c.Nodes() {
-		db := proc.Open(t, []string{n.Addr})
+		db := proc.OpenOld(t, []string{n.Addr})
 		for j, k := range keys {
 			if j%3 == i {
 				_, err := db.Execute(ctx, client.Put(k, k), client.Add([]byte("count"), 1))
@@ -51,7 +52,7 @@ func TestMeetServeAndMeetAgain(t *testing.T) {
 	everything := func() {
 		t.Helper()
 		for _, n := range c.Nodes() {
-			db := proc.Open(t, []string{n.Addr})
+			db := proc.OpenOld(t, []string{n.Addr})
 			i := 0
 			for p, err := range db.Scan(ctx, []byte("key/"), []byte("key0"), client.ScanOptions{PageSize: 7}) {
 				require.NoError(t, err)
@@ -131,7 +132,7 @@ func TestForeignCluster(t *testing.T) {
 	newcomer := proc.NewNode(t, "newcomer", t.TempDir(), "--listen", addr, "--join", join)
 	refused(t, newcomer, cli.ExitUsage, addr)
 
-	_, err := c.Open(t).Execute(soon(t), client.Put([]byte("a"), nil), client.Put([]byte("b"), nil))
+	_, err := c.OpenOld(t).Execute(soon(t), client.Put([]byte("a"), nil), client.Put([]byte("b"), nil))
 	require.NoError(t, err)
 	for _, n := range c.Nodes() {
 		require.True(t, n.Running())
@@ -157,7 +158,7 @@ func TestAMemberThatLostItsStore(t *testing.T) {
 func TestAnotherNodesStore(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Nodes: 2})
-	_, err := c.Open(t).Execute(soon(t), client.Put([]byte("a"), nil), client.Put([]byte("b"), nil))
+	_, err := c.OpenOld(t).Execute(soon(t), client.Put([]byte("a"), nil), client.Put([]byte("b"), nil))
 	require.NoError(t, err)
 	for _, n := range c.Nodes() {
 		require.Equal(t, cli.ExitOK, n.Stop(t))
@@ -174,7 +175,7 @@ func TestAnotherNodesStore(t *testing.T) {
 		require.NoError(t, os.Rename(mv[0], mv[1]))
 	}
 	c.Start(t)
-	_, err = c.Open(t).Execute(soon(t), client.RequireExists([]byte("a")), client.RequireExists([]byte("b")))
+	_, err = c.OpenOld(t).Execute(soon(t), client.RequireExists([]byte("a")), client.RequireExists([]byte("b")))
 	require.NoError(t, err)
 }
 
@@ -184,7 +185,7 @@ func TestAMemberMoves(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Nodes: 3})
 	keys := keysOf(20)
-	db := proc.Open(t, []string{c.Node(0).Addr})
+	db := proc.OpenOld(t, []string{c.Node(0).Addr})
 	for _, k := range keys {
 		_, err := db.Execute(soon(t), client.Put(k, k))
 		require.NoError(t, err)
@@ -195,7 +196,7 @@ func TestAMemberMoves(t *testing.T) {
 	join := strings.Join([]string{c.Node(0).Addr, c.Node(1).Addr, addr}, ",")
 	moved := proc.NewNode(t, "moved", old.Dir, "--listen", addr, "--join", join)
 	moved.Start(t)
-	proc.WaitStatus(t, c.Node(0), func(s *pb.StatusResponse) bool {
+	proc.WaitStatus(t, c.Node(0), func(s *admin.Status) bool {
 		found := false
 		for _, m := range s.Members {
 			if !m.Up {
@@ -234,7 +235,7 @@ func TestKillWhileMeeting(t *testing.T) {
 			n.Serving(t)
 		}
 		c.Met(t)
-		_, err := c.Open(t).Execute(soon(t), client.Put([]byte("a"), nil), client.Put([]byte("b"), nil), client.Put([]byte("c"), nil))
+		_, err := c.OpenOld(t).Execute(soon(t), client.Put([]byte("a"), nil), client.Put([]byte("b"), nil), client.Put([]byte("c"), nil))
 		require.NoError(t, err)
 		for _, n := range c.Nodes() {
 			n.Kill()

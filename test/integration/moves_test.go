@@ -209,7 +209,7 @@ func TestMovesUnderKillsAndCuts(t *testing.T) {
 		t.Cleanup(p.Close)
 		s.clients = append(s.clients, p)
 		addrs = append(addrs, p.Addr())
-		dbs = append(dbs, proc.Open(t, []string{p.Addr()}))
+		dbs = append(dbs, proc.OpenOld(t, []string{p.Addr()}))
 	}
 	s.run = torture.Start(t, addrs, torture.Options{Seed: seed, Clients: 12, Timeout: 2 * time.Second})
 	ctx, stop := context.WithCancel(t.Context())

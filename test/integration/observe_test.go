@@ -57,7 +57,7 @@ var stages = []string{"gateway", "lock_wait", "vote", "decision", "durable"}
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	db := proc.Open(t, []string{c.Node(0).Addr})
+	db := proc.OpenOld(t, []string{c.Node(0).Addr})
 	const n = 20
 	for i := range n {
 		_, err := db.Execute(soon(t), client.Put(fmt.Appendf(nil, "a%d", i), nil), client.Put(fmt.Appendf(nil, "b%d", i), nil))

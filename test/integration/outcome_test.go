@@ -31,7 +31,7 @@ func TestOutcomeHasTheResults(t *testing.T) {
 				defer done()
 				require.NoError(t, c.Stop(stop))
 			})
-			db, other := proc.Open(t, c.Addrs()[:1]), proc.Open(t, c.Addrs()[1:])
+			db, other := proc.OpenOld(t, c.Addrs()[:1]), proc.OpenOld(t, c.Addrs()[1:])
 			for i := range 10 {
 				_, err := db.Execute(ctx, client.Put(fmt.Appendf(nil, "k/%d", i), fmt.Append(nil, i)))
 				require.NoError(t, err)

@@ -39,7 +39,7 @@ func TestSnapshotsSurviveKills(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Args: []string{"--hot-key", "key/000", "--history-every", "100ms"}})
 	keys := keysOf(30)
-	db := c.Open(t)
+	db := c.OpenOld(t)
 	fill(t, db, keys...)
 	kept, err := db.CreateSnapshot(soon(t), "kept", time.Hour)
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestSnapshotsSurviveKills(t *testing.T) {
 	same := func() {
 		t.Helper()
 		for _, n := range c.Nodes() {
-			db := proc.Open(t, []string{n.Addr})
+			db := proc.OpenOld(t, []string{n.Addr})
 			for _, at := range []string{"kept", kept.ID, of.ID} {
 				value, out, err := valueAt(t, db, keys, client.AtSnapshot(at))
 				require.NoError(t, err, at)

@@ -41,7 +41,7 @@ func newRestarting(t *testing.T) *restarting {
 	c := proc.StartCluster(t, proc.Options{})
 	at := c.Places(t, keysOf(20))
 	// Its updates wait for the node, however long that takes to come back.
-	db := proc.Open(t, []string{c.Node(2).Addr}, client.WithWaitForShards(true))
+	db := proc.OpenOld(t, []string{c.Node(2).Addr}, client.WithWaitForShards(true))
 	x := &restarting{c: c, db: db, lost: at[1][0], lone: at[1][1], third: at[1][2], other: at[2][0]}
 	fill(t, x.db, x.lost, x.lone, x.third, x.other)
 	return x
@@ -49,7 +49,7 @@ func newRestarting(t *testing.T) *restarting {
 
 func (x *restarting) open(ctx context.Context, t *testing.T) {
 	t.Helper()
-	hasty := proc.Open(t, []string{x.c.Node(0).Addr}, client.WithRetries(false))
+	hasty := proc.OpenOld(t, []string{x.c.Node(0).Addr}, client.WithRetries(false))
 	both := [][]byte{x.lost, x.lone}
 	x.silent = openReaders(ctx, t, hasty, readersAsked, both, nil)
 	x.elsewhere = openReaders(ctx, t, hasty, readersAsked, both, [][]byte{x.other})
@@ -115,7 +115,7 @@ func TestShardRestartsUnderReaders(t *testing.T) {
 				ends(t, x.again, true, toldLapsed, toldNotKept, toldLeftOut)
 			}
 			// With retries the same readers are run again, and end well.
-			last := openReaders(ctx, t, proc.Open(t, []string{x.c.Node(0).Addr}), 1, [][]byte{x.lost, x.lone, x.other}, nil)[0]
+			last := openReaders(ctx, t, proc.OpenOld(t, []string{x.c.Node(0).Addr}), 1, [][]byte{x.lost, x.lone, x.other}, nil)[0]
 			require.NoError(t, last.end(t))
 			require.Equal(t, []string{"after", "after", "after"}, last.saw)
 			x.c.Quiet(t, leftWithin)

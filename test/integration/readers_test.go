@@ -149,10 +149,10 @@ func TestGatewayDiesWithOpenReaders(t *testing.T) {
 	}
 	gateway, third := c.Node((home+1)%3), (home+2)%3
 	warm := at[third]
-	db := proc.Open(t, []string{c.Node(third).Addr})
+	db := proc.OpenOld(t, []string{c.Node(third).Addr})
 	fill(t, db, hot, at[home][0], warm[0], warm[1])
 
-	readers := openReaders(soon(t), t, proc.Open(t, []string{gateway.Addr}, client.WithRetries(false)), 4, [][]byte{hot, warm[0], warm[1]}, [][]byte{hot})
+	readers := openReaders(soon(t), t, proc.OpenOld(t, []string{gateway.Addr}, client.WithRetries(false)), 4, [][]byte{hot, warm[0], warm[1]}, [][]byte{hot})
 	// It stands still first, so that what it has registered can be looked at:
 	// from now on it renews nothing.
 	require.NoError(t, gateway.Freeze())
@@ -182,7 +182,7 @@ func TestGatewayDiesWithOpenReaders(t *testing.T) {
 	c.Quiet(t, leftWithin)
 	gateway.Start(t)
 	c.Met(t)
-	out, err := c.Open(t).Execute(soon(t), client.Get(hot), client.Get(warm[0]), client.Get(at[home][0]), client.Get(warm[1]))
+	out, err := c.OpenOld(t).Execute(soon(t), client.Get(hot), client.Get(warm[0]), client.Get(at[home][0]), client.Get(warm[1]))
 	require.NoError(t, err)
 	for _, r := range out.Results {
 		require.Equal(t, "after", string(r.Value))
@@ -217,10 +217,10 @@ func TestReaderThatNeverEnds(t *testing.T) {
 	c := proc.StartCluster(t, proc.Options{})
 	at := c.Places(t, keysOf(20))
 	key, other := at[1][0], at[2][0]
-	db := proc.Open(t, []string{c.Node(2).Addr})
+	db := proc.OpenOld(t, []string{c.Node(2).Addr})
 	t.Run("it ends", func(t *testing.T) {
 		fill(t, db, key, other)
-		r := openReaders(soon(t), t, proc.Open(t, []string{c.Node(0).Addr}, client.WithRetries(false)), 1, [][]byte{key}, [][]byte{other, key})[0]
+		r := openReaders(soon(t), t, proc.OpenOld(t, []string{c.Node(0).Addr}, client.WithRetries(false)), 1, [][]byte{key}, [][]byte{other, key})[0]
 		done := writer(func() error { return putAll(soon(t), db, key, other) })
 		require.NoError(t, r.end(t))
 		require.Equal(t, []string{"before"}, r.saw)
@@ -238,7 +238,7 @@ func TestReaderThatNeverEnds(t *testing.T) {
 	})
 	t.Run("it stays", func(t *testing.T) {
 		fill(t, db, key, other)
-		r := openReaders(soon(t), t, proc.Open(t, []string{c.Node(0).Addr}, client.WithRetries(false)), 1, [][]byte{key}, [][]byte{other, key})[0]
+		r := openReaders(soon(t), t, proc.OpenOld(t, []string{c.Node(0).Addr}, client.WithRetries(false)), 1, [][]byte{key}, [][]byte{other, key})[0]
 		begin := time.Now()
 		// Longer than a lease.
 		for n := 0; time.Since(begin) < kv.DefaultLease+kv.DefaultLease/4; n++ {

@@ -18,7 +18,7 @@ import (
 func TestReadsOfMoreThanAMessageFailAtOnce(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	db := proc.Open(t, c.Addrs()[:1])
+	db := proc.OpenOld(t, c.Addrs()[:1])
 	var keys [][]byte
 	for i := range 6 {
 		keys = append(keys, fmt.Appendf(nil, "large/%d", i))

@@ -40,7 +40,7 @@ func TestStopWithAnOpenTransaction(t *testing.T) {
 	t.Parallel()
 	n := single(t, "node", t.TempDir(), "--drain-timeout", "500ms")
 	n.Start(t)
-	db := proc.Open(t, []string{n.Addr}, client.WithRetries(false))
+	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
 	held, over := make(chan struct{}), make(chan error, 1)
 	stopped := make(chan struct{})
 	go func() {
@@ -67,7 +67,7 @@ func TestStopWithAnOpenTransaction(t *testing.T) {
 	require.Error(t, <-over)
 	require.Equal(t, cli.ExitOK, code, n.Output)
 	n.Start(t)
-	out, err := proc.Open(t, []string{n.Addr}).Execute(soon(t), client.Get([]byte("k")), client.Put([]byte("k"), nil))
+	out, err := proc.OpenOld(t, []string{n.Addr}).Execute(soon(t), client.Get([]byte("k")), client.Put([]byte("k"), nil))
 	require.NoError(t, err)
 	require.False(t, out.Results[0].Found)
 }

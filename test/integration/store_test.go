@@ -46,7 +46,7 @@ func filled(t *testing.T, n int, clean bool) (dir string, keys [][]byte) {
 	dir = filepath.Join(t.TempDir(), "store")
 	node := single(t, "filler", dir)
 	node.Start(t)
-	db := proc.Open(t, []string{node.Addr})
+	db := proc.OpenOld(t, []string{node.Addr})
 	keys = keysOf(n)
 	for _, k := range keys {
 		_, err := db.Execute(soon(t), client.Put(k, append([]byte("value of "), k...)))
@@ -193,7 +193,7 @@ func flipped(t *testing.T, dir, file string, keys [][]byte) (refusedToStart bool
 		require.Contains(t, said, "hint: ", file)
 		return true
 	}
-	db := proc.Open(t, []string{n.Addr}, client.WithRetries(false))
+	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for _, k := range keys {

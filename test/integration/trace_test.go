@@ -144,7 +144,7 @@ func TestATransactionIsTracedAcrossNodes(t *testing.T) {
 	hotNode := router.Node(router.HotShard())
 	warm := key(hotNode%3 + 1)
 	gateway := (hotNode+1)%3 + 1
-	db := proc.Open(t, []string{c.Addrs()[gateway-1]})
+	db := proc.OpenOld(t, []string{c.Addrs()[gateway-1]})
 	ctx := soon(t)
 	letGo := hold(t, db, func(tx *client.Tx) error {
 		_, err := tx.GetForUpdate(warm)
@@ -203,7 +203,7 @@ func TestATransactionIsTracedAcrossNodes(t *testing.T) {
 func TestInteractiveTransactionsAndScansAreTraced(t *testing.T) {
 	t.Parallel()
 	c, s := traced(t, 1)
-	db := proc.Open(t, c.Addrs()[:1])
+	db := proc.OpenOld(t, c.Addrs()[:1])
 	var id kv.TxnID
 	require.NoError(t, db.Update(soon(t), func(tx *client.Tx) error {
 		id = tx.ID()

@@ -55,7 +55,7 @@ var errAge = errors.New("not of the right age")
 
 func (v vanishing) run(t *testing.T, c *proc.Cluster) {
 	gone, link := linked(t, c.Node(1), client.WithRetries(false))
-	other := proc.Open(t, []string{c.Node(0).Addr})
+	other := proc.OpenOld(t, []string{c.Node(0).Addr})
 	ctx := soon(t)
 	_, err := other.Execute(ctx, client.Put(v.key, []byte("before")))
 	require.NoError(t, err)

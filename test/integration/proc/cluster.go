@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
+	oldclient "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proxy"
 )
 
@@ -148,6 +149,30 @@ func Open(t testing.TB, addrs []string, opts ...client.Option) *client.DB {
 	return db
 }
 
+// OpenOld opens a client on the nodes, the first one preferred, and closes it
+// with the test.
+func (c *Cluster) OpenOld(t testing.TB, opts ...oldclient.Option) *oldclient.DB {
+	t.Helper()
+	return OpenOld(t, c.Addrs(), opts...)
+}
+
+// OpenOld opens a client on some addresses and closes it with the test.
+func OpenOld(t testing.TB, addrs []string, opts ...oldclient.Option) *oldclient.DB {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	db, err := oldclient.Open(ctx, addrs, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
 // Met waits until every running node sees all running nodes, and no other, and begins
 // transactions on them.
 func (c *Cluster) Met(t testing.TB) {
@@ -158,7 +183,7 @@ func (c *Cluster) Met(t testing.TB) {
 	}
 	for _, n := range c.nodes {
 		if n.Running() {
-			WaitStatus(t, n, func(s *pb.StatusResponse) bool {
+			WaitStatus(t, n, func(s *admin.Status) bool {
 				for _, m := range s.Members {
 					if m.Up != up[m.Address] || m.Up && m.Draining {
 						return false
@@ -171,15 +196,15 @@ func (c *Cluster) Met(t testing.TB) {
 }
 
 // WaitStatus waits until a node's status is as wanted.
-func WaitStatus(t testing.TB, n *Node, want func(*pb.StatusResponse) bool) {
+func WaitStatus(t testing.TB, n *Node, want func(*admin.Status) bool) {
 	t.Helper()
 	// Asked at its own address, whatever the network between others does.
-	db := Open(t, []string{n.Listen})
-	var last *pb.StatusResponse
+	db := admin.New(Open(t, []string{n.Listen}))
+	var last admin.Status
 	Until(t, fmt.Sprintf("the status of %s is as wanted", n.name), func(ctx context.Context) bool {
 		s, err := db.Status(ctx)
 		last = s
-		return err == nil && want(s)
+		return err == nil && want(&s)
 	}, func() string { return fmt.Sprintf("%+v", last) })
 }
 

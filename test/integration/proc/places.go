@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 )
 
@@ -39,9 +40,9 @@ func (n *Node) number(t testing.TB) uint32 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	s, err := Open(t, []string{n.Addr}).Status(ctx)
+	s, err := admin.New(Open(t, []string{n.Addr})).Status(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.NodeId
+	return uint32(s.Node)
 }

@@ -48,7 +48,7 @@ func (r *Run) startReaders(t testing.TB, addrs []string) {
 	r.Fault("the start")()
 	var dbs []*client.DB
 	for i := range addrs {
-		dbs = append(dbs, proc.Open(t, addrs[i:i+1], client.WithRetries(false)))
+		dbs = append(dbs, proc.OpenOld(t, addrs[i:i+1], client.WithRetries(false)))
 	}
 	for i := range r.opt.Readers {
 		n := r.opt.Clients + i

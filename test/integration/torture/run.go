@@ -124,7 +124,7 @@ func Start(t testing.TB, addrs []string, o Options) *Run {
 		t.Fatal(err)
 	}
 	for i := range addrs {
-		r.dbs = append(r.dbs, proc.Open(t, slices.Concat(addrs[i:], addrs[:i])))
+		r.dbs = append(r.dbs, proc.OpenOld(t, slices.Concat(addrs[i:], addrs[:i])))
 	}
 	t.Cleanup(func() { // when the test gave up
 		r.stop.Store(true)
