@@ -13,7 +13,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/client/admin"
 	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
