@@ -16,8 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // Partial is what the name of a backup ends with that is not whole yet.
@@ -43,7 +44,7 @@ type CreateOptions struct {
 // returns what is in it. A FILE.partial of the same cluster, and of a snapshot that is still
 // kept, is gone on with if the options say so.
 func Create(ctx context.Context, db *client.DB, path string, o CreateOptions) (Header, Footer, error) {
-	status, err := db.Status(ctx)
+	status, err := admin.New(db).Status(ctx)
 	if err != nil {
 		return Header{}, Footer{}, err
 	}
@@ -52,7 +53,7 @@ func Create(ctx context.Context, db *client.DB, path string, o CreateOptions) (H
 		return Header{}, Footer{}, err
 	}
 	defer f.Close() // which gives up the lock
-	c := &creation{db: db, file: f, path: path, o: o, cluster: status.ClusterId}
+	c := &creation{db: db, file: f, path: path, o: o, cluster: status.Cluster}
 	if err := c.begin(ctx); err != nil {
 		return c.header, Footer{}, err
 	}
@@ -73,11 +74,11 @@ func Create(ctx context.Context, db *client.DB, path string, o CreateOptions) (H
 // CreateTo copies a state of the cluster to a writer. It is not gone on with after an error, so
 // that its own snapshot is dropped in any case.
 func CreateTo(ctx context.Context, db *client.DB, to io.Writer, o CreateOptions) (Header, Footer, error) {
-	status, err := db.Status(ctx)
+	status, err := admin.New(db).Status(ctx)
 	if err != nil {
 		return Header{}, Footer{}, err
 	}
-	c := &creation{db: db, o: o, cluster: status.ClusterId}
+	c := &creation{db: db, o: o, cluster: status.Cluster}
 	err = c.start(ctx, to)
 	if err != nil {
 		return c.header, Footer{}, err
@@ -100,8 +101,8 @@ func (c *creation) dropOwn(ctx context.Context) error {
 	if !strings.HasPrefix(c.header.Own, ownPrefix) {
 		return nil
 	}
-	_, err := c.db.DropSnapshot(ctx, c.header.Own)
-	if kv.KindOf(err) == kv.KindNotFound {
+	err := c.db.DropSnapshot(ctx, c.header.Own)
+	if errors.Is(err, client.ErrNotFound) {
 		return nil
 	}
 	return err
@@ -202,7 +203,7 @@ func (c *creation) start(ctx context.Context, to io.Writer) error {
 }
 
 // snapshot finds the state to copy, or makes one.
-func (c *creation) snapshot(ctx context.Context) (s *client.Snapshot, own string, err error) {
+func (c *creation) snapshot(ctx context.Context) (s client.SnapshotInfo, own string, err error) {
 	if c.o.Snapshot != "" {
 		s, err = c.kept(ctx, c.o.Snapshot)
 		return s, "", err
@@ -214,22 +215,25 @@ func (c *creation) snapshot(ctx context.Context) (s *client.Snapshot, own string
 		keep = 24 * time.Hour
 	}
 	own = ownPrefix + hex.EncodeToString(b[:])
-	s, err = c.db.CreateSnapshot(ctx, own, keep)
-	return s, own, err
+	made, err := c.db.CreateSnapshot(ctx, own, client.TTL(keep))
+	if err != nil {
+		return s, own, err
+	}
+	return made.Info(), own, nil
 }
 
 // kept finds a snapshot.
-func (c *creation) kept(ctx context.Context, name string) (*client.Snapshot, error) {
+func (c *creation) kept(ctx context.Context, name string) (client.SnapshotInfo, error) {
 	all, err := c.db.Snapshots(ctx)
 	if err != nil {
-		return nil, err
+		return client.SnapshotInfo{}, err
 	}
-	i := slices.IndexFunc(all, func(s client.Snapshot) bool { return s.Name == name || s.ID == name })
+	i := slices.IndexFunc(all, func(s client.SnapshotInfo) bool { return s.Name == name || s.ID == name })
 	if i < 0 {
-		return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("the snapshot %s does not exist or has expired", Shown(name)),
-			Hint: "list the snapshots with: linchpin snapshot list"}
+		return client.SnapshotInfo{}, &kv.Error{Kind: kv.KindNotFound, Op: -1, Hint: "list the snapshots with: linchpin snapshot list",
+			Text: fmt.Sprintf("the snapshot %s does not exist or has expired", Shown(name))}
 	}
-	return &all[i], nil
+	return all[i], nil
 }
 
 // goOn finds out how far an unfinished backup has come, and cuts off what is
@@ -335,13 +339,13 @@ func syncDir(dir string) error {
 
 // typeNames gives the names of the data types that a cluster knows.
 func typeNames(ctx context.Context, db *client.DB) (map[uint32]string, error) {
-	all, err := db.Types(ctx, "")
+	all, err := admin.New(db).Types(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	out := map[uint32]string{}
-	for i := range all {
-		out[all[i].Number] = all[i].Name
+	for _, t := range all {
+		out[uint32(t.Number)] = t.Name
 	}
 	return out, nil
 }

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/entry"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 const (
@@ -107,12 +107,12 @@ func (x *restoring) begin(ctx context.Context) (bool, error) {
 	if x.o.Continue {
 		return true, x.compare(ctx, true)
 	}
-	for p, err := range x.db.Scan(ctx, nil, nil, client.ScanOptions{Limit: 1}) {
+	for e, err := range x.db.Scan(ctx, client.Range{}, client.Limit(1)) {
 		if err != nil {
 			return false, err
 		}
 		return false, refuse("restore into an empty cluster; to continue an interrupted restore, use --continue",
-			"the cluster is not empty: it has the key %q", p.Key)
+			"the cluster is not empty: it has the key %q", e.Key)
 	}
 	return x.of > 0, nil
 }
@@ -156,7 +156,10 @@ func (x *restoring) write(all context.Context) error {
 		batch := ops
 		ops, size = nil, 0
 		g.Go(func() error {
-			_, err := x.db.Execute(ctx, batch...)
+			err := x.db.Execute(ctx, batch...)
+			if errors.Is(err, client.ErrResultsLost) {
+				return nil // committed, and the results are not used
+			}
 			return err
 		})
 	}
@@ -193,12 +196,13 @@ func (x *restoring) compare(ctx context.Context, incomplete bool) error {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	name := "restore-" + hex.EncodeToString(b[:])
-	s, err := x.db.CreateSnapshot(ctx, name, 24*time.Hour)
+	s, err := x.db.CreateSnapshot(ctx, name)
 	if err != nil {
 		return err
 	}
-	err = x.compareWith(export(ctx, x.db, s.ID, nil), incomplete, s.Time.Add(clocksApart).UnixMilli())
-	_, dropped := x.db.DropSnapshot(context.WithoutCancel(ctx), name)
+	info := s.Info()
+	err = x.compareWith(export(ctx, x.db, info.ID, nil), incomplete, info.Time.Add(clocksApart).UnixMilli())
+	dropped := x.db.DropSnapshot(context.WithoutCancel(ctx), name)
 	return errors.Join(err, dropped)
 }
 

@@ -67,6 +67,10 @@ func (d Dump) Type() Type {
 	return typeOf(d.typ, d.name)
 }
 
+func dumpOf(p *pb.Result) Dump {
+	return Dump{typ: p.Type, name: p.TypeName, value: p.Value, number: p.Number, expires: p.ExpiresAtMs, found: p.Found}
+}
+
 func entryOf(key string, p *pb.Result) Entry {
 	if !p.Found {
 		return Entry{Key: key}

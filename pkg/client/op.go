@@ -249,8 +249,7 @@ func decodePage(r *Result[Page], p *pb.Result) error {
 }
 
 func decodeDump(r *Result[Dump], p *pb.Result) error {
-	r.value = Dump{typ: p.Type, name: p.TypeName, value: p.Value, number: p.Number, expires: p.ExpiresAtMs, found: p.Found}
-	r.found = p.Found
+	r.value, r.found = dumpOf(p), p.Found
 	return nil
 }
 
