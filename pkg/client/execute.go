@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -208,10 +209,10 @@ func (db *DB) resolveOps(r *retrier, id kv.TxnID, ops []Op, why string) (pb.Exec
 // limitScans cuts the results of scans to their limits, which the store does not keep with them.
 func limitScans(ops []Op, results []pb.Result) {
 	for i := range min(len(ops), len(results)) {
-		limit, r := int(ops[i].part().op.Limit), &results[i]
-		if limit > 0 && len(r.Entries) > limit {
-			r.Resume = r.Entries[limit].Key
-			r.Entries = r.Entries[:limit]
+		op, r := &ops[i].part().op, &results[i]
+		if op.Limit > 0 {
+			key := func(e *pb.Entry) []byte { return e.Key }
+			r.Entries, r.Resume = msg.CutScan(r.Entries, key, r.Resume, int(op.Limit), op.Reverse)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
@@ -67,22 +66,14 @@ func (t *interaction) do(ctx context.Context, ops []Op) *Error {
 		err.inArguments(ops)
 		return err
 	}
-	all, skip := t.buffer, len(t.buffer)
-	for _, op := range ops {
-		if p := op.part(); looksFirst(p) {
-			// The node does not look whether a key exists that a transaction deletes.
-			all = append(all, GetForUpdateOp(p.Key()))
-		}
-		all = append(all, op)
-	}
+	all, skip := append(t.buffer, ops...), len(t.buffer)
 	answer, err := t.exchange(all, nil)
 	if err != nil {
 		t.failed = err
 		t.inCall(err, all, ops, skip)
 		return err
 	}
-	results := arrange(ops, resultsIn(answer)[skip:])
-	err = fill(ops, &pb.ExecuteResponse{TxnId: t.ref.TxnID, Results: results})
+	err = fill(ops, &pb.ExecuteResponse{TxnId: t.ref.TxnID, Results: resultsIn(answer)[skip:]})
 	if err != nil {
 		err.Outcome = NotApplied
 		t.failed, t.undoable = err, true
@@ -92,30 +83,8 @@ func (t *interaction) do(ctx context.Context, ops []Op) *Error {
 	return nil
 }
 
-// looksFirst reports whether a read of the key has to find out whether there is something to delete.
-func looksFirst(o *operation) bool {
-	return o.op.Kind == msg.OpDelete && o.op.Expect == msg.ExpectNothing && o.returns
-}
-
-// arrange gives each operation its result, and a delete whether the read before it has found the key.
-func arrange(ops []Op, results []pb.Result) []pb.Result {
-	if len(results) == len(ops) {
-		return results
-	}
-	out := make([]pb.Result, 0, len(ops))
-	for _, op := range ops {
-		found := false
-		if looksFirst(op.part()) {
-			found, results = results[0].Found, results[1:]
-			results[0].Found = found
-		}
-		out, results = append(out, results[0]), results[1:]
-	}
-	return out
-}
-
-// inCall completes an error about one of the operations that were sent, of which those in the buffer
-// and the reads before deletes are not the caller's.
+// inCall completes an error about one of the operations that were sent, of which the first skip, those
+// in the buffer, are not in the caller's ops.
 func (t *interaction) inCall(e *Error, all, ops []Op, skip int) {
 	sent := e.Op
 	e.Op = -1
@@ -123,14 +92,8 @@ func (t *interaction) inCall(e *Error, all, ops []Op, skip int) {
 		return
 	}
 	e.about(all[sent].part())
-	if sent < skip {
-		return
-	}
-	for i, op := range ops {
-		if all[sent] == op {
-			e.Op, op.part().err = i, e
-			return
-		}
+	if i := sent - skip; i >= 0 && i < len(ops) {
+		e.Op, ops[i].part().err = i, e
 	}
 }
 
@@ -142,7 +105,7 @@ func (t *interaction) keep(ctx context.Context, op Op) *Error {
 		return err
 	}
 	p := op.part()
-	t.buffer = append(t.buffer, p.clone())
+	t.buffer = append(t.buffer, p.blind())
 	t.bufferBytes += opBytes(&p.op)
 	if len(t.buffer) >= maxBuffered || t.bufferBytes >= maxBufferedBytes {
 		return t.flush(ctx)
