@@ -87,7 +87,7 @@ func TestResultsThatAreLostAreAnError(t *testing.T) {
 
 // TestADeleteReportsWhetherTheKeyExisted, in a transaction as well.
 func TestADeleteReportsWhetherTheKeyExisted(t *testing.T) {
-	onEach(t, func(t *testing.T, ctx context.Context, w client.Writer) {
+	onCluster(t, func(t *testing.T, ctx context.Context, w client.Writer) {
 		set := client.NewSet("set", client.String)
 		require.NoError(t, w.Put(ctx, "k", b("v")))
 		require.NoError(t, set.Add(ctx, w, "m"))
