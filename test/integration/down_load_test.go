@@ -34,7 +34,8 @@ type notedAdds struct {
 
 func startNotedAdds(t *testing.T, addrs, keys []string) *notedAdds {
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &notedAdds{keys: keys, acked: make([]atomic.Int64, len(keys)), unknown: make([]atomic.Int64, len(keys)), stop: cancel}
+	n := len(keys)
+	a := &notedAdds{keys: keys, acked: make([]atomic.Int64, n), unknown: make([]atomic.Int64, n), stop: cancel}
 	t.Cleanup(a.finish)
 	for i := range 8 {
 		db := proc.Open(t, addrs)

@@ -156,19 +156,10 @@ func TestEmptyAndZeroArguments(t *testing.T) {
 		// answer is what op answers, as client.Datum.Any.
 		answer []any
 	}{
-		"put of nil":                 {op: func(k string) client.Op { return client.PutOp(k, nil) }},
-		"put with no time to live":   {op: func(k string) client.Op { return client.PutOp(k, nil, client.TTL(0)) }, kind: kv.KindInvalid},
-		"expire in no time":          {op: func(k string) client.Op { return client.ExpireOp(k, 0) }, kind: kv.KindInvalid},
-		"add of 0":                   {op: func(k string) client.Op { return add(k, 0) }},
-		"add-get of 0":               {op: func(k string) client.Op { return client.NewCounter(k).AddGetOp(0) }},
-		"scan of everything":         {op: func(string) client.Op { return client.ScanOp(client.Range{}, 0) }},
-		"scan of nothing":            {op: func(k string) client.Op { return client.ScanOp(client.Range{Start: k, End: k}, 0) }, kind: kv.KindInvalid},
-		"scan with a negative limit": {op: func(k string) client.Op { return client.ScanOp(client.Range{Start: k}, -1) }, kind: kv.KindInvalid},
-		"delete-range of everything": {op: func(string) client.Op { return client.DeleteRangeOp(client.Range{}) }, kind: kv.KindInvalid},
-		"require without condition":  {op: func(k string) client.Op { return client.RequireOp(k, nil) }, kind: kv.KindInvalid},
-		"call of nothing":            {op: call("", ""), kind: kv.KindInvalid},
-		"call with an argument nil":  {op: call("set", "add", nil), kind: kv.KindInvalid},
-		"call with too few":          {op: call("set", "add"), kind: kv.KindInvalid},
+		"put of nil":         {op: func(k string) client.Op { return client.PutOp(k, nil) }},
+		"add of 0":           {op: func(k string) client.Op { return add(k, 0) }},
+		"add-get of 0":       {op: func(k string) client.Op { return client.NewCounter(k).AddGetOp(0) }},
+		"scan of everything": {op: func(string) client.Op { return client.ScanOp(client.Range{}, 0) }},
 
 		"set":                 {first: call("set", "add", ""), op: call("set", "contains", ""), answer: []any{true}},
 		"set, nil":            {first: call("set", "add", []byte(nil)), op: call("set", "members"), answer: []any{[]byte{}}},
@@ -222,6 +213,35 @@ func TestEmptyAndZeroArguments(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestInvalidArguments are refused on every path.
+func TestInvalidArguments(t *testing.T) {
+	t.Parallel()
+	ctx, db := emptyStore(t)
+	for name, op := range map[string]client.Op{
+		"put with no time to live":   client.PutOp("k", nil, client.TTL(0)),
+		"expire in no time":          client.ExpireOp("k", 0),
+		"scan of nothing":            client.ScanOp(client.Range{Start: "k", End: "k"}, 0),
+		"scan with a negative limit": client.ScanOp(client.Range{Start: "k"}, -1),
+		"delete-range of everything": client.DeleteRangeOp(client.Range{}),
+		"require without condition":  client.RequireOp("k", nil),
+		"call of nothing":            callOp("k", "", ""),
+		"call with an argument nil":  callOp("k", "set", "add", nil),
+		"call with too few":          callOp("k", "set", "add"),
+	} {
+		for path, run := range paths {
+			err := run(ctx, db, op)
+			require.ErrorIs(t, err, client.ErrInvalid, "%s: %s", path, name)
+			require.NotEmpty(t, err.Error(), "%s: %s", path, name)
+		}
+	}
+	failures := 0
+	for e, err := range db.Scan(ctx, client.Range{}, client.Limit(-1)) {
+		require.ErrorIs(t, err, client.ErrInvalid, "%v", e)
+		failures++
+	}
+	require.Equal(t, 1, failures)
 }
 
 // callOp calls a method of a data type, and returns what it answers, as client.Datum.Any.
@@ -367,16 +387,4 @@ func TestFailedConditionsReportEmptyValues(t *testing.T) {
 	e := current(db.Put(ctx, "none", nil, client.IfValue(nil)))
 	require.Equal(t, client.Type(""), e.Type)
 	requireValue(t, nil, e.Value, "what the key holds")
-}
-
-// TestScansWithANegativeLimit fail.
-func TestScansWithANegativeLimit(t *testing.T) {
-	t.Parallel()
-	ctx, db := emptyStore(t)
-	failures := 0
-	for e, err := range db.Scan(ctx, client.Range{}, client.Limit(-1)) {
-		require.ErrorIs(t, err, client.ErrInvalid, "%v", e)
-		failures++
-	}
-	require.Equal(t, 1, failures)
 }

@@ -264,8 +264,8 @@ func TestDataIsRightWhileKeysArePinned(t *testing.T) {
 		}
 		return n
 	}
-	for round, verbs := range [][]string{{"pin", "a/0"}, {"pin", "a/1"}, {"ban", "a/0"}, {"pin", "--prefix", "a/"}, {"unpin", "a/0"},
-		{"mode", "off"}, {"mode", "auto"}} {
+	for round, verbs := range [][]string{{"pin", "a/0"}, {"pin", "a/1"}, {"ban", "a/0"}, {"pin", "--prefix", "a/"},
+		{"unpin", "a/0"}, {"mode", "off"}, {"mode", "auto"}} {
 		c.hot(1+round%3, verbs...)
 		for end := time.Now().Add(400 * time.Millisecond); time.Now().Before(end); {
 			require.EqualValues(t, accounts*each, sum())

@@ -84,8 +84,8 @@ func ends(t *testing.T, rs []*openReader, wellToo bool, texts ...string) {
 // that are pinned end well if they do not read there any more, and else are told
 // that their state is not kept. Those that are not are told that they have
 // lapsed, unless they are pinned after the restart, while their lease stands.
-// All are told soon, and none ends well with values of two states. The updates go on when the lease of the readers that the shard has forgotten is
-// over.
+// All are told soon, and none ends well with values of two states. The updates go on when the lease
+// of the readers that the shard has forgotten is over.
 func TestShardRestartsUnderReaders(t *testing.T) {
 	t.Parallel()
 	for _, pinned := range []bool{false, true} {

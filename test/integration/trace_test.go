@@ -37,8 +37,8 @@ type spans struct {
 func traced(t *testing.T, ratio float64) (*embed.Cluster, *spans) {
 	t.Helper()
 	s := &spans{exporter: tracetest.NewInMemoryExporter()}
-	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), HotKeys: [][]byte{[]byte("hot")}, Hot: hotshard.ModeOff,
-		Listen: true, NoSync: true,
+	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), HotKeys: [][]byte{[]byte("hot")},
+		Hot: hotshard.ModeOff, Listen: true, NoSync: true,
 		Tracer: func(id kv.NodeID) *trace.Tracer {
 			tr, err := trace.New(trace.Options{Exporter: s.exporter, Ratio: ratio, Node: id})
 			require.NoError(t, err)
@@ -278,8 +278,8 @@ func TestTheGoClientContinuesTraces(t *testing.T) {
 	t.Parallel()
 	c, s := traced(t, 0)
 	caller := func(n byte) (context.Context, oteltrace.SpanContext) {
-		sc := oteltrace.NewSpanContext(oteltrace.SpanContextConfig{TraceID: oteltrace.TraceID{n, 1}, SpanID: oteltrace.SpanID{n, 2},
-			TraceFlags: oteltrace.FlagsSampled})
+		sc := oteltrace.NewSpanContext(oteltrace.SpanContextConfig{TraceID: oteltrace.TraceID{n, 1},
+			SpanID: oteltrace.SpanID{n, 2}, TraceFlags: oteltrace.FlagsSampled})
 		return oteltrace.ContextWithSpanContext(soon(t), sc), sc
 	}
 	interactive := func(db *client.DB, ctx context.Context) (id client.TxID) {

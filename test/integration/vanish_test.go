@@ -117,7 +117,8 @@ func (v vanishing) run(t *testing.T, c *proc.Cluster) {
 }
 
 // holdUntil locks and writes a key, says so, and goes on when it is told to.
-func holdUntil(ctx context.Context, tx *client.Tx, key string, held chan<- client.TxID, vanished <-chan struct{}) error {
+func holdUntil(ctx context.Context, tx *client.Tx, key string, held chan<- client.TxID,
+	vanished <-chan struct{}) error {
 	if _, _, err := tx.GetForUpdate(ctx, key); err != nil {
 		return err
 	}
