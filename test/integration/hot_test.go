@@ -100,7 +100,7 @@ func TestKeysArePinnedAndBanned(t *testing.T) {
 	c.comes("n")
 	holds()
 	require.Contains(t, c.hot(3), "rules: visits pinned, n pinned\n")
-	require.Regexp(t, `visits +s8 +\S+( [mµ]s)? +\d+s +pinned +.* 0 +on the hot shard for \d+s: pinned by the operator`, c.hot(2, "--wide"))
+	require.Regexp(t, `visits +s8 +\S+( [mµ]s)? +\d+s +pinned +.* 0 +moved to the hot shard \d+s ago: pinned by the operator`, c.hot(2, "--wide"))
 
 	c.hot(1, "ban", "visits")
 	c.goes("visits")
