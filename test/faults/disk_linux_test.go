@@ -27,7 +27,7 @@ func TestDiskReserve(t *testing.T) {
 	sandbox.MountSmall(t, small.Dir, 256<<20)
 	c.Start(t)
 	keys := keysOf(20)
-	at := places(t, c, keys)
+	at := c.Places(t, keys)
 	db := c.Open(t)
 	put(t, db, "before", keys...)
 	run := torture.Start(t, c.Addrs(), torture.Options{Seed: 1, Timeout: time.Second})

@@ -34,7 +34,7 @@ func TestLinksFlapOften(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 7))
-	at := places(t, c, keysOf(30))
+	at := c.Places(t, keysOf(30))
 	var dbs []*client.DB
 	for _, n := range c.Nodes() {
 		dbs = append(dbs, proc.Open(t, []string{n.Addr}).With(client.NoRetry()))

@@ -47,23 +47,6 @@ func keysOf(n int) (keys []string) {
 	return keys
 }
 
-// places is [proc.Cluster.Places].
-func places(t *testing.T, c *proc.Cluster, keys []string) [][]string {
-	t.Helper()
-	var in [][]byte
-	for _, k := range keys {
-		in = append(in, []byte(k))
-	}
-	at := c.Places(t, in)
-	out := make([][]string, len(at))
-	for i := range at {
-		for _, k := range at[i] {
-			out[i] = append(out[i], string(k))
-		}
-	}
-	return out
-}
-
 // awaitMetric waits until a metric of a node, summed up over its labels, is as
 // wanted.
 func awaitMetric(t *testing.T, n *proc.Node, name string, want func(float64) bool) {

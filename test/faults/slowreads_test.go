@@ -31,7 +31,7 @@ func TestSlowReads(t *testing.T) {
 	args := slices.Clip(slow.Args)
 	c.Start(t)
 	keys := keysOf(90)
-	at := places(t, c, keys)
+	at := c.Places(t, keys)
 	db := proc.Open(t, []string{c.Node(0).Addr}).With(client.NoRetry())
 	put(t, db, "before", keys...)
 	restart := func(delay time.Duration) { // so that nothing is in memory

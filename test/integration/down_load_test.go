@@ -151,7 +151,7 @@ func TestLoadGoesOnWhileANodeIsDown(t *testing.T) {
 	for i := range 24 {
 		counters = append(counters, fmt.Sprintf("counter%d", i))
 	}
-	at := places(t, c, keysOf(36))
+	at := c.Places(t, keysOf(36))
 	adds := startNotedAdds(t, c.Addrs(), counters)
 	on := func(context.Context) bool { return adds.ended.Load() > 300 }
 	proc.Until(t, "the load is on", on, func() string { return "it is not" })

@@ -22,7 +22,7 @@ import (
 func TestANodeIsDown(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	at := places(t, c, keysOf(12))
+	at := c.Places(t, keysOf(12))
 	down := c.Node(2)
 	down.Kill()
 	for i := range 2 {
@@ -88,7 +88,7 @@ func unavailable(t *testing.T, err error) {
 func TestDeadlinesWhileANodeStandsStill(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	at := places(t, c, keysOf(12))
+	at := c.Places(t, keysOf(12))
 	db := proc.Open(t, []string{c.Node(0).Addr})
 	frozen := c.Node(2)
 	require.NoError(t, frozen.Freeze())
@@ -149,7 +149,7 @@ func (d deaf) Read(p []byte) (int, error) {
 func TestOutcomeAfterAKill(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	at := places(t, c, keysOf(12))
+	at := c.Places(t, keysOf(12))
 	other := proc.Open(t, []string{c.Node(1).Addr, c.Node(2).Addr})
 	told := map[client.Outcome]int{}
 	for round := range 6 {

@@ -127,7 +127,7 @@ func TestDrainIsNothingToOtherNodesReaders(t *testing.T) {
 	c := proc.StartCluster(t, proc.Options{})
 	code, out := linchpin(t, "hot", "mode", "off", "--addr", c.Node(0).Addr) // each key stays where it is
 	require.Equal(t, cli.ExitOK, code, out)
-	at := places(t, c, keysOf(900))
+	at := c.Places(t, keysOf(900))
 	for i, n := range c.Nodes() {
 		var others, addrs []string
 		for j, o := range c.Nodes() {

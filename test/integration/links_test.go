@@ -104,7 +104,7 @@ func TestClientsLinkIsCut(t *testing.T) {
 func TestANodeWithoutPeersSaysSo(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Proxied: true})
-	at := places(t, c, keysOf(12))
+	at := c.Places(t, keysOf(12))
 	// Everybody else is unreachable from node 0.
 	c.Proxy(1).Cut()
 	c.Proxy(2).Cut()

@@ -30,25 +30,6 @@ func keysOf(n int) (keys []string) {
 	return keys
 }
 
-// places sorts keys by the node that they live on: see proc.Cluster.Places.
-func places(t *testing.T, c *proc.Cluster, keys []string, hotKeys ...string) [][]string {
-	t.Helper()
-	bytes := func(keys []string) (out [][]byte) {
-		for _, k := range keys {
-			out = append(out, []byte(k))
-		}
-		return out
-	}
-	at := c.Places(t, bytes(keys), bytes(hotKeys)...)
-	out := make([][]string, len(at))
-	for i := range at {
-		for _, k := range at[i] {
-			out[i] = append(out[i], string(k))
-		}
-	}
-	return out
-}
-
 // getsOf are operations that read keys.
 func getsOf(keys ...string) (gets []*client.Result[[]byte], ops []client.Op) {
 	for _, k := range keys {

@@ -39,7 +39,7 @@ type restarting struct {
 func newRestarting(t *testing.T) *restarting {
 	t.Helper()
 	c := proc.StartCluster(t, proc.Options{})
-	at := places(t, c, keysOf(20))
+	at := c.Places(t, keysOf(20))
 	// Its updates wait for the node, however long that takes to come back.
 	db := proc.Open(t, []string{c.Node(2).Addr}).With(client.WaitForNodes())
 	x := &restarting{c: c, db: db, lost: at[1][0], lone: at[1][1], third: at[1][2], other: at[2][0]}

@@ -126,7 +126,7 @@ func TestGatewayDiesWithOpenReaders(t *testing.T) {
 	t.Parallel()
 	const hot = "hot"
 	c := proc.StartCluster(t, proc.Options{Args: []string{"--hot-key", hot}})
-	at := places(t, c, append(keysOf(20), hot), hot)
+	at := c.Places(t, append(keysOf(20), hot), hot)
 	home := 0 // of the hot shard
 	for i, keys := range at {
 		if keys[len(keys)-1] == hot {
@@ -200,7 +200,7 @@ const readerMayHold = kv.DefaultOpenBudget + time.Second
 func TestReaderThatNeverEnds(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	at := places(t, c, keysOf(20))
+	at := c.Places(t, keysOf(20))
 	key, other := at[1][0], at[2][0]
 	db, hasty := proc.Open(t, []string{c.Node(2).Addr}), proc.Open(t, []string{c.Node(0).Addr}).With(client.NoRetry())
 	t.Run("it ends", func(t *testing.T) {
