@@ -16,21 +16,19 @@ import (
 )
 
 const (
-	// pageKeys and pageBytes bound what is asked for at a time: a page ends with the
-	// value that reaches pageBytes.
+	// pageKeys and pageBytes bound a page: it ends with the value that reaches pageBytes.
 	pageKeys  = 512
 	pageBytes = 4 << 20
-	// together is how many values of data types, each of which may have
-	// kv.MaxStateBytes, are read at a time, and in memory; and how many transactions
-	// write. Somewhat arbitrary.
+	// together is how many values of data types, of up to kv.MaxStateBytes each, are read concurrently
+	// and held in memory; and how many transactions of a restore run concurrently. Somewhat arbitrary.
 	together = 8
-	// triesInARow is how often in a row reading on may fail, with nothing read in
-	// between. Each has the client's own repetitions within.
+	// triesInARow is how often in a row a page may fail without having read a key. Each try includes the
+	// retries of the client.
 	triesInARow = 5
 )
 
-// export reads all keys that a snapshot has after one, in order. A failure is
-// yielded once, with an empty record, and is the last.
+// export yields all keys of a snapshot after one, in order. An error is yielded once, with an empty record,
+// as the last pair.
 func export(ctx context.Context, db *client.DB, snapshot string, after []byte) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		x := &exporting{at: db.AtSnapshot(snapshot), yield: yield}
@@ -49,7 +47,7 @@ func export(ctx context.Context, db *client.DB, snapshot string, after []byte) i
 			case x.from != before:
 				tries = 0 // a part of the page has been read
 			}
-			// A state stays what it is, so reading can go on after any failure.
+			// A snapshot does not change, so the export can continue after any error.
 			tries++
 			if tries == triesInARow || ctx.Err() != nil || !kv.KindOf(err).Retryable() {
 				yield(Record{}, err)
@@ -59,15 +57,15 @@ func export(ctx context.Context, db *client.DB, snapshot string, after []byte) i
 	}
 }
 
-// exporting is an export under way.
+// exporting is an export in progress.
 type exporting struct {
 	at    *client.Snapshot
 	yield func(Record, error) bool
-	// from is where the next page begins: behind what has been yielded.
+	// from is the start of the next page: after the last key that was yielded.
 	from string
 }
 
-// page yields the next keys, and reports whether there may be more that are wanted.
+// page yields the next keys, and reports whether to read another page.
 func (x *exporting) page(ctx context.Context) (more bool, _ error) {
 	page, more, err := firstPage(x.at.Scan(ctx, client.Range{Start: x.from}, client.Limit(pageKeys)))
 	if err != nil {
@@ -90,7 +88,7 @@ func (x *exporting) page(ctx context.Context) (more bool, _ error) {
 	return more, nil
 }
 
-// firstPage takes what fits into a page, and reports whether there may be more.
+// firstPage reads one page, and reports whether there may be more.
 func firstPage(from iter.Seq2[client.Entry, error]) (page []client.Entry, more bool, _ error) {
 	size := 0
 	for p, err := range from {
@@ -106,11 +104,11 @@ func firstPage(from iter.Seq2[client.Entry, error]) (page []client.Entry, more b
 	return page, len(page) == pageKeys, nil
 }
 
-// whole reports whether a scan tells all there is of a key.
+// whole reports whether a scan returns the whole value of a key of a type.
 func whole(t client.Type) bool { return t == client.TypeValue || t == client.TypeCounter }
 
-// readTogether is how many of the first keys are read together: so many that there
-// are few whose values are read by themselves.
+// readTogether returns how many of the first keys are read together: as many as have at most together
+// values that need a read of their own.
 func readTogether(page []client.Entry) int {
 	apart := 0
 	for i := range page {
@@ -125,7 +123,7 @@ func readTogether(page []client.Entry) int {
 	return len(page)
 }
 
-// dump makes records of keys, and reads what scans do not tell.
+// dump returns the records of keys. It reads the values that the scan did not return.
 func dump(ctx context.Context, at *client.Snapshot, page []client.Entry) ([]Record, error) {
 	out := make([]Record, len(page))
 	g, ctx := errgroup.WithContext(ctx)
