@@ -78,7 +78,7 @@ func (t *interaction) do(ctx context.Context, ops []Op) *Error {
 	answer, err := t.exchange(all, nil)
 	if err != nil {
 		t.failed = err
-		t.inCall(err, all, ops, skip)
+		t.inCall(err, all, ops)
 		return err
 	}
 	results := arrange(ops, resultsIn(answer)[skip:])
@@ -114,24 +114,23 @@ func arrange(ops []Op, results []pb.Result) []pb.Result {
 	return out
 }
 
-// inCall completes an error about one of the operations that were sent, of which those in the buffer
-// and the reads before deletes are not the caller's.
-func (t *interaction) inCall(e *Error, all, ops []Op, skip int) {
+// inCall completes an error about one of the operations that were sent. Those in the buffer are none of
+// the call's; the read before a delete is a part of that.
+func (t *interaction) inCall(e *Error, all, ops []Op) {
 	sent := e.Op
 	e.Op = -1
 	if sent < 0 || sent >= len(all) {
 		return
 	}
-	e.about(all[sent].part())
-	if sent < skip {
-		return
-	}
 	for i, op := range ops {
-		if all[sent] == op {
-			e.Op, op.part().err = i, e
+		p := op.part()
+		if all[sent] == op || looksFirst(p) && sent+1 < len(all) && all[sent+1] == op {
+			e.Op, p.err = i, e
+			e.about(p)
 			return
 		}
 	}
+	e.about(all[sent].part())
 }
 
 // keep buffers an operation without a result.
@@ -162,7 +161,7 @@ func (t *interaction) flush(ctx context.Context) *Error {
 	_, err := t.exchange(t.buffer, nil)
 	if err != nil {
 		t.failed = err
-		t.inCall(err, sent, nil, len(sent))
+		t.inCall(err, sent, nil)
 		return err
 	}
 	return nil
@@ -176,7 +175,7 @@ func (t *interaction) mark(ctx context.Context, step *pb.TransactRequest) *Error
 	sent := t.buffer
 	if _, err := t.exchange(t.buffer, step); err != nil {
 		t.failed = err
-		t.inCall(err, sent, nil, len(sent))
+		t.inCall(err, sent, nil)
 		return err
 	}
 	return nil
@@ -277,7 +276,7 @@ func (t *interaction) commit() *Error {
 		err = errorf(KindInternal, nil, "the node responded to a commit with %T", answer.Response)
 	}
 	if err != nil {
-		t.inCall(err, sent, nil, len(sent))
+		t.inCall(err, sent, nil)
 		return err
 	}
 	t.report(answer.GetCommitted())
