@@ -96,11 +96,13 @@ func TestARequestThatIsTooLargeForTheMemory(t *testing.T) {
 					return nil
 				})
 			}()
-			<-locked
-			go func() { // is under way meanwhile, on the same connection
-				_, err := client.NewCounter("small").AddGet(ctx, db.With(client.NoRetry()), 1)
-				waits <- err
-			}()
+			select {
+			case <-locked:
+			case err := <-waits:
+				t.Fatalf("the key is not locked: %v", err)
+			}
+			// It is in flight meanwhile, on the same connection.
+			go func() { waits <- db.With(client.NoRetry()).Put(ctx, "small", nil) }()
 			said := ""
 			proc.Until(t, "it waits", func(ctx context.Context) bool {
 				a, err := admin.New(db).Activity(ctx, admin.ActivityOptions{MaxWaits: 1})

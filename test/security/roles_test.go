@@ -168,7 +168,7 @@ func (c *cluster) ask(who, method, path string, set func(*http.Request)) *http.R
 func TestATokenIsNotSentInTheClear(t *testing.T) {
 	_, err := client.Open(soon(t), []string{"127.0.0.1:1"}, withToken("x"))
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err))
-	require.ErrorContains(t, err, "no TLS")
+	require.ErrorContains(t, err, "an API token needs TLS")
 }
 
 // TestHTTPIsGuarded: but for what load balancers ask.
