@@ -195,7 +195,8 @@ func TestCallOptionsReachTheNodeOfATransaction(t *testing.T) {
 			{db, txn.How{}},
 			{db.With(client.After(token)), txn.How{After: clock}},
 			{db.With(byPlan(pb.ReadPlan_PLAN_SNAPSHOT)), txn.How{Plan: txn.PlanSnapshot}},
-			{db.With(client.After(token)).With(byPlan(pb.ReadPlan_PLAN_SNAPSHOT)), txn.How{After: clock, Plan: txn.PlanSnapshot}},
+			{db.With(client.After(token)).With(byPlan(pb.ReadPlan_PLAN_SNAPSHOT)),
+				txn.How{After: clock, Plan: txn.PlanSnapshot}},
 		} {
 			s.take()
 			require.NoError(t, run(c.db), name)

@@ -50,9 +50,10 @@ func besiege(t *testing.T, flags ...string) *target {
 		append([]string{"--listen", g.addr, "--http", g.http, "--certs-dir", g.Dir, "--shards", "3", "--cache-mb", "16"}, flags...)...)
 	g.node.Start(t)
 	root := g.client(client.WithTLSFunc(g.config(users.Root)))
-	var err error
-	_, g.token, err = admin.New(root).CreateUser(soon(t), "alice", admin.Rights{Grants: writes("alice/")}, admin.TokenOptions{})
+	rights := admin.Rights{Grants: writes("alice/")}
+	_, token, err := admin.New(root).CreateUser(soon(t), "alice", rights, admin.TokenOptions{})
 	require.NoError(t, err)
+	g.token = token
 	g.honest = root
 	ctx, cancel := context.WithCancel(context.Background())
 	counted := client.NewCounter("honest")

@@ -81,7 +81,8 @@ const contended = "orders/1"
 var (
 	putIt    = pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: b(contended), Value: b("y")}}}
 	lockIt   = pb.Op{Op: &pb.Op_Get{Get: &pb.GetOp{Key: b(contended), ForUpdate: true}}}
-	notThere = pb.Op{Op: &pb.Op_Require{Require: &pb.RequireOp{Key: b(contended), Condition: &pb.RequireOp_Absent{Absent: true}}}}
+	notThere = pb.Op{Op: &pb.Op_Require{
+		Require: &pb.RequireOp{Key: b(contended), Condition: &pb.RequireOp_Absent{Absent: true}}}}
 )
 
 // waits are the ways to be told for whom one has waited. Each runs while a transaction
