@@ -23,8 +23,14 @@ type interaction struct {
 	readOnly bool
 	// before is the receipt of the attempts before this one.
 	before *pb.Receipt
-	// attempt is the context that fn is given; step is that of the current step.
-	attempt, step context.Context
+	// fn is passed attempt, which is &passed, and &tx or &view. They are here so that an attempt is one
+	// allocation.
+	attempt context.Context
+	passed  attemptContext
+	tx      Tx
+	view    View
+	// step is the context of the current step.
+	step context.Context
 	// end ends attempt.
 	end context.CancelFunc
 	// course is reported to, may be nil.
@@ -133,7 +139,7 @@ func (t *interaction) inCall(e *Error, all, ops []Op) {
 	e.about(all[sent].part())
 }
 
-// keep buffers an operation without a result.
+// keep buffers an operation whose result is not read, and which the caller does not have.
 func (t *interaction) keep(ctx context.Context, op Op) *Error {
 	if err := t.check(ctx, []Op{op}); err != nil {
 		err.inArguments([]Op{op})
@@ -141,7 +147,8 @@ func (t *interaction) keep(ctx context.Context, op Op) *Error {
 		return err
 	}
 	p := op.part()
-	t.buffer = append(t.buffer, p.clone())
+	p.own()
+	t.buffer = append(t.buffer, op)
 	t.bufferBytes += opBytes(&p.op)
 	if len(t.buffer) >= maxBuffered || t.bufferBytes >= maxBufferedBytes {
 		return t.flush(ctx)
