@@ -22,8 +22,14 @@ type interaction struct {
 	readOnly bool
 	// before is the receipt of the attempts before this one.
 	before *pb.Receipt
-	// attempt is the context that fn is given; step is that of the current step.
-	attempt, step context.Context
+	// fn is passed attempt, which is &passed, and &tx or &view. They are here so that an attempt is one
+	// allocation.
+	attempt context.Context
+	passed  attemptContext
+	tx      Tx
+	view    View
+	// step is the context of the current step.
+	step context.Context
 	// end ends attempt.
 	end context.CancelFunc
 	// course is reported to, may be nil.
@@ -70,7 +76,7 @@ func (t *interaction) do(ctx context.Context, ops []Op) *Error {
 	answer, err := t.exchange(all, nil)
 	if err != nil {
 		t.failed = err
-		t.inCall(err, all, ops, skip)
+		t.inCall(err, all, ops)
 		return err
 	}
 	err = fill(ops, &pb.ExecuteResponse{TxnId: t.ref.TxnID, Results: resultsIn(answer)[skip:]})
@@ -83,21 +89,21 @@ func (t *interaction) do(ctx context.Context, ops []Op) *Error {
 	return nil
 }
 
-// inCall completes an error about one of the operations that were sent, of which the first skip, those
-// in the buffer, are not in the caller's ops.
-func (t *interaction) inCall(e *Error, all, ops []Op, skip int) {
+// inCall completes an error about one of the operations that were sent: those in the buffer, and then
+// those of the call.
+func (t *interaction) inCall(e *Error, all, ops []Op) {
 	sent := e.Op
 	e.Op = -1
 	if sent < 0 || sent >= len(all) {
 		return
 	}
 	e.about(all[sent].part())
-	if i := sent - skip; i >= 0 && i < len(ops) {
+	if i := sent - (len(all) - len(ops)); i >= 0 {
 		e.Op, ops[i].part().err = i, e
 	}
 }
 
-// keep buffers an operation without a result.
+// keep buffers an operation whose result is not read, and which the caller does not have.
 func (t *interaction) keep(ctx context.Context, op Op) *Error {
 	if err := t.check(ctx, []Op{op}); err != nil {
 		err.inArguments([]Op{op})
@@ -105,7 +111,9 @@ func (t *interaction) keep(ctx context.Context, op Op) *Error {
 		return err
 	}
 	p := op.part()
-	t.buffer = append(t.buffer, p.blind())
+	p.own()
+	p.returns = false
+	t.buffer = append(t.buffer, op)
 	t.bufferBytes += opBytes(&p.op)
 	if len(t.buffer) >= maxBuffered || t.bufferBytes >= maxBufferedBytes {
 		return t.flush(ctx)
@@ -125,7 +133,7 @@ func (t *interaction) flush(ctx context.Context) *Error {
 	_, err := t.exchange(t.buffer, nil)
 	if err != nil {
 		t.failed = err
-		t.inCall(err, sent, nil, len(sent))
+		t.inCall(err, sent, nil)
 		return err
 	}
 	return nil
@@ -139,7 +147,7 @@ func (t *interaction) mark(ctx context.Context, step *pb.TransactRequest) *Error
 	sent := t.buffer
 	if _, err := t.exchange(t.buffer, step); err != nil {
 		t.failed = err
-		t.inCall(err, sent, nil, len(sent))
+		t.inCall(err, sent, nil)
 		return err
 	}
 	return nil
@@ -240,7 +248,7 @@ func (t *interaction) commit() *Error {
 		err = errorf(KindInternal, nil, "the node responded to a commit with %T", answer.Response)
 	}
 	if err != nil {
-		t.inCall(err, sent, nil, len(sent))
+		t.inCall(err, sent, nil)
 		return err
 	}
 	t.report(answer.GetCommitted())
