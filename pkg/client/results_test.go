@@ -72,6 +72,7 @@ func TestResultsThatAreLostAreAnError(t *testing.T) {
 	err := db.Execute(ctx, get, add("n", 1))
 	e := requireKind(t, client.KindResultsLost, err)
 	require.Equal(t, client.Committed, e.Outcome)
+	require.Equal(t, 1, e.Attempts)
 	require.Empty(t, get.Value())
 	require.NoError(t, get.Err())
 	require.EqualValues(t, 1, counter(t, db, "n"))
