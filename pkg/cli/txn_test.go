@@ -86,7 +86,7 @@ func TestAFailedOperationOfATxnIsNamed(t *testing.T) {
 	n := start(t)
 	n.run(t, "put", "k", "v").ok(t)
 	n.run(t, "txn", "put a 1", "put b 2; put k w if absent").
-		fails(t, 3, `operation 3, on line 2 (put "k" "w" if absent): ConditionFailed: the key exists; the key holds "v", version 0.0.1`)
+		fails(t, 3, `operation 3, on line 2 (put "k" "w" if absent): ConditionFailed: the key exists (key "k"); the key holds "v", version 0.0.1`)
 	n.run(t, "get", "a").fails(t, 1, "does not exist")
 }
 
