@@ -3,9 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/client/admin"
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 )
 
@@ -165,20 +164,12 @@ func (s *session) hotWhy(k *admin.HotKey) string {
 	return orDash(why)
 }
 
-// movedWith finds in a reason the key, as a quoted Go string, together with which another one was moved.
-var movedWith = regexp.MustCompile(`times a second it is written together with ("(?:[^"\\]|\\.)*")`)
-
 // together is "with KEY" for a key that was moved because of another one.
 func (s *session) together(reason string) string {
-	m := movedWith.FindStringSubmatch(reason)
-	if m == nil {
-		return ""
+	if key, ok := hotshard.Partner(reason); ok {
+		return "with " + s.text(string(key))
 	}
-	key, err := strconv.Unquote(m[1])
-	if err != nil {
-		return ""
-	}
-	return "with " + s.text(key)
+	return ""
 }
 
 // hotCauses are the parts of the time that transactions wait for a key.
