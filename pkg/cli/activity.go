@@ -46,7 +46,8 @@ const maxRows = 256
 // activityCommand makes a command that queries all nodes and shows a limited number of rows. wide says
 // what --wide adds.
 func activityCommand(cmd *cobra.Command, size func() (lines, columns int), wide string,
-	request func(in *admin.ActivityOptions, limit int), show func(s *session, nodes []admin.Activity, limit int) error) *cobra.Command {
+	request func(in *admin.ActivityOptions, limit int),
+	show func(s *session, nodes []admin.Activity, limit int) error) *cobra.Command {
 	var f flags
 	var limit int
 	f.addTo(cmd, true)
@@ -87,7 +88,8 @@ Each node keeps the last 256 receipts of its clients in memory, per second at mo
 		Example: `  linchpin receipts --limit 5
   linchpin receipts --output json`,
 		Args: arguments(0, 0),
-	}, size, "show the id of each transaction, and the receipt in words", func(in *admin.ActivityOptions, limit int) { in.MaxReceipts = limit }, (*session).printReceipts)
+	}, size, "show the id of each transaction, and the receipt in words",
+		func(in *admin.ActivityOptions, limit int) { in.MaxReceipts = limit }, (*session).printReceipts)
 }
 
 // recentAnswer is a receipt as JSON.
@@ -184,7 +186,8 @@ for which transaction. Without a holder the transaction waits for readers, or (f
 that has restarted. --wide adds the users and the operations of both.`,
 		Example: `  linchpin waits`,
 		Args:    arguments(0, 0),
-	}, size, "show the users and the operations", func(in *admin.ActivityOptions, limit int) { in.MaxWaits = limit }, (*session).printWaits)
+	}, size, "show the users and the operations",
+		func(in *admin.ActivityOptions, limit int) { in.MaxWaits = limit }, (*session).printWaits)
 	cmd.AddCommand(endCommand())
 	return cmd
 }
@@ -277,8 +280,8 @@ func (s *session) printWaits(nodes []admin.Activity, limit int) error {
 			holder = c.Holder.String()
 		}
 		if s.json {
-			if err := s.object(currentAnswer{s.keyItem(c.Key), w.TxID.String(), w.Shard, w.Waited.Microseconds(), w.Operations, c.Cause,
-				holder, w.HolderOperations, c.Others, w.User, w.HolderUser}); err != nil {
+			if err := s.object(currentAnswer{s.keyItem(c.Key), w.TxID.String(), w.Shard, w.Waited.Microseconds(),
+				w.Operations, c.Cause, holder, w.HolderOperations, c.Others, w.User, w.HolderUser}); err != nil {
 				return err
 			}
 			continue
@@ -286,7 +289,8 @@ func (s *session) printWaits(nodes []admin.Activity, limit int) error {
 		if c.Others > 0 {
 			holder += fmt.Sprintf(" and %d more", c.Others)
 		}
-		row := []string{detail.Duration(w.Waited), fmt.Sprintf("s%d", w.Shard), s.text(c.Key), w.TxID.String(), cmp.Or(holder, c.Cause, "-")}
+		row := []string{detail.Duration(w.Waited), fmt.Sprintf("s%d", w.Shard), s.text(c.Key), w.TxID.String(),
+			cmp.Or(holder, c.Cause, "-")}
 		if s.flags.wide {
 			row = append(row, orDash(w.User), orDash(w.Operations), orDash(w.HolderUser), orDash(w.HolderOperations))
 		}

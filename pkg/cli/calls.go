@@ -210,8 +210,8 @@ func (s *session) queryMethod(ctx context.Context, typ, method string) (*adt.Typ
 			if m.Name == method {
 				out := &adt.TypeMethod{Name: m.Name}
 				for _, p := range m.Params {
-					kind := paramKinds[p.Kind]
-					out.Params = append(out.Params, adt.Param{Name: p.Name, Kind: kind, Optional: p.Optional, Many: p.Many})
+					out.Params = append(out.Params,
+						adt.Param{Name: p.Name, Kind: paramKinds[p.Kind], Optional: p.Optional, Many: p.Many})
 				}
 				return out, nil
 			}
@@ -243,7 +243,7 @@ func (s *session) printCalled(key, full string, out *outcome) error {
 		return &quietError{ExitNotFound}
 	}
 	if absent {
-		return &kv.Error{Kind: kv.KindNotFound, Text: "the value of the key has no such element", Key: []byte(key), Op: -1}
+		return &kv.Error{Kind: kv.KindNotFound, Op: -1, Key: []byte(key), Text: "the value of the key has no such element"}
 	}
 	switch names := labels[full]; {
 	case len(names) > 0 && len(names) == len(r.Data):

@@ -115,7 +115,7 @@ func (s *session) debugZip(ctx context.Context, z *debugZip, name string) (err e
 }
 
 // debugNode collects from one node, over the existing connection if it is to that node.
-func (s *session) debugNode(ctx context.Context, request admin.DebugOptions, m admin.Member, w *zipped, dir string) error {
+func (s *session) debugNode(ctx context.Context, o admin.DebugOptions, m admin.Member, w *zipped, dir string) error {
 	db := s.db
 	if !m.Self {
 		var err error
@@ -125,7 +125,7 @@ func (s *session) debugNode(ctx context.Context, request admin.DebugOptions, m a
 		}
 		defer db.Close()
 	}
-	return admin.New(db).Debug(ctx, request, func(p admin.DebugPart) error {
+	return admin.New(db).Debug(ctx, o, func(p admin.DebugPart) error {
 		// The name comes from the server: it must not leave the directory.
 		if len(p.Data) > 0 || p.Error == "" {
 			w.piece(path.Join(dir, path.Base("/"+p.Name)), p.Data)

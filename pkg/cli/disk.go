@@ -50,8 +50,11 @@ func rejection(r *admin.Disk) string {
 		return ""
 	}
 	return fmt.Sprintf("%s: its disk has %s free, less than the reserve of %s (--disk-reserve-mb); free space on it", what,
-		kv.ShownBytes(uint64(r.FreeBytes)), kv.ShownBytes(uint64(r.ReserveBytes)))
+		shownBytes(r.FreeBytes), shownBytes(r.ReserveBytes))
 }
+
+// shownBytes shows a size that the API has.
+func shownBytes(n int64) string { return kv.ShownBytes(uint64(n)) }
 
 // leastReclaimable is the least number of bytes that "status" shows as reclaimable.
 const leastReclaimable = 1 << 20
@@ -61,14 +64,15 @@ func (s *session) printDisk(st *admin.Status) error {
 	r := &st.Disk
 	reclaimable := ""
 	if st.ReclaimableBytes >= leastReclaimable {
-		reclaimable = fmt.Sprintf("about %s of the store is deleted data; \"linchpin reclaim\" frees the space\n", kv.ShownBytes(uint64(st.ReclaimableBytes)))
+		reclaimable = fmt.Sprintf("about %s of the store is deleted data; \"linchpin reclaim\" frees the space\n",
+			shownBytes(st.ReclaimableBytes))
 	}
 	if why := rejection(r); why != "" {
 		return s.printf("node n%d %s\n%s\n", st.Node, why, reclaimable)
 	}
 	disk := ""
 	if r.SizeBytes != 0 {
-		disk = fmt.Sprintf("disk: %s free of %s\n", kv.ShownBytes(uint64(r.FreeBytes)), kv.ShownBytes(uint64(r.SizeBytes)))
+		disk = fmt.Sprintf("disk: %s free of %s\n", shownBytes(r.FreeBytes), shownBytes(r.SizeBytes))
 	}
 	if disk+reclaimable == "" {
 		return nil

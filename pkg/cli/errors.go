@@ -102,7 +102,8 @@ func typeHint(e *client.Error) string {
 	if e.Kind != client.KindWrongType || e.Key == "" {
 		return ""
 	}
-	return fmt.Sprintf("linchpin type %s shows what the key holds; to change its type, delete it first", kv.Shown([]byte(e.Key)))
+	return fmt.Sprintf("linchpin type %s shows what the key holds; to change its type, delete it first",
+		kv.Shown([]byte(e.Key)))
 }
 
 // fileHint says what to do about a file that cannot be used.

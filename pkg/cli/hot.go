@@ -76,11 +76,14 @@ In mode auto, keys that transactions wait for move to the hot shard, and home ag
 			return s.watch(ctx, length, size, show)
 		})(cmd, args)
 	}
-	cmd.AddCommand(hotRule("pin", admin.HotPin, "Pin a key to the hot shard", `Pin a key, or the keys with a prefix, to the hot shard: in every mode but off the key moves there and stays.
+	cmd.AddCommand(hotRule("pin", admin.HotPin, "Pin a key to the hot shard",
+		`Pin a key, or the keys with a prefix, to the hot shard: in every mode but off the key moves there and stays.
 Of a prefix the keys that transactions wait for move.`),
-		hotRule("unpin", admin.HotFree, "Remove the rule for a key", `Remove the rule for a key or a prefix, a pin or a ban. A key on the hot shard moves home when no
+		hotRule("unpin", admin.HotFree, "Remove the rule for a key",
+			`Remove the rule for a key or a prefix, a pin or a ban. A key on the hot shard moves home when no
 transaction has waited for it for some seconds.`),
-		hotRule("ban", admin.HotBan, "Ban a key from the hot shard", `Ban a key, or the keys with a prefix, from the hot shard: the key stays on its home shard, and moves there
+		hotRule("ban", admin.HotBan, "Ban a key from the hot shard",
+			`Ban a key, or the keys with a prefix, from the hot shard: the key stays on its home shard, and moves there
 if it is on the hot shard.`), hotMode(), hotMoves(size))
 	return cmd
 }
@@ -178,7 +181,8 @@ func hotCauses(k *admin.HotKey) string {
 	for _, c := range []struct {
 		name string
 		wait time.Duration
-	}{{"locks", k.LockWaitPerSecond}, {"held", k.HeldPerSecond}, {"reads", k.ReadWaitPerSecond}, {"retries", k.RetryPerSecond}} {
+	}{{"locks", k.LockWaitPerSecond}, {"held", k.HeldPerSecond},
+		{"reads", k.ReadWaitPerSecond}, {"retries", k.RetryPerSecond}} {
 		if c.wait >= leastShown {
 			of = append(of, c.name+" "+detail.Duration(c.wait))
 		}
@@ -219,9 +223,11 @@ func (s *session) printHot(r *admin.HotKeys) error {
 		if !k.Moved.IsZero() {
 			since = shownAge(time.Since(k.Moved))
 		}
-		row := []string{s.text(k.Key), fmt.Sprintf("s%d", k.Shard), shownWait(k.WaitPerSecond), orDash(since), s.hotWhy(k)}
+		row := []string{s.text(k.Key), fmt.Sprintf("s%d", k.Shard), shownWait(k.WaitPerSecond), orDash(since),
+			s.hotWhy(k)}
 		if s.flags.wide {
-			row = append(row, fmt.Sprintf("%.1f", k.ConflictsPerSecond), orDash(hotCauses(k)), fmt.Sprintf("%.1f", k.HoldsPerSecond), fmt.Sprint(k.Waiters), orDash(k.Reason))
+			row = append(row, fmt.Sprintf("%.1f", k.ConflictsPerSecond), orDash(hotCauses(k)),
+				fmt.Sprintf("%.1f", k.HoldsPerSecond), fmt.Sprint(k.Waiters), orDash(k.Reason))
 		}
 		t.row(row...)
 	}
@@ -238,7 +244,8 @@ func (s *session) printHot(r *admin.HotKeys) error {
 	if len(rules) == 0 {
 		rules = []string{"none"}
 	}
-	return s.printf("mode: %s\nhot shard: busy %.0f %% of the time%s\nrules: %s\n", r.Mode, 100*r.Utilization, heldByClients(r), strings.Join(rules, ", "))
+	return s.printf("mode: %s\nhot shard: busy %.0f %% of the time%s\nrules: %s\n",
+		r.Mode, 100*r.Utilization, heldByClients(r), strings.Join(rules, ", "))
 }
 
 const (

@@ -8,9 +8,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client/admin"
 )
 
+// nodeQuery queries a node, with its number.
+type nodeQuery func(ctx context.Context, a *admin.Admin, node int) error
+
 // eachNode calls query for the connected node, and then for the other members at the addresses that this
 // node has. It reports members that cannot be reached on standard error.
-func (s *session) eachNode(ctx context.Context, query func(ctx context.Context, a *admin.Admin, node int) error) error {
+func (s *session) eachNode(ctx context.Context, query nodeQuery) error {
 	st, err := s.admin().Status(ctx)
 	if err != nil {
 		return err
@@ -32,7 +35,7 @@ func (s *session) eachNode(ctx context.Context, query func(ctx context.Context, 
 // otherTimeout bounds the response of one of several nodes.
 const otherTimeout = 3 * time.Second
 
-func (s *session) otherNode(ctx context.Context, m admin.Member, query func(context.Context, *admin.Admin, int) error) error {
+func (s *session) otherNode(ctx context.Context, m admin.Member, query nodeQuery) error {
 	ctx, cancel := context.WithTimeout(ctx, otherTimeout)
 	defer cancel()
 	db, err := s.open(ctx, m.Address)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/client/admin"
-	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
 func reclaimCommand() *cobra.Command {
@@ -68,8 +67,8 @@ func (s *session) reclaim(ctx context.Context) error {
 	if s.json {
 		return s.object(a)
 	}
-	text := fmt.Sprintf("the store shrank by %s (%d bytes), from %s to %s, in %.1f s\n", kv.ShownBytes(uint64(a.FreedBytes)),
-		a.FreedBytes, kv.ShownBytes(uint64(p.Before)), kv.ShownBytes(uint64(p.After)), p.Elapsed.Seconds())
+	text := fmt.Sprintf("the store shrank by %s (%d bytes), from %s to %s, in %.1f s\n",
+		shownBytes(a.FreedBytes), a.FreedBytes, shownBytes(p.Before), shownBytes(p.After), p.Elapsed.Seconds())
 	if a.Note != "" {
 		text += a.Note + "\n"
 	}

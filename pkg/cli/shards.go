@@ -93,7 +93,8 @@ func (s *session) printShards(rows []shardRow) error {
 		}
 		cells := []string{name, fmt.Sprintf("n%d", r.sh.Node), r.state(), "-", "-", "-", "-", "-", "-", "-"}
 		if r.own {
-			for i, n := range []uint64{r.sh.Incarnation, r.sh.CSN, r.sh.KeysInMemory, r.sh.LockWaiters, r.sh.Intents, r.sh.DecisionRecords} {
+			for i, n := range []uint64{r.sh.Incarnation, r.sh.CSN, r.sh.KeysInMemory, r.sh.LockWaiters, r.sh.Intents,
+				r.sh.DecisionRecords} {
 				cells[3+i] = fmt.Sprint(n)
 			}
 			cells[9] = detail.Duration(r.stepTime())

@@ -95,7 +95,8 @@ func statusObject(st *admin.Status, disks map[int]admin.Disk) *statusAnswer {
 		a.UnavailablePercent += d.Keyspace
 	}
 	for _, r := range st.RefusedAddresses {
-		a.RefusedAddresses = append(a.RefusedAddresses, refusedAddressAnswer{r.Address, r.Failures, r.Remaining.Milliseconds(), r.Slowed})
+		a.RefusedAddresses = append(a.RefusedAddresses,
+			refusedAddressAnswer{r.Address, r.Failures, r.Remaining.Milliseconds(), r.Slowed})
 	}
 	return a
 }
@@ -166,7 +167,8 @@ func down(st *admin.Status) (nodes []kv.Down) {
 		if m.Up || m.Self || len(m.Shards) == 0 {
 			continue
 		}
-		d := kv.Down{Node: kv.NodeID(m.Node), Address: m.Address, Hot: slices.Contains(m.Shards, st.HotShard), Keyspace: m.Keyspace}
+		d := kv.Down{Node: kv.NodeID(m.Node), Address: m.Address, Keyspace: m.Keyspace,
+			Hot: slices.Contains(m.Shards, st.HotShard)}
 		for _, shard := range m.Shards {
 			d.Shards = append(d.Shards, kv.ShardID(shard))
 		}

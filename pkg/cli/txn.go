@@ -144,7 +144,8 @@ func (s *session) printTxn(out *outcome, statements []txnlang.Statement) error {
 		t.row(fmt.Sprint(i+1), shorten(statements[i].Op.String()), s.resultText(statements[i].Verb, r), version)
 		for j := range r.Entries {
 			e := &r.Entries[j]
-			t.row("", "  "+s.text(string(e.Key)), s.value(typeOf(e.Type, e.TypeName), e.Value, e.Number), e.Version.String())
+			held := s.value(typeOf(e.Type, e.TypeName), e.Value, e.Number)
+			t.row("", "  "+s.text(string(e.Key)), held, e.Version.String())
 		}
 	}
 	if err := t.flush(); err != nil {

@@ -61,7 +61,8 @@ func (s *session) resultObject(verb string, r *pb.Result) resultAnswer {
 	a.TTL = ttlMillis(r)
 	for i := range r.Entries {
 		e := &r.Entries[i]
-		a.Pairs = append(a.Pairs, s.keyItem(string(e.Key)).holding(s.printer, typeOf(e.Type, e.TypeName), e.Value, e.Number, e.Version))
+		it := s.keyItem(string(e.Key))
+		a.Pairs = append(a.Pairs, it.holding(s.printer, typeOf(e.Type, e.TypeName), e.Value, e.Number, e.Version))
 	}
 	if len(r.Resume) > 0 {
 		a.Resume, a.ResumeHex = s.jsonBytes(string(r.Resume))

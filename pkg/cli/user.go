@@ -119,7 +119,8 @@ func (s *session) checkTTL(ttl time.Duration) error {
 func (s *session) printMade(u *admin.User, token, out string) error {
 	if token != "" && out != "" {
 		if err := certs.WriteSecret(out, []byte(token+"\n")); err != nil {
-			return fmt.Errorf("the user was changed, but its token could not be written; create another with: linchpin user rotate %s: %w", u.Name, err)
+			return fmt.Errorf("the user was changed, but its token could not be written; "+
+				"create another with: linchpin user rotate %s: %w", u.Name, err)
 		}
 		token = ""
 	}
@@ -292,7 +293,8 @@ type tokenItem struct {
 }
 
 func (s *session) userItem(u *admin.User) userItem {
-	out := userItem{Name: u.Name, Admin: u.Rights.Admin, Monitor: u.Rights.Monitor, Grants: []grantItem{}, Tokens: []tokenItem{}, Created: moment(u.Created)}
+	out := userItem{Name: u.Name, Admin: u.Rights.Admin, Monitor: u.Rights.Monitor,
+		Grants: []grantItem{}, Tokens: []tokenItem{}, Created: moment(u.Created)}
 	for i := range u.Rights.Grants {
 		out.Grants = append(out.Grants, grantItem{s.keyItem(u.Rights.Grants[i].Prefix), u.Rights.Grants[i].Write})
 	}

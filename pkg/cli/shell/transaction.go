@@ -23,9 +23,12 @@ type transaction struct {
 	marked, failed bool
 }
 
+// action is the work of a line in the transaction.
+type action func(ctx context.Context, tx on) ([]pb.Result, error)
+
 // step is the work of a line. A step without act commits.
 type step struct {
-	act    func(context.Context, on) ([]pb.Result, error)
+	act    action
 	answer chan answer
 }
 
@@ -63,16 +66,20 @@ func begin(ctx context.Context, db *client.DB, readOnly bool) *transaction {
 		interrupted := ctx.Done()
 		var err error
 		if readOnly {
-			err = db.View(ctx, func(ctx context.Context, v *client.View) error { return t.follow(ctx, interrupted, reads{v}) })
+			err = db.View(ctx, func(ctx context.Context, v *client.View) error {
+				return t.follow(ctx, interrupted, reads{v})
+			})
 		} else {
-			err = db.Update(ctx, func(ctx context.Context, tx *client.Tx) error { return t.follow(ctx, interrupted, tx) })
+			err = db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+				return t.follow(ctx, interrupted, tx)
+			})
 		}
 		t.ended <- err
 	}()
 	return t
 }
 
-// follow runs the steps of the lines until the transaction ends.
+// follow runs the steps of the lines, with the context of the attempt, until the transaction ends.
 func (t *transaction) follow(ctx context.Context, interrupted <-chan struct{}, tx on) error {
 	for {
 		var s step
@@ -106,7 +113,7 @@ func (t *transaction) mark(ctx context.Context, what func(ctx context.Context, t
 
 // step runs act in the transaction. If that fails without a savepoint to return to, or ctx ends, the
 // transaction ends.
-func (t *transaction) step(ctx context.Context, act func(context.Context, on) ([]pb.Result, error)) ([]pb.Result, error) {
+func (t *transaction) step(ctx context.Context, act action) ([]pb.Result, error) {
 	s := step{act, make(chan answer, 1)}
 	stop := context.AfterFunc(ctx, t.cancel)
 	defer stop()
