@@ -14,7 +14,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/backup"
 	"github.com/linchpindb/linchpin/pkg/client"
-	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
 func backupCommand() *cobra.Command {
@@ -63,19 +62,14 @@ If FILE is -, the backup is written to standard output and its summary to standa
 		if args[0] == standardOutput {
 			return s.backupToOutput(ctx, cmd, o)
 		}
-		db, closeDB, err := s.newClient(ctx)
-		if err != nil {
-			return err
-		}
-		defer closeDB()
 		show := newShow(cmd, -1)
 		o.Program, o.Progress = ReadBuild().Version, func(keys, bytes uint64) { show.set("copied", keys) }
-		h, footer, err := backup.Create(ctx, db, args[0], o)
+		h, footer, err := backup.Create(ctx, s.db, args[0], o)
 		show.end()
 		if err != nil {
 			return err
 		}
-		s.changed(kv.TxnID{})
+		s.changed(client.TxID{})
 		return s.printBackup(args[0], &h, &footer)
 	})
 	return cmd
@@ -94,17 +88,12 @@ func (s *session) backupToOutput(ctx context.Context, cmd *cobra.Command, o back
 	if ok && term.IsTerminal(int(f.Fd())) {
 		return usagef(cmd, "standard output is a terminal; redirect it to a file or a program")
 	}
-	db, closeDB, err := s.newClient(ctx)
-	if err != nil {
-		return err
-	}
-	defer closeDB()
 	o.Program = ReadBuild().Version
-	h, footer, err := backup.CreateTo(ctx, db, out, o)
+	h, footer, err := backup.CreateTo(ctx, s.db, out, o)
 	if err != nil {
 		return err
 	}
-	s.changed(kv.TxnID{})
+	s.changed(client.TxID{})
 	summary := &session{printer: &printer{out: cmd.ErrOrStderr(), json: s.json}, cmd: cmd}
 	return summary.printBackup(standardOutput, &h, &footer)
 }
@@ -152,11 +141,6 @@ damaged, if it has data types that the cluster does not know, or if the cluster 
 	cmd.Flags().BoolVar(&o.Continue, "continue", false, "resume an interrupted restore of the same backup")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "check whether it can be restored, and write nothing")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
-		db, closeDB, err := s.newClient(ctx)
-		if err != nil {
-			return err
-		}
-		defer closeDB()
 		var show *show
 		o.Progress = func(doing string, keys, of uint64) {
 			if show == nil {
@@ -164,35 +148,15 @@ damaged, if it has data types that the cluster does not know, or if the cluster 
 			}
 			show.set(doing, keys)
 		}
-		h, footer, err := backup.Restore(ctx, db, args[0], o)
+		h, footer, err := backup.Restore(ctx, s.db, args[0], o)
 		show.end()
 		if err != nil {
 			return err
 		}
-		s.changed(kv.TxnID{})
+		s.changed(client.TxID{})
 		return s.printBackup(args[0], &h, &footer)
 	})
 	return cmd
-}
-
-// newClient opens the client that package backup takes, with the flags of the command.
-func (s *session) newClient(ctx context.Context) (*client.DB, func(), error) {
-	opts, done, err := s.flags.caller.Options()
-	if err != nil {
-		return nil, nil, err
-	}
-	db, err := client.Open(ctx, s.flags.addrs, opts...)
-	if err != nil {
-		done()
-		return nil, nil, err
-	}
-	if !s.flags.retry {
-		db = db.With(client.NoRetry())
-	}
-	if s.flags.wait {
-		db = db.With(client.WaitForNodes())
-	}
-	return db, func() { _ = db.Close(); done() }, nil
 }
 
 // withoutEnd makes the timeout of a long command unbounded by default.

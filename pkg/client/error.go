@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
@@ -231,7 +232,7 @@ func (e *Error) ended() bool {
 // about names the operation that an error is about.
 func (e *Error) about(o *operation) {
 	e.Operation = o.name()
-	if e.Key == "" {
+	if e.Key == "" && o.op.Kind != msg.OpScan && o.op.Kind != msg.OpDeleteRange {
 		e.Key = o.Key()
 	}
 }

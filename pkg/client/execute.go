@@ -129,7 +129,11 @@ func (db *DB) attempts(ctx context.Context, ops []Op, c *course) *Error {
 			if db.how.opened != nil {
 				db.how.opened(response.Snapshot)
 			}
-			return fill(ops, &response)
+			err = fill(ops, &response)
+			if err != nil {
+				err.Attempts, err.Receipt = attempts+int(response.Attempts), receiptOf(response.Receipt)
+			}
+			return err
 		}
 		attempts += max(err.Attempts, 1)
 		before = after(err.Receipt.wire, before)

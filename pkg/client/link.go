@@ -23,6 +23,11 @@ func init() {
 		return db.(*DB).queryOutcome(ctx, id.(TxID))
 	}
 	clientlink.Addr = func(db any) string { return db.(*DB).addr() }
+	clientlink.Whole = func(op any) any { return whole(op.(Op)) }
+	clientlink.DropSnapshot = func(ctx context.Context, db any, nameOrID string) (any, error) {
+		p, err := db.(*DB).dropSnapshot(ctx, nameOrID)
+		return snapshotInfo(p), err
+	}
 	clientlink.Receipt = func(r *pb.Receipt) any { return receiptOf(r) }
 	clientlink.Conflict = func(c *pb.Conflict) any { return conflictOf(c) }
 	clientlink.Dump = func(p *pb.Result) any { return dumpOf(p) }
@@ -33,6 +38,16 @@ func init() {
 	clientlink.ByPlan = func(p pb.ReadPlan) any {
 		return CallOption(func(h *how) { h.plan = p })
 	}
+}
+
+// whole returns op with all of its result.
+func whole(op Op) *Result[pb.Result] {
+	r := &Result[pb.Result]{operation: *op.part(), decode: func(r *Result[pb.Result], p *pb.Result) error {
+		r.value, r.found = *p, p.Found
+		return nil
+	}}
+	r.returns = true
+	return r
 }
 
 // stream prepares a stream of the Admin service. It is not tried again when it breaks.

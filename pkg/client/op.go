@@ -58,6 +58,16 @@ func (o *operation) Err() error { return o.err }
 
 func (o *operation) part() *operation { return o }
 
+// writes reports whether the operation is known to write. Of a method of a type of the cluster's own
+// only the node knows.
+func (o *operation) writes() bool {
+	if !o.op.IsCall() {
+		return o.op.Writes()
+	}
+	m, err := adt.FindNamed(string(o.typ), o.method)
+	return err == nil && m.Changes
+}
+
 // name names the operation as receipts and errors do: "put", "set.add".
 func (o *operation) name() string {
 	if o.op.IsCall() {

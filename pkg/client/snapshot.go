@@ -102,10 +102,14 @@ func (db *DB) Snapshots(ctx context.Context) ([]SnapshotInfo, error) {
 // DropSnapshot drops a named snapshot, by its name or id. If there is none, the error is of
 // [KindNotFound], or of [KindTooOld] if the id is that of a snapshot that there was.
 func (db *DB) DropSnapshot(ctx context.Context, nameOrID string) error {
-	_, err := asking(ctx, db, func(ctx context.Context, s *session) (*pb.Snapshot, error) {
+	_, err := db.dropSnapshot(ctx, nameOrID)
+	return err
+}
+
+func (db *DB) dropSnapshot(ctx context.Context, nameOrID string) (*pb.Snapshot, error) {
+	return asking(ctx, db, func(ctx context.Context, s *session) (*pb.Snapshot, error) {
 		return s.kv.DropSnapshot(ctx, &pb.DropSnapshotRequest{Snapshot: nameOrID})
 	})
-	return err
 }
 
 // AtSnapshot returns the state of a snapshot, by its name or id. It sends nothing; if there is no
@@ -188,12 +192,12 @@ func (s *Snapshot) run(ctx context.Context, op Op) error {
 
 func (s *Snapshot) execute(ctx context.Context, call string, ops []Op, alone bool) error {
 	for i, op := range ops {
-		if op == nil || op.ReadOnly() {
+		if op == nil || !op.part().writes() {
 			continue
 		}
 		reset(ops)
-		e := errorf(KindInvalid, nil, "a Snapshot cannot be written")
-		e.Op, e.Hint = i, "write with the DB"
+		e := errorf(KindInvalid, nil, "a transaction that writes cannot read at a snapshot or in the past")
+		e.Op, e.Hint = i, "read at the snapshot in one transaction and write in another"
 		e.inArguments(ops)
 		return e
 	}
