@@ -57,6 +57,18 @@ type Conflict struct {
 	Others int
 	// Advice is what would have commuted, nil if nothing does that is known.
 	Advice *Advice
+	// Shortage is set if the operations commute, but too little was left of a bounded counter.
+	Shortage *Shortage
+}
+
+// Shortage is a conflict near a bound of a [BoundedCounter].
+type Shortage struct {
+	// Left is the amount that was certain to be left: transactions in flight that take from it are
+	// counted, and those that add to it are not.
+	Left uint64
+	// Requested is what this transaction requested. It is 0 if enough was left for this transaction,
+	// and the holder requested more.
+	Requested uint64
 }
 
 // Advice is what would have commuted.
@@ -85,6 +97,9 @@ func conflictOf(c *pb.Conflict) *Conflict {
 		Others: int(c.Others)}
 	if a := c.Advice; a != nil {
 		out.Advice = &Advice{Instead: a.Instead, HolderInstead: a.HolderInstead, Apart: a.Apart}
+	}
+	if s := c.Shortage; s != nil {
+		out.Shortage = &Shortage{Left: s.Left, Requested: s.Requested}
 	}
 	return out
 }

@@ -42,7 +42,7 @@ func Sentence(r *pb.Receipt) string {
 // Advice describes in one sentence how to avoid a conflict. It is empty if there is no way, or if it is
 // not known.
 func Advice(c *pb.Conflict) string {
-	if c.Advice == nil && !c.Interactive && !c.HolderInteractive && !movesNearBound(mine(c), theirs(c)) {
+	if c.Advice == nil && !c.Interactive && !c.HolderInteractive && !areMoves(mine(c), theirs(c)) {
 		return ""
 	}
 	return advice(c)
@@ -196,8 +196,8 @@ func advice(c *pb.Conflict) string {
 	if c.Cause == pb.Cause_CAUSE_INTENT { // a reader waits for every update that it does not commute with
 		return "Use a snapshot read if a slightly older state is sufficient: it never waits for a commit."
 	}
-	if movesNearBound(a, b) {
-		return "The counter is near its bound: too little is left for both operations, so their order matters."
+	if areMoves(a, b) {
+		return nearBound(c)
 	}
 	replace := replacement(c)
 	if c.Advice != nil && isTyped(c.Advice) {
@@ -216,9 +216,25 @@ func advice(c *pb.Conflict) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// movesNearBound reports whether both sides move a bounded counter. These operations commute, except
-// near a bound.
-func movesNearBound(a, b side) bool {
+// nearBound explains why two moves of a bounded counter conflict. Those of an interactive transaction do
+// wherever the counter is, because their results are returned before the commit. A node of an earlier
+// version reports no shortage.
+func nearBound(c *pb.Conflict) string {
+	s, send := c.Shortage, oneShot(c)
+	switch {
+	case s == nil && send != "":
+		return send + ": then the two commute, unless the counter is near its bound."
+	case s == nil:
+		return "The counter is near its bound: too little is left for both operations, so their order matters."
+	case s.Requested == 0:
+		return fmt.Sprintf("The counter is near its bound: the amount certain to be left was %d, and the other transaction requested more.", s.Left)
+	}
+	return fmt.Sprintf("The counter is near its bound: the amount certain to be left was %d, and this transaction requested %d.", s.Left, s.Requested)
+}
+
+// areMoves reports whether both sides move a bounded counter. These operations commute, except near a
+// bound.
+func areMoves(a, b side) bool {
 	return len(a.calls) > 0 && len(b.calls) > 0 && allMoves(a.calls) && allMoves(b.calls)
 }
 
