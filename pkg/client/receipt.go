@@ -59,6 +59,8 @@ type Conflict struct {
 	Advice *Advice
 	// Shortage is set if the operations commute, but too little was left of a bounded counter.
 	Shortage *Shortage
+	// HolderOwn: the other transaction is an Update of this DB, begun on the same connection.
+	HolderOwn bool
 }
 
 // Shortage is a conflict near a bound of a [BoundedCounter].
@@ -94,7 +96,7 @@ func conflictOf(c *pb.Conflict) *Conflict {
 	}
 	out := &Conflict{Cause: word(c.Cause.String(), "CAUSE_"), Key: string(c.Key), Operations: c.Operations, HolderOperations: c.HolderOperations,
 		Lock: c.Lock, HolderLock: c.HolderLock, Holder: holderID(c.Holder), Interactive: c.Interactive, HolderInteractive: c.HolderInteractive,
-		Others: int(c.Others)}
+		Others: int(c.Others), HolderOwn: c.HolderOwn}
 	if a := c.Advice; a != nil {
 		out.Advice = &Advice{Instead: a.Instead, HolderInstead: a.HolderInstead, Apart: a.Apart}
 	}

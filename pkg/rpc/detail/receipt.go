@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
-	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -71,7 +70,7 @@ func waited(r *pb.Receipt) string {
 
 // waitCause describes what the transaction waited for; empty if it is not known.
 func waitCause(c *pb.Conflict) string {
-	mine, theirs, other := "the "+mine(c).noun(), theirs(c).phrase(), holder(c.Holder)
+	mine, theirs, other := "the "+mine(c).noun(), theirs(c).phrase(), holder(c)
 	more := ""
 	if c.Others > 0 {
 		more = fmt.Sprintf(", and with %d more", c.Others)
@@ -115,9 +114,9 @@ func abortCause(r *pb.Receipt) string {
 	switch {
 	case c.Cause == pb.Cause_CAUSE_WOUND && len(c.Key) > 0:
 		return fmt.Sprintf("%s, which is older, needed %s for %s, which conflicts with %s of this transaction",
-			holder(c.Holder), named(c.Key), theirs(c).phrase(), mine(c).phrase())
+			holder(c), named(c.Key), theirs(c).phrase(), mine(c).phrase())
 	case c.Cause == pb.Cause_CAUSE_WOUND:
-		return fmt.Sprintf("%s, which is older, needed a key that this transaction had locked", holder(c.Holder))
+		return fmt.Sprintf("%s, which is older, needed a key that this transaction had locked", holder(c))
 	case c.Cause == pb.Cause_CAUSE_CHANGED:
 		return fmt.Sprintf("another transaction changed %s after this one had read it", named(c.Key))
 	}
@@ -358,10 +357,13 @@ func digits(x float64) string {
 	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
-// holder names a transaction; a zero id is not known.
-func holder(id kv.TxnID) string {
-	if id.IsZero() {
+// holder names the other transaction; a zero id is not known.
+func holder(c *pb.Conflict) string {
+	switch {
+	case c.Holder.IsZero():
 		return "another transaction"
+	case c.HolderOwn:
+		return "this client's own transaction " + c.Holder.String()
 	}
-	return "transaction " + id.String()
+	return "transaction " + c.Holder.String()
 }

@@ -109,6 +109,11 @@ func TestSentence(t *testing.T) {
 			func(c *pb.Conflict) { c.HolderInteractive = true })},
 			`Waited 10 ms for key "k": the subtract on a bounded-counter conflicts with a try-subtract on a bounded-counter of ` + x + `. ` +
 				`Send that transaction as a one-shot: then the two commute, unless the counter is near its bound.`},
+		{"a lock of its own", &pb.Receipt{WaitedUs: 10_000, Waiting: true, Wait: with(lock("delete", update), func(c *pb.Conflict) {
+			c.HolderInteractive, c.HolderOwn = true, true
+		})},
+			`Still waiting after 10 ms for key "k": the delete conflicts with a get for update of this client's own ` + x + `. ` +
+				`Send that transaction as a one-shot: a delete and a get for update do not commute.`},
 		{"readers from before a restart", &pb.Receipt{WaitedUs: 12_340_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_RECOVERY, Operations: []string{put}}},
 			`Waited 12.3 s: after its restart a shard delays writes until the read-only transactions from before have timed out.`},
 		{"no cause, and no end", &pb.Receipt{WaitedUs: 400_000, Waiting: true, Wait: &pb.Conflict{}},
