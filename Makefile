@@ -41,7 +41,7 @@ SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario ./pkg/shard ./pkg/shard/l
 # two lists, the second of which is told twice, the lines that are there once.
 REST_PKGS ?= $$( ($(GO) list $(PKGS); $(GO) list $(RACE_PKGS) $(SIM_PKGS) | sed p) | sort | uniq -u )
 # NO_RACE_TESTS are tests of RACE_PKGS that the race detector would falsify.
-NO_RACE_TESTS ?= -run '^TestAllocations' ./pkg/oldclient ./pkg/embed ./pkg/server
+NO_RACE_TESTS ?= -run '^TestAllocations' ./pkg/client ./pkg/embed ./pkg/server
 
 SOURCES = cmd deploy examples pkg test tools
 
@@ -126,7 +126,7 @@ generate: proto ## generate what is generated: protocol code, pages, dashboards
 figures: ## measure the figures of README and comparison anew, 20 minutes on a quiet machine
 	cd test/compare && $(GO) run . --install --json ../../docs/figures/compare.json $(COMPARE)
 	$(GO) run ./test/bench hot --only increments --json docs/figures/hot.json
-	$(GO) run ./cmd/zetaload experiment hot-or-not --modes reference,auto --json docs/figures/hot-or-not.json
+	$(GO) run ./cmd/zetaload experiment hot-or-not --modes 2pc,auto --json docs/figures/hot-or-not.json
 	$(GO) run ./test/bench/figures
 
 proto: ## generate the code of all .proto files anew

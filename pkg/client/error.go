@@ -72,8 +72,6 @@ type Error struct {
 
 	// serverTime is the node's clock if it has refused the time in the id.
 	serverTime int64
-	// down is Down on the wire.
-	down *kv.Down
 }
 
 // Error implements error: the kind, the message, the operation and its key, what the key holds, the
@@ -153,7 +151,8 @@ func (e *Error) Is(target error) bool {
 func (e *Error) As(target any) bool {
 	to, ok := target.(**kv.Error)
 	if ok {
-		*to = &kv.Error{Kind: e.Kind.stored(), Text: e.Message, Key: []byte(e.Key), Op: e.Op, Hint: e.Hint, RetryAfter: e.RetryAfter, Down: e.down}
+		*to = &kv.Error{Kind: e.Kind.stored(), Text: e.Message, Key: []byte(e.Key), Op: e.Op, Hint: e.Hint,
+			RetryAfter: e.RetryAfter, Down: e.Down.stored()}
 	}
 	return ok
 }
@@ -186,12 +185,17 @@ type NodeDown struct {
 
 // String returns the node, its shards and their share of the keyspace: "node n2 (127.0.0.1:7072) is
 // down, and with it the shards s1 and s4, 40 % of the keyspace".
-func (d *NodeDown) String() string {
-	s := kv.Down{Node: kv.NodeID(d.Node), Address: d.Address, Hot: d.Hot, Keyspace: d.Keyspace}
-	for _, n := range d.Shards {
-		s.Shards = append(s.Shards, kv.ShardID(n))
+func (d *NodeDown) String() string { return d.stored().String() }
+
+func (d *NodeDown) stored() *kv.Down {
+	if d == nil {
+		return nil
 	}
-	return s.String()
+	out := &kv.Down{Node: kv.NodeID(d.Node), Address: d.Address, Hot: d.Hot, Keyspace: d.Keyspace}
+	for _, n := range d.Shards {
+		out.Shards = append(out.Shards, kv.ShardID(n))
+	}
+	return out
 }
 
 func nodeDown(d *kv.Down) *NodeDown {
@@ -246,7 +250,7 @@ func asError(err error) *Error {
 		return errorf(KindInternal, err, "%v", err)
 	}
 	out := &Error{Kind: kindOf(e.Kind), Message: e.Text, Key: string(e.Key), Op: e.Op, Hint: e.Hint, RetryAfter: e.RetryAfter,
-		Down: nodeDown(e.Down), down: e.Down, serverTime: e.ServerTime}
+		Down: nodeDown(e.Down), serverTime: e.ServerTime}
 	if out.Kind == KindOutcomeUnknown {
 		out.Outcome = OutcomeUnknown
 	}
@@ -346,7 +350,7 @@ func unknown(id kv.TxnID, why string, cause error) *Error {
 // unknownFor is unknown for as long as the deciding node is down.
 func unknownFor(id kv.TxnID, why string, cause *Error) *Error {
 	e := unknown(id, why+"; "+cause.Message, cause)
-	e.Down, e.down = cause.Down, cause.down
+	e.Down = cause.Down
 	e.Hint = "when the node is back, " + e.Hint
 	return e
 }

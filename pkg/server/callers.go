@@ -69,33 +69,33 @@ func Needs(method string) guard.Need { return needs[method] }
 // hide says in a receipt which transactions are the caller's own, and takes the ids of the others out of
 // it, unless the caller may know them. An id is all that it takes to query an outcome, with what the
 // transaction has read, and to abort the transaction by that.
-func (s *service) hide(ctx context.Context, r *msg.Receipt, e *txn.Ended) {
+func (o *opened) hide(ctx context.Context, r *msg.Receipt, e *txn.Ended) {
 	if r.Holder.TxnID.IsZero() && e.By == nil {
 		return
 	}
 	sees := guard.CallerOf(ctx).Sees()
-	s.hideHolder(ctx, sees, r)
+	o.hideHolder(ctx, sees, r)
 	if e.By != nil {
 		by := *e.By
-		s.hideHolder(ctx, sees, &by)
+		o.hideHolder(ctx, sees, &by)
 		e.By = &by
 	}
 }
 
-func (s *service) hideHolder(ctx context.Context, sees bool, r *msg.Receipt) {
-	r.Own = s.opened.has(ctx, r.Holder.TxnID)
+func (o *opened) hideHolder(ctx context.Context, sees bool, r *msg.Receipt) {
+	r.Own = o.has(ctx, r.Holder.TxnID)
 	if !sees && !r.Own {
 		r.Holder = kv.TxnRef{}
 	}
 }
 
 // hidden does so with an error.
-func (s *service) hidden(ctx context.Context, err error) error {
+func (o *opened) hidden(ctx context.Context, err error) error {
 	f := (*gateway.Failed)(nil)
 	if !errors.As(err, &f) {
 		return err
 	}
 	own := *f
-	s.hide(ctx, &own.Receipt, &own.Ended)
+	o.hide(ctx, &own.Receipt, &own.Ended)
 	return &own
 }

@@ -237,7 +237,7 @@ func (t *transact) do(ctx context.Context, in *pb.ExecuteStep) *pb.TransactRespo
 		return t.failedStep(ctx, err)
 	}
 	waited, none := t.tx.Waited(), txn.Ended{}
-	t.service.hide(ctx, &waited, &none)
+	t.service.opened.hide(ctx, &waited, &none)
 	done := &pb.Executed{Results: results(nil, rs), Receipt: worded(receipt(&waited, &none))}
 	if done.Size()+frameBytes > int(t.limit) {
 		done.Receipt = nil
@@ -311,7 +311,7 @@ func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
 	t.tx = nil
 	t.over()
 	settle(&r, t.id, t.used.writes, t.limit)
-	t.service.hide(ctx, &r.Receipt, &r.Ended)
+	t.service.opened.hide(ctx, &r.Receipt, &r.Ended)
 	if r.Attempts == 0 {
 		r.Attempts = int(t.attempt)
 	}
@@ -347,7 +347,7 @@ func (t *transact) failedStep(ctx context.Context, err error) *pb.TransactRespon
 		return t.failed(ctx, err)
 	}
 	t.broken = true
-	return &pb.TransactResponse{Response: &pb.TransactResponse_StepFailed{StepFailed: failedCall(t.service.hidden(ctx, err), t.id, int(t.attempt))}}
+	return &pb.TransactResponse{Response: &pb.TransactResponse_StepFailed{StepFailed: failedCall(t.service.opened.hidden(ctx, err), t.id, int(t.attempt))}}
 }
 
 // failed rolls back what is open: after a failure a transaction is over. The step
@@ -360,7 +360,7 @@ func (t *transact) failed(ctx context.Context, err error) *pb.TransactResponse {
 		}
 	}
 	t.rollback()
-	return &pb.TransactResponse{Response: &pb.TransactResponse_Failed{Failed: failedCall(t.service.hidden(ctx, err), t.id, int(t.attempt))}}
+	return &pb.TransactResponse{Response: &pb.TransactResponse_Failed{Failed: failedCall(t.service.opened.hidden(ctx, err), t.id, int(t.attempt))}}
 }
 
 func (t *transact) rollback() {
