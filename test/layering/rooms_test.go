@@ -20,7 +20,6 @@ var unfinished = []string{
 	"test/bench/simulated/options.go: Options",
 	"test/sim/options.go: Options",
 	"pkg/client: 22 files",
-	"pkg/oldclient: 14 files",
 	"pkg/shard/commit: 12 files",
 	"test/sim: 26 files",
 }

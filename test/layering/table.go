@@ -161,7 +161,7 @@ var Table = []Layer{
 		// The Go client is an edge that stands on the wire alone: whoever
 		// imports it does not get a server with it.
 		Name:     "client",
-		Packages: []string{"pkg/client/...", "pkg/internal/clientlink", "pkg/oldclient", "pkg/backup"},
+		Packages: []string{"pkg/client/...", "pkg/internal/clientlink", "pkg/backup"},
 		Imports:  []string{"words", "messages", "types", "wire", "client"},
 	},
 	{
@@ -209,7 +209,7 @@ var Homes = map[string][]string{
 	"github.com/cockroachdb/pebble/v2": {"pkg/engine/pebblestore", "tools", "test"},
 	"go.etcd.io/bbolt":                 {"pkg/catalog", "tools", "test"},
 	"gonum.org/v1/plot":                {"pkg/embed/hotornot"},
-	"go.opentelemetry.io/otel":         {"pkg/trace", "pkg/client", "pkg/oldclient", "test"},
+	"go.opentelemetry.io/otel":         {"pkg/trace", "pkg/client", "test"},
 	"github.com/peterh/liner":          {"pkg/cli/shell"},
 }
 

@@ -102,7 +102,7 @@ func apart(text string) string {
 // they are.
 func (t *Tree) Seen() (texts []Text, err error) {
 	for _, p := range t.Packages {
-		if under(p.Path, "test") || p.Path == "pkg/oldclient" || under(p.Path, "tools") && !under(p.Path, "tools/dashboards") {
+		if under(p.Path, "test") || under(p.Path, "tools") && !under(p.Path, "tools/dashboards") {
 			continue
 		}
 		for _, f := range p.Files {

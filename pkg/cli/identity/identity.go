@@ -15,7 +15,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/certs"
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	oldclient "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/users"
 )
 
@@ -44,33 +43,7 @@ func (f *Flags) AddTo(fs *pflag.FlagSet) {
 // Options returns the options of the client, and a function to call when it is closed. Without TLS
 // there are no options.
 func (f *Flags) Options() ([]client.Option, func(), error) {
-	keeper, token, done, err := f.credentials()
-	if keeper == nil || err != nil {
-		return nil, done, err
-	}
-	opts := []client.Option{client.WithTLSFunc(keeper.Client)}
-	if token != nil {
-		opts = append(opts, client.WithAPIToken(func(context.Context) (string, error) { return token() }))
-	}
-	return opts, done, nil
-}
-
-// OldOptions is Options for the former client.
-func (f *Flags) OldOptions() ([]oldclient.Option, func(), error) {
-	keeper, token, done, err := f.credentials()
-	if keeper == nil || err != nil {
-		return nil, done, err
-	}
-	opts := []oldclient.Option{oldclient.WithTLS(keeper.Client)}
-	if token != nil {
-		opts = append(opts, oldclient.WithToken(token))
-	}
-	return opts, done, nil
-}
-
-// credentials returns the certificates and the function of the token, nil if there are none.
-func (f *Flags) credentials() (_ *certs.Keeper, token func() (string, error), done func(), _ error) {
-	token = f.token()
+	token := f.token()
 	files := f.files
 	if f.dir != "" {
 		fill := func(to *string, name string) {
@@ -88,21 +61,23 @@ func (f *Flags) credentials() (_ *certs.Keeper, token func() (string, error), do
 	switch {
 	case files.Given():
 	case f.bearer != "":
-		return nil, nil, nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "a token needs TLS", Hint: "give --tls-ca or --certs-dir"}
+		return nil, nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "a token needs TLS", Hint: "give --tls-ca or --certs-dir"}
 	default:
-		return nil, nil, func() {}, nil
+		return nil, func() {}, nil
 	}
 	keeper, err := certs.Open(certs.Options{Files: files})
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
+	opts := []client.Option{client.WithTLSFunc(keeper.Client)}
 	if token != nil {
 		if _, err := token(); err != nil {
 			keeper.Close()
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
+		opts = append(opts, client.WithAPIToken(func(context.Context) (string, error) { return token() }))
 	}
-	return keeper, token, keeper.Close, nil
+	return opts, keeper.Close, nil
 }
 
 // Args are the flags that were given, as arguments.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/client/admin"
-	oldclient "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proxy"
 )
 
@@ -138,30 +137,6 @@ func Open(t testing.TB, addrs []string, opts ...client.Option) *client.DB {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	db, err := client.Open(ctx, addrs, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return db
-}
-
-// OpenOld opens a client on the nodes, the first one preferred, and closes it
-// with the test.
-func (c *Cluster) OpenOld(t testing.TB, opts ...oldclient.Option) *oldclient.DB {
-	t.Helper()
-	return OpenOld(t, c.Addrs(), opts...)
-}
-
-// OpenOld opens a client on some addresses and closes it with the test.
-func OpenOld(t testing.TB, addrs []string, opts ...oldclient.Option) *oldclient.DB {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
-	db, err := oldclient.Open(ctx, addrs, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

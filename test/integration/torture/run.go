@@ -65,17 +65,6 @@ func (r *Run) between(start, end string) client.Range {
 	return client.Range{Start: r.name("%s", start), End: r.name("%s", end)}
 }
 
-// Bounds are of the range of the keys that begin with a prefix; nil for none of
-// them. The prefix's last byte is not 255.
-func Bounds(prefix string) (start, end []byte) {
-	if prefix == "" {
-		return nil, nil
-	}
-	end = []byte(prefix)
-	end[len(end)-1]++
-	return []byte(prefix), end
-}
-
 // Run is a torture under way.
 type Run struct {
 	opt    Options
