@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/linchpindb/linchpin/pkg/internal/clientlink"
+	"github.com/linchpindb/linchpin/pkg/internal/link"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -13,16 +14,17 @@ func init() {
 		if once {
 			x = x.With(NoRetry())
 		}
-		_, err := asking(ctx, x, func(ctx context.Context, s *session) (struct{}, error) {
-			return struct{}{}, call(ctx, s.admin)
+		_, err := ask(ctx, x, func(ctx context.Context, s *link.Session) (struct{}, error) {
+			return struct{}{}, call(ctx, s.Admin)
 		})
 		return err
 	}
 	clientlink.Stream = stream
 	clientlink.Outcome = func(ctx context.Context, db, id any) (*pb.OutcomeResponse, error) {
-		return db.(*DB).queryOutcome(ctx, id.(TxID))
+		answer, err := db.(*DB).queryOutcome(ctx, id.(TxID))
+		return answer, orNil(err)
 	}
-	clientlink.Addr = func(db any) string { return db.(*DB).addr() }
+	clientlink.Addr = func(db any) string { return db.(*DB).link.Addr() }
 	clientlink.Receipt = func(r *pb.Receipt) any { return receiptOf(r) }
 	clientlink.Conflict = func(c *pb.Conflict) any { return conflictOf(c) }
 	clientlink.ByPlan = func(p pb.ReadPlan) any {
@@ -32,33 +34,18 @@ func init() {
 
 // stream prepares a stream of the Admin service. It is not tried again when it breaks.
 func stream(ctx context.Context, db any) (context.Context, pb.AdminClient, func(error) error, func(), error) {
-	r := newRetrier(ctx, db.(*DB))
-	s, failed := r.use()
+	call := db.(*DB).call(ctx)
+	s, failed := call.Session()
 	if failed != nil {
-		r.stop()
-		return nil, nil, nil, nil, failed
+		call.End()
+		return nil, nil, nil, nil, errorOf(failed)
 	}
-	whole := r.context()
+	whole := call.Context()
 	ctx, cancel := context.WithCancel(whole)
 	end := func() {
 		cancel()
-		s.unuse()
-		r.stop()
+		s.Release()
+		call.End()
 	}
-	return ctx, s.admin, func(err error) error { return failure(whole, err) }, end, nil
-}
-
-// queryOutcome is Outcome in the messages of the interface.
-func (db *DB) queryOutcome(ctx context.Context, id TxID) (*pb.OutcomeResponse, error) {
-	r := newRetrier(ctx, db)
-	defer r.stop()
-	for {
-		answer, err := db.query(&r, id.stored())
-		if err == nil {
-			return answer, nil
-		}
-		if !err.Kind.Retryable() || !r.again(err) {
-			return nil, err
-		}
-	}
+	return ctx, s.Admin, func(err error) error { return errorOf(link.Failure(whole, err)) }, end, nil
 }

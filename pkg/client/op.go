@@ -66,6 +66,42 @@ func (o *operation) name() string {
 	return adt.MethodOf(&o.op).String()
 }
 
+// named gives an error the operation that it is about.
+func (o *operation) named(e *Error) {
+	e.Operation = o.name()
+	if e.Key == "" {
+		e.Key = o.Key()
+	}
+}
+
+// inArguments completes an error about one of the operations.
+func inArguments(e *Error, ops []Op) {
+	if e.Op < 0 || e.Op >= len(ops) || ops[e.Op] == nil {
+		return
+	}
+	o := ops[e.Op].part()
+	o.named(e)
+	o.err = e
+}
+
+// reset forgets the results of the operations' last calls.
+func reset(ops []Op) {
+	for _, op := range ops {
+		if op != nil {
+			op.reset()
+		}
+	}
+}
+
+func readOnly(ops []Op) bool {
+	for _, op := range ops {
+		if !op.ReadOnly() {
+			return false
+		}
+	}
+	return true
+}
+
 // clone returns an operation that shares no bytes with the caller's.
 func (o *operation) clone() *command {
 	c := &command{*o}
@@ -237,13 +273,18 @@ func decodeCount(r *Result[int], p *pb.Result) error {
 }
 
 func decodePage(r *Result[Page], p *pb.Result) error {
-	r.found = len(p.Entries) > 0
-	r.value.Entries = make([]Entry, len(p.Entries))
-	for i := range p.Entries {
-		r.value.Entries[i] = entryOfPair(&p.Entries[i])
+	entries, resume := p.Entries, p.Resume
+	if limit := int(r.op.Limit); limit > 0 && len(entries) > limit {
+		// The response was lost, and these are the results that the store has kept, without the limit.
+		entries, resume = entries[:limit], entries[limit].Key
 	}
-	if len(p.Resume) > 0 {
-		r.value.More, r.value.Rest = true, Range{Start: string(p.Resume), End: string(r.op.End)}
+	r.found = len(entries) > 0
+	r.value.Entries = make([]Entry, len(entries))
+	for i := range entries {
+		r.value.Entries[i] = entryOfPair(&entries[i])
+	}
+	if len(resume) > 0 {
+		r.value.More, r.value.Rest = true, Range{Start: string(resume), End: string(r.op.End)}
 	}
 	return nil
 }

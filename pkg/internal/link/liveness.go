@@ -1,9 +1,11 @@
-package client
+package link
 
 import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
 // liveness detects a node that sends nothing although a response is due: its process is stopped, or
@@ -58,3 +60,26 @@ func (l *liveness) watch(done <-chan struct{}, waiting func() bool, probe func(c
 		}
 	}
 }
+
+// failOver ends the session when its node is silent for too long. The outcomes of calls that were
+// sent are queried at another node.
+func (s *Session) failOver(l *liveness) {
+	health := healthpb.NewHealthClient(s.conn)
+	gone := l.watch(s.done, s.waiting, func(ctx context.Context) {
+		_, _ = health.Check(ctx, &healthpb.HealthCheckRequest{}) // any response counts, an error as well
+	})
+	if gone {
+		s.end()
+		s.conn.Close() // for calls on streams of their own
+	}
+}
+
+// waiting reports whether there are calls without a response. It is false if there are so many on
+// streams of their own that the node may accept no more, not even a probe.
+func (s *Session) waiting() bool {
+	users := s.users.Load()
+	return users < maxProbedUsers && (users > 1 || len(s.slots) > 0)
+}
+
+// maxProbedUsers is below the number of open calls that a node accepts on a connection (512).
+const maxProbedUsers = 400

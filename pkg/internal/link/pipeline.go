@@ -1,4 +1,4 @@
-package client
+package link
 
 import (
 	"context"
@@ -8,30 +8,37 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// run sends a call and waits for its response, or until ctx ends or the DB is closed, and then for the
-// response for as long as grace. If it returns nil there is a response. Else nothing was applied,
+// The bounds of a message: so many requests, and so many bytes unless one request alone has more. More
+// than 256 made no difference.
+const (
+	maxBatch = 256
+	maxBatchBytes = 1 << 20
+)
+
+// run sends a request and waits for its response, or until ctx ends or the Link is closed, and then for
+// the response for as long as grace. If it returns nil there is a response. Else nothing was applied,
 // except after errNoAnswer and errLeftSent, when that is not known. After errLeftListed and
-// errLeftSent the session may still refer to the call.
-func (s *session) run(ctx context.Context, grace time.Duration, c *call) error {
+// errLeftSent the session may still refer to the request.
+func (s *Session) run(ctx context.Context, grace time.Duration, r *Request) error {
 	err := s.slot(ctx)
 	if err != nil {
 		return err
 	}
-	c.setTimeout(margin(ctx))
-	if !s.enlist(c) {
+	r.setTimeout(margin(ctx))
+	if !s.enlist(r) {
 		return errNotSent
 	}
 	select {
-	case <-c.done:
-		return c.lost
+	case <-r.done:
+		return r.lost
 	case <-ctx.Done():
 	case <-s.closing:
 	}
-	return s.leave(c, grace)
+	return s.leave(r, grace)
 }
 
-// slot waits until there may be one more call in flight.
-func (s *session) slot(ctx context.Context) error {
+// slot waits until there may be one more request in flight.
+func (s *Session) slot(ctx context.Context) error {
 	select {
 	case s.slots <- struct{}{}:
 		return nil
@@ -51,14 +58,14 @@ func (s *session) slot(ctx context.Context) error {
 	}
 }
 
-func (s *session) enlist(c *call) bool {
+func (s *Session) enlist(r *Request) bool {
 	s.mu.Lock()
 	if s.ended || s.retires {
 		s.mu.Unlock()
 		return false
 	}
-	c.state = callListed
-	s.list = append(s.list, c)
+	r.state = requestListed
+	s.list = append(s.list, r)
 	first := len(s.list) == 1
 	s.mu.Unlock()
 	if first {
@@ -70,47 +77,47 @@ func (s *session) enlist(c *call) bool {
 	return true
 }
 
-// leave ends the wait of a caller: at once if the call is not sent, and else when there is a
+// leave ends the wait of a caller: at once if the request is not sent, and else when there is a
 // response, after grace at the latest.
-func (s *session) leave(c *call, grace time.Duration) error {
-	if s.unlist(c) {
+func (s *Session) leave(r *Request, grace time.Duration) error {
+	if s.unlist(r) {
 		return errLeftListed
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
-	case <-c.done:
-		return c.lost
+	case <-r.done:
+		return r.lost
 	case <-timer.C:
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.state != callSent {
-		<-c.done // the end came at the same moment
-		return c.lost
+	if r.state != requestSent {
+		<-r.done // the end came at the same moment
+		return r.lost
 	}
-	// The node still counts the call, so its slot stays taken.
-	c.state = callLeft
-	s.sent[c.number] = nil
+	// The node still counts the request, so its slot stays taken.
+	r.state = requestLeft
+	s.sent[r.number] = nil
 	s.pending.Done()
 	return errLeftSent
 }
 
-// unlist removes a call that is not sent.
-func (s *session) unlist(c *call) bool {
+// unlist removes a request that is not sent.
+func (s *Session) unlist(r *Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.state != callListed {
+	if r.state != requestListed {
 		return false
 	}
-	c.state = callLeft
+	r.state = requestLeft
 	<-s.slots
 	return true
 }
 
 // sendAll is the sender.
-func (s *session) sendAll() {
-	var batch []*call
+func (s *Session) sendAll() {
+	var batch []*Request
 	for {
 		select {
 		case <-s.wake:
@@ -118,7 +125,7 @@ func (s *session) sendAll() {
 			return
 		}
 		// The first of several callers wakes the sender. Yielding lets the others that can run
-		// add their calls first, which makes messages several times larger: it more than doubled
+		// add their requests first, which makes messages several times larger: it more than doubled
 		// the throughput of 128 callers. It costs a single caller nothing, which sleeps by now.
 		runtime.Gosched()
 		for batch = s.take(batch[:0]); len(batch) > 0; batch = s.take(batch[:0]) {
@@ -132,9 +139,9 @@ func (s *session) sendAll() {
 	}
 }
 
-// handedOver notes whether the transport has accepted the calls that were taken last. If it has not,
+// handedOver notes whether the transport has accepted the requests that were taken last. If it has not,
 // or the session has ended meanwhile, it ends them and reports false.
-func (s *session) handedOver(accepted bool) bool {
+func (s *Session) handedOver(accepted bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if accepted && !s.ended {
@@ -145,12 +152,12 @@ func (s *session) handedOver(accepted bool) bool {
 	if accepted {
 		lost = errNoAnswer
 	}
-	for n, c := range s.sent {
+	for n, r := range s.sent {
 		if n <= s.handed {
 			continue // the end of the session ends it
 		}
-		if c != nil {
-			c.finish(lost)
+		if r != nil {
+			r.finish(lost)
 			s.pending.Done()
 		}
 		delete(s.sent, n)
@@ -158,27 +165,27 @@ func (s *session) handedOver(accepted bool) bool {
 	return false
 }
 
-// take moves calls from the list to those sent.
-func (s *session) take(batch []*call) []*call {
+// take moves requests from the list to those sent.
+func (s *Session) take(batch []*Request) []*Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	bytes, n := 0, 0
-	for _, c := range s.list {
-		if len(batch) > 0 && (len(batch) == maxBatchCalls || bytes+len(c.frame) > maxBatchBytes) {
+	for _, r := range s.list {
+		if len(batch) > 0 && (len(batch) == maxBatch || bytes+len(r.frame) > maxBatchBytes) {
 			break
 		}
 		n++
-		if c.state == callLeft {
+		if r.state == requestLeft {
 			continue
 		}
 		s.number++
-		c.number = s.number
-		c.setNumber(s.number)
-		c.state = callSent
-		s.sent[s.number] = c
+		r.number = s.number
+		r.setNumber(s.number)
+		r.state = requestSent
+		s.sent[s.number] = r
 		s.pending.Add(1)
-		bytes += len(c.frame)
-		batch = append(batch, c)
+		bytes += len(r.frame)
+		batch = append(batch, r)
 	}
 	rest := copy(s.list, s.list[n:])
 	clear(s.list[rest:])
@@ -187,7 +194,7 @@ func (s *session) take(batch []*call) []*call {
 }
 
 // receiveAll is the reader. It ends the session when the stream ends.
-func (s *session) receiveAll() {
+func (s *Session) receiveAll() {
 	var in pb.PipelineResponse
 	for {
 		clear(in.Responses)
@@ -207,27 +214,27 @@ func (s *session) receiveAll() {
 
 // deliver passes responses to their callers. It reports whether the session has retired, and there
 // are no more.
-func (s *session) deliver(responses []pb.CallResponse) (over bool) {
+func (s *Session) deliver(responses []pb.CallResponse) (over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range responses {
-		c, ok := s.sent[responses[i].Handle]
+		r, ok := s.sent[responses[i].Handle]
 		if !ok {
 			continue // a second response; the first counts
 		}
 		delete(s.sent, responses[i].Handle)
 		<-s.slots
-		if c != nil {
-			c.response = responses[i]
-			c.finish(nil)
+		if r != nil {
+			r.response = responses[i]
+			r.finish(nil)
 			s.pending.Done()
 		}
 	}
 	return s.retires && len(s.sent) == 0
 }
 
-// finish ends the call; the session's mutex is held.
-func (c *call) finish(lost error) {
-	c.state, c.lost = callDone, lost
-	c.done <- struct{}{}
+// finish ends the request; the session's mutex is held.
+func (r *Request) finish(lost error) {
+	r.state, r.lost = requestDone, lost
+	r.done <- struct{}{}
 }

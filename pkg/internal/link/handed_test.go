@@ -1,4 +1,4 @@
-package client
+package link
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -37,19 +36,19 @@ func (b *brokenStream) RecvMsg(any) error {
 	return errors.New("the stream is broken")
 }
 
-// TestOnlyCallsThatTheTransportAcceptedMayBeApplied, however the end of the stream and of SendMsg
+// TestOnlyRequestsThatTheTransportAcceptedMayBeApplied, however the end of the stream and of SendMsg
 // overlap.
-func TestOnlyCallsThatTheTransportAcceptedMayBeApplied(t *testing.T) {
+func TestOnlyRequestsThatTheTransportAcceptedMayBeApplied(t *testing.T) {
 	for rejects, want := range map[bool]error{true: errNotSent, false: errNoAnswer} {
 		ctx, cancel := context.WithCancel(context.Background())
-		s := &session{cancel: cancel, wake: make(chan struct{}, 1), done: make(chan struct{}), retired: make(chan struct{}),
-			sent: make(map[uint64]*call), slots: make(chan struct{}, 1)}
+		s := &Session{cancel: cancel, wake: make(chan struct{}, 1), done: make(chan struct{}), retired: make(chan struct{}),
+			sent: make(map[uint64]*Request), slots: make(chan struct{}, 1)}
 		s.users.Store(2)
 		s.stream = &brokenStream{rejects: rejects, broken: make(chan struct{}), ended: s.done}
 		go s.sendAll()
 		go s.receiveAll()
-		c := newCall(kv.TxnID{Time: 1}, []Op{PutOp("k", nil)}, new(how), "")
-		require.Equal(t, want, s.run(context.Background(), time.Minute, c))
+		r := NewRequest(new(pb.Call))
+		require.Equal(t, want, s.run(context.Background(), time.Minute, r))
 		<-ctx.Done()
 		s.pending.Wait()
 	}
