@@ -66,8 +66,8 @@ func TestAnEncoderForgets(t *testing.T) {
 			id := kv.TxnID{Time: rapid.Int64().Draw(t, "time"), Rand: rapid.Uint64().Draw(t, "rand")}
 			h := rapid.Custom(anyHow).Draw(t, "how")
 			trace := rapid.SampledFrom([]string{"", "00-trace"}).Draw(t, "trace")
-			want := pb.Call{Traceparent: trace, Request: pb.ExecuteRequest{TxnId: id, Ops: wireOps(ops), MaxResponseBytes: pb.MaxMessageBytes,
-				At: h.at, CausalityToken: h.token, Plan: h.plan}}
+			want := pb.Call{Traceparent: trace, Request: pb.ExecuteRequest{TxnId: id, Ops: wireOps(ops),
+				MaxResponseBytes: pb.MaxMessageBytes, At: h.at, CausalityToken: h.token, Plan: h.plan}}
 			e.set(id, ops, h, trace)
 			require.Equal(t, want, e.call)
 			e.forget()

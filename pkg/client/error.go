@@ -146,14 +146,11 @@ func (e *Error) Is(target error) bool {
 // As gives linchpin's own packages the error in the words of the store.
 func (e *Error) As(target any) bool {
 	to, ok := target.(**kv.Error)
-	if !ok {
-		return false
+	if ok {
+		*to = &kv.Error{Kind: e.Kind.stored(), Text: e.Message, Key: []byte(e.Key), Op: e.Op, Hint: e.Hint,
+			RetryAfter: e.RetryAfter, Down: e.Down.stored()}
 	}
-	*to = &kv.Error{Kind: e.Kind.stored(), Text: e.Message, Key: []byte(e.Key), Op: e.Op, Hint: e.Hint, RetryAfter: e.RetryAfter}
-	if e.from != nil {
-		(*to).Down = e.from.Down
-	}
-	return true
+	return ok
 }
 
 // Unwrap returns the cause, and the error of package context that the kind stands for.
@@ -184,12 +181,17 @@ type NodeDown struct {
 
 // String returns the node, its shards and their share of the keyspace: "node n2 (127.0.0.1:7072) is
 // down, and with it the shards s1 and s4, 40 % of the keyspace".
-func (d *NodeDown) String() string {
-	s := kv.Down{Node: kv.NodeID(d.Node), Address: d.Address, Hot: d.Hot, Keyspace: d.Keyspace}
-	for _, n := range d.Shards {
-		s.Shards = append(s.Shards, kv.ShardID(n))
+func (d *NodeDown) String() string { return d.stored().String() }
+
+func (d *NodeDown) stored() *kv.Down {
+	if d == nil {
+		return nil
 	}
-	return s.String()
+	out := &kv.Down{Node: kv.NodeID(d.Node), Address: d.Address, Hot: d.Hot, Keyspace: d.Keyspace}
+	for _, n := range d.Shards {
+		out.Shards = append(out.Shards, kv.ShardID(n))
+	}
+	return out
 }
 
 func nodeDown(d *kv.Down) *NodeDown {
@@ -257,8 +259,8 @@ func errorOf(e *link.Error) *Error {
 	if e == nil {
 		return nil
 	}
-	out := &Error{Kind: kindOf(e.Kind), Message: e.Text, Key: string(e.Key), Op: e.Op, Hint: e.Hint, RetryAfter: e.RetryAfter,
-		Down: nodeDown(e.Down), Cause: e.Cause, from: e}
+	out := &Error{Kind: kindOf(e.Kind), Message: e.Text, Key: string(e.Key), Op: e.Op, Hint: e.Hint,
+		RetryAfter: e.RetryAfter, Down: nodeDown(e.Down), Cause: e.Cause, from: e}
 	if !e.TxnID.IsZero() {
 		out.TxID = txID(e.TxnID)
 	}

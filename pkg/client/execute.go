@@ -45,7 +45,7 @@ func (db *DB) transact(ctx context.Context, call string, ops []Op, alone bool) e
 		c.end(db, nil)
 		return nil
 	}
-	inArguments(err, ops)
+	err.inArguments(ops)
 	if alone {
 		err.Op = -1
 	}

@@ -16,8 +16,8 @@ import (
 type interaction struct {
 	db   *DB
 	call *link.Call
-	// tx sends and receives.
-	tx       *link.Tx
+	// wire sends and receives.
+	wire     *link.Tx
 	ref      kv.TxnRef
 	readOnly bool
 	// before is the receipt of the attempts before this one.
@@ -52,7 +52,7 @@ const (
 func (t *interaction) do(ctx context.Context, ops []Op) *Error {
 	reset(ops)
 	if err := t.check(ctx, ops); err != nil {
-		inArguments(err, ops)
+		err.inArguments(ops)
 		return err
 	}
 	all, skip := t.buffer, len(t.buffer)
@@ -74,7 +74,7 @@ func (t *interaction) do(ctx context.Context, ops []Op) *Error {
 	if err != nil {
 		err.Outcome = NotApplied
 		t.failed, t.undoable = err, true
-		inArguments(err, ops)
+		err.inArguments(ops)
 		return err
 	}
 	return nil
@@ -88,7 +88,7 @@ func (t *interaction) inCall(e *Error, all, ops []Op, skip int) {
 	if sent < 0 || sent >= len(all) {
 		return
 	}
-	all[sent].part().named(e)
+	e.about(all[sent].part())
 	if sent < skip {
 		return
 	}
@@ -103,7 +103,7 @@ func (t *interaction) inCall(e *Error, all, ops []Op, skip int) {
 // keep buffers an operation without a result.
 func (t *interaction) keep(ctx context.Context, op Op) *Error {
 	if err := t.check(ctx, []Op{op}); err != nil {
-		inArguments(err, []Op{op})
+		err.inArguments([]Op{op})
 		err.Op = -1
 		return err
 	}
@@ -182,7 +182,7 @@ func (t *interaction) check(ctx context.Context, ops []Op) *Error {
 	if ctx == t.attempt {
 		t.step = nil
 	}
-	if over := t.tx.Ended(t.step, "before the step was sent"); over != nil {
+	if over := t.wire.Ended(t.step, "before the step was sent"); over != nil {
 		t.failed = errorOf(over)
 		return t.failed
 	}

@@ -66,8 +66,8 @@ func (o *operation) name() string {
 	return adt.MethodOf(&o.op).String()
 }
 
-// named gives an error the operation that it is about.
-func (o *operation) named(e *Error) {
+// about names the operation that an error is about.
+func (e *Error) about(o *operation) {
 	e.Operation = o.name()
 	if e.Key == "" {
 		e.Key = o.Key()
@@ -75,12 +75,12 @@ func (o *operation) named(e *Error) {
 }
 
 // inArguments completes an error about one of the operations.
-func inArguments(e *Error, ops []Op) {
+func (e *Error) inArguments(ops []Op) {
 	if e.Op < 0 || e.Op >= len(ops) || ops[e.Op] == nil {
 		return
 	}
 	o := ops[e.Op].part()
-	o.named(e)
+	e.about(o)
 	o.err = e
 }
 

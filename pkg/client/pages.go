@@ -26,7 +26,8 @@ type pages struct {
 }
 
 func receivePages(stream grpc.ServerStreamingClient[pb.ScanResponse], every time.Duration) *pages {
-	p := &pages{stream: stream, every: every, came: make(chan struct{}, 1), took: make(chan struct{}, 1), done: make(chan struct{})}
+	p := &pages{stream: stream, every: every, came: make(chan struct{}, 1), took: make(chan struct{}, 1),
+		done: make(chan struct{})}
 	go p.receive()
 	return p
 }

@@ -205,7 +205,7 @@ func (s *Snapshot) execute(ctx context.Context, call string, ops []Op, alone boo
 		reset(ops)
 		e := errorf(KindInvalid, nil, "a Snapshot cannot be written")
 		e.Op, e.Hint = i, "write with the DB"
-		inArguments(e, ops)
+		e.inArguments(ops)
 		return e
 	}
 	at, done, err := s.state(ctx)

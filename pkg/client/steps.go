@@ -8,8 +8,8 @@ import (
 // exchange sends what there is to send: the begin if it has not been sent, ops if there are any, and last
 // if it is not nil. It returns the response to the last of them.
 func (t *interaction) exchange(ops []Op, last *pb.TransactRequest) (*pb.TransactResponse, *Error) {
-	answer, failed := t.tx.Exchange(t.step, t.steps(ops, last)...)
-	if late := t.tx.Late(); late != nil {
+	answer, failed := t.wire.Exchange(t.step, t.steps(ops, last)...)
+	if late := t.wire.Late(); late != nil {
 		t.failed = errorOf(late)
 	}
 	return answer, errorOf(failed)
@@ -25,11 +25,11 @@ func (t *interaction) commit() *Error {
 		return nil
 	}
 	commit, before, sent := &pb.CommitStep{}, t.buffer, t.buffer
-	if t.tx.Combines() {
+	if t.wire.Combines() {
 		commit.Last, before = executeStep(t.buffer), nil
 	}
 	steps := t.steps(before, &pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: commit}})
-	answer, failed := t.tx.Commit(t.ref.TxnID, t.wrote, steps...)
+	answer, failed := t.wire.Commit(t.ref.TxnID, t.wrote, steps...)
 	if failed != nil {
 		err := errorOf(failed)
 		t.inCall(err, sent, nil, len(sent))
@@ -56,7 +56,7 @@ func (t *interaction) steps(ops []Op, last *pb.TransactRequest) (steps []*pb.Tra
 	if !t.begun {
 		t.begun = true
 		begin := t.beginStep()
-		if t.tx.Combines() {
+		if t.wire.Combines() {
 			begin.First, do = do, nil
 		}
 		steps = append(steps, &pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: begin}})
@@ -73,8 +73,8 @@ func (t *interaction) steps(ops []Op, last *pb.TransactRequest) (steps []*pb.Tra
 
 func (t *interaction) beginStep() *pb.BeginStep {
 	h := &t.db.how
-	return &pb.BeginStep{TxnId: t.ref.TxnID, Attempt: t.ref.Attempt, ReadOnly: t.readOnly, MaxResponseBytes: pb.MaxMessageBytes,
-		Traceparent: t.db.opts.traceparent(t.attempt), At: h.at, CausalityToken: h.token, Plan: h.plan}
+	return &pb.BeginStep{TxnId: t.ref.TxnID, Attempt: t.ref.Attempt, ReadOnly: t.readOnly,
+		MaxResponseBytes: pb.MaxMessageBytes, Traceparent: t.db.opts.traceparent(t.attempt), At: h.at, CausalityToken: h.token, Plan: h.plan}
 }
 
 // executeStep is a step that runs ops, nil if there are none.

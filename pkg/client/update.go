@@ -63,7 +63,8 @@ func (db *DB) runs(ctx context.Context, c *course, readOnly bool, fn func(contex
 	id, attempt := db.link.NewID(), uint32(1)
 	var before *pb.Receipt
 	for runs := 1; ; runs++ {
-		t := &interaction{db: db, call: &call, ref: kv.TxnRef{TxnID: id, Attempt: attempt}, readOnly: readOnly, before: before, course: c}
+		t := &interaction{db: db, call: &call, ref: kv.TxnRef{TxnID: id, Attempt: attempt}, readOnly: readOnly,
+			before: before, course: c}
 		v := t.run(fn)
 		if c != nil {
 			c.report.Attempts = runs
@@ -85,12 +86,12 @@ func (db *DB) runs(ctx context.Context, c *course, readOnly bool, fn func(contex
 
 // run runs fn in one attempt, and commits or rolls back.
 func (t *interaction) run(fn func(context.Context, *interaction) error) verdict {
-	tx, failed := t.call.Begin()
+	wire, failed := t.call.Begin()
 	if failed != nil {
 		return verdict{err: errorOf(failed)}
 	}
-	defer tx.Close()
-	t.tx = tx
+	defer wire.Close()
+	t.wire = wire
 	ctx, cancel := context.WithCancel(t.call.Context())
 	t.attempt = &attemptContext{ctx, t.db.link}
 	defer t.leave(cancel)

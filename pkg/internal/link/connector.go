@@ -90,8 +90,8 @@ func (c *connector) connect(addr string) (lived time.Duration, failure *Error) {
 	c.welcomed(s)
 	c.publish(s, nil, false)
 	select {
-	case <-s.done:
-	case <-s.retired:
+	case <-s.pipe.done:
+	case <-s.pipe.retired:
 		// What was sent on it still gets its response, while the next one is opened.
 		c.retiring.Add(1)
 		go func() {
@@ -108,7 +108,7 @@ func (c *connector) connect(addr string) (lived time.Duration, failure *Error) {
 // await waits for the end of a session that has retired.
 func (c *connector) await(s *Session) {
 	select {
-	case <-s.done:
+	case <-s.pipe.done:
 	case <-c.closing.Done():
 		s.shutDown()
 	}
@@ -130,7 +130,7 @@ func (c *connector) publish(s *Session, failure *Error, round bool) {
 
 // live is the current session, unless it has ended and keep has not noticed.
 func (c *connector) live() *Session {
-	if s := c.current.Load(); s != nil && !s.over.Load() {
+	if s := c.current.Load(); s != nil && !s.pipe.over.Load() {
 		return s
 	}
 	return nil

@@ -47,5 +47,5 @@
 //
 // Files: link (what is exported), call and execute (attempts), outcome (lost responses), connector (which
 // node), session (one connection), dial and witness (how it is opened, and why not), liveness (a silent
-// node), pipeline and request (one-shots), tx and streams (interactive transactions), error.
+// node), pipeline, transfer and request (one-shots), tx and streams (interactive transactions), pause, error.
 package link

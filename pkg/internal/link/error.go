@@ -161,6 +161,7 @@ func closedError(when string) *Error {
 // ignored is the error of a step whose operations the node has not all run.
 func ignored(results, operations int) *Error {
 	e := errorf(kv.KindInternal, nil, "the node has returned %d results for %d operations", results, operations)
-	e.Hint = "it has another version, and may have committed the transaction without some of them: use one version for clients and nodes"
+	e.Hint = "it has another version, and may have committed the transaction without some of them: " +
+		"use one version for clients and nodes"
 	return e
 }

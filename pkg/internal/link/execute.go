@@ -39,7 +39,7 @@ func (c *Call) pass(r *Request) (lost error, err *Error) {
 		if failed != nil {
 			return nil, failed
 		}
-		lost = s.run(c.ctx, c.policy.Grace, r)
+		lost = s.pipe.run(c.ctx, c.policy.Grace, r)
 		if lost != errNotSent {
 			return lost, nil
 		}

@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ type brokenStream struct {
 	grpc.BidiStreamingClient[pb.PipelineRequest, pb.PipelineResponse]
 	rejects bool
 	broken  chan struct{}
-	// ended is closed when the session has noticed it before SendMsg returns.
+	// ended is closed when the pipeline has noticed it before SendMsg returns.
 	ended <-chan struct{}
 }
 
@@ -40,16 +41,18 @@ func (b *brokenStream) RecvMsg(any) error {
 // overlap.
 func TestOnlyRequestsThatTheTransportAcceptedMayBeApplied(t *testing.T) {
 	for rejects, want := range map[bool]error{true: errNotSent, false: errNoAnswer} {
-		ctx, cancel := context.WithCancel(context.Background())
-		s := &Session{cancel: cancel, wake: make(chan struct{}, 1), done: make(chan struct{}), retired: make(chan struct{}),
-			sent: make(map[uint64]*Request), slots: make(chan struct{}, 1)}
-		s.users.Store(2)
-		s.stream = &brokenStream{rejects: rejects, broken: make(chan struct{}), ended: s.done}
-		go s.sendAll()
-		go s.receiveAll()
+		stream := &brokenStream{rejects: rejects, broken: make(chan struct{})}
+		p := newPipeline(stream, 1, nil)
+		stream.ended = p.done
+		var ends sync.WaitGroup
+		ends.Add(2)
+		p.start(func() {
+			p.end()
+			ends.Done()
+		})
 		r := NewRequest(new(pb.Call))
-		require.Equal(t, want, s.run(context.Background(), time.Minute, r))
-		<-ctx.Done()
-		s.pending.Wait()
+		require.Equal(t, want, p.run(context.Background(), time.Minute, r))
+		p.pending.Wait()
+		ends.Wait()
 	}
 }

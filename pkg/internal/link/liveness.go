@@ -65,7 +65,7 @@ func (l *liveness) watch(done <-chan struct{}, waiting func() bool, probe func(c
 // sent are queried at another node.
 func (s *Session) failOver(l *liveness) {
 	health := healthpb.NewHealthClient(s.conn)
-	gone := l.watch(s.done, s.waiting, func(ctx context.Context) {
+	gone := l.watch(s.pipe.done, s.waiting, func(ctx context.Context) {
 		_, _ = health.Check(ctx, &healthpb.HealthCheckRequest{}) // any response counts, an error as well
 	})
 	if gone {
@@ -73,13 +73,3 @@ func (s *Session) failOver(l *liveness) {
 		s.conn.Close() // for calls on streams of their own
 	}
 }
-
-// waiting reports whether there are calls without a response. It is false if there are so many on
-// streams of their own that the node may accept no more, not even a probe.
-func (s *Session) waiting() bool {
-	users := s.users.Load()
-	return users < maxProbedUsers && (users > 1 || len(s.slots) > 0)
-}
-
-// maxProbedUsers is below the number of open calls that a node accepts on a connection (512).
-const maxProbedUsers = 400

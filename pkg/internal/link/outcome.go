@@ -60,7 +60,8 @@ func (c *Call) resolve(id kv.TxnID, why string) (*pb.ExecuteResponse, *Error) {
 			return &pb.ExecuteResponse{TxnId: id, Attempts: 1, Results: answer.Results, CausalityToken: answer.CausalityToken,
 				ResultsLost: answer.ResultsLost}, nil
 		case err == nil:
-			e := errorf(kv.KindAborted, nil, "transaction %v did not commit: %s, and the query of its outcome aborted it", id, why)
+			e := errorf(kv.KindAborted, nil, "transaction %v did not commit: %s, and the query of its outcome aborted it",
+				id, why)
 			e.TxnID, e.Spent = id, true
 			return nil, e
 		case q.needsDown(err):

@@ -2,75 +2,111 @@ package link
 
 import (
 	"context"
-	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"google.golang.org/grpc"
 
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// The bounds of a message: so many requests, and so many bytes unless one request alone has more. More
-// than 256 made no difference.
-const (
-	maxBatch = 256
-	maxBatchBytes = 1 << 20
-)
+type pipelineStream = grpc.BidiStreamingClient[pb.PipelineRequest, pb.PipelineResponse]
+
+// pipeline carries one-shot transactions: many callers share one stream, and the messages on it. It ends
+// once, at the first failure of the stream.
+//
+// Invariants, under mu: a request is in list if and only if it is listed (or its caller has left), in
+// sent if and only if it is sent; a pipeline that has ended has both empty.
+type pipeline struct {
+	stream pipelineStream
+	// slots has an element per request in flight, and the capacity that the node and the options allow.
+	slots chan struct{}
+	// wake has an element if there may be something on the list.
+	wake chan struct{}
+	// done is closed when the pipeline has ended, retired when its node drains or the Link is closed:
+	// then it takes no new requests, and ends when those that were sent have their responses. closing
+	// is closed when the Link is.
+	done, retired chan struct{}
+	closing       <-chan struct{}
+	// over is ended or retires, to be read without mu.
+	over atomic.Bool
+	// pending counts the requests that are sent and whose callers wait for a response. Nothing is
+	// added once the pipeline retires.
+	pending sync.WaitGroup
+
+	mu      sync.Mutex
+	ended   bool
+	retires bool
+	// number is that of the last request taken from the list, handed that of the last one
+	// that the transport has accepted.
+	number, handed uint64
+	list           []*Request
+	// sent is by number; nil is a request whose caller has left.
+	sent map[uint64]*Request
+}
+
+func newPipeline(stream pipelineStream, slots int, closing <-chan struct{}) *pipeline {
+	return &pipeline{stream: stream, slots: make(chan struct{}, slots), wake: make(chan struct{}, 1),
+		done: make(chan struct{}), retired: make(chan struct{}), closing: closing, sent: make(map[uint64]*Request)}
+}
 
 // run sends a request and waits for its response, or until ctx ends or the Link is closed, and then for
 // the response for as long as grace. If it returns nil there is a response. Else nothing was applied,
 // except after errNoAnswer and errLeftSent, when that is not known. After errLeftListed and
-// errLeftSent the session may still refer to the request.
-func (s *Session) run(ctx context.Context, grace time.Duration, r *Request) error {
-	err := s.slot(ctx)
+// errLeftSent the pipeline may still refer to the request.
+func (p *pipeline) run(ctx context.Context, grace time.Duration, r *Request) error {
+	err := p.slot(ctx)
 	if err != nil {
 		return err
 	}
 	r.setTimeout(margin(ctx))
-	if !s.enlist(r) {
+	if !p.enlist(r) {
 		return errNotSent
 	}
 	select {
 	case <-r.done:
 		return r.lost
 	case <-ctx.Done():
-	case <-s.closing:
+	case <-p.closing:
 	}
-	return s.leave(r, grace)
+	return p.leave(r, grace)
 }
 
 // slot waits until there may be one more request in flight.
-func (s *Session) slot(ctx context.Context) error {
+func (p *pipeline) slot(ctx context.Context) error {
 	select {
-	case s.slots <- struct{}{}:
+	case p.slots <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
-	case s.slots <- struct{}{}:
+	case p.slots <- struct{}{}:
 		return nil
-	case <-s.done:
+	case <-p.done:
 		return errNotSent
-	case <-s.retired:
+	case <-p.retired:
 		return errNotSent
 	case <-ctx.Done():
 		return errNotListed
-	case <-s.closing:
+	case <-p.closing:
 		return errNotListed
 	}
 }
 
-func (s *Session) enlist(r *Request) bool {
-	s.mu.Lock()
-	if s.ended || s.retires {
-		s.mu.Unlock()
+func (p *pipeline) enlist(r *Request) bool {
+	p.mu.Lock()
+	if p.ended || p.retires {
+		p.mu.Unlock()
 		return false
 	}
 	r.state = requestListed
-	s.list = append(s.list, r)
-	first := len(s.list) == 1
-	s.mu.Unlock()
+	p.list = append(p.list, r)
+	first := len(p.list) == 1
+	p.mu.Unlock()
 	if first {
 		select {
-		case s.wake <- struct{}{}:
+		case p.wake <- struct{}{}:
 		default:
 		}
 	}
@@ -79,8 +115,8 @@ func (s *Session) enlist(r *Request) bool {
 
 // leave ends the wait of a caller: at once if the request is not sent, and else when there is a
 // response, after grace at the latest.
-func (s *Session) leave(r *Request, grace time.Duration) error {
-	if s.unlist(r) {
+func (p *pipeline) leave(r *Request, grace time.Duration) error {
+	if p.unlist(r) {
 		return errLeftListed
 	}
 	timer := time.NewTimer(grace)
@@ -90,150 +126,80 @@ func (s *Session) leave(r *Request, grace time.Duration) error {
 		return r.lost
 	case <-timer.C:
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if r.state != requestSent {
 		<-r.done // the end came at the same moment
 		return r.lost
 	}
 	// The node still counts the request, so its slot stays taken.
 	r.state = requestLeft
-	s.sent[r.number] = nil
-	s.pending.Done()
+	p.sent[r.number] = nil
+	p.pending.Done()
 	return errLeftSent
 }
 
 // unlist removes a request that is not sent.
-func (s *Session) unlist(r *Request) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (p *pipeline) unlist(r *Request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if r.state != requestListed {
 		return false
 	}
 	r.state = requestLeft
-	<-s.slots
+	<-p.slots
 	return true
 }
 
-// sendAll is the sender.
-func (s *Session) sendAll() {
-	var batch []*Request
-	for {
-		select {
-		case <-s.wake:
-		case <-s.done:
-			return
-		}
-		// The first of several callers wakes the sender. Yielding lets the others that can run
-		// add their requests first, which makes messages several times larger: it more than doubled
-		// the throughput of 128 callers. It costs a single caller nothing, which sleeps by now.
-		runtime.Gosched()
-		for batch = s.take(batch[:0]); len(batch) > 0; batch = s.take(batch[:0]) {
-			err := s.stream.SendMsg(frames{batch})
-			clear(batch)
-			if !s.handedOver(err == nil) {
-				s.end()
-				return
-			}
-		}
+// end ends the pipeline, with all of its requests. It reports whether it was the first to do so.
+func (p *pipeline) end() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return false
 	}
-}
-
-// handedOver notes whether the transport has accepted the requests that were taken last. If it has not,
-// or the session has ended meanwhile, it ends them and reports false.
-func (s *Session) handedOver(accepted bool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if accepted && !s.ended {
-		s.handed = s.number
-		return true
-	}
-	lost := errNotSent
-	if accepted {
-		lost = errNoAnswer
-	}
-	for n, r := range s.sent {
-		if n <= s.handed {
-			continue // the end of the session ends it
+	p.ended = true
+	p.over.Store(true)
+	p.endListed()
+	for n, r := range p.sent {
+		if n > p.handed {
+			continue // the sender ends it, which alone knows whether it was handed over
 		}
 		if r != nil {
-			r.finish(lost)
-			s.pending.Done()
+			r.finish(errNoAnswer)
+			p.pending.Done()
 		}
-		delete(s.sent, n)
+		delete(p.sent, n)
 	}
-	return false
+	close(p.done)
+	return true
 }
 
-// take moves requests from the list to those sent.
-func (s *Session) take(batch []*Request) []*Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	bytes, n := 0, 0
-	for _, r := range s.list {
-		if len(batch) > 0 && (len(batch) == maxBatch || bytes+len(r.frame) > maxBatchBytes) {
-			break
-		}
-		n++
-		if r.state == requestLeft {
-			continue
-		}
-		s.number++
-		r.number = s.number
-		r.setNumber(s.number)
-		r.state = requestSent
-		s.sent[s.number] = r
-		s.pending.Add(1)
-		bytes += len(r.frame)
-		batch = append(batch, r)
+// retire ends the requests that are not sent, which go to another node, since this one drains. Those
+// that are sent get their responses.
+func (p *pipeline) retire() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended || p.retires {
+		return
 	}
-	rest := copy(s.list, s.list[n:])
-	clear(s.list[rest:])
-	s.list = s.list[:rest]
-	return batch
+	p.retires = true
+	p.over.Store(true)
+	p.endListed()
+	close(p.retired)
 }
 
-// receiveAll is the reader. It ends the session when the stream ends.
-func (s *Session) receiveAll() {
-	var in pb.PipelineResponse
-	for {
-		clear(in.Responses)
-		in.Responses, in.Welcome, in.Draining = in.Responses[:0], nil, false
-		if err := s.stream.RecvMsg(&in); err != nil {
-			s.end()
-			return
-		}
-		over := s.deliver(in.Responses)
-		if in.Draining {
-			s.retire()
-		} else if over {
-			s.end()
+// endListed ends the requests that are not sent; mu is held.
+func (p *pipeline) endListed() {
+	for _, r := range p.list {
+		if r.state == requestListed {
+			r.finish(errNotSent)
 		}
 	}
+	p.list = nil
 }
 
-// deliver passes responses to their callers. It reports whether the session has retired, and there
-// are no more.
-func (s *Session) deliver(responses []pb.CallResponse) (over bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range responses {
-		r, ok := s.sent[responses[i].Handle]
-		if !ok {
-			continue // a second response; the first counts
-		}
-		delete(s.sent, responses[i].Handle)
-		<-s.slots
-		if r != nil {
-			r.response = responses[i]
-			r.finish(nil)
-			s.pending.Done()
-		}
-	}
-	return s.retires && len(s.sent) == 0
-}
-
-// finish ends the request; the session's mutex is held.
+// finish ends the request; the pipeline's mutex is held.
 func (r *Request) finish(lost error) {
 	r.state, r.lost = requestDone, lost
 	r.done <- struct{}{}

@@ -10,15 +10,15 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// requestState is how far a request has come. It is guarded by its session's mutex.
+// requestState is how far a request has come. It is guarded by the mutex of its pipeline.
 type requestState uint8
 
 const (
-	// requestListed: on the session's list; no byte of it has left.
+	// requestListed: on the list of a pipeline; no byte of it has left.
 	requestListed requestState = iota
 	// requestSent: taken by the sender. It may have been applied.
 	requestSent
-	// requestDone: the caller has been given the response, or the end of the session.
+	// requestDone: the caller has been given the response, or the end of the pipeline.
 	requestDone
 	// requestLeft: its caller has left before that.
 	requestLeft
@@ -30,7 +30,7 @@ const (
 type Request struct {
 	id    kv.TxnID
 	state requestState
-	// number names the request on its session, once it is sent.
+	// number names the request on its pipeline, once it is sent.
 	number uint64
 	// frame is the encoded pb.Call, made in the caller's goroutine, so that the sender only copies
 	// and nothing refers to the caller's bytes when the call returns.
@@ -75,7 +75,7 @@ func NewRequest(c *pb.Call) *Request {
 }
 
 // A frame ends in the timeout and the number of the request, as fields that the encoding proper has left
-// out: the session knows the number, and the timeout depends on how long the request has waited to be
+// out: the pipeline knows the number, and the timeout depends on how long the request has waited to be
 // sent. In protobuf the last occurrence of a field counts. Each is a varint padded to its full length.
 const (
 	numberTag     = 1 << 3 // field 1, varint

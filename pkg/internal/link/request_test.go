@@ -16,7 +16,8 @@ func aCall(t *rapid.T) pb.Call {
 	c := pb.Call{Traceparent: rapid.String().Draw(t, "trace")}
 	c.Request.TxnId = kv.TxnID{Time: rapid.Int64().Draw(t, "time"), Rand: rapid.Uint64().Draw(t, "rand")}
 	for range rapid.IntRange(0, 5).Draw(t, "ops") {
-		put := &pb.PutOp{Key: rapid.SliceOfN(rapid.Byte(), 1, 40).Draw(t, "key"), Value: rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "value")}
+		put := &pb.PutOp{Key: rapid.SliceOfN(rapid.Byte(), 1, 40).Draw(t, "key"),
+			Value: rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "value")}
 		c.Request.Ops = append(c.Request.Ops, pb.Op{Op: &pb.Op_Put{Put: put}})
 	}
 	return c

@@ -97,7 +97,8 @@ type handshakes struct {
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
-func (c handshakes) ClientHandshake(ctx context.Context, host string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (c handshakes) ClientHandshake(ctx context.Context, host string, conn net.Conn) (
+	net.Conn, credentials.AuthInfo, error) {
 	out, info, err := c.TransportCredentials.ClientHandshake(ctx, host, conn)
 	c.by.note(err)
 	if err == nil {
@@ -173,7 +174,8 @@ func explainTLS(err error) *Error {
 			"leave out client.WithTLS (on the command line --certs-dir, --tls-ca and their environment variables)")
 	case errors.As(err, &unknown):
 		return noConnection("the node's certificate is signed by an unknown authority",
-			"use the authority of this cluster: RootCAs of client.WithTLS (on the command line ca.crt in --certs-dir, or --tls-ca)")
+			"use the authority of this cluster: RootCAs of client.WithTLS "+
+				"(on the command line ca.crt in --certs-dir, or --tls-ca)")
 	case errors.As(err, &host):
 		names := append([]string(nil), host.Certificate.DNSNames...)
 		for _, ip := range host.Certificate.IPAddresses {
@@ -191,6 +193,10 @@ func explainTLS(err error) *Error {
 	return nil
 }
 
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
 // explainPlain explains errors of connections without TLS, by the first bytes.
 func (w *witness) explainPlain() *Error {
 	switch {
@@ -198,7 +204,7 @@ func (w *witness) explainPlain() *Error {
 		return noConnection("what answers is an HTTP server", hintHTTP)
 	case len(w.first) > 0 && w.first[0] == tlsRecord:
 		return noConnection("what answers requires TLS", hintTLS)
-	case len(w.first) == 0 && (errors.Is(w.err, io.EOF) || errors.Is(w.err, syscall.ECONNRESET) || errors.Is(w.err, syscall.EPIPE)):
+	case len(w.first) == 0 && hungUp(w.err):
 		return noConnection("the connection was closed without an answer", hintTLS)
 	}
 	return nil
