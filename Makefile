@@ -126,7 +126,7 @@ generate: proto ## generate what is generated: protocol code, pages, dashboards
 figures: ## measure the figures of README and comparison anew, 20 minutes on a quiet machine
 	cd test/compare && $(GO) run . --install --json ../../docs/figures/compare.json $(COMPARE)
 	$(GO) run ./test/bench hot --only increments --json docs/figures/hot.json
-	$(GO) run ./cmd/zetaload experiment hot-or-not --modes reference,auto --json docs/figures/hot-or-not.json
+	$(GO) run ./cmd/zetaload experiment hot-or-not --modes 2pc,auto --json docs/figures/hot-or-not.json
 	$(GO) run ./test/bench/figures
 
 proto: ## generate the code of all .proto files anew

@@ -47,15 +47,15 @@ and removes their data at its end.
 Each transaction is one-shot and has 10 keys, which may repeat; 90 % are
 read-only and 10 % write-only. The modes are:
 
-  reference  two-phase commit and locking reads; no key is on the hot shard
-  0, 1, 10   this number of the hottest keys is on the hot shard from the
-             start, and no key is moved; snapshot reads
-  auto       hot keys are moved to the hot shard; snapshot reads
+  2pc       two-phase commit and locking reads; no key is on the hot shard
+  0, 1, 10  this number of the hottest keys is on the hot shard from the
+            start, and no key is moved; snapshot reads
+  auto      hot keys are moved to the hot shard; snapshot reads
 
 A round measures each mode at each skew once. The table shows medians over the
 rounds. Only the hottest keys (--load) exist at the start.`,
 		Example: `  zetaload experiment hot-or-not --html hot-or-not.html --csv hot-or-not.csv
-  zetaload experiment hot-or-not --skews 1,1.4 --modes reference,auto --rounds 1`,
+  zetaload experiment hot-or-not --skews 1,1.4 --modes 2pc,auto --rounds 1`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.complete(c); err != nil {
@@ -69,7 +69,7 @@ rounds. Only the hottest keys (--load) exist at the start.`,
 		f.modes = append(f.modes, m.String())
 	}
 	fs.Float64SliceVar(&o.Skews, "skews", o.Skews, "exponents of the Zipf distribution, 0 (uniform) or more")
-	fs.StringSliceVar(&f.modes, "modes", f.modes, "modes to compare: reference, auto, and numbers of hot keys")
+	fs.StringSliceVar(&f.modes, "modes", f.modes, "modes to compare: 2pc, auto, and numbers of hot keys")
 	fs.Uint64Var(&o.Keys, "keys", o.Keys, "number of keys, 1 to 10^9")
 	fs.Uint64Var(&o.Load, "load", o.Load, "number of the hottest keys that exist at the start (default 10000 or --keys)")
 	fs.IntVar(&o.Clients, "clients", o.Clients, "number of clients, each with one transaction in flight")

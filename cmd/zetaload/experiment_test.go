@@ -22,7 +22,7 @@ func TestAnExperimentWritesATableAndFiles(t *testing.T) {
 		args = append(args, "--"+kind, filepath.Join(dir, "out."+kind))
 	}
 	out := p.ok(args...)
-	require.Regexp(t, `skew +hot keys +tx/s`, out)
+	require.Regexp(t, `skew +mode +tx/s`, out)
 	require.Regexp(t, `1\.2 +1 +\d+ `, out)
 	require.Contains(t, out, "\nrepeat: zetaload experiment hot-or-not --skews 0.5,1.2 --modes 1 --keys 300 --load 300 ")
 	require.Contains(t, p.err.String(), "round 1 of 1, skew 1.2, 1 hot key: ")
@@ -41,7 +41,7 @@ func TestAnExperimentWritesATableAndFiles(t *testing.T) {
 func TestAnExperimentSaysWhatIsWrongWithItsFlags(t *testing.T) {
 	p, dir := newProgram(t, nil), t.TempDir()
 	for args, want := range map[string]string{
-		"--modes warm":            `--modes: unknown mode "warm"; use reference, auto, or a number of hot keys`,
+		"--modes warm":            `--modes: unknown mode "warm"; use 2pc, auto, or a number of hot keys`,
 		"--modes 301":             "mode 301: there are only 300 keys",
 		"--skews -1":              "skew -1; it must be finite and at least 0",
 		"--skews x":               "--skews",

@@ -34,7 +34,7 @@ func TestCommandsOfDataTypes(t *testing.T) {
 		{"ltrim l -2 -1", ""}, {"lrange l 0 -1", "b\nc\n"},
 
 		{"topadd t 1 a", ""}, {"topadd t 2.5 b", ""}, {"top t 9", "b  2.5\na  1\n"}, {"topmax t", "b  2.5\n"},
-		{"bagadd g 1 -1 3", ""}, {"bagstat g", "count     3\nsum       3\nmean      1\nmin       -1\nmax       3\nvariance  2.6666666666666665\n"},
+		{"sumadd g 1 -1 3", ""}, {"sumstats g", "count     3\nsum       3\nmean      1\nmin       -1\nmax       3\nvariance  2.6666666666666665\n"},
 		{"bcreate b -5 5 0", ""}, {"badd b 5", "true\n"}, {"badd b 1", "false\n"}, {"bsub b 9", "true\n"}, {"bget b", "-4\n"}, {"bbounds b", "floor    -5\nceiling  5\n"},
 
 		{"call own tags.weigh -2.5", ""}, {"call own tags.add go db", ""}, {"call own tags.first 1", "db\n-2.5\n"}, {"type own", "tags\n"},

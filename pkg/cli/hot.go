@@ -3,13 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
@@ -175,20 +174,12 @@ func (s *session) hotWhy(k *pb.HotKey) string {
 	return orDash(why)
 }
 
-// movedWith finds in a reason the key, as a quoted Go string, together with which another one was moved.
-var movedWith = regexp.MustCompile(`times a second it is written together with ("(?:[^"\\]|\\.)*")`)
-
 // together is "with KEY" for a key that was moved because of another one.
 func (s *session) together(reason string) string {
-	m := movedWith.FindStringSubmatch(reason)
-	if m == nil {
-		return ""
+	if key, ok := hotshard.Partner(reason); ok {
+		return "with " + s.text(key)
 	}
-	key, err := strconv.Unquote(m[1])
-	if err != nil {
-		return ""
-	}
-	return "with " + s.text([]byte(key))
+	return ""
 }
 
 // hotCauses are the parts of the time that transactions wait for a key.

@@ -18,7 +18,7 @@ func hotReply() *msg.HotReply {
 		Keys: []msg.HotState{
 			{Key: []byte("hot\x00"), Shard: 8, Heat: 12.345, Waited: int64(1500 * time.Millisecond), Would: int64(2 * time.Second),
 				Waits: msg.KeyWaits{Lock: int64(1200 * time.Millisecond), Held: int64(290 * time.Millisecond), Retry: int64(10 * time.Millisecond), Read: 1000, Holds: 3.21, Queue: 17},
-				Since: time.Now().Add(-90 * time.Second).UnixNano(), Why: "on the hot shard for 1m30s: it waited"},
+				Since: time.Now().Add(-90 * time.Second).UnixNano(), Why: "moved to the hot shard 1m30s ago: its wait rate was 1.5s/s"},
 			{Key: []byte("visits"), Shard: 3, Heat: 2, Order: 1, Moving: true, Why: "pinned"},
 			{Key: []byte("tmp/1"), Shard: 1, Heat: 1, Order: 2, Why: "banned"}}}
 }
@@ -36,7 +36,7 @@ func TestHotKeysAreShownWithModeAndRules(t *testing.T) {
 		"mode: auto\nhot shard: busy 42 % of the time\nrules: visits pinned, tmp/ banned (prefix)\n", n.run(t, "hot").ok(t))
 	require.Contains(t, n.run(t, "hot", "--wide").ok(t), ""+
 		"KEY        SHARD  WAIT/S   SINCE  WHY             CONFLICTS/S  OF WHICH                                   HOLDS/S  WAITERS  REASON\n"+
-		"\"hot\\x00\"  s8     1500 ms  1m30s  waits           12.3         locks 1200 ms, held 290 ms, retries 10 ms  3.2      17       on the hot shard for 1m30s: it waited\n")
+		"\"hot\\x00\"  s8     1500 ms  1m30s  waits           12.3         locks 1200 ms, held 290 ms, retries 10 ms  3.2      17       moved to the hot shard 1m30s ago: its wait rate was 1.5s/s\n")
 	require.Equal(t, 1+1+3, strings.Count(n.run(t, "hot", "--limit", "1").ok(t), "\n"))
 
 	got := objects(t, n.run(t, "hot", "-o", "json").ok(t))
@@ -60,9 +60,9 @@ func TestHotKeysSayWhyInAWord(t *testing.T) {
 	n.heat = func() *msg.HotReply {
 		return &msg.HotReply{Mode: 1, Busy: busy, Keys: []msg.HotState{
 			{Key: []byte("a"), Shard: 8, Waited: int64(10 * time.Second), Waits: msg.KeyWaits{Lock: int64(9960 * time.Millisecond)}, Since: time.Now().UnixNano(),
-				Why: `on the hot shard for 4s: transactions wait 10s a second for it, and it is written together with "b"`},
+				Why: `moved to the hot shard 4s ago: its wait rate was 10s/s, and it was written together with "b"`},
 			{Key: []byte("b"), Shard: 8, Since: time.Now().UnixNano(),
-				Why: `on the hot shard for 4s: 0.585 times a second it is written together with "a\"\n", for which transactions wait 10s a second`}}}
+				Why: `moved to the hot shard 4s ago: it was written 0.585/s together with "a\"\n", whose wait rate was 10s/s`}}}
 	}
 	columns := 80
 	n.streams.Size = func() (int, int) { return 24, columns }

@@ -76,8 +76,8 @@ var shortcuts = []shortcut{
 	{"top", "top-k.top", "", "N", "Print the N members of a top-k with the highest scores", 1, 1, nil},
 	{"topmax", "top-k.max", "", "", "Print the member of a top-k with the highest score", 0, 0, nil},
 
-	{"bagadd", "summary.add", "", "NUMBER...", "Add numbers to a summary", 1, -1, nil},
-	{"bagstat", "summary.stats", "", "", "Print count, sum, mean, extremes and variance of a summary", 0, 0, nil},
+	{"sumadd", "summary.add", "", "NUMBER...", "Add numbers to a summary", 1, -1, nil},
+	{"sumstats", "summary.stats", "", "", "Print count, sum, mean, extremes and variance of a summary", 0, 0, nil},
 
 	{"bcreate", "bounded-counter.create", "", "FLOOR CEILING [START]", "Create a counter with bounds", 2, 3, nil},
 	{"badd", "bounded-counter.try-add", "bounded-counter.add", "N", "Add to a bounded counter within its bounds, and print whether that succeeded", 1, 1, nil},

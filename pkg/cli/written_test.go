@@ -40,12 +40,12 @@ var writing = map[string][][]string{
 	"zadd":    {{"zadd", "z", "1", "a"}}, "zincrby": {{"zincrby", "z", "1", "a"}}, "zrem": {{"zadd", "z", "1", "a"}, {"zrem", "z", "a"}},
 	"bcreate": {{"bcreate", "b", "0", "9", "5"}}, "badd": {{"bcreate", "b", "0", "9", "5"}, {"badd", "b", "1"}},
 	"bsub":   {{"bcreate", "b", "0", "9", "5"}, {"bsub", "b", "1"}},
-	"bagadd": {{"bagadd", "g", "1"}}, "topadd": {{"topadd", "t", "1", "a"}},
+	"sumadd": {{"sumadd", "g", "1"}}, "topadd": {{"topadd", "t", "1", "a"}},
 	"rpush": {{"rpush", "l", "a"}}, "ltrim": {{"rpush", "l", "a"}, {"ltrim", "l", "0", "0"}},
 }
 
 // silent print nothing but in JSON.
-var silent = strings.Fields("ltrim zrem hset bcreate hdel zadd bagadd topadd")
+var silent = strings.Fields("ltrim zrem hset bcreate hdel zadd sumadd topadd")
 
 // changing are those that change something else than keys.
 var changing = map[string][][]string{
@@ -65,7 +65,7 @@ var regexpID = regexp.MustCompile(`[0-9a-f]{32}`)
 
 var reading = strings.Fields(`get mget exists keys scan ttl outcome status shards hot receipts waits type types health debug log
 	drain reclaim backup restore snapshot user
-	bagstat bbounds bget hexists hget hgetall hlen hmget hscan lindex llen lrange newid scard sismember smembers top topmax
+	sumstats bbounds bget hexists hget hgetall hlen hmget hscan lindex llen lrange newid scard sismember smembers top topmax
 	zcard zrange zrangebyscore zrank zrevrange zrevrank zscore`)
 
 // TestAnOutputErrorAfterACommitHasItsCode: a command that has written and cannot say so exits with a code

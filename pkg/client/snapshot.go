@@ -101,7 +101,7 @@ func (db *DB) Snapshots(ctx context.Context) ([]SnapshotInfo, error) {
 }
 
 // DropSnapshot drops a named snapshot, by its name or id. If there is none, the error is of
-// [KindNotFound].
+// [KindNotFound], or of [KindTooOld] if the id is that of a snapshot that there was.
 func (db *DB) DropSnapshot(ctx context.Context, nameOrID string) error {
 	_, err := ask(ctx, db, func(ctx context.Context, s *link.Session) (*pb.Snapshot, error) {
 		return s.KV.DropSnapshot(ctx, &pb.DropSnapshotRequest{Snapshot: nameOrID})
@@ -121,7 +121,8 @@ func ask[A any](ctx context.Context, db *DB, request func(context.Context, *link
 }
 
 // AtSnapshot returns the state of a snapshot, by its name or id. It sends nothing; if there is no
-// such snapshot, the reads return an error of [KindNotFound].
+// such snapshot, the reads return an error of [KindNotFound], or of [KindTooOld] if the id is that of a
+// snapshot that there was.
 func (db *DB) AtSnapshot(nameOrID string) *Snapshot {
 	info := SnapshotInfo{Name: nameOrID}
 	if len(nameOrID) > 0 && nameOrID[0] == '@' {

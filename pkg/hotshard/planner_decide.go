@@ -208,7 +208,7 @@ func (r *round) relieve() {
 		r.shed = r.now
 		k.barred = r.now + int64(doubled(r.opt.Stay, k.sheds))
 		k.sheds++
-		r.start(k, false, WhyBusy, fmt.Sprintf("the hot shard is busy %.0f%% of the time, and this key saves least waiting: %v a write",
+		r.start(k, false, WhyBusy, fmt.Sprintf("the hot shard is busy %.0f%% of the time, and this key saves the least waiting: %v per write",
 			100*r.busy, k.saved().Round(time.Microsecond)))
 	}
 }
@@ -219,7 +219,7 @@ func (r *round) tidy() {
 	r.sendHome(r.pick(func(k *plannedKey) bool {
 		return r.idle(k) && k.since <= r.ago(r.stay(k)) && k.warm <= quiet
 	}, func(a, b *plannedKey) int { return cmp.Compare(a.warm, b.warm) }), WhyQuiet, func(k *plannedKey) string {
-		return fmt.Sprintf("for %v it would have caused less than %v of waiting a second at home",
-			time.Duration(r.now-k.warm).Round(time.Second), r.opt.Down)
+		return fmt.Sprintf("its wait rate at home would have been less than %v/s for %v",
+			r.opt.Down, time.Duration(r.now-k.warm).Round(time.Second))
 	})
 }

@@ -112,7 +112,11 @@ func (s *plannerScript) step(w []string) (out string, err error) {
 		}
 		return strings.TrimPrefix(golden.Message(&msg.Envelope{HeatMap: m}), "to s0: "), nil
 	case "why":
-		return s.p.Why(key), nil
+		why := s.p.Why(key)
+		if with, ok := Partner(why); ok {
+			why += fmt.Sprintf("\npartner: %q", with)
+		}
+		return why, nil
 	case "keys":
 		return s.keys(), nil
 	case "moves":

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -148,12 +150,24 @@ func (g *group) reason(k *plannedKey) string {
 	waited := time.Duration(g.waited).Round(time.Millisecond)
 	if k != g.plannedKey {
 		i := slices.IndexFunc(g.partners, func(q partner) bool { return q.plannedKey == k })
-		return fmt.Sprintf("it is written %.3g times a second with %q, for which transactions wait %v a second",
-			g.partners[i].rate, g.key, waited)
+		return fmt.Sprintf("it was written %.3g/s together with %q, whose wait rate was %v/s", g.partners[i].rate, g.key, waited)
 	}
-	out := fmt.Sprintf("transactions wait %v a second for it", waited)
+	out := fmt.Sprintf("its wait rate was %v/s", waited)
 	for i, q := range g.partners[:min(len(g.partners), 3)] {
-		out += [...]string{", and it is written with ", ", ", ", "}[i] + fmt.Sprintf("%q", q.key)
+		out += [...]string{", and it was written together with ", ", ", ", "}[i] + fmt.Sprintf("%q", q.key)
 	}
 	return out
+}
+
+var writtenWith = regexp.MustCompile(`: it was written [^ ]+ together with ("(?:[^"\\]|\\.)*"), whose`)
+
+// Partner finds in what [Planner.Why] returned for a key on the hot shard the key with which that one
+// is written, and because of which it was moved.
+func Partner(why string) (key []byte, ok bool) {
+	m := writtenWith.FindStringSubmatch(why)
+	if m == nil {
+		return nil, false
+	}
+	k, err := strconv.Unquote(m[1])
+	return []byte(k), err == nil
 }

@@ -83,7 +83,7 @@ func (p *Planner) Why(key []byte) string {
 	case k.move != nil:
 		return "moving home: " + k.move.reason
 	case k.owned:
-		return fmt.Sprintf("on the hot shard for %v: %s", time.Duration(p.now-k.since).Round(time.Second), k.why)
+		return fmt.Sprintf("moved to the hot shard %v ago: %s", time.Duration(p.now-k.since).Round(time.Second), k.why)
 	}
 	return p.whyHome(k)
 }
@@ -104,17 +104,17 @@ func (p *Planner) whyHome(k *plannedKey) string {
 	case p.opt.Mode == ModePinned:
 		return "mode pinned: only pinned keys are moved"
 	case k.waited < int64(p.opt.Up):
-		return fmt.Sprintf("transactions wait %v a second for it; the threshold for a move is %v a second", waited, p.opt.Up)
+		return fmt.Sprintf("its wait rate is %v/s; the threshold for a move is %v/s", waited, p.opt.Up)
 	case k.streak < p.opt.Surveys:
-		return fmt.Sprintf("transactions wait %v a second for it, but the waiting is new or has ended", waited)
+		return fmt.Sprintf("its wait rate is %v/s, but the waiting is new or has ended", waited)
 	}
 	switch g := p.group(k, p.together()[k.key], p.peek); {
 	case g.stuck != "":
 		return g.stuck
 	case !p.fits(p.load(), g.need...):
-		return fmt.Sprintf("transactions wait %v a second for it, but the hot shard is full", waited)
+		return fmt.Sprintf("its wait rate is %v/s, but the hot shard is full", waited)
 	case p.busy > p.opt.Full:
-		return fmt.Sprintf("transactions wait %v a second for it, but the hot shard is busy %.0f%% of the time", waited, 100*p.busy)
+		return fmt.Sprintf("its wait rate is %v/s, but the hot shard is busy %.0f%% of the time", waited, 100*p.busy)
 	}
-	return fmt.Sprintf("transactions wait %v a second for it, and its move is next", waited)
+	return fmt.Sprintf("its wait rate is %v/s, and its move is next", waited)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/sandbox"
 	"github.com/linchpindb/linchpin/test/integration/torture"
@@ -75,10 +75,11 @@ func TestClocksThatStartElsewhere(t *testing.T) {
 	inTimeNamespace(t, c.Node(1), ahead/2)
 	c.Start(t)
 	requireAhead(t, c.Node(1), ahead/2)
-	db := proc.OpenOld(t, []string{c.Node(0).Addr})
+	db := proc.Open(t, []string{c.Node(0).Addr})
 	keys := keysOf(20)
 	put(t, db, "kept", keys...)
-	kept, err := db.CreateSnapshot(soon(t), "before", time.Hour)
+	const snapshot = "before"
+	_, err := db.CreateSnapshot(soon(t), snapshot, client.TTL(time.Hour))
 	require.NoError(t, err)
 	forget(t, db, keys...)
 	run := torture.Start(t, c.Addrs(), torture.Options{Seed: 1, Timeout: 4 * time.Second})
@@ -90,14 +91,8 @@ func TestClocksThatStartElsewhere(t *testing.T) {
 		requireAhead(t, jumping, by)
 		c.Met(t)
 		run.Await(t, 50)
-		past := db.With(client.AtSnapshot(kept.Name))
-		for _, k := range keys {
-			out, err := past.Execute(soon(t), client.Get(k))
-			require.NoError(t, err)
-			require.Equal(t, "kept", string(out.Results[0].Value), "%s", k)
-		}
+		got(t, db.AtSnapshot(snapshot), "kept", keys...)
 	}
-	_, err = db.DropSnapshot(soon(t), kept.Name)
-	require.NoError(t, err)
+	require.NoError(t, db.DropSnapshot(soon(t), snapshot))
 	run.Finish(t)
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -24,7 +23,7 @@ func TestOutOfFiles(t *testing.T) {
 	n := single(t, filepath.Join(t.TempDir(), "store"))
 	n.MaxFiles = 256
 	n.Start(t)
-	db := proc.OpenOld(t, []string{n.Addr})
+	db := proc.Open(t, []string{n.Addr})
 	put(t, db, "before", keysOf(5)...)
 	var conns []net.Conn
 	t.Cleanup(func() { proc.CloseAll(conns) })
@@ -39,17 +38,16 @@ func TestOutOfFiles(t *testing.T) {
 	short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	_, err := client.Open(short, []string{n.Addr})
-	require.Equal(t, kv.KindUnavailable, kv.KindOf(err), "%v", err)
+	require.ErrorIs(t, err, client.ErrUnavailable)
 
 	got(t, db, "before", keysOf(5)...)
 	large := make([]byte, 512<<10)
 	for i := range 60 { // more than a memtable: files are made
-		_, err := db.Execute(soon(t), client.Put(fmt.Appendf(nil, "large/%d", i), large))
-		require.NoError(t, err)
+		require.NoError(t, db.Put(soon(t), fmt.Sprintf("large/%d", i), large))
 	}
 	proc.CloseAll(conns)
 	awaitMetric(t, n, "linchpin_connections", func(v float64) bool { return v < 10 })
-	got(t, proc.OpenOld(t, []string{n.Addr}), "before", keysOf(5)...)
+	got(t, proc.Open(t, []string{n.Addr}), "before", keysOf(5)...)
 	awaitMetric(t, n, "linchpin_connections_rejected_total", func(v float64) bool { return v >= 1 })
 }
 
@@ -67,7 +65,7 @@ func TestManyIdleConnections(t *testing.T) {
 	// By default a machine of less than ten GiB has places for fewer.
 	n := single(t, filepath.Join(t.TempDir(), "store"), "--memory-budget", "6GiB")
 	n.Start(t)
-	db := proc.OpenOld(t, []string{n.Addr})
+	db := proc.Open(t, []string{n.Addr})
 	put(t, db, "value", keysOf(5)...)
 	before, err := n.Metrics(soon(t))
 	require.NoError(t, err)
@@ -93,7 +91,7 @@ func TestManyIdleConnections(t *testing.T) {
 	t.Logf("each takes %.1f KiB of memory and %.2f goroutines", resident/1024, (with["go_goroutines"]-before["go_goroutines"])/manyIdle)
 	require.Less(t, resident, float64(idleBytes))
 	got(t, db, "value", keysOf(5)...)
-	put(t, proc.OpenOld(t, []string{n.Addr}), "value", keysOf(5)...)
+	put(t, proc.Open(t, []string{n.Addr}), "value", keysOf(5)...)
 
 	proc.CloseAll(conns)
 	awaitMetric(t, n, "linchpin_connections", func(v float64) bool { return v < 20 })

@@ -11,8 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -33,46 +32,38 @@ func TestFlippedByteInATable(t *testing.T) {
 		for i := range v {
 			v[i] = byte(r.Uint32())
 		}
-		values[string(k)] = v
-		ops = append(ops, client.Put(k, v))
+		values[k] = v
+		ops = append(ops, client.PutOp(k, v))
 	}
-	_, err := proc.OpenOld(t, []string{n.Addr}).Execute(soon(t), ops...)
-	require.NoError(t, err)
+	require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(soon(t), ops...))
 	require.Zero(t, n.Stop(t))
 	damaged := "file " + flipInLargestTable(t, dir)
 	n.Start(t)
 
-	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
-	var lost, kept [][]byte
+	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
+	var lost, kept []string
 	for _, k := range keys {
-		out, err := db.Execute(soon(t), client.Get(k))
+		v, _, err := db.Get(soon(t), k)
 		if err != nil {
-			e := failsAs(t, err, kv.KindCorrupt, damaged)
+			e := failsAs(t, err, client.KindCorrupt, damaged)
 			require.Equal(t, k, e.Key)
 			lost = append(lost, k)
 			continue
 		}
-		require.True(t, bytes.Equal(values[string(k)], out.Results[0].Value), "%s is not what was written", k)
+		require.True(t, bytes.Equal(values[k], v), "%s is not what was written", k)
 		kept = append(kept, k)
 	}
 	require.NotEmpty(t, lost, "the flipped byte is in nobody's block")
 	require.Greater(t, len(kept), len(keys)/2)
 	t.Logf("of %d keys, %d were in the damaged block", len(keys), len(lost))
 	put(t, db, "new", kept[0])
-	_, err = db.Execute(soon(t), client.Get(kept[1]), client.Get(lost[0]))
-	failsAs(t, err, kv.KindCorrupt, damaged)
-	_, err = db.Execute(soon(t), client.Put(kept[1], nil), client.RequireExists(lost[0]))
-	failsAs(t, err, kv.KindCorrupt, damaged)
-	require.True(t, bytes.Equal(values[string(kept[1])], value(t, db, kept[1])), "half a transaction was applied")
+	err := db.Execute(soon(t), client.GetOp(kept[1]), client.GetOp(lost[0]))
+	failsAs(t, err, client.KindCorrupt, damaged)
+	err = db.Execute(soon(t), client.PutOp(kept[1], nil), client.RequireOp(lost[0], client.IfExists()))
+	failsAs(t, err, client.KindCorrupt, damaged)
+	require.True(t, bytes.Equal(values[kept[1]], value(t, db, kept[1])), "half a transaction was applied")
 	awaitMetric(t, n, "linchpin_store_corruptions_total", func(v float64) bool { return v > 0 })
 	awaitOutput(t, n, "has a damaged file")
-}
-
-func value(t *testing.T, db *client.DB, key []byte) []byte {
-	t.Helper()
-	out, err := db.Execute(soon(t), client.Get(key))
-	require.NoError(t, err)
-	return out.Results[0].Value
 }
 
 // flipInLargestTable flips a bit in the middle of the largest table below dir,

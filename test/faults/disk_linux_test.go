@@ -10,9 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/sandbox"
 	"github.com/linchpindb/linchpin/test/integration/torture"
@@ -29,7 +28,7 @@ func TestDiskReserve(t *testing.T) {
 	c.Start(t)
 	keys := keysOf(20)
 	at := c.Places(t, keys)
-	db := c.OpenOld(t)
+	db := c.Open(t)
 	put(t, db, "before", keys...)
 	run := torture.Start(t, c.Addrs(), torture.Options{Seed: 1, Timeout: time.Second})
 	run.Await(t, 100)
@@ -37,17 +36,17 @@ func TestDiskReserve(t *testing.T) {
 	giveBack := sandbox.Ballast(t, small.Dir, 6<<20)
 	awaitMetric(t, small, "linchpin_store_full", isOne)
 	free := sandbox.Free(t, small.Dir)
-	hasty := proc.OpenOld(t, []string{c.Node(0).Addr}, client.WithRetries(false))
+	hasty := proc.Open(t, []string{c.Node(0).Addr}).With(client.NoRetry())
 	for _, ops := range [][]client.Op{ // alone, with a shard of another node, and reading there
-		{client.Put(at[2][0], nil)},
-		{client.Put(at[2][0], nil), client.Put(at[0][0], nil)},
-		{client.Get(at[2][0]), client.Put(at[0][0], nil)},
+		{client.PutOp(at[2][0], nil)},
+		{client.PutOp(at[2][0], nil), client.PutOp(at[0][0], nil)},
+		{client.GetOp(at[2][0]), client.PutOp(at[0][0], nil)},
 	} {
-		_, err := hasty.Execute(soon(t), ops...)
-		e := failsAs(t, err, kv.KindResourceExhausted, "the disk is nearly full: ")
+		e := failsAs(t, hasty.Execute(soon(t), ops...), client.KindResourceExhausted, "the disk is nearly full: ")
 		require.NotZero(t, e.RetryAfter)
 	}
-	failsAs(t, hasty.Update(soon(t), func(tx *client.Tx) error { return tx.Put(at[2][0], nil) }), kv.KindResourceExhausted, "the disk is nearly full: ")
+	err := hasty.Update(soon(t), func(ctx context.Context, tx *client.Tx) error { return tx.Put(ctx, at[2][0], nil) })
+	failsAs(t, err, client.KindResourceExhausted, "the disk is nearly full: ")
 	got(t, hasty, "before", keys...)
 	put(t, db, "after", at[0]...)
 	run.AwaitFailures(t, 12)
@@ -76,7 +75,7 @@ func TestDiskFull(t *testing.T) {
 	sandbox.MountSmall(t, dir, 160<<20)
 	n := single(t, filepath.Join(dir, "store"), "--disk-reserve-mb", "0")
 	n.Start(t)
-	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
+	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
 	f := &filling{db: db}
 	require.NoError(t, f.run(t.Context(), 20)) // less than a memtable: no log is free to be used again
 	giveBack := sandbox.Ballast(t, dir, 0)
@@ -98,7 +97,7 @@ func TestDiskFull(t *testing.T) {
 	require.True(t, n.Running(), "it waits")
 	giveBack()
 	n.Serving(t)
-	f.check(t, proc.OpenOld(t, []string{n.Addr}))
+	f.check(t, proc.Open(t, []string{n.Addr}))
 }
 
 const noSpace = "no space left on device"
@@ -110,7 +109,7 @@ type filling struct {
 	acknowledged int
 }
 
-func fillKey(i int) []byte { return fmt.Appendf(nil, "fill/%06d", i) }
+func fillKey(i int) string { return fmt.Sprintf("fill/%06d", i) }
 
 // run writes n more keys, and ends when one fails.
 func (f *filling) run(ctx context.Context, n int) error {
@@ -118,7 +117,7 @@ func (f *filling) run(ctx context.Context, n int) error {
 	for range n {
 		key := fillKey(f.acknowledged + 1)
 		copy(value, key)
-		if _, err := f.db.Execute(ctx, client.Put(key, value)); err != nil {
+		if err := f.db.Put(ctx, key, value); err != nil {
 			return err
 		}
 		f.acknowledged++
@@ -130,9 +129,8 @@ func (f *filling) run(ctx context.Context, n int) error {
 func (f *filling) check(t *testing.T, db *client.DB) {
 	t.Helper()
 	for i := 1; i <= f.acknowledged; i++ {
-		out, err := db.Execute(soon(t), client.Get(fillKey(i)))
-		require.NoError(t, err)
-		require.True(t, strings.HasPrefix(string(out.Results[0].Value), string(fillKey(i))), "what was acknowledged for %s is lost", fillKey(i))
+		key := fillKey(i)
+		require.True(t, strings.HasPrefix(string(value(t, db, key)), key), "what was acknowledged for %s is lost", key)
 	}
 	t.Logf("%d acknowledged writes are there", f.acknowledged)
 }

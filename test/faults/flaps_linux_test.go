@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/torture"
 )
@@ -37,7 +37,7 @@ func TestLinksFlapOften(t *testing.T) {
 	at := c.Places(t, keysOf(30))
 	var dbs []*client.DB
 	for _, n := range c.Nodes() {
-		dbs = append(dbs, proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false)))
+		dbs = append(dbs, proc.Open(t, []string{n.Addr}).With(client.NoRetry()))
 	}
 	run := torture.Start(t, c.Addrs(), torture.Options{Seed: seed, Timeout: time.Second})
 	run.Await(t, 50)
@@ -72,13 +72,13 @@ func TestLinksFlapOften(t *testing.T) {
 }
 
 // awaitServed waits until a write of a key through a client succeeds.
-func awaitServed(t *testing.T, db *client.DB, key []byte) {
+func awaitServed(t *testing.T, db *client.DB, key string) {
 	t.Helper()
 	var last error
 	proc.Until(t, "a write is served", func(ctx context.Context) bool {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		_, last = db.Execute(ctx, client.Put(key, nil))
+		last = db.Put(ctx, key, nil)
 		return last == nil
 	}, func() string { return last.Error() })
 }

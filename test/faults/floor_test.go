@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
@@ -54,15 +54,15 @@ func raiseFloors(t *testing.T, n *proc.Node, floor time.Time) (raised int) {
 func TestAFloorInTheFuture(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	db := proc.OpenOld(t, c.Addrs())
+	db := proc.Open(t, c.Addrs())
 	keys := keysOf(40)
 	put(t, db, "before", keys...)
 	ops := []client.Op{}
 	for _, k := range keys {
-		ops = append(ops, client.Put(k, []byte("all")))
+		ops = append(ops, client.PutOp(k, []byte("all")))
 	}
-	last, err := db.Execute(soon(t), ops...)
-	require.NoError(t, err)
+	var last client.Report
+	require.NoError(t, db.With(client.ReportTo(&last)).Execute(soon(t), ops...))
 	for _, n := range c.Nodes() {
 		require.Zero(t, n.Stop(t))
 	}
@@ -70,21 +70,21 @@ func TestAFloorInTheFuture(t *testing.T) {
 	c.Start(t)
 	begin := time.Now()
 	for _, n := range c.Nodes() {
-		to := proc.OpenOld(t, []string{n.Addr})
+		to := proc.Open(t, []string{n.Addr})
+		var err error
 		proc.Until(t, "writes", func(ctx context.Context) bool {
-			_, err = to.Execute(ctx, ops...) // on all shards
+			err = to.Execute(ctx, ops...) // on all shards
 			return err == nil
 		}, func() string { return err.Error() })
 	}
 	require.Less(t, proc.Took(begin), 10*time.Second)
 	for _, n := range c.Nodes() {
-		to := proc.OpenOld(t, []string{n.Addr})
+		to := proc.Open(t, []string{n.Addr})
 		put(t, to, "after", keys...)
-		_, err = to.Execute(soon(t), ops...)
-		require.NoError(t, err)
+		require.NoError(t, to.Execute(soon(t), ops...))
 	}
 	put(t, db, "again", keys...) // by a client that had its clock from before
-	committed, _, err := db.Outcome(soon(t), last.ID)
-	require.True(t, committed || kv.KindOf(err) == kv.KindTooOld, "%v", err)
+	outcome, err := db.Outcome(soon(t), last.TxID, ops...)
+	require.True(t, outcome == client.Committed || client.KindOf(err) == client.KindTooOld, "%v: %v", outcome, err)
 	c.Node(1).Says(t, "transaction ids run ahead of the wall clock")
 }

@@ -2,15 +2,16 @@ package faults
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -24,21 +25,12 @@ const leavesWithin = 6 * time.Second
 func TestClientsLeaveAFrozenNode(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	var keys [][]byte
-	for i := range 100 {
-		keys = append(keys, fmt.Appendf(nil, "key %d", i))
-	}
-	places := c.Places(t, keys)
+	at := c.Places(t, keysOf(100))
 	addrs := c.Addrs()
-	db := proc.OpenOld(t, addrs)
-	frozen := -1
-	for i, a := range addrs {
-		if a == db.Addr() {
-			frozen = i
-		}
-	}
+	db := proc.Open(t, addrs)
+	frozen := slices.Index(addrs, admin.New(db).Addr())
 	require.GreaterOrEqual(t, frozen, 0)
-	others := places[(frozen+1)%len(places)]
+	others := at[(frozen+1)%len(at)]
 	ctx, stop := context.WithCancel(t.Context())
 	slowest := make([]time.Duration, 4)
 	after := make([]int, len(slowest))
@@ -47,14 +39,11 @@ func TestClientsLeaveAFrozenNode(t *testing.T) {
 	var froze time.Time
 	var mu sync.Mutex
 	for n := range slowest {
-		key := others[n%len(others)]
-		write := func() error {
-			_, err := db.Execute(t.Context(), client.Add(key, 1))
-			return err
-		}
+		counter := client.NewCounter(others[n%len(others)])
+		write := func() error { return counter.Add(t.Context(), db, 1) }
 		if n%2 == 1 {
 			write = func() error {
-				return db.Update(t.Context(), func(tx *client.Tx) error { return tx.Add(key, 1) })
+				return db.Update(t.Context(), func(ctx context.Context, tx *client.Tx) error { return counter.Add(ctx, tx, 1) })
 			}
 		}
 		all.Go(func() {
@@ -64,7 +53,7 @@ func TestClientsLeaveAFrozenNode(t *testing.T) {
 				took := time.Since(began)
 				slowest[n] = max(slowest[n], took)
 				mu.Lock()
-				if kv.KindOf(err) == kv.KindOutcomeUnknown && !froze.IsZero() && began.Before(froze) {
+				if errors.Is(err, client.ErrOutcomeUnknown) && !froze.IsZero() && began.Before(froze) {
 					err = nil // it was in flight, one of each writer
 				}
 				errs[n] = err
@@ -81,7 +70,7 @@ func TestClientsLeaveAFrozenNode(t *testing.T) {
 	froze = time.Now()
 	mu.Unlock()
 	time.Sleep(leavesWithin + 2*time.Second) // it is about time
-	require.NotEqual(t, addrs[frozen], db.Addr())
+	require.NotEqual(t, addrs[frozen], admin.New(db).Addr())
 	stop()
 	all.Wait()
 	require.NoError(t, c.Node(frozen).Thaw())

@@ -10,8 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/sandbox"
 )
@@ -46,7 +45,7 @@ func TestFullDiskIsSeen(t *testing.T) {
 	sandbox.MountSmall(t, dir, 256<<20)
 	n := single(t, filepath.Join(dir, "store"), "--disk-reserve-mb", "64")
 	n.Start(t)
-	db := proc.OpenOld(t, []string{n.Addr}) // which tries again
+	db := proc.Open(t, []string{n.Addr}) // which tries again
 	keys := keysOf(50)
 	put(t, db, "before", keys...)
 	code, out := command(t, n, "health")
@@ -61,8 +60,7 @@ func TestFullDiskIsSeen(t *testing.T) {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
 	defer cancel()
-	_, err := db.Execute(ctx, client.Put([]byte("new"), nil))
-	e := failsAs(t, err, kv.KindResourceExhausted, "the disk is nearly full: node n1 has ")
+	e := failsAs(t, db.Put(ctx, "new", nil), client.KindResourceExhausted, "the disk is nearly full: node n1 has ")
 	require.Contains(t, e.Error(), words)
 	require.Equal(t, 10*time.Second, e.RetryAfter)
 	require.Less(t, proc.Took(begin), 2*time.Second, "it is not tried again")
@@ -97,7 +95,7 @@ func TestFullDiskIsSeen(t *testing.T) {
 	more()
 	giveBack()
 	n.Start(t)
-	db = proc.OpenOld(t, []string{n.Addr})
+	db = proc.Open(t, []string{n.Addr})
 	got(t, db, "before", keys...)
 	put(t, db, "after", keys...)
 }

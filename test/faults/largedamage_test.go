@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -14,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -28,7 +29,7 @@ func TestFlippedBitInALargeValue(t *testing.T) {
 	n := single(t, dir)
 	n.Start(t)
 	r := rand.NewChaCha8([32]byte{5})
-	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
+	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
 	keys := keysOf(40)
 	values := map[string][]byte{}
 	for i, k := range keys {
@@ -38,16 +39,15 @@ func TestFlippedBitInALargeValue(t *testing.T) {
 		}
 		_, err := r.Read(v) // which does not compress
 		require.NoError(t, err)
-		values[string(k)] = v
-		_, err = db.Execute(soon(t), client.Put(k, v))
-		require.NoError(t, err)
+		values[k] = v
+		require.NoError(t, db.Put(soon(t), k, v))
 	}
 	require.Zero(t, n.Stop(t))
 	damaged := keys[20]
-	flipWhere(t, dir, values[string(damaged)][700<<10:][:32])
+	flipWhere(t, dir, values[damaged][700<<10:][:32])
 	n.Start(t)
 
-	db = proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
+	db = proc.Open(t, []string{n.Addr}).With(client.NoRetry())
 	const askers, times = 16, 5
 	var mu sync.Mutex
 	var told []time.Duration
@@ -56,9 +56,9 @@ func TestFlippedBitInALargeValue(t *testing.T) {
 		wg.Go(func() {
 			for range times {
 				begin := time.Now()
-				_, err := db.Execute(t.Context(), client.Get(damaged))
+				_, _, err := db.Get(t.Context(), damaged)
 				took := time.Since(begin)
-				if kv.KindOf(err) != kv.KindCorrupt || !strings.Contains(err.Error(), "checksum mismatch") {
+				if !errors.Is(err, client.ErrCorrupt) || !strings.Contains(err.Error(), "checksum mismatch") {
 					t.Errorf("a damaged value was answered with %v", err)
 				}
 				mu.Lock()
@@ -69,14 +69,14 @@ func TestFlippedBitInALargeValue(t *testing.T) {
 	}
 	neighbours := 0
 	for _, k := range keys {
-		out, err := db.Execute(soon(t), client.Get(k))
+		v, _, err := db.Get(soon(t), k)
 		if err != nil { // it is in the same block
-			failsAs(t, err, kv.KindCorrupt, "checksum mismatch")
-			require.True(t, bytes.Equal(k, damaged) || len(values[string(k)]) < 8<<10, "%s has a block of its own", k)
+			failsAs(t, err, client.KindCorrupt, "checksum mismatch")
+			require.True(t, k == damaged || len(values[k]) < 8<<10, "%s has a block of its own", k)
 			neighbours++
 			continue
 		}
-		require.True(t, bytes.Equal(values[string(k)], out.Results[0].Value), "%s is not what was written", k)
+		require.True(t, bytes.Equal(values[k], v), "%s is not what was written", k)
 		put(t, db, "new", k)
 	}
 	wg.Wait()
@@ -84,8 +84,8 @@ func TestFlippedBitInALargeValue(t *testing.T) {
 	slices.Sort(told)
 	t.Logf("damage was told within %v (p50), %v (max) to %d askers at a time", told[len(told)/2], told[len(told)-1], askers)
 	require.Less(t, told[len(told)/2], 100*time.Millisecond)
-	_, err := db.Execute(soon(t), client.Put(damaged, nil), client.RequireExists(damaged))
-	failsAs(t, err, kv.KindCorrupt, "checksum mismatch")
+	err := db.Execute(soon(t), client.PutOp(damaged, nil), client.RequireOp(damaged, client.IfExists()))
+	failsAs(t, err, client.KindCorrupt, "checksum mismatch")
 }
 
 // flipWhere flips a bit of bytes that stand in a table below dir.

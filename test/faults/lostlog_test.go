@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -22,7 +22,7 @@ func TestLostLog(t *testing.T) {
 	keys := keysOf(50)
 	for run, lose := range []func(path string) error{os.Remove, func(path string) error { return os.Truncate(path, 0) }} {
 		n.Start(t)
-		db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
+		db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
 		value := []string{"first", "second"}[run]
 		put(t, db, value, keys...)
 		n.Kill()
@@ -44,7 +44,7 @@ func TestLostLog(t *testing.T) {
 		}
 		require.NoError(t, os.WriteFile(newest, raw, 0o600))
 		n.Start(t)
-		got(t, proc.OpenOld(t, []string{n.Addr}), value, keys...)
+		got(t, proc.Open(t, []string{n.Addr}), value, keys...)
 		require.Zero(t, n.Stop(t))
 	}
 }

@@ -10,8 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/sandbox"
 )
@@ -34,15 +33,16 @@ func soon(t *testing.T) context.Context {
 func single(t *testing.T, dir string, args ...string) *proc.Node {
 	t.Helper()
 	listen, http := proc.FreeAddr(t), proc.FreeAddr(t)
-	n := proc.NewNode(t, "single", dir, append([]string{"--listen", listen, "--http", http, "--shards", "3", "--cache-mb", "16"}, args...)...)
+	args = append([]string{"--listen", listen, "--http", http, "--shards", "3", "--cache-mb", "16"}, args...)
+	n := proc.NewNode(t, "single", dir, args...)
 	n.Listen, n.HTTP, n.Addr = listen, http, listen
 	return n
 }
 
 // keysOf gives keys of which every shard is likely to have some.
-func keysOf(n int) (keys [][]byte) {
+func keysOf(n int) (keys []string) {
 	for i := range n {
-		keys = append(keys, fmt.Appendf(nil, "key/%03d", i))
+		keys = append(keys, fmt.Sprintf("key/%03d", i))
 	}
 	return keys
 }
@@ -66,11 +66,13 @@ func isZero(v float64) bool { return v == 0 }
 // awaitOutput waits until a node has written something.
 func awaitOutput(t *testing.T, n *proc.Node, text string) {
 	t.Helper()
-	proc.Until(t, "the node says "+text, func(context.Context) bool { return strings.Contains(n.Output.String(), text) }, n.Output.String)
+	proc.Until(t, "the node says "+text, func(context.Context) bool {
+		return strings.Contains(n.Output.String(), text)
+	}, n.Output.String)
 }
 
 // failsAs requires an error of a kind with a text and a hint.
-func failsAs(t *testing.T, err error, kind kv.Kind, text string) *client.Error {
+func failsAs(t *testing.T, err error, kind client.Kind, text string) *client.Error {
 	t.Helper()
 	var e *client.Error
 	require.ErrorAs(t, err, &e)
@@ -81,30 +83,34 @@ func failsAs(t *testing.T, err error, kind kv.Kind, text string) *client.Error {
 }
 
 // got requires that keys have values.
-func got(t *testing.T, db *client.DB, want string, keys ...[]byte) {
+func got(t *testing.T, from client.Reader, want string, keys ...string) {
 	t.Helper()
 	for _, k := range keys {
-		out, err := db.Execute(soon(t), client.Get(k))
-		require.NoError(t, err)
-		require.Equal(t, want, string(out.Results[0].Value), "%s", k)
+		require.Equal(t, want, string(value(t, from, k)), "%s", k)
 	}
 }
 
+// value reads a key.
+func value(t *testing.T, from client.Reader, key string) []byte {
+	t.Helper()
+	v, _, err := from.Get(soon(t), key)
+	require.NoError(t, err)
+	return v
+}
+
 // put writes one value to keys, each in a transaction of its own.
-func put(t *testing.T, db *client.DB, value string, keys ...[]byte) {
+func put(t *testing.T, db *client.DB, value string, keys ...string) {
 	t.Helper()
 	for _, k := range keys {
-		_, err := db.Execute(soon(t), client.Put(k, []byte(value)))
-		require.NoError(t, err)
+		require.NoError(t, db.Put(soon(t), k, []byte(value)))
 	}
 }
 
 // forget deletes keys that the judge of a torture run would not know.
-func forget(t *testing.T, db *client.DB, keys ...[]byte) {
+func forget(t *testing.T, db *client.DB, keys ...string) {
 	t.Helper()
 	for _, k := range keys {
-		_, err := db.Execute(soon(t), client.Delete(k))
-		require.NoError(t, err)
+		require.NoError(t, db.Delete(soon(t), k))
 	}
 }
 

@@ -8,8 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/sandbox"
 )
@@ -27,31 +26,30 @@ func TestDeletionsMakeRoom(t *testing.T) {
 	const size, reserve = 224 << 20, 48 << 20
 	dir := filepath.Join(t.TempDir(), "small")
 	sandbox.MountSmall(t, dir, size)
-	n := single(t, filepath.Join(dir, "store"), "--disk-reserve-mb", fmt.Sprint(reserve>>20), "--history", "1s", "--history-every", "100ms", "--cache-mb", "128")
+	n := single(t, filepath.Join(dir, "store"), "--disk-reserve-mb", fmt.Sprint(reserve>>20), "--cache-mb", "128",
+		"--history", "1s", "--history-every", "100ms")
 	n.Start(t)
-	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
+	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
 	r := rand.NewChaCha8([32]byte{1})
-	value := make([]byte, 128<<10)
-	key := func(i int) []byte { return fmt.Appendf(nil, "row/%05d", i) }
+	row := make([]byte, 128<<10)
+	key := func(i int) string { return fmt.Sprintf("row/%05d", i) }
 	written := 0
 	for ; sandbox.Free(t, dir) >= reserve; written++ {
-		_, err := r.Read(value) // which does not compress
+		_, err := r.Read(row) // which does not compress
 		require.NoError(t, err)
-		copy(value, key(written))
-		_, err = db.Execute(soon(t), client.Put(key(written), value))
+		copy(row, key(written))
+		err = db.Put(soon(t), key(written), row)
 		if err != nil {
-			failsAs(t, err, kv.KindResourceExhausted, "writes other than deletions are rejected") // it was faster
+			failsAs(t, err, client.KindResourceExhausted, "writes other than deletions are rejected") // it was faster
 			break
 		}
 		require.Less(t, written, 2000, "the disk never fills")
 	}
 	awaitMetric(t, n, "linchpin_store_full", isOne)
-	_, err := db.Execute(soon(t), client.Put([]byte("new"), nil))
-	failsAs(t, err, kv.KindResourceExhausted, "writes other than deletions are rejected")
+	failsAs(t, db.Put(soon(t), "new", nil), client.KindResourceExhausted, "writes other than deletions are rejected")
 	giveBack := sandbox.Ballast(t, dir, reserve*3/8)
 	awaitMetric(t, n, "linchpin_store_full", func(v float64) bool { return v == 2 })
-	_, err = db.Execute(soon(t), client.Delete(key(0)))
-	failsAs(t, err, kv.KindResourceExhausted, "all writes are rejected")
+	failsAs(t, db.Delete(soon(t), key(0)), client.KindResourceExhausted, "all writes are rejected")
 	giveBack()
 	awaitMetric(t, n, "linchpin_store_full", isOne)
 
@@ -61,15 +59,12 @@ func TestDeletionsMakeRoom(t *testing.T) {
 			kept++
 			continue
 		}
-		_, err := db.Execute(soon(t), client.Delete(key(i)))
-		require.NoError(t, err)
+		require.NoError(t, db.Delete(soon(t), key(i)))
 	}
 	awaitMetric(t, n, "linchpin_store_full", isZero)
 	put(t, db, "new", keysOf(10)...)
 	for i := 0; i < written; i += 8 {
-		out, err := db.Execute(soon(t), client.Get(key(i)))
-		require.NoError(t, err)
-		require.Equal(t, string(key(i)), string(out.Results[0].Value[:len(key(i))]))
+		require.Equal(t, key(i), string(value(t, db, key(i))[:len(key(i))]))
 	}
 	t.Logf("%d of %d rows are left, and the disk has %d MiB free", kept, written, sandbox.Free(t, dir)>>20)
 	awaitOutput(t, n, "disk space recovered")

@@ -24,7 +24,7 @@ func TestSlowDisk(t *testing.T) {
 	slow.Args = append(slow.Args, "--delay-fsync", slowSync.String())
 	c.Start(t)
 	at := c.Places(t, keysOf(20))
-	db := proc.OpenOld(t, []string{c.Node(0).Addr})
+	db := proc.Open(t, []string{c.Node(0).Addr})
 	fast := time.Hour
 	for _, k := range at[0] {
 		begin := time.Now()

@@ -8,8 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/torture"
 )
@@ -33,7 +32,7 @@ func TestSlowReads(t *testing.T) {
 	c.Start(t)
 	keys := keysOf(90)
 	at := c.Places(t, keys)
-	db := proc.OpenOld(t, []string{c.Node(0).Addr}, client.WithRetries(false))
+	db := proc.Open(t, []string{c.Node(0).Addr}).With(client.NoRetry())
 	put(t, db, "before", keys...)
 	restart := func(delay time.Duration) { // so that nothing is in memory
 		slow.Args = append(args, "--delay-read", delay.String())
@@ -70,14 +69,14 @@ func TestSlowReads(t *testing.T) {
 		go func() {
 			ctx, cancel := context.WithTimeout(t.Context(), patient)
 			defer cancel()
-			ops := []client.Op{client.Get(k), client.Put(at[0][i%len(at[0])], []byte("half"))}
-			_, err := db.Execute(ctx, ops[:1+i%2]...) // alone, and with another node's
-			stuck <- err
+			ops := []client.Op{client.GetOp(k), client.PutOp(at[0][i%len(at[0])], []byte("half"))}
+			stuck <- db.Execute(ctx, ops[:1+i%2]...) // alone, and with another node's
 		}()
 	}
 	for range at[2] {
 		err := waitFor(t, stuck, proc.Patience, "a read that stands still")
-		require.Contains(t, []kv.Kind{kv.KindDeadlineExceeded, kv.KindOutcomeUnknown}, kv.KindOf(err), "%v", err)
+		ends := []client.Kind{client.KindDeadlineExceeded, client.KindOutcomeUnknown}
+		require.Contains(t, ends, client.KindOf(err), "%v", err)
 	}
 	got(t, db, "after", slices.Concat(at[0], at[1])...)
 	put(t, db, "others", slices.Concat(at[0], at[1])...)

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/rpc/codec"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -37,15 +37,14 @@ func TestScansThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	n := single(t, filepath.Join(t.TempDir(), "store"), "--slow-reader", "3s", "--pprof")
 	n.Start(t)
-	db := proc.OpenOld(t, []string{n.Addr})
+	db := proc.Open(t, []string{n.Addr})
 	row := make([]byte, 64<<10)
 	for i := 0; i < unreadRows; i += 16 {
 		var ops []client.Op
 		for j := range 16 {
-			ops = append(ops, client.Put(fmt.Appendf(nil, "row/%04d", i+j), row))
+			ops = append(ops, client.PutOp(fmt.Sprintf("row/%04d", i+j), row))
 		}
-		_, err := db.Execute(soon(t), ops...)
-		require.NoError(t, err)
+		require.NoError(t, db.Execute(soon(t), ops...))
 	}
 	scan := func(ctx context.Context) grpc.ServerStreamingClient[pb.ScanResponse] {
 		// A connection each, as of so many clients.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -49,11 +49,11 @@ func (o *overwriting) run(ctx context.Context, seed uint64) error {
 	for ctx.Err() == nil && o.written.Load() < flatTotal {
 		var ops []client.Op
 		for range flatBatch {
-			ops = append(ops, client.Put(flatKey(r.IntN(flatKeys)), noise(r)))
+			ops = append(ops, client.PutOp(flatKey(r.IntN(flatKeys)), noise(r)))
 		}
 		// What is begun ends: on a slow machine the time is over before all is written.
 		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), proc.Patience)
-		_, err := o.db.Execute(own, ops...)
+		err := o.db.Execute(own, ops...)
 		cancel()
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func (o *overwriting) run(ctx context.Context, seed uint64) error {
 	return nil
 }
 
-func flatKey(i int) []byte { return fmt.Appendf(nil, "key/%05d", i) }
+func flatKey(i int) string { return fmt.Sprintf("key/%05d", i) }
 
 func noise(r *rand.Rand) []byte {
 	v := make([]byte, 0, flatValue)
@@ -97,27 +97,26 @@ func TestDiskStaysFlat(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	n := single(t, "filling", dir, "--history", "3s", "--history-every", "200ms")
 	n.Start(t)
-	o := &overwriting{db: proc.OpenOld(t, []string{n.Addr})}
+	o := &overwriting{db: proc.Open(t, []string{n.Addr})}
 	first := make([][]byte, flatKeys)
 	r := rand.New(rand.NewPCG(1, 5))
 	var ops []client.Op
 	for i := range first {
 		first[i] = noise(r)
-		ops = append(ops, client.Put(flatKey(i), first[i]))
+		ops = append(ops, client.PutOp(flatKey(i), first[i]))
 	}
-	_, err := o.db.Execute(soon(t), ops...)
-	require.NoError(t, err)
-	_, err = o.db.CreateSnapshot(soon(t), "first", time.Hour)
+	require.NoError(t, o.db.Execute(soon(t), ops...))
+	_, err := o.db.CreateSnapshot(soon(t), "first", client.TTL(time.Hour))
 	require.NoError(t, err)
 
 	grown, later := o.load(t, dir)
 	t.Logf("%d MiB written: the store had %d MiB at most, later %d MiB", o.written.Load()>>20, grown>>20, later>>20)
 	require.LessOrEqual(t, later, flatFactor*grown, "the store grows, although the data do not")
 	i := 0
-	for p, err := range o.db.With(client.AtSnapshot("first")).Scan(soon(t), nil, nil, client.ScanOptions{}) {
+	for e, err := range o.db.AtSnapshot("first").Scan(soon(t), client.Range{}) {
 		require.NoError(t, err)
-		require.Equal(t, flatKey(i), p.Key)
-		require.Equal(t, first[i], p.Value)
+		require.Equal(t, flatKey(i), e.Key)
+		require.Equal(t, first[i], e.Value)
 		i++
 	}
 	require.Equal(t, flatKeys, i)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,29 +14,31 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
 // notedAdds are adds of 1 that clients send with no other option than where, and what
 // they were told of them.
 type notedAdds struct {
-	keys                 [][]byte
-	acked, unknown, told []atomic.Int64
-	all                  sync.WaitGroup
-	stop                 context.CancelFunc
-	mu                   sync.Mutex
-	bad                  []error
+	keys           []string
+	acked, unknown []atomic.Int64 // by key
+	ended          atomic.Int64
+	all            sync.WaitGroup
+	stop           context.CancelFunc
+	mu             sync.Mutex
+	bad            []error
 }
 
-func startNotedAdds(t *testing.T, addrs []string, keys [][]byte) *notedAdds {
+func startNotedAdds(t *testing.T, addrs, keys []string) *notedAdds {
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &notedAdds{keys: keys, acked: make([]atomic.Int64, len(keys)), unknown: make([]atomic.Int64, len(keys)), told: make([]atomic.Int64, 1), stop: cancel}
+	n := len(keys)
+	a := &notedAdds{keys: keys, acked: make([]atomic.Int64, n), unknown: make([]atomic.Int64, n), stop: cancel}
 	t.Cleanup(a.finish)
 	for i := range 8 {
-		db := proc.OpenOld(t, addrs)
+		db := proc.Open(t, addrs)
 		a.all.Go(func() {
 			for n := i; ctx.Err() == nil; n++ {
 				a.add(db, n%len(keys), (n*5+1)%len(keys))
@@ -49,8 +52,8 @@ func startNotedAdds(t *testing.T, addrs []string, keys [][]byte) *notedAdds {
 func (a *notedAdds) add(db *client.DB, one, two int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	_, err := db.Execute(ctx, client.Add(a.keys[one], 1), client.Add(a.keys[two], 1))
-	a.told[0].Add(1)
+	err := db.Execute(ctx, add(a.keys[one], 1), add(a.keys[two], 1))
+	a.ended.Add(1)
 	switch kv.KindOf(err) {
 	case kv.KindOK:
 		a.acked[one].Add(1)
@@ -77,14 +80,13 @@ func (a *notedAdds) hold(t *testing.T, db *client.DB) {
 	require.Empty(t, a.bad)
 	unknown := int64(0)
 	for i, k := range a.keys {
-		out, err := db.Execute(soon(t), client.Get(k))
+		n, err := client.NewCounter(k).Get(soon(t), db)
 		require.NoError(t, err)
-		n := out.Results[0].Number
 		require.GreaterOrEqual(t, n, a.acked[i].Load(), "%s: acknowledged and lost", k)
 		require.LessOrEqual(t, n, a.acked[i].Load()+a.unknown[i].Load(), "%s: applied, and told that nothing was", k)
 		unknown += a.unknown[i].Load()
 	}
-	t.Logf("%d transactions, %d adds of which nobody knew", a.told[0].Load(), unknown)
+	t.Logf("%d transactions, %d adds of which nobody knew", a.ended.Load(), unknown)
 }
 
 // downAfter is how long a node is silent until others take it for down.
@@ -103,33 +105,35 @@ type user struct {
 }
 
 // use does what clients do, in turn, with two keys.
-func (u *user) use(n int, k, l []byte, needed bool) {
+func (u *user) use(n int, k, l string, needed bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
 	defer cancel()
 	begin := time.Now()
 	var err error
 	switch n % 5 {
 	case 0:
-		_, err = u.db.Execute(ctx, client.Put(k, []byte("x")), client.Put(l, []byte("x")))
+		err = u.db.Execute(ctx, client.PutOp(k, []byte("x")), client.PutOp(l, []byte("x")))
 	case 1:
-		_, err = u.db.Execute(ctx, client.Get(k), client.Get(l))
+		err = u.db.Execute(ctx, client.GetOp(k), client.GetOp(l))
 	case 2:
-		err = u.db.Update(ctx, func(tx *client.Tx) error {
-			if _, err := tx.Get(k); err != nil {
+		err = u.db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+			if _, _, err := tx.Get(ctx, k); err != nil {
 				return err
 			}
-			return tx.Put(l, []byte("y"))
+			return tx.Put(ctx, l, []byte("y"))
 		})
 	case 3:
-		err = u.db.View(ctx, func(ro *client.ReadTx) error {
-			_, err := ro.Get(k)
+		err = u.db.View(ctx, func(ctx context.Context, v *client.View) error {
+			_, _, err := v.Get(ctx, k)
 			if err == nil {
-				_, err = ro.Get(l)
+				_, _, err = v.Get(ctx, l)
 			}
 			return err
 		})
 	case 4:
-		err = u.db.Update(ctx, func(tx *client.Tx) error { return errors.Join(tx.Put(k, []byte("z")), tx.Put(l, []byte("z"))) })
+		err = u.db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+			return errors.Join(tx.Put(ctx, k, []byte("z")), tx.Put(ctx, l, []byte("z")))
+		})
 	}
 	u.took, u.errs, u.needed = append(u.took, proc.Took(begin)), append(u.errs, err), append(u.needed, needed)
 	u.stood = append(u.stood, proc.Stood(begin.Add(-2*downAfter), time.Now()))
@@ -143,26 +147,28 @@ func (u *user) use(n int, k, l []byte, needed bool) {
 func TestLoadGoesOnWhileANodeIsDown(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	var counters [][]byte
+	var counters []string
 	for i := range 24 {
-		counters = append(counters, fmt.Appendf(nil, "counter%d", i))
+		counters = append(counters, fmt.Sprintf("counter%d", i))
 	}
 	at := c.Places(t, keysOf(36))
 	adds := startNotedAdds(t, c.Addrs(), counters)
-	proc.Until(t, "the load is on", func(context.Context) bool { return adds.told[0].Load() > 300 }, func() string { return "it is not" })
+	on := func(context.Context) bool { return adds.ended.Load() > 300 }
+	proc.Until(t, "the load is on", on, func() string { return "it is not" })
 	down := c.Node(2)
 	down.Kill()
 	want := awaitDown(t, c.Node(0), down, at[2][0])
+	_, lost, _ := strings.Cut(want.String(), ", and with it ")
 	awaitDown(t, c.Node(1), down, at[2][0])
 	adds.finish()
 
-	endsInTime(t, proc.OpenOld(t, []string{c.Node(0).Addr}), counters)
+	endsInTime(t, proc.Open(t, []string{c.Node(0).Addr}), counters)
 
 	live, gone := slices.Concat(at[0], at[1]), at[2]
 	users := make([]*user, 12)
 	var all sync.WaitGroup
 	for i := range users {
-		u := &user{db: proc.OpenOld(t, []string{c.Node(i % 2).Addr, down.Addr})}
+		u := &user{db: proc.Open(t, []string{c.Node(i % 2).Addr, down.Addr})}
 		users[i] = u
 		all.Go(func() {
 			for n := range 60 {
@@ -189,32 +195,32 @@ func TestLoadGoesOnWhileANodeIsDown(t *testing.T) {
 			}
 			unavailable(t, err)
 			require.Equal(t, want, e.Down)
-			require.Contains(t, e.Text, down.Addr)
-			require.Contains(t, e.Text, want.Lost())
+			require.Contains(t, e.Message, down.Addr)
+			require.Contains(t, e.Message, lost)
 			require.Less(t, u.took[n], time.Second, "%v", err)
 		}
 	}
 
-	waiting := proc.OpenOld(t, []string{c.Node(0).Addr}, client.WithWaitForShards(true))
+	waiting := proc.Open(t, []string{c.Node(0).Addr}).With(client.WaitForNodes())
 	waited := make(chan error, 1)
 	ctx := soon(t)
 	go func() {
-		_, err := waiting.Execute(ctx, client.Put(gone[0], []byte("waited")), client.Put(live[0], []byte("waited")))
-		waited <- err
+		value := []byte("waited")
+		waited <- waiting.Execute(ctx, client.PutOp(gone[0], value), client.PutOp(live[0], value))
 	}()
-	code, out := linchpin(t, "put", string(gone[1]), "at once", "--addr", c.Node(0).Addr)
+	code, out := linchpin(t, "put", gone[1], "at once", "--addr", c.Node(0).Addr)
 	require.Equal(t, cli.ExitUnavailable, code, out)
 	require.Contains(t, out, want.String())
 	code, out = linchpin(t, "status", "--addr", c.Node(0).Addr)
 	require.Equal(t, cli.ExitOK, code, out)
-	require.Contains(t, out, want.Lost())
+	require.Contains(t, out, lost)
 	type ended struct {
 		code int
 		out  string
 	}
 	command := make(chan ended, 1)
 	go func() {
-		code, out := linchpin(t, "put", string(gone[1]), "waited", "--addr", c.Node(1).Addr, "--wait-for-shards", "--timeout", "60s")
+		code, out := linchpin(t, "put", gone[1], "waited", "--addr", c.Node(1).Addr, "--wait-for-shards", "--timeout", "60s")
 		command <- ended{code, out}
 	}()
 	require.Empty(t, waited)
@@ -224,24 +230,23 @@ func TestLoadGoesOnWhileANodeIsDown(t *testing.T) {
 	require.Equal(t, cli.ExitOK, end.code, end.out)
 	c.Met(t)
 	for i := range c.Nodes() {
-		db := proc.OpenOld(t, []string{c.Node(i).Addr})
+		db := proc.Open(t, []string{c.Node(i).Addr})
 		for _, k := range slices.Concat(live, gone) {
-			_, err := db.Execute(soon(t), client.Put(k, []byte("back")))
-			require.NoError(t, err)
+			require.NoError(t, db.Put(soon(t), k, []byte("back")))
 		}
 	}
-	adds.hold(t, c.OpenOld(t))
+	adds.hold(t, c.Open(t))
 }
 
 // endsInTime requires that nobody waits for keys of which some may be left locked by
 // transactions that only the dead node can decide.
-func endsInTime(t *testing.T, db *client.DB, keys [][]byte) {
+func endsInTime(t *testing.T, db *client.DB, keys []string) {
 	t.Helper()
 	refused, locked := 0, 0
 	for _, k := range keys {
-		for _, op := range []client.Op{client.Add(k, 0), client.Get(k)} {
+		for _, op := range []client.Op{add(k, 0), client.NewCounter(k).GetOp()} {
 			begin := time.Now()
-			_, err := db.Execute(soon(t), op)
+			err := db.Execute(soon(t), op)
 			require.Less(t, proc.Took(begin), 2*time.Second, "%v", err)
 			if err == nil {
 				continue
@@ -250,8 +255,8 @@ func endsInTime(t *testing.T, db *client.DB, keys [][]byte) {
 			e, _ := errors.AsType[*client.Error](err)
 			require.NotNil(t, e.Down, "%v", err)
 			refused++
-			if len(e.Key) > 0 {
-				require.Contains(t, e.Text, "which is down")
+			if e.Key != "" {
+				require.Contains(t, e.Message, "which is down")
 				locked++
 			}
 		}
@@ -262,20 +267,17 @@ func endsInTime(t *testing.T, db *client.DB, keys [][]byte) {
 
 // awaitDown waits until one node knows that another is down, which has a key, and gives
 // what that takes along, as its status says.
-func awaitDown(t *testing.T, n, down *proc.Node, key []byte) *kv.Down {
+func awaitDown(t *testing.T, n, down *proc.Node, key string) *client.NodeDown {
 	t.Helper()
-	var lost *kv.Down
+	var lost *client.NodeDown
 	proc.WaitStatus(t, n, func(s *admin.Status) bool {
 		for i := range s.Members {
 			m := &s.Members[i]
 			if m.Address != down.Addr || m.Up {
 				continue
 			}
-			lost = &kv.Down{Node: kv.NodeID(m.Node), Address: m.Address, Keyspace: m.Keyspace}
-			for _, sh := range m.Shards {
-				lost.Shards = append(lost.Shards, kv.ShardID(sh))
-				lost.Hot = lost.Hot || sh == s.HotShard
-			}
+			lost = &client.NodeDown{Node: m.Node, Address: m.Address, Shards: m.Shards, Keyspace: m.Keyspace,
+				Hot: slices.Contains(m.Shards, s.HotShard)}
 			return true
 		}
 		return false
@@ -283,10 +285,10 @@ func awaitDown(t *testing.T, n, down *proc.Node, key []byte) *kv.Down {
 	require.NotEmpty(t, lost.Shards)
 	// Its status tells that it is silent. That it is down is concluded then, unless this
 	// node has stood still itself.
-	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
+	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
 	var err error
 	proc.Until(t, "what is on it is refused", func(ctx context.Context) bool {
-		_, err = db.Execute(ctx, client.Get(key))
+		_, _, err = db.Get(ctx, key)
 		e, ok := errors.AsType[*client.Error](err)
 		return ok && e.Down != nil
 	}, func() string { return fmt.Sprint(err) })

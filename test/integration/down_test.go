@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -22,59 +22,54 @@ import (
 func TestANodeIsDown(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	keys := keysOf(12)
-	at := c.Places(t, keys)
+	at := c.Places(t, keysOf(12))
 	down := c.Node(2)
 	down.Kill()
 	for i := range 2 {
-		patient := proc.OpenOld(t, []string{c.Node(i).Addr})
-		hasty := proc.OpenOld(t, []string{c.Node(i).Addr}, client.WithRetries(false))
-		waiting := proc.OpenOld(t, []string{c.Node(i).Addr}, client.WithWaitForShards(true))
+		patient := proc.Open(t, []string{c.Node(i).Addr})
+		hasty := proc.Open(t, []string{c.Node(i).Addr}).With(client.NoRetry())
+		waiting := proc.Open(t, []string{c.Node(i).Addr}).With(client.WaitForNodes())
 		awaitDown(t, c.Node(i), down, at[2][0])
 		ctx := soon(t)
 		for _, k := range append(at[0], at[1]...) { // the rest works
-			_, err := patient.Execute(ctx, client.Put(k, k))
-			require.NoError(t, err)
+			require.NoError(t, patient.Put(ctx, k, []byte(k)))
 		}
-		_, err := patient.Execute(ctx, client.Put(at[0][0], nil), client.Put(at[1][0], nil))
-		require.NoError(t, err)
+		require.NoError(t, patient.Execute(ctx, client.PutOp(at[0][0], nil), client.PutOp(at[1][0], nil)))
 
 		gone := at[2][0]
 		begin := time.Now()
-		_, err = hasty.Execute(ctx, client.Put(gone, nil), client.Put(at[0][0], nil))
-		unavailable(t, err)
+		unavailable(t, hasty.Execute(ctx, client.PutOp(gone, nil), client.PutOp(at[0][0], nil)))
 		require.Less(t, proc.Took(begin), 2*time.Second, "a shard that is known to be down is refused at once")
-		unavailable(t, hasty.Update(ctx, func(tx *client.Tx) error {
-			_, err := tx.Get(gone)
+		unavailable(t, hasty.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+			_, _, err := tx.Get(ctx, gone)
 			return err
 		}))
 		told := 0
-		for _, err := range hasty.Scan(ctx, []byte("key/"), []byte("key0"), client.ScanOptions{}) {
+		for _, err := range hasty.Scan(ctx, client.Prefix("key/")) {
 			told++
 			unavailable(t, err)
 		}
 		require.Equal(t, 1, told, "a scan of what is down must not be empty")
 		// Who does not go without retries is told at once, too, and who waits for it is so
 		// until the deadline.
-		_, err = patient.Execute(ctx, client.Get(gone))
+		_, _, err := patient.Get(ctx, gone)
 		unavailable(t, err)
 		short, cancel := context.WithTimeout(ctx, 400*time.Millisecond)
 		begin = time.Now()
-		_, err = waiting.Execute(short, client.Get(gone))
+		_, _, err = waiting.Get(short, gone)
 		cancel()
-		require.Contains(t, []kv.Kind{kv.KindUnavailable, kv.KindDeadlineExceeded}, kv.KindOf(err), "%v", err)
+		require.Contains(t, []client.Kind{client.KindUnavailable, client.KindDeadlineExceeded}, client.KindOf(err), "%v", err)
 		require.Less(t, proc.Took(begin), 3*time.Second)
 	}
 	down.Start(t)
 	c.Met(t)
-	db := c.OpenOld(t)
+	db := c.Open(t)
 	for _, k := range at[0][1:] {
-		out, err := db.Execute(soon(t), client.Get(k))
+		value, _, err := db.Get(soon(t), k)
 		require.NoError(t, err)
-		require.Equal(t, k, out.Results[0].Value)
+		require.Equal(t, k, string(value))
 	}
-	_, err := db.Execute(soon(t), client.Put(at[2][0], nil), client.Put(at[0][0], nil))
-	require.NoError(t, err)
+	require.NoError(t, db.Execute(soon(t), client.PutOp(at[2][0], nil), client.PutOp(at[0][0], nil)))
 }
 
 // unavailable requires an error that says so and what to do.
@@ -82,9 +77,9 @@ func unavailable(t *testing.T, err error) {
 	t.Helper()
 	var e *client.Error
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, kv.KindUnavailable, e.Kind, "%v", err)
+	require.Equal(t, client.KindUnavailable, e.Kind, "%v", err)
 	require.NotEmpty(t, e.Hint)
-	require.NotEmpty(t, e.Text)
+	require.NotEmpty(t, e.Message)
 }
 
 // TestDeadlinesWhileANodeStandsStill: a transaction that reached its deadline
@@ -94,47 +89,44 @@ func TestDeadlinesWhileANodeStandsStill(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
 	at := c.Places(t, keysOf(12))
-	db := proc.OpenOld(t, []string{c.Node(0).Addr})
+	db := proc.Open(t, []string{c.Node(0).Addr})
 	frozen := c.Node(2)
 	require.NoError(t, frozen.Freeze())
-	type try struct {
-		id  kv.TxnID
-		err error
-	}
-	var tries []try
+	var tries []*client.Error
 	for i := range 3 {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		begin := time.Now()
-		_, err := db.Execute(ctx, client.Put(at[0][0], fmt.Append(nil, i)), client.Put(at[2][0], fmt.Append(nil, i)))
+		err := db.Execute(ctx, client.PutOp(at[0][0], fmt.Append(nil, i)), client.PutOp(at[2][0], fmt.Append(nil, i)))
 		cancel()
 		require.Error(t, err)
 		require.Less(t, proc.Took(begin), 3*time.Second)
 		e, ok := errors.AsType[*client.Error](err)
 		require.True(t, ok)
-		require.Contains(t, []kv.Kind{kv.KindOutcomeUnknown, kv.KindDeadlineExceeded, kv.KindUnavailable}, e.Kind, "%v", err)
-		tries = append(tries, try{e.ID, err})
+		kinds := []client.Kind{client.KindOutcomeUnknown, client.KindDeadlineExceeded, client.KindUnavailable}
+		require.Contains(t, kinds, e.Kind, "%v", err)
+		require.Equal(t, e.Kind == client.KindOutcomeUnknown, e.Outcome == client.OutcomeUnknown, "%v", err)
+		tries = append(tries, e)
 	}
 	// A past deadline is refused without being sent.
 	past, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
-	_, err := db.Execute(past, client.Put(at[0][0], []byte("late")))
+	err := db.Put(past, at[0][0], []byte("late"))
 	cancel()
-	require.Equal(t, kv.KindDeadlineExceeded, kv.KindOf(err), "%v", err)
+	require.ErrorIs(t, err, client.ErrDeadlineExceeded)
 
 	require.NoError(t, frozen.Thaw())
 	c.Met(t)
 	want := ""
-	for i, x := range tries {
-		committed, _, err := db.Outcome(soon(t), x.id)
+	for i, e := range tries {
+		outcome, err := db.Outcome(soon(t), e.TxID)
 		require.NoError(t, err)
-		if committed {
-			require.Equal(t, kv.KindOutcomeUnknown, kv.KindOf(x.err), "told as %v, and committed", x.err)
+		if outcome == client.Committed {
+			require.Equal(t, client.OutcomeUnknown, e.Outcome, "told as %v, and committed", e)
 			want = fmt.Sprint(i)
 		}
 	}
-	out, err := db.Execute(soon(t), client.Get(at[0][0]), client.Get(at[2][0]))
+	values, err := valuesOf(soon(t), db, at[0][0], at[2][0])
 	require.NoError(t, err)
-	require.Equal(t, want, string(out.Results[0].Value))
-	require.Equal(t, want, string(out.Results[1].Value))
+	require.Equal(t, []string{want, want}, values)
 }
 
 // deaf is a connection of which nothing arrives any more once it is told so.
@@ -158,30 +150,30 @@ func TestOutcomeAfterAKill(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
 	at := c.Places(t, keysOf(12))
-	other := proc.OpenOld(t, []string{c.Node(1).Addr, c.Node(2).Addr})
-	told := map[bool]int{}
+	other := proc.Open(t, []string{c.Node(1).Addr, c.Node(2).Addr})
+	told := map[client.Outcome]int{}
 	for round := range 6 {
 		gateway := c.Node(0)
 		lost := &atomic.Bool{} // are all answers
-		db := proc.OpenOld(t, []string{gateway.Addr}, client.WithRetries(false), client.WithDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+		dial := func(ctx context.Context, addr string) (net.Conn, error) {
 			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 			return deaf{conn, lost}, err
-		}))
-		_, err := db.Execute(soon(t), client.Get(at[1][0])) // it has its stream
+		}
+		db := proc.Open(t, []string{gateway.Addr}, client.WithDialer(dial)).With(client.NoRetry())
+		_, _, err := db.Get(soon(t), at[1][0]) // it has its stream
 		require.NoError(t, err)
 		value := fmt.Append(nil, round)
 		ctx, cancel := context.WithCancel(soon(t))
 		done := make(chan error, 1)
 		lost.Store(round%2 == 0)
 		go func() {
-			_, err := db.Execute(ctx, client.Put(at[1][0], value), client.Put(at[2][0], value))
-			done <- err
+			done <- db.Execute(ctx, client.PutOp(at[1][0], value), client.PutOp(at[2][0], value))
 		}()
 		if lost.Load() { // else it is killed about when the request arrives
 			proc.Until(t, "the value is there", func(ctx context.Context) bool {
 				require.Empty(t, done, "the transaction has ended")
-				out, err := other.Execute(ctx, client.Get(at[1][0]))
-				return err == nil && string(out.Results[0].Value) == string(value)
+				got, _, err := other.Get(ctx, at[1][0])
+				return err == nil && string(got) == string(value)
 			}, func() string { return fmt.Sprintf("round %d is under way", round) })
 		}
 		gateway.Kill()
@@ -189,10 +181,10 @@ func TestOutcomeAfterAKill(t *testing.T) {
 		err = <-done
 		gateway.Start(t)
 		c.Met(t)
-		out, rerr := other.Execute(soon(t), client.Get(at[1][0]), client.Get(at[2][0]))
+		values, rerr := valuesOf(soon(t), other, at[1][0], at[2][0])
 		require.NoError(t, rerr)
-		there := string(out.Results[0].Value) == string(value)
-		require.Equal(t, out.Results[0].Value, out.Results[1].Value, "half a transaction")
+		there := values[0] == string(value)
+		require.Equal(t, values[0], values[1], "half a transaction")
 		if err == nil {
 			require.False(t, lost.Load(), "it was answered")
 			require.True(t, there, "acknowledged and lost")
@@ -200,20 +192,20 @@ func TestOutcomeAfterAKill(t *testing.T) {
 		}
 		e, ok := errors.AsType[*client.Error](err)
 		require.True(t, ok)
-		committed, _, oerr := other.Outcome(soon(t), e.ID)
+		outcome, oerr := other.Outcome(soon(t), e.TxID)
 		require.NoError(t, oerr)
-		require.Equal(t, there, committed, "%v", err)
-		if kv.KindOf(err) != kv.KindOutcomeUnknown {
-			require.False(t, committed, "told as %v, and committed", err)
+		require.Equal(t, there, outcome == client.Committed, "%v", err)
+		if e.Outcome != client.OutcomeUnknown {
+			require.Equal(t, e.Outcome, outcome, "%v", err)
 		}
-		told[committed]++
+		told[outcome]++
 	}
-	t.Logf("told of %d commits and %d aborts", told[true], told[false])
-	require.GreaterOrEqual(t, told[true], 3, "every other commit was seen before the kill")
+	t.Logf("told of %d commits and %d aborts", told[client.Committed], told[client.NotApplied])
+	require.GreaterOrEqual(t, told[client.Committed], 3, "every other commit was seen before the kill")
 	// Nothing of a day ago has been forgotten, since the nodes have not run for as long as
 	// outcomes are kept: it can be told that such an id has not committed.
-	old := kv.TxnID{Time: time.Now().Add(-24 * time.Hour).UnixNano(), Rand: 1}
-	committed, _, err := other.Outcome(soon(t), old)
+	old := txID(t, kv.TxnID{Time: time.Now().Add(-24 * time.Hour).UnixNano(), Rand: 1})
+	outcome, err := other.Outcome(soon(t), old)
 	require.NoError(t, err)
-	require.False(t, committed)
+	require.Equal(t, client.NotApplied, outcome)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -35,7 +35,7 @@ func startOpens(t *testing.T, c *proc.Cluster, think time.Duration) *opens {
 		o.all.Wait()
 	})
 	for i, addr := range c.Addrs() {
-		db := proc.OpenOld(t, []string{addr}, client.WithRetries(false))
+		db := proc.Open(t, []string{addr}).With(client.NoRetry())
 		for j := range 6 {
 			o.all.Go(func() { o.run(ctx, db, 6*i+j) })
 		}
@@ -49,9 +49,9 @@ func (o *opens) run(ctx context.Context, db *client.DB, i int) {
 		begin := time.Now()
 		var err error
 		if i%2 == 0 {
-			err = db.Update(deadline, func(tx *client.Tx) error { return o.touch(&tx.ReadTx, tx, i, n) })
+			err = db.Update(deadline, func(ctx context.Context, tx *client.Tx) error { return o.touch(ctx, tx, tx, i, n) })
 		} else {
-			err = db.View(deadline, func(ro *client.ReadTx) error { return o.touch(ro, nil, i, n) })
+			err = db.View(deadline, func(ctx context.Context, v *client.View) error { return o.touch(ctx, v, nil, i, n) })
 		}
 		cancel()
 		o.note(err, time.Since(begin))
@@ -69,17 +69,17 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // touch reads some keys, and writes the last, with pauses for thought between.
-func (o *opens) touch(ro *client.ReadTx, tx *client.Tx, i, n int) error {
+func (o *opens) touch(ctx context.Context, r client.Reader, tx *client.Tx, i, n int) error {
 	for k := range 4 {
-		key := fmt.Appendf(nil, "open%d/%d", i, (n+k)%16)
-		if _, err := ro.Get(key); err != nil {
+		key := fmt.Sprintf("open%d/%d", i, (n+k)%16)
+		if _, _, err := r.Get(ctx, key); err != nil {
 			return err
 		}
 		pause(context.Background(), o.think/4) // a client that thinks
 		if tx == nil || k < 3 {
 			continue
 		}
-		if err := tx.Put(key, []byte("x")); err != nil {
+		if err := tx.Put(ctx, key, []byte("x")); err != nil {
 			return err
 		}
 	}

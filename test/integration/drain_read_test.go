@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -23,8 +23,8 @@ import (
 // other nodes, and try nothing again: views that stay open for a while and have a call
 // under way nearly all the time, one-shot reads, and puts that those keep waiting.
 type bystanders struct {
-	keys              [][]byte
-	wanted            []byte // by all of them
+	keys              []string
+	wanted            string // by all of them
 	live              []string
 	views, gets, puts atomic.Int64
 	missed            atomic.Int64 // views that missed a shard which was late
@@ -34,25 +34,25 @@ type bystanders struct {
 	bad               map[string]int
 }
 
-func startBystanders(t *testing.T, addrs []string, keys [][]byte) *bystanders {
+func startBystanders(t *testing.T, addrs, keys []string) *bystanders {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &bystanders{keys: keys[1:], wanted: keys[0], stop: cancel, bad: map[string]int{}}
 	t.Cleanup(b.finish)
 	b.live = addrs
 	for i, addr := range addrs {
-		db := proc.OpenOld(t, []string{addr}, client.WithRetries(false))
+		db := proc.Open(t, []string{addr}).With(client.NoRetry())
 		for j := range 2 {
 			b.run(ctx, "view", &b.views, func(deadline context.Context, n int) error {
 				return b.view(deadline, db, 31*(2*i+j)+n)
 			})
 		}
 		b.run(ctx, "gets", &b.gets, func(deadline context.Context, n int) error {
-			_, err := db.Execute(deadline, client.Get(b.wanted), client.Get(b.keys[n%len(b.keys)]))
+			err := db.Execute(deadline, client.GetOp(b.wanted), client.GetOp(b.keys[n%len(b.keys)]))
 			pause(ctx, time.Millisecond)
 			return err
 		})
 		b.run(ctx, "put", &b.puts, func(deadline context.Context, n int) error {
-			_, err := db.Execute(deadline, client.Put(b.wanted, fmt.Append(nil, n)))
+			err := db.Put(deadline, b.wanted, fmt.Append(nil, n))
 			pause(ctx, 5*time.Millisecond)
 			return err
 		})
@@ -91,15 +91,12 @@ func (b *bystanders) run(ctx context.Context, what string, done *atomic.Int64,
 // view reads with its first call what others want to write, and something of each shard;
 // then one key after the other, for longer than a view stays registered.
 func (b *bystanders) view(ctx context.Context, db *client.DB, n int) error {
-	return db.View(ctx, func(ro *client.ReadTx) error {
-		ops := []client.Op{client.Get(b.wanted)}
-		for i := range 24 {
-			ops = append(ops, client.Get(b.keys[i]))
-		}
-		_, err := ro.Do(ops...)
+	return db.View(ctx, func(ctx context.Context, v *client.View) error {
+		_, ops := getsOf(append([]string{b.wanted}, b.keys[:24]...)...)
+		err := v.Execute(ctx, ops...)
 		begin := time.Now()
 		for i := 0; err == nil && time.Since(begin) < 2*kv.DefaultOpenBudget; i++ {
-			_, err = ro.Get(b.keys[(n+i)%len(b.keys)])
+			_, _, err = v.Get(ctx, b.keys[(n+i)%len(b.keys)])
 		}
 		return err
 	})
@@ -132,8 +129,7 @@ func TestDrainIsNothingToOtherNodesReaders(t *testing.T) {
 	require.Equal(t, cli.ExitOK, code, out)
 	at := c.Places(t, keysOf(900))
 	for i, n := range c.Nodes() {
-		var others [][]byte
-		var addrs []string
+		var others, addrs []string
 		for j, o := range c.Nodes() {
 			if j != i {
 				others = append(others, at[j]...)
@@ -144,7 +140,7 @@ func TestDrainIsNothingToOtherNodesReaders(t *testing.T) {
 		b.await(t)
 		release, drained := drainHeldOpen(t, n, at[i][0])
 		for _, addr := range addrs {
-			awaitRefusal(t, proc.OpenOld(t, []string{addr}, client.WithRetries(false)), at[i][1])
+			awaitRefusal(t, proc.Open(t, []string{addr}).With(client.NoRetry()), at[i][1])
 		}
 		b.await(t)
 		release()
@@ -161,9 +157,9 @@ func TestDrainIsNothingToOtherNodesReaders(t *testing.T) {
 
 // drainHeldOpen has a node drain, with a transaction open there that keeps it from the
 // end until release.
-func drainHeldOpen(t *testing.T, n *proc.Node, key []byte) (release func(), drained <-chan error) {
+func drainHeldOpen(t *testing.T, n *proc.Node, key string) (release func(), drained <-chan error) {
 	t.Helper()
-	db := proc.OpenOld(t, []string{n.Addr})
+	db := proc.Open(t, []string{n.Addr})
 	held, end, over := make(chan struct{}), make(chan struct{}), make(chan error, 2)
 	hold := sync.OnceFunc(func() { close(held) })
 	release = sync.OnceFunc(func() { close(end) })
@@ -171,8 +167,8 @@ func drainHeldOpen(t *testing.T, n *proc.Node, key []byte) (release func(), drai
 	ctx := soon(t)
 	updated := make(chan error, 1)
 	go func() {
-		updated <- db.Update(ctx, func(tx *client.Tx) error {
-			_, err := tx.GetForUpdate(key)
+		updated <- db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+			_, _, err := tx.GetForUpdate(ctx, key)
 			if err == nil {
 				hold()
 				<-end
@@ -197,12 +193,12 @@ func drainHeldOpen(t *testing.T, n *proc.Node, key []byte) (release func(), drai
 }
 
 // awaitRefusal waits until a gateway has heard that the node of a key drains.
-func awaitRefusal(t *testing.T, db *client.DB, key []byte) {
+func awaitRefusal(t *testing.T, db *client.DB, key string) {
 	t.Helper()
 	var err error
 	ctx := soon(t)
 	proc.Until(t, "a gateway has heard of the drain", func(context.Context) bool {
-		_, err = db.Execute(ctx, client.Get(key))
+		_, _, err = db.Get(ctx, key)
 		return kv.KindOf(err) == kv.KindUnavailable
 	}, func() string { return fmt.Sprint(err) })
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -50,15 +50,15 @@ type adders struct {
 	bad            map[string]int
 	stop           context.CancelFunc
 	all            sync.WaitGroup
-	keys           [][]byte
+	keys           []string
 }
 
-func startAdders(t *testing.T, c *proc.Cluster, keys [][]byte) *adders {
+func startAdders(t *testing.T, c *proc.Cluster, keys []string) *adders {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &adders{bad: map[string]int{}, stop: cancel, keys: keys}
 	t.Cleanup(func() { a.finish() })
 	for i, addr := range c.Addrs() {
-		db := proc.OpenOld(t, []string{addr}, client.WithRetries(false))
+		db := proc.Open(t, []string{addr}).With(client.NoRetry())
 		for j := range 4 {
 			a.all.Go(func() { a.run(ctx, db, 4*i+j) })
 		}
@@ -71,7 +71,7 @@ func (a *adders) run(ctx context.Context, db *client.DB, i int) {
 		// Two keys of any shards, so that most have participants on several nodes.
 		one, two := a.keys[n%len(a.keys)], a.keys[(n*7+3)%len(a.keys)]
 		deadline, cancel := context.WithTimeout(context.Background(), proc.Patience)
-		_, err := db.Execute(deadline, client.Add(one, 1), client.Add(two, 1))
+		err := db.Execute(deadline, add(one, 1), add(two, 1))
 		cancel()
 		switch {
 		case err == nil:
@@ -108,9 +108,9 @@ func (a *adders) finish() {
 func TestDrainLosesNothing(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Args: hotKeyArgs()})
-	var keys [][]byte
+	var keys []string
 	for i := range 24 {
-		keys = append(keys, fmt.Appendf(nil, "drained%d", i))
+		keys = append(keys, fmt.Sprintf("drained%d", i))
 	}
 	a := startAdders(t, c, keys)
 	for i, n := range c.Nodes() {
@@ -141,12 +141,12 @@ func TestDrainLosesNothing(t *testing.T) {
 		require.NoError(t, err, said)
 		require.Equal(t, shards, clean, "a drained node's shards have ended cleanly")
 	}
-	db := c.OpenOld(t)
+	db := c.Open(t)
 	sum := int64(0)
 	for _, k := range keys {
-		out, err := db.Execute(soon(t), client.Get(k))
+		n, err := client.NewCounter(k).Get(soon(t), db)
 		require.NoError(t, err)
-		sum += out.Results[0].Number
+		sum += n
 	}
 	require.Equal(t, a.acked.Load(), sum)
 	require.Positive(t, a.refused.Load(), "the load met the drains")
@@ -158,16 +158,16 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Args: hotKeyArgs()})
 	n := c.Node(0)
-	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
-	other := proc.OpenOld(t, []string{c.Node(1).Addr}, client.WithRetries(false))
+	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
+	other := proc.Open(t, []string{c.Node(1).Addr}).With(client.NoRetry())
 	ctx := soon(t)
 	require.Equal(t, http.StatusOK, readiness(t, n))
 	// What a gateway has not heard of a shard yet aborts the first transaction that only
 	// writes there, and nothing is tried again here.
 	for _, d := range []*client.DB{db, other} {
 		for i := range 8 {
-			_, err := d.Execute(ctx, client.Put(fmt.Appendf(nil, "mine%d", i), []byte("before")), client.Put(fmt.Appendf(nil, "others%d", i), []byte("before")))
-			require.NoError(t, err)
+			mine, others := fmt.Sprintf("mine%d", i), fmt.Sprintf("others%d", i)
+			require.NoError(t, d.Execute(ctx, client.PutOp(mine, []byte("before")), client.PutOp(others, []byte("before"))))
 		}
 	}
 	type drained struct {
@@ -175,19 +175,19 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 		out  string
 	}
 	done := make(chan drained, 1)
-	err := db.Update(ctx, func(tx *client.Tx) error {
-		return other.Update(ctx, func(across *client.Tx) error {
-			if _, err := tx.Get([]byte("begins")); err != nil { // puts are kept back
+	err := db.Update(ctx, func(txCtx context.Context, tx *client.Tx) error {
+		return other.Update(ctx, func(acrossCtx context.Context, across *client.Tx) error {
+			if _, _, err := tx.Get(txCtx, "begins"); err != nil { // puts are kept back
 				return err
 			}
 			for i := range 8 {
-				if err := tx.Put(fmt.Appendf(nil, "mine%d", i), []byte("x")); err != nil {
+				if err := tx.Put(txCtx, fmt.Sprintf("mine%d", i), []byte("x")); err != nil {
 					return err
 				}
-				if _, err := across.GetForUpdate(fmt.Appendf(nil, "others%d", i)); err != nil {
+				if _, _, err := across.GetForUpdate(acrossCtx, fmt.Sprintf("others%d", i)); err != nil {
 					return err
 				}
-				if err := across.Put(fmt.Appendf(nil, "others%d", i), []byte("x")); err != nil {
+				if err := across.Put(acrossCtx, fmt.Sprintf("others%d", i), []byte("x")); err != nil {
 					return err
 				}
 			}
@@ -198,7 +198,7 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 			n.Says(t, "drain started")
 			proc.Until(t, "it is not ready", func(context.Context) bool { return readiness(t, n) == http.StatusServiceUnavailable }, func() string { return "it is" })
 			proc.Until(t, "it refuses", func(context.Context) bool {
-				_, err := proc.OpenOld(t, []string{c.Node(1).Addr}).Status(ctx)
+				_, err := admin.New(proc.Open(t, []string{c.Node(1).Addr})).Status(ctx)
 				require.NoError(t, err, "the others go on")
 				code, out := linchpin(t, "health", "--addr", n.Addr)
 				return code == cli.ExitUnavailable && strings.Contains(out, "draining")
@@ -221,12 +221,12 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 	require.Equal(t, cli.ExitOK, n.Wait(t))
 	n.Start(t)
 	c.Met(t)
-	all := c.OpenOld(t)
+	all := c.Open(t)
 	for i := range 8 {
 		for _, k := range []string{"mine", "others"} {
-			out, err := all.Execute(soon(t), client.Get(fmt.Appendf(nil, "%s%d", k, i)))
+			value, _, err := all.Get(soon(t), fmt.Sprintf("%s%d", k, i))
 			require.NoError(t, err)
-			require.Equal(t, "x", string(out.Results[0].Value), k)
+			require.Equal(t, "x", string(value), k)
 		}
 	}
 }
@@ -250,12 +250,12 @@ func TestDrainHasALimit(t *testing.T) {
 	t.Parallel()
 	n := single(t, "node", t.TempDir())
 	n.Start(t)
-	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
-	err := db.Update(soon(t), func(tx *client.Tx) error {
-		if _, err := tx.Get([]byte("begins")); err != nil {
+	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
+	err := db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+		if _, _, err := tx.Get(ctx, "begins"); err != nil {
 			return err
 		}
-		if err := tx.Put([]byte("k"), []byte("never")); err != nil {
+		if err := tx.Put(ctx, "k", []byte("never")); err != nil {
 			return err
 		}
 		code, out := linchpin(t, "drain", "--addr", n.Addr, "--limit", "200ms")
@@ -266,9 +266,9 @@ func TestDrainHasALimit(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, cli.ExitOK, n.Wait(t))
 	n.Start(t)
-	out, err := proc.OpenOld(t, []string{n.Addr}).Execute(soon(t), client.Get([]byte("k")))
+	_, found, err := proc.Open(t, []string{n.Addr}).Get(soon(t), "k")
 	require.NoError(t, err)
-	require.False(t, out.Results[0].Found)
+	require.False(t, found)
 }
 
 // TestASecondSignalEndsAtOnce, and loses nothing that was answered.
@@ -276,14 +276,14 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	n := single(t, "node", t.TempDir(), "--drain-timeout", "10m")
 	n.Start(t)
-	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
-	_, err := db.Execute(soon(t), client.Put([]byte("kept"), []byte("v")))
+	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
+	err := db.Put(soon(t), "kept", []byte("v"))
 	require.NoError(t, err)
-	err = db.Update(soon(t), func(tx *client.Tx) error {
-		if _, err := tx.Get([]byte("begins")); err != nil {
+	err = db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+		if _, _, err := tx.Get(ctx, "begins"); err != nil {
 			return err
 		}
-		if err := tx.Put([]byte("open"), []byte("v")); err != nil {
+		if err := tx.Put(ctx, "open", []byte("v")); err != nil {
 			return err
 		}
 		n.Terminate(t)
@@ -295,10 +295,10 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	})
 	require.Error(t, err)
 	n.Start(t)
-	out, err := proc.OpenOld(t, []string{n.Addr}).Execute(soon(t), client.Get([]byte("kept")), client.Get([]byte("open")))
-	require.NoError(t, err)
-	require.True(t, out.Results[0].Found)
-	require.False(t, out.Results[1].Found)
+	kept, open := client.GetOp("kept"), client.GetOp("open")
+	require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(soon(t), kept, open))
+	require.True(t, kept.Found())
+	require.False(t, open.Found())
 }
 
 // TestDebugZip collects from a cluster of which a node is down: the others' files are
@@ -307,10 +307,10 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 func TestDebugZip(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Args: hotKeyArgs()})
-	db := c.OpenOld(t)
+	db := c.Open(t)
 	for i := range 50 {
-		_, err := db.Execute(soon(t), client.Put(fmt.Appendf(nil, "privatekey%d", i), []byte("privatevalue")), client.Add([]byte("privatehot"), 1))
-		require.NoError(t, err)
+		put := client.PutOp(fmt.Sprintf("privatekey%d", i), []byte("privatevalue"))
+		require.NoError(t, db.Execute(soon(t), put, add("privatehot", 1)))
 	}
 	c.Node(2).Kill()
 	name := filepath.Join(t.TempDir(), "debug.zip")

@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -29,34 +29,32 @@ func emptyStore(t *testing.T) (context.Context, *client.DB) {
 		defer done()
 		require.NoError(t, c.Stop(stop))
 	})
-	return ctx, proc.OpenOld(t, c.Addrs()[:1])
+	return ctx, proc.Open(t, c.Addrs()[:1])
 }
 
 // paths are the ways in which an operation gets to the store.
-var paths = map[string]func(context.Context, *client.DB, ...client.Op) ([]client.Result, error){
-	"one-shot": func(ctx context.Context, db *client.DB, ops ...client.Op) ([]client.Result, error) {
-		return db.OneShot(ctx).Do(ops...)
+var paths = map[string]func(context.Context, *client.DB, ...client.Op) error{
+	"one-shot": func(ctx context.Context, db *client.DB, ops ...client.Op) error { return db.Execute(ctx, ops...) },
+	"interactive": func(ctx context.Context, db *client.DB, ops ...client.Op) error {
+		return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error { return tx.Execute(ctx, ops...) })
 	},
-	"interactive": func(ctx context.Context, db *client.DB, ops ...client.Op) (rs []client.Result, err error) {
-		err = db.Update(ctx, func(tx *client.Tx) error {
-			rs, err = tx.Do(ops...)
-			return err
-		})
-		return rs, err
-	},
-	"own writes": func(ctx context.Context, db *client.DB, ops ...client.Op) (rs []client.Result, err error) {
-		err = db.Update(ctx, func(tx *client.Tx) error {
+	"own writes": func(ctx context.Context, db *client.DB, ops ...client.Op) error {
+		return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 			for _, op := range ops {
-				one, err := tx.Do(op)
-				if err != nil {
+				if err := tx.Execute(ctx, op); err != nil {
 					return err
 				}
-				rs = append(rs, one...)
 			}
 			return nil
 		})
-		return rs, err
 	},
+}
+
+// requireValue requires that a value was read as it was written: empty is not nil, and absent is nil.
+func requireValue(t *testing.T, want, got []byte, what string) {
+	t.Helper()
+	require.Equal(t, want == nil, got == nil, what)
+	require.Equal(t, want, got, what)
 }
 
 // TestConditionsOnEmptyValues: the condition "the value is empty" is not the absence of a
@@ -65,27 +63,26 @@ var paths = map[string]func(context.Context, *client.DB, ...client.Op) ([]client
 func TestConditionsOnEmptyValues(t *testing.T) {
 	t.Parallel()
 	ctx, db := emptyStore(t)
-	kinds := map[string]func(key []byte) client.Op{
-		"put":     func(key []byte) client.Op { return client.Put(key, []byte("new")) },
-		"delete":  client.Delete,
-		"require": client.RequireExists,
+	kinds := map[string]func(key string, c client.DeleteCondition) client.Op{
+		"put":     func(key string, c client.DeleteCondition) client.Op { return client.PutOp(key, []byte("new"), c) },
+		"delete":  func(key string, c client.DeleteCondition) client.Op { return client.DeleteOp(key, c) },
+		"require": func(key string, c client.DeleteCondition) client.Op { return client.RequireOp(key, c) },
 	}
-	states := map[string]*client.Result{"absent": {}, "empty": {Found: true, Value: []byte{}}, "full": {Found: true, Value: []byte("x")}}
-	conditions := map[string]func(client.Op) client.Op{
-		"value nil":    func(op client.Op) client.Op { return op.IfValue(nil) },
-		"value empty":  func(op client.Op) client.Op { return op.IfValue([]byte{}) },
-		"version zero": func(op client.Op) client.Op { return op.IfVersion(kv.Version{}) },
+	states := map[string][]byte{"absent": nil, "empty": {}, "full": []byte("x")}
+	conditions := map[string]client.DeleteCondition{
+		"value nil":    client.IfValue(nil),
+		"value empty":  client.IfValue([]byte{}),
+		"version zero": client.IfVersion(client.Version{}),
 	}
 	n := 0
 	for path, run := range paths {
 		for kind, build := range kinds {
 			for state, holds := range states {
-				for condition, with := range conditions {
+				for condition, c := range conditions {
 					n++
-					what, key := strings.Join([]string{path, kind, state, condition}, ", "), fmt.Appendf(nil, "k%d", n)
-					if holds.Found {
-						_, err := db.Execute(ctx, client.Put(key, holds.Value))
-						require.NoError(t, err, what)
+					what, key := strings.Join([]string{path, kind, state, condition}, ", "), fmt.Sprintf("k%d", n)
+					if holds != nil {
+						require.NoError(t, db.Put(ctx, key, holds), what)
 					}
 					want := kv.KindConditionFailed
 					switch {
@@ -94,17 +91,16 @@ func TestConditionsOnEmptyValues(t *testing.T) {
 					case state == "empty":
 						want = kv.KindOK
 					}
-					_, err := run(ctx, db, with(build(key)))
+					err := run(ctx, db, build(key, c))
 					require.Equal(t, want, kv.KindOf(err), "%s: %v", what, err)
-					got, err := db.Execute(ctx, client.Get(key))
+					value, found, err := db.Get(ctx, key)
 					require.NoError(t, err, what)
-					r := got.Results[0]
 					if want == kv.KindOK && kind != "require" {
-						require.Equal(t, kind == "put", r.Found, what)
+						require.Equal(t, kind == "put", found, what)
 						continue
 					}
-					require.Equal(t, holds.Found, r.Found, what)
-					require.Equal(t, holds.Value, r.Value, "%s: nil is absent, and empty is empty", what)
+					require.Equal(t, holds != nil, found, what)
+					requireValue(t, holds, value, what)
 				}
 			}
 		}
@@ -116,25 +112,23 @@ func TestConditionsOnEmptyValues(t *testing.T) {
 func TestOneClientTakesTheLock(t *testing.T) {
 	t.Parallel()
 	ctx, db := emptyStore(t)
-	_, err := db.Execute(ctx, client.Put([]byte("lock"), nil))
-	require.NoError(t, err)
+	require.NoError(t, db.Put(ctx, "lock", nil))
 	var taken atomic.Int64
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			read, err := db.Execute(ctx, client.Get([]byte("lock")))
+			old, _, err := db.Get(ctx, "lock")
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			old := read.Results[0].Value
 			if i%2 == 0 && len(old) == 0 {
 				old = nil
 			}
 			if len(old) > 0 {
 				return
 			}
-			_, err = db.Execute(ctx, client.CompareAndSet([]byte("lock"), old, fmt.Appendf(nil, "owner %d", i)))
+			err = db.Put(ctx, "lock", fmt.Appendf(nil, "owner %d", i), client.IfValue(old))
 			switch kv.KindOf(err) {
 			case kv.KindOK:
 				taken.Add(1)
@@ -152,35 +146,20 @@ func TestOneClientTakesTheLock(t *testing.T) {
 func TestEmptyAndZeroArguments(t *testing.T) {
 	t.Parallel()
 	ctx, db := emptyStore(t)
-	call := func(typ, method string, args ...any) func([]byte) client.Op {
-		return func(key []byte) client.Op { return client.Call(key, typ, method, args...) }
+	call := func(typ, method string, args ...any) func(string) client.Op {
+		return func(key string) client.Op { return callOp(key, typ, method, args...) }
 	}
 	for name, c := range map[string]struct {
 		// first makes what op is about.
-		first, op func(key []byte) client.Op
+		first, op func(key string) client.Op
 		kind      kv.Kind
 		// answer is what op answers, as client.Datum.Any.
 		answer []any
 	}{
-		"put of nil":                 {op: func(k []byte) client.Op { return client.Put(k, nil) }},
-		"put with no time to live":   {op: func(k []byte) client.Op { return client.Put(k, nil).WithTTL(0) }, kind: kv.KindInvalid},
-		"expire in no time":          {op: func(k []byte) client.Op { return client.Expire(k, 0) }, kind: kv.KindInvalid},
-		"expire at the zero time":    {op: func(k []byte) client.Op { return client.Expire(k, time.Hour).At(time.Time{}) }, kind: kv.KindInvalid},
-		"put at the zero time":       {op: func(k []byte) client.Op { return client.Put(k, nil).WithTTL(time.Hour).At(time.Time{}) }, kind: kv.KindInvalid},
-		"add of 0":                   {op: func(k []byte) client.Op { return client.Add(k, 0) }},
-		"add-get of 0":               {op: func(k []byte) client.Op { return client.AddGet(k, 0) }},
-		"scan of everything":         {op: func([]byte) client.Op { return client.ScanRange(nil, nil, 0) }},
-		"scan of nothing":            {op: func(k []byte) client.Op { return client.ScanRange(k, k, 0) }, kind: kv.KindInvalid},
-		"scan with a negative limit": {op: func(k []byte) client.Op { return client.ScanRange(k, nil, -1) }, kind: kv.KindInvalid},
-		"scan with a condition":      {op: func(k []byte) client.Op { return client.ScanRange(k, nil, 0).IfExists() }, kind: kv.KindInvalid},
-		"delete-range of everything": {op: func([]byte) client.Op { return client.DeleteRange(nil, nil) }, kind: kv.KindInvalid},
-		"delete-range on condition":  {op: func(k []byte) client.Op { return client.DeleteRange(k, append(k, 0)).IfExists() }, kind: kv.KindInvalid},
-		"restore on condition":       {op: func(k []byte) client.Op { return client.Restore(k, 0, nil, 0).IfAbsent() }, kind: kv.KindInvalid},
-		"add on condition":           {op: func(k []byte) client.Op { return client.Add(k, 1).IfAbsent() }, kind: kv.KindInvalid},
-		"call on condition":          {op: func(k []byte) client.Op { return client.Call(k, "set", "len").IfAbsent() }, kind: kv.KindInvalid},
-		"call of nothing":            {op: call("", ""), kind: kv.KindInvalid},
-		"call with an argument nil":  {op: call("set", "add", nil), kind: kv.KindInvalid},
-		"call with too few":          {op: call("set", "add"), kind: kv.KindInvalid},
+		"put of nil":         {op: func(k string) client.Op { return client.PutOp(k, nil) }},
+		"add of 0":           {op: func(k string) client.Op { return add(k, 0) }},
+		"add-get of 0":       {op: func(k string) client.Op { return client.NewCounter(k).AddGetOp(0) }},
+		"scan of everything": {op: func(string) client.Op { return client.ScanOp(client.Range{}, 0) }},
 
 		"set":                 {first: call("set", "add", ""), op: call("set", "contains", ""), answer: []any{true}},
 		"set, nil":            {first: call("set", "add", []byte(nil)), op: call("set", "members"), answer: []any{[]byte{}}},
@@ -217,134 +196,195 @@ func TestEmptyAndZeroArguments(t *testing.T) {
 		"value, none":         {op: call("value", "get"), answer: []any{nil}},
 	} {
 		for path, run := range paths {
-			what, key := path+": "+name, []byte("args/"+path+"/"+name)
-			var ops []client.Op
+			what, key := path+": "+name, "args/"+path+"/"+name
+			op := c.op(key)
+			ops := []client.Op{op}
 			if c.first != nil {
-				ops = append(ops, c.first(key))
+				ops = []client.Op{c.first(key), op}
 			}
-			rs, err := run(ctx, db, append(ops, c.op(key))...)
+			err := run(ctx, db, ops...)
 			require.Equal(t, c.kind, kv.KindOf(err), "%s: %v", what, err)
 			if c.kind != kv.KindOK {
-				failed, ok := errors.AsType[*client.Error](err)
-				require.True(t, ok, what)
-				require.False(t, failed.Error() == "", what)
+				require.NotEmpty(t, err.Error(), what)
 				continue
 			}
-			var answer []any
-			for _, d := range rs[len(rs)-1].Answer {
-				answer = append(answer, d.Any())
+			if called, ok := op.(*client.Result[[]any]); ok {
+				require.Equal(t, c.answer, called.Value(), what)
 			}
-			require.Equal(t, c.answer, answer, what)
 		}
 	}
+}
+
+// TestInvalidArguments are refused on every path.
+func TestInvalidArguments(t *testing.T) {
+	t.Parallel()
+	ctx, db := emptyStore(t)
+	for name, op := range map[string]client.Op{
+		"put with no time to live":   client.PutOp("k", nil, client.TTL(0)),
+		"expire in no time":          client.ExpireOp("k", 0),
+		"scan of nothing":            client.ScanOp(client.Range{Start: "k", End: "k"}, 0),
+		"scan with a negative limit": client.ScanOp(client.Range{Start: "k"}, -1),
+		"delete-range of everything": client.DeleteRangeOp(client.Range{}),
+		"require without condition":  client.RequireOp("k", nil),
+		"call of nothing":            callOp("k", "", ""),
+		"call with an argument nil":  callOp("k", "set", "add", nil),
+		"call with too few":          callOp("k", "set", "add"),
+	} {
+		for path, run := range paths {
+			err := run(ctx, db, op)
+			require.ErrorIs(t, err, client.ErrInvalid, "%s: %s", path, name)
+			require.NotEmpty(t, err.Error(), "%s: %s", path, name)
+		}
+	}
+	failures := 0
+	for e, err := range db.Scan(ctx, client.Range{}, client.Limit(-1)) {
+		require.ErrorIs(t, err, client.ErrInvalid, "%v", e)
+		failures++
+	}
+	require.Equal(t, 1, failures)
+}
+
+// callOp calls a method of a data type, and returns what it answers, as client.Datum.Any.
+func callOp(key, typ, method string, args ...any) *client.Result[[]any] {
+	answer := func(data []client.Datum) (out []any, err error) {
+		for _, d := range data {
+			out = append(out, d.Any())
+		}
+		return out, nil
+	}
+	return client.CallOp(key, typ, method, answer, args...)
 }
 
 // TestEmptyKeys: no operation takes one, on any path.
 func TestEmptyKeys(t *testing.T) {
 	t.Parallel()
 	ctx, db := emptyStore(t)
-	for _, key := range [][]byte{nil, {}} {
-		for _, op := range []client.Op{client.Get(key), client.GetForUpdate(key), client.Put(key, key), client.Delete(key), client.PutIfAbsent(key, key),
-			client.CompareAndSet(key, nil, nil), client.RequireAbsent(key), client.RequireEquals(key, nil), client.Add(key, 1), client.AddGet(key, 1),
-			client.Expire(key, time.Hour), client.Persist(key), client.Call(key, "set", "len"), client.Dump(key), client.Restore(key, 0, nil, 0)} {
-			for path, run := range paths {
-				_, err := run(ctx, db, op)
-				require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%s: %v: %v", path, op, err)
-			}
+	full := client.DumpOp("full")
+	require.NoError(t, db.Execute(ctx, client.PutOp("full", []byte("x")), full))
+	counter := client.NewCounter("")
+	for _, op := range []client.Op{client.GetOp(""), client.EntryOp(""), client.GetForUpdateOp(""), client.PutOp("", nil),
+		client.DeleteOp(""), client.PutOp("", nil, client.IfAbsent()), client.PutOp("", nil, client.IfValue(nil)),
+		client.RequireOp("", client.IfAbsent()), client.RequireOp("", client.IfValue(nil)), counter.AddOp(1), counter.AddGetOp(1),
+		counter.GetOp(), client.ExpireOp("", time.Hour), client.PersistOp(""), callOp("", "set", "len"), client.DumpOp(""),
+		client.RestoreOp("", full.Value())} {
+		for path, run := range paths {
+			err := run(ctx, db, op)
+			require.ErrorIs(t, err, client.ErrInvalid, "%s: %v", path, op)
 		}
 	}
+}
+
+// readsEmptyValues requires that the values of the keys "empty" and "none", of which the second does not
+// exist, are read as such.
+func readsEmptyValues(ctx context.Context, t *testing.T, r client.Reader, what string) {
+	t.Helper()
+	empty, none, page := client.GetOp("empty"), client.GetOp("none"), client.ScanOp(client.Prefix("empty"), 0)
+	require.NoError(t, r.Execute(ctx, empty, none, page), what)
+	read := func(how string, value []byte, found, exists bool) {
+		t.Helper()
+		require.Equal(t, exists, found, "%s: %s", what, how)
+		want := []byte{}
+		if !exists {
+			want = nil
+		}
+		requireValue(t, want, value, what+": "+how)
+	}
+	read("execute", empty.Value(), empty.Found(), true)
+	read("execute, none", none.Value(), none.Found(), false)
+	require.Len(t, page.Value().Entries, 1, what)
+	read("scan operation", page.Value().Entries[0].Value, true, true)
+	for key, exists := range map[string]bool{"empty": true, "none": false} {
+		value, found, err := r.Get(ctx, key)
+		require.NoError(t, err, what)
+		read("get", value, found, exists)
+		e, found, err := r.Entry(ctx, key)
+		require.NoError(t, err, what)
+		read("entry", e.Value, found, exists)
+	}
+	scanned := 0
+	for e, err := range r.Scan(ctx, client.Prefix("empty")) {
+		require.NoError(t, err, what)
+		read("scan", e.Value, true, true)
+		scanned++
+	}
+	require.Equal(t, 1, scanned, what)
 }
 
 // TestEmptyValuesAreRead as empty and not as nil, and absent ones as nil, by every read.
 func TestEmptyValuesAreRead(t *testing.T) {
 	t.Parallel()
 	ctx, db := emptyStore(t)
-	empty, absent := []byte("empty"), []byte("none")
-	out, err := db.Execute(ctx, client.Put(empty, nil), client.Get(empty), client.Get(absent))
+	var report client.Report
+	put, own, none := client.PutOp("empty", nil), client.GetOp("empty"), client.GetOp("none")
+	require.NoError(t, db.With(client.ReportTo(&report)).Execute(ctx, put, own, none))
+	requireValue(t, []byte{}, own.Value(), "own write of a one-shot")
+	requireValue(t, nil, none.Value(), "none, in a one-shot")
+	outcome, err := db.Outcome(ctx, report.TxID, put, own, none)
 	require.NoError(t, err)
-	reads := func(what string, rs ...client.Result) {
-		t.Helper()
-		require.True(t, rs[0].Found, what)
-		require.Equal(t, []byte{}, rs[0].Value, what)
-		require.False(t, rs[1].Found, what)
-		require.Nil(t, rs[1].Value, what)
-	}
-	values := func(what string, a, b client.Value) {
-		t.Helper()
-		reads(what, client.Result{Found: a.Found, Value: a.Value}, client.Result{Found: b.Found, Value: b.Value})
-	}
-	pairs := func(what string, p client.Pair, err error) {
-		t.Helper()
-		require.NoError(t, err, what)
-		require.Equal(t, []byte{}, p.Value, what)
-	}
-	reads("own write of a one-shot", out.Results[1:]...)
-	committed, results, err := db.Outcome(ctx, out.ID)
+	require.Equal(t, client.Committed, outcome)
+	require.True(t, own.Found())
+	require.False(t, none.Found())
+	requireValue(t, []byte{}, own.Value(), "outcome")
+	requireValue(t, nil, none.Value(), "none, of an outcome")
+
+	readsEmptyValues(ctx, t, db, "db")
+	snapshot, err := db.CreateSnapshot(ctx, "s", client.TTL(time.Hour))
 	require.NoError(t, err)
-	require.True(t, committed)
-	reads("outcome", results[1:]...)
-	out, err = db.Execute(ctx, client.Get(empty), client.Get(absent), client.ScanRange(nil, nil, 0), client.Dump(empty), client.Dump(absent))
-	require.NoError(t, err)
-	reads("one-shot", out.Results[:2]...)
-	pairs("scan of a one-shot", out.Results[2].Pairs[0], nil)
-	reads("dump", out.Results[3:]...)
-	for p, err := range db.Scan(ctx, nil, nil, client.ScanOptions{}) {
-		pairs("scan", p, err)
-	}
-	snapshot, err := db.CreateSnapshot(ctx, "s", time.Hour)
-	require.NoError(t, err)
-	for _, at := range []string{"", snapshot.ID} {
-		x := db.With()
-		if at != "" {
-			x = db.With(client.AtSnapshot(at))
+	readsEmptyValues(ctx, t, snapshot, "snapshot")
+	readsEmptyValues(ctx, t, db.AtSnapshot("s"), "snapshot by its name")
+	require.NoError(t, db.View(ctx, func(ctx context.Context, v *client.View) error {
+		readsEmptyValues(ctx, t, v, "view")
+		return nil
+	}))
+	require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+		require.NoError(t, tx.Put(ctx, "own", nil))
+		readsEmptyValues(ctx, t, tx, "update")
+		for key, want := range map[string][]byte{"empty": {}, "none": nil, "own": {}} {
+			value, found, err := tx.GetForUpdate(ctx, key)
+			require.NoError(t, err, key)
+			require.Equal(t, want != nil, found, key)
+			requireValue(t, want, value, "get for update of "+key)
 		}
-		out, err := x.Execute(ctx, client.Get(empty), client.Get(absent))
+		value, found, err := tx.Get(ctx, "own")
 		require.NoError(t, err)
-		reads("at "+at, out.Results...)
-		for p, err := range x.Scan(ctx, nil, nil, client.ScanOptions{}) {
-			pairs("scan at "+at, p, err)
-		}
-		require.NoError(t, x.View(ctx, func(ro *client.ReadTx) error {
-			a, err := ro.Get(empty)
+		require.True(t, found)
+		requireValue(t, []byte{}, value, "own write")
+		for e, err := range tx.Scan(ctx, client.Range{}) {
 			require.NoError(t, err)
-			b, err := ro.Get(absent)
-			require.NoError(t, err)
-			values("view at "+at, a, b)
-			for p, err := range ro.Scan(nil, nil) {
-				pairs("scan of a view at "+at, p, err)
-			}
-			return nil
-		}))
-	}
-	require.NoError(t, db.Update(ctx, func(tx *client.Tx) error {
-		for what, get := range map[string]func([]byte) (client.Value, error){"get": tx.Get, "get for update": tx.GetForUpdate} {
-			a, err := get(empty)
-			require.NoError(t, err)
-			b, err := get(absent)
-			require.NoError(t, err)
-			values(what, a, b)
-		}
-		require.NoError(t, tx.Put([]byte("own"), nil))
-		a, err := tx.Get([]byte("own"))
-		require.NoError(t, err)
-		values("own write", a, client.Value{})
-		for p, err := range tx.Scan(nil, nil) {
-			pairs("scan of an update", p, err)
+			requireValue(t, []byte{}, e.Value, "scan of an update")
 		}
 		return nil
 	}))
-	for what, op := range map[string]client.Op{"one that is absent": client.PutIfAbsent(empty, nil), "another value": client.CompareAndSet(empty, []byte("x"), nil)} {
-		_, err = db.Execute(ctx, op)
+
+	dump, nothing := client.DumpOp("empty"), client.DumpOp("none")
+	require.NoError(t, db.Execute(ctx, dump, nothing))
+	require.True(t, dump.Found())
+	require.False(t, nothing.Found())
+	require.Equal(t, client.Type(""), nothing.Value().Type())
+	restored := client.GetOp("restored")
+	require.NoError(t, db.Execute(ctx, client.RestoreOp("restored", dump.Value()), restored))
+	require.True(t, restored.Found())
+	requireValue(t, []byte{}, restored.Value(), "dump")
+}
+
+// TestFailedConditionsReportEmptyValues as empty and not as nil, and absent ones as nil.
+func TestFailedConditionsReportEmptyValues(t *testing.T) {
+	t.Parallel()
+	ctx, db := emptyStore(t)
+	require.NoError(t, db.Put(ctx, "empty", nil))
+	current := func(err error) *client.Entry {
+		t.Helper()
 		failed, ok := errors.AsType[*client.Error](err)
 		require.True(t, ok, "%v", err)
-		require.Equal(t, []byte{}, failed.Current.Value, what)
+		require.NotNil(t, failed.Current, "%v", err)
+		return failed.Current
 	}
-	_, err = db.Execute(ctx, client.CompareAndSet(absent, nil, nil))
-	failed, ok := errors.AsType[*client.Error](err)
-	require.True(t, ok, "%v", err)
-	require.False(t, failed.Current.Found)
-	require.Nil(t, failed.Current.Value)
-	for p, err := range db.Scan(ctx, nil, nil, client.ScanOptions{Limit: -1}) {
-		require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", p)
+	for _, c := range []client.Condition{client.IfAbsent(), client.IfValue([]byte("x"))} {
+		e := current(db.Put(ctx, "empty", nil, c))
+		require.Equal(t, client.TypeValue, e.Type)
+		requireValue(t, []byte{}, e.Value, "what the key holds")
 	}
+	e := current(db.Put(ctx, "none", nil, client.IfValue(nil)))
+	require.Equal(t, client.Type(""), e.Type)
+	requireValue(t, nil, e.Value, "what the key holds")
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -82,17 +82,16 @@ func (c *hotCluster) goes(key string) {
 func TestKeysArePinnedAndBanned(t *testing.T) {
 	t.Parallel()
 	c := startHot(t, hotshard.ModeAuto)
-	db := proc.OpenOld(t, c.Addrs())
+	db := proc.Open(t, c.Addrs())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err := db.Execute(ctx, client.Put([]byte("visits"), []byte("v")), client.Add([]byte("n"), 1))
-	require.NoError(t, err)
+	require.NoError(t, db.Execute(ctx, client.PutOp("visits", []byte("v")), add("n", 1)))
 	holds := func() {
 		t.Helper()
-		out, err := db.Execute(ctx, client.Get([]byte("visits")), client.Get([]byte("n")))
-		require.NoError(t, err)
-		require.Equal(t, "v", string(out.Results[0].Value))
-		require.EqualValues(t, 1, out.Results[1].Number)
+		visits, n := client.GetOp("visits"), client.NewCounter("n").GetOp()
+		require.NoError(t, db.Execute(ctx, visits, n))
+		require.Equal(t, "v", string(visits.Value()))
+		require.EqualValues(t, 1, n.Value())
 	}
 	require.Contains(t, c.hot(2, "pin", "visits"), "rules: visits pinned\n")
 	c.hot(3, "pin", "n")
@@ -100,7 +99,7 @@ func TestKeysArePinnedAndBanned(t *testing.T) {
 	c.comes("n")
 	holds()
 	require.Contains(t, c.hot(3), "rules: visits pinned, n pinned\n")
-	require.Regexp(t, `visits +s8 +\S+( [mµ]s)? +\d+s +pinned +.* 0 +on the hot shard for \d+s: pinned by the operator`, c.hot(2, "--wide"))
+	require.Regexp(t, `visits +s8 +\S+( [mµ]s)? +\d+s +pinned +.* 0 +moved to the hot shard \d+s ago: pinned by the operator`, c.hot(2, "--wide"))
 
 	c.hot(1, "ban", "visits")
 	c.goes("visits")
@@ -174,40 +173,36 @@ func TestWhoWaitsForAKeyIsShown(t *testing.T) {
 	t.Parallel()
 	const writers = 7
 	c := startHot(t, hotshard.ModePinned)
-	db := proc.OpenOld(t, c.Addrs())
+	db := proc.Open(t, c.Addrs())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	key := []byte("visits")
-	_, err := db.Execute(ctx, client.Put(key, []byte("v")))
-	require.NoError(t, err)
+	const key = "visits"
+	require.NoError(t, db.Put(ctx, key, []byte("v")))
 	for round := range 2 {
 		if round == 1 {
-			c.hot(1, "pin", "visits")
-			c.comes("visits")
+			c.hot(1, "pin", key)
+			c.comes(key)
 		}
 		// It is older than those that wait for it, so that it keeps the lock. It
 		// lets go of it for a moment before: no wait that is over is told
 		// of as long as all stand.
 		for over := range 2 {
-			letGo := hold(t, db, func(tx *client.Tx) error {
-				_, err := tx.GetForUpdate(key)
+			letGo := hold(t, db, func(ctx context.Context, tx *client.Tx) error {
+				_, _, err := tx.GetForUpdate(ctx, key)
 				return err
 			})
 			ended := make(chan error, writers)
 			for range writers {
-				go func() {
-					_, err := db.Execute(ctx, client.Put(key, []byte("x")))
-					ended <- err
-				}()
+				go func() { ended <- db.Put(ctx, key, []byte("x")) }()
 			}
 			require.Eventually(t, func() bool { return c.waiting() == writers }, 10*time.Second, time.Millisecond)
 			if over == 1 {
 				require.Eventually(t, func() bool {
-					k := c.keyOf(round+2, "visits")
+					k := c.keyOf(round+2, key)
 					return k != nil && k["waiters"] == float64(writers) && k["lock_wait_us_per_s"].(float64) > 0
 				}, 10*time.Second, 50*time.Millisecond, "%v", c.hot(1))
-				require.EqualValues(t, writers, c.keyMetric("linchpin_hot_key_queue", "visits"))
-				require.EqualValues(t, round, c.keyMetric("linchpin_hot_key_moved", "visits"))
+				require.EqualValues(t, writers, c.keyMetric("linchpin_hot_key_queue", key))
+				require.EqualValues(t, round, c.keyMetric("linchpin_hot_key_moved", key))
 			} else {
 				// How long they have waited is what is told of, in real time; where it is
 				// next to nothing it is not. Nothing else is expected to happen meanwhile.
@@ -219,7 +214,7 @@ func TestWhoWaitsForAKeyIsShown(t *testing.T) {
 			}
 		}
 		require.Eventually(t, func() bool {
-			k := c.keyOf(1, "visits")
+			k := c.keyOf(1, key)
 			return k == nil || k["waiters"] == 0.0
 		}, 10*time.Second, 50*time.Millisecond)
 	}
@@ -231,13 +226,12 @@ func TestDataIsRightWhileKeysArePinned(t *testing.T) {
 	t.Parallel()
 	const accounts, each = 4, 1000
 	c := startHot(t, hotshard.ModeAuto)
-	db := proc.OpenOld(t, c.Addrs())
+	db := proc.Open(t, c.Addrs())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	key := func(i int) []byte { return fmt.Appendf(nil, "a/%d", i%accounts) }
+	account := func(i int) client.Counter { return client.NewCounter(fmt.Sprintf("a/%d", i%accounts)) }
 	for i := range accounts {
-		_, err := db.Execute(ctx, client.Add(key(i), each))
-		require.NoError(t, err)
+		require.NoError(t, account(i).Add(ctx, db, each))
 	}
 	stop := make(chan struct{})
 	ended := make(chan error, 8)
@@ -251,7 +245,8 @@ func TestDataIsRightWhileKeysArePinned(t *testing.T) {
 					return
 				default:
 				}
-				if _, err := db.Execute(ctx, client.AddGet(key(i), -1), client.AddGet(key(i+1+w%3), 1), client.Add([]byte("total"), 1)); err != nil {
+				from, to := account(i), account(i+1+w%3)
+				if err := db.Execute(ctx, from.AddGetOp(-1), to.AddGetOp(1), add("total", 1)); err != nil {
 					ended <- err
 					return
 				}
@@ -261,15 +256,16 @@ func TestDataIsRightWhileKeysArePinned(t *testing.T) {
 	}
 	sum := func() (n int64) {
 		t.Helper()
-		out, err := db.Execute(ctx, client.ScanRange([]byte("a/"), []byte("a0"), 0))
-		require.NoError(t, err)
-		require.Len(t, out.Results[0].Pairs, accounts)
-		for _, p := range out.Results[0].Pairs {
-			n += p.Number
+		all := client.ScanOp(client.Prefix("a/"), 0)
+		require.NoError(t, db.Execute(ctx, all))
+		require.Len(t, all.Value().Entries, accounts)
+		for _, e := range all.Value().Entries {
+			n += e.Number
 		}
 		return n
 	}
-	for round, verbs := range [][]string{{"pin", "a/0"}, {"pin", "a/1"}, {"ban", "a/0"}, {"pin", "--prefix", "a/"}, {"unpin", "a/0"}, {"mode", "off"}, {"mode", "auto"}} {
+	for round, verbs := range [][]string{{"pin", "a/0"}, {"pin", "a/1"}, {"ban", "a/0"}, {"pin", "--prefix", "a/"},
+		{"unpin", "a/0"}, {"mode", "off"}, {"mode", "auto"}} {
 		c.hot(1+round%3, verbs...)
 		for end := time.Now().Add(400 * time.Millisecond); time.Now().Before(end); {
 			require.EqualValues(t, accounts*each, sum())
@@ -281,7 +277,5 @@ func TestDataIsRightWhileKeysArePinned(t *testing.T) {
 		require.NoError(t, <-ended)
 	}
 	require.EqualValues(t, accounts*each, sum())
-	out, err := db.Execute(ctx, client.Get([]byte("total")))
-	require.NoError(t, err)
-	require.Equal(t, counted.Load(), out.Results[0].Number)
+	requireCounter(t, db, "total", counted.Load())
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/clock"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -26,21 +26,20 @@ func TestANodeThatIsKilledEveryTwoSecondsMakesProgress(t *testing.T) {
 	addr := proc.FreeAddr(t)
 	n := proc.NewNode(t, "node", filepath.Join(t.TempDir(), "store"), "--listen", addr, "--shards", "3", "--cache-mb", "16")
 	n.Start(t)
-	db := proc.OpenOld(t, []string{addr})
+	db := proc.Open(t, []string{addr})
 	ctx, stop := context.WithCancel(t.Context())
 	var written atomic.Int64
 	var all errgroup.Group
 	for c := range 4 {
 		all.Go(func() error {
 			for i := 0; ctx.Err() == nil; i++ {
-				key := fmt.Appendf(nil, "key %d", c)
+				key := fmt.Sprintf("key %d", c)
 				try, cancel := context.WithTimeout(ctx, 5*time.Second)
-				_, err := db.Execute(try, client.Put(key, fmt.Appendf(nil, "%d", i)))
-				if err == nil {
+				if db.Put(try, key, fmt.Append(nil, i)) == nil {
 					written.Add(1)
 				}
-				_ = db.View(try, func(ro *client.ReadTx) error {
-					_, err := ro.Get(key)
+				_ = db.View(try, func(ctx context.Context, v *client.View) error {
+					_, _, err := v.Get(ctx, key)
 					return err
 				})
 				cancel()

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -9,8 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/proxy"
 	"github.com/linchpindb/linchpin/test/integration/torture"
@@ -52,12 +52,12 @@ func TestLinks(t *testing.T) {
 }
 
 // linked puts a link between a client and a node.
-func linked(t *testing.T, n *proc.Node, opts ...client.Option) (*client.DB, *proxy.Proxy) {
+func linked(t *testing.T, n *proc.Node) (*client.DB, *proxy.Proxy) {
 	t.Helper()
 	p, err := proxy.Start(n.Addr)
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
-	return proc.OpenOld(t, []string{p.Addr()}, opts...), p
+	return proc.Open(t, []string{p.Addr()}), p
 }
 
 // TestClientsLinkIsCut: a client whose connection breaks again and again gets
@@ -73,7 +73,7 @@ func TestClientsLinkIsCut(t *testing.T) {
 	for i := range callers {
 		go func() {
 			for range each {
-				_, err := db.Execute(ctx, client.Add([]byte("n"), 1), client.Add(fmt.Appendf(nil, "m/%d", i), 1))
+				err := db.Execute(ctx, add("n", 1), add(fmt.Sprintf("m/%d", i), 1))
 				progress <- err
 				if err != nil {
 					done <- err
@@ -92,10 +92,10 @@ func TestClientsLinkIsCut(t *testing.T) {
 	for range callers {
 		require.NoError(t, <-done)
 	}
-	out, err := c.OpenOld(t).Execute(ctx, client.AddGet([]byte("n"), 0), client.AddGet([]byte("m/0"), 0))
-	require.NoError(t, err)
-	require.EqualValues(t, callers*each, out.Results[0].Number)
-	require.EqualValues(t, each, out.Results[1].Number)
+	n, m := client.NewCounter("n").AddGetOp(0), client.NewCounter("m/0").AddGetOp(0)
+	require.NoError(t, c.Open(t).Execute(ctx, n, m))
+	require.EqualValues(t, callers*each, n.Value())
+	require.EqualValues(t, each, m.Value())
 	require.Greater(t, link.Accepted(), 1)
 }
 
@@ -108,18 +108,17 @@ func TestANodeWithoutPeersSaysSo(t *testing.T) {
 	// Everybody else is unreachable from node 0.
 	c.Proxy(1).Cut()
 	c.Proxy(2).Cut()
-	db := proc.OpenOld(t, []string{c.Node(0).Listen}, client.WithRetries(false))
-	_, err := db.Execute(soon(t), client.Put(at[0][0], nil))
-	require.NoError(t, err)
+	db := proc.Open(t, []string{c.Node(0).Listen}).With(client.NoRetry())
+	require.NoError(t, db.Put(soon(t), at[0][0], nil))
 	proc.Until(t, "it says so", func(ctx context.Context) bool {
 		short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 		defer cancel()
-		_, err := db.Execute(short, client.Get(at[1][0]))
-		return kv.KindOf(err) == kv.KindUnavailable
+		_, _, err := db.Get(short, at[1][0])
+		return errors.Is(err, client.ErrUnavailable)
 	}, func() string { return "" })
 	c.Proxy(1).Heal()
 	c.Proxy(2).Heal()
 	c.Met(t)
-	_, err = db.Execute(soon(t), client.Get(at[1][0]), client.Get(at[2][0]))
+	_, err := valuesOf(soon(t), db, at[1][0], at[2][0])
 	require.NoError(t, err)
 }

@@ -1,8 +1,6 @@
 package integration
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,25 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/client/admin"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
-
-// soon is a context for what is expected to take milliseconds.
-func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// keysOf gives keys of which every shard is likely to have some.
-func keysOf(n int) (keys [][]byte) {
-	for i := range n {
-		keys = append(keys, fmt.Appendf(nil, "key/%03d", i))
-	}
-	return keys
-}
 
 // TestMeetServeAndMeetAgain: three processes form a cluster, each is a gateway
 // to all of it, and after restarts in several orders, all at once and one at a
@@ -40,29 +23,28 @@ func TestMeetServeAndMeetAgain(t *testing.T) {
 	ctx := soon(t)
 	keys := keysOf(40)
 	for i, n := range c.Nodes() {
-		db := proc.OpenOld(t, []string{n.Addr})
+		db := proc.Open(t, []string{n.Addr})
 		for j, k := range keys {
 			if j%3 == i {
-				_, err := db.Execute(ctx, client.Put(k, k), client.Add([]byte("count"), 1))
-				require.NoError(t, err)
+				require.NoError(t, db.Execute(ctx, client.PutOp(k, []byte(k)), add("count", 1)))
 			}
 		}
 	}
 	everything := func() {
 		t.Helper()
 		for _, n := range c.Nodes() {
-			db := proc.OpenOld(t, []string{n.Addr})
+			db := proc.Open(t, []string{n.Addr})
 			i := 0
-			for p, err := range db.Scan(ctx, []byte("key/"), []byte("key0"), client.ScanOptions{PageSize: 7}) {
+			for e, err := range db.Scan(ctx, client.Prefix("key/"), client.PageSize(7)) {
 				require.NoError(t, err)
-				require.Equal(t, keys[i], p.Key)
-				require.Equal(t, keys[i], p.Value)
+				require.Equal(t, keys[i], e.Key)
+				require.Equal(t, keys[i], string(e.Value))
 				i++
 			}
 			require.Equal(t, len(keys), i)
-			out, err := db.Execute(ctx, client.AddGet([]byte("count"), 0))
+			n, err := client.NewCounter("count").AddGet(ctx, db, 0)
 			require.NoError(t, err)
-			require.EqualValues(t, len(keys), out.Results[0].Number)
+			require.EqualValues(t, len(keys), n)
 		}
 	}
 	everything()
@@ -131,8 +113,7 @@ func TestForeignCluster(t *testing.T) {
 	newcomer := proc.NewNode(t, "newcomer", t.TempDir(), "--listen", addr, "--join", join)
 	refused(t, newcomer, cli.ExitUsage, addr)
 
-	_, err := c.OpenOld(t).Execute(soon(t), client.Put([]byte("a"), nil), client.Put([]byte("b"), nil))
-	require.NoError(t, err)
+	require.NoError(t, c.Open(t).Execute(soon(t), client.PutOp("a", nil), client.PutOp("b", nil)))
 	for _, n := range c.Nodes() {
 		require.True(t, n.Running())
 	}
@@ -157,8 +138,7 @@ func TestAMemberThatLostItsStore(t *testing.T) {
 func TestAnotherNodesStore(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Nodes: 2})
-	_, err := c.OpenOld(t).Execute(soon(t), client.Put([]byte("a"), nil), client.Put([]byte("b"), nil))
-	require.NoError(t, err)
+	require.NoError(t, c.Open(t).Execute(soon(t), client.PutOp("a", nil), client.PutOp("b", nil)))
 	for _, n := range c.Nodes() {
 		require.Equal(t, cli.ExitOK, n.Stop(t))
 	}
@@ -174,8 +154,8 @@ func TestAnotherNodesStore(t *testing.T) {
 		require.NoError(t, os.Rename(mv[0], mv[1]))
 	}
 	c.Start(t)
-	_, err = c.OpenOld(t).Execute(soon(t), client.RequireExists([]byte("a")), client.RequireExists([]byte("b")))
-	require.NoError(t, err)
+	both := []client.Op{client.RequireOp("a", client.IfExists()), client.RequireOp("b", client.IfExists())}
+	require.NoError(t, c.Open(t).Execute(soon(t), both...))
 }
 
 // TestAMemberMoves: a node comes back under another address, which --advertise
@@ -184,10 +164,9 @@ func TestAMemberMoves(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Nodes: 3})
 	keys := keysOf(20)
-	db := proc.OpenOld(t, []string{c.Node(0).Addr})
+	db := proc.Open(t, []string{c.Node(0).Addr})
 	for _, k := range keys {
-		_, err := db.Execute(soon(t), client.Put(k, k))
-		require.NoError(t, err)
+		require.NoError(t, db.Put(soon(t), k, []byte(k)))
 	}
 	old := c.Node(2)
 	require.Equal(t, cli.ExitOK, old.Stop(t))
@@ -206,9 +185,9 @@ func TestAMemberMoves(t *testing.T) {
 		return found && len(s.Members) == 3
 	})
 	for _, k := range keys {
-		out, err := db.Execute(soon(t), client.Get(k))
+		value, _, err := db.Get(soon(t), k)
 		require.NoError(t, err)
-		require.Equal(t, k, out.Results[0].Value)
+		require.Equal(t, k, string(value))
 	}
 }
 
@@ -234,8 +213,7 @@ func TestKillWhileMeeting(t *testing.T) {
 			n.Serving(t)
 		}
 		c.Met(t)
-		_, err := c.OpenOld(t).Execute(soon(t), client.Put([]byte("a"), nil), client.Put([]byte("b"), nil), client.Put([]byte("c"), nil))
-		require.NoError(t, err)
+		require.NoError(t, c.Open(t).Execute(soon(t), client.PutOp("a", nil), client.PutOp("b", nil), client.PutOp("c", nil)))
 		for _, n := range c.Nodes() {
 			n.Kill()
 		}

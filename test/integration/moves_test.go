@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/proxy"
 	"github.com/linchpindb/linchpin/test/integration/torture"
@@ -30,11 +30,20 @@ func tortured() (keys []string) {
 	return keys
 }
 
+// torturedOps are operations that read them.
+func torturedOps() (entries []*client.Result[client.Entry], ops []client.Op) {
+	for _, k := range tortured() {
+		op := client.EntryOp(k)
+		entries, ops = append(entries, op), append(ops, op)
+	}
+	return entries, ops
+}
+
 // mover has keys pinned and banned, without end, so that there is always one
 // on its way; and others that are as good as any are there by their heat.
 type mover struct {
 	r   *rand.Rand
-	dbs []*client.DB
+	dbs []*admin.Admin
 	// moved has the keys that have been seen on the hot shard, and changes counts
 	// how often one has come or gone since it was last seen.
 	moved   map[string]bool
@@ -45,13 +54,13 @@ var movers = []string{"r/0", "r/1", "r/2", "n/0", "n/1", "a/0", "b/0", "s/0", "g
 
 func (m *mover) run(ctx context.Context) {
 	for i := 0; ctx.Err() == nil; i++ {
-		order := []pb.HotPolicy{pb.HotPolicy_HOT_PIN, pb.HotPolicy_HOT_BAN, pb.HotPolicy_HOT_PIN, pb.HotPolicy_HOT_FREE}[m.r.IntN(4)]
+		policy := []admin.HotPolicy{admin.HotPin, admin.HotBan, admin.HotPin, admin.HotFree}[m.r.IntN(4)]
 		within, cancel := context.WithTimeout(ctx, time.Second)
 		db := m.dbs[i%len(m.dbs)]
 		// Whether it is done does not matter.
-		_, _ = db.SetHotRule(within, pb.HotRule{Key: []byte(movers[m.r.IntN(len(movers))]), Policy: order})
+		_, _ = db.SetHotRule(within, admin.HotRule{Key: movers[m.r.IntN(len(movers))], Policy: policy})
 		if r, err := db.HotKeys(within, 1000); err == nil {
-			m.see(r)
+			m.see(r.Keys)
 		}
 		cancel()
 		select {
@@ -61,11 +70,11 @@ func (m *mover) run(ctx context.Context) {
 	}
 }
 
-func (m *mover) see(r *pb.HotKeysResponse) {
+func (m *mover) see(keys []admin.HotKey) {
 	now := map[string]bool{}
-	for i := range r.Keys {
-		if r.Keys[i].MovedNs != 0 {
-			now[string(r.Keys[i].Key)] = true
+	for i := range keys {
+		if !keys[i].Moved.IsZero() {
+			now[keys[i].Key] = true
 		}
 	}
 	for _, k := range tortured() {
@@ -105,38 +114,42 @@ func unexplained(err error) bool {
 	return !errors.Is(err, context.Canceled)
 }
 
+// db is any of the clients.
+func (h *historian) db() *client.DB { return h.dbs[h.r.IntN(len(h.dbs))] }
+
 func (h *historian) look(ctx context.Context, name string) error {
-	s, err := h.dbs[h.r.IntN(len(h.dbs))].CreateSnapshot(ctx, name, time.Minute)
+	s, err := h.db().CreateSnapshot(ctx, name, client.TTL(time.Minute))
 	if err != nil {
 		return err
 	}
-	first, err := h.scan(ctx, s.ID)
+	id := s.Info().ID
+	first, err := h.scan(ctx, id)
 	if err != nil {
 		return err
 	}
 	for range 3 {
-		again, err := h.scan(ctx, s.ID)
+		again, err := h.scan(ctx, id)
 		if err != nil {
 			return err
 		}
 		if err := same(first, again); err != nil {
-			return fmt.Errorf("%s (%s) has changed: %w", name, s.ID, err)
+			return fmt.Errorf("%s (%s) has changed: %w", name, id, err)
 		}
-		again, err = h.gets(ctx, s.ID)
+		again, err = h.gets(ctx, id)
 		if err != nil {
 			return err
 		}
 		if err := same(first, again); err != nil {
-			return fmt.Errorf("%s (%s) is another by keys than by range: %w", name, s.ID, err)
+			return fmt.Errorf("%s (%s) is another by keys than by range: %w", name, id, err)
 		}
 	}
 	for i := range 8 {
 		if a, b := first[fmt.Sprintf("a/%d", i)], first[fmt.Sprintf("b/%d", i)]; a != b {
-			return fmt.Errorf("%s (%s): the couple %d is %q and %q", name, s.ID, i, a, b)
+			return fmt.Errorf("%s (%s): the couple %d is %q and %q", name, id, i, a, b)
 		}
 	}
 	h.kept++
-	_, err = h.dbs[h.r.IntN(len(h.dbs))].DropSnapshot(ctx, s.ID)
+	err = h.db().DropSnapshot(ctx, id)
 	if kv.KindOf(err) == kv.KindTooOld {
 		return nil // the answer to the first try was lost
 	}
@@ -154,33 +167,27 @@ func same(a, b map[string]string) error {
 
 func (h *historian) scan(ctx context.Context, at string) (map[string]string, error) {
 	out := map[string]string{}
-	db := h.dbs[h.r.IntN(len(h.dbs))].With(client.AtSnapshot(at))
-	for p, err := range db.Scan(ctx, nil, nil, client.ScanOptions{PageSize: 1 + h.r.IntN(20)}) {
+	for e, err := range h.db().AtSnapshot(at).Scan(ctx, client.Range{}, client.PageSize(1+h.r.IntN(20))) {
 		if err != nil {
 			return nil, err
 		}
-		if _, twice := out[string(p.Key)]; twice {
-			return nil, fmt.Errorf("%s: %s is found twice", at, p.Key)
+		if _, twice := out[e.Key]; twice {
+			return nil, fmt.Errorf("%s: %s is found twice", at, e.Key)
 		}
-		out[string(p.Key)] = fmt.Sprint(p.Type, string(p.Value), p.Number)
+		out[e.Key] = fmt.Sprint(e.Type, string(e.Value), e.Number)
 	}
 	return out, nil
 }
 
 func (h *historian) gets(ctx context.Context, at string) (map[string]string, error) {
-	var ops []client.Op
-	keys := tortured()
-	for _, k := range keys {
-		ops = append(ops, client.Get([]byte(k)))
-	}
-	r, err := h.dbs[h.r.IntN(len(h.dbs))].With(client.AtSnapshot(at)).Execute(ctx, ops...)
-	if err != nil {
+	entries, ops := torturedOps()
+	if err := h.db().AtSnapshot(at).Execute(ctx, ops...); err != nil {
 		return nil, err
 	}
 	out := map[string]string{}
-	for i := range r.Results {
-		if x := &r.Results[i]; x.Found {
-			out[keys[i]] = fmt.Sprint(x.Type, string(x.Value), x.Number)
+	for _, op := range entries {
+		if e := op.Value(); op.Found() {
+			out[e.Key] = fmt.Sprint(e.Type, string(e.Value), e.Number)
 		}
 	}
 	return out, nil
@@ -203,18 +210,20 @@ func TestMovesUnderKillsAndCuts(t *testing.T) {
 	s := &storm{r: rand.New(rand.NewPCG(seed, 5)), c: proc.StartCluster(t, proc.Options{Proxied: true})}
 	var addrs []string
 	var dbs []*client.DB
+	var admins []*admin.Admin
 	for _, n := range s.c.Nodes() {
 		p, err := proxy.Start(n.Listen)
 		require.NoError(t, err)
 		t.Cleanup(p.Close)
 		s.clients = append(s.clients, p)
 		addrs = append(addrs, p.Addr())
-		dbs = append(dbs, proc.OpenOld(t, []string{p.Addr()}))
+		db := proc.Open(t, []string{p.Addr()})
+		dbs, admins = append(dbs, db), append(admins, admin.New(db))
 	}
 	s.run = torture.Start(t, addrs, torture.Options{Seed: seed, Clients: 12, Timeout: 2 * time.Second})
 	ctx, stop := context.WithCancel(t.Context())
 	var others sync.WaitGroup
-	m := &mover{r: rand.New(rand.NewPCG(seed, 6)), dbs: dbs}
+	m := &mover{r: rand.New(rand.NewPCG(seed, 6)), dbs: admins}
 	h := &historian{r: rand.New(rand.NewPCG(seed, 7)), dbs: dbs}
 	others.Go(func() { m.run(ctx) })
 	others.Go(func() { h.run(ctx) })
@@ -235,7 +244,8 @@ func TestMovesUnderKillsAndCuts(t *testing.T) {
 	}
 	stop()
 	others.Wait()
-	t.Logf("%d faults, %d times a key was seen to have come or gone, %d states were read again", s.faults, m.changes, h.kept)
+	t.Logf("%d faults, %d times a key was seen to have come or gone, %d states were read again",
+		s.faults, m.changes, h.kept)
 	require.NoError(t, errors.Join(h.bad...))
 	require.Greater(t, m.changes, 10)
 	require.NotZero(t, h.kept)
@@ -255,33 +265,29 @@ func TestMovesUnderKillsAndCuts(t *testing.T) {
 
 // reachable requires that every key can be written and read through every node,
 // and gives what they all hold.
-func reachable(t *testing.T, dbs []*client.DB) map[string]client.Pair {
+func reachable(t *testing.T, dbs []*client.DB) map[string]client.Entry {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
 	defer cancel()
-	var gets []client.Op
+	entries, ops := torturedOps()
 	for i, key := range tortured() {
-		k := []byte(key)
-		gets = append(gets, client.Get(k))
-		op := client.Put(k, []byte("last"))
+		var op client.Op = client.PutOp(key, []byte("last"))
 		if key[0] == 'n' {
-			op = client.Add(k, 1)
+			op = add(key, 1)
 		}
-		_, err := dbs[i%len(dbs)].Execute(ctx, op)
-		require.NoError(t, err, key)
+		require.NoError(t, dbs[i%len(dbs)].Execute(ctx, op), key)
 	}
-	told := map[string]client.Pair{}
-	for p, err := range dbs[0].Scan(ctx, nil, nil, client.ScanOptions{}) {
+	told := map[string]client.Entry{}
+	for e, err := range dbs[0].Scan(ctx, client.Range{}) {
 		require.NoError(t, err)
-		require.NotContains(t, told, string(p.Key), "it is found twice")
-		told[string(p.Key)] = p
+		require.NotContains(t, told, e.Key, "it is found twice")
+		told[e.Key] = e
 	}
-	require.Len(t, told, len(gets))
+	require.Len(t, told, len(ops))
 	for _, db := range dbs {
-		r, err := db.Execute(ctx, gets...)
-		require.NoError(t, err)
+		require.NoError(t, db.Execute(ctx, ops...))
 		for i, key := range tortured() {
-			require.Equal(t, told[key].Version, r.Results[i].Version, key)
+			require.Equal(t, told[key].Version, entries[i].Value().Version, key)
 		}
 	}
 	return told

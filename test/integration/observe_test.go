@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	reflectpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -57,11 +57,11 @@ var stages = []string{"gateway", "lock_wait", "vote", "decision", "durable"}
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	db := proc.OpenOld(t, []string{c.Node(0).Addr})
+	db := proc.Open(t, []string{c.Node(0).Addr})
 	const n = 20
 	for i := range n {
-		_, err := db.Execute(soon(t), client.Put(fmt.Appendf(nil, "a%d", i), nil), client.Put(fmt.Appendf(nil, "b%d", i), nil))
-		require.NoError(t, err)
+		a, b := client.PutOp(fmt.Sprintf("a%d", i), nil), client.PutOp(fmt.Sprintf("b%d", i), nil)
+		require.NoError(t, db.Execute(soon(t), a, b))
 	}
 	code, _ := httpGet(t, "http://"+c.Node(0).HTTP+"/healthz")
 	require.Equal(t, http.StatusOK, code)

@@ -8,9 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/txn"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
@@ -22,7 +23,8 @@ func TestOutcomeHasTheResults(t *testing.T) {
 	t.Parallel()
 	for _, order := range []txn.Order{txn.HotLast, txn.Parallel} {
 		t.Run(order.String(), func(t *testing.T) {
-			c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), Order: order, Listen: true, HotKeys: [][]byte{[]byte("k/3")}})
+			c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), Order: order, Listen: true,
+				HotKeys: [][]byte{[]byte("k/3")}})
 			require.NoError(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			t.Cleanup(func() {
@@ -31,31 +33,36 @@ func TestOutcomeHasTheResults(t *testing.T) {
 				defer done()
 				require.NoError(t, c.Stop(stop))
 			})
-			db, other := proc.OpenOld(t, c.Addrs()[:1]), proc.OpenOld(t, c.Addrs()[1:])
+			db, other := proc.Open(t, c.Addrs()[:1]), proc.Open(t, c.Addrs()[1:])
 			for i := range 10 {
-				_, err := db.Execute(ctx, client.Put(fmt.Appendf(nil, "k/%d", i), fmt.Append(nil, i)))
-				require.NoError(t, err)
+				require.NoError(t, db.Put(ctx, fmt.Sprintf("k/%d", i), fmt.Append(nil, i)))
 			}
-			out, err := db.Execute(ctx, client.Get([]byte("k/1")), client.ScanRange([]byte("k/"), []byte("k0"), 0),
-				client.Get([]byte("k/8")), client.DeleteRange([]byte("k/2"), []byte("k/6")), client.AddGet([]byte("n"), 3))
-			require.NoError(t, err)
-			require.Len(t, out.Results[1].Pairs, 10)
-			require.EqualValues(t, 4, out.Results[3].Count)
+			one, all, eight := client.GetOp("k/1"), client.ScanOp(client.Prefix("k/"), 0), client.GetOp("k/8")
+			deleted, sum := client.DeleteRangeOp(client.Range{Start: "k/2", End: "k/6"}), client.NewCounter("n").AddGetOp(3)
+			results := func() []any {
+				return []any{one.Value(), one.Found(), all.Value(), eight.Value(), eight.Found(), deleted.Value(), sum.Value()}
+			}
+			var report client.Report
+			require.NoError(t, db.With(client.ReportTo(&report)).Execute(ctx, one, all, eight, deleted, sum))
+			require.Len(t, all.Value().Entries, 10)
+			require.Equal(t, 4, deleted.Value())
+			require.EqualValues(t, 3, sum.Value())
+			want := results()
 
-			committed, results, err := other.Outcome(ctx, out.ID)
+			outcome, err := other.Outcome(ctx, report.TxID, one, all, eight, deleted, sum)
 			require.NoError(t, err)
-			require.True(t, committed)
+			require.Equal(t, client.Committed, outcome)
+			require.Equal(t, want, results())
+			named, err := admin.New(other).Outcome(ctx, report.TxID)
+			require.NoError(t, err)
 			for i, name := range []string{"get", "scan", "get", "delete-range", "add-get"} {
-				require.Equal(t, name, results[i].Operation) // whose answer does not say so: who has sent it knows
-				results[i].Operation = ""
+				require.Equal(t, name, named.Results[i].Operation)
 			}
-			require.Equal(t, out.Results, results)
 
 			// What never ran is closed for good, by the question.
-			id := kv.TxnID{Time: time.Now().UnixNano(), Rand: 7}
-			committed, _, err = other.Outcome(ctx, id)
+			outcome, err = other.Outcome(ctx, txID(t, kv.TxnID{Time: time.Now().UnixNano(), Rand: 7}))
 			require.NoError(t, err)
-			require.False(t, committed)
+			require.Equal(t, client.NotApplied, outcome)
 		})
 	}
 }

@@ -10,11 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
@@ -65,7 +65,7 @@ func (s *stores) newest(id kv.ShardID, key string) entry.Value {
 // checkOwners requires that nothing is half done, that every key is on exactly
 // one shard, of which its home and the hot shard agree, and that it holds there
 // what clients were told last.
-func (s *stores) checkOwners(keys []string, told map[string]client.Pair) {
+func (s *stores) checkOwners(keys []string, told map[string]client.Entry) {
 	s.t.Helper()
 	hot := s.router.HotShard()
 	guests := map[string]bool{}
@@ -99,10 +99,10 @@ func (s *stores) checkOwners(keys []string, told map[string]client.Pair) {
 			}
 		}
 		v := s.newest(owner, key)
-		pair, exists := told[key]
+		read, exists := told[key]
 		require.Equal(s.t, exists, v.Exists(), "%s exists", key)
 		if exists {
-			require.Equal(s.t, pair.Version, v.Version, "%s", key)
+			require.Equal(s.t, read.Version.String(), v.Version.String(), "%s", key)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(told)) {

@@ -2,34 +2,27 @@ package integration
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// valueAt gives the one value that all keys have at a snapshot, "mixed" if
-// there are several.
-func valueAt(t *testing.T, db *client.DB, keys [][]byte, how ...client.CallOption) (string, *client.Outcome, error) {
+// valueAt gives the one value that all keys have, "mixed" if there are several.
+func valueAt(t *testing.T, r client.Reader, keys []string) (string, error) {
 	t.Helper()
-	var ops []client.Op
-	for _, k := range keys {
-		ops = append(ops, client.Get(k))
-	}
-	out, err := db.With(how...).Execute(soon(t), ops...)
+	values, err := valuesOf(soon(t), r, keys...)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
-	for _, r := range out.Results {
-		if string(r.Value) != string(out.Results[0].Value) {
-			return "mixed", out, nil
-		}
+	if values = slices.Compact(values); len(values) != 1 {
+		return "mixed", nil
 	}
-	return string(out.Results[0].Value), out, nil
+	return values[0], nil
 }
 
 // TestSnapshotsSurviveKills: a named snapshot and a state of the history read
@@ -39,50 +32,50 @@ func TestSnapshotsSurviveKills(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Args: []string{"--hot-key", "key/000", "--history-every", "100ms"}})
 	keys := keysOf(30)
-	db := c.OpenOld(t)
+	db := c.Open(t)
 	fill(t, db, keys...)
-	kept, err := db.CreateSnapshot(soon(t), "kept", time.Hour)
+	snapshot, err := db.CreateSnapshot(soon(t), "kept", client.TTL(time.Hour))
 	require.NoError(t, err)
-	_, err = db.CreateSnapshot(soon(t), "dropped", time.Hour)
+	kept := snapshot.Info()
+	dropped, err := db.CreateSnapshot(soon(t), "dropped", client.TTL(time.Hour))
 	require.NoError(t, err)
-	var of *client.Snapshot // the history's
+	var of client.SnapshotInfo // the history's
 	proc.Until(t, "the history has a state", func(context.Context) bool {
-		_, out, err := valueAt(t, db, keys, client.AsOf(time.Now()))
-		if err == nil {
-			of = out.Snapshot
-		}
-		return err == nil && string(out.Results[0].Value) == "before"
+		s := db.AsOf(time.Now())
+		value, err := valueAt(t, s, keys)
+		of = s.Info()
+		return err == nil && value == "before"
 	}, func() string { return "" })
 	require.Empty(t, of.Name)
 	for round := range 3 { // versions come and go
 		require.NoError(t, putAll(soon(t), db, keys...), round)
 	}
-	gone, err := db.DropSnapshot(soon(t), "dropped")
-	require.NoError(t, err)
+	require.NoError(t, db.DropSnapshot(soon(t), "dropped"))
 
 	same := func() {
 		t.Helper()
 		for _, n := range c.Nodes() {
-			db := proc.OpenOld(t, []string{n.Addr})
+			db := proc.Open(t, []string{n.Addr})
 			for _, at := range []string{"kept", kept.ID, of.ID} {
-				value, out, err := valueAt(t, db, keys, client.AtSnapshot(at))
+				s := db.AtSnapshot(at)
+				value, err := valueAt(t, s, keys)
 				require.NoError(t, err, at)
 				require.Equal(t, "before", value, at)
-				require.NotNil(t, out.Snapshot)
+				require.Contains(t, []client.SnapshotInfo{kept, of}, s.Info())
 			}
-			value, _, err := valueAt(t, db, keys, client.AsOf(of.Time), client.After(of.Token))
+			value, err := valueAt(t, db.With(client.After(of.Token)).AsOf(of.Time), keys)
 			require.NoError(t, err)
 			require.Equal(t, "before", value)
-			value, _, err = valueAt(t, db, keys)
+			value, err = valueAt(t, db, keys)
 			require.NoError(t, err)
 			require.Equal(t, "after", value)
 			l, err := db.Snapshots(soon(t))
 			require.NoError(t, err)
-			require.Equal(t, []client.Snapshot{*kept}, l)
-			_, _, err = valueAt(t, db, keys, client.AtSnapshot(gone.ID))
-			require.Equal(t, kv.KindTooOld, kv.KindOf(err), "%v", err)
-			_, _, err = valueAt(t, db, keys, client.AtSnapshot("dropped"))
-			require.Equal(t, kv.KindNotFound, kv.KindOf(err), "%v", err)
+			require.Equal(t, []client.SnapshotInfo{kept}, l)
+			_, err = valueAt(t, db.AtSnapshot(dropped.Info().ID), keys)
+			require.ErrorIs(t, err, client.ErrTooOld)
+			_, err = valueAt(t, db.AtSnapshot("dropped"), keys)
+			require.ErrorIs(t, err, client.ErrNotFound)
 		}
 	}
 	same()

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -28,7 +28,7 @@ type restarting struct {
 	c  *proc.Cluster
 	db *client.DB
 	// third is one more key of it, other one of another node.
-	lost, lone, third, other []byte
+	lost, lone, third, other string
 	// What they read later: nothing, the key of another node, the third.
 	silent, elsewhere, again []*openReader
 	quick                    []*openReader
@@ -41,7 +41,7 @@ func newRestarting(t *testing.T) *restarting {
 	c := proc.StartCluster(t, proc.Options{})
 	at := c.Places(t, keysOf(20))
 	// Its updates wait for the node, however long that takes to come back.
-	db := proc.OpenOld(t, []string{c.Node(2).Addr}, client.WithWaitForShards(true))
+	db := proc.Open(t, []string{c.Node(2).Addr}).With(client.WaitForNodes())
 	x := &restarting{c: c, db: db, lost: at[1][0], lone: at[1][1], third: at[1][2], other: at[2][0]}
 	fill(t, x.db, x.lost, x.lone, x.third, x.other)
 	return x
@@ -49,11 +49,11 @@ func newRestarting(t *testing.T) *restarting {
 
 func (x *restarting) open(ctx context.Context, t *testing.T) {
 	t.Helper()
-	hasty := proc.OpenOld(t, []string{x.c.Node(0).Addr}, client.WithRetries(false))
-	both := [][]byte{x.lost, x.lone}
+	hasty := proc.Open(t, []string{x.c.Node(0).Addr}).With(client.NoRetry())
+	both := []string{x.lost, x.lone}
 	x.silent = openReaders(ctx, t, hasty, readersAsked, both, nil)
-	x.elsewhere = openReaders(ctx, t, hasty, readersAsked, both, [][]byte{x.other})
-	x.again = openReaders(ctx, t, hasty, readersAsked, both, [][]byte{x.third})
+	x.elsewhere = openReaders(ctx, t, hasty, readersAsked, both, []string{x.other})
+	x.again = openReaders(ctx, t, hasty, readersAsked, both, []string{x.third})
 	x.quick = openReaders(ctx, t, hasty, readersAsked, both, nil)
 	x.waiting = writer(func() error { return putAll(ctx, x.db, x.lone) })
 }
@@ -84,8 +84,8 @@ func ends(t *testing.T, rs []*openReader, wellToo bool, texts ...string) {
 // that are pinned end well if they do not read there any more, and else are told
 // that their state is not kept. Those that are not are told that they have
 // lapsed, unless they are pinned after the restart, while their lease stands.
-// All are told soon, and none ends well with values of two states. The updates go on when the lease of the readers that the shard has forgotten is
-// over.
+// All are told soon, and none ends well with values of two states. The updates go on when the lease
+// of the readers that the shard has forgotten is over.
 func TestShardRestartsUnderReaders(t *testing.T) {
 	t.Parallel()
 	for _, pinned := range []bool{false, true} {
@@ -115,7 +115,8 @@ func TestShardRestartsUnderReaders(t *testing.T) {
 				ends(t, x.again, true, toldLapsed, toldNotKept, toldLeftOut)
 			}
 			// With retries the same readers are run again, and end well.
-			last := openReaders(ctx, t, proc.OpenOld(t, []string{x.c.Node(0).Addr}), 1, [][]byte{x.lost, x.lone, x.other}, nil)[0]
+			all := []string{x.lost, x.lone, x.other}
+			last := openReaders(ctx, t, proc.Open(t, []string{x.c.Node(0).Addr}), 1, all, nil)[0]
 			require.NoError(t, last.end(t))
 			require.Equal(t, []string{"after", "after", "after"}, last.saw)
 			x.c.Quiet(t, leftWithin)

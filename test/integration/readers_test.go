@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -32,7 +32,7 @@ type openReader struct {
 
 // openReaders opens n Views that read keys, and at their end more keys. They
 // are not tried again. It returns when all have read.
-func openReaders(ctx context.Context, t *testing.T, db *client.DB, n int, keys, more [][]byte) (out []*openReader) {
+func openReaders(ctx context.Context, t *testing.T, db *client.DB, n int, keys, more []string) (out []*openReader) {
 	t.Helper()
 	read := make(chan struct{}, n)
 	for range n {
@@ -50,9 +50,9 @@ func openReaders(ctx context.Context, t *testing.T, db *client.DB, n int, keys, 
 	return out
 }
 
-func (r *openReader) run(ctx context.Context, db *client.DB, keys, more [][]byte, read chan<- struct{}) error {
-	return db.View(ctx, func(ro *client.ReadTx) (err error) {
-		r.saw, err = valuesOf(ro, keys)
+func (r *openReader) run(ctx context.Context, db *client.DB, keys, more []string, read chan<- struct{}) error {
+	return db.View(ctx, func(ctx context.Context, v *client.View) (err error) {
+		r.saw, err = valuesOf(ctx, v, keys...)
 		if err != nil {
 			return err
 		}
@@ -62,21 +62,9 @@ func (r *openReader) run(ctx context.Context, db *client.DB, keys, more [][]byte
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		r.later, err = valuesOf(ro, more)
+		r.later, err = valuesOf(ctx, v, more...)
 		return err
 	})
-}
-
-func valuesOf(ro *client.ReadTx, keys [][]byte) (values []string, err error) {
-	var ops []client.Op
-	for _, k := range keys {
-		ops = append(ops, client.Get(k))
-	}
-	rs, err := ro.Do(ops...)
-	for _, r := range rs {
-		values = append(values, string(r.Value))
-	}
-	return values, err
 }
 
 // end has a reader go on, and gives how it ended.
@@ -113,46 +101,45 @@ func goesOn(t *testing.T, done <-chan error, begin time.Time, within time.Durati
 	}
 }
 
-// fill gives each key the value "before".
-func fill(t *testing.T, db *client.DB, keys ...[]byte) {
-	t.Helper()
-	var ops []client.Op
+// putsOf are operations that write a value to keys.
+func putsOf(value string, keys ...string) (ops []client.Op) {
 	for _, k := range keys {
-		ops = append(ops, client.Put(k, []byte("before")))
+		ops = append(ops, client.PutOp(k, []byte(value)))
 	}
-	_, err := db.Execute(soon(t), ops...)
-	require.NoError(t, err)
+	return ops
+}
+
+// fill gives each key the value "before".
+func fill(t *testing.T, db *client.DB, keys ...string) {
+	t.Helper()
+	require.NoError(t, db.Execute(soon(t), putsOf("before", keys...)...))
 }
 
 // putAll writes "after" to keys in one transaction.
-func putAll(ctx context.Context, db *client.DB, keys ...[]byte) error {
-	var ops []client.Op
-	for _, k := range keys {
-		ops = append(ops, client.Put(k, []byte("after")))
-	}
-	_, err := db.Execute(ctx, ops...)
-	return err
+func putAll(ctx context.Context, db *client.DB, keys ...string) error {
+	return db.Execute(ctx, putsOf("after", keys...)...)
 }
 
 // TestGatewayDiesWithOpenReaders: the node through which readers came is
 // killed while they hold updates. Their leases lapse, and the updates go on.
 func TestGatewayDiesWithOpenReaders(t *testing.T) {
 	t.Parallel()
-	hot := []byte("hot")
-	c := proc.StartCluster(t, proc.Options{Args: []string{"--hot-key", "hot"}})
+	const hot = "hot"
+	c := proc.StartCluster(t, proc.Options{Args: []string{"--hot-key", hot}})
 	at := c.Places(t, append(keysOf(20), hot), hot)
 	home := 0 // of the hot shard
 	for i, keys := range at {
-		if string(keys[len(keys)-1]) == "hot" {
+		if keys[len(keys)-1] == hot {
 			home = i
 		}
 	}
 	gateway, third := c.Node((home+1)%3), (home+2)%3
 	warm := at[third]
-	db := proc.OpenOld(t, []string{c.Node(third).Addr})
+	db := proc.Open(t, []string{c.Node(third).Addr})
 	fill(t, db, hot, at[home][0], warm[0], warm[1])
 
-	readers := openReaders(soon(t), t, proc.OpenOld(t, []string{gateway.Addr}, client.WithRetries(false)), 4, [][]byte{hot, warm[0], warm[1]}, [][]byte{hot})
+	hasty := proc.Open(t, []string{gateway.Addr}).With(client.NoRetry())
+	readers := openReaders(soon(t), t, hasty, 4, []string{hot, warm[0], warm[1]}, []string{hot})
 	// It stands still first, so that what it has registered can be looked at:
 	// from now on it renews nothing.
 	require.NoError(t, gateway.Freeze())
@@ -161,11 +148,11 @@ func TestGatewayDiesWithOpenReaders(t *testing.T) {
 	one := writer(func() error { return putAll(ctx, db, hot) })
 	several := writer(func() error { return putAll(ctx, db, warm[0], at[home][0]) })
 	interactive := writer(func() error {
-		return db.Update(ctx, func(tx *client.Tx) error {
-			if _, err := tx.GetForUpdate(warm[1]); err != nil {
+		return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+			if _, _, err := tx.GetForUpdate(ctx, warm[1]); err != nil {
 				return err
 			}
-			return tx.Put(warm[1], []byte("after"))
+			return tx.Put(ctx, warm[1], []byte("after"))
 		})
 	})
 	for _, n := range []*proc.Node{c.Node(home), c.Node(third)} {
@@ -177,16 +164,14 @@ func TestGatewayDiesWithOpenReaders(t *testing.T) {
 	}
 	for _, r := range readers {
 		require.Equal(t, []string{"before", "before", "before"}, r.saw)
-		require.Equal(t, kv.KindUnavailable, kv.KindOf(r.end(t)))
+		require.ErrorIs(t, r.end(t), client.ErrUnavailable)
 	}
 	c.Quiet(t, leftWithin)
 	gateway.Start(t)
 	c.Met(t)
-	out, err := c.OpenOld(t).Execute(soon(t), client.Get(hot), client.Get(warm[0]), client.Get(at[home][0]), client.Get(warm[1]))
+	values, err := valuesOf(soon(t), c.Open(t), hot, warm[0], at[home][0], warm[1])
 	require.NoError(t, err)
-	for _, r := range out.Results {
-		require.Equal(t, "after", string(r.Value))
-	}
+	require.Equal(t, []string{"after", "after", "after", "after"}, values)
 	c.Quiet(t, leftWithin)
 }
 
@@ -217,10 +202,10 @@ func TestReaderThatNeverEnds(t *testing.T) {
 	c := proc.StartCluster(t, proc.Options{})
 	at := c.Places(t, keysOf(20))
 	key, other := at[1][0], at[2][0]
-	db := proc.OpenOld(t, []string{c.Node(2).Addr})
+	db, hasty := proc.Open(t, []string{c.Node(2).Addr}), proc.Open(t, []string{c.Node(0).Addr}).With(client.NoRetry())
 	t.Run("it ends", func(t *testing.T) {
 		fill(t, db, key, other)
-		r := openReaders(soon(t), t, proc.OpenOld(t, []string{c.Node(0).Addr}, client.WithRetries(false)), 1, [][]byte{key}, [][]byte{other, key})[0]
+		r := openReaders(soon(t), t, hasty, 1, []string{key}, []string{other, key})[0]
 		done := writer(func() error { return putAll(soon(t), db, key, other) })
 		require.NoError(t, r.end(t))
 		require.Equal(t, []string{"before"}, r.saw)
@@ -229,16 +214,16 @@ func TestReaderThatNeverEnds(t *testing.T) {
 	})
 	t.Run("its connection ends", func(t *testing.T) {
 		fill(t, db, key, other)
-		gone, link := linked(t, c.Node(0), client.WithRetries(false))
-		r := openReaders(soon(t), t, gone, 1, [][]byte{key}, [][]byte{key})[0]
+		gone, link := linked(t, c.Node(0))
+		r := openReaders(soon(t), t, gone.With(client.NoRetry()), 1, []string{key}, []string{key})[0]
 		done := writer(func() error { return putAll(soon(t), db, key, other) })
 		link.Cut()
 		goesOn(t, done, time.Now(), readerMayHold, "after its connection's end")
-		require.Equal(t, kv.KindUnavailable, kv.KindOf(r.end(t)))
+		require.ErrorIs(t, r.end(t), client.ErrUnavailable)
 	})
 	t.Run("it stays", func(t *testing.T) {
 		fill(t, db, key, other)
-		r := openReaders(soon(t), t, proc.OpenOld(t, []string{c.Node(0).Addr}, client.WithRetries(false)), 1, [][]byte{key}, [][]byte{other, key})[0]
+		r := openReaders(soon(t), t, hasty, 1, []string{key}, []string{other, key})[0]
 		begin := time.Now()
 		// Longer than a lease.
 		for n := 0; time.Since(begin) < kv.DefaultLease+kv.DefaultLease/4; n++ {

@@ -3,13 +3,14 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -18,45 +19,32 @@ import (
 func TestReadsOfMoreThanAMessageFailAtOnce(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	db := proc.OpenOld(t, c.Addrs()[:1])
-	var keys [][]byte
+	db := proc.Open(t, c.Addrs()[:1])
+	var keys []string
 	for i := range 6 {
-		keys = append(keys, fmt.Appendf(nil, "large/%d", i))
-		_, err := db.Execute(soon(t), client.Put(keys[i], make([]byte, kv.MaxValueBytes)))
-		require.NoError(t, err)
+		keys = append(keys, fmt.Sprintf("large/%d", i))
+		require.NoError(t, db.Put(soon(t), keys[i], make([]byte, kv.MaxValueBytes)))
 	}
-	_, err := db.CreateSnapshot(soon(t), "s", time.Hour)
+	snapshot, err := db.CreateSnapshot(soon(t), "s", client.TTL(time.Hour))
 	require.NoError(t, err)
 	for _, key := range keys {
-		same := make([]client.Op, 70)
-		for i := range same {
-			same[i] = client.Get(key)
-		}
-		var several []client.Op
-		for _, k := range keys {
-			several = append(several, client.Get(k))
-		}
-		several = append(several, same...)
+		_, same := getsOf(slices.Repeat([]string{key}, 70)...)
+		_, several := getsOf(append(slices.Clone(keys), slices.Repeat([]string{key}, 70)...)...)
 		for name, run := range map[string]func(context.Context) error{
-			"one shard":      func(ctx context.Context) error { _, err := db.Execute(ctx, same...); return err },
-			"several shards": func(ctx context.Context) error { _, err := db.Execute(ctx, several...); return err },
+			"one shard":      func(ctx context.Context) error { return db.Execute(ctx, same...) },
+			"several shards": func(ctx context.Context) error { return db.Execute(ctx, several...) },
 			"with a write": func(ctx context.Context) error {
-				_, err := db.Execute(ctx, append([]client.Op{client.Put([]byte("w"), nil)}, several...)...)
-				return err
+				return db.Execute(ctx, append([]client.Op{client.PutOp("w", nil)}, several...)...)
 			},
-			"the past": func(ctx context.Context) error {
-				_, err := db.With(client.AtSnapshot("s")).Execute(ctx, several...)
-				return err
-			},
+			"the past": func(ctx context.Context) error { return snapshot.Execute(ctx, several...) },
 			"update": func(ctx context.Context) error {
-				return db.Update(ctx, func(tx *client.Tx) error { _, err := tx.Do(same...); return err })
+				return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error { return tx.Execute(ctx, same...) })
 			},
 			"view": func(ctx context.Context) error {
-				return db.View(ctx, func(tx *client.ReadTx) error { _, err := tx.Do(same...); return err })
+				return db.View(ctx, func(ctx context.Context, v *client.View) error { return v.Execute(ctx, same...) })
 			},
 		} {
-			err := run(soon(t))
-			require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%s: %v", name, err)
+			require.ErrorIs(t, run(soon(t)), client.ErrInvalid, name)
 		}
 	}
 }

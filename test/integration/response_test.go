@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,9 +12,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/rpc/codec"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -62,8 +63,7 @@ func startLargeResponses(t *testing.T) *largeResponses {
 
 func (x *largeResponses) put(key []byte, bytes int) {
 	x.t.Helper()
-	_, err := x.db.Execute(soon(x.t), client.Put(key, make([]byte, bytes)))
-	require.NoError(x.t, err)
+	require.NoError(x.t, x.db.Put(soon(x.t), string(key), make([]byte, bytes)))
 }
 
 // beside is another key on the shard of key.
@@ -98,9 +98,9 @@ func (x *largeResponses) refused(d *pb.ErrorDetail, marker []byte, msg string) {
 	require.LessOrEqual(x.t, d.Attempts, uint32(1), msg)
 	require.Contains(x.t, d.Message, "max_response_bytes", msg)
 	require.Contains(x.t, d.Hint, "nothing was applied", msg)
-	got, err := x.db.Execute(soon(x.t), client.Get(marker))
+	_, found, err := x.db.Get(soon(x.t), string(marker))
 	require.NoError(x.t, err, msg)
-	require.False(x.t, got.Results[0].Found, "%s: applied all the same", msg)
+	require.False(x.t, found, "%s: applied all the same", msg)
 }
 
 // TestTooLargeResponsesFailBeforeTheyAreApplied: with a gRPC client that receives 4 MiB, which is the default.
@@ -123,19 +123,19 @@ func TestTooLargeResponsesFailBeforeTheyAreApplied(t *testing.T) {
 		t.Run(name+" on a Pipeline", func(t *testing.T) { x.refused(x.pipelined(request(marker, keys...))[0].Error, marker, name) })
 		t.Run(name+" in steps", func(t *testing.T) { x.refused(x.committed(marker, keys...).GetFailed(), marker, name) })
 	}
-	out, err := x.db.Execute(soon(t), client.Put(marker, []byte("v")), client.Get(x.spread[0]), client.Get(x.spread[1]),
-		client.Get(x.spread[2]), client.Get(x.spread[3]), client.Get(x.spread[4]))
-	require.NoError(t, err, "the Go client receives more")
-	require.Len(t, out.Results[5].Value, kv.MaxValueBytes)
-	var most []client.Op
-	for range 18 {
-		most = append(most, client.Get(x.spread[0]))
+	ops := []client.Op{client.PutOp(string(marker), []byte("v"))}
+	for _, key := range x.spread[:4] {
+		ops = append(ops, client.GetOp(string(key)))
 	}
-	_, err = x.db.Execute(soon(t), append(most, client.Put([]byte("unwritten"), nil))...)
-	require.Equal(t, kv.KindInvalid, kv.KindOf(err), "18 MiB are more than any response has: %v", err)
-	unwritten, err := x.db.Execute(soon(t), client.Get([]byte("unwritten")))
+	last := client.GetOp(string(x.spread[4]))
+	require.NoError(t, x.db.Execute(soon(t), append(ops, last)...), "the Go client receives more")
+	require.Len(t, last.Value(), kv.MaxValueBytes)
+	_, most := getsOf(slices.Repeat([]string{string(x.spread[0])}, 18)...)
+	err := x.db.Execute(soon(t), append(most, client.PutOp("unwritten", nil))...)
+	require.ErrorIs(t, err, client.ErrInvalid, "18 MiB are more than any response has")
+	_, found, err := x.db.Get(soon(t), "unwritten")
 	require.NoError(t, err)
-	require.False(t, unwritten.Results[0].Found)
+	require.False(t, found)
 	in := request(marker, x.spread[:5]...)
 	in.MaxResponseBytes = 6 << 20
 	_, err = x.stock.Execute(soon(t), in, grpc.MaxCallRecvMsgSize(6<<20))

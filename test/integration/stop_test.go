@@ -1,13 +1,14 @@
 package integration
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/torture"
 )
@@ -40,20 +41,20 @@ func TestStopWithAnOpenTransaction(t *testing.T) {
 	t.Parallel()
 	n := single(t, "node", t.TempDir(), "--drain-timeout", "500ms")
 	n.Start(t)
-	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
+	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
 	held, over := make(chan struct{}), make(chan error, 1)
 	stopped := make(chan struct{})
 	go func() {
-		over <- db.Update(t.Context(), func(tx *client.Tx) error {
-			if _, err := tx.GetForUpdate([]byte("k")); err != nil {
+		over <- db.Update(t.Context(), func(ctx context.Context, tx *client.Tx) error {
+			if _, _, err := tx.GetForUpdate(ctx, "k"); err != nil {
 				return err
 			}
-			if err := tx.Put([]byte("k"), []byte("never")); err != nil {
+			if err := tx.Put(ctx, "k", []byte("never")); err != nil {
 				return err
 			}
 			close(held)
 			<-stopped
-			_, err := tx.Get([]byte("more"))
+			_, _, err := tx.Get(ctx, "more")
 			return err
 		})
 	}()
@@ -67,7 +68,7 @@ func TestStopWithAnOpenTransaction(t *testing.T) {
 	require.Error(t, <-over)
 	require.Equal(t, cli.ExitOK, code, n.Output)
 	n.Start(t)
-	out, err := proc.OpenOld(t, []string{n.Addr}).Execute(soon(t), client.Get([]byte("k")), client.Put([]byte("k"), nil))
-	require.NoError(t, err)
-	require.False(t, out.Results[0].Found)
+	before := client.GetOp("k")
+	require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(soon(t), before, client.PutOp("k", nil)))
+	require.False(t, before.Found())
 }

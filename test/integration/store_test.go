@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -41,16 +39,15 @@ func refused(t *testing.T, n *proc.Node, code int, words ...string) {
 
 // filled makes a store with the keys of keysOf(n), whose node was ended as
 // told.
-func filled(t *testing.T, n int, clean bool) (dir string, keys [][]byte) {
+func filled(t *testing.T, n int, clean bool) (dir string, keys []string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "store")
 	node := single(t, "filler", dir)
 	node.Start(t)
-	db := proc.OpenOld(t, []string{node.Addr})
+	db := proc.Open(t, []string{node.Addr})
 	keys = keysOf(n)
 	for _, k := range keys {
-		_, err := db.Execute(soon(t), client.Put(k, append([]byte("value of "), k...)))
-		require.NoError(t, err)
+		require.NoError(t, db.Put(soon(t), k, []byte("value of "+k)))
 	}
 	if clean {
 		require.Equal(t, cli.ExitOK, node.Stop(t))
@@ -169,7 +166,7 @@ func TestFlippedByte(t *testing.T) {
 
 // flipped copies a store, flips a bit in one file and starts a node on it. It
 // reports whether the node refused.
-func flipped(t *testing.T, dir, file string, keys [][]byte) (refusedToStart bool) {
+func flipped(t *testing.T, dir, file string, keys []string) (refusedToStart bool) {
 	t.Helper()
 	damaged := filepath.Join(t.TempDir(), "damaged")
 	require.NoError(t, os.CopyFS(damaged, os.DirFS(dir)))
@@ -193,16 +190,16 @@ func flipped(t *testing.T, dir, file string, keys [][]byte) (refusedToStart bool
 		require.Contains(t, said, "hint: ", file)
 		return true
 	}
-	db := proc.OpenOld(t, []string{n.Addr}, client.WithRetries(false))
+	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for _, k := range keys {
-		out, err := db.Execute(ctx, client.Get(k))
+		value, _, err := db.Get(ctx, k)
 		if err != nil {
-			require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%s: %v", file, err)
+			require.ErrorIs(t, err, client.ErrCorrupt, file)
 			continue
 		}
-		require.Equal(t, fmt.Sprintf("value of %s", k), string(out.Results[0].Value), "%s served something else", file)
+		require.Equal(t, "value of "+k, string(value), "%s served something else", file)
 	}
 	require.Equal(t, cli.ExitOK, n.Stop(t), "%s: %s", file, n.Output)
 	return false

@@ -16,10 +16,10 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/rpc/codec"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/trace"
@@ -37,7 +37,8 @@ type spans struct {
 func traced(t *testing.T, ratio float64) (*embed.Cluster, *spans) {
 	t.Helper()
 	s := &spans{exporter: tracetest.NewInMemoryExporter()}
-	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), HotKeys: [][]byte{[]byte("hot")}, Hot: hotshard.ModeOff, Listen: true, NoSync: true,
+	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), HotKeys: [][]byte{[]byte("hot")},
+		Hot: hotshard.ModeOff, Listen: true, NoSync: true,
 		Tracer: func(id kv.NodeID) *trace.Tracer {
 			tr, err := trace.New(trace.Options{Exporter: s.exporter, Ratio: ratio, Node: id})
 			require.NoError(t, err)
@@ -58,7 +59,7 @@ func traced(t *testing.T, ratio float64) (*embed.Cluster, *spans) {
 
 // await waits until the nodes have sent a trace with these spans, by the transaction's
 // name, and gives them.
-func (s *spans) await(t *testing.T, id kv.TxnID, names ...string) (out []tracetest.SpanStub) {
+func (s *spans) await(t *testing.T, id fmt.Stringer, names ...string) (out []tracetest.SpanStub) {
 	t.Helper()
 	proc.Until(t, fmt.Sprint("there are spans ", names), func(ctx context.Context) bool {
 		for _, tr := range s.tracers {
@@ -132,32 +133,29 @@ func TestATransactionIsTracedAcrossNodes(t *testing.T) {
 	t.Parallel()
 	c, s := traced(t, 1)
 	router := c.Router()
-	key := func(node kv.NodeID) []byte {
+	shardOf := func(key string) kv.ShardID { return router.Shard([]byte(key)) }
+	key := func(node kv.NodeID) string {
 		for i := range 1000 {
-			if k := fmt.Appendf(nil, "key%d", i); router.Node(router.Shard(k)) == node && router.Shard(k) != router.HotShard() {
+			if k := fmt.Sprintf("key%d", i); router.Node(shardOf(k)) == node && shardOf(k) != router.HotShard() {
 				return k
 			}
 		}
 		t.Fatal("no key lives there")
-		return nil
+		return ""
 	}
 	hotNode := router.Node(router.HotShard())
 	warm := key(hotNode%3 + 1)
 	gateway := (hotNode+1)%3 + 1
-	db := proc.OpenOld(t, []string{c.Addrs()[gateway-1]})
+	db := proc.Open(t, []string{c.Addrs()[gateway-1]})
 	ctx := soon(t)
-	letGo := hold(t, db, func(tx *client.Tx) error {
-		_, err := tx.GetForUpdate(warm)
+	letGo := hold(t, db, func(ctx context.Context, tx *client.Tx) error {
+		_, _, err := tx.GetForUpdate(ctx, warm)
 		return err
 	})
-	answered := make(chan *client.Outcome, 1)
-	go func() {
-		out, err := db.Execute(ctx, client.Put(warm, []byte("v")), client.Put([]byte("hot"), []byte("v")))
-		if err != nil {
-			t.Error(err)
-		}
-		answered <- out
-	}()
+	var report client.Report
+	answered := writer(func() error {
+		return db.With(client.ReportTo(&report)).Execute(ctx, putsOf("v", warm, "hot")...)
+	})
 	proc.Until(t, "somebody waits for the key", func(ctx context.Context) bool {
 		for _, n := range []kv.NodeID{1, 2, 3} {
 			for _, sh := range c.Node(n).Snapshots(0) {
@@ -169,17 +167,17 @@ func TestATransactionIsTracedAcrossNodes(t *testing.T) {
 		return false
 	}, func() string { return "nobody does" })
 	require.NoError(t, letGo())
-	out := <-answered
-	require.NotNil(t, out)
+	require.NoError(t, <-answered)
 
-	all := s.await(t, out.ID, "transaction", "shard.prepare", "wait for a lock", "shard.decide", "wait for votes", "shard.apply", "durable")
+	all := s.await(t, report.TxID, "transaction", "shard.prepare", "wait for a lock", "shard.decide", "wait for votes",
+		"shard.apply", "durable")
 	nested(t, all)
 	root := find(all, "transaction")
 	require.Equal(t, gateway.String(), attr(*root, "linchpin.node"))
 	require.Equal(t, "one-shot", attr(*root, "linchpin.kind"))
 	require.Equal(t, "OK", attr(*root, "linchpin.outcome"))
 	prepare, decide := find(all, "shard.prepare"), find(all, "shard.decide")
-	require.Equal(t, router.Shard(warm).String(), attr(*prepare, "linchpin.shard"))
+	require.Equal(t, shardOf(warm).String(), attr(*prepare, "linchpin.shard"))
 	require.Equal(t, "false", attr(*prepare, "linchpin.hot"))
 	require.Equal(t, router.HotShard().String(), attr(*decide, "linchpin.shard"))
 	require.Equal(t, "true", attr(*decide, "linchpin.hot"))
@@ -203,29 +201,30 @@ func TestATransactionIsTracedAcrossNodes(t *testing.T) {
 func TestInteractiveTransactionsAndScansAreTraced(t *testing.T) {
 	t.Parallel()
 	c, s := traced(t, 1)
-	db := proc.OpenOld(t, c.Addrs()[:1])
-	var id kv.TxnID
-	require.NoError(t, db.Update(soon(t), func(tx *client.Tx) error {
+	db := proc.Open(t, c.Addrs()[:1])
+	var id client.TxID
+	require.NoError(t, db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
 		id = tx.ID()
-		if _, err := tx.Get([]byte("a")); err != nil {
+		if _, _, err := tx.Get(ctx, "a"); err != nil {
 			return err
 		}
-		if _, err := tx.Get([]byte("hot")); err != nil {
+		if _, _, err := tx.Get(ctx, "hot"); err != nil {
 			return err
 		}
-		if err := tx.Put([]byte("b"), []byte("x")); err != nil {
+		if err := tx.Put(ctx, "b", []byte("x")); err != nil {
 			return err
 		}
-		return tx.Put([]byte("hot"), []byte("x"))
+		return tx.Put(ctx, "hot", []byte("x"))
 	}))
 	all := s.await(t, id, "transaction", "transaction.do", "transaction.commit", "shard.lock", "shard.decide")
 	nested(t, all)
 	require.Equal(t, "interactive", attr(*find(all, "transaction"), "linchpin.kind"))
 	require.Equal(t, find(all, "transaction.commit").SpanContext.SpanID(), find(all, "shard.decide").Parent.SpanID())
 
-	out, err := db.Execute(soon(t), client.Get([]byte("a")), client.Get([]byte("b")), client.Get([]byte("hot")))
+	var report client.Report
+	_, err := valuesOf(soon(t), db.With(client.ReportTo(&report)), "a", "b", "hot")
 	require.NoError(t, err)
-	nested(t, s.await(t, out.ID, "transaction", "shard.read"))
+	nested(t, s.await(t, report.TxID, "transaction", "shard.read"))
 }
 
 // TestAClientsTraceGoesOn: a traceparent in the metadata, or in a call of a Pipeline, is
@@ -279,31 +278,32 @@ func TestTheGoClientContinuesTraces(t *testing.T) {
 	t.Parallel()
 	c, s := traced(t, 0)
 	caller := func(n byte) (context.Context, oteltrace.SpanContext) {
-		sc := oteltrace.NewSpanContext(oteltrace.SpanContextConfig{TraceID: oteltrace.TraceID{n, 1}, SpanID: oteltrace.SpanID{n, 2}, TraceFlags: oteltrace.FlagsSampled})
+		sc := oteltrace.NewSpanContext(oteltrace.SpanContextConfig{TraceID: oteltrace.TraceID{n, 1},
+			SpanID: oteltrace.SpanID{n, 2}, TraceFlags: oteltrace.FlagsSampled})
 		return oteltrace.ContextWithSpanContext(soon(t), sc), sc
 	}
-	interactive := func(db *client.DB, ctx context.Context) (id kv.TxnID) {
-		require.NoError(t, db.Update(ctx, func(tx *client.Tx) error {
+	interactive := func(db *client.DB, ctx context.Context) (id client.TxID) {
+		require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 			id = tx.ID()
-			_, err := tx.Do(client.Get([]byte("k")))
+			_, _, err := tx.Get(ctx, "k")
 			return err
 		}))
 		return id
 	}
-	oneShot := func(db *client.DB, ctx context.Context) kv.TxnID {
-		out, err := db.Execute(ctx, client.Put([]byte("k"), nil))
-		require.NoError(t, err)
-		return out.ID
+	oneShot := func(db *client.DB, ctx context.Context) client.TxID {
+		var report client.Report
+		require.NoError(t, db.With(client.ReportTo(&report)).Put(ctx, "k", nil))
+		return report.TxID
 	}
 	silent, err := client.Open(soon(t), c.Addrs())
 	require.NoError(t, err)
 	defer silent.Close()
-	db, err := client.Open(soon(t), c.Addrs(), client.WithTraces())
+	db, err := client.Open(soon(t), c.Addrs(), client.WithTracing())
 	require.NoError(t, err)
 	defer db.Close()
 	asked := 0
 	for range 2 {
-		for _, run := range []func(*client.DB, context.Context) kv.TxnID{oneShot, interactive} {
+		for _, run := range []func(*client.DB, context.Context) client.TxID{oneShot, interactive} {
 			asked++
 			ctx, sc := caller(byte(asked))
 			run(silent, ctx)
@@ -315,7 +315,7 @@ func TestTheGoClientContinuesTraces(t *testing.T) {
 		}
 	}
 	ctx, sc := caller(99)
-	for _, err := range db.Scan(ctx, nil, nil, client.ScanOptions{}) {
+	for _, err := range db.Scan(ctx, client.Range{}) {
 		require.NoError(t, err)
 	}
 	var roots []oteltrace.TraceID

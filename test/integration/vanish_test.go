@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,8 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/proxy"
 )
@@ -24,9 +24,9 @@ func TestAClientVanishes(t *testing.T) {
 	for _, where := range []string{"cold", "hot"} {
 		for _, older := range []bool{true, false} {
 			for how, cut := range map[string]func(*proxy.Proxy){"cut": (*proxy.Proxy).Cut, "silent": (*proxy.Proxy).Swallow} {
-				v := vanishing{key: []byte(fmt.Sprintf("%s, %s, older waits: %t", where, how, older)), older: older, cut: cut}
+				v := vanishing{key: fmt.Sprintf("%s, %s, older waits: %t", where, how, older), older: older, cut: cut}
 				if where == "hot" {
-					args = append(args, "--hot-key", string(v.key))
+					args = append(args, "--hot-key", v.key)
 				}
 				cases = append(cases, v)
 			}
@@ -34,7 +34,7 @@ func TestAClientVanishes(t *testing.T) {
 	}
 	c := proc.StartCluster(t, proc.Options{Args: args})
 	for _, v := range cases {
-		t.Run(string(v.key), func(t *testing.T) {
+		t.Run(v.key, func(t *testing.T) {
 			t.Parallel()
 			v.run(t, c)
 		})
@@ -44,7 +44,7 @@ func TestAClientVanishes(t *testing.T) {
 // vanishing is one case: a client holds key when its link is cut, and another
 // one's transaction, which is older or younger, wants it.
 type vanishing struct {
-	key   []byte
+	key   string
 	older bool
 	cut   func(*proxy.Proxy)
 }
@@ -54,28 +54,28 @@ type vanishing struct {
 var errAge = errors.New("not of the right age")
 
 func (v vanishing) run(t *testing.T, c *proc.Cluster) {
-	gone, link := linked(t, c.Node(1), client.WithRetries(false))
-	other := proc.OpenOld(t, []string{c.Node(0).Addr})
+	gone, link := linked(t, c.Node(1))
+	gone = gone.With(client.NoRetry())
+	other := proc.Open(t, []string{c.Node(0).Addr})
 	ctx := soon(t)
-	_, err := other.Execute(ctx, client.Put(v.key, []byte("before")))
-	require.NoError(t, err)
+	require.NoError(t, other.Put(ctx, v.key, []byte("before")))
 
-	ofAge := func(a, b kv.TxnID) bool { return a.Compare(b) < 0 == v.older }
+	ofAge := func(a, b client.TxID) bool { return bytes.Compare(a[:], b[:]) < 0 == v.older }
 	vanished := make(chan struct{})
 	gctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var ended chan error
-	hold := func(waiter kv.TxnID) (id kv.TxnID) {
-		held := make(chan kv.TxnID, 1)
+	hold := func(waiter client.TxID) (id client.TxID) {
+		held := make(chan client.TxID, 1)
 		ended = make(chan error, 1)
 		go func() {
 			err := errAge
 			for errors.Is(err, errAge) {
-				err = gone.Update(gctx, func(tx *client.Tx) error {
+				err = gone.Update(gctx, func(ctx context.Context, tx *client.Tx) error {
 					if !waiter.IsZero() && !ofAge(waiter, tx.ID()) {
 						return errAge
 					}
-					return holdUntil(gctx, tx, v.key, held, vanished)
+					return holdUntil(ctx, tx, v.key, held, vanished)
 				})
 			}
 			ended <- err
@@ -88,13 +88,13 @@ func (v vanishing) run(t *testing.T, c *proc.Cluster) {
 		v.cut(link)
 		return id
 	}
-	var holder kv.TxnID
+	var holder client.TxID
 	if !v.older {
-		holder = hold(kv.TxnID{})
+		holder = hold(client.TxID{})
 	}
-	err = errAge
+	err := errAge
 	for errors.Is(err, errAge) {
-		err = other.Update(ctx, func(tx *client.Tx) error {
+		err = other.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 			switch {
 			case tx.Attempt() > 1:
 				return errors.New("the one that waits was aborted")
@@ -103,7 +103,7 @@ func (v vanishing) run(t *testing.T, c *proc.Cluster) {
 			case !ofAge(tx.ID(), holder):
 				return errAge
 			}
-			return takeOver(t, tx, v.key)
+			return takeOver(ctx, t, tx, v.key)
 		})
 	}
 	require.NoError(t, err)
@@ -111,17 +111,18 @@ func (v vanishing) run(t *testing.T, c *proc.Cluster) {
 	close(vanished)
 	require.Error(t, <-ended)
 	require.NoError(t, ctx.Err(), "it was told so")
-	out, err := other.Execute(ctx, client.Get(v.key))
+	value, _, err := other.Get(ctx, v.key)
 	require.NoError(t, err)
-	require.Equal(t, "after", string(out.Results[0].Value))
+	require.Equal(t, "after", string(value))
 }
 
 // holdUntil locks and writes a key, says so, and goes on when it is told to.
-func holdUntil(ctx context.Context, tx *client.Tx, key []byte, held chan<- kv.TxnID, vanished <-chan struct{}) error {
-	if _, err := tx.GetForUpdate(key); err != nil {
+func holdUntil(ctx context.Context, tx *client.Tx, key string, held chan<- client.TxID,
+	vanished <-chan struct{}) error {
+	if _, _, err := tx.GetForUpdate(ctx, key); err != nil {
 		return err
 	}
-	if err := tx.Put(key, []byte("never")); err != nil {
+	if err := tx.Put(ctx, key, []byte("never")); err != nil {
 		return err
 	}
 	held <- tx.ID()
@@ -130,15 +131,15 @@ func holdUntil(ctx context.Context, tx *client.Tx, key []byte, held chan<- kv.Tx
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	_, err := tx.Get([]byte("more"))
+	_, _, err := tx.Get(ctx, "more")
 	return err
 }
 
-func takeOver(t *testing.T, tx *client.Tx, key []byte) error {
-	v, err := tx.GetForUpdate(key)
+func takeOver(ctx context.Context, t *testing.T, tx *client.Tx, key string) error {
+	value, _, err := tx.GetForUpdate(ctx, key)
 	if err != nil {
 		return err
 	}
-	require.Equal(t, "before", string(v.Value))
-	return tx.Put(key, []byte("after"))
+	require.Equal(t, "before", string(value))
+	return tx.Put(ctx, key, []byte("after"))
 }

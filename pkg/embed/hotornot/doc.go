@@ -2,11 +2,10 @@
 // on clusters in this process: how long transactions take as their keys become
 // more skewed, when the hottest keys are on a hot shard and when they are not.
 //
-// A Mode says what a cluster does about hot keys. The reference is what the
-// paper starts from: locking reads, two-phase commit, no key
-// put anywhere. The others are ours: so many of the hottest keys on the hot
-// shard from the beginning, and nothing moved; or none, and the cluster moves
-// what gets hot.
+// A Mode says what a cluster does about hot keys. 2pc is what the paper starts
+// from: locking reads, two-phase commit, no hot shard. In the other modes a
+// number of the hottest keys is on the hot shard from the beginning, and no key
+// is moved; or none is, and the cluster moves hot keys.
 //
 // Each point, a mode at a skew, is measured once a round, on a new cluster: one
 // that has worked has keys moved and compactions left to do, and one that is

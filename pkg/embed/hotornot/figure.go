@@ -35,7 +35,7 @@ func rgb(x uint32) color.Color {
 var curves = []struct {
 	mode  Mode
 	label string
-}{{Mode{Reference: true}, "two-phase commit"}, {Mode{Auto: true}, "linchpin"}}
+}{{Mode{TwoPhaseCommit: true}, "two-phase commit"}, {Mode{Auto: true}, "linchpin"}}
 
 // figureHigh is less than the height of the page's pictures: a figure has no legend.
 const figureHigh = 8.5 * vg.Centimeter

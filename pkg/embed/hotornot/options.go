@@ -16,9 +16,8 @@ import (
 // Mode is what a cluster does about hot keys. The zero value is our readers
 // and commit order, and no hot keys.
 type Mode struct {
-	// Reference: readers lock, all shards are decided at once, nothing is
-	// moved.
-	Reference bool
+	// TwoPhaseCommit: all shards prepare at once, readers lock, and nothing is moved.
+	TwoPhaseCommit bool
 	// Auto: keys are moved to the hot shard as they get hot.
 	Auto bool
 	// HotKeys is how many of the hottest keys are on the hot shard from the
@@ -31,8 +30,8 @@ const MaxHotKeys = 10_000
 
 func (m Mode) String() string {
 	switch {
-	case m.Reference:
-		return "reference"
+	case m.TwoPhaseCommit:
+		return "2pc"
 	case m.Auto:
 		return "auto"
 	}
@@ -42,7 +41,7 @@ func (m Mode) String() string {
 // label is how a legend calls it.
 func (m Mode) label() string {
 	switch {
-	case m.Reference:
+	case m.TwoPhaseCommit:
 		return "two-phase commit"
 	case m.Auto:
 		return "linchpin (auto)"
@@ -61,17 +60,17 @@ func (m *Mode) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// ParseMode reads "reference", "auto" or a number of hot keys.
+// ParseMode reads "2pc", "auto" or a number of hot keys.
 func ParseMode(s string) (Mode, error) {
 	switch s {
-	case "reference":
-		return Mode{Reference: true}, nil
+	case "2pc":
+		return Mode{TwoPhaseCommit: true}, nil
 	case "auto":
 		return Mode{Auto: true}, nil
 	}
 	n, err := strconv.ParseUint(s, 10, 32)
 	if err != nil || n > MaxHotKeys {
-		return Mode{}, fmt.Errorf("unknown mode %q; use reference, auto, or a number of hot keys from 0 to %d", s, MaxHotKeys)
+		return Mode{}, fmt.Errorf("unknown mode %q; use 2pc, auto, or a number of hot keys from 0 to %d", s, MaxHotKeys)
 	}
 	return Mode{HotKeys: int(n)}, nil
 }
@@ -108,7 +107,7 @@ func Defaults() Options {
 	return Options{
 		Nodes: 3, Shards: 8, Delay: time.Millisecond, Keys: 1_000_000, Load: 10_000, Clients: 128,
 		Skews: []float64{0.5, 0.8, 1, 1.1, 1.2, 1.4},
-		Modes: []Mode{{Reference: true}, {}, {HotKeys: 1}, {HotKeys: 10}, {Auto: true}},
+		Modes: []Mode{{TwoPhaseCommit: true}, {}, {HotKeys: 1}, {HotKeys: 10}, {Auto: true}},
 		Warm:  2 * time.Second, Settle: 15 * time.Second, Duration: 5 * time.Second, Rounds: 3, Progress: io.Discard,
 	}
 }

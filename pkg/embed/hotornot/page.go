@@ -27,7 +27,7 @@ div { overflow-x: auto }
 <h1>Hot or Not: latency by skew</h1>
 <p>{{.Summary}}.</p>
 <p>Each transaction accesses ten keys, drawn from a Zipf distribution; nine of ten transactions read, one writes.
-<em>reference</em>: two-phase commit with locking readers and no hot shard. A number: that many of the hottest keys are
+<em>2pc</em>: two-phase commit with locking readers and no hot shard. A number: that many of the hottest keys are
 placed on the hot shard before the run. <em>auto</em>: linchpin moves hot keys to the hot shard during the run.</p>
 {{range .Pictures}}<h2>{{.Title}}</h2>
 <div>{{.SVG}}</div>

@@ -77,7 +77,7 @@ func (m Mode) style(i int) (c color.Color, width vg.Length) {
 	switch {
 	case m.Auto:
 		return strong, vg.Points(2.5)
-	case m.Reference:
+	case m.TwoPhaseCommit:
 		return plain, vg.Points(1.5)
 	}
 	return colours[i%len(colours)], vg.Points(1)

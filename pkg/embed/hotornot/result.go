@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"text/tabwriter"
@@ -182,14 +183,22 @@ func (r *Result) Summary() string {
 }
 
 // header and cells are the table that people read.
-var header = []string{"skew", "hot keys", "tx/s", "p50 ms", "p99", "read p50", "p99", "write p50", "p99",
-	"retries%", "reads%", "failed", "moved"}
+var header = []string{"skew", "mode", "tx/s", "p50/p99 ms", "of reads", "of writes", "retries", "failed", "moved"}
 
 func (p *Point) cells() []string {
-	f := func(digits int, x float64) string { return strconv.FormatFloat(x, 'f', digits, 64) }
 	m := &p.Median
-	return []string{f(-1, p.Skew), p.Mode.String(), f(0, m.PerSecond), f(2, m.P50), f(2, m.P99), f(2, m.ReadP50), f(2, m.ReadP99),
-		f(2, m.WriteP50), f(2, m.WriteP99), f(1, m.Retries), f(1, m.ReadRetries), f(-1, m.Failed), f(-1, m.Moved)}
+	count := func(x float64) string { return strconv.FormatFloat(math.Round(x), 'f', -1, 64) }
+	both := func(p50, p99 float64) string { return significant(p50) + "/" + significant(p99) }
+	return []string{strconv.FormatFloat(p.Skew, 'f', -1, 64), p.Mode.String(), count(m.PerSecond), both(m.P50, m.P99),
+		both(m.ReadP50, m.ReadP99), both(m.WriteP50, m.WriteP99), significant(m.Retries) + " %", count(m.Failed), count(m.Moved)}
+}
+
+// significant prints a number with three digits that matter, and a large one whole.
+func significant(x float64) string {
+	if x >= 100 {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
 // WriteText writes a table of the medians.

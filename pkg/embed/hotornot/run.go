@@ -120,7 +120,7 @@ func (m Mode) cluster(o *Options, dir string) embed.ClusterOptions {
 	switch {
 	case m.Auto:
 		c.Hot = hotshard.ModeAuto
-	case m.Reference:
+	case m.TwoPhaseCommit:
 		c.Order, c.Reads = txn.Parallel, txn.LockingReads
 	}
 	return c

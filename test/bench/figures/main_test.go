@@ -36,9 +36,9 @@ func plant(t *testing.T) string {
 		{Name: "etcd, get and compare", Per: 146, Times: 338}, {Name: "Redis", Per: 60_300, Times: 0.834}}})
 	var r hotornot.Result
 	for _, skew := range []float64{1, 1.4} {
-		for _, m := range []hotornot.Mode{{Reference: true}, {Auto: true}} {
+		for _, m := range []hotornot.Mode{{TwoPhaseCommit: true}, {Auto: true}} {
 			p50 := 6.04
-			if m.Reference {
+			if m.TwoPhaseCommit {
 				p50 = 183.2
 			}
 			r.Points = append(r.Points, &hotornot.Point{Mode: m, Skew: skew, Median: hotornot.Measured{P50: p50}, Rounds: []hotornot.Measured{{P50: p50}}})

@@ -77,12 +77,12 @@ func (m *measured) latency() (string, error) {
 		switch {
 		case p.Skew == last && p.Mode.Auto:
 			own = p
-		case p.Skew == last && p.Mode.Reference:
+		case p.Skew == last && p.Mode.TwoPhaseCommit:
 			base = p
 		}
 	}
 	if own == nil || base == nil {
-		return "", fmt.Errorf("skew %v was not measured in the modes auto and reference", last)
+		return "", fmt.Errorf("skew %v was not measured in the modes auto and 2pc", last)
 	}
 	return fmt.Sprintf("| p50, ten keys per transaction, Zipf %v | %.3g ms | two-phase commit: %.3g ms | `%s` |",
 		last, own.Median.P50, base.Median.P50, "zetaload experiment hot-or-not"), nil

@@ -1,11 +1,12 @@
 package anomaly
 
 import (
+	"context"
 	"errors"
 
 	"github.com/stretchr/testify/require"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 )
 
 // actor is an interactive transaction that a test moves step by step. Its age
@@ -13,7 +14,7 @@ import (
 // KindAborted, and so may the commit.
 type actor struct {
 	s     *scene
-	steps chan func(*client.Tx) error
+	steps chan step
 	// stepped has each step's error.
 	stepped chan error
 	// ended has what Update or View returned.
@@ -21,6 +22,15 @@ type actor struct {
 	// failed is the first error of a step.
 	failed error
 }
+
+// transaction is a *client.Tx, or a *client.View of an actor that only reads.
+type transaction interface {
+	client.Reader
+	ID() client.TxID
+}
+
+// step is what an actor does next.
+type step func(context.Context, transaction) error
 
 // The ends that a test asks for.
 var (
@@ -35,13 +45,13 @@ func (s *scene) update(node int) *actor { return s.act(node, false) }
 func (s *scene) view(node int) *actor { return s.act(node, true) }
 
 func (s *scene) act(node int, readOnly bool) *actor {
-	a := &actor{s: s, steps: make(chan func(*client.Tx) error), stepped: make(chan error, 1), ended: make(chan error, 1)}
+	a := &actor{s: s, steps: make(chan step), stepped: make(chan error, 1), ended: make(chan error, 1)}
 	began := make(chan struct{})
-	run := func(tx *client.Tx) error {
+	run := func(ctx context.Context, tx transaction) error {
 		s.Logf("transaction %v begins at node %d", tx.ID(), node%len(s.once)+1)
 		close(began)
 		for step := range a.steps {
-			err := step(tx)
+			err := step(ctx, tx)
 			if errors.Is(err, errCommit) {
 				return nil
 			}
@@ -55,10 +65,10 @@ func (s *scene) act(node int, readOnly bool) *actor {
 	db := s.once[node%len(s.once)]
 	go func() {
 		if readOnly {
-			a.ended <- db.View(s.ctx, func(ro *client.ReadTx) error { return run(&client.Tx{ReadTx: *ro}) })
+			a.ended <- db.View(s.ctx, func(ctx context.Context, v *client.View) error { return run(ctx, v) })
 			return
 		}
-		a.ended <- db.Update(s.ctx, run)
+		a.ended <- db.Update(s.ctx, func(ctx context.Context, tx *client.Tx) error { return run(ctx, tx) })
 	}()
 	select {
 	case <-began:
@@ -70,7 +80,7 @@ func (s *scene) act(node int, readOnly bool) *actor {
 }
 
 // begin sends step off; wait returns its error.
-func (a *actor) begin(step func(*client.Tx) error) { a.steps <- step }
+func (a *actor) begin(s step) { a.steps <- s }
 
 func (a *actor) wait() error {
 	a.s.Helper()
@@ -90,12 +100,12 @@ func (a *actor) wait() error {
 }
 
 // get reads a key; -1 if the transaction has been aborted.
-func (a *actor) get(key []byte) int {
+func (a *actor) get(key string) int {
 	a.s.Helper()
 	n := -1
-	a.begin(func(tx *client.Tx) error {
-		v, err := tx.Get(key)
-		n = number(v.Value)
+	a.begin(func(ctx context.Context, tx transaction) error {
+		v, _, err := tx.Get(ctx, key)
+		n = number(v)
 		return err
 	})
 	if a.wait() != nil {
@@ -105,19 +115,19 @@ func (a *actor) get(key []byte) int {
 }
 
 // lock reads a key and takes the lock for writing it.
-func (a *actor) lock(key []byte) {
+func (a *actor) lock(key string) {
 	a.s.Helper()
-	a.begin(func(tx *client.Tx) error {
-		_, err := tx.GetForUpdate(key)
+	a.begin(func(ctx context.Context, tx transaction) error {
+		_, _, err := tx.(*client.Tx).GetForUpdate(ctx, key)
 		return err
 	})
 	_ = a.wait() // the commit will tell
 }
 
 // put writes a key, which is only noted until the commit.
-func (a *actor) put(key []byte, n int) {
+func (a *actor) put(key string, n int) {
 	a.s.Helper()
-	a.begin(func(tx *client.Tx) error { return tx.Put(key, value(n)) })
+	a.begin(func(ctx context.Context, tx transaction) error { return tx.(*client.Tx).Put(ctx, key, value(n)) })
 	_ = a.wait()
 }
 
@@ -125,8 +135,8 @@ func (a *actor) put(key []byte, n int) {
 func (a *actor) count() int {
 	a.s.Helper()
 	n := 0
-	a.begin(func(tx *client.Tx) error {
-		for _, err := range tx.Scan(a.s.start, a.s.end) {
+	a.begin(func(ctx context.Context, tx transaction) error {
+		for _, err := range tx.Scan(ctx, a.s.keys()) {
 			if err != nil {
 				return err
 			}
@@ -142,7 +152,7 @@ func (a *actor) count() int {
 
 // finish has the transaction commit; committed says whether it did.
 func (a *actor) finish() {
-	a.steps <- func(*client.Tx) error {
+	a.steps <- func(context.Context, transaction) error {
 		if a.failed != nil {
 			return errRollback
 		}
@@ -155,7 +165,7 @@ func (a *actor) committed() bool {
 	a.s.Helper()
 	select {
 	case err := <-a.ended:
-		if err != nil && !errors.Is(err, errRollback) {
+		if err != nil && err != errRollback {
 			require.True(a.s.T, aborted(err), "%v", err)
 			a.s.Logf("aborted: %v", err)
 		}
@@ -168,11 +178,11 @@ func (a *actor) committed() bool {
 
 // getAndCommit sends off a read and the commit behind it. The value is there
 // when committed has returned true.
-func (a *actor) getAndCommit(key []byte) *int {
+func (a *actor) getAndCommit(key string) *int {
 	n := new(int)
-	a.begin(func(tx *client.Tx) error {
-		v, err := tx.Get(key)
-		*n = number(v.Value)
+	a.begin(func(ctx context.Context, tx transaction) error {
+		v, _, err := tx.Get(ctx, key)
+		*n = number(v)
 		if err != nil {
 			return errRollback
 		}
@@ -191,7 +201,7 @@ func (a *actor) commit() bool {
 // rollback gives the transaction up.
 func (a *actor) rollback() {
 	a.s.Helper()
-	a.steps <- func(*client.Tx) error { return errRollback }
+	a.steps <- func(context.Context, transaction) error { return errRollback }
 	a.committed()
 }
 
@@ -199,9 +209,6 @@ func (a *actor) rollback() {
 // channel has its error.
 func (s *scene) async(node int, ops ...client.Op) <-chan error {
 	done := make(chan error, 1)
-	go func() {
-		_, err := s.db(node).Execute(s.ctx, ops...)
-		done <- err
-	}()
+	go func() { done <- s.db(node).Execute(s.ctx, ops...) }()
 	return done
 }

@@ -7,20 +7,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 )
 
 // setBoth gives a writer that puts one value of its own into x and y.
 func (s *scene) setBoth(writer int) func(round int) error {
 	return func(round int) error {
 		n := value(1 + writer + 10*round)
-		ops := []client.Op{client.Put(s.x, n), client.Put(s.y, n)}
+		ops := []client.Op{client.PutOp(s.x, n), client.PutOp(s.y, n)}
 		if writer%2 == 1 {
 			ops[0], ops[1] = ops[1], ops[0]
 		}
-		_, err := s.db(writer).Execute(s.ctx, ops...)
-		return err
+		return s.db(writer).Execute(s.ctx, ops...)
 	}
 }
 
@@ -33,19 +31,13 @@ func (s *scene) writers(n int, make func(writer int) func(round int) error) (all
 
 // readBoth reads x and y in one transaction, in either order.
 func (s *scene) readBoth(reader int) (pair, error) {
-	keys := [][]byte{s.x, s.y}
+	x, y := client.GetOp(s.x), client.GetOp(s.y)
+	ops := []client.Op{x, y}
 	if reader%2 == 1 {
-		keys[0], keys[1] = keys[1], keys[0]
+		ops = []client.Op{y, x}
 	}
-	out, err := s.db(reader).Execute(s.ctx, client.Get(keys[0]), client.Get(keys[1]))
-	if err != nil {
-		return pair{}, err
-	}
-	p := pair{number(out.Results[0].Value), number(out.Results[1].Value)}
-	if reader%2 == 1 {
-		p.x, p.y = p.y, p.x
-	}
-	return p, nil
+	err := s.db(reader).Execute(s.ctx, ops...)
+	return pair{number(x.Value()), number(y.Value())}, err
 }
 
 // dirtyWriteExecute: transactions that each write one value everywhere must
@@ -63,13 +55,13 @@ func dirtyWriteExecute(s *scene) {
 // which writes 777 before it writes what may be seen.
 func (s *scene) failing(writer int) func(round int) error {
 	return func(round int) error {
-		_, err := s.db(writer).Execute(s.ctx, client.Put(s.x, value(666)), client.RequireExists(s.aside), client.Put(s.y, value(666)))
-		if kv.KindOf(err) != kv.KindConditionFailed {
+		err := s.db(writer).Execute(s.ctx, client.PutOp(s.x, value(666)), client.RequireOp(s.aside, client.IfExists()),
+			client.PutOp(s.y, value(666)))
+		if !errors.Is(err, client.ErrConditionFailed) {
 			return fmt.Errorf("the condition on an absent key held: %w", err)
 		}
-		_, err = s.db(writer).Execute(s.ctx, client.Put(s.x, value(777)), client.Put(s.y, value(777)),
-			client.Put(s.x, value(round)), client.Put(s.y, value(round)))
-		return err
+		return s.db(writer).Execute(s.ctx, client.PutOp(s.x, value(777)), client.PutOp(s.y, value(777)),
+			client.PutOp(s.x, value(round)), client.PutOp(s.y, value(round)))
 	}
 }
 
@@ -87,18 +79,18 @@ func lostUpdateExecute(s *scene) {
 	increment := func(writer int) func(int) error {
 		return func(int) error {
 			for {
-				out, err := s.db(writer).Execute(s.ctx, client.Get(s.x))
+				e, _, err := s.db(writer).Entry(s.ctx, s.x)
 				if err != nil {
 					return err
 				}
-				v := out.Results[0]
-				set := client.CompareAndSet(s.x, v.Value, value(number(v.Value)+1))
+				unchanged := client.IfValue(e.Value)
 				if writer%2 == 1 {
-					set = client.CompareVersionAndSet(s.x, v.Version, value(number(v.Value)+1))
+					unchanged = client.IfVersion(e.Version)
 				}
 				// A second shard, so that the decision is elsewhere than the check.
-				_, err = s.db(writer).Execute(s.ctx, set, client.Put(s.y, value(writer)))
-				if kv.KindOf(err) != kv.KindConditionFailed {
+				err = s.db(writer).Execute(s.ctx, client.PutOp(s.x, value(number(e.Value)+1), unchanged),
+					client.PutOp(s.y, value(writer)))
+				if !errors.Is(err, client.ErrConditionFailed) {
 					return err
 				}
 			}
@@ -118,14 +110,13 @@ func (s *scene) transfer(writer int) func(int) error {
 	return func(int) error {
 		d := 1 - 2*(writer%2)
 		for {
-			out, err := s.db(writer).Execute(s.ctx, client.Get(s.x), client.Get(s.y))
-			if err != nil {
+			x, y := client.GetOp(s.x), client.GetOp(s.y)
+			if err := s.db(writer).Execute(s.ctx, x, y); err != nil {
 				return err
 			}
-			x, y := out.Results[0].Value, out.Results[1].Value
-			_, err = s.db(writer).Execute(s.ctx, client.CompareAndSet(s.x, x, value(number(x)-d)),
-				client.CompareAndSet(s.y, y, value(number(y)+d)))
-			if kv.KindOf(err) != kv.KindConditionFailed {
+			err := s.db(writer).Execute(s.ctx, client.PutOp(s.x, value(number(x.Value())-d), client.IfValue(x.Value())),
+				client.PutOp(s.y, value(number(y.Value())+d), client.IfValue(y.Value())))
+			if !errors.Is(err, client.ErrConditionFailed) {
 				return err
 			}
 		}
@@ -134,7 +125,7 @@ func (s *scene) transfer(writer int) func(int) error {
 
 // readSkewExecute: what moves between two keys is always in one of them.
 func readSkewExecute(s *scene) {
-	s.must(0, client.Put(s.x, value(1000)), client.Put(s.y, value(1000)))
+	s.must(0, client.PutOp(s.x, value(1000)), client.PutOp(s.y, value(1000)))
 	for _, p := range flat(race(s, s.writers(3, s.transfer), 2, s.readBoth)) {
 		require.Equal(s.T, 2000, p.x+p.y)
 	}
@@ -145,12 +136,12 @@ func readSkewExecute(s *scene) {
 func writeSkewExecute(s *scene) {
 	var both, neither int
 	for range rounds {
-		a := s.async(0, client.RequireEquals(s.y, value(0)), client.Put(s.x, value(1)))
-		b := s.async(1, client.RequireEquals(s.x, value(0)), client.Put(s.y, value(1)))
+		a := s.async(0, client.RequireOp(s.y, client.IfValue(value(0))), client.PutOp(s.x, value(1)))
+		b := s.async(1, client.RequireOp(s.x, client.IfValue(value(0))), client.PutOp(s.y, value(1)))
 		errA, errB := <-a, <-b
 		for _, err := range []error{errA, errB} {
 			if err != nil {
-				require.Equal(s.T, kv.KindConditionFailed, kv.KindOf(err), "%v", err)
+				require.ErrorIs(s.T, err, client.ErrConditionFailed)
 			}
 		}
 		if errA == nil && errB == nil {
@@ -159,7 +150,7 @@ func writeSkewExecute(s *scene) {
 		if errA != nil && errB != nil {
 			neither++
 		}
-		s.must(2, client.Put(s.x, value(0)), client.Put(s.y, value(0)))
+		s.must(2, client.PutOp(s.x, value(0)), client.PutOp(s.y, value(0)))
 	}
 	require.Zero(s.T, both, "both had the turn")
 	require.Zero(s.T, neither, "each was refused because of the other")
@@ -170,45 +161,41 @@ func writeSkewExecute(s *scene) {
 func phantomExecute(s *scene) { phantoms(s, s.scanOnce) }
 
 func (s *scene) scanOnce(reader int) (map[string]int, error) {
-	out, err := s.db(reader).Execute(s.ctx, client.ScanRange(s.start, s.end, 0))
-	if err != nil {
-		return nil, err
-	}
+	page := client.ScanOp(s.keys(), 0)
+	err := s.db(reader).Execute(s.ctx, page)
 	seen := map[string]int{}
-	for _, p := range out.Results[0].Pairs {
-		seen[string(p.Key)] = number(p.Value)
+	for _, e := range page.Value().Entries {
+		seen[e.Key] = number(e.Value)
 	}
-	return seen, nil
+	return seen, err
 }
 
 func phantoms(s *scene, read func(int) (map[string]int, error)) {
 	var removed atomic.Int64
 	couple := func(writer int) func(int) error {
 		return func(round int) error {
-			a, b := fmt.Appendf(nil, "%snew/%d", s.start, writer), fmt.Appendf(nil, "%sold/%d", s.start, writer)
+			a, b := s.name("new/%d", writer), s.name("old/%d", writer)
 			n := value(round)
-			_, err := s.db(writer).Execute(s.ctx, client.Put(a, n), client.Put(b, n))
+			err := s.db(writer).Execute(s.ctx, client.PutOp(a, n), client.PutOp(b, n))
 			if err == nil && round%3 == 2 {
-				var out *client.Outcome
-				out, err = s.db(writer+1).Execute(s.ctx, client.DeleteRange(fmt.Appendf(nil, "%snew", s.start), fmt.Appendf(nil, "%sp", s.start)))
-				if err == nil {
-					removed.Add(int64(out.Results[0].Count))
-				}
+				var count int
+				count, err = s.db(writer+1).DeleteRange(s.ctx, client.Range{Start: s.prefix + "new", End: s.prefix + "p"})
+				removed.Add(int64(count))
 			} else if err == nil && round%2 == 1 {
-				_, err = s.db(writer+1).Execute(s.ctx, client.Delete(a), client.Delete(b))
+				err = s.db(writer+1).Execute(s.ctx, client.DeleteOp(a), client.DeleteOp(b))
 			}
 			return err
 		}
 	}
 	for _, keys := range flat(race(s, s.writers(3, couple), 2, read)) {
 		for i := range 3 {
-			a, hasA := keys[fmt.Sprintf("%snew/%d", s.start, i)]
-			b, hasB := keys[fmt.Sprintf("%sold/%d", s.start, i)]
+			a, hasA := keys[s.name("new/%d", i)]
+			b, hasB := keys[s.name("old/%d", i)]
 			require.Equal(s.T, hasA, hasB, "half a pair in %v", keys)
 			require.Equal(s.T, a, b)
 		}
-		require.Contains(s.T, keys, string(s.x))
-		require.Contains(s.T, keys, string(s.y))
+		require.Contains(s.T, keys, s.x)
+		require.Contains(s.T, keys, s.y)
 	}
 	require.NotZero(s.T, removed.Load())
 }
@@ -222,10 +209,9 @@ func longForkExecute(s *scene) {
 // growing are two writers, one of x and one of y, of growing values.
 func (s *scene) growing() []func(int) error {
 	return s.writers(2, func(writer int) func(int) error {
-		k := [][]byte{s.x, s.y}[writer]
+		k := []string{s.x, s.y}[writer]
 		return func(round int) error {
-			_, err := s.db(writer).Execute(s.ctx, client.Put(k, value(round+1)))
-			return err
+			return s.db(writer).Put(s.ctx, k, value(round+1))
 		}
 	})
 }
@@ -245,8 +231,8 @@ func realTimeExecute(s *scene) {
 // afterwards writes through each node and has look check through each.
 func afterwards(s *scene, look func(node, n int) error) {
 	for n := 1; n <= rounds; n++ {
-		for _, k := range [][]byte{s.x, s.y} {
-			s.must(n, client.Put(k, value(n)))
+		for _, k := range []string{s.x, s.y} {
+			s.must(n, client.PutOp(k, value(n)))
 		}
 		errs := make(chan error, len(s.dbs))
 		for node := range s.dbs {

@@ -1,11 +1,12 @@
 package anomaly
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/stretchr/testify/require"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 )
 
 // dirtyWriteInteractive: both write both keys, having locked them crosswise.
@@ -14,7 +15,7 @@ func dirtyWriteInteractive(s *scene) {
 	a, b := s.update(0), s.update(1)
 	a.lock(s.x)
 	b.lock(s.y)
-	for _, k := range [][]byte{s.x, s.y} {
+	for _, k := range []string{s.x, s.y} {
 		a.put(k, 1)
 		b.put(k, 2)
 	}
@@ -40,9 +41,9 @@ func dirtyReadInteractive(s *scene) {
 		writer.put(s.x, 666)
 		writer.put(s.y, 666)
 		got := -1
-		reader.begin(func(tx *client.Tx) error {
-			v, err := tx.Get(s.x)
-			got = number(v.Value)
+		reader.begin(func(ctx context.Context, tx transaction) error {
+			v, _, err := tx.Get(ctx, s.x)
+			got = number(v)
 			return err
 		})
 		writer.rollback()
@@ -84,7 +85,7 @@ func readSkewInteractive(s *scene) {
 		}
 		first := reader.get(s.x)
 		require.Equal(s.T, x, first)
-		written := s.async(round+1, client.Put(s.x, value(x+1)), client.Put(s.y, value(x+1)))
+		written := s.async(round+1, client.PutOp(s.x, value(x+1)), client.PutOp(s.y, value(x+1)))
 		second := reader.get(s.y)
 		if round == 2 && second >= 0 { // commit as a writer of something else
 			reader.put(s.aside, 1)
@@ -99,7 +100,7 @@ func readSkewInteractive(s *scene) {
 // writeSkewInteractive: both read both keys, and each writes one.
 func writeSkewInteractive(s *scene) {
 	a, b := s.update(0), s.update(1)
-	for _, k := range [][]byte{s.x, s.y} {
+	for _, k := range []string{s.x, s.y} {
 		require.Equal(s.T, 0, a.get(k))
 		require.Equal(s.T, 0, b.get(k))
 	}
@@ -123,8 +124,8 @@ func phantomInteractive(s *scene) {
 		}
 		first := counter.count()
 		require.Equal(s.T, 2+2*round, first)
-		inserted := s.async(round+1, client.PutIfAbsent(fmt.Appendf(nil, "%sa%d", s.start, round), value(round)),
-			client.PutIfAbsent(fmt.Appendf(nil, "%sz%d", s.start, round), value(round)))
+		inserted := s.async(round+1, client.PutOp(s.name("a%d", round), value(round), client.IfAbsent()),
+			client.PutOp(s.name("z%d", round), value(round), client.IfAbsent()))
 		second := counter.count()
 		if counter.commit() {
 			require.Equal(s.T, first, second)
@@ -135,8 +136,8 @@ func phantomInteractive(s *scene) {
 	a, b := s.update(0), s.update(1)
 	n := a.count()
 	require.Equal(s.T, n, b.count())
-	a.put(fmt.Appendf(nil, "%sm0", s.start), n)
-	b.put(fmt.Appendf(nil, "%sm1", s.start), n)
+	a.put(s.prefix+"m0", n)
+	b.put(s.prefix+"m1", n)
 	b.finish()
 	a.finish()
 	first, second := a.committed(), b.committed()
@@ -150,8 +151,8 @@ func longForkInteractive(s *scene) {
 		x, y := s.now(0)
 		a, b := s.view(round), s.view(round+1)
 		ax, by := a.get(s.x), b.get(s.y)
-		wroteX := s.async(round+2, client.Put(s.x, value(x+1)))
-		wroteY := s.async(round, client.Put(s.y, value(y+1)))
+		wroteX := s.async(round+2, client.PutOp(s.x, value(x+1)))
+		wroteY := s.async(round, client.PutOp(s.y, value(y+1)))
 		s.waiting()
 		// Neither may wait for the other's end, since both wait for writers
 		// that wait for both.
@@ -173,18 +174,18 @@ func longForkInteractive(s *scene) {
 func realTimeInteractive(s *scene) {
 	afterwards(s, func(node, n int) error {
 		var p pair
-		read := func(ro *client.ReadTx) error {
-			x, err := ro.Get(s.x)
+		read := func(ctx context.Context, r client.Reader) error {
+			x, _, err := r.Get(ctx, s.x)
 			if err != nil {
 				return err
 			}
-			y, err := ro.Get(s.y)
-			p = pair{number(x.Value), number(y.Value)}
+			y, _, err := r.Get(ctx, s.y)
+			p = pair{number(x), number(y)}
 			return err
 		}
-		err := s.db(node).View(s.ctx, read)
+		err := s.db(node).View(s.ctx, func(ctx context.Context, v *client.View) error { return read(ctx, v) })
 		if n%2 == 0 {
-			err = s.db(node).Update(s.ctx, func(tx *client.Tx) error { return read(&tx.ReadTx) })
+			err = s.db(node).Update(s.ctx, func(ctx context.Context, tx *client.Tx) error { return read(ctx, tx) })
 		}
 		if err == nil && p != (pair{n, n}) {
 			err = fmt.Errorf("saw %v after %d was acknowledged", p, n)

@@ -1,12 +1,13 @@
 package anomaly
 
 import (
+	"context"
 	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -23,21 +24,21 @@ func TestAFunctionsOwnErrorIsTrue(t *testing.T) {
 			s := w.scene(t, p)
 			runs := 0
 			var written <-chan error
-			err := s.db(0).Update(s.ctx, func(tx *client.Tx) error {
+			err := s.db(0).Update(s.ctx, func(ctx context.Context, tx *client.Tx) error {
 				runs++
-				x, err := tx.Get(s.x)
+				x, _, err := tx.Get(ctx, s.x)
 				if err != nil {
 					return err
 				}
 				if runs == 1 {
-					written = s.async(1, client.Put(s.x, value(1)), client.Put(s.y, value(1)))
+					written = s.async(1, client.PutOp(s.x, value(1)), client.PutOp(s.y, value(1)))
 					if p != spread { // else it waits for the lock on x
 						require.NoError(t, <-written)
 						written = nil
 					}
 				}
-				y, err := tx.Get(s.y)
-				if err == nil && number(x.Value) != number(y.Value) {
+				y, _, err := tx.Get(ctx, s.y)
+				if err == nil && number(x) != number(y) {
 					return errDiffer
 				}
 				return err

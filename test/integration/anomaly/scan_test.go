@@ -1,11 +1,12 @@
 package anomaly
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/stretchr/testify/require"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 )
 
 // scanBoth reads x and y by a scan of the range, a pair a page.
@@ -14,8 +15,8 @@ func (s *scene) scanBoth(reader int) (pair, error) {
 	if err != nil {
 		return pair{}, err
 	}
-	x, hasX := keys[string(s.x)]
-	y, hasY := keys[string(s.y)]
+	x, hasX := keys[s.x]
+	y, hasY := keys[s.y]
 	if !hasX || !hasY || len(keys) != 2 {
 		return pair{}, fmt.Errorf("a scan found %v", keys)
 	}
@@ -40,15 +41,15 @@ func dirtyReadScan(s *scene) {
 func lostUpdateScan(s *scene) {
 	increment := func(writer int) func(int) error {
 		return func(round int) error {
-			return s.db(writer).Update(s.ctx, func(tx *client.Tx) error {
+			return s.db(writer).Update(s.ctx, func(ctx context.Context, tx *client.Tx) error {
 				n := 0
-				for p, err := range tx.Scan(s.start, s.end) {
+				for e, err := range tx.Scan(ctx, s.keys()) {
 					if err != nil {
 						return err
 					}
-					n = max(n, number(p.Value))
+					n = max(n, number(e.Value))
 				}
-				return tx.Put([][]byte{s.x, s.y}[round%2], value(n+1))
+				return tx.Put(ctx, []string{s.x, s.y}[round%2], value(n+1))
 			})
 		}
 	}
@@ -58,7 +59,7 @@ func lostUpdateScan(s *scene) {
 }
 
 func readSkewScan(s *scene) {
-	s.must(0, client.Put(s.x, value(1000)), client.Put(s.y, value(1000)))
+	s.must(0, client.PutOp(s.x, value(1000)), client.PutOp(s.y, value(1000)))
 	for _, p := range flat(race(s, s.writers(3, s.transfer), 2, s.scanBoth)) {
 		require.Equal(s.T, 2000, p.x+p.y)
 	}
@@ -66,9 +67,9 @@ func readSkewScan(s *scene) {
 
 // writeSkewScan: each takes the turn if a scan finds that nobody has it.
 func writeSkewScan(s *scene) {
-	free := func(tx *client.Tx) (bool, error) {
-		for p, err := range tx.Scan(s.start, s.end) {
-			if err != nil || number(p.Value) != 0 {
+	free := func(ctx context.Context, tx *client.Tx) (bool, error) {
+		for e, err := range tx.Scan(ctx, s.keys()) {
+			if err != nil || number(e.Value) != 0 {
 				return false, err
 			}
 		}
@@ -76,23 +77,23 @@ func writeSkewScan(s *scene) {
 	}
 	for range rounds / 3 {
 		took := make(chan bool, 2)
-		for i, k := range [][]byte{s.x, s.y} {
+		for i, k := range []string{s.x, s.y} {
 			go func() {
 				mine := false
-				err := s.db(i).Update(s.ctx, func(tx *client.Tx) error {
-					ok, err := free(tx)
+				err := s.db(i).Update(s.ctx, func(ctx context.Context, tx *client.Tx) error {
+					ok, err := free(ctx, tx)
 					mine = ok
 					if err != nil || !ok {
 						return err
 					}
-					return tx.Put(k, value(1))
+					return tx.Put(ctx, k, value(1))
 				})
 				took <- err == nil && mine
 			}()
 		}
 		a, b := <-took, <-took
 		require.True(s.T, a != b, "exactly one has the turn (%v, %v)", a, b)
-		s.must(2, client.Put(s.x, value(0)), client.Put(s.y, value(0)))
+		s.must(2, client.PutOp(s.x, value(0)), client.PutOp(s.y, value(0)))
 	}
 }
 

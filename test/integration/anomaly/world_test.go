@@ -2,6 +2,7 @@ package anomaly
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"testing"
@@ -9,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
@@ -42,7 +43,7 @@ func newWorld(t *testing.T, order txn.Order) *world {
 	o := embed.ClusterOptions{Dir: t.TempDir(), Nodes: 3, Shards: 5, Order: order, Listen: true}
 	for i := range maxTests {
 		for k := range keysPerTest {
-			o.HotKeys = append(o.HotKeys, key(i, "hot", k))
+			o.HotKeys = append(o.HotKeys, []byte(key(i, "hot", k)))
 		}
 	}
 	var err error
@@ -54,15 +55,16 @@ func newWorld(t *testing.T, order txn.Order) *world {
 		require.NoError(t, w.cluster.Stop(ctx))
 	})
 	for _, addr := range w.cluster.Addrs() {
-		w.dbs = append(w.dbs, open(t, addr))
-		w.once = append(w.once, open(t, addr, client.WithRetries(false)))
+		db := open(t, addr)
+		w.dbs = append(w.dbs, db)
+		w.once = append(w.once, db.With(client.NoRetry()))
 	}
 	return w
 }
 
-func open(t *testing.T, addr string, opts ...client.Option) *client.DB {
+func open(t *testing.T, addr string) *client.DB {
 	t.Helper()
-	db, err := client.Open(t.Context(), []string{addr}, opts...)
+	db, err := client.Open(t.Context(), []string{addr})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
@@ -70,8 +72,8 @@ func open(t *testing.T, addr string, opts ...client.Option) *client.DB {
 
 // key is one of a test's keys. They sort by test, so that each test's keys
 // are a range.
-func key(test int, kind string, i int) []byte {
-	return fmt.Appendf(nil, "t/%04d/%s/%d", test, kind, i)
+func key(test int, kind string, i int) string {
+	return fmt.Sprintf("t/%04d/%s/%d", test, kind, i)
 }
 
 // scene is what one test runs on: fresh keys, all of which hold "0".
@@ -79,12 +81,11 @@ type scene struct {
 	*testing.T
 	*world
 	ctx context.Context
-	// x and y are two keys, and start to end a range that has just them.
-	x, y       []byte
-	start, end []byte
+	// x and y are the two keys that begin with prefix.
+	x, y, prefix string
 	// aside is a key for other purposes, on an ordinary shard, which does not
 	// exist yet.
-	aside []byte
+	aside string
 }
 
 func (w *world) scene(t *testing.T, p placement) *scene {
@@ -94,8 +95,7 @@ func (w *world) scene(t *testing.T, p placement) *scene {
 	require.Less(t, n, maxTests)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
-	s := &scene{T: t, world: w, ctx: ctx, start: fmt.Appendf(nil, "t/%04d/", n), end: fmt.Appendf(nil, "t/%04d0", n),
-		aside: fmt.Appendf(nil, "aside/%04d", n)}
+	s := &scene{T: t, world: w, ctx: ctx, prefix: fmt.Sprintf("t/%04d/", n), aside: fmt.Sprintf("aside/%04d", n)}
 	switch p {
 	case hot:
 		s.x, s.y = key(n, "hot", 0), key(n, "hot", 1)
@@ -105,13 +105,14 @@ func (w *world) scene(t *testing.T, p placement) *scene {
 		s.x, s.y = key(n, "{cold}", 0), key(n, "{cold}", 1)
 	case spread:
 		s.x = key(n, "cold", 0)
-		for i := 1; s.y == nil; i++ {
-			if k := key(n, "cold", i); w.cluster.Router().Shard(k) != w.cluster.Router().Shard(s.x) {
+		shard := func(key string) kv.ShardID { return w.cluster.Router().Shard([]byte(key)) }
+		for i := 1; s.y == ""; i++ {
+			if k := key(n, "cold", i); shard(k) != shard(s.x) {
 				s.y = k
 			}
 		}
 	}
-	s.must(0, client.Put(s.x, value(0)), client.Put(s.y, value(0)))
+	s.must(0, client.PutOp(s.x, value(0)), client.PutOp(s.y, value(0)))
 	return s
 }
 
@@ -119,28 +120,35 @@ func (w *world) scene(t *testing.T, p placement) *scene {
 func (s *scene) db(i int) *client.DB { return s.dbs[i%len(s.dbs)] }
 
 // must runs a one-shot transaction that has to commit.
-func (s *scene) must(node int, ops ...client.Op) []client.Result {
+func (s *scene) must(node int, ops ...client.Op) {
 	s.Helper()
-	out, err := s.db(node).Execute(s.ctx, ops...)
-	require.NoError(s.T, err)
-	return out.Results
+	require.NoError(s.T, s.db(node).Execute(s.ctx, ops...))
+}
+
+// keys is the range of the scene's keys.
+func (s *scene) keys() client.Range { return client.Prefix(s.prefix) }
+
+// name is a key of the scene.
+func (s *scene) name(format string, args ...any) string {
+	return s.prefix + fmt.Sprintf(format, args...)
 }
 
 // now reads x and y.
 func (s *scene) now(node int) (x, y int) {
 	s.Helper()
-	rs := s.must(node, client.Get(s.x), client.Get(s.y))
-	return number(rs[0].Value), number(rs[1].Value)
+	vx, vy := client.GetOp(s.x), client.GetOp(s.y)
+	s.must(node, vx, vy)
+	return number(vx.Value()), number(vy.Value())
 }
 
 // scan reads the scene's range.
 func (s *scene) scan(node int) (map[string]int, error) {
 	out := map[string]int{}
-	for p, err := range s.db(node).Scan(s.ctx, s.start, s.end, client.ScanOptions{PageSize: 1}) {
+	for e, err := range s.db(node).Scan(s.ctx, s.keys(), client.PageSize(1)) {
 		if err != nil {
 			return nil, err
 		}
-		out[string(p.Key)] = number(p.Value)
+		out[e.Key] = number(e.Value)
 	}
 	return out, nil
 }
@@ -158,7 +166,7 @@ func number(v []byte) int {
 
 // aborted reports whether err says that a transaction lost against another,
 // which any transaction may.
-func aborted(err error) bool { return kv.KindOf(err) == kv.KindAborted }
+func aborted(err error) bool { return errors.Is(err, client.ErrAborted) }
 
 // waiting waits until something waits for a lock, or for readers, somewhere, after a test has
 // sent what must wait.

@@ -12,9 +12,13 @@ import (
 // Places sorts keys by the node that they live on: 0 is the place in Nodes of
 // the first, and so on. Each node must have some of them. hotKeys are those
 // that the cluster was made with.
-func (c *Cluster) Places(t testing.TB, keys [][]byte, hotKeys ...[]byte) [][][]byte {
+func (c *Cluster) Places(t testing.TB, keys []string, hotKeys ...string) [][]string {
 	t.Helper()
-	r, err := hotshard.NewRouter(c.shards-1, len(c.nodes), hotKeys)
+	var hot [][]byte
+	for _, k := range hotKeys {
+		hot = append(hot, []byte(k))
+	}
+	r, err := hotshard.NewRouter(c.shards-1, len(c.nodes), hot)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,9 +26,9 @@ func (c *Cluster) Places(t testing.TB, keys [][]byte, hotKeys ...[]byte) [][][]b
 	for _, n := range c.nodes {
 		numbers = append(numbers, n.number(t))
 	}
-	out := make([][][]byte, len(c.nodes))
+	out := make([][]string, len(c.nodes))
 	for _, k := range keys {
-		at := slices.Index(numbers, uint32(r.Node(r.Shard(k))))
+		at := slices.Index(numbers, uint32(r.Node(r.Shard([]byte(k)))))
 		out[at] = append(out[at], k)
 	}
 	for i := range out {

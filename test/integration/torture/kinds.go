@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/history"
 )
@@ -34,25 +34,19 @@ func (w *worker) add(ctx context.Context) {
 	ks := w.keys("n", 2)
 	d := int64(1 + w.r.IntN(5))
 	w.count++
-	p := w.begin()
-	steps := []step{w.addTo(ks[0], d, w.r.IntN(4) == 0), w.addTo(ks[1], d, false)}
-	out, err := w.db.Execute(ctx, steps[0].op, steps[1].op)
-	for i := range steps {
-		var r *client.Result
-		if err == nil && !out.ResultsLost {
-			r = &out.Results[i]
-		}
-		steps[i].note(p, r)
+	first := addTo(ks[0], d)
+	if w.r.IntN(4) == 0 {
+		first = addGet(ks[0], d)
 	}
-	o := w.end(p, err)
+	o := w.execute(ctx, first, addTo(ks[1], d))
 	w.run.mu.Lock()
 	defer w.run.mu.Unlock()
 	for _, k := range ks {
 		switch o {
 		case workload.Committed:
-			w.run.sums[string(k)] += d
+			w.run.sums[k] += d
 		case workload.Unknown:
-			w.run.doubts[string(k)] += d
+			w.run.doubts[k] += d
 		}
 	}
 }
@@ -63,7 +57,7 @@ func (w *worker) update(ctx context.Context) {
 	v, w2 := w.value(), w.value()
 	giveUp := w.r.IntN(8) == 0
 	p := w.begin()
-	err := w.db.Update(ctx, func(tx *client.Tx) error {
+	err := w.db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 		p.Restart()
 		p.SetID([]byte(tx.ID().String()))
 		for i, k := range ks[:2] {
@@ -71,19 +65,20 @@ func (w *worker) update(ctx context.Context) {
 			if i == 1 {
 				read = tx.GetForUpdate
 			}
-			got, err := read(k)
+			value, ok, err := read(ctx, k)
 			if err != nil {
 				return err
 			}
-			noteValue(p, k, got)
+			observe(p, k, client.Entry{Type: client.TypeValue, Value: value}, ok)
 		}
 		if giveUp {
 			return errGiveUp
 		}
-		return errors.Join(tx.Put(ks[1], v), tx.Put(ks[2], w2))
+		return errors.Join(tx.Put(ctx, ks[1], v), tx.Put(ctx, ks[2], w2))
 	})
-	if errors.Is(err, errGiveUp) {
-		// It changed nothing, and what it saw was so.
+	// As the cause of another error it means that the reads were not confirmed.
+	if err == errGiveUp {
+		// The transaction changed nothing, and its reads hold.
 		p.Commit()
 		w.run.note(workload.Committed, nil)
 		return
@@ -91,31 +86,26 @@ func (w *worker) update(ctx context.Context) {
 	if err != nil {
 		p.Restart() // what it read is provisional
 	}
-	p.Write(ks[1], v)
-	p.Write(ks[2], w2)
+	p.Write([]byte(ks[1]), v)
+	p.Write([]byte(ks[2]), w2)
 	w.end(p, err)
 }
 
 var errGiveUp = errors.New("the function gives up")
-
-func noteValue(p *history.Pending, k []byte, v client.Value) {
-	r := client.Result{Found: v.Found, Type: v.Type, Value: v.Value, Number: v.Number}
-	get(k).note(p, &r)
-}
 
 // view reads registers and counters one by one.
 func (w *worker) view(ctx context.Context) {
 	ks := append(w.keys("r", 2), w.key("n"), w.key("a"))
 	w.count++
 	p := w.begin()
-	err := w.db.View(ctx, func(ro *client.ReadTx) error {
+	err := w.db.View(ctx, func(ctx context.Context, v *client.View) error {
 		p.Restart()
 		for _, k := range ks {
-			v, err := ro.Get(k)
+			e, ok, err := v.Entry(ctx, k)
 			if err != nil {
 				return err
 			}
-			noteValue(p, k, v)
+			observe(p, k, e, ok)
 		}
 		return nil
 	})
@@ -142,22 +132,18 @@ func (w *worker) scan(ctx context.Context) {
 
 // scanned is a scan that is recorded up to its end.
 func (w *worker) scanned(ctx context.Context) (*history.Pending, error) {
-	start, end := w.run.name("g/"), w.run.name("g0")
+	r := client.Prefix(w.run.name("g/"))
 	w.count++
 	p := w.begin()
-	var seen []client.Pair
-	var failed error
-	for pair, err := range w.db.Scan(ctx, start, end, client.ScanOptions{PageSize: 1 + w.r.IntN(4)}) {
-		failed = err
+	var seen []client.Entry
+	for e, err := range w.db.Scan(ctx, r, client.PageSize(1+w.r.IntN(4))) {
 		if err != nil {
-			break
+			return p, err
 		}
-		seen = append(seen, pair)
+		seen = append(seen, e)
 	}
-	if failed == nil {
-		p.Scan(start, end, 0, pairs(seen))
-	}
-	return p, failed
+	p.Scan([]byte(r.Start), []byte(r.End), 0, pairs(seen))
+	return p, nil
 }
 
 // single does one thing to one key that nobody touches in any other way.
@@ -182,22 +168,12 @@ func (w *worker) rangeWork(ctx context.Context) {
 	case 0:
 		w.execute(ctx, del(ks[0]), put(ks[1], w.value()))
 	case 1:
-		w.execute(ctx, scanRange(w.run.name("g/2"), w.run.name("g/7"), 3), put(ks[0], w.value()))
+		w.execute(ctx, scanRange(w.run.between("g/2", "g/7"), 3), put(ks[0], w.value()))
 	case 2:
-		w.execute(ctx, deleteRange(w.run.name("g/1"), w.run.name("g/4")))
+		w.execute(ctx, deleteRange(w.run.between("g/1", "g/4")))
 	default:
 		w.execute(ctx, put(ks[0], w.value()), put(ks[1], w.value()))
 	}
-}
-
-func deleteRange(start, end []byte) step {
-	return step{client.DeleteRange(start, end), func(p *history.Pending, r *client.Result) {
-		if r == nil {
-			p.DeleteRange(start, end)
-			return
-		}
-		p.DeleteRangeCount(start, end, int64(r.Count))
-	}}
 }
 
 // refused writes, and has a condition that does not hold on another shard.
@@ -205,11 +181,12 @@ func (w *worker) refused(ctx context.Context) {
 	ks := w.keys("r", 2)
 	v := w.value()
 	p := w.begin()
-	_, err := w.db.Execute(ctx, client.Put(ks[0], v), client.RequireExists(w.run.name("nobody/writes/this")), client.Put(ks[1], v))
+	absent := client.RequireOp(w.run.name("nobody/writes/this"), client.IfExists())
+	err := w.db.Execute(ctx, client.PutOp(ks[0], v), absent, client.PutOp(ks[1], v))
 	if err == nil {
 		err = kv.Errorf(kv.KindInternal, "a condition on a key that does not exist held")
 	}
-	p.Write(ks[0], v)
-	p.Write(ks[1], v)
+	p.Write([]byte(ks[0]), v)
+	p.Write([]byte(ks[1]), v)
 	w.end(p, err, kv.KindConditionFailed)
 }

@@ -2,41 +2,36 @@ package torture
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/history"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
 // reader is a client that only reads.
-type reader struct{ worker }
+type reader struct{ *worker }
 
-// readKind is a way to read. It records what it saw up to the end, and gives
-// the reasons for which the node began it anew.
+// readKind is a way to read. It records what it saw up to the end.
 type readKind struct {
 	name string
-	run  func(*reader, context.Context) (p *history.Pending, aborts []string, err error)
+	run  func(*reader, context.Context) (*history.Pending, error)
 }
 
 var readKinds = []readKind{
-	{"few keys", func(rd *reader, ctx context.Context) (*history.Pending, []string, error) {
+	{"few keys", func(rd *reader, ctx context.Context) (*history.Pending, error) {
 		return rd.once(ctx, 2+rd.r.IntN(4))
 	}},
-	{"many keys", func(rd *reader, ctx context.Context) (*history.Pending, []string, error) {
+	{"many keys", func(rd *reader, ctx context.Context) (*history.Pending, error) {
 		return rd.once(ctx, 6+rd.r.IntN(11))
 	}},
-	{"one key", func(rd *reader, ctx context.Context) (*history.Pending, []string, error) { return rd.once(ctx, 1) }},
+	{"one key", func(rd *reader, ctx context.Context) (*history.Pending, error) { return rd.once(ctx, 1) }},
 	{"open", (*reader).look},
 	{"range", (*reader).rangeOnce},
-	{"scan", func(rd *reader, ctx context.Context) (*history.Pending, []string, error) {
-		p, err := rd.scanned(ctx)
-		return p, nil, err
-	}},
+	{"scan", func(rd *reader, ctx context.Context) (*history.Pending, error) { return rd.scanned(ctx) }},
 }
 
 // startReaders begins to run the clients that only read. Each stays with one
@@ -48,11 +43,10 @@ func (r *Run) startReaders(t testing.TB, addrs []string) {
 	r.Fault("the start")()
 	var dbs []*client.DB
 	for i := range addrs {
-		dbs = append(dbs, proc.OpenOld(t, addrs[i:i+1], client.WithRetries(false)))
+		dbs = append(dbs, proc.Open(t, addrs[i:i+1]).With(client.NoRetry()))
 	}
 	for i := range r.opt.Readers {
-		n := r.opt.Clients + i
-		rd := &reader{worker{run: r, number: n, db: dbs[i%len(dbs)], rec: r.rec.Client(n), r: rand.New(rand.NewPCG(r.opt.Seed, uint64(n)))}}
+		rd := &reader{r.worker(r.opt.Clients+i, dbs[i%len(dbs)])}
 		r.work.Go(rd.live)
 	}
 }
@@ -63,10 +57,10 @@ func (rd *reader) live() {
 		kind := readKinds[rd.r.IntN(len(readKinds))]
 		ctx, cancel := context.WithTimeout(context.Background(), rd.run.opt.Timeout)
 		from := time.Now()
-		p, aborts, err := kind.run(rd, ctx)
+		p, err := kind.run(rd, ctx)
 		rd.readEnd(p, err)
 		cancel()
-		rd.run.readEnded(readEnd{kind.name, from, time.Now(), err, aborts})
+		rd.run.readEnded(readEnd{kind.name, from, time.Now(), err, rd.report.Aborts})
 		if err != nil {
 			workload.Sleep(context.Background(), 20*time.Millisecond) // others are to do something, too
 		}
@@ -75,8 +69,8 @@ func (rd *reader) live() {
 
 // draw gives n different keys of those that others write together. Each third
 // time the hottest two are among them: one is on the hot shard, one is not.
-func (rd *reader) draw(n int) (keys [][]byte) {
-	var all [][]byte
+func (rd *reader) draw(n int) (keys []string) {
+	var all []string
 	for _, kind := range []string{"r", "a", "b", "n"} {
 		for i := range rd.run.opt.Keys {
 			all = append(all, rd.run.name("%s/%d", kind, i))
@@ -85,7 +79,7 @@ func (rd *reader) draw(n int) (keys [][]byte) {
 	rd.r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	if rd.r.IntN(3) == 0 {
 		for to, hot := range []string{"r/0", "r/1"} {
-			at := slices.IndexFunc(all, func(k []byte) bool { return string(k) == rd.run.opt.Prefix+hot })
+			at := slices.Index(all, rd.run.opt.Prefix+hot)
 			all[to], all[at] = all[at], all[to]
 		}
 	}
@@ -93,7 +87,7 @@ func (rd *reader) draw(n int) (keys [][]byte) {
 }
 
 // once reads n keys at once.
-func (rd *reader) once(ctx context.Context, n int) (*history.Pending, []string, error) {
+func (rd *reader) once(ctx context.Context, n int) (*history.Pending, error) {
 	var steps []step
 	for _, k := range rd.draw(n) {
 		steps = append(steps, get(k))
@@ -102,32 +96,25 @@ func (rd *reader) once(ctx context.Context, n int) (*history.Pending, []string, 
 }
 
 // rangeOnce reads a part of the keys that come and go, and two others, at once.
-func (rd *reader) rangeOnce(ctx context.Context) (*history.Pending, []string, error) {
+func (rd *reader) rangeOnce(ctx context.Context) (*history.Pending, error) {
 	ks := rd.draw(2)
-	return rd.executeRead(ctx, get(ks[0]), scanRange(rd.run.name("g/1"), rd.run.name("g/6"), 1+rd.r.IntN(5)), get(ks[1]))
+	return rd.executeRead(ctx, get(ks[0]), scanRange(rd.run.between("g/1", "g/6"), 1+rd.r.IntN(5)), get(ks[1]))
 }
 
-func (rd *reader) executeRead(ctx context.Context, steps ...step) (*history.Pending, []string, error) {
-	ops := make([]client.Op, len(steps))
-	for i := range steps {
-		ops[i] = steps[i].op
-	}
+func (rd *reader) executeRead(ctx context.Context, steps ...step) (*history.Pending, error) {
 	rd.count++
 	p := rd.begin()
-	out, err := rd.db.Execute(ctx, ops...)
-	if err != nil {
-		return p, nil, err
+	err := rd.db.Execute(ctx, ops(steps)...)
+	if err == nil {
+		noteAll(p, steps, true)
 	}
-	for i := range steps {
-		steps[i].note(p, &out.Results[i])
-	}
-	return p, out.Aborts, nil
+	return p, err
 }
 
 // look reads one key after the other and thinks in between: not at all, for
 // some milliseconds, or, now and then, for longer than it takes until a lease
 // is renewed.
-func (rd *reader) look(ctx context.Context) (*history.Pending, []string, error) {
+func (rd *reader) look(ctx context.Context) (*history.Pending, error) {
 	keys := rd.draw(2 + rd.r.IntN(4))
 	think := time.Duration(rd.r.IntN(15)) * time.Millisecond
 	if rd.r.IntN(200) == 0 {
@@ -135,18 +122,18 @@ func (rd *reader) look(ctx context.Context) (*history.Pending, []string, error) 
 	}
 	rd.count++
 	p := rd.begin()
-	err := rd.db.View(ctx, func(ro *client.ReadTx) error {
+	err := rd.db.View(ctx, func(ctx context.Context, v *client.View) error {
 		for i, k := range keys {
 			if i > 0 {
 				workload.Sleep(ctx, think)
 			}
-			v, err := ro.Get(k)
+			e, ok, err := v.Entry(ctx, k)
 			if err != nil {
 				return err
 			}
-			noteValue(p, k, v)
+			observe(p, k, e, ok)
 		}
 		return nil
 	})
-	return p, nil, err
+	return p, err
 }

@@ -148,11 +148,13 @@ func (r *Run) checkReaders(t testing.TB) {
 		}
 		if blame := r.blames(e); blame != "" && shown < 20 {
 			shown++
-			t.Errorf("a reader (%s) from %v to %v, begun anew %v, ended with %v: %s", e.kind, e.from.Sub(begin), e.till.Sub(begin), e.aborts, e.err, blame)
+			t.Errorf("a reader (%s) from %v to %v, begun anew %v, ended with %v: %s",
+				e.kind, e.from.Sub(begin), e.till.Sub(begin), e.aborts, e.err, blame)
 		}
 	}
 	t.Logf("others: %d committed", r.ended[workload.Committed]-r.readsWell)
-	t.Logf("readers: %d ended well, of these %d far from any fault; %d failed: %v; begun anew: %d", sum(well), calm, sum(ill), ill, anew)
+	t.Logf("readers: %d ended well, of these %d far from any fault; %d failed: %v; begun anew: %d",
+		sum(well), calm, sum(ill), ill, anew)
 	for _, k := range readKinds {
 		if well[k.name] == 0 {
 			t.Errorf("no reader of the kind %q ended well", k.name)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -15,8 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/history"
 	"github.com/linchpindb/linchpin/test/integration/proc"
@@ -56,12 +56,14 @@ func (r *Run) Ended() Ended {
 }
 
 // name is a key, with the prefix.
-func (r *Run) name(format string, args ...any) []byte {
-	return fmt.Appendf([]byte(r.opt.Prefix), format, args...)
+func (r *Run) name(format string, args ...any) string {
+	return r.opt.Prefix + fmt.Sprintf(format, args...)
 }
 
-// bounds are of the range of all keys.
-func (r *Run) bounds() (start, end []byte) { return Bounds(r.opt.Prefix) }
+// between is the range from a key to another one, with the prefix.
+func (r *Run) between(start, end string) client.Range {
+	return client.Range{Start: r.name("%s", start), End: r.name("%s", end)}
+}
 
 // Bounds are of the range of the keys that begin with a prefix; nil for none of
 // them. The prefix's last byte is not 255.
@@ -116,7 +118,8 @@ func Start(t testing.TB, addrs []string, o Options) *Run {
 	if o.Timeout == 0 {
 		o.Timeout = 2 * time.Second
 	}
-	r := &Run{opt: o, ended: map[workload.Outcome]int{}, errors: map[kv.Kind]int{}, sums: map[string]int64{}, doubts: map[string]int64{}}
+	r := &Run{opt: o, ended: map[workload.Outcome]int{}, errors: map[kv.Kind]int{},
+		sums: map[string]int64{}, doubts: map[string]int64{}}
 	r.more = sync.NewCond(&r.mu)
 	var err error
 	r.rec, err = history.NewRecorder(&r.record, history.Meta{Note: fmt.Sprintf("torture, seed %d", o.Seed)})
@@ -124,15 +127,14 @@ func Start(t testing.TB, addrs []string, o Options) *Run {
 		t.Fatal(err)
 	}
 	for i := range addrs {
-		r.dbs = append(r.dbs, proc.OpenOld(t, slices.Concat(addrs[i:], addrs[:i])))
+		r.dbs = append(r.dbs, proc.Open(t, slices.Concat(addrs[i:], addrs[:i])))
 	}
 	t.Cleanup(func() { // when the test gave up
 		r.stop.Store(true)
 		r.work.Wait()
 	})
 	for i := range o.Clients {
-		c := &worker{run: r, number: i, db: r.dbs[i%len(r.dbs)], rec: r.rec.Client(i), r: rand.New(rand.NewPCG(o.Seed, uint64(i)))}
-		r.work.Go(c.live)
+		r.work.Go(r.worker(i, r.dbs[i%len(r.dbs)]).live)
 	}
 	r.startReaders(t, addrs)
 	return r
@@ -221,14 +223,15 @@ func (r *Run) settle(t testing.TB) {
 	proc.Until(t, "nothing is prepared any more", func(ctx context.Context) bool {
 		last = nil
 		for _, db := range r.dbs {
-			resp, err := db.Shards(ctx)
+			shards, err := admin.New(db).Shards(ctx)
 			if err != nil {
 				last = append(last, err.Error())
 				continue
 			}
-			for _, s := range resp.Shards {
+			for _, s := range shards {
 				if s.Intents > 0 || s.LockWaiters > 0 {
-					last = append(last, fmt.Sprintf("shard %d on node %d has %d intents, %d waiting", s.Shard, s.NodeId, s.Intents, s.LockWaiters))
+					last = append(last, fmt.Sprintf("shard %d on node %d has %d intents, %d waiting",
+						s.Shard, s.Node, s.Intents, s.LockWaiters))
 				}
 			}
 		}
@@ -258,8 +261,10 @@ func (r *Run) judge(t testing.TB) {
 	for i := range h.Txns {
 		seen[h.Txns[i].Outcome]++
 	}
-	if c, u := r.ended[workload.Committed]+1, r.ended[workload.Unknown]; seen[history.Committed] != c || seen[history.Unknown] != u {
-		t.Errorf("the history has %d committed transactions and %d unknown ones, and there were %d and %d", seen[history.Committed], seen[history.Unknown], c, u)
+	c, u := r.ended[workload.Committed]+1, r.ended[workload.Unknown]
+	if seen[history.Committed] != c || seen[history.Unknown] != u {
+		t.Errorf("the history has %d committed transactions and %d unknown ones, and there were %d and %d",
+			seen[history.Committed], seen[history.Unknown], c, u)
 	}
 	begin := time.Now()
 	v := history.Judge(h)

@@ -2,13 +2,12 @@ package torture
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/history"
 	"github.com/linchpindb/linchpin/test/integration/proc"
@@ -18,15 +17,25 @@ import (
 type worker struct {
 	run    *Run
 	number int
+	// db writes to report how its last call has ended.
 	db     *client.DB
+	report client.Report
 	rec    *history.Client
 	r      *rand.Rand
 	count  int
 }
 
+// worker makes the client with a number. It does not run yet.
+func (r *Run) worker(number int, db *client.DB) *worker {
+	w := &worker{run: r, number: number, rec: r.rec.Client(number), r: rand.New(rand.NewPCG(r.opt.Seed, uint64(number)))}
+	w.db = db.With(client.ReportTo(&w.report))
+	return w
+}
+
 // live is the life of a client.
 func (w *worker) live() {
-	kinds := []func(context.Context){w.oneShot, w.couple, w.add, w.update, w.view, w.scan, w.single, w.rangeWork, w.refused}
+	kinds := []func(context.Context){w.oneShot, w.couple, w.add, w.update, w.view, w.scan,
+		w.single, w.rangeWork, w.refused}
 	for !w.run.stop.Load() {
 		ctx, cancel := context.WithTimeout(context.Background(), w.run.opt.Timeout)
 		kinds[w.r.IntN(len(kinds))](ctx)
@@ -40,87 +49,118 @@ func (w *worker) value() []byte {
 	return fmt.Appendf(nil, "%d.%d", w.number, w.count)
 }
 
-func (w *worker) key(kind string) []byte {
+func (w *worker) key(kind string) string {
 	return w.run.name("%s/%d", kind, w.r.IntN(w.run.opt.Keys))
 }
 
 // keys draws n different keys of a kind.
-func (w *worker) keys(kind string, n int) [][]byte {
-	var out [][]byte
+func (w *worker) keys(kind string, n int) (out []string) {
 	for _, i := range w.r.Perm(w.run.opt.Keys)[:n] {
 		out = append(out, w.run.name("%s/%d", kind, i))
 	}
 	return out
 }
 
-// step is an operation with what to record of it. A result is nil when it is
-// not known.
+// step is an operation, and how it is recorded when it has run. If the
+// transaction failed, or its results are lost, the result is not known.
 type step struct {
 	op   client.Op
-	note func(*history.Pending, *client.Result)
+	note func(p *history.Pending, known bool)
 }
 
-func get(k []byte) step { return observe(client.Get(k), k) }
-
-// observe records what a result says of a key.
-func observe(op client.Op, k []byte) step {
-	return step{op, func(p *history.Pending, r *client.Result) {
-		switch {
-		case r == nil:
-		case !r.Found:
-			p.ReadAbsent(k)
-		case r.Type == client.TypeCounter:
-			p.ReadNumber(k, r.Number)
-		default:
-			p.Read(k, r.Value)
-		}
-	}}
-}
-
-func put(k, v []byte) step {
-	return step{client.Put(k, v), func(p *history.Pending, _ *client.Result) { p.Write(k, v) }}
-}
-
-func del(k []byte) step {
-	return step{client.Delete(k), func(p *history.Pending, r *client.Result) {
-		saw := history.SawNothing
-		if r != nil {
-			saw = history.SawAbsent
-			if r.Found {
-				saw = history.SawExists
-			}
-		}
-		p.Delete(k, saw)
-	}}
-}
-
-func (w *worker) addTo(k []byte, delta int64, tell bool) step {
-	op := client.Add(k, delta)
-	if tell {
-		op = client.AddGet(k, delta)
+func ops(steps []step) []client.Op {
+	out := make([]client.Op, len(steps))
+	for i := range steps {
+		out[i] = steps[i].op
 	}
-	return step{op, func(p *history.Pending, r *client.Result) {
-		if tell && r != nil {
-			p.AddGet(k, delta, r.Number)
+	return out
+}
+
+func noteAll(p *history.Pending, steps []step, known bool) {
+	for _, s := range steps {
+		s.note(p, known)
+	}
+}
+
+// observe records what a read has returned.
+func observe(p *history.Pending, k string, e client.Entry, ok bool) {
+	switch {
+	case !ok:
+		p.ReadAbsent([]byte(k))
+	case e.Type == client.TypeCounter:
+		p.ReadNumber([]byte(k), e.Number)
+	default:
+		p.Read([]byte(k), e.Value)
+	}
+}
+
+func get(k string) step {
+	op := client.EntryOp(k)
+	return step{op, func(p *history.Pending, known bool) {
+		if known {
+			observe(p, k, op.Value(), op.Found())
+		}
+	}}
+}
+
+func put(k string, v []byte) step {
+	return step{client.PutOp(k, v), func(p *history.Pending, _ bool) { p.Write([]byte(k), v) }}
+}
+
+func del(k string) step {
+	op := client.DeleteOp(k)
+	return step{op, func(p *history.Pending, known bool) {
+		saw := history.SawNothing
+		switch {
+		case known && op.Value():
+			saw = history.SawExists
+		case known:
+			saw = history.SawAbsent
+		}
+		p.Delete([]byte(k), saw)
+	}}
+}
+
+func addTo(k string, delta int64) step {
+	return step{client.NewCounter(k).AddOp(delta), func(p *history.Pending, _ bool) { p.Add([]byte(k), delta) }}
+}
+
+func addGet(k string, delta int64) step {
+	op := client.NewCounter(k).AddGetOp(delta)
+	return step{op, func(p *history.Pending, known bool) {
+		if known {
+			p.AddGet([]byte(k), delta, op.Value())
 			return
 		}
-		p.Add(k, delta)
+		p.Add([]byte(k), delta)
 	}}
 }
 
-func scanRange(start, end []byte, limit int) step {
-	return step{client.ScanRange(start, end, limit), func(p *history.Pending, r *client.Result) {
-		if r != nil {
-			p.Scan(start, end, limit, pairs(r.Pairs))
+func scanRange(r client.Range, limit int) step {
+	op := client.ScanOp(r, limit)
+	return step{op, func(p *history.Pending, known bool) {
+		if known {
+			p.Scan([]byte(r.Start), []byte(r.End), limit, pairs(op.Value().Entries))
 		}
 	}}
 }
 
-func pairs(in []client.Pair) (out []history.Pair) {
-	for _, p := range in {
-		hp := history.Pair{Key: string(p.Key), Saw: history.SawValue, Value: string(p.Value)}
-		if p.Type == client.TypeCounter {
-			hp.Saw, hp.Value, hp.Number = history.SawNumber, "", p.Number
+func deleteRange(r client.Range) step {
+	op := client.DeleteRangeOp(r)
+	return step{op, func(p *history.Pending, known bool) {
+		if known {
+			p.DeleteRangeCount([]byte(r.Start), []byte(r.End), int64(op.Value()))
+			return
+		}
+		p.DeleteRange([]byte(r.Start), []byte(r.End))
+	}}
+}
+
+func pairs(in []client.Entry) (out []history.Pair) {
+	for _, e := range in {
+		hp := history.Pair{Key: e.Key, Saw: history.SawValue, Value: string(e.Value)}
+		if e.Type == client.TypeCounter {
+			hp.Saw, hp.Value, hp.Number = history.SawNumber, "", e.Number
 		}
 		out = append(out, hp)
 	}
@@ -128,25 +168,14 @@ func pairs(in []client.Pair) (out []history.Pair) {
 }
 
 // execute runs steps as a one-shot transaction and records it.
-func (w *worker) execute(ctx context.Context, steps ...step) {
-	ops := make([]client.Op, len(steps))
-	for i := range steps {
-		ops[i] = steps[i].op
-	}
+func (w *worker) execute(ctx context.Context, steps ...step) workload.Outcome {
 	p := w.begin()
-	out, err := w.db.Execute(ctx, ops...)
-	known := err == nil && !out.ResultsLost
-	for i := range steps {
-		var r *client.Result
-		if known {
-			r = &out.Results[i]
-		}
-		steps[i].note(p, r)
+	err := w.db.Execute(ctx, ops(steps)...)
+	noteAll(p, steps, err == nil)
+	if client.KindOf(err) == client.KindResultsLost {
+		err = nil // it has committed
 	}
-	if err == nil {
-		p.SetID([]byte(out.ID.String()))
-	}
-	w.end(p, err)
+	return w.end(p, err)
 }
 
 func (w *worker) begin() *history.Pending {
@@ -155,8 +184,8 @@ func (w *worker) begin() *history.Pending {
 
 // end records how a transaction ended, and own are errors that it may end with.
 func (w *worker) end(p *history.Pending, err error, own ...kv.Kind) workload.Outcome {
-	if e, ok := errors.AsType[*client.Error](err); ok && !e.ID.IsZero() {
-		p.SetID([]byte(e.ID.String()))
+	if id := w.report.TxID; !id.IsZero() {
+		p.SetID([]byte(id.String()))
 	}
 	o := workload.OutcomeOf(err)
 	switch o {
@@ -180,18 +209,18 @@ func (r *Run) readAll(t testing.TB) map[string]int64 {
 	rec := r.rec.Client(r.opt.Clients + r.opt.Readers)
 	p := rec.Begin([]byte("final"))
 	counters := map[string]int64{}
-	start, end := r.bounds()
-	var all []client.Pair
-	for pair, err := range r.dbs[0].Scan(ctx, start, end, client.ScanOptions{}) {
+	keys := client.Prefix(r.opt.Prefix)
+	var all []client.Entry
+	for e, err := range r.dbs[0].Scan(ctx, keys) {
 		if err != nil {
 			t.Fatalf("reading everything: %v (kind %v)", err, kv.KindOf(err))
 		}
-		all = append(all, pair)
-		if pair.Type == client.TypeCounter {
-			counters[string(pair.Key)] = pair.Number
+		all = append(all, e)
+		if e.Type == client.TypeCounter {
+			counters[e.Key] = e.Number
 		}
 	}
-	p.Scan(start, end, 0, pairs(all))
+	p.Scan([]byte(keys.Start), []byte(keys.End), 0, pairs(all))
 	p.Commit()
 	return counters
 }
