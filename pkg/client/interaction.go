@@ -22,7 +22,8 @@ type interaction struct {
 	readOnly bool
 	// before is the receipt of the attempts before this one.
 	before *pb.Receipt
-	// attempt is the context that fn is given; step is that of the current step, nil if it is attempt.
+	// attempt is the context that fn is given; step is that of the current step, or that of the call
+	// if it is attempt.
 	attempt, step context.Context
 	// course is reported to, may be nil.
 	course *course
@@ -180,7 +181,7 @@ func (t *interaction) check(ctx context.Context, ops []Op) *Error {
 	}
 	t.step = ctx
 	if ctx == t.attempt {
-		t.step = nil
+		t.step = t.call.Context()
 	}
 	if over := t.wire.Ended(t.step, "before the step was sent"); over != nil {
 		t.failed = errorOf(over)

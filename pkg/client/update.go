@@ -108,7 +108,7 @@ func (t *interaction) run(fn func(context.Context, *interaction) error) verdict 
 
 // leave ends the context of fn, which has returned or panics, and forbids steps.
 func (t *interaction) leave(cancel context.CancelFunc) {
-	t.over, t.step = true, nil
+	t.over, t.step = true, t.call.Context()
 	cancel()
 }
 

@@ -13,14 +13,15 @@
 //  1. A request is handed to the transport once. What was not handed over when a connection ends is sent
 //     on the next one; what was may have been applied.
 //  2. The error of a transaction is certain: nothing has been applied, and nothing will be. The exception
-//     is [kv.KindOutcomeUnknown], and only for a transaction that writes. If a response is lost, its outcome
-//     is queried at any node ([Call.Execute], [Tx.Commit]); the query aborts what has not committed.
+//     is [kv.KindOutcomeUnknown], and only for a transaction that writes. If its response is lost, the
+//     outcome is queried at any node ([Call.Execute], [Tx.Commit]); the query aborts what has not committed.
 //  3. After the end of a context nothing more is sent for its call. A call whose request was sent waits
 //     for the response for Policy.Grace, and not longer.
-//  4. [Link.Close] acts as the end of all contexts. It returns when all goroutines have ended.
-//  5. A call starts no goroutine, and never waits for another call, except for one of MaxInFlight slots. A
-//     Link has one goroutine; a connection has the sender and the reader of the pipeline, and with several
-//     addresses one that detects a silent node.
+//  4. [Link.Close] acts as the end of all contexts, and closes the connections when the responses to
+//     what was sent have arrived, or Policy.Grace has passed.
+//  5. A call starts no goroutine while its context lasts, and waits for other calls only for one of
+//     MaxInFlight slots. A Link has one goroutine; a connection has the sender and the reader of the
+//     pipeline, and with several addresses one that detects a silent node.
 //
 // # One call
 //
@@ -39,13 +40,21 @@
 //	  ▼                                                       │
 //	done ◄────────────────────────────────────────────────────┘
 //
-//	and without a response, if
-//	  the session ended before SendMsg accepted it   ► the next session
-//	  the session ended after that                   ► Resolve: query the outcome
-//	  the context ended, and it is still listed      ► Cancelled, DeadlineExceeded
-//	  the context ended, and it was sent             ► Grace, then Resolve
+// If there is no response:
 //
-// Files: link (what is exported), call and execute (attempts), outcome (lost responses), connector (which
-// node), session (one connection), dial and witness (how it is opened, and why not), liveness (a silent
-// node), pipeline, transfer and request (one-shots), tx and streams (interactive transactions), pause, error.
+//	the pipeline ended before SendMsg accepted it   ► the next session
+//	the pipeline ended after that                   ► query the outcome; of a read, Unavailable
+//	the context ended while it was listed           ► Cancelled, DeadlineExceeded
+//	the context ended, and Grace after that         ► OutcomeUnknown; of a read, as while it was listed
+//
+// # Files
+//
+//	link                          opens and closes; the clock of ids
+//	call, execute, outcome, pause one call: its context, attempts, lost responses, pauses
+//	connector                     which node
+//	session, dial, witness        one connection; how it is opened, and why it is not
+//	liveness                      detects a silent node
+//	pipeline, transfer, request   one-shot transactions: callers, sender and reader, encoding
+//	tx, streams                   interactive transactions
+//	error                         errors, of nodes, of gRPC and of contexts
 package link

@@ -9,7 +9,7 @@ import (
 // that writes is lost, the outcome is queried. The request is used up. readOnly: the transaction cannot
 // change anything.
 func (c *Call) Execute(r *Request, readOnly bool) (pb.ExecuteResponse, *Error) {
-	lost, err := c.pass(r)
+	err, lost := c.pass(r)
 	switch {
 	case err != nil:
 		return pb.ExecuteResponse{}, err
@@ -32,16 +32,16 @@ func (c *Call) Execute(r *Request, readOnly bool) (pb.ExecuteResponse, *Error) {
 }
 
 // pass passes a request to the live session. If that ends before the request was sent, the next one gets
-// it. lost is why there is no response; err is why there is no session.
-func (c *Call) pass(r *Request) (lost error, err *Error) {
+// it. failed is why there is no session; lost is why there is no response.
+func (c *Call) pass(r *Request) (failed *Error, lost error) {
 	for {
 		s, failed := c.session()
 		if failed != nil {
-			return nil, failed
+			return failed, nil
 		}
 		lost = s.pipe.run(c.ctx, c.policy.Grace, r)
 		if lost != errNotSent {
-			return lost, nil
+			return nil, lost
 		}
 	}
 }

@@ -22,7 +22,7 @@ type Tx struct {
 	// context of the call ends.
 	stream *txStream
 	stop   func() bool
-	// step is the context of the current step, nil if that is the call's.
+	// step is the context of the current step, which may be the call's.
 	step context.Context
 	// open: the node has not ended the transaction yet, so far as is known.
 	open bool
@@ -60,10 +60,9 @@ func (t *Tx) Close() {
 func (t *Tx) Combines() bool { return t.session.welcome.Revision >= 1 }
 
 // Ended returns an error if the context of the call or that of the step has ended, or the Link is closed.
-// A nil step is one with the context of the call.
 func (t *Tx) Ended(step context.Context, when string) *Error {
 	over := t.call.Ended(when)
-	if over == nil && step != nil && step.Err() != nil {
+	if over == nil && step.Err() != nil {
 		return ContextError(step, when)
 	}
 	return over
@@ -74,7 +73,7 @@ func (t *Tx) Ended(step context.Context, when string) *Error {
 func (t *Tx) Late() *Error { return t.late }
 
 // Exchange sends steps, without waiting in between, and returns the response to the last one. It sets
-// how long the node may take for them. The end of the context of a step ends the transaction.
+// how long the node may take for them. The end of step ends the transaction; it may be [Call.Context].
 func (t *Tx) Exchange(step context.Context, steps ...*pb.TransactRequest) (*pb.TransactResponse, *Error) {
 	over := t.Ended(step, "before the step was sent")
 	if over != nil {
@@ -101,7 +100,7 @@ func (t *Tx) Exchange(step context.Context, steps ...*pb.TransactRequest) (*pb.T
 // Commit sends steps of which the last is the commit of the transaction id, and returns its response. If
 // it is lost and the transaction writes, the outcome is queried; without writes another attempt is safe.
 func (t *Tx) Commit(id kv.TxnID, writes bool, steps ...*pb.TransactRequest) (*pb.ExecuteResponse, *Error) {
-	answer, err := t.Exchange(nil, steps...)
+	answer, err := t.Exchange(t.call.Context(), steps...)
 	if err == nil && answer.GetCommitted() == nil {
 		t.broken = true
 		err = errorf(kv.KindInternal, nil, "the node responded to a commit with %T", answer.Response)
@@ -144,9 +143,9 @@ func (t *Tx) connect() *Error {
 }
 
 // watchStep breaks the stream when the context of the step ends, until stop is called, which reports
-// whether it has not.
+// whether it has not. That of the call is watched already.
 func (t *Tx) watchStep() (stop func() bool) {
-	if t.step == nil {
+	if t.step == t.call.Context() {
 		return func() bool { return true }
 	}
 	return context.AfterFunc(t.step, t.stream.cancel)
@@ -155,11 +154,9 @@ func (t *Tx) watchStep() (stop func() bool) {
 // setTimeouts sets how long the node may take for the steps, 0 for any time.
 func (t *Tx) setTimeouts(steps []*pb.TransactRequest) {
 	d := margin(t.call.ctx)
-	if t.step != nil {
-		s := margin(t.step)
-		if s > 0 && (d == 0 || s < d) {
-			d = s
-		}
+	s := margin(t.step)
+	if s > 0 && (d == 0 || s < d) {
+		d = s
 	}
 	for _, step := range steps {
 		if do := operationsOf(step); do != nil {
@@ -228,7 +225,7 @@ func (t *Tx) sendAndReceive(steps []*pb.TransactRequest) (*pb.TransactResponse, 
 func (t *Tx) lost(err error, commits bool) *Error {
 	t.broken = true
 	e := Failure(t.call.Context(), err)
-	if t.step != nil && t.step.Err() != nil && t.call.Context().Err() == nil && detail.From(err) == nil {
+	if t.step.Err() != nil && t.call.Context().Err() == nil && detail.From(err) == nil {
 		e = ContextError(t.step, "before the response arrived")
 	}
 	// The status may be gRPC's own, after a commit; a node that drains, or has no memory for the
