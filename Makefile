@@ -41,7 +41,7 @@ SIM_PKGS ?= ./pkg/mutant ./test/sim... ./test/scenario ./pkg/shard ./pkg/shard/l
 # two lists, the second of which is told twice, the lines that are there once.
 REST_PKGS ?= $$( ($(GO) list $(PKGS); $(GO) list $(RACE_PKGS) $(SIM_PKGS) | sed p) | sort | uniq -u )
 # NO_RACE_TESTS are tests of RACE_PKGS that the race detector would falsify.
-NO_RACE_TESTS ?= -run '^TestAllocations' ./pkg/oldclient ./pkg/embed ./pkg/server
+NO_RACE_TESTS ?= -run '^TestAllocations' ./pkg/client ./pkg/embed ./pkg/server
 
 SOURCES = cmd deploy examples pkg test tools
 

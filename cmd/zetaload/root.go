@@ -65,7 +65,7 @@ type target struct {
 }
 
 func openCluster(ctx context.Context, to target) (store, error) {
-	opts, done, err := to.who.OldOptions()
+	opts, done, err := to.who.Options()
 	if err != nil {
 		return nil, err
 	}

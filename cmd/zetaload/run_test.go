@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/pkg/workload/memstore"
 )
@@ -172,21 +172,23 @@ func TestARunInWhichNothingCommitsFailsAndReports(t *testing.T) {
 // for, and everything else is not.
 func TestTheExitCodeTellsFaultsFromContention(t *testing.T) {
 	down := &kv.Down{Node: 2, Address: "10.0.0.2:7070", Shards: []kv.ShardID{1, 4}, Hot: true, Keyspace: 20}
-	late := &client.Error{Kind: kv.KindDeadlineExceeded, Text: "late", Op: -1}
-	waited := &client.Error{Kind: kv.KindDeadlineExceeded, Text: "late", Op: -1, Receipt: client.Receipt{Waiting: true, Waited: time.Second, Holder: kv.TxnID{Time: 1}}}
+	seenDown := &client.NodeDown{Node: 2, Address: "10.0.0.2:7070", Shards: []int{1, 4}, Hot: true, Keyspace: 20}
+	late := &client.Error{Kind: client.KindDeadlineExceeded, Message: "late", Op: -1}
+	waited := &client.Error{Kind: client.KindDeadlineExceeded, Message: "late", Op: -1,
+		Receipt: client.Receipt{Waiting: true, Waited: time.Second, Wait: &client.Conflict{Holder: client.TxID{1}}}}
 	for _, c := range []struct {
 		err  error
 		says string // "" if it is contention
 	}{
 		{kv.Errorf(kv.KindAborted, "wounded"), ""},
 		{kv.Errorf(kv.KindConditionFailed, "it is there"), ""},
-		{&client.Error{Kind: kv.KindResourceExhausted, Key: []byte("hot"), Op: -1}, ""},
+		{&client.Error{Kind: client.KindResourceExhausted, Key: "hot", Op: -1}, ""},
 		{waited, ""},
 		{late, "10 DeadlineExceeded"},
-		{&client.Error{Kind: kv.KindResourceExhausted, Text: "the disk is full", Op: -1}, "10 ResourceExhausted"},
+		{&client.Error{Kind: client.KindResourceExhausted, Message: "the disk is full", Op: -1}, "10 ResourceExhausted"},
 		{kv.Errorf(kv.KindOutcomeUnknown, "lost"), "10 OutcomeUnknown"},
 		{down.Error(), "10 Unavailable; node n2 (10.0.0.2:7070) is down, and with it the shards s1 and s4 (hot), 20 % of the keyspace"},
-		{&client.Error{Kind: kv.KindUnavailable, Text: down.String(), Down: down, Op: -1}, "10 Unavailable; node n2 "},
+		{&client.Error{Kind: client.KindUnavailable, Message: down.String(), Down: seenDown, Op: -1}, "10 Unavailable; node n2 "},
 	} {
 		s := &memstore.Store{Before: func(_ context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
 			if n%3 == 0 && n <= 30 {
@@ -201,7 +203,7 @@ func TestTheExitCodeTellsFaultsFromContention(t *testing.T) {
 		}
 		require.Equal(t, exitFailed, p.run("run", "--count", "100", "--clients", "2", "--rmw", "1"), c.says)
 		require.Contains(t, p.err.String(), "10 of 100 transactions did not commit for other reasons than contention: "+c.says)
-		if errors.Is(c.err, &kv.Error{Kind: kv.KindUnavailable}) {
+		if kv.KindOf(c.err) == kv.KindUnavailable {
 			require.Contains(t, p.out.String(), "\nnodes that were down\n  "+down.String()+": 10 transactions\n")
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/adt/check"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/program"
 )
 
@@ -71,20 +71,23 @@ func TestTheProgram(t *testing.T) {
 	require.Contains(t, string(out), "distinct: ok (add, count)")
 
 	dir := t.TempDir()
-	key := []byte("visitors")
+	add := func(items ...any) client.Op {
+		return client.CallOp[any]("visitors", "distinct", "add", nil, items...)
+	}
+	count := client.CallOp("visitors", "distinct", "count", func(d []client.Datum) (int64, error) {
+		return d[0].Int(), nil
+	})
 	for run := range 2 {
 		addr, stop := start(t, bin, dir)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		db, err := client.Open(ctx, []string{addr})
 		require.NoError(t, err)
 		if run == 0 {
-			_, err = db.Execute(ctx, client.Call(key, "distinct", "add", "ann", "bob"), client.Call(key, "distinct", "add", "bob", "eve"))
-			require.NoError(t, err)
+			require.NoError(t, db.Execute(ctx, add("ann", "bob"), add("bob", "eve")))
 		}
-		results, err := db.Execute(ctx, client.Call(key, "distinct", "count"))
-		require.NoError(t, err)
-		require.Equal(t, int64(3), results.Results[0].Answer[0].Int())
-		_, err = db.Execute(ctx, client.Call(key, "distinct", "forget"))
+		require.NoError(t, db.Execute(ctx, count))
+		require.Equal(t, int64(3), count.Value())
+		err = db.Execute(ctx, client.CallOp[any]("visitors", "distinct", "forget", nil))
 		require.ErrorContains(t, err, "forget")
 		require.NoError(t, db.Close())
 		cancel()

@@ -60,7 +60,7 @@ func fill(ops []Op, r *pb.ExecuteResponse) *Error {
 		for _, op := range ops {
 			if op.part().returns {
 				e := errorf(KindResultsLost, nil, "the transaction has committed, but its results were lost with the response")
-				e.Outcome, e.TxID = Committed, id
+				e.Outcome, e.TxID, e.Attempts = Committed, id, int(r.Attempts)
 				e.Hint = "read again what is needed; the store keeps results of up to 4 KiB"
 				return e
 			}
@@ -104,7 +104,8 @@ func (db *DB) attempts(ctx context.Context, ops []Op, c *course) *Error {
 		response, failed := call.Execute(request, readOnly(ops))
 		if failed == nil {
 			response.TxnId, response.Receipt = id, after(response.Receipt, before)
-			c.responded(&response, attempts+int(response.Attempts))
+			response.Attempts += uint32(attempts)
+			c.responded(&response, int(response.Attempts))
 			if db.how.opened != nil {
 				db.how.opened(response.Snapshot)
 			}

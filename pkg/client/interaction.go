@@ -17,14 +17,19 @@ type interaction struct {
 	db   *DB
 	call *link.Call
 	// wire sends and receives.
-	wire     *link.Tx
+	wire     link.Tx
 	ref      kv.TxnRef
 	readOnly bool
 	// before is the receipt of the attempts before this one.
 	before *pb.Receipt
-	// attempt is the context that fn is given; step is that of the current step, or that of the call
-	// if it is attempt.
-	attempt, step context.Context
+	// fn is passed attempt, which is &passed, and &tx or &view. They are here so that an attempt is one
+	// allocation.
+	attempt context.Context
+	passed  attemptContext
+	tx      Tx
+	view    View
+	// step is the context of the current step, or that of the call if it is attempt.
+	step context.Context
 	// course is reported to, may be nil.
 	course *course
 
@@ -67,7 +72,7 @@ func (t *interaction) do(ctx context.Context, ops []Op) *Error {
 	answer, err := t.exchange(all, nil)
 	if err != nil {
 		t.fail(err)
-		t.inCall(err, all, ops, skip)
+		t.inCall(err, all, ops)
 		return err
 	}
 	results := arrange(ops, link.ResultsOf(answer)[skip:])
@@ -81,27 +86,26 @@ func (t *interaction) do(ctx context.Context, ops []Op) *Error {
 	return nil
 }
 
-// inCall completes an error about one of the operations that were sent, of which those in the buffer
-// and the reads before deletes are not the caller's.
-func (t *interaction) inCall(e *Error, all, ops []Op, skip int) {
+// inCall completes an error about one of the operations that were sent. Those in the buffer are none of
+// the call's; the read before a delete is a part of that.
+func (t *interaction) inCall(e *Error, all, ops []Op) {
 	sent := e.Op
 	e.Op = -1
 	if sent < 0 || sent >= len(all) {
 		return
 	}
-	e.about(all[sent].part())
-	if sent < skip {
-		return
-	}
 	for i, op := range ops {
-		if all[sent] == op {
-			e.Op, op.part().err = i, e
+		p := op.part()
+		if all[sent] == op || looksFirst(p) && sent+1 < len(all) && all[sent+1] == op {
+			e.Op, p.err = i, e
+			e.about(p)
 			return
 		}
 	}
+	e.about(all[sent].part())
 }
 
-// keep buffers an operation without a result.
+// keep buffers an operation whose result is not read, and which the caller does not have.
 func (t *interaction) keep(ctx context.Context, op Op) *Error {
 	if err := t.check(ctx, []Op{op}); err != nil {
 		err.inArguments([]Op{op})
@@ -109,7 +113,8 @@ func (t *interaction) keep(ctx context.Context, op Op) *Error {
 		return err
 	}
 	p := op.part()
-	t.buffer = append(t.buffer, p.clone())
+	p.own()
+	t.buffer = append(t.buffer, op)
 	t.bufferBytes += opBytes(&p.op)
 	if len(t.buffer) >= maxBuffered || t.bufferBytes >= maxBufferedBytes {
 		return t.flush(ctx)
@@ -129,7 +134,7 @@ func (t *interaction) flush(ctx context.Context) *Error {
 	_, err := t.exchange(t.buffer, nil)
 	if err != nil {
 		t.fail(err)
-		t.inCall(err, sent, nil, len(sent))
+		t.inCall(err, sent, nil)
 		return err
 	}
 	return nil
@@ -143,7 +148,7 @@ func (t *interaction) mark(ctx context.Context, step *pb.TransactRequest) *Error
 	sent := t.buffer
 	if _, err := t.exchange(t.buffer, step); err != nil {
 		t.fail(err)
-		t.inCall(err, sent, nil, len(sent))
+		t.inCall(err, sent, nil)
 		return err
 	}
 	return nil

@@ -48,7 +48,7 @@ type operation struct {
 }
 
 // Key implements [Op].
-func (o *operation) Key() string { return string(o.op.Key) }
+func (o *operation) Key() string { return stringOf(o.op.Key) }
 
 // ReadOnly implements [Op].
 func (o *operation) ReadOnly() bool { return !o.op.Writes() }
@@ -102,15 +102,13 @@ func readOnly(ops []Op) bool {
 	return true
 }
 
-// clone returns an operation that shares no bytes with the caller's.
-func (o *operation) clone() *command {
-	c := &command{*o}
-	c.op.Value, c.op.ExpectValue = bytes.Clone(o.op.Value), bytes.Clone(o.op.ExpectValue)
-	c.op.Args = slices.Clone(o.op.Args)
-	for i := range c.op.Args {
-		c.op.Args[i].Bytes = bytes.Clone(c.op.Args[i].Bytes)
+// own makes the operation share no bytes with the caller's.
+func (o *operation) own() {
+	o.op.Value, o.op.ExpectValue = bytes.Clone(o.op.Value), bytes.Clone(o.op.ExpectValue)
+	o.op.Args = slices.Clone(o.op.Args)
+	for i := range o.op.Args {
+		o.op.Args[i].Bytes = bytes.Clone(o.op.Args[i].Bytes)
 	}
-	return c
 }
 
 // command is an operation without a result.
@@ -148,6 +146,9 @@ func keyed(key string, kind msg.OpKind) operation {
 
 // bytesOf returns the bytes of a string, which are only read.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// stringOf returns the string that bytesOf was called with.
+func stringOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // GetOp returns an operation that reads the value of a key. A key of another type than [TypeValue]
 // fails it with [KindWrongType].

@@ -92,4 +92,13 @@ func (c *course) end(db *DB, err error) {
 	}
 }
 
-func planName(p pb.ReadPlan) string { return word(p.String(), "PLAN_") }
+// planNames are the names of the read plans.
+var planNames = func() map[pb.ReadPlan]string {
+	names := make(map[pb.ReadPlan]string, len(pb.ReadPlan_name))
+	for number, name := range pb.ReadPlan_name {
+		names[pb.ReadPlan(number)] = word(name, "PLAN_")
+	}
+	return names
+}()
+
+func planName(p pb.ReadPlan) string { return planNames[p] }

@@ -14,7 +14,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/linchpintest"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/server"
+	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
 
 // TestOutcomeFillsOperations with the results that the store has kept.
@@ -72,6 +74,7 @@ func TestResultsThatAreLostAreAnError(t *testing.T) {
 	err := db.Execute(ctx, get, add("n", 1))
 	e := requireKind(t, client.KindResultsLost, err)
 	require.Equal(t, client.Committed, e.Outcome)
+	require.Equal(t, 1, e.Attempts)
 	require.Empty(t, get.Value())
 	require.NoError(t, get.Err())
 	require.EqualValues(t, 1, counter(t, db, "n"))
@@ -194,6 +197,48 @@ func TestErrorsOfATransactionNameTheOperation(t *testing.T) {
 	_, ok, err := db.Get(ctx, "a")
 	require.NoError(t, err)
 	require.False(t, ok)
+}
+
+// TestTheReadBeforeADeleteIsAPartOfIt: in a transaction the client reads whether the key exists that is
+// deleted. An error of that read is one of the delete.
+func TestTheReadBeforeADeleteIsAPartOfIt(t *testing.T) {
+	db := open(t, []string{startNode(t, lockless{servertest.New()}, "", server.Options{}).addr})
+	ctx := within(t, 10*time.Second)
+	for _, buffered := range []bool{false, true} {
+		ops := []client.Op{client.GetOp("a"), client.DeleteOp("b"), client.DeleteOp("locked"), client.DeleteOp("c")}
+		err := db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+			if buffered {
+				require.NoError(t, tx.Put(ctx, "buffered", nil))
+			}
+			return tx.Execute(ctx, ops...)
+		})
+		e := requireKind(t, client.KindPermissionDenied, err)
+		require.Equal(t, 2, e.Op)
+		require.Equal(t, "delete", e.Operation)
+		require.Equal(t, "locked", e.Key)
+		for i, op := range ops {
+			require.Equal(t, i == 2, op.Err() != nil)
+		}
+	}
+}
+
+// lockless is a backend whose transactions cannot lock one key by reading it.
+type lockless struct{ *servertest.Store }
+
+func (l lockless) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, error) {
+	tx, err := l.Store.Begin(ctx, o)
+	return locklessTx{tx}, err
+}
+
+type locklessTx struct{ server.Tx }
+
+func (l locklessTx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
+	for i, op := range ops {
+		if op.ForUpdate && string(op.Key) == "locked" {
+			return nil, &kv.Error{Kind: kv.KindPermissionDenied, Op: i, Key: op.Key, Text: "it cannot be locked"}
+		}
+	}
+	return l.Tx.Do(ctx, ops)
 }
 
 // TestAnOperationCanBeUsedAgain, and forgets what it had.

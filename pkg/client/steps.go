@@ -32,7 +32,7 @@ func (t *interaction) commit() *Error {
 	answer, failed := t.wire.Commit(t.ref.TxnID, t.wrote, steps...)
 	if failed != nil {
 		err := errorOf(failed)
-		t.inCall(err, sent, nil, len(sent))
+		t.inCall(err, sent, nil)
 		return err
 	}
 	answer.TxnId, answer.Receipt = t.ref.TxnID, after(answer.Receipt, t.before)

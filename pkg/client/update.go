@@ -24,7 +24,8 @@ import (
 // read that does not hold, fn runs again.
 func (db *DB) Update(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
 	return db.interact(ctx, "Update", false, func(ctx context.Context, t *interaction) error {
-		return fn(ctx, &Tx{transaction{t}})
+		t.tx.t = t
+		return fn(ctx, &t.tx)
 	})
 }
 
@@ -33,7 +34,8 @@ func (db *DB) Update(ctx context.Context, fn func(ctx context.Context, tx *Tx) e
 // holds here as well.
 func (db *DB) View(ctx context.Context, fn func(ctx context.Context, v *View) error) error {
 	return db.interact(ctx, "View", true, func(ctx context.Context, t *interaction) error {
-		return fn(ctx, &View{transaction{t}})
+		t.view.t = t
+		return fn(ctx, &t.view)
 	})
 }
 
@@ -90,10 +92,11 @@ func (t *interaction) run(fn func(context.Context, *interaction) error) verdict 
 	if failed != nil {
 		return verdict{err: errorOf(failed)}
 	}
-	defer wire.Close()
 	t.wire = wire
+	defer t.wire.Close()
 	ctx, cancel := context.WithCancel(t.call.Context())
-	t.attempt = &attemptContext{ctx, t.db.link}
+	t.passed = attemptContext{ctx, t.db.link}
+	t.attempt = &t.passed
 	defer t.leave(cancel)
 	own := fn(t.attempt, t)
 	t.leave(cancel)

@@ -166,6 +166,51 @@ func TestCallOptionsReachTheNode(t *testing.T) {
 	}
 }
 
+// TestCallOptionsReachTheNodeOfATransaction, with its beginning.
+func TestCallOptionsReachTheNodeOfATransaction(t *testing.T) {
+	db, s := openNoted(t)
+	ctx := within(t, 10*time.Second)
+	token := vclock.EncodeOne(vclock.Entry{Shard: 2, Index: 7})
+	clock, err := vclock.Decode(token)
+	require.NoError(t, err)
+	put(t, db, "k", "v")
+	for name, run := range map[string]func(db *client.DB) error{
+		"View": func(db *client.DB) error {
+			return db.View(ctx, func(ctx context.Context, v *client.View) error {
+				require.Equal(t, "v", value(t, v, "k"))
+				return nil
+			})
+		},
+		"Update": func(db *client.DB) error {
+			return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+				require.Equal(t, "v", value(t, tx, "k"))
+				return nil
+			})
+		},
+	} {
+		for _, c := range []struct {
+			db   *client.DB
+			want txn.How
+		}{
+			{db, txn.How{}},
+			{db.With(client.After(token)), txn.How{After: clock}},
+			{db.With(byPlan(pb.ReadPlan_PLAN_SNAPSHOT)), txn.How{Plan: txn.PlanSnapshot}},
+			{db.With(client.After(token)).With(byPlan(pb.ReadPlan_PLAN_SNAPSHOT)),
+				txn.How{After: clock, Plan: txn.PlanSnapshot}},
+		} {
+			s.take()
+			require.NoError(t, run(c.db), name)
+			require.Equal(t, []txn.How{c.want}, s.take(), name)
+		}
+	}
+	err = db.With(client.After(client.CausalityToken("noise"))).View(ctx, func(ctx context.Context, v *client.View) error {
+		_, _, err := v.Get(ctx, "k")
+		return err
+	})
+	requireKind(t, client.KindInvalid, err)
+	require.Empty(t, s.take())
+}
+
 // TestCallOptionsAreNotTheNextRequests: requests use buffers again.
 func TestCallOptionsAreNotTheNextRequests(t *testing.T) {
 	db, s := openNoted(t)

@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // slowNodes are clusters of three nodes, one of which is slow. Honest clients need none of its keys.
@@ -46,7 +46,7 @@ type threeNodes struct {
 	well []*client.DB
 	slow *client.DB
 	// keys live on the other two, slowKeys on the slow one.
-	keys, slowKeys [][]byte
+	keys, slowKeys []string
 }
 
 const slowShards = 8
@@ -113,18 +113,18 @@ func (c *threeNodes) start(ctx context.Context, dir string, flags []string) erro
 // place sorts keys by the node on which they live, and writes each.
 func (c *threeNodes) place(ctx context.Context, r *hotshard.Router, ill kv.NodeID) error {
 	for _, k := range keys(300) {
-		if r.Node(r.Shard(k)) == ill {
+		if r.Node(r.Shard([]byte(k))) == ill {
 			c.slowKeys = append(c.slowKeys, k)
 		} else {
 			c.keys = append(c.keys, k)
 		}
 	}
-	for _, of := range [][][]byte{c.keys, c.slowKeys} {
+	for _, of := range [][]string{c.keys, c.slowKeys} {
 		var ops []client.Op
 		for _, k := range of {
-			ops = append(ops, client.Put(k, make([]byte, valueBytes)))
+			ops = append(ops, client.PutOp(k, make([]byte, valueBytes)))
 		}
-		_, err := c.well[0].Execute(ctx, ops...)
+		err := c.well[0].Execute(ctx, ops...)
 		if err != nil {
 			return fmt.Errorf("loading: %w", err)
 		}
@@ -138,21 +138,19 @@ const viewedKeys = 6
 // honest writes, reads at once, or reads in a view of 10 ms: each client one of these.
 func (c *threeNodes) honest(ctx context.Context, n int) error {
 	db := c.well[n%2]
-	viewed := func() []byte { return c.keys[rand.IntN(viewedKeys)] }
+	viewed := func() string { return c.keys[rand.IntN(viewedKeys)] }
 	switch n / 2 % 4 {
 	case 0:
-		_, err := db.Execute(ctx, client.Put(viewed(), make([]byte, valueBytes)), client.Put(c.keys[rand.IntN(len(c.keys))], make([]byte, valueBytes)))
-		return err
+		any := c.keys[rand.IntN(len(c.keys))]
+		return db.Execute(ctx, client.PutOp(viewed(), make([]byte, valueBytes)), client.PutOp(any, make([]byte, valueBytes)))
 	case 1:
-		_, err := db.Execute(ctx, client.Get(viewed()), client.Get(viewed()), client.Get(viewed()))
-		return err
+		return db.Execute(ctx, client.GetOp(viewed()), client.GetOp(viewed()), client.GetOp(viewed()))
 	case 2:
-		_, err := db.Execute(ctx, client.Put(c.keys[rand.IntN(len(c.keys))], make([]byte, valueBytes)))
-		return err
+		return db.Put(ctx, c.keys[rand.IntN(len(c.keys))], make([]byte, valueBytes))
 	}
-	return db.View(ctx, func(tx *client.ReadTx) error {
+	return db.View(ctx, func(ctx context.Context, v *client.View) error {
 		for range 2 {
-			_, err := tx.Get(viewed())
+			_, _, err := v.Get(ctx, viewed())
 			if err != nil {
 				return err
 			}
@@ -169,7 +167,7 @@ func (c *threeNodes) write(ctx context.Context) error {
 		g.Go(func() error {
 			for ctx.Err() == nil {
 				a, b := c.slowKeys[rand.IntN(len(c.slowKeys))], c.slowKeys[rand.IntN(len(c.slowKeys))]
-				_, err := c.slow.Execute(ctx, client.Put(a, make([]byte, valueBytes)), client.Put(b, make([]byte, valueBytes)))
+				err := c.slow.Execute(ctx, client.PutOp(a, make([]byte, valueBytes)), client.PutOp(b, make([]byte, valueBytes)))
 				if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
 					return err
 				}

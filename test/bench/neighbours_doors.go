@@ -16,9 +16,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/users"
 )
 
@@ -46,7 +47,7 @@ func besideStranger(ctx context.Context, o *options, dir string) (*street, error
 		if err != nil {
 			return err
 		}
-		_, err = db.Execute(ctx, client.Get([]byte("key")))
+		_, _, err = db.Get(ctx, "key")
 		return errors.Join(err, db.Close())
 	}
 	return &street{clients: clients, honest: get, stop: n.close, beside: func(ctx context.Context) error {
@@ -152,18 +153,18 @@ func besideFrozen(ctx context.Context, o *options, dir string) (*street, error) 
 	if err != nil {
 		return nil, err
 	}
-	st, err := first.Status(ctx)
+	st, err := admin.New(first).Status(ctx)
 	_ = first.Close()
 	if err != nil {
 		return nil, err
 	}
-	r, err := hotshard.NewRouter(int(st.Shards)-1, len(t.nodes), nil)
+	r, err := hotshard.NewRouter(st.Shards-1, len(t.nodes), nil)
 	if err != nil {
 		return nil, err
 	}
-	var far [][]byte
+	var far []string
 	for _, k := range keys(o.keys) {
-		if r.Node(r.Shard(k)) != kv.NodeID(st.NodeId) {
+		if r.Node(r.Shard([]byte(k))) != kv.NodeID(st.Node) {
 			far = append(far, k)
 		}
 	}
@@ -175,8 +176,8 @@ func besideFrozen(ctx context.Context, o *options, dir string) (*street, error) 
 		}
 	}
 	return &street{clients: clients, honest: func(ctx context.Context, c int) error {
-		_, err := dbs[c].Execute(ctx, client.Put(far[rand.IntN(len(far))], make([]byte, valueBytes)))
-		if kv.KindOf(err) == kv.KindOutcomeUnknown {
+		err := dbs[c].Put(ctx, far[rand.IntN(len(far))], make([]byte, valueBytes))
+		if errors.Is(err, client.ErrOutcomeUnknown) {
 			return nil // the node that froze may have decided it
 		}
 		return err

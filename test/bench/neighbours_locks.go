@@ -12,26 +12,24 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/linchpindb/linchpin/pkg/certs"
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/users"
 )
 
 // locks are neighbours that hold what others want to lock, or win what they want.
 func locks() []neighbour {
-	hot := func(i int) []byte { return fmt.Appendf(nil, "hot/%d", i%4) }
-	read := func(tx *client.Tx) error {
+	read := func(ctx context.Context, tx *client.Tx) error {
 		for i := range 4 {
-			if _, err := tx.Get(hot(i)); err != nil {
+			if _, _, err := tx.Get(ctx, hotKey(i)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	lock := func(tx *client.Tx) error {
-		_, err := tx.Do(client.GetForUpdate(hot(0)), client.GetForUpdate(hot(1)), client.GetForUpdate(hot(2)), client.GetForUpdate(hot(3)))
-		return err
+	lock := func(ctx context.Context, tx *client.Tx) error {
+		return tx.Execute(ctx, client.GetForUpdateOp(hotKey(0)), client.GetForUpdateOp(hotKey(1)),
+			client.GetForUpdateOp(hotKey(2)), client.GetForUpdateOp(hotKey(3)))
 	}
 	return []neighbour{
 		holders("a user who may only read, in updates", "reader", read, time.Minute, ""),
@@ -42,15 +40,18 @@ func locks() []neighbour {
 	}
 }
 
+func hotKey(i int) string { return fmt.Sprintf("hot/%d", i%4) }
+
 // holders has eight clients of a user hold locks, while others put the keys.
-func holders(name, user string, take func(tx *client.Tx) error, hold time.Duration, bound string) neighbour {
+func holders(name, user string, take func(context.Context, *client.Tx) error, hold time.Duration,
+	bound string) neighbour {
 	return neighbour{name: name, bound: bound, start: func(ctx context.Context, o *options, dir string) (*street, error) {
 		n, as, err := startSecure(ctx, o, dir)
 		if err != nil {
 			return nil, err
 		}
-		grants := map[string][]pb.Grant{"reader": {{Prefix: []byte("hot/")}}, "writer": {{Prefix: []byte("hot/"), Write: true}}}
-		if _, err := n.db.CreateUser(ctx, pb.CreateUserRequest{Name: user, Rights: pb.Rights{Grants: grants[user]}}); err != nil {
+		rights := admin.Rights{Grants: []admin.Grant{{Prefix: "hot/", Write: user == "writer"}}}
+		if _, _, err := admin.New(n.db).CreateUser(ctx, user, rights, admin.TokenOptions{}); err != nil {
 			return nil, err
 		}
 		time.Sleep(time.Second) // until the node knows of the user
@@ -58,14 +59,11 @@ func holders(name, user string, take func(tx *client.Tx) error, hold time.Durati
 		if err != nil {
 			return nil, err
 		}
-		put := func(ctx context.Context, c int) error {
-			_, err := n.db.Execute(ctx, client.Put(fmt.Appendf(nil, "hot/%d", c%4), []byte("v")))
-			return err
-		}
+		put := func(ctx context.Context, c int) error { return n.db.Put(ctx, hotKey(c), []byte("v")) }
 		return &street{clients: 8, honest: put, stop: func() error { return errors.Join(db.Close(), n.close()) }, beside: func(ctx context.Context) error {
 			return each(ctx, 8, func() error {
-				err := db.With(client.Once()).Update(ctx, func(tx *client.Tx) error {
-					if err := take(tx); err != nil {
+				err := db.With(client.NoRetry()).Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+					if err := take(ctx, tx); err != nil {
 						return err
 					}
 					select {
@@ -74,7 +72,7 @@ func holders(name, user string, take func(tx *client.Tx) error, hold time.Durati
 					}
 					return nil
 				})
-				if k := kv.KindOf(err); k == kv.KindAborted || k == kv.KindResourceExhausted {
+				if errors.Is(err, client.ErrAborted) || errors.Is(err, client.ErrResourceExhausted) {
 					return nil
 				}
 				return err
@@ -131,7 +129,7 @@ func startSecure(ctx context.Context, o *options, dir string) (n *node, as func(
 		if err != nil {
 			return nil, err
 		}
-		return client.Open(ctx, []string{n.addr}, client.WithTLS(k.Client))
+		return client.Open(ctx, []string{n.addr}, client.WithTLSFunc(k.Client))
 	}
 	n.db, err = as(ctx, users.Root)
 	return n, as, err
@@ -144,11 +142,11 @@ func pastClock(ctx context.Context, o *options, dir string) (*street, error) {
 		return nil, err
 	}
 	put := func(ctx context.Context, _ int) error {
-		return n.db.Update(ctx, func(tx *client.Tx) error {
-			if _, err := tx.GetForUpdate([]byte("hot")); err != nil {
+		return n.db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+			if _, _, err := tx.GetForUpdate(ctx, "hot"); err != nil {
 				return err
 			}
-			return tx.Put([]byte("hot"), []byte("v"))
+			return tx.Put(ctx, "hot", []byte("v"))
 		})
 	}
 	raw, err := dial(n.addr)
@@ -203,20 +201,18 @@ func startQueue(ctx context.Context, o *options, dir string, jobs int) (*queue, 
 func (q *queue) produce(ctx context.Context, n int) error {
 	var ops []client.Op
 	for range n {
-		ops = append(ops, client.Put(fmt.Appendf(nil, "job/%012d", q.last.Add(1)), make([]byte, valueBytes)))
+		ops = append(ops, client.PutOp(fmt.Sprintf("job/%012d", q.last.Add(1)), make([]byte, valueBytes)))
 	}
-	_, err := q.db.Execute(ctx, ops...)
-	return err
+	return q.db.Execute(ctx, ops...)
 }
 
 // take takes the first job, if there is one.
 func (q *queue) take(ctx context.Context) error {
-	return q.db.Update(ctx, func(tx *client.Tx) error {
-		rs, err := tx.Do(client.ScanRange([]byte("job/"), []byte("job0"), 1))
-		if err != nil || len(rs[0].Pairs) == 0 {
+	return q.db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+		first := client.ScanOp(client.Prefix("job/"), 1)
+		if err := tx.Execute(ctx, first); err != nil || !first.Found() {
 			return err
 		}
-		_, err = tx.Do(client.Delete(rs[0].Pairs[0].Key))
-		return err
+		return tx.Delete(ctx, first.Value().Entries[0].Key)
 	})
 }

@@ -9,8 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 )
 
 // deletedKeys is how many keys were deleted in front of what a range is read for.
@@ -27,28 +26,28 @@ func ranges() []neighbour {
 	}
 }
 
-func queueKey(queue string, i int) []byte { return fmt.Appendf(nil, "%s/%010d", queue, i) }
+func queueKey(queue string, i int) string { return fmt.Sprintf("%s/%010d", queue, i) }
 
 // takenQueue puts keys into a queue, and deletes all but a few.
 func (n *node) takenQueue(ctx context.Context, queue string, taken, left int) error {
 	const batch = 1000
-	execute := func(op func(key []byte) client.Op, from, to int) error {
+	execute := func(op func(key string) client.Op, from, to int) error {
 		for i := from; i < to; i += batch {
 			var ops []client.Op
 			for j := i; j < min(i+batch, to); j++ {
 				ops = append(ops, op(queueKey(queue, j)))
 			}
-			if _, err := n.db.Execute(ctx, ops...); err != nil {
+			if err := n.db.Execute(ctx, ops...); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	put := func(key []byte) client.Op { return client.Put(key, []byte("job")) }
+	put := func(key string) client.Op { return client.PutOp(key, []byte("job")) }
 	if err := execute(put, 0, taken+left); err != nil {
 		return err
 	}
-	return execute(func(key []byte) client.Op { return client.Delete(key) }, 0, taken)
+	return execute(func(key string) client.Op { return client.DeleteOp(key) }, 0, taken)
 }
 
 // together runs clients in closed loops until ctx ends.
@@ -77,8 +76,7 @@ func firstBehindDeleted(ctx context.Context, o *options, dir string) (*street, e
 	}
 	return &street{clients: 8, honest: n.put, stop: n.close, beside: func(ctx context.Context) error {
 		return together(ctx, 8, func(ctx context.Context, _ int) error {
-			_, err := n.db.Execute(ctx, client.ScanRange([]byte("dead/"), []byte("dead0"), 1))
-			return err
+			return n.db.Execute(ctx, client.ScanOp(client.Prefix("dead/"), 1))
 		})
 	}}, nil
 }
@@ -101,19 +99,18 @@ func agedQueue(ctx context.Context, o *options, dir string) (*street, error) {
 		if aged.Load() {
 			queue = "aged"
 		}
-		if _, err := n.db.Execute(ctx, client.Put(queueKey(queue, int(last.Add(1))), []byte("job"))); err != nil {
+		if err := n.db.Put(ctx, queueKey(queue, int(last.Add(1))), []byte("job")); err != nil {
 			return err
 		}
-		return n.db.Update(ctx, func(tx *client.Tx) error {
-			res, err := tx.Do(client.ScanRange([]byte(queue+"/"), []byte(queue+"0"), 1))
-			if err != nil {
+		return n.db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+			first := client.ScanOp(client.Prefix(queue+"/"), 1)
+			if err := tx.Execute(ctx, first); err != nil {
 				return err
 			}
-			if len(res[0].Pairs) == 0 {
+			if !first.Found() {
 				return fmt.Errorf("the queue %s is empty", queue)
 			}
-			_, err = tx.Do(client.Delete(res[0].Pairs[0].Key))
-			return err
+			return tx.Delete(ctx, first.Value().Entries[0].Key)
 		})
 	}
 	return &street{clients: 1, honest: work, stop: n.close, beside: func(ctx context.Context) error {
@@ -132,7 +129,7 @@ func abandonedScans(ctx context.Context, o *options, dir string) (*street, error
 		return nil, err
 	}
 	absent := func(ctx context.Context, _ int) error {
-		_, err := n.db.Execute(ctx, client.Get(fmt.Appendf(nil, "absent/%016x", rand.Uint64())))
+		_, _, err := n.db.Get(ctx, fmt.Sprintf("absent/%016x", rand.Uint64()))
 		return err
 	}
 	return &street{clients: 8, honest: absent, stop: n.close, beside: func(ctx context.Context) error {
@@ -146,7 +143,7 @@ func abandonedScans(ctx context.Context, o *options, dir string) (*street, error
 		return together(ctx, 64, func(ctx context.Context, _ int) error {
 			ctx, leave := context.WithTimeout(ctx, 20*time.Millisecond)
 			defer leave()
-			_, _ = other.Execute(ctx, client.ScanRange(nil, nil, kv.MaxScanLimit))
+			_ = other.Execute(ctx, client.ScanOp(client.Range{}, 0))
 			return nil
 		})
 	}}, nil

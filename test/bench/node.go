@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 )
 
 // valueBytes is the size of the values that are put.
@@ -16,7 +16,7 @@ const valueBytes = 128
 type node struct {
 	*child
 	db   *client.DB
-	keys [][]byte
+	keys []string
 }
 
 // startNode starts a node of its own cluster, with so many keys in it.
@@ -43,10 +43,10 @@ func startNode(ctx context.Context, o *options, dir, name string, flags ...strin
 }
 
 // keys makes so many keys of 16 bytes.
-func keys(n int) [][]byte {
-	out := make([][]byte, n)
+func keys(n int) []string {
+	out := make([]string, n)
 	for i := range out {
-		out[i] = fmt.Appendf(nil, "bench/%010d", i)
+		out[i] = fmt.Sprintf("bench/%010d", i)
 	}
 	return out
 }
@@ -57,9 +57,9 @@ func (n *node) load(ctx context.Context) error {
 	for at := 0; at < len(n.keys); at += batch {
 		var ops []client.Op
 		for _, k := range n.keys[at:min(at+batch, len(n.keys))] {
-			ops = append(ops, client.Put(k, make([]byte, valueBytes)))
+			ops = append(ops, client.PutOp(k, make([]byte, valueBytes)))
 		}
-		if _, err := n.db.Execute(ctx, ops...); err != nil {
+		if err := n.db.Execute(ctx, ops...); err != nil {
 			return fmt.Errorf("loading: %w", err)
 		}
 	}
@@ -69,13 +69,12 @@ func (n *node) load(ctx context.Context) error {
 // put puts a random key.
 func (n *node) put(ctx context.Context, _ int) error {
 	var value [valueBytes]byte
-	_, err := n.db.Execute(ctx, client.Put(n.keys[rand.IntN(len(n.keys))], value[:]))
-	return err
+	return n.db.Put(ctx, n.keys[rand.IntN(len(n.keys))], value[:])
 }
 
 // get reads a random key.
 func (n *node) get(ctx context.Context, _ int) error {
-	_, err := n.db.Execute(ctx, client.Get(n.keys[rand.IntN(len(n.keys))]))
+	_, _, err := n.db.Get(ctx, n.keys[rand.IntN(len(n.keys))])
 	return err
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/workload/zipf"
 	"github.com/linchpindb/linchpin/test/bench/rounds"
 )
@@ -58,7 +59,7 @@ type updated struct {
 	*embed.Cluster
 	db   *client.DB
 	dir  string
-	keys [][]byte
+	keys []string
 }
 
 func startUpdated(ctx context.Context, u *updateOptions, dir string, lockless bool) (*updated, error) {
@@ -89,14 +90,14 @@ func (c *updated) close(ctx context.Context) error {
 }
 
 // reader reads a key in an Update.
-type reader func(*client.Tx, []byte) (client.Value, error)
+type reader func(*client.Tx, context.Context, string) ([]byte, bool, error)
 
 // updateReads are readers by name.
 var updateReads = []struct {
 	name string
 	get  reader
 }{
-	{"Get", func(tx *client.Tx, key []byte) (client.Value, error) { return tx.Get(key) }},
+	{"Get", (*client.Tx).Get},
 	{"GetForUpdate", (*client.Tx).GetForUpdate},
 }
 
@@ -181,15 +182,15 @@ func (c *updated) updates(ctx context.Context, u *updateOptions, pick *zipf.Pick
 	once := func(ctx context.Context, _ int) error {
 		tries := int64(0)
 		key := c.keys[pick.Pick(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), 0)]
-		err := c.db.Update(ctx, func(tx *client.Tx) error {
+		err := c.db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 			tries++
-			have, err := get(tx, key)
+			have, _, err := get(tx, ctx, key)
 			if err != nil {
 				return err
 			}
-			value := append([]byte(nil), have.Value...)
+			value := bytes.Clone(have)
 			value[0]++
-			return tx.Put(key, value)
+			return tx.Put(ctx, key, value)
 		})
 		if time.Since(begin) > u.warm+u.settle {
 			runs.Add(tries)

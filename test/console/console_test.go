@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/console/browser"
 )
 
@@ -43,14 +43,14 @@ func start(t *testing.T) *cluster {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	var wg sync.WaitGroup
 	for i := range 12 {
-		key := []byte(planted[i%4%len(planted)]) // the first has twice as many
+		key := planted[i%4%len(planted)] // the first has twice as many
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				err := db.Update(ctx, func(tx *client.Tx) error {
-					if _, err := tx.GetForUpdate(key); err != nil {
+				err := db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+					if _, _, err := tx.GetForUpdate(ctx, key); err != nil {
 						return err
 					}
-					return tx.Put(key, []byte("x"))
+					return tx.Put(ctx, key, []byte("x"))
 				})
 				if err != nil && ctx.Err() == nil {
 					t.Error(err)
@@ -105,7 +105,7 @@ func TestHotKeyIsShown(t *testing.T) {
 	b.Until(`document.querySelector("#waits .edge") !== null`, 20*time.Second)
 	b.Until(`document.querySelector("#conflicts td button") !== null`, 20*time.Second)
 	b.Until(has("receipts", planted[0]), 20*time.Second)
-	_, err := c.db.CreateSnapshot(t.Context(), "before-import", time.Hour)
+	_, err := c.db.CreateSnapshot(t.Context(), "before-import", client.TTL(time.Hour))
 	require.NoError(t, err)
 	b.Until(has("snapshots", "before-import"), 20*time.Second)
 	b.Until(`document.querySelectorAll("#nodes .up").length === 3`, 20*time.Second)

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
@@ -17,21 +17,21 @@ import (
 // store afterwards.
 const coldKeys = 2000
 
-func cold(i int) []byte { return fmt.Appendf(nil, "cold/%05d", i%coldKeys) }
+func cold(i int) string { return fmt.Sprintf("cold/%05d", i%coldKeys) }
 
 // Prepare fills a cluster and restarts it: it then has tables on disk, and keys that are not
 // in memory.
 func Prepare(t testing.TB, c *proc.Cluster) {
 	t.Helper()
-	db := proc.OpenOld(t, c.Addrs())
+	db := c.Open(t)
 	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
 	defer cancel()
 	for i := 0; i < coldKeys; i += 20 {
 		var ops []client.Op
 		for j := range 20 {
-			ops = append(ops, client.Put(cold(i+j), make([]byte, 4096)))
+			ops = append(ops, client.PutOp(cold(i+j), make([]byte, 4096)))
 		}
-		if _, err := db.Execute(ctx, ops...); err != nil {
+		if err := db.Execute(ctx, ops...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,7 +51,7 @@ func Load(t testing.TB, c *proc.Cluster, most time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	var wg sync.WaitGroup
 	for i := range c.Nodes() {
-		db := proc.OpenOld(t, []string{c.Node(i).Addr})
+		db := proc.Open(t, []string{c.Node(i).Addr})
 		for _, use := range uses {
 			wg.Go(func() {
 				for n := 0; ctx.Err() == nil; n++ {
@@ -68,21 +68,27 @@ func Load(t testing.TB, c *proc.Cluster, most time.Duration) {
 	})
 }
 
-var hotA, hotB, views, tags, tickets = []byte("hot/a"), []byte("hot/b"), []byte("views"), []byte("tags"), []byte("tickets")
+const hotA, hotB = "hot/a", "hot/b"
+
+var (
+	views   = client.NewCounter("views")
+	tags    = client.NewSet("tags", client.String)
+	tickets = client.NewBoundedCounter("tickets")
+)
 
 // uses are the transactions of the clients; n differs each time.
 var uses = []func(ctx context.Context, db *client.DB, n int) error{
 	// Two hot keys in either order, with think time: waits, wounds, moves.
 	func(ctx context.Context, db *client.DB, n int) error {
-		return db.Update(ctx, func(tx *client.Tx) error {
-			keys := [][]byte{hotA, hotB}
+		return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+			keys := []string{hotA, hotB}
 			for i := range keys {
 				k := keys[(i+n)%2]
-				if _, err := tx.GetForUpdate(k); err != nil {
+				if _, _, err := tx.GetForUpdate(ctx, k); err != nil {
 					return err
 				}
 				workload.Sleep(ctx, 3*time.Millisecond)
-				if err := tx.Put(k, fmt.Append(nil, n)); err != nil {
+				if err := tx.Put(ctx, k, fmt.Append(nil, n)); err != nil {
 					return err
 				}
 			}
@@ -91,52 +97,51 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 	},
 	// An optimistic read that is stale at commit.
 	func(ctx context.Context, db *client.DB, n int) error {
-		return db.Update(ctx, func(tx *client.Tx) error {
-			if _, err := tx.Get(hotA); err != nil {
+		return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+			if _, _, err := tx.Get(ctx, hotA); err != nil {
 				return err
 			}
 			workload.Sleep(ctx, 2*time.Millisecond)
-			return tx.Put(hotA, fmt.Append(nil, n))
+			return tx.Put(ctx, hotA, fmt.Append(nil, n))
 		})
 	},
 	// Operations that commute, on several shards.
 	func(ctx context.Context, db *client.DB, n int) error {
-		_, err := db.Execute(ctx, client.Add(views, 1), client.Call(tags, "set", "add", fmt.Sprint(n%50)), client.Put(fmt.Appendf(nil, "log/%d", n%500), []byte("x")))
-		return err
+		log := client.PutOp(fmt.Sprintf("log/%d", n%500), []byte("x"))
+		return db.Execute(ctx, views.AddOp(1), tags.AddOp(fmt.Sprint(n%50)), log)
 	},
 	// Operations that do not commute, on the same keys, and a failed condition.
 	func(ctx context.Context, db *client.DB, n int) error {
-		_, err := db.Execute(ctx, client.AddGet(views, 1), client.Put(hotB, fmt.Append(nil, n)), client.Call(tags, "set", "len"))
+		err := db.Execute(ctx, views.AddGetOp(1), client.PutOp(hotB, fmt.Append(nil, n)), tags.LenOp())
 		if n%7 == 0 {
-			_, err = db.Execute(ctx, client.Put([]byte("once"), nil).IfAbsent(), client.Call(tags, "set", "remove", fmt.Sprint(n%50)))
+			err = db.Execute(ctx, client.PutOp("once", nil, client.IfAbsent()), tags.RemoveOp(fmt.Sprint(n%50)))
 		}
 		return err
 	},
 	// Operations whose lock plan depends on a value that changes while they wait.
 	func(ctx context.Context, db *client.DB, n int) error {
-		return db.Update(ctx, func(tx *client.Tx) error {
-			method := [...]string{"try-subtract", "try-add"}[n%2]
-			_, err := tx.Do(client.Call(tickets, "bounded-counter", "create", 0, 1, 1), client.Call(tickets, "bounded-counter", method, 1))
+		return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+			change := [...]func(int64) *client.Result[bool]{tickets.TrySubtractOp, tickets.TryAddOp}[n%2]
+			err := tx.Execute(ctx, tickets.CreateOp(0, 1, 1), change(1))
 			workload.Sleep(ctx, 3*time.Millisecond)
 			return err
 		})
 	},
 	// Reads of one key, of several, and of keys that are not in memory.
 	func(ctx context.Context, db *client.DB, n int) error {
-		if _, err := db.Execute(ctx, client.Get(hotA)); err != nil {
+		if _, _, err := db.Get(ctx, hotA); err != nil {
 			return err
 		}
-		if _, err := db.Execute(ctx, client.Get(hotA), client.Get(hotB), client.Get(views)); err != nil {
+		if err := db.Execute(ctx, client.GetOp(hotA), client.GetOp(hotB), views.GetOp()); err != nil {
 			return err
 		}
-		_, err := db.Execute(ctx, client.Get(cold(n*7)), client.Get(cold(n*11)))
-		return err
+		return db.Execute(ctx, client.GetOp(cold(n*7)), client.GetOp(cold(n*11)))
 	},
 	// An interactive reader, which holds updates.
 	func(ctx context.Context, db *client.DB, n int) error {
-		return db.View(ctx, func(ro *client.ReadTx) error {
-			for _, k := range [][]byte{hotA, hotB, views} {
-				if _, err := ro.Get(k); err != nil {
+		return db.View(ctx, func(ctx context.Context, v *client.View) error {
+			for _, k := range []string{hotA, hotB, views.Key()} {
+				if _, _, err := v.Entry(ctx, k); err != nil {
 					return err
 				}
 				workload.Sleep(ctx, 2*time.Millisecond)
@@ -146,37 +151,36 @@ var uses = []func(ctx context.Context, db *client.DB, n int) error{
 	},
 	// Keys that rules move to the hot shard, and home.
 	func(ctx context.Context, db *client.DB, n int) error {
-		order := []pb.HotPolicy{pb.HotPolicy_HOT_PIN, pb.HotPolicy_HOT_BAN}[n/3%2]
-		_, err := db.SetHotRule(ctx, pb.HotRule{Key: fmt.Appendf(nil, "log/%d", n%3), Policy: order})
+		policy := [...]admin.HotPolicy{admin.HotPin, admin.HotBan}[n/3%2]
+		_, err := admin.New(db).SetHotRule(ctx, admin.HotRule{Key: fmt.Sprintf("log/%d", n%3), Policy: policy})
 		workload.Sleep(ctx, 700*time.Millisecond)
 		return err
 	},
 	// Keys that expire.
 	func(ctx context.Context, db *client.DB, n int) error {
-		_, err := db.Execute(ctx, client.Put(fmt.Appendf(nil, "short/%d", n%100), nil).WithTTL(50*time.Millisecond))
+		err := db.Put(ctx, fmt.Sprintf("short/%d", n%100), nil, client.TTL(50*time.Millisecond))
 		workload.Sleep(ctx, 20*time.Millisecond)
 		return err
 	},
 	// Scans, snapshots, reads as of a time.
 	func(ctx context.Context, db *client.DB, n int) error {
-		for p, err := range db.Scan(ctx, []byte("log/"), []byte("log0"), client.ScanOptions{}) {
+		for _, err := range db.Scan(ctx, client.Prefix("log/")) {
 			if err != nil {
 				return err
 			}
-			_ = p
 		}
 		name := fmt.Sprintf("s%d", n)
-		if _, err := db.CreateSnapshot(ctx, name, time.Minute); err != nil {
+		snapshot, err := db.CreateSnapshot(ctx, name, client.TTL(time.Minute))
+		if err != nil {
 			return err
 		}
-		if _, err := db.With(client.AtSnapshot(name)).Execute(ctx, client.Get(hotA), client.Get(views)); err != nil {
+		if err := snapshot.Execute(ctx, client.GetOp(hotA), views.GetOp()); err != nil {
 			return err
 		}
-		if _, err := db.With(client.AsOf(time.Now().Add(-time.Second))).Execute(ctx, client.Get(views), client.Get(hotB)); err != nil {
+		if err := db.AsOf(time.Now().Add(-time.Second)).Execute(ctx, views.GetOp(), client.GetOp(hotB)); err != nil {
 			return err
 		}
 		workload.Sleep(ctx, 200*time.Millisecond)
-		_, err := db.DropSnapshot(ctx, name)
-		return err
+		return db.DropSnapshot(ctx, name)
 	},
 }

@@ -10,39 +10,40 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/console"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/users"
 )
 
 // waits has a transaction of root wait for another one, which it names, until the
 // returned function is called.
-func (c *cluster) waits() (holder, waiter kv.TxnID, end func()) {
+func (c *cluster) waits() (holder, waiter client.TxID, end func()) {
 	c.t.Helper()
 	root := c.as(0, users.Root)
-	held, release, ended := make(chan kv.TxnID, 1), make(chan struct{}), make(chan error, 2)
-	lock := func(tx *client.Tx) error {
-		_, err := tx.Do(client.GetForUpdate(b("hot")))
+	held, release, ended := make(chan client.TxID, 1), make(chan struct{}), make(chan error, 2)
+	lock := func(ctx context.Context, tx *client.Tx) error {
+		_, _, err := tx.GetForUpdate(ctx, "hot")
 		return err
 	}
 	go func() {
-		ended <- root.Update(soon(c.t), func(tx *client.Tx) error {
-			if err := lock(tx); err != nil {
+		ended <- root.Update(soon(c.t), func(ctx context.Context, tx *client.Tx) error {
+			if err := lock(ctx, tx); err != nil {
 				return err
 			}
-			return stays(soon(c.t), tx, held, release)
+			return stays(ctx, tx, held, release)
 		})
 	}()
 	holder = begun(c.t, held, ended)
-	began := make(chan kv.TxnID, 1)
+	began := make(chan client.TxID, 1)
 	go func() {
-		ended <- root.Update(soon(c.t), func(tx *client.Tx) error {
+		ended <- root.Update(soon(c.t), func(ctx context.Context, tx *client.Tx) error {
 			if tx.Attempt() == 1 {
 				began <- tx.ID()
 			}
-			return lock(tx)
+			return lock(ctx, tx)
 		})
 	}()
 	return holder, begun(c.t, began, ended), func() {
@@ -53,7 +54,7 @@ func (c *cluster) waits() (holder, waiter kv.TxnID, end func()) {
 }
 
 // stays tells which transaction it is of and keeps that open until it may end.
-func stays(ctx context.Context, tx *client.Tx, held chan<- kv.TxnID, release <-chan struct{}) error {
+func stays(ctx context.Context, tx *client.Tx, held chan<- client.TxID, release <-chan struct{}) error {
 	if tx.Attempt() == 1 {
 		held <- tx.ID()
 	}
@@ -66,24 +67,24 @@ func stays(ctx context.Context, tx *client.Tx, held chan<- kv.TxnID, release <-c
 }
 
 // begun waits until a transaction has begun, and fails the test if it ends first.
-func begun(t testing.TB, began <-chan kv.TxnID, ended <-chan error) kv.TxnID {
+func begun(t testing.TB, began <-chan client.TxID, ended <-chan error) client.TxID {
 	t.Helper()
 	select {
 	case id := <-began:
 		return id
 	case err := <-ended:
 		t.Fatalf("a transaction has ended: %v", err)
-		return kv.TxnID{}
+		return client.TxID{}
 	}
 }
 
 // whoWaits is what a user is told, when there is something to tell.
-func (c *cluster) whoWaits(name string) (w pb.CurrentWait) {
+func (c *cluster) whoWaits(name string) (w admin.Wait) {
 	c.t.Helper()
-	db := c.as(0, name)
+	as := c.admin(0, name)
 	eventually(c.t, func() error {
 		for node := range c.nodes {
-			a, err := db.Activity(soon(c.t), &pb.ActivityRequest{NodeId: uint32(node) + 1, MaxWaits: 10})
+			a, err := as.Activity(soon(c.t), admin.ActivityOptions{Node: node + 1, MaxWaits: 10})
 			if err != nil {
 				return err
 			}
@@ -101,19 +102,20 @@ func (c *cluster) whoWaits(name string) (w pb.CurrentWait) {
 // its outcome, with what it read, and have it aborted by that.
 func TestWhoLooksAtTheClusterLearnsNoIDs(t *testing.T) {
 	c := start(t, 2, nil)
-	c.made("watcher", pb.Rights{Monitor: true})
+	c.made("watcher", admin.Rights{Monitor: true})
 	holder, waiter, end := c.waits()
 	seen := c.whoWaits(users.Root)
-	require.Equal(t, holder, seen.Wait.Holder)
-	require.Equal(t, waiter, seen.TxnId)
+	require.Equal(t, holder, seen.Conflict.Holder)
+	require.Equal(t, waiter, seen.TxID)
 	masked := c.whoWaits("watcher")
-	require.Equal(t, "hot", string(masked.Wait.Key))
-	require.NotEqual(t, holder, masked.Wait.Holder)
-	require.NotEqual(t, waiter, masked.TxnId)
-	require.Equal(t, masked.Wait.Holder, c.whoWaits("watcher").Wait.Holder, "it can be told from others")
+	require.Equal(t, "hot", masked.Conflict.Key)
+	require.NotEqual(t, holder, masked.Conflict.Holder)
+	require.NotEqual(t, waiter, masked.TxID)
+	require.Equal(t, masked.Conflict.Holder, c.whoWaits("watcher").Conflict.Holder, "it can be told from others")
 	end()
+	wire := pb.NewAdminClient(c.dial(0, "watcher")) // its messages have all that the node tells
 	eventually(t, func() error {
-		a, err := c.as(0, "watcher").Activity(soon(t), &pb.ActivityRequest{MaxReceipts: 10})
+		a, err := wire.Activity(soon(t), &pb.ActivityRequest{MaxReceipts: 10})
 		if err != nil {
 			return err
 		}
@@ -122,7 +124,7 @@ func TestWhoLooksAtTheClusterLearnsNoIDs(t *testing.T) {
 		}
 		text := a.String()
 		require.NotContains(t, text, holder.String(), "not in words either")
-		require.NotEqual(t, waiter, a.Receipts[0].TxnId)
+		require.NotEqual(t, waiter.String(), a.Receipts[0].TxnId.String())
 		require.Contains(t, a.Receipts[0].Receipt.Sentence, a.Receipts[0].Receipt.Wait.Holder.String())
 		return nil
 	})
@@ -132,8 +134,8 @@ func TestWhoLooksAtTheClusterLearnsNoIDs(t *testing.T) {
 // name and token as browsers send them, without ids, and not for longer than they may.
 func TestTheConsoleIsForMonitors(t *testing.T) {
 	c := start(t, 2, nil)
-	token := c.made("watcher", pb.Rights{Monitor: true})
-	other := c.made("alice", pb.Rights{Grants: writes("")})
+	token := c.made("watcher", admin.Rights{Monitor: true})
+	other := c.made("alice", admin.Rights{Grants: writes("")})
 	holder, waiter, end := c.waits()
 	defer end()
 	c.whoWaits(users.Root)
@@ -175,7 +177,7 @@ func TestTheConsoleIsForMonitors(t *testing.T) {
 	lines.Buffer(nil, 1<<20)
 	require.True(t, lines.Scan())
 	require.True(t, strings.HasPrefix(lines.Text(), "data: "))
-	_, err := c.as(0, users.Root).RevokeUser(soon(t), "watcher", pb.Rights{Monitor: true})
+	_, err := c.admin(0, users.Root).RevokeUser(soon(t), "watcher", admin.Rights{Monitor: true})
 	require.NoError(t, err)
 	for lines.Scan() {
 	}

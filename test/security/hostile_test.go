@@ -18,9 +18,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/users"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
@@ -49,18 +49,20 @@ func besiege(t *testing.T, flags ...string) *target {
 	g.node = proc.NewNode(t, "target", filepath.Join(t.TempDir(), "store"),
 		append([]string{"--listen", g.addr, "--http", g.http, "--certs-dir", g.Dir, "--shards", "3", "--cache-mb", "16"}, flags...)...)
 	g.node.Start(t)
-	root := g.client(client.WithTLS(g.config(users.Root)))
-	u, err := root.CreateUser(soon(t), pb.CreateUserRequest{Name: "alice", Rights: pb.Rights{Grants: writes("alice/")}})
+	root := g.client(client.WithTLSFunc(g.config(users.Root)))
+	rights := admin.Rights{Grants: writes("alice/")}
+	_, token, err := admin.New(root).CreateUser(soon(t), "alice", rights, admin.TokenOptions{})
 	require.NoError(t, err)
-	g.token = u.Token
+	g.token = token
 	g.honest = root
 	ctx, cancel := context.WithCancel(context.Background())
+	counted := client.NewCounter("honest")
 	var done sync.WaitGroup
 	done.Go(func() {
 		for ctx.Err() == nil {
 			each, stop := context.WithTimeout(ctx, proc.Patience)
 			began := time.Now()
-			_, err := g.honest.Execute(each, client.Add(b("honest"), 1))
+			err := counted.Add(each, g.honest, 1)
 			stop()
 			if err != nil && ctx.Err() == nil {
 				t.Errorf("the honest client is not served: %v", err)
@@ -218,9 +220,9 @@ func TestAHostileClientGetsNothing(t *testing.T) {
 	g.attack(t, "guesses", func(t *testing.T, d *net.Dialer) {
 		before, ok := g.metric(t, `linchpin_connections_rejected_total{limit="failures"}`), okBefore()
 		for i := range 40 {
-			db, err := client.Open(soon(t), []string{g.addr}, client.WithTLS(g.config("")), client.WithDialer(func(ctx context.Context, addr string) (net.Conn, error) {
-				return d.DialContext(ctx, "tcp", addr)
-			}), client.WithToken(func() (string, error) { return users.TokenText([users.SecretBytes]byte{byte(i)}), nil }))
+			from := func(ctx context.Context, addr string) (net.Conn, error) { return d.DialContext(ctx, "tcp", addr) }
+			db, err := client.Open(soon(t), []string{g.addr}, client.WithTLSFunc(g.config("")), client.WithDialer(from),
+				withToken(users.TokenText([users.SecretBytes]byte{byte(i)})))
 			if err == nil {
 				db.Close()
 				t.Fatal("a guess was right")

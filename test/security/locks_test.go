@@ -9,21 +9,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/users"
 )
 
 var errEnough = errors.New("enough")
 
 // holds opens an update that does something, and keeps it open until it is told to end it.
-func holds(t *testing.T, db *client.DB, do func(tx *client.Tx) error) (end func() error) {
+func holds(t *testing.T, db *client.DB, do func(ctx context.Context, tx *client.Tx) error) (end func() error) {
 	t.Helper()
 	held, let, ended := make(chan error, 1), make(chan bool), make(chan error, 1)
 	go func() {
-		ended <- db.With(client.Once()).Update(soon(t), func(tx *client.Tx) error {
-			held <- do(tx)
+		ended <- db.With(client.NoRetry()).Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+			held <- do(ctx, tx)
 			<-let
 			return errEnough
 		})
@@ -40,48 +39,47 @@ func holds(t *testing.T, db *client.DB, do func(tx *client.Tx) error) (end func(
 func TestAUserWhoMayOnlyReadHoldsNobodyUp(t *testing.T) {
 	c := start(t, 2, nil)
 	root := c.as(0, users.Root)
-	c.made("alice", pb.Rights{Grants: append(reads("x/"), writes("alice/")...)})
+	c.made("alice", admin.Rights{Grants: append(reads("x/"), writes("alice/")...)})
 	alice := c.as(1, "alice")
 	put := func(key string) time.Duration {
 		begin := time.Now()
-		_, err := root.Execute(soon(t), client.Put([]byte(key), []byte("v")))
-		require.NoError(t, err)
+		require.NoError(t, root.Put(soon(t), key, b("v")))
 		return time.Since(begin)
 	}
 	put("x/a")
-	_, err := root.Execute(soon(t), client.Call([]byte("x/set"), "set", "add", "m"))
-	require.NoError(t, err)
-	for name, do := range map[string]func(tx *client.Tx) error{
-		"a key":     func(tx *client.Tx) error { _, err := tx.Get([]byte("x/a")); return err },
-		"an absent": func(tx *client.Tx) error { _, err := tx.Get([]byte("x/new")); return err },
-		"a range": func(tx *client.Tx) error {
-			_, err := tx.Do(client.ScanRange([]byte("x/"), []byte("x0"), 100))
-			return err
+	set := client.NewSet("x/set", client.String)
+	require.NoError(t, set.Add(soon(t), root, "m"))
+	for name, do := range map[string]func(ctx context.Context, tx *client.Tx) error{
+		"a key":     func(ctx context.Context, tx *client.Tx) error { _, _, err := tx.Get(ctx, "x/a"); return err },
+		"an absent": func(ctx context.Context, tx *client.Tx) error { _, _, err := tx.Get(ctx, "x/new"); return err },
+		"a range": func(ctx context.Context, tx *client.Tx) error {
+			return tx.Execute(ctx, client.ScanOp(client.Prefix("x/"), 100))
 		},
-		"a condition": func(tx *client.Tx) error { _, err := tx.Do(client.RequireExists([]byte("x/a"))); return err },
-		"a question":  func(tx *client.Tx) error { _, err := tx.Do(client.Call([]byte("x/set"), "set", "len")); return err },
+		"a condition": func(ctx context.Context, tx *client.Tx) error {
+			return tx.Execute(ctx, client.RequireOp("x/a", client.IfExists()))
+		},
+		"a question": func(ctx context.Context, tx *client.Tx) error { _, err := set.Len(ctx, tx); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			end := holds(t, alice, do)
 			require.Less(t, put("x/a")+put("x/new"), 900*time.Millisecond)
-			_, err := root.Execute(soon(t), client.Call([]byte("x/set"), "set", "add", name), client.Delete([]byte("x/new")))
-			require.NoError(t, err)
+			require.NoError(t, root.Execute(soon(t), set.AddOp(name), client.DeleteOp("x/new")))
 			_ = end()
 		})
 	}
 	t.Run("what has changed is noticed", func(t *testing.T) {
 		runs := 0
-		err := alice.Update(soon(t), func(tx *client.Tx) error {
+		err := alice.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
 			runs++
-			rs, err := tx.Do(client.ScanRange([]byte("x/"), []byte("x0"), 100), client.Call([]byte("x/set"), "set", "len"))
-			if err != nil {
+			scan := client.ScanOp(client.Prefix("x/"), 100)
+			if err := tx.Execute(ctx, scan, set.LenOp()); err != nil {
 				return err
 			}
 			if runs == 1 {
 				put("x/b")
 			}
-			require.Len(t, rs[0].Pairs, 1+runs)
-			return tx.Put([]byte("alice/n"), []byte("v"))
+			require.Len(t, scan.Value().Entries, 1+runs)
+			return tx.Put(ctx, "alice/n", b("v"))
 		})
 		require.NoError(t, err)
 		require.Equal(t, 2, runs)
@@ -92,14 +90,13 @@ func TestAUserWhoMayOnlyReadHoldsNobodyUp(t *testing.T) {
 func TestALockThatOthersWaitForEndsWithIdleness(t *testing.T) {
 	c := start(t, 1, nil)
 	root := c.as(0, users.Root)
-	c.made("alice", pb.Rights{Grants: writes("x/")})
+	c.made("alice", admin.Rights{Grants: writes("x/")})
 	ctx, stop := context.WithCancel(soon(t))
 	held, ended := make(chan bool), make(chan error, 1)
 	go func() {
-		ended <- c.as(0, "alice").With(client.Once()).Update(ctx, func(tx *client.Tx) error {
+		ended <- c.as(0, "alice").With(client.NoRetry()).Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 			for i := 0; ; i++ {
-				_, err := tx.GetForUpdate([]byte("x/a"))
-				if err != nil {
+				if _, _, err := tx.GetForUpdate(ctx, "x/a"); err != nil {
 					return err
 				}
 				if i == 0 {
@@ -111,8 +108,7 @@ func TestALockThatOthersWaitForEndsWithIdleness(t *testing.T) {
 	}()
 	<-held
 	begin := time.Now()
-	_, err := root.Execute(soon(t), client.Put([]byte("x/a"), []byte("v")))
-	require.NoError(t, err)
+	require.NoError(t, root.Put(soon(t), "x/a", b("v")))
 	require.Less(t, time.Since(begin), 5*time.Second)
 	require.ErrorContains(t, <-ended, "another one waited for its lock")
 	stop()
@@ -122,50 +118,48 @@ func TestALockThatOthersWaitForEndsWithIdleness(t *testing.T) {
 func TestAnAdministratorEndsATransaction(t *testing.T) {
 	c := start(t, 2, nil)
 	root := c.as(0, users.Root)
-	c.made("alice", pb.Rights{Grants: writes("x/")})
+	c.made("alice", admin.Rights{Grants: writes("x/")})
 	alice := c.as(1, "alice")
-	ids, ended := make(chan kv.TxnID, 1), make(chan error, 1)
+	ids, ended := make(chan client.TxID, 1), make(chan error, 1)
 	go func() {
-		ended <- alice.With(client.Once()).Update(soon(t), func(tx *client.Tx) error {
-			_, err := tx.GetForUpdate([]byte("x/a"))
+		ended <- alice.With(client.NoRetry()).Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+			_, _, err := tx.GetForUpdate(ctx, "x/a")
 			if err != nil {
 				return err
 			}
 			ids <- tx.ID()
 			for i := 0; err == nil; i++ { // never idle
 				time.Sleep(20 * time.Millisecond)
-				_, err = tx.Get(fmt.Appendf(nil, "x/%d", i))
+				_, _, err = tx.Get(ctx, fmt.Sprint("x/", i))
 			}
 			return err
 		})
 	}()
 	id, put := <-ids, make(chan error, 1)
-	go func() {
-		_, err := root.Execute(soon(t), client.Put([]byte("x/a"), []byte("v")))
-		put <- err
-	}()
+	go func() { put <- root.Put(soon(t), "x/a", b("v")) }()
+	boss := admin.New(root)
 	eventually(t, func() error {
-		for node := range uint32(2) {
-			a, err := root.Activity(soon(t), &pb.ActivityRequest{NodeId: node + 1, MaxWaits: 9})
+		for node := range 2 {
+			a, err := boss.Activity(soon(t), admin.ActivityOptions{Node: node + 1, MaxWaits: 9})
 			if err != nil {
 				return err
 			}
 			for _, w := range a.Waits {
-				if w.Wait.Holder == id && w.HolderUser == "alice" {
+				if w.Conflict.Holder == id && w.HolderUser == "alice" {
 					return nil
 				}
 			}
 		}
 		return errEnough
 	})
-	_, err := alice.CancelTransaction(soon(t), id)
+	_, err := admin.New(alice).CancelTransaction(soon(t), id)
 	denied(t, err, "needs the role admin")
-	r, err := root.CancelTransaction(soon(t), id)
+	r, err := boss.CancelTransaction(soon(t), id)
 	require.NoError(t, err)
-	require.Equal(t, []uint32{2}, r.NodeIds)
+	require.Equal(t, []int{2}, r.Nodes)
 	require.NoError(t, <-put)
 	require.ErrorContains(t, <-ended, "an administrator ended")
-	r, err = root.CancelTransaction(soon(t), id)
+	r, err = boss.CancelTransaction(soon(t), id)
 	require.NoError(t, err)
-	require.Empty(t, r.NodeIds)
+	require.Empty(t, r.Nodes)
 }

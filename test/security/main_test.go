@@ -13,11 +13,11 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/linchpindb/linchpin/pkg/certs"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/rpc/codec"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/users"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
@@ -93,7 +93,8 @@ func start(t testing.TB, n int, change func(*embed.Options)) *cluster {
 	errs := make([]error, n)
 	var all sync.WaitGroup
 	for i := range n {
-		opt := embed.Options{Dir: t.TempDir(), Listen: addrs[i], Join: join, HTTP: "127.0.0.1:0", Shards: 3, CacheBytes: 8 << 20, TLS: c.authority.nodes()}
+		opt := embed.Options{Dir: t.TempDir(), Listen: addrs[i], Join: join, HTTP: "127.0.0.1:0", Shards: 3,
+			CacheBytes: 8 << 20, TLS: c.authority.nodes()}
 		if change != nil {
 			change(&opt)
 		}
@@ -114,7 +115,7 @@ func start(t testing.TB, n int, change func(*embed.Options)) *cluster {
 		stops.Wait()
 	})
 	require.NoError(t, errors.Join(errs...))
-	root := c.as(0, users.Root)
+	root := c.admin(0, users.Root)
 	eventually(t, func() error {
 		s, err := root.Status(soon(t))
 		if err != nil {
@@ -122,7 +123,7 @@ func start(t testing.TB, n int, change func(*embed.Options)) *cluster {
 		}
 		for _, m := range s.Members {
 			if !m.Up {
-				return kv.Errorf(kv.KindUnavailable, "member %d is not up", m.NodeId)
+				return kv.Errorf(kv.KindUnavailable, "member %d is not up", m.Node)
 			}
 		}
 		return nil
@@ -133,13 +134,24 @@ func start(t testing.TB, n int, change func(*embed.Options)) *cluster {
 // as opens a client of a node, by a user's certificate.
 func (c *cluster) as(node int, name string) *client.DB {
 	c.t.Helper()
-	return c.open(node, client.WithTLS(c.config(name)))
+	return c.open(node, client.WithTLSFunc(c.config(name)))
+}
+
+// admin returns the calls of operators on a node, by a user's certificate.
+func (c *cluster) admin(node int, name string) *admin.Admin {
+	c.t.Helper()
+	return admin.New(c.as(node, name))
 }
 
 // bearing opens a client of a node, by a token.
 func (c *cluster) bearing(node int, token string) *client.DB {
 	c.t.Helper()
-	return c.open(node, client.WithTLS(c.config("")), client.WithToken(func() (string, error) { return token, nil }))
+	return c.open(node, client.WithTLSFunc(c.config("")), withToken(token))
+}
+
+// withToken authenticates a client by a token.
+func withToken(token string) client.Option {
+	return client.WithAPIToken(func(context.Context) (string, error) { return token, nil })
 }
 
 func (c *cluster) open(node int, opts ...client.Option) *client.DB {
@@ -157,19 +169,20 @@ func (c *cluster) open(node int, opts ...client.Option) *client.DB {
 // dial opens a plain connection, for calls that the client would not make.
 func (c *cluster) dial(node int, name string) *grpc.ClientConn {
 	c.t.Helper()
-	conn, err := grpc.NewClient("passthrough:///"+c.nodes[node].Addr(), grpc.WithTransportCredentials(credentials.NewTLS(c.config(name)())), codec.DialOption())
+	conn, err := grpc.NewClient("passthrough:///"+c.nodes[node].Addr(),
+		grpc.WithTransportCredentials(credentials.NewTLS(c.config(name)())), codec.DialOption())
 	require.NoError(c.t, err)
 	c.t.Cleanup(func() { require.NoError(c.t, conn.Close()) })
 	return conn
 }
 
 // made makes a user with a certificate and a token, which it gives.
-func (c *cluster) made(name string, rights pb.Rights) string {
+func (c *cluster) made(name string, rights admin.Rights) string {
 	c.t.Helper()
 	c.user(name)
-	u, err := c.as(0, users.Root).CreateUser(soon(c.t), pb.CreateUserRequest{Name: name, Rights: rights})
+	_, token, err := c.admin(0, users.Root).CreateUser(soon(c.t), name, rights, admin.TokenOptions{})
 	require.NoError(c.t, err)
-	return u.Token
+	return token
 }
 
 // eventually tries until there is no error.
@@ -189,16 +202,16 @@ func denied(t testing.TB, err error, text string) {
 	require.ErrorContains(t, err, text)
 }
 
-func reads(prefixes ...string) (gs []pb.Grant) {
+func reads(prefixes ...string) (gs []admin.Grant) {
 	for _, p := range prefixes {
-		gs = append(gs, pb.Grant{Prefix: []byte(p)})
+		gs = append(gs, admin.Grant{Prefix: p})
 	}
 	return gs
 }
 
-func writes(prefixes ...string) (gs []pb.Grant) {
+func writes(prefixes ...string) (gs []admin.Grant) {
 	for _, p := range prefixes {
-		gs = append(gs, pb.Grant{Prefix: []byte(p), Write: true})
+		gs = append(gs, admin.Grant{Prefix: p, Write: true})
 	}
 	return gs
 }

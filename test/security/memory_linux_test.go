@@ -2,6 +2,7 @@ package security
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -11,10 +12,11 @@ import (
 	"testing"
 	"time"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
-	"github.com/linchpindb/linchpin/pkg/users"
 	"github.com/stretchr/testify/require"
+
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
+	"github.com/linchpindb/linchpin/pkg/users"
 )
 
 const (
@@ -63,8 +65,7 @@ func (g *target) big(t *testing.T) {
 	t.Helper()
 	value := make([]byte, bigBytes)
 	for i := range bigValues {
-		_, err := g.honest.Execute(soon(t), client.Put(fmt.Appendf(nil, "big/%06d", i), value))
-		require.NoError(t, err)
+		require.NoError(t, g.honest.Put(soon(t), fmt.Sprintf("big/%06d", i), value))
 	}
 }
 
@@ -117,8 +118,8 @@ func lock(t *testing.T, db *client.DB) (unlock func()) {
 	held, end, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	told := sync.OnceFunc(func() { close(held) })
 	go func() {
-		ended <- db.Update(t.Context(), func(tx *client.Tx) error {
-			if _, err := tx.GetForUpdate(b(lockedKey)); err != nil {
+		ended <- db.Update(t.Context(), func(ctx context.Context, tx *client.Tx) error {
+			if _, _, err := tx.GetForUpdate(ctx, lockedKey); err != nil {
 				return err
 			}
 			told()
@@ -137,12 +138,13 @@ func lock(t *testing.T, db *client.DB) (unlock func()) {
 // takes much of it.
 func TestMemoryStaysWithinItsBudget(t *testing.T) {
 	g := besiege(t, "--memory-budget", fmt.Sprint(budgetMiB, "MiB"))
-	root := g.client(client.WithTLS(g.config(users.Root)))
+	root := g.client(client.WithTLSFunc(g.config(users.Root)))
 	var tokens []string
 	for i := range attackers {
-		u, err := root.CreateUser(soon(t), pb.CreateUserRequest{Name: fmt.Sprint("mallory", i), Rights: pb.Rights{Grants: reads("big/")}})
+		name, rights := fmt.Sprint("mallory", i), admin.Rights{Grants: reads("big/")}
+		_, token, err := admin.New(root).CreateUser(soon(t), name, rights, admin.TokenOptions{})
 		require.NoError(t, err)
-		tokens = append(tokens, u.Token)
+		tokens = append(tokens, token)
 	}
 	g.big(t)
 	usual := g.whileAttacked(t, byAll(hogs, ""))
@@ -171,6 +173,6 @@ func TestMemoryStaysWithinItsBudget(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := root.Execute(soon(t), client.Get(b("big/000001")))
+	_, _, err := root.Get(soon(t), "big/000001")
 	require.NoError(t, err)
 }

@@ -1,6 +1,7 @@
 package security
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -9,8 +10,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/users"
 )
@@ -20,20 +22,26 @@ import (
 func TestEveryWayToAKeyIsGuarded(t *testing.T) {
 	c := start(t, 1, nil)
 	root := c.as(0, users.Root)
-	_, err := root.Execute(soon(t), client.Put(b("secret/there"), b("1")), client.Put(b("catalog/1"), b("1")), client.Put(b("orders/1"), b("1")))
-	require.NoError(t, err)
-	token := c.made("alice", pb.Rights{Grants: append(writes("orders/"), reads("catalog/")...)})
+	for _, key := range []string{"secret/there", "catalog/1", "orders/1"} {
+		require.NoError(t, root.Put(soon(t), key, b("1")))
+	}
+	token := c.made("alice", admin.Rights{Grants: append(writes("orders/"), reads("catalog/")...)})
 	for name, alice := range map[string]*client.DB{"by certificate": c.as(0, "alice"), "by token": c.bearing(0, token)} {
 		t.Run(name, func(t *testing.T) {
-			may(t, alice, client.Get(b("catalog/1")), client.Put(b("orders/2"), b("x")), client.ScanRange(b("orders/"), b("orders0"), 0),
-				client.RequireExists(b("catalog/1")), client.Call(b("orders/set"), "set", "add", b("x")), client.Call(b("catalog/none"), "set", "len"))
+			may(t, alice, client.GetOp("catalog/1"), client.PutOp("orders/2", b("x")),
+				client.ScanOp(client.Prefix("orders/"), 0), client.RequireOp("catalog/1", client.IfExists()),
+				set("orders/set").AddOp("x"), set("catalog/none").LenOp())
 			for text, ops := range map[string][]client.Op{
-				"read the key": {client.Get(b("secret/there")), client.Get(b("secret/none")), client.RequireExists(b("secret/there")), client.RequireAbsent(b("secret/none")),
-					client.Call(b("secret/there"), "set", "len"), client.Get(b("orders"))},
-				"write the key": {client.Put(b("catalog/1"), b("x")), client.Put(b("secret/none"), b("x")), client.PutIfAbsent(b("secret/there"), b("x")), client.Delete(b("catalog/1")),
-					client.Add(b("catalog/n"), 1), client.GetForUpdate(b("catalog/1")), client.Call(b("catalog/set"), "set", "add", b("x"))},
-				"read the whole range":  {client.ScanRange(nil, nil, 0), client.ScanRange(b("orders/"), b("secret0"), 0), client.ScanRange(b("secret/"), b("secret0"), 1)},
-				"write the whole range": {client.DeleteRange(b("catalog/"), b("catalog0")), client.DeleteRange(b("orders/"), nil)},
+				"read the key": {client.GetOp("secret/there"), client.GetOp("secret/none"),
+					client.RequireOp("secret/there", client.IfExists()), client.RequireOp("secret/none", client.IfAbsent()),
+					set("secret/there").LenOp(), client.GetOp("orders")},
+				"write the key": {client.PutOp("catalog/1", b("x")), client.PutOp("secret/none", b("x")),
+					client.PutOp("secret/there", b("x"), client.IfAbsent()), client.DeleteOp("catalog/1"),
+					client.NewCounter("catalog/n").AddOp(1), client.GetForUpdateOp("catalog/1"), set("catalog/set").AddOp("x")},
+				"read the whole range": {client.ScanOp(client.Range{}, 0), client.ScanOp(client.Prefix("secret/"), 1),
+					client.ScanOp(client.Range{Start: "orders/", End: "secret0"}, 0)},
+				"write the whole range": {client.DeleteRangeOp(client.Prefix("catalog/")),
+					client.DeleteRangeOp(client.Range{Start: "orders/"})},
 			} {
 				for _, op := range ops {
 					mayNot(t, alice, op, text)
@@ -42,11 +50,14 @@ func TestEveryWayToAKeyIsGuarded(t *testing.T) {
 		})
 	}
 	for key, want := range map[string]string{"secret/there": "1", "catalog/1": "1"} {
-		out, err := root.Execute(soon(t), client.Get(b(key)))
+		value, _, err := root.Get(soon(t), key)
 		require.NoError(t, err)
-		require.Equal(t, want, string(out.Results[0].Value), "nothing of what was refused was done")
+		require.Equal(t, want, string(value), "nothing of what was refused was done")
 	}
 }
+
+// set is the set of a key.
+func set(key string) client.Set[string] { return client.NewSet(key, client.String) }
 
 // may holds that each operation goes, by each way to send it.
 func may(t *testing.T, db *client.DB, ops ...client.Op) {
@@ -72,17 +83,10 @@ func mayNot(t *testing.T, db *client.DB, op client.Op, text string) {
 // each.
 func sendAll(t *testing.T, db *client.DB, op client.Op) (errs []error) {
 	t.Helper()
-	_, err := db.Execute(soon(t), op)
-	errs = append(errs, err)
-	errs = append(errs, db.Update(soon(t), func(tx *client.Tx) error {
-		_, err := tx.Do(op)
-		return err
-	}))
+	errs = append(errs, db.Execute(soon(t), op))
+	errs = append(errs, db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error { return tx.Execute(ctx, op) }))
 	if op.ReadOnly() && !strings.Contains(op.String(), "update") {
-		errs = append(errs, db.View(soon(t), func(tx *client.ReadTx) error {
-			_, err := tx.Do(op)
-			return err
-		}))
+		errs = append(errs, db.View(soon(t), func(ctx context.Context, v *client.View) error { return v.Execute(ctx, op) }))
 	}
 	return errs
 }
@@ -91,7 +95,7 @@ func sendAll(t *testing.T, db *client.DB, op client.Op) (errs []error) {
 // call Execute.
 func TestSingleCallsAreGuarded(t *testing.T) {
 	c := start(t, 1, nil)
-	c.made("alice", pb.Rights{Grants: append(writes("orders/"), reads("catalog/")...)})
+	c.made("alice", admin.Rights{Grants: append(writes("orders/"), reads("catalog/")...)})
 	alice, root := pb.NewKVClient(c.dial(0, "alice")), pb.NewKVClient(c.dial(0, users.Root))
 	allowed := pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: b("orders/1")}}}
 	for _, op := range []pb.Op{
@@ -115,18 +119,20 @@ func TestSingleCallsAreGuarded(t *testing.T) {
 func TestRefusalsAreTheSameWhateverIsThere(t *testing.T) {
 	c := start(t, 1, nil)
 	root := c.as(0, users.Root)
-	_, err := root.Execute(soon(t), client.Put(b("secret/1"), b("1")), client.Add(b("secret/2"), 1))
-	require.NoError(t, err)
-	alice := c.bearing(0, c.made("alice", pb.Rights{Grants: writes("orders/")}))
-	for _, op := range []func(k []byte) client.Op{client.Get, func(k []byte) client.Op { return client.PutIfAbsent(k, nil) }, func(k []byte) client.Op { return client.Add(k, 1) }} {
+	require.NoError(t, root.Execute(soon(t), client.PutOp("secret/1", b("1")), client.NewCounter("secret/2").AddOp(1)))
+	alice := c.bearing(0, c.made("alice", admin.Rights{Grants: writes("orders/")}))
+	for _, op := range []func(key string) client.Op{
+		func(key string) client.Op { return client.GetOp(key) },
+		func(key string) client.Op { return client.PutOp(key, nil, client.IfAbsent()) },
+		func(key string) client.Op { return client.NewCounter(key).AddOp(1) },
+	} {
 		var texts []string
 		for _, key := range []string{"secret/1", "secret/2", "secret/3"} {
-			_, err := alice.Execute(soon(t), op(b(key)))
 			e := (*client.Error)(nil)
-			require.ErrorAs(t, err, &e)
-			require.Equal(t, key, string(e.Key))
+			require.ErrorAs(t, alice.Execute(soon(t), op(key)), &e)
+			require.Equal(t, key, e.Key)
 			require.Nil(t, e.Current)
-			texts = append(texts, e.Text+e.Hint)
+			texts = append(texts, e.Message+e.Hint)
 		}
 		require.Len(t, slices.Compact(texts), 1)
 	}
@@ -134,11 +140,12 @@ func TestRefusalsAreTheSameWhateverIsThere(t *testing.T) {
 
 func TestScansAreGuarded(t *testing.T) {
 	c := start(t, 1, nil)
-	_, err := c.as(0, users.Root).Execute(soon(t), client.Put(b("a/1"), b("1")), client.Put(b("b/1"), b("1")), client.Put(b("c/1"), b("1")))
-	require.NoError(t, err)
-	alice := c.bearing(0, c.made("alice", pb.Rights{Grants: reads("a/", "b/", "a0")}))
-	count := func(start, end string) (n int, err error) {
-		for _, err := range alice.Scan(soon(t), b(start), b(end), client.ScanOptions{}) {
+	for _, key := range []string{"a/1", "b/1", "c/1"} {
+		require.NoError(t, c.as(0, users.Root).Put(soon(t), key, b("1")))
+	}
+	alice := c.bearing(0, c.made("alice", admin.Rights{Grants: reads("a/", "b/", "a0")}))
+	count := func(r client.Range) (n int, err error) {
+		for _, err := range alice.Scan(soon(t), r) {
 			if err != nil {
 				return n, err
 			}
@@ -146,11 +153,11 @@ func TestScansAreGuarded(t *testing.T) {
 		}
 		return n, nil
 	}
-	n, err := count("a/", "a0")
+	n, err := count(client.Prefix("a/"))
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	for _, r := range [][2]string{{"", ""}, {"a/", ""}, {"", "a0"}, {"a/", "b0"}, {"c/", "c0"}} {
-		n, err := count(r[0], r[1])
+	for _, r := range []client.Range{{}, {Start: "a/"}, {End: "a0"}, {Start: "a/", End: "b0"}, client.Prefix("c/")} {
+		n, err := count(r)
 		denied(t, err, "may not read the whole range")
 		require.Zero(t, n)
 	}
@@ -160,26 +167,28 @@ func TestScansAreGuarded(t *testing.T) {
 func TestKeysOfLinchpinsOwnAreNobodys(t *testing.T) {
 	c := start(t, 1, nil)
 	root := c.as(0, users.Root)
-	token := c.made("alice", pb.Rights{Grants: writes("")})
-	for _, op := range []client.Op{client.Get(b(users.TableKey)), client.Put(b(users.TableKey), nil), client.Delete(b(users.TableKey)),
-		client.ScanRange(b(kv.SystemStart), nil, 0), client.DeleteRange(b(users.TableKey), nil)} {
+	token := c.made("alice", admin.Rights{Grants: writes("")})
+	for _, op := range []client.Op{
+		client.GetOp(users.TableKey), client.PutOp(users.TableKey, nil), client.DeleteOp(users.TableKey),
+		client.ScanOp(client.Range{Start: kv.SystemStart}, 0), client.DeleteRangeOp(client.Range{Start: users.TableKey}),
+	} {
 		for _, db := range []*client.DB{root, c.bearing(0, token)} {
-			_, err := db.Execute(soon(t), op)
+			err := db.Execute(soon(t), op)
 			require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
 			require.ErrorContains(t, err, "linchpin's own")
 		}
 	}
-	out, err := root.Execute(soon(t), client.DeleteRange(b("\x00"), nil))
+	deleted, err := root.DeleteRange(soon(t), client.Range{Start: "\x00"})
 	require.NoError(t, err)
-	require.Zero(t, out.Results[0].Count)
-	for pair, err := range root.Scan(soon(t), nil, nil, client.ScanOptions{}) {
+	require.Zero(t, deleted)
+	for e, err := range root.Scan(soon(t), client.Range{}) {
 		require.NoError(t, err)
-		t.Errorf("a scan of all keys has %q", pair.Key)
+		t.Errorf("a scan of all keys has %q", e.Key)
 	}
-	all, err := root.Users(soon(t))
+	all, err := admin.New(root).Users(soon(t))
 	require.NoError(t, err)
 	require.Len(t, all, 1, "the users outlast the deletion of all keys")
-	_, err = root.SetHotRule(soon(t), pb.HotRule{Key: b(users.TableKey), Policy: pb.HotPolicy_HOT_PIN})
+	_, err = admin.New(root).SetHotRule(soon(t), admin.HotRule{Key: users.TableKey, Policy: admin.HotPin})
 	require.ErrorContains(t, err, "linchpin's own")
 }
 
@@ -187,29 +196,27 @@ func TestKeysOfLinchpinsOwnAreNobodys(t *testing.T) {
 // transaction one can ask what it has read, and have it aborted.
 func TestReceiptsDoNotNameOthers(t *testing.T) {
 	c := start(t, 1, nil)
-	root, alice := c.as(0, users.Root), c.bearing(0, c.made("alice", pb.Rights{Grants: writes("orders/")}))
-	reader := c.bearing(0, c.made("auditor", pb.Rights{Grants: append(reads(""), writes("orders/")...)}))
+	root, alice := c.as(0, users.Root), c.bearing(0, c.made("alice", admin.Rights{Grants: writes("orders/")}))
+	reader := c.bearing(0, c.made("auditor", admin.Rights{Grants: append(reads(""), writes("orders/")...)}))
 	for db, named := range map[*client.DB]bool{alice: false, reader: true, root: true} {
-		waited := make(chan *client.Outcome, 1)
-		require.NoError(t, root.Update(soon(t), func(tx *client.Tx) error {
-			if _, err := tx.Do(client.GetForUpdate(b("orders/1")), client.Put(b("orders/1"), b("x"))); err != nil {
+		waited := make(chan client.Receipt, 1)
+		require.NoError(t, root.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+			if err := tx.Execute(ctx, client.GetForUpdateOp("orders/1"), client.PutOp("orders/1", b("x"))); err != nil {
 				return err
 			}
 			go func() {
-				out, err := db.Execute(soon(t), client.Put(b("orders/1"), b("y")))
-				if err != nil {
+				var report client.Report
+				if err := db.With(client.ReportTo(&report)).Put(soon(t), "orders/1", b("y")); err != nil {
 					t.Error(err)
 				}
-				waited <- out
+				waited <- report.Receipt
 			}()
 			c.somebodyWaits()
 			return nil
 		}))
-		out := <-waited
-		require.NotNil(t, out)
-		r := out.Receipt
+		r := <-waited
 		require.Positive(t, r.Waited)
-		require.Equal(t, named, !r.Holder.IsZero())
+		require.NotNil(t, r.Wait)
 		require.Equal(t, named, !r.Wait.Holder.IsZero())
 		if !named {
 			require.Contains(t, r.String(), "another transaction")

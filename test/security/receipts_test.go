@@ -2,14 +2,16 @@ package security
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/txn"
@@ -73,11 +75,14 @@ func (s *steps) commit() *pb.TransactResponse {
 	return s.ask(&pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: &pb.CommitStep{}}})
 }
 
+// contended is the key that is locked.
+const contended = "orders/1"
+
 var (
-	contended = b("orders/1")
-	putIt     = pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: contended, Value: b("y")}}}
-	lockIt    = pb.Op{Op: &pb.Op_Get{Get: &pb.GetOp{Key: contended, ForUpdate: true}}}
-	notThere  = pb.Op{Op: &pb.Op_Require{Require: &pb.RequireOp{Key: contended, Condition: &pb.RequireOp_Absent{Absent: true}}}}
+	putIt    = pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: b(contended), Value: b("y")}}}
+	lockIt   = pb.Op{Op: &pb.Op_Get{Get: &pb.GetOp{Key: b(contended), ForUpdate: true}}}
+	notThere = pb.Op{Op: &pb.Op_Require{
+		Require: &pb.RequireOp{Key: b(contended), Condition: &pb.RequireOp_Absent{Absent: true}}}}
 )
 
 // waits are the ways to be told for whom one has waited. Each runs while a transaction
@@ -127,16 +132,16 @@ var waits = map[string]func(c *cluster, kvs pb.KVClient) answer{
 // TestNoAnswerNamesOthers to who may not read everything, neither in fields nor in words.
 func TestNoAnswerNamesOthers(t *testing.T) {
 	c := start(t, 1, func(o *embed.Options) { o.Reads = txn.LockingReads })
-	c.made("alice", pb.Rights{Grants: writes("orders/")})
-	c.made("auditor", pb.Rights{Grants: append(reads(""), writes("orders/")...)})
+	c.made("alice", admin.Rights{Grants: writes("orders/")})
+	c.made("auditor", admin.Rights{Grants: append(reads(""), writes("orders/")...)})
 	root := c.as(0, users.Root)
 	for who, named := range map[string]bool{"alice": false, "auditor": true} {
 		kvs := pb.NewKVClient(c.dial(0, who))
 		for way, wait := range waits {
 			answered := make(chan answer, 1)
-			var holder kv.TxnID
-			require.NoError(t, root.Update(soon(t), func(tx *client.Tx) error {
-				if _, err := tx.Do(client.GetForUpdate(contended), client.Put(contended, b("x"))); err != nil {
+			var holder client.TxID
+			require.NoError(t, root.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+				if err := tx.Execute(ctx, client.GetForUpdateOp(contended), client.PutOp(contended, b("x"))); err != nil {
 					return err
 				}
 				holder = tx.ID()
@@ -155,20 +160,20 @@ func TestNoAnswerNamesOthers(t *testing.T) {
 // TestNoAnswerNamesWhoWasOlder: for whom one has to give way is no less a secret.
 func TestNoAnswerNamesWhoWasOlder(t *testing.T) {
 	c := start(t, 1, nil)
-	c.made("alice", pb.Rights{Grants: writes("orders/")})
-	c.made("auditor", pb.Rights{Grants: append(reads(""), writes("orders/")...)})
+	c.made("alice", admin.Rights{Grants: writes("orders/")})
+	c.made("auditor", admin.Rights{Grants: append(reads(""), writes("orders/")...)})
 	for who, named := range map[string]bool{"alice": false, "auditor": true} {
 		var out *pb.TransactResponse
-		var older kv.TxnID
-		require.NoError(t, c.as(0, users.Root).Update(soon(t), func(tx *client.Tx) error {
-			if _, err := tx.Do(client.Get(b("begun"))); err != nil {
+		var older client.TxID
+		require.NoError(t, c.as(0, users.Root).Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+			if _, _, err := tx.Get(ctx, "begun"); err != nil {
 				return err
 			}
 			older = tx.ID()
 			s := c.steps(pb.NewKVClient(c.dial(0, who)))
 			defer s.end()
 			require.NotNil(t, s.do(lockIt).GetExecuted())
-			if _, err := tx.Do(client.GetForUpdate(contended)); err != nil {
+			if _, _, err := tx.GetForUpdate(ctx, contended); err != nil {
 				return err
 			}
 			out = s.commit()
@@ -180,13 +185,15 @@ func TestNoAnswerNamesWhoWasOlder(t *testing.T) {
 	}
 }
 
-func requireNamed(t testing.TB, named bool, a answer, id kv.TxnID, text string) {
+func requireNamed(t testing.TB, named bool, a answer, id client.TxID, text string) {
 	t.Helper()
 	require.NotNil(t, a, text)
 	require.False(t, id.IsZero())
 	raw, err := a.Marshal()
 	require.NoError(t, err)
-	bits, err := id.Marshal()
+	sent, err := kv.ParseTxnID(id.String())
+	require.NoError(t, err)
+	bits, err := sent.Marshal()
 	require.NoError(t, err)
 	require.Equal(t, named, bytes.Contains(raw, bits) || bytes.Contains(raw, []byte(id.String())), "%s: %v", text, a)
 }

@@ -1,9 +1,9 @@
 package security
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,9 +11,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/rpc/codec"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
@@ -28,7 +29,8 @@ func small(t *testing.T) *embed.Instance {
 
 func withMemory(t *testing.T, mib int64) *embed.Instance {
 	t.Helper()
-	i, err := embed.Start(soon(t), embed.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Shards: 2, MemoryBudget: mib << 20, CacheBytes: 16 << 20, UnsafeNoSync: true})
+	i, err := embed.Start(soon(t), embed.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Shards: 2,
+		MemoryBudget: mib << 20, CacheBytes: 16 << 20, UnsafeNoSync: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, i.Stop()) })
 	return i
@@ -37,7 +39,7 @@ func withMemory(t *testing.T, mib int64) *embed.Instance {
 // values puts n values of 1 MiB.
 func values(n int) (ops []client.Op) {
 	for i := range n {
-		ops = append(ops, client.Put(fmt.Appendf(nil, "large/%d", i), make([]byte, 1<<20)))
+		ops = append(ops, client.PutOp(fmt.Sprint("large/", i), make([]byte, 1<<20)))
 	}
 	return ops
 }
@@ -55,23 +57,20 @@ func TestARequestThatIsTooLargeForTheMemory(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
 	request := pb.ExecuteRequest{}
 	for k := range 10 {
-		request.Ops = append(request.Ops, pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: fmt.Appendf(nil, "large/%d", k), Value: make([]byte, 1<<20)}}})
+		put := &pb.PutOp{Key: fmt.Appendf(nil, "large/%d", k), Value: make([]byte, 1<<20)}
+		request.Ops = append(request.Ops, pb.Op{Op: &pb.Op_Put{Put: put}})
 	}
 	for name, run := range map[string]func(ctx context.Context) error{
-		"pipelined": func(ctx context.Context) error {
-			_, err := db.Execute(ctx, values(10)...)
-			return err
-		},
+		"pipelined": func(ctx context.Context) error { return db.Execute(ctx, values(10)...) },
 		"interactive, at once": func(ctx context.Context) error {
-			return db.Update(ctx, func(tx *client.Tx) error {
-				_, err := tx.Do(values(10)...)
-				return err
+			return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+				return tx.Execute(ctx, values(10)...)
 			})
 		},
 		"interactive, step by step": func(ctx context.Context) error {
-			return db.Update(ctx, func(tx *client.Tx) error {
+			return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 				for _, op := range values(13) {
-					if _, err := tx.Do(op, client.Get([]byte("other"))); err != nil {
+					if err := tx.Execute(ctx, op, client.GetOp("other")); err != nil {
 						return err
 					}
 				}
@@ -88,8 +87,8 @@ func TestARequestThatIsTooLargeForTheMemory(t *testing.T) {
 			defer cancel()
 			locked, end, waits := make(chan struct{}), make(chan struct{}), make(chan error, 2)
 			go func() {
-				waits <- db.Update(ctx, func(tx *client.Tx) error {
-					if _, err := tx.GetForUpdate([]byte("small")); err != nil {
+				waits <- db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+					if _, _, err := tx.GetForUpdate(ctx, "small"); err != nil {
 						return err
 					}
 					close(locked)
@@ -97,14 +96,16 @@ func TestARequestThatIsTooLargeForTheMemory(t *testing.T) {
 					return nil
 				})
 			}()
-			<-locked
-			go func() { // is under way meanwhile, on the same connection
-				_, err := db.With(client.Once()).Execute(ctx, client.AddGet([]byte("small"), 1))
-				waits <- err
-			}()
+			select {
+			case <-locked:
+			case err := <-waits:
+				t.Fatalf("the key is not locked: %v", err)
+			}
+			// It is in flight meanwhile, on the same connection.
+			go func() { waits <- db.With(client.NoRetry()).Put(ctx, "small", nil) }()
 			said := ""
 			proc.Until(t, "it waits", func(ctx context.Context) bool {
-				a, err := db.Activity(ctx, &pb.ActivityRequest{MaxWaits: 1})
+				a, err := admin.New(db).Activity(ctx, admin.ActivityOptions{MaxWaits: 1})
 				said = fmt.Sprint(a, err)
 				return err == nil && len(a.Waits) > 0
 			}, func() string { return said })
@@ -118,11 +119,9 @@ func TestARequestThatIsTooLargeForTheMemory(t *testing.T) {
 			require.NoError(t, <-waits)
 		})
 	}
-	_, err = db.Execute(t.Context(), values(5)...)
-	require.NoError(t, err)
-	require.NoError(t, db.Update(t.Context(), func(tx *client.Tx) error {
-		_, err := tx.Do(values(5)...)
-		return err
+	require.NoError(t, db.Execute(t.Context(), values(5)...))
+	require.NoError(t, db.Update(t.Context(), func(ctx context.Context, tx *client.Tx) error {
+		return tx.Execute(ctx, values(5)...)
 	}))
 }
 
@@ -131,16 +130,15 @@ func TestTheSmallestNodeTakesTheLargestValue(t *testing.T) {
 	db, err := client.Open(t.Context(), []string{withMemory(t, 272).Addr()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	key := bytes.Repeat([]byte("k"), kv.MaxKeyBytes)
+	key := strings.Repeat("k", kv.MaxKeyBytes)
 	for range 20 {
-		_, err := db.Execute(soon(t), client.Put(key, make([]byte, kv.MaxValueBytes)))
-		require.NoError(t, err)
-		require.NoError(t, db.Update(soon(t), func(tx *client.Tx) error {
-			v, err := tx.Get(key)
+		require.NoError(t, db.Put(soon(t), key, make([]byte, kv.MaxValueBytes)))
+		require.NoError(t, db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+			e, _, err := tx.Entry(ctx, key)
 			if err != nil {
 				return err
 			}
-			return tx.CompareVersionAndSet(key, v.Version, v.Value)
+			return tx.Put(ctx, key, e.Value, client.IfVersion(e.Version))
 		}))
 	}
 }
@@ -149,9 +147,10 @@ func TestTheSmallestNodeTakesTheLargestValue(t *testing.T) {
 // was done, and its id can be used again.
 func TestATransactionWithoutMemoryForItsStreamIsRefused(t *testing.T) {
 	i := small(t)
-	db, err := client.Open(t.Context(), []string{i.Addr()}, client.WithRetries(false))
+	db, err := client.Open(t.Context(), []string{i.Addr()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	db = db.With(client.NoRetry())
 	for range 3 { // of 127.0.0.1, which stands for a user
 		conn, err := grpc.NewClient(i.Addr(), grpc.WithTransportCredentials(insecure.NewCredentials()), codec.DialOption())
 		require.NoError(t, err)
@@ -159,7 +158,8 @@ func TestATransactionWithoutMemoryForItsStreamIsRefused(t *testing.T) {
 		for {
 			stream, err := pb.NewKVClient(conn).Transact(t.Context())
 			require.NoError(t, err)
-			require.NoError(t, stream.Send(&pb.TransactRequest{Step: &pb.TransactRequest_Rollback{Rollback: &pb.RollbackStep{}}}))
+			step := &pb.TransactRequest_Rollback{Rollback: &pb.RollbackStep{}}
+			require.NoError(t, stream.Send(&pb.TransactRequest{Step: step}))
 			_, err = stream.Recv()
 			if err != nil {
 				require.Equal(t, kv.KindResourceExhausted, detail.Error(detail.From(err)).Kind)
@@ -167,7 +167,7 @@ func TestATransactionWithoutMemoryForItsStreamIsRefused(t *testing.T) {
 			}
 		}
 	}
-	err = db.Update(soon(t), func(tx *client.Tx) error { return tx.Put([]byte("k"), nil) })
+	err = db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error { return tx.Put(ctx, "k", nil) })
 	require.Equal(t, kv.KindResourceExhausted, kv.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, "--memory-budget")
 }

@@ -1,14 +1,16 @@
 package security
 
 import (
+	"context"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/users"
 )
 
@@ -21,29 +23,29 @@ const promised = 5 * time.Second
 func TestRevocationReachesOpenStreams(t *testing.T) {
 	c := start(t, 2, nil)
 	root := c.as(0, users.Root)
-	token := c.made("alice", pb.Rights{Grants: writes("orders/")})
+	boss := admin.New(root)
+	token := c.made("alice", admin.Rights{Grants: writes("orders/")})
 	for node := range 2 {
 		alice := c.bearing(node, token)
-		key := b("orders/1")
-		_, err := alice.Execute(soon(t), client.Put(key, b("x")))
-		require.NoError(t, err)
-		held, revoked, ended := make(chan kv.TxnID, 1), make(chan struct{}), make(chan error, 1)
+		const key = "orders/1"
+		require.NoError(t, alice.Put(soon(t), key, b("x")))
+		held, revoked, ended := make(chan client.TxID, 1), make(chan struct{}), make(chan error, 1)
 		attempts := 0
 		go func() {
-			ended <- alice.Update(soon(t), func(tx *client.Tx) error {
+			ended <- alice.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
 				attempts++
-				if _, err := tx.Do(client.Put(b("orders/open"), b("x"))); err != nil {
+				if err := tx.Execute(ctx, client.PutOp("orders/open", b("x"))); err != nil {
 					return err
 				}
-				return stays(soon(t), tx, held, revoked)
+				return stays(ctx, tx, held, revoked)
 			})
 		}()
 		begun(t, held, ended)
-		_, err = root.RevokeUser(soon(t), "alice", pb.Rights{Grants: writes("orders/")})
+		_, err := boss.RevokeUser(soon(t), "alice", admin.Rights{Grants: writes("orders/")})
 		require.NoError(t, err)
 		since := time.Now()
 		eventually(t, func() error {
-			_, err := alice.Execute(soon(t), client.Put(key, b("y")))
+			err := alice.Put(soon(t), key, b("y"))
 			if kv.KindOf(err) == kv.KindPermissionDenied {
 				return nil
 			}
@@ -53,17 +55,14 @@ func TestRevocationReachesOpenStreams(t *testing.T) {
 		close(revoked)
 		denied(t, <-ended, `may not write the key`) // of the attempt after the one that was refused to commit
 		require.Equal(t, 2, attempts)
-		out, err := root.Execute(soon(t), client.Get(b("orders/open")))
+		_, found, err := root.Get(soon(t), "orders/open")
 		require.NoError(t, err)
-		require.False(t, out.Results[0].Found, "what was open was not committed")
-		_, err = alice.Execute(soon(t), client.Get(key))
+		require.False(t, found, "what was open was not committed")
+		_, _, err = alice.Get(soon(t), key)
 		require.NoError(t, err, "to read is still allowed")
-		_, err = root.GrantUser(soon(t), "alice", pb.Rights{Grants: writes("orders/")})
+		_, err = boss.GrantUser(soon(t), "alice", admin.Rights{Grants: writes("orders/")})
 		require.NoError(t, err)
-		eventually(t, func() error {
-			_, err := alice.Execute(soon(t), client.Put(key, b("z")))
-			return err
-		})
+		eventually(t, func() error { return alice.Put(soon(t), key, b("z")) })
 	}
 }
 
@@ -74,19 +73,18 @@ func TestScansEndWhenTheyAreForbidden(t *testing.T) {
 	large := make([]byte, 512<<10)
 	const keys = 200 // far more than all buffers on the way have room for
 	for i := range keys {
-		_, err := root.Execute(soon(t), client.Put([]byte{'k', byte(i)}, large))
-		require.NoError(t, err)
+		require.NoError(t, root.Put(soon(t), string([]byte{'k', byte(i)}), large))
 	}
-	alice := c.bearing(0, c.made("alice", pb.Rights{Grants: reads("k")}))
+	alice := c.bearing(0, c.made("alice", admin.Rights{Grants: reads("k")}))
 	n, last := 0, error(nil)
-	for _, err := range alice.Scan(soon(t), b("k"), b("l"), client.ScanOptions{PageSize: 1}) {
+	for _, err := range alice.Scan(soon(t), client.Prefix("k"), client.PageSize(1)) {
 		if err != nil {
 			last = err
 			break
 		}
 		n++
 		if n == 1 {
-			_, err := root.DropUser(soon(t), "alice")
+			_, err := admin.New(root).DropUser(soon(t), "alice")
 			require.NoError(t, err)
 		}
 	}
@@ -97,22 +95,21 @@ func TestScansEndWhenTheyAreForbidden(t *testing.T) {
 // TestTokensAreRotated: the old one ends, at once or later, on open streams as well.
 func TestTokensAreRotated(t *testing.T) {
 	c := start(t, 1, nil)
-	root := c.as(0, users.Root)
-	first := c.made("alice", pb.Rights{Grants: writes("")})
+	root := c.admin(0, users.Root)
+	first := c.made("alice", admin.Rights{Grants: writes("")})
 	old := c.bearing(0, first)
-	r, err := root.RotateToken(soon(t), pb.RotateTokenRequest{Name: "alice", KeepMs: 3_600_000})
+	_, second, err := root.RotateToken(soon(t), "alice", admin.TokenOptions{KeepOld: time.Hour})
 	require.NoError(t, err)
-	require.NotEqual(t, first, r.Token)
-	for _, db := range []*client.DB{old, c.bearing(0, first), c.bearing(0, r.Token)} {
-		_, err := db.Execute(soon(t), client.Put(b("k"), nil))
-		require.NoError(t, err)
+	require.NotEqual(t, first, second)
+	for _, db := range []*client.DB{old, c.bearing(0, first), c.bearing(0, second)} {
+		require.NoError(t, db.Put(soon(t), "k", nil))
 	}
-	second, err := root.RotateToken(soon(t), pb.RotateTokenRequest{Name: "alice"})
+	_, third, err := root.RotateToken(soon(t), "alice", admin.TokenOptions{})
 	require.NoError(t, err)
-	_, err = old.Execute(soon(t), client.Put(b("k"), nil))
+	err = old.Put(soon(t), "k", nil)
 	require.Equal(t, kv.KindUnauthenticated, kv.KindOf(err), "%v", err)
-	for token, ok := range map[string]bool{first: false, r.Token: false, second.Token: true} {
-		db, err := client.Open(soon(t), []string{c.nodes[0].Addr()}, client.WithTLS(c.config("")), client.WithToken(func() (string, error) { return token, nil }))
+	for token, ok := range map[string]bool{first: false, second: false, third: true} {
+		db, err := client.Open(soon(t), []string{c.nodes[0].Addr()}, client.WithTLSFunc(c.config("")), withToken(token))
 		require.Equal(t, ok, err == nil, "%v", err)
 		if err == nil {
 			require.NoError(t, db.Close())
@@ -120,11 +117,11 @@ func TestTokensAreRotated(t *testing.T) {
 			require.Equal(t, kv.KindUnauthenticated, kv.KindOf(err), "%v", err)
 		}
 	}
-	third, err := root.RotateToken(soon(t), pb.RotateTokenRequest{Name: "alice", TokenTtlMs: 1000})
+	_, fourth, err := root.RotateToken(soon(t), "alice", admin.TokenOptions{TTL: time.Second})
 	require.NoError(t, err)
-	short := c.bearing(0, third.Token)
+	short := c.bearing(0, fourth)
 	eventually(t, func() error { // it ends by itself
-		_, err := short.Execute(soon(t), client.Get(b("k")))
+		_, _, err := short.Get(soon(t), "k")
 		if kv.KindOf(err) == kv.KindUnauthenticated {
 			return nil
 		}
@@ -135,29 +132,29 @@ func TestTokensAreRotated(t *testing.T) {
 // TestUsersAreManaged by who may, and by nobody else.
 func TestUsersAreManaged(t *testing.T) {
 	c := start(t, 1, nil)
-	root := c.as(0, users.Root)
-	boss := c.bearing(0, c.made("boss", pb.Rights{Admin: true}))
-	_, err := boss.CreateUser(soon(t), pb.CreateUserRequest{Name: "alice", NoToken: true})
+	root := c.admin(0, users.Root)
+	boss := admin.New(c.bearing(0, c.made("boss", admin.Rights{Admin: true})))
+	_, _, err := boss.CreateUser(soon(t), "alice", admin.Rights{}, admin.TokenOptions{None: true})
 	require.NoError(t, err)
-	_, err = boss.CreateUser(soon(t), pb.CreateUserRequest{Name: "alice"})
+	_, _, err = boss.CreateUser(soon(t), "alice", admin.Rights{}, admin.TokenOptions{})
 	require.Equal(t, kv.KindConditionFailed, kv.KindOf(err), "%v", err)
 	for _, name := range []string{"root", "node", "a b"} {
-		_, err = boss.CreateUser(soon(t), pb.CreateUserRequest{Name: name})
+		_, _, err = boss.CreateUser(soon(t), name, admin.Rights{}, admin.TokenOptions{})
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
 	}
 	for _, call := range []func() error{
-		func() error { _, err := boss.GrantUser(soon(t), "eve", pb.Rights{Admin: true}); return err },
-		func() error { _, err := boss.RevokeUser(soon(t), "eve", pb.Rights{Admin: true}); return err },
+		func() error { _, err := boss.GrantUser(soon(t), "eve", admin.Rights{Admin: true}); return err },
+		func() error { _, err := boss.RevokeUser(soon(t), "eve", admin.Rights{Admin: true}); return err },
 		func() error { _, err := boss.DropUser(soon(t), "eve"); return err },
-		func() error { _, err := boss.RotateToken(soon(t), pb.RotateTokenRequest{Name: "eve"}); return err },
+		func() error { _, _, err := boss.RotateToken(soon(t), "eve", admin.TokenOptions{}); return err },
 	} {
 		require.Equal(t, kv.KindNotFound, kv.KindOf(call()))
 	}
-	_, err = root.RevokeUser(soon(t), "boss", pb.Rights{Admin: true})
+	_, err = root.RevokeUser(soon(t), "boss", admin.Rights{Admin: true})
 	require.NoError(t, err)
 	_, err = boss.DropUser(soon(t), "alice")
 	denied(t, err, "needs the role admin")
-	_, err = boss.CreateUser(soon(t), pb.CreateUserRequest{Name: "x", TokenTtlMs: 1 << 62})
+	_, _, err = boss.CreateUser(soon(t), "x", admin.Rights{}, admin.TokenOptions{TTL: math.MaxInt64})
 	denied(t, err, "needs the role admin")
 	all, err := root.Users(soon(t))
 	require.NoError(t, err)

@@ -14,9 +14,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 	"github.com/linchpindb/linchpin/pkg/users"
@@ -40,9 +41,9 @@ var roles = map[string]string{
 // caller.
 func TestEveryMethodNeedsItsRole(t *testing.T) {
 	c := start(t, 1, func(o *embed.Options) { o.Limits.Failures = 1000 }) // else the failures here are too many
-	c.made("alice", pb.Rights{Grants: writes("")})
-	c.made("watcher", pb.Rights{Monitor: true, Grants: reads("")}) // an empty message is a scan of all keys
-	c.made("boss", pb.Rights{Admin: true})
+	c.made("alice", admin.Rights{Grants: writes("")})
+	c.made("watcher", admin.Rights{Monitor: true, Grants: reads("")}) // an empty message is a scan of all keys
+	c.made("boss", admin.Rights{Admin: true})
 	c.user("stranger") // a certificate, and no user
 	allowed := map[string][]string{"user": {"alice", "watcher", "boss", users.Root}, "monitor": {"watcher", "boss", users.Root}, "admin": {"boss", users.Root}, "node": {users.Node}}
 	seen := 0
@@ -74,7 +75,7 @@ func TestEveryMethodNeedsItsRole(t *testing.T) {
 // TestAnAdministratorDrains a node that knows its callers, who are known until the end.
 func TestAnAdministratorDrains(t *testing.T) {
 	c := start(t, 1, nil)
-	c.made("boss", pb.Rights{Admin: true})
+	c.made("boss", admin.Rights{Admin: true})
 	require.Equal(t, codes.OK, call(t, c.dial(0, "boss"), pb.Admin_Drain_FullMethodName, true))
 	require.Equal(t, codes.OK, call(t, c.dial(0, "boss"), pb.Admin_LogLevels_FullMethodName, false))
 	require.Equal(t, codes.Unavailable, call(t, c.dial(0, "boss"), pb.KV_Pipeline_FullMethodName, true))
@@ -120,23 +121,23 @@ func TestOtherServicesWantToKnowWhoCalls(t *testing.T) {
 	}
 	require.Equal(t, codes.OK, call(t, c.dial(0, users.Root), "/grpc.health.v1.Health/Check", false))
 	require.Equal(t, codes.Unimplemented, call(t, c.dial(0, users.Root), "/linchpin.v1.KV/NoSuchMethod", false))
-	c.made("alice", pb.Rights{})
+	c.made("alice", admin.Rights{})
 	require.Equal(t, codes.OK, call(t, c.dial(0, "alice"), "/grpc.health.v1.Health/Check", false))
 	require.Equal(t, codes.PermissionDenied, call(t, c.dial(0, "alice"), "/linchpin.v1.KV/NoSuchMethod", false), "what nobody has thought of is for administrators")
 }
 
 func TestCertificatesMayBeRequired(t *testing.T) {
 	c := start(t, 1, func(o *embed.Options) { o.RequireClientCert = true })
-	token := c.made("alice", pb.Rights{Grants: writes("")})
-	_, err := client.Open(soon(t), []string{c.nodes[0].Addr()}, client.WithTLS(c.config("")), client.WithToken(func() (string, error) { return token, nil }))
+	token := c.made("alice", admin.Rights{Grants: writes("")})
+	_, err := client.Open(soon(t), []string{c.nodes[0].Addr()}, client.WithTLSFunc(c.config("")), withToken(token))
 	require.Equal(t, kv.KindUnavailable, kv.KindOf(err), "%v", err)
-	db := c.open(0, client.WithTLS(c.config(users.Root)), client.WithToken(func() (string, error) { return token, nil }))
-	u, err := db.WhoAmI(soon(t))
+	db := c.open(0, client.WithTLSFunc(c.config(users.Root)), withToken(token))
+	u, err := admin.New(db).WhoAmI(soon(t))
 	require.NoError(t, err)
 	require.Equal(t, "alice", u.Name, "of certificate and token, the token counts")
 
 	// Over HTTP as well, but for health: load balancers have none.
-	boss := c.made("boss", pb.Rights{Admin: true})
+	boss := c.made("boss", admin.Rights{Admin: true})
 	for _, q := range []struct {
 		who, path, token string
 		want             int
@@ -165,15 +166,15 @@ func (c *cluster) ask(who, method, path string, set func(*http.Request)) *http.R
 }
 
 func TestATokenIsNotSentInTheClear(t *testing.T) {
-	_, err := client.Open(soon(t), []string{"127.0.0.1:1"}, client.WithToken(func() (string, error) { return "x", nil }))
+	_, err := client.Open(soon(t), []string{"127.0.0.1:1"}, withToken("x"))
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err))
-	require.ErrorContains(t, err, "no TLS")
+	require.ErrorContains(t, err, "an API token needs TLS")
 }
 
 // TestHTTPIsGuarded: but for what load balancers ask.
 func TestHTTPIsGuarded(t *testing.T) {
 	c := start(t, 1, nil)
-	watcher, alice := c.made("watcher", pb.Rights{Monitor: true}), c.made("alice", pb.Rights{Grants: writes("")})
+	watcher, alice := c.made("watcher", admin.Rights{Monitor: true}), c.made("alice", admin.Rights{Grants: writes("")})
 	get := func(who, path, method string, set func(*http.Request)) int {
 		resp := c.ask(who, method, path, set)
 		if resp.StatusCode == http.StatusUnauthorized {

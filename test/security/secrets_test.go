@@ -16,7 +16,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/certs"
 	"github.com/linchpindb/linchpin/pkg/cli/identity"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/users"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
@@ -25,7 +25,8 @@ import (
 func process(t *testing.T) (*authority, *proc.Node, string) {
 	t.Helper()
 	a, addr := newAuthority(t), proc.FreeAddr(t)
-	n := proc.NewNode(t, "node", filepath.Join(t.TempDir(), "store"), "--listen", addr, "--http", proc.FreeAddr(t), "--certs-dir", a.Dir, "--shards", "2", "--cache-mb", "16")
+	n := proc.NewNode(t, "node", filepath.Join(t.TempDir(), "store"), "--listen", addr, "--http", proc.FreeAddr(t),
+		"--certs-dir", a.Dir, "--shards", "2", "--cache-mb", "16")
 	n.Start(t)
 	return a, n, addr
 }
@@ -115,7 +116,7 @@ func commandLine(t *testing.T, pid int) string {
 // TestCertificatesAreReloaded without a restart, and connections stay.
 func TestCertificatesAreReloaded(t *testing.T) {
 	a, n, addr := process(t)
-	db, err := client.Open(soon(t), []string{addr}, client.WithTLS(a.config(users.Root)))
+	db, err := client.Open(soon(t), []string{addr}, client.WithTLSFunc(a.config(users.Root)))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	serial := func() string {
@@ -143,8 +144,7 @@ func TestCertificatesAreReloaded(t *testing.T) {
 		return nil
 	})
 	require.Equal(t, taken, serial())
-	_, err = db.Execute(soon(t), client.Put(b("k"), nil))
-	require.NoError(t, err)
+	require.NoError(t, db.Put(soon(t), "k", nil))
 }
 
 func with(c *tls.Config, protocol string) *tls.Config {

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/users"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
@@ -50,7 +50,7 @@ func startPair(t *testing.T) *pair {
 
 // open opens a client of a node on a connection of its own.
 func (g *pair) open(i int, name string) (*client.DB, error) {
-	return client.Open(soon(g.t), []string{g.addrs[i]}, client.WithTLS(g.config(name)))
+	return client.Open(soon(g.t), []string{g.addrs[i]}, client.WithTLSFunc(g.config(name)))
 }
 
 // newcomer is a client that comes, writes on all shards and goes: how long that took.
@@ -63,9 +63,9 @@ func (g *pair) newcomer(i int) (time.Duration, error) {
 	defer db.Close()
 	var ops []client.Op
 	for k := range 16 {
-		ops = append(ops, client.Add(fmt.Appendf(nil, "key %d", k), 1))
+		ops = append(ops, client.NewCounter(fmt.Sprint("key ", k)).AddOp(1))
 	}
-	_, err = db.Execute(soon(g.t), ops...)
+	err = db.Execute(soon(g.t), ops...)
 	return proc.Took(began), err
 }
 
@@ -189,7 +189,7 @@ func TestAStrangerAtANodesAddressLocksNobodyOut(t *testing.T) {
 		for i := range g.nodes {
 			eventually(t, func() error {
 				st := g.status(i)
-				if len(st.RefusedAddresses) == 0 || st.RefusedAddresses[0].RemainingMs == 0 {
+				if len(st.RefusedAddresses) == 0 || st.RefusedAddresses[0].Remaining == 0 {
 					return errors.New("no address has failed too often")
 				}
 				require.Equal(t, "127.0.0.1", st.RefusedAddresses[0].Address)
@@ -229,7 +229,7 @@ func (g *pair) seesNoAddresses(name string) {
 	require.NoError(g.t, err)
 	defer root.Close()
 	g.user(name)
-	_, err = root.CreateUser(soon(g.t), pb.CreateUserRequest{Name: name})
+	_, _, err = admin.New(root).CreateUser(soon(g.t), name, admin.Rights{}, admin.TokenOptions{})
 	require.NoError(g.t, err)
 	eventually(g.t, func() error {
 		db, err := g.open(0, name)
@@ -237,7 +237,7 @@ func (g *pair) seesNoAddresses(name string) {
 			return err
 		}
 		defer db.Close()
-		st, err := db.Status(soon(g.t))
+		st, err := admin.New(db).Status(soon(g.t))
 		if err != nil {
 			return err
 		}
@@ -247,12 +247,12 @@ func (g *pair) seesNoAddresses(name string) {
 }
 
 // status is that of a node, as root sees it.
-func (g *pair) status(i int) *pb.StatusResponse {
+func (g *pair) status(i int) admin.Status {
 	g.t.Helper()
 	db, err := g.open(i, users.Root)
 	require.NoError(g.t, err)
 	defer db.Close()
-	st, err := db.Status(soon(g.t))
+	st, err := admin.New(db).Status(soon(g.t))
 	require.NoError(g.t, err)
 	return st
 }
@@ -283,7 +283,7 @@ func (g *pair) met() {
 		require.NoError(g.t, err)
 		defer db.Close()
 		eventually(g.t, func() error {
-			s, err := db.Status(soon(g.t))
+			s, err := admin.New(db).Status(soon(g.t))
 			if err != nil {
 				return err
 			}
@@ -302,11 +302,11 @@ func (g *pair) met() {
 func TestWhoIsNoUserHoldsNoPlace(t *testing.T) {
 	t.Parallel()
 	g := besiege(t)
-	root := g.client(client.WithTLS(g.config(users.Root)))
+	root := admin.New(g.client(client.WithTLSFunc(g.config(users.Root))))
 	for _, name := range []string{"nobody", "mallory"} {
 		g.user(name)
 	}
-	_, err := root.CreateUser(soon(t), pb.CreateUserRequest{Name: "mallory", Rights: pb.Rights{Grants: reads("alice/")}})
+	_, _, err := root.CreateUser(soon(t), "mallory", admin.Rights{Grants: reads("alice/")}, admin.TokenOptions{})
 	require.NoError(t, err)
 	g.untilKnown(t, "mallory")
 	before := g.metric(t, `linchpin_connections{authenticated="true"}`)
@@ -338,12 +338,12 @@ func TestWhoIsNoUserHoldsNoPlace(t *testing.T) {
 func (g *target) untilKnown(t *testing.T, name string) {
 	t.Helper()
 	eventually(t, func() error {
-		db, err := client.Open(soon(t), []string{g.addr}, client.WithTLS(g.config(name)))
+		db, err := client.Open(soon(t), []string{g.addr}, client.WithTLSFunc(g.config(name)))
 		if err != nil {
 			return err
 		}
 		defer db.Close()
-		_, err = db.WhoAmI(soon(t))
+		_, err = admin.New(db).WhoAmI(soon(t))
 		return err
 	})
 }

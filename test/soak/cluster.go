@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/sandbox"
 	"github.com/linchpindb/linchpin/test/integration/torture"
@@ -147,29 +147,27 @@ func (c *cluster) keepProfiles(t testing.TB, when string) {
 // forget deletes the keys of a round.
 func forget(t testing.TB, db *client.DB, prefixes ...string) {
 	t.Helper()
+	const most = kv.MaxTxnOps / 2 // that a transaction may delete
 	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
 	defer cancel()
 	for _, p := range prefixes {
-		start, end := torture.Bounds(p)
-		for left := true; left; {
-			// At most so many keys at a time may be deleted.
-			n := 0
-			last := end
-			for pair, err := range db.Scan(ctx, start, end, client.ScanOptions{Limit: kv.MaxTxnOps/2 + 1}) {
+		for keys, more := client.Prefix(p), true; more; {
+			part, n := keys, 0
+			for e, err := range db.Scan(ctx, part, client.Limit(most+1)) {
 				if err != nil {
-					t.Fatalf("looking for what is to be deleted: %v", err)
+					t.Fatalf("reading the keys to delete: %v", err)
 				}
 				n++
-				last = pair.Key
+				keys.Start = e.Key
 			}
-			left = n > kv.MaxTxnOps/2
-			if !left {
-				last = end
+			more = n > most
+			if more {
+				part.End = keys.Start
 			}
 			if n == 0 {
 				break
 			}
-			if _, err := db.Execute(ctx, client.DeleteRange(start, last)); err != nil {
+			if _, err := db.DeleteRange(ctx, part); err != nil {
 				t.Fatalf("deleting %s: %v", p, err)
 			}
 		}
@@ -181,11 +179,10 @@ func empty(t testing.TB, db *client.DB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
 	defer cancel()
-	start, end := torture.Bounds("soak/")
-	for pair, err := range db.Scan(ctx, start, end, client.ScanOptions{Limit: 5}) {
+	for e, err := range db.Scan(ctx, client.Prefix("soak/"), client.Limit(5)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Errorf("key %q is there, although it was deleted and nobody is at work", pair.Key)
+		t.Errorf("key %q exists, although it was deleted and no client runs", e.Key)
 	}
 }

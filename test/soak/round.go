@@ -77,7 +77,7 @@ func (s *soak) run(t *testing.T, o *outcome) {
 		}
 	}()
 	t.Logf("round %d: %v", o.round.Number, o.round)
-	db := s.cluster.OpenOld(t)
+	db := s.cluster.Open(t)
 	name := tortureName(o.round.Number)
 	empty(t, db)
 	apps := startLoads(s.ctx, t, s.cluster.Addrs(), o.round)

@@ -63,7 +63,7 @@ func TestSoak(t *testing.T) {
 	if s.cluster.hasSmall {
 		means.Small = small
 	}
-	s.wide = makeWide(t, proc.OpenOld(t, s.cluster.Addrs()))
+	s.wide = makeWide(t, s.cluster.Open(t))
 	begin := time.Now()
 	s.samples.begin = begin
 	defer s.report(t, begin)

@@ -2,7 +2,6 @@ package soak
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
@@ -46,9 +45,9 @@ func makeWide(t testing.TB, db *client.DB) *wide {
 	for i := 0; i < wideKeys; {
 		var ops []client.Op
 		for ; len(ops) < 200 && i < wideKeys; i++ {
-			ops = append(ops, client.Put([]byte(wideKey(i)), wideValue(i)))
+			ops = append(ops, client.PutOp(wideKey(i), wideValue(i)))
 		}
-		if _, err := db.Execute(ctx, ops...); err != nil {
+		if err := db.Execute(ctx, ops...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,13 +64,13 @@ func (w *wide) read(ctx context.Context, t testing.TB, addr string, pause time.D
 	}
 	defer db.Close()
 	i := 0
-	for pair, err := range db.Scan(ctx, []byte("wide/"), []byte("wide0"), client.ScanOptions{PageSize: 100}) {
+	for e, err := range db.Scan(ctx, client.Prefix("wide/"), client.PageSize(100)) {
 		if err != nil {
 			w.ended(t, ctx, err)
 			break
 		}
-		if string(pair.Key) != wideKey(i) || !slices.Equal(pair.Value, wideValue(i)) {
-			t.Errorf("a slow reader got %q in the place of %s", pair.Key, wideKey(i))
+		if e.Key != wideKey(i) || !slices.Equal(e.Value, wideValue(i)) {
+			t.Errorf("a slow reader got %q in the place of %s", e.Key, wideKey(i))
 			return
 		}
 		i++
@@ -87,8 +86,7 @@ func (w *wide) read(ctx context.Context, t testing.TB, addr string, pause time.D
 
 // ended requires that a scan was ended by what a fault explains.
 func (w *wide) ended(t testing.TB, ctx context.Context, err error) {
-	var e *client.Error
-	if ctx.Err() == nil && (!errors.As(err, &e) || !slices.Contains(expected, e.Kind.String())) {
+	if ctx.Err() == nil && !slices.Contains(expected, string(client.KindOf(err))) {
 		t.Errorf("a slow reader failed: %v", err)
 	}
 }

@@ -33,12 +33,12 @@ type Tx struct {
 }
 
 // Begin begins an attempt at the live session. It sends nothing.
-func (c *Call) Begin() (*Tx, *Error) {
+func (c *Call) Begin() (Tx, *Error) {
 	s, err := c.Session()
 	if err != nil {
-		return nil, err
+		return Tx{}, err
 	}
-	return &Tx{call: c, session: s}, nil
+	return Tx{call: c, session: s}, nil
 }
 
 // Close returns the stream for the next transaction, if this one has ended on both sides, and else

@@ -3,82 +3,72 @@ package clientstore
 import (
 	"context"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/pkg/workload/app"
 )
 
-// Calls is the store as one of data types.
+// Calls returns the store as one of data types.
 func (s *Store) Calls() app.DB { return calls{s} }
 
 type calls struct{ *Store }
 
 // Execute runs calls as a one-shot transaction.
 func (s calls) Execute(ctx context.Context, all ...app.Call) (app.Executed, error) {
-	out, err := s.db().Execute(ctx, opsOf(all)...)
-	if err != nil {
-		return app.Executed{Reply: failure(err)}, err
+	h := s.next().handle()
+	defer h.release()
+	h.ops = appendCalls(h.ops, all)
+	reply, lost, err := h.execute(ctx)
+	if err != nil || lost {
+		return app.Executed{Reply: reply}, err
 	}
-	e := app.Executed{Reply: workload.Reply{ID: out.ID, Attempts: out.Attempts, Aborts: out.Aborts}}
-	if out.ResultsLost {
-		return e, nil
-	}
-	e.Answers, err = answersOf(all, out.Results)
-	return e, err
+	return app.Executed{Reply: reply, Answers: answersOf(h.ops)}, nil
 }
 
 // Transact runs body in View or Update.
 func (s calls) Transact(ctx context.Context, readOnly bool, body func(app.Tx) error) (workload.Reply, error) {
 	var t attempts
-	run := func(id kv.TxnID, do func(ops ...client.Op) ([]client.Result, error)) error {
-		if t.reply.Attempts > 0 {
-			t.reply.Aborts = append(t.reply.Aborts, t.reason())
-		}
-		t.reply.Attempts++
-		t.reply.ID, t.last = id, nil
-		t.last = body(interaction{do})
+	err := s.interact(ctx, readOnly, func(ctx context.Context, tx transaction) error {
+		t.begin(tx.ID())
+		t.last = body(interaction{ctx, tx})
 		return t.last
-	}
-	var err error
-	if readOnly {
-		err = s.db().View(ctx, func(ro *client.ReadTx) error { return run(ro.ID(), ro.Do) })
-	} else {
-		err = s.db().Update(ctx, func(tx *client.Tx) error { return run(tx.ID(), tx.Do) })
-	}
+	})
 	return t.reply, err
 }
 
-// interaction is an interactive transaction.
+// interaction is an attempt of an interactive transaction.
 type interaction struct {
-	do func(ops ...client.Op) ([]client.Result, error)
+	ctx context.Context
+	tx  transaction
 }
 
 func (i interaction) Do(all ...app.Call) ([]app.Answer, error) {
-	results, err := i.do(opsOf(all)...)
-	if err != nil {
+	ops := appendCalls(make([]client.Op, 0, len(all)), all)
+	if err := i.tx.Execute(i.ctx, ops...); err != nil {
 		return nil, err
 	}
-	return answersOf(all, results)
+	return answersOf(ops), nil
 }
 
-func opsOf(all []app.Call) []client.Op {
-	ops := make([]client.Op, len(all))
-	for i, c := range all {
-		ops[i] = client.Call(c.Key, c.Type, c.Method, c.Args...)
+func appendCalls(ops []client.Op, all []app.Call) []client.Op {
+	for _, c := range all {
+		ops = append(ops, client.CallOp(text(c.Key), c.Type, c.Method, decode, c.Args...))
 	}
 	return ops
 }
 
-func answersOf(all []app.Call, results []client.Result) ([]app.Answer, error) {
-	if len(results) != len(all) {
-		return nil, kv.Errorf(kv.KindInternal, "%d results for %d calls", len(results), len(all))
+func decode(data []client.Datum) (app.Answer, error) {
+	var a app.Answer
+	for _, d := range data {
+		a = append(a, d.Any())
 	}
-	answers := make([]app.Answer, len(all))
-	for i := range results {
-		for _, d := range results[i].Answer {
-			answers[i] = append(answers[i], d.Any())
-		}
+	return a, nil
+}
+
+func answersOf(ops []client.Op) []app.Answer {
+	answers := make([]app.Answer, len(ops))
+	for i, op := range ops {
+		answers[i] = op.(*client.Result[app.Answer]).Value()
 	}
-	return answers, nil
+	return answers
 }

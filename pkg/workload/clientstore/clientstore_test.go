@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 	"github.com/linchpindb/linchpin/pkg/workload"
@@ -27,7 +27,7 @@ func serve(t *testing.T, b server.Backend) string {
 
 func open(t *testing.T, connections int, addrs ...string) *clientstore.Store {
 	t.Helper()
-	s, err := clientstore.Open(t.Context(), addrs, connections, client.WithPauses(time.Millisecond, time.Millisecond))
+	s, err := clientstore.Open(t.Context(), addrs, connections, client.WithBackoff(time.Millisecond, time.Millisecond))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

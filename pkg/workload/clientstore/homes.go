@@ -3,59 +3,58 @@ package clientstore
 import (
 	"context"
 
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/workload"
 )
 
-// homes is where a cluster's keys live. Which shards there are, and on which
-// nodes, the cluster tells; from a key to its shard leads the rule of package
-// hotshard. Not told is which keys were named for the hot shard: those are
-// taken for keys of the shard that the rule gives them.
+// homes is where a cluster's keys live. The cluster reports its shards and their nodes; the rule of
+// package hotshard gives the shard of a key. Keys that were moved to the hot shard are not known: they
+// count as keys of their home shard.
 type homes struct {
 	router *hotshard.Router
 	nodes  []kv.NodeID // by ordinary shard
-	// at has the connections, clients being dealt over them in turn.
-	at []connection
+	// at has the connections, which clients use in turn.
+	at []at
 }
 
-type connection struct {
+// at is a connection and the node that it leads to.
+type at struct {
 	store *Store
 	node  kv.NodeID
 }
 
-// Homes asks the cluster where keys live. Client i uses connection i modulo
-// their number, and is at home on the node that the connection leads to now:
-// if it moves to another node because that one fails, the client moves with
-// it, and its home stays where it was.
+// Homes queries the cluster where keys live. Client i uses connection i modulo their number, and its
+// home is the node that the connection leads to now. The home stays the same if the connection fails
+// over to another node.
 func (s *Store) Homes(ctx context.Context) (workload.Homes, error) {
 	h := &homes{}
-	for _, db := range s.dbs {
-		status, err := db.Status(ctx)
+	for _, c := range s.connections {
+		status, err := admin.New(c.db).Status(ctx)
 		if err != nil {
 			return nil, err
 		}
-		h.at = append(h.at, connection{&Store{dbs: []*client.DB{db}}, kv.NodeID(status.NodeId)})
+		h.at = append(h.at, at{&Store{connections: []*connection{c}}, kv.NodeID(status.Node)})
 	}
-	answer, err := s.dbs[0].Shards(ctx)
+	shards, err := admin.New(s.connections[0].db).Shards(ctx)
 	if err != nil {
 		return nil, err
 	}
-	byShard := map[uint32]kv.NodeID{}
-	for _, shard := range answer.Shards {
+	byShard := map[int]kv.NodeID{}
+	for _, shard := range shards {
 		if !shard.Hot {
-			byShard[shard.Shard] = kv.NodeID(shard.NodeId)
+			byShard[shard.Shard] = kv.NodeID(shard.Node)
 		}
 	}
 	for i := range len(byShard) {
-		node, known := byShard[uint32(i)]
+		node, known := byShard[i]
 		if !known {
 			return nil, kv.Errorf(kv.KindInternal, "the cluster reports %d shards, and not number %d", len(byShard), i)
 		}
 		h.nodes = append(h.nodes, node)
 	}
-	// How many nodes there are matters to a router only for what is not asked.
+	// A router needs the number of nodes only for what is not used here.
 	h.router, err = hotshard.NewRouter(len(h.nodes), 1, nil)
 	return h, err
 }

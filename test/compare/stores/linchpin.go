@@ -2,13 +2,13 @@ package stores
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/test/compare/child"
 	"github.com/linchpindb/linchpin/test/compare/debian"
 )
@@ -19,18 +19,26 @@ const LinchpinName = "linchpin, add"
 // linchpinWay is what one increment is, and of which key.
 type linchpinWay struct {
 	name, what, key string
-	op              func(key []byte, delta int64) client.Op
+	increment       func(ctx context.Context, db *client.DB, c client.Counter) error
+}
+
+func add(ctx context.Context, db *client.DB, c client.Counter) error { return c.Add(ctx, db, 1) }
+
+func addGet(ctx context.Context, db *client.DB, c client.Counter) error {
+	_, err := c.AddGet(ctx, db, 1)
+	return err
 }
 
 func linchpinKind() Kind {
 	return linchpinOf("linchpin", "linchpin", 1,
-		linchpinWay{LinchpinName, "a blind add in a transaction of its own", "added", client.Add},
-		linchpinWay{"linchpin, add and get", "the same with an add that returns the sum", "summed", client.AddGet})
+		linchpinWay{LinchpinName, "a blind add in a transaction of its own", "added", add},
+		linchpinWay{"linchpin, add and get", "the same with an add that returns the sum", "summed", addGet})
 }
 
 func linchpinNodesKind() Kind {
 	return linchpinOf("linchpin3", "linchpin, three nodes", 3,
-		linchpinWay{"linchpin, three nodes, add", "a blind add in a transaction of its own, through the first node", "added", client.Add})
+		linchpinWay{"linchpin, three nodes, add", "a blind add in a transaction of its own, through the first node",
+			"added", add})
 }
 
 func linchpinOf(key, name string, nodes int, ways ...linchpinWay) Kind {
@@ -92,13 +100,13 @@ func launchNodes(p Place, s *Server, nodes int) ([]string, error) {
 func openLinchpin(ctx context.Context, s *Server, addrs []string) (*client.DB, error) {
 	for i, addr := range addrs {
 		err := s.processes[i].Ready(ctx, func(ctx context.Context) error {
-			db, err := client.Open(ctx, []string{addr}, client.WithRetries(false))
+			db, err := client.Open(ctx, []string{addr})
 			if err != nil {
 				return err
 			}
 			defer db.Close()
-			for _, err := range db.Scan(ctx, nil, nil, client.ScanOptions{}) {
-				return err // there are no pairs yet, but there may be a failure
+			for _, err := range db.With(client.NoRetry()).Scan(ctx, client.Range{}) {
+				return err // there are no entries yet, but there may be a failure
 			}
 			return nil
 		})
@@ -111,23 +119,16 @@ func openLinchpin(ctx context.Context, s *Server, addrs []string) (*client.DB, e
 
 // on is the way of a client.
 func (l linchpinWay) on(db *client.DB) Way {
-	key := []byte(l.key)
-	op := l.op(key, 1)
+	c := client.NewCounter(l.key)
 	return Way{
 		Name: l.name, What: l.what,
 		Increment: func(ctx context.Context, _ int) error {
-			_, err := db.Execute(ctx, op)
-			if kv.KindOf(err) == kv.KindOutcomeUnknown {
+			err := l.increment(ctx, db, c)
+			if errors.Is(err, client.ErrOutcomeUnknown) {
 				return unknown(err)
 			}
 			return err
 		},
-		Value: func(ctx context.Context) (int64, error) {
-			out, err := db.Execute(ctx, client.Get(key))
-			if err != nil {
-				return 0, err
-			}
-			return out.Results[0].Number, nil
-		},
+		Value: func(ctx context.Context) (int64, error) { return c.Get(ctx, db) },
 	}
 }
