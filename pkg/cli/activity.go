@@ -9,28 +9,27 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // activities queries each node of the cluster, through the one that the command is connected to. It
 // reports a node that does not respond on standard error, and fails if none responds.
-func (s *session) activities(ctx context.Context, in pb.ActivityRequest) ([]*pb.ActivityResponse, error) {
-	st, err := s.db.Status(ctx)
+func (s *session) activities(ctx context.Context, in admin.ActivityOptions) ([]admin.Activity, error) {
+	st, err := s.admin().Status(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var out []*pb.ActivityResponse
+	var out []admin.Activity
 	var last error
 	for _, m := range st.Members {
-		request := in
-		request.NodeId = m.NodeId
-		a, err := s.db.Activity(ctx, &request)
+		in.Node = m.Node
+		a, err := s.admin().Activity(ctx, in)
 		if err != nil {
 			last = err
-			s.cmd.PrintErrf("node n%d does not respond: %v\n", m.NodeId, err)
+			s.cmd.PrintErrf("node n%d does not respond: %v\n", m.Node, err)
 			continue
 		}
 		out = append(out, a)
@@ -46,15 +45,17 @@ const maxRows = 256
 
 // activityCommand makes a command that queries all nodes and shows a limited number of rows. wide says
 // what --wide adds.
-func activityCommand(cmd *cobra.Command, size func() (lines, columns int), wide string, request func(in *pb.ActivityRequest, limit uint32), show func(s *session, nodes []*pb.ActivityResponse, limit int) error) *cobra.Command {
+func activityCommand(cmd *cobra.Command, size func() (lines, columns int), wide string,
+	request func(in *admin.ActivityOptions, limit int),
+	show func(s *session, nodes []admin.Activity, limit int) error) *cobra.Command {
 	var f flags
 	var limit int
 	f.addTo(cmd, true)
 	f.widens(cmd, size, wide)
 	cmd.Flags().IntVar(&limit, "limit", 20, fmt.Sprintf("greatest `number` of rows, 1 to %d", maxRows))
 	run := connected(&f, func(ctx context.Context, s *session, _ []string) error {
-		in := pb.ActivityRequest{SinceS: time.Now().Unix()}
-		request(&in, uint32(limit))
+		in := admin.ActivityOptions{Since: time.Now()}
+		request(&in, limit)
 		nodes, err := s.activities(ctx, in)
 		if err != nil {
 			return err
@@ -87,35 +88,36 @@ Each node keeps the last 256 receipts of its clients in memory, per second at mo
 		Example: `  linchpin receipts --limit 5
   linchpin receipts --output json`,
 		Args: arguments(0, 0),
-	}, size, "show the id of each transaction, and the receipt in words", func(in *pb.ActivityRequest, limit uint32) { in.MaxReceipts = limit }, (*session).printReceipts)
+	}, size, "show the id of each transaction, and the receipt in words",
+		func(in *admin.ActivityOptions, limit int) { in.MaxReceipts = limit }, (*session).printReceipts)
 }
 
 // recentAnswer is a receipt as JSON.
 type recentAnswer struct {
 	Time       time.Time `json:"time"`
-	Node       uint32    `json:"node"`
+	Node       int       `json:"node"`
 	TxnID      string    `json:"txn_id"`
 	Kind       string    `json:"kind"`
 	Outcome    string    `json:"outcome"`
-	Attempts   uint32    `json:"attempts"`
-	DurationUs uint64    `json:"duration_us"`
+	Attempts   int       `json:"attempts"`
+	DurationUs int64     `json:"duration_us"`
 	receiptAnswer
 }
 
 // nodeReceipt is a receipt and the node that has it.
 type nodeReceipt struct {
-	node uint32
-	*pb.RecentReceipt
+	node int
+	*admin.RecentReceipt
 }
 
-func (s *session) printReceipts(nodes []*pb.ActivityResponse, limit int) error {
+func (s *session) printReceipts(nodes []admin.Activity, limit int) error {
 	var all []nodeReceipt
 	for _, n := range nodes {
 		for i := range n.Receipts {
-			all = append(all, nodeReceipt{n.NodeId, &n.Receipts[i]})
+			all = append(all, nodeReceipt{n.Node, &n.Receipts[i]})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b nodeReceipt) int { return cmp.Compare(b.TimeNs, a.TimeNs) })
+	slices.SortStableFunc(all, func(a, b nodeReceipt) int { return b.Time.Compare(a.Time) })
 	all = all[:min(limit, len(all))]
 	if len(all) == 0 {
 		s.none("no transaction has waited")
@@ -127,18 +129,19 @@ func (s *session) printReceipts(nodes []*pb.ActivityResponse, limit int) error {
 	}
 	t := s.table(head...)
 	for _, r := range all {
-		receipt := client.ReceiptOf(r.Receipt)
 		if s.json {
-			if err := s.object(recentAnswer{Time: time.Unix(0, r.TimeNs).UTC(), Node: r.node, TxnID: r.TxnId.String(), Kind: r.Kind, Outcome: r.Outcome,
-				Attempts: r.Attempts, DurationUs: r.DurationUs, receiptAnswer: s.receiptObject(&receipt)}); err != nil {
+			if err := s.object(recentAnswer{Time: r.Time.UTC(), Node: r.node, TxnID: r.TxID.String(), Kind: r.Class,
+				Outcome: r.Outcome, Attempts: r.Attempts, DurationUs: r.Duration.Microseconds(),
+				receiptAnswer: s.receiptObject(&r.Receipt)}); err != nil {
 				return err
 			}
 			continue
 		}
-		row := []string{stamp(time.Unix(0, r.TimeNs)), fmt.Sprintf("n%d", r.node), detail.Duration(receipt.Waited), s.text(receiptKey(&receipt)),
-			orDash(receiptCause(&receipt)), outcomeText(r.Outcome)}
+		c := conflictOf(&r.Receipt)
+		row := []string{stamp(r.Time), fmt.Sprintf("n%d", r.node), detail.Duration(r.Receipt.Waited), s.text(c.Key),
+			orDash(c.Cause), outcomeText(r.Outcome)}
 		if s.flags.wide {
-			row = append(row, r.TxnId.String(), receipt.String())
+			row = append(row, r.TxID.String(), r.Receipt.String())
 		}
 		t.row(row...)
 	}
@@ -148,24 +151,15 @@ func (s *session) printReceipts(nodes []*pb.ActivityResponse, limit int) error {
 	return t.flush()
 }
 
-// receiptKey is the key that a transaction waited for, or because of which it lost an attempt.
-func receiptKey(r *client.Receipt) []byte {
-	if r.Waited == 0 && r.Abort != nil {
-		return r.Abort.Key
+// conflictOf is the conflict that a transaction waited for, or because of which it lost an attempt.
+func conflictOf(r *client.Receipt) *client.Conflict {
+	switch {
+	case r.Waited == 0 && r.Abort != nil:
+		return r.Abort
+	case r.Wait != nil:
+		return r.Wait
 	}
-	return r.Key
-}
-
-// receiptCause is the cause of the wait, or of the lost attempt.
-func receiptCause(r *client.Receipt) string {
-	c := r.Wait
-	if r.Waited == 0 && r.Abort != nil {
-		c = r.Abort
-	}
-	if c == nil {
-		return ""
-	}
-	return word(c.Cause.String(), "CAUSE_")
+	return new(client.Conflict)
 }
 
 // outcomeText is the outcome of a transaction, of which the API has the kind of the error.
@@ -192,7 +186,8 @@ for which transaction. Without a holder the transaction waits for readers, or (f
 that has restarted. --wide adds the users and the operations of both.`,
 		Example: `  linchpin waits`,
 		Args:    arguments(0, 0),
-	}, size, "show the users and the operations", func(in *pb.ActivityRequest, limit uint32) { in.MaxWaits = limit }, (*session).printWaits)
+	}, size, "show the users and the operations",
+		func(in *admin.ActivityOptions, limit int) { in.MaxWaits = limit }, (*session).printWaits)
 	cmd.AddCommand(endCommand())
 	return cmd
 }
@@ -209,24 +204,24 @@ whose commit has begun may still commit; "linchpin outcome" shows it. Needs the 
 	}
 	f.addTo(cmd, true)
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
-		id, err := kv.ParseTxnID(args[0])
+		id, err := client.ParseTxID(args[0])
 		if err != nil {
 			return kv.Errorf(kv.KindInvalid, "%q is not the id of a transaction; \"linchpin waits\" shows ids", args[0])
 		}
-		r, err := s.db.CancelTransaction(ctx, id)
+		r, err := s.admin().CancelTransaction(ctx, id)
 		if err != nil {
 			return err
 		}
-		for _, n := range r.UnreachableIds {
+		for _, n := range r.Unreachable {
 			s.cmd.PrintErrf("node n%d does not respond\n", n)
 		}
-		if len(r.NodeIds) == 0 {
+		if len(r.Nodes) == 0 {
 			return kv.Errorf(kv.KindNotFound, "transaction %v is not in flight", id)
 		}
 		if s.json {
-			return s.object(r)
+			return s.object(cancelledAnswer{r.Nodes, r.Unreachable})
 		}
-		for _, n := range r.NodeIds {
+		for _, n := range r.Nodes {
 			if err := s.printf("cancelled at node n%d\n", n); err != nil {
 				return err
 			}
@@ -236,29 +231,35 @@ whose commit has begun may still commit; "linchpin outcome" shows it. Needs the 
 	return cmd
 }
 
+// cancelledAnswer is as JSON where a transaction was cancelled.
+type cancelledAnswer struct {
+	NodeIDs        []int `json:"node_ids,omitempty"`
+	UnreachableIDs []int `json:"unreachable_ids,omitempty"`
+}
+
 // currentAnswer is a wait as JSON.
 type currentAnswer struct {
 	item
 	TxnID            string `json:"txn_id"`
-	Shard            uint32 `json:"shard"`
-	WaitedUs         uint64 `json:"waited_us"`
+	Shard            int    `json:"shard"`
+	WaitedUs         int64  `json:"waited_us"`
 	Operations       string `json:"operations"`
 	Cause            string `json:"cause,omitempty"`
 	Holder           string `json:"holder,omitempty"`
 	HolderOperations string `json:"holder_operations,omitempty"`
-	Others           uint32 `json:"others,omitempty"`
+	Others           int    `json:"others,omitempty"`
 	User             string `json:"user,omitempty"`
 	HolderUser       string `json:"holder_user,omitempty"`
 }
 
-func (s *session) printWaits(nodes []*pb.ActivityResponse, limit int) error {
-	var all []*pb.CurrentWait
+func (s *session) printWaits(nodes []admin.Activity, limit int) error {
+	var all []*admin.Wait
 	for _, n := range nodes {
 		for i := range n.Waits {
 			all = append(all, &n.Waits[i])
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *pb.CurrentWait) int { return cmp.Compare(b.WaitedUs, a.WaitedUs) })
+	slices.SortStableFunc(all, func(a, b *admin.Wait) int { return cmp.Compare(b.Waited, a.Waited) })
 	all = all[:min(limit, len(all))]
 	if len(all) == 0 {
 		s.none("no transaction waits")
@@ -270,17 +271,17 @@ func (s *session) printWaits(nodes []*pb.ActivityResponse, limit int) error {
 	}
 	t := s.table(head...)
 	for _, w := range all {
-		c := w.Wait
+		c := w.Conflict
 		if c == nil {
-			c = &pb.Conflict{}
+			c = new(client.Conflict)
 		}
 		holder := ""
 		if !c.Holder.IsZero() {
 			holder = c.Holder.String()
 		}
-		cause := word(c.Cause.String(), "CAUSE_")
 		if s.json {
-			if err := s.object(currentAnswer{s.keyItem(c.Key), w.TxnId.String(), w.Shard, w.WaitedUs, w.Operations, cause, holder, w.HolderOperations, c.Others, w.User, w.HolderUser}); err != nil {
+			if err := s.object(currentAnswer{s.keyItem(c.Key), w.TxID.String(), w.Shard, w.Waited.Microseconds(),
+				w.Operations, c.Cause, holder, w.HolderOperations, c.Others, w.User, w.HolderUser}); err != nil {
 				return err
 			}
 			continue
@@ -288,7 +289,8 @@ func (s *session) printWaits(nodes []*pb.ActivityResponse, limit int) error {
 		if c.Others > 0 {
 			holder += fmt.Sprintf(" and %d more", c.Others)
 		}
-		row := []string{microseconds(w.WaitedUs), fmt.Sprintf("s%d", w.Shard), s.text(c.Key), w.TxnId.String(), cmp.Or(holder, cause, "-")}
+		row := []string{detail.Duration(w.Waited), fmt.Sprintf("s%d", w.Shard), s.text(c.Key), w.TxID.String(),
+			cmp.Or(holder, c.Cause, "-")}
 		if s.flags.wide {
 			row = append(row, orDash(w.User), orDash(w.Operations), orDash(w.HolderUser), orDash(w.HolderOperations))
 		}

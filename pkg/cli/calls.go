@@ -2,19 +2,17 @@ package cli
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 const callNotes = `An argument that begins with a minus sign and a digit is a number. If what the method returns does not
@@ -122,7 +120,7 @@ func takesValue(cmd *cobra.Command, arg string) bool {
 
 // call calls a method and prints what it returns.
 func (s *session) call(ctx context.Context, p *past, keyArg, full string, args []string) error {
-	key, err := s.bytes(keyArg)
+	key, err := s.decode(keyArg)
 	if err != nil {
 		return err
 	}
@@ -131,32 +129,24 @@ func (s *session) call(ctx context.Context, p *past, keyArg, full string, args [
 	if err != nil {
 		return err
 	}
-	var out client.Outcome
-	how, err := p.options(s.cmd, &out)
-	if err != nil {
-		return err
-	}
-	op := client.Call(key, typ, method, given...)
-	_, err = s.db.With(how...).Execute(ctx, op)
+	out, err := s.execute(ctx, p, txnlang.Call(key, typ, method, given...))
 	if err != nil {
 		if typ == "counter" {
 			err = s.withTypeHint(ctx, err, key)
 		}
-		return p.gone(err)
+		return err
 	}
-	s.executed(&out, []client.Op{op})
-	s.printPast(&out)
 	if out.ResultsLost {
-		return s.resultsLost(&out, "the result is")
+		return s.resultsLost(out, "the result is")
 	}
 	s.printReceipt(&out.Receipt)
-	return s.printCalled(key, full, &out)
+	return s.printCalled(key, full, out)
 }
 
 // callArguments converts words to the kinds of the method's parameters, which the program knows of
 // built-in types, and a node of others.
 func (s *session) callArguments(ctx context.Context, typ, method string, args []string) ([]any, error) {
-	kindOf, err := s.paramKinds(ctx, typ, method)
+	kindOf, err := s.kindsOf(ctx, typ, method)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +154,7 @@ func (s *session) callArguments(ctx context.Context, typ, method string, args []
 	for i, arg := range args {
 		kind, name := kindOf(i)
 		if kind == msg.DatumBytes {
-			out[i], err = s.bytes(arg)
+			out[i], err = s.decode(arg)
 			if err != nil {
 				return nil, err
 			}
@@ -186,9 +176,9 @@ func (s *session) callArguments(ctx context.Context, typ, method string, args []
 	return out, nil
 }
 
-// paramKinds returns the kind and the name of the parameter of each argument. Excess arguments are
+// kindsOf returns the kind and the name of the parameter of each argument. Excess arguments are
 // bytes; the node rejects them.
-func (s *session) paramKinds(ctx context.Context, typ, method string) (func(int) (msg.DatumKind, string), error) {
+func (s *session) kindsOf(ctx context.Context, typ, method string) (func(int) (msg.DatumKind, string), error) {
 	m, err := adt.FindNamed(typ, method)
 	if err != nil {
 		m, err = s.queryMethod(ctx, typ, method)
@@ -204,8 +194,13 @@ func (s *session) paramKinds(ctx context.Context, typ, method string) (func(int)
 	}, nil
 }
 
+// paramKinds are the kinds of parameters by their names in the API.
+var paramKinds = map[string]msg.DatumKind{
+	"bytes": msg.DatumBytes, "int": msg.DatumInt, "float": msg.DatumFloat, "bool": msg.DatumBool,
+}
+
 func (s *session) queryMethod(ctx context.Context, typ, method string) (*adt.TypeMethod, error) {
-	types, err := s.db.Types(ctx, typ)
+	types, err := s.admin().Types(ctx, typ)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +210,8 @@ func (s *session) queryMethod(ctx context.Context, typ, method string) (*adt.Typ
 			if m.Name == method {
 				out := &adt.TypeMethod{Name: m.Name}
 				for _, p := range m.Params {
-					out.Params = append(out.Params, adt.Param{Name: p.Name, Kind: msg.DatumKind(p.Kind), Optional: p.Optional, Many: p.Many})
+					out.Params = append(out.Params,
+						adt.Param{Name: p.Name, Kind: paramKinds[p.Kind], Optional: p.Optional, Many: p.Many})
 				}
 				return out, nil
 			}
@@ -234,12 +230,12 @@ var labels = map[string][]string{
 	"bounded-counter.bounds": {"floor", "ceiling"},
 }
 
-func (s *session) printCalled(key []byte, full string, out *client.Outcome) error {
+func (s *session) printCalled(key, full string, out *outcome) error {
 	r := &out.Results[0]
-	absent := len(r.Answer) == 1 && r.Answer[0].IsNil()
+	absent := len(r.Data) == 1 && datum(&r.Data[0]) == nil
 	if s.json {
-		it := callAnswer{item: s.keyItem(key), Method: full, Answer: s.jsonAnswer(r.Answer)}
-		it.Type = r.TypeName
+		it := callAnswer{item: s.keyItem(key), Method: full, Answer: s.jsonData(r.Data)}
+		it.Type = string(typeOf(r.Type, r.TypeName))
 		it.receiptAnswer = s.receiptObject(&out.Receipt)
 		if err := s.object(it); err != nil || !absent {
 			return err
@@ -247,39 +243,28 @@ func (s *session) printCalled(key []byte, full string, out *client.Outcome) erro
 		return &quietError{ExitNotFound}
 	}
 	if absent {
-		return &kv.Error{Kind: kv.KindNotFound, Text: "the value of the key has no such element", Key: key, Op: -1}
+		return &kv.Error{Kind: kv.KindNotFound, Op: -1, Key: []byte(key), Text: "the value of the key has no such element"}
 	}
 	switch names := labels[full]; {
-	case len(names) > 0 && len(names) == len(r.Answer):
+	case len(names) > 0 && len(names) == len(r.Data):
 		t := s.table()
-		for i, d := range r.Answer {
-			t.row(names[i], s.datum(d))
+		for i := range r.Data {
+			t.row(names[i], s.datum(&r.Data[i]))
 		}
 		return t.flush()
 	case slices.Contains(inPairs, full):
 		t := s.table()
-		for i := 0; i+1 < len(r.Answer); i += 2 {
-			t.row(s.datum(r.Answer[i]), s.datum(r.Answer[i+1]))
+		for i := 0; i+1 < len(r.Data); i += 2 {
+			t.row(s.datum(&r.Data[i]), s.datum(&r.Data[i+1]))
 		}
 		return t.flush()
 	}
-	for _, d := range r.Answer {
-		if err := s.printf("%s\n", s.datum(d)); err != nil {
+	for i := range r.Data {
+		if err := s.printf("%s\n", s.datum(&r.Data[i])); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// datum shows an element of a result.
-func (p *printer) datum(d client.Datum) string {
-	switch b := d.Bytes(); {
-	case d.IsNil():
-		return "(absent)"
-	case b != nil:
-		return p.text(b)
-	}
-	return d.String()
 }
 
 // callAnswer is a call as JSON.
@@ -287,23 +272,4 @@ type callAnswer struct {
 	item
 	Method string `json:"method"`
 	Answer []any  `json:"answer"`
-}
-
-// jsonHex is an element of a result that is not valid UTF-8.
-type jsonHex struct {
-	Hex string `json:"hex"`
-}
-
-func (p *printer) jsonAnswer(ds []client.Datum) []any {
-	out := make([]any, len(ds))
-	for i, d := range ds {
-		out[i] = d.Any()
-		if b, ok := out[i].([]byte); ok {
-			out[i] = string(b)
-			if p.hex || !utf8.Valid(b) {
-				out[i] = jsonHex{hex.EncodeToString(b)}
-			}
-		}
-	}
-	return out
 }

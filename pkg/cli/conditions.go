@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // conditions are the flags of a condition, of which a command takes one.
@@ -44,38 +44,36 @@ func (c *conditions) given(cmd *cobra.Command) (flag string, err error) {
 	return flag, nil
 }
 
-// on adds the condition to an operation.
-func (c *conditions) on(s *session, op client.Op) (client.Op, error) {
-	flag, err := c.given(s.cmd)
-	if err != nil {
-		return op, err
-	}
+// condition returns the condition of a flag of given, nil for none. A deletion does not have that the key
+// is absent.
+func (c *conditions) condition(s *session, flag string) (client.Condition, error) {
 	switch flag {
 	case "if-absent":
-		return op.IfAbsent(), nil
+		return client.IfAbsent(), nil
 	case "if-exists":
-		return op.IfExists(), nil
+		return client.IfExists(), nil
 	case "if-value":
-		value, err := s.bytes(c.ifValue)
-		return op.IfValue(value), err
+		value, err := s.decode(c.ifValue)
+		return client.IfValue([]byte(value)), err
 	case "if-version":
-		v, err := kv.ParseVersion(c.ifVersion)
+		v, err := client.ParseVersion(c.ifVersion)
 		switch {
 		case err != nil:
-			return op, usagef(s.cmd, "--if-version is %q, want MOVES.SHARD.WRITE as in 0.3.1742", c.ifVersion)
+			return nil, usagef(s.cmd, "--if-version is %q, want MOVES.SHARD.WRITE as in 0.3.1742", c.ifVersion)
 		case !v.IsZero():
-			return op.IfVersion(v), nil
+			return client.IfVersion(v), nil
 		case s.cmd.Flags().Lookup("if-absent") == nil:
-			return op, usagef(s.cmd, "--if-version %v stands for a key that does not exist; there is nothing to delete then", v)
+			return nil, usagef(s.cmd,
+				"--if-version %v stands for a key that does not exist; there is nothing to delete then", v)
 		}
-		return op.IfAbsent(), nil
+		return client.IfAbsent(), nil
 	}
-	return op, nil
+	return nil, nil
 }
 
 // lostTTL says that a write has removed the time to live that a key had; "" if it had none.
-func lostTTL(before *client.Result) string {
-	if _, expires := before.Expires(); !before.Found || !expires {
+func lostTTL(before *pb.Result) string {
+	if !before.Found || before.ExpiresAtMs == 0 {
 		return ""
 	}
 	return fmt.Sprintf("; its time to live (%s) is removed", ttlText(before))

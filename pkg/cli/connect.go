@@ -4,14 +4,14 @@ import (
 	"context"
 	"encoding/hex"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/cli/identity"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 )
 
 const (
@@ -113,9 +113,16 @@ func connected(f *flags, run func(ctx context.Context, s *session, args []string
 	}
 }
 
-// open connects to other addresses than --addr, in the same way.
-func (s *session) open(ctx context.Context, addrs []string, opts ...client.Option) (*client.DB, error) {
-	return client.Open(ctx, addrs, append(slices.Clone(s.opts), opts...)...)
+// admin returns the calls of operators.
+func (s *session) admin() *admin.Admin { return admin.New(s.db) }
+
+// open connects to another node than that of --addr, in the same way. Its calls are not retried.
+func (s *session) open(ctx context.Context, addr string) (*client.DB, error) {
+	db, err := client.Open(ctx, []string{addr}, s.opts...)
+	if err != nil {
+		return nil, err
+	}
+	return db.With(client.NoRetry()), nil
 }
 
 // connection is one to a cluster.
@@ -135,7 +142,7 @@ func (f *flags) open(ctx context.Context) (*connection, error) {
 	if shared != nil {
 		return f.dial(ctx, shared.opts, func() {})
 	}
-	opts, done, err := f.caller.OldOptions()
+	opts, done, err := f.caller.Options()
 	if err != nil {
 		return nil, err
 	}
@@ -144,22 +151,41 @@ func (f *flags) open(ctx context.Context) (*connection, error) {
 
 // dial connects; done is called when the connection is closed, or there is none.
 func (f *flags) dial(ctx context.Context, opts []client.Option, done func()) (*connection, error) {
-	db, err := client.Open(ctx, f.addrs, append(slices.Clone(opts), client.WithRetries(f.retry), client.WithWaitForShards(f.wait))...)
+	db, err := client.Open(ctx, f.addrs, opts...)
 	if err != nil {
 		done()
 		return nil, err
 	}
+	if !f.retry {
+		db = db.With(client.NoRetry())
+	}
+	if f.wait {
+		db = db.With(client.WaitForNodes())
+	}
 	return &connection{db, opts, func() { _ = db.Close(); done() }}, nil
 }
 
-// bytes reads a key or value from the command line.
-func (s *session) bytes(arg string) ([]byte, error) {
+// decode reads a key or value from the command line.
+func (s *session) decode(arg string) (string, error) {
 	if !s.flags.hex {
-		return []byte(arg), nil
+		return arg, nil
 	}
 	b, err := hex.DecodeString(strings.TrimSpace(arg))
 	if err != nil {
-		return nil, usagef(s.cmd, "%q is not hexadecimal; --hex reads keys and values in hexadecimal", arg)
+		return "", usagef(s.cmd, "%q is not hexadecimal; --hex reads keys and values in hexadecimal", arg)
 	}
-	return b, nil
+	return string(b), nil
+}
+
+// decodeAll reads keys and values from the command line.
+func (s *session) decodeAll(args []string) ([]string, error) {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		word, err := s.decode(arg)
+		if err != nil {
+			return nil, err
+		}
+		words[i] = word
+	}
+	return words, nil
 }

@@ -12,8 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 )
 
 func debugCommand() *cobra.Command {
@@ -68,11 +67,11 @@ In the place of a part that cannot be collected there is a file with its name an
 
 // debugZip writes the file, and removes it if that fails.
 func (s *session) debugZip(ctx context.Context, z *debugZip, name string) (err error) {
-	st, err := s.db.Status(ctx)
+	st, err := s.admin().Status(ctx)
 	if err != nil {
 		return err
 	}
-	request := &pb.DebugRequest{RedactKeys: z.redact, ProfileMs: uint32(z.profile.Milliseconds())}
+	request := admin.DebugOptions{RedactKeys: z.redact, Profile: z.profile}
 	if z.redact {
 		request.Salt = make([]byte, 16)
 		if _, err := rand.Read(request.Salt); err != nil {
@@ -92,9 +91,8 @@ func (s *session) debugZip(ctx context.Context, z *debugZip, name string) (err e
 		}
 	}()
 	w := &zipped{zip: zip.NewWriter(file)}
-	for i := range st.Members {
-		m := &st.Members[i]
-		dir := fmt.Sprintf("nodes/n%d", m.NodeId)
+	for _, m := range st.Members {
+		dir := fmt.Sprintf("nodes/n%d", m.Node)
 		if err := s.debugNode(ctx, request, m, w, dir); err != nil {
 			if w.failed != nil {
 				return w.failed
@@ -102,7 +100,7 @@ func (s *session) debugZip(ctx context.Context, z *debugZip, name string) (err e
 			w.add(dir+"/unreachable.txt", []byte(err.Error()+"\n"))
 		}
 		if !s.json {
-			if err := s.printf("n%d at %s: %d files\n", m.NodeId, m.Address, w.take()); err != nil {
+			if err := s.printf("n%d at %s: %d files\n", m.Node, m.Address, w.take()); err != nil {
 				return err
 			}
 		}
@@ -117,17 +115,17 @@ func (s *session) debugZip(ctx context.Context, z *debugZip, name string) (err e
 }
 
 // debugNode collects from one node, over the existing connection if it is to that node.
-func (s *session) debugNode(ctx context.Context, request *pb.DebugRequest, m *pb.Member, w *zipped, dir string) error {
+func (s *session) debugNode(ctx context.Context, o admin.DebugOptions, m admin.Member, w *zipped, dir string) error {
 	db := s.db
 	if !m.Self {
 		var err error
-		db, err = s.open(ctx, []string{m.Address}, client.WithRetries(false))
+		db, err = s.open(ctx, m.Address)
 		if err != nil {
 			return err
 		}
 		defer db.Close()
 	}
-	err := db.Debug(ctx, request, func(p *pb.DebugPart) error {
+	return admin.New(db).Debug(ctx, o, func(p admin.DebugPart) error {
 		// The name comes from the server: it must not leave the directory.
 		if len(p.Data) > 0 || p.Error == "" {
 			w.piece(path.Join(dir, path.Base("/"+p.Name)), p.Data)
@@ -137,7 +135,6 @@ func (s *session) debugNode(ctx context.Context, request *pb.DebugRequest, m *pb
 		}
 		return w.failed
 	})
-	return err
 }
 
 // zipped writes a zip file. failed is its first error.

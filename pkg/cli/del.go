@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 func delCommand() *cobra.Command {
@@ -35,18 +36,23 @@ and the exit code is 3.`,
 		case flag != "" && len(args) > 1:
 			return usagef(cmd, "--%s is for one key, there are %d", flag, len(args))
 		}
-		keys, ops := make([][]byte, len(args)), make([]client.Op, len(args))
-		for i, arg := range args {
-			keys[i], err = s.bytes(arg)
-			if err != nil {
-				return err
-			}
-			ops[i], err = c.on(s, client.Delete(keys[i]))
-			if err != nil {
-				return err
-			}
+		keys, err := s.decodeAll(args)
+		if err != nil {
+			return err
 		}
-		out, err := s.execute(ctx, ops...)
+		condition, err := c.condition(s, flag)
+		if err != nil {
+			return err
+		}
+		var opts []client.DeleteOption
+		if o, ok := condition.(client.DeleteOption); ok {
+			opts = append(opts, o)
+		}
+		ops := make([]client.Op, len(keys))
+		for i, key := range keys {
+			ops[i] = client.DeleteOp(key, opts...)
+		}
+		out, err := s.execute(ctx, nil, ops...)
 		if err != nil {
 			return err
 		}
@@ -55,13 +61,14 @@ and the exit code is 3.`,
 	return cmd
 }
 
-func (s *session) printDeleted(keys [][]byte, out *client.Outcome) error {
+func (s *session) printDeleted(keys []string, out *outcome) error {
 	if out.ResultsLost {
 		return s.resultsLost(out, "which keys existed is")
 	}
 	s.printReceipt(&out.Receipt)
 	t := s.table()
-	for i, r := range out.Results {
+	for i := range out.Results {
+		r := &out.Results[i]
 		if s.json {
 			it := s.keyItem(keys[i])
 			it.Found = &r.Found
@@ -73,13 +80,13 @@ func (s *session) printDeleted(keys [][]byte, out *client.Outcome) error {
 			}
 			continue
 		}
-		t.row(s.text(keys[i]), deletedText(&r))
+		t.row(s.text(keys[i]), deletedText(r))
 	}
 	return t.flush()
 }
 
 // deletedText is the result of a deletion, in words.
-func deletedText(r *client.Result) string {
+func deletedText(r *pb.Result) string {
 	if r.Found {
 		return "deleted"
 	}

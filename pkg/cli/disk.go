@@ -5,24 +5,24 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // disks queries the free space of the disks of the members that are up. A member that does not respond,
 // or denies this caller the query, is left out.
-func (s *session) disks(ctx context.Context, st *pb.StatusResponse) map[uint32]pb.DiskSpace {
+func (s *session) disks(ctx context.Context, st *admin.Status) map[int]admin.Disk {
 	ctx, cancel := context.WithTimeout(ctx, otherTimeout)
 	defer cancel()
-	disks := map[uint32]pb.DiskSpace{st.NodeId: st.Disk}
+	disks := map[int]admin.Disk{st.Node: st.Disk}
 	for i := range st.Members {
 		m := &st.Members[i]
-		if m.Self || !m.Up || m.NodeId == st.NodeId {
+		if m.Self || !m.Up || m.Node == st.Node {
 			continue
 		}
-		a, err := s.db.Activity(ctx, &pb.ActivityRequest{NodeId: m.NodeId, SinceS: time.Now().Unix()})
+		a, err := s.admin().Activity(ctx, admin.ActivityOptions{Node: m.Node, Since: time.Now()})
 		if err == nil {
-			disks[m.NodeId] = a.Disk
+			disks[m.Node] = a.Disk
 		}
 	}
 	return disks
@@ -31,47 +31,48 @@ func (s *session) disks(ctx context.Context, st *pb.StatusResponse) map[uint32]p
 // diskAnswer is the free space on the disk of the node that responds. Rejects is "", "writes"
 // (deletions excepted) or "all writes".
 type diskAnswer struct {
-	FreeBytes    uint64 `json:"free_bytes"`
-	SizeBytes    uint64 `json:"size_bytes"`
-	ReserveBytes uint64 `json:"reserve_bytes"`
+	FreeBytes    int64  `json:"free_bytes"`
+	SizeBytes    int64  `json:"size_bytes"`
+	ReserveBytes int64  `json:"reserve_bytes"`
 	Rejects      string `json:"rejects"`
 }
 
-var rejectsWords = map[pb.DiskRejects]string{pb.DiskRejects_DISK_REJECTS_WRITES: "writes", pb.DiskRejects_DISK_REJECTS_ALL_WRITES: "all writes"}
+var rejectsWords = map[string]string{"writes": "writes", "all-writes": "all writes"}
 
-func diskObject(r *pb.DiskSpace) diskAnswer {
+func diskObject(r *admin.Disk) diskAnswer {
 	return diskAnswer{FreeBytes: r.FreeBytes, SizeBytes: r.SizeBytes, ReserveBytes: r.ReserveBytes, Rejects: rejectsWords[r.Rejects]}
 }
 
 // rejection says what a node with a full disk rejects, and why; "" if it rejects nothing.
-func rejection(r *pb.DiskSpace) string {
-	what := map[pb.DiskRejects]string{
-		pb.DiskRejects_DISK_REJECTS_WRITES:     "rejects writes, except deletions",
-		pb.DiskRejects_DISK_REJECTS_ALL_WRITES: "rejects all writes",
-	}[r.Rejects]
+func rejection(r *admin.Disk) string {
+	what := map[string]string{"writes": "rejects writes, except deletions", "all-writes": "rejects all writes"}[r.Rejects]
 	if what == "" {
 		return ""
 	}
 	return fmt.Sprintf("%s: its disk has %s free, less than the reserve of %s (--disk-reserve-mb); free space on it", what,
-		kv.ShownBytes(r.FreeBytes), kv.ShownBytes(r.ReserveBytes))
+		shownBytes(r.FreeBytes), shownBytes(r.ReserveBytes))
 }
+
+// shownBytes shows a size that the API has.
+func shownBytes(n int64) string { return kv.ShownBytes(uint64(n)) }
 
 // leastReclaimable is the least number of bytes that "status" shows as reclaimable.
 const leastReclaimable = 1 << 20
 
 // printDisk shows the free space of the node that responds, if it is known.
-func (s *session) printDisk(st *pb.StatusResponse) error {
+func (s *session) printDisk(st *admin.Status) error {
 	r := &st.Disk
 	reclaimable := ""
 	if st.ReclaimableBytes >= leastReclaimable {
-		reclaimable = fmt.Sprintf("about %s of the store is deleted data; \"linchpin reclaim\" frees the space\n", kv.ShownBytes(st.ReclaimableBytes))
+		reclaimable = fmt.Sprintf("about %s of the store is deleted data; \"linchpin reclaim\" frees the space\n",
+			shownBytes(st.ReclaimableBytes))
 	}
 	if why := rejection(r); why != "" {
-		return s.printf("node n%d %s\n%s\n", st.NodeId, why, reclaimable)
+		return s.printf("node n%d %s\n%s\n", st.Node, why, reclaimable)
 	}
 	disk := ""
 	if r.SizeBytes != 0 {
-		disk = fmt.Sprintf("disk: %s free of %s\n", kv.ShownBytes(r.FreeBytes), kv.ShownBytes(r.SizeBytes))
+		disk = fmt.Sprintf("disk: %s free of %s\n", shownBytes(r.FreeBytes), shownBytes(r.SizeBytes))
 	}
 	if disk+reclaimable == "" {
 		return nil

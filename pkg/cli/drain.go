@@ -6,8 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 func drainCommand() *cobra.Command {
@@ -47,23 +48,23 @@ There is one copy of the data: until the node is back, its shards are unavailabl
 // drainAnswer is a step of a drain as JSON.
 type drainAnswer struct {
 	Phase       string `json:"phase"`
-	OneShots    uint32 `json:"one_shots"`
-	Interactive uint32 `json:"interactive"`
-	OnShards    uint32 `json:"on_shards"`
-	ElapsedMs   uint64 `json:"elapsed_ms"`
+	OneShots    int    `json:"one_shots"`
+	Interactive int    `json:"interactive"`
+	OnShards    int    `json:"on_shards"`
+	ElapsedMs   int64  `json:"elapsed_ms"`
 	TimedOut    bool   `json:"timed_out"`
 }
 
 func (s *session) drain(ctx context.Context, limit time.Duration) error {
-	s.changed(kv.TxnID{}) // the node begins before it responds
+	s.changed(client.TxID{}) // the node begins before it responds
 	var last drainAnswer
 	var failed error
-	err := s.db.Drain(ctx, limit, func(p *pb.DrainProgress) {
+	err := s.admin().Drain(ctx, limit, func(p admin.DrainProgress) {
 		now := drainAnswer{p.Phase, p.OneShots, p.Interactive, p.OnShards, last.ElapsedMs, p.TimedOut}
 		if now == last {
 			return // no progress
 		}
-		now.ElapsedMs = p.ElapsedMs
+		now.ElapsedMs = p.Elapsed.Milliseconds()
 		last = now
 		if failed == nil {
 			failed = s.drainStep(&now)

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // PrintError writes a command's error for people, or as one JSON object.
@@ -71,21 +71,39 @@ func describe(err error) (text, hint string) {
 		return text, e.hint
 	}
 	if e, ok := errors.AsType[*client.Error](err); ok {
-		hint = cmp.Or(e.Hint, typeHint(e))
-		text = strings.TrimSuffix(text, ". "+e.Receipt.String())
-	} else if e, ok := errors.AsType[*kv.Error](err); ok {
+		// The hint and the receipt get lines of their own, and the user knows the operation.
+		short := *e
+		short.Operation, short.Hint, short.Receipt = "", "", client.Receipt{}
+		return strings.Replace(text, e.Error(), short.Error(), 1), hintOf(e)
+	}
+	if e, ok := errors.AsType[*kv.Error](err); ok {
 		hint = e.Hint
 	}
-	// Errors end in their hint and their receipt; here each gets a line of its own.
 	return strings.TrimSuffix(text, "; "+hint), hint
+}
+
+// hintOf is the hint of an error of the client: that for programs, in the terms of the command line.
+func hintOf(e *client.Error) string {
+	back := ""
+	if e.Down != nil {
+		back = "when the node is back, "
+	}
+	switch {
+	case e.Kind == client.KindOutcomeUnknown && !e.TxID.IsZero():
+		return back + "ask with: linchpin outcome " + e.TxID.String()
+	case e.Kind == client.KindUnavailable && e.Down != nil:
+		return "nothing was applied; start the node, or wait for it with --wait-for-shards"
+	}
+	return cmp.Or(e.Hint, typeHint(e))
 }
 
 // typeHint is the hint for a key of another type, "" for other errors.
 func typeHint(e *client.Error) string {
-	if e.Kind != kv.KindWrongType || len(e.Key) == 0 {
+	if e.Kind != client.KindWrongType || e.Key == "" {
 		return ""
 	}
-	return fmt.Sprintf("linchpin type %s shows what the key holds; to change its type, delete it first", kv.Shown(e.Key))
+	return fmt.Sprintf("linchpin type %s shows what the key holds; to change its type, delete it first",
+		kv.Shown([]byte(e.Key)))
 }
 
 // fileHint says what to do about a file that cannot be used.
@@ -104,14 +122,14 @@ func fileHint(e *fs.PathError) string {
 }
 
 // txnOf is the transaction that an error names, zero if it names none.
-func txnOf(err error) kv.TxnID {
+func txnOf(err error) client.TxID {
 	if e, ok := errors.AsType[*OutputError](err); ok {
 		return e.TxnID
 	}
 	if e, ok := errors.AsType[*client.Error](err); ok {
-		return e.ID
+		return e.TxID
 	}
-	return kv.TxnID{}
+	return client.TxID{}
 }
 
 func kindOf(err error) string {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 )
 
 func expireCommand() *cobra.Command {
@@ -30,7 +30,7 @@ If the key does not exist, the exit code is 1.`,
 			return err
 		}
 		return connected(&f, func(ctx context.Context, s *session, args []string) error {
-			return s.setExpiry(ctx, args[0], func(key []byte) client.Op { return client.Expire(key, ttl) })
+			return s.setExpiry(ctx, args[0], func(key string) client.Op { return client.ExpireOp(key, ttl) })
 		})(cmd, args)
 	})
 	return cmd
@@ -66,17 +66,17 @@ If the key does not exist, the exit code is 1.`,
 	}
 	f.addTo(cmd, true)
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
-		return s.setExpiry(ctx, args[0], client.Persist)
+		return s.setExpiry(ctx, args[0], func(key string) client.Op { return client.PersistOp(key) })
 	})
 	return cmd
 }
 
-func (s *session) setExpiry(ctx context.Context, arg string, op func([]byte) client.Op) error {
-	key, err := s.bytes(arg)
+func (s *session) setExpiry(ctx context.Context, arg string, op func(string) client.Op) error {
+	key, err := s.decode(arg)
 	if err != nil {
 		return err
 	}
-	out, err := s.execute(ctx, op(key))
+	out, err := s.execute(ctx, nil, op(key))
 	switch {
 	case err != nil:
 		return err
@@ -95,7 +95,7 @@ func (s *session) setExpiry(ctx context.Context, arg string, op func([]byte) cli
 }
 
 // absent reports that a key does not exist.
-func (s *session) absent(key []byte) error {
+func (s *session) absent(key string) error {
 	if !s.json {
 		return missing(key)
 	}
@@ -122,7 +122,7 @@ If the key does not exist, the exit code is 1.`,
 	}
 	f.addTo(cmd, true)
 	p.addTo(cmd)
-	cmd.RunE = readsKeys(cmd, &f, &p, func(s *session, keys [][]byte, out *client.Outcome) error {
+	cmd.RunE = readsKeys(&f, &p, func(s *session, keys []string, out *outcome) error {
 		r := &out.Results[0]
 		switch {
 		case !r.Found:
@@ -135,24 +135,4 @@ If the key does not exist, the exit code is 1.`,
 		return s.printf("%s\n", ttlText(r))
 	})
 	return cmd
-}
-
-// ttlText is the time to live of a key, in words.
-func ttlText(r *client.Result) string {
-	switch _, expires := r.Expires(); {
-	case !r.Found:
-		return "(absent)"
-	case !expires:
-		return "never"
-	}
-	return r.TTL.String()
-}
-
-// ttlMillis is the same as a number, nil if the key does not expire.
-func ttlMillis(r *client.Result) *int64 {
-	if _, expires := r.Expires(); !expires {
-		return nil
-	}
-	ms := r.TTL.Milliseconds()
-	return &ms
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // What package shell uses of the commands: to run them on one connection, and to print as they do.
@@ -53,7 +54,7 @@ func Connected(cmd *cobra.Command, run func(ctx context.Context, db *client.DB, 
 
 // PrintResults prints the results of operations of an open transaction, in tables one line each without
 // the version, since nothing has been written yet.
-func PrintResults(out io.Writer, s Settings, statements []txnlang.Statement, results []client.Result) error {
+func PrintResults(out io.Writer, s Settings, statements []txnlang.Statement, results []pb.Result) error {
 	x := &session{printer: &printer{out: out, json: s.JSON, hex: s.Hex}}
 	for i := range results {
 		r := &results[i]
@@ -67,9 +68,9 @@ func PrintResults(out io.Writer, s Settings, statements []txnlang.Statement, res
 			return err
 		}
 		t := x.table()
-		for j := range r.Pairs {
-			p := &r.Pairs[j]
-			t.row("  "+x.text(p.Key), x.value(p.Type, p.TypeName, p.Value, p.Number))
+		for j := range r.Entries {
+			e := &r.Entries[j]
+			t.row("  "+x.text(string(e.Key)), x.value(typeOf(e.Type, e.TypeName), e.Value, e.Number))
 		}
 		if err := t.flush(); err != nil {
 			return err
@@ -79,17 +80,17 @@ func PrintResults(out io.Writer, s Settings, statements []txnlang.Statement, res
 }
 
 // PrintCommitted prints the commit of a transaction whose results are printed.
-func PrintCommitted(out io.Writer, s Settings, o *client.Outcome) error {
+func PrintCommitted(out io.Writer, s Settings, r *client.Report) error {
 	x := &session{printer: &printer{out: out, json: s.JSON, hex: s.Hex}}
 	if s.JSON {
-		return x.object(x.txnObject(&client.Outcome{ID: o.ID, Attempts: o.Attempts, Token: o.Token, Plan: o.Plan, Snapshot: o.Snapshot, Receipt: o.Receipt}, nil))
+		return x.object(x.txnObject(r))
 	}
-	if w := o.Receipt.String(); w != "" {
+	if w := r.Receipt.String(); w != "" {
 		if err := x.printf("%s\n", w); err != nil {
 			return err
 		}
 	}
-	return x.printf("committed %v\n", o.ID)
+	return x.printf("committed %v\n", r.TxID)
 }
 
 // ShortcutCall is the operation of a command of a data type, as "sadd KEY MEMBER"; ok is false if there

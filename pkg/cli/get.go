@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // getCommand makes "get". raw: standard output is a file or a pipe.
@@ -28,13 +28,13 @@ If the key does not exist, the exit code is 1.`,
 	f.addTo(cmd, true)
 	p.addTo(cmd)
 	cmd.Flags().BoolVar(&bytes, "raw", false, "write the bytes of the value as they are (default: into a file or a pipe)")
-	cmd.RunE = readsKeys(cmd, &f, &p, func(s *session, keys [][]byte, out *client.Outcome) error {
+	cmd.RunE = readsKeys(&f, &p, func(s *session, keys []string, out *outcome) error {
 		return s.printGot(keys[0], out, bytes || raw && !cmd.Flags().Changed("raw"))
 	})
 	return cmd
 }
 
-func (s *session) printGot(key []byte, out *client.Outcome, raw bool) error {
+func (s *session) printGot(key string, out *outcome, raw bool) error {
 	r := &out.Results[0]
 	switch {
 	case s.json:
@@ -47,9 +47,9 @@ func (s *session) printGot(key []byte, out *client.Outcome, raw bool) error {
 		return err
 	case !r.Found:
 		return missing(key)
-	case raw && r.Type == client.TypeRegister:
+	case raw && r.Type == pb.DataType_VALUE:
 		_, err := s.out.Write(r.Value)
 		return err
 	}
-	return s.printf("%s\n", s.value(r.Type, r.TypeName, r.Value, r.Number))
+	return s.printf("%s\n", s.held(r))
 }

@@ -6,8 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // Commands of Redis that stand for several operations. Commands that stand for one are aliases of it.
@@ -25,7 +26,7 @@ not an error.`,
 	}
 	f.addTo(cmd, true)
 	p.addTo(cmd)
-	cmd.RunE = readsKeys(cmd, &f, &p, func(s *session, keys [][]byte, out *client.Outcome) error {
+	cmd.RunE = readsKeys(&f, &p, func(s *session, keys []string, out *outcome) error {
 		if !s.json {
 			t := s.table()
 			for i := range keys {
@@ -55,7 +56,7 @@ func existsCommand() *cobra.Command {
 	}
 	f.addTo(cmd, true)
 	p.addTo(cmd)
-	cmd.RunE = readsKeys(cmd, &f, &p, func(s *session, _ [][]byte, out *client.Outcome) error {
+	cmd.RunE = readsKeys(&f, &p, func(s *session, _ []string, out *outcome) error {
 		n := 0
 		for i := range out.Results {
 			if out.Results[i].Found {
@@ -75,29 +76,23 @@ func existsCommand() *cobra.Command {
 }
 
 // readsKeys makes the RunE of a command that reads keys, now or in the past.
-func readsKeys(cmd *cobra.Command, f *flags, p *past,
-	show func(s *session, keys [][]byte, out *client.Outcome) error) func(*cobra.Command, []string) error {
+func readsKeys(f *flags, p *past,
+	show func(s *session, keys []string, out *outcome) error) func(*cobra.Command, []string) error {
 	return connected(f, func(ctx context.Context, s *session, args []string) error {
-		keys, ops := make([][]byte, len(args)), make([]client.Op, len(args))
-		for i, arg := range args {
-			key, err := s.bytes(arg)
-			if err != nil {
-				return err
-			}
-			keys[i], ops[i] = key, client.Get(key)
-		}
-		var out client.Outcome
-		how, err := p.options(cmd, &out)
+		keys, err := s.decodeAll(args)
 		if err != nil {
 			return err
 		}
-		_, err = s.db.With(how...).Execute(ctx, ops...)
-		if err != nil {
-			return p.gone(err)
+		ops := make([]client.Op, len(keys))
+		for i, key := range keys {
+			ops[i] = client.EntryOp(key)
 		}
-		s.printPast(&out)
+		out, err := s.execute(ctx, p, ops...)
+		if err != nil {
+			return err
+		}
 		s.printReceipt(&out.Receipt)
-		return show(s, keys, &out)
+		return show(s, keys, out)
 	})
 }
 
@@ -117,19 +112,15 @@ func msetCommand() *cobra.Command {
 		return nil
 	}
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
-		words := make([][]byte, len(args))
-		for i, arg := range args {
-			var err error
-			words[i], err = s.bytes(arg)
-			if err != nil {
-				return err
-			}
+		words, err := s.decodeAll(args)
+		if err != nil {
+			return err
 		}
 		var ops []client.Op
 		for i := 0; i < len(words); i += 2 {
-			ops = append(ops, client.Put(words[i], words[i+1]))
+			ops = append(ops, client.PutOp(words[i], []byte(words[i+1])))
 		}
-		out, err := s.execute(ctx, ops...)
+		out, err := s.execute(ctx, nil, ops...)
 		if err != nil {
 			return err
 		}
@@ -138,7 +129,7 @@ func msetCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *session) printSet(words [][]byte, out *client.Outcome) error {
+func (s *session) printSet(words []string, out *outcome) error {
 	if out.ResultsLost {
 		return s.resultsLost(out, "the versions are")
 	}
@@ -189,17 +180,17 @@ func keysCommand() *cobra.Command {
 }
 
 // gotItem is a key and its value as JSON. The version of a key that does not exist is 0.0.0.
-func (s *session) gotItem(key []byte, r *client.Result) item {
+func (s *session) gotItem(key string, r *pb.Result) item {
 	it := s.keyItem(key)
 	it.Found, it.Version = &r.Found, kv.Version{}.String()
 	if r.Found {
-		it = it.holding(s.printer, r.Type, r.TypeName, r.Value, r.Number, r.Version)
+		it = s.heldItem(it, r)
 		it.TTL = ttlMillis(r)
 	}
 	return it
 }
 
 // missing is the error for a key that does not exist.
-func missing(key []byte) error {
-	return &kv.Error{Kind: kv.KindNotFound, Text: "the key does not exist", Key: key, Op: -1}
+func missing(key string) error {
+	return &kv.Error{Kind: kv.KindNotFound, Text: "the key does not exist", Key: []byte(key), Op: -1}
 }

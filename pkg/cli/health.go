@@ -69,7 +69,7 @@ scripts that have just started nodes.`,
 
 // health checks the connected node.
 func (s *session) health(ctx context.Context, h *healthCheck) error {
-	st, err := s.db.Status(ctx)
+	st, err := s.admin().Status(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,20 +78,20 @@ func (s *session) health(ctx context.Context, h *healthCheck) error {
 	}
 	for i := range st.Members {
 		if m := &st.Members[i]; h.wait > 0 && !m.Up && !m.Self {
-			return kv.Errorf(kv.KindUnavailable, "node n%d at %s is down", m.NodeId, m.Address)
+			return kv.Errorf(kv.KindUnavailable, "node n%d at %s is down", m.Node, m.Address)
 		}
 	}
 	why := rejection(&st.Disk)
 	if why != "" && h.writes {
-		return kv.Errorf(kv.KindUnavailable, "node n%d %s", st.NodeId, why)
+		return kv.Errorf(kv.KindUnavailable, "node n%d %s", st.Node, why)
 	}
 	if s.json {
-		return s.object(map[string]any{"node": st.NodeId, "ready": true, "disk": diskObject(&st.Disk)})
+		return s.object(map[string]any{"node": st.Node, "ready": true, "disk": diskObject(&st.Disk)})
 	}
 	if why != "" {
-		return s.printf("node n%d is serving, but %s\n", st.NodeId, why)
+		return s.printf("node n%d is serving, but %s\n", st.Node, why)
 	}
-	return s.printf("node n%d is serving\n", st.NodeId)
+	return s.printf("node n%d is serving\n", st.Node)
 }
 
 // betweenTries is the time between two checks: short for a script that waits, and no load for a node.

@@ -3,14 +3,16 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
-	"github.com/linchpindb/linchpin/pkg/kv"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 )
 
 func hotCommand(size func() (lines, columns int)) *cobra.Command {
@@ -60,11 +62,11 @@ In mode auto, keys that transactions wait for move to the hot shard, and home ag
 			return usagef(cmd, "--for is %v, want 0 or more", length)
 		}
 		show := func(ctx context.Context, s *session) error {
-			r, err := s.db.HotKeys(ctx, limit)
+			r, err := s.admin().HotKeys(ctx, limit)
 			if err != nil {
 				return err
 			}
-			return s.printHot(r)
+			return s.printHot(&r)
 		}
 		if !watch {
 			return connected(&f, func(ctx context.Context, s *session, _ []string) error { return show(ctx, s) })(cmd, args)
@@ -74,16 +76,19 @@ In mode auto, keys that transactions wait for move to the hot shard, and home ag
 			return s.watch(ctx, length, size, show)
 		})(cmd, args)
 	}
-	cmd.AddCommand(hotRule("pin", pb.HotPolicy_HOT_PIN, "Pin a key to the hot shard", `Pin a key, or the keys with a prefix, to the hot shard: in every mode but off the key moves there and stays.
+	cmd.AddCommand(hotRule("pin", admin.HotPin, "Pin a key to the hot shard",
+		`Pin a key, or the keys with a prefix, to the hot shard: in every mode but off the key moves there and stays.
 Of a prefix the keys that transactions wait for move.`),
-		hotRule("unpin", pb.HotPolicy_HOT_FREE, "Remove the rule for a key", `Remove the rule for a key or a prefix, a pin or a ban. A key on the hot shard moves home when no
+		hotRule("unpin", admin.HotFree, "Remove the rule for a key",
+			`Remove the rule for a key or a prefix, a pin or a ban. A key on the hot shard moves home when no
 transaction has waited for it for some seconds.`),
-		hotRule("ban", pb.HotPolicy_HOT_BAN, "Ban a key from the hot shard", `Ban a key, or the keys with a prefix, from the hot shard: the key stays on its home shard, and moves there
+		hotRule("ban", admin.HotBan, "Ban a key from the hot shard",
+			`Ban a key, or the keys with a prefix, from the hot shard: the key stays on its home shard, and moves there
 if it is on the hot shard.`), hotMode(), hotMoves(size))
 	return cmd
 }
 
-func hotRule(verb string, policy pb.HotPolicy, short, long string) *cobra.Command {
+func hotRule(verb string, policy admin.HotPolicy, short, long string) *cobra.Command {
 	var f flags
 	var prefix string
 	cmd := &cobra.Command{
@@ -101,23 +106,20 @@ func hotRule(verb string, policy pb.HotPolicy, short, long string) *cobra.Comman
 			return usagef(cmd, "%s takes a key or --prefix; usage: %s", verb, cmd.UseLine())
 		}
 		return connected(&f, func(ctx context.Context, s *session, args []string) error {
-			key, err := s.bytes(strings.Join(append(args, prefix), "")) // one of them is empty
+			key, err := s.decode(strings.Join(append(args, prefix), "")) // one of them is empty
 			if err != nil {
 				return err
 			}
-			r, err := s.db.SetHotRule(ctx, pb.HotRule{Key: key, Prefix: byPrefix, Policy: policy})
+			r, err := s.admin().SetHotRule(ctx, admin.HotRule{Key: key, Prefix: byPrefix, Policy: policy})
 			if err != nil {
 				return err
 			}
-			s.changed(kv.TxnID{})
-			return s.printHot(r)
+			s.changed(client.TxID{})
+			return s.printHot(&r)
 		})(cmd, args)
 	}
 	return cmd
 }
-
-// hotModes are the modes as the command line names them.
-var hotModes = map[pb.HotMode]string{pb.HotMode_HOT_MODE_AUTO: "auto", pb.HotMode_HOT_MODE_PINNED: "pinned", pb.HotMode_HOT_MODE_OFF: "off"}
 
 func hotMode() *cobra.Command {
 	var f flags
@@ -132,15 +134,15 @@ precedes the flag --hot of "linchpin start".`,
 	}
 	f.addTo(cmd, true)
 	set := connected(&f, func(ctx context.Context, s *session, args []string) error {
-		r, err := s.db.SetHotMode(ctx, modeNamed(args[0]))
+		r, err := s.admin().SetHotMode(ctx, admin.HotMode(args[0]))
 		if err != nil {
 			return err
 		}
-		s.changed(kv.TxnID{})
-		return s.printHot(r)
+		s.changed(client.TxID{})
+		return s.printHot(&r)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if modeNamed(args[0]) == pb.HotMode_HOT_MODE_NONE {
+		if !slices.Contains([]admin.HotMode{admin.HotOff, admin.HotPinned, admin.HotAuto}, admin.HotMode(args[0])) {
 			return usagef(cmd, "the mode is %q, want off, pinned or auto", args[0])
 		}
 		return set(cmd, args)
@@ -148,24 +150,15 @@ precedes the flag --hot of "linchpin start".`,
 	return cmd
 }
 
-func modeNamed(name string) pb.HotMode {
-	for m, n := range hotModes {
-		if n == name {
-			return m
-		}
-	}
-	return pb.HotMode_HOT_MODE_NONE
-}
-
-var hotPolicies = map[pb.HotPolicy]string{pb.HotPolicy_HOT_PIN: "pinned", pb.HotPolicy_HOT_BAN: "banned"}
+var hotPolicies = map[admin.HotPolicy]string{admin.HotPin: "pinned", admin.HotBan: "banned"}
 
 // hotWhy is in a word why a key is on its shard, or moves there.
-func (s *session) hotWhy(k *pb.HotKey) string {
+func (s *session) hotWhy(k *admin.HotKey) string {
 	why := hotPolicies[k.Policy]
 	if why == "" {
 		why = s.together(k.Reason)
 	}
-	if why == "" && (k.WaitUsPerS > 0 || k.MovedNs != 0) {
+	if why == "" && (k.WaitPerSecond > 0 || !k.Moved.IsZero()) {
 		why = "waits"
 	}
 	if k.Moving {
@@ -177,35 +170,36 @@ func (s *session) hotWhy(k *pb.HotKey) string {
 // together is "with KEY" for a key that was moved because of another one.
 func (s *session) together(reason string) string {
 	if key, ok := hotshard.Partner(reason); ok {
-		return "with " + s.text(key)
+		return "with " + s.text(string(key))
 	}
 	return ""
 }
 
 // hotCauses are the parts of the time that transactions wait for a key.
-func hotCauses(k *pb.HotKey) string {
+func hotCauses(k *admin.HotKey) string {
 	var of []string
 	for _, c := range []struct {
 		name string
-		us   uint64
-	}{{"locks", k.LockWaitUsPerS}, {"held", k.HeldUsPerS}, {"reads", k.ReadWaitUsPerS}, {"retries", k.RetryUsPerS}} {
-		if c.us >= leastShownUs {
-			of = append(of, c.name+" "+microseconds(c.us))
+		wait time.Duration
+	}{{"locks", k.LockWaitPerSecond}, {"held", k.HeldPerSecond},
+		{"reads", k.ReadWaitPerSecond}, {"retries", k.RetryPerSecond}} {
+		if c.wait >= leastShown {
+			of = append(of, c.name+" "+detail.Duration(c.wait))
 		}
 	}
 	return strings.Join(of, ", ")
 }
 
 // shownWait is the waiting per second, "-" for none.
-func shownWait(us uint64) string {
-	if us == 0 {
+func shownWait(wait time.Duration) string {
+	if wait == 0 {
 		return "-"
 	}
-	return microseconds(us)
+	return detail.Duration(wait)
 }
 
-// leastShownUs is the shortest waiting per second, in µs, that OF WHICH names.
-const leastShownUs = 500
+// leastShown is the shortest waiting per second that OF WHICH names.
+const leastShown = 500 * time.Microsecond
 
 func orDash(s string) string {
 	if s == "" {
@@ -214,7 +208,7 @@ func orDash(s string) string {
 	return s
 }
 
-func (s *session) printHot(r *pb.HotKeysResponse) error {
+func (s *session) printHot(r *admin.HotKeys) error {
 	if s.json {
 		return s.hotObjects(r)
 	}
@@ -226,12 +220,14 @@ func (s *session) printHot(r *pb.HotKeysResponse) error {
 	for i := range r.Keys {
 		k := &r.Keys[i]
 		since := ""
-		if k.MovedNs != 0 {
-			since = shownAge(time.Since(time.Unix(0, k.MovedNs)))
+		if !k.Moved.IsZero() {
+			since = shownAge(time.Since(k.Moved))
 		}
-		row := []string{s.text(k.Key), fmt.Sprintf("s%d", k.Shard), shownWait(k.WaitUsPerS), orDash(since), s.hotWhy(k)}
+		row := []string{s.text(k.Key), fmt.Sprintf("s%d", k.Shard), shownWait(k.WaitPerSecond), orDash(since),
+			s.hotWhy(k)}
 		if s.flags.wide {
-			row = append(row, fmt.Sprintf("%.1f", k.ConflictsPerS), orDash(hotCauses(k)), fmt.Sprintf("%.1f", k.HoldsPerS), fmt.Sprint(k.Waiters), orDash(k.Reason))
+			row = append(row, fmt.Sprintf("%.1f", k.ConflictsPerSecond), orDash(hotCauses(k)),
+				fmt.Sprintf("%.1f", k.HoldsPerSecond), fmt.Sprint(k.Waiters), orDash(k.Reason))
 		}
 		t.row(row...)
 	}
@@ -248,22 +244,23 @@ func (s *session) printHot(r *pb.HotKeysResponse) error {
 	if len(rules) == 0 {
 		rules = []string{"none"}
 	}
-	return s.printf("mode: %s\nhot shard: busy %.0f %% of the time%s\nrules: %s\n", hotModes[r.Mode], 100*r.Utilization, heldByClients(r), strings.Join(rules, ", "))
+	return s.printf("mode: %s\nhot shard: busy %.0f %% of the time%s\nrules: %s\n",
+		r.Mode, 100*r.Utilization, heldByClients(r), strings.Join(rules, ", "))
 }
 
 const (
 	// idle is the load of the hot shard below which waiting for locks is not its doing.
 	idle = 0.2
-	// muchWaiting is the time, in µs per second, that transactions wait for locks before that is explained.
-	muchWaiting = 500_000
+	// muchWaiting is the time per second that transactions wait for locks before that is explained.
+	muchWaiting = 500 * time.Millisecond
 )
 
 // heldByClients explains much waiting for locks on a hot shard that is idle.
-func heldByClients(r *pb.HotKeysResponse) string {
-	var waiting uint64
+func heldByClients(r *admin.HotKeys) string {
+	var waiting time.Duration
 	for i := range r.Keys {
-		if r.Keys[i].MovedNs != 0 {
-			waiting += r.Keys[i].LockWaitUsPerS
+		if !r.Keys[i].Moved.IsZero() {
+			waiting += r.Keys[i].LockWaitPerSecond
 		}
 	}
 	if r.Utilization >= idle || waiting < muchWaiting {
@@ -272,7 +269,7 @@ func heldByClients(r *pb.HotKeysResponse) string {
 	return "; transactions wait for locks that interactive transactions hold while their clients think"
 }
 
-func (s *session) ruleText(r *pb.HotRule) string {
+func (s *session) ruleText(r *admin.HotRule) string {
 	out := s.text(r.Key) + " " + hotPolicies[r.Policy]
 	if r.Prefix {
 		out += " (prefix)"
@@ -283,21 +280,21 @@ func (s *session) ruleText(r *pb.HotRule) string {
 // hotItem is a hot key as JSON.
 type hotItem struct {
 	item
-	Shard           uint32     `json:"shard"`
+	Shard           int        `json:"shard"`
 	Conflicts       float64    `json:"conflicts_per_s"`
-	WaitUs          uint64     `json:"wait_us_per_s"`
-	EstimatedWaitUs uint64     `json:"estimated_wait_us_per_s"`
-	LockWaitUs      uint64     `json:"lock_wait_us_per_s"`
-	HeldUs          uint64     `json:"held_us_per_s"`
-	ReadWaitUs      uint64     `json:"read_wait_us_per_s"`
-	RetryUs         uint64     `json:"retry_us_per_s"`
+	WaitUs          int64      `json:"wait_us_per_s"`
+	EstimatedWaitUs int64      `json:"estimated_wait_us_per_s"`
+	LockWaitUs      int64      `json:"lock_wait_us_per_s"`
+	HeldUs          int64      `json:"held_us_per_s"`
+	ReadWaitUs      int64      `json:"read_wait_us_per_s"`
+	RetryUs         int64      `json:"retry_us_per_s"`
 	Holds           float64    `json:"holds_per_s"`
-	Waiters         uint32     `json:"waiters"`
+	Waiters         int        `json:"waiters"`
 	Moved           *time.Time `json:"moved,omitempty"`
 	Policy          string     `json:"policy,omitempty"`
 	Moving          bool       `json:"moving"`
 	Reason          string     `json:"reason"`
-	WaitedUs        uint64     `json:"waited_us"`
+	WaitedUs        int64      `json:"waited_us"`
 	Waits           uint64     `json:"waits"`
 }
 
@@ -309,16 +306,15 @@ type hotRuleItem struct {
 }
 
 // hotObjects writes an object for each key, and one for the rest.
-func (s *session) hotObjects(r *pb.HotKeysResponse) error {
+func (s *session) hotObjects(r *admin.HotKeys) error {
 	for i := range r.Keys {
 		k := &r.Keys[i]
-		it := hotItem{item: s.keyItem(k.Key), Shard: k.Shard, Conflicts: k.ConflictsPerS, WaitUs: k.WaitUsPerS, EstimatedWaitUs: k.EstimatedWaitUsPerS,
-			LockWaitUs: k.LockWaitUsPerS, HeldUs: k.HeldUsPerS, ReadWaitUs: k.ReadWaitUsPerS, RetryUs: k.RetryUsPerS, Holds: k.HoldsPerS, Waiters: k.Waiters,
-			Policy: hotPolicies[k.Policy], Moving: k.Moving, Reason: k.Reason, WaitedUs: k.WaitedUs, Waits: k.Waits}
-		if k.MovedNs != 0 {
-			at := time.Unix(0, k.MovedNs).UTC()
-			it.Moved = &at
-		}
+		it := hotItem{item: s.keyItem(k.Key), Shard: k.Shard, Conflicts: k.ConflictsPerSecond,
+			WaitUs: k.WaitPerSecond.Microseconds(), EstimatedWaitUs: k.EstimatedWaitPerSecond.Microseconds(),
+			LockWaitUs: k.LockWaitPerSecond.Microseconds(), HeldUs: k.HeldPerSecond.Microseconds(),
+			ReadWaitUs: k.ReadWaitPerSecond.Microseconds(), RetryUs: k.RetryPerSecond.Microseconds(),
+			Holds: k.HoldsPerSecond, Waiters: k.Waiters, Moved: moment(k.Moved), Policy: hotPolicies[k.Policy],
+			Moving: k.Moving, Reason: k.Reason, WaitedUs: k.Waited.Microseconds(), Waits: k.Waits}
 		if err := s.object(it); err != nil {
 			return err
 		}
@@ -329,8 +325,8 @@ func (s *session) hotObjects(r *pb.HotKeysResponse) error {
 		rules = append(rules, hotRuleItem{s.keyItem(h.Key), h.Prefix, hotPolicies[h.Policy]})
 	}
 	return s.object(struct {
-		Mode        string        `json:"mode"`
+		Mode        admin.HotMode `json:"mode"`
 		Utilization float64       `json:"utilization"`
 		Rules       []hotRuleItem `json:"rules"`
-	}{hotModes[r.Mode], r.Utilization, rules})
+	}{r.Mode, r.Utilization, rules})
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 )
 
 func hotMoves(size func() (lines, columns int)) *cobra.Command {
@@ -23,7 +23,7 @@ of the hot shard's node. --wide adds the reasons.`,
 	f.addTo(cmd, true)
 	f.widens(cmd, size, "show the reason of each move")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
-		r, err := s.db.HotKeys(ctx, 1)
+		r, err := s.admin().HotKeys(ctx, 1)
 		if err != nil {
 			return err
 		}
@@ -36,17 +36,17 @@ of the hot shard's node. --wide adds the reasons.`,
 type moveItem struct {
 	item
 	Time   time.Time `json:"time"`
-	From   uint32    `json:"from_shard"`
-	To     uint32    `json:"to_shard"`
+	From   int       `json:"from_shard"`
+	To     int       `json:"to_shard"`
 	ToHot  bool      `json:"to_hot"`
 	Reason string    `json:"reason"`
 }
 
-func (s *session) printMoves(moves []pb.HotMove) error {
+func (s *session) printMoves(moves []admin.HotMove) error {
 	if s.json {
 		for i := range moves {
 			m := &moves[i]
-			if err := s.object(moveItem{s.keyItem(m.Key), time.Unix(0, m.TimeNs).UTC(), m.FromShard, m.ToShard, m.ToHot, m.Reason}); err != nil {
+			if err := s.object(moveItem{s.keyItem(m.Key), m.Time.UTC(), m.From, m.To, m.ToHot, m.Reason}); err != nil {
 				return err
 			}
 		}
@@ -63,11 +63,11 @@ func (s *session) printMoves(moves []pb.HotMove) error {
 	t := s.table(head...)
 	for i := range moves {
 		m := &moves[i]
-		to := fmt.Sprintf("s%d", m.ToShard)
+		to := fmt.Sprintf("s%d", m.To)
 		if m.ToHot {
 			to += " (hot)"
 		}
-		row := []string{stamp(time.Unix(0, m.TimeNs)), s.text(m.Key), fmt.Sprintf("s%d", m.FromShard), to}
+		row := []string{stamp(m.Time), s.text(m.Key), fmt.Sprintf("s%d", m.From), to}
 		if s.flags.wide {
 			row = append(row, m.Reason)
 		}

@@ -8,8 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 )
 
 func incrCommand() *cobra.Command {
@@ -29,7 +28,7 @@ other, from however many clients.`,
 	f.addTo(cmd, true)
 	cmd.Flags().BoolVar(&blind, "blind", false, "do not print the sum, and do not block other additions")
 	takeNumbersToo(cmd, 1, 2, connected(&f, func(ctx context.Context, s *session, args []string) error {
-		key, err := s.bytes(args[0])
+		key, err := s.decode(args[0])
 		if err != nil {
 			return err
 		}
@@ -40,11 +39,12 @@ other, from however many clients.`,
 				return usagef(cmd, "%q is not a whole number of 64 bits", args[1])
 			}
 		}
-		op := client.AddGet(key, delta)
+		counter := client.NewCounter(key)
+		var op client.Op = counter.AddGetOp(delta)
 		if blind {
-			op = client.Add(key, delta)
+			op = counter.AddOp(delta)
 		}
-		out, err := s.execute(ctx, op)
+		out, err := s.execute(ctx, nil, op)
 		if err != nil {
 			return s.withTypeHint(ctx, err, key)
 		}
@@ -55,17 +55,17 @@ other, from however many clients.`,
 }
 
 // withTypeHint adds a hint to the error of a counter's operation on a key that holds something else.
-func (s *session) withTypeHint(ctx context.Context, err error, key []byte) error {
+func (s *session) withTypeHint(ctx context.Context, err error, key string) error {
 	e, ok := errors.AsType[*client.Error](err)
-	if !ok || e.Kind != kv.KindWrongType {
+	if !ok || e.Kind != client.KindWrongType {
 		return err
 	}
 	e.Hint = typeHint(e)
-	out, readErr := s.db.Execute(ctx, client.Get(key))
-	if readErr != nil || out.Results[0].Type != client.TypeRegister {
+	value, _, readErr := s.db.Get(ctx, key)
+	if readErr != nil {
 		return err
 	}
-	n, readErr := strconv.ParseInt(string(out.Results[0].Value), 10, 64)
+	n, readErr := strconv.ParseInt(string(value), 10, 64)
 	if readErr != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (s *session) withTypeHint(ctx context.Context, err error, key []byte) error
 	return err
 }
 
-func (s *session) printSum(key []byte, out *client.Outcome, blind bool) error {
+func (s *session) printSum(key string, out *outcome, blind bool) error {
 	switch {
 	case out.ResultsLost:
 		return s.resultsLost(out, "the sum is")
@@ -86,7 +86,7 @@ func (s *session) printSum(key []byte, out *client.Outcome, blind bool) error {
 	}
 	r := &out.Results[0]
 	if s.json {
-		it := s.keyItem(key).holding(s.printer, client.TypeCounter, "counter", nil, r.Number, r.Version)
+		it := s.keyItem(key).holding(s.printer, client.TypeCounter, nil, r.Number, r.Version)
 		it.receiptAnswer = s.receiptObject(&out.Receipt)
 		return s.object(it)
 	}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 )
 
 func logCommand() *cobra.Command {
@@ -45,22 +45,21 @@ func logLevelCommand() *cobra.Command {
 		} else if component != "" {
 			return usagef(s.cmd, "--component needs a LEVEL to set")
 		}
-		levels, err := s.db.LogLevels(ctx, component, level)
+		levels, err := s.admin().SetLogLevel(ctx, component, level)
 		if err != nil {
 			return err
 		}
 		if level != "" {
-			s.changed(kv.TxnID{})
+			s.changed(client.TxID{})
 		}
 		return s.logLevels(levels)
 	})
 	return cmd
 }
 
-func (s *session) logLevels(levels []pb.LogLevel) error {
+func (s *session) logLevels(levels []admin.LogLevel) error {
 	t := s.table("COMPONENT", "LEVEL")
-	for i := range levels {
-		l := &levels[i]
+	for _, l := range levels {
 		if s.json {
 			if err := s.object(map[string]string{"component": l.Component, "level": l.Level}); err != nil {
 				return err

@@ -7,8 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/internal/clientlink"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 func outcomeCommand() *cobra.Command {
@@ -29,40 +30,41 @@ func outcomeCommand() *cobra.Command {
 	}
 	f.addTo(cmd, true)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := kv.ParseTxnID(args[0])
+		id, err := client.ParseTxID(args[0])
 		if err != nil {
 			return usagef(cmd, "%q is not the id of a transaction: want 32 hexadecimal digits", args[0])
 		}
 		return connected(&f, func(ctx context.Context, s *session, _ []string) error {
-			committed, results, err := s.db.Outcome(ctx, id)
-			if k := kv.KindOf(err); (k == kv.KindTooOld || k == kv.KindOutcomeUnknown) && !s.json {
+			r, err := clientlink.Outcome(ctx, s.db, id)
+			if k := client.KindOf(err); (k == client.KindTooOld || k == client.KindOutcomeUnknown) && !s.json {
 				err = errors.Join(s.printf("Unknown\n"), err)
 			}
 			if err != nil {
 				return err
 			}
-			return s.printOutcome(id, committed, results)
+			return s.printOutcome(id, r)
 		})(cmd, args)
 	}
 	return cmd
 }
 
-func (s *session) printOutcome(id kv.TxnID, committed bool, results []client.Result) error {
+func (s *session) printOutcome(id client.TxID, r *pb.OutcomeResponse) error {
+	committed := r.Decision == pb.Decision_COMMITTED
 	if s.json {
 		a := struct {
 			TxnID     string         `json:"txn_id"`
 			Committed bool           `json:"committed"`
 			Results   []resultAnswer `json:"results,omitempty"`
 		}{TxnID: id.String(), Committed: committed}
-		for i := range results {
-			r := s.resultObject("", &results[i])
-			r.Op = results[i].Operation
-			a.Results = append(a.Results, r)
+		for i := range r.Results {
+			result := s.resultObject("", &r.Results[i])
+			result.Op = operationOf(r, i)
+			a.Results = append(a.Results, result)
 		}
 		if err := s.object(a); err != nil {
 			return err
 		}
-	} else if err := s.outcomeTable(committed, results); err != nil {
+	} else if err := s.outcomeTable(r); err != nil {
 		return err
 	}
 	if !committed {
@@ -71,24 +73,32 @@ func (s *session) printOutcome(id kv.TxnID, committed bool, results []client.Res
 	return nil
 }
 
-func (s *session) outcomeTable(committed bool, results []client.Result) error {
-	if !committed {
+// operationOf names the operation of a result: "put", "set.contains". It is empty for what an older version
+// of the store committed.
+func operationOf(r *pb.OutcomeResponse, i int) string {
+	if i >= len(r.Operations) {
+		return ""
+	}
+	return r.Operations[i]
+}
+
+func (s *session) outcomeTable(o *pb.OutcomeResponse) error {
+	if o.Decision != pb.Decision_COMMITTED {
 		return s.printf("Aborted: nothing was applied\n")
 	}
-	if err := s.printf("Committed\n"); err != nil || len(results) == 0 {
+	if err := s.printf("Committed\n"); err != nil || len(o.Results) == 0 {
 		return err
 	}
 	t := s.table("", "OPERATION", "FOUND", "VALUE", "VERSION")
-	for i := range results {
-		r := &results[i]
-		value := ""
+	for i := range o.Results {
+		r, operation, value := &o.Results[i], operationOf(o, i), ""
 		switch {
-		case len(r.Answer) > 0:
+		case len(r.Data) > 0:
 			value = s.answerText(r)
-		case r.Type == client.TypeCounter || len(r.Value) > 0 || r.Found && r.Operation == "get":
-			value = s.value(r.Type, r.TypeName, r.Value, r.Number)
+		case r.Type == pb.DataType_COUNTER || len(r.Value) > 0 || r.Found && operation == "get":
+			value = s.held(r)
 		}
-		t.row(fmt.Sprint(i+1), r.Operation, fmt.Sprint(r.Found), value, shownVersion(r.Version))
+		t.row(fmt.Sprint(i+1), operation, fmt.Sprint(r.Found), value, shownVersion(r.Version))
 	}
 	return t.flush()
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // past are the flags of commands that can read a past state.
@@ -24,9 +24,13 @@ func (p *past) addTo(cmd *cobra.Command) {
 	GroupFlags(fs, "Flags for reading the past (linchpin help past)", "snapshot", "as-of", "after")
 }
 
-// options returns the flags as options of the client; o receives the result, with the state that was read.
-func (p *past) options(cmd *cobra.Command, o *client.Outcome) ([]client.CallOption, error) {
-	out := []client.CallOption{client.Into(o)}
+// reader returns what the command reads: the present state of the connection, or a past one. report
+// receives how its calls end. A nil past is the present.
+func (p *past) reader(s *session, report *client.Report) (client.Reader, error) {
+	db, cmd := s.db.With(client.ReportTo(report)), s.cmd
+	if p == nil {
+		return db, nil
+	}
 	if cmd.Flags().Changed("after") && p.after == "" {
 		return nil, usagef(cmd, "--after is empty, want a token")
 	}
@@ -35,7 +39,7 @@ func (p *past) options(cmd *cobra.Command, o *client.Outcome) ([]client.CallOpti
 		if err != nil {
 			return nil, usagef(cmd, "--after is %q, which is not base64", p.after)
 		}
-		out = append(out, client.After(token))
+		db = db.With(client.After(token))
 	}
 	// An empty name is likely to be a variable that is not set: reading the present state would be wrong.
 	at, asOf := cmd.Flags().Changed("snapshot"), cmd.Flags().Changed("as-of")
@@ -45,21 +49,21 @@ func (p *past) options(cmd *cobra.Command, o *client.Outcome) ([]client.CallOpti
 	case at && p.snapshot == "":
 		return nil, usagef(cmd, "--snapshot is empty, want a name or an id")
 	case at:
-		return append(out, client.AtSnapshot(p.snapshot)), nil
+		return db.AtSnapshot(p.snapshot), nil
 	case !asOf:
-		return out, nil
+		return db, nil
 	}
 	if ago, err := time.ParseDuration(p.asOf); err == nil {
 		if !strings.HasPrefix(p.asOf, "-") {
 			return nil, usagef(cmd, "--as-of %s is in the future; write -%s for that long ago", p.asOf, strings.TrimPrefix(p.asOf, "+"))
 		}
-		return append(out, client.AsOf(time.Now().Add(ago))), nil
+		return db.AsOf(time.Now().Add(ago)), nil
 	}
 	when, err := time.Parse(time.RFC3339Nano, p.asOf)
 	if err != nil {
 		return nil, usagef(cmd, "--as-of is %q, want a time such as 2026-11-22T10:00:00Z, or -90s for 90 seconds ago", p.asOf)
 	}
-	return append(out, client.AsOf(when)), nil
+	return db.AsOf(when), nil
 }
 
 // goneError is the error for a past state that is no longer kept. Its exit code is that of a key that
@@ -73,7 +77,7 @@ func (e *goneError) Unwrap() error { return e.error }
 
 // gone makes a goneError of the error for a past state that is no longer kept.
 func (p *past) gone(err error) error {
-	if err == nil || p.snapshot+p.asOf == "" || kv.KindOf(err) != kv.KindTooOld {
+	if err == nil || p == nil || p.snapshot+p.asOf == "" || kv.KindOf(err) != kv.KindTooOld {
 		return err
 	}
 	if p.asOf != "" {
@@ -83,8 +87,8 @@ func (p *past) gone(err error) error {
 }
 
 // printPast reports the past state that was read on standard error, so that the output can be piped.
-func (s *session) printPast(o *client.Outcome) {
-	if x := o.Snapshot; x != nil && !s.json {
+func (s *session) printPast(r *client.Report) {
+	if x := r.Snapshot; x.ID != "" && !s.json {
 		s.cmd.PrintErrf("read at snapshot %s of %s\n", x.ID, stamp(x.Time))
 	}
 }

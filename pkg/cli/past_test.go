@@ -106,7 +106,7 @@ func TestCommandsReadAtASnapshot(t *testing.T) {
 		n.run(t, append(c.args, "--snapshot", "none")...).fails(t, 1, "NotFound")
 	}
 	require.Equal(t, "@serverte-1", objects(t, n.run(t, "txn", "get k", "--snapshot", "s", "-o", "json").ok(t))[0]["snapshot"])
-	n.run(t, "txn", "put k x", "--snapshot", "s").fails(t, 2, "read-only")
+	n.run(t, "txn", "put k x", "--snapshot", "s").fails(t, 2, "a transaction that writes cannot read at a snapshot")
 	n.run(t, "get", "none", "--snapshot", "s").failsAfter(t, 1, "read at snapshot @serverte-1", "the key does not exist")
 }
 

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // printer writes results as tables or as JSON.
@@ -23,22 +23,22 @@ type printer struct {
 
 // text shows bytes unambiguously: as they are if they are printable UTF-8 that neither begins with a
 // double quote nor has a space at an end, and else as a quoted Go string. With --hex all are hexadecimal.
-func (p *printer) text(b []byte) string {
+func (p *printer) text(s string) string {
 	if p.hex {
-		return hex.EncodeToString(b)
+		return hex.EncodeToString([]byte(s))
 	}
-	return kv.Shown(b)
+	return kv.Shown([]byte(s))
 }
 
 // value shows what a key holds: of data types with methods only the name.
-func (p *printer) value(t client.Type, name string, value []byte, number int64) string {
+func (p *printer) value(t client.Type, value []byte, number int64) string {
 	switch t {
 	case client.TypeCounter:
 		return strconv.FormatInt(number, 10)
-	case client.TypeRegister:
-		return p.text(value)
+	case client.TypeValue:
+		return p.text(string(value))
 	}
-	return "(" + name + ")"
+	return "(" + string(t) + ")"
 }
 
 func (p *printer) printf(format string, args ...any) error {
@@ -77,42 +77,48 @@ type item struct {
 	receiptAnswer
 }
 
-// jsonBytes returns b for one of two fields.
-func (p *printer) jsonBytes(b []byte) (text, inHex *string) {
-	s := string(b)
+// jsonBytes returns s for one of two fields.
+func (p *printer) jsonBytes(s string) (text, inHex *string) {
 	if p.hex || !utf8.ValidString(s) {
-		s = hex.EncodeToString(b)
+		s = hex.EncodeToString([]byte(s))
 		return nil, &s
 	}
 	return &s, nil
 }
 
-func (p *printer) keyItem(key []byte) (it item) {
+func (p *printer) keyItem(key string) (it item) {
 	it.Key, it.KeyHex = p.jsonBytes(key)
 	return it
 }
 
 // holding adds what the key holds.
-func (it item) holding(p *printer, t client.Type, name string, value []byte, number int64, v kv.Version) item {
-	switch it.Type = name; t {
+func (it item) holding(p *printer, t client.Type, value []byte, number int64, v version) item {
+	switch it.Type = string(t); t {
 	case client.TypeCounter:
 		it.Number = &number
-	case client.TypeRegister:
-		it.Value, it.ValueHex = p.jsonBytes(value)
+	case client.TypeValue:
+		it.Value, it.ValueHex = p.jsonBytes(string(value))
 	}
 	it.Version = shownVersion(v)
 	return it
 }
 
+// version is a kv.Version or a client.Version.
+type version interface {
+	IsZero() bool
+	String() string
+}
+
 // shownVersion is empty for a write that has no version yet: an addition gets its version when it
 // becomes visible, which may be after its response.
-func shownVersion(v kv.Version) string {
+func shownVersion(v version) string {
 	if v.IsZero() {
 		return ""
 	}
 	return v.String()
 }
 
-func (p *printer) pairItem(pr *client.Pair) item {
-	return p.keyItem(pr.Key).holding(p, pr.Type, pr.TypeName, pr.Value, pr.Number, pr.Version)
+// entryItem is an entry of a scan as JSON.
+func (p *printer) entryItem(e *client.Entry) item {
+	return p.keyItem(e.Key).holding(p, e.Type, e.Value, e.Number, e.Version)
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // putFlags are the condition and the time to live of a put.
@@ -47,7 +47,7 @@ the key had; a put with a condition reports that.`,
 		if err != nil {
 			return err
 		}
-		out, err := s.execute(ctx, ops...)
+		out, err := s.execute(ctx, nil, ops...)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (s *session) putOps(c *putFlags, args []string) ([]client.Op, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := s.bytes(args[0])
+	key, err := s.decode(args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -71,32 +71,39 @@ func (s *session) putOps(c *putFlags, args []string) ([]client.Op, error) {
 	if err != nil {
 		return nil, err
 	}
-	op, err := c.on(s, client.Put(key, value))
-	switch {
-	case err != nil:
+	var opts []client.PutOption
+	condition, err := c.condition(s, flag)
+	if err != nil {
 		return nil, err
-	case s.cmd.Flags().Changed("ttl"):
-		return []client.Op{op.WithTTL(c.ttl)}, nil
-	case flag == "" || flag == "if-absent":
-		return []client.Op{op}, nil
 	}
-	return []client.Op{client.GetForUpdate(key), op}, nil
+	if condition != nil {
+		opts = append(opts, condition)
+	}
+	expires := s.cmd.Flags().Changed("ttl")
+	if expires {
+		opts = append(opts, client.TTL(c.ttl))
+	}
+	ops := []client.Op{client.PutOp(key, []byte(value), opts...)}
+	if expires || flag == "" || flag == "if-absent" {
+		return ops, nil
+	}
+	return append([]client.Op{client.GetForUpdateOp(key)}, ops...), nil
 }
 
 // valueArgument reads a value from the command line, or from standard input.
-func (s *session) valueArgument(arg string) ([]byte, error) {
+func (s *session) valueArgument(arg string) (string, error) {
 	if arg != "-" {
-		return s.bytes(arg)
+		return s.decode(arg)
 	}
 	most := kv.MaxValueBytes
 	if s.flags.hex {
 		most = 2*kv.MaxValueBytes + 2
 	}
 	b, err := readInput(s.cmd.InOrStdin(), "the value", most, "a value has at most 1 MiB; store a larger one in several keys")
-	if err != nil || !s.flags.hex {
-		return b, err
+	if err != nil {
+		return "", err
 	}
-	return s.bytes(string(b))
+	return s.decode(string(b))
 }
 
 // maxCounted is how much of an input that is too long is read, to say how long it is.
@@ -117,7 +124,7 @@ func readInput(in io.Reader, what string, most int, hint string) ([]byte, error)
 }
 
 // printPut prints the version of a put, and what became of the time to live.
-func (s *session) printPut(out *client.Outcome) error {
+func (s *session) printPut(out *outcome) error {
 	lost := ""
 	if len(out.Results) > 1 {
 		lost = lostTTL(&out.Results[0])
@@ -127,7 +134,7 @@ func (s *session) printPut(out *client.Outcome) error {
 }
 
 // printWritten prints the version of a single write, and a remark.
-func (s *session) printWritten(out *client.Outcome, remark string) error {
+func (s *session) printWritten(out *outcome, remark string) error {
 	if out.ResultsLost {
 		return s.resultsLost(out, "the version is")
 	}
@@ -137,7 +144,7 @@ func (s *session) printWritten(out *client.Outcome, remark string) error {
 			Version string `json:"version"`
 			TxnID   string `json:"txn_id"`
 			receiptAnswer
-		}{v, out.ID.String(), s.receiptObject(&out.Receipt)})
+		}{v, out.TxID.String(), s.receiptObject(&out.Receipt)})
 	}
 	s.printReceipt(&out.Receipt)
 	return s.printf("version %s%s\n", v, remark)

@@ -1,10 +1,6 @@
 package cli
 
-import (
-	"strings"
-
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
-)
+import "github.com/linchpindb/linchpin/pkg/client"
 
 // receiptAnswer is a contention receipt as JSON; Why is the receipt in words.
 type receiptAnswer struct {
@@ -55,7 +51,7 @@ func (p *printer) receiptObject(r *client.Receipt) receiptAnswer {
 	if r.Waited > 0 {
 		w := r.Wait
 		if w == nil {
-			w = &client.Conflict{Key: r.Key, Holder: r.Holder}
+			w = new(client.Conflict)
 		}
 		a.Waited = &waitAnswer{Us: r.Waited.Microseconds(), Waiting: r.Waiting, conflictAnswer: p.conflictObject(w)}
 	}
@@ -69,7 +65,7 @@ func (p *printer) receiptObject(r *client.Receipt) receiptAnswer {
 }
 
 func (p *printer) conflictObject(c *client.Conflict) conflictAnswer {
-	a := conflictAnswer{Cause: word(c.Cause.String(), "CAUSE_"), Operations: c.Operations, HolderOperations: c.HolderOperations, Others: c.Others,
+	a := conflictAnswer{Cause: c.Cause, Operations: c.Operations, HolderOperations: c.HolderOperations, Others: c.Others,
 		Lock: c.Lock, HolderLock: c.HolderLock, Interactive: c.Interactive, HolderInteractive: c.HolderInteractive}
 	a.Key, a.KeyHex = p.jsonBytes(c.Key)
 	if !c.Holder.IsZero() {
@@ -79,15 +75,6 @@ func (p *printer) conflictObject(c *client.Conflict) conflictAnswer {
 		a.Advice = &adviceAnswer{Instead: x.Instead, HolderInstead: x.HolderInstead, Apart: x.Apart}
 	}
 	return a
-}
-
-// word is a name of the API in small letters, "" for none.
-func word(name, prefix string) string {
-	w := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, prefix), "_", "-"))
-	if w == "none" {
-		return ""
-	}
-	return w
 }
 
 // printReceipt reports on standard error what a command waited for, so that the output can be piped.

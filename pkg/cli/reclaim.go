@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 )
 
 func reclaimCommand() *cobra.Command {
@@ -43,17 +43,17 @@ reclaim at a time.`,
 
 // reclaimAnswer is the result of a reclaim as JSON. FreedBytes is 0 if the store grew.
 type reclaimAnswer struct {
-	FreedBytes  uint64 `json:"freed_bytes"`
-	BeforeBytes uint64 `json:"before_bytes"`
-	AfterBytes  uint64 `json:"after_bytes"`
-	Ranges      uint32 `json:"ranges"`
-	ElapsedMs   uint64 `json:"elapsed_ms"`
+	FreedBytes  int64  `json:"freed_bytes"`
+	BeforeBytes int64  `json:"before_bytes"`
+	AfterBytes  int64  `json:"after_bytes"`
+	Ranges      int    `json:"ranges"`
+	ElapsedMs   int64  `json:"elapsed_ms"`
 	Note        string `json:"note,omitempty"`
 }
 
 func (s *session) reclaim(ctx context.Context) error {
 	last := time.Now()
-	p, err := s.db.Reclaim(ctx, func(p *pb.ReclaimProgress) {
+	p, err := s.admin().Reclaim(ctx, func(p admin.ReclaimProgress) {
 		if time.Since(last) >= lineEvery {
 			last = time.Now()
 			s.cmd.PrintErrf("compacted %d of %d key ranges\n", p.Done, p.Total)
@@ -62,14 +62,13 @@ func (s *session) reclaim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.changed(kv.TxnID{})
-	a := reclaimAnswer{max(p.BeforeBytes, p.AfterBytes) - p.AfterBytes, p.BeforeBytes, p.AfterBytes, p.Total, p.ElapsedMs, p.Note}
+	s.changed(client.TxID{})
+	a := reclaimAnswer{max(p.Before-p.After, 0), p.Before, p.After, p.Total, p.Elapsed.Milliseconds(), p.Note}
 	if s.json {
 		return s.object(a)
 	}
-	took := time.Duration(a.ElapsedMs) * time.Millisecond
-	text := fmt.Sprintf("the store shrank by %s (%d bytes), from %s to %s, in %.1f s\n", kv.ShownBytes(a.FreedBytes), a.FreedBytes,
-		kv.ShownBytes(a.BeforeBytes), kv.ShownBytes(a.AfterBytes), took.Seconds())
+	text := fmt.Sprintf("the store shrank by %s (%d bytes), from %s to %s, in %.1f s\n",
+		shownBytes(a.FreedBytes), a.FreedBytes, shownBytes(p.Before), shownBytes(p.After), p.Elapsed.Seconds())
 	if a.Note != "" {
 		text += a.Note + "\n"
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 )
 
 // tableRows is the number of rows of a table that are kept to find the widths of the columns.
@@ -64,30 +64,34 @@ On a terminal values are cut to fit. Into a file or a pipe the columns are separ
 
 // scan lists the keys of a scan.
 func (s *session) scan(ctx context.Context, p *past, o *scanning, args []string) error {
-	start, end, err := s.bounds(args, o.prefix)
+	keys, err := s.bounds(args, o.prefix)
 	if err != nil {
 		return err
 	}
-	var out client.Outcome
-	how, err := p.options(s.cmd, &out)
+	var report client.Report
+	r, err := p.reader(s, &report)
 	if err != nil {
 		return err
 	}
-	pairs := s.db.With(how...).Scan(ctx, start, end, client.ScanOptions{Limit: o.limit, Reverse: o.reverse})
+	opts := []client.ScanOption{client.Limit(o.limit)}
+	if o.reverse {
+		opts = append(opts, client.Reverse())
+	}
+	entries := r.Scan(ctx, keys, opts...)
 	if o.count {
-		err = s.printCount(pairs)
+		err = s.printCount(entries)
 	} else {
-		err = s.printScan(pairs, o.keysOnly)
+		err = s.printScan(entries, o.keysOnly)
 	}
-	s.printPast(&out)
-	s.printReceipt(&out.Receipt)
+	s.printPast(&report)
+	s.printReceipt(&report.Receipt)
 	return p.gone(err)
 }
 
-// printCount prints how many pairs there are.
-func (s *session) printCount(pairs iter.Seq2[client.Pair, error]) error {
+// printCount prints how many entries there are.
+func (s *session) printCount(entries iter.Seq2[client.Entry, error]) error {
 	n := 0
-	for _, err := range pairs {
+	for _, err := range entries {
 		if err != nil {
 			return err
 		}
@@ -100,43 +104,29 @@ func (s *session) printCount(pairs iter.Seq2[client.Pair, error]) error {
 }
 
 // bounds is the range of a scan.
-func (s *session) bounds(args []string, prefix string) (start, end []byte, err error) {
+func (s *session) bounds(args []string, prefix string) (r client.Range, err error) {
 	if prefix != "" {
-		start, err = s.bytes(prefix)
-		return start, afterPrefix(start), err
+		prefix, err = s.decode(prefix)
+		return client.Prefix(prefix), err
 	}
 	if len(args) > 0 {
-		start, err = s.bytes(args[0])
+		r.Start, err = s.decode(args[0])
 		if err != nil {
-			return nil, nil, err
+			return r, err
 		}
 	}
 	if len(args) > 1 {
-		end, err = s.bytes(args[1])
+		r.End, err = s.decode(args[1])
 	}
-	return start, end, err
+	return r, err
 }
 
-// afterPrefix is the least key that is greater than all that begin with p;
-// nil if there is none.
-func afterPrefix(p []byte) []byte {
-	end := append([]byte(nil), p...)
-	for len(end) > 0 {
-		end[len(end)-1]++
-		if end[len(end)-1] != 0 {
-			return end
-		}
-		end = end[:len(end)-1]
-	}
-	return nil
-}
-
-// printScan prints a row for each pair as it arrives: on a terminal in a table, whose widths are found
+// printScan prints a row for each entry as it arrives: on a terminal in a table, whose widths are found
 // for tableRows at a time, and elsewhere without padding.
-func (s *session) printScan(pairs iter.Seq2[client.Pair, error], keysOnly bool) error {
+func (s *session) printScan(entries iter.Seq2[client.Entry, error], keysOnly bool) error {
 	write, flush := s.scanRows()
 	n := 0
-	for p, err := range pairs {
+	for e, err := range entries {
 		if err != nil {
 			return errors.Join(err, flush())
 		}
@@ -148,13 +138,13 @@ func (s *session) printScan(pairs iter.Seq2[client.Pair, error], keysOnly bool) 
 		n++
 		switch {
 		case s.json && keysOnly:
-			err = s.object(s.keyItem(p.Key))
+			err = s.object(s.keyItem(e.Key))
 		case s.json:
-			err = s.object(s.pairItem(&p))
+			err = s.object(s.entryItem(&e))
 		case keysOnly:
-			err = s.printf("%s\n", s.text(p.Key))
+			err = s.printf("%s\n", s.text(e.Key))
 		default:
-			err = write([]string{s.text(p.Key), p.TypeName, s.value(p.Type, p.TypeName, p.Value, p.Number), p.Version.String()})
+			err = write([]string{s.text(e.Key), string(e.Type), s.value(e.Type, e.Value, e.Number), e.Version.String()})
 		}
 		if err != nil {
 			return err

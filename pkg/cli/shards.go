@@ -10,9 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 func shardsCommand() *cobra.Command {
@@ -37,14 +36,14 @@ Each node is queried for its own shards. Shards of a node that does not respond 
 	}
 	f.addTo(cmd, false)
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
-		rows := make(map[uint32]shardRow)
-		err := s.eachNode(ctx, func(ctx context.Context, db *client.DB, node uint32) error {
-			answer, err := db.Shards(ctx)
+		rows := make(map[int]shardRow)
+		err := s.eachNode(ctx, func(ctx context.Context, a *admin.Admin, node int) error {
+			shards, err := a.Shards(ctx)
 			if err != nil {
 				return err
 			}
-			for _, sh := range answer.Shards {
-				if own := sh.NodeId == node; own || !rows[sh.Shard].own {
+			for _, sh := range shards {
+				if own := sh.Node == node; own || !rows[sh.Shard].own {
 					rows[sh.Shard] = shardRow{sh, own}
 				}
 			}
@@ -60,7 +59,7 @@ Each node is queried for its own shards. Shards of a node that does not respond 
 
 // shardRow is a shard as a node sees it; own: the shard is on that node.
 type shardRow struct {
-	sh  pb.ShardStatus
+	sh  admin.Shard
 	own bool
 }
 
@@ -73,7 +72,7 @@ func (r *shardRow) state() string {
 
 // stepTime is the mean time of a step.
 func (r *shardRow) stepTime() time.Duration {
-	return time.Duration(r.sh.StepTimeUs) * time.Microsecond / time.Duration(max(r.sh.Steps, 1))
+	return r.sh.StepTime / time.Duration(max(r.sh.Steps, 1))
 }
 
 func (s *session) printShards(rows []shardRow) error {
@@ -92,9 +91,10 @@ func (s *session) printShards(rows []shardRow) error {
 		if r.sh.Hot {
 			name += " hot"
 		}
-		cells := []string{name, fmt.Sprintf("n%d", r.sh.NodeId), r.state(), "-", "-", "-", "-", "-", "-", "-"}
+		cells := []string{name, fmt.Sprintf("n%d", r.sh.Node), r.state(), "-", "-", "-", "-", "-", "-", "-"}
 		if r.own {
-			for i, n := range []uint64{r.sh.Incarnation, r.sh.Csn, r.sh.KeysInMemory, r.sh.LockWaiters, r.sh.Intents, r.sh.DecisionRecords} {
+			for i, n := range []uint64{r.sh.Incarnation, r.sh.CSN, r.sh.KeysInMemory, r.sh.LockWaiters, r.sh.Intents,
+				r.sh.DecisionRecords} {
 				cells[3+i] = fmt.Sprint(n)
 			}
 			cells[9] = detail.Duration(r.stepTime())
@@ -106,10 +106,10 @@ func (s *session) printShards(rows []shardRow) error {
 
 // shardAnswer is a shard as JSON; without numbers if its node does not respond.
 type shardAnswer struct {
-	Shard uint32 `json:"shard"`
-	Node  uint32 `json:"node"`
-	Hot   bool   `json:"hot"`
-	Up    bool   `json:"up"`
+	Shard int  `json:"shard"`
+	Node  int  `json:"node"`
+	Hot   bool `json:"hot"`
+	Up    bool `json:"up"`
 	*shardNumbers
 }
 
@@ -121,14 +121,14 @@ type shardNumbers struct {
 	Intents         uint64 `json:"intents"`
 	DecisionRecords uint64 `json:"decision_records"`
 	Steps           uint64 `json:"steps"`
-	StepTimeUs      uint64 `json:"step_time_us"`
+	StepTimeUs      int64  `json:"step_time_us"`
 }
 
 func shardObject(r *shardRow) shardAnswer {
-	a := shardAnswer{Shard: r.sh.Shard, Node: r.sh.NodeId, Hot: r.sh.Hot, Up: r.own || r.sh.Up}
+	a := shardAnswer{Shard: r.sh.Shard, Node: r.sh.Node, Hot: r.sh.Hot, Up: r.own || r.sh.Up}
 	if r.own {
-		a.shardNumbers = &shardNumbers{r.sh.Incarnation, r.sh.Csn, r.sh.KeysInMemory, r.sh.LockWaiters,
-			r.sh.Intents, r.sh.DecisionRecords, r.sh.Steps, r.sh.StepTimeUs}
+		a.shardNumbers = &shardNumbers{r.sh.Incarnation, r.sh.CSN, r.sh.KeysInMemory, r.sh.LockWaiters,
+			r.sh.Intents, r.sh.DecisionRecords, r.sh.Steps, r.sh.StepTime.Microseconds()}
 	}
 	return a
 }

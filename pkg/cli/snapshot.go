@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/internal/clientlink"
 )
 
 func snapshotCommand() *cobra.Command {
@@ -45,12 +45,12 @@ func snapshotCreate() *cobra.Command {
 		if ttl < time.Millisecond {
 			return usagef(cmd, "--ttl is %v, want a millisecond or more", ttl)
 		}
-		x, err := s.db.CreateSnapshot(ctx, args[0], ttl)
+		x, err := s.db.CreateSnapshot(ctx, args[0], client.TTL(ttl))
 		if err != nil {
 			return err
 		}
-		s.changed(kv.TxnID{})
-		return s.printSnapshots([]client.Snapshot{*x})
+		s.changed(client.TxID{})
+		return s.printSnapshots([]client.SnapshotInfo{x.Info()})
 	})
 	return cmd
 }
@@ -91,17 +91,17 @@ deleted over time.`,
 	}
 	f.addTo(cmd, false)
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
-		x, err := s.db.DropSnapshot(ctx, args[0])
+		x, err := clientlink.DropSnapshot(ctx, s.db, args[0])
 		if err != nil {
 			return err
 		}
-		s.changed(kv.TxnID{})
-		return s.printSnapshots([]client.Snapshot{*x})
+		s.changed(client.TxID{})
+		return s.printSnapshots([]client.SnapshotInfo{x.(client.SnapshotInfo)})
 	})
 	return cmd
 }
 
-func (s *session) printSnapshots(l []client.Snapshot) error {
+func (s *session) printSnapshots(l []client.SnapshotInfo) error {
 	if s.json {
 		for i := range l {
 			x := &l[i]

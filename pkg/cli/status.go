@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/rpc/detail"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 func statusCommand() *cobra.Command {
@@ -29,32 +29,32 @@ the node refuses or slows down after too many failed connections.`,
 	}
 	f.addTo(cmd, false)
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
-		st, err := s.db.Status(ctx)
+		st, err := s.admin().Status(ctx)
 		if err != nil {
 			return err
 		}
-		disks := s.disks(ctx, st)
+		disks := s.disks(ctx, &st)
 		if s.json {
-			return s.object(statusObject(st, disks))
+			return s.object(statusObject(&st, disks))
 		}
-		return s.printStatus(st, disks)
+		return s.printStatus(&st, disks)
 	})
 	return cmd
 }
 
 // statusAnswer is a node's status as JSON.
 type statusAnswer struct {
-	Node     uint32     `json:"node"`
+	Node     int        `json:"node"`
 	Cluster  string     `json:"cluster"`
 	Version  string     `json:"version"`
 	Ready    bool       `json:"ready"`
-	UptimeMs uint64     `json:"uptime_ms"`
-	Shards   uint32     `json:"shards"`
-	HotShard uint32     `json:"hot_shard"`
+	UptimeMs int64      `json:"uptime_ms"`
+	Shards   int        `json:"shards"`
+	HotShard int        `json:"hot_shard"`
 	Disk     diskAnswer `json:"disk"`
 	// ReclaimableBytes estimates how many bytes of the store of the node that responds are deleted or
 	// overwritten data.
-	ReclaimableBytes uint64         `json:"reclaimable_bytes"`
+	ReclaimableBytes int64          `json:"reclaimable_bytes"`
 	Members          []memberAnswer `json:"members"`
 	// UnavailablePercent is the share of the keyspace on members that are down.
 	UnavailablePercent float64 `json:"unavailable_keyspace_percent"`
@@ -64,50 +64,51 @@ type statusAnswer struct {
 
 type refusedAddressAnswer struct {
 	Address     string `json:"address"`
-	Failures    uint32 `json:"failures"`
-	RemainingMs uint64 `json:"remaining_ms"`
+	Failures    int    `json:"failures"`
+	RemainingMs int64  `json:"remaining_ms"`
 	// Slowed: the address is served after a delay, and not refused.
 	Slowed bool `json:"slowed"`
 }
 
 type memberAnswer struct {
-	Node    uint32 `json:"node"`
+	Node    int    `json:"node"`
 	Address string `json:"address"`
 	Up      bool   `json:"up"`
 	// Draining: its shards accept no new transactions.
 	Draining bool   `json:"draining,omitempty"`
 	Rejects  string `json:"rejects,omitempty"`
 	// Shards are those on it, and Keyspace is their share of the keyspace.
-	Shards   []uint32 `json:"shards"`
-	Keyspace float64  `json:"keyspace_percent"`
+	Shards   []int   `json:"shards"`
+	Keyspace float64 `json:"keyspace_percent"`
 }
 
-func statusObject(st *pb.StatusResponse, disks map[uint32]pb.DiskSpace) *statusAnswer {
-	a := &statusAnswer{Node: st.NodeId, Cluster: st.ClusterId, Version: st.Version, Ready: st.Ready,
-		UptimeMs: st.UptimeMs, Shards: st.Shards, HotShard: st.HotShard, Disk: diskObject(&st.Disk),
+func statusObject(st *admin.Status, disks map[int]admin.Disk) *statusAnswer {
+	a := &statusAnswer{Node: st.Node, Cluster: st.Cluster, Version: st.Version, Ready: st.Ready,
+		UptimeMs: st.Uptime.Milliseconds(), Shards: st.Shards, HotShard: st.HotShard, Disk: diskObject(&st.Disk),
 		ReclaimableBytes: st.ReclaimableBytes, Members: []memberAnswer{}}
 	for i := range st.Members {
 		m := &st.Members[i]
-		a.Members = append(a.Members, memberAnswer{m.NodeId, m.Address, m.Up || m.Self, m.Draining, rejectsWords[disks[m.NodeId].Rejects],
-			append([]uint32{}, m.Shards...), m.KeyspacePercent})
+		a.Members = append(a.Members, memberAnswer{m.Node, m.Address, m.Up || m.Self, m.Draining,
+			rejectsWords[disks[m.Node].Rejects], m.Shards, m.Keyspace})
 	}
-	for _, d := range detail.Down(st) {
+	for _, d := range down(st) {
 		a.UnavailablePercent += d.Keyspace
 	}
 	for _, r := range st.RefusedAddresses {
-		a.RefusedAddresses = append(a.RefusedAddresses, refusedAddressAnswer{r.Address, r.Failures, r.RemainingMs, r.Slowed})
+		a.RefusedAddresses = append(a.RefusedAddresses,
+			refusedAddressAnswer{r.Address, r.Failures, r.Remaining.Milliseconds(), r.Slowed})
 	}
 	return a
 }
 
-func (s *session) printStatus(st *pb.StatusResponse, disks map[uint32]pb.DiskSpace) error {
+func (s *session) printStatus(st *admin.Status, disks map[int]admin.Disk) error {
 	ready := "serving"
 	if !st.Ready {
 		ready = "waiting for the other members"
 	}
-	up := shownAge(time.Duration(st.UptimeMs) * time.Millisecond)
+	up := shownAge(st.Uptime)
 	if err := s.printf("node n%d of cluster %s, %s, up for %s, version %s, %d shards (hot: s%d)\n\n",
-		st.NodeId, st.ClusterId, ready, up, st.Version, st.Shards, st.HotShard); err != nil {
+		st.Node, st.Cluster, ready, up, st.Version, st.Shards, st.HotShard); err != nil {
 		return err
 	}
 	if err := s.printDisk(st); err != nil {
@@ -126,16 +127,16 @@ func (s *session) printStatus(st *pb.StatusResponse, disks map[uint32]pb.DiskSpa
 		if m.Draining && (m.Up || m.Self) {
 			state += ", draining"
 		}
-		if what := rejectsWords[disks[m.NodeId].Rejects]; what != "" {
+		if what := rejectsWords[disks[m.Node].Rejects]; what != "" {
 			state += ", rejects " + what
 		}
-		t.row(fmt.Sprintf("n%d", m.NodeId), m.Address, state)
+		t.row(fmt.Sprintf("n%d", m.Node), m.Address, state)
 	}
 	return errors.Join(t.flush(), s.printRefusedAddresses(st), s.printDown(st))
 }
 
 // printRefusedAddresses lists the addresses with too many failed connections.
-func (s *session) printRefusedAddresses(st *pb.StatusResponse) error {
+func (s *session) printRefusedAddresses(st *admin.Status) error {
 	if len(st.RefusedAddresses) == 0 {
 		return nil
 	}
@@ -149,7 +150,7 @@ func (s *session) printRefusedAddresses(st *pb.StatusResponse) error {
 		if r.Slowed {
 			state = "slowed"
 		}
-		remaining := (time.Duration(r.RemainingMs) * time.Millisecond).Round(100 * time.Millisecond)
+		remaining := r.Remaining.Round(100 * time.Millisecond)
 		if remaining > 0 {
 			state += " for " + remaining.String()
 		} else {
@@ -160,9 +161,25 @@ func (s *session) printRefusedAddresses(st *pb.StatusResponse) error {
 	return t.flush()
 }
 
+// down are the members that are down and have shards.
+func down(st *admin.Status) (nodes []kv.Down) {
+	for _, m := range st.Members {
+		if m.Up || m.Self || len(m.Shards) == 0 {
+			continue
+		}
+		d := kv.Down{Node: kv.NodeID(m.Node), Address: m.Address, Keyspace: m.Keyspace,
+			Hot: slices.Contains(m.Shards, st.HotShard)}
+		for _, shard := range m.Shards {
+			d.Shards = append(d.Shards, kv.ShardID(shard))
+		}
+		nodes = append(nodes, d)
+	}
+	return nodes
+}
+
 // printDown shows what is unavailable because members are down.
-func (s *session) printDown(st *pb.StatusResponse) error {
-	nodes := detail.Down(st)
+func (s *session) printDown(st *admin.Status) error {
+	nodes := down(st)
 	share := 0.0
 	for i := range nodes {
 		before := ""

@@ -9,8 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // maxScript bounds the text of a transaction: the largest one in quotes and
@@ -89,23 +90,22 @@ func (s *session) runScript(ctx context.Context, p *past, statements []txnlang.S
 	for i := range statements {
 		ops[i] = statements[i].Op
 	}
-	var out client.Outcome
-	how, err := p.options(s.cmd, &out)
+	out, err := s.execute(ctx, p, ops...)
 	if err != nil {
-		return err
-	}
-	if _, err := s.db.With(how...).Execute(ctx, ops...); err != nil {
 		if e, ok := errors.AsType[*client.Error](err); ok && e.Op >= 0 && e.Op < len(ops) && onCounter(&statements[e.Op]) {
 			err = s.withTypeHint(ctx, err, e.Key)
 		}
-		return p.gone(located(err, statements))
+		return located(err, statements)
 	}
-	s.executed(&out, ops)
-	s.printPast(&out)
 	if s.json {
-		return s.object(s.txnObject(&out, statements))
+		a := s.txnObject(&out.Report)
+		a.ResultsLost = out.ResultsLost
+		for i := range out.Results {
+			a.Results = append(a.Results, s.resultObject(statements[i].Verb, &out.Results[i]))
+		}
+		return s.object(a)
 	}
-	return s.printTxn(&out, statements)
+	return s.printTxn(out, statements)
 }
 
 // located adds to an error the operation and the line of the script.
@@ -130,7 +130,7 @@ func shorten(s string) string {
 	return s
 }
 
-func (s *session) printTxn(out *client.Outcome, statements []txnlang.Statement) error {
+func (s *session) printTxn(out *outcome, statements []txnlang.Statement) error {
 	if out.ResultsLost {
 		return s.resultsLost(out, "the results are")
 	}
@@ -142,9 +142,10 @@ func (s *session) printTxn(out *client.Outcome, statements []txnlang.Statement) 
 			version = kv.Version{}.String()
 		}
 		t.row(fmt.Sprint(i+1), shorten(statements[i].Op.String()), s.resultText(statements[i].Verb, r), version)
-		for j := range r.Pairs {
-			p := &r.Pairs[j]
-			t.row("", "  "+s.text(p.Key), s.value(p.Type, p.TypeName, p.Value, p.Number), p.Version.String())
+		for j := range r.Entries {
+			e := &r.Entries[j]
+			held := s.value(typeOf(e.Type, e.TypeName), e.Value, e.Number)
+			t.row("", "  "+s.text(string(e.Key)), held, e.Version.String())
 		}
 	}
 	if err := t.flush(); err != nil {
@@ -155,17 +156,17 @@ func (s *session) printTxn(out *client.Outcome, statements []txnlang.Statement) 
 			return err
 		}
 	}
-	return s.printf("committed %v, attempt %d\n", out.ID, out.Attempts)
+	return s.printf("committed %v, attempt %d\n", out.TxID, out.Attempts)
 }
 
 // resultText is the result of an operation in a few words.
-func (s *session) resultText(verb string, r *client.Result) string {
+func (s *session) resultText(verb string, r *pb.Result) string {
 	switch verb {
 	case "get":
 		if !r.Found {
 			return "(absent)"
 		}
-		return s.value(r.Type, r.TypeName, r.Value, r.Number)
+		return s.held(r)
 	case "incr":
 		return fmt.Sprint(r.Number)
 	case "ttl":
@@ -184,9 +185,9 @@ func (s *session) resultText(verb string, r *client.Result) string {
 	case "scan":
 		more := ""
 		if len(r.Resume) > 0 {
-			more = ", more from " + s.text(r.Resume)
+			more = ", more from " + s.text(string(r.Resume))
 		}
-		return keys(uint64(len(r.Pairs))) + more
+		return keys(uint64(len(r.Entries))) + more
 	case "delrange":
 		return "deleted " + keys(r.Count)
 	}
@@ -194,13 +195,13 @@ func (s *session) resultText(verb string, r *client.Result) string {
 }
 
 // answerText is what a method returned, in a line.
-func (s *session) answerText(r *client.Result) string {
-	if len(r.Answer) == 0 {
+func (s *session) answerText(r *pb.Result) string {
+	if len(r.Data) == 0 {
 		return "done"
 	}
-	words := make([]string, len(r.Answer))
-	for i, d := range r.Answer {
-		words[i] = s.datum(d)
+	words := make([]string, len(r.Data))
+	for i := range r.Data {
+		words[i] = s.datum(&r.Data[i])
 	}
 	return shorten(strings.Join(words, " "))
 }

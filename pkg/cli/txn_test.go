@@ -86,7 +86,8 @@ func TestAFailedOperationOfATxnIsNamed(t *testing.T) {
 	n := start(t)
 	n.run(t, "put", "k", "v").ok(t)
 	n.run(t, "txn", "put a 1", "put b 2; put k w if absent").
-		fails(t, 3, `operation 3, on line 2 (put "k" "w" if absent): ConditionFailed: the key exists; the key holds "v", version 0.0.1`)
+		fails(t, 3, `operation 3, on line 2 (put "k" "w" if absent): `+
+			`ConditionFailed: the key exists (key "k"); the key holds "v", version 0.0.1`)
 	n.run(t, "get", "a").fails(t, 1, "does not exist")
 }
 
@@ -165,9 +166,11 @@ func TestResultsThatAreLostAreSaidToBe(t *testing.T) {
 		})
 	}
 	n.submit.Store(&lost)
-	for _, args := range [][]string{{"put", "k", "v"}, {"del", "k"}, {"incr", "n"}, {"txn", "put k v"}} {
+	for _, args := range [][]string{{"put", "k", "v"}, {"del", "k"}, {"incr", "n"}, {"txn", "put k v"}, {"sadd", "s", "a"}} {
 		require.Regexp(t, `^committed [0-9a-f]{32}; .* no longer known\n$`, n.run(t, args...).ok(t))
-		require.Equal(t, true, objects(t, n.run(t, append(args, "-o", "json")...).ok(t))[0]["results_lost"])
+		o := objects(t, n.run(t, append(args, "-o", "json")...).ok(t))[0]
+		require.Equal(t, true, o["results_lost"])
+		require.EqualValues(t, 1, o["attempts"])
 	}
 }
 

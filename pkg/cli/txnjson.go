@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"strings"
-
-	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -34,28 +31,14 @@ type resultAnswer struct {
 	Answer    []any   `json:"answer,omitempty"`
 }
 
-func (s *session) txnObject(out *client.Outcome, statements []txnlang.Statement) *txnAnswer {
-	a := &txnAnswer{TxnID: out.ID.String(), Attempts: out.Attempts, ResultsLost: out.ResultsLost, Token: out.Token, Plan: planName(out.Plan)}
-	if out.Snapshot != nil {
-		a.Snapshot = out.Snapshot.ID
-	}
-	for i := range out.Results {
-		a.Results = append(a.Results, s.resultObject(statements[i].Verb, &out.Results[i]))
-	}
-	a.receiptAnswer = s.receiptObject(&out.Receipt)
-	return a
-}
-
-// planName is the plan's name as flags have it, "" for none.
-func planName(p pb.ReadPlan) string {
-	if p == pb.ReadPlan_PLAN_ANY {
-		return ""
-	}
-	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(p.String(), "PLAN_"), "_", "-"))
+// txnObject is a report as JSON.
+func (s *session) txnObject(r *client.Report) *txnAnswer {
+	return &txnAnswer{TxnID: r.TxID.String(), Attempts: r.Attempts, receiptAnswer: s.receiptObject(&r.Receipt),
+		Plan: r.Plan, Snapshot: r.Snapshot.ID, Token: r.Token}
 }
 
 // resultObject converts a result; without a verb it has all fields that are set.
-func (s *session) resultObject(verb string, r *client.Result) resultAnswer {
+func (s *session) resultObject(verb string, r *pb.Result) resultAnswer {
 	a := resultAnswer{Op: verb}
 	switch verb {
 	case "get", "del", "expire", "persist", "ttl", "":
@@ -65,25 +48,27 @@ func (s *session) resultObject(verb string, r *client.Result) resultAnswer {
 	}
 	switch {
 	case verb == "incr", (verb == "get" || verb == "ttl" || verb == "") && r.Found:
-		t, name := r.Type, r.TypeName
+		t := typeOf(r.Type, r.TypeName)
 		if verb == "incr" {
-			t, name = client.TypeCounter, "counter"
+			t = client.TypeCounter
 		}
-		a.item = a.item.holding(s.printer, t, name, r.Value, r.Number, r.Version)
+		a.item = a.item.holding(s.printer, t, r.Value, r.Number, r.Version)
 	case verb == "get":
 		a.Version = kv.Version{}.String()
 	default:
 		a.Version = shownVersion(r.Version)
 	}
 	a.TTL = ttlMillis(r)
-	for i := range r.Pairs {
-		a.Pairs = append(a.Pairs, s.pairItem(&r.Pairs[i]))
+	for i := range r.Entries {
+		e := &r.Entries[i]
+		it := s.keyItem(string(e.Key))
+		a.Pairs = append(a.Pairs, it.holding(s.printer, typeOf(e.Type, e.TypeName), e.Value, e.Number, e.Version))
 	}
 	if len(r.Resume) > 0 {
-		a.Resume, a.ResumeHex = s.jsonBytes(r.Resume)
+		a.Resume, a.ResumeHex = s.jsonBytes(string(r.Resume))
 	}
-	if len(r.Answer) > 0 {
-		a.Type, a.Answer = r.TypeName, s.jsonAnswer(r.Answer)
+	if len(r.Data) > 0 {
+		a.Type, a.Answer = string(typeOf(r.Type, r.TypeName)), s.jsonData(r.Data)
 	}
 	if verb == "" && r.Count > 0 {
 		a.Removed = &r.Count
@@ -92,9 +77,9 @@ func (s *session) resultObject(verb string, r *client.Result) resultAnswer {
 }
 
 // resultsLost reports a transaction that committed and whose results were lost with the response.
-func (s *session) resultsLost(out *client.Outcome, what string) error {
+func (s *session) resultsLost(out *outcome, what string) error {
 	if s.json {
-		return s.object(&txnAnswer{TxnID: out.ID.String(), Attempts: out.Attempts, ResultsLost: true})
+		return s.object(&txnAnswer{TxnID: out.TxID.String(), Attempts: out.Attempts, ResultsLost: true})
 	}
-	return s.printf("committed %v; %s no longer known\n", out.ID, what)
+	return s.printf("committed %v; %s no longer known\n", out.TxID, what)
 }

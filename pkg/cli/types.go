@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -22,18 +22,18 @@ func typeCommand() *cobra.Command {
 	}
 	f.addTo(cmd, true)
 	p.addTo(cmd)
-	cmd.RunE = readsKeys(cmd, &f, &p, func(s *session, keys [][]byte, out *client.Outcome) error {
+	cmd.RunE = readsKeys(&f, &p, func(s *session, keys []string, out *outcome) error {
 		return s.printType(keys[0], &out.Results[0])
 	})
 	return cmd
 }
 
-func (s *session) printType(key []byte, r *client.Result) error {
+func (s *session) printType(key string, r *pb.Result) error {
 	if s.json {
 		it := s.keyItem(key)
 		it.Found = &r.Found
 		if r.Found {
-			it.Type = r.TypeName
+			it.Type = string(typeOf(r.Type, r.TypeName))
 		}
 		if err := s.object(it); err != nil || r.Found {
 			return err
@@ -43,7 +43,7 @@ func (s *session) printType(key []byte, r *client.Result) error {
 	if !r.Found {
 		return missing(key)
 	}
-	return s.printf("%s\n", r.TypeName)
+	return s.printf("%s\n", typeOf(r.Type, r.TypeName))
 }
 
 func typesCommand() *cobra.Command {
@@ -61,7 +61,7 @@ as two members. Operations whose locks commute do not block each other.`,
 	f.addTo(cmd, false)
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
 		name := strings.Join(args, "")
-		types, err := s.db.Types(ctx, name)
+		types, err := s.admin().Types(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ as two members. Operations whose locks commute do not block each other.`,
 	return cmd
 }
 
-func (s *session) printTypes(types []pb.TypeInfo, methods bool) error {
+func (s *session) printTypes(types []admin.Type, methods bool) error {
 	if s.json {
 		for i := range types {
 			if err := s.object(typeObject(&types[i])); err != nil {
@@ -94,7 +94,7 @@ func (s *session) printTypes(types []pb.TypeInfo, methods bool) error {
 	return nil
 }
 
-func (s *session) printMethods(info *pb.TypeInfo) error {
+func (s *session) printMethods(info *admin.Type) error {
 	if err := s.printf("%s: %s\n\n", info.Name, info.Doc); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func orNone(names []string) string {
 // typeAnswer is a data type as JSON.
 type typeAnswer struct {
 	Type    string         `json:"type"`
-	Number  uint32         `json:"number"`
+	Number  int            `json:"number"`
 	Doc     string         `json:"doc"`
 	Methods []methodAnswer `json:"methods"`
 	Locks   []lockAnswer   `json:"locks"`
@@ -147,7 +147,7 @@ type lockAnswer struct {
 	CommutesApart []string `json:"commutes_apart,omitempty"`
 }
 
-func typeObject(info *pb.TypeInfo) typeAnswer {
+func typeObject(info *admin.Type) typeAnswer {
 	a := typeAnswer{Type: info.Name, Number: info.Number, Doc: info.Doc}
 	for _, m := range info.Methods {
 		a.Methods = append(a.Methods, methodAnswer{m.Name, m.Usage, m.Doc, m.Lock, m.Updates, m.Returns})

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/certs"
-	"github.com/linchpindb/linchpin/pkg/kv"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 )
 
 func userCommand() *cobra.Command {
@@ -48,18 +48,18 @@ func (r *rights) addTo(cmd *cobra.Command) {
 	f.BoolVar(&r.admin, "admin", false, "do everything, including managing users")
 }
 
-func (r *rights) of(s *session) (out pb.Rights, err error) {
+func (r *rights) of(s *session) (out admin.Rights, err error) {
 	out.Admin, out.Monitor = r.admin, r.monitor
 	for _, p := range []struct {
 		prefixes []string
 		write    bool
 	}{{r.read, false}, {r.write, true}} {
 		for _, text := range p.prefixes {
-			prefix, err := s.bytes(text)
+			prefix, err := s.decode(text)
 			if err != nil {
 				return out, err
 			}
-			out.Grants = append(out.Grants, pb.Grant{Prefix: prefix, Write: p.write})
+			out.Grants = append(out.Grants, admin.Grant{Prefix: prefix, Write: p.write})
 		}
 	}
 	return out, nil
@@ -93,12 +93,12 @@ With --out it is written to a file that only its owner can read, and not shown.`
 		if err != nil {
 			return err
 		}
-		u, err := s.db.CreateUser(ctx, pb.CreateUserRequest{Name: args[0], Rights: may, NoToken: noToken, TokenTtlMs: uint64(ttl.Milliseconds())})
+		u, token, err := s.admin().CreateUser(ctx, args[0], may, admin.TokenOptions{None: noToken, TTL: ttl})
 		if err != nil {
 			return err
 		}
-		s.changed(kv.TxnID{})
-		return s.printMade(u, out)
+		s.changed(client.TxID{})
+		return s.printMade(&u, token, out)
 	})
 	return cmd
 }
@@ -116,11 +116,11 @@ func (s *session) checkTTL(ttl time.Duration) error {
 }
 
 // printMade shows a user and its token, or writes the token to a file.
-func (s *session) printMade(u *pb.UserResponse, out string) error {
-	token := u.Token
+func (s *session) printMade(u *admin.User, token, out string) error {
 	if token != "" && out != "" {
 		if err := certs.WriteSecret(out, []byte(token+"\n")); err != nil {
-			return fmt.Errorf("the user was changed, but its token could not be written; create another with: linchpin user rotate %s: %w", u.User.Name, err)
+			return fmt.Errorf("the user was changed, but its token could not be written; "+
+				"create another with: linchpin user rotate %s: %w", u.Name, err)
 		}
 		token = ""
 	}
@@ -128,9 +128,9 @@ func (s *session) printMade(u *pb.UserResponse, out string) error {
 		return s.object(struct {
 			userItem
 			Token string `json:"token,omitempty"`
-		}{s.userItem(&u.User), token})
+		}{s.userItem(u), token})
 	}
-	if err := s.printUsers([]pb.User{u.User}); err != nil || token == "" {
+	if err := s.printUsers([]admin.User{*u}); err != nil || token == "" {
 		return err
 	}
 	return s.printf("\ntoken (shown once): %s\n", token)
@@ -147,7 +147,7 @@ func userList() *cobra.Command {
 	}
 	f.addTo(cmd, true)
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
-		all, err := s.db.Users(ctx)
+		all, err := s.admin().Users(ctx)
 		if err != nil {
 			return err
 		}
@@ -185,16 +185,16 @@ be one that was granted: a part of a granted prefix cannot be revoked.`
 		if !may.Admin && !may.Monitor && len(may.Grants) == 0 {
 			return usagef(cmd, "there is nothing to %s: give --read, --write, --monitor or --admin", verb)
 		}
-		change := s.db.GrantUser
+		change := s.admin().GrantUser
 		if verb == "revoke" {
-			change = s.db.RevokeUser
+			change = s.admin().RevokeUser
 		}
 		u, err := change(ctx, args[0], may)
 		if err != nil {
 			return err
 		}
-		s.changed(kv.TxnID{})
-		return s.printUsers([]pb.User{u.User})
+		s.changed(client.TxID{})
+		return s.printUsers([]admin.User{u})
 	})
 	return cmd
 }
@@ -210,12 +210,12 @@ func userDrop() *cobra.Command {
 	}
 	f.addTo(cmd, true)
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
-		u, err := s.db.DropUser(ctx, args[0])
+		u, err := s.admin().DropUser(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		s.changed(kv.TxnID{})
-		return s.printUsers([]pb.User{u.User})
+		s.changed(client.TxID{})
+		return s.printUsers([]admin.User{u})
 	})
 	return cmd
 }
@@ -242,12 +242,12 @@ program with --token-file reads the file at each connection.`,
 		if keep < 0 {
 			return usagef(cmd, "--keep is %v, want 0 or more", keep)
 		}
-		u, err := s.db.RotateToken(ctx, pb.RotateTokenRequest{Name: args[0], KeepMs: uint64(keep.Milliseconds()), TokenTtlMs: uint64(ttl.Milliseconds())})
+		u, token, err := s.admin().RotateToken(ctx, args[0], admin.TokenOptions{TTL: ttl, KeepOld: keep})
 		if err != nil {
 			return err
 		}
-		s.changed(kv.TxnID{})
-		return s.printMade(u, out)
+		s.changed(client.TxID{})
+		return s.printMade(&u, token, out)
 	})
 	return cmd
 }
@@ -263,11 +263,11 @@ func userWhoAmI() *cobra.Command {
 	}
 	f.addTo(cmd, true)
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
-		u, err := s.db.WhoAmI(ctx)
+		u, err := s.admin().WhoAmI(ctx)
 		if err != nil {
 			return err
 		}
-		return s.printUsers([]pb.User{*u})
+		return s.printUsers([]admin.User{u})
 	})
 	return cmd
 }
@@ -292,27 +292,28 @@ type tokenItem struct {
 	Expires *time.Time `json:"expires,omitempty"`
 }
 
-func (s *session) userItem(u *pb.User) userItem {
-	out := userItem{Name: u.Name, Admin: u.Rights.Admin, Monitor: u.Rights.Monitor, Grants: []grantItem{}, Tokens: []tokenItem{}, Created: moment(u.CreatedNs)}
+func (s *session) userItem(u *admin.User) userItem {
+	out := userItem{Name: u.Name, Admin: u.Rights.Admin, Monitor: u.Rights.Monitor,
+		Grants: []grantItem{}, Tokens: []tokenItem{}, Created: moment(u.Created)}
 	for i := range u.Rights.Grants {
 		out.Grants = append(out.Grants, grantItem{s.keyItem(u.Rights.Grants[i].Prefix), u.Rights.Grants[i].Write})
 	}
 	for _, t := range u.Tokens {
-		out.Tokens = append(out.Tokens, tokenItem{time.Unix(0, t.CreatedNs).UTC(), moment(t.ExpiresNs)})
+		out.Tokens = append(out.Tokens, tokenItem{t.Created.UTC(), moment(t.Expires)})
 	}
 	return out
 }
 
-// moment is nil for 0.
-func moment(ns int64) *time.Time {
-	if ns == 0 {
+// moment is nil for the zero time.
+func moment(at time.Time) *time.Time {
+	if at.IsZero() {
 		return nil
 	}
-	at := time.Unix(0, ns).UTC()
+	at = at.UTC()
 	return &at
 }
 
-func (s *session) printUsers(all []pb.User) error {
+func (s *session) printUsers(all []admin.User) error {
 	if s.json {
 		for i := range all {
 			if err := s.object(s.userItem(&all[i])); err != nil {
@@ -329,7 +330,7 @@ func (s *session) printUsers(all []pb.User) error {
 }
 
 // may lists roles and grants.
-func (s *session) may(r *pb.Rights) string {
+func (s *session) may(r *admin.Rights) string {
 	var out []string
 	if r.Admin {
 		out = append(out, "admin")
@@ -351,26 +352,26 @@ func (s *session) may(r *pb.Rights) string {
 }
 
 // prefix shows a prefix, the empty one as a word.
-func (s *session) prefix(p []byte) string {
-	if len(p) == 0 {
+func (s *session) prefix(p string) string {
+	if p == "" {
 		return "all keys"
 	}
 	return s.text(p)
 }
 
 // tokensOf is the number of tokens, and when the first of them expires.
-func tokensOf(all []pb.TokenInfo) string {
+func tokensOf(all []admin.Token) string {
 	if len(all) == 0 {
 		return "none"
 	}
-	first := int64(0)
+	var first time.Time
 	for _, t := range all {
-		if t.ExpiresNs != 0 && (first == 0 || t.ExpiresNs < first) {
-			first = t.ExpiresNs
+		if !t.Expires.IsZero() && (first.IsZero() || t.Expires.Before(first)) {
+			first = t.Expires
 		}
 	}
-	if first == 0 {
+	if first.IsZero() {
 		return fmt.Sprint(len(all))
 	}
-	return fmt.Sprintf("%d, until %s", len(all), stamp(time.Unix(0, first)))
+	return fmt.Sprintf("%d, until %s", len(all), stamp(first))
 }

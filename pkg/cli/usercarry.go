@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/certs"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
@@ -30,7 +31,7 @@ do not include users.`,
 		if _, err := os.Lstat(args[0]); !errors.Is(err, fs.ErrNotExist) {
 			return usagef(cmd, "%s exists; choose another name", args[0])
 		}
-		table, err := s.db.ExportUsers(ctx)
+		table, err := s.admin().ExportUsers(ctx)
 		if err != nil {
 			return err
 		}
@@ -68,11 +69,11 @@ and differs from the file, nothing is imported, unless --replace is given.`,
 		if err != nil {
 			return usagef(cmd, "the file cannot be read: %v", err)
 		}
-		all, err := s.db.ImportUsers(ctx, table, replace)
+		all, err := s.admin().ImportUsers(ctx, table, replace)
 		if err != nil {
 			return err
 		}
-		s.changed(kv.TxnID{})
+		s.changed(client.TxID{})
 		return s.printUsers(all)
 	})
 	return cmd

@@ -5,20 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
 )
 
 // OutputError is the error of a command that succeeded, and whose output could not be written.
 type OutputError struct {
 	Cause error
 	// TxnID is the transaction that committed; zero if there was none.
-	TxnID kv.TxnID
+	TxnID client.TxID
 }
 
 func (e *OutputError) Error() string {
@@ -45,7 +43,7 @@ type output struct {
 	failed error
 	// changed: the command has changed the store; txn is the transaction, if it was one.
 	changed bool
-	txn     kv.TxnID
+	txn     client.TxID
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -73,25 +71,9 @@ func Run(ctx context.Context, root *cobra.Command) (*cobra.Command, error) {
 
 // changed records that the command has changed the store, for the error if its output fails. id is that of
 // the transaction, zero if there was none.
-func (s *session) changed(id kv.TxnID) {
+func (s *session) changed(id client.TxID) {
 	out, ok := s.cmd.OutOrStdout().(*output)
 	if ok {
 		out.changed, out.txn = true, id
-	}
-}
-
-// execute runs a transaction.
-func (s *session) execute(ctx context.Context, ops ...client.Op) (*client.Outcome, error) {
-	out, err := s.db.Execute(ctx, ops...)
-	if err == nil {
-		s.executed(out, ops)
-	}
-	return out, err
-}
-
-// executed records a transaction that has committed.
-func (s *session) executed(out *client.Outcome, ops []client.Op) {
-	if slices.ContainsFunc(ops, func(op client.Op) bool { return !op.ReadOnly() }) {
-		s.changed(out.ID)
 	}
 }

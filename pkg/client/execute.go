@@ -74,6 +74,7 @@ func fill(ops []Op, r *pb.ExecuteResponse) *Error {
 		return e
 	}
 	for i, op := range ops {
+		limitScan(op.part(), &r.Results[i])
 		err := op.fill(&r.Results[i])
 		if err == nil {
 			continue
@@ -87,6 +88,16 @@ func fill(ops []Op, r *pb.ExecuteResponse) *Error {
 		return e
 	}
 	return nil
+}
+
+// limitScan cuts the result of a scan to its limit. If the response was lost, the results are those that
+// the store has kept, without the limit.
+func limitScan(o *operation, r *pb.Result) {
+	limit := int(o.op.Limit)
+	if limit > 0 && len(r.Entries) > limit {
+		r.Resume = r.Entries[limit].Key
+		r.Entries = r.Entries[:limit]
+	}
 }
 
 // attempts runs a one-shot transaction until it has committed, or there is no point in another
@@ -109,7 +120,11 @@ func (db *DB) attempts(ctx context.Context, ops []Op, c *course) *Error {
 			if db.how.opened != nil {
 				db.how.opened(response.Snapshot)
 			}
-			return fill(ops, &response)
+			err := fill(ops, &response)
+			if err != nil {
+				err.Attempts, err.Receipt = int(response.Attempts), receiptOf(response.Receipt)
+			}
+			return err
 		}
 		err := errorOf(failed)
 		attempts += max(err.Attempts, 1)

@@ -212,9 +212,9 @@ func (t *interaction) checkOps(ops []Op) *Error {
 	for i, op := range ops {
 		p := op.part()
 		switch {
-		case t.readOnly && !op.ReadOnly():
-			e := errorf(KindInvalid, nil, "a View cannot write")
-			e.Op, e.Hint = i, "use DB.Update"
+		case t.readOnly && p.writes():
+			e := errorf(KindInvalid, nil, "the transaction is read-only and the operation writes")
+			e.Op, e.Hint = i, "use a read-write transaction"
 			return e
 		case p.op.Stored:
 			e := errorf(KindInvalid, nil, "a dump or a restore is not for an interactive transaction")

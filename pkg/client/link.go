@@ -26,9 +26,24 @@ func init() {
 		return answer, orNil(err)
 	}
 	clientlink.Addr = func(db any) string { return db.(*DB).link.Addr() }
+	clientlink.Whole = func(op any) any { return whole(op.(Op)) }
+	clientlink.DropSnapshot = func(ctx context.Context, db any, nameOrID string) (any, error) {
+		p, err := db.(*DB).dropSnapshot(ctx, nameOrID)
+		return snapshotInfo(p), err
+	}
 	clientlink.Receipt = func(r *pb.Receipt) any { return receiptOf(r) }
 	clientlink.Conflict = func(c *pb.Conflict) any { return conflictOf(c) }
 	clientlink.ByPlan = func(p pb.ReadPlan) any {
 		return CallOption(func(h *how) { h.plan = p })
 	}
+}
+
+// whole returns op with all of its result.
+func whole(op Op) *Result[pb.Result] {
+	r := &Result[pb.Result]{operation: *op.part(), decode: func(r *Result[pb.Result], p *pb.Result) error {
+		r.value, r.found = *p, p.Found
+		return nil
+	}}
+	r.returns = true
+	return r
 }

@@ -58,6 +58,16 @@ func (o *operation) Err() error { return o.err }
 
 func (o *operation) part() *operation { return o }
 
+// writes reports whether the operation is known to write. Of a method of a type of the cluster's own
+// only the node knows.
+func (o *operation) writes() bool {
+	if !o.op.IsCall() {
+		return o.op.Writes()
+	}
+	m, err := adt.FindNamed(string(o.typ), o.method)
+	return err == nil && m.Changes
+}
+
 // name names the operation as receipts and errors do: "put", "set.add".
 func (o *operation) name() string {
 	if o.op.IsCall() {
@@ -69,7 +79,7 @@ func (o *operation) name() string {
 // about names the operation that an error is about.
 func (e *Error) about(o *operation) {
 	e.Operation = o.name()
-	if e.Key == "" {
+	if e.Key == "" && o.op.Kind != msg.OpScan && o.op.Kind != msg.OpDeleteRange {
 		e.Key = o.Key()
 	}
 }
@@ -274,18 +284,13 @@ func decodeCount(r *Result[int], p *pb.Result) error {
 }
 
 func decodePage(r *Result[Page], p *pb.Result) error {
-	entries, resume := p.Entries, p.Resume
-	if limit := int(r.op.Limit); limit > 0 && len(entries) > limit {
-		// The response was lost, and these are the results that the store has kept, without the limit.
-		entries, resume = entries[:limit], entries[limit].Key
+	r.found = len(p.Entries) > 0
+	r.value.Entries = make([]Entry, len(p.Entries))
+	for i := range p.Entries {
+		r.value.Entries[i] = entryOfPair(&p.Entries[i])
 	}
-	r.found = len(entries) > 0
-	r.value.Entries = make([]Entry, len(entries))
-	for i := range entries {
-		r.value.Entries[i] = entryOfPair(&entries[i])
-	}
-	if len(resume) > 0 {
-		r.value.More, r.value.Rest = true, Range{Start: string(resume), End: string(r.op.End)}
+	if len(p.Resume) > 0 {
+		r.value.More, r.value.Rest = true, Range{Start: string(p.Resume), End: string(r.op.End)}
 	}
 	return nil
 }

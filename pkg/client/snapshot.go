@@ -103,10 +103,14 @@ func (db *DB) Snapshots(ctx context.Context) ([]SnapshotInfo, error) {
 // DropSnapshot drops a named snapshot, by its name or id. If there is none, the error is of
 // [KindNotFound], or of [KindTooOld] if the id is that of a snapshot that there was.
 func (db *DB) DropSnapshot(ctx context.Context, nameOrID string) error {
-	_, err := ask(ctx, db, func(ctx context.Context, s *link.Session) (*pb.Snapshot, error) {
+	_, err := db.dropSnapshot(ctx, nameOrID)
+	return err
+}
+
+func (db *DB) dropSnapshot(ctx context.Context, nameOrID string) (*pb.Snapshot, error) {
+	return ask(ctx, db, func(ctx context.Context, s *link.Session) (*pb.Snapshot, error) {
 		return s.KV.DropSnapshot(ctx, &pb.DropSnapshotRequest{Snapshot: nameOrID})
 	})
-	return err
 }
 
 // ask makes a unary call until there is a response, or no point in another attempt.
@@ -200,12 +204,12 @@ func (s *Snapshot) run(ctx context.Context, op Op) error {
 
 func (s *Snapshot) execute(ctx context.Context, call string, ops []Op, alone bool) error {
 	for i, op := range ops {
-		if op == nil || op.ReadOnly() {
+		if op == nil || !op.part().writes() {
 			continue
 		}
 		reset(ops)
-		e := errorf(KindInvalid, nil, "a Snapshot cannot be written")
-		e.Op, e.Hint = i, "write with the DB"
+		e := errorf(KindInvalid, nil, "a transaction that writes cannot read at a snapshot or in the past")
+		e.Op, e.Hint = i, "read at the snapshot in one transaction and write in another"
 		e.inArguments(ops)
 		return e
 	}

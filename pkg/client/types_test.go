@@ -243,6 +243,25 @@ func TestIDs(t *testing.T) {
 	})
 }
 
+// TestTheNodeDecidesWhetherAnUnknownMethodWrites: a type of the cluster's own can be read in the past and
+// in a View.
+func TestTheNodeDecidesWhetherAnUnknownMethodWrites(t *testing.T) {
+	db, _ := openStore(t)
+	ctx := within(t, 20*time.Second)
+	_, err := db.CreateSnapshot(ctx, "s")
+	require.NoError(t, err)
+	own := client.CallOp[int]("k", "own", "len", nil)
+	err = db.AtSnapshot("s").Execute(ctx, own)
+	requireKind(t, client.KindInvalid, err)
+	require.ErrorContains(t, err, `unknown data type "own"`)
+	err = db.View(ctx, func(ctx context.Context, v *client.View) error { return v.Execute(ctx, own) })
+	require.ErrorContains(t, err, `unknown data type "own"`)
+	err = db.View(ctx, func(ctx context.Context, v *client.View) error {
+		return v.Execute(ctx, client.PutOp("k", nil))
+	})
+	require.ErrorContains(t, err, "read-only")
+}
+
 // TestTypesAreReadInViewsAndSnapshots, all of one state.
 func TestTypesAreReadInViewsAndSnapshots(t *testing.T) {
 	db, _ := openStore(t)

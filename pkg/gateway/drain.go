@@ -36,7 +36,7 @@ func (g *Gateway) Drain(ctx context.Context) error {
 
 // errands leaves out what shards want done.
 func errands(envs []*msg.Envelope) []*msg.Envelope {
-	errand := func(env *msg.Envelope) bool { return env.MoveKey != nil || env.Due != nil }
+	errand := func(env *msg.Envelope) bool { return msg.Is[msg.MoveKey](env) || msg.Is[msg.Due](env) }
 	if !slices.ContainsFunc(envs, errand) {
 		return envs
 	}
@@ -52,7 +52,7 @@ type leaving struct {
 
 // announced handles an Announce.
 func (g *Gateway) announced(env *msg.Envelope) {
-	switch a := env.Announce; {
+	switch a := msg.As[msg.Announce](env); {
 	case a.Heard:
 		g.leaving.mu.Lock()
 		defer g.leaving.mu.Unlock()
@@ -69,7 +69,7 @@ func (g *Gateway) announced(env *msg.Envelope) {
 		if env.From != 0 {
 			// On one stream this comes after what has been sent before.
 			heard := msg.ToGateway(env.From)
-			heard.Announce = &msg.Announce{Shard: a.Shard, Incarnation: a.Incarnation, Heard: true}
+			heard.Body = &msg.Announce{Shard: a.Shard, Incarnation: a.Incarnation, Heard: true}
 			g.opt.Send([]*msg.Envelope{heard})
 		}
 	default:
@@ -82,7 +82,7 @@ func (g *Gateway) announced(env *msg.Envelope) {
 // its shards forgets. A late copy is harmless: the time of forgetting only rises, and a clock that
 // seems to be behind, until the next Announce, has shards forget later.
 func (g *Gateway) hearTimes(env *msg.Envelope) {
-	a, now := env.Announce, g.opt.Clock.Now()
+	a, now := msg.As[msg.Announce](env), g.opt.Clock.Now()
 	if a.IdTime != 0 {
 		g.opt.Clock.Push(a.IdTime - now)
 	}

@@ -310,22 +310,21 @@ func (g *Gateway) Deliver(envs []*msg.Envelope) {
 
 // deliverToAll takes a message that is about no transaction.
 func (g *Gateway) deliverToAll(env *msg.Envelope) {
-	if m := env.HeatMap; m != nil {
-		g.setHeat(txn.NewHeat(m))
+	switch b := env.Body.(type) {
+	case *msg.HeatMap:
+		g.setHeat(txn.NewHeat(b))
 		if g.opt.HotMaps != nil {
-			g.opt.HotMaps.Moved(m.Epoch, m.Moved)
+			g.opt.HotMaps.Moved(b.Epoch, b.Moved)
 		}
-	}
-	if env.Announce == nil {
-		return
-	}
-	switch call := env.Announce.Call; {
-	case call == nil:
-		g.announced(env)
-	case call.Asker != 0:
-		g.onQuestion(call)
-	default:
-		g.onAnswer(call)
+	case *msg.Announce:
+		switch {
+		case b.Call == nil:
+			g.announced(env)
+		case b.Call.Asker != 0:
+			g.onQuestion(b.Call)
+		default:
+			g.onAnswer(b.Call)
+		}
 	}
 }
 

@@ -110,7 +110,7 @@ func (s *plannerScript) step(w []string) (out string, err error) {
 		if m == nil {
 			return "nothing", nil
 		}
-		return strings.TrimPrefix(golden.Message(&msg.Envelope{HeatMap: m}), "to s0: "), nil
+		return strings.TrimPrefix(golden.Message(&msg.Envelope{Body: m}), "to s0: "), nil
 	case "why":
 		why := s.p.Why(key)
 		if with, ok := Partner(why); ok {

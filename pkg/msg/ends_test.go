@@ -27,8 +27,8 @@ func TestEnds(t *testing.T) {
 		require.True(t, ok, "is %s to go first? See Ends", env.Name())
 		require.Equal(t, want, env.Ends(), env.Name())
 	}
-	require.True(t, (&Envelope{Vote: &Vote{Yes: true}}).Ends(), "the first vote")
-	require.True(t, (&Envelope{Vote: &Vote{}}).Ends(), "a no")
-	require.False(t, (&Envelope{Vote: &Vote{Yes: true, Repeated: true}}).Ends(), "a question")
+	require.True(t, (&Envelope{Body: &Vote{Yes: true}}).Ends(), "the first vote")
+	require.True(t, (&Envelope{Body: &Vote{}}).Ends(), "a no")
+	require.False(t, (&Envelope{Body: &Vote{Yes: true, Repeated: true}}).Ends(), "a question")
 	require.False(t, (&Envelope{}).Ends())
 }

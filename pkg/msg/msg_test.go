@@ -4,10 +4,13 @@ import (
 	"encoding/hex"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 	"unsafe"
 
+	"github.com/gogo/protobuf/protoc-gen-gogo/descriptor"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
@@ -51,17 +54,11 @@ func fill(r *rand.Rand, v reflect.Value) {
 	}
 }
 
-// bodies gives an envelope for every kind of message, with all its fields set.
+// bodies returns an envelope with each kind of message, all of its fields set.
 func bodies(r *rand.Rand) (out []*Envelope) {
-	t := reflect.TypeFor[Envelope]()
-	for i := range t.NumField() {
-		if t.Field(i).Type.Kind() != reflect.Pointer || t.Field(i).Name == "Trace" {
-			continue
-		}
-		env := &Envelope{From: 1, Gateway: 2, Shard: 3, Trace: &Trace{High: 4, Low: 5, Span: 6}}
-		f := reflect.ValueOf(env).Elem().Field(i)
-		f.Set(reflect.New(f.Type().Elem()))
-		fill(r, f.Elem())
+	for _, row := range Rows() {
+		env := &Envelope{From: 1, Gateway: 2, Shard: 3, Trace: &Trace{High: 4, Low: 5, Span: 6}, Body: row.New()}
+		fill(r, reflect.ValueOf(env.Body).Elem())
 		out = append(out, env)
 	}
 	return out
@@ -81,34 +78,64 @@ func TestEveryMessageReadsBack(t *testing.T) {
 	}
 }
 
-// TestEveryMessageIsKnown: whoever adds a message to the envelope adds it to
-// Body too, or it has no name in traces.
-func TestEveryMessageIsKnown(t *testing.T) {
-	envs := bodies(rand.New(rand.NewPCG(1, 2)))
-	require.Greater(t, len(envs), 19)
-	seen := map[string]bool{}
-	for _, env := range envs {
-		require.NotNil(t, env.Body())
-		require.NotEqual(t, "Empty", env.Name())
-		require.False(t, seen[env.Name()], "%s is found twice", env.Name())
-		seen[env.Name()] = true
-		require.Contains(t, env.String(), "n1->gn2 "+env.Name()+"{")
+// TestRowsAreTheFieldsOfEnvelope: the table of kinds and msg.proto have the same messages, under the
+// same numbers.
+func TestRowsAreTheFieldsOfEnvelope(t *testing.T) {
+	_, d := descriptor.ForMessage(&Envelope{})
+	declared := map[Kind]string{}
+	for _, f := range d.Field {
+		if f.GetNumber() > fieldTrace {
+			declared[Kind(f.GetNumber())] = strings.TrimPrefix(f.GetTypeName(), ".linchpin.msg.")
+		}
 	}
-	empty := ToShard(3)
-	require.Nil(t, empty.Body())
-	require.Equal(t, "n0->s3 Empty{}", empty.String())
-	require.Equal(t, "n0->gn4 Empty{}", ToGateway(4).String())
+	have := map[Kind]string{}
+	for _, r := range Rows() {
+		have[r.Kind] = r.Name
+		require.NotZero(t, r.To, r.Name)
+	}
+	require.Equal(t, declared, have)
 }
 
-// TestWhatTravelsMostFitsItsSizeClass: an envelope is allocated with its message, and a
-// word more of either would cost the next size of the allocator.
-func TestWhatTravelsMostFitsItsSizeClass(t *testing.T) {
-	env := unsafe.Sizeof(Envelope{})
-	require.LessOrEqual(t, env+unsafe.Sizeof(Park{}), uintptr(512))
-	require.LessOrEqual(t, env+unsafe.Sizeof(Prepare{}), uintptr(512))
-	require.LessOrEqual(t, env+unsafe.Sizeof(Answer{}), uintptr(512))
-	require.LessOrEqual(t, env+unsafe.Sizeof(Vote{}), uintptr(640))
-	require.LessOrEqual(t, env+unsafe.Sizeof(Decide{}), uintptr(416))
+func TestEnvelopesInTraces(t *testing.T) {
+	for _, env := range bodies(rand.New(rand.NewPCG(1, 2))) {
+		require.Contains(t, env.String(), "n1->gn2 "+env.Name()+"{")
+	}
+	require.Equal(t, "n0->s3 Empty{}", ToShard(3).String())
+	require.Equal(t, "n0->gn4 Empty{}", ToGateway(4).String())
+	require.Zero(t, ToShard(3).About())
+}
+
+// TestUnknownFieldsAreSkipped: those of a newer version; what cannot be decoded is an error.
+func TestUnknownFieldsAreSkipped(t *testing.T) {
+	b, err := (&Envelope{Shard: 2, Body: &Release{Txn: kv.TxnRef{Attempt: 3}}}).Marshal()
+	require.NoError(t, err)
+	var more []byte
+	more = protowire.AppendVarint(protowire.AppendTag(more, 9, protowire.VarintType), 300)
+	more = protowire.AppendFixed32(protowire.AppendTag(more, 1000, protowire.Fixed32Type), 1)
+	more = protowire.AppendBytes(protowire.AppendTag(more, 63, protowire.BytesType), []byte("new"))
+	var back Envelope
+	require.NoError(t, back.Unmarshal(append(more, b...)))
+	require.Equal(t, kv.ShardID(2), back.Shard)
+	require.Equal(t, uint32(3), As[Release](&back).Txn.Attempt)
+	for name, bad := range map[string][]byte{
+		"a number as bytes":   protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), nil),
+		"a message as number": protowire.AppendVarint(protowire.AppendTag(nil, 14, protowire.VarintType), 1),
+		"a cut message":       b[:len(b)-1],
+		"a cut number":        {0x08, 0xff},
+		"an end of a group":   protowire.AppendTag(nil, 900, protowire.EndGroupType),
+	} {
+		require.Error(t, new(Envelope).Unmarshal(bad), name)
+	}
+}
+
+// TestFrequentMessagesFitTheirSizeClass: a word more would cost the next size of the allocator.
+func TestFrequentMessagesFitTheirSizeClass(t *testing.T) {
+	require.LessOrEqual(t, unsafe.Sizeof(Envelope{}), uintptr(32))
+	require.LessOrEqual(t, unsafe.Sizeof(Park{}), uintptr(144))
+	require.LessOrEqual(t, unsafe.Sizeof(Prepare{}), uintptr(144))
+	require.LessOrEqual(t, unsafe.Sizeof(Answer{}), uintptr(144))
+	require.LessOrEqual(t, unsafe.Sizeof(Vote{}), uintptr(224))
+	require.LessOrEqual(t, unsafe.Sizeof(Decide{}), uintptr(48))
 }
 
 // TestMessagesTellTheirAttempt: those of a transaction's own course do, so that it
@@ -139,11 +166,11 @@ func TestGoldenMessages(t *testing.T) {
 		env  *Envelope
 		want string
 	}{
-		{&Envelope{From: 1, Shard: 2, Release: &Release{Txn: txn}}, "080118027216" + "0a14" + ref},
-		{&Envelope{Gateway: 5, Push: &Push{Txn: txn, Shard: 3}}, "1005c20118" + "0a14" + ref + "1003"},
-		{&Envelope{Shard: 2, Trace: &Trace{High: 1, Low: 2, Span: 3}, Release: &Release{Txn: txn}},
+		{&Envelope{From: 1, Shard: 2, Body: &Release{Txn: txn}}, "080118027216" + "0a14" + ref},
+		{&Envelope{Gateway: 5, Body: &Push{Txn: txn, Shard: 3}}, "1005c20118" + "0a14" + ref + "1003"},
+		{&Envelope{Shard: 2, Trace: &Trace{High: 1, Low: 2, Span: 3}, Body: &Release{Txn: txn}},
 			"1802" + "221b09" + "0100000000000000" + "11" + "0200000000000000" + "19" + "0300000000000000" + "7216" + "0a14" + ref},
-		{&Envelope{Decide: &Decide{Txn: txn, Last: 7, Commit: true, CommitID: kv.CommitID{Gateway: 1, Incarnation: 2, Number: 300}}},
+		{&Envelope{Body: &Decide{Txn: txn, Last: 7, Commit: true, CommitID: kv.CommitID{Gateway: 1, Incarnation: 2, Number: 300}}},
 			"9a0120" + "0a14" + ref + "1007" + "1801" + "3204" + "0102ac02"},
 	} {
 		b, err := test.env.Marshal()

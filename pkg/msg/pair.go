@@ -10,7 +10,7 @@ func ParkTo(s kv.ShardID) (*Envelope, *Park) {
 		env  Envelope
 		park Park
 	}{}
-	x.env.Shard, x.env.Park = s, &x.park
+	x.env.Shard, x.env.Body = s, &x.park
 	return &x.env, &x.park
 }
 
@@ -20,7 +20,7 @@ func PrepareTo(s kv.ShardID) (*Envelope, *Prepare) {
 		env     Envelope
 		prepare Prepare
 	}{}
-	x.env.Shard, x.env.Prepare = s, &x.prepare
+	x.env.Shard, x.env.Body = s, &x.prepare
 	return &x.env, &x.prepare
 }
 
@@ -30,7 +30,7 @@ func VoteTo(s kv.ShardID) (*Envelope, *Vote) {
 		env  Envelope
 		vote Vote
 	}{}
-	x.env.Shard, x.env.Vote = s, &x.vote
+	x.env.Shard, x.env.Body = s, &x.vote
 	return &x.env, &x.vote
 }
 
@@ -40,7 +40,7 @@ func DecideTo(s kv.ShardID) (*Envelope, *Decide) {
 		env    Envelope
 		decide Decide
 	}{}
-	x.env.Shard, x.env.Decide = s, &x.decide
+	x.env.Shard, x.env.Body = s, &x.decide
 	return &x.env, &x.decide
 }
 
@@ -50,7 +50,7 @@ func DecideAckTo(s kv.ShardID) (*Envelope, *DecideAck) {
 		env Envelope
 		ack DecideAck
 	}{}
-	x.env.Shard, x.env.DecideAck = s, &x.ack
+	x.env.Shard, x.env.Body = s, &x.ack
 	return &x.env, &x.ack
 }
 
@@ -60,6 +60,6 @@ func AnswerTo(n kv.NodeID) (*Envelope, *Answer) {
 		env    Envelope
 		answer Answer
 	}{}
-	x.env.Gateway, x.env.Answer = n, &x.answer
+	x.env.Gateway, x.env.Body = n, &x.answer
 	return &x.env, &x.answer
 }

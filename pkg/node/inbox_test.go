@@ -11,9 +11,9 @@ import (
 )
 
 // begin and end are messages with a number.
-func begin(n int) *msg.Envelope { return &msg.Envelope{Read: &msg.Read{Number: uint32(n)}} }
+func begin(n int) *msg.Envelope { return &msg.Envelope{Body: &msg.Read{Number: uint32(n)}} }
 func end(n int) *msg.Envelope {
-	return &msg.Envelope{Leave: &msg.Leave{Reader: kv.TxnRef{Attempt: uint32(n)}}}
+	return &msg.Envelope{Body: &msg.Leave{Reader: kv.TxnRef{Attempt: uint32(n)}}}
 }
 
 // TestInboxOfMany: nothing is lost or doubled between goroutines that push and
@@ -39,9 +39,9 @@ func TestInboxOfMany(t *testing.T) {
 			next, n := &nextEnd, 0
 			if env.Ends() {
 				require.False(t, begun, "what ends goes first")
-				n = int(env.Leave.Reader.Attempt)
+				n = int(msg.As[msg.Leave](env).Reader.Attempt)
 			} else {
-				begun, next, n = true, &nextBegin, int(env.Read.Number)
+				begun, next, n = true, &nextBegin, int(msg.As[msg.Read](env).Number)
 			}
 			require.Equal(t, next[n/each], n%each)
 			next[n/each]++

@@ -27,8 +27,8 @@ func (l *links) Send(to kv.NodeID, envs []*msg.Envelope) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range envs {
-		if e.Announce != nil {
-			a := *e.Announce
+		if msg.Is[msg.Announce](e) {
+			a := *msg.As[msg.Announce](e)
 			a.Clock = 0 // is another each time
 			l.sent[to] = append(l.sent[to], a)
 		}
@@ -195,7 +195,7 @@ func TestAPeerThatStartsHearsAgain(t *testing.T) {
 	require.NotEmpty(t, first)
 	announce := func(inc kv.Incarnation) {
 		env := msg.ToGateway(1)
-		env.From, env.Announce = 2, &msg.Announce{Shard: 1, Incarnation: inc}
+		env.From, env.Body = 2, &msg.Announce{Shard: 1, Incarnation: inc}
 		n.Receive([]*msg.Envelope{env})
 		n.Look()
 	}

@@ -374,8 +374,8 @@ func (n *Node) Receive(envs []*msg.Envelope) {
 	for _, env := range envs {
 		if int(env.Shard) < n.opt.Router.Shards() && n.nodeOf(env) == n.opt.ID {
 			keep = append(keep, env)
-			if env.Announce != nil {
-				n.restarts.announced(env.From, env.Announce)
+			if a := msg.As[msg.Announce](env); a != nil {
+				n.restarts.announced(env.From, a)
 			}
 		}
 	}

@@ -162,8 +162,8 @@ func (n *Node) announce(to kv.NodeID) {
 	envs := make([]*msg.Envelope, 0, len(n.ids))
 	for _, id := range n.ids {
 		env := msg.ToGateway(to)
-		env.Announce = &msg.Announce{Shard: id, Incarnation: n.shards[id].m.Incarnation()}
-		n.clock.tell(n.shards[id], env.Announce)
+		env.Body = &msg.Announce{Shard: id, Incarnation: n.shards[id].m.Incarnation()}
+		n.clock.tell(n.shards[id], msg.As[msg.Announce](env))
 		envs = append(envs, env)
 	}
 	n.opt.Transport.Send(to, envs)

@@ -48,12 +48,12 @@ func (s *storm) step(env *msg.Envelope) *msg.Answer {
 			in.Reads = append(in.Reads, entry.ReadResult{ID: r.ID, Kind: r.Kind}) // the log is empty
 		}
 		for _, out := range s.room.Send {
-			if out.Announce != nil {
+			if msg.Is[msg.Announce](out) {
 				s.told++
-				s.heard = max(s.heard, out.Announce.Aborts)
+				s.heard = max(s.heard, msg.As[msg.Announce](out).Aborts)
 			}
-			if out.Answer != nil {
-				answer = out.Answer
+			if msg.Is[msg.Answer](out) {
+				answer = msg.As[msg.Answer](out)
 			}
 		}
 		if len(in.Reads) == 0 {

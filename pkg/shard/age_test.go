@@ -17,21 +17,21 @@ func TestAPreparedTransactionKeepsItsAgeOverARestart(t *testing.T) {
 	for _, begun := range []int64{0, 20, 40} {
 		for _, restarts := range []bool{false, true} {
 			f := newSteps(t, 3)
-			f.hold = func(e *msg.Envelope) bool { return e.Vote != nil || e.Mark != nil }
+			f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Vote](e) || msg.Is[msg.Mark](e) }
 			holder, waiter := nthTxn(10), nthTxn(1)
 			p := prepareMsg(holder, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}})
-			p.Prepare.Begun = begun
+			msg.As[msg.Prepare](p).Begun = begun
 			f.send(p)
 			if restarts {
 				f.restart(1)
 			}
 			f.now += int64(time.Second)
 			l := msg.ToShard(1)
-			l.Lock = &msg.Lock{Txn: waiter, Gateway: 1, Number: 1, Begun: 30, Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}}}
+			l.Body = &msg.Lock{Txn: waiter, Gateway: 1, Number: 1, Begun: 30, Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}}}
 			f.send(l)
 			wounded := false
 			for _, e := range f.held {
-				wounded = wounded || e.Mark != nil && e.Mark.Txn == holder
+				wounded = wounded || msg.Is[msg.Mark](e) && msg.As[msg.Mark](e).Txn == holder
 			}
 			require.Equal(t, begun == 40, wounded, "begun at %d, restarted: %v", begun, restarts)
 		}
@@ -42,11 +42,11 @@ func TestAPreparedTransactionKeepsItsAgeOverARestart(t *testing.T) {
 func TestTheAgeIsNotThatOfTheID(t *testing.T) {
 	for _, begun := range []int64{20, 40} {
 		f := newSteps(t, 3)
-		f.hold = func(e *msg.Envelope) bool { return e.Mark != nil }
+		f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Mark](e) }
 		get := msg.Op{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}
 		lock := func(txn kv.TxnRef, begun int64) {
 			e := msg.ToShard(1)
-			e.Lock = &msg.Lock{Txn: txn, Gateway: 1, Number: 1, Begun: begun, Ops: []msg.Op{get}}
+			e.Body = &msg.Lock{Txn: txn, Gateway: 1, Number: 1, Begun: begun, Ops: []msg.Op{get}}
 			f.send(e)
 		}
 		lock(nthTxn(1), begun)
@@ -66,7 +66,7 @@ func TestALaterAttemptDoesNotWaitForAnEarlierOne(t *testing.T) {
 // marksOfAttempts returns the wounds when the second attempt of a transaction holds a lock that
 // another attempt wants, which has begun later.
 func marksOfAttempts(f *steps, other uint32) []*msg.Envelope {
-	f.hold = func(e *msg.Envelope) bool { return e.Mark != nil }
+	f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Mark](e) }
 	for _, l := range []msg.Lock{{Gateway: 1, Begun: 10}, {Gateway: 2, Begun: 20}} {
 		l.Txn, l.Number, l.Ops = nthTxn(1), 1, []msg.Op{{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}}
 		l.Txn.Attempt = 2
@@ -74,7 +74,7 @@ func marksOfAttempts(f *steps, other uint32) []*msg.Envelope {
 			l.Txn.Attempt = other
 		}
 		e := msg.ToShard(1)
-		e.Lock = &l
+		e.Body = &l
 		f.send(e)
 	}
 	return f.held

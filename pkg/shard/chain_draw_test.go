@@ -102,9 +102,9 @@ func (w *chainWorld) transact() {
 		w.pending[txn] = ops
 		piece := msg.Piece{Ops: ops, Incarnation: w.m.Incarnation()}
 		if w.pick(4, "two phases") == 0 {
-			env.Prepare = &msg.Prepare{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1, Piece: piece}
+			env.Body = &msg.Prepare{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1, Piece: piece}
 		} else {
-			env.Park = &msg.Park{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Piece: piece}
+			env.Body = &msg.Park{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Piece: piece}
 		}
 		messages = append(messages, env)
 	}
@@ -119,9 +119,9 @@ func (w *chainWorld) decide() {
 	}
 	txn := w.voted[0]
 	env := msg.ToShard(0)
-	env.Decide = &msg.Decide{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: w.pick(5, "abort") > 0}
-	for !env.Decide.Commit || len(w.asked) > 0 {
-		if !env.Decide.Commit {
+	env.Body = &msg.Decide{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: w.pick(5, "abort") > 0}
+	for !msg.As[msg.Decide](env).Commit || len(w.asked) > 0 {
+		if !msg.As[msg.Decide](env).Commit {
 			delete(w.pending, txn)
 			break
 		}
@@ -130,7 +130,7 @@ func (w *chainWorld) decide() {
 	w.voted = slices.Delete(w.voted, 0, 1)
 	before := w.m.Index()
 	out := w.m.Step(shard.Input{Now: w.now, Wall: w.now, Messages: []*msg.Envelope{env}})
-	if env.Decide.Commit { // it is decided before whatever it makes way for
+	if msg.As[msg.Decide](env).Commit { // it is decided before whatever it makes way for
 		w.apply(txn, before+1)
 	}
 	w.act(out)
@@ -140,7 +140,7 @@ func (w *chainWorld) read(q *msg.Read) {
 	q.Reader, q.Gateway, q.Number = w.txn(), 1, 1
 	w.readers[q.Reader] = q.Ops
 	env := msg.ToShard(0)
-	env.Read = q
+	env.Body = q
 	w.step([]*msg.Envelope{env}, nil)
 }
 
@@ -152,7 +152,7 @@ func (w *chainWorld) fix() {
 	}
 	w.read(&msg.Read{KeepNanos: int64(kv.DefaultScanKeep)})
 	env := msg.ToShard(0)
-	env.ScanAt = &msg.ScanAt{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: w.ids}, Attempt: 1}, Gateway: 1, Done: true}
+	env.Body = &msg.ScanAt{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: w.ids}, Attempt: 1}, Gateway: 1, Done: true}
 	w.step([]*msg.Envelope{env}, nil)
 }
 
@@ -160,9 +160,9 @@ func (w *chainWorld) fix() {
 func (w *chainWorld) tell() {
 	w.told++
 	env := msg.ToShard(0)
-	env.Pins = &msg.Pins{Incarnation: 1, Change: w.told, Floor: w.floor, Next: w.numbers + 1, Asker: w.m.Incarnation()}
+	env.Body = &msg.Pins{Incarnation: 1, Change: w.told, Floor: w.floor, Next: w.numbers + 1, Asker: w.m.Incarnation()}
 	for _, p := range w.pins {
-		env.Pins.Numbers, env.Pins.Indexes = append(env.Pins.Numbers, p.number), append(env.Pins.Indexes, uint64(p.index))
+		msg.As[msg.Pins](env).Numbers, msg.As[msg.Pins](env).Indexes = append(msg.As[msg.Pins](env).Numbers, p.number), append(msg.As[msg.Pins](env).Indexes, uint64(p.index))
 	}
 	w.step([]*msg.Envelope{env}, nil)
 }

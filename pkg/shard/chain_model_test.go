@@ -108,14 +108,14 @@ func (w *chainWorld) act(out shard.Output) {
 	defer w.known(out.Urgent)
 	for _, env := range slices.Concat(out.Urgent, out.Send) {
 		switch {
-		case env.Answer != nil:
-			require.True(w.t, env.Answer.Committed, "%v", env.Answer.Failure)
-			w.apply(env.Answer.Txn, env.Answer.Index)
-		case env.Vote != nil && !slices.Contains(w.voted, env.Vote.Txn):
-			require.True(w.t, env.Vote.Yes, "%v", env.Vote.Failure)
-			w.voted = append(w.voted, env.Vote.Txn)
-		case env.ReadReply != nil:
-			w.judge(env.ReadReply)
+		case msg.Is[msg.Answer](env):
+			require.True(w.t, msg.As[msg.Answer](env).Committed, "%v", msg.As[msg.Answer](env).Failure)
+			w.apply(msg.As[msg.Answer](env).Txn, msg.As[msg.Answer](env).Index)
+		case msg.Is[msg.Vote](env) && !slices.Contains(w.voted, msg.As[msg.Vote](env).Txn):
+			require.True(w.t, msg.As[msg.Vote](env).Yes, "%v", msg.As[msg.Vote](env).Failure)
+			w.voted = append(w.voted, msg.As[msg.Vote](env).Txn)
+		case msg.Is[msg.ReadReply](env):
+			w.judge(msg.As[msg.ReadReply](env))
 		}
 	}
 }
@@ -123,11 +123,11 @@ func (w *chainWorld) act(out shard.Output) {
 // known answers for the gateway, which has forgotten nobody.
 func (w *chainWorld) known(asked []*msg.Envelope) {
 	for _, env := range asked {
-		if env.Push == nil {
+		if !msg.Is[msg.Push](env) {
 			continue
 		}
 		reply := msg.ToShard(0)
-		reply.PushReply = &msg.PushReply{Txn: env.Push.Txn, Known: true}
+		reply.Body = &msg.PushReply{Txn: msg.As[msg.Push](env).Txn, Known: true}
 		w.step([]*msg.Envelope{reply}, nil)
 	}
 }

@@ -71,7 +71,7 @@ func (r *reborn) incr(id kv.TxnID) (lookedUp bool) {
 			in.Reads = append(in.Reads, r.store.Read(0, out.Reads[i]))
 		}
 		for _, e := range out.Send {
-			answered = answered || e.Answer != nil && e.Answer.Committed
+			answered = answered || msg.Is[msg.Answer](e) && msg.As[msg.Answer](e).Committed
 		}
 	}
 	require.True(r.t, answered)

@@ -49,10 +49,10 @@ func (d *dying) step(ops ...msg.Op) {
 			in.Reads = append(in.Reads, d.store.Read(0, r))
 		}
 		for _, env := range out.Send {
-			if env.Due == nil || env.Due.ExpireKey == nil {
+			if !msg.Is[msg.Due](env) || msg.As[msg.Due](env).ExpireKey == nil {
 				continue
 			}
-			k := env.Due.ExpireKey
+			k := msg.As[msg.Due](env).ExpireKey
 			d.asked = append(d.asked, string(k.Key))
 			if !d.idle {
 				in.Messages = append(in.Messages, d.park(msg.Op{Kind: msg.OpDeleteExpired, Key: k.Key, Expiry: k.Expires}))
@@ -65,7 +65,7 @@ func (d *dying) step(ops ...msg.Op) {
 func (d *dying) park(op msg.Op) *msg.Envelope {
 	d.id++
 	env := msg.ToShard(0)
-	env.Park = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: d.m.Incarnation()}}
+	env.Body = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: d.m.Incarnation()}}
 	return env
 }
 

@@ -73,7 +73,7 @@ func (d *driven) messages() (out []*msg.Envelope) {
 		for _, t := range d.votes[0] {
 			d.waiting--
 			env := msg.ToShard(0)
-			env.Decide = &msg.Decide{Txn: t, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: true}
+			env.Body = &msg.Decide{Txn: t, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: true}
 			out = append(out, env)
 		}
 		d.votes = d.votes[1:]
@@ -84,8 +84,8 @@ func (d *driven) messages() (out []*msg.Envelope) {
 		}
 		env := d.park()
 		if !d.whole {
-			p := env.Park
-			env.Park, env.Prepare = nil, &msg.Prepare{Txn: p.Txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1, Piece: p.Piece}
+			p := msg.As[msg.Park](env)
+			env.Body, env.Body = nil, &msg.Prepare{Txn: p.Txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1, Piece: p.Piece}
 			d.waiting++
 		}
 		out = append(out, env)
@@ -96,7 +96,7 @@ func (d *driven) messages() (out []*msg.Envelope) {
 // park is a whole transaction.
 func (d *driven) park() *msg.Envelope {
 	env := msg.ToShard(0)
-	env.Park = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: d.piece(), Incarnation: d.m.Incarnation()}}
+	env.Body = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: d.piece(), Incarnation: d.m.Incarnation()}}
 	d.id++
 	return env
 }
@@ -113,7 +113,7 @@ func (d *driven) take(out *shard.Output) {
 	d.reads = append(d.reads[:0], out.Reads...)
 	var votes []kv.TxnRef
 	for _, env := range out.Send {
-		if v := env.Vote; v != nil && v.Yes && !v.Repeated {
+		if v := msg.As[msg.Vote](env); v != nil && v.Yes && !v.Repeated {
 			votes = append(votes, v.Txn)
 		}
 	}

@@ -27,11 +27,11 @@ func TestReadsOfEndedCallsAreDropped(t *testing.T) {
 
 	for name, ops := range map[string][]msg.Op{"a range": {scan}, "a key": {get}} {
 		out := step(func(m *msg.Envelope) {
-			m.Read = &msg.Read{Reader: ref(1), Gateway: 1, Number: 1, User: 7, Ops: ops, LeaseNanos: 1e9}
+			m.Body = &msg.Read{Reader: ref(1), Gateway: 1, Number: 1, User: 7, Ops: ops, LeaseNanos: 1e9}
 		})
 		require.Len(t, out.Reads, 1, name)
 		require.EqualValues(t, 7, out.Reads[0].User)
-		out2 := step(func(m *msg.Envelope) { m.Leave = &msg.Leave{Reader: ref(1)} })
+		out2 := step(func(m *msg.Envelope) { m.Body = &msg.Leave{Reader: ref(1)} })
 		require.Equal(t, []uint64{out.Reads[0].ID}, out2.Dropped, name)
 		require.Zero(t, m.store.Reading())
 		require.NoError(t, m.Check())
@@ -39,23 +39,23 @@ func TestReadsOfEndedCallsAreDropped(t *testing.T) {
 	}
 
 	first := step(func(m *msg.Envelope) {
-		m.Lock = &msg.Lock{Txn: ref(2), Gateway: 1, Number: 1, User: 7, Ops: []msg.Op{get}}
+		m.Body = &msg.Lock{Txn: ref(2), Gateway: 1, Number: 1, User: 7, Ops: []msg.Op{get}}
 	})
 	require.Len(t, first.Reads, 1)
 	require.Empty(t, step(func(m *msg.Envelope) {
-		m.Lock = &msg.Lock{Txn: ref(3), Gateway: 1, Number: 1, Ops: []msg.Op{get}}
+		m.Body = &msg.Lock{Txn: ref(3), Gateway: 1, Number: 1, Ops: []msg.Op{get}}
 	}).Reads)
-	require.Empty(t, step(func(m *msg.Envelope) { m.Release = &msg.Release{Txn: ref(2)} }).Dropped)
+	require.Empty(t, step(func(m *msg.Envelope) { m.Body = &msg.Release{Txn: ref(2)} }).Dropped)
 	require.Equal(t, []uint64{first.Reads[0].ID},
-		step(func(m *msg.Envelope) { m.Release = &msg.Release{Txn: ref(3)} }).Dropped)
+		step(func(m *msg.Envelope) { m.Body = &msg.Release{Txn: ref(3)} }).Dropped)
 	require.NoError(t, m.Quiet())
 
 	step(func(m *msg.Envelope) {
-		m.Read = &msg.Read{Reader: ref(4), Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanKeep)}
+		m.Body = &msg.Read{Reader: ref(4), Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanKeep)}
 	})
 	page := func(number uint64, done bool) Output {
 		return step(func(m *msg.Envelope) {
-			m.ScanAt = &msg.ScanAt{Txn: ref(4), Gateway: 1, Incarnation: 1, Number: number, Done: done, User: 7,
+			m.Body = &msg.ScanAt{Txn: ref(4), Gateway: 1, Incarnation: 1, Number: number, Done: done, User: 7,
 				Start: []byte("a"), KeepNanos: int64(kv.DefaultScanKeep)}
 		})
 	}

@@ -82,19 +82,19 @@ func (s *script) envelope(txn kv.TxnRef, verb string, args []string, ops []msg.O
 		}
 		switch verb {
 		case "park":
-			env.Park = &msg.Park{Txn: txn, CommitID: f.commit.of(txn), Aborts: f.heard, Participants: f.with, ReadBefore: p.ReadSet != nil, NoWait: f.nowait, Piece: p}
+			env.Body = &msg.Park{Txn: txn, CommitID: f.commit.of(txn), Aborts: f.heard, Participants: f.with, ReadBefore: p.ReadSet != nil, NoWait: f.nowait, Piece: p}
 		case "prepare":
-			env.Prepare = &msg.Prepare{Txn: txn, CommitID: f.commit.of(txn), Last: f.last, LastIncarnation: 1, NoWait: f.nowait, Piece: p}
+			env.Body = &msg.Prepare{Txn: txn, CommitID: f.commit.of(txn), Last: f.last, LastIncarnation: 1, NoWait: f.nowait, Piece: p}
 		case "lock":
 			k.number++
 			k.asked[k.number] = ops
-			env.Lock = &msg.Lock{Txn: txn, Gateway: 1, Number: k.number, Ops: ops, NoWait: f.nowait, Optimistic: f.optimistic}
+			env.Body = &msg.Lock{Txn: txn, Gateway: 1, Number: k.number, Ops: ops, NoWait: f.nowait, Optimistic: f.optimistic}
 		case "check":
-			env.Check = &msg.Check{Txn: txn, Gateway: 1, Incarnation: f.life, Grants: k.grants}
+			env.Body = &msg.Check{Txn: txn, Gateway: 1, Incarnation: f.life, Grants: k.grants}
 		}
 		return env, err
 	case "lock-again":
-		env.Lock = &msg.Lock{Txn: txn, Gateway: 1, Number: k.number, Ops: k.asked[k.number], NoWait: len(args) > 0}
+		env.Body = &msg.Lock{Txn: txn, Gateway: 1, Number: k.number, Ops: k.asked[k.number], NoWait: len(args) > 0}
 	case "page":
 		return s.page(txn, args)
 	case "pins", "keep", "ask-pins", "drop-pin", "heat", "read", "snapshot", "notice", "leave", "renew", "unseal", "unsealed":
@@ -109,9 +109,9 @@ func (s *script) page(txn kv.TxnRef, args []string) (*msg.Envelope, error) {
 	env := msg.ToShard(0)
 	k := s.of(txn)
 	k.number++
-	env.ScanAt = &msg.ScanAt{Txn: txn, Gateway: 1, Number: uint64(k.number), Incarnation: k.life, Index: k.index, KeepNanos: int64(kv.DefaultScanKeep)}
+	env.Body = &msg.ScanAt{Txn: txn, Gateway: 1, Number: uint64(k.number), Incarnation: k.life, Index: k.index, KeepNanos: int64(kv.DefaultScanKeep)}
 	if args[0] == "done" {
-		env.ScanAt.Done = true
+		msg.As[msg.ScanAt](env).Done = true
 		return env, nil
 	}
 	span, err := golden.Span(args[0])
@@ -119,7 +119,7 @@ func (s *script) page(txn kv.TxnRef, args []string) (*msg.Envelope, error) {
 		return nil, err
 	}
 	n, err := strconv.ParseUint(args[1], 10, 32)
-	env.ScanAt.Start, env.ScanAt.End, env.ScanAt.Limit = span.Start, span.End, uint32(n)
+	msg.As[msg.ScanAt](env).Start, msg.As[msg.ScanAt](env).End, msg.As[msg.ScanAt](env).Limit = span.Start, span.End, uint32(n)
 	return env, err
 }
 
@@ -189,29 +189,29 @@ func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []str
 		} else {
 			v.Failure = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindConditionFailed), Text: "a condition did not hold over there"}
 		}
-		env.Vote = v
+		env.Body = v
 	case "decide":
 		last, err := lastNamed(args)
-		env.Decide = &msg.Decide{Txn: txn, CommitID: id, Last: last, Commit: arg(0) == "commit"}
+		env.Body = &msg.Decide{Txn: txn, CommitID: id, Last: last, Commit: arg(0) == "commit"}
 		return env, err
 	case "askvote":
 		last, err := lastNamed(args)
-		env.AskVote = &msg.AskVote{Txn: txn, Last: last, LastIncarnation: 1, CommitID: id}
+		env.Body = &msg.AskVote{Txn: txn, Last: last, LastIncarnation: 1, CommitID: id}
 		return env, err
 	case "ack":
-		env.DecideAck = &msg.DecideAck{Txn: txn, CommitID: id, Shard: from}
+		env.Body = &msg.DecideAck{Txn: txn, CommitID: id, Shard: from}
 	case "release":
-		env.Release = &msg.Release{Txn: txn}
+		env.Body = &msg.Release{Txn: txn}
 	case "cancel":
-		env.Cancel = &msg.Cancel{Txn: txn, CommitID: id, Incarnation: s.of(txn).life, Aborts: s.of(txn).aborts}
+		env.Body = &msg.Cancel{Txn: txn, CommitID: id, Incarnation: s.of(txn).life, Aborts: s.of(txn).aborts}
 	case "enquire":
-		env.Enquire = &msg.Enquire{Id: txn.TxnID, Gateway: 1}
+		env.Body = &msg.Enquire{Id: txn.TxnID, Gateway: 1}
 	case "mark":
 		by, err := golden.Txn(arg(1))
-		env.Mark = &msg.Mark{Txn: txn, By: by}
+		env.Body = &msg.Mark{Txn: txn, By: by}
 		return env, err
 	case "known", "unknown":
-		env.PushReply = &msg.PushReply{Txn: txn, Known: verb == "known"}
+		env.Body = &msg.PushReply{Txn: txn, Known: verb == "known"}
 	default:
 		return nil, fmt.Errorf("no verb %q", verb)
 	}

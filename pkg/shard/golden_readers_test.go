@@ -22,28 +22,28 @@ import (
 func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args []string, ops []msg.Op) (err error) {
 	switch verb {
 	case "read":
-		env.Read = &msg.Read{Reader: txn, Gateway: 1, Number: 1, Ops: ops}
+		env.Body = &msg.Read{Reader: txn, Gateway: 1, Number: 1, Ops: ops}
 		for i := 0; i < len(args) && err == nil; i++ {
-			err = readWord(env.Read, args, &i)
+			err = readWord(msg.As[msg.Read](env), args, &i)
 		}
 	case "snapshot":
-		env.Park = &msg.Park{Txn: txn, CommitID: nthCommit(0).of(txn), Snapshot: true, Piece: msg.Piece{Ops: ops, Incarnation: s.m.Incarnation()}}
+		env.Body = &msg.Park{Txn: txn, CommitID: nthCommit(0).of(txn), Snapshot: true, Piece: msg.Piece{Ops: ops, Incarnation: s.m.Incarnation()}}
 	case "notice":
 		n := msg.Reading{Incarnation: 1}
 		n.Shard, err = golden.Shard(args[0])
 		if err == nil {
 			n.Number, err = strconv.ParseUint(args[1], 10, 64)
 		}
-		env.Notice = &msg.Notice{Reader: txn, Reading: n}
+		env.Body = &msg.Notice{Reader: txn, Reading: n}
 	case "leave":
-		env.Leave = &msg.Leave{Reader: txn}
+		env.Body = &msg.Leave{Reader: txn}
 		if len(args) > 0 && args[0] == "complete" {
-			env.Leave.KeepNanos = int64(kv.DefaultScanKeep)
+			msg.As[msg.Leave](env).KeepNanos = int64(kv.DefaultScanKeep)
 		}
 	case "renew":
 		var d time.Duration
 		d, err = time.ParseDuration(args[0])
-		env.Renew = &msg.Renew{Reader: txn, Gateway: 1, Number: 9, Incarnation: life(args, s.m.Incarnation()), LeaseNanos: int64(d)}
+		env.Body = &msg.Renew{Reader: txn, Gateway: 1, Number: 9, Incarnation: life(args, s.m.Incarnation()), LeaseNanos: int64(d)}
 	case "unseal":
 		var id kv.CommitID
 		id, args, err = commitNamed(txn, args)
@@ -55,27 +55,27 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 		if err == nil {
 			u.Epoch, err = epochOf(args[1])
 		}
-		env.Unseal = u
+		env.Body = u
 	case "unsealed":
-		env.Unsealed = &msg.Unsealed{Txn: txn, CommitID: nthCommit(0).of(txn)}
-		env.Unsealed.Epoch, err = epochOf(args[0])
+		env.Body = &msg.Unsealed{Txn: txn, CommitID: nthCommit(0).of(txn)}
+		msg.As[msg.Unsealed](env).Epoch, err = epochOf(args[0])
 		if err == nil && len(args) > 1 {
 			var age time.Duration
 			age, err = time.ParseDuration(strings.TrimPrefix(args[1], "age="))
-			env.Unsealed.HeldNanos = int64(age)
+			msg.As[msg.Unsealed](env).HeldNanos = int64(age)
 		}
 	case "pins":
-		env.Pins, err = pinsOf(args, s.m.Incarnation())
+		env.Body, err = pinsOf(args, s.m.Incarnation())
 	case "keep":
-		env.KeepPin, err = keepOf(txn, args, s.m.Incarnation(), s.now)
+		env.Body, err = keepOf(txn, args, s.m.Incarnation(), s.now)
 	case "ask-pins":
-		env.AskPins = &msg.AskPins{Shard: 1}
-		env.AskPins.Index, err = index(args[0])
+		env.Body = &msg.AskPins{Shard: 1}
+		msg.As[msg.AskPins](env).Index, err = index(args[0])
 	case "drop-pin":
-		env.DropPin = &msg.DropPin{Request: txn, Gateway: 1}
-		env.DropPin.Number, err = strconv.ParseUint(args[0], 10, 64)
+		env.Body = &msg.DropPin{Request: txn, Gateway: 1}
+		msg.As[msg.DropPin](env).Number, err = strconv.ParseUint(args[0], 10, 64)
 	case "heat":
-		env.HeatDigest, err = digestOf(args)
+		env.Body, err = digestOf(args)
 	default:
 		return fmt.Errorf("no verb %q", verb)
 	}

@@ -20,10 +20,10 @@ func TestALateLockOfACommittedAttemptTakesNoLock(t *testing.T) {
 	r := f.lock(x, 1, 1, get)
 	f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}, ReadSet: &msg.ReadSet{Grants: r.Grants}}),
 		commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
-	require.True(t, f.out[len(f.out)-1].Answer.Committed)
+	require.True(t, msg.As[msg.Answer](f.out[len(f.out)-1]).Committed)
 	require.Zero(t, f.m[1].Snapshot(0).Holders)
 	late := msg.ToShard(1)
-	late.Lock = &msg.Lock{Txn: x, Gateway: 1, Number: 1, Ops: []msg.Op{get}}
+	late.Body = &msg.Lock{Txn: x, Gateway: 1, Number: 1, Ops: []msg.Op{get}}
 	f.send(late)
 	require.Zero(t, f.m[1].Snapshot(0).Holders)
 }
@@ -36,10 +36,10 @@ func TestADroppedSnapshotDoesNotComeBack(t *testing.T) {
 	m, _ := shard.New(cfg, shard.Recovered{}, 1, 1)
 	step := func(e *msg.Envelope) *msg.PinReply {
 		out := m.Step(shard.Input{Now: now, Wall: now, Messages: []*msg.Envelope{e}})
-		return out.Send[0].PinReply
+		return msg.As[msg.PinReply](out.Send[0])
 	}
 	keep := msg.ToShard(0)
-	keep.KeepPin = &msg.KeepPin{
+	keep.Body = &msg.KeepPin{
 		Request:     kv.TxnRef{TxnID: kv.TxnID{Time: 7}, Attempt: 1},
 		Gateway:     1,
 		Incarnation: 1,
@@ -49,12 +49,12 @@ func TestADroppedSnapshotDoesNotComeBack(t *testing.T) {
 		Clock:       []msg.ShardIndex{{Shard: 0, Index: 0}},
 	}
 	find := msg.ToShard(0)
-	find.FindPin = &msg.FindPin{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 9}, Attempt: 1}, Gateway: 1, Name: "x"}
+	find.Body = &msg.FindPin{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 9}, Attempt: 1}, Gateway: 1, Name: "x"}
 	r := step(keep)
 	require.Nil(t, r.Failure)
 	require.Equal(t, r.Pins, step(keep).Pins, "a copy gets the same snapshot")
 	drop := msg.ToShard(0)
-	drop.DropPin = &msg.DropPin{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 8}, Attempt: 2}, Gateway: 2, Number: r.Pins[0].Number}
+	drop.Body = &msg.DropPin{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 8}, Attempt: 2}, Gateway: 2, Number: r.Pins[0].Number}
 	require.Nil(t, step(drop).Failure)
 
 	require.NotNil(t, step(keep).Failure)

@@ -43,7 +43,7 @@ func newLateMessages(t *testing.T, memory int) *lateMessages {
 		if e.Gateway == 0 {
 			l.received = append(l.received, copyOf(t, e))
 		}
-		return l.withhold && e.DecideAck != nil
+		return l.withhold && msg.Is[msg.DecideAck](e)
 	}
 	return l
 }
@@ -61,13 +61,13 @@ func copyOf(t *testing.T, e *msg.Envelope) *msg.Envelope {
 func (l *lateMessages) gateway() {
 	for ; l.answered < len(l.out); l.answered++ {
 		switch e := l.out[l.answered]; {
-		case e.Push != nil:
-			m := msg.ToShard(e.Push.Shard)
-			m.PushReply = &msg.PushReply{Txn: e.Push.Txn}
+		case msg.Is[msg.Push](e):
+			m := msg.ToShard(msg.As[msg.Push](e).Shard)
+			m.Body = &msg.PushReply{Txn: msg.As[msg.Push](e).Txn}
 			l.send(m)
-		case e.LockReply != nil && len(e.LockReply.Grants) > 0:
-			m := msg.ToShard(e.LockReply.Shard)
-			m.Release = &msg.Release{Txn: e.LockReply.Txn}
+		case msg.Is[msg.LockReply](e) && len(msg.As[msg.LockReply](e).Grants) > 0:
+			m := msg.ToShard(msg.As[msg.LockReply](e).Shard)
+			m.Body = &msg.Release{Txn: msg.As[msg.LockReply](e).Txn}
 			l.send(m)
 		}
 	}
@@ -91,7 +91,7 @@ func (l *lateMessages) to(s kv.ShardID, fill func(*msg.Envelope)) {
 func (l *lateMessages) committed() bool {
 	l.t.Helper()
 	for i := len(l.out) - 1; i >= 0; i-- {
-		a := l.out[i].Answer
+		a := msg.As[msg.Answer](l.out[i])
 		if a != nil {
 			return a.Committed
 		}
@@ -104,14 +104,14 @@ func (l *lateMessages) committed() bool {
 func (l *lateMessages) named(e *msg.Envelope) *msg.Envelope {
 	aborts := map[kv.ShardID]uint64{}
 	for _, e := range l.out {
-		if e.Answer != nil {
-			aborts[e.Answer.Shard] = e.Answer.Aborts
+		if msg.Is[msg.Answer](e) {
+			aborts[msg.As[msg.Answer](e).Shard] = msg.As[msg.Answer](e).Aborts
 		}
 	}
-	if e.Park != nil {
-		e.Park.Aborts = aborts[e.Shard]
+	if msg.Is[msg.Park](e) {
+		msg.As[msg.Park](e).Aborts = aborts[e.Shard]
 	} else {
-		e.Prepare.LastAborts = aborts[e.Prepare.Last]
+		msg.As[msg.Prepare](e).LastAborts = aborts[msg.As[msg.Prepare](e).Last]
 	}
 	return e
 }
@@ -131,7 +131,7 @@ func (l *lateMessages) commits() {
 	overtaken := l.named(commitMsg(nthTxn(2), commitNumber(2), 0, []kv.ShardID{1}, put))
 	l.send(l.named(prepareMsg(nthTxn(2), commitNumber(2), 1, 0, put)))
 	l.to(0, func(e *msg.Envelope) {
-		e.Cancel = &msg.Cancel{Txn: nthTxn(2), CommitID: commitNumber(2), Incarnation: 1}
+		e.Body = &msg.Cancel{Txn: nthTxn(2), CommitID: commitNumber(2), Incarnation: 1}
 	})
 	l.send(overtaken)
 	require.False(l.t, l.committed())
@@ -141,7 +141,7 @@ func (l *lateMessages) commits() {
 	l.wait(3) // a vote is missing
 	require.False(l.t, l.committed())
 	l.send(overtaken)
-	l.to(0, func(e *msg.Envelope) { e.Mark = &msg.Mark{Txn: nthTxn(3), By: nthTxn(1), Conflict: &msg.Receipt{}} })
+	l.to(0, func(e *msg.Envelope) { e.Body = &msg.Mark{Txn: nthTxn(3), By: nthTxn(1), Conflict: &msg.Receipt{}} })
 }
 
 // readers are two that end by a Check and a Release, and one that is registered and has an update
@@ -150,31 +150,31 @@ func (l *lateMessages) readers() {
 	get := msg.Op{Kind: msg.OpGet, Key: []byte("gk")}
 	r := l.lock(nthTxn(10), 1, 1, get)
 	l.to(1, func(e *msg.Envelope) {
-		e.Check = &msg.Check{Txn: nthTxn(10), Gateway: 1, Incarnation: 1, Grants: r.Grants}
+		e.Body = &msg.Check{Txn: nthTxn(10), Gateway: 1, Incarnation: 1, Grants: r.Grants}
 	})
 	l.lock(nthTxn(11), 1, 1, get)
-	l.to(1, func(e *msg.Envelope) { e.PushReply = &msg.PushReply{Txn: nthTxn(11), Known: true} })
-	l.to(1, func(e *msg.Envelope) { e.Release = &msg.Release{Txn: nthTxn(11)} })
+	l.to(1, func(e *msg.Envelope) { e.Body = &msg.PushReply{Txn: nthTxn(11), Known: true} })
+	l.to(1, func(e *msg.Envelope) { e.Body = &msg.Release{Txn: nthTxn(11)} })
 
 	reader := kv.TxnRef{TxnID: kv.TxnID{Time: 12, Rand: 12}, Attempt: 1}
 	lease := int64(kv.DefaultLease)
 	prepare := l.named(prepareMsg(nthTxn(13), commitNumber(13), 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}))
 	l.send(prepare)
 	l.to(1, func(e *msg.Envelope) {
-		e.Read = &msg.Read{Reader: reader, Gateway: 1, Number: 1, Ops: []msg.Op{get}, LeaseNanos: lease, Notify: true}
+		e.Body = &msg.Read{Reader: reader, Gateway: 1, Number: 1, Ops: []msg.Op{get}, LeaseNanos: lease, Notify: true}
 	})
 	l.tick(time.Duration(l.now) + 10*time.Millisecond)
 	l.to(0, func(e *msg.Envelope) {
-		e.Read = &msg.Read{Reader: reader, Gateway: 1, Number: 2, LeaseNanos: lease, Await: []kv.ShardID{1},
+		e.Body = &msg.Read{Reader: reader, Gateway: 1, Number: 2, LeaseNanos: lease, Await: []kv.ShardID{1},
 			Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("j")}}}
 	})
-	require.NotNil(l.t, l.out[len(l.out)-1].ReadReply)
+	require.NotNil(l.t, msg.As[msg.ReadReply](l.out[len(l.out)-1]))
 	l.to(1, func(e *msg.Envelope) {
-		e.Renew = &msg.Renew{Reader: reader, Gateway: 1, Number: 1, Incarnation: 1, LeaseNanos: lease}
+		e.Body = &msg.Renew{Reader: reader, Gateway: 1, Number: 1, Incarnation: 1, LeaseNanos: lease}
 	})
-	require.True(l.t, l.out[len(l.out)-1].RenewReply.Ok)
+	require.True(l.t, msg.As[msg.RenewReply](l.out[len(l.out)-1]).Ok)
 	for s := range kv.ShardID(2) {
-		l.to(s, func(e *msg.Envelope) { e.Leave = &msg.Leave{Reader: reader} })
+		l.to(s, func(e *msg.Envelope) { e.Body = &msg.Leave{Reader: reader} })
 	}
 	l.withhold = true
 	l.send(l.named(commitMsg(nthTxn(13), commitNumber(13), 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}})))
@@ -188,38 +188,38 @@ func (l *lateMessages) readers() {
 func (l *lateMessages) past() {
 	reader := kv.TxnRef{TxnID: kv.TxnID{Time: 20, Rand: 20}, Attempt: 1}
 	l.to(1, func(e *msg.Envelope) {
-		e.Read = &msg.Read{Reader: reader, Gateway: 1, Number: 1, KeepNanos: int64(time.Minute)}
+		e.Body = &msg.Read{Reader: reader, Gateway: 1, Number: 1, KeepNanos: int64(time.Minute)}
 	})
-	index := l.out[len(l.out)-1].ReadReply.Index
+	index := msg.As[msg.ReadReply](l.out[len(l.out)-1]).Index
 	scan := msg.ScanAt{Txn: reader, Gateway: 1, Incarnation: 1, Index: index, Start: []byte{0}, KeepNanos: int64(time.Minute)}
 	for _, how := range []msg.ScanAt{{Number: 1}, {}, {Done: true}} {
 		l.to(1, func(e *msg.Envelope) {
 			q := scan
 			q.Number, q.Done = how.Number, how.Done
-			e.ScanAt = &q
+			e.Body = &q
 		})
 	}
 	ask := func(n int64) kv.TxnRef { return kv.TxnRef{TxnID: kv.TxnID{Time: 30 + n}, Attempt: 1} }
 	l.to(2, func(e *msg.Envelope) {
-		e.KeepPin = &msg.KeepPin{Request: ask(1), Gateway: 1, Incarnation: 1, Fixed: l.now, Name: "x", TtlNanos: int64(time.Hour),
+		e.Body = &msg.KeepPin{Request: ask(1), Gateway: 1, Incarnation: 1, Fixed: l.now, Name: "x", TtlNanos: int64(time.Hour),
 			Clock: []msg.ShardIndex{{Shard: 1, Index: index}}}
 	})
-	number := l.out[len(l.out)-1].PinReply.Pins[0].Number
-	l.to(2, func(e *msg.Envelope) { e.FindPin = &msg.FindPin{Request: ask(2), Gateway: 1, Name: "x"} })
-	l.to(2, func(e *msg.Envelope) { e.DropPin = &msg.DropPin{Request: ask(3), Gateway: 1, Number: number} })
-	l.to(2, func(e *msg.Envelope) { e.AskHot = &msg.AskHot{Request: ask(4), Gateway: 1} })
+	number := msg.As[msg.PinReply](l.out[len(l.out)-1]).Pins[0].Number
+	l.to(2, func(e *msg.Envelope) { e.Body = &msg.FindPin{Request: ask(2), Gateway: 1, Name: "x"} })
+	l.to(2, func(e *msg.Envelope) { e.Body = &msg.DropPin{Request: ask(3), Gateway: 1, Number: number} })
+	l.to(2, func(e *msg.Envelope) { e.Body = &msg.AskHot{Request: ask(4), Gateway: 1} })
 	l.to(2, func(e *msg.Envelope) {
-		e.SetHot = &msg.SetHot{Request: ask(5), Gateway: 1, Incarnation: 1, Rule: &msg.HotRule{Key: []byte("gk"), Order: 2}}
+		e.Body = &msg.SetHot{Request: ask(5), Gateway: 1, Incarnation: 1, Rule: &msg.HotRule{Key: []byte("gk"), Order: 2}}
 	})
 	l.to(2, func(e *msg.Envelope) {
-		e.SetHot = &msg.SetHot{Request: ask(6), Gateway: 1, Incarnation: 1, Change: 1, Rule: &msg.HotRule{Key: []byte("gk")}}
+		e.Body = &msg.SetHot{Request: ask(6), Gateway: 1, Incarnation: 1, Change: 1, Rule: &msg.HotRule{Key: []byte("gk")}}
 	})
 	l.to(2, func(e *msg.Envelope) {
-		e.HeatDigest = &msg.HeatDigest{Shard: 1, Keys: []msg.KeyHeat{{Key: []byte("gk"), Shard: 1, Heat: 1}}}
+		e.Body = &msg.HeatDigest{Shard: 1, Keys: []msg.KeyHeat{{Key: []byte("gk"), Shard: 1, Heat: 1}}}
 	})
-	l.to(2, func(e *msg.Envelope) { e.PairDigest = &msg.PairDigest{Gateway: 1} })
+	l.to(2, func(e *msg.Envelope) { e.Body = &msg.PairDigest{Gateway: 1} })
 	for s := range kv.ShardID(3) {
-		l.to(s, func(e *msg.Envelope) { e.Enquire = &msg.Enquire{Id: kv.TxnID{Time: 40}, Gateway: 1} })
+		l.to(s, func(e *msg.Envelope) { e.Body = &msg.Enquire{Id: kv.TxnID{Time: 40}, Gateway: 1} })
 	}
 }
 
@@ -232,10 +232,10 @@ func (l *lateMessages) check(after string) {
 	require.Equal(l.t, int64(2), l.count(1, "gk"), after)
 	require.Equal(l.t, int64(2), l.count(0, "j"), after)
 	ask := kv.TxnRef{TxnID: kv.TxnID{Time: 50, Rand: uint64(len(l.out))}, Attempt: 1}
-	l.to(2, func(e *msg.Envelope) { e.FindPin = &msg.FindPin{Request: ask, Gateway: 1, List: true} })
-	require.Empty(l.t, l.out[len(l.out)-1].PinReply.Pins, after)
-	l.to(2, func(e *msg.Envelope) { e.AskHot = &msg.AskHot{Request: ask, Gateway: 1} })
-	require.Empty(l.t, l.out[len(l.out)-1].HotReply.Rules, after)
+	l.to(2, func(e *msg.Envelope) { e.Body = &msg.FindPin{Request: ask, Gateway: 1, List: true} })
+	require.Empty(l.t, msg.As[msg.PinReply](l.out[len(l.out)-1]).Pins, after)
+	l.to(2, func(e *msg.Envelope) { e.Body = &msg.AskHot{Request: ask, Gateway: 1} })
+	require.Empty(l.t, msg.As[msg.HotReply](l.out[len(l.out)-1]).Rules, after)
 }
 
 // TestLateMessagesChangeNothing delivers a copy of each message that a shard receives after what it

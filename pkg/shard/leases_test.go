@@ -21,12 +21,12 @@ func TestARestartedShardWaitsForWhatIsLeftOfLeases(t *testing.T) {
 	gateway := kv.NodeID(1)
 	read := func() {
 		e := msg.ToShard(0)
-		e.Read = &msg.Read{Reader: reader, Gateway: gateway, Number: 1, Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, LeaseNanos: int64(lease)}
+		e.Body = &msg.Read{Reader: reader, Gateway: gateway, Number: 1, Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, LeaseNanos: int64(lease)}
 		f.send(e)
 	}
 	leave := func() {
 		e := msg.ToShard(0)
-		e.Leave = &msg.Leave{Reader: reader}
+		e.Body = &msg.Leave{Reader: reader}
 		f.send(e)
 	}
 	until := func() time.Duration { return time.Duration(f.m[0].LeasesUntil()) }
@@ -57,7 +57,7 @@ func TestARestartedShardWaitsForWhatIsLeftOfLeases(t *testing.T) {
 	waits(lease)
 	f.tick(time.Duration(f.now) + 600*time.Millisecond)
 	e := msg.ToShard(0)
-	e.Renew = &msg.Renew{Reader: reader, Gateway: 1, Number: 1, Incarnation: f.m[0].Incarnation(), LeaseNanos: int64(lease)}
+	e.Body = &msg.Renew{Reader: reader, Gateway: 1, Number: 1, Incarnation: f.m[0].Incarnation(), LeaseNanos: int64(lease)}
 	f.send(e)
 	waits(lease)
 	crash(1200*time.Millisecond, true)

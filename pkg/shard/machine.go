@@ -215,19 +215,29 @@ func (m *Machine) Step(in Input) Output {
 
 // receive has the part take a message that it is for.
 func (m *Machine) receive(x *msg.Envelope) {
-	switch {
-	case x.Park != nil && x.Park.Snapshot:
-		m.readers.OnSnapshot(x.Park)
-	case x.Read != nil && past.Is(x.Read):
-		if !m.readers.Left(x.Read.Reader) {
-			m.past.OnRead(x.Read)
+	switch b := x.Body.(type) {
+	case *msg.Park:
+		if b.Snapshot {
+			m.readers.OnSnapshot(b)
+		} else {
+			m.last.Receive(x)
 		}
-	case x.ScanAt != nil:
-		m.past.OnScan(x.ScanAt)
-	case x.Leave != nil:
-		m.past.OnLeave(x.Leave.Reader)
+	case *msg.Read:
+		switch {
+		case !past.Is(b):
+			m.readers.Receive(x)
+		case !m.readers.Left(b.Reader):
+			m.past.OnRead(b)
+		}
+	case *msg.ScanAt:
+		m.past.OnScan(b)
+	case *msg.Leave:
+		m.past.OnLeave(b.Reader)
 		m.readers.Receive(x)
-	case x.Cancel != nil && m.readers.Cancel(x.Cancel):
+	case *msg.Cancel:
+		if !m.readers.Cancel(b) {
+			m.last.Receive(x)
+		}
 	default:
 		_ = m.last.Receive(x) || m.part.Receive(x) || m.readers.Receive(x) || m.snapshots.Receive(x) || m.heat.Receive(x)
 	}

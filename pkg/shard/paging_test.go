@@ -26,7 +26,7 @@ func keptDirectory(t *testing.T, cache int) *counted {
 	c.restart(cache)
 	c.use(1, call("z", "score", scoredMember(1)))
 	env := msg.ToShard(0)
-	env.Read = &msg.Read{Reader: pastReader, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanKeep), LeaseNanos: -1}
+	env.Body = &msg.Read{Reader: pastReader, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanKeep), LeaseNanos: -1}
 	c.step(env)
 	require.Equal(t, 1, c.m.Levels().Keys)
 	return c
@@ -35,7 +35,7 @@ func keptDirectory(t *testing.T, cache int) *counted {
 // pastAll reads all of the value at the state that is kept.
 func pastAll(m *shard.Machine) *msg.Envelope {
 	env := msg.ToShard(0)
-	env.Read = &msg.Read{Reader: kv.TxnRef{TxnID: kv.TxnID{Time: 2, Rand: 9}, Attempt: 1}, Gateway: 1, Number: 1, Kept: pastReader, Index: m.Index(), Incarnation: m.Incarnation(),
+	env.Body = &msg.Read{Reader: kv.TxnRef{TxnID: kv.TxnID{Time: 2, Rand: 9}, Attempt: 1}, Gateway: 1, Number: 1, Kept: pastReader, Index: m.Index(), Incarnation: m.Incarnation(),
 		Ops: []msg.Op{call("z", "range-by-rank", adt.Int(0), adt.Int(-1))}}
 	return env
 }
@@ -46,8 +46,8 @@ func TestWhatReadsInThePastFillCountsInTheCache(t *testing.T) {
 	c := keptDirectory(t, 400<<10)
 	sent := c.step(pastAll(c.m))
 	require.Len(t, sent, 1)
-	require.Nil(t, sent[0].ReadReply.Failure)
-	require.Len(t, sent[0].ReadReply.Results[0].Answer, 20_000)
+	require.Nil(t, msg.As[msg.ReadReply](sent[0]).Failure)
+	require.Len(t, msg.As[msg.ReadReply](sent[0]).Results[0].Answer, 20_000)
 	require.Zero(t, c.m.Levels().Keys, "the value is larger than the cache")
 	require.NoError(t, c.m.Check())
 }
@@ -66,7 +66,7 @@ func TestAPageThatAnotherReadHasBrought(t *testing.T) {
 		past.Send = append(past.Send, c.act(c.m.Step(shard.Input{Now: c.now, Reads: []entry.ReadResult{res}}))...)
 	}
 	require.Len(t, past.Send, 1)
-	require.Nil(t, past.Send[0].ReadReply.Failure)
+	require.Nil(t, msg.As[msg.ReadReply](past.Send[0]).Failure)
 }
 
 // TestDamageUnderAPromiseIsNoPanic: after a restart a promise turns out to change a
@@ -77,7 +77,7 @@ func TestDamageUnderAPromiseIsNoPanic(t *testing.T) {
 	c.score(10_000)
 	prepare, decide := msg.ToShard(0), msg.ToShard(0)
 	txn := kv.TxnRef{TxnID: kv.TxnID{Time: 20_000}, Attempt: 1}
-	prepare.Prepare = &msg.Prepare{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1,
+	prepare.Body = &msg.Prepare{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1,
 		Piece: msg.Piece{Ops: []msg.Op{call("z", "increment", scoredMember(7), adt.Float(1))}, Incarnation: c.m.Incarnation()}}
 	c.step(prepare)
 	newest := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("z"), Index: c.m.Index()}).Rows[0]
@@ -87,10 +87,10 @@ func TestDamageUnderAPromiseIsNoPanic(t *testing.T) {
 	_, err = c.store.Append([]entry.Group{{Entries: []entry.Entry{{Table: entry.TableVersion, Key: []byte("z"), Index: c.m.Index() + 1, Value: entry.EncodePatch(&head, patch)}}}})
 	require.NoError(t, err)
 	c.restart(1)
-	decide.Decide = &msg.Decide{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: true}
+	decide.Body = &msg.Decide{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: true}
 	for range 3 {
 		for _, sent := range c.step(decide) {
-			require.Nil(t, sent.DecideAck, "it has not been applied")
+			require.Nil(t, msg.As[msg.DecideAck](sent), "it has not been applied")
 		}
 		c.now += int64(time.Second)
 	}

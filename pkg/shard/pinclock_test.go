@@ -90,8 +90,8 @@ func (h *historian) second() {
 
 func answerIn(sent []*msg.Envelope) *msg.Answer {
 	for _, env := range sent {
-		if env.Answer != nil {
-			return env.Answer
+		if msg.Is[msg.Answer](env) {
+			return msg.As[msg.Answer](env)
 		}
 	}
 	return &msg.Answer{}
@@ -101,11 +101,11 @@ func answerIn(sent []*msg.Envelope) *msg.Answer {
 func (h *historian) keep(name string, ttl time.Duration) *msg.PinReply {
 	id := h.ref()
 	env := msg.ToShard(0)
-	env.Read = &msg.Read{Reader: id, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanKeep)}
+	env.Body = &msg.Read{Reader: id, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanKeep)}
 	ask := msg.ToShard(0)
 	for _, sent := range h.step(env) {
-		if r := sent.ReadReply; r != nil {
-			ask.KeepPin = &msg.KeepPin{Request: h.ref(), Gateway: 1, Incarnation: r.Reading.Incarnation, Fixed: r.Fixed, Name: name, TtlNanos: int64(ttl),
+		if r := msg.As[msg.ReadReply](sent); r != nil {
+			ask.Body = &msg.KeepPin{Request: h.ref(), Gateway: 1, Incarnation: r.Reading.Incarnation, Fixed: r.Fixed, Name: name, TtlNanos: int64(ttl),
 				Clock: []msg.ShardIndex{{Shard: 0, Index: r.Index}}}
 		}
 	}
@@ -114,8 +114,8 @@ func (h *historian) keep(name string, ttl time.Duration) *msg.PinReply {
 
 func pinIn(sent []*msg.Envelope) *msg.PinReply {
 	for _, env := range sent {
-		if env.PinReply != nil {
-			return env.PinReply
+		if msg.Is[msg.PinReply](env) {
+			return msg.As[msg.PinReply](env)
 		}
 	}
 	return nil
@@ -130,7 +130,7 @@ func (h *historian) pass(d time.Duration) {
 func (h *historian) find(q msg.FindPin) *msg.PinReply {
 	q.Request, q.Gateway = h.ref(), 1
 	env := msg.ToShard(0)
-	env.FindPin = &q
+	env.Body = &q
 	return pinIn(h.step(env))
 }
 

@@ -48,8 +48,8 @@ func (p *planning) answer(t require.TestingT, ops ...msg.Op) *msg.Answer {
 	p.send(ops...)
 	for range 2 { // to read keys
 		for _, env := range p.room.Send {
-			if env.Answer != nil {
-				return env.Answer
+			if msg.Is[msg.Answer](env) {
+				return msg.As[msg.Answer](env)
 			}
 		}
 		p.settle(1)

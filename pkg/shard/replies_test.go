@@ -18,7 +18,7 @@ func TestOnlyTheLastAnswerOfATransactionIsKept(t *testing.T) {
 	txn, now := kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}, int64(0)
 	ask := func(number uint32) (answers []*msg.LockReply) {
 		env := msg.ToShard(0)
-		env.Lock = &msg.Lock{Txn: txn, Gateway: 1, Number: number, Ops: []msg.Op{{Kind: msg.OpScan, Key: []byte("a"), End: []byte("z")}}}
+		env.Body = &msg.Lock{Txn: txn, Gateway: 1, Number: number, Ops: []msg.Op{{Kind: msg.OpScan, Key: []byte("a"), End: []byte("z")}}}
 		in := Input{Messages: []*msg.Envelope{env}}
 		for len(in.Messages)+len(in.Reads) > 0 {
 			now++
@@ -29,8 +29,8 @@ func TestOnlyTheLastAnswerOfATransactionIsKept(t *testing.T) {
 				in.Reads = append(in.Reads, entry.ReadResult{ID: r.ID, Kind: r.Kind})
 			}
 			for _, env := range out.Send {
-				if env.LockReply != nil {
-					answers = append(answers, env.LockReply)
+				if msg.Is[msg.LockReply](env) {
+					answers = append(answers, msg.As[msg.LockReply](env))
 				}
 			}
 		}
@@ -50,7 +50,7 @@ func TestOnlyTheLastAnswerOfATransactionIsKept(t *testing.T) {
 	require.NoError(t, m.Check())
 
 	env := msg.ToShard(0)
-	env.Release = &msg.Release{Txn: txn}
+	env.Body = &msg.Release{Txn: txn}
 	m.Step(Input{Now: now, Wall: now, Messages: []*msg.Envelope{env}})
 	require.NoError(t, m.Quiet())
 }

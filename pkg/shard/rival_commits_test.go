@@ -37,7 +37,7 @@ func TestAVoteForAnotherCommitIsAnsweredWithAbort(t *testing.T) {
 	for name, again := range rivals {
 		t.Run(name, func(t *testing.T) {
 			f, x := newSteps(t, 3), nthTxn(1)
-			f.hold = func(e *msg.Envelope) bool { return e.DecideAck != nil && e.DecideAck.Txn == x }
+			f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.DecideAck](e) && msg.As[msg.DecideAck](e).Txn == x }
 			f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}),
 				commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
 			require.True(t, f.answer().Committed)
@@ -62,15 +62,15 @@ func TestAVoteWithoutAnIncarnationIsOfItsCommitAlone(t *testing.T) {
 	for name, again := range rivals {
 		t.Run(name, func(t *testing.T) {
 			f, x := newSteps(t, 3), nthTxn(1)
-			f.hold = func(e *msg.Envelope) bool { return e.DecideAck != nil && e.DecideAck.Txn == x }
+			f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.DecideAck](e) && msg.As[msg.DecideAck](e).Txn == x }
 			p, k := prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}),
 				commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}})
-			p.Prepare.LastAborts, k.Park.Aborts = 7, 7
+			msg.As[msg.Prepare](p).LastAborts, msg.As[msg.Park](k).Aborts = 7, 7
 			f.send(p, k)
 			require.True(t, f.answer().Committed)
 
 			p = prepareMsg(x, again, 2, 0, msg.Piece{Ops: []msg.Op{addOp("other", 0)}})
-			p.Prepare.LastIncarnation = 0
+			msg.As[msg.Prepare](p).LastIncarnation = 0
 			f.send(p)
 			f.tick(2 * time.Second)
 			require.False(t, f.get(2, "other").Found, "no commit request asked for this promise")
@@ -116,12 +116,12 @@ func TestAnAcknowledgementIsOfItsCommitAlone(t *testing.T) {
 // decision is lost.
 func acknowledgeAnother(f *steps) {
 	x := nthTxn(1)
-	f.hold = func(e *msg.Envelope) bool { return e.Decide != nil }
+	f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Decide](e) }
 	f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}),
 		commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
 	require.True(f.t, f.answer().Committed)
 	other := msg.ToShard(0)
-	other.DecideAck = &msg.DecideAck{Txn: x, CommitID: otherGateway, Shard: 1}
+	other.Body = &msg.DecideAck{Txn: x, CommitID: otherGateway, Shard: 1}
 	f.send(other)
 	f.hold = func(*msg.Envelope) bool { return false }
 }
@@ -136,7 +136,7 @@ func TestOtherOperationsUnderAnIDThatHasCommittedAreRejected(t *testing.T) {
 		ref.Attempt = attempt
 		p, k := prepareMsg(ref, id, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}),
 			commitMsg(ref, id, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}})
-		p.Prepare.Fingerprint, k.Park.Fingerprint = fingerprint, fingerprint
+		msg.As[msg.Prepare](p).Fingerprint, msg.As[msg.Park](k).Fingerprint = fingerprint, fingerprint
 		f.send(p, k)
 		return f.answer()
 	}
@@ -151,7 +151,7 @@ func TestOtherOperationsUnderAnIDThatHasCommittedAreRejected(t *testing.T) {
 	}
 	// Shard 1 has applied X, and is the last agent of what comes now.
 	k := commitMsg(x, otherGateway, 1, nil, msg.Piece{Ops: []msg.Op{addOp("g", 0)}})
-	k.Park.Fingerprint = those
+	msg.As[msg.Park](k).Fingerprint = those
 	f.send(k)
 	require.Equal(t, kv.KindInvalid, kv.Kind(f.answer().Failure.Kind))
 	require.EqualValues(t, 1, f.count(0, "j"))
@@ -171,7 +171,7 @@ func TestAVoteForATransactionThatWasAppliedIsAnsweredWithAbort(t *testing.T) {
 				p := prepareMsg(x, again, 2, 1, msg.Piece{Ops: []msg.Op{addOp("other", 0)}})
 				if restarts {
 					f.restart(1)
-					p.Prepare.LastIncarnation = 2
+					msg.As[msg.Prepare](p).LastIncarnation = 2
 				}
 				f.send(p)
 				require.Zero(t, f.m[2].Snapshot(0).Prepared)

@@ -48,7 +48,7 @@ func (r *rules) send(e *msg.Envelope) *msg.HotReply {
 	out := r.m.Step(shard.Input{Messages: []*msg.Envelope{e}})
 	r.keep(out)
 	require.Len(r.t, out.Send, 1)
-	return out.Send[0].HotReply
+	return msg.As[msg.HotReply](out.Send[0])
 }
 
 func (r *rules) name() kv.TxnRef {
@@ -59,7 +59,7 @@ func (r *rules) name() kv.TxnRef {
 func (r *rules) ask() *msg.HotReply {
 	r.t.Helper()
 	e := msg.ToShard(9)
-	e.AskHot = &msg.AskHot{Request: r.name(), Gateway: 1}
+	e.Body = &msg.AskHot{Request: r.name(), Gateway: 1}
 	return r.send(e)
 }
 
@@ -68,7 +68,7 @@ func (r *rules) request(rule *msg.HotRule, mode uint32) *msg.Envelope {
 	r.t.Helper()
 	now := r.ask()
 	e := msg.ToShard(9)
-	e.SetHot = &msg.SetHot{Request: r.name(), Gateway: 1, Rule: rule, Mode: mode, Incarnation: now.Incarnation, Change: now.Change}
+	e.Body = &msg.SetHot{Request: r.name(), Gateway: 1, Rule: rule, Mode: mode, Incarnation: now.Incarnation, Change: now.Change}
 	return e
 }
 
@@ -143,7 +143,7 @@ func TestHeatMapsAreNumbered(t *testing.T) {
 	send := func() *msg.HeatMap {
 		t.Helper()
 		e := msg.ToShard(9)
-		e.HeatDigest = &msg.HeatDigest{Shard: 1, Keys: []msg.KeyHeat{{Key: []byte("k"), Shard: 1, Heat: 1}}}
+		e.Body = &msg.HeatDigest{Shard: 1, Keys: []msg.KeyHeat{{Key: []byte("k"), Shard: 1, Heat: 1}}}
 		now++
 		out := r.m.Step(shard.Input{Now: now, Messages: []*msg.Envelope{e}})
 		r.keep(out)
@@ -151,7 +151,7 @@ func TestHeatMapsAreNumbered(t *testing.T) {
 		out = r.m.Step(shard.Input{Now: now})
 		r.keep(out)
 		require.Len(t, out.Urgent, 1)
-		return out.Urgent[0].HeatMap
+		return msg.As[msg.HeatMap](out.Urgent[0])
 	}
 	for inc := kv.Incarnation(1); inc < 4; inc++ {
 		for number := uint64(1); number < 4; number++ {

@@ -34,7 +34,7 @@ func TestNothingIsLeftOfAStepInItsRoom(t *testing.T) {
 	park := func(with []kv.ShardID, snapshot bool, ops ...msg.Op) *msg.Envelope {
 		id++
 		env := msg.ToShard(0)
-		env.Park = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: uint64(id)}, Participants: with, Snapshot: snapshot,
+		env.Body = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: uint64(id)}, Participants: with, Snapshot: snapshot,
 			Piece: msg.Piece{Incarnation: 1, Ops: ops}}
 		return env
 	}

@@ -97,9 +97,9 @@ func nthTxn(n int64) kv.TxnRef {
 
 func (f *steps) lock(txn kv.TxnRef, s kv.ShardID, number uint32, ops ...msg.Op) *msg.LockReply {
 	e := msg.ToShard(s)
-	e.Lock = &msg.Lock{Txn: txn, Gateway: 1, Number: number, Ops: ops}
+	e.Body = &msg.Lock{Txn: txn, Gateway: 1, Number: number, Ops: ops}
 	f.send(e)
-	r := f.out[len(f.out)-1].LockReply
+	r := msg.As[msg.LockReply](f.out[len(f.out)-1])
 	require.NotNil(f.t, r)
 	require.Nil(f.t, r.Failure)
 	return r
@@ -115,7 +115,7 @@ func (f *steps) tick(now time.Duration) {
 
 // answer is the last message for a gateway, which must be an answer.
 func (f *steps) answer() *msg.Answer {
-	a := f.out[len(f.out)-1].Answer
+	a := msg.As[msg.Answer](f.out[len(f.out)-1])
 	require.NotNil(f.t, a)
 	return a
 }
@@ -123,7 +123,7 @@ func (f *steps) answer() *msg.Answer {
 func (f *steps) get(s kv.ShardID, key string) *msg.Result {
 	n := nthTxn(1000 + f.now + int64(len(f.out)))
 	e := commitMsg(n, kv.CommitID{Gateway: 1, Number: uint64(n.Time)}, s, nil, msg.Piece{Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte(key)}}})
-	e.Park.Snapshot = true
+	msg.As[msg.Park](e).Snapshot = true
 	f.send(e)
 	a := f.answer()
 	require.Nil(f.t, a.Failure)
@@ -147,14 +147,14 @@ var (
 func prepareMsg(txn kv.TxnRef, id kv.CommitID, to, last kv.ShardID, p msg.Piece) *msg.Envelope {
 	e := msg.ToShard(to)
 	p.Incarnation = 1
-	e.Prepare = &msg.Prepare{Txn: txn, CommitID: id, Last: last, LastIncarnation: 1, Piece: p}
+	e.Body = &msg.Prepare{Txn: txn, CommitID: id, Last: last, LastIncarnation: 1, Piece: p}
 	return e
 }
 
 func commitMsg(txn kv.TxnRef, id kv.CommitID, to kv.ShardID, with []kv.ShardID, p msg.Piece) *msg.Envelope {
 	e := msg.ToShard(to)
 	p.Incarnation = 1
-	e.Park = &msg.Park{Txn: txn, CommitID: id, Participants: with, Piece: p}
+	e.Body = &msg.Park{Txn: txn, CommitID: id, Participants: with, Piece: p}
 	return e
 }
 

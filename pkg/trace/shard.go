@@ -96,26 +96,32 @@ func (s *Shard) Received(envs []*msg.Envelope) {
 }
 
 func (s *Shard) received(env *msg.Envelope, now time.Time) {
-	switch {
-	case env.Prepare != nil:
-		s.begin(workKey{env.Prepare.Txn, askedVote, 0}, taskPrepare, env, len(env.Prepare.Piece.Ops), now)
-	case env.Park != nil && len(env.Park.Participants) == 0:
-		s.begin(workKey{env.Park.Txn, askedAnswer, 0}, taskExecute, env, len(env.Park.Piece.Ops), now)
-	case env.Park != nil:
-		s.begin(workKey{env.Park.Txn, askedAnswer, 0}, taskDecide, env, len(env.Park.Piece.Ops), now)
-	case env.Decide != nil:
-		s.giveUp(workKey{env.Decide.Txn, askedVote, 0})
-		s.begin(workKey{env.Decide.Txn, askedAck, 0}, taskApply, env, 0, now)
-	case env.Lock != nil:
-		s.begin(workKey{env.Lock.Txn, askedLock, uint64(env.Lock.Number)}, taskLock, env, len(env.Lock.Ops), now)
-	case env.Read != nil:
-		s.begin(workKey{env.Read.Reader, askedRead, uint64(env.Read.Number)}, taskRead, env, len(env.Read.Ops), now)
-	case env.Check != nil:
-		s.begin(workKey{env.Check.Txn, askedCheck, 0}, taskCheck, env, 0, now)
-	case env.ScanAt != nil && !env.ScanAt.Done:
-		s.begin(workKey{env.ScanAt.Txn, askedPage, env.ScanAt.Number}, taskPage, env, 0, now)
-	case env.Vote != nil && !env.Vote.Repeated:
-		s.voted(env.Vote, now)
+	switch b := env.Body.(type) {
+	case *msg.Prepare:
+		s.begin(workKey{b.Txn, askedVote, 0}, taskPrepare, env, len(b.Piece.Ops), now)
+	case *msg.Park:
+		what := taskDecide
+		if len(b.Participants) == 0 {
+			what = taskExecute
+		}
+		s.begin(workKey{b.Txn, askedAnswer, 0}, what, env, len(b.Piece.Ops), now)
+	case *msg.Decide:
+		s.giveUp(workKey{b.Txn, askedVote, 0})
+		s.begin(workKey{b.Txn, askedAck, 0}, taskApply, env, 0, now)
+	case *msg.Lock:
+		s.begin(workKey{b.Txn, askedLock, uint64(b.Number)}, taskLock, env, len(b.Ops), now)
+	case *msg.Read:
+		s.begin(workKey{b.Reader, askedRead, uint64(b.Number)}, taskRead, env, len(b.Ops), now)
+	case *msg.Check:
+		s.begin(workKey{b.Txn, askedCheck, 0}, taskCheck, env, 0, now)
+	case *msg.ScanAt:
+		if !b.Done {
+			s.begin(workKey{b.Txn, askedPage, b.Number}, taskPage, env, 0, now)
+		}
+	case *msg.Vote:
+		if !b.Repeated {
+			s.voted(b, now)
+		}
 	}
 }
 
@@ -188,7 +194,7 @@ func (s *Shard) Sent(envs []*msg.Envelope) {
 	}
 	// What tells participants follows the answer in the same step.
 	for _, env := range envs {
-		if d := env.Decide; d != nil && env.Trace == nil {
+		if d := msg.As[msg.Decide](env); d != nil && env.Trace == nil {
 			if w := s.open[workKey{d.Txn, askedAnswer, 0}]; w != nil {
 				env.Trace = w.at
 			}
@@ -203,21 +209,21 @@ func (s *Shard) Sent(envs []*msg.Envelope) {
 
 // answers says what a message answers, with the receipt that it has.
 func answers(env *msg.Envelope) (k workKey, r *msg.Receipt, ok bool) {
-	switch {
-	case env.Vote != nil:
-		return workKey{env.Vote.Txn, askedVote, 0}, &env.Vote.Receipt, true
-	case env.Answer != nil:
-		return workKey{env.Answer.Txn, askedAnswer, 0}, env.Answer.Receipt, true
-	case env.DecideAck != nil:
-		return workKey{env.DecideAck.Txn, askedAck, 0}, nil, true
-	case env.LockReply != nil:
-		return workKey{env.LockReply.Txn, askedLock, uint64(env.LockReply.Number)}, &env.LockReply.Receipt, true
-	case env.ReadReply != nil:
-		return workKey{env.ReadReply.Reader, askedRead, uint64(env.ReadReply.Number)}, &env.ReadReply.Receipt, true
-	case env.CheckReply != nil:
-		return workKey{env.CheckReply.Txn, askedCheck, 0}, nil, true
-	case env.ScanPage != nil:
-		return workKey{env.ScanPage.Txn, askedPage, env.ScanPage.Number}, nil, true
+	switch b := env.Body.(type) {
+	case *msg.Vote:
+		return workKey{b.Txn, askedVote, 0}, &b.Receipt, true
+	case *msg.Answer:
+		return workKey{b.Txn, askedAnswer, 0}, b.Receipt, true
+	case *msg.DecideAck:
+		return workKey{b.Txn, askedAck, 0}, nil, true
+	case *msg.LockReply:
+		return workKey{b.Txn, askedLock, uint64(b.Number)}, &b.Receipt, true
+	case *msg.ReadReply:
+		return workKey{b.Reader, askedRead, uint64(b.Number)}, &b.Receipt, true
+	case *msg.CheckReply:
+		return workKey{b.Txn, askedCheck, 0}, nil, true
+	case *msg.ScanPage:
+		return workKey{b.Txn, askedPage, b.Number}, nil, true
 	}
 	return k, nil, false
 }

@@ -23,7 +23,7 @@ func newTracer(t testing.TB, ratio float64) (*Tracer, *tracetest.InMemoryExporte
 
 func prepare(id kv.TxnID) *msg.Envelope {
 	env := msg.ToShard(1)
-	env.Prepare = &msg.Prepare{Txn: kv.TxnRef{TxnID: id, Attempt: 1}}
+	env.Body = &msg.Prepare{Txn: kv.TxnRef{TxnID: id, Attempt: 1}}
 	return env
 }
 
@@ -90,7 +90,7 @@ func TestAShardsSpanEndsWhenItsReplyLeaves(t *testing.T) {
 	asks.Trace = &msg.Trace{High: 1, Low: 2, Span: 3}
 	s.Received([]*msg.Envelope{asks})
 	vote := msg.ToShard(8)
-	vote.Vote = &msg.Vote{Txn: ref, Yes: true, Receipt: msg.Receipt{WaitedNanos: 5, Key: []byte("k"), Cause: msg.CauseLock}}
+	vote.Body = &msg.Vote{Txn: ref, Yes: true, Receipt: msg.Receipt{WaitedNanos: 5, Key: []byte("k"), Cause: msg.CauseLock}}
 	s.Sent([]*msg.Envelope{vote})
 	require.NotNil(t, vote.Trace)
 	require.NoError(t, tr.Flush(t.Context()))
@@ -107,10 +107,10 @@ func TestAShardsSpanEndsWhenItsReplyLeaves(t *testing.T) {
 
 	s.Received([]*msg.Envelope{asks})
 	decide := msg.ToShard(3)
-	decide.Decide, decide.Trace = &msg.Decide{Txn: ref}, asks.Trace
+	decide.Body, decide.Trace = &msg.Decide{Txn: ref}, asks.Trace
 	s.Received([]*msg.Envelope{decide})
 	ack := msg.ToShard(8)
-	ack.DecideAck = &msg.DecideAck{Txn: ref}
+	ack.Body = &msg.DecideAck{Txn: ref}
 	s.Sent([]*msg.Envelope{ack})
 	tr.Left([]*msg.Envelope{ack})
 	require.Empty(t, s.open)
@@ -125,24 +125,24 @@ func TestAVoteIsRememberedOncePerParticipant(t *testing.T) {
 	ref := kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: 2}, Attempt: 1}
 	at := &msg.Trace{High: 1, Low: 2, Span: 3}
 	park := msg.ToShard(3)
-	park.Park, park.Trace = &msg.Park{Txn: ref, Participants: []kv.ShardID{1, 2}}, at
+	park.Body, park.Trace = &msg.Park{Txn: ref, Participants: []kv.ShardID{1, 2}}, at
 	s.Received([]*msg.Envelope{park})
 	var last msg.Receipt
 	for i := range 1000 {
 		for shard := range kv.ShardID(2) {
 			last = msg.Receipt{WaitedNanos: int64(i + 1), Key: []byte{'k', byte('0' + shard)}, Cause: msg.CauseReaders}
 			vote := msg.ToShard(3)
-			vote.Vote, vote.Trace = &msg.Vote{Txn: ref, Shard: 1 + shard, Yes: true, Receipt: last}, at
+			vote.Body, vote.Trace = &msg.Vote{Txn: ref, Shard: 1 + shard, Yes: true, Receipt: last}, at
 			s.Received([]*msg.Envelope{vote})
 		}
 	}
 	require.Len(t, s.votes[ref].waits, 2)
 	vote := msg.ToShard(3)
-	vote.Vote, vote.Trace = &msg.Vote{Txn: ref, Shard: 1, Yes: true}, at
+	vote.Body, vote.Trace = &msg.Vote{Txn: ref, Shard: 1, Yes: true}, at
 	s.Received([]*msg.Envelope{vote})
 	require.Len(t, s.votes[ref].waits, 1, "the other one counts no more")
 	answer := msg.ToGateway(1)
-	answer.Answer = &msg.Answer{Txn: ref, Receipt: &last}
+	answer.Body = &msg.Answer{Txn: ref, Receipt: &last}
 	s.Sent([]*msg.Envelope{answer})
 	tr.Left([]*msg.Envelope{answer})
 	require.Empty(t, s.votes)
@@ -173,7 +173,7 @@ func TestGatewaysAndShardsMeet(t *testing.T) {
 				tr.Label([]*msg.Envelope{env})
 				s.Received([]*msg.Envelope{env})
 				vote := msg.ToShard(9)
-				vote.Vote = &msg.Vote{Txn: env.Prepare.Txn}
+				vote.Body = &msg.Vote{Txn: msg.As[msg.Prepare](env).Txn}
 				s.Sent([]*msg.Envelope{vote})
 				tr.Left([]*msg.Envelope{vote})
 				x.End(1, nil, nil)

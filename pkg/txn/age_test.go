@@ -34,10 +34,10 @@ func (g *aged) locks(ref kv.TxnRef, arrived time.Duration) (begun int64) {
 	g.Do(g.now, 1, ref, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, 0)
 	sent := g.Flush().Send
 	require.Len(g.t, sent, 1)
-	l := sent[0].Lock
+	l := msg.As[msg.Lock](sent[0])
 	require.EqualValues(g.t, 7, l.User)
 	lost := msg.ToGateway(1)
-	lost.LockReply = &msg.LockReply{Txn: ref, Number: l.Number, Shard: sent[0].Shard, Incarnation: 1,
+	lost.Body = &msg.LockReply{Txn: ref, Number: l.Number, Shard: sent[0].Shard, Incarnation: 1,
 		Failure: &msg.Failure{Reason: msg.ReasonWounded, Kind: uint32(kv.KindAborted)}}
 	g.Deliver(g.now, lost)
 	done := g.Flush().Done
@@ -52,7 +52,7 @@ func TestATransactionBeginsWhenItArrives(t *testing.T) {
 		g := newAged(t)
 		id := kv.TxnID{Time: at(made)}
 		g.Execute(1, 1, id, []msg.Op{{Kind: msg.OpPut, Key: []byte("k")}}, int64(time.Minute), How{Arrived: at(0)})
-		require.Equal(t, at(0), g.Flush().Send[0].Park.Begun)
+		require.Equal(t, at(0), msg.As[msg.Park](g.Flush().Send[0]).Begun)
 		require.Equal(t, at(time.Second), newAged(t).locks(kv.TxnRef{TxnID: id, Attempt: 1}, time.Second))
 	}
 }
@@ -64,7 +64,7 @@ func TestEachShardGetsTheSameAge(t *testing.T) {
 	g.Execute(1, 1, kv.TxnID{Time: 1}, ops, int64(time.Minute), How{Arrived: at(0)})
 	sent := g.Flush().Send
 	require.Len(t, sent, 2)
-	require.Equal(t, []int64{at(0), at(0)}, []int64{sent[0].Prepare.Begun, sent[1].Park.Begun})
+	require.Equal(t, []int64{at(0), at(0)}, []int64{msg.As[msg.Prepare](sent[0]).Begun, msg.As[msg.Park](sent[1]).Begun})
 }
 
 // TestAttemptsKeepTheAgeOfTheFirst at one gateway, and none gets older at another one.

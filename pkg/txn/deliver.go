@@ -14,43 +14,52 @@ import (
 // Deliver takes a message for this gateway.
 func (g *Gateway) Deliver(now int64, m *msg.Envelope) {
 	g.host.At(now)
-	switch {
-	case m.Answer != nil:
-		g.onAnswer(m.Answer)
-	case m.LockReply != nil:
-		g.onLockReply(m.LockReply)
-	case m.CheckReply != nil:
-		g.onCheckReply(m.CheckReply)
-	case m.Mark != nil:
-		g.onWound(m.Mark)
-	case m.Push != nil:
-		g.onPush(m.Push)
-	case m.EnquireReply != nil:
-		g.status.Answered(m.EnquireReply)
+	switch b := m.Body.(type) {
+	case *msg.Answer:
+		g.onAnswer(b)
+	case *msg.LockReply:
+		g.onLockReply(b)
+	case *msg.CheckReply:
+		g.onCheckReply(b)
+	case *msg.Mark:
+		g.onWound(b)
+	case *msg.Push:
+		g.onPush(b)
+	case *msg.EnquireReply:
+		g.status.Answered(b)
 		g.endQueries()
-	case m.ScanPage != nil:
-		g.onScanPage(m.ScanPage)
-	case m.ReadReply != nil:
-		g.onReadReply(m.ReadReply)
-	case m.RenewReply != nil:
-		g.onRenewReply(m.RenewReply)
-	case m.Announce != nil:
-		a := m.Announce
-		g.host.Shards.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
-	case m.PinReply != nil:
-		g.onReply(m.PinReply.Request, m)
-	case m.HotReply != nil:
-		g.onReply(m.HotReply.Request, m)
-	case m.Due != nil && m.Due.ExpireKey != nil:
-		g.expire(m.Due.ExpireKey)
-	case m.Due != nil:
-		g.snapshotDue()
-	case m.HeatMap != nil:
-		g.SetHeat(g.host.Now, NewHeat(m.HeatMap))
-	case m.MoveKey != nil:
-		g.moveKey(m.MoveKey)
-	case m.Waits != nil:
-		g.onWaits(m.Waits)
+	case *msg.ScanPage:
+		g.onScanPage(b)
+	case *msg.ReadReply:
+		g.onReadReply(b)
+	case *msg.RenewReply:
+		g.onRenewReply(b)
+	case *msg.PinReply:
+		g.onReply(b.Request, m)
+	case *msg.HotReply:
+		g.onReply(b.Request, m)
+	case *msg.Waits:
+		g.onWaits(b)
+	default:
+		onNews(g, m)
+	}
+}
+
+// onNews receives what is not about a call of this gateway.
+func onNews(g *Gateway, m *msg.Envelope) {
+	switch b := m.Body.(type) {
+	case *msg.Announce:
+		g.host.Shards.LearnAborts(b.Shard, kv.Known{Incarnation: b.Incarnation, Aborts: b.Aborts})
+	case *msg.Due:
+		if b.ExpireKey != nil {
+			g.expire(b.ExpireKey)
+		} else {
+			g.snapshotDue()
+		}
+	case *msg.HeatMap:
+		g.SetHeat(g.host.Now, NewHeat(b))
+	case *msg.MoveKey:
+		g.moveKey(b)
 	}
 }
 
@@ -74,7 +83,7 @@ func (g *Gateway) onLockReply(r *msg.LockReply) {
 	if found == nil {
 		// A late duplicate; if it took a lock again, give that up.
 		if len(r.Grants) > 0 {
-			g.host.To(r.Shard).Release = &msg.Release{Txn: r.Txn}
+			g.host.To(r.Shard).Body = &msg.Release{Txn: r.Txn}
 		}
 		return
 	}
@@ -216,7 +225,7 @@ func passOn(g *Gateway, f flow.Committer, mk *msg.Mark) {
 		g.flows.Lose(f, env.Failure(msg.ReasonWounded, kv.KindAborted, text))
 	default:
 		f.Commit().NoWait(g.host.Mutants)
-		g.host.To(f.Commit().Last()).Mark = mk
+		g.host.To(f.Commit().Last()).Body = mk
 	}
 }
 
@@ -229,7 +238,7 @@ func (g *Gateway) onPush(p *msg.Push) {
 	if open && p.Wanted {
 		o.Opened().Wanted(g.host)
 	}
-	g.host.To(p.Shard).PushReply = &msg.PushReply{Txn: p.Txn, Known: known}
+	g.host.To(p.Shard).Body = &msg.PushReply{Txn: p.Txn, Known: known}
 }
 
 // onWaits: a request that was repeated waits.

@@ -50,9 +50,9 @@ func (s *script) world(words []string) error {
 			if err != nil {
 				return err
 			}
-			env.Mark = &msg.Mark{Txn: ref, By: by}
+			env.Body = &msg.Mark{Txn: ref, By: by}
 		} else {
-			env.Push = &msg.Push{Txn: ref, Shard: 1}
+			env.Body = &msg.Push{Txn: ref, Shard: 1}
 		}
 		s.g.Deliver(s.now, env)
 	case "leaving", "back":
@@ -74,15 +74,15 @@ func (s *script) world(words []string) error {
 		s.heats++
 		m.Number = s.heats
 		env := msg.ToGateway(1)
-		env.HeatMap = m
+		env.Body = m
 		s.g.Deliver(s.now, env)
 		return err
 	case "moved":
 		env := msg.ToGateway(1)
 		epoch, err := strconv.ParseUint(words[1], 10, 64)
-		env.HeatMap = &msg.HeatMap{Epoch: epoch}
+		env.Body = &msg.HeatMap{Epoch: epoch}
 		for _, w := range words[2:] {
-			env.HeatMap.Moved = append(env.HeatMap.Moved, []byte(w))
+			msg.As[msg.HeatMap](env).Moved = append(msg.As[msg.HeatMap](env).Moved, []byte(w))
 		}
 		s.g.Deliver(s.now, env)
 		return err

@@ -19,7 +19,7 @@ func TestALateHeatMapIsIgnored(t *testing.T) {
 		put := func(key string) msg.Op { return msg.Op{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v")} }
 		g.Execute(0, "token", kv.TxnID{Time: ids}, []msg.Op{put("a"), put("b")}, 1e9, How{})
 		for _, e := range g.Flush().Send {
-			if e.Park != nil {
+			if msg.Is[msg.Park](e) {
 				return e.Shard
 			}
 		}
@@ -28,7 +28,7 @@ func TestALateHeatMapIsIgnored(t *testing.T) {
 	}
 	receive := func(inc kv.Incarnation, number uint64, hot string) {
 		e := msg.ToGateway(1)
-		e.HeatMap = &msg.HeatMap{Incarnation: inc, Number: number, Keys: []msg.KeyHeat{{Key: []byte(hot), Heat: 10}}}
+		e.Body = &msg.HeatMap{Incarnation: inc, Number: number, Keys: []msg.KeyHeat{{Key: []byte(hot), Heat: 10}}}
 		g.Deliver(0, e)
 	}
 	require.Equal(t, kv.ShardID(1), lastAgent())

@@ -70,9 +70,9 @@ func (p *pair) flush() (done []Done) {
 
 // answer is the shard's.
 func (p *pair) answer(g *Gateway, env *msg.Envelope) bool {
-	switch q := env.Read; {
-	case env.ScanAt != nil && env.ScanAt.Done:
-		p.forgot[env.ScanAt.Txn] = true
+	switch q := msg.As[msg.Read](env); {
+	case msg.Is[msg.ScanAt](env) && msg.As[msg.ScanAt](env).Done:
+		p.forgot[msg.As[msg.ScanAt](env).Txn] = true
 		return false
 	case q == nil:
 		return false
@@ -85,7 +85,7 @@ func (p *pair) answer(g *Gateway, env *msg.Envelope) bool {
 		}
 		p.index++
 		reply := msg.ToGateway(1)
-		reply.ReadReply = &msg.ReadReply{Reader: q.Reader, Number: q.Number, Index: p.index, Reading: msg.Reading{Shard: env.Shard, Incarnation: 1, Number: uint64(p.index)},
+		reply.Body = &msg.ReadReply{Reader: q.Reader, Number: q.Number, Index: p.index, Reading: msg.Reading{Shard: env.Shard, Incarnation: 1, Number: uint64(p.index)},
 			Results: make([]msg.Result, len(q.Ops))}
 		g.Deliver(p.now, reply)
 		return true
@@ -172,7 +172,7 @@ func TestAStateThatIsGivenBackBeforeItsLenderHasReadIsNotLent(t *testing.T) {
 		again = false
 		out := p.lender.Flush()
 		for _, env := range out.Send {
-			if env.Read != nil && env.Read.KeepNanos == 0 {
+			if msg.Is[msg.Read](env) && msg.As[msg.Read](env).KeepNanos == 0 {
 				slow = append(slow, env) // a read of the lender's own
 				continue
 			}
@@ -215,9 +215,9 @@ func TestAViewThatCannotBorrowAStateRegisters(t *testing.T) {
 	first := p.side.Flush().Send
 	require.Len(t, first, 1)
 	closed := msg.ToGateway(1)
-	closed.ReadReply = &msg.ReadReply{
-		Reader:  first[0].Read.Reader,
-		Number:  first[0].Read.Number,
+	closed.Body = &msg.ReadReply{
+		Reader:  msg.As[msg.Read](first[0]).Reader,
+		Number:  msg.As[msg.Read](first[0]).Number,
 		Reading: msg.Reading{Shard: first[0].Shard, Incarnation: 1, Number: 1},
 		Failure: msg.Fail(msg.ReasonClosed, kv.KindAborted, "closed"),
 	}
@@ -237,7 +237,7 @@ func TestAViewThatCannotBorrowAStateRegisters(t *testing.T) {
 	begin(102)
 	out := refuse()
 	require.False(t, out.Borrow, "it asks again, for ever if the lender refuses at once")
-	reads := slices.DeleteFunc(out.Send, func(e *msg.Envelope) bool { return e.Read == nil })
+	reads := slices.DeleteFunc(out.Send, func(e *msg.Envelope) bool { return !msg.Is[msg.Read](e) })
 	require.Len(t, reads, 1)
 	p.answer(p.side, reads[0])
 	done := p.side.Flush().Done

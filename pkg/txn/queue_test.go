@@ -23,8 +23,8 @@ func (g *aged) answers(sent []*msg.Envelope) []*msg.Envelope {
 	g.t.Helper()
 	for _, e := range sent {
 		p := msg.ToGateway(1)
-		p.LockReply = &msg.LockReply{Txn: e.Lock.Txn, Number: e.Lock.Number, Shard: e.Shard, Incarnation: 1,
-			Results: []msg.Result{{Seq: e.Lock.Ops[0].Seq, Pairs: []msg.Pair{{Key: []byte{'a', byte('0' + e.Shard)}}}}},
+		p.Body = &msg.LockReply{Txn: msg.As[msg.Lock](e).Txn, Number: msg.As[msg.Lock](e).Number, Shard: e.Shard, Incarnation: 1,
+			Results: []msg.Result{{Seq: msg.As[msg.Lock](e).Ops[0].Seq, Pairs: []msg.Pair{{Key: []byte{'a', byte('0' + e.Shard)}}}}},
 			Grants:  []msg.Grant{{Start: []byte("a"), End: []byte("b"), IsRange: true, Number: 1}}}
 		g.Deliver(g.now, p)
 	}
@@ -42,9 +42,9 @@ func TestTakersOfARangeQueueAtOneShard(t *testing.T) {
 	g.Do(g.now, 2, ref, []msg.Op{{Kind: msg.OpDelete, Key: []byte("a0")}}, 0)
 	g.Commit(g.now, 3, ref, g.now+1e9)
 	for _, e := range g.Flush().Send {
-		if e.Park != nil {
+		if msg.Is[msg.Park](e) {
 			lost := msg.ToGateway(1)
-			lost.Answer = &msg.Answer{Txn: ref, CommitID: e.Park.CommitID, Shard: e.Shard, Incarnation: 1,
+			lost.Body = &msg.Answer{Txn: ref, CommitID: msg.As[msg.Park](e).CommitID, Shard: e.Shard, Incarnation: 1,
 				Failure: &msg.Failure{Reason: msg.ReasonWounded, Kind: uint32(kv.KindAborted), Key: []byte("a0")}}
 			g.Deliver(g.now, lost)
 		}
@@ -54,12 +54,12 @@ func TestTakersOfARangeQueueAtOneShard(t *testing.T) {
 	ref.Time++
 	first := g.scans(ref, 1, false)
 	require.Len(t, first, 1)
-	require.True(t, first[0].Lock.Ops[0].ForUpdate)
+	require.True(t, msg.As[msg.Lock](first[0]).Ops[0].ForUpdate)
 	others := g.answers(first)
 	require.Len(t, others, 2)
 	for _, e := range others {
 		require.NotEqual(t, first[0].Shard, e.Shard)
-		require.False(t, e.Lock.Ops[0].ForUpdate, "they have waited for each other there")
+		require.False(t, msg.As[msg.Lock](e).Ops[0].ForUpdate, "they have waited for each other there")
 	}
 	require.Empty(t, g.answers(others))
 
@@ -68,5 +68,5 @@ func TestTakersOfARangeQueueAtOneShard(t *testing.T) {
 	ref.Time++
 	sent = g.scans(ref, 1, true)
 	require.Len(t, sent, 3, "without a right to write")
-	require.False(t, sent[0].Lock.Ops[0].ForUpdate)
+	require.False(t, msg.As[msg.Lock](sent[0]).Ops[0].ForUpdate)
 }

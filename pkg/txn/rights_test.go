@@ -36,9 +36,9 @@ func TestWhatMayNotBeWrittenIsReadWithoutALock(t *testing.T) {
 			require.NotEmpty(t, sent)
 			write := false
 			for _, e := range sent {
-				require.Equal(t, unlocked, e.Lock.Optimistic)
-				for i := range e.Lock.Ops {
-					write = write || e.Lock.Ops[i].ForUpdate
+				require.Equal(t, unlocked, msg.As[msg.Lock](e).Optimistic)
+				for i := range msg.As[msg.Lock](e).Ops {
+					write = write || msg.As[msg.Lock](e).Ops[i].ForUpdate
 				}
 			}
 			require.Equal(t, !unlocked, write, "early locks are for those who may write")

@@ -43,12 +43,12 @@ func TestAfterARivalNoFailureIsCertain(t *testing.T) {
 				}
 				for _, env := range out.Send {
 					answer := msg.ToGateway(1)
-					answer.Answer = &msg.Answer{Shard: env.Shard, Incarnation: 1, Failure: said}
-					if env.Park != nil {
-						answer.Answer.Txn, answer.Answer.CommitID, said = env.Park.Txn, env.Park.CommitID, tc.then
+					answer.Body = &msg.Answer{Shard: env.Shard, Incarnation: 1, Failure: said}
+					if msg.Is[msg.Park](env) {
+						msg.As[msg.Answer](answer).Txn, msg.As[msg.Answer](answer).CommitID, said = msg.As[msg.Park](env).Txn, msg.As[msg.Park](env).CommitID, tc.then
 						attempts++
 					} else {
-						answer.Answer.Txn, answer.Answer.CommitID = env.Cancel.Txn, env.Cancel.CommitID
+						msg.As[msg.Answer](answer).Txn, msg.As[msg.Answer](answer).CommitID = msg.As[msg.Cancel](env).Txn, msg.As[msg.Cancel](env).CommitID
 					}
 					g.Deliver(now, answer)
 				}

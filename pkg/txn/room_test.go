@@ -13,7 +13,7 @@ import (
 func answerLocks(g *Gateway) (done []Done) {
 	out := g.Flush()
 	for _, env := range out.Send {
-		l := env.Lock
+		l := msg.As[msg.Lock](env)
 		if l == nil {
 			continue
 		}
@@ -25,7 +25,7 @@ func answerLocks(g *Gateway) (done []Done) {
 			}
 			r.Results = append(r.Results, res)
 		}
-		g.Deliver(1, &msg.Envelope{LockReply: r})
+		g.Deliver(1, &msg.Envelope{Body: r})
 	}
 	return append(out.Done, g.Flush().Done...)
 }

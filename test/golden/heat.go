@@ -11,40 +11,40 @@ import (
 
 // ofHeat prints the messages about hot keys.
 func ofHeat(e *msg.Envelope) string {
-	switch {
-	case e.HeatDigest != nil:
-		return fmt.Sprintf("HeatDigest from %v:%s", e.HeatDigest.Shard, heats(e.HeatDigest.Keys))
-	case e.HeatMap != nil:
-		out := "HeatMap:" + heats(e.HeatMap.Keys)
-		if len(e.HeatMap.Moved) > 0 {
-			out += fmt.Sprintf("; moved, as of %d: %s", e.HeatMap.Epoch, bytes.Join(e.HeatMap.Moved, []byte(" ")))
+	switch b := e.Body.(type) {
+	case *msg.HeatDigest:
+		return fmt.Sprintf("HeatDigest from %v:%s", b.Shard, heats(b.Keys))
+	case *msg.HeatMap:
+		out := "HeatMap:" + heats(b.Keys)
+		if len(b.Moved) > 0 {
+			out += fmt.Sprintf("; moved, as of %d: %s", b.Epoch, bytes.Join(b.Moved, []byte(" ")))
 		}
 		return out
-	case e.PairDigest != nil:
-		out := fmt.Sprintf("PairDigest from %v:", kv.NodeID(e.PairDigest.Gateway))
-		for _, p := range e.PairDigest.Pairs {
+	case *msg.PairDigest:
+		out := fmt.Sprintf("PairDigest from %v:", kv.NodeID(b.Gateway))
+		for _, p := range b.Pairs {
 			out += fmt.Sprintf(" %s with %s %.3g/s", p.A, p.B, p.Rate)
 		}
 		return out
-	case e.MoveKey != nil:
-		return fmt.Sprintf("MoveKey %s: %s from %v to %v", Name(e.MoveKey.Txn), e.MoveKey.Key, e.MoveKey.From, e.MoveKey.To)
-	case e.AskHot != nil:
-		return "AskHot " + readerName(e.AskHot.Request)
-	case e.SetHot != nil:
-		q := e.SetHot
+	case *msg.MoveKey:
+		return fmt.Sprintf("MoveKey %s: %s from %v to %v", Name(b.Txn), b.Key, b.From, b.To)
+	case *msg.AskHot:
+		return "AskHot " + readerName(b.Request)
+	case *msg.SetHot:
+		q := b
 		out := "SetHot " + readerName(q.Request) + ":"
 		if q.Rule != nil {
 			out += rule(q.Rule)
 		}
 		return out + when(q.Mode > 0, " mode "+hotModes[q.Mode])
-	case e.HotReply != nil:
-		return "HotReply " + readerName(e.HotReply.Request) + ": " + Hot(e.HotReply)
-	case e.Waits != nil:
+	case *msg.HotReply:
+		return "HotReply " + readerName(b.Request) + ": " + Hot(b)
+	case *msg.Waits:
 		decides := ""
-		if e.Waits.Prepared {
-			decides = fmt.Sprintf(", which %v decides", e.Waits.Last)
+		if b.Prepared {
+			decides = fmt.Sprintf(", which %v decides", b.Last)
 		}
-		return fmt.Sprintf("Waits %s on %v: %s%s", readerName(e.Waits.Txn), e.Waits.Shard, Waited(&e.Waits.Receipt), decides)
+		return fmt.Sprintf("Waits %s on %v: %s%s", readerName(b.Txn), b.Shard, Waited(&b.Receipt), decides)
 	}
 	return e.Name()
 }

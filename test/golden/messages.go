@@ -20,80 +20,80 @@ func Message(e *msg.Envelope) string {
 }
 
 func body(e *msg.Envelope) string {
-	switch {
-	case e.Lock != nil:
-		return fmt.Sprintf("Lock %s #%d%s%s: %s", Name(e.Lock.Txn), e.Lock.Number, when(e.Lock.NoWait, " nowait"),
-			when(e.Lock.Optimistic, " optimistic"), opsText(e.Lock.Ops))
-	case e.LockReply != nil:
-		return lockReply(e.LockReply)
-	case e.Check != nil:
-		return fmt.Sprintf("Check %s: are%s still held?", Name(e.Check.Txn), grantsText(e.Check.Grants))
-	case e.CheckReply != nil:
-		if !e.CheckReply.Ok {
-			return fmt.Sprintf("CheckReply %s from %v: no", Name(e.CheckReply.Txn), e.CheckReply.Shard)
+	switch b := e.Body.(type) {
+	case *msg.Lock:
+		return fmt.Sprintf("Lock %s #%d%s%s: %s", Name(b.Txn), b.Number, when(b.NoWait, " nowait"),
+			when(b.Optimistic, " optimistic"), opsText(b.Ops))
+	case *msg.LockReply:
+		return lockReply(b)
+	case *msg.Check:
+		return fmt.Sprintf("Check %s: are%s still held?", Name(b.Txn), grantsText(b.Grants))
+	case *msg.CheckReply:
+		if !b.Ok {
+			return fmt.Sprintf("CheckReply %s from %v: no", Name(b.Txn), b.Shard)
 		}
-		return fmt.Sprintf("CheckReply %s from %v: yes", Name(e.CheckReply.Txn), e.CheckReply.Shard)
-	case e.Release != nil:
-		return "Release " + Name(e.Release.Txn)
-	case e.Prepare != nil:
-		p := e.Prepare
+		return fmt.Sprintf("CheckReply %s from %v: yes", Name(b.Txn), b.Shard)
+	case *msg.Release:
+		return "Release " + Name(b.Txn)
+	case *msg.Prepare:
+		p := b
 		return fmt.Sprintf("Prepare %s for %v%s: %s", Name(p.Txn), p.Last, when(p.NoWait, " nowait"), piece(&p.Piece))
-	case e.Park != nil:
-		p := e.Park
+	case *msg.Park:
+		p := b
 		return fmt.Sprintf("Park %s%s%s: %s", Name(p.Txn), when(len(p.Participants) > 0, fmt.Sprintf(" with %v", p.Participants)), when(p.ReadBefore, " after reading")+when(p.NoWait, " nowait"), piece(&p.Piece))
 	}
 	return decision(e)
 }
 
 func decision(e *msg.Envelope) string {
-	switch {
-	case e.Vote != nil:
-		return vote(e.Vote)
-	case e.AskVote != nil:
-		return "AskVote " + Name(e.AskVote.Txn)
-	case e.Decide != nil:
-		return fmt.Sprintf("Decide %s: %s", Name(e.Decide.Txn), map[bool]string{true: "commit", false: "abort"}[e.Decide.Commit])
-	case e.DecideAck != nil:
-		return fmt.Sprintf("DecideAck %s from %v", Name(e.DecideAck.Txn), e.DecideAck.Shard)
-	case e.Answer != nil:
-		a := e.Answer
+	switch b := e.Body.(type) {
+	case *msg.Vote:
+		return vote(b)
+	case *msg.AskVote:
+		return "AskVote " + Name(b.Txn)
+	case *msg.Decide:
+		return fmt.Sprintf("Decide %s: %s", Name(b.Txn), map[bool]string{true: "commit", false: "abort"}[b.Commit])
+	case *msg.DecideAck:
+		return fmt.Sprintf("DecideAck %s from %v", Name(b.Txn), b.Shard)
+	case *msg.Answer:
+		a := b
 		if !a.Committed {
 			return fmt.Sprintf("Answer %s: aborted, %s%s", Name(a.Txn), Failure(a.Failure), waited(a.Receipt))
 		}
 		return fmt.Sprintf("Answer %s: committed%s%s%s", Name(a.Txn), results(a.Results), when(a.ResultsLost, " (results lost)"), waited(a.Receipt))
-	case e.Mark != nil:
-		return fmt.Sprintf("Mark %s for the sake of %s", Name(e.Mark.Txn), Name(e.Mark.By)) + when(e.Mark.Conflict != nil, ": "+conflict(e.Mark.Conflict))
-	case e.Cancel != nil:
-		return "Cancel " + Name(e.Cancel.Txn)
-	case e.Push != nil:
-		return fmt.Sprintf("Push %s from %v%s", Name(e.Push.Txn), e.Push.Shard, map[bool]string{true: ", which is wanted"}[e.Push.Wanted])
-	case e.PushReply != nil:
-		return fmt.Sprintf("PushReply %s: %s", Name(e.PushReply.Txn), map[bool]string{true: "known", false: "unknown"}[e.PushReply.Known])
+	case *msg.Mark:
+		return fmt.Sprintf("Mark %s for the sake of %s", Name(b.Txn), Name(b.By)) + when(b.Conflict != nil, ": "+conflict(b.Conflict))
+	case *msg.Cancel:
+		return "Cancel " + Name(b.Txn)
+	case *msg.Push:
+		return fmt.Sprintf("Push %s from %v%s", Name(b.Txn), b.Shard, map[bool]string{true: ", which is wanted"}[b.Wanted])
+	case *msg.PushReply:
+		return fmt.Sprintf("PushReply %s: %s", Name(b.Txn), map[bool]string{true: "known", false: "unknown"}[b.Known])
 	}
 	return question(e)
 }
 
 func question(e *msg.Envelope) string {
 	switch {
-	case e.Enquire != nil:
-		return "Enquire " + NameID(e.Enquire.Id)
-	case e.EnquireReply != nil:
-		r := e.EnquireReply
+	case msg.Is[msg.Enquire](e):
+		return "Enquire " + NameID(msg.As[msg.Enquire](e).Id)
+	case msg.Is[msg.EnquireReply](e):
+		r := msg.As[msg.EnquireReply](e)
 		said := when(r.Committed, "committed"+results(r.Results)) + when(r.Fenced, "fenced") + when(r.TooOld, "too old to tell") + when(r.ResultsLost, " (results lost)")
 		return fmt.Sprintf("EnquireReply %s from %v: %s", NameID(r.Id), r.Shard, said)
-	case e.ScanAt != nil && e.ScanAt.Done:
-		return fmt.Sprintf("ScanAt %s: done", readerName(e.ScanAt.Txn))
-	case e.ScanAt != nil:
-		s := e.ScanAt
+	case msg.Is[msg.ScanAt](e) && msg.As[msg.ScanAt](e).Done:
+		return fmt.Sprintf("ScanAt %s: done", readerName(msg.As[msg.ScanAt](e).Txn))
+	case msg.Is[msg.ScanAt](e):
+		s := msg.As[msg.ScanAt](e)
 		return fmt.Sprintf("ScanAt %s #%d: %s at index %d, limit %d", readerName(s.Txn), s.Number, SpanName(kv.Range(s.Start, s.End)), s.Index, s.Limit) + when(s.Pin != 0, fmt.Sprintf(", pin %d", s.Pin))
-	case e.ScanPage != nil:
-		p := e.ScanPage
+	case msg.Is[msg.ScanPage](e):
+		p := msg.As[msg.ScanPage](e)
 		if p.Gone {
 			return fmt.Sprintf("ScanPage %s from %v: gone", readerName(p.Txn), p.Shard)
 		}
 		return fmt.Sprintf("ScanPage %s #%d from %v: %s", readerName(p.Txn), p.Number, p.Shard, strings.TrimPrefix(Result(&msg.Result{Pairs: p.Pairs, Resume: p.Resume}), "0: "))
-	case e.Announce != nil:
-		return fmt.Sprintf("Announce %v in its life %d", e.Announce.Shard, e.Announce.Incarnation)
+	case msg.Is[msg.Announce](e):
+		return fmt.Sprintf("Announce %v in its life %d", msg.As[msg.Announce](e).Shard, msg.As[msg.Announce](e).Incarnation)
 	}
 	return ofReaders(e)
 }

@@ -10,21 +10,21 @@ import (
 
 // ofPins prints the messages about states that are kept.
 func ofPins(e *msg.Envelope) string {
-	switch {
-	case e.Due != nil:
-		return due(e.Due.ExpireKey)
-	case e.KeepPin != nil:
-		p := e.KeepPin
+	switch b := e.Body.(type) {
+	case *msg.Due:
+		return due(b.ExpireKey)
+	case *msg.KeepPin:
+		p := b
 		out := fmt.Sprintf("KeepPin %s %s at %s, in life %d", readerName(p.Request), indexes(p.Clock), Time(p.Fixed), p.Incarnation)
 		return out + when(p.Name != "", fmt.Sprintf(", as %s for %v", p.Name, time.Duration(p.TtlNanos)))
-	case e.FindPin != nil:
-		p := e.FindPin
+	case *msg.FindPin:
+		p := b
 		return fmt.Sprintf("FindPin %s", readerName(p.Request)) + when(p.List, ": all") + when(p.Name != "", ": "+p.Name) +
 			when(p.Number != 0, fmt.Sprintf(": number %d", p.Number)) + when(p.AsOf != 0, ": as of "+Time(p.AsOf))
-	case e.DropPin != nil:
-		return fmt.Sprintf("DropPin %s: number %d", readerName(e.DropPin.Request), e.DropPin.Number)
-	case e.PinReply != nil:
-		p := e.PinReply
+	case *msg.DropPin:
+		return fmt.Sprintf("DropPin %s: number %d", readerName(b.Request), b.Number)
+	case *msg.PinReply:
+		p := b
 		out := fmt.Sprintf("PinReply %s:", readerName(p.Request))
 		for i := range p.Pins {
 			out += " " + Pin(&p.Pins[i])
@@ -33,10 +33,10 @@ func ofPins(e *msg.Envelope) string {
 			out += " " + Failure(p.Failure)
 		}
 		return out
-	case e.AskPins != nil:
-		return fmt.Sprintf("AskPins from %v at index %d, heard %d.%d", e.AskPins.Shard, e.AskPins.Index, e.AskPins.Incarnation, e.AskPins.Change)
-	case e.Pins != nil:
-		p := e.Pins
+	case *msg.AskPins:
+		return fmt.Sprintf("AskPins from %v at index %d, heard %d.%d", b.Shard, b.Index, b.Incarnation, b.Change)
+	case *msg.Pins:
+		p := b
 		kept := make([]string, len(p.Numbers))
 		for i, n := range p.Numbers {
 			kept[i] = fmt.Sprintf("%d@%d", n, p.Indexes[i])

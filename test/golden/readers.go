@@ -11,24 +11,24 @@ import (
 )
 
 func ofReaders(e *msg.Envelope) string {
-	switch {
-	case e.Read != nil:
-		return read(e.Read)
-	case e.ReadReply != nil:
-		return readReply(e.ReadReply)
-	case e.Notice != nil:
-		return fmt.Sprintf("Notice that %s has read: %s", readerName(e.Notice.Reader), reading(&e.Notice.Reading))
-	case e.Leave != nil:
-		return "Leave " + readerName(e.Leave.Reader) + when(e.Leave.KeepNanos > 0, ": its state is complete")
-	case e.Renew != nil:
-		return fmt.Sprintf("Renew %s #%d of life %d for %v", readerName(e.Renew.Reader), e.Renew.Number, e.Renew.Incarnation, time.Duration(e.Renew.LeaseNanos))
-	case e.RenewReply != nil:
-		return fmt.Sprintf("RenewReply %s #%d from %v: %s", readerName(e.RenewReply.Reader), e.RenewReply.Number, e.RenewReply.Shard,
-			map[bool]string{true: "yes", false: "no"}[e.RenewReply.Ok])
-	case e.Unseal != nil:
-		return fmt.Sprintf("Unseal %s of %v, up to epoch %v", Name(e.Unseal.Txn), e.Unseal.Shard, e.Unseal.Epoch)
-	case e.Unsealed != nil:
-		return fmt.Sprintf("Unsealed %s, up to epoch %v", Name(e.Unsealed.Txn), e.Unsealed.Epoch) + heldFor(e.Unsealed.HeldNanos)
+	switch b := e.Body.(type) {
+	case *msg.Read:
+		return read(b)
+	case *msg.ReadReply:
+		return readReply(b)
+	case *msg.Notice:
+		return fmt.Sprintf("Notice that %s has read: %s", readerName(b.Reader), reading(&b.Reading))
+	case *msg.Leave:
+		return "Leave " + readerName(b.Reader) + when(b.KeepNanos > 0, ": its state is complete")
+	case *msg.Renew:
+		return fmt.Sprintf("Renew %s #%d of life %d for %v", readerName(b.Reader), b.Number, b.Incarnation, time.Duration(b.LeaseNanos))
+	case *msg.RenewReply:
+		return fmt.Sprintf("RenewReply %s #%d from %v: %s", readerName(b.Reader), b.Number, b.Shard,
+			map[bool]string{true: "yes", false: "no"}[b.Ok])
+	case *msg.Unseal:
+		return fmt.Sprintf("Unseal %s of %v, up to epoch %v", Name(b.Txn), b.Shard, b.Epoch)
+	case *msg.Unsealed:
+		return fmt.Sprintf("Unsealed %s, up to epoch %v", Name(b.Txn), b.Epoch) + heldFor(b.HeldNanos)
 	}
 	return ofPins(e)
 }

@@ -33,7 +33,7 @@ var Table = []Layer{
 		Name:     "messages",
 		Packages: []string{"pkg/msg", "pkg/entry"},
 		Imports:  []string{"words", "messages"},
-		Pure:     true, Outside: []string{"github.com/gogo/protobuf"},
+		Pure:     true, Outside: []string{"github.com/gogo/protobuf", "google.golang.org/protobuf/encoding/protowire"},
 	},
 	{
 		// What operations are and which of them commute: the machines lock by it,

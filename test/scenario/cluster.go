@@ -224,12 +224,12 @@ func (c *Cluster) brief(env *msg.Envelope) string {
 // noteReader learns the name under which a transaction reads; it has the same
 // affinity. Golden scripts know it by its number.
 func (c *Cluster) noteReader(env *msg.Envelope) {
-	if env.Read == nil {
+	if !msg.Is[msg.Read](env) {
 		return
 	}
 	for _, x := range c.calls {
-		if txn.Affinity(x.id) == txn.Affinity(env.Read.Reader.TxnID) {
-			x.readers = append(x.readers, golden.Reader(env.Read.Reader.TxnID))
+		if txn.Affinity(x.id) == txn.Affinity(msg.As[msg.Read](env).Reader.TxnID) {
+			x.readers = append(x.readers, golden.Reader(msg.As[msg.Read](env).Reader.TxnID))
 		}
 	}
 }

@@ -70,11 +70,11 @@ const someTime = math.MaxInt64
 // noteArrival notes when a shard first received a piece that may set a deadline.
 func (s *shell) noteArrival(env *msg.Envelope) {
 	var txn kv.TxnRef
-	switch {
-	case env.Park != nil:
-		txn = env.Park.Txn
-	case env.Prepare != nil:
-		txn = env.Prepare.Txn
+	switch b := env.Body.(type) {
+	case *msg.Park:
+		txn = b.Txn
+	case *msg.Prepare:
+		txn = b.Txn
 	default:
 		return
 	}
@@ -109,10 +109,10 @@ func (s *shell) checkDue(k *msg.ExpireKey) {
 // asksDue takes note of the deletions that a shard asks for.
 func (s *shell) asksDue(envs []*msg.Envelope) {
 	for _, env := range envs {
-		if env.Due == nil || env.Due.ExpireKey == nil {
+		if !msg.Is[msg.Due](env) || msg.As[msg.Due](env).ExpireKey == nil {
 			continue
 		}
-		k := env.Due.ExpireKey
+		k := msg.As[msg.Due](env).ExpireKey
 		s.checkDue(k)
 		s.w.sum.Due++
 		s.w.expiries[k.Txn.TxnID] = &expiry{s.w.now, msg.Op{Kind: msg.OpDeleteExpired, Key: k.Key, Expiry: k.Expires}}

@@ -24,7 +24,7 @@ func (w *world) startLies() {
 		}
 		n := w.nodes[w.rng.IntN(len(w.nodes))]
 		env := msg.ToGateway(n.id)
-		env.HeatMap = w.lie()
+		env.Body = w.lie()
 		w.send(n, env)
 		w.after(w.about(w.opt.Lies), next)
 	}

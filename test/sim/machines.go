@@ -31,10 +31,10 @@ func (n *node) deliver(env *msg.Envelope) {
 	if !n.gwUp {
 		return
 	}
-	if env.HeatMap != nil {
-		n.w.maps = max(n.w.maps, env.HeatMap.Number)
+	if msg.Is[msg.HeatMap](env) {
+		n.w.maps = max(n.w.maps, msg.As[msg.HeatMap](env).Number)
 	}
-	if env.HeatMap != nil || env.Announce != nil {
+	if msg.Is[msg.HeatMap](env) || msg.Is[msg.Announce](env) {
 		n.toAll(func(m *txn.Gateway) { m.Deliver(n.local(n.w.now), env) })
 		return
 	}

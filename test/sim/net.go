@@ -12,7 +12,7 @@ import (
 
 // send passes a message on: late, twice, or never.
 func (w *world) send(from *node, env *msg.Envelope) {
-	if mk := env.MoveKey; mk != nil && !w.movers[mk.Txn.TxnID] {
+	if mk := msg.As[msg.MoveKey](env); mk != nil && !w.movers[mk.Txn.TxnID] {
 		w.movers[mk.Txn.TxnID] = true
 		w.sum.Planned++
 	}
@@ -45,11 +45,11 @@ func (w *world) carry(to, from *node, env *msg.Envelope) {
 	} else if w.rng.IntN(8) == 0 {
 		sent, _ = env.Marshal()
 	}
-	if env.MoveKey != nil && w.isAnchor(env.MoveKey.Key) {
+	if msg.Is[msg.MoveKey](env) && w.isAnchor(msg.As[msg.MoveKey](env).Key) {
 		return
 	}
 	late := w.latency(to == from)
-	if env.DecideAck != nil && w.opt.AckLate > 0 {
+	if msg.Is[msg.DecideAck](env) && w.opt.AckLate > 0 {
 		late += w.upTo(w.opt.AckLate)
 	}
 	w.after(late, func() {

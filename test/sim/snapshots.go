@@ -116,7 +116,7 @@ func (c *client) list() {
 // fixes takes note of when the hot shard fixes its index.
 func (s *shell) fixes(now int64, envs []*msg.Envelope) {
 	for _, env := range envs {
-		if env.ReadReply != nil && env.ReadReply.Fixed == now {
+		if msg.Is[msg.ReadReply](env) && msg.As[msg.ReadReply](env).Fixed == now {
 			s.fixed[now] = s.w.now
 		}
 	}

@@ -13,12 +13,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/linchpindb/linchpin/pkg/cli"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
-
-type typeInfo = pb.TypeInfo
 
 // maxLine bounds a line of a script: the largest value, quoted and escaped, and a
 // key.

@@ -68,11 +68,11 @@ func (s *Shell) commit(ctx context.Context, words []string) error {
 	if err := t.commit(ctx); err != nil {
 		return over(err)
 	}
-	if t.outcome.ID.IsZero() {
+	if t.report.TxID.IsZero() {
 		fmt.Fprintln(s.streams.Err, "the transaction had no operations")
 		return nil
 	}
-	return cli.PrintCommitted(s.streams.Out, s.settings, &t.outcome)
+	return cli.PrintCommitted(s.streams.Out, s.settings, &t.report)
 }
 
 func (s *Shell) rollback(ctx context.Context, words []string) error {
@@ -97,7 +97,7 @@ func (s *Shell) release(ctx context.Context, words []string) error {
 	return s.named(ctx, words, on.Release)
 }
 
-func (s *Shell) named(ctx context.Context, words []string, what func(on, string) error) error {
+func (s *Shell) named(ctx context.Context, words []string, what func(on, context.Context, string) error) error {
 	if len(words) != 2 {
 		return s.stillOpen(&cli.UsageError{Text: words[0] + " takes the name of a savepoint", Command: "linchpin shell"})
 	}
@@ -105,7 +105,7 @@ func (s *Shell) named(ctx context.Context, words []string, what func(on, string)
 }
 
 // mark sets, returns to or removes a savepoint.
-func (s *Shell) mark(ctx context.Context, name string, what func(on, string) error) error {
+func (s *Shell) mark(ctx context.Context, name string, what func(on, context.Context, string) error) error {
 	switch {
 	case s.tx == nil:
 		return errNone
@@ -114,7 +114,7 @@ func (s *Shell) mark(ctx context.Context, name string, what func(on, string) err
 	}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	if err := s.tx.mark(ctx, func(tx on) error { return what(tx, name) }); err != nil {
+	if err := s.tx.mark(ctx, func(ctx context.Context, tx on) error { return what(tx, ctx, name) }); err != nil {
 		return s.failed(err)
 	}
 	s.tx.marked = true

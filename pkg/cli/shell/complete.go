@@ -8,7 +8,8 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 )
 
 const (
@@ -124,14 +125,18 @@ func soon[T any](s *Shell, what func(context.Context) (T, error)) (out T) {
 
 // types are the names of the data types, and methods all TYPE.METHOD.
 func (s *Shell) types() (out []string) {
-	for _, t := range soon(s, func(ctx context.Context) ([]typeInfo, error) { return s.db.Types(ctx, "") }) {
+	for _, t := range s.declared() {
 		out = append(out, t.Name)
 	}
 	return out
 }
 
+func (s *Shell) declared() []admin.Type {
+	return soon(s, func(ctx context.Context) ([]admin.Type, error) { return admin.New(s.db).Types(ctx, "") })
+}
+
 func (s *Shell) methods() (out []string) {
-	for _, t := range soon(s, func(ctx context.Context) ([]typeInfo, error) { return s.db.Types(ctx, "") }) {
+	for _, t := range s.declared() {
 		for _, m := range t.Methods {
 			out = append(out, t.Name+"."+m.Name)
 		}
@@ -153,12 +158,11 @@ func (s *Shell) keys(word string) (out []string) {
 		}
 	}
 	found := soon(s, func(ctx context.Context) (keys []string, err error) {
-		start := []byte(prefix)
-		for p, err := range s.db.Scan(ctx, start, after(start), client.ScanOptions{Limit: maxCompletions}) {
+		for e, err := range s.db.Scan(ctx, client.Prefix(prefix), client.Limit(maxCompletions)) {
 			if err != nil {
 				return keys, err
 			}
-			keys = append(keys, string(p.Key))
+			keys = append(keys, e.Key)
 		}
 		return keys, nil
 	})
@@ -174,16 +178,4 @@ func (s *Shell) keys(word string) (out []string) {
 func bare(key string) bool {
 	parts, err := txnlang.Words(key)
 	return err == nil && len(parts) == 1 && len(parts[0].Words) == 1 && parts[0].Words[0] == key && !strings.HasPrefix(key, `"`)
-}
-
-// after is the end of the range of keys with a prefix; nil for the end of all.
-func after(prefix []byte) []byte {
-	end := slices.Clone(prefix)
-	for i := len(end) - 1; i >= 0; i-- {
-		if end[i] < 0xff {
-			end[i]++
-			return end[:i+1]
-		}
-	}
-	return nil
 }

@@ -3,9 +3,11 @@ package shell
 import (
 	"context"
 
+	"github.com/linchpindb/linchpin/pkg/cli"
 	"github.com/linchpindb/linchpin/pkg/cli/txnlang"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // transaction is an open transaction. Two goroutines use it: the shell's, and its own.
@@ -13,39 +15,42 @@ type transaction struct {
 	readOnly bool
 	cancel   context.CancelFunc
 	steps    chan step
-	// ended has the error of the transaction, once; outcome is then that of the commit.
-	ended   chan error
-	outcome client.Outcome
+	// ended has the error of the transaction, once; report is then complete.
+	ended  chan error
+	report client.Report
 	// marked: there is a savepoint, so that an error need not roll the transaction back. failed: there was
 	// an error, and only a return to a savepoint undoes it.
 	marked, failed bool
 }
 
+// action is the work of a line in the transaction.
+type action func(ctx context.Context, tx on) ([]pb.Result, error)
+
 // step is the work of a line. A step without act commits.
 type step struct {
-	act    func(on) ([]client.Result, error)
+	act    action
 	answer chan answer
 }
 
 // on is a transaction of the client: a *client.Tx, or a read-only one.
 type on interface {
-	Do(...client.Op) ([]client.Result, error)
-	Savepoint(name string) error
-	RollbackTo(name string) error
-	Release(name string) error
+	client.Reader
+	Savepoint(ctx context.Context, name string) error
+	RollbackTo(ctx context.Context, name string) error
+	Release(ctx context.Context, name string) error
 }
 
 // reads is a read-only transaction. It has nothing to undo.
-type reads struct{ *client.ReadTx }
+type reads struct{ *client.View }
 
-func (reads) Savepoint(string) error  { return errReads }
-func (reads) RollbackTo(string) error { return errReads }
-func (reads) Release(string) error    { return errReads }
+func (reads) Savepoint(context.Context, string) error  { return errReads }
+func (reads) RollbackTo(context.Context, string) error { return errReads }
+func (reads) Release(context.Context, string) error    { return errReads }
 
 var errReads = &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "a read-only transaction has no savepoints", Hint: "it has no writes to undo"}
 
 type answer struct {
-	results []client.Result
+	results []pb.Result
 	err     error
 }
 
@@ -57,53 +62,58 @@ func begin(ctx context.Context, db *client.DB, readOnly bool) *transaction {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &transaction{readOnly: readOnly, cancel: cancel, steps: make(chan step), ended: make(chan error, 1)}
 	go func() {
-		h := db.With(client.Into(&t.outcome), client.Once())
+		db := db.With(client.ReportTo(&t.report), client.NoRetry())
+		interrupted := ctx.Done()
 		var err error
 		if readOnly {
-			err = h.View(ctx, func(ro *client.ReadTx) error { return t.follow(ctx, reads{ro}) })
+			err = db.View(ctx, func(ctx context.Context, v *client.View) error {
+				return t.follow(ctx, interrupted, reads{v})
+			})
 		} else {
-			err = h.Update(ctx, func(tx *client.Tx) error { return t.follow(ctx, tx) })
+			err = db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+				return t.follow(ctx, interrupted, tx)
+			})
 		}
 		t.ended <- err
 	}()
 	return t
 }
 
-// follow runs the steps of the lines until the transaction ends.
-func (t *transaction) follow(ctx context.Context, tx on) error {
+// follow runs the steps of the lines, with the context of the attempt, until the transaction ends.
+func (t *transaction) follow(ctx context.Context, interrupted <-chan struct{}, tx on) error {
 	for {
 		var s step
 		select {
 		case s = <-t.steps:
-		case <-ctx.Done():
+		case <-interrupted:
 			return errRolledBack
 		}
 		if s.act == nil {
 			return nil
 		}
-		results, err := s.act(tx)
+		results, err := s.act(ctx, tx)
 		s.answer <- answer{results, err}
 	}
 }
 
 // do runs operations.
-func (t *transaction) do(ctx context.Context, statements []txnlang.Statement) ([]client.Result, error) {
+func (t *transaction) do(ctx context.Context, statements []txnlang.Statement) ([]pb.Result, error) {
 	ops := make([]client.Op, len(statements))
 	for i := range statements {
 		ops[i] = statements[i].Op
 	}
-	return t.step(ctx, func(tx on) ([]client.Result, error) { return tx.Do(ops...) })
+	return t.step(ctx, func(ctx context.Context, tx on) ([]pb.Result, error) { return cli.Results(ctx, tx, ops) })
 }
 
 // mark sets a savepoint, returns to one, or removes one.
-func (t *transaction) mark(ctx context.Context, what func(tx on) error) error {
-	_, err := t.step(ctx, func(tx on) ([]client.Result, error) { return nil, what(tx) })
+func (t *transaction) mark(ctx context.Context, what func(ctx context.Context, tx on) error) error {
+	_, err := t.step(ctx, func(ctx context.Context, tx on) ([]pb.Result, error) { return nil, what(ctx, tx) })
 	return err
 }
 
 // step runs act in the transaction. If that fails without a savepoint to return to, or ctx ends, the
 // transaction ends.
-func (t *transaction) step(ctx context.Context, act func(on) ([]client.Result, error)) ([]client.Result, error) {
+func (t *transaction) step(ctx context.Context, act action) ([]pb.Result, error) {
 	s := step{act, make(chan answer, 1)}
 	stop := context.AfterFunc(ctx, t.cancel)
 	defer stop()

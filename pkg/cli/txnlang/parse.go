@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // Statement is an operation of a script.
@@ -82,66 +82,77 @@ var grammar = map[string]func(*parser) client.Op{
 	"get": func(p *parser) client.Op {
 		key := p.word("a key")
 		if !p.accept("for") {
-			return client.Get(key)
+			return client.EntryOp(key)
 		}
 		if !p.accept("update") {
 			p.expected(`"update" after "for"`)
 		}
-		return client.GetForUpdate(key)
+		return client.GetForUpdateOp(key)
 	},
 	"put": func(p *parser) client.Op {
 		key := p.word("a key")
-		op := client.Put(key, p.word("a value"))
+		value := []byte(p.word("a value"))
+		var opts []client.PutOption
 		if p.accept("ttl") {
-			op = op.WithTTL(p.ttl())
+			opts = append(opts, client.TTL(p.ttl()))
 		}
 		if p.accept("if") {
-			op = p.condition(op, true)
+			opts = append(opts, p.condition(true))
 		}
-		return op
+		return client.PutOp(key, value, opts...)
 	},
 	"del": func(p *parser) client.Op {
-		op := client.Delete(p.word("a key"))
-		if p.accept("if") {
-			op = p.condition(op, false)
+		key := p.word("a key")
+		if !p.accept("if") {
+			return client.DeleteOp(key)
 		}
-		return op
+		return client.DeleteOp(key, p.deleteCondition())
 	},
-	"require": func(p *parser) client.Op { return p.condition(client.RequireExists(p.word("a key")), true) },
+	"require": func(p *parser) client.Op {
+		key := p.word("a key")
+		return client.RequireOp(key, p.condition(true))
+	},
 	"incr": func(p *parser) client.Op {
 		key, delta := p.word("a key"), int64(1)
 		if !p.tok.end {
 			delta = p.number("a number")
 		}
-		return client.AddGet(key, delta)
+		return client.NewCounter(key).AddGetOp(delta)
 	},
 	"add": func(p *parser) client.Op {
 		key := p.word("a key")
-		return client.Add(key, p.number("a number"))
+		return client.NewCounter(key).AddOp(p.number("a number"))
 	},
 	"scan": func(p *parser) client.Op {
-		start := p.word("a key to start from")
-		end, limit := p.word("a key to stop at"), 0
+		r, limit := p.span(), 0
 		if p.accept("limit") {
 			limit = p.limit()
 		}
-		return client.ScanRange(start, end, limit)
+		return client.ScanOp(r, limit)
 	},
-	"delrange": func(p *parser) client.Op {
-		start := p.word("a key to start from")
-		return client.DeleteRange(start, p.word("a key to stop at"))
-	},
+	"delrange": func(p *parser) client.Op { return client.DeleteRangeOp(p.span()) },
 	"expire": func(p *parser) client.Op {
 		key := p.word("a key")
-		return client.Expire(key, p.ttl())
+		return client.ExpireOp(key, p.ttl())
 	},
-	"persist": func(p *parser) client.Op { return client.Persist(p.word("a key")) },
-	"ttl":     func(p *parser) client.Op { return client.Get(p.word("a key")) },
+	"persist": func(p *parser) client.Op { return client.PersistOp(p.word("a key")) },
+	"ttl":     func(p *parser) client.Op { return client.EntryOp(p.word("a key")) },
 	"call": func(p *parser) client.Op {
 		key := p.word("a key")
 		typ, method := p.method()
-		return client.Call(key, typ, method, p.arguments(typ, method)...)
+		return Call(key, typ, method, p.arguments(typ, method)...)
 	},
+}
+
+// Call returns the operation that calls a method of a data type. It has no value: see cli.Results.
+func Call(key, typ, method string, args ...any) client.Op {
+	return client.CallOp[struct{}](key, typ, method, nil, args...)
+}
+
+// span reads the bounds of a range.
+func (p *parser) span() client.Range {
+	start := p.word("a key to start from")
+	return client.Range{Start: start, End: p.word("a key to stop at")}
 }
 
 // method reads TYPE.METHOD.
@@ -186,23 +197,44 @@ func (p *parser) arguments(typ, method string) (out []any) {
 	return out
 }
 
-// condition reads a condition and adds it to op.
-func (p *parser) condition(op client.Op, absent bool) client.Op {
+// condition reads a condition; absent allows that the key does not exist. Its result does not count after
+// a mistake.
+func (p *parser) condition(absent bool) client.Condition {
 	switch {
 	case p.accept("exists"):
-		return op.IfExists()
 	case absent && p.accept("absent"):
-		return op.IfAbsent()
+		return client.IfAbsent()
 	case p.accept("value"), p.accept("="):
-		return op.IfValue(p.word("a value"))
+		return client.IfValue([]byte(p.word("a value")))
 	case p.accept("version"):
-		return p.atVersion(op, absent)
+		return p.version(absent)
 	case absent:
 		p.expected(`"exists", "absent", "value", "=" or "version"`)
 	default:
 		p.expected(`"exists", "value", "=" or "version"`)
 	}
-	return op
+	return client.IfExists()
+}
+
+// deleteCondition reads a condition of a delete.
+func (p *parser) deleteCondition() client.DeleteOption {
+	if c, ok := p.condition(false).(client.DeleteOption); ok {
+		return c
+	}
+	return client.IfExists()
+}
+
+// version reads the version of a condition, of which zero stands for a key that does not exist.
+func (p *parser) version(absent bool) client.Condition {
+	v, err := client.ParseVersion(p.tok.text)
+	if p.tok.end || p.tok.quoted || err != nil || v.IsZero() && !absent {
+		p.expected("a version as in 0.3.1742")
+	}
+	p.step()
+	if v.IsZero() {
+		return client.IfAbsent()
+	}
+	return client.IfVersion(v)
 }
 
 // step moves on to the next token. The end of an operation is never passed.
@@ -227,11 +259,11 @@ func (p *parser) accept(w string) bool {
 	return true
 }
 
-func (p *parser) word(what string) []byte {
+func (p *parser) word(what string) string {
 	if p.err == nil && p.tok.end {
 		p.expected(what)
 	}
-	w := []byte(p.tok.text)
+	w := p.tok.text
 	p.step()
 	return w
 }
@@ -264,18 +296,4 @@ func (p *parser) ttl() time.Duration {
 	}
 	p.step()
 	return ttl
-}
-
-// atVersion reads a version, of which zero stands for a key that does not exist.
-func (p *parser) atVersion(op client.Op, absent bool) client.Op {
-	v, err := kv.ParseVersion(p.tok.text)
-	if p.tok.end || p.tok.quoted || err != nil || v.IsZero() && !absent {
-		p.expected("a version as in 0.3.1742")
-		return op
-	}
-	p.step()
-	if v.IsZero() {
-		return op.IfAbsent()
-	}
-	return op.IfVersion(v)
 }

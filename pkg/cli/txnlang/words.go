@@ -1,10 +1,6 @@
 package txnlang
 
-import (
-	"strings"
-
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
-)
+import "strings"
 
 // Part is the text between two semicolons.
 type Part struct {
@@ -51,7 +47,7 @@ func CallOf(key, method string, args []string) Statement {
 	typ, name, _ := strings.Cut(method, ".")
 	given := make([]any, len(args))
 	for i, a := range args {
-		given[i] = []byte(a)
+		given[i] = a
 	}
-	return Statement{Verb: "call", Op: client.Call([]byte(key), typ, name, given...), Line: 1}
+	return Statement{Verb: "call", Op: Call(key, typ, name, given...), Line: 1}
 }

@@ -21,6 +21,11 @@ var (
 	Outcome func(ctx context.Context, db, id any) (*pb.OutcomeResponse, error)
 	// Addr returns the address of the node that a *client.DB is connected to, empty if it is not.
 	Addr func(db any) string
+	// Whole returns a client.Op that does what op, a client.Op, does. It is a *client.Result[pb.Result],
+	// whose value is all that the node has returned.
+	Whole func(op any) any
+	// DropSnapshot drops a named snapshot and returns what it was, a client.SnapshotInfo.
+	DropSnapshot func(ctx context.Context, db any, nameOrID string) (any, error)
 	// Receipt returns a client.Receipt, and Conflict a *client.Conflict.
 	Receipt  func(*pb.Receipt) any
 	Conflict func(*pb.Conflict) any

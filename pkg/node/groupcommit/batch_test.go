@@ -26,7 +26,7 @@ func step(s *Shard, writes bool, says ...int) *Step {
 // said are the numbers in messages.
 func said(envs []*msg.Envelope) (out []int) {
 	for _, e := range envs {
-		out = append(out, int(e.Read.Number))
+		out = append(out, int(msg.As[msg.Read](e).Number))
 	}
 	return out
 }

@@ -43,8 +43,8 @@ func seed(f *testing.F, ms ...message) {
 func FuzzBatch(f *testing.F) {
 	ref := kv.TxnRef{TxnID: kv.TxnID{Time: 9, Rand: 8}, Attempt: 1}
 	lock, vote := msg.ToShard(3), msg.ToGateway(2)
-	lock.Lock = &msg.Lock{Txn: ref, Ops: []msg.Op{{Kind: msg.OpScan, Key: []byte("a"), End: []byte("b")}}}
-	vote.Vote = &msg.Vote{Txn: ref, Yes: true, Epoch: kv.Epoch{Incarnation: 1, Count: 2}}
+	lock.Body = &msg.Lock{Txn: ref, Ops: []msg.Op{{Kind: msg.OpScan, Key: []byte("a"), End: []byte("b")}}}
+	vote.Body = &msg.Vote{Txn: ref, Yes: true, Epoch: kv.Epoch{Incarnation: 1, Count: 2}}
 	seed(f,
 		&peerpb.Batch{Hello: &peerpb.Hello{Cluster: "c", From: 1, To: 2, Version: 1}, Ping: true},
 		&peerpb.Batch{Envelopes: []*msg.Envelope{lock, vote}})

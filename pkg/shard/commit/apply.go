@@ -162,7 +162,7 @@ func (p *Participant) AskUnseal(q snapshotqueue.Ask) {
 	}
 	row := &a.prepared.row
 	m := msg.ToShard(row.Last)
-	m.Unseal = &msg.Unseal{Txn: q.Txn, CommitID: row.CommitID, Shard: p.ID, LastIncarnation: row.LastIncarnation,
+	m.Body = &msg.Unseal{Txn: q.Txn, CommitID: row.CommitID, Shard: p.ID, LastIncarnation: row.LastIncarnation,
 		LastAborts: row.LastAborts, User: row.User, Epoch: q.Epoch}
 	p.Urgent(m)
 }

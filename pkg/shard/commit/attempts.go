@@ -101,7 +101,7 @@ func (p *Participant) Push(txn kv.TxnRef, wanted bool) {
 		a.pushed = p.Now
 	}
 	m := msg.ToGateway(a.gateway)
-	m.Push = &msg.Push{Txn: txn, Shard: p.ID, Wanted: wanted}
+	m.Body = &msg.Push{Txn: txn, Shard: p.ID, Wanted: wanted}
 	p.Urgent(m)
 }
 
@@ -140,6 +140,6 @@ func (p *Participant) SendWound(mk lock.Mark) {
 	if a.prepared != nil {
 		m = msg.ToShard(a.prepared.row.Last)
 	}
-	m.Mark = &msg.Mark{Txn: mk.Holder, By: mk.By, Conflict: &mk.Conflict}
+	m.Body = &msg.Mark{Txn: mk.Holder, By: mk.By, Conflict: &mk.Conflict}
 	p.Urgent(m)
 }

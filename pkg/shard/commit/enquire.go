@@ -129,7 +129,7 @@ func (l *LastAgent) fence(q *msg.Enquire) {
 func (l *LastAgent) replyEnquire(q *msg.Enquire, r *msg.EnquireReply) {
 	r.Id, r.Shard = q.Id, l.ID
 	m := msg.ToGateway(q.Gateway)
-	m.EnquireReply = r
+	m.Body = r
 	l.Send(m)
 }
 

@@ -27,21 +27,21 @@ type LastAgent struct {
 
 // Receive takes a message, and reports whether it was for this role.
 func (l *LastAgent) Receive(m *msg.Envelope) bool {
-	switch {
-	case m.Park != nil:
-		l.onPark(m.Park)
-	case m.Vote != nil:
-		l.onVote(m.Vote)
-	case m.DecideAck != nil:
-		l.onDecideAck(m.DecideAck)
-	case m.Mark != nil:
-		l.onMark(m.Mark)
-	case m.Cancel != nil:
-		l.onCancel(m.Cancel)
-	case m.Enquire != nil:
-		l.onEnquire(m.Enquire)
-	case m.Unseal != nil:
-		l.onUnseal(m.Unseal)
+	switch b := m.Body.(type) {
+	case *msg.Park:
+		l.onPark(b)
+	case *msg.Vote:
+		l.onVote(b)
+	case *msg.DecideAck:
+		l.onDecideAck(b)
+	case *msg.Mark:
+		l.onMark(b)
+	case *msg.Cancel:
+		l.onCancel(b)
+	case *msg.Enquire:
+		l.onEnquire(b)
+	case *msg.Unseal:
+		l.onUnseal(b)
 	default:
 		return false
 	}

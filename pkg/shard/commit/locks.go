@@ -31,7 +31,7 @@ func (p *Participant) onLock(l *msg.Lock) {
 		// The first copy may still be on its way to be encoded, so that this
 		// one must not be filled in again.
 		m := msg.ToGateway(l.Gateway)
-		m.LockReply = r
+		m.Body = r
 		p.Send(m)
 		return
 	}
@@ -59,7 +59,7 @@ func (p *Participant) onLock(l *msg.Lock) {
 func (p *Participant) lockReply(l *msg.Lock, r *msg.LockReply) *msg.Envelope {
 	r.Txn, r.Number, r.Shard, r.Incarnation = l.Txn, l.Number, p.ID, p.Inc
 	m := msg.ToGateway(l.Gateway)
-	m.LockReply = r
+	m.Body = r
 	return m
 }
 
@@ -168,6 +168,6 @@ func (p *Participant) onCheck(c *msg.Check) {
 		p.ended.Add(p.Now, c.Txn, reply)
 	}
 	m := msg.ToGateway(c.Gateway)
-	m.CheckReply = reply
+	m.Body = reply
 	p.Send(m)
 }

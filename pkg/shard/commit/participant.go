@@ -37,23 +37,23 @@ func New(p Parts, cfg Config) (*Participant, *LastAgent) {
 
 // Receive takes a message, and reports whether it was for this role.
 func (p *Participant) Receive(m *msg.Envelope) bool {
-	switch {
-	case m.Prepare != nil:
-		p.onPrepare(m.Prepare)
-	case m.Decide != nil:
-		p.onDecide(m.Decide)
-	case m.Lock != nil:
-		p.onLock(m.Lock)
-	case m.Check != nil:
-		p.onCheck(m.Check)
-	case m.Release != nil:
-		p.onRelease(m.Release)
-	case m.AskVote != nil:
-		p.onAskVote(m.AskVote)
-	case m.PushReply != nil:
-		p.onPushReply(m.PushReply)
-	case m.Unsealed != nil:
-		p.onUnsealed(m.Unsealed)
+	switch b := m.Body.(type) {
+	case *msg.Prepare:
+		p.onPrepare(b)
+	case *msg.Decide:
+		p.onDecide(b)
+	case *msg.Lock:
+		p.onLock(b)
+	case *msg.Check:
+		p.onCheck(b)
+	case *msg.Release:
+		p.onRelease(b)
+	case *msg.AskVote:
+		p.onAskVote(b)
+	case *msg.PushReply:
+		p.onPushReply(b)
+	case *msg.Unsealed:
+		p.onUnsealed(b)
 	default:
 		return false
 	}
@@ -125,9 +125,10 @@ func (p *Participant) ReportWait(t *exec.Task, r msg.Receipt) {
 	if !r.Open || r.WaitedNanos == 0 {
 		return
 	}
+	w := &msg.Waits{Txn: t.Txn, Shard: p.ID, Receipt: r}
+	w.Last, w.Prepared = p.Promised(r.Holder)
 	m := msg.ToGateway(t.Gateway)
-	m.Waits = &msg.Waits{Txn: t.Txn, Shard: p.ID, Receipt: r}
-	m.Waits.Last, m.Waits.Prepared = p.Promised(r.Holder)
+	m.Body = w
 	p.Urgent(m)
 }
 

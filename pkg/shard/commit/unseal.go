@@ -53,6 +53,6 @@ func (l *LastAgent) unready(rec *record.Record) {
 // for the log: a restarted last agent decides nothing of an earlier incarnation.
 func (l *LastAgent) tellUnsealed(to said, epoch kv.Epoch) {
 	m := msg.ToShard(to.by)
-	m.Unsealed = &msg.Unsealed{Txn: to.txn, CommitID: to.commit, Epoch: epoch, HeldNanos: l.Queue.HeldAge(l.Now, to.txn)}
+	m.Body = &msg.Unsealed{Txn: to.txn, CommitID: to.commit, Epoch: epoch, HeldNanos: l.Queue.HeldAge(l.Now, to.txn)}
 	l.Urgent(m)
 }

@@ -192,7 +192,7 @@ func (l *LastAgent) repeatQuestions() {
 			}
 			for _, s := range rec.Silent() {
 				m := msg.ToShard(s)
-				m.AskVote = &msg.AskVote{Txn: rec.Txn, Last: l.ID, LastIncarnation: l.Inc, LastAborts: rec.Known.Aborts,
+				m.Body = &msg.AskVote{Txn: rec.Txn, Last: l.ID, LastIncarnation: l.Inc, LastAborts: rec.Known.Aborts,
 					CommitID: rec.CommitID, User: rec.User}
 				l.Send(m)
 			}

@@ -360,7 +360,7 @@ func (d *Deadlines) deleteDue(k *dueKey) {
 	d.asked++
 	id := kv.TxnID{Time: d.env.IDTime, Rand: 1<<63 | uint64(d.env.ID)<<48 | uint64(d.env.Inc&math.MaxUint16)<<32 | d.asked&math.MaxUint32}
 	m := msg.ToGateway(d.cfg.Node)
-	m.Due = &msg.Due{ExpireKey: &msg.ExpireKey{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, Key: k.key, Expires: k.expires}}
+	m.Body = &msg.Due{ExpireKey: &msg.ExpireKey{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, Key: k.key, Expires: k.expires}}
 	d.env.Send(m)
 	k.again = d.env.Now + int64(d.cfg.Again)
 	d.order = append(d.order, k)

@@ -89,15 +89,15 @@ func New(e *env.Env, cfg Config, around Around, rec Recovered) *Part {
 
 // Receive takes a message, and reports whether it was about heat.
 func (p *Part) Receive(m *msg.Envelope) bool {
-	switch {
-	case m.HeatDigest != nil:
-		p.onHeatDigest(m.HeatDigest)
-	case m.PairDigest != nil:
-		p.onPairDigest(m.PairDigest)
-	case m.SetHot != nil:
-		p.onSetHot(m.SetHot)
-	case m.AskHot != nil:
-		p.onAskHot(m.AskHot)
+	switch b := m.Body.(type) {
+	case *msg.HeatDigest:
+		p.onHeatDigest(b)
+	case *msg.PairDigest:
+		p.onPairDigest(b)
+	case *msg.SetHot:
+		p.onSetHot(b)
+	case *msg.AskHot:
+		p.onAskHot(b)
 	default:
 		return false
 	}
@@ -214,7 +214,7 @@ func (p *Part) report(top []hotshard.KeyHeat) {
 		return
 	}
 	m := msg.ToShard(p.cfg.Hot)
-	m.HeatDigest = d
+	m.Body = d
 	p.env.Urgent(m)
 }
 

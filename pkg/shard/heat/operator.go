@@ -146,7 +146,7 @@ func (p *Part) fillHot(r *msg.HotReply) {
 
 func (p *Part) replyHot(to kv.NodeID, r *msg.HotReply) {
 	m := msg.ToGateway(to)
-	m.HotReply = r
+	m.Body = r
 	p.env.Send(m)
 }
 

@@ -32,7 +32,7 @@ func (p *Part) plan() {
 		p.moves++
 		id := kv.TxnID{Time: p.around.MoveTime(), Rand: uint64(p.env.Inc)<<32 | p.moves}
 		m := msg.ToGateway(p.cfg.Node)
-		m.MoveKey = &msg.MoveKey{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, Key: mv.Key, From: mv.From, To: mv.To}
+		m.Body = &msg.MoveKey{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, Key: mv.Key, From: mv.From, To: mv.To}
 		p.env.Send(m)
 	}
 	p.tellMap()
@@ -48,7 +48,7 @@ func (p *Part) tellMap() {
 	hm.Incarnation, hm.Number = p.env.Inc, p.maps
 	for n := range p.cfg.Nodes {
 		m := msg.ToGateway(kv.NodeID(n + 1))
-		m.HeatMap = hm
+		m.Body = hm
 		p.env.Urgent(m)
 	}
 }

@@ -207,7 +207,7 @@ func (o *Outcomes) Announce() {
 	o.told = made
 	for n := range o.cfg.Nodes {
 		m := msg.ToGateway(kv.NodeID(n + 1))
-		m.Announce = &msg.Announce{Shard: o.env.ID, Incarnation: o.env.Inc, Aborts: made}
+		m.Body = &msg.Announce{Shard: o.env.ID, Incarnation: o.env.Inc, Aborts: made}
 		o.env.Send(m)
 	}
 }

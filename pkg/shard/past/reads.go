@@ -241,15 +241,16 @@ func (p *read) end() {
 
 // reply sends an answer, which its caller fills in.
 func (p *read) reply() *msg.ReadReply {
-	m := msg.ToGateway(p.q.Gateway)
-	m.ReadReply = &msg.ReadReply{Reader: p.q.Reader, Number: p.q.Number, Index: p.q.Index,
+	r := &msg.ReadReply{Reader: p.q.Reader, Number: p.q.Number, Index: p.q.Index,
 		Reading: msg.Reading{Shard: p.r.ID, Incarnation: p.r.Inc, Number: p.r.NextReading()}}
+	m := msg.ToGateway(p.q.Gateway)
+	m.Body = r
 	if !p.q.Kept.IsZero() && p.r.Mutants.Has(mutant.StateReadBeforeDurable) {
 		p.r.Urgent(m)
-		return m.ReadReply
+		return r
 	}
 	p.r.Send(m)
-	return m.ReadReply
+	return r
 }
 
 func (p *read) refuse(f *msg.Failure) { p.reply().Failure = f }

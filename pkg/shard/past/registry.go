@@ -35,7 +35,7 @@ func (x *Snapshots) onAsk(q *msg.AskPins) {
 		return
 	}
 	m := msg.ToShard(q.Shard)
-	m.Pins = x.registry.Tell(q.Shard, q.Asker, x.Inc)
+	m.Body = x.registry.Tell(q.Shard, q.Asker, x.Inc)
 	x.Send(m)
 }
 
@@ -89,7 +89,7 @@ func switchedOff() *msg.Failure {
 
 func (x *Snapshots) reply(to kv.NodeID, r *msg.PinReply) {
 	m := msg.ToGateway(to)
-	m.PinReply = r
+	m.Body = r
 	x.Send(m)
 }
 

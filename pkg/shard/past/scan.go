@@ -86,6 +86,6 @@ func (r *Reads) pageRead(s *msg.ScanAt, res *entry.ReadResult) {
 func (r *Reads) replyPage(s *msg.ScanAt, p *msg.ScanPage) {
 	p.Txn, p.Number, p.Shard = s.Txn, s.Number, r.ID
 	m := msg.ToGateway(s.Gateway)
-	m.ScanPage = p
+	m.Body = p
 	r.Send(m)
 }

@@ -66,17 +66,17 @@ func (x *Snapshots) changed() { x.known().Take(x.registry.Tell(x.ID, x.Inc, x.In
 
 // Receive takes a message, and reports whether it was about snapshots.
 func (x *Snapshots) Receive(m *msg.Envelope) bool {
-	switch {
-	case m.KeepPin != nil:
-		x.onKeep(m.KeepPin)
-	case m.FindPin != nil:
-		x.onFind(m.FindPin)
-	case m.DropPin != nil:
-		x.onDrop(m.DropPin)
-	case m.AskPins != nil:
-		x.onAsk(m.AskPins)
-	case m.Pins != nil:
-		x.known().Take(m.Pins)
+	switch b := m.Body.(type) {
+	case *msg.KeepPin:
+		x.onKeep(b)
+	case *msg.FindPin:
+		x.onFind(b)
+	case *msg.DropPin:
+		x.onDrop(b)
+	case *msg.AskPins:
+		x.onAsk(b)
+	case *msg.Pins:
+		x.known().Take(b)
 	default:
 		return false
 	}
@@ -101,7 +101,7 @@ func (x *Snapshots) tickRegistry() {
 	if x.due && x.Now >= x.round {
 		x.due, x.round = false, x.Now+int64(x.cfg.Every)
 		m := msg.ToGateway(x.cfg.Node)
-		m.Due = &msg.Due{}
+		m.Body = &msg.Due{}
 		x.Send(m)
 	}
 }
@@ -116,9 +116,9 @@ func (x *Snapshots) askAgain() {
 }
 
 func (x *Snapshots) askRegistry() {
-	m := msg.ToShard(x.cfg.Hot)
-	m.AskPins = x.known().Question()
-	m.AskPins.Shard, m.AskPins.Index = x.ID, x.store.Index()
+	m, q := msg.ToShard(x.cfg.Hot), x.known().Question()
+	q.Shard, q.Index = x.ID, x.store.Index()
+	m.Body = q
 	x.Urgent(m)
 }
 

@@ -198,11 +198,11 @@ func (r *Readers) replyRead(n *reading) {
 // sendReply answers a reader, and notifies the shard that it reads last.
 func (r *Readers) sendReply(x *reader) {
 	m := msg.ToGateway(x.replied.Gateway)
-	m.ReadReply = x.reply
+	m.Body = x.reply
 	r.sendFor(x.replied, m)
 	if x.replied.Notify && x.reply.Failure == nil {
 		m := msg.ToShard(x.replied.Last)
-		m.Notice = &msg.Notice{Reader: x.id, Reading: x.reply.Reading}
+		m.Body = &msg.Notice{Reader: x.id, Reading: x.reply.Reading}
 		r.sendFor(x.replied, m)
 	}
 }

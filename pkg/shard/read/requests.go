@@ -9,15 +9,15 @@ import (
 
 // Receive takes a message, and reports whether it was for readers.
 func (r *Readers) Receive(m *msg.Envelope) bool {
-	switch {
-	case m.Read != nil:
-		r.onRead(m.Read)
-	case m.Notice != nil:
-		r.onNotice(m.Notice)
-	case m.Leave != nil:
-		r.onLeave(m.Leave)
-	case m.Renew != nil:
-		r.onRenew(m.Renew)
+	switch b := m.Body.(type) {
+	case *msg.Read:
+		r.onRead(b)
+	case *msg.Notice:
+		r.onNotice(b)
+	case *msg.Leave:
+		r.onLeave(b)
+	case *msg.Renew:
+		r.onRenew(b)
 	default:
 		return false
 	}
@@ -67,7 +67,7 @@ func (r *Readers) fixedAlready(q *msg.Read) bool {
 	}
 	if q.Number == k.Reply.Number {
 		m := msg.ToGateway(q.Gateway)
-		m.ReadReply = k.Reply
+		m.Body = k.Reply
 		r.sendFor(q, m)
 	}
 	return true
@@ -86,7 +86,7 @@ func (r *Readers) sendFor(q *msg.Read, m *msg.Envelope) {
 // onProbe answers a probe twice: at once, and when the log is durable.
 func (r *Readers) onProbe(q *msg.Read) {
 	m := msg.ToGateway(q.Gateway)
-	m.ReadReply = &msg.ReadReply{Reader: q.Reader, Number: q.Number, Reading: msg.Reading{Shard: r.ID, Incarnation: r.Inc}, AtOnce: true}
+	m.Body = &msg.ReadReply{Reader: q.Reader, Number: q.Number, Reading: msg.Reading{Shard: r.ID, Incarnation: r.Inc}, AtOnce: true}
 	r.Urgent(m)
 	r.reply(q, &msg.ReadReply{})
 }
@@ -95,7 +95,7 @@ func (r *Readers) onProbe(q *msg.Read) {
 func (r *Readers) reply(q *msg.Read, x *msg.ReadReply) {
 	x.Reader, x.Number, x.Reading = q.Reader, q.Number, msg.Reading{Shard: r.ID, Incarnation: r.Inc}
 	m := msg.ToGateway(q.Gateway)
-	m.ReadReply = x
+	m.Body = x
 	r.Send(m)
 }
 
@@ -173,7 +173,7 @@ func (r *Readers) onRenew(q *msg.Renew) {
 	}
 	ok = ok || q.Incarnation != r.Inc && r.Mutants.Has(mutant.RenewedElsewhere)
 	m := msg.ToGateway(q.Gateway)
-	m.RenewReply = &msg.RenewReply{Reader: q.Reader, Number: q.Number, Shard: r.ID, Ok: ok}
+	m.Body = &msg.RenewReply{Reader: q.Reader, Number: q.Number, Shard: r.ID, Ok: ok}
 	r.Send(m)
 }
 

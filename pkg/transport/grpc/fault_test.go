@@ -200,7 +200,7 @@ func TestOversizedMessagesDoNotHoldUpTheRest(t *testing.T) {
 	a := n.Start(t, 1, func([]*msg.Envelope) {}).(*node)
 	defer a.Close()
 	big := msg.ToShard(1)
-	big.Vote = &msg.Vote{Results: []msg.Result{{Value: make([]byte, grpc.MaxMessageBytes)}}}
+	big.Body = &msg.Vote{Results: []msg.Result{{Value: make([]byte, grpc.MaxMessageBytes)}}}
 	a.Send(2, []*msg.Envelope{suite.Release(1), big, suite.Release(2)})
 	got := in.Await(t, 2)
 	require.Len(t, got, 2)

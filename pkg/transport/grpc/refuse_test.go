@@ -90,7 +90,7 @@ func TestBeforeTheMeeting(t *testing.T) {
 	defer early.Close()
 	early.Send(1, []*msg.Envelope{suite.Release(5)})
 	require.NoError(t, waiting.Start(grpc.Identity{Cluster: cluster, Node: 1}, n.addrs))
-	require.EqualValues(t, 5, in.Await(t, 1)[0].Release.Txn.Time, "it waited in the outbox")
+	require.EqualValues(t, 5, msg.As[msg.Release](in.Await(t, 1)[0]).Txn.Time, "it waited in the outbox")
 	require.Error(t, waiting.Start(grpc.Identity{Cluster: cluster, Node: 1}, n.addrs), "twice")
 }
 

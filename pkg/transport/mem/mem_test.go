@@ -68,7 +68,7 @@ func TestCutAndHeal(t *testing.T) {
 	require.True(t, a.Up(2))
 	a.Send(2, []*msg.Envelope{suite.Release(2)})
 	got := in.Await(t, 1)
-	require.EqualValues(t, 2, got[0].Release.Txn.Time, "what was sent over the cut link is lost")
+	require.EqualValues(t, 2, msg.As[msg.Release](got[0]).Txn.Time, "what was sent over the cut link is lost")
 
 	n.Isolate(2)
 	require.Eventually(t, func() bool { return !a.Up(2) }, 5*time.Second, time.Millisecond)

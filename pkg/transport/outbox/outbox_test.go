@@ -16,14 +16,14 @@ func ref(n int) kv.TxnRef { return kv.TxnRef{TxnID: kv.TxnID{Time: int64(n)}, At
 
 func decide(n int) *msg.Envelope {
 	e := msg.ToShard(1)
-	e.Decide = &msg.Decide{Txn: ref(n), Commit: true}
+	e.Body = &msg.Decide{Txn: ref(n), Commit: true}
 	return e
 }
 
 // vote is about n, and told apart from its repeats by its epoch.
 func vote(n, epoch int) *msg.Envelope {
 	e := msg.ToShard(1)
-	e.Vote = &msg.Vote{Txn: ref(n), Epoch: kv.Epoch{Incarnation: 1, Count: uint64(epoch)}}
+	e.Body = &msg.Vote{Txn: ref(n), Epoch: kv.Epoch{Incarnation: 1, Count: uint64(epoch)}}
 	return e
 }
 
@@ -56,7 +56,7 @@ func TestTakeInOrderAndBounded(t *testing.T) {
 	require.Len(t, got, 14, "one is taken whatever its size")
 	got = append(got, drain(o)...)
 	for i, e := range got {
-		require.EqualValues(t, i, e.Decide.Txn.Time)
+		require.EqualValues(t, i, msg.As[msg.Decide](e).Txn.Time)
 	}
 	require.Equal(t, outbox.Counts{Pushed: 25}, o.Counts())
 	select {
@@ -93,8 +93,8 @@ func TestARepeatReplacesItsPredecessorAtTheBound(t *testing.T) {
 	require.Positive(t, c.Replaced)
 	newest := map[int64]uint64{}
 	for _, e := range drain(o) {
-		require.Greater(t, e.Vote.Epoch.Count+1, newest[e.Vote.Txn.Time], "in order")
-		newest[e.Vote.Txn.Time] = e.Vote.Epoch.Count
+		require.Greater(t, msg.As[msg.Vote](e).Epoch.Count+1, newest[msg.As[msg.Vote](e).Txn.Time], "in order")
+		newest[msg.As[msg.Vote](e).Txn.Time] = msg.As[msg.Vote](e).Epoch.Count
 	}
 	for n := range 5 {
 		require.EqualValues(t, 49, newest[int64(n)], "the last vote stays")
@@ -109,7 +109,7 @@ func TestTheOldestAreDroppedAtTheBound(t *testing.T) {
 	got := drain(o)
 	require.GreaterOrEqual(t, len(got), 75)
 	for i, e := range got {
-		require.EqualValues(t, 1000-len(got)+i, e.Decide.Txn.Time, "the newest, in order")
+		require.EqualValues(t, 1000-len(got)+i, msg.As[msg.Decide](e).Txn.Time, "the newest, in order")
 	}
 	require.EqualValues(t, 1000-len(got), o.Counts().Dropped)
 }
@@ -118,7 +118,7 @@ func TestBytesAreBounded(t *testing.T) {
 	o := outbox.New(outbox.Options{MaxBytes: 10_000})
 	big := func(n int) *msg.Envelope {
 		e := decide(n)
-		e.Answer = &msg.Answer{Results: []msg.Result{{Value: make([]byte, 3000)}}}
+		e.Body = &msg.Answer{Results: []msg.Result{{Value: make([]byte, 3000)}}}
 		return e
 	}
 	for i := range 20 {
@@ -126,7 +126,7 @@ func TestBytesAreBounded(t *testing.T) {
 		require.LessOrEqual(t, o.Counts().WaitingBytes, 10_000)
 	}
 	huge := decide(99)
-	huge.Answer = &msg.Answer{Results: []msg.Result{{Value: make([]byte, 50_000)}}}
+	huge.Body = &msg.Answer{Results: []msg.Result{{Value: make([]byte, 50_000)}}}
 	push(o, huge)
 	got := drain(o)
 	require.Equal(t, []*msg.Envelope{huge}, got, "what is above the bound alone is taken alone")

@@ -11,21 +11,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/transport/outbox"
 )
 
-// bodies gives one envelope with each message that there is, made by
-// reflection so that a new one cannot be forgotten.
+// bodies returns an envelope with each kind of message.
 func bodies(txn kv.TxnRef) map[string]*msg.Envelope {
 	out := map[string]*msg.Envelope{}
-	typ := reflect.TypeOf(msg.Envelope{})
-	for i := range typ.NumField() {
-		f := typ.Field(i)
-		if f.Type.Kind() != reflect.Pointer || f.Name == "Trace" { // that one goes along with a message
-			continue
-		}
+	for _, r := range msg.Rows() {
 		e := msg.ToShard(1)
-		body := reflect.New(f.Type.Elem())
-		name(f.Name, body.Elem(), txn)
-		reflect.ValueOf(e).Elem().Field(i).Set(body)
-		out[f.Name] = e
+		e.Body = r.New()
+		name(r.Name, reflect.ValueOf(e.Body).Elem(), txn)
+		out[r.Name] = e
 	}
 	return out
 }
@@ -78,19 +71,19 @@ func TestEveryMessageHasARepeat(t *testing.T) {
 
 func TestWhatIsNotARepeat(t *testing.T) {
 	pairs := map[string][2]*msg.Envelope{
-		"two requests of an attempt": {{Lock: &msg.Lock{Number: 1}}, {Lock: &msg.Lock{Number: 2}}},
-		"two attempts":               {{Lock: &msg.Lock{Txn: kv.TxnRef{Attempt: 1}}}, {Lock: &msg.Lock{Txn: kv.TxnRef{Attempt: 2}}}},
-		"two pages":                  {{ScanAt: &msg.ScanAt{Number: 1}}, {ScanAt: &msg.ScanAt{Number: 2}}},
-		"a page and the end":         {{ScanAt: &msg.ScanAt{Number: 1}}, {ScanAt: &msg.ScanAt{Number: 1, Done: true}}},
-		"votes of two shards":        {{Vote: &msg.Vote{Shard: 1}}, {Vote: &msg.Vote{Shard: 2}}},
-		"answers about two reads":    {{LockReply: &msg.LockReply{Number: 1}}, {LockReply: &msg.LockReply{Number: 2}}},
-		"a key and a state":          {{Due: &msg.Due{ExpireKey: &msg.ExpireKey{}}}, {Due: &msg.Due{}}},
-		"a shard that leaves":        {{Announce: &msg.Announce{Shard: 1}}, {Announce: &msg.Announce{Shard: 1, Leaving: true}}},
-		"who has heard of it":        {{Announce: &msg.Announce{Shard: 1, Heard: true}}, {Announce: &msg.Announce{Shard: 1, Leaving: true}}},
-		"two questions":              {{Announce: &msg.Announce{Call: &msg.NodeCall{Number: 1, Asker: 1}}}, {Announce: &msg.Announce{Call: &msg.NodeCall{Number: 2, Asker: 1}}}},
-		"a question and an answer":   {{Announce: &msg.Announce{Call: &msg.NodeCall{Number: 1, Asker: 1}}}, {Announce: &msg.Announce{Call: &msg.NodeCall{Number: 1}}}},
-		"a question and a shard":     {{Announce: &msg.Announce{Call: &msg.NodeCall{Number: 1, Asker: 1}}}, {Announce: &msg.Announce{}}},
-		"marks by two waiters":       {{Mark: &msg.Mark{By: ref(1)}}, {Mark: &msg.Mark{By: ref(2)}}},
+		"two requests of an attempt": {{Body: &msg.Lock{Number: 1}}, {Body: &msg.Lock{Number: 2}}},
+		"two attempts":               {{Body: &msg.Lock{Txn: kv.TxnRef{Attempt: 1}}}, {Body: &msg.Lock{Txn: kv.TxnRef{Attempt: 2}}}},
+		"two pages":                  {{Body: &msg.ScanAt{Number: 1}}, {Body: &msg.ScanAt{Number: 2}}},
+		"a page and the end":         {{Body: &msg.ScanAt{Number: 1}}, {Body: &msg.ScanAt{Number: 1, Done: true}}},
+		"votes of two shards":        {{Body: &msg.Vote{Shard: 1}}, {Body: &msg.Vote{Shard: 2}}},
+		"answers about two reads":    {{Body: &msg.LockReply{Number: 1}}, {Body: &msg.LockReply{Number: 2}}},
+		"a key and a state":          {{Body: &msg.Due{ExpireKey: &msg.ExpireKey{}}}, {Body: &msg.Due{}}},
+		"a shard that leaves":        {{Body: &msg.Announce{Shard: 1}}, {Body: &msg.Announce{Shard: 1, Leaving: true}}},
+		"who has heard of it":        {{Body: &msg.Announce{Shard: 1, Heard: true}}, {Body: &msg.Announce{Shard: 1, Leaving: true}}},
+		"two questions":              {{Body: &msg.Announce{Call: &msg.NodeCall{Number: 1, Asker: 1}}}, {Body: &msg.Announce{Call: &msg.NodeCall{Number: 2, Asker: 1}}}},
+		"a question and an answer":   {{Body: &msg.Announce{Call: &msg.NodeCall{Number: 1, Asker: 1}}}, {Body: &msg.Announce{Call: &msg.NodeCall{Number: 1}}}},
+		"a question and a shard":     {{Body: &msg.Announce{Call: &msg.NodeCall{Number: 1, Asker: 1}}}, {Body: &msg.Announce{}}},
+		"marks by two waiters":       {{Body: &msg.Mark{By: ref(1)}}, {Body: &msg.Mark{By: ref(2)}}},
 	}
 	for name, p := range pairs {
 		a, _ := outbox.RepeatOf(p[0])

@@ -32,7 +32,7 @@ func Benchmark(b *testing.B, n Net) {
 	defer from.Close()
 	awaitUp(b, from, 2)
 	e := msg.ToShard(1)
-	e.Vote = &msg.Vote{Yes: true, Sealed: true, Results: []msg.Result{{Found: true, Value: make([]byte, 128)}}}
+	e.Body = &msg.Vote{Yes: true, Sealed: true, Results: []msg.Result{{Found: true, Value: make([]byte, 128)}}}
 	envs := []*msg.Envelope{e}
 	atomic.StoreInt64(&total, int64(b.N))
 	b.ReportAllocs()

@@ -89,7 +89,7 @@ func (b *Inbox) Await(t testing.TB, n int) []*msg.Envelope {
 // Release makes a message that is told apart by n.
 func Release(n int) *msg.Envelope {
 	e := msg.ToShard(kv.ShardID(n % 7))
-	e.Release = &msg.Release{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: int64(n), Rand: 1}, Attempt: 1}}
+	e.Body = &msg.Release{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: int64(n), Rand: 1}, Attempt: 1}}
 	return e
 }
 
@@ -97,7 +97,7 @@ func Release(n int) *msg.Envelope {
 func numbers(envs []*msg.Envelope) map[int]int {
 	m := map[int]int{}
 	for _, e := range envs {
-		m[int(e.Release.Txn.Time)]++
+		m[int(msg.As[msg.Release](e).Txn.Time)]++
 	}
 	return m
 }
@@ -140,7 +140,7 @@ func testDelivery(t *testing.T, n Net) {
 	require.Len(t, got, count)
 	for _, e := range got {
 		require.EqualValues(t, 1, e.From)
-		require.Equal(t, Release(int(e.Release.Txn.Time)).Shard, e.Shard)
+		require.Equal(t, Release(int(msg.As[msg.Release](e).Txn.Time)).Shard, e.Shard)
 	}
 	require.Len(t, numbers(got), count, "each came once")
 	require.Zero(t, in[1].Len())
@@ -160,7 +160,7 @@ func testAllPairs(t *testing.T, n Net) {
 			continue
 		}
 		for _, e := range in[to].Await(t, 2) {
-			require.EqualValues(t, int(e.From)*10+int(to), e.Release.Txn.Time)
+			require.EqualValues(t, int(e.From)*10+int(to), msg.As[msg.Release](e).Txn.Time)
 		}
 	}
 }
@@ -184,16 +184,16 @@ func testLargest(t *testing.T, n Net) {
 	ts, in := start(t, n, 1, 2)
 	const ops = kv.MaxTxnBytes / kv.MaxValueBytes
 	e := msg.ToShard(3)
-	e.Park = &msg.Park{}
+	e.Body = &msg.Park{}
 	for i := range ops {
 		value := bytes.Repeat([]byte{byte(i + 1)}, kv.MaxValueBytes)
-		e.Park.Piece.Ops = append(e.Park.Piece.Ops, msg.Op{Kind: msg.OpPut, Key: fmt.Appendf(nil, "key %d", i), Value: value})
+		msg.As[msg.Park](e).Piece.Ops = append(msg.As[msg.Park](e).Piece.Ops, msg.Op{Kind: msg.OpPut, Key: fmt.Appendf(nil, "key %d", i), Value: value})
 	}
 	ts[1].Send(2, []*msg.Envelope{Release(1), e, Release(2)})
 	got := in[2].Await(t, 3)
 	require.Equal(t, "Park", got[1].Name())
-	require.Len(t, got[1].Park.Piece.Ops, ops)
-	for i, op := range got[1].Park.Piece.Ops {
+	require.Len(t, msg.As[msg.Park](got[1]).Piece.Ops, ops)
+	for i, op := range msg.As[msg.Park](got[1]).Piece.Ops {
 		require.Len(t, op.Value, kv.MaxValueBytes)
 		require.Equal(t, byte(i+1), op.Value[kv.MaxValueBytes-1])
 	}

@@ -112,15 +112,15 @@ func (c *Commit) Shards() []kv.ShardID {
 func (c *Commit) NoWait(m mutant.Set) {
 	for i, sent := range c.sends {
 		again := *sent
-		if sent.Park != nil && !m.Has(mutant.ParkWithoutMark) {
-			q := *sent.Park
-			q.NoWait = true
-			again.Park = &q
-		}
-		if sent.Prepare != nil && !m.Has(mutant.PrepareWithoutMark) {
-			q := *sent.Prepare
-			q.NoWait = true
-			again.Prepare = &q
+		switch b := sent.Body.(type) {
+		case *msg.Park:
+			q := *b
+			q.NoWait = q.NoWait || !m.Has(mutant.ParkWithoutMark)
+			again.Body = &q
+		case *msg.Prepare:
+			q := *b
+			q.NoWait = q.NoWait || !m.Has(mutant.PrepareWithoutMark)
+			again.Body = &q
 		}
 		c.sends[i] = &again
 	}
@@ -152,7 +152,7 @@ func (c *Commit) Tick(e *env.Env, lastRepeat, cancelAt int64) bool {
 	case !e.Due(&c.retry, lastRepeat):
 		return false
 	case c.cancelling:
-		e.To(c.last).Cancel = &msg.Cancel{
+		e.To(c.last).Body = &msg.Cancel{
 			Txn:         c.txn,
 			CommitID:    c.id,
 			Fingerprint: c.fingerprint,

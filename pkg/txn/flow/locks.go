@@ -123,7 +123,7 @@ func (l *locks) check(h *Host, f Checker) Outcome {
 // release gives up whatever an attempt may hold on any shard.
 func (l *locks) release(h *Host, ref kv.TxnRef) {
 	for _, sh := range l.session.Shards() {
-		h.To(sh).Release = &msg.Release{Txn: ref}
+		h.To(sh).Body = &msg.Release{Txn: ref}
 	}
 }
 

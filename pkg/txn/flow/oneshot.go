@@ -253,7 +253,9 @@ func (o *OneShot) Unpinned(h *Host, f *msg.Failure) Outcome {
 func (o *OneShot) Refused(_ *Host, f *msg.Failure) Outcome { return Aborted(o.ofCall(f)) }
 
 // Replied takes the snapshot that it is to read at.
-func (o *OneShot) Replied(h *Host, _, m *msg.Envelope) Outcome { return h.resolved(o, m.PinReply) }
+func (o *OneShot) Replied(h *Host, _, m *msg.Envelope) Outcome {
+	return h.resolved(o, msg.As[msg.PinReply](m))
+}
 
 // lock reads on several shards under locks, the baseline.
 func (o *OneShot) lock(h *Host) Outcome {

@@ -59,7 +59,7 @@ func (c *Call) unresolved() bool { return c.past != nil && c.past.at == nil }
 func (h *Host) resolve(f Asker) Outcome {
 	w := f.Base().past.want
 	return h.ask(f, func(e *msg.Envelope, request kv.TxnRef) {
-		e.FindPin = &msg.FindPin{Request: request, Gateway: h.Node, Name: w.Name, Number: w.Number, AsOf: w.AsOf}
+		e.Body = &msg.FindPin{Request: request, Gateway: h.Node, Name: w.Name, Number: w.Number, AsOf: w.AsOf}
 	})
 }
 

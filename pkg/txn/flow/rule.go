@@ -21,25 +21,25 @@ func NewRule(h *Host, token Token, id kv.TxnID, set *msg.SetHot, deadline int64)
 // Start asks for the rules. What is to be set names their state.
 func (r *Rule) Start(h *Host) Outcome {
 	return h.ask(r, func(e *msg.Envelope, request kv.TxnRef) {
-		e.AskHot = &msg.AskHot{Request: request, Gateway: h.Node}
+		e.Body = &msg.AskHot{Request: request, Gateway: h.Node}
 	})
 }
 
 // Replied takes the planner's answer.
 func (r *Rule) Replied(h *Host, asked, m *msg.Envelope) Outcome {
-	q := m.HotReply
+	q := msg.As[msg.HotReply](m)
 	switch {
 	case q.Failure != nil && q.Failure.Reason == msg.ReasonStaleRead:
 		return r.Start(h) // another request was first, and this one has not been applied
 	case q.Failure != nil:
 		return Aborted(q.Failure)
-	case r.set == nil || asked.SetHot != nil:
+	case r.set == nil || msg.Is[msg.SetHot](asked):
 		return Over(Done{Committed: true, Hot: q})
 	}
 	return h.ask(r, func(e *msg.Envelope, request kv.TxnRef) {
 		set := *r.set // a copy of an earlier request may still be in flight
 		set.Request, set.Gateway, set.Incarnation, set.Change = request, h.Node, q.Incarnation, q.Change
-		e.SetHot = &set
+		e.Body = &set
 	})
 }
 

@@ -46,7 +46,9 @@ func (s *Scan) Start(h *Host) Outcome {
 }
 
 // Replied takes the snapshot that it is to read at.
-func (s *Scan) Replied(h *Host, _, m *msg.Envelope) Outcome { return h.resolved(s, m.PinReply) }
+func (s *Scan) Replied(h *Host, _, m *msg.Envelope) Outcome {
+	return h.resolved(s, msg.As[msg.PinReply](m))
+}
 
 // Pinned reads at a state that a round has fixed.
 func (s *Scan) Pinned(h *Host, p *round.Round) Outcome {

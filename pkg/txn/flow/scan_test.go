@@ -39,7 +39,7 @@ func TestPageNumbersDoNotWrap(t *testing.T) {
 		require.NoError(t, err)
 		var sent msg.Envelope
 		require.NoError(t, sent.Unmarshal(b))
-		q := sent.ScanAt
+		q := msg.As[msg.ScanAt](&sent)
 		require.Greater(t, q.Number, uint64(math.MaxUint32))
 		require.Same(t, s, h.Pages[q.Number])
 		s.Page(h, &msg.ScanPage{Txn: q.Txn, Number: q.Number, Pairs: []msg.Pair{pair}, Resume: []byte("l")})

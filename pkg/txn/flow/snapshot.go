@@ -74,7 +74,7 @@ func (s *Snapshot) Start(h *Host) Outcome {
 func (s *Snapshot) find(h *Host, q *msg.FindPin) Outcome {
 	return h.ask(s, func(e *msg.Envelope, request kv.TxnRef) {
 		q.Request, q.Gateway = request, h.Node
-		e.FindPin = q
+		e.Body = q
 	})
 }
 
@@ -136,7 +136,7 @@ func (s *Snapshot) Reset()                      { s.reading, s.state = nil, nil 
 func (s *Snapshot) keep(h *Host) Outcome {
 	p := s.state
 	return h.ask(s, func(e *msg.Envelope, request kv.TxnRef) {
-		e.KeepPin = &msg.KeepPin{
+		e.Body = &msg.KeepPin{
 			Request:     request,
 			Gateway:     h.Node,
 			Incarnation: p.Inc,
@@ -153,14 +153,14 @@ func (s *Snapshot) Unpinned(_ *Host, f *msg.Failure) Outcome { return Aborted(f)
 
 // Replied takes the registry's answer.
 func (s *Snapshot) Replied(h *Host, asked, m *msg.Envelope) Outcome {
-	r := m.PinReply
+	r := msg.As[msg.PinReply](m)
 	switch {
-	case asked.KeepPin != nil && r.Failure != nil && r.Failure.Reason == msg.ReasonIncarnation:
+	case msg.Is[msg.KeepPin](asked) && r.Failure != nil && r.Failure.Reason == msg.ReasonIncarnation:
 		// The hot shard has restarted since the state was fixed: another one.
 		return Aborted(r.Failure)
 	case r.Failure != nil:
 		return Aborted(r.Failure)
-	case s.does == toDrop && asked.FindPin != nil:
+	case s.does == toDrop && msg.Is[msg.FindPin](asked):
 		return s.drop(h, r.Pins[0])
 	case s.does == toDrop:
 		return Over(Done{Committed: true, Pins: s.pins})
@@ -171,6 +171,6 @@ func (s *Snapshot) Replied(h *Host, asked, m *msg.Envelope) Outcome {
 func (s *Snapshot) drop(h *Host, p msg.Pin) Outcome {
 	s.pins = []msg.Pin{p}
 	return h.ask(s, func(e *msg.Envelope, request kv.TxnRef) {
-		e.DropPin = &msg.DropPin{Request: request, Gateway: h.Node, Number: p.Number}
+		e.Body = &msg.DropPin{Request: request, Gateway: h.Node, Number: p.Number}
 	})
 }

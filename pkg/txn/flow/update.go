@@ -92,7 +92,7 @@ func (u *Update) Refused(h *Host, f *msg.Failure) Outcome {
 	}
 	for _, t := range u.session.Touched() {
 		if t.Empty() {
-			h.To(t.Shard).Release = &msg.Release{Txn: u.Ref}
+			h.To(t.Shard).Body = &msg.Release{Txn: u.Ref}
 		}
 	}
 	u.locks.requests.Forget()

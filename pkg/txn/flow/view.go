@@ -153,7 +153,9 @@ func (v *View) Refused(h *Host, f *msg.Failure) Outcome {
 }
 
 // Replied takes the snapshot that it is to read at.
-func (v *View) Replied(h *Host, _, m *msg.Envelope) Outcome { return h.resolved(v, m.PinReply) }
+func (v *View) Replied(h *Host, _, m *msg.Envelope) Outcome {
+	return h.resolved(v, msg.As[msg.PinReply](m))
+}
 
 // Finish ends the view: if its leases stand, all it has read is current now.
 func (v *View) Finish(h *Host) Outcome {

@@ -25,7 +25,7 @@ func (c *Checks) Start(e *env.Env, txn kv.TxnRef, touched []*session.Touched) {
 			continue
 		}
 		q := e.To(t.Shard)
-		q.Check = &msg.Check{Txn: txn, Gateway: e.Node, Incarnation: t.Inc, Grants: t.Grants}
+		q.Body = &msg.Check{Txn: txn, Gateway: e.Node, Incarnation: t.Inc, Grants: t.Grants}
 		c.open = append(c.open, q)
 	}
 	if len(c.open) > 0 {

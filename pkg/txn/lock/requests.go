@@ -17,6 +17,7 @@ type Requests struct {
 // request is one without an answer.
 type request struct {
 	env   *msg.Envelope
+	lock  *msg.Lock
 	retry env.Retry
 }
 
@@ -25,8 +26,8 @@ type request struct {
 func (r *Requests) Ask(e *env.Env, s kv.ShardID, l *msg.Lock, last int64) {
 	r.number++
 	l.Gateway, l.Number = e.Node, r.number
-	q := &request{env: e.To(s)}
-	q.env.Lock = l
+	q := &request{env: e.To(s), lock: l}
+	q.env.Body = l
 	e.Start(&q.retry, last)
 	r.open = append(r.open, q)
 }
@@ -52,13 +53,13 @@ func (r *Requests) Awaits() []kv.ShardID {
 // its way.
 func (r *Requests) NoWait(e *env.Env) {
 	for _, q := range r.open {
-		if q.env.Lock.NoWait {
+		if q.lock.NoWait {
 			continue
 		}
-		again, l := *q.env, *q.env.Lock
+		again, l := *q.env, *q.lock
 		l.NoWait = true
-		again.Lock = &l
-		q.env = &again
+		again.Body = &l
+		q.env, q.lock = &again, &l
 		e.Send(q.env)
 	}
 }
@@ -75,11 +76,11 @@ func (r *Requests) Tick(e *env.Env, last int64) {
 // Answered gives the request that a reply answers, nil if that is not awaited. After a
 // failure it stays open.
 func (r *Requests) Answered(p *msg.LockReply) *msg.Lock {
-	i := slices.IndexFunc(r.open, func(q *request) bool { return q.env.Lock.Number == p.Number && q.env.Shard == p.Shard })
+	i := slices.IndexFunc(r.open, func(q *request) bool { return q.lock.Number == p.Number && q.env.Shard == p.Shard })
 	if i < 0 {
 		return nil
 	}
-	l := r.open[i].env.Lock
+	l := r.open[i].lock
 	if p.Failure == nil {
 		r.open = slices.Delete(r.open, i, i+1)
 	}

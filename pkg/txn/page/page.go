@@ -108,7 +108,7 @@ func (p *Paging) Ask(e *env.Env, s kv.ShardID, number uint64) {
 		rest = kv.Range(p.Span.Start, x.from)
 	}
 	x.ask = e.To(s)
-	x.ask.ScanAt = &msg.ScanAt{
+	x.ask.Body = &msg.ScanAt{
 		Txn:         p.Name,
 		Gateway:     e.Node,
 		Number:      number,
@@ -158,7 +158,7 @@ func (p *Paging) Awaits() (out []kv.ShardID) {
 func (p *Paging) Stop(e *env.Env) {
 	for _, x := range p.parts {
 		if x.ask != nil {
-			e.To(x.shard).ScanAt = &msg.ScanAt{Txn: p.Name, Done: true}
+			e.To(x.shard).Body = &msg.ScanAt{Txn: p.Name, Done: true}
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (p *Paging) Stop(e *env.Env) {
 func (p *Paging) Asked() (numbers []uint64) {
 	for _, x := range p.parts {
 		if x.ask != nil {
-			numbers = append(numbers, x.ask.ScanAt.Number)
+			numbers = append(numbers, msg.As[msg.ScanAt](x.ask).Number)
 		}
 	}
 	return numbers
@@ -176,7 +176,7 @@ func (p *Paging) Asked() (numbers []uint64) {
 // Took takes a shard's page, and reports whether it was awaited.
 func (p *Paging) Took(r *msg.ScanPage) bool {
 	x := p.part(r.Shard)
-	if x == nil || p.Name != r.Txn || x.ask == nil || x.ask.ScanAt.Number != r.Number {
+	if x == nil || p.Name != r.Txn || x.ask == nil || msg.As[msg.ScanAt](x.ask).Number != r.Number {
 		return false
 	}
 	x.ask, x.pairs, x.from = nil, r.Pairs, nil

@@ -101,7 +101,7 @@ func (r *Reading) TickLeases(e *env.Env) {
 func (r *Reading) renew(e *env.Env, l *lease) {
 	r.number++
 	l.renewing, l.asked, l.renew = r.number, e.Now, e.Now+int64(e.Lease)/6
-	e.To(l.shard).Renew = &msg.Renew{
+	e.To(l.shard).Body = &msg.Renew{
 		Reader:      r.Name,
 		Gateway:     e.Node,
 		Number:      r.number,

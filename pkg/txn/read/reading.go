@@ -65,7 +65,7 @@ func (r *Reading) Ask(e *env.Env, s kv.ShardID, q *msg.Read, lastRepeat int64) {
 	r.number++
 	q.Reader, q.Gateway, q.Number, q.User = r.Name, e.Node, r.number, r.User
 	a := &ask{env: e.To(s), sent: e.Now}
-	a.env.Read = q
+	a.env.Body = q
 	if r.fixes && r.rest == nil { // it does not wait for long
 		e.StartSteady(&a.retry, min(e.Repeat, kv.DefaultRoundRepeat), lastRepeat)
 	} else {
@@ -115,14 +115,14 @@ func (r *Reading) Reply(s kv.ShardID) *msg.ReadReply {
 // sent; ok is false if it is not awaited.
 func (r *Reading) Answered(p *msg.ReadReply) (ops []msg.Op, sent int64, ok bool) {
 	i := slices.IndexFunc(r.asks, func(a *ask) bool {
-		return a.env.Shard == p.Reading.Shard && a.env.Read.Number == p.Number
+		return a.env.Shard == p.Reading.Shard && msg.As[msg.Read](a.env).Number == p.Number
 	})
 	if i < 0 {
 		return nil, 0, false
 	}
 	a := r.asks[i]
 	r.asks = slices.Delete(r.asks, i, i+1)
-	return a.env.Read.Ops, a.sent, true
+	return msg.As[msg.Read](a.env).Ops, a.sent, true
 }
 
 // Take keeps an answer, in the place of an earlier one of its shard.
@@ -138,7 +138,7 @@ func (r *Reading) Again(shards func(kv.ShardID) bool, add func(kv.ShardID, []msg
 	r.asks = slices.DeleteFunc(r.asks, func(a *ask) bool {
 		again := shards(a.env.Shard)
 		if again {
-			add(a.env.Shard, a.env.Read.Ops)
+			add(a.env.Shard, msg.As[msg.Read](a.env).Ops)
 		}
 		return again
 	})
@@ -201,7 +201,7 @@ func (r *Reading) Tick(e *env.Env, lastRepeat int64) {
 			continue
 		}
 		e.Send(a.env)
-		if len(a.env.Read.Await) > 0 {
+		if len(msg.As[msg.Read](a.env).Await) > 0 {
 			r.notifyAgain(e)
 		}
 	}
@@ -222,7 +222,7 @@ func (r *Reading) End(e *env.Env) {
 		r.leave(e, r.lastShard)
 	}
 	for _, a := range r.asks {
-		if r.lease(a.env.Shard) == nil && a.env.Read != r.last {
+		if r.lease(a.env.Shard) == nil && msg.As[msg.Read](a.env) != r.last {
 			r.leave(e, a.env.Shard)
 		}
 	}
@@ -234,7 +234,7 @@ func (r *Reading) leave(e *env.Env, s kv.ShardID) {
 	if r.complete {
 		l.KeepNanos = int64(kv.DefaultScanKeep)
 	}
-	e.To(s).Leave = l
+	e.To(s).Body = l
 }
 
 // GiveUp forgets the requests that have no answer, and leaves the shards that have answered

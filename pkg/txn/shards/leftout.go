@@ -37,7 +37,7 @@ type leftOut struct {
 // probe sends a shard a probe.
 func (s *Shards) probe(of kv.ShardID) *leftOut {
 	x := &leftOut{probe: msg.ToShard(of)}
-	x.probe.Read = &msg.Read{Reader: s.env.NewReader(s.env.NewID().Affinity()), Gateway: s.env.Node, Probe: true}
+	x.probe.Body = &msg.Read{Reader: s.env.NewReader(s.env.NewID().Affinity()), Gateway: s.env.Node, Probe: true}
 	s.sendProbe(x)
 	s.env.StartSteady(&x.retry, probeEvery, 0)
 	s.out[of] = x
@@ -46,9 +46,9 @@ func (s *Shards) probe(of kv.ShardID) *leftOut {
 
 // sendProbe sends a probe under its next number: one that was sent before may be answered late.
 func (s *Shards) sendProbe(x *leftOut) {
-	again, q := *x.probe, *x.probe.Read
+	again, q := *x.probe, *msg.As[msg.Read](x.probe)
 	q.Number++
-	again.Read = &q
+	again.Body = &q
 	x.probe, x.sent = &again, s.env.Now
 	s.env.Send(x.probe)
 }
@@ -135,7 +135,7 @@ func (s *Shards) NoneLeftOut() bool { return len(s.out) == 0 }
 func (s *Shards) Probed(p *msg.ReadReply) bool {
 	of := p.Reading.Shard
 	x := s.out[of]
-	if x == nil || x.probe == nil || x.probe.Read.Reader != p.Reader {
+	if x == nil || x.probe == nil || msg.As[msg.Read](x.probe).Reader != p.Reader {
 		return false
 	}
 	if s.unheard(x) {
@@ -162,7 +162,7 @@ func (s *Shards) durable(of kv.ShardID, x *leftOut, number uint32) {
 	switch {
 	case x.suspected:
 		delete(s.out, of)
-	case number == x.probe.Read.Number && s.env.Now-x.sent <= int64(s.env.Round.Wait):
+	case number == msg.As[msg.Read](x.probe).Number && s.env.Now-x.sent <= int64(s.env.Round.Wait):
 		x.probe = nil
 		s.env.Timed(x.until)
 	}

@@ -85,7 +85,7 @@ func (q *Queries) Ask(handle any, id kv.TxnID, user kv.Account, deadline int64) 
 
 func (q *Queries) send(x *query) {
 	for _, s := range x.missing {
-		q.env.To(s).Enquire = &msg.Enquire{Id: x.id, Gateway: q.env.Node, User: x.user}
+		q.env.To(s).Body = &msg.Enquire{Id: x.id, Gateway: q.env.Node, User: x.user}
 	}
 }
 

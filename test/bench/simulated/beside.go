@@ -198,31 +198,31 @@ func (j *job) beside() bool {
 // txnOf is the transaction that a message is about; those of readers are not
 // among them, of which there are none beside the workload.
 func txnOf(e *msg.Envelope) (id kv.TxnID) {
-	switch {
-	case e.Park != nil:
-		id = e.Park.Txn.TxnID
-	case e.Prepare != nil:
-		id = e.Prepare.Txn.TxnID
-	case e.Vote != nil:
-		id = e.Vote.Txn.TxnID
-	case e.Decide != nil:
-		id = e.Decide.Txn.TxnID
-	case e.DecideAck != nil:
-		id = e.DecideAck.Txn.TxnID
-	case e.Answer != nil:
-		id = e.Answer.Txn.TxnID
-	case e.Mark != nil:
-		id = e.Mark.Txn.TxnID
-	case e.AskVote != nil:
-		id = e.AskVote.Txn.TxnID
-	case e.Push != nil:
-		id = e.Push.Txn.TxnID
-	case e.PushReply != nil:
-		id = e.PushReply.Txn.TxnID
-	case e.Release != nil:
-		id = e.Release.Txn.TxnID
-	case e.Cancel != nil:
-		id = e.Cancel.Txn.TxnID
+	switch b := e.Body.(type) {
+	case *msg.Park:
+		id = b.Txn.TxnID
+	case *msg.Prepare:
+		id = b.Txn.TxnID
+	case *msg.Vote:
+		id = b.Txn.TxnID
+	case *msg.Decide:
+		id = b.Txn.TxnID
+	case *msg.DecideAck:
+		id = b.Txn.TxnID
+	case *msg.Answer:
+		id = b.Txn.TxnID
+	case *msg.Mark:
+		id = b.Txn.TxnID
+	case *msg.AskVote:
+		id = b.Txn.TxnID
+	case *msg.Push:
+		id = b.Txn.TxnID
+	case *msg.PushReply:
+		id = b.Txn.TxnID
+	case *msg.Release:
+		id = b.Txn.TxnID
+	case *msg.Cancel:
+		id = b.Txn.TxnID
 	}
 	return id
 }

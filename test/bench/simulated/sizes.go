@@ -74,10 +74,10 @@ func (k *kinds) job(j *job) string {
 }
 
 func (k *kinds) of(env *msg.Envelope) string {
-	if p := env.Park; p != nil && p.Snapshot {
+	if p := msg.As[msg.Park](env); p != nil && p.Snapshot {
 		return kindSnapshot
 	}
-	t := reflect.TypeOf(env.Body())
+	t := reflect.TypeOf(env.Body)
 	name, ok := k.names[t]
 	if !ok {
 		name = env.Name()
@@ -90,21 +90,21 @@ func (k *kinds) of(env *msg.Envelope) string {
 // answer are less work each; dataPerOp of them count as one operation, which is
 // somewhat arbitrary.
 func weight(env *msg.Envelope) int {
-	switch {
-	case env.Park != nil:
-		return len(env.Park.Piece.Ops)
-	case env.Prepare != nil:
-		return len(env.Prepare.Piece.Ops)
-	case env.Lock != nil:
-		return len(env.Lock.Ops)
-	case env.Read != nil:
-		return len(env.Read.Ops)
-	case env.LockReply != nil:
-		return len(env.LockReply.Results) + parts(env.LockReply.Results)
-	case env.ReadReply != nil:
-		return len(env.ReadReply.Results) + parts(env.ReadReply.Results)
-	case env.Answer != nil:
-		return len(env.Answer.Results) + parts(env.Answer.Results)
+	switch b := env.Body.(type) {
+	case *msg.Park:
+		return len(b.Piece.Ops)
+	case *msg.Prepare:
+		return len(b.Piece.Ops)
+	case *msg.Lock:
+		return len(b.Ops)
+	case *msg.Read:
+		return len(b.Ops)
+	case *msg.LockReply:
+		return len(b.Results) + parts(b.Results)
+	case *msg.ReadReply:
+		return len(b.Results) + parts(b.Results)
+	case *msg.Answer:
+		return len(b.Results) + parts(b.Results)
 	}
 	return 1
 }
@@ -124,13 +124,13 @@ func (o *output) data() (n int) {
 		return 0
 	}
 	for _, env := range o.send {
-		switch {
-		case env.LockReply != nil:
-			n += parts(env.LockReply.Results)
-		case env.ReadReply != nil:
-			n += parts(env.ReadReply.Results)
-		case env.Answer != nil:
-			n += parts(env.Answer.Results)
+		switch b := env.Body.(type) {
+		case *msg.LockReply:
+			n += parts(b.Results)
+		case *msg.ReadReply:
+			n += parts(b.Results)
+		case *msg.Answer:
+			n += parts(b.Results)
 		}
 	}
 	return n

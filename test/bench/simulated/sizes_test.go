@@ -39,7 +39,7 @@ func TestBoundOfCores(t *testing.T) {
 // their sum is charged once.
 func TestWhatIsMadeTogetherIsDivided(t *testing.T) {
 	k := kinds{map[reflect.Type]string{}, true}
-	jobs := []job{{env: &msg.Envelope{Decide: &msg.Decide{}}}, {env: &msg.Envelope{Leave: &msg.Leave{}}}, {env: &msg.Envelope{Vote: &msg.Vote{}}}}
+	jobs := []job{{env: &msg.Envelope{Body: &msg.Decide{}}}, {env: &msg.Envelope{Body: &msg.Leave{}}}, {env: &msg.Envelope{Body: &msg.Vote{}}}}
 	out := output{rows: 8}
 	known := Costs{Lines: map[string]Line{"Decide": {Makes: 3}, "Vote": {Makes: 1}}}
 	require.Equal(t, []sized{{"Decide", 1 + 6}, {"Leave", 1}, {"Vote", 1 + 2}}, k.sizes(nil, jobs, &out, &known))

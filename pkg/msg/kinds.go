@@ -1,0 +1,250 @@
+package msg
+
+import (
+	"fmt"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+)
+
+// Kind is a kind of message: the number of its field in Envelope (msg.proto).
+type Kind uint8
+
+// Body is the message that an [Envelope] carries. All types of this package that have a Kind
+// implement it.
+type Body interface {
+	Kind() Kind
+	String() string
+	Size() int
+	MarshalToSizedBuffer([]byte) (int, error)
+	Unmarshal([]byte) error
+}
+
+// About is what a message is about. Of two messages of one kind to one recipient that are about the
+// same, the later one supersedes the earlier: votes, decisions and responses about one commit are
+// complete each time, and so are snapshot lists, load reports and wait reports.
+type About struct {
+	// Txn is the attempt, the reader or the request. A gateway passes the message to the state
+	// machine of this id; without one it concerns all its state machines, or none.
+	Txn kv.TxnRef
+	// By is the transaction for which another one is wounded.
+	By     kv.TxnRef
+	Commit kv.CommitID
+	// Number tells the requests of an attempt apart.
+	Number uint64
+	// From is the shard that sent the message, if several can respond.
+	From kv.ShardID
+	// Variant tells messages apart that must not supersede each other: what ends something from what
+	// does not.
+	Variant uint8
+}
+
+// Recipient is what a kind of message is sent to.
+type Recipient uint8
+
+const (
+	ToShards   Recipient = 1 << iota // from gateways and shards
+	ToGateways                       // from shards and gateways
+)
+
+// Row is what all messages of a kind have in common.
+type Row struct {
+	Kind Kind
+	// Name is the message's name in msg.proto.
+	Name string
+	To   Recipient
+	// Ends: the message ends a transaction in flight, or releases what others wait for: locks,
+	// prepared states, registrations. Queues deliver such messages before those that begin something,
+	// which are all the others.
+	//
+	//	Decide, Release, Check, Leave   end locks, prepared states and registrations
+	//	Vote                            is what the decision waits for (but see Envelope.Ends)
+	//	LockReply, ReadReply            are what a holder of locks, or a registered reader, waits for
+	//	Notice, Unsealed                let a Read continue, of a reader that is registered somewhere
+	//	Answer, CheckReply              end an update and a locking reader at the gateway
+	//
+	// A query is not among them, since it may abort what a message before it would have completed:
+	// Mark, Cancel, AskVote, Unseal, Push. A PushReply follows a long silence, and is not urgent.
+	Ends bool
+	// Traced: the message belongs to the trace of its transaction. Messages that only query a
+	// transaction do not, nor do those about snapshots and hot keys.
+	Traced bool
+
+	// New makes an empty message of the kind.
+	New func() Body
+
+	about func(Body) About
+}
+
+// The flags of a row.
+const (
+	ends = 1 << iota
+	traced
+)
+
+var rows = func() (t [64]Row) {
+	for _, r := range []Row{
+		row(ToShards, traced, func(m *Lock) About { return About{Txn: m.Txn, Number: uint64(m.Number)} }),
+		row(ToGateways, ends|traced, func(m *LockReply) About {
+			return About{Txn: m.Txn, Number: uint64(m.Number), From: m.Shard}
+		}),
+		row(ToShards, ends|traced, func(m *Check) About { return About{Txn: m.Txn} }),
+		row(ToGateways, ends|traced, func(m *CheckReply) About {
+			return About{Txn: m.Txn, From: m.Shard, Variant: variant(m.Ok)}
+		}),
+		row(ToShards, ends|traced, func(m *Release) About { return About{Txn: m.Txn} }),
+
+		row(ToShards, traced, func(m *Prepare) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
+		row(ToShards, traced, func(m *Park) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
+		row(ToShards, ends|traced, func(m *Vote) About { return About{Txn: m.Txn, Commit: m.CommitID, From: m.Shard} }),
+		row(ToShards, 0, func(m *AskVote) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
+		row(ToShards, ends|traced, func(m *Decide) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
+		row(ToShards, traced, func(m *DecideAck) About { return About{Txn: m.Txn, Commit: m.CommitID, From: m.Shard} }),
+		row(ToGateways, ends|traced, func(m *Answer) About { return About{Txn: m.Txn, Commit: m.CommitID, From: m.Shard} }),
+
+		row(ToShards|ToGateways, 0, func(m *Mark) About { return About{Txn: m.Txn, By: m.By} }),
+		row(ToShards, 0, func(m *Cancel) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
+		row(ToGateways, 0, func(m *Push) About { return About{Txn: m.Txn, From: m.Shard} }),
+		row(ToShards, 0, func(m *PushReply) About { return About{Txn: m.Txn, Variant: variant(m.Known)} }),
+		row(ToGateways, 0, func(m *Waits) About { return About{Txn: m.Txn, From: m.Shard} }),
+
+		row(ToShards, 0, func(m *Enquire) About { return About{Txn: kv.TxnRef{TxnID: m.Id}} }),
+		row(ToGateways, 0, func(m *EnquireReply) About { return About{Txn: kv.TxnRef{TxnID: m.Id}, From: m.Shard} }),
+		row(ToGateways, 0, announced),
+
+		row(ToShards, traced, func(m *Read) About { return About{Txn: m.Reader, Number: uint64(m.Number)} }),
+		row(ToGateways, ends|traced, func(m *ReadReply) About {
+			return About{Txn: m.Reader, Number: uint64(m.Number), From: m.Reading.Shard}
+		}),
+		row(ToShards, ends|traced, func(m *Notice) About { return About{Txn: m.Reader, From: m.Reading.Shard} }),
+		row(ToShards, ends, func(m *Leave) About { return About{Txn: m.Reader} }),
+		row(ToShards, 0, func(m *Renew) About { return About{Txn: m.Reader} }),
+		row(ToGateways, 0, func(m *RenewReply) About {
+			return About{Txn: m.Reader, Number: uint64(m.Number), From: m.Shard}
+		}),
+		row(ToShards, 0, func(m *Unseal) About { return About{Txn: m.Txn, Commit: m.CommitID, From: m.Shard} }),
+		row(ToShards, ends, func(m *Unsealed) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
+		row(ToShards, traced, func(m *ScanAt) About {
+			return About{Txn: m.Txn, Number: m.Number, Variant: variant(m.Done)}
+		}),
+		row(ToGateways, traced, func(m *ScanPage) About {
+			return About{Txn: m.Txn, Number: m.Number, From: m.Shard}
+		}),
+
+		row(ToGateways, 0, due),
+		row(ToShards, 0, func(m *KeepPin) About { return About{Txn: m.Request} }),
+		row(ToShards, 0, func(m *FindPin) About { return About{Txn: m.Request} }),
+		row(ToShards, 0, func(m *DropPin) About { return About{Txn: m.Request} }),
+		row(ToGateways, 0, func(m *PinReply) About { return About{Txn: m.Request} }),
+		row(ToShards, 0, func(m *AskPins) About { return About{From: m.Shard} }),
+		row(ToShards, 0, func(m *Pins) About { return About{} }),
+
+		row(ToShards, 0, func(m *HeatDigest) About { return About{From: m.Shard} }),
+		row(ToShards, 0, func(m *PairDigest) About { return About{From: kv.ShardID(m.Gateway)} }),
+		row(ToGateways, 0, func(m *HeatMap) About { return About{} }),
+		row(ToGateways, 0, func(m *MoveKey) About { return About{Txn: m.Txn} }),
+		row(ToShards, 0, func(m *SetHot) About { return About{Txn: m.Request} }),
+		row(ToShards, 0, func(m *AskHot) About { return About{Txn: m.Request} }),
+		row(ToGateways, 0, func(m *HotReply) About { return About{Txn: m.Request} }),
+	} {
+		if t[r.Kind].Kind != 0 {
+			panic("msg: two kinds of message have one number: " + r.Name)
+		}
+		t[r.Kind] = r
+	}
+	return t
+}()
+
+// row makes the row of a type of message.
+func row[T any, P interface {
+	*T
+	Body
+}](to Recipient, flags uint, about func(P) About) Row {
+	return Row{
+		Kind: P(nil).Kind(), Name: fmt.Sprintf("%T", *new(T))[len("msg."):], To: to, Ends: flags&ends != 0, Traced: flags&traced != 0,
+		about: func(b Body) About { return about(b.(P)) }, New: func() Body { return P(new(T)) },
+	}
+}
+
+// Rows are the rows of all kinds, in the order of their numbers.
+func Rows() (out []Row) {
+	for i := range rows {
+		if rows[i].Kind != 0 {
+			out = append(out, rows[i])
+		}
+	}
+	return out
+}
+
+func variant(set bool) uint8 {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// announced: an incarnation, that a shard is leaving, that this was received; or a call of a node, or
+// the response to one.
+func announced(m *Announce) About {
+	switch {
+	case m.Call != nil:
+		return About{Number: m.Call.Number, Variant: 4 + variant(m.Call.Asker != 0)}
+	case m.Heard:
+		return About{From: m.Shard, Variant: 2}
+	}
+	return About{From: m.Shard, Variant: variant(m.Leaving)}
+}
+
+// due: a snapshot of the history, or a key that has expired.
+func due(m *Due) About {
+	if m.ExpireKey == nil {
+		return About{}
+	}
+	return About{Txn: m.ExpireKey.Txn, Variant: 1}
+}
+
+// The numbers of the kinds, which are those of Envelope's fields in msg.proto.
+
+func (*Lock) Kind() Kind         { return 10 }
+func (*LockReply) Kind() Kind    { return 11 }
+func (*Check) Kind() Kind        { return 12 }
+func (*CheckReply) Kind() Kind   { return 13 }
+func (*Release) Kind() Kind      { return 14 }
+func (*Prepare) Kind() Kind      { return 15 }
+func (*Park) Kind() Kind         { return 16 }
+func (*Vote) Kind() Kind         { return 17 }
+func (*AskVote) Kind() Kind      { return 18 }
+func (*Decide) Kind() Kind       { return 19 }
+func (*DecideAck) Kind() Kind    { return 20 }
+func (*Answer) Kind() Kind       { return 21 }
+func (*Mark) Kind() Kind         { return 22 }
+func (*Cancel) Kind() Kind       { return 23 }
+func (*Push) Kind() Kind         { return 24 }
+func (*PushReply) Kind() Kind    { return 25 }
+func (*Enquire) Kind() Kind      { return 26 }
+func (*EnquireReply) Kind() Kind { return 27 }
+func (*ScanAt) Kind() Kind       { return 28 }
+func (*ScanPage) Kind() Kind     { return 29 }
+func (*Announce) Kind() Kind     { return 30 }
+func (*Read) Kind() Kind         { return 31 }
+func (*ReadReply) Kind() Kind    { return 32 }
+func (*Notice) Kind() Kind       { return 33 }
+func (*Leave) Kind() Kind        { return 34 }
+func (*Renew) Kind() Kind        { return 35 }
+func (*RenewReply) Kind() Kind   { return 36 }
+func (*Unseal) Kind() Kind       { return 37 }
+func (*Unsealed) Kind() Kind     { return 38 }
+func (*Due) Kind() Kind          { return 39 }
+func (*KeepPin) Kind() Kind      { return 40 }
+func (*FindPin) Kind() Kind      { return 41 }
+func (*DropPin) Kind() Kind      { return 42 }
+func (*PinReply) Kind() Kind     { return 43 }
+func (*AskPins) Kind() Kind      { return 44 }
+func (*Pins) Kind() Kind         { return 45 }
+func (*HeatDigest) Kind() Kind   { return 46 }
+func (*HeatMap) Kind() Kind      { return 47 }
+func (*PairDigest) Kind() Kind   { return 48 }
+func (*MoveKey) Kind() Kind      { return 49 }
+func (*SetHot) Kind() Kind       { return 50 }
+func (*AskHot) Kind() Kind       { return 51 }
+func (*HotReply) Kind() Kind     { return 52 }
+func (*Waits) Kind() Kind        { return 53 }
