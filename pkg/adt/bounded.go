@@ -2,6 +2,7 @@ package adt
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -158,16 +159,44 @@ func planBounded(method uint32, tries bool) func(*View[bounded], Args) Plan {
 			}
 			return answer
 		}
-		switch {
-		case add(same, uint64(n)) > room && uint64(n) <= add(room, against), v.Ahead && uint64(n) <= room:
-			granted = boundedAlone
-		case uint64(n) > room && tries:
-			return Plan{Need: refused, Answer: say(false)}
-		case uint64(n) > room:
-			return Plan{Need: refused, Err: s.leaves(method, n)}
+		var short *Shortage
+		left := room - min(room, same)
+		if uint64(n) > left {
+			short = &Shortage{Left: left, Requested: uint64(n)}
 		}
-		return As(granted, method, a, say(true)...)
+		switch {
+		case short != nil && uint64(n) <= add(room, against), v.Ahead && uint64(n) <= room:
+			granted = boundedAlone
+		case short != nil && tries:
+			return Plan{Need: refused, Answer: say(false), Short: short}
+		case short != nil:
+			return Plan{Need: refused, Err: s.leaves(method, n, left, add(room, against)), Short: short}
+		}
+		p := As(granted, method, a, say(true)...)
+		p.Short = short
+		return p
 	}
+}
+
+// Short is the shortage because of which two modes exclude each other: that of mine if it is short, else
+// what was left for the other one, with nothing requested. It is nil if they exclude each other anyway.
+func Short(mine, theirs Mode, short, theirShort *Shortage) *Shortage {
+	switch {
+	case !mine.moves() || !theirs.moves():
+		return nil
+	case short != nil:
+		return short
+	case theirShort != nil:
+		return &Shortage{Left: theirShort.Left}
+	}
+	return nil
+}
+
+// moves reports whether the mode is one that an addition to a bounded counter may need, or a subtraction.
+func (m Mode) moves() bool {
+	id, typed := m.Type()
+	k := m.Kind()
+	return typed && id == BoundedCounter && (k <= boundedSubtract || boundedNoRoom <= k && k <= boundedAlone)
 }
 
 // pendingMoves tells how far the undecided others may take the counter: in the
@@ -221,11 +250,17 @@ func (s *bounded) room(method uint32) uint64 {
 	return uint64(s.value) - uint64(s.floor)
 }
 
-func (s *bounded) leaves(method uint32, n int64) error {
-	if method == boundedAdds {
-		return Errorf(kv.KindOutOfRange, "adding %d would exceed the ceiling %d", n, s.ceiling)
+// leaves is the error of a move that would leave the bounds, with how much is left: at least, and at
+// most if transactions in flight take from it or add to it.
+func (s *bounded) leaves(method uint32, n int64, least, most uint64) error {
+	left := fmt.Sprintf("%d left", least)
+	if most > least {
+		left = fmt.Sprintf("%d to %d left, as transactions in flight end", least, most)
 	}
-	return Errorf(kv.KindOutOfRange, "subtracting %d would go below the floor %d", n, s.floor)
+	if method == boundedAdds {
+		return Errorf(kv.KindOutOfRange, "adding %d would exceed the ceiling %d (%s)", n, s.ceiling, left)
+	}
+	return Errorf(kv.KindOutOfRange, "subtracting %d would go below the floor %d (%s)", n, s.floor, left)
 }
 
 func moveBounded(method uint32) func(bounded, Args) (bounded, error) {
@@ -235,7 +270,7 @@ func moveBounded(method uint32) func(bounded, Args) (bounded, error) {
 		case !s.made:
 			return s, errNotCreated()
 		case n < 1 || uint64(n) > s.room(method):
-			return s, s.leaves(method, n)
+			return s, s.leaves(method, n, s.room(method), s.room(method))
 		case method == boundedAdds:
 			s.value += n
 		default:

@@ -268,3 +268,69 @@ func planMove(t require.TestingT, made *adt.Type, name string, n int64, own *ent
 	}
 	return lock, "granted"
 }
+
+// TestShortagesSayHowMuchIsLeft: with undecided transactions of others, a plan reports the amount that is
+// certain, and an error that it may be more.
+func TestShortagesSayHowMuchIsLeft(t *testing.T) {
+	counter := adt.Lookup(adt.BoundedCounter)
+	k := &single{made: counter}
+	k.call(t, "create", adt.Int(0), adt.Int(20), adt.Int(8))
+	move := func(method string, n int64) []msg.Call {
+		return []msg.Call{{Method: counter.MethodByName(method).Number, Args: adt.Args{adt.Int(n)}}}
+	}
+	for name, c := range map[string]struct {
+		others []msg.Call
+		method string
+		n      int64
+		ahead  bool
+		mode   string
+		short  *adt.Shortage
+		err    string
+	}{
+		"enough":                      {nil, "subtract", 8, false, "subtract", nil, ""},
+		"enough with others":          {move("subtract", 3), "subtract", 5, false, "subtract", nil, ""},
+		"enough, answered early":      {nil, "subtract", 8, true, "alone", nil, ""},
+		"others may take it":          {move("subtract", 3), "subtract", 6, false, "alone", &adt.Shortage{Left: 5, Requested: 6}, ""},
+		"others may have taken all":   {move("subtract", 8), "subtract", 1, false, "alone", &adt.Shortage{Left: 0, Requested: 1}, ""},
+		"others may bring it":         {move("add", 3), "subtract", 9, false, "alone", &adt.Shortage{Left: 8, Requested: 9}, ""},
+		"room above that others fill": {move("add", 3), "add", 10, false, "alone", &adt.Shortage{Left: 9, Requested: 10}, ""},
+		"a try that is refused":       {nil, "try-subtract", 9, false, "none-left", &adt.Shortage{Left: 8, Requested: 9}, ""},
+		"an error": {nil, "subtract", 9, false, "none-left", &adt.Shortage{Left: 8, Requested: 9},
+			"subtracting 9 would go below the floor 0 (8 left)"},
+		"an error above": {nil, "add", 13, false, "no-room", &adt.Shortage{Left: 12, Requested: 13},
+			"adding 13 would exceed the ceiling 20 (12 left)"},
+		"an error beside others": {move("subtract", 3), "subtract", 9, false, "none-left", &adt.Shortage{Left: 5, Requested: 9},
+			"subtracting 9 would go below the floor 0 (5 to 8 left, as transactions in flight end)"},
+	} {
+		r := adt.Request{Method: counter.MethodByName(c.method), Args: adt.Args{adt.Int(c.n)}, Value: &k.value, Ahead: c.ahead,
+			Others: func(visit func([]msg.Call)) { visit(c.others) }}
+		plan, modes := r.Plan(nil)
+		require.Equal(t, c.short, plan.Short, name)
+		require.Len(t, modes, 1, name)
+		require.Equal(t, "bounded-counter."+c.mode, modes[0].KindName(), name)
+		if c.err == "" {
+			require.NoError(t, plan.Err, name)
+			continue
+		}
+		require.Equal(t, c.err, kv.TextOf(plan.Err), name)
+		require.Equal(t, kv.KindOutOfRange, kv.KindOf(plan.Err), name)
+	}
+}
+
+// TestAShortageIsOfMoves: other operations exclude each other wherever the counter is.
+func TestAShortageIsOfMoves(t *testing.T) {
+	mode := func(method string, args ...msg.Datum) adt.Mode {
+		op, err := adt.Call([]byte("k"), "bounded-counter", method, args)
+		require.NoError(t, err)
+		return adt.Modes(nil, &op)[0]
+	}
+	alone, get := mode("subtract", adt.Int(1)), mode("get")
+	mine, theirs := &adt.Shortage{Left: 2, Requested: 3}, &adt.Shortage{Left: 4, Requested: 5}
+	require.Equal(t, mine, adt.Short(alone, alone, mine, theirs))
+	require.Equal(t, &adt.Shortage{Left: 4}, adt.Short(alone, alone, nil, theirs))
+	require.Nil(t, adt.Short(alone, alone, nil, nil))
+	for _, other := range []adt.Mode{get, adt.ModeWrite, adt.ModeRead} {
+		require.Nil(t, adt.Short(alone, other, mine, theirs))
+		require.Nil(t, adt.Short(other, alone, mine, theirs))
+	}
+}

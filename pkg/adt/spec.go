@@ -160,6 +160,17 @@ type Plan struct {
 	// Err fails the whole transaction. With a Need, it does so only under that
 	// lock, or else under the method's Kind at least where that was asked for.
 	Err error
+	// Short is why a stronger lock is needed than if there were enough; nil if there is. It is for
+	// contention receipts: no decision depends on it.
+	Short *Shortage
+}
+
+// Shortage is how much was left near a bound, and how much a call requested, which was more.
+type Shortage struct {
+	// Left is the amount that was certain: what is left if all undecided transactions commit that
+	// take from it, and none of those that add to it.
+	Left      uint64
+	Requested uint64
 }
 
 // As has a plan change what the method's Apply does, with the call's arguments.

@@ -57,6 +57,20 @@ type Conflict struct {
 	Others int
 	// Advice is what would have commuted, nil if nothing does that is known.
 	Advice *Advice
+	// Shortage is set if the operations commute, but too little was left of a bounded counter.
+	Shortage *Shortage
+	// HolderOwn: the other transaction is an Update of this DB, begun on the same connection.
+	HolderOwn bool
+}
+
+// Shortage is a conflict near a bound of a [BoundedCounter].
+type Shortage struct {
+	// Left is the amount that was certain to be left: transactions in flight that take from it are
+	// counted, and those that add to it are not.
+	Left uint64
+	// Requested is what this transaction requested. It is 0 if enough was left for this transaction,
+	// and the holder requested more.
+	Requested uint64
 }
 
 // Advice is what would have commuted.
@@ -82,9 +96,12 @@ func conflictOf(c *pb.Conflict) *Conflict {
 	}
 	out := &Conflict{Cause: word(c.Cause.String(), "CAUSE_"), Key: string(c.Key), Operations: c.Operations, HolderOperations: c.HolderOperations,
 		Lock: c.Lock, HolderLock: c.HolderLock, Holder: holderID(c.Holder), Interactive: c.Interactive, HolderInteractive: c.HolderInteractive,
-		Others: int(c.Others)}
+		Others: int(c.Others), HolderOwn: c.HolderOwn}
 	if a := c.Advice; a != nil {
 		out.Advice = &Advice{Instead: a.Instead, HolderInstead: a.HolderInstead, Apart: a.Apart}
+	}
+	if s := c.Shortage; s != nil {
+		out.Shortage = &Shortage{Left: s.Left, Requested: s.Requested}
 	}
 	return out
 }

@@ -1,32 +1,35 @@
 package embed_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
 
 var errTakenBack = errors.New("taken back")
 
-// answers are what the last of some operations answered.
-func answers(t *testing.T, rs []client.Result, err error) (out []any) {
-	t.Helper()
-	require.NoError(t, err)
-	for _, d := range rs[len(rs)-1].Answer {
-		if b := d.Bytes(); b != nil {
-			out = append(out, string(b))
-		} else {
-			out = append(out, d.Any())
+// called is an operation whose result has what the method has returned, with bytes as strings.
+type called = client.Result[[]any]
+
+// call calls a method of a data type by its name.
+func call(key, typ, method string, args ...any) *called {
+	return client.CallOp(key, typ, method, func(data []client.Datum) (out []any, err error) {
+		for _, d := range data {
+			if b := d.Bytes(); b != nil {
+				out = append(out, string(b))
+			} else {
+				out = append(out, d.Any())
+			}
 		}
-	}
-	return out
+		return out, nil
+	}, args...)
 }
 
 // TestMethodsAreCalledByNameWhereverThereIsATransaction: in one-shots, in
@@ -34,79 +37,72 @@ func answers(t *testing.T, rs []client.Result, err error) (out []any) {
 func TestMethodsAreCalledByNameWhereverThereIsATransaction(t *testing.T) {
 	servertest.Tags()
 	c := start(t, embed.ClusterOptions{Listen: true, HistoryEvery: 50 * time.Millisecond})
-	db, err := client.Open(t.Context(), c.Addrs()[1:2])
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	one := func(h *client.Handle, ops ...client.Op) []any {
+	db, ctx := connect(t, c.Addrs()[1]), soon(t)
+	// last executes operations and returns the result of the last one.
+	last := func(ctx context.Context, r client.Reader, last *called, before ...client.Op) []any {
 		t.Helper()
-		out, err := h.Execute(soon(t), ops...)
-		require.NoError(t, err)
-		return answers(t, out.Results, nil)
+		require.NoError(t, r.Execute(ctx, append(before, last)...))
+		return last.Value()
 	}
-	here := db.With()
-	key, other := b("post"), b("counted")
-	first := client.Call(key, "tags", "first")
+	const key, other = "post", "counted"
+	first := call(key, "tags", "first")
 
-	require.Empty(t, one(here, client.Call(key, "tags", "add", "go", "db")))
-	require.Equal(t, []any{"db", "go", 0.0}, one(here, client.Call(key, "tags", "weigh", 2), client.Call(key, "tags", "weigh", -2), first))
-	require.Equal(t, []any{true}, one(here, client.Call(key, "tags", "has", "go")))
-	snap, err := db.CreateSnapshot(soon(t), "before", 0)
+	require.Empty(t, last(ctx, db, call(key, "tags", "add", "go", "db")))
+	got := last(ctx, db, first, call(key, "tags", "weigh", 2), call(key, "tags", "weigh", -2))
+	require.Equal(t, []any{"db", "go", 0.0}, got)
+	require.Equal(t, []any{true}, last(ctx, db, call(key, "tags", "has", "go")))
+	snap, err := db.CreateSnapshot(ctx, "before")
 	require.NoError(t, err)
 
-	require.NoError(t, db.Update(soon(t), func(tx *client.Tx) error {
-		_, err := tx.Do(client.Call(key, "tags", "add", "kv"), client.Add(other, 2))
-		require.NoError(t, err)
-		rs, err := tx.Do(client.Call(key, "tags", "weigh", 1.5), first)
-		require.Equal(t, []any{"db", "go", "kv", 1.5}, answers(t, rs, err), "its own changes are seen")
-		rs, err = tx.Do(client.Call(other, "counter", "add-get", 3))
-		require.Equal(t, []any{int64(5)}, answers(t, rs, err))
-		require.ErrorIs(t, tx.Nested(func() error {
-			rs, err := tx.Do(client.Call(key, "tags", "weigh", 7), first, client.Add(other, 100))
-			require.Equal(t, []any{"db", "go", "kv", 8.5}, answers(t, rs[:2], err))
+	require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+		require.NoError(t, tx.Execute(ctx, call(key, "tags", "add", "kv"), client.NewCounter(other).AddOp(2)))
+		got := last(ctx, tx, first, call(key, "tags", "weigh", 1.5))
+		require.Equal(t, []any{"db", "go", "kv", 1.5}, got, "its own changes are seen")
+		require.Equal(t, []any{int64(5)}, last(ctx, tx, call(other, "counter", "add-get", 3)))
+		require.ErrorIs(t, tx.Nested(ctx, func(ctx context.Context) error {
+			require.NoError(t, tx.Execute(ctx, call(key, "tags", "weigh", 7), first, client.NewCounter(other).AddOp(100)))
+			require.Equal(t, []any{"db", "go", "kv", 8.5}, first.Value())
 			return errTakenBack
 		}), errTakenBack)
-		rs, err = tx.Do(first)
-		require.Equal(t, []any{"db", "go", "kv", 1.5}, answers(t, rs, err), "what was taken back is not seen")
+		require.Equal(t, []any{"db", "go", "kv", 1.5}, last(ctx, tx, first), "what was taken back is not seen")
 		return nil
 	}))
-	require.NoError(t, db.View(soon(t), func(ro *client.ReadTx) error {
-		rs, err := ro.Do(client.Call(other, "counter", "get"), client.Call(key, "tags", "first", 2))
-		require.Equal(t, []any{"db", "go", 1.5}, answers(t, rs, err))
-		require.Equal(t, []any{int64(5)}, answers(t, rs[:1], err))
-		v, err := ro.Get(key)
+	require.NoError(t, db.View(ctx, func(ctx context.Context, v *client.View) error {
+		n := call(other, "counter", "get")
+		require.Equal(t, []any{"db", "go", 1.5}, last(ctx, v, call(key, "tags", "first", 2), n))
+		require.Equal(t, []any{int64(5)}, n.Value())
+		e, found, err := v.Entry(ctx, key)
 		require.NoError(t, err)
-		require.Equal(t, client.Value{Found: true, Type: servertest.TagsID, TypeName: "tags", Version: v.Version}, v)
+		require.True(t, found)
+		require.Equal(t, client.Entry{Key: key, Type: "tags", Version: e.Version}, e)
 		return nil
 	}))
-	require.Equal(t, []any{"db", "go", 0.0}, one(db.With(client.AtSnapshot(snap.ID)), first))
-	for p, err := range db.Scan(soon(t), key, nil, client.ScanOptions{}) {
+	past := db.AtSnapshot(snap.Info().ID)
+	require.Equal(t, []any{"db", "go", 0.0}, last(ctx, past, first))
+	for e, err := range db.Scan(ctx, client.Range{Start: key}) {
 		require.NoError(t, err)
-		require.Equal(t, "tags", p.TypeName)
+		require.Equal(t, client.Type("tags"), e.Type)
 	}
 
-	require.Equal(t, []any{nil}, one(here, client.Call(b("r"), "value", "get")))
-	require.Equal(t, []any{"v"}, one(here, client.Call(b("r"), "value", "put", "v"), client.Call(b("r"), "value", "get")))
-	require.Equal(t, []any{int64(0)}, one(here, client.Call(b("no"), "counter", "get")))
+	get := call("r", "value", "get")
+	require.Equal(t, []any{nil}, last(ctx, db, get))
+	require.Equal(t, []any{"v"}, last(ctx, db, get, call("r", "value", "put", "v")))
+	require.Equal(t, []any{int64(0)}, last(ctx, db, call("no", "counter", "get")))
 
-	_, err = db.With(client.AtSnapshot(snap.ID)).Execute(soon(t), client.Call(key, "tags", "add", "x"))
-	require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
-	require.Error(t, db.View(soon(t), func(ro *client.ReadTx) error {
-		_, err := ro.Do(client.Call(key, "tags", "add", "x"))
-		return err
+	require.ErrorIs(t, past.Execute(ctx, call(key, "tags", "add", "x")), client.ErrInvalid)
+	require.Error(t, db.View(ctx, func(ctx context.Context, v *client.View) error {
+		return v.Execute(ctx, call(key, "tags", "add", "x"))
 	}))
 }
 
 // TestOperationsAreCounted, by type and method, whichever way they come.
 func TestOperationsAreCounted(t *testing.T) {
 	c := start(t, embed.ClusterOptions{Listen: true})
-	db, err := client.Open(t.Context(), c.Addrs()[:1])
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	set := client.NewSet("s", client.Strings)
-	require.NoError(t, set.Add(db.OneShot(soon(t)), "a"))
-	require.NoError(t, db.Update(soon(t), func(tx *client.Tx) error { return set.Add(tx, "b") }))
-	_, err = db.Execute(soon(t), client.Add(b("n"), 1), client.Call(b("n"), "counter", "get"), client.Call(b("s"), "set", "len"))
-	require.NoError(t, err)
+	db, ctx := connect(t, c.Addrs()[0]), soon(t)
+	set, n := client.NewSet("s", client.String), client.NewCounter("n")
+	require.NoError(t, set.Add(ctx, db, "a"))
+	require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error { return set.Add(ctx, tx, "b") }))
+	require.NoError(t, db.Execute(ctx, n.AddOp(1), n.GetOp(), set.LenOp()))
 	families, err := c.Metrics(1).Registry().Gather()
 	require.NoError(t, err)
 	got := map[string]float64{}
@@ -124,42 +120,38 @@ func TestOperationsAreCounted(t *testing.T) {
 func TestWhatIsWrongWithACallIsTold(t *testing.T) {
 	servertest.Tags()
 	c := start(t, embed.ClusterOptions{Listen: true})
-	db, err := client.Open(t.Context(), c.Addrs()[:1], client.WithRetries(false))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	key := b("k")
-	_, err = db.Execute(soon(t), client.Call(key, "tags", "add", "go"), client.Put(b("r"), b("v")), client.Add(b("c"), 1))
-	require.NoError(t, err)
+	db, ctx := connect(t, c.Addrs()[0]).With(client.NoRetry()), soon(t)
+	const key = "k"
+	value := []byte("v")
+	require.NoError(t, db.Execute(ctx, call(key, "tags", "add", "go"), client.PutOp("r", value),
+		client.NewCounter("c").AddOp(1)))
 	for _, x := range []struct {
 		op   client.Op
-		kind kv.Kind
+		kind client.Kind
 		says string
 	}{
-		{client.Call(key, "tag", "add", "x"), kv.KindInvalid, `unknown data type "tag"; the types are value, counter`},
-		{client.Call(key, "tags", "addd", "x"), kv.KindInvalid, `the type tags has no method "addd"; its methods are add, has, first, weigh`},
-		{client.Call(key, "tags", "add"), kv.KindInvalid, "add of a tags: want add word ..."},
-		{client.Call(key, "tags", "has", 7), kv.KindInvalid, "has of a tags: word must be bytes"},
-		{client.Call(key, "tags", "has", "a", "b"), kv.KindInvalid, "has of a tags: 2 arguments are too many; want has word"},
-		{client.Call(key, "tags", "weigh", "much"), kv.KindInvalid, "weigh of a tags: by must be a number"},
-		{client.Call(key, "tags", "add", "a\nb"), kv.KindInvalid, "add of a tags: a word is one line"},
-		{client.Call(key, "tags", "weigh", 2000), kv.KindOutOfRange, "weigh of a tags: the weight would be 2000"},
-		{client.Call(key, "tags", "weigh", []int{1}), kv.KindInvalid, "argument 1 of weigh of a tags is a []int"},
-		{client.Call(b("r"), "tags", "add", "x"), kv.KindWrongType, "the key holds a value, but add needs a tags"},
-		{client.Call(key, "counter", "add", 1), kv.KindWrongType, "the key holds a tags, but add needs a counter"},
-		{client.Call(b("r"), "counter", "get"), kv.KindWrongType, "the key holds a value, but get needs a counter"},
-		{client.Call(b("c"), "value", "get"), kv.KindWrongType, "the key holds a counter, but get needs a value"},
-		{client.Put(key, b("v")), kv.KindWrongType, "the key holds a tags, but put needs a value"},
+		{call(key, "tag", "add", "x"), client.KindInvalid, `unknown data type "tag"; the types are value, counter`},
+		{call(key, "tags", "addd", "x"), client.KindInvalid,
+			`the type tags has no method "addd"; its methods are add, has, first, weigh`},
+		{call(key, "tags", "add"), client.KindInvalid, "add of a tags: want add word ..."},
+		{call(key, "tags", "has", 7), client.KindInvalid, "has of a tags: word must be bytes"},
+		{call(key, "tags", "has", "a", "b"), client.KindInvalid,
+			"has of a tags: 2 arguments are too many; want has word"},
+		{call(key, "tags", "weigh", "much"), client.KindInvalid, "weigh of a tags: by must be a number"},
+		{call(key, "tags", "add", "a\nb"), client.KindInvalid, "add of a tags: a word is one line"},
+		{call(key, "tags", "weigh", 2000), client.KindOutOfRange, "weigh of a tags: the weight would be 2000"},
+		{call(key, "tags", "weigh", []int{1}), client.KindInvalid, "argument 1 of weigh of a tags is a []int"},
+		{call("r", "tags", "add", "x"), client.KindWrongType, "the key holds a value, but add needs a tags"},
+		{call(key, "counter", "add", 1), client.KindWrongType, "the key holds a tags, but add needs a counter"},
+		{call("r", "counter", "get"), client.KindWrongType, "the key holds a value, but get needs a counter"},
+		{call("c", "value", "get"), client.KindWrongType, "the key holds a counter, but get needs a value"},
+		{client.PutOp(key, value), client.KindWrongType, "the key holds a tags, but put needs a value"},
 	} {
-		_, err := db.Execute(soon(t), client.Get(key), x.op)
-		require.Equal(t, x.kind, kv.KindOf(err), "%v: %v", x.op, err)
+		err := db.Execute(ctx, client.EntryOp(key), x.op)
+		require.Equal(t, x.kind, client.KindOf(err), "%v: %v", x.op, err)
 		require.ErrorContains(t, err, x.says)
-		err = db.Update(soon(t), func(tx *client.Tx) error {
-			_, err := tx.Do(x.op)
-			return err
-		})
-		require.Equal(t, x.kind, kv.KindOf(err), "%v: %v", x.op, err)
+		err = db.Update(ctx, func(ctx context.Context, tx *client.Tx) error { return tx.Execute(ctx, x.op) })
+		require.Equal(t, x.kind, client.KindOf(err), "%v: %v", x.op, err)
 		require.ErrorContains(t, err, x.says)
 	}
 }
-
-func b(s string) []byte { return []byte(s) }

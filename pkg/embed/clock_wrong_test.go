@@ -8,12 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // timed is a cluster whose clocks are set, and moved on, by a test.
@@ -221,34 +221,28 @@ func TestOneClockOfThreeIsNotBelieved(t *testing.T) {
 // id, which nothing has been done for, and the client goes by the new time.
 func TestClientsSetTheirClocksAgain(t *testing.T) {
 	c := startTimed(t, 1, true)
-	open := func() *client.DB {
-		db, err := client.Open(t.Context(), c.Addrs())
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, db.Close()) })
-		return db
-	}
-	key, clients := []byte("k"), []*client.DB{open(), open()}
+	const key = "k"
+	clients := []*client.DB{connect(t, c.Addrs()...), connect(t, c.Addrs()...)}
 	// Each of them is some client's first after the clock was set.
 	ways := []func(*client.DB) error{
+		func(db *client.DB) error { return db.Put(t.Context(), key, []byte("v")) },
 		func(db *client.DB) error {
-			_, err := db.Execute(t.Context(), client.Put(key, []byte("v")))
-			return err
+			return db.Update(t.Context(), func(ctx context.Context, tx *client.Tx) error {
+				return tx.Put(ctx, key, []byte("blind"))
+			})
 		},
 		func(db *client.DB) error {
-			return db.Update(t.Context(), func(tx *client.Tx) error { return tx.Put(key, []byte("blind")) })
-		},
-		func(db *client.DB) error {
-			return db.Update(t.Context(), func(tx *client.Tx) error {
-				if _, err := tx.Get(key); err != nil {
+			return db.Update(t.Context(), func(ctx context.Context, tx *client.Tx) error {
+				if _, _, err := tx.Get(ctx, key); err != nil {
 					return err
 				}
-				return tx.Put(key, []byte("w"))
+				return tx.Put(ctx, key, []byte("w"))
 			})
 		},
 	}
 	write := func() {
 		t.Helper()
-		clients = append(clients, open())
+		clients = append(clients, connect(t, c.Addrs()...))
 		for i, db := range clients {
 			for j := range ways {
 				way := (i + j) % len(ways)
@@ -268,7 +262,9 @@ func TestClientsSetTheirClocksAgain(t *testing.T) {
 	c.set(0)
 	write()
 	// Who has a clock of his own, and makes ids by it, is told what to do.
-	r := c.Node(1).Gateway().Execute(t.Context(), gateway.Request{ID: kv.TxnID{Time: c.clocks[1].Wall(), Rand: 1}, Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}})
+	get := []msg.Op{{Kind: msg.OpGet, Key: []byte(key)}}
+	id := kv.TxnID{Time: c.clocks[1].Wall(), Rand: 1}
+	r := c.Node(1).Gateway().Execute(t.Context(), gateway.Request{ID: id, Ops: get})
 	require.Equal(t, kv.KindInvalid, r.Err.Kind)
 	require.Contains(t, r.Err.Hint, "let the node create them")
 }

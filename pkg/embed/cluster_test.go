@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -25,6 +26,15 @@ func start(t *testing.T, opt embed.ClusterOptions) *embed.Cluster {
 		require.NoError(t, c.Stop(ctx))
 	})
 	return c
+}
+
+// connect returns a client of the nodes at addresses.
+func connect(t *testing.T, addrs ...string) *client.DB {
+	t.Helper()
+	db, err := client.Open(context.Background(), addrs)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
 }
 
 func execute(t *testing.T, c *embed.Cluster, node kv.NodeID, ops ...msg.Op) gateway.Response {

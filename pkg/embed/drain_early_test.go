@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/embed"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // TestANodeThatWaitsForTheOthersIsDrained: who drains it is told that it stops, and it
@@ -34,7 +34,7 @@ func TestANodeThatWaitsForTheOthersIsDrained(t *testing.T) {
 	}, patience, 10*time.Millisecond)
 	defer func() { require.NoError(t, db.Close()) }()
 	var phase string
-	require.NoError(t, db.Drain(soon(t), 0, func(p *pb.DrainProgress) { phase = p.Phase }))
+	require.NoError(t, admin.New(db).Drain(soon(t), 0, func(p admin.DrainProgress) { phase = p.Phase }))
 	require.Equal(t, "stopping", phase)
 	require.ErrorIs(t, <-ended, embed.ErrDrained)
 	alone, err := embed.Start(soon(t), embed.Options{Dir: dir, Listen: addr, Shards: 1})

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // TestAContendedKeyIsLockedWhenItIsRead: functions that all read a key and write it
@@ -19,30 +19,30 @@ import (
 // every second, run is in vain.)
 func TestAContendedKeyIsLockedWhenItIsRead(t *testing.T) {
 	const clients, each = 16, 60
-	key := []byte("everybody's")
-	db := open(t, embed.ClusterOptions{Nodes: 1, Shards: 2, HotKeys: [][]byte{key}})
+	const key = "contended"
+	db := open(t, embed.ClusterOptions{Nodes: 1, Shards: 2, HotKeys: [][]byte{[]byte(key)}})
 	ctx := context.Background()
 	var runs atomic.Int64
 	var wg sync.WaitGroup
 	for range clients {
 		wg.Go(func() {
 			for range each {
-				assert.NoError(t, db.Update(ctx, func(tx *client.Tx) error {
+				assert.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 					runs.Add(1)
-					have, err := tx.Get(key)
+					have, _, err := tx.Get(ctx, key)
 					if err != nil {
 						return err
 					}
-					n, _ := strconv.Atoi(string(have.Value))
-					return tx.Put(key, strconv.AppendInt(nil, int64(n+1), 10))
+					n, _ := strconv.Atoi(string(have))
+					return tx.Put(ctx, key, strconv.AppendInt(nil, int64(n+1), 10))
 				}))
 			}
 		})
 	}
 	wg.Wait()
-	out, err := db.Execute(ctx, client.Get(key))
+	v, _, err := db.Get(ctx, key)
 	require.NoError(t, err)
-	require.Equal(t, strconv.Itoa(clients*each), string(out.Results[0].Value))
+	require.Equal(t, strconv.Itoa(clients*each), string(v))
 	t.Logf("%d runs for %d commits", runs.Load(), clients*each)
 	require.Less(t, runs.Load(), int64(clients*each*11/10))
 }

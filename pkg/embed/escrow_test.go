@@ -1,6 +1,7 @@
 package embed_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,9 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // TestStockIsSoldOnce: buyers all over a cluster take from stock that is scarce, and
@@ -22,20 +22,13 @@ import (
 func TestStockIsSoldOnce(t *testing.T) {
 	const items, ceiling, buyers, rounds = 3, 20, 12, 40
 	c := start(t, embed.ClusterOptions{Nodes: 3, Listen: true})
-	db, err := client.Open(t.Context(), c.Addrs())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	key := func(i int) []byte { return fmt.Appendf(nil, "stock %d", i) }
-	call := func(i int, method string, args ...any) client.Op {
-		return client.Call(key(i), "bounded-counter", method, args...)
-	}
+	db := connect(t, c.Addrs()...)
 	var taken [items]atomic.Int64
 	for i := range items {
-		_, err := db.Execute(soon(t), call(i, "create", 0, ceiling, ceiling/2))
-		require.NoError(t, err)
+		require.NoError(t, stock(i).Create(soon(t), db, 0, ceiling, ceiling/2))
 	}
 	var granted, refused, failed atomic.Int64
-	b := &buyer{db: db, call: call, taken: taken[:], granted: &granted, refused: &refused, failed: &failed}
+	b := &buyer{db: db, taken: taken[:], granted: &granted, refused: &refused, failed: &failed}
 	var all sync.WaitGroup
 	for n := range buyers {
 		all.Go(func() {
@@ -50,22 +43,23 @@ func TestStockIsSoldOnce(t *testing.T) {
 	}
 	all.Wait()
 	for i := range items {
-		out, err := db.Execute(soon(t), call(i, "get"))
+		left, _, err := stock(i).Get(soon(t), db)
 		require.NoError(t, err)
-		left := out.Results[0].Answer[0].Int()
 		require.Equal(t, ceiling/2-taken[i].Load(), left, "item %d", i)
 		require.True(t, left >= 0 && left <= ceiling)
 	}
 	require.Greater(t, granted.Load(), int64(buyers*rounds/8))
 	require.NotZero(t, refused.Load())
 	require.NotZero(t, failed.Load())
-	t.Logf("%d moves were granted and %d refused; %d transactions failed for want of stock", granted.Load(), refused.Load(), failed.Load())
+	t.Logf("%d moves were granted and %d refused; %d transactions failed for want of stock",
+		granted.Load(), refused.Load(), failed.Load())
 }
+
+func stock(i int) client.BoundedCounter { return client.NewBoundedCounter(fmt.Sprintf("stock %d", i)) }
 
 // buyer moves stock, and keeps the books.
 type buyer struct {
 	db                       *client.DB
-	call                     func(i int, method string, args ...any) client.Op
 	taken                    []atomic.Int64
 	granted, refused, failed *atomic.Int64
 }
@@ -84,15 +78,16 @@ func (b *buyer) buy(t *testing.T, draw *rand.Rand, items int) error {
 	}
 	switch draw.IntN(4) {
 	case 0: // two items, each if there is any
-		out, err := b.db.Execute(soon(t), b.call(i, "try-subtract", n), b.call(j, "try-add", m))
-		if err != nil {
+		first, second := stock(i).TrySubtractOp(n), stock(j).TryAddOp(m)
+		if err := b.db.Execute(soon(t), first, second); err != nil {
 			return err
 		}
-		took(i, n, out.Results[0].Answer[0].Bool())
-		took(j, -m, out.Results[1].Answer[0].Bool())
+		took(i, n, first.Value())
+		took(j, -m, second.Value())
 	case 1: // all or nothing, without an answer
-		_, err := b.db.Execute(soon(t), b.call(i, "subtract", n), b.call((i+1)%items, "add", m), client.Add([]byte("sales"), 1))
-		if errors.Is(err, &kv.Error{Kind: kv.KindOutOfRange}) {
+		next := (i + 1) % items
+		err := b.db.Execute(soon(t), stock(i).SubtractOp(n), stock(next).AddOp(m), client.NewCounter("sales").AddOp(1))
+		if errors.Is(err, client.ErrOutOfRange) {
 			b.failed.Add(1)
 			return nil
 		}
@@ -100,21 +95,16 @@ func (b *buyer) buy(t *testing.T, draw *rand.Rand, items int) error {
 			return err
 		}
 		took(i, n, true)
-		took((i+1)%items, -m, true)
+		took(next, -m, true)
 	case 2: // answered before it commits
 		var first, second bool
-		err := b.db.Update(soon(t), func(tx *client.Tx) error {
-			r, err := tx.Do(b.call(i, "try-subtract", n))
+		err := b.db.Update(soon(t), func(ctx context.Context, tx *client.Tx) (err error) {
+			first, err = stock(i).TrySubtract(ctx, tx, n)
 			if err != nil {
 				return err
 			}
-			first = r[0].Answer[0].Bool()
-			r, err = tx.Do(b.call(i, "try-add", m))
-			if err != nil {
-				return err
-			}
-			second = r[0].Answer[0].Bool()
-			return nil
+			second, err = stock(i).TryAdd(ctx, tx, m)
+			return err
 		})
 		if err != nil {
 			return err
@@ -123,11 +113,8 @@ func (b *buyer) buy(t *testing.T, draw *rand.Rand, items int) error {
 		took(i, -m, second)
 	default:
 		var at int64
-		err := b.db.View(soon(t), func(tx *client.ReadTx) error {
-			r, err := tx.Do(b.call(i, "get"))
-			if err == nil {
-				at = r[0].Answer[0].Int()
-			}
+		err := b.db.View(soon(t), func(ctx context.Context, v *client.View) (err error) {
+			at, _, err = stock(i).Get(ctx, v)
 			return err
 		})
 		if err != nil {

@@ -8,32 +8,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // expiring is a cluster of three nodes with keys that live on the hot shard, too.
-func expiring(t *testing.T) (*embed.Cluster, *client.DB) {
+func expiring(t *testing.T) *client.DB {
 	t.Helper()
-	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), NoSync: true, Shards: 5, Listen: true, HotKeys: [][]byte{[]byte("hot")}})
-	require.NoError(t, err)
-	db, err := client.Open(t.Context(), c.Addrs())
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, db.Close())
-		require.NoError(t, c.Stop(context.Background()))
-	})
-	return c, db
+	c := start(t, embed.ClusterOptions{NoSync: true, Shards: 5, Listen: true, HotKeys: [][]byte{[]byte("hot")}})
+	return connect(t, c.Addrs()...)
 }
 
-func run(t *testing.T, db *client.DB, ops ...client.Op) []client.Result {
+// holds returns what a key holds, as r reads it.
+func holds(t *testing.T, r client.Reader, key string) (e client.Entry, ok bool) {
 	t.Helper()
-	out, err := db.Execute(t.Context(), ops...)
+	e, ok, err := r.Entry(t.Context(), key)
 	require.NoError(t, err)
-	return out.Results
+	return e, ok
 }
 
 // lateness is the bound on how late an idle cluster deletes what is due: 100 ms to
@@ -43,7 +37,10 @@ const lateness = 10 * time.Second
 // goneBy waits until a key is gone, and returns how long that took.
 func goneBy(t *testing.T, db *client.DB, key string, since time.Time) time.Duration {
 	t.Helper()
-	for run(t, db, client.Get([]byte(key)))[0].Found {
+	for {
+		if _, found := holds(t, db, key); !found {
+			break
+		}
 		require.Less(t, time.Since(since), lateness, "%s does not expire", key)
 	}
 	return time.Since(since)
@@ -51,64 +48,69 @@ func goneBy(t *testing.T, db *client.DB, key string, since time.Time) time.Durat
 
 // TestKeysExpire, of every kind, on every shard, and not before their time.
 func TestKeysExpire(t *testing.T) {
-	_, db := expiring(t)
+	db := expiring(t)
 	const ttl = 300 * time.Millisecond
 	keys := []string{"hot", "a", "b", "c", "counter", "set", "later"}
 	begun := time.Now()
-	run(t, db, client.Put([]byte("hot"), []byte("1")).WithTTL(ttl), client.Put([]byte("a"), []byte("1")).WithTTL(ttl), client.Put([]byte("b"), nil).WithTTL(ttl),
-		client.Put([]byte("c"), nil), client.Expire([]byte("c"), ttl), client.Add([]byte("counter"), 5), client.Expire([]byte("counter"), ttl),
-		client.Call([]byte("set"), "set", "add", "x"), client.Expire([]byte("set"), ttl), client.Put([]byte("later"), nil), client.Put([]byte("stays"), nil).WithTTL(ttl))
-	run(t, db, client.Expire([]byte("later"), ttl), client.Persist([]byte("stays")))
-	for _, r := range run(t, db, client.Get([]byte("hot")), client.Get([]byte("set")), client.Get([]byte("counter"))) {
+	value, expires := []byte("1"), client.TTL(ttl)
+	ctx := t.Context()
+	require.NoError(t, db.Execute(ctx, client.PutOp("hot", value, expires), client.PutOp("a", value, expires),
+		client.PutOp("b", nil, expires), client.PutOp("c", nil), client.ExpireOp("c", ttl),
+		client.NewCounter("counter").AddOp(5), client.ExpireOp("counter", ttl),
+		client.NewSet("set", client.String).AddOp("x"), client.ExpireOp("set", ttl),
+		client.PutOp("later", nil), client.PutOp("stays", nil, expires)))
+	require.NoError(t, db.Execute(ctx, client.ExpireOp("later", ttl), client.PersistOp("stays")))
+	reads := []*client.Result[client.Entry]{client.EntryOp("hot"), client.EntryOp("set"), client.EntryOp("counter")}
+	require.NoError(t, db.Execute(ctx, reads[0], reads[1], reads[2]))
+	for _, r := range reads {
 		if time.Since(begun) < ttl {
-			require.True(t, r.Found)
-			_, expires := r.Expires()
-			require.True(t, expires)
-			require.LessOrEqual(t, r.TTL, ttl)
+			require.True(t, r.Found())
+			require.False(t, r.Value().Expires.IsZero())
+			require.LessOrEqual(t, time.Until(r.Value().Expires), ttl)
 		}
 	}
 	for _, key := range keys {
 		require.GreaterOrEqual(t, goneBy(t, db, key, begun), ttl, key)
 	}
-	r := run(t, db, client.Get([]byte("stays")))[0]
-	require.True(t, r.Found)
-	_, expires := r.Expires()
-	require.False(t, expires)
+	e, found := holds(t, db, "stays")
+	require.True(t, found)
+	require.Zero(t, e.Expires)
 }
 
 // TestExpiryInOpenTransactions: they see the deadlines that they set, and what they
 // commit expires.
 func TestExpiryInOpenTransactions(t *testing.T) {
-	_, db := expiring(t)
-	run(t, db, client.Add([]byte("n"), 1), client.Call([]byte("s"), "set", "add", "x"))
-	ttl := func(tx *client.Tx, key string) time.Duration {
-		v, err := tx.Get([]byte(key))
-		require.NoError(t, err)
-		require.True(t, v.Found, key)
-		return v.TTL
+	db := expiring(t)
+	n, s := client.NewCounter("n"), client.NewSet("s", client.String)
+	require.NoError(t, db.Execute(t.Context(), n.AddOp(1), s.AddOp("x")))
+	expires := func(tx *client.Tx, key string) time.Time {
+		e, found := holds(t, tx, key)
+		require.True(t, found, key)
+		return e.Expires
 	}
 	var begun time.Time
-	require.NoError(t, db.Update(t.Context(), func(tx *client.Tx) error {
+	require.NoError(t, db.Update(t.Context(), func(ctx context.Context, tx *client.Tx) error {
 		begun = time.Now()
 		for _, key := range []string{"n", "s"} {
-			require.NoError(t, tx.Expire([]byte(key), time.Hour))
-			require.Greater(t, ttl(tx, key), 59*time.Minute)
+			require.NoError(t, tx.Expire(ctx, key, time.Hour))
+			require.Greater(t, time.Until(expires(tx, key)), 59*time.Minute)
 		}
-		_, err := tx.Do(client.Call([]byte("s"), "set", "add", "y"), client.AddGet([]byte("n"), 1), client.Put([]byte("p"), nil).WithTTL(time.Hour))
-		require.NoError(t, err)
+		require.NoError(t, tx.Execute(ctx, s.AddOp("y"), n.AddGetOp(1), client.PutOp("p", nil, client.TTL(time.Hour))))
 		for _, key := range []string{"n", "s", "p"} {
-			require.Greater(t, ttl(tx, key), 59*time.Minute, key)
+			require.Greater(t, time.Until(expires(tx, key)), 59*time.Minute, key)
 		}
-		require.NoError(t, tx.Put([]byte("p"), []byte("for good")))
-		require.Zero(t, ttl(tx, "p"))
-		r, err := tx.Do(client.Expire([]byte("nothing"), time.Hour), client.Expire([]byte("n"), 50*time.Millisecond), client.Expire([]byte("s"), 50*time.Millisecond))
-		require.NoError(t, err)
-		require.Equal(t, []bool{false, true, true}, []bool{r[0].Found, r[1].Found, r[2].Found})
+		require.NoError(t, tx.Put(ctx, "p", []byte("for good")))
+		require.Zero(t, expires(tx, "p"))
+		const ttl = 50 * time.Millisecond
+		ops := []*client.Result[bool]{client.ExpireOp("nothing", ttl), client.ExpireOp("n", ttl), client.ExpireOp("s", ttl)}
+		require.NoError(t, tx.Execute(ctx, ops[0], ops[1], ops[2]))
+		require.Equal(t, []bool{false, true, true}, []bool{ops[0].Value(), ops[1].Value(), ops[2].Value()})
 		return nil
 	}))
 	goneBy(t, db, "n", begun)
 	goneBy(t, db, "s", begun)
-	require.True(t, run(t, db, client.Get([]byte("p")))[0].Found)
+	_, found := holds(t, db, "p")
+	require.True(t, found)
 }
 
 // TestWhatWasDueWhileANodeWasDown is deleted when it is back.
@@ -119,19 +121,16 @@ func TestWhatWasDueWhileANodeWasDown(t *testing.T) {
 	require.NoError(t, err)
 	db, err := client.Open(t.Context(), c.Addrs())
 	require.NoError(t, err)
-	var ops []client.Op
+	ops := []client.Op{client.PutOp("hour", nil, client.TTL(time.Hour))}
 	for i := range 20 {
-		ops = append(ops, client.Put(fmt.Appendf(nil, "k%d", i), nil).WithTTL(time.Duration(i+1)*time.Millisecond))
+		ops = append(ops, client.PutOp(fmt.Sprintf("k%d", i), nil, client.TTL(time.Duration(i+1)*time.Millisecond)))
 	}
-	ops = append(ops, client.Put([]byte("hour"), nil).WithTTL(time.Hour))
-	run(t, db, ops...)
+	require.NoError(t, db.Execute(t.Context(), ops...))
 	require.NoError(t, db.Close())
 	require.NoError(t, c.Stop(t.Context()))
 
 	c, err = embed.StartCluster(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Stop(t.Context())) }()
 	db, err = client.Open(t.Context(), c.Addrs())
 	require.NoError(t, err)
@@ -140,17 +139,16 @@ func TestWhatWasDueWhileANodeWasDown(t *testing.T) {
 	for i := range 20 {
 		goneBy(t, db, fmt.Sprintf("k%d", i), begun)
 	}
-	r := run(t, db, client.Get([]byte("hour")))[0]
-	require.True(t, r.Found)
-	require.Greater(t, r.TTL, 50*time.Minute)
+	e, found := holds(t, db, "hour")
+	require.True(t, found)
+	require.Greater(t, time.Until(e.Expires), 50*time.Minute)
 }
 
 // TestExpiryAndTheTimeOfDay: while a node runs its time of day decides nothing.
 func TestExpiryAndTheTimeOfDay(t *testing.T) {
 	clk := &jumping{}
-	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), NoSync: true, Nodes: 1, Shards: 2, Clock: func(kv.NodeID) clock.Clock { return clk }})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Stop(context.Background())) })
+	c := start(t, embed.ClusterOptions{NoSync: true, Nodes: 1, Shards: 2,
+		Clock: func(kv.NodeID) clock.Clock { return clk }})
 	put := func(key string, ttl time.Duration) {
 		require.Nil(t, execute(t, c, 1, msg.Op{Kind: msg.OpPut, Key: []byte(key), Expiry: -ttl.Milliseconds()}).Err)
 	}

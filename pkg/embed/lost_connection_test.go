@@ -10,9 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
@@ -118,35 +117,36 @@ func TestALostConnectionIsRetriedUnderTheSameID(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		begin := time.Now()
+		n := client.NewCounter("n")
 		runs := 0
-		require.NoError(t, db.Update(ctx, func(tx *client.Tx) error {
+		require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 			runs++
-			_, err := tx.GetForUpdate([]byte("k"))
+			_, _, err := tx.GetForUpdate(ctx, "k")
 			if err != nil {
 				return err
 			}
 			if runs == 1 {
 				h.lose()
 			}
-			_, err = tx.Get([]byte("other"))
+			_, _, err = tx.Get(ctx, "other")
 			if err != nil {
 				return err
 			}
-			return tx.Add([]byte("n"), 1)
+			return n.Add(ctx, tx, 1)
 		}))
 		require.Equal(t, 2, runs)
 		runs = 0
-		require.NoError(t, db.View(ctx, func(ro *client.ReadTx) error {
+		require.NoError(t, db.View(ctx, func(ctx context.Context, ro *client.View) error {
 			runs++
-			_, err := ro.Get([]byte("k"))
+			_, _, err := ro.Get(ctx, "k")
 			if err != nil {
 				return err
 			}
 			if runs == 1 {
 				h.lose()
 			}
-			v, err := ro.Get([]byte("n"))
-			require.True(t, err != nil || v.Number == 1)
+			v, err := n.Get(ctx, ro)
+			require.True(t, err != nil || v == 1)
 			return err
 		}))
 		require.Equal(t, 2, runs)
@@ -162,9 +162,9 @@ func TestAFailedFunctionIsRetriedAfterALostConnection(t *testing.T) {
 	defer cancel()
 	own := errors.New("sold out")
 	runs := 0
-	err := db.Update(ctx, func(tx *client.Tx) error {
+	err := db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 		runs++
-		_, err := tx.Get([]byte("stock"))
+		_, _, err := tx.Get(ctx, "stock")
 		if err != nil {
 			return err
 		}
@@ -184,14 +184,12 @@ func TestLocksAreReleasedWhenTheContextEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, db, h := openHalfOpen(t, 1)
-			other, err := client.Open(context.Background(), c.Addrs())
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, other.Close()) })
+			other := connect(t, c.Addrs()...)
 			ctx, cancel := context.WithCancel(context.Background())
 			locked, ended := make(chan struct{}), make(chan error, 1)
 			go func() {
-				ended <- db.Update(ctx, func(tx *client.Tx) error {
-					_, err := tx.GetForUpdate([]byte("k"))
+				ended <- db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+					_, _, err := tx.GetForUpdate(ctx, "k")
 					close(locked)
 					<-ctx.Done()
 					return err
@@ -202,9 +200,9 @@ func TestLocksAreReleasedWhenTheContextEnds(t *testing.T) {
 				h.lose()
 			}
 			cancel()
-			err = <-ended
+			err := <-ended
 			require.ErrorIs(t, err, context.Canceled)
-			require.ErrorIs(t, err, &kv.Error{Kind: kv.KindCancelled})
+			require.ErrorIs(t, err, client.ErrCancelled)
 			within := 2 * time.Second
 			if lost {
 				within = server.PingAfter + server.PingTimeout
@@ -212,8 +210,7 @@ func TestLocksAreReleasedWhenTheContextEnds(t *testing.T) {
 			}
 			begin := time.Now()
 			require.Eventually(t, func() bool { return c.Node(1).Gateway().Open() == 0 }, within+time.Second, 10*time.Millisecond)
-			_, err = other.Execute(context.Background(), client.Put([]byte("k"), []byte("v")))
-			require.NoError(t, err)
+			require.NoError(t, other.Put(context.Background(), "k", []byte("v")))
 			require.Less(t, time.Since(begin), within+time.Second)
 		})
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/activity"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
-// alone starts a node, and opens a client of it that does not try again.
+// alone starts a node, and opens a client of it that does not retry.
 func alone(t *testing.T, opt Options) (*Instance, *client.DB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -23,20 +23,22 @@ func alone(t *testing.T, opt Options) (*Instance, *client.DB) {
 	opt.Dir, opt.Listen, opt.Shards = t.TempDir(), "127.0.0.1:0", 1
 	i, err := Start(ctx, opt)
 	require.NoError(t, err)
-	db, err := client.Open(ctx, []string{i.Addr()}, client.WithRetries(false))
+	db, err := client.Open(ctx, []string{i.Addr()})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, db.Close())
 		require.NoError(t, i.Stop())
 	})
-	return i, db
+	return i, db.With(client.NoRetry())
 }
 
 // TestReceiptsAreCollected, with their keys unless those are secret.
 func TestReceiptsAreCollected(t *testing.T) {
 	i, _ := alone(t, Options{})
-	i.Node().Journal().Ended(&activity.Ended{ID: kv.TxnID{Time: 1, Rand: 2}, Took: time.Second, Attempts: 2, Lost: 1, Reason: msg.ReasonWounded,
-		Wait: &msg.Receipt{WaitedNanos: 5e6, Key: []byte("private"), Cause: msg.CauseLock}, By: &msg.Receipt{Key: []byte("privatetoo"), Cause: msg.CauseWound}})
+	i.Node().Journal().Ended(&activity.Ended{ID: kv.TxnID{Time: 1, Rand: 2}, Took: time.Second, Attempts: 2, Lost: 1,
+		Reason: msg.ReasonWounded,
+		Wait:   &msg.Receipt{WaitedNanos: 5e6, Key: []byte("private"), Cause: msg.CauseLock},
+		By:     &msg.Receipt{Key: []byte("privatetoo"), Cause: msg.CauseWound}})
 	collect := func(o server.DebugOptions) (text string) {
 		require.NoError(t, i.Debug(t.Context(), o, func(name string, data []byte, err error) error {
 			if name == "receipts.json" {
@@ -48,7 +50,8 @@ func TestReceiptsAreCollected(t *testing.T) {
 		return text
 	}
 	plain := collect(server.DebugOptions{})
-	for _, want := range []string{`"\"private\""`, `"\"privatetoo\""`, `"waited": "5ms"`, `"reason": "wounded"`, `"attempts": 2`, kv.TxnID{Time: 1, Rand: 2}.String()} {
+	for _, want := range []string{`"\"private\""`, `"\"privatetoo\""`, `"waited": "5ms"`, `"reason": "wounded"`, `"attempts": 2`,
+		kv.TxnID{Time: 1, Rand: 2}.String()} {
 		require.Contains(t, strings.ReplaceAll(plain, `\"`, `"`), strings.ReplaceAll(want, `\"`, `"`))
 	}
 	redacted := collect(server.DebugOptions{RedactKeys: true, Salt: []byte("salt")})
@@ -61,15 +64,11 @@ func TestReceiptsAreCollected(t *testing.T) {
 func TestHealthFailsBeforeAnythingIsRefused(t *testing.T) {
 	const wait = 500 * time.Millisecond
 	i, db := alone(t, Options{DrainWait: wait})
-	put := func() error {
-		_, err := db.Execute(t.Context(), client.Put([]byte("k"), nil))
-		return err
-	}
 	require.NoError(t, i.ready())
 	var served, refused int
 	require.NoError(t, i.Drain(t.Context(), 0, func(p server.Draining) error {
 		require.Error(t, i.ready())
-		err := put()
+		err := db.Put(t.Context(), "k", nil)
 		now := i.drain.progress()
 		switch {
 		case now.Phase == server.DrainRefusing:

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 var errUnequal = errors.New("g and k differ")
@@ -18,10 +18,7 @@ var errUnequal = errors.New("g and k differ")
 func open(t *testing.T, opt embed.ClusterOptions) *client.DB {
 	opt.Listen, opt.NoSync = true, true
 	c := start(t, opt)
-	db, err := client.Open(context.Background(), c.Addrs())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = db.Close() })
-	return db
+	return connect(t, c.Addrs()...)
 }
 
 // TestAFailureByWhatWasReadHotIsNoLie: g, on the hot shard, and k are always
@@ -29,108 +26,108 @@ func open(t *testing.T, opt embed.ClusterOptions) *client.DB {
 // without a lock, and then asks for what must hold if k is what g is. While it
 // thinks both are written.
 func TestAFailureByWhatWasReadHotIsNoLie(t *testing.T) {
-	g, k, spare := []byte("g"), []byte("k"), []byte("spare")
+	const g, k, spare = "g", "k", "spare"
 	for _, c := range []struct {
 		name string
-		ask  func(tx *client.Tx, g client.Value) error
+		ask  func(ctx context.Context, tx *client.Tx, g []byte) error
 	}{
-		{"a condition on a key", func(tx *client.Tx, g client.Value) error { return tx.CompareAndSet(k, g.Value, []byte("mine")) }},
-		{"a condition on the key itself", func(tx *client.Tx, v client.Value) error {
-			if err := tx.CompareAndSet(k, v.Value, []byte("mine")); err != nil {
-				return err
-			}
-			return tx.CompareAndSet(g, v.Value, []byte("mine"))
+		{"a condition on a key", func(ctx context.Context, tx *client.Tx, g []byte) error {
+			return tx.Put(ctx, k, []byte("mine"), client.IfValue(g))
 		}},
-		{"a condition, told by a later operation", func(tx *client.Tx, g client.Value) error {
-			if err := tx.Require(client.RequireEquals(k, g.Value)); err != nil {
+		{"a condition on the key itself", func(ctx context.Context, tx *client.Tx, v []byte) error {
+			if err := tx.Put(ctx, k, []byte("mine"), client.IfValue(v)); err != nil {
 				return err
 			}
-			_, err := tx.Get(spare)
+			return tx.Put(ctx, g, []byte("mine"), client.IfValue(v))
+		}},
+		{"a condition, told by a later operation", func(ctx context.Context, tx *client.Tx, g []byte) error {
+			if err := tx.Require(ctx, k, client.IfValue(g)); err != nil {
+				return err
+			}
+			_, _, err := tx.Get(ctx, spare)
 			return err
 		}},
-		{"a condition behind a savepoint", func(tx *client.Tx, g client.Value) error {
-			if err := tx.Savepoint("before"); err != nil {
+		{"a condition behind a savepoint", func(ctx context.Context, tx *client.Tx, g []byte) error {
+			if err := tx.Savepoint(ctx, "before"); err != nil {
 				return err
 			}
-			_, err := tx.Do(client.RequireEquals(k, g.Value))
-			return err
+			return tx.Execute(ctx, client.RequireOp(k, client.IfValue(g)))
 		}},
-		{"a condition in a nested part, whose error is returned", func(tx *client.Tx, g client.Value) error {
-			return tx.Nested(func() error {
-				_, err := tx.Do(client.RequireEquals(k, g.Value))
-				return err
+		{"a condition in a nested part, whose error is returned", func(ctx context.Context, tx *client.Tx, g []byte) error {
+			return tx.Nested(ctx, func(ctx context.Context) error {
+				return tx.Execute(ctx, client.RequireOp(k, client.IfValue(g)))
 			})
 		}},
-		{"a condition behind a savepoint, whose error is kept back", func(tx *client.Tx, g client.Value) error {
-			if err := tx.Savepoint("before"); err != nil {
+		{"a condition behind a savepoint, whose error is kept back", func(ctx context.Context, tx *client.Tx, g []byte) error {
+			if err := tx.Savepoint(ctx, "before"); err != nil {
 				return err
 			}
-			_, _ = tx.Do(client.RequireEquals(k, g.Value))
+			_ = tx.Execute(ctx, client.RequireOp(k, client.IfValue(g)))
 			return nil
 		}},
-		{"a condition behind a savepoint, told at the commit", func(tx *client.Tx, g client.Value) error {
-			if err := tx.Savepoint("before"); err != nil {
+		{"a condition behind a savepoint, told at the commit", func(ctx context.Context, tx *client.Tx, g []byte) error {
+			if err := tx.Savepoint(ctx, "before"); err != nil {
 				return err
 			}
-			return tx.CompareAndSet(k, g.Value, []byte("mine"))
+			return tx.Put(ctx, k, []byte("mine"), client.IfValue(g))
 		}},
-		{"a condition behind a nested part, told at the commit", func(tx *client.Tx, g client.Value) error {
-			if err := tx.Nested(func() error { return tx.Put(spare, []byte("part")) }); err != nil {
+		{"a condition behind a nested part, told at the commit", func(ctx context.Context, tx *client.Tx, g []byte) error {
+			err := tx.Nested(ctx, func(ctx context.Context) error { return tx.Put(ctx, spare, []byte("part")) })
+			if err != nil {
 				return err
 			}
-			return tx.CompareAndSet(k, g.Value, []byte("mine"))
+			return tx.Put(ctx, k, []byte("mine"), client.IfValue(g))
 		}},
-		{"a type, told at the commit", func(tx *client.Tx, g client.Value) error {
-			if string(g.Value) == "old" {
-				return tx.Add(k, 1)
+		{"a type, told at the commit", func(ctx context.Context, tx *client.Tx, g []byte) error {
+			if string(g) == "old" {
+				return client.NewCounter(k).Add(ctx, tx, 1)
 			}
 			return nil
 		}},
-		{"a type, told by a method", func(tx *client.Tx, g client.Value) error {
-			if string(g.Value) != "old" {
+		{"a type, told by a method", func(ctx context.Context, tx *client.Tx, g []byte) error {
+			if string(g) != "old" {
 				return nil
 			}
-			_, err := client.NewSet(string(k), client.Strings).Contains(tx, "x")
+			_, err := client.NewSet(k, client.String).Contains(ctx, tx, "x")
 			return err
 		}},
-		{"a size", func(tx *client.Tx, g client.Value) error {
-			if string(g.Value) != "old" {
+		{"a size", func(ctx context.Context, tx *client.Tx, g []byte) error {
+			if string(g) != "old" {
 				return nil
 			}
 			for range kv.MaxTxnBytes/kv.MaxValueBytes + 1 {
-				if err := tx.Put(k, make([]byte, kv.MaxValueBytes)); err != nil {
+				if err := tx.Put(ctx, k, make([]byte, kv.MaxValueBytes)); err != nil {
 					return err
 				}
 			}
 			return nil
 		}},
-		{"an error of its own", func(tx *client.Tx, g client.Value) error {
-			v, err := tx.Get(k)
-			if err == nil && string(v.Value) != string(g.Value) {
+		{"an error of its own", func(ctx context.Context, tx *client.Tx, g []byte) error {
+			v, _, err := tx.Get(ctx, k)
+			if err == nil && string(v) != string(g) {
 				return errUnequal
 			}
 			return err
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			db := open(t, embed.ClusterOptions{Nodes: 1, Shards: 2, HotKeys: [][]byte{g}})
+			db := open(t, embed.ClusterOptions{Nodes: 1, Shards: 2, HotKeys: [][]byte{[]byte(g)}})
 			ctx := context.Background()
 			both := func(v string) {
-				_, err := db.Execute(ctx, client.Put(g, []byte(v)), client.Put(k, []byte(v)))
-				require.NoError(t, err)
+				require.NoError(t, db.Execute(ctx, client.PutOp(g, []byte(v)), client.PutOp(k, []byte(v))))
 			}
 			both("old")
 			runs := 0
-			err := db.Update(ctx, func(tx *client.Tx) error {
+			err := db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 				runs++
-				v, err := tx.Get(g)
+				v, _, err := tx.Get(ctx, g)
 				if err != nil {
 					return err
 				}
 				if runs == 1 {
 					both("new")
 				}
-				return c.ask(tx, v)
+				return c.ask(ctx, tx, v)
 			})
 			require.NoError(t, err)
 			require.Equal(t, 2, runs)

@@ -10,36 +10,36 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// contended is a cluster with a client, whose keys hold counters. It keeps no
-// history, for which updates have to wait as well.
+// contended is a cluster with a client, whose keys hold counters: a, b, c and hot, which is on the hot
+// shard. With the suffix valued they are values, which do not exist. It keeps no history, which blocks
+// updates, too.
 type contended struct {
 	*testing.T
 	c  *embed.Cluster
 	db *client.DB
 }
 
+const valued = "-value"
+
 func contend(t *testing.T) *contended {
 	t.Helper()
 	// A key for which somebody waits for long would be moved, and a move goes before
 	// all who hold it.
-	x := &contended{T: t, c: start(t, embed.ClusterOptions{Listen: true, HistoryEvery: -1, HotKeys: [][]byte{[]byte("hot")}, Hot: hotshard.ModeOff})}
-	var err error
-	x.db, err = client.Open(t.Context(), x.c.Addrs()[1:2], client.WithRetries(false))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, x.db.Close()) })
+	o := embed.ClusterOptions{Listen: true, HistoryEvery: -1, Hot: hotshard.ModeOff,
+		HotKeys: [][]byte{[]byte("hot"), []byte("hot" + valued)}}
+	x := &contended{T: t, c: start(t, o)}
+	x.db = connect(t, x.c.Addrs()[1]).With(client.NoRetry())
 	for _, k := range []string{"a", "b", "c", "hot"} {
-		_, err := x.db.Execute(soon(t), client.Add([]byte(k), 1))
-		require.NoError(t, err)
+		require.NoError(t, client.NewCounter(k).Add(soon(t), x.db, 1))
 	}
 	return x
 }
@@ -48,13 +48,39 @@ func contend(t *testing.T) *contended {
 // returned function is called. It is older than all others: a client that took
 // long to connect knows the time less well, and one that seems to be older lets
 // the holder go after its idle grace of a second.
-func (x *contended) holding(ops ...msg.Op) (kv.TxnID, func()) {
+func (x *contended) holding(ops ...msg.Op) (client.TxID, func()) {
 	x.Helper()
-	tx, err := x.c.Node(1).Gateway().Begin(soon(x.T), gateway.TxOptions{ID: kv.TxnID{Time: time.Now().Add(-time.Minute).UnixNano()}})
+	tx := x.older()
+	_, err := tx.Do(soon(x.T), ops)
 	require.NoError(x, err)
-	_, err = tx.Do(soon(x.T), ops)
+	return x.id(tx), tx.Rollback
+}
+
+// older begins a transaction of the first node that is a minute old.
+func (x *contended) older() *gateway.Tx {
+	x.Helper()
+	id := kv.TxnID{Time: time.Now().Add(-time.Minute).UnixNano()}
+	tx, err := x.c.Node(1).Gateway().Begin(soon(x.T), gateway.TxOptions{ID: id})
 	require.NoError(x, err)
-	return tx.ID(), tx.Rollback
+	return tx
+}
+
+func (x *contended) id(tx *gateway.Tx) client.TxID {
+	x.Helper()
+	id, err := client.ParseTxID(tx.ID().String())
+	require.NoError(x, err)
+	return id
+}
+
+// executes executes operations in another goroutine, and sends the report.
+func (x *contended) executes(ops ...client.Op) <-chan client.Report {
+	got := make(chan client.Report, 1)
+	go func() {
+		var report client.Report
+		_ = x.db.With(client.ReportTo(&report)).Execute(soon(x.T), ops...) // the report has the error
+		got <- report
+	}()
+	return got
 }
 
 // waits is when some request has waited for a lock for long enough to be told of.
@@ -77,14 +103,22 @@ func forUpdate(key string) msg.Op {
 	return msg.Op{Kind: msg.OpGet, Key: []byte(key), ForUpdate: true}
 }
 
+// adds are increments of keys.
+func adds(keys ...string) (ops []client.Op) {
+	for _, key := range keys {
+		ops = append(ops, client.NewCounter(key).AddOp(1))
+	}
+	return ops
+}
+
 // told is what a receipt has to tell: all of it, in fields and in words.
-func (x *contended) told(r client.Receipt, key string, holder kv.TxnID, mine, theirs string, words ...string) {
+func (x *contended) told(r client.Receipt, key string, holder client.TxID, mine, theirs string, words ...string) {
 	x.Helper()
 	require.NotNil(x, r.Wait, "%+v", r)
 	require.Positive(x, r.Waited)
-	require.Equal(x, key, string(r.Key))
-	require.Equal(x, holder, r.Holder)
-	require.Equal(x, pb.Cause_CAUSE_LOCK, r.Wait.Cause)
+	require.Equal(x, key, r.Wait.Key)
+	require.Equal(x, holder, r.Wait.Holder)
+	require.Equal(x, "lock", r.Wait.Cause)
 	require.Equal(x, []string{mine}, r.Wait.Operations)
 	require.Equal(x, []string{theirs}, r.Wait.HolderOperations)
 	for _, w := range append(words, fmt.Sprintf("key %q", key), "transaction "+holder.String()) {
@@ -98,31 +132,27 @@ func (x *contended) told(r client.Receipt, key string, holder kv.TxnID, mine, th
 func TestWhoWaitedIsToldForWhom(t *testing.T) {
 	x := contend(t)
 	for _, key := range []string{"a", "b", "c", "hot"} {
-		for _, ops := range [][]client.Op{
-			{client.Add([]byte(key), 1)},
-			{client.Add([]byte("a"), 1), client.Add([]byte("b"), 1), client.Add([]byte("c"), 1), client.Add([]byte("hot"), 1)},
-		} {
+		for _, ops := range [][]client.Op{adds(key), adds("a", "b", "c", "hot")} {
 			holder, release := x.holding(forUpdate(key))
-			got := make(chan *client.Outcome, 1)
-			go func() {
-				out, _ := x.db.Execute(soon(t), ops...)
-				got <- out
-			}()
+			got := x.executes(ops...)
 			x.waits()
 			release()
 			out := <-got
-			require.NotNil(t, out)
-			x.told(out.Receipt, key, holder, "add", "get-for-update", "Waited ", "the add conflicts with a get for update of transaction ",
+			require.NoError(t, out.Err)
+			x.told(out.Receipt, key, holder, "add", "get-for-update", "Waited ",
+				"the add conflicts with a get for update of transaction ",
 				"Send that transaction as a one-shot, or replace its get for update with an add if the key is only incremented")
 			require.False(t, out.Receipt.Waiting)
 		}
+		key += valued
 		holder, release := x.holding(forUpdate(key))
-		var out client.Outcome
+		var out client.Report
 		done := make(chan error, 1)
 		go func() {
-			done <- x.db.With(client.Into(&out)).Update(soon(t), func(tx *client.Tx) error {
-				_, err := tx.GetForUpdate([]byte(key))
-				return errors.Join(err, tx.Put([]byte("other"), []byte("x")))
+			db := x.db.With(client.ReportTo(&out))
+			done <- db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+				_, _, err := tx.GetForUpdate(ctx, key)
+				return errors.Join(err, tx.Put(ctx, "other", []byte("x")))
 			})
 		}()
 		x.waits()
@@ -141,22 +171,18 @@ func TestWhoseTimeIsOverIsToldWhatItWaitedFor(t *testing.T) {
 	for _, key := range []string{"a", "b", "c", "hot"} {
 		holder, release := x.holding(forUpdate(key))
 		for name, run := range map[string]func(ctx context.Context) error{
-			"one key": func(ctx context.Context) error {
-				_, err := x.db.Execute(ctx, client.Add([]byte(key), 1))
-				return err
-			},
-			"four keys": func(ctx context.Context) error {
-				_, err := x.db.Execute(ctx, client.Add([]byte("a"), 1), client.Add([]byte("b"), 1), client.Add([]byte("c"), 1), client.Add([]byte("hot"), 1))
-				return err
-			},
+			"one key":   func(ctx context.Context) error { return x.db.Execute(ctx, adds(key)...) },
+			"four keys": func(ctx context.Context) error { return x.db.Execute(ctx, adds("a", "b", "c", "hot")...) },
 			"a step": func(ctx context.Context) error {
-				return x.db.Update(ctx, func(tx *client.Tx) error {
-					_, err := tx.AddGet([]byte(key), 1)
+				return x.db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+					_, err := client.NewCounter(key).AddGet(ctx, tx, 1)
 					return err
 				})
 			},
 			"a commit": func(ctx context.Context) error {
-				return x.db.Update(ctx, func(tx *client.Tx) error { return tx.Add([]byte(key), 1) })
+				return x.db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+					return client.NewCounter(key).Add(ctx, tx, 1)
+				})
 			},
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
@@ -164,7 +190,7 @@ func TestWhoseTimeIsOverIsToldWhatItWaitedFor(t *testing.T) {
 			cancel()
 			e, ok := errors.AsType[*client.Error](err)
 			require.True(t, ok, "%s of %s: %v", name, key, err)
-			require.Equal(t, kv.KindDeadlineExceeded, e.Kind, "%s of %s: %v", name, key, err)
+			require.Equal(t, client.KindDeadlineExceeded, e.Kind, "%s of %s: %v", name, key, err)
 			require.True(t, e.Receipt.Waiting)
 			mine := "add"
 			if name == "a step" {
@@ -181,43 +207,46 @@ func TestWhoseTimeIsOverIsToldWhatItWaitedFor(t *testing.T) {
 // one has, and the older wins.
 func TestWhoHadToGiveWayIsToldForWhom(t *testing.T) {
 	x := contend(t)
-	older, err := x.c.Node(1).Gateway().Begin(soon(t), gateway.TxOptions{ID: kv.TxnID{Time: time.Now().Add(-time.Minute).UnixNano()}})
-	require.NoError(t, err)
+	for _, k := range []string{"a", "b"} {
+		require.NoError(t, x.db.Delete(soon(t), k)) // a get for update is for values
+	}
+	older := x.older()
 	defer older.Rollback()
-	_, err = older.Do(soon(t), []msg.Op{forUpdate("b")})
+	_, err := older.Do(soon(t), []msg.Op{forUpdate("b")})
 	require.NoError(t, err)
 	done := make(chan error, 1)
-	err = x.db.Update(soon(t), func(tx *client.Tx) error {
-		if _, err := tx.GetForUpdate([]byte("a")); err != nil {
+	err = x.db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+		if _, _, err := tx.GetForUpdate(ctx, "a"); err != nil {
 			return err
 		}
 		go func() {
 			_, err := older.Do(soon(t), []msg.Op{forUpdate("a")})
 			done <- err
 		}()
-		_, err := tx.GetForUpdate([]byte("b"))
+		_, _, err := tx.GetForUpdate(ctx, "b")
 		return err
 	})
 	require.NoError(t, <-done)
 	e, ok := errors.AsType[*client.Error](err)
 	require.True(t, ok, "%v", err)
-	require.Equal(t, kv.KindAborted, e.Kind)
+	require.Equal(t, client.KindAborted, e.Kind)
 	r := e.Receipt
 	require.Equal(t, 1, r.Aborted)
 	require.Equal(t, "wounded", r.Reason)
 	require.NotNil(t, r.Abort)
-	require.Equal(t, pb.Cause_CAUSE_WOUND, r.Abort.Cause)
-	require.Equal(t, "a", string(r.Abort.Key))
-	require.Equal(t, older.ID(), r.Abort.Holder)
+	require.Equal(t, "wound", r.Abort.Cause)
+	require.Equal(t, "a", r.Abort.Key)
+	require.Equal(t, x.id(older), r.Abort.Holder)
 	require.Equal(t, []string{"get-for-update"}, r.Abort.HolderOperations)
-	require.Contains(t, r.String(), fmt.Sprintf("1 attempt was aborted because transaction %v, which is older, needed key \"a\" for a get for update", older.ID()))
+	require.Contains(t, r.String(), "1 attempt was aborted because transaction "+older.ID().String()+
+		`, which is older, needed key "a" for a get for update`)
 }
 
 // TestWhoNeedNotWaitHasNoReceipt: it is there when there is something to tell.
 func TestWhoNeedNotWaitHasNoReceipt(t *testing.T) {
 	x := contend(t)
-	out, err := x.db.Execute(soon(t), client.Add([]byte("a"), 1))
-	require.NoError(t, err)
+	out := <-x.executes(adds("a")...)
+	require.NoError(t, out.Err)
 	require.Equal(t, client.Receipt{}, out.Receipt)
 }
 
@@ -225,36 +254,31 @@ func TestWhoNeedNotWaitHasNoReceipt(t *testing.T) {
 // it, nor to whom it waits for.
 func TestWhoReadsInOrderToWriteIsToldWhatHelps(t *testing.T) {
 	x := contend(t)
-	err := x.db.Update(soon(t), func(tx *client.Tx) error {
-		have, err := tx.Get([]byte("hot"))
+	hot := client.NewCounter("hot")
+	err := x.db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+		have, _, err := tx.Entry(ctx, "hot")
 		if err != nil {
 			return err
 		}
-		_, err = x.db.Execute(soon(t), client.Add([]byte("hot"), 1))
-		return errors.Join(err, tx.Add([]byte("hot"), have.Number))
+		return errors.Join(hot.Add(soon(t), x.db, 1), hot.Add(ctx, tx, have.Number))
 	})
 	e, ok := errors.AsType[*client.Error](err)
 	require.True(t, ok, "%v", err)
 	require.NotNil(t, e.Receipt.Abort)
-	require.Equal(t, pb.Cause_CAUSE_CHANGED, e.Receipt.Abort.Cause)
+	require.Equal(t, "changed", e.Receipt.Abort.Cause)
 	require.True(t, e.Receipt.Abort.Interactive)
 	require.Contains(t, e.Receipt.String(), "Send this transaction as a one-shot, or use an add if the key is only incremented.")
 
-	for _, mine := range []client.Op{client.Delete([]byte("a")), client.Put([]byte("a"), nil), client.AddGet([]byte("a"), 1)} {
+	for _, mine := range []client.Op{client.DeleteOp("a"), client.PutOp("a", nil), client.NewCounter("a").AddGetOp(1)} {
 		_, release := x.holding(msg.Op{Kind: msg.OpGet, Key: []byte("a")})
-		got := make(chan *client.Outcome, 1)
-		go func() {
-			out, _ := x.db.Execute(soon(t), mine)
-			got <- out
-		}()
+		got := x.executes(mine)
 		x.waits()
 		release()
 		out := <-got
-		require.NotNil(t, out)
+		require.NoError(t, out.Err)
 		require.Equal(t, []string{"get"}, out.Receipt.Wait.HolderOperations)
 		require.Contains(t, out.Receipt.String(), "Send that transaction as a one-shot")
 		require.NotContains(t, out.Receipt.String(), "View")
-		_, err := x.db.Execute(soon(t), client.Delete([]byte("a")))
-		require.NoError(t, err)
+		require.NoError(t, x.db.Delete(soon(t), "a"))
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 func fill(t *testing.T, db *client.DB, keys, keep int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(5, 6))
-	key := func(i int) []byte { return fmt.Appendf(nil, "k%04d", i) }
+	key := func(i int) string { return fmt.Sprintf("k%04d", i) }
 	for i := 0; i < keys; i += reclaimBatch {
 		var ops []client.Op
 		for j := i; j < i+reclaimBatch; j++ {
@@ -31,18 +31,16 @@ func fill(t *testing.T, db *client.DB, keys, keep int) {
 			for b := range v {
 				v[b] = byte(r.Uint32())
 			}
-			ops = append(ops, client.Put(key(j), v))
+			ops = append(ops, client.PutOp(key(j), v))
 		}
-		_, err := db.Execute(t.Context(), ops...)
-		require.NoError(t, err)
+		require.NoError(t, db.Execute(t.Context(), ops...))
 	}
 	for i := keep; i < keys; i += reclaimBatch {
 		var ops []client.Op
 		for j := i; j < i+reclaimBatch; j++ {
-			ops = append(ops, client.Delete(key(j)))
+			ops = append(ops, client.DeleteOp(key(j)))
 		}
-		_, err := db.Execute(t.Context(), ops...)
-		require.NoError(t, err)
+		require.NoError(t, db.Execute(t.Context(), ops...))
 	}
 }
 
@@ -63,42 +61,44 @@ func sizeOf(dir string) (size int64) {
 // freed; what was not deleted is there.
 func TestReclaimShrinksTheDirectory(t *testing.T) {
 	const keys, keep, deleted = 400, 40, 360 * reclaimValue
-	i, db := alone(t, Options{History: 300 * time.Millisecond, HistoryEvery: 50 * time.Millisecond, CacheBytes: 16 << 20})
+	opt := Options{History: 300 * time.Millisecond, HistoryEvery: 50 * time.Millisecond, CacheBytes: 16 << 20}
+	i, db := alone(t, opt)
 	fill(t, db, keys, keep)
-	var st *pb.StatusResponse
+	a := admin.New(db)
+	var st admin.Status
 	require.Eventually(t, func() (ok bool) {
 		var err error
-		st, err = db.Status(t.Context())
+		st, err = a.Status(t.Context())
 		return err == nil && st.ReclaimableBytes > deleted*8/10
 	}, 30*time.Second, 20*time.Millisecond, "%+v", st)
-	require.Less(t, st.ReclaimableBytes, uint64(deleted*13/10))
+	require.Less(t, st.ReclaimableBytes, int64(deleted*13/10))
 	before := sizeOf(i.opt.Dir)
 
 	steps := 0
-	p, err := db.Reclaim(t.Context(), func(p *pb.ReclaimProgress) { steps++ })
+	p, err := a.Reclaim(t.Context(), func(admin.ReclaimProgress) { steps++ })
 	require.NoError(t, err)
 	require.Positive(t, steps)
 	require.Empty(t, p.Note)
 	after := sizeOf(i.opt.Dir)
-	t.Logf("%d of %d bytes are left; the node says %d of %d", after, before, p.AfterBytes, p.BeforeBytes)
+	t.Logf("%d of %d bytes are left; the node says %d of %d", after, before, p.After, p.Before)
 	require.Greater(t, before-after, int64(deleted*8/10))
-	require.InDelta(t, before-after, int64(p.BeforeBytes)-int64(p.AfterBytes), 4<<20)
+	require.InDelta(t, before-after, p.Before-p.After, 4<<20)
 	n := 0
-	for _, err := range db.Scan(t.Context(), nil, nil, client.ScanOptions{}) {
+	for _, err := range db.Scan(t.Context(), client.Range{}) {
 		require.NoError(t, err)
 		n++
 	}
 	require.Equal(t, keep, n)
-	st, err = db.Status(t.Context())
+	st, err = a.Status(t.Context())
 	require.NoError(t, err)
-	require.Less(t, st.ReclaimableBytes, uint64(deleted/10))
+	require.Less(t, st.ReclaimableBytes, int64(deleted/10))
 }
 
 // TestReclaimKeepsTheHistory, and says so.
 func TestReclaimKeepsTheHistory(t *testing.T) {
 	_, db := alone(t, Options{History: time.Hour, HistoryEvery: 50 * time.Millisecond, CacheBytes: 16 << 20})
 	fill(t, db, 40, 0)
-	p, err := db.Reclaim(t.Context(), nil)
+	p, err := admin.New(db).Reclaim(t.Context(), nil)
 	require.NoError(t, err)
 	require.Contains(t, p.Note, "in the last 1h0m0s")
 }

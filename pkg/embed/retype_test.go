@@ -1,13 +1,14 @@
 package embed_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // TestATransactionMakesAnotherTypeOfAKey by emptying it first, on the shard that
@@ -16,37 +17,35 @@ import (
 func TestATransactionMakesAnotherTypeOfAKey(t *testing.T) {
 	t.Parallel()
 	c := start(t, embed.ClusterOptions{Listen: true, HotKeys: [][]byte{[]byte("hot")}})
-	db, err := client.Open(t.Context(), c.Addrs())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	db, ctx := connect(t, c.Addrs()...), soon(t)
 	for _, key := range []string{"a", "b", "c", "d", "hot"} {
-		dict, set := client.NewDict(key, client.Strings), client.NewSet(key, client.Strings)
+		dict, set, n := client.NewMap(key, client.String), client.NewSet(key, client.String), client.NewCounter(key)
 		for _, asks := range []bool{false, true} {
-			require.NoError(t, dict.Set(db.OneShot(soon(t)), "field", "1"))
-			require.NoError(t, db.Update(soon(t), func(tx *client.Tx) error {
+			require.NoError(t, dict.Set(ctx, db, "field", "1"))
+			require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 				if asks {
-					n, err := dict.Size(tx)
+					n, err := dict.Len(ctx, tx)
 					require.NoError(t, err)
-					require.EqualValues(t, 1, n)
+					require.Equal(t, 1, n)
 				}
-				return errors.Join(dict.Delete(tx, "field"), set.Add(tx, "x", "y"), tx.Put([]byte("beside-"+key), nil))
+				return errors.Join(dict.Delete(ctx, tx, "field"), set.Add(ctx, tx, "x", "y"),
+					tx.Put(ctx, "beside-"+key, nil))
 			}))
-			members, err := set.Members(db.OneShot(soon(t)))
+			members, err := set.Members(ctx, db)
 			require.NoError(t, err)
 			require.Equal(t, []string{"x", "y"}, members)
 
-			require.NoError(t, db.Update(soon(t), func(tx *client.Tx) error {
-				err := errors.Join(set.Remove(tx, "x", "y"), tx.Add([]byte(key), 7))
+			require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+				err := errors.Join(set.Remove(ctx, tx, "x", "y"), n.Add(ctx, tx, 7))
 				if asks && err == nil {
-					_, err = tx.Get([]byte(key))
+					_, _, err = tx.Entry(ctx, key)
 				}
 				return err
 			}))
-			n, err := client.Counter(key).Get(db.OneShot(soon(t)))
+			sum, err := n.Get(ctx, db)
 			require.NoError(t, err)
-			require.EqualValues(t, 7, n)
-			_, err = db.Execute(soon(t), client.Delete([]byte(key)))
-			require.NoError(t, err)
+			require.EqualValues(t, 7, sum)
+			require.NoError(t, db.Delete(ctx, key))
 		}
 	}
 }

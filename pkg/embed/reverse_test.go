@@ -8,33 +8,29 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // TestAScanFromTheLastKeyOn: the keys of several shards and several pages come in
 // reverse, up to the limit.
 func TestAScanFromTheLastKeyOn(t *testing.T) {
 	c := start(t, embed.ClusterOptions{Nodes: 2, Shards: 4, NoSync: true, Listen: true})
-	db, err := client.Open(context.Background(), c.Addrs())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = db.Close() })
+	db := connect(t, c.Addrs()...)
 	ctx := context.Background()
 	var keys []string
 	for i := 0; i < 2500; i += 100 {
 		var ops []client.Op
 		for j := range 100 {
 			keys = append(keys, fmt.Sprintf("k%04d", i+j))
-			ops = append(ops, client.Put([]byte(keys[i+j]), []byte("v")))
+			ops = append(ops, client.PutOp(keys[i+j], []byte("v")))
 		}
-		_, err = db.Execute(ctx, ops...)
-		require.NoError(t, err)
+		require.NoError(t, db.Execute(ctx, ops...))
 	}
 	scan := func(start, end string, limit int) (got []string) {
-		pairs := db.Scan(ctx, []byte(start), []byte(end), client.ScanOptions{Reverse: true, Limit: limit})
-		for p, err := range pairs {
+		for e, err := range db.Scan(ctx, client.Range{Start: start, End: end}, client.Reverse(), client.Limit(limit)) {
 			require.NoError(t, err)
-			got = append(got, string(p.Key))
+			got = append(got, e.Key)
 		}
 		return got
 	}

@@ -1,17 +1,17 @@
 package embed_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
-	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 // typedSteps and the following use every method of every handle.
-func typedSteps(t *testing.T, d client.Doer, prefix string) {
+func typedSteps(ctx context.Context, t *testing.T, w client.Writer, prefix string) {
 	ok := func(err error) { t.Helper(); require.NoError(t, err) }
 	is := func(want any) func(any, error) {
 		return func(got any, err error) { t.Helper(); require.NoError(t, err); require.Equal(t, want, got) }
@@ -26,171 +26,174 @@ func typedSteps(t *testing.T, d client.Doer, prefix string) {
 			}
 		}
 	}
-	n := client.Counter(prefix + "counter")
-	ok(n.Add(d, 2))
+	n := client.NewCounter(prefix + "counter")
+	ok(n.Add(ctx, w, 2))
 	get := is(int64(2))
-	v, err := n.Get(d)
+	v, err := n.Get(ctx, w)
 	get(v, err)
-	v, err = n.AddGet(d, 3)
+	v, err = n.AddGet(ctx, w, 3)
 	is(int64(5))(v, err)
 
-	s := client.NewSet(prefix+"set", client.Ints)
-	ok(s.Add(d, 1, 2))
-	v, err = s.AddCount(d, 2, 3)
-	is(int64(1))(v, err)
-	v, err = s.RemoveCount(d, 1, 9)
-	is(int64(1))(v, err)
-	ok(s.Remove(d, 2))
-	yes, err := s.Contains(d, 3)
+	s := client.NewSet(prefix+"set", client.Int64)
+	ok(s.Add(ctx, w, 1, 2))
+	size, err := s.AddCount(ctx, w, 2, 3)
+	is(1)(size, err)
+	size, err = s.RemoveCount(ctx, w, 1, 9)
+	is(1)(size, err)
+	ok(s.Remove(ctx, w, 2))
+	yes, err := s.Contains(ctx, w, 3)
 	is(true)(yes, err)
-	v, err = s.Size(d)
-	is(int64(1))(v, err)
-	members, err := s.Members(d)
+	size, err = s.Len(ctx, w)
+	is(1)(size, err)
+	members, err := s.Members(ctx, w)
 	is([]int64{3})(members, err)
 
-	h := client.NewDict(prefix+"map", client.Strings)
-	ok(h.Set(d, "a", "x"))
-	yes, err = h.SetNew(d, "a", "y")
+	h := client.NewMap(prefix+"map", client.String)
+	ok(h.Set(ctx, w, "a", "x"))
+	yes, err = h.SetIfAbsent(ctx, w, "a", "y")
 	is(false)(yes, err)
-	ok(h.Increment(d, "n", 2))
-	v, err = h.IncrementGet(d, "n", 3)
+	ok(h.Increment(ctx, w, "n", 2))
+	v, err = h.IncrementGet(ctx, w, "n", 3)
 	is(int64(5))(v, err)
-	field, found, err := h.Get(d, "a")
+	field, found, err := h.Get(ctx, w, "a")
 	there("x")(field, found, err)
-	_, found, err = h.Get(d, "z")
+	_, found, err = h.Get(ctx, w, "z")
 	there(nil)(nil, found, err)
-	fields, err := h.GetMany(d, "a", "z", "n")
+	fields, err := h.GetMany(ctx, w, "a", "z", "n")
 	is(map[string]string{"a": "x", "n": "5"})(fields, err)
-	all, err := h.All(d)
+	all, err := h.All(ctx, w)
 	is([]client.Field[string]{{Name: "a", Value: "x"}, {Name: "n", Value: "5"}})(all, err)
-	all, err = h.Scan(d, "b", 10)
+	all, err = h.Range(ctx, w, "b", 10)
 	is([]client.Field[string]{{Name: "n", Value: "5"}})(all, err)
-	ok(h.Delete(d, "a"))
-	yes, err = h.Has(d, "a")
+	ok(h.Delete(ctx, w, "a"))
+	yes, err = h.Has(ctx, w, "a")
 	is(false)(yes, err)
-	v, err = h.Size(d)
-	is(int64(1))(v, err)
+	size, err = h.Len(ctx, w)
+	is(1)(size, err)
 }
 
-func listSteps(t *testing.T, d client.Doer, prefix string) {
+func listSteps(ctx context.Context, t *testing.T, w client.Writer, prefix string) {
 	ok := func(err error) { t.Helper(); require.NoError(t, err) }
-	l := client.NewList(prefix+"list", client.Strings)
-	ok(l.Append(d, "a", "b"))
-	n, err := l.AppendLength(d, "c")
+	l := client.NewList(prefix+"list", client.String)
+	ok(l.Append(ctx, w, "a", "b"))
+	n, err := l.AppendLen(ctx, w, "c")
 	ok(err)
 	require.EqualValues(t, 3, n)
-	ok(l.Trim(d, 1, -1))
-	all, err := l.Range(d, 0, -1)
+	ok(l.Trim(ctx, w, 1, -1))
+	all, err := l.Range(ctx, w, 0, -1)
 	ok(err)
 	require.Equal(t, []string{"b", "c"}, all)
-	last, found, err := l.Get(d, -1)
+	last, found, err := l.Get(ctx, w, -1)
 	ok(err)
 	require.True(t, found)
 	require.Equal(t, "c", last)
-	_, found, err = l.Get(d, 2)
+	_, found, err = l.Get(ctx, w, 2)
 	ok(err)
 	require.False(t, found)
-	n, err = l.Length(d)
+	n, err = l.Len(ctx, w)
 	ok(err)
 	require.EqualValues(t, 2, n)
 }
 
-func scoredSteps(t *testing.T, d client.Doer, prefix string) {
+func scoredSteps(ctx context.Context, t *testing.T, w client.Writer, prefix string) {
 	ok := func(err error) { t.Helper(); require.NoError(t, err) }
 	type scored = client.Scored[string]
-	s := client.NewScoredSet(prefix+"scored", client.Strings)
-	ok(s.Add(d, 1.5, "a"))
-	ok(s.Increment(d, "b", 2))
-	x, err := s.IncrementGet(d, "b", 0.25)
+	s := client.NewSortedSet(prefix+"scored", client.String)
+	ok(s.Add(ctx, w, "a", 1.5))
+	ok(s.Increment(ctx, w, "b", 2))
+	x, err := s.IncrementGet(ctx, w, "b", 0.25)
 	ok(err)
 	require.Equal(t, 2.25, x)
-	x, found, err := s.Score(d, "a")
+	x, found, err := s.Score(ctx, w, "a")
 	ok(err)
 	require.True(t, found)
 	require.Equal(t, 1.5, x)
-	place, found, err := s.Rank(d, "b")
+	place, found, err := s.Rank(ctx, w, "b")
 	ok(err)
 	require.True(t, found)
 	require.EqualValues(t, 1, place)
-	place, _, err = s.RevRank(d, "b")
+	place, _, err = s.RevRank(ctx, w, "b")
 	ok(err)
 	require.EqualValues(t, 0, place)
-	_, found, err = s.Rank(d, "z")
+	_, found, err = s.Rank(ctx, w, "z")
 	ok(err)
 	require.False(t, found)
-	up, down := []scored{{Member: "a", Score: 1.5}, {Member: "b", Score: 2.25}}, []scored{{Member: "b", Score: 2.25}, {Member: "a", Score: 1.5}}
-	got, err := s.ByRank(d, 0, -1)
+	a, b := scored{Member: "a", Score: 1.5}, scored{Member: "b", Score: 2.25}
+	up, down := []scored{a, b}, []scored{b, a}
+	got, err := s.RangeByRank(ctx, w, 0, -1)
 	ok(err)
 	require.Equal(t, up, got)
-	got, err = s.ByRankDesc(d, 0, -1)
+	got, err = s.RangeByRevRank(ctx, w, 0, -1)
 	ok(err)
 	require.Equal(t, down, got)
-	got, err = s.ByScore(d, 0, 3, 1)
+	got, err = s.RangeByScore(ctx, w, 0, 3, 1)
 	ok(err)
 	require.Equal(t, up[:1], got)
-	ok(s.Remove(d, "a"))
-	size, err := s.Size(d)
+	ok(s.Remove(ctx, w, "a"))
+	size, err := s.Len(ctx, w)
 	ok(err)
 	require.EqualValues(t, 1, size)
 
-	k := client.NewTopK(prefix+"top", client.Strings)
-	_, found, err = k.Max(d)
+	k := client.NewTopK(prefix+"top", client.String)
+	_, found, err = k.Max(ctx, w)
 	ok(err)
 	require.False(t, found)
-	ok(k.Add(d, 1, "a"))
-	ok(k.Add(d, 2, "b"))
-	got, err = k.Top(d, 5)
+	ok(k.Add(ctx, w, "a", 1))
+	ok(k.Add(ctx, w, "b", 2))
+	got, err = k.Top(ctx, w, 5)
 	ok(err)
 	require.Equal(t, []scored{{Member: "b", Score: 2}, {Member: "a", Score: 1}}, got)
-	best, found, err := k.Max(d)
+	best, found, err := k.Max(ctx, w)
 	ok(err)
 	require.True(t, found)
 	require.Equal(t, scored{Member: "b", Score: 2}, best)
 }
 
-func numberSteps(t *testing.T, d client.Doer, prefix string) {
+func numberSteps(ctx context.Context, t *testing.T, w client.Writer, prefix string) {
 	ok := func(err error) { t.Helper(); require.NoError(t, err) }
-	c := client.BoundedCounter(prefix + "bounded")
-	_, found, err := c.Get(d)
+	c := client.NewBoundedCounter(prefix + "bounded")
+	_, found, err := c.Get(ctx, w)
 	ok(err)
 	require.False(t, found)
-	ok(c.Create(d, 0, 10, 5))
-	ok(c.Add(d, 3))
-	ok(c.Subtract(d, 1))
-	yes, err := c.TryAdd(d, 4)
+	ok(c.Create(ctx, w, 0, 10, 5))
+	ok(c.Add(ctx, w, 3))
+	ok(c.Subtract(ctx, w, 1))
+	yes, err := c.TryAdd(ctx, w, 4)
 	ok(err)
 	require.False(t, yes)
-	yes, err = c.TrySubtract(d, 7)
+	yes, err = c.TrySubtract(ctx, w, 7)
 	ok(err)
 	require.True(t, yes)
-	n, found, err := c.Get(d)
+	n, found, err := c.Get(ctx, w)
 	ok(err)
 	require.True(t, found)
 	require.EqualValues(t, 0, n)
-	floor, ceiling, found, err := c.Bounds(d)
+	bounds, found, err := c.Bounds(ctx, w)
 	ok(err)
-	require.Equal(t, []any{int64(0), int64(10), true}, []any{floor, ceiling, found})
+	require.True(t, found)
+	require.Equal(t, client.Bounds{Floor: 0, Ceiling: 10}, bounds)
 
-	b := client.Bag(prefix + "summary")
-	_, found, err = b.Mean(d)
+	b := client.NewSummary(prefix + "summary")
+	_, found, err = b.Mean(ctx, w)
 	ok(err)
 	require.False(t, found)
-	empty, err := b.Summary(d)
+	empty, err := b.Stats(ctx, w)
 	ok(err)
-	require.Equal(t, client.Summary{}, empty)
-	ok(b.Add(d, 1, 2.5, 4))
-	sum, err := b.Sum(d)
+	require.Equal(t, client.Stats{}, empty)
+	ok(b.Add(ctx, w, 1, 2.5, 4))
+	sum, err := b.Sum(ctx, w)
 	ok(err)
 	require.Equal(t, 7.5, sum)
-	whole, err := b.Summary(d)
+	whole, err := b.Stats(ctx, w)
 	ok(err)
-	require.Equal(t, client.Summary{Count: 3, Sum: 7.5, Mean: 2.5, Min: 1, Max: 4, Variance: 1.5}, whole)
+	require.Equal(t, client.Stats{Count: 3, Sum: 7.5, Mean: 2.5, Min: 1, Max: 4, Variance: 1.5}, whole)
 
-	ids, err := client.IDs(prefix+"ids").NextN(d, 3)
+	generator := client.NewIDs(prefix + "ids")
+	ids, err := generator.NextN(ctx, w, 3)
 	ok(err)
-	one, err := client.IDs(prefix + "ids").Next(d)
+	one, err := generator.Next(ctx, w)
 	ok(err)
-	different := map[[16]byte]bool{one: true}
+	different := map[client.ID]bool{one: true}
 	for _, id := range ids {
 		different[id] = true
 	}
@@ -201,38 +204,38 @@ func numberSteps(t *testing.T, d client.Doer, prefix string) {
 // its own, and all in one.
 func TestHandlesWorkAloneAndInTransactions(t *testing.T) {
 	c := start(t, embed.ClusterOptions{Listen: true})
-	db, err := client.Open(t.Context(), c.Addrs()[1:2])
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	for name, steps := range map[string]func(*testing.T, client.Doer, string){"collections": typedSteps, "scores": scoredSteps, "lists": listSteps, "numbers": numberSteps} {
+	db, ctx := connect(t, c.Addrs()[1]), soon(t)
+	for name, steps := range map[string]func(context.Context, *testing.T, client.Writer, string){
+		"collections": typedSteps, "scores": scoredSteps, "lists": listSteps, "numbers": numberSteps,
+	} {
 		t.Run(name, func(t *testing.T) {
-			steps(t, db.OneShot(soon(t)), "one/")
-			require.NoError(t, db.Update(soon(t), func(tx *client.Tx) error {
-				steps(t, tx, "tx/")
+			steps(ctx, t, db, "one/")
+			require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+				steps(ctx, t, tx, "tx/")
 				return nil
 			}))
 		})
 	}
-	require.NoError(t, db.View(soon(t), func(ro *client.ReadTx) error {
+	require.NoError(t, db.View(ctx, func(ctx context.Context, v *client.View) error {
 		for _, prefix := range []string{"one/", "tx/"} {
-			members, err := client.NewSet(prefix+"set", client.Ints).Members(ro)
+			members, err := client.NewSet(prefix+"set", client.Int64).Members(ctx, v)
 			require.NoError(t, err)
 			require.Equal(t, []int64{3}, members)
-			n, err := client.Counter(prefix + "counter").Get(ro)
+			n, err := client.NewCounter(prefix+"counter").Get(ctx, v)
 			require.NoError(t, err)
 			require.EqualValues(t, 5, n)
 		}
 		return nil
 	}))
 
-	full := client.BoundedCounter("one/bounded")
-	err = full.Add(db.OneShot(soon(t)), 11)
-	require.Equal(t, kv.KindOutOfRange, kv.KindOf(err), "%v", err)
+	full := client.NewBoundedCounter("one/bounded")
+	err := full.Add(ctx, db, 11)
+	require.ErrorIs(t, err, client.ErrOutOfRange)
 	require.ErrorContains(t, err, "add of a bounded-counter")
-	err = db.Update(soon(t), func(tx *client.Tx) error { return full.Add(tx, 11) })
-	require.Equal(t, kv.KindOutOfRange, kv.KindOf(err), "%v", err)
-	_, err = client.NewSet("one/map", client.Strings).Size(db.OneShot(soon(t)))
-	require.Equal(t, kv.KindWrongType, kv.KindOf(err))
-	_, err = client.NewDict("one/map", client.JSON[[]string]()).All(db.OneShot(soon(t)))
-	require.ErrorContains(t, err, "an element of the map cannot be read")
+	err = db.Update(ctx, func(ctx context.Context, tx *client.Tx) error { return full.Add(ctx, tx, 11) })
+	require.ErrorIs(t, err, client.ErrOutOfRange)
+	_, err = client.NewSet("one/map", client.String).Len(ctx, db)
+	require.ErrorIs(t, err, client.ErrWrongType)
+	_, err = client.NewMap("one/map", client.JSON[[]string]()).All(ctx, db)
+	require.ErrorContains(t, err, "what the key holds cannot be decoded")
 }

@@ -145,7 +145,7 @@ func (g *Gateway) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (Ou
 	if g.isAhead(id, start) { // it would be remembered until then that it never will
 		return Outcome{}, g.wrongTime(id, start)
 	}
-	deadline := g.deadline(start, deadlineOf(ctx))
+	deadline := min(g.deadline(start, deadlineOf(ctx)), start+int64(kv.MaxTxnAge))
 	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.Outcome(now, cb, id, user, deadline) })
 	if err != nil {
 		return Outcome{}, err

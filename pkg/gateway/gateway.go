@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -419,12 +420,14 @@ func (g *Gateway) Close() {
 	g.endAnswers()
 }
 
-// deadline turns a time of day into the clock's, bounded by the longest age.
+// deadline turns a time of day into the clock's. Beyond the maximum age of a transaction, and for the
+// zero time, there is none: the state machine bounds the age itself, and its error says so.
 func (g *Gateway) deadline(now int64, t time.Time) int64 {
-	if t.IsZero() {
-		return now + int64(kv.MaxTxnAge)
+	left := time.Until(t)
+	if t.IsZero() || left >= kv.MaxTxnAge {
+		return math.MaxInt64
 	}
-	return now + min(int64(time.Until(t)), int64(kv.MaxTxnAge))
+	return now + int64(left)
 }
 
 // response turns the end of a call into what callers get.

@@ -134,7 +134,7 @@ func TestFrequentMessagesFitTheirSizeClass(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(Park{}), uintptr(144))
 	require.LessOrEqual(t, unsafe.Sizeof(Prepare{}), uintptr(144))
 	require.LessOrEqual(t, unsafe.Sizeof(Answer{}), uintptr(144))
-	require.LessOrEqual(t, unsafe.Sizeof(Vote{}), uintptr(224))
+	require.LessOrEqual(t, unsafe.Sizeof(Vote{}), uintptr(240))
 	require.LessOrEqual(t, unsafe.Sizeof(Decide{}), uintptr(48))
 }
 

@@ -39,6 +39,8 @@ type Missing struct {
 	Key     []byte
 	Mode    adt.Mode
 	Methods adt.Methods
+	// Short is as in adt.Plan.
+	Short *adt.Shortage
 }
 
 // Shown is a value as it is told to those who do not call methods of its type.
@@ -77,7 +79,7 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 	if c.Held != nil {
 		for _, m := range modes {
 			if !c.Held(op.Key, m) {
-				x.out.Missing = append(x.out.Missing, Missing{op.Key, m, adt.MethodsOf(op)})
+				x.out.Missing = append(x.out.Missing, Missing{op.Key, m, adt.MethodsOf(op), plan.Short})
 			}
 		}
 	}

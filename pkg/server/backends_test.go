@@ -18,16 +18,16 @@ import (
 type counter struct {
 	*servertest.Store
 	submitted atomic.Int64
-	last      atomic.Int64
+	last      atomic.Pointer[time.Time]
 }
 
 func (c *counter) Submit(r gateway.Request, done func(gateway.Response)) {
 	c.submitted.Add(1)
-	c.last.Store(r.Deadline.UnixNano())
+	c.last.Store(&r.Deadline)
 	c.Store.Submit(r, done)
 }
 
-func (c *counter) deadline() time.Time { return time.Unix(0, c.last.Load()) }
+func (c *counter) deadline() time.Time { return *c.last.Load() }
 
 // parked keeps all requests unanswered until they are released.
 type parked struct {

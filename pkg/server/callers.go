@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
@@ -65,28 +66,36 @@ var needs = map[string]guard.Need{
 // Needs says what a method wants of its caller, for a guard.Gate.
 func Needs(method string) guard.Need { return needs[method] }
 
-// hide takes out of a receipt who the others are, unless the caller may know. The
-// id of a transaction is all that it takes to ask for its outcome, with what it
-// read, and to have it aborted by that.
-func hide(c *guard.Caller, r *msg.Receipt, e *txn.Ended) {
-	if r.Holder.TxnID.IsZero() && e.By == nil || c.Sees() {
+// hide says in a receipt which transactions are the caller's own, and takes the ids of the others out of
+// it, unless the caller may know them. An id is all that it takes to query an outcome, with what the
+// transaction has read, and to abort the transaction by that.
+func (o *opened) hide(ctx context.Context, r *msg.Receipt, e *txn.Ended) {
+	if r.Holder.TxnID.IsZero() && e.By == nil {
 		return
 	}
-	r.Holder = kv.TxnRef{}
+	sees := guard.CallerOf(ctx).Sees()
+	o.hideHolder(ctx, sees, r)
 	if e.By != nil {
 		by := *e.By
-		by.Holder = kv.TxnRef{}
+		o.hideHolder(ctx, sees, &by)
 		e.By = &by
 	}
 }
 
+func (o *opened) hideHolder(ctx context.Context, sees bool, r *msg.Receipt) {
+	r.Own = o.has(ctx, r.Holder.TxnID)
+	if !sees && !r.Own {
+		r.Holder = kv.TxnRef{}
+	}
+}
+
 // hidden does so with an error.
-func hidden(c *guard.Caller, err error) error {
+func (o *opened) hidden(ctx context.Context, err error) error {
 	f := (*gateway.Failed)(nil)
-	if !c.Known() || !errors.As(err, &f) {
+	if !errors.As(err, &f) {
 		return err
 	}
 	own := *f
-	hide(c, &own.Receipt, &own.Ended)
+	o.hide(ctx, &own.Receipt, &own.Ended)
 	return &own
 }

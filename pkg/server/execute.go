@@ -47,11 +47,11 @@ func (s *service) Execute(ctx context.Context, in *pb.ExecuteRequest) (*pb.Execu
 	s.backend.Submit(gateway.Request{ID: id, Ops: ops, Deadline: deadline(time.Now(), callers, has), Alone: true, How: how, Parent: s.parent(ctx)}, w.done)
 	select {
 	case r := <-w.answered:
-		return s.executed(caller, r, id, b.writes, how.MaxResponse, h)
+		return s.executed(ctx, r, id, b.writes, how.MaxResponse, h)
 	case <-ctx.Done():
 	}
 	if r, ok := w.leave(); ok { // an answer that is there already is better than none
-		return s.executed(caller, r, id, b.writes, how.MaxResponse, h)
+		return s.executed(ctx, r, id, b.writes, how.MaxResponse, h)
 	}
 	return nil, statusOf(abandoned(ctx), id)
 }
@@ -183,14 +183,14 @@ const abandonedFor = 2 * time.Second
 
 // executed converts the response to a transaction named id.
 func (s *service) executed(
-	caller *guard.Caller, r gateway.Response, id kv.TxnID, writes bool, limit uint32, h *held,
+	ctx context.Context, r gateway.Response, id kv.TxnID, writes bool, limit uint32, h *held,
 ) (*pb.ExecuteResponse, error) {
 	defer h.release() // what is sent is counted by what sends it
 	settle(&r, id, writes, limit)
 	if err := h.has(int64(resultBytes(r.Results))); err != nil {
 		lose(&r, err, writes)
 	}
-	hide(caller, &r.Receipt, &r.Ended)
+	s.opened.hide(ctx, &r.Receipt, &r.Ended)
 	if r.Err != nil {
 		d := failedResponse(&r)
 		worded(d.Receipt)

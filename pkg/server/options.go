@@ -143,12 +143,10 @@ func (s *service) longest(service string) int {
 	return pb.MaxMessageBytes
 }
 
-// deadline is the earlier of the caller's, if it has one, and the greatest
-// age of a transaction.
+// deadline is the caller's, or zero if it has none before the maximum age of a transaction.
 func deadline(now time.Time, callers time.Time, has bool) time.Time {
-	latest := now.Add(kv.MaxTxnAge)
-	if has && callers.Before(latest) {
+	if has && callers.Before(now.Add(kv.MaxTxnAge)) {
 		return callers
 	}
-	return latest
+	return time.Time{}
 }

@@ -167,27 +167,24 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 	p.service.backend.Submit(req, func(r gateway.Response) {
 		p.answered(under, answerBytes(r.Results, r.Err), time.Now().UnixNano())
 		settle(&r, id, under.writes, limit)
-		hide(p.caller, &r.Receipt, &r.Ended)
+		p.service.opened.hide(p.stream.Context(), &r.Receipt, &r.Ended)
 		p.put(number, r, under)
 	})
 	return true
 }
 
-// callDeadline is when a call must be answered, counted from now: the time at
-// which its message was read.
+// callDeadline is when a call must be answered, counted from now: the time at which its message was
+// read. It is zero if that is the maximum age of a transaction.
 func (p *pipe) callDeadline(c *incoming, now time.Time) (time.Time, *kv.Error) {
-	until := deadline(now, p.until, p.hasUntil)
-	if c.timeoutMs > 0 {
-		until = deadline(now, now.Add(time.Duration(c.timeoutMs)*time.Millisecond), true)
-		if p.hasUntil && p.until.Before(until) {
-			until = p.until
-		}
+	until, has := p.until, p.hasUntil
+	if own := now.Add(time.Duration(c.timeoutMs) * time.Millisecond); c.timeoutMs > 0 && (!has || own.Before(until)) {
+		until, has = own, true
 	}
 	// The reader may have waited in admit for longer than the client would.
-	if p.wasBlocked() && !time.Now().Before(until) {
+	if p.wasBlocked() && has && !time.Now().Before(until) {
 		return until, &kv.Error{Kind: kv.KindDeadlineExceeded, Op: -1, Text: "the deadline passed before the request started"}
 	}
-	return until, nil
+	return deadline(now, until, has), nil
 }
 
 // stopping is what a server that drains answers.

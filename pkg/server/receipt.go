@@ -47,7 +47,14 @@ func conflict(r *msg.Receipt) *pb.Conflict {
 	return &pb.Conflict{Cause: pb.Cause(r.Cause), Key: r.Key, Holder: r.Holder.TxnID, Others: uint32(r.Others),
 		Operations: did.Names(), Lock: mine.Name(), Interactive: did&adt.Interactive != 0,
 		HolderOperations: holderDid.Names(), HolderLock: theirs.Name(), HolderInteractive: holderDid&adt.Interactive != 0,
-		Advice: adviceOf(mine, theirs, did, holderDid)}
+		Advice: adviceOf(mine, theirs, did, holderDid), Shortage: shortage(r.Shortage), HolderOwn: r.Own}
+}
+
+func shortage(s *msg.Shortage) *pb.Shortage {
+	if s == nil {
+		return nil
+	}
+	return &pb.Shortage{Left: s.Left, Requested: s.Requested}
 }
 
 // adviceOf is nil if there is none.

@@ -79,7 +79,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	limit := int(min(in.Limit, math.MaxInt))
 	err := s.backend.Scan(ctx, gateway.ScanOptions{Span: span, Reverse: in.Reverse, Limit: limit, How: how, Parent: s.parent(stream.Context()), Opened: func(o gateway.Opened) error {
 		p.page.CausalityToken, p.page.Snapshot = msg.Clock(o.At).Encode(), s.snapshot(o.Pin)
-		hide(caller, &o.Receipt, &o.Ended)
+		s.opened.hide(ctx, &o.Receipt, &o.Ended)
 		p.page.Receipt = worded(receipt(&o.Receipt, &o.Ended))
 		return nil
 	}}, p.add)
@@ -87,7 +87,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 		return p.broken
 	}
 	if err != nil {
-		return statusOf(hidden(caller, err), kv.TxnID{})
+		return statusOf(s.opened.hidden(ctx, err), kv.TxnID{})
 	}
 	pages.release() // nothing is read any more
 	return p.flush()

@@ -36,6 +36,7 @@ type service struct {
 	drainOnce, endOnce, cutOnce sync.Once
 	// masking makes ids of ids (mask).
 	masking maphash.Seed
+	opened  opened
 	// unread counts scans that ended because their clients did not read.
 	unread atomic.Uint64
 	// readers counts the goroutines that receive on streams.

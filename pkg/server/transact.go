@@ -25,8 +25,9 @@ type transact struct {
 	caller  *guard.Caller
 	// tx is the open transaction, nil when there is none.
 	tx Tx
-	// began is the user that began it; nil if nobody is known.
+	// began is the user that began it; nil if nobody is known. begun: opened has it.
 	began *users.User
+	begun bool
 	// id, attempt, readOnly and used belong to tx; id and attempt stay for
 	// errors told afterwards.
 	id       kv.TxnID
@@ -198,6 +199,8 @@ func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResp
 		return t.failed(ctx, err)
 	}
 	t.tx = tx
+	t.service.opened.begin(ctx, t.id)
+	t.begun = true
 	return &pb.TransactResponse{Response: &pb.TransactResponse_Begun{Begun: &pb.Begun{TxnId: t.id, Attempt: t.attempt}}}
 }
 
@@ -234,7 +237,7 @@ func (t *transact) do(ctx context.Context, in *pb.ExecuteStep) *pb.TransactRespo
 		return t.failedStep(ctx, err)
 	}
 	waited, none := t.tx.Waited(), txn.Ended{}
-	hide(t.caller, &waited, &none)
+	t.service.opened.hide(ctx, &waited, &none)
 	done := &pb.Executed{Results: results(nil, rs), Receipt: worded(receipt(&waited, &none))}
 	if done.Size()+frameBytes > int(t.limit) {
 		done.Receipt = nil
@@ -308,7 +311,7 @@ func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
 	t.tx = nil
 	t.over()
 	settle(&r, t.id, t.used.writes, t.limit)
-	hide(t.caller, &r.Receipt, &r.Ended)
+	t.service.opened.hide(ctx, &r.Receipt, &r.Ended)
 	if r.Attempts == 0 {
 		r.Attempts = int(t.attempt)
 	}
@@ -344,7 +347,7 @@ func (t *transact) failedStep(ctx context.Context, err error) *pb.TransactRespon
 		return t.failed(ctx, err)
 	}
 	t.broken = true
-	return &pb.TransactResponse{Response: &pb.TransactResponse_StepFailed{StepFailed: failedCall(hidden(t.caller, err), t.id, int(t.attempt))}}
+	return &pb.TransactResponse{Response: &pb.TransactResponse_StepFailed{StepFailed: failedCall(t.service.opened.hidden(ctx, err), t.id, int(t.attempt))}}
 }
 
 // failed rolls back what is open: after a failure a transaction is over. The step
@@ -357,7 +360,7 @@ func (t *transact) failed(ctx context.Context, err error) *pb.TransactResponse {
 		}
 	}
 	t.rollback()
-	return &pb.TransactResponse{Response: &pb.TransactResponse_Failed{Failed: failedCall(hidden(t.caller, err), t.id, int(t.attempt))}}
+	return &pb.TransactResponse{Response: &pb.TransactResponse_Failed{Failed: failedCall(t.service.opened.hidden(ctx, err), t.id, int(t.attempt))}}
 }
 
 func (t *transact) rollback() {
@@ -369,4 +372,10 @@ func (t *transact) rollback() {
 }
 
 // over gives back the memory of a transaction that has ended.
-func (t *transact) over() { t.held.release() }
+func (t *transact) over() {
+	t.held.release()
+	if t.begun {
+		t.service.opened.end(t.id)
+		t.begun = false
+	}
+}

@@ -143,6 +143,8 @@ func (t *table) late(f flow.Flow) *msg.Failure {
 		return down
 	case f.Base().Kind == flow.RuleKind:
 		return flow.Unruled()
+	case f.Base().AgeEnds():
+		return t.host.TooOld(f.Base())
 	}
 	return env.Failure(msg.ReasonCancelled, kv.KindDeadlineExceeded, "the deadline passed before the commit; nothing was applied")
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
-	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -42,7 +41,7 @@ func Sentence(r *pb.Receipt) string {
 // Advice describes in one sentence how to avoid a conflict. It is empty if there is no way, or if it is
 // not known.
 func Advice(c *pb.Conflict) string {
-	if c.Advice == nil && !c.Interactive && !c.HolderInteractive && !movesNearBound(mine(c), theirs(c)) {
+	if c.Advice == nil && !c.Interactive && !c.HolderInteractive && !areMoves(mine(c), theirs(c)) {
 		return ""
 	}
 	return advice(c)
@@ -71,7 +70,7 @@ func waited(r *pb.Receipt) string {
 
 // waitCause describes what the transaction waited for; empty if it is not known.
 func waitCause(c *pb.Conflict) string {
-	mine, theirs, other := "the "+mine(c).noun(), theirs(c).phrase(), holder(c.Holder)
+	mine, theirs, other := "the "+mine(c).noun(), theirs(c).phrase(), holder(c)
 	more := ""
 	if c.Others > 0 {
 		more = fmt.Sprintf(", and with %d more", c.Others)
@@ -115,9 +114,9 @@ func abortCause(r *pb.Receipt) string {
 	switch {
 	case c.Cause == pb.Cause_CAUSE_WOUND && len(c.Key) > 0:
 		return fmt.Sprintf("%s, which is older, needed %s for %s, which conflicts with %s of this transaction",
-			holder(c.Holder), named(c.Key), theirs(c).phrase(), mine(c).phrase())
+			holder(c), named(c.Key), theirs(c).phrase(), mine(c).phrase())
 	case c.Cause == pb.Cause_CAUSE_WOUND:
-		return fmt.Sprintf("%s, which is older, needed a key that this transaction had locked", holder(c.Holder))
+		return fmt.Sprintf("%s, which is older, needed a key that this transaction had locked", holder(c))
 	case c.Cause == pb.Cause_CAUSE_CHANGED:
 		return fmt.Sprintf("another transaction changed %s after this one had read it", named(c.Key))
 	}
@@ -196,8 +195,8 @@ func advice(c *pb.Conflict) string {
 	if c.Cause == pb.Cause_CAUSE_INTENT { // a reader waits for every update that it does not commute with
 		return "Use a snapshot read if a slightly older state is sufficient: it never waits for a commit."
 	}
-	if movesNearBound(a, b) {
-		return "The counter is near its bound: too little is left for both operations, so their order matters."
+	if areMoves(a, b) {
+		return nearBound(c)
 	}
 	replace := replacement(c)
 	if c.Advice != nil && isTyped(c.Advice) {
@@ -216,9 +215,25 @@ func advice(c *pb.Conflict) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// movesNearBound reports whether both sides move a bounded counter. These operations commute, except
-// near a bound.
-func movesNearBound(a, b side) bool {
+// nearBound explains why two moves of a bounded counter conflict. Those of an interactive transaction do
+// wherever the counter is, because their results are returned before the commit. A node of an earlier
+// version reports no shortage.
+func nearBound(c *pb.Conflict) string {
+	s, send := c.Shortage, oneShot(c)
+	switch {
+	case s == nil && send != "":
+		return send + ": then the two commute, unless the counter is near its bound."
+	case s == nil:
+		return "The counter is near its bound: too little is left for both operations, so their order matters."
+	case s.Requested == 0:
+		return fmt.Sprintf("The counter is near its bound: the amount certain to be left was %d, and the other transaction requested more.", s.Left)
+	}
+	return fmt.Sprintf("The counter is near its bound: the amount certain to be left was %d, and this transaction requested %d.", s.Left, s.Requested)
+}
+
+// areMoves reports whether both sides move a bounded counter. These operations commute, except near a
+// bound.
+func areMoves(a, b side) bool {
 	return len(a.calls) > 0 && len(b.calls) > 0 && allMoves(a.calls) && allMoves(b.calls)
 }
 
@@ -342,10 +357,13 @@ func digits(x float64) string {
 	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
-// holder names a transaction; a zero id is not known.
-func holder(id kv.TxnID) string {
-	if id.IsZero() {
+// holder names the other transaction; a zero id is not known.
+func holder(c *pb.Conflict) string {
+	switch {
+	case c.Holder.IsZero():
 		return "another transaction"
+	case c.HolderOwn:
+		return "this client's own transaction " + c.Holder.String()
 	}
-	return "transaction " + id.String()
+	return "transaction " + c.Holder.String()
 }

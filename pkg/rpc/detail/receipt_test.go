@@ -93,6 +93,27 @@ func TestSentence(t *testing.T) {
 		{"a bounded counter near its bound", &pb.Receipt{WaitedUs: 10_000, Wait: lock("bounded-counter.subtract", "bounded-counter.try-subtract")},
 			`Waited 10 ms for key "k": the subtract on a bounded-counter conflicts with a try-subtract on a bounded-counter of ` + x + `. ` +
 				`The counter is near its bound: too little is left for both operations, so their order matters.`},
+		{"a bounded counter with too little left", &pb.Receipt{WaitedUs: 10_000, Wait: with(
+			lock("bounded-counter.subtract", "bounded-counter.subtract"),
+			func(c *pb.Conflict) { c.HolderInteractive, c.Shortage = true, &pb.Shortage{Left: 3, Requested: 5} })},
+			`Waited 10 ms for key "k": the subtract on a bounded-counter conflicts with a subtract on a bounded-counter of ` + x + `. ` +
+				`The counter is near its bound: the amount certain to be left was 3, and this transaction requested 5.`},
+		{"a bounded counter with too little left for the other one", &pb.Receipt{Aborted: 1, Reason: "wounded", Abort: with(
+			lock("bounded-counter.add", "bounded-counter.add"),
+			func(c *pb.Conflict) { c.Cause, c.Shortage = pb.Cause_CAUSE_WOUND, &pb.Shortage{Left: 3} })},
+			`1 attempt was aborted because ` + x + `, which is older, needed key "k" for an add on a bounded-counter, ` +
+				`which conflicts with an add on a bounded-counter of this transaction. ` +
+				`The counter is near its bound: the amount certain to be left was 3, and the other transaction requested more.`},
+		{"a bounded counter in an interactive transaction", &pb.Receipt{WaitedUs: 10_000, Wait: with(
+			lock("bounded-counter.subtract", "bounded-counter.try-subtract"),
+			func(c *pb.Conflict) { c.HolderInteractive = true })},
+			`Waited 10 ms for key "k": the subtract on a bounded-counter conflicts with a try-subtract on a bounded-counter of ` + x + `. ` +
+				`Send that transaction as a one-shot: then the two commute, unless the counter is near its bound.`},
+		{"a lock of its own", &pb.Receipt{WaitedUs: 10_000, Waiting: true, Wait: with(lock("delete", update), func(c *pb.Conflict) {
+			c.HolderInteractive, c.HolderOwn = true, true
+		})},
+			`Still waiting after 10 ms for key "k": the delete conflicts with a get for update of this client's own ` + x + `. ` +
+				`Send that transaction as a one-shot: a delete and a get for update do not commute.`},
 		{"readers from before a restart", &pb.Receipt{WaitedUs: 12_340_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_RECOVERY, Operations: []string{put}}},
 			`Waited 12.3 s: after its restart a shard delays writes until the read-only transactions from before have timed out.`},
 		{"no cause, and no end", &pb.Receipt{WaitedUs: 400_000, Waiting: true, Wait: &pb.Conflict{}},

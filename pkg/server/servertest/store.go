@@ -81,7 +81,11 @@ func (s *Store) Submit(req gateway.Request, done func(gateway.Response)) {
 }
 
 func (s *Store) wait(req gateway.Request, done func(gateway.Response)) {
-	ctx, cancel := context.WithDeadline(context.Background(), req.Deadline)
+	until := req.Deadline
+	if until.IsZero() {
+		until = time.Now().Add(kv.MaxTxnAge)
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), until)
 	defer cancel()
 	r, err := s.acquire(ctx)
 	if err != nil {

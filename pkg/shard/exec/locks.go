@@ -82,12 +82,12 @@ func (x *Executor) anyLocks(needs []lock.Need, op *msg.Op) []lock.Need {
 		return append(needs, lock.Need{Span: kv.Point(op.Key), Mode: x.modeOf(op), Methods: adt.MethodsOf(op)})
 	}
 	x.modes = adt.Modes(x.modes[:0], op)
-	return modeLocks(needs, op, x.modes)
+	return modeLocks(needs, op, x.modes, nil)
 }
 
-func modeLocks(needs []lock.Need, op *msg.Op, modes []adt.Mode) []lock.Need {
+func modeLocks(needs []lock.Need, op *msg.Op, modes []adt.Mode, short *adt.Shortage) []lock.Need {
 	for _, mode := range modes {
-		needs = append(needs, lock.Need{Span: kv.Point(op.Key), Mode: mode, Methods: adt.MethodsOf(op)})
+		needs = append(needs, lock.Need{Span: kv.Point(op.Key), Mode: mode, Methods: adt.MethodsOf(op), Short: short})
 	}
 	return needs
 }
@@ -214,7 +214,7 @@ func (x *Executor) likelyLocks(needs []lock.Need, t *Task, place int) []lock.Nee
 	if x.Env.Mutants.Has(mutant.RefusalUnlocked) {
 		modes = slices.DeleteFunc(modes, refuses)
 	}
-	return modeLocks(needs, op, modes)
+	return modeLocks(needs, op, modes, plan.Short)
 }
 
 // itemAt is the item of the operation at a place, nil if it has none. Without ranges each operation

@@ -60,7 +60,7 @@ func (x *Executor) Reuse(effects []entry.Effect) { x.effects = env.Emptied(effec
 func (x *Executor) acquireMore(t *Task, e *mvcc.Execution) Step {
 	x.stats.Replanned++
 	for _, n := range e.Missing {
-		t.more = append(t.more, lock.Need{Span: kv.Point(n.Key), Mode: n.Mode, Methods: n.Methods})
+		t.more = append(t.more, lock.Need{Span: kv.Point(n.Key), Mode: n.Mode, Methods: n.Methods, Short: n.Short})
 	}
 	t.loads.round++
 	return x.Acquire(t)

@@ -147,7 +147,7 @@ func need(s string) (Need, error) {
 	}
 	for _, m := range []adt.Mode{adt.ModeRead, adt.ModeAdd, adt.ModeWrite} {
 		if m.String() == s[at+1:] {
-			return Need{span, m, methodNamed(strings.TrimSuffix(method, ")"), named).Set()}, nil
+			return Need{Span: span, Mode: m, Methods: methodNamed(strings.TrimSuffix(method, ")"), named).Set()}, nil
 		}
 	}
 	return Need{}, fmt.Errorf("no mode %q", s[at+1:])

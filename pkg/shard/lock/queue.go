@@ -246,7 +246,7 @@ func (t *Table) existing(o *owner, n Need) Grant {
 
 func (t *Table) addGrant(now int64, o *owner, n Need) Grant {
 	t.number++
-	h := holder{owner: o, mode: n.Mode, methods: n.Methods, number: t.number}
+	h := holder{owner: o, mode: n.Mode, methods: n.Methods, short: n.Short, number: t.number}
 	if !n.Span.IsPoint() {
 		rh := &rangeHold{span: n.Span, holder: h, uses: 1}
 		t.ranges = append(t.ranges, rh)

@@ -15,12 +15,13 @@ type blocker struct {
 	txn     kv.TxnRef
 	mode    adt.Mode
 	methods adt.Methods
+	short   *adt.Shortage
 	cause   msg.Cause
 	key     string
 }
 
 func (h *holder) blocks(cause msg.Cause) blocker {
-	return blocker{txn: h.owner.txn, mode: h.mode, methods: h.methods, cause: cause}
+	return blocker{txn: h.owner.txn, mode: h.mode, methods: h.methods, short: h.short, cause: cause}
 }
 
 // blocks is a waiting request in the way of a younger one's need.
@@ -28,7 +29,7 @@ func (r *Request) blocks(n *Need) blocker {
 	b := blocker{txn: r.Txn, cause: msg.CauseQueue}
 	for i := range r.Needs {
 		if w := &r.Needs[i]; !adt.Compatible(w.Mode, n.Mode) && w.Span.Overlaps(n.Span) {
-			b.mode, b.methods = w.Mode, w.Methods
+			b.mode, b.methods, b.short = w.Mode, w.Methods, w.Short
 			break
 		}
 	}
@@ -42,6 +43,14 @@ func (b *blocker) fill(to *msg.Receipt, n *Need) {
 		to.Key = []byte(b.key)
 	}
 	to.Cause, to.Holder, to.HolderMode, to.HolderMethods = b.cause, b.txn, uint64(b.mode), uint64(b.methods)
+	to.Shortage = shortage(adt.Short(n.Mode, b.mode, n.Short, b.short))
+}
+
+func shortage(s *adt.Shortage) *msg.Shortage {
+	if s == nil {
+		return nil
+	}
+	return &msg.Shortage{Left: s.Left, Requested: s.Requested}
 }
 
 // others counts those in the way whom a receipt does not name.
@@ -79,6 +88,7 @@ func (t *Table) wound(o *owner, by *Request) msg.Receipt {
 		if h, key := o.inTheWay(n); h != nil {
 			out.Key, out.Mode, out.Methods = key, uint64(h.mode), uint64(h.methods)
 			out.HolderMode, out.HolderMethods = uint64(n.Mode), uint64(n.Methods)
+			out.Shortage = shortage(adt.Short(h.mode, n.Mode, h.short, n.Short))
 			break
 		}
 	}

@@ -72,12 +72,23 @@ func (o Options) withDefaults() Options {
 // so few is not the one that is hot.
 const fewWaiters = 16
 
-// Need is a mode on a span. Methods say for what, to those who have to wait; no
-// decision depends on them.
+// Need is a mode on a span. Methods and Short say for what and why, for receipts; no decision depends on
+// them.
 type Need struct {
 	Span    kv.Span
 	Mode    adt.Mode
 	Methods adt.Methods
+	// Short is as in adt.Plan.
+	Short *adt.Shortage
+}
+
+// join adds the mode and the reasons of another need on the same span, if one mode can stand for both.
+func (n *Need) join(o *Need) bool {
+	mode, ok := adt.Join(n.Mode, o.Mode)
+	if ok {
+		n.Mode, n.Methods, n.Short = mode, n.Methods.With(o.Methods), cmp.Or(n.Short, o.Short)
+	}
+	return ok
 }
 
 // Normalize sorts needs and joins those of one span.
@@ -98,11 +109,7 @@ func Normalize(needs []Need) []Need {
 	for _, n := range needs[1:] {
 		last := &out[len(out)-1]
 		if isSame(last.Span, n.Span) {
-			if mode, ok := adt.Join(last.Mode, n.Mode); ok {
-				last.Mode, last.Methods = mode, last.Methods.With(n.Methods)
-				continue
-			}
-			if joined(out, &n) {
+			if last.join(&n) || joined(out, &n) {
 				continue
 			}
 		}
@@ -119,8 +126,7 @@ func joined(out []Need, n *Need) bool {
 		if !isSame(o.Span, n.Span) {
 			return false
 		}
-		if mode, ok := adt.Join(o.Mode, n.Mode); ok {
-			o.Mode, o.Methods = mode, o.Methods.With(n.Methods)
+		if o.join(n) {
 			return true
 		}
 	}
@@ -252,6 +258,7 @@ type holder struct {
 	owner   *owner
 	mode    adt.Mode
 	methods adt.Methods
+	short   *adt.Shortage
 	number  uint64
 }
 

@@ -82,8 +82,9 @@ type Call struct {
 	// Ticket is its place at the gateway (package admission).
 	Ticket admission.Ticket
 	ops    []msg.Op
-	// started and deadline are those of the transaction, or of its commit.
-	started, deadline int64
+	// started and deadline are those of the transaction, or of its commit. oldest is when it reaches
+	// the maximum age.
+	started, deadline, oldest int64
 	// from and by are those of the request under way that can be given up before the
 	// deadline; by is 0 for none.
 	from, by int64
@@ -162,6 +163,17 @@ func (c *Call) Reset()                  {}
 func (c *Call) End(*Host, *msg.Failure) {}
 func (c *Call) Seen() []msg.ShardIndex  { return nil }
 func (c *Call) Claim() admission.Claim  { return admission.Claim{} }
+
+// bound sets the deadline: the client's, but no later than the maximum age.
+func (c *Call) bound(h *Host, deadline int64) {
+	c.oldest = h.Now + int64(h.MaxAge)
+	c.deadline = min(deadline, c.oldest)
+}
+
+// AgeEnds reports whether the maximum age ends the call, and not a deadline of its client.
+func (c *Call) AgeEnds() bool {
+	return c.Kind.Transaction() && c.deadline == c.oldest && (c.by == 0 || c.by >= c.deadline)
+}
 
 // Deadline is when the call ends at the latest.
 func (c *Call) Deadline() int64 { return c.deadline }

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
@@ -42,7 +41,7 @@ func NewOpen(h *Host, ref kv.TxnRef, readOnly bool, how How) Open {
 	x := Interactive{idleSince: h.Now, left: h.Shards.Leavings()}
 	x.Call = Call{Kind: UpdateKind, Ref: ref, ReadOnly: readOnly, How: how, past: pastOf(how), started: h.Now}
 	x.Begun = h.Door.begunBefore(ref, &how)
-	x.deadline = h.Now + int64(h.MaxAge)
+	x.bound(h, env.Never)
 	if readOnly && (x.past != nil || h.Reads == env.SnapshotReads) {
 		x.Kind, x.session = ViewKind, session.New()
 		return &View{Interactive: x}
@@ -192,9 +191,7 @@ func (x *Interactive) idleTooLong(h *Host) Outcome {
 	case wanted && h.Now >= idleEnds:
 		return Aborted(env.Failure(msg.ReasonWounded, kv.KindAborted, "the transaction was idle and another one waited for its lock"))
 	case h.Now >= x.deadline:
-		why := env.Failure(msg.ReasonCancelled, kv.KindAborted, fmt.Sprintf("the transaction was open for %v, which is the limit", h.MaxAge))
-		why.Hint = "use smaller transactions; for long reads use a snapshot or Scan"
-		return Aborted(why)
+		return Aborted(h.TooOld(&x.Call))
 	case graced:
 		h.Timed(graceEnds)
 	}

@@ -44,7 +44,7 @@ func (o *OneShot) Init(h *Host, token Token, id kv.TxnID, ops []msg.Op, deadline
 	o.ops = ops
 	o.Begun = begun(h, &how)
 	o.started = h.Now
-	o.deadline = min(deadline, h.Now+int64(h.MaxAge))
+	o.bound(h, deadline)
 	o.from, o.by = o.started, o.deadline
 	o.past = pastOf(how)
 	for i := range ops {

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"fmt"
+
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
@@ -73,4 +75,19 @@ func (o *Outcome) Handle(h Handler, f Flow) {
 }
 
 // invalid makes the failure of a request that cannot be served as it is.
+// TooOld is the failure of a transaction that has reached the maximum age. It says what to use instead.
+func (h *Host) TooOld(c *Call) *msg.Failure {
+	text := fmt.Sprintf("the transaction has reached the maximum age of %g s; nothing was applied", h.MaxAge.Seconds())
+	f := env.Failure(msg.ReasonCancelled, kv.KindDeadlineExceeded, text)
+	switch {
+	case c.ReadOnly && c.past == nil:
+		f.Hint = "read a snapshot, which never waits for an update; for long reads use Scan"
+	case c.Kind == OneShotKind:
+		f.Hint = "use smaller transactions; the receipt shows what this one waited for"
+	default:
+		f.Hint = "use smaller transactions; for long reads use a snapshot or Scan"
+	}
+	return f
+}
+
 func invalid(text string) *msg.Failure { return env.Failure(msg.ReasonRequest, kv.KindInvalid, text) }

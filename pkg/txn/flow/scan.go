@@ -22,7 +22,7 @@ func NewScan(h *Host, token Token, id kv.TxnID, span kv.Span, reverse bool, dead
 	s.Call = Call{Kind: ScanKind, Ref: kv.TxnRef{TxnID: id, Attempt: 1}, Token: token, ReadOnly: true, How: how}
 	s.past = pastOf(how)
 	s.started = h.Now
-	s.deadline = min(deadline, h.Now+int64(h.MaxAge))
+	s.bound(h, deadline)
 	s.from, s.by = s.started, s.deadline
 	return s
 }
@@ -63,7 +63,7 @@ func (s *Scan) Unpinned(_ *Host, f *msg.Failure) Outcome { return Aborted(f) }
 // open answers the client: the state is fixed.
 func (s *Scan) open(h *Host) Outcome {
 	s.Phase, s.opened = Paging, true
-	s.by, s.deadline = 0, h.Now+int64(kv.DefaultScanKeep)
+	s.by, s.deadline, s.oldest = 0, h.Now+int64(kv.DefaultScanKeep), 0 // the age bounds the opening only
 	h.Timed(s.deadline)
 	d := Done{Committed: true, Plan: env.PlanSnapshot, At: msg.Indexes(&s.At)}
 	s.Stamp(&d)
