@@ -19,9 +19,12 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/backup"
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/embed"
+	"github.com/linchpindb/linchpin/pkg/internal/clientlink"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
 
@@ -46,11 +49,14 @@ func open(t *testing.T, o embed.ClusterOptions) *client.DB {
 	return db
 }
 
-func do(t *testing.T, db *client.DB, ops ...client.Op) *client.Outcome {
+func do(t *testing.T, db *client.DB, ops ...client.Op) {
 	t.Helper()
-	out, err := db.Execute(soon(t), ops...)
-	require.NoError(t, err)
-	return out
+	require.NoError(t, db.Execute(soon(t), ops...))
+}
+
+// call returns a call of a method by its name.
+func call(key, typ, method string, args ...any) client.Op {
+	return client.CallOp(key, typ, method, func([]client.Datum) (any, error) { return nil, nil }, args...)
 }
 
 // fill writes values of all data types, small and large, and a type of the test's
@@ -58,46 +64,43 @@ func do(t *testing.T, db *client.DB, ops ...client.Op) *client.Outcome {
 func fill(t *testing.T, db *client.DB) {
 	t.Helper()
 	servertest.Tags()
-	key := func(s string, i int) []byte { return fmt.Appendf(nil, "%s/%03d", s, i) }
+	key := func(s string, i int) string { return fmt.Sprintf("%s/%03d", s, i) }
 	for i := range 40 {
-		x := db.OneShot(soon(t))
-		do(t, db, client.Put(key("text", i), fmt.Appendf(nil, "value %d\x00", i)), client.Add(key("number", i), int64(i-20)))
-		set := client.NewSet(string(key("set", i)), client.Strings)
+		do(t, db, client.PutOp(key("text", i), fmt.Appendf(nil, "value %d\x00", i)), client.NewCounter(key("number", i)).AddOp(int64(i-20)))
+		set := client.NewSet(key("set", i), client.String)
 		var members []string
 		for j := range i * i {
 			members = append(members, fmt.Sprintf("member %d of %d", j*7919%1000, i))
 		}
 		if i > 0 {
-			require.NoError(t, set.Add(x, members...))
+			require.NoError(t, set.Add(soon(t), db, members...))
 		}
 	}
 	var many []client.Op
 	for i := range 1500 { // more than are read at a time
-		many = append(many, client.Put(fmt.Appendf(nil, "many/%04d", i), nil))
+		many = append(many, client.PutOp(fmt.Sprintf("many/%04d", i), nil))
 	}
 	do(t, db, many...)
-	large := make([]byte, 900<<10)
-	do(t, db, client.Put([]byte("large"), large))
-	call := func(key, typ, method string, args ...any) client.Op {
-		return client.Call([]byte(key), typ, method, args...)
-	}
+	require.NoError(t, db.Put(soon(t), "large", make([]byte, 900<<10)))
 	do(t, db, call("map", "map", "set", "a", "1", "b", "2"), call("scores", "sorted-set", "add", 2.5, "x", -1.0, "y"),
 		call("top", "top-k", "add", 3.0, "x"), call("summary", "summary", "add", 1.5), call("list", "list", "append", "first", "second"),
 		call("mine", "tags", "add", "go", "db"))
 	hour := time.Hour
-	do(t, db, client.Put([]byte("expires"), nil).WithTTL(hour), client.Expire([]byte("map"), hour), client.Expire([]byte("number/003"), hour), client.Expire([]byte("set/039"), hour))
+	do(t, db, client.PutOp("expires", nil, client.TTL(hour)), client.ExpireOp("map", hour), client.ExpireOp("number/003", hour),
+		client.ExpireOp("set/039", hour))
 }
 
 // state is all that a cluster holds, in its stored form.
 func state(t *testing.T, db *client.DB) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for p, err := range db.Scan(soon(t), nil, nil, client.ScanOptions{}) {
+	for e, err := range db.Scan(soon(t), client.Range{}) {
 		require.NoError(t, err)
-		r := do(t, db, client.Dump(p.Key)).Results[0]
-		require.True(t, r.Found)
-		at, expires := p.Expires()
-		out[string(p.Key)] = fmt.Sprintf("%d %d %x %v %v", r.Type, r.Number, r.Value, expires, at)
+		op := client.DumpOp(e.Key)
+		do(t, db, op)
+		require.True(t, op.Found())
+		r := clientlink.DumpResult(op.Value())
+		out[e.Key] = fmt.Sprintf("%d %d %x %v", r.Type, r.Number, r.Value, e.Expires)
 	}
 	return out
 }
@@ -149,7 +152,7 @@ func TestABackupOfEverythingIsRestoredIntoAClusterOfAnotherSize(t *testing.T) {
 	require.Equal(t, want, state(t, to))
 
 	// What is restored lives on.
-	do(t, to, client.Add([]byte("number/001"), 1), client.Call([]byte("set/010"), "set", "add", "new"))
+	do(t, to, client.NewCounter("number/001").AddOp(1), call("set/010", "set", "add", "new"))
 	_, _, err = backup.Restore(soon(t), to, path, backup.RestoreOptions{})
 	require.ErrorContains(t, err, "the cluster is not empty")
 	_, _, err = backup.Restore(soon(t), to, path, backup.RestoreOptions{Continue: true})
@@ -167,10 +170,10 @@ func TestABackupIsOfItsSnapshot(t *testing.T) {
 	_, _, err := backup.Create(ctx, db, path, backup.CreateOptions{Progress: func(uint64, uint64) {
 		// What has been copied, and what has not.
 		for _, key := range []string{"summary", "many/0001", "text/001"} {
-			do(t, db, client.Delete([]byte(key)))
+			do(t, db, client.DeleteOp(key))
 		}
-		do(t, db, client.Put([]byte("a new one"), nil), client.Put([]byte("zz"), nil), client.Put([]byte("text/002"), []byte("changed")), client.Add([]byte("number/001"), 7),
-			client.Call([]byte("set/010"), "set", "add", "new"), client.Call([]byte("top"), "top-k", "add", 4.0, "y"))
+		do(t, db, client.PutOp("a new one", nil), client.PutOp("zz", nil), client.PutOp("text/002", []byte("changed")),
+			client.NewCounter("number/001").AddOp(7), call("set/010", "set", "add", "new"), call("top", "top-k", "add", 4.0, "y"))
 		cancel()
 	}})
 	require.Error(t, err)
@@ -190,7 +193,7 @@ func TestABackupIsOfItsSnapshot(t *testing.T) {
 func TestWhateverIsLeftIsGoneOnWith(t *testing.T) {
 	db := open(t, embed.ClusterOptions{Nodes: 1, Shards: 2})
 	fill(t, db)
-	_, err := db.CreateSnapshot(soon(t), "kept", time.Hour)
+	_, err := db.CreateSnapshot(soon(t), "kept")
 	require.NoError(t, err)
 	dir := t.TempDir()
 	create := func(name string, interrupted bool) (backup.Footer, error) {
@@ -257,7 +260,7 @@ func TestARestoreNoticesThatOthersWrite(t *testing.T) {
 	require.NoError(t, err)
 	_, _, err = backup.Restore(soon(t), to, path, backup.RestoreOptions{Progress: func(doing string, _, _ uint64) {
 		if doing == "writing" {
-			do(t, to, client.Put([]byte("zz"), nil))
+			do(t, to, client.PutOp("zz", nil))
 		}
 	}})
 	require.ErrorContains(t, err, `the key "zz" is not in the backup`)
@@ -267,10 +270,10 @@ func TestARestoreNoticesThatOthersWrite(t *testing.T) {
 func TestABackupUnderLoadIsOfOneMoment(t *testing.T) {
 	db := open(t, embed.ClusterOptions{HotKeys: [][]byte{[]byte("account/0"), []byte("account/1")}})
 	const accounts, each = 30, 100
-	account := func(i int) []byte { return fmt.Appendf(nil, "account/%d", i) }
+	account := func(i int) client.Counter { return client.NewCounter(fmt.Sprintf("account/%d", i)) }
 	var begin []client.Op
 	for i := range accounts {
-		begin = append(begin, client.Add(account(i), each))
+		begin = append(begin, account(i).AddOp(each))
 	}
 	do(t, db, begin...)
 	ctx, cancel := context.WithCancel(soon(t))
@@ -282,7 +285,7 @@ func TestABackupUnderLoadIsOfOneMoment(t *testing.T) {
 				if from == to {
 					continue
 				}
-				_, err := db.Execute(ctx, client.Add(account(from), -1), client.Add(account(to), 1))
+				err := db.Execute(ctx, account(from).AddOp(-1), account(to).AddOp(1))
 				if err != nil && ctx.Err() == nil {
 					t.Errorf("moving: %v", err)
 				}
@@ -342,13 +345,13 @@ func TestABackupIsWrittenToAStream(t *testing.T) {
 func TestOnlySnapshotsOfBackupsAreDropped(t *testing.T) {
 	db := open(t, embed.ClusterOptions{Nodes: 1, Shards: 2})
 	fill(t, db)
-	kept, err := db.CreateSnapshot(soon(t), "monday", time.Hour)
+	kept, err := db.CreateSnapshot(soon(t), "monday")
 	require.NoError(t, err)
-	st, err := db.Status(soon(t))
+	st, err := admin.New(db).Status(soon(t))
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "file")
 	var partial bytes.Buffer
-	_, err = backup.NewWriter(&partial, backup.Header{Format: backup.Format, Cluster: st.ClusterId, Snapshot: kept.ID, Own: "monday"})
+	_, err = backup.NewWriter(&partial, backup.Header{Format: backup.Format, Cluster: st.Cluster, Snapshot: kept.Info().ID, Own: "monday"})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path+backup.Partial, partial.Bytes(), 0o600))
 	_, _, err = backup.Create(soon(t), db, path, backup.CreateOptions{Continue: true})
@@ -393,18 +396,17 @@ func TestWhatCannotBeBackedUpOrRestored(t *testing.T) {
 	cancel()
 	require.Error(t, err)
 	require.FileExists(t, path+backup.Partial)
-	_, err = db.CreateSnapshot(soon(t), "mine", time.Hour)
+	_, err = db.CreateSnapshot(soon(t), "mine")
 	require.NoError(t, err)
 	require.ErrorContains(t, create(backup.CreateOptions{Snapshot: "mine"}), "was made of the snapshot "+h.Own)
-	_, err = db.DropSnapshot(soon(t), h.Own)
-	require.NoError(t, err)
+	require.NoError(t, db.DropSnapshot(soon(t), h.Own))
 	require.ErrorContains(t, create(backup.CreateOptions{}), "does not exist or has expired")
 	require.NoError(t, os.Remove(path+backup.Partial))
 	require.NoError(t, create(backup.CreateOptions{Snapshot: "mine"}))
 	require.ErrorContains(t, create(backup.CreateOptions{}), "already exists")
 	kept, err := db.Snapshots(soon(t))
 	require.NoError(t, err)
-	require.True(t, slices.ContainsFunc(kept, func(s client.Snapshot) bool { return s.Name == "mine" }), "it is not the backup's to drop")
+	require.True(t, slices.ContainsFunc(kept, func(s client.SnapshotInfo) bool { return s.Name == "mine" }), "it is not the backup's to drop")
 
 	empty := open(t, embed.ClusterOptions{Nodes: 1, Shards: 2})
 	whole, err := os.ReadFile(path)
@@ -439,21 +441,21 @@ func TestWhatCannotBeBackedUpOrRestored(t *testing.T) {
 // in.
 func TestRestoreTakesNothingThatCannotBeRead(t *testing.T) {
 	db := open(t, embed.ClusterOptions{Nodes: 1, Shards: 2})
+	restore := func(typ pb.DataType, value []byte) client.Op {
+		return client.RestoreOp("k", clientlink.Dump(&pb.Result{Found: true, Type: typ, Value: value}).(client.Dump))
+	}
 	for text, op := range map[string]client.Op{
-		"data type 77 is not known":          client.Restore([]byte("k"), 77, []byte("x"), 0),
-		"form of a set cannot be read":       client.Restore([]byte("k"), client.TypeSet, []byte("x"), 0),
-		"form of a map cannot be read":       client.Restore([]byte("k"), client.TypeDict, nil, 0),
-		"the stored value has 1048577 bytes": client.Restore([]byte("k"), client.TypeRegister, make([]byte, kv.MaxValueBytes+1), 0),
+		"data type 77 is not known":          restore(77, []byte("x")),
+		"form of a set cannot be read":       restore(pb.DataType_SET, []byte("x")),
+		"form of a map cannot be read":       restore(pb.DataType_MAP, nil),
+		"the stored value has 1048577 bytes": restore(pb.DataType_VALUE, make([]byte, kv.MaxValueBytes+1)),
 	} {
-		_, err := db.Execute(soon(t), op)
+		err := db.Execute(soon(t), op)
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
 		require.ErrorContains(t, err, text)
 	}
-	for _, op := range []client.Op{client.Dump([]byte("k")), client.Restore([]byte("k"), client.TypeRegister, nil, 0)} {
-		err := db.Update(soon(t), func(tx *client.Tx) error {
-			_, err := tx.Do(op)
-			return err
-		})
-		require.ErrorContains(t, err, "do not support dump and restore")
+	for _, op := range []client.Op{client.DumpOp("k"), restore(pb.DataType_VALUE, nil)} {
+		err := db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error { return tx.Execute(ctx, op) })
+		require.ErrorContains(t, err, "a dump or a restore is not for an interactive transaction")
 	}
 }

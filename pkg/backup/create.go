@@ -16,34 +16,35 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/client/admin"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
-// Partial is what the name of a backup ends with that is not whole yet.
+// Partial is the suffix of the name of an unfinished backup.
 const Partial = ".partial"
 
-// CreateOptions say how a backup is made.
+// CreateOptions are the options of a backup.
 type CreateOptions struct {
-	// Snapshot is the name or id of the state to copy. If it is empty one is made,
-	// which is kept for Keep and dropped at the end.
+	// Snapshot is the name or id of the snapshot to copy. If it is empty, the backup creates a snapshot,
+	// with the time to live Keep, and drops it at the end.
 	Snapshot string
-	// Keep is how long an unfinished backup can be gone on with; 0 is a day.
+	// Keep is for how long an unfinished backup can be continued; 0 is a day.
 	Keep time.Duration
-	// Continue goes on with an unfinished backup, which may be of an earlier moment. Without it
-	// that happens only if Snapshot names the same state.
+	// Continue continues an unfinished backup, whatever its snapshot. Without it, an unfinished backup is
+	// continued only if Snapshot names its snapshot.
 	Continue bool
 	// Program is the version of the program, for the header.
 	Program string
-	// Progress, if set, is called now and then with what has been copied so far.
+	// Progress, if set, is called every 512 keys with what has been copied so far.
 	Progress func(keys, bytes uint64)
 }
 
-// Create copies a state of the cluster into a file, which must not exist, and
-// returns what is in it. A FILE.partial of the same cluster, and of a snapshot that is still
-// kept, is gone on with if the options say so.
+// Create copies a state of the cluster into a file, which must not exist, and returns its header and
+// footer. It continues FILE.partial as the options say, if that is of the same cluster and its snapshot
+// still exists.
 func Create(ctx context.Context, db *client.DB, path string, o CreateOptions) (Header, Footer, error) {
-	status, err := db.Status(ctx)
+	status, err := admin.New(db).Status(ctx)
 	if err != nil {
 		return Header{}, Footer{}, err
 	}
@@ -51,8 +52,8 @@ func Create(ctx context.Context, db *client.DB, path string, o CreateOptions) (H
 	if err != nil {
 		return Header{}, Footer{}, err
 	}
-	defer f.Close() // which gives up the lock
-	c := &creation{db: db, file: f, path: path, o: o, cluster: status.ClusterId}
+	defer f.Close() // releases the lock
+	c := &creation{db: db, file: f, path: path, o: o, cluster: status.Cluster}
 	if err := c.begin(ctx); err != nil {
 		return c.header, Footer{}, err
 	}
@@ -70,14 +71,14 @@ func Create(ctx context.Context, db *client.DB, path string, o CreateOptions) (H
 	return c.header, footer, err
 }
 
-// CreateTo copies a state of the cluster to a writer. It is not gone on with after an error, so
-// that its own snapshot is dropped in any case.
+// CreateTo copies a state of the cluster to a writer. It cannot be continued after an error, so it drops
+// its own snapshot in any case.
 func CreateTo(ctx context.Context, db *client.DB, to io.Writer, o CreateOptions) (Header, Footer, error) {
-	status, err := db.Status(ctx)
+	status, err := admin.New(db).Status(ctx)
 	if err != nil {
 		return Header{}, Footer{}, err
 	}
-	c := &creation{db: db, o: o, cluster: status.ClusterId}
+	c := &creation{db: db, o: o, cluster: status.Cluster}
 	err = c.start(ctx, to)
 	if err != nil {
 		return c.header, Footer{}, err
@@ -91,24 +92,24 @@ func CreateTo(ctx context.Context, db *client.DB, to io.Writer, o CreateOptions)
 // dropTimeout bounds how long an interrupted CreateTo drops its snapshot.
 const dropTimeout = 5 * time.Second
 
-// ownPrefix begins the names of the snapshots that backups make.
+// ownPrefix begins the names of the snapshots that backups create.
 const ownPrefix = "backup-"
 
-// dropOwn drops the snapshot that was made for the backup. Its name comes from the file, so only
-// names of backups' own are dropped.
+// dropOwn drops the snapshot that was created for the backup. Its name comes from the file, so another
+// name than that of a backup's snapshot is ignored.
 func (c *creation) dropOwn(ctx context.Context) error {
 	if !strings.HasPrefix(c.header.Own, ownPrefix) {
 		return nil
 	}
-	_, err := c.db.DropSnapshot(ctx, c.header.Own)
-	if kv.KindOf(err) == kv.KindNotFound {
+	err := c.db.DropSnapshot(ctx, c.header.Own)
+	if errors.Is(err, client.ErrNotFound) {
 		return nil
 	}
 	return err
 }
 
-// openPartial opens the unfinished file, for this process alone. Two that wrote it
-// would damage it, and the first to end would drop the snapshot of the other.
+// openPartial opens the unfinished file and locks it. Two processes that write it would damage it, and
+// the first to end would drop the snapshot of the other.
 func openPartial(path string) (*os.File, error) {
 	if err := absent(path); err != nil {
 		return nil, err
@@ -123,8 +124,8 @@ func openPartial(path string) (*os.File, error) {
 	} else if err != nil {
 		return nil, errors.Join(fmt.Errorf("backup: %s cannot be locked: %w", f.Name(), err), f.Close())
 	}
-	// Another one may have come to its end between the opening and the lock. Then this
-	// file is the backup itself, or a new one beside it.
+	// Another backup may have finished between the opening and the lock. Then this file is that backup, or
+	// the name has another file.
 	mine, err := f.Stat()
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -148,8 +149,8 @@ func absent(path string) error {
 	return nil
 }
 
-// Shown is a name as a terminal may show it: in quotes if it has characters that do not print,
-// which could control the terminal.
+// Shown returns a name for a terminal: quoted if it has characters that do not print, which could control
+// the terminal.
 func Shown(name string) string {
 	quoted := strconv.Quote(name)
 	if quoted == `"`+name+`"` {
@@ -162,7 +163,7 @@ func refuse(hint, format string, args ...any) error {
 	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// creation is a backup that is being made.
+// creation is a backup in progress.
 type creation struct {
 	db      *client.DB
 	file    *os.File
@@ -174,14 +175,14 @@ type creation struct {
 	last    []byte
 }
 
-// begin writes the header, or goes on with what has one.
+// begin writes the header, or continues a file that has one.
 func (c *creation) begin(ctx context.Context) error {
 	info, err := c.file.Stat()
 	if err != nil {
 		return err
 	}
 	if info.Size() > 0 {
-		return c.goOn(ctx)
+		return c.resume(ctx)
 	}
 	err = c.start(ctx, c.file)
 	if err != nil && c.header.Snapshot == "" {
@@ -190,7 +191,7 @@ func (c *creation) begin(ctx context.Context) error {
 	return err
 }
 
-// start finds or makes the snapshot, and writes the header.
+// start finds or creates the snapshot, and writes the header.
 func (c *creation) start(ctx context.Context, to io.Writer) error {
 	s, own, err := c.snapshot(ctx)
 	if err != nil {
@@ -201,8 +202,8 @@ func (c *creation) start(ctx context.Context, to io.Writer) error {
 	return err
 }
 
-// snapshot finds the state to copy, or makes one.
-func (c *creation) snapshot(ctx context.Context) (s *client.Snapshot, own string, err error) {
+// snapshot finds the snapshot to copy, or creates one. own is the name of one that it has created.
+func (c *creation) snapshot(ctx context.Context) (s client.SnapshotInfo, own string, err error) {
 	if c.o.Snapshot != "" {
 		s, err = c.kept(ctx, c.o.Snapshot)
 		return s, "", err
@@ -214,27 +215,29 @@ func (c *creation) snapshot(ctx context.Context) (s *client.Snapshot, own string
 		keep = 24 * time.Hour
 	}
 	own = ownPrefix + hex.EncodeToString(b[:])
-	s, err = c.db.CreateSnapshot(ctx, own, keep)
-	return s, own, err
+	made, err := c.db.CreateSnapshot(ctx, own, client.TTL(keep))
+	if err != nil {
+		return s, own, err
+	}
+	return made.Info(), own, nil
 }
 
 // kept finds a snapshot.
-func (c *creation) kept(ctx context.Context, name string) (*client.Snapshot, error) {
+func (c *creation) kept(ctx context.Context, name string) (client.SnapshotInfo, error) {
 	all, err := c.db.Snapshots(ctx)
 	if err != nil {
-		return nil, err
+		return client.SnapshotInfo{}, err
 	}
-	i := slices.IndexFunc(all, func(s client.Snapshot) bool { return s.Name == name || s.ID == name })
+	i := slices.IndexFunc(all, func(s client.SnapshotInfo) bool { return s.Name == name || s.ID == name })
 	if i < 0 {
-		return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("the snapshot %s does not exist or has expired", Shown(name)),
-			Hint: "list the snapshots with: linchpin snapshot list"}
+		return client.SnapshotInfo{}, &kv.Error{Kind: kv.KindNotFound, Op: -1, Hint: "list the snapshots with: linchpin snapshot list",
+			Text: fmt.Sprintf("the snapshot %s does not exist or has expired", Shown(name))}
 	}
-	return &all[i], nil
+	return all[i], nil
 }
 
-// goOn finds out how far an unfinished backup has come, and cuts off what is
-// behind its last whole frame.
-func (c *creation) goOn(ctx context.Context) error {
+// resume continues an unfinished backup after its last whole frame. It truncates the rest.
+func (c *creation) resume(ctx context.Context) error {
 	name := Shown(c.file.Name())
 	r, err := c.read()
 	if err != nil && r == nil {
@@ -249,12 +252,13 @@ func (c *creation) goOn(ctx context.Context) error {
 	} else if want := c.o.Snapshot; want != "" && want != s.Name && want != s.ID {
 		return refuse("remove it to start again", "%s was made of the snapshot %s", name, Shown(s.Name))
 	} else if want == "" && !c.o.Continue {
-		return refuse("continue it with --continue, or remove it", "%s is an unfinished backup as of %s", name, r.Header.Time.Format(time.RFC3339))
+		return refuse("continue it with --continue, or remove it",
+			"%s is an unfinished backup as of %s", name, r.Header.Time.Format(time.RFC3339))
 	}
 	if err := c.file.Truncate(r.whole); err != nil {
 		return err
 	}
-	// Once more, now that nothing is behind what is whole.
+	// Verify that the file ends after a whole frame now.
 	r, err = c.read()
 	if err != errOpen {
 		return refuse("remove it to start again", "%s cannot be continued: %v", name, err)
@@ -269,8 +273,7 @@ func (c *creation) goOn(ctx context.Context) error {
 	return err
 }
 
-// read reads the file from its start. The error is errOpen if it ends between two
-// frames.
+// read reads the file from its start. The error is errOpen if the file ends between two frames.
 func (c *creation) read() (*Reader, error) {
 	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -310,7 +313,7 @@ func (c *creation) copy(ctx context.Context) (Footer, error) {
 	return c.writer.Close(func(t uint32) string { return types[t] })
 }
 
-// publish gives the file its name.
+// publish renames the complete file, without replacing another one.
 func (c *creation) publish() error {
 	err := c.file.Sync()
 	if err == nil {
@@ -333,15 +336,15 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// typeNames gives the names of the data types that a cluster knows.
+// typeNames returns the names of the data types of a cluster, by number.
 func typeNames(ctx context.Context, db *client.DB) (map[uint32]string, error) {
-	all, err := db.Types(ctx, "")
+	all, err := admin.New(db).Types(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	out := map[uint32]string{}
-	for i := range all {
-		out[all[i].Number] = all[i].Name
+	for _, t := range all {
+		out[uint32(t.Number)] = t.Name
 	}
 	return out, nil
 }

@@ -1,12 +1,12 @@
 // Package backup copies a state of a whole cluster into a file, and such a file
 // into an empty cluster of any size.
 //
-// A backup is made by a client, at a snapshot: nobody who writes is held, and the
-// file is what the store was at one moment. Values of data types are copied in
-// their stored form (client.Dump), so that the types need not be known here.
-// Restoring writes them back (client.Restore), and then compares the whole cluster
-// with the file. What is not in a file: snapshots and the history, the versions'
-// identities, which keys were hot, and which transactions had which outcome.
+// A backup reads a snapshot through a client: it blocks no writer, and the file has the
+// state of one moment. Values of data types are copied in their stored form
+// (client.DumpOp), so that the types need not be known here. A restore writes them back
+// (client.RestoreOp), and then compares the whole cluster with the file. A file does not
+// have snapshots, the history, the identities of versions, the heat of keys and the
+// outcomes of transactions.
 //
 // # The file
 //
@@ -15,7 +15,7 @@
 //	kind (1) | length of the body (4) | CRC-32C of kind, length and body (4) | body
 //
 // Numbers are little-endian. A header, kind H, is JSON. Frames of kind K have keys,
-// in order and each once, compressed with Zstandard (RFC 8878):
+// sorted, each once, compressed with Zstandard (RFC 8878):
 //
 //	length of the key, key, type, 0, length of the value, value
 //

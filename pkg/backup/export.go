@@ -1,41 +1,39 @@
 package backup
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"iter"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/entry"
+	"github.com/linchpindb/linchpin/pkg/internal/clientlink"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
+	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 const (
-	// pageKeys and pageBytes bound what is asked for at a time: a page ends with the
-	// value that reaches pageBytes.
+	// pageKeys and pageBytes bound a page: it ends with the value that reaches pageBytes.
 	pageKeys  = 512
 	pageBytes = 4 << 20
-	// together is how many values of data types, each of which may have
-	// kv.MaxStateBytes, are read at a time, and in memory; and how many transactions
-	// write. Somewhat arbitrary.
+	// together is how many values of data types, of up to kv.MaxStateBytes each, are read concurrently
+	// and held in memory; and how many transactions of a restore run concurrently. Somewhat arbitrary.
 	together = 8
-	// triesInARow is how often in a row reading on may fail, with nothing read in
-	// between. Each has the client's own repetitions within.
+	// triesInARow is how often in a row a page may fail without having read a key. Each try includes the
+	// retries of the client.
 	triesInARow = 5
 )
 
-// export reads all keys that a snapshot has after one, in order. A failure is
-// yielded once, with an empty record, and is the last.
+// export yields all keys of a snapshot after one, in order. An error is yielded once, with an empty record,
+// as the last pair.
 func export(ctx context.Context, db *client.DB, snapshot string, after []byte) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		x := &exporting{at: db.With(client.AtSnapshot(snapshot)), yield: yield}
+		x := &exporting{at: db.AtSnapshot(snapshot), yield: yield}
 		if after != nil {
-			x.from = kv.Next(after)
+			x.from = string(kv.Next(after))
 		}
 		for tries := 0; ; {
 			before := x.from
@@ -46,10 +44,10 @@ func export(ctx context.Context, db *client.DB, snapshot string, after []byte) i
 				continue
 			case err == nil:
 				return
-			case !bytes.Equal(x.from, before):
+			case x.from != before:
 				tries = 0 // a part of the page has been read
 			}
-			// A state stays what it is, so reading can go on after any failure.
+			// A snapshot does not change, so the export can continue after any error.
 			tries++
 			if tries == triesInARow || ctx.Err() != nil || !kv.KindOf(err).Retryable() {
 				yield(Record{}, err)
@@ -59,17 +57,17 @@ func export(ctx context.Context, db *client.DB, snapshot string, after []byte) i
 	}
 }
 
-// exporting is an export under way.
+// exporting is an export in progress.
 type exporting struct {
-	at    *client.Handle
+	at    *client.Snapshot
 	yield func(Record, error) bool
-	// from is where the next page begins: behind what has been yielded.
-	from []byte
+	// from is the start of the next page: after the last key that was yielded.
+	from string
 }
 
-// page yields the next keys, and reports whether there may be more that are wanted.
+// page yields the next keys, and reports whether to read another page.
 func (x *exporting) page(ctx context.Context) (more bool, _ error) {
-	page, more, err := firstPage(x.at.Scan(ctx, x.from, nil, client.ScanOptions{Limit: pageKeys}))
+	page, more, err := firstPage(x.at.Scan(ctx, client.Range{Start: x.from}, client.Limit(pageKeys)))
 	if err != nil {
 		return true, err
 	}
@@ -83,15 +81,15 @@ func (x *exporting) page(ctx context.Context) (more bool, _ error) {
 			if !x.yield(r, nil) {
 				return false, nil
 			}
-			x.from = kv.Next(r.Key)
+			x.from = string(kv.Next(r.Key))
 		}
 		page = page[n:]
 	}
 	return more, nil
 }
 
-// firstPage takes what fits into a page, and reports whether there may be more.
-func firstPage(from iter.Seq2[client.Pair, error]) (page []client.Pair, more bool, _ error) {
+// firstPage reads one page, and reports whether there may be more.
+func firstPage(from iter.Seq2[client.Entry, error]) (page []client.Entry, more bool, _ error) {
 	size := 0
 	for p, err := range from {
 		if err != nil {
@@ -106,12 +104,12 @@ func firstPage(from iter.Seq2[client.Pair, error]) (page []client.Pair, more boo
 	return page, len(page) == pageKeys, nil
 }
 
-// whole reports whether a scan tells all there is of a key.
-func whole(t client.Type) bool { return t == client.TypeRegister || t == client.TypeCounter }
+// whole reports whether a scan returns the whole value of a key of a type.
+func whole(t client.Type) bool { return t == client.TypeValue || t == client.TypeCounter }
 
-// readTogether is how many of the first keys are read together: so many that there
-// are few whose values are read by themselves.
-func readTogether(page []client.Pair) int {
+// readTogether returns how many of the first keys are read together: as many as have at most together
+// values that need a read of their own.
+func readTogether(page []client.Entry) int {
 	apart := 0
 	for i := range page {
 		if whole(page[i].Type) {
@@ -125,52 +123,52 @@ func readTogether(page []client.Pair) int {
 	return len(page)
 }
 
-// dump makes records of keys, and reads what scans do not tell.
-func dump(ctx context.Context, at *client.Handle, page []client.Pair) ([]Record, error) {
+// dump returns the records of keys. It reads the values that the scan did not return.
+func dump(ctx context.Context, at *client.Snapshot, page []client.Entry) ([]Record, error) {
 	out := make([]Record, len(page))
 	g, ctx := errgroup.WithContext(ctx)
 	for i := range page {
-		p, r := &page[i], &out[i]
-		*r = Record{Key: p.Key, Type: uint32(p.Type)}
-		if at, expires := p.Expires(); expires {
-			r.Expires = at.UnixMilli()
+		e, r := &page[i], &out[i]
+		*r = Record{Key: []byte(e.Key)}
+		if !e.Expires.IsZero() {
+			r.Expires = e.Expires.UnixMilli()
 		}
-		switch {
-		case p.Type == client.TypeCounter:
-			r.Value = adt.EncodeCounter(p.Number)
-		case whole(p.Type):
-			r.Value = p.Value
+		switch e.Type {
+		case client.TypeCounter:
+			r.Type, r.Value = uint32(adt.Counter), adt.EncodeCounter(e.Number)
+		case client.TypeValue:
+			r.Type, r.Value = uint32(adt.Value), e.Value
 		default:
-			g.Go(func() (err error) {
-				r.Value, err = dumpOne(ctx, at, p)
-				return err
-			})
+			g.Go(func() error { return dumpOne(ctx, at, e, r) })
 		}
 	}
 	return out, g.Wait()
 }
 
 // dumpOne reads one value in its stored form.
-func dumpOne(ctx context.Context, at *client.Handle, p *client.Pair) ([]byte, error) {
-	o, err := at.Execute(ctx, client.Dump(p.Key))
-	if err != nil {
-		return nil, err
+func dumpOne(ctx context.Context, at *client.Snapshot, e *client.Entry, r *Record) error {
+	op := client.DumpOp(e.Key)
+	if err := at.Execute(ctx, op); err != nil {
+		return err
 	}
-	if o.ResultsLost || !o.Results[0].Found || o.Results[0].Type != p.Type {
-		return nil, errors.New("backup: a key of the snapshot changed during the backup")
+	d := op.Value()
+	if d.Type() != e.Type {
+		return errors.New("backup: a key of the snapshot changed during the backup")
 	}
-	return o.Results[0].Value, nil
+	stored := clientlink.DumpResult(d)
+	r.Type, r.Value = uint32(stored.Type), stored.Value
+	return nil
 }
 
-// operation is what writes a record.
+// operation returns the operation that writes a record.
 func (r *Record) operation() (client.Op, error) {
-	var expires time.Time
-	if r.Expires != 0 {
-		expires = time.UnixMilli(r.Expires)
-	}
-	if t := entry.Type(r.Type); t == adt.Counter {
+	stored := &pb.Result{Found: true, Type: pb.DataType(r.Type), Value: r.Value, ExpiresAtMs: r.Expires}
+	if entry.Type(r.Type) == adt.Counter {
 		n, err := adt.DecodeCounter(r.Value)
-		return client.Restore(r.Key, client.TypeCounter, nil, n).At(expires), err
+		if err != nil {
+			return nil, err
+		}
+		stored.Value, stored.Number = nil, n
 	}
-	return client.Restore(r.Key, client.Type(r.Type), r.Value, 0).At(expires), nil
+	return client.RestoreOp(string(r.Key), clientlink.Dump(stored).(client.Dump)), nil
 }

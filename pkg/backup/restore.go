@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/entry"
-	client "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 const (
@@ -25,20 +25,20 @@ const (
 	batchBytes = 1 << 20
 )
 
-// RestoreOptions say how a backup is restored.
+// RestoreOptions are the options of a restore.
 type RestoreOptions struct {
-	// Continue has the cluster hold a part of the backup already, and nothing
-	// else: it was interrupted.
+	// Continue continues an interrupted restore: the cluster may have a part of the backup, and nothing
+	// else.
 	Continue bool
-	// DryRun finds out whether it could be restored, and writes nothing.
+	// DryRun checks whether the backup can be restored, and writes nothing.
 	DryRun bool
-	// Progress, if set, is called now and then: what is being done, and how many of
-	// the file's keys that has been done for.
+	// Progress, if set, is called every 256 keys with the phase, "writing" or "comparing", and the number of
+	// keys of the file that it has processed.
 	Progress func(doing string, keys, of uint64)
 }
 
-// Verify reads a backup from its start to its end. An error is *Damaged if it is
-// not what was written.
+// Verify reads a backup from its start to its end. The error is a *Damaged if the file is not what was
+// written.
 func Verify(path string) (Header, Footer, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -58,10 +58,9 @@ func Verify(path string) (Header, Footer, error) {
 	return r.Header, r.Footer, err
 }
 
-// Restore writes a backup into a cluster that has no keys, which nobody uses in the
-// meantime, and then makes sure that it has what the file has. Nothing is written
-// if the file is damaged, has data types that the cluster does not know, or the
-// cluster has keys. It can be interrupted and continued (RestoreOptions).
+// Restore writes a backup into a cluster without keys, and then compares the cluster with the file. Other
+// clients must not write meanwhile. It writes nothing if the file is damaged or has data types that the
+// cluster does not have, or if the cluster has keys. It can be interrupted and continued (RestoreOptions).
 func Restore(ctx context.Context, db *client.DB, path string, o RestoreOptions) (Header, Footer, error) {
 	if o.Progress == nil {
 		o.Progress = func(string, uint64, uint64) {}
@@ -93,7 +92,7 @@ func Restore(ctx context.Context, db *client.DB, path string, o RestoreOptions) 
 	return h, f, x.compare(ctx, false)
 }
 
-// restoring is a backup that is being restored.
+// restoring is a restore in progress.
 type restoring struct {
 	db   *client.DB
 	path string
@@ -101,23 +100,23 @@ type restoring struct {
 	of   uint64
 }
 
-// begin makes sure that the cluster has no keys but those that it may have, and
-// reports whether there is something to be written.
+// begin verifies that the cluster has no keys, or with Continue only keys of the backup, and reports
+// whether there is something to write.
 func (x *restoring) begin(ctx context.Context) (bool, error) {
 	if x.o.Continue {
 		return true, x.compare(ctx, true)
 	}
-	for p, err := range x.db.Scan(ctx, nil, nil, client.ScanOptions{Limit: 1}) {
+	for e, err := range x.db.Scan(ctx, client.Range{}, client.Limit(1)) {
 		if err != nil {
 			return false, err
 		}
 		return false, refuse("restore into an empty cluster; to continue an interrupted restore, use --continue",
-			"the cluster is not empty: it has the key %q", p.Key)
+			"the cluster is not empty: it has the key %q", e.Key)
 	}
 	return x.of > 0, nil
 }
 
-// records reads the file. A failure is yielded once and is the last.
+// records yields the records of the file. An error is yielded once, as the last pair.
 func (x *restoring) records(doing string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		f, err := os.Open(x.path)
@@ -144,9 +143,8 @@ func (x *restoring) records(doing string) iter.Seq2[Record, error] {
 	}
 }
 
-// write writes all keys, several transactions at a time: each is written once, so
-// their order does not matter. What is there already, of a restore that was
-// interrupted, is the same.
+// write writes all keys, in several concurrent transactions: each key is written once, so their order does
+// not matter. Keys that an interrupted restore has written get the same values.
 func (x *restoring) write(all context.Context) error {
 	g, ctx := errgroup.WithContext(all)
 	g.SetLimit(together)
@@ -156,7 +154,10 @@ func (x *restoring) write(all context.Context) error {
 		batch := ops
 		ops, size = nil, 0
 		g.Go(func() error {
-			_, err := x.db.Execute(ctx, batch...)
+			err := x.db.Execute(ctx, batch...)
+			if errors.Is(err, client.ErrResultsLost) {
+				return nil // committed, and the results are not used
+			}
 			return err
 		})
 	}
@@ -184,30 +185,31 @@ func (x *restoring) write(all context.Context) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return cmp.Or(failed, all.Err()) // who breaks off may do so between two transactions
+	return cmp.Or(failed, all.Err()) // the context may end between two transactions
 }
 
-// compare holds the cluster's keys against those of the file. If it may be
-// incomplete, not all of these need be there.
+// compare compares the keys of the cluster with those of the file. If the cluster may be incomplete, keys
+// may be missing.
 func (x *restoring) compare(ctx context.Context, incomplete bool) error {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	name := "restore-" + hex.EncodeToString(b[:])
-	s, err := x.db.CreateSnapshot(ctx, name, 24*time.Hour)
+	s, err := x.db.CreateSnapshot(ctx, name)
 	if err != nil {
 		return err
 	}
-	err = x.compareWith(export(ctx, x.db, s.ID, nil), incomplete, s.Time.Add(clocksApart).UnixMilli())
-	_, dropped := x.db.DropSnapshot(context.WithoutCancel(ctx), name)
+	info := s.Info()
+	err = x.compareWith(export(ctx, x.db, info.ID, nil), incomplete, info.Time.Add(clocksApart).UnixMilli())
+	dropped := x.db.DropSnapshot(context.WithoutCancel(ctx), name)
 	return errors.Join(err, dropped)
 }
 
-// clocksApart is up to how far the clocks of nodes are taken to be apart, when it is
-// asked whether a key may have expired. Somewhat arbitrary.
+// clocksApart is the clock skew between nodes that is tolerated when a key may have expired. Somewhat
+// arbitrary.
 const clocksApart = time.Minute
 
-// compareWith is told what there is. What was to expire by some time, in milliseconds
-// since 1970, need not be there any more.
+// compareWith compares the records of the cluster with the file. Keys that expire up to a time, in
+// milliseconds since 1970, may be missing.
 func (x *restoring) compareWith(have iter.Seq2[Record, error], incomplete bool, expired int64) error {
 	next, stop := iter.Pull2(have)
 	defer stop()
@@ -217,7 +219,7 @@ func (x *restoring) compareWith(have iter.Seq2[Record, error], incomplete bool, 
 		if err != nil {
 			return err
 		}
-		order := 1 // of what there is after what is wanted
+		order := 1 // of the cluster's next key and that of the file
 		if ok {
 			order = bytes.Compare(got.Key, want.Key)
 		}

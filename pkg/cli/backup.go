@@ -14,7 +14,6 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/backup"
 	"github.com/linchpindb/linchpin/pkg/client"
-	oldclient "github.com/linchpindb/linchpin/pkg/oldclient"
 )
 
 func backupCommand() *cobra.Command {
@@ -65,12 +64,7 @@ If FILE is -, the backup is written to standard output and its summary to standa
 		}
 		show := newShow(cmd, -1)
 		o.Program, o.Progress = ReadBuild().Version, func(keys, bytes uint64) { show.set("copied", keys) }
-		db, done, err := s.former(ctx)
-		if err != nil {
-			return err
-		}
-		defer done()
-		h, footer, err := backup.Create(ctx, db, args[0], o)
+		h, footer, err := backup.Create(ctx, s.db, args[0], o)
 		show.end()
 		if err != nil {
 			return err
@@ -79,21 +73,6 @@ If FILE is -, the backup is written to standard output and its summary to standa
 		return s.printBackup(args[0], &h, &footer)
 	})
 	return cmd
-}
-
-// former connects the former Go client, which package backup uses.
-func (s *session) former(ctx context.Context) (*oldclient.DB, func(), error) {
-	opts, done, err := s.flags.caller.OldOptions()
-	if err != nil {
-		return nil, nil, err
-	}
-	opts = append(opts, oldclient.WithRetries(s.flags.retry), oldclient.WithWaitForShards(s.flags.wait))
-	db, err := oldclient.Open(ctx, s.flags.addrs, opts...)
-	if err != nil {
-		done()
-		return nil, nil, err
-	}
-	return db, func() { _ = db.Close(); done() }, nil
 }
 
 // standardOutput is the FILE for it.
@@ -110,12 +89,7 @@ func (s *session) backupToOutput(ctx context.Context, cmd *cobra.Command, o back
 		return usagef(cmd, "standard output is a terminal; redirect it to a file or a program")
 	}
 	o.Program = ReadBuild().Version
-	db, done, err := s.former(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	h, footer, err := backup.CreateTo(ctx, db, out, o)
+	h, footer, err := backup.CreateTo(ctx, s.db, out, o)
 	if err != nil {
 		return err
 	}
@@ -174,12 +148,7 @@ damaged, if it has data types that the cluster does not know, or if the cluster 
 			}
 			show.set(doing, keys)
 		}
-		db, done, err := s.former(ctx)
-		if err != nil {
-			return err
-		}
-		defer done()
-		h, footer, err := backup.Restore(ctx, db, args[0], o)
+		h, footer, err := backup.Restore(ctx, s.db, args[0], o)
 		show.end()
 		if err != nil {
 			return err

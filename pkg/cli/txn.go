@@ -35,7 +35,9 @@ minus sign, the lines are read from standard input.
   require KEY CONDITION              fail unless the condition holds
   incr KEY [N]                       add N, or 1, to a counter; return the sum
   add KEY N                          add N to a counter; return nothing, so that additions commute
-  scan START END [limit N]           read the keys from START up to but without END, at most N (1 to 10000)
+  scan START END [limit N] [reverse]
+                                     read the keys from START to END, at most N
+                                     (1 to 10000); END is not included
   delrange START END                 delete the keys from START up to but without END
   expire KEY TIME                    set a key's time to live, as in 30s
   persist KEY                        remove a key's time to live

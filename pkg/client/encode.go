@@ -96,7 +96,7 @@ func (s *opScratch) wire(p *operation) pb.Op {
 		s.opAdd.Add = &s.add
 		return pb.Op{Op: &s.opAdd}
 	}
-	return wireRare(o)
+	return wireRare(p)
 }
 
 func (s *opScratch) condition(o *msg.Op) {
@@ -114,14 +114,15 @@ func (s *opScratch) condition(o *msg.Op) {
 	}
 }
 
-func wireRare(o *msg.Op) pb.Op {
+func wireRare(p *operation) pb.Op {
+	o := &p.op
 	switch o.Kind {
 	case msg.OpDelete:
-		return pb.Op{Op: &pb.Op_Delete{Delete: wireDelete(o)}}
+		return pb.Op{Op: &pb.Op_Delete{Delete: wireDelete(p)}}
 	case msg.OpRequire:
 		return pb.Op{Op: &pb.Op_Require{Require: wireRequire(o)}}
 	case msg.OpScan:
-		return pb.Op{Op: &pb.Op_Scan{Scan: &pb.ScanOp{Start: o.Key, End: o.End, Limit: o.Limit}}}
+		return pb.Op{Op: &pb.Op_Scan{Scan: &pb.ScanOp{Start: o.Key, End: o.End, Limit: o.Limit, Reverse: o.Reverse}}}
 	case msg.OpExpire:
 		if o.Expiry == 0 {
 			return pb.Op{Op: &pb.Op_Persist{Persist: &pb.PersistOp{Key: o.Key}}}
@@ -133,8 +134,9 @@ func wireRare(o *msg.Op) pb.Op {
 	panic("client: an operation of kind " + o.Kind.String() + " has no wire form")
 }
 
-func wireDelete(o *msg.Op) *pb.DeleteOp {
-	d := &pb.DeleteOp{Key: o.Key}
+func wireDelete(p *operation) *pb.DeleteOp {
+	o := &p.op
+	d := &pb.DeleteOp{Key: o.Key, ReturnFound: p.returns}
 	switch o.Expect {
 	case msg.ExpectExists:
 		d.Condition = &pb.DeleteOp_IfExists{IfExists: true}

@@ -41,7 +41,7 @@ type Entry struct {
 
 // Page is a part of a range, as [ScanOp] reads it.
 type Page struct {
-	// Entries are in the order of keys.
+	// Entries are in ascending order of keys, or in descending order with [Reverse].
 	Entries []Entry
 	// More reports whether the limit ended the page. Rest is the rest of the range then.
 	Rest Range
@@ -65,6 +65,10 @@ func (d Dump) Type() Type {
 		return ""
 	}
 	return typeOf(d.typ, d.name)
+}
+
+func dumpOf(p *pb.Result) Dump {
+	return Dump{typ: p.Type, name: p.TypeName, value: p.Value, number: p.Number, expires: p.ExpiresAtMs, found: p.Found}
 }
 
 func entryOf(key string, p *pb.Result) Entry {

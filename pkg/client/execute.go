@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 
+	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -93,10 +94,9 @@ func fill(ops []Op, r *pb.ExecuteResponse) *Error {
 // limitScan cuts the result of a scan to its limit. If the response was lost, the results are those that
 // the store has kept, without the limit.
 func limitScan(o *operation, r *pb.Result) {
-	limit := int(o.op.Limit)
-	if limit > 0 && len(r.Entries) > limit {
-		r.Resume = r.Entries[limit].Key
-		r.Entries = r.Entries[:limit]
+	if o.op.Limit > 0 {
+		key := func(e *pb.Entry) []byte { return e.Key }
+		r.Entries, r.Resume = msg.CutScan(r.Entries, key, r.Resume, int(o.op.Limit), o.op.Reverse)
 	}
 }
 

@@ -61,22 +61,14 @@ func (t *interaction) do(ctx context.Context, ops []Op) *Error {
 		err.inArguments(ops)
 		return err
 	}
-	all, skip := t.buffer, len(t.buffer)
-	for _, op := range ops {
-		if p := op.part(); looksFirst(p) {
-			// The node does not look whether a key exists that a transaction deletes.
-			all = append(all, GetForUpdateOp(p.Key()))
-		}
-		all = append(all, op)
-	}
+	all, skip := append(t.buffer, ops...), len(t.buffer)
 	answer, err := t.exchange(all, nil)
 	if err != nil {
 		t.fail(err)
 		t.inCall(err, all, ops)
 		return err
 	}
-	results := arrange(ops, link.ResultsOf(answer)[skip:])
-	err = fill(ops, &pb.ExecuteResponse{TxnId: t.ref.TxnID, Results: results})
+	err = fill(ops, &pb.ExecuteResponse{TxnId: t.ref.TxnID, Results: link.ResultsOf(answer)[skip:]})
 	if err != nil {
 		err.Outcome = NotApplied
 		t.failed, t.undoable = err, true
@@ -86,23 +78,18 @@ func (t *interaction) do(ctx context.Context, ops []Op) *Error {
 	return nil
 }
 
-// inCall completes an error about one of the operations that were sent. Those in the buffer are none of
-// the call's; the read before a delete is a part of that.
+// inCall completes an error about one of the operations that were sent: those in the buffer, and then
+// those of the call.
 func (t *interaction) inCall(e *Error, all, ops []Op) {
 	sent := e.Op
 	e.Op = -1
 	if sent < 0 || sent >= len(all) {
 		return
 	}
-	for i, op := range ops {
-		p := op.part()
-		if all[sent] == op || looksFirst(p) && sent+1 < len(all) && all[sent+1] == op {
-			e.Op, p.err = i, e
-			e.about(p)
-			return
-		}
-	}
 	e.about(all[sent].part())
+	if i := sent - (len(all) - len(ops)); i >= 0 {
+		e.Op, ops[i].part().err = i, e
+	}
 }
 
 // keep buffers an operation whose result is not read, and which the caller does not have.
@@ -114,6 +101,7 @@ func (t *interaction) keep(ctx context.Context, op Op) *Error {
 	}
 	p := op.part()
 	p.own()
+	p.returns = false
 	t.buffer = append(t.buffer, op)
 	t.bufferBytes += opBytes(&p.op)
 	if len(t.buffer) >= maxBuffered || t.bufferBytes >= maxBufferedBytes {

@@ -191,7 +191,7 @@ func PutOp(key string, value []byte, opts ...PutOption) *Result[Version] {
 }
 
 // DeleteOp returns an operation that deletes a key of any type. The result reports whether the key
-// existed.
+// existed. In a [Tx] it reads the key, if the transaction has not done so; [Tx.Delete] does not.
 func DeleteOp(key string, opts ...DeleteOption) *Result[bool] {
 	r := &Result[bool]{operation: keyed(key, msg.OpDelete), decode: decodeFound}
 	for _, o := range opts {
@@ -213,15 +213,18 @@ func RequireOp(key string, c Condition) Op {
 	return o
 }
 
-// ScanOp returns an operation that reads the first keys of a range, at most limit of them: 1 to
-// 10,000, or 0 for 10,000.
-func ScanOp(r Range, limit int) *Result[Page] {
+// ScanOp returns an operation that reads the first keys of a range, or the last ones with [Reverse], at
+// most limit of them: 1 to 10,000, or 0 for 10,000.
+func ScanOp(r Range, limit int, opts ...ScanOpOption) *Result[Page] {
 	x := &Result[Page]{operation: keyed(r.Start, msg.OpScan), decode: decodePage}
 	x.op.End = bytesOf(r.End)
 	if limit < 0 || limit > kv.MaxScanLimit {
 		limit = kv.MaxScanLimit + 1 // refused as such by check
 	}
 	x.op.Limit = uint32(limit)
+	for _, o := range opts {
+		o.scanOp(&x.operation)
+	}
 	return x
 }
 
@@ -289,15 +292,18 @@ func decodePage(r *Result[Page], p *pb.Result) error {
 	for i := range p.Entries {
 		r.value.Entries[i] = entryOfPair(&p.Entries[i])
 	}
-	if len(p.Resume) > 0 {
+	switch {
+	case len(p.Resume) == 0:
+	case r.op.Reverse:
+		r.value.More, r.value.Rest = true, Range{Start: string(r.op.Key), End: string(p.Resume)}
+	default:
 		r.value.More, r.value.Rest = true, Range{Start: string(p.Resume), End: string(r.op.End)}
 	}
 	return nil
 }
 
 func decodeDump(r *Result[Dump], p *pb.Result) error {
-	r.value = Dump{typ: p.Type, name: p.TypeName, value: p.Value, number: p.Number, expires: p.ExpiresAtMs, found: p.Found}
-	r.found = p.Found
+	r.value, r.found = dumpOf(p), p.Found
 	return nil
 }
 

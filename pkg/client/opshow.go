@@ -48,10 +48,14 @@ func (o *operation) verb() []string {
 	case msg.OpAddGet:
 		return []string{"incr", key, strconv.FormatInt(o.op.Delta, 10)}
 	case msg.OpScan:
+		words := []string{"scan", key, end}
 		if o.op.Limit > 0 {
-			return []string{"scan", key, end, "limit", strconv.FormatUint(uint64(o.op.Limit), 10)}
+			words = append(words, "limit", strconv.FormatUint(uint64(o.op.Limit), 10))
 		}
-		return []string{"scan", key, end}
+		if o.op.Reverse {
+			words = append(words, "reverse")
+		}
+		return words
 	case msg.OpDeleteRange:
 		return []string{"delrange", key, end}
 	case msg.OpQuery, msg.OpUpdateGet:

@@ -90,7 +90,7 @@ func TestResultsThatAreLostAreAnError(t *testing.T) {
 
 // TestADeleteReportsWhetherTheKeyExisted, in a transaction as well.
 func TestADeleteReportsWhetherTheKeyExisted(t *testing.T) {
-	onEach(t, func(t *testing.T, ctx context.Context, w client.Writer) {
+	onCluster(t, func(t *testing.T, ctx context.Context, w client.Writer) {
 		set := client.NewSet("set", client.String)
 		require.NoError(t, w.Put(ctx, "k", b("v")))
 		require.NoError(t, set.Add(ctx, w, "m"))
@@ -199,9 +199,9 @@ func TestErrorsOfATransactionNameTheOperation(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestTheReadBeforeADeleteIsAPartOfIt: in a transaction the client reads whether the key exists that is
-// deleted. An error of that read is one of the delete.
-func TestTheReadBeforeADeleteIsAPartOfIt(t *testing.T) {
+// TestAnErrorOfADeleteIsAttributedToIt: in a transaction, the node reads a key that a delete with a result
+// deletes. An error of that read is one of the delete, behind buffered operations as well.
+func TestAnErrorOfADeleteIsAttributedToIt(t *testing.T) {
 	db := open(t, []string{startNode(t, lockless{servertest.New()}, "", server.Options{}).addr})
 	ctx := within(t, 10*time.Second)
 	for _, buffered := range []bool{false, true} {
@@ -222,7 +222,7 @@ func TestTheReadBeforeADeleteIsAPartOfIt(t *testing.T) {
 	}
 }
 
-// lockless is a backend whose transactions cannot lock one key by reading it.
+// lockless is a backend whose transactions cannot lock one key that they delete.
 type lockless struct{ *servertest.Store }
 
 func (l lockless) Begin(ctx context.Context, o gateway.TxOptions) (server.Tx, error) {
@@ -234,7 +234,7 @@ type locklessTx struct{ server.Tx }
 
 func (l locklessTx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
 	for i, op := range ops {
-		if op.ForUpdate && string(op.Key) == "locked" {
+		if op.ReturnFound && string(op.Key) == "locked" {
 			return nil, &kv.Error{Kind: kv.KindPermissionDenied, Op: i, Key: op.Key, Text: "it cannot be locked"}
 		}
 	}

@@ -14,8 +14,11 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// ScanOption is an option of Scan.
-type ScanOption func(*scan)
+// ScanOption is an option of Scan: [Limit], [Reverse] or [PageSize].
+type ScanOption interface{ scan(*scan) }
+
+// ScanOpOption is an option of [ScanOp]: [Reverse].
+type ScanOpOption interface{ scanOp(*operation) }
 
 // scan is what the options say.
 type scan struct {
@@ -23,15 +26,27 @@ type scan struct {
 	reverse         bool
 }
 
-// Limit bounds the entries of a scan; 0 is no bound.
-func Limit(n int) ScanOption { return func(s *scan) { s.limit = n } }
+// scanOption is an option of Scan alone.
+type scanOption func(*scan)
 
-// Reverse begins a scan with the last key.
-func Reverse() ScanOption { return func(s *scan) { s.reverse = true } }
+func (o scanOption) scan(s *scan) { o(s) }
+
+// Limit bounds the entries of a scan; 0 is no bound.
+func Limit(n int) ScanOption { return scanOption(func(s *scan) { s.limit = n }) }
 
 // PageSize is how many entries the node sends in one message, 1 to 10,000. The default is 100; in a
 // Tx or a View, where each page is a round trip, 1000.
-func PageSize(n int) ScanOption { return func(s *scan) { s.pageSize = n } }
+func PageSize(n int) ScanOption { return scanOption(func(s *scan) { s.pageSize = n }) }
+
+// ReverseOption is what [Reverse] returns: an option of Scan and of [ScanOp].
+type ReverseOption struct{}
+
+// Reverse returns the entries of a scan in descending order of keys. A limit counts from the last key
+// of the range.
+func Reverse() ReverseOption { return ReverseOption{} }
+
+func (ReverseOption) scan(s *scan)        { s.reverse = true }
+func (ReverseOption) scanOp(o *operation) { o.op.Reverse = true }
 
 // page is the page size, with a default.
 func (s *scan) page(byDefault int) int {
@@ -47,7 +62,7 @@ const scanPage = 100
 
 func scanOptions(r Range, opts []ScanOption) (s scan, err error) {
 	for _, o := range opts {
-		o(&s)
+		o.scan(&s)
 	}
 	if bad := checkOps([]Op{ScanOp(r, 0)}); bad != nil {
 		e := asError(bad)

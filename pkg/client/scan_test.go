@@ -3,12 +3,14 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/linchpintest"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
@@ -194,5 +196,109 @@ func TestScansOfASnapshotContinue(t *testing.T) {
 func TestPrefix(t *testing.T) {
 	for p, end := range map[string]string{"": "", "a": "b", "user:": "user;", "a\xff": "b", "\xff\xff": "", "a\x00": "a\x01"} {
 		require.Equal(t, client.Range{Start: p, End: end}, client.Prefix(p))
+	}
+}
+
+// pagesBack reads a range in reverse by ScanOp, at most limit keys at a time.
+func pagesBack(t *testing.T, ctx context.Context, r client.Reader, from client.Range, limit int) (keys []string) {
+	for more := true; more; {
+		op := client.ScanOp(from, limit, client.Reverse())
+		require.NoError(t, r.Execute(ctx, op))
+		page := op.Value()
+		require.LessOrEqual(t, len(page.Entries), limit)
+		for _, e := range page.Entries {
+			keys = append(keys, e.Key)
+		}
+		from, more = page.Rest, page.More
+	}
+	return keys
+}
+
+// TestPagesInReverse: the pages together have the keys of the range in descending order, of all shards
+// and with the transaction's own writes.
+func TestPagesInReverse(t *testing.T) {
+	db := linchpintest.StartCluster(t, 2).DB()
+	ctx := within(t, 20*time.Second)
+	fill(t, db, 30)
+	var want []string
+	for i := range 30 {
+		want = append(want, fmt.Sprintf("k%03d", 29-i))
+	}
+	middle := client.Range{Start: "k005", End: "k025"}
+	check := func(ctx context.Context, r client.Reader, want []string) {
+		t.Helper()
+		for _, limit := range []int{1, 4, 30, 100} {
+			require.Equal(t, want, pagesBack(t, ctx, r, client.Prefix("k"), limit))
+		}
+		require.Len(t, pagesBack(t, ctx, r, middle, 7), 20)
+		var scanned []string
+		for e, err := range r.Scan(ctx, client.Prefix("k"), client.Reverse(), client.PageSize(7)) {
+			require.NoError(t, err)
+			scanned = append(scanned, e.Key)
+		}
+		require.Equal(t, want, scanned)
+	}
+	check(ctx, db, want)
+	past, err := db.CreateSnapshot(ctx, "s")
+	require.NoError(t, err)
+	check(ctx, past, want)
+	require.NoError(t, db.View(ctx, func(ctx context.Context, v *client.View) error { check(ctx, v, want); return nil }))
+	require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+		require.NoError(t, tx.Put(ctx, "k0295", b("v")))
+		require.NoError(t, tx.Delete(ctx, "k029"))
+		require.NoError(t, tx.Delete(ctx, "k004"))
+		own := append([]string{"k0295"}, want[1:]...)
+		check(ctx, tx, slices.DeleteFunc(own, func(k string) bool { return k == "k004" }))
+		require.Len(t, pagesBack(t, ctx, tx, middle, 7), 20)
+		return nil
+	}))
+}
+
+// TestAReverseScanOfATransactionReadsNoMoreThanItsPages: keys before them stay unlocked.
+func TestAReverseScanOfATransactionReadsNoMoreThanItsPages(t *testing.T) {
+	db := linchpintest.Start(t)
+	fill(t, db, 30)
+	ctx := within(t, 20*time.Second)
+	require.NoError(t, db.Update(ctx, func(inner context.Context, tx *client.Tx) error {
+		n := 0
+		for e, err := range tx.Scan(inner, client.Prefix("k"), client.Reverse(), client.Limit(2)) {
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprintf("k%03d", 29-n), e.Key)
+			n++
+		}
+		require.Equal(t, 2, n)
+		for _, key := range []string{"k000", "k015"} {
+			require.NoError(t, db.Put(ctx, key, b("w")), "%s is not locked", key)
+		}
+		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancel()
+		err := db.Put(short, "k028", b("w"))
+		requireKind(t, client.KindDeadlineExceeded, err)
+		return nil
+	}))
+}
+
+// TestAReverseScanIsTheSameFromTheStore: the response is lost, and the result is the one that the store
+// has kept.
+func TestAReverseScanIsTheSameFromTheStore(t *testing.T) {
+	c := linchpintest.StartCluster(t, 2)
+	ctx := within(t, 20*time.Second)
+	fill(t, c.DB(), 10)
+	for _, limit := range []int{3, 100} {
+		scan := func() ([]string, client.Range) {
+			op := client.ScanOp(client.Range{Start: "k002", End: "k009"}, limit, client.Reverse())
+			require.NoError(t, c.DB().Execute(ctx, op, add("n", 1)))
+			var keys []string
+			for _, e := range op.Value().Entries {
+				keys = append(keys, e.Key)
+			}
+			return keys, op.Value().Rest
+		}
+		want, rest := scan()
+		require.Equal(t, "k008", want[0])
+		c.LoseAnswers(1)
+		got, left := scan()
+		require.Equal(t, want, got)
+		require.Equal(t, rest, left)
 	}
 }

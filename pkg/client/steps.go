@@ -1,7 +1,6 @@
 package client
 
 import (
-	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -83,26 +82,4 @@ func executeStep(ops []Op) *pb.ExecuteStep {
 		return nil
 	}
 	return &pb.ExecuteStep{Ops: wireOps(ops)}
-}
-
-// looksFirst reports whether a read of the key has to find out whether there is something to delete.
-func looksFirst(o *operation) bool {
-	return o.op.Kind == msg.OpDelete && o.op.Expect == msg.ExpectNothing && o.returns
-}
-
-// arrange gives each operation its result, and a delete whether the read before it has found the key.
-func arrange(ops []Op, results []pb.Result) []pb.Result {
-	if len(results) == len(ops) {
-		return results
-	}
-	out := make([]pb.Result, 0, len(ops))
-	for _, op := range ops {
-		found := false
-		if looksFirst(op.part()) {
-			found, results = results[0].Found, results[1:]
-			results[0].Found = found
-		}
-		out, results = append(out, results[0]), results[1:]
-	}
-	return out
 }

@@ -114,10 +114,6 @@ func (x transaction) Scan(ctx context.Context, r Range, opts ...ScanOption) iter
 			yield(Entry{}, err)
 			return
 		}
-		if s.reverse {
-			x.scanBack(ctx, r, s, yield)
-			return
-		}
 		x.scan(ctx, r, s, yield)
 	}
 }
@@ -132,6 +128,7 @@ func (x transaction) scan(ctx context.Context, r Range, s scan, yield func(Entry
 			n = min(n, left)
 		}
 		op := ScanOp(r, n)
+		op.op.Reverse = s.reverse
 		if err := x.run(ctx, op); err != nil {
 			yield(Entry{}, err)
 			return
@@ -147,30 +144,6 @@ func (x transaction) scan(ctx context.Context, r Range, s scan, yield func(Entry
 			return
 		}
 		r = page.Rest
-	}
-}
-
-// scanBack scans in reverse. A scan in a transaction goes forward on the wire, so the whole range is
-// read first.
-func (x transaction) scanBack(ctx context.Context, r Range, s scan, yield func(Entry, error) bool) {
-	var all []Entry
-	forward := scan{pageSize: s.pageSize}
-	failed := false
-	x.scan(ctx, r, forward, func(e Entry, err error) bool {
-		if err != nil {
-			failed = true
-			return yield(e, err)
-		}
-		all = append(all, e)
-		return true
-	})
-	if failed {
-		return
-	}
-	for i := range len(all) {
-		if s.limit > 0 && i == s.limit || !yield(all[len(all)-1-i], nil) {
-			return
-		}
 	}
 }
 

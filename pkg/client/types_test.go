@@ -15,12 +15,18 @@ import (
 
 // onEach runs a test of a data type on each kind of writer, with a store of its own.
 func onEach(t *testing.T, run func(t *testing.T, ctx context.Context, w client.Writer)) {
-	t.Run("DB", func(t *testing.T) {
-		db, _ := openStore(t)
-		run(t, within(t, 20*time.Second), db)
-	})
+	onBoth(t, func(t *testing.T) *client.DB { db, _ := openStore(t); return db }, run)
+}
+
+// onCluster is onEach on a whole node in place of a store in memory.
+func onCluster(t *testing.T, run func(t *testing.T, ctx context.Context, w client.Writer)) {
+	onBoth(t, func(t *testing.T) *client.DB { return linchpintest.Start(t) }, run)
+}
+
+func onBoth(t *testing.T, open func(*testing.T) *client.DB, run func(*testing.T, context.Context, client.Writer)) {
+	t.Run("DB", func(t *testing.T) { run(t, within(t, 20*time.Second), open(t)) })
 	t.Run("Tx", func(t *testing.T) {
-		db, _ := openStore(t)
+		db := open(t)
 		require.NoError(t, db.Update(within(t, 20*time.Second), func(ctx context.Context, tx *client.Tx) error {
 			run(t, ctx, tx)
 			return nil

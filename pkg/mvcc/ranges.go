@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -9,7 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// visible is the range as this piece sees it, in order. What the piece has
+// visible is the range as this piece sees it, in the order of the operation. What the piece has
 // added to is told by the range too: the key alone may not have been read.
 func (x *execution) visible(op *msg.Op) ([]RangeRow, []byte, *msg.Failure) {
 	found := x.view.Rows(op.Seq)
@@ -25,7 +24,7 @@ func (x *execution) visible(op *msg.Op) ([]RangeRow, []byte, *msg.Failure) {
 	}
 	for i := range x.out.Effects {
 		p := &x.out.Effects[i]
-		if !span.Contains(p.Key) || found.Resume != nil && bytes.Compare(p.Key, found.Resume) >= 0 {
+		if !span.Contains(p.Key) || msg.Unread(p.Key, found.Resume, op.Reverse) {
 			continue
 		}
 		v, f := x.over(p, under[string(p.Key)])
@@ -36,7 +35,7 @@ func (x *execution) visible(op *msg.Op) ([]RangeRow, []byte, *msg.Failure) {
 			rows = append(rows, RangeRow{Key: p.Key, Value: v})
 		}
 	}
-	slices.SortFunc(rows, func(a, b RangeRow) int { return bytes.Compare(a.Key, b.Key) })
+	slices.SortFunc(rows, func(a, b RangeRow) int { return msg.CompareKeys(a.Key, b.Key, op.Reverse) })
 	return rows, found.Resume, nil
 }
 
@@ -45,13 +44,11 @@ func (x *execution) scan(op *msg.Op) (msg.Result, *msg.Failure) {
 	if f != nil {
 		return msg.Result{}, f
 	}
-	if limit := ScanLimit(op); len(rows) > limit {
-		resume = rows[limit].Key
-		rows = rows[:limit]
-	}
-	res := msg.Result{Found: len(rows) > 0, Resume: resume, Pairs: make([]msg.Pair, len(rows))}
+	rows, resume = msg.CutScan(rows, KeyOfRow, resume, ScanLimit(op), op.Reverse)
+	res := msg.Result{Found: len(rows) > 0, Resume: resume, Reverse: op.Reverse, Pairs: make([]msg.Pair, len(rows))}
 	for i, r := range rows {
-		res.Pairs[i] = msg.Pair{Key: r.Key, Value: Shown(&r.Value), Type: uint32(r.Value.Type), Version: Identity(r.Value.Version), Expires: r.Value.Expires}
+		res.Pairs[i] = msg.Pair{Key: r.Key, Value: Shown(&r.Value), Type: uint32(r.Value.Type),
+			Version: Identity(r.Value.Version), Expires: r.Value.Expires}
 	}
 	return res, nil
 }

@@ -38,9 +38,12 @@ func Moved(key []byte, e Elsewhere) *msg.Failure {
 // RangeRows is what a range held when its lock was taken.
 type RangeRows struct {
 	Rows []RangeRow
-	// Resume is where the rest begins, nil if there is none.
+	// Resume is where the rest begins, or ends in reverse; nil if there is none.
 	Resume []byte
 }
+
+// KeyOfRow returns the key of a row, for msg.CutScan.
+func KeyOfRow(r *RangeRow) []byte { return r.Key }
 
 // RangeRow is one existing key of a range.
 type RangeRow struct {

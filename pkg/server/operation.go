@@ -219,7 +219,7 @@ func restoreOperation(in *pb.RestoreOp, out *msg.Op) *kv.Error {
 }
 
 func deleteOperation(in *pb.DeleteOp, out *msg.Op) *kv.Error {
-	out.Kind, out.Key = msg.OpDelete, in.Key
+	out.Kind, out.Key, out.ReturnFound = msg.OpDelete, in.Key, in.ReturnFound
 	if err := deleteCondition(in, out); err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func check(err error) *kv.Error {
 }
 
 func scanOperation(in *pb.ScanOp, out *msg.Op) *kv.Error {
-	out.Kind, out.Key, out.End, out.Limit = msg.OpScan, in.Start, in.End, in.Limit
+	out.Kind, out.Key, out.End, out.Limit, out.Reverse = msg.OpScan, in.Start, in.End, in.Limit, in.Reverse
 	if out.Limit > kv.MaxScanLimit {
 		return invalid(fmt.Sprintf("the limit of the scan is %d", out.Limit),
 			fmt.Sprintf("request at most %d pairs and continue from the result's resume key, or use Scan", kv.MaxScanLimit))

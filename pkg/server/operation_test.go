@@ -121,6 +121,7 @@ func TestEveryOperationIsConverted(t *testing.T) {
 		{put(pb.PutOp{Condition: &pb.PutOp_IfVersion{IfVersion: rawVer}}), msg.Op{Kind: msg.OpPut, Key: k, Value: v, Expect: msg.ExpectVersion, ExpectVersion: ver}},
 		{put(pb.PutOp{Condition: &pb.PutOp_IfVersion{IfVersion: make([]byte, 14)}}), msg.Op{Kind: msg.OpPut, Key: k, Value: v, Expect: msg.ExpectAbsent}},
 		{del(pb.DeleteOp{}), msg.Op{Kind: msg.OpDelete, Key: k}},
+		{del(pb.DeleteOp{ReturnFound: true}), msg.Op{Kind: msg.OpDelete, Key: k, ReturnFound: true}},
 		{del(pb.DeleteOp{Condition: &pb.DeleteOp_IfExists{IfExists: true}}), msg.Op{Kind: msg.OpDelete, Key: k, Expect: msg.ExpectExists}},
 		{del(pb.DeleteOp{Condition: &pb.DeleteOp_IfValue{}}), msg.Op{Kind: msg.OpDelete, Key: k, Expect: msg.ExpectValue}},
 		{del(pb.DeleteOp{Condition: &pb.DeleteOp_IfVersion{IfVersion: rawVer}}), msg.Op{Kind: msg.OpDelete, Key: k, Expect: msg.ExpectVersion, ExpectVersion: ver}},
@@ -131,6 +132,7 @@ func TestEveryOperationIsConverted(t *testing.T) {
 		{pb.Op{Op: &pb.Op_Add{Add: &pb.AddOp{Key: k, Delta: -5}}}, msg.Op{Kind: msg.OpAdd, Key: k, Delta: -5}},
 		{pb.Op{Op: &pb.Op_Add{Add: &pb.AddOp{Key: k, Delta: 5, ReturnValue: true}}}, msg.Op{Kind: msg.OpAddGet, Key: k, Delta: 5}},
 		{scanOp("a", "b", 7), msg.Op{Kind: msg.OpScan, Key: []byte("a"), End: []byte("b"), Limit: 7}},
+		{pb.Op{Op: &pb.Op_Scan{Scan: &pb.ScanOp{End: k, Reverse: true}}}, msg.Op{Kind: msg.OpScan, End: k, Reverse: true}},
 		{rangeOp("a", "b"), msg.Op{Kind: msg.OpDeleteRange, Key: []byte("a"), End: []byte("b")}},
 	} {
 		b := new(budget)

@@ -112,9 +112,10 @@ func drawCall(t *rapid.T) string {
 				ops = append(ops, "put "+k+" "+rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "value"))
 			}
 		case 2:
-			ops = append(ops, "del "+k)
+			ops = append(ops, "del "+k+rapid.SampledFrom([]string{"", " found"}).Draw(t, "result"))
 		case 3, 4:
-			ops = append(ops, fmt.Sprintf("scan %s limit %d", span, rapid.IntRange(1, 5).Draw(t, "limit")))
+			ops = append(ops, fmt.Sprintf("scan %s limit %d%s", span, rapid.IntRange(1, 5).Draw(t, "limit"),
+				rapid.SampledFrom([]string{"", " reverse"}).Draw(t, "direction")))
 		case 5:
 			if rapid.IntRange(0, 2).Draw(t, "really") == 0 {
 				ops = append(ops, "delrange "+span)
@@ -151,6 +152,9 @@ func (w twin) do(t *rapid.T, ops []msg.Op, results []msg.Result) {
 				require.True(t, strings.HasPrefix(golden.Result(r)+"@", fmt.Sprintf("%d: %d@", i, w.counts[k])), "%s gives %s, not %d", golden.OpText(op), golden.Result(r), w.counts[k])
 			}
 		case msg.OpDelete:
+			if op.ReturnFound {
+				require.Equal(t, len(w.show(kv.Point(op.Key))) > 0, r.Found, "%s", golden.OpText(op))
+			}
 			delete(w.texts, k)
 			delete(w.counts, k)
 			hidden = true
@@ -168,11 +172,14 @@ func (w twin) do(t *rapid.T, ops []msg.Op, results []msg.Result) {
 	}
 }
 
-// scanned: a scan returns the beginning of what is there, and says where the
-// rest begins. It may stop before its limit only if operations of the same
+// scanned: a scan returns the beginning of what is there, or the end in reverse, and says
+// what is left to read. It may stop before its limit only if operations of the same
 // call have hidden what it read.
 func (w twin) scanned(t *rapid.T, op *msg.Op, r *msg.Result, hidden bool) {
 	all := w.show(op.Span())
+	if op.Reverse {
+		slices.Reverse(all)
+	}
 	var got []string
 	for _, p := range r.Pairs {
 		text := golden.Result(&msg.Result{Pairs: []msg.Pair{p}})
@@ -186,8 +193,9 @@ func (w twin) scanned(t *rapid.T, op *msg.Op, r *msg.Result, hidden bool) {
 		return
 	}
 	require.True(t, hidden || n == min(len(all), int(op.Limit)), "%s: %v of %v, more from %q", golden.OpText(op), got, all, r.Resume)
-	require.True(t, n == 0 || keyOf(got[n-1]) < string(r.Resume))
-	require.True(t, n == len(all) || keyOf(all[n]) >= string(r.Resume))
+	read := op.ReadUntil(r.Resume)
+	require.True(t, n == 0 || read.Contains([]byte(keyOf(got[n-1]))))
+	require.True(t, n == len(all) || !read.Contains([]byte(keyOf(all[n]))))
 }
 
 // TestATransactionSeesItsOwnWrites: whatever one client does in a row of

@@ -15,10 +15,11 @@ import (
 // Ops reads operations, with semicolons between them:
 //
 //	get a | get! a                  with ! for update
-//	put a x [if CONDITION]          del a [if CONDITION]
+//	put a x [if CONDITION]          del a [found] [if CONDITION]
 //	require a CONDITION             exists | absent | value x | version 0.1.7
 //	add a 5 | incr a 5              incr returns the sum
-//	scan [a,c) [limit 2] | scan! …  delrange [a,c)
+//	scan [a,c) [limit 2] [reverse]  delrange [a,c)
+//	scan! …                         with ! for update
 //	moveout a to s2 [tombstone]     what stays is a mark, or a tombstone
 //	movein a x@0.0.1                or deleted, or deleted@0.0.1
 //	get a marked                    in the past: its home says that it was here
@@ -70,6 +71,9 @@ func operation(words []string) (op msg.Op, err error) {
 			err = fmt.Errorf("%q is no range, want [start,end)", words[1])
 		}
 		op.Key, op.End = span.Start, span.End
+		if n := len(rest) - 1; n >= 0 && rest[n] == "reverse" {
+			op.Reverse, rest = true, rest[:n]
+		}
 		if len(rest) == 2 && err == nil {
 			n, bad := strconv.ParseUint(rest[1], 10, 32)
 			op.Limit, err = uint32(n), bad
@@ -97,6 +101,9 @@ func operation(words []string) (op msg.Op, err error) {
 	}
 	if len(rest) > 0 && rest[0] == "marked" {
 		op.Marked, rest = true, rest[1:]
+	}
+	if len(rest) > 0 && rest[0] == "found" {
+		op.ReturnFound, rest = true, rest[1:]
 	}
 	if len(rest) > 0 && rest[0] == "if" {
 		rest = rest[1:]
@@ -180,10 +187,11 @@ func OpText(op *msg.Op) string {
 	case msg.OpMoveIn:
 		out += " " + Value(entry.Type(op.Type), op.Value) + versionText(op.Version) + expires(op.Expiry)
 	}
-	out += when(op.Marked, " marked")
+	out += when(op.Marked, " marked") + when(op.ReturnFound, " found")
 	if op.Limit > 0 {
 		out += fmt.Sprintf(" limit %d", op.Limit)
 	}
+	out += when(op.Reverse, " reverse")
 	if op.Expect != msg.ExpectNothing {
 		out += " if " + strings.ToLower(strings.TrimPrefix(op.Expect.String(), "Expect"))
 		switch op.Expect {

@@ -48,7 +48,7 @@ func (t *trial) expire(op *msg.Op, res *msg.Result) error {
 		}
 		return nil
 	}
-	if err := t.foundAs(c, res); err != nil || !c.exists || op.Expiry == 0 && c.expires == 0 {
+	if err := t.foundAs(c, op, res); err != nil || !c.exists || op.Expiry == 0 && c.expires == 0 {
 		return err
 	}
 	o := own{cell: c}

@@ -48,10 +48,9 @@ func missedBy(op *msg.Op, r *msg.Result, keys []string) (out []string) {
 	for _, p := range r.Pairs {
 		seen[string(p.Key)] = true
 	}
-	span := op.Span()
+	read := op.ReadUntil(r.Resume)
 	for _, key := range keys {
-		stopped := len(r.Resume) > 0 && key >= string(r.Resume)
-		if !seen[key] && !stopped && span.Contains([]byte(key)) {
+		if !seen[key] && !read.IsEmpty() && read.Contains([]byte(key)) {
 			out = append(out, key)
 		}
 	}

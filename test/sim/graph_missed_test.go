@@ -23,6 +23,13 @@ func scanOf(start, end string) msg.Op {
 	return msg.Op{Kind: msg.OpScan, Key: []byte(start), End: []byte(end)}
 }
 
+// backOf is a scan in reverse.
+func backOf(start, end string) []msg.Op {
+	op := scanOf(start, end)
+	op.Reverse = true
+	return []msg.Op{op}
+}
+
 // showed is what a transaction's write of a key became, the n-th of that key.
 func showed(t *txnRecord, key string, n int, typ entry.Type) *note {
 	v := entry.Value{Type: typ, Version: kv.Version{Write: 10*t.ref.Rand + uint64(n)}}
@@ -50,6 +57,8 @@ func TestTheGraphJudgeNoticesWhatWasNotFound(t *testing.T) {
 		{"a scan of another range", "", []*txnRecord{put, did(5, 10, 19, []msg.Op{scanOf("c", "z")}, msg.Result{})}, wrote},
 		{"a scan that stopped before", "", []*txnRecord{put, did(5, 10, 19, []msg.Op{scanOf("a", "z")}, msg.Result{Resume: []byte("b")})}, wrote},
 		{"a scan that stopped behind", "real-time inversion", []*txnRecord{put, did(5, 10, 19, []msg.Op{scanOf("a", "z")}, msg.Result{Resume: []byte("bb")})}, wrote},
+		{"a scan in reverse that stopped before", "", []*txnRecord{put, did(5, 10, 19, backOf("a", "z"), msg.Result{Resume: []byte("bb")})}, wrote},
+		{"a scan in reverse that stopped behind", "real-time inversion", []*txnRecord{put, did(5, 10, 19, backOf("a", "z"), msg.Result{Resume: []byte("b")})}, wrote},
 		{"two scans each miss what the other writes", "write skew", []*txnRecord{other, both},
 			[]*note{showed(other, "c", 1, entry.Type(0)), showed(both, "b", 1, entry.Type(0))}},
 		{"a get behind a deletion", "", []*txnRecord{put, gone, did(5, 20, 29, []msg.Op{getOf("b")}, msg.Result{})},

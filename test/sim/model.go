@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -129,7 +128,7 @@ func (t *trial) op(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	if op.Kind == msg.OpPut && c.exists && (c.counter || c.thing != nil) {
 		return kv.KindWrongType, nil
 	}
-	if err := t.foundAs(c, res); err != nil {
+	if err := t.foundAs(c, op, res); err != nil {
 		return kv.KindOK, err
 	}
 	o := own{}
@@ -144,8 +143,8 @@ func (t *trial) op(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 }
 
 // foundAs compares what a write says of what was there.
-func (t *trial) foundAs(c cell, res *msg.Result) error {
-	if res != nil && !t.blur && res.Found != c.exists {
+func (t *trial) foundAs(c cell, op *msg.Op, res *msg.Result) error {
+	if res != nil && (!t.blur || op.ReturnFound) && res.Found != c.exists {
 		return fmt.Errorf("found %v, the model %v", res.Found, c.exists)
 	}
 	return nil
@@ -240,25 +239,25 @@ func (t *trial) existing(start, end []byte) []string {
 	return keys
 }
 
-// scan compares a result with the range from op.Key up to where it says that
-// it stopped.
+// scan compares a result with the part of the range that it says it has read.
 func (t *trial) scan(op *msg.Op, res *msg.Result) error {
 	if res == nil {
 		return nil
 	}
-	end := op.End
 	if len(res.Resume) > 0 {
-		end = res.Resume
 		if limit := int(op.Limit); limit > 0 && limit < 100 && len(res.Pairs) > limit {
 			return fmt.Errorf("returned %d pairs, the limit is %d", len(res.Pairs), limit)
 		}
 	}
-	keys := t.existing(op.Key, end)
-	if len(res.Resume) > 0 && bytes.Compare(op.Key, end) >= 0 {
-		keys = nil
+	var keys []string
+	if read := op.ReadUntil(res.Resume); !read.IsEmpty() {
+		keys = t.existing(read.Start, read.End)
+	}
+	if op.Reverse {
+		slices.Reverse(keys)
 	}
 	if len(keys) != len(res.Pairs) {
-		return fmt.Errorf("returned %d pairs up to %q, the model has %s", len(res.Pairs), end, strings.Join(keys, " "))
+		return fmt.Errorf("returned %d pairs and stopped at %q, the model has %s", len(res.Pairs), res.Resume, strings.Join(keys, " "))
 	}
 	for i, k := range keys {
 		c, mine := t.get(k)

@@ -78,13 +78,14 @@ func (c *client) someOp(readOnly bool) msg.Op {
 	case 1:
 		return c.expecting(msg.Op{Kind: msg.OpRequire, Key: c.anyKey()})
 	case 2:
-		op := msg.Op{Kind: msg.OpScan, Limit: uint32(w.rng.IntN(4))}
+		n := w.rng.IntN(8)
+		op := msg.Op{Kind: msg.OpScan, Limit: uint32(n % 4), Reverse: n >= 4}
 		op.Key, op.End = c.someRange()
 		return op
 	case 3:
 		return msg.Op{Kind: msg.OpPut, Key: c.register(), Value: c.value()}
 	case 4:
-		return msg.Op{Kind: msg.OpDelete, Key: c.anyKey()}
+		return msg.Op{Kind: msg.OpDelete, Key: c.anyKey(), ReturnFound: w.now%2 == 0}
 	case 5:
 		op := msg.Op{Kind: msg.OpPut, Key: c.register(), Value: c.value()}
 		if w.rng.IntN(4) == 0 {

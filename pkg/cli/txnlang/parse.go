@@ -128,6 +128,9 @@ var grammar = map[string]func(*parser) client.Op{
 		if p.accept("limit") {
 			limit = p.limit()
 		}
+		if p.accept("reverse") {
+			return client.ScanOp(r, limit, client.Reverse())
+		}
 		return client.ScanOp(r, limit)
 	},
 	"delrange": func(p *parser) client.Op { return client.DeleteRangeOp(p.span()) },

@@ -38,6 +38,7 @@ func TestEveryVerbReadsAsItsOperation(t *testing.T) {
 		`incr k`:                         counter.AddGetOp(1),
 		`incr k -5`:                      counter.AddGetOp(-5),
 		`add k 12`:                       counter.AddOp(12),
+		`scan a b limit 3 reverse`:       client.ScanOp(client.Range{Start: "a", End: "b"}, 3, client.Reverse()),
 		`scan a b`:                       client.ScanOp(client.Range{Start: "a", End: "b"}, 0),
 		`scan "" "" limit 10`:            client.ScanOp(client.Range{}, 10),
 		`put k v ttl 1h30m if exists`:    client.PutOp("k", []byte("v"), client.TTL(90*time.Minute), client.IfExists()),

@@ -29,6 +29,10 @@ var (
 	// Receipt returns a client.Receipt, and Conflict a *client.Conflict.
 	Receipt  func(*pb.Receipt) any
 	Conflict func(*pb.Conflict) any
+	// Dump returns the client.Dump of the result of a dump, and DumpResult the result of a client.Dump:
+	// Found, Type, TypeName, Value, Number and ExpiresAtMs.
+	Dump       func(*pb.Result) any
+	DumpResult func(dump any) *pb.Result
 	// ByPlan returns a client.CallOption that forces how read-only transactions read. It is for
 	// measurements.
 	ByPlan func(pb.ReadPlan) any

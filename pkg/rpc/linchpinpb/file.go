@@ -12,9 +12,10 @@ const File = "pkg/rpc/linchpinpb/linchpin.proto"
 // transaction. A message with several calls or answers keeps to it too.
 const MaxMessageBytes = kv.MaxAnswerBytes
 
-// Revision is that of the interface as it is here, which a node's welcome tells. It is
-// raised with every field of a request that must not be ignored. Clients go by that of
-// the node, and do without the fields that came later:
+// Revision is the revision of the interface, which a node reports in its welcome. It is raised with
+// every field of a request that must not be ignored, except fields of operations: a node rejects an
+// operation with a field that it does not know. A client does not send a node the fields of later
+// revisions:
 //
 //	1: BeginStep.first, CommitStep.last
 //	2: operations have other field numbers, and methods of data types other names

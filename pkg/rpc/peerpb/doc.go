@@ -14,6 +14,8 @@ const File = "pkg/rpc/peerpb/peer.proto"
 // MsgFile is the file that File imports.
 const MsgFile = "pkg/msg/msg.proto"
 
-// Version is that of the messages between nodes. Nodes of different versions
-// refuse each other. Since 2, messages name the commit that they are about.
-const Version = 2
+// Version is the version of the messages between nodes. Nodes of different versions refuse each other.
+//
+//	2: messages name the commit that they are about
+//	3: scans in reverse, deletes that report whether the key existed
+const Version = 3

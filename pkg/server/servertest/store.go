@@ -211,7 +211,7 @@ func (s *Store) Scan(ctx context.Context, o gateway.ScanOptions, page func([]msg
 	}
 	tx := s.enter(gateway.TxOptions{Attempt: 1, ReadOnly: true}, msg.Receipt{})
 	kerr := tx.look(o.How)
-	ps := tx.span(o.Span, 0)
+	ps := tx.span(o.Span)
 	if o.Reverse {
 		slices.Reverse(ps)
 	}

@@ -173,14 +173,14 @@ func (t *tx) expireAt(key []byte, expiry int64) {
 }
 
 // span gives the pairs that the transaction sees, at most limit unless 0.
-func (t *tx) span(s kv.Span, limit int) []msg.Pair {
+func (t *tx) span(s kv.Span) []msg.Pair {
 	keys := slices.Collect(maps.Keys(t.data))
 	keys = slices.AppendSeq(keys, maps.Keys(t.written))
 	slices.Sort(keys)
 	var ps []msg.Pair
 	for _, k := range slices.Compact(keys) {
 		key := []byte(k)
-		if v := t.get(key); s.Contains(key) && v.Exists() && (limit == 0 || len(ps) < limit) {
+		if v := t.get(key); s.Contains(key) && v.Exists() {
 			ps = append(ps, msg.Pair{Key: key, Value: mvcc.Shown(&v), Type: uint32(v.Type), Version: v.Version, Expires: v.Expires})
 		}
 	}
@@ -236,7 +236,7 @@ func (t *tx) apply(o *msg.Op) *kv.Error {
 	case msg.OpScan:
 		r = t.scan(o)
 	case msg.OpDeleteRange:
-		for _, p := range t.span(o.Span(), 0) {
+		for _, p := range t.span(o.Span()) {
 			r.Version = t.write(p.Key, entry.TypeDeleted, nil)
 			r.Count++
 		}
@@ -251,11 +251,11 @@ func (t *tx) scan(o *msg.Op) (r msg.Result) {
 	if limit == 0 {
 		limit = kv.MaxScanLimit
 	}
-	r.Pairs = t.span(o.Span(), limit+1)
-	if len(r.Pairs) > limit {
-		r.Resume = r.Pairs[limit].Key
-		r.Pairs = r.Pairs[:limit]
+	r.Pairs = t.span(o.Span())
+	if o.Reverse {
+		slices.Reverse(r.Pairs)
 	}
+	r.Pairs, r.Resume = msg.CutScan(r.Pairs, func(p *msg.Pair) []byte { return p.Key }, nil, limit, o.Reverse)
 	return r
 }
 

@@ -86,7 +86,7 @@ func (x *Executor) ReadRanges(t *Task) Step {
 }
 
 func (x *Executor) readRange(t *Task, op *msg.Op) {
-	r := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span(), User: t.User}
+	r := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span(), Reverse: op.Reverse, User: t.User}
 	scan := op.Kind == msg.OpScan
 	if scan {
 		r.Limit, r.LimitBytes = mvcc.ScanLimit(op)+ownDeletes(t, op), ScanBytes
@@ -154,13 +154,12 @@ func (x *Executor) rangeRead(t *Task, seq uint32, scan bool, r *entry.ReadResult
 	}
 }
 
-// ShrinkScans gives up the part of a scanned range behind the last key that was returned: the
-// transaction has not seen it.
+// ShrinkScans releases the part of the lock of a scanned range that the scan has not read.
 func (x *Executor) ShrinkScans(t *Task, results []msg.Result) {
 	for i := range t.Ops {
 		op := &t.Ops[i]
 		if op.Kind == msg.OpScan && len(results[i].Resume) > 0 && rangeUsers(t, op) == 1 {
-			x.Locks.Shrink(&t.Request, op.Span(), results[i].Resume)
+			x.Locks.Shrink(&t.Request, op.Span(), op.ReadUntil(results[i].Resume))
 		}
 	}
 }

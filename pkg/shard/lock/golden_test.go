@@ -2,6 +2,7 @@ package lock
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -121,8 +122,9 @@ func (s *script) verb(txn kv.TxnRef, name, verb string, args []string) (string, 
 			name += "." + args[0]
 		}
 		span, err := golden.Span(args[1])
-		s.t.Shrink(s.reqs[name], span, []byte(args[2]))
-		return "", err
+		keep, bad := golden.Span(args[2])
+		s.t.Shrink(s.reqs[name], span, keep)
+		return "", errors.Join(err, bad)
 	case "asked":
 		w := s.t.Receipt(s.now, s.reqs[strings.Join(append([]string{name}, args...), ".")])
 		return fmt.Sprintf("%s has waited %s, open: %t, for %s", name, golden.Time(w.WaitedNanos), w.Open, receipt(w)), nil

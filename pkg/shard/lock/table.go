@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"time"
@@ -285,11 +286,11 @@ func (t *Table) Covered(txn kv.TxnRef, n Need) bool {
 	return o != nil && t.covered(o, n)
 }
 
-// Shrink gives up the part from end on of a range lock that r was granted.
-// A lock that another request of the transaction was granted too stays as it
-// is: what that one has seen may lie behind end. What is left may be locked by
-// another one already, when the same part is scanned again; then that is r's.
-func (t *Table) Shrink(r *Request, span kv.Span, end []byte) {
+// Shrink releases a range lock that r was granted except for a part that it keeps, at the beginning
+// or at the end. A lock that another request of the transaction was granted too is not changed: that
+// request may have read the rest. If another lock of the transaction has the kept part already, as
+// when the same part is scanned again, r uses that one.
+func (t *Table) Shrink(r *Request, span, keep kv.Span) {
 	o := t.owners[r.Txn]
 	if o == nil {
 		return
@@ -301,8 +302,12 @@ func (t *Table) Shrink(r *Request, span kv.Span, end []byte) {
 			continue
 		}
 		rh := o.ranges[at]
-		t.touchSpan(kv.Range(end, rh.span.End))
-		rh.span = kv.Range(rh.span.Start, end)
+		if bytes.Equal(keep.Start, span.Start) {
+			t.touchSpan(kv.Range(keep.End, span.End))
+		} else {
+			t.touchSpan(kv.Range(span.Start, keep.Start))
+		}
+		rh.span = keep
 		if held := o.instead(rh); held != nil {
 			held.uses++
 			held.methods |= rh.methods

@@ -152,7 +152,7 @@ func (p *read) readAt(q entry.Read, then func(*entry.ReadResult)) {
 
 func (p *read) askRange(op *msg.Op) {
 	p.missing++
-	q := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span(),
+	q := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span(), Reverse: op.Reverse,
 		Limit: mvcc.ScanLimit(op), LimitBytes: exec.ScanBytes}
 	p.scans.Add(func() { p.readAt(q, func(res *entry.ReadResult) { p.scanned(op.Seq, res) }) })
 }

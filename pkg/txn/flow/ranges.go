@@ -17,7 +17,11 @@ const mostTaken = 100
 // rangeName stands for a range among the keys of which it is remembered whether readers write them. No
 // client's key begins like that.
 func rangeName(op *msg.Op) []byte {
-	name := append([]byte(kv.SystemStart), "range"...)
+	kind := "range"
+	if op.Reverse {
+		kind = "reverse" // transactions that read it from the end take other keys
+	}
+	name := append([]byte(kv.SystemStart), kind...)
 	name = append(append(name, op.Key...), 0)
 	return append(name, op.End...)
 }

@@ -1,7 +1,6 @@
 package piece
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 
@@ -53,26 +52,28 @@ func inOrder(ops []msg.Op, parts []msg.Result) bool {
 
 // joinRange merges the shards' parts of one range operation.
 func joinRange(op *msg.Op, parts []msg.Result) msg.Result {
-	out := joinParts(parts)
-	out.Pairs, out.Resume = cutPairs(out.Pairs, out.Resume, Limit(op))
+	out := joinParts(parts, op.Reverse)
+	out.Pairs, out.Resume = msg.CutScan(out.Pairs, keyOf, out.Resume, Limit(op), op.Reverse)
 	return out
 }
+
+func keyOf(p *msg.Pair) []byte { return p.Key }
 
 // joinParts merges the shards' parts of one range operation, whose limit each
 // of them has kept for itself. What lies beyond the first place where some
 // shard stopped is cut off: it is not complete.
-func joinParts(parts []msg.Result) msg.Result {
-	var out msg.Result
+func joinParts(parts []msg.Result, reverse bool) msg.Result {
+	out := msg.Result{Reverse: reverse}
 	for _, r := range parts {
 		out.Found = out.Found || r.Found
 		out.Count += r.Count
 		out.Pairs = append(out.Pairs, r.Pairs...)
-		if len(r.Resume) > 0 && (len(out.Resume) == 0 || bytes.Compare(r.Resume, out.Resume) < 0) {
+		if len(r.Resume) > 0 && (len(out.Resume) == 0 || msg.CompareKeys(r.Resume, out.Resume, reverse) < 0) {
 			out.Resume = r.Resume
 		}
 	}
-	slices.SortFunc(out.Pairs, func(a, b msg.Pair) int { return bytes.Compare(a.Key, b.Key) })
-	out.Pairs, out.Resume = cutPairs(out.Pairs, out.Resume, kv.MaxScanLimit)
+	slices.SortFunc(out.Pairs, func(a, b msg.Pair) int { return msg.CompareKeys(a.Key, b.Key, reverse) })
+	out.Pairs, out.Resume = msg.CutScan(out.Pairs, keyOf, out.Resume, kv.MaxScanLimit, reverse)
 	return out
 }
 
@@ -88,24 +89,12 @@ func Recorded(parts []msg.Result) []msg.Result {
 		}
 		r := parts[i]
 		if j > i+1 {
-			r = joinParts(parts[i:j])
+			r = joinParts(parts[i:j], r.Reverse)
 			r.Seq, r.Operation = parts[i].Seq, parts[i].Operation
 		}
 		out = append(out, r)
 	}
 	return out
-}
-
-func cutPairs(pairs []msg.Pair, resume []byte, limit int) ([]msg.Pair, []byte) {
-	if len(resume) > 0 {
-		i, _ := slices.BinarySearchFunc(pairs, resume, func(p msg.Pair, k []byte) int { return bytes.Compare(p.Key, k) })
-		pairs = pairs[:i]
-	}
-	if len(pairs) > limit {
-		resume = pairs[limit].Key
-		pairs = pairs[:limit]
-	}
-	return pairs, resume
 }
 
 // Limit is how many pairs a scan may return.

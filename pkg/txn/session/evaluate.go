@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
@@ -15,7 +14,7 @@ import (
 func (s *Session) Evaluate(ops []msg.Op, wall int64) ([]msg.Result, *msg.Failure) {
 	for i := range ops {
 		if ops[i].IsRange() {
-			cutRows(s.rows[ops[i].Seq])
+			cutRows(s.rows[ops[i].Seq], ops[i].Reverse)
 		}
 	}
 	before := s.relevant(ops)
@@ -87,11 +86,7 @@ func (v view) Rows(seq uint32) mvcc.RangeRows {
 
 // cutRows sorts what the shards returned of a range and cuts off what lies
 // beyond the first place where one of them stopped.
-func cutRows(r *mvcc.RangeRows) {
-	slices.SortFunc(r.Rows, func(a, b mvcc.RangeRow) int { return bytes.Compare(a.Key, b.Key) })
-	if r.Resume == nil {
-		return
-	}
-	i, _ := slices.BinarySearchFunc(r.Rows, r.Resume, func(x mvcc.RangeRow, k []byte) int { return bytes.Compare(x.Key, k) })
-	r.Rows = r.Rows[:i]
+func cutRows(r *mvcc.RangeRows, reverse bool) {
+	slices.SortFunc(r.Rows, func(a, b mvcc.RangeRow) int { return msg.CompareKeys(a.Key, b.Key, reverse) })
+	r.Rows, _ = msg.CutScan(r.Rows, mvcc.KeyOfRow, r.Resume, len(r.Rows), reverse)
 }

@@ -185,7 +185,7 @@ func (s *Session) Write(ops []msg.Op) *msg.Failure {
 			s.forget(&op)
 			continue
 		}
-		op.Expect, op.ExpectValue, op.ExpectVersion = msg.ExpectNothing, nil, kv.Version{}
+		op.Expect, op.ExpectValue, op.ExpectVersion, op.ReturnFound = msg.ExpectNothing, nil, kv.Version{}, false
 		if op.Kind == msg.OpAddGet {
 			op.Kind = msg.OpAdd
 		}

@@ -1,8 +1,6 @@
 package session
 
 import (
-	"bytes"
-
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -19,7 +17,7 @@ func sees(op *msg.Op) (needs, forUpdate bool) {
 	case msg.OpAddGet, msg.OpExpire:
 		return true, true
 	case msg.OpPut, msg.OpDelete:
-		return op.Expect != msg.ExpectNothing, true
+		return op.Expect != msg.ExpectNothing || op.ReturnFound, true
 	}
 	return false, false
 }
@@ -129,7 +127,7 @@ func (s *Session) wantRange(op *msg.Op, shards int, locked *piece.Pieces) {
 // rangeAsk is what the shards are asked for a range operation. A scan may lose rows to the
 // transaction's own deletes, so it asks for as many more.
 func (s *Session) rangeAsk(op *msg.Op) msg.Op {
-	out := msg.Op{Kind: msg.OpScan, Seq: op.Seq, Key: op.Key, End: op.End, Methods: uint64(adt.MethodsOf(op))}
+	out := msg.Op{Kind: msg.OpScan, Seq: op.Seq, Key: op.Key, End: op.End, Reverse: op.Reverse, Methods: uint64(adt.MethodsOf(op))}
 	out.ForUpdate = op.ForUpdate || op.Kind == msg.OpDeleteRange
 	if op.Kind != msg.OpScan {
 		return out
@@ -193,7 +191,7 @@ func (s *Session) learnRows(op *msg.Op, r *msg.Result) {
 		v := entry.Value{Type: entry.Type(p.Type), Version: p.Version, Payload: p.Value, Expires: p.Expires}
 		rows.Rows = append(rows.Rows, mvcc.RangeRow{Key: p.Key, Value: v})
 	}
-	if len(r.Resume) > 0 && (rows.Resume == nil || bytes.Compare(r.Resume, rows.Resume) < 0) {
+	if len(r.Resume) > 0 && (rows.Resume == nil || msg.CompareKeys(r.Resume, rows.Resume, op.Reverse) < 0) {
 		rows.Resume = r.Resume
 	}
 }
