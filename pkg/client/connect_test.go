@@ -30,8 +30,12 @@ func TestOpenFailsAtOnceIfNothingListens(t *testing.T) {
 	_, err := client.Open(within(t, 30*time.Second), []string{dead})
 	requireKind(t, client.KindUnavailable, err)
 	require.ErrorContains(t, err, dead)
+	require.ErrorContains(t, err, "nothing listens there; check the address")
 	_, err = client.Open(context.Background(), nil)
 	requireKind(t, client.KindInvalid, err)
+	_, err = client.Open(context.Background(), []string{"127.0.0.1"})
+	requireKind(t, client.KindInvalid, err)
+	require.ErrorContains(t, err, `"127.0.0.1" is not an address of a node; want HOST:PORT`)
 }
 
 func TestOpenGivesUpOnAPeerThatSaysNothing(t *testing.T) {

@@ -2,31 +2,18 @@ package client
 
 import (
 	"context"
-	"errors"
-	"math/rand/v2"
 	"net"
-	"sync"
-	"sync/atomic"
-	"time"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/internal/link"
 )
 
 // DB is a client of a cluster. Any number of goroutines may use it. Each call is a transaction of
 // its own; see [DB.Update] for transactions of several calls.
 type DB struct {
-	core *core
-	how  how
-}
-
-// core is what all handles of a client share.
-type core struct {
+	// link and opts are those of all handles of the client.
+	link *link.Link
 	opts *options
-	conn *connector
-	// ahead is by how many nanoseconds the clock of the node that was connected to last is ahead
-	// of ours.
-	ahead atomic.Int64
-	once  sync.Once
+	how  how
 }
 
 // Open connects to the first address (HOST:PORT) that answers, and fails over to the others when
@@ -42,19 +29,11 @@ func Open(ctx context.Context, addrs []string, opts ...Option) (*DB, error) {
 	if err := checkAddresses(addrs, &o); err != nil {
 		return nil, err
 	}
-	o.failsOver = len(addrs) > 1
-	c := &core{opts: &o}
-	db := &DB{core: c, how: how{grace: defaultCommitGrace}}
-	c.conn = newConnector(append([]string(nil), addrs...), &o, c.welcomed)
-	_, err := c.conn.session(ctx, true)
-	if e := (*Error)(nil); errors.As(err, &e) && e.ended() {
-		err = c.conn.unreachable(nil, contextCause(ctx))
+	l, failed := link.Open(ctx, addrs, o.link)
+	if failed != nil {
+		return nil, errorOf(failed)
 	}
-	if err != nil {
-		_ = db.Close() // never fails
-		return nil, err
-	}
-	return db, nil
+	return &DB{link: l, opts: &o, how: how{policy: link.Policy{Grace: defaultCommitGrace}}}, nil
 }
 
 func checkAddresses(addrs []string, o *options) error {
@@ -65,13 +44,13 @@ func checkAddresses(addrs []string, o *options) error {
 	}
 	for _, addr := range addrs {
 		_, _, err := net.SplitHostPort(addr)
-		if err != nil && o.dialer == nil {
+		if err != nil && o.link.Dialer == nil {
 			e := errorf(KindInvalid, err, "%q is not an address of a node", addr)
 			e.Hint = "want HOST:PORT, as in 127.0.0.1:7070; [::1]:7070 for IPv6"
 			return e
 		}
 	}
-	if o.token != nil && o.tls == nil {
+	if o.link.Token != nil && o.link.TLS == nil {
 		e := errorf(KindInvalid, nil, "an API token needs TLS")
 		e.Hint = "use WithTLS as well: a token must not be sent in the clear"
 		return e
@@ -83,7 +62,7 @@ func checkAddresses(addrs []string, o *options) error {
 // with the kind [KindClosed]: nothing more is sent, and Close waits for responses to what was sent
 // for as long as the CommitGrace of the calls. It returns nil.
 func (db *DB) Close() error {
-	db.core.once.Do(db.core.conn.stop)
+	db.link.Close()
 	return nil
 }
 
@@ -97,32 +76,5 @@ func (db *DB) With(opts ...CallOption) *DB {
 	return &x
 }
 
-// welcomed sets our clock by the node's: ids order transactions by age, and a client whose clock is
-// behind would else seem older than all others and win every conflict.
-func (c *core) welcomed(s *session) {
-	if s.welcome.ServerTimeNs != 0 {
-		c.ahead.Store(s.ahead)
-	}
-}
-
-// setClock sets our clock by the node that has refused the time of an id: its clock may have been
-// set since its welcome.
-func (c *core) setClock(err *Error) {
-	if err.serverTime != 0 {
-		c.ahead.Store(err.serverTime - time.Now().UnixNano())
-	}
-}
-
-// now is the time by the cluster's clocks, approximately.
-func (c *core) now() int64 { return time.Now().UnixNano() + c.ahead.Load() }
-
-// newID returns the id of a transaction that begins now.
-func (c *core) newID() kv.TxnID { return kv.TxnID{Time: c.now(), Rand: rand.Uint64()} }
-
-// addr is the address of the node that the client is connected to, empty if it is not connected.
-func (db *DB) addr() string {
-	if s := db.core.conn.live(); s != nil {
-		return s.addr
-	}
-	return ""
-}
+// call begins a call of the client, with all of its attempts.
+func (db *DB) call(ctx context.Context) link.Call { return db.link.Call(ctx, &db.how.policy) }

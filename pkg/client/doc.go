@@ -79,12 +79,8 @@
 // # Connections
 //
 // A DB is connected to one node at a time, by one HTTP/2 connection. Calls of many goroutines share
-// messages: a sender takes whatever requests there are into one message and never waits for more.
-//
-//	caller    encode the request; append it to the list; wake the sender; wait
-//	sender    forever: take all that is on the list, record it as sent, send it
-//	reader    forever: receive responses, wake their callers
+// messages: the sender takes all waiting requests into one message and never waits for more.
 //
 // If the client has other addresses, it gives up a node that sends nothing for 3 s although a response
-// is due, and connects to the next address. Requests on the list are sent there.
+// is due, and connects to the next address. Requests that are not sent yet are sent there.
 package client

@@ -1,10 +1,61 @@
 package client
 
 import (
+	"sync"
+
+	"github.com/linchpindb/linchpin/pkg/internal/link"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
+
+// encoder has the buffers to encode a request from. Encoders are pooled, so that a request of the common
+// operations allocates nothing but itself.
+type encoder struct {
+	call    pb.Call
+	scratch []opScratch
+}
+
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
+
+// newRequest encodes operations as a transaction. It does not refer to them when it returns.
+func newRequest(id kv.TxnID, ops []Op, h *how, traceparent string) *link.Request {
+	e := encoders.Get().(*encoder)
+	e.set(id, ops, h, traceparent)
+	r := link.NewRequest(&e.call)
+	e.forget()
+	encoders.Put(e)
+	return r
+}
+
+func (e *encoder) set(id kv.TxnID, ops []Op, h *how, traceparent string) {
+	if cap(e.scratch) < len(ops) {
+		e.scratch = make([]opScratch, len(ops))
+	}
+	e.scratch = e.scratch[:len(ops)]
+	r := &e.call.Request
+	for i, op := range ops {
+		r.Ops = append(r.Ops, e.scratch[i].wire(op.part()))
+	}
+	r.TxnId, r.MaxResponseBytes = id, pb.MaxMessageBytes
+	r.At, r.CausalityToken, r.Plan = h.at, h.token, h.plan
+	e.call.Traceparent = traceparent
+}
+
+// keepOps is for how many operations buffers are worth keeping in the pool.
+const keepOps = 64
+
+// forget drops the references, so that a pooled encoder keeps no keys and values alive.
+func (e *encoder) forget() {
+	ops := e.call.Request.Ops
+	clear(ops)
+	clear(e.scratch)
+	e.call = pb.Call{}
+	e.call.Request.Ops = ops[:0]
+	if cap(e.scratch) > keepOps {
+		*e = encoder{}
+	}
+}
 
 // opScratch holds the wire form of one operation of the common kinds, so that converting it
 // allocates nothing when the scratch is used again.
@@ -62,9 +113,6 @@ func (s *opScratch) condition(o *msg.Op) {
 		s.put.Condition = &pb.PutOp_IfVersion{IfVersion: versionBytes(o.ExpectVersion)}
 	}
 }
-
-// forget drops the references, so that a pooled scratch keeps no keys and values alive.
-func (s *opScratch) forget() { *s = opScratch{} }
 
 func wireRare(p *operation) pb.Op {
 	o := &p.op

@@ -7,13 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
+	"github.com/linchpindb/linchpin/pkg/internal/link"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/rpc/detail"
-	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 // Outcome is whether a transaction has been applied.
@@ -71,8 +66,8 @@ type Error struct {
 	// Cause is the error behind this one, nil if there is none.
 	Cause error
 
-	// serverTime is the node's clock if it has refused the time in the id.
-	serverTime int64
+	// from is the error of the link that this one was made of, nil if it was made here.
+	from *link.Error
 }
 
 // Error implements error: the kind, the message, the operation and its key, what the key holds, the
@@ -211,7 +206,21 @@ func nodeDown(d *kv.Down) *NodeDown {
 }
 
 // retryable reports whether the same may succeed under another id.
-func (e *Error) retryable() bool { return e.Kind.Retryable() || e.serverTime != 0 }
+func (e *Error) retryable() bool { return e.from != nil && e.from.Retryable() }
+
+// spent reports whether another attempt needs another id.
+func (e *Error) spent() bool { return e.from != nil && e.from.Spent }
+
+// again reports whether to make another attempt after e, and waits until it is time for it. If there is
+// no time for one, that becomes a cause.
+func (e *Error) again(c *link.Call) bool {
+	if e.from == nil {
+		return false
+	}
+	again, ended := c.Again(e.from)
+	e.because(ended)
+	return again
+}
 
 // because adds a cause.
 func (e *Error) because(cause error) {
@@ -229,19 +238,11 @@ func (e *Error) ended() bool {
 	return e.Kind == KindDeadlineExceeded || e.Kind == KindCancelled || e.Kind == KindClosed
 }
 
-// about names the operation that an error is about.
-func (e *Error) about(o *operation) {
-	e.Operation = o.name()
-	if e.Key == "" && o.op.Kind != msg.OpScan && o.op.Kind != msg.OpDeleteRange {
-		e.Key = o.Key()
-	}
-}
-
 func errorf(k Kind, cause error, format string, args ...any) *Error {
 	return &Error{Kind: k, Message: fmt.Sprintf(format, args...), Op: -1, Cause: cause}
 }
 
-// asError makes an *Error of any error.
+// asError makes an *Error of what was refused before it was sent.
 func asError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -250,8 +251,30 @@ func asError(err error) *Error {
 	if !ok {
 		return errorf(KindInternal, err, "%v", err)
 	}
-	out := &Error{Kind: kindOf(e.Kind), Message: e.Text, Key: string(e.Key), Op: e.Op, Hint: e.Hint, RetryAfter: e.RetryAfter,
-		Down: nodeDown(e.Down), serverTime: e.ServerTime}
+	return &Error{Kind: kindOf(e.Kind), Message: e.Text, Key: string(e.Key), Op: e.Op, Hint: e.Hint}
+}
+
+// errorOf makes an *Error of an error of the link, nil of nil.
+func errorOf(e *link.Error) *Error {
+	if e == nil {
+		return nil
+	}
+	out := &Error{Kind: kindOf(e.Kind), Message: e.Text, Key: string(e.Key), Op: e.Op, Hint: e.Hint,
+		RetryAfter: e.RetryAfter, Down: nodeDown(e.Down), Cause: e.Cause, from: e}
+	if !e.TxnID.IsZero() {
+		out.TxID = txID(e.TxnID)
+	}
+	behind, ok := e.Cause.(*link.Error)
+	if ok {
+		out.Cause = errorOf(behind)
+	}
+	if d := e.Detail; d != nil {
+		out.Attempts, out.Receipt = int(d.Attempts), receiptOf(d.Receipt)
+		if d.Current != nil {
+			current := entryOf(out.Key, d.Current)
+			out.Current = &current
+		}
+	}
 	if out.Kind == KindOutcomeUnknown {
 		out.Outcome = OutcomeUnknown
 	}
@@ -261,97 +284,10 @@ func asError(err error) *Error {
 	return out
 }
 
-// fromDetail makes an *Error of what a node has returned.
-func fromDetail(d *pb.ErrorDetail) *Error {
-	e := asError(detail.Error(d))
-	e.TxID, e.Attempts, e.Receipt = txID(d.TxnId), int(d.Attempts), receiptOf(d.Receipt)
-	if d.Current != nil {
-		current := entryOf(e.Key, d.Current)
-		e.Current = &current
+// orNil is an error without the trap of a nil pointer in an interface.
+func orNil(err *Error) error {
+	if err == nil {
+		return nil
 	}
-	return e
-}
-
-// fromStatus makes an *Error of what a gRPC call or stream returned. A status without a detail of
-// ours was made by gRPC itself: the connection broke, or the context ended.
-func fromStatus(err error) *Error {
-	if d := detail.From(err); d != nil {
-		return fromDetail(d)
-	}
-	st := status.Convert(err)
-	switch st.Code() {
-	case codes.DeadlineExceeded:
-		return errorf(KindDeadlineExceeded, context.DeadlineExceeded, "the deadline passed before the response arrived")
-	case codes.Canceled: // not by the caller: see failure
-		return errorf(KindUnavailable, err, "the call was cancelled on its way: %s", st.Message())
-	case codes.ResourceExhausted:
-		return errorf(KindInvalid, err, "the message is too large: %s", st.Message())
-	case codes.Unimplemented:
-		e := errorf(KindInvalid, err, "the node does not have the call: %s", st.Message())
-		e.Hint = "connect to a linchpin node that is not older than this client"
-		return e
-	case codes.Unauthenticated:
-		return errorf(KindUnauthenticated, err, "%s", st.Message())
-	case codes.PermissionDenied:
-		return errorf(KindPermissionDenied, err, "%s", st.Message())
-	case codes.Unavailable:
-		return errorf(KindUnavailable, err, "the connection to the node failed: %s", st.Message())
-	}
-	// io.EOF, and whatever else ends a stream.
-	return errorf(KindUnavailable, err, "the stream to the node ended: %v", err)
-}
-
-// failure makes an *Error of what a gRPC call that had ctx returned: if ctx has ended, and the node
-// has not responded, that is why.
-func failure(ctx context.Context, err error) *Error {
-	settled(ctx)
-	if ctx.Err() != nil && detail.From(err) == nil {
-		return contextError(ctx, "before the response arrived")
-	}
-	return fromStatus(err)
-}
-
-// contextError is the error of a context that ended before anything was applied, or that of a closed
-// DB if that ended the context.
-func contextError(ctx context.Context, when string) *Error {
-	cause := context.Cause(ctx)
-	switch {
-	case KindOf(cause) == KindClosed:
-		return closedError(when)
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return errorf(KindDeadlineExceeded, cause, "the deadline passed %s", when)
-	}
-	return errorf(KindCancelled, cause, "the call was cancelled %s", when)
-}
-
-// contextCause is why a context has ended; errors.Is finds the context's own error in it.
-func contextCause(ctx context.Context) error {
-	cause, err := context.Cause(ctx), ctx.Err()
-	if errors.Is(cause, err) || KindOf(cause) == KindClosed {
-		return cause
-	}
-	return errors.Join(err, cause)
-}
-
-// closedError is the error of a DB that was closed before anything was applied.
-func closedError(when string) *Error {
-	e := errorf(KindClosed, nil, "the client was closed %s", when)
-	e.Hint = "open another one"
-	return e
-}
-
-// unknown is the error of a transaction that may have been applied.
-func unknown(id kv.TxnID, why string, cause error) *Error {
-	e := errorf(KindOutcomeUnknown, cause, "transaction %v may have been applied: %s", id, why)
-	e.TxID, e.Outcome = txID(id), OutcomeUnknown
-	e.Hint = fmt.Sprintf("within ten minutes DB.Outcome settles it, or \"linchpin outcome %v\"", id)
-	return e
-}
-
-// unknownFor is unknown for as long as the deciding node is down.
-func unknownFor(id kv.TxnID, why string, cause *Error) *Error {
-	e := unknown(id, why+"; "+cause.Message, cause)
-	e.Down = cause.Down
-	e.Hint = "when the node is back, " + e.Hint
-	return e
+	return err
 }

@@ -2,9 +2,7 @@ package client
 
 import (
 	"context"
-	"time"
 
-	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
@@ -56,25 +54,6 @@ func (db *DB) transact(ctx context.Context, call string, ops []Op, alone bool) e
 	return err
 }
 
-// inArguments completes an error about one of the operations.
-func (e *Error) inArguments(ops []Op) {
-	if e.Op < 0 || e.Op >= len(ops) || ops[e.Op] == nil {
-		return
-	}
-	o := ops[e.Op].part()
-	e.about(o)
-	o.err = e
-}
-
-// reset forgets the results of the operations' last calls.
-func reset(ops []Op) {
-	for _, op := range ops {
-		if op != nil {
-			op.reset()
-		}
-	}
-}
-
 // fill gives the operations their results.
 func fill(ops []Op, r *pb.ExecuteResponse) *Error {
 	id := txID(r.TxnId)
@@ -90,11 +69,13 @@ func fill(ops []Op, r *pb.ExecuteResponse) *Error {
 		return nil
 	}
 	if len(r.Results) != len(ops) {
-		e := ignored(len(r.Results), len(ops))
+		e := errorf(KindInternal, nil, "the node has returned %d results for %d operations", len(r.Results), len(ops))
+		e.Hint = "it has another version: use one version for clients and nodes"
 		e.Outcome, e.TxID = Committed, id
 		return e
 	}
 	for i, op := range ops {
+		limitScan(op.part(), &r.Results[i])
 		err := op.fill(&r.Results[i])
 		if err == nil {
 			continue
@@ -110,134 +91,48 @@ func fill(ops []Op, r *pb.ExecuteResponse) *Error {
 	return nil
 }
 
+// limitScan cuts the result of a scan to its limit. If the response was lost, the results are those that
+// the store has kept, without the limit.
+func limitScan(o *operation, r *pb.Result) {
+	if o.op.Limit > 0 {
+		key := func(e *pb.Entry) []byte { return e.Key }
+		r.Entries, r.Resume = msg.CutScan(r.Entries, key, r.Resume, int(o.op.Limit), o.op.Reverse)
+	}
+}
+
 // attempts runs a one-shot transaction until it has committed, or there is no point in another
 // attempt.
 func (db *DB) attempts(ctx context.Context, ops []Op, c *course) *Error {
 	if err := checkOps(ops); err != nil {
 		return asError(err)
 	}
-	r := newRetrier(ctx, db)
-	defer r.stop()
-	id := db.core.newID()
+	call := db.call(ctx)
+	defer call.End()
 	var before *pb.Receipt
 	for attempts := 0; ; {
-		response, err := db.attempt(&r, id, ops)
-		if err == nil {
+		id := db.link.NewID()
+		request := newRequest(id, ops, &db.how, db.opts.traceparent(ctx))
+		response, failed := call.Execute(request, readOnly(ops))
+		if failed == nil {
 			response.TxnId, response.Receipt = id, after(response.Receipt, before)
 			response.Attempts += uint32(attempts)
 			c.responded(&response, int(response.Attempts))
 			if db.how.opened != nil {
 				db.how.opened(response.Snapshot)
 			}
-			err = fill(ops, &response)
+			err := fill(ops, &response)
 			if err != nil {
-				err.Attempts, err.Receipt = attempts+int(response.Attempts), receiptOf(response.Receipt)
+				err.Attempts, err.Receipt = int(response.Attempts), receiptOf(response.Receipt)
 			}
 			return err
 		}
+		err := errorOf(failed)
 		attempts += max(err.Attempts, 1)
 		before = after(err.Receipt.wire, before)
 		err.Receipt = receiptOf(before)
 		err.Attempts, err.TxID = attempts, txID(id)
-		if !r.again(err) {
-			return err
-		}
-		id = db.core.newID()
-	}
-}
-
-// attempt runs one attempt until its outcome is known: a lost response is queried for. Its errors are
-// certain, except those of KindOutcomeUnknown.
-func (db *DB) attempt(r *retrier, id kv.TxnID, ops []Op) (pb.ExecuteResponse, *Error) {
-	c := newCall(id, ops, r.how, db.core.opts.traceparent(r.ctx))
-	err := db.pass(r, c)
-	if err != nil {
-		return db.unanswered(r, id, ops, err)
-	}
-	answer := c.response
-	c.release()
-	if answer.Error == nil {
-		return answer.Response, nil
-	}
-	e := fromDetail(answer.Error)
-	switch {
-	case !e.uncertain():
-		return pb.ExecuteResponse{}, e
-	case readOnly(ops):
-		return pb.ExecuteResponse{}, e.ofReads()
-	}
-	return db.resolveOps(r, id, ops, e.Message)
-}
-
-// pass passes a call to the live session. If that ends before the call was sent, the next one gets
-// it.
-func (db *DB) pass(r *retrier, c *call) error {
-	for {
-		s, err := r.session()
-		if err != nil {
-			return err
-		}
-		err = s.run(r.ctx, r.how.grace, c)
-		if err != errNotSent {
+		if !err.again(&call) {
 			return err
 		}
 	}
-}
-
-// unanswered decides what a call without a response means.
-func (db *DB) unanswered(r *retrier, id kv.TxnID, ops []Op, err error) (pb.ExecuteResponse, *Error) {
-	switch {
-	case err == errNotListed || err == errLeftListed:
-		return pb.ExecuteResponse{}, r.over("before the request was sent")
-	case err != errNoAnswer && err != errLeftSent:
-		return pb.ExecuteResponse{}, asError(err)
-	case !readOnly(ops):
-		return db.resolveOps(r, id, ops, err.Error())
-	}
-	over := r.over("before the response arrived")
-	if over != nil {
-		return pb.ExecuteResponse{}, over
-	}
-	return pb.ExecuteResponse{}, errorf(KindUnavailable, nil, "the connection broke before the response arrived")
-}
-
-// resolveOps is resolve for known operations.
-func (db *DB) resolveOps(r *retrier, id kv.TxnID, ops []Op, why string) (pb.ExecuteResponse, *Error) {
-	response, err := db.resolve(r, id, why)
-	if err != nil {
-		return pb.ExecuteResponse{}, err
-	}
-	limitScans(ops, response.Results)
-	return *response, nil
-}
-
-// limitScans cuts the results of scans to their limits, which the store does not keep with them.
-func limitScans(ops []Op, results []pb.Result) {
-	for i := range min(len(ops), len(results)) {
-		op, r := &ops[i].part().op, &results[i]
-		if op.Limit > 0 {
-			key := func(e *pb.Entry) []byte { return e.Key }
-			r.Entries, r.Resume = msg.CutScan(r.Entries, key, r.Resume, int(op.Limit), op.Reverse)
-		}
-	}
-}
-
-func readOnly(ops []Op) bool {
-	for _, op := range ops {
-		if !op.ReadOnly() {
-			return false
-		}
-	}
-	return true
-}
-
-// margin is the time that a node is given: a little less than there is, so that its response arrives
-// in time. 0 is no deadline.
-func margin(ctx context.Context) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return 0
-	}
-	left := time.Until(deadline)
-	return max(left-min(left/10, 50*time.Millisecond), time.Millisecond)
 }

@@ -4,25 +4,28 @@ import (
 	"context"
 
 	"github.com/linchpindb/linchpin/pkg/internal/clientlink"
+	"github.com/linchpindb/linchpin/pkg/internal/link"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 func init() {
-	clientlink.Call = func(ctx context.Context, db any, once bool, call func(context.Context, pb.AdminClient) error) error {
+	clientlink.Begin = func(ctx context.Context, db any, once bool) (*link.Call, error) {
 		x := db.(*DB)
+		if err := x.inAttempt(ctx); err != nil {
+			return nil, err
+		}
 		if once {
 			x = x.With(NoRetry())
 		}
-		_, err := asking(ctx, x, func(ctx context.Context, s *session) (struct{}, error) {
-			return struct{}{}, call(ctx, s.admin)
-		})
-		return err
+		call := x.call(ctx)
+		return &call, nil
 	}
-	clientlink.Stream = stream
+	clientlink.Error = func(e *link.Error) error { return orNil(errorOf(e)) }
 	clientlink.Outcome = func(ctx context.Context, db, id any) (*pb.OutcomeResponse, error) {
-		return db.(*DB).queryOutcome(ctx, id.(TxID))
+		answer, err := db.(*DB).queryOutcome(ctx, id.(TxID))
+		return answer, orNil(err)
 	}
-	clientlink.Addr = func(db any) string { return db.(*DB).addr() }
+	clientlink.Addr = func(db any) string { return db.(*DB).link.Addr() }
 	clientlink.Whole = func(op any) any { return whole(op.(Op)) }
 	clientlink.DropSnapshot = func(ctx context.Context, db any, nameOrID string) (any, error) {
 		p, err := db.(*DB).dropSnapshot(ctx, nameOrID)
@@ -48,37 +51,4 @@ func whole(op Op) *Result[pb.Result] {
 	}}
 	r.returns = true
 	return r
-}
-
-// stream prepares a stream of the Admin service. It is not tried again when it breaks.
-func stream(ctx context.Context, db any) (context.Context, pb.AdminClient, func(error) error, func(), error) {
-	r := newRetrier(ctx, db.(*DB))
-	s, failed := r.use()
-	if failed != nil {
-		r.stop()
-		return nil, nil, nil, nil, failed
-	}
-	whole := r.context()
-	ctx, cancel := context.WithCancel(whole)
-	end := func() {
-		cancel()
-		s.unuse()
-		r.stop()
-	}
-	return ctx, s.admin, func(err error) error { return failure(whole, err) }, end, nil
-}
-
-// queryOutcome is Outcome in the messages of the interface.
-func (db *DB) queryOutcome(ctx context.Context, id TxID) (*pb.OutcomeResponse, error) {
-	r := newRetrier(ctx, db)
-	defer r.stop()
-	for {
-		answer, err := db.query(&r, id.stored())
-		if err == nil {
-			return answer, nil
-		}
-		if !err.Kind.Retryable() || !r.again(err) {
-			return nil, err
-		}
-	}
 }

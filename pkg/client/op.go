@@ -76,6 +76,42 @@ func (o *operation) name() string {
 	return adt.MethodOf(&o.op).String()
 }
 
+// about names the operation that an error is about.
+func (e *Error) about(o *operation) {
+	e.Operation = o.name()
+	if e.Key == "" && o.op.Kind != msg.OpScan && o.op.Kind != msg.OpDeleteRange {
+		e.Key = o.Key()
+	}
+}
+
+// inArguments completes an error about one of the operations.
+func (e *Error) inArguments(ops []Op) {
+	if e.Op < 0 || e.Op >= len(ops) || ops[e.Op] == nil {
+		return
+	}
+	o := ops[e.Op].part()
+	e.about(o)
+	o.err = e
+}
+
+// reset forgets the results of the operations' last calls.
+func reset(ops []Op) {
+	for _, op := range ops {
+		if op != nil {
+			op.reset()
+		}
+	}
+}
+
+func readOnly(ops []Op) bool {
+	for _, op := range ops {
+		if !op.ReadOnly() {
+			return false
+		}
+	}
+	return true
+}
+
 // own makes the operation share no bytes with the caller's.
 func (o *operation) own() {
 	o.op.Value, o.op.ExpectValue = bytes.Clone(o.op.Value), bytes.Clone(o.op.ExpectValue)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/internal/link"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
@@ -15,27 +16,11 @@ import (
 // Option is an option of [Open].
 type Option func(*options)
 
-// dialer opens a connection to an address that was given to Open.
-type dialer func(ctx context.Context, addr string) (net.Conn, error)
-
+// options are those of a client.
 type options struct {
-	// maxInFlight bounds the one-shot transactions without a response.
-	maxInFlight int
-	// failsOver: there are other addresses if a node does not respond.
-	failsOver bool
-	// connectTimeout bounds the time to connect to one address and receive its welcome.
-	connectTimeout time.Duration
-	// retryFor bounds retries under a context without a deadline.
-	retryFor time.Duration
-	// leastPause and mostPause bound the pauses between attempts, which double from one to the
-	// other, give or take half.
-	leastPause, mostPause time.Duration
+	link link.Options
 	// readEvery is how long a page of a scan waits for the caller before the next one is received.
 	readEvery time.Duration
-	dialer    dialer
-	// tls and token say how to encrypt, and which user calls; nil is not at all.
-	tls   func() *tls.Config
-	token func(ctx context.Context) (string, error)
 	// traces: continue the traces of the callers' contexts.
 	traces    bool
 	observers []func(context.Context, Report)
@@ -43,14 +28,17 @@ type options struct {
 
 func defaults() options {
 	return options{
-		maxInFlight:    4096,
-		connectTimeout: 3 * time.Second,
-		retryFor:       kv.MaxTxnAge,
-		// The conflict of an aborted transaction usually ends with a commit a few milliseconds
-		// later; a node that restarts takes seconds.
-		leastPause: 4 * time.Millisecond,
-		mostPause:  500 * time.Millisecond,
-		readEvery:  kv.MaxTxnAge / 3, // a node waits for MaxTxnAge unless it is told otherwise
+		link: link.Options{
+			MaxInFlight:    4096,
+			ConnectTimeout: 3 * time.Second,
+			RetryFor:       kv.MaxTxnAge,
+			// The conflict of an aborted transaction usually ends with a commit a few milliseconds
+			// later; a node that restarts takes seconds.
+			LeastPause: 4 * time.Millisecond,
+			MostPause:  500 * time.Millisecond,
+			Closed:     &Error{Kind: KindClosed, Message: "the client was closed", Hint: "open another one", Op: -1},
+		},
+		readEvery: kv.MaxTxnAge / 3, // a node waits for MaxTxnAge unless it is configured otherwise
 	}
 }
 
@@ -62,12 +50,12 @@ func WithTLS(config *tls.Config) Option {
 
 // WithTLSFunc is WithTLS with a config for each connection, so that certificates can be replaced
 // while the client is open.
-func WithTLSFunc(config func() *tls.Config) Option { return func(o *options) { o.tls = config } }
+func WithTLSFunc(config func() *tls.Config) Option { return func(o *options) { o.link.TLS = config } }
 
 // WithAPIToken authenticates the client by an API token. The function is called for each stream and
 // call. It needs [WithTLS], since a token must not be sent in the clear.
 func WithAPIToken(token func(ctx context.Context) (string, error)) Option {
-	return func(o *options) { o.token = token }
+	return func(o *options) { o.link.Token = token }
 }
 
 // TokenFile returns an argument of [WithAPIToken] that reads the token from a file each time, so
@@ -84,22 +72,24 @@ func TokenFile(path string) func(context.Context) (string, error) {
 
 // WithConnectTimeout bounds the time to connect to one address before the next one is tried. The
 // default is 3 s.
-func WithConnectTimeout(d time.Duration) Option { return func(o *options) { o.connectTimeout = d } }
+func WithConnectTimeout(d time.Duration) Option {
+	return func(o *options) { o.link.ConnectTimeout = d }
+}
 
 // WithBackoff sets the least and the most time between two attempts. The defaults are 4 ms and
 // 500 ms. The time doubles with each attempt, and is varied by up to half at random.
 func WithBackoff(least, most time.Duration) Option {
-	return func(o *options) { o.leastPause, o.mostPause = least, most }
+	return func(o *options) { o.link.LeastPause, o.link.MostPause = least, most }
 }
 
 // WithMaxInFlight bounds the one-shot transactions (Execute and the calls of a [DB] that are one) of
 // the client in flight; more wait to be sent. The default is 4096, the least 1. The node's own bound
 // holds as well.
-func WithMaxInFlight(n int) Option { return func(o *options) { o.maxInFlight = max(n, 1) } }
+func WithMaxInFlight(n int) Option { return func(o *options) { o.link.MaxInFlight = max(n, 1) } }
 
 // WithDialer replaces how connections are opened.
 func WithDialer(dial func(ctx context.Context, addr string) (net.Conn, error)) Option {
-	return func(o *options) { o.dialer = dial }
+	return func(o *options) { o.link.Dialer = dial }
 }
 
 // WithTracing continues the OpenTelemetry trace of the context of a call: nodes that trace make
@@ -117,13 +107,10 @@ type CallOption func(*how)
 
 // how is what call options say.
 type how struct {
-	at           *pb.At
-	token        []byte
-	plan         pb.ReadPlan
-	noRetry      bool
-	waitForNodes bool
-	// grace is CommitGrace.
-	grace time.Duration
+	policy link.Policy
+	at     *pb.At
+	token  []byte
+	plan   pb.ReadPlan
 	// report is what ReportTo has named.
 	report *Report
 	// opened is called with the state of the past that was read; nil if there is nothing to call.
@@ -136,16 +123,16 @@ const defaultCommitGrace = 50 * time.Millisecond
 // NoRetry makes one attempt only: the call returns the error that would have led to another one. It
 // is for functions that must not run twice, and for callers that retry themselves. An outcome that
 // is lost with the connection is queried all the same.
-func NoRetry() CallOption { return func(h *how) { h.noRetry = true } }
+func NoRetry() CallOption { return func(h *how) { h.policy.NoRetry = true } }
 
 // WaitForNodes retries calls that need a shard on a node that is known to be down, until the node is
 // back or the context ends (60 s without a deadline). Without it such a call fails at once with
 // [KindUnavailable], and [Error].Down names the node.
-func WaitForNodes() CallOption { return func(h *how) { h.waitForNodes = true } }
+func WaitForNodes() CallOption { return func(h *how) { h.policy.WaitForNodes = true } }
 
 // CommitGrace bounds how long a call whose context has ended waits for the response to what it has
 // sent. The default is 50 ms.
-func CommitGrace(d time.Duration) CallOption { return func(h *how) { h.grace = max(d, 0) } }
+func CommitGrace(d time.Duration) CallOption { return func(h *how) { h.policy.Grace = max(d, 0) } }
 
 // After has calls read no state older than that of the token. Without a token they read no state
 // older than what was acknowledged before the call, to any client; a token makes sure that a cluster

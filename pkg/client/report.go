@@ -59,7 +59,7 @@ type course struct {
 
 // begin begins the report of a call, nil if it has no receiver.
 func (db *DB) begin(ctx context.Context, call string) *course {
-	if db.how.report == nil && len(db.core.opts.observers) == 0 {
+	if db.how.report == nil && len(db.opts.observers) == 0 {
 		return nil
 	}
 	return &course{ctx: ctx, began: time.Now(), report: Report{Call: call}}
@@ -87,7 +87,7 @@ func (c *course) end(db *DB, err error) {
 	if db.how.report != nil {
 		*db.how.report = c.report
 	}
-	for _, observe := range db.core.opts.observers {
+	for _, observe := range db.opts.observers {
 		observe(c.ctx, c.report)
 	}
 }

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"sync"
-	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/linchpindb/linchpin/pkg/internal/link"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
@@ -108,10 +106,10 @@ func (db *DB) scanning(ctx context.Context, state stateFunc, r Range, opts []Sca
 		return
 	}
 	c := db.begin(ctx, "Scan")
-	x := &scanner{db: db, r: newRetrier(ctx, db), state: state, course: c, yield: yield,
+	x := &scanner{db: db, call: db.call(ctx), state: state, course: c, yield: yield,
 		req: pb.ScanRequest{Start: []byte(r.Start), End: []byte(r.End), Limit: uint64(s.limit), PageSize: uint32(s.page(scanPage)),
 			Reverse: s.reverse, CausalityToken: db.how.token}}
-	defer x.r.stop()
+	defer x.call.End()
 	for {
 		failed := x.attempt()
 		if c != nil {
@@ -121,7 +119,7 @@ func (db *DB) scanning(ctx context.Context, state stateFunc, r Range, opts []Sca
 			c.end(db, nil)
 			return
 		}
-		if x.left || x.begun && !x.rewind() || !x.r.again(failed) {
+		if x.left || x.begun && !x.rewind() || !failed.again(&x.call) {
 			c.end(db, failed)
 			if !x.left {
 				yield(Entry{}, failed)
@@ -134,7 +132,7 @@ func (db *DB) scanning(ctx context.Context, state stateFunc, r Range, opts []Sca
 // scanner is one scan.
 type scanner struct {
 	db     *DB
-	r      retrier
+	call   link.Call
 	state  stateFunc
 	course *course
 	yield  func(Entry, error) bool
@@ -171,27 +169,27 @@ func (x *scanner) attempt() *Error {
 	if x.complete {
 		return nil
 	}
-	at, done, err := x.state(x.r.bounded())
+	at, done, err := x.state(x.call.Bounded())
 	if err != nil {
 		return asError(err)
 	}
 	defer done(nil)
 	x.req.At = at
-	s, failed := x.r.use()
+	s, failed := x.call.Session()
 	if failed != nil {
-		return failed
+		return errorOf(failed)
 	}
-	defer s.unuse()
-	ctx, cancel := context.WithCancel(x.r.context())
+	defer s.Release()
+	ctx, cancel := context.WithCancel(x.call.Context())
 	defer cancel()
-	if parent := x.db.core.opts.traceparent(ctx); parent != "" {
+	if parent := x.db.opts.traceparent(ctx); parent != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, traceparentName, parent)
 	}
-	stream, err := s.kv.Scan(ctx, &x.req)
+	stream, err := s.KV.Scan(ctx, &x.req)
 	if err != nil {
-		return failure(ctx, err)
+		return errorOf(link.Failure(ctx, err))
 	}
-	pages := receivePages(stream, x.db.core.opts.readEvery)
+	pages := receivePages(stream, x.db.opts.readEvery)
 	defer pages.stop(cancel)
 	for {
 		page, err := pages.next()
@@ -199,7 +197,7 @@ func (x *scanner) attempt() *Error {
 			return nil
 		}
 		if err != nil {
-			return failure(x.r.context(), err)
+			return errorOf(link.Failure(x.call.Context(), err))
 		}
 		if page.CausalityToken != nil {
 			x.opened(page, done)
@@ -238,91 +236,4 @@ func (x *scanner) pass(page *pb.ScanResponse) bool {
 		}
 	}
 	return true
-}
-
-// pages receives the pages of a scan: one in advance and, if the loop does not take it, another one
-// every so often. A node ends a scan whose client takes nothing for a minute.
-type pages struct {
-	stream grpc.ServerStreamingClient[pb.ScanResponse]
-	every  time.Duration
-	// came has an element when there is something in got or err is set, and took when the loop
-	// has taken a page.
-	came, took chan struct{}
-	done       chan struct{}
-
-	mu  sync.Mutex
-	got []*pb.ScanResponse
-	err error
-}
-
-func receivePages(stream grpc.ServerStreamingClient[pb.ScanResponse], every time.Duration) *pages {
-	p := &pages{stream: stream, every: every, came: make(chan struct{}, 1), took: make(chan struct{}, 1), done: make(chan struct{})}
-	go p.receive()
-	return p
-}
-
-func (p *pages) receive() {
-	defer close(p.done)
-	timer := time.NewTimer(p.every)
-	defer timer.Stop()
-	for {
-		page, err := p.stream.Recv()
-		p.mu.Lock()
-		waiting := false
-		if err != nil {
-			p.err = err
-		} else {
-			p.got = append(p.got, page)
-			waiting = len(p.got) > 1
-		}
-		p.mu.Unlock()
-		signal(p.came)
-		if err != nil {
-			return
-		}
-		if !waiting {
-			continue
-		}
-		timer.Reset(p.every)
-		select {
-		case <-p.took:
-		case <-p.stream.Context().Done():
-		case <-timer.C:
-		}
-	}
-}
-
-// next returns the next page, or the error behind the last one.
-func (p *pages) next() (*pb.ScanResponse, error) {
-	for {
-		p.mu.Lock()
-		if len(p.got) > 0 {
-			page := p.got[0]
-			p.got[0] = nil
-			p.got = p.got[1:]
-			p.mu.Unlock()
-			signal(p.took)
-			return page, nil
-		}
-		err := p.err
-		p.mu.Unlock()
-		if err != nil {
-			return nil, err
-		}
-		<-p.came
-	}
-}
-
-// stop ends the receiving.
-func (p *pages) stop(cancel context.CancelFunc) {
-	cancel()
-	<-p.done
-}
-
-// signal puts an element into a channel of capacity 1.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/internal/link"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -73,8 +74,8 @@ func (db *DB) CreateSnapshot(ctx context.Context, name string, opts ...SnapshotO
 			return nil, err
 		}
 	}
-	p, err := asking(ctx, db, func(ctx context.Context, s *session) (*pb.Snapshot, error) {
-		return s.kv.CreateSnapshot(ctx, req)
+	p, err := ask(ctx, db, func(ctx context.Context, s *link.Session) (*pb.Snapshot, error) {
+		return s.KV.CreateSnapshot(ctx, req)
 	})
 	if err != nil {
 		return nil, err
@@ -86,8 +87,8 @@ func (db *DB) CreateSnapshot(ctx context.Context, name string, opts ...SnapshotO
 
 // Snapshots lists the named snapshots, the oldest first.
 func (db *DB) Snapshots(ctx context.Context) ([]SnapshotInfo, error) {
-	l, err := asking(ctx, db, func(ctx context.Context, s *session) (*pb.ListSnapshotsResponse, error) {
-		return s.kv.ListSnapshots(ctx, &pb.ListSnapshotsRequest{})
+	l, err := ask(ctx, db, func(ctx context.Context, s *link.Session) (*pb.ListSnapshotsResponse, error) {
+		return s.KV.ListSnapshots(ctx, &pb.ListSnapshotsRequest{})
 	})
 	if err != nil {
 		return nil, err
@@ -107,9 +108,20 @@ func (db *DB) DropSnapshot(ctx context.Context, nameOrID string) error {
 }
 
 func (db *DB) dropSnapshot(ctx context.Context, nameOrID string) (*pb.Snapshot, error) {
-	return asking(ctx, db, func(ctx context.Context, s *session) (*pb.Snapshot, error) {
-		return s.kv.DropSnapshot(ctx, &pb.DropSnapshotRequest{Snapshot: nameOrID})
+	return ask(ctx, db, func(ctx context.Context, s *link.Session) (*pb.Snapshot, error) {
+		return s.KV.DropSnapshot(ctx, &pb.DropSnapshotRequest{Snapshot: nameOrID})
 	})
+}
+
+// ask makes a unary call until there is a response, or no point in another attempt.
+func ask[A any](ctx context.Context, db *DB, request func(context.Context, *link.Session) (A, error)) (A, error) {
+	if err := db.inAttempt(ctx); err != nil {
+		return *new(A), err
+	}
+	call := db.call(ctx)
+	defer call.End()
+	answer, failed := link.Ask(&call, request)
+	return answer, orNil(errorOf(failed))
 }
 
 // AtSnapshot returns the state of a snapshot, by its name or id. It sends nothing; if there is no
@@ -159,7 +171,7 @@ func (s *Snapshot) state(ctx context.Context) (at *pb.At, done func(*pb.Snapshot
 	select {
 	case s.first <- struct{}{}:
 	case <-ctx.Done():
-		return nil, nil, contextError(ctx, "before anything was sent")
+		return nil, nil, errorOf(link.ContextError(ctx, "before anything was sent"))
 	}
 	at, _ = s.named()
 	var once sync.Once

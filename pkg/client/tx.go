@@ -96,14 +96,6 @@ func (x transaction) run(ctx context.Context, op Op) error {
 	return err
 }
 
-// orNil is an error without the trap of a nil pointer in an interface.
-func orNil(err *Error) error {
-	if err == nil {
-		return nil
-	}
-	return err
-}
-
 // Get implements [Reader].
 func (x transaction) Get(ctx context.Context, key string) (value []byte, ok bool, err error) {
 	return get(ctx, x, GetOp(key))

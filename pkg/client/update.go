@@ -39,44 +39,12 @@ func (db *DB) View(ctx context.Context, fn func(ctx context.Context, v *View) er
 	})
 }
 
-// attemptContext is what fn is given.
-type attemptContext struct {
-	context.Context
-	of *connector
-}
-
-// attemptKey finds the connector of the attempt that a context is part of.
-type attemptKey struct{}
-
-// Value implements context.Context.
-func (c *attemptContext) Value(key any) any {
-	if key == (attemptKey{}) {
-		return c.of
-	}
-	return c.Context.Value(key)
-}
-
-// inAttempt returns an error if ctx is that of a transaction of this client: the call would run
-// outside of it.
-func (db *DB) inAttempt(ctx context.Context) error {
-	of, _ := ctx.Value(attemptKey{}).(*connector)
-	if of != db.core.conn || of == nil {
-		return nil
-	}
-	e := errorf(KindInvalid, nil, "the call has the context of a transaction, and would run outside of it")
-	e.Hint = "call the *Tx or the *View; for a call that is not to be a part of the transaction use the context that Update or View was called with"
-	return e
-}
-
 // verdict is how one attempt ended.
 type verdict struct {
 	// err is what the caller is returned, unless there is another attempt.
 	err error
 	// fault is why there may be another attempt; nil if err is final.
 	fault *Error
-	// closed: the id has been aborted by a query, one attempt of it may have committed, or the node
-	// has refused its time; another attempt needs another id.
-	closed bool
 }
 
 // interact runs fn until there is a verdict to return. The id stays the same over the attempts while
@@ -92,45 +60,46 @@ func (db *DB) interact(ctx context.Context, call string, readOnly bool, fn func(
 }
 
 func (db *DB) runs(ctx context.Context, c *course, readOnly bool, fn func(context.Context, *interaction) error) error {
-	r := newRetrier(ctx, db)
-	defer r.stop()
-	id, attempt := db.core.newID(), uint32(1)
+	call := db.call(ctx)
+	defer call.End()
+	id, attempt := db.link.NewID(), uint32(1)
 	var before *pb.Receipt
 	for runs := 1; ; runs++ {
-		t := &interaction{db: db, r: &r, ref: kv.TxnRef{TxnID: id, Attempt: attempt}, readOnly: readOnly, before: before, course: c}
+		t := &interaction{db: db, call: &call, ref: kv.TxnRef{TxnID: id, Attempt: attempt}, readOnly: readOnly,
+			before: before, course: c}
 		v := t.run(fn)
 		if c != nil {
 			c.report.Attempts = runs
 		}
-		if v.fault != nil {
-			before = after(v.fault.Receipt.wire, before)
-			v.fault.Attempts, v.fault.TxID, v.fault.Receipt = runs, txID(id), receiptOf(before)
+		if v.fault == nil {
+			return v.err
 		}
-		if v.fault == nil || !r.again(v.fault) {
+		before = after(v.fault.Receipt.wire, before)
+		v.fault.Attempts, v.fault.TxID, v.fault.Receipt = runs, txID(id), receiptOf(before)
+		if !v.fault.again(&call) {
 			return v.err
 		}
 		attempt++
-		if v.closed || db.core.now()-id.Time > int64(kv.MaxTxnAge)/2 {
-			id, attempt = db.core.newID(), 1
+		if v.fault.spent() || db.link.Age(id) > kv.MaxTxnAge/2 {
+			id, attempt = db.link.NewID(), 1
 		}
 	}
 }
 
 // run runs fn in one attempt, and commits or rolls back.
 func (t *interaction) run(fn func(context.Context, *interaction) error) verdict {
-	s, failed := t.r.use()
+	wire, failed := t.call.Begin()
 	if failed != nil {
-		return verdict{err: failed}
+		return verdict{err: errorOf(failed)}
 	}
-	defer s.unuse()
-	t.session = s
-	ctx, cancel := context.WithCancel(t.r.context())
-	t.passed = attemptContext{ctx, t.db.core.conn}
-	t.attempt, t.end = &t.passed, cancel
-	defer t.leave()
+	t.wire = wire
+	defer t.wire.Close()
+	ctx, cancel := context.WithCancel(t.call.Context())
+	t.passed = attemptContext{ctx, t.db.link}
+	t.attempt = &t.passed
+	defer t.leave(cancel)
 	own := fn(t.attempt, t)
-	t.over, t.step = true, nil
-	cancel()
+	t.leave(cancel)
 	switch {
 	case t.failed != nil:
 		return t.afterFailure(own)
@@ -138,6 +107,12 @@ func (t *interaction) run(fn func(context.Context, *interaction) error) verdict 
 		return t.afterRollback(own)
 	}
 	return t.afterCommit()
+}
+
+// leave ends the context of fn, which has returned or panics, and forbids steps.
+func (t *interaction) leave(cancel context.CancelFunc) {
+	t.over, t.step = true, t.call.Context()
+	cancel()
 }
 
 // afterFailure is for a transaction that failed while fn ran. A failure that has ended it is reported
@@ -162,7 +137,7 @@ func (t *interaction) afterFailure(own error) verdict {
 		t.failed.because(own)
 		own = t.failed
 	}
-	return verdict{err: own, fault: t.failed, closed: t.failed.serverTime != 0}
+	return verdict{err: own, fault: t.failed}
 }
 
 // complete adds what is known of the transaction to its final error.
@@ -181,28 +156,16 @@ func (t *interaction) afterRollback(own error) verdict {
 	return verdict{err: own}
 }
 
-// afterCommit commits, and queries the outcome if it is not known. An operation that was sent with
-// the commit may have failed in a way that a rollback to a savepoint would have undone: that is a
-// failure like any other.
+// afterCommit commits. An operation that was sent with the commit may have failed in a way that a
+// rollback to a savepoint would have undone: that is a failure like any other.
 func (t *interaction) afterCommit() verdict {
 	err := t.commit()
 	switch {
 	case err == nil:
 		return verdict{}
-	case t.undoable:
-		t.failed = err
+	case err.from.Undoable:
+		t.fail(err)
 		return t.afterFailure(nil)
-	case !t.uncertain:
-		return verdict{err: err, fault: err, closed: err.serverTime != 0}
-	case !t.wrote:
-		// It cannot have changed anything; but the attempt may have ended well.
-		err = err.ofReads()
-		return verdict{err: err, fault: err, closed: true}
 	}
-	response, err := t.db.resolve(t.r, t.ref.TxnID, err.Message)
-	if err == nil {
-		t.report(response)
-		return verdict{}
-	}
-	return verdict{err: err, fault: err, closed: true}
+	return verdict{err: err, fault: err}
 }

@@ -158,11 +158,18 @@ var Table = []Layer{
 		Outside:  []string{},
 	},
 	{
-		// The Go client is an edge that stands on the wire alone: whoever
+		// What the Go client sends and receives: encoded requests and responses, without
+		// operations and data types.
+		Name:     "client link",
+		Packages: []string{"pkg/internal/link"},
+		Imports:  []string{"words", "wire", "client link"},
+	},
+	{
+		// The Go client is an edge that stands on the wire alone: a program that
 		// imports it does not get a server with it.
 		Name:     "client",
 		Packages: []string{"pkg/client/...", "pkg/internal/clientlink", "pkg/backup"},
-		Imports:  []string{"words", "messages", "types", "wire", "client"},
+		Imports:  []string{"words", "messages", "types", "wire", "client link", "client"},
 	},
 	{
 		Name:     "edges",

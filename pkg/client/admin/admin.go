@@ -20,6 +20,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/internal/clientlink"
+	"github.com/linchpindb/linchpin/pkg/internal/link"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
@@ -43,25 +44,38 @@ func once[R any](ctx context.Context, a *Admin, call func(context.Context, pb.Ad
 	return asking(ctx, a, true, call)
 }
 
-func asking[R any](ctx context.Context, a *Admin, once bool, call func(context.Context, pb.AdminClient) (R, error)) (r R, err error) {
-	err = clientlink.Call(ctx, a.db, once, func(ctx context.Context, admin pb.AdminClient) (err error) {
-		r, err = call(ctx, admin)
-		return err
-	})
-	return r, err
+func asking[R any](ctx context.Context, a *Admin, once bool, request func(context.Context, pb.AdminClient) (R, error)) (
+	r R, err error) {
+	call, err := clientlink.Begin(ctx, a.db, once)
+	if err != nil {
+		return r, err
+	}
+	defer call.End()
+	r, failed := link.Ask(call, func(ctx context.Context, s *link.Session) (R, error) { return request(ctx, s.Admin) })
+	return r, clientlink.Error(failed)
 }
 
-// stream opens a stream of responses and passes each to each, until it ends or each returns false.
-func stream[R any](ctx context.Context, a *Admin, open func(context.Context, pb.AdminClient) (grpc.ServerStreamingClient[R], error),
+// stream opens a stream of responses and passes each to each, until it ends or each returns false. It is
+// not retried when it breaks.
+func stream[R any](ctx context.Context, a *Admin,
+	open func(context.Context, pb.AdminClient) (grpc.ServerStreamingClient[R], error),
 	each func(*R) (more bool, err error)) error {
-	ctx, admin, failure, end, err := clientlink.Stream(ctx, a.db)
+	call, err := clientlink.Begin(ctx, a.db, false)
 	if err != nil {
 		return err
 	}
-	defer end()
-	s, err := open(ctx, admin)
+	defer call.End()
+	session, failed := call.Session()
+	if failed != nil {
+		return clientlink.Error(failed)
+	}
+	defer session.Release()
+	whole := call.Context()
+	ctx, cancel := context.WithCancel(whole)
+	defer cancel()
+	s, err := open(ctx, session.Admin)
 	if err != nil {
-		return failure(err)
+		return clientlink.Error(link.Failure(whole, err))
 	}
 	for {
 		r, err := s.Recv()
@@ -69,7 +83,7 @@ func stream[R any](ctx context.Context, a *Admin, open func(context.Context, pb.
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return failure(err)
+			return clientlink.Error(link.Failure(whole, err))
 		}
 		more, err := each(r)
 		if err != nil || !more {

@@ -266,6 +266,11 @@ func TestMaintenance(t *testing.T) {
 	require.NotEmpty(t, names)
 	require.ErrorIs(t, a.Debug(ctx, admin.DebugOptions{}, func(admin.DebugPart) error { return own }), own)
 
+	inTx := db.Update(ctx, func(ctx context.Context, _ *client.Tx) error {
+		return a.Debug(ctx, admin.DebugOptions{}, func(admin.DebugPart) error { return nil })
+	})
+	require.ErrorIs(t, inTx, client.ErrInvalid, "a stream is not a part of the transaction")
+
 	require.NoError(t, db.Put(ctx, "k", make([]byte, 100_000)))
 	done, err := a.Reclaim(ctx, nil)
 	require.NoError(t, err)

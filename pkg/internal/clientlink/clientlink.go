@@ -1,21 +1,22 @@
-// Package clientlink gives linchpin's own packages what package client does not export: the calls of
-// operators and read plans, in the messages of the interface. Package client sets the functions when it
-// is imported; their untyped arguments and results are of its types, which this package cannot import.
+// Package clientlink gives linchpin's own packages what package client does not export: calls of
+// operators on its connection, read plans, and conversions from the messages of the interface. Package
+// client sets the functions when it is imported; an argument or a result of type any is of its types,
+// which this package cannot import.
 package clientlink
 
 import (
 	"context"
 
+	"github.com/linchpindb/linchpin/pkg/internal/link"
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
 var (
-	// Call makes a unary call of the Admin service on the connection of a *client.DB, and retries it.
-	// With once set there is one attempt: the call must not be repeated.
-	Call func(ctx context.Context, db any, once bool, call func(context.Context, pb.AdminClient) error) error
-	// Stream returns what a stream of the Admin service needs: its context, the service, what makes an
-	// error of the client of one of the stream, and what ends it.
-	Stream func(ctx context.Context, db any) (_ context.Context, _ pb.AdminClient, failure func(error) error, end func(), err error)
+	// Begin begins a call on the connection of a *client.DB, with its options. With once set there is one
+	// attempt: the call must not be repeated. It fails in a transaction of the DB. The call must be ended.
+	Begin func(ctx context.Context, db any, once bool) (*link.Call, error)
+	// Error returns the *client.Error of an error of the link, nil of nil.
+	Error func(*link.Error) error
 	// Outcome queries the outcome of a client.TxID.
 	Outcome func(ctx context.Context, db, id any) (*pb.OutcomeResponse, error)
 	// Addr returns the address of the node that a *client.DB is connected to, empty if it is not.

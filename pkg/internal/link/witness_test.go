@@ -1,4 +1,4 @@
-package client_test
+package link_test
 
 import (
 	"context"
@@ -11,13 +11,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
-	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/internal/link"
+	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
 
-// listen has accept deal with each connection.
+// listen passes each connection to accept.
 func listen(t *testing.T, accept func(net.Conn)) (addr string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -39,7 +41,7 @@ func listen(t *testing.T, accept func(net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// dialNames dials; names are known to nobody, and no server is asked for them.
+// dialNames dials; it knows no names, and queries no server for them.
 func dialNames(ctx context.Context, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || net.ParseIP(host) != nil {
@@ -48,7 +50,7 @@ func dialNames(ctx context.Context, addr string) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}}
 }
 
-// TestWhyNoConnection: what went wrong is said in words, with what to do.
+// TestWhyNoConnection: the error describes the cause, with what to do.
 func TestWhyNoConnection(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
@@ -85,21 +87,19 @@ func TestWhyNoConnection(t *testing.T) {
 			&tls.Config{RootCAs: trusted, Time: func() time.Time { return time.Now().AddDate(200, 0, 0) }}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			opts := []client.Option{client.WithDialer(dialNames)}
+			o := link.Options{MaxInFlight: 1, ConnectTimeout: 3 * time.Second, RetryFor: time.Minute, LeastPause: time.Millisecond,
+				MostPause: time.Millisecond, Dialer: dialNames}
 			if x.config != nil {
-				opts = append(opts, client.WithTLS(x.config))
+				o.TLS = func() *tls.Config { return x.config }
 			}
-			_, err := client.Open(context.Background(), []string{x.addr}, opts...)
-			var e *client.Error
-			require.ErrorAs(t, err, &e)
-			require.Equal(t, client.KindUnavailable, e.Kind)
-			require.Contains(t, e.Message, x.addr+": ")
-			require.Contains(t, e.Message, x.text)
-			require.Contains(t, e.Hint, x.hint)
-			require.Equal(t, client.NotApplied, e.Outcome)
+			_, err := link.Open(context.Background(), []string{x.addr}, o)
+			require.NotNil(t, err)
+			require.Equal(t, kv.KindUnavailable, err.Kind)
+			require.Contains(t, err.Text, x.addr+": ")
+			require.Contains(t, err.Text, x.text)
+			require.Contains(t, err.Hint, x.hint)
 		})
 	}
-	_, err := client.Open(context.Background(), []string{"127.0.0.1"})
-	require.ErrorContains(t, err, `"127.0.0.1" is not an address of a node; want HOST:PORT`)
-	require.Equal(t, client.KindInvalid, client.KindOf(err))
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

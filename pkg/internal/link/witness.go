@@ -1,4 +1,4 @@
-package client
+package link
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"google.golang.org/grpc/credentials"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
 // witness notes how one connection fails. gRPC passes the reason on only as a text; the witness has
@@ -36,7 +38,7 @@ func (w *witness) note(err error) {
 }
 
 // dialer returns d for gRPC.
-func (w *witness) dialer(d dialer) dialer {
+func (w *witness) dialer(d Dialer) Dialer {
 	if d == nil {
 		d = func(ctx context.Context, addr string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
@@ -95,7 +97,8 @@ type handshakes struct {
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
-func (c handshakes) ClientHandshake(ctx context.Context, host string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (c handshakes) ClientHandshake(ctx context.Context, host string, conn net.Conn) (
+	net.Conn, credentials.AuthInfo, error) {
 	out, info, err := c.TransportCredentials.ClientHandshake(ctx, host, conn)
 	c.by.note(err)
 	if err == nil {
@@ -131,9 +134,12 @@ func (w *witness) explain() *Error {
 	if e == nil && !w.secure && w.connected {
 		e = w.explainPlain()
 	}
-	if e != nil {
-		e.Kind, e.Op = KindUnavailable, -1
-	}
+	return e
+}
+
+func noConnection(why, hint string) *Error {
+	e := errorf(kv.KindUnavailable, nil, "%s", why)
+	e.Hint = hint
 	return e
 }
 
@@ -143,13 +149,13 @@ func explainDial(err error) *Error {
 	var operation *net.OpError
 	switch {
 	case errors.As(err, &name):
-		return &Error{Message: "there is no host " + name.Name, Hint: "check the name in the address"}
+		return noConnection("there is no host "+name.Name, "check the name in the address")
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return &Error{Message: "nothing listens there", Hint: "check the address, and that a linchpin node runs there"}
+		return noConnection("nothing listens there", "check the address, and that a linchpin node runs there")
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return &Error{Message: "there is no route to the host", Hint: "check the address, and that the host is up"}
+		return noConnection("there is no route to the host", "check the address, and that the host is up")
 	case errors.As(err, &operation) && operation.Op == "dial" && operation.Timeout():
-		return &Error{Message: "the host does not answer", Hint: "check the address, and that no firewall blocks the port"}
+		return noConnection("the host does not answer", "check the address, and that no firewall blocks the port")
 	}
 	return nil
 }
@@ -162,39 +168,44 @@ func explainTLS(err error) *Error {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &record) && string(record.RecordHeader[:]) == beginsOfHTTP:
-		return &Error{Message: "what answers is an HTTP server without TLS", Hint: hintHTTP}
+		return noConnection("what answers is an HTTP server without TLS", hintHTTP)
 	case errors.As(err, &record):
-		return &Error{Message: "the node does not use TLS", Hint: "leave out client.WithTLS (on the command line --certs-dir, --tls-ca and their environment variables)"}
+		return noConnection("the node does not use TLS",
+			"leave out client.WithTLS (on the command line --certs-dir, --tls-ca and their environment variables)")
 	case errors.As(err, &unknown):
-		return &Error{Message: "the node's certificate is signed by an unknown authority",
-			Hint: "use the authority of this cluster: RootCAs of client.WithTLS (on the command line ca.crt in --certs-dir, or --tls-ca)"}
+		return noConnection("the node's certificate is signed by an unknown authority",
+			"use the authority of this cluster: RootCAs of client.WithTLS "+
+				"(on the command line ca.crt in --certs-dir, or --tls-ca)")
 	case errors.As(err, &host):
 		names := append([]string(nil), host.Certificate.DNSNames...)
 		for _, ip := range host.Certificate.IPAddresses {
 			names = append(names, ip.String())
 		}
-		return &Error{Message: "the node's certificate is not for " + host.Host + " but for " + strings.Join(names, ", "),
-			Hint: "use one of these names, or create a certificate with this one (\"linchpin cert create-node\")"}
+		return noConnection("the node's certificate is not for "+host.Host+" but for "+strings.Join(names, ", "),
+			"use one of these names, or create a certificate with this one (\"linchpin cert create-node\")")
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return &Error{Message: "the node's certificate is not valid now: " + invalid.Detail,
-			Hint: "renew it, and check both clocks"}
+		return noConnection("the node's certificate is not valid now: "+invalid.Detail, "renew it, and check both clocks")
 	case err != nil && strings.Contains(err.Error(), noProtocol): // an alert of the other side has no Go type
-		return &Error{Message: "what answers is a server for something else", Hint: hintHTTP}
+		return noConnection("what answers is a server for something else", hintHTTP)
 	case errors.Is(err, io.EOF):
-		return &Error{Message: "the connection was closed in the middle of the TLS handshake", Hint: "see the log of the node"}
+		return noConnection("the connection was closed in the middle of the TLS handshake", "see the log of the node")
 	}
 	return nil
+}
+
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // explainPlain explains errors of connections without TLS, by the first bytes.
 func (w *witness) explainPlain() *Error {
 	switch {
 	case strings.HasPrefix(string(w.first), beginsOfHTTP):
-		return &Error{Message: "what answers is an HTTP server", Hint: hintHTTP}
+		return noConnection("what answers is an HTTP server", hintHTTP)
 	case len(w.first) > 0 && w.first[0] == tlsRecord:
-		return &Error{Message: "what answers requires TLS", Hint: hintTLS}
-	case len(w.first) == 0 && (errors.Is(w.err, io.EOF) || errors.Is(w.err, syscall.ECONNRESET) || errors.Is(w.err, syscall.EPIPE)):
-		return &Error{Message: "the connection was closed without an answer", Hint: hintTLS}
+		return noConnection("what answers requires TLS", hintTLS)
+	case len(w.first) == 0 && hungUp(w.err):
+		return noConnection("the connection was closed without an answer", hintTLS)
 	}
 	return nil
 }

@@ -1,13 +1,12 @@
-package client
+package link
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
+	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
 // connector keeps one session alive. A single goroutine, keep, connects to the first address and, at
@@ -23,9 +22,9 @@ import (
 // connections does not make the loop spin.
 type connector struct {
 	addrs []string
-	opts  *options
+	opts  *Options
 	// current is the live session; nil while there is none.
-	current atomic.Pointer[session]
+	current atomic.Pointer[Session]
 	// closing ends keep; stopped is closed when it has ended.
 	closing context.Context
 	close   context.CancelFunc
@@ -33,7 +32,7 @@ type connector struct {
 	// retiring counts the retired sessions that still wait for responses.
 	retiring sync.WaitGroup
 	// welcomed is called with each new session.
-	welcomed func(*session)
+	welcomed func(*Session)
 
 	mu sync.Mutex
 	// changed is closed, and replaced, at each of keep's results.
@@ -41,12 +40,12 @@ type connector struct {
 	// rounds counts how often all addresses have failed in a row; failure is the error of the last
 	// one.
 	rounds  int
-	failure error
+	failure *Error
 }
 
 const sessionCounts = time.Second
 
-func newConnector(addrs []string, o *options, welcomed func(*session)) *connector {
+func newConnector(addrs []string, o *Options, welcomed func(*Session)) *connector {
 	c := &connector{addrs: addrs, opts: o, welcomed: welcomed,
 		stopped: make(chan struct{}), changed: make(chan struct{})}
 	c.closing, c.close = context.WithCancel(context.Background())
@@ -79,19 +78,20 @@ func (c *connector) keep() {
 }
 
 // connect makes a session, publishes it and waits for its end.
-func (c *connector) connect(addr string) (lived time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(c.closing, c.opts.connectTimeout)
-	s, err := newSession(ctx, addr, c.opts, c.closing.Done())
+func (c *connector) connect(addr string) (lived time.Duration, failure *Error) {
+	ctx, cancel := context.WithTimeout(c.closing, c.opts.ConnectTimeout)
+	s, err := newSession(ctx, addr, c.opts, c.closing.Done(), len(c.addrs) > 1)
 	cancel()
 	if err != nil {
-		return 0, &addressError{addr, err}
+		err.Text = addr + ": " + err.Text
+		return 0, err
 	}
 	born := time.Now()
 	c.welcomed(s)
 	c.publish(s, nil, false)
 	select {
-	case <-s.done:
-	case <-s.retired:
+	case <-s.pipe.done:
+	case <-s.pipe.retired:
 		// What was sent on it still gets its response, while the next one is opened.
 		c.retiring.Add(1)
 		go func() {
@@ -106,31 +106,15 @@ func (c *connector) connect(addr string) (lived time.Duration, err error) {
 }
 
 // await waits for the end of a session that has retired.
-func (c *connector) await(s *session) {
+func (c *connector) await(s *Session) {
 	select {
-	case <-s.done:
+	case <-s.pipe.done:
 	case <-c.closing.Done():
 		s.shutDown()
 	}
 }
 
-// addressError is an error with the address that failed.
-type addressError struct {
-	addr string
-	err  error
-}
-
-func (e *addressError) Error() string {
-	text := fromStatus(e.err).Message
-	if why, ok := errors.AsType[*Error](e.err); ok {
-		text = why.Message
-	}
-	return e.addr + ": " + text
-}
-
-func (e *addressError) Unwrap() error { return e.err }
-
-func (c *connector) publish(s *session, failure error, round bool) {
+func (c *connector) publish(s *Session, failure *Error, round bool) {
 	c.current.Store(s)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,17 +129,17 @@ func (c *connector) publish(s *session, failure error, round bool) {
 }
 
 // live is the current session, unless it has ended and keep has not noticed.
-func (c *connector) live() *session {
-	if s := c.current.Load(); s != nil && !s.over.Load() {
+func (c *connector) live() *Session {
+	if s := c.current.Load(); s != nil && !s.pipe.over.Load() {
 		return s
 	}
 	return nil
 }
 
 // session returns the live session, or waits for one until ctx ends; with once set, only until each
-// address has been tried once. Its errors are of KindUnavailable, KindClosed if the DB is closed, and
+// address has been tried once. Its errors are of KindUnavailable, KindClosed if the Link is closed, and
 // those of a context that ended before an attempt to connect has failed.
-func (c *connector) session(ctx context.Context, once bool) (*session, error) {
+func (c *connector) session(ctx context.Context, once bool) (*Session, *Error) {
 	if s := c.live(); s != nil {
 		return s, nil
 	}
@@ -171,13 +155,13 @@ func (c *connector) session(ctx context.Context, once bool) (*session, error) {
 			return s, nil
 		}
 		if now > rounds && (once || rejected(failure)) {
-			return nil, c.unreachable(failure, failure)
+			return nil, c.unreachable(failure, failure.Cause)
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			if failure == nil {
-				return nil, contextError(ctx, "before a node was reached")
+				return nil, ContextError(ctx, "before a node was reached")
 			}
 			return nil, c.unreachable(failure, contextCause(ctx))
 		case <-c.closing.Done():
@@ -192,37 +176,29 @@ const pauseRejected = 5 * time.Second
 
 // rejected reports whether a node has answered, and does not admit the client: another attempt would
 // be rejected, too.
-func rejected(failure error) bool {
-	if failure == nil {
-		return false
-	}
-	var a *addressError
-	if errors.As(failure, &a) {
-		failure = a.err
-	}
-	k := fromStatus(failure).Kind
-	return k == KindUnauthenticated || k == KindPermissionDenied
+func rejected(failure *Error) bool {
+	return failure != nil && (failure.Kind == kv.KindUnauthenticated || failure.Kind == kv.KindPermissionDenied)
 }
 
-func (c *connector) unreachable(failure, cause error) *Error {
+// unreachable is the error of a call that has found no node. failure is that of the last address, nil if
+// none has failed yet.
+func (c *connector) unreachable(failure *Error, cause error) *Error {
 	if rejected(failure) {
-		e := fromStatus(errors.Unwrap(failure))
-		e.Message = failure.Error()
+		e := *failure
+		return &e
+	}
+	e := errorf(kv.KindUnavailable, cause, "no node could be reached in time")
+	e.Hint = "check that linchpin runs at one of these addresses"
+	if failure == nil {
 		return e
 	}
-	e := errorf(KindUnavailable, cause, "no node could be reached in time")
-	hint := "check that linchpin runs at one of these addresses"
-	if failure != nil {
-		e.Message = "no node can be reached; " + failure.Error()
-		if len(c.addrs) > 1 {
-			e.Message = "no node can be reached; the last error is that of " + failure.Error()
-		}
-		why, ok := errors.AsType[*Error](failure)
-		if ok && why.Hint != "" {
-			hint = why.Hint
-		}
+	e.Text = "no node can be reached; " + failure.Text
+	if len(c.addrs) > 1 {
+		e.Text = "no node can be reached; the last error is that of " + failure.Text
 	}
-	e.Hint = hint
+	if failure.Hint != "" {
+		e.Hint = failure.Hint
+	}
 	return e
 }
 
@@ -231,24 +207,4 @@ func (c *connector) stop() {
 	c.close()
 	<-c.stopped
 	c.retiring.Wait()
-}
-
-// newPause makes the pauses between attempts, which grow exponentially.
-func newPause(o *options) *backoff.ExponentialBackOff {
-	b := &backoff.ExponentialBackOff{InitialInterval: o.leastPause, MaxInterval: o.mostPause,
-		Multiplier: 2, RandomizationFactor: 0.5}
-	b.Reset()
-	return b
-}
-
-// sleep waits for d, or less if ctx ends, which it reports.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

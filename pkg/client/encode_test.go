@@ -56,47 +56,29 @@ func anyHow(t *rapid.T) *how {
 	return h
 }
 
-// TestFramesAreAPipelineRequest holds the hand-made encoding against the
-// generated one, with calls that are used again and again.
-func TestFramesAreAPipelineRequest(t *testing.T) {
+// TestAnEncoderForgets: a request is encoded in the same way by an encoder that has encoded others, and
+// which keeps nothing of them.
+func TestAnEncoderForgets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var batch []*call
-		var want pb.PipelineRequest
-		for range rapid.IntRange(1, 5).Draw(t, "calls") {
-			ops := rapid.SliceOfN(rapid.Custom(anyOp), 1, 5).Draw(t, "ops")
+		e := new(encoder)
+		for range rapid.IntRange(1, 5).Draw(t, "requests") {
+			ops := rapid.SliceOfN(rapid.Custom(anyOp), 1, keepOps+5).Draw(t, "ops")
 			id := kv.TxnID{Time: rapid.Int64().Draw(t, "time"), Rand: rapid.Uint64().Draw(t, "rand")}
-			number := rapid.Uint64().Draw(t, "number")
 			h := rapid.Custom(anyHow).Draw(t, "how")
-			c := newCall(id, ops, h, "")
-			c.setTimeout(1500 * time.Microsecond)
-			c.setNumber(number)
-			batch = append(batch, c)
-			want.Calls = append(want.Calls, pb.Call{Handle: number, TimeoutMs: 2,
-				Request: pb.ExecuteRequest{TxnId: id, Ops: wireOps(ops), MaxResponseBytes: pb.MaxMessageBytes}})
-			r := &want.Calls[len(want.Calls)-1].Request
-			r.At, r.CausalityToken, r.Plan = h.at, h.token, h.plan
-		}
-		f := frames{batch}
-		raw := make([]byte, f.Size())
-		n, err := f.MarshalToSizedBuffer(raw)
-		require.NoError(t, err)
-		require.Equal(t, len(raw), n)
-		var got pb.PipelineRequest
-		require.NoError(t, got.Unmarshal(raw))
-		plain, err := want.Marshal()
-		require.NoError(t, err)
-		again, err := got.Marshal()
-		require.NoError(t, err)
-		require.Equal(t, plain, again)
-		for _, c := range batch {
-			c.release()
+			trace := rapid.SampledFrom([]string{"", "00-trace"}).Draw(t, "trace")
+			want := pb.Call{Traceparent: trace, Request: pb.ExecuteRequest{TxnId: id, Ops: wireOps(ops),
+				MaxResponseBytes: pb.MaxMessageBytes, At: h.at, CausalityToken: h.token, Plan: h.plan}}
+			e.set(id, ops, h, trace)
+			require.Equal(t, want, e.call)
+			e.forget()
+			require.Equal(t, pb.Call{Request: pb.ExecuteRequest{Ops: e.call.Request.Ops[:0]}}, e.call)
+			require.LessOrEqual(t, cap(e.scratch), 2*keepOps)
+			for _, s := range e.scratch {
+				require.Zero(t, s)
+			}
+			for _, op := range e.call.Request.Ops[:cap(e.call.Request.Ops)] {
+				require.Zero(t, op)
+			}
 		}
 	})
-}
-
-func TestTimeoutsAreRoundedUp(t *testing.T) {
-	for d, want := range map[time.Duration]uint32{0: 0, 1: 1, time.Millisecond: 1, time.Millisecond + 1: 2,
-		kv.MaxTxnAge: 60_000, kv.MaxTxnAge + 1: 0} {
-		require.Equal(t, want, timeoutMs(d), d)
-	}
 }

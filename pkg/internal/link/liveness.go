@@ -1,9 +1,11 @@
-package client
+package link
 
 import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
 // liveness detects a node that sends nothing although a response is due: its process is stopped, or
@@ -56,5 +58,18 @@ func (l *liveness) watch(done <-chan struct{}, waiting func() bool, probe func(c
 		case silentFor:
 			return true
 		}
+	}
+}
+
+// failOver ends the session when its node is silent for too long. The outcomes of calls that were
+// sent are queried at another node.
+func (s *Session) failOver(l *liveness) {
+	health := healthpb.NewHealthClient(s.conn)
+	gone := l.watch(s.pipe.done, s.waiting, func(ctx context.Context) {
+		_, _ = health.Check(ctx, &healthpb.HealthCheckRequest{}) // any response counts, an error as well
+	})
+	if gone {
+		s.end()
+		s.conn.Close() // for calls on streams of their own
 	}
 }
