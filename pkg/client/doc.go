@@ -64,8 +64,8 @@
 //
 //  1. Not sent: [KindCancelled] or [KindDeadlineExceeded], [NotApplied]. Between two attempts the
 //     error is that of the last one, with the context's as its cause. An error of the function of an
-//     Update is returned as it is, unless the node could not confirm what it has read: then it is the
-//     cause. The end of the context of one step ends the transaction. Locks are released within 12 s.
+//     Update is returned as it is, unless the node could not confirm what it has read: then it is in
+//     [Error].Unconfirmed. The end of the context of one step ends the transaction. Locks are released within 12 s.
 //  2. Sent, without a response: the call waits for [CommitGrace]. Then the error is of
 //     [KindOutcomeUnknown] if the transaction writes, and else as if it had not been sent. The node's
 //     deadline is a little earlier than the context's, so the response usually arrives.

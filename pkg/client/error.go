@@ -65,6 +65,10 @@ type Error struct {
 	Down *NodeDown
 	// Cause is the error behind this one, nil if there is none.
 	Cause error
+	// Unconfirmed is the error of the function of an Update or View that failed before the node had
+	// confirmed what the function has read; nil if it returned none. It may rest on reads that do not
+	// hold, so errors.Is and errors.As do not find it.
+	Unconfirmed error
 
 	// from is the error of the link that this one was made of, nil if it was made here.
 	from *link.Error
@@ -89,6 +93,9 @@ func (e *Error) Error() string {
 	}
 	if e.Hint != "" {
 		b.WriteString("; " + e.Hint)
+	}
+	if e.Unconfirmed != nil {
+		fmt.Fprintf(&b, "; the function's error is not confirmed: %v", e.Unconfirmed)
 	}
 	if waited := e.Receipt.String(); waited != "" {
 		b.WriteString(". " + waited)

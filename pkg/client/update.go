@@ -134,7 +134,7 @@ func (t *interaction) afterFailure(own error) verdict {
 		return verdict{err: own}
 	}
 	if !errors.Is(own, t.failed) {
-		t.failed.because(own)
+		t.failed.Unconfirmed = own
 		own = t.failed
 	}
 	return verdict{err: own, fault: t.failed}
@@ -150,7 +150,7 @@ func (t *interaction) complete(e *Error) {
 // if it does not, neither does fn's error.
 func (t *interaction) afterRollback(own error) verdict {
 	if err := t.rollback(); err != nil {
-		err.because(own)
+		err.Unconfirmed = own
 		return verdict{err: err, fault: err}
 	}
 	return verdict{err: own}
