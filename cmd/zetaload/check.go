@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/linchpindb/linchpin/test/history"
+	"github.com/linchpindb/linchpin/pkg/history"
 )
 
 func newCheck(env environment) *cobra.Command {

@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/linchpindb/linchpin/pkg/history"
 	"github.com/linchpindb/linchpin/pkg/workload"
-	"github.com/linchpindb/linchpin/test/history"
 )
 
 // outputs are the files that a run writes. Their paths are tried before it begins, so

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/history"
 	"github.com/linchpindb/linchpin/pkg/workload/memstore"
-	"github.com/linchpindb/linchpin/test/history"
 )
 
 func TestPublishedWorkloadsAndWhatFlagsChange(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/linchpindb/linchpin/pkg/history"
 	"github.com/linchpindb/linchpin/pkg/workload"
-	"github.com/linchpindb/linchpin/test/history"
 )
 
 // recorder writes the transactions of a run to a history.

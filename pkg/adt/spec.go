@@ -117,7 +117,7 @@ type MethodSpec[S any] struct {
 	// answer. The Plan finds View.Unique, which is zero otherwise.
 	Distinct bool
 	// Plan, if there is one, decides what a call needs and does, in the place of
-	// Kind, Apply and Answer, as far as that depends on more than its arguments.
+	// Kind, Apply and CommitResponse, as far as that depends on more than its arguments.
 	// Kind is what it needs when the value is not known.
 	Plan func(*View[S], Args) Plan
 	// Combine, if there is one, makes one call of two that follow each other in a

@@ -47,7 +47,7 @@ type Member struct {
 	// Seen says that the member is known to have a catalog of the cluster, so
 	// that it must never come back without one.
 	Seen bool `json:",omitempty"`
-	// Marked and Mark are the last that it told of its own Past; 0 for nothing.
+	// Marked and Wound are the last that it told of its own Past; 0 for nothing.
 	Marked uint64 `json:",omitempty"`
 	Mark   uint64 `json:",omitempty"`
 }

@@ -33,7 +33,7 @@ type node struct {
 	shards []server.ShardStatus
 	hot    []server.HotKey
 	// heat is what is known of hot keys, if set.
-	heat func() *msg.HotReply
+	heat func() *msg.HotStatusResponse
 	// reclaim is called instead of the store's if set.
 	reclaim func(ctx context.Context, progress func(done, total int)) (server.Reclaimed, error)
 	// reclaimable is what can be reclaimed, in bytes.
@@ -93,7 +93,7 @@ func (n *node) Reclaim(ctx context.Context, progress func(done, total int)) (ser
 
 func (n *node) HotKeys(limit int) []server.HotKey { return n.hot[:min(limit, len(n.hot))] }
 
-func (n *node) Hot(ctx context.Context) (*msg.HotReply, error) {
+func (n *node) Hot(ctx context.Context) (*msg.HotStatusResponse, error) {
 	if n.heat != nil {
 		return n.heat(), nil
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 // hotReply tells of a key that has been moved, and of one that is about to be.
-func hotReply() *msg.HotReply {
-	return &msg.HotReply{Mode: 1, Busy: 0.417, Rules: []msg.HotRule{{Key: []byte("visits"), Order: 1}, {Key: []byte("tmp/"), Prefix: true, Order: 2}},
-		Keys: []msg.HotState{
+func hotReply() *msg.HotStatusResponse {
+	return &msg.HotStatusResponse{Mode: 1, Busy: 0.417, Rules: []msg.HotRule{{Key: []byte("visits"), Order: 1}, {Key: []byte("tmp/"), Prefix: true, Order: 2}},
+		Keys: []msg.HotKey{
 			{Key: []byte("hot\x00"), Shard: 8, Heat: 12.345, Waited: int64(1500 * time.Millisecond), Would: int64(2 * time.Second),
 				Waits: msg.KeyWaits{Lock: int64(1200 * time.Millisecond), Held: int64(290 * time.Millisecond), Retry: int64(10 * time.Millisecond), Read: 1000, Holds: 3.21, Queue: 17},
 				Since: time.Now().Add(-90 * time.Second).UnixNano(), Why: "moved to the hot shard 1m30s ago: its wait rate was 1.5s/s"},
@@ -57,8 +57,8 @@ func TestHotKeysAreShownWithModeAndRules(t *testing.T) {
 func TestHotKeysSayWhyInAWord(t *testing.T) {
 	n := start(t)
 	busy := 0.0
-	n.heat = func() *msg.HotReply {
-		return &msg.HotReply{Mode: 1, Busy: busy, Keys: []msg.HotState{
+	n.heat = func() *msg.HotStatusResponse {
+		return &msg.HotStatusResponse{Mode: 1, Busy: busy, Keys: []msg.HotKey{
 			{Key: []byte("a"), Shard: 8, Waited: int64(10 * time.Second), Waits: msg.KeyWaits{Lock: int64(9960 * time.Millisecond)}, Since: time.Now().UnixNano(),
 				Why: `moved to the hot shard 4s ago: its wait rate was 10s/s, and it was written together with "b"`},
 			{Key: []byte("b"), Shard: 8, Since: time.Now().UnixNano(),
@@ -76,7 +76,7 @@ func TestHotKeysSayWhyInAWord(t *testing.T) {
 func TestHotKeysAreWatchedUntilTheEnd(t *testing.T) {
 	n := start(t)
 	var asked atomic.Int64
-	n.heat = func() *msg.HotReply { asked.Add(1); return hotReply() }
+	n.heat = func() *msg.HotStatusResponse { asked.Add(1); return hotReply() }
 	out := n.run(t, "hot", "--watch", "--for", "1500ms", "--timeout", "1s").ok(t)
 	require.EqualValues(t, 2, asked.Load())
 	require.Equal(t, 2, strings.Count(out, "KEY "))
@@ -153,8 +153,8 @@ func TestMistakesWithHotKeys(t *testing.T) {
 
 func TestHotMoves(t *testing.T) {
 	n := start(t)
-	n.heat = func() *msg.HotReply {
-		return &msg.HotReply{Mode: 1, Moves: []msg.HotMoved{{Key: []byte("visits"), From: 3, To: 0, Time: 1e9, Why: "transactions wait for it"}}}
+	n.heat = func() *msg.HotStatusResponse {
+		return &msg.HotStatusResponse{Mode: 1, Moves: []msg.MovedKey{{Key: []byte("visits"), From: 3, To: 0, Time: 1e9, Why: "transactions wait for it"}}}
 	}
 	require.Contains(t, n.run(t, "hot", "moves").ok(t), "visits  s3    s0 (hot)\n")
 	require.Contains(t, n.run(t, "hot", "moves", "--wide").ok(t), "visits  s3    s0 (hot)  transactions wait for it\n")

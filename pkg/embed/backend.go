@@ -70,21 +70,23 @@ func (b *backend) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (ga
 	return b.node.Gateway().Outcome(ctx, id, user)
 }
 
-func (b *backend) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Pin, error) {
+func (b *backend) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Snapshot, error) {
 	return b.node.Gateway().CreateSnapshot(ctx, name, ttl)
 }
 
-func (b *backend) Snapshots(ctx context.Context) ([]msg.Pin, error) {
+func (b *backend) Snapshots(ctx context.Context) ([]msg.Snapshot, error) {
 	return b.node.Gateway().Snapshots(ctx)
 }
 
-func (b *backend) DropSnapshot(ctx context.Context, at txn.At) (*msg.Pin, error) {
+func (b *backend) DropSnapshot(ctx context.Context, at txn.At) (*msg.Snapshot, error) {
 	return b.node.Gateway().DropSnapshot(ctx, at)
 }
 
-func (b *backend) Hot(ctx context.Context) (*msg.HotReply, error) { return b.node.Gateway().Hot(ctx) }
+func (b *backend) Hot(ctx context.Context) (*msg.HotStatusResponse, error) {
+	return b.node.Gateway().Hot(ctx)
+}
 
-func (b *backend) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotReply, error) {
+func (b *backend) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotStatusResponse, error) {
 	return b.node.Gateway().SetHot(ctx, rule, mode)
 }
 

@@ -33,7 +33,7 @@ func ruled(t *testing.T, c *embed.Cluster, order hotshard.Order, keys ...string)
 			return err.Error()
 		}
 		for _, k := range keys {
-			there := slices.ContainsFunc(r.Keys, func(s msg.HotState) bool { return string(s.Key) == k && s.Since != 0 })
+			there := slices.ContainsFunc(r.Keys, func(s msg.HotKey) bool { return string(s.Key) == k && s.Since != 0 })
 			if there != (order == hotshard.Pin) {
 				return fmt.Sprintf("%s is on the hot shard: %v", k, there)
 			}

@@ -139,7 +139,7 @@ func TestStoreThatWasOffForMonths(t *testing.T) {
 	}
 }
 
-func snapshots(t *testing.T, c *timed) []msg.Pin {
+func snapshots(t *testing.T, c *timed) []msg.Snapshot {
 	t.Helper()
 	list, err := c.Node(1).Gateway().Snapshots(t.Context())
 	require.NoError(t, err)

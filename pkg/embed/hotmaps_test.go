@@ -198,7 +198,7 @@ func (c *restartable) pin(i int, order hotshard.Order, keys ...[]byte) {
 	}, 20*time.Second, 20*time.Millisecond)
 }
 
-func (c *restartable) shardOf(r *msg.HotReply, key []byte) kv.ShardID {
+func (c *restartable) shardOf(r *msg.HotStatusResponse, key []byte) kv.ShardID {
 	for i := range r.Keys {
 		if bytes.Equal(r.Keys[i].Key, key) {
 			return r.Keys[i].Shard

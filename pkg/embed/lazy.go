@@ -69,35 +69,35 @@ func (l *lazyBackend) Outcome(ctx context.Context, id kv.TxnID, user kv.Account)
 	return gateway.Outcome{}, notFormed()
 }
 
-func (l *lazyBackend) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Pin, error) {
+func (l *lazyBackend) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Snapshot, error) {
 	if b := l.ready.Load(); b != nil {
 		return b.CreateSnapshot(ctx, name, ttl)
 	}
 	return nil, notFormed()
 }
 
-func (l *lazyBackend) Snapshots(ctx context.Context) ([]msg.Pin, error) {
+func (l *lazyBackend) Snapshots(ctx context.Context) ([]msg.Snapshot, error) {
 	if b := l.ready.Load(); b != nil {
 		return b.Snapshots(ctx)
 	}
 	return nil, notFormed()
 }
 
-func (l *lazyBackend) DropSnapshot(ctx context.Context, at txn.At) (*msg.Pin, error) {
+func (l *lazyBackend) DropSnapshot(ctx context.Context, at txn.At) (*msg.Snapshot, error) {
 	if b := l.ready.Load(); b != nil {
 		return b.DropSnapshot(ctx, at)
 	}
 	return nil, notFormed()
 }
 
-func (l *lazyBackend) Hot(ctx context.Context) (*msg.HotReply, error) {
+func (l *lazyBackend) Hot(ctx context.Context) (*msg.HotStatusResponse, error) {
 	if b := l.ready.Load(); b != nil {
 		return b.Hot(ctx)
 	}
 	return nil, notFormed()
 }
 
-func (l *lazyBackend) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotReply, error) {
+func (l *lazyBackend) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotStatusResponse, error) {
 	if b := l.ready.Load(); b != nil {
 		return b.SetHot(ctx, rule, mode)
 	}

@@ -177,7 +177,7 @@ func TestASnapshotIsReadThroughEveryNodeWhileWritersGoOn(t *testing.T) {
 	w.stop()
 	l, err := c.Node(2).Gateway().Snapshots(soon(t))
 	require.NoError(t, err)
-	require.Equal(t, []msg.Pin{*p}, l)
+	require.Equal(t, []msg.Snapshot{*p}, l)
 	was, err := c.Node(3).Gateway().DropSnapshot(soon(t), txn.At{Number: p.Number})
 	require.NoError(t, err)
 	require.Equal(t, p, was)

@@ -83,6 +83,6 @@ func moves(t *testing.T, g *gateway.Gateway, key string) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		r, err := g.Hot(context.Background())
-		return err == nil && slices.ContainsFunc(r.Keys, func(s msg.HotState) bool { return string(s.Key) == key && s.Since != 0 })
+		return err == nil && slices.ContainsFunc(r.Keys, func(s msg.HotKey) bool { return string(s.Key) == key && s.Since != 0 })
 	}, patience, 10*time.Millisecond, "the key %q does not move", key)
 }

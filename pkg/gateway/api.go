@@ -52,10 +52,10 @@ type Response struct {
 	// Plan is how a read-only transaction read, txn.PlanAny if it locked.
 	Plan txn.Plan
 	// Index and At are the indexes of shards that it saw, or made.
-	Index msg.ShardIndex
-	At    []msg.ShardIndex
+	Index msg.ShardCSN
+	At    []msg.ShardCSN
 	// Pin is the one it read at, nil if it read the present.
-	Pin *msg.Pin
+	Pin *msg.Snapshot
 	// Current is what the key of a failed condition holds, if Err is of
 	// KindConditionFailed; nil if that is not known.
 	Current *msg.Pair
@@ -138,9 +138,9 @@ type ScanOptions struct {
 
 // Opened is the state that a scan reads.
 type Opened struct {
-	At []msg.ShardIndex
+	At []msg.ShardCSN
 	// Pin is nil if it is the present.
-	Pin *msg.Pin
+	Pin *msg.Snapshot
 	// Receipt and Ended tell of the waiting until then.
 	Receipt msg.Receipt
 	Ended   txn.Ended

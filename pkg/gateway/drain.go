@@ -50,9 +50,9 @@ type leaving struct {
 	heard map[kv.ShardID]map[kv.NodeID]kv.Incarnation
 }
 
-// announced handles an Announce.
+// announced handles an Announcement.
 func (g *Gateway) announced(env *msg.Envelope) {
-	switch a := msg.As[msg.Announce](env); {
+	switch a := msg.As[msg.Announcement](env); {
 	case a.Heard:
 		g.leaving.mu.Lock()
 		defer g.leaving.mu.Unlock()
@@ -69,7 +69,7 @@ func (g *Gateway) announced(env *msg.Envelope) {
 		if env.From != 0 {
 			// On one stream this comes after what has been sent before.
 			heard := msg.ToGateway(env.From)
-			heard.Body = &msg.Announce{Shard: a.Shard, Incarnation: a.Incarnation, Heard: true}
+			heard.Body = &msg.Announcement{Shard: a.Shard, Incarnation: a.Incarnation, Heard: true}
 			g.opt.Send([]*msg.Envelope{heard})
 		}
 	default:
@@ -82,7 +82,7 @@ func (g *Gateway) announced(env *msg.Envelope) {
 // its shards forgets. A late copy is harmless: the time of forgetting only rises, and a clock that
 // seems to be behind, until the next Announce, has shards forget later.
 func (g *Gateway) hearTimes(env *msg.Envelope) {
-	a, now := msg.As[msg.Announce](env), g.opt.Clock.Now()
+	a, now := msg.As[msg.Announcement](env), g.opt.Clock.Now()
 	if a.IdTime != 0 {
 		g.opt.Clock.Push(a.IdTime - now)
 	}

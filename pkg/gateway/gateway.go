@@ -317,7 +317,7 @@ func (g *Gateway) deliverToAll(env *msg.Envelope) {
 		if g.opt.HotMaps != nil {
 			g.opt.HotMaps.Moved(b.Epoch, b.Moved)
 		}
-	case *msg.Announce:
+	case *msg.Announcement:
 		switch {
 		case b.Call == nil:
 			g.announced(env)

@@ -9,7 +9,7 @@ import (
 )
 
 // Hot tells what the hot shard knows of hot keys.
-func (g *Gateway) Hot(ctx context.Context) (*msg.HotReply, error) {
+func (g *Gateway) Hot(ctx context.Context) (*msg.HotStatusResponse, error) {
 	return g.aboutHot(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
 		m.Hot(now, cb, id, deadline)
 	})
@@ -17,13 +17,13 @@ func (g *Gateway) Hot(ctx context.Context) (*msg.HotReply, error) {
 
 // SetHot sets a rule, unless it is nil, and the mode, unless that is 0
 // (msg.SetHot), and tells what is known after that.
-func (g *Gateway) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotReply, error) {
+func (g *Gateway) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotStatusResponse, error) {
 	return g.aboutHot(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
 		m.SetHot(now, cb, id, rule, mode, deadline)
 	})
 }
 
-func (g *Gateway) aboutHot(ctx context.Context, f func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64)) (*msg.HotReply, error) {
+func (g *Gateway) aboutHot(ctx context.Context, f func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64)) (*msg.HotStatusResponse, error) {
 	if g.closed.Load() {
 		return nil, errDraining
 	}

@@ -36,7 +36,7 @@ func (g *Gateway) AskNode(ctx context.Context, node kv.NodeID, question []byte) 
 		g.questionsMu.Unlock()
 	}()
 	env := msg.ToGateway(node)
-	env.Body = &msg.Announce{Call: &msg.NodeCall{Number: number, Asker: g.opt.Machine.Node, Body: question}}
+	env.Body = &msg.Announcement{Call: &msg.NodeCall{Number: number, Asker: g.opt.Machine.Node, Body: question}}
 	g.opt.Send([]*msg.Envelope{env})
 	select {
 	case a := <-answer:
@@ -64,7 +64,7 @@ func (g *Gateway) onQuestion(q *msg.NodeCall) {
 	question := bytes.Clone(q.Body)
 	env := msg.ToGateway(q.Asker)
 	reply := &msg.NodeCall{Number: q.Number}
-	env.Body = &msg.Announce{Call: reply}
+	env.Body = &msg.Announcement{Call: reply}
 	g.answers.Go(func() {
 		reply.Body = g.opt.Answer(question)
 		g.opt.Send([]*msg.Envelope{env})

@@ -34,7 +34,7 @@ func life(t *testing.T) (*gateway.Gateway, <-chan *msg.Envelope) {
 // answerTo is what node 2 sends.
 func answerTo(asked *msg.Envelope, body string) *msg.Envelope {
 	env := msg.ToGateway(1)
-	env.Body = &msg.Announce{Call: &msg.NodeCall{Number: msg.As[msg.Announce](asked).Call.Number, Body: []byte(body)}}
+	env.Body = &msg.Announcement{Call: &msg.NodeCall{Number: msg.As[msg.Announcement](asked).Call.Number, Body: []byte(body)}}
 	return env
 }
 
@@ -80,7 +80,7 @@ func TestALateWordOfAnEarlierStopIsIgnored(t *testing.T) {
 	heard := func(inc kv.Incarnation) {
 		env := msg.ToGateway(1)
 		env.From = 2
-		env.Body = &msg.Announce{Shard: 0, Incarnation: inc, Heard: true}
+		env.Body = &msg.Announcement{Shard: 0, Incarnation: inc, Heard: true}
 		g.Deliver([]*msg.Envelope{env})
 	}
 	heard(4)

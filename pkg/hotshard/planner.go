@@ -104,7 +104,7 @@ func NewPlanner(opt PlannerOptions) *Planner {
 // TakeDigest takes what a shard tells of its hot keys. The hot shard is to tell
 // of all keys that have been moved there and still matter, not only of as many
 // as others.
-func (p *Planner) TakeDigest(now int64, d *msg.HeatDigest) {
+func (p *Planner) TakeDigest(now int64, d *msg.LoadReport) {
 	p.advance(now)
 	p.active = true
 	before := p.survey.digests[d.Shard].keys
@@ -128,7 +128,7 @@ func (p *Planner) TakeDigest(now int64, d *msg.HeatDigest) {
 
 // TakePairs takes which keys occur together, as a gateway sees it, in the place
 // of what it told before.
-func (p *Planner) TakePairs(now int64, d *msg.PairDigest) {
+func (p *Planner) TakePairs(now int64, d *msg.PairReport) {
 	p.advance(now)
 	p.active = true
 	p.pairs[d.Gateway] = pairDigest{p.now, d.Pairs}

@@ -12,9 +12,9 @@ import (
 // keys as they can, for all of which somebody waits, and the hot shard is full.
 func BenchmarkPlanner(b *testing.B) {
 	p := NewPlanner(PlannerOptions{Hot: 64, Home: func([]byte) kv.ShardID { return 1 }})
-	now, digests := int64(0), []*msg.HeatDigest{}
+	now, digests := int64(0), []*msg.LoadReport{}
 	for s := range kv.ShardID(64) {
-		d := &msg.HeatDigest{Shard: s}
+		d := &msg.LoadReport{Shard: s}
 		for i := range DigestKeys {
 			d.Keys = append(d.Keys, msg.KeyHeat{Key: fmt.Appendf(nil, "key/%d/%d", s, i), Heat: 1000, Waited: sec, Would: sec})
 		}

@@ -173,7 +173,7 @@ func (s *plannerScript) decide() (out string) {
 }
 
 func (s *plannerScript) digest(w []string) (err error) {
-	d := &msg.HeatDigest{}
+	d := &msg.LoadReport{}
 	d.Shard, err = golden.Shard(w[0])
 	if err != nil {
 		return err
@@ -204,7 +204,7 @@ func (s *plannerScript) digest(w []string) (err error) {
 
 func (s *plannerScript) pairs(w []string) error {
 	n, err := strconv.Atoi(w[0][1:])
-	d := &msg.PairDigest{Gateway: uint32(n)}
+	d := &msg.PairReport{Gateway: uint32(n)}
 	for _, word := range w[1:] {
 		ab, rate, _ := strings.Cut(word, "=")
 		a, b, _ := strings.Cut(ab, "+")

@@ -128,7 +128,7 @@ func (k *plannedKey) cool() {
 
 // unheard keeps the keys on the hot shard warm of which a full digest may have
 // had no room to tell.
-func (p *Planner) unheard(d *msg.HeatDigest) {
+func (p *Planner) unheard(d *msg.LoadReport) {
 	if len(d.Keys) < DigestKeys {
 		return
 	}

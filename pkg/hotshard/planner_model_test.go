@@ -113,14 +113,14 @@ func (d *demand) transact(at int64, keys []string) int64 {
 // plan is what happens once in a period.
 func (d *demand) plan(now int64) {
 	for _, s := range []kv.ShardID{1, 2, 3, 9} {
-		digest := &msg.HeatDigest{Shard: s}
+		digest := &msg.LoadReport{Shard: s}
 		for _, k := range d.meters[s].Top(now, DigestKeys, LeastHeat) {
 			digest.Keys = append(digest.Keys, msg.KeyHeat{Key: k.Key, Shard: s, Heat: k.Clashes, Waited: int64(k.Heat), Would: int64(k.Would)})
 		}
 		d.meters[s].Fade(now)
 		d.p.TakeDigest(now, digest)
 	}
-	d.p.TakePairs(now, &msg.PairDigest{Gateway: 1, Pairs: d.pairs.Top(now, 32)})
+	d.p.TakePairs(now, &msg.PairReport{Gateway: 1, Pairs: d.pairs.Top(now, 32)})
 	for _, m := range d.p.Decide(now) {
 		d.moves = append(d.moves, m)
 		if m.To == 9 {

@@ -67,7 +67,7 @@ func (w *plannerWorld) pass() {
 // digests are of the shards, by where the keys are, mostly.
 func (w *plannerWorld) digests() {
 	for shard := range kv.ShardID(10) {
-		d := &msg.HeatDigest{Shard: shard}
+		d := &msg.LoadReport{Shard: shard}
 		for _, k := range planned {
 			_, owned := w.owned[k]
 			at := homeOf([]byte(k))
@@ -85,7 +85,7 @@ func (w *plannerWorld) digests() {
 }
 
 func (w *plannerWorld) pairs() {
-	d := &msg.PairDigest{Gateway: uint32(rapid.IntRange(1, 3).Draw(w.t, "gateway"))}
+	d := &msg.PairReport{Gateway: uint32(rapid.IntRange(1, 3).Draw(w.t, "gateway"))}
 	for range rapid.IntRange(0, 4).Draw(w.t, "pairs") {
 		a, b := rapid.SampledFrom(planned).Draw(w.t, "a"), rapid.SampledFrom(planned).Draw(w.t, "b")
 		d.Pairs = append(d.Pairs, msg.HeatPair{A: []byte(a), B: []byte(b), Rate: rapid.Float64Range(0, 20).Draw(w.t, "rate")})

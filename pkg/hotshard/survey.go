@@ -46,7 +46,7 @@ func NewSurvey(every time.Duration) *Survey {
 }
 
 // Take takes a shard's digest in the place of its last one.
-func (s *Survey) Take(now int64, d *msg.HeatDigest) {
+func (s *Survey) Take(now int64, d *msg.LoadReport) {
 	if len(d.Keys) == 0 {
 		delete(s.digests, d.Shard)
 		return

@@ -13,8 +13,8 @@ import (
 
 const quarter = 250 * time.Millisecond
 
-func digestOf(s kv.ShardID, keys ...any) *msg.HeatDigest {
-	d := &msg.HeatDigest{Shard: s}
+func digestOf(s kv.ShardID, keys ...any) *msg.LoadReport {
+	d := &msg.LoadReport{Shard: s}
 	for i := 0; i < len(keys); i += 2 {
 		d.Keys = append(d.Keys, msg.KeyHeat{Key: []byte(keys[i].(string)), Shard: s, Heat: float64(keys[i+1].(int))})
 	}
@@ -69,7 +69,7 @@ func TestAKeyIsToldOnce(t *testing.T) {
 func TestMapsAreBounded(t *testing.T) {
 	s := NewSurvey(quarter)
 	for sh := range kv.ShardID(8) {
-		d := &msg.HeatDigest{Shard: sh}
+		d := &msg.LoadReport{Shard: sh}
 		for i := range DigestKeys {
 			d.Keys = append(d.Keys, msg.KeyHeat{Key: fmt.Appendf(nil, "%d/%d", sh, i), Heat: float64(1000*i + int(sh))})
 		}
@@ -81,7 +81,7 @@ func TestMapsAreBounded(t *testing.T) {
 	require.Equal(t, float64(1000*(DigestKeys-MapKeys/8)), m.Keys[MapKeys-1].Heat, "the hottest are told of")
 
 	s = NewSurvey(quarter)
-	long := &msg.HeatDigest{Shard: 1}
+	long := &msg.LoadReport{Shard: 1}
 	for i := range DigestKeys {
 		long.Keys = append(long.Keys, msg.KeyHeat{Key: append(make([]byte, kv.MaxKeyBytes-1), byte(i)), Heat: float64(i)})
 	}

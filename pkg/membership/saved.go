@@ -80,7 +80,7 @@ type Member struct {
 	// Seen says that the member was heard to have the cluster in its
 	// catalog; so it must never come back with an empty one.
 	Seen bool
-	// Marked and Mark are the last mark that it told itself, as in Past; 0 if it told
+	// Marked and Wound are the last mark that it told itself, as in Past; 0 if it told
 	// none. Of this node they are not kept here.
 	Marked uint64
 	Mark   uint64

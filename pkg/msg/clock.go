@@ -6,16 +6,16 @@ import (
 )
 
 // Indexes writes a vector clock as messages and rows carry it.
-func Indexes(c *vclock.Clock) []ShardIndex {
-	out := make([]ShardIndex, 0, len(c.Entries()))
+func Indexes(c *vclock.Clock) []ShardCSN {
+	out := make([]ShardCSN, 0, len(c.Entries()))
 	for _, e := range c.Entries() {
-		out = append(out, ShardIndex{Shard: e.Shard, Index: e.Index})
+		out = append(out, ShardCSN{Shard: e.Shard, Index: e.Index})
 	}
 	return out
 }
 
 // Clock reads what Indexes wrote.
-func Clock(ixs []ShardIndex) *vclock.Clock {
+func Clock(ixs []ShardCSN) *vclock.Clock {
 	c := &vclock.Clock{}
 	for _, x := range ixs {
 		c.Raise(x.Shard, x.Index)
@@ -24,7 +24,7 @@ func Clock(ixs []ShardIndex) *vclock.Clock {
 }
 
 // At is a shard's index in a pin.
-func (m *Pin) At(s kv.ShardID) kv.Index {
+func (m *Snapshot) At(s kv.ShardID) kv.Index {
 	for _, x := range m.Clock {
 		if x.Shard == s {
 			return x.Index

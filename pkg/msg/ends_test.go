@@ -10,15 +10,15 @@ import (
 // TestEnds has a row for every message, so that a new one is thought about.
 func TestEnds(t *testing.T) {
 	ends := map[string]bool{
-		"Lock": false, "LockReply": true, "Check": true, "CheckReply": true, "Release": true,
-		"Prepare": false, "Park": false, "AskVote": false, "Decide": true, "DecideAck": false,
-		"Vote":   false, // repeated, as all fields are set; see below
-		"Answer": true, "Mark": false, "Cancel": false, "Push": false, "PushReply": false,
-		"Enquire": false, "EnquireReply": false, "ScanAt": false, "ScanPage": false, "Announce": false,
-		"Read": false, "ReadReply": true, "Notice": true, "Leave": true, "Renew": false, "RenewReply": false,
-		"Unseal": false, "Unsealed": true,
-		"Due": false, "KeepPin": false, "FindPin": false, "DropPin": false, "PinReply": false, "AskPins": false, "Pins": false, "HeatDigest": false, "HeatMap": false, "PairDigest": false, "MoveKey": false,
-		"SetHot": false, "AskHot": false, "HotReply": false, "Waits": false,
+		"Lock": false, "LockResponse": true, "Check": true, "CheckResponse": true, "Release": true,
+		"Prepare": false, "CommitRequest": false, "VoteRequest": false, "Decision": true, "DecisionAck": false,
+		"Vote":           false, // repeated, as all fields are set; see below
+		"CommitResponse": true, "Wound": false, "CancelRequest": false, "Push": false, "PushResponse": false,
+		"QueryTxn": false, "QueryTxnResponse": false, "ReadPage": false, "ReadPageResponse": false, "Announcement": false,
+		"Read": false, "ReadResponse": true, "Registered": true, "Deregister": true, "RenewLease": false, "RenewLeaseResponse": false,
+		"Unseal": false, "UnsealResponse": true,
+		"Due": false, "RetainSnapshot": false, "FindSnapshot": false, "DropSnapshot": false, "SnapshotResponse": false, "SnapshotListRequest": false, "SnapshotList": false, "LoadReport": false, "HeatMap": false, "PairReport": false, "MoveKey": false,
+		"SetHotPolicy": false, "HotStatusRequest": false, "HotStatusResponse": false, "WaitReport": false,
 	}
 	all := bodies(rand.New(rand.NewPCG(1, 2)))
 	require.Len(t, all, len(ends))

@@ -58,12 +58,12 @@ type Row struct {
 	//
 	//	Decide, Release, Check, Leave   end locks, prepared states and registrations
 	//	Vote                            is what the decision waits for (but see Envelope.Ends)
-	//	LockReply, ReadReply            are what a holder of locks, or a registered reader, waits for
-	//	Notice, Unsealed                let a Read continue, of a reader that is registered somewhere
-	//	Answer, CheckReply              end an update and a locking reader at the gateway
+	//	LockResponse, ReadResponse            are what a holder of locks, or a registered reader, waits for
+	//	Registered, Unsealed                let a Read continue, of a reader that is registered somewhere
+	//	CommitResponse, CheckResponse              end an update and a locking reader at the gateway
 	//
 	// A query is not among them, since it may abort what a message before it would have completed:
-	// Mark, Cancel, AskVote, Unseal, Push. A PushReply follows a long silence, and is not urgent.
+	// Wound, CancelRequest, VoteRequest, Unseal, Push. A PushResponse follows a long silence, and is not urgent.
 	Ends bool
 	// Traced: the message belongs to the trace of its transaction. Messages that only query a
 	// transaction do not, nor do those about snapshots and hot keys.
@@ -84,67 +84,67 @@ const (
 var rows = func() (t [64]Row) {
 	for _, r := range []Row{
 		row(ToShards, traced, func(m *Lock) About { return About{Txn: m.Txn, Number: uint64(m.Number)} }),
-		row(ToGateways, ends|traced, func(m *LockReply) About {
+		row(ToGateways, ends|traced, func(m *LockResponse) About {
 			return About{Txn: m.Txn, Number: uint64(m.Number), From: m.Shard}
 		}),
 		row(ToShards, ends|traced, func(m *Check) About { return About{Txn: m.Txn} }),
-		row(ToGateways, ends|traced, func(m *CheckReply) About {
+		row(ToGateways, ends|traced, func(m *CheckResponse) About {
 			return About{Txn: m.Txn, From: m.Shard, Variant: variant(m.Ok)}
 		}),
 		row(ToShards, ends|traced, func(m *Release) About { return About{Txn: m.Txn} }),
 
 		row(ToShards, traced, func(m *Prepare) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
-		row(ToShards, traced, func(m *Park) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
+		row(ToShards, traced, func(m *CommitRequest) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
 		row(ToShards, ends|traced, func(m *Vote) About { return About{Txn: m.Txn, Commit: m.CommitID, From: m.Shard} }),
-		row(ToShards, 0, func(m *AskVote) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
-		row(ToShards, ends|traced, func(m *Decide) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
-		row(ToShards, traced, func(m *DecideAck) About { return About{Txn: m.Txn, Commit: m.CommitID, From: m.Shard} }),
-		row(ToGateways, ends|traced, func(m *Answer) About { return About{Txn: m.Txn, Commit: m.CommitID, From: m.Shard} }),
+		row(ToShards, 0, func(m *VoteRequest) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
+		row(ToShards, ends|traced, func(m *Decision) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
+		row(ToShards, traced, func(m *DecisionAck) About { return About{Txn: m.Txn, Commit: m.CommitID, From: m.Shard} }),
+		row(ToGateways, ends|traced, func(m *CommitResponse) About { return About{Txn: m.Txn, Commit: m.CommitID, From: m.Shard} }),
 
-		row(ToShards|ToGateways, 0, func(m *Mark) About { return About{Txn: m.Txn, By: m.By} }),
-		row(ToShards, 0, func(m *Cancel) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
+		row(ToShards|ToGateways, 0, func(m *Wound) About { return About{Txn: m.Txn, By: m.By} }),
+		row(ToShards, 0, func(m *CancelRequest) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
 		row(ToGateways, 0, func(m *Push) About { return About{Txn: m.Txn, From: m.Shard} }),
-		row(ToShards, 0, func(m *PushReply) About { return About{Txn: m.Txn, Variant: variant(m.Known)} }),
-		row(ToGateways, 0, func(m *Waits) About { return About{Txn: m.Txn, From: m.Shard} }),
+		row(ToShards, 0, func(m *PushResponse) About { return About{Txn: m.Txn, Variant: variant(m.Known)} }),
+		row(ToGateways, 0, func(m *WaitReport) About { return About{Txn: m.Txn, From: m.Shard} }),
 
-		row(ToShards, 0, func(m *Enquire) About { return About{Txn: kv.TxnRef{TxnID: m.Id}} }),
-		row(ToGateways, 0, func(m *EnquireReply) About { return About{Txn: kv.TxnRef{TxnID: m.Id}, From: m.Shard} }),
+		row(ToShards, 0, func(m *QueryTxn) About { return About{Txn: kv.TxnRef{TxnID: m.Id}} }),
+		row(ToGateways, 0, func(m *QueryTxnResponse) About { return About{Txn: kv.TxnRef{TxnID: m.Id}, From: m.Shard} }),
 		row(ToGateways, 0, announced),
 
 		row(ToShards, traced, func(m *Read) About { return About{Txn: m.Reader, Number: uint64(m.Number)} }),
-		row(ToGateways, ends|traced, func(m *ReadReply) About {
+		row(ToGateways, ends|traced, func(m *ReadResponse) About {
 			return About{Txn: m.Reader, Number: uint64(m.Number), From: m.Reading.Shard}
 		}),
-		row(ToShards, ends|traced, func(m *Notice) About { return About{Txn: m.Reader, From: m.Reading.Shard} }),
-		row(ToShards, ends, func(m *Leave) About { return About{Txn: m.Reader} }),
-		row(ToShards, 0, func(m *Renew) About { return About{Txn: m.Reader} }),
-		row(ToGateways, 0, func(m *RenewReply) About {
+		row(ToShards, ends|traced, func(m *Registered) About { return About{Txn: m.Reader, From: m.Reading.Shard} }),
+		row(ToShards, ends, func(m *Deregister) About { return About{Txn: m.Reader} }),
+		row(ToShards, 0, func(m *RenewLease) About { return About{Txn: m.Reader} }),
+		row(ToGateways, 0, func(m *RenewLeaseResponse) About {
 			return About{Txn: m.Reader, Number: uint64(m.Number), From: m.Shard}
 		}),
 		row(ToShards, 0, func(m *Unseal) About { return About{Txn: m.Txn, Commit: m.CommitID, From: m.Shard} }),
-		row(ToShards, ends, func(m *Unsealed) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
-		row(ToShards, traced, func(m *ScanAt) About {
+		row(ToShards, ends, func(m *UnsealResponse) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
+		row(ToShards, traced, func(m *ReadPage) About {
 			return About{Txn: m.Txn, Number: m.Number, Variant: variant(m.Done)}
 		}),
-		row(ToGateways, traced, func(m *ScanPage) About {
+		row(ToGateways, traced, func(m *ReadPageResponse) About {
 			return About{Txn: m.Txn, Number: m.Number, From: m.Shard}
 		}),
 
 		row(ToGateways, 0, due),
-		row(ToShards, 0, func(m *KeepPin) About { return About{Txn: m.Request} }),
-		row(ToShards, 0, func(m *FindPin) About { return About{Txn: m.Request} }),
-		row(ToShards, 0, func(m *DropPin) About { return About{Txn: m.Request} }),
-		row(ToGateways, 0, func(m *PinReply) About { return About{Txn: m.Request} }),
-		row(ToShards, 0, func(m *AskPins) About { return About{From: m.Shard} }),
-		row(ToShards, 0, func(m *Pins) About { return About{} }),
+		row(ToShards, 0, func(m *RetainSnapshot) About { return About{Txn: m.Request} }),
+		row(ToShards, 0, func(m *FindSnapshot) About { return About{Txn: m.Request} }),
+		row(ToShards, 0, func(m *DropSnapshot) About { return About{Txn: m.Request} }),
+		row(ToGateways, 0, func(m *SnapshotResponse) About { return About{Txn: m.Request} }),
+		row(ToShards, 0, func(m *SnapshotListRequest) About { return About{From: m.Shard} }),
+		row(ToShards, 0, func(m *SnapshotList) About { return About{} }),
 
-		row(ToShards, 0, func(m *HeatDigest) About { return About{From: m.Shard} }),
-		row(ToShards, 0, func(m *PairDigest) About { return About{From: kv.ShardID(m.Gateway)} }),
+		row(ToShards, 0, func(m *LoadReport) About { return About{From: m.Shard} }),
+		row(ToShards, 0, func(m *PairReport) About { return About{From: kv.ShardID(m.Gateway)} }),
 		row(ToGateways, 0, func(m *HeatMap) About { return About{} }),
 		row(ToGateways, 0, func(m *MoveKey) About { return About{Txn: m.Txn} }),
-		row(ToShards, 0, func(m *SetHot) About { return About{Txn: m.Request} }),
-		row(ToShards, 0, func(m *AskHot) About { return About{Txn: m.Request} }),
-		row(ToGateways, 0, func(m *HotReply) About { return About{Txn: m.Request} }),
+		row(ToShards, 0, func(m *SetHotPolicy) About { return About{Txn: m.Request} }),
+		row(ToShards, 0, func(m *HotStatusRequest) About { return About{Txn: m.Request} }),
+		row(ToGateways, 0, func(m *HotStatusResponse) About { return About{Txn: m.Request} }),
 	} {
 		if t[r.Kind].Kind != 0 {
 			panic("msg: two kinds of message have one number: " + r.Name)
@@ -184,7 +184,7 @@ func variant(set bool) uint8 {
 
 // announced: an incarnation, that a shard is leaving, that this was received; or a call of a node, or
 // the response to one.
-func announced(m *Announce) About {
+func announced(m *Announcement) About {
 	switch {
 	case m.Call != nil:
 		return About{Number: m.Call.Number, Variant: 4 + variant(m.Call.Asker != 0)}
@@ -204,47 +204,47 @@ func due(m *Due) About {
 
 // The numbers of the kinds, which are those of Envelope's fields in msg.proto.
 
-func (*Lock) Kind() Kind         { return 10 }
-func (*LockReply) Kind() Kind    { return 11 }
-func (*Check) Kind() Kind        { return 12 }
-func (*CheckReply) Kind() Kind   { return 13 }
-func (*Release) Kind() Kind      { return 14 }
-func (*Prepare) Kind() Kind      { return 15 }
-func (*Park) Kind() Kind         { return 16 }
-func (*Vote) Kind() Kind         { return 17 }
-func (*AskVote) Kind() Kind      { return 18 }
-func (*Decide) Kind() Kind       { return 19 }
-func (*DecideAck) Kind() Kind    { return 20 }
-func (*Answer) Kind() Kind       { return 21 }
-func (*Mark) Kind() Kind         { return 22 }
-func (*Cancel) Kind() Kind       { return 23 }
-func (*Push) Kind() Kind         { return 24 }
-func (*PushReply) Kind() Kind    { return 25 }
-func (*Enquire) Kind() Kind      { return 26 }
-func (*EnquireReply) Kind() Kind { return 27 }
-func (*ScanAt) Kind() Kind       { return 28 }
-func (*ScanPage) Kind() Kind     { return 29 }
-func (*Announce) Kind() Kind     { return 30 }
-func (*Read) Kind() Kind         { return 31 }
-func (*ReadReply) Kind() Kind    { return 32 }
-func (*Notice) Kind() Kind       { return 33 }
-func (*Leave) Kind() Kind        { return 34 }
-func (*Renew) Kind() Kind        { return 35 }
-func (*RenewReply) Kind() Kind   { return 36 }
-func (*Unseal) Kind() Kind       { return 37 }
-func (*Unsealed) Kind() Kind     { return 38 }
-func (*Due) Kind() Kind          { return 39 }
-func (*KeepPin) Kind() Kind      { return 40 }
-func (*FindPin) Kind() Kind      { return 41 }
-func (*DropPin) Kind() Kind      { return 42 }
-func (*PinReply) Kind() Kind     { return 43 }
-func (*AskPins) Kind() Kind      { return 44 }
-func (*Pins) Kind() Kind         { return 45 }
-func (*HeatDigest) Kind() Kind   { return 46 }
-func (*HeatMap) Kind() Kind      { return 47 }
-func (*PairDigest) Kind() Kind   { return 48 }
-func (*MoveKey) Kind() Kind      { return 49 }
-func (*SetHot) Kind() Kind       { return 50 }
-func (*AskHot) Kind() Kind       { return 51 }
-func (*HotReply) Kind() Kind     { return 52 }
-func (*Waits) Kind() Kind        { return 53 }
+func (*Lock) Kind() Kind                { return 10 }
+func (*LockResponse) Kind() Kind        { return 11 }
+func (*Check) Kind() Kind               { return 12 }
+func (*CheckResponse) Kind() Kind       { return 13 }
+func (*Release) Kind() Kind             { return 14 }
+func (*Prepare) Kind() Kind             { return 15 }
+func (*CommitRequest) Kind() Kind       { return 16 }
+func (*Vote) Kind() Kind                { return 17 }
+func (*VoteRequest) Kind() Kind         { return 18 }
+func (*Decision) Kind() Kind            { return 19 }
+func (*DecisionAck) Kind() Kind         { return 20 }
+func (*CommitResponse) Kind() Kind      { return 21 }
+func (*Wound) Kind() Kind               { return 22 }
+func (*CancelRequest) Kind() Kind       { return 23 }
+func (*Push) Kind() Kind                { return 24 }
+func (*PushResponse) Kind() Kind        { return 25 }
+func (*QueryTxn) Kind() Kind            { return 26 }
+func (*QueryTxnResponse) Kind() Kind    { return 27 }
+func (*ReadPage) Kind() Kind            { return 28 }
+func (*ReadPageResponse) Kind() Kind    { return 29 }
+func (*Announcement) Kind() Kind        { return 30 }
+func (*Read) Kind() Kind                { return 31 }
+func (*ReadResponse) Kind() Kind        { return 32 }
+func (*Registered) Kind() Kind          { return 33 }
+func (*Deregister) Kind() Kind          { return 34 }
+func (*RenewLease) Kind() Kind          { return 35 }
+func (*RenewLeaseResponse) Kind() Kind  { return 36 }
+func (*Unseal) Kind() Kind              { return 37 }
+func (*UnsealResponse) Kind() Kind      { return 38 }
+func (*Due) Kind() Kind                 { return 39 }
+func (*RetainSnapshot) Kind() Kind      { return 40 }
+func (*FindSnapshot) Kind() Kind        { return 41 }
+func (*DropSnapshot) Kind() Kind        { return 42 }
+func (*SnapshotResponse) Kind() Kind    { return 43 }
+func (*SnapshotListRequest) Kind() Kind { return 44 }
+func (*SnapshotList) Kind() Kind        { return 45 }
+func (*LoadReport) Kind() Kind          { return 46 }
+func (*HeatMap) Kind() Kind             { return 47 }
+func (*PairReport) Kind() Kind          { return 48 }
+func (*MoveKey) Kind() Kind             { return 49 }
+func (*SetHotPolicy) Kind() Kind        { return 50 }
+func (*HotStatusRequest) Kind() Kind    { return 51 }
+func (*HotStatusResponse) Kind() Kind   { return 52 }
+func (*WaitReport) Kind() Kind          { return 53 }

@@ -4,8 +4,8 @@ import "github.com/linchpindb/linchpin/pkg/kv"
 
 // What each message about a commit says that the gateway knew of the last agent.
 
-// Known is what the Park says.
-func (m *Park) Known() kv.Known {
+// Known is what the CommitRequest says.
+func (m *CommitRequest) Known() kv.Known {
 	return kv.Known{Incarnation: m.Piece.Incarnation, Aborts: m.Aborts}
 }
 
@@ -24,7 +24,7 @@ func (m *Unseal) Known() kv.Known {
 	return kv.Known{Incarnation: m.LastIncarnation, Aborts: m.LastAborts}
 }
 
-// Known is what the Cancel says.
-func (m *Cancel) Known() kv.Known {
+// Known is what the CancelRequest says.
+func (m *CancelRequest) Known() kv.Known {
 	return kv.Known{Incarnation: m.Incarnation, Aborts: m.Aborts}
 }

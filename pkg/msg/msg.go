@@ -2,12 +2,12 @@
 // other. The types are generated from msg.proto, which has a paragraph for
 // each; docs/protocol.md tells how they play together.
 //
-//	gateway -> shard    Lock, Check, Release, Prepare, Park, Cancel, Enquire, ScanAt, PushReply, Mark; Read, Renew, Leave;
-//	                    KeepPin, FindPin, DropPin; PairDigest, SetHot, AskHot
-//	shard -> gateway    LockReply, CheckReply, Answer, EnquireReply, ScanPage, Push, Mark, Announce; ReadReply, RenewReply;
-//	                    PinReply; HeatMap, MoveKey, HotReply; Due; Waits
+//	gateway -> shard    Lock, Check, Release, Prepare, CommitRequest, CancelRequest, QueryTxn, ReadPage, PushResponse, Mark; Read, RenewLease, Leave;
+//	                    RetainSnapshot, FindSnapshot, DropSnapshot; PairReport, SetHotPolicy, HotStatusRequest
+//	shard -> gateway    LockResponse, CheckResponse, CommitResponse, QueryTxnResponse, ReadPageResponse, Push, Wound, Announce; ReadResponse, RenewLeaseResponse;
+//	                    SnapshotResponse; HeatMap, MoveKey, HotStatusResponse; Due; Waits
 //	gateway -> gateway  Announce, with a NodeCall
-//	shard -> shard      Vote, AskVote, Decide, DecideAck, Mark; Notice, Unseal, Unsealed; AskPins, Pins; HeatDigest
+//	shard -> shard      Vote, VoteRequest, Decision, DecisionAck, Mark; Notice, Unseal, Unsealed; SnapshotListRequest, Pins; LoadReport
 //
 // Every message may be lost, delayed, duplicated and reordered.
 package msg

@@ -986,8 +986,8 @@ func (m *Lock) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Lock proto.InternalMessageInfo
 
-// LockReply answers Lock. With a failure nothing was granted.
-type LockReply struct {
+// LockResponse answers Lock. With a failure nothing was granted.
+type LockResponse struct {
 	Txn         github_com_linchpindb_linchpin_pkg_kv.TxnRef      `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Number      uint32                                            `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	Shard       github_com_linchpindb_linchpin_pkg_kv.ShardID     `protobuf:"varint,3,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
@@ -1000,18 +1000,18 @@ type LockReply struct {
 	Index github_com_linchpindb_linchpin_pkg_kv.Index `protobuf:"varint,9,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`
 }
 
-func (m *LockReply) Reset()         { *m = LockReply{} }
-func (m *LockReply) String() string { return proto.CompactTextString(m) }
-func (*LockReply) ProtoMessage()    {}
-func (*LockReply) Descriptor() ([]byte, []int) {
+func (m *LockResponse) Reset()         { *m = LockResponse{} }
+func (m *LockResponse) String() string { return proto.CompactTextString(m) }
+func (*LockResponse) ProtoMessage()    {}
+func (*LockResponse) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{13}
 }
-func (m *LockReply) XXX_Unmarshal(b []byte) error {
+func (m *LockResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *LockReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *LockResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_LockReply.Marshal(b, m, deterministic)
+		return xxx_messageInfo_LockResponse.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -1021,17 +1021,17 @@ func (m *LockReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *LockReply) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_LockReply.Merge(m, src)
+func (m *LockResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_LockResponse.Merge(m, src)
 }
-func (m *LockReply) XXX_Size() int {
+func (m *LockResponse) XXX_Size() int {
 	return m.Size()
 }
-func (m *LockReply) XXX_DiscardUnknown() {
-	xxx_messageInfo_LockReply.DiscardUnknown(m)
+func (m *LockResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_LockResponse.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_LockReply proto.InternalMessageInfo
+var xxx_messageInfo_LockResponse proto.InternalMessageInfo
 
 // Check ends a locking read: are these grants still held? Then they are
 // released. With keep, the shard fixes its index in the same step and spares
@@ -1076,26 +1076,26 @@ func (m *Check) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Check proto.InternalMessageInfo
 
-// CheckReply answers Check.
-type CheckReply struct {
+// CheckResponse answers Check.
+type CheckResponse struct {
 	Txn         github_com_linchpindb_linchpin_pkg_kv.TxnRef      `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Shard       github_com_linchpindb_linchpin_pkg_kv.ShardID     `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,3,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Ok          bool                                              `protobuf:"varint,4,opt,name=ok,proto3" json:"ok,omitempty"`
 }
 
-func (m *CheckReply) Reset()         { *m = CheckReply{} }
-func (m *CheckReply) String() string { return proto.CompactTextString(m) }
-func (*CheckReply) ProtoMessage()    {}
-func (*CheckReply) Descriptor() ([]byte, []int) {
+func (m *CheckResponse) Reset()         { *m = CheckResponse{} }
+func (m *CheckResponse) String() string { return proto.CompactTextString(m) }
+func (*CheckResponse) ProtoMessage()    {}
+func (*CheckResponse) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{15}
 }
-func (m *CheckReply) XXX_Unmarshal(b []byte) error {
+func (m *CheckResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *CheckReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *CheckResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_CheckReply.Marshal(b, m, deterministic)
+		return xxx_messageInfo_CheckResponse.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -1105,17 +1105,17 @@ func (m *CheckReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *CheckReply) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_CheckReply.Merge(m, src)
+func (m *CheckResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_CheckResponse.Merge(m, src)
 }
-func (m *CheckReply) XXX_Size() int {
+func (m *CheckResponse) XXX_Size() int {
 	return m.Size()
 }
-func (m *CheckReply) XXX_DiscardUnknown() {
-	xxx_messageInfo_CheckReply.DiscardUnknown(m)
+func (m *CheckResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_CheckResponse.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_CheckReply proto.InternalMessageInfo
+var xxx_messageInfo_CheckResponse proto.InternalMessageInfo
 
 // Release gives up everything that an attempt holds unprepared on a shard.
 type Release struct {
@@ -1165,14 +1165,14 @@ type Prepare struct {
 	// user is whose transaction it is.
 	User            github_com_linchpindb_linchpin_pkg_kv.Account     `protobuf:"varint,8,opt,name=user,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Account" json:"user,omitempty"`
 	LastIncarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,4,opt,name=last_incarnation,json=lastIncarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"last_incarnation,omitempty"`
-	// last_aborts is the last agent's, as the Park names it.
+	// last_aborts is the last agent's, as the CommitRequest names it.
 	LastAborts uint64 `protobuf:"varint,7,opt,name=last_aborts,json=lastAborts,proto3" json:"last_aborts,omitempty"`
 	Piece      Piece  `protobuf:"bytes,5,opt,name=piece,proto3" json:"piece"`
 	NoWait     bool   `protobuf:"varint,6,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
 	// fingerprint is that of the transaction's operations (kv.Fingerprint): under an id that has
 	// committed, others are refused. 0 is not compared.
 	Fingerprint uint64 `protobuf:"fixed64,10,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
-	// max_response_bytes is as in Park.
+	// max_response_bytes is as in CommitRequest.
 	MaxResponseBytes uint32 `protobuf:"varint,11,opt,name=max_response_bytes,json=maxResponseBytes,proto3" json:"max_response_bytes,omitempty"`
 	// begun is as in Lock.
 	Begun int64 `protobuf:"varint,12,opt,name=begun,proto3" json:"begun,omitempty"`
@@ -1211,14 +1211,14 @@ func (m *Prepare) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Prepare proto.InternalMessageInfo
 
-// Park hands the last agent its piece and the list of participants. With no
+// CommitRequest hands the last agent its piece and the list of participants. With no
 // participants it is a whole transaction on one shard.
-type Park struct {
+type CommitRequest struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	// commit_id names the commit; its gateway is the one that is answered.
 	CommitID github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,10,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
 	// The fields stand in an order that leaves no gaps in memory: an envelope is
-	// allocated with its Park (pair.go), and the two fill 512 bytes.
+	// allocated with its CommitRequest (pair.go), and the two fill 512 bytes.
 	NoWait bool `protobuf:"varint,5,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
 	// snapshot: it is a read-only transaction on this shard alone, which takes
 	// no locks and is registered nowhere but for the time that it waits.
@@ -1244,18 +1244,18 @@ type Park struct {
 	Piece        Piece                                           `protobuf:"bytes,4,opt,name=piece,proto3" json:"piece"`
 }
 
-func (m *Park) Reset()         { *m = Park{} }
-func (m *Park) String() string { return proto.CompactTextString(m) }
-func (*Park) ProtoMessage()    {}
-func (*Park) Descriptor() ([]byte, []int) {
+func (m *CommitRequest) Reset()         { *m = CommitRequest{} }
+func (m *CommitRequest) String() string { return proto.CompactTextString(m) }
+func (*CommitRequest) ProtoMessage()    {}
+func (*CommitRequest) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{18}
 }
-func (m *Park) XXX_Unmarshal(b []byte) error {
+func (m *CommitRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Park) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *CommitRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Park.Marshal(b, m, deterministic)
+		return xxx_messageInfo_CommitRequest.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -1265,20 +1265,20 @@ func (m *Park) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Park) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Park.Merge(m, src)
+func (m *CommitRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_CommitRequest.Merge(m, src)
 }
-func (m *Park) XXX_Size() int {
+func (m *CommitRequest) XXX_Size() int {
 	return m.Size()
 }
-func (m *Park) XXX_DiscardUnknown() {
-	xxx_messageInfo_Park.DiscardUnknown(m)
+func (m *CommitRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_CommitRequest.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Park proto.InternalMessageInfo
+var xxx_messageInfo_CommitRequest proto.InternalMessageInfo
 
 // Vote tells the last agent what a participant found. It is complete and
-// idempotent, and repeated until a Decide comes.
+// idempotent, and repeated until a Decision comes.
 type Vote struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	// commit_id names the commit; its gateway is the one that is answered.
@@ -1292,7 +1292,7 @@ type Vote struct {
 	Yes             bool                                              `protobuf:"varint,5,opt,name=yes,proto3" json:"yes,omitempty"`
 	// sealed: no conflicting reader is registered; epoch is that sealing's.
 	Sealed bool `protobuf:"varint,6,opt,name=sealed,proto3" json:"sealed,omitempty"`
-	// repeated: sent again for want of a Decide, which makes it a question.
+	// repeated: sent again for want of a Decision, which makes it a question.
 	Repeated bool                                        `protobuf:"varint,11,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	Epoch    github_com_linchpindb_linchpin_pkg_kv.Epoch `protobuf:"bytes,7,opt,name=epoch,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Epoch" json:"epoch"`
 	Results  []Result                                    `protobuf:"bytes,8,rep,name=results,proto3" json:"results"`
@@ -1335,9 +1335,9 @@ func (m *Vote) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Vote proto.InternalMessageInfo
 
-// AskVote asks a participant for a vote that is missing for long. Who does
+// VoteRequest asks a participant for a vote that is missing for long. Who does
 // not know the transaction refuses it for good and votes no.
-type AskVote struct {
+type VoteRequest struct {
 	Txn             github_com_linchpindb_linchpin_pkg_kv.TxnRef      `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Last            github_com_linchpindb_linchpin_pkg_kv.ShardID     `protobuf:"varint,2,opt,name=last,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"last,omitempty"`
 	LastIncarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,3,opt,name=last_incarnation,json=lastIncarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"last_incarnation,omitempty"`
@@ -1347,18 +1347,18 @@ type AskVote struct {
 	User     github_com_linchpindb_linchpin_pkg_kv.Account  `protobuf:"varint,6,opt,name=user,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Account" json:"user,omitempty"`
 }
 
-func (m *AskVote) Reset()         { *m = AskVote{} }
-func (m *AskVote) String() string { return proto.CompactTextString(m) }
-func (*AskVote) ProtoMessage()    {}
-func (*AskVote) Descriptor() ([]byte, []int) {
+func (m *VoteRequest) Reset()         { *m = VoteRequest{} }
+func (m *VoteRequest) String() string { return proto.CompactTextString(m) }
+func (*VoteRequest) ProtoMessage()    {}
+func (*VoteRequest) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{20}
 }
-func (m *AskVote) XXX_Unmarshal(b []byte) error {
+func (m *VoteRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *AskVote) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *VoteRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_AskVote.Marshal(b, m, deterministic)
+		return xxx_messageInfo_VoteRequest.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -1368,20 +1368,20 @@ func (m *AskVote) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *AskVote) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_AskVote.Merge(m, src)
+func (m *VoteRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_VoteRequest.Merge(m, src)
 }
-func (m *AskVote) XXX_Size() int {
+func (m *VoteRequest) XXX_Size() int {
 	return m.Size()
 }
-func (m *AskVote) XXX_DiscardUnknown() {
-	xxx_messageInfo_AskVote.DiscardUnknown(m)
+func (m *VoteRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_VoteRequest.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_AskVote proto.InternalMessageInfo
+var xxx_messageInfo_VoteRequest proto.InternalMessageInfo
 
-// Decide tells a participant the outcome.
-type Decide struct {
+// Decision tells a participant the outcome.
+type Decision struct {
 	Txn    github_com_linchpindb_linchpin_pkg_kv.TxnRef  `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Last   github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=last,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"last,omitempty"`
 	Commit bool                                          `protobuf:"varint,3,opt,name=commit,proto3" json:"commit,omitempty"`
@@ -1389,18 +1389,18 @@ type Decide struct {
 	CommitID github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,6,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
 }
 
-func (m *Decide) Reset()         { *m = Decide{} }
-func (m *Decide) String() string { return proto.CompactTextString(m) }
-func (*Decide) ProtoMessage()    {}
-func (*Decide) Descriptor() ([]byte, []int) {
+func (m *Decision) Reset()         { *m = Decision{} }
+func (m *Decision) String() string { return proto.CompactTextString(m) }
+func (*Decision) ProtoMessage()    {}
+func (*Decision) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{21}
 }
-func (m *Decide) XXX_Unmarshal(b []byte) error {
+func (m *Decision) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Decide) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *Decision) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Decide.Marshal(b, m, deterministic)
+		return xxx_messageInfo_Decision.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -1410,37 +1410,37 @@ func (m *Decide) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Decide) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Decide.Merge(m, src)
+func (m *Decision) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Decision.Merge(m, src)
 }
-func (m *Decide) XXX_Size() int {
+func (m *Decision) XXX_Size() int {
 	return m.Size()
 }
-func (m *Decide) XXX_DiscardUnknown() {
-	xxx_messageInfo_Decide.DiscardUnknown(m)
+func (m *Decision) XXX_DiscardUnknown() {
+	xxx_messageInfo_Decision.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Decide proto.InternalMessageInfo
+var xxx_messageInfo_Decision proto.InternalMessageInfo
 
-// DecideAck tells the last agent that a commit is applied for good.
-type DecideAck struct {
+// DecisionAck tells the last agent that a commit is applied for good.
+type DecisionAck struct {
 	Txn      github_com_linchpindb_linchpin_pkg_kv.TxnRef   `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Shard    github_com_linchpindb_linchpin_pkg_kv.ShardID  `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	CommitID github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,3,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
 }
 
-func (m *DecideAck) Reset()         { *m = DecideAck{} }
-func (m *DecideAck) String() string { return proto.CompactTextString(m) }
-func (*DecideAck) ProtoMessage()    {}
-func (*DecideAck) Descriptor() ([]byte, []int) {
+func (m *DecisionAck) Reset()         { *m = DecisionAck{} }
+func (m *DecisionAck) String() string { return proto.CompactTextString(m) }
+func (*DecisionAck) ProtoMessage()    {}
+func (*DecisionAck) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{22}
 }
-func (m *DecideAck) XXX_Unmarshal(b []byte) error {
+func (m *DecisionAck) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *DecideAck) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *DecisionAck) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_DecideAck.Marshal(b, m, deterministic)
+		return xxx_messageInfo_DecisionAck.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -1450,20 +1450,20 @@ func (m *DecideAck) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *DecideAck) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_DecideAck.Merge(m, src)
+func (m *DecisionAck) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_DecisionAck.Merge(m, src)
 }
-func (m *DecideAck) XXX_Size() int {
+func (m *DecisionAck) XXX_Size() int {
 	return m.Size()
 }
-func (m *DecideAck) XXX_DiscardUnknown() {
-	xxx_messageInfo_DecideAck.DiscardUnknown(m)
+func (m *DecisionAck) XXX_DiscardUnknown() {
+	xxx_messageInfo_DecisionAck.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_DecideAck proto.InternalMessageInfo
+var xxx_messageInfo_DecisionAck proto.InternalMessageInfo
 
-// Answer tells the gateway the outcome of an attempt.
-type Answer struct {
+// CommitResponse tells the gateway the outcome of an attempt.
+type CommitResponse struct {
 	Txn       github_com_linchpindb_linchpin_pkg_kv.TxnRef  `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Shard     github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Committed bool                                          `protobuf:"varint,4,opt,name=committed,proto3" json:"committed,omitempty"`
@@ -1484,18 +1484,18 @@ type Answer struct {
 	Index github_com_linchpindb_linchpin_pkg_kv.Index `protobuf:"varint,10,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`
 }
 
-func (m *Answer) Reset()         { *m = Answer{} }
-func (m *Answer) String() string { return proto.CompactTextString(m) }
-func (*Answer) ProtoMessage()    {}
-func (*Answer) Descriptor() ([]byte, []int) {
+func (m *CommitResponse) Reset()         { *m = CommitResponse{} }
+func (m *CommitResponse) String() string { return proto.CompactTextString(m) }
+func (*CommitResponse) ProtoMessage()    {}
+func (*CommitResponse) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{23}
 }
-func (m *Answer) XXX_Unmarshal(b []byte) error {
+func (m *CommitResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Answer) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *CommitResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Answer.Marshal(b, m, deterministic)
+		return xxx_messageInfo_CommitResponse.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -1505,17 +1505,17 @@ func (m *Answer) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Answer) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Answer.Merge(m, src)
+func (m *CommitResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_CommitResponse.Merge(m, src)
 }
-func (m *Answer) XXX_Size() int {
+func (m *CommitResponse) XXX_Size() int {
 	return m.Size()
 }
-func (m *Answer) XXX_DiscardUnknown() {
-	xxx_messageInfo_Answer.DiscardUnknown(m)
+func (m *CommitResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_CommitResponse.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Answer proto.InternalMessageInfo
+var xxx_messageInfo_CommitResponse proto.InternalMessageInfo
 
 // Incarnated is a shard with its incarnation.
 type Incarnated struct {
@@ -1556,9 +1556,9 @@ func (m *Incarnated) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Incarnated proto.InternalMessageInfo
 
-// Mark tells a gateway, or a last agent, that an older transaction waits for
+// Wound tells a gateway, or a last agent, that an older transaction waits for
 // this one.
-type Mark struct {
+type Wound struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	// by is the transaction that waits.
 	By github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,2,opt,name=by,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"by"`
@@ -1566,18 +1566,18 @@ type Mark struct {
 	Conflict *Receipt `protobuf:"bytes,3,opt,name=conflict,proto3" json:"conflict,omitempty"`
 }
 
-func (m *Mark) Reset()         { *m = Mark{} }
-func (m *Mark) String() string { return proto.CompactTextString(m) }
-func (*Mark) ProtoMessage()    {}
-func (*Mark) Descriptor() ([]byte, []int) {
+func (m *Wound) Reset()         { *m = Wound{} }
+func (m *Wound) String() string { return proto.CompactTextString(m) }
+func (*Wound) ProtoMessage()    {}
+func (*Wound) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{25}
 }
-func (m *Mark) XXX_Unmarshal(b []byte) error {
+func (m *Wound) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Mark) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *Wound) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Mark.Marshal(b, m, deterministic)
+		return xxx_messageInfo_Wound.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -1587,22 +1587,22 @@ func (m *Mark) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Mark) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Mark.Merge(m, src)
+func (m *Wound) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Wound.Merge(m, src)
 }
-func (m *Mark) XXX_Size() int {
+func (m *Wound) XXX_Size() int {
 	return m.Size()
 }
-func (m *Mark) XXX_DiscardUnknown() {
-	xxx_messageInfo_Mark.DiscardUnknown(m)
+func (m *Wound) XXX_DiscardUnknown() {
+	xxx_messageInfo_Wound.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Mark proto.InternalMessageInfo
+var xxx_messageInfo_Wound proto.InternalMessageInfo
 
-// Waits tells a gateway what an attempt waits for on a shard. It answers a
+// WaitReport tells a gateway what an attempt waits for on a shard. It answers a
 // request that is repeated while it waits. Nothing depends on it but what
 // clients are told, and when they are if it waits for what a node decides that is down.
-type Waits struct {
+type WaitReport struct {
 	Txn     github_com_linchpindb_linchpin_pkg_kv.TxnRef  `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Shard   github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Receipt Receipt                                       `protobuf:"bytes,3,opt,name=receipt,proto3" json:"receipt"`
@@ -1612,18 +1612,18 @@ type Waits struct {
 	Last     github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,5,opt,name=last,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"last,omitempty"`
 }
 
-func (m *Waits) Reset()         { *m = Waits{} }
-func (m *Waits) String() string { return proto.CompactTextString(m) }
-func (*Waits) ProtoMessage()    {}
-func (*Waits) Descriptor() ([]byte, []int) {
+func (m *WaitReport) Reset()         { *m = WaitReport{} }
+func (m *WaitReport) String() string { return proto.CompactTextString(m) }
+func (*WaitReport) ProtoMessage()    {}
+func (*WaitReport) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{26}
 }
-func (m *Waits) XXX_Unmarshal(b []byte) error {
+func (m *WaitReport) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Waits) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *WaitReport) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Waits.Marshal(b, m, deterministic)
+		return xxx_messageInfo_WaitReport.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -1633,25 +1633,25 @@ func (m *Waits) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Waits) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Waits.Merge(m, src)
+func (m *WaitReport) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_WaitReport.Merge(m, src)
 }
-func (m *Waits) XXX_Size() int {
+func (m *WaitReport) XXX_Size() int {
 	return m.Size()
 }
-func (m *Waits) XXX_DiscardUnknown() {
-	xxx_messageInfo_Waits.DiscardUnknown(m)
+func (m *WaitReport) XXX_DiscardUnknown() {
+	xxx_messageInfo_WaitReport.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Waits proto.InternalMessageInfo
+var xxx_messageInfo_WaitReport proto.InternalMessageInfo
 
-// Cancel asks the last agent to end an attempt: it answers the outcome, and
+// CancelRequest asks the last agent to end an attempt: it answers the outcome, and
 // writes a tombstone if there was none yet.
-type Cancel struct {
+type CancelRequest struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	// commit_id names the commit; its gateway is the one that is answered.
 	CommitID github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,6,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
-	// incarnation is the last agent's, as the Park named it, and so is
+	// incarnation is the last agent's, as the CommitRequest named it, and so is
 	// aborts.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,3,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Aborts      uint64                                            `protobuf:"varint,4,opt,name=aborts,proto3" json:"aborts,omitempty"`
@@ -1660,18 +1660,18 @@ type Cancel struct {
 	Fingerprint uint64 `protobuf:"fixed64,7,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 }
 
-func (m *Cancel) Reset()         { *m = Cancel{} }
-func (m *Cancel) String() string { return proto.CompactTextString(m) }
-func (*Cancel) ProtoMessage()    {}
-func (*Cancel) Descriptor() ([]byte, []int) {
+func (m *CancelRequest) Reset()         { *m = CancelRequest{} }
+func (m *CancelRequest) String() string { return proto.CompactTextString(m) }
+func (*CancelRequest) ProtoMessage()    {}
+func (*CancelRequest) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{27}
 }
-func (m *Cancel) XXX_Unmarshal(b []byte) error {
+func (m *CancelRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Cancel) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *CancelRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Cancel.Marshal(b, m, deterministic)
+		return xxx_messageInfo_CancelRequest.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -1681,17 +1681,17 @@ func (m *Cancel) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Cancel) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Cancel.Merge(m, src)
+func (m *CancelRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_CancelRequest.Merge(m, src)
 }
-func (m *Cancel) XXX_Size() int {
+func (m *CancelRequest) XXX_Size() int {
 	return m.Size()
 }
-func (m *Cancel) XXX_DiscardUnknown() {
-	xxx_messageInfo_Cancel.DiscardUnknown(m)
+func (m *CancelRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_CancelRequest.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Cancel proto.InternalMessageInfo
+var xxx_messageInfo_CancelRequest proto.InternalMessageInfo
 
 // Push asks a holder's gateway whether it still knows the attempt.
 type Push struct {
@@ -1734,24 +1734,24 @@ func (m *Push) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Push proto.InternalMessageInfo
 
-// PushReply answers Push.
-type PushReply struct {
+// PushResponse answers Push.
+type PushResponse struct {
 	Txn   github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Known bool                                         `protobuf:"varint,2,opt,name=known,proto3" json:"known,omitempty"`
 }
 
-func (m *PushReply) Reset()         { *m = PushReply{} }
-func (m *PushReply) String() string { return proto.CompactTextString(m) }
-func (*PushReply) ProtoMessage()    {}
-func (*PushReply) Descriptor() ([]byte, []int) {
+func (m *PushResponse) Reset()         { *m = PushResponse{} }
+func (m *PushResponse) String() string { return proto.CompactTextString(m) }
+func (*PushResponse) ProtoMessage()    {}
+func (*PushResponse) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{29}
 }
-func (m *PushReply) XXX_Unmarshal(b []byte) error {
+func (m *PushResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *PushReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *PushResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_PushReply.Marshal(b, m, deterministic)
+		return xxx_messageInfo_PushResponse.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -1761,39 +1761,39 @@ func (m *PushReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *PushReply) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_PushReply.Merge(m, src)
+func (m *PushResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_PushResponse.Merge(m, src)
 }
-func (m *PushReply) XXX_Size() int {
+func (m *PushResponse) XXX_Size() int {
 	return m.Size()
 }
-func (m *PushReply) XXX_DiscardUnknown() {
-	xxx_messageInfo_PushReply.DiscardUnknown(m)
+func (m *PushResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_PushResponse.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_PushReply proto.InternalMessageInfo
+var xxx_messageInfo_PushResponse proto.InternalMessageInfo
 
-// Enquire asks what became of a transaction whose answer was lost. A shard
+// QueryTxn asks what became of a transaction whose answer was lost. A shard
 // without its commit record fences the id for good before it answers.
-type Enquire struct {
+type QueryTxn struct {
 	Id      github_com_linchpindb_linchpin_pkg_kv.TxnID  `protobuf:"bytes,1,opt,name=id,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"id"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
 	// user is who asks.
 	User github_com_linchpindb_linchpin_pkg_kv.Account `protobuf:"varint,3,opt,name=user,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Account" json:"user,omitempty"`
 }
 
-func (m *Enquire) Reset()         { *m = Enquire{} }
-func (m *Enquire) String() string { return proto.CompactTextString(m) }
-func (*Enquire) ProtoMessage()    {}
-func (*Enquire) Descriptor() ([]byte, []int) {
+func (m *QueryTxn) Reset()         { *m = QueryTxn{} }
+func (m *QueryTxn) String() string { return proto.CompactTextString(m) }
+func (*QueryTxn) ProtoMessage()    {}
+func (*QueryTxn) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{30}
 }
-func (m *Enquire) XXX_Unmarshal(b []byte) error {
+func (m *QueryTxn) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Enquire) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *QueryTxn) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Enquire.Marshal(b, m, deterministic)
+		return xxx_messageInfo_QueryTxn.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -1803,20 +1803,20 @@ func (m *Enquire) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Enquire) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Enquire.Merge(m, src)
+func (m *QueryTxn) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryTxn.Merge(m, src)
 }
-func (m *Enquire) XXX_Size() int {
+func (m *QueryTxn) XXX_Size() int {
 	return m.Size()
 }
-func (m *Enquire) XXX_DiscardUnknown() {
-	xxx_messageInfo_Enquire.DiscardUnknown(m)
+func (m *QueryTxn) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryTxn.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Enquire proto.InternalMessageInfo
+var xxx_messageInfo_QueryTxn proto.InternalMessageInfo
 
-// EnquireReply answers Enquire.
-type EnquireReply struct {
+// QueryTxnResponse answers QueryTxn.
+type QueryTxnResponse struct {
 	Id          github_com_linchpindb_linchpin_pkg_kv.TxnID   `protobuf:"bytes,1,opt,name=id,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"id"`
 	Shard       github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Committed   bool                                          `protobuf:"varint,3,opt,name=committed,proto3" json:"committed,omitempty"`
@@ -1828,18 +1828,18 @@ type EnquireReply struct {
 	Exhausted bool `protobuf:"varint,8,opt,name=exhausted,proto3" json:"exhausted,omitempty"`
 }
 
-func (m *EnquireReply) Reset()         { *m = EnquireReply{} }
-func (m *EnquireReply) String() string { return proto.CompactTextString(m) }
-func (*EnquireReply) ProtoMessage()    {}
-func (*EnquireReply) Descriptor() ([]byte, []int) {
+func (m *QueryTxnResponse) Reset()         { *m = QueryTxnResponse{} }
+func (m *QueryTxnResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryTxnResponse) ProtoMessage()    {}
+func (*QueryTxnResponse) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{31}
 }
-func (m *EnquireReply) XXX_Unmarshal(b []byte) error {
+func (m *QueryTxnResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *EnquireReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *QueryTxnResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_EnquireReply.Marshal(b, m, deterministic)
+		return xxx_messageInfo_QueryTxnResponse.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -1849,21 +1849,21 @@ func (m *EnquireReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error)
 		return b[:n], nil
 	}
 }
-func (m *EnquireReply) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_EnquireReply.Merge(m, src)
+func (m *QueryTxnResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryTxnResponse.Merge(m, src)
 }
-func (m *EnquireReply) XXX_Size() int {
+func (m *QueryTxnResponse) XXX_Size() int {
 	return m.Size()
 }
-func (m *EnquireReply) XXX_DiscardUnknown() {
-	xxx_messageInfo_EnquireReply.DiscardUnknown(m)
+func (m *QueryTxnResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryTxnResponse.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_EnquireReply proto.InternalMessageInfo
+var xxx_messageInfo_QueryTxnResponse proto.InternalMessageInfo
 
-// Announce tells a gateway a shard's incarnation, which saves it an attempt,
+// Announcement tells a gateway a shard's incarnation, which saves it an attempt,
 // and that a shard which has left is back. It is told again once in a while.
-type Announce struct {
+type Announcement struct {
 	Shard       github_com_linchpindb_linchpin_pkg_kv.ShardID     `protobuf:"varint,1,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,2,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	// leaving: the shard's node is about to stop. Nothing new should be begun
@@ -1885,18 +1885,18 @@ type Announce struct {
 	Clock int64 `protobuf:"varint,8,opt,name=clock,proto3" json:"clock,omitempty"`
 }
 
-func (m *Announce) Reset()         { *m = Announce{} }
-func (m *Announce) String() string { return proto.CompactTextString(m) }
-func (*Announce) ProtoMessage()    {}
-func (*Announce) Descriptor() ([]byte, []int) {
+func (m *Announcement) Reset()         { *m = Announcement{} }
+func (m *Announcement) String() string { return proto.CompactTextString(m) }
+func (*Announcement) ProtoMessage()    {}
+func (*Announcement) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{32}
 }
-func (m *Announce) XXX_Unmarshal(b []byte) error {
+func (m *Announcement) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Announce) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *Announcement) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Announce.Marshal(b, m, deterministic)
+		return xxx_messageInfo_Announcement.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -1906,17 +1906,17 @@ func (m *Announce) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Announce) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Announce.Merge(m, src)
+func (m *Announcement) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Announcement.Merge(m, src)
 }
-func (m *Announce) XXX_Size() int {
+func (m *Announcement) XXX_Size() int {
 	return m.Size()
 }
-func (m *Announce) XXX_DiscardUnknown() {
-	xxx_messageInfo_Announce.DiscardUnknown(m)
+func (m *Announcement) XXX_DiscardUnknown() {
+	xxx_messageInfo_Announcement.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Announce proto.InternalMessageInfo
+var xxx_messageInfo_Announcement proto.InternalMessageInfo
 
 // NodeCall is a question of a node to the gateway of another one, what that has
 // noticed of late, or the answer. Both are messages of the nodes' administration,
@@ -2005,8 +2005,8 @@ func (m *Trace) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Trace proto.InternalMessageInfo
 
-// ScanAt reads a page of a range as it was at an index that is being kept.
-type ScanAt struct {
+// ReadPage reads a page of a range as it was at an index that is being kept.
+type ReadPage struct {
 	Txn     github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
 	// number 0 reads nothing, and has no reply: the index is to be kept for longer.
@@ -2028,18 +2028,18 @@ type ScanAt struct {
 	User github_com_linchpindb_linchpin_pkg_kv.Account `protobuf:"varint,13,opt,name=user,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Account" json:"user,omitempty"`
 }
 
-func (m *ScanAt) Reset()         { *m = ScanAt{} }
-func (m *ScanAt) String() string { return proto.CompactTextString(m) }
-func (*ScanAt) ProtoMessage()    {}
-func (*ScanAt) Descriptor() ([]byte, []int) {
+func (m *ReadPage) Reset()         { *m = ReadPage{} }
+func (m *ReadPage) String() string { return proto.CompactTextString(m) }
+func (*ReadPage) ProtoMessage()    {}
+func (*ReadPage) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{35}
 }
-func (m *ScanAt) XXX_Unmarshal(b []byte) error {
+func (m *ReadPage) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *ScanAt) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *ReadPage) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_ScanAt.Marshal(b, m, deterministic)
+		return xxx_messageInfo_ReadPage.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2049,20 +2049,20 @@ func (m *ScanAt) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *ScanAt) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_ScanAt.Merge(m, src)
+func (m *ReadPage) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ReadPage.Merge(m, src)
 }
-func (m *ScanAt) XXX_Size() int {
+func (m *ReadPage) XXX_Size() int {
 	return m.Size()
 }
-func (m *ScanAt) XXX_DiscardUnknown() {
-	xxx_messageInfo_ScanAt.DiscardUnknown(m)
+func (m *ReadPage) XXX_DiscardUnknown() {
+	xxx_messageInfo_ReadPage.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_ScanAt proto.InternalMessageInfo
+var xxx_messageInfo_ReadPage proto.InternalMessageInfo
 
-// ScanPage answers ScanAt.
-type ScanPage struct {
+// ReadPageResponse answers ReadPage.
+type ReadPageResponse struct {
 	Txn    github_com_linchpindb_linchpin_pkg_kv.TxnRef  `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Number uint64                                        `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	Shard  github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,3,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
@@ -2074,18 +2074,18 @@ type ScanPage struct {
 	Gone bool `protobuf:"varint,6,opt,name=gone,proto3" json:"gone,omitempty"`
 }
 
-func (m *ScanPage) Reset()         { *m = ScanPage{} }
-func (m *ScanPage) String() string { return proto.CompactTextString(m) }
-func (*ScanPage) ProtoMessage()    {}
-func (*ScanPage) Descriptor() ([]byte, []int) {
+func (m *ReadPageResponse) Reset()         { *m = ReadPageResponse{} }
+func (m *ReadPageResponse) String() string { return proto.CompactTextString(m) }
+func (*ReadPageResponse) ProtoMessage()    {}
+func (*ReadPageResponse) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{36}
 }
-func (m *ScanPage) XXX_Unmarshal(b []byte) error {
+func (m *ReadPageResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *ScanPage) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *ReadPageResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_ScanPage.Marshal(b, m, deterministic)
+		return xxx_messageInfo_ReadPageResponse.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2095,17 +2095,17 @@ func (m *ScanPage) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *ScanPage) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_ScanPage.Merge(m, src)
+func (m *ReadPageResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ReadPageResponse.Merge(m, src)
 }
-func (m *ScanPage) XXX_Size() int {
+func (m *ReadPageResponse) XXX_Size() int {
 	return m.Size()
 }
-func (m *ScanPage) XXX_DiscardUnknown() {
-	xxx_messageInfo_ScanPage.DiscardUnknown(m)
+func (m *ReadPageResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_ReadPageResponse.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_ScanPage proto.InternalMessageInfo
+var xxx_messageInfo_ReadPageResponse proto.InternalMessageInfo
 
 // Reading names one execution of a Read: no two ever have the same.
 type Reading struct {
@@ -2217,8 +2217,8 @@ func (m *Read) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Read proto.InternalMessageInfo
 
-// ReadReply answers Read.
-type ReadReply struct {
+// ReadResponse answers Read.
+type ReadResponse struct {
 	Reader  github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
 	Number  uint32                                       `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	Reading Reading                                      `protobuf:"bytes,3,opt,name=reading,proto3" json:"reading"`
@@ -2232,7 +2232,7 @@ type ReadReply struct {
 	// parked: updates of several shards wait here to be decided, which a
 	// registration would hold back.
 	Parked bool `protobuf:"varint,9,opt,name=parked,proto3" json:"parked,omitempty"`
-	// fixed is when the shard fixed its index, by its own Now, for KeepPin; in
+	// fixed is when the shard fixed its index, by its own Now, for RetainSnapshot; in
 	// nanoseconds.
 	Fixed int64 `protobuf:"varint,10,opt,name=fixed,proto3" json:"fixed,omitempty"`
 	// busy: the shard has little time left. Readers that read there last should
@@ -2245,18 +2245,18 @@ type ReadReply struct {
 	AtOnce bool `protobuf:"varint,13,opt,name=at_once,json=atOnce,proto3" json:"at_once,omitempty"`
 }
 
-func (m *ReadReply) Reset()         { *m = ReadReply{} }
-func (m *ReadReply) String() string { return proto.CompactTextString(m) }
-func (*ReadReply) ProtoMessage()    {}
-func (*ReadReply) Descriptor() ([]byte, []int) {
+func (m *ReadResponse) Reset()         { *m = ReadResponse{} }
+func (m *ReadResponse) String() string { return proto.CompactTextString(m) }
+func (*ReadResponse) ProtoMessage()    {}
+func (*ReadResponse) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{39}
 }
-func (m *ReadReply) XXX_Unmarshal(b []byte) error {
+func (m *ReadResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *ReadReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *ReadResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_ReadReply.Marshal(b, m, deterministic)
+		return xxx_messageInfo_ReadResponse.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2266,36 +2266,36 @@ func (m *ReadReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *ReadReply) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_ReadReply.Merge(m, src)
+func (m *ReadResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ReadResponse.Merge(m, src)
 }
-func (m *ReadReply) XXX_Size() int {
+func (m *ReadResponse) XXX_Size() int {
 	return m.Size()
 }
-func (m *ReadReply) XXX_DiscardUnknown() {
-	xxx_messageInfo_ReadReply.DiscardUnknown(m)
+func (m *ReadResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_ReadResponse.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_ReadReply proto.InternalMessageInfo
+var xxx_messageInfo_ReadResponse proto.InternalMessageInfo
 
-// Notice tells the shard that a reader reads last that another one has read.
-type Notice struct {
+// Registered tells the shard that a reader reads last that another one has read.
+type Registered struct {
 	Reader  github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
 	Reading Reading                                      `protobuf:"bytes,2,opt,name=reading,proto3" json:"reading"`
 }
 
-func (m *Notice) Reset()         { *m = Notice{} }
-func (m *Notice) String() string { return proto.CompactTextString(m) }
-func (*Notice) ProtoMessage()    {}
-func (*Notice) Descriptor() ([]byte, []int) {
+func (m *Registered) Reset()         { *m = Registered{} }
+func (m *Registered) String() string { return proto.CompactTextString(m) }
+func (*Registered) ProtoMessage()    {}
+func (*Registered) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{40}
 }
-func (m *Notice) XXX_Unmarshal(b []byte) error {
+func (m *Registered) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Notice) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *Registered) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Notice.Marshal(b, m, deterministic)
+		return xxx_messageInfo_Registered.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2305,38 +2305,38 @@ func (m *Notice) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Notice) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Notice.Merge(m, src)
+func (m *Registered) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Registered.Merge(m, src)
 }
-func (m *Notice) XXX_Size() int {
+func (m *Registered) XXX_Size() int {
 	return m.Size()
 }
-func (m *Notice) XXX_DiscardUnknown() {
-	xxx_messageInfo_Notice.DiscardUnknown(m)
+func (m *Registered) XXX_DiscardUnknown() {
+	xxx_messageInfo_Registered.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Notice proto.InternalMessageInfo
+var xxx_messageInfo_Registered proto.InternalMessageInfo
 
-// Leave ends a reader's registrations on a shard.
-type Leave struct {
+// Deregister ends a reader's registrations on a shard.
+type Deregister struct {
 	Reader github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
 	// keep_nanos: the reader is a round, whose state is complete; the index that it has
 	// fixed is kept for so long. With 0 it is discarded.
 	KeepNanos int64 `protobuf:"varint,2,opt,name=keep_nanos,json=keepNanos,proto3" json:"keep_nanos,omitempty"`
 }
 
-func (m *Leave) Reset()         { *m = Leave{} }
-func (m *Leave) String() string { return proto.CompactTextString(m) }
-func (*Leave) ProtoMessage()    {}
-func (*Leave) Descriptor() ([]byte, []int) {
+func (m *Deregister) Reset()         { *m = Deregister{} }
+func (m *Deregister) String() string { return proto.CompactTextString(m) }
+func (*Deregister) ProtoMessage()    {}
+func (*Deregister) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{41}
 }
-func (m *Leave) XXX_Unmarshal(b []byte) error {
+func (m *Deregister) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Leave) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *Deregister) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Leave.Marshal(b, m, deterministic)
+		return xxx_messageInfo_Deregister.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2346,20 +2346,20 @@ func (m *Leave) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Leave) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Leave.Merge(m, src)
+func (m *Deregister) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Deregister.Merge(m, src)
 }
-func (m *Leave) XXX_Size() int {
+func (m *Deregister) XXX_Size() int {
 	return m.Size()
 }
-func (m *Leave) XXX_DiscardUnknown() {
-	xxx_messageInfo_Leave.DiscardUnknown(m)
+func (m *Deregister) XXX_DiscardUnknown() {
+	xxx_messageInfo_Deregister.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Leave proto.InternalMessageInfo
+var xxx_messageInfo_Deregister proto.InternalMessageInfo
 
-// Renew prolongs a registration.
-type Renew struct {
+// RenewLease prolongs a registration.
+type RenewLease struct {
 	Reader  github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
 	Number  uint32                                       `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
@@ -2369,18 +2369,18 @@ type Renew struct {
 	LeaseNanos  int64                                             `protobuf:"varint,5,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
 }
 
-func (m *Renew) Reset()         { *m = Renew{} }
-func (m *Renew) String() string { return proto.CompactTextString(m) }
-func (*Renew) ProtoMessage()    {}
-func (*Renew) Descriptor() ([]byte, []int) {
+func (m *RenewLease) Reset()         { *m = RenewLease{} }
+func (m *RenewLease) String() string { return proto.CompactTextString(m) }
+func (*RenewLease) ProtoMessage()    {}
+func (*RenewLease) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{42}
 }
-func (m *Renew) XXX_Unmarshal(b []byte) error {
+func (m *RenewLease) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Renew) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *RenewLease) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Renew.Marshal(b, m, deterministic)
+		return xxx_messageInfo_RenewLease.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2390,38 +2390,38 @@ func (m *Renew) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Renew) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Renew.Merge(m, src)
+func (m *RenewLease) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_RenewLease.Merge(m, src)
 }
-func (m *Renew) XXX_Size() int {
+func (m *RenewLease) XXX_Size() int {
 	return m.Size()
 }
-func (m *Renew) XXX_DiscardUnknown() {
-	xxx_messageInfo_Renew.DiscardUnknown(m)
+func (m *RenewLease) XXX_DiscardUnknown() {
+	xxx_messageInfo_RenewLease.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Renew proto.InternalMessageInfo
+var xxx_messageInfo_RenewLease proto.InternalMessageInfo
 
-// RenewReply answers Renew.
-type RenewReply struct {
+// RenewLeaseResponse answers RenewLease.
+type RenewLeaseResponse struct {
 	Reader github_com_linchpindb_linchpin_pkg_kv.TxnRef  `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
 	Number uint32                                        `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	Shard  github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,3,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Ok     bool                                          `protobuf:"varint,4,opt,name=ok,proto3" json:"ok,omitempty"`
 }
 
-func (m *RenewReply) Reset()         { *m = RenewReply{} }
-func (m *RenewReply) String() string { return proto.CompactTextString(m) }
-func (*RenewReply) ProtoMessage()    {}
-func (*RenewReply) Descriptor() ([]byte, []int) {
+func (m *RenewLeaseResponse) Reset()         { *m = RenewLeaseResponse{} }
+func (m *RenewLeaseResponse) String() string { return proto.CompactTextString(m) }
+func (*RenewLeaseResponse) ProtoMessage()    {}
+func (*RenewLeaseResponse) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{43}
 }
-func (m *RenewReply) XXX_Unmarshal(b []byte) error {
+func (m *RenewLeaseResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *RenewReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *RenewLeaseResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_RenewReply.Marshal(b, m, deterministic)
+		return xxx_messageInfo_RenewLeaseResponse.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2431,17 +2431,17 @@ func (m *RenewReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *RenewReply) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_RenewReply.Merge(m, src)
+func (m *RenewLeaseResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_RenewLeaseResponse.Merge(m, src)
 }
-func (m *RenewReply) XXX_Size() int {
+func (m *RenewLeaseResponse) XXX_Size() int {
 	return m.Size()
 }
-func (m *RenewReply) XXX_DiscardUnknown() {
-	xxx_messageInfo_RenewReply.DiscardUnknown(m)
+func (m *RenewLeaseResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_RenewLeaseResponse.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_RenewReply proto.InternalMessageInfo
+var xxx_messageInfo_RenewLeaseResponse proto.InternalMessageInfo
 
 // Unseal asks a last agent to drop a participant's epochs up to this one,
 // because a reader has waited long for the decision.
@@ -2490,9 +2490,9 @@ func (m *Unseal) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Unseal proto.InternalMessageInfo
 
-// Unsealed answers Unseal when the transaction is undecided: no epoch up to
-// this one will ever count. Otherwise Decide is the answer.
-type Unsealed struct {
+// UnsealResponse answers Unseal when the transaction is undecided: no epoch up to
+// this one will ever count. Otherwise Decision is the answer.
+type UnsealResponse struct {
 	Txn   github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Epoch github_com_linchpindb_linchpin_pkg_kv.Epoch  `protobuf:"bytes,2,opt,name=epoch,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Epoch" json:"epoch"`
 	// held_nanos is the update's held age at the last agent, 0 if it has none there.
@@ -2501,18 +2501,18 @@ type Unsealed struct {
 	CommitID  github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,4,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
 }
 
-func (m *Unsealed) Reset()         { *m = Unsealed{} }
-func (m *Unsealed) String() string { return proto.CompactTextString(m) }
-func (*Unsealed) ProtoMessage()    {}
-func (*Unsealed) Descriptor() ([]byte, []int) {
+func (m *UnsealResponse) Reset()         { *m = UnsealResponse{} }
+func (m *UnsealResponse) String() string { return proto.CompactTextString(m) }
+func (*UnsealResponse) ProtoMessage()    {}
+func (*UnsealResponse) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{45}
 }
-func (m *Unsealed) XXX_Unmarshal(b []byte) error {
+func (m *UnsealResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Unsealed) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *UnsealResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Unsealed.Marshal(b, m, deterministic)
+		return xxx_messageInfo_UnsealResponse.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2522,36 +2522,36 @@ func (m *Unsealed) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Unsealed) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Unsealed.Merge(m, src)
+func (m *UnsealResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_UnsealResponse.Merge(m, src)
 }
-func (m *Unsealed) XXX_Size() int {
+func (m *UnsealResponse) XXX_Size() int {
 	return m.Size()
 }
-func (m *Unsealed) XXX_DiscardUnknown() {
-	xxx_messageInfo_Unsealed.DiscardUnknown(m)
+func (m *UnsealResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_UnsealResponse.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Unsealed proto.InternalMessageInfo
+var xxx_messageInfo_UnsealResponse proto.InternalMessageInfo
 
-// ShardIndex is an entry of a vector clock.
-type ShardIndex struct {
+// ShardCSN is an entry of a vector clock.
+type ShardCSN struct {
 	Shard github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,1,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Index github_com_linchpindb_linchpin_pkg_kv.Index   `protobuf:"varint,2,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`
 }
 
-func (m *ShardIndex) Reset()         { *m = ShardIndex{} }
-func (m *ShardIndex) String() string { return proto.CompactTextString(m) }
-func (*ShardIndex) ProtoMessage()    {}
-func (*ShardIndex) Descriptor() ([]byte, []int) {
+func (m *ShardCSN) Reset()         { *m = ShardCSN{} }
+func (m *ShardCSN) String() string { return proto.CompactTextString(m) }
+func (*ShardCSN) ProtoMessage()    {}
+func (*ShardCSN) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{46}
 }
-func (m *ShardIndex) XXX_Unmarshal(b []byte) error {
+func (m *ShardCSN) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *ShardIndex) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *ShardCSN) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_ShardIndex.Marshal(b, m, deterministic)
+		return xxx_messageInfo_ShardCSN.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2561,21 +2561,21 @@ func (m *ShardIndex) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *ShardIndex) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_ShardIndex.Merge(m, src)
+func (m *ShardCSN) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_ShardCSN.Merge(m, src)
 }
-func (m *ShardIndex) XXX_Size() int {
+func (m *ShardCSN) XXX_Size() int {
 	return m.Size()
 }
-func (m *ShardIndex) XXX_DiscardUnknown() {
-	xxx_messageInfo_ShardIndex.DiscardUnknown(m)
+func (m *ShardCSN) XXX_DiscardUnknown() {
+	xxx_messageInfo_ShardCSN.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_ShardIndex proto.InternalMessageInfo
+var xxx_messageInfo_ShardCSN proto.InternalMessageInfo
 
-// Pin is a state of the whole store that is kept. The hot shard has a row for
+// Snapshot is a state of the whole store that is kept. The hot shard has a row for
 // each.
-type Pin struct {
+type Snapshot struct {
 	// number rises from pin to pin and is never used again.
 	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// name is the user's, empty for those that are kept by themselves.
@@ -2586,23 +2586,23 @@ type Pin struct {
 	// expires is when a named pin is given up, in nanoseconds since 1970.
 	Expires int64 `protobuf:"varint,4,opt,name=expires,proto3" json:"expires,omitempty"`
 	// clock is the index of every shard that has one.
-	Clock []ShardIndex `protobuf:"bytes,5,rep,name=clock,proto3" json:"clock"`
+	Clock []ShardCSN `protobuf:"bytes,5,rep,name=clock,proto3" json:"clock"`
 	// origin is the request that it was made for.
 	Origin github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,6,opt,name=origin,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"origin"`
 }
 
-func (m *Pin) Reset()         { *m = Pin{} }
-func (m *Pin) String() string { return proto.CompactTextString(m) }
-func (*Pin) ProtoMessage()    {}
-func (*Pin) Descriptor() ([]byte, []int) {
+func (m *Snapshot) Reset()         { *m = Snapshot{} }
+func (m *Snapshot) String() string { return proto.CompactTextString(m) }
+func (*Snapshot) ProtoMessage()    {}
+func (*Snapshot) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{47}
 }
-func (m *Pin) XXX_Unmarshal(b []byte) error {
+func (m *Snapshot) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Pin) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *Snapshot) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Pin.Marshal(b, m, deterministic)
+		return xxx_messageInfo_Snapshot.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2612,17 +2612,17 @@ func (m *Pin) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Pin) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Pin.Merge(m, src)
+func (m *Snapshot) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Snapshot.Merge(m, src)
 }
-func (m *Pin) XXX_Size() int {
+func (m *Snapshot) XXX_Size() int {
 	return m.Size()
 }
-func (m *Pin) XXX_DiscardUnknown() {
-	xxx_messageInfo_Pin.DiscardUnknown(m)
+func (m *Snapshot) XXX_DiscardUnknown() {
+	xxx_messageInfo_Snapshot.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Pin proto.InternalMessageInfo
+var xxx_messageInfo_Snapshot proto.InternalMessageInfo
 
 // Due has a gateway on the shard's node do what is due: delete a key that expires,
 // or, if it names none, fix a state, which the hot shard is to keep.
@@ -2663,34 +2663,34 @@ func (m *Due) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Due proto.InternalMessageInfo
 
-// KeepPin asks the hot shard to keep a state that has been fixed. It is
+// RetainSnapshot asks the hot shard to keep a state that has been fixed. It is
 // repeated until answered.
-type KeepPin struct {
+type RetainSnapshot struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
 	// incarnation is the hot shard's when it fixed its index, and fixed when that
-	// was by its Now, as the ReadReply says.
+	// was by its Now, as the ReadResponse says.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,3,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Fixed       int64                                             `protobuf:"varint,4,opt,name=fixed,proto3" json:"fixed,omitempty"`
-	Clock       []ShardIndex                                      `protobuf:"bytes,5,rep,name=clock,proto3" json:"clock"`
+	Clock       []ShardCSN                                        `protobuf:"bytes,5,rep,name=clock,proto3" json:"clock"`
 	// name and ttl_nanos are those of a named pin. Without a name it is one of
 	// those that are kept by themselves.
 	Name     string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
 	TtlNanos int64  `protobuf:"varint,7,opt,name=ttl_nanos,json=ttlNanos,proto3" json:"ttl_nanos,omitempty"`
 }
 
-func (m *KeepPin) Reset()         { *m = KeepPin{} }
-func (m *KeepPin) String() string { return proto.CompactTextString(m) }
-func (*KeepPin) ProtoMessage()    {}
-func (*KeepPin) Descriptor() ([]byte, []int) {
+func (m *RetainSnapshot) Reset()         { *m = RetainSnapshot{} }
+func (m *RetainSnapshot) String() string { return proto.CompactTextString(m) }
+func (*RetainSnapshot) ProtoMessage()    {}
+func (*RetainSnapshot) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{49}
 }
-func (m *KeepPin) XXX_Unmarshal(b []byte) error {
+func (m *RetainSnapshot) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *KeepPin) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *RetainSnapshot) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_KeepPin.Marshal(b, m, deterministic)
+		return xxx_messageInfo_RetainSnapshot.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2700,21 +2700,21 @@ func (m *KeepPin) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *KeepPin) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_KeepPin.Merge(m, src)
+func (m *RetainSnapshot) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_RetainSnapshot.Merge(m, src)
 }
-func (m *KeepPin) XXX_Size() int {
+func (m *RetainSnapshot) XXX_Size() int {
 	return m.Size()
 }
-func (m *KeepPin) XXX_DiscardUnknown() {
-	xxx_messageInfo_KeepPin.DiscardUnknown(m)
+func (m *RetainSnapshot) XXX_DiscardUnknown() {
+	xxx_messageInfo_RetainSnapshot.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_KeepPin proto.InternalMessageInfo
+var xxx_messageInfo_RetainSnapshot proto.InternalMessageInfo
 
-// FindPin asks the hot shard for a pin: by its name, by its number, the newest
+// FindSnapshot asks the hot shard for a pin: by its name, by its number, the newest
 // that is not younger than as_of, or, with list, for all named ones.
-type FindPin struct {
+type FindSnapshot struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
 	Name    string                                       `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
@@ -2723,18 +2723,18 @@ type FindPin struct {
 	List    bool                                         `protobuf:"varint,6,opt,name=list,proto3" json:"list,omitempty"`
 }
 
-func (m *FindPin) Reset()         { *m = FindPin{} }
-func (m *FindPin) String() string { return proto.CompactTextString(m) }
-func (*FindPin) ProtoMessage()    {}
-func (*FindPin) Descriptor() ([]byte, []int) {
+func (m *FindSnapshot) Reset()         { *m = FindSnapshot{} }
+func (m *FindSnapshot) String() string { return proto.CompactTextString(m) }
+func (*FindSnapshot) ProtoMessage()    {}
+func (*FindSnapshot) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{50}
 }
-func (m *FindPin) XXX_Unmarshal(b []byte) error {
+func (m *FindSnapshot) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *FindPin) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *FindSnapshot) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_FindPin.Marshal(b, m, deterministic)
+		return xxx_messageInfo_FindSnapshot.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2744,37 +2744,37 @@ func (m *FindPin) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *FindPin) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_FindPin.Merge(m, src)
+func (m *FindSnapshot) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_FindSnapshot.Merge(m, src)
 }
-func (m *FindPin) XXX_Size() int {
+func (m *FindSnapshot) XXX_Size() int {
 	return m.Size()
 }
-func (m *FindPin) XXX_DiscardUnknown() {
-	xxx_messageInfo_FindPin.DiscardUnknown(m)
+func (m *FindSnapshot) XXX_DiscardUnknown() {
+	xxx_messageInfo_FindSnapshot.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_FindPin proto.InternalMessageInfo
+var xxx_messageInfo_FindSnapshot proto.InternalMessageInfo
 
-// DropPin has the hot shard give a pin up.
-type DropPin struct {
+// DropSnapshot has the hot shard give a pin up.
+type DropSnapshot struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
 	Number  uint64                                       `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
 }
 
-func (m *DropPin) Reset()         { *m = DropPin{} }
-func (m *DropPin) String() string { return proto.CompactTextString(m) }
-func (*DropPin) ProtoMessage()    {}
-func (*DropPin) Descriptor() ([]byte, []int) {
+func (m *DropSnapshot) Reset()         { *m = DropSnapshot{} }
+func (m *DropSnapshot) String() string { return proto.CompactTextString(m) }
+func (*DropSnapshot) ProtoMessage()    {}
+func (*DropSnapshot) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{51}
 }
-func (m *DropPin) XXX_Unmarshal(b []byte) error {
+func (m *DropSnapshot) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *DropPin) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *DropSnapshot) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_DropPin.Marshal(b, m, deterministic)
+		return xxx_messageInfo_DropSnapshot.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2784,37 +2784,37 @@ func (m *DropPin) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *DropPin) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_DropPin.Merge(m, src)
+func (m *DropSnapshot) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_DropSnapshot.Merge(m, src)
 }
-func (m *DropPin) XXX_Size() int {
+func (m *DropSnapshot) XXX_Size() int {
 	return m.Size()
 }
-func (m *DropPin) XXX_DiscardUnknown() {
-	xxx_messageInfo_DropPin.DiscardUnknown(m)
+func (m *DropSnapshot) XXX_DiscardUnknown() {
+	xxx_messageInfo_DropSnapshot.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_DropPin proto.InternalMessageInfo
+var xxx_messageInfo_DropSnapshot proto.InternalMessageInfo
 
-// PinReply answers KeepPin, FindPin and DropPin.
-type PinReply struct {
+// SnapshotResponse answers RetainSnapshot, FindSnapshot and DropSnapshot.
+type SnapshotResponse struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
-	Pins    []Pin                                        `protobuf:"bytes,2,rep,name=pins,proto3" json:"pins"`
+	Pins    []Snapshot                                   `protobuf:"bytes,2,rep,name=pins,proto3" json:"pins"`
 	Failure *Failure                                     `protobuf:"bytes,3,opt,name=failure,proto3" json:"failure,omitempty"`
 }
 
-func (m *PinReply) Reset()         { *m = PinReply{} }
-func (m *PinReply) String() string { return proto.CompactTextString(m) }
-func (*PinReply) ProtoMessage()    {}
-func (*PinReply) Descriptor() ([]byte, []int) {
+func (m *SnapshotResponse) Reset()         { *m = SnapshotResponse{} }
+func (m *SnapshotResponse) String() string { return proto.CompactTextString(m) }
+func (*SnapshotResponse) ProtoMessage()    {}
+func (*SnapshotResponse) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{52}
 }
-func (m *PinReply) XXX_Unmarshal(b []byte) error {
+func (m *SnapshotResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *PinReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *SnapshotResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_PinReply.Marshal(b, m, deterministic)
+		return xxx_messageInfo_SnapshotResponse.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2824,42 +2824,42 @@ func (m *PinReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *PinReply) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_PinReply.Merge(m, src)
+func (m *SnapshotResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_SnapshotResponse.Merge(m, src)
 }
-func (m *PinReply) XXX_Size() int {
+func (m *SnapshotResponse) XXX_Size() int {
 	return m.Size()
 }
-func (m *PinReply) XXX_DiscardUnknown() {
-	xxx_messageInfo_PinReply.DiscardUnknown(m)
+func (m *SnapshotResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_SnapshotResponse.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_PinReply proto.InternalMessageInfo
+var xxx_messageInfo_SnapshotResponse proto.InternalMessageInfo
 
-// AskPins asks the hot shard which states are kept.
-type AskPins struct {
+// SnapshotListRequest asks the hot shard which states are kept.
+type SnapshotListRequest struct {
 	Shard github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,1,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	// index is the asking shard's.
 	Index github_com_linchpindb_linchpin_pkg_kv.Index `protobuf:"varint,2,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`
 	// asker is the asking shard's incarnation.
 	Asker github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,3,opt,name=asker,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"asker,omitempty"`
-	// incarnation and change are those of the newest Pins that it has heard.
+	// incarnation and change are those of the newest SnapshotList that it has heard.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,4,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Change      uint64                                            `protobuf:"varint,5,opt,name=change,proto3" json:"change,omitempty"`
 }
 
-func (m *AskPins) Reset()         { *m = AskPins{} }
-func (m *AskPins) String() string { return proto.CompactTextString(m) }
-func (*AskPins) ProtoMessage()    {}
-func (*AskPins) Descriptor() ([]byte, []int) {
+func (m *SnapshotListRequest) Reset()         { *m = SnapshotListRequest{} }
+func (m *SnapshotListRequest) String() string { return proto.CompactTextString(m) }
+func (*SnapshotListRequest) ProtoMessage()    {}
+func (*SnapshotListRequest) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{53}
 }
-func (m *AskPins) XXX_Unmarshal(b []byte) error {
+func (m *SnapshotListRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *AskPins) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *SnapshotListRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_AskPins.Marshal(b, m, deterministic)
+		return xxx_messageInfo_SnapshotListRequest.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2869,21 +2869,21 @@ func (m *AskPins) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *AskPins) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_AskPins.Merge(m, src)
+func (m *SnapshotListRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_SnapshotListRequest.Merge(m, src)
 }
-func (m *AskPins) XXX_Size() int {
+func (m *SnapshotListRequest) XXX_Size() int {
 	return m.Size()
 }
-func (m *AskPins) XXX_DiscardUnknown() {
-	xxx_messageInfo_AskPins.DiscardUnknown(m)
+func (m *SnapshotListRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_SnapshotListRequest.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_AskPins proto.InternalMessageInfo
+var xxx_messageInfo_SnapshotListRequest proto.InternalMessageInfo
 
-// Pins tells a shard what is kept. Versions of it that are visible at none of
+// SnapshotList tells a shard what is kept. Versions of it that are visible at none of
 // these indexes, and at none from floor on, are garbage.
-type Pins struct {
+type SnapshotList struct {
 	// incarnation is the hot shard's, and change counts what has happened to its
 	// pins in it: the greater pair is the newer one.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,1,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
@@ -2901,18 +2901,18 @@ type Pins struct {
 	Asker github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,7,opt,name=asker,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"asker,omitempty"`
 }
 
-func (m *Pins) Reset()         { *m = Pins{} }
-func (m *Pins) String() string { return proto.CompactTextString(m) }
-func (*Pins) ProtoMessage()    {}
-func (*Pins) Descriptor() ([]byte, []int) {
+func (m *SnapshotList) Reset()         { *m = SnapshotList{} }
+func (m *SnapshotList) String() string { return proto.CompactTextString(m) }
+func (*SnapshotList) ProtoMessage()    {}
+func (*SnapshotList) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{54}
 }
-func (m *Pins) XXX_Unmarshal(b []byte) error {
+func (m *SnapshotList) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *Pins) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *SnapshotList) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_Pins.Marshal(b, m, deterministic)
+		return xxx_messageInfo_SnapshotList.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -2922,17 +2922,17 @@ func (m *Pins) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *Pins) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_Pins.Merge(m, src)
+func (m *SnapshotList) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_SnapshotList.Merge(m, src)
 }
-func (m *Pins) XXX_Size() int {
+func (m *SnapshotList) XXX_Size() int {
 	return m.Size()
 }
-func (m *Pins) XXX_DiscardUnknown() {
-	xxx_messageInfo_Pins.DiscardUnknown(m)
+func (m *SnapshotList) XXX_DiscardUnknown() {
+	xxx_messageInfo_SnapshotList.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_Pins proto.InternalMessageInfo
+var xxx_messageInfo_SnapshotList proto.InternalMessageInfo
 
 // KeyHeat is how hot a key is.
 type KeyHeat struct {
@@ -3032,26 +3032,26 @@ func (m *KeyWaits) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_KeyWaits proto.InternalMessageInfo
 
-// HeatDigest tells the planner, on the hot shard, which keys of a shard are
+// LoadReport tells the planner, on the hot shard, which keys of a shard are
 // hot. It is sent again and again as long as there are any. Nothing depends on
 // it but speed.
-type HeatDigest struct {
+type LoadReport struct {
 	Shard github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,1,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Keys  []KeyHeat                                     `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys"`
 }
 
-func (m *HeatDigest) Reset()         { *m = HeatDigest{} }
-func (m *HeatDigest) String() string { return proto.CompactTextString(m) }
-func (*HeatDigest) ProtoMessage()    {}
-func (*HeatDigest) Descriptor() ([]byte, []int) {
+func (m *LoadReport) Reset()         { *m = LoadReport{} }
+func (m *LoadReport) String() string { return proto.CompactTextString(m) }
+func (*LoadReport) ProtoMessage()    {}
+func (*LoadReport) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{57}
 }
-func (m *HeatDigest) XXX_Unmarshal(b []byte) error {
+func (m *LoadReport) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *HeatDigest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *LoadReport) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_HeatDigest.Marshal(b, m, deterministic)
+		return xxx_messageInfo_LoadReport.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -3061,17 +3061,17 @@ func (m *HeatDigest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *HeatDigest) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_HeatDigest.Merge(m, src)
+func (m *LoadReport) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_LoadReport.Merge(m, src)
 }
-func (m *HeatDigest) XXX_Size() int {
+func (m *LoadReport) XXX_Size() int {
 	return m.Size()
 }
-func (m *HeatDigest) XXX_DiscardUnknown() {
-	xxx_messageInfo_HeatDigest.DiscardUnknown(m)
+func (m *LoadReport) XXX_DiscardUnknown() {
+	xxx_messageInfo_LoadReport.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_HeatDigest proto.InternalMessageInfo
+var xxx_messageInfo_LoadReport proto.InternalMessageInfo
 
 // HeatPair is how many transactions a second write two hot keys that do not
 // live on the same shard.
@@ -3114,27 +3114,27 @@ func (m *HeatPair) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HeatPair proto.InternalMessageInfo
 
-// PairDigest tells the planner which hot keys occur together, as a gateway sees
+// PairReport tells the planner which hot keys occur together, as a gateway sees
 // it. It is sent again and again as long as there are any. Nothing depends on it
 // but speed.
-type PairDigest struct {
+type PairReport struct {
 	// gateway tells the machines of all nodes' gateways apart.
 	Gateway uint32     `protobuf:"varint,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
 	Pairs   []HeatPair `protobuf:"bytes,2,rep,name=pairs,proto3" json:"pairs"`
 }
 
-func (m *PairDigest) Reset()         { *m = PairDigest{} }
-func (m *PairDigest) String() string { return proto.CompactTextString(m) }
-func (*PairDigest) ProtoMessage()    {}
-func (*PairDigest) Descriptor() ([]byte, []int) {
+func (m *PairReport) Reset()         { *m = PairReport{} }
+func (m *PairReport) String() string { return proto.CompactTextString(m) }
+func (*PairReport) ProtoMessage()    {}
+func (*PairReport) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{59}
 }
-func (m *PairDigest) XXX_Unmarshal(b []byte) error {
+func (m *PairReport) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *PairDigest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *PairReport) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_PairDigest.Marshal(b, m, deterministic)
+		return xxx_messageInfo_PairReport.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -3144,17 +3144,17 @@ func (m *PairDigest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *PairDigest) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_PairDigest.Merge(m, src)
+func (m *PairReport) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_PairReport.Merge(m, src)
 }
-func (m *PairDigest) XXX_Size() int {
+func (m *PairReport) XXX_Size() int {
 	return m.Size()
 }
-func (m *PairDigest) XXX_DiscardUnknown() {
-	xxx_messageInfo_PairDigest.DiscardUnknown(m)
+func (m *PairReport) XXX_DiscardUnknown() {
+	xxx_messageInfo_PairReport.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_PairDigest proto.InternalMessageInfo
+var xxx_messageInfo_PairReport proto.InternalMessageInfo
 
 // HeatMap tells gateways the hottest keys of all shards, in the place of what
 // it told before. It is repeated as long as there are any, and forgotten when
@@ -3247,33 +3247,33 @@ func (m *HotRule) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HotRule proto.InternalMessageInfo
 
-// SetHot has the hot shard keep a rule, in the place of the one for the same key
+// SetHotPolicy has the hot shard keep a rule, in the place of the one for the same key
 // or prefix, or go by another mode. It is applied only to the rules that it names: a copy that
 // arrives after another request has changed them is rejected.
-type SetHot struct {
+type SetHotPolicy struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
 	Rule    *HotRule                                     `protobuf:"bytes,3,opt,name=rule,proto3" json:"rule,omitempty"`
 	// mode is 1 more than the number of the mode (hotshard.Mode), 0 to leave it
 	// as it is.
 	Mode uint32 `protobuf:"varint,4,opt,name=mode,proto3" json:"mode,omitempty"`
-	// incarnation and change are those of the HotReply that came before.
+	// incarnation and change are those of the HotStatusResponse that came before.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,5,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Change      uint64                                            `protobuf:"varint,6,opt,name=change,proto3" json:"change,omitempty"`
 }
 
-func (m *SetHot) Reset()         { *m = SetHot{} }
-func (m *SetHot) String() string { return proto.CompactTextString(m) }
-func (*SetHot) ProtoMessage()    {}
-func (*SetHot) Descriptor() ([]byte, []int) {
+func (m *SetHotPolicy) Reset()         { *m = SetHotPolicy{} }
+func (m *SetHotPolicy) String() string { return proto.CompactTextString(m) }
+func (*SetHotPolicy) ProtoMessage()    {}
+func (*SetHotPolicy) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{62}
 }
-func (m *SetHot) XXX_Unmarshal(b []byte) error {
+func (m *SetHotPolicy) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *SetHot) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *SetHotPolicy) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_SetHot.Marshal(b, m, deterministic)
+		return xxx_messageInfo_SetHotPolicy.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -3283,36 +3283,36 @@ func (m *SetHot) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *SetHot) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_SetHot.Merge(m, src)
+func (m *SetHotPolicy) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_SetHotPolicy.Merge(m, src)
 }
-func (m *SetHot) XXX_Size() int {
+func (m *SetHotPolicy) XXX_Size() int {
 	return m.Size()
 }
-func (m *SetHot) XXX_DiscardUnknown() {
-	xxx_messageInfo_SetHot.DiscardUnknown(m)
+func (m *SetHotPolicy) XXX_DiscardUnknown() {
+	xxx_messageInfo_SetHotPolicy.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_SetHot proto.InternalMessageInfo
+var xxx_messageInfo_SetHotPolicy proto.InternalMessageInfo
 
-// AskHot asks the hot shard what it knows of hot keys.
-type AskHot struct {
+// HotStatusRequest asks the hot shard what it knows of hot keys.
+type HotStatusRequest struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
 }
 
-func (m *AskHot) Reset()         { *m = AskHot{} }
-func (m *AskHot) String() string { return proto.CompactTextString(m) }
-func (*AskHot) ProtoMessage()    {}
-func (*AskHot) Descriptor() ([]byte, []int) {
+func (m *HotStatusRequest) Reset()         { *m = HotStatusRequest{} }
+func (m *HotStatusRequest) String() string { return proto.CompactTextString(m) }
+func (*HotStatusRequest) ProtoMessage()    {}
+func (*HotStatusRequest) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{63}
 }
-func (m *AskHot) XXX_Unmarshal(b []byte) error {
+func (m *HotStatusRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *AskHot) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *HotStatusRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_AskHot.Marshal(b, m, deterministic)
+		return xxx_messageInfo_HotStatusRequest.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -3322,20 +3322,20 @@ func (m *AskHot) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *AskHot) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_AskHot.Merge(m, src)
+func (m *HotStatusRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_HotStatusRequest.Merge(m, src)
 }
-func (m *AskHot) XXX_Size() int {
+func (m *HotStatusRequest) XXX_Size() int {
 	return m.Size()
 }
-func (m *AskHot) XXX_DiscardUnknown() {
-	xxx_messageInfo_AskHot.DiscardUnknown(m)
+func (m *HotStatusRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_HotStatusRequest.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_AskHot proto.InternalMessageInfo
+var xxx_messageInfo_HotStatusRequest proto.InternalMessageInfo
 
-// HotState is what the planner knows of a key.
-type HotState struct {
+// HotKey is what the planner knows of a key.
+type HotKey struct {
 	Key   []byte                                        `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Shard github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	// heat is the clashes, waited and would the waiting that there is and would
@@ -3355,18 +3355,18 @@ type HotState struct {
 	Waits  KeyWaits `protobuf:"bytes,10,opt,name=waits,proto3" json:"waits"`
 }
 
-func (m *HotState) Reset()         { *m = HotState{} }
-func (m *HotState) String() string { return proto.CompactTextString(m) }
-func (*HotState) ProtoMessage()    {}
-func (*HotState) Descriptor() ([]byte, []int) {
+func (m *HotKey) Reset()         { *m = HotKey{} }
+func (m *HotKey) String() string { return proto.CompactTextString(m) }
+func (*HotKey) ProtoMessage()    {}
+func (*HotKey) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{64}
 }
-func (m *HotState) XXX_Unmarshal(b []byte) error {
+func (m *HotKey) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *HotState) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *HotKey) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_HotState.Marshal(b, m, deterministic)
+		return xxx_messageInfo_HotKey.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -3376,47 +3376,47 @@ func (m *HotState) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *HotState) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_HotState.Merge(m, src)
+func (m *HotKey) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_HotKey.Merge(m, src)
 }
-func (m *HotState) XXX_Size() int {
+func (m *HotKey) XXX_Size() int {
 	return m.Size()
 }
-func (m *HotState) XXX_DiscardUnknown() {
-	xxx_messageInfo_HotState.DiscardUnknown(m)
+func (m *HotKey) XXX_DiscardUnknown() {
+	xxx_messageInfo_HotKey.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_HotState proto.InternalMessageInfo
+var xxx_messageInfo_HotKey proto.InternalMessageInfo
 
-// HotReply answers SetHot and AskHot.
-type HotReply struct {
+// HotStatusResponse answers SetHotPolicy and HotStatusRequest.
+type HotStatusResponse struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
-	Keys    []HotState                                   `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys"`
+	Keys    []HotKey                                     `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys"`
 	Rules   []HotRule                                    `protobuf:"bytes,3,rep,name=rules,proto3" json:"rules"`
 	Mode    uint32                                       `protobuf:"varint,4,opt,name=mode,proto3" json:"mode,omitempty"`
 	// busy is the share of time for which the hot shard works.
 	Busy    float64  `protobuf:"fixed64,5,opt,name=busy,proto3" json:"busy,omitempty"`
 	Failure *Failure `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
 	// moves are the last that have taken place, newest first.
-	Moves []HotMoved `protobuf:"bytes,7,rep,name=moves,proto3" json:"moves"`
+	Moves []MovedKey `protobuf:"bytes,7,rep,name=moves,proto3" json:"moves"`
 	// incarnation is the hot shard's, and change counts the requests that have set a rule or the
 	// mode in it.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,8,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Change      uint64                                            `protobuf:"varint,9,opt,name=change,proto3" json:"change,omitempty"`
 }
 
-func (m *HotReply) Reset()         { *m = HotReply{} }
-func (m *HotReply) String() string { return proto.CompactTextString(m) }
-func (*HotReply) ProtoMessage()    {}
-func (*HotReply) Descriptor() ([]byte, []int) {
+func (m *HotStatusResponse) Reset()         { *m = HotStatusResponse{} }
+func (m *HotStatusResponse) String() string { return proto.CompactTextString(m) }
+func (*HotStatusResponse) ProtoMessage()    {}
+func (*HotStatusResponse) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{65}
 }
-func (m *HotReply) XXX_Unmarshal(b []byte) error {
+func (m *HotStatusResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *HotReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *HotStatusResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_HotReply.Marshal(b, m, deterministic)
+		return xxx_messageInfo_HotStatusResponse.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -3426,20 +3426,20 @@ func (m *HotReply) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *HotReply) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_HotReply.Merge(m, src)
+func (m *HotStatusResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_HotStatusResponse.Merge(m, src)
 }
-func (m *HotReply) XXX_Size() int {
+func (m *HotStatusResponse) XXX_Size() int {
 	return m.Size()
 }
-func (m *HotReply) XXX_DiscardUnknown() {
-	xxx_messageInfo_HotReply.DiscardUnknown(m)
+func (m *HotStatusResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_HotStatusResponse.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_HotReply proto.InternalMessageInfo
+var xxx_messageInfo_HotStatusResponse proto.InternalMessageInfo
 
-// HotMoved is a move of a key that has taken place.
-type HotMoved struct {
+// MovedKey is a move of a key that has taken place.
+type MovedKey struct {
 	Key  []byte                                        `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	From github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=from,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"from,omitempty"`
 	To   github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,3,opt,name=to,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"to,omitempty"`
@@ -3448,18 +3448,18 @@ type HotMoved struct {
 	Why  string `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
 }
 
-func (m *HotMoved) Reset()         { *m = HotMoved{} }
-func (m *HotMoved) String() string { return proto.CompactTextString(m) }
-func (*HotMoved) ProtoMessage()    {}
-func (*HotMoved) Descriptor() ([]byte, []int) {
+func (m *MovedKey) Reset()         { *m = MovedKey{} }
+func (m *MovedKey) String() string { return proto.CompactTextString(m) }
+func (*MovedKey) ProtoMessage()    {}
+func (*MovedKey) Descriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{66}
 }
-func (m *HotMoved) XXX_Unmarshal(b []byte) error {
+func (m *MovedKey) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
 }
-func (m *HotMoved) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+func (m *MovedKey) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 	if deterministic {
-		return xxx_messageInfo_HotMoved.Marshal(b, m, deterministic)
+		return xxx_messageInfo_MovedKey.Marshal(b, m, deterministic)
 	} else {
 		b = b[:cap(b)]
 		n, err := m.MarshalToSizedBuffer(b)
@@ -3469,17 +3469,17 @@ func (m *HotMoved) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
 		return b[:n], nil
 	}
 }
-func (m *HotMoved) XXX_Merge(src proto.Message) {
-	xxx_messageInfo_HotMoved.Merge(m, src)
+func (m *MovedKey) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MovedKey.Merge(m, src)
 }
-func (m *HotMoved) XXX_Size() int {
+func (m *MovedKey) XXX_Size() int {
 	return m.Size()
 }
-func (m *HotMoved) XXX_DiscardUnknown() {
-	xxx_messageInfo_HotMoved.DiscardUnknown(m)
+func (m *MovedKey) XXX_DiscardUnknown() {
+	xxx_messageInfo_MovedKey.DiscardUnknown(m)
 }
 
-var xxx_messageInfo_HotMoved proto.InternalMessageInfo
+var xxx_messageInfo_MovedKey proto.InternalMessageInfo
 
 // MoveKey has a gateway on the hot shard's node move a key, under an id that the
 // hot shard has made.
@@ -3608,60 +3608,60 @@ func init() {
 	proto.RegisterType((*ReadSet)(nil), "linchpin.msg.ReadSet")
 	proto.RegisterType((*Piece)(nil), "linchpin.msg.Piece")
 	proto.RegisterType((*Lock)(nil), "linchpin.msg.Lock")
-	proto.RegisterType((*LockReply)(nil), "linchpin.msg.LockReply")
+	proto.RegisterType((*LockResponse)(nil), "linchpin.msg.LockResponse")
 	proto.RegisterType((*Check)(nil), "linchpin.msg.Check")
-	proto.RegisterType((*CheckReply)(nil), "linchpin.msg.CheckReply")
+	proto.RegisterType((*CheckResponse)(nil), "linchpin.msg.CheckResponse")
 	proto.RegisterType((*Release)(nil), "linchpin.msg.Release")
 	proto.RegisterType((*Prepare)(nil), "linchpin.msg.Prepare")
-	proto.RegisterType((*Park)(nil), "linchpin.msg.Park")
+	proto.RegisterType((*CommitRequest)(nil), "linchpin.msg.CommitRequest")
 	proto.RegisterType((*Vote)(nil), "linchpin.msg.Vote")
-	proto.RegisterType((*AskVote)(nil), "linchpin.msg.AskVote")
-	proto.RegisterType((*Decide)(nil), "linchpin.msg.Decide")
-	proto.RegisterType((*DecideAck)(nil), "linchpin.msg.DecideAck")
-	proto.RegisterType((*Answer)(nil), "linchpin.msg.Answer")
+	proto.RegisterType((*VoteRequest)(nil), "linchpin.msg.VoteRequest")
+	proto.RegisterType((*Decision)(nil), "linchpin.msg.Decision")
+	proto.RegisterType((*DecisionAck)(nil), "linchpin.msg.DecisionAck")
+	proto.RegisterType((*CommitResponse)(nil), "linchpin.msg.CommitResponse")
 	proto.RegisterType((*Incarnated)(nil), "linchpin.msg.Incarnated")
-	proto.RegisterType((*Mark)(nil), "linchpin.msg.Mark")
-	proto.RegisterType((*Waits)(nil), "linchpin.msg.Waits")
-	proto.RegisterType((*Cancel)(nil), "linchpin.msg.Cancel")
+	proto.RegisterType((*Wound)(nil), "linchpin.msg.Wound")
+	proto.RegisterType((*WaitReport)(nil), "linchpin.msg.WaitReport")
+	proto.RegisterType((*CancelRequest)(nil), "linchpin.msg.CancelRequest")
 	proto.RegisterType((*Push)(nil), "linchpin.msg.Push")
-	proto.RegisterType((*PushReply)(nil), "linchpin.msg.PushReply")
-	proto.RegisterType((*Enquire)(nil), "linchpin.msg.Enquire")
-	proto.RegisterType((*EnquireReply)(nil), "linchpin.msg.EnquireReply")
-	proto.RegisterType((*Announce)(nil), "linchpin.msg.Announce")
+	proto.RegisterType((*PushResponse)(nil), "linchpin.msg.PushResponse")
+	proto.RegisterType((*QueryTxn)(nil), "linchpin.msg.QueryTxn")
+	proto.RegisterType((*QueryTxnResponse)(nil), "linchpin.msg.QueryTxnResponse")
+	proto.RegisterType((*Announcement)(nil), "linchpin.msg.Announcement")
 	proto.RegisterType((*NodeCall)(nil), "linchpin.msg.NodeCall")
 	proto.RegisterType((*Trace)(nil), "linchpin.msg.Trace")
-	proto.RegisterType((*ScanAt)(nil), "linchpin.msg.ScanAt")
-	proto.RegisterType((*ScanPage)(nil), "linchpin.msg.ScanPage")
+	proto.RegisterType((*ReadPage)(nil), "linchpin.msg.ReadPage")
+	proto.RegisterType((*ReadPageResponse)(nil), "linchpin.msg.ReadPageResponse")
 	proto.RegisterType((*Reading)(nil), "linchpin.msg.Reading")
 	proto.RegisterType((*Read)(nil), "linchpin.msg.Read")
-	proto.RegisterType((*ReadReply)(nil), "linchpin.msg.ReadReply")
-	proto.RegisterType((*Notice)(nil), "linchpin.msg.Notice")
-	proto.RegisterType((*Leave)(nil), "linchpin.msg.Leave")
-	proto.RegisterType((*Renew)(nil), "linchpin.msg.Renew")
-	proto.RegisterType((*RenewReply)(nil), "linchpin.msg.RenewReply")
+	proto.RegisterType((*ReadResponse)(nil), "linchpin.msg.ReadResponse")
+	proto.RegisterType((*Registered)(nil), "linchpin.msg.Registered")
+	proto.RegisterType((*Deregister)(nil), "linchpin.msg.Deregister")
+	proto.RegisterType((*RenewLease)(nil), "linchpin.msg.RenewLease")
+	proto.RegisterType((*RenewLeaseResponse)(nil), "linchpin.msg.RenewLeaseResponse")
 	proto.RegisterType((*Unseal)(nil), "linchpin.msg.Unseal")
-	proto.RegisterType((*Unsealed)(nil), "linchpin.msg.Unsealed")
-	proto.RegisterType((*ShardIndex)(nil), "linchpin.msg.ShardIndex")
-	proto.RegisterType((*Pin)(nil), "linchpin.msg.Pin")
+	proto.RegisterType((*UnsealResponse)(nil), "linchpin.msg.UnsealResponse")
+	proto.RegisterType((*ShardCSN)(nil), "linchpin.msg.ShardCSN")
+	proto.RegisterType((*Snapshot)(nil), "linchpin.msg.Snapshot")
 	proto.RegisterType((*Due)(nil), "linchpin.msg.Due")
-	proto.RegisterType((*KeepPin)(nil), "linchpin.msg.KeepPin")
-	proto.RegisterType((*FindPin)(nil), "linchpin.msg.FindPin")
-	proto.RegisterType((*DropPin)(nil), "linchpin.msg.DropPin")
-	proto.RegisterType((*PinReply)(nil), "linchpin.msg.PinReply")
-	proto.RegisterType((*AskPins)(nil), "linchpin.msg.AskPins")
-	proto.RegisterType((*Pins)(nil), "linchpin.msg.Pins")
+	proto.RegisterType((*RetainSnapshot)(nil), "linchpin.msg.RetainSnapshot")
+	proto.RegisterType((*FindSnapshot)(nil), "linchpin.msg.FindSnapshot")
+	proto.RegisterType((*DropSnapshot)(nil), "linchpin.msg.DropSnapshot")
+	proto.RegisterType((*SnapshotResponse)(nil), "linchpin.msg.SnapshotResponse")
+	proto.RegisterType((*SnapshotListRequest)(nil), "linchpin.msg.SnapshotListRequest")
+	proto.RegisterType((*SnapshotList)(nil), "linchpin.msg.SnapshotList")
 	proto.RegisterType((*KeyHeat)(nil), "linchpin.msg.KeyHeat")
 	proto.RegisterType((*KeyWaits)(nil), "linchpin.msg.KeyWaits")
-	proto.RegisterType((*HeatDigest)(nil), "linchpin.msg.HeatDigest")
+	proto.RegisterType((*LoadReport)(nil), "linchpin.msg.LoadReport")
 	proto.RegisterType((*HeatPair)(nil), "linchpin.msg.HeatPair")
-	proto.RegisterType((*PairDigest)(nil), "linchpin.msg.PairDigest")
+	proto.RegisterType((*PairReport)(nil), "linchpin.msg.PairReport")
 	proto.RegisterType((*HeatMap)(nil), "linchpin.msg.HeatMap")
 	proto.RegisterType((*HotRule)(nil), "linchpin.msg.HotRule")
-	proto.RegisterType((*SetHot)(nil), "linchpin.msg.SetHot")
-	proto.RegisterType((*AskHot)(nil), "linchpin.msg.AskHot")
-	proto.RegisterType((*HotState)(nil), "linchpin.msg.HotState")
-	proto.RegisterType((*HotReply)(nil), "linchpin.msg.HotReply")
-	proto.RegisterType((*HotMoved)(nil), "linchpin.msg.HotMoved")
+	proto.RegisterType((*SetHotPolicy)(nil), "linchpin.msg.SetHotPolicy")
+	proto.RegisterType((*HotStatusRequest)(nil), "linchpin.msg.HotStatusRequest")
+	proto.RegisterType((*HotKey)(nil), "linchpin.msg.HotKey")
+	proto.RegisterType((*HotStatusResponse)(nil), "linchpin.msg.HotStatusResponse")
+	proto.RegisterType((*MovedKey)(nil), "linchpin.msg.MovedKey")
 	proto.RegisterType((*MoveKey)(nil), "linchpin.msg.MoveKey")
 	proto.RegisterType((*ExpireKey)(nil), "linchpin.msg.ExpireKey")
 	proto.RegisterType((*Envelope)(nil), "linchpin.msg.Envelope")
@@ -3670,339 +3670,346 @@ func init() {
 func init() { proto.RegisterFile("pkg/msg/msg.proto", fileDescriptor_b616b80e257c16eb) }
 
 var fileDescriptor_b616b80e257c16eb = []byte{
-	// 5307 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xd4, 0x3c, 0x4b, 0x8c, 0x1c, 0xc7,
-	0x75, 0xdb, 0xd3, 0x9f, 0xe9, 0x79, 0xfb, 0x61, 0xb3, 0x45, 0x2d, 0xc7, 0xb4, 0xc4, 0xa5, 0xdb,
-	0xb1, 0x42, 0x52, 0x14, 0xbf, 0x92, 0x00, 0x19, 0x09, 0x82, 0x5d, 0x2e, 0x29, 0xfe, 0x49, 0x15,
-	0x29, 0x09, 0x30, 0x02, 0x4c, 0x7a, 0xa7, 0x6b, 0x77, 0x3a, 0xdb, 0xd3, 0xdd, 0xea, 0xee, 0x21,
-	0x77, 0x2f, 0xc9, 0xcd, 0xf1, 0x25, 0x88, 0x83, 0x20, 0x40, 0x0e, 0x4e, 0x60, 0x21, 0x09, 0x72,
-	0x08, 0x9c, 0xef, 0xc5, 0x87, 0xf8, 0x94, 0x43, 0x14, 0x38, 0x40, 0x64, 0x24, 0x80, 0x0d, 0x1f,
-	0x98, 0x48, 0x3a, 0x07, 0x08, 0x72, 0x0b, 0x83, 0x00, 0xc1, 0x7b, 0x55, 0xd5, 0x3d, 0x33, 0xdb,
-	0x1b, 0x2d, 0x77, 0x67, 0x84, 0xd5, 0x61, 0x30, 0xf5, 0xaa, 0x5f, 0xfd, 0x5e, 0xbd, 0x7a, 0xef,
-	0xd5, 0xab, 0x57, 0x05, 0x47, 0xd3, 0xcd, 0x8d, 0x0b, 0xfd, 0x9c, 0x7e, 0xe7, 0xd3, 0x2c, 0x29,
-	0x12, 0x77, 0x2e, 0x0a, 0xe3, 0x6e, 0x2f, 0x0d, 0xe3, 0xf3, 0xfd, 0x7c, 0xe3, 0xc4, 0xb1, 0x8d,
-	0x64, 0x23, 0xa1, 0x0f, 0x17, 0x30, 0x25, 0x70, 0xbc, 0x0c, 0xcc, 0x55, 0xbf, 0x18, 0xf4, 0xdd,
-	0x57, 0xc1, 0xd8, 0x0c, 0xe3, 0xa0, 0xad, 0x9d, 0xd2, 0x4e, 0x2f, 0x5c, 0x3e, 0x7e, 0x7e, 0xb8,
-	0xec, 0x79, 0x42, 0xb9, 0x1d, 0xc6, 0x01, 0x23, 0x24, 0xf7, 0x18, 0x98, 0x6b, 0xdb, 0x05, 0xcf,
-	0xdb, 0x8d, 0x53, 0xda, 0xe9, 0x39, 0x26, 0x00, 0xd7, 0x01, 0x3d, 0x8c, 0x8b, 0xb6, 0x7e, 0x4a,
-	0x3b, 0xed, 0x32, 0x4c, 0x22, 0xde, 0x7a, 0x94, 0xf8, 0x45, 0xdb, 0x38, 0xa5, 0x9d, 0xd6, 0x98,
-	0x00, 0xbc, 0xbb, 0x60, 0x5c, 0xf5, 0xa3, 0xc8, 0x5d, 0x04, 0xab, 0xcf, 0x8b, 0x5e, 0x22, 0x1a,
-	0x9d, 0x67, 0x12, 0x72, 0x5f, 0x03, 0xc3, 0xcf, 0x36, 0xb0, 0x72, 0xfd, 0xf4, 0xec, 0xe5, 0x17,
-	0x6a, 0xba, 0xb2, 0x62, 0x7c, 0xf4, 0x74, 0x69, 0x86, 0x11, 0x9a, 0xf7, 0x47, 0x16, 0x34, 0xee,
-	0xa7, 0xee, 0xe9, 0x91, 0x01, 0x1c, 0x1b, 0x2d, 0x75, 0x3f, 0x1d, 0xea, 0xbd, 0x03, 0x7a, 0xce,
-	0x3f, 0xa0, 0xbe, 0xcf, 0x33, 0x4c, 0x62, 0xce, 0x26, 0xdf, 0xa6, 0x9e, 0xcf, 0x31, 0x4c, 0x62,
-	0x0e, 0x8f, 0x03, 0xea, 0xf7, 0x1c, 0xc3, 0x24, 0x8e, 0xe5, 0xb1, 0x1f, 0x0d, 0x78, 0xdb, 0x14,
-	0x63, 0x26, 0x00, 0x73, 0x03, 0x1e, 0x15, 0x7e, 0xdb, 0xa2, 0x51, 0x0b, 0x00, 0x73, 0xa3, 0xb0,
-	0x1f, 0x16, 0xed, 0x26, 0xb5, 0x21, 0x00, 0xf7, 0x1c, 0x58, 0x7c, 0x2b, 0xe5, 0xdd, 0xa2, 0x6d,
-	0xd7, 0xf5, 0xf1, 0x1a, 0x7d, 0x63, 0x12, 0xc7, 0xfd, 0x1a, 0xcc, 0x89, 0x54, 0x47, 0x34, 0xdb,
-	0xa2, 0x66, 0x67, 0x45, 0xde, 0x7b, 0xd4, 0xf8, 0xaf, 0xc2, 0x82, 0x42, 0xe1, 0x59, 0x1e, 0x26,
-	0x71, 0x1b, 0x10, 0x69, 0xe5, 0x0d, 0xa4, 0xce, 0xcf, 0x9f, 0x2e, 0xbd, 0xb6, 0x11, 0x16, 0xbd,
-	0xc1, 0xda, 0xf9, 0x6e, 0xd2, 0xbf, 0xa0, 0x9a, 0x0a, 0xd6, 0xca, 0xe4, 0x05, 0x64, 0x99, 0xcd,
-	0xc7, 0xe7, 0xdf, 0x13, 0x85, 0xd9, 0xbc, 0xac, 0x5b, 0x80, 0xee, 0xcb, 0x00, 0xeb, 0x49, 0xd6,
-	0x19, 0xa4, 0x81, 0x5f, 0xf0, 0xf6, 0xec, 0x29, 0xed, 0xb4, 0xcd, 0x5a, 0xeb, 0x49, 0xf6, 0x2e,
-	0x65, 0xb8, 0xcb, 0xd0, 0x28, 0x92, 0xf6, 0x1c, 0x0e, 0x70, 0xe5, 0xd2, 0xb3, 0x3d, 0x37, 0xf6,
-	0xb0, 0xe7, 0x67, 0xc1, 0xcd, 0x55, 0xd6, 0x28, 0x12, 0xd7, 0x05, 0xa3, 0xd8, 0x4e, 0x79, 0x7b,
-	0x9e, 0xa8, 0x44, 0x69, 0xf7, 0x3e, 0x34, 0xd5, 0x60, 0x16, 0x0e, 0x32, 0x18, 0x55, 0x0b, 0x71,
-	0x99, 0x9f, 0x6d, 0xf2, 0xa0, 0x7d, 0x84, 0x86, 0x20, 0xa1, 0x21, 0xee, 0x73, 0x6a, 0xb9, 0xef,
-	0xe8, 0x9e, 0xb8, 0x0f, 0xab, 0xc9, 0x8b, 0x24, 0xe3, 0x41, 0xdb, 0x15, 0xd5, 0x0b, 0x08, 0xf3,
-	0xf9, 0x56, 0x1a, 0x66, 0xdb, 0xed, 0x17, 0x88, 0x33, 0x24, 0xe4, 0xb6, 0xa1, 0x29, 0x1a, 0xca,
-	0xdb, 0xc7, 0x4e, 0x69, 0xa7, 0x0d, 0xa6, 0x40, 0xf7, 0x04, 0xd8, 0x83, 0x38, 0x4a, 0xba, 0xd8,
-	0xd5, 0x17, 0xa9, 0xae, 0x12, 0xc6, 0x52, 0x19, 0xc7, 0x11, 0xf1, 0xf6, 0x22, 0x7d, 0x52, 0x20,
-	0xb2, 0x49, 0xc6, 0x8b, 0x41, 0x16, 0x77, 0xd6, 0x93, 0x41, 0x1c, 0xb4, 0x8f, 0xd3, 0xe7, 0x59,
-	0x91, 0x77, 0x1d, 0xb3, 0xbc, 0x1f, 0x68, 0x60, 0x3c, 0xf0, 0xc3, 0x4c, 0xb1, 0xb9, 0x56, 0xb1,
-	0x79, 0xc9, 0xd4, 0x8d, 0x61, 0xa6, 0x56, 0xf3, 0xa2, 0xd7, 0xcf, 0x8b, 0x31, 0x91, 0x79, 0x69,
-	0x43, 0x93, 0x48, 0xc2, 0x73, 0x5a, 0x51, 0x2e, 0x53, 0xa0, 0xf7, 0x03, 0x1d, 0x2c, 0xc6, 0xf3,
-	0x41, 0x54, 0xa8, 0xa5, 0xaa, 0x55, 0x4b, 0x15, 0x45, 0x0a, 0x0d, 0xb4, 0x41, 0x03, 0x15, 0x40,
-	0x6d, 0x8f, 0x5f, 0x82, 0x56, 0x92, 0xf2, 0xcc, 0x2f, 0xb0, 0xcf, 0xc4, 0xa7, 0xac, 0xca, 0xa8,
-	0x46, 0x6e, 0x0c, 0x8f, 0x7c, 0x68, 0x94, 0xe6, 0x44, 0x46, 0x79, 0x1e, 0xcc, 0xd4, 0x0f, 0xb3,
-	0xbc, 0x6d, 0x11, 0x3b, 0xb9, 0xa3, 0xec, 0x84, 0xb3, 0x22, 0xb9, 0x49, 0xa0, 0x21, 0xdb, 0x64,
-	0x3c, 0x1f, 0xf4, 0x39, 0x89, 0x8e, 0x39, 0x26, 0x21, 0xec, 0x6e, 0x37, 0x19, 0xc4, 0x42, 0x74,
-	0x18, 0x4c, 0x00, 0xee, 0x25, 0xb0, 0xfc, 0x38, 0x7f, 0xc2, 0xb3, 0x76, 0xeb, 0xf3, 0xb8, 0x55,
-	0x22, 0x0e, 0x93, 0x1d, 0x46, 0xc8, 0x8e, 0xeb, 0xbd, 0x28, 0xa2, 0x4e, 0x3f, 0x8c, 0xa2, 0x30,
-	0xa7, 0xf5, 0xee, 0xb2, 0x56, 0x51, 0x44, 0x77, 0x29, 0x63, 0x98, 0x05, 0xe7, 0x47, 0x58, 0xd0,
-	0xfb, 0x89, 0x0e, 0xcd, 0xeb, 0x7e, 0x18, 0x0d, 0x32, 0x8e, 0x32, 0x2e, 0xe3, 0x7e, 0x9e, 0xc4,
-	0xf5, 0x72, 0x98, 0xd1, 0x37, 0x26, 0x71, 0x70, 0xda, 0x48, 0x66, 0x0b, 0x51, 0x3c, 0x22, 0x9d,
-	0xf5, 0x6a, 0xca, 0x8f, 0x43, 0xb3, 0xe7, 0xe7, 0x1d, 0xcc, 0x35, 0xc4, 0x1a, 0xeb, 0xf9, 0xf9,
-	0xc3, 0x4a, 0x6c, 0x9b, 0x15, 0x3f, 0x23, 0x1f, 0xf0, 0xad, 0x82, 0xa4, 0x71, 0x8b, 0x51, 0xda,
-	0x3d, 0x07, 0xcd, 0xee, 0x20, 0xcb, 0x78, 0x2c, 0xc4, 0x71, 0xed, 0x24, 0x30, 0x85, 0x82, 0x35,
-	0xf4, 0x42, 0x49, 0xe7, 0x16, 0xa3, 0xb4, 0x7b, 0x07, 0xec, 0x7e, 0xf2, 0x98, 0x07, 0x9d, 0x22,
-	0x21, 0x31, 0xbc, 0x2f, 0x81, 0xd7, 0xa4, 0x2a, 0x1e, 0x25, 0xee, 0x59, 0x38, 0x9a, 0xf1, 0x22,
-	0xdb, 0xee, 0xf8, 0xeb, 0x05, 0xcf, 0x3a, 0xb1, 0x1f, 0x27, 0x62, 0x2e, 0x74, 0x76, 0x84, 0x3e,
-	0x2c, 0x63, 0xfe, 0x3d, 0xcc, 0x76, 0x2f, 0x81, 0xdd, 0x4d, 0xe2, 0xf5, 0x28, 0xec, 0x16, 0x34,
-	0x23, 0xb3, 0x97, 0x5f, 0x1c, 0x27, 0x68, 0x97, 0x87, 0x69, 0xc1, 0x4a, 0x34, 0x77, 0x15, 0x8c,
-	0x20, 0x79, 0x22, 0x39, 0x7e, 0xe5, 0xe2, 0xb3, 0xa7, 0x4b, 0xe7, 0xf6, 0xd6, 0xd1, 0x7b, 0x49,
-	0xc0, 0x6f, 0xae, 0x32, 0x2a, 0xed, 0xfd, 0xb9, 0x0e, 0x4d, 0x59, 0x37, 0x8a, 0x98, 0x27, 0x7e,
-	0x58, 0xf0, 0x40, 0xf6, 0x55, 0xa3, 0xbe, 0xce, 0x8a, 0x3c, 0xd1, 0x4f, 0x39, 0x13, 0x8d, 0x6a,
-	0x26, 0xee, 0x80, 0xd5, 0x4b, 0xa2, 0x80, 0x67, 0x42, 0xab, 0xae, 0xbc, 0x2e, 0x17, 0xd2, 0x1e,
-	0x3b, 0xf3, 0x68, 0x2b, 0x66, 0x7c, 0x9d, 0xc9, 0x3a, 0xdc, 0x33, 0x60, 0x76, 0xfd, 0x41, 0x2e,
-	0x56, 0xeb, 0xc2, 0x38, 0x9f, 0x5f, 0xc5, 0x4f, 0x4c, 0x60, 0xb8, 0x1e, 0x58, 0x49, 0xd1, 0xe3,
-	0x99, 0x10, 0x2b, 0xf3, 0x2b, 0xf0, 0xec, 0xe9, 0x92, 0x35, 0x08, 0xe3, 0xe2, 0xd2, 0x9b, 0x4c,
-	0x7e, 0xc1, 0x49, 0x4e, 0x52, 0x2e, 0xd4, 0xa5, 0xcd, 0x28, 0x8d, 0x43, 0x50, 0x64, 0xb3, 0x19,
-	0x26, 0x11, 0xab, 0x9f, 0x04, 0x9c, 0x98, 0xc9, 0x60, 0x94, 0x1e, 0x16, 0xdf, 0xcd, 0x51, 0xf1,
-	0xbd, 0x04, 0xb3, 0xa2, 0xb3, 0x1d, 0x2a, 0x24, 0xd6, 0x29, 0x88, 0xac, 0xbb, 0x58, 0xf4, 0x1b,
-	0xb0, 0xa0, 0x10, 0x64, 0x0d, 0x2d, 0xc2, 0x99, 0x97, 0x38, 0xb2, 0x9e, 0xcb, 0x60, 0xe7, 0xbd,
-	0x24, 0x2b, 0xfc, 0x0d, 0x2e, 0xa7, 0x7c, 0x71, 0x74, 0xb4, 0x0f, 0xe5, 0x57, 0x56, 0xe2, 0x79,
-	0xbf, 0x04, 0xb6, 0xca, 0xc5, 0x5e, 0x47, 0x7c, 0xbd, 0xa0, 0x59, 0x32, 0x18, 0xa5, 0x51, 0x14,
-	0x66, 0xfc, 0x83, 0x01, 0xcf, 0x0b, 0x2e, 0x16, 0x9b, 0xc1, 0xaa, 0x0c, 0xef, 0x31, 0x98, 0x6f,
-	0x67, 0xbe, 0x30, 0xd7, 0xf2, 0xc2, 0xcf, 0x0a, 0xa9, 0x21, 0x04, 0xa0, 0x4c, 0xa1, 0x46, 0x65,
-	0x0a, 0x7d, 0x05, 0xec, 0x30, 0xef, 0x64, 0x7e, 0xbc, 0x21, 0x24, 0xae, 0xcd, 0x9a, 0x61, 0xce,
-	0x10, 0x2c, 0x69, 0x66, 0x0c, 0xd1, 0x6c, 0x11, 0xac, 0x78, 0xd0, 0x5f, 0xe3, 0x19, 0xcd, 0x88,
-	0xc1, 0x24, 0xe4, 0xfd, 0x9e, 0x06, 0xc6, 0x43, 0x2e, 0x48, 0x3f, 0xa6, 0x97, 0x86, 0xe4, 0x70,
-	0x63, 0x22, 0x72, 0x78, 0xa7, 0x54, 0x59, 0x04, 0x2b, 0x08, 0x37, 0x78, 0x2e, 0x8c, 0x53, 0x8b,
-	0x49, 0xc8, 0xfb, 0x75, 0x64, 0x7c, 0x3f, 0x78, 0xc8, 0x49, 0xbc, 0x6e, 0x20, 0x61, 0x90, 0xe5,
-	0x6b, 0xc4, 0x2b, 0x11, 0x4d, 0x89, 0x57, 0x81, 0xe8, 0x9e, 0x03, 0x23, 0xe7, 0x3c, 0x96, 0xb6,
-	0xeb, 0x98, 0xa4, 0xc1, 0xc1, 0x2a, 0xe3, 0x01, 0xb1, 0xbc, 0x8f, 0x34, 0x30, 0x1f, 0x84, 0xbc,
-	0xcb, 0xdd, 0xd3, 0xa0, 0x27, 0xa9, 0x6a, 0xc7, 0x19, 0x37, 0x5e, 0x65, 0x21, 0x44, 0x71, 0xdf,
-	0x87, 0xd9, 0x30, 0xee, 0xfa, 0x59, 0x2c, 0x14, 0x1b, 0xcd, 0xe6, 0xca, 0x1b, 0xcf, 0x9e, 0x2e,
-	0x5d, 0xda, 0x1b, 0x69, 0x6e, 0x56, 0x85, 0xd9, 0x70, 0x4d, 0xee, 0x45, 0xb0, 0x33, 0xee, 0x07,
-	0x9d, 0x9c, 0x17, 0x34, 0x51, 0x35, 0xb2, 0x86, 0xc8, 0x82, 0x82, 0x9f, 0x12, 0xb7, 0x0c, 0x5b,
-	0x77, 0x8c, 0x5b, 0x86, 0x6d, 0x38, 0xa6, 0xf7, 0x5f, 0x0d, 0x30, 0xee, 0x24, 0xdd, 0x4d, 0xf7,
-	0x3a, 0xe8, 0xc5, 0x96, 0x10, 0xff, 0xfb, 0x5d, 0xf5, 0x58, 0x81, 0x7b, 0x0b, 0x9a, 0x1b, 0x7e,
-	0xc1, 0x9f, 0xf8, 0x42, 0xac, 0xec, 0x47, 0x94, 0xa9, 0x0a, 0x86, 0x38, 0x50, 0x30, 0x80, 0x84,
-	0x14, 0xd5, 0x8d, 0xcf, 0xa7, 0xfa, 0x71, 0x68, 0xc6, 0x49, 0x07, 0x45, 0x1e, 0xd1, 0xc6, 0x66,
-	0x56, 0x9c, 0xbc, 0xef, 0x87, 0x85, 0x7b, 0x12, 0x20, 0x49, 0x8b, 0xb0, 0x1f, 0xe6, 0x45, 0xd8,
-	0x25, 0x51, 0x61, 0xb3, 0xa1, 0x1c, 0xf7, 0x1a, 0x18, 0x83, 0x9c, 0x67, 0x62, 0x27, 0xf0, 0x3c,
-	0x7a, 0x63, 0xb9, 0x4b, 0x3a, 0x9e, 0x51, 0x71, 0xda, 0x71, 0xf1, 0x8d, 0x41, 0x4c, 0x72, 0x45,
-	0x67, 0x02, 0xf0, 0xfe, 0xd4, 0x80, 0x16, 0x12, 0x9d, 0xf1, 0x34, 0xda, 0x9e, 0x18, 0xe5, 0x2b,
-	0x6a, 0x35, 0x46, 0xa8, 0xf5, 0x36, 0x98, 0x39, 0x2a, 0x33, 0x41, 0xc4, 0xfd, 0xe8, 0x40, 0x51,
-	0x7e, 0x9c, 0x85, 0x8d, 0x89, 0xb1, 0xf0, 0xeb, 0x68, 0xa3, 0xa0, 0xe1, 0x88, 0xc2, 0x1f, 0xe7,
-	0x74, 0x87, 0xf9, 0x81, 0x1f, 0xe5, 0xbc, 0x2a, 0xd4, 0xa1, 0x65, 0x6e, 0xed, 0x75, 0x99, 0x5f,
-	0x80, 0xe6, 0xba, 0xb0, 0x78, 0xa4, 0x4d, 0x31, 0xb6, 0x54, 0xa4, 0x39, 0xc4, 0x14, 0x96, 0xfb,
-	0x06, 0xf6, 0x8c, 0xd4, 0x29, 0xcd, 0xe0, 0x6e, 0x7a, 0xbc, 0xea, 0x9a, 0x50, 0xbd, 0xd7, 0xc0,
-	0x0c, 0xe3, 0x80, 0x6f, 0x09, 0x55, 0xb1, 0x72, 0xe1, 0xd9, 0xd3, 0xa5, 0x57, 0xf7, 0x4a, 0xa3,
-	0x80, 0x6f, 0x31, 0x51, 0xda, 0xfb, 0xb3, 0x06, 0x98, 0x57, 0x7b, 0xfc, 0x90, 0xae, 0xce, 0x31,
-	0x76, 0xd0, 0x27, 0xc6, 0x0e, 0xd5, 0xc4, 0x1a, 0x7b, 0x9c, 0x58, 0xef, 0xdb, 0x0d, 0x00, 0xa2,
-	0xd4, 0x64, 0x97, 0x54, 0xb9, 0x74, 0x1a, 0x93, 0x5d, 0x3a, 0x93, 0xa3, 0xd5, 0x02, 0x34, 0x92,
-	0x4d, 0x69, 0x5f, 0x37, 0x92, 0x4d, 0xef, 0x1d, 0x54, 0x83, 0x11, 0xf7, 0x73, 0x3e, 0x29, 0x22,
-	0x78, 0xff, 0x6d, 0x40, 0xf3, 0x41, 0xc6, 0x53, 0x3f, 0x9b, 0x58, 0x9d, 0x6e, 0x07, 0x5a, 0xdd,
-	0xa4, 0xdf, 0x0f, 0x8b, 0x4e, 0x18, 0x08, 0x17, 0xc9, 0xca, 0x8a, 0xac, 0xed, 0xfc, 0xde, 0x6a,
-	0xbb, 0x4a, 0xc5, 0x6f, 0xae, 0x7e, 0xfa, 0x74, 0xc9, 0x56, 0x69, 0x34, 0xa7, 0x29, 0x15, 0xa0,
-	0xfc, 0x8e, 0xfc, 0xbc, 0xd8, 0xbf, 0xcc, 0xa3, 0xe2, 0xa5, 0x1a, 0xb0, 0x0f, 0xa6, 0x06, 0x7e,
-	0x0d, 0x1c, 0xac, 0xae, 0x33, 0x31, 0xf1, 0x79, 0x04, 0xab, 0x1b, 0xca, 0x40, 0x33, 0x96, 0x5a,
-	0xf0, 0xd7, 0x92, 0xac, 0x50, 0x46, 0x2e, 0x60, 0xd6, 0x32, 0xe5, 0xb8, 0x17, 0xc0, 0x4c, 0xd1,
-	0x64, 0x91, 0x36, 0xc2, 0xd8, 0x9a, 0x22, 0x6b, 0xa6, 0xdc, 0xd2, 0x92, 0x69, 0x33, 0xa4, 0x3a,
-	0xad, 0x11, 0xd5, 0x79, 0x0a, 0x66, 0xd7, 0xc3, 0x78, 0x83, 0x67, 0x69, 0x86, 0x3b, 0x2e, 0x20,
-	0x33, 0x6c, 0x38, 0xcb, 0x3d, 0x07, 0x6e, 0xdf, 0xdf, 0xea, 0x64, 0x3c, 0x4f, 0x93, 0x38, 0xe7,
-	0x1d, 0xe1, 0x74, 0x9c, 0x25, 0xad, 0xe4, 0xf4, 0xfd, 0x2d, 0x26, 0x3f, 0xac, 0x90, 0xff, 0xb1,
-	0xd4, 0x91, 0x73, 0x43, 0x3a, 0xf2, 0x96, 0x61, 0x37, 0x1c, 0xdd, 0xfb, 0x99, 0x01, 0xc6, 0x03,
-	0x3f, 0xdb, 0x9c, 0x0e, 0xe3, 0xc1, 0x14, 0x18, 0x6f, 0x57, 0x8b, 0xe3, 0x04, 0xd8, 0x79, 0xec,
-	0xa7, 0x79, 0x2f, 0x51, 0x04, 0x2d, 0x61, 0x9c, 0x3d, 0xb2, 0xe1, 0xd6, 0xf8, 0x7a, 0x22, 0x75,
-	0x93, 0xcd, 0x00, 0xb3, 0x56, 0x28, 0xa7, 0xe4, 0xc3, 0xd6, 0xc1, 0xf8, 0xb0, 0x7e, 0x62, 0xe6,
-	0x76, 0x99, 0x98, 0x45, 0xb0, 0x24, 0x3b, 0x89, 0x5d, 0x91, 0x84, 0xc6, 0x19, 0x60, 0x76, 0x27,
-	0x03, 0x94, 0x53, 0x3a, 0x3f, 0x34, 0xa5, 0xee, 0xbb, 0x30, 0x97, 0xfa, 0x59, 0x11, 0x76, 0xc3,
-	0x94, 0xa4, 0xbb, 0x7e, 0x4a, 0xdf, 0xdf, 0xda, 0x1c, 0xa9, 0xa6, 0xe2, 0x6c, 0x63, 0x6f, 0x9c,
-	0x2d, 0x59, 0xeb, 0x63, 0x0b, 0x8c, 0xf7, 0x92, 0x62, 0x4a, 0x32, 0xed, 0xc8, 0x14, 0x58, 0x6b,
-	0x62, 0x86, 0x9c, 0xe2, 0xa6, 0x85, 0x2f, 0x99, 0x54, 0x9b, 0xdf, 0x21, 0xd5, 0x1c, 0xd0, 0xb7,
-	0xa5, 0x27, 0xd2, 0x66, 0x98, 0x24, 0xc7, 0x2e, 0xf7, 0x23, 0x1e, 0x28, 0xa9, 0x25, 0x20, 0x5c,
-	0x7e, 0x19, 0x4f, 0xb9, 0x8f, 0x5b, 0x69, 0xe1, 0x14, 0x2f, 0x61, 0xf7, 0x26, 0x98, 0x3c, 0x4d,
-	0xba, 0x3d, 0xe1, 0xbc, 0x5b, 0xb9, 0x22, 0x67, 0x6d, 0x8f, 0x26, 0xdb, 0x35, 0x2c, 0xca, 0x44,
-	0x0d, 0xc3, 0xa6, 0xac, 0xbd, 0x77, 0x53, 0x76, 0xc8, 0x2e, 0x6d, 0x3d, 0xaf, 0x5d, 0x0a, 0xcf,
-	0x61, 0x97, 0x8e, 0x99, 0x21, 0x73, 0x93, 0x32, 0x43, 0xe4, 0x92, 0xfa, 0x47, 0x1d, 0x9a, 0xcb,
-	0xf9, 0xe6, 0x44, 0x57, 0x95, 0x52, 0xe4, 0x8d, 0x83, 0x29, 0xf2, 0x3a, 0x5e, 0xd5, 0xa7, 0xc9,
-	0xab, 0xe6, 0x0e, 0x5e, 0x1d, 0x91, 0x0f, 0xcd, 0xe9, 0xd8, 0x3c, 0xb4, 0xac, 0xad, 0x03, 0x2d,
-	0x6b, 0xe9, 0x18, 0xf8, 0x5e, 0x03, 0xac, 0x55, 0xde, 0x0d, 0x83, 0x43, 0x37, 0x95, 0x8b, 0x60,
-	0x89, 0x21, 0x4b, 0x27, 0x96, 0x84, 0x46, 0xe9, 0x6b, 0x4d, 0x9e, 0xbe, 0x82, 0x30, 0xb7, 0x0c,
-	0xdb, 0x74, 0x2c, 0xef, 0x7f, 0x35, 0x68, 0x09, 0xf2, 0x2c, 0x4f, 0x70, 0x7b, 0x36, 0xb1, 0xfd,
-	0xc6, 0x08, 0x2d, 0xf4, 0xc9, 0xd3, 0xc2, 0xfb, 0xb1, 0x09, 0xd6, 0xb2, 0x38, 0x9a, 0x38, 0x74,
-	0x83, 0x7f, 0x49, 0x0d, 0x1e, 0x65, 0xbd, 0xd8, 0x1a, 0x55, 0x19, 0xe2, 0xe4, 0x8d, 0xc4, 0x6e,
-	0x27, 0x4a, 0x72, 0xb1, 0xaf, 0xa7, 0x93, 0x37, 0xca, 0xbb, 0x93, 0xe4, 0xc5, 0xf4, 0x76, 0x6b,
-	0x95, 0x45, 0x35, 0x3b, 0x62, 0x51, 0x8d, 0x4c, 0xd7, 0xc2, 0x14, 0x44, 0xc3, 0xfe, 0x3c, 0x2c,
-	0x43, 0x6a, 0xc9, 0xda, 0x93, 0x5a, 0xba, 0x50, 0xa9, 0xa5, 0xe6, 0xff, 0x77, 0xec, 0x51, 0x2a,
-	0xa4, 0xcb, 0xd2, 0xef, 0x2a, 0xce, 0xc1, 0xda, 0xa3, 0xd8, 0x8a, 0x8c, 0x3c, 0x18, 0xf6, 0xbe,
-	0x56, 0xce, 0x15, 0x38, 0x88, 0x73, 0xe5, 0x96, 0x61, 0xcf, 0x39, 0xf3, 0xb7, 0x0c, 0x7b, 0xde,
-	0x59, 0xf0, 0xfe, 0x42, 0x03, 0xa8, 0x5a, 0xab, 0x38, 0x51, 0x9b, 0xec, 0xb6, 0x7f, 0x62, 0x4e,
-	0x5f, 0xef, 0x1f, 0x34, 0x30, 0xee, 0x4e, 0x72, 0x5f, 0xb4, 0x0a, 0x8d, 0x35, 0x79, 0x10, 0xb4,
-	0xcf, 0x6a, 0x1a, 0x6b, 0xdb, 0x23, 0xe7, 0x5e, 0xfa, 0x9e, 0xce, 0xbd, 0xbc, 0xbf, 0x69, 0x80,
-	0x89, 0xfb, 0xa3, 0xfc, 0xf0, 0xc9, 0x91, 0x21, 0x23, 0x4b, 0x7f, 0x0e, 0x23, 0xeb, 0x04, 0xd8,
-	0xa9, 0x70, 0x97, 0x28, 0xe9, 0x53, 0xc2, 0xa5, 0x0a, 0x34, 0x0f, 0xa4, 0x02, 0xbd, 0xdf, 0xd5,
-	0xc1, 0xba, 0xea, 0xc7, 0x5d, 0x1e, 0x4d, 0x67, 0xf7, 0x32, 0x05, 0xed, 0xf9, 0x45, 0x08, 0x55,
-	0x63, 0x44, 0xa8, 0x2a, 0x73, 0xc8, 0x3c, 0xd8, 0x2e, 0x67, 0x6c, 0xb7, 0xdb, 0xdc, 0xb1, 0xdb,
-	0x95, 0xc6, 0xef, 0x5f, 0x6a, 0x60, 0x3c, 0x18, 0xe4, 0xbd, 0xc3, 0xc7, 0xc7, 0x8b, 0x60, 0x3d,
-	0xf1, 0x63, 0x54, 0x86, 0xd2, 0x60, 0x12, 0x90, 0x17, 0x42, 0x0b, 0x3b, 0x3c, 0x59, 0x97, 0xe9,
-	0x31, 0x30, 0x37, 0xe3, 0xe4, 0x49, 0xac, 0x02, 0x3d, 0x08, 0xf0, 0x3e, 0xd1, 0xa0, 0x79, 0x2d,
-	0xfe, 0x60, 0x10, 0x66, 0xdc, 0xbd, 0x0a, 0x8d, 0x30, 0x90, 0x0d, 0x3d, 0xe7, 0x56, 0xeb, 0xd1,
-	0x56, 0x7c, 0x73, 0x95, 0x35, 0xc2, 0x60, 0xa2, 0x8e, 0x6c, 0xc5, 0x28, 0xfa, 0x81, 0x18, 0xc5,
-	0xfb, 0xb4, 0x01, 0x73, 0x72, 0x8c, 0x82, 0xa4, 0x13, 0x19, 0xe8, 0x74, 0xac, 0x22, 0x7d, 0xdc,
-	0x2a, 0x5a, 0x04, 0x6b, 0x9d, 0xc7, 0xdd, 0x52, 0x64, 0x49, 0xc8, 0x3d, 0x0e, 0xcd, 0x22, 0x49,
-	0x3a, 0x49, 0x14, 0x28, 0x77, 0x56, 0x91, 0x24, 0xf7, 0xa3, 0x11, 0x8b, 0xc2, 0xda, 0xbb, 0x45,
-	0x31, 0x6e, 0x7c, 0x35, 0x77, 0x1a, 0x5f, 0x2f, 0x41, 0x8b, 0x6f, 0xf5, 0xfc, 0x01, 0x1d, 0x7a,
-	0x0b, 0xe3, 0xac, 0xca, 0xf0, 0xfe, 0xb9, 0x01, 0xf6, 0x72, 0x1c, 0x27, 0x83, 0xb8, 0xcb, 0x0f,
-	0xbf, 0x9e, 0x76, 0xdb, 0xd0, 0x8c, 0xb8, 0xff, 0x38, 0x8c, 0x37, 0xd4, 0x89, 0xbb, 0x04, 0x71,
-	0x9d, 0xf4, 0x38, 0xf6, 0x5d, 0xd0, 0x5b, 0x00, 0x43, 0xb2, 0xcc, 0x1a, 0x91, 0x65, 0x67, 0xc1,
-	0xe8, 0xfa, 0x51, 0x24, 0x9d, 0xb7, 0x63, 0x91, 0x05, 0xc8, 0xcf, 0x57, 0xfd, 0x28, 0x62, 0x84,
-	0x83, 0x53, 0x16, 0x06, 0x9d, 0x22, 0x94, 0xc1, 0x48, 0x3a, 0xb3, 0xc2, 0xe0, 0x51, 0x28, 0x83,
-	0x91, 0xa2, 0xa4, 0xbb, 0xa9, 0x0e, 0x23, 0x09, 0xf0, 0x7e, 0x03, 0x6c, 0x55, 0xc1, 0xd0, 0x11,
-	0xa2, 0x36, 0x7c, 0xe4, 0xef, 0x5e, 0x07, 0xd3, 0xcf, 0x37, 0xd5, 0xc9, 0xe2, 0x3e, 0xd6, 0x9a,
-	0x28, 0xee, 0xba, 0x60, 0xac, 0x25, 0x81, 0x8a, 0xd8, 0xa4, 0xb4, 0xb7, 0x0c, 0xe6, 0xa3, 0xcc,
-	0xef, 0x72, 0x11, 0xc2, 0xb3, 0xd1, 0xa3, 0xa6, 0x2d, 0x46, 0x69, 0xd7, 0x01, 0x3d, 0x4a, 0x9e,
-	0x50, 0xb3, 0x16, 0xc3, 0x24, 0x62, 0xe5, 0xa9, 0x2f, 0xf4, 0x87, 0xc5, 0x28, 0xed, 0xfd, 0xd0,
-	0x00, 0xeb, 0x61, 0xd7, 0x8f, 0x97, 0x8b, 0x2f, 0xc1, 0x31, 0x76, 0x45, 0xd5, 0xa9, 0x9d, 0xa7,
-	0x96, 0x16, 0xb2, 0x79, 0x10, 0x0b, 0xb9, 0x8a, 0x2b, 0xb1, 0x6a, 0xe2, 0x4a, 0x9a, 0x23, 0x21,
-	0xb6, 0x22, 0x6c, 0xd6, 0x1e, 0x0e, 0x9b, 0x75, 0xc1, 0x08, 0x92, 0x58, 0x38, 0xb4, 0x6c, 0x46,
-	0x69, 0xf7, 0x65, 0x80, 0x4d, 0xce, 0xd3, 0x91, 0xe0, 0xa9, 0x16, 0xe6, 0x94, 0xe1, 0x48, 0x69,
-	0x18, 0xcb, 0xbd, 0x11, 0x26, 0x87, 0xa3, 0xd7, 0xe6, 0x46, 0x03, 0x28, 0x95, 0xd0, 0x9e, 0x3f,
-	0x98, 0xd0, 0xfe, 0x9d, 0x06, 0xd8, 0xc8, 0x3a, 0x0f, 0xfc, 0x0d, 0x3e, 0xa5, 0x93, 0x78, 0x63,
-	0xf2, 0x27, 0xf1, 0x65, 0x78, 0xa2, 0xf1, 0xbc, 0xe1, 0x89, 0xe6, 0x48, 0x78, 0xa2, 0x0b, 0xc6,
-	0x06, 0xce, 0x91, 0x70, 0x95, 0x52, 0xda, 0xfb, 0x7b, 0x4d, 0x44, 0xd2, 0xa0, 0x90, 0x3a, 0xfc,
-	0x02, 0x76, 0x97, 0xb5, 0xe5, 0xfd, 0xb1, 0x05, 0x06, 0x8e, 0xc2, 0xbd, 0x43, 0x91, 0x8d, 0x81,
-	0x14, 0x69, 0xfb, 0x0e, 0x68, 0x13, 0x75, 0x1c, 0xb2, 0xe8, 0x96, 0x25, 0x98, 0xa5, 0xa3, 0x5e,
-	0xb9, 0x9e, 0x4c, 0x5a, 0x4f, 0x40, 0x59, 0x62, 0x41, 0x61, 0x13, 0x49, 0x11, 0xae, 0x6f, 0x57,
-	0x47, 0x78, 0x08, 0x95, 0xdb, 0x90, 0xe6, 0xc1, 0x3c, 0x71, 0x6f, 0x83, 0xe9, 0xd3, 0x49, 0x97,
-	0xbd, 0xdf, 0x93, 0x1c, 0x51, 0x7e, 0x4c, 0x2e, 0xb4, 0xc6, 0xe5, 0xc2, 0x64, 0x76, 0xfc, 0x35,
-	0xe2, 0xe5, 0x06, 0x18, 0x9b, 0x3c, 0x2d, 0x48, 0xb6, 0xec, 0x97, 0x35, 0xa8, 0x86, 0x09, 0x89,
-	0xa3, 0xf1, 0x75, 0xb2, 0x30, 0xb1, 0x75, 0x72, 0x0c, 0xcc, 0x34, 0x4b, 0xd6, 0xb8, 0x8c, 0xa6,
-	0x17, 0x80, 0xf7, 0x77, 0x06, 0xb4, 0x70, 0x95, 0x08, 0x7b, 0x75, 0xb2, 0x4b, 0x65, 0xb7, 0x70,
-	0x24, 0xda, 0x55, 0x93, 0x78, 0xd9, 0x6d, 0x57, 0x4d, 0x1f, 0x2b, 0xcb, 0x51, 0x88, 0xa2, 0x21,
-	0x7b, 0xd3, 0xd8, 0x97, 0x07, 0xcb, 0x7c, 0xde, 0x83, 0x15, 0xeb, 0x39, 0xf6, 0xfc, 0x57, 0x90,
-	0x74, 0x51, 0xc8, 0x51, 0x2f, 0xea, 0x9f, 0x37, 0x26, 0x89, 0x5a, 0xb1, 0xb5, 0x7d, 0x20, 0xb6,
-	0x5e, 0x04, 0x2b, 0x15, 0x37, 0x25, 0x84, 0xaa, 0x95, 0x10, 0x85, 0xdc, 0x87, 0x5b, 0x3c, 0x90,
-	0x7a, 0x56, 0x00, 0x64, 0x82, 0x0d, 0xf2, 0x6d, 0x79, 0x06, 0x46, 0x69, 0x5c, 0x7e, 0x3d, 0x1e,
-	0xa9, 0x38, 0x61, 0x71, 0x0c, 0xdf, 0xc2, 0x1c, 0xb1, 0xfc, 0x8e, 0x43, 0xd3, 0x2f, 0x3a, 0x49,
-	0xdc, 0x55, 0x21, 0xe4, 0x96, 0x5f, 0xdc, 0x8f, 0xbb, 0xdc, 0xfb, 0x6d, 0x0d, 0xac, 0x7b, 0x49,
-	0x11, 0x76, 0xf9, 0x84, 0x79, 0x67, 0x88, 0x47, 0x1a, 0x7b, 0xe7, 0x11, 0xaf, 0x00, 0xf3, 0x0e,
-	0xf7, 0x1f, 0x4f, 0xba, 0x37, 0xa3, 0xd2, 0xa9, 0x31, 0x26, 0x9d, 0xbc, 0xbf, 0x6d, 0x80, 0xc9,
-	0x78, 0xcc, 0x9f, 0x7c, 0x09, 0x75, 0xcd, 0xd4, 0x4c, 0xd0, 0xcf, 0x53, 0x4d, 0xde, 0x8f, 0x35,
-	0x00, 0xa2, 0xda, 0x17, 0x29, 0x7b, 0x26, 0x66, 0x80, 0x8d, 0x87, 0x5d, 0xfd, 0xbe, 0x01, 0xd6,
-	0xbb, 0x71, 0xce, 0xfd, 0x29, 0x39, 0xe4, 0xec, 0xc3, 0x1c, 0x4e, 0xf0, 0x85, 0xc7, 0x01, 0x58,
-	0x3b, 0xce, 0x56, 0xcb, 0x13, 0x7c, 0xf3, 0xc0, 0x27, 0xf8, 0x93, 0x89, 0xfc, 0x95, 0x4e, 0xc1,
-	0x3f, 0x6c, 0x80, 0x2d, 0xf8, 0x82, 0x07, 0x13, 0xe3, 0x8c, 0x72, 0xb0, 0x8d, 0x03, 0x0f, 0x76,
-	0x54, 0xf2, 0xeb, 0xe3, 0x92, 0x7f, 0x84, 0x07, 0x8d, 0x29, 0x1c, 0x23, 0x7e, 0x4f, 0x03, 0x10,
-	0xdc, 0x44, 0xaa, 0x6c, 0x62, 0xfb, 0x8d, 0x52, 0xb5, 0x36, 0x0e, 0x14, 0x80, 0xfb, 0x99, 0x06,
-	0xfa, 0x83, 0x30, 0xde, 0xd5, 0x2f, 0xe2, 0x82, 0x11, 0xfb, 0x7d, 0x71, 0x0d, 0xaf, 0xc5, 0x28,
-	0x4d, 0x77, 0x99, 0xc2, 0x3e, 0x97, 0xc4, 0xa4, 0xf4, 0xf0, 0xed, 0x2d, 0x83, 0xb2, 0xcb, 0xdb,
-	0x5b, 0xaf, 0x2b, 0x9f, 0x8c, 0x59, 0x77, 0x02, 0x56, 0x91, 0x46, 0xed, 0xe7, 0x08, 0x19, 0xa5,
-	0x65, 0x92, 0x85, 0x1b, 0x61, 0x2c, 0x3d, 0xf5, 0xfb, 0x94, 0x96, 0xa2, 0x0e, 0xef, 0x97, 0x41,
-	0x5f, 0x1d, 0x70, 0xf7, 0x4d, 0x00, 0xd1, 0xab, 0x8e, 0xba, 0xd5, 0x31, 0x3b, 0x7e, 0xa1, 0xf8,
-	0x1a, 0x7d, 0xbf, 0xcd, 0xb7, 0x59, 0x8b, 0xab, 0xa4, 0xf7, 0x3f, 0x0d, 0x68, 0xde, 0xe6, 0x3c,
-	0x45, 0x42, 0xdd, 0x43, 0xc5, 0x4d, 0x17, 0x54, 0x0e, 0xc4, 0xe6, 0xaa, 0x92, 0x2f, 0x47, 0xbc,
-	0x72, 0x69, 0x68, 0x19, 0xc3, 0x86, 0xd6, 0xfe, 0x66, 0x56, 0x71, 0x94, 0x35, 0xc4, 0x51, 0x5f,
-	0x85, 0x56, 0x51, 0x44, 0x72, 0x8d, 0x0a, 0x97, 0x9e, 0x5d, 0x14, 0x91, 0xd0, 0xa3, 0xcf, 0x34,
-	0x68, 0x5e, 0x0f, 0xe3, 0xe0, 0xb0, 0x53, 0x5f, 0x0d, 0x4c, 0x1f, 0x1a, 0x58, 0xb5, 0xac, 0x8c,
-	0x91, 0x65, 0xf5, 0x02, 0x98, 0x7e, 0xde, 0x49, 0xd6, 0xa5, 0xd9, 0x60, 0xf8, 0xf9, 0xfd, 0x75,
-	0xba, 0x20, 0x15, 0xe6, 0x2a, 0x76, 0x92, 0xd2, 0xde, 0x8f, 0x34, 0x68, 0xae, 0x66, 0xc9, 0xa1,
-	0x67, 0xbd, 0xdd, 0xbc, 0x14, 0x3f, 0xd4, 0xc0, 0x7e, 0x10, 0xc6, 0xc2, 0x04, 0x9a, 0xf4, 0x00,
-	0x5e, 0x05, 0x23, 0x0d, 0x63, 0x75, 0x1f, 0xff, 0xe8, 0x78, 0x58, 0x64, 0x79, 0xa5, 0x09, 0x91,
-	0x86, 0x37, 0x4a, 0xfa, 0x5e, 0x36, 0x4a, 0xde, 0x4f, 0x1b, 0x14, 0xeb, 0xf5, 0x00, 0x0b, 0x1f,
-	0x32, 0xb1, 0xed, 0xde, 0x56, 0xee, 0xea, 0x03, 0xad, 0x71, 0xe9, 0xb3, 0x9e, 0x9a, 0x89, 0xbc,
-	0x08, 0x56, 0xb7, 0x47, 0x97, 0xf1, 0xe4, 0xfd, 0x3a, 0x01, 0x79, 0xff, 0xd2, 0x00, 0x83, 0xc8,
-	0x3a, 0xd6, 0xb2, 0x36, 0x85, 0x96, 0x1b, 0xc3, 0x2d, 0x23, 0xf9, 0xd7, 0xa3, 0x24, 0x51, 0x74,
-	0x7b, 0x7e, 0xf2, 0x53, 0x69, 0xd4, 0x76, 0x82, 0xbf, 0xc5, 0x56, 0xdd, 0x60, 0x0a, 0xc4, 0x2f,
-	0x34, 0x43, 0x5c, 0x84, 0xa1, 0x18, 0x4c, 0x81, 0x24, 0x1e, 0xd4, 0x0d, 0x60, 0x83, 0x51, 0xba,
-	0x9a, 0xc6, 0xe6, 0xc1, 0xa7, 0xd1, 0xfb, 0xb9, 0x86, 0x5a, 0x6a, 0xfb, 0x06, 0xf7, 0x8b, 0x9a,
-	0x8b, 0x8b, 0x13, 0x3b, 0x65, 0x73, 0xc1, 0xe8, 0x71, 0x5f, 0x04, 0x0c, 0x68, 0x8c, 0xd2, 0xe2,
-	0xfc, 0x35, 0x2c, 0x4a, 0x05, 0x21, 0x21, 0xd4, 0x1b, 0x4f, 0x92, 0x81, 0x3c, 0x59, 0xd3, 0x99,
-	0x00, 0xdc, 0xcb, 0x60, 0xe2, 0xf7, 0x5c, 0xfa, 0x1f, 0xc6, 0xce, 0x7a, 0x6e, 0xf3, 0x6d, 0x8a,
-	0x96, 0x50, 0x5a, 0x83, 0x50, 0xbd, 0xef, 0x68, 0x60, 0xab, 0x2f, 0x24, 0x28, 0x51, 0xef, 0x88,
-	0xfb, 0xbe, 0x86, 0x52, 0x2b, 0x68, 0xd5, 0xc9, 0xcd, 0x2b, 0xa5, 0x31, 0x0f, 0xb7, 0x4b, 0xca,
-	0x50, 0xc1, 0x34, 0x76, 0x89, 0xee, 0x32, 0x2b, 0x55, 0x46, 0x00, 0x9d, 0x55, 0x25, 0x51, 0x20,
-	0xb6, 0x71, 0x1a, 0x13, 0x00, 0xe6, 0x7e, 0x30, 0xe0, 0x03, 0xa1, 0xab, 0xe6, 0x99, 0x00, 0xbc,
-	0x6f, 0x6b, 0x00, 0x48, 0xe4, 0x55, 0xba, 0x96, 0x39, 0x39, 0xd1, 0x70, 0x01, 0x8c, 0x4d, 0xbe,
-	0xad, 0xa4, 0xd9, 0x8b, 0x3b, 0xa8, 0x82, 0x6d, 0x2a, 0x89, 0x86, 0x88, 0xde, 0x37, 0xc1, 0xc6,
-	0x3c, 0x7a, 0x41, 0x61, 0x0e, 0x34, 0x5f, 0x4e, 0xb7, 0xe6, 0x23, 0xb4, 0x26, 0xef, 0xc5, 0x6a,
-	0x6b, 0x44, 0x06, 0xbf, 0xe0, 0x6a, 0xc6, 0x30, 0xed, 0x7d, 0x0b, 0x00, 0xcb, 0xc9, 0x31, 0xb4,
-	0x2b, 0x4d, 0x20, 0x5e, 0x34, 0x28, 0xe5, 0xfa, 0x65, 0xe5, 0x87, 0x17, 0xbd, 0x1a, 0x9b, 0x2b,
-	0xd5, 0xfc, 0x88, 0x2f, 0xde, 0xfb, 0xa9, 0x06, 0x4d, 0xfc, 0x72, 0xd7, 0x4f, 0xcb, 0x41, 0x69,
-	0x7b, 0x1c, 0x14, 0xd2, 0x9c, 0xee, 0xa3, 0x53, 0x83, 0x73, 0x4c, 0x00, 0x98, 0x2b, 0x36, 0x04,
-	0x42, 0xbb, 0x48, 0xdb, 0x7e, 0x9a, 0x82, 0xab, 0xf6, 0x62, 0xf0, 0x4d, 0x68, 0xde, 0x48, 0x0a,
-	0x36, 0x88, 0x78, 0xcd, 0x0a, 0x5b, 0x04, 0x2b, 0xcd, 0xf8, 0x7a, 0xb8, 0x25, 0x03, 0x03, 0x24,
-	0x84, 0x7d, 0x4f, 0xb2, 0xa0, 0x74, 0x4c, 0x08, 0xc0, 0xfb, 0xd7, 0x06, 0x58, 0x0f, 0x79, 0x71,
-	0x23, 0x29, 0x0e, 0xb5, 0x5e, 0x3f, 0x03, 0x46, 0x36, 0x88, 0x76, 0x51, 0x99, 0x92, 0x16, 0x8c,
-	0x50, 0x46, 0x6e, 0x58, 0xcf, 0xcb, 0x1b, 0xd6, 0x63, 0x33, 0x64, 0x4e, 0x41, 0xc0, 0x5b, 0x23,
-	0xaa, 0xe5, 0x4f, 0x34, 0xb0, 0x96, 0xf3, 0xcd, 0x43, 0x4e, 0x56, 0xef, 0xaf, 0x1b, 0x60, 0xdf,
-	0x48, 0x8a, 0x87, 0x85, 0x5f, 0xf0, 0xc3, 0x2d, 0xac, 0x8f, 0x81, 0x99, 0x87, 0x71, 0x57, 0xd0,
-	0x59, 0x67, 0x02, 0xc0, 0x2e, 0x3f, 0xe9, 0x6d, 0x93, 0xda, 0x6a, 0x31, 0x4c, 0x56, 0x5c, 0x6e,
-	0x0f, 0x71, 0x39, 0xbd, 0x65, 0x93, 0x50, 0x70, 0x80, 0xf4, 0xdc, 0x0a, 0xa8, 0x52, 0x01, 0xb0,
-	0x77, 0x15, 0xf0, 0x23, 0x9d, 0x68, 0x36, 0x1d, 0x53, 0xf2, 0xe2, 0x88, 0xf0, 0x5d, 0xdc, 0xc1,
-	0xe7, 0x34, 0x53, 0x23, 0x82, 0xea, 0x12, 0x98, 0xc8, 0xf6, 0xe2, 0x92, 0xcf, 0x6e, 0x4b, 0x43,
-	0x8d, 0x80, 0x30, 0x6b, 0x57, 0x88, 0xf2, 0x56, 0x0b, 0xc5, 0x23, 0xbc, 0xd5, 0xcf, 0x1d, 0x95,
-	0x7a, 0x59, 0x08, 0xcd, 0x5c, 0xfa, 0xe6, 0x77, 0x76, 0xff, 0x2e, 0x4a, 0x51, 0xd5, 0x19, 0x42,
-	0x1d, 0x5f, 0x9a, 0xf6, 0x14, 0x96, 0x66, 0x6b, 0x64, 0x69, 0xfe, 0x93, 0x46, 0xf3, 0x47, 0x5d,
-	0xa9, 0xe1, 0xf9, 0x6b, 0x60, 0xac, 0x67, 0x49, 0xff, 0x00, 0xb1, 0xf3, 0x58, 0x5c, 0xbe, 0xfe,
-	0xa4, 0x1f, 0xf4, 0xf5, 0xa7, 0xb0, 0xcf, 0xe5, 0xf2, 0x10, 0xfe, 0x0d, 0xc9, 0xf0, 0x66, 0xc9,
-	0xf0, 0xde, 0x7f, 0x68, 0xd0, 0xc4, 0xb1, 0xdc, 0xe6, 0x93, 0x0b, 0x2d, 0xdb, 0xf9, 0x5a, 0x89,
-	0xa2, 0x8a, 0x3e, 0x09, 0xaa, 0x18, 0x07, 0xa0, 0x8a, 0xf7, 0x9b, 0xd0, 0x2a, 0x9d, 0x23, 0x53,
-	0x1c, 0xf0, 0x90, 0x23, 0x49, 0x1f, 0x7d, 0x7d, 0xe9, 0xb7, 0x5e, 0x00, 0xfb, 0x5a, 0xfc, 0x98,
-	0x47, 0x49, 0xca, 0xdd, 0x55, 0x49, 0x17, 0x6d, 0xbf, 0x8f, 0xc9, 0x10, 0x59, 0x26, 0xa9, 0x29,
-	0x27, 0xe6, 0x6c, 0x3e, 0x03, 0x66, 0x91, 0xf9, 0xbb, 0xdd, 0xf6, 0xa3, 0x48, 0x22, 0x26, 0x30,
-	0xdc, 0x57, 0xa4, 0x21, 0x0c, 0x75, 0xcf, 0x07, 0xd1, 0xfb, 0x0b, 0xc2, 0x38, 0x7e, 0x13, 0x00,
-	0xff, 0x3b, 0x19, 0xca, 0x4e, 0xf9, 0x78, 0xcb, 0xf1, 0x1a, 0x6c, 0xfc, 0xcc, 0x5a, 0x51, 0xf9,
-	0x70, 0xc3, 0x19, 0x30, 0xbb, 0x3d, 0xde, 0xdd, 0xa4, 0x13, 0xb3, 0x1d, 0x5d, 0x11, 0xd7, 0xd1,
-	0x05, 0x86, 0xfb, 0x16, 0xcc, 0x52, 0x42, 0xb6, 0x31, 0x4f, 0x05, 0xda, 0x75, 0x05, 0xa8, 0x11,
-	0xe8, 0x56, 0x77, 0xd9, 0x29, 0xa6, 0x9e, 0x0e, 0x4e, 0xe8, 0x38, 0xb8, 0xe6, 0x2c, 0x8c, 0x3e,
-	0x32, 0x85, 0x85, 0x05, 0x64, 0xbc, 0x31, 0x1d, 0xf6, 0xee, 0x28, 0x20, 0xef, 0x72, 0x33, 0x85,
-	0x85, 0x74, 0x4a, 0xfd, 0x6c, 0x93, 0x1e, 0x54, 0xab, 0x09, 0x26, 0xc9, 0x36, 0x19, 0x7d, 0x47,
-	0xbc, 0xc7, 0x49, 0xc1, 0xdb, 0x47, 0xeb, 0xf0, 0xde, 0x4b, 0x0a, 0xce, 0xe8, 0xbb, 0x7b, 0x11,
-	0x6c, 0x3f, 0xdf, 0xec, 0x10, 0xae, 0x5b, 0xd7, 0x03, 0x79, 0x47, 0x8c, 0x35, 0x7d, 0x79, 0x59,
-	0xec, 0x1c, 0x58, 0x01, 0x5d, 0xa6, 0xa1, 0x57, 0xd7, 0x76, 0x9c, 0xed, 0x8a, 0x8b, 0x36, 0x4c,
-	0xe2, 0xe0, 0x7c, 0x89, 0x54, 0xc7, 0xef, 0x6e, 0xd2, 0x73, 0x6c, 0x3b, 0xe6, 0xab, 0xbc, 0x9a,
-	0xc3, 0x5a, 0x41, 0x79, 0x4b, 0xe7, 0x5c, 0xf9, 0xec, 0xd6, 0x8b, 0x75, 0xad, 0x88, 0xeb, 0x2c,
-	0xe5, 0x8b, 0x5b, 0xaf, 0x80, 0xd1, 0x47, 0xaa, 0x2c, 0xd6, 0x8d, 0xf6, 0x2e, 0x51, 0x05, 0xbf,
-	0x63, 0xad, 0x5d, 0x0a, 0xc5, 0xa6, 0x37, 0xdc, 0x76, 0xd4, 0x2a, 0xc2, 0xb4, 0x99, 0xc4, 0x21,
-	0x5a, 0x0f, 0xf2, 0x5e, 0xbb, 0x5d, 0x4b, 0xeb, 0x41, 0xde, 0x63, 0xf4, 0x1d, 0xc7, 0x88, 0xff,
-	0x92, 0x5f, 0xbe, 0x52, 0x37, 0xc6, 0x32, 0x76, 0x97, 0xb5, 0xd2, 0x32, 0x8c, 0xf7, 0x02, 0x34,
-	0xb9, 0x88, 0x41, 0x6d, 0x9f, 0xa8, 0x23, 0xbd, 0x0a, 0x50, 0x55, 0x58, 0xee, 0xaf, 0xc0, 0xbc,
-	0x4c, 0xca, 0xb6, 0xbe, 0x4a, 0xc5, 0x4e, 0xd4, 0x17, 0xa3, 0xe6, 0xe6, 0xf8, 0x70, 0x94, 0xeb,
-	0x6b, 0xd0, 0xcc, 0xbb, 0x7e, 0xdc, 0xf1, 0x8b, 0xf6, 0x4b, 0x75, 0x04, 0x10, 0x81, 0x79, 0xcc,
-	0xca, 0x45, 0x80, 0xde, 0x15, 0x68, 0x11, 0x7a, 0xea, 0x6f, 0xf0, 0xf6, 0xcb, 0xb5, 0x0f, 0x25,
-	0xc9, 0x70, 0x2c, 0x66, 0xe7, 0x2a, 0x30, 0xeb, 0x32, 0xd8, 0xbe, 0x0c, 0xfa, 0x6c, 0x9f, 0xac,
-	0x2b, 0xa3, 0x42, 0x42, 0x59, 0x89, 0x87, 0x94, 0xa6, 0xed, 0xed, 0x52, 0x1d, 0xa5, 0x29, 0xe8,
-	0x41, 0x6c, 0x79, 0xdf, 0x04, 0xba, 0x68, 0x2d, 0x47, 0x7f, 0xaa, 0x8e, 0xd2, 0x65, 0x88, 0x04,
-	0x6b, 0x65, 0x65, 0xb4, 0xc4, 0x39, 0x11, 0x5b, 0xd3, 0xe5, 0xed, 0xaf, 0xd5, 0x0d, 0x5b, 0x9c,
-	0x8b, 0x33, 0x89, 0x83, 0xb2, 0x22, 0xe2, 0xfe, 0x63, 0xde, 0xf6, 0xea, 0x64, 0x05, 0x9d, 0x5a,
-	0x33, 0x81, 0x81, 0xa8, 0x19, 0x8f, 0xf9, 0x93, 0xf6, 0xd7, 0xeb, 0x50, 0xc5, 0x99, 0xa9, 0xc0,
-	0x40, 0xb1, 0x42, 0x09, 0xd9, 0xf9, 0x5f, 0xa8, 0x13, 0x2b, 0xd5, 0x21, 0x2b, 0x83, 0xac, 0x3a,
-	0x70, 0x3d, 0x07, 0xd6, 0x80, 0x0e, 0xa6, 0xda, 0xdf, 0xa8, 0xeb, 0xbe, 0x38, 0xb4, 0x62, 0x12,
-	0x07, 0x27, 0x60, 0x20, 0x8f, 0xb1, 0xda, 0xaf, 0xd4, 0x4d, 0x80, 0x3a, 0xe4, 0x62, 0x25, 0x9e,
-	0xfb, 0x75, 0xd0, 0x83, 0x01, 0x6f, 0xff, 0x22, 0xa1, 0x8f, 0xb9, 0x1f, 0x57, 0x07, 0x9c, 0xe1,
-	0x57, 0x94, 0x15, 0x74, 0xb6, 0x9e, 0x86, 0x71, 0xfb, 0x74, 0x1d, 0xc3, 0xca, 0x93, 0x05, 0xd6,
-	0xdc, 0x94, 0x47, 0x0c, 0x17, 0xc1, 0x5e, 0x0f, 0xe3, 0x80, 0x4a, 0x9c, 0xa9, 0xb5, 0xff, 0x84,
-	0x37, 0x9c, 0x35, 0xd7, 0xa5, 0x5b, 0xfc, 0x22, 0xd8, 0x41, 0x96, 0x88, 0x36, 0xce, 0xd6, 0x95,
-	0x90, 0x2e, 0x64, 0xd6, 0x0c, 0xa4, 0x2f, 0xf9, 0x0a, 0xb4, 0xd2, 0x30, 0x96, 0x54, 0x7d, 0xb5,
-	0x6e, 0xbc, 0xca, 0x6b, 0xcb, 0xec, 0x54, 0xf9, 0x6f, 0xa5, 0xd8, 0x23, 0x9f, 0xeb, 0xb9, 0x5d,
-	0xc4, 0xde, 0x83, 0x30, 0xce, 0x49, 0xec, 0x91, 0x83, 0xef, 0x15, 0xe9, 0xa1, 0x7d, 0xad, 0x56,
-	0x18, 0x20, 0xaa, 0x70, 0xce, 0xbe, 0x05, 0xb3, 0xb8, 0x37, 0xe9, 0xc8, 0x87, 0xaf, 0xce, 0xd7,
-	0x4d, 0x73, 0xe5, 0x73, 0x61, 0xd0, 0xab, 0xfc, 0x2f, 0x17, 0xc1, 0xa6, 0xa2, 0x7d, 0x3f, 0x6d,
-	0x5f, 0xa8, 0xdd, 0xa5, 0x0a, 0x57, 0x04, 0x6b, 0xf6, 0xa4, 0x4f, 0xe2, 0x2d, 0x98, 0x4d, 0xfd,
-	0x30, 0x53, 0x8d, 0x5d, 0xac, 0x6b, 0xac, 0x72, 0x8e, 0x30, 0x48, 0x2b, 0x47, 0xc9, 0x45, 0xf1,
-	0xe0, 0x1e, 0x9d, 0x1f, 0x5d, 0xaa, 0x6b, 0x4c, 0x5a, 0x84, 0xe2, 0x51, 0x3d, 0xb4, 0x94, 0x50,
-	0x78, 0xf0, 0xa2, 0xd3, 0x4b, 0x8a, 0xf6, 0xe5, 0x5a, 0xe1, 0x41, 0x3e, 0x00, 0x66, 0xe5, 0xc2,
-	0x17, 0xf0, 0x1a, 0x20, 0xed, 0x08, 0xfd, 0x4a, 0xad, 0x08, 0xa7, 0xbd, 0x2d, 0xb3, 0x7c, 0xb1,
-	0xc7, 0xbd, 0x02, 0xad, 0x5e, 0x52, 0xc8, 0x69, 0x7c, 0xbd, 0x6e, 0x1a, 0xd5, 0x8e, 0x89, 0xd9,
-	0x3d, 0xb5, 0x77, 0x3a, 0xa3, 0x36, 0x5f, 0x6f, 0xd4, 0x2d, 0x3f, 0xda, 0x79, 0xc9, 0x3d, 0xd7,
-	0x37, 0x8f, 0xfd, 0xc1, 0xf7, 0x97, 0x66, 0xbe, 0xf3, 0xe1, 0xd2, 0xcc, 0x77, 0x3f, 0x5c, 0x9a,
-	0xf9, 0xfe, 0x87, 0x4b, 0x33, 0xff, 0xf9, 0xe1, 0xd2, 0xcc, 0xd9, 0x7f, 0xd3, 0xc0, 0x12, 0x0f,
-	0xd7, 0xba, 0x2d, 0x30, 0xef, 0xa7, 0x6f, 0xf3, 0xc2, 0x99, 0x11, 0xc9, 0x07, 0x83, 0xc2, 0xd1,
-	0xdc, 0x39, 0xb0, 0xef, 0xa7, 0xab, 0x3c, 0xe2, 0x05, 0x77, 0x1a, 0xee, 0x3c, 0xb4, 0xee, 0xa7,
-	0x8c, 0x93, 0x44, 0x75, 0x74, 0x81, 0xb7, 0x1c, 0x04, 0x8e, 0x21, 0xf0, 0x96, 0x83, 0x00, 0x2b,
-	0x30, 0x5d, 0xc0, 0x5a, 0x51, 0x36, 0x3a, 0x96, 0x7b, 0x14, 0xe6, 0x55, 0x0d, 0xf4, 0x7e, 0x9b,
-	0xd3, 0x14, 0xd5, 0x20, 0x7d, 0xef, 0x0f, 0x0a, 0xa7, 0x25, 0xca, 0x22, 0x78, 0x33, 0x76, 0xc0,
-	0x9d, 0x85, 0xe6, 0xfd, 0xf4, 0x9d, 0x01, 0xcf, 0xb6, 0x9d, 0x59, 0xf1, 0x49, 0xbc, 0x06, 0xeb,
-	0xcc, 0xb9, 0x47, 0x60, 0x56, 0x41, 0xd8, 0xce, 0xbc, 0xf8, 0x2c, 0x6c, 0x59, 0x67, 0xc1, 0x7d,
-	0x01, 0x8e, 0xa8, 0x96, 0x44, 0x5e, 0xe0, 0x1c, 0x39, 0xfb, 0x1e, 0xb4, 0xca, 0xa7, 0x85, 0x11,
-	0x9f, 0x80, 0x7b, 0x61, 0xe4, 0xcc, 0xb8, 0x0b, 0x00, 0xe2, 0xf9, 0xca, 0xed, 0x82, 0xe7, 0x62,
-	0xac, 0x04, 0xdf, 0x8c, 0x0b, 0xa7, 0x51, 0x7e, 0xbd, 0x1e, 0x25, 0x7e, 0xe1, 0xe8, 0xd8, 0x69,
-	0x81, 0x9d, 0x24, 0x91, 0x63, 0x9c, 0xed, 0x82, 0x25, 0x5e, 0xd3, 0xc5, 0x01, 0x8a, 0xd4, 0xbd,
-	0xa4, 0xe8, 0x85, 0xf1, 0x86, 0x33, 0xe3, 0x3a, 0x30, 0x27, 0xb2, 0xae, 0x6d, 0x85, 0x79, 0x81,
-	0x75, 0x97, 0x39, 0xcb, 0x6b, 0x39, 0xa7, 0xfa, 0x8f, 0xc0, 0xec, 0xb5, 0xea, 0xa1, 0x5d, 0x47,
-	0xaf, 0xea, 0x91, 0x2f, 0xcb, 0x39, 0xc6, 0xd9, 0x9f, 0x34, 0xc0, 0x12, 0xef, 0x59, 0x62, 0x77,
-	0x44, 0xea, 0x5e, 0x12, 0x73, 0x67, 0x06, 0xb1, 0x05, 0xfc, 0x7e, 0x32, 0x88, 0x03, 0x1e, 0x38,
-	0x9a, 0x7b, 0x0c, 0x1c, 0x91, 0xf5, 0xb0, 0xf0, 0x23, 0x4e, 0x4f, 0x0f, 0x39, 0x0d, 0xa4, 0xca,
-	0x50, 0x2e, 0xaa, 0x07, 0x47, 0x77, 0x5f, 0x84, 0xa3, 0x22, 0x73, 0x68, 0xef, 0xe7, 0x18, 0x15,
-	0xee, 0xa3, 0xa4, 0xbf, 0x96, 0x17, 0xd8, 0x92, 0x59, 0xb5, 0xc4, 0xf8, 0xfa, 0x20, 0xe7, 0x81,
-	0x63, 0xe1, 0x68, 0x44, 0xd6, 0x75, 0xba, 0x79, 0xe1, 0x34, 0xab, 0x92, 0xc2, 0x86, 0x88, 0x78,
-	0xe0, 0xd8, 0x15, 0xda, 0x23, 0xba, 0x87, 0xe1, 0xb4, 0x2a, 0xb4, 0x6b, 0xea, 0x96, 0x84, 0x03,
-	0xc3, 0x0d, 0xd0, 0x16, 0xde, 0x99, 0xad, 0x4a, 0xde, 0xf1, 0x53, 0x6c, 0x92, 0xe6, 0x5e, 0xe4,
-	0xd0, 0xae, 0xd3, 0x99, 0xaf, 0x50, 0xae, 0x46, 0x09, 0xa2, 0x2c, 0x0c, 0xf5, 0x41, 0x5d, 0x15,
-	0x71, 0x8e, 0x54, 0xe5, 0x58, 0xf8, 0xd8, 0x8f, 0x1c, 0xe7, 0xec, 0x5f, 0x69, 0x60, 0xd2, 0x6b,
-	0x8e, 0x38, 0xa3, 0x94, 0x90, 0x14, 0x55, 0x20, 0xda, 0xcf, 0x8e, 0x86, 0x04, 0x17, 0x8f, 0x3e,
-	0x12, 0xd3, 0x36, 0x4a, 0xf8, 0x9d, 0x01, 0xa7, 0xe9, 0x72, 0x60, 0x4e, 0x7c, 0xa7, 0x30, 0x9e,
-	0xdc, 0x31, 0xb0, 0x29, 0xca, 0xb9, 0x19, 0x17, 0x38, 0xc5, 0x44, 0x39, 0x89, 0xd2, 0x4d, 0x1e,
-	0x23, 0x43, 0x5b, 0x65, 0x2d, 0x34, 0x6b, 0x4e, 0xb3, 0xac, 0xe5, 0x2a, 0xed, 0xac, 0x91, 0x68,
-	0xaa, 0xd0, 0x43, 0xf9, 0xe0, 0x8a, 0xd3, 0x5a, 0xb9, 0xf1, 0xd1, 0x27, 0x27, 0x67, 0x3e, 0xfe,
-	0xe4, 0xe4, 0xcc, 0x47, 0x9f, 0x9e, 0xd4, 0x3e, 0xfe, 0xf4, 0xa4, 0xf6, 0xef, 0x9f, 0x9e, 0xd4,
-	0xbe, 0xfb, 0xd9, 0xc9, 0x99, 0x8f, 0x3f, 0x3b, 0x39, 0xf3, 0xb3, 0xcf, 0x4e, 0xce, 0x7c, 0xeb,
-	0x95, 0x3d, 0xec, 0x4f, 0xfa, 0xf9, 0xc6, 0x9a, 0x45, 0x4f, 0x72, 0x5f, 0xf9, 0xbf, 0x00, 0x00,
-	0x00, 0xff, 0xff, 0x48, 0x77, 0x5c, 0x59, 0xcb, 0x5b, 0x00, 0x00,
+	// 5420 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xd4, 0x7c, 0x4d, 0x6c, 0x1c, 0x47,
+	0x76, 0x30, 0x7b, 0xa6, 0xa7, 0xa7, 0xe7, 0xcd, 0x0c, 0xd5, 0x6a, 0x49, 0xd4, 0xac, 0xd6, 0x16,
+	0xe5, 0xde, 0x6f, 0xfd, 0x49, 0xb2, 0xac, 0x5f, 0x7b, 0x11, 0x2f, 0x36, 0x71, 0x44, 0x51, 0xb2,
+	0x7e, 0x68, 0x51, 0x2e, 0xc9, 0x36, 0xb0, 0x08, 0x30, 0x69, 0x4e, 0x17, 0x39, 0x1d, 0xf6, 0x74,
+	0xb5, 0xba, 0x7b, 0x44, 0xf2, 0x92, 0xe4, 0x14, 0x6c, 0x90, 0xcb, 0x06, 0x41, 0x90, 0x45, 0x0e,
+	0x8b, 0x35, 0xf6, 0x90, 0x00, 0xc1, 0xee, 0xe6, 0x96, 0x20, 0x97, 0x00, 0xf9, 0x01, 0x7c, 0x48,
+	0x00, 0x2f, 0x7c, 0x48, 0xe0, 0x00, 0x4a, 0x6c, 0x03, 0x7b, 0x0b, 0x10, 0xe4, 0x16, 0x5f, 0x36,
+	0xa8, 0x57, 0x55, 0xfd, 0x33, 0x6c, 0xc6, 0x14, 0x39, 0x34, 0xa8, 0xc3, 0x60, 0xea, 0x55, 0xd7,
+	0xef, 0xab, 0xf7, 0x57, 0xaf, 0x5e, 0x15, 0x1c, 0x8d, 0xd6, 0xd7, 0x2e, 0x8d, 0x12, 0xfc, 0x5d,
+	0x8c, 0x62, 0x96, 0x32, 0xbb, 0x13, 0xf8, 0xe1, 0x60, 0x18, 0xf9, 0xe1, 0xc5, 0x51, 0xb2, 0x76,
+	0xea, 0xf8, 0x1a, 0x5b, 0x63, 0xf8, 0xe1, 0x12, 0x4f, 0x89, 0x32, 0x4e, 0x0c, 0x8d, 0x45, 0x37,
+	0x1d, 0x8f, 0xec, 0x57, 0x40, 0x5f, 0xf7, 0x43, 0xaf, 0xa7, 0x9d, 0xd1, 0xce, 0xce, 0x5e, 0x3d,
+	0x79, 0xb1, 0x58, 0xf7, 0x22, 0x16, 0xb9, 0xe7, 0x87, 0x1e, 0xc1, 0x42, 0xf6, 0x71, 0x68, 0xac,
+	0x6c, 0xa5, 0x34, 0xe9, 0xd5, 0xce, 0x68, 0x67, 0x3b, 0x44, 0x00, 0xb6, 0x05, 0x75, 0x3f, 0x4c,
+	0x7b, 0xf5, 0x33, 0xda, 0x59, 0x9b, 0xf0, 0x24, 0x2f, 0xb7, 0x1a, 0x30, 0x37, 0xed, 0xe9, 0x67,
+	0xb4, 0xb3, 0x1a, 0x11, 0x80, 0xf3, 0x36, 0xe8, 0x37, 0xdc, 0x20, 0xb0, 0xe7, 0xc0, 0x18, 0xd1,
+	0x74, 0xc8, 0x44, 0xa7, 0x5d, 0x22, 0x21, 0xfb, 0x55, 0xd0, 0xdd, 0x78, 0x8d, 0x37, 0x5e, 0x3f,
+	0xdb, 0xbe, 0x7a, 0xac, 0x62, 0x28, 0x0b, 0xfa, 0x87, 0x4f, 0xe7, 0x67, 0x08, 0x16, 0x73, 0x7e,
+	0x68, 0x40, 0x6d, 0x39, 0xb2, 0xcf, 0x96, 0x26, 0x70, 0xbc, 0x5c, 0x6b, 0x39, 0x2a, 0x8c, 0xde,
+	0x82, 0x7a, 0x42, 0x1f, 0xe3, 0xd8, 0xbb, 0x84, 0x27, 0x79, 0xce, 0x3a, 0xdd, 0xc2, 0x91, 0x77,
+	0x08, 0x4f, 0xf2, 0x1c, 0x1a, 0x7a, 0x38, 0xee, 0x0e, 0xe1, 0x49, 0x3e, 0x97, 0x27, 0x6e, 0x30,
+	0xa6, 0xbd, 0x86, 0x98, 0x33, 0x02, 0x3c, 0xd7, 0xa3, 0x41, 0xea, 0xf6, 0x0c, 0x9c, 0xb5, 0x00,
+	0x78, 0x6e, 0xe0, 0x8f, 0xfc, 0xb4, 0xd7, 0xc4, 0x3e, 0x04, 0x60, 0x5f, 0x00, 0x83, 0x6e, 0x46,
+	0x74, 0x90, 0xf6, 0xcc, 0xaa, 0x31, 0xde, 0xc4, 0x6f, 0x44, 0x96, 0xb1, 0x5f, 0x82, 0x8e, 0x48,
+	0xf5, 0x45, 0xb7, 0x2d, 0xec, 0xb6, 0x2d, 0xf2, 0xde, 0xc3, 0xce, 0x7f, 0x03, 0x66, 0x55, 0x11,
+	0x1a, 0x27, 0x3e, 0x0b, 0x7b, 0xc0, 0x0b, 0x2d, 0xbc, 0xce, 0xb1, 0xf3, 0xc9, 0xd3, 0xf9, 0x57,
+	0xd7, 0xfc, 0x74, 0x38, 0x5e, 0xb9, 0x38, 0x60, 0xa3, 0x4b, 0xaa, 0x2b, 0x6f, 0x25, 0x4b, 0x5e,
+	0xe2, 0x24, 0xb3, 0xfe, 0xe4, 0xe2, 0x7b, 0xa2, 0x32, 0xe9, 0xca, 0xb6, 0x05, 0x68, 0xbf, 0x08,
+	0xb0, 0xca, 0xe2, 0xfe, 0x38, 0xf2, 0xdc, 0x94, 0xf6, 0xda, 0x67, 0xb4, 0xb3, 0x26, 0x69, 0xad,
+	0xb2, 0xf8, 0x5d, 0xcc, 0xb0, 0xaf, 0x43, 0x2d, 0x65, 0xbd, 0x0e, 0x9f, 0xe0, 0xc2, 0x95, 0x2f,
+	0x76, 0xdd, 0xd9, 0xc3, 0xa1, 0x1b, 0x7b, 0x77, 0x16, 0x49, 0x2d, 0x65, 0xb6, 0x0d, 0x7a, 0xba,
+	0x15, 0xd1, 0x5e, 0x17, 0xb1, 0x84, 0x69, 0x7b, 0x19, 0x9a, 0x6a, 0x32, 0xb3, 0xfb, 0x99, 0x8c,
+	0x6a, 0x05, 0xa9, 0xcc, 0x8d, 0xd7, 0xa9, 0xd7, 0x3b, 0x82, 0x53, 0x90, 0x50, 0x81, 0xfa, 0xac,
+	0x4a, 0xea, 0x3b, 0xba, 0x2b, 0xea, 0xe3, 0xcd, 0x24, 0x29, 0x8b, 0xa9, 0xd7, 0xb3, 0x45, 0xf3,
+	0x02, 0xe2, 0xf9, 0x74, 0x33, 0xf2, 0xe3, 0xad, 0xde, 0x31, 0xa4, 0x0c, 0x09, 0xd9, 0x3d, 0x68,
+	0x8a, 0x8e, 0x92, 0xde, 0xf1, 0x33, 0xda, 0x59, 0x9d, 0x28, 0xd0, 0x3e, 0x05, 0xe6, 0x38, 0x0c,
+	0xd8, 0x80, 0x0f, 0xf5, 0x04, 0xb6, 0x95, 0xc1, 0xbc, 0x56, 0x4c, 0xf9, 0x8c, 0x68, 0x6f, 0x0e,
+	0x3f, 0x29, 0x90, 0x93, 0x49, 0x4c, 0xd3, 0x71, 0x1c, 0xf6, 0x57, 0xd9, 0x38, 0xf4, 0x7a, 0x27,
+	0xf1, 0x73, 0x5b, 0xe4, 0xdd, 0xe2, 0x59, 0xce, 0x4f, 0x34, 0xd0, 0x1f, 0xb8, 0x7e, 0xac, 0xc8,
+	0x5c, 0xcb, 0xc9, 0x3c, 0x23, 0xea, 0x5a, 0x91, 0xa8, 0xd5, 0xba, 0xd4, 0xab, 0xd7, 0x45, 0x9f,
+	0xca, 0xba, 0xf4, 0xa0, 0x89, 0x28, 0xa1, 0x09, 0x72, 0x94, 0x4d, 0x14, 0xe8, 0xfc, 0xa4, 0x0e,
+	0x06, 0xa1, 0xc9, 0x38, 0x48, 0x15, 0xab, 0x6a, 0x39, 0xab, 0x72, 0x91, 0x82, 0x13, 0xad, 0xe1,
+	0x44, 0x05, 0x50, 0x39, 0xe2, 0x17, 0xa0, 0xc5, 0x22, 0x1a, 0xbb, 0x29, 0x1f, 0x33, 0xd2, 0x29,
+	0xc9, 0x33, 0xf2, 0x99, 0xeb, 0xc5, 0x99, 0x17, 0x66, 0xd9, 0x98, 0xca, 0x2c, 0x2f, 0x42, 0x23,
+	0x72, 0xfd, 0x38, 0xe9, 0x19, 0x48, 0x4e, 0x76, 0x99, 0x9c, 0xf8, 0xaa, 0x48, 0x6a, 0x12, 0xc5,
+	0x38, 0xd9, 0xc4, 0x34, 0x19, 0x8f, 0x28, 0x8a, 0x8e, 0x0e, 0x91, 0x10, 0x1f, 0xee, 0x80, 0x8d,
+	0x43, 0x21, 0x3a, 0x74, 0x22, 0x00, 0xfb, 0x0a, 0x18, 0x6e, 0x98, 0x6c, 0xd0, 0xb8, 0xd7, 0xfa,
+	0x32, 0x6a, 0x95, 0x05, 0x8b, 0x68, 0x87, 0x12, 0xda, 0x39, 0xbf, 0xa7, 0x69, 0xd0, 0x1f, 0xf9,
+	0x41, 0xe0, 0x27, 0xc8, 0xef, 0x36, 0x69, 0xa5, 0x69, 0xf0, 0x36, 0x66, 0x14, 0x49, 0xb0, 0x5b,
+	0x22, 0x41, 0xe7, 0xe7, 0x75, 0x68, 0xde, 0x72, 0xfd, 0x60, 0x1c, 0x53, 0x2e, 0xe3, 0x62, 0xea,
+	0x26, 0x2c, 0xac, 0x96, 0xc3, 0x04, 0xbf, 0x11, 0x59, 0x86, 0x2f, 0x1b, 0xca, 0x6c, 0x21, 0x8a,
+	0x4b, 0xd2, 0xb9, 0x9e, 0x2f, 0xf9, 0x49, 0x68, 0x0e, 0xdd, 0xa4, 0xcf, 0x73, 0x75, 0xc1, 0x63,
+	0x43, 0x37, 0x79, 0x98, 0x8b, 0xed, 0x46, 0x4e, 0xcf, 0x9c, 0x0e, 0xe8, 0x66, 0x8a, 0xd2, 0xb8,
+	0x45, 0x30, 0x6d, 0x5f, 0x80, 0xe6, 0x60, 0x1c, 0xc7, 0x34, 0x14, 0xe2, 0xb8, 0x72, 0x11, 0x88,
+	0x2a, 0xc2, 0x5b, 0x18, 0xfa, 0x12, 0xcf, 0x2d, 0x82, 0x69, 0x7b, 0x09, 0xcc, 0x11, 0x7b, 0x42,
+	0xbd, 0x7e, 0xca, 0x50, 0x0c, 0xef, 0x49, 0xe0, 0x35, 0xb1, 0x89, 0x47, 0xcc, 0x3e, 0x0f, 0x47,
+	0x63, 0x9a, 0xc6, 0x5b, 0x7d, 0x77, 0x35, 0xa5, 0x71, 0x3f, 0x74, 0x43, 0x26, 0xd6, 0xa2, 0x4e,
+	0x8e, 0xe0, 0x87, 0xeb, 0x3c, 0xff, 0x3e, 0xcf, 0xb6, 0xaf, 0x80, 0x39, 0x60, 0xe1, 0x6a, 0xe0,
+	0x0f, 0x52, 0x5c, 0x91, 0xf6, 0xd5, 0x13, 0x93, 0x08, 0x1d, 0x50, 0x3f, 0x4a, 0x49, 0x56, 0xcc,
+	0x5e, 0x04, 0xdd, 0x63, 0x1b, 0x92, 0xe2, 0x17, 0x2e, 0x7f, 0xf1, 0x74, 0xfe, 0xc2, 0xee, 0x06,
+	0x7a, 0x9f, 0x79, 0xf4, 0xce, 0x22, 0xc1, 0xda, 0xce, 0x5f, 0xd4, 0xa1, 0x29, 0xdb, 0xe6, 0x22,
+	0x66, 0xc3, 0xf5, 0x53, 0xea, 0xc9, 0xb1, 0x6a, 0x38, 0xd6, 0xb6, 0xc8, 0x13, 0xe3, 0x94, 0x2b,
+	0x51, 0xcb, 0x57, 0x62, 0x09, 0x8c, 0x21, 0x0b, 0x3c, 0x1a, 0x0b, 0xad, 0xba, 0xf0, 0x9a, 0x64,
+	0xa4, 0x5d, 0x0e, 0xe6, 0xd1, 0x66, 0x48, 0xe8, 0x2a, 0x91, 0x6d, 0xd8, 0xe7, 0xa0, 0x31, 0x70,
+	0xc7, 0x89, 0xe0, 0xd6, 0xd9, 0x49, 0x3a, 0xbf, 0xc1, 0x3f, 0x11, 0x51, 0xc2, 0x76, 0xc0, 0x60,
+	0xe9, 0x90, 0xc6, 0x42, 0xac, 0x74, 0x17, 0xe0, 0x8b, 0xa7, 0xf3, 0xc6, 0xd8, 0x0f, 0xd3, 0x2b,
+	0xdf, 0x22, 0xf2, 0x0b, 0x5f, 0x64, 0x16, 0x51, 0xa1, 0x2e, 0x4d, 0x82, 0x69, 0x3e, 0x05, 0x85,
+	0x36, 0x93, 0xf0, 0x24, 0x2f, 0x35, 0x62, 0x1e, 0x45, 0x62, 0xd2, 0x09, 0xa6, 0x8b, 0xe2, 0xbb,
+	0x59, 0x16, 0xdf, 0xf3, 0xd0, 0x16, 0x83, 0xed, 0x63, 0x25, 0xc1, 0xa7, 0x20, 0xb2, 0xde, 0xe6,
+	0x55, 0xbf, 0x09, 0xb3, 0xaa, 0x80, 0x6c, 0xa1, 0x85, 0x65, 0xba, 0xb2, 0x8c, 0x6c, 0xe7, 0x2a,
+	0x98, 0xc9, 0x90, 0xc5, 0xa9, 0xbb, 0x46, 0xe5, 0x92, 0xcf, 0x95, 0x67, 0xfb, 0x50, 0x7e, 0x25,
+	0x59, 0x39, 0xe7, 0x3b, 0x60, 0xaa, 0x5c, 0x3e, 0xea, 0x80, 0xae, 0xa6, 0xb8, 0x4a, 0x3a, 0xc1,
+	0x34, 0x17, 0x85, 0x31, 0x7d, 0x3c, 0xa6, 0x49, 0x4a, 0x05, 0xb3, 0xe9, 0x24, 0xcf, 0x70, 0x9e,
+	0x40, 0xe3, 0xad, 0xd8, 0x15, 0xe6, 0x5a, 0x92, 0xba, 0x71, 0x2a, 0x35, 0x84, 0x00, 0x94, 0x29,
+	0x54, 0xcb, 0x4d, 0xa1, 0xaf, 0x81, 0xe9, 0x27, 0xfd, 0xd8, 0x0d, 0xd7, 0x84, 0xc4, 0x35, 0x49,
+	0xd3, 0x4f, 0x08, 0x07, 0x33, 0x9c, 0xe9, 0x05, 0x9c, 0xcd, 0x81, 0x11, 0x8e, 0x47, 0x2b, 0x34,
+	0xc6, 0x15, 0xd1, 0x89, 0x84, 0x9c, 0x3f, 0xd2, 0x40, 0x7f, 0x48, 0x05, 0xea, 0x27, 0xf4, 0x52,
+	0x41, 0x0e, 0xd7, 0xa6, 0x22, 0x87, 0xb7, 0x4b, 0x95, 0x39, 0x30, 0x3c, 0x7f, 0x8d, 0x26, 0xc2,
+	0x38, 0x35, 0x88, 0x84, 0x9c, 0xdf, 0xe2, 0x84, 0xef, 0x7a, 0x0f, 0x29, 0x8a, 0xd7, 0x35, 0x8e,
+	0x18, 0x4e, 0xf2, 0x15, 0xe2, 0x15, 0x91, 0xa6, 0xc4, 0xab, 0x28, 0x68, 0x5f, 0x00, 0x3d, 0xa1,
+	0x34, 0x94, 0xb6, 0xeb, 0x84, 0xa4, 0xe1, 0x93, 0x55, 0xc6, 0x03, 0x2f, 0xe5, 0x7c, 0xa8, 0x41,
+	0xe3, 0x81, 0x4f, 0x07, 0xd4, 0x3e, 0x0b, 0x75, 0x16, 0xa9, 0x7e, 0xac, 0x49, 0xe3, 0x55, 0x56,
+	0xe2, 0x45, 0xec, 0xf7, 0xa1, 0xed, 0x87, 0x03, 0x37, 0x0e, 0x85, 0x62, 0xc3, 0xd5, 0x5c, 0x78,
+	0xfd, 0x8b, 0xa7, 0xf3, 0x57, 0x76, 0x87, 0x9a, 0x3b, 0x79, 0x65, 0x52, 0x6c, 0xc9, 0xbe, 0x0c,
+	0x66, 0x4c, 0x5d, 0xaf, 0x9f, 0xd0, 0x14, 0x17, 0xaa, 0x42, 0xd6, 0x20, 0x5a, 0xb8, 0xe0, 0xc7,
+	0xc4, 0x5d, 0xdd, 0xac, 0x5b, 0xfa, 0x5d, 0xdd, 0xd4, 0xad, 0x86, 0xf3, 0xdf, 0x35, 0xd0, 0x97,
+	0xd8, 0x60, 0xdd, 0xbe, 0x05, 0xf5, 0x74, 0x53, 0x88, 0xff, 0xbd, 0x72, 0x3d, 0x6f, 0xc0, 0xbe,
+	0x0b, 0xcd, 0x35, 0x37, 0xa5, 0x1b, 0xae, 0x10, 0x2b, 0x7b, 0x11, 0x65, 0xaa, 0x81, 0x02, 0x05,
+	0x0a, 0x02, 0x90, 0x90, 0xc2, 0xba, 0xfe, 0xe5, 0x58, 0x3f, 0x09, 0xcd, 0x90, 0xf5, 0xb9, 0xc8,
+	0x43, 0xdc, 0x98, 0xc4, 0x08, 0xd9, 0xfb, 0xae, 0x9f, 0xda, 0xa7, 0x01, 0x58, 0x94, 0xfa, 0x23,
+	0x3f, 0x49, 0xfd, 0x01, 0x8a, 0x0a, 0x93, 0x14, 0x72, 0xec, 0x9b, 0xa0, 0x8f, 0x13, 0x1a, 0x8b,
+	0x9d, 0xc0, 0xb3, 0xe8, 0x8d, 0xeb, 0x03, 0xd4, 0xf1, 0x04, 0xab, 0xe3, 0x8e, 0x8b, 0xae, 0x8d,
+	0x43, 0x94, 0x2b, 0x75, 0x22, 0x00, 0xe7, 0xcf, 0x75, 0xe8, 0x70, 0xa4, 0x13, 0x9a, 0x44, 0x2c,
+	0x4c, 0xe8, 0xd4, 0x90, 0x9f, 0x23, 0xac, 0x56, 0x42, 0xd8, 0x5b, 0xd0, 0x48, 0xb8, 0x3e, 0x13,
+	0x78, 0xdc, 0x8b, 0x1a, 0x14, 0xf5, 0x27, 0xa9, 0x58, 0x9f, 0x1a, 0x15, 0xbf, 0xc6, 0xcd, 0x14,
+	0x6e, 0x3b, 0x72, 0xf9, 0xcf, 0x97, 0x75, 0x9b, 0x05, 0xc2, 0x3f, 0xca, 0xa5, 0x55, 0x45, 0x0b,
+	0x9c, 0x6e, 0xec, 0x96, 0xd3, 0x2f, 0x41, 0x73, 0x55, 0x18, 0x3d, 0xd2, 0xac, 0x98, 0xe0, 0x16,
+	0x69, 0x11, 0x11, 0x55, 0xca, 0x7e, 0x9d, 0x8f, 0x0c, 0x35, 0x2a, 0x2e, 0xe2, 0x4e, 0xaa, 0x3c,
+	0x1f, 0x9a, 0xd0, 0xbe, 0x37, 0xa1, 0xe1, 0x87, 0x1e, 0xdd, 0x14, 0xda, 0x62, 0xe1, 0xd2, 0x17,
+	0x4f, 0xe7, 0x5f, 0xd9, 0x2d, 0x8e, 0x3c, 0xba, 0x49, 0x44, 0x6d, 0xe7, 0xcf, 0x6a, 0xd0, 0xb8,
+	0x31, 0xa4, 0x87, 0x94, 0x41, 0x27, 0xc8, 0xa1, 0x3e, 0x35, 0x72, 0xc8, 0x17, 0x56, 0xdf, 0xe5,
+	0xc2, 0x3a, 0xbf, 0x5f, 0x83, 0x2e, 0x62, 0x6a, 0xea, 0x5c, 0x95, 0x71, 0x4f, 0x6d, 0xba, 0xdc,
+	0x33, 0x3d, 0x74, 0xcd, 0x42, 0x8d, 0xad, 0x4b, 0x2b, 0xbb, 0xc6, 0xd6, 0x9d, 0x77, 0xb8, 0x32,
+	0x0c, 0xa8, 0x3b, 0x3d, 0x24, 0x38, 0xff, 0xa3, 0x43, 0xf3, 0x41, 0x4c, 0x23, 0x37, 0x9e, 0x1e,
+	0x62, 0xfb, 0xd0, 0x1a, 0xb0, 0xd1, 0xc8, 0x4f, 0xfb, 0xbe, 0x27, 0x1c, 0x25, 0x0b, 0x0b, 0xb2,
+	0xb5, 0x8b, 0xbb, 0x6b, 0xed, 0x06, 0x56, 0xbf, 0xb3, 0xf8, 0xd9, 0xd3, 0x79, 0x53, 0xa5, 0xb9,
+	0x51, 0x8d, 0x29, 0x8f, 0x4b, 0xf1, 0xc0, 0x4d, 0xd2, 0xbd, 0x8b, 0x3d, 0xac, 0x9e, 0x29, 0x03,
+	0x73, 0x7f, 0xca, 0xe0, 0x37, 0xc1, 0xe2, 0xcd, 0xf5, 0xa7, 0x26, 0x41, 0x8f, 0xf0, 0xe6, 0x0a,
+	0x19, 0xdc, 0x98, 0xc5, 0x1e, 0xdc, 0x15, 0x16, 0xa7, 0xca, 0xd4, 0x05, 0x9e, 0x75, 0x1d, 0x73,
+	0xec, 0x4b, 0xd0, 0x88, 0xb8, 0xe1, 0x22, 0x2d, 0x85, 0x09, 0xb6, 0x42, 0x9b, 0x26, 0xdb, 0xd8,
+	0xa2, 0x81, 0x53, 0x50, 0xa0, 0x46, 0x49, 0x81, 0x9e, 0x81, 0xf6, 0xaa, 0x1f, 0xae, 0xd1, 0x38,
+	0x8a, 0xf9, 0xbe, 0x0b, 0xd0, 0x18, 0x2b, 0x66, 0xd9, 0x17, 0xc0, 0x1e, 0xb9, 0x9b, 0xfd, 0x58,
+	0xb2, 0x63, 0x5f, 0xb8, 0x1e, 0xdb, 0xa8, 0x98, 0xac, 0x91, 0xbb, 0xa9, 0xf8, 0x74, 0x01, 0xbd,
+	0x90, 0x99, 0xa6, 0xec, 0x14, 0x34, 0xe5, 0x5d, 0xdd, 0xac, 0x59, 0x75, 0xe7, 0x53, 0x1d, 0xba,
+	0x62, 0x75, 0x89, 0xb0, 0x7e, 0x0f, 0x86, 0x02, 0xe1, 0x00, 0x28, 0x70, 0x47, 0x03, 0xe4, 0x14,
+	0x98, 0x49, 0xe8, 0x46, 0xc9, 0x90, 0x29, 0xcc, 0x66, 0x30, 0x5f, 0x46, 0x34, 0xe9, 0x56, 0xe8,
+	0x2a, 0x93, 0x7a, 0xca, 0x24, 0xc0, 0xb3, 0x16, 0x30, 0x27, 0x23, 0xc8, 0xd6, 0xfe, 0x08, 0xb2,
+	0x7a, 0x85, 0x3a, 0x3b, 0xac, 0xd0, 0x1c, 0x18, 0x92, 0xae, 0xc4, 0x26, 0x49, 0x42, 0x93, 0x94,
+	0xd0, 0xde, 0x4e, 0x09, 0xd9, 0xda, 0x76, 0x0b, 0x6b, 0x6b, 0xbf, 0x0b, 0x9d, 0xc8, 0x8d, 0x53,
+	0x7f, 0xe0, 0x47, 0x28, 0xe9, 0xeb, 0x67, 0xea, 0x7b, 0x63, 0xd2, 0x52, 0x33, 0x39, 0x89, 0xeb,
+	0xbb, 0x23, 0x71, 0x49, 0x63, 0x1f, 0x19, 0xa0, 0xbf, 0xc7, 0xd2, 0x03, 0x12, 0x6e, 0x47, 0x0e,
+	0x80, 0xb4, 0xa6, 0x66, 0xd4, 0x29, 0x6a, 0x9a, 0x7d, 0xce, 0xc4, 0x5b, 0x77, 0x9b, 0x78, 0xb3,
+	0xa0, 0xbe, 0x25, 0x1d, 0x93, 0x26, 0xe1, 0x49, 0xf4, 0xf3, 0x52, 0x37, 0xa0, 0x9e, 0x12, 0x5f,
+	0x02, 0xe2, 0xec, 0x17, 0xd3, 0x88, 0xba, 0x7c, 0x67, 0x2d, 0x7c, 0xe4, 0x19, 0x6c, 0xdf, 0x81,
+	0x06, 0x8d, 0xd8, 0x60, 0x28, 0x7c, 0x79, 0x0b, 0xd7, 0xe4, 0xaa, 0xed, 0xd2, 0x7c, 0xbb, 0xc9,
+	0xab, 0x12, 0xd1, 0x42, 0xd1, 0xac, 0x35, 0x77, 0x6f, 0xd6, 0x16, 0x6c, 0xd4, 0xd6, 0xb3, 0xda,
+	0xa8, 0xf0, 0x0c, 0x36, 0xea, 0x84, 0x3d, 0xd2, 0x99, 0x96, 0x3d, 0x22, 0x59, 0xea, 0x9f, 0xeb,
+	0xd0, 0xe6, 0x2c, 0x35, 0x6d, 0xa1, 0xad, 0xb4, 0x7a, 0x6d, 0x7f, 0x5a, 0xbd, 0x8a, 0x5e, 0xeb,
+	0x07, 0x49, 0xaf, 0x8d, 0x6d, 0xf4, 0x5a, 0x92, 0x11, 0xcd, 0x83, 0x31, 0x80, 0x90, 0xb5, 0x8d,
+	0x7d, 0xb1, 0xb6, 0xf4, 0x15, 0xfc, 0xb0, 0x06, 0xe6, 0x22, 0x1d, 0xf8, 0xe8, 0x99, 0x39, 0x64,
+	0x8b, 0x39, 0x07, 0x86, 0x98, 0xb4, 0xf4, 0x6c, 0x49, 0xa8, 0x8c, 0x61, 0x63, 0xfa, 0x18, 0x16,
+	0xa8, 0xb9, 0xab, 0x9b, 0x0d, 0xcb, 0x70, 0x7e, 0xa9, 0x41, 0x5b, 0x21, 0xe8, 0xfa, 0x14, 0xb7,
+	0x6c, 0x53, 0xdb, 0x80, 0x94, 0xb0, 0x51, 0x9f, 0x3e, 0x36, 0x9c, 0x8f, 0x1b, 0x30, 0xab, 0x2c,
+	0xb5, 0xc3, 0xba, 0x0b, 0x7b, 0x41, 0x21, 0x81, 0xcb, 0x7e, 0xb1, 0x67, 0xca, 0x33, 0xc4, 0xc1,
+	0x1c, 0x8a, 0xe1, 0x7e, 0xc0, 0x12, 0xb1, 0xe7, 0xc7, 0x83, 0x39, 0xcc, 0x5b, 0x62, 0x49, 0x7a,
+	0x70, 0xdb, 0xb8, 0xdc, 0xc2, 0x6a, 0x97, 0x2c, 0xac, 0xd2, 0xb2, 0xcd, 0x1e, 0x80, 0x98, 0xd8,
+	0x9b, 0xf7, 0xa5, 0xa0, 0xa6, 0x8c, 0x5d, 0xa9, 0xa9, 0x4b, 0xb9, 0x9a, 0x6a, 0xfe, 0x5f, 0xa7,
+	0x22, 0x99, 0x82, 0xba, 0x2a, 0xdd, 0xb2, 0xe2, 0x98, 0xac, 0x57, 0x2e, 0xad, 0xd0, 0x48, 0xbd,
+	0xa2, 0x73, 0x36, 0x77, 0xbc, 0xc0, 0x7e, 0x1c, 0x2f, 0x77, 0x75, 0xb3, 0x63, 0x75, 0xef, 0xea,
+	0x66, 0xd7, 0x9a, 0x75, 0x7e, 0xaa, 0x01, 0xe4, 0xbd, 0xe5, 0x94, 0xa8, 0x4d, 0xd7, 0x1f, 0x30,
+	0x35, 0x9f, 0x30, 0x3a, 0xa8, 0xdf, 0xc7, 0x13, 0xd6, 0x69, 0x71, 0xdf, 0x22, 0xd4, 0x56, 0xe4,
+	0x41, 0xd1, 0x1e, 0x9b, 0xa9, 0xad, 0x6c, 0x95, 0xce, 0xc5, 0xea, 0xbb, 0x3a, 0x17, 0x73, 0xfe,
+	0xaa, 0x06, 0xc0, 0x37, 0x4c, 0x84, 0x46, 0x2c, 0x4e, 0x0f, 0x9f, 0x34, 0x29, 0x98, 0x5e, 0xf5,
+	0x67, 0x30, 0xbd, 0x4e, 0x81, 0x19, 0x09, 0x6f, 0x8a, 0x92, 0x41, 0x19, 0x9c, 0xa9, 0xc4, 0xc6,
+	0xbe, 0x54, 0xa2, 0xf3, 0x83, 0x3a, 0x74, 0x6f, 0xb8, 0xe1, 0x80, 0x06, 0x07, 0xba, 0x6b, 0x3e,
+	0x00, 0xa5, 0xfa, 0x55, 0x48, 0x58, 0xbd, 0x24, 0x61, 0x95, 0x9d, 0xd4, 0xd8, 0xdf, 0x16, 0x68,
+	0x62, 0x2b, 0xdc, 0xdc, 0xb6, 0x15, 0x96, 0x96, 0xf1, 0xcf, 0x34, 0xd0, 0x1f, 0x8c, 0x93, 0xe1,
+	0xe1, 0x23, 0xe7, 0x39, 0x30, 0x36, 0xdc, 0x90, 0x6b, 0x46, 0x69, 0x47, 0x09, 0xc8, 0x09, 0xa0,
+	0xc3, 0x07, 0x3c, 0x75, 0xad, 0x7e, 0x1c, 0x1a, 0xeb, 0x21, 0xdb, 0x08, 0x55, 0x5c, 0x08, 0x02,
+	0xce, 0x67, 0x1a, 0x98, 0xef, 0x8c, 0x69, 0xbc, 0xf5, 0x68, 0x33, 0xb4, 0x6f, 0x40, 0xcd, 0xf7,
+	0x64, 0x4f, 0xcf, 0xb8, 0x17, 0x7b, 0xb4, 0x19, 0xde, 0x59, 0x24, 0x35, 0xdf, 0x9b, 0xaa, 0xd7,
+	0x5b, 0x11, 0x4b, 0x7d, 0x5f, 0xc4, 0xe2, 0xfc, 0xa2, 0x06, 0x96, 0x9a, 0x64, 0x86, 0xd7, 0xa9,
+	0x4c, 0xf6, 0x60, 0x4c, 0xa5, 0xfa, 0xa4, 0xa9, 0x34, 0x07, 0xc6, 0x2a, 0x0d, 0x07, 0x99, 0x04,
+	0x93, 0x90, 0x7d, 0x12, 0x9a, 0x29, 0x63, 0x7d, 0x16, 0x78, 0xca, 0xe7, 0x95, 0x32, 0xb6, 0x1c,
+	0x94, 0xcc, 0x0c, 0x63, 0xf7, 0x66, 0xc6, 0xa4, 0x45, 0xd6, 0xdc, 0x6e, 0x91, 0xbd, 0x00, 0x2d,
+	0xba, 0x39, 0x74, 0xc7, 0x78, 0x50, 0x2e, 0x2c, 0xb6, 0x3c, 0xc3, 0xf9, 0xb8, 0x06, 0x9d, 0xeb,
+	0x61, 0xc8, 0xc6, 0xe1, 0x80, 0x8e, 0x68, 0x98, 0x1e, 0x7e, 0x05, 0x6e, 0xf7, 0xa0, 0x19, 0x50,
+	0xf7, 0x89, 0x1f, 0xae, 0xa9, 0x93, 0x7a, 0x09, 0x72, 0x86, 0x19, 0x52, 0x3e, 0x76, 0x81, 0x73,
+	0x01, 0x14, 0xe4, 0x9a, 0x51, 0x92, 0x6b, 0xe7, 0x41, 0x1f, 0xb8, 0x41, 0x20, 0xdd, 0xbd, 0x13,
+	0x11, 0x09, 0x9c, 0xae, 0x6f, 0xb8, 0x41, 0x40, 0xb0, 0x0c, 0x5f, 0x36, 0xdf, 0xeb, 0xa7, 0xbe,
+	0x0c, 0x62, 0xaa, 0x13, 0xc3, 0xf7, 0x1e, 0xf9, 0x32, 0x88, 0x29, 0x60, 0x83, 0x75, 0x75, 0x88,
+	0x89, 0x80, 0xf3, 0xdb, 0x60, 0xaa, 0x06, 0x0a, 0xe7, 0x8e, 0x5a, 0x31, 0x54, 0xc0, 0xbe, 0x05,
+	0x0d, 0x37, 0x59, 0x57, 0xc7, 0x91, 0x7b, 0xe0, 0x39, 0x51, 0xdd, 0xb6, 0x41, 0x5f, 0x61, 0x9e,
+	0x8a, 0xf4, 0xc4, 0xb4, 0x73, 0x1d, 0x1a, 0x8f, 0x62, 0x77, 0x40, 0x45, 0xe8, 0xcf, 0xda, 0x10,
+	0xbb, 0x36, 0x08, 0xa6, 0x6d, 0x0b, 0xea, 0x01, 0xdb, 0xc0, 0x6e, 0x0d, 0xc2, 0x93, 0xbc, 0x54,
+	0x12, 0xb9, 0x42, 0x97, 0x18, 0x04, 0xd3, 0xce, 0xdf, 0xe8, 0x60, 0x12, 0xea, 0x7a, 0x0f, 0xdc,
+	0x35, 0xfa, 0x1c, 0x1c, 0x80, 0xe7, 0x78, 0x3d, 0xb0, 0x63, 0xd8, 0xcc, 0x78, 0x6e, 0xec, 0xc7,
+	0x78, 0xce, 0x23, 0x52, 0x8c, 0x8a, 0x88, 0x94, 0x66, 0x29, 0x38, 0x57, 0x04, 0xdc, 0x9a, 0xc5,
+	0x80, 0x5b, 0x1b, 0x74, 0x8f, 0x85, 0xc2, 0xf7, 0x65, 0x12, 0x4c, 0xdb, 0x2f, 0x02, 0xac, 0x53,
+	0x1a, 0x95, 0xc2, 0xae, 0x5a, 0x3c, 0x27, 0x0b, 0x64, 0x8a, 0xfc, 0x50, 0x6e, 0x9b, 0x78, 0xb2,
+	0x18, 0xf7, 0xd6, 0x29, 0x87, 0x5e, 0x2a, 0xf1, 0xdd, 0xdd, 0x9f, 0xf8, 0xfe, 0x93, 0x1a, 0x58,
+	0x8a, 0x78, 0x0e, 0xf8, 0x20, 0x5f, 0x9f, 0xfe, 0x41, 0x7e, 0x16, 0xe0, 0xa8, 0x3f, 0x6b, 0x80,
+	0x63, 0xa3, 0x14, 0xe0, 0x68, 0x83, 0xbe, 0xc6, 0xd7, 0x4a, 0x78, 0x57, 0x31, 0xed, 0xfc, 0xbd,
+	0x26, 0x62, 0x71, 0xb8, 0xb8, 0x3a, 0xfc, 0xa2, 0x76, 0x07, 0x1e, 0x73, 0x7e, 0x6c, 0x80, 0xce,
+	0x67, 0x61, 0x2f, 0x61, 0x6c, 0xa4, 0x27, 0x85, 0xdb, 0x9e, 0x43, 0xe2, 0x44, 0x1b, 0x87, 0x2c,
+	0x3e, 0x66, 0x1e, 0xda, 0x78, 0x4c, 0x2c, 0xf9, 0xaa, 0x81, 0x7c, 0x05, 0x98, 0x25, 0x18, 0x8b,
+	0x77, 0xc1, 0x52, 0x7f, 0x75, 0x2b, 0x3f, 0xfe, 0xe3, 0x50, 0xb6, 0x47, 0x69, 0xee, 0xcf, 0x6d,
+	0xf7, 0x16, 0x34, 0x5c, 0x3c, 0x1c, 0x33, 0xf7, 0x7a, 0xf8, 0x23, 0xea, 0x4f, 0xc8, 0x87, 0xd6,
+	0xa4, 0x7c, 0x98, 0x8e, 0x53, 0xa0, 0x42, 0xcc, 0xdc, 0x06, 0x7d, 0x9d, 0x46, 0x29, 0xca, 0x98,
+	0xbd, 0x92, 0x06, 0xb6, 0x30, 0x25, 0xb1, 0x34, 0xc9, 0x27, 0xb3, 0x53, 0xe3, 0x93, 0xe3, 0xd0,
+	0x88, 0x62, 0xb6, 0x42, 0x65, 0x3c, 0xbe, 0x00, 0x9c, 0xbf, 0xd5, 0xa1, 0xc3, 0xb9, 0x24, 0x93,
+	0x80, 0xd3, 0xe5, 0x96, 0x9d, 0x02, 0x9a, 0x70, 0xd7, 0x8d, 0x12, 0x66, 0xa7, 0x5d, 0x37, 0x7e,
+	0xcc, 0x4d, 0x49, 0x21, 0x8d, 0x0a, 0x06, 0xa8, 0xbe, 0x27, 0x3f, 0x57, 0xe3, 0x59, 0x8f, 0x63,
+	0x8c, 0x67, 0xf0, 0x09, 0x5c, 0xe3, 0xa8, 0x0b, 0x7c, 0xca, 0x55, 0x64, 0xfd, 0xcb, 0xe6, 0x24,
+	0x8b, 0xe6, 0x94, 0x6d, 0xee, 0x8b, 0xb2, 0xe7, 0xc0, 0x88, 0xc4, 0x75, 0x0b, 0xa1, 0x75, 0x25,
+	0x84, 0x71, 0xfb, 0xfe, 0x26, 0xf5, 0xa4, 0xca, 0x15, 0x00, 0xda, 0x63, 0xe3, 0x64, 0x4b, 0x9e,
+	0x9c, 0x61, 0x9a, 0x73, 0xe0, 0x90, 0x06, 0x2a, 0xd8, 0x58, 0x9c, 0xe2, 0xb7, 0x78, 0x8e, 0xe0,
+	0xc0, 0x93, 0xd0, 0x74, 0xd3, 0x3e, 0x0b, 0x07, 0x2a, 0x0e, 0xdd, 0x70, 0xd3, 0xe5, 0x70, 0x40,
+	0x9d, 0x3f, 0xd4, 0x00, 0x08, 0x5d, 0xf3, 0x93, 0x94, 0xc6, 0x74, 0xda, 0xd2, 0xb6, 0x40, 0x27,
+	0xb5, 0xdd, 0xd3, 0x89, 0xb3, 0x05, 0xb0, 0x48, 0x63, 0x39, 0xa8, 0x29, 0x0f, 0xa9, 0x2c, 0xa9,
+	0x6a, 0x13, 0x92, 0xca, 0xf9, 0xeb, 0x1a, 0x47, 0x47, 0x48, 0x37, 0x96, 0x30, 0x7c, 0xe7, 0xf9,
+	0x53, 0x3e, 0x07, 0x66, 0x9b, 0x7e, 0x99, 0xae, 0x72, 0x3e, 0xd6, 0xc0, 0xce, 0x51, 0xf7, 0x15,
+	0x4b, 0xa4, 0xa9, 0x59, 0x66, 0x93, 0xb1, 0x5c, 0x7f, 0xac, 0x83, 0xf1, 0x6e, 0x98, 0x50, 0x37,
+	0x38, 0x18, 0xff, 0x9d, 0x79, 0x98, 0x43, 0x13, 0xbe, 0xf2, 0x98, 0x02, 0x63, 0xdb, 0x19, 0x6d,
+	0x16, 0x0d, 0xd0, 0xd8, 0x77, 0x34, 0xc0, 0x74, 0x82, 0x8a, 0xa5, 0x0f, 0xf1, 0xc7, 0x35, 0x98,
+	0x15, 0x74, 0x31, 0xf5, 0xdd, 0x47, 0x36, 0xe5, 0xda, 0xbe, 0xa7, 0x5c, 0xd6, 0x0a, 0xf5, 0x49,
+	0xad, 0x50, 0xa2, 0x44, 0xfd, 0x00, 0x0e, 0x24, 0xff, 0x54, 0x03, 0x13, 0x69, 0xea, 0xc6, 0xc3,
+	0xfb, 0xd3, 0xdb, 0x8c, 0x64, 0x4a, 0xb7, 0xb6, 0xaf, 0xe0, 0xde, 0x5f, 0xf0, 0xc1, 0xa9, 0xa0,
+	0xaf, 0x9d, 0x7c, 0x28, 0x36, 0xe8, 0xa1, 0x3b, 0x12, 0x57, 0xfd, 0x5a, 0x04, 0xd3, 0x78, 0x5f,
+	0xca, 0x1f, 0x51, 0x89, 0x4f, 0x4c, 0x17, 0x6f, 0x88, 0xe9, 0x98, 0x9d, 0xdd, 0x10, 0xbb, 0xaa,
+	0xfc, 0x37, 0xe2, 0x6c, 0x6f, 0xdb, 0xbd, 0x14, 0x81, 0x1d, 0xb5, 0xdf, 0xc3, 0xa2, 0x5c, 0x68,
+	0xb2, 0xd8, 0x5f, 0xf3, 0x43, 0xe9, 0xdf, 0xdf, 0xa3, 0xd0, 0x14, 0x6d, 0x38, 0xbf, 0x0a, 0xf5,
+	0xc5, 0x31, 0xb5, 0xbf, 0x05, 0x20, 0xc6, 0xd4, 0x57, 0xf7, 0x46, 0xda, 0x93, 0x57, 0x96, 0x6f,
+	0xe2, 0xf7, 0x7b, 0x74, 0x8b, 0xb4, 0xa8, 0x4a, 0x3a, 0xbf, 0x5b, 0x87, 0x59, 0x42, 0x53, 0xd7,
+	0x0f, 0x33, 0x6c, 0xdd, 0xe7, 0x8a, 0x1d, 0x4f, 0x35, 0xf6, 0x45, 0xee, 0xaa, 0x91, 0xe7, 0x23,
+	0x2a, 0x3a, 0x33, 0xc6, 0xf4, 0xa2, 0x31, 0xb6, 0x97, 0xe5, 0x55, 0x44, 0x65, 0x14, 0x88, 0xea,
+	0xeb, 0xd0, 0x4a, 0xd3, 0x40, 0x72, 0xaa, 0xf0, 0x00, 0x9a, 0x69, 0x1a, 0x08, 0xdd, 0xfa, 0x4b,
+	0x0d, 0x3a, 0xb7, 0xfc, 0xd0, 0x7b, 0x2e, 0x16, 0x40, 0xcd, 0xae, 0x5e, 0x98, 0x5d, 0xce, 0x5e,
+	0x7a, 0x89, 0xbd, 0x8e, 0x41, 0xc3, 0x4d, 0xfa, 0x6c, 0x55, 0xda, 0x13, 0xba, 0x9b, 0x2c, 0xaf,
+	0xe2, 0x65, 0x2c, 0x3f, 0x51, 0x81, 0x99, 0x98, 0x76, 0xfe, 0x4e, 0x83, 0xce, 0x62, 0xcc, 0xa2,
+	0xe7, 0x02, 0x03, 0x3b, 0x39, 0x35, 0xfe, 0x51, 0x03, 0x4b, 0x4d, 0x20, 0x53, 0x1b, 0xd3, 0x9e,
+	0xc8, 0x65, 0xd0, 0x23, 0x3f, 0x54, 0x0f, 0x01, 0x4c, 0xd2, 0xa3, 0xec, 0x5d, 0x9d, 0xd9, 0xf3,
+	0x92, 0xc5, 0x1d, 0x56, 0x7d, 0x37, 0x3b, 0x2c, 0xe7, 0xf3, 0x1a, 0x1c, 0x53, 0x2d, 0x2d, 0xf9,
+	0x49, 0x16, 0x17, 0x7c, 0xc8, 0x24, 0xbc, 0x7d, 0x4f, 0x39, 0xc0, 0xf7, 0x25, 0x04, 0xa4, 0x17,
+	0xfc, 0xc0, 0x2c, 0xeb, 0x39, 0x30, 0x06, 0x43, 0xbc, 0x16, 0x28, 0x6f, 0xfa, 0x09, 0xc8, 0xf9,
+	0xb7, 0x1a, 0x74, 0x8a, 0x58, 0x9e, 0x1c, 0x81, 0x76, 0x00, 0x23, 0xa8, 0x15, 0x47, 0xc0, 0x97,
+	0x61, 0x35, 0x60, 0x4c, 0xe1, 0xef, 0xd9, 0x97, 0x01, 0x6b, 0x73, 0xdd, 0x28, 0x18, 0x40, 0xec,
+	0xfb, 0x75, 0xa2, 0x40, 0xfe, 0x05, 0x57, 0x8a, 0x8a, 0xc8, 0x17, 0x9d, 0x28, 0x10, 0x85, 0x88,
+	0xba, 0x93, 0xac, 0x13, 0x4c, 0xe7, 0xcb, 0xd9, 0xdc, 0xff, 0x72, 0x3a, 0x9f, 0x68, 0xd0, 0xbc,
+	0x47, 0xb7, 0x6e, 0x53, 0x37, 0xad, 0xb8, 0x4a, 0x39, 0xb5, 0x33, 0x3c, 0x1b, 0xf4, 0x21, 0x75,
+	0x45, 0x74, 0x82, 0x46, 0x30, 0x2d, 0x4e, 0x79, 0xfd, 0x34, 0xd3, 0x24, 0x12, 0xe2, 0x0a, 0x66,
+	0x83, 0x8d, 0xe5, 0xb9, 0x5d, 0x9d, 0x08, 0x80, 0x2b, 0x18, 0xfe, 0x3d, 0x91, 0xce, 0x8c, 0x09,
+	0x86, 0xbe, 0x47, 0xb7, 0xde, 0xe7, 0x5f, 0x95, 0x82, 0xc1, 0xa2, 0xce, 0xf7, 0x34, 0x30, 0xd5,
+	0x17, 0x14, 0xa7, 0x5c, 0x41, 0x89, 0x1b, 0xc8, 0xba, 0xd2, 0x40, 0xdc, 0x0c, 0x94, 0x1b, 0x60,
+	0x4c, 0xf3, 0x3c, 0xbe, 0xcb, 0x52, 0x66, 0x0d, 0x4f, 0xf3, 0x21, 0xe1, 0xed, 0x6a, 0xa5, 0xf3,
+	0x10, 0xc0, 0x53, 0x30, 0x16, 0x78, 0x62, 0x17, 0xa8, 0x11, 0x01, 0xf0, 0xdc, 0xc7, 0x63, 0x3a,
+	0x16, 0x6a, 0xad, 0x4b, 0x04, 0xe0, 0xfc, 0x9e, 0x06, 0xb0, 0xc4, 0x5c, 0x4f, 0x46, 0x90, 0x4c,
+	0x4d, 0x44, 0x5c, 0x02, 0x7d, 0x9d, 0x6e, 0x29, 0x31, 0x77, 0x62, 0x1b, 0x56, 0xf8, 0xc2, 0x2a,
+	0x29, 0xc7, 0x0b, 0x3a, 0xdf, 0x06, 0x93, 0xe7, 0xe1, 0x9b, 0x0e, 0x1d, 0xd0, 0x5c, 0xb9, 0xdc,
+	0x9a, 0xcb, 0xa1, 0x15, 0x79, 0x53, 0x57, 0x5b, 0x41, 0x34, 0xb8, 0x29, 0x55, 0x2b, 0xc6, 0xd3,
+	0xce, 0x77, 0x01, 0xf0, 0xc2, 0xbb, 0x98, 0x43, 0x2f, 0x57, 0x15, 0xe2, 0x8d, 0x85, 0x4c, 0xf0,
+	0x5f, 0x55, 0x7e, 0xfd, 0x4a, 0xe1, 0xab, 0xba, 0x2f, 0xf9, 0xf6, 0x9d, 0x7f, 0xd1, 0xa0, 0xc9,
+	0xbf, 0xbc, 0xed, 0x46, 0xd9, 0xa4, 0xb4, 0x5d, 0x4e, 0x8a, 0xe3, 0x1c, 0x6f, 0xc8, 0x63, 0x87,
+	0x1d, 0x22, 0x00, 0x9e, 0x2b, 0x76, 0x10, 0x42, 0xfd, 0xc8, 0xcd, 0xc0, 0x41, 0x0a, 0xb0, 0xca,
+	0xab, 0xca, 0x77, 0xa0, 0x79, 0x9b, 0xa5, 0x64, 0x1c, 0xd0, 0x0a, 0x0e, 0x9b, 0x03, 0x23, 0x8a,
+	0xe9, 0xaa, 0xbf, 0x29, 0x63, 0x0f, 0x24, 0xc4, 0xc7, 0xce, 0x62, 0x2f, 0xf3, 0x6b, 0x08, 0xc0,
+	0xf9, 0x84, 0xcb, 0x42, 0x9a, 0xde, 0x66, 0xe9, 0x03, 0x16, 0xf8, 0x83, 0xad, 0x43, 0xad, 0xfe,
+	0xcf, 0x81, 0x1e, 0x8f, 0x83, 0x1d, 0x94, 0xa9, 0xc4, 0x08, 0xc1, 0x22, 0xa5, 0x9b, 0xdf, 0x5d,
+	0x79, 0xf3, 0x7b, 0x62, 0x9d, 0x1a, 0x07, 0x20, 0xe6, 0x8d, 0x92, 0xa2, 0xf9, 0xa9, 0x06, 0xd6,
+	0x6d, 0x96, 0x3e, 0x4c, 0xdd, 0x74, 0x9c, 0x28, 0x5d, 0x7e, 0x88, 0x11, 0xec, 0xfc, 0xac, 0x06,
+	0xc6, 0x6d, 0x96, 0xde, 0x13, 0x4f, 0x0e, 0x1d, 0x5e, 0xd1, 0x7d, 0x1c, 0x1a, 0x89, 0x1f, 0x0e,
+	0x04, 0xbe, 0xeb, 0x44, 0x00, 0x7c, 0xc8, 0x1b, 0xc3, 0x2d, 0x54, 0x62, 0x2d, 0xc2, 0x93, 0x39,
+	0xcd, 0x9b, 0x05, 0x9a, 0xc7, 0xb7, 0x76, 0x18, 0x06, 0x21, 0x48, 0xa7, 0xb0, 0x80, 0x72, 0x85,
+	0x00, 0xbb, 0x57, 0x08, 0xff, 0x50, 0x87, 0xa3, 0x85, 0x25, 0x3e, 0x20, 0xd3, 0xf3, 0x62, 0x49,
+	0x26, 0x1f, 0xdf, 0x46, 0xf8, 0xf7, 0xe8, 0x56, 0x49, 0x7a, 0x5d, 0x81, 0x06, 0xe7, 0x02, 0x71,
+	0xf9, 0x68, 0x27, 0x4e, 0x51, 0x13, 0xc1, 0x92, 0x95, 0x0c, 0xa3, 0xfc, 0xe1, 0x42, 0x1b, 0x09,
+	0x7f, 0xf8, 0x33, 0x47, 0xc7, 0x5e, 0x15, 0x92, 0x34, 0x91, 0xde, 0xff, 0x09, 0xac, 0xbe, 0xcd,
+	0xe5, 0x6a, 0x3e, 0x7c, 0x51, 0x74, 0x92, 0x53, 0xcd, 0x03, 0xe0, 0xd4, 0x56, 0x89, 0x53, 0xff,
+	0x49, 0x03, 0x53, 0x0d, 0xa5, 0x82, 0xf4, 0x6f, 0x82, 0xbe, 0x1a, 0xb3, 0xd1, 0x3e, 0xa2, 0xf9,
+	0x79, 0x75, 0xf9, 0x48, 0x55, 0x7d, 0xbf, 0x8f, 0x54, 0xf9, 0x23, 0x2a, 0xb9, 0x44, 0xb8, 0x48,
+	0x24, 0xdd, 0x37, 0x32, 0xba, 0x77, 0xfe, 0x53, 0x83, 0x26, 0x9f, 0x0e, 0x9f, 0xcd, 0xb4, 0xbc,
+	0x67, 0xdb, 0x1f, 0x55, 0x51, 0x58, 0xa9, 0x4f, 0x03, 0x2b, 0xfa, 0x3e, 0xb0, 0xe2, 0xfc, 0x0e,
+	0xb4, 0x32, 0x0f, 0xcb, 0x01, 0x4e, 0xb8, 0xe0, 0x8b, 0xaa, 0x97, 0x1f, 0x89, 0xfa, 0x83, 0x93,
+	0x60, 0xde, 0x0c, 0x9f, 0xd0, 0x80, 0x45, 0xd4, 0x5e, 0x94, 0x78, 0xd1, 0xf6, 0xfa, 0xe6, 0x0d,
+	0xa2, 0x65, 0x9a, 0x8a, 0x73, 0x6a, 0x8e, 0xeb, 0x73, 0xd0, 0x48, 0x63, 0x77, 0xa7, 0x5b, 0x88,
+	0x18, 0xb8, 0x44, 0x44, 0x09, 0xfb, 0x65, 0x69, 0x1d, 0x43, 0xd5, 0x2b, 0x47, 0xf8, 0x4c, 0x84,
+	0xb0, 0x98, 0xdf, 0x84, 0x2e, 0xff, 0xcf, 0xae, 0x6b, 0xca, 0x67, 0x66, 0x4e, 0x55, 0x54, 0x90,
+	0x25, 0x48, 0x27, 0x28, 0xbe, 0x32, 0x71, 0x0e, 0x1a, 0x83, 0x21, 0x1d, 0xac, 0xe3, 0xe1, 0xdc,
+	0xb6, 0x31, 0x89, 0xbb, 0xf3, 0xa2, 0x84, 0xbd, 0x00, 0xb3, 0x98, 0xc8, 0x3b, 0xeb, 0x62, 0x9d,
+	0xaf, 0x57, 0xd5, 0x51, 0xbd, 0x75, 0x07, 0xa5, 0xeb, 0xf7, 0x18, 0xed, 0x8f, 0xc7, 0x33, 0x78,
+	0x0a, 0x5d, 0x71, 0xf6, 0x86, 0x1f, 0x89, 0x2a, 0xc5, 0x2b, 0xc8, 0x18, 0x68, 0x3c, 0x63, 0xde,
+	0x56, 0x41, 0x5e, 0x3f, 0x27, 0xaa, 0x14, 0x8e, 0x52, 0x78, 0x8f, 0x95, 0x12, 0xb1, 0x2a, 0x47,
+	0x59, 0xbc, 0x3a, 0x4c, 0xba, 0x83, 0xd2, 0x4d, 0xe2, 0x97, 0x41, 0x7f, 0xc2, 0x52, 0xda, 0x3b,
+	0x5a, 0x85, 0x7d, 0xbc, 0xbd, 0x86, 0xdf, 0xed, 0xef, 0x40, 0x87, 0xff, 0x67, 0x3d, 0xd9, 0x58,
+	0xfe, 0x6b, 0x15, 0xe5, 0x65, 0x3f, 0xed, 0x27, 0x85, 0xab, 0x6f, 0x57, 0xc1, 0xf4, 0xe4, 0xc5,
+	0x20, 0x7c, 0x58, 0x6e, 0x9b, 0x78, 0x57, 0xd7, 0x86, 0x48, 0x56, 0x8e, 0xf7, 0xa8, 0xd2, 0x7d,
+	0x77, 0xb0, 0x8e, 0xef, 0xce, 0x6d, 0xeb, 0xb1, 0x70, 0xdd, 0x88, 0xb4, 0xbd, 0xc2, 0xdd, 0xa3,
+	0x9b, 0x70, 0x24, 0xc3, 0x8d, 0x5c, 0xc2, 0x13, 0xd8, 0xc0, 0x0b, 0xd5, 0xc8, 0x91, 0x6b, 0x38,
+	0x3b, 0x28, 0xdf, 0xde, 0x39, 0x87, 0x66, 0x45, 0xe8, 0xe1, 0xfb, 0x75, 0xdb, 0x68, 0x06, 0xef,
+	0x18, 0x10, 0x51, 0x02, 0x57, 0x03, 0xc3, 0xcd, 0x33, 0x1c, 0x9d, 0xac, 0x5c, 0x8d, 0x62, 0x48,
+	0x3a, 0xe9, 0x0e, 0x4a, 0x11, 0xea, 0x2f, 0x83, 0x1e, 0x8d, 0x93, 0x61, 0xaf, 0x57, 0xf9, 0xe2,
+	0xd7, 0x38, 0x19, 0x12, 0xfc, 0xce, 0x79, 0x81, 0xff, 0xe7, 0x73, 0xfb, 0x5a, 0x15, 0x2f, 0x14,
+	0x23, 0x96, 0x49, 0x27, 0x2a, 0xc6, 0x2f, 0x5f, 0x83, 0xd6, 0xe3, 0x31, 0x8d, 0xb7, 0xfa, 0x5c,
+	0x02, 0x9e, 0xaa, 0x5a, 0x91, 0x2c, 0x34, 0xd7, 0x7c, 0xac, 0x22, 0x91, 0x97, 0xc0, 0xce, 0x2a,
+	0xe5, 0x5d, 0x7f, 0x1d, 0x6b, 0x9f, 0xde, 0xa1, 0xb6, 0xea, 0xde, 0x7a, 0x3c, 0x19, 0xea, 0x7b,
+	0x0d, 0x5a, 0x78, 0xcb, 0x3b, 0x72, 0xd7, 0x68, 0xef, 0x85, 0xaa, 0x21, 0x64, 0xe1, 0x65, 0xf8,
+	0xc2, 0x0f, 0x46, 0x29, 0x2e, 0x81, 0x9d, 0x55, 0xca, 0x87, 0xf0, 0x62, 0xd5, 0x10, 0x26, 0x83,
+	0xd3, 0x88, 0x15, 0x4f, 0x86, 0xab, 0xfd, 0x1a, 0x74, 0xdc, 0x42, 0x60, 0x6c, 0xef, 0x74, 0x15,
+	0x16, 0x8b, 0xa1, 0xb3, 0xa4, 0x54, 0x9e, 0x2f, 0x17, 0x6e, 0xd8, 0xe7, 0xab, 0x96, 0x0b, 0xc3,
+	0x42, 0xc4, 0x26, 0xfe, 0x4d, 0xe8, 0xe2, 0xa8, 0xb3, 0x01, 0x9f, 0xa9, 0xea, 0xa8, 0x18, 0x47,
+	0x42, 0x3a, 0x71, 0x31, 0xaa, 0xe4, 0x57, 0x00, 0xe2, 0x2c, 0x46, 0xa0, 0xf7, 0x12, 0xd6, 0xee,
+	0x4d, 0xd6, 0x56, 0xdf, 0x49, 0xa1, 0x2c, 0xaf, 0xe9, 0x65, 0x47, 0xf9, 0x3d, 0xa7, 0xaa, 0x66,
+	0x7e, 0xd4, 0x4f, 0x0a, 0x65, 0xed, 0x37, 0xa0, 0x1d, 0xd3, 0x90, 0x6e, 0xf4, 0x85, 0x0c, 0xfb,
+	0x46, 0x75, 0xa7, 0xd9, 0x71, 0x33, 0xc4, 0xf9, 0xa9, 0x3d, 0x81, 0xe3, 0x85, 0xaa, 0xf9, 0xb4,
+	0xff, 0x1f, 0xb6, 0x71, 0x66, 0xc7, 0x36, 0xd4, 0xe4, 0xed, 0x78, 0xfb, 0x31, 0xf6, 0x05, 0x30,
+	0xc6, 0x78, 0xdc, 0xd7, 0xfb, 0x26, 0xb6, 0x32, 0x61, 0xdc, 0xca, 0xa3, 0x40, 0x59, 0x86, 0xb3,
+	0xbf, 0x48, 0xe5, 0x9d, 0xbf, 0x5c, 0xc5, 0xfe, 0xe5, 0x13, 0x44, 0x32, 0x3b, 0x2e, 0x9f, 0x28,
+	0x7e, 0x03, 0xea, 0xde, 0x98, 0xf6, 0xfe, 0x3f, 0x56, 0x3d, 0x3a, 0x81, 0xb6, 0x31, 0x25, 0xfc,
+	0x2b, 0xef, 0x2b, 0xc6, 0xd3, 0x99, 0x7e, 0xf6, 0xa2, 0xc1, 0xd9, 0xaa, 0xbe, 0xca, 0x47, 0x38,
+	0x64, 0x36, 0x2e, 0x1f, 0xe9, 0xbc, 0x09, 0xdd, 0x55, 0x3f, 0xf4, 0xf2, 0x46, 0xce, 0x55, 0x11,
+	0x49, 0xf1, 0x10, 0x82, 0x74, 0x56, 0x8b, 0x47, 0x12, 0x6f, 0x42, 0xd7, 0x8b, 0x59, 0x94, 0x37,
+	0x70, 0xbe, 0xaa, 0x81, 0xa2, 0x0f, 0x9f, 0x74, 0xbc, 0xa2, 0x47, 0xff, 0x1e, 0x1c, 0x55, 0x75,
+	0x73, 0xb4, 0xbd, 0x52, 0xc5, 0x5b, 0x93, 0x3e, 0x74, 0x62, 0x25, 0x93, 0x5e, 0xf5, 0x77, 0xe1,
+	0x44, 0xd6, 0x58, 0xe0, 0x27, 0xb9, 0x8e, 0xba, 0x80, 0x0d, 0xbe, 0x54, 0xdd, 0x60, 0xc1, 0x99,
+	0x4d, 0x8e, 0x25, 0x15, 0x1e, 0xee, 0x37, 0xa1, 0x5b, 0x6a, 0xb6, 0xf7, 0x6a, 0xd5, 0x24, 0x4b,
+	0xcd, 0x75, 0x8a, 0xed, 0x70, 0xb2, 0x0e, 0x18, 0xf2, 0x62, 0xc4, 0xe2, 0xb4, 0x77, 0xb1, 0x8a,
+	0xac, 0x73, 0x77, 0x19, 0x81, 0x20, 0x77, 0x9d, 0x5d, 0x06, 0x93, 0xef, 0x41, 0xfb, 0x23, 0x37,
+	0xea, 0x5d, 0xaa, 0x74, 0x2d, 0x08, 0x2f, 0x12, 0x69, 0x0e, 0xa5, 0x3b, 0xe9, 0x0d, 0x68, 0x47,
+	0xae, 0x1f, 0xab, 0xce, 0x2e, 0x57, 0x75, 0x96, 0xfb, 0xb5, 0x08, 0x44, 0xb9, 0x8f, 0xeb, 0xb2,
+	0x78, 0xbd, 0x11, 0x8f, 0x0a, 0xaf, 0x54, 0x75, 0x26, 0xed, 0x76, 0xf1, 0x42, 0x23, 0xb7, 0x67,
+	0x7f, 0x1d, 0x66, 0x13, 0x9a, 0xf6, 0x39, 0x66, 0x22, 0xf4, 0xd1, 0xf4, 0xae, 0x56, 0xe2, 0xa6,
+	0xe0, 0xc5, 0x21, 0x9d, 0xa4, 0xe8, 0xd3, 0x59, 0x02, 0x9b, 0xd7, 0x4e, 0x70, 0x93, 0x9a, 0x2d,
+	0xd8, 0xb5, 0x2a, 0x0a, 0x98, 0x74, 0x57, 0x10, 0x6b, 0x38, 0xe9, 0xc0, 0x58, 0x86, 0x63, 0xa5,
+	0xd6, 0x24, 0x41, 0xbd, 0x86, 0xcd, 0xcd, 0xef, 0xd8, 0x9c, 0xa4, 0xa8, 0xa3, 0xc3, 0x6d, 0xbb,
+	0xe5, 0x37, 0x00, 0x5f, 0x6f, 0x54, 0xd8, 0x7c, 0xbd, 0x0a, 0x9b, 0xf9, 0x5d, 0x39, 0x02, 0x1b,
+	0x59, 0xfa, 0xdb, 0xc7, 0x7f, 0xf0, 0xa3, 0xf9, 0x99, 0xef, 0x7d, 0x30, 0x3f, 0xf3, 0xfd, 0x0f,
+	0xe6, 0x67, 0x7e, 0xf4, 0xc1, 0xfc, 0xcc, 0x7f, 0x7d, 0x30, 0x3f, 0x73, 0xfe, 0xdf, 0x35, 0x30,
+	0xc4, 0x1b, 0xcb, 0x76, 0x0b, 0x1a, 0xcb, 0xd1, 0x5b, 0x34, 0xb5, 0x66, 0x44, 0xf2, 0xc1, 0x38,
+	0xb5, 0x34, 0xbb, 0x03, 0xe6, 0x72, 0xb4, 0x48, 0x03, 0x9a, 0x52, 0xab, 0x66, 0x77, 0xa1, 0xb5,
+	0x1c, 0xf1, 0xd9, 0xf9, 0x31, 0xb5, 0xea, 0xa2, 0xdc, 0x75, 0xcf, 0xb3, 0x74, 0x51, 0xee, 0xba,
+	0xe7, 0xf1, 0x06, 0x1a, 0x36, 0xf0, 0x56, 0x1f, 0x0e, 0xdc, 0xd0, 0x32, 0xec, 0xa3, 0xd0, 0x55,
+	0x2d, 0xe0, 0x53, 0x83, 0x56, 0x53, 0x34, 0xc3, 0x57, 0x6f, 0x79, 0x9c, 0x5a, 0x2d, 0x51, 0x97,
+	0x83, 0x77, 0x42, 0x0b, 0xec, 0x36, 0x34, 0x97, 0x23, 0xd4, 0x9e, 0x56, 0x5b, 0x7c, 0x12, 0x0f,
+	0x17, 0x5b, 0x1d, 0xfb, 0x08, 0xb4, 0x15, 0xc4, 0xfb, 0xe9, 0x8a, 0xcf, 0x62, 0x3f, 0x63, 0xcd,
+	0xda, 0xc7, 0xe0, 0x88, 0xea, 0x49, 0xe4, 0x79, 0xd6, 0x91, 0xf3, 0xef, 0x41, 0x2b, 0x7b, 0x05,
+	0x9b, 0x97, 0x47, 0xe0, 0xbe, 0x1f, 0x58, 0x33, 0xf6, 0x2c, 0x80, 0x78, 0x69, 0x75, 0x2b, 0xa5,
+	0x89, 0x98, 0x2b, 0xc2, 0x77, 0xc2, 0xd4, 0xaa, 0x65, 0x5f, 0x6f, 0x05, 0xcc, 0x4d, 0xad, 0x3a,
+	0x1f, 0xb4, 0x28, 0xcd, 0x58, 0x60, 0xe9, 0xe7, 0x07, 0x60, 0x88, 0x87, 0x9f, 0xf9, 0x04, 0x45,
+	0xea, 0x3e, 0x4b, 0x87, 0x7e, 0xb8, 0x66, 0xcd, 0xd8, 0x16, 0x74, 0x44, 0xd6, 0xcd, 0x4d, 0x3f,
+	0x49, 0x79, 0xdb, 0x59, 0xce, 0xf5, 0x95, 0x84, 0x62, 0xfb, 0x47, 0xa0, 0x7d, 0x33, 0x7f, 0x13,
+	0xda, 0xaa, 0xe7, 0xed, 0xc8, 0x47, 0x10, 0x2d, 0xfd, 0xfc, 0xcf, 0x6b, 0x60, 0x88, 0xa7, 0x57,
+	0xf9, 0x70, 0x44, 0xea, 0x3e, 0x0b, 0xa9, 0x35, 0xc3, 0x4b, 0x0b, 0x18, 0x4d, 0x30, 0xea, 0x59,
+	0x9a, 0x7d, 0x1c, 0xe3, 0xd1, 0x13, 0x16, 0x3e, 0x4c, 0xdd, 0x80, 0xe2, 0x13, 0x59, 0x56, 0x8d,
+	0x63, 0xa5, 0x90, 0xcb, 0x55, 0xac, 0x55, 0xb7, 0x4f, 0xc0, 0x51, 0x91, 0x59, 0xd8, 0xff, 0x5b,
+	0x7a, 0x5e, 0xf6, 0x11, 0x1b, 0xad, 0x24, 0x29, 0xef, 0xa9, 0x91, 0xf7, 0x44, 0xe8, 0xea, 0x38,
+	0xa1, 0x9e, 0x65, 0xf0, 0xd9, 0x88, 0xac, 0x5b, 0x78, 0xe1, 0xc7, 0x6a, 0xe6, 0x35, 0x85, 0x75,
+	0x17, 0x50, 0xcf, 0x32, 0xf3, 0x62, 0x8f, 0xf0, 0xfa, 0x8f, 0xd5, 0xca, 0x8b, 0xdd, 0x54, 0x97,
+	0x73, 0x2c, 0x28, 0x76, 0x80, 0x7c, 0x63, 0xb5, 0xf3, 0x9a, 0x4b, 0x6e, 0xc4, 0xbb, 0xc4, 0xb5,
+	0x17, 0x39, 0xe8, 0x7c, 0xb0, 0xba, 0x79, 0x91, 0x1b, 0x01, 0xe3, 0x45, 0x66, 0x0b, 0x63, 0x50,
+	0x37, 0x94, 0xac, 0x23, 0x79, 0x3d, 0xe2, 0x3f, 0x71, 0x03, 0xcb, 0x3a, 0xff, 0x97, 0x1a, 0x34,
+	0xf0, 0xe1, 0x51, 0xbe, 0xa2, 0x98, 0x90, 0x18, 0x55, 0x20, 0xdf, 0x40, 0x59, 0x1a, 0x47, 0xb8,
+	0x78, 0x9f, 0x14, 0x89, 0xb6, 0x96, 0xc1, 0xef, 0x8c, 0x29, 0x2e, 0x97, 0x05, 0x1d, 0xf1, 0x1d,
+	0xc3, 0xc2, 0x12, 0x4b, 0xe7, 0x5d, 0x61, 0xce, 0x9d, 0x30, 0xe5, 0x4b, 0x8c, 0x98, 0x93, 0x45,
+	0x06, 0xec, 0x09, 0x27, 0x68, 0x23, 0x6b, 0x05, 0x57, 0xcd, 0x6a, 0x66, 0xad, 0xdc, 0x40, 0xef,
+	0x0a, 0x47, 0x9a, 0xaa, 0xa4, 0x24, 0xb8, 0xd5, 0x5a, 0xb8, 0xfd, 0xe1, 0xa7, 0xa7, 0x67, 0x3e,
+	0xfa, 0xf4, 0xf4, 0xcc, 0x87, 0x9f, 0x9d, 0xd6, 0x3e, 0xfa, 0xec, 0xb4, 0xf6, 0x1f, 0x9f, 0x9d,
+	0xd6, 0xbe, 0xff, 0xf9, 0xe9, 0x99, 0x8f, 0x3e, 0x3f, 0x3d, 0xf3, 0xaf, 0x9f, 0x9f, 0x9e, 0xf9,
+	0xee, 0xcb, 0xbb, 0xd8, 0xa3, 0x8e, 0x92, 0xb5, 0x15, 0x03, 0x5f, 0x8f, 0xbf, 0xf6, 0xbf, 0x01,
+	0x00, 0x00, 0xff, 0xff, 0x83, 0x06, 0xd1, 0x3e, 0x76, 0x5e, 0x00, 0x00,
 }
 
 func (m *Datum) Marshal() (dAtA []byte, err error) {
@@ -5034,7 +5041,7 @@ func (m *Lock) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *LockReply) Marshal() (dAtA []byte, err error) {
+func (m *LockResponse) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -5044,12 +5051,12 @@ func (m *LockReply) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *LockReply) MarshalTo(dAtA []byte) (int, error) {
+func (m *LockResponse) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *LockReply) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *LockResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -5194,7 +5201,7 @@ func (m *Check) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *CheckReply) Marshal() (dAtA []byte, err error) {
+func (m *CheckResponse) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -5204,12 +5211,12 @@ func (m *CheckReply) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *CheckReply) MarshalTo(dAtA []byte) (int, error) {
+func (m *CheckResponse) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *CheckReply) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *CheckResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -5379,7 +5386,7 @@ func (m *Prepare) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Park) Marshal() (dAtA []byte, err error) {
+func (m *CommitRequest) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -5389,12 +5396,12 @@ func (m *Park) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Park) MarshalTo(dAtA []byte) (int, error) {
+func (m *CommitRequest) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Park) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *CommitRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -5650,7 +5657,7 @@ func (m *Vote) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *AskVote) Marshal() (dAtA []byte, err error) {
+func (m *VoteRequest) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -5660,12 +5667,12 @@ func (m *AskVote) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *AskVote) MarshalTo(dAtA []byte) (int, error) {
+func (m *VoteRequest) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *AskVote) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *VoteRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -5713,7 +5720,7 @@ func (m *AskVote) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Decide) Marshal() (dAtA []byte, err error) {
+func (m *Decision) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -5723,12 +5730,12 @@ func (m *Decide) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Decide) MarshalTo(dAtA []byte) (int, error) {
+func (m *Decision) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Decide) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *Decision) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -5771,7 +5778,7 @@ func (m *Decide) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *DecideAck) Marshal() (dAtA []byte, err error) {
+func (m *DecisionAck) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -5781,12 +5788,12 @@ func (m *DecideAck) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *DecideAck) MarshalTo(dAtA []byte) (int, error) {
+func (m *DecisionAck) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *DecideAck) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *DecisionAck) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -5819,7 +5826,7 @@ func (m *DecideAck) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Answer) Marshal() (dAtA []byte, err error) {
+func (m *CommitResponse) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -5829,12 +5836,12 @@ func (m *Answer) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Answer) MarshalTo(dAtA []byte) (int, error) {
+func (m *CommitResponse) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Answer) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *CommitResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -5987,7 +5994,7 @@ func (m *Incarnated) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Mark) Marshal() (dAtA []byte, err error) {
+func (m *Wound) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -5997,12 +6004,12 @@ func (m *Mark) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Mark) MarshalTo(dAtA []byte) (int, error) {
+func (m *Wound) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Mark) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *Wound) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -6042,7 +6049,7 @@ func (m *Mark) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Waits) Marshal() (dAtA []byte, err error) {
+func (m *WaitReport) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -6052,12 +6059,12 @@ func (m *Waits) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Waits) MarshalTo(dAtA []byte) (int, error) {
+func (m *WaitReport) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Waits) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *WaitReport) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -6105,7 +6112,7 @@ func (m *Waits) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Cancel) Marshal() (dAtA []byte, err error) {
+func (m *CancelRequest) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -6115,12 +6122,12 @@ func (m *Cancel) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Cancel) MarshalTo(dAtA []byte) (int, error) {
+func (m *CancelRequest) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Cancel) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *CancelRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -6217,7 +6224,7 @@ func (m *Push) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *PushReply) Marshal() (dAtA []byte, err error) {
+func (m *PushResponse) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -6227,12 +6234,12 @@ func (m *PushReply) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *PushReply) MarshalTo(dAtA []byte) (int, error) {
+func (m *PushResponse) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *PushReply) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *PushResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -6260,7 +6267,7 @@ func (m *PushReply) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Enquire) Marshal() (dAtA []byte, err error) {
+func (m *QueryTxn) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -6270,12 +6277,12 @@ func (m *Enquire) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Enquire) MarshalTo(dAtA []byte) (int, error) {
+func (m *QueryTxn) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Enquire) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *QueryTxn) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -6303,7 +6310,7 @@ func (m *Enquire) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *EnquireReply) Marshal() (dAtA []byte, err error) {
+func (m *QueryTxnResponse) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -6313,12 +6320,12 @@ func (m *EnquireReply) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *EnquireReply) MarshalTo(dAtA []byte) (int, error) {
+func (m *QueryTxnResponse) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *EnquireReply) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *QueryTxnResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -6405,7 +6412,7 @@ func (m *EnquireReply) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Announce) Marshal() (dAtA []byte, err error) {
+func (m *Announcement) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -6415,12 +6422,12 @@ func (m *Announce) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Announce) MarshalTo(dAtA []byte) (int, error) {
+func (m *Announcement) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Announce) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *Announcement) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -6566,7 +6573,7 @@ func (m *Trace) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *ScanAt) Marshal() (dAtA []byte, err error) {
+func (m *ReadPage) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -6576,12 +6583,12 @@ func (m *ScanAt) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *ScanAt) MarshalTo(dAtA []byte) (int, error) {
+func (m *ReadPage) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *ScanAt) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *ReadPage) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -6673,7 +6680,7 @@ func (m *ScanAt) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *ScanPage) Marshal() (dAtA []byte, err error) {
+func (m *ReadPageResponse) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -6683,12 +6690,12 @@ func (m *ScanPage) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *ScanPage) MarshalTo(dAtA []byte) (int, error) {
+func (m *ReadPageResponse) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *ScanPage) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *ReadPageResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -6925,7 +6932,7 @@ func (m *Read) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *ReadReply) Marshal() (dAtA []byte, err error) {
+func (m *ReadResponse) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -6935,12 +6942,12 @@ func (m *ReadReply) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *ReadReply) MarshalTo(dAtA []byte) (int, error) {
+func (m *ReadResponse) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *ReadReply) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *ReadResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -7068,7 +7075,7 @@ func (m *ReadReply) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Notice) Marshal() (dAtA []byte, err error) {
+func (m *Registered) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -7078,12 +7085,12 @@ func (m *Notice) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Notice) MarshalTo(dAtA []byte) (int, error) {
+func (m *Registered) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Notice) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *Registered) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -7111,7 +7118,7 @@ func (m *Notice) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Leave) Marshal() (dAtA []byte, err error) {
+func (m *Deregister) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -7121,12 +7128,12 @@ func (m *Leave) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Leave) MarshalTo(dAtA []byte) (int, error) {
+func (m *Deregister) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Leave) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *Deregister) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -7149,7 +7156,7 @@ func (m *Leave) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Renew) Marshal() (dAtA []byte, err error) {
+func (m *RenewLease) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -7159,12 +7166,12 @@ func (m *Renew) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Renew) MarshalTo(dAtA []byte) (int, error) {
+func (m *RenewLease) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Renew) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *RenewLease) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -7202,7 +7209,7 @@ func (m *Renew) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *RenewReply) Marshal() (dAtA []byte, err error) {
+func (m *RenewLeaseResponse) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -7212,12 +7219,12 @@ func (m *RenewReply) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *RenewReply) MarshalTo(dAtA []byte) (int, error) {
+func (m *RenewLeaseResponse) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *RenewReply) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *RenewLeaseResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -7328,7 +7335,7 @@ func (m *Unseal) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Unsealed) Marshal() (dAtA []byte, err error) {
+func (m *UnsealResponse) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -7338,12 +7345,12 @@ func (m *Unsealed) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Unsealed) MarshalTo(dAtA []byte) (int, error) {
+func (m *UnsealResponse) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Unsealed) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *UnsealResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -7386,7 +7393,7 @@ func (m *Unsealed) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *ShardIndex) Marshal() (dAtA []byte, err error) {
+func (m *ShardCSN) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -7396,12 +7403,12 @@ func (m *ShardIndex) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *ShardIndex) MarshalTo(dAtA []byte) (int, error) {
+func (m *ShardCSN) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *ShardIndex) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *ShardCSN) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -7419,7 +7426,7 @@ func (m *ShardIndex) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Pin) Marshal() (dAtA []byte, err error) {
+func (m *Snapshot) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -7429,12 +7436,12 @@ func (m *Pin) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Pin) MarshalTo(dAtA []byte) (int, error) {
+func (m *Snapshot) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Pin) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *Snapshot) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -7523,7 +7530,7 @@ func (m *Due) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *KeepPin) Marshal() (dAtA []byte, err error) {
+func (m *RetainSnapshot) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -7533,12 +7540,12 @@ func (m *KeepPin) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *KeepPin) MarshalTo(dAtA []byte) (int, error) {
+func (m *RetainSnapshot) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *KeepPin) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *RetainSnapshot) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -7597,7 +7604,7 @@ func (m *KeepPin) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *FindPin) Marshal() (dAtA []byte, err error) {
+func (m *FindSnapshot) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -7607,12 +7614,12 @@ func (m *FindPin) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *FindPin) MarshalTo(dAtA []byte) (int, error) {
+func (m *FindSnapshot) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *FindPin) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *FindSnapshot) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -7662,7 +7669,7 @@ func (m *FindPin) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *DropPin) Marshal() (dAtA []byte, err error) {
+func (m *DropSnapshot) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -7672,12 +7679,12 @@ func (m *DropPin) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *DropPin) MarshalTo(dAtA []byte) (int, error) {
+func (m *DropSnapshot) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *DropPin) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *DropSnapshot) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -7705,7 +7712,7 @@ func (m *DropPin) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *PinReply) Marshal() (dAtA []byte, err error) {
+func (m *SnapshotResponse) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -7715,12 +7722,12 @@ func (m *PinReply) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *PinReply) MarshalTo(dAtA []byte) (int, error) {
+func (m *SnapshotResponse) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *PinReply) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *SnapshotResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -7764,7 +7771,7 @@ func (m *PinReply) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *AskPins) Marshal() (dAtA []byte, err error) {
+func (m *SnapshotListRequest) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -7774,12 +7781,12 @@ func (m *AskPins) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *AskPins) MarshalTo(dAtA []byte) (int, error) {
+func (m *SnapshotListRequest) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *AskPins) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *SnapshotListRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -7812,7 +7819,7 @@ func (m *AskPins) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Pins) Marshal() (dAtA []byte, err error) {
+func (m *SnapshotList) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -7822,12 +7829,12 @@ func (m *Pins) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Pins) MarshalTo(dAtA []byte) (int, error) {
+func (m *SnapshotList) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *Pins) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *SnapshotList) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -8011,7 +8018,7 @@ func (m *KeyWaits) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *HeatDigest) Marshal() (dAtA []byte, err error) {
+func (m *LoadReport) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -8021,12 +8028,12 @@ func (m *HeatDigest) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *HeatDigest) MarshalTo(dAtA []byte) (int, error) {
+func (m *LoadReport) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *HeatDigest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *LoadReport) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -8096,7 +8103,7 @@ func (m *HeatPair) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *PairDigest) Marshal() (dAtA []byte, err error) {
+func (m *PairReport) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -8106,12 +8113,12 @@ func (m *PairDigest) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *PairDigest) MarshalTo(dAtA []byte) (int, error) {
+func (m *PairReport) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *PairDigest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *PairReport) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -8244,7 +8251,7 @@ func (m *HotRule) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *SetHot) Marshal() (dAtA []byte, err error) {
+func (m *SetHotPolicy) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -8254,12 +8261,12 @@ func (m *SetHot) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *SetHot) MarshalTo(dAtA []byte) (int, error) {
+func (m *SetHotPolicy) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *SetHot) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *SetHotPolicy) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -8309,7 +8316,7 @@ func (m *SetHot) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *AskHot) Marshal() (dAtA []byte, err error) {
+func (m *HotStatusRequest) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -8319,12 +8326,12 @@ func (m *AskHot) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *AskHot) MarshalTo(dAtA []byte) (int, error) {
+func (m *HotStatusRequest) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *AskHot) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *HotStatusRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -8347,7 +8354,7 @@ func (m *AskHot) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *HotState) Marshal() (dAtA []byte, err error) {
+func (m *HotKey) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -8357,12 +8364,12 @@ func (m *HotState) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *HotState) MarshalTo(dAtA []byte) (int, error) {
+func (m *HotKey) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *HotState) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *HotKey) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -8435,7 +8442,7 @@ func (m *HotState) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *HotReply) Marshal() (dAtA []byte, err error) {
+func (m *HotStatusResponse) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -8445,12 +8452,12 @@ func (m *HotReply) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *HotReply) MarshalTo(dAtA []byte) (int, error) {
+func (m *HotStatusResponse) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *HotReply) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *HotStatusResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -8543,7 +8550,7 @@ func (m *HotReply) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *HotMoved) Marshal() (dAtA []byte, err error) {
+func (m *MovedKey) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
 	n, err := m.MarshalToSizedBuffer(dAtA[:size])
@@ -8553,12 +8560,12 @@ func (m *HotMoved) Marshal() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *HotMoved) MarshalTo(dAtA []byte) (int, error) {
+func (m *MovedKey) MarshalTo(dAtA []byte) (int, error) {
 	size := m.Size()
 	return m.MarshalToSizedBuffer(dAtA[:size])
 }
 
-func (m *HotMoved) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+func (m *MovedKey) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -9140,7 +9147,7 @@ func (m *Lock) Size() (n int) {
 	return n
 }
 
-func (m *LockReply) Size() (n int) {
+func (m *LockResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9204,7 +9211,7 @@ func (m *Check) Size() (n int) {
 	return n
 }
 
-func (m *CheckReply) Size() (n int) {
+func (m *CheckResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9274,7 +9281,7 @@ func (m *Prepare) Size() (n int) {
 	return n
 }
 
-func (m *Park) Size() (n int) {
+func (m *CommitRequest) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9371,7 +9378,7 @@ func (m *Vote) Size() (n int) {
 	return n
 }
 
-func (m *AskVote) Size() (n int) {
+func (m *VoteRequest) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9396,7 +9403,7 @@ func (m *AskVote) Size() (n int) {
 	return n
 }
 
-func (m *Decide) Size() (n int) {
+func (m *Decision) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9415,7 +9422,7 @@ func (m *Decide) Size() (n int) {
 	return n
 }
 
-func (m *DecideAck) Size() (n int) {
+func (m *DecisionAck) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9431,7 +9438,7 @@ func (m *DecideAck) Size() (n int) {
 	return n
 }
 
-func (m *Answer) Size() (n int) {
+func (m *CommitResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9497,7 +9504,7 @@ func (m *Incarnated) Size() (n int) {
 	return n
 }
 
-func (m *Mark) Size() (n int) {
+func (m *Wound) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9514,7 +9521,7 @@ func (m *Mark) Size() (n int) {
 	return n
 }
 
-func (m *Waits) Size() (n int) {
+func (m *WaitReport) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9536,7 +9543,7 @@ func (m *Waits) Size() (n int) {
 	return n
 }
 
-func (m *Cancel) Size() (n int) {
+func (m *CancelRequest) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9578,7 +9585,7 @@ func (m *Push) Size() (n int) {
 	return n
 }
 
-func (m *PushReply) Size() (n int) {
+func (m *PushResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9592,7 +9599,7 @@ func (m *PushReply) Size() (n int) {
 	return n
 }
 
-func (m *Enquire) Size() (n int) {
+func (m *QueryTxn) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9609,7 +9616,7 @@ func (m *Enquire) Size() (n int) {
 	return n
 }
 
-func (m *EnquireReply) Size() (n int) {
+func (m *QueryTxnResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9644,7 +9651,7 @@ func (m *EnquireReply) Size() (n int) {
 	return n
 }
 
-func (m *Announce) Size() (n int) {
+func (m *Announcement) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9715,7 +9722,7 @@ func (m *Trace) Size() (n int) {
 	return n
 }
 
-func (m *ScanAt) Size() (n int) {
+func (m *ReadPage) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9764,7 +9771,7 @@ func (m *ScanAt) Size() (n int) {
 	return n
 }
 
-func (m *ScanPage) Size() (n int) {
+func (m *ReadPageResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9871,7 +9878,7 @@ func (m *Read) Size() (n int) {
 	return n
 }
 
-func (m *ReadReply) Size() (n int) {
+func (m *ReadResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9923,7 +9930,7 @@ func (m *ReadReply) Size() (n int) {
 	return n
 }
 
-func (m *Notice) Size() (n int) {
+func (m *Registered) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9936,7 +9943,7 @@ func (m *Notice) Size() (n int) {
 	return n
 }
 
-func (m *Leave) Size() (n int) {
+func (m *Deregister) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9950,7 +9957,7 @@ func (m *Leave) Size() (n int) {
 	return n
 }
 
-func (m *Renew) Size() (n int) {
+func (m *RenewLease) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -9973,7 +9980,7 @@ func (m *Renew) Size() (n int) {
 	return n
 }
 
-func (m *RenewReply) Size() (n int) {
+func (m *RenewLeaseResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10020,7 +10027,7 @@ func (m *Unseal) Size() (n int) {
 	return n
 }
 
-func (m *Unsealed) Size() (n int) {
+func (m *UnsealResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10038,7 +10045,7 @@ func (m *Unsealed) Size() (n int) {
 	return n
 }
 
-func (m *ShardIndex) Size() (n int) {
+func (m *ShardCSN) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10053,7 +10060,7 @@ func (m *ShardIndex) Size() (n int) {
 	return n
 }
 
-func (m *Pin) Size() (n int) {
+func (m *Snapshot) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10096,7 +10103,7 @@ func (m *Due) Size() (n int) {
 	return n
 }
 
-func (m *KeepPin) Size() (n int) {
+func (m *RetainSnapshot) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10129,7 +10136,7 @@ func (m *KeepPin) Size() (n int) {
 	return n
 }
 
-func (m *FindPin) Size() (n int) {
+func (m *FindSnapshot) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10156,7 +10163,7 @@ func (m *FindPin) Size() (n int) {
 	return n
 }
 
-func (m *DropPin) Size() (n int) {
+func (m *DropSnapshot) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10173,7 +10180,7 @@ func (m *DropPin) Size() (n int) {
 	return n
 }
 
-func (m *PinReply) Size() (n int) {
+func (m *SnapshotResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10194,7 +10201,7 @@ func (m *PinReply) Size() (n int) {
 	return n
 }
 
-func (m *AskPins) Size() (n int) {
+func (m *SnapshotListRequest) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10218,7 +10225,7 @@ func (m *AskPins) Size() (n int) {
 	return n
 }
 
-func (m *Pins) Size() (n int) {
+func (m *SnapshotList) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10310,7 +10317,7 @@ func (m *KeyWaits) Size() (n int) {
 	return n
 }
 
-func (m *HeatDigest) Size() (n int) {
+func (m *LoadReport) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10348,7 +10355,7 @@ func (m *HeatPair) Size() (n int) {
 	return n
 }
 
-func (m *PairDigest) Size() (n int) {
+func (m *PairReport) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10415,7 +10422,7 @@ func (m *HotRule) Size() (n int) {
 	return n
 }
 
-func (m *SetHot) Size() (n int) {
+func (m *SetHotPolicy) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10442,7 +10449,7 @@ func (m *SetHot) Size() (n int) {
 	return n
 }
 
-func (m *AskHot) Size() (n int) {
+func (m *HotStatusRequest) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10456,7 +10463,7 @@ func (m *AskHot) Size() (n int) {
 	return n
 }
 
-func (m *HotState) Size() (n int) {
+func (m *HotKey) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10496,7 +10503,7 @@ func (m *HotState) Size() (n int) {
 	return n
 }
 
-func (m *HotReply) Size() (n int) {
+func (m *HotStatusResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -10541,7 +10548,7 @@ func (m *HotReply) Size() (n int) {
 	return n
 }
 
-func (m *HotMoved) Size() (n int) {
+func (m *MovedKey) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -13598,7 +13605,7 @@ func (m *Lock) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *LockReply) Unmarshal(dAtA []byte) error {
+func (m *LockResponse) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -13621,10 +13628,10 @@ func (m *LockReply) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: LockReply: wiretype end group for non-group")
+			return fmt.Errorf("proto: LockResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: LockReply: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: LockResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -14049,7 +14056,7 @@ func (m *Check) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *CheckReply) Unmarshal(dAtA []byte) error {
+func (m *CheckResponse) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -14072,10 +14079,10 @@ func (m *CheckReply) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: CheckReply: wiretype end group for non-group")
+			return fmt.Errorf("proto: CheckResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: CheckReply: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: CheckResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -14566,7 +14573,7 @@ func (m *Prepare) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Park) Unmarshal(dAtA []byte) error {
+func (m *CommitRequest) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -14589,10 +14596,10 @@ func (m *Park) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Park: wiretype end group for non-group")
+			return fmt.Errorf("proto: CommitRequest: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Park: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: CommitRequest: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -15344,7 +15351,7 @@ func (m *Vote) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *AskVote) Unmarshal(dAtA []byte) error {
+func (m *VoteRequest) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -15367,10 +15374,10 @@ func (m *AskVote) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: AskVote: wiretype end group for non-group")
+			return fmt.Errorf("proto: VoteRequest: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: AskVote: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: VoteRequest: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -15536,7 +15543,7 @@ func (m *AskVote) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Decide) Unmarshal(dAtA []byte) error {
+func (m *Decision) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -15559,10 +15566,10 @@ func (m *Decide) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Decide: wiretype end group for non-group")
+			return fmt.Errorf("proto: Decision: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Decide: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: Decision: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -15691,7 +15698,7 @@ func (m *Decide) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *DecideAck) Unmarshal(dAtA []byte) error {
+func (m *DecisionAck) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -15714,10 +15721,10 @@ func (m *DecideAck) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: DecideAck: wiretype end group for non-group")
+			return fmt.Errorf("proto: DecisionAck: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: DecideAck: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: DecisionAck: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -15826,7 +15833,7 @@ func (m *DecideAck) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Answer) Unmarshal(dAtA []byte) error {
+func (m *CommitResponse) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -15849,10 +15856,10 @@ func (m *Answer) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Answer: wiretype end group for non-group")
+			return fmt.Errorf("proto: CommitResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Answer: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: CommitResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -16286,7 +16293,7 @@ func (m *Incarnated) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Mark) Unmarshal(dAtA []byte) error {
+func (m *Wound) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -16309,10 +16316,10 @@ func (m *Mark) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Mark: wiretype end group for non-group")
+			return fmt.Errorf("proto: Wound: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Mark: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: Wound: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -16438,7 +16445,7 @@ func (m *Mark) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Waits) Unmarshal(dAtA []byte) error {
+func (m *WaitReport) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -16461,10 +16468,10 @@ func (m *Waits) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Waits: wiretype end group for non-group")
+			return fmt.Errorf("proto: WaitReport: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Waits: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: WaitReport: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -16612,7 +16619,7 @@ func (m *Waits) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Cancel) Unmarshal(dAtA []byte) error {
+func (m *CancelRequest) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -16635,10 +16642,10 @@ func (m *Cancel) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Cancel: wiretype end group for non-group")
+			return fmt.Errorf("proto: CancelRequest: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Cancel: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: CancelRequest: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -16917,7 +16924,7 @@ func (m *Push) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *PushReply) Unmarshal(dAtA []byte) error {
+func (m *PushResponse) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -16940,10 +16947,10 @@ func (m *PushReply) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: PushReply: wiretype end group for non-group")
+			return fmt.Errorf("proto: PushResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: PushReply: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: PushResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -17020,7 +17027,7 @@ func (m *PushReply) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Enquire) Unmarshal(dAtA []byte) error {
+func (m *QueryTxn) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -17043,10 +17050,10 @@ func (m *Enquire) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Enquire: wiretype end group for non-group")
+			return fmt.Errorf("proto: QueryTxn: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Enquire: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: QueryTxn: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -17141,7 +17148,7 @@ func (m *Enquire) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *EnquireReply) Unmarshal(dAtA []byte) error {
+func (m *QueryTxnResponse) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -17164,10 +17171,10 @@ func (m *EnquireReply) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: EnquireReply: wiretype end group for non-group")
+			return fmt.Errorf("proto: QueryTxnResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: EnquireReply: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: QueryTxnResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -17377,7 +17384,7 @@ func (m *EnquireReply) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Announce) Unmarshal(dAtA []byte) error {
+func (m *Announcement) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -17400,10 +17407,10 @@ func (m *Announce) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Announce: wiretype end group for non-group")
+			return fmt.Errorf("proto: Announcement: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Announce: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: Announcement: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -17800,7 +17807,7 @@ func (m *Trace) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *ScanAt) Unmarshal(dAtA []byte) error {
+func (m *ReadPage) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -17823,10 +17830,10 @@ func (m *ScanAt) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: ScanAt: wiretype end group for non-group")
+			return fmt.Errorf("proto: ReadPage: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: ScanAt: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: ReadPage: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -18143,7 +18150,7 @@ func (m *ScanAt) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *ScanPage) Unmarshal(dAtA []byte) error {
+func (m *ReadPageResponse) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -18166,10 +18173,10 @@ func (m *ScanPage) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: ScanPage: wiretype end group for non-group")
+			return fmt.Errorf("proto: ReadPageResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: ScanPage: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: ReadPageResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -18896,7 +18903,7 @@ func (m *Read) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *ReadReply) Unmarshal(dAtA []byte) error {
+func (m *ReadResponse) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -18919,10 +18926,10 @@ func (m *ReadReply) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: ReadReply: wiretype end group for non-group")
+			return fmt.Errorf("proto: ReadResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: ReadReply: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: ReadResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -19285,7 +19292,7 @@ func (m *ReadReply) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Notice) Unmarshal(dAtA []byte) error {
+func (m *Registered) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -19308,10 +19315,10 @@ func (m *Notice) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Notice: wiretype end group for non-group")
+			return fmt.Errorf("proto: Registered: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Notice: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: Registered: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -19401,7 +19408,7 @@ func (m *Notice) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Leave) Unmarshal(dAtA []byte) error {
+func (m *Deregister) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -19424,10 +19431,10 @@ func (m *Leave) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Leave: wiretype end group for non-group")
+			return fmt.Errorf("proto: Deregister: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Leave: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: Deregister: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -19503,7 +19510,7 @@ func (m *Leave) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Renew) Unmarshal(dAtA []byte) error {
+func (m *RenewLease) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -19526,10 +19533,10 @@ func (m *Renew) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Renew: wiretype end group for non-group")
+			return fmt.Errorf("proto: RenewLease: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Renew: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: RenewLease: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -19662,7 +19669,7 @@ func (m *Renew) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *RenewReply) Unmarshal(dAtA []byte) error {
+func (m *RenewLeaseResponse) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -19685,10 +19692,10 @@ func (m *RenewReply) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: RenewReply: wiretype end group for non-group")
+			return fmt.Errorf("proto: RenewLeaseResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: RenewReply: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: RenewLeaseResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -20028,7 +20035,7 @@ func (m *Unseal) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Unsealed) Unmarshal(dAtA []byte) error {
+func (m *UnsealResponse) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -20051,10 +20058,10 @@ func (m *Unsealed) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Unsealed: wiretype end group for non-group")
+			return fmt.Errorf("proto: UnsealResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Unsealed: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: UnsealResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -20196,7 +20203,7 @@ func (m *Unsealed) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *ShardIndex) Unmarshal(dAtA []byte) error {
+func (m *ShardCSN) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -20219,10 +20226,10 @@ func (m *ShardIndex) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: ShardIndex: wiretype end group for non-group")
+			return fmt.Errorf("proto: ShardCSN: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: ShardIndex: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: ShardCSN: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -20284,7 +20291,7 @@ func (m *ShardIndex) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Pin) Unmarshal(dAtA []byte) error {
+func (m *Snapshot) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -20307,10 +20314,10 @@ func (m *Pin) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Pin: wiretype end group for non-group")
+			return fmt.Errorf("proto: Snapshot: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Pin: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: Snapshot: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -20431,7 +20438,7 @@ func (m *Pin) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Clock = append(m.Clock, ShardIndex{})
+			m.Clock = append(m.Clock, ShardCSN{})
 			if err := m.Clock[len(m.Clock)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -20576,7 +20583,7 @@ func (m *Due) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *KeepPin) Unmarshal(dAtA []byte) error {
+func (m *RetainSnapshot) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -20599,10 +20606,10 @@ func (m *KeepPin) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: KeepPin: wiretype end group for non-group")
+			return fmt.Errorf("proto: RetainSnapshot: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: KeepPin: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: RetainSnapshot: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -20724,7 +20731,7 @@ func (m *KeepPin) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Clock = append(m.Clock, ShardIndex{})
+			m.Clock = append(m.Clock, ShardCSN{})
 			if err := m.Clock[len(m.Clock)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -20801,7 +20808,7 @@ func (m *KeepPin) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *FindPin) Unmarshal(dAtA []byte) error {
+func (m *FindSnapshot) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -20824,10 +20831,10 @@ func (m *FindPin) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: FindPin: wiretype end group for non-group")
+			return fmt.Errorf("proto: FindSnapshot: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: FindPin: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: FindSnapshot: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -20993,7 +21000,7 @@ func (m *FindPin) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *DropPin) Unmarshal(dAtA []byte) error {
+func (m *DropSnapshot) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -21016,10 +21023,10 @@ func (m *DropPin) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: DropPin: wiretype end group for non-group")
+			return fmt.Errorf("proto: DropSnapshot: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: DropPin: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: DropSnapshot: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -21114,7 +21121,7 @@ func (m *DropPin) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *PinReply) Unmarshal(dAtA []byte) error {
+func (m *SnapshotResponse) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -21137,10 +21144,10 @@ func (m *PinReply) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: PinReply: wiretype end group for non-group")
+			return fmt.Errorf("proto: SnapshotResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: PinReply: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: SnapshotResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -21205,7 +21212,7 @@ func (m *PinReply) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Pins = append(m.Pins, Pin{})
+			m.Pins = append(m.Pins, Snapshot{})
 			if err := m.Pins[len(m.Pins)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -21267,7 +21274,7 @@ func (m *PinReply) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *AskPins) Unmarshal(dAtA []byte) error {
+func (m *SnapshotListRequest) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -21290,10 +21297,10 @@ func (m *AskPins) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: AskPins: wiretype end group for non-group")
+			return fmt.Errorf("proto: SnapshotListRequest: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: AskPins: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: SnapshotListRequest: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -21412,7 +21419,7 @@ func (m *AskPins) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Pins) Unmarshal(dAtA []byte) error {
+func (m *SnapshotList) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -21435,10 +21442,10 @@ func (m *Pins) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Pins: wiretype end group for non-group")
+			return fmt.Errorf("proto: SnapshotList: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Pins: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: SnapshotList: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -22050,7 +22057,7 @@ func (m *KeyWaits) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *HeatDigest) Unmarshal(dAtA []byte) error {
+func (m *LoadReport) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -22073,10 +22080,10 @@ func (m *HeatDigest) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: HeatDigest: wiretype end group for non-group")
+			return fmt.Errorf("proto: LoadReport: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: HeatDigest: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: LoadReport: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -22282,7 +22289,7 @@ func (m *HeatPair) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *PairDigest) Unmarshal(dAtA []byte) error {
+func (m *PairReport) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -22305,10 +22312,10 @@ func (m *PairDigest) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: PairDigest: wiretype end group for non-group")
+			return fmt.Errorf("proto: PairReport: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: PairDigest: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: PairReport: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -22681,7 +22688,7 @@ func (m *HotRule) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *SetHot) Unmarshal(dAtA []byte) error {
+func (m *SetHotPolicy) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -22704,10 +22711,10 @@ func (m *SetHot) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: SetHot: wiretype end group for non-group")
+			return fmt.Errorf("proto: SetHotPolicy: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: SetHot: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: SetHotPolicy: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -22876,7 +22883,7 @@ func (m *SetHot) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *AskHot) Unmarshal(dAtA []byte) error {
+func (m *HotStatusRequest) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -22899,10 +22906,10 @@ func (m *AskHot) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: AskHot: wiretype end group for non-group")
+			return fmt.Errorf("proto: HotStatusRequest: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: AskHot: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: HotStatusRequest: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -22978,7 +22985,7 @@ func (m *AskHot) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *HotState) Unmarshal(dAtA []byte) error {
+func (m *HotKey) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -23001,10 +23008,10 @@ func (m *HotState) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: HotState: wiretype end group for non-group")
+			return fmt.Errorf("proto: HotKey: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: HotState: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: HotKey: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -23253,7 +23260,7 @@ func (m *HotState) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *HotReply) Unmarshal(dAtA []byte) error {
+func (m *HotStatusResponse) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -23276,10 +23283,10 @@ func (m *HotReply) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: HotReply: wiretype end group for non-group")
+			return fmt.Errorf("proto: HotStatusResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: HotReply: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: HotStatusResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -23344,7 +23351,7 @@ func (m *HotReply) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Keys = append(m.Keys, HotState{})
+			m.Keys = append(m.Keys, HotKey{})
 			if err := m.Keys[len(m.Keys)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -23478,7 +23485,7 @@ func (m *HotReply) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Moves = append(m.Moves, HotMoved{})
+			m.Moves = append(m.Moves, MovedKey{})
 			if err := m.Moves[len(m.Moves)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -23542,7 +23549,7 @@ func (m *HotReply) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *HotMoved) Unmarshal(dAtA []byte) error {
+func (m *MovedKey) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -23565,10 +23572,10 @@ func (m *HotMoved) Unmarshal(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: HotMoved: wiretype end group for non-group")
+			return fmt.Errorf("proto: MovedKey: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: HotMoved: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: MovedKey: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:

@@ -131,11 +131,11 @@ func TestUnknownFieldsAreSkipped(t *testing.T) {
 // TestFrequentMessagesFitTheirSizeClass: a word more would cost the next size of the allocator.
 func TestFrequentMessagesFitTheirSizeClass(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(Envelope{}), uintptr(32))
-	require.LessOrEqual(t, unsafe.Sizeof(Park{}), uintptr(144))
+	require.LessOrEqual(t, unsafe.Sizeof(CommitRequest{}), uintptr(144))
 	require.LessOrEqual(t, unsafe.Sizeof(Prepare{}), uintptr(144))
-	require.LessOrEqual(t, unsafe.Sizeof(Answer{}), uintptr(144))
+	require.LessOrEqual(t, unsafe.Sizeof(CommitResponse{}), uintptr(144))
 	require.LessOrEqual(t, unsafe.Sizeof(Vote{}), uintptr(240))
-	require.LessOrEqual(t, unsafe.Sizeof(Decide{}), uintptr(48))
+	require.LessOrEqual(t, unsafe.Sizeof(Decision{}), uintptr(48))
 }
 
 // TestMessagesTellTheirAttempt: those of a transaction's own course do, so that it
@@ -147,8 +147,8 @@ func TestMessagesTellTheirAttempt(t *testing.T) {
 		of[env.Name()] = ok
 		require.Equal(t, ok, !ref.TxnID.IsZero(), env.Name())
 	}
-	for _, name := range []string{"Lock", "LockReply", "Check", "CheckReply", "Release", "Prepare", "Park", "Vote", "Decide", "DecideAck", "Answer",
-		"Read", "ReadReply", "Notice", "ScanAt", "ScanPage"} {
+	for _, name := range []string{"Lock", "LockResponse", "Check", "CheckResponse", "Release", "Prepare", "CommitRequest", "Vote", "Decision", "DecisionAck", "CommitResponse",
+		"Read", "ReadResponse", "Registered", "ReadPage", "ReadPageResponse"} {
 		require.True(t, of[name], name)
 		delete(of, name)
 	}
@@ -170,7 +170,7 @@ func TestGoldenMessages(t *testing.T) {
 		{&Envelope{Gateway: 5, Body: &Push{Txn: txn, Shard: 3}}, "1005c20118" + "0a14" + ref + "1003"},
 		{&Envelope{Shard: 2, Trace: &Trace{High: 1, Low: 2, Span: 3}, Body: &Release{Txn: txn}},
 			"1802" + "221b09" + "0100000000000000" + "11" + "0200000000000000" + "19" + "0300000000000000" + "7216" + "0a14" + ref},
-		{&Envelope{Body: &Decide{Txn: txn, Last: 7, Commit: true, CommitID: kv.CommitID{Gateway: 1, Incarnation: 2, Number: 300}}},
+		{&Envelope{Body: &Decision{Txn: txn, Last: 7, Commit: true, CommitID: kv.CommitID{Gateway: 1, Incarnation: 2, Number: 300}}},
 			"9a0120" + "0a14" + ref + "1007" + "1801" + "3204" + "0102ac02"},
 	} {
 		b, err := test.env.Marshal()

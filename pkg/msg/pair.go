@@ -5,10 +5,10 @@ import "github.com/linchpindb/linchpin/pkg/kv"
 // What travels most is allocated together with its envelope.
 
 // ParkTo addresses an empty Park to a shard.
-func ParkTo(s kv.ShardID) (*Envelope, *Park) {
+func ParkTo(s kv.ShardID) (*Envelope, *CommitRequest) {
 	x := &struct {
 		env  Envelope
-		park Park
+		park CommitRequest
 	}{}
 	x.env.Shard, x.env.Body = s, &x.park
 	return &x.env, &x.park
@@ -35,30 +35,30 @@ func VoteTo(s kv.ShardID) (*Envelope, *Vote) {
 }
 
 // DecideTo addresses an empty Decide to a shard.
-func DecideTo(s kv.ShardID) (*Envelope, *Decide) {
+func DecideTo(s kv.ShardID) (*Envelope, *Decision) {
 	x := &struct {
 		env    Envelope
-		decide Decide
+		decide Decision
 	}{}
 	x.env.Shard, x.env.Body = s, &x.decide
 	return &x.env, &x.decide
 }
 
-// DecideAckTo addresses an empty DecideAck to a shard.
-func DecideAckTo(s kv.ShardID) (*Envelope, *DecideAck) {
+// DecideAckTo addresses an empty DecisionAck to a shard.
+func DecideAckTo(s kv.ShardID) (*Envelope, *DecisionAck) {
 	x := &struct {
 		env Envelope
-		ack DecideAck
+		ack DecisionAck
 	}{}
 	x.env.Shard, x.env.Body = s, &x.ack
 	return &x.env, &x.ack
 }
 
 // AnswerTo addresses an empty Answer to a node's gateway.
-func AnswerTo(n kv.NodeID) (*Envelope, *Answer) {
+func AnswerTo(n kv.NodeID) (*Envelope, *CommitResponse) {
 	x := &struct {
 		env    Envelope
-		answer Answer
+		answer CommitResponse
 	}{}
 	x.env.Gateway, x.env.Body = n, &x.answer
 	return &x.env, &x.answer

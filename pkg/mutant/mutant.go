@@ -40,9 +40,9 @@ const (
 	// GatherReorders: the steps that are appended together are in another order.
 	GatherReorders
 	// NoTombstone: a repeated vote for what is not parked aborts the voter,
-	// but a later Park is taken all the same.
+	// but a later CommitRequest is taken all the same.
 	NoTombstone
-	// LateParkWins: a Park overrules a tombstone.
+	// LateParkWins: a CommitRequest overrules a tombstone.
 	LateParkWins
 	// RecordForgottenEarly: a commit record goes before all acknowledged.
 	RecordForgottenEarly
@@ -88,7 +88,7 @@ const (
 	DeadForgotten
 	// MemoryFloorIgnored: what memory has forgotten counts as never seen.
 	MemoryFloorIgnored
-	// PresumedUnasked: a Park that memory does not know is presumed aborted
+	// PresumedUnasked: a CommitRequest that memory does not know is presumed aborted
 	// without asking the log.
 	PresumedUnasked
 	// LookUpBlind: a lookup is not told what is finished while it is under way.

@@ -148,7 +148,7 @@ func (s *Store) Pin(key []byte) *Item {
 	return it
 }
 
-// Unpin gives back one Pin.
+// Unpin gives back one Snapshot.
 func (s *Store) Unpin(it *Item) {
 	s.pins--
 	it.pins--

@@ -134,8 +134,8 @@ func (c *clockWatch) lookAtExpiry(n *Node) {
 	c.doubt = doubt
 }
 
-// tell adds what other nodes should know to an Announce of a shard.
-func (c *clockWatch) tell(l *shardLoop, a *msg.Announce) {
+// tell adds what other nodes should know to an Announcement of a shard.
+func (c *clockWatch) tell(l *shardLoop, a *msg.Announcement) {
 	now := c.Now()
 	a.Clock = c.TimeOfDay()
 	if offset := l.idOffset.Load(); offset != noOffset {

@@ -13,7 +13,7 @@ import (
 // begin and end are messages with a number.
 func begin(n int) *msg.Envelope { return &msg.Envelope{Body: &msg.Read{Number: uint32(n)}} }
 func end(n int) *msg.Envelope {
-	return &msg.Envelope{Body: &msg.Leave{Reader: kv.TxnRef{Attempt: uint32(n)}}}
+	return &msg.Envelope{Body: &msg.Deregister{Reader: kv.TxnRef{Attempt: uint32(n)}}}
 }
 
 // TestInboxOfMany: nothing is lost or doubled between goroutines that push and
@@ -39,7 +39,7 @@ func TestInboxOfMany(t *testing.T) {
 			next, n := &nextEnd, 0
 			if env.Ends() {
 				require.False(t, begun, "what ends goes first")
-				n = int(msg.As[msg.Leave](env).Reader.Attempt)
+				n = int(msg.As[msg.Deregister](env).Reader.Attempt)
 			} else {
 				begun, next, n = true, &nextBegin, int(msg.As[msg.Read](env).Number)
 			}

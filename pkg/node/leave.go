@@ -83,7 +83,7 @@ func (n *Node) tellLeaving() (deaf int) {
 				continue
 			}
 			env := msg.ToGateway(to)
-			env.Body = &msg.Announce{Shard: id, Incarnation: inc, Leaving: true}
+			env.Body = &msg.Announcement{Shard: id, Incarnation: inc, Leaving: true}
 			envs = append(envs, env)
 		}
 		if len(envs) > 0 {

@@ -20,15 +20,15 @@ import (
 type links struct {
 	mu   sync.Mutex
 	up   map[kv.NodeID]bool
-	sent map[kv.NodeID][]msg.Announce
+	sent map[kv.NodeID][]msg.Announcement
 }
 
 func (l *links) Send(to kv.NodeID, envs []*msg.Envelope) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range envs {
-		if msg.Is[msg.Announce](e) {
-			a := *msg.As[msg.Announce](e)
+		if msg.Is[msg.Announcement](e) {
+			a := *msg.As[msg.Announcement](e)
 			a.Clock = 0 // is another each time
 			l.sent[to] = append(l.sent[to], a)
 		}
@@ -50,7 +50,7 @@ func (l *links) set(to kv.NodeID, up bool) {
 }
 
 // take gives what was announced to a peer since the last call.
-func (l *links) take(to kv.NodeID) []msg.Announce {
+func (l *links) take(to kv.NodeID) []msg.Announcement {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer delete(l.sent, to)
@@ -60,7 +60,7 @@ func (l *links) take(to kv.NodeID) []msg.Announce {
 // TestPeersHearOfIncarnations: each peer is told when it can be reached, also if it
 // could be from the start, and not at each look.
 func TestPeersHearOfIncarnations(t *testing.T) {
-	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announce{}}
+	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announcement{}}
 	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l}
 	var err error
 	opt.Router, err = hotshard.NewRouter(3, 3, nil)
@@ -70,10 +70,10 @@ func TestPeersHearOfIncarnations(t *testing.T) {
 	n, err := node.Start(opt)
 	require.NoError(t, err)
 	defer n.Stop()
-	mine := []msg.Announce{}
+	mine := []msg.Announcement{}
 	for s := range opt.Router.Shards() {
 		if id := kv.ShardID(s); opt.Router.Node(id) == 1 {
-			mine = append(mine, msg.Announce{Shard: id, Incarnation: 1})
+			mine = append(mine, msg.Announcement{Shard: id, Incarnation: 1})
 		}
 	}
 	n.Look()
@@ -95,7 +95,7 @@ func TestPeersHearOfIncarnations(t *testing.T) {
 // TestWhoIsTakenForDown: who was heard of, and is not any more. Who has just begun, or
 // stood still, has heard of nobody, which says nothing about the others; it waits.
 func TestWhoIsTakenForDown(t *testing.T) {
-	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announce{}}
+	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announcement{}}
 	now := clock.NewManual(1, 1)
 	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l, Clock: now}
 	opt.Addresses = func() map[kv.NodeID]string { return map[kv.NodeID]string{2: "10.0.0.2:7070", 3: "10.0.0.3:7070"} }
@@ -159,7 +159,7 @@ func TestWhoIsTakenForDown(t *testing.T) {
 // was up again at once. A gateway that had heard that the shards leave would
 // refuse whoever needs them for ever.
 func TestPeersHearAgain(t *testing.T) {
-	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announce{}}
+	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announcement{}}
 	now := clock.NewManual(1, 1)
 	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l, Clock: now}
 	var err error
@@ -182,7 +182,7 @@ func TestPeersHearAgain(t *testing.T) {
 // TestAPeerThatStartsHearsAgain: what was sent to it while it was starting may have been
 // lost, since its gateway was not there yet.
 func TestAPeerThatStartsHearsAgain(t *testing.T) {
-	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announce{}}
+	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announcement{}}
 	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l, Clock: clock.NewManual(1, 1)}
 	var err error
 	opt.Router, err = hotshard.NewRouter(1, 2, nil)
@@ -195,7 +195,7 @@ func TestAPeerThatStartsHearsAgain(t *testing.T) {
 	require.NotEmpty(t, first)
 	announce := func(inc kv.Incarnation) {
 		env := msg.ToGateway(1)
-		env.From, env.Body = 2, &msg.Announce{Shard: 1, Incarnation: inc}
+		env.From, env.Body = 2, &msg.Announcement{Shard: 1, Incarnation: inc}
 		n.Receive([]*msg.Envelope{env})
 		n.Look()
 	}

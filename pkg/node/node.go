@@ -374,7 +374,7 @@ func (n *Node) Receive(envs []*msg.Envelope) {
 	for _, env := range envs {
 		if int(env.Shard) < n.opt.Router.Shards() && n.nodeOf(env) == n.opt.ID {
 			keep = append(keep, env)
-			if a := msg.As[msg.Announce](env); a != nil {
+			if a := msg.As[msg.Announcement](env); a != nil {
 				n.restarts.announced(env.From, a)
 			}
 		}

@@ -39,7 +39,7 @@ func newRestarts() restarts {
 }
 
 // announced notes what a peer has announced.
-func (r *restarts) announced(from kv.NodeID, a *msg.Announce) {
+func (r *restarts) announced(from kv.NodeID, a *msg.Announcement) {
 	if a.Call != nil || a.Heard || a.Leaving {
 		return
 	}
@@ -162,8 +162,8 @@ func (n *Node) announce(to kv.NodeID) {
 	envs := make([]*msg.Envelope, 0, len(n.ids))
 	for _, id := range n.ids {
 		env := msg.ToGateway(to)
-		env.Body = &msg.Announce{Shard: id, Incarnation: n.shards[id].m.Incarnation()}
-		n.clock.tell(n.shards[id], msg.As[msg.Announce](env))
+		env.Body = &msg.Announcement{Shard: id, Incarnation: n.shards[id].m.Incarnation()}
+		n.clock.tell(n.shards[id], msg.As[msg.Announcement](env))
 		envs = append(envs, env)
 	}
 	n.opt.Transport.Send(to, envs)

@@ -31,7 +31,7 @@ type Request struct {
 	// Origin names the request; a repeat of it gets the same pin.
 	Origin kv.TxnRef
 	// Clock is the state, Fixed when it was the current one, by Now of the keeper's life.
-	Clock []msg.ShardIndex
+	Clock []msg.ShardCSN
 	Fixed int64
 	// Name and TTL are those of a named pin. Without a name it is part of the
 	// history.
@@ -82,14 +82,14 @@ type Options struct {
 
 // New makes a keeper of the pins that the log holds, in any order. next is
 // above every number that was ever given; wall is the time of day at now.
-func New(opt Options, rows []*msg.Pin, next uint64, now, wall int64) *Keeper {
+func New(opt Options, rows []*msg.Snapshot, next uint64, now, wall int64) *Keeper {
 	if opt.Mutants.Has(mutant.PinClockBelieved) {
 		opt.Doubt = 0
 	}
 	k := &Keeper{mutants: opt.Mutants, history: int64(opt.History), floor: &vclock.Clock{}, floorFixed: now, next: next, first: next, change: 1,
 		day: newDayClock(int64(opt.Doubt), now, wall)}
 	for _, r := range rows {
-		k.pins = append(k.pins, &pin{Pin: *r, fixed: r.Time, over: r.Expires})
+		k.pins = append(k.pins, &pin{Snapshot: *r, fixed: r.Time, over: r.Expires})
 	}
 	slices.SortFunc(k.pins, func(a, b *pin) int { return int(int64(a.Number) - int64(b.Number)) })
 	if n := len(k.pins); n > 0 {
@@ -107,7 +107,7 @@ func invalid(text, hint string) *kv.Error {
 // number of a new pin, which must be above all before. It returns nil if there
 // is nothing to keep: a state of the history that is the same as the last. The
 // caller writes the pin down if it is fresh.
-func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Pin, fresh bool, err *kv.Error) {
+func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Snapshot, fresh bool, err *kv.Error) {
 	made = k.Made(q.Origin, q.Name)
 	if made != nil {
 		return made, false, nil
@@ -131,7 +131,7 @@ func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Pin
 	}
 	n := number()
 	k.next = max(k.next, n+1)
-	p := &pin{Pin: msg.Pin{Number: n, Name: q.Name, Clock: msg.Indexes(k.floor), Origin: q.Origin}, fixed: k.floorFixed}
+	p := &pin{Snapshot: msg.Snapshot{Number: n, Name: q.Name, Clock: msg.Indexes(k.floor), Origin: q.Origin}, fixed: k.floorFixed}
 	if k.mutants.Has(mutant.PinBelowFloor) {
 		p.Clock, p.fixed = q.Clock, q.Fixed
 	}
@@ -141,15 +141,15 @@ func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Pin
 	k.setOwn(p)
 	k.pins = append(k.pins, p)
 	k.change++
-	return &p.Pin, true, nil
+	return &p.Snapshot, true, nil
 }
 
 // Made finds the pin of this name that was made for a request, nil if there is none: the
 // request may be a repeat, also from before the keeper restarted.
-func (k *Keeper) Made(origin kv.TxnRef, name string) *msg.Pin {
+func (k *Keeper) Made(origin kv.TxnRef, name string) *msg.Snapshot {
 	for _, p := range k.pins {
 		if p.Origin == origin && p.Name == name {
-			return &p.Pin
+			return &p.Snapshot
 		}
 	}
 	return nil
@@ -227,17 +227,17 @@ func CheckName(name string) *kv.Error {
 	return nil
 }
 
-func (k *Keeper) byName(now int64, name string) *msg.Pin {
+func (k *Keeper) byName(now int64, name string) *msg.Snapshot {
 	for _, p := range k.pins {
 		if p.Name == name && !k.isOver(p, now) {
-			return &p.Pin
+			return &p.Snapshot
 		}
 	}
 	return nil
 }
 
 // Named finds a pin by its name.
-func (k *Keeper) Named(now int64, name string) (*msg.Pin, *kv.Error) {
+func (k *Keeper) Named(now int64, name string) (*msg.Snapshot, *kv.Error) {
 	if p := k.byName(now, name); p != nil {
 		return p, nil
 	}
@@ -246,11 +246,11 @@ func (k *Keeper) Named(now int64, name string) (*msg.Pin, *kv.Error) {
 }
 
 // Numbered finds a pin by its number.
-func (k *Keeper) Numbered(now int64, number uint64) (*msg.Pin, *kv.Error) {
+func (k *Keeper) Numbered(now int64, number uint64) (*msg.Snapshot, *kv.Error) {
 	i, ok := k.find(number)
 	switch {
 	case ok && !k.isOver(k.pins[i], now):
-		return &k.pins[i].Pin, nil
+		return &k.pins[i].Snapshot, nil
 	case number < k.next:
 		return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: fmt.Sprintf("snapshot %d does not exist: it has expired or was dropped", number),
 			Hint: KeepLonger}
@@ -264,7 +264,7 @@ func (k *Keeper) find(number uint64) (int, bool) {
 }
 
 // AsOf finds the newest state of the history that is not younger than a time of day.
-func (k *Keeper) AsOf(now, at int64) (*msg.Pin, *kv.Error) {
+func (k *Keeper) AsOf(now, at int64) (*msg.Snapshot, *kv.Error) {
 	if k.history <= 0 {
 		return nil, invalid("history is off on this server", "start the nodes with --history, or read at a named snapshot")
 	}
@@ -281,7 +281,7 @@ func (k *Keeper) AsOf(now, at int64) (*msg.Pin, *kv.Error) {
 			Hint: "use a later time, or read at a named snapshot"}
 	}
 	if p != nil {
-		return &p.Pin, nil
+		return &p.Snapshot, nil
 	}
 	text := fmt.Sprintf("%s is before the history, which is empty", stamp(at))
 	for _, p := range k.pins {
@@ -307,10 +307,10 @@ func (k *Keeper) newest(is func(*pin) bool) *pin {
 func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // List gives the pins with a name, oldest first.
-func (k *Keeper) List(now int64) (out []msg.Pin) {
+func (k *Keeper) List(now int64) (out []msg.Snapshot) {
 	for _, p := range k.pins {
 		if p.Name != "" && !k.isOver(p, now) {
-			out = append(out, p.Pin)
+			out = append(out, p.Snapshot)
 		}
 	}
 	return out
@@ -369,8 +369,8 @@ func (k *Keeper) Floor(s kv.ShardID) kv.Index { return k.floor.At(s) }
 
 // Tell is what a shard is to know, which has asked in its life asker. inc is
 // the life of the keeper's shard.
-func (k *Keeper) Tell(s kv.ShardID, asker, inc kv.Incarnation) *msg.Pins {
-	out := &msg.Pins{Asker: asker, Incarnation: inc, Change: k.change, Floor: k.floor.At(s), Next: k.next,
+func (k *Keeper) Tell(s kv.ShardID, asker, inc kv.Incarnation) *msg.SnapshotList {
+	out := &msg.SnapshotList{Asker: asker, Incarnation: inc, Change: k.change, Floor: k.floor.At(s), Next: k.next,
 		Numbers: make([]uint64, len(k.pins)), Indexes: make([]uint64, len(k.pins))}
 	for i, p := range k.pins {
 		out.Numbers[i], out.Indexes[i] = p.Number, uint64(p.At(s))

@@ -21,7 +21,7 @@ type state struct {
 	time int64
 }
 
-func (s state) clock() []msg.ShardIndex {
+func (s state) clock() []msg.ShardCSN {
 	c := &vclock.Clock{}
 	for i, x := range s.at {
 		c.Raise(kv.ShardID(i), x)
@@ -39,7 +39,7 @@ type twin struct {
 	// started, the last one the current.
 	states []state
 	// all are the pins that were ever kept, dropped those given up by hand.
-	all     []msg.Pin
+	all     []msg.Snapshot
 	dropped map[uint64]bool
 	// floor is the newest state that was asked to be kept in this life.
 	floor  state
@@ -97,7 +97,7 @@ func (w *twin) step(t *rapid.T) {
 		}
 	case "expire":
 		for _, n := range w.k.Expire(w.wall) {
-			i := slices.IndexFunc(w.all, func(p msg.Pin) bool { return p.Number == n })
+			i := slices.IndexFunc(w.all, func(p msg.Snapshot) bool { return p.Number == n })
 			require.False(t, w.there(i), "pin %v was given up too early", w.all[i])
 		}
 	case "restart":
@@ -139,9 +139,9 @@ func (w *twin) keep(t *rapid.T) {
 	}
 }
 
-func rowsOf(k *Keeper) (rows []*msg.Pin) {
+func rowsOf(k *Keeper) (rows []*msg.Snapshot) {
 	for _, p := range k.pins {
-		row := p.Pin
+		row := p.Snapshot
 		rows = append(rows, &row)
 	}
 	return rows
@@ -167,7 +167,7 @@ func (w *twin) restart(t *rapid.T) {
 // check holds what the keeper tells against the lists.
 func (w *twin) check(t *rapid.T) {
 	require.NoError(t, w.k.Check())
-	var named []msg.Pin
+	var named []msg.Snapshot
 	for i := range w.all {
 		p := &w.all[i]
 		got, err := w.k.Numbered(w.wall, p.Number)
@@ -204,7 +204,7 @@ func (w *twin) checkAsOf(t *rapid.T, at int64) {
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
 		return
 	}
-	var want *msg.Pin
+	var want *msg.Snapshot
 	for i := range w.all {
 		if p := &w.all[i]; p.Name == "" && p.Time <= at {
 			want = p
@@ -243,7 +243,7 @@ func (q Request) named(name string, ttl time.Duration) Request {
 }
 
 // kept keeps what must be kept.
-func kept(t *testing.T, k *Keeper, wall int64, q Request) *msg.Pin {
+func kept(t *testing.T, k *Keeper, wall int64, q Request) *msg.Snapshot {
 	t.Helper()
 	p, fresh, err := k.Keep(wall, q, func() uint64 { return k.next })
 	require.Nil(t, err)
@@ -320,7 +320,7 @@ func TestWithoutHistoryOnlyNamesAreKept(t *testing.T) {
 	_, err = k.AsOf(100, 100)
 	require.Contains(t, err.Text, "history is off")
 	// It is what remains of a history that the server is no longer to keep.
-	old := New(Options{}, []*msg.Pin{{Number: 1, Time: 5}, {Number: 2, Time: 6, Name: "s", Expires: 100}}, 3, 7, 7)
+	old := New(Options{}, []*msg.Snapshot{{Number: 1, Time: 5}, {Number: 2, Time: 6, Name: "s", Expires: 100}}, 3, 7, 7)
 	require.Equal(t, []uint64{1}, old.Expire(7))
 	all, named := old.Len()
 	require.Equal(t, []int{1, 1}, []int{all, named})

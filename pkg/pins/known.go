@@ -29,7 +29,7 @@ func NewKnown(own kv.Incarnation) Known { return Known{own: own} }
 func (k *Known) Heard() bool { return k.incarnation != 0 }
 
 // Take learns what the keeper tells, and reports whether it is news.
-func (k *Known) Take(p *msg.Pins) bool {
+func (k *Known) Take(p *msg.SnapshotList) bool {
 	older := p.Incarnation < k.incarnation || p.Incarnation == k.incarnation && p.Change <= k.change
 	if p.Asker != k.own || older || len(p.Numbers) != len(p.Indexes) {
 		return false
@@ -49,8 +49,8 @@ func (k *Known) Take(p *msg.Pins) bool {
 }
 
 // Question is what a shard asks the keeper with.
-func (k *Known) Question() *msg.AskPins {
-	return &msg.AskPins{Asker: k.own, Incarnation: k.incarnation, Change: k.change}
+func (k *Known) Question() *msg.SnapshotListRequest {
+	return &msg.SnapshotListRequest{Asker: k.own, Incarnation: k.incarnation, Change: k.change}
 }
 
 // Floor is the index from which on everything is kept; 0 until the keeper was

@@ -15,9 +15,9 @@ func TestAVerdictFollowsWhatWasTold(t *testing.T) {
 	k := NewKnown(6)
 	require.Equal(t, Unheard, k.Verdict(1, 1))
 	require.Zero(t, k.Floor())
-	require.False(t, k.Take(&msg.Pins{Asker: 5, Incarnation: 2, Change: 4, Next: 10, Numbers: []uint64{4}, Indexes: []uint64{10}}), "it was told to the life before")
+	require.False(t, k.Take(&msg.SnapshotList{Asker: 5, Incarnation: 2, Change: 4, Next: 10, Numbers: []uint64{4}, Indexes: []uint64{10}}), "it was told to the life before")
 	require.Equal(t, Unheard, k.Verdict(4, 10))
-	require.True(t, k.Take(&msg.Pins{Asker: 6, Incarnation: 2, Change: 5, Next: 10, Floor: 30, Numbers: []uint64{4, 7, 8}, Indexes: []uint64{10, 20, 20}}))
+	require.True(t, k.Take(&msg.SnapshotList{Asker: 6, Incarnation: 2, Change: 5, Next: 10, Floor: 30, Numbers: []uint64{4, 7, 8}, Indexes: []uint64{10, 20, 20}}))
 	require.NoError(t, k.Check())
 	for _, c := range []struct {
 		number uint64
@@ -37,19 +37,19 @@ func TestAVerdictFollowsWhatWasTold(t *testing.T) {
 		require.Equal(t, c.want, k.Verdict(c.number, c.index), "%d at %d: %s", c.number, c.index, c.why)
 	}
 	require.Equal(t, "readable gone unheard", Readable.String()+" "+Gone.String()+" "+Unheard.String())
-	require.Equal(t, &msg.AskPins{Asker: 6, Incarnation: 2, Change: 5}, k.Question())
+	require.Equal(t, &msg.SnapshotListRequest{Asker: 6, Incarnation: 2, Change: 5}, k.Question())
 }
 
 func TestOldNewsIsNone(t *testing.T) {
 	var k Known
-	told := &msg.Pins{Incarnation: 2, Change: 5, Next: 10, Floor: 30, Numbers: []uint64{4}, Indexes: []uint64{10}}
+	told := &msg.SnapshotList{Incarnation: 2, Change: 5, Next: 10, Floor: 30, Numbers: []uint64{4}, Indexes: []uint64{10}}
 	require.True(t, k.Take(told))
-	for _, p := range []*msg.Pins{told, {Incarnation: 2, Change: 4, Next: 99}, {Incarnation: 1, Change: 50, Next: 99},
+	for _, p := range []*msg.SnapshotList{told, {Incarnation: 2, Change: 4, Next: 99}, {Incarnation: 1, Change: 50, Next: 99},
 		{Incarnation: 2, Change: 6, Next: 99, Numbers: []uint64{4}}} {
 		require.False(t, k.Take(p), "%v", p)
 		require.Equal(t, Readable, k.Verdict(4, 10))
 	}
-	require.True(t, k.Take(&msg.Pins{Incarnation: 3, Change: 1, Next: 11, Floor: 10, Numbers: []uint64{4}, Indexes: []uint64{10}}))
+	require.True(t, k.Take(&msg.SnapshotList{Incarnation: 3, Change: 1, Next: 11, Floor: 10, Numbers: []uint64{4}, Indexes: []uint64{10}}))
 	require.EqualValues(t, 30, k.Floor(), "a keeper that has restarted may have forgotten how far it was")
 }
 
@@ -70,7 +70,7 @@ type listener struct {
 	// asked are the lives in which questions on the way were put.
 	asked []kv.Incarnation
 	// told are on the way to the shard.
-	told []*msg.Pins
+	told []*msg.SnapshotList
 	// lost are the indexes whose state can no longer be read.
 	lost map[kv.Index]bool
 }

@@ -10,7 +10,7 @@ import (
 // pin is one that is kept. Its times of day follow from the clock, and change when that is
 // set.
 type pin struct {
-	msg.Pin
+	msg.Snapshot
 	// fixed and over are when its state was the current one, and when its time is over. Of
 	// this life they are by Now; of earlier ones they are times of day, as they are in its row.
 	fixed, over int64
@@ -24,7 +24,7 @@ type pin struct {
 // Observe takes the time of day at now; contradicted: other nodes, or the store, show another. It
 // returns the pins whose rows have to be written again, since a time of day that was set is
 // believed, or the first one for certain.
-func (k *Keeper) Observe(now, wall int64, contradicted bool) (changed []*msg.Pin) {
+func (k *Keeper) Observe(now, wall int64, contradicted bool) (changed []*msg.Snapshot) {
 	was := k.day.sure()
 	set := k.day.observe(now, wall, contradicted)
 	sure := k.day.sure() && !was
@@ -35,10 +35,10 @@ func (k *Keeper) Observe(now, wall int64, contradicted bool) (changed []*msg.Pin
 	for _, p := range k.pins {
 		switch {
 		case k.isOwn(p) && set:
-			changed = append(changed, &p.Pin)
+			changed = append(changed, &p.Snapshot)
 		case !k.isOwn(p) && sure && p.over != p.Expires:
 			p.over = p.Expires
-			changed = append(changed, &p.Pin)
+			changed = append(changed, &p.Snapshot)
 		}
 	}
 	return changed

@@ -26,10 +26,10 @@ const (
 // is over, and so do snapshots that would be kept for years.
 func TestAStoreWithTimesInTheFutureHeals(t *testing.T) {
 	for _, ahead := range []int64{day, 3650 * day} {
-		var rows []*msg.Pin
+		var rows []*msg.Snapshot
 		add := func(name string, at, expires int64) {
 			n := uint64(len(rows) + 1)
-			rows = append(rows, &msg.Pin{Number: n, Name: name, Time: at, Expires: expires, Clock: []msg.ShardIndex{{Shard: 0, Index: kv.Index(n)}}})
+			rows = append(rows, &msg.Snapshot{Number: n, Name: name, Time: at, Expires: expires, Clock: []msg.ShardCSN{{Shard: 0, Index: kv.Index(n)}}})
 		}
 		for i := range int64(300) {
 			add("", noon+(i-600)*second, 0)
@@ -55,7 +55,7 @@ func TestAStoreWithTimesInTheFutureHeals(t *testing.T) {
 			_, err = k.Named(0, name)
 			require.Nil(t, err)
 		}
-		var changed []*msg.Pin
+		var changed []*msg.Snapshot
 		for now := second; now <= 10*minute+2*second; now += second {
 			changed = append(changed, k.Observe(now, noon+now, false)...)
 			p := kept(t, k, now, at(now, kv.Index(1000+now/second)))
@@ -87,7 +87,7 @@ type lives struct {
 	wrong, right int64
 	pins         []lived
 	// rows are the pins as they were written down.
-	rows map[uint64]msg.Pin
+	rows map[uint64]msg.Snapshot
 }
 
 // lived is a pin and when it was kept, by the right time. It is doubtful if the life in which
@@ -108,7 +108,7 @@ const (
 func (l *lives) wall() int64 { return l.now + l.wrong }
 
 func (l *lives) restart() {
-	var rows []*msg.Pin
+	var rows []*msg.Snapshot
 	next := uint64(1)
 	if l.k != nil {
 		next = l.k.next
@@ -201,7 +201,7 @@ func (l *lives) checkAsOf(t *rapid.T) {
 
 func TestNothingGoesEarlyOrStaysWhenTheTimeOfDayJumps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := &lives{now: noon, rows: map[uint64]msg.Pin{}}
+		l := &lives{now: noon, rows: map[uint64]msg.Snapshot{}}
 		l.restart()
 		for range rapid.IntRange(1, 12).Draw(t, "times") {
 			switch rapid.SampledFrom([]string{"jump", "restart", "wait", "wait"}).Draw(t, "what") {

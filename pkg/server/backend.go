@@ -38,11 +38,11 @@ type Backend interface {
 
 	// CreateSnapshot keeps the state of the store at one moment of the call.
 	// The name has been checked.
-	CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Pin, error)
+	CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Snapshot, error)
 	// Snapshots lists those that have a name, oldest first.
-	Snapshots(ctx context.Context) ([]msg.Pin, error)
+	Snapshots(ctx context.Context) ([]msg.Snapshot, error)
 	// DropSnapshot gives one up, by name or number, and tells what it was.
-	DropSnapshot(ctx context.Context, at txn.At) (*msg.Pin, error)
+	DropSnapshot(ctx context.Context, at txn.At) (*msg.Snapshot, error)
 
 	// Status tells about the node.
 	Status() Status
@@ -51,8 +51,8 @@ type Backend interface {
 	// Hot tells what the hot shard knows of hot keys. SetHot sets a rule, which has
 	// been checked, unless it is nil, and the mode, unless that is 0
 	// (msg.SetHot), and tells what is known after that.
-	Hot(ctx context.Context) (*msg.HotReply, error)
-	SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotReply, error)
+	Hot(ctx context.Context) (*msg.HotStatusResponse, error)
+	SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotStatusResponse, error)
 	// HotKeys gives at most n keys of the node's own shards, those that caused
 	// most waiting first.
 	HotKeys(n int) []HotKey

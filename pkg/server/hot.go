@@ -22,7 +22,7 @@ func (s *service) HotKeys(ctx context.Context, in *pb.HotKeysRequest) (*pb.HotKe
 	if n == 0 {
 		n = defaultHotKeys
 	}
-	return s.hot(ctx, n, func(*msg.HotState) bool { return true }, s.backend.Hot)
+	return s.hot(ctx, n, func(*msg.HotKey) bool { return true }, s.backend.Hot)
 }
 
 // SetHotRule sets a rule for a key or a prefix.
@@ -31,9 +31,9 @@ func (s *service) SetHotRule(ctx context.Context, in *pb.SetHotRuleRequest) (*pb
 	if kerr != nil {
 		return nil, statusOf(kerr, kv.TxnID{})
 	}
-	return s.hot(ctx, maxHotKeys, func(k *msg.HotState) bool {
+	return s.hot(ctx, maxHotKeys, func(k *msg.HotKey) bool {
 		return bytes.Equal(k.Key, rule.Key) || rule.Prefix && bytes.HasPrefix(k.Key, rule.Key)
-	}, func(ctx context.Context) (*msg.HotReply, error) { return s.backend.SetHot(ctx, rule, 0) })
+	}, func(ctx context.Context) (*msg.HotStatusResponse, error) { return s.backend.SetHot(ctx, rule, 0) })
 }
 
 // SetHotMode sets the mode.
@@ -41,8 +41,10 @@ func (s *service) SetHotMode(ctx context.Context, in *pb.SetHotModeRequest) (*pb
 	if in.Mode < pb.HotMode_HOT_MODE_AUTO || in.Mode > pb.HotMode_HOT_MODE_OFF {
 		return nil, statusOf(invalid(fmt.Sprintf("unknown mode %v", in.Mode), "use HOT_MODE_AUTO, HOT_MODE_PINNED or HOT_MODE_OFF"), kv.TxnID{})
 	}
-	return s.hot(ctx, maxHotKeys, func(k *msg.HotState) bool { return k.Since != 0 },
-		func(ctx context.Context) (*msg.HotReply, error) { return s.backend.SetHot(ctx, nil, uint32(in.Mode)) })
+	return s.hot(ctx, maxHotKeys, func(k *msg.HotKey) bool { return k.Since != 0 },
+		func(ctx context.Context) (*msg.HotStatusResponse, error) {
+			return s.backend.SetHot(ctx, nil, uint32(in.Mode))
+		})
 }
 
 // hotRule checks a rule.
@@ -62,7 +64,7 @@ func hotRule(in *pb.HotRule) (*msg.HotRule, *kv.Error) {
 }
 
 // hot asks the hot shard, and tells of at most n keys of those that are wanted.
-func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotState) bool, ask func(context.Context) (*msg.HotReply, error)) (*pb.HotKeysResponse, error) {
+func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotKey) bool, ask func(context.Context) (*msg.HotStatusResponse, error)) (*pb.HotKeysResponse, error) {
 	if ctx.Err() != nil {
 		return nil, statusOf(expired(ctx), kv.TxnID{})
 	}
@@ -101,7 +103,7 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotState) boo
 	}
 	for i := range own {
 		o := &own[i]
-		if known[string(o.Key)] != nil && wanted(&msg.HotState{Key: o.Key}) {
+		if known[string(o.Key)] != nil && wanted(&msg.HotKey{Key: o.Key}) {
 			out.Keys = append(out.Keys, pb.HotKey{Key: o.Key, Shard: uint32(o.Shard), WaitedUs: uint64(o.Waited.Microseconds()), Waits: o.Waits})
 		}
 	}

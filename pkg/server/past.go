@@ -91,7 +91,7 @@ func (s *service) snapshotNamed(name string) (at txn.At, err *kv.Error) {
 }
 
 // snapshot gives a pin in the form clients see; nil is nil.
-func (s *service) snapshot(p *msg.Pin) *pb.Snapshot {
+func (s *service) snapshot(p *msg.Snapshot) *pb.Snapshot {
 	if p == nil {
 		return nil
 	}

@@ -37,10 +37,10 @@ func newStorm(t testing.TB) *storm {
 }
 
 // step passes a message on and gives its answer.
-func (s *storm) step(env *msg.Envelope) *msg.Answer {
+func (s *storm) step(env *msg.Envelope) *msg.CommitResponse {
 	s.now += int64(50 * time.Microsecond) // 20,000 a second
 	in := shard.Input{Now: s.now, Wall: s.now, Messages: []*msg.Envelope{env}, Room: s.room, Disk: shard.DiskRoomy}
-	var answer *msg.Answer
+	var answer *msg.CommitResponse
 	for {
 		s.room = s.m.Step(in)
 		in = shard.Input{Now: s.now, Wall: s.now, Disk: shard.DiskRoomy}
@@ -48,12 +48,12 @@ func (s *storm) step(env *msg.Envelope) *msg.Answer {
 			in.Reads = append(in.Reads, entry.ReadResult{ID: r.ID, Kind: r.Kind}) // the log is empty
 		}
 		for _, out := range s.room.Send {
-			if msg.Is[msg.Announce](out) {
+			if msg.Is[msg.Announcement](out) {
 				s.told++
-				s.heard = max(s.heard, msg.As[msg.Announce](out).Aborts)
+				s.heard = max(s.heard, msg.As[msg.Announcement](out).Aborts)
 			}
-			if msg.Is[msg.Answer](out) {
-				answer = msg.As[msg.Answer](out)
+			if msg.Is[msg.CommitResponse](out) {
+				answer = msg.As[msg.CommitResponse](out)
 			}
 		}
 		if len(in.Reads) == 0 {
@@ -67,7 +67,7 @@ func (s *storm) step(env *msg.Envelope) *msg.Answer {
 func (s *storm) put(by kv.Account, began time.Duration, heard uint64, key string, expect msg.Expect) *msg.Envelope {
 	s.sent++
 	env, p := msg.ParkTo(0)
-	*p = msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: s.now + int64(began), Rand: s.sent}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: s.sent}, User: by, Aborts: heard,
+	*p = msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: s.now + int64(began), Rand: s.sent}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: s.sent}, User: by, Aborts: heard,
 		Piece: msg.Piece{Incarnation: 1, Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v"), Expect: expect}}}}
 	return env
 }

@@ -17,7 +17,7 @@ func TestAPreparedTransactionKeepsItsAgeOverARestart(t *testing.T) {
 	for _, begun := range []int64{0, 20, 40} {
 		for _, restarts := range []bool{false, true} {
 			f := newSteps(t, 3)
-			f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Vote](e) || msg.Is[msg.Mark](e) }
+			f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Vote](e) || msg.Is[msg.Wound](e) }
 			holder, waiter := nthTxn(10), nthTxn(1)
 			p := prepareMsg(holder, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}})
 			msg.As[msg.Prepare](p).Begun = begun
@@ -31,7 +31,7 @@ func TestAPreparedTransactionKeepsItsAgeOverARestart(t *testing.T) {
 			f.send(l)
 			wounded := false
 			for _, e := range f.held {
-				wounded = wounded || msg.Is[msg.Mark](e) && msg.As[msg.Mark](e).Txn == holder
+				wounded = wounded || msg.Is[msg.Wound](e) && msg.As[msg.Wound](e).Txn == holder
 			}
 			require.Equal(t, begun == 40, wounded, "begun at %d, restarted: %v", begun, restarts)
 		}
@@ -42,7 +42,7 @@ func TestAPreparedTransactionKeepsItsAgeOverARestart(t *testing.T) {
 func TestTheAgeIsNotThatOfTheID(t *testing.T) {
 	for _, begun := range []int64{20, 40} {
 		f := newSteps(t, 3)
-		f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Mark](e) }
+		f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Wound](e) }
 		get := msg.Op{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}
 		lock := func(txn kv.TxnRef, begun int64) {
 			e := msg.ToShard(1)
@@ -66,7 +66,7 @@ func TestALaterAttemptDoesNotWaitForAnEarlierOne(t *testing.T) {
 // marksOfAttempts returns the wounds when the second attempt of a transaction holds a lock that
 // another attempt wants, which has begun later.
 func marksOfAttempts(f *steps, other uint32) []*msg.Envelope {
-	f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Mark](e) }
+	f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Wound](e) }
 	for _, l := range []msg.Lock{{Gateway: 1, Begun: 10}, {Gateway: 2, Begun: 20}} {
 		l.Txn, l.Number, l.Ops = nthTxn(1), 1, []msg.Op{{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}}
 		l.Txn.Attempt = 2

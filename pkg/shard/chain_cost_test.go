@@ -98,7 +98,7 @@ func (c *counted) step(messages ...*msg.Envelope) []*msg.Envelope {
 // park is a transaction of its own with one operation.
 func (c *counted) park(n int, op msg.Op) *msg.Envelope {
 	env := msg.ToShard(0)
-	env.Body = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: int64(n) + 1}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1},
+	env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: int64(n) + 1}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1},
 		Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: c.m.Incarnation()}}
 	return env
 }
@@ -108,9 +108,9 @@ func (c *counted) park(n int, op msg.Op) *msg.Envelope {
 func (c *counted) tell(numbers uint64, kept ...uint64) {
 	c.told++
 	env := msg.ToShard(0)
-	env.Body = &msg.Pins{Incarnation: 1, Change: c.told, Floor: c.m.Index(), Next: numbers + 1, Indexes: kept, Asker: c.m.Incarnation()}
+	env.Body = &msg.SnapshotList{Incarnation: 1, Change: c.told, Floor: c.m.Index(), Next: numbers + 1, Indexes: kept, Asker: c.m.Incarnation()}
 	for i := range kept {
-		msg.As[msg.Pins](env).Numbers = append(msg.As[msg.Pins](env).Numbers, uint64(i)+1)
+		msg.As[msg.SnapshotList](env).Numbers = append(msg.As[msg.SnapshotList](env).Numbers, uint64(i)+1)
 	}
 	c.step(env)
 }
@@ -120,7 +120,7 @@ func (c *counted) fix(n int) uint64 {
 	env, done := msg.ToShard(0), msg.ToShard(0)
 	reader := kv.TxnRef{TxnID: kv.TxnID{Time: int64(n), Rand: 1}, Attempt: 1}
 	env.Body = &msg.Read{Reader: reader, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanKeep), LeaseNanos: -1}
-	done.Body = &msg.ScanAt{Txn: reader, Gateway: 1, Done: true}
+	done.Body = &msg.ReadPage{Txn: reader, Gateway: 1, Done: true}
 	c.step(env, done)
 	return uint64(c.m.Index())
 }
@@ -313,10 +313,10 @@ func incremented(c *counted, fields, times int) func(i int) {
 	c.longest = 0
 	return func(i int) {
 		env := msg.ToShard(0)
-		env.Body = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: int64(i), Rand: 2}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Snapshot: true,
+		env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: int64(i), Rand: 2}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Snapshot: true,
 			Piece: msg.Piece{Ops: []msg.Op{get}, Incarnation: c.m.Incarnation()}}
 		sent := c.step(env)
-		if len(sent) != 1 || !msg.Is[msg.Answer](sent[0]) || !msg.As[msg.Answer](sent[0]).Committed {
+		if len(sent) != 1 || !msg.Is[msg.CommitResponse](sent[0]) || !msg.As[msg.CommitResponse](sent[0]).Committed {
 			c.t.Fatalf("it was not read: %v", sent)
 		}
 	}

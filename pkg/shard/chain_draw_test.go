@@ -104,7 +104,7 @@ func (w *chainWorld) transact() {
 		if w.pick(4, "two phases") == 0 {
 			env.Body = &msg.Prepare{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1, Piece: piece}
 		} else {
-			env.Body = &msg.Park{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Piece: piece}
+			env.Body = &msg.CommitRequest{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Piece: piece}
 		}
 		messages = append(messages, env)
 	}
@@ -119,9 +119,9 @@ func (w *chainWorld) decide() {
 	}
 	txn := w.voted[0]
 	env := msg.ToShard(0)
-	env.Body = &msg.Decide{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: w.pick(5, "abort") > 0}
-	for !msg.As[msg.Decide](env).Commit || len(w.asked) > 0 {
-		if !msg.As[msg.Decide](env).Commit {
+	env.Body = &msg.Decision{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: w.pick(5, "abort") > 0}
+	for !msg.As[msg.Decision](env).Commit || len(w.asked) > 0 {
+		if !msg.As[msg.Decision](env).Commit {
 			delete(w.pending, txn)
 			break
 		}
@@ -130,7 +130,7 @@ func (w *chainWorld) decide() {
 	w.voted = slices.Delete(w.voted, 0, 1)
 	before := w.m.Index()
 	out := w.m.Step(shard.Input{Now: w.now, Wall: w.now, Messages: []*msg.Envelope{env}})
-	if msg.As[msg.Decide](env).Commit { // it is decided before whatever it makes way for
+	if msg.As[msg.Decision](env).Commit { // it is decided before whatever it makes way for
 		w.apply(txn, before+1)
 	}
 	w.act(out)
@@ -152,7 +152,7 @@ func (w *chainWorld) fix() {
 	}
 	w.read(&msg.Read{KeepNanos: int64(kv.DefaultScanKeep)})
 	env := msg.ToShard(0)
-	env.Body = &msg.ScanAt{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: w.ids}, Attempt: 1}, Gateway: 1, Done: true}
+	env.Body = &msg.ReadPage{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: w.ids}, Attempt: 1}, Gateway: 1, Done: true}
 	w.step([]*msg.Envelope{env}, nil)
 }
 
@@ -160,9 +160,9 @@ func (w *chainWorld) fix() {
 func (w *chainWorld) tell() {
 	w.told++
 	env := msg.ToShard(0)
-	env.Body = &msg.Pins{Incarnation: 1, Change: w.told, Floor: w.floor, Next: w.numbers + 1, Asker: w.m.Incarnation()}
+	env.Body = &msg.SnapshotList{Incarnation: 1, Change: w.told, Floor: w.floor, Next: w.numbers + 1, Asker: w.m.Incarnation()}
 	for _, p := range w.pins {
-		msg.As[msg.Pins](env).Numbers, msg.As[msg.Pins](env).Indexes = append(msg.As[msg.Pins](env).Numbers, p.number), append(msg.As[msg.Pins](env).Indexes, uint64(p.index))
+		msg.As[msg.SnapshotList](env).Numbers, msg.As[msg.SnapshotList](env).Indexes = append(msg.As[msg.SnapshotList](env).Numbers, p.number), append(msg.As[msg.SnapshotList](env).Indexes, uint64(p.index))
 	}
 	w.step([]*msg.Envelope{env}, nil)
 }

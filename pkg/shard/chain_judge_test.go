@@ -76,7 +76,7 @@ func change(v map[string]string, op *msg.Op, key string) {
 }
 
 // judge holds what a reader has found against the model.
-func (w *chainWorld) judge(r *msg.ReadReply) {
+func (w *chainWorld) judge(r *msg.ReadResponse) {
 	ops, known := w.readers[r.Reader]
 	delete(w.readers, r.Reader)
 	if !known {

@@ -108,14 +108,14 @@ func (w *chainWorld) act(out shard.Output) {
 	defer w.known(out.Urgent)
 	for _, env := range slices.Concat(out.Urgent, out.Send) {
 		switch {
-		case msg.Is[msg.Answer](env):
-			require.True(w.t, msg.As[msg.Answer](env).Committed, "%v", msg.As[msg.Answer](env).Failure)
-			w.apply(msg.As[msg.Answer](env).Txn, msg.As[msg.Answer](env).Index)
+		case msg.Is[msg.CommitResponse](env):
+			require.True(w.t, msg.As[msg.CommitResponse](env).Committed, "%v", msg.As[msg.CommitResponse](env).Failure)
+			w.apply(msg.As[msg.CommitResponse](env).Txn, msg.As[msg.CommitResponse](env).Index)
 		case msg.Is[msg.Vote](env) && !slices.Contains(w.voted, msg.As[msg.Vote](env).Txn):
 			require.True(w.t, msg.As[msg.Vote](env).Yes, "%v", msg.As[msg.Vote](env).Failure)
 			w.voted = append(w.voted, msg.As[msg.Vote](env).Txn)
-		case msg.Is[msg.ReadReply](env):
-			w.judge(msg.As[msg.ReadReply](env))
+		case msg.Is[msg.ReadResponse](env):
+			w.judge(msg.As[msg.ReadResponse](env))
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (w *chainWorld) known(asked []*msg.Envelope) {
 			continue
 		}
 		reply := msg.ToShard(0)
-		reply.Body = &msg.PushReply{Txn: msg.As[msg.Push](env).Txn, Known: true}
+		reply.Body = &msg.PushResponse{Txn: msg.As[msg.Push](env).Txn, Known: true}
 		w.step([]*msg.Envelope{reply}, nil)
 	}
 }

@@ -56,7 +56,7 @@ func (r *reborn) stop() { r.write(r.m.Rest()) }
 func (r *reborn) incr(id kv.TxnID) (lookedUp bool) {
 	r.t.Helper()
 	env, p := msg.ParkTo(0)
-	*p = msg.Park{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: id.Rand},
+	*p = msg.CommitRequest{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: id.Rand},
 		Piece: msg.Piece{Incarnation: r.m.Incarnation(), Ops: []msg.Op{{Kind: msg.OpAdd, Key: []byte("n"), Delta: 1}}}}
 	before, in, answered := r.lookedUp, Input{Messages: []*msg.Envelope{env}}, false
 	for first := true; first || len(in.Reads) > 0; first = false {
@@ -71,7 +71,7 @@ func (r *reborn) incr(id kv.TxnID) (lookedUp bool) {
 			in.Reads = append(in.Reads, r.store.Read(0, out.Reads[i]))
 		}
 		for _, e := range out.Send {
-			answered = answered || msg.Is[msg.Answer](e) && msg.As[msg.Answer](e).Committed
+			answered = answered || msg.Is[msg.CommitResponse](e) && msg.As[msg.CommitResponse](e).Committed
 		}
 	}
 	require.True(r.t, answered)

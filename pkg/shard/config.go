@@ -7,10 +7,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
-	"github.com/linchpindb/linchpin/pkg/shard/env"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
-	"github.com/linchpindb/linchpin/pkg/shard/lock"
+	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 	"github.com/linchpindb/linchpin/pkg/shard/past"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 	"github.com/linchpindb/linchpin/pkg/shard/timeofday"
 )
@@ -21,7 +21,7 @@ type (
 	Sharing = exec.Sharing
 	Locks   = exec.Locks
 	// Trace is told what the messages alone do not show.
-	Trace = env.Trace
+	Trace = step.Trace
 	// PinConfig says how states of the whole store are kept.
 	PinConfig = past.Config
 	Off       = exec.Off
@@ -58,7 +58,7 @@ type Config struct {
 	// been aborted; 0 if none is.
 	Nodes int
 	// Lock are the lock table's bounds and times.
-	Lock lock.Options
+	Lock locktable.Options
 	// CacheBytes bounds the memory of keys that nobody needs at the moment.
 	// Default 32 MiB.
 	CacheBytes int
@@ -127,7 +127,7 @@ func (c *Config) pinConfig() past.Config {
 }
 
 // lockOptions are those of the lock table.
-func (c *Config) lockOptions() lock.Options {
+func (c *Config) lockOptions() locktable.Options {
 	opt := c.Lock
 	opt.NoPhasing = opt.NoPhasing || bool(c.Sharing.Phasing)
 	return opt

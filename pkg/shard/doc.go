@@ -22,7 +22,7 @@
 //	expiry    keys that expire
 //	env       the shard's name, clocks, and the output of the step
 //
-// A one-key Put comes as a Park: commit.LastAgent begins a piece (exec.Begin loads the key), votes are
+// A one-key Put comes as a CommitRequest: commit.LastAgent begins a piece (exec.Begin loads the key), votes are
 // not awaited, the locks are granted (exec.Acquire), the piece is executed (exec.Run), checked,
 // made visible (store.Show) and written, its outcome recorded (outcome.Finish) and answered, all in one
 // Step. What waits, for a key, a lock, a vote or a reader, is taken up by settle.

@@ -73,7 +73,7 @@ func (d *driven) messages() (out []*msg.Envelope) {
 		for _, t := range d.votes[0] {
 			d.waiting--
 			env := msg.ToShard(0)
-			env.Body = &msg.Decide{Txn: t, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: true}
+			env.Body = &msg.Decision{Txn: t, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: true}
 			out = append(out, env)
 		}
 		d.votes = d.votes[1:]
@@ -84,7 +84,7 @@ func (d *driven) messages() (out []*msg.Envelope) {
 		}
 		env := d.park()
 		if !d.whole {
-			p := msg.As[msg.Park](env)
+			p := msg.As[msg.CommitRequest](env)
 			env.Body, env.Body = nil, &msg.Prepare{Txn: p.Txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1, Piece: p.Piece}
 			d.waiting++
 		}
@@ -96,7 +96,7 @@ func (d *driven) messages() (out []*msg.Envelope) {
 // park is a whole transaction.
 func (d *driven) park() *msg.Envelope {
 	env := msg.ToShard(0)
-	env.Body = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: d.piece(), Incarnation: d.m.Incarnation()}}
+	env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: d.piece(), Incarnation: d.m.Incarnation()}}
 	d.id++
 	return env
 }

@@ -31,7 +31,7 @@ func TestReadsOfEndedCallsAreDropped(t *testing.T) {
 		})
 		require.Len(t, out.Reads, 1, name)
 		require.EqualValues(t, 7, out.Reads[0].User)
-		out2 := step(func(m *msg.Envelope) { m.Body = &msg.Leave{Reader: ref(1)} })
+		out2 := step(func(m *msg.Envelope) { m.Body = &msg.Deregister{Reader: ref(1)} })
 		require.Equal(t, []uint64{out.Reads[0].ID}, out2.Dropped, name)
 		require.Zero(t, m.store.Reading())
 		require.NoError(t, m.Check())
@@ -55,7 +55,7 @@ func TestReadsOfEndedCallsAreDropped(t *testing.T) {
 	})
 	page := func(number uint64, done bool) Output {
 		return step(func(m *msg.Envelope) {
-			m.Body = &msg.ScanAt{Txn: ref(4), Gateway: 1, Incarnation: 1, Number: number, Done: done, User: 7,
+			m.Body = &msg.ReadPage{Txn: ref(4), Gateway: 1, Incarnation: 1, Number: number, Done: done, User: 7,
 				Start: []byte("a"), KeepNanos: int64(kv.DefaultScanKeep)}
 		})
 	}

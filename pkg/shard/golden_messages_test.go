@@ -82,7 +82,7 @@ func (s *script) envelope(txn kv.TxnRef, verb string, args []string, ops []msg.O
 		}
 		switch verb {
 		case "park":
-			env.Body = &msg.Park{Txn: txn, CommitID: f.commit.of(txn), Aborts: f.heard, Participants: f.with, ReadBefore: p.ReadSet != nil, NoWait: f.nowait, Piece: p}
+			env.Body = &msg.CommitRequest{Txn: txn, CommitID: f.commit.of(txn), Aborts: f.heard, Participants: f.with, ReadBefore: p.ReadSet != nil, NoWait: f.nowait, Piece: p}
 		case "prepare":
 			env.Body = &msg.Prepare{Txn: txn, CommitID: f.commit.of(txn), Last: f.last, LastIncarnation: 1, NoWait: f.nowait, Piece: p}
 		case "lock":
@@ -109,9 +109,9 @@ func (s *script) page(txn kv.TxnRef, args []string) (*msg.Envelope, error) {
 	env := msg.ToShard(0)
 	k := s.of(txn)
 	k.number++
-	env.Body = &msg.ScanAt{Txn: txn, Gateway: 1, Number: uint64(k.number), Incarnation: k.life, Index: k.index, KeepNanos: int64(kv.DefaultScanKeep)}
+	env.Body = &msg.ReadPage{Txn: txn, Gateway: 1, Number: uint64(k.number), Incarnation: k.life, Index: k.index, KeepNanos: int64(kv.DefaultScanKeep)}
 	if args[0] == "done" {
-		msg.As[msg.ScanAt](env).Done = true
+		msg.As[msg.ReadPage](env).Done = true
 		return env, nil
 	}
 	span, err := golden.Span(args[0])
@@ -119,7 +119,7 @@ func (s *script) page(txn kv.TxnRef, args []string) (*msg.Envelope, error) {
 		return nil, err
 	}
 	n, err := strconv.ParseUint(args[1], 10, 32)
-	msg.As[msg.ScanAt](env).Start, msg.As[msg.ScanAt](env).End, msg.As[msg.ScanAt](env).Limit = span.Start, span.End, uint32(n)
+	msg.As[msg.ReadPage](env).Start, msg.As[msg.ReadPage](env).End, msg.As[msg.ReadPage](env).Limit = span.Start, span.End, uint32(n)
 	return env, err
 }
 
@@ -192,26 +192,26 @@ func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []str
 		env.Body = v
 	case "decide":
 		last, err := lastNamed(args)
-		env.Body = &msg.Decide{Txn: txn, CommitID: id, Last: last, Commit: arg(0) == "commit"}
+		env.Body = &msg.Decision{Txn: txn, CommitID: id, Last: last, Commit: arg(0) == "commit"}
 		return env, err
 	case "askvote":
 		last, err := lastNamed(args)
-		env.Body = &msg.AskVote{Txn: txn, Last: last, LastIncarnation: 1, CommitID: id}
+		env.Body = &msg.VoteRequest{Txn: txn, Last: last, LastIncarnation: 1, CommitID: id}
 		return env, err
 	case "ack":
-		env.Body = &msg.DecideAck{Txn: txn, CommitID: id, Shard: from}
+		env.Body = &msg.DecisionAck{Txn: txn, CommitID: id, Shard: from}
 	case "release":
 		env.Body = &msg.Release{Txn: txn}
 	case "cancel":
-		env.Body = &msg.Cancel{Txn: txn, CommitID: id, Incarnation: s.of(txn).life, Aborts: s.of(txn).aborts}
+		env.Body = &msg.CancelRequest{Txn: txn, CommitID: id, Incarnation: s.of(txn).life, Aborts: s.of(txn).aborts}
 	case "enquire":
-		env.Body = &msg.Enquire{Id: txn.TxnID, Gateway: 1}
+		env.Body = &msg.QueryTxn{Id: txn.TxnID, Gateway: 1}
 	case "mark":
 		by, err := golden.Txn(arg(1))
-		env.Body = &msg.Mark{Txn: txn, By: by}
+		env.Body = &msg.Wound{Txn: txn, By: by}
 		return env, err
 	case "known", "unknown":
-		env.Body = &msg.PushReply{Txn: txn, Known: verb == "known"}
+		env.Body = &msg.PushResponse{Txn: txn, Known: verb == "known"}
 	default:
 		return nil, fmt.Errorf("no verb %q", verb)
 	}

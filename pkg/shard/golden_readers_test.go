@@ -27,23 +27,23 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 			err = readWord(msg.As[msg.Read](env), args, &i)
 		}
 	case "snapshot":
-		env.Body = &msg.Park{Txn: txn, CommitID: nthCommit(0).of(txn), Snapshot: true, Piece: msg.Piece{Ops: ops, Incarnation: s.m.Incarnation()}}
+		env.Body = &msg.CommitRequest{Txn: txn, CommitID: nthCommit(0).of(txn), Snapshot: true, Piece: msg.Piece{Ops: ops, Incarnation: s.m.Incarnation()}}
 	case "notice":
 		n := msg.Reading{Incarnation: 1}
 		n.Shard, err = golden.Shard(args[0])
 		if err == nil {
 			n.Number, err = strconv.ParseUint(args[1], 10, 64)
 		}
-		env.Body = &msg.Notice{Reader: txn, Reading: n}
+		env.Body = &msg.Registered{Reader: txn, Reading: n}
 	case "leave":
-		env.Body = &msg.Leave{Reader: txn}
+		env.Body = &msg.Deregister{Reader: txn}
 		if len(args) > 0 && args[0] == "complete" {
-			msg.As[msg.Leave](env).KeepNanos = int64(kv.DefaultScanKeep)
+			msg.As[msg.Deregister](env).KeepNanos = int64(kv.DefaultScanKeep)
 		}
 	case "renew":
 		var d time.Duration
 		d, err = time.ParseDuration(args[0])
-		env.Body = &msg.Renew{Reader: txn, Gateway: 1, Number: 9, Incarnation: life(args, s.m.Incarnation()), LeaseNanos: int64(d)}
+		env.Body = &msg.RenewLease{Reader: txn, Gateway: 1, Number: 9, Incarnation: life(args, s.m.Incarnation()), LeaseNanos: int64(d)}
 	case "unseal":
 		var id kv.CommitID
 		id, args, err = commitNamed(txn, args)
@@ -57,23 +57,23 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 		}
 		env.Body = u
 	case "unsealed":
-		env.Body = &msg.Unsealed{Txn: txn, CommitID: nthCommit(0).of(txn)}
-		msg.As[msg.Unsealed](env).Epoch, err = epochOf(args[0])
+		env.Body = &msg.UnsealResponse{Txn: txn, CommitID: nthCommit(0).of(txn)}
+		msg.As[msg.UnsealResponse](env).Epoch, err = epochOf(args[0])
 		if err == nil && len(args) > 1 {
 			var age time.Duration
 			age, err = time.ParseDuration(strings.TrimPrefix(args[1], "age="))
-			msg.As[msg.Unsealed](env).HeldNanos = int64(age)
+			msg.As[msg.UnsealResponse](env).HeldNanos = int64(age)
 		}
 	case "pins":
 		env.Body, err = pinsOf(args, s.m.Incarnation())
 	case "keep":
 		env.Body, err = keepOf(txn, args, s.m.Incarnation(), s.now)
 	case "ask-pins":
-		env.Body = &msg.AskPins{Shard: 1}
-		msg.As[msg.AskPins](env).Index, err = index(args[0])
+		env.Body = &msg.SnapshotListRequest{Shard: 1}
+		msg.As[msg.SnapshotListRequest](env).Index, err = index(args[0])
 	case "drop-pin":
-		env.Body = &msg.DropPin{Request: txn, Gateway: 1}
-		msg.As[msg.DropPin](env).Number, err = strconv.ParseUint(args[0], 10, 64)
+		env.Body = &msg.DropSnapshot{Request: txn, Gateway: 1}
+		msg.As[msg.DropSnapshot](env).Number, err = strconv.ParseUint(args[0], 10, 64)
 	case "heat":
 		env.Body, err = digestOf(args)
 	default:
@@ -83,8 +83,8 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 }
 
 // digestOf reads what a shard tells of its hot keys, as in s3 a=20 b=7.
-func digestOf(args []string) (d *msg.HeatDigest, err error) {
-	d = &msg.HeatDigest{}
+func digestOf(args []string) (d *msg.LoadReport, err error) {
+	d = &msg.LoadReport{}
 	d.Shard, err = golden.Shard(args[0])
 	if err != nil {
 		return nil, err
@@ -106,8 +106,8 @@ func index(s string) (kv.Index, error) {
 }
 
 // pinsOf reads what a keeper tells, as in 1.2 floor=7 next=5 3@5 4@7.
-func pinsOf(args []string, asker kv.Incarnation) (p *msg.Pins, err error) {
-	p = &msg.Pins{Asker: life(args, asker)}
+func pinsOf(args []string, asker kv.Incarnation) (p *msg.SnapshotList, err error) {
+	p = &msg.SnapshotList{Asker: life(args, asker)}
 	_, err = fmt.Sscanf(args[0], "%d.%d", &p.Incarnation, &p.Change)
 	if err != nil {
 		return nil, err
@@ -132,14 +132,14 @@ func pinsOf(args []string, asker kv.Incarnation) (p *msg.Pins, err error) {
 }
 
 // keepOf reads a state to be kept, as in name=x s0/5 s1/3.
-func keepOf(txn kv.TxnRef, args []string, inc kv.Incarnation, now int64) (q *msg.KeepPin, err error) {
-	q = &msg.KeepPin{Request: txn, Gateway: 1, Incarnation: life(args, inc), Fixed: now, TtlNanos: int64(time.Hour)}
+func keepOf(txn kv.TxnRef, args []string, inc kv.Incarnation, now int64) (q *msg.RetainSnapshot, err error) {
+	q = &msg.RetainSnapshot{Request: txn, Gateway: 1, Incarnation: life(args, inc), Fixed: now, TtlNanos: int64(time.Hour)}
 	for _, w := range args {
 		var s, i uint64
 		if name, ok := strings.CutPrefix(w, "name="); ok {
 			q.Name = name
 		} else if _, err = fmt.Sscanf(w, "s%d/%d", &s, &i); err == nil {
-			q.Clock = append(q.Clock, msg.ShardIndex{Shard: kv.ShardID(s), Index: kv.Index(i)})
+			q.Clock = append(q.Clock, msg.ShardCSN{Shard: kv.ShardID(s), Index: kv.Index(i)})
 		} else if !strings.HasPrefix(w, "life=") {
 			return nil, err
 		}

@@ -216,7 +216,7 @@ func (s *script) step(env *msg.Envelope, reads []entry.ReadResult) (string, erro
 
 // learn notes what the gateway learns from a reply.
 func (s *script) learn(env *msg.Envelope) {
-	if r := msg.As[msg.LockReply](env); r != nil && r.Failure == nil {
+	if r := msg.As[msg.LockResponse](env); r != nil && r.Failure == nil {
 		k := s.of(r.Txn)
 		k.grants = append(k.grants, r.Grants...)
 		k.life = r.Incarnation
@@ -226,10 +226,10 @@ func (s *script) learn(env *msg.Envelope) {
 			}
 		}
 	}
-	if r := msg.As[msg.Answer](env); r != nil {
+	if r := msg.As[msg.CommitResponse](env); r != nil {
 		s.aborts = r.Aborts
 	}
-	if r := msg.As[msg.ReadReply](env); r != nil {
+	if r := msg.As[msg.ReadResponse](env); r != nil {
 		s.of(r.Reader).index = r.Index
 	}
 }

@@ -4,15 +4,15 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/shard/heat"
+	"github.com/linchpindb/linchpin/pkg/shard/contention"
 )
 
 // HeatConfig says how shards tell which of their keys are hot.
-type HeatConfig = heat.Config
+type HeatConfig = contention.Config
 
 // around is what the shard's part in heat asks of it.
-func (m *Machine) around() heat.Around {
-	return heat.Around{Home: m.cfg.Home, Queue: m.queueOf, MoveTime: func() int64 {
+func (m *Machine) around() contention.Around {
+	return contention.Around{Home: m.cfg.Home, Queue: m.queueOf, MoveTime: func() int64 {
 		return m.olderBy(min(kv.MaxTxnAge, m.cfg.Retention/4))
 	}}
 }

@@ -50,10 +50,10 @@ func TestWhatGoesTogetherIsNoClash(t *testing.T) {
 				for range 2 * decidedAfter { // nobody waits
 					p.settle(1)
 					for _, env := range p.room.Urgent {
-						if !msg.Is[msg.HeatDigest](env) {
+						if !msg.Is[msg.LoadReport](env) {
 							continue
 						}
-						for _, k := range msg.As[msg.HeatDigest](env).Keys {
+						for _, k := range msg.As[msg.LoadReport](env).Keys {
 							told[string(k.Key)] = true
 						}
 					}

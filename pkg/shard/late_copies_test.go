@@ -20,7 +20,7 @@ func TestALateLockOfACommittedAttemptTakesNoLock(t *testing.T) {
 	r := f.lock(x, 1, 1, get)
 	f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}, ReadSet: &msg.ReadSet{Grants: r.Grants}}),
 		commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
-	require.True(t, msg.As[msg.Answer](f.out[len(f.out)-1]).Committed)
+	require.True(t, msg.As[msg.CommitResponse](f.out[len(f.out)-1]).Committed)
 	require.Zero(t, f.m[1].Snapshot(0).Holders)
 	late := msg.ToShard(1)
 	late.Body = &msg.Lock{Txn: x, Gateway: 1, Number: 1, Ops: []msg.Op{get}}
@@ -28,33 +28,33 @@ func TestALateLockOfACommittedAttemptTakesNoLock(t *testing.T) {
 	require.Zero(t, f.m[1].Snapshot(0).Holders)
 }
 
-// TestADroppedSnapshotDoesNotComeBack: a copy of KeepPin arrives after the snapshot was dropped, by
+// TestADroppedSnapshotDoesNotComeBack: a copy of RetainSnapshot arrives after the snapshot was dropped, by
 // another gateway.
 func TestADroppedSnapshotDoesNotComeBack(t *testing.T) {
 	now := int64(2)
 	cfg := shard.Config{ID: 0, Lease: -1, Pins: shard.PinConfig{Every: time.Second, History: time.Minute, Hot: 0, Node: 1}}
 	m, _ := shard.New(cfg, shard.Recovered{}, 1, 1)
-	step := func(e *msg.Envelope) *msg.PinReply {
+	step := func(e *msg.Envelope) *msg.SnapshotResponse {
 		out := m.Step(shard.Input{Now: now, Wall: now, Messages: []*msg.Envelope{e}})
-		return msg.As[msg.PinReply](out.Send[0])
+		return msg.As[msg.SnapshotResponse](out.Send[0])
 	}
 	keep := msg.ToShard(0)
-	keep.Body = &msg.KeepPin{
+	keep.Body = &msg.RetainSnapshot{
 		Request:     kv.TxnRef{TxnID: kv.TxnID{Time: 7}, Attempt: 1},
 		Gateway:     1,
 		Incarnation: 1,
 		Fixed:       1,
 		Name:        "x",
 		TtlNanos:    int64(time.Hour),
-		Clock:       []msg.ShardIndex{{Shard: 0, Index: 0}},
+		Clock:       []msg.ShardCSN{{Shard: 0, Index: 0}},
 	}
 	find := msg.ToShard(0)
-	find.Body = &msg.FindPin{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 9}, Attempt: 1}, Gateway: 1, Name: "x"}
+	find.Body = &msg.FindSnapshot{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 9}, Attempt: 1}, Gateway: 1, Name: "x"}
 	r := step(keep)
 	require.Nil(t, r.Failure)
 	require.Equal(t, r.Pins, step(keep).Pins, "a copy gets the same snapshot")
 	drop := msg.ToShard(0)
-	drop.Body = &msg.DropPin{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 8}, Attempt: 2}, Gateway: 2, Number: r.Pins[0].Number}
+	drop.Body = &msg.DropSnapshot{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 8}, Attempt: 2}, Gateway: 2, Number: r.Pins[0].Number}
 	require.Nil(t, step(drop).Failure)
 
 	require.NotNil(t, step(keep).Failure)

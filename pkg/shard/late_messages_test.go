@@ -16,9 +16,9 @@ import (
 
 // toGateways are the kinds of messages that no shard receives.
 var toGateways = map[string]bool{
-	"LockReply": true, "CheckReply": true, "Answer": true, "Push": true, "EnquireReply": true, "ScanPage": true,
-	"Announce": true, "ReadReply": true, "RenewReply": true, "Due": true, "PinReply": true, "HeatMap": true, "MoveKey": true,
-	"HotReply": true, "Waits": true,
+	"LockResponse": true, "CheckResponse": true, "CommitResponse": true, "Push": true, "QueryTxnResponse": true, "ReadPageResponse": true,
+	"Announcement": true, "ReadResponse": true, "RenewLeaseResponse": true, "Due": true, "SnapshotResponse": true, "HeatMap": true, "MoveKey": true,
+	"HotStatusResponse": true, "WaitReport": true,
 }
 
 // lateMessages are shards of which all messages that they received are known.
@@ -43,7 +43,7 @@ func newLateMessages(t *testing.T, memory int) *lateMessages {
 		if e.Gateway == 0 {
 			l.received = append(l.received, copyOf(t, e))
 		}
-		return l.withhold && msg.Is[msg.DecideAck](e)
+		return l.withhold && msg.Is[msg.DecisionAck](e)
 	}
 	return l
 }
@@ -63,11 +63,11 @@ func (l *lateMessages) gateway() {
 		switch e := l.out[l.answered]; {
 		case msg.Is[msg.Push](e):
 			m := msg.ToShard(msg.As[msg.Push](e).Shard)
-			m.Body = &msg.PushReply{Txn: msg.As[msg.Push](e).Txn}
+			m.Body = &msg.PushResponse{Txn: msg.As[msg.Push](e).Txn}
 			l.send(m)
-		case msg.Is[msg.LockReply](e) && len(msg.As[msg.LockReply](e).Grants) > 0:
-			m := msg.ToShard(msg.As[msg.LockReply](e).Shard)
-			m.Body = &msg.Release{Txn: msg.As[msg.LockReply](e).Txn}
+		case msg.Is[msg.LockResponse](e) && len(msg.As[msg.LockResponse](e).Grants) > 0:
+			m := msg.ToShard(msg.As[msg.LockResponse](e).Shard)
+			m.Body = &msg.Release{Txn: msg.As[msg.LockResponse](e).Txn}
 			l.send(m)
 		}
 	}
@@ -91,7 +91,7 @@ func (l *lateMessages) to(s kv.ShardID, fill func(*msg.Envelope)) {
 func (l *lateMessages) committed() bool {
 	l.t.Helper()
 	for i := len(l.out) - 1; i >= 0; i-- {
-		a := msg.As[msg.Answer](l.out[i])
+		a := msg.As[msg.CommitResponse](l.out[i])
 		if a != nil {
 			return a.Committed
 		}
@@ -104,12 +104,12 @@ func (l *lateMessages) committed() bool {
 func (l *lateMessages) named(e *msg.Envelope) *msg.Envelope {
 	aborts := map[kv.ShardID]uint64{}
 	for _, e := range l.out {
-		if msg.Is[msg.Answer](e) {
-			aborts[msg.As[msg.Answer](e).Shard] = msg.As[msg.Answer](e).Aborts
+		if msg.Is[msg.CommitResponse](e) {
+			aborts[msg.As[msg.CommitResponse](e).Shard] = msg.As[msg.CommitResponse](e).Aborts
 		}
 	}
-	if msg.Is[msg.Park](e) {
-		msg.As[msg.Park](e).Aborts = aborts[e.Shard]
+	if msg.Is[msg.CommitRequest](e) {
+		msg.As[msg.CommitRequest](e).Aborts = aborts[e.Shard]
 	} else {
 		msg.As[msg.Prepare](e).LastAborts = aborts[msg.As[msg.Prepare](e).Last]
 	}
@@ -131,7 +131,7 @@ func (l *lateMessages) commits() {
 	overtaken := l.named(commitMsg(nthTxn(2), commitNumber(2), 0, []kv.ShardID{1}, put))
 	l.send(l.named(prepareMsg(nthTxn(2), commitNumber(2), 1, 0, put)))
 	l.to(0, func(e *msg.Envelope) {
-		e.Body = &msg.Cancel{Txn: nthTxn(2), CommitID: commitNumber(2), Incarnation: 1}
+		e.Body = &msg.CancelRequest{Txn: nthTxn(2), CommitID: commitNumber(2), Incarnation: 1}
 	})
 	l.send(overtaken)
 	require.False(l.t, l.committed())
@@ -141,7 +141,7 @@ func (l *lateMessages) commits() {
 	l.wait(3) // a vote is missing
 	require.False(l.t, l.committed())
 	l.send(overtaken)
-	l.to(0, func(e *msg.Envelope) { e.Body = &msg.Mark{Txn: nthTxn(3), By: nthTxn(1), Conflict: &msg.Receipt{}} })
+	l.to(0, func(e *msg.Envelope) { e.Body = &msg.Wound{Txn: nthTxn(3), By: nthTxn(1), Conflict: &msg.Receipt{}} })
 }
 
 // readers are two that end by a Check and a Release, and one that is registered and has an update
@@ -153,7 +153,7 @@ func (l *lateMessages) readers() {
 		e.Body = &msg.Check{Txn: nthTxn(10), Gateway: 1, Incarnation: 1, Grants: r.Grants}
 	})
 	l.lock(nthTxn(11), 1, 1, get)
-	l.to(1, func(e *msg.Envelope) { e.Body = &msg.PushReply{Txn: nthTxn(11), Known: true} })
+	l.to(1, func(e *msg.Envelope) { e.Body = &msg.PushResponse{Txn: nthTxn(11), Known: true} })
 	l.to(1, func(e *msg.Envelope) { e.Body = &msg.Release{Txn: nthTxn(11)} })
 
 	reader := kv.TxnRef{TxnID: kv.TxnID{Time: 12, Rand: 12}, Attempt: 1}
@@ -168,13 +168,13 @@ func (l *lateMessages) readers() {
 		e.Body = &msg.Read{Reader: reader, Gateway: 1, Number: 2, LeaseNanos: lease, Await: []kv.ShardID{1},
 			Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("j")}}}
 	})
-	require.NotNil(l.t, msg.As[msg.ReadReply](l.out[len(l.out)-1]))
+	require.NotNil(l.t, msg.As[msg.ReadResponse](l.out[len(l.out)-1]))
 	l.to(1, func(e *msg.Envelope) {
-		e.Body = &msg.Renew{Reader: reader, Gateway: 1, Number: 1, Incarnation: 1, LeaseNanos: lease}
+		e.Body = &msg.RenewLease{Reader: reader, Gateway: 1, Number: 1, Incarnation: 1, LeaseNanos: lease}
 	})
-	require.True(l.t, msg.As[msg.RenewReply](l.out[len(l.out)-1]).Ok)
+	require.True(l.t, msg.As[msg.RenewLeaseResponse](l.out[len(l.out)-1]).Ok)
 	for s := range kv.ShardID(2) {
-		l.to(s, func(e *msg.Envelope) { e.Body = &msg.Leave{Reader: reader} })
+		l.to(s, func(e *msg.Envelope) { e.Body = &msg.Deregister{Reader: reader} })
 	}
 	l.withhold = true
 	l.send(l.named(commitMsg(nthTxn(13), commitNumber(13), 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}})))
@@ -190,9 +190,9 @@ func (l *lateMessages) past() {
 	l.to(1, func(e *msg.Envelope) {
 		e.Body = &msg.Read{Reader: reader, Gateway: 1, Number: 1, KeepNanos: int64(time.Minute)}
 	})
-	index := msg.As[msg.ReadReply](l.out[len(l.out)-1]).Index
-	scan := msg.ScanAt{Txn: reader, Gateway: 1, Incarnation: 1, Index: index, Start: []byte{0}, KeepNanos: int64(time.Minute)}
-	for _, how := range []msg.ScanAt{{Number: 1}, {}, {Done: true}} {
+	index := msg.As[msg.ReadResponse](l.out[len(l.out)-1]).Index
+	scan := msg.ReadPage{Txn: reader, Gateway: 1, Incarnation: 1, Index: index, Start: []byte{0}, KeepNanos: int64(time.Minute)}
+	for _, how := range []msg.ReadPage{{Number: 1}, {}, {Done: true}} {
 		l.to(1, func(e *msg.Envelope) {
 			q := scan
 			q.Number, q.Done = how.Number, how.Done
@@ -201,25 +201,25 @@ func (l *lateMessages) past() {
 	}
 	ask := func(n int64) kv.TxnRef { return kv.TxnRef{TxnID: kv.TxnID{Time: 30 + n}, Attempt: 1} }
 	l.to(2, func(e *msg.Envelope) {
-		e.Body = &msg.KeepPin{Request: ask(1), Gateway: 1, Incarnation: 1, Fixed: l.now, Name: "x", TtlNanos: int64(time.Hour),
-			Clock: []msg.ShardIndex{{Shard: 1, Index: index}}}
+		e.Body = &msg.RetainSnapshot{Request: ask(1), Gateway: 1, Incarnation: 1, Fixed: l.now, Name: "x", TtlNanos: int64(time.Hour),
+			Clock: []msg.ShardCSN{{Shard: 1, Index: index}}}
 	})
-	number := msg.As[msg.PinReply](l.out[len(l.out)-1]).Pins[0].Number
-	l.to(2, func(e *msg.Envelope) { e.Body = &msg.FindPin{Request: ask(2), Gateway: 1, Name: "x"} })
-	l.to(2, func(e *msg.Envelope) { e.Body = &msg.DropPin{Request: ask(3), Gateway: 1, Number: number} })
-	l.to(2, func(e *msg.Envelope) { e.Body = &msg.AskHot{Request: ask(4), Gateway: 1} })
+	number := msg.As[msg.SnapshotResponse](l.out[len(l.out)-1]).Pins[0].Number
+	l.to(2, func(e *msg.Envelope) { e.Body = &msg.FindSnapshot{Request: ask(2), Gateway: 1, Name: "x"} })
+	l.to(2, func(e *msg.Envelope) { e.Body = &msg.DropSnapshot{Request: ask(3), Gateway: 1, Number: number} })
+	l.to(2, func(e *msg.Envelope) { e.Body = &msg.HotStatusRequest{Request: ask(4), Gateway: 1} })
 	l.to(2, func(e *msg.Envelope) {
-		e.Body = &msg.SetHot{Request: ask(5), Gateway: 1, Incarnation: 1, Rule: &msg.HotRule{Key: []byte("gk"), Order: 2}}
-	})
-	l.to(2, func(e *msg.Envelope) {
-		e.Body = &msg.SetHot{Request: ask(6), Gateway: 1, Incarnation: 1, Change: 1, Rule: &msg.HotRule{Key: []byte("gk")}}
+		e.Body = &msg.SetHotPolicy{Request: ask(5), Gateway: 1, Incarnation: 1, Rule: &msg.HotRule{Key: []byte("gk"), Order: 2}}
 	})
 	l.to(2, func(e *msg.Envelope) {
-		e.Body = &msg.HeatDigest{Shard: 1, Keys: []msg.KeyHeat{{Key: []byte("gk"), Shard: 1, Heat: 1}}}
+		e.Body = &msg.SetHotPolicy{Request: ask(6), Gateway: 1, Incarnation: 1, Change: 1, Rule: &msg.HotRule{Key: []byte("gk")}}
 	})
-	l.to(2, func(e *msg.Envelope) { e.Body = &msg.PairDigest{Gateway: 1} })
+	l.to(2, func(e *msg.Envelope) {
+		e.Body = &msg.LoadReport{Shard: 1, Keys: []msg.KeyHeat{{Key: []byte("gk"), Shard: 1, Heat: 1}}}
+	})
+	l.to(2, func(e *msg.Envelope) { e.Body = &msg.PairReport{Gateway: 1} })
 	for s := range kv.ShardID(3) {
-		l.to(s, func(e *msg.Envelope) { e.Body = &msg.Enquire{Id: kv.TxnID{Time: 40}, Gateway: 1} })
+		l.to(s, func(e *msg.Envelope) { e.Body = &msg.QueryTxn{Id: kv.TxnID{Time: 40}, Gateway: 1} })
 	}
 }
 
@@ -232,10 +232,10 @@ func (l *lateMessages) check(after string) {
 	require.Equal(l.t, int64(2), l.count(1, "gk"), after)
 	require.Equal(l.t, int64(2), l.count(0, "j"), after)
 	ask := kv.TxnRef{TxnID: kv.TxnID{Time: 50, Rand: uint64(len(l.out))}, Attempt: 1}
-	l.to(2, func(e *msg.Envelope) { e.Body = &msg.FindPin{Request: ask, Gateway: 1, List: true} })
-	require.Empty(l.t, msg.As[msg.PinReply](l.out[len(l.out)-1]).Pins, after)
-	l.to(2, func(e *msg.Envelope) { e.Body = &msg.AskHot{Request: ask, Gateway: 1} })
-	require.Empty(l.t, msg.As[msg.HotReply](l.out[len(l.out)-1]).Rules, after)
+	l.to(2, func(e *msg.Envelope) { e.Body = &msg.FindSnapshot{Request: ask, Gateway: 1, List: true} })
+	require.Empty(l.t, msg.As[msg.SnapshotResponse](l.out[len(l.out)-1]).Pins, after)
+	l.to(2, func(e *msg.Envelope) { e.Body = &msg.HotStatusRequest{Request: ask, Gateway: 1} })
+	require.Empty(l.t, msg.As[msg.HotStatusResponse](l.out[len(l.out)-1]).Rules, after)
 }
 
 // TestLateMessagesChangeNothing delivers a copy of each message that a shard receives after what it

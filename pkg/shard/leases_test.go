@@ -26,7 +26,7 @@ func TestARestartedShardWaitsForWhatIsLeftOfLeases(t *testing.T) {
 	}
 	leave := func() {
 		e := msg.ToShard(0)
-		e.Body = &msg.Leave{Reader: reader}
+		e.Body = &msg.Deregister{Reader: reader}
 		f.send(e)
 	}
 	until := func() time.Duration { return time.Duration(f.m[0].LeasesUntil()) }
@@ -57,7 +57,7 @@ func TestARestartedShardWaitsForWhatIsLeftOfLeases(t *testing.T) {
 	waits(lease)
 	f.tick(time.Duration(f.now) + 600*time.Millisecond)
 	e := msg.ToShard(0)
-	e.Body = &msg.Renew{Reader: reader, Gateway: 1, Number: 1, Incarnation: f.m[0].Incarnation(), LeaseNanos: int64(lease)}
+	e.Body = &msg.RenewLease{Reader: reader, Gateway: 1, Number: 1, Incarnation: f.m[0].Incarnation(), LeaseNanos: int64(lease)}
 	f.send(e)
 	waits(lease)
 	crash(1200*time.Millisecond, true)

@@ -7,16 +7,16 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
-	"github.com/linchpindb/linchpin/pkg/shard/commit"
-	"github.com/linchpindb/linchpin/pkg/shard/env"
+	"github.com/linchpindb/linchpin/pkg/shard/agent"
+	"github.com/linchpindb/linchpin/pkg/shard/contention"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/expiry"
-	"github.com/linchpindb/linchpin/pkg/shard/heat"
-	"github.com/linchpindb/linchpin/pkg/shard/lock"
+	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 	"github.com/linchpindb/linchpin/pkg/shard/past"
-	"github.com/linchpindb/linchpin/pkg/shard/read"
+	"github.com/linchpindb/linchpin/pkg/shard/readers"
 	"github.com/linchpindb/linchpin/pkg/shard/record"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 	"github.com/linchpindb/linchpin/pkg/shard/timeofday"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
@@ -49,25 +49,25 @@ type Input struct {
 }
 
 // Output is what a step wants done.
-type Output = env.Output
+type Output = step.Output
 
 // Machine is a shard. Its methods are not for concurrent use.
 type Machine struct {
-	*env.Env
+	*step.Env
 	cfg Config
 
 	store     *store.Store
-	locks     *lock.Table
+	locks     *locktable.Table
 	queue     *snapshotqueue.Queue
 	exec      *exec.Executor
 	outcomes  *outcome.Outcomes
 	recs      *record.Table
-	part      *commit.Participant
-	last      *commit.LastAgent
-	readers   *read.Readers
+	part      *agent.Participant
+	last      *agent.LastAgent
+	readers   *readers.Readers
 	snapshots *past.Snapshots
 	past      *past.Reads
-	heat      *heat.Part
+	heat      *contention.Part
 	clock     *timeofday.Clock
 	expiry    *expiry.Deadlines
 
@@ -91,10 +91,10 @@ type Machine struct {
 func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	cfg = cfg.withDefaults()
 	inc := rec.State.Incarnation + 1
-	e := &env.Env{ID: cfg.ID, Inc: inc, Now: now, Wall: wall, Mutants: cfg.Mutants, Trace: cfg.Trace}
+	e := &step.Env{ID: cfg.ID, Inc: inc, Now: now, Wall: wall, Mutants: cfg.Mutants, Trace: cfg.Trace}
 	m := &Machine{
 		Env: e, cfg: cfg, dirty: true, house: now + int64(houseEvery), lastLease: leaseOf(&rec.State, cfg),
-		locks: lock.New(cfg.lockOptions()),
+		locks: locktable.New(cfg.lockOptions()),
 		queue: snapshotqueue.New(queueOptions(cfg, inc, now, &rec)),
 		recs:  record.NewTable(),
 	}
@@ -103,15 +103,15 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	m.snapshots = past.NewSnapshots(e, m.store, cfg.pinConfig(), rec.Pins, rec.State.Writes)
 	m.clock = timeofday.New(e, timeofday.Config{Settle: cfg.Retention, Trusted: cfg.TrustClock}, &rec.State)
 	m.expiry = expiry.New(e, m.store, m.clock, expiry.Config{Node: cfg.Node, Every: cfg.DueEvery, Again: cfg.DueAgain}, rec.State.Index > 0)
-	m.heat = heat.New(e, cfg.Heat, m.around(), heat.Recovered{Moved: rec.Moved, Rules: rec.Rules})
+	m.heat = contention.New(e, cfg.Heat, m.around(), contention.Recovered{Moved: rec.Moved, Rules: rec.Rules})
 	m.past = past.NewReads(e, m.store, m.heat, m.expiry, m.snapshots)
 	m.exec = exec.New(exec.Parts{Env: e, Store: m.store, Locks: m.locks, Heat: m.heat, Expiry: m.expiry},
 		exec.Config{MaxKeyPins: cfg.MaxKeyPins, Sharing: cfg.Sharing})
-	m.part, m.last = commit.New(commit.Parts{Env: e, Store: m.store, Locks: m.locks, Queue: m.queue, Exec: m.exec, Heat: m.heat,
+	m.part, m.last = agent.New(agent.Parts{Env: e, Store: m.store, Locks: m.locks, Queue: m.queue, Exec: m.exec, Heat: m.heat,
 		Expiry: m.expiry, Outcomes: m.outcomes, Records: m.recs},
-		commit.Config{Repeat: cfg.Repeat, Liveness: cfg.Liveness, Ended: cfg.Memory, FixedUnseal: cfg.UnsealAfter != 0})
-	m.readers = read.New(read.Parts{Env: e, Store: m.store, Queue: m.queue, Exec: m.exec, Heat: m.heat, Part: m.part, Last: m.last},
-		read.Config{Lease: cfg.Lease, Left: cfg.Memory, Gateway: cfg.Gateway})
+		agent.Config{Repeat: cfg.Repeat, Liveness: cfg.Liveness, Ended: cfg.Memory, FixedUnseal: cfg.UnsealAfter != 0})
+	m.readers = readers.New(readers.Parts{Env: e, Store: m.store, Queue: m.queue, Exec: m.exec, Heat: m.heat, Part: m.part, Last: m.last},
+		readers.Config{Lease: cfg.Lease, Left: cfg.Memory, Gateway: cfg.Gateway})
 	for i := range rec.Records {
 		m.last.Recover(&rec.Records[i])
 	}
@@ -216,7 +216,7 @@ func (m *Machine) Step(in Input) Output {
 // receive has the part take a message that it is for.
 func (m *Machine) receive(x *msg.Envelope) {
 	switch b := x.Body.(type) {
-	case *msg.Park:
+	case *msg.CommitRequest:
 		if b.Snapshot {
 			m.readers.OnSnapshot(b)
 		} else {
@@ -229,12 +229,12 @@ func (m *Machine) receive(x *msg.Envelope) {
 		case !m.readers.Left(b.Reader):
 			m.past.OnRead(b)
 		}
-	case *msg.ScanAt:
+	case *msg.ReadPage:
 		m.past.OnScan(b)
-	case *msg.Leave:
+	case *msg.Deregister:
 		m.past.OnLeave(b.Reader)
 		m.readers.Receive(x)
-	case *msg.Cancel:
+	case *msg.CancelRequest:
 		if !m.readers.Cancel(b) {
 			m.last.Receive(x)
 		}
@@ -368,7 +368,7 @@ const (
 	tickEvery = 5 * time.Millisecond
 	// readersEvery is the same for readers and what they wait for. A node's
 	// timers are coarser; but when much is going on, steps are frequent.
-	readersEvery = commit.LeastWait
+	readersEvery = agent.LeastWait
 	houseEvery   = time.Second
 )
 

@@ -15,7 +15,7 @@ import (
 // commit alone. After an upgrade in the middle of a commit they still find each other.
 func TestRowsOfAnOlderFormatBelongTogether(t *testing.T) {
 	f, x := newSteps(t, 3), nthTxn(1)
-	f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Decide](e) }
+	f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Decision](e) }
 	f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}),
 		commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
 	require.True(t, f.answer().Committed)

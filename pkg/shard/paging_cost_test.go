@@ -56,10 +56,10 @@ var cold = []struct {
 // use does one operation as a transaction of its own, and finds that it commits.
 func (c *counted) use(n int, op msg.Op) {
 	env := c.park(n, op)
-	msg.As[msg.Park](env).Txn.Rand = 2
-	msg.As[msg.Park](env).Snapshot = !op.Writes()
+	msg.As[msg.CommitRequest](env).Txn.Rand = 2
+	msg.As[msg.CommitRequest](env).Snapshot = !op.Writes()
 	for _, sent := range c.step(env) {
-		if msg.Is[msg.Answer](sent) && msg.As[msg.Answer](sent).Committed {
+		if msg.Is[msg.CommitResponse](sent) && msg.As[msg.CommitResponse](sent).Committed {
 			return
 		}
 	}
@@ -241,11 +241,11 @@ func TestStoredFormsGoThroughPages(t *testing.T) {
 	c.restart(1)
 	dump := func(key string) []byte {
 		env := c.park(1, msg.Op{Kind: msg.OpGet, Key: []byte(key), Stored: true})
-		msg.As[msg.Park](env).Txn.Rand, msg.As[msg.Park](env).Snapshot = 3, true
+		msg.As[msg.CommitRequest](env).Txn.Rand, msg.As[msg.CommitRequest](env).Snapshot = 3, true
 		sent := c.step(env)
 		require.Len(t, sent, 1)
-		require.True(t, msg.As[msg.Answer](sent[0]).Committed, "%v", msg.As[msg.Answer](sent[0]).Failure)
-		return msg.As[msg.Answer](sent[0]).Results[0].Value
+		require.True(t, msg.As[msg.CommitResponse](sent[0]).Committed, "%v", msg.As[msg.CommitResponse](sent[0]).Failure)
+		return msg.As[msg.CommitResponse](sent[0]).Results[0].Value
 	}
 	form := dump("z")
 	require.Greater(t, len(form), 200_000)

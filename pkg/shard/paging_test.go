@@ -46,8 +46,8 @@ func TestWhatReadsInThePastFillCountsInTheCache(t *testing.T) {
 	c := keptDirectory(t, 400<<10)
 	sent := c.step(pastAll(c.m))
 	require.Len(t, sent, 1)
-	require.Nil(t, msg.As[msg.ReadReply](sent[0]).Failure)
-	require.Len(t, msg.As[msg.ReadReply](sent[0]).Results[0].Answer, 20_000)
+	require.Nil(t, msg.As[msg.ReadResponse](sent[0]).Failure)
+	require.Len(t, msg.As[msg.ReadResponse](sent[0]).Results[0].Answer, 20_000)
 	require.Zero(t, c.m.Levels().Keys, "the value is larger than the cache")
 	require.NoError(t, c.m.Check())
 }
@@ -66,7 +66,7 @@ func TestAPageThatAnotherReadHasBrought(t *testing.T) {
 		past.Send = append(past.Send, c.act(c.m.Step(shard.Input{Now: c.now, Reads: []entry.ReadResult{res}}))...)
 	}
 	require.Len(t, past.Send, 1)
-	require.Nil(t, msg.As[msg.ReadReply](past.Send[0]).Failure)
+	require.Nil(t, msg.As[msg.ReadResponse](past.Send[0]).Failure)
 }
 
 // TestDamageUnderAPromiseIsNoPanic: after a restart a promise turns out to change a
@@ -87,10 +87,10 @@ func TestDamageUnderAPromiseIsNoPanic(t *testing.T) {
 	_, err = c.store.Append([]entry.Group{{Entries: []entry.Entry{{Table: entry.TableVersion, Key: []byte("z"), Index: c.m.Index() + 1, Value: entry.EncodePatch(&head, patch)}}}})
 	require.NoError(t, err)
 	c.restart(1)
-	decide.Body = &msg.Decide{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: true}
+	decide.Body = &msg.Decision{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: true}
 	for range 3 {
 		for _, sent := range c.step(decide) {
-			require.Nil(t, msg.As[msg.DecideAck](sent), "it has not been applied")
+			require.Nil(t, msg.As[msg.DecisionAck](sent), "it has not been applied")
 		}
 		c.now += int64(time.Second)
 	}

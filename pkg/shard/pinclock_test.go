@@ -82,40 +82,40 @@ func (h *historian) ref() kv.TxnRef {
 func (h *historian) second() {
 	h.now += time.Second
 	env, p := msg.ParkTo(0)
-	*p = msg.Park{Txn: h.ref(), CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Incarnation: h.m.Incarnation(),
+	*p = msg.CommitRequest{Txn: h.ref(), CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Incarnation: h.m.Incarnation(),
 		Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte("k"), Value: []byte(h.now.String())}}}}
 	require.True(h.t, answerIn(h.step(env)).Committed)
 	h.keep("", 0)
 }
 
-func answerIn(sent []*msg.Envelope) *msg.Answer {
+func answerIn(sent []*msg.Envelope) *msg.CommitResponse {
 	for _, env := range sent {
-		if msg.Is[msg.Answer](env) {
-			return msg.As[msg.Answer](env)
+		if msg.Is[msg.CommitResponse](env) {
+			return msg.As[msg.CommitResponse](env)
 		}
 	}
-	return &msg.Answer{}
+	return &msg.CommitResponse{}
 }
 
 // keep fixes a state and has it kept.
-func (h *historian) keep(name string, ttl time.Duration) *msg.PinReply {
+func (h *historian) keep(name string, ttl time.Duration) *msg.SnapshotResponse {
 	id := h.ref()
 	env := msg.ToShard(0)
 	env.Body = &msg.Read{Reader: id, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanKeep)}
 	ask := msg.ToShard(0)
 	for _, sent := range h.step(env) {
-		if r := msg.As[msg.ReadReply](sent); r != nil {
-			ask.Body = &msg.KeepPin{Request: h.ref(), Gateway: 1, Incarnation: r.Reading.Incarnation, Fixed: r.Fixed, Name: name, TtlNanos: int64(ttl),
-				Clock: []msg.ShardIndex{{Shard: 0, Index: r.Index}}}
+		if r := msg.As[msg.ReadResponse](sent); r != nil {
+			ask.Body = &msg.RetainSnapshot{Request: h.ref(), Gateway: 1, Incarnation: r.Reading.Incarnation, Fixed: r.Fixed, Name: name, TtlNanos: int64(ttl),
+				Clock: []msg.ShardCSN{{Shard: 0, Index: r.Index}}}
 		}
 	}
 	return pinIn(h.step(ask))
 }
 
-func pinIn(sent []*msg.Envelope) *msg.PinReply {
+func pinIn(sent []*msg.Envelope) *msg.SnapshotResponse {
 	for _, env := range sent {
-		if msg.Is[msg.PinReply](env) {
-			return msg.As[msg.PinReply](env)
+		if msg.Is[msg.SnapshotResponse](env) {
+			return msg.As[msg.SnapshotResponse](env)
 		}
 	}
 	return nil
@@ -127,7 +127,7 @@ func (h *historian) pass(d time.Duration) {
 	}
 }
 
-func (h *historian) find(q msg.FindPin) *msg.PinReply {
+func (h *historian) find(q msg.FindSnapshot) *msg.SnapshotResponse {
 	q.Request, q.Gateway = h.ref(), 1
 	env := msg.ToShard(0)
 	env.Body = &q
@@ -137,7 +137,7 @@ func (h *historian) find(q msg.FindPin) *msg.PinReply {
 // asOf is what was written at a time since the beginning, as the history tells, or why
 // that is not known.
 func (h *historian) asOf(at time.Duration) string {
-	r := h.find(msg.FindPin{AsOf: base + int64(at)})
+	r := h.find(msg.FindSnapshot{AsOf: base + int64(at)})
 	if r.Failure != nil {
 		return r.Failure.Text
 	}
@@ -177,8 +177,8 @@ func TestStatesOfThePastWhenTheTimeOfDayJumps(t *testing.T) {
 				h.second()
 				h.requireHistory()
 			}
-			require.Nil(t, h.find(msg.FindPin{Name: "long"}).Failure)
-			require.NotNil(t, h.find(msg.FindPin{Name: "short"}).Failure)
+			require.Nil(t, h.find(msg.FindSnapshot{Name: "long"}).Failure)
+			require.NotNil(t, h.find(msg.FindSnapshot{Name: "short"}).Failure)
 		})
 	}
 }
@@ -199,7 +199,7 @@ func TestStatesOfThePastWhenTheTimeOfDayIsWrongAtAStart(t *testing.T) {
 			h.pass(20 * time.Second)
 			require.Nil(t, h.keep("longer", 12*time.Hour).Failure)
 			h.pass(10 * time.Second)
-			require.Nil(t, h.find(msg.FindPin{Name: "long"}).Failure)
+			require.Nil(t, h.find(msg.FindSnapshot{Name: "long"}).Failure)
 			h.wrong = 0
 			for range 29 {
 				h.second()
@@ -212,12 +212,12 @@ func TestStatesOfThePastWhenTheTimeOfDayIsWrongAtAStart(t *testing.T) {
 			h.pass(12 * time.Minute)
 			h.requireHistory()
 			for _, name := range []string{"long", "longer"} {
-				require.Nil(t, h.find(msg.FindPin{Name: name}).Failure)
+				require.Nil(t, h.find(msg.FindSnapshot{Name: name}).Failure)
 			}
 			h.now += 13 * time.Hour
 			h.second()
 			for _, name := range []string{"long", "longer"} {
-				require.NotNil(t, h.find(msg.FindPin{Name: name}).Failure)
+				require.NotNil(t, h.find(msg.FindSnapshot{Name: name}).Failure)
 			}
 		})
 	}

@@ -44,12 +44,12 @@ func (p *planning) settle(steps int) {
 }
 
 // answer is what became of a whole transaction whose keys are in memory.
-func (p *planning) answer(t require.TestingT, ops ...msg.Op) *msg.Answer {
+func (p *planning) answer(t require.TestingT, ops ...msg.Op) *msg.CommitResponse {
 	p.send(ops...)
 	for range 2 { // to read keys
 		for _, env := range p.room.Send {
-			if msg.Is[msg.Answer](env) {
-				return msg.As[msg.Answer](env)
+			if msg.Is[msg.CommitResponse](env) {
+				return msg.As[msg.CommitResponse](env)
 			}
 		}
 		p.settle(1)
@@ -153,7 +153,7 @@ func drawCall(t *rapid.T) msg.Op {
 
 // all asks for all that is at the keys of drawCall. Where a key holds something else
 // the answer says so.
-func (p *planning) all(t *rapid.T) (out []msg.Answer) {
+func (p *planning) all(t *rapid.T) (out []msg.CommitResponse) {
 	for _, key := range []string{"1", "2"} {
 		out = append(out, *p.answer(t, callOn("set", "members", "set"+key)), *p.answer(t, callOn("map", "all", "map"+key)))
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/linchpindb/linchpin/pkg/shard/lock"
+	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 )
 
 // String prints what the shard holds and what it waits for: holders of locks,
@@ -27,7 +27,7 @@ func (m *Machine) String() string {
 		}
 		b.WriteString("\n")
 	}
-	m.locks.Each(func(r *lock.Request) {
+	m.locks.Each(func(r *locktable.Request) {
 		fmt.Fprintf(&b, "  %v waits for", r.Txn)
 		for _, n := range r.Needs {
 			fmt.Fprintf(&b, " %v:%v", n.Span, n.Mode)

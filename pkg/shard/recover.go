@@ -7,7 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/shard/heat"
+	"github.com/linchpindb/linchpin/pkg/shard/contention"
 	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 )
 
@@ -17,9 +17,9 @@ type Recovered struct {
 	Prepared []entry.Prepared
 	Records  []entry.Record
 	Fences   []outcome.Fence
-	Pins     []*msg.Pin
-	Moved    []heat.MovedRow
-	Rules    []heat.RuleRow
+	Pins     []*msg.Snapshot
+	Moved    []contention.MovedRow
+	Rules    []contention.RuleRow
 	// Leases are what is known of the leases of the earlier incarnations.
 	Leases Leases
 }
@@ -53,16 +53,16 @@ func (r *Recovered) Add(t entry.Table, row entry.Row) error {
 	case entry.TableMoved:
 		var g entry.Moved
 		err = g.Unmarshal(row.Value)
-		r.Moved = append(r.Moved, heat.MovedRow{Key: row.Key, Moved: g})
+		r.Moved = append(r.Moved, contention.MovedRow{Key: row.Key, Moved: g})
 	case entry.TableHotRule:
 		var q entry.HotRule
 		err = q.Unmarshal(row.Value)
 		if len(row.Key) == 0 {
 			err = errors.New("it has no name")
 		}
-		r.Rules = append(r.Rules, heat.RuleRow{Key: row.Key, HotRule: q})
+		r.Rules = append(r.Rules, contention.RuleRow{Key: row.Key, HotRule: q})
 	case entry.TablePin:
-		p := &msg.Pin{}
+		p := &msg.Snapshot{}
 		err = p.Unmarshal(row.Value)
 		r.Pins = append(r.Pins, p)
 	}

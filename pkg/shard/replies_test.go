@@ -16,7 +16,7 @@ import (
 func TestOnlyTheLastAnswerOfATransactionIsKept(t *testing.T) {
 	m, _ := New(Config{Lease: -1}, Recovered{}, 0, 0)
 	txn, now := kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}, int64(0)
-	ask := func(number uint32) (answers []*msg.LockReply) {
+	ask := func(number uint32) (answers []*msg.LockResponse) {
 		env := msg.ToShard(0)
 		env.Body = &msg.Lock{Txn: txn, Gateway: 1, Number: number, Ops: []msg.Op{{Kind: msg.OpScan, Key: []byte("a"), End: []byte("z")}}}
 		in := Input{Messages: []*msg.Envelope{env}}
@@ -29,8 +29,8 @@ func TestOnlyTheLastAnswerOfATransactionIsKept(t *testing.T) {
 				in.Reads = append(in.Reads, entry.ReadResult{ID: r.ID, Kind: r.Kind})
 			}
 			for _, env := range out.Send {
-				if msg.Is[msg.LockReply](env) {
-					answers = append(answers, msg.As[msg.LockReply](env))
+				if msg.Is[msg.LockResponse](env) {
+					answers = append(answers, msg.As[msg.LockResponse](env))
 				}
 			}
 		}

@@ -37,7 +37,7 @@ func TestAVoteForAnotherCommitIsAnsweredWithAbort(t *testing.T) {
 	for name, again := range rivals {
 		t.Run(name, func(t *testing.T) {
 			f, x := newSteps(t, 3), nthTxn(1)
-			f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.DecideAck](e) && msg.As[msg.DecideAck](e).Txn == x }
+			f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.DecisionAck](e) && msg.As[msg.DecisionAck](e).Txn == x }
 			f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}),
 				commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
 			require.True(t, f.answer().Committed)
@@ -62,10 +62,10 @@ func TestAVoteWithoutAnIncarnationIsOfItsCommitAlone(t *testing.T) {
 	for name, again := range rivals {
 		t.Run(name, func(t *testing.T) {
 			f, x := newSteps(t, 3), nthTxn(1)
-			f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.DecideAck](e) && msg.As[msg.DecideAck](e).Txn == x }
+			f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.DecisionAck](e) && msg.As[msg.DecisionAck](e).Txn == x }
 			p, k := prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}),
 				commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}})
-			msg.As[msg.Prepare](p).LastAborts, msg.As[msg.Park](k).Aborts = 7, 7
+			msg.As[msg.Prepare](p).LastAborts, msg.As[msg.CommitRequest](k).Aborts = 7, 7
 			f.send(p, k)
 			require.True(t, f.answer().Committed)
 
@@ -116,12 +116,12 @@ func TestAnAcknowledgementIsOfItsCommitAlone(t *testing.T) {
 // decision is lost.
 func acknowledgeAnother(f *steps) {
 	x := nthTxn(1)
-	f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Decide](e) }
+	f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Decision](e) }
 	f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}),
 		commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
 	require.True(f.t, f.answer().Committed)
 	other := msg.ToShard(0)
-	other.Body = &msg.DecideAck{Txn: x, CommitID: otherGateway, Shard: 1}
+	other.Body = &msg.DecisionAck{Txn: x, CommitID: otherGateway, Shard: 1}
 	f.send(other)
 	f.hold = func(*msg.Envelope) bool { return false }
 }
@@ -131,12 +131,12 @@ func acknowledgeAnother(f *steps) {
 func TestOtherOperationsUnderAnIDThatHasCommittedAreRejected(t *testing.T) {
 	const these, those = 11, 12
 	f, x := newSteps(t, 3), nthTxn(1)
-	send := func(id kv.CommitID, attempt uint32, fingerprint uint64) *msg.Answer {
+	send := func(id kv.CommitID, attempt uint32, fingerprint uint64) *msg.CommitResponse {
 		ref := x
 		ref.Attempt = attempt
 		p, k := prepareMsg(ref, id, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}),
 			commitMsg(ref, id, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}})
-		msg.As[msg.Prepare](p).Fingerprint, msg.As[msg.Park](k).Fingerprint = fingerprint, fingerprint
+		msg.As[msg.Prepare](p).Fingerprint, msg.As[msg.CommitRequest](k).Fingerprint = fingerprint, fingerprint
 		f.send(p, k)
 		return f.answer()
 	}
@@ -151,7 +151,7 @@ func TestOtherOperationsUnderAnIDThatHasCommittedAreRejected(t *testing.T) {
 	}
 	// Shard 1 has applied X, and is the last agent of what comes now.
 	k := commitMsg(x, otherGateway, 1, nil, msg.Piece{Ops: []msg.Op{addOp("g", 0)}})
-	msg.As[msg.Park](k).Fingerprint = those
+	msg.As[msg.CommitRequest](k).Fingerprint = those
 	f.send(k)
 	require.Equal(t, kv.KindInvalid, kv.Kind(f.answer().Failure.Kind))
 	require.EqualValues(t, 1, f.count(0, "j"))

@@ -43,12 +43,12 @@ func (r *rules) keep(out shard.Output) {
 	require.NoError(r.t, err)
 }
 
-func (r *rules) send(e *msg.Envelope) *msg.HotReply {
+func (r *rules) send(e *msg.Envelope) *msg.HotStatusResponse {
 	r.t.Helper()
 	out := r.m.Step(shard.Input{Messages: []*msg.Envelope{e}})
 	r.keep(out)
 	require.Len(r.t, out.Send, 1)
-	return msg.As[msg.HotReply](out.Send[0])
+	return msg.As[msg.HotStatusResponse](out.Send[0])
 }
 
 func (r *rules) name() kv.TxnRef {
@@ -56,10 +56,10 @@ func (r *rules) name() kv.TxnRef {
 	return kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: r.asked}, Attempt: 1}
 }
 
-func (r *rules) ask() *msg.HotReply {
+func (r *rules) ask() *msg.HotStatusResponse {
 	r.t.Helper()
 	e := msg.ToShard(9)
-	e.Body = &msg.AskHot{Request: r.name(), Gateway: 1}
+	e.Body = &msg.HotStatusRequest{Request: r.name(), Gateway: 1}
 	return r.send(e)
 }
 
@@ -68,7 +68,7 @@ func (r *rules) request(rule *msg.HotRule, mode uint32) *msg.Envelope {
 	r.t.Helper()
 	now := r.ask()
 	e := msg.ToShard(9)
-	e.Body = &msg.SetHot{Request: r.name(), Gateway: 1, Rule: rule, Mode: mode, Incarnation: now.Incarnation, Change: now.Change}
+	e.Body = &msg.SetHotPolicy{Request: r.name(), Gateway: 1, Rule: rule, Mode: mode, Incarnation: now.Incarnation, Change: now.Change}
 	return e
 }
 
@@ -119,7 +119,7 @@ func TestALateRequestForARuleChangesNothing(t *testing.T) {
 // removes another is not.
 func TestRulesForHotKeysAreBounded(t *testing.T) {
 	rules := newRules(t)
-	set := func(key string, o hotshard.Order) *msg.HotReply {
+	set := func(key string, o hotshard.Order) *msg.HotStatusResponse {
 		return rules.send(rules.request(&msg.HotRule{Key: []byte(key), Order: uint32(o)}, 0))
 	}
 	for i := range 1000 {
@@ -143,7 +143,7 @@ func TestHeatMapsAreNumbered(t *testing.T) {
 	send := func() *msg.HeatMap {
 		t.Helper()
 		e := msg.ToShard(9)
-		e.Body = &msg.HeatDigest{Shard: 1, Keys: []msg.KeyHeat{{Key: []byte("k"), Shard: 1, Heat: 1}}}
+		e.Body = &msg.LoadReport{Shard: 1, Keys: []msg.KeyHeat{{Key: []byte("k"), Shard: 1, Heat: 1}}}
 		now++
 		out := r.m.Step(shard.Input{Now: now, Messages: []*msg.Envelope{e}})
 		r.keep(out)

@@ -8,7 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/shard/env"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/test/golden"
 	"github.com/stretchr/testify/require"
 )
@@ -34,7 +34,7 @@ func TestNothingIsLeftOfAStepInItsRoom(t *testing.T) {
 	park := func(with []kv.ShardID, snapshot bool, ops ...msg.Op) *msg.Envelope {
 		id++
 		env := msg.ToShard(0)
-		env.Body = &msg.Park{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: uint64(id)}, Participants: with, Snapshot: snapshot,
+		env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: uint64(id)}, Participants: with, Snapshot: snapshot,
 			Piece: msg.Piece{Incarnation: 1, Ops: ops}}
 		return env
 	}
@@ -45,7 +45,7 @@ func TestNothingIsLeftOfAStepInItsRoom(t *testing.T) {
 	}
 	var many, sets []*msg.Envelope
 	var wide []msg.Op
-	for n := range 2 * env.MaxRoom {
+	for n := range 2 * step.MaxRoom {
 		many = append(many, park(nil, false, ops(fmt.Sprintf("put k%d v", n))...))
 		sets = append(sets, park(nil, false, ops(fmt.Sprintf("set.add s%d v", n))...))
 		wide = append(wide, ops(fmt.Sprintf("put k%d v", n))...)
@@ -87,7 +87,7 @@ func room(m *Machine, path ...string) reflect.Value {
 // empty looks at room that is not used, and behind it.
 func empty(t *testing.T, room reflect.Value, name string) {
 	require.Zero(t, room.Len(), name)
-	require.LessOrEqual(t, room.Cap(), env.MaxRoom, name)
+	require.LessOrEqual(t, room.Cap(), step.MaxRoom, name)
 	for i := range room.Cap() {
 		require.True(t, room.Slice(0, room.Cap()).Index(i).IsZero(), "%s, place %d", name, i)
 	}

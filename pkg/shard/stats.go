@@ -5,15 +5,15 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/shard/env"
-	"github.com/linchpindb/linchpin/pkg/shard/heat"
-	"github.com/linchpindb/linchpin/pkg/shard/lock"
+	"github.com/linchpindb/linchpin/pkg/shard/contention"
+	"github.com/linchpindb/linchpin/pkg/shard/locktable"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/shard/timeofday"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
 // Duration sums up times of one kind.
-type Duration = env.Duration
+type Duration = step.Duration
 
 // Stats are a shard's counters; they only rise.
 type Stats struct {
@@ -56,7 +56,7 @@ type Stats struct {
 }
 
 // KeyWait says how much waiting a key has caused.
-type KeyWait = heat.KeyWait
+type KeyWait = contention.KeyWait
 
 // Snapshot is what a shard looks like at the moment.
 type Snapshot struct {
@@ -64,7 +64,7 @@ type Snapshot struct {
 	Incarnation kv.Incarnation
 	Index       kv.Index
 	Stats       Stats
-	Locks       lock.Counters
+	Locks       locktable.Counters
 	// Keys is the number of keys in memory, KeyBytes the size of the cache.
 	Keys, KeyBytes int
 	// Waiting requests, Holders of locks, Prepared participants, Records, and those
@@ -145,7 +145,7 @@ func (m *Machine) Levels() Levels {
 }
 
 // HotStats tell of the hot shard.
-type HotStats = heat.Stats
+type HotStats = contention.Stats
 
 // HotTop lists at most n of the cluster's keys for which most is waited, as the
 // hot shard has heard of them. Other shards know of none.

@@ -95,11 +95,11 @@ func nthTxn(n int64) kv.TxnRef {
 	return kv.TxnRef{TxnID: kv.TxnID{Time: n, Rand: uint64(n)}, Attempt: 1}
 }
 
-func (f *steps) lock(txn kv.TxnRef, s kv.ShardID, number uint32, ops ...msg.Op) *msg.LockReply {
+func (f *steps) lock(txn kv.TxnRef, s kv.ShardID, number uint32, ops ...msg.Op) *msg.LockResponse {
 	e := msg.ToShard(s)
 	e.Body = &msg.Lock{Txn: txn, Gateway: 1, Number: number, Ops: ops}
 	f.send(e)
-	r := msg.As[msg.LockReply](f.out[len(f.out)-1])
+	r := msg.As[msg.LockResponse](f.out[len(f.out)-1])
 	require.NotNil(f.t, r)
 	require.Nil(f.t, r.Failure)
 	return r
@@ -114,8 +114,8 @@ func (f *steps) tick(now time.Duration) {
 }
 
 // answer is the last message for a gateway, which must be an answer.
-func (f *steps) answer() *msg.Answer {
-	a := msg.As[msg.Answer](f.out[len(f.out)-1])
+func (f *steps) answer() *msg.CommitResponse {
+	a := msg.As[msg.CommitResponse](f.out[len(f.out)-1])
 	require.NotNil(f.t, a)
 	return a
 }
@@ -123,7 +123,7 @@ func (f *steps) answer() *msg.Answer {
 func (f *steps) get(s kv.ShardID, key string) *msg.Result {
 	n := nthTxn(1000 + f.now + int64(len(f.out)))
 	e := commitMsg(n, kv.CommitID{Gateway: 1, Number: uint64(n.Time)}, s, nil, msg.Piece{Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte(key)}}})
-	msg.As[msg.Park](e).Snapshot = true
+	msg.As[msg.CommitRequest](e).Snapshot = true
 	f.send(e)
 	a := f.answer()
 	require.Nil(f.t, a.Failure)
@@ -154,7 +154,7 @@ func prepareMsg(txn kv.TxnRef, id kv.CommitID, to, last kv.ShardID, p msg.Piece)
 func commitMsg(txn kv.TxnRef, id kv.CommitID, to kv.ShardID, with []kv.ShardID, p msg.Piece) *msg.Envelope {
 	e := msg.ToShard(to)
 	p.Incarnation = 1
-	e.Body = &msg.Park{Txn: txn, CommitID: id, Participants: with, Piece: p}
+	e.Body = &msg.CommitRequest{Txn: txn, CommitID: id, Participants: with, Piece: p}
 	return e
 }
 

@@ -102,7 +102,7 @@ func same(a, b *Need) bool {
 
 // Done ends a read: it has come to its values, or is not lasting and is given
 // up. What was registered for it alone is taken out. A lasting read that waits
-// can only be given up by Leave.
+// can only be given up by Deregister.
 func (q *Queue) Done(now int64, r *Read) {
 	q.now = max(q.now, now)
 	q.over(r)

@@ -18,7 +18,7 @@ type Shard struct {
 	about []attribute.KeyValue
 	// open are the spans of what was asked for and is not answered.
 	open map[workKey]*work
-	// votes are what has come for a Park, which may come later.
+	// votes are what has come for a CommitRequest, which may come later.
 	votes map[kv.TxnRef]*votes
 }
 
@@ -66,7 +66,7 @@ type work struct {
 	at      *msg.Trace
 }
 
-// votes are those for one Park.
+// votes are those for one CommitRequest.
 type votes struct {
 	last time.Time
 	n    int
@@ -99,13 +99,13 @@ func (s *Shard) received(env *msg.Envelope, now time.Time) {
 	switch b := env.Body.(type) {
 	case *msg.Prepare:
 		s.begin(workKey{b.Txn, askedVote, 0}, taskPrepare, env, len(b.Piece.Ops), now)
-	case *msg.Park:
+	case *msg.CommitRequest:
 		what := taskDecide
 		if len(b.Participants) == 0 {
 			what = taskExecute
 		}
 		s.begin(workKey{b.Txn, askedAnswer, 0}, what, env, len(b.Piece.Ops), now)
-	case *msg.Decide:
+	case *msg.Decision:
 		s.giveUp(workKey{b.Txn, askedVote, 0})
 		s.begin(workKey{b.Txn, askedAck, 0}, taskApply, env, 0, now)
 	case *msg.Lock:
@@ -114,7 +114,7 @@ func (s *Shard) received(env *msg.Envelope, now time.Time) {
 		s.begin(workKey{b.Reader, askedRead, uint64(b.Number)}, taskRead, env, len(b.Ops), now)
 	case *msg.Check:
 		s.begin(workKey{b.Txn, askedCheck, 0}, taskCheck, env, 0, now)
-	case *msg.ScanAt:
+	case *msg.ReadPage:
 		if !b.Done {
 			s.begin(workKey{b.Txn, askedPage, b.Number}, taskPage, env, 0, now)
 		}
@@ -194,7 +194,7 @@ func (s *Shard) Sent(envs []*msg.Envelope) {
 	}
 	// What tells participants follows the answer in the same step.
 	for _, env := range envs {
-		if d := msg.As[msg.Decide](env); d != nil && env.Trace == nil {
+		if d := msg.As[msg.Decision](env); d != nil && env.Trace == nil {
 			if w := s.open[workKey{d.Txn, askedAnswer, 0}]; w != nil {
 				env.Trace = w.at
 			}
@@ -212,17 +212,17 @@ func answers(env *msg.Envelope) (k workKey, r *msg.Receipt, ok bool) {
 	switch b := env.Body.(type) {
 	case *msg.Vote:
 		return workKey{b.Txn, askedVote, 0}, &b.Receipt, true
-	case *msg.Answer:
+	case *msg.CommitResponse:
 		return workKey{b.Txn, askedAnswer, 0}, b.Receipt, true
-	case *msg.DecideAck:
+	case *msg.DecisionAck:
 		return workKey{b.Txn, askedAck, 0}, nil, true
-	case *msg.LockReply:
+	case *msg.LockResponse:
 		return workKey{b.Txn, askedLock, uint64(b.Number)}, &b.Receipt, true
-	case *msg.ReadReply:
+	case *msg.ReadResponse:
 		return workKey{b.Reader, askedRead, uint64(b.Number)}, &b.Receipt, true
-	case *msg.CheckReply:
+	case *msg.CheckResponse:
 		return workKey{b.Txn, askedCheck, 0}, nil, true
-	case *msg.ScanPage:
+	case *msg.ReadPageResponse:
 		return workKey{b.Txn, askedPage, b.Number}, nil, true
 	}
 	return k, nil, false

@@ -107,10 +107,10 @@ func TestAShardsSpanEndsWhenItsReplyLeaves(t *testing.T) {
 
 	s.Received([]*msg.Envelope{asks})
 	decide := msg.ToShard(3)
-	decide.Body, decide.Trace = &msg.Decide{Txn: ref}, asks.Trace
+	decide.Body, decide.Trace = &msg.Decision{Txn: ref}, asks.Trace
 	s.Received([]*msg.Envelope{decide})
 	ack := msg.ToShard(8)
-	ack.Body = &msg.DecideAck{Txn: ref}
+	ack.Body = &msg.DecisionAck{Txn: ref}
 	s.Sent([]*msg.Envelope{ack})
 	tr.Left([]*msg.Envelope{ack})
 	require.Empty(t, s.open)
@@ -125,7 +125,7 @@ func TestAVoteIsRememberedOncePerParticipant(t *testing.T) {
 	ref := kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: 2}, Attempt: 1}
 	at := &msg.Trace{High: 1, Low: 2, Span: 3}
 	park := msg.ToShard(3)
-	park.Body, park.Trace = &msg.Park{Txn: ref, Participants: []kv.ShardID{1, 2}}, at
+	park.Body, park.Trace = &msg.CommitRequest{Txn: ref, Participants: []kv.ShardID{1, 2}}, at
 	s.Received([]*msg.Envelope{park})
 	var last msg.Receipt
 	for i := range 1000 {
@@ -142,7 +142,7 @@ func TestAVoteIsRememberedOncePerParticipant(t *testing.T) {
 	s.Received([]*msg.Envelope{vote})
 	require.Len(t, s.votes[ref].waits, 1, "the other one counts no more")
 	answer := msg.ToGateway(1)
-	answer.Body = &msg.Answer{Txn: ref, Receipt: &last}
+	answer.Body = &msg.CommitResponse{Txn: ref, Receipt: &last}
 	s.Sent([]*msg.Envelope{answer})
 	tr.Left([]*msg.Envelope{answer})
 	require.Empty(t, s.votes)

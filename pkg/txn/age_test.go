@@ -39,7 +39,7 @@ func (g *aged) locks(ref kv.TxnRef, arrived time.Duration) (begun int64) {
 	l := msg.As[msg.Lock](sent[0])
 	require.EqualValues(g.t, 7, l.User)
 	lost := msg.ToGateway(1)
-	lost.Body = &msg.LockReply{Txn: ref, Number: l.Number, Shard: sent[0].Shard, Incarnation: 1,
+	lost.Body = &msg.LockResponse{Txn: ref, Number: l.Number, Shard: sent[0].Shard, Incarnation: 1,
 		Failure: &msg.Failure{Reason: msg.ReasonWounded, Kind: uint32(kv.KindAborted)}}
 	g.Deliver(g.now, lost)
 	done := g.Flush().Done
@@ -54,7 +54,7 @@ func TestATransactionBeginsWhenItArrives(t *testing.T) {
 		g := newAged(t)
 		id := kv.TxnID{Time: at(made)}
 		g.Execute(1, 1, id, []msg.Op{{Kind: msg.OpPut, Key: []byte("k")}}, int64(time.Minute), How{Arrived: at(0)})
-		require.Equal(t, at(0), msg.As[msg.Park](g.Flush().Send[0]).Begun)
+		require.Equal(t, at(0), msg.As[msg.CommitRequest](g.Flush().Send[0]).Begun)
 		require.Equal(t, at(time.Second), newAged(t).locks(kv.TxnRef{TxnID: id, Attempt: 1}, time.Second))
 	}
 }
@@ -66,7 +66,7 @@ func TestEachShardGetsTheSameAge(t *testing.T) {
 	g.Execute(1, 1, kv.TxnID{Time: 1}, ops, int64(time.Minute), How{Arrived: at(0)})
 	sent := g.Flush().Send
 	require.Len(t, sent, 2)
-	require.Equal(t, []int64{at(0), at(0)}, []int64{msg.As[msg.Prepare](sent[0]).Begun, msg.As[msg.Park](sent[1]).Begun})
+	require.Equal(t, []int64{at(0), at(0)}, []int64{msg.As[msg.Prepare](sent[0]).Begun, msg.As[msg.CommitRequest](sent[1]).Begun})
 }
 
 // TestAttemptsKeepTheAgeOfTheFirst at one gateway, and none gets older at another one.
@@ -138,12 +138,12 @@ func (g *aged) outlives(open bool, ops []msg.Op, deadline int64) *msg.Failure {
 			return out.Done[0].Failure
 		}
 		for _, e := range out.Send {
-			c := msg.As[msg.Cancel](e)
+			c := msg.As[msg.CancelRequest](e)
 			if c == nil {
 				continue
 			}
 			cancelled := msg.ToGateway(1)
-			cancelled.Body = &msg.Answer{Shard: e.Shard, Incarnation: 1, Txn: c.Txn, CommitID: c.CommitID,
+			cancelled.Body = &msg.CommitResponse{Shard: e.Shard, Incarnation: 1, Txn: c.Txn, CommitID: c.CommitID,
 				Failure: &msg.Failure{Reason: msg.ReasonCancelled, Kind: uint32(kv.KindAborted)}}
 			g.Deliver(now, cancelled)
 		}

@@ -126,7 +126,7 @@ func (g *Gateway) Hot(now int64, token Token, id kv.TxnID, deadline int64) {
 // unless that is 0 (msg.SetHot). Done.Hot is what is known after that.
 func (g *Gateway) SetHot(now int64, token Token, id kv.TxnID, r *msg.HotRule, mode uint32, deadline int64) {
 	g.host.At(now)
-	g.begin(flow.NewRule(g.host, token, id, &msg.SetHot{Rule: r, Mode: mode}, deadline), nil)
+	g.begin(flow.NewRule(g.host, token, id, &msg.SetHotPolicy{Rule: r, Mode: mode}, deadline), nil)
 }
 
 // Move moves a key from one shard to another; one of them is the key's home, the other the hot

@@ -8,37 +8,37 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/flow"
-	"github.com/linchpindb/linchpin/pkg/txn/read"
+	"github.com/linchpindb/linchpin/pkg/txn/readreq"
 )
 
 // Deliver takes a message for this gateway.
 func (g *Gateway) Deliver(now int64, m *msg.Envelope) {
 	g.host.At(now)
 	switch b := m.Body.(type) {
-	case *msg.Answer:
+	case *msg.CommitResponse:
 		g.onAnswer(b)
-	case *msg.LockReply:
+	case *msg.LockResponse:
 		g.onLockReply(b)
-	case *msg.CheckReply:
+	case *msg.CheckResponse:
 		g.onCheckReply(b)
-	case *msg.Mark:
+	case *msg.Wound:
 		g.onWound(b)
 	case *msg.Push:
 		g.onPush(b)
-	case *msg.EnquireReply:
+	case *msg.QueryTxnResponse:
 		g.status.Answered(b)
 		g.endQueries()
-	case *msg.ScanPage:
+	case *msg.ReadPageResponse:
 		g.onScanPage(b)
-	case *msg.ReadReply:
+	case *msg.ReadResponse:
 		g.onReadReply(b)
-	case *msg.RenewReply:
+	case *msg.RenewLeaseResponse:
 		g.onRenewReply(b)
-	case *msg.PinReply:
+	case *msg.SnapshotResponse:
 		g.onReply(b.Request, m)
-	case *msg.HotReply:
+	case *msg.HotStatusResponse:
 		g.onReply(b.Request, m)
-	case *msg.Waits:
+	case *msg.WaitReport:
 		g.onWaits(b)
 	default:
 		onNews(g, m)
@@ -48,7 +48,7 @@ func (g *Gateway) Deliver(now int64, m *msg.Envelope) {
 // onNews receives what is not about a call of this gateway.
 func onNews(g *Gateway, m *msg.Envelope) {
 	switch b := m.Body.(type) {
-	case *msg.Announce:
+	case *msg.Announcement:
 		g.host.Shards.LearnAborts(b.Shard, kv.Known{Incarnation: b.Incarnation, Aborts: b.Aborts})
 	case *msg.Due:
 		if b.ExpireKey != nil {
@@ -64,7 +64,7 @@ func onNews(g *Gateway, m *msg.Envelope) {
 }
 
 // onAnswer: the last agent has decided.
-func (g *Gateway) onAnswer(a *msg.Answer) {
+func (g *Gateway) onAnswer(a *msg.CommitResponse) {
 	g.host.Shards.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
 	for _, s := range a.Seen {
 		g.host.Shards.Learn(s.Shard, s.Incarnation)
@@ -77,7 +77,7 @@ func (g *Gateway) onAnswer(a *msg.Answer) {
 	g.flows.handle(f, f.Answered(g.host, a))
 }
 
-func (g *Gateway) onLockReply(r *msg.LockReply) {
+func (g *Gateway) onLockReply(r *msg.LockResponse) {
 	g.host.Shards.Learn(r.Shard, r.Incarnation)
 	found := g.flows.find(r.Txn)
 	if found == nil {
@@ -104,7 +104,7 @@ func (g *Gateway) onLockReply(r *msg.LockReply) {
 	g.flows.handle(f, f.Locked(g.host, l, r))
 }
 
-func (g *Gateway) onCheckReply(r *msg.CheckReply) {
+func (g *Gateway) onCheckReply(r *msg.CheckResponse) {
 	f, ok := g.flows.find(r.Txn).(flow.Checker)
 	if !ok || f.Base().Phase != flow.Checking || !f.Checks().Answered(r.Shard) {
 		return
@@ -119,7 +119,7 @@ func (g *Gateway) onCheckReply(r *msg.CheckReply) {
 
 // onReadReply takes an answer. A failure, of a condition for instance, is one of the
 // transaction: it is so at the instant at which that shard read.
-func (g *Gateway) onReadReply(p *msg.ReadReply) {
+func (g *Gateway) onReadReply(p *msg.ReadResponse) {
 	h, s := g.host, p.Reading.Shard
 	h.Shards.Learn(s, p.Reading.Incarnation)
 	if h.Shards.Probed(p) {
@@ -147,7 +147,7 @@ func (g *Gateway) onReadReply(p *msg.ReadReply) {
 	case p.Failure != nil && p.Failure.Reason == msg.ReasonClosed:
 		g.flows.handle(f, f.TurnedAway(h))
 	case !r.Registered(h.Env, p):
-		g.flows.Abort(f, read.Lapse(s))
+		g.flows.Abort(f, readreq.Lapse(s))
 	case p.Failure != nil && c.Redirected(h, p.Failure):
 		g.flows.handle(f, f.Elsewhere(h, s, ops))
 	case p.Failure != nil:
@@ -167,10 +167,10 @@ func (g *Gateway) readsNow(f flow.Reader) bool {
 }
 
 // onRenewReply: a lease is longer, or has lapsed.
-func (g *Gateway) onRenewReply(p *msg.RenewReply) {
+func (g *Gateway) onRenewReply(p *msg.RenewLeaseResponse) {
 	f := g.host.Readers[p.Reader]
 	if f != nil && !f.Reading().Ended && !f.Reading().Renewed(g.host.Env, p) {
-		g.flows.Abort(f, read.Lapse(p.Shard))
+		g.flows.Abort(f, readreq.Lapse(p.Shard))
 	}
 }
 
@@ -186,7 +186,7 @@ func (g *Gateway) onReply(request kv.TxnRef, m *msg.Envelope) {
 	}
 }
 
-func (g *Gateway) onScanPage(p *msg.ScanPage) {
+func (g *Gateway) onScanPage(p *msg.ReadPageResponse) {
 	s := g.host.Pages[p.Number]
 	if s != nil {
 		g.flows.handle(s, s.Page(g.host, p))
@@ -197,7 +197,7 @@ func (g *Gateway) onScanPage(p *msg.ScanPage) {
 // attempt fails; once the commit has been sent the wound is passed on to the last agent;
 // otherwise it is remembered, every later request says "no wait", and a transaction that stays
 // idle is aborted after a while.
-func (g *Gateway) onWound(mk *msg.Mark) {
+func (g *Gateway) onWound(mk *msg.Wound) {
 	f := g.flows.find(mk.Txn)
 	if f == nil {
 		return
@@ -217,7 +217,7 @@ func (g *Gateway) onWound(mk *msg.Mark) {
 }
 
 // passOn has the last agent know of a wound.
-func passOn(g *Gateway, f flow.Committer, mk *msg.Mark) {
+func passOn(g *Gateway, f flow.Committer, mk *msg.Wound) {
 	switch {
 	case g.host.Mutants.Has(mutant.GatewayDropsMarks):
 	case f.Base().Kind == flow.OneShotKind && g.host.Mutants.Has(mutant.RetryWithoutAbort):
@@ -238,11 +238,11 @@ func (g *Gateway) onPush(p *msg.Push) {
 	if open && p.Wanted {
 		o.Opened().Wanted(g.host)
 	}
-	g.host.To(p.Shard).Body = &msg.PushReply{Txn: p.Txn, Known: known}
+	g.host.To(p.Shard).Body = &msg.PushResponse{Txn: p.Txn, Known: known}
 }
 
 // onWaits: a request that was repeated waits.
-func (g *Gateway) onWaits(w *msg.Waits) {
+func (g *Gateway) onWaits(w *msg.WaitReport) {
 	f := g.flows.find(w.Txn)
 	if f == nil {
 		r := g.host.Readers[w.Txn]

@@ -37,7 +37,7 @@
 // # Example
 //
 // Client A executes "add k 1", where k is hot. Execute makes a OneShot; Places finds k on the hot
-// shard; Door gives it a place; Commit sends one Park, and the flow waits. The shard answers
+// shard; Door gives it a place; Commit sends one CommitRequest, and the flow waits. The shard answers
 // with the commit: Deliver finds the flow, Answered puts the result into a Done. If an older
 // transaction had needed the lock, the answer would be "wounded": Lose starts the next attempt,
 // with the same id, and so with the same age, so that it wins in the end.

@@ -53,7 +53,7 @@ func (g *Gateway) meetDown(f flow.Committer) (over bool) {
 // waitsForDown is for a call that waits for a transaction that has promised to commit, if the
 // node is down that decides that: it would wait until that is back. It ends, or is asked to, if
 // it has asked to commit.
-func (g *Gateway) waitsForDown(f flow.Flow, w *msg.Waits) bool {
+func (g *Gateway) waitsForDown(f flow.Flow, w *msg.WaitReport) bool {
 	down := g.host.Shards.Unreachable(w.Last)
 	_, fixes := f.(*flow.Fixing)
 	if down == nil || fixes {

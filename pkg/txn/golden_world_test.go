@@ -50,7 +50,7 @@ func (s *script) world(words []string) error {
 			if err != nil {
 				return err
 			}
-			env.Body = &msg.Mark{Txn: ref, By: by}
+			env.Body = &msg.Wound{Txn: ref, By: by}
 		} else {
 			env.Body = &msg.Push{Txn: ref, Shard: 1}
 		}

@@ -19,7 +19,7 @@ func TestALateHeatMapIsIgnored(t *testing.T) {
 		put := func(key string) msg.Op { return msg.Op{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v")} }
 		g.Execute(0, "token", kv.TxnID{Time: ids}, []msg.Op{put("a"), put("b")}, 1e9, How{})
 		for _, e := range g.Flush().Send {
-			if msg.Is[msg.Park](e) {
+			if msg.Is[msg.CommitRequest](e) {
 				return e.Shard
 			}
 		}

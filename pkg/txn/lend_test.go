@@ -71,8 +71,8 @@ func (p *pair) flush() (done []Done) {
 // answer is the shard's.
 func (p *pair) answer(g *Gateway, env *msg.Envelope) bool {
 	switch q := msg.As[msg.Read](env); {
-	case msg.Is[msg.ScanAt](env) && msg.As[msg.ScanAt](env).Done:
-		p.forgot[msg.As[msg.ScanAt](env).Txn] = true
+	case msg.Is[msg.ReadPage](env) && msg.As[msg.ReadPage](env).Done:
+		p.forgot[msg.As[msg.ReadPage](env).Txn] = true
 		return false
 	case q == nil:
 		return false
@@ -85,7 +85,7 @@ func (p *pair) answer(g *Gateway, env *msg.Envelope) bool {
 		}
 		p.index++
 		reply := msg.ToGateway(1)
-		reply.Body = &msg.ReadReply{Reader: q.Reader, Number: q.Number, Index: p.index, Reading: msg.Reading{Shard: env.Shard, Incarnation: 1, Number: uint64(p.index)},
+		reply.Body = &msg.ReadResponse{Reader: q.Reader, Number: q.Number, Index: p.index, Reading: msg.Reading{Shard: env.Shard, Incarnation: 1, Number: uint64(p.index)},
 			Results: make([]msg.Result, len(q.Ops))}
 		g.Deliver(p.now, reply)
 		return true
@@ -215,7 +215,7 @@ func TestAViewThatCannotBorrowAStateRegisters(t *testing.T) {
 	first := p.side.Flush().Send
 	require.Len(t, first, 1)
 	closed := msg.ToGateway(1)
-	closed.Body = &msg.ReadReply{
+	closed.Body = &msg.ReadResponse{
 		Reader:  msg.As[msg.Read](first[0]).Reader,
 		Number:  msg.As[msg.Read](first[0]).Number,
 		Reading: msg.Reading{Shard: first[0].Shard, Incarnation: 1, Number: 1},

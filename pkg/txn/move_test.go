@@ -36,7 +36,7 @@ func TestWhatIsLargeStaysAtHome(t *testing.T) {
 		g := NewGateway(Config{Node: 1, Router: oneHome{}})
 		g.Move(0, "token", kv.TxnID{Time: 1}, []byte("k"), test.from, test.to, 1e9)
 		ask := msg.As[msg.Lock](g.Flush().Send[0])
-		g.Deliver(0, &msg.Envelope{Body: &msg.LockReply{Txn: ask.Txn, Number: ask.Number, Shard: test.from, Incarnation: 1,
+		g.Deliver(0, &msg.Envelope{Body: &msg.LockResponse{Txn: ask.Txn, Number: ask.Number, Shard: test.from, Incarnation: 1,
 			Grants: []msg.Grant{{Start: ask.Ops[0].Key, Number: 1}}, Results: []msg.Result{{Found: true, Type: 2, Value: make([]byte, test.bytes)}}}})
 		out := g.Flush()
 		sent := ""
@@ -44,7 +44,7 @@ func TestWhatIsLargeStaysAtHome(t *testing.T) {
 			sent += env.Name() + " "
 		}
 		if test.moves {
-			require.Contains(t, sent, "Park")
+			require.Contains(t, sent, "CommitRequest")
 			continue
 		}
 		require.Equal(t, "Release ", sent)

@@ -12,13 +12,13 @@ import (
 // leases answers renewals, and keeps everything else that is sent from its shard.
 func (p *pair) leases() (renewed int) {
 	for _, env := range p.side.Flush().Send {
-		q := msg.As[msg.Renew](env)
+		q := msg.As[msg.RenewLease](env)
 		if q == nil {
 			continue
 		}
 		renewed++
 		reply := msg.ToGateway(1)
-		reply.Body = &msg.RenewReply{Reader: q.Reader, Number: q.Number, Shard: env.Shard, Ok: true}
+		reply.Body = &msg.RenewLeaseResponse{Reader: q.Reader, Number: q.Number, Shard: env.Shard, Ok: true}
 		p.side.Deliver(p.now, reply)
 	}
 	return renewed

@@ -23,7 +23,7 @@ func (g *aged) answers(sent []*msg.Envelope) []*msg.Envelope {
 	g.t.Helper()
 	for _, e := range sent {
 		p := msg.ToGateway(1)
-		p.Body = &msg.LockReply{Txn: msg.As[msg.Lock](e).Txn, Number: msg.As[msg.Lock](e).Number, Shard: e.Shard, Incarnation: 1,
+		p.Body = &msg.LockResponse{Txn: msg.As[msg.Lock](e).Txn, Number: msg.As[msg.Lock](e).Number, Shard: e.Shard, Incarnation: 1,
 			Results: []msg.Result{{Seq: msg.As[msg.Lock](e).Ops[0].Seq, Pairs: []msg.Pair{{Key: []byte{'a', byte('0' + e.Shard)}}}}},
 			Grants:  []msg.Grant{{Start: []byte("a"), End: []byte("b"), IsRange: true, Number: 1}}}
 		g.Deliver(g.now, p)
@@ -42,9 +42,9 @@ func TestTakersOfARangeQueueAtOneShard(t *testing.T) {
 	g.Do(g.now, 2, ref, []msg.Op{{Kind: msg.OpDelete, Key: []byte("a0")}}, 0)
 	g.Commit(g.now, 3, ref, g.now+1e9)
 	for _, e := range g.Flush().Send {
-		if msg.Is[msg.Park](e) {
+		if msg.Is[msg.CommitRequest](e) {
 			lost := msg.ToGateway(1)
-			lost.Body = &msg.Answer{Txn: ref, CommitID: msg.As[msg.Park](e).CommitID, Shard: e.Shard, Incarnation: 1,
+			lost.Body = &msg.CommitResponse{Txn: ref, CommitID: msg.As[msg.CommitRequest](e).CommitID, Shard: e.Shard, Incarnation: 1,
 				Failure: &msg.Failure{Reason: msg.ReasonWounded, Kind: uint32(kv.KindAborted), Key: []byte("a0")}}
 			g.Deliver(g.now, lost)
 		}

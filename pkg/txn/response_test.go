@@ -22,7 +22,7 @@ func TestReadsWithOtherBoundsAreNotShared(t *testing.T) {
 		sent := g.Flush().Send
 		require.Len(t, sent, want)
 		for i, env := range sent {
-			require.Equal(t, bounds[i], msg.As[msg.Park](env).MaxResponseBytes)
+			require.Equal(t, bounds[i], msg.As[msg.CommitRequest](env).MaxResponseBytes)
 		}
 	}
 }

@@ -43,12 +43,12 @@ func TestAfterARivalNoFailureIsCertain(t *testing.T) {
 				}
 				for _, env := range out.Send {
 					answer := msg.ToGateway(1)
-					answer.Body = &msg.Answer{Shard: env.Shard, Incarnation: 1, Failure: said}
-					if msg.Is[msg.Park](env) {
-						msg.As[msg.Answer](answer).Txn, msg.As[msg.Answer](answer).CommitID, said = msg.As[msg.Park](env).Txn, msg.As[msg.Park](env).CommitID, tc.then
+					answer.Body = &msg.CommitResponse{Shard: env.Shard, Incarnation: 1, Failure: said}
+					if msg.Is[msg.CommitRequest](env) {
+						msg.As[msg.CommitResponse](answer).Txn, msg.As[msg.CommitResponse](answer).CommitID, said = msg.As[msg.CommitRequest](env).Txn, msg.As[msg.CommitRequest](env).CommitID, tc.then
 						attempts++
 					} else {
-						msg.As[msg.Answer](answer).Txn, msg.As[msg.Answer](answer).CommitID = msg.As[msg.Cancel](env).Txn, msg.As[msg.Cancel](env).CommitID
+						msg.As[msg.CommitResponse](answer).Txn, msg.As[msg.CommitResponse](answer).CommitID = msg.As[msg.CancelRequest](env).Txn, msg.As[msg.CancelRequest](env).CommitID
 					}
 					g.Deliver(now, answer)
 				}

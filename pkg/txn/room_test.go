@@ -17,7 +17,7 @@ func answerLocks(g *Gateway) (done []Done) {
 		if l == nil {
 			continue
 		}
-		r := &msg.LockReply{Txn: l.Txn, Number: l.Number, Shard: env.Shard, Incarnation: 1}
+		r := &msg.LockResponse{Txn: l.Txn, Number: l.Number, Shard: env.Shard, Incarnation: 1}
 		for _, op := range l.Ops {
 			res := msg.Result{Seq: op.Seq, Found: true, Version: kv.Version{Write: 1}, Value: []byte("v")}
 			if op.IsRange() {

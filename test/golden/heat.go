@@ -12,39 +12,39 @@ import (
 // ofHeat prints the messages about hot keys.
 func ofHeat(e *msg.Envelope) string {
 	switch b := e.Body.(type) {
-	case *msg.HeatDigest:
-		return fmt.Sprintf("HeatDigest from %v:%s", b.Shard, heats(b.Keys))
+	case *msg.LoadReport:
+		return fmt.Sprintf("LoadReport from %v:%s", b.Shard, heats(b.Keys))
 	case *msg.HeatMap:
 		out := "HeatMap:" + heats(b.Keys)
 		if len(b.Moved) > 0 {
 			out += fmt.Sprintf("; moved, as of %d: %s", b.Epoch, bytes.Join(b.Moved, []byte(" ")))
 		}
 		return out
-	case *msg.PairDigest:
-		out := fmt.Sprintf("PairDigest from %v:", kv.NodeID(b.Gateway))
+	case *msg.PairReport:
+		out := fmt.Sprintf("PairReport from %v:", kv.NodeID(b.Gateway))
 		for _, p := range b.Pairs {
 			out += fmt.Sprintf(" %s with %s %.3g/s", p.A, p.B, p.Rate)
 		}
 		return out
 	case *msg.MoveKey:
 		return fmt.Sprintf("MoveKey %s: %s from %v to %v", Name(b.Txn), b.Key, b.From, b.To)
-	case *msg.AskHot:
-		return "AskHot " + readerName(b.Request)
-	case *msg.SetHot:
+	case *msg.HotStatusRequest:
+		return "HotStatusRequest " + readerName(b.Request)
+	case *msg.SetHotPolicy:
 		q := b
-		out := "SetHot " + readerName(q.Request) + ":"
+		out := "SetHotPolicy " + readerName(q.Request) + ":"
 		if q.Rule != nil {
 			out += rule(q.Rule)
 		}
 		return out + when(q.Mode > 0, " mode "+hotModes[q.Mode])
-	case *msg.HotReply:
-		return "HotReply " + readerName(b.Request) + ": " + Hot(b)
-	case *msg.Waits:
+	case *msg.HotStatusResponse:
+		return "HotStatusResponse " + readerName(b.Request) + ": " + Hot(b)
+	case *msg.WaitReport:
 		decides := ""
 		if b.Prepared {
 			decides = fmt.Sprintf(", which %v decides", b.Last)
 		}
-		return fmt.Sprintf("Waits %s on %v: %s%s", readerName(b.Txn), b.Shard, Waited(&b.Receipt), decides)
+		return fmt.Sprintf("WaitReport %s on %v: %s%s", readerName(b.Txn), b.Shard, Waited(&b.Receipt), decides)
 	}
 	return e.Name()
 }
@@ -68,7 +68,7 @@ func rule(r *msg.HotRule) string {
 }
 
 // Hot prints what is known of hot keys.
-func Hot(r *msg.HotReply) string {
+func Hot(r *msg.HotStatusResponse) string {
 	if r.Failure != nil {
 		return Failure(r.Failure)
 	}

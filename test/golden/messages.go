@@ -24,23 +24,23 @@ func body(e *msg.Envelope) string {
 	case *msg.Lock:
 		return fmt.Sprintf("Lock %s #%d%s%s: %s", Name(b.Txn), b.Number, when(b.NoWait, " nowait"),
 			when(b.Optimistic, " optimistic"), opsText(b.Ops))
-	case *msg.LockReply:
+	case *msg.LockResponse:
 		return lockReply(b)
 	case *msg.Check:
 		return fmt.Sprintf("Check %s: are%s still held?", Name(b.Txn), grantsText(b.Grants))
-	case *msg.CheckReply:
+	case *msg.CheckResponse:
 		if !b.Ok {
-			return fmt.Sprintf("CheckReply %s from %v: no", Name(b.Txn), b.Shard)
+			return fmt.Sprintf("CheckResponse %s from %v: no", Name(b.Txn), b.Shard)
 		}
-		return fmt.Sprintf("CheckReply %s from %v: yes", Name(b.Txn), b.Shard)
+		return fmt.Sprintf("CheckResponse %s from %v: yes", Name(b.Txn), b.Shard)
 	case *msg.Release:
 		return "Release " + Name(b.Txn)
 	case *msg.Prepare:
 		p := b
 		return fmt.Sprintf("Prepare %s for %v%s: %s", Name(p.Txn), p.Last, when(p.NoWait, " nowait"), piece(&p.Piece))
-	case *msg.Park:
+	case *msg.CommitRequest:
 		p := b
-		return fmt.Sprintf("Park %s%s%s: %s", Name(p.Txn), when(len(p.Participants) > 0, fmt.Sprintf(" with %v", p.Participants)), when(p.ReadBefore, " after reading")+when(p.NoWait, " nowait"), piece(&p.Piece))
+		return fmt.Sprintf("CommitRequest %s%s%s: %s", Name(p.Txn), when(len(p.Participants) > 0, fmt.Sprintf(" with %v", p.Participants)), when(p.ReadBefore, " after reading")+when(p.NoWait, " nowait"), piece(&p.Piece))
 	}
 	return decision(e)
 }
@@ -49,51 +49,51 @@ func decision(e *msg.Envelope) string {
 	switch b := e.Body.(type) {
 	case *msg.Vote:
 		return vote(b)
-	case *msg.AskVote:
-		return "AskVote " + Name(b.Txn)
-	case *msg.Decide:
-		return fmt.Sprintf("Decide %s: %s", Name(b.Txn), map[bool]string{true: "commit", false: "abort"}[b.Commit])
-	case *msg.DecideAck:
-		return fmt.Sprintf("DecideAck %s from %v", Name(b.Txn), b.Shard)
-	case *msg.Answer:
+	case *msg.VoteRequest:
+		return "VoteRequest " + Name(b.Txn)
+	case *msg.Decision:
+		return fmt.Sprintf("Decision %s: %s", Name(b.Txn), map[bool]string{true: "commit", false: "abort"}[b.Commit])
+	case *msg.DecisionAck:
+		return fmt.Sprintf("DecisionAck %s from %v", Name(b.Txn), b.Shard)
+	case *msg.CommitResponse:
 		a := b
 		if !a.Committed {
-			return fmt.Sprintf("Answer %s: aborted, %s%s", Name(a.Txn), Failure(a.Failure), waited(a.Receipt))
+			return fmt.Sprintf("CommitResponse %s: aborted, %s%s", Name(a.Txn), Failure(a.Failure), waited(a.Receipt))
 		}
-		return fmt.Sprintf("Answer %s: committed%s%s%s", Name(a.Txn), results(a.Results), when(a.ResultsLost, " (results lost)"), waited(a.Receipt))
-	case *msg.Mark:
-		return fmt.Sprintf("Mark %s for the sake of %s", Name(b.Txn), Name(b.By)) + when(b.Conflict != nil, ": "+conflict(b.Conflict))
-	case *msg.Cancel:
-		return "Cancel " + Name(b.Txn)
+		return fmt.Sprintf("CommitResponse %s: committed%s%s%s", Name(a.Txn), results(a.Results), when(a.ResultsLost, " (results lost)"), waited(a.Receipt))
+	case *msg.Wound:
+		return fmt.Sprintf("Wound %s for the sake of %s", Name(b.Txn), Name(b.By)) + when(b.Conflict != nil, ": "+conflict(b.Conflict))
+	case *msg.CancelRequest:
+		return "CancelRequest " + Name(b.Txn)
 	case *msg.Push:
 		return fmt.Sprintf("Push %s from %v%s", Name(b.Txn), b.Shard, map[bool]string{true: ", which is wanted"}[b.Wanted])
-	case *msg.PushReply:
-		return fmt.Sprintf("PushReply %s: %s", Name(b.Txn), map[bool]string{true: "known", false: "unknown"}[b.Known])
+	case *msg.PushResponse:
+		return fmt.Sprintf("PushResponse %s: %s", Name(b.Txn), map[bool]string{true: "known", false: "unknown"}[b.Known])
 	}
 	return question(e)
 }
 
 func question(e *msg.Envelope) string {
 	switch {
-	case msg.Is[msg.Enquire](e):
-		return "Enquire " + NameID(msg.As[msg.Enquire](e).Id)
-	case msg.Is[msg.EnquireReply](e):
-		r := msg.As[msg.EnquireReply](e)
+	case msg.Is[msg.QueryTxn](e):
+		return "QueryTxn " + NameID(msg.As[msg.QueryTxn](e).Id)
+	case msg.Is[msg.QueryTxnResponse](e):
+		r := msg.As[msg.QueryTxnResponse](e)
 		said := when(r.Committed, "committed"+results(r.Results)) + when(r.Fenced, "fenced") + when(r.TooOld, "too old to tell") + when(r.ResultsLost, " (results lost)")
-		return fmt.Sprintf("EnquireReply %s from %v: %s", NameID(r.Id), r.Shard, said)
-	case msg.Is[msg.ScanAt](e) && msg.As[msg.ScanAt](e).Done:
-		return fmt.Sprintf("ScanAt %s: done", readerName(msg.As[msg.ScanAt](e).Txn))
-	case msg.Is[msg.ScanAt](e):
-		s := msg.As[msg.ScanAt](e)
-		return fmt.Sprintf("ScanAt %s #%d: %s at index %d, limit %d", readerName(s.Txn), s.Number, SpanName(kv.Range(s.Start, s.End)), s.Index, s.Limit) + when(s.Pin != 0, fmt.Sprintf(", pin %d", s.Pin))
-	case msg.Is[msg.ScanPage](e):
-		p := msg.As[msg.ScanPage](e)
+		return fmt.Sprintf("QueryTxnResponse %s from %v: %s", NameID(r.Id), r.Shard, said)
+	case msg.Is[msg.ReadPage](e) && msg.As[msg.ReadPage](e).Done:
+		return fmt.Sprintf("ReadPage %s: done", readerName(msg.As[msg.ReadPage](e).Txn))
+	case msg.Is[msg.ReadPage](e):
+		s := msg.As[msg.ReadPage](e)
+		return fmt.Sprintf("ReadPage %s #%d: %s at index %d, limit %d", readerName(s.Txn), s.Number, SpanName(kv.Range(s.Start, s.End)), s.Index, s.Limit) + when(s.Pin != 0, fmt.Sprintf(", pin %d", s.Pin))
+	case msg.Is[msg.ReadPageResponse](e):
+		p := msg.As[msg.ReadPageResponse](e)
 		if p.Gone {
-			return fmt.Sprintf("ScanPage %s from %v: gone", readerName(p.Txn), p.Shard)
+			return fmt.Sprintf("ReadPageResponse %s from %v: gone", readerName(p.Txn), p.Shard)
 		}
-		return fmt.Sprintf("ScanPage %s #%d from %v: %s", readerName(p.Txn), p.Number, p.Shard, strings.TrimPrefix(Result(&msg.Result{Pairs: p.Pairs, Resume: p.Resume}), "0: "))
-	case msg.Is[msg.Announce](e):
-		return fmt.Sprintf("Announce %v in its life %d", msg.As[msg.Announce](e).Shard, msg.As[msg.Announce](e).Incarnation)
+		return fmt.Sprintf("ReadPageResponse %s #%d from %v: %s", readerName(p.Txn), p.Number, p.Shard, strings.TrimPrefix(Result(&msg.Result{Pairs: p.Pairs, Resume: p.Resume}), "0: "))
+	case msg.Is[msg.Announcement](e):
+		return fmt.Sprintf("Announcement %v in its life %d", msg.As[msg.Announcement](e).Shard, msg.As[msg.Announcement](e).Incarnation)
 	}
 	return ofReaders(e)
 }
@@ -171,8 +171,8 @@ func Failure(f *msg.Failure) string {
 		when(f.Conflict != nil, " ("+conflict(f.Conflict)+")")
 }
 
-func lockReply(r *msg.LockReply) string {
-	head := fmt.Sprintf("LockReply %s #%d from %v:", Name(r.Txn), r.Number, r.Shard)
+func lockReply(r *msg.LockResponse) string {
+	head := fmt.Sprintf("LockResponse %s #%d from %v:", Name(r.Txn), r.Number, r.Shard)
 	if r.Failure != nil {
 		return head + " failed, " + Failure(r.Failure) + waited(&r.Receipt)
 	}

@@ -14,21 +14,21 @@ func ofReaders(e *msg.Envelope) string {
 	switch b := e.Body.(type) {
 	case *msg.Read:
 		return read(b)
-	case *msg.ReadReply:
+	case *msg.ReadResponse:
 		return readReply(b)
-	case *msg.Notice:
-		return fmt.Sprintf("Notice that %s has read: %s", readerName(b.Reader), reading(&b.Reading))
-	case *msg.Leave:
-		return "Leave " + readerName(b.Reader) + when(b.KeepNanos > 0, ": its state is complete")
-	case *msg.Renew:
-		return fmt.Sprintf("Renew %s #%d of life %d for %v", readerName(b.Reader), b.Number, b.Incarnation, time.Duration(b.LeaseNanos))
-	case *msg.RenewReply:
-		return fmt.Sprintf("RenewReply %s #%d from %v: %s", readerName(b.Reader), b.Number, b.Shard,
+	case *msg.Registered:
+		return fmt.Sprintf("Registered that %s has read: %s", readerName(b.Reader), reading(&b.Reading))
+	case *msg.Deregister:
+		return "Deregister " + readerName(b.Reader) + when(b.KeepNanos > 0, ": its state is complete")
+	case *msg.RenewLease:
+		return fmt.Sprintf("RenewLease %s #%d of life %d for %v", readerName(b.Reader), b.Number, b.Incarnation, time.Duration(b.LeaseNanos))
+	case *msg.RenewLeaseResponse:
+		return fmt.Sprintf("RenewLeaseResponse %s #%d from %v: %s", readerName(b.Reader), b.Number, b.Shard,
 			map[bool]string{true: "yes", false: "no"}[b.Ok])
 	case *msg.Unseal:
 		return fmt.Sprintf("Unseal %s of %v, up to epoch %v", Name(b.Txn), b.Shard, b.Epoch)
-	case *msg.Unsealed:
-		return fmt.Sprintf("Unsealed %s, up to epoch %v", Name(b.Txn), b.Epoch) + heldFor(b.HeldNanos)
+	case *msg.UnsealResponse:
+		return fmt.Sprintf("UnsealResponse %s, up to epoch %v", Name(b.Txn), b.Epoch) + heldFor(b.HeldNanos)
 	}
 	return ofPins(e)
 }
@@ -60,8 +60,8 @@ func read(q *msg.Read) string {
 	return fmt.Sprintf("Read %s #%d%s%s", readerName(q.Reader), q.Number, how, what)
 }
 
-func readReply(p *msg.ReadReply) string {
-	head := fmt.Sprintf("ReadReply %s #%d, %s:", readerName(p.Reader), p.Number, reading(&p.Reading)) + when(p.AtOnce, " before the log is durable")
+func readReply(p *msg.ReadResponse) string {
+	head := fmt.Sprintf("ReadResponse %s #%d, %s:", readerName(p.Reader), p.Number, reading(&p.Reading)) + when(p.AtOnce, " before the log is durable")
 	if p.Failure != nil {
 		return head + " failed, " + Failure(p.Failure)
 	}

@@ -97,7 +97,7 @@ func row(e *entry.Entry) (string, error) {
 		return when(o.Committed != 0, fmt.Sprintf(": attempt %d committed", o.Committed)+results(o.Results)) +
 			when(o.Applied != 0, fmt.Sprintf(": attempt %d applied", o.Applied)) + when(o.ResultsLost, " (results lost)"), err
 	case entry.TablePin:
-		var p msg.Pin
+		var p msg.Snapshot
 		err := p.Unmarshal(e.Value)
 		return ": " + Pin(&p), err
 	case entry.TableMoved:

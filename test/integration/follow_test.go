@@ -68,7 +68,7 @@ func (c *hotCluster) onOthers(prefix string, n int) (keys []string) {
 // cannot be told.
 func (c *hotCluster) moved() bool {
 	reply, err := c.Node(1).Gateway().Hot(context.Background())
-	return err != nil || slices.ContainsFunc(reply.Keys, func(k msg.HotState) bool { return k.Since != 0 })
+	return err != nil || slices.ContainsFunc(reply.Keys, func(k msg.HotKey) bool { return k.Since != 0 })
 }
 
 // TestAHotSpotThatJumpsIsFollowed: keys that everybody writes together come to

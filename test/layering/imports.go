@@ -38,7 +38,7 @@ func (t *Tree) checkImport(table []Layer, from *Layer, p *Package, f *File, impo
 		// forbid is left to their authors.
 		return nil
 	}
-	if forTests(target) && !under(target, "test/history") {
+	if forTests(target) && !under(target, "pkg/history") {
 		say("%s is for tests, and this is not one", target)
 		return bad
 	}

@@ -66,7 +66,7 @@ var Table = []Layer{
 	{
 		// What a transaction is made of: requests that are open, and what came of them.
 		Name: "gateway legs",
-		Packages: []string{"pkg/txn/commit", "pkg/txn/lock", "pkg/txn/page", "pkg/txn/read", "pkg/txn/round", "pkg/txn/session",
+		Packages: []string{"pkg/txn/commitreq", "pkg/txn/lockreq", "pkg/txn/page", "pkg/txn/readreq", "pkg/txn/round", "pkg/txn/session",
 			"pkg/txn/status"},
 		Imports: []string{"words", "messages", "types", "parts", "gateway environment", "gateway knowledge", "gateway legs"},
 		Pure:    true, Outside: []string{},
@@ -81,7 +81,7 @@ var Table = []Layer{
 	{
 		// What a shard holds: locks, records, keys, outcomes, heat.
 		Name: "shard state",
-		Packages: []string{"pkg/shard/env", "pkg/shard/expiry", "pkg/shard/heat", "pkg/shard/lock", "pkg/shard/outcome", "pkg/shard/record", "pkg/shard/timeofday",
+		Packages: []string{"pkg/shard/step", "pkg/shard/expiry", "pkg/shard/contention", "pkg/shard/locktable", "pkg/shard/outcome", "pkg/shard/record", "pkg/shard/timeofday",
 			"pkg/shard/store"},
 		Imports: []string{"words", "messages", "types", "parts", "shard state"},
 		Pure:    true, Outside: []string{},
@@ -95,13 +95,13 @@ var Table = []Layer{
 	{
 		// Both sides of the commit, and reads of the past, on top of the execution.
 		Name:     "shard roles",
-		Packages: []string{"pkg/shard/commit", "pkg/shard/past"},
+		Packages: []string{"pkg/shard/agent", "pkg/shard/past"},
 		Imports:  []string{"words", "messages", "types", "parts", "shard state", "shard execution"},
 		Pure:     true, Outside: []string{},
 	},
 	{
 		Name:     "shard readers",
-		Packages: []string{"pkg/shard/read"},
+		Packages: []string{"pkg/shard/readers"},
 		Imports:  []string{"words", "messages", "types", "parts", "shard state", "shard execution", "shard roles"},
 		Pure:     true, Outside: []string{},
 	},
@@ -187,7 +187,7 @@ var Table = []Layer{
 	{
 		// The judges of histories are tests' and zetaload's.
 		Name:     "judges",
-		Packages: []string{"test/history/..."},
+		Packages: []string{"pkg/history/..."},
 		Imports:  []string{"words", "messages", "judges"},
 	},
 	{

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/linchpindb/linchpin/pkg/history"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/test/history"
 )
 
 // Nothing is what a read of a key returns that has not been written, and what

@@ -19,11 +19,11 @@
 // # A test
 //
 //	c := New(t, 2, mutant.Set{})
-//	c.Hold("s1", "s0", "Decide")       // s0 does not hear of the decision
+//	c.Hold("s1", "s0", "Decision")       // s0 does not hear of the decision
 //	c.Put("W", 1, "x@0", "y@1")        // through the gateway of n1
 //	c.Read("A", 2, "y@1")              // one shot
 //	r := c.Open("R", 2); r.Read("x@0") // interactive
-//	c.Release("s1", "s0", "Decide")
+//	c.Release("s1", "s0", "Decision")
 //	r.End()
 //	c.Finish()
 //	require.Equal(t, "W", c.Txn("A").Saw("y@1"))

@@ -44,10 +44,10 @@ func sentOnTooLate(c *Cluster) {
 	r := c.Open("R", 1)
 	r.Read("y@1")
 	c.Move("M", 2, "x@0", 0, 2)
-	c.Hold("s0", "n1", "ReadReply")
+	c.Hold("s0", "n1", "ReadResponse")
 	r.Read("x@0")
 	c.Put("W", 3, "x@0", "y@1")
-	c.Release("s0", "n1", "ReadReply")
+	c.Release("s0", "n1", "ReadResponse")
 	r.End()
 	c.Finish()
 }
@@ -93,12 +93,12 @@ func TestAWriteThatComesAfterTheKeyHasGone(t *testing.T) {
 func homeIsSlow(c *Cluster) (told int64) {
 	c.Move("M", 1, "x@0", 0, 2)
 	c.Put("V", 1, "x@0")
-	c.Hold("s2", "s0", "Decide")
+	c.Hold("s2", "s0", "Decision")
 	c.Move("N", 2, "x@0", 2, 0)
 	c.Put("W", 1, "x@0", "y@1")
 	c.Read("A", 2, "y@1")
 	c.Read("B", 3, "x@0")
-	told = c.Release("s2", "s0", "Decide")
+	told = c.Release("s2", "s0", "Decision")
 	c.Finish()
 	return told
 }

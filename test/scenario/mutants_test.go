@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/history"
 	"github.com/linchpindb/linchpin/pkg/mutant"
-	"github.com/linchpindb/linchpin/test/history"
 )
 
 // saw is what a transaction saw of a key.

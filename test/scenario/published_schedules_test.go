@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/test/history"
+	"github.com/linchpindb/linchpin/pkg/history"
 )
 
 // The schedules of scenario_test.go on the published algorithm. Nodes are N0,

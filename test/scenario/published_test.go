@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/linchpindb/linchpin/pkg/history"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/test/history"
 )
 
 // published is a model of SSS (Javidi Kishi, Peluso, Korth, Palmieri 2019) as

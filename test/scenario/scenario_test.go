@@ -34,12 +34,12 @@ func before(t *testing.T, a, b *Txn) {
 // 1. W writes on two shards, and s0 is slow to hear of the decision. A reads
 // where W is visible; then B reads on s0.
 func nodeByNode(c *Cluster) (told int64) {
-	c.Hold("s1", "s0", "Decide")
+	c.Hold("s1", "s0", "Decision")
 	c.Put("W", 1, "x@0", "y@1")
 	c.Read("A", 2, "y@1")
 	c.Read("B", 3, "x@0")
 	c.Pass(100 * time.Millisecond)
-	told = c.Release("s1", "s0", "Decide")
+	told = c.Release("s1", "s0", "Decision")
 	c.Finish()
 	return told
 }
@@ -61,7 +61,7 @@ func TestVisibleNodeByNode(t *testing.T) {
 
 // 1, with one reader of both keys.
 func halfOfIt(c *Cluster) {
-	c.Hold("s1", "s0", "Decide")
+	c.Hold("s1", "s0", "Decision")
 	c.Put("W", 1, "x@0", "y@1")
 	c.Read("A", 2, "x@0", "y@1")
 	c.Pass(100 * time.Millisecond)
@@ -85,7 +85,7 @@ func TestNoHalfOfAnUpdate(t *testing.T) {
 // is decided after it.
 func TestAnUndecidedUpdateIsPutOff(t *testing.T) {
 	c := New(t, 3, mutant.Set{})
-	c.Hold("n1", "s1", "Park")
+	c.Hold("n1", "s1", "CommitRequest")
 	w := c.Put("W", 1, "x@0", "y@1")
 	b := c.Read("B", 3, "x@0")
 	require.Equal(t, Never, b.Answered)
@@ -102,7 +102,7 @@ func TestAnUndecidedUpdateIsPutOff(t *testing.T) {
 // 2. R, which stays open, has read one of two keys that W writes. A reads the
 // other one, where nobody holds W; then B reads the first.
 func heldInOnePlace(c *Cluster) (held int) {
-	c.Hold("s1", "s0", "Decide")
+	c.Hold("s1", "s0", "Decision")
 	r := c.Open("R", 3)
 	r.Read("x@0")
 	c.Put("W", 1, "x@0", "y@1")
@@ -195,7 +195,7 @@ func TestOppositeOrders(t *testing.T) {
 // 5. T writes on two shards, and s0 has not heard of the decision. W writes on
 // s1 and is answered. Then R begins, and reads on s0 first.
 func answeredAndHidden(c *Cluster) {
-	c.Hold("s1", "s0", "Decide")
+	c.Hold("s1", "s0", "Decision")
 	c.Put("T", 1, "p@0", "q@1")
 	c.Put("W", 2, "y@1")
 	r := c.Open("R", 3)

@@ -53,7 +53,7 @@ func sizeBeforeAParkedPiece(c *Cluster) bool {
 	b.Do(Call("x@0", "set.add-count", "b"))
 	b.Do(Call("y@1", "set.add", "c"))
 	a.Do(Call("x@0", "set.len"))
-	c.Hold("s0", "s1", "Mark")
+	c.Hold("s0", "s1", "Wound")
 	b.End()
 	c.Pass(soon)
 	return a.Done == 2 && b.Answered != Never
@@ -89,14 +89,14 @@ func sizeBehindAPreparedAdd(c *Cluster) bool {
 func sizeUnderAStreamOfAdds(c *Cluster) bool {
 	a := c.Begin("A", 1)
 	routes := []string{"s1", "s2"}
-	c.Hold("s1", "s0", "Decide")
+	c.Hold("s1", "s0", "Decision")
 	for i := 0; i < 300 && a.Done == 0; i++ {
-		c.Hold(routes[1-i%2], "s0", "Decide")
+		c.Hold(routes[1-i%2], "s0", "Decision")
 		c.Exec(fmt.Sprint("T", i), 2, Call("x@0", "set.add", fmt.Sprint("m", i)), Call(fmt.Sprint("z@", 2-i%2), "set.add", fmt.Sprint("m", i)))
 		if i == 0 {
 			a.Do(Call("x@0", "set.len"))
 		}
-		c.Release(routes[i%2], "s0", "Decide")
+		c.Release(routes[i%2], "s0", "Decision")
 		c.Pass(100 * time.Microsecond)
 	}
 	return a.Done == 1
@@ -106,7 +106,7 @@ func sizeUnderAStreamOfAdds(c *Cluster) bool {
 // is one for B, too, which need not wait.
 func twoBuyersOfTwo(c *Cluster) bool {
 	c.Exec("stock", 1, Call("x@0", "bounded-counter.create", 0, 2, 2))
-	c.Hold("n1", "s1", "Park")
+	c.Hold("n1", "s1", "CommitRequest")
 	c.Exec("A", 1, Call("x@0", "bounded-counter.try-subtract", 1), Call("y@1", "set.add", "a"))
 	b := c.Exec("B", 2, Call("x@0", "bounded-counter.try-subtract", 1))
 	return b.Answered != Never
@@ -117,7 +117,7 @@ func twoBuyersOfTwo(c *Cluster) bool {
 // keeps, so that it asks once more at most for each kind of lock.
 func containsWhileItComesAndGoes(c *Cluster) (bool, uint64) {
 	a := c.Begin("A", 1)
-	c.Hold("s1", "s0", "Decide")
+	c.Hold("s1", "s0", "Decision")
 	c.Exec("B", 2, Call("x@0", "set.add", "m"), Call("y@1", "set.add", "b"))
 	a.Do(Call("x@0", "set.contains", "m"))
 	for i := range 20 {
@@ -127,7 +127,7 @@ func containsWhileItComesAndGoes(c *Cluster) (bool, uint64) {
 		}
 		c.Exec(fmt.Sprint("T", i), 2, Call("x@0", method, "m"))
 	}
-	c.Release("s1", "s0", "Decide")
+	c.Release("s1", "s0", "Decision")
 	c.Pass(soon)
 	return a.Done == 1 && a.Answers[0].Int == 1, c.shards[0].machine.Snapshot(0).Stats.Replanned
 }

@@ -34,7 +34,7 @@
 //     every result, every condition and every effect (replay.go);
 //   - finds for every reader, and for every condition that failed, an instant
 //     inside its life at which all it saw was so;
-//   - has test/history's exact judge look for cycles in the dependency graph of
+//   - has pkg/history's exact judge look for cycles in the dependency graph of
 //     the same versions, which knows nothing of F;
 //   - checks that no id was told two outcomes, that every call was answered in
 //     time, that the logs hold the model's last state, and that nothing is left

@@ -71,7 +71,7 @@ const someTime = math.MaxInt64
 func (s *shell) noteArrival(env *msg.Envelope) {
 	var txn kv.TxnRef
 	switch b := env.Body.(type) {
-	case *msg.Park:
+	case *msg.CommitRequest:
 		txn = b.Txn
 	case *msg.Prepare:
 		txn = b.Txn

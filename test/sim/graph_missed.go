@@ -3,9 +3,9 @@ package sim
 import (
 	"slices"
 
+	"github.com/linchpindb/linchpin/pkg/history"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/test/history"
 )
 
 // missedKeys are those of the keys that a transaction's gets and scans did not

@@ -34,7 +34,7 @@ func (n *node) deliver(env *msg.Envelope) {
 	if msg.Is[msg.HeatMap](env) {
 		n.w.maps = max(n.w.maps, msg.As[msg.HeatMap](env).Number)
 	}
-	if msg.Is[msg.HeatMap](env) || msg.Is[msg.Announce](env) {
+	if msg.Is[msg.HeatMap](env) || msg.Is[msg.Announcement](env) {
 		n.toAll(func(m *txn.Gateway) { m.Deliver(n.local(n.w.now), env) })
 		return
 	}

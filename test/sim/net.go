@@ -49,7 +49,7 @@ func (w *world) carry(to, from *node, env *msg.Envelope) {
 		return
 	}
 	late := w.latency(to == from)
-	if msg.Is[msg.DecideAck](env) && w.opt.AckLate > 0 {
+	if msg.Is[msg.DecisionAck](env) && w.opt.AckLate > 0 {
 		late += w.upTo(w.opt.AckLate)
 	}
 	w.after(late, func() {

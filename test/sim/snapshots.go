@@ -116,7 +116,7 @@ func (c *client) list() {
 // fixes takes note of when the hot shard fixes its index.
 func (s *shell) fixes(now int64, envs []*msg.Envelope) {
 	for _, env := range envs {
-		if msg.Is[msg.ReadReply](env) && msg.As[msg.ReadReply](env).Fixed == now {
+		if msg.Is[msg.ReadResponse](env) && msg.As[msg.ReadResponse](env).Fixed == now {
 			s.fixed[now] = s.w.now
 		}
 	}
@@ -126,7 +126,7 @@ func (s *shell) fixes(now int64, envs []*msg.Envelope) {
 func (s *shell) kept(number uint64, fixed int64) { s.w.instants[number] = s.fixed[fixed] }
 
 // instant is when a pin's state was the present.
-func (w *world) instant(p *msg.Pin) int64 {
+func (w *world) instant(p *msg.Snapshot) int64 {
 	at, known := w.instants[p.Number]
 	if !known {
 		w.fail("nobody has made snapshot %d", p.Number)
@@ -152,7 +152,7 @@ func (w *world) inThePast(t *txnRecord, at txn.At, d *txn.Done) {
 }
 
 // wrongState says why a pin is not what was asked for, "" if it is.
-func wrongState(at txn.At, p *msg.Pin) string {
+func wrongState(at txn.At, p *msg.Snapshot) string {
 	switch {
 	case at.Name != "" && p.Name != at.Name:
 		return fmt.Sprintf("it is named %q, and was asked for as %q", p.Name, at.Name)

@@ -12,21 +12,21 @@ import (
 // TestAReaderOfThePastReadsTheStateThatItAskedFor: a state that once was is not
 // enough.
 func TestAReaderOfThePastReadsTheStateThatItAskedFor(t *testing.T) {
-	pin := msg.Pin{Number: 7, Name: "monday", Time: wallBase + 40}
+	pin := msg.Snapshot{Number: 7, Name: "monday", Time: wallBase + 40}
 	for _, tc := range []struct {
 		name string
 		want string
 		at   txn.At
-		pins []msg.Pin
+		pins []msg.Snapshot
 		kind kind
 	}{
 		{"the present", "", txn.At{}, nil, oneShot},
-		{"by its number", "", txn.At{Number: 7}, []msg.Pin{pin}, oneShot},
-		{"by its name", "", txn.At{Name: "monday"}, []msg.Pin{pin}, oneShot},
-		{"by a time", "", txn.At{AsOf: wallBase + 41}, []msg.Pin{pin}, oneShot},
-		{"another number", "number 6 was asked for", txn.At{Number: 6}, []msg.Pin{pin}, oneShot},
-		{"another name", `asked for as "tuesday"`, txn.At{Name: "tuesday"}, []msg.Pin{pin}, oneShot},
-		{"a younger one", "1ns younger", txn.At{AsOf: wallBase + 39}, []msg.Pin{pin}, oneShot},
+		{"by its number", "", txn.At{Number: 7}, []msg.Snapshot{pin}, oneShot},
+		{"by its name", "", txn.At{Name: "monday"}, []msg.Snapshot{pin}, oneShot},
+		{"by a time", "", txn.At{AsOf: wallBase + 41}, []msg.Snapshot{pin}, oneShot},
+		{"another number", "number 6 was asked for", txn.At{Number: 6}, []msg.Snapshot{pin}, oneShot},
+		{"another name", `asked for as "tuesday"`, txn.At{Name: "tuesday"}, []msg.Snapshot{pin}, oneShot},
+		{"a younger one", "1ns younger", txn.At{AsOf: wallBase + 39}, []msg.Snapshot{pin}, oneShot},
 		{"the present instead", "was not told", txn.At{Number: 7}, nil, oneShot},
 		{"a scan of the present instead", "was not told", txn.At{Number: 7}, nil, scan},
 	} {

@@ -14,7 +14,7 @@
 //   - who failed fails whatever becomes of the undecided;
 //   - what a reader was told is not altered by changes that its locks go together
 //     with;
-//   - Combine and the stored form lose nothing, and Apply, Plan and Answer change
+//   - Combine and the stored form lose nothing, and Apply, Plan and CommitResponse change
 //     nothing that they were given.
 //
 // What is found is made smaller as long as it remains wrong, and put into words.

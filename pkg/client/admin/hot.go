@@ -62,7 +62,7 @@ type HotKeys struct {
 type HotKey struct {
 	Key   string
 	Shard int
-	// Waited and Waits are what the shards of the node that responds have counted.
+	// Waited and WaitReport are what the shards of the node that responds have counted.
 	Waited             time.Duration
 	Waits              uint64
 	ConflictsPerSecond float64

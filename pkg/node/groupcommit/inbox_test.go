@@ -14,7 +14,7 @@ import (
 // begin and end are messages with a number.
 func begin(n int) *msg.Envelope { return &msg.Envelope{Body: &msg.Read{Number: uint32(n)}} }
 func end(n int) *msg.Envelope {
-	return &msg.Envelope{Body: &msg.Leave{Reader: kv.TxnRef{Attempt: uint32(n)}}}
+	return &msg.Envelope{Body: &msg.Deregister{Reader: kv.TxnRef{Attempt: uint32(n)}}}
 }
 
 // TestWhatEndsGoesFirst: a step's messages are in two groups, each in the order
@@ -54,7 +54,7 @@ func TestResultsAreForgotten(t *testing.T) {
 // that parks the transaction, does not have it aborted.
 func TestAQuestionDoesNotOvertake(t *testing.T) {
 	q := &Inbox{}
-	vote, park, again := &msg.Envelope{Body: &msg.Vote{Yes: true}}, &msg.Envelope{Body: &msg.Park{}}, &msg.Envelope{Body: &msg.Vote{Yes: true, Repeated: true}}
+	vote, park, again := &msg.Envelope{Body: &msg.Vote{Yes: true}}, &msg.Envelope{Body: &msg.CommitRequest{}}, &msg.Envelope{Body: &msg.Vote{Yes: true, Repeated: true}}
 	q.Push(park, vote, again)
 	taken, _ := q.Take(nil, nil)
 	require.Equal(t, []*msg.Envelope{vote, park, again}, taken)
@@ -91,8 +91,8 @@ func TestInboxIsBounded(t *testing.T) {
 // a hundred to a step.
 func BenchmarkInbox(b *testing.B) {
 	mixes := map[string][]*msg.Envelope{
-		"begin": {{Body: &msg.Prepare{}}, {Body: &msg.Park{}}, {Body: &msg.Read{}}, {Body: &msg.Read{}}},
-		"mixed": {{Body: &msg.Prepare{}}, {Body: &msg.Vote{}}, {Body: &msg.Read{}}, {Body: &msg.Leave{}}},
+		"begin": {{Body: &msg.Prepare{}}, {Body: &msg.CommitRequest{}}, {Body: &msg.Read{}}, {Body: &msg.Read{}}},
+		"mixed": {{Body: &msg.Prepare{}}, {Body: &msg.Vote{}}, {Body: &msg.Read{}}, {Body: &msg.Deregister{}}},
 	}
 	for _, mix := range []string{"begin", "mixed"} {
 		for _, at := range []int{1, 10, 100} {

@@ -13,7 +13,7 @@ import (
 
 // Hot tells of the rules and the mode. Of keys it tells those that have a rule of
 // their own, as moving; no key ever moves.
-func (s *Store) Hot(ctx context.Context) (*msg.HotReply, error) {
+func (s *Store) Hot(ctx context.Context) (*msg.HotStatusResponse, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -23,7 +23,7 @@ func (s *Store) Hot(ctx context.Context) (*msg.HotReply, error) {
 }
 
 // SetHot keeps a rule, or the mode.
-func (s *Store) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotReply, error) {
+func (s *Store) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotStatusResponse, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -41,11 +41,11 @@ func (s *Store) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*ms
 	return s.hotReply(), nil
 }
 
-func (s *Store) hotReply() *msg.HotReply {
-	r := &msg.HotReply{Mode: max(s.hotMode, 1), Rules: slices.Clone(s.hotRules)}
+func (s *Store) hotReply() *msg.HotStatusResponse {
+	r := &msg.HotStatusResponse{Mode: max(s.hotMode, 1), Rules: slices.Clone(s.hotRules)}
 	for i := range s.hotRules {
 		if k := &s.hotRules[i]; !k.Prefix {
-			r.Keys = append(r.Keys, msg.HotState{Key: k.Key, Order: k.Order, Why: "there is a rule", Moving: k.Order == 1})
+			r.Keys = append(r.Keys, msg.HotKey{Key: k.Key, Order: k.Order, Why: "there is a rule", Moving: k.Order == 1})
 		}
 	}
 	return r

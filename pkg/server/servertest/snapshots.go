@@ -14,12 +14,12 @@ import (
 
 // snapshot is a copy of the whole store. Of history there is none.
 type snapshot struct {
-	pin  msg.Pin
+	pin  msg.Snapshot
 	data map[string]entry.Value
 }
 
 // CreateSnapshot copies the store.
-func (s *Store) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Pin, error) {
+func (s *Store) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Snapshot, error) {
 	if _, err := s.acquire(ctx); err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (s *Store) CreateSnapshot(ctx context.Context, name string, ttl time.Durati
 	}
 	s.snapshots++
 	now := time.Now()
-	p := msg.Pin{Number: s.snapshots, Name: name, Time: now.UnixNano(), Expires: now.Add(ttl).UnixNano(), Clock: []msg.ShardIndex{{Index: s.index()}}}
+	p := msg.Snapshot{Number: s.snapshots, Name: name, Time: now.UnixNano(), Expires: now.Add(ttl).UnixNano(), Clock: []msg.ShardCSN{{Index: s.index()}}}
 	s.kept = append(s.kept, &snapshot{pin: p, data: maps.Clone(s.data)})
 	return &p, nil
 }
@@ -41,12 +41,12 @@ func (s *Store) index() kv.Index {
 }
 
 // Snapshots lists them.
-func (s *Store) Snapshots(ctx context.Context) ([]msg.Pin, error) {
+func (s *Store) Snapshots(ctx context.Context) ([]msg.Snapshot, error) {
 	if _, err := s.acquire(ctx); err != nil {
 		return nil, err
 	}
 	defer func() { s.turn <- struct{}{} }()
-	var out []msg.Pin
+	var out []msg.Snapshot
 	for _, k := range s.kept {
 		out = append(out, k.pin)
 	}
@@ -54,7 +54,7 @@ func (s *Store) Snapshots(ctx context.Context) ([]msg.Pin, error) {
 }
 
 // DropSnapshot forgets one.
-func (s *Store) DropSnapshot(ctx context.Context, at txn.At) (*msg.Pin, error) {
+func (s *Store) DropSnapshot(ctx context.Context, at txn.At) (*msg.Snapshot, error) {
 	if _, err := s.acquire(ctx); err != nil {
 		return nil, err
 	}

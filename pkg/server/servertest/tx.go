@@ -21,7 +21,7 @@ type tx struct {
 	store *Store
 	// data is what it reads, the store's or a snapshot's; pin is that one's.
 	data    map[string]entry.Value
-	pin     *msg.Pin
+	pin     *msg.Snapshot
 	o       gateway.TxOptions
 	receipt msg.Receipt
 	// written goes over the store's data; a tombstone hides.
@@ -111,7 +111,7 @@ func (t *tx) Commit(context.Context) gateway.Response {
 	t.store.mu.Lock()
 	t.store.shard.Index++
 	t.store.shard.KeysInMemory = uint64(len(t.store.data))
-	r.Index = msg.ShardIndex{Index: t.store.shard.Index}
+	r.Index = msg.ShardCSN{Index: t.store.shard.Index}
 	t.store.outcomes[t.o.ID] = gateway.Outcome{ID: t.o.ID, Committed: true, Results: t.results}
 	t.store.mu.Unlock()
 	t.end()

@@ -8,10 +8,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
-	"github.com/linchpindb/linchpin/pkg/shard/env"
+	"github.com/linchpindb/linchpin/pkg/shard/contention"
 	"github.com/linchpindb/linchpin/pkg/shard/expiry"
-	"github.com/linchpindb/linchpin/pkg/shard/heat"
-	"github.com/linchpindb/linchpin/pkg/shard/lock"
+	"github.com/linchpindb/linchpin/pkg/shard/locktable"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
 
@@ -26,17 +26,17 @@ type Config struct {
 
 // Parts are those of the shard that an executor works with.
 type Parts struct {
-	Env    *env.Env
+	Env    *step.Env
 	Store  *store.Store
-	Locks  *lock.Table
-	Heat   *heat.Part
+	Locks  *locktable.Table
+	Heat   *contention.Part
 	Expiry *expiry.Deadlines
 }
 
 // Stats are an executor's counters; they only rise.
 type Stats struct {
 	// LockWait is the time that requests waited for locks.
-	LockWait env.Duration
+	LockWait step.Duration
 	// Replanned counts pieces that turned out to need other locks than they had been given, by
 	// what their keys held. Planned counts plans of calls, made for lock sets and in executions.
 	Replanned, Planned uint64
@@ -93,9 +93,9 @@ func (x *Executor) Begin(t *Task) Step {
 		return t.fail(f)
 	}
 	t.plans = x.cfg.Sharing.Locks == AbstractLocks && t.plansLocks()
-	var needs []lock.Need
+	var needs []locktable.Need
 	needs, t.ranges = x.fixedLocks(t)
-	t.Request = lock.Request{Txn: t.Txn, Begun: t.Request.Begun, User: t.User, Needs: needs, Tag: t, NoWait: t.NoWait,
+	t.Request = locktable.Request{Txn: t.Txn, Begun: t.Request.Begun, User: t.User, Needs: needs, Tag: t, NoWait: t.NoWait,
 		Lasting: t.Request.Lasting, Instant: t.Kind == Decide && !t.ranges}
 	t.items = t.usual.item[:0]
 	n := len(t.Ops) + len(t.Seen)
@@ -198,17 +198,17 @@ func (x *Executor) Acquire(t *Task) Step {
 		return x.Granted(t)
 	}
 	switch x.Locks.Acquire(x.Env.Now, &t.Request) {
-	case lock.Granted:
+	case locktable.Granted:
 		return x.Granted(t)
-	case lock.Waiting:
+	case locktable.Waiting:
 		x.planned = nil // values may change while it waits
 		return Waiting
-	case lock.Full:
+	case locktable.Full:
 		t.overflow = true
 		return t.fail(x.queueFull(nil))
-	case lock.Overdrawn:
+	case locktable.Overdrawn:
 		return t.fail(x.overdrawn(t))
-	case lock.Crowded:
+	case locktable.Crowded:
 		_, key, _ := t.Request.Waited()
 		t.overflow = true
 		return t.fail(x.queueFull(key))
@@ -287,7 +287,7 @@ func (x *Executor) Unready(t *Task) {
 
 // wounded is the failure of a task whose transaction is wounded and that would have to wait. Its
 // gateway knows the wounding transaction.
-func wounded(r *lock.Request) *msg.Failure {
+func wounded(r *locktable.Request) *msg.Failure {
 	_, key, holder := r.Waited()
 	f := &msg.Failure{Reason: msg.ReasonWounded, Kind: uint32(kv.KindAborted), Key: key,
 		Text: "an older transaction waited for a lock of this one"}

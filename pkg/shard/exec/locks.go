@@ -10,7 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
-	"github.com/linchpindb/linchpin/pkg/shard/lock"
+	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 )
 
 // plansLocks reports whether the lock set of a task depends on what keys hold, so that it is
@@ -30,11 +30,11 @@ func (t *Task) plansLocks() bool {
 
 // fixedLocks lists the lock set of a task that does not plan, in the task's room if that is
 // enough. For one that plans there is only the room; planLocks fills it.
-func (x *Executor) fixedLocks(t *Task) (needs []lock.Need, ranges bool) {
+func (x *Executor) fixedLocks(t *Task) (needs []locktable.Need, ranges bool) {
 	needs = t.usual.need[:0]
 	n := len(t.Ops) + len(t.Seen)
 	if n > cap(needs) {
-		needs = make([]lock.Need, 0, n)
+		needs = make([]locktable.Need, 0, n)
 	}
 	for i := range t.Ops {
 		op := &t.Ops[i]
@@ -52,42 +52,42 @@ func (x *Executor) fixedLocks(t *Task) (needs []lock.Need, ranges bool) {
 	if t.plans {
 		return needs, ranges
 	}
-	return lock.Normalize(seenLocks(needs, t.Seen)), ranges
+	return locktable.Normalize(seenLocks(needs, t.Seen)), ranges
 }
 
 // seenLocks adds the locks of optimistic reads that are not executed again.
-func seenLocks(needs []lock.Need, seen []msg.Seen) []lock.Need {
+func seenLocks(needs []locktable.Need, seen []msg.Seen) []locktable.Need {
 	for i := range seen {
 		if seen[i].Digest != 0 {
 			continue
 		}
-		needs = append(needs, lock.Need{Span: kv.Point(seen[i].Key), Mode: adt.ModeRead, Methods: adt.MethodGet.Set()})
+		needs = append(needs, locktable.Need{Span: kv.Point(seen[i].Key), Mode: adt.ModeRead, Methods: adt.MethodGet.Set()})
 	}
 	return needs
 }
 
 // opLocks adds the locks of an operation that is no call; ranged: it is on a range.
-func (x *Executor) opLocks(needs []lock.Need, op *msg.Op) (_ []lock.Need, ranged bool) {
+func (x *Executor) opLocks(needs []locktable.Need, op *msg.Op) (_ []locktable.Need, ranged bool) {
 	span := op.Span()
 	ranged = !span.IsPoint()
 	if ranged && span.IsEmpty() || op.Kind == msg.OpRequire && x.Env.Mutants.Has(mutant.ConditionUnlocked) {
 		return needs, ranged
 	}
-	return append(needs, lock.Need{Span: span, Mode: x.modeOf(op), Methods: adt.MethodsOf(op)}), ranged
+	return append(needs, locktable.Need{Span: span, Mode: x.modeOf(op), Methods: adt.MethodsOf(op)}), ranged
 }
 
 // anyLocks adds the locks that a call of a data type needs whatever its key holds.
-func (x *Executor) anyLocks(needs []lock.Need, op *msg.Op) []lock.Need {
+func (x *Executor) anyLocks(needs []locktable.Need, op *msg.Op) []locktable.Need {
 	if x.cfg.Sharing.Locks == RWLocks {
-		return append(needs, lock.Need{Span: kv.Point(op.Key), Mode: x.modeOf(op), Methods: adt.MethodsOf(op)})
+		return append(needs, locktable.Need{Span: kv.Point(op.Key), Mode: x.modeOf(op), Methods: adt.MethodsOf(op)})
 	}
 	x.modes = adt.Modes(x.modes[:0], op)
 	return modeLocks(needs, op, x.modes, nil)
 }
 
-func modeLocks(needs []lock.Need, op *msg.Op, modes []adt.Mode, short *adt.Shortage) []lock.Need {
+func modeLocks(needs []locktable.Need, op *msg.Op, modes []adt.Mode, short *adt.Shortage) []locktable.Need {
 	for _, mode := range modes {
-		needs = append(needs, lock.Need{Span: kv.Point(op.Key), Mode: mode, Methods: adt.MethodsOf(op), Short: short})
+		needs = append(needs, locktable.Need{Span: kv.Point(op.Key), Mode: mode, Methods: adt.MethodsOf(op), Short: short})
 	}
 	return needs
 }
@@ -117,7 +117,7 @@ func (x *Executor) planLocks(t *Task) {
 			x.note(t, i)
 		}
 	}
-	t.Request.Needs = lock.Normalize(seenLocks(needs, t.Seen))
+	t.Request.Needs = locktable.Normalize(seenLocks(needs, t.Seen))
 	x.earlier = nil
 	if !t.ranges {
 		x.planned = t
@@ -173,7 +173,7 @@ func (x *Executor) note(t *Task, place int) {
 
 // likelyLocks adds the locks of the call at a place, as far as the visible value of its key and
 // the task's own earlier calls determine them.
-func (x *Executor) likelyLocks(needs []lock.Need, t *Task, place int) []lock.Need {
+func (x *Executor) likelyLocks(needs []locktable.Need, t *Task, place int) []locktable.Need {
 	op := &t.Ops[place]
 	method, err := adt.Find(op)
 	it := x.itemAt(t, place)

@@ -8,7 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
-	"github.com/linchpindb/linchpin/pkg/shard/lock"
+	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
 
@@ -177,14 +177,14 @@ func rangeUsers(t *Task, op *msg.Op) int {
 }
 
 // Grants are the locks that a task was granted, as they stand after ShrinkScans.
-func (x *Executor) Grants(t *Task) (out []lock.Grant) {
+func (x *Executor) Grants(t *Task) (out []locktable.Grant) {
 	for _, g := range t.Request.Grants() {
 		out = append(out, x.shrunk(t, g))
 	}
 	return out
 }
 
-func (x *Executor) shrunk(t *Task, g lock.Grant) lock.Grant {
+func (x *Executor) shrunk(t *Task, g locktable.Grant) locktable.Grant {
 	if g.Span.IsPoint() {
 		return g
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
-	"github.com/linchpindb/linchpin/pkg/shard/env"
-	"github.com/linchpindb/linchpin/pkg/shard/lock"
+	"github.com/linchpindb/linchpin/pkg/shard/locktable"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
 
 // Run executes a task that is Ready. With Ready it has, and the execution counts; with another
@@ -54,13 +54,13 @@ func (x *Executor) execute(t *Task) mvcc.Execution {
 }
 
 // Reuse takes back the room of a decision's effects, of which nothing is needed any more.
-func (x *Executor) Reuse(effects []entry.Effect) { x.effects = env.Emptied(effects) }
+func (x *Executor) Reuse(effects []entry.Effect) { x.effects = step.Emptied(effects) }
 
 // acquireMore asks for the locks that executing a task has shown to be missing.
 func (x *Executor) acquireMore(t *Task, e *mvcc.Execution) Step {
 	x.stats.Replanned++
 	for _, n := range e.Missing {
-		t.more = append(t.more, lock.Need{Span: kv.Point(n.Key), Mode: n.Mode, Methods: n.Methods, Short: n.Short})
+		t.more = append(t.more, locktable.Need{Span: kv.Point(n.Key), Mode: n.Mode, Methods: n.Methods, Short: n.Short})
 	}
 	t.loads.round++
 	return x.Acquire(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
-	"github.com/linchpindb/linchpin/pkg/shard/heat"
+	"github.com/linchpindb/linchpin/pkg/shard/contention"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
@@ -131,7 +131,7 @@ func (x *Executor) Used(t *Task, effects []entry.Effect, hold int64) {
 	}
 	waited, on, _ := t.Request.Waited()
 	used := func(key []byte, mode adt.Mode) {
-		x.Heat.Used(heat.Use{Key: key, Item: x.Find(t, key), Mode: mode, Hold: hold, Waited: waited > 0 && bytes.Equal(on, key)})
+		x.Heat.Used(contention.Use{Key: key, Item: x.Find(t, key), Mode: mode, Hold: hold, Waited: waited > 0 && bytes.Equal(on, key)})
 	}
 	for i := range effects {
 		used(effects[i].Key, x.usedAs(&effects[i]))

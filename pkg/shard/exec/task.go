@@ -6,7 +6,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
-	"github.com/linchpindb/linchpin/pkg/shard/lock"
+	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 )
 
 // Kind is the purpose of a piece.
@@ -85,7 +85,7 @@ type Task struct {
 	Err     error
 	// Request is that of the lock table. When the transaction began, and
 	// whether it lasts, are the caller's to fill in.
-	Request lock.Request
+	Request locktable.Request
 
 	stage stage
 	// overflow: the task itself was too much, so that its end is no sign of progress.
@@ -103,13 +103,13 @@ type Task struct {
 	// plans: the lock set depends on what keys hold.
 	plans bool
 	// more are locks that executing it has shown to be needed.
-	more  []lock.Need
+	more  []locktable.Need
 	usual usual
 }
 
 // usual is room for the usual case: one key.
 type usual struct {
-	need [1]lock.Need
+	need [1]locktable.Need
 	item [1]*mvcc.Item
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
-	"github.com/linchpindb/linchpin/pkg/shard/lock"
+	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 )
 
 // view is what the operations of the task under execution see (mvcc.View).
@@ -140,7 +140,7 @@ func (x *Executor) covered(t *Task, key []byte, mode adt.Mode) bool {
 			return true
 		}
 	}
-	return x.Locks.Covered(t.Txn, lock.Need{Span: kv.Point(key), Mode: mode})
+	return x.Locks.Covered(t.Txn, locktable.Need{Span: kv.Point(key), Mode: mode})
 }
 
 // refuses reports whether a mode is that of a refusal of a bounded counter, for a mutant.

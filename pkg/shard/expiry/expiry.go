@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
-	"github.com/linchpindb/linchpin/pkg/shard/env"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 	"github.com/linchpindb/linchpin/pkg/shard/timeofday"
 )
@@ -39,7 +39,7 @@ type Config struct {
 
 // Deadlines is what a shard knows of the keys that expire there.
 type Deadlines struct {
-	env   *env.Env
+	env   *step.Env
 	store *store.Store
 	clock *timeofday.Clock
 	cfg   Config
@@ -92,8 +92,8 @@ type dueKey struct {
 
 // New makes what a shard knows of deadlines when it starts. written: something was written
 // in earlier incarnations.
-func New(e *env.Env, st *store.Store, clock *timeofday.Clock, cfg Config, written bool) *Deadlines {
-	d := &Deadlines{env: e, store: st, clock: clock, cfg: cfg, next: env.Never, restart: env.Never,
+func New(e *step.Env, st *store.Store, clock *timeofday.Clock, cfg Config, written bool) *Deadlines {
+	d := &Deadlines{env: e, store: st, clock: clock, cfg: cfg, next: step.Never, restart: step.Never,
 		due: map[string]*dueKey{}, suspect: map[uint64]bool{}}
 	if written {
 		d.readAgain() // there may be some
@@ -121,7 +121,7 @@ func (d *Deadlines) ClockChanged() {
 
 // readAgain has the table looked at from its beginning.
 func (d *Deadlines) readAgain() {
-	d.from, d.next, d.passed, d.restart = nil, 0, false, env.Never
+	d.from, d.next, d.passed, d.restart = nil, 0, false, step.Never
 	d.whole, d.later, d.suspect = !d.clock.Proven() || d.clock.Unproven(), nil, map[uint64]bool{}
 }
 
@@ -134,7 +134,7 @@ func (d *Deadlines) dueAt(expires int64, set entry.Deadline) int64 {
 	if own {
 		return at(expires, offset)
 	}
-	due := env.Never
+	due := step.Never
 	if set.Ttl > 0 && set.Ttl < math.MaxInt64/int64(time.Millisecond)/2 {
 		due = d.clock.Start() + set.Ttl*int64(time.Millisecond)
 	}
@@ -161,11 +161,11 @@ func (d *Deadlines) first(expires int64) int64 { return at(expires, d.clock.High
 // at is when a deadline passes by a clock, by Now.
 func at(expires, offset int64) int64 {
 	if expires > math.MaxInt64/int64(time.Millisecond) {
-		return env.Never
+		return step.Never
 	}
 	nanos := expires * int64(time.Millisecond)
 	if offset < 0 && nanos > math.MaxInt64+offset {
-		return env.Never
+		return step.Never
 	}
 	return nanos - offset
 }
@@ -209,7 +209,7 @@ func (d *Deadlines) Settle(key []byte, before, after int64, e *entry.Effect) {
 
 // include has a row be looked at.
 func (d *Deadlines) include(row []byte) {
-	if d.next == env.Never || bytes.Compare(row, d.from) < 0 {
+	if d.next == step.Never || bytes.Compare(row, d.from) < 0 {
 		d.from = row
 		d.next, _, _ = entry.SplitDeadlineKey(row)
 	}
@@ -217,13 +217,13 @@ func (d *Deadlines) include(row []byte) {
 
 // Next is when there is something to be done.
 func (d *Deadlines) Next() int64 {
-	next := env.Never
+	next := step.Never
 	if d.cfg.Node == 0 {
-		return env.Never
+		return step.Never
 	}
 	if !d.reading && len(d.due) < maxDue {
 		next = d.restart
-		if d.next != env.Never {
+		if d.next != step.Never {
 			next = min(next, d.lookAt())
 		}
 	}
@@ -253,7 +253,7 @@ func (d *Deadlines) Tick() {
 	if d.env.Now >= d.restart {
 		d.readAgain()
 	}
-	if d.next == env.Never || d.env.Now < d.lookAt() {
+	if d.next == step.Never || d.env.Now < d.lookAt() {
 		return
 	}
 	d.read(room)
@@ -285,7 +285,7 @@ func (d *Deadlines) found(r *entry.ReadResult, room, limit int) {
 	if r.Err != nil {
 		d.store.Failed() // and is read again
 	} else {
-		d.next = env.Never
+		d.next = step.Never
 		for i := range r.Rows {
 			row := r.Rows[i].Key
 			expires, key, ok := entry.SplitDeadlineKey(row)
@@ -339,7 +339,7 @@ func (d *Deadlines) takes(row *entry.Row, key []byte, expires int64, later bool)
 // endWhole goes back to the first row whose deadline has not passed, when the table has been
 // read to its end.
 func (d *Deadlines) endWhole() {
-	if !d.whole || d.next != env.Never {
+	if !d.whole || d.next != step.Never {
 		return
 	}
 	d.whole = false
@@ -369,7 +369,7 @@ func (d *Deadlines) deleteDue(k *dueKey) {
 // Overdue is for how long the oldest deadline has passed that is known of, 0 if
 // none has.
 func (d *Deadlines) Overdue() time.Duration {
-	first := env.Never
+	first := step.Never
 	if d.next > 0 {
 		first = d.next
 	}

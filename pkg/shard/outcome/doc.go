@@ -13,7 +13,7 @@
 //	                        ▼
 //	                 RaiseFloor deletes it; from then on the id is too old
 //
-// Example. A commits and its answer is lost. Its gateway sends the Park again: memory answers. After
+// Example. A commits and its answer is lost. Its gateway sends the CommitRequest again: memory answers. After
 // an hour of other commits memory has forgotten A, is not Complete for its time, and the log
 // answers. After the retention time the id is below the floor and the client is told so; it never
 // commits twice.

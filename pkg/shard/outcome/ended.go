@@ -28,7 +28,7 @@ type Ended struct {
 // end is how an attempt has ended: with an answer to its Check, by a commit that was given up, or,
 // if it has neither, as a whole.
 type end struct {
-	reply  *msg.CheckReply
+	reply  *msg.CheckResponse
 	commit kv.CommitID
 }
 
@@ -45,7 +45,7 @@ func (c *Ended) get(txn kv.TxnRef) (end, bool) {
 }
 
 // Get reports whether an attempt has ended, and with which answer.
-func (c *Ended) Get(txn kv.TxnRef) (*msg.CheckReply, bool) {
+func (c *Ended) Get(txn kv.TxnRef) (*msg.CheckResponse, bool) {
 	e, ok := c.get(txn)
 	return e.reply, ok
 }
@@ -58,7 +58,7 @@ func (c *Ended) HasCommit(txn kv.TxnRef, commit kv.CommitID) bool {
 }
 
 // Add remembers that an attempt has ended as a whole. An answer stays what it is.
-func (c *Ended) Add(now int64, txn kv.TxnRef, r *msg.CheckReply) { c.add(now, txn, end{reply: r}) }
+func (c *Ended) Add(now int64, txn kv.TxnRef, r *msg.CheckResponse) { c.add(now, txn, end{reply: r}) }
 
 // AddCommit remembers that a commit of an attempt has ended. The first one stays.
 func (c *Ended) AddCommit(now int64, txn kv.TxnRef, commit kv.CommitID) {

@@ -57,7 +57,7 @@ func TestEndedMemoryForgetsAfterASilence(t *testing.T) {
 // TestEndedMemoryKeepsTheFirstAnswer, also of an attempt that was known before it
 // had one.
 func TestEndedMemoryKeepsTheFirstAnswer(t *testing.T) {
-	first, second := &msg.CheckReply{Shard: 1}, &msg.CheckReply{Shard: 2}
+	first, second := &msg.CheckResponse{Shard: 1}, &msg.CheckResponse{Shard: 2}
 	for _, later := range []int64{0, int64(endedFor)} {
 		var c Ended
 		c.Init(0, 100)

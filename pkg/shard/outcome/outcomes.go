@@ -9,8 +9,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
-	"github.com/linchpindb/linchpin/pkg/shard/env"
 	"github.com/linchpindb/linchpin/pkg/shard/record"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
 
@@ -27,7 +27,7 @@ type Config struct {
 // Outcomes is what a shard knows of ids.
 type Outcomes struct {
 	*record.Memory
-	env   *env.Env
+	env   *step.Env
 	store *store.Store
 	cfg   Config
 
@@ -55,7 +55,7 @@ type lookup struct {
 }
 
 // New makes what a shard knows at the begin of an incarnation, from its state row and fences.
-func New(e *env.Env, s *store.Store, cfg Config, state *entry.State, fences []Fence) *Outcomes {
+func New(e *step.Env, s *store.Store, cfg Config, state *entry.State, fences []Fence) *Outcomes {
 	o := &Outcomes{Memory: record.NewMemory(cfg.Memory, e.Mutants), env: e, store: s, cfg: cfg, lookups: map[kv.TxnID][]*lookup{}}
 	o.initFloor(state.Floor)
 	o.times = idTimesOf(state, o.clock.wall, int64(cfg.Retention))
@@ -115,7 +115,7 @@ func (o *Outcomes) Flush() bool {
 	for _, e := range o.rows {
 		o.env.Write(e)
 	}
-	o.rows = env.Emptied(o.rows)
+	o.rows = step.Emptied(o.rows)
 	dirty := o.dirty
 	o.dirty = false
 	return dirty
@@ -207,7 +207,7 @@ func (o *Outcomes) Announce() {
 	o.told = made
 	for n := range o.cfg.Nodes {
 		m := msg.ToGateway(kv.NodeID(n + 1))
-		m.Body = &msg.Announce{Shard: o.env.ID, Incarnation: o.env.Inc, Aborts: made}
+		m.Body = &msg.Announcement{Shard: o.env.ID, Incarnation: o.env.Inc, Aborts: made}
 		o.env.Send(m)
 	}
 }

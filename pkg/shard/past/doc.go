@@ -4,10 +4,10 @@
 // Guarantee: a read at a snapshot sees exactly what was visible on this shard at the snapshot's index,
 // or is refused because the snapshot is gone; it waits for nobody and holds nobody.
 //
-//	hot shard: Registry ◀── AskPins ── Registry of every shard: what is kept, what can go
+//	hot shard: Registry ◀── SnapshotListRequest ── Registry of every shard: what is kept, what can go
 //	              ▲ keep, find, drop                 │
 //	           gateways                              ▼
-//	                           Read, ScanAt ─▶ readable? ─▶ memory, or the log at the index
+//	                           Read, ReadPage ─▶ readable? ─▶ memory, or the log at the index
 //
 // Example. A backup keeps snapshot 7, whose index here is 120. The registry reports it to this shard,
 // whose store spares index 120 from then on. A scan at snapshot 7 reads page after page at index

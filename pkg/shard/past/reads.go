@@ -10,18 +10,18 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
-	"github.com/linchpindb/linchpin/pkg/shard/env"
+	"github.com/linchpindb/linchpin/pkg/shard/contention"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/expiry"
-	"github.com/linchpindb/linchpin/pkg/shard/heat"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
 
 // Reads are a shard's reads in the past that are under way.
 type Reads struct {
-	*env.Env
+	*step.Env
 	store     *store.Store
-	heat      *heat.Part
+	heat      *contention.Part
 	expiry    *expiry.Deadlines
 	snapshots *Snapshots
 	// under are those without an answer, by reader and number, and scans the pages that are being read.
@@ -31,7 +31,7 @@ type Reads struct {
 }
 
 // NewReads makes them.
-func NewReads(e *env.Env, s *store.Store, h *heat.Part, x *expiry.Deadlines, snapshots *Snapshots) *Reads {
+func NewReads(e *step.Env, s *store.Store, h *contention.Part, x *expiry.Deadlines, snapshots *Snapshots) *Reads {
 	return &Reads{Env: e, store: s, heat: h, expiry: x, snapshots: snapshots,
 		under: map[kv.TxnRef]map[uint32]*read{}, scans: map[kv.TxnRef]pageRead{}}
 }
@@ -240,8 +240,8 @@ func (p *read) end() {
 }
 
 // reply sends an answer, which its caller fills in.
-func (p *read) reply() *msg.ReadReply {
-	r := &msg.ReadReply{Reader: p.q.Reader, Number: p.q.Number, Index: p.q.Index,
+func (p *read) reply() *msg.ReadResponse {
+	r := &msg.ReadResponse{Reader: p.q.Reader, Number: p.q.Number, Index: p.q.Index,
 		Reading: msg.Reading{Shard: p.r.ID, Incarnation: p.r.Inc, Number: p.r.NextReading()}}
 	m := msg.ToGateway(p.q.Gateway)
 	m.Body = r

@@ -24,7 +24,7 @@ func (x *Snapshots) Observe(contradicted bool) {
 }
 
 // onAsk answers if there is news, and notes that there are writes.
-func (x *Snapshots) onAsk(q *msg.AskPins) {
+func (x *Snapshots) onAsk(q *msg.SnapshotListRequest) {
 	if x.registry == nil {
 		return
 	}
@@ -41,8 +41,8 @@ func (x *Snapshots) onAsk(q *msg.AskPins) {
 
 // onKeep keeps a state, if this incarnation of the shard has been part of it: then it is not older than
 // any that was kept before.
-func (x *Snapshots) onKeep(q *msg.KeepPin) {
-	r := &msg.PinReply{Request: q.Request}
+func (x *Snapshots) onKeep(q *msg.RetainSnapshot) {
+	r := &msg.SnapshotResponse{Request: q.Request}
 	if x.registry == nil {
 		r.Failure = switchedOff()
 		x.reply(q.Gateway, r)
@@ -51,7 +51,7 @@ func (x *Snapshots) onKeep(q *msg.KeepPin) {
 	made := x.registry.Made(q.Request, q.Name)
 	switch {
 	case made != nil:
-		r.Pins = []msg.Pin{*made}
+		r.Pins = []msg.Snapshot{*made}
 	case q.Incarnation != x.Inc:
 		r.Failure = msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the hot shard has restarted since it took the snapshot")
 	case x.registry.Late(x.Now, request(q)):
@@ -62,11 +62,11 @@ func (x *Snapshots) onKeep(q *msg.KeepPin) {
 	x.reply(q.Gateway, r)
 }
 
-func request(q *msg.KeepPin) pins.Request {
+func request(q *msg.RetainSnapshot) pins.Request {
 	return pins.Request{Origin: q.Request, Clock: q.Clock, Fixed: q.Fixed, Name: q.Name, TTL: time.Duration(q.TtlNanos)}
 }
 
-func (x *Snapshots) keep(q *msg.KeepPin, r *msg.PinReply) {
+func (x *Snapshots) keep(q *msg.RetainSnapshot, r *msg.SnapshotResponse) {
 	p, fresh, err := x.registry.Keep(x.Now, request(q), x.store.NextWrite)
 	if err != nil {
 		r.Failure = msg.FailureOf(err)
@@ -78,7 +78,7 @@ func (x *Snapshots) keep(q *msg.KeepPin, r *msg.PinReply) {
 		x.Put(entry.TablePin, rowKey(p.Number), p)
 	}
 	if p != nil {
-		r.Pins = []msg.Pin{*p}
+		r.Pins = []msg.Snapshot{*p}
 	}
 	x.changed()
 }
@@ -87,7 +87,7 @@ func switchedOff() *msg.Failure {
 	return msg.Fail(msg.ReasonRequest, kv.KindInvalid, "snapshots are off on this server")
 }
 
-func (x *Snapshots) reply(to kv.NodeID, r *msg.PinReply) {
+func (x *Snapshots) reply(to kv.NodeID, r *msg.SnapshotResponse) {
 	m := msg.ToGateway(to)
 	m.Body = r
 	x.Send(m)
@@ -95,8 +95,8 @@ func (x *Snapshots) reply(to kv.NodeID, r *msg.PinReply) {
 
 func rowKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
 
-func (x *Snapshots) onFind(q *msg.FindPin) {
-	r := &msg.PinReply{Request: q.Request}
+func (x *Snapshots) onFind(q *msg.FindSnapshot) {
+	r := &msg.SnapshotResponse{Request: q.Request}
 	switch {
 	case x.registry == nil:
 		r.Failure = switchedOff()
@@ -107,13 +107,13 @@ func (x *Snapshots) onFind(q *msg.FindPin) {
 		if err != nil {
 			r.Failure = msg.FailureOf(err)
 		} else {
-			r.Pins = []msg.Pin{*p}
+			r.Pins = []msg.Snapshot{*p}
 		}
 	}
 	x.reply(q.Gateway, r)
 }
 
-func (x *Snapshots) find(q *msg.FindPin) (*msg.Pin, *kv.Error) {
+func (x *Snapshots) find(q *msg.FindSnapshot) (*msg.Snapshot, *kv.Error) {
 	switch {
 	case q.Name != "":
 		return x.registry.Named(x.Now, q.Name)
@@ -124,8 +124,8 @@ func (x *Snapshots) find(q *msg.FindPin) (*msg.Pin, *kv.Error) {
 }
 
 // onDrop gives a snapshot up. To do so twice is the same.
-func (x *Snapshots) onDrop(q *msg.DropPin) {
-	r := &msg.PinReply{Request: q.Request}
+func (x *Snapshots) onDrop(q *msg.DropSnapshot) {
+	r := &msg.SnapshotResponse{Request: q.Request}
 	if x.registry == nil {
 		r.Failure = switchedOff()
 	} else if x.registry.Drop(x.Now, q.Number) {

@@ -9,7 +9,7 @@ import (
 )
 
 // OnScan reads a page of a range at a kept index, or at a snapshot.
-func (r *Reads) OnScan(s *msg.ScanAt) {
+func (r *Reads) OnScan(s *msg.ReadPage) {
 	kept := r.store.Kept()
 	k := kept.Of(s.Txn)
 	same := k != nil && k.Index == s.Index && s.Incarnation == r.Inc
@@ -26,13 +26,13 @@ func (r *Reads) OnScan(s *msg.ScanAt) {
 	case s.Pin != 0:
 		ok, gone := r.snapshots.Readable(s.Pin, s.Index)
 		if !ok && gone != nil {
-			r.replyPage(s, &msg.ScanPage{Gone: true})
+			r.replyPage(s, &msg.ReadPageResponse{Gone: true})
 		}
 		if !ok {
 			return // if it is not gone the request will be repeated
 		}
 	case !same:
-		r.replyPage(s, &msg.ScanPage{Gone: true})
+		r.replyPage(s, &msg.ReadPageResponse{Gone: true})
 		return
 	default:
 		kept.Keep(s.Txn, k.Index, s.KeepNanos)
@@ -45,7 +45,7 @@ type pageRead struct{ number, id uint64 }
 
 // readPage reads a page. A repeat of the request is dropped while it is being read; another request
 // of the same scan replaces it. A page that takes long may be shorter than was asked for, also empty.
-func (r *Reads) readPage(s *msg.ScanAt) {
+func (r *Reads) readPage(s *msg.ReadPage) {
 	if r.scans[s.Txn].number == s.Number {
 		return
 	}
@@ -69,13 +69,13 @@ func (r *Reads) dropPage(scan kv.TxnRef) {
 	}
 }
 
-func (r *Reads) pageRead(s *msg.ScanAt, res *entry.ReadResult) {
+func (r *Reads) pageRead(s *msg.ReadPage, res *entry.ReadResult) {
 	rows, err := store.RangeRows(res)
 	if err != nil {
 		r.store.Failed()
 		return // the gateway repeats it, and gives up at its deadline
 	}
-	page := &msg.ScanPage{Resume: rows.Resume, Pairs: make([]msg.Pair, len(rows.Rows))}
+	page := &msg.ReadPageResponse{Resume: rows.Resume, Pairs: make([]msg.Pair, len(rows.Rows))}
 	for i, row := range rows.Rows {
 		page.Pairs[i] = msg.Pair{Key: row.Key, Value: mvcc.Shown(&row.Value), Type: uint32(row.Value.Type), Version: row.Value.Version,
 			Expires: row.Value.Expires}
@@ -83,7 +83,7 @@ func (r *Reads) pageRead(s *msg.ScanAt, res *entry.ReadResult) {
 	r.replyPage(s, page)
 }
 
-func (r *Reads) replyPage(s *msg.ScanAt, p *msg.ScanPage) {
+func (r *Reads) replyPage(s *msg.ReadPage, p *msg.ReadPageResponse) {
 	p.Txn, p.Number, p.Shard = s.Txn, s.Number, r.ID
 	m := msg.ToGateway(s.Gateway)
 	m.Body = p

@@ -7,7 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/pins"
-	"github.com/linchpindb/linchpin/pkg/shard/env"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
 
@@ -29,7 +29,7 @@ type Config struct {
 
 // Snapshots is a shard's part in what is kept. The hot shard has the registry.
 type Snapshots struct {
-	*env.Env
+	*step.Env
 	store *store.Store
 	cfg   Config
 	// ask is when the registry may be asked again.
@@ -44,7 +44,7 @@ type Snapshots struct {
 
 // NewSnapshots makes a shard's part, on the hot shard with the snapshots that its log holds. writes is
 // the number of writes so far.
-func NewSnapshots(e *env.Env, s *store.Store, cfg Config, kept []*msg.Pin, writes uint64) *Snapshots {
+func NewSnapshots(e *step.Env, s *store.Store, cfg Config, kept []*msg.Snapshot, writes uint64) *Snapshots {
 	x := &Snapshots{Env: e, store: s, cfg: cfg}
 	if !x.on() {
 		return x
@@ -67,15 +67,15 @@ func (x *Snapshots) changed() { x.known().Take(x.registry.Tell(x.ID, x.Inc, x.In
 // Receive takes a message, and reports whether it was about snapshots.
 func (x *Snapshots) Receive(m *msg.Envelope) bool {
 	switch b := m.Body.(type) {
-	case *msg.KeepPin:
+	case *msg.RetainSnapshot:
 		x.onKeep(b)
-	case *msg.FindPin:
+	case *msg.FindSnapshot:
 		x.onFind(b)
-	case *msg.DropPin:
+	case *msg.DropSnapshot:
 		x.onDrop(b)
-	case *msg.AskPins:
+	case *msg.SnapshotListRequest:
 		x.onAsk(b)
-	case *msg.Pins:
+	case *msg.SnapshotList:
 		x.known().Take(b)
 	default:
 		return false
@@ -131,7 +131,7 @@ func (x *Snapshots) Next() int64 {
 	case x.registry != nil && (x.due || x.store.Index() > x.registry.Floor(x.ID)):
 		return x.round
 	}
-	return env.Never
+	return step.Never
 }
 
 // Clean gives up the snapshots whose time is over, and asks the registry although nobody writes while

@@ -90,7 +90,7 @@ func (s *script) record(txn kv.TxnRef, verb string, args []string) (string, erro
 	switch verb {
 	case "pending":
 		ids, err := shards(args)
-		r.State, r.Park = Parked, &msg.Park{Txn: txn, Participants: ids}
+		r.State, r.Park = Parked, &msg.CommitRequest{Txn: txn, Participants: ids}
 		return "", err
 	case "vote":
 		return "", vote(r, args)

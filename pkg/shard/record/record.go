@@ -9,9 +9,9 @@
 //	   └──────▶  Aborted ◀────────────────────────┴──────── fails ──── Committed
 //
 // Ready goes back to Parked when an epoch is dropped that it relied on. A vote
-// may arrive before the Park; a vote that is repeated before the Park,
-// a Cancel and an enquiry are questions, and presumed abort answers them: the
-// record becomes Aborted, which is the tombstone that a late Park dies on.
+// may arrive before the CommitRequest; a vote that is repeated before the CommitRequest,
+// a CancelRequest and an enquiry are questions, and presumed abort answers them: the
+// record becomes Aborted, which is the tombstone that a late CommitRequest dies on.
 // Nothing but the change to Committed is ever written to the log, and a
 // record that is not committed dies with its shard's incarnation.
 //
@@ -33,7 +33,7 @@ import (
 type State uint8
 
 const (
-	// Heard: some participant has voted; the Park has not come.
+	// Heard: some participant has voted; the CommitRequest has not come.
 	Heard State = iota
 	// Parked: votes are missing, or not sealed.
 	Parked
@@ -59,7 +59,7 @@ type Record struct {
 	Known kv.Known
 	State State
 	// Park is the message, from Parked on until the record is decided.
-	Park *msg.Park
+	Park *msg.CommitRequest
 	// NoWait: the transaction is marked.
 	NoWait bool
 	// Since is when the record was made; Voted when the last vote came.
@@ -148,7 +148,7 @@ func failed(v *msg.Vote) bool {
 
 // Concludes reports whether a vote is a no that the client is told only when
 // everybody has voted, and has found what was read current: it may have asked for
-// what fails because of what it read. Whether it has read the Park tells.
+// what fails because of what it read. Whether it has read the CommitRequest tells.
 func (r *Record) Concludes(v *msg.Vote) bool {
 	return failed(v) && (r.Park == nil || r.Park.ReadBefore)
 }

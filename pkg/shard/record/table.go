@@ -104,7 +104,7 @@ func (t *Table) All() []*Record {
 
 // Check holds the table against its invariants: at most one attempt of an id
 // is committed, a committed record waits for somebody, and a parked one has
-// its Park.
+// its CommitRequest.
 func (t *Table) Check() error {
 	committed := map[kv.TxnID]kv.TxnRef{}
 	for _, r := range t.All() {

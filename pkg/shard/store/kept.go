@@ -7,13 +7,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/pins"
-	"github.com/linchpindb/linchpin/pkg/shard/env"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
 
 // Kept is what may be read of the past, and so is not collected: snapshots, as far as the
 // registry has told of them (Known), and indexes that readers have had fixed here (Keep).
 type Kept struct {
-	env *env.Env
+	env *step.Env
 	// all: there are no snapshots, and everything before the current index may go.
 	all bool
 	// Known is what the registry has told.
@@ -31,10 +31,10 @@ type Keep struct {
 	Index   kv.Index
 	Expires int64
 	// Reply is how it was told, to a reader that had it fixed.
-	Reply *msg.ReadReply
+	Reply *msg.ReadResponse
 }
 
-func newKept(e *env.Env, cfg Config, fixed kv.Index) Kept {
+func newKept(e *step.Env, cfg Config, fixed kv.Index) Kept {
 	if cfg.KeepsNothing {
 		fixed = 0
 	}

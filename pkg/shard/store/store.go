@@ -5,7 +5,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
-	"github.com/linchpindb/linchpin/pkg/shard/env"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
 
 // Config is what a store is made with.
@@ -26,7 +26,7 @@ type Config struct {
 // Store is a shard's keys: the newest visible value of each, in memory or in the log, and
 // the older ones that somebody may read.
 type Store struct {
-	env *env.Env
+	env *step.Env
 	cfg Config
 
 	keys *mvcc.Store
@@ -64,7 +64,7 @@ type Stats struct {
 }
 
 // New makes a store from what the log says of it.
-func New(e *env.Env, cfg Config, state *entry.State) *Store {
+func New(e *step.Env, cfg Config, state *entry.State) *Store {
 	return &Store{env: e, cfg: cfg, keys: mvcc.NewStore(cfg.CacheBytes), index: state.Index, writes: state.Writes, moves: state.Moves,
 		reads:   reads{under: map[uint64]pending{}},
 		kept:    newKept(e, cfg, state.Index),

@@ -7,7 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/mvcc"
-	"github.com/linchpindb/linchpin/pkg/shard/env"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
 
 // logVersion writes what an effect has made visible of a key from now on. The
@@ -143,7 +143,7 @@ func (s *Store) EncodeLate() {
 		}
 		l.item.Settle()
 	}
-	s.late = env.Emptied(s.late)
+	s.late = step.Emptied(s.late)
 }
 
 func (s *Store) encodeRow(l *lateRow) []byte {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/mutant"
-	"github.com/linchpindb/linchpin/pkg/shard/env"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
 
 const (
@@ -65,7 +65,7 @@ type Config struct {
 
 // Clock is a shard's clock.
 type Clock struct {
-	env *env.Env
+	env *step.Env
 	cfg Config
 
 	// start is Now when the incarnation began.
@@ -85,7 +85,7 @@ type Clock struct {
 }
 
 // New makes the clock of a new incarnation from its predecessor's state row.
-func New(e *env.Env, cfg Config, last *entry.State) *Clock {
+func New(e *step.Env, cfg Config, last *entry.State) *Clock {
 	offset := e.Wall - e.Now
 	c := &Clock{env: e, cfg: cfg, start: e.Now, offsets: []int64{offset}, apart: offset, since: e.Now,
 		newest: last.Wall, newestAt: e.Now, unproven: slices.Clone(last.UnprovenClocks)}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/entry"
-	"github.com/linchpindb/linchpin/pkg/shard/env"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 // watch is a clock whose time of day is off by wrong.
 type watch struct {
 	*Clock
-	env   *env.Env
+	env   *step.Env
 	row   entry.State
 	wrong time.Duration
 	peers Peers
@@ -34,7 +34,7 @@ func (w *watch) start(after, wrong time.Duration) *watch {
 		w.row.Incarnation++
 	}
 	w.wrong = wrong
-	w.env = &env.Env{Inc: w.row.Incarnation + 1, Now: now, Wall: noon + now + int64(wrong)}
+	w.env = &step.Env{Inc: w.row.Incarnation + 1, Now: now, Wall: noon + now + int64(wrong)}
 	w.cfg.Settle = settle
 	w.Clock = New(w.env, w.cfg, &w.row)
 	return w

@@ -16,7 +16,7 @@ func ref(n int) kv.TxnRef { return kv.TxnRef{TxnID: kv.TxnID{Time: int64(n)}, At
 
 func decide(n int) *msg.Envelope {
 	e := msg.ToShard(1)
-	e.Body = &msg.Decide{Txn: ref(n), Commit: true}
+	e.Body = &msg.Decision{Txn: ref(n), Commit: true}
 	return e
 }
 
@@ -56,7 +56,7 @@ func TestTakeInOrderAndBounded(t *testing.T) {
 	require.Len(t, got, 14, "one is taken whatever its size")
 	got = append(got, drain(o)...)
 	for i, e := range got {
-		require.EqualValues(t, i, msg.As[msg.Decide](e).Txn.Time)
+		require.EqualValues(t, i, msg.As[msg.Decision](e).Txn.Time)
 	}
 	require.Equal(t, outbox.Counts{Pushed: 25}, o.Counts())
 	select {
@@ -109,7 +109,7 @@ func TestTheOldestAreDroppedAtTheBound(t *testing.T) {
 	got := drain(o)
 	require.GreaterOrEqual(t, len(got), 75)
 	for i, e := range got {
-		require.EqualValues(t, 1000-len(got)+i, msg.As[msg.Decide](e).Txn.Time, "the newest, in order")
+		require.EqualValues(t, 1000-len(got)+i, msg.As[msg.Decision](e).Txn.Time, "the newest, in order")
 	}
 	require.EqualValues(t, 1000-len(got), o.Counts().Dropped)
 }
@@ -118,7 +118,7 @@ func TestBytesAreBounded(t *testing.T) {
 	o := outbox.New(outbox.Options{MaxBytes: 10_000})
 	big := func(n int) *msg.Envelope {
 		e := decide(n)
-		e.Body = &msg.Answer{Results: []msg.Result{{Value: make([]byte, 3000)}}}
+		e.Body = &msg.CommitResponse{Results: []msg.Result{{Value: make([]byte, 3000)}}}
 		return e
 	}
 	for i := range 20 {
@@ -126,7 +126,7 @@ func TestBytesAreBounded(t *testing.T) {
 		require.LessOrEqual(t, o.Counts().WaitingBytes, 10_000)
 	}
 	huge := decide(99)
-	huge.Body = &msg.Answer{Results: []msg.Result{{Value: make([]byte, 50_000)}}}
+	huge.Body = &msg.CommitResponse{Results: []msg.Result{{Value: make([]byte, 50_000)}}}
 	push(o, huge)
 	got := drain(o)
 	require.Equal(t, []*msg.Envelope{huge}, got, "what is above the bound alone is taken alone")

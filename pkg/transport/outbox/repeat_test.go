@@ -32,9 +32,9 @@ func name(message string, body reflect.Value, txn kv.TxnRef) {
 		}
 	}
 	switch {
-	case message == "Announce", message == "AskPins", message == "HeatDigest":
+	case message == "Announcement", message == "SnapshotListRequest", message == "LoadReport":
 		body.FieldByName("Shard").SetUint(uint64(txn.Time))
-	case message == "PairDigest":
+	case message == "PairReport":
 		body.FieldByName("Gateway").SetUint(uint64(txn.Time))
 	case message == "Due":
 		body.FieldByName("ExpireKey").Set(reflect.ValueOf(&msg.ExpireKey{Txn: txn}))
@@ -45,7 +45,7 @@ func name(message string, body reflect.Value, txn kv.TxnRef) {
 }
 
 // aboutNobody are messages of which there is one for each whom they are for.
-var aboutNobody = map[string]bool{"Pins": true, "HeatMap": true}
+var aboutNobody = map[string]bool{"SnapshotList": true, "HeatMap": true}
 
 func TestEveryMessageHasARepeat(t *testing.T) {
 	a, b := bodies(ref(1)), bodies(ref(2))
@@ -73,17 +73,17 @@ func TestWhatIsNotARepeat(t *testing.T) {
 	pairs := map[string][2]*msg.Envelope{
 		"two requests of an attempt": {{Body: &msg.Lock{Number: 1}}, {Body: &msg.Lock{Number: 2}}},
 		"two attempts":               {{Body: &msg.Lock{Txn: kv.TxnRef{Attempt: 1}}}, {Body: &msg.Lock{Txn: kv.TxnRef{Attempt: 2}}}},
-		"two pages":                  {{Body: &msg.ScanAt{Number: 1}}, {Body: &msg.ScanAt{Number: 2}}},
-		"a page and the end":         {{Body: &msg.ScanAt{Number: 1}}, {Body: &msg.ScanAt{Number: 1, Done: true}}},
+		"two pages":                  {{Body: &msg.ReadPage{Number: 1}}, {Body: &msg.ReadPage{Number: 2}}},
+		"a page and the end":         {{Body: &msg.ReadPage{Number: 1}}, {Body: &msg.ReadPage{Number: 1, Done: true}}},
 		"votes of two shards":        {{Body: &msg.Vote{Shard: 1}}, {Body: &msg.Vote{Shard: 2}}},
-		"answers about two reads":    {{Body: &msg.LockReply{Number: 1}}, {Body: &msg.LockReply{Number: 2}}},
+		"answers about two reads":    {{Body: &msg.LockResponse{Number: 1}}, {Body: &msg.LockResponse{Number: 2}}},
 		"a key and a state":          {{Body: &msg.Due{ExpireKey: &msg.ExpireKey{}}}, {Body: &msg.Due{}}},
-		"a shard that leaves":        {{Body: &msg.Announce{Shard: 1}}, {Body: &msg.Announce{Shard: 1, Leaving: true}}},
-		"who has heard of it":        {{Body: &msg.Announce{Shard: 1, Heard: true}}, {Body: &msg.Announce{Shard: 1, Leaving: true}}},
-		"two questions":              {{Body: &msg.Announce{Call: &msg.NodeCall{Number: 1, Asker: 1}}}, {Body: &msg.Announce{Call: &msg.NodeCall{Number: 2, Asker: 1}}}},
-		"a question and an answer":   {{Body: &msg.Announce{Call: &msg.NodeCall{Number: 1, Asker: 1}}}, {Body: &msg.Announce{Call: &msg.NodeCall{Number: 1}}}},
-		"a question and a shard":     {{Body: &msg.Announce{Call: &msg.NodeCall{Number: 1, Asker: 1}}}, {Body: &msg.Announce{}}},
-		"marks by two waiters":       {{Body: &msg.Mark{By: ref(1)}}, {Body: &msg.Mark{By: ref(2)}}},
+		"a shard that leaves":        {{Body: &msg.Announcement{Shard: 1}}, {Body: &msg.Announcement{Shard: 1, Leaving: true}}},
+		"who has heard of it":        {{Body: &msg.Announcement{Shard: 1, Heard: true}}, {Body: &msg.Announcement{Shard: 1, Leaving: true}}},
+		"two questions":              {{Body: &msg.Announcement{Call: &msg.NodeCall{Number: 1, Asker: 1}}}, {Body: &msg.Announcement{Call: &msg.NodeCall{Number: 2, Asker: 1}}}},
+		"a question and an answer":   {{Body: &msg.Announcement{Call: &msg.NodeCall{Number: 1, Asker: 1}}}, {Body: &msg.Announcement{Call: &msg.NodeCall{Number: 1}}}},
+		"a question and a shard":     {{Body: &msg.Announcement{Call: &msg.NodeCall{Number: 1, Asker: 1}}}, {Body: &msg.Announcement{}}},
+		"marks by two waiters":       {{Body: &msg.Wound{By: ref(1)}}, {Body: &msg.Wound{By: ref(2)}}},
 	}
 	for name, p := range pairs {
 		a, _ := outbox.RepeatOf(p[0])

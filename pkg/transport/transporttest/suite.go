@@ -184,16 +184,16 @@ func testLargest(t *testing.T, n Net) {
 	ts, in := start(t, n, 1, 2)
 	const ops = kv.MaxTxnBytes / kv.MaxValueBytes
 	e := msg.ToShard(3)
-	e.Body = &msg.Park{}
+	e.Body = &msg.CommitRequest{}
 	for i := range ops {
 		value := bytes.Repeat([]byte{byte(i + 1)}, kv.MaxValueBytes)
-		msg.As[msg.Park](e).Piece.Ops = append(msg.As[msg.Park](e).Piece.Ops, msg.Op{Kind: msg.OpPut, Key: fmt.Appendf(nil, "key %d", i), Value: value})
+		msg.As[msg.CommitRequest](e).Piece.Ops = append(msg.As[msg.CommitRequest](e).Piece.Ops, msg.Op{Kind: msg.OpPut, Key: fmt.Appendf(nil, "key %d", i), Value: value})
 	}
 	ts[1].Send(2, []*msg.Envelope{Release(1), e, Release(2)})
 	got := in[2].Await(t, 3)
-	require.Equal(t, "Park", got[1].Name())
-	require.Len(t, msg.As[msg.Park](got[1]).Piece.Ops, ops)
-	for i, op := range msg.As[msg.Park](got[1]).Piece.Ops {
+	require.Equal(t, "CommitRequest", got[1].Name())
+	require.Len(t, msg.As[msg.CommitRequest](got[1]).Piece.Ops, ops)
+	for i, op := range msg.As[msg.CommitRequest](got[1]).Piece.Ops {
 		require.Len(t, op.Value, kv.MaxValueBytes)
 		require.Equal(t, byte(i+1), op.Value[kv.MaxValueBytes-1])
 	}

@@ -161,7 +161,7 @@ func (c *Call) Repeat(*Host) Outcome    { return GoesOn }
 func (c *Call) Release(*Host)           {}
 func (c *Call) Reset()                  {}
 func (c *Call) End(*Host, *msg.Failure) {}
-func (c *Call) Seen() []msg.ShardIndex  { return nil }
+func (c *Call) Seen() []msg.ShardCSN    { return nil }
 func (c *Call) Claim() admission.Claim  { return admission.Claim{} }
 
 // bound sets the deadline: the client's, but no later than the maximum age.

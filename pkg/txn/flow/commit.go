@@ -5,13 +5,13 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/mutant"
-	"github.com/linchpindb/linchpin/pkg/txn/commit"
+	"github.com/linchpindb/linchpin/pkg/txn/commitreq"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 )
 
 // send commits the pieces of a flow. q has what is special about it.
-func (h *Host) send(f Committer, ps piece.Pieces, q commit.Request) Outcome {
+func (h *Host) send(f Committer, ps piece.Pieces, q commitreq.Request) Outcome {
 	c := f.Base()
 	q.Last = h.Hot() // it knows of every move
 	if c.Kind != MoveKind {

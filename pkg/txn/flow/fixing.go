@@ -6,7 +6,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
-	"github.com/linchpindb/linchpin/pkg/txn/read"
+	"github.com/linchpindb/linchpin/pkg/txn/readreq"
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 )
 
@@ -15,7 +15,7 @@ import (
 type Fixing struct {
 	Call
 	round   *round.Round
-	reading *read.Reading
+	reading *readreq.Reading
 	// waiters get the state, once it is fixed.
 	waiters []round.Waiter
 }
@@ -39,16 +39,16 @@ func (x *Fixing) Start(h *Host) Outcome {
 }
 
 // Reading is the reading under way.
-func (x *Fixing) Reading() *read.Reading { return x.reading }
+func (x *Fixing) Reading() *readreq.Reading { return x.reading }
 
 // Took takes a shard's answer, which the reading has.
-func (x *Fixing) Took(h *Host, _ *msg.ReadReply, _ []msg.Op, _ int64) { x.reading.FixTook(h.Env) }
+func (x *Fixing) Took(h *Host, _ *msg.ReadResponse, _ []msg.Op, _ int64) { x.reading.FixTook(h.Env) }
 
 // ReadAll: each shard of the round has fixed its state, and all registrations have stood since.
 func (x *Fixing) ReadAll(h *Host) Outcome {
 	s, lapsed := x.reading.Lapsed(h.Env)
 	if lapsed {
-		return Aborted(read.Lapse(s))
+		return Aborted(readreq.Lapse(s))
 	}
 	x.reading.Complete()
 	x.waiters = h.Rounds.Fixed(x.round, x.reading.Name, x.reading.Replies())
@@ -85,12 +85,12 @@ func (x *Fixing) Repeat(h *Host) Outcome {
 	}
 	s, lapsed := x.reading.Lapsed(h.Env)
 	if lapsed { // perhaps because this machine stood still: then no shard is late
-		return Aborted(read.Lapse(s))
+		return Aborted(readreq.Lapse(s))
 	}
 	slow := x.reading.Slow(h.Env)
 	if len(slow) > 0 {
 		x.round.First = slow
-		return Aborted(read.Late(slow[0]))
+		return Aborted(readreq.Late(slow[0]))
 	}
 	stuck := x.reading.Stuck(h.Env)
 	if len(stuck) > 0 && h.Shards.AnyDown() {
@@ -119,7 +119,7 @@ func (x *Fixing) Repeat(h *Host) Outcome {
 func (x *Fixing) leaveOut(h *Host, out []kv.ShardID) Outcome {
 	switch {
 	case x.round.AskFirst(out):
-		return Aborted(read.Late(out[0]))
+		return Aborted(readreq.Late(out[0]))
 	case !x.round.WorthWithout():
 		h.Rounds.GiveUp(x.round)
 		return Over(Done{})

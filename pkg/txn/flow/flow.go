@@ -36,9 +36,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
-	"github.com/linchpindb/linchpin/pkg/txn/commit"
-	"github.com/linchpindb/linchpin/pkg/txn/lock"
-	"github.com/linchpindb/linchpin/pkg/txn/read"
+	"github.com/linchpindb/linchpin/pkg/txn/commitreq"
+	"github.com/linchpindb/linchpin/pkg/txn/lockreq"
+	"github.com/linchpindb/linchpin/pkg/txn/readreq"
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 )
 
@@ -60,7 +60,7 @@ type Flow interface {
 	// End ends what is left when the call is over for good, perhaps by a failure. Seen is the
 	// state that it has read: the commit sequence number of each shard.
 	End(h *Host, f *msg.Failure)
-	Seen() []msg.ShardIndex
+	Seen() []msg.ShardCSN
 	// Claim is what the call's ticket counts.
 	Claim() admission.Claim
 }
@@ -75,8 +75,8 @@ type Pinner interface {
 // Committer commits. It is told what the last agent has decided.
 type Committer interface {
 	Flow
-	Commit() *commit.Commit
-	Answered(h *Host, a *msg.Answer) Outcome
+	Commit() *commitreq.Commit
+	Answered(h *Host, a *msg.CommitResponse) Outcome
 	// OnlyReads reports whether nothing is applied by the commit.
 	OnlyReads() bool
 }
@@ -84,15 +84,15 @@ type Committer interface {
 // Locker locks. It is told of grants, and of refusals.
 type Locker interface {
 	Flow
-	Requests() *lock.Requests
-	Locked(h *Host, l *msg.Lock, r *msg.LockReply) Outcome
+	Requests() *lockreq.Requests
+	Locked(h *Host, l *msg.Lock, r *msg.LockResponse) Outcome
 	Refused(h *Host, f *msg.Failure) Outcome
 }
 
 // Checker checks its locks in the end. It is told that they were held all along.
 type Checker interface {
 	Flow
-	Checks() *lock.Checks
+	Checks() *lockreq.Checks
 	Checked(h *Host) Outcome
 }
 
@@ -101,8 +101,8 @@ type Checker interface {
 // failures.
 type Reader interface {
 	Flow
-	Reading() *read.Reading
-	Took(h *Host, p *msg.ReadReply, ops []msg.Op, sent int64)
+	Reading() *readreq.Reading
+	Took(h *Host, p *msg.ReadResponse, ops []msg.Op, sent int64)
 	ReadAll(h *Host) Outcome
 	Elsewhere(h *Host, at kv.ShardID, ops []msg.Op) Outcome
 	TurnedAway(h *Host) Outcome

@@ -5,7 +5,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/heat"
 	"github.com/linchpindb/linchpin/pkg/txn/places"
-	"github.com/linchpindb/linchpin/pkg/txn/read"
+	"github.com/linchpindb/linchpin/pkg/txn/readreq"
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 	"github.com/linchpindb/linchpin/pkg/txn/shards"
 )
@@ -80,15 +80,15 @@ func (h *Host) report(c *Call, d Done) {
 }
 
 // newReading begins a reading for a flow, to which its answers find their way.
-func (h *Host) newReading(f Reader, plan env.Plan) *read.Reading {
-	r := read.New(h.Env, plan, f.Base().Ref.TxnID.Affinity())
+func (h *Host) newReading(f Reader, plan env.Plan) *readreq.Reading {
+	r := readreq.New(h.Env, plan, f.Base().Ref.TxnID.Affinity())
 	r.User = f.Base().How.User
 	h.Readers[r.Name] = f
 	return r
 }
 
 // endReading ends a reading, if there is one.
-func (h *Host) endReading(r *read.Reading) {
+func (h *Host) endReading(r *readreq.Reading) {
 	if r != nil && !r.Ended {
 		delete(h.Readers, r.Name)
 		r.End(h.Env)
@@ -97,15 +97,15 @@ func (h *Host) endReading(r *read.Reading) {
 
 // tickReading sends again what has no answer, and renews leases. A lease that has lapsed ends the
 // attempt.
-func (h *Host) tickReading(c *Call, r *read.Reading) Outcome {
+func (h *Host) tickReading(c *Call, r *readreq.Reading) Outcome {
 	r.Tick(h.Env, c.LastAsk())
 	return h.tickLeases(r)
 }
 
-func (h *Host) tickLeases(r *read.Reading) Outcome {
+func (h *Host) tickLeases(r *readreq.Reading) Outcome {
 	s, lapsed := r.Lapsed(h.Env)
 	if lapsed {
-		return Aborted(read.Lapse(s))
+		return Aborted(readreq.Lapse(s))
 	}
 	r.TickLeases(h.Env)
 	return GoesOn

@@ -5,7 +5,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
-	"github.com/linchpindb/linchpin/pkg/txn/lock"
+	"github.com/linchpindb/linchpin/pkg/txn/lockreq"
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 	"github.com/linchpindb/linchpin/pkg/txn/session"
 )
@@ -13,8 +13,8 @@ import (
 // locks is what an attempt has that locks before it commits, or locks to read.
 type locks struct {
 	session  *session.Session
-	requests lock.Requests
-	checks   lock.Checks
+	requests lockreq.Requests
+	checks   lockreq.Checks
 	// results are those of a read that is being checked.
 	results []msg.Result
 }
@@ -23,7 +23,7 @@ func newLocks() *locks { return &locks{session: session.New()} }
 
 // granted takes the locks of an answer. It reports false if the shard has restarted in between,
 // and lost those that it had granted before.
-func (l *locks) granted(r *msg.LockReply) bool {
+func (l *locks) granted(r *msg.LockResponse) bool {
 	t := l.session.At(r.Shard)
 	if len(r.Grants) > 0 {
 		if t.Inc != 0 && t.Inc != r.Incarnation {
@@ -63,9 +63,9 @@ func (l *locks) repeat(h *Host, c *Call) {
 }
 
 // seen is the commit sequence number of every shard that has answered.
-func (l *locks) seen() (at []msg.ShardIndex) {
+func (l *locks) seen() (at []msg.ShardCSN) {
 	for _, t := range l.session.Touched() {
-		at = append(at, msg.ShardIndex{Shard: t.Shard, Index: t.Index})
+		at = append(at, msg.ShardCSN{Shard: t.Shard, Index: t.Index})
 	}
 	return at
 }

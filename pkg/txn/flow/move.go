@@ -7,9 +7,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
-	"github.com/linchpindb/linchpin/pkg/txn/commit"
+	"github.com/linchpindb/linchpin/pkg/txn/commitreq"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
-	"github.com/linchpindb/linchpin/pkg/txn/lock"
+	"github.com/linchpindb/linchpin/pkg/txn/lockreq"
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 )
 
@@ -21,7 +21,7 @@ type Move struct {
 	key      []byte
 	from, to kv.ShardID
 	locks    *locks
-	commit   commit.Commit
+	commit   commitreq.Commit
 }
 
 // NewMove makes a move of a key.
@@ -51,10 +51,10 @@ func (m *Move) out() msg.Op {
 }
 
 // Requests are the lock requests.
-func (m *Move) Requests() *lock.Requests { return &m.locks.requests }
+func (m *Move) Requests() *lockreq.Requests { return &m.locks.requests }
 
 // Locked: the key is locked, and the answer is what it holds.
-func (m *Move) Locked(h *Host, _ *msg.Lock, r *msg.LockReply) Outcome {
+func (m *Move) Locked(h *Host, _ *msg.Lock, r *msg.LockResponse) Outcome {
 	if !m.locks.granted(r) {
 		return Aborted(restarted())
 	}
@@ -79,25 +79,25 @@ func (m *Move) Locked(h *Host, _ *msg.Lock, r *msg.LockReply) Outcome {
 	p := ps.At(m.from)
 	p.Ops, p.ReadSet, p.Incarnation = []msg.Op{out}, msg.ReadSetOf(t.Grants, nil), t.Inc
 	ps.At(m.to).Ops = []msg.Op{in}
-	return h.send(m, ps, commit.Request{})
+	return h.send(m, ps, commitreq.Request{})
 }
 
 // Refused: the key cannot be locked where it is said to be.
 func (m *Move) Refused(_ *Host, f *msg.Failure) Outcome { return Aborted(f) }
 
 // Commit is the commit under way.
-func (m *Move) Commit() *commit.Commit { return &m.commit }
+func (m *Move) Commit() *commitreq.Commit { return &m.commit }
 
 // OnlyReads reports whether the commit applies nothing.
 func (m *Move) OnlyReads() bool { return false }
 
 // Answered takes the decision of the last agent.
-func (m *Move) Answered(h *Host, a *msg.Answer) Outcome {
+func (m *Move) Answered(h *Host, a *msg.CommitResponse) Outcome {
 	if !a.Committed {
 		m.Release(h)
 		return Lost(a.Failure)
 	}
-	return Over(Done{Committed: true, ResultsLost: a.ResultsLost, Index: msg.ShardIndex{Shard: a.Shard, Index: a.Index}})
+	return Over(Done{Committed: true, ResultsLost: a.ResultsLost, Index: msg.ShardCSN{Shard: a.Shard, Index: a.Index}})
 }
 
 // Awaits lists the shards that have not answered.
@@ -134,5 +134,5 @@ func (m *Move) Release(h *Host) {
 // Reset forgets the attempt.
 func (m *Move) Reset() {
 	m.locks = nil
-	m.commit = commit.Commit{}
+	m.commit = commitreq.Commit{}
 }

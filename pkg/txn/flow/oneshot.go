@@ -7,11 +7,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
-	"github.com/linchpindb/linchpin/pkg/txn/commit"
+	"github.com/linchpindb/linchpin/pkg/txn/commitreq"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
-	"github.com/linchpindb/linchpin/pkg/txn/lock"
+	"github.com/linchpindb/linchpin/pkg/txn/lockreq"
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
-	"github.com/linchpindb/linchpin/pkg/txn/read"
+	"github.com/linchpindb/linchpin/pkg/txn/readreq"
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 	"github.com/linchpindb/linchpin/pkg/txn/shards"
 )
@@ -26,8 +26,8 @@ const shutPause = 10 * time.Millisecond
 // is decided anew with each attempt.
 type OneShot struct {
 	Call
-	commit  commit.Commit
-	reading *read.Reading
+	commit  commitreq.Commit
+	reading *readreq.Reading
 	// locks is for the baseline that reads on several shards under locks, nil otherwise.
 	locks *locks
 	sharing
@@ -92,23 +92,23 @@ func (o *OneShot) pieces(h *Host) piece.Pieces {
 // send commits the pieces.
 func (o *OneShot) send(h *Host, ps piece.Pieces) Outcome {
 	if o.ReadOnly {
-		return h.send(o, ps, commit.Request{Snapshot: h.Reads == env.SnapshotReads, MaxResponse: o.How.MaxResponse})
+		return h.send(o, ps, commitreq.Request{Snapshot: h.Reads == env.SnapshotReads, MaxResponse: o.How.MaxResponse})
 	}
 	if o.fingerprint == 0 {
 		o.fingerprint = h.Fingerprint(o.ops)
 	}
-	return h.send(o, ps, commit.Request{Fingerprint: o.fingerprint, MaxResponse: o.How.MaxResponse})
+	return h.send(o, ps, commitreq.Request{Fingerprint: o.fingerprint, MaxResponse: o.How.MaxResponse})
 }
 
 // Commit is the commit under way.
-func (o *OneShot) Commit() *commit.Commit { return &o.commit }
+func (o *OneShot) Commit() *commitreq.Commit { return &o.commit }
 
 // OnlyReads reports whether the commit applies nothing.
 func (o *OneShot) OnlyReads() bool { return o.ReadOnly }
 
 // Answered takes the decision of the last agent.
-func (o *OneShot) Answered(h *Host, a *msg.Answer) Outcome {
-	d := Done{Committed: true, ResultsLost: a.ResultsLost, Index: msg.ShardIndex{Shard: a.Shard, Index: a.Index}}
+func (o *OneShot) Answered(h *Host, a *msg.CommitResponse) Outcome {
+	d := Done{Committed: true, ResultsLost: a.ResultsLost, Index: msg.ShardCSN{Shard: a.Shard, Index: a.Index}}
 	switch {
 	case a.Failure != nil && a.Failure.Reason == msg.ReasonClosed:
 		return o.TurnedAway(h)
@@ -190,10 +190,10 @@ func (o *OneShot) readPast(h *Host, ps piece.Pieces) Outcome {
 }
 
 // Reading is the reading under way.
-func (o *OneShot) Reading() *read.Reading { return o.reading }
+func (o *OneShot) Reading() *readreq.Reading { return o.reading }
 
 // Took takes a shard's answer, which the reading has.
-func (o *OneShot) Took(*Host, *msg.ReadReply, []msg.Op, int64) {}
+func (o *OneShot) Took(*Host, *msg.ReadResponse, []msg.Op, int64) {}
 
 // Elsewhere begins the reading anew, with the key where it is.
 func (o *OneShot) Elsewhere(h *Host, _ kv.ShardID, _ []msg.Op) Outcome {
@@ -210,7 +210,7 @@ func (o *OneShot) Elsewhere(h *Host, _ kv.ShardID, _ []msg.Op) Outcome {
 func (o *OneShot) ReadAll(h *Host) Outcome {
 	s, lapsed := o.reading.Lapsed(h.Env)
 	if lapsed {
-		return Aborted(read.Lapse(s))
+		return Aborted(readreq.Lapse(s))
 	}
 	var parts []msg.Result
 	for _, p := range o.reading.Replies() {
@@ -254,7 +254,7 @@ func (o *OneShot) Refused(_ *Host, f *msg.Failure) Outcome { return Aborted(o.of
 
 // Replied takes the snapshot that it is to read at.
 func (o *OneShot) Replied(h *Host, _, m *msg.Envelope) Outcome {
-	return h.resolved(o, msg.As[msg.PinReply](m))
+	return h.resolved(o, msg.As[msg.SnapshotResponse](m))
 }
 
 // lock reads on several shards under locks, the baseline.
@@ -267,11 +267,11 @@ func (o *OneShot) lock(h *Host) Outcome {
 }
 
 // Requests are the lock requests, Checks those that check the locks in the end.
-func (o *OneShot) Requests() *lock.Requests { return &o.locks.requests }
-func (o *OneShot) Checks() *lock.Checks     { return &o.locks.checks }
+func (o *OneShot) Requests() *lockreq.Requests { return &o.locks.requests }
+func (o *OneShot) Checks() *lockreq.Checks     { return &o.locks.checks }
 
 // Locked takes the locks and values of one shard.
-func (o *OneShot) Locked(h *Host, l *msg.Lock, r *msg.LockReply) Outcome {
+func (o *OneShot) Locked(h *Host, l *msg.Lock, r *msg.LockResponse) Outcome {
 	if !o.locks.granted(r) {
 		return Aborted(restarted())
 	}
@@ -341,14 +341,14 @@ func (o *OneShot) Release(h *Host) {
 // Reset forgets the attempt.
 func (o *OneShot) Reset() {
 	o.reading, o.locks = nil, nil
-	o.commit = commit.Commit{}
+	o.commit = commitreq.Commit{}
 }
 
 // End leaves the shards where it is registered.
 func (o *OneShot) End(h *Host, _ *msg.Failure) { h.endReading(o.reading) }
 
 // Seen is the state that it has read.
-func (o *OneShot) Seen() []msg.ShardIndex {
+func (o *OneShot) Seen() []msg.ShardCSN {
 	switch {
 	case o.reading != nil:
 		return seenBy(o.reading)
@@ -362,9 +362,9 @@ func (o *OneShot) Seen() []msg.ShardIndex {
 func (o *OneShot) Claim() admission.Claim { return admission.Claim{Ops: o.ops} }
 
 // seenBy is the commit sequence number of every shard that has answered.
-func seenBy(r *read.Reading) (at []msg.ShardIndex) {
+func seenBy(r *readreq.Reading) (at []msg.ShardCSN) {
 	for _, p := range r.Replies() {
-		at = append(at, msg.ShardIndex{Shard: p.Reading.Shard, Index: p.Index})
+		at = append(at, msg.ShardCSN{Shard: p.Reading.Shard, Index: p.Index})
 	}
 	return at
 }

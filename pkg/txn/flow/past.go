@@ -8,7 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
-	"github.com/linchpindb/linchpin/pkg/txn/read"
+	"github.com/linchpindb/linchpin/pkg/txn/readreq"
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
@@ -17,7 +17,7 @@ import (
 // shards keep for a round.
 type past struct {
 	want At
-	pin  *msg.Pin
+	pin  *msg.Snapshot
 	// kept is the round that has fixed the state, nil for a snapshot.
 	kept *round.State
 	at   *vclock.Clock
@@ -59,12 +59,12 @@ func (c *Call) unresolved() bool { return c.past != nil && c.past.at == nil }
 func (h *Host) resolve(f Asker) Outcome {
 	w := f.Base().past.want
 	return h.ask(f, func(e *msg.Envelope, request kv.TxnRef) {
-		e.Body = &msg.FindPin{Request: request, Gateway: h.Node, Name: w.Name, Number: w.Number, AsOf: w.AsOf}
+		e.Body = &msg.FindSnapshot{Request: request, Gateway: h.Node, Name: w.Name, Number: w.Number, AsOf: w.AsOf}
 	})
 }
 
 // resolved: the snapshot is found, or there is none.
-func (h *Host) resolved(f Flow, r *msg.PinReply) Outcome {
+func (h *Host) resolved(f Flow, r *msg.SnapshotResponse) Outcome {
 	if r.Failure != nil {
 		return Aborted(r.Failure)
 	}
@@ -93,7 +93,7 @@ func (c *Call) leavePast() {
 
 // askPast sends one shard's part of a read of the past. It fails if the shard has no part in the
 // state.
-func (h *Host) askPast(c *Call, r *read.Reading, s kv.ShardID, ops []msg.Op) *msg.Failure {
+func (h *Host) askPast(c *Call, r *readreq.Reading, s kv.ShardID, ops []msg.Op) *msg.Failure {
 	q := &msg.Read{Ops: c.redirects.Forward(ops), Index: c.past.at.At(s)}
 	if c.past.kept != nil {
 		if !c.past.kept.Has(s) {
@@ -131,7 +131,7 @@ func covers(s *round.State, ps piece.Pieces) bool {
 // had acknowledged.
 func (c *Call) Stamp(d *Done) {
 	if c.past != nil && c.past.pin != nil {
-		d.Pins = []msg.Pin{*c.past.pin}
+		d.Pins = []msg.Snapshot{*c.past.pin}
 	}
 	if !d.Committed {
 		return

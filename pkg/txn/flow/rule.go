@@ -10,30 +10,30 @@ import (
 type Rule struct {
 	Call
 	// set is the rule and the mode to go by, nil to ask only.
-	set *msg.SetHot
+	set *msg.SetHotPolicy
 }
 
 // NewRule makes one that asks what is hot, or has the planner go by a rule.
-func NewRule(h *Host, token Token, id kv.TxnID, set *msg.SetHot, deadline int64) *Rule {
+func NewRule(h *Host, token Token, id kv.TxnID, set *msg.SetHotPolicy, deadline int64) *Rule {
 	return &Rule{Call: newQuestion(h, RuleKind, token, id, deadline), set: set}
 }
 
 // Start asks for the rules. What is to be set names their state.
 func (r *Rule) Start(h *Host) Outcome {
 	return h.ask(r, func(e *msg.Envelope, request kv.TxnRef) {
-		e.Body = &msg.AskHot{Request: request, Gateway: h.Node}
+		e.Body = &msg.HotStatusRequest{Request: request, Gateway: h.Node}
 	})
 }
 
 // Replied takes the planner's answer.
 func (r *Rule) Replied(h *Host, asked, m *msg.Envelope) Outcome {
-	q := msg.As[msg.HotReply](m)
+	q := msg.As[msg.HotStatusResponse](m)
 	switch {
 	case q.Failure != nil && q.Failure.Reason == msg.ReasonStaleRead:
 		return r.Start(h) // another request was first, and this one has not been applied
 	case q.Failure != nil:
 		return Aborted(q.Failure)
-	case r.set == nil || msg.Is[msg.SetHot](asked):
+	case r.set == nil || msg.Is[msg.SetHotPolicy](asked):
 		return Over(Done{Committed: true, Hot: q})
 	}
 	return h.ask(r, func(e *msg.Envelope, request kv.TxnRef) {

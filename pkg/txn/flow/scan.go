@@ -47,7 +47,7 @@ func (s *Scan) Start(h *Host) Outcome {
 
 // Replied takes the snapshot that it is to read at.
 func (s *Scan) Replied(h *Host, _, m *msg.Envelope) Outcome {
-	return h.resolved(s, msg.As[msg.PinReply](m))
+	return h.resolved(s, msg.As[msg.SnapshotResponse](m))
 }
 
 // Pinned reads at a state that a round has fixed.
@@ -97,7 +97,7 @@ func (s *Scan) askDue(h *Host) {
 }
 
 // Page takes a shard's page.
-func (s *Scan) Page(h *Host, r *msg.ScanPage) Outcome {
+func (s *Scan) Page(h *Host, r *msg.ReadPageResponse) Outcome {
 	if s.Phase != Paging || !s.Took(r) {
 		return GoesOn
 	}
@@ -161,4 +161,4 @@ func (s *Scan) Release(h *Host) {
 func (s *Scan) End(h *Host, _ *msg.Failure) { s.Release(h) }
 
 // Seen is the state that is scanned.
-func (s *Scan) Seen() []msg.ShardIndex { return msg.Indexes(&s.At) }
+func (s *Scan) Seen() []msg.ShardCSN { return msg.Indexes(&s.At) }

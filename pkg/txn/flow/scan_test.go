@@ -22,7 +22,7 @@ func (oneShard) Hotter(a, _ kv.ShardID) bool { return a > 0 }
 func (oneShard) Node(kv.ShardID) kv.NodeID   { return 1 }
 
 // TestPageNumbersDoNotWrap: a scan goes on at a gateway that has asked for 2^32-1 pages. Number 0 in a
-// ScanAt reads nothing and has no reply, and the numbers from 1 on may be of scans that wait.
+// ReadPage reads nothing and has no reply, and the numbers from 1 on may be of scans that wait.
 func TestPageNumbersDoNotWrap(t *testing.T) {
 	h := NewHost(env.New(env.Config{Node: 1, Router: oneShard{}}), func(func(Flow)) {})
 	h.page = math.MaxUint32
@@ -39,10 +39,10 @@ func TestPageNumbersDoNotWrap(t *testing.T) {
 		require.NoError(t, err)
 		var sent msg.Envelope
 		require.NoError(t, sent.Unmarshal(b))
-		q := msg.As[msg.ScanAt](&sent)
+		q := msg.As[msg.ReadPage](&sent)
 		require.Greater(t, q.Number, uint64(math.MaxUint32))
 		require.Same(t, s, h.Pages[q.Number])
-		s.Page(h, &msg.ScanPage{Txn: q.Txn, Number: q.Number, Pairs: []msg.Pair{pair}, Resume: []byte("l")})
+		s.Page(h, &msg.ReadPageResponse{Txn: q.Txn, Number: q.Number, Pairs: []msg.Pair{pair}, Resume: []byte("l")})
 		done := h.Done[len(h.Done)-1]
 		require.Equal(t, []msg.Pair{pair}, done.Pairs)
 		require.True(t, done.More)

@@ -5,7 +5,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
-	"github.com/linchpindb/linchpin/pkg/txn/read"
+	"github.com/linchpindb/linchpin/pkg/txn/readreq"
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 )
 
@@ -18,10 +18,10 @@ type Snapshot struct {
 	name string
 	ttl  int64
 	at   At
-	pins []msg.Pin
+	pins []msg.Snapshot
 	// state is the round's that is to be kept, and reading has each shard confirm its part.
 	state   *round.State
-	reading *read.Reading
+	reading *readreq.Reading
 }
 
 type action uint8
@@ -63,15 +63,15 @@ func newQuestion(h *Host, k Kind, token Token, id kv.TxnID, deadline int64) Call
 func (s *Snapshot) Start(h *Host) Outcome {
 	switch s.does {
 	case toList:
-		return s.find(h, &msg.FindPin{List: true})
+		return s.find(h, &msg.FindSnapshot{List: true})
 	case toDrop:
-		return s.find(h, &msg.FindPin{Name: s.at.Name, Number: s.at.Number})
+		return s.find(h, &msg.FindSnapshot{Name: s.at.Name, Number: s.at.Number})
 	}
 	s.seat.Need = round.All
 	return s.waits()
 }
 
-func (s *Snapshot) find(h *Host, q *msg.FindPin) Outcome {
+func (s *Snapshot) find(h *Host, q *msg.FindSnapshot) Outcome {
 	return h.ask(s, func(e *msg.Envelope, request kv.TxnRef) {
 		q.Request, q.Gateway = request, h.Node
 		e.Body = q
@@ -100,11 +100,11 @@ func (s *Snapshot) Pinned(h *Host, p *round.Round) Outcome {
 }
 
 // Reading is the reading under way.
-func (s *Snapshot) Reading() *read.Reading { return s.reading }
+func (s *Snapshot) Reading() *readreq.Reading { return s.reading }
 
 // Took takes a shard's answer, which the reading has; ReadAll: all parts are durable.
-func (s *Snapshot) Took(*Host, *msg.ReadReply, []msg.Op, int64) {}
-func (s *Snapshot) ReadAll(h *Host) Outcome                     { return s.keep(h) }
+func (s *Snapshot) Took(*Host, *msg.ReadResponse, []msg.Op, int64) {}
+func (s *Snapshot) ReadAll(h *Host) Outcome                        { return s.keep(h) }
 
 // Refused: a shard has lost its part. Nothing is read that could be elsewhere.
 func (s *Snapshot) Refused(_ *Host, f *msg.Failure) Outcome       { return Aborted(f) }
@@ -136,7 +136,7 @@ func (s *Snapshot) Reset()                      { s.reading, s.state = nil, nil 
 func (s *Snapshot) keep(h *Host) Outcome {
 	p := s.state
 	return h.ask(s, func(e *msg.Envelope, request kv.TxnRef) {
-		e.Body = &msg.KeepPin{
+		e.Body = &msg.RetainSnapshot{
 			Request:     request,
 			Gateway:     h.Node,
 			Incarnation: p.Inc,
@@ -153,14 +153,14 @@ func (s *Snapshot) Unpinned(_ *Host, f *msg.Failure) Outcome { return Aborted(f)
 
 // Replied takes the registry's answer.
 func (s *Snapshot) Replied(h *Host, asked, m *msg.Envelope) Outcome {
-	r := msg.As[msg.PinReply](m)
+	r := msg.As[msg.SnapshotResponse](m)
 	switch {
-	case msg.Is[msg.KeepPin](asked) && r.Failure != nil && r.Failure.Reason == msg.ReasonIncarnation:
+	case msg.Is[msg.RetainSnapshot](asked) && r.Failure != nil && r.Failure.Reason == msg.ReasonIncarnation:
 		// The hot shard has restarted since the state was fixed: another one.
 		return Aborted(r.Failure)
 	case r.Failure != nil:
 		return Aborted(r.Failure)
-	case s.does == toDrop && msg.Is[msg.FindPin](asked):
+	case s.does == toDrop && msg.Is[msg.FindSnapshot](asked):
 		return s.drop(h, r.Pins[0])
 	case s.does == toDrop:
 		return Over(Done{Committed: true, Pins: s.pins})
@@ -168,9 +168,9 @@ func (s *Snapshot) Replied(h *Host, asked, m *msg.Envelope) Outcome {
 	return Over(Done{Committed: true, Pins: r.Pins})
 }
 
-func (s *Snapshot) drop(h *Host, p msg.Pin) Outcome {
-	s.pins = []msg.Pin{p}
+func (s *Snapshot) drop(h *Host, p msg.Snapshot) Outcome {
+	s.pins = []msg.Snapshot{p}
 	return h.ask(s, func(e *msg.Envelope, request kv.TxnRef) {
-		e.Body = &msg.DropPin{Request: request, Gateway: h.Node, Number: p.Number}
+		e.Body = &msg.DropSnapshot{Request: request, Gateway: h.Node, Number: p.Number}
 	})
 }

@@ -77,15 +77,15 @@ type Done struct {
 	Plan env.Plan
 	// Index, if it is not 0, and At are the commit sequence numbers of shards that the
 	// transaction has seen, or made: what Clock is made of.
-	Index msg.ShardIndex
-	At    []msg.ShardIndex
+	Index msg.ShardCSN
+	At    []msg.ShardCSN
 	// Pins are the snapshots that were asked for; of a transaction that read in the past, the
 	// one it read at.
-	Pins []msg.Pin
+	Pins []msg.Snapshot
 	// State is what was asked for with Lend.
 	State *round.State
 	// Hot is what is known of hot keys, if that was asked for.
-	Hot *msg.HotReply
+	Hot *msg.HotStatusResponse
 	// Closed: the interactive transaction is over.
 	Closed bool
 }

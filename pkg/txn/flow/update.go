@@ -5,9 +5,9 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/txn/commit"
+	"github.com/linchpindb/linchpin/pkg/txn/commitreq"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
-	"github.com/linchpindb/linchpin/pkg/txn/lock"
+	"github.com/linchpindb/linchpin/pkg/txn/lockreq"
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 	"github.com/linchpindb/linchpin/pkg/txn/session"
 )
@@ -17,7 +17,7 @@ import (
 type Update struct {
 	Interactive
 	locks  *locks
-	commit commit.Commit
+	commit commitreq.Commit
 	// later are lock requests that are sent when those before have been answered.
 	later piece.Pieces
 	// validating: the commit under way has no writes, and is the first half of a reader's end, or all
@@ -60,11 +60,11 @@ func (u *Update) Fetch(h *Host) Outcome {
 }
 
 // Requests are the lock requests, Checks those that check the locks in the end.
-func (u *Update) Requests() *lock.Requests { return &u.locks.requests }
-func (u *Update) Checks() *lock.Checks     { return &u.locks.checks }
+func (u *Update) Requests() *lockreq.Requests { return &u.locks.requests }
+func (u *Update) Checks() *lockreq.Checks     { return &u.locks.checks }
 
 // Locked takes the locks and values of one shard.
-func (u *Update) Locked(h *Host, l *msg.Lock, r *msg.LockReply) Outcome {
+func (u *Update) Locked(h *Host, l *msg.Lock, r *msg.LockResponse) Outcome {
 	if !u.locks.granted(r) {
 		return Aborted(restarted())
 	}
@@ -126,7 +126,7 @@ func (u *Update) Write(h *Host) Outcome {
 	if f != nil {
 		return Aborted(f)
 	}
-	return h.send(u, ps, commit.Request{ReadBefore: u.session.HasRead()})
+	return h.send(u, ps, commitreq.Request{ReadBefore: u.session.HasRead()})
 }
 
 // relyOn has a piece validate what was read on its shard.
@@ -170,7 +170,7 @@ func (u *Update) Finish(h *Host) Outcome {
 			relyOn(ps.At(t.Shard), t)
 		}
 	}
-	return h.send(u, ps, commit.Request{ReadBefore: u.session.HasRead()})
+	return h.send(u, ps, commitreq.Request{ReadBefore: u.session.HasRead()})
 }
 
 // Checked: everything that was read was current at one instant. Nothing is left to release: the
@@ -180,13 +180,13 @@ func (u *Update) Checked(*Host) Outcome {
 }
 
 // Commit is the commit under way.
-func (u *Update) Commit() *commit.Commit { return &u.commit }
+func (u *Update) Commit() *commitreq.Commit { return &u.commit }
 
 // OnlyReads reports whether the commit applies nothing.
 func (u *Update) OnlyReads() bool { return u.validating }
 
 // Answered takes the decision of the last agent.
-func (u *Update) Answered(h *Host, a *msg.Answer) Outcome {
+func (u *Update) Answered(h *Host, a *msg.CommitResponse) Outcome {
 	switch {
 	case !a.Committed:
 		u.Release(h)
@@ -205,7 +205,7 @@ func (u *Update) Answered(h *Host, a *msg.Answer) Outcome {
 	return Over(Done{
 		Committed:   true,
 		ResultsLost: a.ResultsLost,
-		Index:       msg.ShardIndex{Shard: a.Shard, Index: a.Index},
+		Index:       msg.ShardCSN{Shard: a.Shard, Index: a.Index},
 	})
 }
 
@@ -228,4 +228,4 @@ func (u *Update) Repeat(h *Host) Outcome {
 func (u *Update) Release(h *Host) { u.locks.release(h, u.Ref) }
 
 // Seen is the state that it has read.
-func (u *Update) Seen() []msg.ShardIndex { return u.locks.seen() }
+func (u *Update) Seen() []msg.ShardCSN { return u.locks.seen() }

@@ -8,7 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
-	"github.com/linchpindb/linchpin/pkg/txn/read"
+	"github.com/linchpindb/linchpin/pkg/txn/readreq"
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 	"github.com/linchpindb/linchpin/pkg/txn/shards"
 )
@@ -18,13 +18,13 @@ import (
 // state, and holds no update any more.
 type View struct {
 	Interactive
-	reading *read.Reading
+	reading *readreq.Reading
 	// pinAt is when it is to go on at a fixed state, 0 for not. A view that has asked for a state in
 	// vain has one before it registers anywhere, and does not ask again at once: the machine that it
 	// borrows from may know of a shard that is about to stop, and this one not.
 	pinAt int64
 	// seen is the state that it had read when it went on at a fixed one.
-	seen []msg.ShardIndex
+	seen []msg.ShardCSN
 }
 
 // Start is Fetch, and Write, of what has no writes, is Finish.
@@ -87,11 +87,11 @@ func (v *View) ask(h *Host, wanted piece.Pieces) Outcome {
 }
 
 // Reading is the reading under way.
-func (v *View) Reading() *read.Reading { return v.reading }
+func (v *View) Reading() *readreq.Reading { return v.reading }
 
 // Took takes what was read on one shard. If the view holds an update there it is to hold it no
 // longer than the budget, counted from when the first of those that hold it began.
-func (v *View) Took(h *Host, p *msg.ReadReply, ops []msg.Op, sent int64) {
+func (v *View) Took(h *Host, p *msg.ReadResponse, ops []msg.Op, sent int64) {
 	v.session.Learn(p.Reading.Shard, ops, false, p.Results)
 	if p.HeldNanos > 0 {
 		v.pinBy(h, sent+int64(h.OpenBudget)-p.HeldNanos)
@@ -107,7 +107,7 @@ func (v *View) ReadAll(h *Host) Outcome {
 // Crowded (docs/protocol.md, section 5, Starvation): where an update has been held for so long
 // that views are refused, those that come next would be too, after they have held others. They
 // read at a fixed state from the start.
-func (v *View) Crowded(h *Host, p *msg.ReadReply) {
+func (v *View) Crowded(h *Host, p *msg.ReadResponse) {
 	closed := p.Failure != nil && p.Failure.Reason == msg.ReasonClosed
 	if h.OpenBudget >= 0 && (closed || p.HeldNanos >= int64(kv.DefaultHoldBound)) {
 		h.refusedUntil = h.Now + int64(h.CrowdFor)
@@ -154,7 +154,7 @@ func (v *View) Refused(h *Host, f *msg.Failure) Outcome {
 
 // Replied takes the snapshot that it is to read at.
 func (v *View) Replied(h *Host, _, m *msg.Envelope) Outcome {
-	return h.resolved(v, msg.As[msg.PinReply](m))
+	return h.resolved(v, msg.As[msg.SnapshotResponse](m))
 }
 
 // Finish ends the view: if its leases stand, all it has read is current now.
@@ -162,7 +162,7 @@ func (v *View) Finish(h *Host) Outcome {
 	if v.reading != nil {
 		s, lapsed := v.reading.Lapsed(h.Env)
 		if lapsed && !h.Mutants.Has(mutant.OpenEndUnchecked) {
-			return Aborted(read.Lapse(s))
+			return Aborted(readreq.Lapse(s))
 		}
 	}
 	d := Done{Committed: !v.rollback, Plan: env.PlanInteractive, Failure: v.concluded}
@@ -220,7 +220,7 @@ func (v *View) Pinned(h *Host, p *round.Round) Outcome {
 		s, lapsed := v.reading.Lapsed(h.Env)
 		if lapsed {
 			v.seat.Drop()
-			return Aborted(read.Lapse(s))
+			return Aborted(readreq.Lapse(s))
 		}
 		v.seen = seenBy(v.reading)
 		h.endReading(v.reading)
@@ -355,7 +355,7 @@ func (v *View) Release(h *Host)             { h.endReading(v.reading) }
 func (v *View) End(h *Host, _ *msg.Failure) { h.endReading(v.reading) }
 
 // Seen is the state that it has read.
-func (v *View) Seen() []msg.ShardIndex {
+func (v *View) Seen() []msg.ShardCSN {
 	if v.reading == nil {
 		return v.seen
 	}

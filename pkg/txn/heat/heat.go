@@ -140,7 +140,7 @@ func (h *Heat) report() {
 		return
 	}
 	from := uint32(h.env.Node) + uint32(h.env.Stripe)<<16
-	h.env.To(h.env.Hot()).Body = &msg.PairDigest{Gateway: from, Pairs: top}
+	h.env.To(h.env.Hot()).Body = &msg.PairReport{Gateway: from, Pairs: top}
 }
 
 // Hottest is the shard whose piece is the hottest, and how hot that is: the sum over its

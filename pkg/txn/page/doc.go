@@ -6,7 +6,7 @@
 // page ends where the next pair of some shard is not known yet, so that pairs come in order,
 // each once.
 //
-//	Next ─▶ Due ─▶ ScanAt to the shards of which nothing is here ─▶ ScanPage ─▶ Took ─▶ Merge
+//	Next ─▶ Due ─▶ ReadPage to the shards of which nothing is here ─▶ ReadPageResponse ─▶ Took ─▶ Merge
 //
 // # Hazards
 //

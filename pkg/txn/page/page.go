@@ -108,7 +108,7 @@ func (p *Paging) Ask(e *env.Env, s kv.ShardID, number uint64) {
 		rest = kv.Range(p.Span.Start, x.from)
 	}
 	x.ask = e.To(s)
-	x.ask.Body = &msg.ScanAt{
+	x.ask.Body = &msg.ReadPage{
 		Txn:         p.Name,
 		Gateway:     e.Node,
 		Number:      number,
@@ -158,7 +158,7 @@ func (p *Paging) Awaits() (out []kv.ShardID) {
 func (p *Paging) Stop(e *env.Env) {
 	for _, x := range p.parts {
 		if x.ask != nil {
-			e.To(x.shard).Body = &msg.ScanAt{Txn: p.Name, Done: true}
+			e.To(x.shard).Body = &msg.ReadPage{Txn: p.Name, Done: true}
 		}
 	}
 }
@@ -167,16 +167,16 @@ func (p *Paging) Stop(e *env.Env) {
 func (p *Paging) Asked() (numbers []uint64) {
 	for _, x := range p.parts {
 		if x.ask != nil {
-			numbers = append(numbers, msg.As[msg.ScanAt](x.ask).Number)
+			numbers = append(numbers, msg.As[msg.ReadPage](x.ask).Number)
 		}
 	}
 	return numbers
 }
 
 // Took takes a shard's page, and reports whether it was awaited.
-func (p *Paging) Took(r *msg.ScanPage) bool {
+func (p *Paging) Took(r *msg.ReadPageResponse) bool {
 	x := p.part(r.Shard)
-	if x == nil || p.Name != r.Txn || x.ask == nil || msg.As[msg.ScanAt](x.ask).Number != r.Number {
+	if x == nil || p.Name != r.Txn || x.ask == nil || msg.As[msg.ReadPage](x.ask).Number != r.Number {
 		return false
 	}
 	x.ask, x.pairs, x.from = nil, r.Pairs, nil

@@ -48,7 +48,7 @@ func (r *Rounds) Tick() {
 
 func (r *Rounds) renew(p *Round) {
 	for _, s := range p.shards() {
-		r.env.To(s).Body = &msg.ScanAt{
+		r.env.To(s).Body = &msg.ReadPage{
 			Txn:         p.Name,
 			Gateway:     r.env.Node,
 			Incarnation: p.Incs[s],
@@ -62,7 +62,7 @@ func (r *Rounds) renew(p *Round) {
 // after kv.DefaultScanKeep.
 func (r *Rounds) forget(p *Round) {
 	for _, s := range p.shards() {
-		r.env.To(s).Body = &msg.ScanAt{Txn: p.Name, Done: true}
+		r.env.To(s).Body = &msg.ReadPage{Txn: p.Name, Done: true}
 	}
 }
 

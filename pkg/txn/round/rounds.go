@@ -7,7 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
-	"github.com/linchpindb/linchpin/pkg/txn/read"
+	"github.com/linchpindb/linchpin/pkg/txn/readreq"
 	"github.com/linchpindb/linchpin/pkg/txn/shards"
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
@@ -251,7 +251,7 @@ func (r *Round) AskFirst(late []kv.ShardID) bool {
 // Plan says which shards fix their states for a round, and in which order: none of a node that
 // is down, and of those that are left out the ones for which the round was begun. The hot shard is
 // the last if it has a part: then kept states are in one order (docs/protocol.md, section 8).
-func (r *Rounds) Plan(p *Round) (f read.Fix) {
+func (r *Rounds) Plan(p *Round) (f readreq.Fix) {
 	for _, s := range r.env.EveryShard() {
 		slow := r.shards.IsLeftOut(s)
 		switch {
@@ -295,7 +295,7 @@ func (r *Round) Waiter() Waiter { return r.waiters[0] }
 // Fixed takes the state that a round has fixed, from the answers of the shards. It is in use
 // until the caller, who seats the waiters, calls Unuse. Those for which it will not do wait for
 // the next.
-func (r *Rounds) Fixed(p *Round, name kv.TxnRef, replies []*msg.ReadReply) (waiters []Waiter) {
+func (r *Rounds) Fixed(p *Round, name kv.TxnRef, replies []*msg.ReadResponse) (waiters []Waiter) {
 	p.Name, p.Incs = name, make([]kv.Incarnation, r.env.Router.Shards())
 	for _, x := range replies {
 		p.At.Raise(x.Reading.Shard, x.Index)

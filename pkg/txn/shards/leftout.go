@@ -132,7 +132,7 @@ func (s *Shards) NoneLeftOut() bool { return len(s.out) == 0 }
 
 // Probed takes an answer to a probe, and reports whether it is one. A shard that answers late is sent
 // another one by TickProbes.
-func (s *Shards) Probed(p *msg.ReadReply) bool {
+func (s *Shards) Probed(p *msg.ReadResponse) bool {
 	of := p.Reading.Shard
 	x := s.out[of]
 	if x == nil || x.probe == nil || msg.As[msg.Read](x.probe).Reader != p.Reader {

@@ -35,7 +35,7 @@ func (b *beside) passes(d time.Duration) { b.env.At(b.env.Now + int64(d)) }
 // probed has the shard probed: it answers after late, and its log is durable after log.
 func (b *beside) probed(late, log time.Duration) {
 	b.Suspect(suspect)
-	r := &msg.ReadReply{Reader: msg.As[msg.Read](b.out[suspect].probe).Reader, Number: msg.As[msg.Read](b.out[suspect].probe).Number}
+	r := &msg.ReadResponse{Reader: msg.As[msg.Read](b.out[suspect].probe).Reader, Number: msg.As[msg.Read](b.out[suspect].probe).Number}
 	r.Reading.Shard = suspect
 	once := *r
 	once.AtOnce = true

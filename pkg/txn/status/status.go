@@ -7,7 +7,7 @@
 // transaction, before it answers: when all have, the transaction is aborted for good. An
 // outcome that cannot be learned is a failure, never a guess.
 //
-//	Ask ──▶ Enquire to every shard ──▶ EnquireReply ──▶ Answered ──▶ Ended
+//	Ask ──▶ Enquire to every shard ──▶ QueryTxnResponse ──▶ Answered ──▶ Ended
 //
 // A promise takes memory on every shard until the id is ten minutes old, so that it counts
 // to the user who asks, and there may be no room for one more.
@@ -85,7 +85,7 @@ func (q *Queries) Ask(handle any, id kv.TxnID, user kv.Account, deadline int64) 
 
 func (q *Queries) send(x *query) {
 	for _, s := range x.missing {
-		q.env.To(s).Body = &msg.Enquire{Id: x.id, Gateway: q.env.Node, User: x.user}
+		q.env.To(s).Body = &msg.QueryTxn{Id: x.id, Gateway: q.env.Node, User: x.user}
 	}
 }
 
@@ -132,7 +132,7 @@ func (q *Queries) end(x *query, e Ended) {
 }
 
 // Answered takes a shard's answer.
-func (q *Queries) Answered(r *msg.EnquireReply) {
+func (q *Queries) Answered(r *msg.QueryTxnResponse) {
 	x := q.queries[r.Id]
 	if x == nil {
 		return

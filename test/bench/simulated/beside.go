@@ -199,29 +199,29 @@ func (j *job) beside() bool {
 // among them, of which there are none beside the workload.
 func txnOf(e *msg.Envelope) (id kv.TxnID) {
 	switch b := e.Body.(type) {
-	case *msg.Park:
+	case *msg.CommitRequest:
 		id = b.Txn.TxnID
 	case *msg.Prepare:
 		id = b.Txn.TxnID
 	case *msg.Vote:
 		id = b.Txn.TxnID
-	case *msg.Decide:
+	case *msg.Decision:
 		id = b.Txn.TxnID
-	case *msg.DecideAck:
+	case *msg.DecisionAck:
 		id = b.Txn.TxnID
-	case *msg.Answer:
+	case *msg.CommitResponse:
 		id = b.Txn.TxnID
-	case *msg.Mark:
+	case *msg.Wound:
 		id = b.Txn.TxnID
-	case *msg.AskVote:
+	case *msg.VoteRequest:
 		id = b.Txn.TxnID
 	case *msg.Push:
 		id = b.Txn.TxnID
-	case *msg.PushReply:
+	case *msg.PushResponse:
 		id = b.Txn.TxnID
 	case *msg.Release:
 		id = b.Txn.TxnID
-	case *msg.Cancel:
+	case *msg.CancelRequest:
 		id = b.Txn.TxnID
 	}
 	return id

@@ -130,13 +130,13 @@ func (b *bill) charge(t *workload.Txn, home kv.NodeID) {
 	}
 	switch {
 	case reads && len(shards) > 1 && locking:
-		b.rounds(home, shards, "Lock", "LockReply")
-		b.rounds(home, shards, "Check", "CheckReply")
+		b.rounds(home, shards, "Lock", "LockResponse")
+		b.rounds(home, shards, "Check", "CheckResponse")
 	case reads && len(shards) > 1:
 		// The cheapest is that the gateway asks the hottest last, where the reader
 		// is not registered.
-		b.rounds(home, shards, "Read", "ReadReply")
-		b.rounds(home, shards[:len(shards)-1], "Leave", "")
+		b.rounds(home, shards, "Read", "ReadResponse")
+		b.rounds(home, shards[:len(shards)-1], "Deregister", "")
 	default:
 		b.commit(home, shards, reads && !locking)
 	}
@@ -171,7 +171,7 @@ func (b *bill) rounds(home kv.NodeID, shards []kv.ShardID, ask, answer string) {
 // commit is what committing takes; the hottest shard decides.
 func (b *bill) commit(home kv.NodeID, shards []kv.ShardID, snapshot bool) {
 	last := b.router.Node(shards[len(shards)-1])
-	park := "Park"
+	park := "CommitRequest"
 	if snapshot {
 		park = kindSnapshot
 	}
@@ -180,8 +180,8 @@ func (b *bill) commit(home kv.NodeID, shards []kv.ShardID, snapshot bool) {
 		n := b.router.Node(s)
 		b.message(home, n, "Prepare")
 		b.message(n, last, "Vote")
-		b.message(last, n, "Decide")
-		b.message(n, last, "DecideAck")
+		b.message(last, n, "Decision")
+		b.message(n, last, "DecisionAck")
 	}
-	b.message(last, home, "Answer")
+	b.message(last, home, "CommitResponse")
 }

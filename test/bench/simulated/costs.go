@@ -53,7 +53,7 @@ const (
 	kindRead        = "Execute read"
 	kindShardTick   = "shard's timer"
 	kindGatewayTick = "gateway's timer"
-	// kindSnapshot is a Park of a read-only transaction.
+	// kindSnapshot is a CommitRequest of a read-only transaction.
 	kindSnapshot = "Park to read"
 )
 

@@ -134,7 +134,7 @@ func TestFsyncsAreShared(t *testing.T) {
 func TestMeasureKnowsWhatIsCalled(t *testing.T) {
 	costs, err := simulated.Measure(small(t, txn.SnapshotReads))
 	require.NoError(t, err)
-	for _, kind := range []string{"Execute update", "Execute read", "Park", "Prepare", "Vote", "Decide", "DecideAck", "Answer", "Read", "ReadReply", "Leave", "Lock", "LockReply", "Check", "CheckReply"} {
+	for _, kind := range []string{"Execute update", "Execute read", "CommitRequest", "Prepare", "Vote", "Decision", "DecisionAck", "CommitResponse", "Read", "ReadResponse", "Deregister", "Lock", "LockResponse", "Check", "CheckResponse"} {
 		require.Positive(t, costs.Calls[kind], kind)
 		require.Less(t, costs.Calls[kind], time.Millisecond, kind)
 	}

@@ -74,7 +74,7 @@ func (k *kinds) job(j *job) string {
 }
 
 func (k *kinds) of(env *msg.Envelope) string {
-	if p := msg.As[msg.Park](env); p != nil && p.Snapshot {
+	if p := msg.As[msg.CommitRequest](env); p != nil && p.Snapshot {
 		return kindSnapshot
 	}
 	t := reflect.TypeOf(env.Body)
@@ -91,7 +91,7 @@ func (k *kinds) of(env *msg.Envelope) string {
 // somewhat arbitrary.
 func weight(env *msg.Envelope) int {
 	switch b := env.Body.(type) {
-	case *msg.Park:
+	case *msg.CommitRequest:
 		return len(b.Piece.Ops)
 	case *msg.Prepare:
 		return len(b.Piece.Ops)
@@ -99,11 +99,11 @@ func weight(env *msg.Envelope) int {
 		return len(b.Ops)
 	case *msg.Read:
 		return len(b.Ops)
-	case *msg.LockReply:
+	case *msg.LockResponse:
 		return len(b.Results) + parts(b.Results)
-	case *msg.ReadReply:
+	case *msg.ReadResponse:
 		return len(b.Results) + parts(b.Results)
-	case *msg.Answer:
+	case *msg.CommitResponse:
 		return len(b.Results) + parts(b.Results)
 	}
 	return 1
@@ -125,11 +125,11 @@ func (o *output) data() (n int) {
 	}
 	for _, env := range o.send {
 		switch b := env.Body.(type) {
-		case *msg.LockReply:
+		case *msg.LockResponse:
 			n += parts(b.Results)
-		case *msg.ReadReply:
+		case *msg.ReadResponse:
 			n += parts(b.Results)
-		case *msg.Answer:
+		case *msg.CommitResponse:
 			n += parts(b.Results)
 		}
 	}

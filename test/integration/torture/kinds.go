@@ -5,9 +5,9 @@ import (
 	"errors"
 
 	"github.com/linchpindb/linchpin/pkg/client"
+	"github.com/linchpindb/linchpin/pkg/history"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/workload"
-	"github.com/linchpindb/linchpin/test/history"
 )
 
 // oneShot reads and writes registers, all known beforehand.
