@@ -89,7 +89,7 @@ func TestClocksThatStartElsewhere(t *testing.T) {
 		inTimeNamespace(t, jumping, by)
 		jumping.Start(t)
 		requireAhead(t, jumping, by)
-		c.Met(t)
+		c.WaitConnected(t)
 		run.Await(t, 50)
 		got(t, db.AtSnapshot(snapshot), "kept", keys...)
 	}

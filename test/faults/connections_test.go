@@ -28,7 +28,7 @@ func TestOutOfFiles(t *testing.T) {
 	var conns []net.Conn
 	t.Cleanup(func() { proc.CloseAll(conns) })
 	for {
-		conn, err := proc.DialIdle(n.Addr, proc.Patience)
+		conn, err := proc.DialIdle(n.Addr, proc.WaitTimeout)
 		if err != nil {
 			break
 		}
@@ -77,7 +77,7 @@ func TestManyIdleConnections(t *testing.T) {
 	dialers.SetLimit(32)
 	for i := range conns {
 		dialers.Go(func() (err error) {
-			conns[i], err = proc.DialIdle(n.Addr, proc.Patience)
+			conns[i], err = proc.DialIdle(n.Addr, proc.WaitTimeout)
 			return err
 		})
 	}

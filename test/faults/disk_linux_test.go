@@ -27,7 +27,7 @@ func TestDiskReserve(t *testing.T) {
 	sandbox.MountSmall(t, small.Dir, 256<<20)
 	c.Start(t)
 	keys := keysOf(20)
-	at := c.Places(t, keys)
+	at := c.KeysByNode(t, keys)
 	db := c.Open(t)
 	put(t, db, "before", keys...)
 	run := torture.Start(t, c.Addrs(), torture.Options{Seed: 1, Timeout: time.Second})
@@ -85,7 +85,7 @@ func TestDiskFull(t *testing.T) {
 	go func() { ended <- f.run(ctx, 1000) }()
 	require.Equal(t, pebblestore.ExitFatal, n.Wait(t))
 	cancel()
-	require.Error(t, waitFor(t, ended, proc.Patience, "the writer"))
+	require.Error(t, waitFor(t, ended, proc.WaitTimeout, "the writer"))
 	require.Contains(t, n.Output.String(), "could not be written, and what it contains is unknown")
 	require.Contains(t, n.Output.String(), noSpace)
 
@@ -96,7 +96,7 @@ func TestDiskFull(t *testing.T) {
 	}, n.Output.String)
 	require.True(t, n.Running(), "it waits")
 	giveBack()
-	n.Serving(t)
+	n.AwaitServing(t)
 	f.check(t, proc.Open(t, []string{n.Addr}))
 }
 

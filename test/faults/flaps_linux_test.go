@@ -34,7 +34,7 @@ func TestLinksFlapOften(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 7))
-	at := c.Places(t, keysOf(30))
+	at := c.KeysByNode(t, keysOf(30))
 	var dbs []*client.DB
 	for _, n := range c.Nodes() {
 		dbs = append(dbs, proc.Open(t, []string{n.Addr}).With(client.NoRetry()))
@@ -63,7 +63,7 @@ func TestLinksFlapOften(t *testing.T) {
 	if took > afterFlaps {
 		t.Errorf("it took %v", took)
 	}
-	c.Met(t)
+	c.WaitConnected(t)
 	run.Await(t, 100)
 	for node := range at {
 		forget(t, dbs[0], at[node][0])

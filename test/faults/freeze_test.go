@@ -34,7 +34,7 @@ func TestNodeStandsStill(t *testing.T) {
 	}
 	c := proc.StartCluster(t, proc.Options{Args: hot})
 	run := torture.Start(t, c.Addrs(), torture.Options{Seed: seed, Clients: 6, Readers: 6, Timeout: 4 * time.Second, Slack: slack})
-	c.AwaitSum(t, "linchpin_shard_readers", 1)
+	c.AwaitMetric(t, "linchpin_shard_readers", 1)
 	for i, n := range c.Nodes() {
 		run.Await(t, 50)
 		over := run.Fault(fmt.Sprintf("node %d stands still", i))
@@ -46,7 +46,7 @@ func TestNodeStandsStill(t *testing.T) {
 		if err := n.Thaw(); err != nil {
 			t.Fatal(err)
 		}
-		c.Met(t)
+		c.WaitConnected(t)
 		over()
 		for begin := time.Now(); time.Since(begin) < slack+time.Second; {
 			run.AwaitOthers(t, 1) // some readers are far from any fault
@@ -54,5 +54,5 @@ func TestNodeStandsStill(t *testing.T) {
 	}
 	run.Await(t, 100)
 	run.Finish(t)
-	c.Quiet(t, kv.DefaultLease+proc.Patience/2)
+	c.RequireQuiescent(t, kv.DefaultLease+proc.WaitTimeout/2)
 }

@@ -25,7 +25,7 @@ const leavesWithin = 6 * time.Second
 func TestClientsLeaveAFrozenNode(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	at := c.Places(t, keysOf(100))
+	at := c.KeysByNode(t, keysOf(100))
 	addrs := c.Addrs()
 	db := proc.Open(t, addrs)
 	frozen := slices.Index(addrs, admin.New(db).Addr())

@@ -58,12 +58,12 @@ func TestFullDiskIsSeen(t *testing.T) {
 	awaitMetric(t, n, "linchpin_store_full", func(v float64) bool { return v == 2 })
 	const words, reserve = "64.0 MiB (--disk-reserve-mb)", "the reserve of 64.0 MiB (--disk-reserve-mb)"
 	begin := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), proc.WaitTimeout)
 	defer cancel()
 	e := failsAs(t, db.Put(ctx, "new", nil), client.KindResourceExhausted, "the disk is nearly full: node n1 has ")
 	require.Contains(t, e.Error(), words)
 	require.Equal(t, 10*time.Second, e.RetryAfter)
-	require.Less(t, proc.Took(begin), 2*time.Second, "it is not tried again")
+	require.Less(t, proc.Elapsed(begin), 2*time.Second, "it is not tried again")
 	got(t, db, "before", keys...)
 
 	code, out = command(t, n, "health")
@@ -91,7 +91,7 @@ func TestFullDiskIsSeen(t *testing.T) {
 	begin = time.Now()
 	require.Zero(t, n.Stop(t), n.Output.String())
 	require.Less(t, time.Since(begin), 15*time.Second)
-	require.True(t, n.Said("the next start replays the log"), n.Output.String())
+	require.True(t, n.HasWritten("the next start replays the log"), n.Output.String())
 	more()
 	giveBack()
 	n.Start(t)

@@ -42,7 +42,7 @@ func TestOneWayLinks(t *testing.T) {
 		phase("while one way was lost", begin)
 		begin = time.Now()
 		net.Heal(t)
-		c.Met(t)
+		c.WaitConnected(t)
 		phase("until all had met again", begin)
 	}
 	begin := time.Now()
@@ -55,7 +55,7 @@ func TestOneWayLinks(t *testing.T) {
 	phase("while links flapped", begin)
 	begin = time.Now()
 	net.Heal(t)
-	c.Met(t)
+	c.WaitConnected(t)
 	phase("until all had met again", begin)
 	run.Await(t, 100)
 	run.Finish(t)

@@ -36,7 +36,7 @@ func TestLostLog(t *testing.T) {
 		require.NoError(t, lose(newest))
 
 		for range 2 {
-			code, said := n.Fails(t)
+			code, said := n.RequireStartFails(t)
 			require.NotZero(t, code)
 			require.Contains(t, said, "the log "+filepath.Base(newest))
 			require.Contains(t, said, "it contained acknowledged writes")

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 
 // soon is a context for what is expected to happen soon.
 func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), proc.WaitTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }

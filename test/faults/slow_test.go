@@ -23,7 +23,7 @@ func TestSlowDisk(t *testing.T) {
 	slow := c.Node(2)
 	slow.Args = append(slow.Args, "--delay-fsync", slowSync.String())
 	c.Start(t)
-	at := c.Places(t, keysOf(20))
+	at := c.KeysByNode(t, keysOf(20))
 	db := proc.Open(t, []string{c.Node(0).Addr})
 	fast := time.Hour
 	for _, k := range at[0] {

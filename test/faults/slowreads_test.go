@@ -31,13 +31,13 @@ func TestSlowReads(t *testing.T) {
 	args := slices.Clip(slow.Args)
 	c.Start(t)
 	keys := keysOf(90)
-	at := c.Places(t, keys)
+	at := c.KeysByNode(t, keys)
 	db := proc.Open(t, []string{c.Node(0).Addr}).With(client.NoRetry())
 	put(t, db, "before", keys...)
 	restart := func(delay time.Duration) { // so that nothing is in memory
 		slow.Args = append(args, "--delay-read", delay.String())
 		slow.Start(t)
-		c.Met(t)
+		c.WaitConnected(t)
 	}
 	require.Zero(t, slow.Stop(t))
 	restart(slowRead)
@@ -74,7 +74,7 @@ func TestSlowReads(t *testing.T) {
 		}()
 	}
 	for range at[2] {
-		err := waitFor(t, stuck, proc.Patience, "a read that stands still")
+		err := waitFor(t, stuck, proc.WaitTimeout, "a read that stands still")
 		ends := []client.Kind{client.KindDeadlineExceeded, client.KindOutcomeUnknown}
 		require.Contains(t, ends, client.KindOf(err), "%v", err)
 	}
@@ -86,7 +86,7 @@ func TestSlowReads(t *testing.T) {
 	slow.Kill() // it would wait for its disk
 	slow.Args = args
 	slow.Start(t)
-	c.Met(t)
+	c.WaitConnected(t)
 	got(t, db, "after", at[2]...)
 	got(t, db, "others", slices.Concat(at[0], at[1])...)
 	put(t, db, "again", keys...)

@@ -52,7 +52,7 @@ func (o *overwriting) run(ctx context.Context, seed uint64) error {
 			ops = append(ops, client.PutOp(flatKey(r.IntN(flatKeys)), noise(r)))
 		}
 		// What is begun ends: on a slow machine the time is over before all is written.
-		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), proc.Patience)
+		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), proc.WaitTimeout)
 		err := o.db.Execute(own, ops...)
 		cancel()
 		if err != nil {

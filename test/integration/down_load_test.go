@@ -106,7 +106,7 @@ type user struct {
 
 // use does what clients do, in turn, with two keys.
 func (u *user) use(n int, k, l string, needed bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 	defer cancel()
 	begin := time.Now()
 	var err error
@@ -135,8 +135,8 @@ func (u *user) use(n int, k, l string, needed bool) {
 			return errors.Join(tx.Put(ctx, k, []byte("z")), tx.Put(ctx, l, []byte("z")))
 		})
 	}
-	u.took, u.errs, u.needed = append(u.took, proc.Took(begin)), append(u.errs, err), append(u.needed, needed)
-	u.stood = append(u.stood, proc.Stood(begin.Add(-2*downAfter), time.Now()))
+	u.took, u.errs, u.needed = append(u.took, proc.Elapsed(begin)), append(u.errs, err), append(u.needed, needed)
+	u.stood = append(u.stood, proc.StallTime(begin.Add(-2*downAfter), time.Now()))
 }
 
 // TestLoadGoesOnWhileANodeIsDown: of three nodes one is killed under load. What is told
@@ -151,7 +151,7 @@ func TestLoadGoesOnWhileANodeIsDown(t *testing.T) {
 	for i := range 24 {
 		counters = append(counters, fmt.Sprintf("counter%d", i))
 	}
-	at := c.Places(t, keysOf(36))
+	at := c.KeysByNode(t, keysOf(36))
 	adds := startNotedAdds(t, c.Addrs(), counters)
 	on := func(context.Context) bool { return adds.ended.Load() > 300 }
 	proc.Until(t, "the load is on", on, func() string { return "it is not" })
@@ -228,7 +228,7 @@ func TestLoadGoesOnWhileANodeIsDown(t *testing.T) {
 	require.NoError(t, <-waited)
 	end := <-command
 	require.Equal(t, cli.ExitOK, end.code, end.out)
-	c.Met(t)
+	c.WaitConnected(t)
 	for i := range c.Nodes() {
 		db := proc.Open(t, []string{c.Node(i).Addr})
 		for _, k := range slices.Concat(live, gone) {
@@ -247,7 +247,7 @@ func endsInTime(t *testing.T, db *client.DB, keys []string) {
 		for _, op := range []client.Op{add(k, 0), client.NewCounter(k).GetOp()} {
 			begin := time.Now()
 			err := db.Execute(soon(t), op)
-			require.Less(t, proc.Took(begin), 2*time.Second, "%v", err)
+			require.Less(t, proc.Elapsed(begin), 2*time.Second, "%v", err)
 			if err == nil {
 				continue
 			}

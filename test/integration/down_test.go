@@ -22,7 +22,7 @@ import (
 func TestANodeIsDown(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	at := c.Places(t, keysOf(12))
+	at := c.KeysByNode(t, keysOf(12))
 	down := c.Node(2)
 	down.Kill()
 	for i := range 2 {
@@ -39,7 +39,7 @@ func TestANodeIsDown(t *testing.T) {
 		gone := at[2][0]
 		begin := time.Now()
 		unavailable(t, hasty.Execute(ctx, client.PutOp(gone, nil), client.PutOp(at[0][0], nil)))
-		require.Less(t, proc.Took(begin), 2*time.Second, "a shard that is known to be down is refused at once")
+		require.Less(t, proc.Elapsed(begin), 2*time.Second, "a shard that is known to be down is refused at once")
 		unavailable(t, hasty.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 			_, _, err := tx.Get(ctx, gone)
 			return err
@@ -59,10 +59,10 @@ func TestANodeIsDown(t *testing.T) {
 		_, _, err = waiting.Get(short, gone)
 		cancel()
 		require.Contains(t, []client.Kind{client.KindUnavailable, client.KindDeadlineExceeded}, client.KindOf(err), "%v", err)
-		require.Less(t, proc.Took(begin), 3*time.Second)
+		require.Less(t, proc.Elapsed(begin), 3*time.Second)
 	}
 	down.Start(t)
-	c.Met(t)
+	c.WaitConnected(t)
 	db := c.Open(t)
 	for _, k := range at[0][1:] {
 		value, _, err := db.Get(soon(t), k)
@@ -88,7 +88,7 @@ func unavailable(t *testing.T, err error) {
 func TestDeadlinesWhileANodeStandsStill(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	at := c.Places(t, keysOf(12))
+	at := c.KeysByNode(t, keysOf(12))
 	db := proc.Open(t, []string{c.Node(0).Addr})
 	frozen := c.Node(2)
 	require.NoError(t, frozen.Freeze())
@@ -99,7 +99,7 @@ func TestDeadlinesWhileANodeStandsStill(t *testing.T) {
 		err := db.Execute(ctx, client.PutOp(at[0][0], fmt.Append(nil, i)), client.PutOp(at[2][0], fmt.Append(nil, i)))
 		cancel()
 		require.Error(t, err)
-		require.Less(t, proc.Took(begin), 3*time.Second)
+		require.Less(t, proc.Elapsed(begin), 3*time.Second)
 		e, ok := errors.AsType[*client.Error](err)
 		require.True(t, ok)
 		kinds := []client.Kind{client.KindOutcomeUnknown, client.KindDeadlineExceeded, client.KindUnavailable}
@@ -114,7 +114,7 @@ func TestDeadlinesWhileANodeStandsStill(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrDeadlineExceeded)
 
 	require.NoError(t, frozen.Thaw())
-	c.Met(t)
+	c.WaitConnected(t)
 	want := ""
 	for i, e := range tries {
 		outcome, err := db.Outcome(soon(t), e.TxID)
@@ -149,7 +149,7 @@ func (d deaf) Read(p []byte) (int, error) {
 func TestOutcomeAfterAKill(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	at := c.Places(t, keysOf(12))
+	at := c.KeysByNode(t, keysOf(12))
 	other := proc.Open(t, []string{c.Node(1).Addr, c.Node(2).Addr})
 	told := map[client.Outcome]int{}
 	for round := range 6 {
@@ -180,7 +180,7 @@ func TestOutcomeAfterAKill(t *testing.T) {
 		cancel() // it would ask until the node is back
 		err = <-done
 		gateway.Start(t)
-		c.Met(t)
+		c.WaitConnected(t)
 		values, rerr := valuesOf(soon(t), other, at[1][0], at[2][0])
 		require.NoError(t, rerr)
 		there := values[0] == string(value)

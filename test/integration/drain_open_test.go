@@ -45,7 +45,7 @@ func startOpens(t *testing.T, c *proc.Cluster, think time.Duration) *opens {
 
 func (o *opens) run(ctx context.Context, db *client.DB, i int) {
 	for n := i; ctx.Err() == nil; n++ {
-		deadline, cancel := context.WithTimeout(context.Background(), proc.Patience)
+		deadline, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 		begin := time.Now()
 		var err error
 		if i%2 == 0 {
@@ -122,18 +122,18 @@ func TestDrainIsNotKeptByWhatBegins(t *testing.T) {
 		o.await(t, 100)
 		begin := time.Now()
 		code, out := linchpin(t, "drain", "--addr", n.Addr, "--limit", "30s")
-		took := proc.Took(begin)
+		took := proc.Elapsed(begin)
 		require.Equal(t, cli.ExitOK, code, out)
-		plain := proc.Linchpin(t, "version").Took // a command that does nothing, at the same time
+		plain := proc.Linchpin(t, "version").Duration // a command that does nothing, at the same time
 		o.mu.Lock()
 		longest := o.longest
 		o.mu.Unlock()
 		require.Less(t, took-plain, 2*time.Second+longest, "%s", out)
 		t.Logf("drained in %v, %v of it the command; the longest transaction took %v", took, plain, longest)
 		require.Equal(t, cli.ExitOK, n.Wait(t))
-		require.False(t, n.Said("is cut off"), n.Output)
+		require.False(t, n.HasWritten("is cut off"), n.Output)
 		n.Start(t)
-		c.Met(t)
+		c.WaitConnected(t)
 	}
 	o.await(t, 100)
 	o.mu.Lock()

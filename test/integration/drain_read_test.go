@@ -65,7 +65,7 @@ func (b *bystanders) run(ctx context.Context, what string, done *atomic.Int64,
 	do func(deadline context.Context, n int) error) {
 	b.all.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
-			deadline, cancel := context.WithTimeout(context.Background(), proc.Patience)
+			deadline, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 			err := do(deadline, n)
 			cancel()
 			if err == nil {
@@ -73,7 +73,7 @@ func (b *bystanders) run(ctx context.Context, what string, done *atomic.Int64,
 				continue
 			}
 			e, _ := errors.AsType[*client.Error](err)
-			stood := proc.Stood(time.Now().Add(-2*downAfter), time.Now())
+			stood := proc.StallTime(time.Now().Add(-2*downAfter), time.Now())
 			if e != nil && e.Down != nil && slices.Contains(b.live, e.Down.Address) && stood >= downAfter/2 {
 				continue // a node that got no processor is taken for down
 			}
@@ -127,7 +127,7 @@ func TestDrainIsNothingToOtherNodesReaders(t *testing.T) {
 	c := proc.StartCluster(t, proc.Options{})
 	code, out := linchpin(t, "hot", "mode", "off", "--addr", c.Node(0).Addr) // each key stays where it is
 	require.Equal(t, cli.ExitOK, code, out)
-	at := c.Places(t, keysOf(900))
+	at := c.KeysByNode(t, keysOf(900))
 	for i, n := range c.Nodes() {
 		var others, addrs []string
 		for j, o := range c.Nodes() {
@@ -151,7 +151,7 @@ func TestDrainIsNothingToOtherNodesReaders(t *testing.T) {
 		require.Empty(t, b.bad, "%s drained", n.Addr)
 		t.Logf("%d views, %d more missed a shard that was late", b.views.Load(), b.missed.Load())
 		n.Start(t)
-		c.Met(t)
+		c.WaitConnected(t)
 	}
 }
 

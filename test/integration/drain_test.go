@@ -32,7 +32,7 @@ import (
 func linchpin(t *testing.T, args ...string) (code int, out string) {
 	t.Helper()
 	program := proc.Build(t).Linchpin // which may take a while, the first time
-	ctx, cancel := context.WithTimeout(context.Background(), 2*proc.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*proc.WaitTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	raw, err := cmd.CombinedOutput()
@@ -70,7 +70,7 @@ func (a *adders) run(ctx context.Context, db *client.DB, i int) {
 	for n := i; ctx.Err() == nil; n++ {
 		// Two keys of any shards, so that most have participants on several nodes.
 		one, two := a.keys[n%len(a.keys)], a.keys[(n*7+3)%len(a.keys)]
-		deadline, cancel := context.WithTimeout(context.Background(), proc.Patience)
+		deadline, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 		err := db.Execute(deadline, add(one, 1), add(two, 1))
 		cancel()
 		switch {
@@ -124,10 +124,10 @@ func TestDrainLosesNothing(t *testing.T) {
 		} else {
 			require.Equal(t, cli.ExitOK, n.Stop(t), n.Output)
 		}
-		n.Says(t, "drain finished")
+		n.AwaitOutput(t, "drain finished")
 		n.Start(t)
-		n.Says(t, "shards recovered")
-		c.Met(t)
+		n.AwaitOutput(t, "shards recovered")
+		c.WaitConnected(t)
 	}
 	a.await(t, 200)
 	a.finish()
@@ -195,7 +195,7 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 				code, out := linchpin(t, "drain", "--addr", n.Addr, "--limit", "30s")
 				done <- drained{code, out}
 			}()
-			n.Says(t, "drain started")
+			n.AwaitOutput(t, "drain started")
 			proc.Until(t, "it is not ready", func(context.Context) bool { return readiness(t, n) == http.StatusServiceUnavailable }, func() string { return "it is" })
 			proc.Until(t, "it refuses", func(context.Context) bool {
 				_, err := admin.New(proc.Open(t, []string{c.Node(1).Addr})).Status(ctx)
@@ -220,7 +220,7 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 	require.Contains(t, d.out, "1 interactive transactions")
 	require.Equal(t, cli.ExitOK, n.Wait(t))
 	n.Start(t)
-	c.Met(t)
+	c.WaitConnected(t)
 	all := c.Open(t)
 	for i := range 8 {
 		for _, k := range []string{"mine", "others"} {
@@ -287,8 +287,8 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 			return err
 		}
 		n.Terminate(t)
-		n.Says(t, "drain started")
-		n.Says(t, "msg=draining")
+		n.AwaitOutput(t, "drain started")
+		n.AwaitOutput(t, "msg=draining")
 		n.Terminate(t)
 		require.NotEqual(t, cli.ExitOK, n.Wait(t))
 		return errors.New("it is gone") // a commit would be asked about until the node is back
@@ -369,7 +369,7 @@ func TestLogLevelsOfAProcess(t *testing.T) {
 	code, out := linchpin(t, "log", "level", "info", "--component", "node", "--addr", n.Addr)
 	require.Equal(t, cli.ExitOK, code, out)
 	require.Regexp(t, `node +info\ncluster +error\n`, out)
-	n.Says(t, `"msg":"log level changed","component":"node"`)
+	n.AwaitOutput(t, `"msg":"log level changed","component":"node"`)
 	code, out = linchpin(t, "log", "level", "info", "--component", "nodes", "--addr", n.Addr)
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, out, "there is no component")

@@ -69,10 +69,10 @@ func TestKill(t *testing.T) {
 					if !n.Running() {
 						n.Launch(t)
 					}
-					n.Serving(t)
+					n.AwaitServing(t)
 				}
 			}
-			c.Met(t)
+			c.WaitConnected(t)
 			run.Await(t, 100)
 			run.Finish(t)
 		})

@@ -46,7 +46,7 @@ func TestLinks(t *testing.T) {
 			l.Heal()
 		}
 	}
-	c.Met(t)
+	c.WaitConnected(t)
 	run.Await(t, 100)
 	run.Finish(t)
 }
@@ -104,7 +104,7 @@ func TestClientsLinkIsCut(t *testing.T) {
 func TestANodeWithoutPeersSaysSo(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Proxied: true})
-	at := c.Places(t, keysOf(12))
+	at := c.KeysByNode(t, keysOf(12))
 	// Everybody else is unreachable from node 0.
 	c.Proxy(1).Cut()
 	c.Proxy(2).Cut()
@@ -118,7 +118,7 @@ func TestANodeWithoutPeersSaysSo(t *testing.T) {
 	}, func() string { return "" })
 	c.Proxy(1).Heal()
 	c.Proxy(2).Heal()
-	c.Met(t)
+	c.WaitConnected(t)
 	_, err := valuesOf(soon(t), db, at[1][0], at[2][0])
 	require.NoError(t, err)
 }

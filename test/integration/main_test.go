@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { os.Exit(proc.Main(m)) }
 
 // soon is a context for what is expected to take milliseconds.
 func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), proc.WaitTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -55,13 +55,13 @@ func TestMeetServeAndMeetAgain(t *testing.T) {
 		for _, i := range order { // each serves before the next one is there
 			c.Node(i).Start(t)
 		}
-		c.Met(t)
+		c.WaitConnected(t)
 		everything()
 	}
 	for _, n := range c.Nodes() { // a rolling restart
 		require.Equal(t, cli.ExitOK, n.Stop(t))
 		n.Start(t)
-		c.Met(t)
+		c.WaitConnected(t)
 	}
 	everything()
 }
@@ -74,7 +74,7 @@ func TestJoinListsThatDiffer(t *testing.T) {
 	one := proc.NewNode(t, "one", t.TempDir(), "--listen", a, "--join", a+","+b)
 	two := proc.NewNode(t, "two", t.TempDir(), "--listen", b, "--join", a+","+b+","+d)
 	one.Launch(t)
-	code, said := two.Fails(t)
+	code, said := two.RequireStartFails(t)
 	require.Equal(t, cli.ExitUsage, code, said)
 	require.Contains(t, said, "--join")
 	require.Contains(t, said, "hint: ")
@@ -82,7 +82,7 @@ func TestJoinListsThatDiffer(t *testing.T) {
 
 	// A list without the node itself is refused at once.
 	three := proc.NewNode(t, "three", t.TempDir(), "--listen", d, "--join", a+","+b)
-	code, said = three.Fails(t)
+	code, said = three.RequireStartFails(t)
 	require.Equal(t, cli.ExitUsage, code, said)
 	require.Contains(t, said, d)
 	require.Contains(t, said, "hint: ")
@@ -127,7 +127,7 @@ func TestAMemberThatLostItsStore(t *testing.T) {
 	n := c.Node(1)
 	n.Kill()
 	require.NoError(t, os.RemoveAll(n.Dir))
-	code, said := n.Fails(t)
+	code, said := n.RequireStartFails(t)
 	require.Equal(t, cli.ExitUsage, code, said)
 	require.Contains(t, said, "started with an empty one")
 	require.Contains(t, said, "on a copy that was made")
@@ -204,15 +204,15 @@ func TestKillWhileMeeting(t *testing.T) {
 		for i := range 3 {
 			n := c.Node((round + i) % 3)
 			if i == round%2 {
-				n.Opened(t)
+				n.AwaitStoreOpen(t)
 			}
 			n.Kill()
 			n.Launch(t)
 		}
 		for _, n := range c.Nodes() {
-			n.Serving(t)
+			n.AwaitServing(t)
 		}
-		c.Met(t)
+		c.WaitConnected(t)
 		require.NoError(t, c.Open(t).Execute(soon(t), client.PutOp("a", nil), client.PutOp("b", nil), client.PutOp("c", nil)))
 		for _, n := range c.Nodes() {
 			n.Kill()

@@ -251,7 +251,7 @@ func TestMovesUnderKillsAndCuts(t *testing.T) {
 	require.NotZero(t, h.kept)
 
 	s.run.Finish(t)
-	s.c.Quiet(t, leftWithin)
+	s.c.RequireQuiescent(t, leftWithin)
 	told := reachable(t, dbs)
 	for _, n := range s.c.Nodes() {
 		if s.r.IntN(2) == 0 {
@@ -267,7 +267,7 @@ func TestMovesUnderKillsAndCuts(t *testing.T) {
 // and gives what they all hold.
 func reachable(t *testing.T, dbs []*client.DB) map[string]client.Entry {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), proc.WaitTimeout)
 	defer cancel()
 	entries, ops := torturedOps()
 	for i, key := range tortured() {
@@ -309,7 +309,7 @@ func (s *storm) sever(t *testing.T, do func(*proxy.Proxy)) {
 	for _, l := range links {
 		l.Heal()
 	}
-	s.c.Met(t)
+	s.c.WaitConnected(t)
 	s.run.Await(t, 1)
 	end()
 }
@@ -321,7 +321,7 @@ func (s *storm) killHot(t *testing.T) {
 	end := s.fault("the hot shard's node is killed")
 	n.Kill()
 	n.Start(t)
-	s.c.Met(t)
+	s.c.WaitConnected(t)
 	s.run.Await(t, 1)
 	end()
 }
@@ -330,7 +330,7 @@ func (s *storm) killHot(t *testing.T) {
 func (s *storm) hotNode(t *testing.T) int {
 	t.Helper()
 	for i, n := range s.c.Nodes() {
-		ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
+		ctx, cancel := context.WithTimeout(t.Context(), proc.WaitTimeout)
 		m, err := n.Metrics(ctx)
 		cancel()
 		require.NoError(t, err)

@@ -86,16 +86,16 @@ func TestSnapshotsSurviveKills(t *testing.T) {
 		n.Launch(t)
 	}
 	for _, n := range c.Nodes() {
-		n.Serving(t)
+		n.AwaitServing(t)
 	}
-	c.Met(t)
+	c.WaitConnected(t)
 	same()
 	for _, n := range c.Nodes() {
 		n.Kill()
 		n.Start(t)
-		c.Met(t)
+		c.WaitConnected(t)
 		require.NoError(t, putAll(soon(t), db, keys...))
 		same()
 	}
-	c.Quiet(t, leftWithin)
+	c.RequireQuiescent(t, leftWithin)
 }

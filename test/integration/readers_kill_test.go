@@ -49,15 +49,15 @@ func TestReadersUnderKillsAndCuts(t *testing.T) {
 	}
 	begin := time.Now()
 	s.run = torture.Start(t, addrs, torture.Options{Seed: seed, Clients: 8, Readers: 8, Timeout: 4 * time.Second, Slack: readerSlack})
-	s.c.AwaitSum(t, "linchpin_shard_readers", 1)
-	s.c.AwaitSum(t, "linchpin_shard_held_updates", 1)
+	s.c.AwaitMetric(t, "linchpin_shard_readers", 1)
+	s.c.AwaitMetric(t, "linchpin_shard_held_updates", 1)
 	for round := 0; round == 0 || time.Since(begin) < lasts-calmFor; round++ {
 		s.round(t, round)
 		s.calm(t)
 	}
 	t.Logf("loaded for %v", time.Since(begin).Round(time.Millisecond))
 	s.run.Finish(t)
-	t.Logf("%d faults; nothing was left after %v", s.faults, s.c.Quiet(t, leftWithin).Round(time.Millisecond))
+	t.Logf("%d faults; nothing was left after %v", s.faults, s.c.RequireQuiescent(t, leftWithin).Round(time.Millisecond))
 }
 
 // storm is what is done to a cluster under load.
@@ -75,7 +75,7 @@ func (s *storm) calm(t *testing.T) {
 	t.Helper()
 	begin := time.Now()
 	s.run.AwaitOthers(t, 10)
-	took := proc.Took(begin)
+	took := proc.Elapsed(begin)
 	if took > kv.DefaultLease+busy {
 		t.Errorf("updates went on after %v", took)
 	}
@@ -117,7 +117,7 @@ func (s *storm) kill(t *testing.T) {
 		s.run.AwaitFailures(t, 1+s.r.IntN(20))
 	}
 	n.Start(t)
-	s.c.Met(t)
+	s.c.WaitConnected(t)
 	s.run.Await(t, 1)
 	end()
 }
@@ -151,7 +151,7 @@ func (s *storm) cut(t *testing.T, what string, do func(*proxy.Proxy)) {
 	for _, l := range links {
 		l.Heal()
 	}
-	s.c.Met(t)
+	s.c.WaitConnected(t)
 	s.run.Await(t, 1)
 	end()
 }

@@ -39,7 +39,7 @@ type restarting struct {
 func newRestarting(t *testing.T) *restarting {
 	t.Helper()
 	c := proc.StartCluster(t, proc.Options{})
-	at := c.Places(t, keysOf(20))
+	at := c.KeysByNode(t, keysOf(20))
 	// Its updates wait for the node, however long that takes to come back.
 	db := proc.Open(t, []string{c.Node(2).Addr}).With(client.WaitForNodes())
 	x := &restarting{c: c, db: db, lost: at[1][0], lone: at[1][1], third: at[1][2], other: at[2][0]}
@@ -65,7 +65,7 @@ func ends(t *testing.T, rs []*openReader, wellToo bool, texts ...string) {
 	for _, r := range rs {
 		begin := time.Now()
 		err := r.end(t)
-		require.Less(t, proc.Took(begin), busy, "it is told at once")
+		require.Less(t, proc.Elapsed(begin), busy, "it is told at once")
 		require.Equal(t, []string{"before", "before"}, r.saw)
 		if err == nil && wellToo {
 			for _, v := range r.later {
@@ -104,7 +104,7 @@ func TestShardRestartsUnderReaders(t *testing.T) {
 			fresh := writer(func() error { return putAll(ctx, x.db, x.lost, x.third, x.other) })
 			goesOn(t, x.waiting, back, kv.DefaultLease+busy, "an update that waited")
 			goesOn(t, fresh, back, kv.DefaultLease+busy, "an update that came later")
-			x.c.Met(t)  // so that no node takes it for down
+			x.c.WaitConnected(t)  // so that no node takes it for down
 			if pinned { // the update was through, so all of them were
 				ends(t, x.silent, true, toldLeftOut)
 				ends(t, x.elsewhere, true, toldLeftOut)
@@ -119,7 +119,7 @@ func TestShardRestartsUnderReaders(t *testing.T) {
 			last := openReaders(ctx, t, proc.Open(t, []string{x.c.Node(0).Addr}), 1, all, nil)[0]
 			require.NoError(t, last.end(t))
 			require.Equal(t, []string{"after", "after", "after"}, last.saw)
-			x.c.Quiet(t, leftWithin)
+			x.c.RequireQuiescent(t, leftWithin)
 		})
 	}
 }

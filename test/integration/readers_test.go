@@ -74,7 +74,7 @@ func (r *openReader) end(t *testing.T) error {
 	select {
 	case err := <-r.done:
 		return err
-	case <-time.After(proc.Patience):
+	case <-time.After(proc.WaitTimeout):
 		t.Fatal("the reader does not end")
 		return nil
 	}
@@ -93,10 +93,10 @@ func goesOn(t *testing.T, done <-chan error, begin time.Time, within time.Durati
 	select {
 	case err := <-done:
 		require.NoError(t, err, what)
-		took := proc.Took(begin)
+		took := proc.Elapsed(begin)
 		t.Logf("%s: committed after %v", what, took.Round(time.Millisecond))
 		require.Less(t, took, within, what)
-	case <-time.After(within + proc.Patience):
+	case <-time.After(within + proc.WaitTimeout):
 		t.Fatalf("%s: it does not go on", what)
 	}
 }
@@ -126,7 +126,7 @@ func TestGatewayDiesWithOpenReaders(t *testing.T) {
 	t.Parallel()
 	const hot = "hot"
 	c := proc.StartCluster(t, proc.Options{Args: []string{"--hot-key", hot}})
-	at := c.Places(t, append(keysOf(20), hot), hot)
+	at := c.KeysByNode(t, append(keysOf(20), hot), hot)
 	home := 0 // of the hot shard
 	for i, keys := range at {
 		if keys[len(keys)-1] == hot {
@@ -166,13 +166,13 @@ func TestGatewayDiesWithOpenReaders(t *testing.T) {
 		require.Equal(t, []string{"before", "before", "before"}, r.saw)
 		require.ErrorIs(t, r.end(t), client.ErrUnavailable)
 	}
-	c.Quiet(t, leftWithin)
+	c.RequireQuiescent(t, leftWithin)
 	gateway.Start(t)
-	c.Met(t)
+	c.WaitConnected(t)
 	values, err := valuesOf(soon(t), c.Open(t), hot, warm[0], at[home][0], warm[1])
 	require.NoError(t, err)
 	require.Equal(t, []string{"after", "after", "after", "after"}, values)
-	c.Quiet(t, leftWithin)
+	c.RequireQuiescent(t, leftWithin)
 }
 
 // held waits until readers are registered on a node and hold an update.
@@ -200,7 +200,7 @@ const readerMayHold = kv.DefaultOpenBudget + time.Second
 func TestReaderThatNeverEnds(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	at := c.Places(t, keysOf(20))
+	at := c.KeysByNode(t, keysOf(20))
 	key, other := at[1][0], at[2][0]
 	db, hasty := proc.Open(t, []string{c.Node(2).Addr}), proc.Open(t, []string{c.Node(0).Addr}).With(client.NoRetry())
 	t.Run("it ends", func(t *testing.T) {
@@ -229,11 +229,11 @@ func TestReaderThatNeverEnds(t *testing.T) {
 		for n := 0; time.Since(begin) < kv.DefaultLease+kv.DefaultLease/4; n++ {
 			at := time.Now()
 			require.NoError(t, putAll(soon(t), db, key, other))
-			require.Less(t, proc.Took(at), readerMayHold, "update %d, while it stays", n)
+			require.Less(t, proc.Elapsed(at), readerMayHold, "update %d, while it stays", n)
 		}
 		require.NoError(t, r.end(t))
 		require.Equal(t, []string{"before"}, r.saw)
 		require.Equal(t, []string{"before", "before"}, r.later)
 	})
-	c.Quiet(t, leftWithin)
+	c.RequireQuiescent(t, leftWithin)
 }

@@ -28,7 +28,7 @@ func single(t *testing.T, name, dir string, args ...string) *proc.Node {
 // that tell why, and a hint.
 func refused(t *testing.T, n *proc.Node, code int, words ...string) {
 	t.Helper()
-	got, said := n.Fails(t)
+	got, said := n.RequireStartFails(t)
 	require.Equal(t, code, got, said)
 	for _, w := range words {
 		require.Contains(t, said, w)
@@ -183,7 +183,7 @@ func flipped(t *testing.T, dir, file string, keys []string) (refusedToStart bool
 
 	n := single(t, "on a damaged "+file, damaged)
 	n.Launch(t)
-	if !n.ServesOrEnds(t) {
+	if !n.AwaitServingOrExit(t) {
 		code, said := n.Wait(t), n.Output.String()
 		require.NotEqual(t, cli.ExitOK, code, "%s: %s", file, said)
 		require.Contains(t, said, "linchpin: ", file)

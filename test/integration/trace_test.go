@@ -47,7 +47,7 @@ func traced(t *testing.T, ratio float64) (*embed.Cluster, *spans) {
 		}})
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
+		ctx, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 		defer cancel()
 		require.NoError(t, c.Stop(ctx))
 		for _, tr := range s.tracers {

@@ -62,7 +62,7 @@ func (g *target) frames(t *testing.T, d *net.Dialer) *frames {
 	f, err := tryFrames(d, g.addr, g.config("")())
 	require.NoError(t, err)
 	t.Cleanup(func() { f.conn.Close() })
-	require.NoError(t, f.conn.SetDeadline(time.Now().Add(proc.Patience)))
+	require.NoError(t, f.conn.SetDeadline(time.Now().Add(proc.WaitTimeout)))
 	return f
 }
 

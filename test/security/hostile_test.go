@@ -60,7 +60,7 @@ func besiege(t *testing.T, flags ...string) *target {
 	var done sync.WaitGroup
 	done.Go(func() {
 		for ctx.Err() == nil {
-			each, stop := context.WithTimeout(ctx, proc.Patience)
+			each, stop := context.WithTimeout(ctx, proc.WaitTimeout)
 			began := time.Now()
 			err := counted.Add(each, g.honest, 1)
 			stop()
@@ -94,7 +94,7 @@ func (g *target) client(opts ...client.Option) *client.DB {
 func (g *target) attack(t *testing.T, name string, run func(t *testing.T, d *net.Dialer)) {
 	t.Helper()
 	g.attackers++
-	d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(g.attackers))}, Timeout: proc.Patience}
+	d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(g.attackers))}, Timeout: proc.WaitTimeout}
 	t.Run(name, func(t *testing.T) {
 		before := g.served.Load()
 		run(t, d)
@@ -118,7 +118,7 @@ func (g *target) attack(t *testing.T, name string, run func(t *testing.T, d *net
 // metric reads one by its name and labels.
 func (g *target) metric(t testing.TB, name string) float64 {
 	t.Helper()
-	web := &http.Client{Transport: &http.Transport{TLSClientConfig: g.config(users.Root)(), DisableKeepAlives: true}, Timeout: proc.Patience}
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: g.config(users.Root)(), DisableKeepAlives: true}, Timeout: proc.WaitTimeout}
 	resp, err := web.Get("https://" + g.http + "/metrics")
 	require.NoError(t, err)
 	defer resp.Body.Close()
@@ -140,7 +140,7 @@ func dial(t *testing.T, d *net.Dialer, addr string) net.Conn {
 	c, err := d.Dial("tcp", addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
-	require.NoError(t, c.SetDeadline(time.Now().Add(proc.Patience)))
+	require.NoError(t, c.SetDeadline(time.Now().Add(proc.WaitTimeout)))
 	return c
 }
 

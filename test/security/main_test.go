@@ -75,7 +75,7 @@ type cluster struct {
 }
 
 func soon(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }

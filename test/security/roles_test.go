@@ -211,7 +211,7 @@ func TestHTTPIsGuarded(t *testing.T) {
 	} {
 		require.Equal(t, q.want, get(q.who, q.path, q.method, q.set), q.name)
 	}
-	clear := &http.Client{Timeout: proc.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	clear := &http.Client{Timeout: proc.WaitTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := clear.Get("http://" + c.nodes[0].HTTPAddr() + "/healthz")
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())

@@ -294,7 +294,7 @@ func (s *siege) run() error {
 		}
 		for _, a := range memoryAttacks {
 			if a.name == by.Name {
-				d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 3, by.From)}, Timeout: proc.Patience}
+				d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 3, by.From)}, Timeout: proc.WaitTimeout}
 				all.Go(func() { s.attempts(d, k.Client(), by.Token, a.reads, a.run, ends) })
 			}
 		}
@@ -338,7 +338,7 @@ func (g *target) attacked(t *testing.T, attacks ...attackBy) {
 	t.Helper()
 	text, err := json.Marshal(siege{Addr: g.addr, CA: g.file(certs.CAFile), Seconds: attackFor.Seconds(), Attacks: attacks})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), attackFor+proc.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), attackFor+proc.WaitTimeout)
 	defer cancel()
 	cmd := proc.Command(ctx, os.Args[0])
 	cmd.Env = append(cmd.Env, siegeVar+"="+string(text))

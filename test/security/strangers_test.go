@@ -43,7 +43,7 @@ func startPair(t *testing.T) *pair {
 		g.nodes[i].Launch(t)
 	}
 	for i := range g.nodes {
-		g.nodes[i].Serving(t)
+		g.nodes[i].AwaitServing(t)
 	}
 	return g
 }
@@ -66,7 +66,7 @@ func (g *pair) newcomer(i int) (time.Duration, error) {
 		ops = append(ops, client.NewCounter(fmt.Sprint("key ", k)).AddOp(1))
 	}
 	err = db.Execute(soon(g.t), ops...)
-	return proc.Took(began), err
+	return proc.Elapsed(began), err
 }
 
 // healthy asks for a node's health on a connection of its own.
@@ -77,7 +77,7 @@ func (g *pair) healthy(i int) (time.Duration, error) {
 // healthy asks for the health of the node at an address.
 func healthy(a *authority, d *net.Dialer, addr string) (time.Duration, error) {
 	began := time.Now()
-	web := &http.Client{Transport: &http.Transport{TLSClientConfig: a.config("")(), DisableKeepAlives: true, DialContext: d.DialContext}, Timeout: proc.Patience}
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: a.config("")(), DisableKeepAlives: true, DialContext: d.DialContext}, Timeout: proc.WaitTimeout}
 	resp, err := web.Get("https://" + addr + "/healthz")
 	if err != nil {
 		return 0, err
@@ -86,7 +86,7 @@ func healthy(a *authority, d *net.Dialer, addr string) (time.Duration, error) {
 	if resp.StatusCode != http.StatusOK {
 		return 0, fmt.Errorf("the node's health is %s", resp.Status)
 	}
-	return proc.Took(began), nil
+	return proc.Elapsed(began), nil
 }
 
 // silent opens connections from an address and begins a handshake on each that it never
@@ -133,7 +133,7 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	for a := range 4 {
-		d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(a+2))}, Timeout: proc.Patience}
+		d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(a+2))}, Timeout: proc.WaitTimeout}
 		for _, addr := range append(g.addrs[:], g.http[:]...) {
 			for range strangersEach {
 				all.Go(func() { silent(ctx, d, addr) })
@@ -215,7 +215,7 @@ func TestAStrangerAtANodesAddressLocksNobodyOut(t *testing.T) {
 	slowedAgain := time.Now()
 	g.nodes[1].Start(t)
 	g.met()
-	require.Less(t, proc.Took(slowedAgain), 10*time.Second, "the restarted node comes back")
+	require.Less(t, proc.Elapsed(slowedAgain), 10*time.Second, "the restarted node comes back")
 	_, err := g.newcomer(0) // the restarted shards wait for the leases of before
 	require.NoError(t, err)
 	slowed()
@@ -260,7 +260,7 @@ func (g *pair) status(i int) admin.Status {
 // failing opens connections that do not speak TLS, as long as ctx lasts.
 func failing(ctx context.Context, addr string) {
 	for ctx.Err() == nil {
-		c, err := net.DialTimeout("tcp", addr, proc.Patience)
+		c, err := net.DialTimeout("tcp", addr, proc.WaitTimeout)
 		if err == nil {
 			_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 			_ = c.SetReadDeadline(time.Now().Add(time.Second))
@@ -352,7 +352,7 @@ func (g *target) untilKnown(t *testing.T, name string) {
 // node asks is answered.
 func (g *target) hold(t *testing.T, name string, n int) (all []*grpc.ClientConn) {
 	t.Helper()
-	d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 4, byte(len(name)))}, Timeout: proc.Patience}
+	d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 4, byte(len(name)))}, Timeout: proc.WaitTimeout}
 	for range n {
 		c := g.grpc(t, d, name, "")
 		c.Connect()

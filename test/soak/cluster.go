@@ -135,7 +135,7 @@ func (c *cluster) keepOutput(t testing.TB) {
 
 // keepProfiles saves the profiles of every node that answers.
 func (c *cluster) keepProfiles(t testing.TB, when string) {
-	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 	defer cancel()
 	for i, n := range c.Nodes() {
 		if n.Running() {
@@ -148,7 +148,7 @@ func (c *cluster) keepProfiles(t testing.TB, when string) {
 func forget(t testing.TB, db *client.DB, prefixes ...string) {
 	t.Helper()
 	const most = kv.MaxTxnOps / 2 // that a transaction may delete
-	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 	defer cancel()
 	for _, p := range prefixes {
 		for keys, more := client.Prefix(p), true; more; {
@@ -177,7 +177,7 @@ func forget(t testing.TB, db *client.DB, prefixes ...string) {
 // empty requires that no key of any round is left.
 func empty(t testing.TB, db *client.DB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 	defer cancel()
 	for e, err := range db.Scan(ctx, client.Prefix("soak/"), client.Limit(5)) {
 		if err != nil {

@@ -135,7 +135,7 @@ const diedOfSignal = -1
 func (d *doer) drain(f Fault, _ *rand.Rand) func() {
 	n := d.Node(f.Node)
 	// A process that has hardly begun does not know the signal yet, and dies of it.
-	young := d.begun[f.Node] && !n.Said(" serves at ")
+	young := d.begun[f.Node] && !n.HasWritten(" serves at ")
 	d.down[f.Node] = true
 	n.Terminate(d.t)
 	return func() {
@@ -165,12 +165,12 @@ func (d *doer) nearlyFull(f Fault, _ *rand.Rand) func() {
 // time it has to start while there is none.
 func (d *doer) full(f Fault, r *rand.Rand) func() {
 	n := d.Node(f.Node)
-	n.MayEnd()
+	n.ExpectExit()
 	giveBack := sandbox.Ballast(d.t, n.Dir, 0)
 	if r.IntN(2) == 0 {
 		n.Kill()
 		d.start(f.Node)
-		n.MayEnd()
+		n.ExpectExit()
 	}
 	d.down[f.Node] = true
 	return func() {
@@ -255,7 +255,7 @@ func (d *doer) connect(f Fault, most int) func() {
 
 // slowReaders scan, and take some pairs a second.
 func (d *doer) slowReaders(f Fault, _ *rand.Rand) func() {
-	ctx, cancel := context.WithTimeout(d.ctx, f.Till-f.From+proc.Patience)
+	ctx, cancel := context.WithTimeout(d.ctx, f.Till-f.From+proc.WaitTimeout)
 	var ended sync.WaitGroup
 	for range 4 {
 		ended.Go(func() { d.wide.read(ctx, d.t, d.Node(f.Node).Addr, 50*time.Millisecond) })

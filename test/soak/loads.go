@@ -70,7 +70,7 @@ type loads struct {
 // startLoads loads the applications of a round and has clients use them.
 func startLoads(ctx context.Context, t testing.TB, addrs []string, round Round) *loads {
 	t.Helper()
-	loading, cancel := context.WithTimeout(ctx, proc.Patience)
+	loading, cancel := context.WithTimeout(ctx, proc.WaitTimeout)
 	defer cancel()
 	store, err := clientstore.Open(loading, addrs, 0)
 	if err != nil {
@@ -169,7 +169,7 @@ func kindNamesOf(all ...kv.Kind) (names []string) {
 // told, and counts the invariants that hold.
 func (l *loads) verify(t testing.TB) (hold int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*proc.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*proc.WaitTimeout)
 	defer cancel()
 	for _, one := range l.all {
 		invariants, err := one.app.Verify(ctx)

@@ -18,7 +18,7 @@ const (
 	slack = kv.DefaultLease + kv.DefaultLiveness
 	// leftWithin is how long something may be left on a node when the load has
 	// ended.
-	leftWithin = kv.DefaultLease + proc.Patience/2
+	leftWithin = kv.DefaultLease + proc.WaitTimeout/2
 )
 
 // outcome is what became of a round.
@@ -102,10 +102,10 @@ func (s *soak) run(t *testing.T, o *outcome) {
 	o.loaded = time.Since(loaded)
 	all := clients.Ended()
 	o.ended.committed, o.ended.failed, o.ended.unknown = o.ended.committed+all.Committed, o.ended.failed+all.Failed, o.ended.unknown+all.Unknown
-	s.cluster.Quiet(t, leftWithin)
+	s.cluster.RequireQuiescent(t, leftWithin)
 	o.invariants = apps.verify(t)
 	forget(t, db, append(apps.prefixes(), name)...)
-	s.cluster.Quiet(t, leftWithin)
+	s.cluster.RequireQuiescent(t, leftWithin)
 	empty(t, db)
 	o.judged = !t.Failed()
 }
@@ -117,10 +117,10 @@ func (s *soak) recover(t *testing.T, d *doer, apps *loads, clients *torture.Run)
 	begin := time.Now()
 	for i, n := range s.cluster.Nodes() {
 		if d.begun[i] {
-			n.Serving(t)
+			n.AwaitServing(t)
 		}
 	}
-	s.cluster.Met(t)
+	s.cluster.WaitConnected(t)
 	met := time.Since(begin)
 	apps.await(t, 5)
 	clients.Await(t, 50)

@@ -40,7 +40,7 @@ func wideValue(i int) []byte {
 // makeWide writes the range.
 func makeWide(t testing.TB, db *client.DB) *wide {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 	defer cancel()
 	for i := 0; i < wideKeys; {
 		var ops []client.Op

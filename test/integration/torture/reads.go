@@ -63,7 +63,7 @@ func (r *Run) AwaitOthers(t testing.TB, n int) {
 	begin := time.Now()
 	for want := others() + n; others() < want; {
 		r.Await(t, 1)
-		if time.Since(begin) > proc.Patience {
+		if time.Since(begin) > proc.WaitTimeout {
 			t.Fatalf("only readers go on: %v, errors %v", r.ended, r.errors)
 		}
 	}

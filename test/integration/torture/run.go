@@ -168,7 +168,7 @@ func (r *Run) AwaitFailures(t testing.TB, n int) {
 func (r *Run) await(t testing.TB, n int, trouble string, count func() int) {
 	t.Helper()
 	late := false
-	timer := time.AfterFunc(proc.Patience, func() {
+	timer := time.AfterFunc(proc.WaitTimeout, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		late = true

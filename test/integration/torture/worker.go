@@ -204,7 +204,7 @@ func (w *worker) end(p *history.Pending, err error, own ...kv.Kind) workload.Out
 // counters.
 func (r *Run) readAll(t testing.TB) map[string]int64 {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 	defer cancel()
 	rec := r.rec.Client(r.opt.Clients + r.opt.Readers)
 	p := rec.Begin([]byte("final"))

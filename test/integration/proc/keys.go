@@ -9,10 +9,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 )
 
-// Places sorts keys by the node that they live on: 0 is the place in Nodes of
-// the first, and so on. Each node must have some of them. hotKeys are those
-// that the cluster was made with.
-func (c *Cluster) Places(t testing.TB, keys []string, hotKeys ...string) [][]string {
+// KeysByNode groups keys by the position of their node, in the order of Nodes. It fails the test if a node
+// has none of them. hotKeys are the --hot-key arguments of the cluster.
+func (c *Cluster) KeysByNode(t testing.TB, keys []string, hotKeys ...string) [][]string {
 	t.Helper()
 	var hot [][]byte
 	for _, k := range hotKeys {
@@ -22,27 +21,27 @@ func (c *Cluster) Places(t testing.TB, keys []string, hotKeys ...string) [][]str
 	if err != nil {
 		t.Fatal(err)
 	}
-	var numbers []uint32
+	var ids []uint32
 	for _, n := range c.nodes {
-		numbers = append(numbers, n.number(t))
+		ids = append(ids, n.id(t))
 	}
 	out := make([][]string, len(c.nodes))
 	for _, k := range keys {
-		at := slices.Index(numbers, uint32(r.Node(r.Shard([]byte(k)))))
+		at := slices.Index(ids, uint32(r.Node(r.Shard([]byte(k)))))
 		out[at] = append(out[at], k)
 	}
 	for i := range out {
 		if len(out[i]) == 0 {
-			t.Fatalf("node %d has none of the keys", i)
+			t.Fatalf("no key is on node %d", i)
 		}
 	}
 	return out
 }
 
-// number is the node's number in its cluster.
-func (n *Node) number(t testing.TB) uint32 {
+// id returns the id of the node in its cluster.
+func (n *Node) id(t testing.TB) uint32 {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), WaitTimeout)
 	defer cancel()
 	s, err := admin.New(Open(t, []string{n.Addr})).Status(ctx)
 	if err != nil {

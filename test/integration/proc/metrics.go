@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Metrics asks a node at its own address for its metrics, each summed up over
-// its labels.
+// Metrics reads the metrics of a node at its own address. The values of a metric are summed over its
+// labels.
 func (n *Node) Metrics(ctx context.Context) (map[string]float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.HTTP+"/metrics", nil)
 	if err != nil {
@@ -36,14 +36,14 @@ func (n *Node) Metrics(ctx context.Context) (map[string]float64, error) {
 		name := line[:strings.IndexAny(line, "{ ")]
 		v, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
 		if err != nil {
-			return nil, fmt.Errorf("%s says %q: %w", n.name, line, err)
+			return nil, fmt.Errorf("invalid metric of %s, %q: %w", n.name, line, err)
 		}
 		sums[name] += v
 	}
 	return sums, nil
 }
 
-// Sum adds up a metric over the nodes that run.
+// Sum returns the sum of a metric over the running nodes.
 func (c *Cluster) Sum(ctx context.Context, name string) (sum float64, err error) {
 	for _, n := range c.nodes {
 		if !n.Running() {
@@ -62,9 +62,8 @@ func (c *Cluster) Sum(ctx context.Context, name string) (sum float64, err error)
 	return sum, nil
 }
 
-// AwaitSum waits until a metric, summed up over the nodes that run, is at
-// least so much.
-func (c *Cluster) AwaitSum(t testing.TB, name string, least float64) {
+// AwaitMetric waits until the sum of a metric over the running nodes reaches a minimum.
+func (c *Cluster) AwaitMetric(t testing.TB, name string, least float64) {
 	t.Helper()
 	last := ""
 	Until(t, fmt.Sprintf("%s is at least %v", name, least), func(ctx context.Context) bool {
@@ -74,31 +73,31 @@ func (c *Cluster) AwaitSum(t testing.TB, name string, least float64) {
 	}, func() string { return last })
 }
 
-// leftovers are what is 0 on every node when nothing is under way.
-var leftovers = []string{
+// quiescentMetrics are zero on every node when nothing is in flight.
+var quiescentMetrics = []string{
 	"linchpin_gateway_inflight_transactions", "linchpin_gateway_open_transactions",
 	"linchpin_shard_lock_waiters", "linchpin_shard_prepared_transactions", "linchpin_shard_decision_records",
 	"linchpin_shard_readers", "linchpin_shard_held_updates",
 }
 
-// Quiet requires that within a time nothing is left on any node that runs: no
-// transaction, promise, record or registration. It returns how long that took.
-func (c *Cluster) Quiet(t testing.TB, within time.Duration) time.Duration {
+// RequireQuiescent requires that within a time no running node has a transaction, prepared update, decision
+// record or registration left. It returns how long that took.
+func (c *Cluster) RequireQuiescent(t testing.TB, within time.Duration) time.Duration {
 	t.Helper()
 	begin, left := time.Now(), ""
-	Until(t, "nothing is left", func(ctx context.Context) bool {
-		left = c.left(ctx)
+	Until(t, "the cluster is quiescent", func(ctx context.Context) bool {
+		left = c.leftovers(ctx)
 		return left == ""
 	}, func() string { return left })
-	took := Took(begin)
+	took := Elapsed(begin)
 	if took > within {
-		t.Errorf("it took %v, more than %v, until nothing was left", took, within)
+		t.Errorf("the cluster was quiescent after %v; the bound is %v", took, within)
 	}
 	return took
 }
 
-// left tells what is left, "" for nothing.
-func (c *Cluster) left(ctx context.Context) string {
+// leftovers describes the metrics that are not zero; it is empty if all are.
+func (c *Cluster) leftovers(ctx context.Context) string {
 	var b strings.Builder
 	for _, n := range c.nodes {
 		if !n.Running() {
@@ -108,7 +107,7 @@ func (c *Cluster) left(ctx context.Context) string {
 		if err != nil {
 			return err.Error()
 		}
-		for _, name := range leftovers {
+		for _, name := range quiescentMetrics {
 			if v, ok := m[name]; !ok || v != 0 {
 				fmt.Fprintf(&b, "%s: %s is %v; ", n.name, name, v)
 			}
