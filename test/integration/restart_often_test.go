@@ -16,15 +16,16 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// TestANodeThatIsKilledEveryTwoSecondsMakesProgress: a lease is as long as each of its lives,
-// and readers that register come all the time. Nearly every life takes writes all the
-// time.
-func TestANodeThatIsKilledEveryTwoSecondsMakesProgress(t *testing.T) {
+// TestNodeKilledEveryTwoSecondsMakesProgress: each run of the node is as long as a reader's lease, and new
+// readers register all the time. If a restarted shard waited for the leases of the forgotten readers before
+// it accepted writes, no run would commit any.
+func TestNodeKilledEveryTwoSecondsMakesProgress(t *testing.T) {
 	t.Parallel()
 	_, err := clock.Boot()
 	require.NoError(t, err)
 	addr := proc.FreeAddr(t)
-	n := proc.NewNode(t, "node", filepath.Join(t.TempDir(), "store"), "--listen", addr, "--shards", "3", "--cache-mb", "16")
+	n := proc.NewNode(t, "node", filepath.Join(t.TempDir(), "store"), "--listen", addr, "--shards", "3", "--cache-mb",
+		"16")
 	n.Start(t)
 	db := proc.Open(t, []string{addr})
 	ctx, stop := context.WithCancel(t.Context())
@@ -47,19 +48,19 @@ func TestANodeThatIsKilledEveryTwoSecondsMakesProgress(t *testing.T) {
 			return nil
 		})
 	}
-	lives := 0
-	const kills, some = 5, 20 // a life that waits for a whole lease writes nothing
+	productive := 0
+	const kills, some = 5, 20 // a run that waits for a whole lease writes nothing
 	for range kills {
 		n.Kill()
 		before := written.Load()
 		n.Start(t)
-		time.Sleep(2 * time.Second) // a life
-		t.Logf("written in a life: %d", written.Load()-before)
+		time.Sleep(2 * time.Second) // the length of a run
+		t.Logf("%d writes in this run", written.Load()-before)
 		if written.Load() > before+some {
-			lives++
+			productive++
 		}
 	}
 	stop()
 	require.NoError(t, all.Wait())
-	require.GreaterOrEqual(t, lives, kills-1, "lives in which something was written")
+	require.GreaterOrEqual(t, productive, kills-1, "runs with writes")
 }

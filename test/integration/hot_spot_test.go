@@ -18,10 +18,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// load has so many clients, on all nodes, write the keys that pick names, until
-// the returned function is called, which tells how many transactions have
-// committed.
-func (c *hotCluster) load(clients int, pick func(r *rand.Rand) []string) (stop func() (committed int64)) {
+// startLoad starts clients on all nodes that write the keys that pick returns. The returned function stops
+// them and returns the number of committed transactions.
+func (c *hotCluster) startLoad(clients int, pick func(r *rand.Rand) []string) (stop func() (committed int64)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	var committed atomic.Int64
@@ -51,8 +50,8 @@ func (c *hotCluster) load(clients int, pick func(r *rand.Rand) []string) (stop f
 	}
 }
 
-// onOthers names so many keys that are at home on different shards.
-func (c *hotCluster) onOthers(prefix string, n int) (keys []string) {
+// keysOnDistinctShards returns n keys whose home shards differ.
+func (c *hotCluster) keysOnDistinctShards(prefix string, n int) (keys []string) {
 	seen := map[kv.ShardID]bool{}
 	for i := 0; len(keys) < n; i++ {
 		k := fmt.Sprintf("%s%d", prefix, i)
@@ -64,39 +63,38 @@ func (c *hotCluster) onOthers(prefix string, n int) (keys []string) {
 	return keys
 }
 
-// moved reports whether any key has been moved to the hot shard, or whether that
-// cannot be told.
-func (c *hotCluster) moved() bool {
+// hasMovedKeys reports whether a key is on the hot shard. It returns true on an error too.
+func (c *hotCluster) hasMovedKeys() bool {
 	reply, err := c.Node(1).Gateway().Hot(context.Background())
 	return err != nil || slices.ContainsFunc(reply.Keys, func(k msg.HotKey) bool { return k.Since != 0 })
 }
 
-// TestAHotSpotThatJumpsIsFollowed: keys that everybody writes together come to
-// the hot shard within seconds, and so do those to which the demand turns.
-func TestAHotSpotThatJumpsIsFollowed(t *testing.T) {
+// TestMovedHotSpotIsFollowed: contended keys that are written together move to the hot shard within
+// seconds. If the contention changes to other keys, those move as well.
+func TestMovedHotSpotIsFollowed(t *testing.T) {
 	c := startHot(t, hotshard.ModeAuto)
 	for _, spot := range []string{"first", "second"} {
-		keys := c.onOthers(spot, 3)
-		stop := c.load(24, func(r *rand.Rand) []string {
+		keys := c.keysOnDistinctShards(spot, 3)
+		stop := c.startLoad(24, func(r *rand.Rand) []string {
 			i := r.IntN(len(keys))
 			return []string{keys[i], keys[(i+1)%len(keys)], fmt.Sprintf("cold%d", r.IntN(10_000))}
 		})
 		begin := time.Now()
 		for _, k := range keys {
-			c.comes(k)
+			c.awaitOnHotShard(k)
 		}
-		t.Logf("%s: followed after %v", spot, time.Since(begin).Round(10*time.Millisecond))
+		t.Logf("%s: moved after %v", spot, time.Since(begin).Round(10*time.Millisecond))
 		stop()
 	}
 }
 
-// TestUniformLoadMovesNothing: where nobody waits for anybody, no key is moved.
-func TestUniformLoadMovesNothing(t *testing.T) {
+// TestUniformLoadMovesNoKey: without contention no key moves.
+func TestUniformLoadMovesNoKey(t *testing.T) {
 	c := startHot(t, hotshard.ModeAuto)
-	stop := c.load(24, func(r *rand.Rand) []string {
+	stop := c.startLoad(24, func(r *rand.Rand) []string {
 		return []string{fmt.Sprintf("k%d", r.IntN(100_000)), fmt.Sprintf("k%d", r.IntN(100_000))}
 	})
 	defer stop()
-	require.Never(t, c.moved, 3*time.Second, 100*time.Millisecond)
-	require.Greater(t, stop(), int64(100), "there was a load")
+	require.Never(t, c.hasMovedKeys, 3*time.Second, 100*time.Millisecond)
+	require.Greater(t, stop(), int64(100), "the load commits")
 }

@@ -14,18 +14,18 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// TestReadsOfMoreThanAMessageFailAtOnce: results of one shard that are more than a message between nodes has are
-// an error that is not retried, and not dropped until the deadline.
-func TestReadsOfMoreThanAMessageFailAtOnce(t *testing.T) {
+// TestTooLargeReadsAreInvalid: if the results of one shard exceed the size of a message between nodes, the
+// read fails with an error that is not retried. It does not time out.
+func TestTooLargeReadsAreInvalid(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
 	db := proc.Open(t, c.Addrs()[:1])
 	var keys []string
 	for i := range 6 {
 		keys = append(keys, fmt.Sprintf("large/%d", i))
-		require.NoError(t, db.Put(soon(t), keys[i], make([]byte, kv.MaxValueBytes)))
+		require.NoError(t, db.Put(testContext(t), keys[i], make([]byte, kv.MaxValueBytes)))
 	}
-	snapshot, err := db.CreateSnapshot(soon(t), "s", client.TTL(time.Hour))
+	snapshot, err := db.CreateSnapshot(testContext(t), "s", client.TTL(time.Hour))
 	require.NoError(t, err)
 	for _, key := range keys {
 		_, same := getsOf(slices.Repeat([]string{key}, 70)...)
@@ -36,7 +36,7 @@ func TestReadsOfMoreThanAMessageFailAtOnce(t *testing.T) {
 			"with a write": func(ctx context.Context) error {
 				return db.Execute(ctx, append([]client.Op{client.PutOp("w", nil)}, several...)...)
 			},
-			"the past": func(ctx context.Context) error { return snapshot.Execute(ctx, several...) },
+			"snapshot": func(ctx context.Context) error { return snapshot.Execute(ctx, several...) },
 			"update": func(ctx context.Context) error {
 				return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error { return tx.Execute(ctx, same...) })
 			},
@@ -44,7 +44,7 @@ func TestReadsOfMoreThanAMessageFailAtOnce(t *testing.T) {
 				return db.View(ctx, func(ctx context.Context, v *client.View) error { return v.Execute(ctx, same...) })
 			},
 		} {
-			require.ErrorIs(t, run(soon(t)), client.ErrInvalid, name)
+			require.ErrorIs(t, run(testContext(t)), client.ErrInvalid, name)
 		}
 	}
 }

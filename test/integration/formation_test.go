@@ -14,13 +14,12 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// TestMeetServeAndMeetAgain: three processes form a cluster, each is a gateway
-// to all of it, and after restarts in several orders, all at once and one at a
-// time, everything is there.
-func TestMeetServeAndMeetAgain(t *testing.T) {
+// TestClusterFormsAndRestarts: three processes form a cluster, and each is a gateway to all keys. After
+// restarts of all nodes in several orders, and of one node at a time, all data is there.
+func TestClusterFormsAndRestarts(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Args: []string{"--hot-key", "key/000"}})
-	ctx := soon(t)
+	ctx := testContext(t)
 	keys := keysOf(40)
 	for i, n := range c.Nodes() {
 		db := proc.Open(t, []string{n.Addr})
@@ -30,7 +29,7 @@ func TestMeetServeAndMeetAgain(t *testing.T) {
 			}
 		}
 	}
-	everything := func() {
+	requireAllData := func() {
 		t.Helper()
 		for _, n := range c.Nodes() {
 			db := proc.Open(t, []string{n.Addr})
@@ -47,57 +46,57 @@ func TestMeetServeAndMeetAgain(t *testing.T) {
 			require.EqualValues(t, len(keys), n)
 		}
 	}
-	everything()
+	requireAllData()
 	for _, order := range [][]int{{2, 1, 0}, {1, 0, 2}} {
 		for _, n := range c.Nodes() {
 			n.Kill()
 		}
-		for _, i := range order { // each serves before the next one is there
+		for _, i := range order { // each serves before the next one starts
 			c.Node(i).Start(t)
 		}
 		c.WaitConnected(t)
-		everything()
+		requireAllData()
 	}
 	for _, n := range c.Nodes() { // a rolling restart
 		require.Equal(t, cli.ExitOK, n.Stop(t))
 		n.Start(t)
 		c.WaitConnected(t)
 	}
-	everything()
+	requireAllData()
 }
 
-// TestJoinListsThatDiffer: nodes that were started with different lists say so
-// and end, before anything was made.
-func TestJoinListsThatDiffer(t *testing.T) {
+// TestDifferentJoinListsAreRejected: nodes whose join lists differ exit with an error before a cluster is
+// formed.
+func TestDifferentJoinListsAreRejected(t *testing.T) {
 	t.Parallel()
 	a, b, d := proc.FreeAddr(t), proc.FreeAddr(t), proc.FreeAddr(t)
 	one := proc.NewNode(t, "one", t.TempDir(), "--listen", a, "--join", a+","+b)
 	two := proc.NewNode(t, "two", t.TempDir(), "--listen", b, "--join", a+","+b+","+d)
 	one.Launch(t)
-	code, said := two.RequireStartFails(t)
-	require.Equal(t, cli.ExitUsage, code, said)
-	require.Contains(t, said, "--join")
-	require.Contains(t, said, "hint: ")
+	code, output := two.RequireStartFails(t)
+	require.Equal(t, cli.ExitUsage, code, output)
+	require.Contains(t, output, "--join")
+	require.Contains(t, output, "hint: ")
 	require.Equal(t, cli.ExitUsage, one.Wait(t), one.Output)
 
-	// A list without the node itself is refused at once.
+	// A list without the node itself is rejected at once.
 	three := proc.NewNode(t, "three", t.TempDir(), "--listen", d, "--join", a+","+b)
-	code, said = three.RequireStartFails(t)
-	require.Equal(t, cli.ExitUsage, code, said)
-	require.Contains(t, said, d)
-	require.Contains(t, said, "hint: ")
+	code, output = three.RequireStartFails(t)
+	require.Equal(t, cli.ExitUsage, code, output)
+	require.Contains(t, output, d)
+	require.Contains(t, output, "hint: ")
 }
 
-// TestForeignCluster: a member of one cluster cannot become one of another,
-// and does not disturb it.
-func TestForeignCluster(t *testing.T) {
+// TestForeignStoreIsRejected: a member of one cluster cannot become a member of another cluster, and does
+// not disturb it.
+func TestForeignStoreIsRejected(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Nodes: 2})
 	other := proc.StartCluster(t, proc.Options{Nodes: 2})
 	for _, n := range other.Nodes() {
 		require.Equal(t, cli.ExitOK, n.Stop(t))
 	}
-	// Its own friend is down, and its flags name a member of another cluster.
+	// The peer of its own cluster is down, and its join list names a member of another cluster.
 	addr := proc.FreeAddr(t)
 	stranger := proc.NewNode(t, "stranger", other.Node(0).Dir, "--listen", addr, "--join", c.Node(0).Addr+","+addr)
 	stranger.Launch(t)
@@ -105,40 +104,41 @@ func TestForeignCluster(t *testing.T) {
 	require.Contains(t, stranger.Output.String(), "belongs to cluster")
 	require.Contains(t, stranger.Output.String(), "hint: ")
 
-	// More members than its cluster has ever had.
+	// The join list is longer than its cluster.
 	join := strings.Join(append(c.Addrs(), addr), ",")
-	refused(t, proc.NewNode(t, "stranger with a long list", other.Node(0).Dir, "--listen", addr, "--join", join), cli.ExitUsage, "formed with 2")
+	requireRejected(t, proc.NewNode(t, "stranger with a long list", other.Node(0).Dir, "--listen", addr, "--join", join),
+		cli.ExitUsage, "formed with 2")
 
-	// A newcomer to a cluster that is complete.
+	// A new node cannot join a complete cluster.
 	newcomer := proc.NewNode(t, "newcomer", t.TempDir(), "--listen", addr, "--join", join)
-	refused(t, newcomer, cli.ExitUsage, addr)
+	requireRejected(t, newcomer, cli.ExitUsage, addr)
 
-	require.NoError(t, c.Open(t).Execute(soon(t), client.PutOp("a", nil), client.PutOp("b", nil)))
+	require.NoError(t, c.Open(t).Execute(testContext(t), client.PutOp("a", nil), client.PutOp("b", nil)))
 	for _, n := range c.Nodes() {
 		require.True(t, n.Running())
 	}
 }
 
-// TestAMemberThatLostItsStore is not let in again: the data that only it had
-// is missing.
-func TestAMemberThatLostItsStore(t *testing.T) {
+// TestMemberWithEmptyStoreIsRejected: a member that has lost its store cannot rejoin with an empty one,
+// because its data would be missing.
+func TestMemberWithEmptyStoreIsRejected(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Nodes: 2})
 	n := c.Node(1)
 	n.Kill()
 	require.NoError(t, os.RemoveAll(n.Dir))
-	code, said := n.RequireStartFails(t)
-	require.Equal(t, cli.ExitUsage, code, said)
-	require.Contains(t, said, "started with an empty one")
-	require.Contains(t, said, "on a copy that was made")
+	code, output := n.RequireStartFails(t)
+	require.Equal(t, cli.ExitUsage, code, output)
+	require.Contains(t, output, "started with an empty one")
+	require.Contains(t, output, "on a copy that was made")
 }
 
-// TestAnotherNodesStore: the directories of two members are exchanged by
-// mistake, and put right again.
-func TestAnotherNodesStore(t *testing.T) {
+// TestSwappedStoresAreRejected: two members whose directories were exchanged do not start. They start when
+// the directories are exchanged back.
+func TestSwappedStoresAreRejected(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Nodes: 2})
-	require.NoError(t, c.Open(t).Execute(soon(t), client.PutOp("a", nil), client.PutOp("b", nil)))
+	require.NoError(t, c.Open(t).Execute(testContext(t), client.PutOp("a", nil), client.PutOp("b", nil)))
 	for _, n := range c.Nodes() {
 		require.Equal(t, cli.ExitOK, n.Stop(t))
 	}
@@ -147,26 +147,25 @@ func TestAnotherNodesStore(t *testing.T) {
 	for _, mv := range [][2]string{{a, aside}, {b, a}, {aside, b}} {
 		require.NoError(t, os.Rename(mv[0], mv[1]))
 	}
-	refused(t, c.Node(0), cli.ExitUsage, "is the address of node")
-	refused(t, c.Node(1), cli.ExitUsage, "is the address of node")
+	requireRejected(t, c.Node(0), cli.ExitUsage, "is the address of node")
+	requireRejected(t, c.Node(1), cli.ExitUsage, "is the address of node")
 
 	for _, mv := range [][2]string{{a, aside}, {b, a}, {aside, b}} {
 		require.NoError(t, os.Rename(mv[0], mv[1]))
 	}
 	c.Start(t)
 	both := []client.Op{client.RequireOp("a", client.IfExists()), client.RequireOp("b", client.IfExists())}
-	require.NoError(t, c.Open(t).Execute(soon(t), both...))
+	require.NoError(t, c.Open(t).Execute(testContext(t), both...))
 }
 
-// TestAMemberMoves: a node comes back under another address, which --advertise
-// tells; the others find it there.
-func TestAMemberMoves(t *testing.T) {
+// TestMemberChangesAddress: a node restarts with another address, and the other nodes find it there.
+func TestMemberChangesAddress(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Nodes: 3})
 	keys := keysOf(20)
 	db := proc.Open(t, []string{c.Node(0).Addr})
 	for _, k := range keys {
-		require.NoError(t, db.Put(soon(t), k, []byte(k)))
+		require.NoError(t, db.Put(testContext(t), k, []byte(k)))
 	}
 	old := c.Node(2)
 	require.Equal(t, cli.ExitOK, old.Stop(t))
@@ -185,22 +184,22 @@ func TestAMemberMoves(t *testing.T) {
 		return found && len(s.Members) == 3
 	})
 	for _, k := range keys {
-		value, _, err := db.Get(soon(t), k)
+		value, _, err := db.Get(testContext(t), k)
 		require.NoError(t, err)
 		require.Equal(t, k, string(value))
 	}
 }
 
-// TestKillWhileMeeting kills nodes while the cluster is being formed. However
-// far each had come, they form one cluster in the end.
-func TestKillWhileMeeting(t *testing.T) {
+// TestKillsWhileClusterForms kills nodes while the cluster forms. They form one cluster in the end,
+// whatever they had stored.
+func TestKillsWhileClusterForms(t *testing.T) {
 	t.Parallel()
-	for round := range faults(t, 6) {
+	for round := range faultCount(t, 6) {
 		c := proc.NewCluster(t, proc.Options{})
 		for _, n := range c.Nodes() {
 			n.Launch(t)
 		}
-		// One after the other is killed where it is, and comes back.
+		// Kill and restart each node, some after they have opened their stores.
 		for i := range 3 {
 			n := c.Node((round + i) % 3)
 			if i == round%2 {
@@ -213,7 +212,8 @@ func TestKillWhileMeeting(t *testing.T) {
 			n.AwaitServing(t)
 		}
 		c.WaitConnected(t)
-		require.NoError(t, c.Open(t).Execute(soon(t), client.PutOp("a", nil), client.PutOp("b", nil), client.PutOp("c", nil)))
+		require.NoError(t,
+			c.Open(t).Execute(testContext(t), client.PutOp("a", nil), client.PutOp("b", nil), client.PutOp("c", nil)))
 		for _, n := range c.Nodes() {
 			n.Kill()
 		}

@@ -14,17 +14,16 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proxy"
 )
 
-// TestAClientVanishes: a client is gone in the middle of a transaction that
-// holds locks. Whoever wants them gets them: an older transaction after the
-// idle grace, a younger one when the node has noticed.
-func TestAClientVanishes(t *testing.T) {
+// TestLocksOfVanishedClientAreReleased: a client disappears in the middle of a transaction that holds
+// locks. An older waiter acquires them after the idle timeout, a younger one when the node has noticed.
+func TestLocksOfVanishedClientAreReleased(t *testing.T) {
 	t.Parallel()
 	var args []string
-	var cases []vanishing
-	for _, where := range []string{"cold", "hot"} {
+	var cases []vanishCase
+	for _, where := range []string{"ordinary", "hot"} {
 		for _, older := range []bool{true, false} {
 			for how, cut := range map[string]func(*proxy.Proxy){"cut": (*proxy.Proxy).Cut, "silent": (*proxy.Proxy).Swallow} {
-				v := vanishing{key: fmt.Sprintf("%s, %s, older waits: %t", where, how, older), older: older, cut: cut}
+				v := vanishCase{key: fmt.Sprintf("%s, %s, older waits: %t", where, how, older), older: older, cut: cut}
 				if where == "hot" {
 					args = append(args, "--hot-key", v.key)
 				}
@@ -41,23 +40,23 @@ func TestAClientVanishes(t *testing.T) {
 	}
 }
 
-// vanishing is one case: a client holds key when its link is cut, and another
-// one's transaction, which is older or younger, wants it.
-type vanishing struct {
+// vanishCase is one case: the link of a client is cut while it holds key, and a transaction of another
+// client, which is older or younger, requests it.
+type vanishCase struct {
 	key   string
 	older bool
 	cut   func(*proxy.Proxy)
 }
 
-// errAge ends a transaction that is not of the age that the case is about.
-// Each client has an idea of its own of what time it is.
+// errAge ends a transaction whose age is not the one of the case. It depends on the clock of the client, so
+// it cannot be chosen.
 var errAge = errors.New("not of the right age")
 
-func (v vanishing) run(t *testing.T, c *proc.Cluster) {
-	gone, link := linked(t, c.Node(1))
-	gone = gone.With(client.NoRetry())
+func (v vanishCase) run(t *testing.T, c *proc.Cluster) {
+	holderDB, link := openThroughProxy(t, c.Node(1))
+	holderDB = holderDB.With(client.NoRetry())
 	other := proc.Open(t, []string{c.Node(0).Addr})
-	ctx := soon(t)
+	ctx := testContext(t)
 	require.NoError(t, other.Put(ctx, v.key, []byte("before")))
 
 	ofAge := func(a, b client.TxID) bool { return bytes.Compare(a[:], b[:]) < 0 == v.older }
@@ -71,11 +70,11 @@ func (v vanishing) run(t *testing.T, c *proc.Cluster) {
 		go func() {
 			err := errAge
 			for errors.Is(err, errAge) {
-				err = gone.Update(gctx, func(ctx context.Context, tx *client.Tx) error {
+				err = holderDB.Update(gctx, func(ctx context.Context, tx *client.Tx) error {
 					if !waiter.IsZero() && !ofAge(waiter, tx.ID()) {
 						return errAge
 					}
-					return holdUntil(ctx, tx, v.key, held, vanished)
+					return lockUntil(ctx, tx, v.key, held, vanished)
 				})
 			}
 			ended <- err
@@ -83,7 +82,7 @@ func (v vanishing) run(t *testing.T, c *proc.Cluster) {
 		select {
 		case id = <-held:
 		case err := <-ended:
-			t.Fatalf("the transaction ended before it held anything: %v", err)
+			t.Fatalf("the transaction ended before it held its locks: %v", err)
 		}
 		v.cut(link)
 		return id
@@ -97,7 +96,7 @@ func (v vanishing) run(t *testing.T, c *proc.Cluster) {
 		err = other.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 			switch {
 			case tx.Attempt() > 1:
-				return errors.New("the one that waits was aborted")
+				return errors.New("the waiter was aborted")
 			case v.older:
 				hold(tx.ID())
 			case !ofAge(tx.ID(), holder):
@@ -107,17 +106,17 @@ func (v vanishing) run(t *testing.T, c *proc.Cluster) {
 		})
 	}
 	require.NoError(t, err)
-	link.Heal() // it is back, and wants to go on
+	link.Heal() // the client is back and continues
 	close(vanished)
 	require.Error(t, <-ended)
-	require.NoError(t, ctx.Err(), "it was told so")
+	require.NoError(t, ctx.Err(), "the holder ends before the timeout")
 	value, _, err := other.Get(ctx, v.key)
 	require.NoError(t, err)
 	require.Equal(t, "after", string(value))
 }
 
-// holdUntil locks and writes a key, says so, and goes on when it is told to.
-func holdUntil(ctx context.Context, tx *client.Tx, key string, held chan<- client.TxID,
+// lockUntil locks and writes a key, sends its id on held, and continues when vanished is closed.
+func lockUntil(ctx context.Context, tx *client.Tx, key string, held chan<- client.TxID,
 	vanished <-chan struct{}) error {
 	if _, _, err := tx.GetForUpdate(ctx, key); err != nil {
 		return err

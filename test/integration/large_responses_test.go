@@ -20,14 +20,15 @@ import (
 	pb "github.com/linchpindb/linchpin/pkg/rpc/linchpinpb"
 )
 
-// largeResponses is a cluster with values of 1 MiB, and a gRPC client with the default receive limit.
+// largeResponses is a cluster with values of 1 MiB, and a gRPC client with the default receive limit of 4
+// MiB.
 type largeResponses struct {
 	*embed.Cluster
 	t *testing.T
-	// oneShard are keys that live on one shard, spread are keys of which no three live on one.
+	// oneShard are keys of one shard. spread are keys of several shards, at most two of each.
 	oneShard, spread [][]byte
 	db               *client.DB
-	stock            pb.KVClient
+	kvClient         pb.KVClient
 }
 
 const largeKeys = 6
@@ -37,13 +38,13 @@ func startLargeResponses(t *testing.T) *largeResponses {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Stop(context.Background())) })
 	x := &largeResponses{Cluster: c, t: t}
-	x.db, err = client.Open(soon(t), c.Addrs())
+	x.db, err = client.Open(testContext(t), c.Addrs())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, x.db.Close()) })
 	conn, err := grpc.NewClient(c.Addrs()[0], grpc.WithTransportCredentials(insecure.NewCredentials()), codec.DialOption())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	x.stock = pb.NewKVClient(conn)
+	x.kvClient = pb.NewKVClient(conn)
 	on := map[kv.ShardID]int{}
 	first := c.Router().Shard([]byte("key-0"))
 	for i := 0; len(x.oneShard) < largeKeys || len(x.spread) < largeKeys; i++ {
@@ -63,11 +64,11 @@ func startLargeResponses(t *testing.T) *largeResponses {
 
 func (x *largeResponses) put(key []byte, bytes int) {
 	x.t.Helper()
-	require.NoError(x.t, x.db.Put(soon(x.t), string(key), make([]byte, bytes)))
+	require.NoError(x.t, x.db.Put(testContext(x.t), string(key), make([]byte, bytes)))
 }
 
-// beside is another key on the shard of key.
-func (x *largeResponses) beside(key []byte) []byte {
+// keyOnSameShard returns another key of the shard of key.
+func (x *largeResponses) keyOnSameShard(key []byte) []byte {
 	for i := 0; ; i++ {
 		other := fmt.Appendf(nil, "beside-%d", i)
 		if x.Router().Shard(other) == x.Router().Shard(key) {
@@ -88,9 +89,9 @@ func request(marker []byte, keys ...[]byte) *pb.ExecuteRequest {
 	return in
 }
 
-// refused requires that a response was too large, that the client is not told to try again, and that
-// marker was not written.
-func (x *largeResponses) refused(d *pb.ErrorDetail, marker []byte, msg string) {
+// requireTooLarge requires that a response was too large, that the error is not retryable, and that marker
+// was not written.
+func (x *largeResponses) requireTooLarge(d *pb.ErrorDetail, marker []byte, msg string) {
 	x.t.Helper()
 	require.NotNil(x.t, d, msg)
 	require.Equal(x.t, codes.InvalidArgument, codes.Code(d.Code), "%s: %s", msg, d.Message)
@@ -98,13 +99,14 @@ func (x *largeResponses) refused(d *pb.ErrorDetail, marker []byte, msg string) {
 	require.LessOrEqual(x.t, d.Attempts, uint32(1), msg)
 	require.Contains(x.t, d.Message, "max_response_bytes", msg)
 	require.Contains(x.t, d.Hint, "nothing was applied", msg)
-	_, found, err := x.db.Get(soon(x.t), string(marker))
+	_, found, err := x.db.Get(testContext(x.t), string(marker))
 	require.NoError(x.t, err, msg)
-	require.False(x.t, found, "%s: applied all the same", msg)
+	require.False(x.t, found, "%s: applied", msg)
 }
 
-// TestTooLargeResponsesFailBeforeTheyAreApplied: with a gRPC client that receives 4 MiB, which is the default.
-func TestTooLargeResponsesFailBeforeTheyAreApplied(t *testing.T) {
+// TestTooLargeResponsesApplyNothing: if the response exceeds the limit of the client, 4 MiB by default, the
+// transaction fails and nothing is applied.
+func TestTooLargeResponsesApplyNothing(t *testing.T) {
 	t.Parallel()
 	x := startLargeResponses(t)
 	marker := []byte("marker")
@@ -112,40 +114,43 @@ func TestTooLargeResponsesFailBeforeTheyAreApplied(t *testing.T) {
 		for _, more := range []struct {
 			name   string
 			marker []byte
-		}{{"with a write elsewhere", marker}, {"with a write there", x.beside(keys[0])}, {"read-only", nil}} {
+		}{{"with a write on another shard", marker}, {"with a write on the same shard", x.keyOnSameShard(keys[0])},
+			{"read-only", nil}} {
 			msg := name + ", " + more.name
-			_, err := x.stock.Execute(soon(t), request(more.marker, keys...))
+			_, err := x.kvClient.Execute(testContext(t), request(more.marker, keys...))
 			require.Equal(t, codes.InvalidArgument, status.Code(err), "%s: %v", msg, err)
 			if more.marker != nil {
-				x.refused(detail.From(err), more.marker, msg)
+				x.requireTooLarge(detail.From(err), more.marker, msg)
 			}
 		}
-		t.Run(name+" on a Pipeline", func(t *testing.T) { x.refused(x.pipelined(request(marker, keys...))[0].Error, marker, name) })
-		t.Run(name+" in steps", func(t *testing.T) { x.refused(x.committed(marker, keys...).GetFailed(), marker, name) })
+		t.Run(name+" on a Pipeline",
+			func(t *testing.T) { x.requireTooLarge(x.pipelined(request(marker, keys...))[0].Error, marker, name) })
+		t.Run(name+" in steps",
+			func(t *testing.T) { x.requireTooLarge(x.committed(marker, keys...).GetFailed(), marker, name) })
 	}
 	ops := []client.Op{client.PutOp(string(marker), []byte("v"))}
 	for _, key := range x.spread[:4] {
 		ops = append(ops, client.GetOp(string(key)))
 	}
 	last := client.GetOp(string(x.spread[4]))
-	require.NoError(t, x.db.Execute(soon(t), append(ops, last)...), "the Go client receives more")
+	require.NoError(t, x.db.Execute(testContext(t), append(ops, last)...), "the Go client receives more")
 	require.Len(t, last.Value(), kv.MaxValueBytes)
 	_, most := getsOf(slices.Repeat([]string{string(x.spread[0])}, 18)...)
-	err := x.db.Execute(soon(t), append(most, client.PutOp("unwritten", nil))...)
-	require.ErrorIs(t, err, client.ErrInvalid, "18 MiB are more than any response has")
-	_, found, err := x.db.Get(soon(t), "unwritten")
+	err := x.db.Execute(testContext(t), append(most, client.PutOp("unwritten", nil))...)
+	require.ErrorIs(t, err, client.ErrInvalid, "18 MiB exceed the limit of any response")
+	_, found, err := x.db.Get(testContext(t), "unwritten")
 	require.NoError(t, err)
 	require.False(t, found)
 	in := request(marker, x.spread[:5]...)
 	in.MaxResponseBytes = 6 << 20
-	_, err = x.stock.Execute(soon(t), in, grpc.MaxCallRecvMsgSize(6<<20))
+	_, err = x.kvClient.Execute(testContext(t), in, grpc.MaxCallRecvMsgSize(6<<20))
 	require.NoError(t, err)
 	in.MaxResponseBytes = 1000
-	_, err = x.stock.Execute(soon(t), in)
+	_, err = x.kvClient.Execute(testContext(t), in)
 	require.ErrorContains(t, err, "max_response_bytes is 1000")
 }
 
-// TestLargestResponsesAreReceived: up to the bound a response comes, and beyond it the transaction fails.
+// TestLargestResponsesAreReceived: a response up to the limit is received; beyond it the transaction fails.
 func TestLargestResponsesAreReceived(t *testing.T) {
 	t.Parallel()
 	x := startLargeResponses(t)
@@ -155,7 +160,7 @@ func TestLargestResponsesAreReceived(t *testing.T) {
 			middle := (fits + fails) / 2
 			x.put(keys[3], middle)
 			for _, marker := range [][]byte{[]byte("written"), nil} {
-				out, err := x.stock.Execute(soon(t), request(marker, keys...))
+				out, err := x.kvClient.Execute(testContext(t), request(marker, keys...))
 				switch status.Code(err) {
 				case codes.OK:
 					fits = middle
@@ -173,14 +178,16 @@ func TestLargestResponsesAreReceived(t *testing.T) {
 	}
 }
 
-// TestMessagesOfManyAnswersAreReceived: answers on a Pipeline that are there at once come in messages of less than 4 MiB.
-func TestMessagesOfManyAnswersAreReceived(t *testing.T) {
+// TestManyResponsesAreSplitIntoMessages: responses on a Pipeline that are ready together are sent in
+// messages of less than 4 MiB.
+func TestManyResponsesAreSplitIntoMessages(t *testing.T) {
 	t.Parallel()
 	x := startLargeResponses(t)
 	absent := request(nil, x.oneShard[0])
 	absent.Ops = append(absent.Ops, pb.Op{Op: &pb.Op_Require{Require: &pb.RequireOp{Key: x.spread[0],
 		Condition: &pb.RequireOp_Absent{Absent: true}}}})
-	for name, in := range map[string]*pb.ExecuteRequest{"values": request(nil, x.oneShard[0]), "failed conditions": absent} {
+	for name, in := range map[string]*pb.ExecuteRequest{"values": request(nil, x.oneShard[0]),
+		"failed conditions": absent} {
 		var all []*pb.ExecuteRequest
 		for range 12 {
 			all = append(all, in)
@@ -191,10 +198,10 @@ func TestMessagesOfManyAnswersAreReceived(t *testing.T) {
 	}
 }
 
-// pipelined sends requests on a Pipeline and gives the answers.
+// pipelined sends requests on a Pipeline and returns the responses.
 func (x *largeResponses) pipelined(in ...*pb.ExecuteRequest) []pb.CallResponse {
 	x.t.Helper()
-	stream, err := x.stock.Pipeline(soon(x.t))
+	stream, err := x.kvClient.Pipeline(testContext(x.t))
 	require.NoError(x.t, err)
 	_, err = stream.Recv()
 	require.NoError(x.t, err)
@@ -213,10 +220,10 @@ func (x *largeResponses) pipelined(in ...*pb.ExecuteRequest) []pb.CallResponse {
 	return got
 }
 
-// committed writes marker, and commits along with reads of keys.
+// committed writes marker in an interactive transaction, and reads keys in its commit.
 func (x *largeResponses) committed(marker []byte, keys ...[]byte) *pb.TransactResponse {
 	x.t.Helper()
-	stream, err := x.stock.Transact(soon(x.t))
+	stream, err := x.kvClient.Transact(testContext(x.t))
 	require.NoError(x.t, err)
 	defer func() { require.NoError(x.t, stream.CloseSend()) }()
 	step := func(s *pb.TransactRequest) *pb.TransactResponse {
@@ -225,7 +232,8 @@ func (x *largeResponses) committed(marker []byte, keys ...[]byte) *pb.TransactRe
 		require.NoError(x.t, err)
 		return out
 	}
-	begun := step(&pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{First: &pb.ExecuteStep{Ops: request(marker).Ops}}}})
+	first := &pb.ExecuteStep{Ops: request(marker).Ops}
+	begun := step(&pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{First: first}}})
 	require.NotNil(x.t, begun.GetBegun())
 	last := &pb.ExecuteStep{Ops: request(nil, keys...).Ops}
 	return step(&pb.TransactRequest{Step: &pb.TransactRequest_Commit{Commit: &pb.CommitStep{Last: last}}})
