@@ -49,7 +49,7 @@ func TestNodeStandsStill(t *testing.T) {
 		c.WaitConnected(t)
 		over()
 		for begin := time.Now(); time.Since(begin) < slack+time.Second; {
-			run.AwaitOthers(t, 1) // some readers are far from any fault
+			run.AwaitUpdates(t, 1) // some readers are far from any fault
 		}
 	}
 	run.Await(t, 100)

@@ -73,13 +73,13 @@ type faultInjector struct {
 func (s *faultInjector) awaitCalm(t *testing.T) {
 	t.Helper()
 	begin := time.Now()
-	s.run.AwaitOthers(t, 10)
+	s.run.AwaitUpdates(t, 10)
 	elapsed := proc.Elapsed(begin)
 	if elapsed > kv.DefaultLease+machineSlack {
 		t.Errorf("updates continued only after %v", elapsed)
 	}
 	for time.Since(begin) < calmFor {
-		s.run.AwaitOthers(t, 1)
+		s.run.AwaitUpdates(t, 1)
 	}
 }
 

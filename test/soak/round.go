@@ -95,12 +95,12 @@ func (s *soak) run(t *testing.T, o *outcome) {
 	o.recovered = s.recover(t, d, apps, clients)
 	over()
 	for calm := time.Now(); time.Since(calm) < slack+time.Second; {
-		clients.AwaitOthers(t, 1) // some readers are to be far from any fault
+		clients.AwaitUpdates(t, 1) // some readers are to be far from any fault
 	}
 	o.ended = apps.end(t)
 	clients.Finish(t)
 	o.loaded = time.Since(loaded)
-	all := clients.Ended()
+	all := clients.Counts()
 	o.ended.committed, o.ended.failed, o.ended.unknown = o.ended.committed+all.Committed, o.ended.failed+all.Failed, o.ended.unknown+all.Unknown
 	s.cluster.RequireQuiescent(t, leftWithin)
 	o.invariants = apps.verify(t)
