@@ -83,7 +83,7 @@ func startCluster(t *testing.T) *cluster {
 		t.Logf("no disk gets full, since %s", sandbox.Why())
 	}
 	if c.network != nil {
-		c.network.Settle(t, c.Cluster)
+		c.network.AssignUsers(t, c.Cluster)
 	}
 	for i, n := range c.Nodes() {
 		n.MaxFiles = maxFiles

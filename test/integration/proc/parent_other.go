@@ -5,4 +5,4 @@ package proc
 import "syscall"
 
 // killWithParent does nothing: only Linux has such a signal.
-func dieWithParent() *syscall.SysProcAttr { return nil }
+func killWithParent() *syscall.SysProcAttr { return nil }

@@ -3,4 +3,4 @@
 package proc
 
 // isStopped returns true: there is no portable way to check.
-func stopped(int) bool { return true }
+func isStopped(int) bool { return true }

@@ -12,13 +12,12 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// TestLostLog: a node is killed, and the newest file of its log is gone, or empty, when
-// it is started again. It refuses and says what to do, each time; with the file it has
-// all that was acknowledged.
-func TestLostLog(t *testing.T) {
+// TestLostLogIsDetected: the newest log file of a killed node is deleted or truncated before the restart.
+// The node exits each time, with a hint. With the file restored it has all acknowledged writes.
+func TestLostLogIsDetected(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
-	n := single(t, dir)
+	n := newSingleNode(t, dir)
 	keys := keysOf(50)
 	for run, lose := range []func(path string) error{os.Remove, func(path string) error { return os.Truncate(path, 0) }} {
 		n.Start(t)
@@ -36,15 +35,15 @@ func TestLostLog(t *testing.T) {
 		require.NoError(t, lose(newest))
 
 		for range 2 {
-			code, said := n.RequireStartFails(t)
+			code, output := n.RequireStartFails(t)
 			require.NotZero(t, code)
-			require.Contains(t, said, "the log "+filepath.Base(newest))
-			require.Contains(t, said, "it contained acknowledged writes")
-			require.Contains(t, said, "put the file back")
+			require.Contains(t, output, "the log "+filepath.Base(newest))
+			require.Contains(t, output, "it contained acknowledged writes")
+			require.Contains(t, output, "put the file back")
 		}
 		require.NoError(t, os.WriteFile(newest, raw, 0o600))
 		n.Start(t)
-		got(t, proc.Open(t, []string{n.Addr}), value, keys...)
+		requireValues(t, proc.Open(t, []string{n.Addr}), value, keys...)
 		require.Zero(t, n.Stop(t))
 	}
 }

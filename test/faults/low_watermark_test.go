@@ -16,9 +16,9 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// raiseFloors has the shards of a stopped node forget up to a time, as they would have by
-// a clock that was ahead.
-func raiseFloors(t *testing.T, n *proc.Node, floor time.Time) (raised int) {
+// raiseLowWatermarks sets the low watermark of ids of the shards of a stopped node, and deletes the
+// outcomes below it, as if its clock had been ahead. It returns the number of shards.
+func raiseLowWatermarks(t *testing.T, n *proc.Node, watermark time.Time) (raised int) {
 	t.Helper()
 	s, err := pebblestore.Open(filepath.Join(n.Dir, "data"), pebblestore.Small())
 	require.NoError(t, err)
@@ -29,10 +29,10 @@ func raiseFloors(t *testing.T, n *proc.Node, floor time.Time) (raised int) {
 			continue
 		}
 		raised++
-		rec.State.Floor = floor.UnixNano()
+		rec.State.Floor = watermark.UnixNano()
 		row, err := rec.State.Marshal()
 		require.NoError(t, err)
-		key := kv.TxnID{Time: floor.UnixNano()}
+		key := kv.TxnID{Time: watermark.UnixNano()}
 		name := make([]byte, key.Size())
 		_, err = key.MarshalTo(name)
 		require.NoError(t, err)
@@ -47,11 +47,10 @@ func raiseFloors(t *testing.T, n *proc.Node, floor time.Time) (raised int) {
 	return raised
 }
 
-// TestAFloorInTheFuture: one node of three has forgotten by a clock that was a day ahead, as
-// older versions did when it was so for a second. When the cluster is up again, and all
-// clocks are right, writes succeed within seconds, through each node and on all shards. What
-// had been committed before is not said to be aborted.
-func TestAFloorInTheFuture(t *testing.T) {
+// TestLowWatermarkInFuture: one of three nodes has a low watermark of ids that is a day ahead, as older
+// versions had if the clock was ahead for a second. After a restart with correct clocks, writes succeed
+// within seconds at each node and on all shards. A committed transaction is not reported as aborted.
+func TestLowWatermarkInFuture(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
 	db := proc.Open(t, c.Addrs())
@@ -62,29 +61,29 @@ func TestAFloorInTheFuture(t *testing.T) {
 		ops = append(ops, client.PutOp(k, []byte("all")))
 	}
 	var last client.Report
-	require.NoError(t, db.With(client.ReportTo(&last)).Execute(soon(t), ops...))
+	require.NoError(t, db.With(client.ReportTo(&last)).Execute(testContext(t), ops...))
 	for _, n := range c.Nodes() {
 		require.Zero(t, n.Stop(t))
 	}
-	require.Positive(t, raiseFloors(t, c.Node(1), time.Now().Add(24*time.Hour)))
+	require.Positive(t, raiseLowWatermarks(t, c.Node(1), time.Now().Add(24*time.Hour)))
 	c.Start(t)
 	begin := time.Now()
 	for _, n := range c.Nodes() {
-		to := proc.Open(t, []string{n.Addr})
+		nodeDB := proc.Open(t, []string{n.Addr})
 		var err error
-		proc.Until(t, "writes", func(ctx context.Context) bool {
-			err = to.Execute(ctx, ops...) // on all shards
+		proc.Until(t, "writes succeed", func(ctx context.Context) bool {
+			err = nodeDB.Execute(ctx, ops...) // on all shards
 			return err == nil
 		}, func() string { return err.Error() })
 	}
 	require.Less(t, proc.Elapsed(begin), 10*time.Second)
 	for _, n := range c.Nodes() {
-		to := proc.Open(t, []string{n.Addr})
-		put(t, to, "after", keys...)
-		require.NoError(t, to.Execute(soon(t), ops...))
+		nodeDB := proc.Open(t, []string{n.Addr})
+		put(t, nodeDB, "after", keys...)
+		require.NoError(t, nodeDB.Execute(testContext(t), ops...))
 	}
-	put(t, db, "again", keys...) // by a client that had its clock from before
-	outcome, err := db.Outcome(soon(t), last.TxID, ops...)
+	put(t, db, "again", keys...) // by a client that synchronized its clock before the restart
+	outcome, err := db.Outcome(testContext(t), last.TxID, ops...)
 	require.True(t, outcome == client.Committed || client.KindOf(err) == client.KindTooOld, "%v: %v", outcome, err)
 	c.Node(1).AwaitOutput(t, "transaction ids run ahead of the wall clock")
 }
