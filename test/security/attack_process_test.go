@@ -24,15 +24,14 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// attacker is a connection on which nobody reads what the node answers.
+// attacker is a connection of an attack. Its responses are not read by default.
 type attacker struct {
-	*frames
-	token string
-	ends  time.Time
+	*frameConn
+	token    string
+	deadline time.Time
 }
 
-// message writes a gRPC message of a call, or the beginning of one that is said to have
-// announced bytes.
+// message writes a gRPC message of a call, or only the beginning of one whose header announces more bytes.
 func (a *attacker) message(id uint32, body []byte, announced int, end bool) error {
 	data := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(announced)), body...)
 	for len(data) > 16<<10 {
@@ -44,7 +43,7 @@ func (a *attacker) message(id uint32, body []byte, announced int, end bool) erro
 	return a.WriteData(id, end, data)
 }
 
-// call begins a call with a message, which has come whole.
+// call begins a call with a complete message.
 func (a *attacker) call(method string, m interface{ Marshal() ([]byte, error) }, end bool) (id uint32, err error) {
 	id = a.next
 	if err := a.headers(method, a.token, false); err != nil {
@@ -57,66 +56,65 @@ func (a *attacker) call(method string, m interface{ Marshal() ([]byte, error) },
 	return id, a.message(id, body, len(body), end)
 }
 
-// attempt is what an attacker does on one connection, until it fails or the time is
-// over.
-type attempt func(a *attacker) error
+// attackFunc runs an attack on one connection until it fails or the attack is over.
+type attackFunc func(a *attacker) error
 
-// bigScans are operations that would read all of what there is, many times.
-func bigScans(n int) (ops []pb.Op) {
+// largeScans returns operations that read all data n times.
+func largeScans(n int) (ops []pb.Op) {
 	for range n {
 		ops = append(ops, pb.Op{Op: &pb.Op_Scan{Scan: &pb.ScanOp{Start: b("big/"), End: b("big0")}}})
 	}
 	return ops
 }
 
-// while repeats something until it fails or the attack is over.
-func (a *attacker) while(each func() error) error {
-	for time.Now().Before(a.ends) {
-		if err := each(); err != nil {
+// repeat calls f until it fails or the attack is over.
+func (a *attacker) repeat(f func() error) error {
+	for time.Now().Before(a.deadline) {
+		if err := f(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lockedKey may be read by attackers, and has no value.
+// lockedKey is absent and may be read by attackers.
 const lockedKey = "big/"
 
-// memoryAttacks are by name.
+// memoryAttacks are attacks that use much memory.
 var memoryAttacks = []struct {
 	name string
-	// reads says that the connection is read, although no call may be answered on it.
+	// reads: the connection is read, but with a window of zero for responses.
 	reads bool
-	// stranger says that it takes no user.
-	stranger bool
-	// locked says that lockedKey is locked meanwhile.
+	// unauthenticated: the attack needs no user.
+	unauthenticated bool
+	// locked: lockedKey is locked during the attack.
 	locked bool
-	run    attempt
+	run    attackFunc
 }{
-	{name: "settings that are not read", stranger: true, run: func(a *attacker) error {
+	{name: "settings that are not read", unauthenticated: true, run: func(a *attacker) error {
 		var all []http2.Setting
 		for range 2000 {
 			all = append(all, http2.Setting{ID: 0x99, Val: 1})
 		}
-		return a.while(func() error { return a.WriteSettings(all...) })
+		return a.repeat(func() error { return a.WriteSettings(all...) })
 	}},
-	{name: "settings without end", reads: true, run: func(a *attacker) error {
-		if err := a.headers("/linchpin.v1.KV/Pipeline", a.token, false); err != nil { // it is a user
+	{name: "endless settings", reads: true, run: func(a *attacker) error {
+		if err := a.headers("/linchpin.v1.KV/Pipeline", a.token, false); err != nil { // authenticates the user
 			return err
 		}
 		var all []http2.Setting
 		for range 2000 {
 			all = append(all, http2.Setting{ID: 0x99, Val: 1})
 		}
-		return a.while(func() error { return a.WriteSettings(all...) })
+		return a.repeat(func() error { return a.WriteSettings(all...) })
 	}},
-	{name: "pings that are not read", stranger: true, run: func(a *attacker) error {
-		return a.while(func() error { return a.WritePing(false, [8]byte{1}) })
+	{name: "pings that are not read", unauthenticated: true, run: func(a *attacker) error {
+		return a.repeat(func() error { return a.WritePing(false, [8]byte{1}) })
 	}},
 	{name: "unfinished requests", reads: true, run: func(a *attacker) error {
 		for range 400 {
 			id := a.next
-			if err := a.headers(execute, a.token, false); err != nil {
+			if err := a.headers(executeMethod, a.token, false); err != nil {
 				return err
 			}
 			if err := a.message(id, make([]byte, 100<<10), 16<<20, false); err != nil {
@@ -137,21 +135,21 @@ var memoryAttacks = []struct {
 		}
 		return nil
 	}},
-	{name: "unread answers", reads: true, run: func(a *attacker) error {
-		return a.while(func() error {
-			_, err := a.call(execute, &pb.ExecuteRequest{Ops: bigScans(1), MaxResponseBytes: pb.MaxMessageBytes}, true)
+	{name: "unread responses", reads: true, run: func(a *attacker) error {
+		return a.repeat(func() error {
+			_, err := a.call(executeMethod, &pb.ExecuteRequest{Ops: largeScans(1), MaxResponseBytes: pb.MaxMessageBytes}, true)
 			return err
 		})
 	}},
-	{name: "unread answers to transactions of many scans", reads: true, run: func(a *attacker) error {
-		return a.while(func() error {
-			_, err := a.call(execute, &pb.ExecuteRequest{Ops: bigScans(200), MaxResponseBytes: pb.MaxMessageBytes}, true)
+	{name: "unread responses to transactions of many scans", reads: true, run: func(a *attacker) error {
+		return a.repeat(func() error {
+			_, err := a.call(executeMethod, &pb.ExecuteRequest{Ops: largeScans(200), MaxResponseBytes: pb.MaxMessageBytes}, true)
 			return err
 		})
 	}},
-	{name: "unread answers of calls that are reset", reads: true, run: func(a *attacker) error {
-		return a.while(func() error {
-			id, err := a.call(execute, &pb.ExecuteRequest{Ops: bigScans(1), MaxResponseBytes: pb.MaxMessageBytes}, true)
+	{name: "unread responses of calls that are reset", reads: true, run: func(a *attacker) error {
+		return a.repeat(func() error {
+			id, err := a.call(executeMethod, &pb.ExecuteRequest{Ops: largeScans(1), MaxResponseBytes: pb.MaxMessageBytes}, true)
 			if err != nil {
 				return err
 			}
@@ -162,7 +160,8 @@ var memoryAttacks = []struct {
 		for range 100 {
 			in := &pb.PipelineRequest{}
 			for i := range 1000 {
-				in.Calls = append(in.Calls, pb.Call{Handle: uint64(i), Request: pb.ExecuteRequest{Ops: bigScans(1), MaxResponseBytes: pb.MaxMessageBytes}})
+				in.Calls = append(in.Calls,
+					pb.Call{Handle: uint64(i), Request: pb.ExecuteRequest{Ops: largeScans(1), MaxResponseBytes: pb.MaxMessageBytes}})
 			}
 			if _, err := a.call("/linchpin.v1.KV/Pipeline", in, false); err != nil {
 				return err
@@ -178,14 +177,17 @@ var memoryAttacks = []struct {
 		}
 		return nil
 	}},
-	{name: "transactions that read all there is", reads: true, run: func(a *attacker) error {
+	{name: "transactions that read all data", reads: true, run: func(a *attacker) error {
 		for range 200 {
-			id, err := a.call("/linchpin.v1.KV/Transact", &pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{MaxResponseBytes: pb.MaxMessageBytes}}}, false)
+			id, err := a.call("/linchpin.v1.KV/Transact",
+				&pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.BeginStep{MaxResponseBytes: pb.MaxMessageBytes}}},
+				false)
 			if err != nil {
 				return err
 			}
 			for range 20 {
-				body, err := (&pb.TransactRequest{Step: &pb.TransactRequest_Execute{Execute: &pb.ExecuteStep{Ops: bigScans(1)}}}).Marshal()
+				step := &pb.TransactRequest_Execute{Execute: &pb.ExecuteStep{Ops: largeScans(1)}}
+				body, err := (&pb.TransactRequest{Step: step}).Marshal()
 				if err != nil {
 					return err
 				}
@@ -196,10 +198,10 @@ var memoryAttacks = []struct {
 		}
 		return nil
 	}},
-	{name: "operations without end", reads: true, run: func(a *attacker) error {
-		return a.while(func() error { // two bytes each
+	{name: "endless operations", reads: true, run: func(a *attacker) error {
+		return a.repeat(func() error { // two bytes each
 			id := a.next
-			if err := a.headers(execute, a.token, false); err != nil {
+			if err := a.headers(executeMethod, a.token, false); err != nil {
 				return err
 			}
 			return a.message(id, []byte(strings.Repeat("\x0a\x00", 60<<10)), 120<<10, true)
@@ -207,7 +209,8 @@ var memoryAttacks = []struct {
 	}},
 	{name: "calls of many short operations that wait for a lock", reads: true, locked: true, run: func(a *attacker) error {
 		one := pb.Op{Op: &pb.Op_Get{Get: &pb.GetOp{Key: b(lockedKey)}}}
-		in := &pb.PipelineRequest{Calls: []pb.Call{{Handle: 1, Request: pb.ExecuteRequest{Ops: slices.Repeat([]pb.Op{one}, kv.MaxTxnOps)}}}}
+		in := &pb.PipelineRequest{Calls: []pb.Call{{Handle: 1,
+			Request: pb.ExecuteRequest{Ops: slices.Repeat([]pb.Op{one}, kv.MaxTxnOps)}}}}
 		body, err := in.Marshal()
 		if err != nil {
 			return err
@@ -219,7 +222,7 @@ var memoryAttacks = []struct {
 				return err
 			}
 		}
-		return a.while(func() error { // as often as the streams' windows allow
+		return a.repeat(func() error { // as often as the flow-control windows permit
 			for _, id := range streams {
 				if err := a.message(id, body, len(body), false); err != nil {
 					return err
@@ -230,38 +233,38 @@ var memoryAttacks = []struct {
 		})
 	}},
 	{name: "calls on a connection that is not read", run: func(a *attacker) error {
-		return a.while(func() error {
-			_, err := a.call(execute, &pb.ExecuteRequest{Ops: bigScans(1), MaxResponseBytes: pb.MaxMessageBytes}, true)
+		return a.repeat(func() error {
+			_, err := a.call(executeMethod, &pb.ExecuteRequest{Ops: largeScans(1), MaxResponseBytes: pb.MaxMessageBytes}, true)
 			return err
 		})
 	}},
 }
 
-// siege is an attack by a process of its own: what the honest client has to wait for is
-// then the node, and not the attackers beside it.
-type siege struct {
+// attackRun is an attack by a separate process, so that the latency of the honest client depends on the
+// node and not on attackers in its own process.
+type attackRun struct {
 	Addr, CA string
 	Seconds  float64
-	Attacks  []attackBy
+	Attacks  []attackSpec
 }
 
-// attackBy is one of memoryAttacks by a connection, with a token if it takes a user.
-type attackBy struct {
+// attackSpec is one of memoryAttacks by one connection, with a token if it needs a user.
+type attackSpec struct {
 	Name, Token string
-	// From is the last byte of the address.
+	// From is the last byte of the local address.
 	From byte
 }
 
-// siegeVar has the test binary be the attacker.
-const siegeVar = "LINCHPIN_TEST_SIEGE"
+// attackRunVariable is the environment variable that makes the test binary run an attack.
+const attackRunVariable = "LINCHPIN_TEST_ATTACK"
 
-// hogs is an attack that has nothing to do with the node: it takes a processor.
-const hogs = "nothing but processors"
+// busyLoops is an attack that does not use the node: it keeps a processor busy.
+const busyLoops = "busy loops"
 
-// TestMain is the attacker's, too.
+// TestMain runs the tests or, as a separate process, an attack.
 func TestMain(m *testing.M) {
-	if text := os.Getenv(siegeVar); text != "" {
-		var s siege
+	if text := os.Getenv(attackRunVariable); text != "" {
+		var s attackRun
 		err := json.Unmarshal([]byte(text), &s)
 		if err == nil {
 			err = s.run()
@@ -275,8 +278,8 @@ func TestMain(m *testing.M) {
 	os.Exit(proc.Main(m))
 }
 
-// run attacks, until its time is over.
-func (s *siege) run() error {
+// run runs the attacks until their time is over.
+func (s *attackRun) run() error {
 	k, err := certs.Open(certs.Options{Files: certs.Files{CA: s.CA}, Every: -1})
 	if err != nil {
 		return err
@@ -285,7 +288,7 @@ func (s *siege) run() error {
 	ends := time.Now().Add(time.Duration(s.Seconds * float64(time.Second)))
 	var all sync.WaitGroup
 	for _, by := range s.Attacks {
-		if by.Name == hogs {
+		if by.Name == busyLoops {
 			all.Go(func() {
 				for time.Now().Before(ends) {
 				}
@@ -295,7 +298,7 @@ func (s *siege) run() error {
 		for _, a := range memoryAttacks {
 			if a.name == by.Name {
 				d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 3, by.From)}, Timeout: proc.WaitTimeout}
-				all.Go(func() { s.attempts(d, k.Client(), by.Token, a.reads, a.run, ends) })
+				all.Go(func() { s.attackRepeatedly(d, k.Client(), by.Token, a.reads, a.run, ends) })
 			}
 		}
 	}
@@ -303,19 +306,20 @@ func (s *siege) run() error {
 	return nil
 }
 
-// attempts has a connection attack, again and again.
-func (s *siege) attempts(d *net.Dialer, config *tls.Config, token string, reads bool, run attempt, ends time.Time) {
+// attackRepeatedly runs an attack on one connection after the other.
+func (s *attackRun) attackRepeatedly(d *net.Dialer, config *tls.Config, token string, reads bool, run attackFunc,
+	ends time.Time) {
 	for time.Now().Before(ends) {
-		f, err := tryFrames(d, s.Addr, config.Clone())
-		if err != nil { // the address is refused for a while
+		f, err := dialFrames(d, s.Addr, config.Clone())
+		if err != nil { // the address is rejected for a while
 			<-time.After(min(100*time.Millisecond, time.Until(ends)))
 			continue
 		}
 		_ = f.conn.SetDeadline(ends.Add(100 * time.Millisecond))
-		gone := make(chan struct{})
+		closed := make(chan struct{})
 		if reads {
 			go func() {
-				defer close(gone)
+				defer close(closed)
 				_, _ = io.Copy(io.Discard, f.conn)
 			}()
 		}
@@ -323,9 +327,9 @@ func (s *siege) attempts(d *net.Dialer, config *tls.Config, token string, reads 
 		if err == nil {
 			err = run(&attacker{f, token, ends})
 		}
-		if err == nil { // all has been said: it stays so
+		if err == nil { // keep the connection open
 			select {
-			case <-gone:
+			case <-closed:
 			case <-time.After(time.Until(ends)):
 			}
 		}
@@ -333,15 +337,16 @@ func (s *siege) attempts(d *net.Dialer, config *tls.Config, token string, reads 
 	}
 }
 
-// attacked has the attacks done, by a process of its own.
-func (g *target) attacked(t *testing.T, attacks ...attackBy) {
+// runAttacks runs attacks in a separate process.
+func (g *target) runAttacks(t *testing.T, attacks ...attackSpec) {
 	t.Helper()
-	text, err := json.Marshal(siege{Addr: g.addr, CA: g.file(certs.CAFile), Seconds: attackFor.Seconds(), Attacks: attacks})
+	text, err := json.Marshal(attackRun{Addr: g.addr, CA: g.file(certs.CAFile), Seconds: attackDuration.Seconds(),
+		Attacks: attacks})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), attackFor+proc.WaitTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), attackDuration+proc.WaitTimeout)
 	defer cancel()
 	cmd := proc.Command(ctx, os.Args[0])
-	cmd.Env = append(cmd.Env, siegeVar+"="+string(text))
+	cmd.Env = append(cmd.Env, attackRunVariable+"="+string(text))
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 }
