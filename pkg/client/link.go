@@ -36,7 +36,8 @@ func init() {
 	clientlink.Dump = func(p *pb.Result) any { return dumpOf(p) }
 	clientlink.DumpResult = func(dump any) *pb.Result {
 		d := dump.(Dump)
-		return &pb.Result{Found: d.found, Type: d.typ, TypeName: d.name, Value: d.value, Number: d.number, ExpiresAtMs: d.expires}
+		return &pb.Result{Found: d.found, Type: d.typ, TypeName: d.name, Value: d.value, Number: d.number,
+			ExpiresAtMs: d.expires}
 	}
 	clientlink.ByPlan = func(p pb.ReadPlan) any {
 		return CallOption(func(h *how) { h.plan = p })

@@ -38,7 +38,8 @@ func (t *Tree) Sums() (s Sums) {
 
 // verifies reports whether only tests and benches import a package.
 func verifies(path string) bool {
-	return under(path, "test") || under(path, "pkg/history") || strings.HasSuffix(path, "test") && path != "pkg/linchpintest" ||
+	return under(path, "test") || under(path, "pkg/history") || strings.HasSuffix(path, "test") &&
+		path != "pkg/linchpintest" ||
 		under(path, "pkg/mutant")
 }
 

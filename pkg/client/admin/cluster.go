@@ -69,7 +69,8 @@ func (a *Admin) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	return Status{Node: int(r.NodeId), Cluster: r.ClusterId, Version: r.Version, Uptime: millis(r.UptimeMs), Ready: r.Ready,
+	return Status{Node: int(r.NodeId), Cluster: r.ClusterId, Version: r.Version, Uptime: millis(r.UptimeMs),
+		Ready:   r.Ready,
 		Members: each(r.Members, member), Shards: int(r.Shards), HotShard: int(r.HotShard), Disk: disk(&r.Disk),
 		RefusedAddresses: each(r.RefusedAddresses, func(x *pb.RefusedAddress) RefusedAddress {
 			return RefusedAddress{x.Address, int(x.Failures), millis(x.RemainingMs), x.Slowed}
@@ -77,7 +78,8 @@ func (a *Admin) Status(ctx context.Context) (Status, error) {
 }
 
 func member(m *pb.Member) Member {
-	return Member{Node: int(m.NodeId), Address: m.Address, Up: m.Up, Self: m.Self, Draining: m.Draining, Shards: ints(m.Shards), Keyspace: m.KeyspacePercent}
+	return Member{Node: int(m.NodeId), Address: m.Address, Up: m.Up, Self: m.Self, Draining: m.Draining,
+		Shards: ints(m.Shards), Keyspace: m.KeyspacePercent}
 }
 
 func disk(d *pb.DiskSpace) Disk {
@@ -114,8 +116,10 @@ func (a *Admin) Shards(ctx context.Context) ([]Shard, error) {
 }
 
 func shard(s *pb.ShardStatus) Shard {
-	return Shard{Shard: int(s.Shard), Node: int(s.NodeId), Hot: s.Hot, Up: s.Up, Incarnation: s.Incarnation, CSN: s.Csn, KeysInMemory: s.KeysInMemory,
-		LockWaiters: s.LockWaiters, Intents: s.Intents, DecisionRecords: s.DecisionRecords, Steps: s.Steps, StepTime: micros(s.StepTimeUs)}
+	return Shard{Shard: int(s.Shard), Node: int(s.NodeId), Hot: s.Hot, Up: s.Up, Incarnation: s.Incarnation, CSN: s.Csn,
+		KeysInMemory: s.KeysInMemory,
+		LockWaiters:  s.LockWaiters, Intents: s.Intents, DecisionRecords: s.DecisionRecords, Steps: s.Steps,
+		StepTime: micros(s.StepTimeUs)}
 }
 
 // Cancelled is where [Admin.CancelTransaction] has found a transaction.
@@ -208,7 +212,8 @@ func result(r *pb.Result) Result {
 }
 
 func entry(e *pb.Entry) client.Entry {
-	out := client.Entry{Key: string(e.Key), Type: typeName(e.Type, e.TypeName), Value: e.Value, Number: e.Number, Version: version(e.Version)}
+	out := client.Entry{Key: string(e.Key), Type: typeName(e.Type, e.TypeName), Value: e.Value, Number: e.Number,
+		Version: version(e.Version)}
 	if e.ExpiresAtMs != 0 {
 		out.Expires = time.UnixMilli(e.ExpiresAtMs)
 	}
