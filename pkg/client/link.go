@@ -31,6 +31,8 @@ func init() {
 		p, err := db.(*DB).dropSnapshot(ctx, nameOrID)
 		return snapshotInfo(p), err
 	}
+	clientlink.Entry = func(e *pb.Entry) any { return entryOfPair(e) }
+	clientlink.ResultEntry = func(r *pb.Result) any { return entryOf("", r) }
 	clientlink.Receipt = func(r *pb.Receipt) any { return receiptOf(r) }
 	clientlink.Conflict = func(c *pb.Conflict) any { return conflictOf(c) }
 	clientlink.Dump = func(p *pb.Result) any { return dumpOf(p) }

@@ -147,20 +147,21 @@ func TestOutcomesHaveTheNamesOfOperations(t *testing.T) {
 	a := admin.New(db)
 	var report client.Report
 	set := client.NewSet("s", client.String)
-	require.NoError(t, db.With(client.ReportTo(&report)).Execute(ctx, client.PutOp("k", []byte("v")), set.AddOp("m"),
+	require.NoError(t, db.With(client.ReportTo(&report)).Execute(ctx, client.PutOp("k", nil), set.AddOp("m"),
 		set.ContainsOp("m"),
-		client.ScanOp(client.Range{}, 5)))
+		client.ScanOp(client.Range{}, 5), client.GetOp("k")))
 	o, err := a.Outcome(ctx, report.TxID)
 	require.NoError(t, err)
 	require.Equal(t, client.Committed, o.Outcome)
 	require.False(t, o.ResultsLost)
-	require.Len(t, o.Results, 4)
+	require.Len(t, o.Results, 5)
+	require.Equal(t, []byte{}, o.Results[4].Value)
 	require.Equal(t, "put", o.Results[0].Operation)
 	require.False(t, o.Results[0].Version.IsZero())
 	require.Equal(t, "set.contains", o.Results[2].Operation)
 	require.Equal(t, []any{true}, o.Results[2].Data)
 	require.Len(t, o.Results[3].Entries, 2)
-	require.Equal(t, "v", string(o.Results[3].Entries[0].Value))
+	require.Equal(t, []byte{}, o.Results[3].Entries[0].Value, "an empty value is not nil")
 	require.Equal(t, client.TypeSet, o.Results[3].Entries[1].Type)
 }
 

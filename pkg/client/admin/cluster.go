@@ -200,25 +200,12 @@ func (a *Admin) Outcome(ctx context.Context, id client.TxID) (Outcome, error) {
 }
 
 func result(r *pb.Result) Result {
-	out := Result{Found: r.Found, Value: r.Value, Number: r.Number, Version: version(r.Version), Count: int(r.Count),
-		Entries: each(r.Entries, entry), Data: each(r.Data, datum)}
-	if r.Found {
-		out.Type = typeName(r.Type, r.TypeName)
-	}
-	if r.ExpiresAtMs != 0 {
-		out.Expires = time.UnixMilli(r.ExpiresAtMs)
-	}
-	return out
+	e := clientlink.ResultEntry(r).(client.Entry)
+	return Result{Found: r.Found, Type: e.Type, Value: e.Value, Number: r.Number, Version: version(r.Version),
+		Count: int(r.Count), Entries: each(r.Entries, entry), Data: each(r.Data, datum), Expires: e.Expires}
 }
 
-func entry(e *pb.Entry) client.Entry {
-	out := client.Entry{Key: string(e.Key), Type: typeName(e.Type, e.TypeName), Value: e.Value, Number: e.Number,
-		Version: version(e.Version)}
-	if e.ExpiresAtMs != 0 {
-		out.Expires = time.UnixMilli(e.ExpiresAtMs)
-	}
-	return out
-}
+func entry(e *pb.Entry) client.Entry { return clientlink.Entry(e).(client.Entry) }
 
 func version(v kv.Version) client.Version {
 	out, err := client.ParseVersion(v.String())
@@ -226,13 +213,6 @@ func version(v kv.Version) client.Version {
 		panic(err) // it is the text of one
 	}
 	return out
-}
-
-func typeName(t pb.DataType, name string) client.Type {
-	if name == "" {
-		name = word(t.String(), "")
-	}
-	return client.Type(name)
 }
 
 func datum(d *pb.Datum) any {
