@@ -30,7 +30,7 @@ func TestClientsLeaveFrozenNode(t *testing.T) {
 	db := proc.Open(t, addrs)
 	frozen := slices.Index(addrs, admin.New(db).Addr())
 	require.GreaterOrEqual(t, frozen, 0)
-	others := at[(frozen+1)%len(at)]
+	otherKeys := at[(frozen+1)%len(at)]
 	ctx, stop := context.WithCancel(t.Context())
 	slowest := make([]time.Duration, 4)
 	after := make([]int, len(slowest))
@@ -39,7 +39,7 @@ func TestClientsLeaveFrozenNode(t *testing.T) {
 	var frozenAt time.Time
 	var mu sync.Mutex
 	for n := range slowest {
-		counter := client.NewCounter(others[n%len(others)])
+		counter := client.NewCounter(otherKeys[n%len(otherKeys)])
 		write := func() error { return counter.Add(t.Context(), db, 1) }
 		if n%2 == 1 {
 			write = func() error {

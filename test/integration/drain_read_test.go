@@ -129,14 +129,14 @@ func TestDrainDoesNotFailReadersOfOtherNodes(t *testing.T) {
 	require.Equal(t, cli.ExitOK, code, out)
 	at := c.KeysByNode(t, keysOf(900))
 	for i, n := range c.Nodes() {
-		var others, addrs []string
+		var otherKeys, addrs []string
 		for j, o := range c.Nodes() {
 			if j != i {
-				others = append(others, at[j]...)
+				otherKeys = append(otherKeys, at[j]...)
 				addrs = append(addrs, o.Addr)
 			}
 		}
-		b := startUnrelatedLoad(t, addrs, others)
+		b := startUnrelatedLoad(t, addrs, otherKeys)
 		b.await(t)
 		release, drained := drainWithOpenTx(t, n, at[i][0])
 		for _, addr := range addrs {
@@ -159,7 +159,7 @@ func TestDrainDoesNotFailReadersOfOtherNodes(t *testing.T) {
 func drainWithOpenTx(t *testing.T, n *proc.Node, key string) (release func(), drained <-chan error) {
 	t.Helper()
 	db := proc.Open(t, []string{n.Addr})
-	held, end, over := make(chan struct{}), make(chan struct{}), make(chan error, 2)
+	held, end, ended := make(chan struct{}), make(chan struct{}), make(chan error, 2)
 	hold := sync.OnceFunc(func() { close(held) })
 	release = sync.OnceFunc(func() { close(end) })
 	t.Cleanup(release)
@@ -186,9 +186,9 @@ func drainWithOpenTx(t *testing.T, n *proc.Node, key string) (release func(), dr
 		if code != cli.ExitOK {
 			err = fmt.Errorf("exit %d: %s", code, out)
 		}
-		over <- err
+		ended <- err
 	}()
-	return release, over
+	return release, ended
 }
 
 // awaitDrainKnown waits until a gateway rejects requests for a key of the draining node.

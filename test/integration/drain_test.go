@@ -280,7 +280,7 @@ func TestSecondSignalExitsAtOnce(t *testing.T) {
 	n := newSingleNode(t, "node", t.TempDir(), "--drain-timeout", "10m")
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
-	err := db.Put(testContext(t), "kept", []byte("v"))
+	err := db.Put(testContext(t), "retained", []byte("v"))
 	require.NoError(t, err)
 	err = db.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
 		if _, _, err := tx.Get(ctx, "begins"); err != nil {
@@ -298,9 +298,9 @@ func TestSecondSignalExitsAtOnce(t *testing.T) {
 	})
 	require.Error(t, err)
 	n.Start(t)
-	kept, open := client.GetOp("kept"), client.GetOp("open")
-	require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(testContext(t), kept, open))
-	require.True(t, kept.Found())
+	retained, open := client.GetOp("retained"), client.GetOp("open")
+	require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(testContext(t), retained, open))
+	require.True(t, retained.Found())
 	require.False(t, open.Found())
 }
 

@@ -111,8 +111,8 @@ func TestZetaload(t *testing.T) {
 		require.GreaterOrEqual(t, len(h.Txns), int(result.All.Committed))
 	}
 	// A history with a lost acknowledged write.
-	bad := filepath.Join(dir, "bad.bin")
-	rec, err := history.Create(bad, history.Meta{Note: "a lost write"})
+	lossy := filepath.Join(dir, "lossy.bin")
+	rec, err := history.Create(lossy, history.Meta{Note: "a lost write"})
 	require.NoError(t, err)
 	cl := rec.Client(1)
 	p := cl.Begin([]byte("writer"))
@@ -122,5 +122,5 @@ func TestZetaload(t *testing.T) {
 	p.ReadAbsent([]byte("k"))
 	p.Commit()
 	require.NoError(t, rec.Close())
-	require.Equal(t, 1, proc.Zetaload(t, "check", bad).Code)
+	require.Equal(t, 1, proc.Zetaload(t, "check", lossy).Code)
 }

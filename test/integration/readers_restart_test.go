@@ -66,14 +66,14 @@ func requireEnds(t *testing.T, rs []*openReader, mayCommit bool, texts ...string
 		begin := time.Now()
 		err := r.finish(t)
 		require.Less(t, proc.Elapsed(begin), machineSlack, "it ends at once")
-		require.Equal(t, []string{"before", "before"}, r.saw)
+		require.Equal(t, []string{"before", "before"}, r.first)
 		if err == nil && mayCommit {
 			for _, v := range r.later {
 				require.Equal(t, "before", v, "two states")
 			}
 			continue
 		}
-		require.Equal(t, kv.KindAborted, kv.KindOf(err), "%v, after reading %q and %q", err, r.saw, r.later)
+		require.Equal(t, kv.KindAborted, kv.KindOf(err), "%v, after reading %q and %q", err, r.first, r.later)
 		text := err.Error()
 		require.True(t, slices.ContainsFunc(texts, func(w string) bool { return strings.Contains(text, w) }), text)
 	}
@@ -118,7 +118,7 @@ func TestReadersSeeOneStateAcrossShardRestart(t *testing.T) {
 			all := []string{x.first, x.second, x.other}
 			last := openReaders(ctx, t, proc.Open(t, []string{x.c.Node(0).Addr}), 1, all, nil)[0]
 			require.NoError(t, last.finish(t))
-			require.Equal(t, []string{"after", "after", "after"}, last.saw)
+			require.Equal(t, []string{"after", "after", "after"}, last.first)
 			x.c.RequireQuiescent(t, quiescentWithin)
 		})
 	}

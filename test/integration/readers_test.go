@@ -25,8 +25,8 @@ const (
 type openReader struct {
 	resume chan struct{}
 	done   chan error
-	// saw are the values of the first reads, later those of the last ones.
-	saw, later []string
+	// first are the values of the first reads, later those of the last ones.
+	first, later []string
 }
 
 // openReaders opens n Views that read keys, and more keys when they are resumed. It returns when all have
@@ -51,7 +51,7 @@ func openReaders(ctx context.Context, t *testing.T, db *client.DB, n int, keys, 
 
 func (r *openReader) run(ctx context.Context, db *client.DB, keys, more []string, read chan<- struct{}) error {
 	return db.View(ctx, func(ctx context.Context, v *client.View) (err error) {
-		r.saw, err = valuesOf(ctx, v, keys...)
+		r.first, err = valuesOf(ctx, v, keys...)
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func TestUpdatesProceedAfterReadersGatewayIsKilled(t *testing.T) {
 		requireCommits(t, done, frozen, kv.DefaultLease+machineSlack, what)
 	}
 	for _, r := range readers {
-		require.Equal(t, []string{"before", "before", "before"}, r.saw)
+		require.Equal(t, []string{"before", "before", "before"}, r.first)
 		require.ErrorIs(t, r.finish(t), client.ErrUnavailable)
 	}
 	c.RequireQuiescent(t, quiescentWithin)
@@ -205,7 +205,7 @@ func TestOpenReaderDoesNotBlockUpdates(t *testing.T) {
 		r := openReaders(testContext(t), t, noRetry, 1, []string{key}, []string{other, key})[0]
 		done := runAsync(func() error { return putAll(testContext(t), db, key, other) })
 		require.NoError(t, r.finish(t))
-		require.Equal(t, []string{"before"}, r.saw)
+		require.Equal(t, []string{"before"}, r.first)
 		require.Equal(t, []string{"before", "before"}, r.later)
 		requireCommits(t, done, time.Now(), holdBound, "after the end of the view")
 	})
@@ -229,7 +229,7 @@ func TestOpenReaderDoesNotBlockUpdates(t *testing.T) {
 			require.Less(t, proc.Elapsed(at), holdBound, "update %d, while the view is open", n)
 		}
 		require.NoError(t, r.finish(t))
-		require.Equal(t, []string{"before"}, r.saw)
+		require.Equal(t, []string{"before"}, r.first)
 		require.Equal(t, []string{"before", "before"}, r.later)
 	})
 	c.RequireQuiescent(t, quiescentWithin)

@@ -33,9 +33,9 @@ func TestSnapshotsSurviveKills(t *testing.T) {
 	keys := keysOf(30)
 	db := c.Open(t)
 	fill(t, db, keys...)
-	snapshot, err := db.CreateSnapshot(testContext(t), "kept", client.TTL(time.Hour))
+	snapshot, err := db.CreateSnapshot(testContext(t), "retained", client.TTL(time.Hour))
 	require.NoError(t, err)
-	kept := snapshot.Info()
+	retained := snapshot.Info()
 	dropped, err := db.CreateSnapshot(testContext(t), "dropped", client.TTL(time.Hour))
 	require.NoError(t, err)
 	var of client.SnapshotInfo // of the history
@@ -55,12 +55,12 @@ func TestSnapshotsSurviveKills(t *testing.T) {
 		t.Helper()
 		for _, n := range c.Nodes() {
 			db := proc.Open(t, []string{n.Addr})
-			for _, at := range []string{"kept", kept.ID, of.ID} {
+			for _, at := range []string{"retained", retained.ID, of.ID} {
 				s := db.AtSnapshot(at)
 				value, err := commonValue(t, s, keys)
 				require.NoError(t, err, at)
 				require.Equal(t, "before", value, at)
-				require.Contains(t, []client.SnapshotInfo{kept, of}, s.Info())
+				require.Contains(t, []client.SnapshotInfo{retained, of}, s.Info())
 			}
 			value, err := commonValue(t, db.With(client.After(of.Token)).AsOf(of.Time), keys)
 			require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestSnapshotsSurviveKills(t *testing.T) {
 			require.Equal(t, "after", value)
 			l, err := db.Snapshots(testContext(t))
 			require.NoError(t, err)
-			require.Equal(t, []client.SnapshotInfo{kept}, l)
+			require.Equal(t, []client.SnapshotInfo{retained}, l)
 			_, err = commonValue(t, db.AtSnapshot(dropped.Info().ID), keys)
 			require.ErrorIs(t, err, client.ErrTooOld)
 			_, err = commonValue(t, db.AtSnapshot("dropped"), keys)

@@ -42,10 +42,10 @@ func TestOpenTransactionDoesNotPreventStop(t *testing.T) {
 	n := newSingleNode(t, "node", t.TempDir(), "--drain-timeout", "500ms")
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
-	held, over := make(chan struct{}), make(chan error, 1)
+	held, ended := make(chan struct{}), make(chan error, 1)
 	stopped := make(chan struct{})
 	go func() {
-		over <- db.Update(t.Context(), func(ctx context.Context, tx *client.Tx) error {
+		ended <- db.Update(t.Context(), func(ctx context.Context, tx *client.Tx) error {
 			if _, _, err := tx.GetForUpdate(ctx, "k"); err != nil {
 				return err
 			}
@@ -60,12 +60,12 @@ func TestOpenTransactionDoesNotPreventStop(t *testing.T) {
 	}()
 	select {
 	case <-held:
-	case err := <-over:
+	case err := <-ended:
 		t.Fatalf("the transaction ended before it held its locks: %v", err)
 	}
 	code := n.Stop(t)
 	close(stopped)
-	require.Error(t, <-over)
+	require.Error(t, <-ended)
 	require.Equal(t, cli.ExitOK, code, n.Output)
 	n.Start(t)
 	before := client.GetOp("k")

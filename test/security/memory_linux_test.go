@@ -162,12 +162,12 @@ func TestMemoryStaysWithinBudget(t *testing.T) {
 	}
 	g.requireServedUnder(t, "all attacks, by several users", usual, together...)
 	retryUntilOK(t, func() error {
-		var left float64
+		var inUse float64
 		for _, kind := range []string{"streams", "requests", "responses"} {
-			left += g.metric(t, fmt.Sprintf("linchpin_client_memory_bytes{kind=%q}", kind))
+			inUse += g.metric(t, fmt.Sprintf("linchpin_client_memory_bytes{kind=%q}", kind))
 		}
-		if left > 1<<20 { // of the honest client
-			return fmt.Errorf("%v bytes are still accounted for", left)
+		if inUse > 1<<20 { // of the honest client
+			return fmt.Errorf("%v bytes are still accounted for", inUse)
 		}
 		return nil
 	})

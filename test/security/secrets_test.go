@@ -61,9 +61,9 @@ func TestSecretsAreNotDisclosed(t *testing.T) {
 	visible += run(8, append([]string{"put", "other", "x"}, alice...)...)
 	visible += run(0, append([]string{"user", "list", "--output", "json"}, connection...)...)
 	visible += run(0, append([]string{"user", "whoami"}, alice...)...)
-	bad := filepath.Join(t.TempDir(), "bad")
-	require.NoError(t, os.WriteFile(bad, []byte(token+"x"), 0o600))
-	visible += run(2, "get", "k", "--addr", addr, "--tls-ca", a.file(certs.CAFile), "--token-file", bad)
+	invalid := filepath.Join(t.TempDir(), "invalid")
+	require.NoError(t, os.WriteFile(invalid, []byte(token+"x"), 0o600))
+	visible += run(2, "get", "k", "--addr", addr, "--tls-ca", a.file(certs.CAFile), "--token-file", invalid)
 	t.Setenv(identity.TokenVariable, token)
 	visible += run(0, "get", "orders/1", "--addr", addr, "--tls-ca", a.file(certs.CAFile))
 

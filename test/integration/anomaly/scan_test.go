@@ -78,16 +78,16 @@ func writeSkewScan(s *scene) {
 		committed := make(chan bool, 2)
 		for i, k := range []string{s.x, s.y} {
 			go func() {
-				mine := false
+				set := false
 				err := s.db(i).Update(s.ctx, func(ctx context.Context, tx *client.Tx) error {
 					ok, err := noneSet(ctx, tx)
-					mine = ok
+					set = ok
 					if err != nil || !ok {
 						return err
 					}
 					return tx.Put(ctx, k, value(1))
 				})
-				committed <- err == nil && mine
+				committed <- err == nil && set
 			}()
 		}
 		a, b := <-committed, <-committed

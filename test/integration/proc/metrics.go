@@ -84,16 +84,16 @@ var quiescentMetrics = []string{
 // record or registration left. It returns how long that took.
 func (c *Cluster) RequireQuiescent(t testing.TB, within time.Duration) time.Duration {
 	t.Helper()
-	begin, left := time.Now(), ""
+	begin, remaining := time.Now(), ""
 	Until(t, "the cluster is quiescent", func(ctx context.Context) bool {
-		left = c.leftovers(ctx)
-		return left == ""
-	}, func() string { return left })
-	took := Elapsed(begin)
-	if took > within {
-		t.Errorf("the cluster was quiescent after %v; the bound is %v", took, within)
+		remaining = c.leftovers(ctx)
+		return remaining == ""
+	}, func() string { return remaining })
+	elapsed := Elapsed(begin)
+	if elapsed > within {
+		t.Errorf("the cluster was quiescent after %v; the bound is %v", elapsed, within)
 	}
-	return took
+	return elapsed
 }
 
 // leftovers describes the metrics that are not zero; it is empty if all are.

@@ -84,9 +84,9 @@ var forbiddenOutput = []string{"panic: ", "fatal error: ", "DATA RACE", "a call 
 
 func checkForbidden(t testing.TB, name, text string) {
 	t.Helper()
-	for _, bad := range forbiddenOutput {
-		if i := strings.Index(text, bad); i >= 0 {
-			t.Errorf("%s wrote %q: %s", name, bad, cut(text[i:], 4000))
+	for _, forbidden := range forbiddenOutput {
+		if i := strings.Index(text, forbidden); i >= 0 {
+			t.Errorf("%s wrote %q: %s", name, forbidden, cut(text[i:], 4000))
 		}
 	}
 }

@@ -52,13 +52,13 @@ func (r *Run) recordRead(e readResult) {
 // AwaitUpdates waits until n more transactions of other than the read-only clients have committed.
 func (r *Run) AwaitUpdates(t testing.TB, n int) {
 	t.Helper()
-	others := func() int {
+	updates := func() int {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return r.ended[workload.Committed] - r.readsCommitted
 	}
 	begin := time.Now()
-	for want := others() + n; others() < want; {
+	for want := updates() + n; updates() < want; {
 		r.Await(t, 1)
 		if time.Since(begin) > proc.WaitTimeout {
 			t.Fatalf("only readers commit: %v, errors %v", r.ended, r.errors)

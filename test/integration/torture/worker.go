@@ -110,14 +110,14 @@ func put(k string, v []byte) step {
 func del(k string) step {
 	op := client.DeleteOp(k)
 	return step{op, func(p *history.Pending, known bool) {
-		saw := history.SawNothing
+		seen := history.SawNothing
 		switch {
 		case known && op.Value():
-			saw = history.SawExists
+			seen = history.SawExists
 		case known:
-			saw = history.SawAbsent
+			seen = history.SawAbsent
 		}
-		p.Delete([]byte(k), saw)
+		p.Delete([]byte(k), seen)
 	}}
 }
 
