@@ -17,10 +17,10 @@ import (
 // Errors of readers whose shard has restarted: they were registered there, they read a snapshot that it
 // retained, or the shard was late for their snapshot round.
 const (
-	lapsedText     = "the shard has restarted"
-	notKeptText    = "a shard no longer keeps the state that the transaction reads"
-	lateShardText  = "did not respond to the snapshot round in time"
-	readersPerKind = 2 // of each kind
+	lapsedText      = "the shard has restarted"
+	notRetainedText = "a shard no longer keeps the state that the transaction reads"
+	lateShardText   = "did not respond to the snapshot round in time"
+	readersPerKind  = 2 // of each kind
 )
 
 // restartCase is a cluster with readers that have read two keys of the node that is restarted.
@@ -108,11 +108,11 @@ func TestReadersSeeOneStateAcrossShardRestart(t *testing.T) {
 			if atSnapshot {      // the update has committed, so all readers are at snapshots
 				requireEnds(t, x.idle, true, lateShardText)
 				requireEnds(t, x.otherNode, true, lateShardText)
-				requireEnds(t, x.sameNode, false, notKeptText, lateShardText)
+				requireEnds(t, x.sameNode, false, notRetainedText, lateShardText)
 			} else {
 				requireEnds(t, x.idle, true, lapsedText, lateShardText)
 				requireEnds(t, x.otherNode, true, lapsedText, lateShardText)
-				requireEnds(t, x.sameNode, true, lapsedText, notKeptText, lateShardText)
+				requireEnds(t, x.sameNode, true, lapsedText, notRetainedText, lateShardText)
 			}
 			// With retries such readers succeed.
 			all := []string{x.first, x.second, x.other}
