@@ -13,77 +13,77 @@ import (
 
 // Deliver takes a message for this gateway.
 func (g *Gateway) Deliver(now int64, m *msg.Envelope) {
-	g.host.At(now)
+	g.gw.At(now)
 	switch b := m.Body.(type) {
 	case *msg.CommitResponse:
-		g.onAnswer(b)
+		g.onCommitResponse(b)
 	case *msg.LockResponse:
-		g.onLockReply(b)
+		g.onLockResponse(b)
 	case *msg.CheckResponse:
-		g.onCheckReply(b)
+		g.onCheckResponse(b)
 	case *msg.Wound:
 		g.onWound(b)
 	case *msg.Push:
 		g.onPush(b)
 	case *msg.QueryTxnResponse:
 		g.status.Answered(b)
-		g.endQueries()
+		g.finishQueries()
 	case *msg.ReadPageResponse:
-		g.onScanPage(b)
+		g.onReadPageResponse(b)
 	case *msg.ReadResponse:
-		g.onReadReply(b)
+		g.onReadResponse(b)
 	case *msg.RenewLeaseResponse:
-		g.onRenewReply(b)
+		g.onRenewLeaseResponse(b)
 	case *msg.SnapshotResponse:
-		g.onReply(b.Request, m)
+		g.onQueryResponse(b.Request, m)
 	case *msg.HotStatusResponse:
-		g.onReply(b.Request, m)
+		g.onQueryResponse(b.Request, m)
 	case *msg.WaitReport:
-		g.onWaits(b)
+		g.onWaitReport(b)
 	default:
-		onNews(g, m)
+		onNotification(g, m)
 	}
 }
 
 // onNews receives what is not about a call of this gateway.
-func onNews(g *Gateway, m *msg.Envelope) {
+func onNotification(g *Gateway, m *msg.Envelope) {
 	switch b := m.Body.(type) {
 	case *msg.Announcement:
-		g.host.Shards.LearnAborts(b.Shard, kv.Known{Incarnation: b.Incarnation, Aborts: b.Aborts})
+		g.gw.Shards.LearnAborts(b.Shard, kv.Known{Incarnation: b.Incarnation, Aborts: b.Aborts})
 	case *msg.Due:
 		if b.ExpireKey != nil {
-			g.expire(b.ExpireKey)
+			g.onExpireKey(b.ExpireKey)
 		} else {
-			g.snapshotDue()
+			g.onSnapshotDue()
 		}
 	case *msg.HeatMap:
-		g.SetHeat(g.host.Now, NewHeat(b))
+		g.SetHeat(g.gw.Now, NewHeat(b))
 	case *msg.MoveKey:
-		g.moveKey(b)
+		g.onMoveKey(b)
 	}
 }
 
 // onAnswer: the last agent has decided.
-func (g *Gateway) onAnswer(a *msg.CommitResponse) {
-	g.host.Shards.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
+func (g *Gateway) onCommitResponse(a *msg.CommitResponse) {
+	g.gw.Shards.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
 	for _, s := range a.Seen {
-		g.host.Shards.Learn(s.Shard, s.Incarnation)
+		g.gw.Shards.Learn(s.Shard, s.Incarnation)
 	}
 	f, ok := g.flows.find(a.Txn).(flow.Committer)
-	if !ok || f.Base().Phase != flow.Committing || !f.Commit().Answers(a, g.host.Mutants) {
+	if !ok || f.Base().Phase != flow.Committing || !f.Commit().Answers(a, g.gw.Mutants) {
 		return
 	}
-	f.Base().Heard(a.Shard, a.Receipt)
-	g.flows.handle(f, f.Answered(g.host, a))
+	f.Base().OnResponse(a.Shard, a.Receipt)
+	g.flows.apply(f, f.OnCommitResponse(g.gw, a))
 }
 
-func (g *Gateway) onLockReply(r *msg.LockResponse) {
-	g.host.Shards.Learn(r.Shard, r.Incarnation)
+func (g *Gateway) onLockResponse(r *msg.LockResponse) {
+	g.gw.Shards.Learn(r.Shard, r.Incarnation)
 	found := g.flows.find(r.Txn)
 	if found == nil {
 		// A late duplicate; if it took a lock again, give that up.
 		if len(r.Grants) > 0 {
-			g.host.To(r.Shard).Body = &msg.Release{Txn: r.Txn}
+			g.gw.To(r.Shard).Body = &msg.Release{Txn: r.Txn}
 		}
 		return
 	}
@@ -95,39 +95,39 @@ func (g *Gateway) onLockReply(r *msg.LockResponse) {
 	if l == nil {
 		return
 	}
-	f.Base().Heard(r.Shard, &r.Receipt)
-	g.host.Heat.Waited(&r.Receipt)
+	f.Base().OnResponse(r.Shard, &r.Receipt)
+	g.gw.Heat.Waited(&r.Receipt)
 	if r.Failure != nil {
-		g.flows.handle(f, f.Refused(g.host, r.Failure))
+		g.flows.apply(f, f.OnFailure(g.gw, r.Failure))
 		return
 	}
-	g.flows.handle(f, f.Locked(g.host, l, r))
+	g.flows.apply(f, f.OnLocks(g.gw, l, r))
 }
 
-func (g *Gateway) onCheckReply(r *msg.CheckResponse) {
+func (g *Gateway) onCheckResponse(r *msg.CheckResponse) {
 	f, ok := g.flows.find(r.Txn).(flow.Checker)
 	if !ok || f.Base().Phase != flow.Checking || !f.Checks().Answered(r.Shard) {
 		return
 	}
 	switch {
-	case !r.Ok && !g.host.Mutants.Has(mutant.CheckSkipped):
+	case !r.Ok && !g.gw.Mutants.Has(mutant.CheckSkipped):
 		g.flows.Abort(f, env.Failure(msg.ReasonStaleGrant, kv.KindAborted, "the transaction lost a read lock"))
 	case !f.Checks().Open():
-		g.flows.handle(f, f.Checked(g.host))
+		g.flows.apply(f, f.OnChecked(g.gw))
 	}
 }
 
 // onReadReply takes an answer. A failure, of a condition for instance, is one of the
 // transaction: it is so at the instant at which that shard read.
-func (g *Gateway) onReadReply(p *msg.ReadResponse) {
-	h, s := g.host, p.Reading.Shard
-	h.Shards.Learn(s, p.Reading.Incarnation)
-	if h.Shards.Probed(p) {
-		g.flows.beginRound()
+func (g *Gateway) onReadResponse(p *msg.ReadResponse) {
+	gw, s := g.gw, p.Reading.Shard
+	gw.Shards.Learn(s, p.Reading.Incarnation)
+	if gw.Shards.Probed(p) {
+		g.flows.startRounds()
 		return
 	}
-	f := h.Readers[p.Reader]
-	if f == nil || !g.readsNow(f) {
+	f := gw.Readers[p.Reader]
+	if f == nil || !g.isReading(f) {
 		return
 	}
 	r, c := f.Reading(), f.Base()
@@ -135,61 +135,61 @@ func (g *Gateway) onReadReply(p *msg.ReadResponse) {
 	if !ok {
 		return
 	}
-	if !c.InPast() {
-		h.Shards.NoteLoad(s, p.Parked, p.Busy)
+	if !c.ReadsSnapshot() {
+		gw.Shards.NoteLoad(s, p.Parked, p.Busy)
 	}
-	c.Heard(s, &p.Receipt)
+	c.OnResponse(s, &p.Receipt)
 	v, views := f.(*flow.View)
 	if views {
-		v.Crowded(h, p)
+		v.NoteTimeBlocked(gw, p)
 	}
 	switch {
 	case p.Failure != nil && p.Failure.Reason == msg.ReasonClosed:
-		g.flows.handle(f, f.TurnedAway(h))
-	case !r.Registered(h.Env, p):
+		g.flows.apply(f, f.OnClosed(gw))
+	case !r.Registered(gw.Env, p):
 		g.flows.Abort(f, readreq.Lapse(s))
-	case p.Failure != nil && c.Redirected(h, p.Failure):
-		g.flows.handle(f, f.Elsewhere(h, s, ops))
+	case p.Failure != nil && c.LearnRedirect(gw, p.Failure):
+		g.flows.apply(f, f.OnRedirect(gw, s, ops))
 	case p.Failure != nil:
-		g.flows.handle(f, f.Refused(h, p.Failure))
+		g.flows.apply(f, f.OnFailure(gw, p.Failure))
 	default:
 		r.Take(p)
-		f.Took(h, p, ops, sent)
-		if !r.Open() && c.Phase == flow.Reading && !r.Next(h.Env, c.LastAsk()) {
-			g.flows.handle(f, f.ReadAll(h))
+		f.OnRead(gw, p, ops, sent)
+		if !r.Open() && c.Phase == flow.Reading && !r.Next(gw.Env, c.LastRequestRetry()) {
+			g.flows.apply(f, f.OnAllRead(gw))
 		}
 	}
 }
 
-func (g *Gateway) readsNow(f flow.Reader) bool {
+func (g *Gateway) isReading(f flow.Reader) bool {
 	p := f.Base().Phase
-	return p == flow.Reading || p == flow.Pinning && g.host.Mutants.Has(mutant.LateReadsUsed)
+	return p == flow.Reading || p == flow.AwaitingSnapshot && g.gw.Mutants.Has(mutant.LateReadsUsed)
 }
 
 // onRenewReply: a lease is longer, or has lapsed.
-func (g *Gateway) onRenewReply(p *msg.RenewLeaseResponse) {
-	f := g.host.Readers[p.Reader]
-	if f != nil && !f.Reading().Ended && !f.Reading().Renewed(g.host.Env, p) {
+func (g *Gateway) onRenewLeaseResponse(p *msg.RenewLeaseResponse) {
+	f := g.gw.Readers[p.Reader]
+	if f != nil && !f.Reading().Ended && !f.Reading().Renewed(g.gw.Env, p) {
 		g.flows.Abort(f, readreq.Lapse(p.Shard))
 	}
 }
 
 // onReply: the hot shard has answered a question.
-func (g *Gateway) onReply(request kv.TxnRef, m *msg.Envelope) {
-	f, ok := g.flows.newest(request.TxnID).(flow.Asker)
+func (g *Gateway) onQueryResponse(request kv.TxnRef, m *msg.Envelope) {
+	f, ok := g.flows.newest(request.TxnID).(flow.Querier)
 	if !ok {
 		return
 	}
-	asked := f.Base().EndQuestion(request)
+	asked := f.Base().TakeQuery(request)
 	if asked != nil {
-		g.flows.handle(f, f.Replied(g.host, asked, m))
+		g.flows.apply(f, f.OnQueryResponse(g.gw, asked, m))
 	}
 }
 
-func (g *Gateway) onScanPage(p *msg.ReadPageResponse) {
-	s := g.host.Pages[p.Number]
+func (g *Gateway) onReadPageResponse(p *msg.ReadPageResponse) {
+	s := g.gw.Pages[p.Number]
 	if s != nil {
-		g.flows.handle(s, s.Page(g.host, p))
+		g.flows.apply(s, s.OnPage(g.gw, p))
 	}
 }
 
@@ -203,29 +203,29 @@ func (g *Gateway) onWound(mk *msg.Wound) {
 		return
 	}
 	c := f.Base()
-	c.Wounded(g.host.Now, mk.Conflict)
+	c.OnWound(g.gw.Now, mk.Conflict)
 	switch c.Phase {
 	case flow.Locking:
-		if !g.host.Mutants.Has(mutant.LockWithoutMark) {
-			f.(flow.Locker).Requests().NoWait(g.host.Env)
+		if !g.gw.Mutants.Has(mutant.LockWithoutMark) {
+			f.(flow.Locker).Requests().NoWait(g.gw.Env)
 		}
 	case flow.Committing:
-		passOn(g, f.(flow.Committer), mk)
+		forwardWound(g, f.(flow.Committer), mk)
 	case flow.Idle:
-		g.host.Timed(c.Wound.At + int64(g.host.IdleGrace))
+		g.gw.Timed(c.Wound.At + int64(g.gw.IdleGrace))
 	}
 }
 
 // passOn has the last agent know of a wound.
-func passOn(g *Gateway, f flow.Committer, mk *msg.Wound) {
+func forwardWound(g *Gateway, f flow.Committer, mk *msg.Wound) {
 	switch {
-	case g.host.Mutants.Has(mutant.GatewayDropsMarks):
-	case f.Base().Kind == flow.OneShotKind && g.host.Mutants.Has(mutant.RetryWithoutAbort):
+	case g.gw.Mutants.Has(mutant.GatewayDropsMarks):
+	case f.Base().Kind == flow.OneShotKind && g.gw.Mutants.Has(mutant.RetryWithoutAbort):
 		text := "an older transaction, " + mk.By.String() + ", waited for a lock of this one"
-		g.flows.Lose(f, env.Failure(msg.ReasonWounded, kv.KindAborted, text))
+		g.flows.OnAborted(f, env.Failure(msg.ReasonWounded, kv.KindAborted, text))
 	default:
-		f.Commit().NoWait(g.host.Mutants)
-		g.host.To(f.Commit().Last()).Body = mk
+		f.Commit().NoWait(g.gw.Mutants)
+		g.gw.To(f.Commit().Last()).Body = mk
 	}
 }
 
@@ -234,29 +234,29 @@ func passOn(g *Gateway, f flow.Committer, mk *msg.Wound) {
 func (g *Gateway) onPush(p *msg.Push) {
 	f := g.flows.find(p.Txn)
 	known := f != nil && f.Base().Kind != flow.ScanKind
-	o, open := f.(flow.Open)
+	o, open := f.(flow.InteractiveTxn)
 	if open && p.Wanted {
-		o.Opened().Wanted(g.host)
+		o.Txn().OnWaiter(g.gw)
 	}
-	g.host.To(p.Shard).Body = &msg.PushResponse{Txn: p.Txn, Known: known}
+	g.gw.To(p.Shard).Body = &msg.PushResponse{Txn: p.Txn, Known: known}
 }
 
 // onWaits: a request that was repeated waits.
-func (g *Gateway) onWaits(w *msg.WaitReport) {
+func (g *Gateway) onWaitReport(w *msg.WaitReport) {
 	f := g.flows.find(w.Txn)
 	if f == nil {
-		r := g.host.Readers[w.Txn]
+		r := g.gw.Readers[w.Txn]
 		if r == nil {
 			return
 		}
 		f = r
 	}
 	c := f.Base()
-	if c.Phase != flow.Committing && !slices.Contains(g.awaits(f), w.Shard) {
+	if c.Phase != flow.Committing && !slices.Contains(g.pendingShards(f), w.Shard) {
 		return
 	}
-	if w.Prepared && g.host.Shards.AnyDown() && g.waitsForDown(f, w) {
+	if w.Prepared && g.gw.Shards.AnyDown() && g.endIfDeciderDown(f, w) {
 		return
 	}
-	c.Waiting(w.Shard, w.Receipt)
+	c.OnWaitReport(w.Shard, w.Receipt)
 }

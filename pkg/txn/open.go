@@ -13,31 +13,31 @@ import (
 // connection to it. A state of the past is looked up with the first call. The returned failure is
 // nil if the transaction is open.
 func (g *Gateway) Begin(now int64, ref kv.TxnRef, readOnly bool, how How) *msg.Failure {
-	g.host.At(now)
+	g.gw.At(now)
 	f := g.supersede(ref)
 	if f == nil {
-		f = g.taken(ref.TxnID)
+		f = g.idInUse(ref.TxnID)
 	}
 	if f == nil {
-		f = how.Refuse(readOnly, g.host.Router.Shards())
+		f = how.Validate(readOnly, g.gw.Router.Shards())
 	}
 	if f != nil {
 		return f
 	}
-	o := flow.NewOpen(g.host, ref, readOnly, how)
-	f = g.host.Door.AdmitOpen(o.Base())
+	o := flow.NewInteractive(g.gw, ref, readOnly, how)
+	f = g.gw.Admitter.AdmitOpen(o.Base())
 	if f != nil {
 		return f
 	}
-	g.flows.enter(o)
-	g.host.Timed(o.Base().Deadline())
+	g.flows.add(o)
+	g.gw.Timed(o.Base().Deadline())
 	return nil
 }
 
 // supersede aborts an earlier attempt of an interactive transaction, which its client has given up.
 // It returns a failure if the earlier attempt cannot be aborted, or if ref is the earlier attempt.
 func (g *Gateway) supersede(ref kv.TxnRef) *msg.Failure {
-	f, open := g.flows.newest(ref.TxnID).(flow.Open)
+	f, open := g.flows.newest(ref.TxnID).(flow.InteractiveTxn)
 	if !open || f.Base().Ref.Attempt == ref.Attempt {
 		return nil
 	}
@@ -54,13 +54,13 @@ func (g *Gateway) supersede(ref kv.TxnRef) *msg.Failure {
 }
 
 // idle finds an interactive transaction that can take a call, and otherwise answers the call.
-func (g *Gateway) idle(token Token, ref kv.TxnRef) flow.Open {
+func (g *Gateway) findIdle(token Token, ref kv.TxnRef) flow.InteractiveTxn {
 	found := g.flows.find(ref)
-	f, ok := found.(flow.Open)
+	f, ok := found.(flow.InteractiveTxn)
 	var why *msg.Failure
 	switch {
-	case found == nil && g.flows.failed.why[ref] != nil:
-		why = g.flows.failed.why[ref]
+	case found == nil && g.flows.failures.byRef[ref] != nil:
+		why = g.flows.failures.byRef[ref]
 	case !ok:
 		why = env.Failure(msg.ReasonRequest, kv.KindInvalid, "the transaction is not open")
 	case f.Base().Phase != flow.Idle:
@@ -70,8 +70,8 @@ func (g *Gateway) idle(token Token, ref kv.TxnRef) flow.Open {
 		return f
 	}
 	d := Done{Token: token, Txn: ref, Failure: why, Closed: found == nil}
-	d.Ended.Note(why)
-	g.host.Done = append(g.host.Done, d)
+	d.Ended.Add(why)
+	g.gw.Done = append(g.gw.Done, d)
 	return nil
 }
 
@@ -79,77 +79,77 @@ func (g *Gateway) idle(token Token, ref kv.TxnRef) flow.Open {
 // condition fails the call, not the transaction. A little before the deadline, if it is not 0,
 // the transaction is given up if the call has not ended.
 func (g *Gateway) Do(now int64, token Token, ref kv.TxnRef, ops []msg.Op, deadline int64) {
-	g.host.At(now)
-	f := g.idle(token, ref)
+	g.gw.At(now)
+	f := g.findIdle(token, ref)
 	if f == nil {
 		return
 	}
-	x := f.Opened()
-	why := x.BeginDo(g.host, ops, deadline)
+	x := f.Txn()
+	why := x.BeginDo(g.gw, ops, deadline)
 	if why != nil {
-		x.FailCall(g.host, why)
+		x.FailCall(g.gw, why)
 		return
 	}
-	why = x.Unavailable(g.host)
+	why = x.Unavailable(g.gw)
 	if why != nil {
 		g.flows.Abort(f, why)
 		return
 	}
-	why = g.host.Door.AdmitCall(x)
+	why = g.gw.Admitter.AdmitCall(x)
 	if why != nil {
 		g.flows.Finish(f, Done{Failure: why})
 		return
 	}
-	g.flows.handle(f, f.Fetch(g.host))
+	g.flows.apply(f, f.Fetch(g.gw))
 }
 
 // Commit ends a transaction. Its Done says whether it committed.
 func (g *Gateway) Commit(now int64, token Token, ref kv.TxnRef, deadline int64) {
-	g.host.At(now)
-	f := g.idle(token, ref)
+	g.gw.At(now)
+	f := g.findIdle(token, ref)
 	if f == nil {
 		return
 	}
-	x := f.Opened()
-	x.BeginCommit(g.host, deadline)
+	x := f.Txn()
+	x.BeginCommit(g.gw, deadline)
 	if len(x.Session().Buffer()) == 0 {
-		g.flows.handle(f, f.Finish(g.host))
+		g.flows.apply(f, f.FinishReads(g.gw))
 		return
 	}
-	g.flows.handle(f, f.Write(g.host))
+	g.flows.apply(f, f.CommitWrites(g.gw))
 }
 
 // Rollback gives a transaction up. With validate, its Done comes only after it has been made
 // sure that everything it read was current at one instant, and has a failure if it was not: then
 // whatever the caller concluded from it may be wrong. A lock can be lost too.
 func (g *Gateway) Rollback(now int64, token Token, ref kv.TxnRef, validate bool) {
-	g.host.At(now)
+	g.gw.At(now)
 	var unknown *msg.Failure
 	if validate {
-		unknown = unchecked()
+		unknown = notValidated()
 	}
-	f, ok := g.flows.find(ref).(flow.Open)
+	f, ok := g.flows.find(ref).(flow.InteractiveTxn)
 	if !ok || f.Base().Phase == flow.Committing || f.Base().Phase == flow.Checking {
-		g.answerNone(token, ref, unknown)
+		g.respondNotOpen(token, ref, unknown)
 		return
 	}
 	c := f.Base()
 	if c.Token != nil {
 		why := env.Failure(msg.ReasonCancelled, kv.KindCancelled, "the transaction was rolled back")
-		g.host.Answer(c, Done{Failure: why, Closed: true})
+		g.gw.Respond(c, Done{Failure: why, Closed: true})
 	}
 	c.Token = token
 	if validate && c.Phase == flow.Idle {
-		f.Opened().BeginRollback()
-		g.flows.handle(f, f.Finish(g.host))
+		f.Txn().BeginValidatingRollback()
+		g.flows.apply(f, f.FinishReads(g.gw))
 		return
 	}
-	f.Release(g.host)
+	f.Release(g.gw)
 	g.flows.Finish(f, Done{Failure: unknown})
 }
 
 // unchecked: it is not known any more, or not yet, whether what was read was so.
-func unchecked() *msg.Failure {
+func notValidated() *msg.Failure {
 	text := "the reads of the transaction cannot be validated: it is not open, or a call is in flight"
 	return env.Failure(msg.ReasonStaleRead, kv.KindAborted, text)
 }
@@ -174,9 +174,9 @@ func (g *Gateway) Release(now int64, token Token, ref kv.TxnRef, name string) {
 }
 
 func (g *Gateway) savepoint(now int64, token Token, ref kv.TxnRef, change func(*session.Session) *msg.Failure) {
-	g.host.At(now)
-	f := g.idle(token, ref)
+	g.gw.At(now)
+	f := g.findIdle(token, ref)
 	if f != nil {
-		f.Opened().Answer(g.host, change(f.Opened().Session()))
+		f.Txn().EndLocalCall(g.gw, change(f.Txn().Session()))
 	}
 }

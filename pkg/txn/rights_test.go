@@ -19,9 +19,9 @@ func TestWhatMayNotBeWrittenIsReadWithoutALock(t *testing.T) {
 			g := newAged(t)
 			g.SetHeat(0, NewHeat(&msg.HeatMap{Keys: []msg.KeyHeat{{Key: []byte("k"), Heat: 1000}}}))
 			for range 4 {
-				g.host.Heat.Committing("k", true)
+				g.gw.Heat.Committing("k", true)
 			}
-			require.True(t, g.host.Heat.Early([]byte("k")))
+			require.True(t, g.gw.Heat.Early([]byte("k")))
 			ops := []msg.Op{
 				{Kind: msg.OpGet, Key: []byte("k")}, {Kind: msg.OpRequire, Key: []byte("x"), Expect: msg.ExpectAbsent}, ask,
 				{Kind: msg.OpScan, Key: []byte("a"), End: []byte("b")},

@@ -66,7 +66,7 @@ func TestPausesDifferBetweenGateways(t *testing.T) {
 	for i := range uint64(1000) {
 		id := kv.TxnID{Time: 1, Rand: i}
 		for n := uint32(5); n < 15; n++ {
-			pa, pb := pauseBefore(n, id, 1), pauseBefore(n, id, 2)
+			pa, pb := retryPause(n, id, 1), retryPause(n, id, 2)
 			require.GreaterOrEqual(t, pa, int64(2*time.Millisecond))
 			require.LessOrEqual(t, pa, int64(96*time.Millisecond))
 			if max(pa-pb, pb-pa) < int64(20*time.Microsecond) {

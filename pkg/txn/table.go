@@ -11,18 +11,18 @@ import (
 
 // table has the flows under way, from their start to their end. ids finds the attempt of an id, the
 // newest if there are several; the others are in earlier.
-type table struct {
-	host    *flow.Host
+type flowTable struct {
+	gw    *flow.Gateway
 	ids     map[kv.TxnID]flow.Flow
 	earlier map[kv.TxnRef]flow.Flow
 	pool    flow.Pool
 	// failed remembers why interactive transactions ended while their client was silent.
-	failed failed
+	failures failures
 }
 
-func (t *table) len() int { return len(t.ids) + len(t.earlier) }
+func (t *flowTable) len() int { return len(t.ids) + len(t.earlier) }
 
-func (t *table) enter(f flow.Flow) {
+func (t *flowTable) add(f flow.Flow) {
 	ref := f.Base().Ref
 	old := t.ids[ref.TxnID]
 	if old != nil && old.Base().Ref != ref {
@@ -31,7 +31,7 @@ func (t *table) enter(f flow.Flow) {
 	t.ids[ref.TxnID] = f
 }
 
-func (t *table) leave(f flow.Flow) {
+func (t *flowTable) remove(f flow.Flow) {
 	ref := f.Base().Ref
 	if t.ids[ref.TxnID] == f {
 		delete(t.ids, ref.TxnID)
@@ -41,10 +41,10 @@ func (t *table) leave(f flow.Flow) {
 }
 
 // newest gives the newest attempt of an id that is under way, nil if there is none.
-func (t *table) newest(id kv.TxnID) flow.Flow { return t.ids[id] }
+func (t *flowTable) newest(id kv.TxnID) flow.Flow { return t.ids[id] }
 
 // find gives an attempt that is under way, nil if it is not.
-func (t *table) find(ref kv.TxnRef) flow.Flow {
+func (t *flowTable) find(ref kv.TxnRef) flow.Flow {
 	f := t.ids[ref.TxnID]
 	if f != nil && f.Base().Ref == ref {
 		return f
@@ -53,7 +53,7 @@ func (t *table) find(ref kv.TxnRef) flow.Flow {
 }
 
 // each visits all, in no order.
-func (t *table) each(visit func(flow.Flow)) {
+func (t *flowTable) each(visit func(flow.Flow)) {
 	for _, f := range t.ids {
 		visit(f)
 	}
@@ -63,7 +63,7 @@ func (t *table) each(visit func(flow.Flow)) {
 }
 
 // byAge lists all, the oldest first.
-func (t *table) byAge() []flow.Flow {
+func (t *flowTable) byAge() []flow.Flow {
 	out := slices.AppendSeq(make([]flow.Flow, 0, t.len()), maps.Values(t.ids))
 	out = slices.AppendSeq(out, maps.Values(t.earlier))
 	slices.SortFunc(out, func(a, b flow.Flow) int { return a.Base().Ref.CompareAge(b.Base().Ref) })
@@ -71,28 +71,28 @@ func (t *table) byAge() []flow.Flow {
 }
 
 // maxFailed bounds the transactions of which it is remembered why they ended.
-const maxFailed = 4096
+const maxFailures = 4096
 
 // failed remembers why interactive transactions ended while their client was silent.
-type failed struct {
-	why   map[kv.TxnRef]*msg.Failure
+type failures struct {
+	byRef   map[kv.TxnRef]*msg.Failure
 	order []kv.TxnRef
 }
 
 // note remembers the failure of an interactive transaction that no request waits for.
-func (m *failed) note(c *flow.Call, why *msg.Failure) {
-	if c.Token != nil || why == nil || !c.Kind.Open() {
+func (m *failures) add(c *flow.Call, why *msg.Failure) {
+	if c.Token != nil || why == nil || !c.Kind.IsInteractive() {
 		return
 	}
-	if m.why == nil {
-		m.why = map[kv.TxnRef]*msg.Failure{}
+	if m.byRef == nil {
+		m.byRef = map[kv.TxnRef]*msg.Failure{}
 	}
-	if len(m.order) >= maxFailed {
-		for _, r := range m.order[:maxFailed/2] {
-			delete(m.why, r)
+	if len(m.order) >= maxFailures {
+		for _, r := range m.order[:maxFailures/2] {
+			delete(m.byRef, r)
 		}
-		m.order = slices.Clone(m.order[maxFailed/2:])
+		m.order = slices.Clone(m.order[maxFailures/2:])
 	}
-	m.why[c.Ref] = why
+	m.byRef[c.Ref] = why
 	m.order = append(m.order, c.Ref)
 }

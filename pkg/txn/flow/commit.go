@@ -11,25 +11,25 @@ import (
 )
 
 // send commits the pieces of a flow. q has what is special about it.
-func (h *Host) send(f Committer, ps piece.Pieces, q commitreq.Request) Outcome {
+func (gw *Gateway) sendCommit(f Committer, ps piece.Pieces, q commitreq.Request) Outcome {
 	c := f.Base()
-	q.Last = h.Hot() // it knows of every move
+	q.Last = gw.Hot() // it knows of every move
 	if c.Kind != MoveKind {
-		q.Last = h.lastAgent(ps)
-		q.Parallel = h.Order == env.Parallel && len(ps) > 1
+		q.Last = gw.lastAgent(ps)
+		q.Parallel = gw.Order == env.Parallel && len(ps) > 1
 	}
 	for i := range ps {
 		if ps[i].Incarnation == 0 {
-			ps[i].Incarnation = h.Shards.Incarnation(ps[i].Shard)
+			ps[i].Incarnation = gw.Shards.Incarnation(ps[i].Shard)
 		}
 	}
-	h.Heat.NoteTogether(ps)
+	gw.Heat.NoteTogether(ps)
 	c.Phase = Committing
 	q.Txn, q.Begun, q.User, q.NoWait = c.Ref, c.Begun, c.How.User, c.Wound.Is
-	q.Known = h.Shards.Known(q.Last, ps.At(q.Last).Incarnation)
-	q.LastRepeat, q.CancelAt = c.LastRepeat(), c.CancelAt()
-	f.Commit().Send(h.Env, q, ps)
-	return GoesOn
+	q.Known = gw.Shards.Known(q.Last, ps.At(q.Last).Incarnation)
+	q.LastRepeat, q.CancelAt = c.LastCommitRetry(), c.CancelAt()
+	f.Commit().Send(gw.Env, q, ps)
+	return Continue
 }
 
 // lastAgent is the shard that decides: the hottest of those that answer in time, if there is one.
@@ -37,17 +37,17 @@ func (h *Host) send(f Committer, ps piece.Pieces, q commitreq.Request) Outcome {
 // would have to wait for it there. In the baseline it is the coldest in the
 // router's order: the decision is not where the contention is, as it is not with a coordinator
 // apart.
-func (h *Host) lastAgent(ps piece.Pieces) kv.ShardID {
+func (gw *Gateway) lastAgent(ps piece.Pieces) kv.ShardID {
 	if len(ps) == 1 {
 		return ps[0].Shard
 	}
-	if h.Order != env.Parallel {
-		last, _ := h.Heat.Hottest(h.answering(ps))
+	if gw.Order != env.Parallel {
+		last, _ := gw.Heat.Hottest(gw.fastShards(ps))
 		return last
 	}
 	last := ps[0].Shard
 	for i := range ps {
-		if i > 0 && !h.Router.Hotter(ps[i].Shard, last) {
+		if i > 0 && !gw.Router.Hotter(ps[i].Shard, last) {
 			last = ps[i].Shard
 		}
 	}
@@ -55,10 +55,10 @@ func (h *Host) lastAgent(ps piece.Pieces) kv.ShardID {
 }
 
 // answering are the pieces on shards that are not slow, or all if there is none.
-func (h *Host) answering(ps piece.Pieces) piece.Pieces {
-	may := func(p piece.Piece) bool { return h.Shards.MayDecide(p.Shard) }
+func (gw *Gateway) fastShards(ps piece.Pieces) piece.Pieces {
+	may := func(p piece.Piece) bool { return gw.Shards.MayDecide(p.Shard) }
 	slow := func(p piece.Piece) bool { return !may(p) }
-	if !slices.ContainsFunc(ps, slow) || !slices.ContainsFunc(ps, may) || h.Mutants.Has(mutant.LeftOutDecides) {
+	if !slices.ContainsFunc(ps, slow) || !slices.ContainsFunc(ps, may) || gw.Mutants.Has(mutant.LeftOutDecides) {
 		return ps
 	}
 	return slices.DeleteFunc(slices.Clone(ps), slow)

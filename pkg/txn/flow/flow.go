@@ -47,53 +47,53 @@ type Flow interface {
 	round.Waiter
 	Base() *Call
 	// Start begins an attempt, or goes on with one whose state of the past has been found.
-	Start(h *Host) Outcome
+	Start(gw *Gateway) Outcome
 	// Awaits lists the shards that have not answered an attempt which can be given up, and
 	// Shards all that it has to do with.
-	Awaits() []kv.ShardID
+	PendingShards() []kv.ShardID
 	Shards() []kv.ShardID
 	// Repeat sends again what has no answer.
-	Repeat(h *Host) Outcome
+	Retry(gw *Gateway) Outcome
 	// Release gives up what the attempt may hold on any shard, and Reset forgets it.
-	Release(h *Host)
+	Release(gw *Gateway)
 	Reset()
 	// End ends what is left when the call is over for good, perhaps by a failure. Seen is the
 	// state that it has read: the commit sequence number of each shard.
-	End(h *Host, f *msg.Failure)
-	Seen() []msg.ShardCSN
+	End(gw *Gateway, f *msg.Failure)
+	ReadCSNs() []msg.ShardCSN
 	// Claim is what the call's ticket counts.
 	Claim() admission.Claim
 }
 
 // Pinner can wait for a state of the whole store. It is told that it is fixed, or why it is not.
-type Pinner interface {
+type SnapshotWaiter interface {
 	Flow
-	Pinned(h *Host, p *round.Round) Outcome
-	Unpinned(h *Host, f *msg.Failure) Outcome
+	OnSnapshot(gw *Gateway, p *round.Round) Outcome
+	OnNoSnapshot(gw *Gateway, f *msg.Failure) Outcome
 }
 
 // Committer commits. It is told what the last agent has decided.
 type Committer interface {
 	Flow
 	Commit() *commitreq.Commit
-	Answered(h *Host, a *msg.CommitResponse) Outcome
+	OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome
 	// OnlyReads reports whether nothing is applied by the commit.
-	OnlyReads() bool
+	IsReadOnly() bool
 }
 
 // Locker locks. It is told of grants, and of refusals.
 type Locker interface {
 	Flow
 	Requests() *lockreq.Requests
-	Locked(h *Host, l *msg.Lock, r *msg.LockResponse) Outcome
-	Refused(h *Host, f *msg.Failure) Outcome
+	OnLocks(gw *Gateway, l *msg.Lock, r *msg.LockResponse) Outcome
+	OnFailure(gw *Gateway, f *msg.Failure) Outcome
 }
 
 // Checker checks its locks in the end. It is told that they were held all along.
 type Checker interface {
 	Flow
 	Checks() *lockreq.Checks
-	Checked(h *Host) Outcome
+	OnChecked(gw *Gateway) Outcome
 }
 
 // Reader reads without locks. It is told of each answer (Took), of the last (ReadAll), that a key
@@ -102,29 +102,29 @@ type Checker interface {
 type Reader interface {
 	Flow
 	Reading() *readreq.Reading
-	Took(h *Host, p *msg.ReadResponse, ops []msg.Op, sent int64)
-	ReadAll(h *Host) Outcome
-	Elsewhere(h *Host, at kv.ShardID, ops []msg.Op) Outcome
-	TurnedAway(h *Host) Outcome
-	Refused(h *Host, f *msg.Failure) Outcome
+	OnRead(gw *Gateway, p *msg.ReadResponse, ops []msg.Op, sent int64)
+	OnAllRead(gw *Gateway) Outcome
+	OnRedirect(gw *Gateway, at kv.ShardID, ops []msg.Op) Outcome
+	OnClosed(gw *Gateway) Outcome
+	OnFailure(gw *Gateway, f *msg.Failure) Outcome
 }
 
 // Asker asks the hot shard.
-type Asker interface {
+type Querier interface {
 	Flow
-	Replied(h *Host, asked, reply *msg.Envelope) Outcome
+	OnQueryResponse(gw *Gateway, asked, reply *msg.Envelope) Outcome
 }
 
 // Open is an interactive transaction: an Update, or a View.
-type Open interface {
+type InteractiveTxn interface {
 	Flow
-	Opened() *Interactive
+	Txn() *Interactive
 	// Fetch asks the shards for what the call under way needs to know, or goes on at once.
-	Fetch(h *Host) Outcome
+	Fetch(gw *Gateway) Outcome
 	// Finish ends a transaction that writes nothing: what it has read is made certain.
-	Finish(h *Host) Outcome
+	FinishReads(gw *Gateway) Outcome
 	// Write commits the writes.
-	Write(h *Host) Outcome
+	CommitWrites(gw *Gateway) Outcome
 }
 
 // Which flow takes part in what.
@@ -132,8 +132,8 @@ var (
 	_ = []Committer{(*OneShot)(nil), (*Update)(nil), (*Move)(nil)}
 	_ = []Locker{(*OneShot)(nil), (*Update)(nil), (*Move)(nil)}
 	_ = []Checker{(*OneShot)(nil), (*Update)(nil)}
-	_ = []Reader{(*OneShot)(nil), (*View)(nil), (*Fixing)(nil), (*Snapshot)(nil)}
-	_ = []Asker{(*OneShot)(nil), (*View)(nil), (*Scan)(nil), (*Snapshot)(nil), (*Rule)(nil)}
-	_ = []Pinner{(*OneShot)(nil), (*View)(nil), (*Scan)(nil), (*Snapshot)(nil), (*Lending)(nil)}
-	_ = []Open{(*Update)(nil), (*View)(nil)}
+	_ = []Reader{(*OneShot)(nil), (*View)(nil), (*Round)(nil), (*Snapshot)(nil)}
+	_ = []Querier{(*OneShot)(nil), (*View)(nil), (*Scan)(nil), (*Snapshot)(nil), (*HotPolicy)(nil)}
+	_ = []SnapshotWaiter{(*OneShot)(nil), (*View)(nil), (*Scan)(nil), (*Snapshot)(nil), (*Loan)(nil)}
+	_ = []InteractiveTxn{(*Update)(nil), (*View)(nil)}
 )

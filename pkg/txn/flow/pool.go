@@ -5,13 +5,13 @@ const (
 	maxSpare = 256
 	// maxOver bounds the room for those that are over. Somewhat arbitrary: where more end at
 	// once it does not matter to make it anew.
-	maxOver = 4096
+	maxFinished = 4096
 )
 
 // Pool keeps one-shots for reuse: over are those that become spare with the next Flush, when
 // nothing refers to them any more.
 type Pool struct {
-	spare, over []*OneShot
+	spare, finished []*OneShot
 }
 
 // Get gives an empty one.
@@ -26,19 +26,19 @@ func (p *Pool) Get() *OneShot {
 }
 
 // Put takes one that is over. It may be referred to until Recycle.
-func (p *Pool) Put(o *OneShot) { p.over = append(p.over, o) }
+func (p *Pool) Put(o *OneShot) { p.finished = append(p.finished, o) }
 
 // Recycle has those that are over be used again.
 func (p *Pool) Recycle() {
-	for _, o := range p.over {
+	for _, o := range p.finished {
 		*o = OneShot{}
 		if len(p.spare) < maxSpare {
 			p.spare = append(p.spare, o)
 		}
 	}
-	clear(p.over)
-	p.over = p.over[:0]
-	if cap(p.over) > maxOver {
-		p.over = nil
+	clear(p.finished)
+	p.finished = p.finished[:0]
+	if cap(p.finished) > maxFinished {
+		p.finished = nil
 	}
 }

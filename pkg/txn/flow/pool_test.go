@@ -10,15 +10,15 @@ import (
 // refers to the rest.
 func TestNoCallThatIsOverIsHeldOnTo(t *testing.T) {
 	var p Pool
-	for _, n := range []int{2 * maxOver, 3} {
+	for _, n := range []int{2 * maxFinished, 3} {
 		for range n {
 			o := &OneShot{}
 			o.Token = "held on to"
 			p.Put(o)
 		}
 		p.Recycle()
-		require.LessOrEqual(t, cap(p.over), maxOver)
-		for _, o := range p.over[:cap(p.over)] {
+		require.LessOrEqual(t, cap(p.finished), maxFinished)
+		for _, o := range p.finished[:cap(p.finished)] {
 			require.Nil(t, o)
 		}
 		require.LessOrEqual(t, len(p.spare), maxSpare)

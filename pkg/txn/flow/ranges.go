@@ -12,11 +12,11 @@ import (
 // other shards read locks do. It is the early lock of a key (package heat), for a range.
 
 // mostTaken bounds the limit of a scan that counts. Somewhat arbitrary: one of more keys is no take.
-const mostTaken = 100
+const maxQueueScan = 100
 
 // rangeName stands for a range among the keys of which it is remembered whether readers write them. No
 // client's key begins like that.
-func rangeName(op *msg.Op) []byte {
+func rangeKey(op *msg.Op) []byte {
 	kind := "range"
 	if op.Reverse {
 		kind = "reverse" // transactions that read it from the end take other keys
@@ -27,9 +27,9 @@ func rangeName(op *msg.Op) []byte {
 }
 
 // noteRange remembers the range of an operation that may be a take.
-func (x *Interactive) noteRange(op *msg.Op) {
-	if op.Kind == msg.OpScan && op.Limit > 0 && op.Limit <= mostTaken && !op.Unlocked && len(x.takes) < mostTaken {
-		x.takes = append(x.takes, *op)
+func (x *Interactive) noteQueueScan(op *msg.Op) {
+	if op.Kind == msg.OpScan && op.Limit > 0 && op.Limit <= maxQueueScan && !op.Unlocked && len(x.queueScans) < maxQueueScan {
+		x.queueScans = append(x.queueScans, *op)
 	}
 }
 
@@ -45,25 +45,25 @@ func (x *Interactive) writesIn(s kv.Span) bool {
 }
 
 // committingRanges notes what became of the ranges that were read, when the transaction asks to commit.
-func (x *Interactive) committingRanges(h *Host) {
-	for i := range x.takes {
-		h.Heat.Committing(string(rangeName(&x.takes[i])), x.writesIn(x.takes[i].Span()))
+func (x *Interactive) recordQueueScans(gw *Gateway) {
+	for i := range x.queueScans {
+		gw.Heat.Committing(string(rangeKey(&x.queueScans[i])), x.writesIn(x.queueScans[i].Span()))
 	}
 }
 
 // lostRanges notes that an attempt was lost over a key, if it was found in a range.
-func (x *Interactive) lostRanges(h *Host, key []byte) {
-	for i := range x.takes {
-		s := x.takes[i].Span()
+func (x *Interactive) recordRangeConflict(gw *Gateway, key []byte) {
+	for i := range x.queueScans {
+		s := x.queueScans[i].Span()
 		if s.Contains(key) {
-			h.Heat.Lost(rangeName(&x.takes[i]), x.writesIn(s))
+			gw.Heat.Lost(rangeKey(&x.queueScans[i]), x.writesIn(s))
 		}
 	}
 }
 
 // waitedForRanges notes that a lock request has waited: the ranges that it reads are still contended.
-func (u *Update) waitedForRanges(h *Host) {
-	for i := range u.takes {
-		h.Heat.Waited(&msg.Receipt{Key: rangeName(&u.takes[i]), WaitedNanos: 1})
+func (u *Update) recordRangeWait(gw *Gateway) {
+	for i := range u.queueScans {
+		gw.Heat.Waited(&msg.Receipt{Key: rangeKey(&u.queueScans[i]), WaitedNanos: 1})
 	}
 }

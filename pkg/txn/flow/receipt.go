@@ -15,7 +15,7 @@ type Ended struct {
 }
 
 // Note counts an attempt if another transaction ended it.
-func (e *Ended) Note(f *msg.Failure) {
+func (e *Ended) Add(f *msg.Failure) {
 	if f != nil && f.Reason.Contention() {
 		e.Count++
 		e.Reason, e.By = f.Reason, f.Conflict
@@ -23,50 +23,50 @@ func (e *Ended) Note(f *msg.Failure) {
 }
 
 // waits is what a shard has reported of a wait that was not over.
-type waits struct {
+type waitState struct {
 	shard   kv.ShardID
 	receipt msg.Receipt
 }
 
 // Heard: a shard has answered, with a receipt if it is not nil. The wait there is over.
-func (c *Call) Heard(s kv.ShardID, r *msg.Receipt) {
-	if c.open != nil && c.open.shard == s {
-		c.open = nil
+func (c *Call) OnResponse(s kv.ShardID, r *msg.Receipt) {
+	if c.openWait != nil && c.openWait.shard == s {
+		c.openWait = nil
 	}
 	if r != nil {
-		c.Longest(r)
+		c.AddReceipt(r)
 	}
 }
 
 // Longest keeps a receipt if it is of the longest wait so far.
-func (c *Call) Longest(r *msg.Receipt) {
-	if r.WaitedNanos > c.receipt.WaitedNanos {
-		c.receipt = *r
+func (c *Call) AddReceipt(r *msg.Receipt) {
+	if r.WaitedNanos > c.txnReceipt.WaitedNanos {
+		c.txnReceipt = *r
 	}
-	if r.WaitedNanos > c.step.WaitedNanos {
-		c.step = *r
+	if r.WaitedNanos > c.reqReceipt.WaitedNanos {
+		c.reqReceipt = *r
 	}
 }
 
 // waited is the receipt of a call that ends. One that fails reports what it waited for when it
 // did, if a shard has reported that; a transaction that was too late and has no report of a
 // wait reports at least that.
-func (c *Call) waited(now int64, f *msg.Failure) msg.Receipt {
-	r := c.receipt
+func (c *Call) finalReceipt(now int64, f *msg.Failure) msg.Receipt {
+	r := c.txnReceipt
 	switch {
 	case f == nil:
 		r.Open = false
-	case c.open != nil:
-		r = msg.Worst(r, c.open.receipt)
-	case c.Kind.Transaction() && f.Kind == uint32(kv.KindDeadlineExceeded) && r.WaitedNanos == 0:
+	case c.openWait != nil:
+		r = msg.Worst(r, c.openWait.receipt)
+	case c.Kind.IsTransaction() && f.Kind == uint32(kv.KindDeadlineExceeded) && r.WaitedNanos == 0:
 		r = msg.Receipt{WaitedNanos: now - c.started, Open: true}
 	}
 	return r
 }
 
 // Waiting takes what a shard reports of a wait that is not over.
-func (c *Call) Waiting(on kv.ShardID, r msg.Receipt) {
-	if c.open == nil || c.open.shard == on || r.WaitedNanos > c.open.receipt.WaitedNanos {
-		c.open = &waits{on, r}
+func (c *Call) OnWaitReport(on kv.ShardID, r msg.Receipt) {
+	if c.openWait == nil || c.openWait.shard == on || r.WaitedNanos > c.openWait.receipt.WaitedNanos {
+		c.openWait = &waitState{on, r}
 	}
 }

@@ -20,10 +20,10 @@ type sharing struct {
 
 // mostUnsent is up to how many reads are compared with a new one. Somewhat arbitrary: more are
 // seldom in one flush.
-const mostUnsent = 16
+const maxUnsent = 16
 
 // Shared are the reads that can answer others: those that began since the last Flush.
-type Shared struct {
+type SharedReads struct {
 	unsent []*OneShot
 	// Count is how many reads were answered by another's.
 	Count uint64
@@ -31,30 +31,30 @@ type Shared struct {
 
 // join has a one-shot read wait for the answer to the same read of another client, if that has
 // not been sent yet: then it is of a state that is current after both have begun.
-func (s *Shared) join(h *Host, o *OneShot) bool {
-	unique := !h.Mutants.Has(mutant.UniqueShared) && slices.ContainsFunc(o.ops, distinct)
-	if h.NoSharing || o.Ref.Attempt > 1 || !o.How.plain() || unique {
+func (s *SharedReads) tryJoin(gw *Gateway, o *OneShot) bool {
+	unique := !gw.Mutants.Has(mutant.UniqueShared) && slices.ContainsFunc(o.ops, isDistinct)
+	if gw.NoSharing || o.Ref.Attempt > 1 || !o.How.isDefault() || unique {
 		return false
 	}
-	unlike := h.Mutants.Has(mutant.SharedUnlike)
+	unlike := gw.Mutants.Has(mutant.SharedUnlike)
 	i := slices.IndexFunc(s.unsent, func(x *OneShot) bool {
 		return x.How.MaxResponse == o.How.MaxResponse && sameReads(x.ops, o.ops, unlike)
 	})
 	if i < 0 {
-		if len(s.unsent) < mostUnsent {
+		if len(s.unsent) < maxUnsent {
 			s.unsent = append(s.unsent, o)
 		}
 		return false
 	}
 	o.Phase, o.leader = Sharing, s.unsent[i]
 	o.leader.followers = append(o.leader.followers, o)
-	h.Timed(o.EndAt())
+	gw.Timed(o.AbortAt())
 	s.Count++
 	return true
 }
 
 // distinct reports whether the answer to an operation is for its caller alone.
-func distinct(op msg.Op) bool {
+func isDistinct(op msg.Op) bool {
 	if !op.IsCall() {
 		return false
 	}
@@ -76,12 +76,12 @@ func sameDatum(x, y msg.Datum) bool {
 }
 
 // Sent forgets the reads that have been sent.
-func (s *Shared) Sent() { s.unsent = s.unsent[:0] }
+func (s *SharedReads) OnFlush() { s.unsent = s.unsent[:0] }
 
 // End ends what a read shares with others. It gives those that wait for its answer, and whether
 // they are to have it: a failure that is not about what they asked for has them read by
 // themselves.
-func (s *Shared) End(o *OneShot, d *Done) (followers []*OneShot, answered bool) {
+func (s *SharedReads) End(o *OneShot, d *Done) (followers []*OneShot, answered bool) {
 	if o.leader != nil {
 		o.leader.followers = slices.DeleteFunc(o.leader.followers, func(f *OneShot) bool { return f == o })
 		o.leader = nil
@@ -97,8 +97,8 @@ func (s *Shared) End(o *OneShot, d *Done) (followers []*OneShot, answered bool) 
 }
 
 // Share is the answer of a read, for one that has waited for it.
-func (o *OneShot) Share(of *OneShot, d *Done) Done {
-	o.receipt = msg.Worst(o.receipt, of.receipt)
+func (o *OneShot) SharedDone(of *OneShot, d *Done) Done {
+	o.txnReceipt = msg.Worst(o.txnReceipt, of.txnReceipt)
 	return Done{
 		Committed:   d.Committed,
 		Results:     d.Results,

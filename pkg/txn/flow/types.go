@@ -28,9 +28,9 @@ type How struct {
 }
 
 // plain reports whether it is the present that is read, in any way.
-func (h How) plain() bool {
-	h.User, h.MaxResponse, h.Arrived = 0, 0, 0
-	return h == How{}
+func (gw How) isDefault() bool {
+	gw.User, gw.MaxResponse, gw.Arrived = 0, 0, 0
+	return gw == How{}
 }
 
 // At names a state of the past: a snapshot by its name or its number, or the newest state of

@@ -19,29 +19,29 @@ type Update struct {
 	locks  *locks
 	commit commitreq.Commit
 	// later are lock requests that are sent when those before have been answered.
-	later piece.Pieces
+	deferred piece.Pieces
 	// validating: the commit under way has no writes, and is the first half of a reader's end, or all
 	// of it if it is whole.
-	validating, whole bool
+	validating, validatesAll bool
 	// unproven: it has failed, and what it had read cannot be validated.
-	unproven bool
+	unvalidatable bool
 }
 
 // Start is Fetch.
-func (u *Update) Start(h *Host) Outcome { return u.Fetch(h) }
+func (u *Update) Start(gw *Gateway) Outcome { return u.Fetch(gw) }
 
 // Fetch asks for locks, or goes on at once.
-func (u *Update) Fetch(h *Host) Outcome {
+func (u *Update) Fetch(gw *Gateway) Outcome {
 	u.Phase = Locking
 	var early func([]byte) bool
 	if !u.ReadOnly {
-		early = h.Heat.Early
+		early = gw.Heat.Early
 	}
-	w := h.where(&u.Call, early)
+	w := gw.sessionWhere(&u.Call, early)
 	queues := false
 	if !u.ReadOnly {
 		w.EarlyRange = func(op *msg.Op) bool {
-			is := h.Heat.Early(rangeName(op))
+			is := gw.Heat.Early(rangeKey(op))
 			queues = queues || is
 			return is
 		}
@@ -49,14 +49,14 @@ func (u *Update) Fetch(h *Host) Outcome {
 	locked, unlocked := u.session.Wants(u.ops, w)
 	if queues {
 		first := func(p piece.Piece) bool { return p.Shard == w.First }
-		u.later = slices.DeleteFunc(slices.Clone(locked), first)
+		u.deferred = slices.DeleteFunc(slices.Clone(locked), first)
 		locked = slices.DeleteFunc(locked, func(p piece.Piece) bool { return !first(p) })
 	}
-	u.locks.ask(h, &u.Call, locked, unlocked)
+	u.locks.requestLocks(gw, &u.Call, locked, unlocked)
 	if !u.locks.requests.Open() {
-		u.evaluate(h)
+		u.evaluate(gw)
 	}
-	return GoesOn
+	return Continue
 }
 
 // Requests are the lock requests, Checks those that check the locks in the end.
@@ -64,44 +64,44 @@ func (u *Update) Requests() *lockreq.Requests { return &u.locks.requests }
 func (u *Update) Checks() *lockreq.Checks     { return &u.locks.checks }
 
 // Locked takes the locks and values of one shard.
-func (u *Update) Locked(h *Host, l *msg.Lock, r *msg.LockResponse) Outcome {
-	if !u.locks.granted(r) {
-		return Aborted(restarted())
+func (u *Update) OnLocks(gw *Gateway, l *msg.Lock, r *msg.LockResponse) Outcome {
+	if !u.locks.addGrants(r) {
+		return Aborted(locksLost())
 	}
 	u.session.Learn(r.Shard, l.Ops, l.Optimistic, r.Results)
 	if r.Receipt.WaitedNanos > 0 {
-		u.waitedForRanges(h)
+		u.recordRangeWait(gw)
 	}
 	switch {
 	case u.locks.requests.Open():
-	case len(u.later) > 0:
-		later := u.later
-		u.later = nil
-		u.locks.ask(h, &u.Call, later, nil)
+	case len(u.deferred) > 0:
+		later := u.deferred
+		u.deferred = nil
+		u.locks.requestLocks(gw, &u.Call, later, nil)
 	default:
-		u.evaluate(h)
+		u.evaluate(gw)
 	}
-	return GoesOn
+	return Continue
 }
 
 // Refused: a shard has failed a request, for which it has nothing left to lock.
-func (u *Update) Refused(h *Host, f *msg.Failure) Outcome {
-	f = u.ofCall(f)
-	if !concludes(h, f) {
+func (u *Update) OnFailure(gw *Gateway, f *msg.Failure) Outcome {
+	f = u.renumber(f)
+	if !needsValidation(gw, f) {
 		return Aborted(f)
 	}
 	for _, t := range u.session.Touched() {
 		if t.Empty() {
-			h.To(t.Shard).Body = &msg.Release{Txn: u.Ref}
+			gw.To(t.Shard).Body = &msg.Release{Txn: u.Ref}
 		}
 	}
 	u.locks.requests.Forget()
 	if u.session.SawAbsent() {
-		u.unproven = true
+		u.unvalidatable = true
 		return Aborted(unvalidated())
 	}
-	u.conclude(f, h.Now)
-	return u.Finish(h)
+	u.validateFailure(f, gw.Now)
+	return u.FinishReads(gw)
 }
 
 // unvalidated is why a failure does not count that the client may have brought about by reading
@@ -113,96 +113,96 @@ func unvalidated() *msg.Failure {
 }
 
 // Write commits the buffer, with the locks and what is to be validated.
-func (u *Update) Write(h *Host) Outcome {
+func (u *Update) CommitWrites(gw *Gateway) Outcome {
 	var ps piece.Pieces
-	ps.Cut(u.session.Buffer(), h.Router.Shards(), func(key []byte) kv.ShardID { return h.place(&u.Call, key) })
+	ps.Cut(u.session.Buffer(), gw.Router.Shards(), func(key []byte) kv.ShardID { return gw.shardOf(&u.Call, key) })
 	for _, t := range u.session.Touched() {
 		if t.Empty() {
 			continue
 		}
-		relyOn(ps.At(t.Shard), t)
+		addReadSet(ps.At(t.Shard), t)
 	}
-	f := u.uncommittable(h, ps)
+	f := u.commitRefusal(gw, ps)
 	if f != nil {
 		return Aborted(f)
 	}
-	return h.send(u, ps, commitreq.Request{ReadBefore: u.session.HasRead()})
+	return gw.sendCommit(u, ps, commitreq.Request{ReadBefore: u.session.HasRead()})
 }
 
 // relyOn has a piece validate what was read on its shard.
-func relyOn(p *piece.Piece, t *session.Touched) {
+func addReadSet(p *piece.Piece, t *session.Touched) {
 	p.ReadSet, p.Incarnation = msg.ReadSetOf(t.Grants, t.Seen), t.Inc
 	p.Ops = append(slices.Clone(t.Again), p.Ops...)
 }
 
 // uncommittable says why a transaction cannot commit on these shards now. One that is about to
 // stop waits for those that hold locks there, and for no others.
-func (u *Update) uncommittable(h *Host, ps piece.Pieces) *msg.Failure {
-	if h.Shards.AllThere() {
+func (u *Update) commitRefusal(gw *Gateway, ps piece.Pieces) *msg.Failure {
+	if gw.Shards.AllThere() {
 		return nil
 	}
 	all := ps.Shards()
-	f := h.Shards.Unreachable(all...)
+	f := gw.Shards.Unreachable(all...)
 	if f != nil {
 		return f
 	}
-	return h.Shards.Refusing(slices.DeleteFunc(all, u.session.HoldsOn))
+	return gw.Shards.Refusing(slices.DeleteFunc(all, u.session.HoldsOn))
 }
 
 // Finish ends a transaction without writes. If it has read without locks on one shard, that is
 // validated in one step there while its locks are held, then the locks are checked and released:
 // between the last grant and the first check everything it read was current. If on several, a commit
 // validates everything.
-func (u *Update) Finish(h *Host) Outcome {
+func (u *Update) FinishReads(gw *Gateway) Outcome {
 	touched := u.session.Touched()
 	var ps piece.Pieces
 	for _, t := range touched {
 		if len(t.Seen) > 0 {
-			relyOn(ps.At(t.Shard), t)
+			addReadSet(ps.At(t.Shard), t)
 		}
 	}
 	if len(ps) == 0 {
-		return u.locks.end(h, u)
+		return u.locks.finishReads(gw, u)
 	}
-	u.validating, u.whole = true, len(ps) > 1
+	u.validating, u.validatesAll = true, len(ps) > 1
 	for _, t := range touched {
-		if u.whole && len(t.Seen) == 0 && !t.Empty() {
-			relyOn(ps.At(t.Shard), t)
+		if u.validatesAll && len(t.Seen) == 0 && !t.Empty() {
+			addReadSet(ps.At(t.Shard), t)
 		}
 	}
-	return h.send(u, ps, commitreq.Request{ReadBefore: u.session.HasRead()})
+	return gw.sendCommit(u, ps, commitreq.Request{ReadBefore: u.session.HasRead()})
 }
 
 // Checked: everything that was read was current at one instant. Nothing is left to release: the
 // checks, and the validation of optimistic reads, have done that.
-func (u *Update) Checked(*Host) Outcome {
-	return Over(Done{Committed: !u.rollback, Failure: u.concluded})
+func (u *Update) OnChecked(*Gateway) Outcome {
+	return Finished(Done{Committed: !u.rollsBack, Failure: u.validatedFailure})
 }
 
 // Commit is the commit under way.
 func (u *Update) Commit() *commitreq.Commit { return &u.commit }
 
 // OnlyReads reports whether the commit applies nothing.
-func (u *Update) OnlyReads() bool { return u.validating }
+func (u *Update) IsReadOnly() bool { return u.validating }
 
 // Answered takes the decision of the last agent.
-func (u *Update) Answered(h *Host, a *msg.CommitResponse) Outcome {
+func (u *Update) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 	switch {
 	case !a.Committed:
-		u.Release(h)
+		u.Release(gw)
 		f := a.Failure
 		if f.Reason == msg.ReasonRequest && u.session.SawAbsent() {
-			u.unproven = true
+			u.unvalidatable = true
 			f = unvalidated()
 		}
-		return Lost(f)
-	case u.validating && u.whole:
-		return u.Checked(h)
+		return AbortConfirmed(f)
+	case u.validating && u.validatesAll:
+		return u.OnChecked(gw)
 	case u.validating:
 		u.validating = false
-		return u.locks.check(h, u)
+		return u.locks.checkLocks(gw, u)
 	}
-	return Over(Done{
+	return Finished(Done{
 		Committed:   true,
 		ResultsLost: a.ResultsLost,
 		Index:       msg.ShardCSN{Shard: a.Shard, Index: a.Index},
@@ -210,22 +210,22 @@ func (u *Update) Answered(h *Host, a *msg.CommitResponse) Outcome {
 }
 
 // Awaits lists the shards that have not answered.
-func (u *Update) Awaits() []kv.ShardID { return u.locks.awaits(u.Phase) }
+func (u *Update) PendingShards() []kv.ShardID { return u.locks.pendingShards(u.Phase) }
 
 // Shards lists the shards that it has asked for anything.
 func (u *Update) Shards() []kv.ShardID { return u.session.Shards() }
 
 // Repeat sends again what has no answer.
-func (u *Update) Repeat(h *Host) Outcome {
+func (u *Update) Retry(gw *Gateway) Outcome {
 	if u.Phase == Idle {
-		return u.idleTooLong(h)
+		return u.checkIdle(gw)
 	}
-	u.locks.repeat(h, &u.Call)
-	return GoesOn
+	u.locks.retry(gw, &u.Call)
+	return Continue
 }
 
 // Release gives up the locks.
-func (u *Update) Release(h *Host) { u.locks.release(h, u.Ref) }
+func (u *Update) Release(gw *Gateway) { u.locks.release(gw, u.Ref) }
 
 // Seen is the state that it has read.
-func (u *Update) Seen() []msg.ShardCSN { return u.locks.seen() }
+func (u *Update) ReadCSNs() []msg.ShardCSN { return u.locks.readCSNs() }

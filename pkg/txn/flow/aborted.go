@@ -8,44 +8,44 @@ import (
 
 // mostReturning bounds the interactive transactions that are remembered because their client may
 // begin the next attempt. Somewhat arbitrary: half of the places of a machine, twice.
-const mostReturning = 2048
+const maxAbortedTxns = 2048
 
 // returning remembers the interactive transactions that were aborted here, by their last attempt. A
 // further attempt of one that is not remembered is admitted as a new transaction is: anyone can
 // send a number.
-type returning struct {
-	last  map[kv.TxnID]aborted
+type abortedTxns struct {
+	last  map[kv.TxnID]abortedTxn
 	order []kv.TxnID
 }
 
 // aborted is a transaction's last attempt, and when the transaction counts as begun (Call.Begun).
 // unproven: it failed, and what it had read without locks could not be validated.
-type aborted struct {
+type abortedTxn struct {
 	attempt  uint32
-	unproven bool
-	begun    int64
+	unvalidatable bool
+	beginTime    int64
 }
 
-func (r *returning) note(f Flow) {
+func (r *abortedTxns) add(f Flow) {
 	ref := f.Base().Ref
 	u, updates := f.(*Update)
 	if r.last == nil {
-		r.last = map[kv.TxnID]aborted{}
+		r.last = map[kv.TxnID]abortedTxn{}
 	}
-	if len(r.order) >= mostReturning {
-		for _, id := range r.order[:mostReturning/2] {
+	if len(r.order) >= maxAbortedTxns {
+		for _, id := range r.order[:maxAbortedTxns/2] {
 			delete(r.last, id)
 		}
-		r.order = slices.Clone(r.order[mostReturning/2:])
+		r.order = slices.Clone(r.order[maxAbortedTxns/2:])
 	}
-	r.last[ref.TxnID] = aborted{attempt: ref.Attempt, unproven: updates && u.unproven, begun: f.Base().Begun}
+	r.last[ref.TxnID] = abortedTxn{attempt: ref.Attempt, unvalidatable: updates && u.unvalidatable, beginTime: f.Base().Begun}
 	r.order = append(r.order, ref.TxnID)
 }
 
 // follows reports whether an attempt follows one that was aborted here.
-func (r *returning) follows(ref kv.TxnRef) bool {
+func (r *abortedTxns) isNextAttempt(ref kv.TxnRef) bool {
 	last, known := r.last[ref.TxnID]
 	return known && ref.Attempt > last.attempt
 }
 
-func (r *returning) forget(id kv.TxnID) { delete(r.last, id) }
+func (r *abortedTxns) remove(id kv.TxnID) { delete(r.last, id) }

@@ -25,16 +25,16 @@ import (
 //     new when it begins at the same machine: then there are half as many places more.
 //   - Moves of keys, rounds and questions to the hot shard take none: they are few, and they
 //     are what helps. Nor do status queries: they are about what was admitted.
-type Door struct {
+type Admitter struct {
 	*admission.Places
-	host *Host
+	gw *Gateway
 	// returning are the interactive transactions whose next attempt may come.
-	returning returning
+	aborted abortedTxns
 }
 
-func newDoor(h *Host, under func(yield func(Flow))) *Door {
-	opt := h.Admission
-	opt.Shards, opt.Places, opt.Mutants = h.Router.Shards(), h.MaxInFlight, h.Mutants
+func newAdmitter(gw *Gateway, under func(yield func(Flow))) *Admitter {
+	opt := gw.Admission
+	opt.Shards, opt.Places, opt.Mutants = gw.Router.Shards(), gw.MaxInFlight, gw.Mutants
 	places := admission.New(opt, func(yield func(admission.Claim)) {
 		under(func(f Flow) {
 			if f.Base().Ticket.Held() {
@@ -42,16 +42,16 @@ func newDoor(h *Host, under func(yield func(Flow))) *Door {
 			}
 		})
 	})
-	return &Door{Places: places, host: h}
+	return &Admitter{Places: places, gw: gw}
 }
 
 // Admit gives a one-shot its place, or says why not.
-func (d *Door) Admit(o *OneShot, ps piece.Pieces) *msg.Failure {
+func (d *Admitter) Admit(o *OneShot, ps piece.Pieces) *msg.Failure {
 	if !o.Ticket.Held() {
 		for i := range ps {
-			r := d.CheckKeys(d.host.Now, ps[i].Shard, ps[i].Ops)
+			r := d.CheckKeys(d.gw.Now, ps[i].Shard, ps[i].Ops)
 			if r != nil {
-				return d.full(r)
+				return d.exhausted(r)
 			}
 		}
 		var room [4]kv.ShardID
@@ -59,77 +59,77 @@ func (d *Door) Admit(o *OneShot, ps piece.Pieces) *msg.Failure {
 		for i := range ps {
 			all = append(all, ps[i].Shard)
 		}
-		f := d.takePlace(o, all)
+		f := d.takeSlots(o, all)
 		if f != nil {
 			return f
 		}
 	}
-	if d.host.Shards.AllThere() {
+	if d.gw.Shards.AllThere() {
 		return nil
 	}
-	return d.host.Shards.Refusing(ps.Shards())
+	return d.gw.Shards.Refusing(ps.Shards())
 }
 
 // AdmitScan gives a scan its place, or says why not.
-func (d *Door) AdmitScan(s *Scan) *msg.Failure {
-	all := d.host.EveryShard()
+func (d *Admitter) AdmitScan(s *Scan) *msg.Failure {
+	all := d.gw.EveryShard()
 	if !s.Ticket.Held() {
-		f := d.takePlace(s, all)
+		f := d.takeSlots(s, all)
 		if f != nil {
 			return f
 		}
 	}
-	return d.host.Shards.Refusing(all)
+	return d.gw.Shards.Refusing(all)
 }
 
 // takePlace takes a place of the node and of shards.
-func (d *Door) takePlace(f Flow, all []kv.ShardID) *msg.Failure {
+func (d *Admitter) takeSlots(f Flow, all []kv.ShardID) *msg.Failure {
 	for _, s := range all {
-		r := d.CheckShard(d.host.Now, s)
+		r := d.CheckShard(d.gw.Now, s)
 		if r != nil {
-			return d.full(r)
+			return d.exhausted(r)
 		}
 	}
-	r := d.CheckNode(d.host.Now)
+	r := d.CheckNode(d.gw.Now)
 	if r != nil {
-		return d.full(r)
+		return d.exhausted(r)
 	}
 	t := &f.Base().Ticket
-	d.Take(d.host.Now, t, false, f.Claim())
+	d.Take(d.gw.Now, t, false, f.Claim())
 	for _, s := range all {
-		d.TakeShard(d.host.Now, t, s)
+		d.TakeShard(d.gw.Now, t, s)
 	}
 	return nil
 }
 
 // GiveBack gives a call's place back.
-func (d *Door) GiveBack(f Flow, why *msg.Failure) {
+func (d *Admitter) ReleaseSlot(f Flow, why *msg.Failure) {
 	t := &f.Base().Ticket
 	if !t.Held() {
 		return
 	}
-	if f.Base().Kind.Open() && why != nil && kv.Kind(why.Kind) == kv.KindAborted {
-		d.returning.note(f)
+	if f.Base().Kind.IsInteractive() && why != nil && kv.Kind(why.Kind) == kv.KindAborted {
+		d.aborted.add(f)
 	}
 	bounced := why != nil && why.Reason == msg.ReasonExhausted && kv.Kind(why.Kind) == kv.KindResourceExhausted
-	d.Give(d.host.Now, t, f.Claim(), bounced)
+	d.Give(d.gw.Now, t, f.Claim(), bounced)
 	if bounced && len(why.Key) > 0 {
-		d.Bounced(d.host.Now, why.Key)
+		d.Bounced(d.gw.Now, why.Key)
 	}
 }
 
 // AdmitOpen gives an interactive transaction its place, or says why not.
-func (d *Door) AdmitOpen(c *Call) *msg.Failure {
+func (d *Admitter) AdmitOpen(c *Call) *msg.Failure {
 	check := d.CheckOpen
-	if d.returning.follows(c.Ref) {
+	if d.aborted.isNextAttempt(c.Ref) {
 		check = d.CheckReturning
 	}
-	r := check(d.host.Now)
+	r := check(d.gw.Now)
 	if r != nil {
-		return d.full(r)
+		return d.exhausted(r)
 	}
-	d.returning.forget(c.Ref.TxnID)
-	d.Take(d.host.Now, &c.Ticket, true, admission.Claim{})
+	d.aborted.remove(c.Ref.TxnID)
+	d.Take(d.gw.Now, &c.Ticket, true, admission.Claim{})
 	return nil
 }
 
@@ -137,71 +137,71 @@ func (d *Door) AdmitOpen(c *Call) *msg.Failure {
 // attempt, if that was aborted here. Through another gateway it is a first attempt again, and
 // counts as younger. No attempt counts as begun more than kv.MaxTxnAge before it arrived, so that
 // ids cannot be kept for later.
-func (d *Door) begunBefore(ref kv.TxnRef, how *How) int64 {
-	first := begun(d.host, how)
-	if first == 0 || !d.returning.follows(ref) || d.host.Mutants.Has(mutant.AttemptsBeginAnew) {
+func (d *Admitter) firstBeginTime(ref kv.TxnRef, how *How) int64 {
+	first := beginTime(d.gw, how)
+	if first == 0 || !d.aborted.isNextAttempt(ref) || d.gw.Mutants.Has(mutant.AttemptsBeginAnew) {
 		return first
 	}
-	return max(d.returning.last[ref.TxnID].begun, first-int64(kv.MaxTxnAge))
+	return max(d.aborted.last[ref.TxnID].beginTime, first-int64(kv.MaxTxnAge))
 }
 
 // AdmitCall has an interactive transaction counted with what a call names. It refuses the first
 // one.
-func (d *Door) AdmitCall(o *Interactive) *msg.Failure {
+func (d *Admitter) AdmitCall(o *Interactive) *msg.Failure {
 	ops := o.ops
-	if o.wants == nil {
+	if o.namedKeys == nil {
 		for i := range ops {
-			f := d.admitOp(o, &ops[i])
+			f := d.checkOp(o, &ops[i])
 			if f != nil {
 				return f
 			}
 		}
-		o.wants = map[string]bool{}
+		o.namedKeys = map[string]bool{}
 	}
-	from := len(o.claimed)
-	claimed := o.claimed
+	from := len(o.claimedKeys)
+	claimed := o.claimedKeys
 	for i := range ops {
 		op := &ops[i]
 		if op.IsRange() {
-			for _, s := range d.host.EveryShard() {
-				d.TakeShard(d.host.Now, &o.Ticket, s)
+			for _, s := range d.gw.EveryShard() {
+				d.TakeShard(d.gw.Now, &o.Ticket, s)
 			}
 			continue
 		}
-		d.TakeShard(d.host.Now, &o.Ticket, d.host.place(&o.Call, op.Key))
-		if !o.wants[string(op.Key)] {
-			o.wants[string(op.Key)] = true
+		d.TakeShard(d.gw.Now, &o.Ticket, d.gw.shardOf(&o.Call, op.Key))
+		if !o.namedKeys[string(op.Key)] {
+			o.namedKeys[string(op.Key)] = true
 			claimed = append(claimed, op.Key)
 		}
 	}
-	d.TakeKeys(d.host.Now, admission.Claim{Keys: claimed[from:]})
-	o.claimed = claimed
+	d.TakeKeys(d.gw.Now, admission.Claim{Keys: claimed[from:]})
+	o.claimedKeys = claimed
 	return nil
 }
 
-func (d *Door) admitOp(o *Interactive, op *msg.Op) *msg.Failure {
-	all := d.host.EveryShard()
+func (d *Admitter) checkOp(o *Interactive, op *msg.Op) *msg.Failure {
+	all := d.gw.EveryShard()
 	if !op.IsRange() {
-		all = []kv.ShardID{d.host.place(&o.Call, op.Key)}
-		r := d.CheckKeys(d.host.Now, all[0], []msg.Op{*op})
+		all = []kv.ShardID{d.gw.shardOf(&o.Call, op.Key)}
+		r := d.CheckKeys(d.gw.Now, all[0], []msg.Op{*op})
 		if r != nil {
-			return d.full(r)
+			return d.exhausted(r)
 		}
 	}
 	for _, s := range all {
-		r := d.CheckShard(d.host.Now, s)
+		r := d.CheckShard(d.gw.Now, s)
 		if r != nil {
-			return d.full(r)
+			return d.exhausted(r)
 		}
 	}
 	return nil
 }
 
 // full puts a refusal into words.
-func (d *Door) full(r *admission.Refusal) *msg.Failure {
+func (d *Admitter) exhausted(r *admission.Refusal) *msg.Failure {
 	f := env.Failure(msg.ReasonExhausted, kv.KindResourceExhausted, "")
 	f.RetryAfterNanos = int64(r.Retry)
-	n, places := r.Under, d.host.MaxInFlight
+	n, places := r.Under, d.gw.MaxInFlight
 	switch r.Cause {
 	case admission.ByKey:
 		f.Key = r.Key
