@@ -12,7 +12,7 @@ import (
 // table has the flows under way, from their start to their end. ids finds the attempt of an id, the
 // newest if there are several; the others are in earlier.
 type flowTable struct {
-	gw    *flow.Gateway
+	gw      *flow.Gateway
 	ids     map[kv.TxnID]flow.Flow
 	earlier map[kv.TxnRef]flow.Flow
 	pool    flow.Pool
@@ -75,7 +75,7 @@ const maxFailures = 4096
 
 // failed remembers why interactive transactions ended while their client was silent.
 type failures struct {
-	byRef   map[kv.TxnRef]*msg.Failure
+	byRef map[kv.TxnRef]*msg.Failure
 	order []kv.TxnRef
 }
 

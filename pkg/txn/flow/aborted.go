@@ -6,26 +6,27 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// mostReturning bounds the interactive transactions that are remembered because their client may
-// begin the next attempt. Somewhat arbitrary: half of the places of a machine, twice.
+// maxAbortedTxns bounds the aborted interactive transactions that are remembered. Somewhat
+// arbitrary: twice the slots of a machine for interactive transactions.
 const maxAbortedTxns = 2048
 
-// returning remembers the interactive transactions that were aborted here, by their last attempt. A
-// further attempt of one that is not remembered is admitted as a new transaction is: anyone can
-// send a number.
+// abortedTxns remembers the last attempt of the interactive transactions that were aborted here,
+// since their clients may begin the next one. An attempt is admitted as a retry only if its
+// predecessor is remembered: the number of an attempt proves nothing, as any client can send one.
 type abortedTxns struct {
 	last  map[kv.TxnID]abortedTxn
 	order []kv.TxnID
 }
 
-// aborted is a transaction's last attempt, and when the transaction counts as begun (Call.Begun).
-// unproven: it failed, and what it had read without locks could not be validated.
+// abortedTxn is the last attempt of a transaction, and its begin time. unvalidatable: the attempt
+// failed, and its optimistic reads could not be validated.
 type abortedTxn struct {
-	attempt  uint32
+	attempt       uint32
 	unvalidatable bool
-	beginTime    int64
+	beginTime     int64
 }
 
+// add remembers the attempt of a flow. If there are too many, the older half is forgotten.
 func (r *abortedTxns) add(f Flow) {
 	ref := f.Base().Ref
 	u, updates := f.(*Update)
@@ -42,7 +43,7 @@ func (r *abortedTxns) add(f Flow) {
 	r.order = append(r.order, ref.TxnID)
 }
 
-// follows reports whether an attempt follows one that was aborted here.
+// isNextAttempt reports whether an attempt follows one that was aborted here.
 func (r *abortedTxns) isNextAttempt(ref kv.TxnRef) bool {
 	last, known := r.last[ref.TxnID]
 	return known && ref.Attempt > last.attempt

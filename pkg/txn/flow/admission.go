@@ -11,24 +11,23 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 )
 
-// Door gives flows their places (package admission). Which take one, and when:
+// Admitter gives flows their slots (package admission):
 //
-//   - A one-shot takes one when its first attempt begins, and keeps it over all its attempts; it
-//     counts for its keys and for the shards where they were looked for first. A range counts
-//     for every shard, and for no key.
-//   - So does a scan, from its opening to its end.
-//   - An interactive transaction takes one when it begins, of the part that is for such, and
-//     counts for keys and shards as it names them. With its first call it is still new: nothing
-//     is locked or buffered, and if its keys or shards have their share it is refused, and over.
-//     Afterwards it goes on whatever it wants; that may bring a key above its share, but not
-//     beyond the part that is for interactive ones. If its attempt is aborted, the next one is not
-//     new when it begins at the same machine: then there are half as many places more.
-//   - Moves of keys, rounds and questions to the hot shard take none: they are few, and they
-//     are what helps. Nor do status queries: they are about what was admitted.
+//   - A one-shot gets a slot when its first attempt begins, and keeps it over all attempts. It counts
+//     for its keys and for the shards where the first attempt looked for them. A range counts for
+//     every shard, and for no key.
+//   - A scan does so from its opening to its end.
+//   - An interactive transaction gets one of the slots for interactive transactions when it begins,
+//     and counts for keys and shards as its requests name them. Its first request may be refused,
+//     which ends it: nothing is locked or buffered yet. Later requests are never refused, so a key may
+//     exceed its share, but not the share of all interactive transactions. If the attempt is aborted,
+//     the next one at the same machine is admitted against a share that is larger by half.
+//   - Moves, rounds and queries of the hot shard need no slot: they are few, and they reduce the
+//     contention. Outcome queries need none: their transactions were admitted.
 type Admitter struct {
 	*admission.Places
 	gw *Gateway
-	// returning are the interactive transactions whose next attempt may come.
+	// aborted are the transactions whose next attempt is admitted as a retry.
 	aborted abortedTxns
 }
 
@@ -45,7 +44,7 @@ func newAdmitter(gw *Gateway, under func(yield func(Flow))) *Admitter {
 	return &Admitter{Places: places, gw: gw}
 }
 
-// Admit gives a one-shot its place, or says why not.
+// Admit gives a one-shot its slot, or returns why not.
 func (d *Admitter) Admit(o *OneShot, ps piece.Pieces) *msg.Failure {
 	if !o.Ticket.Held() {
 		for i := range ps {
@@ -70,7 +69,7 @@ func (d *Admitter) Admit(o *OneShot, ps piece.Pieces) *msg.Failure {
 	return d.gw.Shards.Refusing(ps.Shards())
 }
 
-// AdmitScan gives a scan its place, or says why not.
+// AdmitScan gives a scan its slot, or returns why not.
 func (d *Admitter) AdmitScan(s *Scan) *msg.Failure {
 	all := d.gw.EveryShard()
 	if !s.Ticket.Held() {
@@ -82,7 +81,7 @@ func (d *Admitter) AdmitScan(s *Scan) *msg.Failure {
 	return d.gw.Shards.Refusing(all)
 }
 
-// takePlace takes a place of the node and of shards.
+// takeSlots takes a slot of the node and of each shard.
 func (d *Admitter) takeSlots(f Flow, all []kv.ShardID) *msg.Failure {
 	for _, s := range all {
 		r := d.CheckShard(d.gw.Now, s)
@@ -102,7 +101,8 @@ func (d *Admitter) takeSlots(f Flow, all []kv.ShardID) *msg.Failure {
 	return nil
 }
 
-// GiveBack gives a call's place back.
+// ReleaseSlot returns the slot of a call that has ended with failure why. A shard that had no free
+// capacity counts the call as not served.
 func (d *Admitter) ReleaseSlot(f Flow, why *msg.Failure) {
 	t := &f.Base().Ticket
 	if !t.Held() {
@@ -118,7 +118,7 @@ func (d *Admitter) ReleaseSlot(f Flow, why *msg.Failure) {
 	}
 }
 
-// AdmitOpen gives an interactive transaction its place, or says why not.
+// AdmitOpen gives an interactive transaction its slot, or returns why not.
 func (d *Admitter) AdmitOpen(c *Call) *msg.Failure {
 	check := d.CheckOpen
 	if d.aborted.isNextAttempt(c.Ref) {
@@ -133,10 +133,10 @@ func (d *Admitter) AdmitOpen(c *Call) *msg.Failure {
 	return nil
 }
 
-// begunBefore is when an attempt of an interactive transaction counts as begun: with its first
-// attempt, if that was aborted here. Through another gateway it is a first attempt again, and
-// counts as younger. No attempt counts as begun more than kv.MaxTxnAge before it arrived, so that
-// ids cannot be kept for later.
+// firstBeginTime is the begin time of an attempt of an interactive transaction: that of its first
+// attempt, if that was aborted here. At another gateway it is a first attempt again, and so
+// younger. It is at most kv.MaxTxnAge ago: otherwise a client could prepare ids to use them when
+// they are the oldest.
 func (d *Admitter) firstBeginTime(ref kv.TxnRef, how *How) int64 {
 	first := beginTime(d.gw, how)
 	if first == 0 || !d.aborted.isNextAttempt(ref) || d.gw.Mutants.Has(mutant.AttemptsBeginAnew) {
@@ -145,8 +145,8 @@ func (d *Admitter) firstBeginTime(ref kv.TxnRef, how *How) int64 {
 	return max(d.aborted.last[ref.TxnID].beginTime, first-int64(kv.MaxTxnAge))
 }
 
-// AdmitCall has an interactive transaction counted with what a call names. It refuses the first
-// one.
+// AdmitCall counts an interactive transaction for the keys and shards of its request. It can refuse
+// the first request only.
 func (d *Admitter) AdmitCall(o *Interactive) *msg.Failure {
 	ops := o.ops
 	if o.namedKeys == nil {
@@ -179,6 +179,7 @@ func (d *Admitter) AdmitCall(o *Interactive) *msg.Failure {
 	return nil
 }
 
+// checkOp returns why the key or shards of an operation have no free slot, nil if they have.
 func (d *Admitter) checkOp(o *Interactive, op *msg.Op) *msg.Failure {
 	all := d.gw.EveryShard()
 	if !op.IsRange() {
@@ -197,7 +198,7 @@ func (d *Admitter) checkOp(o *Interactive, op *msg.Op) *msg.Failure {
 	return nil
 }
 
-// full puts a refusal into words.
+// exhausted is the failure of a refused call.
 func (d *Admitter) exhausted(r *admission.Refusal) *msg.Failure {
 	f := env.Failure(msg.ReasonExhausted, kv.KindResourceExhausted, "")
 	f.RetryAfterNanos = int64(r.Retry)

@@ -10,10 +10,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 )
 
-// send commits the pieces of a flow. q has what is special about it.
+// sendCommit sends the pieces of a flow: prepare requests to the participants, and the commit
+// request to the last agent. q has the fields that depend on the kind of flow.
 func (gw *Gateway) sendCommit(f Committer, ps piece.Pieces, q commitreq.Request) Outcome {
 	c := f.Base()
-	q.Last = gw.Hot() // it knows of every move
+	// The last agent of a move is always the hot shard, which so knows all of its keys
+	// (docs/protocol.md, section 9).
+	q.Last = gw.Hot()
 	if c.Kind != MoveKind {
 		q.Last = gw.lastAgent(ps)
 		q.Parallel = gw.Order == env.Parallel && len(ps) > 1
@@ -32,11 +35,12 @@ func (gw *Gateway) sendCommit(f Committer, ps piece.Pieces, q commitreq.Request)
 	return Continue
 }
 
-// lastAgent is the shard that decides: the hottest of those that answer in time, if there is one.
-// What is decided on a slow disk stays sealed on the other shards until it is durable, and rounds
-// would have to wait for it there. In the baseline it is the coldest in the
-// router's order: the decision is not where the contention is, as it is not with a coordinator
-// apart.
+// lastAgent chooses the shard that decides: the hottest, so that no hot key is locked across a
+// network round trip. Shards with a slow log are avoided if there is another: updates stay sealed
+// on all participants until the decision is durable, and snapshot rounds wait for sealed updates.
+//
+// With --commit-order parallel it is the coldest shard in the router's order. That models a
+// coordinator apart from the contention, as in ordinary two-phase commit.
 func (gw *Gateway) lastAgent(ps piece.Pieces) kv.ShardID {
 	if len(ps) == 1 {
 		return ps[0].Shard
@@ -54,7 +58,7 @@ func (gw *Gateway) lastAgent(ps piece.Pieces) kv.ShardID {
 	return last
 }
 
-// answering are the pieces on shards that are not slow, or all if there is none.
+// fastShards returns the pieces on shards whose log is not slow, or all pieces if there is none.
 func (gw *Gateway) fastShards(ps piece.Pieces) piece.Pieces {
 	may := func(p piece.Piece) bool { return gw.Shards.MayDecide(p.Shard) }
 	slow := func(p piece.Piece) bool { return !may(p) }

@@ -10,65 +10,69 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/shards"
 )
 
-// Host is what all flows of a machine share: the environment, what is known of the cluster, and
-// the requests of clients that have been answered.
+// Gateway is the state of one state machine of a gateway that all of its flows share: time, output,
+// what is known of the cluster, and the responses to clients.
 type Gateway struct {
 	*env.Env
-	Shards *shards.Shards
-	Places *places.Places
-	Heat   *heat.Heat
-	Rounds *round.Rounds
-	Admitter   *Admitter
-	// Readers finds the flows that read without locks by the names of their readings, Pages the
-	// scans that wait for a page by the request's number.
-	Readers map[kv.TxnRef]Reader
-	Pages   map[uint64]*Scan
-	pageNumber    uint64
-	SharedReads  SharedReads
-	// Done are the requests that have been answered since the last Flush.
+	Shards   *shards.Shards
+	Places   *places.Places
+	Heat     *heat.Heat
+	Rounds   *round.Rounds
+	Admitter *Admitter
+	// Readers maps the name of a reading to its flow, Pages the number of a page request to its scan.
+	// A late response names neither, and is ignored.
+	Readers     map[kv.TxnRef]Reader
+	Pages       map[uint64]*Scan
+	pageNumber  uint64
+	SharedReads SharedReads
+	// Done are the responses since the last Flush.
 	Done []Done
-	// LeftOut are the shards that did not answer a round of this machine in time, since the
-	// last Flush.
+	// LeftOut are the shards that did not respond to a round of this machine in time, since the last
+	// Flush.
 	LeftOut []kv.ShardID
-	// missed is the shard on which a view could not read because it has no part in its state.
+	// missedShards is, for a view that has failed, the shard whose part its snapshot lacked.
 	missedShards map[kv.TxnID]kv.ShardID
-	// refusedUntil is until when views read at a fixed state from the start.
+	// viewsAtSnapshotUntil is until when new views read at a snapshot from the start.
 	viewsAtSnapshotUntil int64
 }
 
-// NewHost makes the host of a machine without flows. under lists what is under way.
+// NewGateway makes the state of a machine without flows. under lists its flows.
 func NewGateway(e *env.Env, under func(yield func(Flow))) *Gateway {
 	s := shards.New(e)
 	gw := &Gateway{
-		Env:     e,
-		Shards:  s,
-		Places:  places.New(e),
-		Heat:    heat.New(e),
-		Rounds:  round.New(e, s),
-		Readers: map[kv.TxnRef]Reader{},
-		Pages:   map[uint64]*Scan{},
-		missedShards:  map[kv.TxnID]kv.ShardID{},
+		Env:          e,
+		Shards:       s,
+		Places:       places.New(e),
+		Heat:         heat.New(e),
+		Rounds:       round.New(e, s),
+		Readers:      map[kv.TxnRef]Reader{},
+		Pages:        map[uint64]*Scan{},
+		missedShards: map[kv.TxnID]kv.ShardID{},
 	}
 	gw.Admitter = newAdmitter(gw, under)
 	return gw
 }
 
-// LeaveOut notes that a shard did not answer a round in time.
+// LeaveOut excludes a shard from snapshot rounds because it did not respond to one in time.
 func (gw *Gateway) LeaveOut(s kv.ShardID) {
 	if gw.Shards.LeaveOut(gw.Now, s) {
 		gw.LeftOut = append(gw.LeftOut, s)
 	}
 }
 
-// place is the shard on which a call looks for a key.
+// shardOf is the shard on which a call looks for a key: where it was redirected, else where the
+// gateway routes the key.
 func (gw *Gateway) shardOf(c *Call, key []byte) kv.ShardID { return gw.Places.Of(&c.redirects, key) }
 
-// Answer reports the end of a request of a client, once.
+// Respond reports the end of a client's request, with the receipt of the whole call. A second
+// response to the same request is dropped.
 func (gw *Gateway) Respond(c *Call, d Done) {
 	d.Receipt = c.finalReceipt(gw.Now, d.Failure)
 	gw.enqueueDone(c, d)
 }
 
+// enqueueDone queues a response for the next Flush. A call without a token has no client, or its
+// client has been answered.
 func (gw *Gateway) enqueueDone(c *Call, d Done) {
 	if c.Token == nil {
 		return
@@ -79,7 +83,7 @@ func (gw *Gateway) enqueueDone(c *Call, d Done) {
 	gw.Done = append(gw.Done, d)
 }
 
-// newReading begins a reading for a flow, to which its answers find their way.
+// newReading begins a reading for a flow. Its name leads the responses to this machine.
 func (gw *Gateway) newReading(f Reader, plan env.Plan) *readreq.Reading {
 	r := readreq.New(gw.Env, plan, f.Base().Ref.TxnID.Affinity())
 	r.User = f.Base().How.User
@@ -87,7 +91,7 @@ func (gw *Gateway) newReading(f Reader, plan env.Plan) *readreq.Reading {
 	return r
 }
 
-// endReading ends a reading, if there is one.
+// endReading deregisters a reading, if there is one.
 func (gw *Gateway) endReading(r *readreq.Reading) {
 	if r != nil && !r.Ended {
 		delete(gw.Readers, r.Name)
@@ -95,13 +99,14 @@ func (gw *Gateway) endReading(r *readreq.Reading) {
 	}
 }
 
-// tickReading sends again what has no answer, and renews leases. A lease that has lapsed ends the
-// attempt.
+// tickReading retries requests and renews leases. If a lease has expired, the attempt aborts.
 func (gw *Gateway) tickReading(c *Call, r *readreq.Reading) Outcome {
 	r.Tick(gw.Env, c.LastRequestRetry())
 	return gw.tickLeases(r)
 }
 
+// tickLeases renews leases. An expired lease is never revived: the shard may have decided an update
+// that the registration was to hold.
 func (gw *Gateway) tickLeases(r *readreq.Reading) Outcome {
 	s, lapsed := r.Lapsed(gw.Env)
 	if lapsed {

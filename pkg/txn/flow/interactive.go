@@ -25,14 +25,14 @@ type Interactive struct {
 	// for its locks. left is how many shards were known to leave, or to
 	// have left, when it began.
 	idleSince, waiterUntil int64
-	requestsNew                   bool
-	requested                  map[string]bool
+	requestsNew            bool
+	requested              map[string]bool
 	// takes are the ranges that it has read the beginning of.
-	queueScans []msg.Op
-	drainsAtBegin  uint64
+	queueScans    []msg.Op
+	drainsAtBegin uint64
 	// rollback: it is being made certain only so that it can be given up. concluded is the
 	// failure of a call for which it is.
-	rollsBack  bool
+	rollsBack        bool
 	validatedFailure *msg.Failure
 }
 

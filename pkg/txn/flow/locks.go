@@ -10,19 +10,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/session"
 )
 
-// locks is what an attempt has that locks before it commits, or locks to read.
+// locks is the state of an attempt that takes locks before it commits.
 type locks struct {
 	session  *session.Session
 	requests lockreq.Requests
 	checks   lockreq.Checks
-	// results are those of a read that is being checked.
+	// results are the reads of a one-shot whose locks are being checked.
+	// results are the reads of a one-shot whose locks are being checked.
 	results []msg.Result
 }
 
 func newLocks() *locks { return &locks{session: session.New()} }
 
-// granted takes the locks of an answer. It reports false if the shard has restarted in between,
-// and lost those that it had granted before.
+// addGrants records the grants of a response. It reports false if the shard has granted locks in
+// another incarnation before: it has restarted, and has lost those.
 func (l *locks) addGrants(r *msg.LockResponse) bool {
 	t := l.session.At(r.Shard)
 	if len(r.Grants) > 0 {
@@ -36,12 +37,12 @@ func (l *locks) addGrants(r *msg.LockResponse) bool {
 	return true
 }
 
-// restarted is the failure of an attempt that has lost locks.
+// locksLost is the failure of an attempt that has lost locks by a restart.
 func locksLost() *msg.Failure {
 	return env.Failure(msg.ReasonIncarnation, kv.KindAborted, "a shard has restarted and lost the locks of the transaction")
 }
 
-// awaits lists the shards that have not answered.
+// pendingShards lists the shards that have not responded in a phase.
 func (l *locks) pendingShards(p Phase) []kv.ShardID {
 	switch p {
 	case Locking:
@@ -52,7 +53,7 @@ func (l *locks) pendingShards(p Phase) []kv.ShardID {
 	return nil
 }
 
-// repeat sends again what has no answer.
+// retry retries the requests of the current phase.
 func (l *locks) retry(gw *Gateway, c *Call) {
 	switch c.Phase {
 	case Locking:
@@ -62,7 +63,7 @@ func (l *locks) retry(gw *Gateway, c *Call) {
 	}
 }
 
-// seen is the commit sequence number of every shard that has answered.
+// readCSNs is the CSN of each shard at its last response.
 func (l *locks) readCSNs() (at []msg.ShardCSN) {
 	for _, t := range l.session.Touched() {
 		at = append(at, msg.ShardCSN{Shard: t.Shard, Index: t.Index})
@@ -70,7 +71,7 @@ func (l *locks) readCSNs() (at []msg.ShardCSN) {
 	return at
 }
 
-// ask asks the shards for locks, and for what is read without.
+// requestLocks sends lock requests, and reads without locks, in the order of the shards.
 func (l *locks) requestLocks(gw *Gateway, c *Call, locked, unlocked piece.Pieces) {
 	for _, s := range gw.EveryShard() {
 		for i := range locked {
@@ -86,8 +87,10 @@ func (l *locks) requestLocks(gw *Gateway, c *Call, locked, unlocked piece.Pieces
 	}
 }
 
+// requestLock sends one lock request. It marks the locks of interactive updates: a receipt then
+// reports that the holder may hold its locks across client round trips.
 func (l *locks) requestLock(gw *Gateway, c *Call, s kv.ShardID, m *msg.Lock) {
-	if c.Kind.IsInteractive() && !c.ReadOnly { // it may hold its locks for long
+	if c.Kind.IsInteractive() && !c.ReadOnly {
 		for i := range m.Ops {
 			m.Ops[i].Methods = uint64(adt.MethodsOf(&m.Ops[i]) | adt.Interactive)
 		}
@@ -98,8 +101,8 @@ func (l *locks) requestLock(gw *Gateway, c *Call, s kv.ShardID, m *msg.Lock) {
 	gw.Timed(c.AbortAt())
 }
 
-// end ends what has only read: that its locks were never lost is checked, unless all were
-// granted by one request.
+// finishReads ends a transaction that has only read. If one request has granted all locks, its
+// reads were current at the grant; else the locks are checked.
 func (l *locks) finishReads(gw *Gateway, f Checker) Outcome {
 	if l.requests.Sent() > 1 {
 		return l.checkLocks(gw, f)
@@ -108,7 +111,8 @@ func (l *locks) finishReads(gw *Gateway, f Checker) Outcome {
 	return f.OnChecked(gw)
 }
 
-// check asks the shards whether the locks were held all along, which releases them.
+// checkLocks sends checks to the shards, which report whether the locks were held without
+// interruption, and release them.
 func (l *locks) checkLocks(gw *Gateway, f Checker) Outcome {
 	c := f.Base()
 	c.Phase = Checking
@@ -120,14 +124,15 @@ func (l *locks) checkLocks(gw *Gateway, f Checker) Outcome {
 	return f.OnChecked(gw)
 }
 
-// release gives up whatever an attempt may hold on any shard.
+// release releases all locks and lock requests of an attempt.
 func (l *locks) release(gw *Gateway, ref kv.TxnRef) {
 	for _, sh := range l.session.Shards() {
 		gw.To(sh).Body = &msg.Release{Txn: ref}
 	}
 }
 
-// where is what a session has to know of keys. early says which reads lock for writing.
+// sessionWhere is the placement of keys as a session needs it. early reports which reads take a
+// write lock.
 func (gw *Gateway) sessionWhere(c *Call, early func([]byte) bool) session.Where {
 	return session.Where{
 		Shards: gw.Router.Shards(),

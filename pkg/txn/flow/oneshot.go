@@ -16,28 +16,28 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/shards"
 )
 
-// shutPause is after how long a reader that was turned away tries again, if no state can be
-// fixed for it because a node is down or drains. Somewhat arbitrary: half of what has a key
-// closed.
+// noRoundPause is after how long a reader whose registration was refused retries if no round can
+// begin, because a node is down or drains. Somewhat arbitrary: half of the 20 ms after which a
+// queue closes.
 const noRoundPause = 10 * time.Millisecond
 
-// OneShot is a transaction that is known as a whole. One that writes, or is of one shard, is
-// committed at once; one that reads on several shards registers there. Which of the two it does
-// is decided anew with each attempt.
+// OneShot is a transaction that is complete when it arrives. Each attempt chooses anew: writes, and
+// reads on one shard, are committed at once; reads on several shards register there.
 type OneShot struct {
 	Call
 	commit  commitreq.Commit
 	reading *readreq.Reading
-	// locks is for the baseline that reads on several shards under locks, nil otherwise.
+	// locks is for reads under locks on several shards, the baseline; else nil.
 	locks *locks
 	sharing
-	// fingerprint is that of ops once they have been sent to be committed.
+	// fingerprint identifies ops in the commit request, 0 before the first one. If the client sends
+	// its id again, the last agent compares it with that of the committed operations.
 	fingerprint uint64
-	// room is for the pieces, where there is only one.
+	// pieceBuf avoids an allocation if there is one piece only.
 	pieceBuf [1]piece.Piece
 }
 
-// Init makes it a transaction of operations, which it numbers.
+// Init initializes a transaction of operations, which it numbers.
 func (o *OneShot) Init(gw *Gateway, token Token, id kv.TxnID, ops []msg.Op, deadline int64, how How) {
 	o.Kind, o.How, o.Token, o.ReadOnly = OneShotKind, how, token, true
 	o.Ref = kv.TxnRef{TxnID: id, Attempt: 1}
@@ -53,7 +53,7 @@ func (o *OneShot) Init(gw *Gateway, token Token, id kv.TxnID, ops []msg.Op, dead
 	}
 }
 
-// Start sends the commit, or the reads.
+// Start sends the commit, or the reads. A further attempt keeps its slot.
 func (o *OneShot) Start(gw *Gateway) Outcome {
 	if o.needsLookUp() {
 		return gw.lookUpSnapshot(o)
@@ -68,7 +68,7 @@ func (o *OneShot) Start(gw *Gateway) Outcome {
 	case !o.ReadOnly:
 		return o.sendCommit(gw, ps)
 	case gw.SharedReads.tryJoin(gw, o):
-		return Continue // another's answer will do
+		return Continue
 	case gw.Reads == env.SnapshotReads:
 		return o.read(gw, ps)
 	case len(ps) == 1:
@@ -77,7 +77,8 @@ func (o *OneShot) Start(gw *Gateway) Outcome {
 	return o.lockReads(gw)
 }
 
-// pieces cuts the operations. A single piece shares them: they do not change any more.
+// pieces cuts the operations into a piece per shard. A single piece shares the slice of operations,
+// which do not change any more.
 func (o *OneShot) pieces(gw *Gateway) piece.Pieces {
 	ps := piece.Pieces(o.pieceBuf[:0])
 	place := func(key []byte) kv.ShardID { return gw.shardOf(&o.Call, key) }
@@ -89,7 +90,8 @@ func (o *OneShot) pieces(gw *Gateway) piece.Pieces {
 	return append(ps, piece.Piece{Shard: s, Piece: msg.Piece{Ops: o.ops}})
 }
 
-// send commits the pieces.
+// sendCommit commits the pieces. Without writes, it is a read of one step on one shard, which needs
+// no fingerprint.
 func (o *OneShot) sendCommit(gw *Gateway, ps piece.Pieces) Outcome {
 	if o.ReadOnly {
 		return gw.sendCommit(o, ps, commitreq.Request{Snapshot: gw.Reads == env.SnapshotReads, MaxResponse: o.How.MaxResponse})
@@ -100,20 +102,21 @@ func (o *OneShot) sendCommit(gw *Gateway, ps piece.Pieces) Outcome {
 	return gw.sendCommit(o, ps, commitreq.Request{Fingerprint: o.fingerprint, MaxResponse: o.How.MaxResponse})
 }
 
-// Commit is the commit under way.
+// Commit returns the current commit.
 func (o *OneShot) Commit() *commitreq.Commit { return &o.commit }
 
-// OnlyReads reports whether the commit applies nothing.
+// IsReadOnly reports whether the transaction has no writes.
 func (o *OneShot) IsReadOnly() bool { return o.ReadOnly }
 
-// Answered takes the decision of the last agent.
+// OnCommitResponse handles the decision of the last agent.
 func (o *OneShot) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 	d := Done{Committed: true, ResultsLost: a.ResultsLost, Index: msg.ShardCSN{Shard: a.Shard, Index: a.Index}}
 	switch {
 	case a.Failure != nil && a.Failure.Reason == msg.ReasonClosed:
 		return o.OnClosed(gw)
 	case a.Failure != nil && a.Failure.Reason == msg.ReasonCommitted:
-		// Its client has sent it before, and what it asked for is done.
+		// The id has committed before: the client has sent it again, perhaps after a timeout. The results
+		// of that commit are no longer stored.
 		d.ResultsLost = true
 		return Finished(d)
 	case !a.Committed:
@@ -128,7 +131,7 @@ func (o *OneShot) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 	return Finished(d)
 }
 
-// read sends the reads by a plan.
+// read sends the reads by a read plan (docs/protocol.md, section 7).
 func (o *OneShot) read(gw *Gateway, ps piece.Pieces) Outcome {
 	plan, last := o.choosePlan(gw, ps)
 	switch plan {
@@ -136,7 +139,7 @@ func (o *OneShot) read(gw *Gateway, ps piece.Pieces) Outcome {
 		gw.requireFrom(&o.Call, ps)
 		return o.awaitSnapshot()
 	case env.PlanOneShard:
-		// One shard reads in one step, as it decides: by the same message.
+		// One step of one shard is atomic; a commit request without writes returns its reads.
 		return o.sendCommit(gw, ps)
 	}
 	gw.Heat.NoteTogether(ps)
@@ -145,9 +148,9 @@ func (o *OneShot) read(gw *Gateway, ps piece.Pieces) Outcome {
 	return Continue
 }
 
-// plan picks how to read, and the shard that reads last if there is such an order: the hottest,
-// if updates of what is read have waited there lately. Readers that are registered there would
-// have each other's updates wait.
+// choosePlan chooses the read plan, and the shard that reads last: the hottest, if updates of its
+// keys have waited for readers lately. A reader that reads there last need not register there, so
+// two readers of a hot key do not hold each other's updates.
 func (o *OneShot) choosePlan(gw *Gateway, ps piece.Pieces) (env.Plan, kv.ShardID) {
 	forced := o.forcedPlan(gw)
 	if len(ps) == 1 && forced != env.PlanSnapshot {
@@ -163,7 +166,8 @@ func (o *OneShot) choosePlan(gw *Gateway, ps piece.Pieces) (env.Plan, kv.ShardID
 	return env.PlanParallel, last
 }
 
-// forced is the plan that the request or the operator wants, PlanAny if neither does.
+// forcedPlan is the read plan of the request or, without one, of the node's configuration; PlanAny
+// is the choice of the gateway.
 func (o *OneShot) forcedPlan(gw *Gateway) env.Plan {
 	if o.How.Plan != env.PlanAny {
 		return o.How.Plan
@@ -178,6 +182,7 @@ func (o *OneShot) register(gw *Gateway, plan env.Plan) {
 	gw.Timed(o.AbortAt())
 }
 
+// readPast reads all pieces at the snapshot, without registering.
 func (o *OneShot) readPast(gw *Gateway, ps piece.Pieces) Outcome {
 	o.register(gw, env.PlanSnapshot)
 	for i := range ps {
@@ -189,13 +194,14 @@ func (o *OneShot) readPast(gw *Gateway, ps piece.Pieces) Outcome {
 	return Continue
 }
 
-// Reading is the reading under way.
+// Reading returns the current reading.
 func (o *OneShot) Reading() *readreq.Reading { return o.reading }
 
-// Took takes a shard's answer, which the reading has.
+// OnRead does nothing: the reading stores the response.
 func (o *OneShot) OnRead(*Gateway, *msg.ReadResponse, []msg.Op, int64) {}
 
-// Elsewhere begins the reading anew, with the key where it is.
+// OnRedirect begins a new reading, which looks for the key on its new shard. The client sees no
+// abort: a reader that was redirected has returned nothing.
 func (o *OneShot) OnRedirect(gw *Gateway, _ kv.ShardID, _ []msg.Op) Outcome {
 	gw.endReading(o.reading)
 	var ps piece.Pieces
@@ -206,7 +212,8 @@ func (o *OneShot) OnRedirect(gw *Gateway, _ kv.ShardID, _ []msg.Op) Outcome {
 	return o.read(gw, ps)
 }
 
-// ReadAll ends the transaction: if all leases stand, what it has read is current.
+// OnAllRead finishes the transaction. If all leases are valid, no update of what was read has been
+// decided since, so all reads are current at this instant.
 func (o *OneShot) OnAllRead(gw *Gateway) Outcome {
 	s, lapsed := o.reading.Lapsed(gw.Env)
 	if lapsed {
@@ -219,8 +226,9 @@ func (o *OneShot) OnAllRead(gw *Gateway) Outcome {
 	return Finished(Done{Committed: true, Results: piece.Assemble(o.ops, parts), Plan: o.reading.Plan})
 }
 
-// TurnedAway: a shard has told the reader to read at a fixed state. It leaves the others, and
-// reads everything there.
+// OnClosed: an update has waited for readers of a key for more than 20 ms, and its shard refuses
+// further ones. The reader deregisters on all shards, so that it holds no update meanwhile, and
+// reads everything at a snapshot.
 func (o *OneShot) OnClosed(gw *Gateway) Outcome {
 	gw.endReading(o.reading)
 	o.Reset()
@@ -228,7 +236,9 @@ func (o *OneShot) OnClosed(gw *Gateway) Outcome {
 	return o.awaitSnapshot()
 }
 
-// Pinned reads at a fixed state, if all shards that it needs have a part in it.
+// OnSnapshot reads at the snapshot. If a shard that the transaction reads did not respond to the
+// round in time, the snapshot has no part of it; the transaction waits for a round that includes
+// it.
 func (o *OneShot) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 	ps := o.pieces(gw)
 	if o.roundWait.Need == round.Prompt && !covers(&p.State, ps) {
@@ -240,7 +250,8 @@ func (o *OneShot) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 	return o.Start(gw)
 }
 
-// Unpinned: no state can be fixed.
+// OnNoSnapshot: no round can begin. Without a forced plan the transaction retries as a registered
+// reader, which needs no round.
 func (o *OneShot) OnNoSnapshot(gw *Gateway, f *msg.Failure) Outcome {
 	if shards.IsNoRound(f) && o.forcedPlan(gw) != env.PlanSnapshot {
 		o.BackOff(gw.Env, int64(noRoundPause))
@@ -249,15 +260,15 @@ func (o *OneShot) OnNoSnapshot(gw *Gateway, f *msg.Failure) Outcome {
 	return Aborted(f)
 }
 
-// Refused: what it asks for cannot be had.
+// OnFailure: an operation has failed, or cannot be read.
 func (o *OneShot) OnFailure(_ *Gateway, f *msg.Failure) Outcome { return Aborted(o.renumber(f)) }
 
-// Replied takes the snapshot that it is to read at.
+// OnQueryResponse receives the retained snapshot to read.
 func (o *OneShot) OnQueryResponse(gw *Gateway, _, m *msg.Envelope) Outcome {
 	return gw.onSnapshotFound(o, msg.As[msg.SnapshotResponse](m))
 }
 
-// lock reads on several shards under locks, the baseline.
+// lockReads reads on several shards under locks, the baseline.
 func (o *OneShot) lockReads(gw *Gateway) Outcome {
 	o.locks = newLocks()
 	o.Phase = Locking
@@ -266,11 +277,11 @@ func (o *OneShot) lockReads(gw *Gateway) Outcome {
 	return o.onAllLocked(gw)
 }
 
-// Requests are the lock requests, Checks those that check the locks in the end.
+// Requests returns the lock requests, Checks the checks of locks at the end.
 func (o *OneShot) Requests() *lockreq.Requests { return &o.locks.requests }
 func (o *OneShot) Checks() *lockreq.Checks     { return &o.locks.checks }
 
-// Locked takes the locks and values of one shard.
+// OnLocks records the grants and values of one shard.
 func (o *OneShot) OnLocks(gw *Gateway, l *msg.Lock, r *msg.LockResponse) Outcome {
 	if !o.locks.addGrants(r) {
 		return Aborted(locksLost())
@@ -279,7 +290,7 @@ func (o *OneShot) OnLocks(gw *Gateway, l *msg.Lock, r *msg.LockResponse) Outcome
 	return o.onAllLocked(gw)
 }
 
-// lockedAll goes on when every lock has been granted.
+// onAllLocked executes the operations if every lock has been granted, and checks the locks.
 func (o *OneShot) onAllLocked(gw *Gateway) Outcome {
 	if o.locks.requests.Open() {
 		return Continue
@@ -292,12 +303,12 @@ func (o *OneShot) onAllLocked(gw *Gateway) Outcome {
 	return o.locks.finishReads(gw, o)
 }
 
-// Checked: everything that was read under locks was current at one instant.
+// OnChecked: all reads under locks were current at one instant.
 func (o *OneShot) OnChecked(*Gateway) Outcome {
 	return Finished(Done{Committed: true, Results: o.locks.results})
 }
 
-// Awaits lists the shards that have not answered.
+// PendingShards lists the shards that have not responded.
 func (o *OneShot) PendingShards() []kv.ShardID {
 	switch o.Phase {
 	case Reading:
@@ -308,7 +319,7 @@ func (o *OneShot) PendingShards() []kv.ShardID {
 	return nil
 }
 
-// Shards lists the shards that it has to do with.
+// Shards lists the shards that the attempt has contacted.
 func (o *OneShot) Shards() []kv.ShardID {
 	switch {
 	case o.locks != nil:
@@ -319,7 +330,7 @@ func (o *OneShot) Shards() []kv.ShardID {
 	return o.commit.Shards()
 }
 
-// Repeat sends again what has no answer.
+// Retry retries requests, and renews leases.
 func (o *OneShot) Retry(gw *Gateway) Outcome {
 	switch o.Phase {
 	case Reading:
@@ -330,7 +341,7 @@ func (o *OneShot) Retry(gw *Gateway) Outcome {
 	return Continue
 }
 
-// Release gives up what it may hold.
+// Release drops registrations and locks.
 func (o *OneShot) Release(gw *Gateway) {
 	gw.endReading(o.reading)
 	if o.locks != nil {
@@ -344,10 +355,10 @@ func (o *OneShot) Reset() {
 	o.commit = commitreq.Commit{}
 }
 
-// End leaves the shards where it is registered.
+// End deregisters the reading.
 func (o *OneShot) End(gw *Gateway, _ *msg.Failure) { gw.endReading(o.reading) }
 
-// Seen is the state that it has read.
+// ReadCSNs is the CSN of each shard that was read.
 func (o *OneShot) ReadCSNs() []msg.ShardCSN {
 	switch {
 	case o.reading != nil:
@@ -358,10 +369,10 @@ func (o *OneShot) ReadCSNs() []msg.ShardCSN {
 	return nil
 }
 
-// Claim counts it for its keys.
+// Claim lists the keys of all operations.
 func (o *OneShot) Claim() admission.Claim { return admission.Claim{Ops: o.ops} }
 
-// seenBy is the commit sequence number of every shard that has answered.
+// readCSNs is the CSN of each shard that has responded to a reading.
 func readCSNs(r *readreq.Reading) (at []msg.ShardCSN) {
 	for _, p := range r.Replies() {
 		at = append(at, msg.ShardCSN{Shard: p.Reading.Shard, Index: p.Index})

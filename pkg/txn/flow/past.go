@@ -20,7 +20,7 @@ type pastSnapshot struct {
 	retained  *msg.Snapshot
 	// kept is the round that has fixed the state, nil for a snapshot.
 	round *round.State
-	clock   *vclock.Clock
+	clock *vclock.Clock
 }
 
 // pastOf is the state of the past that a call wants to read, nil for the present.

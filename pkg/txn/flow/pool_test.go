@@ -6,14 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNoCallThatIsOverIsHeldOnTo: of many that end at once some are kept for others, and nothing
-// refers to the rest.
-func TestNoCallThatIsOverIsHeldOnTo(t *testing.T) {
+// TestFinishedCallsAreNotRetained: some finished calls are kept for reuse, and nothing refers to
+// the others.
+func TestFinishedCallsAreNotRetained(t *testing.T) {
 	var p Pool
 	for _, n := range []int{2 * maxFinished, 3} {
 		for range n {
 			o := &OneShot{}
-			o.Token = "held on to"
+			o.Token = "retained"
 			p.Put(o)
 		}
 		p.Recycle()

@@ -6,16 +6,17 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// question is one to the hot shard, which has the snapshot registry and the planner of hot
-// keys. The zero value asks nothing.
+// hotShardQuery is a query of the hot shard, which has the snapshot registry and the planner of hot
+// keys. The zero value is none.
 type hotShardQuery struct {
-	// count is how many the call has asked; the name of a question has it as the attempt.
+	// number counts the queries of the call. The name of a query has it in the place of the attempt,
+	// so that a late response to an earlier query is ignored.
 	number uint32
-	env   *msg.Envelope
-	retry env.Retry
+	env    *msg.Envelope
+	retry  env.Retry
 }
 
-// ask asks the hot shard until it answers.
+// query queries the hot shard, and retries until it responds. fill sets the body of the message.
 func (gw *Gateway) query(f Querier, fill func(e *msg.Envelope, request kv.TxnRef)) Outcome {
 	c := f.Base()
 	c.query.number++
@@ -31,14 +32,14 @@ func (gw *Gateway) query(f Querier, fill func(e *msg.Envelope, request kv.TxnRef
 	return Continue
 }
 
-// RepeatQuestion asks again.
+// RetryQuery retries the query when it is due.
 func (c *Call) RetryQuery(e *env.Env) {
 	if e.Due(&c.query.retry, 0) {
 		e.Send(c.query.env)
 	}
 }
 
-// EndQuestion ends the question of a name and gives it; nil if it is not the one under way.
+// TakeQuery ends the query with the given name and returns it; nil if it is not the current one.
 func (c *Call) TakeQuery(request kv.TxnRef) *msg.Envelope {
 	if c.Phase != Querying || c.query.number != request.Attempt {
 		return nil

@@ -5,16 +5,16 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Ended tells of the attempts of a transaction that other transactions ended.
+// Ended describes the attempts of a transaction that other transactions ended.
 type Ended struct {
-	// Count is how many there were, Reason why the last of them ended.
+	// Count is their number, Reason why the last of them ended.
 	Count  uint32
 	Reason msg.Reason
-	// By is the transaction for which the last ended, and the key; nil if it is not known.
+	// By is the transaction and the key of the last one's conflict, nil if it is not known.
 	By *msg.Receipt
 }
 
-// Note counts an attempt if another transaction ended it.
+// Add counts an attempt if another transaction ended it.
 func (e *Ended) Add(f *msg.Failure) {
 	if f != nil && f.Reason.Contention() {
 		e.Count++
@@ -22,13 +22,13 @@ func (e *Ended) Add(f *msg.Failure) {
 	}
 }
 
-// waits is what a shard has reported of a wait that was not over.
+// waitState is a wait on a shard that has not ended, by its last report.
 type waitState struct {
 	shard   kv.ShardID
 	receipt msg.Receipt
 }
 
-// Heard: a shard has answered, with a receipt if it is not nil. The wait there is over.
+// OnResponse: a shard has responded, with a receipt if r is not nil. A wait there is over.
 func (c *Call) OnResponse(s kv.ShardID, r *msg.Receipt) {
 	if c.openWait != nil && c.openWait.shard == s {
 		c.openWait = nil
@@ -38,7 +38,7 @@ func (c *Call) OnResponse(s kv.ShardID, r *msg.Receipt) {
 	}
 }
 
-// Longest keeps a receipt if it is of the longest wait so far.
+// AddReceipt keeps the receipt of the longest wait.
 func (c *Call) AddReceipt(r *msg.Receipt) {
 	if r.WaitedNanos > c.txnReceipt.WaitedNanos {
 		c.txnReceipt = *r
@@ -48,9 +48,9 @@ func (c *Call) AddReceipt(r *msg.Receipt) {
 	}
 }
 
-// waited is the receipt of a call that ends. One that fails reports what it waited for when it
-// did, if a shard has reported that; a transaction that was too late and has no report of a
-// wait reports at least that.
+// finalReceipt is the receipt of a call that ends with failure f, nil if it has succeeded. If the
+// call fails while it waits, the receipt is of that wait, if a shard has reported it. If the
+// deadline passed without any report, the receipt states at least the time.
 func (c *Call) finalReceipt(now int64, f *msg.Failure) msg.Receipt {
 	r := c.txnReceipt
 	switch {
@@ -64,7 +64,7 @@ func (c *Call) finalReceipt(now int64, f *msg.Failure) msg.Receipt {
 	return r
 }
 
-// Waiting takes what a shard reports of a wait that is not over.
+// OnWaitReport records a wait that has not ended. Of several shards the longest wait counts.
 func (c *Call) OnWaitReport(on kv.ShardID, r msg.Receipt) {
 	if c.openWait == nil || c.openWait.shard == on || r.WaitedNanos > c.openWait.receipt.WaitedNanos {
 		c.openWait = &waitState{on, r}

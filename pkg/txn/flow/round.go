@@ -42,7 +42,9 @@ func (x *Round) Start(gw *Gateway) Outcome {
 func (x *Round) Reading() *readreq.Reading { return x.reading }
 
 // Took takes a shard's answer, which the reading has.
-func (x *Round) OnRead(gw *Gateway, _ *msg.ReadResponse, _ []msg.Op, _ int64) { x.reading.FixTook(gw.Env) }
+func (x *Round) OnRead(gw *Gateway, _ *msg.ReadResponse, _ []msg.Op, _ int64) {
+	x.reading.FixTook(gw.Env)
+}
 
 // ReadAll: each shard of the round has fixed its state, and all registrations have stood since.
 func (x *Round) OnAllRead(gw *Gateway) Outcome {
@@ -63,7 +65,7 @@ func (x *Round) Result() (*round.Round, []round.Waiter) { return x.round, x.wait
 // what readers are turned to.
 
 func (x *Round) OnRedirect(*Gateway, kv.ShardID, []msg.Op) Outcome { return Continue }
-func (x *Round) OnClosed(*Gateway) Outcome                      { return Continue }
+func (x *Round) OnClosed(*Gateway) Outcome                         { return Continue }
 
 // Refused: a shard cannot fix its state.
 func (x *Round) OnFailure(_ *Gateway, f *msg.Failure) Outcome { return Aborted(f) }

@@ -15,9 +15,9 @@ type Snapshot struct {
 	Call
 	action action
 	// name and ttl are of the snapshot to keep; at names the one to drop, which is found first.
-	name string
-	ttl  int64
-	at   At
+	name    string
+	ttl     int64
+	at      At
 	dropped []msg.Snapshot
 	// state is the round's that is to be kept, and reading has each shard confirm its part.
 	state   *round.State
@@ -104,12 +104,12 @@ func (s *Snapshot) Reading() *readreq.Reading { return s.reading }
 
 // Took takes a shard's answer, which the reading has; ReadAll: all parts are durable.
 func (s *Snapshot) OnRead(*Gateway, *msg.ReadResponse, []msg.Op, int64) {}
-func (s *Snapshot) OnAllRead(gw *Gateway) Outcome                        { return s.retain(gw) }
+func (s *Snapshot) OnAllRead(gw *Gateway) Outcome                       { return s.retain(gw) }
 
 // Refused: a shard has lost its part. Nothing is read that could be elsewhere.
-func (s *Snapshot) OnFailure(_ *Gateway, f *msg.Failure) Outcome       { return Aborted(f) }
+func (s *Snapshot) OnFailure(_ *Gateway, f *msg.Failure) Outcome      { return Aborted(f) }
 func (s *Snapshot) OnRedirect(*Gateway, kv.ShardID, []msg.Op) Outcome { return Continue }
-func (s *Snapshot) OnClosed(*Gateway) Outcome                      { return Continue }
+func (s *Snapshot) OnClosed(*Gateway) Outcome                         { return Continue }
 
 // Awaits lists the shards that have not answered.
 func (s *Snapshot) PendingShards() []kv.ShardID {
@@ -130,7 +130,7 @@ func (s *Snapshot) Retry(gw *Gateway) Outcome {
 // Release gives up the reading, and so does End; Reset forgets it.
 func (s *Snapshot) Release(gw *Gateway)             { gw.endReading(s.reading) }
 func (s *Snapshot) End(gw *Gateway, _ *msg.Failure) { gw.endReading(s.reading) }
-func (s *Snapshot) Reset()                      { s.reading, s.state = nil, nil }
+func (s *Snapshot) Reset()                          { s.reading, s.state = nil, nil }
 
 // keep asks for a round's state to be kept.
 func (s *Snapshot) retain(gw *Gateway) Outcome {

@@ -12,25 +12,31 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/session"
 )
 
-// Update is an interactive transaction that locks what it reads, but for keys on the hot shard,
-// which are read without a lock the first time and validated by the commit.
+// Update is an interactive transaction that locks what it reads. Its first attempt reads keys on
+// the hot shard without locks, and its commit validates their versions: a lock on a hot key would
+// be held across the client's round trips.
 type Update struct {
 	Interactive
 	locks  *locks
 	commit commitreq.Commit
-	// later are lock requests that are sent when those before have been answered.
+	// deferred are lock requests that are sent after the responses to the first ones.
 	deferred piece.Pieces
-	// validating: the commit under way has no writes, and is the first half of a reader's end, or all
-	// of it if it is whole.
+	// validating: the current commit has no writes and validates optimistic reads. validatesAll: it
+	// also validates grants, so no check of locks follows.
 	validating, validatesAll bool
-	// unproven: it has failed, and what it had read cannot be validated.
+	// unvalidatable: the attempt has failed, and its reads cannot be validated. The next attempt reads
+	// under locks.
 	unvalidatable bool
 }
 
-// Start is Fetch.
+// Start implements Flow.
 func (u *Update) Start(gw *Gateway) Outcome { return u.Fetch(gw) }
 
-// Fetch asks for locks, or goes on at once.
+// Fetch requests locks on what the call reads, or executes the call if everything is known.
+//
+// If a scan takes an early lock, as consumers of a queue do, the locks on its first shard are
+// requested alone. The consumers wait for each other there, holding nothing on the other shards;
+// the other locks follow when the first shard has granted its own.
 func (u *Update) Fetch(gw *Gateway) Outcome {
 	u.Phase = Locking
 	var early func([]byte) bool
@@ -59,11 +65,11 @@ func (u *Update) Fetch(gw *Gateway) Outcome {
 	return Continue
 }
 
-// Requests are the lock requests, Checks those that check the locks in the end.
+// Requests returns the lock requests, Checks the checks of locks at the end.
 func (u *Update) Requests() *lockreq.Requests { return &u.locks.requests }
 func (u *Update) Checks() *lockreq.Checks     { return &u.locks.checks }
 
-// Locked takes the locks and values of one shard.
+// OnLocks records the grants and values of one shard.
 func (u *Update) OnLocks(gw *Gateway, l *msg.Lock, r *msg.LockResponse) Outcome {
 	if !u.locks.addGrants(r) {
 		return Aborted(locksLost())
@@ -84,7 +90,10 @@ func (u *Update) OnLocks(gw *Gateway, l *msg.Lock, r *msg.LockResponse) Outcome 
 	return Continue
 }
 
-// Refused: a shard has failed a request, for which it has nothing left to lock.
+// OnFailure handles the failure of a lock request. If the client may have caused it by what it read
+// (a type error after reading a key, say), the reads are validated before the failure is reported:
+// a stale read must not produce an error that no serial execution has. The shards that hold no lock
+// of this attempt release their outstanding requests; the others are released after validation.
 func (u *Update) OnFailure(gw *Gateway, f *msg.Failure) Outcome {
 	f = u.renumber(f)
 	if !needsValidation(gw, f) {
@@ -104,15 +113,15 @@ func (u *Update) OnFailure(gw *Gateway, f *msg.Failure) Outcome {
 	return u.FinishReads(gw)
 }
 
-// unvalidated is why a failure does not count that the client may have brought about by reading
-// that a key is absent. What is asked for failed earlier than that is validated, and between the
-// two the key may have been there. The next attempt locks.
+// unvalidated is the failure of an attempt that has read a key as absent without a lock, and has
+// then failed. Absence has no version: the key may have been created and deleted between the read
+// and the validation, so that nothing is proven. The next attempt reads under locks.
 func unvalidated() *msg.Failure {
 	text := "the transaction failed; a key that it read without a lock as absent may have been created since"
 	return env.Failure(msg.ReasonStaleRead, kv.KindAborted, text)
 }
 
-// Write commits the buffer, with the locks and what is to be validated.
+// CommitWrites commits the buffer, with the grants and the optimistic reads to validate.
 func (u *Update) CommitWrites(gw *Gateway) Outcome {
 	var ps piece.Pieces
 	ps.Cut(u.session.Buffer(), gw.Router.Shards(), func(key []byte) kv.ShardID { return gw.shardOf(&u.Call, key) })
@@ -129,14 +138,15 @@ func (u *Update) CommitWrites(gw *Gateway) Outcome {
 	return gw.sendCommit(u, ps, commitreq.Request{ReadBefore: u.session.HasRead()})
 }
 
-// relyOn has a piece validate what was read on its shard.
+// addReadSet adds the grants and optimistic reads of a shard to its piece, and repeats the reads
+// that have no version before the writes.
 func addReadSet(p *piece.Piece, t *session.Touched) {
 	p.ReadSet, p.Incarnation = msg.ReadSetOf(t.Grants, t.Seen), t.Inc
 	p.Ops = append(slices.Clone(t.Again), p.Ops...)
 }
 
-// uncommittable says why a transaction cannot commit on these shards now. One that is about to
-// stop waits for those that hold locks there, and for no others.
+// commitRefusal returns why the transaction cannot commit on these shards now, nil if it can. A
+// shard that drains accepts commits of transactions that hold locks on it, and no others.
 func (u *Update) commitRefusal(gw *Gateway, ps piece.Pieces) *msg.Failure {
 	if gw.Shards.AllThere() {
 		return nil
@@ -149,10 +159,16 @@ func (u *Update) commitRefusal(gw *Gateway, ps piece.Pieces) *msg.Failure {
 	return gw.Shards.Refusing(slices.DeleteFunc(all, u.session.HoldsOn))
 }
 
-// Finish ends a transaction without writes. If it has read without locks on one shard, that is
-// validated in one step there while its locks are held, then the locks are checked and released:
-// between the last grant and the first check everything it read was current. If on several, a commit
-// validates everything.
+// FinishReads ends a transaction without writes. All of its reads must have been current at one
+// instant:
+//
+//   - Under locks on one request: it is the instant of the grant.
+//   - Under locks of several requests: the checks report that no lock was lost. The instant is
+//     between the last grant and the first check.
+//   - With optimistic reads on one shard: a commit without writes validates them while the locks are
+//     held; then the locks are checked. The instant is that of the validation.
+//   - With optimistic reads on several shards: a two-phase commit validates reads and grants. The
+//     instant is the commit point.
 func (u *Update) FinishReads(gw *Gateway) Outcome {
 	touched := u.session.Touched()
 	var ps piece.Pieces
@@ -173,19 +189,20 @@ func (u *Update) FinishReads(gw *Gateway) Outcome {
 	return gw.sendCommit(u, ps, commitreq.Request{ReadBefore: u.session.HasRead()})
 }
 
-// Checked: everything that was read was current at one instant. Nothing is left to release: the
-// checks, and the validation of optimistic reads, have done that.
+// OnChecked: all reads were current at one instant. The checks, or the validating commit, have
+// released the locks.
 func (u *Update) OnChecked(*Gateway) Outcome {
 	return Finished(Done{Committed: !u.rollsBack, Failure: u.validatedFailure})
 }
 
-// Commit is the commit under way.
+// Commit returns the current commit.
 func (u *Update) Commit() *commitreq.Commit { return &u.commit }
 
-// OnlyReads reports whether the commit applies nothing.
+// IsReadOnly reports whether the commit only validates.
 func (u *Update) IsReadOnly() bool { return u.validating }
 
-// Answered takes the decision of the last agent.
+// OnCommitResponse handles the decision. The failure of an operation counts only if the reads
+// before it are validated, which absence prevents; see unvalidated.
 func (u *Update) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 	switch {
 	case !a.Committed:
@@ -209,13 +226,13 @@ func (u *Update) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 	})
 }
 
-// Awaits lists the shards that have not answered.
+// PendingShards lists the shards that have not responded.
 func (u *Update) PendingShards() []kv.ShardID { return u.locks.pendingShards(u.Phase) }
 
-// Shards lists the shards that it has asked for anything.
+// Shards lists the shards that may hold locks of the attempt.
 func (u *Update) Shards() []kv.ShardID { return u.session.Shards() }
 
-// Repeat sends again what has no answer.
+// Retry retries requests. An idle transaction has none, and is aborted if it blocks others.
 func (u *Update) Retry(gw *Gateway) Outcome {
 	if u.Phase == Idle {
 		return u.checkIdle(gw)
@@ -224,8 +241,8 @@ func (u *Update) Retry(gw *Gateway) Outcome {
 	return Continue
 }
 
-// Release gives up the locks.
+// Release releases the locks.
 func (u *Update) Release(gw *Gateway) { u.locks.release(gw, u.Ref) }
 
-// Seen is the state that it has read.
+// ReadCSNs is the CSN of each shard at its last response.
 func (u *Update) ReadCSNs() []msg.ShardCSN { return u.locks.readCSNs() }

@@ -28,7 +28,7 @@ type View struct {
 }
 
 // Start is Fetch, and Write, of what has no writes, is Finish.
-func (v *View) Start(gw *Gateway) Outcome { return v.Fetch(gw) }
+func (v *View) Start(gw *Gateway) Outcome        { return v.Fetch(gw) }
 func (v *View) CommitWrites(gw *Gateway) Outcome { return v.FinishReads(gw) }
 
 // Fetch asks the shards for what the call under way needs to know, or goes on at once.
