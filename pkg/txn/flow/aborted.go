@@ -39,7 +39,11 @@ func (r *abortedTxns) add(f Flow) {
 		}
 		r.order = slices.Clone(r.order[maxAbortedTxns/2:])
 	}
-	r.last[ref.TxnID] = abortedTxn{attempt: ref.Attempt, unvalidatable: updates && u.unvalidatable, beginTime: f.Base().Begun}
+	r.last[ref.TxnID] = abortedTxn{
+		attempt:       ref.Attempt,
+		unvalidatable: updates && u.unvalidatable,
+		beginTime:     f.Base().Begun,
+	}
 	r.order = append(r.order, ref.TxnID)
 }
 

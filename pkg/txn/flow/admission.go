@@ -34,14 +34,14 @@ type Admitter struct {
 func newAdmitter(gw *Gateway, under func(yield func(Flow))) *Admitter {
 	opt := gw.Admission
 	opt.Shards, opt.Places, opt.Mutants = gw.Router.Shards(), gw.MaxInFlight, gw.Mutants
-	places := admission.New(opt, func(yield func(admission.Claim)) {
+	slots := admission.New(opt, func(yield func(admission.Claim)) {
 		under(func(f Flow) {
 			if f.Base().Ticket.Held() {
 				yield(f.Claim())
 			}
 		})
 	})
-	return &Admitter{Places: places, gw: gw}
+	return &Admitter{Places: slots, gw: gw}
 }
 
 // Admit gives a one-shot its slot, or returns why not.
@@ -53,8 +53,8 @@ func (d *Admitter) Admit(o *OneShot, ps piece.Pieces) *msg.Failure {
 				return d.exhausted(r)
 			}
 		}
-		var room [4]kv.ShardID
-		all := room[:0]
+		var buf [4]kv.ShardID
+		all := buf[:0]
 		for i := range ps {
 			all = append(all, ps[i].Shard)
 		}
@@ -101,8 +101,9 @@ func (d *Admitter) takeSlots(f Flow, all []kv.ShardID) *msg.Failure {
 	return nil
 }
 
-// ReleaseSlot returns the slot of a call that has ended with failure why. A shard that had no free
-// capacity counts the call as not served.
+// ReleaseSlot returns the slot of a call that has ended with failure why. If a shard has rejected the
+// call because too many transactions of all gateways queue for a key there, fewer are admitted for
+// that key from now on: others would travel to the shard only to be rejected.
 func (d *Admitter) ReleaseSlot(f Flow, why *msg.Failure) {
 	t := &f.Base().Ticket
 	if !t.Held() {
@@ -111,9 +112,9 @@ func (d *Admitter) ReleaseSlot(f Flow, why *msg.Failure) {
 	if f.Base().Kind.IsInteractive() && why != nil && kv.Kind(why.Kind) == kv.KindAborted {
 		d.aborted.add(f)
 	}
-	bounced := why != nil && why.Reason == msg.ReasonExhausted && kv.Kind(why.Kind) == kv.KindResourceExhausted
-	d.Give(d.gw.Now, t, f.Claim(), bounced)
-	if bounced && len(why.Key) > 0 {
+	rejected := why != nil && why.Reason == msg.ReasonExhausted && kv.Kind(why.Kind) == kv.KindResourceExhausted
+	d.Give(d.gw.Now, t, f.Claim(), rejected)
+	if rejected && len(why.Key) > 0 {
 		d.Bounced(d.gw.Now, why.Key)
 	}
 }
@@ -202,18 +203,18 @@ func (d *Admitter) checkOp(o *Interactive, op *msg.Op) *msg.Failure {
 func (d *Admitter) exhausted(r *admission.Refusal) *msg.Failure {
 	f := env.Failure(msg.ReasonExhausted, kv.KindResourceExhausted, "")
 	f.RetryAfterNanos = int64(r.Retry)
-	n, places := r.Under, d.gw.MaxInFlight
+	n, slots := r.Under, d.gw.MaxInFlight
 	switch r.Cause {
 	case admission.ByKey:
 		f.Key = r.Key
 		f.Text = fmt.Sprintf("too many transactions want the key: %d are in flight at this gateway, "+
-			"whose share is %d slots", n, places)
+			"whose share is %d slots", n, slots)
 	case admission.ByShard:
 		f.Text = fmt.Sprintf("too many transactions use shard %v: %d are in flight at this gateway, "+
-			"whose share is %d slots", r.Shard, n, places)
+			"whose share is %d slots", r.Shard, n, slots)
 	case admission.ByOpen:
 		f.Text = fmt.Sprintf("too many interactive transactions are open: %d at this gateway, "+
-			"whose share is %d slots", n, places)
+			"whose share is %d slots", n, slots)
 	default:
 		f.Text = fmt.Sprintf("too many transactions are in flight at this gateway: %d", n)
 	}

@@ -139,7 +139,7 @@ type Reader interface {
 type Querier interface {
 	Flow
 	// OnQueryResponse: the hot shard has responded to the query.
-	OnQueryResponse(gw *Gateway, asked, reply *msg.Envelope) Outcome
+	OnQueryResponse(gw *Gateway, sent, response *msg.Envelope) Outcome
 }
 
 // InteractiveTxn is an Update or a View.

@@ -29,14 +29,14 @@ func (r *HotPolicy) Start(gw *Gateway) Outcome {
 
 // OnQueryResponse sends the update after the query, or finishes. If another update was applied in
 // between, the hot shard has rejected this one, and it starts again.
-func (r *HotPolicy) OnQueryResponse(gw *Gateway, asked, m *msg.Envelope) Outcome {
+func (r *HotPolicy) OnQueryResponse(gw *Gateway, sent, m *msg.Envelope) Outcome {
 	q := msg.As[msg.HotStatusResponse](m)
 	switch {
 	case q.Failure != nil && q.Failure.Reason == msg.ReasonStaleRead:
 		return r.Start(gw)
 	case q.Failure != nil:
 		return Aborted(q.Failure)
-	case r.set == nil || msg.Is[msg.SetHotPolicy](asked):
+	case r.set == nil || msg.Is[msg.SetHotPolicy](sent):
 		return Finished(Done{Committed: true, Hot: q})
 	}
 	return gw.query(r, func(e *msg.Envelope, request kv.TxnRef) {

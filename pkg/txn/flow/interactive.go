@@ -12,34 +12,39 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/session"
 )
 
-// Interactive is what an Update and a View have in common.
+// Interactive is the common part of an Update and a View.
 type Interactive struct {
 	Call
 	session *session.Session
-	// claimed are the keys that it has named so far, in their order, and wants finds them;
-	// nil before the first call.
+	// claimedKeys are the keys that its requests have named, in order; namedKeys is the same as a set,
+	// nil before the first request.
 	claimedKeys [][]byte
 	namedKeys   map[string]bool
-	// idleSince is when the last call ended that asked for anything new, which news says of the one
-	// under way, by what was asked before; wantedUntil is until when some request is taken to wait
-	// for its locks. left is how many shards were known to leave, or to
-	// have left, when it began.
+	// idleSince is when the last request ended that needed a key or range which no earlier request had
+	// named; repeating a request does not keep a transaction from being idle. requestsNew: the current
+	// request does. requested has what was named. waiterUntil is until when some request is assumed to
+	// wait for its locks.
 	idleSince, waiterUntil int64
 	requestsNew            bool
 	requested              map[string]bool
-	// takes are the ranges that it has read the beginning of.
+	// queueScans are the ranges of which it has read the beginning; see ranges.go. drainsAtBegin is
+	// the number of drains of shards that were known when it began.
 	queueScans    []msg.Op
 	drainsAtBegin uint64
-	// rollback: it is being made certain only so that it can be given up. concluded is the
-	// failure of a call for which it is.
+	// rollsBack: its reads are being validated for a rollback. validatedFailure is the failure that
+	// the rollback reports, nil if the client has requested it.
 	rollsBack        bool
 	validatedFailure *msg.Failure
 }
 
-// NewOpen makes an update, or a view, which needs no locks.
+// NewInteractive makes a View if the transaction is read-only and needs no locks, else an Update.
+// Only the first attempt reads optimistically: an attempt that has lost over such a read locks. An
+// attempt whose reads could not be validated is followed by one in which keys that the user must
+// not write are read-locked, too.
 func NewInteractive(gw *Gateway, ref kv.TxnRef, readOnly bool, how How) InteractiveTxn {
 	x := Interactive{idleSince: gw.Now, drainsAtBegin: gw.Shards.Leavings()}
-	x.Call = Call{Kind: UpdateKind, Ref: ref, ReadOnly: readOnly, How: how, snapshot: newPastSnapshot(how), started: gw.Now}
+	x.Call = Call{Kind: UpdateKind, Ref: ref, ReadOnly: readOnly, How: how, started: gw.Now}
+	x.snapshot = newPastSnapshot(how)
 	x.Begun = gw.Admitter.firstBeginTime(ref, &how)
 	x.setDeadline(gw, env.Never)
 	if readOnly && (x.snapshot != nil || gw.Reads == env.SnapshotReads) {
@@ -48,22 +53,23 @@ func NewInteractive(gw *Gateway, ref kv.TxnRef, readOnly bool, how How) Interact
 	}
 	u := &Update{Interactive: x, locks: newLocks()}
 	u.session = u.locks.session
-	u.session.Unlocked = !readOnly && !(gw.Admitter.aborted.isNextAttempt(ref) && gw.Admitter.aborted.last[ref.TxnID].unvalidatable)
+	aborted := &gw.Admitter.aborted
+	u.session.Unlocked = !readOnly && !(aborted.isNextAttempt(ref) && aborted.last[ref.TxnID].unvalidatable)
 	u.session.Optimistic = ref.Attempt == 1 && !readOnly && !gw.NoOptimistic
 	return u
 }
 
-// Opened is what updates and views have in common.
+// Txn implements InteractiveTxn.
 func (x *Interactive) Txn() *Interactive { return x }
 
 // Session is what it has read and buffered.
 func (x *Interactive) Session() *session.Session { return x.session }
 
-// Claim counts it for the keys that it has named.
+// Claim lists the keys that its requests have named.
 func (x *Interactive) Claim() admission.Claim { return admission.Claim{Keys: x.claimedKeys} }
 
-// BeginDo begins a call of operations. It refuses a write in a transaction that only reads: a
-// failure of the call.
+// BeginDo begins a request. A write in a read-only transaction fails the request, not the
+// transaction.
 func (x *Interactive) BeginDo(gw *Gateway, ops []msg.Op, deadline int64) *msg.Failure {
 	x.reqStart, x.reqDeadline, x.reqReceipt = gw.Now, deadline, msg.Receipt{}
 	gw.Timed(x.AbortAt())
@@ -84,8 +90,8 @@ func (x *Interactive) BeginDo(gw *Gateway, ops []msg.Op, deadline int64) *msg.Fa
 	return f
 }
 
-// asks notes what an operation asks for, and reports whether that is new: the transaction has
-// neither read it before nor, if the operation is to write it, written it.
+// noteRequest records what an operation names, and reports whether that is new: the transaction has
+// neither read it before nor, if the operation writes, written it.
 func (x *Interactive) noteRequest(op *msg.Op) bool {
 	name := make([]byte, 0, 16+len(op.Key)+len(op.End))
 	name = append(name, 'r')
@@ -106,8 +112,9 @@ func (x *Interactive) noteRequest(op *msg.Op) bool {
 	return true
 }
 
-// Unavailable says why it cannot do its call: a shard that it needs is down, or it began when that
-// was about to stop, and would keep it from that.
+// Unavailable returns why the current request cannot be executed, nil if it can: a shard is down,
+// or drains and the transaction began after the drain was announced. A drain waits for older
+// transactions only, so it ends.
 func (x *Interactive) Unavailable(gw *Gateway) *msg.Failure {
 	if gw.Shards.AllThere() {
 		return nil
@@ -128,8 +135,8 @@ func (x *Interactive) Unavailable(gw *Gateway) *msg.Failure {
 	return nil
 }
 
-// evaluate executes the call's operations, for which everything is here; its writes go into
-// the buffer.
+// evaluate executes the current request. All values that it needs are known. Its writes are
+// buffered.
 func (x *Interactive) evaluate(gw *Gateway) {
 	results, f := x.session.Evaluate(x.ops, gw.WallMillis())
 	if f == nil {
@@ -145,7 +152,7 @@ func (x *Interactive) evaluate(gw *Gateway) {
 	x.EndCall(gw, slices.Clone(results))
 }
 
-// EndCall answers a call that has succeeded.
+// EndCall responds to a request that has succeeded. The receipt is of the waits of this request.
 func (x *Interactive) EndCall(gw *Gateway, results []msg.Result) {
 	x.setIdle(gw)
 	receipt := x.reqReceipt
@@ -153,7 +160,7 @@ func (x *Interactive) EndCall(gw *Gateway, results []msg.Result) {
 	gw.enqueueDone(&x.Call, Done{Results: results, Receipt: receipt})
 }
 
-// FailCall answers a call with a failure that leaves the transaction open.
+// FailCall responds to a request with a failure that leaves the transaction open.
 func (x *Interactive) FailCall(gw *Gateway, f *msg.Failure) {
 	f = x.renumber(f)
 	x.session.Failed(x.ops)
@@ -161,6 +168,7 @@ func (x *Interactive) FailCall(gw *Gateway, f *msg.Failure) {
 	gw.Respond(&x.Call, Done{Failure: f})
 }
 
+// setIdle ends the current request. If others wait for its locks, the idle time runs from now on.
 func (x *Interactive) setIdle(gw *Gateway) {
 	x.Phase, x.reqDeadline, x.openWait = Idle, 0, nil
 	if x.requestsNew || gw.Mutants.Has(mutant.PingsCount) {
@@ -171,38 +179,49 @@ func (x *Interactive) setIdle(gw *Gateway) {
 	}
 }
 
-// Wanted notes that a request waits for a lock that the transaction holds. The shard says so
-// again as long as it does.
+// OnWaiter: a request waits for a lock that the transaction holds. The shard repeats that while it
+// is so; without a repeat for two periods, the waiter is assumed to be gone.
 func (x *Interactive) OnWaiter(gw *Gateway) {
 	x.waiterUntil = gw.Now + 2*int64(gw.Liveness)
 	gw.Timed(x.idleSince + int64(gw.IdleGrace))
 }
 
-// idleTooLong aborts a transaction that is idle while others wait for it, or was open for too long.
+// checkIdle aborts an idle transaction if
+//
+//   - it is wounded, and has requested nothing new for the idle timeout since the wound;
+//   - another request waits for its locks, whichever is older, and it has requested nothing new for
+//     that time; or
+//   - it has reached the maximum age.
+//
+// Two clients may each hold a lock, wait for the other one outside of the store, and send only
+// requests that they have sent before. Without the second rule both would hold their locks up to
+// the maximum age.
 func (x *Interactive) checkIdle(gw *Gateway) Outcome {
 	idleEnds := x.idleSince + int64(gw.IdleGrace)
-	wanted := gw.Now < x.waiterUntil && !gw.Mutants.Has(mutant.IdleHoldersKept) && !gw.Mutants.Has(mutant.NoIdleGrace)
-	graceEnds := max(x.Wound.At, x.idleSince) + int64(gw.IdleGrace)
-	graced := x.Wound.Is && !gw.Mutants.Has(mutant.NoIdleGrace)
+	hasWaiter := gw.Now < x.waiterUntil && !gw.Mutants.Has(mutant.IdleHoldersKept) && !gw.Mutants.Has(mutant.NoIdleGrace)
+	woundEnds := max(x.Wound.At, x.idleSince) + int64(gw.IdleGrace)
+	isWounded := x.Wound.Is && !gw.Mutants.Has(mutant.NoIdleGrace)
 	switch {
-	case graced && gw.Now >= graceEnds:
-		why := env.Failure(msg.ReasonWounded, kv.KindAborted, "the transaction was idle and an older transaction waited for it")
-		return Aborted(x.Wound.addConflict(why))
-	case wanted && gw.Now >= idleEnds:
-		return Aborted(env.Failure(msg.ReasonWounded, kv.KindAborted, "the transaction was idle and another one waited for its lock"))
+	case isWounded && gw.Now >= woundEnds:
+		text := "the transaction was idle and an older transaction waited for it"
+		return Aborted(x.Wound.addConflict(env.Failure(msg.ReasonWounded, kv.KindAborted, text)))
+	case hasWaiter && gw.Now >= idleEnds:
+		text := "the transaction was idle and another one waited for its lock"
+		return Aborted(env.Failure(msg.ReasonWounded, kv.KindAborted, text))
 	case gw.Now >= x.deadline:
 		return Aborted(gw.MaxAgeFailure(&x.Call))
-	case graced:
-		gw.Timed(graceEnds)
+	case isWounded:
+		gw.Timed(woundEnds)
 	}
-	if wanted {
+	if hasWaiter {
 		gw.Timed(idleEnds)
 	}
 	gw.Timed(x.deadline)
 	return Continue
 }
 
-// BeginCommit begins the end of the transaction.
+// BeginCommit begins the end of the transaction. It records which of the keys that were read have
+// been written, for early locks (package heat).
 func (x *Interactive) BeginCommit(gw *Gateway, deadline int64) {
 	x.deadline = min(x.deadline, deadline)
 	x.started = gw.Now
@@ -216,12 +235,13 @@ func (x *Interactive) BeginCommit(gw *Gateway, deadline int64) {
 	x.recordQueueScans(gw)
 }
 
-// BeginRollback has it given up once what it has read is certain.
+// BeginValidatingRollback makes FinishReads validate what was read and then roll back.
 func (x *Interactive) BeginValidatingRollback() { x.rollsBack = true }
 
-// conclude ends a transaction with the failure of a call, for which a shard has nothing left to
-// lock. Its client may have asked for what failed because of what it had read; so that is made
-// certain first, and if it was not so the transaction has lost against others.
+// validateFailure begins a rollback that validates the reads and then reports the failure of a
+// request. The client may have sent the operation that failed because of a value that it read. If
+// that value was stale, the failure may occur in no serial execution; the client receives a
+// retryable error instead.
 func (x *Interactive) validateFailure(f *msg.Failure, now int64) {
 	if x.reqDeadline != 0 {
 		x.deadline = min(x.deadline, x.reqDeadline)
@@ -229,19 +249,20 @@ func (x *Interactive) validateFailure(f *msg.Failure, now int64) {
 	x.started, x.rollsBack, x.validatedFailure = now, true, f
 }
 
-// concludes reports whether a failure is to be made certain first.
+// needsValidation reports whether reads have to be validated before a failure is reported.
 func needsValidation(gw *Gateway, f *msg.Failure) bool {
 	return f.Reason == msg.ReasonRequest && !gw.Mutants.Has(mutant.FailuresUnvalidated)
 }
 
-// LostOver counts an attempt that another transaction ended, and over which key.
+// RecordConflict records an attempt that another transaction ended, and the key. The ranges and
+// keys over which attempts are lost get early locks.
 func (x *Interactive) RecordConflict(gw *Gateway, why *msg.Failure) {
-	// The shard that found a read changed does not know what kind of transaction it was of.
+	// A shard that finds a read changed does not know that the transaction is interactive.
 	by := x.Earlier.Ended.By
 	if by != nil && by.Cause == msg.CauseChanged {
-		marked := *by
-		marked.Methods |= uint64(adt.Interactive)
-		x.Earlier.Ended.By = &marked
+		interactive := *by
+		interactive.Methods |= uint64(adt.Interactive)
+		x.Earlier.Ended.By = &interactive
 	}
 	if x.ReadOnly || !why.Reason.Contention() {
 		return
@@ -256,7 +277,7 @@ func (x *Interactive) RecordConflict(gw *Gateway, why *msg.Failure) {
 	x.recordRangeConflict(gw, key)
 }
 
-// Answer answers a call that has been executed here, or has failed.
+// EndLocalCall responds to a request that needs no shard, such as Savepoint.
 func (x *Interactive) EndLocalCall(gw *Gateway, f *msg.Failure) {
 	if f == nil {
 		x.EndCall(gw, nil)

@@ -39,7 +39,8 @@ func (l *locks) addGrants(r *msg.LockResponse) bool {
 
 // locksLost is the failure of an attempt that has lost locks by a restart.
 func locksLost() *msg.Failure {
-	return env.Failure(msg.ReasonIncarnation, kv.KindAborted, "a shard has restarted and lost the locks of the transaction")
+	text := "a shard has restarted and lost the locks of the transaction"
+	return env.Failure(msg.ReasonIncarnation, kv.KindAborted, text)
 }
 
 // pendingShards lists the shards that have not responded in a phase.

@@ -13,9 +13,16 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 )
 
-// Move moves a key between its home and the hot shard (Hot or Not, section 5). It is an ordinary
-// transaction: it locks the key where it is, and reads it; then the one shard leaves a
-// forwarding tombstone, or removes it, and the other takes it in. The hot shard decides.
+// Move moves a key between its home shard and the hot shard (docs/protocol.md, section 9):
+//
+//	gateway            home shard                  hot shard, the last agent
+//	  ├─ lock k ────────────▶│                          │
+//	  │◀─ value, grant ──────┤                          │
+//	  ├─ prepare: move-out ─▶│  move tombstone          │
+//	  ├─ commit request: move-in ──────────────────────▶│
+//	  │                      ├─ vote ──────────────────▶│  F: value and row
+//
+// It is an ordinary transaction with one difference: the last agent is always the hot shard.
 type Move struct {
 	Call
 	key      []byte
@@ -24,14 +31,14 @@ type Move struct {
 	commit   commitreq.Commit
 }
 
-// NewMove makes a move of a key.
+// NewMove makes the move of a key.
 func NewMove(gw *Gateway, token Token, ref kv.TxnRef, key []byte, from, to kv.ShardID, deadline int64) *Move {
 	m := &Move{Call: newInternalCall(gw, MoveKind, token, ref.TxnID, deadline), key: key, from: from, to: to}
 	m.Ref, m.ReadOnly = ref, false
 	return m
 }
 
-// Start locks the key where it is.
+// Start write-locks the key on its current shard.
 func (m *Move) Start(gw *Gateway) Outcome {
 	f := gw.Shards.Refusing([]kv.ShardID{m.from, m.to})
 	if f != nil {
@@ -44,16 +51,17 @@ func (m *Move) Start(gw *Gateway) Outcome {
 	return Continue
 }
 
-// out leaves a forwarding tombstone at home, and nothing at the hot shard: what that knows
-// nothing of is at home.
+// moveOut leaves a move tombstone on the home shard. On the hot shard it removes the key without
+// one: a key of which the hot shard knows nothing is at home.
 func (m *Move) moveOut() msg.Op {
 	return msg.Op{Kind: msg.OpMoveOut, Key: m.key, To: m.to, Type: uint32(entry.TypeMoved)}
 }
 
-// Requests are the lock requests.
+// Requests returns the lock requests.
 func (m *Move) Requests() *lockreq.Requests { return &m.locks.requests }
 
-// Locked: the key is locked, and the answer is what it holds.
+// OnLocks commits the move, with the value under the granted lock. A value that is too large stays
+// at home.
 func (m *Move) OnLocks(gw *Gateway, _ *msg.Lock, r *msg.LockResponse) Outcome {
 	if !m.locks.addGrants(r) {
 		return Aborted(locksLost())
@@ -62,7 +70,8 @@ func (m *Move) OnLocks(gw *Gateway, _ *msg.Lock, r *msg.LockResponse) Outcome {
 	fromHome := gw.Router.Shard(m.key) == m.from
 	if len(held.Value) > kv.MaxMovedBytes && fromHome {
 		m.Release(gw)
-		text := fmt.Sprintf("the key holds %d bytes; keys of more than %d bytes are not moved", len(held.Value), kv.MaxMovedBytes)
+		text := fmt.Sprintf("the key holds %d bytes; keys of more than %d bytes are not moved",
+			len(held.Value), kv.MaxMovedBytes)
 		return Failed(env.Failure(msg.ReasonRequest, kv.KindOutOfRange, text))
 	}
 	out := m.moveOut()
@@ -82,16 +91,16 @@ func (m *Move) OnLocks(gw *Gateway, _ *msg.Lock, r *msg.LockResponse) Outcome {
 	return gw.sendCommit(m, ps, commitreq.Request{})
 }
 
-// Refused: the key cannot be locked where it is said to be.
+// OnFailure: the key is not on the shard that the move names.
 func (m *Move) OnFailure(_ *Gateway, f *msg.Failure) Outcome { return Aborted(f) }
 
-// Commit is the commit under way.
+// Commit returns the current commit.
 func (m *Move) Commit() *commitreq.Commit { return &m.commit }
 
-// OnlyReads reports whether the commit applies nothing.
+// IsReadOnly reports false.
 func (m *Move) IsReadOnly() bool { return false }
 
-// Answered takes the decision of the last agent.
+// OnCommitResponse handles the decision.
 func (m *Move) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 	if !a.Committed {
 		m.Release(gw)
@@ -100,7 +109,7 @@ func (m *Move) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 	return Finished(Done{Committed: true, ResultsLost: a.ResultsLost, Index: msg.ShardCSN{Shard: a.Shard, Index: a.Index}})
 }
 
-// Awaits lists the shards that have not answered.
+// PendingShards lists the shards that have not responded.
 func (m *Move) PendingShards() []kv.ShardID {
 	if m.Phase == Locking {
 		return m.locks.requests.Awaits()
@@ -108,7 +117,7 @@ func (m *Move) PendingShards() []kv.ShardID {
 	return nil
 }
 
-// Shards lists the shards that it has locked on.
+// Shards lists the shards that may hold its lock.
 func (m *Move) Shards() []kv.ShardID {
 	if m.locks == nil {
 		return nil
@@ -116,7 +125,7 @@ func (m *Move) Shards() []kv.ShardID {
 	return m.locks.session.Shards()
 }
 
-// Repeat asks again for the lock.
+// Retry retries the lock request.
 func (m *Move) Retry(gw *Gateway) Outcome {
 	if m.Phase == Locking {
 		m.locks.retry(gw, &m.Call)
@@ -124,7 +133,7 @@ func (m *Move) Retry(gw *Gateway) Outcome {
 	return Continue
 }
 
-// Release gives up the lock.
+// Release releases the lock.
 func (m *Move) Release(gw *Gateway) {
 	if m.locks != nil {
 		m.locks.release(gw, m.Ref)

@@ -81,10 +81,10 @@ func (o *OneShot) Start(gw *Gateway) Outcome {
 // which do not change any more.
 func (o *OneShot) pieces(gw *Gateway) piece.Pieces {
 	ps := piece.Pieces(o.pieceBuf[:0])
-	place := func(key []byte) kv.ShardID { return gw.shardOf(&o.Call, key) }
-	s, one := piece.Only(o.ops, place)
+	shardOf := func(key []byte) kv.ShardID { return gw.shardOf(&o.Call, key) }
+	s, one := piece.Only(o.ops, shardOf)
 	if !one {
-		ps.Cut(o.ops, gw.Router.Shards(), place)
+		ps.Cut(o.ops, gw.Router.Shards(), shardOf)
 		return ps
 	}
 	return append(ps, piece.Piece{Shard: s, Piece: msg.Piece{Ops: o.ops}})
@@ -94,7 +94,8 @@ func (o *OneShot) pieces(gw *Gateway) piece.Pieces {
 // no fingerprint.
 func (o *OneShot) sendCommit(gw *Gateway, ps piece.Pieces) Outcome {
 	if o.ReadOnly {
-		return gw.sendCommit(o, ps, commitreq.Request{Snapshot: gw.Reads == env.SnapshotReads, MaxResponse: o.How.MaxResponse})
+		snapshot := gw.Reads == env.SnapshotReads
+		return gw.sendCommit(o, ps, commitreq.Request{Snapshot: snapshot, MaxResponse: o.How.MaxResponse})
 	}
 	if o.fingerprint == 0 {
 		o.fingerprint = gw.Fingerprint(o.ops)

@@ -13,17 +13,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// past is the state at which a transaction reads: a snapshot, once it is found, or one that the
-// shards keep for a round.
+// pastSnapshot is the snapshot that a transaction reads: a retained one, or one of a round.
 type pastSnapshot struct {
+	// requested is what the client names, zero for the snapshot of a round; retained is the registry's
+	// entry once it is found.
 	requested At
 	retained  *msg.Snapshot
-	// kept is the round that has fixed the state, nil for a snapshot.
+	// round is the snapshot of a round, which the shards retain while it is in use; nil for a retained
+	// one.
 	round *round.State
+	// clock is the CSN of each shard, nil until the snapshot is known.
 	clock *vclock.Clock
 }
 
-// pastOf is the state of the past that a call wants to read, nil for the present.
+// newPastSnapshot is the snapshot that a call names, nil for the present.
 func newPastSnapshot(how How) *pastSnapshot {
 	if how.At.IsZero() {
 		return nil
@@ -31,10 +34,10 @@ func newPastSnapshot(how How) *pastSnapshot {
 	return &pastSnapshot{requested: how.At}
 }
 
-// foreignToken is the hint for a token that cannot be of this cluster.
+// foreignToken is the hint for a causality token that cannot be of this cluster.
 const foreignToken = "it belongs to another cluster, or is older than a restored backup; read without it"
 
-// Refuse says why a transaction cannot be run in such a way, nil if it can.
+// Validate returns why a transaction cannot be executed with these options, nil if it can.
 func (how *How) Validate(readOnly bool, shards int) *msg.Failure {
 	if !how.At.IsZero() && !readOnly {
 		text := "a transaction that writes cannot read at a snapshot or in the past"
@@ -52,10 +55,11 @@ func (how *How) Validate(readOnly bool, shards int) *msg.Failure {
 	return nil
 }
 
-// unresolved reports whether a transaction has still to find its snapshot.
+// needsLookUp reports whether the transaction has yet to find its retained snapshot.
 func (c *Call) needsLookUp() bool { return c.snapshot != nil && c.snapshot.clock == nil }
 
-// resolve finds the snapshot that a transaction is to read at. It goes on with Start.
+// lookUpSnapshot finds the retained snapshot in the registry. A name is looked up for each
+// transaction, since another snapshot may have it by now. Start continues then.
 func (gw *Gateway) lookUpSnapshot(f Querier) Outcome {
 	w := f.Base().snapshot.requested
 	return gw.query(f, func(e *msg.Envelope, request kv.TxnRef) {
@@ -63,7 +67,8 @@ func (gw *Gateway) lookUpSnapshot(f Querier) Outcome {
 	})
 }
 
-// resolved: the snapshot is found, or there is none.
+// onSnapshotFound handles the registry's response. A snapshot that does not cover the causality
+// token is rejected.
 func (gw *Gateway) onSnapshotFound(f Flow, r *msg.SnapshotResponse) Outcome {
 	if r.Failure != nil {
 		return Aborted(r.Failure)
@@ -77,13 +82,13 @@ func (gw *Gateway) onSnapshotFound(f Flow, r *msg.SnapshotResponse) Outcome {
 	return f.Start(gw)
 }
 
-// readAt has a transaction read at the state of a round from now on.
+// readAtRound makes a transaction read at the snapshot of a round from now on.
 func (gw *Gateway) readAtRound(c *Call, p *round.Round) {
 	gw.Rounds.Use(p)
 	c.snapshot = &pastSnapshot{round: &p.State, clock: &p.At}
 }
 
-// leavePast has the next attempt read the present, unless its client wants the past.
+// resetSnapshot makes the next attempt read the present, unless the client names a snapshot.
 func (c *Call) resetSnapshot() {
 	if c.snapshot != nil && c.snapshot.requested.IsZero() {
 		c.snapshot = nil
@@ -91,8 +96,9 @@ func (c *Call) resetSnapshot() {
 	}
 }
 
-// askPast sends one shard's part of a read of the past. It fails if the shard has no part in the
-// state.
+// readPast sends one shard's part of a read at a snapshot. It fails if the shard has no part in it.
+// The read names the incarnation that has fixed the CSN: a restarted shard may have lost versions
+// below it that were not durable.
 func (gw *Gateway) readPast(c *Call, r *readreq.Reading, s kv.ShardID, ops []msg.Op) *msg.Failure {
 	q := &msg.Read{Ops: c.redirects.Forward(ops), Index: c.snapshot.clock.At(s)}
 	if c.snapshot.round != nil {
@@ -109,8 +115,8 @@ func (gw *Gateway) readPast(c *Call, r *readreq.Reading, s kv.ShardID, ops []msg
 	return nil
 }
 
-// needs says what a transaction needs of a round, if it is to read on some shards: it waits for a
-// slow one only if it reads there.
+// requireFrom sets the shards that a transaction requires from a round. It waits for a slow shard
+// only if it reads there.
 func (gw *Gateway) requireFrom(c *Call, ps piece.Pieces) {
 	c.roundWait.Need = round.Prompt
 	if slices.ContainsFunc(ps, func(p piece.Piece) bool { return gw.Shards.IsLeftOut(p.Shard) }) {
@@ -118,17 +124,17 @@ func (gw *Gateway) requireFrom(c *Call, ps piece.Pieces) {
 	}
 }
 
-// waitsFor has the transaction wait for a state in which some shards have a part.
+// requireShards makes the transaction wait for a snapshot that contains some shards.
 func (c *Call) requireShards(s ...kv.ShardID) { c.roundWait.Need, c.roundWait.Shards = round.Some, s }
 
-// covers reports whether a state has all shards on which a transaction is to read.
+// covers reports whether a snapshot contains all shards on which a transaction reads.
 func covers(s *round.State, ps piece.Pieces) bool {
 	return !slices.ContainsFunc(ps, func(p piece.Piece) bool { return !s.Has(p.Shard) })
 }
 
-// Stamp says in a Done which state a transaction saw, and refuses one that is older than the
-// token that came with it: the token is then of another cluster, or this one has lost what it
-// had acknowledged.
+// Stamp sets the snapshot that a transaction has read. If that is older than the causality token of
+// its request, the token is of another cluster, or this cluster has lost acknowledged transactions
+// (a restored backup): the response becomes a failure.
 func (c *Call) Stamp(d *Done) {
 	if c.snapshot != nil && c.snapshot.retained != nil {
 		d.Pins = []msg.Snapshot{*c.snapshot.retained}

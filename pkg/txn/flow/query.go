@@ -9,7 +9,7 @@ import (
 // hotShardQuery is a query of the hot shard, which has the snapshot registry and the planner of hot
 // keys. The zero value is none.
 type hotShardQuery struct {
-	// number counts the queries of the call. The name of a query has it in the place of the attempt,
+	// number counts the queries of the call. The name of a query has it instead of the attempt number,
 	// so that a late response to an earlier query is ignored.
 	number uint32
 	env    *msg.Envelope
@@ -39,12 +39,12 @@ func (c *Call) RetryQuery(e *env.Env) {
 	}
 }
 
-// TakeQuery ends the query with the given name and returns it; nil if it is not the current one.
+// TakeQuery ends the query of a name and returns it; nil if it is not the current one.
 func (c *Call) TakeQuery(request kv.TxnRef) *msg.Envelope {
 	if c.Phase != Querying || c.query.number != request.Attempt {
 		return nil
 	}
-	asked := c.query.env
+	q := c.query.env
 	c.query.env = nil
-	return asked
+	return q
 }

@@ -10,23 +10,24 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 )
 
-// Fixing fixes a state of the store, for all that wait for a round: a call of its own, without a
-// client. It waits for a shard for RoundTimes.Wait; then the state has no entry for that shard.
+// Round executes a snapshot round, for all flows that wait for it. It has no client. If a shard
+// does not respond within RoundTimes.Wait, the snapshot has no part of that shard.
 type Round struct {
 	Call
 	round   *round.Round
 	reading *readreq.Reading
-	// waiters get the state, once it is fixed.
+	// waiters are the flows that receive the snapshot, or the failure.
 	waiters []round.Waiter
 }
 
-// NewFixing makes one for a round. Its id leads to the same machine as the transactions'.
+// NewRound makes the flow of a round. Its id leads to the machine of its first waiter.
 func NewRound(gw *Gateway, p *round.Round) *Round {
 	id := gw.NewReader(p.Waiter().(Flow).Base().Ref.TxnID.Affinity()).TxnID
 	return &Round{Call: newInternalCall(gw, RoundKind, nil, id, env.Never), round: p}
 }
 
-// Start has the shards fix their states, the hot one last.
+// Start registers the round on all shards but the last. The last one, which is the hot shard or
+// else the hottest, fixes its CSN when the others have.
 func (x *Round) Start(gw *Gateway) Outcome {
 	f := gw.Shards.NoRound()
 	if f != nil {
@@ -38,15 +39,16 @@ func (x *Round) Start(gw *Gateway) Outcome {
 	return Continue
 }
 
-// Reading is the reading under way.
+// Reading returns the current reading.
 func (x *Round) Reading() *readreq.Reading { return x.reading }
 
-// Took takes a shard's answer, which the reading has.
+// OnRead: a shard has fixed its CSN; the reading has the response.
 func (x *Round) OnRead(gw *Gateway, _ *msg.ReadResponse, _ []msg.Op, _ int64) {
 	x.reading.FixTook(gw.Env)
 }
 
-// ReadAll: each shard of the round has fixed its state, and all registrations have stood since.
+// OnAllRead: each shard of the round has fixed its CSN. If all registrations are valid, no CSN has
+// changed between a shard's fixing and the last one's, whose instant is that of the snapshot.
 func (x *Round) OnAllRead(gw *Gateway) Outcome {
 	s, lapsed := x.reading.Lapsed(gw.Env)
 	if lapsed {
@@ -58,19 +60,19 @@ func (x *Round) OnAllRead(gw *Gateway) Outcome {
 	return Finished(Done{Committed: true})
 }
 
-// Round is the round, and those that wait for it: for its state, or to be told that there is none.
+// Result returns the round, and the flows that receive its snapshot or failure.
 func (x *Round) Result() (*round.Round, []round.Waiter) { return x.round, x.waiters }
 
-// A round has no keys, so that no shard sends it elsewhere; nor is it turned away, since it is
-// what readers are turned to.
+// A round reads no keys, so it is never redirected, and it is exempt from closed queues: refused
+// readers wait for rounds.
 
 func (x *Round) OnRedirect(*Gateway, kv.ShardID, []msg.Op) Outcome { return Continue }
 func (x *Round) OnClosed(*Gateway) Outcome                         { return Continue }
 
-// Refused: a shard cannot fix its state.
+// OnFailure: a shard cannot fix its CSN.
 func (x *Round) OnFailure(_ *Gateway, f *msg.Failure) Outcome { return Aborted(f) }
 
-// Awaits lists the shards that have not answered, and so does Shards.
+// PendingShards lists the shards that have not responded, and so does Shards.
 func (x *Round) PendingShards() []kv.ShardID {
 	if x.Phase == Reading {
 		return x.reading.Awaits()
@@ -80,7 +82,15 @@ func (x *Round) PendingShards() []kv.ShardID {
 
 func (x *Round) Shards() []kv.ShardID { return x.PendingShards() }
 
-// Repeat sends again what has no answer, and goes on without the shards that are late or down.
+// Retry retries requests, and continues without shards that are late or down.
+//
+//   - An expired lease aborts the attempt before any shard counts as late: if this machine has
+//     stalled, the responses may be in its queue.
+//   - A shard that is probed and is too slow is the first one of the next attempt, so that the others
+//     are registered for a shorter time.
+//   - A shard that cannot fix its CSN because a sealed update waits for a decision, while a node is
+//     down, ends the round: the decision may arrive only when that node is back, and the round would
+//     block all updates of the shard until then.
 func (x *Round) Retry(gw *Gateway) Outcome {
 	if x.Phase != Reading {
 		return Continue
@@ -115,9 +125,9 @@ func (x *Round) Retry(gw *Gateway) Outcome {
 	return x.continueWithout(gw, out)
 }
 
-// leaveOut goes on without some shards, if any of those that wait for the state has a use for it.
-// A round that waits for slow shards begins anew, and asks them first. Where it was begun for others
-// those that wait have further rounds.
+// continueWithout continues without some shards, if the partial snapshot serves any waiter. A round
+// for slow shards begins again with those. Waiters that need a missing shard join later
+// rounds.
 func (x *Round) continueWithout(gw *Gateway, out []kv.ShardID) Outcome {
 	switch {
 	case x.round.AskFirst(out):
@@ -137,13 +147,13 @@ func (x *Round) continueWithout(gw *Gateway, out []kv.ShardID) Outcome {
 	return x.OnAllRead(gw)
 }
 
-// Release leaves the shards. If the round has come to nothing they discard what they have fixed.
+// Release deregisters the round on all shards. Those discard their CSNs if it is not complete.
 func (x *Round) Release(gw *Gateway) { gw.endReading(x.reading) }
 
 // Reset forgets the attempt.
 func (x *Round) Reset() { x.reading = nil }
 
-// End ends the round. The next may begin.
+// End ends the round; the next one may begin.
 func (x *Round) End(gw *Gateway, f *msg.Failure) {
 	x.Release(gw)
 	waiters := gw.Rounds.Ended(x.round)
@@ -152,18 +162,19 @@ func (x *Round) End(gw *Gateway, f *msg.Failure) {
 	}
 }
 
-// Lending is a state for another machine of the node.
+// Loan is a snapshot that another state machine of the node borrows. One machine makes the rounds
+// of a node, so that writers are blocked by few of them.
 type Loan struct{ Call }
 
-// NewLending makes one. Its id leads to the first machine.
+// NewLoan makes a loan. Its id leads to the first machine of the node.
 func NewLoan(gw *Gateway, token Token) *Loan {
 	return &Loan{newInternalCall(gw, LoanKind, token, gw.NewID(), env.Never)}
 }
 
-// Start waits for a state.
+// Start waits for a snapshot.
 func (l *Loan) Start(*Gateway) Outcome { return l.awaitSnapshot() }
 
-// Pinned hands the state out.
+// OnSnapshot reports the snapshot, which is retained until the borrower returns it.
 func (l *Loan) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 	l.roundWait.Drop()
 	s := gw.Rounds.Lend(p)
@@ -171,5 +182,5 @@ func (l *Loan) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 	return Finished(Done{Committed: true, State: s})
 }
 
-// Unpinned: there is no such state.
+// OnNoSnapshot: there will be no snapshot.
 func (l *Loan) OnNoSnapshot(_ *Gateway, f *msg.Failure) Outcome { return Aborted(f) }

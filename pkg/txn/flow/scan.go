@@ -8,15 +8,16 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 )
 
-// Scan reads a range page by page, at a state of the whole store.
+// Scan reads a range page by page, at one snapshot of the whole store. It holds no update: the
+// pages are read unregistered.
 type Scan struct {
 	Call
 	page.Paging
-	// opened: the state is fixed, and its client knows.
+	// opened: the snapshot is fixed, and the client has its response.
 	opened bool
 }
 
-// NewScan makes a scan. The deadline is for its opening.
+// NewScan makes a scan. The deadline is for opening it.
 func NewScan(gw *Gateway, token Token, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How) *Scan {
 	s := &Scan{Paging: page.Paging{Span: span, Reverse: reverse, User: how.User}}
 	s.Call = Call{Kind: ScanKind, Ref: kv.TxnRef{TxnID: id, Attempt: 1}, Token: token, ReadOnly: true, How: how}
@@ -27,7 +28,7 @@ func NewScan(gw *Gateway, token Token, id kv.TxnID, span kv.Span, reverse bool, 
 	return s
 }
 
-// Start fixes the state that is read.
+// Start looks the snapshot up, or waits for a round.
 func (s *Scan) Start(gw *Gateway) Outcome {
 	if s.needsLookUp() {
 		return gw.lookUpSnapshot(s)
@@ -45,22 +46,23 @@ func (s *Scan) Start(gw *Gateway) Outcome {
 	return s.onOpened(gw)
 }
 
-// Replied takes the snapshot that it is to read at.
+// OnQueryResponse receives the retained snapshot to read.
 func (s *Scan) OnQueryResponse(gw *Gateway, _, m *msg.Envelope) Outcome {
 	return gw.onSnapshotFound(s, msg.As[msg.SnapshotResponse](m))
 }
 
-// Pinned reads at a state that a round has fixed.
+// OnSnapshot reads at the snapshot of a round.
 func (s *Scan) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 	gw.Rounds.Use(p)
 	s.Fix(p.Name, &p.At, p.Incs, gw.EveryShard())
 	return s.onOpened(gw)
 }
 
-// Unpinned: there is no such state.
+// OnNoSnapshot: there will be no snapshot.
 func (s *Scan) OnNoSnapshot(_ *Gateway, f *msg.Failure) Outcome { return Aborted(f) }
 
-// open answers the client: the state is fixed.
+// onOpened responds to Scan: the snapshot is fixed. From now on only the time between two requests
+// is bounded, not the age of the scan.
 func (s *Scan) onOpened(gw *Gateway) Outcome {
 	s.Phase, s.opened = Paging, true
 	s.reqDeadline, s.deadline, s.maxAgeAt = 0, gw.Now+int64(kv.DefaultScanKeep), 0 // the age bounds the opening only
@@ -74,8 +76,8 @@ func (s *Scan) onOpened(gw *Gateway) Outcome {
 	return Continue
 }
 
-// Next asks for the next page, if the last page is there; ok is false if it is not. The client wants
-// left pairs at most from here on; 0 is no bound.
+// Next requests the next page. ok is false if the previous page is outstanding or the scan is not
+// open. The client wants left more pairs at most; 0 is no bound.
 func (s *Scan) Next(gw *Gateway, token Token, left int) (o Outcome, ok bool) {
 	if s.Phase != Paging || s.Token != nil {
 		return Continue, false
@@ -87,7 +89,8 @@ func (s *Scan) Next(gw *Gateway, token Token, left int) (o Outcome, ok bool) {
 	return s.respondPage(gw), true
 }
 
-// askDue asks the shards of which nothing is here.
+// requestDue requests pages from the shards of which no pairs are buffered. Each request has a
+// number that the response repeats.
 func (s *Scan) requestDue(gw *Gateway) {
 	for _, sh := range s.Due() {
 		gw.pageNumber++
@@ -96,7 +99,7 @@ func (s *Scan) requestDue(gw *Gateway) {
 	}
 }
 
-// Page takes a shard's page.
+// OnPage receives the page of one shard. Gone: the shard no longer has the snapshot.
 func (s *Scan) OnPage(gw *Gateway, r *msg.ReadPageResponse) Outcome {
 	if s.Phase != Paging || !s.Took(r) {
 		return Continue
@@ -116,7 +119,8 @@ func (s *Scan) OnPage(gw *Gateway, r *msg.ReadPageResponse) Outcome {
 	return s.respondPage(gw)
 }
 
-// page answers Next when every shard has something to merge, or is done.
+// respondPage responds to Next when each shard has pairs to merge, or has reached its end. Pairs
+// are returned in key order, which is unknown while a shard's next key is.
 func (s *Scan) respondPage(gw *Gateway) Outcome {
 	if s.Token == nil || len(s.Asked()) > 0 {
 		return Continue
@@ -130,7 +134,7 @@ func (s *Scan) respondPage(gw *Gateway) Outcome {
 	return Continue
 }
 
-// Awaits lists the shards that have not answered, and so does Shards.
+// PendingShards lists the shards that have not responded, and so does Shards.
 func (s *Scan) PendingShards() []kv.ShardID {
 	if s.Phase == Paging && s.Token != nil {
 		return s.Paging.Awaits()
@@ -140,7 +144,7 @@ func (s *Scan) PendingShards() []kv.ShardID {
 
 func (s *Scan) Shards() []kv.ShardID { return s.PendingShards() }
 
-// Repeat asks again for pages.
+// Retry retries page requests.
 func (s *Scan) Retry(gw *Gateway) Outcome {
 	if s.Phase == Paging && s.Token != nil {
 		s.Tick(gw.Env)
@@ -148,17 +152,18 @@ func (s *Scan) Retry(gw *Gateway) Outcome {
 	return Continue
 }
 
-// Release gives up what is asked for, and so does End.
+// Release ends page requests, and so does End. Of a retained snapshot the shards end the pages of
+// this scan; the snapshot of a round ends with its last user.
 func (s *Scan) Release(gw *Gateway) {
 	for _, n := range s.Asked() {
 		delete(gw.Pages, n)
 	}
-	if s.Pin != 0 { // else the shards are told with the state that they keep for it
+	if s.Pin != 0 {
 		s.Paging.Stop(gw.Env)
 	}
 }
 
 func (s *Scan) End(gw *Gateway, _ *msg.Failure) { s.Release(gw) }
 
-// Seen is the state that is scanned.
+// ReadCSNs is the snapshot of the scan.
 func (s *Scan) ReadCSNs() []msg.ShardCSN { return msg.Indexes(&s.At) }

@@ -21,8 +21,8 @@ func (oneShard) HotShard() kv.ShardID        { return 0 }
 func (oneShard) Hotter(a, _ kv.ShardID) bool { return a > 0 }
 func (oneShard) Node(kv.ShardID) kv.NodeID   { return 1 }
 
-// TestPageNumbersDoNotWrap: a scan goes on at a gateway that has asked for 2^32-1 pages. Number 0 in a
-// ReadPage reads nothing and has no reply, and the numbers from 1 on may be of scans that wait.
+// TestPageNumbersDoNotWrap: a scan continues at a gateway that has requested 2^32-1 pages. Number 0
+// in a ReadPage reads nothing and has no response, and the numbers from 1 on may be of other scans.
 func TestPageNumbersDoNotWrap(t *testing.T) {
 	gw := NewGateway(env.New(env.Config{Node: 1, Router: oneShard{}}), func(func(Flow)) {})
 	gw.pageNumber = math.MaxUint32

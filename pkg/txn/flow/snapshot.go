@@ -9,17 +9,18 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 )
 
-// Snapshot asks the snapshot registry, which is on the hot shard: to keep a state that a round
-// has fixed, to list what it keeps, or to drop it.
+// Snapshot is a request to the snapshot registry, which is on the hot shard: retain the snapshot of
+// a round, list those with a name, or drop one.
 type Snapshot struct {
 	Call
 	action action
-	// name and ttl are of the snapshot to keep; at names the one to drop, which is found first.
+	// name and ttl (in nanoseconds) are of the snapshot to retain. at names the snapshot to drop,
+	// which is looked up first; dropped has it.
 	name    string
 	ttl     int64
 	at      At
 	dropped []msg.Snapshot
-	// state is the round's that is to be kept, and reading has each shard confirm its part.
+	// state is the round's snapshot. reading confirms on each shard that its part is durable.
 	state   *round.State
 	reading *readreq.Reading
 }
@@ -32,22 +33,24 @@ const (
 	dropAction
 )
 
-// NewKeep makes one that keeps a state under a name, for a time in nanoseconds.
+// NewRetain retains a snapshot of the present. ttl is in nanoseconds. Without a name it is for the
+// history.
 func NewRetain(gw *Gateway, token Token, id kv.TxnID, name string, ttl, deadline int64) *Snapshot {
-	return &Snapshot{Call: newInternalCall(gw, SnapshotKind, token, id, deadline), action: retainAction, name: name, ttl: ttl}
+	c := newInternalCall(gw, SnapshotKind, token, id, deadline)
+	return &Snapshot{Call: c, action: retainAction, name: name, ttl: ttl}
 }
 
-// NewList makes one that lists the snapshots that have a name.
+// NewList lists the snapshots with a name.
 func NewList(gw *Gateway, token Token, id kv.TxnID, deadline int64) *Snapshot {
 	return &Snapshot{Call: newInternalCall(gw, SnapshotKind, token, id, deadline), action: listAction}
 }
 
-// NewDrop makes one that drops a snapshot.
+// NewDrop drops a snapshot.
 func NewDrop(gw *Gateway, token Token, id kv.TxnID, at At, deadline int64) *Snapshot {
 	return &Snapshot{Call: newInternalCall(gw, SnapshotKind, token, id, deadline), action: dropAction, at: at}
 }
 
-// newQuestion makes a call that is no transaction.
+// newInternalCall makes a call that is no client's transaction.
 func newInternalCall(gw *Gateway, k Kind, token Token, id kv.TxnID, deadline int64) Call {
 	return Call{
 		Kind:     k,
@@ -59,7 +62,7 @@ func newInternalCall(gw *Gateway, k Kind, token Token, id kv.TxnID, deadline int
 	}
 }
 
-// Start asks, or waits for a state.
+// Start sends the query, or waits for a snapshot.
 func (s *Snapshot) Start(gw *Gateway) Outcome {
 	switch s.action {
 	case listAction:
@@ -71,6 +74,7 @@ func (s *Snapshot) Start(gw *Gateway) Outcome {
 	return s.awaitSnapshot()
 }
 
+// find looks snapshots up in the registry.
 func (s *Snapshot) find(gw *Gateway, q *msg.FindSnapshot) Outcome {
 	return gw.query(s, func(e *msg.Envelope, request kv.TxnRef) {
 		q.Request, q.Gateway = request, gw.Node
@@ -78,9 +82,10 @@ func (s *Snapshot) find(gw *Gateway, q *msg.FindSnapshot) Outcome {
 	})
 }
 
-// Pinned has each shard confirm that its part of the state is durable: a shard that restarts would
-// lose it otherwise, and the snapshot would lack a part of some transaction. A read of nothing at
-// the state is answered when it is.
+// OnSnapshot confirms on each shard that the snapshot is durable before it is retained. A round is
+// answered before the log is. If a shard crashed after that, it would restart without some
+// transactions that the snapshot contains on other shards. A read of no keys at the snapshot is
+// answered when the shard's part is durable, and fails after a restart.
 func (s *Snapshot) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 	s.state = &p.State
 	if gw.Mutants.Has(mutant.KeptBeforeDurable) {
@@ -99,19 +104,19 @@ func (s *Snapshot) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 	return Continue
 }
 
-// Reading is the reading under way.
+// Reading returns the current reading.
 func (s *Snapshot) Reading() *readreq.Reading { return s.reading }
 
-// Took takes a shard's answer, which the reading has; ReadAll: all parts are durable.
+// OnRead does nothing: the reading stores the response. OnAllRead: all parts are durable.
 func (s *Snapshot) OnRead(*Gateway, *msg.ReadResponse, []msg.Op, int64) {}
 func (s *Snapshot) OnAllRead(gw *Gateway) Outcome                       { return s.retain(gw) }
 
-// Refused: a shard has lost its part. Nothing is read that could be elsewhere.
+// OnFailure: a shard has lost its part. A read of no keys is neither redirected nor refused.
 func (s *Snapshot) OnFailure(_ *Gateway, f *msg.Failure) Outcome      { return Aborted(f) }
 func (s *Snapshot) OnRedirect(*Gateway, kv.ShardID, []msg.Op) Outcome { return Continue }
 func (s *Snapshot) OnClosed(*Gateway) Outcome                         { return Continue }
 
-// Awaits lists the shards that have not answered.
+// PendingShards lists the shards that have not responded.
 func (s *Snapshot) PendingShards() []kv.ShardID {
 	if s.Phase == Reading {
 		return s.reading.Awaits()
@@ -119,7 +124,7 @@ func (s *Snapshot) PendingShards() []kv.ShardID {
 	return nil
 }
 
-// Repeat sends again what has no answer.
+// Retry retries requests.
 func (s *Snapshot) Retry(gw *Gateway) Outcome {
 	if s.Phase == Reading {
 		return gw.tickReading(&s.Call, s.reading)
@@ -127,12 +132,14 @@ func (s *Snapshot) Retry(gw *Gateway) Outcome {
 	return Continue
 }
 
-// Release gives up the reading, and so does End; Reset forgets it.
+// Release ends the reading, and so does End. Reset forgets the attempt.
 func (s *Snapshot) Release(gw *Gateway)             { gw.endReading(s.reading) }
 func (s *Snapshot) End(gw *Gateway, _ *msg.Failure) { gw.endReading(s.reading) }
 func (s *Snapshot) Reset()                          { s.reading, s.state = nil, nil }
 
-// keep asks for a round's state to be kept.
+// retain asks the registry to store the snapshot. It names the incarnation of the hot shard that
+// has fixed it: after a restart, the registry may have stored a newer snapshot up to which other
+// shards have collected, so it rejects this one, and the next attempt has a round of its own.
 func (s *Snapshot) retain(gw *Gateway) Outcome {
 	p := s.state
 	return gw.query(s, func(e *msg.Envelope, request kv.TxnRef) {
@@ -148,19 +155,19 @@ func (s *Snapshot) retain(gw *Gateway) Outcome {
 	})
 }
 
-// Unpinned: there is no such state.
+// OnNoSnapshot: there will be no snapshot.
 func (s *Snapshot) OnNoSnapshot(_ *Gateway, f *msg.Failure) Outcome { return Aborted(f) }
 
-// Replied takes the registry's answer.
-func (s *Snapshot) OnQueryResponse(gw *Gateway, asked, m *msg.Envelope) Outcome {
+// OnQueryResponse receives the registry's response.
+func (s *Snapshot) OnQueryResponse(gw *Gateway, sent, m *msg.Envelope) Outcome {
 	r := msg.As[msg.SnapshotResponse](m)
 	switch {
-	case msg.Is[msg.RetainSnapshot](asked) && r.Failure != nil && r.Failure.Reason == msg.ReasonIncarnation:
-		// The hot shard has restarted since the state was fixed: another one.
+	case msg.Is[msg.RetainSnapshot](sent) && r.Failure != nil && r.Failure.Reason == msg.ReasonIncarnation:
+		// The hot shard has restarted since the round; see retain.
 		return Aborted(r.Failure)
 	case r.Failure != nil:
 		return Aborted(r.Failure)
-	case s.action == dropAction && msg.Is[msg.FindSnapshot](asked):
+	case s.action == dropAction && msg.Is[msg.FindSnapshot](sent):
 		return s.drop(gw, r.Pins[0])
 	case s.action == dropAction:
 		return Finished(Done{Committed: true, Pins: s.dropped})
@@ -168,6 +175,7 @@ func (s *Snapshot) OnQueryResponse(gw *Gateway, asked, m *msg.Envelope) Outcome 
 	return Finished(Done{Committed: true, Pins: r.Pins})
 }
 
+// drop drops a snapshot that was found.
 func (s *Snapshot) drop(gw *Gateway, p msg.Snapshot) Outcome {
 	s.dropped = []msg.Snapshot{p}
 	return gw.query(s, func(e *msg.Envelope, request kv.TxnRef) {

@@ -8,7 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// How is how a transaction reads and whom it is charged to. The zero value is the default.
+// How is how a transaction reads and the account that it is charged to. The zero value is the default.
 type How struct {
 	// At is the snapshot to read.
 	At At
