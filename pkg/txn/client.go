@@ -9,7 +9,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/flow"
 )
 
-// taken refuses an id that is under way here.
+// idInUse refuses an id that is in flight here, nil if it is not. If the transaction in flight may
+// commit, the failure is "unknown": the client may have sent the same request twice, and must not
+// conclude from the refusal of the copy that nothing is applied.
 func (g *Gateway) idInUse(id kv.TxnID) *msg.Failure {
 	if g.status.Has(id) {
 		return env.Failure(msg.ReasonFenced, kv.KindAborted, "a query of the transaction's outcome is in flight")
@@ -19,17 +21,17 @@ func (g *Gateway) idInUse(id kv.TxnID) *msg.Failure {
 	case f == nil:
 		return nil
 	case isCommitting(f), !open && !f.Base().ReadOnly:
-		// The sender of a copy must not take it for refused: the first one may commit.
+
 		return env.Failure(msg.ReasonRequest, kv.KindOutcomeUnknown, "a transaction with this id is in flight and may be applied")
 	}
 	text := "a transaction with this id is in flight; use a new id for each transaction"
 	return env.Failure(msg.ReasonRequest, kv.KindInvalid, text)
 }
 
-// commits reports whether a flow has asked for its commit.
+// isCommitting reports whether a flow has sent its commit.
 func isCommitting(f flow.Flow) bool { return f.Base().Phase == flow.Committing }
 
-// begin starts a call, unless it is refused, or its id is under way.
+// begin starts a call, unless it is refused or its id is in flight.
 func (g *Gateway) begin(f flow.Flow, refused *msg.Failure) {
 	c := f.Base()
 	why := g.idInUse(c.Ref.TxnID)
@@ -43,8 +45,8 @@ func (g *Gateway) begin(f flow.Flow, refused *msg.Failure) {
 	g.flows.start(f)
 }
 
-// Execute starts a one-shot transaction: ops in order, all or none. They have been validated;
-// the gateway numbers them. Its Done carries the results.
+// Execute executes a one-shot transaction: ops in order, all or none. They have been validated. The
+// gateway numbers them, and owns them from now on. The Done has the results.
 func (g *Gateway) Execute(now int64, token Token, id kv.TxnID, ops []msg.Op, deadline int64, how How) {
 	g.gw.At(now)
 	o := g.flows.pool.Get()
@@ -52,9 +54,8 @@ func (g *Gateway) Execute(now int64, token Token, id kv.TxnID, ops []msg.Op, dea
 	g.begin(o, how.Validate(o.ReadOnly, g.gw.Router.Shards()))
 }
 
-// Scan opens a strictly serializable scan over all shards, perhaps from the last key on: it
-// fixes a state, and Next reads pages of it. Its Done has no pairs. The deadline is for the
-// opening.
+// Scan opens a strictly serializable scan over all shards, in reverse order if requested: it fixes
+// a snapshot, and Next reads its pages. The Done has no pairs. The deadline is for the opening.
 func (g *Gateway) Scan(
 	now int64, token Token, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How,
 ) kv.TxnRef {
@@ -64,8 +65,8 @@ func (g *Gateway) Scan(
 	return s.Ref
 }
 
-// Next reads the next page of an open scan, of which the client wants left pairs at most; 0 is no bound.
-// Its Done says in More whether there may be others.
+// Next reads the next page of an open scan. The client wants left more pairs at most; 0 is no
+// bound. More in its Done reports whether another page may follow.
 func (g *Gateway) Next(now int64, token Token, ref kv.TxnRef, left int) {
 	g.gw.At(now)
 	s, ok := g.flows.find(ref).(*flow.Scan)
@@ -79,7 +80,8 @@ func (g *Gateway) Next(now int64, token Token, ref kv.TxnRef, left int) {
 	}
 }
 
-// answerNone answers a request about what is not open: why it is not, if that is remembered.
+// respondNotOpen responds to a request for a transaction or scan that is not open: with the reason
+// for which it has ended if that is remembered, else with why.
 func (g *Gateway) respondNotOpen(token Token, ref kv.TxnRef, why *msg.Failure) {
 	remembered := g.flows.failures.byRef[ref]
 	if remembered != nil {
@@ -88,7 +90,7 @@ func (g *Gateway) respondNotOpen(token Token, ref kv.TxnRef, why *msg.Failure) {
 	g.gw.Done = append(g.gw.Done, Done{Token: token, Txn: ref, Failure: why, Closed: true})
 }
 
-// Close gives a scan up, whichever attempt to open it is under way.
+// Close ends a scan, whichever attempt of its opening is in flight.
 func (g *Gateway) Close(now int64, ref kv.TxnRef) {
 	g.gw.At(now)
 	s, ok := g.flows.newest(ref.TxnID).(*flow.Scan)
@@ -97,48 +99,48 @@ func (g *Gateway) Close(now int64, ref kv.TxnRef) {
 	}
 }
 
-// KeepSnapshot fixes the state of the whole store at one instant between now and its Done, and
-// has it kept under a name for a time. Done.Pins is the snapshot.
+// KeepSnapshot fixes a snapshot at one instant between now and its Done, and retains it under a
+// name for ttl nanoseconds. Done.Pins has it.
 func (g *Gateway) KeepSnapshot(now int64, token Token, id kv.TxnID, name string, ttl, deadline int64) {
 	g.gw.At(now)
 	g.begin(flow.NewRetain(g.gw, token, id, name, ttl, deadline), nil)
 }
 
-// Snapshots lists the snapshots that have a name.
+// Snapshots lists the snapshots with a name.
 func (g *Gateway) Snapshots(now int64, token Token, id kv.TxnID, deadline int64) {
 	g.gw.At(now)
 	g.begin(flow.NewList(g.gw, token, id, deadline), nil)
 }
 
-// DropSnapshot gives a snapshot up. Done.Pins is what it was.
+// DropSnapshot drops a snapshot. Done.Pins is its last entry.
 func (g *Gateway) DropSnapshot(now int64, token Token, id kv.TxnID, at At, deadline int64) {
 	g.gw.At(now)
 	g.begin(flow.NewDrop(g.gw, token, id, at, deadline), nil)
 }
 
-// Hot asks what is known of hot keys. Done.Hot is the answer.
+// Hot queries the status of hot keys. Done.Hot is the response.
 func (g *Gateway) Hot(now int64, token Token, id kv.TxnID, deadline int64) {
 	g.gw.At(now)
 	g.begin(flow.NewHotPolicy(g.gw, token, id, nil, deadline), nil)
 }
 
-// SetHot has the hot shard keep a rule about hot keys, unless it is nil, and go by a mode,
-// unless that is 0 (msg.SetHot). Done.Hot is what is known after that.
+// SetHot sets a placement rule, unless r is nil, and the mode, unless that is 0 (msg.SetHotPolicy).
+// Done.Hot is the status after that.
 func (g *Gateway) SetHot(now int64, token Token, id kv.TxnID, r *msg.HotRule, mode uint32, deadline int64) {
 	g.gw.At(now)
 	g.begin(flow.NewHotPolicy(g.gw, token, id, &msg.SetHotPolicy{Rule: r, Mode: mode}, deadline), nil)
 }
 
-// Move moves a key from one shard to another; one of them is the key's home, the other the hot
-// shard. Done says whether it has moved. It may be called for any key at any time: if the key
-// is not where it is said to be, nothing is moved.
+// Move moves a key between two shards, of which one is its home and the other the hot shard. Its
+// Done reports whether it has moved. If the key is not on shard from, nothing happens, so Move may
+// be called at any time.
 func (g *Gateway) Move(now int64, token Token, id kv.TxnID, key []byte, from, to kv.ShardID, deadline int64) {
 	g.gw.At(now)
 	g.begin(flow.NewMove(g.gw, token, kv.TxnRef{TxnID: id, Attempt: 1}, key, from, to, deadline), nil)
 }
 
-// End ends a transaction that is under way here, and reports whether there is one. If it has asked to
-// commit, only its last agent can end it, and is asked to.
+// End aborts a transaction on behalf of an administrator, and reports whether it is in flight here.
+// If it has sent its commit, the gateway cancels it at the last agent, which alone decides.
 func (g *Gateway) End(now int64, id kv.TxnID) bool {
 	g.gw.At(now)
 	f := g.flows.newest(id)
@@ -155,29 +157,29 @@ func (g *Gateway) End(now int64, id kv.TxnID) bool {
 	return true
 }
 
-// Outcome finds out what became of a transaction whose answer was lost (package status). Its
-// Done says Committed, with the results if they are still known; not committed is no failure.
-// If it has not committed it is closed for good, on every shard and durably, before that is
-// the answer; what is closed is counted to the user, and there may be no room for one more.
+// Outcome queries the outcome of a transaction whose response was lost (package status). Committed
+// in its Done reports it, with the results if they are still stored; "not committed" is no failure.
+// Before it is reported, every shard has fenced the id durably. Fences count against the user's
+// limit, which may reject the query.
 func (g *Gateway) Outcome(now int64, token Token, id kv.TxnID, user kv.Account, deadline int64) {
 	g.gw.At(now)
 	g.status.Ask(token, id, user, deadline)
 }
 
-// Lend has a state fixed from now on. It is in the Done, and is kept until it has been given
-// back as often as it was lent.
+// Lend fixes a snapshot for another machine of the node. The Done has it. It is retained until
+// GiveBack has been called as often as it was lent.
 func (g *Gateway) Lend(now int64, token Token) {
 	g.gw.At(now)
 	g.flows.start(flow.NewLoan(g.gw, token))
 }
 
-// GiveBack ends the use that another machine made of a state.
+// GiveBack ends the use of a snapshot by another machine.
 func (g *Gateway) GiveBack(now int64, name kv.TxnRef) {
 	g.gw.At(now)
 	g.gw.Rounds.GivenBack(name)
 }
 
-// Borrowed is what came of Output.Borrow: a state, or why there is none.
+// Borrowed delivers the snapshot that Output.Borrow has requested, or why there is none.
 func (g *Gateway) Borrowed(now int64, s *State, f *msg.Failure) {
 	g.gw.At(now)
 	if f != nil {
@@ -187,11 +189,10 @@ func (g *Gateway) Borrowed(now int64, s *State, f *msg.Failure) {
 	g.flows.deliverSnapshot(p, waiters, f)
 }
 
-// What shards ask for.
+// The requests of shards.
 
-// expire deletes a key that is due, unless it has been written since. It is a one-shot like
-// those of clients, without a client: the shard sees whether the key is gone, and asks again if
-// it is not.
+// onExpireKey deletes an expired key, unless its deadline has changed since. It is a one-shot
+// without a client. The shard sees whether the key is gone, and repeats the request if not.
 func (g *Gateway) onExpireKey(k *msg.ExpireKey) {
 	if g.flows.newest(k.Txn.TxnID) != nil {
 		return
@@ -200,7 +201,8 @@ func (g *Gateway) onExpireKey(k *msg.ExpireKey) {
 	g.Execute(g.gw.Now, nil, k.Txn.TxnID, ops, g.gw.Now+int64(kv.DefaultExpiryTime), How{})
 }
 
-// moveKey: the planner of hot keys wants a key moved.
+// onMoveKey: the planner of hot keys requests a move. A copy of the request is ignored while the
+// move is in flight.
 func (g *Gateway) onMoveKey(m *msg.MoveKey) {
 	if g.flows.newest(m.Txn.TxnID) == nil {
 		deadline := g.gw.Now + int64(kv.DefaultMoveTime)
@@ -208,19 +210,20 @@ func (g *Gateway) onMoveKey(m *msg.MoveKey) {
 	}
 }
 
-// slowHistory is the least time between two states of the history that need shards which are left out
-// of rounds: these hold their updates until they have answered. Somewhat arbitrary: a tenth of that
-// is more than most disks take.
+// partialHistoryGap is the least time between two snapshots of the history while shards are
+// excluded from rounds. Such a round includes them, and blocks their updates until they have
+// responded. Somewhat arbitrary: a tenth of it is more than the worst latency of most disks.
 const partialHistoryGap = 10 * time.Second
 
-// snapshotDue: the snapshot registry wants a state of the present. One at a time is enough.
+// onSnapshotDue: the snapshot registry requests a snapshot of the present, for the history. There
+// is one request at a time, and one that is skipped is repeated by the registry.
 func (g *Gateway) onSnapshotDue() {
 	if g.historyFlow != nil && g.flows.newest(g.historyFlow.Ref.TxnID) == flow.Flow(g.historyFlow) {
 		return
 	}
 	if !g.gw.Shards.NoneLeftOut() {
 		if g.gw.Now < g.historyFrom {
-			return // the registry asks again
+			return
 		}
 		g.historyFrom = g.gw.Now + int64(partialHistoryGap)
 	}

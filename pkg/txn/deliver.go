@@ -11,7 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/readreq"
 )
 
-// Deliver takes a message for this gateway.
+// Deliver handles a message for this machine.
 func (g *Gateway) Deliver(now int64, m *msg.Envelope) {
 	g.gw.At(now)
 	switch b := m.Body.(type) {
@@ -45,7 +45,7 @@ func (g *Gateway) Deliver(now int64, m *msg.Envelope) {
 	}
 }
 
-// onNews receives what is not about a call of this gateway.
+// onNotification handles messages that are not about a call of this gateway.
 func onNotification(g *Gateway, m *msg.Envelope) {
 	switch b := m.Body.(type) {
 	case *msg.Announcement:
@@ -63,7 +63,8 @@ func onNotification(g *Gateway, m *msg.Envelope) {
 	}
 }
 
-// onAnswer: the last agent has decided.
+// onCommitResponse: the last agent has decided. The response is ignored unless it names the current
+// commit of the attempt.
 func (g *Gateway) onCommitResponse(a *msg.CommitResponse) {
 	g.gw.Shards.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
 	for _, s := range a.Seen {
@@ -77,11 +78,13 @@ func (g *Gateway) onCommitResponse(a *msg.CommitResponse) {
 	g.flows.apply(f, f.OnCommitResponse(g.gw, a))
 }
 
+// onLockResponse: a shard has granted or failed a lock request.
 func (g *Gateway) onLockResponse(r *msg.LockResponse) {
 	g.gw.Shards.Learn(r.Shard, r.Incarnation)
 	found := g.flows.find(r.Txn)
 	if found == nil {
-		// A late duplicate; if it took a lock again, give that up.
+		// The attempt has ended. If the message was delivered twice, the second copy has acquired the
+		// locks again, after their release; no flow would release them.
 		if len(r.Grants) > 0 {
 			g.gw.To(r.Shard).Body = &msg.Release{Txn: r.Txn}
 		}
@@ -104,6 +107,7 @@ func (g *Gateway) onLockResponse(r *msg.LockResponse) {
 	g.flows.apply(f, f.OnLocks(g.gw, l, r))
 }
 
+// onCheckResponse: a shard has checked and released the locks of an attempt.
 func (g *Gateway) onCheckResponse(r *msg.CheckResponse) {
 	f, ok := g.flows.find(r.Txn).(flow.Checker)
 	if !ok || f.Base().Phase != flow.Checking || !f.Checks().Answered(r.Shard) {
@@ -117,8 +121,11 @@ func (g *Gateway) onCheckResponse(r *msg.CheckResponse) {
 	}
 }
 
-// onReadReply takes an answer. A failure, of a condition for instance, is one of the
-// transaction: it is so at the instant at which that shard read.
+// onReadResponse: a shard has responded to a read. The failure of a condition, say, is one of the
+// transaction: it holds at the instant at which that shard has read.
+//
+// A probe of an excluded shard is answered by the same message. It may end the exclusion, so that
+// rounds can begin.
 func (g *Gateway) onReadResponse(p *msg.ReadResponse) {
 	gw, s := g.gw, p.Reading.Shard
 	gw.Shards.Learn(s, p.Reading.Incarnation)
@@ -161,12 +168,14 @@ func (g *Gateway) onReadResponse(p *msg.ReadResponse) {
 	}
 }
 
+// isReading reports whether a flow accepts reads. A view that waits for a snapshot does not: what
+// arrives now may be newer than the snapshot.
 func (g *Gateway) isReading(f flow.Reader) bool {
 	p := f.Base().Phase
 	return p == flow.Reading || p == flow.AwaitingSnapshot && g.gw.Mutants.Has(mutant.LateReadsUsed)
 }
 
-// onRenewReply: a lease is longer, or has lapsed.
+// onRenewLeaseResponse: a lease is renewed, or has expired.
 func (g *Gateway) onRenewLeaseResponse(p *msg.RenewLeaseResponse) {
 	f := g.gw.Readers[p.Reader]
 	if f != nil && !f.Reading().Ended && !f.Reading().Renewed(g.gw.Env, p) {
@@ -174,7 +183,7 @@ func (g *Gateway) onRenewLeaseResponse(p *msg.RenewLeaseResponse) {
 	}
 }
 
-// onReply: the hot shard has answered a question.
+// onQueryResponse: the hot shard has responded to a query.
 func (g *Gateway) onQueryResponse(request kv.TxnRef, m *msg.Envelope) {
 	f, ok := g.flows.newest(request.TxnID).(flow.Querier)
 	if !ok {
@@ -186,6 +195,7 @@ func (g *Gateway) onQueryResponse(request kv.TxnRef, m *msg.Envelope) {
 	}
 }
 
+// onReadPageResponse: a shard has sent a page of a scan.
 func (g *Gateway) onReadPageResponse(p *msg.ReadPageResponse) {
 	s := g.gw.Pages[p.Number]
 	if s != nil {
@@ -193,10 +203,13 @@ func (g *Gateway) onReadPageResponse(p *msg.ReadPageResponse) {
 	}
 }
 
-// onWound: an older transaction waits for one of ours. While a lock request is outstanding the
-// attempt fails; once the commit has been sent the wound is passed on to the last agent;
-// otherwise it is remembered, every later request says "no wait", and a transaction that stays
-// idle is aborted after a while.
+// onWound: an older transaction waits for a lock of this attempt.
+//
+//   - A lock request is outstanding: it is repeated with "no wait", and fails if it would wait.
+//   - The commit has been sent: the wound is forwarded to the last agent, which aborts the attempt if
+//     it is undecided.
+//   - Otherwise, as in an idle transaction: later requests carry "no wait", and a transaction that
+//     stays idle is aborted after a while.
 func (g *Gateway) onWound(mk *msg.Wound) {
 	f := g.flows.find(mk.Txn)
 	if f == nil {
@@ -216,7 +229,7 @@ func (g *Gateway) onWound(mk *msg.Wound) {
 	}
 }
 
-// passOn has the last agent know of a wound.
+// forwardWound forwards a wound to the last agent.
 func forwardWound(g *Gateway, f flow.Committer, mk *msg.Wound) {
 	switch {
 	case g.gw.Mutants.Has(mutant.GatewayDropsMarks):
@@ -229,8 +242,9 @@ func forwardWound(g *Gateway, f flow.Committer, mk *msg.Wound) {
 	}
 }
 
-// onPush: a shard asks whether an attempt still lives, perhaps because a request waits for it. A
-// scan holds no locks.
+// onPush: a shard queries whether an attempt is in flight, perhaps because a request waits for its
+// locks. If it is not (this gateway has restarted, or a lock request arrived late), the shard
+// breaks the locks. A scan holds no locks, so it cannot be meant.
 func (g *Gateway) onPush(p *msg.Push) {
 	f := g.flows.find(p.Txn)
 	known := f != nil && f.Base().Kind != flow.ScanKind
@@ -241,7 +255,7 @@ func (g *Gateway) onPush(p *msg.Push) {
 	g.gw.To(p.Shard).Body = &msg.PushResponse{Txn: p.Txn, Known: known}
 }
 
-// onWaits: a request that was repeated waits.
+// onWaitReport: a request that was retried is waiting on its shard.
 func (g *Gateway) onWaitReport(w *msg.WaitReport) {
 	f := g.flows.find(w.Txn)
 	if f == nil {

@@ -10,15 +10,19 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/flow"
 )
 
-// lastWait is for how long a commit that is under way waits for its last agent, once the node
-// of that is known to be down, before the outcome is reported as unknown. Somewhat arbitrary: a
-// node that stood still for some seconds still answers.
+// lastAgentTimeout is for how long a commit waits for its last agent once the agent's node is known
+// to be down, before the outcome is reported as unknown. Somewhat arbitrary: a node that has
+// stalled for some seconds may still respond.
 const lastAgentTimeout = 2 * time.Second
 
-// meetDown is for a commit under way that needs a shard whose node is down, and reports
-// whether that has ended it. One that only reads ends. Without a participant there is no
-// commit: its last agent is asked to end it, and reports its outcome. If it is the last agent's
-// node, no other shard knows that.
+// endIfNodeDown handles a commit that needs a shard of a node that is down, and reports whether
+// that has ended the call:
+//
+//   - A commit that changes nothing ends with that failure.
+//   - If a participant is down, the commit cannot succeed unless the participant has voted. The
+//     gateway cancels it at the last agent, which responds with the outcome.
+//   - If the last agent is down, no other shard knows the outcome. After lastAgentTimeout it is
+//     reported as unknown.
 func (g *Gateway) endIfNodeDown(f flow.Committer) (over bool) {
 	commit := f.Commit()
 	down := g.gw.Shards.Unreachable(f.Shards()...)
@@ -50,9 +54,11 @@ func (g *Gateway) endIfNodeDown(f flow.Committer) (over bool) {
 	return false
 }
 
-// waitsForDown is for a call that waits for a transaction that has promised to commit, if the
-// node is down that decides that: it would wait until that is back. It ends, or is asked to, if
-// it has asked to commit.
+// endIfDeciderDown handles a call that waits for a lock of a prepared transaction W which a shard
+// of a down node decides. The wait lasts until that node is back, since the locks of a prepared
+// transaction cannot be broken. So the call ends, or is cancelled at its last agent if it has sent
+// its commit. It reports whether that has happened. Rounds continue: they exclude the shard
+// instead.
 func (g *Gateway) endIfDeciderDown(f flow.Flow, w *msg.WaitReport) bool {
 	down := g.gw.Shards.Unreachable(w.Last)
 	_, fixes := f.(*flow.Round)

@@ -11,18 +11,18 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/status"
 )
 
-// Gateway is one machine of a gateway: the calls of its clients. Its methods are not for
-// concurrent use; each takes the time in nanoseconds, and what it wants done is collected by
-// Flush.
+// Gateway is one state machine of a gateway: the calls of some of its clients. Its methods are not
+// safe for concurrent use. Each takes the time in nanoseconds, by a monotonic clock; Flush returns
+// what they have requested.
 type Gateway struct {
-	// host is what the flows see: time and output, and what is known of the cluster.
+	// gw is the state that the flows share: time, output, and what is known of the cluster.
 	gw *flow.Gateway
-	// flows are those under way; status has the queries about lost answers.
+	// flows are in flight. status has the outcome queries.
 	flows  flowTable
 	status *status.Queries
-	// due is the call by which the snapshot registry gets a state that it wants.
+	// historyFlow is the last request to retain a snapshot for the history. historyFrom is from when
+	// there may be another one although shards are excluded from rounds.
 	historyFlow *flow.Snapshot
-	// dueFrom is from when it may get the next one although shards are left out of rounds.
 	historyFrom int64
 }
 
@@ -35,10 +35,11 @@ func NewGateway(cfg Config) *Gateway {
 	return g
 }
 
-// InFlight is the number of transactions, scans and status queries under way.
+// InFlight counts the calls in flight, outcome queries included.
 func (g *Gateway) InFlight() int { return g.flows.len() + g.status.InFlight() }
 
-// Quiet reports what is left when no transaction is under way: nil if there is nothing.
+// Quiet returns an error that lists what is left over when no transaction is in flight; nil if
+// nothing is. Tests use it to detect leaks.
 func (g *Gateway) Quiet() error {
 	gw, n := g.gw, g.InFlight()
 	if n+len(gw.Readers)+len(gw.Pages) > 0 || !gw.Rounds.Quiet() {
@@ -52,19 +53,20 @@ func (g *Gateway) Quiet() error {
 	return nil
 }
 
-// Stats are what the machine has counted.
+// Stats returns the counters of the machine.
 func (g *Gateway) Stats() Stats {
 	return Stats{Rounds: g.gw.Rounds.Begun(), Shared: g.gw.SharedReads.Count, Admission: g.gw.Admitter.Counters()}
 }
 
-// Flush drains what the calls since the last Flush want done.
+// Flush returns what the calls since the last Flush have requested.
 func (g *Gateway) Flush() Output {
 	var out Output
 	g.FlushInto(&out)
 	return out
 }
 
-// FlushInto is Flush with the room of an earlier output, of which nothing may be needed any more.
+// FlushInto is Flush into an earlier output, whose buffers are reused: nothing may refer to them
+// any more.
 func (g *Gateway) FlushInto(out *Output) {
 	gw := g.gw
 	gw.Out, out.Send = out.Send[:0], gw.Out
@@ -79,8 +81,8 @@ func (g *Gateway) FlushInto(out *Output) {
 	g.flows.pool.Recycle()
 }
 
-// SetDown says whether a node is known to be down. While it is, new transactions that need it
-// are refused at once, and those under way that wait for it are ended.
+// SetDown reports whether a node is down. While it is, new transactions that need its shards are
+// rejected at once, and those that wait for it end at the next Tick.
 func (g *Gateway) SetDown(now int64, n kv.NodeID, down bool) {
 	g.gw.At(now)
 	if g.gw.Shards.SetDown(n, down) && g.InFlight() > 0 {
@@ -88,14 +90,14 @@ func (g *Gateway) SetDown(now int64, n kv.NodeID, down bool) {
 	}
 }
 
-// Shards is what the machine knows of the shards, to be told more.
+// Shards is what the machine knows of the shards.
 func (g *Gateway) Shards() *shards.Shards { return g.gw.Shards }
 
-// LearnMoved takes which keys the hot shard has taken in, as of an epoch, from wherever it is
-// remembered; what is reported of a later one goes before it.
+// LearnMoved sets the keys that are on the hot shard, as of an epoch, from the node's catalog. A
+// list of a later epoch replaces it.
 func (g *Gateway) LearnMoved(epoch uint64, keys [][]byte) { g.gw.Places.Learn(epoch, keys) }
 
-// SetHeat says from now on which keys are hot.
+// SetHeat sets the heat map.
 func (g *Gateway) SetHeat(now int64, heat *Heat) {
 	g.gw.At(now)
 	g.gw.Places.Learn(heat.Epoch, heat.Moved)

@@ -8,21 +8,23 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 )
 
-// launch starts the first attempt of a call.
+// start begins the first attempt of a call.
 func (t *flowTable) start(f flow.Flow) {
 	t.add(f)
 	t.gw.Timed(f.Base().Deadline())
 	t.apply(f, f.Start(t.gw))
 }
 
-// handle does what the outcome of a flow asks for.
+// apply executes the outcome of a flow.
 func (t *flowTable) apply(f flow.Flow, o flow.Outcome) {
 	if !o.Continues() {
 		o.Handle(t, f)
 	}
 }
 
-// Finish ends a call for good.
+// Finish ends a call for good. The order matters: the flow leaves the table first, since what
+// follows may start other flows (those that have waited for its result or for its round), which
+// must not find it.
 func (t *flowTable) Finish(f flow.Flow, d flow.Done) {
 	c := f.Base()
 	t.remove(f)
@@ -46,7 +48,8 @@ func (t *flowTable) Finish(f flow.Flow, d flow.Done) {
 	}
 }
 
-// endOneShot answers a one-shot, and those that have waited for its answer.
+// endOneShot responds to a one-shot, and to the identical reads that share its result. Those that
+// do not share a failure start on their own.
 func (t *flowTable) endOneShot(one *flow.OneShot, d flow.Done) {
 	followers, answered := t.gw.SharedReads.End(one, &d)
 	for _, f := range followers {
@@ -60,13 +63,13 @@ func (t *flowTable) endOneShot(one *flow.OneShot, d flow.Done) {
 	t.pool.Put(one)
 }
 
-// Abort ends an attempt that has not asked to commit. The next may follow.
+// Abort ends an attempt that has not sent a commit. The next one may follow.
 func (t *flowTable) Abort(f flow.Flow, why *msg.Failure) {
 	f.Release(t.gw)
 	t.OnAborted(f, why)
 }
 
-// again reports whether another attempt may fare better.
+// isRetryable reports whether another attempt may succeed.
 func isRetryable(f *msg.Failure) bool {
 	switch f.Reason {
 	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone,
@@ -76,8 +79,9 @@ func isRetryable(f *msg.Failure) bool {
 	return false
 }
 
-// Lose ends an attempt that is known to be aborted. Never before that is another begun, so that at
-// most one commits. An open transaction is over; its client begins the next attempt.
+// OnAborted ends an attempt that is known to be aborted, and starts the next one if that may
+// succeed in time. The next attempt never begins earlier: then two attempts could commit. An
+// interactive transaction ends; its client begins the next attempt.
 func (t *flowTable) OnAborted(f flow.Flow, why *msg.Failure) {
 	c := f.Base()
 	why, moved := c.RecordAbort(t.gw, why)
@@ -86,7 +90,7 @@ func (t *flowTable) OnAborted(f flow.Flow, why *msg.Failure) {
 	case open:
 		o.Txn().RecordConflict(t.gw, why)
 		t.Finish(f, flow.Done{Failure: t.clientFailure(f, why)})
-	case moved && c.Kind == flow.MoveKind: // the key is not where it was said to be
+	case moved && c.Kind == flow.MoveKind: // the key is not on the shard that the move names
 		t.Finish(f, flow.Done{Failure: why})
 	case !isRetryable(why) || t.gw.Now >= c.CancelAt():
 		t.Finish(f, flow.Done{Failure: t.clientFailure(f, why)})
@@ -95,7 +99,8 @@ func (t *flowTable) OnAborted(f flow.Flow, why *msg.Failure) {
 	}
 }
 
-// retry starts the next attempt, or has it wait if there have been many.
+// retry starts the next attempt. From the fifth on it waits: the conflict lasts, and attempts cost
+// the shards time.
 func (t *flowTable) retry(f flow.Flow, why msg.Reason) {
 	c := f.Base()
 	t.remove(f)
@@ -111,16 +116,18 @@ func (t *flowTable) retry(f flow.Flow, why msg.Reason) {
 	t.apply(f, f.Start(t.gw))
 }
 
-// pauseBefore is how long attempt n waits, in nanoseconds: 2 to 64 ms, and up to half as much
-// again, which differs from gateway to gateway. Two that were sent the same id would otherwise
-// get in each other's way at each attempt.
+// retryPause is the pause before attempt n, in nanoseconds: 2 ms, doubling to 64 ms, and up to half
+// as much again. The added part depends on the gateway. If a client has sent the same id to two
+// gateways, each refuses the other's commits while its own is undecided; with equal pauses they
+// would collide at every attempt.
 func retryPause(n uint32, id kv.TxnID, node kv.NodeID) int64 {
 	pause := int64(1_000_000) << min(n-4, 6)
 	mix := (id.Rand ^ uint64(node)<<32 ^ uint64(n)) * 0x9e3779b97f4a7c15
 	return pause + int64(mix>>54)*pause/2048
 }
 
-// inTime is the failure of an attempt that was cancelled: why it was.
+// clientFailure is the failure to report for an attempt. For a cancelled one it is the cause: a
+// node is down, or the deadline has passed.
 func (t *flowTable) clientFailure(f flow.Flow, why *msg.Failure) *msg.Failure {
 	if why.Reason != msg.ReasonCancelled {
 		return why
@@ -135,7 +142,8 @@ func (t *flowTable) clientFailure(f flow.Flow, why *msg.Failure) *msg.Failure {
 	return why
 }
 
-// late is the failure of a call that did not end before its deadline, and was not applied.
+// deadlineFailure is the failure of a call that was not applied before its deadline. If a node is
+// down that it needs, that is the cause.
 func (t *flowTable) deadlineFailure(f flow.Flow) *msg.Failure {
 	down := t.gw.Shards.Unreachable(f.Shards()...)
 	switch {
@@ -149,7 +157,8 @@ func (t *flowTable) deadlineFailure(f flow.Flow) *msg.Failure {
 	return env.Failure(msg.ReasonCancelled, kv.KindDeadlineExceeded, "the deadline passed before the commit; nothing was applied")
 }
 
-// Join has a flow wait for a state that is fixed from now on.
+// AwaitSnapshot makes a flow wait for a snapshot that is fixed from now on, never one of a round in
+// progress: that may have fixed CSNs before a response that the client has received.
 func (t *flowTable) AwaitSnapshot(f flow.SnapshotWaiter) {
 	t.gw.Timed(f.Base().AbortAt())
 	why := t.roundRefusal(f.Seat())
@@ -165,7 +174,7 @@ func (t *flowTable) AwaitSnapshot(f flow.SnapshotWaiter) {
 	t.startRounds()
 }
 
-// noRound says why there can be no state for a transaction now, nil if there can.
+// roundRefusal returns why no round can serve a flow now, nil if one can.
 func (t *flowTable) roundRefusal(seat *round.Seat) *msg.Failure {
 	why := t.gw.Shards.NoRound()
 	switch {
@@ -179,13 +188,13 @@ func (t *flowTable) roundRefusal(seat *round.Seat) *msg.Failure {
 	return nil
 }
 
-// beginRound begins the next rounds, if flows wait for them and it is time. Those for which there
-// can be none are told so.
+// startRounds starts the next rounds, if flows wait for them and the gap since the last one is
+// over. It first reports failure to the flows that no round can serve.
 func (t *flowTable) startRounds() {
 	if !t.gw.Shards.AllThere() {
 		for _, w := range t.gw.Rounds.Unfixable(func(s *round.Seat) bool { return t.roundRefusal(s) != nil }) {
 			why := t.roundRefusal(w.Seat())
-			if w.Seat().Waiting() && why != nil { // not ended since
+			if w.Seat().Waiting() && why != nil { // an earlier iteration may have ended it
 				t.gw.Rounds.Leave(w)
 				t.apply(w.(flow.Flow), w.(flow.SnapshotWaiter).OnNoSnapshot(t.gw, why))
 			}
@@ -196,15 +205,15 @@ func (t *flowTable) startRounds() {
 	}
 }
 
-// endRound has the next round begin, and gives the state to those that wait for this one, or
-// tells them why there is none.
+// endRound starts the next round, and delivers the result of this one.
 func (t *flowTable) endRound(x *flow.Round, why *msg.Failure) {
 	t.startRounds()
 	p, waiters := x.Result()
 	t.deliverSnapshot(p, waiters, why)
 }
 
-// seat gives a round's state to those that still wait for it, or tells them why there is none.
+// deliverSnapshot delivers the snapshot of a round, or why there is none, to the flows that still
+// wait for it.
 func (t *flowTable) deliverSnapshot(p *round.Round, waiters []round.Waiter, why *msg.Failure) {
 	for _, w := range waiters {
 		f := w.(flow.SnapshotWaiter)

@@ -9,8 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// oneHome has every key at home on s0, but for those that begin with h; s2 is the hot
-// shard.
+// oneHome places all keys on s0, except those that begin with h. s2 is the hot shard.
 type oneHome struct{}
 
 func (oneHome) Shard(key []byte) kv.ShardID {
@@ -25,9 +24,9 @@ func (oneHome) HotShard() kv.ShardID        { return 2 }
 func (oneHome) Hotter(a, b kv.ShardID) bool { return a > b }
 func (oneHome) Node(s kv.ShardID) kv.NodeID { return 1 }
 
-// TestWhatIsLargeStaysAtHome: the move ends, what it had locked is released, and
-// nothing is sent to the hot shard. What is there already may go home.
-func TestWhatIsLargeStaysAtHome(t *testing.T) {
+// TestLargeValueStaysOnItsHomeShard: the move fails, its lock is released, and the hot shard
+// receives nothing. A large value that is on the hot shard may move home.
+func TestLargeValueStaysOnItsHomeShard(t *testing.T) {
 	for _, test := range []struct {
 		from, to kv.ShardID
 		bytes    int

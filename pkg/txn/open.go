@@ -8,10 +8,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/session"
 )
 
-// Begin opens an interactive transaction. A retry passes the id with the next attempt's number,
-// and keeps its age. It ends an earlier attempt that is still open: its client has lost the
-// connection to it. A state of the past is looked up with the first call. The returned failure is
-// nil if the transaction is open.
+// Begin opens an interactive transaction. A retry passes the same id with the next attempt number,
+// and keeps its age. It aborts an earlier attempt that is still open: the client has lost the
+// connection on which it had begun. A retained snapshot is looked up with the first request. The
+// result is nil if the transaction is open.
 func (g *Gateway) Begin(now int64, ref kv.TxnRef, readOnly bool, how How) *msg.Failure {
 	g.gw.At(now)
 	f := g.supersede(ref)
@@ -34,8 +34,9 @@ func (g *Gateway) Begin(now int64, ref kv.TxnRef, readOnly bool, how How) *msg.F
 	return nil
 }
 
-// supersede aborts an earlier attempt of an interactive transaction, which its client has given up.
-// It returns a failure if the earlier attempt cannot be aborted, or if ref is the earlier attempt.
+// supersede aborts an earlier attempt of an interactive transaction, which its client has
+// abandoned. It returns a failure if that attempt cannot be aborted, or if ref is the earlier one:
+// its Begin was delayed, and the client waits for the later attempt.
 func (g *Gateway) supersede(ref kv.TxnRef) *msg.Failure {
 	f, open := g.flows.newest(ref.TxnID).(flow.InteractiveTxn)
 	if !open || f.Base().Ref.Attempt == ref.Attempt {
@@ -46,14 +47,15 @@ func (g *Gateway) supersede(ref kv.TxnRef) *msg.Failure {
 	case f.Base().Ref.Attempt > ref.Attempt:
 		return superseded
 	case f.Base().Phase == flow.Committing:
-		// Only the last agent can end it. The client retries until that has happened.
+		// Only the last agent can abort it now. The client retries until the outcome is known.
 		return env.Failure(msg.ReasonRival, kv.KindAborted, "an earlier attempt of the transaction is committing")
 	}
 	g.flows.Abort(f, superseded)
 	return nil
 }
 
-// idle finds an interactive transaction that can take a call, and otherwise answers the call.
+// findIdle returns an interactive transaction that can execute a request. If there is none, it
+// responds to the request.
 func (g *Gateway) findIdle(token Token, ref kv.TxnRef) flow.InteractiveTxn {
 	found := g.flows.find(ref)
 	f, ok := found.(flow.InteractiveTxn)
@@ -75,9 +77,9 @@ func (g *Gateway) findIdle(token Token, ref kv.TxnRef) flow.InteractiveTxn {
 	return nil
 }
 
-// Do executes operations in an open transaction: reads return, writes are buffered. A failed
-// condition fails the call, not the transaction. A little before the deadline, if it is not 0,
-// the transaction is given up if the call has not ended.
+// Do executes operations in an interactive transaction: reads return values, writes are buffered. A
+// failed condition fails the request, not the transaction. If deadline is not 0, the transaction is
+// aborted a little before it unless the request has ended.
 func (g *Gateway) Do(now int64, token Token, ref kv.TxnRef, ops []msg.Op, deadline int64) {
 	g.gw.At(now)
 	f := g.findIdle(token, ref)
@@ -103,7 +105,7 @@ func (g *Gateway) Do(now int64, token Token, ref kv.TxnRef, ops []msg.Op, deadli
 	g.flows.apply(f, f.Fetch(g.gw))
 }
 
-// Commit ends a transaction. Its Done says whether it committed.
+// Commit ends a transaction. Its Done reports whether it has committed.
 func (g *Gateway) Commit(now int64, token Token, ref kv.TxnRef, deadline int64) {
 	g.gw.At(now)
 	f := g.findIdle(token, ref)
@@ -119,9 +121,9 @@ func (g *Gateway) Commit(now int64, token Token, ref kv.TxnRef, deadline int64) 
 	g.flows.apply(f, f.CommitWrites(g.gw))
 }
 
-// Rollback gives a transaction up. With validate, its Done comes only after it has been made
-// sure that everything it read was current at one instant, and has a failure if it was not: then
-// whatever the caller concluded from it may be wrong. A lock can be lost too.
+// Rollback aborts a transaction. With validate, its Done reports, by a nil Failure, that all reads
+// were current at one instant; otherwise the client must not rely on what it has concluded from
+// them. Locks can be lost, too, so a transaction without optimistic reads is validated as well.
 func (g *Gateway) Rollback(now int64, token Token, ref kv.TxnRef, validate bool) {
 	g.gw.At(now)
 	var unknown *msg.Failure
@@ -148,27 +150,27 @@ func (g *Gateway) Rollback(now int64, token Token, ref kv.TxnRef, validate bool)
 	g.flows.Finish(f, Done{Failure: unknown})
 }
 
-// unchecked: it is not known any more, or not yet, whether what was read was so.
+// notValidated is the failure of a validating rollback of a transaction whose reads cannot be
+// validated any more, or not while a request is in flight.
 func notValidated() *msg.Failure {
 	text := "the reads of the transaction cannot be validated: it is not open, or a call is in flight"
 	return env.Failure(msg.ReasonStaleRead, kv.KindAborted, text)
 }
 
-// Savepoint marks a place in an open transaction that RollbackTo returns to. It is answered at
-// once. A transaction has up to kv.MaxSavepoints; a name has 1 to kv.MaxSavepointName bytes.
+// Savepoint sets a savepoint in an interactive transaction, for RollbackTo. Its response needs no
+// shard. A transaction has up to kv.MaxSavepoints; a name has 1 to kv.MaxSavepointName bytes.
 func (g *Gateway) Savepoint(now int64, token Token, ref kv.TxnRef, name string) {
 	g.savepoint(now, token, ref, func(s *session.Session) *msg.Failure { return s.Savepoint(name) })
 }
 
-// RollbackTo forgets what an open transaction has written since its newest savepoint of a name,
-// and the savepoints since; that one stays. What was read since stays locked, and counts when
-// the transaction is validated: its client may have concluded something from it.
+// RollbackTo discards what a transaction has written since its newest savepoint of a name, and the
+// later savepoints; the named one remains. Locks acquired since are kept and reads since are
+// validated: the client may rely on them.
 func (g *Gateway) RollbackTo(now int64, token Token, ref kv.TxnRef, name string) {
 	g.savepoint(now, token, ref, func(s *session.Session) *msg.Failure { return s.RollbackTo(name) })
 }
 
-// Release forgets an open transaction's newest savepoint of a name, and those since. What was
-// written stays.
+// Release removes the newest savepoint of a name, and the later ones. The writes remain.
 func (g *Gateway) Release(now int64, token Token, ref kv.TxnRef, name string) {
 	g.savepoint(now, token, ref, func(s *session.Session) *msg.Failure { return s.Release(name) })
 }

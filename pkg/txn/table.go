@@ -9,19 +9,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/flow"
 )
 
-// table has the flows under way, from their start to their end. ids finds the attempt of an id, the
-// newest if there are several; the others are in earlier.
+// flowTable has the flows in flight. ids has the newest attempt of each id; earlier has the others,
+// which are interactive attempts whose client has begun a new one.
 type flowTable struct {
 	gw      *flow.Gateway
 	ids     map[kv.TxnID]flow.Flow
 	earlier map[kv.TxnRef]flow.Flow
 	pool    flow.Pool
-	// failed remembers why interactive transactions ended while their client was silent.
+	// failures remembers why interactive transactions ended between two requests.
 	failures failures
 }
 
 func (t *flowTable) len() int { return len(t.ids) + len(t.earlier) }
 
+// add adds a flow. If an earlier attempt of its id is in flight, both are.
 func (t *flowTable) add(f flow.Flow) {
 	ref := f.Base().Ref
 	old := t.ids[ref.TxnID]
@@ -40,10 +41,10 @@ func (t *flowTable) remove(f flow.Flow) {
 	delete(t.earlier, ref)
 }
 
-// newest gives the newest attempt of an id that is under way, nil if there is none.
+// newest returns the newest attempt of an id, nil if none is in flight.
 func (t *flowTable) newest(id kv.TxnID) flow.Flow { return t.ids[id] }
 
-// find gives an attempt that is under way, nil if it is not.
+// find returns an attempt, nil if it is not in flight.
 func (t *flowTable) find(ref kv.TxnRef) flow.Flow {
 	f := t.ids[ref.TxnID]
 	if f != nil && f.Base().Ref == ref {
@@ -52,7 +53,7 @@ func (t *flowTable) find(ref kv.TxnRef) flow.Flow {
 	return t.earlier[ref]
 }
 
-// each visits all, in no order.
+// each visits all flows, in no order.
 func (t *flowTable) each(visit func(flow.Flow)) {
 	for _, f := range t.ids {
 		visit(f)
@@ -62,7 +63,8 @@ func (t *flowTable) each(visit func(flow.Flow)) {
 	}
 }
 
-// byAge lists all, the oldest first.
+// byAge lists all flows, the oldest first. Tick uses it: with an order by map, runs would not be
+// reproducible.
 func (t *flowTable) byAge() []flow.Flow {
 	out := slices.AppendSeq(make([]flow.Flow, 0, t.len()), maps.Values(t.ids))
 	out = slices.AppendSeq(out, maps.Values(t.earlier))
@@ -70,16 +72,19 @@ func (t *flowTable) byAge() []flow.Flow {
 	return out
 }
 
-// maxFailed bounds the transactions of which it is remembered why they ended.
+// maxFailures bounds the transactions whose failures are remembered.
 const maxFailures = 4096
 
-// failed remembers why interactive transactions ended while their client was silent.
+// failures remembers why interactive transactions ended while no request of their client was in
+// flight (an idle transaction was aborted, say). The next request of the client gets the reason,
+// and not only that the transaction is not open.
 type failures struct {
 	byRef map[kv.TxnRef]*msg.Failure
 	order []kv.TxnRef
 }
 
-// note remembers the failure of an interactive transaction that no request waits for.
+// add remembers the failure of an interactive transaction if no request can report it. If there are
+// too many, the older half is forgotten.
 func (m *failures) add(c *flow.Call, why *msg.Failure) {
 	if c.Token != nil || why == nil || !c.Kind.IsInteractive() {
 		return

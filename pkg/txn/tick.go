@@ -7,7 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/flow"
 )
 
-// Tick repeats what has no answer and ends what is late.
+// Tick retries requests, and ends calls that are late. Before Output.Next it does nothing.
 func (g *Gateway) Tick(now int64) {
 	g.gw.At(now)
 	if g.gw.Now < g.gw.Env.Next {
@@ -26,6 +26,8 @@ func (g *Gateway) Tick(now int64) {
 	g.gw.Rounds.Tick()
 }
 
+// tickCall handles the time of one flow. Abort precedes retry: a request that cannot be answered in
+// time is not sent.
 func (g *Gateway) tickCall(f flow.Flow) {
 	c := f.Base()
 	switch c.Phase {
@@ -55,7 +57,7 @@ func (g *Gateway) tickCall(f flow.Flow) {
 	g.flows.apply(f, f.Retry(g.gw))
 }
 
-// awaits lists the shards that have not answered a call which can be given up.
+// pendingShards lists the shards that have not responded to a call which can be aborted.
 func (g *Gateway) pendingShards(f flow.Flow) []kv.ShardID {
 	if f.Base().Phase == flow.Querying {
 		return []kv.ShardID{g.gw.Hot()}
@@ -63,8 +65,9 @@ func (g *Gateway) pendingShards(f flow.Flow) []kv.ShardID {
 	return f.PendingShards()
 }
 
-// overdue says why a call that has not asked to commit is given up now: it is late, or waits
-// for a node that is down; nil if it is not.
+// overdue returns why a call that has not sent a commit has to be aborted now, because it is late,
+// or waits for a node that is down; nil if it need not be. The text of a deadline is added when the
+// call ends (clientFailure).
 func (g *Gateway) overdue(f flow.Flow) *msg.Failure {
 	c := f.Base()
 	if g.gw.Now >= c.AbortAt() {
@@ -74,7 +77,7 @@ func (g *Gateway) overdue(f flow.Flow) *msg.Failure {
 		return env.Failure(msg.ReasonCancelled, kv.KindAborted, "")
 	}
 	if c.Kind == flow.RoundKind {
-		return nil // it goes on without that node's shards
+		return nil // it continues without the shards of that node
 	}
 	down := g.gw.Shards.Unreachable(g.pendingShards(f)...)
 	if down != nil && c.Phase == flow.Querying {
@@ -83,8 +86,8 @@ func (g *Gateway) overdue(f flow.Flow) *msg.Failure {
 	return down
 }
 
-// tickCommit repeats the commit; near the deadline it asks for an end, and at the deadline the
-// outcome is unknown, unless there is nothing to apply.
+// tickCommit retries the commit. Near the deadline it cancels it, so that the outcome is known in
+// time. At the deadline the outcome is unknown, unless there is nothing to apply.
 func (g *Gateway) tickCommit(f flow.Committer) {
 	c := f.Base()
 	if g.gw.Shards.AnyDown() && g.endIfNodeDown(f) {
@@ -106,7 +109,7 @@ func (g *Gateway) tickCommit(f flow.Committer) {
 	g.flows.Finish(f, Done{Failure: env.Failure(msg.ReasonCancelled, kv.KindOutcomeUnknown, text)})
 }
 
-// endQueries answers the status queries that have ended.
+// finishQueries responds to the outcome queries that have ended.
 func (g *Gateway) finishQueries() {
 	for _, e := range g.status.TakeEnded() {
 		d := Done{

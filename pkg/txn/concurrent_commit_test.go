@@ -10,9 +10,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestAfterARivalNoFailureIsCertain: a gateway that was refused since another commit of
-// the id is under way tries again, and whatever fails then, the other one may yet be made.
-func TestAfterARivalNoFailureIsCertain(t *testing.T) {
+// TestFailureAfterConcurrentCommitIsUnknown: another commit of the same id was undecided, and this
+// one was refused. Whatever fails afterwards, the other commit may still succeed, so the client
+// receives "unknown".
+func TestFailureAfterConcurrentCommitIsUnknown(t *testing.T) {
 	rival := &msg.Failure{Reason: msg.ReasonRival, Kind: uint32(kv.KindAborted)}
 	condition := &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindConditionFailed)}
 	committed := &msg.Failure{Reason: msg.ReasonCommitted, Kind: uint32(kv.KindOutcomeUnknown)}
@@ -54,14 +55,14 @@ func TestAfterARivalNoFailureIsCertain(t *testing.T) {
 				}
 				g.Tick(now)
 			}
-			t.Fatal("it was not told")
+			t.Fatal("the client has no response")
 		})
 	}
 }
 
-// TestPausesDifferBetweenGateways, so that two that were sent the same id do not get in each
-// other's way at each attempt.
-func TestPausesDifferBetweenGateways(t *testing.T) {
+// TestRetryPausesDifferBetweenGateways: two gateways that were sent the same id would otherwise
+// collide at every attempt.
+func TestRetryPausesDifferBetweenGateways(t *testing.T) {
 	alike := 0
 	for i := range uint64(1000) {
 		id := kv.TxnID{Time: 1, Rand: i}

@@ -198,10 +198,10 @@ func (w twin) scanned(t *rapid.T, op *msg.Op, r *msg.Result, hidden bool) {
 	require.True(t, n == len(all) || !read.Contains([]byte(keyOf(all[n]))))
 }
 
-// TestATransactionSeesItsOwnWrites: whatever one client does in a row of
+// TestTransactionSeesItsOwnWrites: whatever one client does in a row of
 // transactions, interactive and one-shot, every call returns what plain Go
 // does, and what was rolled back leaves nothing.
-func TestATransactionSeesItsOwnWrites(t *testing.T) {
+func TestTransactionSeesItsOwnWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := newUser(t)
 		committed := twin{map[string]string{}, map[string]int64{}}
