@@ -14,8 +14,8 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-// client are the verbs of clients.
-func (s *script) client(words []string, ops []msg.Op) error {
+// doClient executes the verbs of clients.
+func (s *script) doClient(words []string, ops []msg.Op) error {
 	ref, err := golden.Txn(words[0])
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (s *script) client(words []string, ops []msg.Op) error {
 		s.g.Execute(s.now, token, ref.TxnID, ops, deadline, how)
 	case "begin":
 		if f := s.g.Begin(s.now, ref, flag == "readonly", how); f != nil {
-			s.say("  refused: %s", golden.Failure(f))
+			s.printf("  refused: %s", golden.Failure(f))
 		}
 	case "do":
 		if deadline == s.now+int64(time.Minute) {
@@ -105,7 +105,7 @@ func (s *script) client(words []string, ops []msg.Op) error {
 	return nil
 }
 
-// howOf takes the words that say how to read, and returns the others.
+// howOf parses the options of a read, and returns the other words.
 func howOf(words []string) (how txn.How, ttl time.Duration, rest []string, err error) {
 	for _, w := range words {
 		k, v, _ := strings.Cut(w, "=")
@@ -113,7 +113,7 @@ func howOf(words []string) (how txn.How, ttl time.Duration, rest []string, err e
 		switch k {
 		case "at":
 			how.At.Name = v
-		case "pin":
+		case "number":
 			how.At.Number, err = strconv.ParseUint(v, 10, 64)
 		case "asof":
 			d, err = time.ParseDuration(v)
@@ -141,8 +141,8 @@ func howOf(words []string) (how txn.How, ttl time.Duration, rest []string, err e
 	return how, ttl, rest, nil
 }
 
-// done prints the end of a call.
-func done(d *txn.Done) string {
+// doneText prints the response to a request.
+func doneText(d *txn.Done) string {
 	out := fmt.Sprintf("DONE %s (as %s):", d.Token, golden.Name(d.Txn))
 	switch {
 	case d.Failure != nil:
