@@ -67,7 +67,8 @@ func TestAgeIsEqualOnAllShards(t *testing.T) {
 	g.Execute(1, 1, kv.TxnID{Time: 1}, ops, int64(time.Minute), How{Arrived: timeOfDay(0)})
 	sent := g.Flush().Send
 	require.Len(t, sent, 2)
-	require.Equal(t, []int64{timeOfDay(0), timeOfDay(0)}, []int64{msg.As[msg.Prepare](sent[0]).Begun, msg.As[msg.CommitRequest](sent[1]).Begun})
+	require.Equal(t, timeOfDay(0), msg.As[msg.Prepare](sent[0]).Begun)
+	require.Equal(t, timeOfDay(0), msg.As[msg.CommitRequest](sent[1]).Begun)
 }
 
 // TestRetriesKeepTheAgeOfTheFirstAttempt at one gateway. At another gateway a retry counts as a

@@ -22,7 +22,8 @@ func (g *Gateway) idInUse(id kv.TxnID) *msg.Failure {
 		return nil
 	case isCommitting(f), !open && !f.Base().ReadOnly:
 
-		return env.Failure(msg.ReasonRequest, kv.KindOutcomeUnknown, "a transaction with this id is in flight and may be applied")
+		text := "a transaction with this id is in flight and may be applied"
+		return env.Failure(msg.ReasonRequest, kv.KindOutcomeUnknown, text)
 	}
 	text := "a transaction with this id is in flight; use a new id for each transaction"
 	return env.Failure(msg.ReasonRequest, kv.KindInvalid, text)
@@ -76,7 +77,8 @@ func (g *Gateway) Next(now int64, token Token, ref kv.TxnRef, left int) {
 		g.flows.apply(s, o)
 	}
 	if !ok {
-		g.respondNotOpen(token, ref, env.Failure(msg.ReasonRequest, kv.KindAborted, "the scan no longer exists; start it again"))
+		text := "the scan no longer exists; start it again"
+		g.respondNotOpen(token, ref, env.Failure(msg.ReasonRequest, kv.KindAborted, text))
 	}
 }
 

@@ -34,7 +34,8 @@ func (s *shardScript) restart(now int64) error {
 		return err
 	}
 	rec.State.Newest, rec.State.Ahead = -1, nil // the ids of scripts are not in the order of time
-	m, out := shard.New(shard.Config{ID: s.id, Lease: s.lease, Pins: s.pins, Heat: s.heat, Home: router{}.Shard}, rec, now, now)
+	cfg := shard.Config{ID: s.id, Lease: s.lease, Pins: s.pins, Heat: s.heat, Home: router{}.Shard}
+	m, out := shard.New(cfg, rec, now, now)
 	s.m = m
 	_, err := s.apply(now, out)
 	return err

@@ -85,15 +85,21 @@ func (p *machinePair) respond(g *Gateway, env *msg.Envelope) bool {
 		}
 		p.csn++
 		reply := msg.ToGateway(1)
-		reply.Body = &msg.ReadResponse{Reader: q.Reader, Number: q.Number, Index: p.csn, Reading: msg.Reading{Shard: env.Shard, Incarnation: 1, Number: uint64(p.csn)},
-			Results: make([]msg.Result, len(q.Ops))}
+		reply.Body = &msg.ReadResponse{
+			Reader:  q.Reader,
+			Number:  q.Number,
+			Index:   p.csn,
+			Reading: msg.Reading{Shard: env.Shard, Incarnation: 1, Number: uint64(p.csn)},
+			Results: make([]msg.Result, len(q.Ops)),
+		}
 		g.Deliver(p.now, reply)
 		return true
 	}
 }
 
 func (p *machinePair) execute(n uint64) {
-	p.borrower.Execute(p.now, n, kv.TxnID{Time: int64(n), Rand: n}, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, math.MaxInt64/2, How{Plan: PlanSnapshot})
+	ops := []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}
+	p.borrower.Execute(p.now, n, kv.TxnID{Time: int64(n), Rand: n}, ops, math.MaxInt64/2, How{Plan: PlanSnapshot})
 }
 
 // deliverLend delivers the oldest response to Lend.
@@ -133,7 +139,8 @@ func TestSnapshotsAreLentToOtherMachines(t *testing.T) {
 // once. If it cannot be fixed, each waiter receives the failure.
 func TestUnusedBorrowedSnapshotIsReturned(t *testing.T) {
 	p := newMachinePair(t)
-	p.borrower.Execute(p.now, 1, kv.TxnID{Time: 1, Rand: 1}, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, p.now+int64(time.Second), How{Plan: PlanSnapshot})
+	ops, deadline := []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, p.now+int64(time.Second)
+	p.borrower.Execute(p.now, 1, kv.TxnID{Time: 1, Rand: 1}, ops, deadline, How{Plan: PlanSnapshot})
 	require.Empty(t, p.flush())
 	p.now += int64(2 * time.Second)
 	p.borrower.Tick(p.now)

@@ -154,7 +154,8 @@ func (t *flowTable) deadlineFailure(f flow.Flow) *msg.Failure {
 	case f.Base().EndsByMaxAge():
 		return t.gw.MaxAgeFailure(f.Base())
 	}
-	return env.Failure(msg.ReasonCancelled, kv.KindDeadlineExceeded, "the deadline passed before the commit; nothing was applied")
+	text := "the deadline passed before the commit; nothing was applied"
+	return env.Failure(msg.ReasonCancelled, kv.KindDeadlineExceeded, text)
 }
 
 // AwaitSnapshot makes a flow wait for a snapshot that is fixed from now on, never one of a round in

@@ -34,9 +34,10 @@ func TestLargeValueStaysOnItsHomeShard(t *testing.T) {
 	}{{0, 2, kv.MaxMovedBytes, true}, {0, 2, kv.MaxMovedBytes + 1, false}, {2, 0, kv.MaxMovedBytes + 1, true}} {
 		g := NewGateway(Config{Node: 1, Router: oneHome{}})
 		g.Move(0, "token", kv.TxnID{Time: 1}, []byte("k"), test.from, test.to, 1e9)
-		ask := msg.As[msg.Lock](g.Flush().Send[0])
-		g.Deliver(0, &msg.Envelope{Body: &msg.LockResponse{Txn: ask.Txn, Number: ask.Number, Shard: test.from, Incarnation: 1,
-			Grants: []msg.Grant{{Start: ask.Ops[0].Key, Number: 1}}, Results: []msg.Result{{Found: true, Type: 2, Value: make([]byte, test.bytes)}}}})
+		q := msg.As[msg.Lock](g.Flush().Send[0])
+		value := msg.Result{Found: true, Type: 2, Value: make([]byte, test.bytes)}
+		g.Deliver(0, &msg.Envelope{Body: &msg.LockResponse{Txn: q.Txn, Number: q.Number, Shard: test.from, Incarnation: 1,
+			Grants: []msg.Grant{{Start: q.Ops[0].Key, Number: 1}}, Results: []msg.Result{value}}})
 		out := g.Flush()
 		sent := ""
 		for _, env := range out.Send {

@@ -14,7 +14,8 @@ func (g *testGateway) beginScan(ref kv.TxnRef, limit uint32, unlocked bool) []*m
 	g.t.Helper()
 	g.now++
 	require.Nil(g.t, g.Begin(g.now, ref, false, How{}))
-	g.Do(g.now, 1, ref, []msg.Op{{Kind: msg.OpScan, Key: []byte("a"), End: []byte("b"), Limit: limit, Unlocked: unlocked}}, 0)
+	scan := msg.Op{Kind: msg.OpScan, Key: []byte("a"), End: []byte("b"), Limit: limit, Unlocked: unlocked}
+	g.Do(g.now, 1, ref, []msg.Op{scan}, 0)
 	return g.Flush().Send
 }
 
@@ -22,9 +23,9 @@ func (g *testGateway) beginScan(ref kv.TxnRef, limit uint32, unlocked bool) []*m
 func (g *testGateway) respondLocks(sent []*msg.Envelope) []*msg.Envelope {
 	g.t.Helper()
 	for _, e := range sent {
-		p := msg.ToGateway(1)
-		p.Body = &msg.LockResponse{Txn: msg.As[msg.Lock](e).Txn, Number: msg.As[msg.Lock](e).Number, Shard: e.Shard, Incarnation: 1,
-			Results: []msg.Result{{Seq: msg.As[msg.Lock](e).Ops[0].Seq, Pairs: []msg.Pair{{Key: []byte{'a', byte('0' + e.Shard)}}}}},
+		q, p := msg.As[msg.Lock](e), msg.ToGateway(1)
+		p.Body = &msg.LockResponse{Txn: q.Txn, Number: q.Number, Shard: e.Shard, Incarnation: 1,
+			Results: []msg.Result{{Seq: q.Ops[0].Seq, Pairs: []msg.Pair{{Key: []byte{'a', byte('0' + e.Shard)}}}}},
 			Grants:  []msg.Grant{{Start: []byte("a"), End: []byte("b"), IsRange: true, Number: 1}}}
 		g.Deliver(g.now, p)
 	}
@@ -44,7 +45,8 @@ func TestQueueConsumersWaitOnOneShard(t *testing.T) {
 	for _, e := range g.Flush().Send {
 		if msg.Is[msg.CommitRequest](e) {
 			lost := msg.ToGateway(1)
-			lost.Body = &msg.CommitResponse{Txn: ref, CommitID: msg.As[msg.CommitRequest](e).CommitID, Shard: e.Shard, Incarnation: 1,
+			id := msg.As[msg.CommitRequest](e).CommitID
+			lost.Body = &msg.CommitResponse{Txn: ref, CommitID: id, Shard: e.Shard, Incarnation: 1,
 				Failure: &msg.Failure{Reason: msg.ReasonWounded, Kind: uint32(kv.KindAborted), Key: []byte("a0")}}
 			g.Deliver(g.now, lost)
 		}

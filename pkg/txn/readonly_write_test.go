@@ -20,7 +20,8 @@ func respondLocks(g *Gateway) (done []Done) {
 		for _, op := range l.Ops {
 			res := msg.Result{Seq: op.Seq, Found: true, Version: kv.Version{Write: 1}, Value: []byte("v")}
 			if op.IsRange() {
-				res = msg.Result{Seq: op.Seq, Pairs: []msg.Pair{{Key: []byte("k"), Version: kv.Version{Write: 1}, Value: []byte("v")}}}
+				pair := msg.Pair{Key: []byte("k"), Version: kv.Version{Write: 1}, Value: []byte("v")}
+				res = msg.Result{Seq: op.Seq, Pairs: []msg.Pair{pair}}
 			}
 			r.Results = append(r.Results, res)
 		}

@@ -100,13 +100,15 @@ func drawCall(t *rapid.T) string {
 	var ops []string
 	for range rapid.IntRange(1, 4).Draw(t, "operations") {
 		k := rapid.SampledFrom(modelKeys).Draw(t, "key")
-		span := fmt.Sprintf("[%s,%s)", rapid.SampledFrom([]string{"h", "w-r", "", "x"}).Draw(t, "start"), rapid.SampledFrom([]string{"", "w-r2", "x-z"}).Draw(t, "end"))
+		span := fmt.Sprintf("[%s,%s)", rapid.SampledFrom([]string{"h", "w-r", "", "x"}).Draw(t, "start"),
+			rapid.SampledFrom([]string{"", "w-r2", "x-z"}).Draw(t, "end"))
 		switch rapid.IntRange(0, 7).Draw(t, "operation") {
 		default:
 			ops = append(ops, "get "+k)
 		case 0, 1:
 			if isCounter(k) {
-				ops = append(ops, fmt.Sprintf("%s %s %d", rapid.SampledFrom([]string{"add", "incr"}).Draw(t, "how"), k, rapid.IntRange(-3, 9).Draw(t, "delta")))
+				verb := rapid.SampledFrom([]string{"add", "incr"}).Draw(t, "how")
+				ops = append(ops, fmt.Sprintf("%s %s %d", verb, k, rapid.IntRange(-3, 9).Draw(t, "delta")))
 			} else {
 				ops = append(ops, "put "+k+" "+rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "value"))
 			}
@@ -148,7 +150,8 @@ func (w model) apply(t *rapid.T, ops []msg.Op, results []msg.Result) {
 		case msg.OpAdd, msg.OpAddGet:
 			w.counts[k] += op.Delta
 			if op.Kind == msg.OpAddGet {
-				require.True(t, strings.HasPrefix(golden.Result(r)+"@", fmt.Sprintf("%d: %d@", i, w.counts[k])), "%s gives %s, not %d", golden.OpText(op), golden.Result(r), w.counts[k])
+				require.True(t, strings.HasPrefix(golden.Result(r)+"@", fmt.Sprintf("%d: %d@", i, w.counts[k])),
+					"%s returns %s, not %d", golden.OpText(op), golden.Result(r), w.counts[k])
 			}
 		case msg.OpDelete:
 			if op.ReturnFound {
@@ -191,7 +194,8 @@ func (w model) checkScan(t *rapid.T, op *msg.Op, r *msg.Result, hidden bool) {
 		require.Len(t, all, n, "%s", golden.OpText(op))
 		return
 	}
-	require.True(t, hidden || n == min(len(all), int(op.Limit)), "%s: %v of %v, more from %q", golden.OpText(op), got, all, r.Resume)
+	require.True(t, hidden || n == min(len(all), int(op.Limit)),
+		"%s: %v of %v, more from %q", golden.OpText(op), got, all, r.Resume)
 	read := op.ReadUntil(r.Resume)
 	require.True(t, n == 0 || read.Contains([]byte(keyOf(got[n-1]))))
 	require.True(t, n == len(all) || !read.Contains([]byte(keyOf(all[n]))))
@@ -204,7 +208,8 @@ func TestTransactionSeesItsOwnWrites(t *testing.T) {
 		u := newModelClient(t)
 		committed := model{map[string]string{}, map[string]int64{}}
 		for i := range rapid.IntRange(1, 6).Draw(t, "transactions") {
-			ref := kv.TxnRef{TxnID: kv.TxnID{Time: int64(i + 1)}, Attempt: uint32(1 + rapid.IntRange(0, 1).Draw(t, "locks at once"))}
+			attempt := uint32(1 + rapid.IntRange(0, 1).Draw(t, "locks at once"))
+			ref := kv.TxnRef{TxnID: kv.TxnID{Time: int64(i + 1)}, Attempt: attempt}
 			if rapid.IntRange(0, 2).Draw(t, "one-shot") == 0 {
 				u.oneShot(committed, ref.TxnID)
 				continue
