@@ -80,7 +80,7 @@ func TestRetriesKeepTheAgeOfTheFirstAttempt(t *testing.T) {
 		{0, 0},
 		{10 * time.Second, 0},
 		{kv.MaxTxnAge, 0},
-		{kv.MaxTxnAge + time.Second, time.Second}, // ids are not kept for later
+		{kv.MaxTxnAge + time.Second, time.Second}, // the begin time is bounded
 	} {
 		ref.Attempt++
 		require.Equal(t, timeOfDay(c.begun), g.loseAttempt(ref, c.arrived))

@@ -48,48 +48,48 @@ func (g *Gateway) begin(f flow.Flow, refused *msg.Failure) {
 
 // Execute executes a one-shot transaction: ops in order, all or none. They have been validated. The
 // gateway numbers them, and owns them from now on. The Done has the results.
-func (g *Gateway) Execute(now int64, token Token, id kv.TxnID, ops []msg.Op, deadline int64, how How) {
+func (g *Gateway) Execute(now int64, handle Token, id kv.TxnID, ops []msg.Op, deadline int64, how How) {
 	g.gw.At(now)
 	o := g.flows.pool.Get()
-	o.Init(g.gw, token, id, ops, deadline, how)
+	o.Init(g.gw, handle, id, ops, deadline, how)
 	g.begin(o, how.Validate(o.ReadOnly, g.gw.Router.Shards()))
 }
 
 // Scan opens a strictly serializable scan over all shards, in reverse order if requested: it fixes
 // a snapshot, and Next reads its pages. The Done has no pairs. The deadline is for the opening.
 func (g *Gateway) Scan(
-	now int64, token Token, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How,
+	now int64, handle Token, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How,
 ) kv.TxnRef {
 	g.gw.At(now)
-	s := flow.NewScan(g.gw, token, id, span, reverse, deadline, how)
+	s := flow.NewScan(g.gw, handle, id, span, reverse, deadline, how)
 	g.begin(s, how.Validate(true, g.gw.Router.Shards()))
 	return s.Ref
 }
 
-// Next reads the next page of an open scan. The client wants left more pairs at most; 0 is no
+// Next reads the next page of an open scan. At most left more pairs are needed; 0 is no
 // bound. More in its Done reports whether another page may follow.
-func (g *Gateway) Next(now int64, token Token, ref kv.TxnRef, left int) {
+func (g *Gateway) Next(now int64, handle Token, ref kv.TxnRef, left int) {
 	g.gw.At(now)
 	s, ok := g.flows.find(ref).(*flow.Scan)
 	if ok {
 		var o flow.Outcome
-		o, ok = s.Next(g.gw, token, left)
+		o, ok = s.Next(g.gw, handle, left)
 		g.flows.apply(s, o)
 	}
 	if !ok {
 		text := "the scan no longer exists; start it again"
-		g.respondNotOpen(token, ref, env.Failure(msg.ReasonRequest, kv.KindAborted, text))
+		g.respondNotOpen(handle, ref, env.Failure(msg.ReasonRequest, kv.KindAborted, text))
 	}
 }
 
 // respondNotOpen responds to a request for a transaction or scan that is not open: with the reason
 // for which it has ended if that is remembered, else with why.
-func (g *Gateway) respondNotOpen(token Token, ref kv.TxnRef, why *msg.Failure) {
+func (g *Gateway) respondNotOpen(handle Token, ref kv.TxnRef, why *msg.Failure) {
 	remembered := g.flows.failures.byRef[ref]
 	if remembered != nil {
 		why = remembered
 	}
-	g.gw.Done = append(g.gw.Done, Done{Token: token, Txn: ref, Failure: why, Closed: true})
+	g.gw.Done = append(g.gw.Done, Done{Token: handle, Txn: ref, Failure: why, Closed: true})
 }
 
 // Close ends a scan, whichever attempt of its opening is in flight.
@@ -103,42 +103,42 @@ func (g *Gateway) Close(now int64, ref kv.TxnRef) {
 
 // KeepSnapshot fixes a snapshot at one instant between now and its Done, and retains it under a
 // name for ttl nanoseconds. Done.Pins has it.
-func (g *Gateway) KeepSnapshot(now int64, token Token, id kv.TxnID, name string, ttl, deadline int64) {
+func (g *Gateway) KeepSnapshot(now int64, handle Token, id kv.TxnID, name string, ttl, deadline int64) {
 	g.gw.At(now)
-	g.begin(flow.NewRetain(g.gw, token, id, name, ttl, deadline), nil)
+	g.begin(flow.NewRetain(g.gw, handle, id, name, ttl, deadline), nil)
 }
 
 // Snapshots lists the snapshots with a name.
-func (g *Gateway) Snapshots(now int64, token Token, id kv.TxnID, deadline int64) {
+func (g *Gateway) Snapshots(now int64, handle Token, id kv.TxnID, deadline int64) {
 	g.gw.At(now)
-	g.begin(flow.NewList(g.gw, token, id, deadline), nil)
+	g.begin(flow.NewList(g.gw, handle, id, deadline), nil)
 }
 
 // DropSnapshot drops a snapshot. Done.Pins is its last entry.
-func (g *Gateway) DropSnapshot(now int64, token Token, id kv.TxnID, at At, deadline int64) {
+func (g *Gateway) DropSnapshot(now int64, handle Token, id kv.TxnID, at At, deadline int64) {
 	g.gw.At(now)
-	g.begin(flow.NewDrop(g.gw, token, id, at, deadline), nil)
+	g.begin(flow.NewDrop(g.gw, handle, id, at, deadline), nil)
 }
 
 // Hot queries the status of hot keys. Done.Hot is the response.
-func (g *Gateway) Hot(now int64, token Token, id kv.TxnID, deadline int64) {
+func (g *Gateway) Hot(now int64, handle Token, id kv.TxnID, deadline int64) {
 	g.gw.At(now)
-	g.begin(flow.NewHotPolicy(g.gw, token, id, nil, deadline), nil)
+	g.begin(flow.NewHotPolicy(g.gw, handle, id, nil, deadline), nil)
 }
 
 // SetHot sets a placement rule, unless r is nil, and the mode, unless that is 0 (msg.SetHotPolicy).
 // Done.Hot is the status after that.
-func (g *Gateway) SetHot(now int64, token Token, id kv.TxnID, r *msg.HotRule, mode uint32, deadline int64) {
+func (g *Gateway) SetHot(now int64, handle Token, id kv.TxnID, r *msg.HotRule, mode uint32, deadline int64) {
 	g.gw.At(now)
-	g.begin(flow.NewHotPolicy(g.gw, token, id, &msg.SetHotPolicy{Rule: r, Mode: mode}, deadline), nil)
+	g.begin(flow.NewHotPolicy(g.gw, handle, id, &msg.SetHotPolicy{Rule: r, Mode: mode}, deadline), nil)
 }
 
 // Move moves a key between two shards, of which one is its home and the other the hot shard. Its
 // Done reports whether it has moved. If the key is not on shard from, nothing happens, so Move may
 // be called at any time.
-func (g *Gateway) Move(now int64, token Token, id kv.TxnID, key []byte, from, to kv.ShardID, deadline int64) {
+func (g *Gateway) Move(now int64, handle Token, id kv.TxnID, key []byte, from, to kv.ShardID, deadline int64) {
 	g.gw.At(now)
-	g.begin(flow.NewMove(g.gw, token, kv.TxnRef{TxnID: id, Attempt: 1}, key, from, to, deadline), nil)
+	g.begin(flow.NewMove(g.gw, handle, kv.TxnRef{TxnID: id, Attempt: 1}, key, from, to, deadline), nil)
 }
 
 // End aborts a transaction on behalf of an administrator, and reports whether it is in flight here.
@@ -163,16 +163,16 @@ func (g *Gateway) End(now int64, id kv.TxnID) bool {
 // in its Done reports it, with the results if they are still stored; "not committed" is no failure.
 // Before it is reported, every shard has fenced the id durably. Fences count against the user's
 // limit, which may reject the query.
-func (g *Gateway) Outcome(now int64, token Token, id kv.TxnID, user kv.Account, deadline int64) {
+func (g *Gateway) Outcome(now int64, handle Token, id kv.TxnID, user kv.Account, deadline int64) {
 	g.gw.At(now)
-	g.status.Ask(token, id, user, deadline)
+	g.status.Ask(handle, id, user, deadline)
 }
 
 // Lend fixes a snapshot for another machine of the node. The Done has it. It is retained until
 // GiveBack has been called as often as it was lent.
-func (g *Gateway) Lend(now int64, token Token) {
+func (g *Gateway) Lend(now int64, handle Token) {
 	g.gw.At(now)
-	g.flows.start(flow.NewLoan(g.gw, token))
+	g.flows.start(flow.NewLoan(g.gw, handle))
 }
 
 // GiveBack ends the use of a snapshot by another machine.

@@ -121,7 +121,7 @@ func (g *Gateway) onCheckResponse(r *msg.CheckResponse) {
 	}
 }
 
-// onReadResponse: a shard has responded to a read. The failure of a condition, say, is one of the
+// onReadResponse: a shard has responded to a read. The failure of a condition, for example, is one of the
 // transaction: it holds at the instant at which that shard has read.
 //
 // A probe of an excluded shard is answered by the same message. It may end the exclusion, so that
@@ -189,9 +189,9 @@ func (g *Gateway) onQueryResponse(request kv.TxnRef, m *msg.Envelope) {
 	if !ok {
 		return
 	}
-	asked := f.Base().TakeQuery(request)
-	if asked != nil {
-		g.flows.apply(f, f.OnQueryResponse(g.gw, asked, m))
+	q := f.Base().TakeQuery(request)
+	if q != nil {
+		g.flows.apply(f, f.OnQueryResponse(g.gw, q, m))
 	}
 }
 
@@ -210,35 +210,35 @@ func (g *Gateway) onReadPageResponse(p *msg.ReadPageResponse) {
 //     it is undecided.
 //   - Otherwise, as in an idle transaction: later requests carry "no wait", and a transaction that
 //     stays idle is aborted after a while.
-func (g *Gateway) onWound(mk *msg.Wound) {
-	f := g.flows.find(mk.Txn)
+func (g *Gateway) onWound(w *msg.Wound) {
+	f := g.flows.find(w.Txn)
 	if f == nil {
 		return
 	}
 	c := f.Base()
-	c.OnWound(g.gw.Now, mk.Conflict)
+	c.OnWound(g.gw.Now, w.Conflict)
 	switch c.Phase {
 	case flow.Locking:
 		if !g.gw.Mutants.Has(mutant.LockWithoutMark) {
 			f.(flow.Locker).Requests().NoWait(g.gw.Env)
 		}
 	case flow.Committing:
-		forwardWound(g, f.(flow.Committer), mk)
+		forwardWound(g, f.(flow.Committer), w)
 	case flow.Idle:
 		g.gw.Timed(c.Wound.At + int64(g.gw.IdleGrace))
 	}
 }
 
 // forwardWound forwards a wound to the last agent.
-func forwardWound(g *Gateway, f flow.Committer, mk *msg.Wound) {
+func forwardWound(g *Gateway, f flow.Committer, w *msg.Wound) {
 	switch {
 	case g.gw.Mutants.Has(mutant.GatewayDropsMarks):
 	case f.Base().Kind == flow.OneShotKind && g.gw.Mutants.Has(mutant.RetryWithoutAbort):
-		text := "an older transaction, " + mk.By.String() + ", waited for a lock of this one"
+		text := "an older transaction, " + w.By.String() + ", waited for a lock of this one"
 		g.flows.OnAborted(f, env.Failure(msg.ReasonWounded, kv.KindAborted, text))
 	default:
 		f.Commit().NoWait(g.gw.Mutants)
-		g.gw.To(f.Commit().Last()).Body = mk
+		g.gw.To(f.Commit().Last()).Body = w
 	}
 }
 

@@ -43,7 +43,7 @@ func (g *Gateway) InFlight() int { return g.flows.len() + g.status.InFlight() }
 func (g *Gateway) Quiet() error {
 	gw, n := g.gw, g.InFlight()
 	if n+len(gw.Readers)+len(gw.Pages) > 0 || !gw.Rounds.Quiet() {
-		return fmt.Errorf("gateway %v: not quiet: %d in flight, %d readers, %d pages asked for, rounds are quiet: %v",
+		return fmt.Errorf("gateway %v: not quiet: %d in flight, %d readers, %d pages requested, rounds are quiet: %v",
 			gw.Node, n, len(gw.Readers), len(gw.Pages), gw.Rounds.Quiet())
 	}
 	err := gw.Admitter.Quiet()

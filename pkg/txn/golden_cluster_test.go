@@ -17,15 +17,15 @@ var errNotCluster = fmt.Errorf("not a verb of the environment")
 func (s *script) doCluster(words []string) error {
 	switch words[0] {
 	case "drop":
-		var kept []*msg.Envelope
+		var rest []*msg.Envelope
 		for _, env := range s.inFlight {
 			if len(words) > 1 && (env.Gateway != 0 || env.Shard.String() != words[1]) {
-				kept = append(kept, env)
+				rest = append(rest, env)
 				continue
 			}
 			s.printf("  lost: %s", golden.Message(env))
 		}
-		s.inFlight = kept
+		s.inFlight = rest
 	case "at":
 		d, err := time.ParseDuration(words[1])
 		if err != nil {

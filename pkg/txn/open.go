@@ -56,7 +56,7 @@ func (g *Gateway) supersede(ref kv.TxnRef) *msg.Failure {
 
 // findIdle returns an interactive transaction that can execute a request. If there is none, it
 // responds to the request.
-func (g *Gateway) findIdle(token Token, ref kv.TxnRef) flow.InteractiveTxn {
+func (g *Gateway) findIdle(handle Token, ref kv.TxnRef) flow.InteractiveTxn {
 	found := g.flows.find(ref)
 	f, ok := found.(flow.InteractiveTxn)
 	var why *msg.Failure
@@ -68,10 +68,10 @@ func (g *Gateway) findIdle(token Token, ref kv.TxnRef) flow.InteractiveTxn {
 	case f.Base().Phase != flow.Idle:
 		why = env.Failure(msg.ReasonRequest, kv.KindInvalid, "the previous call of the transaction is still in flight")
 	default:
-		f.Base().Token = token
+		f.Base().Handle = handle
 		return f
 	}
-	d := Done{Token: token, Txn: ref, Failure: why, Closed: found == nil}
+	d := Done{Token: handle, Txn: ref, Failure: why, Closed: found == nil}
 	d.Ended.Add(why)
 	g.gw.Done = append(g.gw.Done, d)
 	return nil
@@ -80,9 +80,9 @@ func (g *Gateway) findIdle(token Token, ref kv.TxnRef) flow.InteractiveTxn {
 // Do executes operations in an interactive transaction: reads return values, writes are buffered. A
 // failed condition fails the request, not the transaction. If deadline is not 0, the transaction is
 // aborted a little before it unless the request has ended.
-func (g *Gateway) Do(now int64, token Token, ref kv.TxnRef, ops []msg.Op, deadline int64) {
+func (g *Gateway) Do(now int64, handle Token, ref kv.TxnRef, ops []msg.Op, deadline int64) {
 	g.gw.At(now)
-	f := g.findIdle(token, ref)
+	f := g.findIdle(handle, ref)
 	if f == nil {
 		return
 	}
@@ -106,9 +106,9 @@ func (g *Gateway) Do(now int64, token Token, ref kv.TxnRef, ops []msg.Op, deadli
 }
 
 // Commit ends a transaction. Its Done reports whether it has committed.
-func (g *Gateway) Commit(now int64, token Token, ref kv.TxnRef, deadline int64) {
+func (g *Gateway) Commit(now int64, handle Token, ref kv.TxnRef, deadline int64) {
 	g.gw.At(now)
-	f := g.findIdle(token, ref)
+	f := g.findIdle(handle, ref)
 	if f == nil {
 		return
 	}
@@ -124,7 +124,7 @@ func (g *Gateway) Commit(now int64, token Token, ref kv.TxnRef, deadline int64) 
 // Rollback aborts a transaction. With validate, its Done reports, by a nil Failure, that all reads
 // were current at one instant; otherwise the client must not rely on what it has concluded from
 // them. Locks can be lost, too, so a transaction without optimistic reads is validated as well.
-func (g *Gateway) Rollback(now int64, token Token, ref kv.TxnRef, validate bool) {
+func (g *Gateway) Rollback(now int64, handle Token, ref kv.TxnRef, validate bool) {
 	g.gw.At(now)
 	var unknown *msg.Failure
 	if validate {
@@ -132,15 +132,15 @@ func (g *Gateway) Rollback(now int64, token Token, ref kv.TxnRef, validate bool)
 	}
 	f, ok := g.flows.find(ref).(flow.InteractiveTxn)
 	if !ok || f.Base().Phase == flow.Committing || f.Base().Phase == flow.Checking {
-		g.respondNotOpen(token, ref, unknown)
+		g.respondNotOpen(handle, ref, unknown)
 		return
 	}
 	c := f.Base()
-	if c.Token != nil {
+	if c.Handle != nil {
 		why := env.Failure(msg.ReasonCancelled, kv.KindCancelled, "the transaction was rolled back")
 		g.gw.Respond(c, Done{Failure: why, Closed: true})
 	}
-	c.Token = token
+	c.Handle = handle
 	if validate && c.Phase == flow.Idle {
 		f.Txn().BeginValidatingRollback()
 		g.flows.apply(f, f.FinishReads(g.gw))
@@ -159,25 +159,25 @@ func notValidated() *msg.Failure {
 
 // Savepoint sets a savepoint in an interactive transaction, for RollbackTo. Its response needs no
 // shard. A transaction has up to kv.MaxSavepoints; a name has 1 to kv.MaxSavepointName bytes.
-func (g *Gateway) Savepoint(now int64, token Token, ref kv.TxnRef, name string) {
-	g.savepoint(now, token, ref, func(s *session.Session) *msg.Failure { return s.Savepoint(name) })
+func (g *Gateway) Savepoint(now int64, handle Token, ref kv.TxnRef, name string) {
+	g.savepoint(now, handle, ref, func(s *session.Session) *msg.Failure { return s.Savepoint(name) })
 }
 
 // RollbackTo discards what a transaction has written since its newest savepoint of a name, and the
 // later savepoints; the named one remains. Locks acquired since are kept and reads since are
 // validated: the client may rely on them.
-func (g *Gateway) RollbackTo(now int64, token Token, ref kv.TxnRef, name string) {
-	g.savepoint(now, token, ref, func(s *session.Session) *msg.Failure { return s.RollbackTo(name) })
+func (g *Gateway) RollbackTo(now int64, handle Token, ref kv.TxnRef, name string) {
+	g.savepoint(now, handle, ref, func(s *session.Session) *msg.Failure { return s.RollbackTo(name) })
 }
 
 // Release removes the newest savepoint of a name, and the later ones. The writes remain.
-func (g *Gateway) Release(now int64, token Token, ref kv.TxnRef, name string) {
-	g.savepoint(now, token, ref, func(s *session.Session) *msg.Failure { return s.Release(name) })
+func (g *Gateway) Release(now int64, handle Token, ref kv.TxnRef, name string) {
+	g.savepoint(now, handle, ref, func(s *session.Session) *msg.Failure { return s.Release(name) })
 }
 
-func (g *Gateway) savepoint(now int64, token Token, ref kv.TxnRef, change func(*session.Session) *msg.Failure) {
+func (g *Gateway) savepoint(now int64, handle Token, ref kv.TxnRef, change func(*session.Session) *msg.Failure) {
 	g.gw.At(now)
-	f := g.findIdle(token, ref)
+	f := g.findIdle(handle, ref)
 	if f != nil {
 		f.Txn().EndLocalCall(g.gw, change(f.Txn().Session()))
 	}

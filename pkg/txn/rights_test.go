@@ -14,7 +14,7 @@ import (
 // that the user may not write take no lock in any attempt, even if other readers of the key mostly
 // write it.
 func TestReadsWithoutWriteRightTakeNoLock(t *testing.T) {
-	ask := adt.Lookup(adt.Set).MethodByName("len").Op([]byte("s"))
+	query := adt.Lookup(adt.Set).MethodByName("len").Op([]byte("s"))
 	for _, unlocked := range []bool{false, true} {
 		for _, attempt := range []uint32{1, 2} {
 			g := newTestGateway(t)
@@ -24,7 +24,7 @@ func TestReadsWithoutWriteRightTakeNoLock(t *testing.T) {
 			}
 			require.True(t, g.gw.Heat.Early([]byte("k")))
 			ops := []msg.Op{
-				{Kind: msg.OpGet, Key: []byte("k")}, {Kind: msg.OpRequire, Key: []byte("x"), Expect: msg.ExpectAbsent}, ask,
+				{Kind: msg.OpGet, Key: []byte("k")}, {Kind: msg.OpRequire, Key: []byte("x"), Expect: msg.ExpectAbsent}, query,
 				{Kind: msg.OpScan, Key: []byte("a"), End: []byte("b")},
 			}
 			for i := range ops {

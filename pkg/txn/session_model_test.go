@@ -138,13 +138,13 @@ func (w model) apply(t *rapid.T, ops []msg.Op, results []msg.Result) {
 		require.EqualValues(t, i, r.Seq)
 		switch op.Kind {
 		case msg.OpGet:
-			want := w.pairs(kv.Point(op.Key))
-			if len(want) == 0 {
+			expected := w.pairs(kv.Point(op.Key))
+			if len(expected) == 0 {
 				require.False(t, r.Found, "%s", golden.OpText(op))
 				continue
 			}
 			got, _, _ := strings.Cut(strings.TrimPrefix(golden.Result(r), fmt.Sprintf("%d: ", i)), "@")
-			require.Equal(t, want[0], k+"="+got)
+			require.Equal(t, expected[0], k+"="+got)
 		case msg.OpPut:
 			w.texts[k] = string(op.Value)
 		case msg.OpAdd, msg.OpAddGet:

@@ -76,7 +76,7 @@ func (t *flowTable) byAge() []flow.Flow {
 const maxFailures = 4096
 
 // failures remembers why interactive transactions ended while no request of their client was in
-// flight (an idle transaction was aborted, say). The next request of the client gets the reason,
+// flight (for example, an idle transaction was aborted). The next request of the client gets the reason,
 // and not only that the transaction is not open.
 type failures struct {
 	byRef map[kv.TxnRef]*msg.Failure
@@ -86,7 +86,7 @@ type failures struct {
 // add remembers the failure of an interactive transaction if no request can report it. If there are
 // too many, the older half is forgotten.
 func (m *failures) add(c *flow.Call, why *msg.Failure) {
-	if c.Token != nil || why == nil || !c.Kind.IsInteractive() {
+	if c.Handle != nil || why == nil || !c.Kind.IsInteractive() {
 		return
 	}
 	if m.byRef == nil {

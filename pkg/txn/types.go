@@ -58,7 +58,7 @@ func Affinity(id kv.TxnID) uint64 { return id.Affinity() }
 type (
 	How   = flow.How
 	At    = flow.At
-	Token = flow.Token
+	Token = flow.CallHandle
 	Done  = flow.Done
 	Ended = flow.Ended
 )

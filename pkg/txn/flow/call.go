@@ -70,7 +70,7 @@ func (p Phase) String() string {
 type Call struct {
 	Kind     Kind
 	Ref      kv.TxnRef
-	Token    Token
+	Handle   CallHandle
 	ReadOnly bool
 	How      How
 	// Begun is the begin time of the transaction in wound-wait (kv.Age), the same for all attempts. 0

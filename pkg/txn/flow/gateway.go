@@ -74,12 +74,12 @@ func (gw *Gateway) Respond(c *Call, d Done) {
 // enqueueDone queues a response for the next Flush. A call without a token has no client, or its
 // client has been answered.
 func (gw *Gateway) enqueueDone(c *Call, d Done) {
-	if c.Token == nil {
+	if c.Handle == nil {
 		return
 	}
-	d.Token, d.Txn = c.Token, c.Ref
+	d.Token, d.Txn = c.Handle, c.Ref
 	d.Attempts, d.Aborts, d.Ended = c.Ref.Attempt-c.Earlier.Redirects, c.Earlier.Aborts, c.Earlier.Ended
-	c.Token = nil
+	c.Handle = nil
 	gw.Done = append(gw.Done, d)
 }
 

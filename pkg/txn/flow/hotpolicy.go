@@ -15,8 +15,8 @@ type HotPolicy struct {
 }
 
 // NewHotPolicy makes a query of the status, or an update of the policy if set is not nil.
-func NewHotPolicy(gw *Gateway, token Token, id kv.TxnID, set *msg.SetHotPolicy, deadline int64) *HotPolicy {
-	return &HotPolicy{Call: newInternalCall(gw, HotPolicyKind, token, id, deadline), set: set}
+func NewHotPolicy(gw *Gateway, handle CallHandle, id kv.TxnID, set *msg.SetHotPolicy, deadline int64) *HotPolicy {
+	return &HotPolicy{Call: newInternalCall(gw, HotPolicyKind, handle, id, deadline), set: set}
 }
 
 // Start queries the current policy. An update names the change number that it replaces

@@ -88,7 +88,7 @@ func (l *locks) requestLocks(gw *Gateway, c *Call, locked, unlocked piece.Pieces
 	}
 }
 
-// requestLock sends one lock request. It marks the locks of interactive updates: a receipt then
+// requestLock sends one lock request. Locks of interactive updates are flagged: a receipt then
 // reports that the holder may hold its locks across client round trips.
 func (l *locks) requestLock(gw *Gateway, c *Call, s kv.ShardID, m *msg.Lock) {
 	if c.Kind.IsInteractive() && !c.ReadOnly {

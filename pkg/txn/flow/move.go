@@ -32,8 +32,8 @@ type Move struct {
 }
 
 // NewMove makes the move of a key.
-func NewMove(gw *Gateway, token Token, ref kv.TxnRef, key []byte, from, to kv.ShardID, deadline int64) *Move {
-	m := &Move{Call: newInternalCall(gw, MoveKind, token, ref.TxnID, deadline), key: key, from: from, to: to}
+func NewMove(gw *Gateway, handle CallHandle, ref kv.TxnRef, key []byte, from, to kv.ShardID, deadline int64) *Move {
+	m := &Move{Call: newInternalCall(gw, MoveKind, handle, ref.TxnID, deadline), key: key, from: from, to: to}
 	m.Ref, m.ReadOnly = ref, false
 	return m
 }

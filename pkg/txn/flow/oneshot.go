@@ -38,8 +38,8 @@ type OneShot struct {
 }
 
 // Init initializes a transaction of operations, which it numbers.
-func (o *OneShot) Init(gw *Gateway, token Token, id kv.TxnID, ops []msg.Op, deadline int64, how How) {
-	o.Kind, o.How, o.Token, o.ReadOnly = OneShotKind, how, token, true
+func (o *OneShot) Init(gw *Gateway, handle CallHandle, id kv.TxnID, ops []msg.Op, deadline int64, how How) {
+	o.Kind, o.How, o.Handle, o.ReadOnly = OneShotKind, how, handle, true
 	o.Ref = kv.TxnRef{TxnID: id, Attempt: 1}
 	o.ops = ops
 	o.Begun = beginTime(gw, &how)

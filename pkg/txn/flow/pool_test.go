@@ -13,7 +13,7 @@ func TestFinishedCallsAreNotRetained(t *testing.T) {
 	for _, n := range []int{2 * maxFinished, 3} {
 		for range n {
 			o := &OneShot{}
-			o.Token = "retained"
+			o.Handle = "retained"
 			p.Put(o)
 		}
 		p.Recycle()
@@ -22,6 +22,6 @@ func TestFinishedCallsAreNotRetained(t *testing.T) {
 			require.Nil(t, o)
 		}
 		require.LessOrEqual(t, len(p.spare), maxSpare)
-		require.Nil(t, p.Get().Token)
+		require.Nil(t, p.Get().Handle)
 	}
 }

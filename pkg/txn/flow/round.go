@@ -167,8 +167,8 @@ func (x *Round) End(gw *Gateway, f *msg.Failure) {
 type Loan struct{ Call }
 
 // NewLoan makes a loan. Its id leads to the first machine of the node.
-func NewLoan(gw *Gateway, token Token) *Loan {
-	return &Loan{newInternalCall(gw, LoanKind, token, gw.NewID(), env.Never)}
+func NewLoan(gw *Gateway, handle CallHandle) *Loan {
+	return &Loan{newInternalCall(gw, LoanKind, handle, gw.NewID(), env.Never)}
 }
 
 // Start waits for a snapshot.

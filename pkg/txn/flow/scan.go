@@ -18,9 +18,9 @@ type Scan struct {
 }
 
 // NewScan makes a scan. The deadline is for opening it.
-func NewScan(gw *Gateway, token Token, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How) *Scan {
+func NewScan(gw *Gateway, handle CallHandle, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How) *Scan {
 	s := &Scan{Paging: page.Paging{Span: span, Reverse: reverse, User: how.User}}
-	s.Call = Call{Kind: ScanKind, Ref: kv.TxnRef{TxnID: id, Attempt: 1}, Token: token, ReadOnly: true, How: how}
+	s.Call = Call{Kind: ScanKind, Ref: kv.TxnRef{TxnID: id, Attempt: 1}, Handle: handle, ReadOnly: true, How: how}
 	s.snapshot = newPastSnapshot(how)
 	s.started = gw.Now
 	s.setDeadline(gw, deadline)
@@ -77,12 +77,12 @@ func (s *Scan) onOpened(gw *Gateway) Outcome {
 }
 
 // Next requests the next page. ok is false if the previous page is outstanding or the scan is not
-// open. The client wants left more pairs at most; 0 is no bound.
-func (s *Scan) Next(gw *Gateway, token Token, left int) (o Outcome, ok bool) {
-	if s.Phase != Paging || s.Token != nil {
+// open. At most left more pairs are needed; 0 is no bound.
+func (s *Scan) Next(gw *Gateway, handle CallHandle, left int) (o Outcome, ok bool) {
+	if s.Phase != Paging || s.Handle != nil {
 		return Continue, false
 	}
-	s.Token = token
+	s.Handle = handle
 	s.started, s.deadline = gw.Now, gw.Now+int64(kv.DefaultScanKeep)
 	s.Paging.Start(gw.Env, left)
 	s.requestDue(gw)
@@ -122,7 +122,7 @@ func (s *Scan) OnPage(gw *Gateway, r *msg.ReadPageResponse) Outcome {
 // respondPage responds to Next when each shard has pairs to merge, or has reached its end. Pairs
 // are returned in key order, which is unknown while a shard's next key is.
 func (s *Scan) respondPage(gw *Gateway) Outcome {
-	if s.Token == nil || len(s.Asked()) > 0 {
+	if s.Handle == nil || len(s.Asked()) > 0 {
 		return Continue
 	}
 	pairs, more := s.Merge()
@@ -136,7 +136,7 @@ func (s *Scan) respondPage(gw *Gateway) Outcome {
 
 // PendingShards lists the shards that have not responded, and so does Shards.
 func (s *Scan) PendingShards() []kv.ShardID {
-	if s.Phase == Paging && s.Token != nil {
+	if s.Phase == Paging && s.Handle != nil {
 		return s.Paging.Awaits()
 	}
 	return nil
@@ -146,7 +146,7 @@ func (s *Scan) Shards() []kv.ShardID { return s.PendingShards() }
 
 // Retry retries page requests.
 func (s *Scan) Retry(gw *Gateway) Outcome {
-	if s.Phase == Paging && s.Token != nil {
+	if s.Phase == Paging && s.Handle != nil {
 		s.Tick(gw.Env)
 	}
 	return Continue

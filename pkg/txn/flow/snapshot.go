@@ -35,27 +35,27 @@ const (
 
 // NewRetain retains a snapshot of the present. ttl is in nanoseconds. Without a name it is for the
 // history.
-func NewRetain(gw *Gateway, token Token, id kv.TxnID, name string, ttl, deadline int64) *Snapshot {
-	c := newInternalCall(gw, SnapshotKind, token, id, deadline)
+func NewRetain(gw *Gateway, handle CallHandle, id kv.TxnID, name string, ttl, deadline int64) *Snapshot {
+	c := newInternalCall(gw, SnapshotKind, handle, id, deadline)
 	return &Snapshot{Call: c, action: retainAction, name: name, ttl: ttl}
 }
 
 // NewList lists the snapshots with a name.
-func NewList(gw *Gateway, token Token, id kv.TxnID, deadline int64) *Snapshot {
-	return &Snapshot{Call: newInternalCall(gw, SnapshotKind, token, id, deadline), action: listAction}
+func NewList(gw *Gateway, handle CallHandle, id kv.TxnID, deadline int64) *Snapshot {
+	return &Snapshot{Call: newInternalCall(gw, SnapshotKind, handle, id, deadline), action: listAction}
 }
 
 // NewDrop drops a snapshot.
-func NewDrop(gw *Gateway, token Token, id kv.TxnID, at At, deadline int64) *Snapshot {
-	return &Snapshot{Call: newInternalCall(gw, SnapshotKind, token, id, deadline), action: dropAction, at: at}
+func NewDrop(gw *Gateway, handle CallHandle, id kv.TxnID, at At, deadline int64) *Snapshot {
+	return &Snapshot{Call: newInternalCall(gw, SnapshotKind, handle, id, deadline), action: dropAction, at: at}
 }
 
 // newInternalCall makes a call that is no client's transaction.
-func newInternalCall(gw *Gateway, k Kind, token Token, id kv.TxnID, deadline int64) Call {
+func newInternalCall(gw *Gateway, k Kind, handle CallHandle, id kv.TxnID, deadline int64) Call {
 	return Call{
 		Kind:     k,
 		Ref:      kv.TxnRef{TxnID: id, Attempt: 1},
-		Token:    token,
+		Handle:   handle,
 		ReadOnly: true,
 		started:  gw.Now,
 		deadline: min(deadline, gw.Now+int64(gw.MaxAge)),
@@ -137,7 +137,7 @@ func (s *Snapshot) Release(gw *Gateway)             { gw.endReading(s.reading) }
 func (s *Snapshot) End(gw *Gateway, _ *msg.Failure) { gw.endReading(s.reading) }
 func (s *Snapshot) Reset()                          { s.reading, s.state = nil, nil }
 
-// retain asks the registry to store the snapshot. It names the incarnation of the hot shard that
+// retain requests that the registry store the snapshot. It names the incarnation of the hot shard that
 // has fixed it: after a restart, the registry may have stored a newer snapshot up to which other
 // shards have collected, so it rejects this one, and the next attempt has a round of its own.
 func (s *Snapshot) retain(gw *Gateway) Outcome {

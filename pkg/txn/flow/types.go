@@ -45,12 +45,12 @@ type At struct {
 // IsZero reports whether a is the present.
 func (a At) IsZero() bool { return a == At{} }
 
-// Token is the caller's handle for a request; the Done has it.
-type Token any
+// CallHandle identifies a client's request to its caller; the Done has it.
+type CallHandle any
 
 // Done is the response to a client's request.
 type Done struct {
-	Token Token
+	Token CallHandle
 	// Txn is the attempt that ended.
 	Txn kv.TxnRef
 	// Attempts counts the attempts, this one included, without those that were only redirected.
@@ -73,7 +73,7 @@ type Done struct {
 	More  bool
 	// Aborts are the reasons for which earlier attempts ended.
 	Aborts []msg.Reason
-	// Plan is the read plan of a read-only transaction, PlanAny if it took locks.
+	// Plan is the read plan of a read-only transaction, PlanAny if it acquired locks.
 	Plan env.Plan
 	// Index is the CSN of the last agent at the commit point, 0 if nothing was committed. At are the
 	// CSNs of the shards that were read. Clock combines both.

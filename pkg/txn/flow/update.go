@@ -91,7 +91,7 @@ func (u *Update) OnLocks(gw *Gateway, l *msg.Lock, r *msg.LockResponse) Outcome 
 }
 
 // OnFailure handles the failure of a lock request. If the client may have caused it by what it read
-// (a type error after reading a key, say), the reads are validated before the failure is reported:
+// (for example, a type error after reading a key), the reads are validated before the failure is reported:
 // a stale read must not produce an error that no serial execution has. The shards that hold no lock
 // of this attempt release their outstanding requests; the others are released after validation.
 func (u *Update) OnFailure(gw *Gateway, f *msg.Failure) Outcome {
