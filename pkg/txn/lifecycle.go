@@ -51,9 +51,9 @@ func (t *flowTable) Finish(f flow.Flow, d flow.Done) {
 // endOneShot responds to a one-shot, and to the identical reads that share its result. Those that
 // do not share a failure start on their own.
 func (t *flowTable) endOneShot(one *flow.OneShot, d flow.Done) {
-	followers, answered := t.gw.SharedReads.End(one, &d)
+	followers, shared := t.gw.SharedReads.End(one, &d)
 	for _, f := range followers {
-		if answered {
+		if shared {
 			t.Finish(f, f.SharedDone(one, &d))
 			continue
 		}

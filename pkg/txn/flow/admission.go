@@ -109,6 +109,7 @@ func (d *Admitter) ReleaseSlot(f Flow, why *msg.Failure) {
 	if !t.Held() {
 		return
 	}
+	// Its client may begin the next attempt, which keeps the age and is admitted as a retry.
 	if f.Base().Kind.IsInteractive() && why != nil && kv.Kind(why.Kind) == kv.KindAborted {
 		d.aborted.add(f)
 	}
@@ -121,6 +122,9 @@ func (d *Admitter) ReleaseSlot(f Flow, why *msg.Failure) {
 
 // AdmitOpen gives an interactive transaction its slot, or returns why not.
 func (d *Admitter) AdmitOpen(c *Call) *msg.Failure {
+	// A retry of an aborted transaction may exceed the share by half. Otherwise new transactions would
+	// take the slots that aborted ones have released, and an old transaction could starve outside of
+	// wound-wait.
 	check := d.CheckOpen
 	if d.aborted.isNextAttempt(c.Ref) {
 		check = d.CheckReturning

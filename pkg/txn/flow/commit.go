@@ -21,11 +21,15 @@ func (gw *Gateway) sendCommit(f Committer, ps piece.Pieces, q commitreq.Request)
 		q.Last = gw.lastAgent(ps)
 		q.Parallel = gw.Order == env.Parallel && len(ps) > 1
 	}
+	// Reads and grants name the incarnation that produced them. The other pieces name the last one
+	// that is known: if the shard has restarted since, it refuses the piece, and its response has the
+	// current one.
 	for i := range ps {
 		if ps[i].Incarnation == 0 {
 			ps[i].Incarnation = gw.Shards.Incarnation(ps[i].Shard)
 		}
 	}
+	// The planner moves keys to the hot shard that are hot and are written together.
 	gw.Heat.NoteTogether(ps)
 	c.Phase = Committing
 	q.Txn, q.Begun, q.User, q.NoWait = c.Ref, c.Begun, c.How.User, c.Wound.Is
@@ -42,6 +46,7 @@ func (gw *Gateway) sendCommit(f Committer, ps piece.Pieces, q commitreq.Request)
 // With --commit-order parallel it is the coldest shard in the router's order. That models a
 // coordinator apart from the contention, as in ordinary two-phase commit.
 func (gw *Gateway) lastAgent(ps piece.Pieces) kv.ShardID {
+	// A single shard decides alone.
 	if len(ps) == 1 {
 		return ps[0].Shard
 	}

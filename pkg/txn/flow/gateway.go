@@ -71,9 +71,10 @@ func (gw *Gateway) Respond(c *Call, d Done) {
 	gw.enqueueDone(c, d)
 }
 
-// enqueueDone queues a response for the next Flush. A call without a token has no client, or its
-// client has been answered.
+// enqueueDone queues a response for the next Flush. A call without a handle has none.
 func (gw *Gateway) enqueueDone(c *Call, d Done) {
+	// The delete of an expired key has no client. An interactive transaction that is aborted between
+	// two requests has no request to respond to: package txn remembers why it was aborted.
 	if c.Handle == nil {
 		return
 	}
@@ -94,6 +95,8 @@ func (gw *Gateway) newReading(f Reader, plan env.Plan) *readreq.Reading {
 // endReading deregisters a reading, if there is one.
 func (gw *Gateway) endReading(r *readreq.Reading) {
 	if r != nil && !r.Ended {
+		// From now on responses to this reading find no flow. A flow that reads again does so under a new
+		// name: its shards cannot mistake the new registration for the old one.
 		delete(gw.Readers, r.Name)
 		r.End(gw.Env)
 	}
@@ -108,6 +111,9 @@ func (gw *Gateway) tickReading(c *Call, r *readreq.Reading) Outcome {
 // tickLeases renews leases. An expired lease is never revived: the shard may have decided an update
 // that the registration was to hold.
 func (gw *Gateway) tickLeases(r *readreq.Reading) Outcome {
+	// This machine may have stalled, or a shard has not received renewals. The gateway counts a lease
+	// from the sending of its request, and 10 % shorter than the shard does, so it is the first to
+	// notice.
 	s, lapsed := r.Lapsed(gw.Env)
 	if lapsed {
 		return Aborted(readreq.Lapse(s))

@@ -32,6 +32,8 @@ func (r *HotPolicy) Start(gw *Gateway) Outcome {
 func (r *HotPolicy) OnQueryResponse(gw *Gateway, sent, m *msg.Envelope) Outcome {
 	q := msg.As[msg.HotStatusResponse](m)
 	switch {
+	// Sequence: this call queries change 7, another client sets change 8, and the update of this one
+	// names 7.
 	case q.Failure != nil && q.Failure.Reason == msg.ReasonStaleRead:
 		return r.Start(gw)
 	case q.Failure != nil:

@@ -171,6 +171,7 @@ func (x *Interactive) FailCall(gw *Gateway, f *msg.Failure) {
 // setIdle ends the current request. If others wait for its locks, the idle time runs from now on.
 func (x *Interactive) setIdle(gw *Gateway) {
 	x.Phase, x.reqDeadline, x.openWait = Idle, 0, nil
+	// A client that repeats the same read to keep its locks counts as idle.
 	if x.requestsNew || gw.Mutants.Has(mutant.PingsCount) {
 		x.idleSince, x.requestsNew = gw.Now, false
 	}
@@ -243,6 +244,7 @@ func (x *Interactive) BeginValidatingRollback() { x.rollsBack = true }
 // that value was stale, the failure may occur in no serial execution; the client receives a
 // retryable error instead.
 func (x *Interactive) validateFailure(f *msg.Failure, now int64) {
+	// The validation has to end within the request.
 	if x.reqDeadline != 0 {
 		x.deadline = min(x.deadline, x.reqDeadline)
 	}
@@ -267,6 +269,7 @@ func (x *Interactive) RecordConflict(gw *Gateway, why *msg.Failure) {
 	if x.ReadOnly || !why.Reason.Contention() {
 		return
 	}
+	// A failure by a wound names the key in the conflict, if at all.
 	key := why.Key
 	if len(key) == 0 && why.Conflict != nil {
 		key = why.Conflict.Key

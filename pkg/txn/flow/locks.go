@@ -74,6 +74,7 @@ func (l *locks) readCSNs() (at []msg.ShardCSN) {
 
 // requestLocks sends lock requests, and reads without locks, in the order of the shards.
 func (l *locks) requestLocks(gw *Gateway, c *Call, locked, unlocked piece.Pieces) {
+	// The order of shards makes runs reproducible.
 	for _, s := range gw.EveryShard() {
 		for i := range locked {
 			if locked[i].Shard == s {
@@ -105,6 +106,7 @@ func (l *locks) requestLock(gw *Gateway, c *Call, s kv.ShardID, m *msg.Lock) {
 // finishReads ends a transaction that has only read. If one request has granted all locks, its
 // reads were current at the grant; else the locks are checked.
 func (l *locks) finishReads(gw *Gateway, f Checker) Outcome {
+	// With one request, all locks were held at the instant of its grant.
 	if l.requests.Sent() > 1 {
 		return l.checkLocks(gw, f)
 	}

@@ -66,8 +66,11 @@ func (m *Move) OnLocks(gw *Gateway, _ *msg.Lock, r *msg.LockResponse) Outcome {
 	if !m.locks.addGrants(r) {
 		return Aborted(locksLost())
 	}
+	// The grant is listed in the commit, so the value cannot change before the commit point.
 	held := &r.Results[0]
 	fromHome := gw.Router.Shard(m.key) == m.from
+	// A step of the hot shard with a large value would delay all linchpin keys. A value that has grown
+	// there may move home.
 	if len(held.Value) > kv.MaxMovedBytes && fromHome {
 		m.Release(gw)
 		text := fmt.Sprintf("the key holds %d bytes; keys of more than %d bytes are not moved",
@@ -103,6 +106,7 @@ func (m *Move) IsReadOnly() bool { return false }
 // OnCommitResponse handles the decision.
 func (m *Move) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 	if !a.Committed {
+		// If the prepare request was lost, the source still holds the lock.
 		m.Release(gw)
 		return AbortConfirmed(a.Failure)
 	}

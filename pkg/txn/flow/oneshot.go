@@ -59,6 +59,7 @@ func (o *OneShot) Start(gw *Gateway) Outcome {
 		return gw.lookUpSnapshot(o)
 	}
 	ps := o.pieces(gw)
+	// Admission precedes everything else: a rejected transaction costs the shards nothing.
 	f := gw.Admitter.Admit(o, ps)
 	switch {
 	case f != nil:
@@ -67,6 +68,7 @@ func (o *OneShot) Start(gw *Gateway) Outcome {
 		return o.readPast(gw, ps)
 	case !o.ReadOnly:
 		return o.sendCommit(gw, ps)
+	// Another read has the same result. It finishes this one, or starts it.
 	case gw.SharedReads.tryJoin(gw, o):
 		return Continue
 	case gw.Reads == env.SnapshotReads:
@@ -113,6 +115,8 @@ func (o *OneShot) IsReadOnly() bool { return o.ReadOnly }
 func (o *OneShot) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 	d := Done{Committed: true, ResultsLost: a.ResultsLost, Index: msg.ShardCSN{Shard: a.Shard, Index: a.Index}}
 	switch {
+	// A reader of one shard does not register, unless it has to wait for a sealed update: then the
+	// queue may be closed.
 	case a.Failure != nil && a.Failure.Reason == msg.ReasonClosed:
 		return o.OnClosed(gw)
 	case a.Failure != nil && a.Failure.Reason == msg.ReasonCommitted:
@@ -154,6 +158,7 @@ func (o *OneShot) read(gw *Gateway, ps piece.Pieces) Outcome {
 // two readers of a hot key do not hold each other's updates.
 func (o *OneShot) choosePlan(gw *Gateway, ps piece.Pieces) (env.Plan, kv.ShardID) {
 	forced := o.forcedPlan(gw)
+	// One step of one shard needs no plan, whatever is configured.
 	if len(ps) == 1 && forced != env.PlanSnapshot {
 		return env.PlanOneShard, ps[0].Shard
 	}
@@ -204,6 +209,7 @@ func (o *OneShot) OnRead(*Gateway, *msg.ReadResponse, []msg.Op, int64) {}
 // OnRedirect begins a new reading, which looks for the key on its new shard. The client sees no
 // abort: a reader that was redirected has returned nothing.
 func (o *OneShot) OnRedirect(gw *Gateway, _ kv.ShardID, _ []msg.Op) Outcome {
+	// The new reading has a new name, so values of both cannot be mixed.
 	gw.endReading(o.reading)
 	var ps piece.Pieces
 	ps.Cut(o.ops, gw.Router.Shards(), func(key []byte) kv.ShardID { return gw.shardOf(&o.Call, key) })
@@ -216,6 +222,8 @@ func (o *OneShot) OnRedirect(gw *Gateway, _ kv.ShardID, _ []msg.Op) Outcome {
 // OnAllRead finishes the transaction. If all leases are valid, no update of what was read has been
 // decided since, so all reads are current at this instant.
 func (o *OneShot) OnAllRead(gw *Gateway) Outcome {
+	// An expired lease proves nothing: an update of a key may have been decided between its read and
+	// now, so the reads may be of different instants.
 	s, lapsed := o.reading.Lapsed(gw.Env)
 	if lapsed {
 		return Aborted(readreq.Lapse(s))
@@ -242,6 +250,7 @@ func (o *OneShot) OnClosed(gw *Gateway) Outcome {
 // it.
 func (o *OneShot) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 	ps := o.pieces(gw)
+	// Such a round responds promptly, by excluding slow shards.
 	if o.roundWait.Need == round.Prompt && !covers(&p.State, ps) {
 		o.roundWait.Drop()
 		o.requireShards(ps.Shards()...)
@@ -284,6 +293,7 @@ func (o *OneShot) Checks() *lockreq.Checks     { return &o.locks.checks }
 
 // OnLocks records the grants and values of one shard.
 func (o *OneShot) OnLocks(gw *Gateway, l *msg.Lock, r *msg.LockResponse) Outcome {
+	// The shard has restarted, and has lost the locks that it had granted before.
 	if !o.locks.addGrants(r) {
 		return Aborted(locksLost())
 	}

@@ -15,6 +15,7 @@ type Outcome struct {
 	failure *msg.Failure
 }
 
+// verdict is the kind of an outcome.
 type verdict uint8
 
 const (

@@ -75,6 +75,7 @@ func (gw *Gateway) onSnapshotFound(f Flow, r *msg.SnapshotResponse) Outcome {
 	}
 	c, p := f.Base(), &r.Pins[0]
 	c.snapshot.retained, c.snapshot.clock = p, msg.Clock(p.Clock)
+	// The client has seen a newer state, and must not read an older one by mistake.
 	if c.How.After != nil && !c.snapshot.clock.Covers(c.How.After) {
 		text := fmt.Sprintf("snapshot %d is older than the causality token", p.Number)
 		return Aborted(env.Invalid(text, "read at a later snapshot, or without the token"))
@@ -90,6 +91,8 @@ func (gw *Gateway) readAtRound(c *Call, p *round.Round) {
 
 // resetSnapshot makes the next attempt read the present, unless the client names a snapshot.
 func (c *Call) resetSnapshot() {
+	// The snapshot of a round was for one attempt. So are redirects at a snapshot: they name shards of
+	// the past.
 	if c.snapshot != nil && c.snapshot.requested.IsZero() {
 		c.snapshot = nil
 		c.redirects.ForgetPast()

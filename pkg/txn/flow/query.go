@@ -21,6 +21,7 @@ func (gw *Gateway) query(f Querier, fill func(e *msg.Envelope, request kv.TxnRef
 	c := f.Base()
 	c.query.number++
 	c.Phase = Querying
+	// Without the check the call would wait for its deadline.
 	down := gw.Shards.Unreachable(gw.Hot())
 	if down != nil {
 		return Aborted(down)

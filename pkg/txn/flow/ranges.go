@@ -61,6 +61,7 @@ func (x *Interactive) recordQueueScans(gw *Gateway) {
 func (x *Interactive) recordRangeConflict(gw *Gateway, key []byte) {
 	for i := range x.queueScans {
 		s := x.queueScans[i].Span()
+		// The lost key was found by this scan, as the first job of a queue is.
 		if s.Contains(key) {
 			gw.Heat.Lost(rangeKey(&x.queueScans[i]), x.writesIn(s))
 		}

@@ -54,8 +54,11 @@ func (c *Call) AddReceipt(r *msg.Receipt) {
 func (c *Call) finalReceipt(now int64, f *msg.Failure) msg.Receipt {
 	r := c.txnReceipt
 	switch {
+	// The wait that was reported last has ended, since the call has succeeded.
 	case f == nil:
 		r.Open = false
+	// The call has failed while it waited: the client gets that wait, even if an earlier one was
+	// longer and has ended.
 	case c.openWait != nil:
 		r = msg.Worst(r, c.openWait.receipt)
 	case c.Kind.IsTransaction() && f.Kind == uint32(kv.KindDeadlineExceeded) && r.WaitedNanos == 0:

@@ -29,6 +29,7 @@ func NewRound(gw *Gateway, p *round.Round) *Round {
 // Start registers the round on all shards but the last. The last one, which is the hot shard or
 // else the hottest, fixes its CSN when the others have.
 func (x *Round) Start(gw *Gateway) Outcome {
+	// startRounds has checked this, but a node may have begun to drain since, between two attempts.
 	f := gw.Shards.NoRound()
 	if f != nil {
 		return Failed(f)
@@ -51,6 +52,7 @@ func (x *Round) OnRead(gw *Gateway, _ *msg.ReadResponse, _ []msg.Op, _ int64) {
 // changed between a shard's fixing and the last one's, whose instant is that of the snapshot.
 func (x *Round) OnAllRead(gw *Gateway) Outcome {
 	s, lapsed := x.reading.Lapsed(gw.Env)
+	// A registration has expired: an update may have been decided between the CSNs of two shards.
 	if lapsed {
 		return Aborted(readreq.Lapse(s))
 	}
@@ -132,6 +134,7 @@ func (x *Round) continueWithout(gw *Gateway, out []kv.ShardID) Outcome {
 	switch {
 	case x.round.AskFirst(out):
 		return Aborted(readreq.Late(out[0]))
+	// All waiters need one of these shards.
 	case !x.round.WorthWithout():
 		gw.Rounds.GiveUp(x.round)
 		return Finished(Done{})
@@ -140,6 +143,7 @@ func (x *Round) continueWithout(gw *Gateway, out []kv.ShardID) Outcome {
 	switch {
 	case x.reading.Open() || x.reading.Next(gw.Env, x.LastRequestRetry()):
 		return Continue
+	// No shard has responded, so there is no snapshot.
 	case len(x.reading.Replies()) == 0:
 		gw.Rounds.GiveUp(x.round)
 		return Finished(Done{})
@@ -157,6 +161,7 @@ func (x *Round) Reset() { x.reading = nil }
 func (x *Round) End(gw *Gateway, f *msg.Failure) {
 	x.Release(gw)
 	waiters := gw.Rounds.Ended(x.round)
+	// Waiters that have joined in the meantime receive the failure, too.
 	if f != nil {
 		x.waiters = waiters
 	}

@@ -113,6 +113,7 @@ func (s *Scan) OnPage(gw *Gateway, r *msg.ReadPageResponse) Outcome {
 		text := "a shard no longer keeps the state that the scan reads; start the scan again"
 		return Failed(env.Failure(msg.ReasonIncarnation, kv.KindAborted, text))
 	}
+	// A page may be empty before the end of the range. Then the next one is requested.
 	if len(r.Pairs) == 0 {
 		s.requestDue(gw)
 	}

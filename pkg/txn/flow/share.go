@@ -33,11 +33,14 @@ type SharedReads struct {
 // tryJoin makes a one-shot read wait for the result of an identical one that has not been sent yet.
 // The result is current at an instant after both have begun.
 func (s *SharedReads) tryJoin(gw *Gateway, o *OneShot) bool {
+	// A unique identifier that two clients share is not unique. A retry may have been redirected; it
+	// reads on its own.
 	unique := !gw.Mutants.Has(mutant.UniqueShared) && slices.ContainsFunc(o.ops, isDistinct)
 	if gw.NoSharing || o.Ref.Attempt > 1 || !o.How.isDefault() || unique {
 		return false
 	}
 	unlike := gw.Mutants.Has(mutant.SharedUnlike)
+	// A response that fits the bound of one client may exceed that of another.
 	i := slices.IndexFunc(s.unsent, func(x *OneShot) bool {
 		return x.How.MaxResponse == o.How.MaxResponse && sameReads(x.ops, o.ops, unlike)
 	})
@@ -84,6 +87,7 @@ func (s *SharedReads) OnFlush() { s.unsent = s.unsent[:0] }
 // well. If the read has failed for its own reasons, such as its deadline, the followers execute by
 // themselves.
 func (s *SharedReads) End(o *OneShot, d *Done) (followers []*OneShot, shared bool) {
+	// A follower that ends first, by its deadline for example, leaves its leader.
 	if o.leader != nil {
 		o.leader.followers = slices.DeleteFunc(o.leader.followers, func(f *OneShot) bool { return f == o })
 		o.leader = nil

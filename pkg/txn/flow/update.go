@@ -40,6 +40,7 @@ func (u *Update) Start(gw *Gateway) Outcome { return u.Fetch(gw) }
 func (u *Update) Fetch(gw *Gateway) Outcome {
 	u.Phase = Locking
 	var early func([]byte) bool
+	// Reads of a read-only transaction block no other reader, so they never lock early.
 	if !u.ReadOnly {
 		early = gw.Heat.Early
 	}
@@ -53,11 +54,13 @@ func (u *Update) Fetch(gw *Gateway) Outcome {
 		}
 	}
 	locked, unlocked := u.session.Wants(u.ops, w)
+	// Consumers of a queue: the other shards follow in OnLocks.
 	if queues {
 		first := func(p piece.Piece) bool { return p.Shard == w.First }
 		u.deferred = slices.DeleteFunc(slices.Clone(locked), first)
 		locked = slices.DeleteFunc(locked, func(p piece.Piece) bool { return !first(p) })
 	}
+	// No request is needed if the transaction has read, or written, everything that the call names.
 	u.locks.requestLocks(gw, &u.Call, locked, unlocked)
 	if !u.locks.requests.Open() {
 		u.evaluate(gw)
@@ -71,10 +74,13 @@ func (u *Update) Checks() *lockreq.Checks     { return &u.locks.checks }
 
 // OnLocks records the grants and values of one shard.
 func (u *Update) OnLocks(gw *Gateway, l *msg.Lock, r *msg.LockResponse) Outcome {
+	// Sequence: shard s grants a lock, restarts, and grants a second one. The first lock is lost, and
+	// another transaction may have changed its key since.
 	if !u.locks.addGrants(r) {
 		return Aborted(locksLost())
 	}
 	u.session.Learn(r.Shard, l.Ops, l.Optimistic, r.Results)
+	// The early locks of ranges end when consumers no longer wait. This request has waited.
 	if r.Receipt.WaitedNanos > 0 {
 		u.recordRangeWait(gw)
 	}
@@ -96,15 +102,20 @@ func (u *Update) OnLocks(gw *Gateway, l *msg.Lock, r *msg.LockResponse) Outcome 
 // of this attempt release their outstanding requests; the others are released after validation.
 func (u *Update) OnFailure(gw *Gateway, f *msg.Failure) Outcome {
 	f = u.renumber(f)
+	// Wounds, stale grants and redirects end the attempt in any case, and are retried.
 	if !needsValidation(gw, f) {
 		return Aborted(f)
 	}
+	// A shard without grants or reads takes part in no validation, so nothing else releases a lock
+	// request that is in flight to it.
 	for _, t := range u.session.Touched() {
 		if t.Empty() {
 			gw.To(t.Shard).Body = &msg.Release{Txn: u.Ref}
 		}
 	}
+	// Late responses must not add grants that the validation does not list.
 	u.locks.requests.Forget()
+	// See unvalidated.
 	if u.session.SawAbsent() {
 		u.unvalidatable = true
 		return Aborted(unvalidated())
@@ -172,14 +183,18 @@ func (u *Update) commitRefusal(gw *Gateway, ps piece.Pieces) *msg.Failure {
 func (u *Update) FinishReads(gw *Gateway) Outcome {
 	touched := u.session.Touched()
 	var ps piece.Pieces
+	// A piece validates all optimistic reads of its shard, and the grants there, in one step.
 	for _, t := range touched {
 		if len(t.Seen) > 0 {
 			addReadSet(ps.At(t.Shard), t)
 		}
 	}
+	// Everything was read under locks.
 	if len(ps) == 0 {
 		return u.locks.finishReads(gw, u)
 	}
+	// With several shards, validations one after the other would have several instants; one two-phase
+	// commit has one. Its pieces include shards with grants only, so no check follows.
 	u.validating, u.validatesAll = true, len(ps) > 1
 	for _, t := range touched {
 		if u.validatesAll && len(t.Seen) == 0 && !t.Empty() {
@@ -206,6 +221,8 @@ func (u *Update) IsReadOnly() bool { return u.validating }
 func (u *Update) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 	switch {
 	case !a.Committed:
+		// The participants release their own locks when they learn of the abort. Shards that were only
+		// read take no part in the commit, and need a Release.
 		u.Release(gw)
 		f := a.Failure
 		if f.Reason == msg.ReasonRequest && u.session.SawAbsent() {

@@ -75,6 +75,7 @@ func (v *View) read(gw *Gateway, pieces piece.Pieces) Outcome {
 		}
 		return v.awaitSnapshot()
 	}
+	// The 50 ms run from the first read that registers.
 	if v.reading == nil {
 		plan := env.PlanInteractive
 		if v.snapshot != nil {
@@ -87,10 +88,13 @@ func (v *View) read(gw *Gateway, pieces piece.Pieces) Outcome {
 	for i := range pieces {
 		p := &pieces[i]
 		for j := range p.Ops {
+			// A view takes no early locks.
 			p.Ops[j].ForUpdate = false
 		}
 		if v.snapshot != nil {
 			f := gw.readPast(&v.Call, v.reading, p.Shard, p.Ops)
+			// The snapshot has no part of the shard. The view cannot continue, since it may have read at the
+			// snapshot before. Its next attempt waits for a round with that shard.
 			if f != nil {
 				gw.noteMissedShard(v.Ref.TxnID, p.Shard)
 				return Aborted(f)
@@ -186,6 +190,8 @@ func (v *View) OnQueryResponse(gw *Gateway, _, m *msg.Envelope) Outcome {
 // FinishReads ends the view. If all leases are valid, all of its reads are current now.
 func (v *View) FinishReads(gw *Gateway) Outcome {
 	if v.reading != nil {
+		// Without its leases, the view may have read at different instants. A reading at a snapshot has
+		// none.
 		s, lapsed := v.reading.Lapsed(gw.Env)
 		if lapsed && !gw.Mutants.Has(mutant.OpenEndUnchecked) {
 			return Aborted(readreq.Lapse(s))
@@ -215,6 +221,8 @@ func (v *View) requestSnapshot(gw *Gateway) Outcome {
 	v.snapshotAt = 0
 	if v.Phase == Reading {
 		v.Phase = AwaitingSnapshot
+		// Sequence: the round fixes x at CSN 5, update T of x and y commits, and a read of y that was in
+		// flight returns T's value. With it, the view would see a part of T.
 		v.reading.GiveUp(gw.Env)
 	}
 	if gw.Mutants.Has(mutant.OpenLeftBeforePin) {
@@ -222,6 +230,7 @@ func (v *View) requestSnapshot(gw *Gateway) Outcome {
 		v.reading = nil
 	}
 	if v.reading != nil {
+		// The leases have to be valid when the round is fixed, and are renewed until then.
 		o := gw.tickLeases(v.reading)
 		if !o.Continues() {
 			return o
@@ -241,12 +250,14 @@ func (v *View) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 		return awaitsSnapshot
 	}
 	if v.reading != nil {
+		// The leases were valid when the round was fixed if they are valid now, after its response.
 		s, lapsed := v.reading.Lapsed(gw.Env)
 		if lapsed {
 			v.roundWait.Drop()
 			return Aborted(readreq.Lapse(s))
 		}
 		v.readBefore = readCSNs(v.reading)
+		// Deregistering releases the held updates. What they change is newer than the snapshot.
 		gw.endReading(v.reading)
 		v.reading = nil
 	}
