@@ -13,6 +13,8 @@ import (
 // commit, the failure is "unknown": the client may have sent the same request twice, and must not
 // conclude from the refusal of the copy that nothing is applied.
 func (g *Gateway) idInUse(id kv.TxnID) *msg.Failure {
+	// The query is about to fence the id. A transaction that began now would be rejected by the shards
+	// that have done so.
 	if g.status.Has(id) {
 		return env.Failure(msg.ReasonFenced, kv.KindAborted, "a query of the transaction's outcome is in flight")
 	}
@@ -35,6 +37,8 @@ func isCommitting(f flow.Flow) bool { return f.Base().Phase == flow.Committing }
 // begin starts a call, unless it is refused or its id is in flight.
 func (g *Gateway) begin(f flow.Flow, refused *msg.Failure) {
 	c := f.Base()
+	// The id is checked first: a request with an id in flight must not learn anything from a refusal
+	// of its options.
 	why := g.idInUse(c.Ref.TxnID)
 	if why == nil {
 		why = refused
@@ -196,6 +200,7 @@ func (g *Gateway) Borrowed(now int64, s *State, f *msg.Failure) {
 // onExpireKey deletes an expired key, unless its deadline has changed since. It is a one-shot
 // without a client. The shard sees whether the key is gone, and repeats the request if not.
 func (g *Gateway) onExpireKey(k *msg.ExpireKey) {
+	// A copy of a request whose delete is in flight.
 	if g.flows.newest(k.Txn.TxnID) != nil {
 		return
 	}
@@ -223,6 +228,8 @@ func (g *Gateway) onSnapshotDue() {
 	if g.historyFlow != nil && g.flows.newest(g.historyFlow.Ref.TxnID) == flow.Flow(g.historyFlow) {
 		return
 	}
+	// A snapshot of the history needs all shards, including those that are excluded because they are
+	// slow.
 	if !g.gw.Shards.NoneLeftOut() {
 		if g.gw.Now < g.historyFrom {
 			return

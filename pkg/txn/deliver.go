@@ -66,11 +66,14 @@ func onNotification(g *Gateway, m *msg.Envelope) {
 // onCommitResponse: the last agent has decided. The response is ignored unless it names the current
 // commit of the attempt.
 func (g *Gateway) onCommitResponse(a *msg.CommitResponse) {
+	// Each response has the incarnation of its shard, and how many commits that has aborted. Later
+	// messages name both, by which the shard recognizes late ones (docs/protocol.md, section 10).
 	g.gw.Shards.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
 	for _, s := range a.Seen {
 		g.gw.Shards.Learn(s.Shard, s.Incarnation)
 	}
 	f, ok := g.flows.find(a.Txn).(flow.Committer)
+	// A late response is of another attempt, or of an earlier commit of this one.
 	if !ok || f.Base().Phase != flow.Committing || !f.Commit().Answers(a, g.gw.Mutants) {
 		return
 	}
@@ -91,9 +94,11 @@ func (g *Gateway) onLockResponse(r *msg.LockResponse) {
 		return
 	}
 	f, ok := found.(flow.Locker)
+	// The attempt is ending, and releases all of its locks then.
 	if !ok || f.Base().Phase != flow.Locking {
 		return
 	}
+	// The response may be a copy of one that was handled.
 	l := f.Requests().Answered(r)
 	if l == nil {
 		return
@@ -114,6 +119,8 @@ func (g *Gateway) onCheckResponse(r *msg.CheckResponse) {
 		return
 	}
 	switch {
+	// Sequence: A is granted a read lock, the shard breaks it for a waiting writer since A's gateway
+	// did not respond to a push, and the writer commits. A's reads are of different instants.
 	case !r.Ok && !g.gw.Mutants.Has(mutant.CheckSkipped):
 		g.flows.Abort(f, env.Failure(msg.ReasonStaleGrant, kv.KindAborted, "the transaction lost a read lock"))
 	case !f.Checks().Open():
@@ -142,6 +149,8 @@ func (g *Gateway) onReadResponse(p *msg.ReadResponse) {
 	if !ok {
 		return
 	}
+	// The load of the shard selects the read plan. Reads at a snapshot do not wait, so their reports
+	// do not count.
 	if !c.ReadsSnapshot() {
 		gw.Shards.NoteLoad(s, p.Parked, p.Busy)
 	}
@@ -153,6 +162,7 @@ func (g *Gateway) onReadResponse(p *msg.ReadResponse) {
 	switch {
 	case p.Failure != nil && p.Failure.Reason == msg.ReasonClosed:
 		g.flows.apply(f, f.OnClosed(gw))
+	// The shard's incarnation has changed, or the lease had expired before the response arrived.
 	case !r.Registered(gw.Env, p):
 		g.flows.Abort(f, readreq.Lapse(s))
 	case p.Failure != nil && c.LearnRedirect(gw, p.Failure):
@@ -162,6 +172,7 @@ func (g *Gateway) onReadResponse(p *msg.ReadResponse) {
 	default:
 		r.Take(p)
 		f.OnRead(gw, p, ops, sent)
+		// Next sends the read of the last shard, if it waits for the other responses.
 		if !r.Open() && c.Phase == flow.Reading && !r.Next(gw.Env, c.LastRequestRetry()) {
 			g.flows.apply(f, f.OnAllRead(gw))
 		}
@@ -216,6 +227,7 @@ func (g *Gateway) onWound(w *msg.Wound) {
 		return
 	}
 	c := f.Base()
+	// The phase selects what reacts to the wound.
 	c.OnWound(g.gw.Now, w.Conflict)
 	switch c.Phase {
 	case flow.Locking:
@@ -237,6 +249,8 @@ func forwardWound(g *Gateway, f flow.Committer, w *msg.Wound) {
 		text := "an older transaction, " + w.By.String() + ", waited for a lock of this one"
 		g.flows.OnAborted(f, env.Failure(msg.ReasonWounded, kv.KindAborted, text))
 	default:
+		// Retries of prepare and commit requests carry "no wait" as well: a participant that has lost the
+		// first copy must not wait either.
 		f.Commit().NoWait(g.gw.Mutants)
 		g.gw.To(f.Commit().Last()).Body = w
 	}
@@ -249,6 +263,7 @@ func (g *Gateway) onPush(p *msg.Push) {
 	f := g.flows.find(p.Txn)
 	known := f != nil && f.Base().Kind != flow.ScanKind
 	o, open := f.(flow.InteractiveTxn)
+	// A request waits for the transaction's locks.
 	if open && p.Wanted {
 		o.Txn().OnWaiter(g.gw)
 	}
@@ -259,6 +274,7 @@ func (g *Gateway) onPush(p *msg.Push) {
 func (g *Gateway) onWaitReport(w *msg.WaitReport) {
 	f := g.flows.find(w.Txn)
 	if f == nil {
+		// Readers are known to shards by the names of their readings.
 		r := g.gw.Readers[w.Txn]
 		if r == nil {
 			return
@@ -266,6 +282,7 @@ func (g *Gateway) onWaitReport(w *msg.WaitReport) {
 		f = r
 	}
 	c := f.Base()
+	// The report is late: the shard has responded since.
 	if c.Phase != flow.Committing && !slices.Contains(g.pendingShards(f), w.Shard) {
 		return
 	}

@@ -25,6 +25,7 @@ const lastAgentTimeout = 2 * time.Second
 //     reported as unknown.
 func (g *Gateway) endIfNodeDown(f flow.Committer) (over bool) {
 	commit := f.Commit()
+	// f.Shards has the shards on which the attempt holds locks, commit.Shards those of the commit.
 	down := g.gw.Shards.Unreachable(f.Shards()...)
 	if down == nil {
 		down = g.gw.Shards.Unreachable(commit.Shards()...)
@@ -35,6 +36,7 @@ func (g *Gateway) endIfNodeDown(f flow.Committer) (over bool) {
 	node := g.gw.Router.Node(commit.Last())
 	since, is := g.gw.Shards.DownSince(node)
 	switch {
+	// There is nothing to apply, so nothing can be unknown.
 	case f.IsReadOnly():
 		g.flows.Finish(f, Done{Failure: down})
 		return true
@@ -45,8 +47,10 @@ func (g *Gateway) endIfNodeDown(f flow.Committer) (over bool) {
 		unknown.Down = node
 		g.flows.Finish(f, Done{Failure: unknown})
 		return true
+	// The last agent may have decided before its node went down, or may yet respond.
 	case is:
 		g.gw.Timed(since + int64(lastAgentTimeout))
+	// Once only: the cancellation is retried by the commit itself.
 	case commit.Without == nil:
 		commit.Without = down
 		commit.Cancel(g.gw.Env)
@@ -60,6 +64,7 @@ func (g *Gateway) endIfNodeDown(f flow.Committer) (over bool) {
 // its commit. It reports whether that has happened. Rounds continue: they exclude the shard
 // instead.
 func (g *Gateway) endIfDeciderDown(f flow.Flow, w *msg.WaitReport) bool {
+	// A round is not affected: it has a bound of its own (flow.Round.Retry).
 	down := g.gw.Shards.Unreachable(w.Last)
 	_, fixes := f.(*flow.Round)
 	if down == nil || fixes {
@@ -68,11 +73,13 @@ func (g *Gateway) endIfDeciderDown(f flow.Flow, w *msg.WaitReport) bool {
 	down.Key = w.Receipt.Key
 	down.Text = "transaction " + w.Receipt.Holder.TxnID.String() + " holds a lock on the key and is decided by shard " +
 		w.Last.String() + " on node " + down.Down.String() + ", which is down"
+	// Before the commit is sent, the gateway itself can abort the attempt.
 	c, commits := f.(flow.Committer)
 	if !commits || f.Base().Phase != flow.Committing {
 		g.flows.Abort(f, down)
 		return true
 	}
+	// The last agent may have decided in the meantime, and its response counts.
 	c.Commit().Without = cmp.Or(c.Commit().Without, down)
 	c.Commit().Cancel(g.gw.Env)
 	g.gw.Timed(g.gw.Now)

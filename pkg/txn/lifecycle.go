@@ -31,10 +31,14 @@ func (t *flowTable) Finish(f flow.Flow, d flow.Done) {
 	t.gw.Admitter.ReleaseSlot(f, d.Failure)
 	f.End(t.gw, d.Failure)
 	d.Failure = c.ClientFailure(d.Failure)
+	// A commit is described by the CSN of its last agent. A transaction that has only read is
+	// described by the CSNs of its reads.
 	if d.Committed && d.Index.Index == 0 {
 		d.At = f.ReadCSNs()
 	}
 	c.Stamp(&d)
+	// A call that waits for a round, or reads at its snapshot, no longer does. The shards release the
+	// snapshot with its last user.
 	t.gw.Rounds.Leave(f)
 	d.Closed = true
 	t.failures.add(c, d.Failure)
@@ -51,6 +55,7 @@ func (t *flowTable) Finish(f flow.Flow, d flow.Done) {
 // endOneShot responds to a one-shot, and to the identical reads that share its result. Those that
 // do not share a failure start on their own.
 func (t *flowTable) endOneShot(one *flow.OneShot, d flow.Done) {
+	// The followers finish first: they refer to results of the one-shot, which is reused after Put.
 	followers, shared := t.gw.SharedReads.End(one, &d)
 	for _, f := range followers {
 		if shared {
@@ -84,14 +89,19 @@ func isRetryable(f *msg.Failure) bool {
 // interactive transaction ends; its client begins the next attempt.
 func (t *flowTable) OnAborted(f flow.Flow, why *msg.Failure) {
 	c := f.Base()
+	// The next attempt of a redirected call looks for the key on its new shard, and the heat
+	// statistics learn of keys over which attempts are lost.
 	why, moved := c.RecordAbort(t.gw, why)
 	o, open := f.(flow.InteractiveTxn)
 	switch {
 	case open:
 		o.Txn().RecordConflict(t.gw, why)
 		t.Finish(f, flow.Done{Failure: t.clientFailure(f, why)})
-	case moved && c.Kind == flow.MoveKind: // the key is not on the shard that the move names
+	// Sequence: the planner requests the move of k from s0 to the hot shard, and another move of k
+	// commits first. A retry would not find k on s0 either.
+	case moved && c.Kind == flow.MoveKind:
 		t.Finish(f, flow.Done{Failure: why})
+	// After CancelAt a further attempt could not end in time.
 	case !isRetryable(why) || t.gw.Now >= c.CancelAt():
 		t.Finish(f, flow.Done{Failure: t.clientFailure(f, why)})
 	default:
@@ -103,6 +113,8 @@ func (t *flowTable) OnAborted(f flow.Flow, why *msg.Failure) {
 // the shards time.
 func (t *flowTable) retry(f flow.Flow, why msg.Reason) {
 	c := f.Base()
+	// The table finds the new attempt only. A late response to the earlier one, such as a grant, finds
+	// no flow, and its lock is released (onLockResponse).
 	t.remove(f)
 	c.BeginNextAttempt(why)
 	t.add(f)
@@ -133,6 +145,7 @@ func (t *flowTable) clientFailure(f flow.Flow, why *msg.Failure) *msg.Failure {
 		return why
 	}
 	c, commits := f.(flow.Committer)
+	// The gateway has cancelled the commit because a participant's node is down.
 	if commits && c.Commit().Without != nil {
 		return c.Commit().Without
 	}
@@ -149,6 +162,7 @@ func (t *flowTable) deadlineFailure(f flow.Flow) *msg.Failure {
 	switch {
 	case down != nil:
 		return down
+	// The update may have been applied, although its response is late.
 	case f.Base().Kind == flow.HotPolicyKind:
 		return flow.HotPolicyUnknown()
 	case f.Base().EndsByMaxAge():
@@ -167,6 +181,7 @@ func (t *flowTable) AwaitSnapshot(f flow.SnapshotWaiter) {
 		t.apply(f, f.OnNoSnapshot(t.gw, why))
 		return
 	}
+	// Rounds returns a snapshot at once only for a mutant.
 	p := t.gw.Rounds.Join(f)
 	if p != nil {
 		t.apply(f, f.OnSnapshot(t.gw, p))
@@ -195,7 +210,9 @@ func (t *flowTable) startRounds() {
 	if !t.gw.Shards.AllThere() {
 		for _, w := range t.gw.Rounds.Unfixable(func(s *round.Seat) bool { return t.roundRefusal(s) != nil }) {
 			why := t.roundRefusal(w.Seat())
-			if w.Seat().Waiting() && why != nil { // an earlier iteration may have ended it
+			// A flow that receives the failure may finish, and with it flows that share its result; so each waiter is
+			// checked again.
+			if w.Seat().Waiting() && why != nil {
 				t.gw.Rounds.Leave(w)
 				t.apply(w.(flow.Flow), w.(flow.SnapshotWaiter).OnNoSnapshot(t.gw, why))
 			}
@@ -208,6 +225,8 @@ func (t *flowTable) startRounds() {
 
 // endRound starts the next round, and delivers the result of this one.
 func (t *flowTable) endRound(x *flow.Round, why *msg.Failure) {
+	// The next round may start before the snapshot is delivered: its waiters have arrived after this
+	// one began.
 	t.startRounds()
 	p, waiters := x.Result()
 	t.deliverSnapshot(p, waiters, why)
@@ -219,6 +238,7 @@ func (t *flowTable) deliverSnapshot(p *round.Round, waiters []round.Waiter, why 
 	for _, w := range waiters {
 		f := w.(flow.SnapshotWaiter)
 		switch {
+		// The flow has ended since, or an earlier delivery of this loop has ended it.
 		case !t.gw.Rounds.Take(w, p, why == nil):
 		case why != nil:
 			t.apply(f, f.OnNoSnapshot(t.gw, why))
@@ -227,6 +247,8 @@ func (t *flowTable) deliverSnapshot(p *round.Round, waiters []round.Waiter, why 
 			t.apply(f, f.OnSnapshot(t.gw, p))
 		}
 	}
+	// The round itself has been a user of its snapshot until now, so that the shards did not release
+	// it before its first reader.
 	if why == nil && !p.Name.IsZero() {
 		t.gw.Rounds.Unuse(p)
 	}

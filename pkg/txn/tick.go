@@ -14,6 +14,7 @@ func (g *Gateway) Tick(now int64) {
 		return
 	}
 	g.gw.Env.Next = env.Never
+	// A flow may end while an earlier one is handled, so each is looked up again.
 	for _, f := range g.flows.byAge() {
 		if g.flows.find(f.Base().Ref) == f {
 			g.tickCall(f)
@@ -31,6 +32,7 @@ func (g *Gateway) Tick(now int64) {
 func (g *Gateway) tickCall(f flow.Flow) {
 	c := f.Base()
 	switch c.Phase {
+	// An idle transaction has no deadline of a request. Retry checks its idle time and its leases.
 	case flow.Idle:
 		g.flows.apply(f, f.Retry(g.gw))
 		return
@@ -71,6 +73,8 @@ func (g *Gateway) pendingShards(f flow.Flow) []kv.ShardID {
 func (g *Gateway) overdue(f flow.Flow) *msg.Failure {
 	c := f.Base()
 	if g.gw.Now >= c.AbortAt() {
+		// The deadline of the request is near, and not yet that of the transaction: the client is
+		// waiting, and gets the cause now.
 		if c.IsRequestTimeout(g.gw.Now) {
 			return g.flows.deadlineFailure(f)
 		}
@@ -80,6 +84,7 @@ func (g *Gateway) overdue(f flow.Flow) *msg.Failure {
 		return nil // it continues without the shards of that node
 	}
 	down := g.gw.Shards.Unreachable(g.pendingShards(f)...)
+	// The hot shard may have received the request before its node went down.
 	if down != nil && c.Phase == flow.Querying {
 		down.Hint = "the change may be applied; send it again when the node is back"
 	}
@@ -95,6 +100,7 @@ func (g *Gateway) tickCommit(f flow.Committer) {
 	}
 	if g.gw.Now < c.Deadline() {
 		g.gw.Timed(c.Deadline())
+		// The last agent is late. It is probed: if its log is slow, later commits avoid it as last agent.
 		if f.Commit().Tick(g.gw.Env, c.LastCommitRetry(), c.CancelAt()) {
 			g.gw.Shards.Suspect(f.Commit().Last())
 		}
