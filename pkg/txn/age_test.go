@@ -99,16 +99,16 @@ func TestErrorsNameTheMaximumAge(t *testing.T) {
 		deadline   time.Duration // 0 is none
 		text, hint string
 	}{
-		"a read":                              {ops: []msg.Op{read}, text: age, hint: "read a snapshot"},
-		"a write":                             {ops: []msg.Op{write}, text: age, hint: "use smaller transactions; the receipt"},
-		"a deadline beyond the age":           {ops: []msg.Op{write}, deadline: time.Hour, text: age, hint: "smaller"},
-		"a deadline before it":                {ops: []msg.Op{write}, deadline: 59 * time.Second, text: byClient},
-		"an idle transaction":                 {open: true, text: age, hint: "for long reads use"},
-		"a step":                              {open: true, ops: []msg.Op{read}, text: age, hint: "for long reads use"},
-		"a step with a deadline":              {open: true, ops: []msg.Op{read}, deadline: 59 * time.Second, text: byClient},
-		"a step with a deadline beyond it":    {open: true, ops: []msg.Op{read}, deadline: time.Hour, text: age, hint: "Scan"},
-		"a read with a deadline before it":    {ops: []msg.Op{read}, deadline: time.Second, text: byClient},
-		"a read with a deadline at that time": {ops: []msg.Op{read}, deadline: time.Minute, text: age, hint: "snapshot"},
+		"a read":                           {ops: []msg.Op{read}, text: age, hint: "read a snapshot"},
+		"a write":                          {ops: []msg.Op{write}, text: age, hint: "transactions; the receipt"},
+		"a deadline beyond the age":        {ops: []msg.Op{write}, deadline: time.Hour, text: age, hint: "smaller"},
+		"a deadline before it":             {ops: []msg.Op{write}, deadline: 59 * time.Second, text: byClient},
+		"an idle transaction":              {open: true, text: age, hint: "for long reads use"},
+		"a step":                           {open: true, ops: []msg.Op{read}, text: age, hint: "for long reads use"},
+		"a step with a deadline":           {open: true, ops: []msg.Op{read}, deadline: 59 * time.Second, text: byClient},
+		"a step with a later deadline":     {open: true, ops: []msg.Op{read}, deadline: time.Hour, text: age, hint: "Scan"},
+		"a read with a deadline before it": {ops: []msg.Op{read}, deadline: time.Second, text: byClient},
+		"a read with a deadline at it":     {ops: []msg.Op{read}, deadline: time.Minute, text: age, hint: "snapshot"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newTestGateway(t).runUntilFailure(c.open, c.ops, int64(c.deadline))

@@ -12,6 +12,21 @@ import (
 )
 
 // Deliver handles a message for this machine.
+//
+// A message about a call finds its flow by the attempt, the name of a reading, or the number of a page,
+// and is ignored unless the flow is in the phase that waits for it. These checks make duplicates and
+// late messages harmless; see docs/protocol.md, section 10.
+//
+//	CommitResponse            the flow's commit, by its commit id
+//	LockResponse              the flow's open lock request, by its number
+//	CheckResponse             the flow's open check, by its shard
+//	ReadResponse              a reading, by its name and the number of the read
+//	RenewLeaseResponse        a reading, by its name and the number of the renewal
+//	ReadPageResponse          a scan, by the number of the page
+//	SnapshotResponse,
+//	HotStatusResponse         the flow's query of the hot shard, by its number
+//	QueryTxnResponse          package status
+//	Wound, Push, WaitReport   the attempt
 func (g *Gateway) Deliver(now int64, m *msg.Envelope) {
 	g.gw.At(now)
 	switch b := m.Body.(type) {

@@ -92,7 +92,8 @@ func (s *script) doClient(words []string, ops []msg.Op) error {
 	case "pin", "ban", "free":
 		order := map[string]hotshard.Order{"pin": hotshard.Pin, "ban": hotshard.Ban, "free": hotshard.Free}[words[1]]
 		key, prefix := strings.CutSuffix(flag, "...")
-		s.g.SetHot(s.now, handle, ref.TxnID, &msg.HotRule{Key: []byte(key), Prefix: prefix, Order: uint32(order)}, 0, deadline)
+		rule := &msg.HotRule{Key: []byte(key), Prefix: prefix, Order: uint32(order)}
+		s.g.SetHot(s.now, handle, ref.TxnID, rule, 0, deadline)
 	case "mode":
 		mode, err := hotshard.ParseMode(flag)
 		if err != nil {

@@ -37,6 +37,9 @@ func (g *Gateway) Begin(now int64, ref kv.TxnRef, readOnly bool, how How) *msg.F
 // supersede aborts an earlier attempt of an interactive transaction, which its client has
 // abandoned. It returns a failure if that attempt cannot be aborted, or if ref is the earlier one:
 // its Begin was delayed, and the client waits for the later attempt.
+//
+// Sequence: the client's connection breaks during Do of attempt 1, and the client begins attempt 2. If
+// attempt 1 stayed open, attempt 2 would wait for its locks until a wound has aborted it.
 func (g *Gateway) supersede(ref kv.TxnRef) *msg.Failure {
 	f, open := g.flows.newest(ref.TxnID).(flow.InteractiveTxn)
 	if !open || f.Base().Ref.Attempt == ref.Attempt {
@@ -114,6 +117,7 @@ func (g *Gateway) Commit(now int64, handle Token, ref kv.TxnRef, deadline int64)
 	}
 	x := f.Txn()
 	x.BeginCommit(g.gw, deadline)
+	// Without writes, only the reads have to be validated.
 	if len(x.Session().Buffer()) == 0 {
 		g.flows.apply(f, f.FinishReads(g.gw))
 		return

@@ -44,7 +44,8 @@ func (t *flowTable) remove(f flow.Flow) {
 // newest returns the newest attempt of an id, nil if none is in flight.
 func (t *flowTable) newest(id kv.TxnID) flow.Flow { return t.ids[id] }
 
-// find returns an attempt, nil if it is not in flight.
+// find returns an attempt, nil if it is not in flight. A message of an earlier attempt never finds the
+// newest one.
 func (t *flowTable) find(ref kv.TxnRef) flow.Flow {
 	f := t.ids[ref.TxnID]
 	if f != nil && f.Base().Ref == ref {

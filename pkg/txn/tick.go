@@ -8,6 +8,18 @@ import (
 )
 
 // Tick retries requests, and ends calls that are late. Before Output.Next it does nothing.
+//
+//	phase                repeated                    end
+//	Idle                 lease renewals              after the idle timeout, if it blocks others
+//	Locking, Reading,
+//	Paging, Checking,
+//	Querying             requests without response   aborted at AbortAt
+//	AwaitingSnapshot     lease renewals              aborted at AbortAt
+//	Sharing              nothing                     aborted at AbortAt
+//	Committing           the commit                  cancelled before the deadline, unknown at it
+//	Backoff              nothing                     the next attempt starts at RetryAt
+//
+// A call that waits for a shard whose node is down ends at once, unless its commit was sent.
 func (g *Gateway) Tick(now int64) {
 	g.gw.At(now)
 	if g.gw.Now < g.gw.Env.Next {

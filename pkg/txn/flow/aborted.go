@@ -13,6 +13,10 @@ const maxAbortedTxns = 2048
 // abortedTxns remembers the last attempt of the interactive transactions that were aborted here,
 // since their clients may begin the next one. An attempt is admitted as a retry only if its
 // predecessor is remembered: the number of an attempt proves nothing, as any client can send one.
+//
+// Sequence: A is wounded while all slots for interactive transactions are used. Its slot goes to B. A's
+// client begins attempt 2, which is found here: it gets a slot beyond the share, and keeps its age.
+// Attempt 2 of an unknown id is admitted like a new transaction, and its age is that of its arrival.
 type abortedTxns struct {
 	last  map[kv.TxnID]abortedTxn
 	order []kv.TxnID

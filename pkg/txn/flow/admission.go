@@ -139,7 +139,7 @@ func (d *Admitter) AdmitOpen(c *Call) *msg.Failure {
 }
 
 // firstBeginTime is the begin time of an attempt of an interactive transaction: that of its first
-// attempt, if that was aborted here. At another gateway it is a first attempt again, and so
+// attempt, if that was aborted here. At another gateway it counts as a first attempt, and so is
 // younger. It is at most kv.MaxTxnAge ago: otherwise a client could prepare ids to use them when
 // they are the oldest.
 func (d *Admitter) firstBeginTime(ref kv.TxnRef, how *How) int64 {
@@ -152,6 +152,10 @@ func (d *Admitter) firstBeginTime(ref kv.TxnRef, how *How) int64 {
 
 // AdmitCall counts an interactive transaction for the keys and shards of its request. It can refuse
 // the first request only.
+//
+// Sequence: A has read x, and B has as many requests for y as a key may have. A now reads y. If it
+// were rejected, its client could only roll back, and lose the lock of x that others wait for; so A
+// is admitted, and the next new transaction with y is not.
 func (d *Admitter) AdmitCall(o *Interactive) *msg.Failure {
 	ops := o.ops
 	if o.namedKeys == nil {

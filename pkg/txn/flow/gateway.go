@@ -54,6 +54,9 @@ func NewGateway(e *env.Env, under func(yield func(Flow))) *Gateway {
 }
 
 // LeaveOut excludes a shard from snapshot rounds because it did not respond to one in time.
+//
+// A round blocks updates on all shards until the last one has responded. A shard with a slow disk would
+// block those of the others at each round.
 func (gw *Gateway) LeaveOut(s kv.ShardID) {
 	if gw.Shards.LeaveOut(gw.Now, s) {
 		gw.LeftOut = append(gw.LeftOut, s)

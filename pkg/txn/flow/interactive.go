@@ -13,6 +13,14 @@ import (
 )
 
 // Interactive is the common part of an Update and a View.
+//
+// Its client sends one request at a time. Between two requests it is idle; then only time, leases and
+// wounds change its state:
+//
+//	Begin ─▶ Idle ── Do ──────────▶ Locking, Reading … ─▶ Idle
+//	           ├──── Commit ──────▶ Committing, Checking ─▶ finished
+//	           ├──── Rollback ────▶ finished, after a validation if requested
+//	           └──── idle timeout, maximum age, expired lease ─▶ aborted; the next request gets the cause
 type Interactive struct {
 	Call
 	session *session.Session
@@ -81,6 +89,7 @@ func (x *Interactive) BeginDo(gw *Gateway, ops []msg.Op, deadline int64) *msg.Fa
 			x.noteQueueScan(&ops[i])
 		}
 	}
+	// The failure names the first write, by its position.
 	i := slices.IndexFunc(ops, func(op msg.Op) bool { return op.Writes() })
 	if !x.ReadOnly || i < 0 {
 		return nil
@@ -93,6 +102,8 @@ func (x *Interactive) BeginDo(gw *Gateway, ops []msg.Op, deadline int64) *msg.Fa
 // noteRequest records what an operation names, and reports whether that is new: the transaction has
 // neither read it before nor, if the operation writes, written it.
 func (x *Interactive) noteRequest(op *msg.Op) bool {
+	// The name is r or w, the key, and for a range its end. A zero byte ends the key; names of different
+	// operations may coincide, in which case the transaction counts as idle a little early.
 	name := make([]byte, 0, 16+len(op.Key)+len(op.End))
 	name = append(name, 'r')
 	if op.Writes() || op.ForUpdate {

@@ -116,6 +116,16 @@ func (l *locks) finishReads(gw *Gateway, f Checker) Outcome {
 
 // checkLocks sends checks to the shards, which report whether the locks were held without
 // interruption, and release them.
+//
+//	reader A              shard s0                 shard s1
+//	  ├─ lock x ────────────▶│ granted, 1            │
+//	  ├─ lock y ─────────────────────────────────────▶│ granted, 2
+//	  │                      │     ◀── instant of A's reads: both grants are held
+//	  ├─ check 1 ───────────▶│ held, and released    │
+//	  ├─ check 2 ────────────────────────────────────▶│ held, and released
+//
+// If s0 has restarted before y was granted, there is no such instant, and check 1 fails. A check
+// names the grant, since a late copy of the request may have acquired the lock again.
 func (l *locks) checkLocks(gw *Gateway, f Checker) Outcome {
 	c := f.Base()
 	c.Phase = Checking

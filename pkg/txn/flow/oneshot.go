@@ -23,6 +23,14 @@ const noRoundPause = 10 * time.Millisecond
 
 // OneShot is a transaction that is complete when it arrives. Each attempt chooses anew: writes, and
 // reads on one shard, are committed at once; reads on several shards register there.
+//
+//	writes                      prepare, commit request      2 or 3 delays
+//	reads, one shard            commit request without writes  2 delays
+//	reads, several shards       register and read              2 delays; 3 with the hot shard last
+//	reads, refused (closed)     round, then reads at its CSNs  3 and 2 delays
+//
+// If an attempt is aborted, package txn starts the next one with the same id and age. Its client sees
+// the last attempt only, and the number of those before.
 type OneShot struct {
 	Call
 	commit  commitreq.Commit

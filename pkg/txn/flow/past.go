@@ -14,6 +14,12 @@ import (
 )
 
 // pastSnapshot is the snapshot that a transaction reads: a retained one, or one of a round.
+//
+//	At (client)   ── lookUpSnapshot ─▶ retained, clock      requested is set
+//	50 ms, closed ── OnSnapshot ─────▶ round, clock         requested is zero
+//
+// Reads at it do not register, and hold no update. Shards retain the versions: by the registry's list
+// for a retained snapshot, and while the gateway repeats that it is in use for one of a round.
 type pastSnapshot struct {
 	// requested is what the client names, zero for the snapshot of a round; retained is the registry's
 	// entry once it is found.

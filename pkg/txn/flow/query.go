@@ -17,6 +17,9 @@ type hotShardQuery struct {
 }
 
 // query queries the hot shard, and retries until it responds. fill sets the body of the message.
+//
+// Queries do not change anything, and updates name the state that they change (HotPolicy), the snapshot
+// that they drop, or an id under which the registry recognizes a retry. So all of them can be repeated.
 func (gw *Gateway) query(f Querier, fill func(e *msg.Envelope, request kv.TxnRef)) Outcome {
 	c := f.Base()
 	c.query.number++

@@ -68,6 +68,9 @@ func (c *Call) finalReceipt(now int64, f *msg.Failure) msg.Receipt {
 }
 
 // OnWaitReport records a wait that has not ended. Of several shards the longest wait counts.
+//
+// A report arrives because the gateway has retried a request: the shard answers a copy of a waiting
+// request with the time, the key and the transaction that blocks it.
 func (c *Call) OnWaitReport(on kv.ShardID, r msg.Receipt) {
 	if c.openWait == nil || c.openWait.shard == on || r.WaitedNanos > c.openWait.receipt.WaitedNanos {
 		c.openWait = &waitState{on, r}

@@ -17,6 +17,15 @@ type Scan struct {
 	opened bool
 }
 
+// The phases of a scan, and of its requests:
+//
+//	Scan                  Next             Next …            Close
+//	  AwaitingSnapshot ─▶ Paging ────────▶ Paging ─────────▶ finished
+//	  3 delays            2 delays         0 or 2 delays     none
+//
+// Each shard returns a page of its own; a page of the scan merges them. What it does not use stays
+// buffered, so the next page may need requests to some shards only, or to none.
+
 // NewScan makes a scan. The deadline is for opening it.
 func NewScan(gw *Gateway, handle CallHandle, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How) *Scan {
 	s := &Scan{Paging: page.Paging{Span: span, Reverse: reverse, User: how.User}}

@@ -12,6 +12,10 @@ import (
 
 // sharing connects identical reads that share one result (combining; Holt 2016, section 4.3.3).
 // leader is the read whose result this one waits for; followers wait for the result of this one.
+//
+// Sequence: 100 clients read the hot key k within one flush. One read is sent; 99 are followers. If
+// the leader fails for its own reasons, the followers are started in turn, and the first of them that
+// is not sent yet becomes a leader.
 type sharing struct {
 	leader    *OneShot
 	followers []*OneShot

@@ -11,6 +11,15 @@ import (
 
 // Snapshot is a request to the snapshot registry, which is on the hot shard: retain the snapshot of
 // a round, list those with a name, or drop one.
+//
+//	gateway               shards                   hot shard: registry
+//	  ├─ round ─────────────▶│ fix CSNs, answer at once │
+//	  ├─ read of no keys ───▶│ answer once durable      │
+//	  ├─ retain CSNs ───────────────────────────────────▶│ store a row
+//	  │◀─ number, time, CSNs ────────────────────────────┤
+//
+// The registry may return a newer snapshot than that of this round, if another gateway has been
+// faster: retained snapshots are ordered, and none is stored below the GC safe point.
 type Snapshot struct {
 	Call
 	action action
