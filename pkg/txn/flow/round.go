@@ -88,11 +88,12 @@ func (x *Round) Shards() []kv.ShardID { return x.PendingShards() }
 //
 //   - An expired lease aborts the attempt before any shard counts as late: if this machine has
 //     stalled, the responses may be in its queue.
-//   - A shard that is probed and is too slow is the first one of the next attempt, so that the others
-//     are registered for a shorter time.
-//   - A shard that cannot fix its CSN because a sealed update waits for a decision, while a node is
-//     down, ends the round: the decision may arrive only when that node is back, and the round would
-//     block all updates of the shard until then.
+//   - A round for slow shards registers those first. If some of them have responded in time and others
+//     have not, the next attempt registers only the others first: the shards that have responded are
+//     not registered meanwhile, and their updates are not blocked.
+//   - If shards that are registered first have not responded for a lease, and a node is down, their
+//     sealed updates may wait for a decision of that node. The round ends: it would block the updates
+//     of these shards until the node is back.
 func (x *Round) Retry(gw *Gateway) Outcome {
 	if x.Phase != Reading {
 		return Continue
@@ -134,7 +135,7 @@ func (x *Round) continueWithout(gw *Gateway, out []kv.ShardID) Outcome {
 	switch {
 	case x.round.AskFirst(out):
 		return Aborted(readreq.Late(out[0]))
-	// All waiters need one of these shards.
+	// No waiter can use a snapshot without these shards.
 	case !x.round.WorthWithout():
 		gw.Rounds.GiveUp(x.round)
 		return Finished(Done{})
