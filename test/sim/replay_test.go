@@ -8,10 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOneSeedIsOneStory plays seeds twice and expects the same events in the
-// same order: a failure can be played again only if nothing, least of all the
-// order of a map, is left to chance.
-func TestOneSeedIsOneStory(t *testing.T) {
+// TestSeedDeterminesHistory runs seeds twice and expects the same events in the same order. A failure can be replayed
+// only if nothing is left to chance, the order of a map included.
+func TestSeedDeterminesHistory(t *testing.T) {
 	for seed := int64(1); seed <= 40; seed++ {
 		tell := func() (story [32]byte, lines int, s Summary) {
 			h := sha256.New()
