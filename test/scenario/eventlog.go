@@ -131,7 +131,7 @@ func (h *EventLog) Check() history.Verdict {
 		}
 		all.Txns = append(all.Txns, e)
 	}
-	v := history.ExactJudge(all)
+	v := history.CheckExact(all)
 	h.logf("the checker: %v", v)
 	return v
 }

@@ -200,7 +200,7 @@ func (w *world) checkGraph() {
 			x.Outcome, x.End = history.Unknown, history.Never
 		}
 		x.Reads = append(seenVersions(t), absentKeys(t, keys)...)
-		x.Answers = answersOf(t, chains)
+		x.Results = answersOf(t, chains)
 		at[t.ref] = len(h.Txns)
 		h.Txns = append(h.Txns, x)
 	}
@@ -223,7 +223,7 @@ func (w *world) checkGraph() {
 	for key, e := range newest {
 		h.Final[key] = e.value.Version
 	}
-	if v := history.ExactJudge(h); !v.OK() {
+	if v := history.CheckExact(h); !v.OK() {
 		w.fail("the graph checker: %v", fmt.Sprint(v.Problems[0]))
 	}
 }

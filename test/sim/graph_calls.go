@@ -115,7 +115,7 @@ func commuteAt(s object, a, b []step) bool {
 
 // positionsOf lists the positions in the version order at which a transaction that did not change the key can have got
 // its results.
-func (c *chain) positionsOf(t *txnRecord) (out []history.Place) {
+func (c *chain) positionsOf(t *txnRecord) (out []history.Position) {
 	steps := stepsOf(t, c.key)
 	var last, got transcript
 	var after []kv.Version
@@ -133,18 +133,18 @@ func (c *chain) positionsOf(t *txnRecord) (out []history.Place) {
 		last = got
 		fits := got.checkKnown() == nil && (reflect.DeepEqual(made, s) || dumpObject(made) == dumpObject(s))
 		if fits && !in {
-			out = append(out, history.Place{After: slices.Clone(after)})
+			out = append(out, history.Position{After: slices.Clone(after)})
 		}
 		if !fits && in {
 			out[len(out)-1].Before = c.versions[i-1].e.value.Version
 		}
 		in = fits
 	}
-	return slices.DeleteFunc(out, func(p history.Place) bool { return !c.isPossible(t, &p) })
+	return slices.DeleteFunc(out, func(p history.Position) bool { return !c.isPossible(t, &p) })
 }
 
 // isPossible reports whether real time allows a position.
-func (c *chain) isPossible(t *txnRecord, p *history.Place) bool {
+func (c *chain) isPossible(t *txnRecord, p *history.Position) bool {
 	for _, l := range c.versions {
 		if l.t != t && slices.Contains(p.After, l.e.value.Version) && l.t.start > t.end || l.e.value.Version == p.Before &&
 			l.t.end < t.start {
@@ -163,7 +163,7 @@ func (c *chain) conflictsOf(e *visibleEffect) []kv.Version {
 }
 
 // answersOf lists the results of a transaction on keys that it did not change.
-func answersOf(t *txnRecord, chains map[string]*chain) (out []history.SeenAnswer) {
+func answersOf(t *txnRecord, chains map[string]*chain) (out []history.SeenResult) {
 	if t.outcome != committed && !t.observed {
 		return nil
 	}
@@ -173,7 +173,7 @@ func answersOf(t *txnRecord, chains map[string]*chain) (out []history.SeenAnswer
 			slices.ContainsFunc(t.calls, writesKey(key, t.rolledBack)) {
 			continue
 		}
-		out = append(out, history.SeenAnswer{Key: key, Places: c.positionsOf(t)})
+		out = append(out, history.SeenResult{Key: key, Positions: c.positionsOf(t)})
 	}
 	return out
 }
