@@ -26,8 +26,8 @@ func position(before int, after ...int) (p Position) {
 	return p
 }
 
-func answered(t ExactTxn, key string, places ...Position) ExactTxn {
-	t.Results = append(t.Results, SeenResult{key, places})
+func answered(t ExactTxn, key string, positions ...Position) ExactTxn {
+	t.Results = append(t.Results, SeenResult{key, positions})
 	return t
 }
 

@@ -193,18 +193,18 @@ func (j *checker) inferRising(k int32, observers []int32, falling bool) {
 		}
 		group := observers[:n]
 		observers = observers[n:]
-		clash := func(x, y int32) {
+		report := func(x, y int32) {
 			j.verdict.add(LostUpdate, fmt.Sprintf("%s added to %q when it was %d, and %s saw it at %d, without that.",
 				describeTxn(j.nodes[j.acc[x].node]), j.names[k], j.acc[x].num, describeTxn(j.nodes[j.acc[y].node]), j.acc[y].num))
 		}
 		if _, added := level(group[0]); added > 0 && n > 1 {
-			clash(group[0], group[1])
+			report(group[0], group[1])
 			return
 		}
 		if len(last) > 0 {
 			was, added := level(last[0])
 			if now, _ := level(group[0]); added > 0 && now < addSaturating(was, added) {
-				clash(last[0], group[0])
+				report(last[0], group[0])
 				return
 			}
 		}

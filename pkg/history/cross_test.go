@@ -52,7 +52,7 @@ type valueName struct{ key, value string }
 func TestCheckAgreesWithExactCheck(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	infer := Options{SearchSteps: -1}
-	exactly, judged := 0, 0
+	exactly, inferred := 0, 0
 	for seed := range uint64(120) {
 		h := drawLong(seed, workload{txns: 400, clients: 12, keys: 30, skew: 1.1})
 		require.True(t, JudgeWith(h, infer).OK(), "seed %d", seed)
@@ -67,12 +67,12 @@ func TestCheckAgreesWithExactCheck(t *testing.T) {
 			exactly++
 		}
 		if !v.OK() {
-			judged++
+			inferred++
 		}
 	}
-	t.Logf("CheckExact rejects %d, Judge %d of these", exactly, judged)
+	t.Logf("CheckExact rejects %d, Judge %d of these", exactly, inferred)
 	require.Greater(t, exactly, 50)
-	require.Greater(t, judged, exactly*3/4)
+	require.Greater(t, inferred, exactly*3/4)
 }
 
 // corruptRead makes one read return another value of about the same time.

@@ -160,7 +160,7 @@ func TestExactCheckComparesStore(t *testing.T) {
 		{"all there", stored(1, 2), map[string]kv.Version{"x": ver(2)}, ""},
 		{"one lost", stored(1), nil, LostWrite},
 		{"one twice", stored(1, 2, 1), nil, DoubleWrite},
-		{"wrong way round", stored(2, 1), nil, LostUpdate},
+		{"reversed", stored(2, 1), nil, LostUpdate},
 		{"of a failed one", stored(1, 2, 7), nil, AbortedWrite},
 		{"without a writer", stored(1, 2, 8), nil, GarbageRead},
 		{"another end", stored(1, 2), map[string]kv.Version{"x": ver(1)}, WrongFinalState},

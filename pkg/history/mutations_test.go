@@ -144,7 +144,7 @@ var mutations = []struct {
 		op.Limit = 1 + r.IntN(len(op.Pairs)-1)
 		return true
 	}},
-	{"a deletion tells the contrary", func(r *rand.Rand, h *History) bool {
+	{"a deletion reports the opposite", func(r *rand.Rand, h *History) bool {
 		switch op := randomOp(r, h, pickKind(r, Delete, DeleteRange)); {
 		case op == nil || op.Saw == SawNothing:
 			return false

@@ -144,7 +144,7 @@ func TestMessageDelaysOfReaders(t *testing.T) {
 				g.Commit(now, tok, ref, forever)
 			}), 0.01)
 		})
-		t.Run(fmt.Sprint(plan, " pin"), func(t *testing.T) {
+		t.Run(fmt.Sprint(plan, " snapshot"), func(t *testing.T) {
 			id := kv.TxnID{Time: wallBase + w.now, Rand: 100}
 			var ref kv.TxnRef
 			require.InDelta(t, 3, messageDelays(t, w, func(g *txn.Gateway, now int64, tok txn.Token) {
