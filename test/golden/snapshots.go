@@ -8,18 +8,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// ofPins prints the messages about states that are kept.
-func ofPins(e *msg.Envelope) string {
+// snapshotMessage formats the messages about snapshots.
+func snapshotMessage(e *msg.Envelope) string {
 	switch b := e.Body.(type) {
 	case *msg.Due:
-		return due(b.ExpireKey)
+		return dueText(b.ExpireKey)
 	case *msg.RetainSnapshot:
 		p := b
-		out := fmt.Sprintf("RetainSnapshot %s %s at %s, in life %d", readerName(p.Request), indexes(p.Clock), Time(p.Fixed), p.Incarnation)
+		out := fmt.Sprintf("RetainSnapshot %s %s at %s, in life %d", readerName(p.Request), clockText(p.Clock), Time(p.Fixed),
+			p.Incarnation)
 		return out + when(p.Name != "", fmt.Sprintf(", as %s for %v", p.Name, time.Duration(p.TtlNanos)))
 	case *msg.FindSnapshot:
 		p := b
-		return fmt.Sprintf("FindSnapshot %s", readerName(p.Request)) + when(p.List, ": all") + when(p.Name != "", ": "+p.Name) +
+		return fmt.Sprintf("FindSnapshot %s", readerName(p.Request)) + when(p.List, ": all") +
+			when(p.Name != "", ": "+p.Name) +
 			when(p.Number != 0, fmt.Sprintf(": number %d", p.Number)) + when(p.AsOf != 0, ": as of "+Time(p.AsOf))
 	case *msg.DropSnapshot:
 		return fmt.Sprintf("DropSnapshot %s: number %d", readerName(b.Request), b.Number)
@@ -37,19 +39,21 @@ func ofPins(e *msg.Envelope) string {
 		return fmt.Sprintf("SnapshotListRequest from %v at index %d, heard %d.%d", b.Shard, b.Index, b.Incarnation, b.Change)
 	case *msg.SnapshotList:
 		p := b
-		kept := make([]string, len(p.Numbers))
+		numbers := make([]string, len(p.Numbers))
 		for i, n := range p.Numbers {
-			kept[i] = fmt.Sprintf("%d@%d", n, p.Indexes[i])
+			numbers[i] = fmt.Sprintf("%d@%d", n, p.Indexes[i])
 		}
-		return fmt.Sprintf("SnapshotList %d.%d: [%s], all from @%d on, next %d", p.Incarnation, p.Change, strings.Join(kept, " "), p.Floor, p.Next)
+		return fmt.Sprintf("SnapshotList %d.%d: [%s], all from @%d on, next %d", p.Incarnation, p.Change,
+			strings.Join(numbers, " "), p.Floor, p.Next)
 	}
-	return ofHeat(e)
+	return heatMessage(e)
 }
 
-// Pin prints a state that is kept.
+// Pin formats a retained snapshot.
 func Pin(p *msg.Snapshot) string {
 	name := fmt.Sprintf("pin %d", p.Number) + when(p.Name != "", " "+p.Name)
-	return fmt.Sprintf("%s %s of %s", name, indexes(p.Clock), Time(p.Time)) + when(p.Expires != 0, " until "+Time(p.Expires))
+	return fmt.Sprintf("%s %s of %s", name, clockText(p.Clock), Time(p.Time)) +
+		when(p.Expires != 0, " until "+Time(p.Expires))
 }
 
-func indexes(ixs []msg.ShardCSN) string { return msg.Clock(ixs).String() }
+func clockText(ixs []msg.ShardCSN) string { return msg.Clock(ixs).String() }
