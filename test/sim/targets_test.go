@@ -295,7 +295,7 @@ var targets = []target{
 		shape: resending},
 	{id: mutant.AnswerOfAnyCommit, name: "A gateway accepts a response to any commit of its attempt", seed: 819,
 		shape: resending},
-	{id: mutant.RivalNotKilled, name: "A refused commit is not remembered as aborted", seed: 9, shape: resending},
+	{id: mutant.RivalNotKilled, name: "A refused commit is not remembered as aborted", seed: 195, shape: resending},
 	{id: mutant.GatewayStartsAlike, name: "A gateway names its commits as before it restarted", seed: 18,
 		shape: resending},
 	{id: mutant.MemoryFloorIgnored, name: "Outcomes not in memory are taken as aborted", seed: 8},
