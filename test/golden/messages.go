@@ -178,8 +178,7 @@ func Failure(f *msg.Failure) string {
 		}
 	}
 	return Names(fmt.Sprintf("%s/%v%s: %s", strings.TrimPrefix(f.Reason.String(), "Reason"), kv.Kind(f.Kind), at,
-		f.Text)) +
-		when(f.Conflict != nil, " ("+conflictText(f.Conflict)+")")
+		f.Text)) + when(f.Conflict != nil, " ("+conflictText(f.Conflict)+")")
 }
 
 func lockResponseText(r *msg.LockResponse) string {

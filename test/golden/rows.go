@@ -110,8 +110,7 @@ func rowText(e *entry.Entry) (string, error) {
 		var s entry.State
 		err := s.Unmarshal(e.Value)
 		return fmt.Sprintf(" life %d, index %d, %d writes", s.Incarnation, s.Index, s.Writes) +
-			when(s.Floor > 0, ", floor "+Time(s.Floor)) +
-			when(s.Moves > 0, fmt.Sprintf(", %d moves", s.Moves)), err
+			when(s.Floor > 0, ", floor "+Time(s.Floor)) + when(s.Moves > 0, fmt.Sprintf(", %d moves", s.Moves)), err
 	}
 	return "", nil
 }

@@ -57,8 +57,7 @@ func (w *world) startClients() {
 func (w *world) startViews() {
 	for i := range w.opt.Views + w.opt.OneShotViews {
 		c := &client{w: w, n: w.opt.Clients + i, left: maxViews, versions: map[string]kv.Version{},
-			values:    map[string][]byte{},
-			onlyReads: true, oneShots: i >= w.opt.Views}
+			values: map[string][]byte{}, onlyReads: true, oneShots: i >= w.opt.Views}
 		w.after(w.upTo(max(w.opt.ViewFor, time.Millisecond)), c.next)
 	}
 }

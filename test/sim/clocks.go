@@ -36,17 +36,17 @@ func (w *world) startJumps() {
 	for range w.opt.Jumps {
 		w.after(w.upTo(time.Duration(w.opt.Jumps)*w.opt.JumpFor), w.jump)
 	}
-	var tell func()
-	tell = func() {
+	var exchange func()
+	exchange = func() {
 		if w.unfinished == 0 || w.calm {
 			return
 		}
 		for _, n := range w.nodes {
 			n.announceClock()
 		}
-		w.after(w.retention()/20, tell)
+		w.after(w.retention()/20, exchange)
 	}
-	tell()
+	exchange()
 }
 
 // canAdoptJumps reports whether a wrong time of day may last for so long that nodes adopt it.

@@ -29,8 +29,7 @@ func TestReadersWhileNodesDrain(t *testing.T) {
 		o.OpenBudget, o.HoldBound = time.Duration(1+seed%5)*time.Millisecond, time.Duration(1+seed%3)*time.Millisecond
 		o.EarlySnapshotsFor, o.Machines = 20*time.Millisecond, int(1+seed%4)
 		o.Mix = Mix{OneShot: 8, OneShotRead: 8, Interactive: 2, InteractiveRead: 10, Scan: 1, MaxOps: 4,
-			Think: time.Millisecond,
-			Ops:   OpMix{Get: 6, Put: 8, Add: 2, Scan: 1, Require: 1}}
+			Think: time.Millisecond, Ops: OpMix{Get: 6, Put: 8, Add: 2, Scan: 1, Require: 1}}
 		w := newWorld(o)
 		s, err := w.play()
 		require.NoError(t, err, "seed %d", seed)

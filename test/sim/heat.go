@@ -37,20 +37,20 @@ func (w *world) falseHeatMap() *msg.HeatMap {
 	if hot.m != nil {
 		m.Incarnation = hot.m.Incarnation()
 	}
-	tell := func(key []byte) {
+	add := func(key []byte) {
 		if w.rng.IntN(2) == 0 {
 			m.Keys = append(m.Keys, msg.KeyHeat{Key: key, Shard: w.router.Shard(key), Heat: 1 + 1000*w.rng.Float64()})
 		}
 	}
 	if w.opt.Anchored && w.rng.IntN(2) == 0 {
-		tell(anchor) // both commits of a resent id get this last agent
+		add(anchor) // both commits of a resent id get this last agent
 		return m
 	}
 	for i := range w.opt.Registers {
-		tell(regKey(i))
+		add(regKey(i))
 	}
 	for i := range w.opt.Counters {
-		tell(counterKey(i))
+		add(counterKey(i))
 	}
 	return m
 }

@@ -23,8 +23,7 @@ func TestReadersAreNeverAborted(t *testing.T) {
 				15
 			o.Straggle, o.Loss, o.Dup, o.ReadErrors, o.MaxWaiters, o.Crashes, o.Cuts = 0, 0.02, 0.1, 0, 0, 0, 0
 			o.Mix = Mix{OneShot: 10, OneShotRead: 8, Interactive: 2, InteractiveRead: 4, Scan: 1, MaxOps: 4,
-				Think: time.Millisecond,
-				Ops:   OpMix{Get: 6, Put: 8, Add: 2, Scan: 1, Require: 1}}
+				Think: time.Millisecond, Ops: OpMix{Get: 6, Put: 8, Add: 2, Scan: 1, Require: 1}}
 			o.Round = txn.RoundTimes{Wait: 300 * time.Millisecond, Lease: time.Second}
 			o.MoveEvery = time.Duration(seed%2) * 50 * time.Millisecond
 			w := newWorld(o)

@@ -49,8 +49,7 @@ func (w *world) replay() *model {
 	for _, t := range r.readers {
 		if !r.placed[t] && w.err == nil {
 			w.fail("%s (%v): there is no instant between %d and %d at which its results hold: %v", name(t.ref), t.outcomeText(),
-				t.start, t.end,
-				r.why[t])
+				t.start, t.end, r.why[t])
 		}
 	}
 	for ref, effects := range r.visible {
@@ -272,7 +271,7 @@ func (r *replay) apply(t *txnRecord, ref kv.TxnRef, x *trial) {
 		pure := o.added && e.kind == entry.EffectAdd || calls
 		switch {
 		case calls: // some of them may have commuted; the last state is compared
-		// and here not all of it is in memory
+		// not all of the value is in memory, so its new state cannot be compared
 		case (e.kind == entry.EffectExpire || e.kind == entry.EffectChange) && adt.Missing(&e.value) != nil:
 		case pure && e.delta != o.delta:
 			w.fail("%s: added %d to %q, the model %d", name(ref), e.delta, key, o.delta)

@@ -164,11 +164,11 @@ func (s *shell) perform(out shard.Output) {
 // range is read a few rows at a time, with other writes in between.
 func (s *shell) startRead(r entry.Read) {
 	w, incarnation := s.w, s.disk.incarnation
-	look, tell := w.about(w.opt.ColdRead/2), w.about(w.opt.ColdRead/2)
+	delay, reply := w.about(w.opt.ColdRead/2), w.about(w.opt.ColdRead/2)
 	if w.rng.IntN(4) == 0 {
-		look = 0
+		delay = 0
 	}
-	w.after(look, func() {
+	w.after(delay, func() {
 		if s.disk.incarnation != incarnation || !s.disk.up {
 			return
 		}
@@ -176,7 +176,7 @@ func (s *shell) startRead(r entry.Read) {
 			if !w.calm && w.chance(w.opt.ReadErrors) {
 				res = entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: errUnreadable}
 			}
-			w.after(tell, func() {
+			w.after(reply, func() {
 				if s.disk.incarnation == incarnation && s.disk.up {
 					s.inbox.PushRead(res)
 					s.wake(w.now)

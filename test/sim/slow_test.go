@@ -46,8 +46,7 @@ type rates struct {
 
 func (r *rates) String() string {
 	return fmt.Sprintf("viewed updates %.0f/s, longest %v; other updates %.0f/s, longest %v; "+
-		"one-shots %.0f/s, longest %v; "+
-		"views %.0f/s, longest call %v; %d snapshots",
+		"one-shots %.0f/s, longest %v; views %.0f/s, longest call %v; %d snapshots",
 		r.perSecond[0], r.longest[0], r.perSecond[1], r.longest[1], r.perSecond[2], r.longest[2], r.perSecond[3],
 		r.longest[3], r.snapshotCount)
 }

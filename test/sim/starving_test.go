@@ -52,8 +52,7 @@ func percentile(of []time.Duration, p float64) time.Duration {
 // run runs the cluster for a virtual time.
 func (b *starvation) run(t *testing.T, seed int64, length time.Duration) *results {
 	o := Options{Seed: seed, Nodes: b.nodes, Shards: 3, Registers: b.keys, HotKeys: 1, Learned: true, Far: true,
-		Delay: b.oneWay, Jitter: b.jitter,
-		Sync: b.sync, Bound: time.Hour, Mutants: b.mutants, Mix: Mix{MaxOps: 1}}
+		Delay: b.oneWay, Jitter: b.jitter, Sync: b.sync, Bound: time.Hour, Mutants: b.mutants, Mix: Mix{MaxOps: 1}}
 	w, out := newWorld(o), &results{}
 	for i := range b.writers {
 		b.write(w, out, i)

@@ -87,8 +87,7 @@ var typedTargets = []target{
 	{id: mutant.ChangeUnshown, name: "Changes not visible to readers", seed: 1, typed: true, readers: true,
 		shape: readTyped()},
 	{id: mutant.ChangeShownByFirst, name: "Changes visible to readers by their first call only", seed: 7, typed: true,
-		readers: true,
-		shape: func(o *Options) {
+		readers: true, shape: func(o *Options) {
 			readTyped("set")(o)
 			o.Methods, o.Mix.MaxOps = []string{"add", "remove", "contains", "contains"}, 8
 		}},
