@@ -193,13 +193,13 @@ func TestAnomaliesAreNamed(t *testing.T) {
 }
 
 func TestExplanations(t *testing.T) {
-	a := txn("alice", 2, 4, wr("x", "a"))
+	a := txn("al", 2, 4, wr("x", "a"))
 	a.Client = 3
 	v := Judge(&History{Txns: []Txn{txn("zero", 0, 1, wr("x", "0")), a, txn("\x01\x02", 5, 9, rd("x", "0"))}})
 	require.Equal(t, `real-time inversion
   These transactions form a cycle:
-  0102 (client 0, 5ms to 9ms) saw "0" at "x", by zero (client 0, 0s to 1ms), before alice (client 3, 2ms to 4ms) wrote "a".
-  alice (client 3, 2ms to 4ms) ended before 0102 (client 0, 5ms to 9ms) started.
+  0102 (client 0, 5ms to 9ms) saw "0" at "x", by zero (client 0, 0s to 1ms), before al (client 3, 2ms to 4ms) wrote "a".
+  al (client 3, 2ms to 4ms) ended before 0102 (client 0, 5ms to 9ms) started.
 NOT strictly serializable
 checked 3 transactions, 1 keys and 1 dependencies, in 1 rounds of inference`, v.String())
 }
@@ -282,7 +282,7 @@ func TestRepeatedValuesOnlyWeakenTheVerdict(t *testing.T) {
 	require.Equal(t, RealTimeInversion, Judge(h).Anomaly())
 }
 
-func TestInexactVerdictIsMarked(t *testing.T) {
+func TestInexactVerdictIsReported(t *testing.T) {
 	var txns []Txn
 	for i := range 10 {
 		txns = append(txns, txn(fmt.Sprint(i), 0, 9, wr("x", fmt.Sprint(i))))

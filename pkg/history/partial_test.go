@@ -214,7 +214,7 @@ func TestUnknownInitialStateMatchesReference(t *testing.T) {
 	require.Greater(t, refused, bad/2)
 }
 
-// TestMissingTransactionsAreTolerated removes transactions from legal histories. If the history is marked as
+// TestMissingTransactionsAreTolerated removes transactions from legal histories. If the history is declared
 // incomplete, the rest must not be rejected, although it may read writes of the missing ones.
 func TestMissingTransactionsAreTolerated(t *testing.T) {
 	r := rand.New(rand.NewPCG(43, 44))

@@ -110,10 +110,10 @@ func (j *checker) inferVersion(ks *keyState, w int32, readers []int32) {
 	if j.contradicted {
 		return
 	}
-	rivals := ks.writers.overlapping(g.lo[w], g.hi[w], j.found[:0])
-	j.found = rivals
-	undecided := rivals[:0]
-	for _, v := range rivals {
+	concurrent := ks.writers.overlapping(g.lo[w], g.hi[w], j.found[:0])
+	j.found = concurrent
+	undecided := concurrent[:0]
+	for _, v := range concurrent {
 		if v == w {
 			continue
 		}

@@ -413,9 +413,9 @@ func (c *client) queryOutcome(id kv.TxnID, tries int, then func(known bool, resu
 			w.trace("outcome query for t%d: committed=%v lost=%v %v", id.Rand, d.Committed, lost, d.Failure)
 			switch {
 			case !lost && d.Failure == nil:
-				toldOf := w.log.reportsOf(id)
-				toldOf.committed = toldOf.committed || d.Committed
-				toldOf.aborted = toldOf.aborted || !d.Committed
+				reports := w.log.reportsOf(id)
+				reports.committed = reports.committed || d.Committed
+				reports.aborted = reports.aborted || !d.Committed
 				results := d.Results
 				if d.ResultsLost {
 					results = nil

@@ -27,7 +27,7 @@ type disk struct {
 	// level is the level of free space, since the instant since.
 	level    shard.Disk
 	since    int64
-	gather   groupcommit.Gather
+	batcher  groupcommit.Gather
 	releases groupcommit.Releases
 	// committing: an append of the submitted steps is scheduled.
 	committing bool
@@ -44,7 +44,7 @@ func newDisk(n *node) *disk {
 
 // reset drops everything in memory, at a start.
 func (d *disk) reset() {
-	d.gather, d.releases = groupcommit.Gather{Mutants: d.w.opt.Mutants}, groupcommit.Releases{}
+	d.batcher, d.releases = groupcommit.Gather{Mutants: d.w.opt.Mutants}, groupcommit.Releases{}
 	d.pending, d.volatile, d.syncing, d.committing = map[*groupcommit.Step][]*logEvent{}, nil, false, false
 }
 
@@ -54,7 +54,7 @@ const notAppended = engine.Position(math.MaxUint64)
 // submit submits a step. It is appended at once, or in a batch with steps that follow.
 func (d *disk) submit(s *groupcommit.Step, events []*logEvent) {
 	w := d.w
-	d.gather.Submit(s)
+	d.batcher.Submit(s)
 	for _, n := range events {
 		n.position = notAppended
 	}
@@ -84,7 +84,7 @@ func (d *disk) submit(s *groupcommit.Step, events []*logEvent) {
 // commit appends the submitted steps, starts their reads and registers their messages with the log positions that they
 // wait for.
 func (d *disk) commit() {
-	batch := d.gather.Take()
+	batch := d.batcher.Take()
 	groups := batch.Groups()
 	var at engine.Position
 	if len(groups) > 0 {
@@ -200,11 +200,11 @@ func (d *disk) crash() {
 	})
 }
 
-// shutDown shuts the shards down cleanly: the log ends with a mark of the shutdown and is durable.
+// shutDown shuts the shards down cleanly: the log ends with the entry of a clean shutdown and is durable.
 func (d *disk) shutDown() {
 	for _, s := range d.shards {
 		if entries := s.m.Rest(); len(entries) > 0 {
-			d.gather.Submit(&groupcommit.Step{Shard: &s.log, Out: shard.Output{Entries: entries}})
+			d.batcher.Submit(&groupcommit.Step{Shard: &s.log, Out: shard.Output{Entries: entries}})
 		}
 	}
 	d.commit()

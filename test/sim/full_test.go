@@ -30,7 +30,7 @@ func TestFullDisks(t *testing.T) {
 		o := drawUpdates(seed)
 		o.Shards, o.Nodes, o.Clients, o.Txns = 3, 3, 8, 120
 		o.Straggle, o.Dup, o.Loss, o.ReadErrors, o.Crashes, o.Cuts, o.Mix.Vanish = 0, 0.05, 0.01, 0, 0, 0, 0
-		o.Sync, o.ColdRead = min(o.Sync, time.Millisecond), min(o.ColdRead, 100*time.Microsecond)
+		o.Sync, o.DiskRead = min(o.Sync, time.Millisecond), min(o.DiskRead, 100*time.Microsecond)
 		o.Mix.OneShotRead, o.Mix.Think = 6, 15*time.Millisecond
 		// The period is several times longer than a lease, than the time for which views block an update (50 ms and a
 		// snapshot round), and than the retries of lost messages take.

@@ -106,11 +106,11 @@ func (c *chain) conflictsBefore(i int) (out []kv.Version) {
 
 // commuteAt reports whether two lists of calls have the same results and final state in both orders.
 func commuteAt(s object, a, b []step) bool {
-	s1, toldA := applySteps(s, a)
-	s1, toldB := applySteps(s1, b)
-	s2, thenB := applySteps(s, b)
-	s2, thenA := applySteps(s2, a)
-	return toldA.equals(thenA) && toldB.equals(thenB) && (reflect.DeepEqual(s1, s2) || dumpObject(s1) == dumpObject(s2))
+	s1, firstA := applySteps(s, a)
+	s1, firstB := applySteps(s1, b)
+	s2, secondB := applySteps(s, b)
+	s2, secondA := applySteps(s2, a)
+	return firstA.equals(secondA) && firstB.equals(secondB) && (reflect.DeepEqual(s1, s2) || dumpObject(s1) == dumpObject(s2))
 }
 
 // positionsOf lists the positions in the version order at which a transaction that did not change the key can have got

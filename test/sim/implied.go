@@ -6,7 +6,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// A failure tells a client about values in the store. The checks here find out whether that is consistent with
+// A failure reports values in the store to a client. The checks here find out whether that is consistent with
 // the attempt's reads. The first and the last register are often written together, with one value; the first is on the
 // hot shard if any register is. A client that has read one of them sends an operation on the other that fails unless
 // the two are equal. If it fails, there must be an instant at which the reads and the failure hold together.

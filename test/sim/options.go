@@ -78,9 +78,9 @@ type Options struct {
 	// messages that take up to StraggleMax instead. Loss and Dup are the shares that are lost and duplicated.
 	Delay, Jitter, StraggleMax time.Duration
 	Straggle, Loss, Dup        float64
-	// Sync is the mean time of an fsync, ColdRead that of a read from disk. Step bounds the time from a message's arrival
+	// Sync is the mean time of an fsync, DiskRead that of a read from disk. Step bounds the time from a message's arrival
 	// to its step.
-	Sync, ColdRead, Step time.Duration
+	Sync, DiskRead, Step time.Duration
 	// ReadErrors is the share of disk reads that fail.
 	ReadErrors float64
 
@@ -366,7 +366,7 @@ func drawUpdates(seed int64) Options {
 		Delay: 50 * time.Microsecond, Jitter: time.Duration(50+r.IntN(2000)) * time.Microsecond,
 		StraggleMax: time.Duration(pick(r, 20, 200, 2000)) * time.Millisecond,
 		Sync:        time.Duration(pick(r, 0, 200, 1000, 5000)) * time.Microsecond,
-		ColdRead:    time.Duration(pick(r, 0, 100, 3000)) * time.Microsecond,
+		DiskRead:    time.Duration(pick(r, 0, 100, 3000)) * time.Microsecond,
 		Step:        time.Duration(pick(r, 0, 20, 200)) * time.Microsecond,
 		Memory:      pick(r, 2, 8, 0), CacheBytes: pick(r, 1, 1, 1000, 0), GarbageBatch: pick(r, 1, 4, 0),
 		PhaseCount: pick(r, 1, 2, 0, 0),

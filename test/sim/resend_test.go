@@ -18,7 +18,7 @@ func drawResends(seed int64) Options {
 	o.MoveEvery = time.Duration(pick(r, 1, 3)) * time.Millisecond
 	o.HeatEvery, o.FalseHeatMaps = 0, time.Millisecond
 	o.Cuts, o.Jumps, o.Views, o.OneShotViews, o.TickLate = 0, 0, 0, 0, 0
-	o.Jitter, o.Sync, o.ColdRead, o.Step = 100*time.Microsecond, 0, 0, 0
+	o.Jitter, o.Sync, o.DiskRead, o.Step = 100*time.Microsecond, 0, 0, 0
 	o.Memory, o.MaxWaiters, o.KeyReferences, o.KeyWaiters = 0, 0, 0, 0
 	o.Slots, o.Fills, o.Drains, o.Batch = 0, 0, 0, 0
 	o.Mix = Mix{OneShot: 20, MaxOps: 2, Think: time.Millisecond}

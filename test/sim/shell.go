@@ -164,7 +164,7 @@ func (s *shell) perform(out shard.Output) {
 // range is read a few rows at a time, with other writes in between.
 func (s *shell) startRead(r entry.Read) {
 	w, incarnation := s.w, s.disk.incarnation
-	delay, reply := w.about(w.opt.ColdRead/2), w.about(w.opt.ColdRead/2)
+	delay, reply := w.about(w.opt.DiskRead/2), w.about(w.opt.DiskRead/2)
 	if w.rng.IntN(4) == 0 {
 		delay = 0
 	}
@@ -200,7 +200,7 @@ func (s *shell) readRows(r entry.Read, incarnation int, then func(entry.ReadResu
 		case turns.Add(s.disk.store.Read(s.id, turns.Next())):
 			then(turns.Result())
 		default:
-			s.w.after(s.w.opt.ColdRead/16, turn)
+			s.w.after(s.w.opt.DiskRead/16, turn)
 		}
 	}
 	turn()

@@ -153,7 +153,7 @@ func endlessViews(o *Options) {
 	overlappingViews(o)
 	o.Registers, o.Counters, o.HotKeys, o.Views, o.OneShotViews, o.ViewFor = 4, 0, 1, 16, 0, 20*time.Millisecond
 	o.HoldBound, o.OpenBudget, o.EarlySnapshotsFor, o.Mix.Ops = 0, 0, -1, OpMix{Get: 4, Put: 8}
-	o.Jitter, o.Delay, o.Sync, o.ColdRead, o.Step, o.UnsealAfter = 100*time.Microsecond, 100*time.Microsecond, 0, 0, 0, 0
+	o.Jitter, o.Delay, o.Sync, o.DiskRead, o.Step, o.UnsealAfter = 100*time.Microsecond, 100*time.Microsecond, 0, 0, 0, 0
 	o.Clients, o.Txns, o.Bound, o.Memory = 3, 6, 400*time.Millisecond, 0 // deregistered readers are remembered
 }
 
@@ -256,7 +256,7 @@ var targets = []target{
 	}},
 	{id: mutant.ConditionUnlocked, name: "Conditions unlocked", seed: 69},
 	{id: mutant.ColdReadStale, name: "A disk read replaces a newer version", seed: 205, shape: func(o *Options) {
-		o.CacheBytes, o.ColdRead = 1, 3*time.Millisecond
+		o.CacheBytes, o.DiskRead = 1, 3*time.Millisecond
 		o.Mix.Ops.Put, o.Mix.Ops.Get, o.Mix.MaxOps = 20, 20, 1
 	}},
 	{id: mutant.CheckSkipped, name: "A locking reader's grants unchecked", seed: 4, shape: func(o *Options) {
@@ -269,7 +269,7 @@ var targets = []target{
 	{id: mutant.PresumedUnasked, name: "An abort is presumed without a query", seed: 38},
 	{id: mutant.LookUpBlind, name: "A lookup ignores the log", seed: 3, shape: func(o *Options) {
 		faultyLinks(o)
-		o.Memory, o.ColdRead, o.Mix.Query = 2, 5*time.Millisecond, 0.5
+		o.Memory, o.DiskRead, o.Mix.Query = 2, 5*time.Millisecond, 0.5
 	}},
 	{id: mutant.ClockBelieved, name: "A time of day is adopted at once", seed: 17, shape: jumping},
 	{id: mutant.FloorLowered, name: "A low watermark in the future is lowered", seed: 3, shape: func(o *Options) {
@@ -279,7 +279,7 @@ var targets = []target{
 	}},
 	{id: mutant.FloorPassed, name: "An outcome is deleted while it is read", seed: 26, shape: func(o *Options) {
 		jumping(o)
-		o.Jumps, o.JumpBy, o.Retention, o.Memory, o.ColdRead, o.Mix.Think = 1, time.Millisecond, 200*time.Millisecond, 1,
+		o.Jumps, o.JumpBy, o.Retention, o.Memory, o.DiskRead, o.Mix.Think = 1, time.Millisecond, 200*time.Millisecond, 1,
 			30*time.Millisecond, 20*time.Millisecond
 	}},
 	{id: mutant.AttemptsApart, name: "Another attempt commits where one has", seed: 38, shape: func(o *Options) {
@@ -418,7 +418,7 @@ var targets = []target{
 			o.Clients, o.Views, o.OneShotViews, o.ViewFor, o.Mix.OneShard, o.Mix.MaxOps = 10, 10, 0, 6*time.Millisecond, 0.8, 2
 			o.Straggle, o.StraggleMax, o.Jitter, o.HoldBound, o.Txns = 0.4, 12*time.Millisecond, 100*time.Microsecond,
 				time.Millisecond, 40
-			o.Sync, o.Step, o.ColdRead, o.Mix.Ops, o.Mix.Think = 0, 0, 0, OpMix{Get: 1, Put: 8}, 0
+			o.Sync, o.Step, o.DiskRead, o.Mix.Ops, o.Mix.Think = 0, 0, 0, OpMix{Get: 1, Put: 8}, 0
 		}},
 	{id: mutant.BorrowJoinedLate, name: "A borrowed snapshot joined late", seed: 2, readers: true,
 		shape: sharingSnapshots},
