@@ -33,7 +33,8 @@ func (g *graph) shortCycle() []edge {
 	return best
 }
 
-// shortInversion returns a short path that ends, at a node in late, before that began in real time, closed by the time edge.
+// shortInversion returns a short path that ends, at a node in late, before that began in real time, closed by the time
+// edge.
 func (g *graph) shortInversion(late []int32) []edge {
 	var best []edge
 	for _, v := range late[:min(len(late), searches)] {

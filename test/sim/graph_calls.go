@@ -110,7 +110,8 @@ func commuteAt(s object, a, b []step) bool {
 	s1, firstB := applySteps(s1, b)
 	s2, secondB := applySteps(s, b)
 	s2, secondA := applySteps(s2, a)
-	return firstA.equals(secondA) && firstB.equals(secondB) && (reflect.DeepEqual(s1, s2) || dumpObject(s1) == dumpObject(s2))
+	return firstA.equals(secondA) && firstB.equals(secondB) && (reflect.DeepEqual(s1, s2) ||
+		dumpObject(s1) == dumpObject(s2))
 }
 
 // positionsOf lists the positions in the version order at which a transaction that did not change the key can have got
