@@ -30,7 +30,7 @@ func TestOperationsReadBack(t *testing.T) {
 		"require a if exists",
 		"add a -5", "incr a 5", "scan [a,c)", "scan! [a,) limit 2", "delrange [,c)",
 		"moveout a to s2", "moveout a to s0 tombstone", "movein a x@0.1.7", "movein a deleted", "movein a deleted@1.0.7",
-		"get a marked",
+		"get a redirected",
 	} {
 		ops, err := Ops(text)
 		require.NoError(t, err)

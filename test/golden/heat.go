@@ -52,7 +52,7 @@ func heatMessage(e *msg.Envelope) string {
 // dueText formats a request of a shard to its gateway: an expiry, or a snapshot to retain.
 func dueText(k *msg.ExpireKey) string {
 	if k == nil {
-		return "Due: a pin"
+		return "Due: a snapshot"
 	}
 	return fmt.Sprintf("Due %s: %s%s", Name(k.Txn), k.Key, expiresText(k.Expires))
 }

@@ -27,7 +27,7 @@ func messageText(e *msg.Envelope) string {
 	case *msg.LockResponse:
 		return lockResponseText(b)
 	case *msg.Check:
-		return fmt.Sprintf("Check %s: are%s still held?", Name(b.Txn), grantsText(b.Grants))
+		return fmt.Sprintf("Check %s: holds%s?", Name(b.Txn), grantsText(b.Grants))
 	case *msg.CheckResponse:
 		if !b.Ok {
 			return fmt.Sprintf("CheckResponse %s from %v: no", Name(b.Txn), b.Shard)
@@ -42,7 +42,7 @@ func messageText(e *msg.Envelope) string {
 		p := b
 		return fmt.Sprintf("CommitRequest %s%s%s: %s", Name(p.Txn),
 			when(len(p.Participants) > 0, fmt.Sprintf(" with %v", p.Participants)),
-			when(p.ReadBefore, " after reading")+when(p.NoWait, " nowait"), pieceText(&p.Piece))
+			when(p.ReadBefore, " after reads")+when(p.NoWait, " nowait"), pieceText(&p.Piece))
 	}
 	return decisionMessage(e)
 }
@@ -65,12 +65,12 @@ func decisionMessage(e *msg.Envelope) string {
 		return fmt.Sprintf("CommitResponse %s: committed%s%s%s", Name(a.Txn), resultsText(a.Results),
 			when(a.ResultsLost, " (results lost)"), receiptText(a.Receipt))
 	case *msg.Wound:
-		return fmt.Sprintf("Wound %s for the sake of %s", Name(b.Txn), Name(b.By)) +
+		return fmt.Sprintf("Wound %s by %s", Name(b.Txn), Name(b.By)) +
 			when(b.Conflict != nil, ": "+conflictText(b.Conflict))
 	case *msg.CancelRequest:
 		return "CancelRequest " + Name(b.Txn)
 	case *msg.Push:
-		return fmt.Sprintf("Push %s from %v%s", Name(b.Txn), b.Shard, map[bool]string{true: ", which is wanted"}[b.Wanted])
+		return fmt.Sprintf("Push %s from %v%s", Name(b.Txn), b.Shard, map[bool]string{true: ", others wait"}[b.Wanted])
 	case *msg.PushResponse:
 		return fmt.Sprintf("PushResponse %s: %s", Name(b.Txn), map[bool]string{true: "known", false: "unknown"}[b.Known])
 	}
@@ -84,14 +84,14 @@ func queryMessage(e *msg.Envelope) string {
 	case msg.Is[msg.QueryTxnResponse](e):
 		r := msg.As[msg.QueryTxnResponse](e)
 		outcome := when(r.Committed, "committed"+resultsText(r.Results)) + when(r.Fenced, "fenced") +
-			when(r.TooOld, "too old to tell") + when(r.ResultsLost, " (results lost)")
+			when(r.TooOld, "too old") + when(r.ResultsLost, " (results lost)")
 		return fmt.Sprintf("QueryTxnResponse %s from %v: %s", NameID(r.Id), r.Shard, outcome)
 	case msg.Is[msg.ReadPage](e) && msg.As[msg.ReadPage](e).Done:
 		return fmt.Sprintf("ReadPage %s: done", readerName(msg.As[msg.ReadPage](e).Txn))
 	case msg.Is[msg.ReadPage](e):
 		s := msg.As[msg.ReadPage](e)
-		return fmt.Sprintf("ReadPage %s #%d: %s at index %d, limit %d", readerName(s.Txn), s.Number,
-			SpanName(kv.Range(s.Start, s.End)), s.Index, s.Limit) + when(s.Pin != 0, fmt.Sprintf(", pin %d", s.Pin))
+		return fmt.Sprintf("ReadPage %s #%d: %s at CSN %d, limit %d", readerName(s.Txn), s.Number,
+			SpanName(kv.Range(s.Start, s.End)), s.Index, s.Limit) + when(s.Pin != 0, fmt.Sprintf(", snapshot %d", s.Pin))
 	case msg.Is[msg.ReadPageResponse](e):
 		p := msg.As[msg.ReadPageResponse](e)
 		if p.Gone {
@@ -100,7 +100,7 @@ func queryMessage(e *msg.Envelope) string {
 		return fmt.Sprintf("ReadPageResponse %s #%d from %v: %s", readerName(p.Txn), p.Number, p.Shard,
 			strings.TrimPrefix(Result(&msg.Result{Pairs: p.Pairs, Resume: p.Resume}), "0: "))
 	case msg.Is[msg.Announcement](e):
-		return fmt.Sprintf("Announcement %v in its life %d", msg.As[msg.Announcement](e).Shard,
+		return fmt.Sprintf("Announcement %v incarnation %d", msg.As[msg.Announcement](e).Shard,
 			msg.As[msg.Announcement](e).Incarnation)
 	}
 	return readerMessage(e)
@@ -128,7 +128,7 @@ func Waited(r *msg.Receipt) string {
 		methodsText(r.Methods, r.Mode)
 	switch {
 	case r.Cause == msg.CauseNone:
-		return text + ", nobody knows for what"
+		return text + ", cause unknown"
 	case r.Holder.IsZero():
 		return text + ", behind readers"
 	}
@@ -147,8 +147,8 @@ func conflictText(r *msg.Receipt) string {
 	if r == nil {
 		return ""
 	}
-	return "it has " + Key(r.Key) + methodsText(r.Methods, r.Mode) +
-		when(r.HolderMethods != 0, ", which the other needs"+methodsText(r.HolderMethods, r.HolderMode))
+	return "it holds " + Key(r.Key) + methodsText(r.Methods, r.Mode) +
+		when(r.HolderMethods != 0, ", the other requests"+methodsText(r.HolderMethods, r.HolderMode))
 }
 
 // Conflict formats the conflict that ended an attempt.
@@ -169,7 +169,7 @@ func Failure(f *msg.Failure) string {
 		at = fmt.Sprintf(" at operation %d", f.Seq)
 	}
 	if f.Reason == msg.ReasonMoved {
-		return fmt.Sprintf("Moved%s: %s lives on %v", at, Key(f.Key), f.MovedTo)
+		return fmt.Sprintf("Moved%s: %s is on %v", at, Key(f.Key), f.MovedTo)
 	}
 	if f.RetryAfterNanos > 0 {
 		at += fmt.Sprintf(", again in %v", time.Duration(f.RetryAfterNanos).Round(100*time.Microsecond))
@@ -198,7 +198,7 @@ func voteText(v *msg.Vote) string {
 	if v.Sealed {
 		sealed = "sealed " + v.Epoch.String()
 	}
-	return head + "yes, " + sealed + resultsText(v.Results) + when(v.Repeated, ", and what of it?") +
+	return head + "yes, " + sealed + resultsText(v.Results) + when(v.Repeated, ", requests the decision") +
 		receiptText(&v.Receipt)
 }
 
@@ -220,7 +220,7 @@ func pieceText(p *msg.Piece) string {
 		if s.Version.IsZero() {
 			v = "absent"
 		}
-		out += " having seen " + Key(s.Key) + "@" + v
+		out += " validates " + Key(s.Key) + "@" + v
 	}
 	return strings.TrimSpace(out)
 }

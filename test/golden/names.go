@@ -35,7 +35,7 @@ func Txn(name string) (kv.TxnRef, error) {
 func Name(r kv.TxnRef) string {
 	switch {
 	case r.IsZero():
-		return "nobody"
+		return "none"
 	case r.Attempt == 0 || r.Attempt == 1:
 		return NameID(r.TxnID)
 	}

@@ -22,7 +22,7 @@ import (
 //	scan! …                         with ! for update
 //	moveout a to s2 [tombstone]     leaves a move tombstone, or a deletion tombstone
 //	movein a x@0.0.1                or deleted, or deleted@0.0.1
-//	get a marked                    at a snapshot: redirected by the home shard
+//	get a redirected                at a snapshot: redirected by the home shard
 //	set.add a x y                   calls a method of a data type
 //	put a 1 ttl 30 | expire a 30    expires after 30 ms; expire a 0: never
 //	delexpired a 5030               deletes it if its deadline is that time
@@ -99,7 +99,7 @@ func parseOp(words []string) (op msg.Op, err error) {
 	case msg.OpMoveOut, msg.OpMoveIn:
 		return op, parseMove(&op, rest)
 	}
-	if len(rest) > 0 && rest[0] == "marked" {
+	if len(rest) > 0 && rest[0] == "redirected" {
 		op.Marked, rest = true, rest[1:]
 	}
 	if len(rest) > 0 && rest[0] == "found" {
@@ -187,7 +187,7 @@ func OpText(op *msg.Op) string {
 	case msg.OpMoveIn:
 		out += " " + Value(entry.Type(op.Type), op.Value) + versionText(op.Version) + expiresText(op.Expiry)
 	}
-	out += when(op.Marked, " marked") + when(op.ReturnFound, " found")
+	out += when(op.Marked, " redirected") + when(op.ReturnFound, " found")
 	if op.Limit > 0 {
 		out += fmt.Sprintf(" limit %d", op.Limit)
 	}
@@ -241,7 +241,7 @@ func Result(r *msg.Result) string {
 			out = append(out, "more from "+Key(r.Resume))
 		}
 	case len(r.Answer) > 0:
-		out = append(out, "answers"+dataText(r.Answer)+versionText(r.Version))
+		out = append(out, "returns"+dataText(r.Answer)+versionText(r.Version))
 	case r.Count > 0:
 		out = append(out, fmt.Sprintf("%d removed", r.Count))
 	case r.Value == nil && r.Found && adt.Lookup(entry.Type(r.Type)) != nil:
@@ -251,7 +251,7 @@ func Result(r *msg.Result) string {
 	case !r.Version.IsZero():
 		was := "new"
 		if r.Found {
-			was = "had been there"
+			was = "existed"
 		}
 		out = append(out, "written"+versionText(r.Version)+" ("+was+")")
 	case r.Found:

@@ -17,11 +17,11 @@ func readerMessage(e *msg.Envelope) string {
 	case *msg.ReadResponse:
 		return readResponseText(b)
 	case *msg.Registered:
-		return fmt.Sprintf("Registered that %s has read: %s", readerName(b.Reader), readingText(&b.Reading))
+		return fmt.Sprintf("Registered %s: %s", readerName(b.Reader), readingText(&b.Reading))
 	case *msg.Deregister:
-		return "Deregister " + readerName(b.Reader) + when(b.KeepNanos > 0, ": its state is complete")
+		return "Deregister " + readerName(b.Reader) + when(b.KeepNanos > 0, ": snapshot complete")
 	case *msg.RenewLease:
-		return fmt.Sprintf("RenewLease %s #%d of life %d for %v", readerName(b.Reader), b.Number, b.Incarnation,
+		return fmt.Sprintf("RenewLease %s #%d of incarnation %d for %v", readerName(b.Reader), b.Number, b.Incarnation,
 			time.Duration(b.LeaseNanos))
 	case *msg.RenewLeaseResponse:
 		return fmt.Sprintf("RenewLeaseResponse %s #%d from %v: %s", readerName(b.Reader), b.Number, b.Shard,
@@ -50,13 +50,13 @@ func readText(q *msg.Read) string {
 		return fmt.Sprintf("Read %s #%d: probe", readerName(q.Reader), q.Number)
 	}
 	how := when(q.LeaseNanos > 0, fmt.Sprintf(" registered for %v", time.Duration(q.LeaseNanos))) +
-		when(q.Notify, fmt.Sprintf(", telling %v", q.Last)) + when(len(q.Await) > 0, fmt.Sprintf(" after %v", q.Await))
+		when(q.Notify, fmt.Sprintf(", notify %v", q.Last)) + when(len(q.Await) > 0, fmt.Sprintf(" after %v", q.Await))
 	if !q.Kept.IsZero() {
-		how += fmt.Sprintf(" at %d of life %d for %s", q.Index, q.Incarnation, readerName(q.Kept))
+		how += fmt.Sprintf(" at CSN %d of incarnation %d for %s", q.Index, q.Incarnation, readerName(q.Kept))
 	}
 	what := ": " + opsText(q.Ops)
 	if q.KeepNanos > 0 {
-		what = ": fix the index"
+		what = ": fix the CSN"
 	}
 	return fmt.Sprintf("Read %s #%d%s%s", readerName(q.Reader), q.Number, how, what)
 }
@@ -71,7 +71,7 @@ func readResponseText(p *msg.ReadResponse) string {
 	for i := range p.Relied {
 		relied[i] = readingText(&p.Relied[i])
 	}
-	return head + resultsText(p.Results) + fmt.Sprintf(" at index %d", p.Index) +
+	return head + resultsText(p.Results) + fmt.Sprintf(" at CSN %d", p.Index) +
 		when(len(relied) > 0, ", after "+strings.Join(relied, ", ")) +
 		receiptText(&p.Receipt) + when(p.Parked, ", updates wait here") + heldText(p.HeldNanos)
 }

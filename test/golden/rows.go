@@ -103,14 +103,14 @@ func rowText(e *entry.Entry) (string, error) {
 	case entry.TableMoved:
 		var p entry.Moved
 		err := p.Unmarshal(e.Value)
-		return " lives here since " + Time(p.Since), err
+		return " is here since " + Time(p.Since), err
 	case entry.TablePage:
 		return fmt.Sprintf(": %q", e.Value), nil
 	case entry.TableState:
 		var s entry.State
 		err := s.Unmarshal(e.Value)
-		return fmt.Sprintf(" life %d, index %d, %d writes", s.Incarnation, s.Index, s.Writes) +
-			when(s.Floor > 0, ", floor "+Time(s.Floor)) + when(s.Moves > 0, fmt.Sprintf(", %d moves", s.Moves)), err
+		return fmt.Sprintf(" incarnation %d, CSN %d, %d writes", s.Incarnation, s.Index, s.Writes) +
+			when(s.Floor > 0, ", low watermark "+Time(s.Floor)) + when(s.Moves > 0, fmt.Sprintf(", %d moves", s.Moves)), err
 	}
 	return "", nil
 }
@@ -154,7 +154,7 @@ func effectText(e *entry.Effect) string {
 	case entry.EffectDelete:
 		return fmt.Sprintf("(%s deleted)", Key(e.Key))
 	case entry.EffectMoveOut, entry.EffectMoveIn:
-		way := map[entry.EffectKind]string{entry.EffectMoveOut: "goes", entry.EffectMoveIn: "comes"}[e.Kind]
+		way := map[entry.EffectKind]string{entry.EffectMoveOut: "moves out", entry.EffectMoveIn: "moves in"}[e.Kind]
 		return fmt.Sprintf("(%s %s: %s)", Key(e.Key), way, Value(entry.Type(e.Type), e.Value))
 	}
 	return fmt.Sprintf("(%s=%s)", Key(e.Key), Value(entry.Type(e.Type), e.Value))
@@ -172,7 +172,7 @@ func Read(r *entry.Read) string {
 	case entry.ReadRows:
 		return fmt.Sprintf("%ss from %s, limit %d", r.Table, rowName(r.Table, r.Span.Start), r.Limit)
 	case entry.ReadPages:
-		return fmt.Sprintf("pages without a name of %s", SpanName(r.Span))
+		return fmt.Sprintf("unreferenced pages of %s", SpanName(r.Span))
 	}
 	return fmt.Sprintf("key %s@%d", Key(r.Key), r.Index)
 }

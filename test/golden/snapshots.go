@@ -15,7 +15,8 @@ func snapshotMessage(e *msg.Envelope) string {
 		return dueText(b.ExpireKey)
 	case *msg.RetainSnapshot:
 		p := b
-		out := fmt.Sprintf("RetainSnapshot %s %s at %s, in life %d", readerName(p.Request), clockText(p.Clock), Time(p.Fixed),
+		out := fmt.Sprintf("RetainSnapshot %s %s at %s, in incarnation %d", readerName(p.Request), clockText(p.Clock),
+			Time(p.Fixed),
 			p.Incarnation)
 		return out + when(p.Name != "", fmt.Sprintf(", as %s for %v", p.Name, time.Duration(p.TtlNanos)))
 	case *msg.FindSnapshot:
@@ -36,7 +37,7 @@ func snapshotMessage(e *msg.Envelope) string {
 		}
 		return out
 	case *msg.SnapshotListRequest:
-		return fmt.Sprintf("SnapshotListRequest from %v at index %d, heard %d.%d", b.Shard, b.Index, b.Incarnation, b.Change)
+		return fmt.Sprintf("SnapshotListRequest from %v at CSN %d, known %d.%d", b.Shard, b.Index, b.Incarnation, b.Change)
 	case *msg.SnapshotList:
 		p := b
 		numbers := make([]string, len(p.Numbers))
@@ -51,7 +52,7 @@ func snapshotMessage(e *msg.Envelope) string {
 
 // Pin formats a retained snapshot.
 func Pin(p *msg.Snapshot) string {
-	name := fmt.Sprintf("pin %d", p.Number) + when(p.Name != "", " "+p.Name)
+	name := fmt.Sprintf("snapshot %d", p.Number) + when(p.Name != "", " "+p.Name)
 	return fmt.Sprintf("%s %s of %s", name, clockText(p.Clock), Time(p.Time)) +
 		when(p.Expires != 0, " until "+Time(p.Expires))
 }
