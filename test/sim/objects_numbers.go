@@ -10,19 +10,19 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-type boundedThing struct {
+type boundedObject struct {
 	made              bool
 	n, floor, ceiling int64
 }
 
-func (b *boundedThing) String() string { return fmt.Sprintf("%+v", *b) }
-func (b *boundedThing) clone() thing   { c := *b; return &c }
-func (b *boundedThing) empty() bool    { return !b.made }
+func (b *boundedObject) String() string { return fmt.Sprintf("%+v", *b) }
+func (b *boundedObject) clone() object  { c := *b; return &c }
+func (b *boundedObject) empty() bool    { return !b.made }
 
-func (b *boundedThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind) {
+func (b *boundedObject) call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind) {
 	switch method {
 	case "get", "bounds":
-		return b.ask(method), kv.KindOK
+		return b.query(method), kv.KindOK
 	case "create":
 		return nil, b.create(args)
 	}
@@ -50,7 +50,7 @@ func (b *boundedThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Ki
 	return nil, kv.KindOK
 }
 
-func (b *boundedThing) ask(method string) []msg.Datum {
+func (b *boundedObject) query(method string) []msg.Datum {
 	switch {
 	case method == "get" && b.made:
 		return numbers(b.n)
@@ -62,12 +62,12 @@ func (b *boundedThing) ask(method string) []msg.Datum {
 	return []msg.Datum{adt.Nil(), adt.Nil()}
 }
 
-func (b *boundedThing) create(args []msg.Datum) kv.Kind {
+func (b *boundedObject) create(args []msg.Datum) kv.Kind {
 	if b.made && (b.floor != args[0].Int || b.ceiling != args[1].Int) {
 		return kv.KindConditionFailed
 	}
 	if !b.made {
-		*b = boundedThing{made: true, floor: args[0].Int, ceiling: args[1].Int, n: args[0].Int}
+		*b = boundedObject{made: true, floor: args[0].Int, ceiling: args[1].Int, n: args[0].Int}
 		if len(args) > 2 {
 			b.n = args[2].Int
 		}
@@ -75,13 +75,13 @@ func (b *boundedThing) create(args []msg.Datum) kv.Kind {
 	return kv.KindOK
 }
 
-type summaryThing struct{ numbers []float64 }
+type summaryObject struct{ numbers []float64 }
 
-func (b *summaryThing) String() string { return fmt.Sprint(b.numbers) }
-func (b *summaryThing) clone() thing   { return &summaryThing{slices.Clone(b.numbers)} }
-func (b *summaryThing) empty() bool    { return len(b.numbers) == 0 }
+func (b *summaryObject) String() string { return fmt.Sprint(b.numbers) }
+func (b *summaryObject) clone() object  { return &summaryObject{slices.Clone(b.numbers)} }
+func (b *summaryObject) empty() bool    { return len(b.numbers) == 0 }
 
-func (b *summaryThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind) {
+func (b *summaryObject) call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind) {
 	if method == "add" {
 		for _, a := range args {
 			b.numbers = append(b.numbers, a.Float)
@@ -100,7 +100,7 @@ func (b *summaryThing) call(method string, args []msg.Datum) ([]msg.Datum, kv.Ki
 }
 
 // summary is exact: the numbers are whole and few.
-func (b *summaryThing) summary() []msg.Datum {
+func (b *summaryObject) summary() []msg.Datum {
 	n, sum, squares := float64(len(b.numbers)), 0.0, 0.0
 	for _, x := range b.numbers {
 		sum, squares = sum+x, squares+x*x
@@ -113,14 +113,13 @@ func (b *summaryThing) summary() []msg.Datum {
 	return out
 }
 
-// topThing has each member's greatest score. It never has so many members that
-// some are not kept.
-type topThing map[string]float64
+// topObject has each member's greatest score. It never has so many members that some are dropped.
+type topObject map[string]float64
 
-func (t topThing) clone() thing { return maps.Clone(t) }
-func (t topThing) empty() bool  { return len(t) == 0 }
+func (t topObject) clone() object { return maps.Clone(t) }
+func (t topObject) empty() bool   { return len(t) == 0 }
 
-func (t topThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
+func (t topObject) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
 	most := 1
 	switch method {
 	case "add":
@@ -146,10 +145,10 @@ func (t topThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.K
 	return out, kv.KindOK
 }
 
-// idsThing holds nothing.
-type idsThing struct{}
+// idsObject has no state.
+type idsObject struct{}
 
-func (idsThing) clone() thing { return idsThing{} }
-func (idsThing) empty() bool  { return true }
+func (idsObject) clone() object { return idsObject{} }
+func (idsObject) empty() bool   { return true }
 
-func (idsThing) call(string, []msg.Datum) ([]msg.Datum, kv.Kind) { return nil, kv.KindOK }
+func (idsObject) call(string, []msg.Datum) ([]msg.Datum, kv.Kind) { return nil, kv.KindOK }

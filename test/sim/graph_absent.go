@@ -8,12 +8,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// missedKeys are those of the keys that a transaction's gets and scans did not
-// find, with a zero version. Where the transaction may itself have had a part in
-// that, it is left out.
-func missedKeys(t *txnRecord, keys []string) []history.SeenVersion {
+// absentKeys lists the keys that a transaction's gets and scans found absent, with a zero version. Keys that the
+// transaction itself had written before are left out.
+func absentKeys(t *txnRecord, keys []string) []history.SeenVersion {
 	var out []history.SeenVersion
-	var own []kv.Span // what it has written so far
+	var own []kv.Span // written so far
 	miss := func(key string) {
 		if !slices.ContainsFunc(own, func(s kv.Span) bool { return s.Contains([]byte(key)) }) {
 			out = append(out, history.SeenVersion{Key: key})
@@ -32,7 +31,7 @@ func missedKeys(t *txnRecord, keys []string) []history.SeenVersion {
 			case op.Kind == msg.OpGet && !r.Found:
 				miss(string(op.Key))
 			case op.Kind == msg.OpScan:
-				for _, key := range missedBy(op, r, keys) {
+				for _, key := range absentInScan(op, r, keys) {
 					miss(key)
 				}
 			}
@@ -41,9 +40,8 @@ func missedKeys(t *txnRecord, keys []string) []history.SeenVersion {
 	return out
 }
 
-// missedBy are those of the keys that lie in what a scan read and that it did
-// not return.
-func missedBy(op *msg.Op, r *msg.Result, keys []string) (out []string) {
+// absentInScan lists the keys in the range that a scan read and that it did not return.
+func absentInScan(op *msg.Op, r *msg.Result, keys []string) (out []string) {
 	seen := map[string]bool{}
 	for _, p := range r.Pairs {
 		seen[string(p.Key)] = true

@@ -11,35 +11,35 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// thing is a value of a data type in the model: the dumbest that will do, which
-// knows nothing of locks, encodings or what commutes.
-type thing interface {
-	// call does what a method does, and says what it answers, or how it fails. It
-	// panics if it does not know the method.
+// object is a value of a data type in the model: the simplest implementation, without locks, encodings or commuting
+// calls.
+type object interface {
+	// call executes a method and returns its result or its failure. It panics if it does not know the method.
 	call(method string, args []msg.Datum) ([]msg.Datum, kv.Kind)
-	clone() thing
-	// empty: the key goes away.
+	clone() object
+	// empty reports whether the key becomes absent.
 	empty() bool
 }
 
-// things are the data types that the model knows, and what shows all of a value.
-var things = []struct {
+// objectTypes are the data types of the model, with calls that return the whole state of a value.
+var objectTypes = []struct {
 	name string
-	make func() thing
-	show []shows
+	make func() object
+	show []dumpCall
 }{
-	{"set", func() thing { return setThing{} }, []shows{{"members", nil}, {"len", nil}}},
-	{"map", func() thing { return mapThing{} }, []shows{{"all", nil}, {"len", nil}}},
-	{"sorted-set", func() thing { return sortedThing{} }, []shows{{"range-by-rank", numbers(0, -1)}, {"range-by-score", []msg.Datum{adt.Float(-1e12), adt.Float(1e12)}}, {"len", nil}}},
-	{"list", func() thing { return &listThing{} }, []shows{{"range", numbers(0, -1)}, {"len", nil}}},
-	{"bounded-counter", func() thing { return &boundedThing{} }, []shows{{"get", nil}, {"bounds", nil}}},
-	{"summary", func() thing { return &summaryThing{} }, []shows{{"stats", nil}}},
-	{"top-k", func() thing { return topThing{} }, []shows{{"top", numbers(99)}, {"max", nil}}},
-	{"ids", func() thing { return idsThing{} }, nil},
+	{"set", func() object { return setObject{} }, []dumpCall{{"members", nil}, {"len", nil}}},
+	{"map", func() object { return mapObject{} }, []dumpCall{{"all", nil}, {"len", nil}}},
+	{"sorted-set", func() object { return sortedObject{} }, []dumpCall{{"range-by-rank", numbers(0, -1)},
+		{"range-by-score", []msg.Datum{adt.Float(-1e12), adt.Float(1e12)}}, {"len", nil}}},
+	{"list", func() object { return &listObject{} }, []dumpCall{{"range", numbers(0, -1)}, {"len", nil}}},
+	{"bounded-counter", func() object { return &boundedObject{} }, []dumpCall{{"get", nil}, {"bounds", nil}}},
+	{"summary", func() object { return &summaryObject{} }, []dumpCall{{"stats", nil}}},
+	{"top-k", func() object { return topObject{} }, []dumpCall{{"top", numbers(99)}, {"max", nil}}},
+	{"ids", func() object { return idsObject{} }, nil},
 }
 
-// shows is a call whose answer shows all of a value, or a part of it.
-type shows struct {
+// dumpCall is a call that returns all of a value, or a part of it.
+type dumpCall struct {
 	method string
 	args   []msg.Datum
 }
@@ -51,8 +51,7 @@ func numbers(ns ...int64) (out []msg.Datum) {
 	return out
 }
 
-// between picks the elements from position first to last; negative ones count from
-// the end.
+// between returns the elements from position first to last; negative positions count from the end.
 func between[E any](all []E, first, last int64) (out []E) {
 	n := int64(len(all))
 	if first < 0 {
@@ -69,7 +68,7 @@ func between[E any](all []E, first, last int64) (out []E) {
 	return out
 }
 
-// rank is where an element is, or nothing.
+// rank returns the position of an element, or nothing.
 func rank(all []string, of string) []msg.Datum {
 	if i := slices.Index(all, of); i >= 0 {
 		return numbers(int64(i))
@@ -77,19 +76,19 @@ func rank(all []string, of string) []msg.Datum {
 	return []msg.Datum{adt.Nil()}
 }
 
-func unknownMethod(thing, method string) string {
-	return "the model's " + thing + " has no method " + method
+func unknownMethod(typ, method string) string {
+	return "the model's " + typ + " has no method " + method
 }
 
 func text(d msg.Datum) string  { return string(d.Bytes) }
 func datum(s string) msg.Datum { return adt.Bytes([]byte(s)) }
 
-type setThing map[string]bool
+type setObject map[string]bool
 
-func (s setThing) clone() thing { return maps.Clone(s) }
-func (s setThing) empty() bool  { return len(s) == 0 }
+func (s setObject) clone() object { return maps.Clone(s) }
+func (s setObject) empty() bool   { return len(s) == 0 }
 
-func (s setThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
+func (s setObject) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
 	before := len(s)
 	switch method {
 	case "add", "add-count":
@@ -120,19 +119,19 @@ func (s setThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.K
 	return out, kv.KindOK
 }
 
-type mapThing map[string]string
+type mapObject map[string]string
 
-func (d mapThing) clone() thing { return maps.Clone(d) }
-func (d mapThing) empty() bool  { return len(d) == 0 }
+func (d mapObject) clone() object { return maps.Clone(d) }
+func (d mapObject) empty() bool   { return len(d) == 0 }
 
-func (d mapThing) get(f msg.Datum) msg.Datum {
+func (d mapObject) get(f msg.Datum) msg.Datum {
 	if v, ok := d[text(f)]; ok {
 		return datum(v)
 	}
 	return adt.Nil()
 }
 
-func (d mapThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
+func (d mapObject) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
 	switch method {
 	case "set":
 		for i := 0; i < len(args); i += 2 {
@@ -176,8 +175,8 @@ func (d mapThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.K
 	return out, kv.KindOK
 }
 
-// from lists up to so many fields from one on, each with its value.
-func (d mapThing) from(first string, most int) (out []msg.Datum) {
+// from lists up to most fields from first on, each with its value.
+func (d mapObject) from(first string, most int) (out []msg.Datum) {
 	for _, f := range slices.Sorted(maps.Keys(d)) {
 		if f >= first && len(out) < 2*most {
 			out = append(out, datum(f), datum(d[f]))
@@ -186,14 +185,14 @@ func (d mapThing) from(first string, most int) (out []msg.Datum) {
 	return out
 }
 
-// sortedThing has whole scores only: sums of floats are exact then.
-type sortedThing map[string]float64
+// sortedObject has only whole scores, so that sums of floats are exact.
+type sortedObject map[string]float64
 
-func (s sortedThing) clone() thing { return maps.Clone(s) }
-func (s sortedThing) empty() bool  { return len(s) == 0 }
+func (s sortedObject) clone() object { return maps.Clone(s) }
+func (s sortedObject) empty() bool   { return len(s) == 0 }
 
-// order is from the lowest score to the highest, by name where they are equal.
-func (s sortedThing) order() []string {
+// order sorts by score, and by name where scores are equal.
+func (s sortedObject) order() []string {
 	return slices.SortedFunc(maps.Keys(s), func(a, b string) int {
 		switch {
 		case s[a] < s[b], s[a] == s[b] && a < b:
@@ -203,7 +202,7 @@ func (s sortedThing) order() []string {
 	})
 }
 
-func (s sortedThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
+func (s sortedObject) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
 	switch method {
 	case "add":
 		for i := 0; i < len(args); i += 2 {
@@ -245,26 +244,26 @@ func (s sortedThing) call(method string, args []msg.Datum) (out []msg.Datum, _ k
 	return out, kv.KindOK
 }
 
-func (s sortedThing) down() []string {
+func (s sortedObject) down() []string {
 	out := s.order()
 	slices.Reverse(out)
 	return out
 }
 
-func (s sortedThing) withScores(members []string) (out []msg.Datum) {
+func (s sortedObject) withScores(members []string) (out []msg.Datum) {
 	for _, m := range members {
 		out = append(out, datum(m), adt.Float(s[m]))
 	}
 	return out
 }
 
-type listThing struct{ values []string }
+type listObject struct{ values []string }
 
-func (l *listThing) String() string { return fmt.Sprint(l.values) }
-func (l *listThing) clone() thing   { return &listThing{slices.Clone(l.values)} }
-func (l *listThing) empty() bool    { return len(l.values) == 0 }
+func (l *listObject) String() string { return fmt.Sprint(l.values) }
+func (l *listObject) clone() object  { return &listObject{slices.Clone(l.values)} }
+func (l *listObject) empty() bool    { return len(l.values) == 0 }
 
-func (l *listThing) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
+func (l *listObject) call(method string, args []msg.Datum) (out []msg.Datum, _ kv.Kind) {
 	switch method {
 	case "append", "append-len":
 		for _, a := range args {

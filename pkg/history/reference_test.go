@@ -11,23 +11,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The dumb twin of Judge: it plays the operations as they stand on a map, in
-// every order that real time allows, with and without the transactions of
-// unknown outcome.
+// The reference model of Judge: it executes the operations on a map, in every order that real time allows, with and
+// without the transactions of unknown outcome.
 
-type twinState map[string]any // string or int64
+type refState map[string]any // string or int64
 
-func twinAccepts(h *History) bool {
+func refAccepts(h *History) bool {
 	var live []*Txn
 	for i := range h.Txns {
 		if h.Txns[i].Outcome != Failed {
 			live = append(live, &h.Txns[i])
 		}
 	}
-	return twinFrom(live, make([]bool, len(live)), twinState{})
+	return refAcceptsFrom(live, make([]bool, len(live)), refState{})
 }
 
-func twinFrom(txns []*Txn, placed []bool, st twinState) bool {
+func refAcceptsFrom(txns []*Txn, placed []bool, st refState) bool {
 	done := true
 	for i, t := range txns {
 		if placed[i] {
@@ -42,11 +41,11 @@ func twinFrom(txns []*Txn, placed []bool, st twinState) bool {
 			continue
 		}
 		after := maps.Clone(st)
-		if !twinPlay(after, t.Ops) {
+		if !refExecute(after, t.Ops) {
 			continue
 		}
 		placed[i] = true
-		if twinFrom(txns, placed, after) {
+		if refAcceptsFrom(txns, placed, after) {
 			return true
 		}
 		placed[i] = false
@@ -54,12 +53,12 @@ func twinFrom(txns []*Txn, placed []bool, st twinState) bool {
 	return done
 }
 
-func twinPlay(st twinState, ops []Op) bool {
+func refExecute(st refState, ops []Op) bool {
 	for _, op := range ops {
 		v, exists := st[op.Key]
 		switch op.Kind {
 		case Read:
-			if !twinSaw(op.Saw, op.Value, op.Number, v, exists) {
+			if !refObserves(op.Saw, op.Value, op.Number, v, exists) {
 				return false
 			}
 		case Write:
@@ -77,17 +76,17 @@ func twinPlay(st twinState, ops []Op) bool {
 			st[op.Key] = n + op.Delta
 		case Scan:
 			var got []Pair
-			for _, k := range twinRange(st, op) {
+			for _, k := range refRange(st, op) {
 				if op.Limit > 0 && len(got) == op.Limit {
 					break
 				}
-				got = append(got, twinPair(k, st[k]))
+				got = append(got, refPair(k, st[k]))
 			}
 			if !slices.Equal(got, op.Pairs) {
 				return false
 			}
 		case DeleteRange:
-			ks := twinRange(st, op)
+			ks := refRange(st, op)
 			if op.Saw == SawNumber && op.Number != int64(len(ks)) {
 				return false
 			}
@@ -99,7 +98,7 @@ func twinPlay(st twinState, ops []Op) bool {
 	return true
 }
 
-func twinSaw(s Saw, value string, number int64, v any, exists bool) bool {
+func refObserves(s Saw, value string, number int64, v any, exists bool) bool {
 	switch s {
 	case SawAbsent:
 		return !exists
@@ -111,14 +110,14 @@ func twinSaw(s Saw, value string, number int64, v any, exists bool) bool {
 	return exists && v == any(value)
 }
 
-func twinPair(k string, v any) Pair {
+func refPair(k string, v any) Pair {
 	if n, ok := v.(int64); ok {
 		return Pair{Key: k, Saw: SawNumber, Number: n}
 	}
 	return Pair{Key: k, Saw: SawValue, Value: v.(string)}
 }
 
-func twinRange(st twinState, op Op) []string {
+func refRange(st refState, op Op) []string {
 	var ks []string
 	for k := range st {
 		if k >= op.Key && (op.End == "" || k < op.End) {
@@ -129,29 +128,27 @@ func twinRange(st twinState, op Op) []string {
 	return ks
 }
 
-// diet is what random transactions consist of.
-type diet struct {
+// opMix describes what random transactions consist of.
+type opMix struct {
 	name                              string
 	txns, keys                        int
-	reads, writes, deletes, adds      int // shares; counters have keys of their own
+	reads, writes, deletes, adds      int // shares; counters have their own keys
 	scans, ranges, negative, unknowns int
-	// inferred is the least part of the bad histories that inference refuses
-	// without searching.
+	// inferred is the least share of the bad histories that inference rejects without a search.
 	inferred float64
 }
 
-// feed makes a history by running random transactions one after another, each
-// at an instant within its interval.
-func feed(r *rand.Rand, d diet) *History {
-	st := twinState{}
+// drawHistory draws a history by running random transactions one after another, each at an instant within its interval.
+func drawHistory(r *rand.Rand, d opMix) *History {
+	st := refState{}
 	h := &History{}
 	n := 2 + r.IntN(d.txns-1)
 	for i := range n {
 		now := int64(i * 10)
 		t := Txn{Client: i, ID: "t" + strconv.Itoa(i), Start: now - r.Int64N(40), End: now + r.Int64N(40), Outcome: Committed}
 		for o := range 1 + r.IntN(3) {
-			t.Ops = append(t.Ops, feedOp(r, d, st, fmt.Sprintf("%d.%d", i, o)))
-			twinApply(st, &t.Ops[o])
+			t.Ops = append(t.Ops, drawOp(r, d, st, fmt.Sprintf("%d.%d", i, o)))
+			refApply(st, &t.Ops[o])
 		}
 		if r.IntN(100) < d.unknowns {
 			t.Outcome, t.End = Unknown, Never
@@ -162,7 +159,7 @@ func feed(r *rand.Rand, d diet) *History {
 	return h
 }
 
-func feedOp(r *rand.Rand, d diet, st twinState, unique string) Op {
+func drawOp(r *rand.Rand, d opMix, st refState, unique string) Op {
 	key := fmt.Sprintf("k%d", r.IntN(d.keys))
 	counter := fmt.Sprintf("n%d", r.IntN(d.keys))
 	if d.adds > 0 && r.IntN(4) == 0 {
@@ -187,14 +184,14 @@ func feedOp(r *rand.Rand, d diet, st twinState, unique string) Op {
 	return Op{Kind: DeleteRange, Key: "k" + strconv.Itoa(r.IntN(d.keys)), End: "k9", Saw: Saw(r.IntN(2)) * SawNumber}
 }
 
-// twinApply plays an operation and fills in what it observes.
-func twinApply(st twinState, op *Op) {
+// refApply executes an operation and fills in what it observes.
+func refApply(st refState, op *Op) {
 	v, exists := st[op.Key]
 	switch op.Kind {
 	case Read:
 		op.Saw = SawAbsent
 		if exists {
-			p := twinPair(op.Key, v)
+			p := refPair(op.Key, v)
 			op.Saw, op.Value, op.Number = p.Saw, p.Value, p.Number
 		}
 	case Delete:
@@ -207,23 +204,23 @@ func twinApply(st twinState, op *Op) {
 			op.Number = n + op.Delta
 		}
 	case Scan:
-		for _, k := range twinRange(st, *op) {
+		for _, k := range refRange(st, *op) {
 			if op.Limit == 0 || len(op.Pairs) < op.Limit {
-				op.Pairs = append(op.Pairs, twinPair(k, st[k]))
+				op.Pairs = append(op.Pairs, refPair(k, st[k]))
 			}
 		}
 	case DeleteRange:
 		if op.Saw == SawNumber {
-			op.Number = int64(len(twinRange(st, *op)))
+			op.Number = int64(len(refRange(st, *op)))
 		}
 	}
-	if !twinPlay(st, []Op{*op}) {
-		panic("the twin does not agree with itself")
+	if !refExecute(st, []Op{*op}) {
+		panic("the reference model contradicts itself")
 	}
 }
 
-// spoil changes what somebody saw, or when somebody ran.
-func spoil(r *rand.Rand, h *History) {
+// corrupt changes an observation, or the interval of a transaction.
+func corrupt(r *rand.Rand, h *History) {
 	t := &h.Txns[r.IntN(len(h.Txns))]
 	op := &t.Ops[r.IntN(len(t.Ops))]
 	other := h.Txns[r.IntN(len(h.Txns))]
@@ -252,7 +249,7 @@ func spoil(r *rand.Rand, h *History) {
 	}
 }
 
-var diets = []diet{
+var opMixes = []opMix{
 	{name: "reads and writes", txns: 7, keys: 3, reads: 5, writes: 3, inferred: 1},
 	{name: "one hot key", txns: 7, keys: 1, reads: 3, writes: 2, inferred: 1},
 	{name: "deletions", txns: 7, keys: 2, reads: 5, writes: 3, deletes: 2, inferred: 0.99},
@@ -262,25 +259,25 @@ var diets = []diet{
 	{name: "unknown outcomes", txns: 6, keys: 2, reads: 5, writes: 3, adds: 2, deletes: 1, unknowns: 30, inferred: 0.95},
 }
 
-func TestJudgeAgreesWithTryingEveryOrder(t *testing.T) {
-	for seed, d := range diets {
+func TestCheckMatchesReference(t *testing.T) {
+	for seed, d := range opMixes {
 		t.Run(d.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(11, uint64(seed)))
 			refused, inferred := 0, 0
 			for run := range 1200 {
-				h := feed(r, d)
+				h := drawHistory(r, d)
 				if run%4 > 0 {
 					for range run % 4 {
-						spoil(r, h)
+						corrupt(r, h)
 					}
 				}
-				want := twinAccepts(h)
-				require.True(t, want || run%4 > 0, "the twin refuses a serial run")
+				want := refAccepts(h)
+				require.True(t, want || run%4 > 0, "the reference model rejects a serial run")
 				v := Judge(h)
 				require.Equal(t, want, v.OK(), "run %d: %s\n%v", run, dump(h), v)
 				require.Equal(t, want, v.Exact, "run %d", run)
 				alone := JudgeWith(h, Options{SearchSteps: -1})
-				require.True(t, !want || alone.OK(), "run %d: inference refuses a good history", run)
+				require.True(t, !want || alone.OK(), "run %d: inference rejects a good history", run)
 				if !want {
 					refused++
 				}
@@ -298,7 +295,7 @@ func TestJudgeAgreesWithTryingEveryOrder(t *testing.T) {
 func dump(h *History) string {
 	s := ""
 	for _, t := range h.Txns {
-		s += fmt.Sprintf("\n%s %v %v", t.ID, span(t.Start, t.End), t.Outcome)
+		s += fmt.Sprintf("\n%s %v %v", t.ID, intervalText(t.Start, t.End), t.Outcome)
 		for _, op := range t.Ops {
 			s += fmt.Sprintf("\n    %v %+v", op.Kind, op)
 		}
