@@ -246,8 +246,8 @@ func (m *Machine) receive(x *msg.Envelope) {
 
 // overtake ends the other attempts of what was applied here.
 func (m *Machine) overtake() {
-	for _, txn := range m.part.Applied() {
-		m.last.Overtake(txn)
+	for _, txn := range m.part.TakeApplied() {
+		m.last.AbortSuperseded(txn)
 	}
 }
 
@@ -257,9 +257,9 @@ func (m *Machine) went(t *exec.Task, s exec.Step) {
 	case exec.Read, exec.Snapshot:
 		m.readers.Went(t, s)
 	case exec.Decide:
-		m.last.Went(t, s)
+		m.last.OnStep(t, s)
 	default:
-		m.part.Went(t, s)
+		m.part.OnStep(t, s)
 	}
 }
 
@@ -278,7 +278,7 @@ func (m *Machine) wakeUp() {
 		case exec.Waits(w.Waiter):
 			m.went(m.exec.Woken(&w))
 		default:
-			m.part.Woken(&w)
+			m.part.OnLoaded(&w)
 			m.overtake()
 		}
 	}
@@ -310,10 +310,10 @@ func (m *Machine) settleReaders() {
 	for c := m.queue.Changes(); !c.Empty(); c = m.queue.Changes() {
 		m.readers.Changed(&c)
 		for _, txn := range c.Sealed {
-			m.part.Sealed(txn)
+			m.part.OnSealed(txn)
 		}
 		for i := range c.Free {
-			m.last.Freed(&c.Free[i])
+			m.last.OnFreed(&c.Free[i])
 		}
 	}
 }
@@ -326,7 +326,7 @@ func (m *Machine) Rest() []entry.Entry {
 		return nil
 	}
 	m.row.Index, m.row.Writes, m.row.Rested = m.store.Index(), m.store.Writes(), true
-	m.outcomes.Rest(&m.row)
+	m.outcomes.FillClean(&m.row)
 	m.clock.Fill(&m.row)
 	m.Put(entry.TableState, nil, &m.row)
 	return m.Out.Entries
@@ -368,7 +368,7 @@ const (
 	tickEvery = 5 * time.Millisecond
 	// readersEvery is the same for readers and what they wait for. A node's
 	// timers are coarser; but when much is going on, steps are frequent.
-	readersEvery = agent.LeastWait
+	readersEvery = agent.MinWait
 	houseEvery   = time.Second
 )
 
@@ -383,7 +383,7 @@ func (m *Machine) nextTick() int64 {
 
 // busy reports whether housekeeping has anything to do.
 func (m *Machine) busy() bool {
-	return m.store.Untidy() || m.snapshots.Expecting() || m.part.Waiting() || m.recs.Len() > 0 || m.store.Kept().Len() > 0 ||
+	return m.store.Untidy() || m.snapshots.Expecting() || m.part.NeedsHousekeeping() || m.recs.Len() > 0 || m.store.Kept().Len() > 0 ||
 		m.readers.Known() || m.ended() != m.ends
 }
 
@@ -397,13 +397,13 @@ func (m *Machine) tick() {
 	m.store.Tick()
 	if m.Now >= m.locks.NextTick() {
 		for _, txn := range m.locks.Tick(m.Now) {
-			m.part.Push(txn, true)
+			m.part.SendPush(txn, true)
 		}
-		m.part.Overdrawn(m.locks.Overdrawn())
+		m.part.BreakOverdrawn(m.locks.Overdrawn())
 	}
 	if m.Now >= m.queue.NextTick() {
 		for _, q := range m.queue.Tick(m.Now) {
-			m.part.AskUnseal(q)
+			m.part.RequestUnseal(q)
 		}
 	}
 	m.part.Tick()
@@ -422,8 +422,8 @@ func (m *Machine) housekeeping() {
 	m.store.Clean()
 	m.snapshots.Clean()
 	m.readers.Clean()
-	m.part.Clean()
-	if m.outcomes.RaiseFloor() {
+	m.part.Housekeep()
+	if m.outcomes.RaiseLowWatermark() {
 		m.ends = m.ended()
 	}
 }

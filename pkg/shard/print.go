@@ -14,11 +14,11 @@ func (m *Machine) String() string {
 	fmt.Fprintf(&b, "%v incarnation %d index %d\n", m.cfg.ID, m.Inc, m.store.Index())
 	for _, txn := range m.locks.Owners() {
 		what := "holds"
-		last, promised := m.part.Promised(txn)
+		last, promised := m.part.PreparedFor(txn)
 		switch {
 		case promised:
 			what = fmt.Sprintf("prepared for %v, holds", last)
-		case !m.part.Known(txn):
+		case !m.part.HasAttempt(txn):
 			what = "decides, holds"
 		}
 		fmt.Fprintf(&b, "  %v %s", txn, what)
@@ -36,11 +36,11 @@ func (m *Machine) String() string {
 	})
 	for _, rec := range m.recs.All() {
 		fmt.Fprintf(&b, "  %v record %v", rec.Txn, rec.State)
-		if silent := rec.Silent(); len(silent) > 0 {
+		if silent := rec.MissingVotes(); len(silent) > 0 {
 			fmt.Fprintf(&b, ", no vote from %v", silent)
 		}
-		if len(rec.Missing) > 0 {
-			fmt.Fprintf(&b, ", no acknowledgement from %v", rec.Missing)
+		if len(rec.Unacknowledged) > 0 {
+			fmt.Fprintf(&b, ", no acknowledgement from %v", rec.Unacknowledged)
 		}
 		b.WriteString("\n")
 	}

@@ -57,7 +57,7 @@ func TestNothingIsLeftOfAStepInItsRoom(t *testing.T) {
 	}{{"many", many}, {"many that are encoded late", sets}, {"a large one", []*msg.Envelope{park(nil, false, wide...)}}, {"few", few}} {
 		t.Run(step.name, func(t *testing.T) {
 			play(step.envs)
-			empty(t, room(m, "last", "pool", "over"), "decisions")
+			empty(t, room(m, "last", "pendingPool", "over"), "decisions")
 			empty(t, room(m, "readers", "pool", "over"), "snapshots")
 			empty(t, room(m, "outcomes", "rows"), "outcomes")
 			empty(t, room(m, "exec", "effects"), "effects")
@@ -66,7 +66,7 @@ func TestNothingIsLeftOfAStepInItsRoom(t *testing.T) {
 			if step.name == "few" {
 				require.NotZero(t, loaded.Cap(), "its room is used from the start")
 			}
-			for _, pool := range []reflect.Value{room(m, "last", "pool", "spare"), room(m, "readers", "pool", "spare")} {
+			for _, pool := range []reflect.Value{room(m, "last", "pendingPool", "spare"), room(m, "readers", "pool", "spare")} {
 				for i := pool.Len(); i < pool.Cap(); i++ {
 					require.True(t, pool.Slice(0, pool.Cap()).Index(i).IsZero(), "what is in use is not spare")
 				}

@@ -93,7 +93,7 @@ type Snapshot struct {
 func (m *Machine) counters() Stats {
 	of, c, r := m.store.Stats(), m.last.Stats(), m.readers.Stats()
 	s := Stats{Steps: m.Steps, Messages: m.messages, Committed: c.Committed, Applied: c.Applied, Aborted: c.Aborted,
-		MarksSent: c.WoundsSent, Broken: c.LocksBroken, UnsealsAsked: c.UnsealsAsked, ParkToReady: c.ParkToReady, VoteToDecide: c.VoteToDecide,
+		MarksSent: c.WoundsSent, Broken: c.LocksBroken, UnsealsAsked: c.UnsealsRequested, ParkToReady: c.RequestToReady, VoteToDecide: c.VoteToDecision,
 		Reads: r.Reads, ReadWaits: r.Waits, ReadWaitNanos: r.WaitNanos, PastReads: m.past.Count()}
 	x := m.exec.Stats()
 	s.Replanned, s.Planned, s.Crowded, s.NoRoom, s.LockWait = x.Replanned, x.Planned, x.Crowded, x.NoRoom, x.LockWait
@@ -121,7 +121,7 @@ type Times struct{ LockWait, ParkToReady, VoteToDecide []int64 }
 // TakeTimes drains the times that have ended since the last call, at most
 // 1024 of each kind. They are valid until the next call.
 func (m *Machine) TakeTimes() Times {
-	return Times{m.exec.Stats().LockWait.Take(), m.last.Stats().ParkToReady.Take(), m.last.Stats().VoteToDecide.Take()}
+	return Times{m.exec.Stats().LockWait.Take(), m.last.Stats().RequestToReady.Take(), m.last.Stats().VoteToDecision.Take()}
 }
 
 // Levels are the few numbers that are wanted after every step.

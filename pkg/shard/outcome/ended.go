@@ -8,7 +8,7 @@ import (
 // endedFor is for how long, at least, an attempt that has ended is remembered if
 // there is room: for as long as a transaction may last. Nothing that is on its
 // way to it is likely to come later.
-const endedFor = kv.MaxTxnAge
+const endedRetention = kv.MaxTxnAge
 
 // Ended remembers the newest attempts that have ended here without a
 // record: readers with the answer to their Check, others with nil. It spares
@@ -21,22 +21,22 @@ const endedFor = kv.MaxTxnAge
 type Ended struct {
 	limit int
 	// young is from turned on, in nanoseconds of the machine's clock.
-	turned     int64
-	young, old map[kv.TxnRef]end
+	rotatedAt     int64
+	young, old map[kv.TxnRef]endedEntry
 }
 
 // end is how an attempt has ended: with an answer to its Check, by a commit that was given up, or,
 // if it has neither, as a whole.
-type end struct {
+type endedEntry struct {
 	reply  *msg.CheckResponse
 	commit kv.CommitID
 }
 
 func (c *Ended) Init(now int64, limit int) {
-	*c = Ended{limit: limit, turned: now, young: map[kv.TxnRef]end{}, old: map[kv.TxnRef]end{}}
+	*c = Ended{limit: limit, rotatedAt: now, young: map[kv.TxnRef]endedEntry{}, old: map[kv.TxnRef]endedEntry{}}
 }
 
-func (c *Ended) get(txn kv.TxnRef) (end, bool) {
+func (c *Ended) get(txn kv.TxnRef) (endedEntry, bool) {
 	e, ok := c.young[txn]
 	if !ok {
 		e, ok = c.old[txn]
@@ -58,32 +58,32 @@ func (c *Ended) HasCommit(txn kv.TxnRef, commit kv.CommitID) bool {
 }
 
 // Add remembers that an attempt has ended as a whole. An answer stays what it is.
-func (c *Ended) Add(now int64, txn kv.TxnRef, r *msg.CheckResponse) { c.add(now, txn, end{reply: r}) }
+func (c *Ended) Add(now int64, txn kv.TxnRef, r *msg.CheckResponse) { c.add(now, txn, endedEntry{reply: r}) }
 
 // AddCommit remembers that a commit of an attempt has ended. The first one stays.
 func (c *Ended) AddCommit(now int64, txn kv.TxnRef, commit kv.CommitID) {
-	c.add(now, txn, end{commit: commit})
+	c.add(now, txn, endedEntry{commit: commit})
 }
 
-func (c *Ended) add(now int64, txn kv.TxnRef, e end) {
+func (c *Ended) add(now int64, txn kv.TxnRef, e endedEntry) {
 	have, ok := c.get(txn)
 	if ok && (have.reply != nil || e.reply == nil) {
 		return
 	}
-	if len(c.young) >= max(c.limit/2, 1) || now-c.turned >= int64(endedFor) {
-		c.turn(now)
+	if len(c.young) >= max(c.limit/2, 1) || now-c.rotatedAt >= int64(endedRetention) {
+		c.rotate(now)
 	}
 	c.young[txn] = e
 }
 
 // turn forgets the older generation, or both after a long silence.
-func (c *Ended) turn(now int64) {
-	if now-c.turned >= 2*int64(endedFor) {
+func (c *Ended) rotate(now int64) {
+	if now-c.rotatedAt >= 2*int64(endedRetention) {
 		clear(c.young)
 	}
 	c.young, c.old = c.old, c.young
 	clear(c.young)
-	c.turned = now
+	c.rotatedAt = now
 }
 
 func (c *Ended) Len() int { return len(c.young) + len(c.old) }

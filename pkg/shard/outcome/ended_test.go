@@ -17,12 +17,12 @@ func TestEndedMemoryHoldsWhatTheLoadAsksFor(t *testing.T) {
 	var c Ended
 	c.Init(0, 32768)
 	const perSecond, second = 20, int64(1e9)
-	ages := int(2 * int64(endedFor) / second)
+	ages := int(2 * int64(endedRetention) / second)
 	for i := range 3600 * perSecond {
 		now := int64(i) * second / perSecond
 		c.Add(now, endedRef(i), nil)
 		require.LessOrEqual(t, c.Len(), ages*perSecond+1, "at %d s", now/second)
-		least := max(0, i-int(int64(endedFor)/second)*perSecond)
+		least := max(0, i-int(int64(endedRetention)/second)*perSecond)
 		_, known := c.Get(endedRef(least))
 		require.True(t, known, "what ended within the last minute is known")
 	}
@@ -48,9 +48,9 @@ func TestEndedMemoryForgetsAfterASilence(t *testing.T) {
 	var c Ended
 	c.Init(0, 100)
 	for i := range 10 {
-		c.Add(int64(i)*int64(endedFor)/4, endedRef(i), nil)
+		c.Add(int64(i)*int64(endedRetention)/4, endedRef(i), nil)
 	}
-	c.Add(10*int64(endedFor), endedRef(10), nil)
+	c.Add(10*int64(endedRetention), endedRef(10), nil)
 	require.Equal(t, 1, c.Len())
 }
 
@@ -58,7 +58,7 @@ func TestEndedMemoryForgetsAfterASilence(t *testing.T) {
 // had one.
 func TestEndedMemoryKeepsTheFirstAnswer(t *testing.T) {
 	first, second := &msg.CheckResponse{Shard: 1}, &msg.CheckResponse{Shard: 2}
-	for _, later := range []int64{0, int64(endedFor)} {
+	for _, later := range []int64{0, int64(endedRetention)} {
 		var c Ended
 		c.Init(0, 100)
 		c.Add(0, endedRef(1), nil)

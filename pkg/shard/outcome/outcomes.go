@@ -32,8 +32,8 @@ type Outcomes struct {
 	cfg   Config
 
 	// floor is the low watermark on the times of ids; clock is that by which it rises.
-	floor int64
-	clock idTime
+	lowWatermark int64
+	clock idClock
 	// times are those of ids that have committed or were applied, as far as the state row says.
 	times idTimes
 	// dirty: the state row has to be written.
@@ -45,21 +45,21 @@ type Outcomes struct {
 	// cheaper to insert one after the other.
 	rows []entry.Entry
 	// told is how many aborts gateways have been told of.
-	told uint64
+	announced uint64
 }
 
 // lookup is a query of the log for an id's outcome that has no answer yet.
 type lookup struct {
 	// now is what became of the id since: the answer may have been read before.
-	now *entry.Outcome
+	finished *entry.Outcome
 }
 
 // New makes what a shard knows at the begin of an incarnation, from its state row and fences.
 func New(e *step.Env, s *store.Store, cfg Config, state *entry.State, fences []Fence) *Outcomes {
 	o := &Outcomes{Memory: record.NewMemory(cfg.Memory, e.Mutants), env: e, store: s, cfg: cfg, lookups: map[kv.TxnID][]*lookup{}}
-	o.initFloor(state.Floor)
+	o.initLowWatermark(state.Floor)
 	o.times = idTimesOf(state, o.clock.wall, int64(cfg.Retention))
-	o.Forget(o.times[0].to)
+	o.ForgetUpTo(o.times[0].to)
 	for _, t := range o.times[1:] {
 		o.ForgetBetween(t.from, t.to)
 	}
@@ -81,8 +81,8 @@ func (o *Outcomes) LookUp(id kv.TxnID, then func(*entry.Outcome, error)) {
 		} else {
 			delete(o.lookups, id)
 		}
-		if l.now != nil {
-			then(l.now, nil)
+		if l.finished != nil {
+			then(l.finished, nil)
 			return
 		}
 		found := &entry.Outcome{}
@@ -96,7 +96,7 @@ func (o *Outcomes) LookUp(id kv.TxnID, then func(*entry.Outcome, error)) {
 
 // Finish records an outcome, in memory and in the log. It does not keep x.
 func (o *Outcomes) Finish(id kv.TxnID, x *entry.Outcome) {
-	if o.times.note(id.Time) {
+	if o.times.add(id.Time) {
 		o.dirty = true
 	}
 	o.Memory.Finish(id, record.Finished{Committed: x.Committed, Applied: x.Applied, Fingerprint: x.Fingerprint})
@@ -106,7 +106,7 @@ func (o *Outcomes) Finish(id kv.TxnID, x *entry.Outcome) {
 			break
 		}
 		now := *x
-		l.now = &now
+		l.finished = &now
 	}
 }
 
@@ -123,23 +123,23 @@ func (o *Outcomes) Flush() bool {
 
 // Fill writes what the next incarnation has to know into a state row.
 func (o *Outcomes) Fill(s *entry.State) {
-	s.Floor = o.floor
-	o.times.tell(s)
+	s.Floor = o.lowWatermark
+	o.times.fill(s)
 }
 
 // Rest does the same at a clean stop, when nothing more will commit.
-func (o *Outcomes) Rest(s *entry.State) {
-	o.times.rested()
-	o.times.tell(s)
+func (o *Outcomes) FillClean(s *entry.State) {
+	o.times.trimReserve()
+	o.times.fill(s)
 }
 
 // Closed tells why a transaction cannot be decided here any more, as far as is remembered; nil if
 // it can.
-func (o *Outcomes) Closed(id kv.TxnID) *msg.Failure {
+func (o *Outcomes) IDFailure(id kv.TxnID) *msg.Failure {
 	switch {
-	case id.Time < o.floor:
+	case id.Time < o.lowWatermark:
 		return msg.Fail(msg.ReasonTooOld, kv.KindTooOld, "the transaction is older than the outcomes that the store keeps")
-	case o.Fenced(id):
+	case o.IsFenced(id):
 		return FencedFailure()
 	}
 	return nil
@@ -152,18 +152,18 @@ func FencedFailure() *msg.Failure {
 
 // ClosedCommit is Closed for one commit of a user's attempt, and what its gateway knew of this shard.
 // One of this incarnation whose abort may have been forgotten is presumed to be aborted.
-func (o *Outcomes) ClosedCommit(txn kv.TxnRef, commit kv.CommitID, user kv.Account, known kv.Known) *msg.Failure {
-	f := o.Closed(txn.TxnID)
+func (o *Outcomes) CommitFailure(txn kv.TxnRef, commit kv.CommitID, user kv.Account, known kv.Known) *msg.Failure {
+	f := o.IDFailure(txn.TxnID)
 	if f != nil {
 		return f
 	}
-	f, dead := o.Dead(commit)
+	f, dead := o.FindAbort(commit)
 	switch {
 	case dead && f != nil:
 		return f
 	case dead:
 		return msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the commit was cancelled")
-	case known.Incarnation == o.env.Inc && o.Presumed(user, known.Aborts):
+	case known.Incarnation == o.env.Inc && o.IsPresumedAborted(user, known.Aborts):
 		return msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the commit was sent before the oldest abort that the shard remembers")
 	}
 	return nil
@@ -186,7 +186,7 @@ func (f *Fence) Unmarshal(key, value []byte) error {
 
 // Close closes an id for good, in memory and in the log, for a user who asks about it. It reports
 // false, and does nothing, if the user has closed as many as anybody may.
-func (o *Outcomes) Close(user kv.Account, id kv.TxnID) bool {
+func (o *Outcomes) WriteFence(user kv.Account, id kv.TxnID) bool {
 	if !o.Fence(user, id) {
 		return false
 	}
@@ -200,11 +200,11 @@ func (o *Outcomes) Close(user kv.Account, id kv.TxnID) bool {
 // taken for a message that was sent long ago. Answers say it too, but some gateways may have had
 // none.
 func (o *Outcomes) Announce() {
-	made := o.Aborts()
-	if made-o.told < uint64(max(o.cfg.Memory/8, 1)) || o.cfg.Nodes == 0 {
+	made := o.AbortCount()
+	if made-o.announced < uint64(max(o.cfg.Memory/8, 1)) || o.cfg.Nodes == 0 {
 		return
 	}
-	o.told = made
+	o.announced = made
 	for n := range o.cfg.Nodes {
 		m := msg.ToGateway(kv.NodeID(n + 1))
 		m.Body = &msg.Announcement{Shard: o.env.ID, Incarnation: o.env.Inc, Aborts: made}

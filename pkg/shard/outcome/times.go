@@ -53,7 +53,7 @@ func (c idTimes) reserve() { c[0].to = max(c[0].to, reserveTime) }
 
 // note takes the time in an id that commits, and reports whether the state row has to be
 // written for it.
-func (c *idTimes) note(t int64) bool {
+func (c *idTimes) add(t int64) bool {
 	i := len(*c)
 	for ; t < (*c)[i-1].from; i-- {
 	}
@@ -101,7 +101,7 @@ func (c *idTimes) drop(floor int64) {
 }
 
 // rested leaves out what is in reserve, since nothing more will commit in this life.
-func (c idTimes) rested() {
+func (c idTimes) trimReserve() {
 	for i := range c {
 		c[i].to = c[i].last
 	}
@@ -109,7 +109,7 @@ func (c idTimes) rested() {
 }
 
 // tell writes the spans into a state row.
-func (c idTimes) tell(s *entry.State) {
+func (c idTimes) fill(s *entry.State) {
 	s.Newest, s.Ahead = c[0].to, nil
 	for _, x := range c[1:] {
 		s.Ahead = append(s.Ahead, entry.IDSpan{From: x.from, To: x.to})

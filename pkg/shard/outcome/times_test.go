@@ -20,27 +20,27 @@ func TestNoTimeOfACommitIsLost(t *testing.T) {
 		c.reserve()
 		var all []int64
 		var row entry.State
-		c.tell(&row)
+		c.fill(&row)
 		floor := int64(0)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			switch rapid.IntRange(0, 9).Draw(t, "what") {
 			case 0:
 				if rapid.Bool().Draw(t, "clean") {
-					c.rested()
-					c.tell(&row)
+					c.trimReserve()
+					c.fill(&row)
 				}
 				c = idTimesOf(&row, 0, 0)
 				c.reserve()
-				c.tell(&row) // each life writes the row before anything else
+				c.fill(&row) // each life writes the row before anything else
 			case 1:
 				floor += int64(rapid.IntRange(0, 100).Draw(t, "minutes")) * int64(time.Minute)
 				c.drop(floor)
-				c.tell(&row)
+				c.fill(&row)
 			default:
 				id := rapid.SampledFrom([]int64{0, int64(time.Hour), day, math.MaxInt64}).Draw(t, "about")
 				id = max(id, floor) - int64(rapid.IntRange(0, 300).Draw(t, "seconds"))*int64(time.Second)
-				if c.note(id) {
-					c.tell(&row)
+				if c.add(id) {
+					c.fill(&row)
 				}
 				all = append(all, id)
 			}

@@ -20,16 +20,16 @@ import (
 type aborts struct {
 	limit int
 	// held is how many tombstones there are.
-	held int
+	size int
 	// made is how many there ever were, and the number of the newest.
-	made   uint64
-	dead   map[kv.CommitID]*msg.Failure
+	lastNumber   uint64
+	failures   map[kv.CommitID]*msg.Failure
 	shares map[kv.Account]*share
 	// common is the floor of the users who have no share.
-	common uint64
+	commonLowWatermark uint64
 	// longest is a share of which no other is much longer as long as it has enough.
-	longest *share
-	enough  int
+	largest *share
+	largestMin  int
 }
 
 // maxShares bounds the users that are told apart. Somewhat arbitrary: more than abort
@@ -41,10 +41,10 @@ type share struct {
 	user kv.Account
 	// line are the tombstones in the order of their numbers, of which those before head
 	// are forgotten.
-	line []tombstone
+	queue []tombstone
 	head int
 	// floor is the number of the newest that was forgotten.
-	floor uint64
+	lowWatermark uint64
 	// newest is the number of the newest that was made.
 	newest uint64
 }
@@ -54,67 +54,67 @@ type tombstone struct {
 	number uint64
 }
 
-func (s *share) len() int { return len(s.line) - s.head }
+func (s *share) len() int { return len(s.queue) - s.head }
 
 // pop forgets the oldest; there must be one.
 func (s *share) pop() tombstone {
-	v := s.line[s.head]
+	v := s.queue[s.head]
 	s.head++
-	if 2*s.head >= len(s.line) {
-		s.line, s.head = s.line[:copy(s.line, s.line[s.head:])], 0
+	if 2*s.head >= len(s.queue) {
+		s.queue, s.head = s.queue[:copy(s.queue, s.queue[s.head:])], 0
 	}
-	s.floor = v.number
+	s.lowWatermark = v.number
 	return v
 }
 
 func (a *aborts) init(limit int) {
-	a.limit, a.dead, a.shares = limit, map[kv.CommitID]*msg.Failure{}, map[kv.Account]*share{}
+	a.limit, a.failures, a.shares = limit, map[kv.CommitID]*msg.Failure{}, map[kv.Account]*share{}
 }
 
-func (a *aborts) floor(user kv.Account) uint64 {
+func (a *aborts) lowWatermark(user kv.Account) uint64 {
 	if s := a.shares[user]; s != nil {
-		return max(s.floor, a.common)
+		return max(s.lowWatermark, a.commonLowWatermark)
 	}
-	return a.common
+	return a.commonLowWatermark
 }
 
 // kill makes a tombstone for a commit, unless it has one.
-func (a *aborts) kill(user kv.Account, commit kv.CommitID, f *msg.Failure) {
-	_, dead := a.dead[commit]
+func (a *aborts) add(user kv.Account, commit kv.CommitID, f *msg.Failure) {
+	_, dead := a.failures[commit]
 	if dead {
 		return
 	}
-	a.dead[commit] = kept(f)
+	a.failures[commit] = trimFailure(f)
 	s := a.shareOf(user)
-	a.made++
-	a.held++
-	s.line = append(s.line, tombstone{commit, a.made})
-	s.newest = a.made
-	if a.held > a.limit {
-		a.forget(s)
+	a.lastNumber++
+	a.size++
+	s.queue = append(s.queue, tombstone{commit, a.lastNumber})
+	s.newest = a.lastNumber
+	if a.size > a.limit {
+		a.evict(s)
 	}
 }
 
 // slack is which part of the limit a share may be longer than the one that is taken for
 // the longest, so that they need not all be compared each time.
-const slack = 64
+const shareSlack = 64
 
 // forget makes room after one has been added to a share.
-func (a *aborts) forget(s *share) {
+func (a *aborts) evict(s *share) {
 	switch {
-	case a.longest == nil || a.longest.len() < a.enough:
-		a.longest = a.first(func(o, than *share) bool { return o.len() > than.len() })
-		a.enough = a.longest.len() - a.limit/slack
-	case s.len() > a.longest.len():
-		a.longest, a.enough = s, s.len()-a.limit/slack
+	case a.largest == nil || a.largest.len() < a.largestMin:
+		a.largest = a.minShare(func(o, than *share) bool { return o.len() > than.len() })
+		a.largestMin = a.largest.len() - a.limit/shareSlack
+	case s.len() > a.largest.len():
+		a.largest, a.largestMin = s, s.len()-a.limit/shareSlack
 	}
-	a.drop(a.longest)
+	a.evictOldest(a.largest)
 }
 
 // drop forgets the oldest tombstone of a share.
-func (a *aborts) drop(s *share) {
-	delete(a.dead, s.pop().commit)
-	a.held--
+func (a *aborts) evictOldest(s *share) {
+	delete(a.failures, s.pop().commit)
+	a.size--
 }
 
 func (a *aborts) shareOf(user kv.Account) *share {
@@ -123,7 +123,7 @@ func (a *aborts) shareOf(user kv.Account) *share {
 		return s
 	}
 	if len(a.shares) >= maxShares {
-		a.merge(a.first(func(o, than *share) bool { return o.newest < than.newest }))
+		a.removeShare(a.minShare(func(o, than *share) bool { return o.newest < than.newest }))
 	}
 	s = &share{user: user}
 	a.shares[user] = s
@@ -131,17 +131,17 @@ func (a *aborts) shareOf(user kv.Account) *share {
 }
 
 // merge forgets all of a user's: that of who has had nothing aborted for longest.
-func (a *aborts) merge(s *share) {
+func (a *aborts) removeShare(s *share) {
 	for s.len() > 0 {
-		a.drop(s)
+		a.evictOldest(s)
 	}
-	a.common = max(a.common, s.floor)
+	a.commonLowWatermark = max(a.commonLowWatermark, s.lowWatermark)
 	delete(a.shares, s.user)
-	a.longest = nil
+	a.largest = nil
 }
 
 // first finds the first share in an order; of equal ones, that of the least account.
-func (a *aborts) first(before func(o, than *share) bool) *share {
+func (a *aborts) minShare(before func(o, than *share) bool) *share {
 	var first *share
 	for _, s := range a.shares {
 		if first == nil || before(s, first) || !before(first, s) && s.user < first.user {
@@ -154,12 +154,12 @@ func (a *aborts) first(before func(o, than *share) bool) *share {
 // maxKeptValue bounds what is kept with an abort of the value for which a condition
 // failed. Somewhat arbitrary: of the size of the rest of a tombstone, while a value may be
 // a mebibyte.
-const maxKeptValue = 256
+const maxTombstoneValue = 256
 
 // kept is as much of a failure as is remembered: who has to be answered once more is not
 // told of a large value.
-func kept(f *msg.Failure) *msg.Failure {
-	if f == nil || f.Current == nil || len(f.Current.Value) <= maxKeptValue {
+func trimFailure(f *msg.Failure) *msg.Failure {
+	if f == nil || f.Current == nil || len(f.Current.Value) <= maxTombstoneValue {
 		return f
 	}
 	short := *f

@@ -24,19 +24,19 @@ func TestWhoFillsTheMemoryLosesByIt(t *testing.T) {
 	m := NewMemory(limit, none)
 	n := 0
 	for ; n < others; n++ {
-		m.Kill(kv.Account(2+n), commit(n), nil)
+		m.Abort(kv.Account(2+n), commit(n), nil)
 	}
 	for ; n < 10*limit; n++ {
-		m.Kill(1, commit(n), nil)
+		m.Abort(1, commit(n), nil)
 	}
 	for i := range others {
-		_, known := m.Dead(commit(i))
+		_, known := m.FindAbort(commit(i))
 		require.True(t, known, "the only abort of user %d is remembered", i)
-		require.False(t, m.Presumed(kv.Account(2+i), 0))
+		require.False(t, m.IsPresumedAborted(kv.Account(2+i), 0))
 	}
-	require.False(t, m.Presumed(kv.Account(2+others), 0), "who has had nothing aborted")
-	require.True(t, m.Presumed(1, uint64(n-limit-1)))
-	require.False(t, m.Presumed(1, uint64(n-limit+others)), "even of his own, only what was sent long ago")
+	require.False(t, m.IsPresumedAborted(kv.Account(2+others), 0), "who has had nothing aborted")
+	require.True(t, m.IsPresumedAborted(1, uint64(n-limit-1)))
+	require.False(t, m.IsPresumedAborted(1, uint64(n-limit+others)), "even of his own, only what was sent long ago")
 	_, dead, _ := m.Len()
 	require.Equal(t, limit, dead)
 }
@@ -49,10 +49,10 @@ func TestSharesAreNearlyEqual(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := range 20 * limit {
 		user := kv.Account(min(r.IntN(users), r.IntN(users))) // some more often than others
-		m.Kill(user, commit(n), nil)
+		m.Abort(user, commit(n), nil)
 	}
 	for user := range kv.Account(users) {
-		require.InDelta(t, limit/users, m.aborts.shares[user].len(), 2*limit/slack)
+		require.InDelta(t, limit/users, m.aborts.shares[user].len(), 2*limit/shareSlack)
 	}
 }
 
@@ -61,14 +61,14 @@ func TestSharesAreNearlyEqual(t *testing.T) {
 func TestTheUsersToldApartAreBounded(t *testing.T) {
 	m := NewMemory(100*maxShares, none)
 	for n := range 2 * maxShares {
-		m.Kill(kv.Account(n), commit(n), nil)
+		m.Abort(kv.Account(n), commit(n), nil)
 	}
 	require.Len(t, m.aborts.shares, maxShares)
-	require.True(t, m.Presumed(0, maxShares-1))
-	require.False(t, m.Presumed(0, maxShares))
-	require.False(t, m.Presumed(2*maxShares-1, maxShares))
+	require.True(t, m.IsPresumedAborted(0, maxShares-1))
+	require.False(t, m.IsPresumedAborted(0, maxShares))
+	require.False(t, m.IsPresumedAborted(2*maxShares-1, maxShares))
 	for n := range maxShares {
-		_, known := m.Dead(commit(n))
+		_, known := m.FindAbort(commit(n))
 		require.False(t, known)
 	}
 }
@@ -83,11 +83,11 @@ func TestFencesAreBoundedPerUser(t *testing.T) {
 		require.True(t, m.Fence(1, id(n)))
 	}
 	require.False(t, m.Fence(1, id(kv.MaxFences)))
-	require.False(t, m.Fenced(id(kv.MaxFences)))
+	require.False(t, m.IsFenced(id(kv.MaxFences)))
 	require.True(t, m.Fence(1, id(5)), "it is closed already")
 	require.True(t, m.Fence(2, id(kv.MaxFences)))
 	m.RecoverFence(1, id(kv.MaxFences+1))
-	require.True(t, m.Fenced(id(kv.MaxFences+1)), "what was promised is kept, though there are too many")
+	require.True(t, m.IsFenced(id(kv.MaxFences+1)), "what was promised is kept, though there are too many")
 	m.DropFences(2)
 	require.True(t, m.Fence(1, id(kv.MaxFences+2)))
 	require.False(t, m.Fence(1, id(kv.MaxFences+3)))

@@ -85,36 +85,36 @@ func (s *script) record(txn kv.TxnRef, verb string, args []string) (string, erro
 		if verb != "seen" && verb != "pending" {
 			return golden.Name(txn) + " has no record", nil
 		}
-		r = s.t.Add(0, txn, firstOf(txn), Heard)
+		r = s.t.Add(0, txn, firstOf(txn), Seen)
 	}
 	switch verb {
 	case "pending":
 		ids, err := shards(args)
-		r.State, r.Park = Parked, &msg.CommitRequest{Txn: txn, Participants: ids}
+		r.State, r.Request = Pending, &msg.CommitRequest{Txn: txn, Participants: ids}
 		return "", err
 	case "vote":
 		return "", vote(r, args)
 	case "commit":
-		if !r.AllIn(none) {
+		if !r.AllSealed(none) {
 			return golden.Name(txn) + " must not commit: " + standing(r), nil
 		}
-		results, _, seen := r.Gathered()
-		out := fmt.Sprintf("%s commits with %d results, told to %v", golden.Name(txn), len(results), r.Told())
+		results, _, seen := r.VoteSummary()
+		out := fmt.Sprintf("%s commits with %d results, told to %v", golden.Name(txn), len(results), r.DecisionRecipients())
 		for _, i := range seen {
 			out += fmt.Sprintf(", %v is in its life %d", i.Shard, i.Incarnation)
 		}
-		r.State, r.Missing = Committed, append([]kv.ShardID(nil), r.Park.Participants...)
-		r.Drop()
+		r.State, r.Unacknowledged = Committed, append([]kv.ShardID(nil), r.Request.Participants...)
+		r.Clear()
 		return out, nil
 	case "ack":
 		ids, err := shards(args)
-		if err == nil && r.Acknowledged(ids[0]) {
+		if err == nil && r.Acknowledge(ids[0]) {
 			s.t.Remove(r)
 			return golden.Name(txn) + " is acknowledged by all", nil
 		}
 		return "", err
 	case "remove":
-		out := fmt.Sprintf("to be told: %v", r.Told())
+		out := fmt.Sprintf("to be told: %v", r.DecisionRecipients())
 		s.t.Remove(r)
 		return out, nil
 	}
@@ -131,13 +131,13 @@ func vote(r *Record, args []string) error {
 		v.Sealed = true
 		_, err = fmt.Sscanf(args[2], "%d.%d", &v.Epoch.Incarnation, &v.Epoch.Count)
 	}
-	r.Vote(v)
+	r.AddVote(v)
 	return err
 }
 
 // of reads "of u1" and "heard 3".
 func (s *script) of(args []string) (user kv.Account, heard uint64, err error) {
-	heard = s.m.Aborts()
+	heard = s.m.AbortCount()
 	for len(args) > 1 && err == nil {
 		switch args[0] {
 		case "of":
@@ -162,7 +162,7 @@ func (s *script) memory(txn kv.TxnRef, verb string, args []string) (string, erro
 		f.Applied = txn.Attempt
 		s.m.Finish(txn.TxnID, f)
 	case "kill":
-		s.m.Kill(user, firstOf(txn), &msg.Failure{Reason: msg.ReasonWounded})
+		s.m.Abort(user, firstOf(txn), &msg.Failure{Reason: msg.ReasonWounded})
 	case "fence":
 		s.m.Fence(user, txn.TxnID)
 	case "forget-fences":
@@ -179,15 +179,15 @@ func (s *script) ask(txn kv.TxnRef, user kv.Account, heard uint64) string {
 	var out []string
 	if f := s.m.Finished(txn.TxnID); f != (Finished{}) {
 		out = append(out, fmt.Sprintf("finished (committed attempt %d, applied %d)", f.Committed, f.Applied))
-	} else if !s.m.Complete(txn.TxnID) {
+	} else if !s.m.IsComplete(txn.TxnID) {
 		out = append(out, "perhaps committed: only the log knows")
 	}
-	if f, ok := s.m.Dead(firstOf(txn)); ok {
+	if f, ok := s.m.FindAbort(firstOf(txn)); ok {
 		out = append(out, "dead ("+f.Reason.String()+")")
-	} else if s.m.Presumed(user, heard) {
+	} else if s.m.IsPresumedAborted(user, heard) {
 		out = append(out, "presumed dead")
 	}
-	if s.m.Fenced(txn.TxnID) {
+	if s.m.IsFenced(txn.TxnID) {
 		out = append(out, "fenced")
 	}
 	if out == nil {
@@ -198,8 +198,8 @@ func (s *script) ask(txn kv.TxnRef, user kv.Account, heard uint64) string {
 
 func standing(r *Record) string {
 	out := r.State.String()
-	if r.Park != nil {
-		out += fmt.Sprintf(" of %v", r.Park.Participants)
+	if r.Request != nil {
+		out += fmt.Sprintf(" of %v", r.Request.Participants)
 	}
 	for _, id := range r.Voters() {
 		v := r.votes[id]
@@ -212,13 +212,13 @@ func standing(r *Record) string {
 			out += fmt.Sprintf(" %v:yes(held)", id)
 		}
 	}
-	if missing := r.Silent(); len(missing) > 0 {
+	if missing := r.MissingVotes(); len(missing) > 0 {
 		out += fmt.Sprintf(" silent:%v", missing)
 	}
-	if len(r.Missing) > 0 {
-		out += fmt.Sprintf(" unacknowledged:%v", r.Missing)
+	if len(r.Unacknowledged) > 0 {
+		out += fmt.Sprintf(" unacknowledged:%v", r.Unacknowledged)
 	}
-	if r.AllIn(none) {
+	if r.AllSealed(none) {
 		out += " ALL IN"
 	}
 	return out
@@ -232,7 +232,7 @@ func (s *script) after() (string, error) {
 	finished, dead, fences := s.m.Len()
 	if finished+dead+fences > 0 {
 		out = append(out, fmt.Sprintf("  memory: %d finished, %d dead, %d fences; floors %s and%s", finished, dead, fences,
-			floor(s.m.finishedFloor), s.abortFloors()))
+			floor(s.m.lowWatermark), s.abortFloors()))
 	}
 	return strings.Join(out, "\n"), s.t.Check()
 }
@@ -241,11 +241,11 @@ func (s *script) after() (string, error) {
 func (s *script) abortFloors() string {
 	a := &s.m.aborts
 	out := ""
-	if a.common > 0 {
-		out = fmt.Sprintf(" %d", a.common)
+	if a.commonLowWatermark > 0 {
+		out = fmt.Sprintf(" %d", a.commonLowWatermark)
 	}
 	for _, user := range slices.Sorted(maps.Keys(a.shares)) {
-		if f := a.shares[user].floor; f > 0 {
+		if f := a.shares[user].lowWatermark; f > 0 {
 			out += fmt.Sprintf(" u%d:%d", user, f)
 		}
 	}

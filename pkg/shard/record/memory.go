@@ -27,12 +27,12 @@ type Finished struct {
 type Memory struct {
 	limit    int
 	finished map[kv.TxnID]Finished
-	order    eldest[kv.TxnID]
+	idQueue    timeQueue[kv.TxnID]
 	// finishedFloor: commits of ids with a lower time may be forgotten.
-	finishedFloor int64
+	lowWatermark int64
 	// earlier are times of ids that may have committed before there was this memory,
 	// besides those below the floor.
-	earlier []times
+	uncertain []timeSpan
 
 	aborts  aborts
 	fences  fences
@@ -40,13 +40,13 @@ type Memory struct {
 }
 
 // times are all from one to another.
-type times struct{ from, to int64 }
+type timeSpan struct{ from, to int64 }
 
 // NewMemory makes a memory of at most limit commits and as many aborts.
 func NewMemory(limit int, m mutant.Set) *Memory {
 	x := &Memory{
 		limit: limit, finished: map[kv.TxnID]Finished{}, mutants: m,
-		order: eldest[kv.TxnID]{time: func(id kv.TxnID) int64 { return id.Time }},
+		idQueue: timeQueue[kv.TxnID]{time: func(id kv.TxnID) int64 { return id.Time }},
 	}
 	x.aborts.init(limit)
 	x.fences.init()
@@ -60,60 +60,60 @@ func (m *Memory) Finish(id kv.TxnID, f Finished) {
 	if len(m.finished) == before {
 		return // it was known
 	}
-	m.order.push(id)
-	if m.order.len() > m.limit {
-		old := m.order.pop()
+	m.idQueue.push(id)
+	if m.idQueue.len() > m.limit {
+		old := m.idQueue.pop()
 		delete(m.finished, old)
-		m.finishedFloor = max(m.finishedFloor, old.Time+1)
+		m.lowWatermark = max(m.lowWatermark, old.Time+1)
 	}
 }
 
 // Forget says that commits of ids up to a time may have been made before there was this
 // memory.
-func (m *Memory) Forget(upTo int64) { m.finishedFloor = max(m.finishedFloor, upTo+1) }
+func (m *Memory) ForgetUpTo(upTo int64) { m.lowWatermark = max(m.lowWatermark, upTo+1) }
 
 // ForgetBetween says the same of ids with a time from one to another.
-func (m *Memory) ForgetBetween(from, to int64) { m.earlier = append(m.earlier, times{from, to}) }
+func (m *Memory) ForgetBetween(from, to int64) { m.uncertain = append(m.uncertain, timeSpan{from, to}) }
 
 // Finished finds what is known about an id, zero if nothing is in memory.
 func (m *Memory) Finished(id kv.TxnID) Finished { return m.finished[id] }
 
 // Complete reports whether memory would know a commit of this id, had there
 // been one.
-func (m *Memory) Complete(id kv.TxnID) bool {
+func (m *Memory) IsComplete(id kv.TxnID) bool {
 	if m.mutants.Has(mutant.MemoryFloorIgnored) {
 		return true
 	}
-	for _, t := range m.earlier {
+	for _, t := range m.uncertain {
 		if t.from <= id.Time && id.Time <= t.to {
 			return false
 		}
 	}
-	return id.Time >= m.finishedFloor
+	return id.Time >= m.lowWatermark
 }
 
 // Kill notes that a commit of a user's can never be made here. If it is Dead already, that stays
 // why.
-func (m *Memory) Kill(user kv.Account, commit kv.CommitID, f *msg.Failure) {
+func (m *Memory) Abort(user kv.Account, commit kv.CommitID, f *msg.Failure) {
 	if !m.mutants.Has(mutant.DeadForgotten) {
-		m.aborts.kill(user, commit, f)
+		m.aborts.add(user, commit, f)
 	}
 }
 
 // Dead tells whether a commit is remembered as one that can never be made here, and
 // why it cannot.
-func (m *Memory) Dead(commit kv.CommitID) (*msg.Failure, bool) {
-	f, ok := m.aborts.dead[commit]
+func (m *Memory) FindAbort(commit kv.CommitID) (*msg.Failure, bool) {
+	f, ok := m.aborts.failures[commit]
 	return f, ok
 }
 
 // Aborts is how many commits have been killed.
-func (m *Memory) Aborts() uint64 { return m.aborts.made }
+func (m *Memory) AbortCount() uint64 { return m.aborts.lastNumber }
 
 // Presumed reports whether the abort of a commit of a user's that is not Dead may have
 // been forgotten, if it was sent when the gateway had heard of so many aborts.
-func (m *Memory) Presumed(user kv.Account, heard uint64) bool {
-	return heard < m.aborts.floor(user) && !m.mutants.Has(mutant.MemoryFloorIgnored)
+func (m *Memory) IsPresumedAborted(user kv.Account, heard uint64) bool {
+	return heard < m.aborts.lowWatermark(user) && !m.mutants.Has(mutant.MemoryFloorIgnored)
 }
 
 // Fence closes an id for good, which a user has asked about. It reports false, and does
@@ -126,15 +126,15 @@ func (m *Memory) Fence(user kv.Account, id kv.TxnID) bool {
 func (m *Memory) RecoverFence(user kv.Account, id kv.TxnID) { m.fences.add(user, id, 0) }
 
 // Fenced reports whether an id is closed.
-func (m *Memory) Fenced(id kv.TxnID) bool {
-	_, ok := m.fences.of[id]
+func (m *Memory) IsFenced(id kv.TxnID) bool {
+	_, ok := m.fences.users[id]
 	return ok
 }
 
 // DropFences forgets the fences of ids with a time below floor.
-func (m *Memory) DropFences(floor int64) { m.fences.drop(floor) }
+func (m *Memory) DropFences(floor int64) { m.fences.dropBelow(floor) }
 
 // Len is the number of commits, aborts and fences remembered.
 func (m *Memory) Len() (finished, dead, fences int) {
-	return len(m.finished), len(m.aborts.dead), len(m.fences.of)
+	return len(m.finished), len(m.aborts.failures), len(m.fences.users)
 }

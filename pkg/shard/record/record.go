@@ -34,9 +34,9 @@ type State uint8
 
 const (
 	// Heard: some participant has voted; the CommitRequest has not come.
-	Heard State = iota
+	Seen State = iota
 	// Parked: votes are missing, or not sealed.
-	Parked
+	Pending
 	// Ready: only locks on this shard, or rows not in memory, are waited for.
 	Ready
 	// Committed: durable, and some participant has not acknowledged.
@@ -59,16 +59,16 @@ type Record struct {
 	Known kv.Known
 	State State
 	// Park is the message, from Parked on until the record is decided.
-	Park *msg.CommitRequest
+	Request *msg.CommitRequest
 	// NoWait: the transaction is marked.
 	NoWait bool
 	// Since is when the record was made; Voted when the last vote came.
-	Since, Voted int64
+	CreatedAt, VotesCompleteAt int64
 	// NextAsk is when to ask for missing votes (Heard, Parked), or to repeat the
 	// decision to those who have not acknowledged (Committed).
-	NextAsk int64
+	NextRepeat int64
 	// Missing are the participants that have not acknowledged a commit.
-	Missing []kv.ShardID
+	Unacknowledged []kv.ShardID
 	// Task is the shard's, for the parked piece.
 	Task any
 
@@ -76,11 +76,11 @@ type Record struct {
 	// dropped are the epochs up to which no vote counts any more.
 	dropped map[kv.ShardID]kv.Epoch
 	// before is an earlier record of the same transaction, for the table.
-	before *Record
+	previous *Record
 }
 
 // counts reports whether a participant's vote lets the transaction commit.
-func (r *Record) counts(s kv.ShardID, broken mutant.Set) bool {
+func (r *Record) hasValidVote(s kv.ShardID, broken mutant.Set) bool {
 	v := r.votes[s]
 	switch {
 	case v == nil || !v.Yes:
@@ -93,12 +93,12 @@ func (r *Record) counts(s kv.ShardID, broken mutant.Set) bool {
 
 // AllIn reports whether every participant has voted yes and is sealed, with
 // an epoch that has not been dropped.
-func (r *Record) AllIn(broken mutant.Set) bool {
-	if r.Park == nil {
+func (r *Record) AllSealed(broken mutant.Set) bool {
+	if r.Request == nil {
 		return false
 	}
-	for _, p := range r.Park.Participants {
-		if !r.counts(p, broken) {
+	for _, p := range r.Request.Participants {
+		if !r.hasValidVote(p, broken) {
 			return false
 		}
 	}
@@ -117,11 +117,11 @@ func (r *Record) DropEpoch(s kv.ShardID, epoch kv.Epoch, broken mutant.Set) {
 
 // Vote takes a vote. Of two votes of one participant the one with the newer
 // epoch counts.
-func (r *Record) Vote(v *msg.Vote) {
+func (r *Record) AddVote(v *msg.Vote) {
 	if r.votes == nil {
 		r.votes = make(map[kv.ShardID]*msg.Vote, 2)
 	}
-	if old := r.votes[v.Shard]; old != nil && (v.Epoch.Less(old.Epoch) || r.Concludes(old)) {
+	if old := r.votes[v.Shard]; old != nil && (v.Epoch.Less(old.Epoch) || r.NeedsValidation(old)) {
 		return // whoever has said no knows of no attempt when it is asked again
 	}
 	r.votes[v.Shard] = v
@@ -132,29 +132,29 @@ func (r *Record) VoteOf(s kv.ShardID) *msg.Vote { return r.votes[s] }
 
 // No is the vote of a participant on which the request failed, nil if there is none.
 // Of several it is that of the first shard.
-func (r *Record) No() *msg.Vote {
+func (r *Record) FailedVote() *msg.Vote {
 	var no *msg.Vote
 	for s, v := range r.votes {
-		if failed(v) && (no == nil || s < no.Shard) {
+		if isRequestFailure(v) && (no == nil || s < no.Shard) {
 			no = v
 		}
 	}
 	return no
 }
 
-func failed(v *msg.Vote) bool {
+func isRequestFailure(v *msg.Vote) bool {
 	return !v.Yes && v.Failure != nil && v.Failure.Reason == msg.ReasonRequest
 }
 
 // Concludes reports whether a vote is a no that the client is told only when
 // everybody has voted, and has found what was read current: it may have asked for
 // what fails because of what it read. Whether it has read the CommitRequest tells.
-func (r *Record) Concludes(v *msg.Vote) bool {
-	return failed(v) && (r.Park == nil || r.Park.ReadBefore)
+func (r *Record) NeedsValidation(v *msg.Vote) bool {
+	return isRequestFailure(v) && (r.Request == nil || r.Request.ReadBefore)
 }
 
 // Dropped reports whether a vote relies on an epoch that has been dropped.
-func (r *Record) Dropped(v *msg.Vote) bool {
+func (r *Record) HasDroppedEpoch(v *msg.Vote) bool {
 	return v.Yes && v.Sealed && !r.dropped[v.Shard].Less(v.Epoch)
 }
 
@@ -171,9 +171,9 @@ func (r *Record) Voters() []kv.ShardID {
 // Silent lists the participants whose vote is missing, in order. As long as the
 // Park has not come they are those who had an epoch dropped: they may have lost
 // since what they were about to promise.
-func (r *Record) Silent() []kv.ShardID {
+func (r *Record) MissingVotes() []kv.ShardID {
 	var out []kv.ShardID
-	if r.Park == nil {
+	if r.Request == nil {
 		for s := range r.dropped {
 			if r.votes[s] == nil {
 				out = append(out, s)
@@ -182,7 +182,7 @@ func (r *Record) Silent() []kv.ShardID {
 		slices.Sort(out)
 		return out
 	}
-	for _, p := range r.Park.Participants {
+	for _, p := range r.Request.Participants {
 		if r.votes[p] == nil {
 			out = append(out, p)
 		}
@@ -192,10 +192,10 @@ func (r *Record) Silent() []kv.ShardID {
 
 // Told lists everybody who must hear the decision: the participants that the
 // Park named and whoever has voted, in order.
-func (r *Record) Told() []kv.ShardID {
+func (r *Record) DecisionRecipients() []kv.ShardID {
 	out := r.Voters()
-	if r.Park != nil {
-		out = append(out, r.Park.Participants...)
+	if r.Request != nil {
+		out = append(out, r.Request.Participants...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -203,7 +203,7 @@ func (r *Record) Told() []kv.ShardID {
 
 // Gathered are the results that came with the votes, the longest wait that a
 // participant reported, and the participants' incarnations.
-func (r *Record) Gathered() (results []msg.Result, receipt msg.Receipt, seen []msg.Incarnated) {
+func (r *Record) VoteSummary() (results []msg.Result, receipt msg.Receipt, seen []msg.Incarnated) {
 	for _, s := range r.Voters() {
 		v := r.votes[s]
 		results = append(results, v.Results...)
@@ -224,13 +224,13 @@ func (r *Record) ResultBytes() int {
 
 // Acknowledged strikes a participant off, and reports whether it was the
 // last.
-func (r *Record) Acknowledged(s kv.ShardID) bool {
-	r.Missing = slices.DeleteFunc(r.Missing, func(p kv.ShardID) bool { return p == s })
-	return len(r.Missing) == 0
+func (r *Record) Acknowledge(s kv.ShardID) bool {
+	r.Unacknowledged = slices.DeleteFunc(r.Unacknowledged, func(p kv.ShardID) bool { return p == s })
+	return len(r.Unacknowledged) == 0
 }
 
 // Drop lets go of what a decided record no longer needs.
-func (r *Record) Drop() {
-	r.Park, r.Task = nil, nil
+func (r *Record) Clear() {
+	r.Request, r.Task = nil, nil
 	r.votes, r.dropped = nil, nil
 }

@@ -12,7 +12,7 @@ type Table struct {
 	// byID finds the newest record of a transaction's attempts, which leads to
 	// the others.
 	byID map[kv.TxnID]*Record
-	n    int
+	count    int
 }
 
 // NewTable makes an empty table.
@@ -24,7 +24,7 @@ func NewTable() *Table {
 func (t *Table) Get(txn kv.TxnRef) *Record {
 	r := t.byID[txn.TxnID]
 	for r != nil && r.Txn != txn {
-		r = r.before
+		r = r.previous
 	}
 	return r
 }
@@ -32,7 +32,7 @@ func (t *Table) Get(txn kv.TxnRef) *Record {
 // Of lists the records of a transaction's attempts in the order in which they
 // were made. The slice is a copy.
 func (t *Table) Of(id kv.TxnID) (out []*Record) {
-	for r := t.byID[id]; r != nil; r = r.before {
+	for r := t.byID[id]; r != nil; r = r.previous {
 		out = append(out, r)
 	}
 	slices.Reverse(out)
@@ -41,7 +41,7 @@ func (t *Table) Of(id kv.TxnID) (out []*Record) {
 
 // Add makes a record.
 func (t *Table) Add(now int64, txn kv.TxnRef, commit kv.CommitID, s State) *Record {
-	r := &Record{Txn: txn, CommitID: commit, State: s, Since: now}
+	r := &Record{Txn: txn, CommitID: commit, State: s, CreatedAt: now}
 	t.Insert(r)
 	return r
 }
@@ -49,39 +49,39 @@ func (t *Table) Add(now int64, txn kv.TxnRef, commit kv.CommitID, s State) *Reco
 // Insert is Add for a record that the caller has made, of an attempt that has
 // none.
 func (t *Table) Insert(r *Record) {
-	r.before = t.byID[r.Txn.TxnID]
+	r.previous = t.byID[r.Txn.TxnID]
 	t.byID[r.Txn.TxnID] = r
-	t.n++
+	t.count++
 }
 
 // Remove forgets a record.
 func (t *Table) Remove(r *Record) {
 	id := r.Txn.TxnID
 	switch first := t.byID[id]; {
-	case first == r && r.before == nil:
+	case first == r && r.previous == nil:
 		delete(t.byID, id)
 	case first == r:
-		t.byID[id] = r.before
+		t.byID[id] = r.previous
 	default:
-		for first != nil && first.before != r {
-			first = first.before
+		for first != nil && first.previous != r {
+			first = first.previous
 		}
 		if first == nil {
 			return // it was removed before
 		}
-		first.before = r.before
+		first.previous = r.previous
 	}
-	r.before = nil
-	t.n--
+	r.previous = nil
+	t.count--
 }
 
 // Len is the number of records.
-func (t *Table) Len() int { return t.n }
+func (t *Table) Len() int { return t.count }
 
 // Undecided counts the records whose outcome is open.
 func (t *Table) Undecided() (n int) {
 	for _, r := range t.byID {
-		for ; r != nil; r = r.before {
+		for ; r != nil; r = r.previous {
 			if r.State != Committed {
 				n++
 			}
@@ -92,9 +92,9 @@ func (t *Table) Undecided() (n int) {
 
 // All lists the records in the order of age.
 func (t *Table) All() []*Record {
-	out := make([]*Record, 0, t.n)
+	out := make([]*Record, 0, t.count)
 	for _, r := range t.byID {
-		for ; r != nil; r = r.before {
+		for ; r != nil; r = r.previous {
 			out = append(out, r)
 		}
 	}
@@ -114,11 +114,11 @@ func (t *Table) Check() error {
 				return fmt.Errorf("record: %v and %v are both committed", o, r.Txn)
 			}
 			committed[r.Txn.TxnID] = r.Txn
-			if len(r.Missing) == 0 {
+			if len(r.Unacknowledged) == 0 {
 				return fmt.Errorf("record: %v is committed, acknowledged by all, and kept", r.Txn)
 			}
-		case Parked, Ready:
-			if r.Park == nil {
+		case Pending, Ready:
+			if r.Request == nil {
 				return fmt.Errorf("record: %v is %v without a piece", r.Txn, r.State)
 			}
 		case Aborted:

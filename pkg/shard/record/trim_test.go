@@ -16,8 +16,8 @@ func TestAbortsDoNotKeepLargeValues(t *testing.T) {
 	kill := func(n int, value []byte) (told, kept *msg.Failure) {
 		told = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindConditionFailed), Key: []byte("k"), Text: "as it is",
 			Current: &msg.Pair{Key: []byte("k"), Value: value}}
-		m.Kill(0, commit(n), told)
-		kept, ok := m.Dead(commit(n))
+		m.Abort(0, commit(n), told)
+		kept, ok := m.FindAbort(commit(n))
 		require.True(t, ok)
 		return told, kept
 	}
@@ -27,9 +27,9 @@ func TestAbortsDoNotKeepLargeValues(t *testing.T) {
 	require.Equal(t, told.Text, kept.Text)
 	require.Len(t, told.Current.Value, kv.MaxValueBytes, "the first answer tells it")
 
-	told, kept = kill(2, make([]byte, maxKeptValue))
+	told, kept = kill(2, make([]byte, maxTombstoneValue))
 	require.Equal(t, told, kept)
-	told, kept = kill(3, make([]byte, maxKeptValue+1))
+	told, kept = kill(3, make([]byte, maxTombstoneValue+1))
 	require.NotNil(t, told.Current)
 	require.Nil(t, kept.Current)
 }

@@ -10,19 +10,19 @@ package record
 //
 // Most ids arrive nearly in the order of their times. Those that are no older
 // than the one before wait in a line, the others in a heap, which stays small.
-type eldest[T any] struct {
+type timeQueue[T any] struct {
 	time func(T) int64
 	// line has its oldest entry at head.
-	line []T
+	sorted []T
 	head int
 	heap []T
 }
 
-func (h *eldest[T]) len() int { return len(h.line) - h.head + len(h.heap) }
+func (h *timeQueue[T]) len() int { return len(h.sorted) - h.head + len(h.heap) }
 
-func (h *eldest[T]) push(v T) {
-	if n := len(h.line); n == h.head || h.time(v) >= h.time(h.line[n-1]) {
-		h.line = append(h.line, v)
+func (h *timeQueue[T]) push(v T) {
+	if n := len(h.sorted); n == h.head || h.time(v) >= h.time(h.sorted[n-1]) {
+		h.sorted = append(h.sorted, v)
 		return
 	}
 	h.heap = append(h.heap, v)
@@ -37,21 +37,21 @@ func (h *eldest[T]) push(v T) {
 }
 
 // pop takes the oldest entry; there must be one.
-func (h *eldest[T]) pop() T {
-	if len(h.heap) > 0 && (h.head == len(h.line) || h.time(h.heap[0]) < h.time(h.line[h.head])) {
+func (h *timeQueue[T]) pop() T {
+	if len(h.heap) > 0 && (h.head == len(h.sorted) || h.time(h.heap[0]) < h.time(h.sorted[h.head])) {
 		return h.popHeap()
 	}
-	v := h.line[h.head]
+	v := h.sorted[h.head]
 	h.head++
-	if 2*h.head >= len(h.line) {
-		h.line, h.head = h.line[:copy(h.line, h.line[h.head:])], 0
+	if 2*h.head >= len(h.sorted) {
+		h.sorted, h.head = h.sorted[:copy(h.sorted, h.sorted[h.head:])], 0
 	}
 	return v
 }
 
-func (h *eldest[T]) less(i, j int) bool { return h.time(h.heap[i]) < h.time(h.heap[j]) }
+func (h *timeQueue[T]) less(i, j int) bool { return h.time(h.heap[i]) < h.time(h.heap[j]) }
 
-func (h *eldest[T]) popHeap() T {
+func (h *timeQueue[T]) popHeap() T {
 	top, last := h.heap[0], len(h.heap)-1
 	h.heap[0] = h.heap[last]
 	h.heap = h.heap[:last]

@@ -13,7 +13,7 @@ import (
 
 func TestEldestComesFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := eldest[int64]{time: func(v int64) int64 { return v }}
+		h := timeQueue[int64]{time: func(v int64) int64 { return v }}
 		var twin []int64
 		for _, v := range rapid.SliceOf(rapid.Int64Range(-20, 20)).Draw(t, "pushes, and pops where negative") {
 			if v < 0 && len(twin) > 0 {
@@ -41,16 +41,16 @@ func TestMemoryNeverForgetsInSilence(t *testing.T) {
 				m.Finish(txn.TxnID, Finished{Committed: txn.Attempt})
 				committed[txn.TxnID] = true
 			} else if _, again := killed[txn]; !again {
-				killed[txn] = sent{kv.Account(n % 5), m.Aborts()}
-				m.Kill(kv.Account(n%5), firstOf(txn), nil)
+				killed[txn] = sent{kv.Account(n % 5), m.AbortCount()}
+				m.Abort(kv.Account(n%5), firstOf(txn), nil)
 			}
 		}
 		for id := range committed {
-			require.True(t, m.Finished(id) != Finished{} || !m.Complete(id), "%v is committed, and memory claims to be complete", id)
+			require.True(t, m.Finished(id) != Finished{} || !m.IsComplete(id), "%v is committed, and memory claims to be complete", id)
 		}
 		for txn, at := range killed {
-			_, known := m.Dead(firstOf(txn))
-			require.True(t, known || m.Presumed(at.by, at.heard), "%v is dead, and memory takes it for new", txn)
+			_, known := m.FindAbort(firstOf(txn))
+			require.True(t, known || m.IsPresumedAborted(at.by, at.heard), "%v is dead, and memory takes it for new", txn)
 		}
 		finished, dead, _ := m.Len()
 		require.LessOrEqual(t, max(finished, dead), m.limit)
@@ -58,7 +58,7 @@ func TestMemoryNeverForgetsInSilence(t *testing.T) {
 		for _, s := range m.aborts.shares {
 			lines += s.len()
 		}
-		require.Equal(t, []int{finished, dead}, []int{m.order.len(), lines}, "what is forgotten leaves nothing behind")
+		require.Equal(t, []int{finished, dead}, []int{m.idQueue.len(), lines}, "what is forgotten leaves nothing behind")
 	})
 }
 
@@ -75,11 +75,11 @@ func TestCheckNoticesWhatIsBroken(t *testing.T) {
 		spoil func(*Table)
 	}{
 		{"both committed", func(tb *Table) {
-			tb.Add(0, a, commit(1), Committed).Missing = []kv.ShardID{1}
-			tb.Add(0, b, commit(1), Committed).Missing = []kv.ShardID{1}
+			tb.Add(0, a, commit(1), Committed).Unacknowledged = []kv.ShardID{1}
+			tb.Add(0, b, commit(1), Committed).Unacknowledged = []kv.ShardID{1}
 		}},
 		{"acknowledged by all, and kept", func(tb *Table) { tb.Add(0, a, commit(1), Committed) }},
-		{"without a piece", func(tb *Table) { tb.Add(0, a, commit(1), Parked) }},
+		{"without a piece", func(tb *Table) { tb.Add(0, a, commit(1), Pending) }},
 		{"not in the memory", func(tb *Table) { tb.Add(0, a, commit(1), Aborted) }},
 	} {
 		tb := NewTable()
@@ -91,9 +91,9 @@ func TestCheckNoticesWhatIsBroken(t *testing.T) {
 
 func TestRecordsAreFoundByID(t *testing.T) {
 	tb := NewTable()
-	a := tb.Add(5, kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}, commit(3), Heard)
-	b := tb.Add(6, kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 2}, commit(3), Heard)
-	tb.Add(7, kv.TxnRef{TxnID: kv.TxnID{Time: 2}, Attempt: 1}, commit(3), Heard)
+	a := tb.Add(5, kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}, commit(3), Seen)
+	b := tb.Add(6, kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 2}, commit(3), Seen)
+	tb.Add(7, kv.TxnRef{TxnID: kv.TxnID{Time: 2}, Attempt: 1}, commit(3), Seen)
 	require.Equal(t, []*Record{a, b}, tb.Of(a.Txn.TxnID))
 	require.Equal(t, 3, tb.Len())
 	tb.Remove(a)
