@@ -6,32 +6,31 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// Finished is what a shard knows for good about a transaction id. The results
-// are in the log alone: they are rarely asked for, and a memory without
-// pointers costs the garbage collector nothing.
+// Finished is what a shard knows for good about a transaction id. The results are in the log only:
+// they are rarely requested, and a map without pointers costs the garbage collector nothing.
 type Finished struct {
-	// Committed is the attempt that this shard decided to commit, 0 if none.
+	// Committed is the attempt that this shard decided to commit, 0 for none.
 	Committed uint32
-	// Applied is the attempt whose commit it applied as a participant.
+	// Applied is the attempt whose commit this shard applied as a participant, 0 for none.
 	Applied uint32
-	// Fingerprint is that of the operations, 0 if it is not known.
+	// Fingerprint is the hash of the operations, 0 if unknown.
 	Fingerprint uint64
 }
 
-// Memory remembers what is finished, so that a late or repeated message finds
-// out. Its parts are bounded.
+// Memory remembers what has finished, so that late and repeated messages are recognized. Its parts
+// are bounded.
 //
-// Of commits the oldest id falls out first and raises a floor on id times: above
-// the floor the memory is complete, below it a commit must be looked up in the log.
-// What it knows of aborts is in Aborts, and of closed ids in fences.
+// If there are too many commits, the one with the lowest time in its id is evicted, and lowWatermark
+// rises above that time. At or above the low watermark memory is complete; below it, the log must be
+// read. Aborts are in aborts, closed ids in fences.
 type Memory struct {
 	limit    int
 	finished map[kv.TxnID]Finished
-	idQueue    timeQueue[kv.TxnID]
-	// finishedFloor: commits of ids with a lower time may be forgotten.
+	idQueue  timeQueue[kv.TxnID]
+	// lowWatermark: commits of ids with a lower time may have been evicted.
 	lowWatermark int64
-	// earlier are times of ids that may have committed before there was this memory,
-	// besides those below the floor.
+	// uncertain are spans of time in ids, besides those below the low watermark, in which earlier
+	// incarnations may have committed.
 	uncertain []timeSpan
 
 	aborts  aborts
@@ -39,10 +38,10 @@ type Memory struct {
 	mutants mutant.Set
 }
 
-// times are all from one to another.
+// timeSpan is a closed interval of times in ids.
 type timeSpan struct{ from, to int64 }
 
-// NewMemory makes a memory of at most limit commits and as many aborts.
+// NewMemory returns a memory of at most limit commits and limit aborts.
 func NewMemory(limit int, m mutant.Set) *Memory {
 	x := &Memory{
 		limit: limit, finished: map[kv.TxnID]Finished{}, mutants: m,
@@ -53,12 +52,12 @@ func NewMemory(limit int, m mutant.Set) *Memory {
 	return x
 }
 
-// Finish notes a commit or an applied commit; f replaces what was known.
+// Finish records a commit or an applied commit; f replaces what was known of the id.
 func (m *Memory) Finish(id kv.TxnID, f Finished) {
 	before := len(m.finished)
 	m.finished[id] = f
 	if len(m.finished) == before {
-		return // it was known
+		return
 	}
 	m.idQueue.push(id)
 	if m.idQueue.len() > m.limit {
@@ -68,18 +67,16 @@ func (m *Memory) Finish(id kv.TxnID, f Finished) {
 	}
 }
 
-// Forget says that commits of ids up to a time may have been made before there was this
-// memory.
+// ForgetUpTo records that earlier incarnations may have committed ids with a time up to upTo.
 func (m *Memory) ForgetUpTo(upTo int64) { m.lowWatermark = max(m.lowWatermark, upTo+1) }
 
-// ForgetBetween says the same of ids with a time from one to another.
+// ForgetBetween does the same for a span of times.
 func (m *Memory) ForgetBetween(from, to int64) { m.uncertain = append(m.uncertain, timeSpan{from, to}) }
 
-// Finished finds what is known about an id, zero if nothing is in memory.
+// Finished returns what is known about an id, the zero value for nothing.
 func (m *Memory) Finished(id kv.TxnID) Finished { return m.finished[id] }
 
-// Complete reports whether memory would know a commit of this id, had there
-// been one.
+// IsComplete reports whether memory would know a commit of this id, had there been one.
 func (m *Memory) IsComplete(id kv.TxnID) bool {
 	if m.mutants.Has(mutant.MemoryFloorIgnored) {
 		return true
@@ -92,49 +89,48 @@ func (m *Memory) IsComplete(id kv.TxnID) bool {
 	return id.Time >= m.lowWatermark
 }
 
-// Kill notes that a commit of a user's can never be made here. If it is Dead already, that stays
-// why.
+// Abort records that a commit can never be made here. The first failure of a commit stays.
 func (m *Memory) Abort(user kv.Account, commit kv.CommitID, f *msg.Failure) {
 	if !m.mutants.Has(mutant.DeadForgotten) {
 		m.aborts.add(user, commit, f)
 	}
 }
 
-// Dead tells whether a commit is remembered as one that can never be made here, and
-// why it cannot.
+// FindAbort returns the failure of a commit that was aborted here, false if it is not in memory.
 func (m *Memory) FindAbort(commit kv.CommitID) (*msg.Failure, bool) {
 	f, ok := m.aborts.failures[commit]
 	return f, ok
 }
 
-// Aborts is how many commits have been killed.
+// AbortCount returns how many commits have been aborted in this incarnation.
 func (m *Memory) AbortCount() uint64 { return m.aborts.lastNumber }
 
-// Presumed reports whether the abort of a commit of a user's that is not Dead may have
-// been forgotten, if it was sent when the gateway had heard of so many aborts.
-func (m *Memory) IsPresumedAborted(user kv.Account, heard uint64) bool {
-	return heard < m.aborts.lowWatermark(user) && !m.mutants.Has(mutant.MemoryFloorIgnored)
+// IsPresumedAborted reports whether a commit that FindAbort does not know may have been aborted and
+// evicted. known is the number of aborts that its gateway knew when it sent the request.
+func (m *Memory) IsPresumedAborted(user kv.Account, known uint64) bool {
+	return known < m.aborts.lowWatermark(user) && !m.mutants.Has(mutant.MemoryFloorIgnored)
 }
 
-// Fence closes an id for good, which a user has asked about. It reports false, and does
-// nothing, if the user has closed so many that there is no room for one more.
+// Fence closes an id for good, for a user who has queried its outcome. It reports false, and does
+// nothing, if the user has kv.MaxFences fences.
 func (m *Memory) Fence(user kv.Account, id kv.TxnID) bool {
 	return m.fences.add(user, id, kv.MaxFences)
 }
 
-// RecoverFence is Fence for one that the log holds.
+// RecoverFence restores a fence from the log. The bound does not apply: a query was answered by it.
 func (m *Memory) RecoverFence(user kv.Account, id kv.TxnID) { m.fences.add(user, id, 0) }
 
-// Fenced reports whether an id is closed.
+// IsFenced reports whether an id is closed.
 func (m *Memory) IsFenced(id kv.TxnID) bool {
 	_, ok := m.fences.users[id]
 	return ok
 }
 
-// DropFences forgets the fences of ids with a time below floor.
-func (m *Memory) DropFences(floor int64) { m.fences.dropBelow(floor) }
+// DropFences deletes the fences of ids with a time below lowWatermark, which are rejected as too
+// old.
+func (m *Memory) DropFences(lowWatermark int64) { m.fences.dropBelow(lowWatermark) }
 
-// Len is the number of commits, aborts and fences remembered.
+// Len returns the number of commits, aborts and fences in memory.
 func (m *Memory) Len() (finished, dead, fences int) {
 	return len(m.finished), len(m.aborts.failures), len(m.fences.users)
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Table holds a shard's records that are not finished.
+// Table has the unfinished records of a shard.
 type Table struct {
-	// byID finds the newest record of a transaction's attempts, which leads to
-	// the others.
-	byID map[kv.TxnID]*Record
-	count    int
+	// byID has the newest record of each transaction; the others follow by Record.previous. Nearly
+	// every transaction has one.
+	byID  map[kv.TxnID]*Record
+	count int
 }
 
-// NewTable makes an empty table.
+// NewTable returns an empty table.
 func NewTable() *Table {
 	return &Table{byID: map[kv.TxnID]*Record{}}
 }
 
-// Get finds an attempt's record, nil if there is none.
+// Get returns the record of an attempt, nil if there is none.
 func (t *Table) Get(txn kv.TxnRef) *Record {
 	r := t.byID[txn.TxnID]
 	for r != nil && r.Txn != txn {
@@ -29,8 +29,7 @@ func (t *Table) Get(txn kv.TxnRef) *Record {
 	return r
 }
 
-// Of lists the records of a transaction's attempts in the order in which they
-// were made. The slice is a copy.
+// Of returns a copy of the list of a transaction's records, oldest first.
 func (t *Table) Of(id kv.TxnID) (out []*Record) {
 	for r := t.byID[id]; r != nil; r = r.previous {
 		out = append(out, r)
@@ -39,22 +38,21 @@ func (t *Table) Of(id kv.TxnID) (out []*Record) {
 	return out
 }
 
-// Add makes a record.
+// Add creates a record.
 func (t *Table) Add(now int64, txn kv.TxnRef, commit kv.CommitID, s State) *Record {
 	r := &Record{Txn: txn, CommitID: commit, State: s, CreatedAt: now}
 	t.Insert(r)
 	return r
 }
 
-// Insert is Add for a record that the caller has made, of an attempt that has
-// none.
+// Insert adds a record that the caller has allocated. The attempt must not have one.
 func (t *Table) Insert(r *Record) {
 	r.previous = t.byID[r.Txn.TxnID]
 	t.byID[r.Txn.TxnID] = r
 	t.count++
 }
 
-// Remove forgets a record.
+// Remove deletes a record. It does nothing if that has been deleted already.
 func (t *Table) Remove(r *Record) {
 	id := r.Txn.TxnID
 	switch first := t.byID[id]; {
@@ -67,7 +65,7 @@ func (t *Table) Remove(r *Record) {
 			first = first.previous
 		}
 		if first == nil {
-			return // it was removed before
+			return
 		}
 		first.previous = r.previous
 	}
@@ -75,10 +73,10 @@ func (t *Table) Remove(r *Record) {
 	t.count--
 }
 
-// Len is the number of records.
+// Len returns the number of records.
 func (t *Table) Len() int { return t.count }
 
-// Undecided counts the records whose outcome is open.
+// Undecided returns the number of records that are not committed.
 func (t *Table) Undecided() (n int) {
 	for _, r := range t.byID {
 		for ; r != nil; r = r.previous {
@@ -90,7 +88,7 @@ func (t *Table) Undecided() (n int) {
 	return n
 }
 
-// All lists the records in the order of age.
+// All returns all records in the order of age, so that iteration is deterministic.
 func (t *Table) All() []*Record {
 	out := make([]*Record, 0, t.count)
 	for _, r := range t.byID {
@@ -102,9 +100,8 @@ func (t *Table) All() []*Record {
 	return out
 }
 
-// Check holds the table against its invariants: at most one attempt of an id
-// is committed, a committed record waits for somebody, and a parked one has
-// its CommitRequest.
+// Check verifies the invariants, for tests: at most one attempt of an id is committed, a committed
+// record has an unacknowledged participant, a pending one has its request, and none is aborted.
 func (t *Table) Check() error {
 	committed := map[kv.TxnID]kv.TxnRef{}
 	for _, r := range t.All() {

@@ -1,21 +1,20 @@
 package record
 
-// eldest is a bounded memory's order of forgetting: the entry with the least
-// time comes first.
+// timeQueue is the order of eviction of a bounded memory: the element with the lowest time comes
+// first.
 //
-// It goes by the time in the id and not by the order of arrival, because what
-// is forgotten raises a floor to its time. Ids are made by clients, and a
-// single one whose clock is an hour ahead would otherwise have the floor rise
-// above everything that anybody begins within that hour.
+// The order is by the time in the id, not by arrival, because an evicted id raises a low watermark
+// to its time. Clients make the ids. If a client's clock is an hour ahead, then in the order of
+// arrival its id would raise the watermark above everything that begins within that hour.
 //
-// Most ids arrive nearly in the order of their times. Those that are no older
-// than the one before wait in a line, the others in a heap, which stays small.
+// Most ids arrive nearly in the order of their times. An element that is not older than the previous
+// one is appended to sorted; others are in a heap, which stays small.
 type timeQueue[T any] struct {
 	time func(T) int64
-	// line has its oldest entry at head.
+	// sorted[head:] is in ascending order.
 	sorted []T
-	head int
-	heap []T
+	head   int
+	heap   []T
 }
 
 func (h *timeQueue[T]) len() int { return len(h.sorted) - h.head + len(h.heap) }
@@ -36,7 +35,7 @@ func (h *timeQueue[T]) push(v T) {
 	}
 }
 
-// pop takes the oldest entry; there must be one.
+// pop removes and returns the element with the lowest time. The queue must not be empty.
 func (h *timeQueue[T]) pop() T {
 	if len(h.heap) > 0 && (h.head == len(h.sorted) || h.time(h.heap[0]) < h.time(h.sorted[h.head])) {
 		return h.popHeap()

@@ -11,68 +11,68 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-func TestEldestComesFirst(t *testing.T) {
+func TestTimeQueueIsSorted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := timeQueue[int64]{time: func(v int64) int64 { return v }}
-		var twin []int64
-		for _, v := range rapid.SliceOf(rapid.Int64Range(-20, 20)).Draw(t, "pushes, and pops where negative") {
-			if v < 0 && len(twin) > 0 {
-				require.Equal(t, twin[0], h.pop())
-				twin = twin[1:]
+		var reference []int64
+		for _, v := range rapid.SliceOf(rapid.Int64Range(-20, 20)).Draw(t, "pushes; pops if negative") {
+			if v < 0 && len(reference) > 0 {
+				require.Equal(t, reference[0], h.pop())
+				reference = reference[1:]
 				continue
 			}
 			h.push(v)
-			twin = append(twin, v)
-			slices.Sort(twin)
+			reference = append(reference, v)
+			slices.Sort(reference)
 		}
-		require.Equal(t, len(twin), h.len())
+		require.Equal(t, len(reference), h.len())
 	})
 }
 
-// TestMemoryNeverForgetsInSilence: whatever falls out, nobody is told that an
-// attempt is new which was decided here.
-func TestMemoryNeverForgetsInSilence(t *testing.T) {
+// TestEvictedTransactionIsNeverNew: a commit or abort is known, or memory reports that it may have been evicted.
+func TestEvictedTransactionIsNeverNew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := NewMemory(rapid.IntRange(1, 6).Draw(t, "limit"), mutant.Set{})
-		committed, killed := map[kv.TxnID]bool{}, map[kv.TxnRef]sent{}
+		committed, aborted := map[kv.TxnID]bool{}, map[kv.TxnRef]sent{}
 		for _, n := range rapid.SliceOfN(rapid.IntRange(0, 39), 1, 60).Draw(t, "ends") {
 			txn := kv.TxnRef{TxnID: kv.TxnID{Time: int64(n / 4), Rand: uint64(n / 2 % 2)}, Attempt: uint32(1 + n%2)}
 			if n%3 == 0 {
 				m.Finish(txn.TxnID, Finished{Committed: txn.Attempt})
 				committed[txn.TxnID] = true
-			} else if _, again := killed[txn]; !again {
-				killed[txn] = sent{kv.Account(n % 5), m.AbortCount()}
+			} else if _, again := aborted[txn]; !again {
+				aborted[txn] = sent{kv.Account(n % 5), m.AbortCount()}
 				m.Abort(kv.Account(n%5), firstOf(txn), nil)
 			}
 		}
 		for id := range committed {
-			require.True(t, m.Finished(id) != Finished{} || !m.IsComplete(id), "%v is committed, and memory claims to be complete", id)
+			require.True(t, m.Finished(id) != Finished{} || !m.IsComplete(id),
+				"%v is committed and not in memory, which reports to be complete", id)
 		}
-		for txn, at := range killed {
+		for txn, at := range aborted {
 			_, known := m.FindAbort(firstOf(txn))
-			require.True(t, known || m.IsPresumedAborted(at.by, at.heard), "%v is dead, and memory takes it for new", txn)
+			require.True(t, known || m.IsPresumedAborted(at.user, at.known), "%v is aborted, and new for memory", txn)
 		}
-		finished, dead, _ := m.Len()
-		require.LessOrEqual(t, max(finished, dead), m.limit)
-		lines := 0
+		finished, aborts, _ := m.Len()
+		require.LessOrEqual(t, max(finished, aborts), m.limit)
+		queued := 0
 		for _, s := range m.aborts.shares {
-			lines += s.len()
+			queued += s.len()
 		}
-		require.Equal(t, []int{finished, dead}, []int{m.idQueue.len(), lines}, "what is forgotten leaves nothing behind")
+		require.Equal(t, []int{finished, aborts}, []int{m.idQueue.len(), queued}, "an evicted element is removed everywhere")
 	})
 }
 
-// sent is when a commit was sent: its gateway had heard of so many aborts.
+// sent is the user of a commit, and how many aborts its gateway knew when it sent the request.
 type sent struct {
-	by    kv.Account
-	heard uint64
+	user  kv.Account
+	known uint64
 }
 
-func TestCheckNoticesWhatIsBroken(t *testing.T) {
+func TestCheckDetectsBrokenInvariants(t *testing.T) {
 	a, b := kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}, kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 2}
 	for _, test := range []struct {
-		says  string
-		spoil func(*Table)
+		text    string
+		corrupt func(*Table)
 	}{
 		{"both committed", func(tb *Table) {
 			tb.Add(0, a, commit(1), Committed).Unacknowledged = []kv.ShardID{1}
@@ -84,8 +84,8 @@ func TestCheckNoticesWhatIsBroken(t *testing.T) {
 	} {
 		tb := NewTable()
 		require.NoError(t, tb.Check())
-		test.spoil(tb)
-		require.ErrorContains(t, tb.Check(), test.says)
+		test.corrupt(tb)
+		require.ErrorContains(t, tb.Check(), test.text)
 	}
 }
 

@@ -9,27 +9,27 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestAbortsDoNotKeepLargeValues: what the key of a failed condition holds may be a
-// mebibyte, and thousands of aborts are remembered.
+// TestAbortsDoNotKeepLargeValues: the value of a key for which a condition failed may have 1 MiB, and thousands of
+// aborts are in memory.
 func TestAbortsDoNotKeepLargeValues(t *testing.T) {
 	m := NewMemory(10, none)
-	kill := func(n int, value []byte) (told, kept *msg.Failure) {
-		told = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindConditionFailed), Key: []byte("k"), Text: "as it is",
-			Current: &msg.Pair{Key: []byte("k"), Value: value}}
-		m.Abort(0, commit(n), told)
+	abort := func(n int, value []byte) (sent, kept *msg.Failure) {
+		sent = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindConditionFailed), Key: []byte("k"),
+			Text: "unchanged", Current: &msg.Pair{Key: []byte("k"), Value: value}}
+		m.Abort(0, commit(n), sent)
 		kept, ok := m.FindAbort(commit(n))
 		require.True(t, ok)
-		return told, kept
+		return sent, kept
 	}
-	told, kept := kill(1, make([]byte, kv.MaxValueBytes))
-	require.True(t, kept.Current == nil) // Nil would print it
-	require.Equal(t, told.Key, kept.Key)
-	require.Equal(t, told.Text, kept.Text)
-	require.Len(t, told.Current.Value, kv.MaxValueBytes, "the first answer tells it")
+	sent, kept := abort(1, make([]byte, kv.MaxValueBytes))
+	require.True(t, kept.Current == nil) // require.Nil would print it
+	require.Equal(t, sent.Key, kept.Key)
+	require.Equal(t, sent.Text, kept.Text)
+	require.Len(t, sent.Current.Value, kv.MaxValueBytes, "the first response has it")
 
-	told, kept = kill(2, make([]byte, maxTombstoneValue))
-	require.Equal(t, told, kept)
-	told, kept = kill(3, make([]byte, maxTombstoneValue+1))
-	require.NotNil(t, told.Current)
+	sent, kept = abort(2, make([]byte, maxTombstoneValue))
+	require.Equal(t, sent, kept)
+	sent, kept = abort(3, make([]byte, maxTombstoneValue+1))
+	require.NotNil(t, sent.Current)
 	require.Nil(t, kept.Current)
 }
