@@ -5,33 +5,32 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// endedFor is for how long, at least, an attempt that has ended is remembered if
-// there is room: for as long as a transaction may last. Nothing that is on its
-// way to it is likely to come later.
+// endedRetention is how long an ended attempt is remembered at least, unless the limit is reached:
+// the longest duration of a transaction. A later message of it is unlikely.
 const endedRetention = kv.MaxTxnAge
 
-// Ended remembers the newest attempts that have ended here without a
-// record: readers with the answer to their Check, others with nil. It spares
-// work, and makes repeats of Check answerable; forgetting is harmless.
+// Ended remembers attempts that have ended here without a record: locking reads with the response to
+// their check request, others without. This saves work and makes a check request idempotent;
+// forgetting an attempt is harmless.
 //
-// It has two generations, of at most half its limit each, and forgets the older
-// one when the younger one is full or as old as endedFor: how much it holds is
-// determined by the load of two minutes, and not by how long the shard has
-// lived. Otherwise a shard with little to do would grow for half an hour.
+// Ended has two generations of at most half the limit each. When the young one is full, or as old as
+// endedRetention, the old one is dropped. So its size depends on the load of the last minutes, not
+// on the uptime.
 type Ended struct {
 	limit int
-	// young is from turned on, in nanoseconds of the machine's clock.
-	rotatedAt     int64
+	// rotatedAt is when young began, in nanoseconds of step.Env.Now.
+	rotatedAt  int64
 	young, old map[kv.TxnRef]endedEntry
 }
 
-// end is how an attempt has ended: with an answer to its Check, by a commit that was given up, or,
-// if it has neither, as a whole.
+// endedEntry is how an attempt ended: with a response to its check request, by the abort of one
+// commit, or, with neither, as a whole.
 type endedEntry struct {
 	reply  *msg.CheckResponse
 	commit kv.CommitID
 }
 
+// Init makes c empty, with a limit on the number of attempts.
 func (c *Ended) Init(now int64, limit int) {
 	*c = Ended{limit: limit, rotatedAt: now, young: map[kv.TxnRef]endedEntry{}, old: map[kv.TxnRef]endedEntry{}}
 }
@@ -44,23 +43,25 @@ func (c *Ended) get(txn kv.TxnRef) (endedEntry, bool) {
 	return e, ok
 }
 
-// Get reports whether an attempt has ended, and with which answer.
+// Get reports whether an attempt has ended, and the response to its check request, nil for none.
 func (c *Ended) Get(txn kv.TxnRef) (*msg.CheckResponse, bool) {
 	e, ok := c.get(txn)
 	return e.reply, ok
 }
 
-// HasCommit reports whether a commit of an attempt has ended. That another commit of the attempt has
-// says nothing of it.
+// HasCommit reports whether a commit of an attempt has ended, or the attempt as a whole. The end of
+// one commit does not end another one of the same attempt.
 func (c *Ended) HasCommit(txn kv.TxnRef, commit kv.CommitID) bool {
 	e, ok := c.get(txn)
 	return ok && (e.commit == commit || e.commit == kv.CommitID{})
 }
 
-// Add remembers that an attempt has ended as a whole. An answer stays what it is.
-func (c *Ended) Add(now int64, txn kv.TxnRef, r *msg.CheckResponse) { c.add(now, txn, endedEntry{reply: r}) }
+// Add records that an attempt has ended as a whole. The first response stays.
+func (c *Ended) Add(now int64, txn kv.TxnRef, r *msg.CheckResponse) {
+	c.add(now, txn, endedEntry{reply: r})
+}
 
-// AddCommit remembers that a commit of an attempt has ended. The first one stays.
+// AddCommit records that a commit of an attempt has ended. The first one stays.
 func (c *Ended) AddCommit(now int64, txn kv.TxnRef, commit kv.CommitID) {
 	c.add(now, txn, endedEntry{commit: commit})
 }
@@ -76,7 +77,7 @@ func (c *Ended) add(now int64, txn kv.TxnRef, e endedEntry) {
 	c.young[txn] = e
 }
 
-// turn forgets the older generation, or both after a long silence.
+// rotate drops the old generation, and the young one too if it is more than two retention times old.
 func (c *Ended) rotate(now int64) {
 	if now-c.rotatedAt >= 2*int64(endedRetention) {
 		clear(c.young)
@@ -86,4 +87,5 @@ func (c *Ended) rotate(now int64) {
 	c.rotatedAt = now
 }
 
+// Len returns the number of attempts.
 func (c *Ended) Len() int { return len(c.young) + len(c.old) }

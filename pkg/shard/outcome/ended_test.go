@@ -11,9 +11,8 @@ import (
 
 func endedRef(i int) kv.TxnRef { return kv.TxnRef{TxnID: kv.TxnID{Time: int64(i)}, Attempt: 1} }
 
-// TestEndedMemoryHoldsWhatTheLoadAsksFor: a shard that lives for an hour holds no
-// more of what has ended than after its first minutes.
-func TestEndedMemoryHoldsWhatTheLoadAsksFor(t *testing.T) {
+// TestEndedSizeDependsOnLoadNotOnUptime runs for an hour of constant load.
+func TestEndedSizeDependsOnLoadNotOnUptime(t *testing.T) {
 	var c Ended
 	c.Init(0, 32768)
 	const perSecond, second = 20, int64(1e9)
@@ -24,12 +23,12 @@ func TestEndedMemoryHoldsWhatTheLoadAsksFor(t *testing.T) {
 		require.LessOrEqual(t, c.Len(), ages*perSecond+1, "at %d s", now/second)
 		least := max(0, i-int(int64(endedRetention)/second)*perSecond)
 		_, known := c.Get(endedRef(least))
-		require.True(t, known, "what ended within the last minute is known")
+		require.True(t, known, "an attempt that ended within the last minute")
 	}
 }
 
-// TestEndedMemoryIsBounded by its limit, and remembers the newest half of it.
-func TestEndedMemoryIsBounded(t *testing.T) {
+// TestEndedIsBounded: it has at most its limit of attempts, and at least the newest half of that.
+func TestEndedIsBounded(t *testing.T) {
 	const limit = 100
 	var c Ended
 	c.Init(0, limit)
@@ -43,8 +42,7 @@ func TestEndedMemoryIsBounded(t *testing.T) {
 	require.False(t, known)
 }
 
-// TestEndedMemoryForgetsAfterASilence: nothing of before it is left.
-func TestEndedMemoryForgetsAfterASilence(t *testing.T) {
+func TestEndedForgetsAfterIdleTime(t *testing.T) {
 	var c Ended
 	c.Init(0, 100)
 	for i := range 10 {
@@ -54,9 +52,8 @@ func TestEndedMemoryForgetsAfterASilence(t *testing.T) {
 	require.Equal(t, 1, c.Len())
 }
 
-// TestEndedMemoryKeepsTheFirstAnswer, also of an attempt that was known before it
-// had one.
-func TestEndedMemoryKeepsTheFirstAnswer(t *testing.T) {
+// TestEndedKeepsFirstResponse, also of an attempt that was added without one before.
+func TestEndedKeepsFirstResponse(t *testing.T) {
 	first, second := &msg.CheckResponse{Shard: 1}, &msg.CheckResponse{Shard: 2}
 	for _, later := range []int64{0, int64(endedRetention)} {
 		var c Ended
@@ -71,9 +68,8 @@ func TestEndedMemoryKeepsTheFirstAnswer(t *testing.T) {
 	}
 }
 
-// TestACommitThatHasEndedIsNoOther: an attempt that has ended as a whole is closed to all commits; one of
-// which a commit has ended, to that one.
-func TestACommitThatHasEndedIsNoOther(t *testing.T) {
+// TestEndOfACommitDoesNotEndOtherCommits: the end of an attempt ends all its commits; that of a commit, only that one.
+func TestEndOfACommitDoesNotEndOtherCommits(t *testing.T) {
 	var c Ended
 	c.Init(0, 10)
 	whole, byCommit := kv.TxnRef{Attempt: 1}, kv.TxnRef{Attempt: 2}

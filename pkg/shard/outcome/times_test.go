@@ -11,9 +11,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 )
 
-// TestNoTimeOfACommitIsLost: whatever times come, through whatever restarts, each is in a span;
-// there are never too many, and they stay in order and apart.
-func TestNoTimeOfACommitIsLost(t *testing.T) {
+// TestEachCommittedTimeIsInASpan adds random times, with restarts in between. The spans remain bounded, disjoint and
+// in order.
+func TestEachCommittedTimeIsInASpan(t *testing.T) {
 	const day = int64(24 * time.Hour)
 	rapid.Check(t, func(t *rapid.T) {
 		c := idTimesOf(&entry.State{}, 0, 0)
@@ -21,7 +21,7 @@ func TestNoTimeOfACommitIsLost(t *testing.T) {
 		var all []int64
 		var row entry.State
 		c.fill(&row)
-		floor := int64(0)
+		low := int64(0)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			switch rapid.IntRange(0, 9).Draw(t, "what") {
 			case 0:
@@ -31,14 +31,14 @@ func TestNoTimeOfACommitIsLost(t *testing.T) {
 				}
 				c = idTimesOf(&row, 0, 0)
 				c.reserve()
-				c.fill(&row) // each life writes the row before anything else
+				c.fill(&row) // each incarnation writes the row before anything else
 			case 1:
-				floor += int64(rapid.IntRange(0, 100).Draw(t, "minutes")) * int64(time.Minute)
-				c.drop(floor)
+				low += int64(rapid.IntRange(0, 100).Draw(t, "minutes")) * int64(time.Minute)
+				c.drop(low)
 				c.fill(&row)
 			default:
 				id := rapid.SampledFrom([]int64{0, int64(time.Hour), day, math.MaxInt64}).Draw(t, "about")
-				id = max(id, floor) - int64(rapid.IntRange(0, 300).Draw(t, "seconds"))*int64(time.Second)
+				id = max(id, low) - int64(rapid.IntRange(0, 300).Draw(t, "seconds"))*int64(time.Second)
 				if c.add(id) {
 					c.fill(&row)
 				}
