@@ -21,7 +21,9 @@ func (m *Machine) around() contention.Around {
 // that it would be refused. Moves are made older than they are: who is older goes
 // first for a lock, and for the keys that are to be moved so many wait that a
 // move's turn might come too late.
-func (m *Machine) olderBy(d time.Duration) int64 { return max(m.IDTime-int64(d), m.outcomes.LowWatermark()) }
+func (m *Machine) olderBy(d time.Duration) int64 {
+	return max(m.IDTime-int64(d), m.outcomes.LowWatermark())
+}
 
 // queueOf is how many wait because of a key at the moment.
 func (m *Machine) queueOf(key []byte) uint32 {
