@@ -7,8 +7,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 )
 
-// String prints what the shard holds and what it waits for: holders of locks,
-// waiting requests, promises and records, each on a line, by age.
+// String prints what the shard holds and what it waits for, for tests: holders of locks, waiting
+// requests, and records, each on a line, in the order of age.
 func (m *Machine) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v incarnation %d index %d\n", m.cfg.ID, m.Inc, m.store.Index())
@@ -34,7 +34,7 @@ func (m *Machine) String() string {
 		}
 		b.WriteString("\n")
 	})
-	for _, rec := range m.recs.All() {
+	for _, rec := range m.records.All() {
 		fmt.Fprintf(&b, "  %v record %v", rec.Txn, rec.State)
 		if silent := rec.MissingVotes(); len(silent) > 0 {
 			fmt.Fprintf(&b, ", no vote from %v", silent)
