@@ -96,7 +96,7 @@ func (c *counted) step(messages ...*msg.Envelope) []*msg.Envelope {
 }
 
 // park is a transaction of its own with one operation.
-func (c *counted) park(n int, op msg.Op) *msg.Envelope {
+func (c *counted) request(n int, op msg.Op) *msg.Envelope {
 	env := msg.ToShard(0)
 	env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: int64(n) + 1}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1},
 		Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: c.m.Incarnation()}}
@@ -150,7 +150,7 @@ func memberOp(method string, from, to int) msg.Op {
 // fill makes a set of so many members and returns its size in bytes.
 func (c *counted) fill(members int) int {
 	for i := 0; i < members; i += 1000 {
-		c.step(c.park(i, memberOp("add", i, min(i+1000, members))))
+		c.step(c.request(i, memberOp("add", i, min(i+1000, members))))
 	}
 	size := c.stored("s")
 	c.rows, c.bytes, c.whole = 0, 0, 0
@@ -186,7 +186,7 @@ func TestAChangeCostsWhatItIs(t *testing.T) {
 						op = memberOp("remove", j/2, j/2+1)
 					}
 					own += len(op.Key) + entry.DeltaSize(&entry.Value{}, []msg.Call{{Method: op.Method, Args: op.Args}})
-					messages = append(messages, c.park(members+j, op))
+					messages = append(messages, c.request(members+j, op))
 				}
 				c.step(messages...)
 				if test.fixed > 0 && i%test.fixed == 0 {
@@ -211,7 +211,7 @@ func TestEndlessChangesTakeNoRoom(t *testing.T) {
 		t.Run(map[bool]string{false: "alone", true: "beside a pin"}[pinned], func(t *testing.T) {
 			c := newCounted(t, memstore.NewAutoSync(), 1<<30)
 			size := c.fill(members)
-			c.step(c.park(members, memberOp("add", members, members+1))) // the pin is amid a chain
+			c.step(c.request(members, memberOp("add", members, members+1))) // the pin is amid a chain
 			pin := c.fix(members)
 			most := 0
 			for i := range changes {
@@ -220,7 +220,7 @@ func TestEndlessChangesTakeNoRoom(t *testing.T) {
 				if i%(2*members) < members {
 					op.Method = 2 // remove
 				}
-				c.step(c.park(members+1+i, op))
+				c.step(c.request(members+1+i, op))
 				if i%100 > 0 {
 					continue
 				}
@@ -250,7 +250,7 @@ func TestAColdReadIsBounded(t *testing.T) {
 		c.fill(members)
 		longest := 0
 		for i := range 3000 {
-			c.step(c.park(members+i, memberOp([]string{"remove", "add"}[i%2], 0, 1)))
+			c.step(c.request(members+i, memberOp([]string{"remove", "add"}[i%2], 0, 1)))
 			c.fix(i) // else small rows are written over
 			if i%7 == 0 {
 				r := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("s"), Index: c.m.Index()})
@@ -297,14 +297,14 @@ func incremented(c *counted, fields, times int) func(i int) {
 	if fields > 0 {
 		for i := range fields {
 			name := msg.Datum{Kind: msg.DatumBytes, Bytes: fmt.Appendf(nil, "field-%04d", i)}
-			c.step(c.park(i, call("d", "set", name, name)))
+			c.step(c.request(i, call("d", "set", name, name)))
 		}
 		f := msg.Datum{Kind: msg.DatumBytes, Bytes: []byte("n")}
 		increment, get = call("d", "increment", f, msg.Datum{Kind: msg.DatumInt, Int: 1}), call("d", "get", f)
 	}
 	// A thousand transactions before the state is fixed, so that rows are kept.
 	for i := range times {
-		c.step(c.park(fields+i, increment))
+		c.step(c.request(fields+i, increment))
 		if i%1000 == 0 {
 			c.now += int64(time.Second)
 			c.fix(i)

@@ -10,9 +10,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// TestWhatGoesTogetherIsNoClash: a key becomes hot by uses in a row that do not
-// go together, though none has waited, if they come faster than decisions.
-func TestWhatGoesTogetherIsNoClash(t *testing.T) {
+// TestCommutingUsesAreNoConflicts: a key becomes hot by successive uses that do not commute, even if none
+// waits, if they arrive faster than decisions.
+func TestCommutingUsesAreNoConflicts(t *testing.T) {
 	key := []byte("k")
 	add, size := callOn("set", "add", "k", text("x")), callOn("set", "len", "k")
 	bump := msg.Op{Kind: msg.OpAdd, Key: key, Delta: 1}

@@ -11,9 +11,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// TestALateLockOfACommittedAttemptTakesNoLock: a copy of a Lock arrives after the attempt has committed.
-// The answer may be lost, and then no message of the gateway would release the lock.
-func TestALateLockOfACommittedAttemptTakesNoLock(t *testing.T) {
+// TestLateLockRequestOfCommittedAttemptIsIgnored: if the response is lost, no message of the gateway would
+// release the lock.
+func TestLateLockRequestOfCommittedAttemptIsIgnored(t *testing.T) {
 	f := newSteps(t, 3)
 	x := nthTxn(1)
 	get := msg.Op{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}
@@ -28,9 +28,9 @@ func TestALateLockOfACommittedAttemptTakesNoLock(t *testing.T) {
 	require.Zero(t, f.m[1].Snapshot(0).Holders)
 }
 
-// TestADroppedSnapshotDoesNotComeBack: a copy of RetainSnapshot arrives after the snapshot was dropped, by
-// another gateway.
-func TestADroppedSnapshotDoesNotComeBack(t *testing.T) {
+// TestDroppedSnapshotIsNotRetainedAgain by a late copy of RetainSnapshot, after another gateway has dropped
+// it.
+func TestDroppedSnapshotIsNotRetainedAgain(t *testing.T) {
 	now := int64(2)
 	cfg := shard.Config{ID: 0, Lease: -1, Pins: shard.PinConfig{Every: time.Second, History: time.Minute, Hot: 0, Node: 1}}
 	m, _ := shard.New(cfg, shard.Recovered{}, 1, 1)

@@ -48,7 +48,7 @@ func newLateMessages(t *testing.T, memory int) *lateMessages {
 	return l
 }
 
-// copyOf is a message as the network would bring it a second time.
+// copyOf returns a message as the network would deliver it a second time.
 func copyOf(t *testing.T, e *msg.Envelope) *msg.Envelope {
 	b, err := e.Marshal()
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func copyOf(t *testing.T, e *msg.Envelope) *msg.Envelope {
 	return out
 }
 
-// gateway answers as one that knows no transaction any more.
+// gateway responds as one that knows no transaction.
 func (l *lateMessages) gateway() {
 	for ; l.answered < len(l.out); l.answered++ {
 		switch e := l.out[l.answered]; {
@@ -73,7 +73,7 @@ func (l *lateMessages) gateway() {
 	}
 }
 
-// wait lets time pass.
+// wait advances the time.
 func (l *lateMessages) wait(seconds int) {
 	for range seconds {
 		l.gateway()
@@ -87,7 +87,7 @@ func (l *lateMessages) to(s kv.ShardID, fill func(*msg.Envelope)) {
 	l.send(e)
 }
 
-// committed reports whether the last answer to a commit says so.
+// committed reports whether the last commit response is a commit.
 func (l *lateMessages) committed() bool {
 	l.t.Helper()
 	for i := len(l.out) - 1; i >= 0; i-- {
@@ -100,7 +100,7 @@ func (l *lateMessages) committed() bool {
 	return false
 }
 
-// named fills in what a gateway has heard of aborts when it sends a commit.
+// named sets how many aborts the gateway knows when it sends a commit.
 func (l *lateMessages) named(e *msg.Envelope) *msg.Envelope {
 	aborts := map[kv.ShardID]uint64{}
 	for _, e := range l.out {
@@ -118,7 +118,7 @@ func (l *lateMessages) named(e *msg.Envelope) *msg.Envelope {
 
 func commitNumber(n uint64) kv.CommitID { return kv.CommitID{Gateway: 1, Incarnation: 1, Number: n} }
 
-// commits are an interactive transaction that commits on two shards, and two that do not.
+// commits executes an interactive transaction that commits on two shards, and two that do not commit.
 func (l *lateMessages) commits() {
 	r := l.lock(nthTxn(1), 1, 1, msg.Op{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true})
 	piece := msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}
@@ -144,7 +144,7 @@ func (l *lateMessages) commits() {
 	l.to(0, func(e *msg.Envelope) { e.Body = &msg.Wound{Txn: nthTxn(3), By: nthTxn(1), Conflict: &msg.Receipt{}} })
 }
 
-// readers are two that end by a Check and a Release, and one that is registered and has an update
+// readers executes two readers that end by a Check and a Release, and one that is registered and has an update
 // unsealed.
 func (l *lateMessages) readers() {
 	get := msg.Op{Kind: msg.OpGet, Key: []byte("gk")}
@@ -184,7 +184,7 @@ func (l *lateMessages) readers() {
 	l.send(l.held...)
 }
 
-// past are a scan, a snapshot that is kept and dropped, and a query for an outcome.
+// past executes a scan, a snapshot that is retained and dropped, and an outcome query.
 func (l *lateMessages) past() {
 	reader := kv.TxnRef{TxnID: kv.TxnID{Time: 20, Rand: 20}, Attempt: 1}
 	l.to(1, func(e *msg.Envelope) {
@@ -223,7 +223,7 @@ func (l *lateMessages) past() {
 	}
 }
 
-// check holds all shards against what they must be after the end.
+// check verifies the final state of all shards.
 func (l *lateMessages) check(after string) {
 	for _, m := range l.m {
 		require.NoError(l.t, m.Check(), after)
@@ -238,9 +238,9 @@ func (l *lateMessages) check(after string) {
 	require.Empty(l.t, msg.As[msg.HotStatusResponse](l.out[len(l.out)-1]).Rules, after)
 }
 
-// TestLateMessagesChangeNothing delivers a copy of each message that a shard receives after what it
-// belongs to has ended: while the shards remember that, when they have forgotten what memory may forget,
-// and after a restart. Nothing is held, promised or recorded then, and the values are the same.
+// TestLateMessagesChangeNothing delivers a copy of each message that a shard receives after the end of what it
+// belongs to: while the shards remember that, after memory has evicted it, and after a restart. Nothing is
+// then locked, prepared or recorded, and the values are the same.
 func TestLateMessagesChangeNothing(t *testing.T) {
 	for _, c := range []struct {
 		name     string

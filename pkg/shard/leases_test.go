@@ -11,10 +11,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// TestARestartedShardWaitsForWhatIsLeftOfLeases: until the last lease ends if that is known,
-// for a whole lease if it is not, and for none if there are none. An incarnation that waits
-// passes on what it waits for.
-func TestARestartedShardWaitsForWhatIsLeftOfLeases(t *testing.T) {
+// TestRestartedShardWaitsForTheRestOfLeases: until the last lease ends if that is known, else for a whole
+// lease, and not at all if there are none. An incarnation that waits passes on its wait.
+func TestRestartedShardWaitsForTheRestOfLeases(t *testing.T) {
 	const lease = 2 * time.Second
 	reader := kv.TxnRef{TxnID: kv.TxnID{Time: 12, Rand: 12}, Attempt: 1}
 	f := newStepsWith(t, 1, func(c *shard.Config) { c.Lease, c.Gateway = lease, 7 })

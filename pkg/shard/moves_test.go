@@ -41,8 +41,7 @@ func (k *movedKey) result(op msg.Op) msg.Result {
 	return a.Results[0]
 }
 
-// move moves the key to the other shard, and returns what the shard that it leaves has of it. The hot
-// shard is the last agent.
+// move moves the key to the other shard, and returns what the source holds. The hot shard is the last agent.
 func (k *movedKey) move() msg.Result {
 	x, id := k.nextTxn()
 	out := msg.Op{Kind: msg.OpMoveOut, Key: []byte("gk"), To: k.there, Type: uint32(entry.TypeMoved)}
@@ -65,10 +64,9 @@ func (k *movedKey) move() msg.Result {
 	return had
 }
 
-// TestVersionsRiseOverMoves: a key is written, deleted, added to and moved at random between its home,
-// where other keys are written too, and the hot shard. Tombstones are collected, and shards restart.
-// Each write has a later version than all before it. A move changes neither what the key holds nor, if it
-// holds something, the version.
+// TestVersionsRiseOverMoves writes, deletes, adds to and moves a key at random between its home, where other
+// keys are written too, and the hot shard. Tombstones are collected, and shards restart. Each write has a
+// later version than all before it. A move changes neither the value nor, if there is one, its version.
 func TestVersionsRiseOverMoves(t *testing.T) {
 	small := func(c *shard.Config) { c.CacheBytes = 1 }
 	rapid.Check(t, func(r *rapid.T) {

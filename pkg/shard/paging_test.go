@@ -18,9 +18,9 @@ import (
 
 var pastReader = kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: 9}, Attempt: 1}
 
-// keptDirectory makes a shard that has the directory of a large value in memory,
-// and little else of it, and keeps the state for pastReader.
-func keptDirectory(t *testing.T, cache int) *counted {
+// retainedDirectory returns a shard with the directory of a large value in memory, and little else of it, and
+// a snapshot for pastReader.
+func retainedDirectory(t *testing.T, cache int) *counted {
 	c := newPaged(t, memstore.NewAutoSync(), cache, mvcc.Paging{})
 	c.score(10_000)
 	c.restart(cache)
@@ -32,19 +32,19 @@ func keptDirectory(t *testing.T, cache int) *counted {
 	return c
 }
 
-// pastAll reads all of the value at the state that is kept.
-func pastAll(m *shard.Machine) *msg.Envelope {
+// readAllAtSnapshot reads the whole value at that snapshot.
+func readAllAtSnapshot(m *shard.Machine) *msg.Envelope {
 	env := msg.ToShard(0)
 	env.Body = &msg.Read{Reader: kv.TxnRef{TxnID: kv.TxnID{Time: 2, Rand: 9}, Attempt: 1}, Gateway: 1, Number: 1, Kept: pastReader, Index: m.Index(), Incarnation: m.Incarnation(),
 		Ops: []msg.Op{call("z", "range-by-rank", adt.Int(0), adt.Int(-1))}}
 	return env
 }
 
-// TestWhatReadsInThePastFillCountsInTheCache: a read in the past of a value that
-// is in the cache has its pages read, which do not stay there unnoticed.
-func TestWhatReadsInThePastFillCountsInTheCache(t *testing.T) {
-	c := keptDirectory(t, 400<<10)
-	sent := c.step(pastAll(c.m))
+// TestPagesOfSnapshotReadsCountInTheCache: a read at a snapshot loads pages of a value in the cache, which
+// then count in its size.
+func TestPagesOfSnapshotReadsCountInTheCache(t *testing.T) {
+	c := retainedDirectory(t, 400<<10)
+	sent := c.step(readAllAtSnapshot(c.m))
 	require.Len(t, sent, 1)
 	require.Nil(t, msg.As[msg.ReadResponse](sent[0]).Failure)
 	require.Len(t, msg.As[msg.ReadResponse](sent[0]).Results[0].Answer, 20_000)
@@ -52,12 +52,12 @@ func TestWhatReadsInThePastFillCountsInTheCache(t *testing.T) {
 	require.NoError(t, c.m.Check())
 }
 
-// TestAPageThatAnotherReadHasBrought: whoever reads in the past shares the pages of a
-// value in memory, but not their reading. If they have come for somebody else, and
-// are gone from the log since, he has what he needs.
-func TestAPageThatAnotherReadHasBrought(t *testing.T) {
-	c := keptDirectory(t, 1<<30)
-	past := c.m.Step(shard.Input{Now: c.now, Messages: []*msg.Envelope{pastAll(c.m)}})
+// TestSnapshotReadUsesPageLoadedByAnotherRead: reads at snapshots share the pages of a value in memory, but
+// not the reads of them. If another read has loaded a page that has been removed from the log since, this one
+// uses it.
+func TestSnapshotReadUsesPageLoadedByAnotherRead(t *testing.T) {
+	c := retainedDirectory(t, 1<<30)
+	past := c.m.Step(shard.Input{Now: c.now, Messages: []*msg.Envelope{readAllAtSnapshot(c.m)}})
 	require.NotEmpty(t, past.Reads)
 	c.use(2, call("z", "range-by-rank", adt.Int(0), adt.Int(-1)))
 	for i := range past.Reads {
@@ -69,10 +69,9 @@ func TestAPageThatAnotherReadHasBrought(t *testing.T) {
 	require.Nil(t, msg.As[msg.ReadResponse](past.Send[0]).Failure)
 }
 
-// TestDamageUnderAPromiseIsNoPanic: after a restart a promise turns out to change a
-// value that contradicts itself. It cannot be kept, and cannot be broken either: it
-// waits, and is counted, while the shard goes on.
-func TestDamageUnderAPromiseIsNoPanic(t *testing.T) {
+// TestDamagedValueOfPreparedRowIsNoPanic: after a restart a prepared row changes a value that is inconsistent.
+// It can be neither applied nor aborted: it waits and is counted, and the shard continues.
+func TestDamagedValueOfPreparedRowIsNoPanic(t *testing.T) {
 	c := newPaged(t, memstore.NewAutoSync(), 1, mvcc.Paging{})
 	c.score(10_000)
 	prepare, decide := msg.ToShard(0), msg.ToShard(0)

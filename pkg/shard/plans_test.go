@@ -13,7 +13,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// planning is a machine to which transactions come, and which counts its plans.
+// planning is a machine whose lock plans are counted.
 type planning struct {
 	driven
 	next []msg.Op
@@ -26,7 +26,7 @@ func newPlanning(locks shard.Locks) *planning {
 	return p
 }
 
-// send has the machine take a step with a transaction.
+// send executes a step with a transaction.
 func (p *planning) send(ops ...msg.Op) {
 	for i := range ops {
 		ops[i].Seq = uint32(i)
@@ -36,14 +36,14 @@ func (p *planning) send(ops ...msg.Op) {
 	p.inStep = 0
 }
 
-// settle has it take steps without new ones.
+// settle executes steps without new transactions.
 func (p *planning) settle(steps int) {
 	for range steps {
 		p.driven.step(nil)
 	}
 }
 
-// answer is what became of a whole transaction whose keys are in memory.
+// answer returns the response to a one-shot whose keys are in memory.
 func (p *planning) answer(t require.TestingT, ops ...msg.Op) *msg.CommitResponse {
 	p.send(ops...)
 	for range 2 { // to read keys
@@ -66,9 +66,8 @@ func callOn(typ, method, key string, args ...msg.Datum) msg.Op {
 
 func text(s string) msg.Datum { return adt.Bytes([]byte(s)) }
 
-// TestEachCallIsPlannedOnce counts plans. Where nobody interferes there is one for
-// each call, whatever the locks, however many calls a piece has, and on whichever
-// keys.
+// TestEachCallIsPlannedOnce: without concurrent changes there is one plan per call, whatever the locks, the
+// number of calls of a piece, and its keys.
 func TestEachCallIsPlannedOnce(t *testing.T) {
 	var many []msg.Op
 	for i := range 40 {
@@ -109,9 +108,8 @@ func TestEachCallIsPlannedOnce(t *testing.T) {
 	}
 }
 
-// TestACallIsPlannedAgainIfOthersInterfere: beside an undecided change of its key, and
-// when it has waited.
-func TestACallIsPlannedAgainIfOthersInterfere(t *testing.T) {
+// TestCallIsPlannedAgainAfterConcurrentChange: beside an undecided change of its key, and after it has waited.
+func TestCallIsPlannedAgainAfterConcurrentChange(t *testing.T) {
 	p := newPlanning(shard.AbstractLocks)
 	p.whole = false
 	p.send(callOn("set", "add", "a", text("x")))
@@ -129,7 +127,7 @@ func TestACallIsPlannedAgainIfOthersInterfere(t *testing.T) {
 	require.Zero(t, p.waiting, "all are decided")
 }
 
-// drawCall makes up an operation on one of a few keys, which hold what they may.
+// drawCall draws an operation on one of a few keys of any type.
 func drawCall(t *rapid.T) msg.Op {
 	field := text(rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "part"))
 	number := adt.Int(rapid.Int64Range(-4, 4).Draw(t, "number"))
@@ -160,11 +158,10 @@ func (p *planning) all(t *rapid.T) (out []msg.CommitResponse) {
 	return out
 }
 
-// TestPlansDoNotChangeWhatIsDone: transactions of many operations on a few keys,
-// one after the other, are answered as where nothing is planned before it is
-// executed, and leave the same behind. Only what numbers writes get may differ, since
-// a piece that lacked a lock is executed again.
-func TestPlansDoNotChangeWhatIsDone(t *testing.T) {
+// TestPlansDoNotChangeResults: transactions of many operations on a few keys, one after the other, have the
+// same results and effects as without plans before execution. Only the numbers of writes may differ, since a
+// piece that lacked a lock is executed again.
+func TestPlansDoNotChangeResults(t *testing.T) {
 	numberless := func(results []msg.Result) []msg.Result {
 		for i := range results {
 			results[i].Version.Write = min(results[i].Version.Write, 1)

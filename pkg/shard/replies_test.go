@@ -10,10 +10,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestOnlyTheLastAnswerOfATransactionIsKept: each may be megabytes, and a transaction may
-// ask for as many as it likes. A gateway asks a shard for one after the other, so that it
-// repeats none but the last.
-func TestOnlyTheLastAnswerOfATransactionIsKept(t *testing.T) {
+// TestOnlyLastLockResponseIsKept: a response may have several MiB, and the number of requests is not bounded.
+// A gateway sends one request at a time to a shard, so it repeats only the last.
+func TestOnlyLastLockResponseIsKept(t *testing.T) {
 	m, _ := New(Config{Lease: -1}, Recovered{}, 0, 0)
 	txn, now := kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}, int64(0)
 	ask := func(number uint32) (answers []*msg.LockResponse) {

@@ -13,10 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNothingIsLeftOfAStepInItsRoom: what a step works in is used for the next one,
-// and must not hold on to the transactions of this one, nor, when they were
-// many, to room for so many.
-func TestNothingIsLeftOfAStepInItsRoom(t *testing.T) {
+// TestReusedBuffersReferToNothing: the buffers of a step are used for the next one. They must not refer to the
+// transactions of this one, nor stay large after a large step.
+func TestReusedBuffersReferToNothing(t *testing.T) {
 	m, _ := New(Config{Lease: -1}, Recovered{}, 0, 0)
 	now := int64(0)
 	play := func(envs []*msg.Envelope) {
@@ -31,7 +30,7 @@ func TestNothingIsLeftOfAStepInItsRoom(t *testing.T) {
 		}
 	}
 	id := int64(0)
-	park := func(with []kv.ShardID, snapshot bool, ops ...msg.Op) *msg.Envelope {
+	request := func(with []kv.ShardID, snapshot bool, ops ...msg.Op) *msg.Envelope {
 		id++
 		env := msg.ToShard(0)
 		env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: uint64(id)}, Participants: with, Snapshot: snapshot,
@@ -46,27 +45,27 @@ func TestNothingIsLeftOfAStepInItsRoom(t *testing.T) {
 	var many, sets []*msg.Envelope
 	var wide []msg.Op
 	for n := range 2 * step.MaxRoom {
-		many = append(many, park(nil, false, ops(fmt.Sprintf("put k%d v", n))...))
-		sets = append(sets, park(nil, false, ops(fmt.Sprintf("set.add s%d v", n))...))
+		many = append(many, request(nil, false, ops(fmt.Sprintf("put k%d v", n))...))
+		sets = append(sets, request(nil, false, ops(fmt.Sprintf("set.add s%d v", n))...))
 		wide = append(wide, ops(fmt.Sprintf("put k%d v", n))...)
 	}
-	few := []*msg.Envelope{park([]kv.ShardID{1}, false, ops("put k0 w")...), park(nil, false, ops("put k1 w")...), park(nil, true, ops("get k2; get k")...)}
+	few := []*msg.Envelope{request([]kv.ShardID{1}, false, ops("put k0 w")...), request(nil, false, ops("put k1 w")...), request(nil, true, ops("get k2; get k")...)}
 	for _, step := range []struct {
 		name string
 		envs []*msg.Envelope
-	}{{"many", many}, {"many that are encoded late", sets}, {"a large one", []*msg.Envelope{park(nil, false, wide...)}}, {"few", few}} {
+	}{{"many", many}, {"many that are encoded late", sets}, {"a large one", []*msg.Envelope{request(nil, false, wide...)}}, {"few", few}} {
 		t.Run(step.name, func(t *testing.T) {
 			play(step.envs)
-			empty(t, room(m, "last", "pendingPool", "over"), "decisions")
-			empty(t, room(m, "readers", "pool", "over"), "snapshots")
-			empty(t, room(m, "outcomes", "rows"), "outcomes")
-			empty(t, room(m, "exec", "effects"), "effects")
-			loaded := room(m, "readers", "loaded")
-			empty(t, loaded, "readers")
+			requireEmpty(t, buffer(m, "last", "pendingPool", "over"), "decisions")
+			requireEmpty(t, buffer(m, "readers", "pool", "over"), "snapshots")
+			requireEmpty(t, buffer(m, "outcomes", "rows"), "outcomes")
+			requireEmpty(t, buffer(m, "exec", "effects"), "effects")
+			loaded := buffer(m, "readers", "loaded")
+			requireEmpty(t, loaded, "readers")
 			if step.name == "few" {
-				require.NotZero(t, loaded.Cap(), "its room is used from the start")
+				require.NotZero(t, loaded.Cap(), "its buffer is used from the start")
 			}
-			for _, pool := range []reflect.Value{room(m, "last", "pendingPool", "spare"), room(m, "readers", "pool", "spare")} {
+			for _, pool := range []reflect.Value{buffer(m, "last", "pendingPool", "spare"), buffer(m, "readers", "pool", "spare")} {
 				for i := pool.Len(); i < pool.Cap(); i++ {
 					require.True(t, pool.Slice(0, pool.Cap()).Index(i).IsZero(), "what is in use is not spare")
 				}
@@ -75,8 +74,8 @@ func TestNothingIsLeftOfAStepInItsRoom(t *testing.T) {
 	}
 }
 
-// room is a slice somewhere in the machine's parts.
-func room(m *Machine, path ...string) reflect.Value {
+// buffer returns a slice in the parts of the machine.
+func buffer(m *Machine, path ...string) reflect.Value {
 	v := reflect.ValueOf(m).Elem()
 	for _, name := range path {
 		v = reflect.Indirect(v).FieldByName(name)
@@ -84,11 +83,11 @@ func room(m *Machine, path ...string) reflect.Value {
 	return v
 }
 
-// empty looks at room that is not used, and behind it.
-func empty(t *testing.T, room reflect.Value, name string) {
-	require.Zero(t, room.Len(), name)
-	require.LessOrEqual(t, room.Cap(), step.MaxRoom, name)
-	for i := range room.Cap() {
-		require.True(t, room.Slice(0, room.Cap()).Index(i).IsZero(), "%s, place %d", name, i)
+// requireEmpty verifies that an unused buffer is bounded, and zero up to its capacity.
+func requireEmpty(t *testing.T, buffer reflect.Value, name string) {
+	require.Zero(t, buffer.Len(), name)
+	require.LessOrEqual(t, buffer.Cap(), step.MaxRoom, name)
+	for i := range buffer.Cap() {
+		require.True(t, buffer.Slice(0, buffer.Cap()).Index(i).IsZero(), "%s, place %d", name, i)
 	}
 }

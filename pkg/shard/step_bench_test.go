@@ -11,8 +11,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// BenchmarkStep takes steps with 32 transactions each, of one operation on one
-// key of a thousand: what a shard does at its busiest. Its log costs nothing.
+// BenchmarkStep executes steps with 32 transactions each, of one operation on one key of a thousand: a shard
+// under full load. Its log costs nothing.
 func BenchmarkStep(b *testing.B) {
 	for _, load := range []struct {
 		name string
