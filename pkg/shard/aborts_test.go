@@ -67,8 +67,10 @@ func (s *abortLoad) step(env *msg.Envelope) *msg.CommitResponse {
 func (s *abortLoad) put(by kv.Account, began time.Duration, known uint64, key string, expect msg.Expect) *msg.Envelope {
 	s.sent++
 	env, p := msg.ParkTo(0)
-	*p = msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: s.now + int64(began), Rand: s.sent}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: s.sent}, User: by, Aborts: known,
-		Piece: msg.Piece{Incarnation: 1, Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v"), Expect: expect}}}}
+	*p = msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: s.now + int64(began), Rand: s.sent}, Attempt: 1},
+		CommitID: kv.CommitID{Gateway: 1, Number: s.sent}, User: by, Aborts: known,
+		Piece: msg.Piece{Incarnation: 1, Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v"),
+			Expect: expect}}}}
 	return env
 }
 
@@ -97,8 +99,8 @@ func TestAbortsOfOneUserDoNotAffectOtherTransactions(t *testing.T) {
 		}
 	}
 	late := s.step(s.put(abortingUser, 0, 0, "free", msg.ExpectNothing))
-	require.False(t, late.Committed, "it may be an old copy of one that was aborted")
-	require.Equal(t, msg.ReasonTombstone, late.Failure.Reason, "so that it is tried again")
+	require.False(t, late.Committed, "it may be a late copy of an aborted one")
+	require.Equal(t, msg.ReasonTombstone, late.Failure.Reason, "retryable")
 	require.EqualValues(t, aborted, late.Aborts)
-	require.Greater(t, s.announced, 40, "gateways without an answer hear of it too")
+	require.Greater(t, s.announced, 40, "announcements reach gateways without a response")
 }

@@ -27,7 +27,8 @@ func TestPreparedTransactionKeepsItsAgeAfterRestart(t *testing.T) {
 			}
 			f.now += int64(time.Second)
 			l := msg.ToShard(1)
-			l.Body = &msg.Lock{Txn: waiter, Gateway: 1, Number: 1, Begun: 30, Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}}}
+			l.Body = &msg.Lock{Txn: waiter, Gateway: 1, Number: 1, Begun: 30,
+				Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}}}
 			f.send(l)
 			wounded := false
 			for _, e := range f.held {

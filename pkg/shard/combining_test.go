@@ -63,7 +63,8 @@ func newCombined(combining shard.Off) *combined {
 	c.m, c.room = shard.New(shard.Config{Lease: -1, Sharing: shard.Sharing{Combining: combining}}, shard.Recovered{}, 0, 0)
 	c.piece = func() []msg.Op {
 		c.added++
-		return []msg.Op{adt.Lookup(adt.Set).MethodByName("add").Op([]byte("hot"), adt.Bytes(fmt.Appendf(nil, "member-%d", c.added)))}
+		return []msg.Op{adt.Lookup(adt.Set).MethodByName("add").Op([]byte("hot"),
+			adt.Bytes(fmt.Appendf(nil, "member-%d", c.added)))}
 	}
 	return c
 }

@@ -94,20 +94,20 @@ func TestIDsFromTheFutureAreLookedUpAloneAfterRestart(t *testing.T) {
 		r := newRestarts(t)
 		today, ahead := r.at(0, 1), []kv.TxnID{r.at(24*time.Hour, 2), r.at(24*time.Hour+2*time.Second, 3)}
 		for _, id := range append(ahead, today) {
-			require.False(t, r.incr(id), "the first life knows all")
+			require.False(t, r.incr(id), "memory of the first incarnation is complete")
 		}
-		for life := range 4 {
+		for incarnation := range 4 {
 			if clean {
 				r.stop()
 			}
 			r.start(nil)
 			r.now += int64(time.Minute)
 			for _, id := range append(ahead, today) {
-				require.True(t, r.incr(id), "life %d", life)
+				require.True(t, r.incr(id), "incarnation %d", incarnation)
 			}
 			require.Zero(t, r.commits(), "each was applied before")
 			for n := range uint64(10) {
-				require.False(t, r.incr(r.at(time.Duration(n)*time.Minute, 100+n)), "life %d, %d minutes ahead", life, n)
+				require.False(t, r.incr(r.at(time.Duration(n)*time.Minute, 100+n)), "incarnation %d, %d minutes ahead", incarnation, n)
 			}
 			require.Equal(t, 10, r.commits())
 			r.now += int64(11 * time.Minute)
@@ -124,13 +124,13 @@ func TestAllIDsAreLookedUpAfterOlderFormat(t *testing.T) {
 		r.incr(id)
 	}
 	r.start(func(s *entry.State) { s.Newest, s.Ahead = 0, nil })
-	for life := range 3 {
+	for incarnation := range 3 {
 		for _, id := range ids {
-			require.True(t, r.incr(id), "life %d", life)
+			require.True(t, r.incr(id), "incarnation %d", incarnation)
 		}
 		require.Zero(t, r.commits())
 		r.start(nil)
 	}
 	r.now += int64(11 * time.Minute)
-	require.False(t, r.incr(r.at(0, 4)), "that is over some time")
+	require.False(t, r.incr(r.at(0, 4)), "a new id, after the span")
 }

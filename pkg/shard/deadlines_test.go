@@ -63,7 +63,8 @@ func (d *expiring) step(ops ...msg.Op) {
 func (d *expiring) request(op msg.Op) *msg.Envelope {
 	d.id++
 	env := msg.ToShard(0)
-	env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: d.m.Incarnation()}}
+	env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1},
+		CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: d.m.Incarnation()}}
 	return env
 }
 
@@ -117,7 +118,8 @@ func TestExpiredKeysAreDeletedInBatches(t *testing.T) {
 	require.EqualValues(t, keys, s.Stats.Expired)
 	require.Zero(t, s.Due)
 	require.Zero(t, s.Overdue)
-	require.Empty(t, d.store.Read(0, entry.Read{Kind: entry.ReadRows, Table: entry.TableDeadline, Span: kv.Range(nil, nil)}).Rows)
+	require.Empty(t, d.store.Read(0, entry.Read{Kind: entry.ReadRows, Table: entry.TableDeadline,
+		Span: kv.Range(nil, nil)}).Rows)
 	require.NoError(t, d.m.Quiet())
 }
 

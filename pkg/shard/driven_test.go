@@ -84,7 +84,8 @@ func (d *driven) messages() (out []*msg.Envelope) {
 		env := d.request()
 		if !d.whole {
 			p := msg.As[msg.CommitRequest](env)
-			env.Body, env.Body = nil, &msg.Prepare{Txn: p.Txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1, Piece: p.Piece}
+			env.Body, env.Body = nil, &msg.Prepare{Txn: p.Txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1,
+				Piece: p.Piece}
 			d.waiting++
 		}
 		out = append(out, env)
@@ -95,7 +96,8 @@ func (d *driven) messages() (out []*msg.Envelope) {
 // request is a one-shot transaction.
 func (d *driven) request() *msg.Envelope {
 	env := msg.ToShard(0)
-	env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: d.piece(), Incarnation: d.m.Incarnation()}}
+	env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1},
+		CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: d.piece(), Incarnation: d.m.Incarnation()}}
 	d.id++
 	return env
 }

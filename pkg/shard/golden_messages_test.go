@@ -82,9 +82,11 @@ func (s *script) envelope(txn kv.TxnRef, verb string, args []string, ops []msg.O
 		}
 		switch verb {
 		case "request":
-			env.Body = &msg.CommitRequest{Txn: txn, CommitID: f.commit.of(txn), Aborts: f.known, Participants: f.with, ReadBefore: p.ReadSet != nil, NoWait: f.nowait, Piece: p}
+			env.Body = &msg.CommitRequest{Txn: txn, CommitID: f.commit.of(txn), Aborts: f.known, Participants: f.with,
+				ReadBefore: p.ReadSet != nil, NoWait: f.nowait, Piece: p}
 		case "prepare":
-			env.Body = &msg.Prepare{Txn: txn, CommitID: f.commit.of(txn), Last: f.last, LastIncarnation: 1, NoWait: f.nowait, Piece: p}
+			env.Body = &msg.Prepare{Txn: txn, CommitID: f.commit.of(txn), Last: f.last, LastIncarnation: 1, NoWait: f.nowait,
+				Piece: p}
 		case "lock":
 			k.number++
 			k.requests[k.number] = ops
@@ -110,7 +112,8 @@ func (s *script) page(txn kv.TxnRef, args []string) (*msg.Envelope, error) {
 	env := msg.ToShard(0)
 	k := s.gatewayState(txn)
 	k.number++
-	env.Body = &msg.ReadPage{Txn: txn, Gateway: 1, Number: uint64(k.number), Incarnation: k.incarnation, Index: k.index, KeepNanos: int64(kv.DefaultScanKeep)}
+	env.Body = &msg.ReadPage{Txn: txn, Gateway: 1, Number: uint64(k.number), Incarnation: k.incarnation, Index: k.index,
+		KeepNanos: int64(kv.DefaultScanKeep)}
 	if args[0] == "done" {
 		msg.As[msg.ReadPage](env).Done = true
 		return env, nil
@@ -120,7 +123,8 @@ func (s *script) page(txn kv.TxnRef, args []string) (*msg.Envelope, error) {
 		return nil, err
 	}
 	n, err := strconv.ParseUint(args[1], 10, 32)
-	msg.As[msg.ReadPage](env).Start, msg.As[msg.ReadPage](env).End, msg.As[msg.ReadPage](env).Limit = span.Start, span.End, uint32(n)
+	msg.As[msg.ReadPage](env).Start, msg.As[msg.ReadPage](env).End, msg.As[msg.ReadPage](env).Limit = span.Start, span.End,
+		uint32(n)
 	return env, err
 }
 
@@ -179,7 +183,8 @@ func (s *script) shortMessage(env *msg.Envelope, txn kv.TxnRef, verb string, arg
 	}
 	switch verb {
 	case "vote":
-		v := &msg.Vote{Txn: txn, CommitID: id, Shard: from, LastIncarnation: s.gatewayState(txn).incarnation, LastAborts: s.gatewayState(txn).aborts, Incarnation: 1}
+		v := &msg.Vote{Txn: txn, CommitID: id, Shard: from, LastIncarnation: s.gatewayState(txn).incarnation,
+			LastAborts: s.gatewayState(txn).aborts, Incarnation: 1}
 		v.Yes = arg(1) != "no"
 		if v.Yes {
 			v.Sealed, v.Epoch, v.Repeated = arg(1) != "held", kv.Epoch{Incarnation: 1, Count: 1}, arg(1) == "again"
@@ -203,7 +208,8 @@ func (s *script) shortMessage(env *msg.Envelope, txn kv.TxnRef, verb string, arg
 	case "release":
 		env.Body = &msg.Release{Txn: txn}
 	case "cancel":
-		env.Body = &msg.CancelRequest{Txn: txn, CommitID: id, Incarnation: s.gatewayState(txn).incarnation, Aborts: s.gatewayState(txn).aborts}
+		env.Body = &msg.CancelRequest{Txn: txn, CommitID: id, Incarnation: s.gatewayState(txn).incarnation,
+			Aborts: s.gatewayState(txn).aborts}
 	case "query":
 		env.Body = &msg.QueryTxn{Id: txn.TxnID, Gateway: 1}
 	case "wound":

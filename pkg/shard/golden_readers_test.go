@@ -28,7 +28,8 @@ func (s *script) readerMessage(env *msg.Envelope, txn kv.TxnRef, verb string, ar
 			err = readWord(msg.As[msg.Read](env), args, &i)
 		}
 	case "snapshot":
-		env.Body = &msg.CommitRequest{Txn: txn, CommitID: nthCommit(0).of(txn), Snapshot: true, Piece: msg.Piece{Ops: ops, Incarnation: s.m.Incarnation()}}
+		env.Body = &msg.CommitRequest{Txn: txn, CommitID: nthCommit(0).of(txn), Snapshot: true,
+			Piece: msg.Piece{Ops: ops, Incarnation: s.m.Incarnation()}}
 	case "registered":
 		n := msg.Reading{Incarnation: 1}
 		n.Shard, err = golden.Shard(args[0])
@@ -44,14 +45,16 @@ func (s *script) readerMessage(env *msg.Envelope, txn kv.TxnRef, verb string, ar
 	case "renew":
 		var d time.Duration
 		d, err = time.ParseDuration(args[0])
-		env.Body = &msg.RenewLease{Reader: txn, Gateway: 1, Number: 9, Incarnation: incarnationOf(args, s.m.Incarnation()), LeaseNanos: int64(d)}
+		env.Body = &msg.RenewLease{Reader: txn, Gateway: 1, Number: 9, Incarnation: incarnationOf(args, s.m.Incarnation()),
+			LeaseNanos: int64(d)}
 	case "unseal":
 		var id kv.CommitID
 		id, args, err = commitNamed(txn, args)
 		if err != nil {
 			return err
 		}
-		u := &msg.Unseal{Txn: txn, CommitID: id, LastIncarnation: incarnationOf(args, s.m.Incarnation()), LastAborts: s.gatewayState(txn).aborts}
+		u := &msg.Unseal{Txn: txn, CommitID: id, LastIncarnation: incarnationOf(args, s.m.Incarnation()),
+			LastAborts: s.gatewayState(txn).aborts}
 		u.Shard, err = golden.Shard(args[0])
 		if err == nil {
 			u.Epoch, err = epochOf(args[1])
@@ -134,7 +137,8 @@ func snapshotListOf(args []string, receiver kv.Incarnation) (p *msg.SnapshotList
 
 // retainOf parses a snapshot to be retained, as in name=x s0/5 s1/3: s0 at CSN 5.
 func retainOf(txn kv.TxnRef, args []string, inc kv.Incarnation, now int64) (q *msg.RetainSnapshot, err error) {
-	q = &msg.RetainSnapshot{Request: txn, Gateway: 1, Incarnation: incarnationOf(args, inc), Fixed: now, TtlNanos: int64(time.Hour)}
+	q = &msg.RetainSnapshot{Request: txn, Gateway: 1, Incarnation: incarnationOf(args, inc), Fixed: now,
+		TtlNanos: int64(time.Hour)}
 	for _, w := range args {
 		var s, i uint64
 		if name, ok := strings.CutPrefix(w, "name="); ok {

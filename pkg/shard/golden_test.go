@@ -107,9 +107,9 @@ func (s *script) start(options map[string]string) error {
 			s.cfg.MaxKeyPins = n
 		case k == "lease-ms":
 			s.cfg.Lease = time.Duration(n) * time.Millisecond
-		case k == "pins-ms":
+		case k == "snapshots-ms":
 			s.cfg.Pins = shard.PinConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Node: 1}
-		case k == "hot-pins-ms":
+		case k == "registry-ms":
 			s.cfg.Pins = shard.PinConfig{Every: time.Duration(n) * time.Millisecond, History: time.Minute, Hot: 0, Node: 1}
 		case k == "heat-ms":
 			s.cfg.Heat = shard.HeatConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Nodes: 2}
@@ -316,5 +316,6 @@ func (s *script) message(line string) (string, error) {
 
 func (s *script) after() (string, error) {
 	n := s.m.Snapshot(0)
-	return fmt.Sprintf("  (index %d; %d prepared, %d records; %d hold locks, %d wait)", n.Index, n.Prepared, n.Records, n.Holders, n.Waiting), nil
+	return fmt.Sprintf("  (index %d; %d prepared, %d records; %d hold locks, %d wait)", n.Index, n.Prepared, n.Records,
+		n.Holders, n.Waiting), nil
 }

@@ -29,8 +29,10 @@ func TestCommutingUsesAreNoConflicts(t *testing.T) {
 		{name: "increments of a counter, and read-write locks", uses: []msg.Op{bump}, locks: shard.RWLocks, hot: true},
 		{name: "sizes", uses: []msg.Op{size}},
 		{name: "an add that adds nothing, and sizes", uses: []msg.Op{add, size}},
-		{name: "adds and removes of a member, and sizes", uses: []msg.Op{callOn("set", "remove", "k", text("x")), size, add}, hot: true},
-		{name: "increments, and sums that are returned", uses: []msg.Op{bump, {Kind: msg.OpAddGet, Key: key, Delta: 1}}, hot: true},
+		{name: "adds and removes of a member, and sizes", uses: []msg.Op{callOn("set", "remove", "k", text("x")), size, add},
+			hot: true},
+		{name: "increments, and sums that are returned", uses: []msg.Op{bump, {Kind: msg.OpAddGet, Key: key, Delta: 1}},
+			hot: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPlanning(c.locks)
@@ -42,26 +44,26 @@ func TestCommutingUsesAreNoConflicts(t *testing.T) {
 			p.whole = false
 			p.send(other)
 			p.settle(1)
-			p.now += int64(50 * time.Millisecond) // so long do decisions take
+			p.now += int64(50 * time.Millisecond) // the duration of a decision
 			p.settle(2 * decidedAfter)
-			told := map[string]bool{}
+			reported := map[string]bool{}
 			for i := range 40 {
 				p.send(c.uses[i%len(c.uses)])
-				for range 2 * decidedAfter { // nobody waits
+				for range 2 * decidedAfter { // none waits
 					p.settle(1)
 					for _, env := range p.room.Urgent {
 						if !msg.Is[msg.LoadReport](env) {
 							continue
 						}
 						for _, k := range msg.As[msg.LoadReport](env).Keys {
-							told[string(k.Key)] = true
+							reported[string(k.Key)] = true
 						}
 					}
 				}
 			}
 			require.Zero(t, p.m.Snapshot(0).Locks.Waits)
-			require.False(t, told["other"])
-			require.Equal(t, c.hot, told["k"])
+			require.False(t, reported["other"])
+			require.Equal(t, c.hot, reported["k"])
 		})
 	}
 }

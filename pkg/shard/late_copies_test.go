@@ -18,7 +18,8 @@ func TestLateLockRequestOfCommittedAttemptIsIgnored(t *testing.T) {
 	x := nthTxn(1)
 	get := msg.Op{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}
 	r := f.lock(x, 1, 1, get)
-	f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}, ReadSet: &msg.ReadSet{Grants: r.Grants}}),
+	f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)},
+		ReadSet: &msg.ReadSet{Grants: r.Grants}}),
 		commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
 	require.True(t, msg.As[msg.CommitResponse](f.out[len(f.out)-1]).Committed)
 	require.Zero(t, f.m[1].Snapshot(0).Holders)
@@ -54,7 +55,8 @@ func TestDroppedSnapshotIsNotRetainedAgain(t *testing.T) {
 	require.Nil(t, r.Failure)
 	require.Equal(t, r.Pins, step(keep).Pins, "a copy gets the same snapshot")
 	drop := msg.ToShard(0)
-	drop.Body = &msg.DropSnapshot{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 8}, Attempt: 2}, Gateway: 2, Number: r.Pins[0].Number}
+	drop.Body = &msg.DropSnapshot{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 8}, Attempt: 2}, Gateway: 2,
+		Number: r.Pins[0].Number}
 	require.Nil(t, step(drop).Failure)
 
 	require.NotNil(t, step(keep).Failure)

@@ -16,8 +16,10 @@ import (
 
 // toGateways are the kinds of messages that no shard receives.
 var toGateways = map[string]bool{
-	"LockResponse": true, "CheckResponse": true, "CommitResponse": true, "Push": true, "QueryTxnResponse": true, "ReadPageResponse": true,
-	"Announcement": true, "ReadResponse": true, "RenewLeaseResponse": true, "Due": true, "SnapshotResponse": true, "HeatMap": true, "MoveKey": true,
+	"LockResponse": true, "CheckResponse": true, "CommitResponse": true, "Push": true, "QueryTxnResponse": true,
+	"ReadPageResponse": true,
+	"Announcement":     true, "ReadResponse": true, "RenewLeaseResponse": true, "Due": true, "SnapshotResponse": true,
+	"HeatMap": true, "MoveKey": true,
 	"HotStatusResponse": true, "WaitReport": true,
 }
 
@@ -96,7 +98,7 @@ func (l *lateMessages) committed() bool {
 			return a.Committed
 		}
 	}
-	require.Fail(l.t, "no answer")
+	require.Fail(l.t, "no response")
 	return false
 }
 
@@ -124,7 +126,8 @@ func (l *lateMessages) commits() {
 	piece := msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}
 	piece.ReadSet = msg.ReadSetOf(r.Grants, nil)
 	last := msg.Piece{Ops: []msg.Op{addOp("j", 1)}}
-	l.send(prepareMsg(nthTxn(1), commitNumber(1), 1, 0, piece), commitMsg(nthTxn(1), commitNumber(1), 0, []kv.ShardID{1}, last))
+	l.send(prepareMsg(nthTxn(1), commitNumber(1), 1, 0, piece), commitMsg(nthTxn(1), commitNumber(1), 0, []kv.ShardID{1},
+		last))
 	require.True(l.t, l.committed())
 
 	put := msg.Piece{Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte("gk"), Value: []byte("never")}}}
@@ -179,7 +182,7 @@ func (l *lateMessages) readers() {
 	l.withhold = true
 	l.send(l.named(commitMsg(nthTxn(13), commitNumber(13), 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}})))
 	require.True(l.t, l.committed())
-	l.send(copyOf(l.t, prepare)) // while the last agent still reports the commit to whoever asks
+	l.send(copyOf(l.t, prepare)) // while the last agent answers with the commit
 	l.withhold = false
 	l.send(l.held...)
 }
@@ -191,7 +194,8 @@ func (l *lateMessages) past() {
 		e.Body = &msg.Read{Reader: reader, Gateway: 1, Number: 1, KeepNanos: int64(time.Minute)}
 	})
 	index := msg.As[msg.ReadResponse](l.out[len(l.out)-1]).Index
-	scan := msg.ReadPage{Txn: reader, Gateway: 1, Incarnation: 1, Index: index, Start: []byte{0}, KeepNanos: int64(time.Minute)}
+	scan := msg.ReadPage{Txn: reader, Gateway: 1, Incarnation: 1, Index: index, Start: []byte{0},
+		KeepNanos: int64(time.Minute)}
 	for _, how := range []msg.ReadPage{{Number: 1}, {}, {Done: true}} {
 		l.to(1, func(e *msg.Envelope) {
 			q := scan
@@ -201,18 +205,21 @@ func (l *lateMessages) past() {
 	}
 	ask := func(n int64) kv.TxnRef { return kv.TxnRef{TxnID: kv.TxnID{Time: 30 + n}, Attempt: 1} }
 	l.to(2, func(e *msg.Envelope) {
-		e.Body = &msg.RetainSnapshot{Request: ask(1), Gateway: 1, Incarnation: 1, Fixed: l.now, Name: "x", TtlNanos: int64(time.Hour),
-			Clock: []msg.ShardCSN{{Shard: 1, Index: index}}}
+		e.Body = &msg.RetainSnapshot{Request: ask(1), Gateway: 1, Incarnation: 1, Fixed: l.now, Name: "x",
+			TtlNanos: int64(time.Hour),
+			Clock:    []msg.ShardCSN{{Shard: 1, Index: index}}}
 	})
 	number := msg.As[msg.SnapshotResponse](l.out[len(l.out)-1]).Pins[0].Number
 	l.to(2, func(e *msg.Envelope) { e.Body = &msg.FindSnapshot{Request: ask(2), Gateway: 1, Name: "x"} })
 	l.to(2, func(e *msg.Envelope) { e.Body = &msg.DropSnapshot{Request: ask(3), Gateway: 1, Number: number} })
 	l.to(2, func(e *msg.Envelope) { e.Body = &msg.HotStatusRequest{Request: ask(4), Gateway: 1} })
 	l.to(2, func(e *msg.Envelope) {
-		e.Body = &msg.SetHotPolicy{Request: ask(5), Gateway: 1, Incarnation: 1, Rule: &msg.HotRule{Key: []byte("gk"), Order: 2}}
+		e.Body = &msg.SetHotPolicy{Request: ask(5), Gateway: 1, Incarnation: 1, Rule: &msg.HotRule{Key: []byte("gk"),
+			Order: 2}}
 	})
 	l.to(2, func(e *msg.Envelope) {
-		e.Body = &msg.SetHotPolicy{Request: ask(6), Gateway: 1, Incarnation: 1, Change: 1, Rule: &msg.HotRule{Key: []byte("gk")}}
+		e.Body = &msg.SetHotPolicy{Request: ask(6), Gateway: 1, Incarnation: 1, Change: 1,
+			Rule: &msg.HotRule{Key: []byte("gk")}}
 	})
 	l.to(2, func(e *msg.Envelope) {
 		e.Body = &msg.LoadReport{Shard: 1, Keys: []msg.KeyHeat{{Key: []byte("gk"), Shard: 1, Heat: 1}}}

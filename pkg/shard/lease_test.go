@@ -44,13 +44,14 @@ func (l *incarnations) write(entries []entry.Entry) {
 // readers with the longer one, also at its second start, and no longer than that.
 func TestNewIncarnationWaitsForLongestEarlierLease(t *testing.T) {
 	l := &incarnations{t: t, log: memstore.New()}
-	require.Zero(t, l.begin(0, 10*time.Second), "nobody was here before")
+	require.Zero(t, l.begin(0, 10*time.Second), "the first incarnation")
 	require.Equal(t, 10*time.Second, l.begin(time.Second, 2*time.Second))
 	l.step(2 * time.Second)
-	require.Equal(t, 10*time.Second, l.begin(3*time.Second, 2*time.Second), "the readers of the first life may still be about")
+	require.Equal(t, 10*time.Second, l.begin(3*time.Second, 2*time.Second),
+		"readers of the first incarnation may be registered")
 	l.step(14 * time.Second)
-	require.Equal(t, 2*time.Second, l.begin(15*time.Second, 20*time.Second), "and now they may not")
-	require.Equal(t, 20*time.Second, l.begin(16*time.Second, -1), "this life registers nobody, the last one did")
+	require.Equal(t, 2*time.Second, l.begin(15*time.Second, 20*time.Second), "their leases have ended")
+	require.Equal(t, 20*time.Second, l.begin(16*time.Second, -1), "this incarnation registers no reader, the last one did")
 	l.step(40 * time.Second)
 	require.Zero(t, l.begin(41*time.Second, 2*time.Second))
 }
@@ -64,7 +65,8 @@ func TestCleanShutdownWithinALeaseKeepsIt(t *testing.T) {
 	require.Equal(t, lease, l.begin(time.Second, lease), "a crash leaves the leases of its readers")
 	l.step(3*time.Second - 1)
 	require.Empty(t, l.m.Rest())
-	require.Equal(t, lease, l.begin(3*time.Second-1, lease), "the readers of the first incarnation may still be registered")
+	require.Equal(t, lease, l.begin(3*time.Second-1, lease),
+		"the readers of the first incarnation may still be registered")
 	l.step(5*time.Second - 1)
 	rest := l.m.Rest()
 	require.NotEmpty(t, rest)
@@ -74,7 +76,8 @@ func TestCleanShutdownWithinALeaseKeepsIt(t *testing.T) {
 
 // TestOlderRowHasDefaultOrConfiguredLease, whichever is longer, since it does not contain the lease.
 func TestOlderRowHasDefaultOrConfiguredLease(t *testing.T) {
-	for lease, want := range map[time.Duration]time.Duration{time.Second: 2 * time.Second, 5 * time.Second: 5 * time.Second, -1: 2 * time.Second} {
+	for lease, want := range map[time.Duration]time.Duration{time.Second: 2 * time.Second,
+		5 * time.Second: 5 * time.Second, -1: 2 * time.Second} {
 		rec := Recovered{State: entry.State{Incarnation: 1}}
 		m, _ := New(Config{Lease: lease}, rec, 0, 0)
 		require.EqualValues(t, want, m.queue.SealFrom())

@@ -40,5 +40,5 @@ func TestRowsOfOlderFormatMatch(t *testing.T) {
 	require.EqualValues(t, 1, f.count(1, "gk"))
 	var rec shard.Recovered
 	require.NoError(t, f.stores[0].Recover(0, rec.Add))
-	require.Empty(t, rec.Records, "it is acknowledged")
+	require.Empty(t, rec.Records, "acknowledged")
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
-// inOnePiece has no value be in pages, as before there were any.
+// inOnePiece switches pages off.
 var inOnePiece = mvcc.Paging{Over: math.MaxInt}
 
 func scoredMember(i int) msg.Datum {
@@ -38,11 +38,11 @@ func (c *counted) score(members int) {
 	}
 	c.now += int64(time.Second)
 	c.fix(members)
-	c.tell(0)
+	c.sendList(0)
 }
 
-// cold is how one member of a large set is used by who has nothing in memory.
-var cold = []struct {
+// memberUses are operations on one member of a large set.
+var memberUses = []struct {
 	name string
 	op   func(i, members int) msg.Op
 }{
@@ -75,8 +75,9 @@ func BenchmarkUseNotInMemory(b *testing.B) {
 			require.NoError(b, err)
 			c := newPaged(b, store, 1, paging)
 			c.score(members)
-			for _, use := range cold {
-				b.Run(fmt.Sprintf("%s/members=%d/%s", use.name, members, map[bool]string{true: "whole", false: "pages"}[paging == inOnePiece]), func(b *testing.B) {
+			for _, use := range memberUses {
+				b.Run(fmt.Sprintf("%s/members=%d/%s", use.name, members, map[bool]string{true: "whole",
+					false: "pages"}[paging == inOnePiece]), func(b *testing.B) {
 					c.t = b
 					c.readBytes, c.bytes = 0, 0
 					n := 0
@@ -104,8 +105,8 @@ func TestCacheMissOfLargeValueIsSublinear(t *testing.T) {
 		c.score(members)
 		worst, sum := map[string]int{}, map[string]int{}
 		const rounds = 150
-		for i := range rounds * len(cold) {
-			use := cold[i%len(cold)]
+		for i := range rounds * len(memberUses) {
+			use := memberUses[i%len(memberUses)]
 			c.readBytes = 0
 			c.use(i, use.op(i, members))
 			worst[use.name] = max(worst[use.name], c.readBytes)
@@ -114,8 +115,9 @@ func TestCacheMissOfLargeValueIsSublinear(t *testing.T) {
 				c.fix(members + i)
 			}
 		}
-		for _, use := range cold {
-			t.Logf("%d members: %s reads %d bytes at most, %d in the mean", members, use.name, worst[use.name], sum[use.name]/rounds)
+		for _, use := range memberUses {
+			t.Logf("%d members: %s reads %d bytes at most, %d in the mean", members, use.name, worst[use.name],
+				sum[use.name]/rounds)
 			if op := use.op(0, members); !op.Writes() {
 				require.Less(t, worst[use.name], most, "%s", use.name)
 			}
@@ -144,15 +146,17 @@ func TestBytesWrittenByChangesOfALargeValue(t *testing.T) {
 			c.bytes, c.pages = 0, 0
 			own := 0
 			for i := range changes {
-				op := call("z", "increment", scoredMember(test.which(r)), adt.Float(float64(r.IntN(100_000)))) // so that it goes elsewhere
+				// so that its position changes
+				op := call("z", "increment", scoredMember(test.which(r)), adt.Float(float64(r.IntN(100_000))))
 				own += len(op.Key) + entry.DeltaSize(&entry.Value{}, []msg.Call{{Method: op.Method, Args: op.Args}})
 				c.step(c.request(members+i, op))
 				if i%50 == 0 {
 					c.fix(members + i)
-					c.tell(0)
+					c.sendList(0)
 				}
 			}
-			t.Logf("a change says %.0f bytes, and %.0f are written for it, with %.2f pages", float64(own)/changes, float64(c.bytes)/changes, float64(c.pages)/changes)
+			t.Logf("a change has %.0f bytes, and %.0f are written for it, with %.2f pages", float64(own)/changes,
+				float64(c.bytes)/changes, float64(c.pages)/changes)
 			require.Less(t, float64(c.bytes), test.times*float64(own))
 		})
 	}
@@ -194,7 +198,7 @@ func TestPagesOfDeletedValuesAreCollected(t *testing.T) {
 			c.score(10_000)
 			require.Greater(t, c.countPages(), 10)
 			c.restart(1)
-			c.tell(0)
+			c.sendList(0)
 			if op.Key != nil {
 				c.use(1, op)
 			} else {
@@ -210,13 +214,14 @@ func TestPagesOfDeletedValuesAreCollected(t *testing.T) {
 				c.now += int64(time.Minute)
 				c.use(20_000+i, msg.Op{Kind: msg.OpPut, Key: []byte("other"), Value: []byte("x")})
 				c.fix(20_000 + i)
-				c.tell(0)
+				c.sendList(0)
 				c.now += int64(time.Minute)
 				c.step()
 			}
 			require.Zero(t, c.countPages())
 			require.Zero(t, c.stored("z"))
-			require.Empty(t, c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("z"), Index: kv.Index(math.MaxInt64)}).Rows)
+			require.Empty(t, c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("z"),
+				Index: kv.Index(math.MaxInt64)}).Rows)
 		})
 	}
 }
@@ -224,7 +229,8 @@ func TestPagesOfDeletedValuesAreCollected(t *testing.T) {
 // countPages returns the number of pages in the store, also of those that no directory refers to.
 func (c *counted) countPages() (n int) {
 	for id := range uint64(300_000) {
-		if r := c.store.Read(0, entry.Read{Kind: entry.ReadRow, Table: entry.TablePage, Key: entry.PageKey([]byte("z"), id)}); len(r.Rows) > 0 {
+		if r := c.store.Read(0, entry.Read{Kind: entry.ReadRow, Table: entry.TablePage,
+			Key: entry.PageKey([]byte("z"), id)}); len(r.Rows) > 0 {
 			n++
 		}
 	}

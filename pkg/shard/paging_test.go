@@ -35,7 +35,8 @@ func retainedDirectory(t *testing.T, cache int) *counted {
 // readAllAtSnapshot reads the whole value at that snapshot.
 func readAllAtSnapshot(m *shard.Machine) *msg.Envelope {
 	env := msg.ToShard(0)
-	env.Body = &msg.Read{Reader: kv.TxnRef{TxnID: kv.TxnID{Time: 2, Rand: 9}, Attempt: 1}, Gateway: 1, Number: 1, Kept: pastReader, Index: m.Index(), Incarnation: m.Incarnation(),
+	env.Body = &msg.Read{Reader: kv.TxnRef{TxnID: kv.TxnID{Time: 2, Rand: 9}, Attempt: 1}, Gateway: 1, Number: 1,
+		Kept: pastReader, Index: m.Index(), Incarnation: m.Incarnation(),
 		Ops: []msg.Op{call("z", "range-by-rank", adt.Int(0), adt.Int(-1))}}
 	return env
 }
@@ -77,19 +78,23 @@ func TestDamagedValueOfPreparedRowIsNoPanic(t *testing.T) {
 	prepare, decide := msg.ToShard(0), msg.ToShard(0)
 	txn := kv.TxnRef{TxnID: kv.TxnID{Time: 20_000}, Attempt: 1}
 	prepare.Body = &msg.Prepare{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1,
-		Piece: msg.Piece{Ops: []msg.Op{call("z", "increment", scoredMember(7), adt.Float(1))}, Incarnation: c.m.Incarnation()}}
+		Piece: msg.Piece{Ops: []msg.Op{call("z", "increment", scoredMember(7), adt.Float(1))},
+			Incarnation: c.m.Incarnation()}}
 	c.step(prepare)
-	newest := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("z"), Index: c.m.Index()}).Rows[0]
+	newest := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("z"),
+		Index: c.m.Index()}).Rows[0]
 	head, _, err := entry.DecodeHead(newest.Value)
 	require.NoError(t, err)
-	patch := append(paged.AppendText([]byte{1}, string(scoredMember(7).Bytes)+"-"), 1, 2) // it was there, with score 1, and is not
-	_, err = c.store.Append([]entry.Group{{Entries: []entry.Entry{{Table: entry.TableVersion, Key: []byte("z"), Index: c.m.Index() + 1, Value: entry.EncodePatch(&head, patch)}}}})
+	// member 7 was present, with score 1, and is not
+	patch := append(paged.AppendText([]byte{1}, string(scoredMember(7).Bytes)+"-"), 1, 2)
+	_, err = c.store.Append([]entry.Group{{Entries: []entry.Entry{{Table: entry.TableVersion, Key: []byte("z"),
+		Index: c.m.Index() + 1, Value: entry.EncodePatch(&head, patch)}}}})
 	require.NoError(t, err)
 	c.restart(1)
 	decide.Body = &msg.Decision{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: true}
 	for range 3 {
 		for _, sent := range c.step(decide) {
-			require.Nil(t, msg.As[msg.DecisionAck](sent), "it has not been applied")
+			require.Nil(t, msg.As[msg.DecisionAck](sent), "not applied")
 		}
 		c.now += int64(time.Second)
 	}

@@ -17,7 +17,8 @@ func TestOnlyLastLockResponseIsKept(t *testing.T) {
 	txn, now := kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}, int64(0)
 	ask := func(number uint32) (answers []*msg.LockResponse) {
 		env := msg.ToShard(0)
-		env.Body = &msg.Lock{Txn: txn, Gateway: 1, Number: number, Ops: []msg.Op{{Kind: msg.OpScan, Key: []byte("a"), End: []byte("z")}}}
+		env.Body = &msg.Lock{Txn: txn, Gateway: 1, Number: number,
+			Ops: []msg.Op{{Kind: msg.OpScan, Key: []byte("a"), End: []byte("z")}}}
 		in := Input{Messages: []*msg.Envelope{env}}
 		for len(in.Messages)+len(in.Reads) > 0 {
 			now++
@@ -39,7 +40,7 @@ func TestOnlyLastLockResponseIsKept(t *testing.T) {
 		first := ask(number)
 		require.Len(t, first, 1)
 		require.Nil(t, first[0].Failure)
-		require.Equal(t, first, ask(number), "it may have been lost")
+		require.Equal(t, first, ask(number), "the response may have been lost")
 		require.NoError(t, m.Check())
 	}
 	grants := len(m.locks.HeldBy(txn))

@@ -30,7 +30,8 @@ func newRules(t *testing.T) *rules {
 }
 
 func (r *rules) restart() {
-	cfg := shard.Config{ID: 9, Home: func([]byte) kv.ShardID { return 0 }, Heat: shard.HeatConfig{Every: time.Second, Hot: 9, Nodes: 1, Node: 1}}
+	cfg := shard.Config{ID: 9, Home: func([]byte) kv.ShardID { return 0 }, Heat: shard.HeatConfig{Every: time.Second,
+		Hot: 9, Nodes: 1, Node: 1}}
 	var rec shard.Recovered
 	require.NoError(r.t, r.store.Recover(9, rec.Add))
 	m, out := shard.New(cfg, rec, 0, 0)
@@ -68,7 +69,8 @@ func (r *rules) request(rule *msg.HotRule, mode uint32) *msg.Envelope {
 	r.t.Helper()
 	now := r.ask()
 	e := msg.ToShard(9)
-	e.Body = &msg.SetHotPolicy{Request: r.name(), Gateway: 1, Rule: rule, Mode: mode, Incarnation: now.Incarnation, Change: now.Change}
+	e.Body = &msg.SetHotPolicy{Request: r.name(), Gateway: 1, Rule: rule, Mode: mode, Incarnation: now.Incarnation,
+		Change: now.Change}
 	return e
 }
 

@@ -61,7 +61,8 @@ func sizeOf(_ *rand.Rand, key []byte) msg.Op {
 }
 
 func incrementField(r *rand.Rand, key []byte) msg.Op {
-	return adt.ByName("map").MethodByName("increment").Op(key, adt.Bytes(fmt.Appendf(nil, "f%02d", r.IntN(inEach))), adt.Int(1))
+	return adt.ByName("map").MethodByName("increment").Op(key, adt.Bytes(fmt.Appendf(nil, "f%02d", r.IntN(inEach))),
+		adt.Int(1))
 }
 
 func putValue(_ *rand.Rand, key []byte) msg.Op {

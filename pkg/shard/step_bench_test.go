@@ -40,7 +40,8 @@ func BenchmarkStep(b *testing.B) {
 					env := msg.ToShard(0)
 					op := load.op
 					op.Key = keys[id%int64(len(keys))]
-					env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: m.Incarnation()}}
+					env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: id}, Attempt: 1},
+						CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: m.Incarnation()}}
 					envs[i] = env
 				}
 				out = m.Step(shard.Input{Now: now, Wall: now, Messages: envs, Room: out})

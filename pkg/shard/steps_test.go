@@ -121,7 +121,8 @@ func (f *steps) answer() *msg.CommitResponse {
 
 func (f *steps) get(s kv.ShardID, key string) *msg.Result {
 	n := nthTxn(1000 + f.now + int64(len(f.out)))
-	e := commitMsg(n, kv.CommitID{Gateway: 1, Number: uint64(n.Time)}, s, nil, msg.Piece{Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte(key)}}})
+	e := commitMsg(n, kv.CommitID{Gateway: 1, Number: uint64(n.Time)}, s, nil,
+		msg.Piece{Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte(key)}}})
 	msg.As[msg.CommitRequest](e).Snapshot = true
 	f.send(e)
 	a := f.answer()

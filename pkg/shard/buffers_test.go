@@ -33,7 +33,8 @@ func TestReusedBuffersReferToNothing(t *testing.T) {
 	request := func(with []kv.ShardID, snapshot bool, ops ...msg.Op) *msg.Envelope {
 		id++
 		env := msg.ToShard(0)
-		env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: uint64(id)}, Participants: with, Snapshot: snapshot,
+		env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: id}, Attempt: 1},
+			CommitID: kv.CommitID{Gateway: 1, Number: uint64(id)}, Participants: with, Snapshot: snapshot,
 			Piece: msg.Piece{Incarnation: 1, Ops: ops}}
 		return env
 	}
@@ -49,11 +50,13 @@ func TestReusedBuffersReferToNothing(t *testing.T) {
 		sets = append(sets, request(nil, false, ops(fmt.Sprintf("set.add s%d v", n))...))
 		wide = append(wide, ops(fmt.Sprintf("put k%d v", n))...)
 	}
-	few := []*msg.Envelope{request([]kv.ShardID{1}, false, ops("put k0 w")...), request(nil, false, ops("put k1 w")...), request(nil, true, ops("get k2; get k")...)}
+	few := []*msg.Envelope{request([]kv.ShardID{1}, false, ops("put k0 w")...), request(nil, false, ops("put k1 w")...),
+		request(nil, true, ops("get k2; get k")...)}
 	for _, step := range []struct {
 		name string
 		envs []*msg.Envelope
-	}{{"many", many}, {"many that are encoded late", sets}, {"a large one", []*msg.Envelope{request(nil, false, wide...)}}, {"few", few}} {
+	}{{"many", many}, {"many, encoded at the end of the step", sets}, {"a large one", []*msg.Envelope{request(nil, false, wide...)}},
+		{"few", few}} {
 		t.Run(step.name, func(t *testing.T) {
 			play(step.envs)
 			requireEmpty(t, buffer(m, "last", "pendingPool", "over"), "decisions")
@@ -65,9 +68,10 @@ func TestReusedBuffersReferToNothing(t *testing.T) {
 			if step.name == "few" {
 				require.NotZero(t, loaded.Cap(), "its buffer is used from the start")
 			}
-			for _, pool := range []reflect.Value{buffer(m, "last", "pendingPool", "spare"), buffer(m, "readers", "pool", "spare")} {
+			for _, pool := range []reflect.Value{buffer(m, "last", "pendingPool", "spare"),
+				buffer(m, "readers", "pool", "spare")} {
 				for i := pool.Len(); i < pool.Cap(); i++ {
-					require.True(t, pool.Slice(0, pool.Cap()).Index(i).IsZero(), "what is in use is not spare")
+					require.True(t, pool.Slice(0, pool.Cap()).Index(i).IsZero(), "an element in use is not spare")
 				}
 			}
 		})
@@ -88,6 +92,6 @@ func requireEmpty(t *testing.T, buffer reflect.Value, name string) {
 	require.Zero(t, buffer.Len(), name)
 	require.LessOrEqual(t, buffer.Cap(), step.MaxRoom, name)
 	for i := range buffer.Cap() {
-		require.True(t, buffer.Slice(0, buffer.Cap()).Index(i).IsZero(), "%s, place %d", name, i)
+		require.True(t, buffer.Slice(0, buffer.Cap()).Index(i).IsZero(), "%s, element %d", name, i)
 	}
 }

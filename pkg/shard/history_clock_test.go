@@ -53,7 +53,8 @@ func (h *historyShard) wall() int64 { return base + int64(h.now+h.wrong) }
 
 // step delivers a message and returns what is sent.
 func (h *historyShard) step(env *msg.Envelope) []*msg.Envelope {
-	return h.act(h.m.Step(shard.Input{Now: int64(h.now), Wall: h.wall(), IDTime: base + int64(h.now), Messages: []*msg.Envelope{env}, Disk: shard.DiskRoomy}))
+	return h.act(h.m.Step(shard.Input{Now: int64(h.now), Wall: h.wall(), IDTime: base + int64(h.now),
+		Messages: []*msg.Envelope{env}, Disk: shard.DiskRoomy}))
 }
 
 func (h *historyShard) act(out shard.Output) []*msg.Envelope {
@@ -81,8 +82,9 @@ func (h *historyShard) ref() kv.TxnRef {
 func (h *historyShard) second() {
 	h.now += time.Second
 	env, p := msg.ParkTo(0)
-	*p = msg.CommitRequest{Txn: h.ref(), CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Incarnation: h.m.Incarnation(),
-		Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte("k"), Value: []byte(h.now.String())}}}}
+	*p = msg.CommitRequest{Txn: h.ref(), CommitID: kv.CommitID{Gateway: 1},
+		Piece: msg.Piece{Incarnation: h.m.Incarnation(),
+			Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte("k"), Value: []byte(h.now.String())}}}}
 	require.True(h.t, answerIn(h.step(env)).Committed)
 	h.keep("", 0)
 }
@@ -104,7 +106,8 @@ func (h *historyShard) keep(name string, ttl time.Duration) *msg.SnapshotRespons
 	ask := msg.ToShard(0)
 	for _, sent := range h.step(env) {
 		if r := msg.As[msg.ReadResponse](sent); r != nil {
-			ask.Body = &msg.RetainSnapshot{Request: h.ref(), Gateway: 1, Incarnation: r.Reading.Incarnation, Fixed: r.Fixed, Name: name, TtlNanos: int64(ttl),
+			ask.Body = &msg.RetainSnapshot{Request: h.ref(), Gateway: 1, Incarnation: r.Reading.Incarnation, Fixed: r.Fixed,
+				Name: name, TtlNanos: int64(ttl),
 				Clock: []msg.ShardCSN{{Shard: 0, Index: r.Index}}}
 		}
 	}
@@ -139,7 +142,8 @@ func (h *historyShard) asOf(at time.Duration) string {
 	if r.Failure != nil {
 		return r.Failure.Text
 	}
-	res := h.store.Read(0, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("k"), Index: r.Pins[0].At(0)})
+	res := h.store.Read(0, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("k"),
+		Index: r.Pins[0].At(0)})
 	require.NoError(h.t, res.Err)
 	return string(res.Rows[0].Value)
 }

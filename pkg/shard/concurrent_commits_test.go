@@ -73,7 +73,7 @@ func TestVoteWithoutIncarnationCountsForItsCommitOnly(t *testing.T) {
 			msg.As[msg.Prepare](p).LastIncarnation = 0
 			f.send(p)
 			f.tick(2 * time.Second)
-			require.False(t, f.get(2, "other").Found, "no commit request asked for this promise")
+			require.False(t, f.get(2, "other").Found, "no commit request relies on this vote")
 		})
 	}
 }
@@ -142,7 +142,7 @@ func TestOtherOperationsUnderCommittedIDAreRejected(t *testing.T) {
 	require.True(t, send(firstCommit, 1, these).Committed)
 	for attempt := uint32(1); attempt <= 2; attempt++ {
 		for _, id := range rivals {
-			require.True(t, send(id, attempt, these).Committed, "the same operations, of which the answer was lost")
+			require.True(t, send(id, attempt, these).Committed, "the same operations; the response was lost")
 			a := send(id, attempt, those)
 			require.False(t, a.Committed)
 			require.Equal(t, kv.KindInvalid, kv.Kind(a.Failure.Kind), a.Failure.Text)
