@@ -55,7 +55,8 @@ func TestReusedBuffersReferToNothing(t *testing.T) {
 	for _, step := range []struct {
 		name string
 		envs []*msg.Envelope
-	}{{"many", many}, {"many, encoded at the end of the step", sets}, {"a large one", []*msg.Envelope{request(nil, false, wide...)}},
+	}{{"many", many}, {"many, encoded at the end of the step", sets}, {"a large one",
+		[]*msg.Envelope{request(nil, false, wide...)}},
 		{"few", few}} {
 		t.Run(step.name, func(t *testing.T) {
 			play(step.envs)

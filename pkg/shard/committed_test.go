@@ -107,7 +107,8 @@ func TestIDsFromTheFutureAreLookedUpAloneAfterRestart(t *testing.T) {
 			}
 			require.Zero(t, r.commits(), "each was applied before")
 			for n := range uint64(10) {
-				require.False(t, r.incr(r.at(time.Duration(n)*time.Minute, 100+n)), "incarnation %d, %d minutes ahead", incarnation, n)
+				require.False(t, r.incr(r.at(time.Duration(n)*time.Minute, 100+n)), "incarnation %d, %d minutes ahead", incarnation,
+					n)
 			}
 			require.Equal(t, 10, r.commits())
 			r.now += int64(11 * time.Minute)

@@ -111,7 +111,8 @@ func (m *Machine) Snapshot(top int) Snapshot {
 		Shard: m.cfg.ID, Incarnation: m.Inc, Index: m.store.Index(), Stats: m.counters(), Locks: m.locks.Counters(),
 		Keys: m.store.Len(), KeyBytes: m.store.Bytes(), Waiting: m.locks.Waiting(), Holders: m.locks.Held(),
 		Prepared: m.queue.Len(), Records: m.records.Len(), Undecided: m.records.Undecided(),
-		Guests: m.heat.Moved(), Keeps: m.store.Kept().Len(), Garbage: garbage, GarbageLost: lost, Readers: m.readers.Len(), Queues: m.queue.Counters(), Held: m.queue.Held(),
+		Guests: m.heat.Moved(), Keeps: m.store.Kept().Len(), Garbage: garbage, GarbageLost: lost,
+		Readers: m.readers.Len(), Queues: m.queue.Counters(), Held: m.queue.Held(),
 		Due: m.expiry.Due(), Overdue: m.expiry.Overdue(), ExpirySuspended: m.expiry.Suspended(),
 		Waits: m.heat.Waits(top),
 	}
