@@ -20,6 +20,8 @@ func (p *Participant) onDecision(d *msg.Decision) {
 	switch {
 	case p.isOtherCommit(a, d.CommitID):
 		// The decision is about another commit of the attempt, of which nothing is left here.
+	// A commit must be applied completely in one step, so it waits for all keys. An abort needs
+	// none.
 	case promise && d.Commit && !p.canApply(a.prepared):
 		// After a restart: the keys are still being read. The acknowledgement follows the
 		// application.
@@ -57,9 +59,11 @@ func (p *Participant) finishPrepared(a *attempt, commit bool) {
 		}
 		p.Store.Unpin(it)
 	}
+	// The items have fewer references: the bound on one key counts that.
 	p.Exec.Eased(pr.items)
 	p.Delete(entry.TablePrepared, p.RefKey(a.txn))
 	p.recordLatency(a, commit)
+	// Readers that wait for the decision read now.
 	p.Queue.Decided(p.Now, a.txn)
 	if commit {
 		p.stats.Applied++
@@ -95,6 +99,7 @@ func (p *Participant) recordLatency(a *attempt, commit bool) {
 // recordApplied records an applied commit. If this shard is also the last agent (--commit-order
 // parallel), its commit has recorded the outcome.
 func (p *Participant) recordApplied(pr *prepared) {
+	// Its outcome row would replace that of the commit.
 	if pr.row.Last == p.ID || p.Mutants.Has(mutant.AppliedForgotten) {
 		return
 	}
@@ -129,6 +134,7 @@ func (p *Participant) Recover(row entry.Prepared) {
 		if l.IsRange {
 			span = kv.Range(l.Start, l.End)
 		}
+		// The locks were compatible when they were granted; they are restored without a check.
 		p.Locks.Force(row.Txn, row.Begun, locktable.Need{Span: span, Mode: adt.Mode(l.Mode)})
 	}
 	for i := range pr.row.Effects {
@@ -165,6 +171,8 @@ func (p *Participant) RequestUnseal(q snapshotqueue.Ask) {
 		return
 	}
 	p.stats.UnsealsRequested++
+	// A planted fault: a participant must not drop its epoch itself, since its vote may have been
+	// counted.
 	if p.Mutants.Has(mutant.UnsealsByItself) {
 		p.Queue.Unsealed(p.Now, q.Txn, q.Epoch, 0)
 		return

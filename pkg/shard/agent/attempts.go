@@ -97,6 +97,7 @@ func (p *Participant) SendPush(txn kv.TxnRef, contended bool) {
 	if a == nil || a.prepared != nil || p.Mutants.Has(mutant.NoPush) {
 		return
 	}
+	// The last push is unanswered.
 	if a.pushedAt != 0 && p.Now >= a.pushedAt+int64(p.cfg.Liveness)/2 {
 		breakLocks(p, a)
 		return
@@ -116,6 +117,7 @@ func (p *Participant) onPushResponse(r *msg.PushResponse) {
 	if a == nil || a.prepared != nil {
 		return
 	}
+	// A gateway that knows the attempt ends it itself if it is idle and contended.
 	if r.Known {
 		a.lastContact, a.pushedAt = p.Now, 0
 		return

@@ -19,6 +19,8 @@ import (
 // validate its own reads, and only when all other votes are in: a yes proves that the reads of that
 // shard are locked.
 func (l *LastAgent) tryDecide(rec *record.Record) {
+	// Votes may arrive before the request, and the keys after the votes: this is called after each
+	// of them, and the last one decides.
 	t := taskOf(rec)
 	if rec.State != record.Pending || t == nil || !t.Loaded() {
 		return
@@ -37,6 +39,8 @@ func (l *LastAgent) tryDecide(rec *record.Record) {
 		l.abort(rec, msg.FailureOf(t.Err))
 		return
 	}
+	// History: T reads x here under a lock; a push breaks the lock; U writes x; the votes of T
+	// arrive. The write of U must not be lost.
 	if !l.holdsReadLocks(rec) {
 		l.abort(rec, staleGrantFailure())
 		return
@@ -86,12 +90,14 @@ func (l *LastAgent) decide(t *exec.Task) {
 	}
 	f := failureOf(&x, rec.ResultBytes(), rec.Request.MaxResponseBytes)
 	failed := rec.FailedVote()
-	// The piece was executed to validate its reads. They are current, so the participant's failure
-	// stands.
+	// The piece was executed only to validate its reads. If they are current, the failure of the
+	// participant is the result.
 	if failed != nil {
 		f = failed.Failure
 	}
 	again, f := l.validate(t, &x, f)
+	// Another attempt of the transaction may be prepared here: with --commit-order parallel, or
+	// through another gateway.
 	if f == nil {
 		f = l.part.otherPreparedFailure(t.Txn)
 	}
@@ -99,10 +105,13 @@ func (l *LastAgent) decide(t *exec.Task) {
 	case f != nil:
 		l.abort(rec, f)
 		return
+	// With registered readers the piece keeps nothing of this execution: the values may change until
+	// they leave.
 	case !l.heldByReaders(t, &x):
 		x.Results = x.Results[again:]
 		l.commit(t, x)
 	}
+	// The effects are in the log or not needed.
 	l.Exec.Reuse(x.Effects)
 }
 
@@ -110,9 +119,11 @@ func (l *LastAgent) decide(t *exec.Task) {
 // locks. All of it leaves when the entries are durable.
 func (l *LastAgent) commit(t *exec.Task, x mvcc.Execution) {
 	rec := pendingOf(t).rec
+	// The commit point, for the checker of tests: from here on the step cannot fail.
 	if l.Trace.Committed != nil {
 		l.Trace.Committed(t.Txn)
 	}
+	// The results of the participants precede those of this shard.
 	results, receipt, seen := rec.VoteSummary()
 	if results == nil {
 		results = x.Results
@@ -134,6 +145,7 @@ func (l *LastAgent) commit(t *exec.Task, x mvcc.Execution) {
 	l.stats.Committed++
 	l.Exec.Drop(t)
 	l.Queue.Withdraw(l.Now, t.Txn)
+	// The locks under which the transaction read here before its commit.
 	l.part.releaseReadLocks(t.Txn)
 	// No participant needs the decision: the record is finished. A task to which reads of the log
 	// may still refer is not reused.
@@ -145,6 +157,7 @@ func (l *LastAgent) commit(t *exec.Task, x mvcc.Execution) {
 		}
 		return
 	}
+	// From here on the record only repeats the decision.
 	rec.State, rec.Unacknowledged = record.Committed, append([]kv.ShardID(nil), participants...)
 	rec.Clear()
 	if l.Mutants.Has(mutant.RecordForgottenEarly) {
@@ -168,6 +181,7 @@ func (l *LastAgent) logCommit(t *exec.Task, effects []entry.Effect, results []ms
 		l.Store.Advance()
 	}
 	for i := range effects {
+		// No intent is needed: the effect becomes a version in the step that makes it.
 		it := l.Exec.Item(t, &effects[i], nil)
 		l.makeVisible(t.Txn, it, &effects[i])
 		l.Store.Unpin(it)
@@ -178,6 +192,7 @@ func (l *LastAgent) logCommit(t *exec.Task, effects []entry.Effect, results []ms
 		l.row.Results, l.row.ResultsLost = nil, true
 	}
 	l.Outcomes.Finish(t.Txn.TxnID, &l.row)
+	// In the same step, so that no other attempt of this id can commit later.
 	l.AbortSuperseded(t.Txn)
 	if len(participants) > 0 {
 		l.Put(entry.TableRecord, l.RefKey(t.Txn), &entry.Record{Txn: t.Txn, Participants: participants,
@@ -198,6 +213,7 @@ func resultBytes(rs []msg.Result) int {
 // abort. It is remembered in memory only. After a crash the incarnation differs, and no commit of
 // this record is possible.
 func (l *LastAgent) abort(rec *record.Record, f *msg.Failure) {
+	// Before the record is cleared: a participant whose vote is in flight needs the decision, too.
 	recipients := rec.DecisionRecipients()
 	_, receipt, seen := rec.VoteSummary()
 	receipt = l.worstReceipt(receipt, rec.Txn)
@@ -212,6 +228,7 @@ func (l *LastAgent) abort(rec *record.Record, f *msg.Failure) {
 	l.Outcomes.Abort(rec.User, rec.CommitID, f)
 	l.stats.Abort(f)
 	l.part.releaseReadLocks(rec.Txn)
+	// A late prepare request for this shard (--commit-order parallel) must not prepare.
 	l.part.ended.AddCommit(l.Now, rec.Txn, rec.CommitID)
 	a := l.newResponse(recordRequester(rec))
 	a.Failure, a.Receipt, a.Seen = f, receipt.Told(), seen

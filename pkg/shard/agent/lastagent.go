@@ -1,5 +1,18 @@
 package agent
 
+// # What a last agent answers
+//
+//	message         undecided           committed               unknown
+//	CommitRequest   wait report         result                  new, or looked up first
+//	Vote            counted             commit, again           recorded; a repeated one is aborted
+//	VoteRequest     (sent by the last agent, see prepare.go)
+//	Unseal          epoch dropped       commit                  epoch dropped, recorded
+//	CancelRequest   aborted             result                  aborted, remembered
+//	Wound           aborted             ignored                 ignored
+//	QueryTxn        aborted, fenced     result                  fenced
+//
+// "Unknown" is answered from memory if that is complete for the id, else from the log.
+
 import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -118,6 +131,7 @@ func (l *LastAgent) onCommitRequest(p *msg.CommitRequest) {
 		l.resendResponse(requesterOf(p))
 		return
 	}
+	// The shard has applied another commit of the id, as a participant.
 	if f.Applied != 0 && !l.Mutants.Has(mutant.AttemptsApart) {
 		l.rejectRequest(p, supersededFailure(f.Fingerprint, p.Fingerprint))
 		return
@@ -131,6 +145,8 @@ func (l *LastAgent) onCommitRequest(p *msg.CommitRequest) {
 		return
 	}
 	switch {
+	// The gateway does not know the incarnation yet, so neither the request nor its grants can be
+	// matched. It learns the incarnation from the response and retries.
 	case p.Piece.Incarnation == 0:
 		l.rejectRequest(p, restartedFailure())
 	case p.Piece.Incarnation != l.Inc && !l.Mutants.Has(mutant.IncarnationIgnored):
@@ -149,10 +165,13 @@ func (l *LastAgent) handleRepeatedRequest(p *msg.CommitRequest) bool {
 	switch {
 	case rec == nil || rec.State == record.Seen && !l.isOtherCommit(rec, p.CommitID):
 		return false
+	// The response was lost.
 	case rec.State == record.Committed:
 		l.resendResponse(requesterOf(p))
+	// Another gateway commits the same attempt: rejected until that one is decided.
 	case l.isOtherCommit(rec, p.CommitID):
 		l.respondAborted(requesterOf(p), l.rejectCommit(p.User, p.CommitID))
+	// The transaction was wounded after the first copy.
 	case p.NoWait && !rec.NoWait:
 		rec.NoWait = true
 		t := taskOf(rec)
@@ -190,6 +209,7 @@ func (l *LastAgent) acceptAfterLookup(p *msg.CommitRequest, otherwise *msg.Failu
 			l.respondFinished(requesterOf(p), o)
 		case o.Applied != 0 && !l.Mutants.Has(mutant.AttemptsApart):
 			l.rejectRequest(p, supersededFailure(o.Fingerprint, p.Fingerprint))
+		// An abort of this incarnation rejects the request, since the log has no commit.
 		case f != nil:
 			l.rejectRequest(p, f)
 		case otherwise != nil:
@@ -231,6 +251,7 @@ func (l *LastAgent) rejectRequest(p *msg.CommitRequest, f *msg.Failure) {
 // piece. The piece loads its keys; it requests no lock before all votes have arrived.
 func (l *LastAgent) acceptRequest(p *msg.CommitRequest) {
 	rec := l.Records.Get(p.Txn)
+	// A lookup may have taken time: another commit of the attempt may have begun here since.
 	if l.isOtherCommit(rec, p.CommitID) || l.part.participatesInOther(p.Txn, p.CommitID) {
 		l.respondAborted(requesterOf(p), l.rejectCommit(p.User, p.CommitID))
 		return

@@ -1,5 +1,18 @@
 package agent
 
+// # Grants
+//
+// Each lock that is granted has a number, and the response contains it. Prepare, commit and check
+// requests list the grants on which they rely:
+//
+//	transaction T                  shard                             transaction U
+//	    ├─ lock x ──────────────────▶│ grant 7
+//	    │◀─ x = 1, grant 7 ──────────┤
+//	    │                            │ no response to a push: breaks grant 7
+//	    │                            │◀─ write x = 2 ────────────────────┤
+//	    │  (late copy of lock x) ───▶│ grant 9
+//	    ├─ prepare, relies on 7 ────▶│ T holds x, but not by grant 7: votes no
+
 import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -24,6 +37,7 @@ func (p *Participant) onLock(l *msg.Lock) {
 	if l.Txn.Attempt == done.Applied || l.Txn.Attempt == done.Committed {
 		return
 	}
+	// No lock and no state: the version is validated in the deciding step.
 	if l.Optimistic {
 		p.beginTask(&exec.Task{Kind: exec.Optimistic, Txn: l.Txn, Gateway: l.Gateway, User: l.User, Ops: l.Ops, Owner: l})
 		return
@@ -76,6 +90,7 @@ func (p *Participant) executeLock(t *exec.Task) {
 		p.OnStep(t, step)
 		return
 	}
+	// A response above the size limit is a failure.
 	f := x.Failure
 	if f == nil {
 		f = msg.ReplyTooLarge(x.Results)
@@ -150,6 +165,7 @@ func (p *Participant) holdsGrants(txn kv.TxnRef, inc kv.Incarnation, grants []ms
 	if len(grants) == 0 || p.Mutants.Has(mutant.NoGrantCheck) {
 		return true
 	}
+	// Locks of earlier incarnations are lost, except those of prepared rows.
 	if inc != p.Inc && !p.Mutants.Has(mutant.GrantByHolding) {
 		return false
 	}
@@ -168,6 +184,7 @@ func (p *Participant) onCheck(c *msg.Check) {
 	reply, _ := p.ended.Get(c.Txn)
 	if reply == nil {
 		a := p.attempts.byRef[c.Txn]
+		// Only its last agent may end a prepared attempt.
 		if a != nil && a.prepared != nil {
 			return
 		}

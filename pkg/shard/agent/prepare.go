@@ -1,5 +1,19 @@
 package agent
 
+// # The states of an attempt on a participant
+//
+//	from        event                              to
+//	(none)      Lock                               holds locks; it may be pushed, and its locks broken
+//	holds       Release, Check, unanswered push    (none), remembered in ended
+//	any         Prepare                            preparing: waits for keys and locks, may be wounded
+//	preparing   keys and locks are there           prepared: logged, votes yes, held or sealed
+//	preparing   failure, lost grant, wound         (none), votes no
+//	prepared    no decision in time                prepared, votes again
+//	prepared    Decision                           (none), the commit is applied or dropped
+//
+// A participant that has voted yes cannot end the attempt by itself: the last agent may have decided
+// to commit at any time since the vote left.
+
 import (
 	"slices"
 
@@ -48,11 +62,16 @@ func (p *Participant) onPrepare(q *msg.Prepare) {
 	if p.handleRepeatedPrepare(q) {
 		return
 	}
+	// History: the attempt is applied and acknowledged, and the record is deleted; then a late copy
+	// of its prepare request arrives. Without this check it would prepare again, and the last agent
+	// would answer its vote with an abort of what has committed.
 	f := p.Outcomes.Finished(q.Txn.TxnID)
 	if p.hasCommitted(q.Txn, f.Applied, f.Committed) {
 		p.rejectPrepare(q, supersededFailure(f.Fingerprint, q.Fingerprint))
 		return
 	}
+	// The commit may have been rejected here before, as a participant or, with another role of this
+	// shard, as the last agent.
 	closed := p.attemptFailure(q.Txn, p.ended.HasCommit(q.Txn, q.CommitID))
 	if closed == nil {
 		closed, _ = p.Outcomes.FindAbort(q.CommitID)
@@ -100,7 +119,9 @@ func (p *Participant) prepareAfterLookup(q *msg.Prepare) {
 	p.Outcomes.LookUp(q.Txn.TxnID, func(o *entry.Outcome, err error) {
 		a := p.attempts.byRef[q.Txn]
 		switch {
+		// Another copy of the request was quicker.
 		case a != nil && (a.prepared != nil || a.preparing != nil):
+		// The last agent has aborted the commit meanwhile, so it needs no vote.
 		case p.attemptFailure(q.Txn, p.ended.HasCommit(q.Txn, q.CommitID)) != nil:
 		case err != nil:
 			p.rejectPrepare(q, msg.FailureOf(err))
@@ -144,6 +165,8 @@ func (p *Participant) executePrepare(t *exec.Task) {
 		p.OnStep(t, step)
 		return
 	}
+	// The first `again` results belong to reads that were executed for validation only; the vote
+	// must not contain them.
 	again, f := p.validate(t, &x, failureOf(&x, 0, q.MaxResponseBytes))
 	if f == nil {
 		f = p.otherPreparedFailure(t.Txn)
@@ -166,6 +189,7 @@ func (p *Participant) executePrepare(t *exec.Task) {
 		it.AddIntent(t.Txn, e)
 		pr.items = append(pr.items, it)
 	}
+	// Heat counts the lock as held until a typical decision.
 	p.Exec.Used(t, x.Effects, p.latencies.lockHoldNanos())
 	p.logLocks(pr)
 	// A lock request that still waits is a late copy: the gateway commits only after all responses.
@@ -180,6 +204,9 @@ func (p *Participant) executePrepare(t *exec.Task) {
 	p.Put(entry.TablePrepared, p.RefKey(t.Txn), &pr.row)
 	p.Queue.Prepared(p.Now, t.Txn, p.queueNeeds(&pr.row))
 	p.sendVote(a, false)
+	// A planted fault: read locks must be held until the decision. Otherwise: A reads x and votes; B
+	// changes x and y and commits; A commits with its old value of x, although its write follows
+	// that of B.
 	if p.Mutants.Has(mutant.ReadLocksReleasedAtVote) {
 		p.Locks.ReleaseReads(t.Txn)
 	}

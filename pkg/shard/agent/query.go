@@ -14,9 +14,11 @@ import (
 func (l *LastAgent) onCancel(c *msg.CancelRequest) {
 	rec := l.Records.Get(c.Txn)
 	switch {
+	// The response was lost, or the cancellation crossed it.
 	case rec != nil && rec.State == record.Committed:
 		l.resendResponse(cancelRequester(c))
 		return
+	// The cancelled commit is not the recorded one, which continues.
 	case l.isOtherCommit(rec, c.CommitID):
 		l.respondAborted(cancelRequester(c), l.rejectCommit(c.User, c.CommitID))
 		return
@@ -66,10 +68,12 @@ func (l *LastAgent) cancelUnknown(c *msg.CancelRequest) {
 	case f.Committed != 0:
 		l.resendResponse(cancelRequester(c))
 		return
+	// Applied here by the decision of another last agent.
 	case f.Applied != 0:
 		l.respondAborted(cancelRequester(c), supersededFailure(f.Fingerprint, c.Fingerprint))
 		return
 	}
+	// Memory knows all commits of this incarnation at or above the low watermark.
 	if c.Incarnation == l.Inc && l.Outcomes.IsComplete(c.Txn.TxnID) {
 		tombstone()
 		return
@@ -81,6 +85,7 @@ func (l *LastAgent) cancelUnknown(c *msg.CancelRequest) {
 			l.respondFinished(cancelRequester(c), o)
 		case o.Applied != 0:
 			l.respondAborted(cancelRequester(c), supersededFailure(o.Fingerprint, c.Fingerprint))
+		// The request arrived while the log was read.
 		case l.Records.Get(c.Txn) != nil:
 			l.onCancel(c)
 		default:
@@ -93,6 +98,7 @@ func (l *LastAgent) cancelUnknown(c *msg.CancelRequest) {
 // id durably, so that it never commits here.
 func (l *LastAgent) onQueryTxn(q *msg.QueryTxn) {
 	tooOld := &msg.QueryTxnResponse{TooOld: true}
+	// The outcome may have been deleted: "aborted" would be a guess.
 	if q.Id.Time < l.Outcomes.LowWatermark() {
 		l.respondQuery(q, tooOld)
 		return
@@ -109,6 +115,8 @@ func (l *LastAgent) onQueryTxn(q *msg.QueryTxn) {
 		// The low watermark passed the id while the row was read. Memory knows the commit.
 		case l.Outcomes.Finished(q.Id).Committed != 0:
 			l.respondQuery(q, &msg.QueryTxnResponse{Committed: true, ResultsLost: true})
+		// The low watermark passed the id while the log was read, so the row may have been deleted
+		// before the read.
 		case q.Id.Time < l.Outcomes.LowWatermark() && !l.Mutants.Has(mutant.FloorPassed):
 			l.respondQuery(q, tooOld)
 		default:
@@ -148,6 +156,7 @@ func (l *LastAgent) onWound(w *msg.Wound) {
 	}
 	f := msg.Fail(msg.ReasonWounded, kv.KindAborted,
 		"an older transaction, "+w.By.String()+", waited for a lock of this one")
+	// The client sees the lock and the waiting transaction.
 	f.Conflict = w.Conflict
 	l.abort(rec, f)
 }

@@ -1,5 +1,19 @@
 package agent
 
+// # Why an epoch is dropped for good
+//
+//	reader R       participant P            last agent L of T
+//	   │              │ T sealed, epoch 7        │
+//	   │              ├─ vote, epoch 7 ─ ─ ─ ─ ─ │ ─ ─ (delayed)
+//	   ├─ read x ────▶│ waits for T              │
+//	   │              ├─ unseal up to 7 ────────▶│ drops 7
+//	   │              │◀─ dropped up to 7 ───────┤
+//	   │◀─ old x ─────┤ T is held by R           │
+//	   │              │            ─ ─ ─ ─ ─ ─ ─▶│ vote, epoch 7: does not count
+//
+// If the delayed vote counted, L could commit T while R is registered, and R would read the new
+// value of another key.
+
 import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"

@@ -1,5 +1,21 @@
 package agent
 
+// # Messages of participants
+//
+// A participant sends votes and unseal requests, in any order, before or after the commit request,
+// and again after any time. Each is first classified:
+//
+//	record of the same commit, undecided     it is counted
+//	record of another commit                 abort: one commit of an id at a time
+//	committed                                the decision
+//	names an earlier incarnation             abort: that one's commits all have records
+//	aborted, fenced, applied, too old        abort
+//	nothing is known, memory is complete     a record in state Seen
+//	nothing is known, memory is incomplete   the log decides between the last two
+//
+// An abort that answers a late copy does no harm: the participant has ended that commit and ignores
+// it.
+
 import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -57,6 +73,8 @@ func (l *LastAgent) classify(x commitRef) (*record.Record, knowledge) {
 		return rec, decisionSent
 	case rec != nil:
 		return rec, hasRecord
+	// This shard is a participant of another commit of the attempt, with another last agent. If it
+	// decided this one, both could commit.
 	case l.part.participatesInOther(x.txn, x.commit):
 		l.rejectCommit(x.user, x.commit)
 		l.sendDecision(x, false)
@@ -152,6 +170,7 @@ func (l *LastAgent) countVote(rec *record.Record, v *msg.Vote) {
 		}
 		l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted,
 			"a participant voted before the last agent received the commit request"))
+	// The vote left before the participant received the unseal response.
 	case rec.HasDroppedEpoch(v):
 		// The response to the unseal request may have been lost. Its reader may be gone, and then
 		// the participant does not request again; without this response it would stay sealed with an
@@ -169,6 +188,9 @@ func (l *LastAgent) onDecisionAck(d *msg.DecisionAck) {
 	switch {
 	case rec == nil || rec.State != record.Committed:
 		return
+	// History: commit 1 of the attempt is decided here and its decision is lost; the participant has
+	// applied commit 2 of another gateway, or rejected it, and acknowledges that. The record must
+	// stay until commit 1 is acknowledged.
 	case rec.CommitID != d.CommitID && !l.Mutants.Has(mutant.AckOfAnyCommit), !rec.Acknowledge(d.Shard):
 		return
 	}
@@ -212,6 +234,7 @@ func (l *LastAgent) sendRepeats() {
 					CommitID: rec.CommitID, User: rec.User}
 				l.Send(m)
 			}
+		// The decision or its acknowledgement was lost.
 		case record.Committed:
 			l.sendDecisions(rec.Txn, rec.CommitID, rec.Unacknowledged, true)
 		}
