@@ -16,18 +16,18 @@ import (
 // after its attempt has ended, and an abort may reach a shard that has never prepared.
 func (p *Participant) onDecision(d *msg.Decision) {
 	a := p.attempts.byRef[d.Txn]
-	promise := a != nil && a.prepared != nil
+	isPrepared := a != nil && a.prepared != nil
 	switch {
 	case p.isOtherCommit(a, d.CommitID):
 		// The decision is about another commit of the attempt, of which nothing is left here.
 	// A commit must be applied completely in one step, so it waits for all keys. An abort needs
 	// none.
-	case promise && d.Commit && !p.canApply(a.prepared):
+	case isPrepared && d.Commit && !p.canApply(a.prepared):
 		// After a restart: the keys are still being read. The acknowledgement follows the
 		// application.
 		a.prepared.decided = d
 		return
-	case promise:
+	case isPrepared:
 		p.finishPrepared(a, d.Commit)
 	case !d.Commit:
 		if a != nil {

@@ -9,7 +9,7 @@ import (
 
 // Check verifies that every prepared attempt has its intents and that no undecided one belongs to a
 // committed id. It returns the number of prepared attempts. For tests.
-func (p *Participant) Check() (promises int, err error) {
+func (p *Participant) Check() (preparedCount int, err error) {
 	for txn, a := range p.attempts.byRef {
 		if a.txn != txn {
 			return 0, fmt.Errorf("attempt %v filed under %v", a.txn, txn)
@@ -29,7 +29,7 @@ func (p *Participant) Check() (promises int, err error) {
 		if a.prepared == nil {
 			continue
 		}
-		promises++
+		preparedCount++
 		for i, it := range a.prepared.items {
 			found := false
 			for _, in := range it.Intents {
@@ -40,7 +40,7 @@ func (p *Participant) Check() (promises int, err error) {
 			}
 		}
 	}
-	return promises, nil
+	return preparedCount, nil
 }
 
 // checkUncommitted returns an error if a commit of the id of an undecided attempt has been made
