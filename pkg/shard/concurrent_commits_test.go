@@ -15,7 +15,7 @@ import (
 // Two commits of one attempt, under which one transaction was applied twice or lost a write
 // (docs/decisions/0033). They come from two gateways, or from one that has restarted.
 
-var rivals = map[string]kv.CommitID{"of another gateway": otherGateway, "after a restart": restarted}
+var otherCommits = map[string]kv.CommitID{"of another gateway": otherGateway, "after a restart": restarted}
 
 // moveToHot moves gk from shard 1 to the hot shard 2.
 func (f *steps) moveToHot() {
@@ -34,7 +34,7 @@ func (f *steps) moveToHot() {
 // commits. gk moves. The acknowledgement of shard 1 is in flight when the client sends X again, which prepares
 // on shard 2. If the last agent answered that vote with the commit, X would be applied to gk twice.
 func TestVoteForAnotherCommitIsAnsweredWithAbort(t *testing.T) {
-	for name, again := range rivals {
+	for name, again := range otherCommits {
 		t.Run(name, func(t *testing.T) {
 			f, x := newSteps(t, 3), nthTxn(1)
 			f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.DecisionAck](e) && msg.As[msg.DecisionAck](e).Txn == x }
@@ -59,7 +59,7 @@ func TestVoteForAnotherCommitIsAnsweredWithAbort(t *testing.T) {
 // TestVoteWithoutIncarnationCountsForItsCommitOnly: the gateway of the second commit has just started and does
 // not know the incarnation of the last agent.
 func TestVoteWithoutIncarnationCountsForItsCommitOnly(t *testing.T) {
-	for name, again := range rivals {
+	for name, again := range otherCommits {
 		t.Run(name, func(t *testing.T) {
 			f, x := newSteps(t, 3), nthTxn(1)
 			f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.DecisionAck](e) && msg.As[msg.DecisionAck](e).Txn == x }
@@ -83,7 +83,7 @@ func TestVoteWithoutIncarnationCountsForItsCommitOnly(t *testing.T) {
 // divides X otherwise. The prepared row of that division must not complete the first commit, which would lose
 // the write of gk.
 func TestPreparedRowCountsForItsCommitOnly(t *testing.T) {
-	for name, again := range rivals {
+	for name, again := range otherCommits {
 		t.Run(name, func(t *testing.T) {
 			f, x := newSteps(t, 3), nthTxn(1)
 			f.moveToHot()
@@ -141,7 +141,7 @@ func TestOtherOperationsUnderCommittedIDAreRejected(t *testing.T) {
 	}
 	require.True(t, send(firstCommit, 1, these).Committed)
 	for attempt := uint32(1); attempt <= 2; attempt++ {
-		for _, id := range rivals {
+		for _, id := range otherCommits {
 			require.True(t, send(id, attempt, these).Committed, "the same operations; the response was lost")
 			a := send(id, attempt, those)
 			require.False(t, a.Committed)
@@ -160,7 +160,7 @@ func TestOtherOperationsUnderCommittedIDAreRejected(t *testing.T) {
 // TestVoteForAppliedTransactionIsAnsweredWithAbort: shard 1 has applied X as a participant. A gateway that
 // does not know that commit chooses shard 1 as the last agent of X, and its prepare request arrives first.
 func TestVoteForAppliedTransactionIsAnsweredWithAbort(t *testing.T) {
-	for name, again := range rivals {
+	for name, again := range otherCommits {
 		for _, restarts := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", restarts: ", restarts), func(t *testing.T) {
 				f, x := newSteps(t, 3), nthTxn(1)

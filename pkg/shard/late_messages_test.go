@@ -131,19 +131,19 @@ func (l *lateMessages) commits() {
 	require.True(l.t, l.committed())
 
 	put := msg.Piece{Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte("gk"), Value: []byte("never")}}}
-	overtaken := l.named(commitMsg(nthTxn(2), commitNumber(2), 0, []kv.ShardID{1}, put))
+	superseded := l.named(commitMsg(nthTxn(2), commitNumber(2), 0, []kv.ShardID{1}, put))
 	l.send(l.named(prepareMsg(nthTxn(2), commitNumber(2), 1, 0, put)))
 	l.to(0, func(e *msg.Envelope) {
 		e.Body = &msg.CancelRequest{Txn: nthTxn(2), CommitID: commitNumber(2), Incarnation: 1}
 	})
-	l.send(overtaken)
+	l.send(superseded)
 	require.False(l.t, l.committed())
 
-	overtaken = l.named(prepareMsg(nthTxn(3), commitNumber(3), 1, 0, put))
+	superseded = l.named(prepareMsg(nthTxn(3), commitNumber(3), 1, 0, put))
 	l.send(l.named(commitMsg(nthTxn(3), commitNumber(3), 0, []kv.ShardID{1}, put)))
 	l.wait(3) // a vote is missing
 	require.False(l.t, l.committed())
-	l.send(overtaken)
+	l.send(superseded)
 	l.to(0, func(e *msg.Envelope) { e.Body = &msg.Wound{Txn: nthTxn(3), By: nthTxn(1), Conflict: &msg.Receipt{}} })
 }
 

@@ -24,8 +24,8 @@ func (m *Machine) Waiters(now int64, n int) (out []Waiter) {
 	users := map[kv.TxnRef]kv.Account{}
 	for _, r := range m.locks.Waiters(n) {
 		users[r.Txn] = r.User
-		if told := m.locks.Receipt(now, r); told.Cause != msg.CauseNone {
-			out = append(out, Waiter{Txn: r.Txn, Receipt: told})
+		if receipt := m.locks.Receipt(now, r); receipt.Cause != msg.CauseNone {
+			out = append(out, Waiter{Txn: r.Txn, Receipt: receipt})
 		}
 	}
 	for _, w := range m.queue.Waiters(now, n) {

@@ -57,7 +57,7 @@ func (p *Participant) canApply(pr *prepared) bool {
 	return able
 }
 
-// scheduleReread lets Housekeep try a prepared attempt again.
+// scheduleReread lets Housekeep try a prepared attempt once more.
 func (p *Participant) scheduleReread(pr *prepared) {
 	p.Store.Failed()
 	if !slices.Contains(p.readFailed, pr) {

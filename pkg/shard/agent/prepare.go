@@ -254,7 +254,7 @@ func (p *Participant) logLocks(pr *prepared) {
 }
 
 // sendVote sends the vote to the last agent. Every vote is complete, with results and epoch, so it
-// can replace any earlier one that was lost. repeated tells the last agent that there was no
+// can replace any earlier one that was lost. repeated reports to the last agent that there was no
 // decision in time: without a commit request it then aborts.
 func (p *Participant) sendVote(a *attempt, repeated bool) {
 	pr := a.prepared

@@ -53,7 +53,7 @@ func commitRefOf(v *msg.Vote) commitRef {
 }
 
 // classify determines what is known about the commit of a participant's message. If it is decided,
-// or this shard must not decide it, the decision is sent at once.
+// or this shard must not decide it, the decision is sent in this step.
 func (l *LastAgent) classify(x commitRef) (*record.Record, knowledge) {
 	rec := l.Records.Get(x.txn)
 	switch {
