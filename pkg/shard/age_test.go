@@ -10,10 +10,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestAPreparedTransactionKeepsItsAgeOverARestart: after a restart too, a transaction counts as begun
-// when its gateway has said. Else it may be older on this shard, and younger on another one, than a
-// transaction that waits for it here and is waited for there.
-func TestAPreparedTransactionKeepsItsAgeOverARestart(t *testing.T) {
+// TestPreparedTransactionKeepsItsAgeAfterRestart: the begin time is in the prepared row. Otherwise the holder
+// could be older than a waiter on this shard, and younger on another shard where it waits for it: a deadlock
+// without a wound.
+func TestPreparedTransactionKeepsItsAgeAfterRestart(t *testing.T) {
 	for _, begun := range []int64{0, 20, 40} {
 		for _, restarts := range []bool{false, true} {
 			f := newSteps(t, 3)
@@ -27,7 +27,8 @@ func TestAPreparedTransactionKeepsItsAgeOverARestart(t *testing.T) {
 			}
 			f.now += int64(time.Second)
 			l := msg.ToShard(1)
-			l.Body = &msg.Lock{Txn: waiter, Gateway: 1, Number: 1, Begun: 30, Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}}}
+			l.Body = &msg.Lock{Txn: waiter, Gateway: 1, Number: 1, Begun: 30,
+				Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}}}
 			f.send(l)
 			wounded := false
 			for _, e := range f.held {
@@ -38,8 +39,8 @@ func TestAPreparedTransactionKeepsItsAgeOverARestart(t *testing.T) {
 	}
 }
 
-// TestTheAgeIsNotThatOfTheID: a waiter wounds a holder that has begun later, whatever their ids say.
-func TestTheAgeIsNotThatOfTheID(t *testing.T) {
+// TestAgeIsTheBeginTimeNotTheID: a waiter wounds a holder that began later, whatever their ids.
+func TestAgeIsTheBeginTimeNotTheID(t *testing.T) {
 	for _, begun := range []int64{20, 40} {
 		f := newSteps(t, 3)
 		f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Wound](e) }
@@ -55,17 +56,17 @@ func TestTheAgeIsNotThatOfTheID(t *testing.T) {
 	}
 }
 
-// TestALaterAttemptDoesNotWaitForAnEarlierOne: through another gateway it counts as begun later. Its
-// client has given the earlier one up, whose gateway may not know that for seconds.
-func TestALaterAttemptDoesNotWaitForAnEarlierOne(t *testing.T) {
+// TestLaterAttemptWoundsEarlierOne, although it began later at another gateway. The client has abandoned the
+// earlier one, whose gateway may not know that for seconds.
+func TestLaterAttemptWoundsEarlierOne(t *testing.T) {
 	for _, later := range []uint32{1, 3} {
-		require.Equal(t, later == 3, len(marksOfAttempts(newSteps(t, 3), later)) == 1)
+		require.Equal(t, later == 3, len(woundsOfAttempts(newSteps(t, 3), later)) == 1)
 	}
 }
 
-// marksOfAttempts returns the wounds when the second attempt of a transaction holds a lock that
-// another attempt wants, which has begun later.
-func marksOfAttempts(f *steps, other uint32) []*msg.Envelope {
+// woundsOfAttempts returns the wounds when the second attempt of a transaction holds a lock that another
+// attempt, which began later, requests.
+func woundsOfAttempts(f *steps, other uint32) []*msg.Envelope {
 	f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Wound](e) }
 	for _, l := range []msg.Lock{{Gateway: 1, Begun: 10}, {Gateway: 2, Begun: 20}} {
 		l.Txn, l.Number, l.Ops = nthTxn(1), 1, []msg.Op{{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}}

@@ -11,7 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// call is an operation by the method's name.
+// call returns the operation that calls a method.
 func call(key, method string, args ...msg.Datum) msg.Op {
 	name := map[byte]string{'s': "set", 'd': "map", 'z': "sorted-set"}[key[0]]
 	return adt.ByName(name).MethodByName(method).Op([]byte(key), args...)
@@ -34,7 +34,7 @@ func everythingOf(keys []string) (ops []msg.Op) {
 	return ops
 }
 
-// drawOps are the changes of one transaction.
+// drawOps draws the changes of one transaction.
 func (w *chainWorld) drawOps() (ops []msg.Op) {
 	for range 1 + w.pick(3, "operations") {
 		k := chainKeys[w.pick(len(chainKeys), "key")]
@@ -60,7 +60,8 @@ func (w *chainWorld) drawOps() (ops []msg.Op) {
 }
 
 func (w *chainWorld) drawCall(k, method string, n int) msg.Op {
-	names := map[string]string{"smore": "add", "sless": "remove", "dmore": "set", "dless": "delete", "zmore": "add", "zless": "remove"}
+	names := map[string]string{"smore": "add", "sless": "remove", "dmore": "set", "dless": "delete", "zmore": "add",
+		"zless": "remove"}
 	var args []msg.Datum
 	for range n {
 		if k[0] == 'z' && method == "more" {
@@ -78,11 +79,12 @@ func (w *chainWorld) member() msg.Datum {
 	return adt.Bytes(fmt.Appendf(nil, "%02d-a member of some length or a field", w.pick(51, "member")))
 }
 
-// something asks for a little of some keys.
-func (w *chainWorld) something() (ops []msg.Op) {
+// drawQueries draws queries of some keys.
+func (w *chainWorld) drawQueries() (ops []msg.Op) {
 	for i := range 1 + w.pick(3, "questions") {
 		k := chainKeys[w.pick(len(chainKeys), "key")]
-		methods := map[byte][]string{'s': {"contains", "len"}, 'd': {"get", "has"}, 'z': {"score", "rank", "rev-rank", "len"}}[k[0]]
+		methods := map[byte][]string{'s': {"contains", "len"}, 'd': {"get", "has"},
+			'z': {"score", "rank", "rev-rank", "len"}}[k[0]]
 		method := methods[w.pick(len(methods), "question")]
 		op := call(k, method, w.member())
 		if method == "len" {
@@ -94,7 +96,7 @@ func (w *chainWorld) something() (ops []msg.Op) {
 	return ops
 }
 
-// transact sends some transactions in one step.
+// transact delivers several transactions in one step.
 func (w *chainWorld) transact() {
 	var messages []*msg.Envelope
 	for range 1 + w.pick(5, "transactions") {
@@ -111,8 +113,7 @@ func (w *chainWorld) transact() {
 	w.step(messages, nil)
 }
 
-// decide commits a transaction that has prepared. After a restart its keys may
-// have to be read first.
+// decide commits a prepared transaction. After a restart its keys may have to be read first.
 func (w *chainWorld) decide() {
 	if len(w.voted) == 0 {
 		return
@@ -120,17 +121,17 @@ func (w *chainWorld) decide() {
 	txn := w.voted[0]
 	env := msg.ToShard(0)
 	env.Body = &msg.Decision{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: w.pick(5, "abort") > 0}
-	for !msg.As[msg.Decision](env).Commit || len(w.asked) > 0 {
+	for !msg.As[msg.Decision](env).Commit || len(w.reads) > 0 {
 		if !msg.As[msg.Decision](env).Commit {
 			delete(w.pending, txn)
 			break
 		}
-		w.answer(len(w.asked))
+		w.answer(len(w.reads))
 	}
 	w.voted = slices.Delete(w.voted, 0, 1)
 	before := w.m.Index()
 	out := w.m.Step(shard.Input{Now: w.now, Wall: w.now, Messages: []*msg.Envelope{env}})
-	if msg.As[msg.Decision](env).Commit { // it is decided before whatever it makes way for
+	if msg.As[msg.Decision](env).Commit { // applied in the model before the step releases its locks
 		w.apply(txn, before+1)
 	}
 	w.act(out)
@@ -144,10 +145,9 @@ func (w *chainWorld) read(q *msg.Read) {
 	w.step([]*msg.Envelope{env}, nil)
 }
 
-// fix has the shard fix its index for a pin, and gives up what spares it but for
-// that.
+// fix has the shard fix its CSN for a snapshot, and deregisters.
 func (w *chainWorld) fix() {
-	for range 2 { // a pin's round begins when the one before has ended
+	for range 2 { // a round begins when the previous one has ended
 		w.settle()
 	}
 	w.read(&msg.Read{KeepNanos: int64(kv.DefaultScanKeep)})
@@ -156,13 +156,15 @@ func (w *chainWorld) fix() {
 	w.step([]*msg.Envelope{env}, nil)
 }
 
-// tell has the keeper tell the shard what is kept.
-func (w *chainWorld) tell() {
-	w.told++
+// sendList delivers the snapshot list of the registry.
+func (w *chainWorld) sendList() {
+	w.listed++
 	env := msg.ToShard(0)
-	env.Body = &msg.SnapshotList{Incarnation: 1, Change: w.told, Floor: w.floor, Next: w.numbers + 1, Asker: w.m.Incarnation()}
-	for _, p := range w.pins {
-		msg.As[msg.SnapshotList](env).Numbers, msg.As[msg.SnapshotList](env).Indexes = append(msg.As[msg.SnapshotList](env).Numbers, p.number), append(msg.As[msg.SnapshotList](env).Indexes, uint64(p.index))
+	env.Body = &msg.SnapshotList{Incarnation: 1, Change: w.listed, Floor: w.safePoint, Next: w.numbers + 1,
+		Asker: w.m.Incarnation()}
+	for _, p := range w.snapshots {
+		list := msg.As[msg.SnapshotList](env)
+		list.Numbers, list.Indexes = append(list.Numbers, p.number), append(list.Indexes, uint64(p.index))
 	}
 	w.step([]*msg.Envelope{env}, nil)
 }
@@ -170,7 +172,7 @@ func (w *chainWorld) tell() {
 func (w *chainWorld) random() {
 	ask := func() []msg.Op {
 		if w.pick(2, "little") == 0 {
-			return w.something()
+			return w.drawQueries()
 		}
 		return everythingOf(chainKeys)
 	}
@@ -187,15 +189,15 @@ func (w *chainWorld) random() {
 		w.read(&msg.Read{Ops: ask()})
 	case what < 24:
 		w.fix()
-	case what < 26 && len(w.pins) > 0:
-		p := w.pins[w.pick(len(w.pins), "pin")]
+	case what < 26 && len(w.snapshots) > 0:
+		p := w.snapshots[w.pick(len(w.snapshots), "snapshot")]
 		w.read(&msg.Read{Pin: p.number, Index: p.index, Ops: ask()})
 	case what < 28:
-		w.tell()
-	case what == 28 && len(w.pins) > 0:
-		i := w.pick(len(w.pins), "dropped")
-		w.settle() // nobody reads at it any more
-		w.pins = slices.Delete(w.pins, i, i+1)
+		w.sendList()
+	case what == 28 && len(w.snapshots) > 0:
+		i := w.pick(len(w.snapshots), "dropped")
+		w.settle() // no read at it is left
+		w.snapshots = slices.Delete(w.snapshots, i, i+1)
 	case what == 29 && w.pick(3, "restart") == 0:
 		w.restart()
 	default:

@@ -17,9 +17,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// chainWorld is a shard with its log, and beside it a model that keeps every
-// version of every key whole. Keys that begin with s are sets, those with d
-// maps, and those with z sorted sets.
+// chainWorld is a shard with its log, and a reference model that has every version of every key as a
+// whole. Keys that begin with s are sets, those with d maps, and those with z sorted sets.
 type chainWorld struct {
 	t     *rapid.T
 	cfg   shard.Config
@@ -29,50 +28,51 @@ type chainWorld struct {
 	ids   int64
 	picks uint64
 
-	// history is what was visible: by index, then by key; a fixed index has its
-	// state as long as it may be read at.
+	// history is what was visible, by CSN and key. A fixed CSN has its state as long as it may be read.
 	state   map[string]map[string]string
 	history map[kv.Index]map[string]map[string]string
-	// pending are the transactions that have not been answered, readers the reads
-	// with what they must find at.
+	// pending are the transactions without a response, readers the reads with their operations.
 	pending map[kv.TxnRef][]msg.Op
 	voted   []kv.TxnRef
 	readers map[kv.TxnRef][]msg.Op
-	// asked are cold reads without an answer.
-	asked []entry.Read
+	// reads are reads of the log without a result.
+	reads []entry.Read
 
-	// pins are those that the keeper has, and told how often it has told of them.
-	pins    []pin
-	numbers uint64
-	told    uint64
-	floor   kv.Index
+	// snapshots are those of the registry, and listed is the number of lists that it has sent.
+	snapshots []fixedSnapshot
+	numbers   uint64
+	listed    uint64
+	safePoint kv.Index
 }
 
-type pin struct {
+type fixedSnapshot struct {
 	number uint64
 	index  kv.Index
 }
 
 var chainKeys = []string{"d1", "d2", "s1", "s2", "z1"}
 
-// pick draws a number below n, each as likely as any other: what rapid draws is
-// mostly small.
+// pick draws a number below n from a uniform distribution; rapid prefers small numbers.
 func (w *chainWorld) pick(n int, label string) int {
 	w.picks++
 	return (rapid.IntRange(0, n-1).Draw(w.t, label) + int(w.picks*0x9e3779b97f4a7c15>>40)) % n
 }
 
 func newChainWorld(t *rapid.T) *chainWorld {
-	w := &chainWorld{t: t, store: memstore.NewAutoSync(), state: map[string]map[string]string{}, history: map[kv.Index]map[string]map[string]string{0: {}},
+	w := &chainWorld{t: t, store: memstore.NewAutoSync(), state: map[string]map[string]string{},
+		history: map[kv.Index]map[string]map[string]string{0: {}},
 		pending: map[kv.TxnRef][]msg.Op{}, readers: map[kv.TxnRef][]msg.Op{}}
-	w.cfg = shard.Config{Lease: 100 * time.Millisecond, HoldBound: time.Hour, CacheBytes: rapid.SampledFrom([]int{1, 3000, 1 << 20}).Draw(t, "cache"),
-		GarbageBatch: rapid.SampledFrom([]int{1, 4, 1024}).Draw(t, "batch"), Pins: shard.PinConfig{Every: time.Millisecond, Hot: 9, Node: 1},
-		Paging: rapid.SampledFrom([]mvcc.Paging{{}, {Over: 300, Least: 60, Chain: 1}, {Over: 300, Least: 400, Chain: 3}}).Draw(t, "paging")}
+	w.cfg = shard.Config{Lease: 100 * time.Millisecond, HoldBound: time.Hour,
+		CacheBytes:   rapid.SampledFrom([]int{1, 3000, 1 << 20}).Draw(t, "cache"),
+		GarbageBatch: rapid.SampledFrom([]int{1, 4, 1024}).Draw(t, "batch"), Pins: shard.PinConfig{Every: time.Millisecond,
+			Hot: 9, Node: 1},
+		Paging: rapid.SampledFrom([]mvcc.Paging{{}, {Over: 300, Least: 60, Chain: 1},
+			{Over: 300, Least: 400, Chain: 3}}).Draw(t, "paging")}
 	w.restart()
 	return w
 }
 
-// restart makes the machine from its log. What was not answered is lost.
+// restart creates the machine again from its log. Requests without a response are lost.
 func (w *chainWorld) restart() {
 	var rec shard.Recovered
 	require.NoError(w.t, w.store.Recover(0, rec.Add))
@@ -82,14 +82,14 @@ func (w *chainWorld) restart() {
 		}
 	}
 	clear(w.readers)
-	w.asked = nil
+	w.reads = nil
 	m, out := shard.New(w.cfg, rec, w.now, w.now)
 	w.m = m
 	w.act(out)
-	w.tell()
+	w.sendList()
 }
 
-// step has the reader fold every other chain.
+// step executes a step. The reading side replays every other chain.
 func (w *chainWorld) step(messages []*msg.Envelope, reads []entry.ReadResult) {
 	for i := range reads {
 		if reads[i].ID%2 == 0 {
@@ -99,13 +99,13 @@ func (w *chainWorld) step(messages []*msg.Envelope, reads []entry.ReadResult) {
 	w.act(w.m.Step(shard.Input{Now: w.now, Wall: w.now, Messages: messages, Reads: reads}))
 }
 
-// act does what a step wants done, and holds the answers against the model.
+// act executes the output of a step, and compares the responses with the model.
 func (w *chainWorld) act(out shard.Output) {
 	_, err := w.store.Append([]entry.Group{{Entries: out.Entries}})
 	require.NoError(w.t, err)
 	require.NoError(w.t, w.m.Check())
-	w.asked = append(w.asked, out.Reads...)
-	defer w.known(out.Urgent)
+	w.reads = append(w.reads, out.Reads...)
+	defer w.answerPushes(out.Urgent)
 	for _, env := range slices.Concat(out.Urgent, out.Send) {
 		switch {
 		case msg.Is[msg.CommitResponse](env):
@@ -115,14 +115,14 @@ func (w *chainWorld) act(out shard.Output) {
 			require.True(w.t, msg.As[msg.Vote](env).Yes, "%v", msg.As[msg.Vote](env).Failure)
 			w.voted = append(w.voted, msg.As[msg.Vote](env).Txn)
 		case msg.Is[msg.ReadResponse](env):
-			w.judge(msg.As[msg.ReadResponse](env))
+			w.compare(msg.As[msg.ReadResponse](env))
 		}
 	}
 }
 
-// known answers for the gateway, which has forgotten nobody.
-func (w *chainWorld) known(asked []*msg.Envelope) {
-	for _, env := range asked {
+// answerPushes responds for the gateway, which knows all transactions.
+func (w *chainWorld) answerPushes(pushes []*msg.Envelope) {
+	for _, env := range pushes {
 		if !msg.Is[msg.Push](env) {
 			continue
 		}
@@ -133,18 +133,18 @@ func (w *chainWorld) known(asked []*msg.Envelope) {
 }
 
 func (w *chainWorld) answer(n int) {
-	n = min(n, len(w.asked))
+	n = min(n, len(w.reads))
 	var results []entry.ReadResult
-	for _, r := range w.asked[:n] {
+	for _, r := range w.reads[:n] {
 		results = append(results, w.store.Read(0, r))
 	}
-	w.asked = slices.Clone(w.asked[n:])
+	w.reads = slices.Clone(w.reads[n:])
 	w.step(nil, results)
 }
 
 func (w *chainWorld) settle() {
-	for len(w.asked) > 0 {
-		w.answer(len(w.asked))
+	for len(w.reads) > 0 {
+		w.answer(len(w.reads))
 	}
 }
 
@@ -153,24 +153,24 @@ func (w *chainWorld) txn() kv.TxnRef {
 	return kv.TxnRef{TxnID: kv.TxnID{Time: w.ids}, Attempt: 1}
 }
 
-// finish ends what is under way, lets everything go, and sees that nothing is
-// left in the store but what is visible.
+// finish ends all transactions and snapshots, and verifies that the store has nothing but what is
+// visible.
 func (w *chainWorld) finish() {
 	for range 100 {
 		w.settle()
 		w.decide()
-		w.now += int64(10 * time.Millisecond) // a new life waits for the readers of the last
+		w.now += int64(10 * time.Millisecond) // a new incarnation waits for the readers of the last one
 		w.step(nil, nil)
 	}
 	require.Empty(w.t, w.pending)
-	clear(w.readers) // those who waited for a decision may have lapsed
-	for _, p := range w.pins {
+	clear(w.readers) // those that waited for a decision may have expired
+	for _, p := range w.snapshots {
 		w.read(&msg.Read{Pin: p.number, Index: p.index, Ops: everythingOf(chainKeys)})
 		w.settle()
 	}
 	w.fix()
-	w.pins = nil
-	w.tell()
+	w.snapshots = nil
+	w.sendList()
 	for range 5 {
 		w.now += int64(2 * time.Minute)
 		w.step(nil, nil)
@@ -178,11 +178,11 @@ func (w *chainWorld) finish() {
 	}
 	w.read(&msg.Read{Ops: everythingOf(chainKeys)})
 	w.settle()
-	require.Empty(w.t, w.readers, "everybody is answered")
+	require.Empty(w.t, w.readers, "readers without a response")
 	for _, k := range chainKeys {
 		rows := w.rows(k)
 		if w.state[k] == nil {
-			require.Empty(w.t, rows, "%s is gone", k)
+			require.Empty(w.t, rows, "%s is absent", k)
 			continue
 		}
 		f, err := mvcc.Fold(rows)
@@ -199,10 +199,10 @@ func (w *chainWorld) finish() {
 	}
 	left := w.store.Read(0, entry.Read{Kind: entry.ReadPages, Table: entry.TablePage, Span: kv.Range(nil, nil)})
 	require.NoError(w.t, left.Err)
-	require.Empty(w.t, left.Garbage, "pages are left that nobody names")
+	require.Empty(w.t, left.Garbage, "pages without a directory")
 }
 
-// rows are all of a key, newest first, whether anybody sees them or not.
+// rows returns all rows of a key, visible or not, newest first.
 func (w *chainWorld) rows(key string) (out []entry.Row) {
 	for at := ^kv.Index(0); ; {
 		r := w.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte(key), Index: at})
@@ -210,7 +210,7 @@ func (w *chainWorld) rows(key string) (out []entry.Row) {
 		if len(r.Rows) == 0 {
 			return out
 		}
-		require.Empty(w.t, out, "%s has rows that nobody sees", key)
+		require.Empty(w.t, out, "%s has invisible rows", key)
 		out = append(out, r.Rows...)
 		at = out[len(out)-1].Index
 		if at == 0 {
@@ -220,10 +220,9 @@ func (w *chainWorld) rows(key string) (out []entry.Row) {
 	}
 }
 
-// TestChainsAgainstWholeVersions: random changes, of several transactions in a
-// step, with reads at the newest index and at pins, answers that come late,
-// sweeps, a cache that is too small, and restarts.
-func TestChainsAgainstWholeVersions(t *testing.T) {
+// TestChainsMatchWholeVersions makes random changes, of several transactions in a step, with reads at the
+// newest CSN and at snapshots, late results, sweeps, a cache that is too small, and restarts.
+func TestChainsMatchWholeVersions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newChainWorld(t)
 		for range rapid.IntRange(20, 120).Draw(t, "steps") {

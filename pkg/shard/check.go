@@ -4,15 +4,11 @@ import (
 	"fmt"
 )
 
-// Check holds the shard and its parts against their invariants. It costs as
-// much as the shard is large and is meant for tests, after every step.
-//
-// Beyond those of its parts:
-//  1. a prepared participant is in the snapshot-queues and holds its locks,
-//     and every intent belongs to one;
-//  2. a task of a record is at most Ready, and waits for something.
+// Check verifies the invariants of the shard and its parts. It takes time proportional to the size
+// of the shard, and is for tests, after each step. Besides those of its parts: as many participants
+// are prepared as are in the snapshot-queues.
 func (m *Machine) Check() error {
-	for _, check := range []func() error{m.locks.Check, m.queue.Check, m.recs.Check, m.store.Check} {
+	for _, check := range []func() error{m.locks.Check, m.queue.Check, m.records.Check, m.store.Check} {
 		err := check()
 		if err != nil {
 			return fmt.Errorf("%v: %w", m.cfg.ID, err)
@@ -33,13 +29,15 @@ func (m *Machine) Check() error {
 	return nil
 }
 
-// Quiet tells what is left when nothing should be: nil when the shard holds
-// no lock, promise, record, wait or open question.
+// CheckIdle returns an error if the shard holds any lock, prepared row, record, reader, wait or
+// outstanding request. For tests, after the end of all transactions.
 func (m *Machine) Quiet() error {
 	s := m.Snapshot(0)
-	if s.Waiting+s.Holders+s.Prepared+s.Records+s.Keeps+s.Readers+m.store.Reading()+m.past.Len()+m.part.Len()+m.store.Pinned() > 0 {
-		return fmt.Errorf("%v: not quiet: %d waiting, %d holders, %d prepared, %d records, %d kept indexes, %d readers, %d cache misses, %d reads in the past, %d attempts, %d pinned keys",
-			m.cfg.ID, s.Waiting, s.Holders, s.Prepared, s.Records, s.Keeps, s.Readers, m.store.Reading(), m.past.Len(), m.part.Len(), m.store.Pinned())
+	reading, past, attempts, references := m.store.Reading(), m.past.Len(), m.part.Len(), m.store.Pinned()
+	if s.Waiting+s.Holders+s.Prepared+s.Records+s.Keeps+s.Readers+reading+past+attempts+references > 0 {
+		return fmt.Errorf("%v: not idle: %d waiting, %d holders, %d prepared, %d records, %d fixed CSNs, %d readers, "+
+			"%d cache misses, %d reads at snapshots, %d attempts, %d referenced keys",
+			m.cfg.ID, s.Waiting, s.Holders, s.Prepared, s.Records, s.Keeps, s.Readers, reading, past, attempts, references)
 	}
 	return nil
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// TestRowsOfAHotKey counts what transactions write that add to one set, in steps
-// of so many: each an outcome, and combined one row of the set for a step, or else
-// one each.
-func TestRowsOfAHotKey(t *testing.T) {
+// TestRowsPerTransactionOnAHotKey counts the rows that adds to one set write, for several numbers of
+// transactions per step: an outcome for each, and one row of the set per step if combining is on, else one per
+// transaction.
+func TestRowsPerTransactionOnAHotKey(t *testing.T) {
 	for _, inStep := range []int{1, 2, 4, 8, 32} {
 		for _, off := range []shard.Off{false, true} {
 			t.Run(fmt.Sprintf("%d in a step, combining %s", inStep, off.String()), func(t *testing.T) {
@@ -51,8 +51,8 @@ func rowsOf(inStep int, combining shard.Off) (versions, outcomes int) {
 	return versions, outcomes
 }
 
-// combined is a machine to which whole transactions come, each of which adds
-// another member to the same set.
+// combined is a machine that executes one-shot transactions, each of which adds another member to the same
+// set.
 type combined struct {
 	driven
 	added int
@@ -63,7 +63,8 @@ func newCombined(combining shard.Off) *combined {
 	c.m, c.room = shard.New(shard.Config{Lease: -1, Sharing: shard.Sharing{Combining: combining}}, shard.Recovered{}, 0, 0)
 	c.piece = func() []msg.Op {
 		c.added++
-		return []msg.Op{adt.Lookup(adt.Set).MethodByName("add").Op([]byte("hot"), adt.Bytes(fmt.Appendf(nil, "member-%d", c.added)))}
+		return []msg.Op{adt.Lookup(adt.Set).MethodByName("add").Op([]byte("hot"),
+			adt.Bytes(fmt.Appendf(nil, "member-%d", c.added)))}
 	}
 	return c
 }
@@ -72,7 +73,7 @@ func (c *combined) step(transactions int) []entry.Entry {
 	c.now += 1000
 	in := shard.Input{Now: c.now, Wall: c.now, Reads: c.answers()}
 	for range transactions {
-		in.Messages = append(in.Messages, c.park())
+		in.Messages = append(in.Messages, c.request())
 	}
 	out := c.m.Step(in)
 	c.take(&out)

@@ -12,48 +12,48 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// reborn is a shard that is stopped and killed, and its log.
-type reborn struct {
+// restarts is a shard that is shut down and killed, and its log.
+type restarts struct {
 	t     *testing.T
 	m     *Machine
 	store *memstore.Store
 	now   int64
-	// began is the index at which the life began.
+	// began is the CSN at the start of the incarnation.
 	began kv.Index
-	// lookedUp counts the outcomes that it has asked the log for.
+	// lookedUp counts the outcomes that the shard has read from the log.
 	lookedUp int
 }
 
 const day = int64(24 * time.Hour)
 
-func newReborn(t *testing.T) *reborn {
-	r := &reborn{t: t, store: memstore.NewAutoSync(), now: 20_000 * day}
+func newRestarts(t *testing.T) *restarts {
+	r := &restarts{t: t, store: memstore.NewAutoSync(), now: 20_000 * day}
 	r.start(nil)
 	return r
 }
 
-// start begins a life; as has the state row be another one.
-func (r *reborn) start(as func(*entry.State)) {
+// start begins an incarnation; edit may change the state row before.
+func (r *restarts) start(edit func(*entry.State)) {
 	var rec Recovered
 	require.NoError(r.t, r.store.Recover(0, rec.Add))
-	if as != nil {
-		as(&rec.State)
+	if edit != nil {
+		edit(&rec.State)
 	}
 	m, out := New(Config{Lease: -1, Nodes: 1}, rec, r.now, r.now)
 	r.m, r.began = m, m.Index()
 	r.write(out.Entries)
 }
 
-func (r *reborn) write(es []entry.Entry) {
+func (r *restarts) write(es []entry.Entry) {
 	_, err := r.store.Append([]entry.Group{{Shard: 0, Entries: es}})
 	require.NoError(r.t, err)
 }
 
-// stop ends a life cleanly.
-func (r *reborn) stop() { r.write(r.m.Rest()) }
+// stop ends an incarnation with a clean shutdown.
+func (r *restarts) stop() { r.write(r.m.Rest()) }
 
-// incr adds to a counter, and reports whether that was looked up before.
-func (r *reborn) incr(id kv.TxnID) (lookedUp bool) {
+// incr adds to a counter, and reports whether the id was looked up in the log.
+func (r *restarts) incr(id kv.TxnID) (lookedUp bool) {
 	r.t.Helper()
 	env, p := msg.ParkTo(0)
 	*p = msg.CommitRequest{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: id.Rand},
@@ -78,36 +78,37 @@ func (r *reborn) incr(id kv.TxnID) (lookedUp bool) {
 	return r.lookedUp > before
 }
 
-// commits is how often the counter was written in this life.
-func (r *reborn) commits() int { return int(r.m.Index() - r.began) }
+// commits is how often the counter was written in this incarnation.
+func (r *restarts) commits() int { return int(r.m.Index() - r.began) }
 
-// at is an id with a time so far from the present.
-func (r *reborn) at(ahead time.Duration, n uint64) kv.TxnID {
+// at returns an id with a time that is ahead of now.
+func (r *restarts) at(ahead time.Duration, n uint64) kv.TxnID {
 	return kv.TxnID{Time: r.now + int64(ahead), Rand: n}
 }
 
-// TestIDsFromTheFutureAreRememberedSingly: a node's clock is a day ahead for two seconds. The
-// shard is killed, or stopped, several times. The ids of those seconds are refused as long as
-// they are remembered, and all others are not looked up.
-func TestIDsFromTheFutureAreRememberedSingly(t *testing.T) {
+// TestIDsFromTheFutureAreLookedUpAloneAfterRestart: the clock of a node is a day ahead for two seconds. The
+// shard is killed or shut down several times. The ids of those seconds are looked up, and other new ids are
+// not.
+func TestIDsFromTheFutureAreLookedUpAloneAfterRestart(t *testing.T) {
 	for _, clean := range []bool{false, true} {
-		r := newReborn(t)
+		r := newRestarts(t)
 		today, ahead := r.at(0, 1), []kv.TxnID{r.at(24*time.Hour, 2), r.at(24*time.Hour+2*time.Second, 3)}
 		for _, id := range append(ahead, today) {
-			require.False(t, r.incr(id), "the first life knows all")
+			require.False(t, r.incr(id), "memory of the first incarnation is complete")
 		}
-		for life := range 4 {
+		for incarnation := range 4 {
 			if clean {
 				r.stop()
 			}
 			r.start(nil)
 			r.now += int64(time.Minute)
 			for _, id := range append(ahead, today) {
-				require.True(t, r.incr(id), "life %d", life)
+				require.True(t, r.incr(id), "incarnation %d", incarnation)
 			}
 			require.Zero(t, r.commits(), "each was applied before")
 			for n := range uint64(10) {
-				require.False(t, r.incr(r.at(time.Duration(n)*time.Minute, 100+n)), "life %d, %d minutes ahead", life, n)
+				require.False(t, r.incr(r.at(time.Duration(n)*time.Minute, 100+n)), "incarnation %d, %d minutes ahead", incarnation,
+					n)
 			}
 			require.Equal(t, 10, r.commits())
 			r.now += int64(11 * time.Minute)
@@ -115,22 +116,22 @@ func TestIDsFromTheFutureAreRememberedSingly(t *testing.T) {
 	}
 }
 
-// TestARowOfAnOlderFormatIsTakenToKnowNothing: an id that committed before the first start with
-// this format is not executed again.
-func TestARowOfAnOlderFormatIsTakenToKnowNothing(t *testing.T) {
-	r := newReborn(t)
+// TestAllIDsAreLookedUpAfterOlderFormat: an id that committed before the first start with this format is not
+// executed again.
+func TestAllIDsAreLookedUpAfterOlderFormat(t *testing.T) {
+	r := newRestarts(t)
 	ids := []kv.TxnID{r.at(-time.Minute, 1), r.at(0, 2), r.at(9*time.Minute, 3)}
 	for _, id := range ids {
 		r.incr(id)
 	}
 	r.start(func(s *entry.State) { s.Newest, s.Ahead = 0, nil })
-	for life := range 3 {
+	for incarnation := range 3 {
 		for _, id := range ids {
-			require.True(t, r.incr(id), "life %d", life)
+			require.True(t, r.incr(id), "incarnation %d", incarnation)
 		}
 		require.Zero(t, r.commits())
 		r.start(nil)
 	}
 	r.now += int64(11 * time.Minute)
-	require.False(t, r.incr(r.at(0, 4)), "that is over some time")
+	require.False(t, r.incr(r.at(0, 4)), "a new id, after the span")
 }

@@ -15,23 +15,23 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/timeofday"
 )
 
-// Sharing says what transactions on one key make of it that they commute. Disk is how much of the
-// disk is free.
+// Aliases of types of the packages below that callers need.
 type (
 	Sharing = exec.Sharing
 	Locks   = exec.Locks
-	// Trace is told what the messages alone do not show.
+	// Trace is notified of events that messages do not show.
 	Trace = step.Trace
-	// PinConfig says how states of the whole store are kept.
+	// SnapshotConfig configures retained snapshots.
 	PinConfig = past.Config
 	Off       = exec.Off
 	Disk      = exec.Space
-	// Peers is how a node's time of day compares with the others', Doubt why it is not relied on.
+	// Peers is how the node's time of day compares with that of the other nodes. Doubt is why the
+	// time of day is not trusted.
 	Peers = timeofday.Peers
 	Doubt = timeofday.Doubt
 )
 
-// These are the values of Locks, Disk and Peers, and those of Doubt that its readers know.
+// The values of Locks, Disk and Peers, and the values of Doubt that callers use.
 const (
 	AbstractLocks = exec.AbstractLocks
 	RWLocks       = exec.RWLocks
@@ -45,88 +45,79 @@ const (
 	ClockYoung    = timeofday.Young
 )
 
-// Config is what a shard is made with.
+// Config configures a shard.
 type Config struct {
 	ID kv.ShardID
-	// Node is the one that the shard is on, whose gateway deletes keys that are
-	// due; 0 if nobody does.
+	// Node is the node of the shard, whose gateway deletes expired keys; 0 for none.
 	Node kv.NodeID
-	// Gateway is the gateway in the shard's process, whose readers end when that does; 0 for
-	// none.
+	// Gateway is the gateway in the shard's process, whose readers end with the process; 0 for none.
 	Gateway kv.NodeID
-	// Nodes is how many nodes there are, whose gateways are told how many attempts have
-	// been aborted; 0 if none is.
+	// Nodes is the number of nodes, whose gateways receive announcements of the number of aborts; 0
+	// for none.
 	Nodes int
-	// Lock are the lock table's bounds and times.
+	// Lock configures the lock table.
 	Lock locktable.Options
-	// CacheBytes bounds the memory of keys that nobody needs at the moment.
-	// Default 32 MiB.
+	// CacheBytes bounds the memory of keys that no task references. Default 32 MiB.
 	CacheBytes int
-	// Memory bounds the commits, and the aborts, that are remembered without
-	// asking the log. Default 32768.
+	// Memory bounds the commits, and the aborts, that are in memory. Default 32768.
 	Memory int
 	// Retention is how long outcomes are kept. Default kv.DefaultRetention.
 	Retention time.Duration
-	// Repeat is the first time between two sendings of a message that has no
-	// answer; it doubles up to Liveness. Default kv.DefaultRepeat.
+	// Repeat is the first interval between two sendings of a message that has had no response. It
+	// doubles up to Liveness. Default kv.DefaultRepeat.
 	Repeat time.Duration
-	// Liveness is how long a silence lasts before somebody is asked. Default
-	// kv.DefaultLiveness.
+	// Liveness is after how long a silent peer is queried. Default kv.DefaultLiveness.
 	Liveness time.Duration
-	// Lease is for how long readers may be registered; a new life of the shard
-	// waits for so long before it seals or decides anything. Default
-	// kv.DefaultLease; negative where readers never register.
+	// Lease is for how long a reader may be registered without a renewal. A new incarnation of the
+	// shard seals and decides nothing until the leases of earlier ones have ended. Default
+	// kv.DefaultLease; negative if readers never register.
 	Lease time.Duration
-	// UnsealAfter and HoldBound are those of the snapshot-queues. 0 of the first is
-	// what a decision mostly takes, as measured here, and at most
-	// kv.DefaultUnsealAfter.
+	// UnsealAfter and HoldBound configure the snapshot-queues. If UnsealAfter is 0, it is the
+	// measured median of decisions, at most kv.DefaultUnsealAfter.
 	UnsealAfter, HoldBound time.Duration
-	// Pins says how states of the whole store are kept. The zero value keeps none.
+	// Pins configures retained snapshots. The zero value retains none.
 	Pins PinConfig
-	// Heat says how hot keys are told of. The zero value tells nobody.
+	// Heat configures the load reports. The zero value sends none.
 	Heat HeatConfig
-	// GarbageBatch is how many replaced versions are collected at once.
-	// Default 1024; they are collected once a second at the latest.
+	// GarbageBatch is how many replaced versions are collected at once. Default 1024; they are
+	// collected once a second at the latest.
 	GarbageBatch int
-	// DueEvery is how often the shard looks for keys that are due, of which it has
-	// duePerLook deleted at most. Default kv.DefaultDueEvery.
+	// DueEvery is the interval between two searches for expired keys. Default kv.DefaultDueEvery.
 	DueEvery time.Duration
-	// DueAgain is after what time a deletion is asked for anew that has not happened.
-	// Default 10 s.
+	// DueAgain is after what time a deletion that has not happened is requested again. Default 10 s.
 	DueAgain time.Duration
-	// TrustClock: an operator has vouched for the time of day at the start (package timeofday).
+	// TrustClock: an operator has confirmed the time of day at the start (package timeofday).
 	TrustClock bool
-	// Home is the shard on which a key lives that has not been moved. Only the
-	// shard that keys are moved to needs it; nil where all keys are at home, or
-	// marked as gone.
+	// Home returns the home shard of a key. Only the hot shard needs it; nil if no key is moved
+	// here.
 	Home func(key []byte) kv.ShardID
-	// MaxKeyPins bounds how many hold one key in memory: those who wait for it,
-	// are parked with it, or have prepared it. One more that is new here is
-	// refused. Default kv.DefaultMaxKeyPins.
+	// MaxKeyPins bounds the references to one key: tasks that wait for it, pending commits and
+	// prepared rows. At the bound, new work is rejected. Default kv.DefaultMaxKeyPins.
 	MaxKeyPins int
-	// Sharing says what is made of it that operations commute.
+	// Sharing switches off parts of the concurrency of commuting operations, for baselines.
 	Sharing Sharing
-	// Paging says which values are stored in pages.
+	// Paging is which values are stored in pages.
 	Paging mvcc.Paging
-	// Mutants are the rules to break, in tests.
+	// Mutants are the planted faults, in tests.
 	Mutants mutant.Set
-	// Trace hears of decisions and of what becomes visible, in tests.
+	// Trace is notified of decisions and visible effects, in tests.
 	Trace Trace
 }
 
 func (c *Config) storeConfig() store.Config {
-	return store.Config{CacheBytes: c.CacheBytes, GarbageBatch: c.GarbageBatch, Paging: c.Paging, Apart: bool(c.Sharing.Combining),
-		KeepsNothing: c.Pins.Every <= 0}
+	return store.Config{CacheBytes: c.CacheBytes, GarbageBatch: c.GarbageBatch, Paging: c.Paging,
+		Apart: bool(c.Sharing.Combining), KeepsNothing: c.Pins.Every <= 0}
 }
 
-// pinConfig is that of kept states.
-func (c *Config) pinConfig() past.Config {
+// snapshotConfig is the configuration of retained snapshots. A time of day is in doubt for as long
+// as it is for outcomes.
+func (c *Config) snapshotConfig() past.Config {
 	p := c.Pins
 	p.Doubt = c.Retention
 	return p
 }
 
-// lockOptions are those of the lock table.
+// lockOptions are the options of the lock table.
 func (c *Config) lockOptions() locktable.Options {
 	opt := c.Lock
 	opt.NoPhasing = opt.NoPhasing || bool(c.Sharing.Phasing)
@@ -137,7 +128,8 @@ func (c Config) withDefaults() Config {
 	if c.CacheBytes == 0 {
 		c.CacheBytes = 32 << 20
 	}
-	if c.Memory == 0 { // some 10 MB when full
+	if c.Memory == 0 {
+		// About 10 MB when full.
 		c.Memory = 32768
 	}
 	if c.Retention == 0 {
@@ -169,7 +161,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Fold makes the value of a chain that has been read, which takes up to a tenth of a second if it
-// is large. A reader may call it before it answers, so that the shard does not stand still for as
-// long.
+// FoldChain replays a chain of versions that has been read. For a large value that takes up to 100
+// ms. The goroutine that reads may call it before it passes the result on, so that the step does not
+// block for that time.
 func Fold(r *entry.ReadResult) { store.Fold(r) }

@@ -13,27 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A contest tells by how much one variant of a machine takes longer for its steps
-// than another. Pairs of machines, one of each, take the same messages, step by
-// step in turn. b.N is the number of steps; there should be 20,000.
+// A contest measures by how much the steps of one variant of a machine take longer than those of another.
+// Pairs of machines, one of each variant, receive the same messages, step by step in turn. b.N is the
+// number of steps; there should be 20,000. Causes of differences between equal machines, and the remedies:
 //
-// What would make two machines differ that are the same, and what is done about it:
+//   - Other processes, and changes of the processor's speed. Time is that of the thread. The machines
+//     alternate after each step. Steps at which the ratio of their times is among the extremes are dropped.
+//   - Order. It is drawn for each step.
+//   - Position in memory, which makes up to 2 % for as long as a machine exists. New machines are created
+//     all the time, in random order, and the interval is that of the ratios of pairs.
+//   - Garbage collection. It runs between steps only. Its cost depends on the allocations, which are
+//     reported.
+//   - Caches, which the other machine has just used. That is the same for both.
 //
-//   - other processes, and whatever makes the processor slower for a while: time is
-//     that of the thread; turns are of one step, so that it meets both; and
-//     those steps are left out where the ratio of the two machines' times is among the
-//     extremes;
-//   - the order: it is drawn for each step;
-//   - where in memory a machine happens to lie, which makes up to 2 % for all of its
-//     life: there are new machines all the time, made in random order, and the
-//     interval that is told is that of the ratios of pairs;
-//   - collection of memory: there is none during steps, but between them. What
-//     it would take goes by the allocations, which are told as well;
-//   - caches, in which the other machine has just been: the same for both.
-//
-// Told are the median of the pairs' ratios, and the interval that has it with 95 %
-// certainty. BenchmarkAgainstItself says how far that is to be believed. What a
-// machine does in fewer than one of fifty steps is left out with the extremes: it
+// A contest reports the median of the ratios of pairs and its 95 % confidence interval. BenchmarkAgainstItself
+// shows the error. What a machine does in fewer than one of fifty steps is dropped with the extremes, and
 // shows in the mean times only.
 type contest struct {
 	variant, base func(seed uint64) *driven
@@ -83,7 +77,7 @@ func (c contest) run(b *testing.B) {
 	}
 }
 
-// race has two machines take n steps each, and tells the times.
+// race has two machines execute n steps each, and returns the times.
 func race(pair [2]*driven, n int, order *rand.Rand) (times [][2]time.Duration) {
 	for i := range n {
 		if i%collectEvery == 0 {
@@ -100,9 +94,12 @@ func race(pair [2]*driven, n int, order *rand.Rand) (times [][2]time.Duration) {
 	return times
 }
 
-// ratioOf is by how much the first machine took longer.
+// ratioOf returns the ratio of the times of the first and the second machine.
 func ratioOf(times [][2]time.Duration) float64 {
-	slices.SortFunc(times, func(a, b [2]time.Duration) int { return cmp.Compare(int64(a[0])*int64(b[1]), int64(b[0])*int64(a[1])) })
+	slices.SortFunc(times, func(a, b [2]time.Duration) int {
+		return cmp.Compare(int64(a[0])*int64(b[1]),
+			int64(b[0])*int64(a[1]))
+	})
 	out := int(extremes * float64(len(times)))
 	var sum [2]time.Duration
 	for _, t := range times[out : len(times)-out] {
@@ -111,8 +108,7 @@ func ratioOf(times [][2]time.Duration) float64 {
 	return float64(sum[0]) / float64(sum[1])
 }
 
-// interval has the median of what was drawn from with 95 % certainty; middle is that
-// of what came of it.
+// interval returns a 95 % confidence interval of the median; middle is the median of the sample.
 func interval(of []float64) (low, middle, high float64) {
 	slices.Sort(of)
 	n := len(of)
@@ -120,7 +116,7 @@ func interval(of []float64) (low, middle, high float64) {
 	return of[at], (of[(n-1)/2] + of[n/2]) / 2, of[n-1-at]
 }
 
-// timed takes a step and tells how long the machine took.
+// timed executes a step and returns how long it took.
 func (d *driven) timed() (took time.Duration) {
 	d.step(func(step func()) {
 		begin := threadClock()
@@ -130,7 +126,7 @@ func (d *driven) timed() (took time.Duration) {
 	return took
 }
 
-// allocated is how many objects, and bytes, the machine makes in a step.
+// allocated returns how many objects, and bytes, a step allocates.
 func (d *driven) allocated() (objects, bytes float64) {
 	for range countedSteps {
 		d.step(func(step func()) {
@@ -145,7 +141,7 @@ func (d *driven) allocated() (objects, bytes float64) {
 	return objects / countedSteps, bytes / countedSteps
 }
 
-// threadClock is for how long the thread has had a processor.
+// threadClock returns the processor time of the thread.
 func threadClock() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {

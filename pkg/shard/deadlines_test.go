@@ -15,9 +15,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/timeofday"
 )
 
-// dying is a shard on an engine in memory, and a gateway that deletes what is due,
-// unless it is idle.
-type dying struct {
+// expiring is a shard on an engine in memory, and a gateway that deletes expired keys unless it is idle.
+type expiring struct {
 	t     *testing.T
 	m     *shard.Machine
 	store *memstore.Store
@@ -27,17 +26,16 @@ type dying struct {
 	id    int64
 	idle  bool
 	cfg   shard.Config
-	// asked are the keys that the last step has asked for.
-	asked []string
+	// requested are the keys whose deletion the last step has requested.
+	requested []string
 }
 
-// step takes a step with operations, each a transaction, and what follows from it at
-// the same time.
-func (d *dying) step(ops ...msg.Op) {
-	d.asked = d.asked[:0]
+// step executes a step with operations, each a transaction, and what follows at the same time.
+func (d *expiring) step(ops ...msg.Op) {
+	d.requested = d.requested[:0]
 	var in shard.Input
 	for _, op := range ops {
-		in.Messages = append(in.Messages, d.park(op))
+		in.Messages = append(in.Messages, d.request(op))
 	}
 	for again := true; again; {
 		in.Now, in.Wall, in.IDTime = int64(d.now), int64(d.now+d.wrong), 1 // no id is too old
@@ -53,30 +51,31 @@ func (d *dying) step(ops ...msg.Op) {
 				continue
 			}
 			k := msg.As[msg.Due](env).ExpireKey
-			d.asked = append(d.asked, string(k.Key))
+			d.requested = append(d.requested, string(k.Key))
 			if !d.idle {
-				in.Messages = append(in.Messages, d.park(msg.Op{Kind: msg.OpDeleteExpired, Key: k.Key, Expiry: k.Expires}))
+				in.Messages = append(in.Messages, d.request(msg.Op{Kind: msg.OpDeleteExpired, Key: k.Key, Expiry: k.Expires}))
 			}
 		}
 		again = len(in.Reads)+len(in.Messages) > 0
 	}
 }
 
-func (d *dying) park(op msg.Op) *msg.Envelope {
+func (d *expiring) request(op msg.Op) *msg.Envelope {
 	d.id++
 	env := msg.ToShard(0)
-	env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: d.m.Incarnation()}}
+	env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1},
+		CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: d.m.Incarnation()}}
 	return env
 }
 
-func die(t *testing.T) *dying {
-	d := &dying{t: t, store: memstore.NewAutoSync(), cfg: shard.Config{Node: 1, Lease: -1}}
+func newExpiring(t *testing.T) *expiring {
+	d := &expiring{t: t, store: memstore.NewAutoSync(), cfg: shard.Config{Node: 1, Lease: -1}}
 	d.restart(0)
 	return d
 }
 
-// restart begins a new incarnation with a time of day that is off.
-func (d *dying) restart(wrong time.Duration) {
+// restart begins a new incarnation with a time of day that is wrong by a duration.
+func (d *expiring) restart(wrong time.Duration) {
 	var rec shard.Recovered
 	require.NoError(d.t, d.store.Recover(0, rec.Add))
 	d.wrong = wrong
@@ -86,31 +85,30 @@ func (d *dying) restart(wrong time.Duration) {
 	require.NoError(d.t, err)
 }
 
-// pass lets time pass, and returns the keys that the shard deletes meanwhile.
-func (d *dying) pass(by time.Duration) (deleted []string) {
+// pass advances the time, and returns the keys that the shard deletes meanwhile.
+func (d *expiring) pass(by time.Duration) (deleted []string) {
 	for end := d.now + by; d.now < end; {
 		d.now += min(time.Second, end-d.now)
 		d.step()
-		deleted = append(deleted, d.asked...)
+		deleted = append(deleted, d.requested...)
 	}
 	return deleted
 }
 
-// TestManyThatAreDueAtOnceAreDeletedByAndBy: a hundred every 100 ms, all of them, each
-// asked for once.
-func TestManyThatAreDueAtOnceAreDeletedByAndBy(t *testing.T) {
+// TestExpiredKeysAreDeletedInBatches: 100 every 100 ms, each requested once.
+func TestExpiredKeysAreDeletedInBatches(t *testing.T) {
 	const keys = 3456
-	d := die(t)
+	d := newExpiring(t)
 	for i := range keys {
 		d.step(msg.Op{Kind: msg.OpPut, Key: fmt.Appendf(nil, "k%d", i), Expiry: -50})
 	}
 	gone, steps := map[string]bool{}, 0
 	for d.now = 50 * time.Millisecond; len(gone) < keys; d.now += 5 * time.Millisecond {
 		d.step()
-		require.LessOrEqual(t, len(d.asked), 100)
+		require.LessOrEqual(t, len(d.requested), 100)
 		require.LessOrEqual(t, len(gone), 100*int(d.now/(100*time.Millisecond)+1))
-		for _, k := range d.asked {
-			require.False(t, gone[k], "%s is asked for again", k)
+		for _, k := range d.requested {
+			require.False(t, gone[k], "%s is requested for again", k)
 			gone[k] = true
 		}
 		steps++
@@ -120,49 +118,50 @@ func TestManyThatAreDueAtOnceAreDeletedByAndBy(t *testing.T) {
 	require.EqualValues(t, keys, s.Stats.Expired)
 	require.Zero(t, s.Due)
 	require.Zero(t, s.Overdue)
-	require.Empty(t, d.store.Read(0, entry.Read{Kind: entry.ReadRows, Table: entry.TableDeadline, Span: kv.Range(nil, nil)}).Rows)
+	require.Empty(t, d.store.Read(0, entry.Read{Kind: entry.ReadRows, Table: entry.TableDeadline,
+		Span: kv.Range(nil, nil)}).Rows)
 	require.NoError(t, d.m.Quiet())
 }
 
-// TestADeletionThatDoesNotHappenIsAskedForAgain, and how late that is can be seen.
-func TestADeletionThatDoesNotHappenIsAskedForAgain(t *testing.T) {
-	d := die(t)
+// TestMissingDeletionIsRequestedAgain, and the status shows for how long the key has been expired.
+func TestMissingDeletionIsRequestedAgain(t *testing.T) {
+	d := newExpiring(t)
 	d.step(msg.Op{Kind: msg.OpPut, Key: []byte("k"), Expiry: -1000})
 	d.idle = true
 	d.now = 1500 * time.Millisecond
 	d.step()
-	require.Equal(t, []string{"k"}, d.asked)
+	require.Equal(t, []string{"k"}, d.requested)
 	s := d.m.Snapshot(0)
 	require.Equal(t, 1, s.Due)
 	require.Equal(t, 500*time.Millisecond, s.Overdue)
 	d.now = 11 * time.Second
 	d.step()
-	require.Empty(t, d.asked)
+	require.Empty(t, d.requested)
 	d.now, d.idle = 12*time.Second, false
 	d.step()
-	require.Equal(t, []string{"k"}, d.asked)
+	require.Equal(t, []string{"k"}, d.requested)
 	s = d.m.Snapshot(0)
 	require.EqualValues(t, 1, s.Stats.Expired)
 	require.EqualValues(t, 11*time.Second, s.Stats.ExpiredLateNanos)
 	require.Zero(t, s.Due)
 }
 
-// TestADeadlineInThePast, as a restore may bring one, is met although later ones have
-// been looked at, when the time of day is relied on.
-func TestADeadlineInThePast(t *testing.T) {
-	d := die(t)
+// TestKeyWithDeadlineInThePastIsDeleted: a restore may write one. It is deleted although later deadlines have
+// been examined before, once the time of day is trusted.
+func TestKeyWithDeadlineInThePastIsDeleted(t *testing.T) {
+	d := newExpiring(t)
 	d.now = time.Minute
 	d.step(msg.Op{Kind: msg.OpPut, Key: []byte("later"), Expiry: -1000})
 	d.now += 500 * time.Millisecond
 	d.step()
 	d.step(msg.Op{Kind: msg.OpPut, Stored: true, Key: []byte("past"), Expiry: 1})
-	require.Empty(t, d.asked)
+	require.Empty(t, d.requested)
 	require.Equal(t, []string{"later"}, d.pass(8*time.Minute))
 	require.Equal(t, []string{"past"}, d.pass(2*time.Minute))
 	d.step(msg.Op{Kind: msg.OpPut, Key: []byte("later"), Expiry: -1000})
 	d.now += 500 * time.Millisecond
 	d.step(msg.Op{Kind: msg.OpPut, Stored: true, Key: []byte("past"), Expiry: 1})
-	require.Equal(t, []string{"past"}, d.asked)
+	require.Equal(t, []string{"past"}, d.requested)
 	require.Equal(t, []string{"later"}, d.pass(time.Second))
 	require.EqualValues(t, 4, d.m.Snapshot(0).Stats.Expired)
 }
@@ -173,14 +172,14 @@ func ttl(key string, of time.Duration) msg.Op {
 
 const day = 24 * time.Hour
 
-// TestStartWithAWrongClockDeletesNothingEarly: the time of day is wrong when the shard starts,
-// and set right some minutes later. What was written before the start is deleted when it is
-// due, and not before; so is what is written with the wrong clock, after any number of starts.
-func TestStartWithAWrongClockDeletesNothingEarly(t *testing.T) {
+// TestWrongClockAtStartDeletesNothingEarly: the time of day is wrong when the shard starts, and is corrected
+// minutes later. Keys from before the start are deleted at their deadline, and not earlier; so are keys that
+// were written with the wrong clock, also after further starts.
+func TestWrongClockAtStartDeletesNothingEarly(t *testing.T) {
 	for _, wrong := range []time.Duration{-40 * 365 * day, -day, -time.Hour, time.Hour, day, 40 * 365 * day} {
 		for _, alsoRestarted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("by %v, %v", wrong, alsoRestarted), func(t *testing.T) {
-				d := die(t)
+				d := newExpiring(t)
 				d.now = 50 * 365 * day
 				d.restart(0)
 				require.Empty(t, d.pass(20*time.Minute))
@@ -208,10 +207,10 @@ func TestStartWithAWrongClockDeletesNothingEarly(t *testing.T) {
 	}
 }
 
-// TestStartAfterMonthsDeletesWhenAnOperatorVouches: the time of day is right, but a month
-// beyond the newest time in the store.
-func TestStartAfterMonthsDeletesWhenAnOperatorVouches(t *testing.T) {
-	d := die(t)
+// TestStartAfterMonthsDeletesWhenClockIsTrusted: the time of day is right, but a month beyond the newest time
+// in the store.
+func TestStartAfterMonthsDeletesWhenClockIsTrusted(t *testing.T) {
+	d := newExpiring(t)
 	d.now = 50 * 365 * day
 	d.restart(0)
 	require.Empty(t, d.pass(20*time.Minute))
@@ -232,10 +231,10 @@ func TestStartAfterMonthsDeletesWhenAnOperatorVouches(t *testing.T) {
 	require.Equal(t, timeofday.None, d.m.Snapshot(0).ExpirySuspended)
 }
 
-// TestManyKeysThatAreNotDueYetDelayNoOthers: thousands of keys whose time has passed by a wrong
-// clock are passed over on the way to one that is due.
-func TestManyKeysThatAreNotDueYetDelayNoOthers(t *testing.T) {
-	d := die(t)
+// TestKeysOfUntrustedDeadlinesDelayNoOthers: thousands of keys that have expired by a wrong clock only are
+// skipped in the search for expired ones.
+func TestKeysOfUntrustedDeadlinesDelayNoOthers(t *testing.T) {
+	d := newExpiring(t)
 	d.now = 365 * day
 	d.restart(0)
 	for i := range 5000 {

@@ -10,19 +10,18 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// driven is a machine under a load: in each step come a batch of transactions
-// and the decisions on those that have voted some steps ago. Before, it is given
-// all keys.
+// driven is a machine under load: each step receives a batch of transactions, and the decisions of those that
+// voted some steps ago. All keys are written first.
 type driven struct {
 	m *shard.Machine
-	// whole transactions are decided here; of others it has a part.
+	// whole: transactions are decided here; otherwise the machine is a participant.
 	whole bool
 	// piece draws the operations of a transaction.
 	piece func() []msg.Op
-	// inStep is how many transactions come in each step.
+	// inStep is how many transactions each step receives.
 	inStep  int
 	now, id int64
-	// votes are those of the last steps, the oldest first.
+	// votes are those of the last steps, oldest first.
 	votes   [][]kv.TxnRef
 	waiting int
 	reads   []entry.Read
@@ -31,12 +30,12 @@ type driven struct {
 
 const (
 	inStep = 8
-	// decidedAfter is how many steps it takes from a vote to its decision.
+	// decidedAfter is the number of steps from a vote to its decision.
 	decidedAfter = 4
 	mostWaiting  = 256
 )
 
-// drive makes a machine that has executed fill, each operation a transaction.
+// drive returns a machine that has executed fill, each operation as a transaction.
 func drive(cfg shard.Config, whole bool, fill []msg.Op, piece func() []msg.Op) *driven {
 	d := &driven{whole: true, id: 1}
 	cfg.Lease, cfg.CacheBytes = -1, 1<<30
@@ -56,7 +55,7 @@ func drive(cfg shard.Config, whole bool, fill []msg.Op, piece func() []msg.Op) *
 	return d
 }
 
-// step has the machine take a step, which measure, if there is one, does.
+// step executes a step; measure may wrap it.
 func (d *driven) step(measure func(step func())) {
 	d.now += int64(100 * time.Microsecond)
 	in := shard.Input{Now: d.now, Wall: d.now, Room: d.room, Messages: d.messages(), Reads: d.answers()}
@@ -82,10 +81,11 @@ func (d *driven) messages() (out []*msg.Envelope) {
 		if d.waiting >= mostWaiting {
 			break
 		}
-		env := d.park()
+		env := d.request()
 		if !d.whole {
 			p := msg.As[msg.CommitRequest](env)
-			env.Body, env.Body = nil, &msg.Prepare{Txn: p.Txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1, Piece: p.Piece}
+			env.Body, env.Body = nil, &msg.Prepare{Txn: p.Txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1,
+				Piece: p.Piece}
 			d.waiting++
 		}
 		out = append(out, env)
@@ -93,15 +93,16 @@ func (d *driven) messages() (out []*msg.Envelope) {
 	return out
 }
 
-// park is a whole transaction.
-func (d *driven) park() *msg.Envelope {
+// request is a one-shot transaction.
+func (d *driven) request() *msg.Envelope {
 	env := msg.ToShard(0)
-	env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: d.piece(), Incarnation: d.m.Incarnation()}}
+	env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: d.id}, Attempt: 1},
+		CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: d.piece(), Incarnation: d.m.Incarnation()}}
 	d.id++
 	return env
 }
 
-// answers says of all cold reads that there is nothing yet.
+// answers returns empty results for all reads of the log.
 func (d *driven) answers() (out []entry.ReadResult) {
 	for _, r := range d.reads {
 		out = append(out, entry.ReadResult{ID: r.ID, Kind: r.Kind})
@@ -120,7 +121,7 @@ func (d *driven) take(out *shard.Output) {
 	d.votes = append(d.votes, votes)
 }
 
-// manyKeys are the names of uniform keys.
+// manyKeys returns the names of n keys.
 func manyKeys(n int) (names [][]byte) {
 	for k := range n {
 		names = append(names, fmt.Appendf(nil, "key-%06d", k))

@@ -9,9 +9,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestReadsOfEndedCallsAreDropped: when the call for which a shard reads the log has ended, it drops the
-// read, of a range as of a key, unless another call waits for the same key. It reads a page of a scan
-// once, however often the request is repeated.
+// TestReadsOfEndedCallsAreDropped: a shard drops the log read of a call that has ended, of a range as of a
+// key, unless another call waits for the same key. It reads a page of a scan once, however often the request
+// is repeated.
 func TestReadsOfEndedCallsAreDropped(t *testing.T) {
 	m, _ := New(Config{}, Recovered{}, 0, 0)
 	now := int64(0)

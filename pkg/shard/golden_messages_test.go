@@ -10,32 +10,32 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-// flags are the words between a verb and its operations.
+// flags are the parsed words between a verb and its operations.
 type flags struct {
-	with         []kv.ShardID
-	last         kv.ShardID
-	nowait, bare bool
-	optimistic   bool
-	life         kv.Incarnation
-	hasLife      bool
-	// heard is of how many aborts the gateway has, if it is said.
-	heard    uint64
-	hasHeard bool
+	with           []kv.ShardID
+	last           kv.ShardID
+	nowait, bare   bool
+	optimistic     bool
+	incarnation    kv.Incarnation
+	hasIncarnation bool
+	// known is how many aborts the gateway knows, if hasKnown.
+	known    uint64
+	hasKnown bool
 	commit   nthCommit
 }
 
 func readFlags(words []string) (f flags, err error) {
 	f.last = 9
 	for i := 0; i < len(words) && err == nil; i++ {
-		life, isLife := strings.CutPrefix(words[i], "life=")
+		number, isIncarnation := strings.CutPrefix(words[i], "incarnation=")
 		switch {
-		case isLife:
+		case isIncarnation:
 			var n uint64
-			n, err = strconv.ParseUint(life, 10, 64)
-			f.life, f.hasLife = kv.Incarnation(n), true
-		case strings.HasPrefix(words[i], "heard="):
-			f.heard, err = strconv.ParseUint(words[i][len("heard="):], 10, 64)
-			f.hasHeard = true
+			n, err = strconv.ParseUint(number, 10, 64)
+			f.incarnation, f.hasIncarnation = kv.Incarnation(n), true
+		case strings.HasPrefix(words[i], "knew="):
+			f.known, err = strconv.ParseUint(words[i][len("knew="):], 10, 64)
+			f.hasKnown = true
 		case words[i] == "with":
 			i++
 			for _, w := range strings.Split(words[i], ",") {
@@ -58,58 +58,62 @@ func readFlags(words []string) (f flags, err error) {
 		case words[i] == "optimistic":
 			f.optimistic = true
 		default:
-			err = fmt.Errorf("what is %q?", words[i])
+			err = fmt.Errorf("unknown word %q", words[i])
 		}
 	}
 	return f, err
 }
 
 func (s *script) envelope(txn kv.TxnRef, verb string, args []string, ops []msg.Op) (*msg.Envelope, error) {
-	k := s.of(txn)
+	k := s.gatewayState(txn)
 	env := msg.ToShard(0)
 	switch verb {
-	case "park", "prepare", "lock", "check":
+	case "request", "prepare", "lock", "check":
 		f, err := readFlags(args)
-		if !f.hasLife {
-			f.life = k.life
+		if !f.hasIncarnation {
+			f.incarnation = k.incarnation
 		}
-		if !f.hasHeard {
-			f.heard = k.aborts
+		if !f.hasKnown {
+			f.known = k.aborts
 		}
-		p := msg.Piece{Ops: ops, Incarnation: f.life}
+		p := msg.Piece{Ops: ops, Incarnation: f.incarnation}
 		if !f.bare {
 			p.ReadSet = msg.ReadSetOf(k.grants, k.seen)
 		}
 		switch verb {
-		case "park":
-			env.Body = &msg.CommitRequest{Txn: txn, CommitID: f.commit.of(txn), Aborts: f.heard, Participants: f.with, ReadBefore: p.ReadSet != nil, NoWait: f.nowait, Piece: p}
+		case "request":
+			env.Body = &msg.CommitRequest{Txn: txn, CommitID: f.commit.of(txn), Aborts: f.known, Participants: f.with,
+				ReadBefore: p.ReadSet != nil, NoWait: f.nowait, Piece: p}
 		case "prepare":
-			env.Body = &msg.Prepare{Txn: txn, CommitID: f.commit.of(txn), Last: f.last, LastIncarnation: 1, NoWait: f.nowait, Piece: p}
+			env.Body = &msg.Prepare{Txn: txn, CommitID: f.commit.of(txn), Last: f.last, LastIncarnation: 1, NoWait: f.nowait,
+				Piece: p}
 		case "lock":
 			k.number++
-			k.asked[k.number] = ops
+			k.requests[k.number] = ops
 			env.Body = &msg.Lock{Txn: txn, Gateway: 1, Number: k.number, Ops: ops, NoWait: f.nowait, Optimistic: f.optimistic}
 		case "check":
-			env.Body = &msg.Check{Txn: txn, Gateway: 1, Incarnation: f.life, Grants: k.grants}
+			env.Body = &msg.Check{Txn: txn, Gateway: 1, Incarnation: f.incarnation, Grants: k.grants}
 		}
 		return env, err
-	case "lock-again":
-		env.Body = &msg.Lock{Txn: txn, Gateway: 1, Number: k.number, Ops: k.asked[k.number], NoWait: len(args) > 0}
-	case "page":
+	case "retry-lock":
+		env.Body = &msg.Lock{Txn: txn, Gateway: 1, Number: k.number, Ops: k.requests[k.number], NoWait: len(args) > 0}
+	case "read-page":
 		return s.page(txn, args)
-	case "pins", "keep", "ask-pins", "drop-pin", "heat", "read", "snapshot", "notice", "leave", "renew", "unseal", "unsealed":
-		return env, s.ofReaders(env, txn, verb, args, ops)
+	case "snapshot-list", "retain", "request-list", "drop", "load", "read", "snapshot", "registered", "deregister",
+		"renew", "unseal", "unseal-response":
+		return env, s.readerMessage(env, txn, verb, args, ops)
 	default:
-		return s.short(env, txn, verb, args)
+		return s.shortMessage(env, txn, verb, args)
 	}
 	return env, nil
 }
 
 func (s *script) page(txn kv.TxnRef, args []string) (*msg.Envelope, error) {
 	env := msg.ToShard(0)
-	k := s.of(txn)
+	k := s.gatewayState(txn)
 	k.number++
-	env.Body = &msg.ReadPage{Txn: txn, Gateway: 1, Number: uint64(k.number), Incarnation: k.life, Index: k.index, KeepNanos: int64(kv.DefaultScanKeep)}
+	env.Body = &msg.ReadPage{Txn: txn, Gateway: 1, Number: uint64(k.number), Incarnation: k.incarnation, Index: k.index,
+		KeepNanos: int64(kv.DefaultScanKeep)}
 	if args[0] == "done" {
 		msg.As[msg.ReadPage](env).Done = true
 		return env, nil
@@ -119,11 +123,12 @@ func (s *script) page(txn kv.TxnRef, args []string) (*msg.Envelope, error) {
 		return nil, err
 	}
 	n, err := strconv.ParseUint(args[1], 10, 32)
-	msg.As[msg.ReadPage](env).Start, msg.As[msg.ReadPage](env).End, msg.As[msg.ReadPage](env).Limit = span.Start, span.End, uint32(n)
+	msg.As[msg.ReadPage](env).Start, msg.As[msg.ReadPage](env).End, msg.As[msg.ReadPage](env).Limit = span.Start, span.End,
+		uint32(n)
 	return env, err
 }
 
-// nthCommit is which commit of its transaction a message is about: 0 is the first.
+// nthCommit numbers the commits of an attempt from 0.
 type nthCommit uint64
 
 func (n nthCommit) of(txn kv.TxnRef) kv.CommitID {
@@ -136,8 +141,8 @@ func readCommit(word string) (nthCommit, error) {
 	return nthCommit(n - 1), err
 }
 
-// commitNamed is the commit that a message names, which is the first of its transaction unless the
-// last two words are "commit" and a number; rest are the words before.
+// commitNamed returns the commit that a message names: the first of its attempt, unless the last two
+// words are "commit" and a number. rest are the words before.
 func commitNamed(txn kv.TxnRef, args []string) (id kv.CommitID, rest []string, err error) {
 	var n nthCommit
 	k := len(args)
@@ -148,8 +153,7 @@ func commitNamed(txn kv.TxnRef, args []string) (id kv.CommitID, rest []string, e
 	return n.of(txn), args, err
 }
 
-// lastNamed is the last agent that speaks: s9, unless the last two words are "from" and
-// another one.
+// lastNamed returns the last agent that sends: s9, unless the last two words are "from" and a shard.
 func lastNamed(args []string) (kv.ShardID, error) {
 	n := len(args)
 	if n < 2 || args[n-2] != "from" {
@@ -158,8 +162,8 @@ func lastNamed(args []string) (kv.ShardID, error) {
 	return golden.Shard(args[n-1])
 }
 
-// short are the messages that say little.
-func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []string) (*msg.Envelope, error) {
+// shortMessage builds the messages without operations.
+func (s *script) shortMessage(env *msg.Envelope, txn kv.TxnRef, verb string, args []string) (*msg.Envelope, error) {
 	id, args, err := commitNamed(txn, args)
 	if err != nil {
 		return nil, err
@@ -179,7 +183,8 @@ func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []str
 	}
 	switch verb {
 	case "vote":
-		v := &msg.Vote{Txn: txn, CommitID: id, Shard: from, LastIncarnation: s.of(txn).life, LastAborts: s.of(txn).aborts, Incarnation: 1}
+		v := &msg.Vote{Txn: txn, CommitID: id, Shard: from, LastIncarnation: s.gatewayState(txn).incarnation,
+			LastAborts: s.gatewayState(txn).aborts, Incarnation: 1}
 		v.Yes = arg(1) != "no"
 		if v.Yes {
 			v.Sealed, v.Epoch, v.Repeated = arg(1) != "held", kv.Epoch{Incarnation: 1, Count: 1}, arg(1) == "again"
@@ -187,14 +192,14 @@ func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []str
 				v.Epoch.Count = 2
 			}
 		} else {
-			v.Failure = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindConditionFailed), Text: "a condition did not hold over there"}
+			v.Failure = &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindConditionFailed), Text: "a condition failed"}
 		}
 		env.Body = v
-	case "decide":
+	case "decision":
 		last, err := lastNamed(args)
 		env.Body = &msg.Decision{Txn: txn, CommitID: id, Last: last, Commit: arg(0) == "commit"}
 		return env, err
-	case "askvote":
+	case "request-vote":
 		last, err := lastNamed(args)
 		env.Body = &msg.VoteRequest{Txn: txn, Last: last, LastIncarnation: 1, CommitID: id}
 		return env, err
@@ -203,10 +208,11 @@ func (s *script) short(env *msg.Envelope, txn kv.TxnRef, verb string, args []str
 	case "release":
 		env.Body = &msg.Release{Txn: txn}
 	case "cancel":
-		env.Body = &msg.CancelRequest{Txn: txn, CommitID: id, Incarnation: s.of(txn).life, Aborts: s.of(txn).aborts}
-	case "enquire":
+		env.Body = &msg.CancelRequest{Txn: txn, CommitID: id, Incarnation: s.gatewayState(txn).incarnation,
+			Aborts: s.gatewayState(txn).aborts}
+	case "query":
 		env.Body = &msg.QueryTxn{Id: txn.TxnID, Gateway: 1}
-	case "mark":
+	case "wound":
 		by, err := golden.Txn(arg(1))
 		env.Body = &msg.Wound{Txn: txn, By: by}
 		return env, err

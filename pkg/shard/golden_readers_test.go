@@ -11,15 +11,16 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-// ofReaders makes the messages of read-only transactions:
+// readerMessage builds the messages of read-only transactions, snapshots and heat:
 //
-//	R read [#2] [lease=2s] [telling s9] [after s1,s2] [pin]: get a
-//	R snapshot: get a          a whole transaction on this shard
-//	R notice s1 4              the fourth reading of s1 was for R
-//	R leave [complete] | renew 2s [life=1]
-//	A heat s3 a=20             s3 tells the planner, on behalf of nobody
-//	A unseal s1 1.2 [life=1]   s1 asks; A unsealed 1.2 [age=30ms] is the answer
-func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args []string, ops []msg.Op) (err error) {
+//	R read [#2] [lease=2s] [notify s9] [after s1,s2] [fix]: get a
+//	R snapshot: get a                  a whole transaction on this shard
+//	R registered s1 4                  the fourth read of s1 was for R
+//	R deregister [complete] | renew 2s [incarnation=1]
+//	A load s3 a=20                     a load report of s3; A is not used
+//	A unseal s1 1.2 [incarnation=1]    s1 requests it
+//	A unseal-response 1.2 [age=30ms]   the last agent has dropped the epoch
+func (s *script) readerMessage(env *msg.Envelope, txn kv.TxnRef, verb string, args []string, ops []msg.Op) (err error) {
 	switch verb {
 	case "read":
 		env.Body = &msg.Read{Reader: txn, Gateway: 1, Number: 1, Ops: ops}
@@ -27,15 +28,16 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 			err = readWord(msg.As[msg.Read](env), args, &i)
 		}
 	case "snapshot":
-		env.Body = &msg.CommitRequest{Txn: txn, CommitID: nthCommit(0).of(txn), Snapshot: true, Piece: msg.Piece{Ops: ops, Incarnation: s.m.Incarnation()}}
-	case "notice":
+		env.Body = &msg.CommitRequest{Txn: txn, CommitID: nthCommit(0).of(txn), Snapshot: true,
+			Piece: msg.Piece{Ops: ops, Incarnation: s.m.Incarnation()}}
+	case "registered":
 		n := msg.Reading{Incarnation: 1}
 		n.Shard, err = golden.Shard(args[0])
 		if err == nil {
 			n.Number, err = strconv.ParseUint(args[1], 10, 64)
 		}
 		env.Body = &msg.Registered{Reader: txn, Reading: n}
-	case "leave":
+	case "deregister":
 		env.Body = &msg.Deregister{Reader: txn}
 		if len(args) > 0 && args[0] == "complete" {
 			msg.As[msg.Deregister](env).KeepNanos = int64(kv.DefaultScanKeep)
@@ -43,20 +45,22 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 	case "renew":
 		var d time.Duration
 		d, err = time.ParseDuration(args[0])
-		env.Body = &msg.RenewLease{Reader: txn, Gateway: 1, Number: 9, Incarnation: life(args, s.m.Incarnation()), LeaseNanos: int64(d)}
+		env.Body = &msg.RenewLease{Reader: txn, Gateway: 1, Number: 9, Incarnation: incarnationOf(args, s.m.Incarnation()),
+			LeaseNanos: int64(d)}
 	case "unseal":
 		var id kv.CommitID
 		id, args, err = commitNamed(txn, args)
 		if err != nil {
 			return err
 		}
-		u := &msg.Unseal{Txn: txn, CommitID: id, LastIncarnation: life(args, s.m.Incarnation()), LastAborts: s.of(txn).aborts}
+		u := &msg.Unseal{Txn: txn, CommitID: id, LastIncarnation: incarnationOf(args, s.m.Incarnation()),
+			LastAborts: s.gatewayState(txn).aborts}
 		u.Shard, err = golden.Shard(args[0])
 		if err == nil {
 			u.Epoch, err = epochOf(args[1])
 		}
 		env.Body = u
-	case "unsealed":
+	case "unseal-response":
 		env.Body = &msg.UnsealResponse{Txn: txn, CommitID: nthCommit(0).of(txn)}
 		msg.As[msg.UnsealResponse](env).Epoch, err = epochOf(args[0])
 		if err == nil && len(args) > 1 {
@@ -64,26 +68,26 @@ func (s *script) ofReaders(env *msg.Envelope, txn kv.TxnRef, verb string, args [
 			age, err = time.ParseDuration(strings.TrimPrefix(args[1], "age="))
 			msg.As[msg.UnsealResponse](env).HeldNanos = int64(age)
 		}
-	case "pins":
-		env.Body, err = pinsOf(args, s.m.Incarnation())
-	case "keep":
-		env.Body, err = keepOf(txn, args, s.m.Incarnation(), s.now)
-	case "ask-pins":
+	case "snapshot-list":
+		env.Body, err = snapshotListOf(args, s.m.Incarnation())
+	case "retain":
+		env.Body, err = retainOf(txn, args, s.m.Incarnation(), s.now)
+	case "request-list":
 		env.Body = &msg.SnapshotListRequest{Shard: 1}
-		msg.As[msg.SnapshotListRequest](env).Index, err = index(args[0])
-	case "drop-pin":
+		msg.As[msg.SnapshotListRequest](env).Index, err = csn(args[0])
+	case "drop":
 		env.Body = &msg.DropSnapshot{Request: txn, Gateway: 1}
 		msg.As[msg.DropSnapshot](env).Number, err = strconv.ParseUint(args[0], 10, 64)
-	case "heat":
-		env.Body, err = digestOf(args)
+	case "load":
+		env.Body, err = loadReportOf(args)
 	default:
 		return fmt.Errorf("no verb %q", verb)
 	}
 	return err
 }
 
-// digestOf reads what a shard tells of its hot keys, as in s3 a=20 b=7.
-func digestOf(args []string) (d *msg.LoadReport, err error) {
+// loadReportOf parses a load report, as in s3 a=20 b=7.
+func loadReportOf(args []string) (d *msg.LoadReport, err error) {
 	d = &msg.LoadReport{}
 	d.Shard, err = golden.Shard(args[0])
 	if err != nil {
@@ -100,14 +104,14 @@ func digestOf(args []string) (d *msg.LoadReport, err error) {
 	return d, nil
 }
 
-func index(s string) (kv.Index, error) {
+func csn(s string) (kv.Index, error) {
 	n, err := strconv.ParseUint(s, 10, 64)
 	return kv.Index(n), err
 }
 
-// pinsOf reads what a keeper tells, as in 1.2 floor=7 next=5 3@5 4@7.
-func pinsOf(args []string, asker kv.Incarnation) (p *msg.SnapshotList, err error) {
-	p = &msg.SnapshotList{Asker: life(args, asker)}
+// snapshotListOf parses the registry's list, as in 1.2 safe-point=7 next=5 3@5 4@7: snapshot 3 at CSN 5.
+func snapshotListOf(args []string, receiver kv.Incarnation) (p *msg.SnapshotList, err error) {
+	p = &msg.SnapshotList{Asker: incarnationOf(args, receiver)}
 	_, err = fmt.Sscanf(args[0], "%d.%d", &p.Incarnation, &p.Change)
 	if err != nil {
 		return nil, err
@@ -115,11 +119,11 @@ func pinsOf(args []string, asker kv.Incarnation) (p *msg.SnapshotList, err error
 	for _, w := range args[1:] {
 		var n, i uint64
 		switch k, v, _ := strings.Cut(w, "="); k {
-		case "floor":
-			p.Floor, err = index(v)
+		case "safe-point":
+			p.Floor, err = csn(v)
 		case "next":
 			p.Next, err = strconv.ParseUint(v, 10, 64)
-		case "life": // of the shard that asked
+		case "incarnation": // of the receiving shard
 		default:
 			_, err = fmt.Sscanf(w, "%d@%d", &n, &i)
 			p.Numbers, p.Indexes = append(p.Numbers, n), append(p.Indexes, i)
@@ -131,23 +135,24 @@ func pinsOf(args []string, asker kv.Incarnation) (p *msg.SnapshotList, err error
 	return p, nil
 }
 
-// keepOf reads a state to be kept, as in name=x s0/5 s1/3.
-func keepOf(txn kv.TxnRef, args []string, inc kv.Incarnation, now int64) (q *msg.RetainSnapshot, err error) {
-	q = &msg.RetainSnapshot{Request: txn, Gateway: 1, Incarnation: life(args, inc), Fixed: now, TtlNanos: int64(time.Hour)}
+// retainOf parses a snapshot to be retained, as in name=x s0/5 s1/3: s0 at CSN 5.
+func retainOf(txn kv.TxnRef, args []string, inc kv.Incarnation, now int64) (q *msg.RetainSnapshot, err error) {
+	q = &msg.RetainSnapshot{Request: txn, Gateway: 1, Incarnation: incarnationOf(args, inc), Fixed: now,
+		TtlNanos: int64(time.Hour)}
 	for _, w := range args {
 		var s, i uint64
 		if name, ok := strings.CutPrefix(w, "name="); ok {
 			q.Name = name
 		} else if _, err = fmt.Sscanf(w, "s%d/%d", &s, &i); err == nil {
 			q.Clock = append(q.Clock, msg.ShardCSN{Shard: kv.ShardID(s), Index: kv.Index(i)})
-		} else if !strings.HasPrefix(w, "life=") {
+		} else if !strings.HasPrefix(w, "incarnation=") {
 			return nil, err
 		}
 	}
 	return q, nil
 }
 
-// readWord takes one of the words that say how to read.
+// readWord parses one word of a read.
 func readWord(q *msg.Read, args []string, i *int) (err error) {
 	number, isNumber := strings.CutPrefix(args[*i], "#")
 	lease, isLease := strings.CutPrefix(args[*i], "lease=")
@@ -160,7 +165,7 @@ func readWord(q *msg.Read, args []string, i *int) (err error) {
 		var d time.Duration
 		d, err = time.ParseDuration(lease)
 		q.LeaseNanos = int64(d)
-	case args[*i] == "telling":
+	case args[*i] == "notify":
 		*i++
 		q.Notify = true
 		q.Last, err = golden.Shard(args[*i])
@@ -173,19 +178,19 @@ func readWord(q *msg.Read, args []string, i *int) (err error) {
 				err = bad
 			}
 		}
-	case args[*i] == "pin":
+	case args[*i] == "fix":
 		q.KeepNanos = int64(kv.DefaultScanKeep)
 	case strings.HasPrefix(args[*i], "at="):
 		_, err = fmt.Sscanf(args[*i], "at=%d@%d", &q.Pin, &q.Index)
 	default:
-		err = fmt.Errorf("what is %q?", args[*i])
+		err = fmt.Errorf("unknown word %q", args[*i])
 	}
 	return err
 }
 
-// life is the incarnation that the last word names, or the present one.
-func life(args []string, now kv.Incarnation) kv.Incarnation {
-	if n, ok := strings.CutPrefix(args[len(args)-1], "life="); ok {
+// incarnationOf returns the incarnation that the last word names, or the current one.
+func incarnationOf(args []string, now kv.Incarnation) kv.Incarnation {
+	if n, ok := strings.CutPrefix(args[len(args)-1], "incarnation="); ok {
 		if l, err := strconv.ParseUint(n, 10, 64); err == nil {
 			return kv.Incarnation(l)
 		}
@@ -193,7 +198,7 @@ func life(args []string, now kv.Incarnation) kv.Incarnation {
 	return now
 }
 
-// epochOf reads an epoch, as in 1.2.
+// epochOf parses an epoch, as in 1.2.
 func epochOf(s string) (e kv.Epoch, err error) {
 	_, err = fmt.Sscanf(s, "%d.%d", &e.Incarnation, &e.Count)
 	return e, err

@@ -16,40 +16,37 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-// TestGolden runs the scripts in testdata: one shard, s0, whose log is an
-// engine in memory. Each line is one step. A line is a transaction, a message
-// and, where there are any, operations after a colon:
+// TestGolden runs the scripts in testdata. They are about one shard, s0, with an engine in memory as its
+// log. Each line is one step: a transaction, a message and, after a colon, operations:
 //
-//	A park with s1,s2 nowait: put a 1; get b
-//	A prepare for s9: add a 5          the last agent is s9, in its life 1
-//	A lock optimistic: get a           or nowait
-//	A check                            of all that A was granted here
-//	A vote s1 yes | no | again         again is a repeated yes
-//	A decide commit | abort            A askvote, from s9
-//	A ack s1                           A release, A cancel, A enquire, A mark by B
-//	A known | unknown                  answers a push
-//	R pins 1.2 floor=7 next=5 3@5 4@7  the keeper tells what is kept
-//	R keep n name=x s0/5 s1/3          asks the keeper to keep a state
-//	A page [a,c) 2 | done              a page of a scan at the kept index
+//	A request with s1,s2 nowait: put a 1; get b     a commit request
+//	A prepare for s9: add a 5             the last agent is s9, in incarnation 1
+//	A lock optimistic: get a              or nowait
+//	A check                               of all grants of A
+//	A vote s1 yes | no | again            again is a repeated yes
+//	A decision commit | abort             A request-vote, from s9
+//	A ack s1                              A release, A cancel, A query, A wound by B
+//	A known | unknown                     the response to a push
+//	R snapshot-list 1.2 safe-point=7 next=5 3@5 4@7    the list of the registry
+//	R retain n name=x s0/5 s1/3           requests that the registry retain a snapshot
+//	A read-page [a,c) 2 | done            a page of a scan at the fixed CSN
 //
-// Park and prepare rely on what A was granted and has seen: "bare" has them
-// not. "life=1" has them name that life of the shard. And besides:
+// Requests contain the grants and versions that the gateway of A knows, unless they are "bare".
+// "incarnation=1" makes them name that incarnation of the shard. Further lines:
 //
-//	at 5ms                time goes on
-//	hold | answer [fail]  cold reads wait from now on | are answered
-//	restart               the machine is made anew from the log
-//	rest                  a clean stop: the last that the machine writes
-//	now 20m               the wall clock
-//	low | full | roomy    the disk has room for deletions alone from now on | for nothing new | for everything again
-//	quiet                 is anything left?
-//	waiters n             the n that have waited longest
+//	at 5ms                the monotonic time
+//	hold | answer [fail]  reads of the log wait from now on | get their results
+//	restart               creates the machine again from the log
+//	shutdown              a clean shutdown: the last entries
+//	now 20m               the time of day
+//	low | full | enough   free space on the disk: for deletions only | none | enough
+//	idle                  prints what is not finished
+//	waiters n             the n longest waits
 //
-// With the option home=1, keys that begin with g are at home on s1; else all are
-// here.
+// With the option home=1, the home of keys that begin with g is s1; that of others is s0.
 //
-// What a step wants done is printed: "log" what it appends, "ask" what it
-// reads, "send" what leaves when the log is durable, and "now" what leaves at
-// once.
+// The output of a step is printed: "log" are its entries, "ask" its reads, "send" the messages that
+// leave when the log is durable, "now" those that leave at once.
 func TestGolden(t *testing.T) {
 	golden.Run(t, "testdata", func() *golden.Script {
 		s := &script{}
@@ -63,28 +60,28 @@ type script struct {
 	cfg   shard.Config
 	now   int64
 	wall  int64
-	// reads are those that have no answer; held: they wait for "answer".
+	// reads are those without a result. held: they wait for "answer".
 	reads []entry.Read
 	held  bool
-	// disk is how much room it has.
+	// disk is its free space.
 	disk shard.Disk
-	// once: after a restart it is found out whether an id committed before. Stories
-	// that do not say so leave it out, since their ids are not in the order of time.
+	// once: after a restart ids that may have committed before are looked up. Off by default,
+	// since the ids of most scripts are not in the order of time.
 	once bool
 	txns map[kv.TxnRef]*known
-	// aborts is of how many it was told.
+	// aborts is the number of aborts that the gateways know.
 	aborts uint64
 }
 
-// known is what a transaction's gateway would know.
+// known is what the gateway of a transaction knows.
 type known struct {
-	life   kv.Incarnation
-	aborts uint64
-	grants []msg.Grant
-	seen   []msg.Seen
-	number uint32
-	asked  map[uint32][]msg.Op
-	index  kv.Index
+	incarnation kv.Incarnation
+	aborts      uint64
+	grants      []msg.Grant
+	seen        []msg.Seen
+	number      uint32
+	requests    map[uint32][]msg.Op
+	index       kv.Index
 }
 
 func (s *script) start(options map[string]string) error {
@@ -106,13 +103,13 @@ func (s *script) start(options map[string]string) error {
 			s.cfg.Lock.MaxWaiters = n
 		case k == "max-key-waiters":
 			s.cfg.Lock.MaxKeyWaiters = n
-		case k == "max-key-pins":
+		case k == "max-key-references":
 			s.cfg.MaxKeyPins = n
 		case k == "lease-ms":
 			s.cfg.Lease = time.Duration(n) * time.Millisecond
-		case k == "pins-ms":
+		case k == "snapshots-ms":
 			s.cfg.Pins = shard.PinConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Node: 1}
-		case k == "hot-pins-ms":
+		case k == "registry-ms":
 			s.cfg.Pins = shard.PinConfig{Every: time.Duration(n) * time.Millisecond, History: time.Minute, Hot: 0, Node: 1}
 		case k == "heat-ms":
 			s.cfg.Heat = shard.HeatConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Nodes: 2}
@@ -134,15 +131,15 @@ func (s *script) start(options map[string]string) error {
 	return err
 }
 
-// homeOf is s0, but for keys that begin with g, which may come as guests.
-func homeOf(key []byte, guests kv.ShardID) kv.ShardID {
+// homeOf is s0, except for keys that begin with g, which can be moved here.
+func homeOf(key []byte, gHome kv.ShardID) kv.ShardID {
 	if len(key) > 0 && key[0] == 'g' {
-		return guests
+		return gHome
 	}
 	return 0
 }
 
-// restart makes the machine from the log.
+// restart creates the machine again from the log.
 func (s *script) restart() (string, error) {
 	var rec shard.Recovered
 	if err := s.store.Recover(0, rec.Add); err != nil {
@@ -157,7 +154,7 @@ func (s *script) restart() (string, error) {
 	return s.act(out)
 }
 
-// act does what a step wants done, and prints it.
+// act executes the output of a step and prints it.
 func (s *script) act(out shard.Output) (string, error) {
 	var text []string
 	say := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
@@ -192,7 +189,7 @@ func (s *script) act(out shard.Output) (string, error) {
 	return strings.Join(text, "\n"), nil
 }
 
-// answer answers the open cold reads in one step.
+// answer passes the results of all outstanding reads in one step.
 func (s *script) answer(fail error) (string, error) {
 	var results []entry.ReadResult
 	for _, r := range s.reads {
@@ -214,14 +211,14 @@ func (s *script) step(env *msg.Envelope, reads []entry.ReadResult) (string, erro
 	return s.act(s.m.Step(in))
 }
 
-// learn notes what the gateway learns from a reply.
+// learn records what the gateway learns from a response.
 func (s *script) learn(env *msg.Envelope) {
 	if r := msg.As[msg.LockResponse](env); r != nil && r.Failure == nil {
-		k := s.of(r.Txn)
+		k := s.gatewayState(r.Txn)
 		k.grants = append(k.grants, r.Grants...)
-		k.life = r.Incarnation
+		k.incarnation = r.Incarnation
 		if len(r.Grants) == 0 {
-			for i, op := range k.asked[r.Number] {
+			for i, op := range k.requests[r.Number] {
 				k.seen = append(k.seen, msg.Seen{Key: op.Key, Version: r.Results[i].Version})
 			}
 		}
@@ -230,13 +227,13 @@ func (s *script) learn(env *msg.Envelope) {
 		s.aborts = r.Aborts
 	}
 	if r := msg.As[msg.ReadResponse](env); r != nil {
-		s.of(r.Reader).index = r.Index
+		s.gatewayState(r.Reader).index = r.Index
 	}
 }
 
-func (s *script) of(txn kv.TxnRef) *known {
+func (s *script) gatewayState(txn kv.TxnRef) *known {
 	if s.txns[txn] == nil {
-		s.txns[txn] = &known{life: s.m.Incarnation(), aborts: s.aborts, asked: map[uint32][]msg.Op{}}
+		s.txns[txn] = &known{incarnation: s.m.Incarnation(), aborts: s.aborts, requests: map[uint32][]msg.Op{}}
 	}
 	return s.txns[txn]
 }
@@ -259,8 +256,8 @@ func (s *script) do(line string) (string, error) {
 		s.wall = int64(d)
 	case "hold":
 		s.held = true
-	case "roomy", "low", "full":
-		s.disk = map[string]shard.Disk{"roomy": shard.DiskRoomy, "low": shard.DiskLow, "full": shard.DiskFull}[words[0]]
+	case "enough", "low", "full":
+		s.disk = map[string]shard.Disk{"enough": shard.DiskRoomy, "low": shard.DiskLow, "full": shard.DiskFull}[words[0]]
 	case "answer":
 		var fail error
 		if len(words) > 1 {
@@ -269,10 +266,10 @@ func (s *script) do(line string) (string, error) {
 		out, err = s.answer(fail)
 	case "restart":
 		out, err = s.restart()
-	case "rest":
+	case "shutdown":
 		out, err = s.act(shard.Output{Entries: s.m.Rest()})
-	case "quiet":
-		out = "  nothing is left"
+	case "idle":
+		out = "  idle"
 		if err := s.m.Quiet(); err != nil {
 			out = "  " + err.Error()
 		}
@@ -319,5 +316,6 @@ func (s *script) message(line string) (string, error) {
 
 func (s *script) after() (string, error) {
 	n := s.m.Snapshot(0)
-	return fmt.Sprintf("  (index %d; %d prepared, %d records; %d hold locks, %d wait)", n.Index, n.Prepared, n.Records, n.Holders, n.Waiting), nil
+	return fmt.Sprintf("  (index %d; %d prepared, %d records; %d hold locks, %d wait)", n.Index, n.Prepared, n.Records,
+		n.Holders, n.Waiting), nil
 }

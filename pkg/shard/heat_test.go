@@ -10,9 +10,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// TestWhatGoesTogetherIsNoClash: a key becomes hot by uses in a row that do not
-// go together, though none has waited, if they come faster than decisions.
-func TestWhatGoesTogetherIsNoClash(t *testing.T) {
+// TestCommutingUsesAreNoConflicts: a key becomes hot by successive uses that do not commute, even if none
+// waits, if they arrive faster than decisions.
+func TestCommutingUsesAreNoConflicts(t *testing.T) {
 	key := []byte("k")
 	add, size := callOn("set", "add", "k", text("x")), callOn("set", "len", "k")
 	bump := msg.Op{Kind: msg.OpAdd, Key: key, Delta: 1}
@@ -29,8 +29,10 @@ func TestWhatGoesTogetherIsNoClash(t *testing.T) {
 		{name: "increments of a counter, and read-write locks", uses: []msg.Op{bump}, locks: shard.RWLocks, hot: true},
 		{name: "sizes", uses: []msg.Op{size}},
 		{name: "an add that adds nothing, and sizes", uses: []msg.Op{add, size}},
-		{name: "adds and removes of a member, and sizes", uses: []msg.Op{callOn("set", "remove", "k", text("x")), size, add}, hot: true},
-		{name: "increments, and sums that are returned", uses: []msg.Op{bump, {Kind: msg.OpAddGet, Key: key, Delta: 1}}, hot: true},
+		{name: "adds and removes of a member, and sizes", uses: []msg.Op{callOn("set", "remove", "k", text("x")), size, add},
+			hot: true},
+		{name: "increments, and sums that are returned", uses: []msg.Op{bump, {Kind: msg.OpAddGet, Key: key, Delta: 1}},
+			hot: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPlanning(c.locks)
@@ -42,26 +44,26 @@ func TestWhatGoesTogetherIsNoClash(t *testing.T) {
 			p.whole = false
 			p.send(other)
 			p.settle(1)
-			p.now += int64(50 * time.Millisecond) // so long do decisions take
+			p.now += int64(50 * time.Millisecond) // the duration of a decision
 			p.settle(2 * decidedAfter)
-			told := map[string]bool{}
+			reported := map[string]bool{}
 			for i := range 40 {
 				p.send(c.uses[i%len(c.uses)])
-				for range 2 * decidedAfter { // nobody waits
+				for range 2 * decidedAfter { // none waits
 					p.settle(1)
 					for _, env := range p.room.Urgent {
 						if !msg.Is[msg.LoadReport](env) {
 							continue
 						}
 						for _, k := range msg.As[msg.LoadReport](env).Keys {
-							told[string(k.Key)] = true
+							reported[string(k.Key)] = true
 						}
 					}
 				}
 			}
 			require.Zero(t, p.m.Snapshot(0).Locks.Waits)
-			require.False(t, told["other"])
-			require.Equal(t, c.hot, told["k"])
+			require.False(t, reported["other"])
+			require.Equal(t, c.hot, reported["k"])
 		})
 	}
 }

@@ -11,14 +11,15 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// TestALateLockOfACommittedAttemptTakesNoLock: a copy of a Lock arrives after the attempt has committed.
-// The answer may be lost, and then no message of the gateway would release the lock.
-func TestALateLockOfACommittedAttemptTakesNoLock(t *testing.T) {
+// TestLateLockRequestOfCommittedAttemptIsIgnored: if the response is lost, no message of the gateway would
+// release the lock.
+func TestLateLockRequestOfCommittedAttemptIsIgnored(t *testing.T) {
 	f := newSteps(t, 3)
 	x := nthTxn(1)
 	get := msg.Op{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true}
 	r := f.lock(x, 1, 1, get)
-	f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}, ReadSet: &msg.ReadSet{Grants: r.Grants}}),
+	f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)},
+		ReadSet: &msg.ReadSet{Grants: r.Grants}}),
 		commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
 	require.True(t, msg.As[msg.CommitResponse](f.out[len(f.out)-1]).Committed)
 	require.Zero(t, f.m[1].Snapshot(0).Holders)
@@ -28,9 +29,9 @@ func TestALateLockOfACommittedAttemptTakesNoLock(t *testing.T) {
 	require.Zero(t, f.m[1].Snapshot(0).Holders)
 }
 
-// TestADroppedSnapshotDoesNotComeBack: a copy of RetainSnapshot arrives after the snapshot was dropped, by
-// another gateway.
-func TestADroppedSnapshotDoesNotComeBack(t *testing.T) {
+// TestDroppedSnapshotIsNotRetainedAgain by a late copy of RetainSnapshot, after another gateway has dropped
+// it.
+func TestDroppedSnapshotIsNotRetainedAgain(t *testing.T) {
 	now := int64(2)
 	cfg := shard.Config{ID: 0, Lease: -1, Pins: shard.PinConfig{Every: time.Second, History: time.Minute, Hot: 0, Node: 1}}
 	m, _ := shard.New(cfg, shard.Recovered{}, 1, 1)
@@ -54,7 +55,8 @@ func TestADroppedSnapshotDoesNotComeBack(t *testing.T) {
 	require.Nil(t, r.Failure)
 	require.Equal(t, r.Pins, step(keep).Pins, "a copy gets the same snapshot")
 	drop := msg.ToShard(0)
-	drop.Body = &msg.DropSnapshot{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 8}, Attempt: 2}, Gateway: 2, Number: r.Pins[0].Number}
+	drop.Body = &msg.DropSnapshot{Request: kv.TxnRef{TxnID: kv.TxnID{Time: 8}, Attempt: 2}, Gateway: 2,
+		Number: r.Pins[0].Number}
 	require.Nil(t, step(drop).Failure)
 
 	require.NotNil(t, step(keep).Failure)

@@ -16,8 +16,10 @@ import (
 
 // toGateways are the kinds of messages that no shard receives.
 var toGateways = map[string]bool{
-	"LockResponse": true, "CheckResponse": true, "CommitResponse": true, "Push": true, "QueryTxnResponse": true, "ReadPageResponse": true,
-	"Announcement": true, "ReadResponse": true, "RenewLeaseResponse": true, "Due": true, "SnapshotResponse": true, "HeatMap": true, "MoveKey": true,
+	"LockResponse": true, "CheckResponse": true, "CommitResponse": true, "Push": true, "QueryTxnResponse": true,
+	"ReadPageResponse": true,
+	"Announcement":     true, "ReadResponse": true, "RenewLeaseResponse": true, "Due": true, "SnapshotResponse": true,
+	"HeatMap": true, "MoveKey": true,
 	"HotStatusResponse": true, "WaitReport": true,
 }
 
@@ -48,7 +50,7 @@ func newLateMessages(t *testing.T, memory int) *lateMessages {
 	return l
 }
 
-// copyOf is a message as the network would bring it a second time.
+// copyOf returns a message as the network would deliver it a second time.
 func copyOf(t *testing.T, e *msg.Envelope) *msg.Envelope {
 	b, err := e.Marshal()
 	require.NoError(t, err)
@@ -57,7 +59,7 @@ func copyOf(t *testing.T, e *msg.Envelope) *msg.Envelope {
 	return out
 }
 
-// gateway answers as one that knows no transaction any more.
+// gateway responds as one that knows no transaction.
 func (l *lateMessages) gateway() {
 	for ; l.answered < len(l.out); l.answered++ {
 		switch e := l.out[l.answered]; {
@@ -73,7 +75,7 @@ func (l *lateMessages) gateway() {
 	}
 }
 
-// wait lets time pass.
+// wait advances the time.
 func (l *lateMessages) wait(seconds int) {
 	for range seconds {
 		l.gateway()
@@ -87,7 +89,7 @@ func (l *lateMessages) to(s kv.ShardID, fill func(*msg.Envelope)) {
 	l.send(e)
 }
 
-// committed reports whether the last answer to a commit says so.
+// committed reports whether the last commit response is a commit.
 func (l *lateMessages) committed() bool {
 	l.t.Helper()
 	for i := len(l.out) - 1; i >= 0; i-- {
@@ -96,11 +98,11 @@ func (l *lateMessages) committed() bool {
 			return a.Committed
 		}
 	}
-	require.Fail(l.t, "no answer")
+	require.Fail(l.t, "no response")
 	return false
 }
 
-// named fills in what a gateway has heard of aborts when it sends a commit.
+// named sets how many aborts the gateway knows when it sends a commit.
 func (l *lateMessages) named(e *msg.Envelope) *msg.Envelope {
 	aborts := map[kv.ShardID]uint64{}
 	for _, e := range l.out {
@@ -118,33 +120,34 @@ func (l *lateMessages) named(e *msg.Envelope) *msg.Envelope {
 
 func commitNumber(n uint64) kv.CommitID { return kv.CommitID{Gateway: 1, Incarnation: 1, Number: n} }
 
-// commits are an interactive transaction that commits on two shards, and two that do not.
+// commits executes an interactive transaction that commits on two shards, and two that do not commit.
 func (l *lateMessages) commits() {
 	r := l.lock(nthTxn(1), 1, 1, msg.Op{Kind: msg.OpGet, Key: []byte("gk"), ForUpdate: true})
 	piece := msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}
 	piece.ReadSet = msg.ReadSetOf(r.Grants, nil)
 	last := msg.Piece{Ops: []msg.Op{addOp("j", 1)}}
-	l.send(prepareMsg(nthTxn(1), commitNumber(1), 1, 0, piece), commitMsg(nthTxn(1), commitNumber(1), 0, []kv.ShardID{1}, last))
+	l.send(prepareMsg(nthTxn(1), commitNumber(1), 1, 0, piece), commitMsg(nthTxn(1), commitNumber(1), 0, []kv.ShardID{1},
+		last))
 	require.True(l.t, l.committed())
 
 	put := msg.Piece{Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte("gk"), Value: []byte("never")}}}
-	overtaken := l.named(commitMsg(nthTxn(2), commitNumber(2), 0, []kv.ShardID{1}, put))
+	superseded := l.named(commitMsg(nthTxn(2), commitNumber(2), 0, []kv.ShardID{1}, put))
 	l.send(l.named(prepareMsg(nthTxn(2), commitNumber(2), 1, 0, put)))
 	l.to(0, func(e *msg.Envelope) {
 		e.Body = &msg.CancelRequest{Txn: nthTxn(2), CommitID: commitNumber(2), Incarnation: 1}
 	})
-	l.send(overtaken)
+	l.send(superseded)
 	require.False(l.t, l.committed())
 
-	overtaken = l.named(prepareMsg(nthTxn(3), commitNumber(3), 1, 0, put))
+	superseded = l.named(prepareMsg(nthTxn(3), commitNumber(3), 1, 0, put))
 	l.send(l.named(commitMsg(nthTxn(3), commitNumber(3), 0, []kv.ShardID{1}, put)))
 	l.wait(3) // a vote is missing
 	require.False(l.t, l.committed())
-	l.send(overtaken)
+	l.send(superseded)
 	l.to(0, func(e *msg.Envelope) { e.Body = &msg.Wound{Txn: nthTxn(3), By: nthTxn(1), Conflict: &msg.Receipt{}} })
 }
 
-// readers are two that end by a Check and a Release, and one that is registered and has an update
+// readers executes two readers that end by a Check and a Release, and one that is registered and has an update
 // unsealed.
 func (l *lateMessages) readers() {
 	get := msg.Op{Kind: msg.OpGet, Key: []byte("gk")}
@@ -179,19 +182,20 @@ func (l *lateMessages) readers() {
 	l.withhold = true
 	l.send(l.named(commitMsg(nthTxn(13), commitNumber(13), 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}})))
 	require.True(l.t, l.committed())
-	l.send(copyOf(l.t, prepare)) // while the last agent still reports the commit to whoever asks
+	l.send(copyOf(l.t, prepare)) // while the last agent answers with the commit
 	l.withhold = false
 	l.send(l.held...)
 }
 
-// past are a scan, a snapshot that is kept and dropped, and a query for an outcome.
+// past executes a scan, a snapshot that is retained and dropped, and an outcome query.
 func (l *lateMessages) past() {
 	reader := kv.TxnRef{TxnID: kv.TxnID{Time: 20, Rand: 20}, Attempt: 1}
 	l.to(1, func(e *msg.Envelope) {
 		e.Body = &msg.Read{Reader: reader, Gateway: 1, Number: 1, KeepNanos: int64(time.Minute)}
 	})
 	index := msg.As[msg.ReadResponse](l.out[len(l.out)-1]).Index
-	scan := msg.ReadPage{Txn: reader, Gateway: 1, Incarnation: 1, Index: index, Start: []byte{0}, KeepNanos: int64(time.Minute)}
+	scan := msg.ReadPage{Txn: reader, Gateway: 1, Incarnation: 1, Index: index, Start: []byte{0},
+		KeepNanos: int64(time.Minute)}
 	for _, how := range []msg.ReadPage{{Number: 1}, {}, {Done: true}} {
 		l.to(1, func(e *msg.Envelope) {
 			q := scan
@@ -201,18 +205,21 @@ func (l *lateMessages) past() {
 	}
 	ask := func(n int64) kv.TxnRef { return kv.TxnRef{TxnID: kv.TxnID{Time: 30 + n}, Attempt: 1} }
 	l.to(2, func(e *msg.Envelope) {
-		e.Body = &msg.RetainSnapshot{Request: ask(1), Gateway: 1, Incarnation: 1, Fixed: l.now, Name: "x", TtlNanos: int64(time.Hour),
-			Clock: []msg.ShardCSN{{Shard: 1, Index: index}}}
+		e.Body = &msg.RetainSnapshot{Request: ask(1), Gateway: 1, Incarnation: 1, Fixed: l.now, Name: "x",
+			TtlNanos: int64(time.Hour),
+			Clock:    []msg.ShardCSN{{Shard: 1, Index: index}}}
 	})
 	number := msg.As[msg.SnapshotResponse](l.out[len(l.out)-1]).Pins[0].Number
 	l.to(2, func(e *msg.Envelope) { e.Body = &msg.FindSnapshot{Request: ask(2), Gateway: 1, Name: "x"} })
 	l.to(2, func(e *msg.Envelope) { e.Body = &msg.DropSnapshot{Request: ask(3), Gateway: 1, Number: number} })
 	l.to(2, func(e *msg.Envelope) { e.Body = &msg.HotStatusRequest{Request: ask(4), Gateway: 1} })
 	l.to(2, func(e *msg.Envelope) {
-		e.Body = &msg.SetHotPolicy{Request: ask(5), Gateway: 1, Incarnation: 1, Rule: &msg.HotRule{Key: []byte("gk"), Order: 2}}
+		e.Body = &msg.SetHotPolicy{Request: ask(5), Gateway: 1, Incarnation: 1, Rule: &msg.HotRule{Key: []byte("gk"),
+			Order: 2}}
 	})
 	l.to(2, func(e *msg.Envelope) {
-		e.Body = &msg.SetHotPolicy{Request: ask(6), Gateway: 1, Incarnation: 1, Change: 1, Rule: &msg.HotRule{Key: []byte("gk")}}
+		e.Body = &msg.SetHotPolicy{Request: ask(6), Gateway: 1, Incarnation: 1, Change: 1,
+			Rule: &msg.HotRule{Key: []byte("gk")}}
 	})
 	l.to(2, func(e *msg.Envelope) {
 		e.Body = &msg.LoadReport{Shard: 1, Keys: []msg.KeyHeat{{Key: []byte("gk"), Shard: 1, Heat: 1}}}
@@ -223,7 +230,7 @@ func (l *lateMessages) past() {
 	}
 }
 
-// check holds all shards against what they must be after the end.
+// check verifies the final state of all shards.
 func (l *lateMessages) check(after string) {
 	for _, m := range l.m {
 		require.NoError(l.t, m.Check(), after)
@@ -238,9 +245,9 @@ func (l *lateMessages) check(after string) {
 	require.Empty(l.t, msg.As[msg.HotStatusResponse](l.out[len(l.out)-1]).Rules, after)
 }
 
-// TestLateMessagesChangeNothing delivers a copy of each message that a shard receives after what it
-// belongs to has ended: while the shards remember that, when they have forgotten what memory may forget,
-// and after a restart. Nothing is held, promised or recorded then, and the values are the same.
+// TestLateMessagesChangeNothing delivers a copy of each message that a shard receives after the end of what it
+// belongs to: while the shards remember that, after memory has evicted it, and after a restart. Nothing is
+// then locked, prepared or recorded, and the values are the same.
 func TestLateMessagesChangeNothing(t *testing.T) {
 	for _, c := range []struct {
 		name     string

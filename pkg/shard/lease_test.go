@@ -11,16 +11,15 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 )
 
-// lives has a shard live, and crash, with one log.
-type lives struct {
+// incarnations runs a shard, with crashes, on one log.
+type incarnations struct {
 	t   *testing.T
 	log *memstore.Store
 	m   *Machine
 }
 
-// begin starts a life at a time, with a lease, and tells for how long it waits for
-// readers.
-func (l *lives) begin(at, lease time.Duration) time.Duration {
+// begin starts an incarnation at a time, with a lease, and returns for how long it waits for readers.
+func (l *incarnations) begin(at, lease time.Duration) time.Duration {
 	var rec Recovered
 	require.NoError(l.t, l.log.Recover(0, rec.Add))
 	var out Output
@@ -29,9 +28,9 @@ func (l *lives) begin(at, lease time.Duration) time.Duration {
 	return max(0, time.Duration(l.m.queue.SealFrom())-at)
 }
 
-func (l *lives) step(at time.Duration) { l.write(l.m.Step(Input{Now: int64(at)}).Entries) }
+func (l *incarnations) step(at time.Duration) { l.write(l.m.Step(Input{Now: int64(at)}).Entries) }
 
-func (l *lives) write(entries []entry.Entry) {
+func (l *incarnations) write(entries []entry.Entry) {
 	if len(entries) == 0 {
 		return
 	}
@@ -41,32 +40,33 @@ func (l *lives) write(entries []entry.Entry) {
 	l.log.SyncTo(at)
 }
 
-// TestANewLifeWaitsForTheLeasesThatWereGiven: a server that is started with a shorter
-// lease waits for the readers that have the longer one, also if it is the second, and
-// no longer than that.
-func TestANewLifeWaitsForTheLeasesThatWereGiven(t *testing.T) {
-	l := &lives{t: t, log: memstore.New()}
-	require.Zero(t, l.begin(0, 10*time.Second), "nobody was here before")
+// TestNewIncarnationWaitsForLongestEarlierLease: a server that is restarted with a shorter lease waits for
+// readers with the longer one, also at its second start, and no longer than that.
+func TestNewIncarnationWaitsForLongestEarlierLease(t *testing.T) {
+	l := &incarnations{t: t, log: memstore.New()}
+	require.Zero(t, l.begin(0, 10*time.Second), "the first incarnation")
 	require.Equal(t, 10*time.Second, l.begin(time.Second, 2*time.Second))
 	l.step(2 * time.Second)
-	require.Equal(t, 10*time.Second, l.begin(3*time.Second, 2*time.Second), "the readers of the first life may still be about")
+	require.Equal(t, 10*time.Second, l.begin(3*time.Second, 2*time.Second),
+		"readers of the first incarnation may be registered")
 	l.step(14 * time.Second)
-	require.Equal(t, 2*time.Second, l.begin(15*time.Second, 20*time.Second), "and now they may not")
-	require.Equal(t, 20*time.Second, l.begin(16*time.Second, -1), "this life registers nobody, the last one did")
+	require.Equal(t, 2*time.Second, l.begin(15*time.Second, 20*time.Second), "their leases have ended")
+	require.Equal(t, 20*time.Second, l.begin(16*time.Second, -1), "this incarnation registers no reader, the last one did")
 	l.step(40 * time.Second)
 	require.Zero(t, l.begin(41*time.Second, 2*time.Second))
 }
 
-// TestCleanShutdownWithinALeaseKeepsIt: while leases of the incarnation before have not expired, a clean
-// shutdown does not report that there are no readers. Once they have, it does.
+// TestCleanShutdownWithinALeaseKeepsIt: while leases of the previous incarnation have not expired, a clean
+// shutdown does not record that there are no readers. Once they have, it does.
 func TestCleanShutdownWithinALeaseKeepsIt(t *testing.T) {
 	const lease = 2 * time.Second
-	l := &lives{t: t, log: memstore.New()}
+	l := &incarnations{t: t, log: memstore.New()}
 	l.begin(0, lease)
 	require.Equal(t, lease, l.begin(time.Second, lease), "a crash leaves the leases of its readers")
 	l.step(3*time.Second - 1)
 	require.Empty(t, l.m.Rest())
-	require.Equal(t, lease, l.begin(3*time.Second-1, lease), "the readers of the first incarnation may still be registered")
+	require.Equal(t, lease, l.begin(3*time.Second-1, lease),
+		"the readers of the first incarnation may still be registered")
 	l.step(5*time.Second - 1)
 	rest := l.m.Rest()
 	require.NotEmpty(t, rest)
@@ -74,9 +74,10 @@ func TestCleanShutdownWithinALeaseKeepsIt(t *testing.T) {
 	require.Zero(t, l.begin(5*time.Second, lease))
 }
 
-// TestAnOldRowSaysNothingOfItsLease: then the usual lease was given, or today's.
-func TestAnOldRowSaysNothingOfItsLease(t *testing.T) {
-	for lease, want := range map[time.Duration]time.Duration{time.Second: 2 * time.Second, 5 * time.Second: 5 * time.Second, -1: 2 * time.Second} {
+// TestOlderRowHasDefaultOrConfiguredLease, whichever is longer, since it does not contain the lease.
+func TestOlderRowHasDefaultOrConfiguredLease(t *testing.T) {
+	for lease, want := range map[time.Duration]time.Duration{time.Second: 2 * time.Second,
+		5 * time.Second: 5 * time.Second, -1: 2 * time.Second} {
 		rec := Recovered{State: entry.State{Incarnation: 1}}
 		m, _ := New(Config{Lease: lease}, rec, 0, 0)
 		require.EqualValues(t, want, m.queue.SealFrom())

@@ -11,17 +11,17 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// TestARestartedShardWaitsForWhatIsLeftOfLeases: until the last lease ends if that is known,
-// for a whole lease if it is not, and for none if there are none. An incarnation that waits
-// passes on what it waits for.
-func TestARestartedShardWaitsForWhatIsLeftOfLeases(t *testing.T) {
+// TestRestartedShardWaitsForTheRestOfLeases: until the last lease ends if that is known, else for a whole
+// lease, and not at all if there are none. An incarnation that waits passes on its wait.
+func TestRestartedShardWaitsForTheRestOfLeases(t *testing.T) {
 	const lease = 2 * time.Second
 	reader := kv.TxnRef{TxnID: kv.TxnID{Time: 12, Rand: 12}, Attempt: 1}
 	f := newStepsWith(t, 1, func(c *shard.Config) { c.Lease, c.Gateway = lease, 7 })
 	gateway := kv.NodeID(1)
 	read := func() {
 		e := msg.ToShard(0)
-		e.Body = &msg.Read{Reader: reader, Gateway: gateway, Number: 1, Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, LeaseNanos: int64(lease)}
+		e.Body = &msg.Read{Reader: reader, Gateway: gateway, Number: 1, Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}},
+			LeaseNanos: int64(lease)}
 		f.send(e)
 	}
 	leave := func() {
@@ -49,7 +49,7 @@ func TestARestartedShardWaitsForWhatIsLeftOfLeases(t *testing.T) {
 	crash(time.Millisecond, false)
 	waits(lease)
 	crash(500*time.Millisecond, true)
-	waits(1500 * time.Millisecond) // for the readers of the incarnation before last
+	waits(1500 * time.Millisecond) // for the readers of two incarnations ago
 	crash(500*time.Millisecond, true)
 	waits(time.Second)
 	f.tick(time.Duration(f.now) + time.Minute)
@@ -57,7 +57,8 @@ func TestARestartedShardWaitsForWhatIsLeftOfLeases(t *testing.T) {
 	waits(lease)
 	f.tick(time.Duration(f.now) + 600*time.Millisecond)
 	e := msg.ToShard(0)
-	e.Body = &msg.RenewLease{Reader: reader, Gateway: 1, Number: 1, Incarnation: f.m[0].Incarnation(), LeaseNanos: int64(lease)}
+	e.Body = &msg.RenewLease{Reader: reader, Gateway: 1, Number: 1, Incarnation: f.m[0].Incarnation(),
+		LeaseNanos: int64(lease)}
 	f.send(e)
 	waits(lease)
 	crash(1200*time.Millisecond, true)
@@ -76,5 +77,5 @@ func TestARestartedShardWaitsForWhatIsLeftOfLeases(t *testing.T) {
 	waits(0) // its reader ends with the shard's process
 	crash(time.Minute, false)
 	waits(lease)
-	require.Empty(t, f.m[0].Rest(), "it has not waited")
+	require.Empty(t, f.m[0].Rest(), "the wait has not ended")
 }

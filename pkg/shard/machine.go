@@ -22,36 +22,34 @@ import (
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
-// Input is what a step takes in.
+// Input is the input of a step.
 type Input struct {
-	// Now rises and has no meaning but its differences, in nanoseconds.
+	// Now is monotonic, in nanoseconds; only differences have a meaning.
 	Now int64
-	// Wall is the time of day, in nanoseconds since 1970. It may jump, either way.
+	// Wall is the time of day, in nanoseconds since 1970. It may jump in both directions.
 	Wall int64
-	// IDTime is the time by which ids are forgotten (package outcome), in nanoseconds
-	// since 1970; 0 is Wall. New ids should be near it.
+	// IDTime is the time of day by which outcomes are deleted (package outcome), in nanoseconds
+	// since 1970; 0 for Wall. New ids should be near it.
 	IDTime int64
-	// Peers is how Wall compares with the times of day of the other nodes.
+	// Peers is how Wall compares with the time of day of the other nodes.
 	Peers    timeofday.Peers
 	Messages []*msg.Envelope
 	Reads    []entry.ReadResult
-	// Busy is in which share of the time the shard has worked lately, 0 if that
-	// is not measured.
+	// Busy is the share of the time in which the shard has executed steps recently, 0 if not
+	// measured.
 	Busy float64
-	// Disk is how much room the disk has (package exec).
+	// Disk is how much free space the disk has (package exec).
 	Disk Disk
-	// DiskText says for people which disk that is, and what it has free; it may be
-	// empty.
+	// DiskText describes the disk and its free space, for errors; may be empty.
 	DiskText string
-	// Room is an earlier output of which nothing is needed any more: its
-	// slices are used for the new one. It may be empty.
+	// Buffers is an earlier output that is not needed any more: its slices are reused. May be empty.
 	Room Output
 }
 
-// Output is what a step wants done.
+// Output is the output of a step.
 type Output = step.Output
 
-// Machine is a shard. Its methods are not for concurrent use.
+// Machine is a shard. It is not for concurrent use.
 type Machine struct {
 	*step.Env
 	cfg Config
@@ -61,7 +59,7 @@ type Machine struct {
 	queue     *snapshotqueue.Queue
 	exec      *exec.Executor
 	outcomes  *outcome.Outcomes
-	recs      *record.Table
+	records   *record.Table
 	part      *agent.Participant
 	last      *agent.LastAgent
 	readers   *readers.Readers
@@ -71,46 +69,47 @@ type Machine struct {
 	clock     *timeofday.Clock
 	expiry    *expiry.Deadlines
 
-	// row is the state row: its index and write number are ahead of ours,
-	// so that it need not be written with every commit. dirty: it has to be
-	// written although they are.
+	// row is the state row. Its CSN and write number are ahead of the current ones, so it need not
+	// be written with every commit. dirty: it must be written for another reason.
 	row   entry.State
 	dirty bool
-	// lastLease is that of the readers of the incarnation before.
+	// lastLease is the lease duration of the previous incarnation.
 	lastLease int64
-	// house is when housekeeping is due.
-	house int64
-	// ends is the number of outcomes when the floor of ids was last raised.
-	ends     uint64
-	messages uint64
+	// housekeepingAt is when the next housekeeping is due.
+	housekeepingAt int64
+	// finishedAtRaise is finishedCount when the low watermark of ids was last raised.
+	finishedAtRaise uint64
+	messages        uint64
 }
 
-// New makes a shard from what its log holds, in a new incarnation. The output
-// is to be treated like that of a step: its entries make the incarnation
-// durable before anything else is sent.
+// New returns a shard in a new incarnation, from what its log contains. The output must be handled
+// like that of a step: its entries make the incarnation durable before any message is sent.
 func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	cfg = cfg.withDefaults()
 	inc := rec.State.Incarnation + 1
 	e := &step.Env{ID: cfg.ID, Inc: inc, Now: now, Wall: wall, Mutants: cfg.Mutants, Trace: cfg.Trace}
 	m := &Machine{
-		Env: e, cfg: cfg, dirty: true, house: now + int64(houseEvery), lastLease: leaseOf(&rec.State, cfg),
-		locks: locktable.New(cfg.lockOptions()),
-		queue: snapshotqueue.New(queueOptions(cfg, inc, now, &rec)),
-		recs:  record.NewTable(),
+		Env: e, cfg: cfg, dirty: true, housekeepingAt: now + int64(housekeepingEvery), lastLease: leaseOf(&rec.State, cfg),
+		locks:   locktable.New(cfg.lockOptions()),
+		queue:   snapshotqueue.New(queueOptions(cfg, inc, now, &rec)),
+		records: record.NewTable(),
 	}
 	m.store = store.New(e, cfg.storeConfig(), &rec.State)
-	m.outcomes = outcome.New(e, m.store, outcome.Config{Memory: cfg.Memory, Retention: cfg.Retention, Nodes: cfg.Nodes}, &rec.State, rec.Fences)
-	m.snapshots = past.NewSnapshots(e, m.store, cfg.pinConfig(), rec.Pins, rec.State.Writes)
+	m.outcomes = outcome.New(e, m.store, outcome.Config{Memory: cfg.Memory, Retention: cfg.Retention, Nodes: cfg.Nodes},
+		&rec.State, rec.Fences)
+	m.snapshots = past.NewSnapshots(e, m.store, cfg.snapshotConfig(), rec.Pins, rec.State.Writes)
 	m.clock = timeofday.New(e, timeofday.Config{Settle: cfg.Retention, Trusted: cfg.TrustClock}, &rec.State)
-	m.expiry = expiry.New(e, m.store, m.clock, expiry.Config{Node: cfg.Node, Every: cfg.DueEvery, Again: cfg.DueAgain}, rec.State.Index > 0)
-	m.heat = contention.New(e, cfg.Heat, m.around(), contention.Recovered{Moved: rec.Moved, Rules: rec.Rules})
+	m.expiry = expiry.New(e, m.store, m.clock, expiry.Config{Node: cfg.Node, Every: cfg.DueEvery, Again: cfg.DueAgain},
+		rec.State.Index > 0)
+	m.heat = contention.New(e, cfg.Heat, m.contentionView(), contention.Recovered{Moved: rec.Moved, Rules: rec.Rules})
 	m.past = past.NewReads(e, m.store, m.heat, m.expiry, m.snapshots)
 	m.exec = exec.New(exec.Parts{Env: e, Store: m.store, Locks: m.locks, Heat: m.heat, Expiry: m.expiry},
 		exec.Config{MaxKeyPins: cfg.MaxKeyPins, Sharing: cfg.Sharing})
-	m.part, m.last = agent.New(agent.Parts{Env: e, Store: m.store, Locks: m.locks, Queue: m.queue, Exec: m.exec, Heat: m.heat,
-		Expiry: m.expiry, Outcomes: m.outcomes, Records: m.recs},
+	m.part, m.last = agent.New(agent.Parts{Env: e, Store: m.store, Locks: m.locks, Queue: m.queue, Exec: m.exec,
+		Heat: m.heat, Expiry: m.expiry, Outcomes: m.outcomes, Records: m.records},
 		agent.Config{Repeat: cfg.Repeat, Liveness: cfg.Liveness, Ended: cfg.Memory, FixedUnseal: cfg.UnsealAfter != 0})
-	m.readers = readers.New(readers.Parts{Env: e, Store: m.store, Queue: m.queue, Exec: m.exec, Heat: m.heat, Part: m.part, Last: m.last},
+	m.readers = readers.New(readers.Parts{Env: e, Store: m.store, Queue: m.queue, Exec: m.exec, Heat: m.heat,
+		Part: m.part, Last: m.last},
 		readers.Config{Lease: cfg.Lease, Left: cfg.Memory, Gateway: cfg.Gateway})
 	for i := range rec.Records {
 		m.last.Recover(&rec.Records[i])
@@ -121,11 +120,16 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	return m, m.finishStep()
 }
 
-// queueOptions has a shard's new incarnation wait for the readers of the earlier ones: until
-// their leases end, if that is known, and else for their lease, which may differ from its own.
-// It does not wait if the last incarnation has reported that there are none.
+// queueOptions makes a new incarnation wait for the registered readers of earlier ones: until their
+// leases end, if that is known, else for the lease duration in the state row, which may differ from
+// the configured one. It does not wait after a clean shutdown without readers.
+//
+// History that makes it necessary: a reader registers, reads x and is still reading; the shard
+// crashes and restarts; an update of x and y commits at once; the reader reads the new y. It has
+// seen half of the update, and its lease is still valid.
 func queueOptions(cfg Config, inc kv.Incarnation, now int64, rec *Recovered) snapshotqueue.Options {
-	o := snapshotqueue.Options{Incarnation: inc, Repeat: cfg.Repeat, UnsealAfter: cfg.UnsealAfter, HoldBound: cfg.HoldBound, Mutants: cfg.Mutants}
+	o := snapshotqueue.Options{Incarnation: inc, Repeat: cfg.Repeat, UnsealAfter: cfg.UnsealAfter,
+		HoldBound: cfg.HoldBound, Mutants: cfg.Mutants}
 	lease := leaseOf(&rec.State, cfg)
 	if inc == 1 || lease <= 0 || rec.State.Rested {
 		return o
@@ -140,14 +144,14 @@ func queueOptions(cfg Config, inc kv.Incarnation, now int64, rec *Recovered) sna
 	return o
 }
 
-// LeasesUntil returns when the last lease ends that this incarnation or an earlier one has
-// granted to a reader that does not end with this process, and that is still relied on; the
-// past if there is none. An incarnation that learns it (Recovered.Leases) waits no longer than until then. The shell makes it
-// outlast the process before the output of a step leaves the node.
+// LeaseHorizon returns when the last lease of a registered reader ends that this incarnation or an
+// earlier one has granted, except those of readers that end with this process; a time in the past
+// for none. The caller stores it where it survives the process, before the output of the step leaves
+// the node. An incarnation that gets it (Recovered.Leases) waits no longer than until then.
 func (m *Machine) LeasesUntil() int64 { return m.queue.LeasesUntil() }
 
-// leaseOf is for how long readers may be registered of which the incarnation that has left this row
-// knew; a row that does not say it had the usual lease, or today's.
+// leaseOf returns the lease duration of the incarnation that wrote a state row. A row of an older
+// format does not contain it; then it was the default or is the configured one, whichever is longer.
 func leaseOf(last *entry.State, cfg Config) int64 {
 	if last.LeaseNanos == 0 {
 		return max(int64(cfg.Lease), int64(kv.DefaultLease))
@@ -155,8 +159,8 @@ func leaseOf(last *entry.State, cfg Config) int64 {
 	return last.LeaseNanos
 }
 
-// lease is what the state row says to the next incarnation. As long as readers of an earlier
-// one may be about, theirs counts, too.
+// lease is the lease duration in the state row. While readers of the previous incarnation may be
+// registered, their lease counts as well.
 func (m *Machine) lease() int64 {
 	own := max(int64(m.cfg.Lease), -1)
 	if m.Now < m.queue.SealFrom() {
@@ -165,25 +169,26 @@ func (m *Machine) lease() int64 {
 	return own
 }
 
-// ID is the shard's name.
+// ID returns the name of the shard.
 func (m *Machine) ID() kv.ShardID { return m.cfg.ID }
 
-// Incarnation is the shard's current one.
+// Incarnation returns the current incarnation.
 func (m *Machine) Incarnation() kv.Incarnation { return m.Inc }
 
-// Index is how many transactions have become visible here, with the gaps that
-// restarts have left.
+// CSN returns the current commit sequence number: how many transactions have become visible, plus
+// the numbers that restarts have skipped.
 func (m *Machine) Index() kv.Index { return m.store.Index() }
 
-// IDOffset is a time, less Now, that new ids should not be far behind, since the
-// shard is about to forget by it, or has; false if there is none.
+// IDOffset returns a time, minus Now, that new ids must not be far behind, since the low watermark
+// is about to rise by it, or has; false for none.
 func (m *Machine) IDOffset() (int64, bool) { return m.outcomes.Offset() }
 
-// ExpirySuspended is why keys that earlier incarnations have given a time to live are not
-// deleted by the time of day; timeofday.None if they are.
+// ExpirySuspended returns why keys that earlier incarnations wrote with a time to live are not
+// deleted now; timeofday.None if they are.
 func (m *Machine) ExpirySuspended() timeofday.Doubt { return m.expiry.Suspended() }
 
-// Step takes everything that has arrived and says what to do about it.
+// Step handles all input and returns the output. Each message is handled completely before the next
+// one, so that the result depends on their order only.
 func (m *Machine) Step(in Input) Output {
 	m.Now, m.Wall = max(m.Now, in.Now), in.Wall
 	if in.IDTime == 0 {
@@ -200,20 +205,20 @@ func (m *Machine) Step(in Input) Output {
 	m.snapshots.Observe(m.clock.Contradicted() != timeofday.None)
 	for i := range in.Reads {
 		m.store.Answered(&in.Reads[i])
-		m.wakeUp()
+		m.runLoaded()
 	}
 	for _, x := range in.Messages {
 		m.messages++
 		m.receive(x)
-		m.settle()
+		m.runReady()
 	}
-	m.settle()
+	m.runReady()
 	m.tick()
-	m.settle()
+	m.runReady()
 	return m.finishStep()
 }
 
-// receive has the part take a message that it is for.
+// receive passes a message to the part that handles it.
 func (m *Machine) receive(x *msg.Envelope) {
 	switch b := x.Body.(type) {
 	case *msg.CommitRequest:
@@ -241,34 +246,35 @@ func (m *Machine) receive(x *msg.Envelope) {
 	default:
 		_ = m.last.Receive(x) || m.part.Receive(x) || m.readers.Receive(x) || m.snapshots.Receive(x) || m.heat.Receive(x)
 	}
-	m.overtake()
+	m.abortSuperseded()
 }
 
-// overtake ends the other attempts of what was applied here.
-func (m *Machine) overtake() {
-	for _, txn := range m.part.Applied() {
-		m.last.Overtake(txn)
+// abortSuperseded aborts the other attempts of the transactions that were applied here. It runs
+// before anything else is handled, so that no attempt of a committed id can prepare.
+func (m *Machine) abortSuperseded() {
+	for _, txn := range m.part.TakeApplied() {
+		m.last.AbortSuperseded(txn)
 	}
 }
 
-// went has the part act on the step that a piece has reached.
-func (m *Machine) went(t *exec.Task, s exec.Step) {
+// continueTask passes a task to its part at the step that it has reached.
+func (m *Machine) continueTask(t *exec.Task, s exec.Step) {
 	switch t.Kind {
 	case exec.Read, exec.Snapshot:
 		m.readers.Went(t, s)
 	case exec.Decide:
-		m.last.Went(t, s)
+		m.last.OnStep(t, s)
 	default:
-		m.part.Went(t, s)
+		m.part.OnStep(t, s)
 	}
 }
 
-// wakeUp has pieces and promises go on whose keys, pages or rows have arrived.
-func (m *Machine) wakeUp() {
+// runLoaded continues the tasks and prepared attempts whose keys, pages or rows have arrived.
+func (m *Machine) runLoaded() {
 	for {
 		t := m.exec.Next()
 		if t != nil {
-			m.went(t, exec.Ready)
+			m.continueTask(t, exec.Ready)
 			continue
 		}
 		w, ok := m.store.Next()
@@ -276,19 +282,22 @@ func (m *Machine) wakeUp() {
 		case !ok:
 			return
 		case exec.Waits(w.Waiter):
-			m.went(m.exec.Woken(&w))
+			m.continueTask(m.exec.Woken(&w))
 		default:
-			m.part.Woken(&w)
-			m.overtake()
+			m.part.OnLoaded(&w)
+			m.abortSuperseded()
 		}
 	}
 }
 
-// settle runs whatever has become grantable, or free of readers.
-func (m *Machine) settle() {
+// runReady continues whatever can proceed: loaded tasks, granted locks, and what readers or
+// decisions have released. Each may release others, so it repeats until nothing is left. Then it
+// sends the wounds that result.
+func (m *Machine) runReady() {
 	for {
-		m.wakeUp()
-		m.settleReaders()
+		m.runLoaded()
+		m.runQueueChanges()
+		// Loaded tasks run before new locks are granted: they hold theirs already.
 		if m.store.Waking() {
 			continue
 		}
@@ -297,46 +306,48 @@ func (m *Machine) settle() {
 			break
 		}
 		t := r.Tag.(*exec.Task)
-		m.went(t, m.exec.Granted(t))
+		m.continueTask(t, m.exec.Granted(t))
 	}
 	for _, w := range m.locks.Marks() {
 		m.part.SendWound(w)
 	}
 }
 
-// settleReaders acts on what has become possible in the snapshot-queues.
-func (m *Machine) settleReaders() {
+// runQueueChanges handles what has changed in the snapshot-queues.
+func (m *Machine) runQueueChanges() {
 	m.readers.Settle()
 	for c := m.queue.Changes(); !c.Empty(); c = m.queue.Changes() {
 		m.readers.Changed(&c)
 		for _, txn := range c.Sealed {
-			m.part.Sealed(txn)
+			m.part.OnSealed(txn)
 		}
 		for i := range c.Free {
-			m.last.Freed(&c.Free[i])
+			m.last.OnFreed(&c.Free[i])
 		}
 	}
 }
 
-// Rest ends the shard's incarnation cleanly: the entries that it returns are the last
-// of it. If no reader is registered they say so, and the next one need not
-// wait for any. Step must not be called again.
+// Shutdown ends the incarnation cleanly and returns its last entries. If no reader is registered,
+// they record that, and the next incarnation need not wait for leases; otherwise there are none.
+// Step must not be called again.
 func (m *Machine) Rest() []entry.Entry {
 	if m.queue.Readers() > 0 || m.Now < m.queue.SealFrom() && !m.Mutants.Has(mutant.RestWithinLease) {
 		return nil
 	}
 	m.row.Index, m.row.Writes, m.row.Rested = m.store.Index(), m.store.Writes(), true
-	m.outcomes.Rest(&m.row)
+	m.outcomes.FillClean(&m.row)
 	m.clock.Fill(&m.row)
 	m.Put(entry.TableState, nil, &m.row)
 	return m.Out.Entries
 }
 
+// finishStep completes the output of a step: outcomes and the state row are written last.
 func (m *Machine) finishStep() Output {
 	m.outcomes.Announce()
 	m.store.EncodeLate()
 	m.dirty = m.outcomes.Flush() || m.clock.Flush() || m.dirty
-	if m.store.News() || m.dirty || m.lease() != m.row.LeaseNanos || m.store.Index() > m.row.Index || m.store.Writes() > m.row.Writes {
+	if m.store.News() || m.dirty || m.lease() != m.row.LeaseNanos ||
+		m.store.Index() > m.row.Index || m.store.Writes() > m.row.Writes {
 		m.writeState()
 	}
 	out := m.Out
@@ -347,63 +358,65 @@ func (m *Machine) finishStep() Output {
 	return out
 }
 
-// writeState writes the state row, ahead of what it is about.
+// writeState writes the state row, with a reserve of CSNs and write numbers.
 func (m *Machine) writeState() {
 	m.dirty = false
-	m.row = entry.State{Incarnation: m.Inc, Index: m.store.Index() + reserve, Writes: m.store.Writes() + reserve,
+	m.row = entry.State{Incarnation: m.Inc, Index: m.store.Index() + stateReserve, Writes: m.store.Writes() + stateReserve,
 		Moves: m.store.Moves(), LeaseNanos: m.lease()}
 	m.outcomes.Fill(&m.row)
 	m.clock.Fill(&m.row)
 	m.Put(entry.TableState, nil, &m.row)
 }
 
-// reserve is how far ahead of the shard its state row is: how many indexes and
-// write numbers a restart skips. Somewhat arbitrary: enough that the row costs
-// nothing, and that 64 bits suffice for any number of restarts.
-const reserve = 1000
+// stateReserve is how far the CSN and the write number in the state row are ahead: how many a
+// restart skips. Somewhat arbitrary: the row then costs nothing, and 64 bits suffice for any number
+// of restarts.
+const stateReserve = 1000
 
 const (
-	// tickEvery is the least time between two rounds of repeats. Somewhat
-	// arbitrary: a tenth of the first repeat.
+	// tickEvery is the least time between two searches for messages to repeat. Somewhat arbitrary: a
+	// tenth of the first repeat interval.
 	tickEvery = 5 * time.Millisecond
-	// readersEvery is the same for readers and what they wait for. A node's
-	// timers are coarser; but when much is going on, steps are frequent.
-	readersEvery = agent.LeastWait
-	houseEvery   = time.Second
+	// readersEvery is the same for readers and their waits. The timers of a node are coarser, but
+	// under load steps are frequent.
+	readersEvery      = agent.MinWait
+	housekeepingEvery = time.Second
 )
 
+// nextTick returns when Step has something to do without input.
 func (m *Machine) nextTick() int64 {
 	next := min(m.part.Next(), m.last.Next(), m.locks.NextTick(), m.heat.Next(), m.snapshots.Next(), m.expiry.Next())
-	if m.busy() {
-		next = min(next, m.house)
+	if m.needsHousekeeping() {
+		next = min(next, m.housekeepingAt)
 	}
 	next = max(next, m.Now+int64(tickEvery))
 	return min(next, max(m.queue.NextTick(), m.Now+int64(readersEvery)))
 }
 
-// busy reports whether housekeeping has anything to do.
-func (m *Machine) busy() bool {
-	return m.store.Untidy() || m.snapshots.Expecting() || m.part.Waiting() || m.recs.Len() > 0 || m.store.Kept().Len() > 0 ||
-		m.readers.Known() || m.ended() != m.ends
+// needsHousekeeping reports whether housekeeping has anything to do. An idle shard is not stepped.
+func (m *Machine) needsHousekeeping() bool {
+	return m.store.Untidy() || m.snapshots.Expecting() || m.part.NeedsHousekeeping() ||
+		m.records.Len() > 0 || m.store.Kept().Len() > 0 || m.readers.Known() || m.finishedCount() != m.finishedAtRaise
 }
 
-// ended counts the transactions that have ended here.
-func (m *Machine) ended() uint64 {
+// finishedCount returns how many transactions have committed or were applied in this incarnation.
+func (m *Machine) finishedCount() uint64 {
 	s := m.last.Stats()
 	return s.Committed + s.Applied
 }
 
+// tick handles everything that is due at this time.
 func (m *Machine) tick() {
 	m.store.Tick()
 	if m.Now >= m.locks.NextTick() {
 		for _, txn := range m.locks.Tick(m.Now) {
-			m.part.Push(txn, true)
+			m.part.SendPush(txn, true)
 		}
-		m.part.Overdrawn(m.locks.Overdrawn())
+		m.part.BreakOverdrawn(m.locks.Overdrawn())
 	}
 	if m.Now >= m.queue.NextTick() {
 		for _, q := range m.queue.Tick(m.Now) {
-			m.part.AskUnseal(q)
+			m.part.RequestUnseal(q)
 		}
 	}
 	m.part.Tick()
@@ -411,19 +424,19 @@ func (m *Machine) tick() {
 	m.snapshots.Tick()
 	m.heat.Tick()
 	m.expiry.Tick()
-	if m.Now >= m.house {
-		m.house = m.Now + int64(houseEvery)
+	if m.Now >= m.housekeepingAt {
+		m.housekeepingAt = m.Now + int64(housekeepingEvery)
 		m.housekeeping()
 	}
 }
 
-// housekeeping happens once a second.
+// housekeeping runs once a second.
 func (m *Machine) housekeeping() {
 	m.store.Clean()
 	m.snapshots.Clean()
 	m.readers.Clean()
-	m.part.Clean()
-	if m.outcomes.RaiseFloor() {
-		m.ends = m.ended()
+	m.part.Housekeep()
+	if m.outcomes.RaiseLowWatermark() {
+		m.finishedAtRaise = m.finishedCount()
 	}
 }

@@ -41,8 +41,7 @@ func (k *movedKey) result(op msg.Op) msg.Result {
 	return a.Results[0]
 }
 
-// move moves the key to the other shard, and returns what the shard that it leaves has of it. The hot
-// shard is the last agent.
+// move moves the key to the other shard, and returns what the source holds. The hot shard is the last agent.
 func (k *movedKey) move() msg.Result {
 	x, id := k.nextTxn()
 	out := msg.Op{Kind: msg.OpMoveOut, Key: []byte("gk"), To: k.there, Type: uint32(entry.TypeMoved)}
@@ -58,22 +57,23 @@ func (k *movedKey) move() msg.Result {
 	}
 	p, c := prepareMsg(x, id, 1, 2, pieces[1]), commitMsg(x, id, 2, []kv.ShardID{1}, pieces[2])
 	msg.As[msg.Prepare](p).Piece.Incarnation = k.m[1].Incarnation()
-	msg.As[msg.Prepare](p).LastIncarnation, msg.As[msg.CommitRequest](c).Piece.Incarnation = k.m[2].Incarnation(), k.m[2].Incarnation()
+	msg.As[msg.Prepare](p).LastIncarnation, msg.As[msg.CommitRequest](c).Piece.Incarnation = k.m[2].Incarnation(),
+		k.m[2].Incarnation()
 	k.send(p, c)
 	require.True(k.t, k.answer().Committed, "%v", k.answer().Failure)
 	k.here, k.there = k.there, k.here
 	return had
 }
 
-// TestVersionsRiseOverMoves: a key is written, deleted, added to and moved at random between its home,
-// where other keys are written too, and the hot shard. Tombstones are collected, and shards restart.
-// Each write has a later version than all before it. A move changes neither what the key holds nor, if it
-// holds something, the version.
+// TestVersionsRiseOverMoves writes, deletes, adds to and moves a key at random between its home, where other
+// keys are written too, and the hot shard. Tombstones are collected, and shards restart. Each write has a
+// later version than all before it. A move changes neither the value nor, if there is one, its version.
 func TestVersionsRiseOverMoves(t *testing.T) {
 	small := func(c *shard.Config) { c.CacheBytes = 1 }
 	rapid.Check(t, func(r *rapid.T) {
 		k := &movedKey{steps: newStepsWith(t, 3, small), t: r, here: 1, there: 2}
-		get, write := msg.Op{Kind: msg.OpGet, Key: []byte("gk")}, msg.Op{Kind: msg.OpPut, Key: []byte("gk"), Value: []byte("x")}
+		get, write := msg.Op{Kind: msg.OpGet, Key: []byte("gk")}, msg.Op{Kind: msg.OpPut, Key: []byte("gk"),
+			Value: []byte("x")}
 		if rapid.Bool().Draw(r, "a counter") {
 			write = addOp("gk", 0)
 		}
@@ -83,7 +83,7 @@ func TestVersionsRiseOverMoves(t *testing.T) {
 			case "write":
 				k.result(write)
 				now := k.result(get).Version
-				require.Positive(r, now.Compare(last), "%v is to be later than %v", now, last)
+				require.Positive(r, now.Compare(last), "%v must be later than %v", now, last)
 				last = now
 			case "move":
 				before := k.result(get)
@@ -94,7 +94,7 @@ func TestVersionsRiseOverMoves(t *testing.T) {
 				if before.Found {
 					require.Equal(r, last, had.Version)
 				}
-				require.GreaterOrEqual(r, had.Version.Compare(last), 0, "%v is not to be earlier than %v", had.Version, last)
+				require.GreaterOrEqual(r, had.Version.Compare(last), 0, "%v must not be earlier than %v", had.Version, last)
 				last = had.Version
 				f := k.run(k.there, write).Failure
 				require.Equal(r, msg.ReasonMoved, f.Reason)

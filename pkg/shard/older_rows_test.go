@@ -11,9 +11,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// TestRowsOfAnOlderFormatBelongTogether: before format 3 a promise and a record named the gateway of their
-// commit alone. After an upgrade in the middle of a commit they still find each other.
-func TestRowsOfAnOlderFormatBelongTogether(t *testing.T) {
+// TestRowsOfOlderFormatMatch: before format 3, a prepared row and a record had the gateway of their commit
+// only. After an upgrade during a commit they still match.
+func TestRowsOfOlderFormatMatch(t *testing.T) {
 	f, x := newSteps(t, 3), nthTxn(1)
 	f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Decision](e) }
 	f.send(prepareMsg(x, firstCommit, 1, 0, msg.Piece{Ops: []msg.Op{addOp("gk", 0)}}),
@@ -40,5 +40,5 @@ func TestRowsOfAnOlderFormatBelongTogether(t *testing.T) {
 	require.EqualValues(t, 1, f.count(1, "gk"))
 	var rec shard.Recovered
 	require.NoError(t, f.stores[0].Recover(0, rec.Add))
-	require.Empty(t, rec.Records, "it is acknowledged")
+	require.Empty(t, rec.Records, "acknowledged")
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
-// inOnePiece has no value be in pages, as before there were any.
+// inOnePiece switches pages off.
 var inOnePiece = mvcc.Paging{Over: math.MaxInt}
 
 func scoredMember(i int) msg.Datum {
@@ -27,22 +27,22 @@ func scoredMember(i int) msg.Datum {
 
 func scoreOf(i int) msg.Datum { return adt.Float(float64(uint32(i) * 2246822519 % 1_000_000)) }
 
-// score makes a sorted set of so many members, in pages that have settled.
+// score creates a sorted set of a number of members, in pages without patches.
 func (c *counted) score(members int) {
 	for i := 0; i < members; i += 1000 {
 		var args []msg.Datum
 		for j := i; j < min(i+1000, members); j++ {
 			args = append(args, scoreOf(j), scoredMember(j))
 		}
-		c.step(c.park(i, call("z", "add", args...)))
+		c.step(c.request(i, call("z", "add", args...)))
 	}
 	c.now += int64(time.Second)
 	c.fix(members)
-	c.tell(0)
+	c.sendList(0)
 }
 
-// cold is how one member of a large set is used by who has nothing in memory.
-var cold = []struct {
+// memberUses are operations on one member of a large set.
+var memberUses = []struct {
 	name string
 	op   func(i, members int) msg.Op
 }{
@@ -53,9 +53,9 @@ var cold = []struct {
 	{"increment", func(i, n int) msg.Op { return call("z", "increment", scoredMember(i*7919%n), adt.Float(3)) }},
 }
 
-// use does one operation as a transaction of its own, and finds that it commits.
+// use executes one operation as a transaction, which must commit.
 func (c *counted) use(n int, op msg.Op) {
-	env := c.park(n, op)
+	env := c.request(n, op)
 	msg.As[msg.CommitRequest](env).Txn.Rand = 2
 	msg.As[msg.CommitRequest](env).Snapshot = !op.Writes()
 	for _, sent := range c.step(env) {
@@ -66,17 +66,18 @@ func (c *counted) use(n int, op msg.Op) {
 	c.t.Fatalf("%v has not committed", op)
 }
 
-// BenchmarkColdUse uses one member of a sorted set of which nothing is in memory,
-// from pebble, in pages and in one piece.
-func BenchmarkColdUse(b *testing.B) {
+// BenchmarkUseNotInMemory uses one member of a sorted set that is not in memory, from pebble, in pages and in
+// one row.
+func BenchmarkUseNotInMemory(b *testing.B) {
 	for _, members := range []int{1_000, 10_000, 100_000} {
 		for _, paging := range []mvcc.Paging{{}, inOnePiece} {
 			store, err := pebblestore.Open(b.TempDir(), pebblestore.Options{NoSync: true})
 			require.NoError(b, err)
 			c := newPaged(b, store, 1, paging)
 			c.score(members)
-			for _, use := range cold {
-				b.Run(fmt.Sprintf("%s/members=%d/%s", use.name, members, map[bool]string{true: "whole", false: "pages"}[paging == inOnePiece]), func(b *testing.B) {
+			for _, use := range memberUses {
+				b.Run(fmt.Sprintf("%s/members=%d/%s", use.name, members, map[bool]string{true: "whole",
+					false: "pages"}[paging == inOnePiece]), func(b *testing.B) {
 					c.t = b
 					c.readBytes, c.bytes = 0, 0
 					n := 0
@@ -95,18 +96,17 @@ func BenchmarkColdUse(b *testing.B) {
 	}
 }
 
-// TestAColdUseIsSublinear counts the bytes that uses of a member read, with
-// nothing in memory, after as many changes as there may be before pages are
-// written anew. A change may have to read all pages beside which changes are kept,
-// so that of these only the mean is bounded.
-func TestAColdUseIsSublinear(t *testing.T) {
+// TestCacheMissOfLargeValueIsSublinear counts the bytes that operations on a member read, with nothing in
+// memory, after as many changes as there may be before pages are rewritten. A change may have to read all
+// pages that have patches, so only the mean of these is bounded.
+func TestCacheMissOfLargeValueIsSublinear(t *testing.T) {
 	for members, most := range map[int]int{1_000: 70_000, 10_000: 90_000, 30_000: 120_000} {
 		c := newPaged(t, memstore.NewAutoSync(), 1, mvcc.Paging{})
 		c.score(members)
 		worst, sum := map[string]int{}, map[string]int{}
 		const rounds = 150
-		for i := range rounds * len(cold) {
-			use := cold[i%len(cold)]
+		for i := range rounds * len(memberUses) {
+			use := memberUses[i%len(memberUses)]
 			c.readBytes = 0
 			c.use(i, use.op(i, members))
 			worst[use.name] = max(worst[use.name], c.readBytes)
@@ -115,8 +115,9 @@ func TestAColdUseIsSublinear(t *testing.T) {
 				c.fix(members + i)
 			}
 		}
-		for _, use := range cold {
-			t.Logf("%d members: %s reads %d bytes at most, %d in the mean", members, use.name, worst[use.name], sum[use.name]/rounds)
+		for _, use := range memberUses {
+			t.Logf("%d members: %s reads %d bytes at most, %d in the mean", members, use.name, worst[use.name],
+				sum[use.name]/rounds)
 			if op := use.op(0, members); !op.Writes() {
 				require.Less(t, worst[use.name], most, "%s", use.name)
 			}
@@ -125,10 +126,9 @@ func TestAColdUseIsSublinear(t *testing.T) {
 	}
 }
 
-// TestWhatChangesOfALargeValueCost: where members change that are anywhere, all
-// pages are written now and then; where they are few, little besides what the
-// changes say.
-func TestWhatChangesOfALargeValueCost(t *testing.T) {
+// TestBytesWrittenByChangesOfALargeValue: changes of random members rewrite all pages from time to time;
+// changes of few members write little besides themselves.
+func TestBytesWrittenByChangesOfALargeValue(t *testing.T) {
 	const members, changes = 20_000, 10_000
 	for _, test := range []struct {
 		name  string
@@ -146,23 +146,25 @@ func TestWhatChangesOfALargeValueCost(t *testing.T) {
 			c.bytes, c.pages = 0, 0
 			own := 0
 			for i := range changes {
-				op := call("z", "increment", scoredMember(test.which(r)), adt.Float(float64(r.IntN(100_000)))) // so that it goes elsewhere
+				// so that its position changes
+				op := call("z", "increment", scoredMember(test.which(r)), adt.Float(float64(r.IntN(100_000))))
 				own += len(op.Key) + entry.DeltaSize(&entry.Value{}, []msg.Call{{Method: op.Method, Args: op.Args}})
-				c.step(c.park(members+i, op))
+				c.step(c.request(members+i, op))
 				if i%50 == 0 {
 					c.fix(members + i)
-					c.tell(0)
+					c.sendList(0)
 				}
 			}
-			t.Logf("a change says %.0f bytes, and %.0f are written for it, with %.2f pages", float64(own)/changes, float64(c.bytes)/changes, float64(c.pages)/changes)
+			t.Logf("a change has %.0f bytes, and %.0f are written for it, with %.2f pages", float64(own)/changes,
+				float64(c.bytes)/changes, float64(c.pages)/changes)
 			require.Less(t, float64(c.bytes), test.times*float64(own))
 		})
 	}
 }
 
-// TestTopsDoNotGrow: changes by score whose pages nobody reads are kept beside
-// them, but not for ever, whether the value stays in memory or not.
-func TestTopsDoNotGrow(t *testing.T) {
+// TestPatchesAreBounded: changes by score whose pages are never read are kept as patches, but not without
+// bound, whether the value stays in memory or not.
+func TestPatchesAreBounded(t *testing.T) {
 	const members, changes = 4_000, 2_000
 	for _, cache := range []int{1, 1 << 30} {
 		c := newPaged(t, memstore.NewAutoSync(), 1, mvcc.Paging{})
@@ -183,9 +185,9 @@ func TestTopsDoNotGrow(t *testing.T) {
 	}
 }
 
-// TestDeletedPagesGo: nothing is left of a value in pages that was deleted, was
-// deleted unread in a range, or has become small.
-func TestDeletedPagesGo(t *testing.T) {
+// TestPagesOfDeletedValuesAreCollected: nothing remains of a value in pages that was deleted, was deleted in a
+// range without being read, or has become small.
+func TestPagesOfDeletedValuesAreCollected(t *testing.T) {
 	for name, op := range map[string]msg.Op{
 		"deleted":      {Kind: msg.OpDelete, Key: []byte("z")},
 		"in a range":   {Kind: msg.OpDeleteRange, Key: []byte("a"), End: []byte("zz")},
@@ -196,7 +198,7 @@ func TestDeletedPagesGo(t *testing.T) {
 			c.score(10_000)
 			require.Greater(t, c.countPages(), 10)
 			c.restart(1)
-			c.tell(0)
+			c.sendList(0)
 			if op.Key != nil {
 				c.use(1, op)
 			} else {
@@ -212,35 +214,36 @@ func TestDeletedPagesGo(t *testing.T) {
 				c.now += int64(time.Minute)
 				c.use(20_000+i, msg.Op{Kind: msg.OpPut, Key: []byte("other"), Value: []byte("x")})
 				c.fix(20_000 + i)
-				c.tell(0)
+				c.sendList(0)
 				c.now += int64(time.Minute)
 				c.step()
 			}
 			require.Zero(t, c.countPages())
 			require.Zero(t, c.stored("z"))
-			require.Empty(t, c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("z"), Index: kv.Index(math.MaxInt64)}).Rows)
+			require.Empty(t, c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("z"),
+				Index: kv.Index(math.MaxInt64)}).Rows)
 		})
 	}
 }
 
-// countPages are those in the store, whether they are named or not.
+// countPages returns the number of pages in the store, also of those that no directory refers to.
 func (c *counted) countPages() (n int) {
 	for id := range uint64(300_000) {
-		if r := c.store.Read(0, entry.Read{Kind: entry.ReadRow, Table: entry.TablePage, Key: entry.PageKey([]byte("z"), id)}); len(r.Rows) > 0 {
+		if r := c.store.Read(0, entry.Read{Kind: entry.ReadRow, Table: entry.TablePage,
+			Key: entry.PageKey([]byte("z"), id)}); len(r.Rows) > 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// TestStoredFormsGoThroughPages: a value that is taken out whole, and put back
-// whole, is in pages at once.
-func TestStoredFormsGoThroughPages(t *testing.T) {
+// TestRestoredValueIsPaged: a value that is dumped and restored as a whole is in pages at once.
+func TestRestoredValueIsPaged(t *testing.T) {
 	c := newPaged(t, memstore.NewAutoSync(), 1, mvcc.Paging{})
 	c.score(10_000)
 	c.restart(1)
 	dump := func(key string) []byte {
-		env := c.park(1, msg.Op{Kind: msg.OpGet, Key: []byte(key), Stored: true})
+		env := c.request(1, msg.Op{Kind: msg.OpGet, Key: []byte(key), Stored: true})
 		msg.As[msg.CommitRequest](env).Txn.Rand, msg.As[msg.CommitRequest](env).Snapshot = 3, true
 		sent := c.step(env)
 		require.Len(t, sent, 1)

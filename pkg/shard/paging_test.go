@@ -18,9 +18,9 @@ import (
 
 var pastReader = kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: 9}, Attempt: 1}
 
-// keptDirectory makes a shard that has the directory of a large value in memory,
-// and little else of it, and keeps the state for pastReader.
-func keptDirectory(t *testing.T, cache int) *counted {
+// retainedDirectory returns a shard with the directory of a large value in memory, and little else of it, and
+// a snapshot for pastReader.
+func retainedDirectory(t *testing.T, cache int) *counted {
 	c := newPaged(t, memstore.NewAutoSync(), cache, mvcc.Paging{})
 	c.score(10_000)
 	c.restart(cache)
@@ -32,19 +32,20 @@ func keptDirectory(t *testing.T, cache int) *counted {
 	return c
 }
 
-// pastAll reads all of the value at the state that is kept.
-func pastAll(m *shard.Machine) *msg.Envelope {
+// readAllAtSnapshot reads the whole value at that snapshot.
+func readAllAtSnapshot(m *shard.Machine) *msg.Envelope {
 	env := msg.ToShard(0)
-	env.Body = &msg.Read{Reader: kv.TxnRef{TxnID: kv.TxnID{Time: 2, Rand: 9}, Attempt: 1}, Gateway: 1, Number: 1, Kept: pastReader, Index: m.Index(), Incarnation: m.Incarnation(),
+	env.Body = &msg.Read{Reader: kv.TxnRef{TxnID: kv.TxnID{Time: 2, Rand: 9}, Attempt: 1}, Gateway: 1, Number: 1,
+		Kept: pastReader, Index: m.Index(), Incarnation: m.Incarnation(),
 		Ops: []msg.Op{call("z", "range-by-rank", adt.Int(0), adt.Int(-1))}}
 	return env
 }
 
-// TestWhatReadsInThePastFillCountsInTheCache: a read in the past of a value that
-// is in the cache has its pages read, which do not stay there unnoticed.
-func TestWhatReadsInThePastFillCountsInTheCache(t *testing.T) {
-	c := keptDirectory(t, 400<<10)
-	sent := c.step(pastAll(c.m))
+// TestPagesOfSnapshotReadsCountInTheCache: a read at a snapshot loads pages of a value in the cache, which
+// then count in its size.
+func TestPagesOfSnapshotReadsCountInTheCache(t *testing.T) {
+	c := retainedDirectory(t, 400<<10)
+	sent := c.step(readAllAtSnapshot(c.m))
 	require.Len(t, sent, 1)
 	require.Nil(t, msg.As[msg.ReadResponse](sent[0]).Failure)
 	require.Len(t, msg.As[msg.ReadResponse](sent[0]).Results[0].Answer, 20_000)
@@ -52,12 +53,12 @@ func TestWhatReadsInThePastFillCountsInTheCache(t *testing.T) {
 	require.NoError(t, c.m.Check())
 }
 
-// TestAPageThatAnotherReadHasBrought: whoever reads in the past shares the pages of a
-// value in memory, but not their reading. If they have come for somebody else, and
-// are gone from the log since, he has what he needs.
-func TestAPageThatAnotherReadHasBrought(t *testing.T) {
-	c := keptDirectory(t, 1<<30)
-	past := c.m.Step(shard.Input{Now: c.now, Messages: []*msg.Envelope{pastAll(c.m)}})
+// TestSnapshotReadUsesPageLoadedByAnotherRead: reads at snapshots share the pages of a value in memory, but
+// not the reads of them. If another read has loaded a page that has been removed from the log since, this one
+// uses it.
+func TestSnapshotReadUsesPageLoadedByAnotherRead(t *testing.T) {
+	c := retainedDirectory(t, 1<<30)
+	past := c.m.Step(shard.Input{Now: c.now, Messages: []*msg.Envelope{readAllAtSnapshot(c.m)}})
 	require.NotEmpty(t, past.Reads)
 	c.use(2, call("z", "range-by-rank", adt.Int(0), adt.Int(-1)))
 	for i := range past.Reads {
@@ -69,28 +70,31 @@ func TestAPageThatAnotherReadHasBrought(t *testing.T) {
 	require.Nil(t, msg.As[msg.ReadResponse](past.Send[0]).Failure)
 }
 
-// TestDamageUnderAPromiseIsNoPanic: after a restart a promise turns out to change a
-// value that contradicts itself. It cannot be kept, and cannot be broken either: it
-// waits, and is counted, while the shard goes on.
-func TestDamageUnderAPromiseIsNoPanic(t *testing.T) {
+// TestDamagedValueOfPreparedRowIsNoPanic: after a restart a prepared row changes a value that is inconsistent.
+// It can be neither applied nor aborted: it waits and is counted, and the shard continues.
+func TestDamagedValueOfPreparedRowIsNoPanic(t *testing.T) {
 	c := newPaged(t, memstore.NewAutoSync(), 1, mvcc.Paging{})
 	c.score(10_000)
 	prepare, decide := msg.ToShard(0), msg.ToShard(0)
 	txn := kv.TxnRef{TxnID: kv.TxnID{Time: 20_000}, Attempt: 1}
 	prepare.Body = &msg.Prepare{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, LastIncarnation: 1,
-		Piece: msg.Piece{Ops: []msg.Op{call("z", "increment", scoredMember(7), adt.Float(1))}, Incarnation: c.m.Incarnation()}}
+		Piece: msg.Piece{Ops: []msg.Op{call("z", "increment", scoredMember(7), adt.Float(1))},
+			Incarnation: c.m.Incarnation()}}
 	c.step(prepare)
-	newest := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("z"), Index: c.m.Index()}).Rows[0]
+	newest := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("z"),
+		Index: c.m.Index()}).Rows[0]
 	head, _, err := entry.DecodeHead(newest.Value)
 	require.NoError(t, err)
-	patch := append(paged.AppendText([]byte{1}, string(scoredMember(7).Bytes)+"-"), 1, 2) // it was there, with score 1, and is not
-	_, err = c.store.Append([]entry.Group{{Entries: []entry.Entry{{Table: entry.TableVersion, Key: []byte("z"), Index: c.m.Index() + 1, Value: entry.EncodePatch(&head, patch)}}}})
+	// member 7 was present, with score 1, and is not
+	patch := append(paged.AppendText([]byte{1}, string(scoredMember(7).Bytes)+"-"), 1, 2)
+	_, err = c.store.Append([]entry.Group{{Entries: []entry.Entry{{Table: entry.TableVersion, Key: []byte("z"),
+		Index: c.m.Index() + 1, Value: entry.EncodePatch(&head, patch)}}}})
 	require.NoError(t, err)
 	c.restart(1)
 	decide.Body = &msg.Decision{Txn: txn, CommitID: kv.CommitID{Gateway: 1}, Last: 9, Commit: true}
 	for range 3 {
 		for _, sent := range c.step(decide) {
-			require.Nil(t, msg.As[msg.DecisionAck](sent), "it has not been applied")
+			require.Nil(t, msg.As[msg.DecisionAck](sent), "not applied")
 		}
 		c.now += int64(time.Second)
 	}

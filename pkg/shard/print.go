@@ -7,18 +7,18 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 )
 
-// String prints what the shard holds and what it waits for: holders of locks,
-// waiting requests, promises and records, each on a line, by age.
+// String prints what the shard holds and what it waits for, for tests: holders of locks, waiting
+// requests, and records, each on a line, in the order of age.
 func (m *Machine) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v incarnation %d index %d\n", m.cfg.ID, m.Inc, m.store.Index())
 	for _, txn := range m.locks.Owners() {
 		what := "holds"
-		last, promised := m.part.Promised(txn)
+		last, promised := m.part.PreparedFor(txn)
 		switch {
 		case promised:
 			what = fmt.Sprintf("prepared for %v, holds", last)
-		case !m.part.Known(txn):
+		case !m.part.HasAttempt(txn):
 			what = "decides, holds"
 		}
 		fmt.Fprintf(&b, "  %v %s", txn, what)
@@ -34,13 +34,13 @@ func (m *Machine) String() string {
 		}
 		b.WriteString("\n")
 	})
-	for _, rec := range m.recs.All() {
+	for _, rec := range m.records.All() {
 		fmt.Fprintf(&b, "  %v record %v", rec.Txn, rec.State)
-		if silent := rec.Silent(); len(silent) > 0 {
+		if silent := rec.MissingVotes(); len(silent) > 0 {
 			fmt.Fprintf(&b, ", no vote from %v", silent)
 		}
-		if len(rec.Missing) > 0 {
-			fmt.Fprintf(&b, ", no acknowledgement from %v", rec.Missing)
+		if len(rec.Unacknowledged) > 0 {
+			fmt.Fprintf(&b, ", no acknowledgement from %v", rec.Unacknowledged)
 		}
 		b.WriteString("\n")
 	}

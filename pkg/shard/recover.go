@@ -11,7 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 )
 
-// Recovered is what a shard's log holds besides versions and outcomes.
+// Recovered is what the log of a shard contains besides versions and outcomes.
 type Recovered struct {
 	State    entry.State
 	Prepared []entry.Prepared
@@ -20,19 +20,19 @@ type Recovered struct {
 	Pins     []*msg.Snapshot
 	Moved    []contention.MovedRow
 	Rules    []contention.RuleRow
-	// Leases are what is known of the leases of the earlier incarnations.
+	// Leases is what is known of the leases of earlier incarnations.
 	Leases Leases
 }
 
-// Leases are the leases of a shard's readers at the end of an incarnation.
+// Leases are the leases of registered readers at the end of an incarnation.
 type Leases struct {
-	// Known: Until is known, and the clock is the one by which it counts.
+	// Known: Until is known, by the clock of Input.Now.
 	Known bool
-	// Until is when the last lease ends at the latest, by the clock of Input.Now.
+	// Until is when the last lease ends at the latest.
 	Until int64
 }
 
-// Add takes one row; it is the visitor for an engine's Recover.
+// Add adds a row. It is the visitor for an engine's Recover.
 func (r *Recovered) Add(t entry.Table, row entry.Row) error {
 	var err error
 	switch t {

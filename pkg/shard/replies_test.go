@@ -10,15 +10,15 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestOnlyTheLastAnswerOfATransactionIsKept: each may be megabytes, and a transaction may
-// ask for as many as it likes. A gateway asks a shard for one after the other, so that it
-// repeats none but the last.
-func TestOnlyTheLastAnswerOfATransactionIsKept(t *testing.T) {
+// TestOnlyLastLockResponseIsKept: a response may have several MiB, and the number of requests is not bounded.
+// A gateway sends one request at a time to a shard, so it repeats only the last.
+func TestOnlyLastLockResponseIsKept(t *testing.T) {
 	m, _ := New(Config{Lease: -1}, Recovered{}, 0, 0)
 	txn, now := kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}, int64(0)
 	ask := func(number uint32) (answers []*msg.LockResponse) {
 		env := msg.ToShard(0)
-		env.Body = &msg.Lock{Txn: txn, Gateway: 1, Number: number, Ops: []msg.Op{{Kind: msg.OpScan, Key: []byte("a"), End: []byte("z")}}}
+		env.Body = &msg.Lock{Txn: txn, Gateway: 1, Number: number,
+			Ops: []msg.Op{{Kind: msg.OpScan, Key: []byte("a"), End: []byte("z")}}}
 		in := Input{Messages: []*msg.Envelope{env}}
 		for len(in.Messages)+len(in.Reads) > 0 {
 			now++
@@ -40,7 +40,7 @@ func TestOnlyTheLastAnswerOfATransactionIsKept(t *testing.T) {
 		first := ask(number)
 		require.Len(t, first, 1)
 		require.Nil(t, first[0].Failure)
-		require.Equal(t, first, ask(number), "it may have been lost")
+		require.Equal(t, first, ask(number), "the response may have been lost")
 		require.NoError(t, m.Check())
 	}
 	grants := len(m.locks.HeldBy(txn))

@@ -30,7 +30,8 @@ func newRules(t *testing.T) *rules {
 }
 
 func (r *rules) restart() {
-	cfg := shard.Config{ID: 9, Home: func([]byte) kv.ShardID { return 0 }, Heat: shard.HeatConfig{Every: time.Second, Hot: 9, Nodes: 1, Node: 1}}
+	cfg := shard.Config{ID: 9, Home: func([]byte) kv.ShardID { return 0 }, Heat: shard.HeatConfig{Every: time.Second,
+		Hot: 9, Nodes: 1, Node: 1}}
 	var rec shard.Recovered
 	require.NoError(r.t, r.store.Recover(9, rec.Add))
 	m, out := shard.New(cfg, rec, 0, 0)
@@ -63,18 +64,19 @@ func (r *rules) ask() *msg.HotStatusResponse {
 	return r.send(e)
 }
 
-// request is one to set a rule and a mode, given the rules as they are now.
+// request sets a rule and a mode, based on the present rules.
 func (r *rules) request(rule *msg.HotRule, mode uint32) *msg.Envelope {
 	r.t.Helper()
 	now := r.ask()
 	e := msg.ToShard(9)
-	e.Body = &msg.SetHotPolicy{Request: r.name(), Gateway: 1, Rule: rule, Mode: mode, Incarnation: now.Incarnation, Change: now.Change}
+	e.Body = &msg.SetHotPolicy{Request: r.name(), Gateway: 1, Rule: rule, Mode: mode, Incarnation: now.Incarnation,
+		Change: now.Change}
 	return e
 }
 
-// TestALateRequestForARuleChangesNothing: a copy of a request arrives after another one has set, or
-// removed, the rule; at once, after many others, and after restarts.
-func TestALateRequestForARuleChangesNothing(t *testing.T) {
+// TestLateRuleRequestChangesNothing: a copy of a request arrives after another one has set or removed the
+// rule; at once, after many others, and after restarts.
+func TestLateRuleRequestChangesNothing(t *testing.T) {
 	r := newRules(t)
 	rule := func(o hotshard.Order) *msg.HotRule { return &msg.HotRule{Key: []byte("k"), Order: uint32(o)} }
 	pin := r.request(rule(hotshard.Pin), 3)
@@ -115,9 +117,8 @@ func TestALateRequestForARuleChangesNothing(t *testing.T) {
 	}
 }
 
-// TestRulesForHotKeysAreBounded: one more is refused, and what replaces or
-// removes another is not.
-func TestRulesForHotKeysAreBounded(t *testing.T) {
+// TestRulesAreBounded: one more is rejected; one that replaces or removes another is not.
+func TestRulesAreBounded(t *testing.T) {
 	rules := newRules(t)
 	set := func(key string, o hotshard.Order) *msg.HotStatusResponse {
 		return rules.send(rules.request(&msg.HotRule{Key: []byte(key), Order: uint32(o)}, 0))
@@ -135,8 +136,7 @@ func TestRulesForHotKeysAreBounded(t *testing.T) {
 	require.Len(t, set("more", hotshard.Pin).Rules, 1000)
 }
 
-// TestHeatMapsAreNumbered: of two maps the one that was sent later has the greater number, or is of a
-// later incarnation.
+// TestHeatMapsAreNumbered: of two maps the later one has the higher number, or is of a later incarnation.
 func TestHeatMapsAreNumbered(t *testing.T) {
 	r := newRules(t)
 	now := int64(0)

@@ -11,8 +11,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// BenchmarkAbstractLocks measures what abstract locks add to a shard's steps where
-// nobody fights for a key, in a contest with a machine that has read-write locks.
+// BenchmarkAbstractLocks measures what abstract locks add to the steps of a shard without contention, in a
+// contest with a machine that has read-write locks.
 func BenchmarkAbstractLocks(b *testing.B) {
 	for _, load := range calledLoads {
 		b.Run(load.name, func(b *testing.B) {
@@ -21,8 +21,7 @@ func BenchmarkAbstractLocks(b *testing.B) {
 	}
 }
 
-// BenchmarkAgainstItself says how far contests are to be relied on: both machines
-// are the same, so that neither takes longer.
+// BenchmarkAgainstItself shows the error of contests: both machines are the same.
 func BenchmarkAgainstItself(b *testing.B) {
 	for _, load := range calledLoads {
 		b.Run(load.name, func(b *testing.B) {
@@ -62,7 +61,8 @@ func sizeOf(_ *rand.Rand, key []byte) msg.Op {
 }
 
 func incrementField(r *rand.Rand, key []byte) msg.Op {
-	return adt.ByName("map").MethodByName("increment").Op(key, adt.Bytes(fmt.Appendf(nil, "f%02d", r.IntN(inEach))), adt.Int(1))
+	return adt.ByName("map").MethodByName("increment").Op(key, adt.Bytes(fmt.Appendf(nil, "f%02d", r.IntN(inEach))),
+		adt.Int(1))
 }
 
 func putValue(_ *rand.Rand, key []byte) msg.Op {

@@ -12,53 +12,53 @@ import (
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
-// Duration sums up times of one kind.
+// Duration summarizes measured durations of one kind.
 type Duration = step.Duration
 
-// Stats are a shard's counters; they only rise.
+// Stats are the counters of a shard. They never decrease.
 type Stats struct {
 	Steps, Messages uint64
-	// Committed counts transactions decided here, Applied those applied as a
-	// participant; Aborted those that were decided against, by reason.
+	// Committed counts transactions that this shard decided to commit, Applied those that it applied
+	// as a participant, Aborted those that it decided to abort, by reason.
 	Committed, Applied uint64
 	Aborted            [16]uint64
-	ColdReads          uint64
-	// PagesRead and PagesWritten count pages of large values; the former are among
-	// the cold reads.
+	// CacheMisses counts reads of the log for keys, pages and ranges that were not in memory.
+	ColdReads uint64
+	// PagesRead and PagesWritten count pages of large values. The former are among the cache misses.
 	PagesRead, PagesWritten uint64
 	ReadErrors              uint64
-	MarksSent               uint64
-	Broken                  uint64
-	// Reads counts answers to read-only transactions, ReadWaits those that had
-	// to wait for updates, in ReadWaitNanos together.
+	// WoundsSent counts wounds sent to holders, LocksBroken attempts whose locks were broken.
+	MarksSent uint64
+	Broken    uint64
+	// Reads counts responses to read-only transactions, ReadWaits those that waited for updates, for
+	// ReadWaitNanos in total.
 	Reads, ReadWaits, ReadWaitNanos uint64
-	// PastReads counts reads in the past: at a pin, or at a kept index.
+	// PastReads counts reads at a snapshot or at a fixed CSN.
 	PastReads uint64
-	// UnsealsAsked counts requests to put a decision off.
+	// UnsealsRequested counts unseal requests to last agents.
 	UnsealsAsked uint64
-	// Swept counts the keys of which a sweep has removed versions.
+	// Swept counts the keys from which a sweep has removed versions.
 	Swept uint64
-	// Replanned counts pieces that turned out to need other locks than they had
-	// been given, by what their keys held.
+	// Replanned counts pieces that needed other locks than planned when they were executed.
 	Replanned uint64
-	// Planned counts plans of calls that were made, for their locks or when they
-	// were executed. A call that nobody interferes with takes one.
+	// Planned counts lock plans, before locking and at execution. A call without concurrent changes
+	// takes one.
 	Planned uint64
-	// Crowded counts requests that were refused because too many others held
-	// their key, NoRoom those for which there was no room on the disk.
+	// KeyRejections counts requests rejected because too many others referenced their key,
+	// NoSpaceRejections those rejected because the disk was full.
 	Crowded, NoRoom uint64
-	// Expired counts the keys that were deleted when they were due, ExpiredLateNanos
-	// after what time that was, together.
+	// Expired counts the keys deleted at their expiry, ExpiredLateNanos by how much later than that,
+	// in total.
 	Expired, ExpiredLateNanos uint64
-	// LockWait is the time that requests waited for locks. ParkToReady is the time that parked pieces waited for votes and rows;
-	// VoteToDecide that of participants for the decision.
+	// LockWait is the time that requests waited for locks, RequestToReady that pending commits
+	// waited for votes and keys, VoteToDecision that participants waited for the decision.
 	LockWait, ParkToReady, VoteToDecide Duration
 }
 
-// KeyWait says how much waiting a key has caused.
+// KeyWait is the time that transactions have waited because of a key.
 type KeyWait = contention.KeyWait
 
-// Snapshot is what a shard looks like at the moment.
+// Status is the current state of a shard, in numbers.
 type Snapshot struct {
 	Shard       kv.ShardID
 	Incarnation kv.Incarnation
@@ -67,96 +67,101 @@ type Snapshot struct {
 	Locks       locktable.Counters
 	// Keys is the number of keys in memory, KeyBytes the size of the cache.
 	Keys, KeyBytes int
-	// Waiting requests, Holders of locks, Prepared participants, Records, and those
-	// of them whose outcome is open.
+	// Waiting counts waiting lock requests, Holders transactions with locks, Prepared prepared
+	// participants, Records the last agent's records, Undecided those of them without a decision.
 	Waiting, Holders, Prepared, Records, Undecided int
-	// Guests are keys that have been moved here.
+	// MovedKeys counts keys that have been moved here.
 	Guests int
-	// Readers are read-only transactions that the shard knows of.
-	// Held are updates that readers, or the start of a new life, hold back.
+	// FixedCSNs counts CSNs that are fixed for readers, Garbage replaced versions that are not
+	// collected, Readers the known read-only transactions, Held the updates that readers, or the
+	// wait after a restart, keep from being decided.
 	Keeps, Garbage, Readers, Held int
-	// Due are the keys that are due and being deleted, Overdue is for how long the
-	// first of those has been that are known of.
+	// Due counts the expired keys that are being deleted. Overdue is for how long the first of them
+	// has been expired.
 	Due     int
 	Overdue time.Duration
-	// ExpirySuspended is why keys that earlier incarnations have given a time to live are
-	// not deleted by the time of day.
+	// ExpirySuspended is Machine.ExpirySuspended.
 	ExpirySuspended timeofday.Doubt
-	// GarbageLost counts the notes of garbage that were forgotten.
+	// GarbageLost counts notes of garbage that were dropped at their bound; a sweep finds it.
 	GarbageLost uint64
 	Queues      snapshotqueue.Counters
-	// Waits are the keys that have caused most waiting, most first.
+	// Waits are the keys with the longest total waits, longest first.
 	Waits []KeyWait
 }
 
-// counters are the shard's own and those of its parts.
+// counters collects the counters of the shard and its parts.
 func (m *Machine) counters() Stats {
 	of, c, r := m.store.Stats(), m.last.Stats(), m.readers.Stats()
 	s := Stats{Steps: m.Steps, Messages: m.messages, Committed: c.Committed, Applied: c.Applied, Aborted: c.Aborted,
-		MarksSent: c.WoundsSent, Broken: c.LocksBroken, UnsealsAsked: c.UnsealsAsked, ParkToReady: c.ParkToReady, VoteToDecide: c.VoteToDecide,
+		MarksSent: c.WoundsSent, Broken: c.LocksBroken, UnsealsAsked: c.UnsealsRequested,
+		ParkToReady: c.RequestToReady, VoteToDecide: c.VoteToDecision,
 		Reads: r.Reads, ReadWaits: r.Waits, ReadWaitNanos: r.WaitNanos, PastReads: m.past.Count()}
 	x := m.exec.Stats()
 	s.Replanned, s.Planned, s.Crowded, s.NoRoom, s.LockWait = x.Replanned, x.Planned, x.Crowded, x.NoRoom, x.LockWait
-	s.ColdReads, s.PagesRead, s.PagesWritten, s.ReadErrors, s.Swept = of.Reads, of.PagesRead, of.PagesWritten, of.ReadErrors, of.Swept
+	s.ColdReads, s.ReadErrors, s.Swept = of.Reads, of.ReadErrors, of.Swept
+	s.PagesRead, s.PagesWritten = of.PagesRead, of.PagesWritten
 	s.Expired, s.ExpiredLateNanos = m.expiry.Stats().Expired, m.expiry.Stats().LateNanos
 	return s
 }
 
-// Snapshot copies the shard's counters and sizes.
+// Status returns a copy of the counters and sizes, with at most top keys in Waits.
 func (m *Machine) Snapshot(top int) Snapshot {
 	garbage, lost := m.store.Garbage()
 	return Snapshot{
 		Shard: m.cfg.ID, Incarnation: m.Inc, Index: m.store.Index(), Stats: m.counters(), Locks: m.locks.Counters(),
 		Keys: m.store.Len(), KeyBytes: m.store.Bytes(), Waiting: m.locks.Waiting(), Holders: m.locks.Held(),
-		Prepared: m.queue.Len(), Records: m.recs.Len(), Undecided: m.recs.Undecided(), Guests: m.heat.Moved(), Keeps: m.store.Kept().Len(), Garbage: garbage,
-		GarbageLost: lost, Readers: m.readers.Len(), Queues: m.queue.Counters(), Held: m.queue.Held(),
+		Prepared: m.queue.Len(), Records: m.records.Len(), Undecided: m.records.Undecided(),
+		Guests: m.heat.Moved(), Keeps: m.store.Kept().Len(), Garbage: garbage, GarbageLost: lost,
+		Readers: m.readers.Len(), Queues: m.queue.Counters(), Held: m.queue.Held(),
 		Due: m.expiry.Due(), Overdue: m.expiry.Overdue(), ExpirySuspended: m.expiry.Suspended(),
 		Waits: m.heat.Waits(top),
 	}
 }
 
-// Times are single times of some kinds, in nanoseconds.
+// Times are single durations of some kinds, in nanoseconds.
 type Times struct{ LockWait, ParkToReady, VoteToDecide []int64 }
 
-// TakeTimes drains the times that have ended since the last call, at most
-// 1024 of each kind. They are valid until the next call.
+// TakeTimes returns the durations measured since the last call, at most 1024 of each kind. They are
+// valid until the next call.
 func (m *Machine) TakeTimes() Times {
-	return Times{m.exec.Stats().LockWait.Take(), m.last.Stats().ParkToReady.Take(), m.last.Stats().VoteToDecide.Take()}
+	s := m.last.Stats()
+	return Times{m.exec.Stats().LockWait.Take(), s.RequestToReady.Take(), s.VoteToDecision.Take()}
 }
 
-// Levels are the few numbers that are wanted after every step.
+// Gauges are the few numbers that are read after every step.
 type Levels struct {
 	Waiting, Prepared, Records, Keys int
-	// Readers and Held are those of Snapshot.
+	// Readers and Held are those of Status.
 	Readers, Held int
-	// ColdReading are the reads of the disk that are under way.
+	// ReadsInFlight counts reads of the log that have no result yet.
 	ColdReading            int
 	Marks, ColdReads, Full uint64
-	// Crowded counts what was refused because of one key, NoRoom what was for
-	// want of room on the disk, Full the rest.
+	// KeyRejections counts requests rejected because of one key, NoSpaceRejections those rejected
+	// because the disk was full; QueueFull counts the other rejections.
 	Crowded, NoRoom uint64
 }
 
-// Levels tells them.
+// Gauges returns the current numbers.
 func (m *Machine) Levels() Levels {
-	c := m.locks.Counters()
-	return Levels{Waiting: m.locks.Waiting(), Prepared: m.queue.Len(), Records: m.recs.Len(), Keys: m.store.Len(),
-		Readers: m.readers.Len(), Held: m.queue.Held(), ColdReading: m.store.Reading(), Marks: c.Marks, ColdReads: m.store.Stats().Reads, Full: c.Full, Crowded: c.Crowded + m.exec.Stats().Crowded, NoRoom: m.exec.Stats().NoRoom}
+	c, x := m.locks.Counters(), m.exec.Stats()
+	return Levels{Waiting: m.locks.Waiting(), Prepared: m.queue.Len(), Records: m.records.Len(), Keys: m.store.Len(),
+		Readers: m.readers.Len(), Held: m.queue.Held(), ColdReading: m.store.Reading(),
+		Marks: c.Marks, ColdReads: m.store.Stats().Reads, Full: c.Full, Crowded: c.Crowded + x.Crowded, NoRoom: x.NoRoom}
 }
 
-// HotStats tell of the hot shard.
+// HotStats are the counters of the hot shard.
 type HotStats = contention.Stats
 
-// HotTop lists at most n of the cluster's keys for which most is waited, as the
-// hot shard has heard of them. Other shards know of none.
+// HottestKeys returns at most n keys of the cluster with the longest waits, as reported to the hot
+// shard. On other shards it is empty.
 func (m *Machine) HotTop(n int) []hotshard.KeyState { return m.heat.Top(n) }
 
-// HotStats gives them.
+// HotStats returns the counters of the hot shard.
 func (m *Machine) HotStats() HotStats { return m.heat.Stats() }
 
-// IsGuest reports whether a key has been moved here.
+// IsMoved reports whether a key has been moved here.
 func (m *Machine) IsGuest(key []byte) bool { return m.heat.IsMoved(key) }
 
-// Pins is how many states are kept here, how many of them have a name, and
-// for how long by now the oldest has been past.
+// RetainedSnapshots returns how many snapshots are retained, how many of them have a name, and the
+// age of the oldest.
 func (m *Machine) Pins(now int64) (all, named int, age time.Duration) { return m.snapshots.Len(now) }

@@ -11,8 +11,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// BenchmarkStep takes steps with 32 transactions each, of one operation on one
-// key of a thousand: what a shard does at its busiest. Its log costs nothing.
+// BenchmarkStep executes steps with 32 transactions each, of one operation on one key of a thousand: a shard
+// under full load. Its log costs nothing.
 func BenchmarkStep(b *testing.B) {
 	for _, load := range []struct {
 		name string
@@ -40,7 +40,8 @@ func BenchmarkStep(b *testing.B) {
 					env := msg.ToShard(0)
 					op := load.op
 					op.Key = keys[id%int64(len(keys))]
-					env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: id}, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: m.Incarnation()}}
+					env.Body = &msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: id}, Attempt: 1},
+						CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: m.Incarnation()}}
 					envs[i] = env
 				}
 				out = m.Step(shard.Input{Now: now, Wall: now, Messages: envs, Room: out})

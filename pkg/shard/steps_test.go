@@ -14,7 +14,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// steps are some shards whose messages are delivered at once.
+// steps are several shards whose messages are delivered at once.
 type steps struct {
 	t      *testing.T
 	cfg    []shard.Config
@@ -28,11 +28,10 @@ type steps struct {
 	out []*msg.Envelope
 }
 
-// newSteps makes n shards; keys that begin with g are at home on shard 1, and the last one is
-// the hot one.
+// newSteps returns n shards. The home of keys that begin with g is shard 1; the last shard is the hot one.
 func newSteps(t *testing.T, n int) *steps { return newStepsWith(t, n, func(*shard.Config) {}) }
 
-// newStepsWith sets options.
+// newStepsWith sets options as well.
 func newStepsWith(t *testing.T, n int, set func(*shard.Config)) *steps {
 	f := &steps{t: t, hold: func(*msg.Envelope) bool { return false }}
 	for i := range n {
@@ -52,10 +51,10 @@ func newStepsWith(t *testing.T, n int, set func(*shard.Config)) *steps {
 	return f
 }
 
-// restart has a shard begin with its log and nothing else.
+// restart begins a new incarnation of a shard from its log.
 func (f *steps) restart(i int) { f.restartWith(i, shard.Leases{}) }
 
-// restartWith has it know something of the leases before.
+// restartWith does the same with knowledge of earlier leases.
 func (f *steps) restartWith(i int, leases shard.Leases) {
 	rec := shard.Recovered{Leases: leases}
 	require.NoError(f.t, f.stores[i].Recover(kv.ShardID(i), rec.Add))
@@ -105,7 +104,7 @@ func (f *steps) lock(txn kv.TxnRef, s kv.ShardID, number uint32, ops ...msg.Op) 
 	return r
 }
 
-// tick has all shards step at a time.
+// tick executes a step of all shards at a time.
 func (f *steps) tick(now time.Duration) {
 	f.now = int64(now)
 	for i := range f.m {
@@ -113,7 +112,7 @@ func (f *steps) tick(now time.Duration) {
 	}
 }
 
-// answer is the last message for a gateway, which must be an answer.
+// answer returns the last message to a gateway, which must be a commit response.
 func (f *steps) answer() *msg.CommitResponse {
 	a := msg.As[msg.CommitResponse](f.out[len(f.out)-1])
 	require.NotNil(f.t, a)
@@ -122,7 +121,8 @@ func (f *steps) answer() *msg.CommitResponse {
 
 func (f *steps) get(s kv.ShardID, key string) *msg.Result {
 	n := nthTxn(1000 + f.now + int64(len(f.out)))
-	e := commitMsg(n, kv.CommitID{Gateway: 1, Number: uint64(n.Time)}, s, nil, msg.Piece{Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte(key)}}})
+	e := commitMsg(n, kv.CommitID{Gateway: 1, Number: uint64(n.Time)}, s, nil,
+		msg.Piece{Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte(key)}}})
 	msg.As[msg.CommitRequest](e).Snapshot = true
 	f.send(e)
 	a := f.answer()

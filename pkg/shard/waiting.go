@@ -8,25 +8,24 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Waiter is a transaction that waits on the shard, and for what.
+// Waiter is a waiting transaction, with the reason.
 type Waiter struct {
 	Txn     kv.TxnRef
 	Receipt msg.Receipt
-	// User is whose transaction it is, and HolderUser whose it waits for; 0 if that is not known.
+	// User and HolderUser own the waiting and the blocking transaction, 0 if unknown.
 	User, HolderUser kv.Account
 }
 
-// Waiters lists at most n of the transactions that wait now: for locks, for
-// readers, or, if they read, for updates to be decided. Those that have waited
-// longest come first. It looks at 3 n at most, but for the prepared updates, which
+// Waiters returns at most n of the transactions that wait for locks, for readers, or, if they read,
+// for decisions; longest wait first. It examines at most 3 n waits, and the prepared updates, which
 // are sorted if readers hold any.
 func (m *Machine) Waiters(now int64, n int) (out []Waiter) {
 	now = max(now, m.Now)
 	users := map[kv.TxnRef]kv.Account{}
 	for _, r := range m.locks.Waiters(n) {
 		users[r.Txn] = r.User
-		if told := m.locks.Receipt(now, r); told.Cause != msg.CauseNone {
-			out = append(out, Waiter{Txn: r.Txn, Receipt: told})
+		if receipt := m.locks.Receipt(now, r); receipt.Cause != msg.CauseNone {
+			out = append(out, Waiter{Txn: r.Txn, Receipt: receipt})
 		}
 	}
 	for _, w := range m.queue.Waiters(now, n) {

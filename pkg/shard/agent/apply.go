@@ -12,34 +12,42 @@ import (
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
-// onDecide: turn intents into versions, or drop them, and release.
-func (p *Participant) onDecide(d *msg.Decision) {
-	a := p.attempts.of[d.Txn]
-	promise := a != nil && a.prepared != nil
+// onDecision applies a commit or an abort, and acknowledges a commit. A decision may arrive again
+// after its attempt has ended, and an abort may reach a shard that has never prepared.
+func (p *Participant) onDecision(d *msg.Decision) {
+	a := p.attempts.byRef[d.Txn]
+	isPrepared := a != nil && a.prepared != nil
 	switch {
-	case p.isForOther(a, d.CommitID):
-		// It is about another commit of the attempt, of which nothing is left here.
-	case promise && d.Commit && !p.ready(a.prepared):
+	case p.isOtherCommit(a, d.CommitID):
+		// The decision is about another commit of the attempt, of which nothing is left here.
+	// A commit must be applied completely in one step, so it waits for all keys. An abort needs
+	// none.
+	case isPrepared && d.Commit && !p.canApply(a.prepared):
+		// After a restart: the keys are still being read. The acknowledgement follows the
+		// application.
 		a.prepared.decided = d
 		return
-	case promise:
-		p.settle(a, d.Commit)
+	case isPrepared:
+		p.finishPrepared(a, d.Commit)
 	case !d.Commit:
 		if a != nil {
-			p.end(a)
+			p.endAttempt(a)
 		}
 		p.ended.AddCommit(p.Now, d.Txn, d.CommitID)
 	}
 	if d.Commit {
+		// A commit is acknowledged even if it is not known here: it was applied before, and the
+		// acknowledgement was lost.
 		m, ack := msg.DecideAckTo(d.Last)
 		*ack = msg.DecisionAck{Txn: d.Txn, CommitID: d.CommitID, Shard: p.ID}
 		p.Send(m)
 	}
 }
 
-// settle ends a promise. That a commit was applied is remembered in the log, so that a late Prepare
-// cannot bring it back.
-func (p *Participant) settle(a *attempt, commit bool) {
+// finishPrepared ends a prepared attempt: its intents become versions at the next CSN, or are
+// dropped, and its locks are released. An applied commit is recorded in the log, so that a late
+// prepare request is rejected.
+func (p *Participant) finishPrepared(a *attempt, commit bool) {
 	pr := a.prepared
 	if commit {
 		p.Store.Advance()
@@ -47,48 +55,51 @@ func (p *Participant) settle(a *attempt, commit bool) {
 	for i, it := range pr.items {
 		it.RemoveIntents(a.txn)
 		if commit {
-			p.show(a.txn, it, &pr.row.Effects[i])
+			p.makeVisible(a.txn, it, &pr.row.Effects[i])
 		}
 		p.Store.Unpin(it)
 	}
+	// The items have fewer references: the bound on one key counts that.
 	p.Exec.Eased(pr.items)
 	p.Delete(entry.TablePrepared, p.RefKey(a.txn))
-	p.measure(a, commit)
+	p.recordLatency(a, commit)
+	// Readers that wait for the decision read now.
 	p.Queue.Decided(p.Now, a.txn)
 	if commit {
 		p.stats.Applied++
-		p.noteApplied(pr)
+		p.recordApplied(pr)
 	} else {
 		p.ended.AddCommit(p.Now, a.txn, pr.row.CommitID)
 	}
 	a.prepared = nil
-	p.attempts.unpromise(a.txn)
-	p.end(a)
+	p.attempts.removePrepared(a.txn)
+	p.endAttempt(a)
 }
 
-// measure counts what the way from the vote to the decision took. The wound delay and the time after
-// which readers have updates unsealed follow it.
-func (p *Participant) measure(a *attempt, commit bool) {
+// recordLatency measures the time from the vote to the decision. The wound delay and the time after
+// which readers request an unseal are derived from it.
+func (p *Participant) recordLatency(a *attempt, commit bool) {
 	pr := a.prepared
 	state, _ := p.Queue.State(a.txn)
 	if commit && state == snapshotqueue.Sealed {
-		p.pace.decisions.note(p.Now - pr.sealed)
+		p.latencies.sealedToDecision.add(p.Now - pr.sealedAt)
 		if !p.cfg.FixedUnseal {
-			p.Queue.SetUnsealAfter(p.pace.unsealAfter())
+			p.Queue.SetUnsealAfter(p.latencies.unsealAfter())
 		}
 	}
 	held, key := p.Queue.HeldFor(p.Now, a.txn)
 	if held > 0 && key != nil {
 		p.Heat.Waited(key, hotshard.Held, a.txn, held)
 	}
-	p.stats.VoteToDecide.Add(p.Now - pr.at)
-	p.pace.promises.note(p.Now - pr.at)
-	p.Locks.SetGrace(p.pace.woundDelay())
+	p.stats.VoteToDecision.Add(p.Now - pr.preparedAt)
+	p.latencies.voteToDecision.add(p.Now - pr.preparedAt)
+	p.Locks.SetGrace(p.latencies.woundDelay())
 }
 
-// noteApplied remembers what was applied. Where the shard was the last agent too, the commit says it
-// already.
-func (p *Participant) noteApplied(pr *prepared) {
+// recordApplied records an applied commit. If this shard is also the last agent (--commit-order
+// parallel), its commit has recorded the outcome.
+func (p *Participant) recordApplied(pr *prepared) {
+	// Its outcome row would replace that of the commit.
 	if pr.row.Last == p.ID || p.Mutants.Has(mutant.AppliedForgotten) {
 		return
 	}
@@ -97,8 +108,9 @@ func (p *Participant) noteApplied(pr *prepared) {
 	p.applied = append(p.applied, pr.row.Txn)
 }
 
-// show makes an effect visible at the current index. The item is pinned.
-func (p *Parts) show(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
+// makeVisible turns an effect into a version at the current CSN. The caller holds a reference to the
+// item.
+func (p *Parts) makeVisible(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
 	before, after := p.Store.Show(it, e)
 	if before.Expires|after.Expires != 0 {
 		p.Expiry.Settle(it.Key, before.Expires, after.Expires, e)
@@ -108,19 +120,21 @@ func (p *Parts) show(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
 	}
 }
 
-// Recover takes up a promise that the log holds. The readers that held it are forgotten, so that it
-// does not seal before their leases have lapsed.
+// Recover restores a prepared attempt after a restart: its locks, its intents, and its place in the
+// snapshot-queues. The readers of the last incarnation are not known, so it votes held, and seals
+// only when their leases have ended.
 func (p *Participant) Recover(row entry.Prepared) {
 	row.CommitID = commitIDOf(row.CommitID, row.Gateway)
 	a := p.attempts.touch(p.Now, row.Txn, row.CommitID.Gateway)
-	pr := &prepared{row: row, recovered: true, at: p.Now, wait: int64(p.cfg.Repeat)}
+	pr := &prepared{row: row, recovered: true, preparedAt: p.Now, wait: int64(p.cfg.Repeat)}
 	a.prepared = pr
-	p.attempts.promised[row.Txn.TxnID] = row.Txn
+	p.attempts.prepared[row.Txn.TxnID] = row.Txn
 	for _, l := range row.Locks {
 		span := kv.Point(l.Start)
 		if l.IsRange {
 			span = kv.Range(l.Start, l.End)
 		}
+		// The locks were compatible when they were granted; they are restored without a check.
 		p.Locks.Force(row.Txn, row.Begun, locktable.Need{Span: span, Mode: adt.Mode(l.Mode)})
 	}
 	for i := range pr.row.Effects {
@@ -130,32 +144,35 @@ func (p *Participant) Recover(row entry.Prepared) {
 		pr.items = append(pr.items, it)
 		p.Store.Await(it, pr)
 	}
-	p.Queue.Recover(p.Now, row.Txn, p.promised(&pr.row))
-	p.vote(a, false)
+	p.Queue.Recover(p.Now, row.Txn, p.queueNeeds(&pr.row))
+	p.sendVote(a, false)
 }
 
-// promised lists what a prepared update changes here, as readers see it. Its last agent is a
-// participant too where all prepare in parallel.
-func (p *Participant) promised(row *entry.Prepared) []snapshotqueue.Need {
+// queueNeeds returns what a prepared update changes here, as readers see it. Its last agent may be
+// this shard if all prepare in parallel; then it changes at least the CSN.
+func (p *Participant) queueNeeds(row *entry.Prepared) []snapshotqueue.Need {
 	if len(row.Effects) == 0 && row.Last == p.ID {
-		return onlyIndex
+		return csnOnly
 	}
 	return p.Exec.Changes(row.Effects)
 }
 
-// onlyIndex is what a piece changes here that writes elsewhere alone: this shard's index, which is its
-// causality token. A reader that fixes the index sees it, with everything else, or the state that
-// it fixes would have the update and not the token.
-var onlyIndex = []snapshotqueue.Need{{Span: kv.Point(nil), Mode: adt.ModeWrite}}
+// csnOnly is the change of a piece that writes only on other shards: it raises the CSN of this
+// shard, which is the transaction's causality token. A snapshot round that fixes the CSN must hold
+// it. Otherwise: the round fixes this shard before F(T) and a participant after it; the snapshot
+// contains the update, but its CSN here does not cover the token.
+var csnOnly = []snapshotqueue.Need{{Span: kv.Point(nil), Mode: adt.ModeWrite}}
 
-// AskUnseal asks an update's last agent to put its decision off, because readers have waited for it
-// for long.
-func (p *Participant) AskUnseal(q snapshotqueue.Ask) {
-	a := p.attempts.of[q.Txn]
+// RequestUnseal requests that the last agent of a sealed update drop its epoch, because readers have
+// waited for the decision for too long.
+func (p *Participant) RequestUnseal(q snapshotqueue.Ask) {
+	a := p.attempts.byRef[q.Txn]
 	if a == nil || a.prepared == nil {
 		return
 	}
-	p.stats.UnsealsAsked++
+	p.stats.UnsealsRequested++
+	// A planted fault: a participant must not drop its epoch itself, since its vote may have been
+	// counted.
 	if p.Mutants.Has(mutant.UnsealsByItself) {
 		p.Queue.Unsealed(p.Now, q.Txn, q.Epoch, 0)
 		return
@@ -167,9 +184,11 @@ func (p *Participant) AskUnseal(q snapshotqueue.Ask) {
 	p.Urgent(m)
 }
 
-func (p *Participant) onUnsealed(u *msg.UnsealResponse) {
-	a := p.attempts.of[u.Txn]
-	if !p.isForOther(a, u.CommitID) {
+// onUnsealResponse returns an update to held, so that its readers continue. The snapshot-queue
+// ignores a response for another than the current epoch.
+func (p *Participant) onUnsealResponse(u *msg.UnsealResponse) {
+	a := p.attempts.byRef[u.Txn]
+	if !p.isOtherCommit(a, u.CommitID) {
 		p.Queue.Unsealed(p.Now, u.Txn, u.Epoch, u.HeldNanos)
 	}
 }

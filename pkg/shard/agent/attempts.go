@@ -8,130 +8,141 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 )
 
-// attempt is what one attempt of a transaction has on this shard, short of a
-// record: locks that it reads under, and its promise as a participant.
+// attempt is the state of one attempt on this shard as a participant: the locks under which it
+// reads, and the prepared row.
 type attempt struct {
 	txn     kv.TxnRef
 	gateway kv.NodeID
-	// reads are its Lock requests, by number; replies is the newest of those that
-	// were answered. The gateway sends one when it has the answer to the one before,
-	// so that it repeats none that is older, and each may be megabytes.
-	reads   map[uint32]*exec.Task
-	replies map[uint32]*msg.LockResponse
-	// preparing waits to be executed; prepared has been.
+	// lockTasks are its lock requests that wait, by number. lockResponses holds only the newest
+	// response, for retries: the gateway sends a request after it has received the response to the
+	// previous one, so it never repeats an older one, and a response may have several MiB.
+	lockTasks     map[uint32]*exec.Task
+	lockResponses map[uint32]*msg.LockResponse
+	// preparing is the task of its prepare request until that is executed; then prepared is set.
 	preparing *exec.Task
 	prepared  *prepared
-	// touched is when its gateway was last heard about it; pushed when the
-	// gateway was asked, 0 if there is no question open.
-	touched, pushed int64
+	// lastContact is when the last message of its gateway about it arrived. pushedAt is when the
+	// gateway was sent a push that it has not answered, 0 for none.
+	lastContact, pushedAt int64
 }
 
-// closedHere returns why an attempt, or a commit of it, can do nothing here any more, nil if it can.
-// ended: it has ended.
-func (p *Participant) closedHere(txn kv.TxnRef, ended bool) *msg.Failure {
+// attemptFailure returns why an attempt, or a commit of it, is rejected here; nil if it is not.
+// ended: it has ended here. Otherwise its id may be too old or fenced.
+func (p *Participant) attemptFailure(txn kv.TxnRef, ended bool) *msg.Failure {
 	if ended {
 		return msg.Fail(msg.ReasonCancelled, kv.KindAborted, "the attempt has ended on this shard")
 	}
-	return p.Outcomes.Closed(txn.TxnID)
+	return p.Outcomes.IDFailure(txn.TxnID)
 }
 
-// end gives up all that an attempt has here.
-func (p *Participant) end(a *attempt) {
-	for _, t := range a.reads {
+// endAttempt drops the tasks of an attempt and releases its locks.
+func (p *Participant) endAttempt(a *attempt) {
+	for _, t := range a.lockTasks {
 		p.Exec.Drop(t)
 	}
 	p.Exec.Drop(a.preparing)
-	a.reads, a.replies, a.preparing = nil, nil, nil
+	a.lockTasks, a.lockResponses, a.preparing = nil, nil, nil
 	p.Locks.ReleaseHeld(a.txn)
 	p.attempts.remove(a)
 }
 
-// releaseOwn gives up the locks that an interactive transaction read under on
-// its last agent.
-func (p *Participant) releaseOwn(txn kv.TxnRef) {
-	a := p.attempts.of[txn]
+// releaseReadLocks releases the locks under which an interactive transaction read on its last agent.
+// A prepared attempt keeps its locks until the decision arrives: with --commit-order parallel the
+// last agent is a participant, too.
+func (p *Participant) releaseReadLocks(txn kv.TxnRef) {
+	a := p.attempts.byRef[txn]
 	switch {
 	case a == nil:
 		p.Locks.ReleaseHeld(txn)
 	case a.prepared == nil:
-		p.end(a)
+		p.endAttempt(a)
 		p.ended.Add(p.Now, txn, nil)
 	}
 }
 
-// onRelease: the gateway has given the attempt up before it asked to commit.
+// onRelease ends an attempt that its gateway has aborted before the commit. A copy may arrive after
+// the prepare request of the same attempt: a prepared attempt is then left alone, since only its
+// last agent may end it.
 func (p *Participant) onRelease(r *msg.Release) {
-	a := p.attempts.of[r.Txn]
+	a := p.attempts.byRef[r.Txn]
 	if a != nil && a.prepared != nil {
-		return // it has asked to commit, and only its last agent can end it
+		return
 	}
 	if a != nil {
-		p.end(a)
+		p.endAttempt(a)
 	}
 	p.ended.Add(p.Now, r.Txn, nil)
 }
 
-// idlePush is after how many liveness times a silent holder's gateway is asked, although nobody waits
-// for it. Somewhat arbitrary.
-const idlePush = 5
+// idlePushAfter is after how many times Config.Liveness the gateway of a silent holder is sent a
+// push although no request waits for the holder. Somewhat arbitrary.
+const idlePushAfter = 5
 
-// Overdrawn breaks the locks of attempts whose user has held up others for too long.
-func (p *Participant) Overdrawn(txns []kv.TxnRef) {
+// BreakOverdrawn breaks the locks of attempts whose users have used up their time for blocking
+// others. An attempt that is preparing keeps its locks.
+func (p *Participant) BreakOverdrawn(txns []kv.TxnRef) {
 	for _, txn := range txns {
-		a := p.attempts.of[txn]
+		a := p.attempts.byRef[txn]
 		if a != nil && a.prepared == nil && a.preparing == nil {
 			breakLocks(p, a)
 		}
 	}
 }
 
-// Push asks a holder's gateway whether it still knows the attempt; if it has
-// not answered the last time, the lock is broken. wanted: a request waits for the holder, which
-// its gateway ends if it is idle.
-func (p *Participant) Push(txn kv.TxnRef, wanted bool) {
-	a := p.attempts.of[txn]
+// SendPush sends a push to the gateway of a holder: does it still know the attempt? If the last push
+// was not answered, the locks are broken instead. contended: a request waits for the holder, and the
+// gateway ends an idle transaction for it. The gateway has half of Config.Liveness to answer.
+func (p *Participant) SendPush(txn kv.TxnRef, contended bool) {
+	a := p.attempts.byRef[txn]
 	if a == nil || a.prepared != nil || p.Mutants.Has(mutant.NoPush) {
 		return
 	}
-	if a.pushed != 0 && p.Now >= a.pushed+int64(p.cfg.Liveness)/2 {
+	// The last push is unanswered.
+	if a.pushedAt != 0 && p.Now >= a.pushedAt+int64(p.cfg.Liveness)/2 {
 		breakLocks(p, a)
 		return
 	}
-	if a.pushed == 0 {
-		a.pushed = p.Now
+	if a.pushedAt == 0 {
+		a.pushedAt = p.Now
 	}
 	m := msg.ToGateway(a.gateway)
-	m.Body = &msg.Push{Txn: txn, Shard: p.ID, Wanted: wanted}
+	m.Body = &msg.Push{Txn: txn, Shard: p.ID, Wanted: contended}
 	p.Urgent(m)
 }
 
-func (p *Participant) onPushReply(r *msg.PushResponse) {
-	a := p.attempts.of[r.Txn]
+// onPushResponse breaks the locks of an attempt that its gateway does not know: the gateway has
+// restarted, or its release was lost.
+func (p *Participant) onPushResponse(r *msg.PushResponse) {
+	a := p.attempts.byRef[r.Txn]
 	if a == nil || a.prepared != nil {
 		return
 	}
+	// A gateway that knows the attempt ends it itself if it is idle and contended.
 	if r.Known {
-		a.touched, a.pushed = p.Now, 0
+		a.lastContact, a.pushedAt = p.Now, 0
 		return
 	}
 	breakLocks(p, a)
 }
 
-// breakLocks ends an attempt whose gateway is gone, or that has held its locks for too long. What has not prepared may
-// always be broken; a Prepare that waits here is voted down.
+// breakLocks ends an attempt that is not prepared. This is always safe, since prepare and commit
+// requests name their grants, and are rejected without them. A prepare request that waits here votes
+// no.
 func breakLocks(p *Participant, a *attempt) {
 	p.stats.LocksBroken++
 	if a.preparing != nil {
-		p.voteNo(a.preparing, msg.Fail(msg.ReasonRefused, kv.KindAborted, "the gateway of the transaction no longer knows it"))
+		p.rejectPrepareTask(a.preparing, msg.Fail(msg.ReasonRefused, kv.KindAborted,
+			"the gateway of the transaction no longer knows it"))
 		return
 	}
-	p.end(a)
+	p.endAttempt(a)
 	p.ended.Add(p.Now, a.txn, nil)
 }
 
-// SendWound wounds a holder, where its transaction can die of it.
-func (p *Participant) SendWound(mk locktable.Mark) {
-	a := p.attempts.of[mk.Holder]
+// SendWound forwards a wound to where the transaction can abort: its gateway, or, if it is prepared,
+// its last agent.
+func (p *Participant) SendWound(wound locktable.Mark) {
+	a := p.attempts.byRef[wound.Holder]
 	if a == nil {
 		return
 	}
@@ -140,6 +151,6 @@ func (p *Participant) SendWound(mk locktable.Mark) {
 	if a.prepared != nil {
 		m = msg.ToShard(a.prepared.row.Last)
 	}
-	m.Body = &msg.Wound{Txn: mk.Holder, By: mk.By, Conflict: &mk.Conflict}
+	m.Body = &msg.Wound{Txn: wound.Holder, By: wound.By, Conflict: &wound.Conflict}
 	p.Urgent(m)
 }

@@ -7,18 +7,21 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/record"
 )
 
-// Check holds the promises against the intents, and returns how many there are; for tests.
-func (p *Participant) Check() (promises int, err error) {
-	for txn, a := range p.attempts.of {
+// Check verifies that every prepared attempt has its intents and that no undecided one belongs to a
+// committed id. It returns the number of prepared attempts. For tests.
+func (p *Participant) Check() (preparedCount int, err error) {
+	for txn, a := range p.attempts.byRef {
 		if a.txn != txn {
 			return 0, fmt.Errorf("attempt %v filed under %v", a.txn, txn)
 		}
-		if len(a.replies) > 1 {
-			return 0, fmt.Errorf("%v: %d answers are kept to be repeated", txn, len(a.replies))
+		if len(a.lockResponses) > 1 {
+			return 0, fmt.Errorf("%v: %d answers are kept to be repeated", txn, len(a.lockResponses))
 		}
-		own := a.prepared != nil && a.prepared.row.Last == p.ID // decided here, in the parallel order
+		// With --commit-order parallel the shard commits its own prepared attempt first, and applies
+		// it afterwards.
+		own := a.prepared != nil && a.prepared.row.Last == p.ID
 		if (a.preparing != nil || a.prepared != nil) && !own {
-			err := p.uncommitted(txn)
+			err := p.checkUncommitted(txn)
 			if err != nil {
 				return 0, err
 			}
@@ -26,7 +29,7 @@ func (p *Participant) Check() (promises int, err error) {
 		if a.prepared == nil {
 			continue
 		}
-		promises++
+		preparedCount++
 		for i, it := range a.prepared.items {
 			found := false
 			for _, in := range it.Intents {
@@ -37,11 +40,12 @@ func (p *Participant) Check() (promises int, err error) {
 			}
 		}
 	}
-	return promises, nil
+	return preparedCount, nil
 }
 
-// uncommitted holds that no commit of the id of an undecided attempt has been made here.
-func (p *Participant) uncommitted(txn kv.TxnRef) error {
+// checkUncommitted returns an error if a commit of the id of an undecided attempt has been made
+// here.
+func (p *Participant) checkUncommitted(txn kv.TxnRef) error {
 	f := p.Outcomes.Finished(txn.TxnID)
 	if f.Applied|f.Committed != 0 {
 		return fmt.Errorf("%v is undecided, and attempt %d of it has committed", txn, max(f.Applied, f.Committed))
@@ -49,12 +53,12 @@ func (p *Participant) uncommitted(txn kv.TxnRef) error {
 	return nil
 }
 
-// Check looks for records that are ready and wait for nothing; for tests.
+// Check verifies that no record is ready without a task that waits. For tests.
 func (l *LastAgent) Check() error {
 	for _, rec := range l.Records.All() {
 		t := taskOf(rec)
 		if rec.State != record.Committed {
-			err := l.part.uncommitted(rec.Txn)
+			err := l.part.checkUncommitted(rec.Txn)
 			if err != nil {
 				return err
 			}

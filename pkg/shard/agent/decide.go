@@ -14,19 +14,24 @@ import (
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
-// tryDecide: if the votes are in and the piece's keys are in memory, the
-// piece goes for its locks.
+// tryDecide requests the locks of a piece if all votes are in and its keys are in memory. If a
+// participant reported a failure that may result from earlier reads, the piece is executed only to
+// validate its own reads, and only when all other votes are in: a yes proves that the reads of that
+// shard are locked.
 func (l *LastAgent) tryDecide(rec *record.Record) {
+	// Votes may arrive before the request, and the keys after the votes: this is called after each
+	// of them, and the last one decides.
 	t := taskOf(rec)
-	if rec.State != record.Parked || t == nil || !t.Loaded() {
+	if rec.State != record.Pending || t == nil || !t.Loaded() {
 		return
 	}
-	no := rec.No()
+	failed := rec.FailedVote()
 	switch {
-	case no != nil && len(rec.Silent()) > 0, no == nil && !rec.AllIn(l.Mutants):
+	case failed != nil && len(rec.MissingVotes()) > 0, failed == nil && !rec.AllSealed(l.Mutants):
 		return
-	case no != nil && t.Err == nil && !t.ReadsAgain():
-		_, f := l.validated(t, &mvcc.Execution{}, no.Failure)
+	// Nothing to validate here but the grants: no execution is needed.
+	case failed != nil && t.Err == nil && !t.ReadsAgain():
+		_, f := l.validate(t, &mvcc.Execution{}, failed.Failure)
 		l.abort(rec, f)
 		return
 	}
@@ -34,29 +39,33 @@ func (l *LastAgent) tryDecide(rec *record.Record) {
 		l.abort(rec, msg.FailureOf(t.Err))
 		return
 	}
-	if !l.lastHolds(rec) {
-		l.abort(rec, staleGrant())
+	// History: T reads x here under a lock; a push breaks the lock; U writes x; the votes of T
+	// arrive. The write of U must not be lost.
+	if !l.holdsReadLocks(rec) {
+		l.abort(rec, staleGrantFailure())
 		return
 	}
-	rec.State, rec.Voted = record.Ready, l.Now
-	l.stats.ParkToReady.Add(l.Now - rec.Since)
-	if len(rec.Park.Participants) > 0 {
-		l.pace.parked.note(l.Now - rec.Since)
+	rec.State, rec.VotesCompleteAt = record.Ready, l.Now
+	l.stats.RequestToReady.Add(l.Now - rec.CreatedAt)
+	if len(rec.Request.Participants) > 0 {
+		l.latencies.requestToVotes.add(l.Now - rec.CreatedAt)
 	}
-	t.Admitted = t.Admitted || len(rec.Park.Participants) > 0 // and have voted
+	// Participants that have voted hold locks: the piece is not rejected at a bound.
+	t.Admitted = t.Admitted || len(rec.Request.Participants) > 0
+	// A wounded transaction aborts rather than wait for a lock.
 	t.Request.NoWait = rec.NoWait && !l.Mutants.Has(mutant.ParkWithoutMark)
-	l.Went(t, l.Exec.Acquire(t))
+	l.OnStep(t, l.Exec.Acquire(t))
 }
 
-// lastHolds checks the grants that a piece relies on which is decided here.
-func (l *LastAgent) lastHolds(rec *record.Record) bool {
-	return l.part.stillHeld(rec.Txn, l.Inc, rec.Park.Piece.Grants()) || l.Mutants.Has(mutant.GrantsUncheckedByLast)
+// holdsReadLocks reports whether the grants on which the piece relies have been held without
+// interruption.
+func (l *LastAgent) holdsReadLocks(rec *record.Record) bool {
+	return l.part.holdsGrants(rec.Txn, l.Inc, rec.Request.Piece.Grants()) || l.Mutants.Has(mutant.GrantsUncheckedByLast)
 }
 
-// validated is what becomes of a piece that is executed with failure f, nil for
-// none: a stale read or a lost lock goes before f, which the client may have caused
-// by what it read.
-func (l *LastAgent) validated(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (again int, _ *msg.Failure) {
+// validate is [Parts.validate] for a piece that is decided here: a lost lock, too, takes precedence
+// over f.
+func (l *LastAgent) validate(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (again int, _ *msg.Failure) {
 	if f != nil && l.Mutants.Has(mutant.FailuresUnvalidated) {
 		return 0, f
 	}
@@ -64,47 +73,58 @@ func (l *LastAgent) validated(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (
 	switch {
 	case stale != nil:
 		return again, stale
-	case !l.lastHolds(parkedOf(t).rec):
-		return again, staleGrant()
+	case !l.holdsReadLocks(pendingOf(t).rec):
+		return again, staleGrantFailure()
 	}
 	return again, f
 }
 
-// decideNow is F(T): in one step the piece is executed, checked, committed,
-// and its locks released.
-func (l *LastAgent) decideNow(t *exec.Task) {
-	rec := parkedOf(t).rec
+// decide is F(T). In one step the piece executes, its reads are validated, the commit is written,
+// and its locks are released.
+func (l *LastAgent) decide(t *exec.Task) {
+	rec := pendingOf(t).rec
 	x, step := l.Exec.Run(t)
 	if step != exec.Ready {
-		l.Went(t, step)
+		l.OnStep(t, step)
 		return
 	}
-	f := failureOf(&x, rec.ResultBytes(), rec.Park.MaxResponseBytes)
-	no := rec.No()
-	if no != nil { // it was executed for its reads
-		f = no.Failure
+	f := failureOf(&x, rec.ResultBytes(), rec.Request.MaxResponseBytes)
+	failed := rec.FailedVote()
+	// The piece was executed only to validate its reads. If they are current, the failure of the
+	// participant is the result.
+	if failed != nil {
+		f = failed.Failure
 	}
-	again, f := l.validated(t, &x, f)
+	again, f := l.validate(t, &x, f)
+	// Another attempt of the transaction may be prepared here: with --commit-order parallel, or
+	// through another gateway.
 	if f == nil {
-		f = l.part.rivals(t.Txn)
+		f = l.part.otherPreparedFailure(t.Txn)
 	}
 	switch {
 	case f != nil:
 		l.abort(rec, f)
 		return
+	// With registered readers the piece keeps nothing of this execution: the values may change until
+	// they leave.
 	case !l.heldByReaders(t, &x):
 		x.Results = x.Results[again:]
 		l.commit(t, x)
 	}
+	// The effects are in the log or not needed.
 	l.Exec.Reuse(x.Effects)
 }
 
+// commit writes the outcome and the versions, sends the response and the decisions, and releases all
+// locks. All of it leaves when the entries are durable.
 func (l *LastAgent) commit(t *exec.Task, x mvcc.Execution) {
-	rec := parkedOf(t).rec
+	rec := pendingOf(t).rec
+	// The commit point, for the checker of tests: from here on the step cannot fail.
 	if l.Trace.Committed != nil {
 		l.Trace.Committed(t.Txn)
 	}
-	results, receipt, seen := rec.Gathered()
+	// The results of the participants precede those of this shard.
+	results, receipt, seen := rec.VoteSummary()
 	if results == nil {
 		results = x.Results
 	} else {
@@ -112,67 +132,75 @@ func (l *LastAgent) commit(t *exec.Task, x mvcc.Execution) {
 	}
 	receipt = msg.Worst(receipt, l.receipt(t))
 	receipt.Open = false
-	participants := rec.Park.Participants
+	participants := rec.Request.Participants
 	if len(participants) > 0 {
-		l.Exec.Used(t, x.Effects, l.pace.hold())
+		l.Exec.Used(t, x.Effects, l.latencies.lockHoldNanos())
 	}
+	// A transaction that only reads, on this shard alone, is not logged.
 	if len(participants) > 0 || slices.ContainsFunc(t.Ops, func(op msg.Op) bool { return op.Writes() }) {
 		l.logCommit(t, x.Effects, results)
 	}
-	a := l.answer(recorder(rec))
+	a := l.newResponse(recordRequester(rec))
 	a.Committed, a.Results, a.Receipt, a.Seen, a.Index = true, results, receipt.Told(), seen, l.Store.Index()
 	l.stats.Committed++
 	l.Exec.Drop(t)
 	l.Queue.Withdraw(l.Now, t.Txn)
-	l.part.releaseOwn(t.Txn)
+	// The locks under which the transaction read here before its commit.
+	l.part.releaseReadLocks(t.Txn)
+	// No participant needs the decision: the record is finished. A task to which reads of the log
+	// may still refer is not reused.
 	if len(participants) == 0 {
 		l.Records.Remove(rec)
-		x := parkedOf(t)
+		x := pendingOf(t)
 		if rec == &x.own && !t.Shared() {
-			l.pool.Put(x)
+			l.pendingPool.Put(x)
 		}
 		return
 	}
-	rec.State, rec.Missing = record.Committed, append([]kv.ShardID(nil), participants...)
-	rec.Drop()
+	// From here on the record only repeats the decision.
+	rec.State, rec.Unacknowledged = record.Committed, append([]kv.ShardID(nil), participants...)
+	rec.Clear()
 	if l.Mutants.Has(mutant.RecordForgottenEarly) {
 		l.Delete(entry.TableRecord, l.RefKey(t.Txn))
 		l.Records.Remove(rec)
 	}
-	rec.NextAsk = l.Now + int64(l.cfg.Liveness)
-	l.at(rec.NextAsk)
-	l.tellAll(rec.Txn, rec.CommitID, participants, true)
+	rec.NextRepeat = l.Now + int64(l.cfg.Liveness)
+	l.schedule(rec.NextRepeat)
+	l.sendDecisions(rec.Txn, rec.CommitID, participants, true)
 }
 
-// logCommit writes the outcome, the record if somebody must hear of it, and
-// the versions. A piece that happened to write nothing is remembered too: the
-// next copy of its CommitRequest might find something to delete.
+// logCommit writes the versions, the outcome, and the record if there are participants. A piece that
+// wrote nothing is logged, too. Otherwise: a delete finds no key; its response is lost; another
+// transaction inserts the key; the retried request deletes it.
 func (l *LastAgent) logCommit(t *exec.Task, effects []entry.Effect, results []msg.Result) {
-	rec := parkedOf(t).rec
-	participants := rec.Park.Participants
-	// Without a write here the index rises all the same where others write: it
-	// is the token by which the transaction is known to be in a state.
+	rec := pendingOf(t).rec
+	participants := rec.Request.Participants
+	// The CSN rises even if this shard writes nothing and a participant does: it is the causality
+	// token of the transaction, and must be higher than in any state without it.
 	if len(effects)+len(participants) > 0 {
 		l.Store.Advance()
 	}
 	for i := range effects {
+		// No intent is needed: the effect becomes a version in the step that makes it.
 		it := l.Exec.Item(t, &effects[i], nil)
-		l.show(t.Txn, it, &effects[i])
+		l.makeVisible(t.Txn, it, &effects[i])
 		l.Store.Unpin(it)
 		l.Heat.Settle(&effects[i])
 	}
-	l.row = entry.Outcome{Committed: t.Txn.Attempt, Fingerprint: rec.Park.Fingerprint, Results: results}
+	l.row = entry.Outcome{Committed: t.Txn.Attempt, Fingerprint: rec.Request.Fingerprint, Results: results}
 	if resultBytes(results) > kv.MaxRecordResultBytes {
 		l.row.Results, l.row.ResultsLost = nil, true
 	}
 	l.Outcomes.Finish(t.Txn.TxnID, &l.row)
-	l.Overtake(t.Txn)
+	// In the same step, so that no other attempt of this id can commit later.
+	l.AbortSuperseded(t.Txn)
 	if len(participants) > 0 {
 		l.Put(entry.TableRecord, l.RefKey(t.Txn), &entry.Record{Txn: t.Txn, Participants: participants,
 			CommitID: rec.CommitID})
 	}
 }
 
+// resultBytes is the encoded size of results.
 func resultBytes(rs []msg.Result) int {
 	n := 0
 	for i := range rs {
@@ -181,11 +209,14 @@ func resultBytes(rs []msg.Result) int {
 	return n
 }
 
-// abort ends an undecided record: the answer to everybody is no, for good.
+// abort ends an undecided record for good: the gateway and every known participant receive the
+// abort. It is remembered in memory only. After a crash the incarnation differs, and no commit of
+// this record is possible.
 func (l *LastAgent) abort(rec *record.Record, f *msg.Failure) {
-	told := rec.Told()
-	_, receipt, seen := rec.Gathered()
-	receipt = l.OrHeld(receipt, rec.Txn)
+	// Before the record is cleared: a participant whose vote is in flight needs the decision, too.
+	recipients := rec.DecisionRecipients()
+	_, receipt, seen := rec.VoteSummary()
+	receipt = l.worstReceipt(receipt, rec.Txn)
 	t := taskOf(rec)
 	if t != nil {
 		receipt = msg.Worst(receipt, l.receipt(t))
@@ -194,20 +225,22 @@ func (l *LastAgent) abort(rec *record.Record, f *msg.Failure) {
 	l.Queue.Withdraw(l.Now, rec.Txn)
 	l.Exec.Drop(t)
 	l.Records.Remove(rec)
-	l.Outcomes.Kill(rec.User, rec.CommitID, f)
+	l.Outcomes.Abort(rec.User, rec.CommitID, f)
 	l.stats.Abort(f)
-	l.part.releaseOwn(rec.Txn)
+	l.part.releaseReadLocks(rec.Txn)
+	// A late prepare request for this shard (--commit-order parallel) must not prepare.
 	l.part.ended.AddCommit(l.Now, rec.Txn, rec.CommitID)
-	a := l.answer(recorder(rec))
+	a := l.newResponse(recordRequester(rec))
 	a.Failure, a.Receipt, a.Seen = f, receipt.Told(), seen
-	l.tellAll(rec.Txn, rec.CommitID, told, false)
+	l.sendDecisions(rec.Txn, rec.CommitID, recipients, false)
 }
 
-// recorder is the gateway that hears of a record's end.
-func recorder(rec *record.Record) asker { return asker{txn: rec.Txn, commit: rec.CommitID} }
+func recordRequester(rec *record.Record) requester {
+	return requester{txn: rec.Txn, commit: rec.CommitID}
+}
 
-// tellAll sends the decision about a commit to participants.
-func (l *LastAgent) tellAll(txn kv.TxnRef, id kv.CommitID, shards []kv.ShardID, commit bool) {
+// sendDecisions sends the decision about a commit to participants.
+func (l *LastAgent) sendDecisions(txn kv.TxnRef, id kv.CommitID, shards []kv.ShardID, commit bool) {
 	for _, s := range shards {
 		m, decide := msg.DecideTo(s)
 		*decide = msg.Decision{Txn: txn, Last: l.ID, Commit: commit, CommitID: id}
@@ -215,16 +248,18 @@ func (l *LastAgent) tellAll(txn kv.TxnRef, id kv.CommitID, shards []kv.ShardID, 
 	}
 }
 
-// heldByReaders reports whether a piece that could be decided now must wait
-// for readers to leave. It waits without having executed, and without locks, and
-// Freed takes it up: then it reads its ranges anew.
+// heldByReaders reports whether a piece that could be decided must wait for registered readers. It
+// then holds no lock and keeps no effect; when the readers have left, OnFreed acquires its locks
+// again, and ranges are read again.
 func (l *LastAgent) heldByReaders(t *exec.Task, x *mvcc.Execution) bool {
+	// No reader is registered at all: the changes need not be listed.
 	if l.Queue.Open(l.Now) {
 		return false
 	}
-	changes, others := l.Exec.Changes(x.Effects), parkedOf(t).rec.Park.Participants
+	changes, others := l.Exec.Changes(x.Effects), pendingOf(t).rec.Request.Participants
 	if len(changes) == 0 && len(others) > 0 && !slices.Contains(others, l.ID) {
-		changes = onlyIndex
+		// It changes the CSN, and a snapshot round fixes that.
+		changes = csnOnly
 	}
 	if !l.Queue.Hold(l.Now, t.Txn, changes) {
 		return false
@@ -233,12 +268,13 @@ func (l *LastAgent) heldByReaders(t *exec.Task, x *mvcc.Execution) bool {
 	return true
 }
 
-// Freed takes up a piece of which no reader stands in the way any more.
-func (l *LastAgent) Freed(f *snapshotqueue.Freed) {
+// OnFreed continues a piece that no reader holds any more.
+func (l *LastAgent) OnFreed(f *snapshotqueue.Freed) {
 	if f.Key != nil {
 		l.Heat.Waited(f.Key, hotshard.Held, f.Txn, f.Nanos)
 	}
 	rec := l.Records.Get(f.Txn)
+	// The record was aborted meanwhile.
 	if rec == nil {
 		return
 	}
@@ -246,9 +282,9 @@ func (l *LastAgent) Freed(f *snapshotqueue.Freed) {
 	if t == nil || !t.Held() {
 		return
 	}
-	x := parkedOf(t)
-	if x.held == nil || x.held.Nanos < f.Nanos {
-		x.held = f
+	x := pendingOf(t)
+	if x.heldReceipt == nil || x.heldReceipt.Nanos < f.Nanos {
+		x.heldReceipt = f
 	}
-	l.Went(t, l.Exec.Acquire(t))
+	l.OnStep(t, l.Exec.Acquire(t))
 }

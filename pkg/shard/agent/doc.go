@@ -1,29 +1,52 @@
-// Package commit is a shard's side of two-phase commit, in both roles: the Participant, which locks,
-// executes and promises a piece of a transaction, and the LastAgent, which holds the one record of
-// the transaction, executes its own piece last, and decides.
+// Package agent is a shard's side of two-phase commit, in both roles: the [Participant] locks,
+// executes, logs and votes; the [LastAgent] keeps the record of a transaction, executes its own
+// piece last, and decides.
 //
-// Guarantee: a transaction commits at one instant, on its last agent, when all participants have
-// promised and are sealed; everybody who has promised learns that, and nobody learns otherwise. A
-// commit that was aborted anywhere is never made. Of the commits of one id at most one is made.
+// # Guarantees
 //
-//	gateway ──Prepare──▶ Participant ──Vote──▶ LastAgent ◀──Park── gateway
-//	                         ▲                     │ all yes and sealed: run, decide
-//	                         └───────Decide────────┴──Answer──▶ gateway
+//  1. A transaction commits at one instant, F(T): one step of its last agent, after a sealed yes
+//     from every participant. Every prepared participant receives that decision, and no other.
+//  2. A commit that was aborted anywhere never commits.
+//  3. Of the commits of one id, at most one is made (exclusion.go).
 //
-// Example. A adds to a hot key h, which its last agent has, and to a cold key c. The participant with
-// c locks it, executes, logs the promise and votes. The last agent takes no lock on h until the vote
-// is there: then it executes A's piece, writes the commit and releases h, all in one step. A
-// transaction B that wants h too waits for no message of A's.
+// The messages of a commit:
 //
-// Hazards. Every message may be lost, doubled, late, and of an earlier incarnation. A vote that is
-// repeated before the CommitRequest is a question; presumed abort answers it, and the record that becomes
-// Aborted is the tombstone on which a late CommitRequest dies. The same id may be sent again through another
-// gateway and to another last agent, which makes a second commit of the same attempt. Each commit has a
-// name (kv.CommitID), and a message counts for the commit that it names alone (once.go). A seal may be withdrawn while votes are under way
-// (unseal.go).
+//	gateway ──Prepare──▶ Participant ──Vote──▶ LastAgent ◀──CommitRequest── gateway
+//	                         ▲                     │ all yes and sealed: lock, execute, decide
+//	                         └──────Decision───────┴──CommitResponse──▶ gateway
 //
-// The Participant calls nothing of the LastAgent; what concerns it is handed out by Applied. The
-// LastAgent uses the Participant of its shard, whose locks its own transactions may hold. Both rely on
-// packages exec, outcome, record and snapshotqueue; docs/protocol.md, sections 2 to 4, is the
-// specification.
+// # Example
+//
+// Transaction A adds to the hot key h, which is on its last agent, and to the key c on another
+// shard:
+//
+//	shard of c                           last agent, with h
+//	lock c, execute, log
+//	    ├─ vote yes, sealed ───────────▶ find h free, execute, write commit, release h
+//	    │                                   (one step: h is never locked between steps)
+//	    ◀──────────────────── decision ─┤
+//	make the write of c visible, release c
+//
+// Transaction B, which also writes h, never waits for a message of A.
+//
+// # Hazards
+//
+// Messages are lost, delayed, duplicated or reordered, and arrive from earlier incarnations.
+//
+//   - A vote that is repeated before the commit request arrives is a query: the last agent presumes
+//     an abort and remembers it. That rejects the commit request if it arrives later.
+//   - A client may send an id again through another gateway. That creates a second commit of the
+//     same attempt, with another last agent. Each commit has a name (kv.CommitID), and a message
+//     counts only for the commit that it names.
+//   - A seal may be dropped while the vote that reports it is in flight (unseal.go).
+//   - After a restart, memory does not know what earlier incarnations decided. Where the answer
+//     depends on that, the outcome is looked up in the log first.
+//
+// # Use
+//
+// Package shard dispatches messages and task steps to both roles, and passes the applied
+// transactions of the Participant ([Participant.TakeApplied]) to the LastAgent. The Participant
+// never calls the LastAgent; the LastAgent calls the Participant of its shard, which may hold locks
+// of the same transaction. Both use packages exec, outcome, record and snapshotqueue. The
+// specification is docs/protocol.md, sections 2 to 5.
 package agent

@@ -8,32 +8,32 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
 
-// Woken takes a key, or pages, that a promise has waited for: it may be kept now. What cannot be
-// read is asked for again later.
-func (p *Participant) Woken(w *store.Wake) {
+// OnLoaded handles the arrival of a key or of pages that a prepared attempt needs after a restart. A
+// commit that waits for them is applied. A failed read is retried by Housekeep.
+func (p *Participant) OnLoaded(w *store.Wake) {
 	pr := w.Waiter.(*prepared)
 	switch {
 	case w.Page:
-		p.pagedForPromise(pr, w.Err)
+		p.onPagesRead(pr, w.Err)
 	case w.Err != nil:
-		p.unread = append(p.unread, pr)
-	case p.stands(pr) && p.ready(pr) && pr.decided != nil:
-		p.onDecide(pr.decided)
+		p.readFailed = append(p.readFailed, pr)
+	case p.isCurrent(pr) && p.canApply(pr) && pr.decided != nil:
+		p.onDecision(pr.decided)
 	}
 }
 
-// stands reports whether a promise has not been settled meanwhile.
-func (p *Participant) stands(pr *prepared) bool {
-	a := p.attempts.of[pr.row.Txn]
+// isCurrent reports whether a prepared attempt is still undecided here.
+func (p *Participant) isCurrent(pr *prepared) bool {
+	a := p.attempts.byRef[pr.row.Txn]
 	return a != nil && a.prepared == pr
 }
 
-// ready reports whether a promise, which stands, can be kept at once. After a restart its keys
-// are read, and then the pages that its changes need are. If what is stored
-// contradicts itself, the promise can be neither kept nor broken: it waits, and is
-// looked at again later.
-func (p *Participant) ready(pr *prepared) bool {
-	if !pr.loaded() {
+// canApply reports whether a prepared attempt can be applied without reading. Before a restart
+// everything needed is in memory. After it, the keys are read, then the pages that its changes need.
+// If the stored value contradicts the change, the store is damaged: the attempt can be neither
+// applied nor aborted, stays prepared, and is tried again.
+func (p *Participant) canApply(pr *prepared) bool {
+	if !pr.areItemsLoaded() {
 		return false
 	}
 	if !pr.recovered {
@@ -49,7 +49,7 @@ func (p *Participant) ready(pr *prepared) bool {
 		if pages := adt.Lacks(err); pages != nil {
 			p.Store.Pages(it, pages, pr)
 		} else if err != nil {
-			p.unreadable(pr)
+			p.scheduleReread(pr)
 		}
 		able = able && err == nil
 	}
@@ -57,35 +57,34 @@ func (p *Participant) ready(pr *prepared) bool {
 	return able
 }
 
-// unreadable has a promise be looked at again later.
-func (p *Participant) unreadable(pr *prepared) {
+// scheduleReread lets Housekeep try a prepared attempt once more.
+func (p *Participant) scheduleReread(pr *prepared) {
 	p.Store.Failed()
-	if !slices.Contains(p.unread, pr) {
-		p.unread = append(p.unread, pr)
+	if !slices.Contains(p.readFailed, pr) {
+		p.readFailed = append(p.readFailed, pr)
 	}
 }
 
-// pagedForPromise: a promise may be kept now. What cannot be read is asked for
-// again later.
-func (p *Participant) pagedForPromise(pr *prepared, err error) {
+// onPagesRead continues a prepared attempt whose pages have arrived.
+func (p *Participant) onPagesRead(pr *prepared, err error) {
 	switch {
-	case !p.stands(pr):
+	case !p.isCurrent(pr):
 	case err != nil:
-		p.unreadable(pr)
-	case p.ready(pr) && pr.decided != nil:
+		p.scheduleReread(pr)
+	case p.canApply(pr) && pr.decided != nil:
 		d := pr.decided
 		pr.decided = nil
-		p.onDecide(d)
+		p.onDecision(d)
 	}
 }
 
-// readAgain asks once more for the keys of promises that could not be read,
-// unless they have been given up meanwhile.
-func (p *Participant) readAgain() {
-	unread := p.unread
-	p.unread = nil
+// retryReads requests again the keys of prepared attempts that could not be read, unless they have
+// been aborted meanwhile.
+func (p *Participant) retryReads() {
+	unread := p.readFailed
+	p.readFailed = nil
 	for _, pr := range unread {
-		if !p.stands(pr) {
+		if !p.isCurrent(pr) {
 			continue
 		}
 		for _, it := range pr.items {
@@ -93,6 +92,6 @@ func (p *Participant) readAgain() {
 				p.Store.Await(it, pr)
 			}
 		}
-		p.ready(pr)
+		p.canApply(pr)
 	}
 }

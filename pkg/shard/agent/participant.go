@@ -9,39 +9,44 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
 
-// Participant is a shard's part in transactions that it does not decide: locks for reads of
-// interactive transactions, and promises.
+// Participant is the role of a shard in transactions that another shard decides: it grants locks to
+// interactive transactions, prepares, votes and applies decisions.
 type Participant struct {
 	Parts
-	cfg   Config
-	stats *Stats
-	pace  *pace
+	cfg       Config
+	stats     *Stats
+	latencies *latencies
 
+	// attempts are those with locks, waiting tasks or a prepared row here; ended remembers the ones
+	// that ended without a record.
 	attempts attempts
 	ended    outcome.Ended
-	// unread are promises whose keys could not be read.
-	unread []*prepared
-	// applied are transactions that were applied since Applied.
+	// readFailed are prepared attempts whose keys or pages could not be read. They are read again
+	// once a second.
+	readFailed []*prepared
+	// applied are the transactions that were applied since TakeApplied.
 	applied []kv.TxnRef
-	row     entry.Outcome
+	// row is a buffer for the outcome that is being written.
+	row entry.Outcome
 	deadline
 }
 
-// New makes both roles of a shard. Recover takes what its log holds.
+// New returns both roles of a shard. Recover then restores what the log contains.
 func New(p Parts, cfg Config) (*Participant, *LastAgent) {
-	stats, times := &Stats{}, &pace{}
-	part := &Participant{Parts: p, cfg: cfg, stats: stats, pace: times, attempts: newAttempts(), deadline: deadline{step.Never}}
+	stats, times := &Stats{}, &latencies{}
+	part := &Participant{Parts: p, cfg: cfg, stats: stats, latencies: times,
+		attempts: newAttempts(), deadline: deadline{step.Never}}
 	part.ended.Init(p.Now, cfg.Ended)
-	return part, &LastAgent{Parts: p, cfg: cfg, stats: stats, pace: times, part: part, deadline: deadline{step.Never}}
+	return part, &LastAgent{Parts: p, cfg: cfg, stats: stats, latencies: times, part: part, deadline: deadline{step.Never}}
 }
 
-// Receive takes a message, and reports whether it was for this role.
+// Receive handles a message. It reports false if the message is not for this role.
 func (p *Participant) Receive(m *msg.Envelope) bool {
 	switch b := m.Body.(type) {
 	case *msg.Prepare:
 		p.onPrepare(b)
 	case *msg.Decision:
-		p.onDecide(b)
+		p.onDecision(b)
 	case *msg.Lock:
 		p.onLock(b)
 	case *msg.Check:
@@ -49,40 +54,40 @@ func (p *Participant) Receive(m *msg.Envelope) bool {
 	case *msg.Release:
 		p.onRelease(b)
 	case *msg.VoteRequest:
-		p.onAskVote(b)
+		p.onVoteRequest(b)
 	case *msg.PushResponse:
-		p.onPushReply(b)
+		p.onPushResponse(b)
 	case *msg.UnsealResponse:
-		p.onUnsealed(b)
+		p.onUnsealResponse(b)
 	default:
 		return false
 	}
 	return true
 }
 
-// Went acts on the step that a piece has reached.
-func (p *Participant) Went(t *exec.Task, s exec.Step) {
+// OnStep continues a task of this role at the step that it has reached.
+func (p *Participant) OnStep(t *exec.Task, s exec.Step) {
 	switch {
 	case s == exec.Ready && t.Kind == exec.Prepare:
-		p.prepareNow(t)
+		p.executePrepare(t)
 	case s == exec.Ready:
-		p.replyLock(t)
+		p.executeLock(t)
 	case s == exec.Refused && t.Kind == exec.Prepare:
-		p.voteNo(t, t.Failure)
+		p.rejectPrepareTask(t, t.Failure)
 	case s == exec.Refused:
-		p.refuseLock(t, t.Failure)
+		p.rejectLock(t, t.Failure)
 	}
 }
 
-// Applied hands out the transactions that were applied here since it was last called, whose other
-// attempts are to end (LastAgent.Overtake).
-func (p *Participant) Applied() []kv.TxnRef {
+// TakeApplied returns the transactions that were applied since the last call. The caller aborts
+// their other attempts ([LastAgent.AbortSuperseded]).
+func (p *Participant) TakeApplied() []kv.TxnRef {
 	out := p.applied
 	p.applied = nil
 	return out
 }
 
-// Tick votes again where no decision has come.
+// Tick repeats the votes that have had no decision.
 func (p *Participant) Tick() {
 	if p.Now >= p.next {
 		p.next = step.Never
@@ -90,49 +95,55 @@ func (p *Participant) Tick() {
 	}
 }
 
-// Clean asks for keys of promises that could not be read, and about attempts of which nothing was
-// heard for long; it is for once a second.
-func (p *Participant) Clean() {
-	p.readAgain()
+// Housekeep runs once a second. It retries failed reads of prepared keys, and pushes the gateways of
+// attempts from which no message has arrived for a long time: such an attempt may be an orphan
+// without a waiter that would have caused the push.
+func (p *Participant) Housekeep() {
+	p.retryReads()
 	for _, a := range p.attempts.sorted() {
-		if a.prepared == nil && p.Now-a.touched > idlePush*int64(p.cfg.Liveness) {
-			p.Push(a.txn, false)
+		if a.prepared == nil && p.Now-a.lastContact > idlePushAfter*int64(p.cfg.Liveness) {
+			p.SendPush(a.txn, false)
 		}
 	}
 }
 
-// Len is how many attempts are here; Waiting reports whether Clean has anything to do.
-func (p *Participant) Len() int      { return len(p.attempts.of) }
-func (p *Participant) Waiting() bool { return len(p.attempts.of)+len(p.unread) > 0 }
+// Len returns the number of attempts.
+func (p *Participant) Len() int { return len(p.attempts.byRef) }
 
-// Promised is the last agent for which an attempt has prepared here, false if it has not.
-func (p *Participant) Promised(txn kv.TxnRef) (kv.ShardID, bool) {
-	a := p.attempts.of[txn]
+// NeedsHousekeeping reports whether Housekeep has anything to do.
+func (p *Participant) NeedsHousekeeping() bool { return len(p.attempts.byRef)+len(p.readFailed) > 0 }
+
+// PreparedFor returns the last agent for which an attempt is prepared here, false if it is not
+// prepared.
+func (p *Participant) PreparedFor(txn kv.TxnRef) (kv.ShardID, bool) {
+	a := p.attempts.byRef[txn]
 	if a == nil || a.prepared == nil {
 		return 0, false
 	}
 	return a.prepared.row.Last, true
 }
 
-// Known reports whether an attempt holds, waits or has prepared here.
-func (p *Participant) Known(txn kv.TxnRef) bool { return p.attempts.of[txn] != nil }
+// HasAttempt reports whether an attempt holds locks, waits or is prepared here.
+func (p *Participant) HasAttempt(txn kv.TxnRef) bool { return p.attempts.byRef[txn] != nil }
 
-// ReportWait answers a request that was repeated while its piece waits: if the transaction is given
-// up before it gets any further, its client sees what it waited for. If that is a promise of this
-// shard the report names the last agent that decides it.
+// ReportWait answers the retry of a request whose task waits. If the transaction fails before the
+// wait ends, its client can report what it waited for. If the blocking transaction is prepared here,
+// the report names the last agent that decides it, because the gateway ends the wait early if the
+// node of that shard is down.
 func (p *Participant) ReportWait(t *exec.Task, r msg.Receipt) {
-	r = p.OrHeld(r, t.Txn)
+	r = p.worstReceipt(r, t.Txn)
 	if !r.Open || r.WaitedNanos == 0 {
 		return
 	}
 	w := &msg.WaitReport{Txn: t.Txn, Shard: p.ID, Receipt: r}
-	w.Last, w.Prepared = p.Promised(r.Holder)
+	w.Last, w.Prepared = p.PreparedFor(r.Holder)
 	m := msg.ToGateway(t.Gateway)
 	m.Body = w
 	p.Urgent(m)
 }
 
-func (p *Participant) begin(t *exec.Task) { p.Went(t, p.Exec.Begin(t)) }
+// beginTask starts a task and continues it as far as possible.
+func (p *Participant) beginTask(t *exec.Task) { p.OnStep(t, p.Exec.Begin(t)) }
 
 func (p *Participant) reportWait(t *exec.Task) {
 	if t != nil {

@@ -1,5 +1,19 @@
 package agent
 
+// # The states of an attempt on a participant
+//
+//	from        event                              to
+//	(none)      Lock                               holds locks; it may be pushed, and its locks broken
+//	holds       Release, Check, unanswered push    (none), remembered in ended
+//	any         Prepare                            preparing: waits for keys and locks, may be wounded
+//	preparing   keys and locks are there           prepared: logged, votes yes, held or sealed
+//	preparing   failure, lost grant, wound         (none), votes no
+//	prepared    no decision in time                prepared, votes again
+//	prepared    Decision                           (none), the commit is applied or dropped
+//
+// A participant that has voted yes cannot end the attempt by itself: the last agent may have decided
+// to commit at any time since the vote left.
+
 import (
 	"slices"
 
@@ -14,69 +28,82 @@ import (
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
-// prepared is a participant's promise, as it is in the log.
+// prepared is an attempt that has voted yes, or is about to, as the log contains it. It can be
+// neither aborted nor applied here without a decision of its last agent.
 type prepared struct {
 	row entry.Prepared
-	// items are those of row.Effects, pinned.
+	// items[i] is the key of row.Effects[i]. Each is referenced, so that its intent stays in memory.
 	items []*mvcc.Item
-	// decided is a commit that waits for items, or pages of them, which, after a restart, are still
-	// being read. recovered: it is not known yet whether pages are needed.
+	// decided is a commit that waits until the items, or pages of them, are in memory. That happens
+	// only after a restart. recovered: it is not known yet whether pages are needed.
 	decided   *msg.Decision
 	recovered bool
-	receipt   msg.Receipt
-	at        int64
-	// epoch is that of the newest sealing, which was at sealed.
-	epoch  kv.Epoch
-	sealed int64
-	// nextVote is when the vote is repeated, after wait.
+	// receipt is the longest wait of the piece, for the votes. preparedAt is the time of the step
+	// that prepared it.
+	receipt    msg.Receipt
+	preparedAt int64
+	// epoch is that of the newest sealing, which was at sealedAt.
+	epoch    kv.Epoch
+	sealedAt int64
+	// nextVote is when the vote is repeated; wait is the current backoff.
 	nextVote, wait int64
 }
 
-// loaded reports whether all items are in memory.
-func (pr *prepared) loaded() bool {
+// areItemsLoaded reports whether all items are in memory.
+func (pr *prepared) areItemsLoaded() bool {
 	return !slices.ContainsFunc(pr.items, func(it *mvcc.Item) bool { return !it.Loaded })
 }
 
-// onPrepare: lock, check, execute, write intents, vote.
+// onPrepare locks, validates grants and conditions, executes, writes intents and votes. It rejects a
+// late copy: one of an id that has committed or was applied here, of an attempt or commit that has
+// ended here, or of an earlier incarnation. Memory knows only the newest of these; if it may be
+// incomplete, the log is read first.
 func (p *Participant) onPrepare(q *msg.Prepare) {
-	if p.preparedAgain(q) {
+	if p.handleRepeatedPrepare(q) {
 		return
 	}
+	// History: the attempt is applied and acknowledged, and the record is deleted; then a late copy
+	// of its prepare request arrives. Without this check it would prepare again, and the last agent
+	// would answer its vote with an abort of what has committed.
 	f := p.Outcomes.Finished(q.Txn.TxnID)
 	if p.hasCommitted(q.Txn, f.Applied, f.Committed) {
-		p.refusePrepare(q, overtaken(f.Fingerprint, q.Fingerprint))
+		p.rejectPrepare(q, supersededFailure(f.Fingerprint, q.Fingerprint))
 		return
 	}
-	closed := p.closedHere(q.Txn, p.ended.HasCommit(q.Txn, q.CommitID))
+	// The commit may have been rejected here before, as a participant or, with another role of this
+	// shard, as the last agent.
+	closed := p.attemptFailure(q.Txn, p.ended.HasCommit(q.Txn, q.CommitID))
 	if closed == nil {
-		closed, _ = p.Outcomes.Dead(q.CommitID)
+		closed, _ = p.Outcomes.FindAbort(q.CommitID)
 	}
 	switch {
 	case closed != nil:
-		p.refusePrepare(q, closed)
+		p.rejectPrepare(q, closed)
 	case q.Piece.Incarnation != p.Inc:
-		p.refusePrepare(q, msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the shard has restarted"))
-	case p.Outcomes.Complete(q.Txn.TxnID):
-		p.prepare(q)
+		p.rejectPrepare(q, msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the shard has restarted"))
+	case p.Outcomes.IsComplete(q.Txn.TxnID):
+		p.beginPrepare(q)
 	default:
-		p.prepareAfterLookUp(q)
+		p.prepareAfterLookup(q)
 	}
 }
 
-// preparedAgain answers a Prepare of an attempt that is here already.
-func (p *Participant) preparedAgain(q *msg.Prepare) bool {
-	a := p.attempts.of[q.Txn]
+// handleRepeatedPrepare handles a prepare request whose attempt is known here. It reports false if
+// the attempt is unknown, or holds locks only, as that of an interactive transaction.
+func (p *Participant) handleRepeatedPrepare(q *msg.Prepare) bool {
+	a := p.attempts.byRef[q.Txn]
 	switch {
 	case a == nil:
 		return false
-	case p.isForOther(a, q.CommitID):
-		p.refusePrepareWith(q, rival(), msg.Receipt{})
+	case p.isOtherCommit(a, q.CommitID):
+		p.sendNoVote(q, concurrentCommitFailure(), msg.Receipt{})
 	case a.prepared != nil:
-		p.vote(a, false)
+		p.sendVote(a, false)
 	case a.preparing != nil:
 		t := a.preparing
+		// The transaction was wounded after the first copy: a task that waits for a lock aborts.
 		if q.NoWait {
-			p.Went(t, p.Exec.Wound(t))
+			p.OnStep(t, p.Exec.Wound(t))
 		}
 		p.reportWait(t)
 	default:
@@ -85,59 +112,76 @@ func (p *Participant) preparedAgain(q *msg.Prepare) bool {
 	return true
 }
 
-// prepareAfterLookUp: only the log knows whether an attempt of the transaction was applied here.
-func (p *Participant) prepareAfterLookUp(q *msg.Prepare) {
+// prepareAfterLookup prepares if the log shows that the transaction has not been applied or
+// committed here. A copy of the request, or a decision, may arrive while the log is read, so these
+// are checked again.
+func (p *Participant) prepareAfterLookup(q *msg.Prepare) {
 	p.Outcomes.LookUp(q.Txn.TxnID, func(o *entry.Outcome, err error) {
-		a := p.attempts.of[q.Txn]
+		a := p.attempts.byRef[q.Txn]
 		switch {
+		// Another copy of the request was quicker.
 		case a != nil && (a.prepared != nil || a.preparing != nil):
-		case p.closedHere(q.Txn, p.ended.HasCommit(q.Txn, q.CommitID)) != nil:
+		// The last agent has aborted the commit meanwhile, so it needs no vote.
+		case p.attemptFailure(q.Txn, p.ended.HasCommit(q.Txn, q.CommitID)) != nil:
 		case err != nil:
-			p.refusePrepare(q, msg.FailureOf(err))
+			p.rejectPrepare(q, msg.FailureOf(err))
 		case p.hasCommitted(q.Txn, o.Applied, o.Committed):
-			p.refusePrepare(q, overtaken(o.Fingerprint, q.Fingerprint))
+			p.rejectPrepare(q, supersededFailure(o.Fingerprint, q.Fingerprint))
 		default:
-			p.prepare(q)
+			p.beginPrepare(q)
 		}
 	})
 }
 
-func (p *Participant) prepare(q *msg.Prepare) {
-	if p.decidedHere(q.Txn, q.CommitID) {
-		p.refusePrepareWith(q, rival(), msg.Receipt{})
+// beginPrepare starts the piece: it waits for its keys and locks, then executePrepare runs. A
+// prepare request is rejected if
+//   - this shard decides another commit of the same attempt, or
+//   - a grant of the transaction was broken. If another transaction wrote in between, what was read
+//     is not current.
+func (p *Participant) beginPrepare(q *msg.Prepare) {
+	if p.decidesOther(q.Txn, q.CommitID) {
+		p.sendNoVote(q, concurrentCommitFailure(), msg.Receipt{})
 		return
 	}
-	if !p.stillHeld(q.Txn, q.Piece.Incarnation, q.Piece.Grants()) {
-		p.refusePrepare(q, staleGrant())
+	if !p.holdsGrants(q.Txn, q.Piece.Incarnation, q.Piece.Grants()) {
+		p.rejectPrepare(q, staleGrantFailure())
 		return
 	}
+	// A piece with grants was admitted when it acquired them; rejecting it at a bound would waste
+	// its locks.
 	a := p.attempts.touch(p.Now, q.Txn, q.CommitID.Gateway)
 	a.preparing = &exec.Task{Kind: exec.Prepare, Txn: q.Txn, Gateway: q.CommitID.Gateway, User: q.User, Ops: q.Piece.Ops,
 		Seen: q.Piece.Seen(), Request: locktable.Request{Begun: q.Begun}, Owner: q, NoWait: q.NoWait,
 		Admitted: len(q.Piece.Grants()) > 0, Spans: true}
-	p.begin(a.preparing)
+	p.beginTask(a.preparing)
 }
 
-// prepareNow executes under the locks and makes the promise.
-func (p *Participant) prepareNow(t *exec.Task) {
-	a, q := p.attempts.of[t.Txn], t.Owner.(*msg.Prepare)
+// executePrepare runs the piece under its locks. In one step it writes the intents and the prepared
+// row with all locks, and votes. The vote leaves when the row is durable.
+func (p *Participant) executePrepare(t *exec.Task) {
+	a, q := p.attempts.byRef[t.Txn], t.Owner.(*msg.Prepare)
 	x, step := p.Exec.Run(t)
 	if step != exec.Ready {
-		p.Went(t, step)
+		p.OnStep(t, step)
 		return
 	}
-	again, f := p.validated(t, &x, failureOf(&x, 0, q.MaxResponseBytes))
+	// The first `again` results belong to reads that were executed for validation only; the vote
+	// must not contain them.
+	again, f := p.validate(t, &x, failureOf(&x, 0, q.MaxResponseBytes))
 	if f == nil {
-		f = p.rivals(t.Txn)
+		f = p.otherPreparedFailure(t.Txn)
 	}
 	if f != nil {
-		p.voteNo(t, f)
+		p.rejectPrepareTask(t, f)
 		return
 	}
+	// From here on the attempt is prepared, and nothing may fail. A scan that stopped at its limit
+	// releases the rest of its range.
 	p.Exec.ShrinkScans(t, x.Results)
 	x.Results = x.Results[again:]
-	pr := &prepared{receipt: p.Exec.Receipt(t), at: p.Now, wait: int64(p.cfg.Repeat)}
-	pr.row = entry.Prepared{Txn: t.Txn, CommitID: q.CommitID, Fingerprint: q.Fingerprint, User: q.User, Last: q.Last, LastIncarnation: q.LastIncarnation,
+	pr := &prepared{receipt: p.Exec.Receipt(t), preparedAt: p.Now, wait: int64(p.cfg.Repeat)}
+	pr.row = entry.Prepared{Txn: t.Txn, CommitID: q.CommitID, Fingerprint: q.Fingerprint, User: q.User,
+		Last: q.Last, LastIncarnation: q.LastIncarnation,
 		LastAborts: q.LastAborts, Begun: q.Begun, Effects: x.Effects, Results: x.Results}
 	for i := range pr.row.Effects {
 		e := &pr.row.Effects[i]
@@ -145,25 +189,32 @@ func (p *Participant) prepareNow(t *exec.Task) {
 		it.AddIntent(t.Txn, e)
 		pr.items = append(pr.items, it)
 	}
-	p.Exec.Used(t, x.Effects, p.pace.hold())
+	// Heat counts the lock as held until a typical decision.
+	p.Exec.Used(t, x.Effects, p.latencies.lockHoldNanos())
 	p.logLocks(pr)
-	for _, late := range a.reads {
+	// A lock request that still waits is a late copy: the gateway commits only after all responses.
+	// Its task is dropped, or it would acquire a lock beside the prepared row.
+	for _, late := range a.lockTasks {
 		p.Exec.Drop(late)
 	}
-	a.preparing, a.prepared, a.reads, a.replies = nil, pr, nil, nil
-	p.attempts.promised[t.Txn.TxnID] = t.Txn
+	a.preparing, a.prepared, a.lockTasks, a.lockResponses = nil, pr, nil, nil
+	p.attempts.prepared[t.Txn.TxnID] = t.Txn
 	p.Exec.Drop(t)
 	p.Locks.SetPrepared(p.Now, t.Txn)
 	p.Put(entry.TablePrepared, p.RefKey(t.Txn), &pr.row)
-	p.Queue.Prepared(p.Now, t.Txn, p.promised(&pr.row))
-	p.vote(a, false)
+	p.Queue.Prepared(p.Now, t.Txn, p.queueNeeds(&pr.row))
+	p.sendVote(a, false)
+	// A planted fault: read locks must be held until the decision. Otherwise: A reads x and votes; B
+	// changes x and y and commits; A commits with its old value of x, although its write follows
+	// that of B.
 	if p.Mutants.Has(mutant.ReadLocksReleasedAtVote) {
 		p.Locks.ReleaseReads(t.Txn)
 	}
 }
 
-// failureOf is why a piece that has been executed fails; nil if it does not. Nothing is applied if the
-// client would not receive the response, with the results of the votes.
+// failureOf returns the failure of an executed piece, nil for none. A response that exceeds the
+// client's limit, together with the results of the votes, is a failure: the commit would be made and
+// the client could not receive its results.
 func failureOf(x *mvcc.Execution, votedBytes int, maxResponse uint32) *msg.Failure {
 	if x.Failure != nil || maxResponse == 0 {
 		return x.Failure
@@ -171,10 +222,11 @@ func failureOf(x *mvcc.Execution, votedBytes int, maxResponse uint32) *msg.Failu
 	return msg.ResponseTooLarge(votedBytes+msg.ResponseBytes(x.Results), maxResponse)
 }
 
-// validated is what becomes of a piece that is executed with failure f, nil for none: a stale read
-// goes before f, which the client may have caused by what it read. again is how many of the results
-// are of reads that were executed again, and for nothing else.
-func (p *Parts) validated(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (again int, _ *msg.Failure) {
+// validate returns the failure of a piece that was executed with failure f, nil for none. A stale
+// read takes precedence over f, because the client may have caused f by what it read: the attempt is
+// then retried instead of failing. again is the number of results that belong to reads which were
+// executed only to be validated.
+func (p *Parts) validate(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (again int, _ *msg.Failure) {
 	if f != nil && p.Mutants.Has(mutant.FailuresUnvalidated) {
 		return 0, f
 	}
@@ -185,8 +237,9 @@ func (p *Parts) validated(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (agai
 	return again, f
 }
 
-// logLocks writes down what must be locked again after a restart: the read locks, and the write locks
-// on ranges, which no intent shows.
+// logLocks adds all locks of the attempt to the prepared row. After a restart they are acquired
+// again: an intent shows only the write lock on its key, neither a read lock nor a lock on a range.
+// If a read lock were lost, another transaction could change the key between the vote and F(T).
 func (p *Participant) logLocks(pr *prepared) {
 	for _, g := range p.Locks.HeldBy(pr.row.Txn) {
 		if g.Mode == adt.ModeRead && p.Mutants.Has(mutant.ReadLocksLost) {
@@ -195,51 +248,59 @@ func (p *Participant) logLocks(pr *prepared) {
 		if p.Mutants.Has(mutant.CallLocksLost) && g.Mode != adt.ModeRead && adt.Covers(adt.ModeRead, g.Mode) {
 			continue
 		}
-		pr.row.Locks = append(pr.row.Locks, entry.HeldLock{Start: g.Span.Start, End: g.Span.End, IsRange: !g.Span.IsPoint(), Mode: uint64(g.Mode)})
+		pr.row.Locks = append(pr.row.Locks, entry.HeldLock{Start: g.Span.Start, End: g.Span.End,
+			IsRange: !g.Span.IsPoint(), Mode: uint64(g.Mode)})
 	}
 }
 
-// vote sends the vote to the last agent; it is complete, so that it can be repeated.
-func (p *Participant) vote(a *attempt, repeated bool) {
+// sendVote sends the vote to the last agent. Every vote is complete, with results and epoch, so it
+// can replace any earlier one that was lost. repeated reports to the last agent that there was no
+// decision in time: without a commit request it then aborts.
+func (p *Participant) sendVote(a *attempt, repeated bool) {
 	pr := a.prepared
 	state, epoch := p.Queue.State(a.txn)
 	m, v := msg.VoteTo(pr.row.Last)
-	*v = msg.Vote{Txn: a.txn, CommitID: pr.row.CommitID, User: pr.row.User, Shard: p.ID, LastIncarnation: pr.row.LastIncarnation,
-		LastAborts: pr.row.LastAborts, Yes: true, Sealed: state == snapshotqueue.Sealed, Epoch: epoch, Results: pr.row.Results,
-		Receipt: p.OrHeld(pr.receipt, a.txn), Repeated: repeated, Incarnation: p.Inc}
+	*v = msg.Vote{Txn: a.txn, CommitID: pr.row.CommitID, User: pr.row.User, Shard: p.ID,
+		LastIncarnation: pr.row.LastIncarnation, LastAborts: pr.row.LastAborts, Yes: true,
+		Sealed: state == snapshotqueue.Sealed, Epoch: epoch, Results: pr.row.Results,
+		Receipt: p.worstReceipt(pr.receipt, a.txn), Repeated: repeated, Incarnation: p.Inc}
 	p.Send(m)
+	// A new epoch: latency is measured from the first vote with it.
 	if v.Sealed && epoch != pr.epoch {
-		pr.epoch, pr.sealed = epoch, p.Now
+		pr.epoch, pr.sealedAt = epoch, p.Now
 	}
 	pr.nextVote = p.Now + pr.wait
-	p.at(pr.nextVote)
+	p.schedule(pr.nextVote)
 }
 
-// Sealed votes for an update that no reader holds any more.
-func (p *Participant) Sealed(txn kv.TxnRef) {
-	a := p.attempts.of[txn]
+// OnSealed votes for an update that has become sealed: the last conflicting reader has deregistered.
+func (p *Participant) OnSealed(txn kv.TxnRef) {
+	a := p.attempts.byRef[txn]
 	if a != nil && a.prepared != nil {
-		p.vote(a, false)
+		p.sendVote(a, false)
 	}
 }
 
-// voteNo ends a piece that cannot prepare.
-func (p *Participant) voteNo(t *exec.Task, f *msg.Failure) {
+// rejectPrepareTask ends a piece that cannot prepare, and votes no.
+func (p *Participant) rejectPrepareTask(t *exec.Task, f *msg.Failure) {
 	receipt := p.Exec.Receipt(t)
-	p.end(p.attempts.of[t.Txn])
+	p.endAttempt(p.attempts.byRef[t.Txn])
 	p.Exec.Drop(t)
-	p.refusePrepareWith(t.Owner.(*msg.Prepare), f, receipt)
+	p.sendNoVote(t.Owner.(*msg.Prepare), f, receipt)
 }
 
-func (p *Participant) refusePrepare(q *msg.Prepare, f *msg.Failure) {
-	a := p.attempts.of[q.Txn]
+// rejectPrepare votes no for a request that has no task, and releases the locks of its attempt.
+func (p *Participant) rejectPrepare(q *msg.Prepare, f *msg.Failure) {
+	a := p.attempts.byRef[q.Txn]
 	if a != nil {
-		p.end(a)
+		p.endAttempt(a)
 	}
-	p.refusePrepareWith(q, f, msg.Receipt{})
+	p.sendNoVote(q, f, msg.Receipt{})
 }
 
-func (p *Participant) refusePrepareWith(q *msg.Prepare, f *msg.Failure, rc msg.Receipt) {
+// sendNoVote votes no. The commit is remembered as ended, so that a late copy of its prepare request
+// does not prepare again and hold locks until the last agent has answered.
+func (p *Participant) sendNoVote(q *msg.Prepare, f *msg.Failure, rc msg.Receipt) {
 	p.ended.AddCommit(p.Now, q.Txn, q.CommitID)
 	m, v := msg.VoteTo(q.Last)
 	*v = msg.Vote{Txn: q.Txn, CommitID: q.CommitID, User: q.User, Shard: p.ID, LastIncarnation: q.LastIncarnation,
@@ -247,26 +308,30 @@ func (p *Participant) refusePrepareWith(q *msg.Prepare, f *msg.Failure, rc msg.R
 	p.Send(m)
 }
 
-// onAskVote: the last agent misses the vote. A transaction that is not known here is refused for good.
-func (p *Participant) onAskVote(q *msg.VoteRequest) {
-	a := p.attempts.of[q.Txn]
-	other := p.isForOther(a, q.CommitID)
+// onVoteRequest handles a query of the last agent, which has no vote from this shard. A prepared
+// attempt votes again; one that is preparing votes when it has executed. An unknown attempt is
+// rejected from now on: a crash may have lost its prepare request, or the request is still in flight
+// and must not prepare after this vote.
+func (p *Participant) onVoteRequest(q *msg.VoteRequest) {
+	a := p.attempts.byRef[q.Txn]
+	other := p.isOtherCommit(a, q.CommitID)
 	if a != nil && (a.prepared != nil || a.preparing != nil) && !other {
 		if a.prepared != nil {
-			p.vote(a, false)
+			p.sendVote(a, false)
 		}
 		return
 	}
+	// The vote needs the addressing fields of a prepare request only.
 	x := &msg.Prepare{Txn: q.Txn, CommitID: q.CommitID, User: q.User, Last: q.Last, LastIncarnation: q.LastIncarnation,
 		LastAborts: q.LastAborts}
 	if other {
-		p.refusePrepareWith(x, rival(), msg.Receipt{})
+		p.sendNoVote(x, concurrentCommitFailure(), msg.Receipt{})
 		return
 	}
-	p.refusePrepare(x, msg.Fail(msg.ReasonRefused, kv.KindAborted, "a participant does not know the transaction"))
+	p.rejectPrepare(x, msg.Fail(msg.ReasonRefused, kv.KindAborted, "a participant does not know the transaction"))
 }
 
-// repeatVotes votes again where no decision has come.
+// repeatVotes repeats the votes that are due, with exponential backoff up to Config.Liveness.
 func (p *Participant) repeatVotes() {
 	for _, a := range p.attempts.sorted() {
 		pr := a.prepared
@@ -274,9 +339,9 @@ func (p *Participant) repeatVotes() {
 		case pr == nil:
 		case p.Now >= pr.nextVote:
 			pr.wait = min(2*pr.wait, int64(p.cfg.Liveness))
-			p.vote(a, true)
+			p.sendVote(a, true)
 		default:
-			p.at(pr.nextVote)
+			p.schedule(pr.nextVote)
 		}
 	}
 }

@@ -7,69 +7,73 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// attempts is a table of those that hold, wait or have prepared on a shard.
+// attempts is the table of the attempts that hold locks, wait or are prepared on a shard.
 type attempts struct {
-	of map[kv.TxnRef]*attempt
-	// count is by transaction, and promised is the attempt that has prepared.
+	byRef map[kv.TxnRef]*attempt
+	// count is the number of attempts of a transaction in byRef. prepared is the one attempt of a
+	// transaction that has voted yes and is undecided.
 	count    map[kv.TxnID]int
-	promised map[kv.TxnID]kv.TxnRef
+	prepared map[kv.TxnID]kv.TxnRef
 }
 
 func newAttempts() attempts {
-	return attempts{of: map[kv.TxnRef]*attempt{}, count: map[kv.TxnID]int{}, promised: map[kv.TxnID]kv.TxnRef{}}
+	return attempts{byRef: map[kv.TxnRef]*attempt{}, count: map[kv.TxnID]int{}, prepared: map[kv.TxnID]kv.TxnRef{}}
 }
 
-// touch finds an attempt, or makes it, when its gateway was heard about it.
+// touch returns the entry of an attempt, creating it if needed, and records that its gateway is
+// alive: a pending push is answered by that.
 func (t *attempts) touch(now int64, txn kv.TxnRef, gateway kv.NodeID) *attempt {
-	a := t.of[txn]
+	a := t.byRef[txn]
 	if a == nil {
 		a = &attempt{txn: txn, gateway: gateway}
-		t.of[txn] = a
+		t.byRef[txn] = a
 		t.count[txn.TxnID]++
 	}
-	a.touched, a.pushed = now, 0
+	a.lastContact, a.pushedAt = now, 0
 	return a
 }
 
-// remove takes an attempt out, if it is still there.
+// remove deletes an attempt. It does nothing if the table has no entry, or another one, for the
+// attempt.
 func (t *attempts) remove(a *attempt) {
-	if t.of[a.txn] != a {
+	if t.byRef[a.txn] != a {
 		return
 	}
-	delete(t.of, a.txn)
+	delete(t.byRef, a.txn)
 	t.count[a.txn.TxnID]--
 	if t.count[a.txn.TxnID] == 0 {
 		delete(t.count, a.txn.TxnID)
 	}
 }
 
-// sorted are all, by age.
+// sorted returns all attempts in the order of age, so that iteration is deterministic.
 func (t *attempts) sorted() []*attempt {
-	out := make([]*attempt, 0, len(t.of))
-	for _, a := range t.of {
+	out := make([]*attempt, 0, len(t.byRef))
+	for _, a := range t.byRef {
 		out = append(out, a)
 	}
 	slices.SortFunc(out, func(a, b *attempt) int { return a.txn.CompareAge(b.txn) })
 	return out
 }
 
-// rivalOf reports whether another attempt of the transaction has prepared.
-func (t *attempts) rivalOf(txn kv.TxnRef) bool {
-	other, ok := t.promised[txn.TxnID]
+// hasOtherPrepared reports whether another attempt of the transaction is prepared.
+func (t *attempts) hasOtherPrepared(txn kv.TxnRef) bool {
+	other, ok := t.prepared[txn.TxnID]
 	return ok && other != txn
 }
 
-// unpromise ends an attempt's promise.
-func (t *attempts) unpromise(txn kv.TxnRef) {
-	if t.promised[txn.TxnID] == txn {
-		delete(t.promised, txn.TxnID)
+// removePrepared records that an attempt is not prepared any more.
+func (t *attempts) removePrepared(txn kv.TxnRef) {
+	if t.prepared[txn.TxnID] == txn {
+		delete(t.prepared, txn.TxnID)
 	}
 }
 
-// others lists the other attempts of a transaction, by age.
+// others returns the other attempts of a transaction in the order of age. The count avoids sorting
+// the table in the usual case that there are none.
 func (t *attempts) others(txn kv.TxnRef) (out []*attempt) {
 	n := t.count[txn.TxnID]
-	if t.of[txn] != nil {
+	if t.byRef[txn] != nil {
 		n--
 	}
 	if n == 0 {
@@ -83,14 +87,16 @@ func (t *attempts) others(txn kv.TxnRef) (out []*attempt) {
 	return out
 }
 
-// idle reports whether an attempt has nothing here any more.
-func (a *attempt) idle() bool {
-	return len(a.reads) == 0 && len(a.replies) == 0 && a.preparing == nil && a.prepared == nil
+// isIdle reports whether an attempt neither holds, waits for nor has prepared anything here.
+func (a *attempt) isIdle() bool {
+	return len(a.lockTasks) == 0 && len(a.lockResponses) == 0 && a.preparing == nil && a.prepared == nil
 }
 
-// isPast reports whether a later request than this one has been answered.
-func (a *attempt) isPast(number uint32) bool {
-	for n := range a.replies {
+// hasLaterResponse reports whether a lock request with a higher number has been answered. The
+// request is then a late copy: the gateway sends a request only after the response to the previous
+// one.
+func (a *attempt) hasLaterResponse(number uint32) bool {
+	for n := range a.lockResponses {
 		if number < n {
 			return true
 		}
@@ -98,8 +104,9 @@ func (a *attempt) isPast(number uint32) bool {
 	return false
 }
 
-// isForOther reports whether an attempt prepares, or has prepared, another commit than this one.
-func (a *attempt) isForOther(commit kv.CommitID) bool {
+// isOtherCommit reports whether the attempt, which may be nil, is prepared or preparing for another
+// commit than this one.
+func (a *attempt) isOtherCommit(commit kv.CommitID) bool {
 	switch {
 	case a == nil:
 		return false

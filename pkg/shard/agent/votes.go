@@ -1,5 +1,21 @@
 package agent
 
+// # Messages of participants
+//
+// A participant sends votes and unseal requests, in any order, before or after the commit request,
+// and again after any time. Each is first classified:
+//
+//	record of the same commit, undecided     it is counted
+//	record of another commit                 abort: one commit of an id at a time
+//	committed                                the decision
+//	names an earlier incarnation             abort: that one's commits all have records
+//	aborted, fenced, applied, too old        abort
+//	nothing is known, memory is complete     a record in state Seen
+//	nothing is known, memory is incomplete   the log decides between the last two
+//
+// An abort that answers a late copy does no harm: the participant has ended that commit and ignores
+// it.
+
 import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
@@ -8,196 +24,219 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/record"
 )
 
-// standing is what this shard, as the last agent, can say to a participant that
-// speaks of a transaction.
-type standing uint8
+// knowledge is what the last agent knows about the commit that a participant's message names.
+type knowledge uint8
 
 const (
-	// answered: it is decided, or can never be, and the participant was told.
-	answered standing = iota
-	// recorded: there is a record of it.
-	recorded
-	// unheard: nothing was heard of it so far.
-	unheard
-	// unsure: memory may have forgotten a commit that all participants have
-	// acknowledged; the log has to be asked.
-	unsure
+	// decisionSent: it is decided, or can never commit, and the participant was sent the decision.
+	decisionSent knowledge = iota
+	// hasRecord: its record is undecided.
+	hasRecord
+	// unknownCommit: no message about it has arrived before.
+	unknownCommit
+	// needsLookup: memory may have forgotten the commit, after all participants acknowledged it.
+	// Only the log knows.
+	needsLookup
 )
 
-// said is what a participant speaks of: a commit, by what it names.
-type said struct {
+// commitRef is the commit that a participant's message names, and the participant.
+type commitRef struct {
 	txn    kv.TxnRef
 	commit kv.CommitID
 	user   kv.Account
-	named  kv.Known
-	by     kv.ShardID
+	known  kv.Known
+	shard  kv.ShardID
 }
 
-func saidBy(v *msg.Vote) said {
-	return said{txn: v.Txn, commit: v.CommitID, user: v.User, named: v.Known(), by: v.Shard}
+func commitRefOf(v *msg.Vote) commitRef {
+	return commitRef{txn: v.Txn, commit: v.CommitID, user: v.User, known: v.Known(), shard: v.Shard}
 }
 
-// standingOf judges what a participant says.
-func (l *LastAgent) standingOf(x said) (*record.Record, standing) {
+// classify determines what is known about the commit of a participant's message. If it is decided,
+// or this shard must not decide it, the decision is sent in this step.
+func (l *LastAgent) classify(x commitRef) (*record.Record, knowledge) {
 	rec := l.Records.Get(x.txn)
 	switch {
-	case l.isRival(rec, x.commit):
-		l.refuseToDecide(x.user, x.commit)
-		l.tellOne(x, rec.State == record.Committed && l.Mutants.Has(mutant.DecisionOfAnyCommit))
-		return rec, answered
+	// Only one commit of an attempt may be open. The other one is aborted here for good, whatever
+	// becomes of the recorded one.
+	case l.isOtherCommit(rec, x.commit):
+		l.rejectCommit(x.user, x.commit)
+		l.sendDecision(x, rec.State == record.Committed && l.Mutants.Has(mutant.DecisionOfAnyCommit))
+		return rec, decisionSent
 	case rec != nil && rec.State == record.Committed:
-		l.tellOne(x, true)
-		return rec, answered
-	case x.named.Incarnation != l.Inc && !l.Mutants.Has(mutant.IncarnationIgnored):
-		l.tellOne(x, false)
-		return rec, answered
+		l.sendDecision(x, true)
+		return rec, decisionSent
+	// The message names an earlier incarnation. A commit of that one has a record or an outcome in
+	// the log until this participant acknowledges it, so the commit did not happen.
+	case x.known.Incarnation != l.Inc && !l.Mutants.Has(mutant.IncarnationIgnored):
+		l.sendDecision(x, false)
+		return rec, decisionSent
 	case rec != nil:
-		return rec, recorded
-	case l.part.decidedElsewhere(x.txn, x.commit):
-		l.refuseToDecide(x.user, x.commit)
-		l.tellOne(x, false)
-		return nil, answered
-	case l.closedCommit(x) != nil || l.isOver(l.Outcomes.Finished(x.txn.TxnID)):
-		l.tellOne(x, false)
-		return nil, answered
-	case l.Outcomes.Complete(x.txn.TxnID):
-		return nil, unheard
+		return rec, hasRecord
+	// This shard is a participant of another commit of the attempt, with another last agent. If it
+	// decided this one, both could commit.
+	case l.part.participatesInOther(x.txn, x.commit):
+		l.rejectCommit(x.user, x.commit)
+		l.sendDecision(x, false)
+		return nil, decisionSent
+	case l.commitFailure(x) != nil || l.hasFinished(l.Outcomes.Finished(x.txn.TxnID)):
+		l.sendDecision(x, false)
+		return nil, decisionSent
+	case l.Outcomes.IsComplete(x.txn.TxnID):
+		return nil, unknownCommit
 	}
-	return nil, unsure
+	return nil, needsLookup
 }
 
-// isOver reports whether a transaction has committed, here or, as this shard knows as a participant, by
-// the decision of another one. Then no other commit of it is made here.
-func (l *LastAgent) isOver(f record.Finished) bool {
+// hasFinished reports whether a commit of the id was made, here or, as this shard knows as a
+// participant, on another last agent. No other commit of the id may be made here.
+func (l *LastAgent) hasFinished(f record.Finished) bool {
 	return f.Committed != 0 || f.Applied != 0 && !l.Mutants.Has(mutant.AttemptsApart)
 }
 
-// tellOne answers a participant.
-func (l *LastAgent) tellOne(x said, commit bool) {
-	l.tellAll(x.txn, x.commit, []kv.ShardID{x.by}, commit)
+// sendDecision sends the decision to the participant that sent the message.
+func (l *LastAgent) sendDecision(x commitRef, commit bool) {
+	l.sendDecisions(x.txn, x.commit, []kv.ShardID{x.shard}, commit)
 }
 
-// standingInLog asks the log. If there is a commit the message is a late
-// duplicate, and answered; again is called if something was heard meanwhile,
-// and first if nothing ever was.
-func (l *LastAgent) standingInLog(x said, again, first func()) {
+// classifyAfterLookup reads the log. It calls again if a record was created meanwhile, and first if
+// the commit is unknown. If the log has a commit, the message is a late copy: its participant has
+// acknowledged, since the record is gone.
+func (l *LastAgent) classifyAfterLookup(x commitRef, again, first func()) {
 	l.Outcomes.LookUp(x.txn.TxnID, func(o *entry.Outcome, err error) {
 		switch {
-		case err != nil: // who needs the answer asks again
+		// The participant repeats its message.
+		case err != nil:
 		case l.Records.Get(x.txn) != nil:
 			again()
-		case l.isOver(record.Finished{Committed: o.Committed, Applied: o.Applied}) || l.closedCommit(x) != nil:
-			l.tellOne(x, false) // each participant of a commit has acknowledged it
-		case l.part.decidedElsewhere(x.txn, x.commit):
-			l.refuseToDecide(x.user, x.commit)
-			l.tellOne(x, false)
+		case l.hasFinished(record.Finished{Committed: o.Committed, Applied: o.Applied}) || l.commitFailure(x) != nil:
+			l.sendDecision(x, false)
+		case l.part.participatesInOther(x.txn, x.commit):
+			l.rejectCommit(x.user, x.commit)
+			l.sendDecision(x, false)
 		default:
 			first()
 		}
 	})
 }
 
-// closedCommit tells why a commit that a participant speaks of cannot be decided any more.
-func (l *LastAgent) closedCommit(x said) *msg.Failure {
-	return l.Outcomes.ClosedCommit(x.txn, x.commit, x.user, x.named)
+// commitFailure returns why a commit cannot be made here any more, nil if it can.
+func (l *LastAgent) commitFailure(x commitRef) *msg.Failure {
+	return l.Outcomes.CommitFailure(x.txn, x.commit, x.user, x.known)
 }
 
-// onVote counts a vote, or answers it.
+// onVote counts a vote, or answers it with the decision.
 func (l *LastAgent) onVote(v *msg.Vote) {
-	x := saidBy(v)
-	rec, s := l.standingOf(x)
+	x := commitRefOf(v)
+	rec, s := l.classify(x)
 	switch s {
-	case recorded:
-		l.count(rec, v)
-	case unheard:
-		l.count(l.heardOf(x), v)
-	case unsure:
-		l.standingInLog(x, func() { l.onVote(v) }, func() { l.count(l.heardOf(x), v) })
+	case hasRecord:
+		l.countVote(rec, v)
+	case unknownCommit:
+		l.countVote(l.addSeenRecord(x), v)
+	case needsLookup:
+		l.classifyAfterLookup(x, func() { l.onVote(v) }, func() { l.countVote(l.addSeenRecord(x), v) })
 	}
 }
 
-// heardOf makes the record of an attempt that has not been parked.
-func (l *LastAgent) heardOf(x said) *record.Record {
-	rec := l.Records.Add(l.Now, x.txn, x.commit, record.Heard)
-	rec.User, rec.Known = x.user, x.named
-	rec.NextAsk = l.Now + int64(l.cfg.Liveness)
-	l.at(rec.NextAsk)
+// addSeenRecord creates the record of a commit whose request has not arrived.
+func (l *LastAgent) addSeenRecord(x commitRef) *record.Record {
+	rec := l.Records.Add(l.Now, x.txn, x.commit, record.Seen)
+	rec.User, rec.Known = x.user, x.known
+	rec.NextRepeat = l.Now + int64(l.cfg.Liveness)
+	l.schedule(rec.NextRepeat)
 	return rec
 }
 
-// count takes a vote into its record.
-func (l *LastAgent) count(rec *record.Record, v *msg.Vote) {
-	rec.Vote(v)
+// countVote adds a vote to its record and acts on it:
+//   - A failure that may result from earlier reads is validated first.
+//   - Any other no aborts.
+//   - A repeated yes without a commit request is a query. The gateway has probably failed, so the
+//     record is aborted; the abort rejects the request if it arrives later.
+//   - A sealed yes with a dropped epoch does not count.
+//   - Any other yes may be the last one.
+func (l *LastAgent) countVote(rec *record.Record, v *msg.Vote) {
+	rec.AddVote(v)
 	switch {
-	case rec.Concludes(rec.VoteOf(v.Shard)) && !l.Mutants.Has(mutant.FailuresUnvalidated):
+	case rec.NeedsValidation(rec.VoteOf(v.Shard)) && !l.Mutants.Has(mutant.FailuresUnvalidated):
 		l.tryDecide(rec)
 	case !v.Yes:
 		l.abort(rec, v.Failure)
-	case rec.State == record.Heard && v.Repeated:
+	case rec.State == record.Seen && v.Repeated:
 		if l.Mutants.Has(mutant.NoTombstone) {
-			l.tellOne(saidBy(v), false)
+			l.sendDecision(commitRefOf(v), false)
 			l.Records.Remove(rec)
 			return
 		}
-		l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted, "a participant voted before the last agent received the commit request"))
-	case rec.Dropped(v):
-		// The shard may not have heard of it, and the reader for whom it asked
-		// may be gone, so that it would not ask again.
-		l.tellUnsealed(saidBy(v), v.Epoch)
+		l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted,
+			"a participant voted before the last agent received the commit request"))
+	// The vote left before the participant received the unseal response.
+	case rec.HasDroppedEpoch(v):
+		// The response to the unseal request may have been lost. Its reader may be gone, and then
+		// the participant does not request again; without this response it would stay sealed with an
+		// epoch that never counts.
+		l.sendUnsealResponse(commitRefOf(v), v.Epoch)
 	default:
 		l.tryDecide(rec)
 	}
 }
 
-// onDecideAck: a participant has applied a commit for good.
-func (l *LastAgent) onDecideAck(d *msg.DecisionAck) {
+// onDecisionAck handles the acknowledgement of a participant that has durably applied a commit.
+// After the last one the record is deleted.
+func (l *LastAgent) onDecisionAck(d *msg.DecisionAck) {
 	rec := l.Records.Get(d.Txn)
 	switch {
 	case rec == nil || rec.State != record.Committed:
 		return
-	case rec.CommitID != d.CommitID && !l.Mutants.Has(mutant.AckOfAnyCommit), !rec.Acknowledged(d.Shard):
+	// History: commit 1 of the attempt is decided here and its decision is lost; the participant has
+	// applied commit 2 of another gateway, or rejected it, and acknowledges that. The record must
+	// stay until commit 1 is acknowledged.
+	case rec.CommitID != d.CommitID && !l.Mutants.Has(mutant.AckOfAnyCommit), !rec.Acknowledge(d.Shard):
 		return
 	}
 	l.Delete(entry.TableRecord, l.RefKey(d.Txn))
 	l.Records.Remove(rec)
 }
 
-// Recover takes up a commit that some participant may not know of.
+// Recover restores a committed record after a restart. Some participant may not know the decision,
+// so it is sent to all that had not acknowledged.
 func (l *LastAgent) Recover(row *entry.Record) {
 	rec := l.Records.Add(l.Now, row.Txn, commitIDOf(row.CommitID, row.Gateway), record.Committed)
-	rec.Missing = row.Participants
-	rec.NextAsk = l.Now + int64(l.cfg.Repeat)
-	l.at(rec.NextAsk)
-	l.tellAll(rec.Txn, rec.CommitID, rec.Missing, true)
+	rec.Unacknowledged = row.Participants
+	rec.NextRepeat = l.Now + int64(l.cfg.Repeat)
+	l.schedule(rec.NextRepeat)
+	l.sendDecisions(rec.Txn, rec.CommitID, rec.Unacknowledged, true)
 }
 
-// repeatQuestions asks for missing votes and acknowledgements.
-func (l *LastAgent) repeatQuestions() {
+// sendRepeats requests missing votes and repeats decisions that are not acknowledged.
+func (l *LastAgent) sendRepeats() {
 	for _, rec := range l.Records.All() {
-		if l.Now < rec.NextAsk {
-			l.at(rec.NextAsk)
+		if l.Now < rec.NextRepeat {
+			l.schedule(rec.NextRepeat)
 			continue
 		}
-		if rec.State == record.Heard && (rec.No() != nil || len(rec.Silent()) == 0) {
-			// A yes that somebody stands by would have been repeated.
+		// No commit request arrived in time. A participant that is still prepared would have
+		// repeated its vote, and countVote would have aborted the record.
+		if rec.State == record.Seen && (rec.FailedVote() != nil || len(rec.MissingVotes()) == 0) {
 			l.abort(rec, msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the last agent did not receive the commit request"))
 			continue
 		}
-		rec.NextAsk = l.Now + int64(l.cfg.Liveness)
-		l.at(rec.NextAsk)
+		rec.NextRepeat = l.Now + int64(l.cfg.Liveness)
+		l.schedule(rec.NextRepeat)
 		switch rec.State {
-		case record.Heard, record.Parked:
+		case record.Seen, record.Pending:
 			if l.Mutants.Has(mutant.NoAskVote) {
 				continue
 			}
-			for _, s := range rec.Silent() {
+			for _, s := range rec.MissingVotes() {
 				m := msg.ToShard(s)
 				m.Body = &msg.VoteRequest{Txn: rec.Txn, Last: l.ID, LastIncarnation: l.Inc, LastAborts: rec.Known.Aborts,
 					CommitID: rec.CommitID, User: rec.User}
 				l.Send(m)
 			}
+		// The decision or its acknowledgement was lost.
 		case record.Committed:
-			l.tellAll(rec.Txn, rec.CommitID, rec.Missing, true)
+			l.sendDecisions(rec.Txn, rec.CommitID, rec.Unacknowledged, true)
 		}
 	}
 }

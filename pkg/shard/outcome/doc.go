@@ -1,27 +1,36 @@
 // Package outcome is what a shard knows of transaction ids: which have committed or were applied
-// here, which can never commit here any more, and from when on it has forgotten.
+// here, which can never commit here any more, and below which time outcomes have been deleted.
 //
-// Guarantee: an id that has committed or was applied is never taken for new. Either memory knows it,
-// or memory knows that it may have forgotten it and the log is asked (LookUp), or the id is older
-// than the low watermark (Floor) and refused.
+// # Guarantee
+//
+// An id that has committed or was applied is never treated as new. Either memory knows it, or memory
+// reports that it is not complete for the id and the log is read ([Outcomes.LookUp]), or the id is
+// below the low watermark and is rejected as too old.
 //
 //	            Finish ─▶ memory, bounded ─┐
-//	commit ───┤                            ├─▶ Finished, Complete
+//	commit ───┤                            ├─▶ Finished, IsComplete
 //	            └──────▶ log: an outcome ──┘        │ not complete
 //	                        │                       ▼
-//	                        │  retention time    LookUp: what the log says
+//	                        │ retention time     LookUp: reads the log
 //	                        ▼
-//	                 RaiseFloor deletes it; from then on the id is too old
+//	                 RaiseLowWatermark deletes it; from then on the id is too old
 //
-// Example. A commits and its answer is lost. Its gateway sends the CommitRequest again: memory answers. After
-// an hour of other commits memory has forgotten A, is not Complete for its time, and the log
-// answers. After the retention time the id is below the floor and the client is told so; it never
-// commits twice.
+// # Example
 //
-// Hazards. The outcome may be written, or deleted, while it is being looked up: a lookup is told of
-// what is finished meanwhile, and its caller asks memory and Floor once more. The time of day may be
-// wrong for any time; the floor rises only by a clock that has run evenly for a whole retention
-// time. After a restart memory is empty: the state row says which times the ids of before may have.
+// Transaction A commits and its response is lost. Its gateway sends the commit request again, and
+// memory has the result. After many other commits A has been evicted: IsComplete is false for its
+// time, and the log has the result. After the retention time the id is below the low watermark, and
+// the client receives TooOld. A never commits twice.
 //
-// Both sides of the commit rely on it. docs/decisions/0004 gives the reasons for two floors.
+// # Hazards
+//
+//   - An outcome may be written or deleted while a lookup reads the log. The lookup gets what is
+//     written meanwhile; its caller checks memory and the low watermark again.
+//   - The time of day may be wrong at any time. The low watermark rises only by a clock that has
+//     been steady for a whole retention time (watermark.go).
+//   - After a restart memory is empty. The state row has the spans of time in which the ids of
+//     earlier incarnations lie (times.go); only these are looked up.
+//
+// Both roles of package agent, and the readers, rely on this package. docs/decisions/0004 has the
+// reasons for two low watermarks.
 package outcome

@@ -5,38 +5,37 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// endedFor is for how long, at least, an attempt that has ended is remembered if
-// there is room: for as long as a transaction may last. Nothing that is on its
-// way to it is likely to come later.
-const endedFor = kv.MaxTxnAge
+// endedRetention is how long an ended attempt is remembered at least, unless the limit is reached:
+// the longest duration of a transaction. A later message of it is unlikely.
+const endedRetention = kv.MaxTxnAge
 
-// Ended remembers the newest attempts that have ended here without a
-// record: readers with the answer to their Check, others with nil. It spares
-// work, and makes repeats of Check answerable; forgetting is harmless.
+// Ended remembers attempts that have ended here without a record: locking reads with the response to
+// their check request, others without. This saves work and makes a check request idempotent;
+// forgetting an attempt is harmless.
 //
-// It has two generations, of at most half its limit each, and forgets the older
-// one when the younger one is full or as old as endedFor: how much it holds is
-// determined by the load of two minutes, and not by how long the shard has
-// lived. Otherwise a shard with little to do would grow for half an hour.
+// Ended has two generations of at most half the limit each. When the young one is full, or as old as
+// endedRetention, the old one is dropped. So its size depends on the load of the last minutes, not
+// on the uptime.
 type Ended struct {
 	limit int
-	// young is from turned on, in nanoseconds of the machine's clock.
-	turned     int64
-	young, old map[kv.TxnRef]end
+	// rotatedAt is when young began, in nanoseconds of step.Env.Now.
+	rotatedAt  int64
+	young, old map[kv.TxnRef]endedEntry
 }
 
-// end is how an attempt has ended: with an answer to its Check, by a commit that was given up, or,
-// if it has neither, as a whole.
-type end struct {
+// endedEntry is how an attempt ended: with a response to its check request, by the abort of one
+// commit, or, with neither, as a whole.
+type endedEntry struct {
 	reply  *msg.CheckResponse
 	commit kv.CommitID
 }
 
+// Init makes c empty, with a limit on the number of attempts.
 func (c *Ended) Init(now int64, limit int) {
-	*c = Ended{limit: limit, turned: now, young: map[kv.TxnRef]end{}, old: map[kv.TxnRef]end{}}
+	*c = Ended{limit: limit, rotatedAt: now, young: map[kv.TxnRef]endedEntry{}, old: map[kv.TxnRef]endedEntry{}}
 }
 
-func (c *Ended) get(txn kv.TxnRef) (end, bool) {
+func (c *Ended) get(txn kv.TxnRef) (endedEntry, bool) {
 	e, ok := c.young[txn]
 	if !ok {
 		e, ok = c.old[txn]
@@ -44,46 +43,49 @@ func (c *Ended) get(txn kv.TxnRef) (end, bool) {
 	return e, ok
 }
 
-// Get reports whether an attempt has ended, and with which answer.
+// Get reports whether an attempt has ended, and the response to its check request, nil for none.
 func (c *Ended) Get(txn kv.TxnRef) (*msg.CheckResponse, bool) {
 	e, ok := c.get(txn)
 	return e.reply, ok
 }
 
-// HasCommit reports whether a commit of an attempt has ended. That another commit of the attempt has
-// says nothing of it.
+// HasCommit reports whether a commit of an attempt has ended, or the attempt as a whole. The end of
+// one commit does not end another one of the same attempt.
 func (c *Ended) HasCommit(txn kv.TxnRef, commit kv.CommitID) bool {
 	e, ok := c.get(txn)
 	return ok && (e.commit == commit || e.commit == kv.CommitID{})
 }
 
-// Add remembers that an attempt has ended as a whole. An answer stays what it is.
-func (c *Ended) Add(now int64, txn kv.TxnRef, r *msg.CheckResponse) { c.add(now, txn, end{reply: r}) }
-
-// AddCommit remembers that a commit of an attempt has ended. The first one stays.
-func (c *Ended) AddCommit(now int64, txn kv.TxnRef, commit kv.CommitID) {
-	c.add(now, txn, end{commit: commit})
+// Add records that an attempt has ended as a whole. The first response stays.
+func (c *Ended) Add(now int64, txn kv.TxnRef, r *msg.CheckResponse) {
+	c.add(now, txn, endedEntry{reply: r})
 }
 
-func (c *Ended) add(now int64, txn kv.TxnRef, e end) {
+// AddCommit records that a commit of an attempt has ended. The first one stays.
+func (c *Ended) AddCommit(now int64, txn kv.TxnRef, commit kv.CommitID) {
+	c.add(now, txn, endedEntry{commit: commit})
+}
+
+func (c *Ended) add(now int64, txn kv.TxnRef, e endedEntry) {
 	have, ok := c.get(txn)
 	if ok && (have.reply != nil || e.reply == nil) {
 		return
 	}
-	if len(c.young) >= max(c.limit/2, 1) || now-c.turned >= int64(endedFor) {
-		c.turn(now)
+	if len(c.young) >= max(c.limit/2, 1) || now-c.rotatedAt >= int64(endedRetention) {
+		c.rotate(now)
 	}
 	c.young[txn] = e
 }
 
-// turn forgets the older generation, or both after a long silence.
-func (c *Ended) turn(now int64) {
-	if now-c.turned >= 2*int64(endedFor) {
+// rotate drops the old generation, and the young one too if it is more than two retention times old.
+func (c *Ended) rotate(now int64) {
+	if now-c.rotatedAt >= 2*int64(endedRetention) {
 		clear(c.young)
 	}
 	c.young, c.old = c.old, c.young
 	clear(c.young)
-	c.turned = now
+	c.rotatedAt = now
 }
 
+// Len returns the number of attempts.
 func (c *Ended) Len() int { return len(c.young) + len(c.old) }

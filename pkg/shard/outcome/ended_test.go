@@ -11,25 +11,24 @@ import (
 
 func endedRef(i int) kv.TxnRef { return kv.TxnRef{TxnID: kv.TxnID{Time: int64(i)}, Attempt: 1} }
 
-// TestEndedMemoryHoldsWhatTheLoadAsksFor: a shard that lives for an hour holds no
-// more of what has ended than after its first minutes.
-func TestEndedMemoryHoldsWhatTheLoadAsksFor(t *testing.T) {
+// TestEndedSizeDependsOnLoadNotOnUptime runs for an hour of constant load.
+func TestEndedSizeDependsOnLoadNotOnUptime(t *testing.T) {
 	var c Ended
 	c.Init(0, 32768)
 	const perSecond, second = 20, int64(1e9)
-	ages := int(2 * int64(endedFor) / second)
+	ages := int(2 * int64(endedRetention) / second)
 	for i := range 3600 * perSecond {
 		now := int64(i) * second / perSecond
 		c.Add(now, endedRef(i), nil)
 		require.LessOrEqual(t, c.Len(), ages*perSecond+1, "at %d s", now/second)
-		least := max(0, i-int(int64(endedFor)/second)*perSecond)
+		least := max(0, i-int(int64(endedRetention)/second)*perSecond)
 		_, known := c.Get(endedRef(least))
-		require.True(t, known, "what ended within the last minute is known")
+		require.True(t, known, "an attempt that ended within the last minute")
 	}
 }
 
-// TestEndedMemoryIsBounded by its limit, and remembers the newest half of it.
-func TestEndedMemoryIsBounded(t *testing.T) {
+// TestEndedIsBounded: it has at most its limit of attempts, and at least the newest half of that.
+func TestEndedIsBounded(t *testing.T) {
 	const limit = 100
 	var c Ended
 	c.Init(0, limit)
@@ -43,22 +42,20 @@ func TestEndedMemoryIsBounded(t *testing.T) {
 	require.False(t, known)
 }
 
-// TestEndedMemoryForgetsAfterASilence: nothing of before it is left.
-func TestEndedMemoryForgetsAfterASilence(t *testing.T) {
+func TestEndedForgetsAfterIdleTime(t *testing.T) {
 	var c Ended
 	c.Init(0, 100)
 	for i := range 10 {
-		c.Add(int64(i)*int64(endedFor)/4, endedRef(i), nil)
+		c.Add(int64(i)*int64(endedRetention)/4, endedRef(i), nil)
 	}
-	c.Add(10*int64(endedFor), endedRef(10), nil)
+	c.Add(10*int64(endedRetention), endedRef(10), nil)
 	require.Equal(t, 1, c.Len())
 }
 
-// TestEndedMemoryKeepsTheFirstAnswer, also of an attempt that was known before it
-// had one.
-func TestEndedMemoryKeepsTheFirstAnswer(t *testing.T) {
+// TestEndedKeepsFirstResponse, also of an attempt that was added without one before.
+func TestEndedKeepsFirstResponse(t *testing.T) {
 	first, second := &msg.CheckResponse{Shard: 1}, &msg.CheckResponse{Shard: 2}
-	for _, later := range []int64{0, int64(endedFor)} {
+	for _, later := range []int64{0, int64(endedRetention)} {
 		var c Ended
 		c.Init(0, 100)
 		c.Add(0, endedRef(1), nil)
@@ -71,9 +68,8 @@ func TestEndedMemoryKeepsTheFirstAnswer(t *testing.T) {
 	}
 }
 
-// TestACommitThatHasEndedIsNoOther: an attempt that has ended as a whole is closed to all commits; one of
-// which a commit has ended, to that one.
-func TestACommitThatHasEndedIsNoOther(t *testing.T) {
+// TestEndOfACommitDoesNotEndOtherCommits: the end of an attempt ends all its commits; that of a commit, only that one.
+func TestEndOfACommitDoesNotEndOtherCommits(t *testing.T) {
 	var c Ended
 	c.Init(0, 10)
 	whole, byCommit := kv.TxnRef{Attempt: 1}, kv.TxnRef{Attempt: 2}

@@ -14,52 +14,54 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
 
-// Config says how much is remembered, and for how long.
+// Config bounds what is remembered.
 type Config struct {
-	// Memory bounds the commits, and the aborts, that are remembered without asking the log.
+	// Memory bounds the commits, and the aborts, in memory.
 	Memory int
-	// Retention is how long outcomes are kept.
+	// Retention is how long outcomes are kept in the log.
 	Retention time.Duration
-	// Nodes is how many nodes are told how many attempts have been aborted; 0 if none is.
+	// Nodes is the number of nodes whose gateways receive announcements, 0 for none.
 	Nodes int
 }
 
-// Outcomes is what a shard knows of ids.
+// Outcomes is what a shard knows of ids. It is used by the state machine of its shard only.
 type Outcomes struct {
 	*record.Memory
 	env   *step.Env
 	store *store.Store
 	cfg   Config
 
-	// floor is the low watermark on the times of ids; clock is that by which it rises.
-	floor int64
-	clock idTime
-	// times are those of ids that have committed or were applied, as far as the state row says.
+	// lowWatermark is the durable one, on times in ids. clock is the clock by which it rises.
+	lowWatermark int64
+	clock        idClock
+	// times are the spans of time of the ids that have committed or were applied.
 	times idTimes
-	// dirty: the state row has to be written.
+	// dirty: the state row must be written.
 	dirty bool
-	// lookups are under way.
+	// lookups are those in flight.
 	lookups map[kv.TxnID][]*lookup
-	// rows are the step's rows of the table of outcomes. They are written after all others: ids
-	// that end together began together, so that these rows are neighbours in the store, and are
-	// cheaper to insert one after the other.
+	// rows are the outcomes of this step. They are written after all other entries: ids that end in
+	// one step began at about the same time, so their rows are neighbours in the store, and
+	// inserting neighbours one after the other is cheaper.
 	rows []entry.Entry
-	// told is how many aborts gateways have been told of.
-	told uint64
+	// announced is the last announced number of aborts.
+	announced uint64
 }
 
-// lookup is a query of the log for an id's outcome that has no answer yet.
+// lookup is a read of an outcome in the log.
 type lookup struct {
-	// now is what became of the id since: the answer may have been read before.
-	now *entry.Outcome
+	// finished is the outcome that was written since the lookup began; the log may have been read
+	// before.
+	finished *entry.Outcome
 }
 
-// New makes what a shard knows at the begin of an incarnation, from its state row and fences.
+// New returns the outcomes at the start of an incarnation, from its state row and fences.
 func New(e *step.Env, s *store.Store, cfg Config, state *entry.State, fences []Fence) *Outcomes {
-	o := &Outcomes{Memory: record.NewMemory(cfg.Memory, e.Mutants), env: e, store: s, cfg: cfg, lookups: map[kv.TxnID][]*lookup{}}
-	o.initFloor(state.Floor)
+	o := &Outcomes{Memory: record.NewMemory(cfg.Memory, e.Mutants), env: e, store: s, cfg: cfg,
+		lookups: map[kv.TxnID][]*lookup{}}
+	o.initLowWatermark(state.Floor)
 	o.times = idTimesOf(state, o.clock.wall, int64(cfg.Retention))
-	o.Forget(o.times[0].to)
+	o.ForgetUpTo(o.times[0].to)
 	for _, t := range o.times[1:] {
 		o.ForgetBetween(t.from, t.to)
 	}
@@ -70,19 +72,23 @@ func New(e *step.Env, s *store.Store, cfg Config, state *entry.State, fences []F
 	return o
 }
 
-// LookUp asks the log for the outcome of an id, and calls then with it.
+// LookUp reads the outcome of an id from the log, then calls then, in a later step. The outcome is
+// empty if there is none.
 func (o *Outcomes) LookUp(id kv.TxnID, then func(*entry.Outcome, error)) {
 	l := &lookup{}
 	o.lookups[id] = append(o.lookups[id], l)
-	o.store.Read(entry.Read{Kind: entry.ReadRow, Table: entry.TableOutcome, Key: o.env.IDKey(id), Commit: true}, func(r *entry.ReadResult) {
+	row := entry.Read{Kind: entry.ReadRow, Table: entry.TableOutcome, Key: o.env.IDKey(id), Commit: true}
+	o.store.Read(row, func(r *entry.ReadResult) {
 		rest := slices.DeleteFunc(o.lookups[id], func(x *lookup) bool { return x == l })
 		if len(rest) > 0 {
 			o.lookups[id] = rest
 		} else {
 			delete(o.lookups, id)
 		}
-		if l.now != nil {
-			then(l.now, nil)
+		// History: the lookup reads no row; the id commits; the result of the read arrives. Without
+		// this the caller would commit the id again.
+		if l.finished != nil {
+			then(l.finished, nil)
 			return
 		}
 		found := &entry.Outcome{}
@@ -94,9 +100,9 @@ func (o *Outcomes) LookUp(id kv.TxnID, then func(*entry.Outcome, error)) {
 	})
 }
 
-// Finish records an outcome, in memory and in the log. It does not keep x.
+// Finish records an outcome in memory and in the log. It does not keep x.
 func (o *Outcomes) Finish(id kv.TxnID, x *entry.Outcome) {
-	if o.times.note(id.Time) {
+	if o.times.add(id.Time) {
 		o.dirty = true
 	}
 	o.Memory.Finish(id, record.Finished{Committed: x.Committed, Applied: x.Applied, Fingerprint: x.Fingerprint})
@@ -106,11 +112,11 @@ func (o *Outcomes) Finish(id kv.TxnID, x *entry.Outcome) {
 			break
 		}
 		now := *x
-		l.now = &now
+		l.finished = &now
 	}
 }
 
-// Flush writes the step's outcomes, and reports whether the state row has to be written.
+// Flush writes the outcomes of the step, and reports whether the state row must be written.
 func (o *Outcomes) Flush() bool {
 	for _, e := range o.rows {
 		o.env.Write(e)
@@ -121,50 +127,53 @@ func (o *Outcomes) Flush() bool {
 	return dirty
 }
 
-// Fill writes what the next incarnation has to know into a state row.
+// Fill sets the fields of a state row that the next incarnation needs.
 func (o *Outcomes) Fill(s *entry.State) {
-	s.Floor = o.floor
-	o.times.tell(s)
+	s.Floor = o.lowWatermark
+	o.times.fill(s)
 }
 
-// Rest does the same at a clean stop, when nothing more will commit.
-func (o *Outcomes) Rest(s *entry.State) {
-	o.times.rested()
-	o.times.tell(s)
+// FillClean does the same at a clean shutdown, after which nothing commits: the spans need no
+// reserve.
+func (o *Outcomes) FillClean(s *entry.State) {
+	o.times.trimReserve()
+	o.times.fill(s)
 }
 
-// Closed tells why a transaction cannot be decided here any more, as far as is remembered; nil if
-// it can.
-func (o *Outcomes) Closed(id kv.TxnID) *msg.Failure {
+// IDFailure returns why no transaction with this id can be decided here; nil if memory has no
+// reason.
+func (o *Outcomes) IDFailure(id kv.TxnID) *msg.Failure {
 	switch {
-	case id.Time < o.floor:
+	case id.Time < o.lowWatermark:
 		return msg.Fail(msg.ReasonTooOld, kv.KindTooOld, "the transaction is older than the outcomes that the store keeps")
-	case o.Fenced(id):
+	case o.IsFenced(id):
 		return FencedFailure()
 	}
 	return nil
 }
 
-// FencedFailure is that of a transaction that an enquiry has closed.
+// FencedFailure is the failure of a transaction whose id a query has closed.
 func FencedFailure() *msg.Failure {
 	return msg.Fail(msg.ReasonFenced, kv.KindAborted, "a query of the outcome has aborted the transaction")
 }
 
-// ClosedCommit is Closed for one commit of a user's attempt, and what its gateway knew of this shard.
-// One of this incarnation whose abort may have been forgotten is presumed to be aborted.
-func (o *Outcomes) ClosedCommit(txn kv.TxnRef, commit kv.CommitID, user kv.Account, known kv.Known) *msg.Failure {
-	f := o.Closed(txn.TxnID)
+// CommitFailure returns why a commit cannot be decided here: because of its id, or because it was
+// aborted. known is what its gateway knew of this shard. If the abort may have been evicted from
+// memory, the commit is presumed aborted; that holds for requests of this incarnation only.
+func (o *Outcomes) CommitFailure(txn kv.TxnRef, commit kv.CommitID, user kv.Account, known kv.Known) *msg.Failure {
+	f := o.IDFailure(txn.TxnID)
 	if f != nil {
 		return f
 	}
-	f, dead := o.Dead(commit)
+	f, dead := o.FindAbort(commit)
 	switch {
 	case dead && f != nil:
 		return f
 	case dead:
 		return msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the commit was cancelled")
-	case known.Incarnation == o.env.Inc && o.Presumed(user, known.Aborts):
-		return msg.Fail(msg.ReasonTombstone, kv.KindAborted, "the commit was sent before the oldest abort that the shard remembers")
+	case known.Incarnation == o.env.Inc && o.IsPresumedAborted(user, known.Aborts):
+		return msg.Fail(msg.ReasonTombstone, kv.KindAborted,
+			"the commit was sent before the oldest abort that the shard remembers")
 	}
 	return nil
 }
@@ -172,11 +181,11 @@ func (o *Outcomes) ClosedCommit(txn kv.TxnRef, commit kv.CommitID, user kv.Accou
 // Fence is a row of the table of fences: an id that is closed for good.
 type Fence struct {
 	ID kv.TxnID
-	// User is who asked about it, 0 if that was not written down.
+	// User has queried the outcome; 0 if the row does not contain it.
 	User kv.Account
 }
 
-// Unmarshal reads a row.
+// Unmarshal decodes a row.
 func (f *Fence) Unmarshal(key, value []byte) error {
 	if len(value) == 2 {
 		f.User = kv.Account(binary.BigEndian.Uint16(value))
@@ -184,27 +193,28 @@ func (f *Fence) Unmarshal(key, value []byte) error {
 	return f.ID.Unmarshal(key)
 }
 
-// Close closes an id for good, in memory and in the log, for a user who asks about it. It reports
-// false, and does nothing, if the user has closed as many as anybody may.
-func (o *Outcomes) Close(user kv.Account, id kv.TxnID) bool {
+// WriteFence closes an id for good, in memory and in the log. It reports false, and does nothing, if
+// the user has too many fences.
+func (o *Outcomes) WriteFence(user kv.Account, id kv.TxnID) bool {
 	if !o.Fence(user, id) {
 		return false
 	}
 	if !o.env.Mutants.Has(mutant.FencesForgotten) {
-		o.env.Write(entry.Entry{Table: entry.TableFence, Key: o.env.IDKey(id), Value: binary.BigEndian.AppendUint16(nil, uint16(user))})
+		o.env.Write(entry.Entry{Table: entry.TableFence, Key: o.env.IDKey(id),
+			Value: binary.BigEndian.AppendUint16(nil, uint16(user))})
 	}
 	return true
 }
 
-// Announce tells all gateways how many attempts have been aborted, so that what they send is not
-// taken for a message that was sent long ago. Answers say it too, but some gateways may have had
-// none.
+// Announce sends all gateways the number of aborts once it has grown by an eighth of the memory.
+// Requests name the number that their gateway knows, and a low one is presumed aborted. Responses
+// contain it too, but a gateway that has sent nothing for a while has received none.
 func (o *Outcomes) Announce() {
-	made := o.Aborts()
-	if made-o.told < uint64(max(o.cfg.Memory/8, 1)) || o.cfg.Nodes == 0 {
+	made := o.AbortCount()
+	if made-o.announced < uint64(max(o.cfg.Memory/8, 1)) || o.cfg.Nodes == 0 {
 		return
 	}
-	o.told = made
+	o.announced = made
 	for n := range o.cfg.Nodes {
 		m := msg.ToGateway(kv.NodeID(n + 1))
 		m.Body = &msg.Announcement{Shard: o.env.ID, Incarnation: o.env.Inc, Aborts: made}

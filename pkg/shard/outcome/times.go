@@ -1,7 +1,7 @@
 package outcome
 
-// What a shard's next incarnation has to know of ids that have committed: the times in them.
-// Ids with other times need not be looked up in the log.
+// What the next incarnation must know about ids that have committed: the spans of time in which they
+// lie. Ids with other times are new, and need no lookup in the log after a restart.
 
 import (
 	"math"
@@ -12,30 +12,34 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// idTimes are spans of time, in order and apart, that have the time of every id that has
-// committed or was applied. The first one has no beginning. An id from the future makes
-// one of its own: the time until then is in none.
+// idTimes are disjoint spans in ascending order. They contain the time of every id that has
+// committed or was applied. The first span begins at the beginning of time. An id from the future,
+// made by a wrong clock, gets a span of its own:
 //
-// They go by no clock. Who is free to choose ids can have them grow together; the
-// outcomes of more ids are looked up then, and none is taken for new.
+//	spans            ◀──────────────────────┤          ├────┤
+//	                  all usual ids         now         an id of a wrong clock
+//
+// Ids between the spans are new. If a span reached from the beginning to the future id, all ids
+// until then would be looked up. No clock is used. A client that chooses its ids can make the spans
+// merge; then more ids are looked up, and none is treated as new.
 type idTimes []idSpan
 
 type idSpan struct {
 	from, to int64
-	// last is no less than any time of an id in it; to is in reserve.
+	// last is the highest time of an id in the span. The rest, up to to, is reserve.
 	last int64
 }
 
 const (
-	// reserveTime is how far ahead a span is, in nanoseconds, so that the state row need
-	// not be written with every commit.
+	// reserveTime is how far a span reaches beyond its last id, in nanoseconds. The state row need
+	// not be written until an id is beyond that.
 	reserveTime = int64(10 * time.Second)
-	// maxSpans bounds the spans. Somewhat arbitrary: several nodes' clocks may be wrong.
+	// maxSpans bounds the spans. Somewhat arbitrary: the clocks of several nodes may be wrong.
 	maxSpans = 8
 )
 
-// idTimesOf takes what the life before has left. A row of before format 2 tells of no
-// times; ids were no further ahead of the clock than gateways allow.
+// idTimesOf returns the spans of a state row. A row of before format 2 has none; then ids were at
+// most as far ahead of the clock as gateways allow.
 func idTimesOf(last *entry.State, wall, retention int64) idTimes {
 	newest := last.Newest
 	if newest == 0 && last.Index > 0 {
@@ -48,12 +52,11 @@ func idTimesOf(last *entry.State, wall, retention int64) idTimes {
 	return c
 }
 
-// reserve makes the first span no shorter than what a row needs to be told from an old one.
+// reserve makes the first span end after 0, which in a row denotes the old format.
 func (c idTimes) reserve() { c[0].to = max(c[0].to, reserveTime) }
 
-// note takes the time in an id that commits, and reports whether the state row has to be
-// written for it.
-func (c *idTimes) note(t int64) bool {
+// add extends the spans to contain a time, and reports whether the state row must be written.
+func (c *idTimes) add(t int64) bool {
 	i := len(*c)
 	for ; t < (*c)[i-1].from; i-- {
 	}
@@ -75,7 +78,7 @@ func (c *idTimes) note(t int64) bool {
 	return true
 }
 
-// nearest is the span that is the least apart from the one that follows it.
+// nearest returns the span with the smallest gap to the next one.
 func (c *idTimes) nearest() int {
 	best, apart := 0, uint64(math.MaxUint64)
 	for i := range len(*c) - 1 {
@@ -86,30 +89,31 @@ func (c *idTimes) nearest() int {
 	return best
 }
 
-// join makes a span and the one that follows it one.
+// join merges a span and the next one.
 func (c *idTimes) join(i int) {
 	s, next := &(*c)[i], (*c)[i+1]
 	s.to, s.last = max(s.to, next.to), max(s.last, next.last)
 	*c = slices.Delete(*c, i+1, i+2)
 }
 
-// drop joins what lies below the least time that is remembered: ids of it are refused.
-func (c *idTimes) drop(floor int64) {
-	for len(*c) > 1 && (*c)[1].to < floor {
+// drop merges the spans below the low watermark: their ids are rejected anyway.
+func (c *idTimes) drop(low int64) {
+	for len(*c) > 1 && (*c)[1].to < low {
 		c.join(0)
 	}
 }
 
-// rested leaves out what is in reserve, since nothing more will commit in this life.
-func (c idTimes) rested() {
+// trimReserve cuts the reserve off, since nothing more will commit in this incarnation.
+func (c idTimes) trimReserve() {
 	for i := range c {
 		c[i].to = c[i].last
 	}
-	c[0].to = max(c[0].to, 1) // 0 is an old row's
+	// In a row, 0 denotes the old format.
+	c[0].to = max(c[0].to, 1)
 }
 
-// tell writes the spans into a state row.
-func (c idTimes) tell(s *entry.State) {
+// fill sets the spans in a state row.
+func (c idTimes) fill(s *entry.State) {
 	s.Newest, s.Ahead = c[0].to, nil
 	for _, x := range c[1:] {
 		s.Ahead = append(s.Ahead, entry.IDSpan{From: x.from, To: x.to})

@@ -5,143 +5,152 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// aborts are the commits that can never be made here: aborted, refused, or cut off by a
-// question. They are the tombstones, numbered in the order in which they were made.
+// aborts are the commits that can never be made here: aborted, rejected or cancelled. They are
+// numbered in the order in which they were aborted.
 //
-// A message can bring such a commit back only if it was sent before the commit was
-// killed, when its gateway had heard of fewer aborts than the tombstone's number; and a
-// commit names how many that was. So each tombstone that is forgotten raises a floor to
-// its number, and what names less than the floor is presumed to be dead. How old the
-// transaction is does not matter, nor what time its id says.
+// A late copy of a request can revive such a commit only if it was sent before the abort. At that
+// time its gateway knew fewer aborts than the number of this one, and each request names how many it
+// knew. So an abort that is evicted raises a low watermark to its number, and a request that names a
+// lower one is presumed aborted. Neither the age of the transaction nor the time in its id matters:
 //
-// Each user has a share of the memory and a floor. When there is no room for one more it
-// is made where most is, so that a floor rises only for users who have more than an equal
-// share.
+//	abort numbers          1    2    3    4    5       limit 3: 1 and 2 are evicted
+//	low watermark                    2
+//	request that knew 1    sent before abort 2: presumed aborted
+//	request that knew 4    sent after it: new, or found among 3 to 5
+//
+// Each user has a share of the memory with a low watermark. If memory is full, the largest share
+// loses its oldest abort, so a watermark rises only for users with more than an equal share.
 type aborts struct {
 	limit int
-	// held is how many tombstones there are.
-	held int
-	// made is how many there ever were, and the number of the newest.
-	made   uint64
-	dead   map[kv.CommitID]*msg.Failure
-	shares map[kv.Account]*share
-	// common is the floor of the users who have no share.
-	common uint64
-	// longest is a share of which no other is much longer as long as it has enough.
-	longest *share
-	enough  int
+	// size is the number of aborts in memory.
+	size int
+	// lastNumber is the number of the newest abort, and how many there have been.
+	lastNumber uint64
+	failures   map[kv.CommitID]*msg.Failure
+	shares     map[kv.Account]*share
+	// commonLowWatermark is that of users without a share.
+	commonLowWatermark uint64
+	// largest is a share of nearly maximal size, valid while it has at least largestMin elements.
+	// That avoids comparing all shares at each eviction.
+	largest    *share
+	largestMin int
 }
 
-// maxShares bounds the users that are told apart. Somewhat arbitrary: more than abort
-// anything within a short time.
+// maxShares bounds the users with a share. Somewhat arbitrary: more than have aborts within a short
+// time.
 const maxShares = 1024
 
-// share is what is remembered of one user's.
+// share is what is remembered of one user's aborts.
 type share struct {
 	user kv.Account
-	// line are the tombstones in the order of their numbers, of which those before head
-	// are forgotten.
-	line []tombstone
-	head int
-	// floor is the number of the newest that was forgotten.
-	floor uint64
-	// newest is the number of the newest that was made.
+	// queue[head:] are the aborts in the order of their numbers.
+	queue []tombstone
+	head  int
+	// lowWatermark is the number of the newest abort that was evicted.
+	lowWatermark uint64
+	// newest is the number of the newest abort.
 	newest uint64
 }
 
+// tombstone is an aborted commit and the number of its abort.
 type tombstone struct {
 	commit kv.CommitID
 	number uint64
 }
 
-func (s *share) len() int { return len(s.line) - s.head }
+func (s *share) len() int { return len(s.queue) - s.head }
 
-// pop forgets the oldest; there must be one.
+// pop removes and returns the oldest abort. The share must not be empty.
 func (s *share) pop() tombstone {
-	v := s.line[s.head]
+	v := s.queue[s.head]
 	s.head++
-	if 2*s.head >= len(s.line) {
-		s.line, s.head = s.line[:copy(s.line, s.line[s.head:])], 0
+	if 2*s.head >= len(s.queue) {
+		s.queue, s.head = s.queue[:copy(s.queue, s.queue[s.head:])], 0
 	}
-	s.floor = v.number
+	s.lowWatermark = v.number
 	return v
 }
 
 func (a *aborts) init(limit int) {
-	a.limit, a.dead, a.shares = limit, map[kv.CommitID]*msg.Failure{}, map[kv.Account]*share{}
+	a.limit, a.failures, a.shares = limit, map[kv.CommitID]*msg.Failure{}, map[kv.Account]*share{}
 }
 
-func (a *aborts) floor(user kv.Account) uint64 {
+// lowWatermark returns that of a user.
+func (a *aborts) lowWatermark(user kv.Account) uint64 {
 	if s := a.shares[user]; s != nil {
-		return max(s.floor, a.common)
+		return max(s.lowWatermark, a.commonLowWatermark)
 	}
-	return a.common
+	return a.commonLowWatermark
 }
 
-// kill makes a tombstone for a commit, unless it has one.
-func (a *aborts) kill(user kv.Account, commit kv.CommitID, f *msg.Failure) {
-	_, dead := a.dead[commit]
+// add records an abort, unless the commit has one.
+func (a *aborts) add(user kv.Account, commit kv.CommitID, f *msg.Failure) {
+	_, dead := a.failures[commit]
 	if dead {
 		return
 	}
-	a.dead[commit] = kept(f)
+	a.failures[commit] = trimFailure(f)
 	s := a.shareOf(user)
-	a.made++
-	a.held++
-	s.line = append(s.line, tombstone{commit, a.made})
-	s.newest = a.made
-	if a.held > a.limit {
-		a.forget(s)
+	a.lastNumber++
+	a.size++
+	s.queue = append(s.queue, tombstone{commit, a.lastNumber})
+	s.newest = a.lastNumber
+	if a.size > a.limit {
+		a.evict(s)
 	}
 }
 
-// slack is which part of the limit a share may be longer than the one that is taken for
-// the longest, so that they need not all be compared each time.
-const slack = 64
+// shareSlack: the share from which is evicted is smaller than the largest one by at most
+// 1/shareSlack of the limit.
+const shareSlack = 64
 
-// forget makes room after one has been added to a share.
-func (a *aborts) forget(s *share) {
+// evict removes one abort, after one was added to s.
+func (a *aborts) evict(s *share) {
 	switch {
-	case a.longest == nil || a.longest.len() < a.enough:
-		a.longest = a.first(func(o, than *share) bool { return o.len() > than.len() })
-		a.enough = a.longest.len() - a.limit/slack
-	case s.len() > a.longest.len():
-		a.longest, a.enough = s, s.len()-a.limit/slack
+	case a.largest == nil || a.largest.len() < a.largestMin:
+		a.largest = a.minShare(func(o, than *share) bool { return o.len() > than.len() })
+		a.largestMin = a.largest.len() - a.limit/shareSlack
+	case s.len() > a.largest.len():
+		a.largest, a.largestMin = s, s.len()-a.limit/shareSlack
 	}
-	a.drop(a.longest)
+	a.evictOldest(a.largest)
 }
 
-// drop forgets the oldest tombstone of a share.
-func (a *aborts) drop(s *share) {
-	delete(a.dead, s.pop().commit)
-	a.held--
+// evictOldest removes the oldest abort of a share.
+func (a *aborts) evictOldest(s *share) {
+	delete(a.failures, s.pop().commit)
+	a.size--
 }
 
+// shareOf returns the share of a user. If there are too many, it removes the one without an abort
+// for the longest time.
 func (a *aborts) shareOf(user kv.Account) *share {
 	s := a.shares[user]
 	if s != nil {
 		return s
 	}
 	if len(a.shares) >= maxShares {
-		a.merge(a.first(func(o, than *share) bool { return o.newest < than.newest }))
+		a.removeShare(a.minShare(func(o, than *share) bool { return o.newest < than.newest }))
 	}
 	s = &share{user: user}
 	a.shares[user] = s
 	return s
 }
 
-// merge forgets all of a user's: that of who has had nothing aborted for longest.
-func (a *aborts) merge(s *share) {
+// removeShare evicts all aborts of a user. Its watermark becomes the common one, since that user may
+// have late copies in flight.
+func (a *aborts) removeShare(s *share) {
 	for s.len() > 0 {
-		a.drop(s)
+		a.evictOldest(s)
 	}
-	a.common = max(a.common, s.floor)
+	a.commonLowWatermark = max(a.commonLowWatermark, s.lowWatermark)
 	delete(a.shares, s.user)
-	a.longest = nil
+	a.largest = nil
 }
 
-// first finds the first share in an order; of equal ones, that of the least account.
-func (a *aborts) first(before func(o, than *share) bool) *share {
+// minShare returns the first share in an order, and of equal ones that with the lowest account, so
+// that the result does not depend on the order of the map.
+func (a *aborts) minShare(before func(o, than *share) bool) *share {
 	var first *share
 	for _, s := range a.shares {
 		if first == nil || before(s, first) || !before(first, s) && s.user < first.user {
@@ -151,15 +160,15 @@ func (a *aborts) first(before func(o, than *share) bool) *share {
 	return first
 }
 
-// maxKeptValue bounds what is kept with an abort of the value for which a condition
-// failed. Somewhat arbitrary: of the size of the rest of a tombstone, while a value may be
-// a mebibyte.
-const maxKeptValue = 256
+// maxTombstoneValue bounds the value, of a key for which a condition failed, that is kept with an
+// abort, in bytes. Somewhat arbitrary: about the size of the rest of an entry, while a value may
+// have 1 MiB.
+const maxTombstoneValue = 256
 
-// kept is as much of a failure as is remembered: who has to be answered once more is not
-// told of a large value.
-func kept(f *msg.Failure) *msg.Failure {
-	if f == nil || f.Current == nil || len(f.Current.Value) <= maxKeptValue {
+// trimFailure returns a failure without a large value. Only the first response has that; a repeated
+// one does not.
+func trimFailure(f *msg.Failure) *msg.Failure {
+	if f == nil || f.Current == nil || len(f.Current.Value) <= maxTombstoneValue {
 		return f
 	}
 	short := *f

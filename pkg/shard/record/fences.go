@@ -2,37 +2,37 @@ package record
 
 import "github.com/linchpindb/linchpin/pkg/kv"
 
-// fences are the ids that are closed for good, and by whom. They are in the log too, and
-// kept until the floor of the shard passes them.
+// fences are the ids that are closed for good, and their users. They are in the log too, and stay
+// until the shard's low watermark passes them.
 type fences struct {
-	of    map[kv.TxnID]kv.Account
+	users map[kv.TxnID]kv.Account
 	count map[kv.Account]int
 }
 
-func (f *fences) init() { f.of, f.count = map[kv.TxnID]kv.Account{}, map[kv.Account]int{} }
+func (f *fences) init() { f.users, f.count = map[kv.TxnID]kv.Account{}, map[kv.Account]int{} }
 
-// add reports whether the id is closed; it is not if the user has limit already, unless
-// that is 0.
+// add closes an id and reports whether it is closed. It is not if the user has limit fences already;
+// a limit of 0 means none.
 func (f *fences) add(user kv.Account, id kv.TxnID, limit int) bool {
-	_, ok := f.of[id]
+	_, ok := f.users[id]
 	switch {
 	case ok:
 		return true
 	case limit > 0 && f.count[user] >= limit:
 		return false
 	}
-	f.of[id] = user
+	f.users[id] = user
 	f.count[user]++
 	return true
 }
 
-// drop forgets those with a time below floor.
-func (f *fences) drop(floor int64) {
-	for id, user := range f.of {
-		if id.Time >= floor {
+// dropBelow deletes the fences of ids with a time below lowWatermark.
+func (f *fences) dropBelow(lowWatermark int64) {
+	for id, user := range f.users {
+		if id.Time >= lowWatermark {
 			continue
 		}
-		delete(f.of, id)
+		delete(f.users, id)
 		f.count[user]--
 		if f.count[user] == 0 {
 			delete(f.count, user)

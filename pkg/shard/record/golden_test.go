@@ -14,22 +14,22 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-// none: nothing is broken.
+// none: no mutant is active.
 var none mutant.Set
 
 // TestGolden runs the scripts in testdata. The verbs:
 //
-//	A seen | pending s1 s2        makes the record, pending or not
+//	A seen | pending s1 s2        creates the record, or makes it pending
 //	A vote s1 yes 1.3 | yes held | no
-//	A commit                      waits for acknowledgements
-//	A ack s1 | remove             from now on it is for the memory
+//	A commit                      commits it
+//	A ack s1 | remove             removes it, at the last acknowledgement or at once
 //	A finish | applied | forget-fences
-//	A kill | fence [of u1]        of that user
-//	A ask [of u1] [heard 3]       what the memory says, if the commit is sent now, or was
-//	                              when its gateway had heard of so many aborts
+//	A abort | fence [of u1]       for that user
+//	A query [of u1] [knew 3]      prints what memory knows about a commit that is sent now, or
+//	                              was sent when its gateway knew of 3 aborts
 //
-// After each step the records and the memory's floors are printed, of aborts that of each
-// user who has one.
+// After each step it prints the records, the low watermark of commits, and those of aborts
+// by user.
 func TestGolden(t *testing.T) {
 	golden.Run(t, "testdata", func() *golden.Script {
 		s := &script{}
@@ -85,36 +85,36 @@ func (s *script) record(txn kv.TxnRef, verb string, args []string) (string, erro
 		if verb != "seen" && verb != "pending" {
 			return golden.Name(txn) + " has no record", nil
 		}
-		r = s.t.Add(0, txn, firstOf(txn), Heard)
+		r = s.t.Add(0, txn, firstOf(txn), Seen)
 	}
 	switch verb {
 	case "pending":
 		ids, err := shards(args)
-		r.State, r.Park = Parked, &msg.CommitRequest{Txn: txn, Participants: ids}
+		r.State, r.Request = Pending, &msg.CommitRequest{Txn: txn, Participants: ids}
 		return "", err
 	case "vote":
 		return "", vote(r, args)
 	case "commit":
-		if !r.AllIn(none) {
-			return golden.Name(txn) + " must not commit: " + standing(r), nil
+		if !r.AllSealed(none) {
+			return golden.Name(txn) + " cannot commit: " + describe(r), nil
 		}
-		results, _, seen := r.Gathered()
-		out := fmt.Sprintf("%s commits with %d results, told to %v", golden.Name(txn), len(results), r.Told())
+		results, _, seen := r.VoteSummary()
+		out := fmt.Sprintf("%s commits with %d results, sent to %v", golden.Name(txn), len(results), r.DecisionRecipients())
 		for _, i := range seen {
-			out += fmt.Sprintf(", %v is in its life %d", i.Shard, i.Incarnation)
+			out += fmt.Sprintf(", %v incarnation %d", i.Shard, i.Incarnation)
 		}
-		r.State, r.Missing = Committed, append([]kv.ShardID(nil), r.Park.Participants...)
-		r.Drop()
+		r.State, r.Unacknowledged = Committed, append([]kv.ShardID(nil), r.Request.Participants...)
+		r.Clear()
 		return out, nil
 	case "ack":
 		ids, err := shards(args)
-		if err == nil && r.Acknowledged(ids[0]) {
+		if err == nil && r.Acknowledge(ids[0]) {
 			s.t.Remove(r)
 			return golden.Name(txn) + " is acknowledged by all", nil
 		}
 		return "", err
 	case "remove":
-		out := fmt.Sprintf("to be told: %v", r.Told())
+		out := fmt.Sprintf("recipients: %v", r.DecisionRecipients())
 		s.t.Remove(r)
 		return out, nil
 	}
@@ -131,29 +131,29 @@ func vote(r *Record, args []string) error {
 		v.Sealed = true
 		_, err = fmt.Sscanf(args[2], "%d.%d", &v.Epoch.Incarnation, &v.Epoch.Count)
 	}
-	r.Vote(v)
+	r.AddVote(v)
 	return err
 }
 
-// of reads "of u1" and "heard 3".
-func (s *script) of(args []string) (user kv.Account, heard uint64, err error) {
-	heard = s.m.Aborts()
+// options parses "of u1" and "knew 3".
+func (s *script) options(args []string) (user kv.Account, known uint64, err error) {
+	known = s.m.AbortCount()
 	for len(args) > 1 && err == nil {
 		switch args[0] {
 		case "of":
 			_, err = fmt.Sscanf(args[1], "u%d", &user)
-		case "heard":
-			_, err = fmt.Sscanf(args[1], "%d", &heard)
+		case "knew":
+			_, err = fmt.Sscanf(args[1], "%d", &known)
 		default:
-			err = fmt.Errorf("what is %q?", args[0])
+			err = fmt.Errorf("unknown option %q", args[0])
 		}
 		args = args[2:]
 	}
-	return user, heard, err
+	return user, known, err
 }
 
 func (s *script) memory(txn kv.TxnRef, verb string, args []string) (string, error) {
-	user, heard, err := s.of(args)
+	user, known, err := s.options(args)
 	switch verb {
 	case "finish":
 		s.m.Finish(txn.TxnID, Finished{Committed: txn.Attempt})
@@ -161,33 +161,33 @@ func (s *script) memory(txn kv.TxnRef, verb string, args []string) (string, erro
 		f := s.m.Finished(txn.TxnID)
 		f.Applied = txn.Attempt
 		s.m.Finish(txn.TxnID, f)
-	case "kill":
-		s.m.Kill(user, firstOf(txn), &msg.Failure{Reason: msg.ReasonWounded})
+	case "abort":
+		s.m.Abort(user, firstOf(txn), &msg.Failure{Reason: msg.ReasonWounded})
 	case "fence":
 		s.m.Fence(user, txn.TxnID)
 	case "forget-fences":
 		s.m.DropFences(txn.Time)
-	case "ask":
-		return golden.Name(txn) + " is " + s.ask(txn, user, heard), err
+	case "query":
+		return golden.Name(txn) + " is " + s.query(txn, user, known), err
 	default:
 		return "", fmt.Errorf("no verb %q", verb)
 	}
 	return "", err
 }
 
-func (s *script) ask(txn kv.TxnRef, user kv.Account, heard uint64) string {
+func (s *script) query(txn kv.TxnRef, user kv.Account, known uint64) string {
 	var out []string
 	if f := s.m.Finished(txn.TxnID); f != (Finished{}) {
 		out = append(out, fmt.Sprintf("finished (committed attempt %d, applied %d)", f.Committed, f.Applied))
-	} else if !s.m.Complete(txn.TxnID) {
-		out = append(out, "perhaps committed: only the log knows")
+	} else if !s.m.IsComplete(txn.TxnID) {
+		out = append(out, "perhaps committed, look it up")
 	}
-	if f, ok := s.m.Dead(firstOf(txn)); ok {
-		out = append(out, "dead ("+f.Reason.String()+")")
-	} else if s.m.Presumed(user, heard) {
-		out = append(out, "presumed dead")
+	if f, ok := s.m.FindAbort(firstOf(txn)); ok {
+		out = append(out, "aborted ("+f.Reason.String()+")")
+	} else if s.m.IsPresumedAborted(user, known) {
+		out = append(out, "presumed aborted")
 	}
-	if s.m.Fenced(txn.TxnID) {
+	if s.m.IsFenced(txn.TxnID) {
 		out = append(out, "fenced")
 	}
 	if out == nil {
@@ -196,10 +196,10 @@ func (s *script) ask(txn kv.TxnRef, user kv.Account, heard uint64) string {
 	return strings.Join(out, ", ")
 }
 
-func standing(r *Record) string {
+func describe(r *Record) string {
 	out := r.State.String()
-	if r.Park != nil {
-		out += fmt.Sprintf(" of %v", r.Park.Participants)
+	if r.Request != nil {
+		out += fmt.Sprintf(" of %v", r.Request.Participants)
 	}
 	for _, id := range r.Voters() {
 		v := r.votes[id]
@@ -212,14 +212,14 @@ func standing(r *Record) string {
 			out += fmt.Sprintf(" %v:yes(held)", id)
 		}
 	}
-	if missing := r.Silent(); len(missing) > 0 {
-		out += fmt.Sprintf(" silent:%v", missing)
+	if missing := r.MissingVotes(); len(missing) > 0 {
+		out += fmt.Sprintf(" no vote:%v", missing)
 	}
-	if len(r.Missing) > 0 {
-		out += fmt.Sprintf(" unacknowledged:%v", r.Missing)
+	if len(r.Unacknowledged) > 0 {
+		out += fmt.Sprintf(" unacknowledged:%v", r.Unacknowledged)
 	}
-	if r.AllIn(none) {
-		out += " ALL IN"
+	if r.AllSealed(none) {
+		out += " all sealed"
 	}
 	return out
 }
@@ -227,25 +227,25 @@ func standing(r *Record) string {
 func (s *script) after() (string, error) {
 	var out []string
 	for _, r := range s.t.All() {
-		out = append(out, fmt.Sprintf("  %-4s%s", golden.Name(r.Txn), standing(r)))
+		out = append(out, fmt.Sprintf("  %-4s%s", golden.Name(r.Txn), describe(r)))
 	}
-	finished, dead, fences := s.m.Len()
-	if finished+dead+fences > 0 {
-		out = append(out, fmt.Sprintf("  memory: %d finished, %d dead, %d fences; floors %s and%s", finished, dead, fences,
-			floor(s.m.finishedFloor), s.abortFloors()))
+	finished, aborted, fences := s.m.Len()
+	if finished+aborted+fences > 0 {
+		out = append(out, fmt.Sprintf("  memory: %d finished, %d aborted, %d fences; low watermarks %s and%s",
+			finished, aborted, fences, watermarkName(s.m.lowWatermark), s.abortWatermarks()))
 	}
 	return strings.Join(out, "\n"), s.t.Check()
 }
 
-// abortFloors are those of all users who have one.
-func (s *script) abortFloors() string {
+// abortWatermarks prints the low watermarks of aborts, first the common one.
+func (s *script) abortWatermarks() string {
 	a := &s.m.aborts
 	out := ""
-	if a.common > 0 {
-		out = fmt.Sprintf(" %d", a.common)
+	if a.commonLowWatermark > 0 {
+		out = fmt.Sprintf(" %d", a.commonLowWatermark)
 	}
 	for _, user := range slices.Sorted(maps.Keys(a.shares)) {
-		if f := a.shares[user].floor; f > 0 {
+		if f := a.shares[user].lowWatermark; f > 0 {
 			out += fmt.Sprintf(" u%d:%d", user, f)
 		}
 	}
@@ -255,8 +255,8 @@ func (s *script) abortFloors() string {
 	return out
 }
 
-// floor names the first transaction that is not below it.
-func floor(time int64) string {
+// watermarkName returns the first transaction that is not below a low watermark.
+func watermarkName(time int64) string {
 	if time == 0 {
 		return "none"
 	}

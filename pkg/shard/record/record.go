@@ -1,24 +1,3 @@
-// Package record is the last agent's side of two-phase commit: the one record
-// that says what becomes of a transaction. It is pure bookkeeping; the shard
-// sends the messages and runs the piece.
-//
-//	     Vote, Unseal                Park                 all yes, sealed
-//	(none) ─────▶ Heard ──────────────────────▶ Parked ──────────────────▶ Ready
-//	   │            │ repeated vote, Cancel       │ no, mark, Cancel        │ runs
-//	   │ Park       ▼                             ▼                         ▼
-//	   └──────▶  Aborted ◀────────────────────────┴──────── fails ──── Committed
-//
-// Ready goes back to Parked when an epoch is dropped that it relied on. A vote
-// may arrive before the CommitRequest; a vote that is repeated before the CommitRequest,
-// a CancelRequest and an enquiry are questions, and presumed abort answers them: the
-// record becomes Aborted, which is the tombstone that a late CommitRequest dies on.
-// Nothing but the change to Committed is ever written to the log, and a
-// record that is not committed dies with its shard's incarnation.
-//
-// A Committed record stays until every participant has acknowledged. What is
-// finished goes to a Memory, which is bounded; docs/decisions/0004 tells how
-// a bounded memory and two floors keep a late duplicate from being executed
-// twice.
 package record
 
 import (
@@ -29,19 +8,19 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// State is where a record stands.
+// State is the state of a record.
 type State uint8
 
 const (
-	// Heard: some participant has voted; the CommitRequest has not come.
-	Heard State = iota
-	// Parked: votes are missing, or not sealed.
-	Parked
-	// Ready: only locks on this shard, or rows not in memory, are waited for.
+	// Seen: a participant has sent a message; the commit request has not arrived.
+	Seen State = iota
+	// Pending: the commit request is here; votes are missing or not sealed.
+	Pending
+	// Ready: all votes count. The piece waits for locks, readers or keys on this shard.
 	Ready
-	// Committed: durable, and some participant has not acknowledged.
+	// Committed: durable; some participants have not acknowledged.
 	Committed
-	// Aborted for good.
+	// Aborted for good; the record is removed in the same step.
 	Aborted
 )
 
@@ -49,38 +28,42 @@ func (s State) String() string {
 	return [...]string{"seen", "pending", "ready", "committed", "aborted"}[s]
 }
 
-// Record is one attempt at its last agent.
+// Record is one attempt of a transaction at its last agent.
 type Record struct {
 	Txn kv.TxnRef
-	// CommitID is the commit. Messages that name another one do not count.
+	// CommitID names the commit. Messages that name another one do not count.
 	CommitID kv.CommitID
-	// User is whose transaction it is, and Known what its gateway knew of this shard.
+	// User owns the transaction. Known is what the gateway knew of this shard: its incarnation and
+	// its number of aborts.
 	User  kv.Account
 	Known kv.Known
 	State State
-	// Park is the message, from Parked on until the record is decided.
-	Park *msg.CommitRequest
-	// NoWait: the transaction is marked.
+	// Request is set from Pending on until the record is decided.
+	Request *msg.CommitRequest
+	// NoWait: the transaction is wounded, and aborts if it would wait for a lock.
 	NoWait bool
-	// Since is when the record was made; Voted when the last vote came.
-	Since, Voted int64
-	// NextAsk is when to ask for missing votes (Heard, Parked), or to repeat the
-	// decision to those who have not acknowledged (Committed).
-	NextAsk int64
-	// Missing are the participants that have not acknowledged a commit.
-	Missing []kv.ShardID
-	// Task is the shard's, for the parked piece.
+	// CreatedAt is when the record was created, VotesCompleteAt when the last vote arrived.
+	CreatedAt, VotesCompleteAt int64
+	// NextRepeat is when missing votes are requested (Seen, Pending), or the decision is repeated to
+	// the participants that have not acknowledged (Committed).
+	NextRepeat int64
+	// Unacknowledged are the participants that have not acknowledged a commit.
+	Unacknowledged []kv.ShardID
+	// Task is the piece of the last agent, set by package agent.
 	Task any
 
+	// votes has the newest vote of each participant.
 	votes map[kv.ShardID]*msg.Vote
-	// dropped are the epochs up to which no vote counts any more.
+	// dropped is, per participant, the highest epoch that was dropped. A vote with that epoch or a
+	// lower one does not count.
 	dropped map[kv.ShardID]kv.Epoch
-	// before is an earlier record of the same transaction, for the table.
-	before *Record
+	// previous is the next older record of the same transaction in the Table.
+	previous *Record
 }
 
-// counts reports whether a participant's vote lets the transaction commit.
-func (r *Record) counts(s kv.ShardID, broken mutant.Set) bool {
+// hasValidVote reports whether the vote of a participant permits the commit: it is a yes, and sealed
+// with an epoch that has not been dropped.
+func (r *Record) hasValidVote(s kv.ShardID, broken mutant.Set) bool {
 	v := r.votes[s]
 	switch {
 	case v == nil || !v.Yes:
@@ -91,21 +74,23 @@ func (r *Record) counts(s kv.ShardID, broken mutant.Set) bool {
 	return v.Sealed && (r.dropped[s].Less(v.Epoch) || broken.Has(mutant.DroppedEpochsCount))
 }
 
-// AllIn reports whether every participant has voted yes and is sealed, with
-// an epoch that has not been dropped.
-func (r *Record) AllIn(broken mutant.Set) bool {
-	if r.Park == nil {
+// AllSealed reports whether every participant has a valid vote. Before the commit request arrives,
+// the participants are not known.
+func (r *Record) AllSealed(broken mutant.Set) bool {
+	if r.Request == nil {
 		return false
 	}
-	for _, p := range r.Park.Participants {
-		if !r.counts(p, broken) {
+	for _, p := range r.Request.Participants {
+		if !r.hasValidVote(p, broken) {
 			return false
 		}
 	}
 	return true
 }
 
-// DropEpoch has no vote of a participant count up to an epoch.
+// DropEpoch invalidates all votes of a participant with this epoch or a lower one, also votes that
+// are still in flight. A drop is never undone: a delayed copy of an older unseal request does not
+// lower it.
 func (r *Record) DropEpoch(s kv.ShardID, epoch kv.Epoch, broken mutant.Set) {
 	if r.dropped == nil {
 		r.dropped = make(map[kv.ShardID]kv.Epoch, 1)
@@ -115,50 +100,57 @@ func (r *Record) DropEpoch(s kv.ShardID, epoch kv.Epoch, broken mutant.Set) {
 	}
 }
 
-// Vote takes a vote. Of two votes of one participant the one with the newer
-// epoch counts.
-func (r *Record) Vote(v *msg.Vote) {
+// AddVote adds a vote. Of two votes of one participant the newer epoch counts, since votes may be
+// reordered.
+func (r *Record) AddVote(v *msg.Vote) {
 	if r.votes == nil {
 		r.votes = make(map[kv.ShardID]*msg.Vote, 2)
 	}
-	if old := r.votes[v.Shard]; old != nil && (v.Epoch.Less(old.Epoch) || r.Concludes(old)) {
-		return // whoever has said no knows of no attempt when it is asked again
+	// A participant forgets an attempt for which it has voted no. If it is then asked for its vote,
+	// it votes no again, because it does not know the attempt: that vote must not replace the
+	// failure that the client should receive.
+	if old := r.votes[v.Shard]; old != nil && (v.Epoch.Less(old.Epoch) || r.NeedsValidation(old)) {
+		return
 	}
 	r.votes[v.Shard] = v
 }
 
-// VoteOf is the vote of a participant that counts, nil if there is none.
+// VoteOf returns the vote of a participant, nil if there is none.
 func (r *Record) VoteOf(s kv.ShardID) *msg.Vote { return r.votes[s] }
 
-// No is the vote of a participant on which the request failed, nil if there is none.
-// Of several it is that of the first shard.
-func (r *Record) No() *msg.Vote {
+// FailedVote returns the vote of a participant on which an operation failed, nil if there is none.
+// Of several it returns that of the lowest shard, so that the result does not depend on the order of
+// arrival.
+func (r *Record) FailedVote() *msg.Vote {
 	var no *msg.Vote
 	for s, v := range r.votes {
-		if failed(v) && (no == nil || s < no.Shard) {
+		if isRequestFailure(v) && (no == nil || s < no.Shard) {
 			no = v
 		}
 	}
 	return no
 }
 
-func failed(v *msg.Vote) bool {
+// isRequestFailure reports whether a vote is a no because of the operations (a condition, type or
+// bound), not because of a stale read or a lost grant.
+func isRequestFailure(v *msg.Vote) bool {
 	return !v.Yes && v.Failure != nil && v.Failure.Reason == msg.ReasonRequest
 }
 
-// Concludes reports whether a vote is a no that the client is told only when
-// everybody has voted, and has found what was read current: it may have asked for
-// what fails because of what it read. Whether it has read the CommitRequest tells.
-func (r *Record) Concludes(v *msg.Vote) bool {
-	return failed(v) && (r.Park == nil || r.Park.ReadBefore)
+// NeedsValidation reports whether a vote is a no that the client may receive only after all its
+// reads have been validated. The client may have sent the failing operation because of what it read:
+// if a read was stale, the attempt is retried instead. The commit request states whether the client
+// has read; before it arrives, that must be assumed.
+func (r *Record) NeedsValidation(v *msg.Vote) bool {
+	return isRequestFailure(v) && (r.Request == nil || r.Request.ReadBefore)
 }
 
-// Dropped reports whether a vote relies on an epoch that has been dropped.
-func (r *Record) Dropped(v *msg.Vote) bool {
+// HasDroppedEpoch reports whether a vote is sealed with an epoch that has been dropped.
+func (r *Record) HasDroppedEpoch(v *msg.Vote) bool {
 	return v.Yes && v.Sealed && !r.dropped[v.Shard].Less(v.Epoch)
 }
 
-// Voters lists who has voted, in order.
+// Voters returns the participants that have voted, sorted.
 func (r *Record) Voters() []kv.ShardID {
 	out := make([]kv.ShardID, 0, len(r.votes))
 	for s := range r.votes {
@@ -168,12 +160,12 @@ func (r *Record) Voters() []kv.ShardID {
 	return out
 }
 
-// Silent lists the participants whose vote is missing, in order. As long as the
-// Park has not come they are those who had an epoch dropped: they may have lost
-// since what they were about to promise.
-func (r *Record) Silent() []kv.ShardID {
+// MissingVotes returns the participants whose vote is missing, sorted. Before the commit request
+// arrives, these are the ones that had an epoch dropped: they had prepared, but a crash may have
+// lost the prepared row before it was durable, and then the record would wait forever.
+func (r *Record) MissingVotes() []kv.ShardID {
 	var out []kv.ShardID
-	if r.Park == nil {
+	if r.Request == nil {
 		for s := range r.dropped {
 			if r.votes[s] == nil {
 				out = append(out, s)
@@ -182,7 +174,7 @@ func (r *Record) Silent() []kv.ShardID {
 		slices.Sort(out)
 		return out
 	}
-	for _, p := range r.Park.Participants {
+	for _, p := range r.Request.Participants {
 		if r.votes[p] == nil {
 			out = append(out, p)
 		}
@@ -190,20 +182,20 @@ func (r *Record) Silent() []kv.ShardID {
 	return out
 }
 
-// Told lists everybody who must hear the decision: the participants that the
-// Park named and whoever has voted, in order.
-func (r *Record) Told() []kv.ShardID {
+// DecisionRecipients returns all shards that need the decision, sorted: the participants of the
+// commit request, and the voters. The latter may include a shard that is not a participant any more.
+func (r *Record) DecisionRecipients() []kv.ShardID {
 	out := r.Voters()
-	if r.Park != nil {
-		out = append(out, r.Park.Participants...)
+	if r.Request != nil {
+		out = append(out, r.Request.Participants...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// Gathered are the results that came with the votes, the longest wait that a
-// participant reported, and the participants' incarnations.
-func (r *Record) Gathered() (results []msg.Result, receipt msg.Receipt, seen []msg.Incarnated) {
+// VoteSummary returns the results in the votes, the longest wait that a participant reported, and
+// the participants' incarnations, in the order of shards.
+func (r *Record) VoteSummary() (results []msg.Result, receipt msg.Receipt, seen []msg.Incarnated) {
 	for _, s := range r.Voters() {
 		v := r.votes[s]
 		results = append(results, v.Results...)
@@ -213,7 +205,7 @@ func (r *Record) Gathered() (results []msg.Result, receipt msg.Receipt, seen []m
 	return results, receipt, seen
 }
 
-// ResultBytes is the length in a response of the results that came with the votes, at most.
+// ResultBytes returns an upper bound of the size of the results in the votes, as part of a response.
 func (r *Record) ResultBytes() int {
 	n := 0
 	for _, v := range r.votes {
@@ -222,15 +214,14 @@ func (r *Record) ResultBytes() int {
 	return n
 }
 
-// Acknowledged strikes a participant off, and reports whether it was the
-// last.
-func (r *Record) Acknowledged(s kv.ShardID) bool {
-	r.Missing = slices.DeleteFunc(r.Missing, func(p kv.ShardID) bool { return p == s })
-	return len(r.Missing) == 0
+// Acknowledge records the acknowledgement of a participant and reports whether it was the last.
+func (r *Record) Acknowledge(s kv.ShardID) bool {
+	r.Unacknowledged = slices.DeleteFunc(r.Unacknowledged, func(p kv.ShardID) bool { return p == s })
+	return len(r.Unacknowledged) == 0
 }
 
-// Drop lets go of what a decided record no longer needs.
-func (r *Record) Drop() {
-	r.Park, r.Task = nil, nil
+// Clear frees what a decided record does not need.
+func (r *Record) Clear() {
+	r.Request, r.Task = nil, nil
 	r.votes, r.dropped = nil, nil
 }

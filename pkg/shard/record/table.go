@@ -7,81 +7,79 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Table holds a shard's records that are not finished.
+// Table has the unfinished records of a shard.
 type Table struct {
-	// byID finds the newest record of a transaction's attempts, which leads to
-	// the others.
-	byID map[kv.TxnID]*Record
-	n    int
+	// byID has the newest record of each transaction; the others follow by Record.previous. Nearly
+	// every transaction has one.
+	byID  map[kv.TxnID]*Record
+	count int
 }
 
-// NewTable makes an empty table.
+// NewTable returns an empty table.
 func NewTable() *Table {
 	return &Table{byID: map[kv.TxnID]*Record{}}
 }
 
-// Get finds an attempt's record, nil if there is none.
+// Get returns the record of an attempt, nil if there is none.
 func (t *Table) Get(txn kv.TxnRef) *Record {
 	r := t.byID[txn.TxnID]
 	for r != nil && r.Txn != txn {
-		r = r.before
+		r = r.previous
 	}
 	return r
 }
 
-// Of lists the records of a transaction's attempts in the order in which they
-// were made. The slice is a copy.
+// Of returns a copy of the list of a transaction's records, oldest first.
 func (t *Table) Of(id kv.TxnID) (out []*Record) {
-	for r := t.byID[id]; r != nil; r = r.before {
+	for r := t.byID[id]; r != nil; r = r.previous {
 		out = append(out, r)
 	}
 	slices.Reverse(out)
 	return out
 }
 
-// Add makes a record.
+// Add creates a record.
 func (t *Table) Add(now int64, txn kv.TxnRef, commit kv.CommitID, s State) *Record {
-	r := &Record{Txn: txn, CommitID: commit, State: s, Since: now}
+	r := &Record{Txn: txn, CommitID: commit, State: s, CreatedAt: now}
 	t.Insert(r)
 	return r
 }
 
-// Insert is Add for a record that the caller has made, of an attempt that has
-// none.
+// Insert adds a record that the caller has allocated. The attempt must not have one.
 func (t *Table) Insert(r *Record) {
-	r.before = t.byID[r.Txn.TxnID]
+	r.previous = t.byID[r.Txn.TxnID]
 	t.byID[r.Txn.TxnID] = r
-	t.n++
+	t.count++
 }
 
-// Remove forgets a record.
+// Remove deletes a record. It does nothing if that has been deleted already.
 func (t *Table) Remove(r *Record) {
 	id := r.Txn.TxnID
 	switch first := t.byID[id]; {
-	case first == r && r.before == nil:
+	case first == r && r.previous == nil:
 		delete(t.byID, id)
 	case first == r:
-		t.byID[id] = r.before
+		t.byID[id] = r.previous
 	default:
-		for first != nil && first.before != r {
-			first = first.before
+		for first != nil && first.previous != r {
+			first = first.previous
 		}
 		if first == nil {
-			return // it was removed before
+			return
 		}
-		first.before = r.before
+		first.previous = r.previous
 	}
-	r.before = nil
-	t.n--
+	r.previous = nil
+	t.count--
 }
 
-// Len is the number of records.
-func (t *Table) Len() int { return t.n }
+// Len returns the number of records.
+func (t *Table) Len() int { return t.count }
 
-// Undecided counts the records whose outcome is open.
+// Undecided returns the number of records that are not committed.
 func (t *Table) Undecided() (n int) {
 	for _, r := range t.byID {
-		for ; r != nil; r = r.before {
+		for ; r != nil; r = r.previous {
 			if r.State != Committed {
 				n++
 			}
@@ -90,11 +88,11 @@ func (t *Table) Undecided() (n int) {
 	return n
 }
 
-// All lists the records in the order of age.
+// All returns all records in the order of age, so that iteration is deterministic.
 func (t *Table) All() []*Record {
-	out := make([]*Record, 0, t.n)
+	out := make([]*Record, 0, t.count)
 	for _, r := range t.byID {
-		for ; r != nil; r = r.before {
+		for ; r != nil; r = r.previous {
 			out = append(out, r)
 		}
 	}
@@ -102,9 +100,8 @@ func (t *Table) All() []*Record {
 	return out
 }
 
-// Check holds the table against its invariants: at most one attempt of an id
-// is committed, a committed record waits for somebody, and a parked one has
-// its CommitRequest.
+// Check verifies the invariants, for tests: at most one attempt of an id is committed, a committed
+// record has an unacknowledged participant, a pending one has its request, and none is aborted.
 func (t *Table) Check() error {
 	committed := map[kv.TxnID]kv.TxnRef{}
 	for _, r := range t.All() {
@@ -114,11 +111,11 @@ func (t *Table) Check() error {
 				return fmt.Errorf("record: %v and %v are both committed", o, r.Txn)
 			}
 			committed[r.Txn.TxnID] = r.Txn
-			if len(r.Missing) == 0 {
+			if len(r.Unacknowledged) == 0 {
 				return fmt.Errorf("record: %v is committed, acknowledged by all, and kept", r.Txn)
 			}
-		case Parked, Ready:
-			if r.Park == nil {
+		case Pending, Ready:
+			if r.Request == nil {
 				return fmt.Errorf("record: %v is %v without a piece", r.Txn, r.State)
 			}
 		case Aborted:

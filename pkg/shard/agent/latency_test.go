@@ -10,20 +10,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// TestTypicalIsNearTheMedian: of times whose mean is far off, too; and it
-// follows when they change.
-func TestTypicalIsNearTheMedian(t *testing.T) {
+// TestMedianEstimateFollowsSamples checks the estimate for samples of which a fifth are a hundred times as
+// long, so that their mean is far off, and after the samples change.
+func TestMedianEstimateFollowsSamples(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var x typical
-	for _, median := range []int64{60_000, 3_000_000, 100} {
+	var estimate median
+	for _, middle := range []int64{60_000, 3_000_000, 100} {
 		for range 300 {
-			d := median/2 + r.Int64N(median)
+			d := middle/2 + r.Int64N(middle)
 			if r.IntN(5) == 0 {
 				d *= 100
 			}
-			x.note(d)
+			estimate.add(d)
 		}
-		require.InEpsilon(t, median, x.nanos, 0.5)
+		require.InEpsilon(t, middle, estimate.nanos, 0.5)
 	}
 }
 
@@ -33,12 +33,12 @@ func TestUnsealAfterFollowsDecisionsWithinBounds(t *testing.T) {
 		takes, want time.Duration
 	}{
 		{"messages are quick", 90 * time.Microsecond, 90 * time.Microsecond},
-		{"messages take no time", time.Microsecond, LeastWait},
+		{"messages take no time", time.Microsecond, MinWait},
 		{"messages take long", 30 * time.Millisecond, kv.DefaultUnsealAfter},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var p pace
-			p.decisions.note(int64(tc.takes))
+			var p latencies
+			p.sealedToDecision.add(int64(tc.takes))
 			require.Equal(t, tc.want, p.unsealAfter())
 		})
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// apply does in the model what a transaction has done.
+// apply applies a transaction to the model.
 func (w *chainWorld) apply(txn kv.TxnRef, at kv.Index) {
 	ops, known := w.pending[txn]
 	if !known {
@@ -75,29 +75,30 @@ func change(v map[string]string, op *msg.Op, key string) {
 	}
 }
 
-// judge holds what a reader has found against the model.
-func (w *chainWorld) judge(r *msg.ReadResponse) {
+// compare compares the results of a reader with the model.
+func (w *chainWorld) compare(r *msg.ReadResponse) {
 	ops, known := w.readers[r.Reader]
 	delete(w.readers, r.Reader)
 	if !known {
 		return
 	}
 	require.Nil(w.t, r.Failure, "%v", r.Failure)
-	if ops == nil { // it has fixed the index
+	if ops == nil { // it has fixed the CSN
 		w.numbers++
-		w.pins = append(w.pins, pin{w.numbers, r.Index})
-		w.floor = r.Index
+		w.snapshots = append(w.snapshots, fixedSnapshot{w.numbers, r.Index})
+		w.safePoint = r.Index
 		return
 	}
 	for i := range ops {
 		k := string(ops[i].Key)
-		require.Equal(w.t, expected(w.at(r.Index)[k], &ops[i]), answered(r.Results[i].Answer, &ops[i]), "%s of %s at %d", methodName(&ops[i]), k, r.Index)
+		require.Equal(w.t, expected(w.at(r.Index)[k], &ops[i]), answered(r.Results[i].Answer, &ops[i]), "%s of %s at %d",
+			methodName(&ops[i]), k, r.Index)
 	}
 }
 
 func methodName(op *msg.Op) string { return adt.Lookup(entry.Type(op.Type)).Method(op.Method).Name }
 
-// expected is what a question is to be answered, in words.
+// expected returns the result of a query in the model, as text.
 func expected(v map[string]string, op *msg.Op) string {
 	member := ""
 	if len(op.Args) > 0 {
@@ -133,7 +134,7 @@ func number(s string) (f float64) {
 	return f
 }
 
-// at is the state at an index: the newest at or below it.
+// at returns the state at a CSN: the newest at or below it.
 func (w *chainWorld) at(i kv.Index) map[string]map[string]string {
 	for ; ; i-- {
 		if s, ok := w.history[i]; ok {
@@ -150,7 +151,7 @@ func printed(v map[string]string) string {
 	return b.String()
 }
 
-// answered is an answer in words.
+// answered returns a result as text.
 func answered(a []msg.Datum, op *msg.Op) string {
 	v := map[string]string{}
 	switch methodName(op) {

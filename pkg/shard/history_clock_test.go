@@ -15,29 +15,28 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// historian is a store of one shard, which is written once a second, and whose states are
-// kept once a second, for a minute.
-type historian struct {
+// historyShard is a store of one shard that is written once a second, with a snapshot for the history each
+// second, for a minute.
+type historyShard struct {
 	t     *testing.T
 	m     *shard.Machine
 	store *memstore.Store
-	// now is the time since it was begun: the right time of day less base. wrong is by how
-	// much the time of day is off.
+	// now is the time since the start: the right time of day less base. wrong is the error of the time of day.
 	now, wrong time.Duration
 	sent       uint64
 }
 
-// base is when a historian was begun.
+// base is when a historyShard was begun.
 const base = int64(1_000_000 * time.Hour)
 
-func newHistorian(t *testing.T) *historian {
-	h := &historian{t: t, store: memstore.NewAutoSync()}
+func newHistoryShard(t *testing.T) *historyShard {
+	h := &historyShard{t: t, store: memstore.NewAutoSync()}
 	h.restart()
 	return h
 }
 
-// restart stops the machine cleanly and makes it anew from the log.
-func (h *historian) restart() {
+// restart shuts the machine down and creates it again from the log.
+func (h *historyShard) restart() {
 	if h.m != nil {
 		_, err := h.store.Append([]entry.Group{{Shard: 0, Entries: h.m.Rest()}})
 		require.NoError(h.t, err)
@@ -50,14 +49,15 @@ func (h *historian) restart() {
 	h.act(out)
 }
 
-func (h *historian) wall() int64 { return base + int64(h.now+h.wrong) }
+func (h *historyShard) wall() int64 { return base + int64(h.now+h.wrong) }
 
-// step gives what is sent for a message.
-func (h *historian) step(env *msg.Envelope) []*msg.Envelope {
-	return h.act(h.m.Step(shard.Input{Now: int64(h.now), Wall: h.wall(), IDTime: base + int64(h.now), Messages: []*msg.Envelope{env}, Disk: shard.DiskRoomy}))
+// step delivers a message and returns what is sent.
+func (h *historyShard) step(env *msg.Envelope) []*msg.Envelope {
+	return h.act(h.m.Step(shard.Input{Now: int64(h.now), Wall: h.wall(), IDTime: base + int64(h.now),
+		Messages: []*msg.Envelope{env}, Disk: shard.DiskRoomy}))
 }
 
-func (h *historian) act(out shard.Output) []*msg.Envelope {
+func (h *historyShard) act(out shard.Output) []*msg.Envelope {
 	_, err := h.store.Append([]entry.Group{{Shard: 0, Entries: out.Entries}})
 	require.NoError(h.t, err)
 	sent := slices.Concat(out.Urgent, out.Send)
@@ -72,18 +72,19 @@ func (h *historian) act(out shard.Output) []*msg.Envelope {
 	return sent
 }
 
-func (h *historian) ref() kv.TxnRef {
+func (h *historyShard) ref() kv.TxnRef {
 	h.sent++
 	return kv.TxnRef{TxnID: kv.TxnID{Time: base + int64(h.now), Rand: h.sent}, Attempt: 1}
 }
 
-// second has a second pass, in which the time since the beginning is written, and the state
-// is kept.
-func (h *historian) second() {
+// second advances the time by a second, in which the time since the start is written and a snapshot is
+// retained.
+func (h *historyShard) second() {
 	h.now += time.Second
 	env, p := msg.ParkTo(0)
-	*p = msg.CommitRequest{Txn: h.ref(), CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Incarnation: h.m.Incarnation(),
-		Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte("k"), Value: []byte(h.now.String())}}}}
+	*p = msg.CommitRequest{Txn: h.ref(), CommitID: kv.CommitID{Gateway: 1},
+		Piece: msg.Piece{Incarnation: h.m.Incarnation(),
+			Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte("k"), Value: []byte(h.now.String())}}}}
 	require.True(h.t, answerIn(h.step(env)).Committed)
 	h.keep("", 0)
 }
@@ -97,15 +98,16 @@ func answerIn(sent []*msg.Envelope) *msg.CommitResponse {
 	return &msg.CommitResponse{}
 }
 
-// keep fixes a state and has it kept.
-func (h *historian) keep(name string, ttl time.Duration) *msg.SnapshotResponse {
+// retain fixes a snapshot and has it retained.
+func (h *historyShard) keep(name string, ttl time.Duration) *msg.SnapshotResponse {
 	id := h.ref()
 	env := msg.ToShard(0)
 	env.Body = &msg.Read{Reader: id, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanKeep)}
 	ask := msg.ToShard(0)
 	for _, sent := range h.step(env) {
 		if r := msg.As[msg.ReadResponse](sent); r != nil {
-			ask.Body = &msg.RetainSnapshot{Request: h.ref(), Gateway: 1, Incarnation: r.Reading.Incarnation, Fixed: r.Fixed, Name: name, TtlNanos: int64(ttl),
+			ask.Body = &msg.RetainSnapshot{Request: h.ref(), Gateway: 1, Incarnation: r.Reading.Incarnation, Fixed: r.Fixed,
+				Name: name, TtlNanos: int64(ttl),
 				Clock: []msg.ShardCSN{{Shard: 0, Index: r.Index}}}
 		}
 	}
@@ -121,33 +123,33 @@ func pinIn(sent []*msg.Envelope) *msg.SnapshotResponse {
 	return nil
 }
 
-func (h *historian) pass(d time.Duration) {
+func (h *historyShard) pass(d time.Duration) {
 	for range d / time.Second {
 		h.second()
 	}
 }
 
-func (h *historian) find(q msg.FindSnapshot) *msg.SnapshotResponse {
+func (h *historyShard) find(q msg.FindSnapshot) *msg.SnapshotResponse {
 	q.Request, q.Gateway = h.ref(), 1
 	env := msg.ToShard(0)
 	env.Body = &q
 	return pinIn(h.step(env))
 }
 
-// asOf is what was written at a time since the beginning, as the history tells, or why
-// that is not known.
-func (h *historian) asOf(at time.Duration) string {
+// asOf returns the value as of a time since the start, or why it is not known.
+func (h *historyShard) asOf(at time.Duration) string {
 	r := h.find(msg.FindSnapshot{AsOf: base + int64(at)})
 	if r.Failure != nil {
 		return r.Failure.Text
 	}
-	res := h.store.Read(0, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("k"), Index: r.Pins[0].At(0)})
+	res := h.store.Read(0, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte("k"),
+		Index: r.Pins[0].At(0)})
 	require.NoError(h.t, res.Err)
 	return string(res.Rows[0].Value)
 }
 
-// requireHistory: the last minute is there, as it was, and no more than that.
-func (h *historian) requireHistory() {
+// requireHistory verifies that the history has the last minute, and no more.
+func (h *historyShard) requireHistory() {
 	h.t.Helper()
 	all, named, _ := h.m.Pins(int64(h.now))
 	require.InDelta(h.t, 61, all-named, 2)
@@ -157,13 +159,13 @@ func (h *historian) requireHistory() {
 	}
 }
 
-// TestStatesOfThePastWhenTheTimeOfDayJumps: the time of day is wrong for two seconds. What is
-// kept, for how long, and what is read as of a time, is the same as if it had not been.
-func TestStatesOfThePastWhenTheTimeOfDayJumps(t *testing.T) {
+// TestHistoryIgnoresAShortClockStep: the time of day is wrong for two seconds. Retention, and reads as of a
+// time, are the same as without that.
+func TestHistoryIgnoresAShortClockStep(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, by := range []time.Duration{time.Minute, day, 3650 * day, -time.Minute, -day, -3650 * day} {
 		t.Run(fmt.Sprint(by), func(t *testing.T) {
-			h := newHistorian(t)
+			h := newHistoryShard(t)
 			h.pass(11 * time.Minute)
 			require.Nil(t, h.keep("long", 12*time.Hour).Failure)
 			require.Nil(t, h.keep("short", 30*time.Second).Failure)
@@ -183,15 +185,14 @@ func TestStatesOfThePastWhenTheTimeOfDayJumps(t *testing.T) {
 	}
 }
 
-// TestStatesOfThePastWhenTheTimeOfDayIsWrongAtAStart: it is wrong when the keeper starts, and
-// right half a minute later. Nothing goes early. From when it is set until it has been
-// right for as long as it was wrong, nobody is told the state of another time; then the
-// history is as it was, also after the next start.
-func TestStatesOfThePastWhenTheTimeOfDayIsWrongAtAStart(t *testing.T) {
+// TestHistoryWithAWrongClockAtTheStart: the clock is wrong when the registry starts, and right half a minute
+// later. No snapshot expires early. From the correction until the clock has been right for as long as it was
+// wrong, reads as of a time are rejected; then the history is as it was, also after the next start.
+func TestHistoryWithAWrongClockAtTheStart(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, by := range []time.Duration{time.Minute, day, 3650 * day, -time.Minute, -day, -3650 * day} {
 		t.Run(fmt.Sprint(by), func(t *testing.T) {
-			h := newHistorian(t)
+			h := newHistoryShard(t)
 			h.pass(2 * time.Minute)
 			require.Nil(t, h.keep("long", 12*time.Hour).Failure)
 			h.wrong = by
@@ -223,10 +224,9 @@ func TestStatesOfThePastWhenTheTimeOfDayIsWrongAtAStart(t *testing.T) {
 	}
 }
 
-// TestAWrongTimeOfDayThatStaysIsBelieved: the history goes on by it, and all that was kept in
-// this life with it.
-func TestAWrongTimeOfDayThatStaysIsBelieved(t *testing.T) {
-	h := newHistorian(t)
+// TestLastingClockStepIsAdopted by the history, with all snapshots of this incarnation.
+func TestLastingClockStepIsAdopted(t *testing.T) {
+	h := newHistoryShard(t)
 	h.pass(11 * time.Minute)
 	h.wrong = time.Hour
 	h.pass(11 * time.Minute)

@@ -12,16 +12,16 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// TestAttemptsOfOneAgeWaitForEachOther: with the rule broken, a later attempt waits for an earlier
-// one, which nobody uses.
-func TestAttemptsOfOneAgeWaitForEachOther(t *testing.T) {
+// TestMutantLetsAttemptsWaitForEachOther: without the rule, a later attempt waits for an earlier one that its
+// client has abandoned.
+func TestMutantLetsAttemptsWaitForEachOther(t *testing.T) {
 	f := newStepsWith(t, 3, func(cfg *shard.Config) { cfg.Mutants = mutant.Of(mutant.AttemptsEqualAge) })
-	require.Empty(t, marksOfAttempts(f, 3))
+	require.Empty(t, woundsOfAttempts(f, 3))
 }
 
-// TestAnAcknowledgementOfAnyCommitLosesAWrite: with the rule broken, the last agent takes an
-// acknowledgement of another commit for that of its own, whose decision has been lost.
-func TestAnAcknowledgementOfAnyCommitLosesAWrite(t *testing.T) {
+// TestMutantAcknowledgementOfAnyCommitLosesAWrite: without the rule, the last agent accepts the
+// acknowledgement of another commit, and the lost decision is not repeated.
+func TestMutantAcknowledgementOfAnyCommitLosesAWrite(t *testing.T) {
 	f := newStepsWith(t, 3, func(cfg *shard.Config) { cfg.Mutants = mutant.Of(mutant.AckOfAnyCommit) })
 	acknowledgeAnother(f)
 	f.tick(2 * time.Second)

@@ -15,7 +15,7 @@ import (
 // Two commits of one attempt, under which one transaction was applied twice or lost a write
 // (docs/decisions/0033). They come from two gateways, or from one that has restarted.
 
-var rivals = map[string]kv.CommitID{"of another gateway": otherGateway, "after a restart": restarted}
+var otherCommits = map[string]kv.CommitID{"of another gateway": otherGateway, "after a restart": restarted}
 
 // moveToHot moves gk from shard 1 to the hot shard 2.
 func (f *steps) moveToHot() {
@@ -30,11 +30,11 @@ func (f *steps) moveToHot() {
 	require.True(f.t, f.answer().Committed)
 }
 
-// TestAVoteForAnotherCommitIsAnsweredWithAbort: X adds to gk (shard 1) and to j (shard 0, the last
-// agent), and commits. gk moves. The acknowledgement of shard 1 is in flight when the client sends X
-// again, which prepares on shard 2.
-func TestAVoteForAnotherCommitIsAnsweredWithAbort(t *testing.T) {
-	for name, again := range rivals {
+// TestVoteForAnotherCommitIsAnsweredWithAbort: X adds to gk (shard 1) and to j (shard 0, the last agent), and
+// commits. gk moves. The acknowledgement of shard 1 is in flight when the client sends X again, which prepares
+// on shard 2. If the last agent answered that vote with the commit, X would be applied to gk twice.
+func TestVoteForAnotherCommitIsAnsweredWithAbort(t *testing.T) {
+	for name, again := range otherCommits {
 		t.Run(name, func(t *testing.T) {
 			f, x := newSteps(t, 3), nthTxn(1)
 			f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.DecisionAck](e) && msg.As[msg.DecisionAck](e).Txn == x }
@@ -56,10 +56,10 @@ func TestAVoteForAnotherCommitIsAnsweredWithAbort(t *testing.T) {
 	}
 }
 
-// TestAVoteWithoutAnIncarnationIsOfItsCommitAlone: the gateway of the second commit has just started
-// and does not know the incarnation of the last agent.
-func TestAVoteWithoutAnIncarnationIsOfItsCommitAlone(t *testing.T) {
-	for name, again := range rivals {
+// TestVoteWithoutIncarnationCountsForItsCommitOnly: the gateway of the second commit has just started and does
+// not know the incarnation of the last agent.
+func TestVoteWithoutIncarnationCountsForItsCommitOnly(t *testing.T) {
+	for name, again := range otherCommits {
 		t.Run(name, func(t *testing.T) {
 			f, x := newSteps(t, 3), nthTxn(1)
 			f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.DecisionAck](e) && msg.As[msg.DecisionAck](e).Txn == x }
@@ -73,17 +73,17 @@ func TestAVoteWithoutAnIncarnationIsOfItsCommitAlone(t *testing.T) {
 			msg.As[msg.Prepare](p).LastIncarnation = 0
 			f.send(p)
 			f.tick(2 * time.Second)
-			require.False(t, f.get(2, "other").Found, "no commit request asked for this promise")
+			require.False(t, f.get(2, "other").Found, "no commit request relies on this vote")
 		})
 	}
 }
 
-// TestAPromiseIsOfItsCommitAlone: a gateway stops between two messages; its commit request has
-// arrived, its Prepare has not. The client sends X again by a gateway that does not know that gk has
-// moved, and cuts X otherwise. The promise for that cut must not complete the first commit, which
-// would lose the write of gk.
-func TestAPromiseIsOfItsCommitAlone(t *testing.T) {
-	for name, again := range rivals {
+// TestPreparedRowCountsForItsCommitOnly: a gateway fails between two messages; its commit request has arrived,
+// its prepare request has not. The client sends X again by a gateway that does not know that gk has moved, and
+// divides X otherwise. The prepared row of that division must not complete the first commit, which would lose
+// the write of gk.
+func TestPreparedRowCountsForItsCommitOnly(t *testing.T) {
+	for name, again := range otherCommits {
 		t.Run(name, func(t *testing.T) {
 			f, x := newSteps(t, 3), nthTxn(1)
 			f.moveToHot()
@@ -103,17 +103,16 @@ func TestAPromiseIsOfItsCommitAlone(t *testing.T) {
 	}
 }
 
-// TestAnAcknowledgementIsOfItsCommitAlone: a participant acknowledges another commit than the one that
-// the last agent has decided, which is still repeated until its own is acknowledged.
-func TestAnAcknowledgementIsOfItsCommitAlone(t *testing.T) {
+// TestAcknowledgementCountsForItsCommitOnly: a participant acknowledges another commit than the one that the
+// last agent has decided, which is repeated until its own acknowledgement arrives.
+func TestAcknowledgementCountsForItsCommitOnly(t *testing.T) {
 	f := newSteps(t, 3)
 	acknowledgeAnother(f)
 	f.tick(2 * time.Second)
 	require.EqualValues(t, 1, f.count(1, "gk"), "the decision is repeated")
 }
 
-// acknowledgeAnother has shard 1 acknowledge another commit than the one that is decided, of which the
-// decision is lost.
+// acknowledgeAnother has shard 1 acknowledge another commit than the decided one, whose decision is lost.
 func acknowledgeAnother(f *steps) {
 	x := nthTxn(1)
 	f.hold = func(e *msg.Envelope) bool { return msg.Is[msg.Decision](e) }
@@ -126,9 +125,9 @@ func acknowledgeAnother(f *steps) {
 	f.hold = func(*msg.Envelope) bool { return false }
 }
 
-// TestOtherOperationsUnderAnIDThatHasCommittedAreRejected by the last agent and by a participant, from
-// memory and from the log, whichever attempt and commit they come with.
-func TestOtherOperationsUnderAnIDThatHasCommittedAreRejected(t *testing.T) {
+// TestOtherOperationsUnderCommittedIDAreRejected by the last agent and by a participant, from memory and from
+// the log, with any attempt and commit.
+func TestOtherOperationsUnderCommittedIDAreRejected(t *testing.T) {
 	const these, those = 11, 12
 	f, x := newSteps(t, 3), nthTxn(1)
 	send := func(id kv.CommitID, attempt uint32, fingerprint uint64) *msg.CommitResponse {
@@ -142,8 +141,8 @@ func TestOtherOperationsUnderAnIDThatHasCommittedAreRejected(t *testing.T) {
 	}
 	require.True(t, send(firstCommit, 1, these).Committed)
 	for attempt := uint32(1); attempt <= 2; attempt++ {
-		for _, id := range rivals {
-			require.True(t, send(id, attempt, these).Committed, "the same operations, of which the answer was lost")
+		for _, id := range otherCommits {
+			require.True(t, send(id, attempt, these).Committed, "the same operations; the response was lost")
 			a := send(id, attempt, those)
 			require.False(t, a.Committed)
 			require.Equal(t, kv.KindInvalid, kv.Kind(a.Failure.Kind), a.Failure.Text)
@@ -158,10 +157,10 @@ func TestOtherOperationsUnderAnIDThatHasCommittedAreRejected(t *testing.T) {
 	require.EqualValues(t, 1, f.count(1, "gk"))
 }
 
-// TestAVoteForATransactionThatWasAppliedIsAnsweredWithAbort: shard 1 has applied X as a participant. A
-// gateway that does not know of that commit has X decided on shard 1, and its Prepare comes first.
-func TestAVoteForATransactionThatWasAppliedIsAnsweredWithAbort(t *testing.T) {
-	for name, again := range rivals {
+// TestVoteForAppliedTransactionIsAnsweredWithAbort: shard 1 has applied X as a participant. A gateway that
+// does not know that commit chooses shard 1 as the last agent of X, and its prepare request arrives first.
+func TestVoteForAppliedTransactionIsAnsweredWithAbort(t *testing.T) {
+	for name, again := range otherCommits {
 		for _, restarts := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", restarts: ", restarts), func(t *testing.T) {
 				f, x := newSteps(t, 3), nthTxn(1)

@@ -11,10 +11,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// BenchmarkNoticing measures what it adds to a shard's steps that hot keys are
-// noticed, in a contest with a machine that is told not to.
-func BenchmarkNoticing(b *testing.B) {
-	for _, load := range []noticed{
+// BenchmarkLoadReports measures what the detection of hot keys adds to the steps of a shard, in a contest with
+// a machine without it.
+func BenchmarkLoadReports(b *testing.B) {
+	for _, load := range []reported{
 		{name: "whole transactions, uniform", whole: true, keys: 10_000},
 		{name: "participant, uniform", keys: 10_000},
 		{name: "participant, Zipf 1.2", keys: 10_000, skew: 1.2},
@@ -26,18 +26,18 @@ func BenchmarkNoticing(b *testing.B) {
 	}
 }
 
-// noticed is a load of puts.
-type noticed struct {
+// reported is a load of puts.
+type reported struct {
 	name  string
 	whole bool
 	keys  int
 	skew  float64
 }
 
-func (load noticed) seeing(seed uint64) *driven { return load.driven(seed, false) }
-func (load noticed) blind(seed uint64) *driven  { return load.driven(seed, true) }
+func (load reported) seeing(seed uint64) *driven { return load.driven(seed, false) }
+func (load reported) blind(seed uint64) *driven  { return load.driven(seed, true) }
 
-func (load noticed) driven(seed uint64, blind bool) *driven {
+func (load reported) driven(seed uint64, blind bool) *driven {
 	rng, names := rand.New(rand.NewPCG(1, seed)), manyKeys(load.keys)
 	var zipf []float64
 	var fill []msg.Op
