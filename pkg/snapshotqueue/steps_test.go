@@ -114,7 +114,6 @@ func (b *comparison) done() {
 // and they give up a waiting read only together with its reader: a registration for a read that has ended
 // would conflict
 // with a sealed update (invariant 2).
-
 func (b *comparison) canEnd(r *modelRead) bool {
 	others := slices.ContainsFunc(b.model.registrations, func(e *registration) bool {
 		return e.reader == r.Reader && e != r.registration && (e.lasting || !e.done)

@@ -445,7 +445,6 @@ func TestManyKeysAreCountedInOneWalk(t *testing.T) {
 var sink *Refusal
 
 // BenchmarkOneKey measures the cost of admission for a transaction of one key.
-
 func BenchmarkOneKey(b *testing.B) {
 	for name, busy := range map[string]int{"unwatched": 0, "watched": 200} {
 		b.Run(name, func(b *testing.B) {

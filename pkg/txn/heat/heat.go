@@ -148,7 +148,6 @@ func (h *Heat) report() {
 // The heat is that of the transaction's keys, not of the shards: a transaction waits at its own hottest
 // key. Gateways may
 // disagree for some time; the protocol is correct for every choice (docs/protocol.md, section 1).
-
 func (h *Heat) Hottest(ps piece.Pieces) (last kv.ShardID, heat float64) {
 	known := h.hasMap()
 	last = ps[0].Shard

@@ -88,5 +88,4 @@ func (r *Requests) Answered(p *msg.LockResponse) *msg.Lock {
 }
 
 // Forget drops all pending requests.
-
 func (r *Requests) Forget() { r.open = nil }

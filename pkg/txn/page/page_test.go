@@ -89,7 +89,6 @@ func TestBoundedScanReadsLittleMoreThanItsLimit(t *testing.T) {
 }
 
 // This holds for every limit, and if shards end pages early.
-
 func TestScanReturnsEachPairOnceInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &store{pairs: make([][]msg.Pair, rapid.IntRange(1, 5).Draw(t, "shards"))}

@@ -98,7 +98,6 @@ func Recorded(parts []msg.Result) []msg.Result {
 }
 
 // Limit is the largest number of pairs that a scan may return.
-
 func Limit(op *msg.Op) int {
 	if op.Limit == 0 || op.Limit > kv.MaxScanLimit {
 		return kv.MaxScanLimit

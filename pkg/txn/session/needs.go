@@ -181,7 +181,6 @@ func (t *Touched) addValidation(optimistic bool, op *msg.Op, r *msg.Result) {
 }
 
 // valueOf returns the value in the result of a read.
-
 func valueOf(r *msg.Result) entry.Value {
 	if !r.Found {
 		return entry.Value{Type: entry.TypeDeleted}
