@@ -2,11 +2,9 @@ package entry
 
 import "encoding/binary"
 
-// A key may expire (docs/decisions/0020): after its deadline, a transaction of the store deletes it. Each
-// key whose newest
-// version has a deadline has a row in the deadline table, which is written and deleted in one batch with
-// the versions. A
-// scan of that table finds the keys that are due, in the order of their deadlines.
+// A key may expire (docs/decisions/0020): after its deadline, a transaction of the store deletes it. Each key whose
+// newest version has a deadline has a row in the deadline table, which is written and deleted in one batch with the
+// versions. A scan of that table finds the keys that are due, in the order of their deadlines.
 
 // DeadlineKey is the key of a row of the deadline table: the deadline in milliseconds since 1970, then the
 // user key.

@@ -2,8 +2,7 @@ package entry
 
 import "github.com/linchpindb/linchpin/pkg/msg"
 
-// IsDelta reports whether a row of the version table is a change of the value of the preceding row. Such
-// rows and the
+// IsDelta reports whether a row of the version table is a change of the value of the preceding row. Such rows and the
 // whole value before them are a chain.
 func IsDelta(b []byte) bool { return formatOf(b) == deltaFormat || formatOf(b) == patchFormat }
 

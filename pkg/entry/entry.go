@@ -1,7 +1,6 @@
 // Package entry is the content of a shard's log.
 //
-// The log contains effects, not commands: an Entry sets or deletes one row, and replay applies entries in
-// order. The
+// The log contains effects, not commands: an Entry sets or deletes one row, and replay applies entries in order. The
 // entries of one step of a shard become durable together or not at all. Rows are in tables:
 //
 //	version   user key, CSN    -> Value      visible from this CSN on, or from a later one if none between is needed;
@@ -17,9 +16,8 @@
 //	moved     user key         -> Moved      a key on the hot shard with another home shard
 //	deadline  time, user key   -> Deadline   a key to be deleted at that time (deadline.go)
 //
-// For example, transaction T adds 1 to k on a participant. The prepare step sets prepared/T with the
-// effect, and the step
-// that applies the decision deletes it and sets version/k at the new CSN and outcome/T:
+// For example, transaction T adds 1 to k on a participant. The prepare step sets prepared/T with the effect, and the
+// step that applies the decision deletes it and sets version/k at the new CSN and outcome/T:
 //
 //	step 1: Set prepared/T
 //	step 2: Delete prepared/T, Set version/k at 18, Set outcome/T, Set state
@@ -85,9 +83,8 @@ const (
 	Set Action = iota
 	// Delete deletes a row (of versions: the one at exactly Index).
 	Delete
-	// DeleteBelow deletes, in the version table, all versions of Key below Index; in the other tables, all
-	// rows with keys
-	// below Key.
+	// DeleteBelow deletes, in the version table, all versions of Key below Index; in the other tables, all rows with
+	// keys below Key.
 	DeleteBelow
 )
 
@@ -116,24 +113,19 @@ type Group struct {
 type ReadKind byte
 
 const (
-	// ReadKey returns the newest version of Key at or below Index: a whole value, or the deltas that made it,
-	// the newest
+	// ReadKey returns the newest version of Key at or below Index: a whole value, or the deltas that made it, the newest
 	// first, followed by the whole value before them.
 	ReadKey ReadKind = iota
-	// ReadRange returns the newest versions at or below Index of at most Limit keys in Span, in order (with
-	// Reverse: from
-	// the end), without tombstones. Of a value stored as deltas it returns the newest delta only.
+	// ReadRange returns the newest versions at or below Index of at most Limit keys in Span, in order (with Reverse:
+	// from the end), without tombstones. Of a value stored as deltas it returns the newest delta only.
 	ReadRange
 	// ReadRow returns a row of a table other than version.
 	ReadRow
-	// ReadGarbage examines at most Limit versions of the keys in Span, in order, and returns the invisible
-	// ones: those
-	// below the newest whole one at or below Index, and that one if it is a tombstone, but not what is visible
-	// at one of
+	// ReadGarbage examines at most Limit versions of the keys in Span, in order, and returns the invisible ones: those
+	// below the newest whole one at or below Index, and that one if it is a tombstone, but not what is visible at one of
 	// Kept. A version is visible up to the next whole one.
 	ReadGarbage
-	// ReadPages examines at most Limit rows of the page table with keys in Span, in order, and returns the
-	// pages that no
+	// ReadPages examines at most Limit rows of the page table with keys in Span, in order, and returns the pages that no
 	// version of their user key names, visible or not. It completes the last user key.
 	ReadPages
 	// ReadRows returns at most Limit rows of a table other than version with keys in Span, in order.
@@ -159,12 +151,10 @@ type Read struct {
 	Commit bool
 	// Short, of a ReadRange: if it takes long, it may end before its limits.
 	Short bool
-	// Turn, of a ReadRange, bounds the rows examined, deleted and invisible ones included, before it returns
-	// what it has
+	// Turn, of a ReadRange, bounds the rows examined, deleted and invisible ones included, before it returns what it has
 	// (ReadResult.Yielded). 0 is no bound.
 	Turn int
-	// LimitBytes bounds the total size of the keys and values returned: the row that exceeds it is the last
-	// one. 0 is no
+	// LimitBytes bounds the total size of the keys and values returned: the row that exceeds it is the last one. 0 is no
 	// bound.
 	LimitBytes int
 }

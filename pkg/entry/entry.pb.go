@@ -36,9 +36,8 @@ const (
 	EffectDelete EffectKind = 1
 	// EffectAdd adds a delta to it. Adds commute.
 	EffectAdd EffectKind = 2
-	// EffectMoveOut replaces a key that is moved to another shard by a move tombstone or a deletion
-	// tombstone; EffectMoveIn
-	// adds what it held there.
+	// EffectMoveOut replaces a key that is moved to another shard by a move tombstone or a deletion tombstone;
+	// EffectMoveIn adds what it held there.
 	EffectMoveOut EffectKind = 3
 	EffectMoveIn  EffectKind = 4
 	// EffectChange executes method calls of a data type, in order.
@@ -90,14 +89,12 @@ type Effect struct {
 	Low   int64      `protobuf:"zigzag64,7,opt,name=low,proto3" json:"low,omitempty"`
 	High  int64      `protobuf:"zigzag64,8,opt,name=high,proto3" json:"high,omitempty"`
 	Calls []msg.Call `protobuf:"bytes,9,rep,name=calls,proto3" json:"calls"`
-	// expires is the new deadline of the key, in milliseconds since 1970 by the shard's clock. 0 is none, or,
-	// of adds,
-	// changes and EffectExpire, the present one; -1 is none. Of a delete it is the deadline because of which
-	// it is made.
+	// expires is the new deadline of the key, in milliseconds since 1970 by the shard's clock. 0 is none, or, of adds,
+	// changes and EffectExpire, the present one; -1 is none. Of a delete it is the deadline because of which it is
+	// made.
 	Expires int64 `protobuf:"zigzag64,10,opt,name=expires,proto3" json:"expires,omitempty"`
-	// ttl is the time to live from which expires was computed, in milliseconds; clock is the shard's clock to
-	// which it was
-	// added (package timeofday). Both are 0 if the deadline itself was given.
+	// ttl is the time to live from which expires was computed, in milliseconds; clock is the shard's clock to which it
+	// was added (package timeofday). Both are 0 if the deadline itself was given.
 	Ttl   int64  `protobuf:"varint,11,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	Clock uint64 `protobuf:"varint,12,opt,name=clock,proto3" json:"clock,omitempty"`
 }
@@ -135,9 +132,8 @@ func (m *Effect) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Effect proto.InternalMessageInfo
 
-// Deadline is a row of the deadline table, whose key has the deadline and the user key. ttl and clock are
-// those of the
-// effect that has set the deadline; 0 for keys that have been moved here, and in rows of older versions.
+// Deadline is a row of the deadline table, whose key has the deadline and the user key. ttl and clock are those of
+// the effect that has set the deadline; 0 for keys that have been moved here, and in rows of older versions.
 type Deadline struct {
 	Ttl   int64  `protobuf:"varint,1,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	Clock uint64 `protobuf:"varint,2,opt,name=clock,proto3" json:"clock,omitempty"`
@@ -176,9 +172,8 @@ func (m *Deadline) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Deadline proto.InternalMessageInfo
 
-// Delta is the content, after the header, of a row of the version table that is not a whole value: the
-// calls that change
-// the value of the preceding row to that of this row.
+// Delta is the content, after the header, of a row of the version table that is not a whole value: the calls that
+// change the value of the preceding row to that of this row.
 type Delta struct {
 	Calls []msg.Call `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls"`
 }
@@ -257,8 +252,7 @@ func (m *HeldLock) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HeldLock proto.InternalMessageInfo
 
-// Prepared is the prepared state of a participant: its write intents, all its locks including read locks,
-// and the
+// Prepared is the prepared state of a participant: its write intents, all its locks including read locks, and the
 // content of its votes.
 type Prepared struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
@@ -493,23 +487,19 @@ type State struct {
 	Floor int64 `protobuf:"varint,4,opt,name=floor,proto3" json:"floor,omitempty"`
 	// rested: the incarnation ended by a clean shutdown, without registered readers.
 	Rested bool `protobuf:"varint,5,opt,name=rested,proto3" json:"rested,omitempty"`
-	// moves is an upper bound of the moves in all tombstones that the shard has had. An unknown key may have
-	// had one, so
-	// its next version starts with this number.
+	// moves is an upper bound of the moves in all tombstones that the shard has had. An unknown key may have had one,
+	// so its next version starts with this number.
 	Moves uint32 `protobuf:"varint,6,opt,name=moves,proto3" json:"moves,omitempty"`
-	// lease_nanos is the longest lease of readers registered by this or an earlier incarnation: the next one
-	// waits for as
-	// long. -1 if there is no such lease; 0 in rows written before format 2 of the store.
+	// lease_nanos is the longest lease of readers registered by this or an earlier incarnation: the next one waits for
+	// as long. -1 if there is no such lease; 0 in rows written before format 2 of the store.
 	LeaseNanos int64 `protobuf:"varint,7,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
-	// newest is an upper bound of the times in the ids that the shard has committed or applied, except those
-	// in ahead; 0 in
-	// rows written before format 2 of the store.
+	// newest is an upper bound of the times in the ids that the shard has committed or applied, except those in ahead;
+	// 0 in rows written before format 2 of the store.
 	Newest int64 `protobuf:"varint,8,opt,name=newest,proto3" json:"newest,omitempty"`
 	// ahead are further spans of such times, in order, after newest.
 	Ahead []IDSpan `protobuf:"bytes,9,rep,name=ahead,proto3" json:"ahead"`
-	// wall is a time of day on which the shard has relied, in nanoseconds since 1970; 0 if there is none. It
-	// is updated at
-	// least once an hour.
+	// wall is a time of day on which the shard has relied, in nanoseconds since 1970; 0 if there is none. It is updated
+	// at least once an hour.
 	Wall int64 `protobuf:"varint,10,opt,name=wall,proto3" json:"wall,omitempty"`
 	// unproven_clocks are the clocks (package timeofday) by which the shard has set deadlines and which may
 	// have been wrong.

@@ -6,11 +6,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// A large value of a data type may be stored in pages (docs/decisions/0017). Its row of the version table
-// is a directory,
-// which names rows of the page table. The changes after it are patches, which name the changed elements, so
-// they can be
-// read without the pages. Package adt defines the rest of the content of directories, patches and pages.
+// A large value of a data type may be stored in pages (docs/decisions/0017). Its row of the version table is a
+// directory, which names rows of the page table. The changes after it are patches, which name the changed elements,
+// so they can be read without the pages. Package adt defines the rest of the content of directories, patches and
+// pages.
 const (
 	// directoryFormat is the format of a directory: header, number of pages, the name of each, and the rest in the
 	// encoding of the type.
@@ -61,9 +60,8 @@ func EncodeDirectory(v *Value, pages []PageRef, directory []byte) []byte {
 	return append(b, directory...)
 }
 
-// DecodeDirectory decodes the output of EncodeDirectory: type and version of the value, its pages, and the
-// rest, which
-// aliases b.
+// DecodeDirectory decodes the output of EncodeDirectory: type and version of the value, its pages, and the rest,
+// which aliases b.
 func DecodeDirectory(b []byte) (v Value, pages []PageRef, directory []byte, err error) {
 	v, _, err = DecodeHead(b)
 	if err != nil {

@@ -23,8 +23,7 @@ type Value struct {
 	Version kv.Version
 	// Payload is in the encoding of the data type. It may be nil if State is not: adt.Payload makes it.
 	Payload []byte
-	// Expires is the deadline of the key, in milliseconds since 1970 by the clock of its shard; 0 if there is
-	// none, and
+	// Expires is the deadline of the key, in milliseconds since 1970 by the clock of its shard; 0 if there is none, and
 	// for tombstones.
 	Expires int64
 	// State is the decoded payload, nil if it has not been needed yet. It is immutable.
@@ -48,12 +47,10 @@ func MovedPayload(to kv.ShardID) []byte { return binary.BigEndian.AppendUint16(n
 // valueFormat is the first byte of every stored value. Another layout has another number; see also pages.go.
 const (
 	valueFormat = 1
-	// deltaFormat is the format of a delta: the header of the new value, and the calls that make it from that
-	// of the
+	// deltaFormat is the format of a delta: the header of the new value, and the calls that make it from that of the
 	// preceding row. Versions that do not know it reject it.
 	deltaFormat = 2
-	// expiringFlag is added to the format of a row whose value expires: the deadline follows the header, in 8
-	// bytes.
+	// expiringFlag is added to the format of a row whose value expires: the deadline follows the header, in 8 bytes.
 	// Versions that do not know it reject it.
 	expiringFlag = 0x80
 )
@@ -115,8 +112,7 @@ func (v *Value) encodeHeader(b []byte, format byte) {
 	}
 }
 
-// DecodeValue decodes the output of Encode. The payload aliases b. It fails for deltas and for values in
-// pages; use
+// DecodeValue decodes the output of Encode. The payload aliases b. It fails for deltas and for values in pages; use
 // DecodeHead where these may occur.
 func DecodeValue(b []byte) (Value, error) {
 	v, partial, err := DecodeHead(b)
@@ -129,9 +125,8 @@ func DecodeValue(b []byte) (Value, error) {
 	return v, err
 }
 
-// DecodeHead decodes the type and version in a row of the version table, and the payload of a whole value,
-// which aliases
-// b. partial: the row is a delta or in pages, and does not have the whole value.
+// DecodeHead decodes the type and version in a row of the version table, and the payload of a whole value, which
+// aliases b. partial: the row is a delta or in pages, and does not have the whole value.
 func DecodeHead(b []byte) (v Value, partial bool, err error) {
 	if len(b) < plainHeader {
 		return v, false, corrupt("", "a stored value of %d bytes is too short", len(b))
@@ -177,7 +172,6 @@ func corrupt(hint, format string, args ...any) error {
 // IsMark reports whether an encoded value is a move tombstone.
 func IsMark(b []byte) bool { return len(b) >= 2 && Type(b[1]) == TypeMoved }
 
-// IsTombstone reports whether an encoded value is a deletion tombstone. If there is no older version, it
-// can be deleted:
-// absence means the same.
+// IsTombstone reports whether an encoded value is a deletion tombstone. If there is no older version, it can be
+// deleted: absence means the same.
 func IsTombstone(b []byte) bool { return len(b) >= 2 && Type(b[1]) == TypeDeleted }

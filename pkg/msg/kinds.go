@@ -23,8 +23,8 @@ type Body interface {
 // same, the later one supersedes the earlier: votes, decisions and responses about one commit are
 // complete each time, and so are snapshot lists, load reports and wait reports.
 type About struct {
-	// Txn is the attempt, the reader or the request. A gateway passes the message to the state
-	// machine of this id; without one it concerns all its state machines, or none.
+	// Txn is the attempt, the reader or the request. A gateway passes the message to the state machine of this id;
+	// without one it concerns all its state machines, or none.
 	Txn kv.TxnRef
 	// By is the transaction for which another one is wounded.
 	By     kv.TxnRef
@@ -184,9 +184,8 @@ func variant(set bool) uint8 {
 	return 0
 }
 
-// aboutAnnouncement separates incarnations, reports of draining, their acknowledgements, and calls of nodes
-// with their
-// responses.
+// aboutAnnouncement separates incarnations, reports of draining, their acknowledgements, and calls of nodes with
+// their responses.
 func aboutAnnouncement(m *Announcement) About {
 	switch {
 	case m.Call != nil:

@@ -1,6 +1,5 @@
-// Package msg is the messages between gateways and shards. The types are generated from msg.proto, which
-// documents each
-// of them; docs/protocol.md describes the protocol.
+// Package msg is the messages between gateways and shards. The types are generated from msg.proto, which documents
+// each of them; docs/protocol.md describes the protocol.
 //
 //	gateway -> shard    Lock, Check, Release, Prepare, CommitRequest, CancelRequest, Wound, PushResponse, QueryTxn;
 //	                    Read, RenewLease, Deregister, ReadPage; RetainSnapshot, FindSnapshot, DropSnapshot;

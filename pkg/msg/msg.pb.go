@@ -45,13 +45,11 @@ const (
 	OpScan OpKind = 6
 	// OpDeleteRange deletes the keys of a range.
 	OpDeleteRange OpKind = 7
-	// OpMoveOut moves a key away to another shard and returns what it holds; OpMoveIn adds it there. Clients
-	// do not send
-	// these.
+	// OpMoveOut moves a key away to another shard and returns what it holds; OpMoveIn adds it there. Clients do not
+	// send these.
 	OpMoveOut OpKind = 9
 	OpMoveIn  OpKind = 10
-	// OpQuery, OpUpdate and OpUpdateGet call a method of a data type: one that only reads, one that only
-	// changes the
+	// OpQuery, OpUpdate and OpUpdateGet call a method of a data type: one that only reads, one that only changes the
 	// value, and one that does both.
 	OpQuery     OpKind = 11
 	OpUpdate    OpKind = 12
@@ -176,8 +174,7 @@ func (Expect) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{2}
 }
 
-// Reason is why an attempt ended without a commit. It determines whether the gateway retries under the same
-// id or
+// Reason is why an attempt ended without a commit. It determines whether the gateway retries under the same id or
 // returns the failure to the client.
 type Reason int32
 
@@ -209,8 +206,7 @@ const (
 	ReasonLapsed Reason = 12
 	// ReasonMoved: a key is on another shard.
 	ReasonMoved Reason = 13
-	// ReasonClosed: readers have blocked an update of the key for too long. A reader that would register
-	// reads at the
+	// ReasonClosed: readers have blocked an update of the key for too long. A reader that would register reads at the
 	// snapshot of a round that begins later.
 	ReasonClosed Reason = 14
 	// ReasonCommitted: another attempt of the transaction has committed.
@@ -426,8 +422,7 @@ type Op struct {
 	ForUpdate bool `protobuf:"varint,11,opt,name=for_update,json=forUpdate,proto3" json:"for_update,omitempty"`
 	// to is the shard to which OpMoveOut moves the key.
 	To github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,12,opt,name=to,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"to,omitempty"`
-	// type is the type of value in an OpPut or an OpMoveIn (adt.Type, or that of a tombstone). version, of
-	// OpMoveIn, is
+	// type is the type of value in an OpPut or an OpMoveIn (adt.Type, or that of a tombstone). version, of OpMoveIn, is
 	// the version of the moved key, zero if it has never existed.
 	Type    uint32                                        `protobuf:"varint,13,opt,name=type,proto3" json:"type,omitempty"`
 	Version github_com_linchpindb_linchpin_pkg_kv.Version `protobuf:"bytes,14,opt,name=version,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Version" json:"version"`
@@ -440,12 +435,11 @@ type Op struct {
 	// stored: an OpGet returns the value as it is stored, whatever its type. An OpPut with a type sets such a
 	// value.
 	Stored bool `protobuf:"varint,18,opt,name=stored,proto3" json:"stored,omitempty"`
-	// expiry is a deadline. In OpPut, OpExpire and OpMoveIn: in milliseconds since 1970 by the shard's clock;
-	// if negative,
-	// that many milliseconds after execution; 0 is none. In OpDeleteExpired: the deadline that the key must have.
+	// expiry is a deadline. In OpPut, OpExpire and OpMoveIn: in milliseconds since 1970 by the shard's clock; if
+	// negative, that many milliseconds after execution; 0 is none. In OpDeleteExpired: the deadline that the key must
+	// have.
 	Expiry int64 `protobuf:"zigzag64,19,opt,name=expiry,proto3" json:"expiry,omitempty"`
-	// methods, in the requests for an operation of an interactive transaction, is that operation
-	// (adt.Methods), for
+	// methods, in the requests for an operation of an interactive transaction, is that operation (adt.Methods), for
 	// receipts. No decision depends on it.
 	Methods uint64 `protobuf:"varint,20,opt,name=methods,proto3" json:"methods,omitempty"`
 	// unlocked, of a read in an interactive update: the user may not write the key. It is read without a lock and
@@ -453,8 +447,7 @@ type Op struct {
 	Unlocked bool `protobuf:"varint,21,opt,name=unlocked,proto3" json:"unlocked,omitempty"`
 	// reverse: a scan begins at the end of the range.
 	Reverse bool `protobuf:"varint,22,opt,name=reverse,proto3" json:"reverse,omitempty"`
-	// return_found: an OpDelete returns whether the key existed. Without it an interactive transaction
-	// deletes a key
+	// return_found: an OpDelete returns whether the key existed. Without it an interactive transaction deletes a key
 	// without reading it.
 	ReturnFound bool `protobuf:"varint,23,opt,name=return_found,json=returnFound,proto3" json:"return_found,omitempty"`
 }
@@ -539,8 +532,7 @@ var xxx_messageInfo_Pair proto.InternalMessageInfo
 // Result is the result of one operation.
 type Result struct {
 	Seq uint32 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	// found: the key exists (reads) or existed (deletes). It is not set for the delete of an interactive
-	// transaction
+	// found: the key exists (reads) or existed (deletes). It is not set for the delete of an interactive transaction
 	// without condition and return_found, which is buffered without reading the key.
 	Found bool `protobuf:"varint,2,opt,name=found,proto3" json:"found,omitempty"`
 	// type is the data type of the value (adt.Type).
@@ -558,12 +550,10 @@ type Result struct {
 	Count uint64 `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`
 	// answer is the result of a method of a data type.
 	Answer []Datum `protobuf:"bytes,9,rep,name=answer,proto3" json:"answer"`
-	// expires, of OpGet and OpMoveOut, is the deadline of the key in milliseconds since 1970 by its shard's
-	// clock; 0 is
+	// expires, of OpGet and OpMoveOut, is the deadline of the key in milliseconds since 1970 by its shard's clock; 0 is
 	// none.
 	Expires int64 `protobuf:"zigzag64,10,opt,name=expires,proto3" json:"expires,omitempty"`
-	// ttl_millis, of OpGet, is the time from the read to the deadline, in milliseconds; 0 if it has passed or
-	// there is
+	// ttl_millis, of OpGet, is the time from the read to the deadline, in milliseconds; 0 if it has passed or there is
 	// none.
 	TtlMillis int64 `protobuf:"zigzag64,11,opt,name=ttl_millis,json=ttlMillis,proto3" json:"ttl_millis,omitempty"`
 	// reverse: the result of a reverse scan.
@@ -621,8 +611,7 @@ type Failure struct {
 	MovedTo github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,9,opt,name=moved_to,json=movedTo,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"moved_to,omitempty"`
 	// retry_after_nanos is the time after which to retry a request refused at a bound, 0 if it is unknown.
 	RetryAfterNanos int64 `protobuf:"varint,10,opt,name=retry_after_nanos,json=retryAfterNanos,proto3" json:"retry_after_nanos,omitempty"`
-	// conflict is what aborted the attempt, if known: the key, the operations of the attempt on it (methods),
-	// and the
+	// conflict is what aborted the attempt, if known: the key, the operations of the attempt on it (methods), and the
 	// conflicting transaction (holder) with its operations.
 	Conflict *Receipt `protobuf:"bytes,11,opt,name=conflict,proto3" json:"conflict,omitempty"`
 	// down is the node that is known to be down and has a needed shard; 0 if that is not the reason.
@@ -676,8 +665,7 @@ type Receipt struct {
 	// own: the holder is an interactive transaction of the same client. The client's node sets it in the
 	// response.
 	Own bool `protobuf:"varint,12,opt,name=own,proto3" json:"own,omitempty"`
-	// mode and methods are the requested access to the key (adt.Mode, adt.Methods); holder_mode and
-	// holder_methods are
+	// mode and methods are the requested access to the key (adt.Mode, adt.Methods); holder_mode and holder_methods are
 	// those of the holder.
 	Mode          uint64 `protobuf:"varint,6,opt,name=mode,proto3" json:"mode,omitempty"`
 	Methods       uint64 `protobuf:"varint,7,opt,name=methods,proto3" json:"methods,omitempty"`
@@ -760,9 +748,8 @@ func (m *Shortage) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Shortage proto.InternalMessageInfo
 
-// Grant names one grant of a lock. Holding a lock on the span is not enough: a delayed duplicate of the
-// request may have
-// acquired it again, with a write in between.
+// Grant names one grant of a lock. Holding a lock on the span is not enough: a delayed duplicate of the request may
+// have acquired it again, with a write in between.
 type Grant struct {
 	Start   []byte `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
 	End     []byte `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"`
@@ -810,8 +797,7 @@ var xxx_messageInfo_Grant proto.InternalMessageInfo
 type Seen struct {
 	Key     []byte                                        `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Version github_com_linchpindb_linchpin_pkg_kv.Version `protobuf:"bytes,2,opt,name=version,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Version" json:"version"`
-	// seq and digest are of a read without a version, of a range or by a query of a data type. It is one of
-	// the piece's
+	// seq and digest are of a read without a version, of a range or by a query of a data type. It is one of the piece's
 	// operations, and its result must have this digest (Result.Digest), which is not 0.
 	Seq    uint32 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
 	Digest uint64 `protobuf:"fixed64,4,opt,name=digest,proto3" json:"digest,omitempty"`
@@ -893,9 +879,8 @@ var xxx_messageInfo_ReadSet proto.InternalMessageInfo
 // Piece is the part of a transaction on one shard.
 type Piece struct {
 	Ops []Op `protobuf:"bytes,1,rep,name=ops,proto3" json:"ops"`
-	// incarnation is the incarnation of the shard that the gateway knows. The grants are of it. A shard never
-	// executes a
-	// piece that names an earlier one.
+	// incarnation is the incarnation of the shard that the gateway knows. The grants are of it. A shard never executes
+	// a piece that names an earlier one.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,2,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	// read_set is what the transaction has read on the shard before; nil for a one-shot, the usual case.
 	ReadSet *ReadSet `protobuf:"bytes,5,opt,name=read_set,json=readSet,proto3" json:"read_set,omitempty"`
@@ -934,8 +919,7 @@ func (m *Piece) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Piece proto.InternalMessageInfo
 
-// Lock requests that a shard acquire the locks for some reads, and execute these. It is retried until there
-// is a
+// Lock requests that a shard acquire the locks for some reads, and execute these. It is retried until there is a
 // response; number distinguishes the requests of an attempt.
 type Lock struct {
 	Txn     github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
@@ -1165,9 +1149,8 @@ type Prepare struct {
 	LastAborts uint64 `protobuf:"varint,7,opt,name=last_aborts,json=lastAborts,proto3" json:"last_aborts,omitempty"`
 	Piece      Piece  `protobuf:"bytes,5,opt,name=piece,proto3" json:"piece"`
 	NoWait     bool   `protobuf:"varint,6,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
-	// fingerprint is a hash of the transaction's operations (kv.Fingerprint). A repeated id with another
-	// fingerprint than
-	// the committed one is refused. 0 is not compared.
+	// fingerprint is a hash of the transaction's operations (kv.Fingerprint). A repeated id with another fingerprint
+	// than the committed one is refused. 0 is not compared.
 	Fingerprint uint64 `protobuf:"fixed64,10,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// max_response_bytes is as in CommitRequest.
 	MaxResponseBytes uint32 `protobuf:"varint,11,opt,name=max_response_bytes,json=maxResponseBytes,proto3" json:"max_response_bytes,omitempty"`
@@ -1208,33 +1191,28 @@ func (m *Prepare) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Prepare proto.InternalMessageInfo
 
-// CommitRequest has the last agent's piece and the participants. Without participants it is a whole
-// transaction on one
-// shard.
+// CommitRequest has the last agent's piece and the participants. Without participants it is a whole transaction on
+// one shard.
 type CommitRequest struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	// commit_id names the commit, and the gateway to respond to.
 	CommitID github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,10,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
-	// The order of the fields leaves no gaps in memory: an envelope is allocated with its CommitRequest
-	// (pair.go), and
+	// The order of the fields leaves no gaps in memory: an envelope is allocated with its CommitRequest (pair.go), and
 	// both together have 512 bytes.
 	NoWait bool `protobuf:"varint,5,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
 	// snapshot: a read-only transaction on this shard only. It takes no locks, and is registered only while
 	// it waits.
 	Snapshot bool `protobuf:"varint,6,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
-	// read_before: the client has read in this transaction before, and its request may result from what it
-	// read. So a
+	// read_before: the client has read in this transaction before, and its request may result from what it read. So a
 	// failure of the request (ReasonRequest) is returned only if all reads are found to be current.
 	ReadBefore bool `protobuf:"varint,7,opt,name=read_before,json=readBefore,proto3" json:"read_before,omitempty"`
 	// user is the user of the transaction; 0 for the store's own.
 	User github_com_linchpindb_linchpin_pkg_kv.Account `protobuf:"varint,9,opt,name=user,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Account" json:"user,omitempty"`
-	// max_response_bytes is the largest response that the client accepts. A transaction with larger results
-	// is aborted
+	// max_response_bytes is the largest response that the client accepts. A transaction with larger results is aborted
 	// (ResponseTooLarge). 0 is no bound.
 	MaxResponseBytes uint32 `protobuf:"varint,12,opt,name=max_response_bytes,json=maxResponseBytes,proto3" json:"max_response_bytes,omitempty"`
-	// aborts is the number of commits that the shard has aborted in the incarnation named by piece, as far as
-	// the gateway
-	// knows (kv.Known).
+	// aborts is the number of commits that the shard has aborted in the incarnation named by piece, as far as the
+	// gateway knows (kv.Known).
 	Aborts uint64 `protobuf:"varint,8,opt,name=aborts,proto3" json:"aborts,omitempty"`
 	// fingerprint is as in Prepare.
 	Fingerprint uint64 `protobuf:"fixed64,11,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
@@ -1334,8 +1312,7 @@ func (m *Vote) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Vote proto.InternalMessageInfo
 
-// VoteRequest requests a missing vote. A participant that does not know the transaction rejects it from
-// then on, and
+// VoteRequest requests a missing vote. A participant that does not know the transaction rejects it from then on, and
 // votes no.
 type VoteRequest struct {
 	Txn             github_com_linchpindb_linchpin_pkg_kv.TxnRef      `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
@@ -1598,11 +1575,9 @@ func (m *Wound) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Wound proto.InternalMessageInfo
 
-// WaitReport reports to a gateway what an attempt waits for on a shard, in response to the retry of a
-// waiting request.
-// Only error details depend on it, and how early a client is informed if the holder's last agent is on a
-// node that is
-// down.
+// WaitReport reports to a gateway what an attempt waits for on a shard, in response to the retry of a waiting
+// request. Only error details depend on it, and how early a client is informed if the holder's last agent is on a
+// node that is down.
 type WaitReport struct {
 	Txn     github_com_linchpindb_linchpin_pkg_kv.TxnRef  `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Shard   github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
@@ -1772,9 +1747,8 @@ func (m *PushResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_PushResponse proto.InternalMessageInfo
 
-// QueryTxn queries the outcome of a transaction whose response was lost. A shard that has not committed it
-// fences the id
-// durably before it responds.
+// QueryTxn queries the outcome of a transaction whose response was lost. A shard that has not committed it fences the
+// id durably before it responds.
 type QueryTxn struct {
 	Id      github_com_linchpindb_linchpin_pkg_kv.TxnID  `protobuf:"bytes,1,opt,name=id,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"id"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
@@ -1861,15 +1835,13 @@ func (m *QueryTxnResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_QueryTxnResponse proto.InternalMessageInfo
 
-// Announcement reports the incarnation of a shard to a gateway, which saves it a rejected attempt. It is
-// repeated now and
-// then.
+// Announcement reports the incarnation of a shard to a gateway, which saves it a rejected attempt. It is repeated now
+// and then.
 type Announcement struct {
 	Shard       github_com_linchpindb_linchpin_pkg_kv.ShardID     `protobuf:"varint,1,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,2,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
-	// leaving: the shard's node is draining. Gateways begin nothing new there in this incarnation. It is
-	// repeated until it
-	// is acknowledged.
+	// leaving: the shard's node is draining. Gateways begin nothing new there in this incarnation. It is repeated until
+	// it is acknowledged.
 	Leaving bool `protobuf:"varint,3,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	// heard: the sender, a gateway, acknowledges leaving. Everything that it had begun there was sent before.
 	Heard bool `protobuf:"varint,4,opt,name=heard,proto3" json:"heard,omitempty"`
@@ -1877,9 +1849,8 @@ type Announcement struct {
 	Aborts uint64 `protobuf:"varint,6,opt,name=aborts,proto3" json:"aborts,omitempty"`
 	// call is set in a message between the administrations of two nodes, which has no other fields.
 	Call *NodeCall `protobuf:"bytes,5,opt,name=call,proto3" json:"call,omitempty"`
-	// id_time is a time in nanoseconds since 1970 below which the ids of new transactions should not be much:
-	// the shard's
-	// low watermark rises by it. 0 is none.
+	// id_time is a time in nanoseconds since 1970 below which the ids of new transactions should not be much: the
+	// shard's low watermark rises by it. 0 is none.
 	IdTime int64 `protobuf:"varint,7,opt,name=id_time,json=idTime,proto3" json:"id_time,omitempty"`
 	// clock is the time of day at the sender's node, in nanoseconds since 1970; 0 if it is not reported.
 	Clock int64 `protobuf:"varint,8,opt,name=clock,proto3" json:"clock,omitempty"`
@@ -1918,9 +1889,8 @@ func (m *Announcement) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Announcement proto.InternalMessageInfo
 
-// NodeCall is a request between the administrations of two nodes, an unrequested report, or a response. The
-// protocol does
-// not depend on it, and it is not retried.
+// NodeCall is a request between the administrations of two nodes, an unrequested report, or a response. The protocol
+// does not depend on it, and it is not retried.
 type NodeCall struct {
 	// number distinguishes the requests of a node.
 	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -1962,9 +1932,8 @@ func (m *NodeCall) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_NodeCall proto.InternalMessageInfo
 
-// Trace links a message to the trace of a transaction: the trace id in two halves, and the span that sent
-// the message.
-// Only the shells read and write it, not the state machines.
+// Trace links a message to the trace of a transaction: the trace id in two halves, and the span that sent the
+// message. Only the shells read and write it, not the state machines.
 type Trace struct {
 	High uint64 `protobuf:"fixed64,1,opt,name=high,proto3" json:"high,omitempty"`
 	Low  uint64 `protobuf:"fixed64,2,opt,name=low,proto3" json:"low,omitempty"`
@@ -2145,8 +2114,7 @@ func (m *Reading) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Reading proto.InternalMessageInfo
 
-// Read requests the newest visible values for a read-only transaction, without locks. It is retried until
-// there is a
+// Read requests the newest visible values for a read-only transaction, without locks. It is retried until there is a
 // response; number distinguishes the requests of a reader.
 type Read struct {
 	// reader names the attempt. Each attempt has a new name.
@@ -2154,8 +2122,7 @@ type Read struct {
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
 	Number  uint32                                       `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
 	Ops     []Op                                         `protobuf:"bytes,4,rep,name=ops,proto3" json:"ops"`
-	// lease_nanos registers the reader, or renews its lease, for a duration from receipt. With 0 it is
-	// registered only
+	// lease_nanos registers the reader, or renews its lease, for a duration from receipt. With 0 it is registered only
 	// while the read waits.
 	LeaseNanos int64 `protobuf:"varint,5,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
 	// notify: the shard notifies the shard last when it has read.
@@ -2163,13 +2130,11 @@ type Read struct {
 	Last   github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,7,opt,name=last,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"last,omitempty"`
 	// await are the shards whose notices must arrive before this one reads.
 	Await []github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,8,rep,packed,name=await,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"await,omitempty"`
-	// keep_nanos: instead of reading, fix the shard's CSN, and retain what is visible at it for this
-	// duration. The response
-	// does not wait for the log: it holds for this incarnation only.
+	// keep_nanos: instead of reading, fix the shard's CSN, and retain what is visible at it for this duration. The
+	// response does not wait for the log: it holds for this incarnation only.
 	KeepNanos int64 `protobuf:"varint,9,opt,name=keep_nanos,json=keepNanos,proto3" json:"keep_nanos,omitempty"`
-	// index, if not 0: read at this CSN, unregistered. It is that of the retained snapshot number pin, or the
-	// one that is
-	// retained for the reader kept.
+	// index, if not 0: read at this CSN, unregistered. It is that of the retained snapshot number pin, or the one that
+	// is retained for the reader kept.
 	Index github_com_linchpindb_linchpin_pkg_kv.Index  `protobuf:"varint,10,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`
 	Pin   uint64                                       `protobuf:"varint,11,opt,name=pin,proto3" json:"pin,omitempty"`
 	Kept  github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,12,opt,name=kept,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"kept"`
@@ -2177,8 +2142,7 @@ type Read struct {
 	User github_com_linchpindb_linchpin_pkg_kv.Account `protobuf:"varint,13,opt,name=user,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Account" json:"user,omitempty"`
 	// incarnation is that of the shard when it fixed the CSN that is retained for kept. Another one has lost it.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,14,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
-	// probe reads nothing and has two responses: at once, and when the log is durable. The time between them
-	// is the
+	// probe reads nothing and has two responses: at once, and when the log is durable. The time between them is the
 	// latency of the log, however many messages wait for the shard.
 	Probe bool `protobuf:"varint,15,opt,name=probe,proto3" json:"probe,omitempty"`
 }
@@ -2232,12 +2196,10 @@ type ReadResponse struct {
 	Parked bool `protobuf:"varint,9,opt,name=parked,proto3" json:"parked,omitempty"`
 	// fixed is the time at which the shard fixed its CSN, by its own Now, in nanoseconds; for RetainSnapshot.
 	Fixed int64 `protobuf:"varint,10,opt,name=fixed,proto3" json:"fixed,omitempty"`
-	// busy: the shard is nearly saturated. Gateways should read there last without notices, which cost it one
-	// message
+	// busy: the shard is nearly saturated. Gateways should read there last without notices, which cost it one message
 	// per shard.
 	Busy bool `protobuf:"varint,11,opt,name=busy,proto3" json:"busy,omitempty"`
-	// held_nanos, for a reader that stays registered, is the largest time blocked of the updates that it
-	// holds; 0 if it
+	// held_nanos, for a reader that stays registered, is the largest time blocked of the updates that it holds; 0 if it
 	// holds none.
 	HeldNanos int64 `protobuf:"varint,12,opt,name=held_nanos,json=heldNanos,proto3" json:"held_nanos,omitempty"`
 	// at_once: the first response to a probe, which did not wait for the log.
@@ -2319,9 +2281,8 @@ var xxx_messageInfo_Registered proto.InternalMessageInfo
 // Deregister ends the registrations of a reader on a shard.
 type Deregister struct {
 	Reader github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
-	// keep_nanos: the reader is a round with a complete snapshot, and the shard retains the CSN that it has
-	// fixed for this
-	// duration. With 0 it discards the CSN.
+	// keep_nanos: the reader is a round with a complete snapshot, and the shard retains the CSN that it has fixed for
+	// this duration. With 0 it discards the CSN.
 	KeepNanos int64 `protobuf:"varint,2,opt,name=keep_nanos,json=keepNanos,proto3" json:"keep_nanos,omitempty"`
 }
 
@@ -2442,8 +2403,7 @@ func (m *RenewLeaseResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_RenewLeaseResponse proto.InternalMessageInfo
 
-// Unseal requests that a last agent drop the epochs of a participant up to this one, because a reader has
-// waited too
+// Unseal requests that a last agent drop the epochs of a participant up to this one, because a reader has waited too
 // long for the decision.
 type Unseal struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
@@ -2490,15 +2450,13 @@ func (m *Unseal) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Unseal proto.InternalMessageInfo
 
-// UnsealResponse is the response to Unseal if the transaction is undecided: no vote with an epoch up to
-// this one will
+// UnsealResponse is the response to Unseal if the transaction is undecided: no vote with an epoch up to this one will
 // ever count. If it is decided, the response is the Decision.
 type UnsealResponse struct {
 	Txn   github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Epoch github_com_linchpindb_linchpin_pkg_kv.Epoch  `protobuf:"bytes,2,opt,name=epoch,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Epoch" json:"epoch"`
-	// held_nanos is the time blocked of the update at the last agent; 0 if it is not blocked there. At the
-	// participant the
-	// larger one counts.
+	// held_nanos is the time blocked of the update at the last agent; 0 if it is not blocked there. At the participant
+	// the larger one counts.
 	HeldNanos int64                                          `protobuf:"varint,3,opt,name=held_nanos,json=heldNanos,proto3" json:"held_nanos,omitempty"`
 	CommitID  github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,4,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
 }
@@ -2581,8 +2539,7 @@ type Snapshot struct {
 	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// name was given by the user; empty for snapshots of the history.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// time is the instant of the snapshot by the hot shard's clock, in nanoseconds since 1970. Everything
-	// acknowledged
+	// time is the instant of the snapshot by the hot shard's clock, in nanoseconds since 1970. Everything acknowledged
 	// before is in it.
 	Time int64 `protobuf:"varint,3,opt,name=time,proto3" json:"time,omitempty"`
 	// expires is the end of a named snapshot, in nanoseconds since 1970.
@@ -2626,8 +2583,7 @@ func (m *Snapshot) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Snapshot proto.InternalMessageInfo
 
-// Due requests that a gateway of the shard's node delete an expired key; or, without a key, make a snapshot
-// for the
+// Due requests that a gateway of the shard's node delete an expired key; or, without a key, make a snapshot for the
 // history, which the hot shard retains.
 type Due struct {
 	ExpireKey *ExpireKey `protobuf:"bytes,1,opt,name=expire_key,json=expireKey,proto3" json:"expire_key,omitempty"`
@@ -2713,8 +2669,7 @@ func (m *RetainSnapshot) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_RetainSnapshot proto.InternalMessageInfo
 
-// FindSnapshot looks up a snapshot at the hot shard: by name, by number, or the newest one not after as_of;
-// or, with
+// FindSnapshot looks up a snapshot at the hot shard: by name, by number, or the newest one not after as_of; or, with
 // list, all named ones.
 type FindSnapshot struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
@@ -2883,28 +2838,23 @@ func (m *SnapshotListRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_SnapshotListRequest proto.InternalMessageInfo
 
-// SnapshotList is the list of retained snapshots for one shard. Versions that are visible neither at one of
-// these CSNs
-// nor at any CSN from floor on are garbage.
+// SnapshotList is the list of retained snapshots for one shard. Versions that are visible neither at one of these
+// CSNs nor at any CSN from floor on are garbage.
 type SnapshotList struct {
-	// incarnation is that of the hot shard; change counts the changes of its snapshots in it. The greater
-	// pair is the newer
-	// list.
+	// incarnation is that of the hot shard; change counts the changes of its snapshots in it. The greater pair is the
+	// newer list.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,1,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Change      uint64                                            `protobuf:"varint,2,opt,name=change,proto3" json:"change,omitempty"`
-	// floor is the GC safe point: the shard's CSN in the newest snapshot that was retained or could have
-	// been. No older
+	// floor is the GC safe point: the shard's CSN in the newest snapshot that was retained or could have been. No older
 	// snapshot will ever be retained.
 	Floor github_com_linchpindb_linchpin_pkg_kv.Index `protobuf:"varint,3,opt,name=floor,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"floor,omitempty"`
-	// numbers and indexes are those of the retained snapshots, in the order of both. next is above every
-	// number assigned
-	// so far.
+	// numbers and indexes are those of the retained snapshots, in the order of both. next is above every number
+	// assigned so far.
 	Numbers []uint64 `protobuf:"varint,4,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
 	Indexes []uint64 `protobuf:"varint,5,rep,packed,name=indexes,proto3" json:"indexes,omitempty"`
 	Next    uint64   `protobuf:"varint,6,opt,name=next,proto3" json:"next,omitempty"`
-	// asker is that of the request. A response to an earlier incarnation of the shard may be older than the
-	// list by which
-	// that incarnation has collected garbage.
+	// asker is that of the request. A response to an earlier incarnation of the shard may be older than the list by
+	// which that incarnation has collected garbage.
 	Asker github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,7,opt,name=asker,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"asker,omitempty"`
 }
 
@@ -2948,9 +2898,8 @@ type KeyHeat struct {
 	Shard github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	// heat is the rate of conflicting writes per second, counted as if locks were held for one message delay.
 	Heat float64 `protobuf:"fixed64,3,opt,name=heat,proto3" json:"heat,omitempty"`
-	// waited is the time that requests wait because of the key, in nanoseconds per second; would is the
-	// additional time if
-	// it were locked on a participant.
+	// waited is the time that requests wait because of the key, in nanoseconds per second; would is the additional time
+	// if it were locked on a participant.
 	Waited int64 `protobuf:"varint,4,opt,name=waited,proto3" json:"waited,omitempty"`
 	Would  int64 `protobuf:"varint,5,opt,name=would,proto3" json:"would,omitempty"`
 	// waits is for operators; it is not sent to gateways.
@@ -2992,9 +2941,8 @@ var xxx_messageInfo_KeyHeat proto.InternalMessageInfo
 
 // KeyWaits describes the waits because of a key.
 type KeyWaits struct {
-	// lock, held, read and retry are the parts of the waiting time, in nanoseconds per second: of requests
-	// for locks, of
-	// updates that readers hold, of readers for decisions, and of aborted attempts.
+	// lock, held, read and retry are the parts of the waiting time, in nanoseconds per second: of requests for locks,
+	// of updates that readers hold, of readers for decisions, and of aborted attempts.
 	Lock  int64 `protobuf:"varint,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	Held  int64 `protobuf:"varint,2,opt,name=held,proto3" json:"held,omitempty"`
 	Read  int64 `protobuf:"varint,3,opt,name=read,proto3" json:"read,omitempty"`
@@ -3038,9 +2986,8 @@ func (m *KeyWaits) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_KeyWaits proto.InternalMessageInfo
 
-// LoadReport reports the hot keys of a shard to the planner, on the hot shard. It is sent periodically
-// while there are
-// any. Only speed depends on it.
+// LoadReport reports the hot keys of a shard to the planner, on the hot shard. It is sent periodically while there
+// are any. Only speed depends on it.
 type LoadReport struct {
 	Shard github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,1,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Keys  []KeyHeat                                     `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys"`
@@ -3120,8 +3067,7 @@ func (m *HeatPair) XXX_DiscardUnknown() {
 var xxx_messageInfo_HeatPair proto.InternalMessageInfo
 
 // PairReport reports to the planner which hot keys occur together in a gateway's transactions. It is sent
-// periodically
-// while there are any. Only speed depends on it.
+// periodically while there are any. Only speed depends on it.
 type PairReport struct {
 	// gateway is unique to a state machine of a gateway.
 	Gateway uint32     `protobuf:"varint,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
@@ -3162,12 +3108,10 @@ func (m *PairReport) XXX_DiscardUnknown() {
 var xxx_messageInfo_PairReport proto.InternalMessageInfo
 
 // HeatMap is the list of the hottest keys of all shards, for gateways; it replaces earlier ones. It is sent
-// periodically
-// while there are any, and expires. Only speed depends on it.
+// periodically while there are any, and expires. Only speed depends on it.
 type HeatMap struct {
 	Keys []KeyHeat `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys"`
-	// moved are all keys on the hot shard that have another home, as far as it knows; epoch rises with each
-	// change. A
+	// moved are all keys on the hot shard that have another home, as far as it knows; epoch rises with each change. A
 	// gateway with an older list is redirected.
 	Moved [][]byte `protobuf:"bytes,2,rep,name=moved,proto3" json:"moved,omitempty"`
 	Epoch uint64   `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -3251,9 +3195,8 @@ func (m *HotRule) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HotRule proto.InternalMessageInfo
 
-// SetHotPolicy sets a placement rule, replacing that for the same key or prefix, or changes the mode. It is
-// rejected if
-// the rules have changed since the status that it names, so a late copy has no effect.
+// SetHotPolicy sets a placement rule, replacing that for the same key or prefix, or changes the mode. It is rejected
+// if the rules have changed since the status that it names, so a late copy has no effect.
 type SetHotPolicy struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
@@ -3522,9 +3465,8 @@ func (m *MoveKey) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_MoveKey proto.InternalMessageInfo
 
-// ExpireKey names a key to delete, under an id made by its shard. If the key remains, the shard sends
-// another one later,
-// under another id.
+// ExpireKey names a key to delete, under an id made by its shard. If the key remains, the shard sends another one
+// later, under another id.
 type ExpireKey struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Key []byte                                       `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`

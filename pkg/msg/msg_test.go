@@ -210,8 +210,7 @@ func TestFailuresAsErrors(t *testing.T) {
 	require.Equal(t, 0, f.Error().Op, "operation 0 is one, and not none")
 }
 
-// FuzzEnvelope: no input makes the decoder panic, and an accepted one decodes to the same message after
-// encoding. The
+// FuzzEnvelope: no input makes the decoder panic, and an accepted one decodes to the same message after encoding. The
 // encodings may differ, since protobuf has several for a message.
 func FuzzEnvelope(f *testing.F) {
 	for _, env := range filledEnvelopes(rand.New(rand.NewPCG(3, 4))) {

@@ -28,9 +28,8 @@ func (p *Piece) Seen() []Seen {
 	return p.ReadSet.Seen
 }
 
-// Digest returns a hash of the result of a read, to compare two executions. It is never 0. The remaining
-// time to live is
-// not included.
+// Digest returns a hash of the result of a read, to compare two executions. It is never 0. The remaining time to live
+// is not included.
 func (r *Result) Digest() uint64 {
 	x := *r
 	x.Seq, x.TtlMillis = 0, 0

@@ -7,8 +7,7 @@ import (
 )
 
 const (
-	// resultFrame, pairFrame and datumFrame bound the additional length of a result, pair or datum in a
-	// response to a
+	// resultFrame, pairFrame and datumFrame bound the additional length of a result, pair or datum in a response to a
 	// client, compared with a message between shards: the number of a counter, and the frame around it.
 	resultFrame = 24
 	pairFrame   = 16
@@ -19,9 +18,8 @@ const (
 	nameBytes = kv.MaxTypeName + 2
 )
 
-// ResponseBytes is an upper bound of the length in bytes of results in a response to a client
-// (linchpin.v1.Result). A test
-// of package server compares the two.
+// ResponseBytes is an upper bound of the length in bytes of results in a response to a client (linchpin.v1.Result). A
+// test of package server compares the two.
 func ResponseBytes(rs []Result) int {
 	n := 0
 	for i := range rs {
@@ -41,8 +39,7 @@ func typeNameBytes(t uint32) int {
 	return nameBytes
 }
 
-// ResponseTooLarge returns the failure of a request whose results, of at least resultBytes, exceed a
-// response of
+// ResponseTooLarge returns the failure of a request whose results, of at least resultBytes, exceed a response of
 // maxResponse bytes; nil if they fit. maxResponse 0 is no bound.
 func ResponseTooLarge(resultBytes int, maxResponse uint32) *Failure {
 	if maxResponse == 0 || resultBytes+kv.ResponseHeadroom <= int(maxResponse) {

@@ -64,8 +64,7 @@ func (b *comparison) now() int64 { return b.model.now }
 
 func (b *comparison) advance(by int64) { b.model.now += by }
 
-// tick calls Tick if it is due, as the shard does at the end of each step. The queues must not schedule it
-// later than
+// tick calls Tick if it is due, as the shard does at the end of each step. The queues must not schedule it later than
 // the model does.
 func (b *comparison) tick() {
 	require.LessOrEqual(b.t, b.q.NextTick(), b.model.due(), "Tick is scheduled too late")

@@ -7,8 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// hasReader reports whether a registered reader does not commute with needs. ignoreRounds: readers of
-// snapshot rounds
+// hasReader reports whether a registered reader does not commute with needs. ignoreRounds: readers of snapshot rounds
 // do not count.
 func (q *Queue) hasReader(needs []Need, ignoreRounds bool) bool {
 	for _, rd := range q.rangedReaders {

@@ -8,8 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-// draw prints the updates, with the readers that hold them and the time blocked, and the registered
-// readers, with the
+// draw prints the updates, with the readers that hold them and the time blocked, and the registered readers, with the
 // updates that they wait for.
 func draw(q *Queue) (out []string) {
 	line := func(id kv.TxnRef, needs []Need, text string) {

@@ -29,9 +29,8 @@ import (
 //	at 20ms                        set the time and call Tick
 //	clock 20ms                     set the time only
 //
-// A vote is printed when an update is prepared, and when it seals later. Each step ends with a list of the
-// updates and
-// then of the readers.
+// A vote is printed when an update is prepared, and when it seals later. Each step ends with a list of the updates
+// and then of the readers.
 func TestGolden(t *testing.T) {
 	golden.Run(t, "testdata", func() *golden.Script {
 		s := &script{}

@@ -17,8 +17,7 @@ type Freed struct {
 	Receipt msg.Receipt
 }
 
-// onHeld starts a period in which an update is held, and chooses heldKey: a key with a registered reader if
-// there is
+// onHeld starts a period in which an update is held, and chooses heldKey: a key with a registered reader if there is
 // one, else a key of a snapshot round, which registers for all keys.
 func (q *Queue) onHeld(u *update) {
 	q.counters.Holds++
@@ -33,8 +32,7 @@ func (q *Queue) onHeld(u *update) {
 	}
 }
 
-// startTimeBlocked starts the time blocked of a held update unless it runs already. It does not run while a
-// restarted
+// startTimeBlocked starts the time blocked of a held update unless it runs already. It does not run while a restarted
 // shard may not seal: readers do not cause that wait, and closing the queues would not shorten it.
 func (q *Queue) startTimeBlocked(u *update) {
 	if u.state == Held && q.now >= q.opt.SealFrom {
@@ -42,11 +40,9 @@ func (q *Queue) startTimeBlocked(u *update) {
 	}
 }
 
-// timeBlocked returns for how long readers have blocked an update, in nanoseconds: since a registered
-// reader first kept
-// it from sealing (a piece: from being decided), here or, as reported by an unseal response, at its last
-// agent. It
-// continues if the update has sealed since.
+// timeBlocked returns for how long readers have blocked an update, in nanoseconds: since a registered reader first
+// kept it from sealing (a piece: from being decided), here or, as reported by an unseal response, at its last agent.
+// It continues if the update has sealed since.
 func (q *Queue) timeBlocked(u *update) int64 {
 	if u.blockedSince == never || q.now < q.opt.SealFrom {
 		return 0
@@ -72,9 +68,8 @@ func (q *Queue) isClosing(u *update) bool {
 	return q.timeBlocked(u) > int64(q.opt.HoldBound)
 }
 
-// Passes reports whether undecided updates or pieces do not commute with needs, so that a registration
-// would hold them,
-// and the largest time blocked of those that are held, in nanoseconds.
+// Passes reports whether undecided updates or pieces do not commute with needs, so that a registration would hold
+// them, and the largest time blocked of those that are held, in nanoseconds.
 func (q *Queue) Passes(now int64, needs []Need) (undecided bool, blocked int64) {
 	q.now = max(q.now, now)
 	all := q.conflictingUpdates(needs)
@@ -92,9 +87,8 @@ func (q *Queue) addHeldTime(u *update) {
 	u.heldNanos += q.now - u.heldSince
 }
 
-// HeldFor returns how long an update or a piece has been held here, in nanoseconds, and a key whose readers
-// held it. The
-// key is nil if these were readers of an earlier incarnation.
+// HeldFor returns how long an update or a piece has been held here, in nanoseconds, and a key whose readers held it.
+// The key is nil if these were readers of an earlier incarnation.
 func (q *Queue) HeldFor(now int64, txn kv.TxnRef) (nanos int64, key []byte) {
 	u := q.updates[txn]
 	if u == nil {

@@ -8,11 +8,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// model is the reference model of Queue: lists of updates, registrations and reads, which each rule of the
-// package
-// comment searches from the beginning. It shares no index, no reference count and no comparison of spans
-// and modes with
-// Queue.
+// model is the reference model of Queue: lists of updates, registrations and reads, which each rule of the package
+// comment searches from the beginning. It shares no index, no reference count and no comparison of spans and modes
+// with Queue.
 //
 // It may number sealings in another order, which is not observable. Epochs are copied from the queues
 // (comparison).

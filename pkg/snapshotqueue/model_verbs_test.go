@@ -113,9 +113,8 @@ func (w *model) unregister(id kv.TxnRef) {
 	w.registrations = slices.DeleteFunc(w.registrations, func(e *registration) bool { return e.reader == id })
 }
 
-// expireAtOnce expires a reader that reads again after its lease, and frees the updates that it alone held
-// before that
-// read is evaluated.
+// expireAtOnce expires a reader that reads again after its lease, and frees the updates that it alone held before
+// that read is evaluated.
 func (w *model) expireAtOnce(id kv.TxnRef) {
 	var needs []Need
 	for _, e := range w.registrations {

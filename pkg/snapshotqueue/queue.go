@@ -122,8 +122,7 @@ func (q *Queue) Len() int { return len(q.updates) }
 // Held is the number of updates and pieces that are held.
 func (q *Queue) Held() int { return q.held }
 
-// WaitingFor is the number of held updates that change the key, plus the number of waiting reads of it.
-// Ranges do not
+// WaitingFor is the number of held updates that change the key, plus the number of waiting reads of it. Ranges do not
 // count.
 func (q *Queue) WaitingFor(key []byte) (n int) {
 	p := q.points[string(key)]
@@ -200,9 +199,8 @@ func (q *Queue) Changes() Changes {
 	return c
 }
 
-// Prepared adds a prepared update with its changes. It seals at once unless it is held; State returns
-// which. An update
-// that is already here does not change.
+// Prepared adds a prepared update with its changes. It seals at once unless it is held; State returns which. An
+// update that is already here does not change.
 func (q *Queue) Prepared(now int64, txn kv.TxnRef, needs []Need) {
 	q.now = max(q.now, now)
 	if u := q.updates[txn]; u != nil && !u.piece {
@@ -242,9 +240,8 @@ func (q *Queue) Recover(now int64, txn kv.TxnRef, needs []Need) {
 	q.scheduleSealing()
 }
 
-// State returns the state and epoch of an update. An unknown update is reported as held: the last agent
-// must not count
-// a vote for it as sealed.
+// State returns the state and epoch of an update. An unknown update is reported as held: the last agent must not
+// count a vote for it as sealed.
 func (q *Queue) State(txn kv.TxnRef) (State, kv.Epoch) {
 	u := q.updates[txn]
 	switch {
@@ -256,10 +253,8 @@ func (q *Queue) State(txn kv.TxnRef) (State, kv.Epoch) {
 	return u.state, kv.Epoch{}
 }
 
-// Hold reports whether a piece must wait for readers before it is decided. If so, the piece is added, and
-// Changes
-// reports when it is free. From then on it stays in state Unheld until Withdraw, and Hold may be called
-// again with
+// Hold reports whether a piece must wait for readers before it is decided. If so, the piece is added, and Changes
+// reports when it is free. From then on it stays in state Unheld until Withdraw, and Hold may be called again with
 // other needs. A piece that changes nothing here is never held.
 func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
 	q.now = max(q.now, now)
@@ -283,8 +278,7 @@ func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
 	return true
 }
 
-// Unready makes a held piece Unheld because it waits for votes again: a participant's epoch was dropped.
-// Its time
+// Unready makes a held piece Unheld because it waits for votes again: a participant's epoch was dropped. Its time
 // blocked continues.
 func (q *Queue) Unready(now int64, txn kv.TxnRef) {
 	q.now = max(q.now, now)
@@ -321,10 +315,8 @@ func (q *Queue) Decided(now int64, txn kv.TxnRef) {
 	q.endWaits(u)
 }
 
-// Unsealed handles the response of the last agent: it has dropped all epochs of the update up to this one.
-// age is the
-// time blocked at the last agent, in nanoseconds, or 0. A response for another than the current epoch is
-// ignored: the
+// Unsealed handles the response of the last agent: it has dropped all epochs of the update up to this one. age is the
+// time blocked at the last agent, in nanoseconds, or 0. A response for another than the current epoch is ignored: the
 // last agent may count the later vote already.
 func (q *Queue) Unsealed(now int64, txn kv.TxnRef, epoch kv.Epoch, age int64) {
 	q.now = max(q.now, now)
@@ -360,8 +352,7 @@ func (q *Queue) endWaits(u *update) {
 	u.waiting = nil
 }
 
-// awaitsEarlierLeases reports whether nothing may seal, or no piece may be decided, because a reader
-// registered in an
+// awaitsEarlierLeases reports whether nothing may seal, or no piece may be decided, because a reader registered in an
 // earlier incarnation may still rely on its lease.
 func (q *Queue) awaitsEarlierLeases(now int64, piece bool) bool {
 	broken := mutant.RestartSealsAtOnce

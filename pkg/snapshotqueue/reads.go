@@ -7,8 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// Enter begins a read. It registers the reader if necessary and reports whether the newest visible values
-// may be read
+// Enter begins a read. It registers the reader if necessary and reports whether the newest visible values may be read
 // at once. Otherwise the read is Refused, or waits: Changes then reports it as ready. Call Done after reading.
 func (q *Queue) Enter(now int64, r *Read) bool {
 	q.now = max(q.now, now)
@@ -27,9 +26,8 @@ func (q *Queue) Enter(now int64, r *Read) bool {
 	return q.admit(r, slices.DeleteFunc(conflicting, func(u *update) bool { return !u.isDecidable() }))
 }
 
-// admit registers the reader and collects the sealed updates to wait for, in one step: an update that is
-// prepared later
-// is held by the registration, so it does not prolong the wait.
+// admit registers the reader and collects the sealed updates to wait for, in one step: an update that is prepared
+// later is held by the registration, so it does not prolong the wait.
 func (q *Queue) admit(r *Read, sealed []*update) bool {
 	r.waits = sealed
 	if q.opt.Mutants.Has(mutant.SealedIgnored) || r.Whole && q.opt.Mutants.Has(mutant.RoundIgnoresSealed) {
@@ -103,9 +101,8 @@ func same(a, b *Need) bool {
 		string(a.Span.Start) == string(b.Span.Start) && string(a.Span.End) == string(b.Span.End)
 }
 
-// Done ends a read: its values have been read, or it is given up and is not lasting. A registration for
-// this read alone
-// is removed. A lasting read that waits can only be given up by deregistering the reader.
+// Done ends a read: its values have been read, or it is given up and is not lasting. A registration for this read
+// alone is removed. A lasting read that waits can only be given up by deregistering the reader.
 func (q *Queue) Done(now int64, r *Read) {
 	q.now = max(q.now, now)
 	q.endRead(r)
@@ -170,8 +167,7 @@ func (q *Queue) unregister(rd *reader) {
 	}
 }
 
-// Renew extends a lasting registration. It reports false if there is none: an expired lease is never
-// revived, because
+// Renew extends a lasting registration. It reports false if there is none: an expired lease is never revived, because
 // an update may have been decided since.
 func (q *Queue) Renew(now int64, id kv.TxnRef, until int64) bool {
 	q.now = max(q.now, now)
@@ -197,8 +193,7 @@ func (q *Queue) expire(rd *reader) {
 	q.unregister(rd)
 }
 
-// Tick expires leases, seals what may seal, and returns the unseal requests that are due: the updates that
-// a read has
+// Tick expires leases, seals what may seal, and returns the unseal requests that are due: the updates that a read has
 // waited for longer than UnsealAfter, each once, in the order of age.
 func (q *Queue) Tick(now int64) (requests []Ask) {
 	q.now = max(q.now, now)

@@ -109,11 +109,9 @@ func (b *comparison) done() {
 	b.model.done(r)
 }
 
-// canEnd keeps to what callers do. They do not end a read of an expired registration if the reader has
-// registered again,
-// and they give up a waiting read only together with its reader: a registration for a read that has ended
-// would conflict
-// with a sealed update (invariant 2).
+// canEnd keeps to what callers do. They do not end a read of an expired registration if the reader has registered
+// again, and they give up a waiting read only together with its reader: a registration for a read that has ended
+// would conflict with a sealed update (invariant 2).
 func (b *comparison) canEnd(r *modelRead) bool {
 	others := slices.ContainsFunc(b.model.registrations, func(e *registration) bool {
 		return e.reader == r.Reader && e != r.registration && (e.lasting || !e.done)

@@ -42,13 +42,11 @@ const (
 	Held State = iota
 	// Sealed: the last agent may decide the update at any time. New readers wait for the decision.
 	Sealed
-	// Recovered: prepared in an earlier incarnation, in which it may have been sealed. Readers wait for it as
-	// if it
-	// were sealed; its votes report it as held.
+	// Recovered: prepared in an earlier incarnation, in which it may have been sealed. Readers wait for it as if it were
+	// sealed; its votes report it as held.
 	Recovered
-	// Unheld, of a piece of the last agent: no registered reader holds it any longer, but it is undecided. It
-	// waits
-	// for locks, or for votes.
+	// Unheld, of a piece of the last agent: no registered reader holds it any longer, but it is undecided. It waits for
+	// locks, or for votes.
 	Unheld
 )
 
@@ -57,8 +55,7 @@ func (s State) String() string { return [...]string{"held", "sealed", "recovered
 // Options configure the queues of a shard.
 type Options struct {
 	Incarnation kv.Incarnation
-	// SealFrom is the time from which on updates may seal and pieces may be decided. After a restart it is the
-	// end of
+	// SealFrom is the time from which on updates may seal and pieces may be decided. After a restart it is the end of
 	// the leases of earlier incarnations.
 	SealFrom int64
 	// UnsealAfter is how long a read waits before the queues request unsealing from the last agents; Repeat is the
@@ -96,8 +93,7 @@ type Read struct {
 	Whole bool
 	// Until is the end of the lease, unless it is renewed.
 	Until int64
-	// EndsHere: the reader's gateway is in this process, so a later incarnation need not wait for its lease.
-	// All reads
+	// EndsHere: the reader's gateway is in this process, so a later incarnation need not wait for its lease. All reads
 	// of a reader have the same value.
 	EndsHere bool
 	// Tag belongs to the caller.
@@ -115,16 +111,14 @@ type Read struct {
 	waited   int64
 }
 
-// Refused reports whether the queue of a needed key was closed. The read has ended without a registration;
-// its reader
+// Refused reports whether the queue of a needed key was closed. The read has ended without a registration; its reader
 // reads at a snapshot instead.
 func (r *Read) Refused() bool { return r.state == readRefused }
 
 // Since is the time of Enter.
 func (r *Read) Since() int64 { return r.since }
 
-// Waited returns how long a ready read waited, in nanoseconds, and the key and the update it waited for
-// last. All are
+// Waited returns how long a ready read waited, in nanoseconds, and the key and the update it waited for last. All are
 // zero if the read did not wait or is not ready.
 func (r *Read) Waited() (nanos int64, key []byte, holder kv.TxnRef) {
 	if r.waited == 0 || r.lastWait == nil {

@@ -1,8 +1,7 @@
 // Package vclock is vector clocks: one CSN per shard, which together name a consistent state of the store
 // (docs/protocol.md, section 1). Responses carry one as a causality token, and each snapshot is one.
 //
-// For example, a client writes k on shard 1 and receives the token <s1:18>. A read with this token at
-// another gateway
+// For example, a client writes k on shard 1 and receives the token <s1:18>. A read with this token at another gateway
 // uses only snapshots whose clock covers it, that is, with at least CSN 18 of shard 1.
 //
 // Clients store tokens, so every later version must decode the encodings of this one.
@@ -85,8 +84,7 @@ func (c *Clock) String() string {
 
 const format = 1
 
-// Encode returns the encoding: a format byte, then for each entry the distance to the preceding shard and
-// the CSN, as
+// Encode returns the encoding: a format byte, then for each entry the distance to the preceding shard and the CSN, as
 // varints.
 func (c *Clock) Encode() []byte {
 	b := []byte{format}

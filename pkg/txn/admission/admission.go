@@ -19,12 +19,10 @@ type Options struct {
 	Places int
 	// PerShard bounds the slots of one shard. Default: half of Places.
 	PerShard int
-	// PerKey bounds the slots of one key. Default: a 16th of Places, 1,024 on a node. This keeps a key busy
-	// even if
+	// PerKey bounds the slots of one key. Default: a 16th of Places, 1,024 on a node. This keeps a key busy even if
 	// messages take 5 ms, and is a quarter of the requests in flight of one client stream.
 	PerKey int
-	// Open bounds the slots of interactive transactions, whose keys are unknown when they begin, and whose
-	// duration
+	// Open bounds the slots of interactive transactions, whose keys are unknown when they begin, and whose duration
 	// depends on the client. Default: half of Places.
 	Open int
 	// Always is the number of slots that a key or a shard may have in any case. Default: Places/128, at least 1.
@@ -90,10 +88,8 @@ type Refusal struct {
 type Counters struct {
 	// Refused is indexed by cause.
 	Refused [Causes]uint64
-	// Displaced counts refusals, except ByKey, while a key had more than PerKey slots or a shard more than
-	// PerShard:
-	// an excess occupied the slot. It is 0 except for keys and shards that interactive transactions use after
-	// their
+	// Displaced counts refusals, except ByKey, while a key had more than PerKey slots or a shard more than PerShard: an
+	// excess occupied the slot. It is 0 except for keys and shards that interactive transactions use after their
 	// admission.
 	Displaced uint64
 }
@@ -106,9 +102,8 @@ func (c *Counters) Add(o Counters) {
 	c.Displaced += o.Displaced
 }
 
-// Claim is the keys that a transaction uses: those of operations, and others. Neither may change while it
-// is in flight.
-// Keys has no key twice, and none of Ops.
+// Claim is the keys that a transaction uses: those of operations, and others. Neither may change while it is in
+// flight. Keys has no key twice, and none of Ops.
 type Claim struct {
 	Ops  []msg.Op
 	Keys [][]byte
@@ -166,9 +161,8 @@ func (t *Ticket) add(s kv.ShardID) {
 	t.count++
 }
 
-// numBuckets is the number of buckets. The value is somewhat arbitrary: 8 KiB, and the slots of a state
-// machine make two
-// transactions per bucket.
+// numBuckets is the number of buckets. The value is somewhat arbitrary: 8 KiB, and the slots of a state machine make
+// two transactions per bucket.
 const numBuckets = 1024
 
 // bucket counts the operations on its keys.
@@ -186,8 +180,7 @@ type watchedKey struct {
 	bucket uint32
 	// stamp is the number of the last claim counted here: a key counts once per claim.
 	stamp uint64
-	// limit is the bound since the key's shard has refused a request, 0 for none. served counts the
-	// completions since
+	// limit is the bound since the key's shard has refused a request, 0 for none. served counts the completions since
 	// limit was raised.
 	limit, served int
 }
@@ -320,8 +313,7 @@ func (p *Places) CheckNode(now int64) *Refusal {
 // CheckOpen is CheckNode for an interactive transaction.
 func (p *Places) CheckOpen(now int64) *Refusal { return p.checkOpen(now, p.opt.Open) }
 
-// CheckReturning is CheckOpen for a later attempt of an admitted transaction. Its bound is higher: new
-// transactions,
+// CheckReturning is CheckOpen for a later attempt of an admitted transaction. Its bound is higher: new transactions,
 // which have occupied its slot in between, do not keep it out.
 func (p *Places) CheckReturning(now int64) *Refusal { return p.checkOpen(now, p.opt.Open+p.opt.Open/2) }
 
@@ -333,11 +325,9 @@ func (p *Places) checkOpen(now int64, share int) *Refusal {
 	return r
 }
 
-// Bounced handles a refusal by a key's shard of a transaction that this gateway had admitted: other
-// gateways use the key
-// too. From now on its current count is the bound, which rises slowly as transactions are served. Without
-// this, each
-// completion would admit a transaction only for the shard to refuse it.
+// Bounced handles a refusal by a key's shard of a transaction that this gateway had admitted: other gateways use the
+// key too. From now on its current count is the bound, which rises slowly as transactions are served. Without this,
+// each completion would admit a transaction only for the shard to refuse it.
 func (p *Places) Bounced(now int64, key []byte) {
 	at := bucketOf(key)
 	p.watch(at)
@@ -410,9 +400,8 @@ func (p *Places) TakeKeys(now int64, c Claim) {
 	p.count(now, c)
 }
 
-// Give frees all that a transaction occupies; c is its whole claim. unserved: its shard refused it, so it
-// does not count
-// as a completion.
+// Give frees all that a transaction occupies; c is its whole claim. unserved: its shard refused it, so it does not
+// count as a completion.
 func (p *Places) Give(now int64, t *Ticket, c Claim, unserved bool) {
 	if !t.held || p.opt.Mutants.Has(mutant.PlaceKept) {
 		return

@@ -171,9 +171,8 @@ func (w *model) check(t require.TestingT, p *Places) {
 	require.Equal(t, w.openCount(), p.open.n)
 }
 
-// Counts equal those of the model, and a request is refused if and only if the rules refuse it by exact
-// counts. At the
-// end nothing is left.
+// Counts equal those of the model, and a request is refused if and only if the rules refuse it by exact counts. At
+// the end nothing is left.
 func TestAdmissionEqualsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &model{opt: Options{

@@ -28,7 +28,7 @@ const (
 // Begin begins a measurement when a queue is no longer empty.
 func (p *Pace) Begin(now int64) { p.since, p.completions = now, 0 }
 
-// End counts a completion. A measurement over ten periods is discarded: it says nothing about the current rate.
+// End counts a completion. A measurement over ten periods is discarded: it does not show the current rate.
 func (p *Pace) End(now int64) {
 	p.completions++
 	if passed := now - p.since; passed >= ratePeriod {

@@ -27,8 +27,7 @@ type Order uint8
 const (
 	// HotLast: the last agent locks its keys in the deciding step.
 	HotLast Order = iota
-	// Parallel is ordinary two-phase commit, a baseline: all shards, the last agent included, lock and prepare
-	// before
+	// Parallel is ordinary two-phase commit, a baseline: all shards, the last agent included, lock and prepare before
 	// the decision.
 	Parallel
 )
@@ -78,8 +77,7 @@ type Config struct {
 	// CrowdFor is for how long after a refusal of an open reader new ones begin at a snapshot. Default:
 	// kv.DefaultCrowdFor; negative for not at all.
 	CrowdFor time.Duration
-	// RoundGap is the least time between two snapshot rounds; kv.RoundGap computes it. Default: the one for a
-	// single
+	// RoundGap is the least time between two snapshot rounds; kv.RoundGap computes it. Default: the one for a single
 	// gateway; negative for none.
 	RoundGap time.Duration
 	// Round has the other times of snapshot rounds.

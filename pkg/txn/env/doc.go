@@ -1,6 +1,5 @@
-// Package env is the environment of the parts of a gateway's state machine: the configuration, the time,
-// and the messages
-// to send. Each part owns its own state, and returns what has happened.
+// Package env is the environment of the parts of a gateway's state machine: the configuration, the time, and the
+// messages to send. Each part owns its own state, and returns what has happened.
 //
 // # Guarantees
 //

@@ -64,8 +64,7 @@ func (e *Env) WallMillis() int64 {
 	return (e.Epoch + e.Now + ms - 1) / ms
 }
 
-// The names below contain no time. They are unique in the cluster and over restarts: they consist of the
-// node, its
+// The names below contain no time. They are unique in the cluster and over restarts: they consist of the node, its
 // incarnation and a number.
 const (
 	// numberBits are enough for one name per microsecond during two years.
@@ -74,8 +73,7 @@ const (
 	ownName = 1 << 62
 )
 
-// NewReader names a reading of a transaction that this state machine runs. The transaction's affinity
-// routes messages
+// NewReader names a reading of a transaction that this state machine runs. The transaction's affinity routes messages
 // to the state machine and the trace, and makes the name differ from those of other state machines of the node.
 func (e *Env) NewReader(affinity uint64) kv.TxnRef {
 	e.nameCount++
@@ -112,11 +110,9 @@ func (e *Env) NextCommit() kv.CommitID {
 // smaller.
 const maxEncodeBuffer = 1 << 16
 
-// Fingerprint hashes the operations of a transaction: a repeated id with other operations than the
-// committed ones is
-// rejected. It is never 0. An accidental collision of 64 bits is negligible; against a client that searches
-// for one this
-// is no protection.
+// Fingerprint hashes the operations of a transaction: a repeated id with other operations than the committed ones is
+// rejected. It is never 0. An accidental collision of 64 bits is negligible; against a client that searches for one
+// this is no protection.
 func (e *Env) Fingerprint(ops []msg.Op) uint64 {
 	e.encodeBuffer = e.encodeBuffer[:0]
 	for i := range ops {
@@ -134,9 +130,8 @@ func (e *Env) Fingerprint(ops []msg.Op) uint64 {
 	return sum
 }
 
-// Retry is the timer of a request that is retried with exponential backoff: from Config.Repeat, doubled
-// each time, up to
-// Config.Liveness.
+// Retry is the timer of a request that is retried with exponential backoff: from Config.Repeat, doubled each time, up
+// to Config.Liveness.
 type Retry struct {
 	next, wait int64
 	steady     bool
@@ -176,16 +171,14 @@ func (e *Env) Hurry(r *Retry) {
 	r.wait = int64(e.Repeat) / 2
 }
 
-// GiveUpAt is the time at which a request that began at a time is given up, so that the response reaches
-// the client
+// GiveUpAt is the time at which a request that began at a time is given up, so that the response reaches the client
 // before the deadline.
 func GiveUpAt(began, deadline int64) int64 {
 	return deadline - min((deadline-began)/5, 200_000_000)
 }
 
-// LastRepeat is the time of the last retry before a request is given up. The shard responds to it with a
-// report of what
-// the request waits for.
+// LastRepeat is the time of the last retry before a request is given up. The shard responds to it with a report of
+// what the request waits for.
 func LastRepeat(began, deadline int64) int64 {
 	return GiveUpAt(began, deadline) - min((deadline-began)/10, 50_000_000)
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// The names are made by all state machines of several nodes over several restarts, with a changing number
-// of state
+// The names are made by all state machines of several nodes over several restarts, with a changing number of state
 // machines, and for equal affinities. Each name must also have the affinity of the state machine that made it.
 func TestNamesAreUnique(t *testing.T) {
 	const names = 20

@@ -1,14 +1,11 @@
-// Package heat is what a gateway knows about hot keys: their heat, which of them occur together in
-// transactions, and
+// Package heat is what a gateway knows about hot keys: their heat, which of them occur together in transactions, and
 // whether interactive transactions that read them also write them.
 //
 // # Guarantees
 //
-// Safety does not depend on it. Heat chooses the last agent (Hottest), and every choice is correct. Pairs
-// are reported to
-// the planner of moves. Habits decide whether a read write-locks a key at once (Early); this may cost
-// concurrency, but is
-// always correct.
+// Safety does not depend on it. Heat chooses the last agent (Hottest), and every choice is correct. Pairs are
+// reported to the planner of moves. Habits decide whether a read write-locks a key at once (Early); this may cost
+// concurrency, but is always correct.
 //
 //	planner ── heat map, every kv.DefaultHeatEvery ──▶ Set ── pairs ──▶ planner
 //	commit  ── pieces ──▶ NoteTogether, Hottest
@@ -23,7 +20,6 @@
 //	A: write k, commit
 //	B: write k, commit ──▶ aborted, since k has changed; Lost(k, writes)
 //
-// From then on a read of k in an interactive transaction write-locks it: B waits for A with its read, and
-// does not have
-// to run again (docs/decisions/0031-early-locks.md).
+// From then on a read of k in an interactive transaction write-locks it: B waits for A with its read, and does not
+// have to run again (docs/decisions/0031-early-locks.md).
 package heat

@@ -4,18 +4,15 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// An interactive transaction that reads a contended key and then writes it should write-lock it at the
-// read. Without a
-// lock, its read is stale at commit. With a read lock, it deadlocks with other such readers, and all but
-// one abort. So a
-// gateway remembers, for contended keys, whether the transactions that read them wrote them.
+// An interactive transaction that reads a contended key and then writes it should write-lock it at the read. Without
+// a lock, its read is stale at commit. With a read lock, it deadlocks with other such readers, and all but one abort.
+// So a gateway remembers, for contended keys, whether the transactions that read them wrote them.
 
 const (
 	// maxHabits bounds the keys with a habit. The value is somewhat arbitrary: there are at most a few hundred
 	// hot keys.
 	maxHabits = 1024
-	// maxWrites bounds the counter of a key. A transaction that writes the key adds 1, one that only reads it
-	// subtracts
+	// maxWrites bounds the counter of a key. A transaction that writes the key adds 1, one that only reads it subtracts
 	// readWeight. So the lock is taken early if at least about two of three transactions write.
 	maxWrites, readWeight = 4, 2
 	// contendedFor is for how long a key counts as contended, in nanoseconds.
@@ -61,8 +58,7 @@ func (h *habits) getOrAdd(key []byte) *habit {
 func (x *habit) addWrite() { x.writes = min(x.writes+1, maxWrites) }
 func (x *habit) addRead()  { x.writes = max(x.writes-readWeight, 0) }
 
-// isContended reports whether several transactions use a key now: it is hot, or a transaction has recently
-// aborted
+// isContended reports whether several transactions use a key now: it is hot, or a transaction has recently aborted
 // because of it, or waited for it.
 func (h *Heat) isContended(key []byte) bool {
 	if h.hasMap() && h.hot.keys[string(key)] > 0 {
@@ -91,8 +87,7 @@ func (h *Heat) Committing(key string, writes bool) {
 	}
 }
 
-// Lost records that an interactive transaction has aborted because of a key that it had read. writes: it
-// would have
+// Lost records that an interactive transaction has aborted because of a key that it had read. writes: it would have
 // written the key.
 func (h *Heat) Lost(key []byte, writes bool) {
 	if h.env.NoEarlyLocks {

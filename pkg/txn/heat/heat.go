@@ -124,9 +124,8 @@ func (h *Heat) NoteTogether(ps piece.Pieces) {
 	}
 }
 
-// report sends the pairs to the planner if there are new counts. The planner drops a pair that is not
-// reported again, so
-// an idle gateway sends nothing.
+// report sends the pairs to the planner if there are new counts. The planner drops a pair that is not reported again,
+// so an idle gateway sends nothing.
 func (h *Heat) report() {
 	h.pairs.Fade(h.env.Now)
 	if !h.unreported {
@@ -141,13 +140,11 @@ func (h *Heat) report() {
 	h.env.To(h.env.Hot()).Body = &msg.PairReport{Gateway: from, Pairs: top}
 }
 
-// Hottest returns the shard with the hottest piece and its heat, the sum over its keys. Among equals, and
-// without heat, it
-// is the last one in the router's order, in which the hot shard is the last.
+// Hottest returns the shard with the hottest piece and its heat, the sum over its keys. Among equals, and without
+// heat, it is the last one in the router's order, in which the hot shard is the last.
 //
-// The heat is that of the transaction's keys, not of the shards: a transaction waits at its own hottest
-// key. Gateways may
-// disagree for some time; the protocol is correct for every choice (docs/protocol.md, section 1).
+// The heat is that of the transaction's keys, not of the shards: a transaction waits at its own hottest key. Gateways
+// may disagree for some time; the protocol is correct for every choice (docs/protocol.md, section 1).
 func (h *Heat) Hottest(ps piece.Pieces) (last kv.ShardID, heat float64) {
 	known := h.hasMap()
 	last = ps[0].Shard

@@ -15,9 +15,8 @@ type Checks struct {
 	retry env.Retry
 }
 
-// Start sends a check to each shard that has granted locks, except where optimistic reads were validated:
-// that step has
-// checked the grants too.
+// Start sends a check to each shard that has granted locks, except where optimistic reads were validated: that step
+// has checked the grants too.
 func (c *Checks) Start(e *env.Env, txn kv.TxnRef, touched []*session.Touched) {
 	*c = Checks{}
 	for _, t := range touched {

@@ -1,14 +1,11 @@
-// Package lockreq requests locks for interactive transactions, and checks at the end of a locking reader
-// that all its
+// Package lockreq requests locks for interactive transactions, and checks at the end of a locking reader that all its
 // locks were held throughout.
 //
 // # Guarantees
 //
-// A request is retried until there is a response. After a wound, all requests carry NoWait: the transaction
-// no longer
-// waits. If every check succeeds, everything that the reader has read was current at one instant, after the
-// last grant
-// and before the first check.
+// A request is retried until there is a response. After a wound, all requests carry NoWait: the transaction no longer
+// waits. If every check succeeds, everything that the reader has read was current at one instant, after the last
+// grant and before the first check.
 //
 //	Ask ───▶ Lock ───▶ shard ───▶ LockResponse ───▶ Answered
 //	                   wound ───▶ NoWait ───▶ Lock with NoWait
@@ -24,7 +21,6 @@
 //	A: lock y, read y = 1
 //	A: check x, granted by the former incarnation ──▶ refused
 //
-// A has read x from before B and y from after B, which no serial order explains. The check names the
-// incarnation of
+// A has read x from before B and y from after B, which no serial order explains. The check names the incarnation of
 // the grant, so shard 1 refuses it, and A starts again.
 package lockreq

@@ -47,11 +47,9 @@ func (r *Requests) Awaits() []kv.ShardID {
 	return out
 }
 
-// NoWait resends the pending requests of a wounded transaction with NoWait: a request that waits then
-// fails. A request
-// that is granted gets its response, which may be in flight: it leaves the shard later than the wound.
-// Requests are
-// copied, since the first copies may be in flight.
+// NoWait resends the pending requests of a wounded transaction with NoWait: a request that waits then fails. A
+// request that is granted gets its response, which may be in flight: it leaves the shard later than the wound.
+// Requests are copied, since the first copies may be in flight.
 func (r *Requests) NoWait(e *env.Env) {
 	for _, q := range r.open {
 		if q.lock.NoWait {

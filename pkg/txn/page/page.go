@@ -18,29 +18,27 @@ type Paging struct {
 	Reverse bool
 	// User is the user of the scan.
 	User kv.Account
-	// Name is the name under which the shards retain the snapshot. Pin is the number of a retained snapshot, 0
-	// for the
+	// Name is the name under which the shards retain the snapshot. Pin is the number of a retained snapshot, 0 for the
 	// snapshot of a round.
 	Name kv.TxnRef
 	Pin  uint64
 	// At is the snapshot.
 	At    vclock.Clock
 	parts []*part // by shard
-	// limit is the largest number of pairs of the current page; remaining is that of the rest of the scan, 0
-	// for no
+	// limit is the largest number of pairs of the current page; remaining is that of the rest of the scan, 0 for no
 	// bound.
 	limit, remaining int
-	retry       env.Retry
+	retry            env.Retry
 }
 
 // part is the part of a scan on one shard.
 type part struct {
-	shard kv.ShardID
-	incarnation   kv.Incarnation
-	pairs []msg.Pair
+	shard       kv.ShardID
+	incarnation kv.Incarnation
+	pairs       []msg.Pair
 	// resume is the key at which the next page begins (in reverse: ends); nil after the last page.
-	resume []byte
-	request  *msg.Envelope
+	resume  []byte
+	request *msg.Envelope
 	// lastShare is the number of pairs requested last.
 	lastShare int
 }
@@ -80,11 +78,9 @@ func (p *Paging) setLimits(left int) {
 	}
 }
 
-// share is the number of pairs to request from a shard. A bounded scan requests an even share of the rest
-// from each
-// shard, and some more, since placement by hash is not even. A shard that has more pairs than its share
-// gets twice the
-// share in the next request.
+// share is the number of pairs to request from a shard. A bounded scan requests an even share of the rest from each
+// shard, and some more, since placement by hash is not even. A shard that has more pairs than its share gets twice
+// the share in the next request.
 func (p *Paging) share(x *part) int {
 	if p.remaining == 0 {
 		return p.limit

@@ -59,9 +59,8 @@ func joinRange(op *msg.Op, parts []msg.Result) msg.Result {
 
 func pairKey(p *msg.Pair) []byte { return p.Key }
 
-// joinParts merges the results of all shards for one range operation. Each shard has applied the limit by
-// itself. Rows
-// beyond the first point at which a shard stopped are dropped: there may be others between them.
+// joinParts merges the results of all shards for one range operation. Each shard has applied the limit by itself.
+// Rows beyond the first point at which a shard stopped are dropped: there may be others between them.
 func joinParts(parts []msg.Result, reverse bool) msg.Result {
 	out := msg.Result{Reverse: reverse}
 	for _, r := range parts {
@@ -77,8 +76,7 @@ func joinParts(parts []msg.Result, reverse bool) msg.Result {
 	return out
 }
 
-// Recorded returns the results in a record, one per operation, in order. The record has no operations: a
-// result with
+// Recorded returns the results in a record, one per operation, in order. The record has no operations: a result with
 // several parts is that of a range, and is joined without its limit.
 func Recorded(parts []msg.Result) []msg.Result {
 	parts = slices.Clone(parts)

@@ -1,9 +1,7 @@
-// Package piece cuts the operations of a transaction into pieces, one per shard, and joins the results of
-// the pieces. It
-// consists of pure functions.
+// Package piece cuts the operations of a transaction into pieces, one per shard, and joins the results of the pieces.
+// It consists of pure functions.
 //
-// A range operation is in the piece of every shard. Results are in the order of the operations. Those of a
-// range are
+// A range operation is in the piece of every shard. Results are in the order of the operations. Those of a range are
 // merged by key, and end at the first point at which a shard stopped, since the rows beyond are incomplete:
 //
 //	operations        put a, scan [a,d), get c

@@ -1,18 +1,14 @@
 // Package places is where a gateway routes keys.
 //
-// A key is on its home shard unless it has been moved to the hot shard. The gateway learns moves from the
-// hot shard's list
-// of moved keys, and from redirects by move tombstones. Neither is needed for safety: a shard that does not
-// have a key
-// returns where it is, and the next attempt uses that shard. So this is a cache of at most 4,096 keys, and
-// it may drop
-// entries.
+// A key is on its home shard unless it has been moved to the hot shard. The gateway learns moves from the hot shard's
+// list of moved keys, and from redirects by move tombstones. Neither is needed for safety: a shard that does not have
+// a key returns where it is, and the next attempt uses that shard. So this is a cache of at most 4,096 keys, and it
+// may drop entries.
 //
 //	lookup of a key: redirects of this transaction ─▶ known moves ─▶ home shard
 //
-// Example: k has been moved back, and gateway A has not learned it. A transaction of A is routed to the hot
-// shard, which
-// redirects it to the home shard. The transaction continues there, and A drops its entry for k.
+// Example: k has been moved back, and gateway A has not learned it. A transaction of A is routed to the hot shard,
+// which redirects it to the home shard. The transaction continues there, and A drops its entry for k.
 package places
 
 import (
@@ -100,9 +96,8 @@ func (p *Places) Of(r *Redirects, key []byte) kv.ShardID {
 	return p.env.Router.Shard(key)
 }
 
-// Redirect stores the redirect in a failure, and reports whether it is one. inPast: the transaction reads
-// at a snapshot,
-// so the redirect does not affect others.
+// Redirect stores the redirect in a failure, and reports whether it is one. inPast: the transaction reads at a
+// snapshot, so the redirect does not affect others.
 func (p *Places) Redirect(r *Redirects, f *msg.Failure, inPast bool) bool {
 	if f.Reason != msg.ReasonMoved {
 		return false
@@ -129,9 +124,8 @@ func (p *Places) Redirect(r *Redirects, f *msg.Failure, inPast bool) bool {
 // ForgetPast drops the redirects at a snapshot that is no longer read.
 func (r *Redirects) ForgetPast() { r.past = nil }
 
-// Forward marks the operations at a snapshot that their home shard has redirected. Without the mark, the
-// hot shard would
-// redirect a key that it did not have at the snapshot back home.
+// Forward marks the operations at a snapshot that their home shard has redirected. Without the mark, the hot shard
+// would redirect a key that it did not have at the snapshot back home.
 func (r *Redirects) Forward(ops []msg.Op) []msg.Op {
 	if len(r.past) == 0 {
 		return ops

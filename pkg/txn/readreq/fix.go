@@ -11,8 +11,7 @@ import (
 
 // Fix lists the shards of a snapshot round (docs/protocol.md, section 7).
 type Fix struct {
-	// First are shards known to be slow. They are sent their requests first, and the round waits for them
-	// without a
+	// First are shards known to be slow. They are sent their requests first, and the round waits for them without a
 	// bound. No other shard is registered meanwhile.
 	First []kv.ShardID
 	// Rest are the other shards. Last, of either list, fixes its CSN last.
@@ -34,8 +33,7 @@ func (r *Reading) Fix(e *env.Env, f Fix, lastRepeat int64) {
 	}
 }
 
-// sendFixes sends the requests to Rest and Last. The shards notify the last one, except after slow shards:
-// then the
+// sendFixes sends the requests to Rest and Last. The shards notify the last one, except after slow shards: then the
 // gateway itself waits for their responses before it sends the last request.
 func (r *Reading) sendFixes(e *env.Env, f *Fix, lastRepeat int64) {
 	gatewayWaits := len(f.First) > 0
@@ -98,8 +96,7 @@ func (r *Reading) isOverdue(e *env.Env) bool {
 	return true
 }
 
-// Slow lists the shards in First that have not responded in time, if others in First have: the latter
-// should not stay
+// Slow lists the shards in First that have not responded in time, if others in First have: the latter should not stay
 // registered until the slow ones respond. It returns them once.
 func (r *Reading) Slow(e *env.Env) []kv.ShardID {
 	if r.remaining == nil || r.awaitsSlow || !r.isOverdue(e) {
@@ -121,8 +118,7 @@ func (r *Reading) Stuck(e *env.Env) []kv.ShardID {
 	return r.Awaits()
 }
 
-// Late lists the shards for which the round waits no longer. The wait for the last shard begins when all
-// others have
+// Late lists the shards for which the round waits no longer. The wait for the last shard begins when all others have
 // responded.
 func (r *Reading) Late(e *env.Env) []kv.ShardID {
 	if r.remaining != nil || !r.Open() || e.Mutants.Has(mutant.RoundsWaitForever) || !r.isOverdue(e) {
@@ -135,10 +131,8 @@ func (r *Reading) Late(e *env.Env) []kv.ShardID {
 	return r.Awaits()
 }
 
-// LeaveOut continues a round without shards that have not responded. If the last one is among them, the
-// snapshot is
-// complete without it: all other shards are still registered, so no CSN has changed since the last of them
-// responded.
+// LeaveOut continues a round without shards that have not responded. If the last one is among them, the snapshot is
+// complete without it: all other shards are still registered, so no CSN has changed since the last of them responded.
 func (r *Reading) LeaveOut(e *env.Env, shards []kv.ShardID, lastRepeat int64) {
 	is := func(s kv.ShardID) bool { return slices.Contains(shards, s) }
 	r.pending = slices.DeleteFunc(r.pending, func(a *pendingRead) bool { return is(a.env.Shard) })

@@ -14,8 +14,7 @@ type lease struct {
 	shard       kv.ShardID
 	incarnation kv.Incarnation // 0 until the first response
 	until       int64
-	// renewAt is the time of the next renewal, env.Never for a round. renewNumber is the number of the renewal
-	// request
+	// renewAt is the time of the next renewal, env.Never for a round. renewNumber is the number of the renewal request
 	// in flight, 0 if there is none; it was sent at renewSent.
 	renewAt, renewSent int64
 	renewNumber        uint32
@@ -49,8 +48,7 @@ func (r *Reading) lease(s kv.ShardID) *lease {
 	return r.leases[i]
 }
 
-// Registered records the incarnation in which a response found the reader registered. It reports false if
-// an earlier
+// Registered records the incarnation in which a response found the reader registered. It reports false if an earlier
 // response named another one: the shard has restarted and lost the registration.
 func (r *Reading) Registered(e *env.Env, p *msg.ReadResponse) bool {
 	l := r.lease(p.Reading.Shard)
@@ -111,10 +109,8 @@ func (r *Reading) renew(e *env.Env, l *lease) {
 	}
 }
 
-// Renewed handles the response to a renewal, and reports whether the reader is still registered. A response
-// that
-// arrives after the end of the old lease does not count: the shard may have expired it and decided an
-// update before.
+// Renewed handles the response to a renewal, and reports whether the reader is still registered. A response that
+// arrives after the end of the old lease does not count: the shard may have expired it and decided an update before.
 func (r *Reading) Renewed(e *env.Env, p *msg.RenewLeaseResponse) bool {
 	l := r.lease(p.Shard)
 	if l == nil || p.Number != l.renewNumber {

@@ -8,8 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 )
 
-// Start sends the reads of a one-shot by the reading's plan. last is the shard that reads last, if the plan
-// has one.
+// Start sends the reads of a one-shot by the reading's plan. last is the shard that reads last, if the plan has one.
 // gatewayWaits: that shard is busy, so the gateway waits for the other responses itself before it sends the last
 // request.
 func (r *Reading) Start(e *env.Env, ps piece.Pieces, last kv.ShardID, gatewayWaits bool, lastRepeat int64) {

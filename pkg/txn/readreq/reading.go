@@ -38,8 +38,7 @@ type Reading struct {
 	remaining  *Fix
 	since      int64
 	awaitsSlow bool
-	// notifying are the requests whose shards notify the last one. They are repeated until that has responded:
-	// a notice
+	// notifying are the requests whose shards notify the last one. They are repeated until that has responded: a notice
 	// may be lost.
 	notifying []*msg.Envelope
 }
@@ -108,9 +107,8 @@ func (r *Reading) Reply(s kv.ShardID) *msg.ReadResponse {
 	return r.responses[i]
 }
 
-// Answered ends the request of a response and returns its operations and the time at which it was sent. ok
-// is false if
-// no such request is pending.
+// Answered ends the request of a response and returns its operations and the time at which it was sent. ok is false
+// if no such request is pending.
 func (r *Reading) Answered(p *msg.ReadResponse) (ops []msg.Op, sent int64, ok bool) {
 	i := slices.IndexFunc(r.pending, func(a *pendingRead) bool {
 		return a.env.Shard == p.Reading.Shard && msg.As[msg.Read](a.env).Number == p.Number
@@ -129,8 +127,7 @@ func (r *Reading) Take(p *msg.ReadResponse) {
 	r.responses = append(slices.DeleteFunc(r.responses, earlier), p)
 }
 
-// Again withdraws the pending requests to shards that receive new ones, and passes their operations to add.
-// A shard
+// Again withdraws the pending requests to shards that receive new ones, and passes their operations to add. A shard
 // executes one request of a reader at a time and drops an earlier one, so the new request must contain both.
 func (r *Reading) Again(shards func(kv.ShardID) bool, add func(kv.ShardID, []msg.Op)) {
 	r.pending = slices.DeleteFunc(r.pending, func(a *pendingRead) bool {
@@ -142,10 +139,8 @@ func (r *Reading) Again(shards func(kv.ShardID) bool, add func(kv.ShardID, []msg
 	})
 }
 
-// Next sends the request that follows when all others have a response, and reports whether there is one:
-// the rest of
-// a round, the last read of an order, or that read again if the last shard relied on other reads than those
-// whose
+// Next sends the request that follows when all others have a response, and reports whether there is one: the rest of
+// a round, the last read of an order, or that read again if the last shard relied on other reads than those whose
 // values are here.
 func (r *Reading) Next(e *env.Env, lastRepeat int64) bool {
 	if r.remaining != nil {
@@ -169,9 +164,8 @@ func (r *Reading) Next(e *env.Env, lastRepeat int64) bool {
 	return false
 }
 
-// reliesOnHeldValues reports whether the last shard relied on the reads whose values are here. A shard that
-// a round has
-// left out meanwhile does not count.
+// reliesOnHeldValues reports whether the last shard relied on the reads whose values are here. A shard that a round
+// has left out meanwhile does not count.
 func (r *Reading) reliesOnHeldValues() bool {
 	for _, on := range r.Reply(r.lastShard).Relied {
 		p := r.Reply(on.Shard)
@@ -185,8 +179,7 @@ func (r *Reading) reliesOnHeldValues() bool {
 	return true
 }
 
-// resendNotifying resends the requests of shards that have responded, so that they notify the last one
-// again. Other
+// resendNotifying resends the requests of shards that have responded, so that they notify the last one again. Other
 // requests are retried anyway.
 func (r *Reading) resendNotifying(e *env.Env) {
 	for _, m := range r.notifying {
@@ -239,8 +232,7 @@ func (r *Reading) deregister(e *env.Env, s kv.ShardID) {
 	e.To(s).Body = l
 }
 
-// GiveUp drops the pending requests and deregisters from the shards without a response: the reader has used
-// no values
+// GiveUp drops the pending requests and deregisters from the shards without a response: the reader has used no values
 // of these.
 func (r *Reading) GiveUp(e *env.Env) {
 	if e.Mutants.Has(mutant.LateReadsUsed) {

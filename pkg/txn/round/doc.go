@@ -1,14 +1,11 @@
-// Package round makes the snapshot rounds of a gateway (docs/protocol.md, section 7). All transactions that
-// wait for a
-// snapshot share one round, and the shards retain the snapshot while some transaction reads at it.
+// Package round makes the snapshot rounds of a gateway (docs/protocol.md, section 7). All transactions that wait for
+// a snapshot share one round, and the shards retain the snapshot while some transaction reads at it.
 //
 // # Guarantees
 //
-// A snapshot was current at an instant between the request of a transaction for it and its arrival. So a
-// transaction that
-// arrives during a round waits for the next one: the round may have fixed the CSN of some shard before. All
-// shards retain
-// a snapshot until the last transaction that reads at it has ended.
+// A snapshot was current at an instant between the request of a transaction for it and its arrival. So a transaction
+// that arrives during a round waits for the next one: the round may have fixed the CSN of some shard before. All
+// shards retain a snapshot until the last transaction that reads at it has ended.
 //
 //	Join ──▶ next ── Begin ──▶ in progress ── Fixed ──▶ retained, renewed ── Unuse ──▶ released
 //	                                       └─ Ended ──▶ its waiters get the failure
@@ -17,13 +14,10 @@
 //
 // # Slow shards
 //
-// A round waits for a shard for RoundTimes.Wait. After that the snapshot has no entry for the shard, and
-// the following
-// rounds leave it out for some time (shards.Shards.LeaveOut). A transaction states which shards it needs
-// (Need). For one
-// that needs a slow shard there is a separate round, which registers the slow shard first and waits for it
-// without a
-// bound, and then sends the requests to the other shards:
+// A round waits for a shard for RoundTimes.Wait. After that the snapshot has no entry for the shard, and the
+// following rounds leave it out for some time (shards.Shards.LeaveOut). A transaction states which shards it needs
+// (Need). For one that needs a slow shard there is a separate round, which registers the slow shard first and waits
+// for it without a bound, and then sends the requests to the other shards:
 //
 //	Prompt   an ordinary round: all shards except those that are left out or respond late
 //	Some     one round per set of slow shards that transactions need; waits for these only
@@ -31,11 +25,9 @@
 //
 // # State machines of one node
 //
-// The state machines of a node share rounds: one of them makes them and lends the snapshots to the others.
-// So the number
-// of rounds does not depend on the number of state machines. Scans are the exception: the responses to
-// their pages are
-// routed by the name of the round, so they need rounds of their own state machine.
+// The state machines of a node share rounds: one of them makes them and lends the snapshots to the others. So the
+// number of rounds does not depend on the number of state machines. Scans are the exception: the responses to their
+// pages are routed by the name of the round, so they need rounds of their own state machine.
 //
 //	borrower                    shell                 lender
 //	Output.Borrow ────────────▶ Lend ───────────────▶ joins a round that begins later
@@ -46,9 +38,7 @@
 //
 // # Hazards
 //
-// A shard retains a snapshot for kv.DefaultScanKeep only. A longer transaction may first read from a shard
-// after that.
-// So while a transaction reads at a snapshot, the retention at all shards is renewed four times in that
-// period; two
-// successive renewals may be lost.
+// A shard retains a snapshot for kv.DefaultScanKeep only. A longer transaction may first read from a shard after
+// that. So while a transaction reads at a snapshot, the retention at all shards is renewed four times in that period;
+// two successive renewals may be lost.
 package round

@@ -14,9 +14,8 @@ func (r *Rounds) startBorrowing(waiters []Waiter) {
 	r.Borrow = true
 }
 
-// Borrowed handles the result of Borrow: a snapshot, or nil for a failure. The snapshot is in use until the
-// caller has
-// served the waiters and calls Unuse.
+// Borrowed handles the result of Borrow: a snapshot, or nil for a failure. The snapshot is in use until the caller
+// has served the waiters and calls Unuse.
 func (r *Rounds) Borrowed(s *State) (p *Round, waiters []Waiter) {
 	p = r.borrowing
 	waiters, p.waiters = p.waiters, nil

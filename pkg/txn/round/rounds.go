@@ -30,8 +30,7 @@ const (
 	All
 )
 
-// Seat connects a transaction with the round for which it waits, or at whose snapshot it reads. The zero
-// value does
+// Seat connects a transaction with the round for which it waits, or at whose snapshot it reads. The zero value does
 // neither.
 type Seat struct {
 	// Need and, if it is Some, Shards are set before the transaction joins a round.
@@ -67,8 +66,7 @@ func (s *State) Has(shard kv.ShardID) bool { return s.Incs[shard] != 0 }
 // Round is one snapshot round.
 type Round struct {
 	State
-	// slow are the left-out shards for which the round was begun; none, if it is an ordinary one. First are
-	// the shards
+	// slow are the left-out shards for which the round was begun; none, if it is an ordinary one. First are the shards
 	// that are sent requests first, and are waited for without a bound.
 	slow    []kv.ShardID
 	First   []kv.ShardID
@@ -87,8 +85,7 @@ type Round struct {
 type Rounds struct {
 	env    *env.Env
 	shards *shards.Shards
-	// current is the ordinary round in progress, slowRounds are those that wait for slow shards. next are the
-	// waiters of
+	// current is the ordinary round in progress, slowRounds are those that wait for slow shards. next are the waiters of
 	// later rounds, which begin no earlier than notBefore.
 	current    *Round
 	slowRounds []*Round
@@ -97,14 +94,12 @@ type Rounds struct {
 	begun      uint64
 	// retained are the rounds at whose snapshots transactions read.
 	retained []*Round
-	// borrowing is the borrowed snapshot for which transactions wait; the transactions in nextBorrow wait for
-	// the one
+	// borrowing is the borrowed snapshot for which transactions wait; the transactions in nextBorrow wait for the one
 	// after it. lent are the snapshots lent to other state machines.
 	borrowing  *Round
 	nextBorrow []Waiter
 	lent       map[kv.TxnRef]*Round
-	// Borrow: request a snapshot of another state machine. GiveBack are the names of borrowed snapshots that
-	// are no
+	// Borrow: request a snapshot of another state machine. GiveBack are the names of borrowed snapshots that are no
 	// longer in use. Flush of the state machine drains both.
 	Borrow   bool
 	GiveBack []kv.TxnRef
@@ -125,9 +120,8 @@ func (r *Rounds) Quiet() bool {
 	return r.current == nil && len(r.slowRounds)+len(r.next)+len(r.nextBorrow)+len(r.retained)+len(r.lent) == 0
 }
 
-// Join makes a transaction wait for a snapshot that is fixed from now on. A Prompt transaction may get a
-// borrowed one.
-// With a mutant, Join returns a round at whose snapshot the transaction reads at once; otherwise nil.
+// Join makes a transaction wait for a snapshot that is fixed from now on. A Prompt transaction may get a borrowed
+// one. With a mutant, Join returns a round at whose snapshot the transaction reads at once; otherwise nil.
 func (r *Rounds) Join(w Waiter) *Round {
 	seat := w.Seat()
 	seat.waiting = true
@@ -152,17 +146,13 @@ func (r *Rounds) Join(w Waiter) *Round {
 	return nil
 }
 
-// maxSlowRounds bounds the rounds that wait for slow shards. The value is somewhat arbitrary: each round is
-// for a
+// maxSlowRounds bounds the rounds that wait for slow shards. The value is somewhat arbitrary: each round is for a
 // different set of slow shards, and few shards are slow at the same time.
 const maxSlowRounds = 4
 
-// Begin returns a round that begins now; the caller sends its requests. It returns nil if one is in
-// progress, none is
-// needed, or the gap has not passed. An ordinary round leaves slow shards out. Transactions that need such
-// shards have
-// rounds of their own, which may overlap with others, so no transaction waits for a shard that it does not
-// need.
+// Begin returns a round that begins now; the caller sends its requests. It returns nil if one is in progress, none is
+// needed, or the gap has not passed. An ordinary round leaves slow shards out. Transactions that need such shards
+// have rounds of their own, which may overlap with others, so no transaction waits for a shard that it does not need.
 func (r *Rounds) Begin() *Round {
 	if len(r.next) == 0 {
 		return nil
@@ -237,8 +227,7 @@ func (r *Rounds) beginFor(slow []kv.ShardID) *Round {
 	return p
 }
 
-// AskFirst adds shards that did not respond in time to First. It reports false if the round was not begun
-// for all of
+// AskFirst adds shards that did not respond in time to First. It reports false if the round was not begun for all of
 // them.
 func (r *Round) AskFirst(late []kv.ShardID) bool {
 	if slices.ContainsFunc(late, func(s kv.ShardID) bool { return !slices.Contains(r.slow, s) }) {
@@ -252,11 +241,9 @@ func (r *Round) AskFirst(late []kv.ShardID) bool {
 	return true
 }
 
-// Plan returns the shards of a round and their order. Shards of nodes that are down are excluded, and so
-// are left-out
-// shards unless the round was begun for them. The hot shard, if included, is the last: so retained
-// snapshots are totally
-// ordered (docs/protocol.md, section 8).
+// Plan returns the shards of a round and their order. Shards of nodes that are down are excluded, and so are left-out
+// shards unless the round was begun for them. The hot shard, if included, is the last: so retained snapshots are
+// totally ordered (docs/protocol.md, section 8).
 func (r *Rounds) Plan(p *Round) (f readreq.Fix) {
 	for _, s := range r.env.EveryShard() {
 		slow := r.shards.IsLeftOut(s)
@@ -297,8 +284,7 @@ func (r *Rounds) Unfixable(none func(*Seat) bool) (waiters []Waiter) {
 // Waiter returns one of the transactions that wait for a round.
 func (r *Round) Waiter() Waiter { return r.waiters[0] }
 
-// Fixed makes a snapshot of the shards' responses. It is in use until the caller has served the returned
-// waiters and
+// Fixed makes a snapshot of the shards' responses. It is in use until the caller has served the returned waiters and
 // calls Unuse. Waiters that need other shards wait for the next round.
 func (r *Rounds) Fixed(p *Round, name kv.TxnRef, replies []*msg.ReadResponse) (waiters []Waiter) {
 	p.Name, p.Incs = name, make([]kv.Incarnation, r.env.Router.Shards())

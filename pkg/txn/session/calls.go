@@ -20,8 +20,7 @@ type lookup struct {
 // discarded is the number of operations whose results are not needed.
 const discarded = math.MaxUint32
 
-// calledKeys lists the keys that an operation reads and on which the transaction has called methods before,
-// including
+// calledKeys lists the keys that an operation reads and on which the transaction has called methods before, including
 // earlier operations of the same request of the client.
 func (s *Session) calledKeys(before []msg.Op, op *msg.Op) (keys [][]byte) {
 	if op.IsCall() {
@@ -48,8 +47,7 @@ func (s *Session) calledKeys(before []msg.Op, op *msg.Op) (keys [][]byte) {
 	return keys
 }
 
-// requestBuilder builds the requests for one call of the client. done counts, by key, the writes that the
-// requests
+// requestBuilder builds the requests for one call of the client. done counts, by key, the writes that the requests
 // contain already: first those of the buffer, then those of the call.
 type requestBuilder struct {
 	s    *Session
@@ -57,11 +55,9 @@ type requestBuilder struct {
 	done map[string]int
 }
 
-// withPreceding returns operation i on a key, or a get in its place, after all earlier operations of the
-// transaction on
-// the key that the request does not contain yet. The conditions of this call have not been checked: the
-// shard checks
-// them in order. Otherwise the failure of a later operation, executed as if they held, could hide that one
+// withPreceding returns operation i on a key, or a get in its place, after all earlier operations of the transaction
+// on the key that the request does not contain yet. The conditions of this call have not been checked: the shard
+// checks them in order. Otherwise the failure of a later operation, executed as if they held, could hide that one
 // does not.
 func (a *requestBuilder) withPreceding(i int, op *msg.Op) (out []msg.Op) {
 	key := string(op.Key)

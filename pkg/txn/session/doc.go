@@ -2,13 +2,10 @@
 //
 // # Guarantees
 //
-// Each operation is executed here, against the values read and the buffered writes, by the code by which
-// shards execute
-// pieces (mvcc.Exec). So a transaction reads its own writes. No write leaves the gateway before the commit,
-// so a
-// savepoint costs no message. The package sends nothing: Wants returns the reads that operations need,
-// Learn stores
-// their results, and Evaluate executes the operations.
+// Each operation is executed here, against the values read and the buffered writes, by the code by which shards
+// execute pieces (mvcc.Exec). So a transaction reads its own writes. No write leaves the gateway before the commit,
+// so a savepoint costs no message. The package sends nothing: Wants returns the reads that operations need, Learn
+// stores their results, and Evaluate executes the operations.
 //
 //	         ┌─ Wants ──▶ lock requests, or reads ──▶ shards
 //	call ────┤                                          │
@@ -18,20 +15,16 @@
 //
 // # Example
 //
-// Transaction A executes "add c 5; get c" on a counter c of value 1. Wants requests the value of c once,
-// for update.
-// Learn stores 1. Evaluate returns 6 for the get, and the buffer contains "add c 5": the shard adds at
-// commit, so the
+// Transaction A executes "add c 5; get c" on a counter c of value 1. Wants requests the value of c once, for update.
+// Learn stores 1. Evaluate returns 6 for the get, and the buffer contains "add c 5": the shard adds at commit, so the
 // addition commutes with those of other transactions.
 //
 // # Hazards
 //
-// A value that was read without a lock (Optimistic) is validated at the end. An absent key has no version
-// to compare
+// A value that was read without a lock (Optimistic) is validated at the end. An absent key has no version to compare
 // (SawAbsent), so a failure that may result from such a read is not returned.
 //
-// The gateway has no values of data types, so it cannot compute the effect of a method call. An operation
-// that follows a
-// call on its key is executed by the shard, together with all earlier operations of the transaction on that key
-// (calls.go).
+// The gateway has no values of data types, so it cannot compute the effect of a method call. An operation that
+// follows a call on its key is executed by the shard, together with all earlier operations of the transaction on that
+// key (calls.go).
 package session

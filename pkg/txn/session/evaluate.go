@@ -9,9 +9,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
-// Evaluate executes ops after all reads that they need have been stored. wall is the time of day in
-// milliseconds since
-// 1970, for deadlines of keys.
+// Evaluate executes ops after all reads that they need have been stored. wall is the time of day in milliseconds
+// since 1970, for deadlines of keys.
 func (s *Session) Evaluate(ops []msg.Op, wall int64) ([]msg.Result, *msg.Failure) {
 	for i := range ops {
 		if ops[i].IsRange() {

@@ -47,17 +47,15 @@ type Where struct {
 	Place func(key []byte) kv.ShardID
 	// Early reports whether a read of a key should write-lock it at once; nil for never.
 	Early func(key []byte) bool
-	// First is the shard that locks first where contended ranges are read for update. It write-locks its part,
-	// so that
+	// First is the shard that locks first where contended ranges are read for update. It write-locks its part, so that
 	// the transactions queue there.
 	First kv.ShardID
 	// EarlyRange reports whether a range is contended in this way; nil for never.
 	EarlyRange func(op *msg.Op) bool
 }
 
-// Wants returns the reads that ops still need, by shard: those under locks, and the optimistic ones, which
-// are validated
-// at the end.
+// Wants returns the reads that ops still need, by shard: those under locks, and the optimistic ones, which are
+// validated at the end.
 func (s *Session) Wants(ops []msg.Op, w Where) (locked, unlocked piece.Pieces) {
 	whole := keysNeededWhole(ops)
 	requested := map[string]bool{}
@@ -125,8 +123,7 @@ func (s *Session) addRangeReads(op *msg.Op, shards int, locked *piece.Pieces) {
 	}
 }
 
-// rangeRead returns the read for a range operation. The transaction's own deletes may remove rows from a
-// scan, so its
+// rangeRead returns the read for a range operation. The transaction's own deletes may remove rows from a scan, so its
 // limit is raised by their number.
 func (s *Session) rangeRead(op *msg.Op) msg.Op {
 	out := msg.Op{Kind: msg.OpScan, Seq: op.Seq, Key: op.Key, End: op.End, Reverse: op.Reverse,

@@ -15,8 +15,7 @@ type savepoint struct {
 	writes, bytes int
 }
 
-// Savepoint adds a savepoint at the end of the buffer. A name may be used again: the newest one counts
-// until it is
+// Savepoint adds a savepoint at the end of the buffer. A name may be used again: the newest one counts until it is
 // released (as in PostgreSQL).
 func (s *Session) Savepoint(name string) *msg.Failure {
 	switch {

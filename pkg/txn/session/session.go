@@ -24,8 +24,7 @@ type Session struct {
 	base map[string]entry.Value
 	// rows are the results of range operations, by Op.Seq.
 	rows map[uint32]*mvcc.RangeRows
-	// callResults are the results of method calls, by Op.Seq. lookups are the values that operations find
-	// which follow
+	// callResults are the results of method calls, by Op.Seq. lookups are the values that operations find which follow
 	// such calls on their key.
 	callResults map[uint32]msg.Result
 	lookups     map[lookup]entry.Value
@@ -69,8 +68,7 @@ func New() *Session {
 // Empty reports whether the session has read and locked nothing on the shard.
 func (t *Touched) Empty() bool { return len(t.Grants)+len(t.Seen) == 0 }
 
-// Granted adds grants, each once: a lock that is requested again is granted under its old number. They are
-// sorted by
+// Granted adds grants, each once: a lock that is requested again is granted under its old number. They are sorted by
 // number, the order in which shards usually report them.
 func (t *Touched) Granted(grants []msg.Grant) {
 	if t.Grants == nil {
@@ -117,8 +115,7 @@ func (s *Session) HasRead() bool {
 	return slices.ContainsFunc(s.touched, func(t *Touched) bool { return !t.Empty() })
 }
 
-// SawAbsent reports whether a key read without a lock was absent, or a range was read without a lock.
-// Absence has no
+// SawAbsent reports whether a key read without a lock was absent, or a range was read without a lock. Absence has no
 // version: if the key is absent at validation, it may have existed in between.
 func (s *Session) SawAbsent() bool {
 	return slices.ContainsFunc(s.touched, func(t *Touched) bool {
@@ -167,8 +164,7 @@ func (s *Session) push(op msg.Op) {
 	s.buffer = append(s.buffer, op)
 }
 
-// Write appends the writes of an executed call to the buffer. Their conditions are dropped: they hold under
-// the locks
+// Write appends the writes of an executed call to the buffer. Their conditions are dropped: they hold under the locks
 // that the transaction has now. It fails if the transaction becomes too large.
 func (s *Session) Write(ops []msg.Op) *msg.Failure {
 	size, n := s.bytes, len(s.buffer)

@@ -11,17 +11,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// probedShard is a shard that did not respond in time, to a round or to a commit. A round leaves it out
-// until it has
+// probedShard is a shard that did not respond in time, to a round or to a commit. A round leaves it out until it has
 // answered a probe in time and RoundTimes.LeftOut has passed.
 //
-// Late responses have two possible causes, with opposite consequences. If many messages wait for the shard,
-// it should
-// decide more: its keys are contended. If its log is slow, it should decide nothing: the keys of other
-// shards stay locked
-// until its decision is durable. So a probe has two responses, at once and when the log is durable, and
-// only the time
-// between them counts:
+// Late responses have two possible causes, with opposite consequences. If many messages wait for the shard, it should
+// decide more: its keys are contended. If its log is slow, it should decide nothing: the keys of other shards stay
+// locked until its decision is durable. So a probe has two responses, at once and when the log is durable, and only
+// the time between them counts:
 //
 //	gateway                  shard                        log
 //	├─ probe 1 ─────────────▶│ (may wait in a queue)      │
@@ -33,13 +29,11 @@ type probedShard struct {
 	suspected bool
 	// since is the begin of this state; until is its earliest end.
 	since, until int64
-	// probe is a read without operations; nil after a response in time. sent is when it was sent last,
-	// answered when
-	// the last response arrived.
+	// probe is a read without operations; nil after a response in time. sent is when it was sent last, answered when the
+	// last response arrived.
 	probe          *msg.Envelope
 	sent, answered int64
-	// echoed is when the first response to probe number echo arrived, if its second one is missing; else 0.
-	// durable is
+	// echoed is when the first response to probe number echo arrived, if its second one is missing; else 0. durable is
 	// the largest number with a second response.
 	echoed        int64
 	echo, durable uint32
@@ -101,16 +95,13 @@ func (s *Shards) IsLeftOut(is kv.ShardID) bool {
 	return true
 }
 
-// undecidedFor is for how long no round waits for a shard that did not fix its CSN while a node was down.
-// The value is
-// somewhat arbitrary: each such round holds the shard's updates for RoundTimes.Lease.
+// undecidedFor is for how long no round waits for a shard that did not fix its CSN while a node was down. The value
+// is somewhat arbitrary: each such round holds the shard's updates for RoundTimes.Lease.
 const undecidedFor = time.Second
 
-// Undecided records that shards did not fix their CSNs while a node is down. Their sealed updates may wait
-// for decisions
-// of that node until it is back, and a round that waits for these shards holds all other updates there. It
-// returns
-// NoRoundOf these shards.
+// Undecided records that shards did not fix their CSNs while a node is down. Their sealed updates may wait for
+// decisions of that node until it is back, and a round that waits for these shards holds all other updates there. It
+// returns NoRoundOf these shards.
 func (s *Shards) Undecided(are []kv.ShardID) *msg.Failure {
 	for _, sh := range are {
 		s.shard[sh].undecidedUntil = s.env.Now + int64(undecidedFor)
@@ -186,24 +177,18 @@ func (s *Shards) onDurable(of kv.ShardID, x *probedShard, number uint32) {
 }
 
 const (
-	// probeInterval is the time between two probes. The value is somewhat arbitrary: far less than the least
-	// time for
+	// probeInterval is the time between two probes. The value is somewhat arbitrary: far less than the least time for
 	// which a shard is left out.
 	probeInterval = 100 * time.Millisecond
-	// A log is slow if its second response is slowLog late once, or lateLog late in maxLateProbes probes in a
-	// row. The
-	// values are somewhat arbitrary: a node with saturated cores appends for 100 ms now and then, and a shard
-	// that does
+	// A log is slow if its second response is slowLog late once, or lateLog late in maxLateProbes probes in a row. The
+	// values are somewhat arbitrary: a node with saturated cores appends for 100 ms now and then, and a shard that does
 	// not decide makes its contended keys slower than such a log does.
 	lateLog, maxLateProbes, slowLog = 150 * time.Millisecond, 3, 500 * time.Millisecond
-	// After silentAfter without a response a shard is not chosen to decide. The value is somewhat arbitrary:
-	// requests
+	// After silentAfter without a response a shard is not chosen to decide. The value is somewhat arbitrary: requests
 	// queue for less, since a node admits no more than it can execute in that time.
 	silentAfter = time.Second
-	// minPenalty and maxPenalty bound the time for which a slow shard is not chosen to decide. It doubles when
-	// the shard
-	// is slow again within relapseWithin. The values are somewhat arbitrary: an update that such a shard
-	// decides keeps
+	// minPenalty and maxPenalty bound the time for which a slow shard is not chosen to decide. It doubles when the shard
+	// is slow again within relapseWithin. The values are somewhat arbitrary: an update that such a shard decides keeps
 	// keys of other shards locked for as long as the disk takes.
 	minPenalty, maxPenalty, relapseWithin = time.Second, 30 * time.Second, 2 * time.Second
 )
@@ -229,9 +214,8 @@ func (s *Shards) evaluateLog(of kv.ShardID, since int64) {
 	s.startPenalty(of, since)
 }
 
-// startPenalty excludes a shard that was slow since a time from deciding, if another shard can. It does so
-// for some time
-// beyond the next fast response: a disk that is slow under load is fast while nothing is written.
+// startPenalty excludes a shard that was slow since a time from deciding, if another shard can. It does so for some
+// time beyond the next fast response: a disk that is slow under load is fast while nothing is written.
 func (s *Shards) startPenalty(is kv.ShardID, since int64) {
 	k := &s.shard[is]
 	if k.penalty == 0 || since > k.slowUntil+int64(relapseWithin) {
@@ -254,7 +238,7 @@ func (s *Shards) MayDecide(of kv.ShardID) bool {
 	return !s.hasBeenSilent(x) && (x.echoed == 0 || s.env.Now-x.echoed < int64(slowLog))
 }
 
-// onRestart drops the history of a shard: it says nothing about the new incarnation.
+// onRestart drops the history of a shard: it does not apply to the new incarnation.
 func (s *Shards) onRestart(is kv.ShardID) {
 	delete(s.probing, is)
 	s.shard[is].lateProbes, s.shard[is].penalty, s.shard[is].slowUntil = 0, 0, 0

@@ -1,14 +1,11 @@
-// Package shards is what a gateway knows about the shards and their nodes: incarnations, load, which shards
-// are not
+// Package shards is what a gateway knows about the shards and their nodes: incarnations, load, which shards are not
 // available, and which are slow.
 //
 // # Guarantees
 //
-// Safety does not depend on it. A shard rejects a message that names an earlier incarnation, and a
-// transaction that needs
-// a node that is down waits until its deadline. The knowledge saves an attempt after a restart, and turns a
-// late failure
-// into an early one that names the reason:
+// Safety does not depend on it. A shard rejects a message that names an earlier incarnation, and a transaction that
+// needs a node that is down waits until its deadline. The knowledge saves an attempt after a restart, and turns a
+// late failure into an early one that names the reason:
 //
 //	up ── SetDown ──▶ down             new work fails at once
 //	up ── SetLeaving ─▶ draining       new work fails, running work continues
@@ -17,8 +14,7 @@
 //
 // # Hazards
 //
-// A draining shard may return in a later incarnation. The gateway learns this from any message of the
-// shard, and then
+// A draining shard may return in a later incarnation. The gateway learns this from any message of the shard, and then
 // accepts new work for it again.
 package shards
 
@@ -47,9 +43,8 @@ type shard struct {
 	known kv.Known
 	// updatesWait: updates waited there at its last response to a reader. busy: it was saturated.
 	updatesWait, busy bool
-	// lateProbes counts the probes in a row after which its log was late. penalty is the duration of the last
-	// period
-	// in which it was not to decide; that period ends at slowUntil.
+	// lateProbes counts the probes in a row after which its log was late. penalty is the duration of the last period in
+	// which it was not to decide; that period ends at slowUntil.
 	lateProbes         int
 	penalty, slowUntil int64
 	// undecidedUntil is the end of the period in which no round waits for it, while a node is down.
@@ -86,9 +81,8 @@ func (s *Shards) Learn(of kv.ShardID, inc kv.Incarnation) {
 	s.LearnAborts(of, kv.Known{Incarnation: inc})
 }
 
-// LearnAborts stores a shard's incarnation and the number of commits that it has aborted in it. A commit
-// request with an
-// outdated number may be presumed aborted.
+// LearnAborts stores a shard's incarnation and the number of commits that it has aborted in it. A commit request with
+// an outdated number may be presumed aborted.
 func (s *Shards) LearnAborts(of kv.ShardID, k kv.Known) {
 	if int(of) >= len(s.shard) {
 		return
@@ -115,8 +109,8 @@ func (s *Shards) Known(of kv.ShardID, inc kv.Incarnation) kv.Known {
 
 // NoteLoad stores the load that a shard reports to a reader: whether updates wait there, and whether it is
 // saturated.
-func (s *Shards) NoteLoad(of kv.ShardID, parked, busy bool) {
-	s.shard[of].updatesWait, s.shard[of].busy = parked, busy
+func (s *Shards) NoteLoad(of kv.ShardID, updatesWait, busy bool) {
+	s.shard[of].updatesWait, s.shard[of].busy = updatesWait, busy
 }
 
 // UpdatesWait reports whether updates waited on a shard at its last response to a reader.
@@ -147,9 +141,8 @@ func (s *Shards) DownSince(n kv.NodeID) (int64, bool) {
 // AnyDown reports whether some node is known to be down.
 func (s *Shards) AnyDown() bool { return len(s.down) > 0 }
 
-// SetLeaving marks an incarnation of a shard as draining. New transactions that need the shard are refused
-// until a later
-// incarnation is known; running ones continue.
+// SetLeaving marks an incarnation of a shard as draining. New transactions that need the shard are refused until a
+// later incarnation is known; running ones continue.
 func (s *Shards) SetLeaving(of kv.ShardID, inc kv.Incarnation) {
 	if int(of) >= len(s.shard) || inc < s.Incarnation(of) {
 		return
@@ -172,9 +165,8 @@ func (s *Shards) Leavings() uint64 { return s.leavingReports }
 // AllThere reports whether no node is known to be down and no shard is draining.
 func (s *Shards) AllThere() bool { return len(s.down)+len(s.leaving) == 0 }
 
-// Refusing returns why a new transaction must not begin on these shards: their node is down or draining. It
-// returns nil
-// if it may begin.
+// Refusing returns why a new transaction must not begin on these shards: their node is down or draining. It returns
+// nil if it may begin.
 func (s *Shards) Refusing(need []kv.ShardID) *msg.Failure {
 	f := s.Unreachable(need...)
 	if f != nil {
@@ -197,8 +189,7 @@ func (s *Shards) NoFullRound() *msg.Failure {
 	return s.Refusing(s.env.EveryShard())
 }
 
-// NoRound returns why no snapshot can be fixed now, nil if one can. Shards of nodes that are down are not
-// needed.
+// NoRound returns why no snapshot can be fixed now, nil if one can. Shards of nodes that are down are not needed.
 // Draining ones are: views that have begun there continue at the snapshot.
 func (s *Shards) NoRound() *msg.Failure {
 	if s.AllThere() {
@@ -239,9 +230,8 @@ func (s *Shards) Unreachable(need ...kv.ShardID) *msg.Failure {
 	return nil
 }
 
-// LeavingBefore returns why a transaction must not begin on these shards, if it knows of the first reports
-// of draining
-// shards only; nil if it may begin. A transaction that began before a report continues.
+// LeavingBefore returns why a transaction must not begin on these shards, if it knows of the first reports of
+// draining shards only; nil if it may begin. A transaction that began before a report continues.
 func (s *Shards) LeavingBefore(need []kv.ShardID, reports uint64) *msg.Failure {
 	for _, sh := range need {
 		l, ok := s.leaving[sh]

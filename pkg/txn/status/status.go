@@ -2,26 +2,21 @@
 //
 // # Guarantees
 //
-// Every shard is queried. A shard that has committed the transaction responds with its results. Any other
-// first writes
-// a durable fence: it will never commit the transaction. When all shards have fenced it, it is aborted for
-// good. An
-// outcome that cannot be learned is a failure, never a guess.
+// Every shard is queried. A shard that has committed the transaction responds with its results. Any other first
+// writes a durable fence: it will never commit the transaction. When all shards have fenced it, it is aborted for
+// good. An outcome that cannot be learned is a failure, never a guess.
 //
 //	Ask ──▶ QueryTxn to every shard ──▶ QueryTxnResponse ──▶ Answered ──▶ Ended
 //
 // # Example
 //
-// Client A commits transaction T and its connection breaks. It queries T at any gateway: shard 1, the last
-// agent,
-// responds "committed", and the query ends. If instead all shards fence T, the outcome is "aborted", and a
-// delayed
+// Client A commits transaction T and its connection breaks. It queries T at any gateway: shard 1, the last agent,
+// responds "committed", and the query ends. If instead all shards fence T, the outcome is "aborted", and a delayed
 // commit request of T that arrives later is rejected by the fence.
 //
 // # Hazards
 //
-// A fence takes memory on every shard until the id is ten minutes old. So fences are counted by the user
-// who queries,
+// A fence takes memory on every shard until the id is ten minutes old. So fences are counted by the user who queries,
 // and a shard rejects further ones at a bound.
 package status
 
@@ -121,9 +116,8 @@ func (q *Queries) Tick() {
 	}
 }
 
-// endIfOnlyDown ends a query if only shards of nodes that are down have not responded, and reports whether
-// it has. Such
-// a shard may be the one that has committed the transaction.
+// endIfOnlyDown ends a query if only shards of nodes that are down have not responded, and reports whether it has.
+// Such a shard may be the one that has committed the transaction.
 func (q *Queries) endIfOnlyDown(x *query) bool {
 	for _, s := range x.missing {
 		if q.shards.Unreachable(s) == nil {
