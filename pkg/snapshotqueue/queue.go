@@ -263,6 +263,7 @@ func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
 	case len(needs) == 0:
 		return false
 	case u != nil && (u.state == Held || !u.piece):
+		// Held already; or a participant of an earlier commit of the id, whose decision is in flight.
 		return true
 	case u == nil:
 		u = &update{txn: txn, blockedSince: never}
@@ -324,6 +325,12 @@ func (q *Queue) Unsealed(now int64, txn kv.TxnRef, epoch kv.Epoch, age int64) {
 	if u == nil || u.piece || u.state == Held {
 		return
 	}
+	// The history that this prevents:
+	//
+	//	A sealed 1.1; unseal request; its response is delayed, and a duplicate is in flight
+	//	response: A held; the reader deregisters: A sealed 1.2, votes
+	//	duplicate for 1.1: A held again, reader S does not wait
+	//	the last agent counts 1.2 and commits: S has missed A
 	if epoch != u.epoch && !q.opt.Mutants.Has(mutant.UnsealedEpochIgnored) {
 		return
 	}
@@ -378,6 +385,7 @@ func (q *Queue) isFree(u *update) bool {
 
 // reevaluate seals an update, or frees a piece, that is not held any longer.
 func (q *Queue) reevaluate(u *update) {
+	// A recovered update seals here too: the epochs that it may have had are of an earlier incarnation.
 	if u.state == Sealed || u.state == Unheld || !q.isFree(u) {
 		return
 	}

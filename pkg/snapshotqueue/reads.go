@@ -16,6 +16,12 @@ func (q *Queue) Enter(now int64, r *Read) bool {
 	if rd := q.readers[r.Reader]; rd != nil && rd.until <= q.now {
 		q.expire(rd) // this read must not revive the expired lease
 	}
+	// A held update does not delay the read: the reader holds it as well. But if readers have blocked it for too long,
+	// another registration would prolong that, so the read is refused:
+	//
+	//	R registers on k; A writes k, held by R
+	//	S registers on k; R deregisters: A is held by S
+	//	T registers on k; S deregisters: A is held by T ...
 	conflicting := q.conflictingUpdates(r.Needs)
 	sealed := slices.ContainsFunc(conflicting, (*update).isDecidable)
 	if (r.Lasting || r.Stays || sealed) && !r.Whole && slices.ContainsFunc(conflicting, q.isClosing) {
@@ -34,6 +40,8 @@ func (q *Queue) admit(r *Read, sealed []*update) bool {
 		r.waits = nil
 	}
 	wait := len(r.waits) > 0
+	// A waiting read must be registered, or updates that are prepared during its wait could be decided after those that
+	// it waits for, and it would return values of different instants.
 	if (r.Lasting || r.Stays || wait && !q.opt.Mutants.Has(mutant.NoRegistrationForWait)) &&
 		!(wait && q.opt.Mutants.Has(mutant.RegisteredAfterWait)) {
 		q.register(r)
@@ -162,6 +170,7 @@ func (q *Queue) unregister(rd *reader) {
 		}
 	}
 	q.rangedReaders = slices.DeleteFunc(q.rangedReaders, func(x *reader) bool { return x == rd })
+	// Other readers may still hold some of these; reevaluate checks that.
 	for _, u := range q.conflictingUpdates(rd.needs) {
 		q.reevaluate(u)
 	}
