@@ -45,10 +45,12 @@ func TestDeltasReadBack(t *testing.T) {
 	})
 }
 
-// TestGoldenDelta: these bytes are in stores.
+// Stores contain these bytes.
 func TestGoldenDelta(t *testing.T) {
-	b := encodeDelta(Value{Type: 2, Version: version}, msg.Call{Method: 1, Args: []msg.Datum{{Kind: msg.DatumBytes, Bytes: []byte("hi")}, {Kind: msg.DatumInt, Int: -1}}})
-	require.Equal(t, "0202"+"0000000100020000000000000003"+"0a10"+"0801"+"1206"+"0801"+"1202"+"6869"+"1204"+"0802"+"1801", hex.EncodeToString(b))
+	b := encodeDelta(Value{Type: 2, Version: version}, msg.Call{Method: 1, Args: []msg.Datum{{Kind: msg.DatumBytes,
+		Bytes: []byte("hi")}, {Kind: msg.DatumInt, Int: -1}}})
+	require.Equal(t, "0202"+"0000000100020000000000000003"+"0a10"+
+		"0801"+"1206"+"0801"+"1202"+"6869"+"1204"+"0802"+"1801", hex.EncodeToString(b))
 }
 
 func TestDamagedDeltasAreNamed(t *testing.T) {
@@ -68,9 +70,10 @@ func TestDamagedDeltasAreNamed(t *testing.T) {
 	}
 }
 
-// FuzzDelta: damaged rows are refused or read, and never a panic.
+// FuzzDelta: damaged rows are rejected or decoded, without a panic.
 func FuzzDelta(f *testing.F) {
-	f.Add(encodeDelta(Value{Type: 2, Version: version}, msg.Call{Method: 1, Args: []msg.Datum{{Kind: msg.DatumBytes, Bytes: []byte("hi")}}}))
+	f.Add(encodeDelta(Value{Type: 2, Version: version}, msg.Call{Method: 1, Args: []msg.Datum{{Kind: msg.DatumBytes,
+		Bytes: []byte("hi")}}}))
 	f.Add(Value{Version: version, Payload: []byte("v")}.Encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		v, calls, err := DecodeDelta(b)

@@ -1,30 +1,34 @@
-// Package entry is what a shard writes to its log and reads back from it.
+// Package entry is the content of a shard's log.
 //
-// The log is a list of effects, not of commands: each Entry sets or removes
-// one row, and replaying it is applying it. One Step of a shard yields some
-// entries, which become durable together or not at all. Rows live in tables:
+// The log contains effects, not commands: an Entry sets or deletes one row, and replay applies entries in order. The
+// entries of one step of a shard become durable together or not at all. Rows are in tables:
 //
-//	version   user key, index  -> Value      what was visible from that index on, or
-//	                                         from a later one if nobody asks for those between;
-//	                                         or Delta, the calls that made it of the one before;
-//	                                         or a directory of pages, and patches of that (pages.go)
-//	page      user key, number -> (elements) a part of a large value, which never changes
+//	version   user key, CSN    -> Value      visible from this CSN on, or from a later one if none between is needed;
+//	                                         or a Delta, the calls that made it from the preceding one;
+//	                                         or a directory of pages, or a patch of it (pages.go)
+//	page      user key, number -> (elements) a part of a large value, immutable
 //	prepared  attempt          -> Prepared   a participant's intents and locks
-//	record    attempt          -> Record     a commit that is not acknowledged by all
-//	outcome   id               -> Outcome    committed or applied; dropped below the floor
-//	fence     id               -> (empty)    no attempt will ever commit here; dropped below the floor
+//	record    attempt          -> Record     a commit that not all participants have acknowledged
+//	outcome   id               -> Outcome    committed or applied; deleted below the low watermark
+//	fence     id               -> (empty)    this shard never commits the id; deleted below the low watermark
 //	state     (none)           -> State      the shard's counters
-//	pin       number           -> msg.Pin    a state of the whole store that is kept; the hot shard's only
-//	moved     user key         -> Moved      a key that lives on the hot shard, away from its home
-//	deadline  time, user key   -> (empty)    a key that is to be deleted then (deadline.go)
+//	pin       number           -> Snapshot   a retained snapshot; on the hot shard only
+//	moved     user key         -> Moved      a key on the hot shard with another home shard
+//	deadline  time, user key   -> Deadline   a key to be deleted at that time (deadline.go)
 //
-// A shard keeps in memory what it works on. What it misses it asks for with a
-// Read, which is answered as of the index of the step that asked.
+// For example, transaction T adds 1 to k on a participant. The prepare step sets prepared/T with the effect, and the
+// step that applies the decision deletes it and sets version/k at the new CSN and outcome/T:
+//
+//	step 1: Set prepared/T
+//	step 2: Delete prepared/T, Set version/k at 18, Set outcome/T, Set state
+//
+// A shard has its working set in memory. For anything else it returns a Read, which is executed at the CSN
+// of that step.
 package entry
 
 import "github.com/linchpindb/linchpin/pkg/kv"
 
-// Table names a kind of rows. The numbers are part of stored keys.
+// Table is a kind of rows. The numbers are part of stored keys.
 type Table byte
 
 const (
@@ -39,7 +43,7 @@ const (
 	TableHotRule  Table = 9
 	TablePage     Table = 10
 	TableDeadline Table = 11
-	// LastTable is the greatest number.
+	// LastTable is the largest number.
 	LastTable = TableDeadline
 )
 
@@ -71,134 +75,124 @@ func (t Table) String() string {
 	return "unknown"
 }
 
-// Action says what an Entry does.
+// Action is the kind of an Entry.
 type Action byte
 
 const (
-	// Set writes a row.
+	// Set sets a row.
 	Set Action = iota
-	// Delete removes a row (for versions: the one at exactly Index).
+	// Delete deletes a row (of versions: the one at exactly Index).
 	Delete
-	// DeleteBelow removes, in the version table, all versions of Key with an
-	// index below Index; in the other tables, all rows with keys below Key.
+	// DeleteBelow deletes, in the version table, all versions of Key below Index; in the other tables, all rows with
+	// keys below Key.
 	DeleteBelow
 )
 
 func (a Action) String() string { return [...]string{"set", "delete", "delete-below"}[a] }
 
-// Entry sets or removes rows of one table of one shard.
+// Entry sets or deletes rows of one table of one shard.
 type Entry struct {
 	Action Action
 	Table  Table
-	// Key is the user key, or the row's name: an encoded kv.TxnRef, an
-	// encoded kv.TxnID, a PageKey, a DeadlineKey, or nothing.
+	// Key is the user key, or the name of the row: an encoded kv.TxnRef or kv.TxnID, a PageKey, a DeadlineKey,
+	// or empty.
 	Key []byte
-	// Index is used by the version table only.
+	// Index is the CSN, for the version table only.
 	Index kv.Index
-	// Value is the row, nil unless Action is Set.
+	// Value is the row; nil unless Action is Set.
 	Value []byte
 }
 
-// Group is what one shard appends in one step.
+// Group is the entries of one step of a shard.
 type Group struct {
 	Shard   kv.ShardID
 	Entries []Entry
 }
 
-// ReadKind says what a Read looks for.
+// ReadKind is the kind of a Read.
 type ReadKind byte
 
 const (
-	// ReadKey is the newest version of Key at or below Index: a whole value, or
-	// the deltas that made it, newest first, with the whole value that they begin
-	// with at the end.
+	// ReadKey returns the newest version of Key at or below Index: a whole value, or the deltas that made it, the newest
+	// first, followed by the whole value before them.
 	ReadKey ReadKind = iota
-	// ReadRange is the newest versions at or below Index of the keys in Span,
-	// in order, or from the last on with Reverse, without tombstones, at most Limit
-	// of them. Of a value that is stored as deltas it is only the newest of these.
+	// ReadRange returns the newest versions at or below Index of at most Limit keys in Span, in order (with Reverse:
+	// from the end), without tombstones. Of a value stored as deltas it returns the newest delta only.
 	ReadRange
-	// ReadRow is a row of a table other than version.
+	// ReadRow returns a row of a table other than version.
 	ReadRow
-	// ReadGarbage walks at most Limit versions of the keys in Span, in
-	// order, and tells which keys have versions that nothing can see any
-	// more: those below the newest whole one at or below Index, and that one too
-	// when it is a tombstone; but not what is seen at one of Kept. A version is
-	// seen up to the next whole one.
+	// ReadGarbage examines at most Limit versions of the keys in Span, in order, and returns the invisible ones: those
+	// below the newest whole one at or below Index, and that one if it is a tombstone, but not what is visible at one of
+	// Kept. A version is visible up to the next whole one.
 	ReadGarbage
-	// ReadPages walks at most Limit rows of the page table whose keys are in Span,
-	// in order, and tells which no version of their user key names, whether that
-	// can be seen or not. It finishes the user key that it is at.
+	// ReadPages examines at most Limit rows of the page table with keys in Span, in order, and returns the pages that no
+	// version of their user key names, visible or not. It completes the last user key.
 	ReadPages
-	// ReadRows is the rows of a table other than version whose keys are in Span, in
-	// order, at most Limit of them.
+	// ReadRows returns at most Limit rows of a table other than version with keys in Span, in order.
 	ReadRows
 )
 
-// Read is a question that a shard cannot answer from memory.
+// Read is a read of the store that a shard needs because something is not in memory.
 type Read struct {
-	// ID comes back in the result.
+	// ID is returned in the result.
 	ID    uint64
 	Kind  ReadKind
 	Table Table
 	Key   []byte
 	Span  kv.Span
 	Index kv.Index
-	// Kept are indexes below Index, in order, at which somebody reads; for
-	// ReadGarbage.
+	// Kept, for ReadGarbage, are retained CSNs below Index, in order.
 	Kept  []kv.Index
 	Limit int
 	// Reverse is for ReadRange.
 	Reverse bool
-	// User is on whose behalf the row is read, 0 for the shard itself. Commit: a commit waits for it.
+	// User is the user for whom the row is read, 0 for the shard itself. Commit: a commit waits for the result.
 	User   kv.Account
 	Commit bool
-	// Short, of a ReadRange: if it takes long, the result may end before its limits.
+	// Short, of a ReadRange: if it takes long, it may end before its limits.
 	Short bool
-	// Turn, of a ReadRange, bounds the rows looked at, deleted and invisible ones included, before the
-	// read returns what it has (ReadResult.Yielded). 0 is no bound.
+	// Turn, of a ReadRange, bounds the rows examined, deleted and invisible ones included, before it returns what it has
+	// (ReadResult.Yielded). 0 is no bound.
 	Turn int
-	// LimitBytes bounds the keys and values returned together, roughly: the
-	// row that passes it is the last. 0 is no bound.
+	// LimitBytes bounds the total size of the keys and values returned: the row that exceeds it is the last one. 0 is no
+	// bound.
 	LimitBytes int
 }
 
-// Row is one version, or one other row (then Index is 0).
+// Row is a version, or a row of another table (Index is 0).
 type Row struct {
 	Key   []byte
 	Index kv.Index
 	Value []byte
 }
 
-// Garbage is what ReadGarbage found for one key.
+// Garbage is what ReadGarbage or ReadPages has found for one key.
 type Garbage struct {
 	Key []byte
-	// Below: the versions with an index below it can go; 0 for none.
+	// Below: the versions below this CSN can be deleted; 0 for none.
 	Below kv.Index
-	// Versions can go as well, besides; newest first.
+	// Versions can be deleted in addition; the newest first.
 	Versions []kv.Index
-	// Pages can go, in order; for ReadPages.
+	// Pages can be deleted, in order; for ReadPages.
 	Pages []uint64
 }
 
-// ReadResult answers a Read. Rows belong to the receiver.
+// ReadResult is the result of a Read. Rows belong to the receiver.
 type ReadResult struct {
 	ID   uint64
 	Kind ReadKind
-	// Rows has at most one element for ReadRow. A tombstone is returned as a row
-	// for ReadKey.
+	// Rows has at most one element for ReadRow. ReadKey returns a tombstone as a row.
 	Rows    []Row
 	Garbage []Garbage
-	// Resume is where to go on when a limit was met, nil when all was seen: the start
-	// of the next span, or its end with Reverse.
+	// Resume is the start of the next span (with Reverse: its end) if a limit was reached; else nil.
 	Resume []byte
-	// Yielded: the turn is over (Read.Turn). Resume is behind the last row looked at.
+	// Yielded: the turn is over (Read.Turn). Resume follows the last row examined.
 	Yielded bool
-	// Err is set when the store could not be read; it is a *kv.Error.
+	// Err is set if the store could not be read. It is a *kv.Error.
 	Err error
-	// Folded is what the reader has made of Rows already (shard.Fold), nil if that is left
-	// to the shard.
+	// Folded is what the reader has made of Rows already (shard.Fold); nil if the shard has to do that.
 	Folded any
 }
 
-// IsMove reports whether an effect is that of a move of a key.
+// IsMove reports whether an effect is part of a move of a key.
 func (m *Effect) IsMove() bool { return m.Kind == EffectMoveOut || m.Kind == EffectMoveIn }

@@ -26,23 +26,23 @@ var _ = math.Inf
 // proto package needs to be updated.
 const _ = proto.GoGoProtoPackageIsVersion3 // please upgrade the proto package
 
-// EffectKind says what a write does to a key.
+// EffectKind is the kind of a write.
 type EffectKind int32
 
 const (
 	// EffectPut replaces the value.
 	EffectPut EffectKind = 0
-	// EffectDelete removes it.
+	// EffectDelete deletes it.
 	EffectDelete EffectKind = 1
-	// EffectAdd adds a delta to it; adds commute.
+	// EffectAdd adds a delta to it. Adds commute.
 	EffectAdd EffectKind = 2
-	// EffectMoveOut leaves a mark, or a tombstone, in the place of a key that
-	// goes to another shard; EffectMoveIn brings what it held there.
+	// EffectMoveOut replaces a key that is moved to another shard by a move tombstone or a deletion tombstone;
+	// EffectMoveIn adds what it held there.
 	EffectMoveOut EffectKind = 3
 	EffectMoveIn  EffectKind = 4
-	// EffectChange makes the calls of a data type's methods, in order.
+	// EffectChange executes method calls of a data type, in order.
 	EffectChange EffectKind = 5
-	// EffectExpire sets or clears when the key expires, and leaves what it holds.
+	// EffectExpire sets or removes the deadline of a key, and leaves its value.
 	EffectExpire EffectKind = 6
 )
 
@@ -74,29 +74,27 @@ func (EffectKind) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_b3869d9ace0f6f25, []int{0}
 }
 
-// Effect is one write, executed but not necessarily visible yet.
+// Effect is a write that is executed, but not necessarily visible yet.
 type Effect struct {
 	Key  []byte     `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Kind EffectKind `protobuf:"varint,2,opt,name=kind,proto3,enum=linchpin.entry.EffectKind" json:"kind,omitempty"`
-	// type is the value's data type (adt.Type), value its payload.
+	// type is the data type of the value (adt.Type); value is its payload.
 	Type  uint32 `protobuf:"varint,3,opt,name=type,proto3" json:"type,omitempty"`
 	Value []byte `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
 	Delta int64  `protobuf:"zigzag64,5,opt,name=delta,proto3" json:"delta,omitempty"`
-	// version is the identity given at execution; zero for an add, whose
-	// version is made when it becomes visible.
+	// version is the version assigned at execution; zero for an add, which gets one when it becomes visible.
 	Version github_com_linchpindb_linchpin_pkg_kv.Version `protobuf:"bytes,6,opt,name=version,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Version" json:"version"`
-	// low and high are how far below and above zero delta has been on the way,
-	// if it is the sum of several adds.
+	// low and high are the lowest and highest intermediate sum if delta is the sum of several adds; low <= 0
+	// <= high.
 	Low   int64      `protobuf:"zigzag64,7,opt,name=low,proto3" json:"low,omitempty"`
 	High  int64      `protobuf:"zigzag64,8,opt,name=high,proto3" json:"high,omitempty"`
 	Calls []msg.Call `protobuf:"bytes,9,rep,name=calls,proto3" json:"calls"`
-	// expires is when the key expires from now on, in milliseconds since 1970 by
-	// the shard's clock. 0 is never, or, of adds, changes and EffectExpire, as
-	// before; -1 is never. Of a delete it is the deadline that it was made for.
+	// expires is the new deadline of the key, in milliseconds since 1970 by the shard's clock. 0 is none, or, of adds,
+	// changes and EffectExpire, the present one; -1 is none. Of a delete it is the deadline because of which it is
+	// made.
 	Expires int64 `protobuf:"zigzag64,10,opt,name=expires,proto3" json:"expires,omitempty"`
-	// ttl is the time to live that expires was made of, in milliseconds, and clock the
-	// shard's clock that it was added to (package timeofday). 0 where the deadline was
-	// given as such.
+	// ttl is the time to live from which expires was computed, in milliseconds; clock is the shard's clock to which it
+	// was added (package timeofday). Both are 0 if the deadline itself was given.
 	Ttl   int64  `protobuf:"varint,11,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	Clock uint64 `protobuf:"varint,12,opt,name=clock,proto3" json:"clock,omitempty"`
 }
@@ -134,9 +132,8 @@ func (m *Effect) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Effect proto.InternalMessageInfo
 
-// Deadline is a row of the deadline table, whose key says what expires when: the ttl and
-// the clock of the effect that has set it. Both are 0 for keys that have moved here, and
-// in rows of older versions.
+// Deadline is a row of the deadline table, whose key has the deadline and the user key. ttl and clock are those of
+// the effect that has set the deadline; 0 for keys that have been moved here, and in rows of older versions.
 type Deadline struct {
 	Ttl   int64  `protobuf:"varint,1,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	Clock uint64 `protobuf:"varint,2,opt,name=clock,proto3" json:"clock,omitempty"`
@@ -175,8 +172,8 @@ func (m *Deadline) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Deadline proto.InternalMessageInfo
 
-// Delta is what a row of the version table holds besides its header if it is no
-// whole value: the calls that make its value of the one in the row before it.
+// Delta is the content, after the header, of a row of the version table that is not a whole value: the calls that
+// change the value of the preceding row to that of this row.
 type Delta struct {
 	Calls []msg.Call `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls"`
 }
@@ -214,7 +211,7 @@ func (m *Delta) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Delta proto.InternalMessageInfo
 
-// HeldLock is a lock that must outlive a restart.
+// HeldLock is a lock that survives a restart.
 type HeldLock struct {
 	Start   []byte `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
 	End     []byte `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"`
@@ -255,11 +252,11 @@ func (m *HeldLock) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HeldLock proto.InternalMessageInfo
 
-// Prepared is a participant's promise: its write intents and its locks, the
-// read locks among them, and everything that its vote repeats.
+// Prepared is the prepared state of a participant: its write intents, all its locks including read locks, and the
+// content of its votes.
 type Prepared struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
-	// gateway is of rows that were written before format 3, which do not name their commit.
+	// gateway is set in rows written before format 3, which do not name their commit.
 	Gateway         github_com_linchpindb_linchpin_pkg_kv.NodeID      `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
 	Last            github_com_linchpindb_linchpin_pkg_kv.ShardID     `protobuf:"varint,3,opt,name=last,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"last,omitempty"`
 	LastIncarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,4,opt,name=last_incarnation,json=lastIncarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"last_incarnation,omitempty"`
@@ -272,7 +269,7 @@ type Prepared struct {
 	// commit_id and fingerprint are those of the Prepare.
 	CommitID    github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,10,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
 	Fingerprint uint64                                         `protobuf:"fixed64,11,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
-	// begun is that of the Prepare: it orders the locks in wound-wait after a restart too.
+	// begun is that of the Prepare: after a restart, too, it is the age of the locks.
 	Begun int64 `protobuf:"varint,12,opt,name=begun,proto3" json:"begun,omitempty"`
 }
 
@@ -309,14 +306,14 @@ func (m *Prepared) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Prepared proto.InternalMessageInfo
 
-// Record is a commit of which some participant has not been heard yet.
+// Record is a commit that some participants have not acknowledged yet.
 type Record struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
-	// gateway is of rows that were written before format 3, which do not name their commit.
+	// gateway is set in rows written before format 3, which do not name their commit.
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
-	// participants are those whose acknowledgement is missing.
+	// participants are those that have not acknowledged.
 	Participants []github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,3,rep,packed,name=participants,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"participants,omitempty"`
-	// commit_id is the commit that was decided.
+	// commit_id names the commit.
 	CommitID github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,6,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
 }
 
@@ -353,8 +350,7 @@ func (m *Record) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Record proto.InternalMessageInfo
 
-// Outcome is what a shard knows for good about a transaction id, until the
-// floor passes it.
+// Outcome is the durable outcome of a transaction id on a shard. It is deleted below the low watermark.
 type Outcome struct {
 	// committed is the attempt that this shard, as last agent, committed.
 	Committed uint32 `protobuf:"varint,1,opt,name=committed,proto3" json:"committed,omitempty"`
@@ -362,7 +358,7 @@ type Outcome struct {
 	Applied     uint32       `protobuf:"varint,2,opt,name=applied,proto3" json:"applied,omitempty"`
 	Results     []msg.Result `protobuf:"bytes,3,rep,name=results,proto3" json:"results"`
 	ResultsLost bool         `protobuf:"varint,4,opt,name=results_lost,json=resultsLost,proto3" json:"results_lost,omitempty"`
-	// fingerprint is that of the operations that were committed; 0 if it is not known.
+	// fingerprint is a hash of the committed operations; 0 if it is unknown.
 	Fingerprint uint64 `protobuf:"fixed64,5,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 }
 
@@ -399,9 +395,9 @@ func (m *Outcome) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Outcome proto.InternalMessageInfo
 
-// Moved is a key that the hot shard has taken over from its home.
+// Moved is a key on the hot shard that has another home shard.
 type Moved struct {
-	// since is when, in nanoseconds since 1970.
+	// since is the time of the move, in nanoseconds since 1970.
 	Since int64 `protobuf:"varint,1,opt,name=since,proto3" json:"since,omitempty"`
 }
 
@@ -438,12 +434,11 @@ func (m *Moved) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Moved proto.InternalMessageInfo
 
-// HotRule is what the operator wants of a key, or of all with a prefix, or how
-// the planner goes about it.
+// HotRule is an operator's placement rule for a key or a prefix, or the mode of the planner.
 type HotRule struct {
-	// order is that of the rule (hotshard.Order).
+	// order is the order of the rule (hotshard.Order).
 	Order uint32 `protobuf:"varint,1,opt,name=order,proto3" json:"order,omitempty"`
-	// mode is 1 more than the mode (hotshard.Mode), in the row for that.
+	// mode, in the row of the mode, is the mode (hotshard.Mode) plus 1.
 	Mode uint32 `protobuf:"varint,2,opt,name=mode,proto3" json:"mode,omitempty"`
 }
 
@@ -480,36 +475,34 @@ func (m *HotRule) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HotRule proto.InternalMessageInfo
 
-// State is a shard's counters. It is written with some indexes and write
-// numbers in reserve, which a restart skips.
+// State is the counters of a shard. CSNs and write numbers are reserved in advance; a restart skips the
+// unused ones.
 type State struct {
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,1,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
-	// index is no less than any at which something became visible.
+	// index is an upper bound of the CSNs at which something became visible.
 	Index github_com_linchpindb_linchpin_pkg_kv.Index `protobuf:"varint,2,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`
-	// writes is no less than the number of any write.
+	// writes is an upper bound of the numbers of writes.
 	Writes uint64 `protobuf:"varint,3,opt,name=writes,proto3" json:"writes,omitempty"`
-	// floor is the least id time that is still remembered.
+	// floor is the low watermark: ids with an earlier time are rejected as too old.
 	Floor int64 `protobuf:"varint,4,opt,name=floor,proto3" json:"floor,omitempty"`
-	// rested: that life ended cleanly, and no reader was registered.
+	// rested: the incarnation ended by a clean shutdown, without registered readers.
 	Rested bool `protobuf:"varint,5,opt,name=rested,proto3" json:"rested,omitempty"`
-	// moves is no less than that of any tombstone that the shard has had. A key
-	// of which it knows nothing may have had one, so that its next version begins
-	// there.
+	// moves is an upper bound of the moves in all tombstones that the shard has had. An unknown key may have had one,
+	// so its next version starts with this number.
 	Moves uint32 `protobuf:"varint,6,opt,name=moves,proto3" json:"moves,omitempty"`
-	// lease_nanos is for how long a reader that this life, or an earlier one, has
-	// registered may count on it: the next life waits for so long. -1 if none can;
-	// 0 in rows that were written before format 2 of the store.
+	// lease_nanos is the longest lease of readers registered by this or an earlier incarnation: the next one waits for
+	// as long. -1 if there is no such lease; 0 in rows written before format 2 of the store.
 	LeaseNanos int64 `protobuf:"varint,7,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
-	// newest is no less than the time in any id that the shard has committed or applied,
-	// but for those in ahead; 0 in rows that were written before format 2 of the store.
+	// newest is an upper bound of the times in the ids that the shard has committed or applied, except those in ahead;
+	// 0 in rows written before format 2 of the store.
 	Newest int64 `protobuf:"varint,8,opt,name=newest,proto3" json:"newest,omitempty"`
-	// ahead are in order, and after newest.
+	// ahead are further spans of such times, in order, after newest.
 	Ahead []IDSpan `protobuf:"bytes,9,rep,name=ahead,proto3" json:"ahead"`
-	// wall is a time of day, in nanoseconds since 1970, that the shard has relied on; 0 if it
-	// has relied on none. At least once an hour a later one is written.
+	// wall is a time of day on which the shard has relied, in nanoseconds since 1970; 0 if there is none. It is updated
+	// at least once an hour.
 	Wall int64 `protobuf:"varint,10,opt,name=wall,proto3" json:"wall,omitempty"`
-	// unproven_clocks are the clocks (package timeofday) that the shard has given deadlines by
-	// and that may have been wrong.
+	// unproven_clocks are the clocks (package timeofday) by which the shard has set deadlines and which may
+	// have been wrong.
 	UnprovenClocks []uint64 `protobuf:"varint,11,rep,packed,name=unproven_clocks,json=unprovenClocks,proto3" json:"unproven_clocks,omitempty"`
 }
 
@@ -546,7 +539,7 @@ func (m *State) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_State proto.InternalMessageInfo
 
-// IDSpan are the times in ids from one to another, both included.
+// IDSpan is a span of times in ids, both ends included.
 type IDSpan struct {
 	From int64 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
 	To   int64 `protobuf:"varint,2,opt,name=to,proto3" json:"to,omitempty"`

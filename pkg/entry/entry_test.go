@@ -27,8 +27,9 @@ func unhex(t testing.TB, s string) []byte {
 func TestValuesReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := Value{
-			Type:    Type(rapid.Uint8().Draw(t, "type")),
-			Version: kv.Version{Moves: rapid.Uint32().Draw(t, "moves"), Shard: kv.ShardID(rapid.Uint16().Draw(t, "shard")), Write: rapid.Uint64().Draw(t, "write")},
+			Type: Type(rapid.Uint8().Draw(t, "type")),
+			Version: kv.Version{Moves: rapid.Uint32().Draw(t, "moves"), Shard: kv.ShardID(rapid.Uint16().Draw(t, "shard")),
+				Write: rapid.Uint64().Draw(t, "write")},
 			Payload: rapid.SliceOfN(rapid.Byte(), 1, 9).Draw(t, "payload"),
 		}
 		if v.Exists() {
@@ -43,15 +44,17 @@ func TestValuesReadBack(t *testing.T) {
 	})
 }
 
-// TestGoldenValues: these bytes are in stores.
+// Stores contain these bytes.
 func TestGoldenValues(t *testing.T) {
 	for _, test := range []struct {
 		value Value
 		want  string
 	}{
 		{Value{Type: 0, Version: version, Payload: []byte("hi")}, "0100" + "0000000100020000000000000003" + "6869"},
-		{Value{Type: 1, Version: version, Payload: []byte{0, 0, 0, 0, 0, 0, 0, 7}}, "0101" + "0000000100020000000000000003" + "0000000000000007"},
-		{Value{Type: 0, Version: version, Payload: []byte("hi"), Expires: 258}, "8100" + "0000000100020000000000000003" + "0000000000000102" + "6869"},
+		{Value{Type: 1, Version: version, Payload: []byte{0, 0, 0, 0, 0, 0, 0, 7}}, "0101" +
+			"0000000100020000000000000003" + "0000000000000007"},
+		{Value{Type: 0, Version: version, Payload: []byte("hi"), Expires: 258}, "8100" + "0000000100020000000000000003" +
+			"0000000000000102" + "6869"},
 		{Value{Type: TypeDeleted, Version: version}, "01ff" + "0000000100020000000000000003"},
 	} {
 		require.Equal(t, test.want, hex.EncodeToString(test.value.Encode()))
@@ -62,8 +65,7 @@ func TestGoldenValues(t *testing.T) {
 	}
 }
 
-// TestDeadlinesReadBack, and are in the order of their times.
-func TestDeadlinesReadBack(t *testing.T) {
+func TestDeadlineKeysRoundTripInOrderOfTime(t *testing.T) {
 	row := DeadlineKey(258, []byte("k\x00"))
 	require.Equal(t, "0000000000000102"+"6b00", hex.EncodeToString(row))
 	expires, user, ok := SplitDeadlineKey(row)
@@ -79,10 +81,12 @@ func TestDeadlinesReadBack(t *testing.T) {
 
 func TestDamagedValuesAreNamed(t *testing.T) {
 	for name, test := range map[string]struct{ bytes, says string }{
-		"nothing":                {"", "0 bytes is too short"},
-		"half a header":          {"0100000000", "5 bytes is too short"},
-		"half a deadline":        {"8100" + "0000000100020000000000000003" + "00000000", "too short to contain its expiry time"},
-		"a deadline of 0":        {"8100" + "0000000100020000000000000003" + "0000000000000000", "has the invalid expiry time 0"},
+		"nothing":       {"", "0 bytes is too short"},
+		"half a header": {"0100000000", "5 bytes is too short"},
+		"half a deadline": {"8100" + "0000000100020000000000000003" + "00000000",
+			"too short to contain its expiry time"},
+		"a deadline of 0": {"8100" + "0000000100020000000000000003" + "0000000000000000",
+			"has the invalid expiry time 0"},
 		"a tombstone's deadline": {"81ff" + "0000000100020000000000000003" + "0000000000000001", ""},
 		"a later format":         {"0500" + "0000000100020000000000000003", "unknown format 5"},
 	} {
@@ -91,7 +95,7 @@ func TestDamagedValuesAreNamed(t *testing.T) {
 		require.Equal(t, kv.KindCorrupt, kv.KindOf(err))
 	}
 	require.False(t, IsTombstone(nil) || IsTombstone([]byte{1}))
-	require.False(t, Value{}.Exists(), "what was never written does not exist")
+	require.False(t, Value{}.Exists(), "the zero value")
 }
 
 // row is a generated message.
@@ -101,8 +105,7 @@ type row interface {
 	Unmarshal([]byte) error
 }
 
-// TestGoldenRows: a store that was written by this version must be readable by
-// every later one, with the same meaning.
+// A store written by this version must be readable by every later one, with the same meaning.
 func TestGoldenRows(t *testing.T) {
 	ref := "0000000000000001000000000000000200000003"
 	ver := "0000000100020000000000000003"
@@ -125,8 +128,10 @@ func TestGoldenRows(t *testing.T) {
 			"2a19" + "0a016e" + "1002" + "1801" + "2809" + "320e" + zero +
 			"320a" + "0a0161" + "120162" + "1801" + "2001" +
 			"3a14" + "0804" + "1001" + "2a0e" + zero + "5203010302" + "59" + "0500000000000000"},
-		{&Record{Txn: txn, CommitID: commit, Participants: []kv.ShardID{2, 3}}, &Record{}, "0a14" + ref + "1a020203" + "3203010302"},
-		{&Outcome{Committed: 2, Applied: 1, ResultsLost: true, Fingerprint: 5}, &Outcome{}, "080210012001" + "29" + "0500000000000000"},
+		{&Record{Txn: txn, CommitID: commit, Participants: []kv.ShardID{2, 3}}, &Record{}, "0a14" + ref + "1a020203" +
+			"3203010302"},
+		{&Outcome{Committed: 2, Applied: 1, ResultsLost: true, Fingerprint: 5}, &Outcome{}, "080210012001" + "29" +
+			"0500000000000000"},
 		{&State{Incarnation: 1, Index: 2, Writes: 3, Floor: 4}, &State{}, "0801100218032004"},
 	} {
 		b, err := test.row.Marshal()
@@ -137,9 +142,10 @@ func TestGoldenRows(t *testing.T) {
 	}
 }
 
-// TestStoredNumbersNeverChange: they are part of stored keys and rows.
+// The numbers are part of stored keys and rows.
 func TestStoredNumbersNeverChange(t *testing.T) {
-	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "pin", "moved", "hot-rule", "page", "deadline", "unknown"} {
+	for i, name := range []string{"unknown", "version", "prepared", "record", "outcome", "state", "fence", "pin",
+		"moved", "hot-rule", "page", "deadline", "unknown"} {
 		require.Equal(t, name, Table(i).String())
 	}
 	require.Equal(t, "set delete delete-below", Set.String()+" "+Delete.String()+" "+DeleteBelow.String())
@@ -162,18 +168,21 @@ func FuzzValue(f *testing.F) {
 	})
 }
 
-// FuzzRows: damaged rows are refused or read, and never a panic.
+// FuzzRows: damaged rows are rejected or decoded, without a panic.
 func FuzzRows(f *testing.F) {
 	for _, r := range []row{
-		&Prepared{Txn: txn, Effects: []Effect{{Key: []byte("k"), Version: version}}, Locks: []HeldLock{{Start: []byte("a")}}, Results: []msg.Result{{Found: true}}},
-		&Record{Txn: txn, Participants: []kv.ShardID{1, 2}}, &Outcome{Committed: 1, Results: []msg.Result{{}}}, &State{Index: 5, Floor: -1},
+		&Prepared{Txn: txn, Effects: []Effect{{Key: []byte("k"), Version: version}},
+			Locks: []HeldLock{{Start: []byte("a")}}, Results: []msg.Result{{Found: true}}},
+		&Record{Txn: txn, Participants: []kv.ShardID{1, 2}}, &Outcome{Committed: 1, Results: []msg.Result{{}}},
+		&State{Index: 5, Floor: -1},
 	} {
 		b, err := r.Marshal()
 		require.NoError(f, err)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, pair := range [][2]row{{&Prepared{}, &Prepared{}}, {&Record{}, &Record{}}, {&Outcome{}, &Outcome{}}, {&State{}, &State{}}} {
+		for _, pair := range [][2]row{{&Prepared{}, &Prepared{}}, {&Record{}, &Record{}}, {&Outcome{}, &Outcome{}},
+			{&State{}, &State{}}} {
 			if pair[0].Unmarshal(b) != nil {
 				continue
 			}

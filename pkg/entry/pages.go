@@ -6,37 +6,35 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// A large value of a data type may be stored in pages (docs/decisions/0017):
-// its row of the version table is a directory, which names rows of the page
-// table, and the changes that follow are patches, which say what became of
-// which element, so that they can be read without the pages. What stands in a
-// directory, a patch or a page beyond what is here, package adt knows.
+// A large value of a data type may be stored in pages (docs/decisions/0017). Its row of the version table is a
+// directory, which names rows of the page table. The changes after it are patches, which name the changed elements,
+// so they can be read without the pages. Package adt defines the rest of the content of directories, patches and
+// pages.
 const (
-	// directoryFormat is that of a value in pages: header, number of pages, the
-	// name of each, and the rest in the type's own encoding.
+	// directoryFormat is the format of a directory: header, number of pages, the name of each, and the rest in the
+	// encoding of the type.
 	directoryFormat = 3
-	// patchFormat is that of a change of such a value: header, and what has
-	// changed in the type's own encoding.
+	// patchFormat is the format of a patch: header, and the changes in the encoding of the type.
 	patchFormat = 4
 )
 
 // PageRef names a page of a value.
 type PageRef struct {
-	// ID is the page's alone on the shard, for ever.
+	// ID is unique among all pages that the shard ever has.
 	ID uint64
-	// Born is the index of the first row that has named it.
+	// Born is the CSN of the first row that names the page.
 	Born kv.Index
 }
 
-// pageID is the length of a page's number in its key.
+// pageID is the length of the number of a page in its key.
 const pageID = 8
 
-// PageKey is the key of a page's row: the user key and then the number.
+// PageKey is the key of the row of a page: the user key, then the number.
 func PageKey(user []byte, id uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(make([]byte, 0, len(user)+pageID), user...), id)
 }
 
-// SplitPageKey takes apart what PageKey made; ok is false if it is not that.
+// SplitPageKey splits a key made by PageKey; ok is false for others.
 func SplitPageKey(key []byte) (user []byte, id uint64, ok bool) {
 	n := len(key) - pageID
 	if n <= 0 {
@@ -45,13 +43,13 @@ func SplitPageKey(key []byte) (user []byte, id uint64, ok bool) {
 	return key[:n:n], binary.BigEndian.Uint64(key[n:]), true
 }
 
-// IsDirectory reports whether a row of the version table is a value in pages.
+// IsDirectory reports whether a row of the version table is a directory.
 func IsDirectory(b []byte) bool { return formatOf(b) == directoryFormat }
 
-// IsPatch reports whether a row of the version table is a change of one.
+// IsPatch reports whether a row of the version table is a patch.
 func IsPatch(b []byte) bool { return formatOf(b) == patchFormat }
 
-// EncodeDirectory gives the stored form of v, which is in pages.
+// EncodeDirectory returns the stored form of a value v in pages.
 func EncodeDirectory(v *Value, pages []PageRef, directory []byte) []byte {
 	b := make([]byte, v.header(), v.header()+10*len(pages)+len(directory)+8)
 	v.encodeHeader(b, directoryFormat)
@@ -62,8 +60,8 @@ func EncodeDirectory(v *Value, pages []PageRef, directory []byte) []byte {
 	return append(b, directory...)
 }
 
-// DecodeDirectory reads what EncodeDirectory wrote: type and identity of the
-// value, its pages, and the rest, which aliases b.
+// DecodeDirectory decodes the output of EncodeDirectory: type and version of the value, its pages, and the rest,
+// which aliases b.
 func DecodeDirectory(b []byte) (v Value, pages []PageRef, directory []byte, err error) {
 	v, _, err = DecodeHead(b)
 	if err != nil {
@@ -72,7 +70,7 @@ func DecodeDirectory(b []byte) (v Value, pages []PageRef, directory []byte, err 
 	if !IsDirectory(b) {
 		return v, nil, nil, corrupt("", "a stored row is not a value in pages")
 	}
-	left := rest(b)
+	left := afterHeader(b)
 	next := func() uint64 {
 		u, n := binary.Uvarint(left)
 		if n <= 0 {
@@ -96,7 +94,7 @@ func DecodeDirectory(b []byte) (v Value, pages []PageRef, directory []byte, err 
 	return v, pages, left, err
 }
 
-// Pages lists the pages that a row of the version table names.
+// Pages returns the pages that a row of the version table names.
 func Pages(b []byte) ([]PageRef, error) {
 	if !IsDirectory(b) {
 		return nil, nil
@@ -105,15 +103,14 @@ func Pages(b []byte) ([]PageRef, error) {
 	return pages, err
 }
 
-// EncodePatch gives the stored form of what has changed in a value in pages,
-// which has v's type and identity now.
+// EncodePatch returns the stored form of a change of a value in pages. v has the new version.
 func EncodePatch(v *Value, patch []byte) []byte {
 	b := make([]byte, v.header(), v.header()+len(patch))
 	v.encodeHeader(b, patchFormat)
 	return append(b, patch...)
 }
 
-// DecodePatch reads what EncodePatch wrote. The patch aliases b.
+// DecodePatch decodes the output of EncodePatch. The patch aliases b.
 func DecodePatch(b []byte) (v Value, patch []byte, err error) {
 	v, _, err = DecodeHead(b)
 	if err == nil && !IsPatch(b) {
@@ -122,5 +119,5 @@ func DecodePatch(b []byte) (v Value, patch []byte, err error) {
 	if err != nil {
 		return v, nil, err
 	}
-	return v, rest(b), nil
+	return v, afterHeader(b), nil
 }

@@ -42,10 +42,11 @@ func TestDirectoriesAndPatchesReadBack(t *testing.T) {
 	})
 }
 
-// TestGoldenPages: these bytes are in stores.
+// Stores contain these bytes.
 func TestGoldenPages(t *testing.T) {
 	v, head := Value{Type: 2, Version: version}, "02"+"0000000100020000000000000003"
-	require.Equal(t, "03"+head+"02"+"0702"+"ac0203"+"6869", hex.EncodeToString(EncodeDirectory(&v, []PageRef{{7, 2}, {300, 3}}, []byte("hi"))))
+	require.Equal(t, "03"+head+"02"+"0702"+"ac0203"+"6869", hex.EncodeToString(EncodeDirectory(&v, []PageRef{{7, 2},
+		{300, 3}}, []byte("hi"))))
 	require.Equal(t, "04"+head+"6869", hex.EncodeToString(EncodePatch(&v, []byte("hi"))))
 	require.Equal(t, "6b"+"0000000000000102", hex.EncodeToString(PageKey([]byte("k"), 258)))
 	user, id, ok := SplitPageKey(PageKey([]byte("k"), 258))
@@ -53,7 +54,7 @@ func TestGoldenPages(t *testing.T) {
 	require.Equal(t, "k", string(user))
 	require.EqualValues(t, 258, id)
 	_, _, ok = SplitPageKey(make([]byte, 8))
-	require.False(t, ok, "there is no key")
+	require.False(t, ok, "no user key")
 }
 
 func TestDamagedDirectoriesAreNamed(t *testing.T) {
@@ -78,7 +79,7 @@ func TestDamagedDirectoriesAreNamed(t *testing.T) {
 	}
 }
 
-// FuzzDirectory: damaged rows are refused or read, and never a panic.
+// FuzzDirectory: damaged rows are rejected or decoded, without a panic.
 func FuzzDirectory(f *testing.F) {
 	f.Add(EncodeDirectory(&Value{Type: 2, Version: version}, []PageRef{{7, 2}, {300, 3}}, []byte("hi")))
 	f.Add(EncodePatch(&Value{Type: 2, Version: version}, []byte("hi")))

@@ -5,7 +5,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// Indexes writes a vector clock as messages and rows carry it.
+// Indexes returns a vector clock in the form of messages and rows.
 func Indexes(c *vclock.Clock) []ShardCSN {
 	out := make([]ShardCSN, 0, len(c.Entries()))
 	for _, e := range c.Entries() {
@@ -14,7 +14,7 @@ func Indexes(c *vclock.Clock) []ShardCSN {
 	return out
 }
 
-// Clock reads what Indexes wrote.
+// Clock returns the vector clock of such a list.
 func Clock(ixs []ShardCSN) *vclock.Clock {
 	c := &vclock.Clock{}
 	for _, x := range ixs {
@@ -23,7 +23,7 @@ func Clock(ixs []ShardCSN) *vclock.Clock {
 	return c
 }
 
-// At is a shard's index in a pin.
+// At is the CSN of a shard in the snapshot.
 func (m *Snapshot) At(s kv.ShardID) kv.Index {
 	for _, x := range m.Clock {
 		if x.Shard == s {

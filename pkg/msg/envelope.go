@@ -9,9 +9,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Envelope is a message with its sender and recipient. Its encoding is that of the message Envelope
-// in msg.proto; it is written by hand so that the message is one field here, and not one of 44
-// pointers of which all but one are nil.
+// Envelope is a message with its sender and recipient. Its encoding is that of the message Envelope in msg.proto. It
+// is written by hand, so that the message is one field here, not one of 44 pointers of which all but one are nil.
 type Envelope struct {
 	// From is the node that sent it; the transport sets it.
 	From kv.NodeID
@@ -55,8 +54,8 @@ func (m *Envelope) About() About {
 	return m.row().about(m.Body)
 }
 
-// Ends is [Row].Ends. A repeated vote is a query: if it was delivered before the transaction's Park,
-// the attempt would be aborted.
+// Ends is [Row].Ends. A repeated vote is a query: if it was delivered before the transaction's CommitRequest, the
+// attempt would be aborted.
 func (m *Envelope) Ends() bool {
 	if v, ok := m.Body.(*Vote); ok && v.Repeated {
 		return false

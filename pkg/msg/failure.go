@@ -11,7 +11,7 @@ func Fail(r Reason, k kv.Kind, text string) *Failure {
 	return &Failure{Reason: r, Kind: uint32(k), Text: text}
 }
 
-// FailureOf is an error as the failure of a request.
+// FailureOf returns an error as the failure of a request.
 func FailureOf(err error) *Failure {
 	f := Fail(ReasonRequest, kv.KindOf(err), err.Error())
 	e := (*kv.Error)(nil)

@@ -23,22 +23,21 @@ type Body interface {
 // same, the later one supersedes the earlier: votes, decisions and responses about one commit are
 // complete each time, and so are snapshot lists, load reports and wait reports.
 type About struct {
-	// Txn is the attempt, the reader or the request. A gateway passes the message to the state
-	// machine of this id; without one it concerns all its state machines, or none.
+	// Txn is the attempt, the reader or the request. A gateway passes the message to the state machine of this id;
+	// without one it concerns all its state machines, or none.
 	Txn kv.TxnRef
 	// By is the transaction for which another one is wounded.
 	By     kv.TxnRef
 	Commit kv.CommitID
-	// Number tells the requests of an attempt apart.
+	// Number distinguishes the requests of an attempt.
 	Number uint64
 	// From is the shard that sent the message, if several can respond.
 	From kv.ShardID
-	// Variant tells messages apart that must not supersede each other: what ends something from what
-	// does not.
+	// Variant separates messages that must not supersede each other: those that end something from the others.
 	Variant uint8
 }
 
-// Recipient is what a kind of message is sent to.
+// Recipient is the kind of receiver.
 type Recipient uint8
 
 const (
@@ -46,7 +45,7 @@ const (
 	ToGateways                       // from shards and gateways
 )
 
-// Row is what all messages of a kind have in common.
+// Row describes the messages of one kind.
 type Row struct {
 	Kind Kind
 	// Name is the message's name in msg.proto.
@@ -56,17 +55,17 @@ type Row struct {
 	// prepared states, registrations. Queues deliver such messages before those that begin something,
 	// which are all the others.
 	//
-	//	Decide, Release, Check, Leave   end locks, prepared states and registrations
-	//	Vote                            is what the decision waits for (but see Envelope.Ends)
-	//	LockResponse, ReadResponse            are what a holder of locks, or a registered reader, waits for
-	//	Registered, Unsealed                let a Read continue, of a reader that is registered somewhere
-	//	CommitResponse, CheckResponse              end an update and a locking reader at the gateway
+	//	Decision, Release, Check, Deregister   end locks, prepared states and registrations
+	//	Vote                                   is what a decision waits for (but see Envelope.Ends)
+	//	LockResponse, ReadResponse             are what a holder of locks, or a registered reader, waits for
+	//	Registered, UnsealResponse             let a Read continue whose reader is registered
+	//	CommitResponse, CheckResponse          end an update or a locking reader at the gateway
 	//
-	// A query is not among them, since it may abort what a message before it would have completed:
-	// Wound, CancelRequest, VoteRequest, Unseal, Push. A PushResponse follows a long silence, and is not urgent.
+	// A query does not count, since it may abort an attempt that an earlier message would have completed: Wound,
+	// CancelRequest, VoteRequest, Unseal, Push. A PushResponse follows a long silence and is not urgent.
 	Ends bool
-	// Traced: the message belongs to the trace of its transaction. Messages that only query a
-	// transaction do not, nor do those about snapshots and hot keys.
+	// Traced: the message belongs to the trace of its transaction. Queries of a transaction, and messages about
+	// snapshots and hot keys, do not.
 	Traced bool
 
 	// New makes an empty message of the kind.
@@ -99,7 +98,9 @@ var rows = func() (t [64]Row) {
 		row(ToShards, 0, func(m *VoteRequest) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
 		row(ToShards, ends|traced, func(m *Decision) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
 		row(ToShards, traced, func(m *DecisionAck) About { return About{Txn: m.Txn, Commit: m.CommitID, From: m.Shard} }),
-		row(ToGateways, ends|traced, func(m *CommitResponse) About { return About{Txn: m.Txn, Commit: m.CommitID, From: m.Shard} }),
+		row(ToGateways, ends|traced, func(m *CommitResponse) About {
+			return About{Txn: m.Txn, Commit: m.CommitID, From: m.Shard}
+		}),
 
 		row(ToShards|ToGateways, 0, func(m *Wound) About { return About{Txn: m.Txn, By: m.By} }),
 		row(ToShards, 0, func(m *CancelRequest) About { return About{Txn: m.Txn, Commit: m.CommitID} }),
@@ -109,7 +110,7 @@ var rows = func() (t [64]Row) {
 
 		row(ToShards, 0, func(m *QueryTxn) About { return About{Txn: kv.TxnRef{TxnID: m.Id}} }),
 		row(ToGateways, 0, func(m *QueryTxnResponse) About { return About{Txn: kv.TxnRef{TxnID: m.Id}, From: m.Shard} }),
-		row(ToGateways, 0, announced),
+		row(ToGateways, 0, aboutAnnouncement),
 
 		row(ToShards, traced, func(m *Read) About { return About{Txn: m.Reader, Number: uint64(m.Number)} }),
 		row(ToGateways, ends|traced, func(m *ReadResponse) About {
@@ -130,7 +131,7 @@ var rows = func() (t [64]Row) {
 			return About{Txn: m.Txn, Number: m.Number, From: m.Shard}
 		}),
 
-		row(ToGateways, 0, due),
+		row(ToGateways, 0, aboutDue),
 		row(ToShards, 0, func(m *RetainSnapshot) About { return About{Txn: m.Request} }),
 		row(ToShards, 0, func(m *FindSnapshot) About { return About{Txn: m.Request} }),
 		row(ToShards, 0, func(m *DropSnapshot) About { return About{Txn: m.Request} }),
@@ -154,18 +155,19 @@ var rows = func() (t [64]Row) {
 	return t
 }()
 
-// row makes the row of a type of message.
+// row makes the row of a message type.
 func row[T any, P interface {
 	*T
 	Body
 }](to Recipient, flags uint, about func(P) About) Row {
 	return Row{
-		Kind: P(nil).Kind(), Name: fmt.Sprintf("%T", *new(T))[len("msg."):], To: to, Ends: flags&ends != 0, Traced: flags&traced != 0,
-		about: func(b Body) About { return about(b.(P)) }, New: func() Body { return P(new(T)) },
+		Kind: P(nil).Kind(), Name: fmt.Sprintf("%T", *new(T))[len("msg."):], To: to, Ends: flags&ends != 0,
+		Traced: flags&traced != 0,
+		about:  func(b Body) About { return about(b.(P)) }, New: func() Body { return P(new(T)) },
 	}
 }
 
-// Rows are the rows of all kinds, in the order of their numbers.
+// Rows returns the rows of all kinds, in the order of their numbers.
 func Rows() (out []Row) {
 	for i := range rows {
 		if rows[i].Kind != 0 {
@@ -182,9 +184,9 @@ func variant(set bool) uint8 {
 	return 0
 }
 
-// announced: an incarnation, that a shard is leaving, that this was received; or a call of a node, or
-// the response to one.
-func announced(m *Announcement) About {
+// aboutAnnouncement separates incarnations, reports of draining, their acknowledgements, and calls of nodes with
+// their responses.
+func aboutAnnouncement(m *Announcement) About {
 	switch {
 	case m.Call != nil:
 		return About{Number: m.Call.Number, Variant: 4 + variant(m.Call.Asker != 0)}
@@ -194,15 +196,15 @@ func announced(m *Announcement) About {
 	return About{From: m.Shard, Variant: variant(m.Leaving)}
 }
 
-// due: a snapshot of the history, or a key that has expired.
-func due(m *Due) About {
+// aboutDue separates snapshots of the history from expired keys.
+func aboutDue(m *Due) About {
 	if m.ExpireKey == nil {
 		return About{}
 	}
 	return About{Txn: m.ExpireKey.Txn, Variant: 1}
 }
 
-// The numbers of the kinds, which are those of Envelope's fields in msg.proto.
+// The numbers of the kinds: those of the fields of Envelope in msg.proto.
 
 func (*Lock) Kind() Kind                { return 10 }
 func (*LockResponse) Kind() Kind        { return 11 }

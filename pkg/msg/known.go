@@ -2,29 +2,29 @@ package msg
 
 import "github.com/linchpindb/linchpin/pkg/kv"
 
-// What each message about a commit says that the gateway knew of the last agent.
+// Known of each message about a commit is what its gateway knew of the last agent.
 
-// Known is what the CommitRequest says.
+// Known is the last agent's incarnation and abort count in a CommitRequest.
 func (m *CommitRequest) Known() kv.Known {
 	return kv.Known{Incarnation: m.Piece.Incarnation, Aborts: m.Aborts}
 }
 
-// Known is what the Prepare says.
+// Known is the last agent's incarnation and abort count in a Prepare.
 func (m *Prepare) Known() kv.Known {
 	return kv.Known{Incarnation: m.LastIncarnation, Aborts: m.LastAborts}
 }
 
-// Known is what the Vote says.
+// Known is the last agent's incarnation and abort count in a Vote.
 func (m *Vote) Known() kv.Known {
 	return kv.Known{Incarnation: m.LastIncarnation, Aborts: m.LastAborts}
 }
 
-// Known is what the Unseal says.
+// Known is the last agent's incarnation and abort count in an Unseal.
 func (m *Unseal) Known() kv.Known {
 	return kv.Known{Incarnation: m.LastIncarnation, Aborts: m.LastAborts}
 }
 
-// Known is what the CancelRequest says.
+// Known is the last agent's incarnation and abort count in a CancelRequest.
 func (m *CancelRequest) Known() kv.Known {
 	return kv.Known{Incarnation: m.Incarnation, Aborts: m.Aborts}
 }

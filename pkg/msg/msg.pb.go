@@ -25,39 +25,38 @@ var _ = math.Inf
 // proto package needs to be updated.
 const _ = proto.GoGoProtoPackageIsVersion3 // please upgrade the proto package
 
-// OpKind says what an operation does.
+// OpKind is the kind of an operation.
 type OpKind int32
 
 const (
 	// OpGet reads one key.
 	OpGet OpKind = 0
-	// OpPut writes a register, if what it expects holds.
+	// OpPut sets a register, if its condition holds.
 	OpPut OpKind = 1
-	// OpDelete removes a key, if what it expects holds.
+	// OpDelete deletes a key, if its condition holds.
 	OpDelete OpKind = 2
-	// OpRequire does nothing, if what it expects holds.
+	// OpRequire only checks its condition.
 	OpRequire OpKind = 3
-	// OpAdd adds to a counter and tells nothing of its value.
+	// OpAdd adds to a counter and does not return its value.
 	OpAdd OpKind = 4
-	// OpAddGet adds to a counter and tells the sum.
+	// OpAddGet adds to a counter and returns the sum.
 	OpAddGet OpKind = 5
-	// OpScan reads the keys of a range in order, or in reverse.
+	// OpScan reads the keys of a range in order, or in reverse order.
 	OpScan OpKind = 6
-	// OpDeleteRange removes the keys of a range.
+	// OpDeleteRange deletes the keys of a range.
 	OpDeleteRange OpKind = 7
-	// OpMoveOut gives a key away to another shard and tells what it holds;
-	// OpMoveIn takes it there. They do not come from clients.
+	// OpMoveOut moves a key away to another shard and returns what it holds; OpMoveIn adds it there. Clients do not
+	// send these.
 	OpMoveOut OpKind = 9
 	OpMoveIn  OpKind = 10
-	// OpQuery, OpUpdate and OpUpdateGet call a method of a data type: one that
-	// only answers, one that only changes, and one that does both.
+	// OpQuery, OpUpdate and OpUpdateGet call a method of a data type: one that only reads, one that only changes the
+	// value, and one that does both.
 	OpQuery     OpKind = 11
 	OpUpdate    OpKind = 12
 	OpUpdateGet OpKind = 13
-	// OpExpire sets when a key that exists expires, or that it does not.
+	// OpExpire sets or removes the deadline of an existing key.
 	OpExpire OpKind = 14
-	// OpDeleteExpired removes a key if it still expires at the time that it names.
-	// It does not come from clients.
+	// OpDeleteExpired deletes a key if its deadline is still the one in expiry. Clients do not send it.
 	OpDeleteExpired OpKind = 15
 )
 
@@ -105,7 +104,7 @@ func (OpKind) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{0}
 }
 
-// DatumKind says which of its fields a Datum is.
+// DatumKind is the field of a Datum that is set.
 type DatumKind int32
 
 const (
@@ -140,8 +139,7 @@ func (DatumKind) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{1}
 }
 
-// Expect is a condition on one key. When it does not hold, nothing of the
-// transaction is applied.
+// Expect is a condition on one key. If it does not hold, the transaction fails and nothing is applied.
 type Expect int32
 
 const (
@@ -176,45 +174,44 @@ func (Expect) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{2}
 }
 
-// Reason says why an attempt ended without a commit. It decides between a
-// retry with the same id, and an answer to the client.
+// Reason is why an attempt ended without a commit. It determines whether the gateway retries under the same id or
+// returns the failure to the client.
 type Reason int32
 
 const (
 	ReasonNone Reason = 0
-	// ReasonWounded: an older transaction marked this one, and it had to wait.
+	// ReasonWounded: an older transaction wounded this one, and it would have had to wait.
 	ReasonWounded Reason = 1
-	// ReasonStaleGrant: a lock it relied on is no longer held.
+	// ReasonStaleGrant: a lock that it relied on is no longer held.
 	ReasonStaleGrant Reason = 2
 	// ReasonStaleRead: an optimistic read is no longer current.
 	ReasonStaleRead Reason = 3
-	// ReasonIncarnation: a message named an earlier life of a shard.
+	// ReasonIncarnation: a message named an earlier incarnation of a shard.
 	ReasonIncarnation Reason = 4
-	// ReasonTombstone: the last agent was asked about it before it was parked.
+	// ReasonTombstone: the last agent received a query about it before its commit request.
 	ReasonTombstone Reason = 5
-	// ReasonRefused: a participant that never heard of it was asked for its vote.
+	// ReasonRefused: a participant received a vote request without having received the prepare request.
 	ReasonRefused Reason = 6
-	// ReasonFenced: an enquiry closed the id for good.
+	// ReasonFenced: an outcome query has fenced the id.
 	ReasonFenced Reason = 7
-	// ReasonCancelled: its gateway gave it up.
+	// ReasonCancelled: its gateway cancelled it.
 	ReasonCancelled Reason = 8
-	// ReasonTooOld: the id is below what the shard remembers.
+	// ReasonTooOld: the id is below the shard's low watermark.
 	ReasonTooOld Reason = 9
 	// ReasonExhausted: a bounded queue was full.
 	ReasonExhausted Reason = 10
 	// ReasonRequest: the request itself failed (a condition, a type, a range).
 	ReasonRequest Reason = 11
-	// ReasonLapsed: a reader's registration lapsed before its end.
+	// ReasonLapsed: the registration of a reader expired before its end.
 	ReasonLapsed Reason = 12
-	// ReasonMoved: a key lives on another shard.
+	// ReasonMoved: a key is on another shard.
 	ReasonMoved Reason = 13
-	// ReasonClosed: readers have held an update of the key for long. A reader that
-	// would register there reads at a pin instead, of a round that begins from now on.
+	// ReasonClosed: readers have blocked an update of the key for too long. A reader that would register reads at the
+	// snapshot of a round that begins later.
 	ReasonClosed Reason = 14
 	// ReasonCommitted: another attempt of the transaction has committed.
 	ReasonCommitted Reason = 15
-	// ReasonRival: another commit of the transaction, of this attempt or another one, is
-	// under way, and may yet commit.
+	// ReasonRival: another commit of the transaction, of this or another attempt, is in flight and may commit.
 	ReasonRival Reason = 16
 )
 
@@ -266,31 +263,29 @@ func (Reason) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{3}
 }
 
-// Cause says what a wait was for.
+// Cause is what a wait was for.
 type Cause int32
 
 const (
-	// CauseNone: there was no wait, or it is not known what for.
+	// CauseNone: there was no wait, or its cause is unknown.
 	CauseNone Cause = 0
 	// CauseLock: the holder had a lock on the key.
 	CauseLock Cause = 1
-	// CauseRange: it had a lock on a range with the key.
+	// CauseRange: the holder had a lock on a range that contains the key.
 	CauseRange Cause = 2
-	// CauseQueue: it waited for the key as well, and is older.
+	// CauseQueue: the holder waited for the key too, and is older.
 	CauseQueue Cause = 3
-	// CauseReaders: readers of the key were registered, of which no name is told.
+	// CauseReaders: readers of the key were registered. They are not named.
 	CauseReaders Cause = 4
-	// CauseIntent: a reader waited for an update, the holder, to be decided.
+	// CauseIntent: a reader waited for the decision of an update, the holder.
 	CauseIntent Cause = 5
-	// CauseRecovery: readers may have been registered in an earlier life of the
-	// shard.
+	// CauseRecovery: readers may have been registered in an earlier incarnation of the shard.
 	CauseRecovery Cause = 6
-	// CauseWound: the attempt had to give way to the holder, which is older and
-	// needs the key.
+	// CauseWound: the holder, which is older and needs the key, wounded the attempt.
 	CauseWound Cause = 7
-	// CauseChanged: what it had read has been changed.
+	// CauseChanged: a value that it had read has changed.
 	CauseChanged Cause = 8
-	// CauseSnapshot: a snapshot round fixed the shard's state.
+	// CauseSnapshot: a snapshot round was fixing the shard's CSN.
 	CauseSnapshot Cause = 9
 )
 
@@ -328,8 +323,7 @@ func (Cause) EnumDescriptor() ([]byte, []int) {
 	return fileDescriptor_b616b80e257c16eb, []int{4}
 }
 
-// Datum is an argument of a method, or a part of its answer. A truth value is
-// 0 or 1 in int.
+// Datum is an argument or a part of the result of a method. A boolean is 0 or 1 in int.
 type Datum struct {
 	Kind  DatumKind `protobuf:"varint,1,opt,name=kind,proto3,enum=linchpin.msg.DatumKind" json:"kind,omitempty"`
 	Bytes []byte    `protobuf:"bytes,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
@@ -370,7 +364,7 @@ func (m *Datum) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Datum proto.InternalMessageInfo
 
-// Call is a change that a method makes.
+// Call is an update by a method of a data type.
 type Call struct {
 	Method uint32  `protobuf:"varint,1,opt,name=method,proto3" json:"method,omitempty"`
 	Args   []Datum `protobuf:"bytes,2,rep,name=args,proto3" json:"args"`
@@ -412,50 +406,49 @@ var xxx_messageInfo_Call proto.InternalMessageInfo
 // Op is one operation of a transaction.
 type Op struct {
 	Kind OpKind `protobuf:"varint,1,opt,name=kind,proto3,enum=linchpin.msg.OpKind" json:"kind,omitempty"`
-	// seq is the operation's number within its transaction; results carry it.
+	// seq is the number of the operation in its transaction. Results carry it.
 	Seq uint32 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
 	Key []byte `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
-	// end is where a range stops, without it; empty is the last key.
+	// end is the exclusive end of a range; empty: the range has no end.
 	End   []byte `protobuf:"bytes,4,opt,name=end,proto3" json:"end,omitempty"`
 	Value []byte `protobuf:"bytes,5,opt,name=value,proto3" json:"value,omitempty"`
 	Delta int64  `protobuf:"zigzag64,6,opt,name=delta,proto3" json:"delta,omitempty"`
-	// limit bounds the pairs of a scan; 0 is the greatest allowed.
+	// limit bounds the pairs of a scan; 0 is the largest limit.
 	Limit         uint32                                        `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
 	Expect        Expect                                        `protobuf:"varint,8,opt,name=expect,proto3,enum=linchpin.msg.Expect" json:"expect,omitempty"`
 	ExpectValue   []byte                                        `protobuf:"bytes,9,opt,name=expect_value,json=expectValue,proto3" json:"expect_value,omitempty"`
 	ExpectVersion github_com_linchpindb_linchpin_pkg_kv.Version `protobuf:"bytes,10,opt,name=expect_version,json=expectVersion,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Version" json:"expect_version"`
-	// for_update makes a read take the lock that a later write needs.
+	// for_update: a read takes the lock that a later write needs.
 	ForUpdate bool `protobuf:"varint,11,opt,name=for_update,json=forUpdate,proto3" json:"for_update,omitempty"`
-	// to is the shard that OpMoveOut gives the key to.
+	// to is the shard to which OpMoveOut moves the key.
 	To github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,12,opt,name=to,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"to,omitempty"`
-	// type, with value, is what an OpPut sets, and what OpMoveIn brings (adt.Type,
-	// or that of a tombstone), and version its identity, zero for a key that never was.
+	// type is the type of value in an OpPut or an OpMoveIn (adt.Type, or that of a tombstone). version, of OpMoveIn, is
+	// the version of the moved key, zero if it has never existed.
 	Type    uint32                                        `protobuf:"varint,13,opt,name=type,proto3" json:"type,omitempty"`
 	Version github_com_linchpindb_linchpin_pkg_kv.Version `protobuf:"bytes,14,opt,name=version,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Version" json:"version"`
-	// marked, of a read in the past: the key's home says that the key lived on
+	// marked, of a read at a snapshot: the key's home shard has redirected it here, because the key was on
 	// this shard then.
 	Marked bool `protobuf:"varint,15,opt,name=marked,proto3" json:"marked,omitempty"`
-	// method, of type, is what OpQuery, OpUpdate and OpUpdateGet call, with args.
+	// method, of type, is what OpQuery, OpUpdate and OpUpdateGet call with args.
 	Method uint32  `protobuf:"varint,16,opt,name=method,proto3" json:"method,omitempty"`
 	Args   []Datum `protobuf:"bytes,17,rep,name=args,proto3" json:"args"`
-	// stored, of OpGet, asks for the value as it is stored, whatever its type. An
-	// OpPut of a type sets the key to such a value.
+	// stored: an OpGet returns the value as it is stored, whatever its type. An OpPut with a type sets such a
+	// value.
 	Stored bool `protobuf:"varint,18,opt,name=stored,proto3" json:"stored,omitempty"`
-	// expiry, of OpPut, OpExpire and OpMoveIn, is when the key expires: in
-	// milliseconds since 1970 by its shard's clock, or, if it is negative, so many
-	// milliseconds after the operation is executed; 0 is never. Of OpDeleteExpired
-	// it is when it must expire.
+	// expiry is a deadline. In OpPut, OpExpire and OpMoveIn: in milliseconds since 1970 by the shard's clock; if
+	// negative, that many milliseconds after execution; 0 is none. In OpDeleteExpired: the deadline that the key must
+	// have.
 	Expiry int64 `protobuf:"zigzag64,19,opt,name=expiry,proto3" json:"expiry,omitempty"`
-	// methods, of what is asked for an operation of an interactive transaction, is that
-	// operation (adt.Methods): what receipts name. No decision depends on it.
+	// methods, in the requests for an operation of an interactive transaction, is that operation (adt.Methods), for
+	// receipts. No decision depends on it.
 	Methods uint64 `protobuf:"varint,20,opt,name=methods,proto3" json:"methods,omitempty"`
-	// unlocked, of a read in an interactive update: its caller may not write what it reads. It is read
-	// without a lock, and validated by the commit.
+	// unlocked, of a read in an interactive update: the user may not write the key. It is read without a lock and
+	// validated by the commit.
 	Unlocked bool `protobuf:"varint,21,opt,name=unlocked,proto3" json:"unlocked,omitempty"`
-	// reverse has a scan begin with the last key of the range.
+	// reverse: a scan begins at the end of the range.
 	Reverse bool `protobuf:"varint,22,opt,name=reverse,proto3" json:"reverse,omitempty"`
-	// return_found, of OpDelete, asks whether the key existed. Without it an interactive transaction
-	// deletes a key without reading it.
+	// return_found: an OpDelete returns whether the key existed. Without it an interactive transaction deletes a key
+	// without reading it.
 	ReturnFound bool `protobuf:"varint,23,opt,name=return_found,json=returnFound,proto3" json:"return_found,omitempty"`
 }
 
@@ -492,14 +485,14 @@ func (m *Op) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Op proto.InternalMessageInfo
 
-// Pair is a key with its value, as a scan returns it.
+// Pair is a key with its value in the result of a scan.
 type Pair struct {
 	Key   []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Value []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// type is the value's data type (adt.Type).
+	// type is the data type of the value (adt.Type).
 	Type    uint32                                        `protobuf:"varint,3,opt,name=type,proto3" json:"type,omitempty"`
 	Version github_com_linchpindb_linchpin_pkg_kv.Version `protobuf:"bytes,4,opt,name=version,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Version" json:"version"`
-	// expires is when the key expires, as in Result.
+	// expires is the deadline of the key, as in Result.
 	Expires int64 `protobuf:"zigzag64,5,opt,name=expires,proto3" json:"expires,omitempty"`
 }
 
@@ -536,37 +529,34 @@ func (m *Pair) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Pair proto.InternalMessageInfo
 
-// Result is what one operation returns.
+// Result is the result of one operation.
 type Result struct {
 	Seq uint32 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	// found says whether the key existed (reads) or had existed (deletes, but
-	// for those of interactive transactions without a condition and without
-	// return_found: those are buffered unseen).
+	// found: the key exists (reads) or existed (deletes). It is not set for the delete of an interactive transaction
+	// without condition and return_found, which is buffered without reading the key.
 	Found bool `protobuf:"varint,2,opt,name=found,proto3" json:"found,omitempty"`
-	// type is the value's data type (adt.Type).
+	// type is the data type of the value (adt.Type).
 	Type uint32 `protobuf:"varint,3,opt,name=type,proto3" json:"type,omitempty"`
-	// operation is what the result is of (adt.Operation): outcomes are told by it to
-	// those who no longer know what they sent.
+	// operation is the kind of operation (adt.Operation), for clients that query an outcome without the request.
 	Operation uint32 `protobuf:"varint,12,opt,name=operation,proto3" json:"operation,omitempty"`
-	// value is the payload that was read, in the data type's encoding.
+	// value is the value read, in the encoding of its data type.
 	Value []byte `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
-	// version is that of the value read, or of the write made.
+	// version is the version of the value read, or of the write.
 	Version github_com_linchpindb_linchpin_pkg_kv.Version `protobuf:"bytes,5,opt,name=version,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Version" json:"version"`
 	Pairs   []Pair                                        `protobuf:"bytes,6,rep,name=pairs,proto3" json:"pairs"`
-	// resume is the start of the next scan if this one met its limit, or its end with
-	// reverse; empty otherwise.
+	// resume is the start of the next scan (in reverse: its end) if this one reached its limit; else empty.
 	Resume []byte `protobuf:"bytes,7,opt,name=resume,proto3" json:"resume,omitempty"`
-	// count is the number of keys that a delete-range removed.
+	// count is the number of keys that a delete-range deleted.
 	Count uint64 `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`
-	// answer is what a method of a data type returned.
+	// answer is the result of a method of a data type.
 	Answer []Datum `protobuf:"bytes,9,rep,name=answer,proto3" json:"answer"`
-	// expires, of OpGet and OpMoveOut, is when the key expires, in milliseconds
-	// since 1970 by its shard's clock; 0 is never.
+	// expires, of OpGet and OpMoveOut, is the deadline of the key in milliseconds since 1970 by its shard's clock; 0 is
+	// none.
 	Expires int64 `protobuf:"zigzag64,10,opt,name=expires,proto3" json:"expires,omitempty"`
-	// ttl_millis, of OpGet, is how long that is from when it was read; 0 if there is
-	// nothing left, or it does not expire.
+	// ttl_millis, of OpGet, is the time from the read to the deadline, in milliseconds; 0 if it has passed or there is
+	// none.
 	TtlMillis int64 `protobuf:"zigzag64,11,opt,name=ttl_millis,json=ttlMillis,proto3" json:"ttl_millis,omitempty"`
-	// reverse: it is that of a scan that began with the last key.
+	// reverse: the result of a reverse scan.
 	Reverse bool `protobuf:"varint,13,opt,name=reverse,proto3" json:"reverse,omitempty"`
 }
 
@@ -603,32 +593,28 @@ func (m *Result) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Result proto.InternalMessageInfo
 
-// Failure is a Reason with its particulars.
+// Failure is a Reason with its details.
 type Failure struct {
 	Reason Reason `protobuf:"varint,1,opt,name=reason,proto3,enum=linchpin.msg.Reason" json:"reason,omitempty"`
-	// kind is the kv.Kind that the client is told.
+	// kind is the kv.Kind of the error that the client receives.
 	Kind uint32 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// seq is the operation's number; has_seq tells 0 from none.
+	// seq is the number of the operation, if has_seq is set.
 	Seq    uint32 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
 	HasSeq bool   `protobuf:"varint,4,opt,name=has_seq,json=hasSeq,proto3" json:"has_seq,omitempty"`
 	Key    []byte `protobuf:"bytes,5,opt,name=key,proto3" json:"key,omitempty"`
 	Text   string `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`
-	// current is what the key of a failed condition holds now; its key is empty
-	// if that is not told.
+	// current is what the key of a failed condition holds; its key is empty if the value is not returned.
 	Current *Pair `protobuf:"bytes,7,opt,name=current,proto3" json:"current,omitempty"`
-	// hint is what the client can do about it; often there is none.
+	// hint is what the client can do about it; it may be empty.
 	Hint string `protobuf:"bytes,8,opt,name=hint,proto3" json:"hint,omitempty"`
 	// moved_to is the shard that has key, for ReasonMoved.
 	MovedTo github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,9,opt,name=moved_to,json=movedTo,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"moved_to,omitempty"`
-	// retry_after_nanos is how long to wait before the same is tried again, if
-	// it was refused because there was too much; 0 if that is not known.
+	// retry_after_nanos is the time after which to retry a request refused at a bound, 0 if it is unknown.
 	RetryAfterNanos int64 `protobuf:"varint,10,opt,name=retry_after_nanos,json=retryAfterNanos,proto3" json:"retry_after_nanos,omitempty"`
-	// conflict is what ended the attempt, as far as it is known: the key, what
-	// the attempt had done with it (methods), and the transaction that it had to
-	// give way to (holder), with what that one wants.
+	// conflict is what aborted the attempt, if known: the key, the operations of the attempt on it (methods), and the
+	// conflicting transaction (holder) with its operations.
 	Conflict *Receipt `protobuf:"bytes,11,opt,name=conflict,proto3" json:"conflict,omitempty"`
-	// down is the node that is known to be down and has a shard that is needed; 0 if
-	// that is not why.
+	// down is the node that is known to be down and has a needed shard; 0 if that is not the reason.
 	Down github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,12,opt,name=down,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"down,omitempty"`
 }
 
@@ -665,28 +651,27 @@ func (m *Failure) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Failure proto.InternalMessageInfo
 
-// Receipt is a contention receipt: where a request waited longest, or what it
-// had to give way to.
+// Receipt is a contention receipt: where a request waited longest, or what aborted it.
 type Receipt struct {
 	WaitedNanos int64  `protobuf:"varint,1,opt,name=waited_nanos,json=waitedNanos,proto3" json:"waited_nanos,omitempty"`
 	Key         []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// holder is the other transaction; zero if it is not one, or not known.
+	// holder is the other transaction; zero if it is unknown or there is none.
 	Holder github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,3,opt,name=holder,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"holder"`
 	Cause  Cause                                        `protobuf:"varint,4,opt,name=cause,proto3,enum=linchpin.msg.Cause" json:"cause,omitempty"`
-	// others counts the transactions that were in the way besides, 65535 for as many or more.
+	// others counts the further conflicting transactions, 65535 for that many or more.
 	Others uint16 `protobuf:"varint,5,opt,name=others,proto3,casttype=uint16" json:"others,omitempty"`
-	// open: the wait had not ended when this was told.
+	// open: the wait had not ended when this was reported.
 	Open bool `protobuf:"varint,10,opt,name=open,proto3" json:"open,omitempty"`
-	// own: the holder is an interactive transaction of the same client. Its node sets it, in the
-	// response to the client.
+	// own: the holder is an interactive transaction of the same client. The client's node sets it in the
+	// response.
 	Own bool `protobuf:"varint,12,opt,name=own,proto3" json:"own,omitempty"`
-	// mode and methods are what was wanted of the key (adt.Mode, adt.Methods);
-	// holder_mode and holder_methods are the other's.
+	// mode and methods are the requested access to the key (adt.Mode, adt.Methods); holder_mode and holder_methods are
+	// those of the holder.
 	Mode          uint64 `protobuf:"varint,6,opt,name=mode,proto3" json:"mode,omitempty"`
 	Methods       uint64 `protobuf:"varint,7,opt,name=methods,proto3" json:"methods,omitempty"`
 	HolderMode    uint64 `protobuf:"varint,8,opt,name=holder_mode,json=holderMode,proto3" json:"holder_mode,omitempty"`
 	HolderMethods uint64 `protobuf:"varint,9,opt,name=holder_methods,json=holderMethods,proto3" json:"holder_methods,omitempty"`
-	// shortage: the two would commute if enough were left of a bounded counter.
+	// shortage: the two operations would commute if more were left of a bounded counter.
 	Shortage *Shortage `protobuf:"bytes,11,opt,name=shortage,proto3" json:"shortage,omitempty"`
 }
 
@@ -723,7 +708,7 @@ func (m *Receipt) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Receipt proto.InternalMessageInfo
 
-// Shortage is an adt.Shortage. requested is 0 if enough was left for this transaction, and the other one
+// Shortage is an adt.Shortage. requested is 0 if enough was left for this transaction, and the holder
 // requested more.
 type Shortage struct {
 	Left      uint64 `protobuf:"varint,1,opt,name=left,proto3" json:"left,omitempty"`
@@ -763,15 +748,15 @@ func (m *Shortage) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Shortage proto.InternalMessageInfo
 
-// Grant names a lock that a transaction was given. Holding some lock on the
-// span is not the same: a late duplicate may have taken it again.
+// Grant names one grant of a lock. Holding a lock on the span is not enough: a delayed duplicate of the request may
+// have acquired it again, with a write in between.
 type Grant struct {
 	Start   []byte `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
 	End     []byte `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"`
 	IsRange bool   `protobuf:"varint,3,opt,name=is_range,json=isRange,proto3" json:"is_range,omitempty"`
 	// mode is an adt.Mode.
 	Mode uint64 `protobuf:"varint,4,opt,name=mode,proto3" json:"mode,omitempty"`
-	// number tells the grants of one incarnation apart.
+	// number is unique in one incarnation of the shard.
 	Number uint64 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
 }
 
@@ -808,12 +793,12 @@ func (m *Grant) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Grant proto.InternalMessageInfo
 
-// Seen is an optimistic read to be checked inside the decision.
+// Seen is an optimistic read that the decision validates.
 type Seen struct {
 	Key     []byte                                        `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Version github_com_linchpindb_linchpin_pkg_kv.Version `protobuf:"bytes,2,opt,name=version,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Version" json:"version"`
-	// seq and digest are of a read of a range, or of a question, which has no version: it is among
-	// the piece's operations, and its result must have this digest (Result.Digest), which is not 0.
+	// seq and digest are of a read without a version, of a range or by a query of a data type. It is one of the piece's
+	// operations, and its result must have this digest (Result.Digest), which is not 0.
 	Seq    uint32 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
 	Digest uint64 `protobuf:"fixed64,4,opt,name=digest,proto3" json:"digest,omitempty"`
 }
@@ -851,8 +836,8 @@ func (m *Seen) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Seen proto.InternalMessageInfo
 
-// ReadSet is what a transaction has read on a shard: the locks that it read under, and the versions
-// that it read without a lock.
+// ReadSet is what a transaction has read on a shard: its grants, and the versions that it has read without
+// a lock.
 type ReadSet struct {
 	Grants []Grant `protobuf:"bytes,1,rep,name=grants,proto3" json:"grants"`
 	Seen   []Seen  `protobuf:"bytes,2,rep,name=seen,proto3" json:"seen"`
@@ -891,14 +876,13 @@ func (m *ReadSet) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ReadSet proto.InternalMessageInfo
 
-// Piece is what a transaction does on one shard.
+// Piece is the part of a transaction on one shard.
 type Piece struct {
 	Ops []Op `protobuf:"bytes,1,rep,name=ops,proto3" json:"ops"`
-	// incarnation is the shard's, as the gateway knew it. Grants are of it, and
-	// a message that names an older one is never executed anew.
+	// incarnation is the incarnation of the shard that the gateway knows. The grants are of it. A shard never executes
+	// a piece that names an earlier one.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,2,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
-	// read_set is what the transaction has read on the shard before; nil for a one-shot, which is most of
-	// what travels.
+	// read_set is what the transaction has read on the shard before; nil for a one-shot, the usual case.
 	ReadSet *ReadSet `protobuf:"bytes,5,opt,name=read_set,json=readSet,proto3" json:"read_set,omitempty"`
 }
 
@@ -935,21 +919,20 @@ func (m *Piece) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Piece proto.InternalMessageInfo
 
-// Lock asks a shard to lock what some reads need and to read it. It is
-// repeated until answered; number tells the requests of an attempt apart.
+// Lock requests that a shard acquire the locks for some reads, and execute these. It is retried until there is a
+// response; number distinguishes the requests of an attempt.
 type Lock struct {
 	Txn     github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
 	Number  uint32                                       `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
 	Ops     []Op                                         `protobuf:"bytes,4,rep,name=ops,proto3" json:"ops"`
-	// no_wait: the transaction is marked, and dies rather than wait.
+	// no_wait: the transaction is wounded. If the request would have to wait, it fails.
 	NoWait bool `protobuf:"varint,5,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
 	// optimistic: read the newest visible versions and lock nothing.
 	Optimistic bool `protobuf:"varint,6,opt,name=optimistic,proto3" json:"optimistic,omitempty"`
-	// user is whose transaction it is; 0 for what no user asked for.
+	// user is the user of the transaction; 0 for the store's own.
 	User github_com_linchpindb_linchpin_pkg_kv.Account `protobuf:"varint,7,opt,name=user,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Account" json:"user,omitempty"`
-	// begun is when the transaction counts as begun (kv.Age), in nanoseconds since 1970; 0 is the
-	// time in its id.
+	// begun is the begin time of the transaction (kv.Age), in nanoseconds since 1970; 0 is the time in its id.
 	Begun int64 `protobuf:"varint,8,opt,name=begun,proto3" json:"begun,omitempty"`
 }
 
@@ -986,7 +969,7 @@ func (m *Lock) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Lock proto.InternalMessageInfo
 
-// LockResponse answers Lock. With a failure nothing was granted.
+// LockResponse is the response to Lock. With a failure nothing was granted.
 type LockResponse struct {
 	Txn         github_com_linchpindb_linchpin_pkg_kv.TxnRef      `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Number      uint32                                            `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
@@ -996,7 +979,7 @@ type LockResponse struct {
 	Grants      []Grant                                           `protobuf:"bytes,6,rep,name=grants,proto3" json:"grants"`
 	Failure     *Failure                                          `protobuf:"bytes,7,opt,name=failure,proto3" json:"failure,omitempty"`
 	Receipt     Receipt                                           `protobuf:"bytes,8,opt,name=receipt,proto3" json:"receipt"`
-	// index is the shard's when it read.
+	// index is the CSN of the shard at the read.
 	Index github_com_linchpindb_linchpin_pkg_kv.Index `protobuf:"varint,9,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`
 }
 
@@ -1033,9 +1016,7 @@ func (m *LockResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_LockResponse proto.InternalMessageInfo
 
-// Check ends a locking read: are these grants still held? Then they are
-// released. With keep, the shard fixes its index in the same step and spares
-// what is visible at it from garbage collection for keep_nanos.
+// Check is the end of a locking read: it verifies that these grants are still held, and releases them.
 type Check struct {
 	Txn         github_com_linchpindb_linchpin_pkg_kv.TxnRef      `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Gateway     github_com_linchpindb_linchpin_pkg_kv.NodeID      `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
@@ -1076,7 +1057,7 @@ func (m *Check) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Check proto.InternalMessageInfo
 
-// CheckResponse answers Check.
+// CheckResponse is the response to Check.
 type CheckResponse struct {
 	Txn         github_com_linchpindb_linchpin_pkg_kv.TxnRef      `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Shard       github_com_linchpindb_linchpin_pkg_kv.ShardID     `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
@@ -1117,7 +1098,7 @@ func (m *CheckResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_CheckResponse proto.InternalMessageInfo
 
-// Release gives up everything that an attempt holds unprepared on a shard.
+// Release releases everything unprepared that an attempt holds on a shard.
 type Release struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 }
@@ -1155,22 +1136,21 @@ func (m *Release) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Release proto.InternalMessageInfo
 
-// Prepare asks a participant to lock, check, execute, write its intents and
-// vote to the last agent.
+// Prepare requests that a participant lock, validate, execute, write its intents, and vote to the last agent.
 type Prepare struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
-	// commit_id names the commit; its gateway is the one that is answered.
+	// commit_id names the commit, and the gateway to respond to.
 	CommitID github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,9,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
 	Last     github_com_linchpindb_linchpin_pkg_kv.ShardID  `protobuf:"varint,3,opt,name=last,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"last,omitempty"`
-	// user is whose transaction it is.
+	// user is the user of the transaction.
 	User            github_com_linchpindb_linchpin_pkg_kv.Account     `protobuf:"varint,8,opt,name=user,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Account" json:"user,omitempty"`
 	LastIncarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,4,opt,name=last_incarnation,json=lastIncarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"last_incarnation,omitempty"`
-	// last_aborts is the last agent's, as the CommitRequest names it.
+	// last_aborts is the abort count of the last agent, as in its CommitRequest.
 	LastAborts uint64 `protobuf:"varint,7,opt,name=last_aborts,json=lastAborts,proto3" json:"last_aborts,omitempty"`
 	Piece      Piece  `protobuf:"bytes,5,opt,name=piece,proto3" json:"piece"`
 	NoWait     bool   `protobuf:"varint,6,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
-	// fingerprint is that of the transaction's operations (kv.Fingerprint): under an id that has
-	// committed, others are refused. 0 is not compared.
+	// fingerprint is a hash of the transaction's operations (kv.Fingerprint). A repeated id with another fingerprint
+	// than the committed one is refused. 0 is not compared.
 	Fingerprint uint64 `protobuf:"fixed64,10,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// max_response_bytes is as in CommitRequest.
 	MaxResponseBytes uint32 `protobuf:"varint,11,opt,name=max_response_bytes,json=maxResponseBytes,proto3" json:"max_response_bytes,omitempty"`
@@ -1211,32 +1191,30 @@ func (m *Prepare) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Prepare proto.InternalMessageInfo
 
-// CommitRequest hands the last agent its piece and the list of participants. With no
-// participants it is a whole transaction on one shard.
+// CommitRequest has the last agent's piece and the participants. Without participants it is a whole transaction on
+// one shard.
 type CommitRequest struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
-	// commit_id names the commit; its gateway is the one that is answered.
+	// commit_id names the commit, and the gateway to respond to.
 	CommitID github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,10,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
-	// The fields stand in an order that leaves no gaps in memory: an envelope is
-	// allocated with its CommitRequest (pair.go), and the two fill 512 bytes.
+	// The order of the fields leaves no gaps in memory: an envelope is allocated with its CommitRequest (pair.go), and
+	// both together have 512 bytes.
 	NoWait bool `protobuf:"varint,5,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
-	// snapshot: it is a read-only transaction on this shard alone, which takes
-	// no locks and is registered nowhere but for the time that it waits.
+	// snapshot: a read-only transaction on this shard only. It takes no locks, and is registered only while
+	// it waits.
 	Snapshot bool `protobuf:"varint,6,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
-	// read_before: the client has read before it asked to commit, and may have
-	// concluded from it what it asks for. So a failed request (ReasonRequest) is
-	// answered only when everything that was read has been found current.
+	// read_before: the client has read in this transaction before, and its request may result from what it read. So a
+	// failure of the request (ReasonRequest) is returned only if all reads are found to be current.
 	ReadBefore bool `protobuf:"varint,7,opt,name=read_before,json=readBefore,proto3" json:"read_before,omitempty"`
-	// user is whose transaction it is; 0 for what nobody asked for.
+	// user is the user of the transaction; 0 for the store's own.
 	User github_com_linchpindb_linchpin_pkg_kv.Account `protobuf:"varint,9,opt,name=user,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Account" json:"user,omitempty"`
-	// max_response_bytes is the largest response that the client receives. A transaction whose results
-	// do not fit is aborted (ResponseTooLarge). 0 is no bound.
+	// max_response_bytes is the largest response that the client accepts. A transaction with larger results is aborted
+	// (ResponseTooLarge). 0 is no bound.
 	MaxResponseBytes uint32 `protobuf:"varint,12,opt,name=max_response_bytes,json=maxResponseBytes,proto3" json:"max_response_bytes,omitempty"`
-	// aborts is how many attempts the shard had aborted in the incarnation that piece
-	// names, as far as the gateway had heard (kv.Known).
+	// aborts is the number of commits that the shard has aborted in the incarnation named by piece, as far as the
+	// gateway knows (kv.Known).
 	Aborts uint64 `protobuf:"varint,8,opt,name=aborts,proto3" json:"aborts,omitempty"`
-	// fingerprint is that of the transaction's operations (kv.Fingerprint): under an id that has
-	// committed, others are refused. 0 is not compared.
+	// fingerprint is as in Prepare.
 	Fingerprint uint64 `protobuf:"fixed64,11,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// begun is as in Lock.
 	Begun        int64                                           `protobuf:"varint,13,opt,name=begun,proto3" json:"begun,omitempty"`
@@ -1277,28 +1255,27 @@ func (m *CommitRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_CommitRequest proto.InternalMessageInfo
 
-// Vote tells the last agent what a participant found. It is complete and
-// idempotent, and repeated until a Decision comes.
+// Vote is a participant's vote to the last agent. It is complete and idempotent, and repeated until a
+// Decision arrives.
 type Vote struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
-	// commit_id names the commit; its gateway is the one that is answered.
+	// commit_id names the commit, and the gateway to respond to.
 	CommitID github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,15,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
 	Shard    github_com_linchpindb_linchpin_pkg_kv.ShardID  `protobuf:"varint,3,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	User     github_com_linchpindb_linchpin_pkg_kv.Account  `protobuf:"varint,14,opt,name=user,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Account" json:"user,omitempty"`
-	// last_incarnation is the last agent's, as the Prepare named it, and so is
-	// last_aborts.
+	// last_incarnation and last_aborts are those of the last agent, as in the Prepare.
 	LastIncarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,4,opt,name=last_incarnation,json=lastIncarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"last_incarnation,omitempty"`
 	LastAborts      uint64                                            `protobuf:"varint,13,opt,name=last_aborts,json=lastAborts,proto3" json:"last_aborts,omitempty"`
 	Yes             bool                                              `protobuf:"varint,5,opt,name=yes,proto3" json:"yes,omitempty"`
-	// sealed: no conflicting reader is registered; epoch is that sealing's.
+	// sealed: no conflicting reader is registered. epoch is the epoch of the sealing.
 	Sealed bool `protobuf:"varint,6,opt,name=sealed,proto3" json:"sealed,omitempty"`
-	// repeated: sent again for want of a Decision, which makes it a question.
+	// repeated: a retry because no Decision has arrived. It is a query of the outcome.
 	Repeated bool                                        `protobuf:"varint,11,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	Epoch    github_com_linchpindb_linchpin_pkg_kv.Epoch `protobuf:"bytes,7,opt,name=epoch,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Epoch" json:"epoch"`
 	Results  []Result                                    `protobuf:"bytes,8,rep,name=results,proto3" json:"results"`
 	Failure  *Failure                                    `protobuf:"bytes,9,opt,name=failure,proto3" json:"failure,omitempty"`
 	Receipt  Receipt                                     `protobuf:"bytes,10,opt,name=receipt,proto3" json:"receipt"`
-	// incarnation is the participant's own.
+	// incarnation is that of the participant.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,12,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 }
 
@@ -1335,14 +1312,14 @@ func (m *Vote) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Vote proto.InternalMessageInfo
 
-// VoteRequest asks a participant for a vote that is missing for long. Who does
-// not know the transaction refuses it for good and votes no.
+// VoteRequest requests a missing vote. A participant that does not know the transaction rejects it from then on, and
+// votes no.
 type VoteRequest struct {
 	Txn             github_com_linchpindb_linchpin_pkg_kv.TxnRef      `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Last            github_com_linchpindb_linchpin_pkg_kv.ShardID     `protobuf:"varint,2,opt,name=last,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"last,omitempty"`
 	LastIncarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,3,opt,name=last_incarnation,json=lastIncarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"last_incarnation,omitempty"`
 	LastAborts      uint64                                            `protobuf:"varint,5,opt,name=last_aborts,json=lastAborts,proto3" json:"last_aborts,omitempty"`
-	// commit_id names the commit; its gateway is the one that is answered.
+	// commit_id names the commit, and the gateway to respond to.
 	CommitID github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,7,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
 	User     github_com_linchpindb_linchpin_pkg_kv.Account  `protobuf:"varint,6,opt,name=user,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Account" json:"user,omitempty"`
 }
@@ -1380,12 +1357,12 @@ func (m *VoteRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_VoteRequest proto.InternalMessageInfo
 
-// Decision tells a participant the outcome.
+// Decision is the outcome for a participant.
 type Decision struct {
 	Txn    github_com_linchpindb_linchpin_pkg_kv.TxnRef  `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Last   github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=last,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"last,omitempty"`
 	Commit bool                                          `protobuf:"varint,3,opt,name=commit,proto3" json:"commit,omitempty"`
-	// commit_id is the commit that it is about: what was promised to another one stays.
+	// commit_id is the commit that was decided. Prepared pieces of another commit remain.
 	CommitID github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,6,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
 }
 
@@ -1422,7 +1399,7 @@ func (m *Decision) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Decision proto.InternalMessageInfo
 
-// DecisionAck tells the last agent that a commit is applied for good.
+// DecisionAck reports to the last agent that the participant has durably applied a commit.
 type DecisionAck struct {
 	Txn      github_com_linchpindb_linchpin_pkg_kv.TxnRef   `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Shard    github_com_linchpindb_linchpin_pkg_kv.ShardID  `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
@@ -1462,7 +1439,7 @@ func (m *DecisionAck) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_DecisionAck proto.InternalMessageInfo
 
-// CommitResponse tells the gateway the outcome of an attempt.
+// CommitResponse is the outcome of an attempt for its gateway.
 type CommitResponse struct {
 	Txn       github_com_linchpindb_linchpin_pkg_kv.TxnRef  `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Shard     github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
@@ -1470,17 +1447,17 @@ type CommitResponse struct {
 	// results_lost: committed, but the record no longer has the results.
 	ResultsLost bool                                              `protobuf:"varint,8,opt,name=results_lost,json=resultsLost,proto3" json:"results_lost,omitempty"`
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,3,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
-	// aborts is how many attempts the shard has aborted in this incarnation.
+	// aborts is the number of commits that the shard has aborted in this incarnation.
 	Aborts uint64 `protobuf:"varint,11,opt,name=aborts,proto3" json:"aborts,omitempty"`
-	// commit_id is the commit that is answered.
+	// commit_id is the commit that this responds to.
 	CommitID github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,14,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
 	Results  []Result                                       `protobuf:"bytes,5,rep,name=results,proto3" json:"results"`
 	Failure  *Failure                                       `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
-	// receipt is there if the attempt waited.
+	// receipt is set if the attempt waited.
 	Receipt *Receipt `protobuf:"bytes,7,opt,name=receipt,proto3" json:"receipt,omitempty"`
-	// seen are the incarnations of the participants, as their votes named them.
+	// seen are the incarnations of the participants, as in their votes.
 	Seen []Incarnated `protobuf:"bytes,9,rep,name=seen,proto3" json:"seen"`
-	// index is the shard's when it decided.
+	// index is the CSN of the shard at the decision.
 	Index github_com_linchpindb_linchpin_pkg_kv.Index `protobuf:"varint,10,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`
 }
 
@@ -1556,13 +1533,12 @@ func (m *Incarnated) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Incarnated proto.InternalMessageInfo
 
-// Wound tells a gateway, or a last agent, that an older transaction waits for
-// this one.
+// Wound reports to a gateway or a last agent that an older transaction waits for this one.
 type Wound struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	// by is the transaction that waits.
 	By github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,2,opt,name=by,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"by"`
-	// conflict is what it waits for, as the marked transaction sees it.
+	// conflict describes the wait from the view of the wounded transaction.
 	Conflict *Receipt `protobuf:"bytes,3,opt,name=conflict,proto3" json:"conflict,omitempty"`
 }
 
@@ -1599,15 +1575,14 @@ func (m *Wound) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Wound proto.InternalMessageInfo
 
-// WaitReport tells a gateway what an attempt waits for on a shard. It answers a
-// request that is repeated while it waits. Nothing depends on it but what
-// clients are told, and when they are if it waits for what a node decides that is down.
+// WaitReport reports to a gateway what an attempt waits for on a shard, in response to the retry of a waiting
+// request. Only error details depend on it, and how early a client is informed if the holder's last agent is on a
+// node that is down.
 type WaitReport struct {
 	Txn     github_com_linchpindb_linchpin_pkg_kv.TxnRef  `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Shard   github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Receipt Receipt                                       `protobuf:"bytes,3,opt,name=receipt,proto3" json:"receipt"`
-	// prepared: the receipt's holder has promised to commit, and last is the shard
-	// that decides it.
+	// prepared: the holder is prepared, and the shard last decides it.
 	Prepared bool                                          `protobuf:"varint,4,opt,name=prepared,proto3" json:"prepared,omitempty"`
 	Last     github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,5,opt,name=last,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"last,omitempty"`
 }
@@ -1645,18 +1620,17 @@ func (m *WaitReport) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_WaitReport proto.InternalMessageInfo
 
-// CancelRequest asks the last agent to end an attempt: it answers the outcome, and
-// writes a tombstone if there was none yet.
+// CancelRequest requests that the last agent abort an attempt unless it is decided, and respond with the
+// outcome.
 type CancelRequest struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
-	// commit_id names the commit; its gateway is the one that is answered.
+	// commit_id names the commit, and the gateway to respond to.
 	CommitID github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,6,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
-	// incarnation is the last agent's, as the CommitRequest named it, and so is
-	// aborts.
+	// incarnation and aborts are those of the last agent, as in the CommitRequest.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,3,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Aborts      uint64                                            `protobuf:"varint,4,opt,name=aborts,proto3" json:"aborts,omitempty"`
 	User        github_com_linchpindb_linchpin_pkg_kv.Account     `protobuf:"varint,5,opt,name=user,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Account" json:"user,omitempty"`
-	// fingerprint is that of the commit request.
+	// fingerprint is as in the CommitRequest.
 	Fingerprint uint64 `protobuf:"fixed64,7,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 }
 
@@ -1693,11 +1667,11 @@ func (m *CancelRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_CancelRequest proto.InternalMessageInfo
 
-// Push asks a holder's gateway whether it still knows the attempt.
+// Push requests from the gateway of a lock holder whether it still knows the attempt.
 type Push struct {
 	Txn   github_com_linchpindb_linchpin_pkg_kv.TxnRef  `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Shard github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
-	// wanted: a request waits for a lock that the attempt holds. If the attempt is idle, it ends.
+	// wanted: a request waits for a lock of the attempt. If the attempt is idle, it aborts.
 	Wanted bool `protobuf:"varint,3,opt,name=wanted,proto3" json:"wanted,omitempty"`
 }
 
@@ -1734,7 +1708,7 @@ func (m *Push) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Push proto.InternalMessageInfo
 
-// PushResponse answers Push.
+// PushResponse is the response to Push.
 type PushResponse struct {
 	Txn   github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Known bool                                         `protobuf:"varint,2,opt,name=known,proto3" json:"known,omitempty"`
@@ -1773,12 +1747,12 @@ func (m *PushResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_PushResponse proto.InternalMessageInfo
 
-// QueryTxn asks what became of a transaction whose answer was lost. A shard
-// without its commit record fences the id for good before it answers.
+// QueryTxn queries the outcome of a transaction whose response was lost. A shard that has not committed it fences the
+// id durably before it responds.
 type QueryTxn struct {
 	Id      github_com_linchpindb_linchpin_pkg_kv.TxnID  `protobuf:"bytes,1,opt,name=id,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"id"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
-	// user is who asks.
+	// user is the user who queries.
 	User github_com_linchpindb_linchpin_pkg_kv.Account `protobuf:"varint,3,opt,name=user,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Account" json:"user,omitempty"`
 }
 
@@ -1815,7 +1789,7 @@ func (m *QueryTxn) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_QueryTxn proto.InternalMessageInfo
 
-// QueryTxnResponse answers QueryTxn.
+// QueryTxnResponse is the response to QueryTxn.
 type QueryTxnResponse struct {
 	Id          github_com_linchpindb_linchpin_pkg_kv.TxnID   `protobuf:"bytes,1,opt,name=id,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnID" json:"id"`
 	Shard       github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
@@ -1824,7 +1798,7 @@ type QueryTxnResponse struct {
 	TooOld      bool                                          `protobuf:"varint,5,opt,name=too_old,json=tooOld,proto3" json:"too_old,omitempty"`
 	Results     []Result                                      `protobuf:"bytes,6,rep,name=results,proto3" json:"results"`
 	ResultsLost bool                                          `protobuf:"varint,7,opt,name=results_lost,json=resultsLost,proto3" json:"results_lost,omitempty"`
-	// exhausted: the user has closed as many ids here as one may; this one is open.
+	// exhausted: the user has the largest number of fences on this shard. This id is not fenced.
 	Exhausted bool `protobuf:"varint,8,opt,name=exhausted,proto3" json:"exhausted,omitempty"`
 }
 
@@ -1861,27 +1835,24 @@ func (m *QueryTxnResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_QueryTxnResponse proto.InternalMessageInfo
 
-// Announcement tells a gateway a shard's incarnation, which saves it an attempt,
-// and that a shard which has left is back. It is told again once in a while.
+// Announcement reports the incarnation of a shard to a gateway, which saves it a rejected attempt. It is repeated now
+// and then.
 type Announcement struct {
 	Shard       github_com_linchpindb_linchpin_pkg_kv.ShardID     `protobuf:"varint,1,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,2,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
-	// leaving: the shard's node is about to stop. Nothing new should be begun
-	// there in this incarnation. It is repeated until heard.
+	// leaving: the shard's node is draining. Gateways begin nothing new there in this incarnation. It is repeated until
+	// it is acknowledged.
 	Leaving bool `protobuf:"varint,3,opt,name=leaving,proto3" json:"leaving,omitempty"`
-	// heard: the sender, a gateway, has heard that the shard is leaving, and
-	// what it had begun there has been sent before this.
+	// heard: the sender, a gateway, acknowledges leaving. Everything that it had begun there was sent before.
 	Heard bool `protobuf:"varint,4,opt,name=heard,proto3" json:"heard,omitempty"`
-	// aborts is how many attempts the shard has aborted in this incarnation, as far as
-	// the sender knows.
+	// aborts is the number of commits that the shard has aborted in this incarnation, as far as the sender knows.
 	Aborts uint64 `protobuf:"varint,6,opt,name=aborts,proto3" json:"aborts,omitempty"`
-	// call is set in a message of a node's administration, which has none of the other fields.
+	// call is set in a message between the administrations of two nodes, which has no other fields.
 	Call *NodeCall `protobuf:"bytes,5,opt,name=call,proto3" json:"call,omitempty"`
-	// id_time is a time, in nanoseconds since 1970, that the ids of new transactions
-	// should not be far behind by now: the shard forgets by it. 0 if there is none.
+	// id_time is a time in nanoseconds since 1970 below which the ids of new transactions should not be much: the
+	// shard's low watermark rises by it. 0 is none.
 	IdTime int64 `protobuf:"varint,7,opt,name=id_time,json=idTime,proto3" json:"id_time,omitempty"`
-	// clock is the time of day at the sender's node, in nanoseconds since 1970; 0 if
-	// that is not told.
+	// clock is the time of day at the sender's node, in nanoseconds since 1970; 0 if it is not reported.
 	Clock int64 `protobuf:"varint,8,opt,name=clock,proto3" json:"clock,omitempty"`
 }
 
@@ -1918,14 +1889,12 @@ func (m *Announcement) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Announcement proto.InternalMessageInfo
 
-// NodeCall is a question of a node to the gateway of another one, what that has
-// noticed of late, or the answer. Both are messages of the nodes' administration,
-// which the protocol need not know. Nothing depends on them, and they are not
-// repeated.
+// NodeCall is a request between the administrations of two nodes, an unrequested report, or a response. The protocol
+// does not depend on it, and it is not retried.
 type NodeCall struct {
-	// number tells the questions of a node apart.
+	// number distinguishes the requests of a node.
 	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// asker is the node that asks; 0 in an answer.
+	// asker is the requesting node; 0 in a response.
 	Asker github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=asker,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"asker,omitempty"`
 	Body  []byte                                       `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
 }
@@ -1963,9 +1932,8 @@ func (m *NodeCall) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_NodeCall proto.InternalMessageInfo
 
-// Trace is where a message belongs in the trace of a transaction: the trace's
-// number, in two halves, and the span that it was sent by. Shells write and read
-// it; the machines never look at it.
+// Trace links a message to the trace of a transaction: the trace id in two halves, and the span that sent the
+// message. Only the shells read and write it, not the state machines.
 type Trace struct {
 	High uint64 `protobuf:"fixed64,1,opt,name=high,proto3" json:"high,omitempty"`
 	Low  uint64 `protobuf:"fixed64,2,opt,name=low,proto3" json:"low,omitempty"`
@@ -2005,26 +1973,26 @@ func (m *Trace) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Trace proto.InternalMessageInfo
 
-// ReadPage reads a page of a range as it was at an index that is being kept.
+// ReadPage reads a page of a range at a retained CSN.
 type ReadPage struct {
 	Txn     github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
-	// number 0 reads nothing, and has no reply: the index is to be kept for longer.
+	// number 0 reads nothing and has no response: it only renews the retention.
 	Number      uint64                                            `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,4,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Index       github_com_linchpindb_linchpin_pkg_kv.Index       `protobuf:"varint,5,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`
 	Start       []byte                                            `protobuf:"bytes,6,opt,name=start,proto3" json:"start,omitempty"`
 	End         []byte                                            `protobuf:"bytes,7,opt,name=end,proto3" json:"end,omitempty"`
 	Limit       uint32                                            `protobuf:"varint,8,opt,name=limit,proto3" json:"limit,omitempty"`
-	// done gives the kept index up; there is no reply.
+	// done ends the retention. There is no response.
 	Done bool `protobuf:"varint,9,opt,name=done,proto3" json:"done,omitempty"`
-	// keep_nanos renews the keeping.
+	// keep_nanos is the new duration of the retention, from receipt.
 	KeepNanos int64 `protobuf:"varint,10,opt,name=keep_nanos,json=keepNanos,proto3" json:"keep_nanos,omitempty"`
-	// pin is the number of the pin to read at; 0 is an index kept for txn.
+	// pin is the number of the retained snapshot to read at; 0 is the CSN that is retained for txn.
 	Pin uint64 `protobuf:"varint,11,opt,name=pin,proto3" json:"pin,omitempty"`
-	// reverse begins with the last key.
+	// reverse begins at the end of the range.
 	Reverse bool `protobuf:"varint,12,opt,name=reverse,proto3" json:"reverse,omitempty"`
-	// user is whose scan it is.
+	// user is the user of the scan.
 	User github_com_linchpindb_linchpin_pkg_kv.Account `protobuf:"varint,13,opt,name=user,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Account" json:"user,omitempty"`
 }
 
@@ -2061,16 +2029,15 @@ func (m *ReadPage) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ReadPage proto.InternalMessageInfo
 
-// ReadPageResponse answers ReadPage.
+// ReadPageResponse is the response to ReadPage.
 type ReadPageResponse struct {
 	Txn    github_com_linchpindb_linchpin_pkg_kv.TxnRef  `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Number uint64                                        `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	Shard  github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,3,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Pairs  []Pair                                        `protobuf:"bytes,4,rep,name=pairs,proto3" json:"pairs"`
-	// resume is where the next page starts, or ends with reverse; empty when this was
-	// the last.
+	// resume is the start of the next page (in reverse: its end); empty after the last page.
 	Resume []byte `protobuf:"bytes,5,opt,name=resume,proto3" json:"resume,omitempty"`
-	// gone: the index is no longer kept.
+	// gone: the CSN is no longer retained.
 	Gone bool `protobuf:"varint,6,opt,name=gone,proto3" json:"gone,omitempty"`
 }
 
@@ -2107,7 +2074,7 @@ func (m *ReadPageResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ReadPageResponse proto.InternalMessageInfo
 
-// Reading names one execution of a Read: no two ever have the same.
+// Reading names one execution of a Read. No two executions have the same name.
 type Reading struct {
 	Shard       github_com_linchpindb_linchpin_pkg_kv.ShardID     `protobuf:"varint,1,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,2,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
@@ -2147,40 +2114,36 @@ func (m *Reading) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Reading proto.InternalMessageInfo
 
-// Read asks a shard for the newest visible values, for a read-only
-// transaction. It takes no lock. It is repeated until answered; number tells the
-// requests of a reader apart.
+// Read requests the newest visible values for a read-only transaction, without locks. It is retried until there is a
+// response; number distinguishes the requests of a reader.
 type Read struct {
-	// reader is a new name for every attempt.
+	// reader names the attempt. Each attempt has a new name.
 	Reader  github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
 	Number  uint32                                       `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
 	Ops     []Op                                         `protobuf:"bytes,4,rep,name=ops,proto3" json:"ops"`
-	// lease_nanos registers the reader, from when the shard receives this, or
-	// renews it. 0 is no registration, but for the time that the read takes.
+	// lease_nanos registers the reader, or renews its lease, for a duration from receipt. With 0 it is registered only
+	// while the read waits.
 	LeaseNanos int64 `protobuf:"varint,5,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
-	// notify: the shard last is told when the values have been read.
+	// notify: the shard notifies the shard last when it has read.
 	Notify bool                                          `protobuf:"varint,6,opt,name=notify,proto3" json:"notify,omitempty"`
 	Last   github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,7,opt,name=last,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"last,omitempty"`
-	// await are the shards whose notices must be here before anything is read.
+	// await are the shards whose notices must arrive before this one reads.
 	Await []github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,8,rep,packed,name=await,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"await,omitempty"`
-	// keep_nanos reads nothing but fixes the shard's index, and spares what is
-	// visible at it from garbage collection for so long. The answer does not wait
-	// until the log is durable: it holds for this incarnation alone.
+	// keep_nanos: instead of reading, fix the shard's CSN, and retain what is visible at it for this duration. The
+	// response does not wait for the log: it holds for this incarnation only.
 	KeepNanos int64 `protobuf:"varint,9,opt,name=keep_nanos,json=keepNanos,proto3" json:"keep_nanos,omitempty"`
-	// index, if it is not 0, reads what was visible at it, and registers
-	// nowhere: that of the pin with this number, or one that is kept for the
-	// reader named kept.
+	// index, if not 0: read at this CSN, unregistered. It is that of the retained snapshot number pin, or the one that
+	// is retained for the reader kept.
 	Index github_com_linchpindb_linchpin_pkg_kv.Index  `protobuf:"varint,10,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`
 	Pin   uint64                                       `protobuf:"varint,11,opt,name=pin,proto3" json:"pin,omitempty"`
 	Kept  github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,12,opt,name=kept,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"kept"`
-	// user is whose transaction it is.
+	// user is the user of the transaction.
 	User github_com_linchpindb_linchpin_pkg_kv.Account `protobuf:"varint,13,opt,name=user,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Account" json:"user,omitempty"`
-	// incarnation is the shard's when it fixed the index that is kept for the reader
-	// named kept. In another one that state is lost.
+	// incarnation is that of the shard when it fixed the CSN that is retained for kept. Another one has lost it.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,14,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
-	// probe reads nothing, and is answered twice: at once, and when the log is durable. How far
-	// the answers are apart is how slow the log is, however many messages wait for the shard.
+	// probe reads nothing and has two responses: at once, and when the log is durable. The time between them is the
+	// latency of the log, however many messages wait for the shard.
 	Probe bool `protobuf:"varint,15,opt,name=probe,proto3" json:"probe,omitempty"`
 }
 
@@ -2217,7 +2180,7 @@ func (m *Read) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Read proto.InternalMessageInfo
 
-// ReadResponse answers Read.
+// ReadResponse is the response to Read.
 type ReadResponse struct {
 	Reader  github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
 	Number  uint32                                       `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
@@ -2225,23 +2188,21 @@ type ReadResponse struct {
 	Results []Result                                     `protobuf:"bytes,4,rep,name=results,proto3" json:"results"`
 	Failure *Failure                                     `protobuf:"bytes,5,opt,name=failure,proto3" json:"failure,omitempty"`
 	Receipt Receipt                                      `protobuf:"bytes,6,opt,name=receipt,proto3" json:"receipt"`
-	// relied are the readings whose notices were awaited.
+	// relied are the reads whose notices this one waited for.
 	Relied []Reading `protobuf:"bytes,7,rep,name=relied,proto3" json:"relied"`
-	// index is the shard's when it read.
+	// index is the CSN of the shard at the read.
 	Index github_com_linchpindb_linchpin_pkg_kv.Index `protobuf:"varint,8,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`
-	// parked: updates of several shards wait here to be decided, which a
-	// registration would hold back.
+	// parked: commit requests of several shards wait here for decisions that a registration would hold.
 	Parked bool `protobuf:"varint,9,opt,name=parked,proto3" json:"parked,omitempty"`
-	// fixed is when the shard fixed its index, by its own Now, for RetainSnapshot; in
-	// nanoseconds.
+	// fixed is the time at which the shard fixed its CSN, by its own Now, in nanoseconds; for RetainSnapshot.
 	Fixed int64 `protobuf:"varint,10,opt,name=fixed,proto3" json:"fixed,omitempty"`
-	// busy: the shard has little time left. Readers that read there last should
-	// spare it the notices of others, which cost it one message each.
+	// busy: the shard is nearly saturated. Gateways should read there last without notices, which cost it one message
+	// per shard.
 	Busy bool `protobuf:"varint,11,opt,name=busy,proto3" json:"busy,omitempty"`
-	// held_nanos, of a reader that stays registered, is the greatest held age among
-	// the updates that it is now in the way of; 0 if there is none.
+	// held_nanos, for a reader that stays registered, is the largest time blocked of the updates that it holds; 0 if it
+	// holds none.
 	HeldNanos int64 `protobuf:"varint,12,opt,name=held_nanos,json=heldNanos,proto3" json:"held_nanos,omitempty"`
-	// at_once: it is the first answer to a probe, which did not wait for the log.
+	// at_once: the first response to a probe, which did not wait for the log.
 	AtOnce bool `protobuf:"varint,13,opt,name=at_once,json=atOnce,proto3" json:"at_once,omitempty"`
 }
 
@@ -2278,7 +2239,7 @@ func (m *ReadResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ReadResponse proto.InternalMessageInfo
 
-// Registered tells the shard that a reader reads last that another one has read.
+// Registered is the notice to the shard that reads last that another shard has read.
 type Registered struct {
 	Reader  github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
 	Reading Reading                                      `protobuf:"bytes,2,opt,name=reading,proto3" json:"reading"`
@@ -2317,11 +2278,11 @@ func (m *Registered) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Registered proto.InternalMessageInfo
 
-// Deregister ends a reader's registrations on a shard.
+// Deregister ends the registrations of a reader on a shard.
 type Deregister struct {
 	Reader github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
-	// keep_nanos: the reader is a round, whose state is complete; the index that it has
-	// fixed is kept for so long. With 0 it is discarded.
+	// keep_nanos: the reader is a round with a complete snapshot, and the shard retains the CSN that it has fixed for
+	// this duration. With 0 it discards the CSN.
 	KeepNanos int64 `protobuf:"varint,2,opt,name=keep_nanos,json=keepNanos,proto3" json:"keep_nanos,omitempty"`
 }
 
@@ -2358,13 +2319,12 @@ func (m *Deregister) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Deregister proto.InternalMessageInfo
 
-// RenewLease prolongs a registration.
+// RenewLease extends the lease of a registration.
 type RenewLease struct {
 	Reader  github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
 	Number  uint32                                       `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
-	// incarnation is the shard's when the reader registered; in another one it
-	// is not registered.
+	// incarnation is that of the shard when the reader registered. In another one it is not registered.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,4,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	LeaseNanos  int64                                             `protobuf:"varint,5,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
 }
@@ -2402,7 +2362,7 @@ func (m *RenewLease) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_RenewLease proto.InternalMessageInfo
 
-// RenewLeaseResponse answers RenewLease.
+// RenewLeaseResponse is the response to RenewLease.
 type RenewLeaseResponse struct {
 	Reader github_com_linchpindb_linchpin_pkg_kv.TxnRef  `protobuf:"bytes,1,opt,name=reader,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"reader"`
 	Number uint32                                        `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
@@ -2443,14 +2403,14 @@ func (m *RenewLeaseResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_RenewLeaseResponse proto.InternalMessageInfo
 
-// Unseal asks a last agent to drop a participant's epochs up to this one,
-// because a reader has waited long for the decision.
+// Unseal requests that a last agent drop the epochs of a participant up to this one, because a reader has waited too
+// long for the decision.
 type Unseal struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
-	// commit_id names the commit; its gateway is the one that is answered.
+	// commit_id names the commit, and the gateway to respond to.
 	CommitID github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,8,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
 	Shard    github_com_linchpindb_linchpin_pkg_kv.ShardID  `protobuf:"varint,3,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
-	// last_incarnation is the last agent's, as the Prepare named it.
+	// last_incarnation is that of the last agent, as in the Prepare.
 	LastIncarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,4,opt,name=last_incarnation,json=lastIncarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"last_incarnation,omitempty"`
 	LastAborts      uint64                                            `protobuf:"varint,6,opt,name=last_aborts,json=lastAborts,proto3" json:"last_aborts,omitempty"`
 	Epoch           github_com_linchpindb_linchpin_pkg_kv.Epoch       `protobuf:"bytes,5,opt,name=epoch,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Epoch" json:"epoch"`
@@ -2490,13 +2450,13 @@ func (m *Unseal) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Unseal proto.InternalMessageInfo
 
-// UnsealResponse answers Unseal when the transaction is undecided: no epoch up to
-// this one will ever count. Otherwise Decision is the answer.
+// UnsealResponse is the response to Unseal if the transaction is undecided: no vote with an epoch up to this one will
+// ever count. If it is decided, the response is the Decision.
 type UnsealResponse struct {
 	Txn   github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Epoch github_com_linchpindb_linchpin_pkg_kv.Epoch  `protobuf:"bytes,2,opt,name=epoch,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.Epoch" json:"epoch"`
-	// held_nanos is the update's held age at the last agent, 0 if it has none there.
-	// At the participant the older age counts.
+	// held_nanos is the time blocked of the update at the last agent; 0 if it is not blocked there. At the participant
+	// the larger one counts.
 	HeldNanos int64                                          `protobuf:"varint,3,opt,name=held_nanos,json=heldNanos,proto3" json:"held_nanos,omitempty"`
 	CommitID  github_com_linchpindb_linchpin_pkg_kv.CommitID `protobuf:"bytes,4,opt,name=commit_id,json=commitId,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.CommitID" json:"commit_id"`
 }
@@ -2573,21 +2533,20 @@ func (m *ShardCSN) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_ShardCSN proto.InternalMessageInfo
 
-// Snapshot is a state of the whole store that is kept. The hot shard has a row for
-// each.
+// Snapshot is a retained snapshot of the whole store. The hot shard has a row for each.
 type Snapshot struct {
-	// number rises from pin to pin and is never used again.
+	// number rises with each snapshot and is never reused.
 	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// name is the user's, empty for those that are kept by themselves.
+	// name was given by the user; empty for snapshots of the history.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// time is when the state was the current one, by the hot shard's clock, in
-	// nanoseconds since 1970. Everything answered before it is in it.
+	// time is the instant of the snapshot by the hot shard's clock, in nanoseconds since 1970. Everything acknowledged
+	// before is in it.
 	Time int64 `protobuf:"varint,3,opt,name=time,proto3" json:"time,omitempty"`
-	// expires is when a named pin is given up, in nanoseconds since 1970.
+	// expires is the end of a named snapshot, in nanoseconds since 1970.
 	Expires int64 `protobuf:"varint,4,opt,name=expires,proto3" json:"expires,omitempty"`
-	// clock is the index of every shard that has one.
+	// clock is the CSN of each shard that has one.
 	Clock []ShardCSN `protobuf:"bytes,5,rep,name=clock,proto3" json:"clock"`
-	// origin is the request that it was made for.
+	// origin is the request that it was retained for.
 	Origin github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,6,opt,name=origin,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"origin"`
 }
 
@@ -2624,8 +2583,8 @@ func (m *Snapshot) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Snapshot proto.InternalMessageInfo
 
-// Due has a gateway on the shard's node do what is due: delete a key that expires,
-// or, if it names none, fix a state, which the hot shard is to keep.
+// Due requests that a gateway of the shard's node delete an expired key; or, without a key, make a snapshot for the
+// history, which the hot shard retains.
 type Due struct {
 	ExpireKey *ExpireKey `protobuf:"bytes,1,opt,name=expire_key,json=expireKey,proto3" json:"expire_key,omitempty"`
 }
@@ -2663,18 +2622,16 @@ func (m *Due) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_Due proto.InternalMessageInfo
 
-// RetainSnapshot asks the hot shard to keep a state that has been fixed. It is
-// repeated until answered.
+// RetainSnapshot requests that the hot shard retain a fixed snapshot. It is retried until there is a response.
 type RetainSnapshot struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
-	// incarnation is the hot shard's when it fixed its index, and fixed when that
-	// was by its Now, as the ReadResponse says.
+	// incarnation is that of the hot shard when it fixed its CSN; fixed is the time of that by its Now, as in the
+	// ReadResponse.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,3,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Fixed       int64                                             `protobuf:"varint,4,opt,name=fixed,proto3" json:"fixed,omitempty"`
 	Clock       []ShardCSN                                        `protobuf:"bytes,5,rep,name=clock,proto3" json:"clock"`
-	// name and ttl_nanos are those of a named pin. Without a name it is one of
-	// those that are kept by themselves.
+	// name and ttl_nanos are for a named snapshot. Without a name it is one of the history.
 	Name     string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
 	TtlNanos int64  `protobuf:"varint,7,opt,name=ttl_nanos,json=ttlNanos,proto3" json:"ttl_nanos,omitempty"`
 }
@@ -2712,8 +2669,8 @@ func (m *RetainSnapshot) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_RetainSnapshot proto.InternalMessageInfo
 
-// FindSnapshot asks the hot shard for a pin: by its name, by its number, the newest
-// that is not younger than as_of, or, with list, for all named ones.
+// FindSnapshot looks up a snapshot at the hot shard: by name, by number, or the newest one not after as_of; or, with
+// list, all named ones.
 type FindSnapshot struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
@@ -2756,7 +2713,7 @@ func (m *FindSnapshot) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_FindSnapshot proto.InternalMessageInfo
 
-// DropSnapshot has the hot shard give a pin up.
+// DropSnapshot ends the retention of a snapshot.
 type DropSnapshot struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
@@ -2796,7 +2753,7 @@ func (m *DropSnapshot) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_DropSnapshot proto.InternalMessageInfo
 
-// SnapshotResponse answers RetainSnapshot, FindSnapshot and DropSnapshot.
+// SnapshotResponse is the response to RetainSnapshot, FindSnapshot and DropSnapshot.
 type SnapshotResponse struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
 	Pins    []Snapshot                                   `protobuf:"bytes,2,rep,name=pins,proto3" json:"pins"`
@@ -2836,14 +2793,14 @@ func (m *SnapshotResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_SnapshotResponse proto.InternalMessageInfo
 
-// SnapshotListRequest asks the hot shard which states are kept.
+// SnapshotListRequest requests the list of retained snapshots from the hot shard.
 type SnapshotListRequest struct {
 	Shard github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,1,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
-	// index is the asking shard's.
+	// index is the CSN of the requesting shard.
 	Index github_com_linchpindb_linchpin_pkg_kv.Index `protobuf:"varint,2,opt,name=index,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"index,omitempty"`
-	// asker is the asking shard's incarnation.
+	// asker is the incarnation of the requesting shard.
 	Asker github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,3,opt,name=asker,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"asker,omitempty"`
-	// incarnation and change are those of the newest SnapshotList that it has heard.
+	// incarnation and change are those of the newest SnapshotList that it has received.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,4,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Change      uint64                                            `protobuf:"varint,5,opt,name=change,proto3" json:"change,omitempty"`
 }
@@ -2881,23 +2838,23 @@ func (m *SnapshotListRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_SnapshotListRequest proto.InternalMessageInfo
 
-// SnapshotList tells a shard what is kept. Versions of it that are visible at none of
-// these indexes, and at none from floor on, are garbage.
+// SnapshotList is the list of retained snapshots for one shard. Versions that are visible neither at one of these
+// CSNs nor at any CSN from floor on are garbage.
 type SnapshotList struct {
-	// incarnation is the hot shard's, and change counts what has happened to its
-	// pins in it: the greater pair is the newer one.
+	// incarnation is that of the hot shard; change counts the changes of its snapshots in it. The greater pair is the
+	// newer list.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,1,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Change      uint64                                            `protobuf:"varint,2,opt,name=change,proto3" json:"change,omitempty"`
-	// floor is the shard's index in the newest state that was kept, or could
-	// have been: no older one will ever be.
+	// floor is the GC safe point: the shard's CSN in the newest snapshot that was retained or could have been. No older
+	// snapshot will ever be retained.
 	Floor github_com_linchpindb_linchpin_pkg_kv.Index `protobuf:"varint,3,opt,name=floor,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Index" json:"floor,omitempty"`
-	// numbers and indexes are of the pins that are kept, in the order of both;
-	// next is above every number that was given so far.
+	// numbers and indexes are those of the retained snapshots, in the order of both. next is above every number
+	// assigned so far.
 	Numbers []uint64 `protobuf:"varint,4,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
 	Indexes []uint64 `protobuf:"varint,5,rep,packed,name=indexes,proto3" json:"indexes,omitempty"`
 	Next    uint64   `protobuf:"varint,6,opt,name=next,proto3" json:"next,omitempty"`
-	// asker is from the question: what was told to an earlier life of the shard
-	// may be older than what that life has collected by.
+	// asker is that of the request. A response to an earlier incarnation of the shard may be older than the list by
+	// which that incarnation has collected garbage.
 	Asker github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,7,opt,name=asker,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"asker,omitempty"`
 }
 
@@ -2934,19 +2891,18 @@ func (m *SnapshotList) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_SnapshotList proto.InternalMessageInfo
 
-// KeyHeat is how hot a key is.
+// KeyHeat is the heat of a key.
 type KeyHeat struct {
 	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// shard is where it lives.
+	// shard is the shard of the key.
 	Shard github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
-	// heat is how many writes of it a second another write is in the way of, or
-	// would be if the key were not decided where it lives.
+	// heat is the rate of conflicting writes per second, counted as if locks were held for one message delay.
 	Heat float64 `protobuf:"fixed64,3,opt,name=heat,proto3" json:"heat,omitempty"`
-	// waited is the waiting that it causes, in nanoseconds a second, and would
-	// what there would be more if it were locked on a participant.
+	// waited is the time that requests wait because of the key, in nanoseconds per second; would is the additional time
+	// if it were locked on a participant.
 	Waited int64 `protobuf:"varint,4,opt,name=waited,proto3" json:"waited,omitempty"`
 	Would  int64 `protobuf:"varint,5,opt,name=would,proto3" json:"would,omitempty"`
-	// waits is for the operator; gateways are not told.
+	// waits is for operators; it is not sent to gateways.
 	Waits KeyWaits `protobuf:"bytes,6,opt,name=waits,proto3" json:"waits"`
 }
 
@@ -2983,19 +2939,17 @@ func (m *KeyHeat) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_KeyHeat proto.InternalMessageInfo
 
-// KeyWaits says who waits because of a key.
+// KeyWaits describes the waits because of a key.
 type KeyWaits struct {
-	// lock, held, read and retry are the parts of the waiting, in nanoseconds a
-	// second: of requests for a lock, of updates that readers held back, of
-	// readers for updates to be decided, and of attempts that died.
+	// lock, held, read and retry are the parts of the waiting time, in nanoseconds per second: of requests for locks,
+	// of updates that readers hold, of readers for decisions, and of aborted attempts.
 	Lock  int64 `protobuf:"varint,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	Held  int64 `protobuf:"varint,2,opt,name=held,proto3" json:"held,omitempty"`
 	Read  int64 `protobuf:"varint,3,opt,name=read,proto3" json:"read,omitempty"`
 	Retry int64 `protobuf:"varint,4,opt,name=retry,proto3" json:"retry,omitempty"`
-	// holds is how many updates a second readers held back.
+	// holds is the number of updates per second that readers hold.
 	Holds float64 `protobuf:"fixed64,5,opt,name=holds,proto3" json:"holds,omitempty"`
-	// queue is how many wait at the moment: for the lock, for readers, and
-	// readers for updates.
+	// queue is the number of waiters now: requests for locks, held updates, and readers that wait for decisions.
 	Queue uint32 `protobuf:"varint,6,opt,name=queue,proto3" json:"queue,omitempty"`
 }
 
@@ -3032,9 +2986,8 @@ func (m *KeyWaits) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_KeyWaits proto.InternalMessageInfo
 
-// LoadReport tells the planner, on the hot shard, which keys of a shard are
-// hot. It is sent again and again as long as there are any. Nothing depends on
-// it but speed.
+// LoadReport reports the hot keys of a shard to the planner, on the hot shard. It is sent periodically while there
+// are any. Only speed depends on it.
 type LoadReport struct {
 	Shard github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,1,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
 	Keys  []KeyHeat                                     `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys"`
@@ -3073,8 +3026,7 @@ func (m *LoadReport) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_LoadReport proto.InternalMessageInfo
 
-// HeatPair is how many transactions a second write two hot keys that do not
-// live on the same shard.
+// HeatPair is the rate of transactions that write two hot keys on different shards.
 type HeatPair struct {
 	A    []byte  `protobuf:"bytes,1,opt,name=a,proto3" json:"a,omitempty"`
 	B    []byte  `protobuf:"bytes,2,opt,name=b,proto3" json:"b,omitempty"`
@@ -3114,11 +3066,10 @@ func (m *HeatPair) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HeatPair proto.InternalMessageInfo
 
-// PairReport tells the planner which hot keys occur together, as a gateway sees
-// it. It is sent again and again as long as there are any. Nothing depends on it
-// but speed.
+// PairReport reports to the planner which hot keys occur together in a gateway's transactions. It is sent
+// periodically while there are any. Only speed depends on it.
 type PairReport struct {
-	// gateway tells the machines of all nodes' gateways apart.
+	// gateway is unique to a state machine of a gateway.
 	Gateway uint32     `protobuf:"varint,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
 	Pairs   []HeatPair `protobuf:"bytes,2,rep,name=pairs,proto3" json:"pairs"`
 }
@@ -3156,18 +3107,15 @@ func (m *PairReport) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_PairReport proto.InternalMessageInfo
 
-// HeatMap tells gateways the hottest keys of all shards, in the place of what
-// it told before. It is repeated as long as there are any, and forgotten when
-// it is not. Nothing depends on it but speed.
+// HeatMap is the list of the hottest keys of all shards, for gateways; it replaces earlier ones. It is sent
+// periodically while there are any, and expires. Only speed depends on it.
 type HeatMap struct {
 	Keys []KeyHeat `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys"`
-	// moved are all the keys that have been moved to the hot shard and not back,
-	// as far as it knows; it changes with epoch. Whoever goes by an older one
-	// is told better by the keys themselves.
+	// moved are all keys on the hot shard that have another home, as far as it knows; epoch rises with each change. A
+	// gateway with an older list is redirected.
 	Moved [][]byte `protobuf:"bytes,2,rep,name=moved,proto3" json:"moved,omitempty"`
 	Epoch uint64   `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// incarnation is the hot shard's, and number counts the maps that it has sent in it: the greater
-	// pair is the newer map.
+	// incarnation is that of the hot shard; number counts its maps in it. The greater pair is the newer map.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,4,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Number      uint64                                            `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
 }
@@ -3205,12 +3153,12 @@ func (m *HeatMap) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HeatMap proto.InternalMessageInfo
 
-// HotRule is what the operator wants of a key, or of all keys with a prefix.
+// HotRule is an operator's placement rule for a key, or for all keys with a prefix.
 type HotRule struct {
 	Key    []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Prefix bool   `protobuf:"varint,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
-	// order is 0 to leave it to the planner, 1 to pin it to the hot shard, 2 to
-	// ban it from there (hotshard.Order).
+	// order is 0 to leave the placement to the planner, 1 to pin the key to the hot shard, 2 to ban it from there
+	// (hotshard.Order).
 	Order uint32 `protobuf:"varint,3,opt,name=order,proto3" json:"order,omitempty"`
 }
 
@@ -3247,17 +3195,15 @@ func (m *HotRule) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HotRule proto.InternalMessageInfo
 
-// SetHotPolicy has the hot shard keep a rule, in the place of the one for the same key
-// or prefix, or go by another mode. It is applied only to the rules that it names: a copy that
-// arrives after another request has changed them is rejected.
+// SetHotPolicy sets a placement rule, replacing that for the same key or prefix, or changes the mode. It is rejected
+// if the rules have changed since the status that it names, so a late copy has no effect.
 type SetHotPolicy struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
 	Rule    *HotRule                                     `protobuf:"bytes,3,opt,name=rule,proto3" json:"rule,omitempty"`
-	// mode is 1 more than the number of the mode (hotshard.Mode), 0 to leave it
-	// as it is.
+	// mode is the mode (hotshard.Mode) plus 1; 0 leaves it unchanged.
 	Mode uint32 `protobuf:"varint,4,opt,name=mode,proto3" json:"mode,omitempty"`
-	// incarnation and change are those of the HotStatusResponse that came before.
+	// incarnation and change are those of the preceding HotStatusResponse.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,5,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Change      uint64                                            `protobuf:"varint,6,opt,name=change,proto3" json:"change,omitempty"`
 }
@@ -3295,7 +3241,7 @@ func (m *SetHotPolicy) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_SetHotPolicy proto.InternalMessageInfo
 
-// HotStatusRequest asks the hot shard what it knows of hot keys.
+// HotStatusRequest requests the status of hot keys from the hot shard.
 type HotStatusRequest struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
 	Gateway github_com_linchpindb_linchpin_pkg_kv.NodeID `protobuf:"varint,2,opt,name=gateway,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.NodeID" json:"gateway,omitempty"`
@@ -3334,23 +3280,21 @@ func (m *HotStatusRequest) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HotStatusRequest proto.InternalMessageInfo
 
-// HotKey is what the planner knows of a key.
+// HotKey is the planner's status of a key.
 type HotKey struct {
 	Key   []byte                                        `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Shard github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=shard,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"shard,omitempty"`
-	// heat is the clashes, waited and would the waiting that there is and would
-	// be elsewhere, in nanoseconds, all a second.
+	// heat, waited and would are as in KeyHeat.
 	Heat   float64 `protobuf:"fixed64,3,opt,name=heat,proto3" json:"heat,omitempty"`
 	Waited int64   `protobuf:"varint,4,opt,name=waited,proto3" json:"waited,omitempty"`
 	Would  int64   `protobuf:"varint,5,opt,name=would,proto3" json:"would,omitempty"`
-	// since is when it came to the hot shard, in nanoseconds since 1970, 0 if it
-	// is not there.
+	// since is when it was moved to the hot shard, in nanoseconds since 1970; 0 if it is not there.
 	Since int64 `protobuf:"varint,6,opt,name=since,proto3" json:"since,omitempty"`
-	// why it is where it is.
+	// why is the reason of its placement.
 	Why string `protobuf:"bytes,7,opt,name=why,proto3" json:"why,omitempty"`
-	// order is the operator's (hotshard.Order).
+	// order is the operator's rule (hotshard.Order).
 	Order uint32 `protobuf:"varint,8,opt,name=order,proto3" json:"order,omitempty"`
-	// moving: a move is under way.
+	// moving: a move is in flight.
 	Moving bool     `protobuf:"varint,9,opt,name=moving,proto3" json:"moving,omitempty"`
 	Waits  KeyWaits `protobuf:"bytes,10,opt,name=waits,proto3" json:"waits"`
 }
@@ -3388,19 +3332,18 @@ func (m *HotKey) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HotKey proto.InternalMessageInfo
 
-// HotStatusResponse answers SetHotPolicy and HotStatusRequest.
+// HotStatusResponse is the response to SetHotPolicy and HotStatusRequest.
 type HotStatusResponse struct {
 	Request github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=request,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"request"`
 	Keys    []HotKey                                     `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys"`
 	Rules   []HotRule                                    `protobuf:"bytes,3,rep,name=rules,proto3" json:"rules"`
 	Mode    uint32                                       `protobuf:"varint,4,opt,name=mode,proto3" json:"mode,omitempty"`
-	// busy is the share of time for which the hot shard works.
+	// busy is the share of time during which the hot shard is busy, from 0 to 1.
 	Busy    float64  `protobuf:"fixed64,5,opt,name=busy,proto3" json:"busy,omitempty"`
 	Failure *Failure `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
-	// moves are the last that have taken place, newest first.
+	// moves are the last completed moves, the newest first.
 	Moves []MovedKey `protobuf:"bytes,7,rep,name=moves,proto3" json:"moves"`
-	// incarnation is the hot shard's, and change counts the requests that have set a rule or the
-	// mode in it.
+	// incarnation is that of the hot shard; change counts the changes of rules and mode in it.
 	Incarnation github_com_linchpindb_linchpin_pkg_kv.Incarnation `protobuf:"varint,8,opt,name=incarnation,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.Incarnation" json:"incarnation,omitempty"`
 	Change      uint64                                            `protobuf:"varint,9,opt,name=change,proto3" json:"change,omitempty"`
 }
@@ -3438,12 +3381,12 @@ func (m *HotStatusResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_HotStatusResponse proto.InternalMessageInfo
 
-// MovedKey is a move of a key that has taken place.
+// MovedKey is a completed move of a key.
 type MovedKey struct {
 	Key  []byte                                        `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	From github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,2,opt,name=from,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"from,omitempty"`
 	To   github_com_linchpindb_linchpin_pkg_kv.ShardID `protobuf:"varint,3,opt,name=to,proto3,casttype=github.com/linchpindb/linchpin/pkg/kv.ShardID" json:"to,omitempty"`
-	// time is when, by the hot shard's clock, in nanoseconds since 1970.
+	// time is the time of the move by the hot shard's clock, in nanoseconds since 1970.
 	Time int64  `protobuf:"varint,4,opt,name=time,proto3" json:"time,omitempty"`
 	Why  string `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
 }
@@ -3481,8 +3424,7 @@ func (m *MovedKey) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_MovedKey proto.InternalMessageInfo
 
-// MoveKey has a gateway on the hot shard's node move a key, under an id that the
-// hot shard has made.
+// MoveKey requests that a gateway on the hot shard's node move a key, under an id made by the hot shard.
 type MoveKey struct {
 	Txn  github_com_linchpindb_linchpin_pkg_kv.TxnRef  `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Key  []byte                                        `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
@@ -3523,13 +3465,13 @@ func (m *MoveKey) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_MoveKey proto.InternalMessageInfo
 
-// ExpireKey is a key that is to be deleted, under an id that its shard has made. It is sent again, under another one, if the key is
-// still there after a while.
+// ExpireKey names a key to delete, under an id made by its shard. If the key remains, the shard sends another one
+// later, under another id.
 type ExpireKey struct {
 	Txn github_com_linchpindb_linchpin_pkg_kv.TxnRef `protobuf:"bytes,1,opt,name=txn,proto3,customtype=github.com/linchpindb/linchpin/pkg/kv.TxnRef" json:"txn"`
 	Key []byte                                       `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// expires is when the key was to expire, in milliseconds since 1970; if it is
-	// to expire at another time by now, it stays.
+	// expires is the deadline of the key in milliseconds since 1970. If the key has another deadline now, it
+	// stays.
 	Expires int64 `protobuf:"zigzag64,3,opt,name=expires,proto3" json:"expires,omitempty"`
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// fill sets every field below v to something that is not zero, except for
-// pointers to messages, which it sets with a chance of one in two.
+// fill sets every field below v to a value other than zero, and pointers to messages with a probability of
+// one half.
 func fill(r *rand.Rand, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -54,8 +54,8 @@ func fill(r *rand.Rand, v reflect.Value) {
 	}
 }
 
-// bodies returns an envelope with each kind of message, all of its fields set.
-func bodies(r *rand.Rand) (out []*Envelope) {
+// filledEnvelopes returns an envelope with each kind of message, all fields set.
+func filledEnvelopes(r *rand.Rand) (out []*Envelope) {
 	for _, row := range Rows() {
 		env := &Envelope{From: 1, Gateway: 2, Shard: 3, Trace: &Trace{High: 4, Low: 5, Span: 6}, Body: row.New()}
 		fill(r, reflect.ValueOf(env.Body).Elem())
@@ -64,10 +64,10 @@ func bodies(r *rand.Rand) (out []*Envelope) {
 	return out
 }
 
-func TestEveryMessageReadsBack(t *testing.T) {
+func TestMessagesRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
-		for _, env := range bodies(r) {
+		for _, env := range filledEnvelopes(r) {
 			b, err := env.Marshal()
 			require.NoError(t, err)
 			require.Len(t, b, env.Size(), env.Name())
@@ -78,8 +78,7 @@ func TestEveryMessageReadsBack(t *testing.T) {
 	}
 }
 
-// TestRowsAreTheFieldsOfEnvelope: the table of kinds and msg.proto have the same messages, under the
-// same numbers.
+// The table of kinds and msg.proto have the same messages with the same numbers.
 func TestRowsAreTheFieldsOfEnvelope(t *testing.T) {
 	_, d := descriptor.ForMessage(&Envelope{})
 	declared := map[Kind]string{}
@@ -97,7 +96,7 @@ func TestRowsAreTheFieldsOfEnvelope(t *testing.T) {
 }
 
 func TestEnvelopesInTraces(t *testing.T) {
-	for _, env := range bodies(rand.New(rand.NewPCG(1, 2))) {
+	for _, env := range filledEnvelopes(rand.New(rand.NewPCG(1, 2))) {
 		require.Contains(t, env.String(), "n1->gn2 "+env.Name()+"{")
 	}
 	require.Equal(t, "n0->s3 Empty{}", ToShard(3).String())
@@ -105,7 +104,7 @@ func TestEnvelopesInTraces(t *testing.T) {
 	require.Zero(t, ToShard(3).About())
 }
 
-// TestUnknownFieldsAreSkipped: those of a newer version; what cannot be decoded is an error.
+// A newer version may add fields. An encoding that is not valid is an error.
 func TestUnknownFieldsAreSkipped(t *testing.T) {
 	b, err := (&Envelope{Shard: 2, Body: &Release{Txn: kv.TxnRef{Attempt: 3}}}).Marshal()
 	require.NoError(t, err)
@@ -128,7 +127,7 @@ func TestUnknownFieldsAreSkipped(t *testing.T) {
 	}
 }
 
-// TestFrequentMessagesFitTheirSizeClass: a word more would cost the next size of the allocator.
+// One more word would need the next size of the allocator.
 func TestFrequentMessagesFitTheirSizeClass(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(Envelope{}), uintptr(32))
 	require.LessOrEqual(t, unsafe.Sizeof(CommitRequest{}), uintptr(144))
@@ -138,16 +137,16 @@ func TestFrequentMessagesFitTheirSizeClass(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(Decision{}), uintptr(48))
 }
 
-// TestMessagesTellTheirAttempt: those of a transaction's own course do, so that it
-// can be traced.
-func TestMessagesTellTheirAttempt(t *testing.T) {
+// Messages about the course of a transaction name it, so that it can be traced.
+func TestMessagesOfTransactionsNameTheirAttempt(t *testing.T) {
 	of := map[string]bool{}
-	for _, env := range bodies(rand.New(rand.NewPCG(1, 2))) {
+	for _, env := range filledEnvelopes(rand.New(rand.NewPCG(1, 2))) {
 		ref, ok := env.Attempt()
 		of[env.Name()] = ok
 		require.Equal(t, ok, !ref.TxnID.IsZero(), env.Name())
 	}
-	for _, name := range []string{"Lock", "LockResponse", "Check", "CheckResponse", "Release", "Prepare", "CommitRequest", "Vote", "Decision", "DecisionAck", "CommitResponse",
+	for _, name := range []string{"Lock", "LockResponse", "Check", "CheckResponse", "Release", "Prepare", "CommitRequest",
+		"Vote", "Decision", "DecisionAck", "CommitResponse",
 		"Read", "ReadResponse", "Registered", "ReadPage", "ReadPageResponse"} {
 		require.True(t, of[name], name)
 		delete(of, name)
@@ -157,8 +156,7 @@ func TestMessagesTellTheirAttempt(t *testing.T) {
 	}
 }
 
-// TestGoldenMessages: a message means the same in every version that knows it. Fields are only
-// ever added.
+// A message has the same meaning in every version that knows it. Fields are only added.
 func TestGoldenMessages(t *testing.T) {
 	txn := kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: 2}, Attempt: 3}
 	ref := "0000000000000001000000000000000200000003"
@@ -169,8 +167,10 @@ func TestGoldenMessages(t *testing.T) {
 		{&Envelope{From: 1, Shard: 2, Body: &Release{Txn: txn}}, "080118027216" + "0a14" + ref},
 		{&Envelope{Gateway: 5, Body: &Push{Txn: txn, Shard: 3}}, "1005c20118" + "0a14" + ref + "1003"},
 		{&Envelope{Shard: 2, Trace: &Trace{High: 1, Low: 2, Span: 3}, Body: &Release{Txn: txn}},
-			"1802" + "221b09" + "0100000000000000" + "11" + "0200000000000000" + "19" + "0300000000000000" + "7216" + "0a14" + ref},
-		{&Envelope{Body: &Decision{Txn: txn, Last: 7, Commit: true, CommitID: kv.CommitID{Gateway: 1, Incarnation: 2, Number: 300}}},
+			"1802" + "221b09" + "0100000000000000" +
+				"11" + "0200000000000000" + "19" + "0300000000000000" + "7216" + "0a14" + ref},
+		{&Envelope{Body: &Decision{Txn: txn, Last: 7, Commit: true,
+			CommitID: kv.CommitID{Gateway: 1, Incarnation: 2, Number: 300}}},
 			"9a0120" + "0a14" + ref + "1007" + "1801" + "3204" + "0102ac02"},
 	} {
 		b, err := test.env.Marshal()
@@ -185,14 +185,16 @@ func TestSpansOfOperationsAndGrants(t *testing.T) {
 	for _, kind := range []OpKind{OpScan, OpDeleteRange} {
 		op := Op{Kind: kind, Key: []byte("a")}
 		require.True(t, op.IsRange())
-		require.Equal(t, `["a", end)`, op.Span().String(), "no end means to the last key, also when it comes from the wire as nil")
+		require.Equal(t, `["a", end)`, op.Span().String(), "an empty end, nil after decoding, is no bound")
 	}
 	require.Equal(t, kv.Point([]byte("a")), (&Grant{Start: []byte("a")}).Span())
 	require.Equal(t, `["a", end)`, (&Grant{Start: []byte("a"), IsRange: true}).Span().String())
 }
 
 func TestWhichOperationsWrite(t *testing.T) {
-	writes := map[OpKind]bool{OpPut: true, OpDelete: true, OpAdd: true, OpAddGet: true, OpDeleteRange: true, OpMoveOut: true, OpMoveIn: true, OpExpire: true, OpDeleteExpired: true,
+	writes := map[OpKind]bool{OpPut: true, OpDelete: true, OpAdd: true, OpAddGet: true, OpDeleteRange: true,
+		OpMoveOut: true, OpMoveIn: true,
+		OpExpire: true, OpDeleteExpired: true,
 		OpUpdate: true, OpUpdateGet: true}
 	for kind := range OpKind_name {
 		op := Op{Kind: OpKind(kind)}
@@ -208,11 +210,10 @@ func TestFailuresAsErrors(t *testing.T) {
 	require.Equal(t, 0, f.Error().Op, "operation 0 is one, and not none")
 }
 
-// FuzzEnvelope: no bytes make the decoder panic, and what it accepts is the
-// same message after another round. (Not the same bytes: protobuf has several
-// encodings for a message.)
+// FuzzEnvelope: no input makes the decoder panic, and an accepted one decodes to the same message after encoding. The
+// encodings may differ, since protobuf has several for a message.
 func FuzzEnvelope(f *testing.F) {
-	for _, env := range bodies(rand.New(rand.NewPCG(3, 4))) {
+	for _, env := range filledEnvelopes(rand.New(rand.NewPCG(3, 4))) {
 		b, err := env.Marshal()
 		require.NoError(f, err)
 		f.Add(b)

@@ -2,19 +2,19 @@ package msg
 
 import "github.com/linchpindb/linchpin/pkg/kv"
 
-// What travels most is allocated together with its envelope.
+// The most frequent messages are allocated together with their envelopes.
 
-// ParkTo addresses an empty Park to a shard.
+// ParkTo makes an empty CommitRequest to a shard.
 func ParkTo(s kv.ShardID) (*Envelope, *CommitRequest) {
 	x := &struct {
-		env  Envelope
-		park CommitRequest
+		env    Envelope
+		commit CommitRequest
 	}{}
-	x.env.Shard, x.env.Body = s, &x.park
-	return &x.env, &x.park
+	x.env.Shard, x.env.Body = s, &x.commit
+	return &x.env, &x.commit
 }
 
-// PrepareTo addresses an empty Prepare to a shard.
+// PrepareTo makes an empty Prepare to a shard.
 func PrepareTo(s kv.ShardID) (*Envelope, *Prepare) {
 	x := &struct {
 		env     Envelope
@@ -24,7 +24,7 @@ func PrepareTo(s kv.ShardID) (*Envelope, *Prepare) {
 	return &x.env, &x.prepare
 }
 
-// VoteTo addresses an empty Vote to a shard.
+// VoteTo makes an empty Vote to a shard.
 func VoteTo(s kv.ShardID) (*Envelope, *Vote) {
 	x := &struct {
 		env  Envelope
@@ -34,17 +34,17 @@ func VoteTo(s kv.ShardID) (*Envelope, *Vote) {
 	return &x.env, &x.vote
 }
 
-// DecideTo addresses an empty Decide to a shard.
+// DecideTo makes an empty Decision to a shard.
 func DecideTo(s kv.ShardID) (*Envelope, *Decision) {
 	x := &struct {
-		env    Envelope
-		decide Decision
+		env      Envelope
+		decision Decision
 	}{}
-	x.env.Shard, x.env.Body = s, &x.decide
-	return &x.env, &x.decide
+	x.env.Shard, x.env.Body = s, &x.decision
+	return &x.env, &x.decision
 }
 
-// DecideAckTo addresses an empty DecisionAck to a shard.
+// DecideAckTo makes an empty DecisionAck to a shard.
 func DecideAckTo(s kv.ShardID) (*Envelope, *DecisionAck) {
 	x := &struct {
 		env Envelope
@@ -54,12 +54,12 @@ func DecideAckTo(s kv.ShardID) (*Envelope, *DecisionAck) {
 	return &x.env, &x.ack
 }
 
-// AnswerTo addresses an empty Answer to a node's gateway.
+// AnswerTo makes an empty CommitResponse to a node's gateway.
 func AnswerTo(n kv.NodeID) (*Envelope, *CommitResponse) {
 	x := &struct {
-		env    Envelope
-		answer CommitResponse
+		env      Envelope
+		response CommitResponse
 	}{}
-	x.env.Gateway, x.env.Body = n, &x.answer
-	return &x.env, &x.answer
+	x.env.Gateway, x.env.Body = n, &x.response
+	return &x.env, &x.response
 }

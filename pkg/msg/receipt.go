@@ -1,7 +1,7 @@
 package msg
 
-// Worst is the receipt that tells more: of a wait that lasts rather than of one
-// that is over, and then of the longer one.
+// Worst returns the receipt to report: that of a wait in progress before that of a completed one, and then
+// the longer one.
 func Worst(a, b Receipt) Receipt {
 	if b.Open != a.Open {
 		if b.Open {
@@ -15,16 +15,16 @@ func Worst(a, b Receipt) Receipt {
 	return a
 }
 
-// Told is a receipt in a message that has none if there was no wait.
+// Told returns the receipt for an optional field: nil if there was no wait.
 func (r Receipt) Told() *Receipt {
 	if r.WaitedNanos == 0 {
 		return nil
 	}
-	told := r // else the parameter would be on the heap in any case
+	told := r // a copy, so that r itself escapes to the heap only here
 	return &told
 }
 
-// Contention reports whether it was other transactions that ended an attempt.
+// Contention reports whether other transactions ended the attempt.
 func (r Reason) Contention() bool {
 	return r == ReasonWounded || r == ReasonStaleGrant || r == ReasonStaleRead
 }

@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	// resultFrame, pairFrame and datumFrame are by how much a result, pair or datum may be longer in a
-	// response than in a message between shards: the number of a counter, the frame around it.
+	// resultFrame, pairFrame and datumFrame bound the additional length of a result, pair or datum in a response to a
+	// client, compared with a message between shards: the number of a counter, and the frame around it.
 	resultFrame = 24
 	pairFrame   = 16
 	datumFrame  = 10
-	// firstNamed is the first type of users' own, which responses name.
+	// firstNamed is the first user-defined type. Responses have the names of these types.
 	firstNamed = 128
 	// nameBytes bounds the name of a type, with its frame.
 	nameBytes = kv.MaxTypeName + 2
 )
 
-// ResponseBytes bounds from above the length of results in a response to a client (linchpin.v1.Result),
-// in bytes. A test of package server compares the two.
+// ResponseBytes is an upper bound of the length in bytes of results in a response to a client (linchpin.v1.Result). A
+// test of package server compares the two.
 func ResponseBytes(rs []Result) int {
 	n := 0
 	for i := range rs {
@@ -39,19 +39,20 @@ func typeNameBytes(t uint32) int {
 	return nameBytes
 }
 
-// ResponseTooLarge fails a request whose results, of which resultBytes are known, do not fit into a
-// response of at most maxResponse bytes; nil if they do. 0 is no bound.
+// ResponseTooLarge returns the failure of a request whose results, of at least resultBytes, exceed a response of
+// maxResponse bytes; nil if they fit. maxResponse 0 is no bound.
 func ResponseTooLarge(resultBytes int, maxResponse uint32) *Failure {
 	if maxResponse == 0 || resultBytes+kv.ResponseHeadroom <= int(maxResponse) {
 		return nil
 	}
 	text := "the response would be larger than max_response_bytes, %d: it has about %d bytes of results, perhaps more"
 	f := Fail(ReasonRequest, kv.KindInvalid, fmt.Sprintf(text, maxResponse, resultBytes))
-	f.Hint = "nothing was applied; read less in one transaction, use Scan, or raise max_response_bytes and the gRPC client's receive limit"
+	f.Hint = "nothing was applied; read less in one transaction, use Scan, " +
+		"or raise max_response_bytes and the gRPC client's receive limit"
 	return f
 }
 
-// ReplyTooLarge fails reads whose results a shard cannot send in one message; nil if it can.
+// ReplyTooLarge returns the failure of reads whose results exceed one message; nil if they fit.
 func ReplyTooLarge(rs []Result) *Failure {
 	n := ResponseBytes(rs)
 	if n <= kv.MaxReplyBytes {

@@ -39,8 +39,8 @@ func (o *Op) ReadUntil(resume []byte) kv.Span {
 	return kv.Range(o.Key, resume)
 }
 
-// CutScan cuts rows, in the order of the scan, off where the scan has stopped (resume) and after
-// limit of them. It returns the rest and where the scan has stopped then.
+// CutScan drops the rows from resume on, where the scan has stopped, and those after the first limit ones. It returns
+// the remaining rows and the new resume key. rows are in the order of the scan.
 func CutScan[T any](rows []T, key func(*T) []byte, resume []byte, limit int, reverse bool) ([]T, []byte) {
 	n := sort.Search(len(rows), func(i int) bool { return Unread(key(&rows[i]), resume, reverse) })
 	rows = rows[:n]

@@ -19,26 +19,27 @@ func named(t *testing.T, name string) kv.TxnRef {
 
 func need(key string, mode adt.Mode) []Need { return []Need{{Span: kv.Point([]byte(key)), Mode: mode}} }
 
-// TestCheckNoticesWhatIsBroken breaks sound queues in one place each. In them A
-// and B are sealed, R waits for A, and C is held by S.
-func TestCheckNoticesWhatIsBroken(t *testing.T) {
+// Each case breaks one invariant of valid queues, in which A and B are sealed, R waits for A, and S holds C.
+func TestCheckFindsBrokenInvariants(t *testing.T) {
 	a, b, c, r, s := named(t, "A"), named(t, "B"), named(t, "C"), named(t, "R"), named(t, "S")
 	for _, test := range []struct {
-		name  string
-		spoil func(q *Queue)
-		says  string
+		name   string
+		damage func(q *Queue)
+		text   string
 	}{
-		{"two updates are sealed with one epoch", func(q *Queue) { q.updates[b].epoch = q.updates[a].epoch }, "share epoch 3.1"},
-		{"an epoch is of an earlier life", func(q *Queue) { q.updates[b].epoch = kv.Epoch{Incarnation: 2, Count: 9} }, "in incarnation 3"},
+		{"two updates share an epoch", func(q *Queue) { q.updates[b].epoch = q.updates[a].epoch }, "share epoch 3.1"},
+		{"an epoch of an earlier incarnation", func(q *Queue) {
+			q.updates[b].epoch = kv.Epoch{Incarnation: 2, Count: 9}
+		}, "in incarnation 3"},
 		{"an update is sealed under a registered reader", func(q *Queue) { q.seal(q.updates[c]) }, "invariant 2"},
 		{"a reader is registered and does not wait", func(q *Queue) { q.updates[a].waiting = nil }, "invariant 2"},
-		{"a reader has left and what it held was forgotten", func(q *Queue) { delete(q.readers, s) }, "invariant 3"},
-		{"an update is held by nobody", func(q *Queue) { q.updates[b].state = Held }, "invariant 3"},
-		{"a piece is held by nobody", func(q *Queue) {
-			q.enter(&update{txn: named(t, "P"), needs: need("z", adt.ModeWrite), piece: true})
+		{"a deregistered reader has not freed its update", func(q *Queue) { delete(q.readers, s) }, "invariant 3"},
+		{"an update is held without a reader", func(q *Queue) { q.updates[b].state = Held }, "invariant 3"},
+		{"a piece is held without a reader", func(q *Queue) {
+			q.addUpdate(&update{txn: named(t, "P"), needs: need("z", adt.ModeWrite), piece: true})
 		}, "invariant 3"},
 		{"a read waits and its reader is not registered", func(q *Queue) { delete(q.readers, r) }, "invariant 4"},
-		{"a read waits for nothing", func(q *Queue) { q.reads[0].waits = nil }, "invariant 4"},
+		{"a read waits for nothing", func(q *Queue) { q.waitingReads[0].waits = nil }, "invariant 4"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			q := New(Options{Incarnation: 3})
@@ -49,15 +50,13 @@ func TestCheckNoticesWhatIsBroken(t *testing.T) {
 			q.Prepared(1, c, need("m", adt.ModeAdd))
 			q.Tick(1)
 			require.NoError(t, q.Check())
-			test.spoil(q)
-			require.ErrorContains(t, q.Check(), test.says)
+			test.damage(q)
+			require.ErrorContains(t, q.Check(), test.text)
 		})
 	}
 }
 
-// TestCounters follows one update and its readers through everything that is
-// counted.
-func TestCounters(t *testing.T) {
+func TestCountersCountEachEvent(t *testing.T) {
 	a, r, s := named(t, "A"), named(t, "R"), named(t, "S")
 	q := New(Options{Incarnation: 1, UnsealAfter: 10, HoldBound: 10})
 	q.Prepared(0, a, need("k", adt.ModeWrite))
@@ -66,7 +65,8 @@ func TestCounters(t *testing.T) {
 	_, epoch := q.State(a)
 	q.Unsealed(15, a, epoch, 0)
 	q.Done(15, read)
-	require.Equal(t, Counters{Reads: 1, Waits: 1, Unseals: 1, Holds: 1}, q.Counters(), "the read was still registered when A was unsealed")
+	require.Equal(t, Counters{Reads: 1, Waits: 1, Unseals: 1, Holds: 1}, q.Counters(),
+		"the read was still registered when A was unsealed")
 
 	late := &Read{Reader: s, Needs: need("k", adt.ModeRead), Lasting: true, Until: 40}
 	require.False(t, q.Enter(30, late))
@@ -77,9 +77,8 @@ func TestCounters(t *testing.T) {
 	require.EqualValues(t, 25, q.Counters().HeldNanos, "from 15 to 40")
 }
 
-// TestUpdatesHeldByARoundAreNotBlamedOnReaders: the receipt names the snapshot, and readers
-// only if there are some.
-func TestUpdatesHeldByARoundAreNotBlamedOnReaders(t *testing.T) {
+// If snapshot rounds and registered readers hold an update, the receipt names the readers.
+func TestReceiptOfUpdateHeldByRoundNamesSnapshot(t *testing.T) {
 	for _, c := range []struct {
 		reader bool
 		want   msg.Cause
@@ -88,7 +87,7 @@ func TestUpdatesHeldByARoundAreNotBlamedOnReaders(t *testing.T) {
 		q := New(Options{Incarnation: 1, UnsealAfter: 10, HoldBound: 10})
 		all := []Need{{Span: kv.Range([]byte("a"), nil), Mode: adt.ModeRead}}
 		require.True(t, q.Enter(1, &Read{Reader: r, Needs: all, Stays: true, Whole: true, Until: 40}))
-		if c.reader { // not of the first key that A writes
+		if c.reader { // on the second key that A writes
 			require.True(t, q.Enter(1, &Read{Reader: s, Needs: need("k", adt.ModeRead), Lasting: true, Until: 40}))
 		}
 		q.Prepared(2, a, append(need("b", adt.ModeWrite), need("k", adt.ModeWrite)...))

@@ -7,23 +7,23 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// anyReader reports whether a registered reader does not commute with needs.
-// If butRounds is set, those of rounds do not count.
-func (q *Queue) anyReader(needs []Need, butRounds bool) bool {
+// hasReader reports whether a registered reader does not commute with needs. ignoreRounds: readers of snapshot rounds
+// do not count.
+func (q *Queue) hasReader(needs []Need, ignoreRounds bool) bool {
 	for _, rd := range q.rangedReaders {
-		if !(butRounds && rd.whole) && !commute(rd.needs, needs) {
+		if !(ignoreRounds && rd.whole) && !commute(rd.needs, needs) {
 			return true
 		}
 	}
 	for i := range needs {
 		if needs[i].Span.IsPoint() {
-			if p := q.points[string(needs[i].Span.Start)]; p != nil && p.anyReader(needs, butRounds) {
+			if p := q.points[string(needs[i].Span.Start)]; p != nil && p.hasReader(needs, ignoreRounds) {
 				return true
 			}
 			continue
 		}
 		for key, p := range q.points {
-			if needs[i].Span.Contains([]byte(key)) && p.anyReader(needs, butRounds) {
+			if needs[i].Span.Contains([]byte(key)) && p.hasReader(needs, ignoreRounds) {
 				return true
 			}
 		}
@@ -31,18 +31,19 @@ func (q *Queue) anyReader(needs []Need, butRounds bool) bool {
 	return false
 }
 
-func (p *point) anyReader(needs []Need, butRounds bool) bool {
-	return slices.ContainsFunc(p.readers, func(rd *reader) bool { return !(butRounds && rd.whole) && !commute(rd.needs, needs) })
+func (p *point) hasReader(needs []Need, ignoreRounds bool) bool {
+	return slices.ContainsFunc(p.readers, func(rd *reader) bool {
+		return !(ignoreRounds && rd.whole) && !commute(rd.needs, needs)
+	})
 }
 
-// conflicting lists the updates and pieces that do not commute with what a
-// reader sees, in the order of age.
-func (q *Queue) conflicting(needs []Need) (out []*update) {
-	q.lists++
+// conflictingUpdates lists the updates and pieces that do not commute with needs, in the order of age.
+func (q *Queue) conflictingUpdates(needs []Need) (out []*update) {
+	q.listings++
 	note := func(us []*update) {
 		for _, u := range us {
-			if u.seen != q.lists && !commute(needs, u.needs) {
-				u.seen = q.lists
+			if u.listedIn != q.listings && !commute(needs, u.needs) {
+				u.listedIn = q.listings
 				out = append(out, u)
 			}
 		}
@@ -65,8 +66,9 @@ func (q *Queue) conflicting(needs []Need) (out []*update) {
 	return out
 }
 
-// mayBeDecided reports whether that may happen at any moment, elsewhere.
-func (u *update) mayBeDecided() bool { return u.state == Sealed || u.state == Recovered }
+// isDecidable reports whether the last agent, on another shard, may have decided the update or may do so at
+// any time.
+func (u *update) isDecidable() bool { return u.state == Sealed || u.state == Recovered }
 
 func (q *Queue) sortedUpdates() []*update {
 	out := make([]*update, 0, len(q.updates))
@@ -86,13 +88,14 @@ func (q *Queue) sortedReaders() []*reader {
 	return out
 }
 
-// Check holds the queues against their invariants.
+// Check verifies the invariants.
 func (q *Queue) Check() error {
 	seen := map[kv.Epoch]kv.TxnRef{}
 	for _, u := range q.sortedUpdates() {
 		if u.state == Sealed {
 			if u.epoch.Incarnation != q.opt.Incarnation {
-				return fmt.Errorf("snapshotqueue: invariant 1: %v is sealed with epoch %v in incarnation %d", u.txn, u.epoch, q.opt.Incarnation)
+				return fmt.Errorf("snapshotqueue: invariant 1: %v is sealed with epoch %v in incarnation %d",
+					u.txn, u.epoch, q.opt.Incarnation)
 			}
 			if o, ok := seen[u.epoch]; ok {
 				return fmt.Errorf("snapshotqueue: invariant 1: %v and %v share epoch %v", u.txn, o, u.epoch)
@@ -103,9 +106,10 @@ func (q *Queue) Check() error {
 			return err
 		}
 	}
-	for _, r := range q.reads {
+	for _, r := range q.waitingReads {
 		if r.state == readWaiting && (len(r.waits) == 0 || q.readers[r.Reader] == nil) {
-			return fmt.Errorf("snapshotqueue: invariant 4: a read of %v waits for %d updates, registered: %t", r.Reader, len(r.waits), q.readers[r.Reader] != nil)
+			return fmt.Errorf("snapshotqueue: invariant 4: a read of %v waits for %d updates, registered: %t",
+				r.Reader, len(r.waits), q.readers[r.Reader] != nil)
 		}
 	}
 	return nil

@@ -1,41 +1,53 @@
-// Package snapshotqueue keeps, for one shard, which readers stand in the way
-// of which updates, and which updates readers wait for (docs/protocol.md,
-// section 5; after the snapshot-queues of SSS, Kishi et al. 2019, section
-// III; docs/divergence.md tells where it departs from them, and why). With it
-// read-only transactions take no locks and are never aborted.
+// Package snapshotqueue orders read-only transactions and updates on one shard (docs/protocol.md, section 5). Read-only
+// transactions register here instead of taking locks, and are never aborted by updates. The queues follow the
+// snapshot-queues of SSS (Kishi et al. 2019, section III); docs/divergence.md lists the differences and the reasons.
 //
-// An update that is prepared here is held while a reader is registered whose
-// operation does not commute with it, and sealed otherwise:
+// # Updates
 //
-//	            no such reader                Decide
-//	Prepared ──────────────────▶ sealed ─────────────────▶ gone
+// A prepared update is held while a reader is registered whose operation does not commute with it, and sealed
+// otherwise:
+//
+//	          no such reader                   decision
+//	Prepared ─────────────────▶ sealed ─────────────────▶ removed
 //	   │                         ▲    │
-//	   │ such a reader           │    │ Unsealed, and a reader is registered
-//	   ▼          the last       │    ▼
+//	   │ such a reader           │    │ unseal response, and such a reader is registered
+//	   ▼        the last one     │    ▼
 //	  held ──────────────────────┴── held
-//	            of them leaves
+//	            deregisters
 //
-// Only a sealed update can be decided: its vote carries the epoch of the
-// sealing, and the last agent drops an epoch when it is asked to, for the sake
-// of a reader that has waited for long. A later sealing has a later epoch.
+// Only a sealed update can be decided. Its vote carries the epoch of the sealing. If a reader has waited too long, the
+// shard requests that the last agent drop the epoch; a later sealing has a later epoch.
 //
-// A read goes like this, and its registration always comes first:
+// # Reads
 //
-//	Enter   register, and collect the sealed updates that it does not commute with
+//	Enter   register, and collect the sealed updates that do not commute with the read
 //	wait    until each of them is decided or unsealed
 //	Ready   read the newest visible values
-//	Leave   at once, or when the transaction ends, or when the lease has lapsed
+//	Leave   at once, at the end of the transaction, or when the lease ends
 //
-// The last agent decides without sealing: in one step, so that what it has to
-// know is only whether a reader is registered. If there is one, its piece
-// waits here (Hold), holding nothing.
+// Registration and collection are one step. So an update either is sealed before the reader arrives, and the reader
+// waits for its decision, or it is held by the reader:
 //
-// What was prepared in an earlier life of the shard is recovered: readers wait
-// for it as if it were sealed, since it may have been, and its last agent is
-// told that it is held. It seals anew when the leases of that life's readers,
-// who are forgotten, have lapsed.
+//	reader R        shard               last agent of A
+//	                A prepared, sealed 1.1 ── vote ──▶
+//	Enter ─────────▶ R registered, waits for A
+//	                B prepared, held by R
+//	                A decided ◀────── decision ───────
+//	◀── Ready ────── R reads A's value
+//	Leave ─────────▶ B sealed 1.2
 //
-// HAZARD: an epoch of an earlier incarnation must never be given out again.
-// The shard raises its incarnation durably before its first message, and the
-// incarnation is the upper half of the epoch.
+// # The last agent
+//
+// The last agent decides in one step and needs no sealing: it only has to know whether a conflicting reader is
+// registered. If so, its piece waits here (Hold) without holding locks.
+//
+// # Restart
+//
+// Registrations are lost. An update that was prepared in an earlier incarnation is recovered: it may have been sealed,
+// so readers wait for it, but its votes report it as held. It seals again when the leases of the earlier incarnations
+// have ended.
+//
+// HAZARD: an epoch must never be reused after a restart, or a vote of an earlier incarnation could be counted for a
+// later sealing. The incarnation is the upper half of the epoch, and the shard raises it durably before its first
+// message.
 package snapshotqueue

@@ -8,14 +8,14 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-// draw prints the queues: the updates with who holds them and their held ages, and the
-// registered readers with what they wait for.
+// draw prints the updates, with the readers that hold them and the time blocked, and the registered readers, with the
+// updates that they wait for.
 func draw(q *Queue) (out []string) {
 	line := func(id kv.TxnRef, needs []Need, text string) {
 		out = append(out, fmt.Sprintf("  %-3s %-21s | %s", golden.Name(id), needsText(needs), text))
 	}
 	for _, u := range q.sortedUpdates() {
-		line(u.txn, u.needs, standing(q, u))
+		line(u.txn, u.needs, stateText(q, u))
 	}
 	for _, rd := range q.sortedReaders() {
 		text := "reads"
@@ -23,7 +23,7 @@ func draw(q *Queue) (out []string) {
 			text = "registered"
 		}
 		text += " until " + golden.Time(rd.until)
-		for _, r := range q.reads {
+		for _, r := range q.waitingReads {
 			if r.Reader == rd.id && r.state == readWaiting {
 				text += ", waits for" + names(r.waits)
 			}
@@ -36,7 +36,7 @@ func draw(q *Queue) (out []string) {
 	return out
 }
 
-func standing(q *Queue, u *update) string {
+func stateText(q *Queue, u *update) string {
 	text := u.state.String()
 	switch {
 	case u.state == Sealed:
@@ -53,10 +53,10 @@ func standing(q *Queue, u *update) string {
 	if by != "" {
 		text += " by" + by
 	}
-	if age := q.age(u); age > 0 {
+	if age := q.timeBlocked(u); age > 0 {
 		text += ", age " + golden.Time(age)
 	}
-	if q.age(u) > int64(q.opt.HoldBound) {
+	if q.timeBlocked(u) > int64(q.opt.HoldBound) {
 		text += ", closes its keys"
 	}
 	if u.state != Sealed && u.state != Unheld && q.now < q.opt.SealFrom {

@@ -14,23 +14,23 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-// TestGolden runs the scripts in testdata. Updates are called A, B, C, and
-// readers R, S, T. A line is a name and a verb:
+// TestGolden runs the scripts in testdata. Updates are called A, B, C, and readers R, S, T. A line is a
+// name and a verb:
 //
-//	A prepared k:write [c,f):add   what it changes; - for nothing
-//	A recovered k:write            from the log, at a restart
-//	A decided | unsealed 1.1       its last agent has answered; also: age 30ms
-//	C holds k:write | unready | withdraws   a piece that is to be decided here
+//	A prepared k:write [c,f):add   its changes; - for none
+//	A recovered k:write            the same, from the log at a restart
+//	A decided | unsealed 1.1       the response of its last agent; also: age 30ms
+//	C holds k:write | unready | withdraws   a piece that this shard decides
 //	R reads k:read [a,c):read      also: lasting, stays, whole, until 2s, and as=x
 //	                               to name one of several reads
-//	R passes k:read                what a registered reader is in the way of
-//	R done [x]                     the read has its values, or is given up
-//	R leaves | renews until 3s
-//	at 20ms                        time goes on, and Tick is called
-//	clock 20ms                     time goes on, and Tick comes later
+//	R checks k:read                the undecided updates that its registration would hold
+//	R done [x]                     the read has returned, or is given up
+//	R deregisters | renews until 3s
+//	at 20ms                        set the time and call Tick
+//	clock 20ms                     set the time only
 //
-// Votes say how an update stands when it is prepared, and again when it seals
-// later. At the end of a step the updates are printed, and then the readers.
+// A vote is printed when an update is prepared, and when it seals later. Each step ends with a list of the updates
+// and then of the readers.
 func TestGolden(t *testing.T) {
 	golden.Run(t, "testdata", func() *golden.Script {
 		s := &script{}
@@ -44,7 +44,7 @@ type script struct {
 	reads map[string]*Read
 }
 
-// lease is for how long readers in the scripts register if they do not say.
+// lease is the default duration of a registration in the scripts.
 const lease = int64(2 * time.Second)
 
 func (s *script) start(options map[string]string) error {
@@ -79,7 +79,7 @@ func nanos(text string) (int64, error) {
 	return int64(d), err
 }
 
-// do executes a line, and says what came of it and what became possible.
+// do executes a line and prints its result and the events that it caused.
 func (s *script) do(line string) (string, error) {
 	words := strings.Fields(line)
 	out, err := s.line(words)
@@ -98,7 +98,7 @@ func (s *script) do(line string) (string, error) {
 		out = append(out, text)
 	}
 	for _, txn := range c.Sealed {
-		out = append(out, "anew: "+s.vote(txn))
+		out = append(out, "again: "+s.vote(txn))
 	}
 	for _, f := range c.Free {
 		out = append(out, "free: "+golden.Name(f.Txn)+held(f.Nanos, f.Key))
@@ -113,7 +113,7 @@ func (s *script) line(words []string) (out []string, err error) {
 			return nil, err
 		}
 		for _, a := range s.q.Tick(s.now) {
-			out = append(out, fmt.Sprintf("ask to unseal %s %v", golden.Name(a.Txn), a.Epoch))
+			out = append(out, fmt.Sprintf("request to unseal %s %v", golden.Name(a.Txn), a.Epoch))
 		}
 		return out, nil
 	}
@@ -177,7 +177,7 @@ func (s *script) updateVerb(txn kv.TxnRef, verb string, args []string) (text str
 	return "", false, nil
 }
 
-// vote is what the shard tells an update's last agent.
+// vote is the vote that the shard sends to the last agent of an update.
 func (s *script) vote(txn kv.TxnRef) string {
 	state, epoch := s.q.State(txn)
 	text := golden.Name(txn) + " votes held"
@@ -187,7 +187,7 @@ func (s *script) vote(txn kv.TxnRef) string {
 	return text + held(s.q.HeldFor(s.now, txn))
 }
 
-// held says for how long, and for which readers, an update was held.
+// held prints for how long an update was held, and the key whose readers held it.
 func held(nanos int64, key []byte) string {
 	switch {
 	case nanos == 0:
@@ -210,14 +210,14 @@ func (s *script) readerVerb(id kv.TxnRef, verb string, args []string) (string, e
 		}
 		s.q.Done(s.now, s.reads[name])
 		return "", nil
-	case "passes":
+	case "checks":
 		needs, err := needsOf(args)
 		if err != nil {
 			return "", err
 		}
-		parked, age := s.q.Passes(s.now, needs)
-		return fmt.Sprintf("%s passes updates: %t, held for %s", name, parked, golden.Time(age)), nil
-	case "leaves":
+		undecided, age := s.q.Passes(s.now, needs)
+		return fmt.Sprintf("%s finds undecided updates: %t, blocked for %s", name, undecided, golden.Time(age)), nil
+	case "deregisters":
 		s.q.Leave(s.now, id)
 		return "", nil
 	case "renews":
@@ -294,11 +294,12 @@ func needsOf(specs []string) (out []Need, err error) {
 
 func (s *script) after() (string, error) { return strings.Join(draw(s.q), "\n"), s.q.Check() }
 
-func TestScriptsAreRead(t *testing.T) {
+func TestMalformedScriptLinesAreErrors(t *testing.T) {
 	s := &script{}
 	require.ErrorContains(t, s.start(map[string]string{"colour": "red"}), "no option")
 	require.NoError(t, s.start(nil))
-	for _, bad := range []string{"a prepared k:write", "A prepared k", "A prepared k:look", "A jumps", "R reads [a:read", "R done"} {
+	for _, bad := range []string{"a prepared k:write", "A prepared k", "A prepared k:look", "A jumps",
+		"R reads [a:read", "R done"} {
 		_, err := s.do(bad)
 		require.Error(t, err, bad)
 	}

@@ -7,101 +7,100 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// Freed is a piece that was held for so long, for the sake of readers of a
-// key, which is nil if they were those of an earlier life.
+// Freed is a piece that was held for Nanos by readers of Key. Key is nil if these were readers of an earlier
+// incarnation.
 type Freed struct {
 	Txn   kv.TxnRef
 	Nanos int64
 	Key   []byte
-	// Receipt tells the same, and what the piece does.
+	// Receipt reports the same with the operations of the piece.
 	Receipt msg.Receipt
 }
 
-// isHeld notes that an update is held from now on, and a key for which it is: one with a registered reader
-// if there is one, else one of a snapshot round, which registers on all keys.
-func (q *Queue) isHeld(u *update) {
+// onHeld starts a period in which an update is held, and chooses heldKey: a key with a registered reader if there is
+// one, else a key of a snapshot round, which registers for all keys.
+func (q *Queue) onHeld(u *update) {
 	q.counters.Holds++
-	q.ages(u)
-	for _, butRounds := range []bool{true, false} {
+	q.startTimeBlocked(u)
+	for _, ignoreRounds := range []bool{true, false} {
 		for i := range u.needs {
-			if q.anyReader(u.needs[i:i+1], butRounds) {
-				u.heldKey, u.heldByRound = u.needs[i].Span.Start, !butRounds
+			if q.hasReader(u.needs[i:i+1], ignoreRounds) {
+				u.heldKey, u.heldByRound = u.needs[i].Span.Start, !ignoreRounds
 				return
 			}
 		}
 	}
 }
 
-// ages has the age of a held update begin, unless it has, or it is held for want of
-// a reader's leave alone: what may not seal yet in a new life is nobody's fault.
-func (q *Queue) ages(u *update) {
+// startTimeBlocked starts the time blocked of a held update unless it runs already. It does not run while a restarted
+// shard may not seal: readers do not cause that wait, and closing the queues would not shorten it.
+func (q *Queue) startTimeBlocked(u *update) {
 	if u.state == Held && q.now >= q.opt.SealFrom {
-		u.aged = min(u.aged, q.now)
+		u.blockedSince = min(u.blockedSince, q.now)
 	}
 }
 
-// age is an update's held age: for how long it has been that a registered reader
-// first kept it from sealing, or a piece from being decided, here or, as the answer to
-// Unseal has told, at its last agent, whether or not it has sealed since.
-func (q *Queue) age(u *update) int64 {
-	if u.aged == never || q.now < q.opt.SealFrom {
+// timeBlocked returns for how long readers have blocked an update, in nanoseconds: since a registered reader first
+// kept it from sealing (a piece: from being decided), here or, as reported by an unseal response, at its last agent.
+// It continues if the update has sealed since.
+func (q *Queue) timeBlocked(u *update) int64 {
+	if u.blockedSince == never || q.now < q.opt.SealFrom {
 		return 0
 	}
-	return q.now - u.aged
+	return q.now - u.blockedSince
 }
 
-// HeldAge is the held age of an update, or of a piece, that is here, 0 for none.
+// HeldAge is the time blocked of an update or a piece, in nanoseconds; 0 if it is unknown or was not blocked.
 func (q *Queue) HeldAge(now int64, txn kv.TxnRef) int64 {
 	q.now = max(q.now, now)
 	if u := q.updates[txn]; u != nil {
-		return q.age(u)
+		return q.timeBlocked(u)
 	}
 	return 0
 }
 
-// closes reports whether an update has been held for so long that nobody may
-// register any more on the keys that it writes.
-func (q *Queue) closes(u *update) bool {
+// isClosing reports whether an update has been blocked for so long that the queues of the keys that it
+// writes are closed.
+func (q *Queue) isClosing(u *update) bool {
 	if u.state != Held && q.opt.Mutants.Has(mutant.ClosedWhenHeldOnly) {
 		return false
 	}
-	return q.age(u) > int64(q.opt.HoldBound)
+	return q.timeBlocked(u) > int64(q.opt.HoldBound)
 }
 
-// Passes tells of the updates, and pieces, that do not commute with needs and are
-// undecided: whether there are any, so that a registration would hold them back, and
-// the greatest held age of those that are held now.
-func (q *Queue) Passes(now int64, needs []Need) (parked bool, age int64) {
+// Passes reports whether undecided updates or pieces do not commute with needs, so that a registration would hold
+// them, and the largest time blocked of those that are held, in nanoseconds.
+func (q *Queue) Passes(now int64, needs []Need) (undecided bool, blocked int64) {
 	q.now = max(q.now, now)
-	all := q.conflicting(needs)
+	all := q.conflictingUpdates(needs)
 	for _, u := range all {
 		if u.state == Held {
-			age = max(age, q.age(u))
+			blocked = max(blocked, q.timeBlocked(u))
 		}
 	}
-	return len(all) > 0, age
+	return len(all) > 0, blocked
 }
 
-// freed notes that an update is held no more.
-func (q *Queue) freed(u *update) {
+// addHeldTime adds the period that ends now to the held times.
+func (q *Queue) addHeldTime(u *update) {
 	q.counters.HeldNanos += q.now - u.heldSince
-	u.held += q.now - u.heldSince
+	u.heldNanos += q.now - u.heldSince
 }
 
-// HeldFor is how long an update, or a piece, has been held here, and a key for
-// which readers did; nil if they were those of an earlier life.
+// HeldFor returns how long an update or a piece has been held here, in nanoseconds, and a key whose readers held it.
+// The key is nil if these were readers of an earlier incarnation.
 func (q *Queue) HeldFor(now int64, txn kv.TxnRef) (nanos int64, key []byte) {
 	u := q.updates[txn]
 	if u == nil {
 		return 0, nil
 	}
 	if u.state == Held {
-		return u.held + max(q.now, now) - u.heldSince, u.heldKey
+		return u.heldNanos + max(q.now, now) - u.heldSince, u.heldKey
 	}
-	return u.held, u.heldKey
+	return u.heldNanos, u.heldKey
 }
 
-// Receipt tells how long an update, or a piece, has been held, and for whom.
+// Receipt reports how long an update or a piece has been held, and by what.
 func (q *Queue) Receipt(now int64, txn kv.TxnRef) msg.Receipt {
 	u := q.updates[txn]
 	if u == nil {
@@ -117,7 +116,8 @@ func (u *update) receipt(nanos int64) msg.Receipt {
 	if nanos <= 0 {
 		return msg.Receipt{}
 	}
-	r := msg.Receipt{WaitedNanos: nanos, Key: u.heldKey, Cause: msg.CauseReaders, HolderMode: uint64(adt.ModeRead), HolderMethods: uint64(adt.MethodOpenView.Set())}
+	r := msg.Receipt{WaitedNanos: nanos, Key: u.heldKey, Cause: msg.CauseReaders,
+		HolderMode: uint64(adt.ModeRead), HolderMethods: uint64(adt.MethodOpenView.Set())}
 	switch {
 	case u.heldKey == nil:
 		r.Cause = msg.CauseRecovery

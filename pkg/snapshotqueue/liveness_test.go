@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestUpdatesAreHeldForABoundedTime: whatever was done before, once the readers
-// have left or are silent, ticks alone seal every update and free every piece.
+// In every state, once the readers have deregistered or are silent, ticks alone seal every update and free
+// every piece.
 func TestUpdatesAreHeldForABoundedTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBoth(t)
@@ -20,68 +20,66 @@ func TestUpdatesAreHeldForABoundedTime(t *testing.T) {
 			b.tick()
 			b.compare()
 		}
-		for _, id := range b.twin.readers() {
-			if rapid.Bool().Draw(t, "leaves") {
+		for _, id := range b.model.readers() {
+			if rapid.Bool().Draw(t, "deregisters") {
 				b.leave(id)
 			}
 		}
-		b.sleep()
+		b.tickUntilIdle()
 		for _, u := range b.q.sortedUpdates() {
 			require.Equal(t, u.piece, u.state == Unheld, "%v", u.txn)
 			require.NotEqual(t, Held, u.state, "%v", u.txn)
 		}
-		require.Zero(t, b.q.Readers()+len(b.q.reads), "readers, and reads under way")
+		require.Zero(t, b.q.Readers()+len(b.q.waitingReads), "readers, and reads in flight")
 	})
 }
 
-// sleep ticks whenever the queues ask for it, until they ask no more. There is
-// an end to that: nobody comes, and who is here lapses.
-func (b *both) sleep() {
-	for rounds := 0; b.q.NextTick() != math.MaxInt64; rounds++ {
-		require.Less(b.t, rounds, 200, "the queues tick for ever")
-		b.twin.now = max(b.now(), b.q.NextTick())
+// tickUntilIdle calls Tick until none is scheduled. No reader arrives, and leases expire, so this ends.
+func (b *comparison) tickUntilIdle() {
+	for ticks := 0; b.q.NextTick() != math.MaxInt64; ticks++ {
+		require.Less(b.t, ticks, 200, "the queues tick for ever")
+		b.model.now = max(b.now(), b.q.NextTick())
 		b.tick()
 		b.compare()
 	}
 }
 
-// TestReadsWaitForABoundedTime: the last agents answer, if only when they are
-// asked to unseal, and no update decides anything. Then every read is ready
-// when the time for the question has passed.
+// The last agents only respond to unseal requests, and no update is decided. Then every read is ready within
+// UnsealAfter.
 func TestReadsWaitForABoundedTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBoth(t)
 		bound := int64(b.q.opt.UnsealAfter)
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			b.step()
-			b.answer()
+			b.dropEpochs()
 			b.compare()
 			until := b.now() + rapid.SampledFrom([]int64{0, 1, 2, 5}).Draw(t, "time")
 			for next := b.q.NextTick(); next <= until; next = b.q.NextTick() {
-				b.twin.now = max(b.now(), next)
-				b.answer()
+				b.model.now = max(b.now(), next)
+				b.dropEpochs()
 				b.compare()
 			}
-			b.twin.now = until
-			for _, r := range b.q.reads {
+			b.model.now = until
+			for _, r := range b.q.waitingReads {
 				require.Less(t, until-r.since, bound, "%v reads %v", r.Reader, r.Needs)
 			}
 		}
 	})
 }
 
-// answer is the last agents': they drop every epoch that they are asked to.
-func (b *both) answer() {
+// dropEpochs responds to the unseal requests: the last agents drop all requested epochs.
+func (b *comparison) dropEpochs() {
 	b.tick()
-	for _, a := range slices.Clone(b.asks) {
+	for _, a := range slices.Clone(b.requests) {
 		b.q.Unsealed(b.now(), a.Txn, a.Epoch, 0)
-		b.twin.unsealed(a.Txn, a.Epoch, 0)
-		b.twin.settle()
+		b.model.unsealed(a.Txn, a.Epoch, 0)
+		b.model.settle()
 	}
 }
 
-// TestNextTickIsLeftBehind: a tick leaves nothing due, or its caller would spin.
-func TestNextTickIsLeftBehind(t *testing.T) {
+// If a tick left something due, its caller would spin.
+func TestTickLeavesNothingDue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBoth(t)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {

@@ -9,16 +9,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// Queue is the snapshot-queues of one shard. The zero Queue is not usable; see
-// New. Its methods are not for concurrent use.
+// Queue contains the snapshot-queues of one shard. Use New to make one. Its methods are not for concurrent use.
 //
-// Invariants (Check tells which is broken):
-//  1. a sealed update has an epoch of this incarnation, and no two share one;
-//  2. no registered reader conflicts with a sealed update, but those that wait
-//     for it;
-//  3. a held update, or piece, conflicts with a registered reader, or nothing
-//     may seal yet, or Changes has not been drained;
-//  4. every waiting read is registered.
+// Invariants, verified by Check:
+//  1. A sealed update has an epoch of this incarnation, and no two updates share one.
+//  2. A registered reader that conflicts with a sealed update waits for it.
+//  3. A held update or piece conflicts with a registered reader, or the shard may not seal yet, or Changes has not
+//     been called since.
+//  4. The reader of a waiting read is registered.
 type Queue struct {
 	opt     Options
 	now     int64
@@ -26,127 +24,125 @@ type Queue struct {
 	updates map[kv.TxnRef]*update
 	readers map[kv.TxnRef]*reader
 	points  map[string]*point
-	// ranged are the updates and readers with a range among their needs.
-	rangedUpdates []*update
-	rangedReaders []*reader
-	reads         []*Read // waiting, in the order of arrival
-	changes       Changes
-	due           int64
-	lists, ticks  uint64
-	counters      Counters
+	// rangedUpdates and rangedReaders have a range among their needs. They are scanned in addition to the points.
+	rangedUpdates   []*update
+	rangedReaders   []*reader
+	waitingReads    []*Read // in the order of arrival
+	changes         Changes
+	due             int64
+	listings, ticks uint64
+	counters        Counters
 	// held counts the updates and pieces that are held.
 	held   int
 	leases leases
 }
 
-// never is a time that does not come.
+// never is later than every time.
 const never = int64(math.MaxInt64)
 
-// point is a key that somebody needs.
+// point is a key that some update or reader needs by a point access.
 type point struct {
 	updates []*update
 	readers []*reader
 }
 
-// update is a prepared update, or a piece that waits to be decided here.
+// update is a prepared update of a participant, or a piece that waits to be decided by this shard.
 type update struct {
 	txn   kv.TxnRef
 	needs []Need
 	state State
 	epoch kv.Epoch
-	// piece: to be decided on this shard, in one step.
+	// piece: this shard is the last agent and decides it in one step.
 	piece     bool
 	heldSince int64
-	// aged is when its held age began, never if no reader has held it.
-	aged int64
-	// held is for how long it was held before, heldKey a key of it for which
-	// somebody was registered when it was last found held.
-	held    int64
-	heldKey []byte
-	// heldByRound: the readers of heldKey were rounds.
+	// blockedSince is the begin of its time blocked; never, if no reader has held it.
+	blockedSince int64
+	// heldNanos is the duration of earlier periods in which it was held. heldKey is a key with a registered reader
+	// at the last time it became held.
+	heldNanos int64
+	heldKey   []byte
+	// heldByRound: the registered readers of heldKey were snapshot rounds.
 	heldByRound bool
-	// seen marks what conflicting has listed already, asked what Tick has.
-	seen, asked uint64
-	waiting     []*Read
+	// listedIn is the last listing that contains it, requestedIn the last Tick that requested its unsealing.
+	listedIn, requestedIn uint64
+	waiting               []*Read
 }
 
-// reader is a registered reader with all that it has read on this shard.
+// reader is a registered reader with the union of its reads on this shard.
 type reader struct {
 	id    kv.TxnRef
 	needs []Need
 	until int64
-	// lasting: until it leaves; else while there are reads under way.
+	// lasting: registered until it deregisters; otherwise while it has reads in flight.
 	lasting bool
-	// endsHere is as in Read.
-	endsHere bool
-	// whole: all its reads are of rounds.
+	// sameProcess is Read.EndsHere.
+	sameProcess bool
+	// whole: all its reads are of snapshot rounds.
 	whole bool
-	// seen marks what WaitingFor has counted already.
-	seen  uint64
-	reads []*Read
+	// countedIn is the last listing of WaitingFor that counted it.
+	countedIn uint64
+	reads     []*Read
 }
 
-// Changes are what has become possible.
+// Changes are the events since the last call of Queue.Changes.
 type Changes struct {
-	// Ready are reads whose wait is over.
+	// Ready are reads that no longer wait.
 	Ready []*Read
-	// Sealed are updates that have just sealed and vote anew.
+	// Sealed are updates that have sealed and vote again.
 	Sealed []kv.TxnRef
-	// Free are pieces that no reader holds any more. They stay here, unheld.
+	// Free are pieces that no reader holds any longer. They remain here in state Unheld.
 	Free []Freed
-	// Lapsed are reads that waited for longer than their registration lasted.
-	// They are over.
+	// Lapsed are reads whose registration expired before Done. They have ended.
 	Lapsed []*Read
 }
 
-// Empty reports whether there are none.
+// Empty reports whether there are no events.
 func (c *Changes) Empty() bool {
 	return len(c.Ready)+len(c.Sealed)+len(c.Free)+len(c.Lapsed) == 0
 }
 
-// New makes the queues of a shard in a new incarnation.
+// New makes the queues of a shard for a new incarnation.
 func New(opt Options) *Queue {
 	return &Queue{opt: opt.withDefaults(), updates: map[kv.TxnRef]*update{}, readers: map[kv.TxnRef]*reader{},
 		points: map[string]*point{}, due: never}
 }
 
-// SealFrom is when updates may seal.
+// SealFrom is the time from which on updates may seal.
 func (q *Queue) SealFrom() int64 { return q.opt.SealFrom }
 
 // SetUnsealAfter replaces Options.UnsealAfter.
 func (q *Queue) SetUnsealAfter(d time.Duration) { q.opt.UnsealAfter = d }
 
-// Counters tells what the queues did so far.
+// Counters returns the counters.
 func (q *Queue) Counters() Counters { return q.counters }
 
-// Len is the number of prepared updates and of pieces of last agents that are known here,
-// whether they wait or not (Unheld).
+// Len is the number of prepared updates and of pieces, unheld ones included.
 func (q *Queue) Len() int { return len(q.updates) }
 
-// Held is the number of updates and pieces that are held back.
+// Held is the number of updates and pieces that are held.
 func (q *Queue) Held() int { return q.held }
 
-// WaitingFor is the number of updates that change a key and are held, and of
-// reads of it that wait for updates to be decided, ranges apart.
+// WaitingFor is the number of held updates that change the key, plus the number of waiting reads of it. Ranges do not
+// count.
 func (q *Queue) WaitingFor(key []byte) (n int) {
 	p := q.points[string(key)]
 	if p == nil {
 		return 0
 	}
-	q.lists++
-	for _, u := range p.updates { // one that needs the key in two modes is there twice
-		if u.state == Held && u.seen != q.lists {
-			u.seen = q.lists
+	q.listings++
+	for _, u := range p.updates { // an update that needs the key in two modes is listed twice
+		if u.state == Held && u.listedIn != q.listings {
+			u.listedIn = q.listings
 			n++
 		}
 	}
-	for _, rd := range p.readers { // and so is a reader
-		if rd.seen == q.lists {
+	for _, rd := range p.readers { // likewise
+		if rd.countedIn == q.listings {
 			continue
 		}
-		rd.seen = q.lists
+		rd.countedIn = q.listings
 		for _, r := range rd.reads {
-			if r.state == readWaiting && r.reads(key) {
+			if r.state == readWaiting && r.readsKey(key) {
 				n++
 			}
 		}
@@ -154,13 +150,15 @@ func (q *Queue) WaitingFor(key []byte) (n int) {
 	return n
 }
 
-// reads reports whether a read is of a key itself.
-func (r *Read) reads(key []byte) bool {
-	return slices.ContainsFunc(r.Needs, func(n Need) bool { return n.Span.IsPoint() && string(n.Span.Start) == string(key) })
+// readsKey reports whether the read has a point access to the key.
+func (r *Read) readsKey(key []byte) bool {
+	return slices.ContainsFunc(r.Needs, func(n Need) bool {
+		return n.Span.IsPoint() && string(n.Span.Start) == string(key)
+	})
 }
 
-// turn changes where an update stands.
-func (q *Queue) turn(u *update, to State) {
+// setState changes the state and counts held updates.
+func (q *Queue) setState(u *update, to State) {
 	if u.state == Held {
 		q.held--
 	}
@@ -170,7 +168,7 @@ func (q *Queue) turn(u *update, to State) {
 	}
 }
 
-// Pieces is the number of pieces that are known here, whether they wait or not (Unheld).
+// Pieces is the number of pieces, unheld ones included.
 func (q *Queue) Pieces() (n int) {
 	for _, u := range q.updates {
 		if u.piece {
@@ -180,67 +178,70 @@ func (q *Queue) Pieces() (n int) {
 	return n
 }
 
-// Open reports whether nobody can be held at the moment: there is no reader.
+// Open reports whether nothing can be held at the moment: no reader is registered, and no earlier lease is
+// left.
 func (q *Queue) Open(now int64) bool {
-	return len(q.readers) == 0 && !q.waitsForLast(now, true)
+	return len(q.readers) == 0 && !q.awaitsEarlierLeases(now, true)
 }
 
-// Registered reports whether a reader is registered for longer than a read.
+// Registered reports whether a reader is registered beyond a single read.
 func (q *Queue) Registered(id kv.TxnRef) bool { return q.readers[id] != nil && q.readers[id].lasting }
 
 // Readers is the number of registered readers.
 func (q *Queue) Readers() int { return len(q.readers) }
 
-// Changes drains what has become possible since the last call.
+// Changes returns the events since the last call.
 func (q *Queue) Changes() Changes {
 	c := q.changes
 	q.changes = Changes{}
-	c.Ready = slices.DeleteFunc(c.Ready, func(r *Read) bool { return r.state != readReady }) // given up since
+	// A ready read may have been given up, or its registration may have expired, before this call.
+	c.Ready = slices.DeleteFunc(c.Ready, func(r *Read) bool { return r.state != readReady })
 	return c
 }
 
-// Prepared enters a prepared update with what it changes. It seals if nothing
-// holds it; State tells. One that is here already stays as it is.
+// Prepared adds a prepared update with its changes. It seals at once unless it is held; State returns which. An
+// update that is already here does not change.
 func (q *Queue) Prepared(now int64, txn kv.TxnRef, needs []Need) {
 	q.now = max(q.now, now)
 	if u := q.updates[txn]; u != nil && !u.piece {
 		return
 	}
-	u := q.enter(&update{txn: txn, needs: needs, heldSince: q.now, aged: never})
-	if q.free(u) {
+	u := q.addUpdate(&update{txn: txn, needs: needs, heldSince: q.now, blockedSince: never})
+	if q.isFree(u) {
 		q.seal(u)
 		return
 	}
-	q.isHeld(u)
-	q.dueToSeal()
+	q.onHeld(u)
+	q.scheduleSealing()
 }
 
-// dueToSeal has a new life seal what it may not seal yet.
-func (q *Queue) dueToSeal() {
+// scheduleSealing makes Tick seal held updates when the leases of earlier incarnations have ended.
+func (q *Queue) scheduleSealing() {
 	if q.now < q.opt.SealFrom {
 		q.due = min(q.due, q.opt.SealFrom)
 	}
 }
 
-// Recover enters an update that was prepared in an earlier life.
+// Recover adds an update that was prepared in an earlier incarnation.
 func (q *Queue) Recover(now int64, txn kv.TxnRef, needs []Need) {
 	q.now = max(q.now, now)
-	u := q.enter(&update{txn: txn, needs: needs, heldSince: q.now, aged: never, state: Recovered, epoch: kv.Epoch{Incarnation: q.opt.Incarnation}})
-	if q.free(u) {
+	u := q.addUpdate(&update{txn: txn, needs: needs, heldSince: q.now, blockedSince: never, state: Recovered,
+		epoch: kv.Epoch{Incarnation: q.opt.Incarnation}})
+	if q.isFree(u) {
 		q.seal(u)
 		return
 	}
 	if q.opt.Mutants.Has(mutant.RecoveredHeldToReaders) {
-		q.turn(u, Held)
+		q.setState(u, Held)
 	}
 	if q.opt.Mutants.Has(mutant.RecoveredSealedToLast) {
 		q.seal(u)
 	}
-	q.dueToSeal()
+	q.scheduleSealing()
 }
 
-// State is where an update stands. What is not known here is held: nothing
-// that is not known may be counted as sealed.
+// State returns the state and epoch of an update. An unknown update is reported as held: the last agent must not
+// count a vote for it as sealed.
 func (q *Queue) State(txn kv.TxnRef) (State, kv.Epoch) {
 	u := q.updates[txn]
 	switch {
@@ -252,10 +253,9 @@ func (q *Queue) State(txn kv.TxnRef) (State, kv.Epoch) {
 	return u.state, kv.Epoch{}
 }
 
-// Hold reports whether a piece must wait for readers before it is decided. If
-// so it is entered, until Changes says that it is free. From then on it is here,
-// unheld, until Withdraw, and may come again with other needs. A piece that
-// changes nothing here is never held.
+// Hold reports whether a piece must wait for readers before it is decided. If so, the piece is added, and Changes
+// reports when it is free. From then on it stays in state Unheld until Withdraw, and Hold may be called again with
+// other needs. A piece that changes nothing here is never held.
 func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
 	q.now = max(q.now, now)
 	u := q.updates[txn]
@@ -263,30 +263,33 @@ func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
 	case len(needs) == 0:
 		return false
 	case u != nil && (u.state == Held || !u.piece):
+		// Held already; or a participant of an earlier commit of the id, whose decision is in flight.
 		return true
 	case u == nil:
-		u = &update{txn: txn, aged: never}
+		u = &update{txn: txn, blockedSince: never}
 	}
-	next := &update{txn: txn, needs: needs, piece: true, heldSince: q.now, aged: u.aged, held: u.held, heldKey: u.heldKey, heldByRound: u.heldByRound}
-	if q.free(next) {
+	next := &update{txn: txn, needs: needs, piece: true, heldSince: q.now,
+		blockedSince: u.blockedSince, heldNanos: u.heldNanos, heldKey: u.heldKey, heldByRound: u.heldByRound}
+	if q.isFree(next) {
 		return false
 	}
-	q.enter(next)
-	q.isHeld(next)
-	q.dueToSeal()
+	q.addUpdate(next)
+	q.onHeld(next)
+	q.scheduleSealing()
 	return true
 }
 
-// Unready has a piece that waits here wait for votes anew. Its age goes on.
+// Unready makes a held piece Unheld because it waits for votes again: a participant's epoch was dropped. Its time
+// blocked continues.
 func (q *Queue) Unready(now int64, txn kv.TxnRef) {
 	q.now = max(q.now, now)
 	if u := q.updates[txn]; u != nil && u.piece && u.state == Held {
-		q.freed(u)
-		q.turn(u, Unheld)
+		q.addHeldTime(u)
+		q.setState(u, Unheld)
 	}
 }
 
-// Withdraw takes a piece out that is decided, or given up.
+// Withdraw removes a piece that is decided or aborted.
 func (q *Queue) Withdraw(now int64, txn kv.TxnRef) {
 	q.now = max(q.now, now)
 	u := q.updates[txn]
@@ -294,12 +297,12 @@ func (q *Queue) Withdraw(now int64, txn kv.TxnRef) {
 		return
 	}
 	if u.state == Held {
-		q.freed(u)
+		q.addHeldTime(u)
 	}
-	q.remove(u)
+	q.removeUpdate(u)
 }
 
-// Decided takes a prepared update out, whatever the decision was.
+// Decided removes a prepared update after its decision, commit or abort.
 func (q *Queue) Decided(now int64, txn kv.TxnRef) {
 	q.now = max(q.now, now)
 	u := q.updates[txn]
@@ -307,52 +310,58 @@ func (q *Queue) Decided(now int64, txn kv.TxnRef) {
 		return
 	}
 	if u.state == Held {
-		q.freed(u)
+		q.addHeldTime(u)
 	}
-	q.remove(u)
-	q.letGo(u)
+	q.removeUpdate(u)
+	q.endWaits(u)
 }
 
-// Unsealed says that no epoch of an update up to this one counts any more, and how
-// old, in nanoseconds, it is as held at its last agent, 0 for not. An answer for an
-// epoch that is not its current one means nothing.
+// Unsealed handles the response of the last agent: it has dropped all epochs of the update up to this one. age is the
+// time blocked at the last agent, in nanoseconds, or 0. A response for another than the current epoch is ignored: the
+// last agent may count the later vote already.
 func (q *Queue) Unsealed(now int64, txn kv.TxnRef, epoch kv.Epoch, age int64) {
 	q.now = max(q.now, now)
 	u := q.updates[txn]
 	if u == nil || u.piece || u.state == Held {
 		return
 	}
+	// The history that this prevents:
+	//
+	//	A sealed 1.1; unseal request; its response is delayed, and a duplicate is in flight
+	//	response: A held; the reader deregisters: A sealed 1.2, votes
+	//	duplicate for 1.1: A held again, reader S does not wait
+	//	the last agent counts 1.2 and commits: S has missed A
 	if epoch != u.epoch && !q.opt.Mutants.Has(mutant.UnsealedEpochIgnored) {
 		return
 	}
 	q.counters.Unseals++
-	q.turn(u, Held)
+	q.setState(u, Held)
 	u.heldSince = q.now
 	if age > 0 && !q.opt.Mutants.Has(mutant.HeldAgeNotInherited) {
-		u.aged = min(u.aged, q.now-age)
+		u.blockedSince = min(u.blockedSince, q.now-age)
 	}
-	q.letGo(u)
-	q.retry(u)
+	q.endWaits(u)
+	q.reevaluate(u)
 	if u.state == Held {
-		q.isHeld(u)
+		q.onHeld(u)
 	}
 }
 
-// letGo ends the waits for an update.
-func (q *Queue) letGo(u *update) {
+// endWaits ends the waits of reads for an update.
+func (q *Queue) endWaits(u *update) {
 	for _, r := range u.waiting {
 		r.waits = slices.DeleteFunc(r.waits, func(w *update) bool { return w == u })
-		r.by = u
+		r.lastWait = u
 		if r.state == readWaiting && len(r.waits) == 0 {
-			q.ready(r)
+			q.finishWait(r)
 		}
 	}
 	u.waiting = nil
 }
 
-// waitsForLast reports whether nothing may be sealed, or no piece decided, since readers
-// of the last life may be about.
-func (q *Queue) waitsForLast(now int64, piece bool) bool {
+// awaitsEarlierLeases reports whether nothing may seal, or no piece may be decided, because a reader registered in an
+// earlier incarnation may still rely on its lease.
+func (q *Queue) awaitsEarlierLeases(now int64, piece bool) bool {
 	broken := mutant.RestartSealsAtOnce
 	if piece {
 		broken = mutant.RestartDecidesAtOnce
@@ -360,23 +369,24 @@ func (q *Queue) waitsForLast(now int64, piece bool) bool {
 	return now < q.opt.SealFrom && !q.opt.Mutants.Has(broken)
 }
 
-// free reports whether nobody holds an update.
-func (q *Queue) free(u *update) bool {
+// isFree reports whether nothing holds an update.
+func (q *Queue) isFree(u *update) bool {
 	if len(u.needs) == 0 {
 		return true
 	}
-	if q.waitsForLast(q.now, u.piece) {
+	if q.awaitsEarlierLeases(q.now, u.piece) {
 		return false
 	}
 	if q.opt.Mutants.Has(mutant.ReadersIgnoredByLast) && u.piece || q.opt.Mutants.Has(mutant.ReadersIgnored) && !u.piece {
 		return true
 	}
-	return !q.anyReader(u.needs, false)
+	return !q.hasReader(u.needs, false)
 }
 
-// retry seals an update, or frees a piece, that nobody holds any more.
-func (q *Queue) retry(u *update) {
-	if u.state == Sealed || u.state == Unheld || !q.free(u) {
+// reevaluate seals an update, or frees a piece, that is not held any longer.
+func (q *Queue) reevaluate(u *update) {
+	// A recovered update seals here too: the epochs that it may have had are of an earlier incarnation.
+	if u.state == Sealed || u.state == Unheld || !q.isFree(u) {
 		return
 	}
 	if !u.piece {
@@ -384,26 +394,26 @@ func (q *Queue) retry(u *update) {
 		q.changes.Sealed = append(q.changes.Sealed, u.txn)
 		return
 	}
-	q.freed(u)
-	q.turn(u, Unheld)
-	q.changes.Free = append(q.changes.Free, Freed{u.txn, u.held, u.heldKey, u.receipt(u.held)})
+	q.addHeldTime(u)
+	q.setState(u, Unheld)
+	q.changes.Free = append(q.changes.Free, Freed{u.txn, u.heldNanos, u.heldKey, u.receipt(u.heldNanos)})
 }
 
-// seal gives an update an epoch of its own.
+// seal assigns a new epoch. Epochs are never reused, so a late unseal response cannot match a later sealing.
 func (q *Queue) seal(u *update) {
-	q.freed(u)
+	q.addHeldTime(u)
 	q.count++
-	q.turn(u, Sealed)
+	q.setState(u, Sealed)
 	u.epoch = kv.Epoch{Incarnation: q.opt.Incarnation, Count: q.count}
 	if q.opt.Mutants.Has(mutant.EpochsRestart) {
 		u.epoch.Incarnation = 1
 	}
 }
 
-func (q *Queue) enter(u *update) *update {
+func (q *Queue) addUpdate(u *update) *update {
 	if old := q.updates[u.txn]; old != nil {
-		q.remove(old)
-		q.letGo(old)
+		q.removeUpdate(old)
+		q.endWaits(old)
 	}
 	q.updates[u.txn] = u
 	if u.state == Held {
@@ -424,7 +434,7 @@ func (q *Queue) enter(u *update) *update {
 	return u
 }
 
-func (q *Queue) remove(u *update) {
+func (q *Queue) removeUpdate(u *update) {
 	delete(q.updates, u.txn)
 	if u.state == Held {
 		q.held--
@@ -434,7 +444,7 @@ func (q *Queue) remove(u *update) {
 			key := u.needs[i].Span.Start
 			if p := q.points[string(key)]; p != nil {
 				p.updates = slices.DeleteFunc(p.updates, func(x *update) bool { return x == u })
-				q.tidy(key, p)
+				q.removeIfEmpty(key, p)
 			}
 		}
 	}
@@ -450,7 +460,7 @@ func (q *Queue) point(key []byte) *point {
 	return p
 }
 
-func (q *Queue) tidy(key []byte, p *point) {
+func (q *Queue) removeIfEmpty(key []byte, p *point) {
 	if len(p.updates)+len(p.readers) == 0 {
 		delete(q.points, string(key))
 	}

@@ -7,33 +7,41 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// Enter begins a read: it registers the reader where it has to, and reports
-// whether the newest visible values may be read at once. If not, and it was not
-// Refused, Changes will tell. Done is to follow when they have been read.
+// Enter begins a read. It registers the reader if necessary and reports whether the newest visible values may be read
+// at once. Otherwise the read is Refused, or waits: Changes then reports it as ready. Call Done after reading.
 func (q *Queue) Enter(now int64, r *Read) bool {
 	q.now = max(q.now, now)
 	q.counters.Reads++
 	r.since = q.now
 	if rd := q.readers[r.Reader]; rd != nil && rd.until <= q.now {
-		q.lapse(rd) // it does not come back with this read
+		q.expire(rd) // this read must not revive the expired lease
 	}
-	met := q.conflicting(r.Needs)
-	sealed := slices.ContainsFunc(met, (*update).mayBeDecided)
-	if (r.Lasting || r.Stays || sealed) && !r.Whole && slices.ContainsFunc(met, q.closes) {
+	// A held update does not delay the read: the reader holds it as well. But if readers have blocked it for too long,
+	// another registration would prolong that, so the read is refused:
+	//
+	//	R registers on k; A writes k, held by R
+	//	S registers on k; R deregisters: A is held by S
+	//	T registers on k; S deregisters: A is held by T ...
+	conflicting := q.conflictingUpdates(r.Needs)
+	sealed := slices.ContainsFunc(conflicting, (*update).isDecidable)
+	if (r.Lasting || r.Stays || sealed) && !r.Whole && slices.ContainsFunc(conflicting, q.isClosing) {
 		q.counters.Refusals++
 		r.state = readRefused
 		return false
 	}
-	return q.admit(r, slices.DeleteFunc(met, func(u *update) bool { return !u.mayBeDecided() }))
+	return q.admit(r, slices.DeleteFunc(conflicting, func(u *update) bool { return !u.isDecidable() }))
 }
 
-// admit is the atomic step: register, and wait for what is sealed.
+// admit registers the reader and collects the sealed updates to wait for, in one step: an update that is prepared
+// later is held by the registration, so it does not prolong the wait.
 func (q *Queue) admit(r *Read, sealed []*update) bool {
 	r.waits = sealed
 	if q.opt.Mutants.Has(mutant.SealedIgnored) || r.Whole && q.opt.Mutants.Has(mutant.RoundIgnoresSealed) {
 		r.waits = nil
 	}
 	wait := len(r.waits) > 0
+	// A waiting read must be registered, or updates that are prepared during its wait could be decided after those that
+	// it waits for, and it would return values of different instants.
 	if (r.Lasting || r.Stays || wait && !q.opt.Mutants.Has(mutant.NoRegistrationForWait)) &&
 		!(wait && q.opt.Mutants.Has(mutant.RegisteredAfterWait)) {
 		q.register(r)
@@ -43,22 +51,22 @@ func (q *Queue) admit(r *Read, sealed []*update) bool {
 		return true
 	}
 	q.counters.Waits++
-	r.state, r.ask = readWaiting, q.now+int64(q.opt.UnsealAfter)
+	r.state, r.unsealAt = readWaiting, q.now+int64(q.opt.UnsealAfter)
 	for _, u := range r.waits {
 		u.waiting = append(u.waiting, r)
 	}
-	q.reads = append(q.reads, r)
-	q.due = min(q.due, r.ask)
+	q.waitingReads = append(q.waitingReads, r)
+	q.due = min(q.due, r.unsealAt)
 	return false
 }
 
-// ready ends the wait of a read.
-func (q *Queue) ready(r *Read) {
+// finishWait ends the wait of a read.
+func (q *Queue) finishWait(r *Read) {
 	if r.Lasting && q.opt.Mutants.Has(mutant.RegisteredAfterWait) {
 		q.register(r)
 	}
 	r.state, r.waited = readReady, q.now-r.since
-	q.reads = slices.DeleteFunc(q.reads, func(x *Read) bool { return x == r })
+	q.waitingReads = slices.DeleteFunc(q.waitingReads, func(x *Read) bool { return x == r })
 	q.changes.Ready = append(q.changes.Ready, r)
 }
 
@@ -68,8 +76,8 @@ func (q *Queue) register(r *Read) {
 	}
 	rd := q.readers[r.Reader]
 	if rd == nil {
-		rd = &reader{id: r.Reader, endsHere: r.EndsHere, whole: true}
-		q.leases.enter(rd)
+		rd = &reader{id: r.Reader, sameProcess: r.EndsHere, whole: true}
+		q.leases.add(rd)
 		q.readers[r.Reader] = rd
 	}
 	rd.lasting = rd.lasting || r.Lasting
@@ -97,15 +105,15 @@ func (q *Queue) register(r *Read) {
 }
 
 func same(a, b *Need) bool {
-	return a.Mode == b.Mode && a.Span.IsPoint() == b.Span.IsPoint() && string(a.Span.Start) == string(b.Span.Start) && string(a.Span.End) == string(b.Span.End)
+	return a.Mode == b.Mode && a.Span.IsPoint() == b.Span.IsPoint() &&
+		string(a.Span.Start) == string(b.Span.Start) && string(a.Span.End) == string(b.Span.End)
 }
 
-// Done ends a read: it has come to its values, or is not lasting and is given
-// up. What was registered for it alone is taken out. A lasting read that waits
-// can only be given up by Deregister.
+// Done ends a read: its values have been read, or it is given up and is not lasting. A registration for this read
+// alone is removed. A lasting read that waits can only be given up by deregistering the reader.
 func (q *Queue) Done(now int64, r *Read) {
 	q.now = max(q.now, now)
-	q.over(r)
+	q.endRead(r)
 	rd := q.readers[r.Reader]
 	if rd == nil || !r.registered {
 		return
@@ -117,37 +125,37 @@ func (q *Queue) Done(now int64, r *Read) {
 	}
 }
 
-// over takes a read out of the lists.
-func (q *Queue) over(r *Read) {
+// endRead removes a read from all lists.
+func (q *Queue) endRead(r *Read) {
 	for _, u := range r.waits {
 		u.waiting = slices.DeleteFunc(u.waiting, func(x *Read) bool { return x == r })
 	}
 	if r.state == readWaiting {
-		q.reads = slices.DeleteFunc(q.reads, func(x *Read) bool { return x == r })
+		q.waitingReads = slices.DeleteFunc(q.waitingReads, func(x *Read) bool { return x == r })
 	}
-	r.waits, r.state = nil, readOver
+	r.waits, r.state = nil, readEnded
 }
 
-// Leave takes a reader out, with its reads.
+// Leave deregisters a reader and ends its reads.
 func (q *Queue) Leave(now int64, id kv.TxnRef) {
 	q.now = max(q.now, now)
-	for _, r := range slices.Clone(q.reads) {
+	for _, r := range slices.Clone(q.waitingReads) {
 		if r.Reader == id {
-			q.over(r)
+			q.endRead(r)
 		}
 	}
 	if rd := q.readers[id]; rd != nil {
 		for _, r := range rd.reads {
-			q.over(r)
+			q.endRead(r)
 		}
 		q.unregister(rd)
 	}
 }
 
-// unregister takes a reader out and lets go of what only it held.
+// unregister removes a reader, and seals or frees the updates that only this reader held.
 func (q *Queue) unregister(rd *reader) {
 	delete(q.readers, rd.id)
-	q.leases.leave(rd)
+	q.leases.remove(rd)
 	for _, r := range rd.reads {
 		r.registered = false
 	}
@@ -158,17 +166,18 @@ func (q *Queue) unregister(rd *reader) {
 		key := rd.needs[i].Span.Start
 		if p := q.points[string(key)]; p != nil {
 			p.readers = slices.DeleteFunc(p.readers, func(x *reader) bool { return x == rd })
-			q.tidy(key, p)
+			q.removeIfEmpty(key, p)
 		}
 	}
 	q.rangedReaders = slices.DeleteFunc(q.rangedReaders, func(x *reader) bool { return x == rd })
-	for _, u := range q.conflicting(rd.needs) {
-		q.retry(u)
+	// Other readers may still hold some of these; reevaluate checks that.
+	for _, u := range q.conflictingUpdates(rd.needs) {
+		q.reevaluate(u)
 	}
 }
 
-// Renew prolongs a lasting registration. It reports false if there is none any
-// more: what has lapsed does not come back.
+// Renew extends a lasting registration. It reports false if there is none: an expired lease is never revived, because
+// an update may have been decided since.
 func (q *Queue) Renew(now int64, id kv.TxnRef, until int64) bool {
 	q.now = max(q.now, now)
 	rd := q.readers[id]
@@ -176,58 +185,57 @@ func (q *Queue) Renew(now int64, id kv.TxnRef, until int64) bool {
 		return q.opt.Mutants.Has(mutant.LeaseRevived)
 	}
 	if rd.until <= q.now {
-		q.lapse(rd)
+		q.expire(rd)
 		return false
 	}
 	q.leases.prolong(rd, until)
 	return true
 }
 
-// lapse ends a registration whose time is over, and the reader's reads.
-func (q *Queue) lapse(rd *reader) {
+// expire ends a registration whose lease has ended, and the reader's reads.
+func (q *Queue) expire(rd *reader) {
 	q.counters.Lapses++
 	for _, r := range rd.reads {
-		q.over(r)
+		q.endRead(r)
 		q.changes.Lapsed = append(q.changes.Lapsed, r)
 	}
 	q.unregister(rd)
 }
 
-// Tick does what is due and returns the updates that readers have waited for
-// too long, each once, in the order of age: their last agents are to be asked
-// to unseal them.
-func (q *Queue) Tick(now int64) (asks []Ask) {
+// Tick expires leases, seals what may seal, and returns the unseal requests that are due: the updates that a read has
+// waited for longer than UnsealAfter, each once, in the order of age.
+func (q *Queue) Tick(now int64) (requests []Ask) {
 	q.now = max(q.now, now)
 	if q.now < q.due {
 		return nil
 	}
 	for _, rd := range q.sortedReaders() {
 		if rd.until <= q.now && q.readers[rd.id] == rd {
-			q.lapse(rd)
+			q.expire(rd)
 		}
 	}
 	if q.now >= q.opt.SealFrom {
 		for _, u := range q.sortedUpdates() {
-			q.retry(u)
-			q.ages(u)
+			q.reevaluate(u)
+			q.startTimeBlocked(u)
 		}
 	}
 	q.ticks++
-	for _, r := range q.reads {
-		if q.now < r.ask {
+	for _, r := range q.waitingReads {
+		if q.now < r.unsealAt {
 			continue
 		}
-		r.ask = q.now + int64(q.opt.Repeat)
+		r.unsealAt = q.now + int64(q.opt.Repeat)
 		for _, u := range r.waits {
-			if u.asked != q.ticks {
-				u.asked = q.ticks
-				asks = append(asks, Ask{u.txn, u.epoch})
+			if u.requestedIn != q.ticks {
+				u.requestedIn = q.ticks
+				requests = append(requests, Ask{u.txn, u.epoch})
 			}
 		}
 	}
 	q.setDue()
-	slices.SortFunc(asks, func(a, b Ask) int { return a.Txn.CompareAge(b.Txn) })
-	return asks
+	slices.SortFunc(requests, func(a, b Ask) int { return a.Txn.CompareAge(b.Txn) })
+	return requests
 }
 
 func (q *Queue) setDue() {
@@ -240,10 +248,10 @@ func (q *Queue) setDue() {
 			q.due = min(q.due, q.opt.SealFrom)
 		}
 	}
-	for _, r := range q.reads {
-		q.due = min(q.due, r.ask)
+	for _, r := range q.waitingReads {
+		q.due = min(q.due, r.unsealAt)
 	}
 }
 
-// NextTick is when Tick may have something to do, a time that does not come for never.
+// NextTick is the time at which Tick has to be called next; math.MaxInt64 if nothing is scheduled.
 func (q *Queue) NextTick() int64 { return q.due }

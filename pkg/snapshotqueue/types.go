@@ -10,15 +10,15 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// Need is what a reader sees, or an update changes, as others see it. Methods
-// say for what, to those who have to wait; no decision depends on them.
+// Need is one access of a reader or an update: a span and the lock mode that describes what is read or changed.
+// Methods are the methods of the calls, for receipts; no decision depends on them.
 type Need struct {
 	Span    kv.Span
 	Mode    adt.Mode
 	Methods adt.Methods
 }
 
-// commutes reports whether what one does and the other sees are independent.
+// commutes reports whether the two accesses are independent.
 func (n *Need) commutes(o *Need) bool {
 	return adt.Compatible(n.Mode, o.Mode) || !n.Span.Overlaps(o.Span)
 }
@@ -34,37 +34,35 @@ func commute(a, b []Need) bool {
 	return true
 }
 
-// State is where an update stands.
+// State is the state of an update.
 type State uint8
 
 const (
-	// Held: a reader that does not commute with it is registered, or nothing
-	// may seal yet.
+	// Held: a registered reader does not commute with the update, or the shard may not seal yet after a restart.
 	Held State = iota
-	// Sealed: it may be decided at any moment; new readers wait for it.
+	// Sealed: the last agent may decide the update at any time. New readers wait for the decision.
 	Sealed
-	// Recovered: prepared in an earlier life of the shard, and possibly sealed
-	// then. Readers wait for it, and its votes say that it is held.
+	// Recovered: prepared in an earlier incarnation, in which it may have been sealed. Readers wait for it as if it were
+	// sealed; its votes report it as held.
 	Recovered
-	// Unheld, of a piece that readers have held: they do so no more, but it is not
-	// decided. It waits for locks, or for votes anew.
+	// Unheld, of a piece of the last agent: no registered reader holds it any longer, but it is undecided. It waits for
+	// locks, or for votes.
 	Unheld
 )
 
 func (s State) String() string { return [...]string{"held", "sealed", "recovered", "unheld"}[s] }
 
-// Options are what a shard's queues are made with.
+// Options configure the queues of a shard.
 type Options struct {
 	Incarnation kv.Incarnation
-	// SealFrom is when updates may seal and pieces be decided: in a new life,
-	// one lease after its start.
+	// SealFrom is the time from which on updates may seal and pieces may be decided. After a restart it is the end of
+	// the leases of earlier incarnations.
 	SealFrom int64
-	// UnsealAfter is for how long a read waits before the last agents are
-	// asked to unseal, and Repeat the time between two such requests. Defaults
-	// kv.DefaultUnsealAfter and kv.DefaultRepeat.
+	// UnsealAfter is how long a read waits before the queues request unsealing from the last agents; Repeat is the
+	// time between two such requests. Defaults: kv.DefaultUnsealAfter and kv.DefaultRepeat.
 	UnsealAfter, Repeat time.Duration
-	// HoldBound is the held age above which an update closes the queues of the keys
-	// that it writes. Default kv.DefaultHoldBound.
+	// HoldBound is the time blocked above which an update closes the queues of the keys that it writes. Default:
+	// kv.DefaultHoldBound.
 	HoldBound time.Duration
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
@@ -82,66 +80,61 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Read is one read of a reader, from Enter until it is ready. The caller fills
-// in the first part.
+// Read is one read of a reader, from Enter until Done. The caller sets the exported fields.
 type Read struct {
-	// Reader is the transaction, with a name that no other attempt has had.
+	// Reader is the transaction. No other attempt has ever had this name.
 	Reader kv.TxnRef
 	Needs  []Need
-	// Lasting registers the reader until it leaves; else it is registered only
-	// while it waits.
+	// Lasting: the reader stays registered until it deregisters. Otherwise it is registered only while it waits.
 	Lasting bool
-	// Stays has it registered until Done even if it need not wait, because
-	// reading goes on after that.
+	// Stays: the read is registered until Done even if it does not wait, because it continues after Enter.
 	Stays bool
-	// Whole fixes the shard's index, for a round of pins. It is never refused.
+	// Whole: the read fixes the shard's CSN for a snapshot round. It is never refused.
 	Whole bool
-	// Until is when the registration lapses at the latest.
+	// Until is the end of the lease, unless it is renewed.
 	Until int64
-	// EndsHere: the reader ends when this process does, so that no later incarnation has to
-	// wait for it. It is the same for all reads of a reader.
+	// EndsHere: the reader's gateway is in this process, so a later incarnation need not wait for its lease. All reads
+	// of a reader have the same value.
 	EndsHere bool
-	// Tag is the caller's.
+	// Tag belongs to the caller.
 	Tag any
 
 	state readState
 	since int64
-	// registered: its reader's registration is for it, among others.
+	// registered: the reader's registration covers this read, possibly among others.
 	registered bool
-	// waits are the updates that it waits for; ask is when to have them
-	// unsealed.
-	waits []*update
-	ask   int64
-	// by is the update that it waited for last, waited for how long in all.
-	by     *update
-	waited int64
+	// waits are the updates that the read waits for. At unsealAt their unsealing is requested.
+	waits    []*update
+	unsealAt int64
+	// lastWait is the update that the read waited for last; waited is the total waiting time, in nanoseconds.
+	lastWait *update
+	waited   int64
 }
 
-// Refused reports whether the read came to a queue that is closed. It was not
-// registered for it, and is over: its reader reads at a pin.
+// Refused reports whether the queue of a needed key was closed. The read has ended without a registration; its reader
+// reads at a snapshot instead.
 func (r *Read) Refused() bool { return r.state == readRefused }
 
-// Since is when the read was entered.
+// Since is the time of Enter.
 func (r *Read) Since() int64 { return r.since }
 
-// Waited is how long the read waited, in nanoseconds, for which key and for
-// which update, the last if there were several; zero until it is ready, and if
-// it did not wait.
+// Waited returns how long a ready read waited, in nanoseconds, and the key and the update it waited for last. All are
+// zero if the read did not wait or is not ready.
 func (r *Read) Waited() (nanos int64, key []byte, holder kv.TxnRef) {
-	if r.waited == 0 || r.by == nil {
+	if r.waited == 0 || r.lastWait == nil {
 		return r.waited, nil, kv.TxnRef{}
 	}
-	for i := range r.by.needs {
-		if n := &r.by.needs[i]; !commute(r.Needs, r.by.needs[i:i+1]) {
-			return r.waited, n.Span.Start, r.by.txn
+	for i := range r.lastWait.needs {
+		if n := &r.lastWait.needs[i]; !commute(r.Needs, r.lastWait.needs[i:i+1]) {
+			return r.waited, n.Span.Start, r.lastWait.txn
 		}
 	}
-	return r.waited, nil, r.by.txn
+	return r.waited, nil, r.lastWait.txn
 }
 
-// Receipt is the same with what the update does, also while the read waits.
+// Receipt returns the same with the operations of the update. A read that still waits has an open receipt.
 func (r *Read) Receipt(now int64) msg.Receipt {
-	nanos, by := r.waited, r.by
+	nanos, by := r.waited, r.lastWait
 	open := r.state == readWaiting
 	if open {
 		nanos = now - r.since
@@ -152,7 +145,8 @@ func (r *Read) Receipt(now int64) msg.Receipt {
 	if nanos <= 0 || by == nil {
 		return msg.Receipt{}
 	}
-	out := msg.Receipt{WaitedNanos: nanos, Open: open, Cause: msg.CauseIntent, Holder: by.txn, Mode: uint64(adt.ModeRead), Methods: uint64(adt.MethodOpenView.Set())}
+	out := msg.Receipt{WaitedNanos: nanos, Open: open, Cause: msg.CauseIntent, Holder: by.txn,
+		Mode: uint64(adt.ModeRead), Methods: uint64(adt.MethodOpenView.Set())}
 	if open && len(r.waits) > 1 {
 		out.Others = uint16(min(len(r.waits)-1, math.MaxUint16))
 	}
@@ -172,26 +166,24 @@ const (
 	// readWaiting: registered; waits is not empty.
 	readWaiting
 	readReady
-	readOver
+	readEnded
 	// readRefused: never registered.
 	readRefused
 )
 
-// Ask is a request to unseal an update.
+// Ask is a request to the last agent of an update to unseal it.
 type Ask struct {
 	Txn   kv.TxnRef
 	Epoch kv.Epoch
 }
 
-// Counters count what the queues did; they only rise.
+// Counters count events; they only rise.
 type Counters struct {
-	// Reads counts those that came, Waits those that had to wait, Refusals those
-	// that came to a closed queue.
+	// Reads counts reads, Waits those that had to wait, Refusals those that found a closed queue.
 	Reads, Waits, Refusals uint64
-	// Holds counts updates that a reader held, HeldNanos for how long.
+	// Holds counts updates that a reader held; HeldNanos is for how long in total.
 	Holds     uint64
 	HeldNanos int64
-	// Unseals counts updates that were unsealed, Lapses registrations that
-	// lapsed.
+	// Unseals counts unsealed updates, Lapses expired registrations.
 	Unseals, Lapses uint64
 }

@@ -5,15 +5,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Waiter is an update that is held, or a reader that waits for updates to be
-// decided.
+// Waiter is an update that is held, or a reader that waits for updates to be decided.
 type Waiter struct {
 	Txn     kv.TxnRef
 	Receipt msg.Receipt
 }
 
-// Waiters lists at most n of those that are held, the oldest, and at most n of those
-// that wait to read, the first that came.
+// Waiters lists at most n held updates, the oldest ones, and at most n waiting reads, the earliest ones.
 func (q *Queue) Waiters(now int64, n int) (out []Waiter) {
 	if q.held > 0 {
 		for _, u := range q.sortedUpdates() {
@@ -25,9 +23,9 @@ func (q *Queue) Waiters(now int64, n int) (out []Waiter) {
 			}
 		}
 	}
-	for _, r := range q.reads[:min(n, len(q.reads))] {
-		if told := r.Receipt(now); told.Open {
-			out = append(out, Waiter{r.Reader, told})
+	for _, r := range q.waitingReads[:min(n, len(q.waitingReads))] {
+		if receipt := r.Receipt(now); receipt.Open {
+			out = append(out, Waiter{r.Reader, receipt})
 		}
 	}
 	return out

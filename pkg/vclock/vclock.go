@@ -1,6 +1,10 @@
-// Package vclock is vector clocks: one index per shard, which together name a
-// consistent state of the store (docs/protocol.md, section 1). Answers carry
-// one as a token; pins and snapshots are one.
+// Package vclock is vector clocks: one CSN per shard, which together name a consistent state of the store
+// (docs/protocol.md, section 1). Responses carry one as a causality token, and each snapshot is one.
+//
+// For example, a client writes k on shard 1 and receives the token <s1:18>. A read with this token at another gateway
+// uses only snapshots whose clock covers it, that is, with at least CSN 18 of shard 1.
+//
+// Clients store tokens, so every later version must decode the encodings of this one.
 package vclock
 
 import (
@@ -12,13 +16,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Clock holds an index for each shard it mentions, in the order of shards.
-// A shard that it does not mention stands at zero. The zero Clock is ready.
+// Clock has a CSN for each of its shards, in the order of shards. The CSN of other shards is 0. The zero
+// Clock is empty.
 type Clock struct {
 	entries []Entry
 }
 
-// Entry is one shard's index.
+// Entry is the CSN of one shard.
 type Entry struct {
 	Shard kv.ShardID
 	Index kv.Index
@@ -28,7 +32,7 @@ func (c *Clock) find(s kv.ShardID) (int, bool) {
 	return slices.BinarySearchFunc(c.entries, s, func(e Entry, s kv.ShardID) int { return int(e.Shard) - int(s) })
 }
 
-// At is the shard's index.
+// At returns the CSN of a shard.
 func (c *Clock) At(s kv.ShardID) kv.Index {
 	if i, ok := c.find(s); ok {
 		return c.entries[i].Index
@@ -36,7 +40,7 @@ func (c *Clock) At(s kv.ShardID) kv.Index {
 	return 0
 }
 
-// Raise sets the shard's index if it is higher than before.
+// Raise sets the CSN of a shard if it is higher than the present one.
 func (c *Clock) Raise(s kv.ShardID, to kv.Index) {
 	i, ok := c.find(s)
 	switch {
@@ -47,14 +51,14 @@ func (c *Clock) Raise(s kv.ShardID, to kv.Index) {
 	}
 }
 
-// Merge raises every entry to the other clock's.
+// Merge raises each entry to that of the other clock.
 func (c *Clock) Merge(o *Clock) {
 	for _, e := range o.entries {
 		c.Raise(e.Shard, e.Index)
 	}
 }
 
-// Covers reports whether no entry of o is higher than c's.
+// Covers reports whether no entry of o is higher than that of c.
 func (c *Clock) Covers(o *Clock) bool {
 	for _, e := range o.entries {
 		if c.At(e.Shard) < e.Index {
@@ -64,10 +68,10 @@ func (c *Clock) Covers(o *Clock) bool {
 	return true
 }
 
-// Entries lists the entries in the order of shards. It is not to be changed.
+// Entries returns the entries in the order of shards. The caller must not change them.
 func (c *Clock) Entries() []Entry { return c.entries }
 
-// Clone is an independent copy.
+// Clone returns an independent copy.
 func (c *Clock) Clone() *Clock { return &Clock{entries: slices.Clone(c.entries)} }
 
 func (c *Clock) String() string {
@@ -80,8 +84,8 @@ func (c *Clock) String() string {
 
 const format = 1
 
-// Encode gives the clock as bytes: a format byte, then for each entry the
-// distance to the shard before and the index, as varints.
+// Encode returns the encoding: a format byte, then for each entry the distance to the preceding shard and the CSN, as
+// varints.
 func (c *Clock) Encode() []byte {
 	b := []byte{format}
 	last := uint64(0)
@@ -93,15 +97,14 @@ func (c *Clock) Encode() []byte {
 	return b
 }
 
-// EncodeOne is Encode for a clock of one entry, which is not zero.
+// EncodeOne is Encode for a clock of one entry with a CSN other than 0.
 func EncodeOne(e Entry) []byte {
 	b := make([]byte, 1, 12)
 	b[0] = format
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.Shard)), uint64(e.Index))
 }
 
-// uvarint reads a number in the one way in which it is written: no longer
-// than it need be, so that equal clocks are equal bytes.
+// uvarint decodes a number in its shortest encoding, the only valid one: so equal clocks have equal encodings.
 func uvarint(b []byte) (v uint64, rest []byte, ok bool) {
 	v, n := binary.Uvarint(b)
 	if n <= 0 || n > 1 && b[n-1] == 0 {
@@ -110,7 +113,7 @@ func uvarint(b []byte) (v uint64, rest []byte, ok bool) {
 	return v, b[n:], true
 }
 
-// Decode reads what Encode wrote; no bytes are the zero clock.
+// Decode decodes the output of Encode. No bytes are the zero clock.
 func Decode(b []byte) (*Clock, error) {
 	c := &Clock{}
 	if len(b) == 0 {

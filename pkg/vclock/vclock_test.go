@@ -11,42 +11,42 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// drawClock draws a clock together with its twin, a plain map.
+// drawClock draws a clock, and the same as a map, its reference model.
 func drawClock(t *rapid.T, name string) (*Clock, map[kv.ShardID]kv.Index) {
-	c, twin := &Clock{}, map[kv.ShardID]kv.Index{}
+	c, model := &Clock{}, map[kv.ShardID]kv.Index{}
 	for range rapid.IntRange(0, 8).Draw(t, name) {
 		s := kv.ShardID(rapid.SampledFrom([]uint16{3, 0, 1, 2, 200, 65535}).Draw(t, "shard"))
 		i := kv.Index(rapid.SampledFrom([]uint64{1, 0, 2, 3, 300, 1<<64 - 1}).Draw(t, "index"))
 		c.Raise(s, i)
-		if i > twin[s] {
-			twin[s] = i
+		if i > model[s] {
+			model[s] = i
 		}
 	}
-	return c, twin
+	return c, model
 }
 
-// same holds a clock against its twin.
-func same(t *rapid.T, c *Clock, twin map[kv.ShardID]kv.Index) {
+// requireEqual compares a clock with its reference model.
+func requireEqual(t *rapid.T, c *Clock, model map[kv.ShardID]kv.Index) {
 	last := -1
 	seen := map[kv.ShardID]kv.Index{}
 	for _, e := range c.Entries() {
-		require.Greater(t, int(e.Shard), last, "entries are in order, each shard once")
+		require.Greater(t, int(e.Shard), last, "entries are in the order of shards")
 		last = int(e.Shard)
 		seen[e.Shard] = e.Index
-		require.NotZero(t, e.Index, "zero is what is not mentioned")
+		require.NotZero(t, e.Index, "an entry is not 0")
 	}
-	require.Equal(t, twin, seen)
-	for s := range twin {
-		require.Equal(t, twin[s], c.At(s))
+	require.Equal(t, model, seen)
+	for s := range model {
+		require.Equal(t, model[s], c.At(s))
 	}
 	require.Zero(t, c.At(4711))
 }
 
-func TestClocksAgainstMaps(t *testing.T) {
+func TestClockEqualsMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, ta := drawClock(t, "a")
 		b, tb := drawClock(t, "b")
-		same(t, a, ta)
+		requireEqual(t, a, ta)
 		covers := true
 		merged := maps.Clone(ta)
 		for s, i := range tb {
@@ -56,25 +56,24 @@ func TestClocksAgainstMaps(t *testing.T) {
 		require.Equal(t, covers, a.Covers(b))
 		before := a.Clone()
 		a.Merge(b)
-		same(t, a, merged)
-		same(t, before, ta)
+		requireEqual(t, a, merged)
+		requireEqual(t, before, ta)
 		require.True(t, a.Covers(before) && a.Covers(b))
-		require.Equal(t, covers, before.Covers(a), "a merge adds only what was not covered")
+		require.Equal(t, covers, before.Covers(a), "a merge changes the clock unless it covers the other")
 	})
 }
 
-func TestEncodingReadsBack(t *testing.T) {
+func TestEncodingRoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, twin := drawClock(t, "clock")
+		c, model := drawClock(t, "clock")
 		back, err := Decode(c.Encode())
 		require.NoError(t, err)
-		same(t, back, twin)
+		requireEqual(t, back, model)
 		require.Equal(t, c.String(), back.String())
 	})
 }
 
-// TestGoldenTokens: clients keep tokens, so what was given out must be read
-// for ever.
+// Clients store tokens, so all tokens ever returned must be decoded.
 func TestGoldenTokens(t *testing.T) {
 	for token, want := range map[string]string{
 		"":                         "<>",
@@ -96,7 +95,7 @@ func TestGoldenTokens(t *testing.T) {
 	}
 }
 
-func TestForeignTokensAreRefused(t *testing.T) {
+func TestInvalidTokensAreRejected(t *testing.T) {
 	for name, token := range map[string]string{
 		"another format":                  "020005",
 		"a shard without an index":        "0100",
@@ -115,7 +114,7 @@ func TestForeignTokensAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzDecode: bytes are refused, or they are the one encoding of a clock.
+// FuzzDecode: bytes are rejected, or are the only encoding of a clock.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{"", "01", "010005010703ac02", "01ffff0301", "02", "0180800401", "010000"} {
 		b, err := hex.DecodeString(s)

@@ -1,48 +1,45 @@
-// Package admission decides which new transactions a gateway takes, so that
-// those who want one key, or a shard that is slow, do not take the places of
-// everybody else. It is pure.
+// Package admission decides which new transactions a gateway admits, so that transactions of one hot key, or of a
+// slow shard, do not occupy the slots of all others. It is pure.
 //
-// A gateway has a number of places; a transaction takes one when it is
-// admitted and gives it back when it ends. With that number alone, more
-// clients of one key than it can serve would soon have all of them: they stay
-// for long, and others do not. So places are counted by shard and by key too,
-// and there are two rules.
+// A gateway has a number of slots. A transaction occupies one from its admission to its end. With that bound alone,
+// the clients of one overloaded key would soon occupy all slots: their transactions stay long, others do not. So
+// slots are also counted by shard and by key, with two rules:
 //
-//	a shard may have as many places as are free    (and at most PerShard)
-//	a key may have as many as its shard has left   (and at most PerKey)
+//	a shard may have as many slots as are free     (at most PerShard)
+//	a key may have as many as its shard has left   (at most PerKey)
 //
-// The first is how switches share one memory among their ports (Choudhury and
-// Hahne, Dynamic Queue Length Thresholds): however many shards are stuck, k of
-// them take k/(k+1) of the places, and the rest stays free. The second is the
-// same again within a shard: hot keys leave room for the cold ones beside
-// them. Below a few places (Always) neither rule applies, so that a cold key
-// is refused only when the node is full, or its own shard has its share.
+// The first rule is that by which switches share one memory among their ports (Choudhury and Hahne, Dynamic Queue
+// Length Thresholds): if k shards are stuck, they occupy at most k/(k+1) of the slots. The second rule is the same
+// within a shard: hot keys leave slots for its other keys. Below a few slots (Always) neither rule applies. So a
+// request of a key without contention is refused only if the node is full, or its shard has all its slots.
+//
+// # Example
+//
+// A node has 2,048 slots, and clients send requests for the hot key k on shard 0 without a bound. Shard 0 gets at
+// most 1,024 slots (PerShard) and k at most 128 of them (PerKey). The next request for k is refused with a retry
+// time. A request for another key of shard 0 is admitted.
 //
 // # Counting keys
 //
-// To count every key exactly would cost a map's entry for each transaction.
-// Instead keys fall into slots, by hash, and each slot has a counter, which no
-// key of it exceeds. When a slot has so many that one of its keys could be at
-// its limit, the slot is watched: the transactions under way are walked once,
-// and from then on its keys are counted one by one. A request is refused only
-// by such an exact count, never because it shares a slot. When the slot has
-// calmed down its keys are forgotten again.
+// An exact count of every key would cost a map entry per transaction. Instead keys are hashed to buckets with one
+// counter each, which is an upper bound for each of its keys. When a counter reaches the limit of a key, the bucket
+// is watched: the transactions in flight are scanned once, and from then on the keys of this bucket are counted
+// exactly. A request is refused by an exact count only, never because of a hash collision. When the counter has
+// fallen again, the exact counts are dropped.
 //
-//	Check    slot below the limit? admitted.   one hash and one comparison a key
-//	         else watch it, and go by its keys
-//	Take     slots + 1; watched keys + 1
-//	Give     slots - 1; watched keys - 1, and the rate at which they end
+//	Check    counter below the limit: admit.       one hash and one comparison per key
+//	         else watch the bucket, and use the exact counts
+//	Take     counters + 1; exact counts + 1
+//	Give     counters - 1; exact counts - 1, and the service rate
 //
-// A key that is wanted at other gateways too may have too much for its shard, which
-// then refuses. The gateway takes that as the key's share from then on, and
-// raises it slowly while the key is served.
+// A shard refuses requests for a key that other gateways overload too. The gateway then takes its current count as
+// the bound of the key, and raises it slowly while requests for the key are served.
 //
 // A key that occurs several times in a transaction counts once.
 //
-// # When to come back
+// # Retry times
 //
-// A refusal says when to try again. Transactions of the key end at a rate that
-// is measured while the key is watched; each refusal takes the next turn of
-// that rate, and says when that is. So those who come back do so one after the
-// other, as fast as places are given back, and not all at once.
+// A refusal has a retry time. The rate at which transactions of a watched key end is measured; each refusal reserves
+// the next turn at that rate. So clients retry one after the other, as fast as slots become free, and not all at
+// once.
 package admission

@@ -8,56 +8,54 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 )
 
-// Commit is what has been sent to the shards to commit one attempt. The zero value is that
-// of one that has sent nothing.
+// Commit is the state of the commit of one attempt. The zero value has sent nothing.
 type Commit struct {
-	// last is the last agent, known its incarnation and how many attempts it had aborted.
+	// last is the last agent; known is its incarnation and number of aborts as the gateway knows them.
 	last  kv.ShardID
 	known kv.Known
 	user  kv.Account
 	txn   kv.TxnRef
-	// id names it, and fingerprint its operations.
+	// id is the name of the commit; fingerprint is a hash of its operations.
 	id          kv.CommitID
 	fingerprint uint64
 	sends       []*msg.Envelope
-	// room is for sends, where there is only one.
-	room  [1]*msg.Envelope
-	retry env.Retry
-	// cancelling: the last agent is asked to end it. Without is why, if it is that the node
-	// of a participant is down.
+	// single backs sends, so that a commit of one shard allocates no slice.
+	single [1]*msg.Envelope
+	retry  env.Retry
+	// cancelling: the last agent is requested to abort it. Without is the reason, if the node of a participant
+	// is down.
 	cancelling bool
 	Without    *msg.Failure
 }
 
-// Request is what Send needs to know of an attempt.
+// Request is the description of an attempt for Send.
 type Request struct {
 	Txn kv.TxnRef
-	// Begun is when the transaction counts as begun (kv.AgeOf).
+	// Begun is the begin time of the transaction, which determines its age (kv.AgeOf).
 	Begun int64
 	User  kv.Account
 	Last  kv.ShardID
-	// Known is what is known of the last agent.
+	// Known is the known incarnation and abort count of the last agent.
 	Known kv.Known
-	// Fingerprint is that of the operations, 0 if they are not to be compared.
+	// Fingerprint is a hash of the operations, 0 if they need not be compared with those of a repeated id.
 	Fingerprint uint64
-	// MaxResponse is the largest response that the client receives, 0 for no bound.
+	// MaxResponse is the largest response that the client accepts, in bytes; 0 for no bound.
 	MaxResponse uint32
-	// Parallel has the last agent prepare before it decides, like the others.
+	// Parallel: the last agent prepares before it decides, like the participants (the baseline).
 	Parallel bool
-	// ReadBefore: locks have been taken before. Snapshot: it is a read of one shard.
+	// ReadBefore: the attempt has read under locks. Snapshot: it only reads, on one shard.
 	ReadBefore, Snapshot bool
-	// NoWait: it has been wounded.
+	// NoWait: the transaction is wounded.
 	NoWait bool
-	// LastRepeat is when everything is sent once more in any case, CancelAt when it is
-	// cancelled.
+	// LastRepeat is the time of an additional retry (env.LastRepeat); at CancelAt the commit is cancelled.
 	LastRepeat, CancelAt int64
 }
 
-// Send sends the pieces: a CommitRequest to the last agent, a Prepare to each other shard.
+// Send sends the pieces: a CommitRequest to the last agent and a Prepare to each participant.
 func (c *Commit) Send(e *env.Env, q Request, ps piece.Pieces) {
 	*c = Commit{last: q.Last, known: q.Known, user: q.User, txn: q.Txn, id: e.NextCommit(), fingerprint: q.Fingerprint}
-	c.sends = c.room[:0]
-	park, p := msg.ParkTo(q.Last)
+	c.sends = c.single[:0]
+	commit, p := msg.ParkTo(q.Last)
 	p.Txn, p.CommitID, p.User, p.Aborts, p.Fingerprint = q.Txn, c.id, q.User, q.Known.Aborts, q.Fingerprint
 	p.ReadBefore, p.Snapshot, p.MaxResponseBytes, p.Begun = q.ReadBefore, q.Snapshot, q.MaxResponse, q.Begun
 	for i := range ps {
@@ -66,10 +64,10 @@ func (c *Commit) Send(e *env.Env, q Request, ps piece.Pieces) {
 			continue
 		}
 		p.Participants = append(p.Participants, ps[i].Shard)
-		c.prepare(&q, &ps[i])
+		c.addPrepare(&q, &ps[i])
 	}
 	p.Piece.Incarnation = q.Known.Incarnation
-	c.sends = append(c.sends, park)
+	c.sends = append(c.sends, commit)
 	if q.NoWait {
 		c.NoWait(e.Mutants)
 	}
@@ -78,7 +76,7 @@ func (c *Commit) Send(e *env.Env, q Request, ps piece.Pieces) {
 	e.Timed(q.CancelAt)
 }
 
-func (c *Commit) prepare(q *Request, p *piece.Piece) {
+func (c *Commit) addPrepare(q *Request, p *piece.Piece) {
 	prepareEnv, prepare := msg.PrepareTo(p.Shard)
 	*prepare = msg.Prepare{
 		Txn:              c.txn,
@@ -95,10 +93,10 @@ func (c *Commit) prepare(q *Request, p *piece.Piece) {
 	c.sends = append(c.sends, prepareEnv)
 }
 
-// Last is the last agent.
+// Last returns the last agent.
 func (c *Commit) Last() kv.ShardID { return c.last }
 
-// Shards are those that the commit was sent to.
+// Shards lists the shards of the commit.
 func (c *Commit) Shards() []kv.ShardID {
 	out := make([]kv.ShardID, len(c.sends))
 	for i, m := range c.sends {
@@ -107,8 +105,7 @@ func (c *Commit) Shards() []kv.ShardID {
 	return out
 }
 
-// NoWait has the messages say from now on that the transaction has been wounded. They are
-// copied, since earlier ones may still be on their way.
+// NoWait adds the wound to all messages from now on. They are copied, since earlier ones may be in flight.
 func (c *Commit) NoWait(m mutant.Set) {
 	for i, sent := range c.sends {
 		again := *sent
@@ -126,12 +123,12 @@ func (c *Commit) NoWait(m mutant.Set) {
 	}
 }
 
-// Answers reports whether an answer is to this commit.
+// Answers reports whether a response belongs to this commit.
 func (c *Commit) Answers(a *msg.CommitResponse, m mutant.Set) bool {
 	return a.CommitID == c.id || m.Has(mutant.AnswerOfAnyCommit)
 }
 
-// Cancel has the last agent asked for an end from now on.
+// Cancel starts to request an abort from the last agent, at once.
 func (c *Commit) Cancel(e *env.Env) {
 	if !c.cancelling {
 		c.cancelling = true
@@ -139,8 +136,8 @@ func (c *Commit) Cancel(e *env.Env) {
 	}
 }
 
-// Tick sends again what has no answer: the commit, until cancelAt, and then the request to
-// end it. It reports whether it has.
+// Tick retries what is due: the commit until cancelAt, then the cancellation. It reports whether it has
+// sent anything.
 func (c *Commit) Tick(e *env.Env, lastRepeat, cancelAt int64) bool {
 	if e.Now >= cancelAt {
 		c.Cancel(e)

@@ -1,30 +1,34 @@
-// Package commit sends the commit of an attempt, and finds out what became of it.
+// Package commitreq sends the commit of one attempt to its shards, and retries until the outcome is known.
 //
 // # Guarantees
 //
-// Every shard that has a piece gets it with one message: the last agent a CommitRequest, which makes
-// it decide, and each other one a Prepare, with which it votes to the last agent. All of
-// them are sent again until the last agent answers; it alone knows the outcome.
+// Every shard with a piece gets it in one message: the last agent in a CommitRequest, each participant in a Prepare,
+// which makes it vote to the last agent. All messages are retried until the last agent responds: it alone decides.
 //
-//	one shard    Park ────────────────────────────▶ Answer              2 delays
-//	several      Prepare to all but the last agent, Park to that;
-//	             they vote to it, and it answers                        3 delays
+//	one shard        CommitRequest ──────────────────────────────▶ CommitResponse    2 delays
+//	several shards   Prepare to the participants, CommitRequest to the last agent;
+//	                 the participants vote to it, and it responds                    3 delays
 //
-// Shortly before its deadline an undecided commit is cancelled (Cancel), so that the client
-// learns the outcome in time. An outcome that cannot be learned is reported as unknown,
-// never guessed.
+// Shortly before its deadline an undecided commit is cancelled (Cancel), so that the client receives the outcome in
+// time. If the outcome cannot be learned, it is reported as unknown.
 //
 // # Example
 //
-// Transaction A writes x on shard 1 and the hot key k on shard 0. Shard 0 is the last agent:
-// it locks k when the vote of shard 1 is there, and decides in the same step, so that k is
-// locked for no message delay. Transaction B, which writes k too, waits only for that step.
+// Transaction A writes x on shard 1 and the hot key k on shard 0, the last agent. Shard 0 locks k when the vote of
+// shard 1 has arrived, and decides in the same step, so k is not locked during any message delay. Transaction B,
+// which also writes k, waits for that step only:
+//
+//	gateway         shard 1 (x)            shard 0 (k)
+//	├─ Prepare ────▶│ locks x, logs        │
+//	├─ CommitRequest ─────────────────────▶│ k is free
+//	│               ├─ Vote ──────────────▶│ locks k, commits, releases k
+//	│◀─ CommitResponse ────────────────────┤
 //
 // # Hazards
 //
-// A wounded transaction says so with every message from then on. The messages are copied for
-// that: earlier ones may be on their way, or with a shard of the same process.
+// After a wound, all messages carry NoWait. They are copied for that, since the earlier ones may be in flight, or in
+// use by a shard of the same process.
 //
-// An answer counts only if it names what the commit did: the last agent, its incarnation,
-// and the number of attempts that it had aborted. Otherwise it may be of an earlier attempt.
+// Commits have unique ids, and a response counts only if it names this one: it may be a late response to an earlier
+// commit of the same transaction.
 package commitreq

@@ -12,7 +12,7 @@ import (
 // Never is the time of a timer that is not set.
 const Never = int64(math.MaxInt64)
 
-// Router says where keys live.
+// Router places keys on shards, and shards on nodes.
 type Router interface {
 	Shard(key []byte) kv.ShardID
 	Shards() int
@@ -21,20 +21,20 @@ type Router interface {
 	Node(kv.ShardID) kv.NodeID
 }
 
-// Order is the order in which a transaction locks and decides.
+// Order is the order in which the shards of a transaction lock and decide.
 type Order uint8
 
 const (
-	// HotLast locks the last agent's keys inside the decision.
+	// HotLast: the last agent locks its keys in the deciding step.
 	HotLast Order = iota
-	// Parallel is ordinary two-phase commit: every shard, the last agent
-	// included, locks and prepares before the decision. It is a baseline.
+	// Parallel is ordinary two-phase commit, a baseline: all shards, the last agent included, lock and prepare before
+	// the decision.
 	Parallel
 )
 
 func (o Order) String() string { return [...]string{"hot-last", "parallel"}[o] }
 
-// ParseOrder reads what String wrote.
+// ParseOrder parses the output of String.
 func ParseOrder(s string) (Order, error) {
 	for _, o := range []Order{HotLast, Parallel} {
 		if s == o.String() {
@@ -44,78 +44,68 @@ func ParseOrder(s string) (Order, error) {
 	return 0, kv.Errorf(kv.KindInvalid, "commit order %q; use hot-last or parallel", s)
 }
 
-// RoundTimes are times of rounds, by which states of the store are fixed.
+// RoundTimes are the times of snapshot rounds.
 type RoundTimes struct {
-	// Wait is how long a round waits for a shard. Default kv.DefaultRoundWait, at most 30 % of
-	// Lease.
+	// Wait is how long a round waits for a shard. Default: kv.DefaultRoundWait, at most 30 % of Lease.
 	Wait time.Duration
-	// Lease is for how long a shard is registered for a round. Default kv.DefaultRoundLease, at
-	// most Config.Lease.
+	// Lease is for how long a shard is registered for a round. Default: kv.DefaultRoundLease, at most
+	// Config.Lease.
 	Lease time.Duration
-	// LeftOut is for how long at least a shard that did not answer has no part in rounds.
-	// Default kv.DefaultLeftOut.
+	// LeftOut is the least time for which rounds leave out a shard that did not respond. Default:
+	// kv.DefaultLeftOut.
 	LeftOut time.Duration
 }
 
-// Config is what a gateway is made with.
+// Config configures the state machine of a gateway.
 type Config struct {
 	Node   kv.NodeID
 	Router Router
-	// Stripe tells the machines of one node apart, of which there are Stripes; 0 is for one.
+	// Stripe is the number of this state machine among the Stripes of its node. Stripes 0 means one.
 	Stripe, Stripes int
-	// Incarnation counts the starts of the node: commits are named by it (kv.CommitID). It is
-	// durable before the machine sends anything.
+	// Incarnation counts the starts of the node. It is part of the names of commits (kv.CommitID), so it must be
+	// durable before the state machine sends anything.
 	Incarnation uint32
 	Order       Order
-	// Reads says how read-only transactions read, Plan by which plan when there
-	// is a choice.
+	// Reads is the way in which read-only transactions read. Plan is their read plan, if there is a choice.
 	Reads Reads
 	Plan  Plan
-	// Lease is for how long a reader registers at a time; the shards'. Default
-	// kv.DefaultLease.
+	// Lease is the duration of a reader's registration, as configured at the shards. Default: kv.DefaultLease.
 	Lease time.Duration
-	// OpenBudget is how long an interactive reader is registered, and holds
-	// updates. Then it is pinned. Default kv.DefaultOpenBudget; negative for
-	// never.
+	// OpenBudget is for how long an interactive reader is registered and holds updates. After that it reads at a
+	// snapshot. Default: kv.DefaultOpenBudget; negative for no bound.
 	OpenBudget time.Duration
-	// CrowdFor is for how long open readers are pinned from the start after one was
-	// refused. Default kv.DefaultCrowdFor; negative for never.
+	// CrowdFor is for how long after a refusal of an open reader new ones begin at a snapshot. Default:
+	// kv.DefaultCrowdFor; negative for not at all.
 	CrowdFor time.Duration
-	// RoundGap is what is left at least between two rounds, by which states of the
-	// whole store are fixed; kv.RoundGap says how much it should be. Default that for
-	// one gateway; negative for nothing.
+	// RoundGap is the least time between two snapshot rounds; kv.RoundGap computes it. Default: the one for a single
+	// gateway; negative for none.
 	RoundGap time.Duration
-	// Round has the other times of rounds.
+	// Round has the other times of snapshot rounds.
 	Round RoundTimes
-	// Borrows has another machine of the node fix the states that this one needs,
-	// but for scans (Output.Borrow).
+	// Borrows: another state machine of the node makes the snapshots for this one, except for scans
+	// (Output.Borrow).
 	Borrows bool
-	// NoSharing has each one-shot read ask for itself, though another that is the
-	// same has not been sent yet.
+	// NoSharing: a one-shot read does not share the result of an identical one that has not been sent yet.
 	NoSharing bool
-	// NoOptimistic has reads on the hot shard lock at once.
+	// NoOptimistic: reads on the hot shard take locks at once.
 	NoOptimistic bool
-	// NoEarlyLocks has the reads of open transactions lock for reading at most, whatever
-	// is known of what they will write. For measuring.
+	// NoEarlyLocks: reads of interactive transactions never write-lock, whatever their habit. For measurements.
 	NoEarlyLocks bool
-	// Repeat is the first time between two sendings of what has no answer.
-	// It doubles up to Liveness. Default kv.DefaultRepeat.
+	// Repeat is the time before the first retry of a request; it doubles up to Liveness. Default:
+	// kv.DefaultRepeat.
 	Repeat time.Duration
-	// Liveness bounds the time between repeats. Default kv.DefaultLiveness.
+	// Liveness bounds the time between retries. Default: kv.DefaultLiveness.
 	Liveness time.Duration
-	// IdleGrace is how long a marked interactive transaction may do nothing.
-	// Default kv.DefaultIdleGrace.
+	// IdleGrace is for how long a wounded interactive transaction may be idle. Default: kv.DefaultIdleGrace.
 	IdleGrace time.Duration
-	// MaxAge ends any transaction. Default kv.MaxTxnAge.
+	// MaxAge bounds the duration of a transaction. Default: kv.MaxTxnAge.
 	MaxAge time.Duration
-	// MaxInFlight bounds the transactions; one more is refused. Default
-	// kv.DefaultMaxInFlight.
+	// MaxInFlight bounds the number of transactions; further ones are refused. Default: kv.DefaultMaxInFlight.
 	MaxInFlight int
-	// Admission says which part of them a key, a shard, and interactive ones may
-	// be. What it says of places and shards is not used.
+	// Admission has the bounds of keys, shards and interactive transactions. Its Places and Shards are not used.
 	Admission admission.Options
-	// Epoch is what the wall clock showed when Now was 0, in nanoseconds since 1970:
-	// open transactions are told by it how long keys have to live.
+	// Epoch is the time of day at Now 0, in nanoseconds since 1970, for the times to live that open
+	// transactions read.
 	Epoch int64
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set

@@ -11,20 +11,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// Env is the environment of one gateway machine. Its parts share a pointer to it.
+// Env is the environment of one state machine. Its parts share a pointer to it.
 type Env struct {
 	Config
-	// Now is the monotonic clock, in nanoseconds; only its differences have a meaning.
+	// Now is the monotonic clock, in nanoseconds. Only differences have a meaning.
 	Now int64
-	// Next is when the machine is to be called again at the latest.
+	// Next is the time at which the state machine must be called again.
 	Next int64
 	// Out are the messages to send since the last Flush.
 	Out []*msg.Envelope
 
-	// names and commits count those that were given.
-	names, commits uint64
-	// encoded is for operations whose fingerprint is made.
-	encoded []byte
+	// nameCount and commitCount are the numbers of names assigned so far.
+	nameCount, commitCount uint64
+	// encodeBuffer is reused by Fingerprint.
+	encodeBuffer []byte
 }
 
 // New makes an environment.
@@ -33,23 +33,23 @@ func New(cfg Config) *Env { return &Env{Config: cfg.withDefaults(), Next: Never}
 // At moves the clock forward. An earlier time is ignored.
 func (e *Env) At(now int64) { e.Now = max(e.Now, now) }
 
-// Timed has the machine called again at a time, or earlier.
+// Timed requests a call of the state machine at a time, or earlier.
 func (e *Env) Timed(at int64) { e.Next = min(e.Next, at) }
 
-// Send has messages sent.
+// Send sends messages with the next Flush.
 func (e *Env) Send(envs ...*msg.Envelope) { e.Out = append(e.Out, envs...) }
 
-// To makes a message to a shard, has it sent, and returns it to be filled in.
+// To creates a message to a shard, which is sent with the next Flush. The caller sets its body.
 func (e *Env) To(s kv.ShardID) *msg.Envelope {
 	env := msg.ToShard(s)
 	e.Out = append(e.Out, env)
 	return env
 }
 
-// Hot is the hot shard.
+// Hot returns the hot shard.
 func (e *Env) Hot() kv.ShardID { return e.Router.HotShard() }
 
-// EveryShard lists the shards.
+// EveryShard lists all shards.
 func (e *Env) EveryShard() []kv.ShardID {
 	all := make([]kv.ShardID, e.Router.Shards())
 	for i := range all {
@@ -64,97 +64,95 @@ func (e *Env) WallMillis() int64 {
 	return (e.Epoch + e.Now + ms - 1) / ms
 }
 
-// The names below contain no time, and are unique in the cluster and over restarts: they are made of
-// the node, its incarnation and a number.
+// The names below contain no time. They are unique in the cluster and over restarts: they consist of the node, its
+// incarnation and a number.
 const (
-	// numberBits suffice for a name each microsecond, for two years.
+	// numberBits are enough for one name per microsecond during two years.
 	numberBits = 46
-	// ownName is in the place of a time that no client's id may have (kv.MaxIDAhead).
+	// ownName replaces the time in an id. No client's id may have a time as late (kv.MaxIDAhead).
 	ownName = 1 << 62
 )
 
-// NewReader names a reading for a transaction that this machine runs. Messages about it find the machine,
-// and the trace, by the transaction's affinity; by that it also differs from the names of the node's
-// other machines.
+// NewReader names a reading of a transaction that this state machine runs. The transaction's affinity routes messages
+// to the state machine and the trace, and makes the name differ from those of other state machines of the node.
 func (e *Env) NewReader(affinity uint64) kv.TxnRef {
-	e.names++
+	e.nameCount++
 	inc := e.Incarnation
-	time := ownName | uint64(inc>>16)<<numberBits | e.names
+	time := ownName | uint64(inc>>16)<<numberBits | e.nameCount
 	return kv.TxnRef{
 		TxnID:   kv.TxnID{Time: int64(time), Rand: time ^ affinity},
 		Attempt: inc<<16 | uint32(e.Node),
 	}
 }
 
-// NewID makes an id for what this machine does by itself. Its affinity leads to the machine.
+// NewID names a transaction of this state machine itself. Its affinity routes messages to the state machine.
 func (e *Env) NewID() kv.TxnID {
-	e.names++
+	e.nameCount++
 	affinity := uint64(e.Node)<<48 | uint64(e.Incarnation)<<16
 	stripes := uint64(max(e.Stripes, 1))
 	affinity += (uint64(e.Stripe) + stripes - affinity%stripes) % stripes
-	time := ownName | e.names
+	time := ownName | e.nameCount
 	return kv.TxnID{Time: int64(time), Rand: time ^ affinity}
 }
 
 // NextCommit names a commit that is about to be sent.
 func (e *Env) NextCommit() kv.CommitID {
-	e.commits++
+	e.commitCount++
 	id := kv.CommitID{Gateway: e.Node, Incarnation: e.Incarnation,
-		Number: e.commits*uint64(max(e.Stripes, 1)) + uint64(e.Stripe)}
+		Number: e.commitCount*uint64(max(e.Stripes, 1)) + uint64(e.Stripe)}
 	if e.Mutants.Has(mutant.GatewayStartsAlike) {
 		id.Incarnation = 0
 	}
 	return id
 }
 
-// maxEncoded bounds what is kept for the next fingerprint. Somewhat arbitrary: most operations
-// are far smaller.
-const maxEncoded = 1 << 16
+// maxEncodeBuffer bounds the buffer that is kept. The value is somewhat arbitrary: most operations are far
+// smaller.
+const maxEncodeBuffer = 1 << 16
 
-// Fingerprint tells the operations of a transaction from others: an id that has committed is
-// refused with others. It is never 0. With 64 bits, that two lists of operations have the same one
-// is an accident that nobody will see; it is no protection against a client that looks for one.
+// Fingerprint hashes the operations of a transaction: a repeated id with other operations than the committed ones is
+// rejected. It is never 0. An accidental collision of 64 bits is negligible; against a client that searches for one
+// this is no protection.
 func (e *Env) Fingerprint(ops []msg.Op) uint64 {
-	e.encoded = e.encoded[:0]
+	e.encodeBuffer = e.encodeBuffer[:0]
 	for i := range ops {
-		n, size := len(e.encoded), ops[i].Size()
-		e.encoded = slices.Grow(e.encoded, size)[:n+size]
-		_, err := ops[i].MarshalToSizedBuffer(e.encoded[n:])
+		n, size := len(e.encodeBuffer), ops[i].Size()
+		e.encodeBuffer = slices.Grow(e.encodeBuffer, size)[:n+size]
+		_, err := ops[i].MarshalToSizedBuffer(e.encodeBuffer[n:])
 		if err != nil {
-			panic("env: cannot encode an operation: " + err.Error()) // no field of it can fail
+			panic("env: cannot encode an operation: " + err.Error()) // none of its fields can fail
 		}
 	}
-	sum := max(xxhash.Sum64(e.encoded), 1)
-	if cap(e.encoded) > maxEncoded {
-		e.encoded = nil
+	sum := max(xxhash.Sum64(e.encodeBuffer), 1)
+	if cap(e.encodeBuffer) > maxEncodeBuffer {
+		e.encodeBuffer = nil
 	}
 	return sum
 }
 
-// Retry is the timer of a request that is sent again until it is answered, at growing
-// intervals: from Config.Repeat, doubled each time, up to Config.Liveness.
+// Retry is the timer of a request that is retried with exponential backoff: from Config.Repeat, doubled each time, up
+// to Config.Liveness.
 type Retry struct {
 	next, wait int64
 	steady     bool
 }
 
-// Start sets the timer of a request that is sent now. last is when it is to be sent once
-// more in any case (LastRepeat), 0 for never.
-func (e *Env) Start(r *Retry, last int64) { e.start(r, e.Repeat, last) }
+// Start sets the timer of a request that is sent now. At last (LastRepeat) it is due in any case; 0 for never.
+func (e *Env) Start(r *Retry, last int64) { e.startTimer(r, e.Repeat, last) }
 
-// StartSteady is Start for a request that is sent again at equal intervals.
+// StartSteady is Start with equal intervals.
 func (e *Env) StartSteady(r *Retry, wait time.Duration, last int64) {
 	r.steady = true
-	e.start(r, wait, last)
+	e.startTimer(r, wait, last)
 }
 
-func (e *Env) start(r *Retry, wait time.Duration, last int64) {
+func (e *Env) startTimer(r *Retry, wait time.Duration, last int64) {
 	r.wait = int64(wait)
 	r.next = nextRepeat(e.Now, r.wait, last)
 	e.Timed(r.next)
 }
 
-// Due reports whether the request is to be sent again now, and sets the timer anew.
+// Due reports whether a retry is due, and sets the timer again.
 func (e *Env) Due(r *Retry, last int64) bool {
 	due := e.Now >= r.next
 	if due {
@@ -167,25 +165,25 @@ func (e *Env) Due(r *Retry, last int64) bool {
 	return due
 }
 
-// Hurry has the request sent with the next tick, and soon again after that.
+// Hurry makes the request due at the next tick, and soon after that again.
 func (e *Env) Hurry(r *Retry) {
 	r.next = e.Now
 	r.wait = int64(e.Repeat) / 2
 }
 
-// GiveUpAt is when a request that began at a time is given up, so that the answer
-// reaches the client by the deadline.
+// GiveUpAt is the time at which a request that began at a time is given up, so that the response reaches the client
+// before the deadline.
 func GiveUpAt(began, deadline int64) int64 {
 	return deadline - min((deadline-began)/5, 200_000_000)
 }
 
-// LastRepeat is when a request without an answer is sent for the last time before it is
-// given up: the shard then reports what it waits for.
+// LastRepeat is the time of the last retry before a request is given up. The shard responds to it with a report of
+// what the request waits for.
 func LastRepeat(began, deadline int64) int64 {
 	return GiveUpAt(began, deadline) - min((deadline-began)/10, 50_000_000)
 }
 
-// nextRepeat is the time of a repeat after now, no later than last if that is still to come.
+// nextRepeat is the time of the next retry, at most last if that is in the future.
 func nextRepeat(now, wait, last int64) int64 {
 	if now < last {
 		return min(now+wait, last)
@@ -198,7 +196,7 @@ func Failure(r msg.Reason, k kv.Kind, text string) *msg.Failure {
 	return &msg.Failure{Reason: r, Kind: uint32(k), Text: text}
 }
 
-// Invalid makes the failure of a request that cannot be served as it is, with a hint.
+// Invalid makes the failure of an invalid request, with a hint.
 func Invalid(text, hint string) *msg.Failure {
 	f := Failure(msg.ReasonRequest, kv.KindInvalid, text)
 	f.Hint = hint

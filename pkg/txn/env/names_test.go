@@ -9,9 +9,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// TestNamesAreUnique: all machines make names at the same time of their clocks, on several nodes and over
-// restarts, also with another number of machines, and for transactions of one affinity. Each name leads
-// to the machine that made it.
+// The names are made by all state machines of several nodes over several restarts, with a changing number of state
+// machines, and for equal affinities. Each name must also have the affinity of the state machine that made it.
 func TestNamesAreUnique(t *testing.T) {
 	const names = 20
 	ids, readers := map[kv.TxnID]bool{}, map[kv.TxnRef]bool{}

@@ -1,22 +1,25 @@
-// Package heat is what a gateway knows of hot keys: how hot they are, which occur together
-// in transactions, and whether open transactions that read them write them.
+// Package heat is what a gateway knows about hot keys: their heat, which of them occur together in transactions, and
+// whether interactive transactions that read them also write them.
 //
 // # Guarantees
 //
-// None of it is needed for safety. The heat of keys decides which shard is locked last
-// (Hottest), which is right for any choice; pairs are a report to the planner of moves; the
-// habit of a key decides whether a read of it locks it for writing at once (Early), which is
-// right, if perhaps a waste, for any read.
+// Safety does not depend on it. Heat chooses the last agent (Hottest), and every choice is correct. Pairs are
+// reported to the planner of moves. Habits decide whether a read write-locks a key at once (Early); this may cost
+// concurrency, but is always correct.
 //
 //	planner ── heat map, every kv.DefaultHeatEvery ──▶ Set ── pairs ──▶ planner
 //	commit  ── pieces ──▶ NoteTogether, Hottest
-//	Update  ── read ──▶ Early;  commit, abort, wait ──▶ Committing, Lost, Waited
+//	update  ── read ──▶ Early;  commit, abort, wait ──▶ Committing, Lost, Waited
 //
 // # Example
 //
-// Transactions A and B each read the hot key k, and write it when they commit. Both read
-// without a lock, and B finds at its commit that A has changed k. Lost notes that k was
-// read, and about to be written. From then on a read of k by an open transaction locks it
-// for writing: B waits for A with its read, and does not have to run again
-// (docs/decisions/0031-early-locks.md).
+// Transactions A and B both read the hot key k without a lock, and write it:
+//
+//	A: read k = 1
+//	B: read k = 1
+//	A: write k, commit
+//	B: write k, commit ──▶ aborted, since k has changed; Lost(k, writes)
+//
+// From then on a read of k in an interactive transaction write-locks it: B waits for A with its read, and does not
+// have to run again (docs/decisions/0031-early-locks.md).
 package heat

@@ -4,39 +4,37 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// An open transaction that reads a contended key and then writes it does best to take the
-// lock for that with the read. Without a lock it finds its read stale when it commits; with
-// one for reading it meets others that have that too, of which all but one abort. So a
-// gateway remembers, of contended keys, whether the transactions that read them wrote them.
+// An interactive transaction that reads a contended key and then writes it should write-lock it at the read. Without
+// a lock, its read is stale at commit. With a read lock, it deadlocks with other such readers, and all but one abort.
+// So a gateway remembers, for contended keys, whether the transactions that read them wrote them.
 
 const (
-	// maxHabits bounds the keys of which a machine remembers it. Somewhat arbitrary:
-	// there are at most a few hundred hot ones.
+	// maxHabits bounds the keys with a habit. The value is somewhat arbitrary: there are at most a few hundred
+	// hot keys.
 	maxHabits = 1024
-	// sureHabit bounds how far a key counts as written. Each transaction that reads it and
-	// does not write it takes doubtHabit off, so that the lock is taken early where at
-	// least about two of three write.
-	sureHabit, doubtHabit = 4, 2
+	// maxWrites bounds the counter of a key. A transaction that writes the key adds 1, one that only reads it subtracts
+	// readWeight. So the lock is taken early if at least about two of three transactions write.
+	maxWrites, readWeight = 4, 2
 	// contendedFor is for how long a key counts as contended, in nanoseconds.
 	contendedFor = 10_000_000_000
 )
 
-// habits are what becomes of contended keys that open transactions read.
+// habits are counters of writes by interactive transactions that have read a contended key.
 type habits struct {
 	keys map[string]*habit
-	// order is that in which they were met, and next the place of the oldest.
+	// order are the keys in the order of insertion; next is the position of the oldest one.
 	order []string
 	next  int
 }
 
 type habit struct {
-	written int
-	// until is when the key ceases to be contended, if no transaction loses over it.
+	writes int
+	// until is the time until which the key counts as contended.
 	until int64
 }
 
-// of finds what is known of a key, or begins anew in the place of the oldest.
-func (h *habits) of(key []byte) *habit {
+// getOrAdd returns the habit of a key. A new one replaces the oldest.
+func (h *habits) getOrAdd(key []byte) *habit {
 	x := h.keys[string(key)]
 	if x != nil {
 		return x
@@ -57,54 +55,52 @@ func (h *habits) of(key []byte) *habit {
 	return x
 }
 
-func (x *habit) wrote()    { x.written = min(x.written+1, sureHabit) }
-func (x *habit) onlyRead() { x.written = max(x.written-doubtHabit, 0) }
+func (x *habit) addWrite() { x.writes = min(x.writes+1, maxWrites) }
+func (x *habit) addRead()  { x.writes = max(x.writes-readWeight, 0) }
 
-// contended reports whether several transactions are known to want a key now: it is hot, or
-// one has lately lost an attempt over it, or waited for it.
-func (h *Heat) contended(key []byte) bool {
-	if h.known() && h.hot.keys[string(key)] > 0 {
+// isContended reports whether several transactions use a key now: it is hot, or a transaction has recently aborted
+// because of it, or waited for it.
+func (h *Heat) isContended(key []byte) bool {
+	if h.hasMap() && h.hot.keys[string(key)] > 0 {
 		return true
 	}
 	x := h.habits.keys[string(key)]
 	return x != nil && h.env.Now < x.until
 }
 
-// Early reports whether an open transaction that reads a key had best lock it as if it
-// wrote it.
+// Early reports whether an interactive transaction should write-lock a key when it reads it.
 func (h *Heat) Early(key []byte) bool {
 	x := h.habits.keys[string(key)]
-	return !h.env.NoEarlyLocks && x != nil && x.written > 0 && h.contended(key)
+	return !h.env.NoEarlyLocks && x != nil && x.writes > 0 && h.isContended(key)
 }
 
-// Committing notes what an open transaction that asks to commit has made of a key that it
-// has read.
+// Committing records whether a committing interactive transaction writes a key that it has read.
 func (h *Heat) Committing(key string, writes bool) {
-	if h.env.NoEarlyLocks || !h.contended([]byte(key)) {
+	if h.env.NoEarlyLocks || !h.isContended([]byte(key)) {
 		return
 	}
-	x := h.habits.of([]byte(key))
+	x := h.habits.getOrAdd([]byte(key))
 	if writes {
-		x.wrote()
+		x.addWrite()
 	} else {
-		x.onlyRead()
+		x.addRead()
 	}
 }
 
-// Lost notes that an open transaction has lost an attempt over a key that it had read, and
-// whether it was about to write that.
+// Lost records that an interactive transaction has aborted because of a key that it had read. writes: it would have
+// written the key.
 func (h *Heat) Lost(key []byte, writes bool) {
 	if h.env.NoEarlyLocks {
 		return
 	}
-	x := h.habits.of(key)
+	x := h.habits.getOrAdd(key)
 	x.until = h.env.Now + contendedFor
 	if writes {
-		x.wrote()
+		x.addWrite()
 	}
 }
 
-// Waited notes that an open transaction has waited, if it is for a key that is known.
+// Waited records that an interactive transaction has waited for a key.
 func (h *Heat) Waited(r *msg.Receipt) {
 	x := h.habits.keys[string(r.Key)]
 	if x != nil && r.WaitedNanos > 0 {

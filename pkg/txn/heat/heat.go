@@ -12,19 +12,19 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 )
 
-// Map says how hot keys are: in writes a second that another write is in the way of. It
-// does not change, so that several machines may share it.
+// Map is a heat map: the conflicting writes per second of each hot key. It is immutable, so state machines
+// share it.
 type Map struct {
 	keys map[string]float64
-	// Moved are the keys that the hot shard has taken in, as of Epoch.
+	// Moved are the keys that have been moved to the hot shard, as of Epoch.
 	Moved [][]byte
 	Epoch uint64
-	// incarnation is the hot shard's, and number counts its maps in it.
+	// incarnation is that of the hot shard; number is the number of the map in it.
 	incarnation kv.Incarnation
 	number      uint64
 }
 
-// NewMap takes what the planner reported.
+// NewMap makes a Map of a message of the hot shard.
 func NewMap(m *msg.HeatMap) *Map {
 	h := &Map{
 		keys:        make(map[string]float64, len(m.Keys)),
@@ -39,7 +39,7 @@ func NewMap(m *msg.HeatMap) *Map {
 	return h
 }
 
-// isNewer reports whether the hot shard has sent a map after another one.
+// isNewer reports whether the hot shard has sent map m after map o.
 func (m *Map) isNewer(o *Map) bool {
 	if m.incarnation != o.incarnation {
 		return m.incarnation > o.incarnation
@@ -48,44 +48,42 @@ func (m *Map) isNewer(o *Map) bool {
 }
 
 const (
-	// lasts is how long a gateway goes by a heat map if it gets no newer one.
-	lasts = 4 * kv.DefaultHeatEvery
-	// mostTogether is of how many hot keys of a transaction, the hottest, it is counted that
-	// they occur together.
-	mostTogether = 4
-	// pairsReported is how many pairs are in a report to the planner.
-	pairsReported = 32
+	// mapLifetime is how long a gateway uses a heat map if it receives no newer one.
+	mapLifetime = 4 * kv.DefaultHeatEvery
+	// maxPairedKeys is the number of a transaction's hottest keys that are counted as pairs.
+	maxPairedKeys = 4
+	// maxReportedPairs is the number of pairs in a report.
+	maxReportedPairs = 32
 )
 
-// Heat is what one gateway machine knows of hot keys.
+// Heat is what one state machine of a gateway knows about hot keys.
 type Heat struct {
 	env *env.Env
-	// hot is the newest map, nil if there is none; it is good until until.
+	// hot is the newest map, nil if there is none; it expires at until.
 	hot   *Map
 	until int64
-	// pairs counts which hot keys occur together; news: some have since the last report.
-	pairs  *hotshard.Pairs
-	news   bool
-	habits habits
+	// pairs counts the hot keys that occur together. unreported: there are new counts since the last report.
+	pairs      *hotshard.Pairs
+	unreported bool
+	habits     habits
 }
 
-// New makes the view of a machine to which no key is hot.
+// New makes a Heat without a map.
 func New(e *env.Env) *Heat {
 	return &Heat{env: e, pairs: hotshard.NewPairs(hotshard.PairOptions{})}
 }
 
-// Set takes a newer map, and reports to the planner which hot keys occur together. An older one, or a
-// copy, is ignored.
+// Set stores a newer map, and reports the pairs to the planner. An older map, or a copy, is ignored.
 func (h *Heat) Set(m *Map) {
 	if h.hot != nil && !m.isNewer(h.hot) {
 		return
 	}
 	h.hot = m
-	h.until = h.env.Now + int64(lasts)
+	h.until = h.env.Now + int64(mapLifetime)
 	h.report()
 }
 
-func (h *Heat) known() bool {
+func (h *Heat) hasMap() bool {
 	return h.hot != nil && len(h.hot.keys) > 0 && h.env.Now < h.until
 }
 
@@ -96,46 +94,45 @@ type hotKey struct {
 	shard kv.ShardID
 }
 
-// NoteTogether counts the hot keys of a transaction that are not on the same shard.
+// NoteTogether counts the pairs of a transaction's hot keys that are on different shards.
 func (h *Heat) NoteTogether(ps piece.Pieces) {
-	if len(ps) < 2 || !h.known() {
+	if len(ps) < 2 || !h.hasMap() {
 		return
 	}
-	var room [mostTogether + 1]hotKey
-	hot := room[:0]
+	var buffer [maxPairedKeys + 1]hotKey
+	hot := buffer[:0]
 	for i := range ps {
 		for j := range ps[i].Ops {
 			op := &ps[i].Ops[j]
 			heat, is := h.hot.keys[string(op.Key)]
-			again := func(x hotKey) bool { return bytes.Equal(x.key, op.Key) }
-			if op.IsRange() || !is || slices.ContainsFunc(hot, again) {
+			isSame := func(x hotKey) bool { return bytes.Equal(x.key, op.Key) }
+			if op.IsRange() || !is || slices.ContainsFunc(hot, isSame) {
 				continue
 			}
 			hot = append(hot, hotKey{op.Key, heat, ps[i].Shard})
 			slices.SortStableFunc(hot, func(a, b hotKey) int { return cmp.Compare(b.heat, a.heat) })
-			hot = hot[:min(len(hot), mostTogether)]
+			hot = hot[:min(len(hot), maxPairedKeys)]
 		}
 	}
 	for i := range hot {
 		for j := range i {
 			if hot[i].shard != hot[j].shard {
 				h.pairs.Note(h.env.Now, hot[i].key, hot[j].key)
-				h.news = true
+				h.unreported = true
 			}
 		}
 	}
 }
 
-// report sends the planner which hot keys occur together, if any have since the last
-// report. The planner forgets a pair that is not reported again, and a gateway without work
-// is silent.
+// report sends the pairs to the planner if there are new counts. The planner drops a pair that is not reported again,
+// so an idle gateway sends nothing.
 func (h *Heat) report() {
 	h.pairs.Fade(h.env.Now)
-	if !h.news {
+	if !h.unreported {
 		return
 	}
-	h.news = false
-	top := h.pairs.Top(h.env.Now, pairsReported)
+	h.unreported = false
+	top := h.pairs.Top(h.env.Now, maxReportedPairs)
 	if len(top) == 0 {
 		return
 	}
@@ -143,15 +140,13 @@ func (h *Heat) report() {
 	h.env.To(h.env.Hot()).Body = &msg.PairReport{Gateway: from, Pairs: top}
 }
 
-// Hottest is the shard whose piece is the hottest, and how hot that is: the sum over its
-// keys. Among equals, and where nothing is known, it is the last in the router's order, so
-// that the hot shard goes before any.
+// Hottest returns the shard with the hottest piece and its heat, the sum over its keys. Among equals, and without
+// heat, it is the last one in the router's order, in which the hot shard is the last.
 //
-// The order of heat is one on keys, not on shards: what decides where a transaction waits
-// is the hottest key that it touches, not what else is on the same shard. Gateways may
-// disagree for a while; the protocol is right for any order (docs/protocol.md, section 4).
+// The heat is that of the transaction's keys, not of the shards: a transaction waits at its own hottest key. Gateways
+// may disagree for some time; the protocol is correct for every choice (docs/protocol.md, section 1).
 func (h *Heat) Hottest(ps piece.Pieces) (last kv.ShardID, heat float64) {
-	known := h.known()
+	known := h.hasMap()
 	last = ps[0].Shard
 	for i := range ps {
 		sum := 0.0

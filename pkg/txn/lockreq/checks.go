@@ -9,15 +9,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/session"
 )
 
-// Checks ask the shards whether a reader's locks were held all along, and release them. The
-// zero value asks nothing.
+// Checks verify that a reader's locks were held throughout, and release them. The zero value has no requests.
 type Checks struct {
 	open  []*msg.Envelope
 	retry env.Retry
 }
 
-// Start asks the shards that have granted locks. A shard on which optimistic reads were
-// validated has checked its grants in that same step.
+// Start sends a check to each shard that has granted locks, except where optimistic reads were validated: that step
+// has checked the grants too.
 func (c *Checks) Start(e *env.Env, txn kv.TxnRef, touched []*session.Touched) {
 	*c = Checks{}
 	for _, t := range touched {
@@ -33,10 +32,10 @@ func (c *Checks) Start(e *env.Env, txn kv.TxnRef, touched []*session.Touched) {
 	}
 }
 
-// Open reports whether some shard has not answered.
+// Open reports whether a shard has not responded.
 func (c *Checks) Open() bool { return len(c.open) > 0 }
 
-// Awaits lists the shards that have not answered.
+// Awaits lists the shards that have not responded.
 func (c *Checks) Awaits() []kv.ShardID {
 	out := make([]kv.ShardID, len(c.open))
 	for i, q := range c.open {
@@ -45,14 +44,14 @@ func (c *Checks) Awaits() []kv.ShardID {
 	return out
 }
 
-// Tick asks again.
+// Tick retries the checks that are due.
 func (c *Checks) Tick(e *env.Env) {
 	if e.Due(&c.retry, 0) {
 		e.Send(c.open...)
 	}
 }
 
-// Answered takes a shard's answer, and reports whether it was awaited.
+// Answered handles the response of a shard, and reports whether one was pending.
 func (c *Checks) Answered(from kv.ShardID) bool {
 	i := slices.IndexFunc(c.open, func(q *msg.Envelope) bool { return q.Shard == from })
 	if i < 0 {

@@ -14,15 +14,15 @@ type Requests struct {
 	number uint32
 }
 
-// request is one without an answer.
+// request is a request without a response.
 type request struct {
 	env   *msg.Envelope
 	lock  *msg.Lock
 	retry env.Retry
 }
 
-// Ask sends a request to a shard: Txn, Ops, NoWait and Optimistic are the caller's to fill.
-// last is when it is to be sent once more in any case (env.LastRepeat).
+// Ask sends a request to a shard. The caller sets Txn, Ops, NoWait and Optimistic. At last it is sent once more
+// (env.LastRepeat).
 func (r *Requests) Ask(e *env.Env, s kv.ShardID, l *msg.Lock, last int64) {
 	r.number++
 	l.Gateway, l.Number = e.Node, r.number
@@ -32,13 +32,13 @@ func (r *Requests) Ask(e *env.Env, s kv.ShardID, l *msg.Lock, last int64) {
 	r.open = append(r.open, q)
 }
 
-// Sent counts the requests that were ever sent.
+// Sent is the number of requests sent so far, without retries.
 func (r *Requests) Sent() uint32 { return r.number }
 
-// Open reports whether some request has no answer.
+// Open reports whether a request has no response.
 func (r *Requests) Open() bool { return len(r.open) > 0 }
 
-// Awaits lists the shards that have not answered.
+// Awaits lists the shards that have not responded.
 func (r *Requests) Awaits() []kv.ShardID {
 	out := make([]kv.ShardID, len(r.open))
 	for i, q := range r.open {
@@ -47,10 +47,9 @@ func (r *Requests) Awaits() []kv.ShardID {
 	return out
 }
 
-// NoWait has the requests of a transaction that has been wounded say so: a request that
-// waits fails. One that has been granted is answered; its answer may be on its way, since it
-// leaves the shard after a wound does. Requests are copied, since the first may still be on
-// its way.
+// NoWait resends the pending requests of a wounded transaction with NoWait: a request that waits then fails. A
+// request that is granted gets its response, which may be in flight: it leaves the shard later than the wound.
+// Requests are copied, since the first copies may be in flight.
 func (r *Requests) NoWait(e *env.Env) {
 	for _, q := range r.open {
 		if q.lock.NoWait {
@@ -64,7 +63,7 @@ func (r *Requests) NoWait(e *env.Env) {
 	}
 }
 
-// Tick sends again what has no answer.
+// Tick retries the requests that are due.
 func (r *Requests) Tick(e *env.Env, last int64) {
 	for _, q := range r.open {
 		if e.Due(&q.retry, last) {
@@ -73,8 +72,7 @@ func (r *Requests) Tick(e *env.Env, last int64) {
 	}
 }
 
-// Answered gives the request that a reply answers, nil if that is not awaited. After a
-// failure it stays open.
+// Answered returns the request of a response, nil if none is pending. A request that failed stays pending.
 func (r *Requests) Answered(p *msg.LockResponse) *msg.Lock {
 	i := slices.IndexFunc(r.open, func(q *request) bool { return q.lock.Number == p.Number && q.env.Shard == p.Shard })
 	if i < 0 {
@@ -87,5 +85,5 @@ func (r *Requests) Answered(p *msg.LockResponse) *msg.Lock {
 	return l
 }
 
-// Forget has no answer awaited any more.
+// Forget drops all pending requests.
 func (r *Requests) Forget() { r.open = nil }

@@ -1,16 +1,17 @@
-// Package page reads a range at a fixed state, page by page, holding no lock.
+// Package page reads a range at a snapshot, page by page, without locks.
 //
 // # Guarantees
 //
-// Every shard has a state that does not change; the pages of all shards are merged by key. A
-// page ends where the next pair of some shard is not known yet, so that pairs come in order,
-// each once.
+// All pages are read at one CSN per shard, and the pages of the shards are merged by key. A merged page ends where
+// the next pair of some shard is not known yet. So pairs are returned in key order, each once.
 //
-//	Next ─▶ Due ─▶ ReadPage to the shards of which nothing is here ─▶ ReadPageResponse ─▶ Took ─▶ Merge
+//	Start ─▶ Due ─▶ ReadPage to the shards without pairs ─▶ ReadPageResponse ─▶ Took ─▶ Merge
+//
+// For example, shard 1 has returned a and d and has more, and shard 2 has returned b and nothing more. The merged
+// page is a, b, d; the next page begins with a request to shard 1 after d.
 //
 // # Hazards
 //
-// A page's number begins anew with the gateway, so that an answer counts only under the name
-// of the scan. A shard that has forgotten the state answers Gone: the scan ends, and is not
-// continued at another state.
+// Numbers of requests start again when a gateway restarts, so a response counts only with the name of the scan. A
+// shard that no longer retains the snapshot responds Gone: the scan fails, and is not continued at another snapshot.
 package page

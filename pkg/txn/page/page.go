@@ -11,39 +11,39 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// Paging is a scan that has fixed the state of every shard.
+// Paging is a scan at a snapshot.
 type Paging struct {
-	// Span is what is scanned; Reverse begins with the last key.
+	// Span is the range; Reverse scans it from its end.
 	Span    kv.Span
 	Reverse bool
-	// User is whose scan it is.
+	// User is the user of the scan.
 	User kv.Account
-	// Name is under which the shards keep the state, Pin the number of the snapshot, if that
-	// is what is scanned.
+	// Name is the name under which the shards retain the snapshot. Pin is the number of a retained snapshot, 0 for the
+	// snapshot of a round.
 	Name kv.TxnRef
 	Pin  uint64
-	// At is the state that is scanned.
+	// At is the snapshot.
 	At    vclock.Clock
 	parts []*part // by shard
-	// limit is how many pairs the page under way may have, left how many the scan may still have; 0 is
-	// no bound.
-	limit, left int
-	retry       env.Retry
+	// limit is the largest number of pairs of the current page; remaining is that of the rest of the scan, 0 for no
+	// bound.
+	limit, remaining int
+	retry            env.Retry
 }
 
-// part is one shard's part of a scan.
+// part is the part of a scan on one shard.
 type part struct {
-	shard kv.ShardID
-	inc   kv.Incarnation
-	pairs []msg.Pair
-	// from is where the next page begins, or ends if it is in reverse; nil when there is none.
-	from []byte
-	ask  *msg.Envelope
-	// asked is how many pairs it was asked for last.
-	asked int
+	shard       kv.ShardID
+	incarnation kv.Incarnation
+	pairs       []msg.Pair
+	// resume is the key at which the next page begins (in reverse: ends); nil after the last page.
+	resume  []byte
+	request *msg.Envelope
+	// lastShare is the number of pairs requested last.
+	lastShare int
 }
 
-// Fix takes the states of all shards, at which the pages are read. incs may be nil.
+// Fix sets the snapshot. incs are the incarnations of the shards, or nil.
 func (p *Paging) Fix(name kv.TxnRef, at *vclock.Clock, incs []kv.Incarnation, shards []kv.ShardID) {
 	p.Name, p.At, p.parts = name, *at, nil
 	from := p.Span.Start
@@ -54,66 +54,66 @@ func (p *Paging) Fix(name kv.TxnRef, at *vclock.Clock, incs []kv.Incarnation, sh
 		from = []byte{}
 	}
 	for _, s := range shards {
-		x := &part{shard: s, from: from}
+		x := &part{shard: s, resume: from}
 		if incs != nil {
-			x.inc = incs[s]
+			x.incarnation = incs[s]
 		}
 		p.parts = append(p.parts, x)
 	}
 }
 
-// pageLimit is how many pairs a scan fetches at a time. Somewhat arbitrary.
+// pageLimit is the largest number of pairs of a page. The value is somewhat arbitrary.
 const pageLimit = 1000
 
-// Start begins a page, of a scan that may still have left pairs; 0 is no bound.
+// Start begins a page. left is the number of pairs that the scan may still return, 0 for no bound.
 func (p *Paging) Start(e *env.Env, left int) {
-	p.begin(left)
+	p.setLimits(left)
 	e.Start(&p.retry, 0)
 }
 
-func (p *Paging) begin(left int) {
-	p.left, p.limit = left, pageLimit
+func (p *Paging) setLimits(left int) {
+	p.remaining, p.limit = left, pageLimit
 	if left > 0 {
 		p.limit = min(left, pageLimit)
 	}
 }
 
-// share is how many pairs a shard is asked for. Where the scan is bounded the shards share what is
-// left: each is asked for its part of it, and some more, since keys are placed by hash and not evenly.
-// A shard that has more than its share is asked for twice as many the next time.
+// share is the number of pairs to request from a shard. A bounded scan requests an even share of the rest from each
+// shard, and some more, since placement by hash is not even. A shard that has more pairs than its share gets twice
+// the share in the next request.
 func (p *Paging) share(x *part) int {
-	if p.left == 0 {
+	if p.remaining == 0 {
 		return p.limit
 	}
-	even := (p.left + len(p.parts) - 1) / len(p.parts)
-	x.asked = min(max(even+3*int(math.Sqrt(float64(even))), 2*x.asked), p.limit)
-	return x.asked
+	even := (p.remaining + len(p.parts) - 1) / len(p.parts)
+	x.lastShare = min(max(even+3*int(math.Sqrt(float64(even))), 2*x.lastShare), p.limit)
+	return x.lastShare
 }
 
-// Due lists the shards that have to be asked before the page can be merged.
+// Due lists the shards that must be read before the page can be merged.
 func (p *Paging) Due() (shards []kv.ShardID) {
 	for _, x := range p.parts {
-		if x.ask == nil && len(x.pairs) == 0 && x.from != nil {
+		if x.request == nil && len(x.pairs) == 0 && x.resume != nil {
 			shards = append(shards, x.shard)
 		}
 	}
 	return shards
 }
 
-// Ask asks a shard for more, under a number.
+// Ask requests the next page of a shard, under a number.
 func (p *Paging) Ask(e *env.Env, s kv.ShardID, number uint64) {
 	x := p.part(s)
-	rest := kv.Range(x.from, p.Span.End)
+	rest := kv.Range(x.resume, p.Span.End)
 	if p.Reverse {
-		rest = kv.Range(p.Span.Start, x.from)
+		rest = kv.Range(p.Span.Start, x.resume)
 	}
-	x.ask = e.To(s)
-	x.ask.Body = &msg.ReadPage{
+	x.request = e.To(s)
+	x.request.Body = &msg.ReadPage{
 		Txn:         p.Name,
 		Gateway:     e.Node,
 		Number:      number,
 		Pin:         p.Pin,
-		Incarnation: x.inc,
+		Incarnation: x.incarnation,
 		Index:       p.At.At(s),
 		Start:       rest.Start,
 		End:         rest.End,
@@ -132,89 +132,89 @@ func (p *Paging) part(s kv.ShardID) *part {
 	return p.parts[i]
 }
 
-// Tick asks again for what has no answer.
+// Tick retries the requests that are due.
 func (p *Paging) Tick(e *env.Env) {
 	if !e.Due(&p.retry, 0) {
 		return
 	}
 	for _, x := range p.parts {
-		if x.ask != nil {
-			e.Send(x.ask)
+		if x.request != nil {
+			e.Send(x.request)
 		}
 	}
 }
 
-// Awaits lists the shards that have not answered.
+// Awaits lists the shards that have not responded.
 func (p *Paging) Awaits() (out []kv.ShardID) {
 	for _, x := range p.parts {
-		if x.ask != nil {
+		if x.request != nil {
 			out = append(out, x.shard)
 		}
 	}
 	return out
 }
 
-// Stop has the shards that have not answered stop reading.
+// Stop requests that shards with a pending request stop reading.
 func (p *Paging) Stop(e *env.Env) {
 	for _, x := range p.parts {
-		if x.ask != nil {
+		if x.request != nil {
 			e.To(x.shard).Body = &msg.ReadPage{Txn: p.Name, Done: true}
 		}
 	}
 }
 
-// Asked are the numbers of the requests without an answer.
+// Asked returns the numbers of the pending requests.
 func (p *Paging) Asked() (numbers []uint64) {
 	for _, x := range p.parts {
-		if x.ask != nil {
-			numbers = append(numbers, msg.As[msg.ReadPage](x.ask).Number)
+		if x.request != nil {
+			numbers = append(numbers, msg.As[msg.ReadPage](x.request).Number)
 		}
 	}
 	return numbers
 }
 
-// Took takes a shard's page, and reports whether it was awaited.
+// Took handles a shard's page, and reports whether it was pending.
 func (p *Paging) Took(r *msg.ReadPageResponse) bool {
 	x := p.part(r.Shard)
-	if x == nil || p.Name != r.Txn || x.ask == nil || msg.As[msg.ReadPage](x.ask).Number != r.Number {
+	if x == nil || p.Name != r.Txn || x.request == nil || msg.As[msg.ReadPage](x.request).Number != r.Number {
 		return false
 	}
-	x.ask, x.pairs, x.from = nil, r.Pairs, nil
+	x.request, x.pairs, x.resume = nil, r.Pairs, nil
 	if len(r.Resume) > 0 {
-		x.from = r.Resume
+		x.resume = r.Resume
 	}
 	return true
 }
 
-// Merge gives the next pairs, when no shard is awaited, and whether there may be more.
+// Merge returns the next pairs, and whether there may be more. No request may be pending.
 func (p *Paging) Merge() (out []msg.Pair, more bool) {
 	for len(out) < p.limit {
-		next := p.next()
+		next := p.firstPart()
 		if next == nil {
 			break
 		}
 		out = append(out, next.pairs[0])
 		next.pairs = next.pairs[1:]
-		if len(next.pairs) == 0 && next.from != nil {
-			break // its next key is not known yet
+		if len(next.pairs) == 0 && next.resume != nil {
+			break // the part's next key is not known yet
 		}
 	}
-	more = slices.ContainsFunc(p.parts, func(x *part) bool { return len(x.pairs) > 0 || x.from != nil })
+	more = slices.ContainsFunc(p.parts, func(x *part) bool { return len(x.pairs) > 0 || x.resume != nil })
 	return out, more
 }
 
-// next is the part with the first pair, nil if there is none.
-func (p *Paging) next() (first *part) {
+// firstPart returns the part with the first pair, nil if there is none.
+func (p *Paging) firstPart() (first *part) {
 	for _, x := range p.parts {
-		if len(x.pairs) > 0 && (first == nil || p.before(x.pairs[0].Key, first.pairs[0].Key)) {
+		if len(x.pairs) > 0 && (first == nil || p.comesBefore(x.pairs[0].Key, first.pairs[0].Key)) {
 			first = x
 		}
 	}
 	return first
 }
 
-// before reports whether a key comes before another one.
-func (p *Paging) before(a, b []byte) bool {
+// comesBefore reports whether key a precedes b in the direction of the scan.
+func (p *Paging) comesBefore(a, b []byte) bool {
 	if p.Reverse {
 		return bytes.Compare(a, b) > 0
 	}

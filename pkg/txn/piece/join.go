@@ -8,10 +8,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Assemble puts the results of the pieces into the order of the operations,
-// and joins those of a range, which come from every shard.
+// Assemble returns the results in the order of the operations, and joins those of a range, which come from
+// all shards.
 func Assemble(ops []msg.Op, parts []msg.Result) []msg.Result {
-	if inOrder(ops, parts) {
+	if isComplete(ops, parts) {
 		return parts
 	}
 	out := make([]msg.Result, len(ops))
@@ -36,9 +36,9 @@ func Assemble(ops []msg.Op, parts []msg.Result) []msg.Result {
 	return out
 }
 
-// inOrder reports whether parts are the results as they are: one for each
-// operation, as a single shard gives them.
-func inOrder(ops []msg.Op, parts []msg.Result) bool {
+// isComplete reports whether parts are the results already: one per operation, in order, as a single shard
+// returns them.
+func isComplete(ops []msg.Op, parts []msg.Result) bool {
 	if len(parts) != len(ops) {
 		return false
 	}
@@ -50,18 +50,17 @@ func inOrder(ops []msg.Op, parts []msg.Result) bool {
 	return true
 }
 
-// joinRange merges the shards' parts of one range operation.
+// joinRange merges the results of all shards for one range operation.
 func joinRange(op *msg.Op, parts []msg.Result) msg.Result {
 	out := joinParts(parts, op.Reverse)
-	out.Pairs, out.Resume = msg.CutScan(out.Pairs, keyOf, out.Resume, Limit(op), op.Reverse)
+	out.Pairs, out.Resume = msg.CutScan(out.Pairs, pairKey, out.Resume, Limit(op), op.Reverse)
 	return out
 }
 
-func keyOf(p *msg.Pair) []byte { return p.Key }
+func pairKey(p *msg.Pair) []byte { return p.Key }
 
-// joinParts merges the shards' parts of one range operation, whose limit each
-// of them has kept for itself. What lies beyond the first place where some
-// shard stopped is cut off: it is not complete.
+// joinParts merges the results of all shards for one range operation. Each shard has applied the limit by itself.
+// Rows beyond the first point at which a shard stopped are dropped: there may be others between them.
 func joinParts(parts []msg.Result, reverse bool) msg.Result {
 	out := msg.Result{Reverse: reverse}
 	for _, r := range parts {
@@ -73,13 +72,12 @@ func joinParts(parts []msg.Result, reverse bool) msg.Result {
 		}
 	}
 	slices.SortFunc(out.Pairs, func(a, b msg.Pair) int { return msg.CompareKeys(a.Key, b.Key, reverse) })
-	out.Pairs, out.Resume = msg.CutScan(out.Pairs, keyOf, out.Resume, kv.MaxScanLimit, reverse)
+	out.Pairs, out.Resume = msg.CutScan(out.Pairs, pairKey, out.Resume, kv.MaxScanLimit, reverse)
 	return out
 }
 
-// Recorded puts the results in a record into order, one for each operation.
-// The operations are not known: where several shards had a part in one, it is
-// a range, and joined without its limit.
+// Recorded returns the results in a record, one per operation, in order. The record has no operations: a result with
+// several parts is that of a range, and is joined without its limit.
 func Recorded(parts []msg.Result) []msg.Result {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b msg.Result) int { return cmp.Compare(a.Seq, b.Seq) })
@@ -97,7 +95,7 @@ func Recorded(parts []msg.Result) []msg.Result {
 	return out
 }
 
-// Limit is how many pairs a scan may return.
+// Limit is the largest number of pairs that a scan may return.
 func Limit(op *msg.Op) int {
 	if op.Limit == 0 || op.Limit > kv.MaxScanLimit {
 		return kv.MaxScanLimit

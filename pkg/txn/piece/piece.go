@@ -1,9 +1,12 @@
-// Package piece cuts the operations of a transaction into pieces, one for each shard, and
-// joins the results of the pieces. It is a set of pure functions.
+// Package piece cuts the operations of a transaction into pieces, one per shard, and joins the results of the pieces.
+// It consists of pure functions.
 //
-// A range operation is in the piece of every shard. The results are in the order of the
-// operations, whatever the shards were; those of a range are merged by key, and end at the
-// first place where some shard stopped, since nothing is complete beyond that.
+// A range operation is in the piece of every shard. Results are in the order of the operations. Those of a range are
+// merged by key, and end at the first point at which a shard stopped, since the rows beyond are incomplete:
+//
+//	operations        put a, scan [a,d), get c
+//	piece, shard 0    put a, scan [a,d)
+//	piece, shard 1    scan [a,d), get c
 package piece
 
 import (
@@ -22,7 +25,7 @@ type Piece struct {
 // Pieces are the pieces of a transaction, in the order of their shards.
 type Pieces []Piece
 
-// At is the piece of a shard, which is made if there is none. It is valid until the next call.
+// At returns the piece of a shard, and creates it if necessary. The pointer is valid until the next call.
 func (p *Pieces) At(s kv.ShardID) *Piece {
 	i, ok := slices.BinarySearchFunc(*p, s, func(x Piece, s kv.ShardID) int { return int(x.Shard) - int(s) })
 	if !ok {
@@ -31,7 +34,7 @@ func (p *Pieces) At(s kv.ShardID) *Piece {
 	return &(*p)[i]
 }
 
-// Shards lists the shards that have a piece.
+// Shards lists the shards with a piece.
 func (p Pieces) Shards() []kv.ShardID {
 	out := make([]kv.ShardID, len(p))
 	for i := range p {
@@ -40,7 +43,7 @@ func (p Pieces) Shards() []kv.ShardID {
 	return out
 }
 
-// Cut gives every operation to the shards that it concerns. place says where a key is.
+// Cut adds each operation to the pieces of the shards that it concerns. place returns the shard of a key.
 func (p *Pieces) Cut(ops []msg.Op, shards int, place func(key []byte) kv.ShardID) {
 	for i := range ops {
 		op := &ops[i]
@@ -56,7 +59,7 @@ func (p *Pieces) Cut(ops []msg.Op, shards int, place func(key []byte) kv.ShardID
 	}
 }
 
-// Only is the shard that all operations are for, if they are for one.
+// Only returns the shard of all operations, if there is only one.
 func Only(ops []msg.Op, place func(key []byte) kv.ShardID) (only kv.ShardID, ok bool) {
 	for i := range ops {
 		if ops[i].IsRange() {

@@ -1,9 +1,14 @@
-// Package places is where a gateway looks for keys.
+// Package places is where a gateway routes keys.
 //
-// A key is at home, by the router, unless it has been moved to the hot shard. The hot shard
-// reports which keys it has taken in, and the home of a moved key answers with a forwarding
-// tombstone. Neither has to be known, or right: a shard that does not have a key says where
-// it is, and the attempt goes on there. So this is a cache, and it may forget.
+// A key is on its home shard unless it has been moved to the hot shard. The gateway learns moves from the hot shard's
+// list of moved keys, and from redirects by move tombstones. Neither is needed for safety: a shard that does not have
+// a key returns where it is, and the next attempt uses that shard. So this is a cache of at most 4,096 keys, and it
+// may drop entries.
+//
+//	lookup of a key: redirects of this transaction ─▶ known moves ─▶ home shard
+//
+// Example: k has been moved back, and gateway A has not learned it. A transaction of A is routed to the hot shard,
+// which redirects it to the home shard. The transaction continues there, and A drops its entry for k.
 package places
 
 import (
@@ -15,23 +20,22 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// maxMoved bounds the keys that a gateway knows to have moved; the hot shard takes in far
-// fewer. The home of a key that is forgotten says again where it is.
+// maxMoved bounds the known moves; the hot shard has far fewer keys. A key without an entry is redirected
+// by its home.
 const maxMoved = 4096
 
-// Places is what one gateway machine knows of keys that have moved.
+// Places are the moves that one state machine of a gateway knows.
 type Places struct {
 	env   *env.Env
 	moved map[string]kv.ShardID
-	// epoch is that of the newest report of the hot shard.
+	// epoch is the epoch of the newest list of the hot shard.
 	epoch uint64
 }
 
-// New makes the places of a machine that has been told of no moves.
+// New makes a table without moves.
 func New(e *env.Env) *Places { return &Places{env: e, moved: map[string]kv.ShardID{}} }
 
-// Learn takes which keys the hot shard has taken in, as of an epoch. An earlier epoch is
-// ignored.
+// Learn replaces the known moves by the hot shard's list of an epoch. A list that is not newer is ignored.
 func (p *Places) Learn(epoch uint64, keys [][]byte) {
 	if epoch <= p.epoch {
 		return
@@ -46,8 +50,8 @@ func (p *Places) Learn(epoch uint64, keys [][]byte) {
 	}
 }
 
-// note has all calls from now on look for a key where it is.
-func (p *Places) note(key []byte, at kv.ShardID, home bool) {
+// store routes a key to a shard for all later lookups.
+func (p *Places) store(key []byte, at kv.ShardID, home bool) {
 	if home {
 		delete(p.moved, string(key))
 		return
@@ -58,21 +62,20 @@ func (p *Places) note(key []byte, at kv.ShardID, home bool) {
 	p.moved[string(key)] = at
 }
 
-// Redirects is what one transaction has been told about the places of its keys. The zero
-// value is that of one that has been told nothing.
+// Redirects are the redirects of one transaction. The zero value has none.
 type Redirects struct {
 	present map[string]kv.ShardID
-	// past are places at the state of the past that the transaction reads.
+	// past are the shards of keys at the snapshot that the transaction reads.
 	past map[string]pastPlace
 }
 
-// pastPlace is where a key was. forwarded: its home has said so.
+// pastPlace is the shard of a key at a snapshot. forwarded: its home shard has redirected to it.
 type pastPlace struct {
 	shard     kv.ShardID
 	forwarded bool
 }
 
-// Of is the shard on which a transaction looks for a key.
+// Of returns the shard on which a transaction looks for a key.
 func (p *Places) Of(r *Redirects, key []byte) kv.ShardID {
 	if len(r.past) > 0 {
 		x, ok := r.past[string(key)]
@@ -93,8 +96,8 @@ func (p *Places) Of(r *Redirects, key []byte) kv.ShardID {
 	return p.env.Router.Shard(key)
 }
 
-// Redirect takes note of where a key is, if that is why a request failed. inPast: the
-// transaction reads a state of the past.
+// Redirect stores the redirect in a failure, and reports whether it is one. inPast: the transaction reads at a
+// snapshot, so the redirect does not affect others.
 func (p *Places) Redirect(r *Redirects, f *msg.Failure, inPast bool) bool {
 	if f.Reason != msg.ReasonMoved {
 		return false
@@ -114,19 +117,20 @@ func (p *Places) Redirect(r *Redirects, f *msg.Failure, inPast bool) bool {
 		r.present = map[string]kv.ShardID{}
 	}
 	r.present[string(f.Key)] = f.MovedTo
-	p.note(f.Key, f.MovedTo, home)
+	p.store(f.Key, f.MovedTo, home)
 	return true
 }
 
-// ForgetPast forgets where keys were at a state that is no longer read.
+// ForgetPast drops the redirects at a snapshot that is no longer read.
 func (r *Redirects) ForgetPast() { r.past = nil }
 
-// Forward has operations on the past say that the homes of their keys have forwarded them.
+// Forward marks the operations at a snapshot that their home shard has redirected. Without the mark, the hot shard
+// would redirect a key that it did not have at the snapshot back home.
 func (r *Redirects) Forward(ops []msg.Op) []msg.Op {
 	if len(r.past) == 0 {
 		return ops
 	}
-	ops = slices.Clone(ops) // an earlier request may still be on its way
+	ops = slices.Clone(ops) // an earlier request may be in flight
 	for i := range ops {
 		ops[i].Marked = r.past[string(ops[i].Key)].forwarded
 	}

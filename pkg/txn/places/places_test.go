@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// oneHome has every key at home on s0, but for those that begin with h; s2 is the hot
-// shard.
+// oneHome places all keys at home on shard 0, except those with the prefix h; shard 2 is the hot shard.
 type oneHome struct{}
 
 func (oneHome) Shard(key []byte) kv.ShardID {
@@ -30,85 +29,82 @@ func movedTo(key string, to kv.ShardID) *msg.Failure {
 	return &msg.Failure{Reason: msg.ReasonMoved, Key: []byte(key), MovedTo: to}
 }
 
-// TestWhereACallLooksForAKey: where it was told itself; else where the gateway has been
-// told; else at home. What one call is told counts for those that come after it, and
-// for others only as long as they have not been told otherwise.
-func TestWhereACallLooksForAKey(t *testing.T) {
+// A redirect of one transaction also changes the known moves, but not the redirects of others.
+func TestOwnRedirectsPrecedeKnownMovesAndHome(t *testing.T) {
 	p := New(env.New(env.Config{Node: 1, Router: oneHome{}}))
 	a, b := &Redirects{}, &Redirects{}
 	at := func(r *Redirects) kv.ShardID { return p.Of(r, []byte("k")) }
 	require.EqualValues(t, 0, at(a))
 
 	require.False(t, p.Redirect(a, &msg.Failure{Reason: msg.ReasonWounded, Key: []byte("k"), MovedTo: 2}, false))
-	require.EqualValues(t, 0, at(a), "it failed for another reason")
+	require.EqualValues(t, 0, at(a), "another failure")
 
 	require.True(t, p.Redirect(a, movedTo("k", 2), false))
 	require.EqualValues(t, 2, at(a))
 	require.EqualValues(t, 2, at(b))
 	require.EqualValues(t, 0, p.Of(a, []byte("other")))
 
-	require.True(t, p.Redirect(b, movedTo("k", 0), false), "it has gone home")
+	require.True(t, p.Redirect(b, movedTo("k", 0), false), "moved back")
 	require.EqualValues(t, 0, at(b))
 	require.EqualValues(t, 0, at(&Redirects{}))
 	require.Empty(t, p.moved)
-	require.EqualValues(t, 2, at(a), "what it was told itself; it will be told better where it asks")
+	require.EqualValues(t, 2, at(a), "its own redirect counts until the next one")
 }
 
-// TestAReaderOfThePastKeepsItsPlacesToItself: where a key was then says nothing about now.
-func TestAReaderOfThePastKeepsItsPlacesToItself(t *testing.T) {
+// The shard of a key at a snapshot is not its current one.
+func TestRedirectsInThePastAffectOneTransaction(t *testing.T) {
 	p := New(env.New(env.Config{Node: 1, Router: oneHome{}}))
 	now, then := &Redirects{}, &Redirects{}
 	require.True(t, p.Redirect(then, movedTo("k", 2), true))
 	require.EqualValues(t, 2, p.Of(then, []byte("k")))
 	require.EqualValues(t, 0, p.Of(now, []byte("k")))
 	ops := []msg.Op{{Key: []byte("k")}, {Key: []byte("l")}}
-	said := then.Forward(ops)
-	require.True(t, said[0].Marked, "the home has sent it there")
-	require.False(t, said[1].Marked)
-	require.False(t, ops[0].Marked, "an earlier request may have these")
+	forwarded := then.Forward(ops)
+	require.True(t, forwarded[0].Marked, "redirected by its home shard")
+	require.False(t, forwarded[1].Marked)
+	require.False(t, ops[0].Marked, "an earlier request may use these")
 
 	require.True(t, p.Redirect(then, movedTo("k", 0), true))
 	require.EqualValues(t, 0, p.Of(then, []byte("k")))
 	require.False(t, then.Forward(ops)[0].Marked)
 
-	p.note([]byte("k"), 2, false)
+	p.store([]byte("k"), 2, false)
 	require.EqualValues(t, 0, p.Of(then, []byte("k")))
 	require.EqualValues(t, 2, p.Of(now, []byte("k")))
 }
 
-// TestTheHotShardsListReplacesWhatAGatewayKnows, if it is news.
-func TestTheHotShardsListReplacesWhatAGatewayKnows(t *testing.T) {
+func TestNewerListReplacesKnownMoves(t *testing.T) {
 	p := New(env.New(env.Config{Node: 1, Router: oneHome{}}))
 	at := func(key string) kv.ShardID { return p.Of(&Redirects{}, []byte(key)) }
-	tell := func(epoch uint64, keys ...string) {
+	learn := func(epoch uint64, keys ...string) {
 		var moved [][]byte
 		for _, k := range keys {
 			moved = append(moved, []byte(k))
 		}
 		p.Learn(epoch, moved)
 	}
-	tell(3, "a", "b", "h")
+	learn(3, "a", "b", "h")
 	require.EqualValues(t, 2, at("a"))
 	require.EqualValues(t, 2, at("b"))
-	require.Len(t, p.moved, 2, "h is at home there")
-	tell(3)
-	require.EqualValues(t, 2, at("a"), "nothing new")
-	tell(2, "c")
-	require.EqualValues(t, 0, at("c"), "older")
-	tell(4, "b")
+	require.Len(t, p.moved, 2, "h is at home on the hot shard")
+	learn(3)
+	require.EqualValues(t, 2, at("a"), "the same epoch")
+	learn(2, "c")
+	require.EqualValues(t, 0, at("c"), "an older epoch")
+	learn(4, "b")
 	require.EqualValues(t, 0, at("a"))
 	require.EqualValues(t, 2, at("b"))
 }
 
-// TestKnownPlacesAreBounded, whoever tells of them; what is forgotten is told again.
-func TestKnownPlacesAreBounded(t *testing.T) {
+// This holds for redirects and for the hot shard's list.
+func TestKnownMovesAreBounded(t *testing.T) {
 	p := New(env.New(env.Config{Node: 1, Router: oneHome{}}))
 	var moved [][]byte
 	for i := range 2*maxMoved + 1 {
 		key := fmt.Sprintf("k%d", i)
 		require.True(t, p.Redirect(&Redirects{}, movedTo(key, 2), false))
 		require.LessOrEqual(t, len(p.moved), maxMoved)
-		require.EqualValues(t, 2, p.Of(&Redirects{}, []byte(key)), "the newest is known")
+		require.EqualValues(t, 2, p.Of(&Redirects{}, []byte(key)), "the newest one")
 		moved = append(moved, []byte(key))
 	}
 	p.Learn(1, moved)

@@ -9,48 +9,49 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// Fix lists the shards that fix their states for a round (docs/protocol.md, section 7).
+// Fix lists the shards of a snapshot round (docs/protocol.md, section 7).
 type Fix struct {
-	// First are asked first, and awaited for as long as it takes: they are known to be slow. No
-	// other shard is registered meanwhile.
+	// First are shards known to be slow. They are sent their requests first, and the round waits for them without a
+	// bound. No other shard is registered meanwhile.
 	First []kv.ShardID
-	// Rest are the others, and Last is the shard, of either list, that fixes its state last.
+	// Rest are the other shards. Last, of either list, fixes its CSN last.
 	Rest []kv.ShardID
 	Last kv.ShardID
 }
 
-// Fix has the shards of a round fix their states and keep them.
+// Fix requests that the shards of a round fix their CSNs and retain these states.
 func (r *Reading) Fix(e *env.Env, f Fix, lastRepeat int64) {
 	r.fixes = true
 	if len(f.First) == 0 {
-		r.fixRest(e, &f, lastRepeat)
+		r.sendFixes(e, &f, lastRepeat)
 		return
 	}
-	r.rest = &f
-	r.awaitFrom(e)
+	r.remaining = &f
+	r.restartWait(e)
 	for _, s := range f.First {
 		r.Ask(e, s, &msg.Read{LeaseNanos: int64(e.Lease), KeepNanos: int64(kv.DefaultScanKeep)}, lastRepeat)
 	}
 }
 
-// fixRest asks the shards that have not been asked. They notify the last one, unless the gateway
-// gathers their answers, which it does where slow shards were asked first.
-func (r *Reading) fixRest(e *env.Env, f *Fix, lastRepeat int64) {
-	gather := len(f.First) > 0
+// sendFixes sends the requests to Rest and Last. The shards notify the last one, except after slow shards: then the
+// gateway itself waits for their responses before it sends the last request.
+func (r *Reading) sendFixes(e *env.Env, f *Fix, lastRepeat int64) {
+	gatewayWaits := len(f.First) > 0
 	all := slices.Clone(f.Rest)
 	if !slices.Contains(all, f.Last) {
-		all = append(all, f.Last) // once more: it was registered first
+		all = append(all, f.Last) // again: as a slow shard it was only registered
 	}
 	for _, s := range all {
-		// What it keeps outlives its registration: word that the state is complete may come late.
+		// The state is retained for longer than the registration lasts: the deregistration that reports the snapshot
+		// as complete may arrive late.
 		q := &msg.Read{LeaseNanos: int64(e.Round.Lease), KeepNanos: int64(e.Lease)}
-		if gather && s == f.Last {
+		if gatewayWaits && s == f.Last {
 			q.LeaseNanos = 0
-			r.then, r.lastShard = q, s
+			r.deferredLast, r.lastShard = q, s
 			continue
 		}
-		if !gather {
-			r.order(q, s, f.Last, all)
+		if !gatewayWaits {
+			r.setReadOrder(q, s, f.Last, all)
 		}
 		if s == f.Last && e.Mutants.Has(mutant.PinHotFirst) {
 			q.Await, r.last = nil, nil
@@ -61,32 +62,32 @@ func (r *Reading) fixRest(e *env.Env, f *Fix, lastRepeat int64) {
 		r.Ask(e, s, q, lastRepeat)
 	}
 	if r.Open() {
-		r.awaitFrom(e)
+		r.restartWait(e)
 		return
 	}
-	r.Next(e, lastRepeat) // there is none but the last
+	r.Next(e, lastRepeat) // there is no shard but the last
 }
 
-// awaitFrom has the round wait from now for the shards that can answer now.
-func (r *Reading) awaitFrom(e *env.Env) {
+// restartWait starts the bounded wait of a round, for the shards that can respond from now on.
+func (r *Reading) restartWait(e *env.Env) {
 	r.since = e.Now
 	e.Timed(e.Now + int64(e.Round.Wait))
 }
 
-// othersOpen lists the shards other than the last one that have not answered.
-func (r *Reading) othersOpen() []kv.ShardID {
+// pendingExceptLast lists the shards without a response, except the last one.
+func (r *Reading) pendingExceptLast() []kv.ShardID {
 	return slices.DeleteFunc(r.Awaits(), func(s kv.ShardID) bool { return s == r.lastShard })
 }
 
-// FixTook notes that a shard has answered. The last one can answer when all others have.
+// FixTook handles the response of a shard. The last shard can respond when all others have.
 func (r *Reading) FixTook(e *env.Env) {
-	if r.rest == nil && r.Open() && len(r.othersOpen()) == 0 {
-		r.awaitFrom(e)
+	if r.remaining == nil && r.Open() && len(r.pendingExceptLast()) == 0 {
+		r.restartWait(e)
 	}
 }
 
-// late reports whether the round has waited for long enough.
-func (r *Reading) late(e *env.Env) bool {
+// isOverdue reports whether the round has waited for its full time.
+func (r *Reading) isOverdue(e *env.Env) bool {
 	at := r.since + int64(e.Round.Wait)
 	if e.Now < at {
 		e.Timed(at)
@@ -95,63 +96,63 @@ func (r *Reading) late(e *env.Env) bool {
 	return true
 }
 
-// Slow lists the shards that are asked first and have not answered in time, if others that were taken
-// for slow have: these should not be registered until the slow ones answer. It does so once.
+// Slow lists the shards in First that have not responded in time, if others in First have: the latter should not stay
+// registered until the slow ones respond. It returns them once.
 func (r *Reading) Slow(e *env.Env) []kv.ShardID {
-	if r.rest == nil || r.waits || !r.late(e) {
+	if r.remaining == nil || r.awaitsSlow || !r.isOverdue(e) {
 		return nil
 	}
-	r.waits = true
-	if len(r.replies) == 0 {
+	r.awaitsSlow = true
+	if len(r.responses) == 0 {
 		return nil
 	}
 	return r.Awaits()
 }
 
-// Stuck lists the shards that are asked first and have not answered for longer than a round holds the
-// updates of others.
+// Stuck lists the shards in First that have not responded for a lease, the longest time for which a round
+// holds updates.
 func (r *Reading) Stuck(e *env.Env) []kv.ShardID {
-	if r.rest == nil || e.Now < r.since+int64(e.Round.Lease) {
+	if r.remaining == nil || e.Now < r.since+int64(e.Round.Lease) {
 		return nil
 	}
 	return r.Awaits()
 }
 
-// Late lists the shards for which the round does not wait any longer. It waits for the last one
-// from when all others have answered.
+// Late lists the shards for which the round waits no longer. The wait for the last shard begins when all others have
+// responded.
 func (r *Reading) Late(e *env.Env) []kv.ShardID {
-	if r.rest != nil || !r.Open() || e.Mutants.Has(mutant.RoundsWaitForever) || !r.late(e) {
+	if r.remaining != nil || !r.Open() || e.Mutants.Has(mutant.RoundsWaitForever) || !r.isOverdue(e) {
 		return nil
 	}
-	others := r.othersOpen()
+	others := r.pendingExceptLast()
 	if len(others) > 0 {
 		return others
 	}
 	return r.Awaits()
 }
 
-// LeaveOut has a round go on without shards that have not answered. If the last one is among
-// them the state is complete with the answers of the others: all of these are registered.
+// LeaveOut continues a round without shards that have not responded. If the last one is among them, the snapshot is
+// complete without it: all other shards are still registered, so no CSN has changed since the last of them responded.
 func (r *Reading) LeaveOut(e *env.Env, shards []kv.ShardID, lastRepeat int64) {
 	is := func(s kv.ShardID) bool { return slices.Contains(shards, s) }
-	r.asks = slices.DeleteFunc(r.asks, func(a *ask) bool { return is(a.env.Shard) })
+	r.pending = slices.DeleteFunc(r.pending, func(a *pendingRead) bool { return is(a.env.Shard) })
 	r.notifying = slices.DeleteFunc(r.notifying, func(m *msg.Envelope) bool { return is(m.Shard) })
 	r.leases = slices.DeleteFunc(r.leases, func(l *lease) bool { return is(l.shard) })
 	for _, s := range shards {
-		r.leave(e, s)
+		r.deregister(e, s)
 	}
 	switch {
 	case is(r.lastShard):
-		r.last, r.then = nil, nil
-	case r.last != nil && r.Reply(r.lastShard) == nil: // it does not await them any more
+		r.last, r.deferredLast = nil, nil
+	case r.last != nil && r.Reply(r.lastShard) == nil: // it must not wait for the left-out shards
 		q := *r.last
 		q.Await = slices.DeleteFunc(slices.Clone(q.Await), is)
-		r.asks = slices.DeleteFunc(r.asks, func(a *ask) bool { return a.env.Shard == r.lastShard })
+		r.pending = slices.DeleteFunc(r.pending, func(a *pendingRead) bool { return a.env.Shard == r.lastShard })
 		r.last = &q
 		r.Ask(e, r.lastShard, &q, lastRepeat)
 	}
-	r.awaitFrom(e)
+	r.restartWait(e)
 }
 
-// Complete has the shards keep what they have fixed when the reading ends.
+// Complete makes the final deregistrations report the snapshot as complete, so that the shards retain it.
 func (r *Reading) Complete() { r.complete = true }

@@ -9,35 +9,35 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// lease is a registration on one shard as the gateway counts it.
+// lease is a registration on one shard as the gateway counts it: it ends no later than the shard's.
 type lease struct {
-	shard kv.ShardID
-	inc   kv.Incarnation // once known
-	until int64
-	// renew is when to ask for more, env.Never for a round's; renewing is the number of the request that was sent at
-	// asked, 0 if none is open.
-	renew, asked int64
-	renewing     uint32
+	shard       kv.ShardID
+	incarnation kv.Incarnation // 0 until the first response
+	until       int64
+	// renewAt is the time of the next renewal, env.Never for a round. renewNumber is the number of the renewal request
+	// in flight, 0 if there is none; it was sent at renewSent.
+	renewAt, renewSent int64
+	renewNumber        uint32
 }
 
-// reliedOn is how much of a lease the gateway relies on: clocks may differ in their rates.
-func reliedOn(e *env.Env) int64 {
+// usableLease is the part of a lease that the gateway relies on, since clock rates may differ.
+func usableLease(e *env.Env) int64 {
 	if e.Mutants.Has(mutant.LeaseWithoutMargin) {
 		return int64(e.Lease)
 	}
 	return int64(e.Lease) - int64(e.Lease)/10
 }
 
-// register counts a lease from now, when it is asked for.
-func (r *Reading) register(e *env.Env, s kv.ShardID) {
-	l := &lease{shard: s, until: e.Now + reliedOn(e), renew: e.Now + int64(e.Lease)/3}
+// addLease counts a lease from now on, the time at which it is requested.
+func (r *Reading) addLease(e *env.Env, s kv.ShardID) {
+	l := &lease{shard: s, until: e.Now + usableLease(e), renewAt: e.Now + int64(e.Lease)/3}
 	r.leases = append(r.leases, l)
-	e.Timed(l.renew)
+	e.Timed(l.renewAt)
 }
 
-// registerShortly counts the lease of a round, which is not renewed.
-func (r *Reading) registerShortly(e *env.Env, s kv.ShardID) {
-	r.leases = append(r.leases, &lease{shard: s, until: e.Now + int64(e.Round.Lease)*85/100, renew: env.Never})
+// addRoundLease counts the lease of a round. It is not renewed: at 85 % of it the snapshot is discarded.
+func (r *Reading) addRoundLease(e *env.Env, s kv.ShardID) {
+	r.leases = append(r.leases, &lease{shard: s, until: e.Now + int64(e.Round.Lease)*85/100, renewAt: env.Never})
 }
 
 func (r *Reading) lease(s kv.ShardID) *lease {
@@ -48,30 +48,29 @@ func (r *Reading) lease(s kv.ShardID) *lease {
 	return r.leases[i]
 }
 
-// Registered notes in which incarnation of its shard an answer finds the reader registered,
-// and reports whether that is the one in which it was found before. Without a lease there is
-// nothing to note.
+// Registered records the incarnation in which a response found the reader registered. It reports false if an earlier
+// response named another one: the shard has restarted and lost the registration.
 func (r *Reading) Registered(e *env.Env, p *msg.ReadResponse) bool {
 	l := r.lease(p.Reading.Shard)
 	if l == nil {
 		return true
 	}
-	if l.inc == 0 {
-		l.inc = p.Reading.Incarnation
+	if l.incarnation == 0 {
+		l.incarnation = p.Reading.Incarnation
 	}
-	if l.inc != p.Reading.Incarnation && !e.Mutants.Has(mutant.LeaseUnchecked) {
+	if l.incarnation != p.Reading.Incarnation && !e.Mutants.Has(mutant.LeaseUnchecked) {
 		return false
 	}
 	if e.Mutants.Has(mutant.LeaseFromReply) {
-		l.until = max(l.until, e.Now+reliedOn(e))
+		l.until = max(l.until, e.Now+usableLease(e))
 	}
 	return true
 }
 
-// Lapsed finds a shard on which the lease has lapsed; ok is false if all stand.
+// Lapsed returns a shard on which the lease has expired; ok is false if all leases hold.
 func (r *Reading) Lapsed(e *env.Env) (s kv.ShardID, ok bool) {
 	for _, l := range r.leases {
-		revives := l.renewing != 0 && e.Mutants.Has(mutant.LeaseRevived)
+		revives := l.renewNumber != 0 && e.Mutants.Has(mutant.LeaseRevived)
 		unchecked := e.Mutants.Has(mutant.LeaseUnchecked) || r.fixes && e.Mutants.Has(mutant.RoundLeaseUnchecked)
 		if e.Now >= l.until && !revives && !unchecked {
 			return l.shard, true
@@ -80,15 +79,15 @@ func (r *Reading) Lapsed(e *env.Env) (s kv.ShardID, ok bool) {
 	return 0, false
 }
 
-// TickLeases renews leases.
+// TickLeases sends the renewals that are due.
 func (r *Reading) TickLeases(e *env.Env) {
 	for _, l := range r.leases {
-		if e.Now >= l.renew && l.inc != 0 {
+		if e.Now >= l.renewAt && l.incarnation != 0 {
 			r.renew(e, l)
 		}
 		at := env.Never
-		if l.renew != env.Never {
-			at = max(l.renew, e.Now+int64(e.Repeat))
+		if l.renewAt != env.Never {
+			at = max(l.renewAt, e.Now+int64(e.Repeat))
 		}
 		if l.until > e.Now {
 			at = min(at, l.until)
@@ -97,43 +96,43 @@ func (r *Reading) TickLeases(e *env.Env) {
 	}
 }
 
-// renew asks for a longer lease, and again before long if no answer comes.
+// renew requests a longer lease, and retries after a sixth of it.
 func (r *Reading) renew(e *env.Env, l *lease) {
 	r.number++
-	l.renewing, l.asked, l.renew = r.number, e.Now, e.Now+int64(e.Lease)/6
+	l.renewNumber, l.renewSent, l.renewAt = r.number, e.Now, e.Now+int64(e.Lease)/6
 	e.To(l.shard).Body = &msg.RenewLease{
 		Reader:      r.Name,
 		Gateway:     e.Node,
 		Number:      r.number,
-		Incarnation: l.inc,
+		Incarnation: l.incarnation,
 		LeaseNanos:  int64(e.Lease),
 	}
 }
 
-// Renewed takes the answer to a renewal, and reports whether the reader is still registered.
-// The answer counts only if the old lease stands when it comes.
+// Renewed handles the response to a renewal, and reports whether the reader is still registered. A response that
+// arrives after the end of the old lease does not count: the shard may have expired it and decided an update before.
 func (r *Reading) Renewed(e *env.Env, p *msg.RenewLeaseResponse) bool {
 	l := r.lease(p.Shard)
-	if l == nil || p.Number != l.renewing {
+	if l == nil || p.Number != l.renewNumber {
 		return true
 	}
-	tooLate := e.Now >= l.until && !e.Mutants.Has(mutant.LeaseRevived) && !e.Mutants.Has(mutant.LeaseUnchecked)
-	if !p.Ok || tooLate {
+	isLate := e.Now >= l.until && !e.Mutants.Has(mutant.LeaseRevived) && !e.Mutants.Has(mutant.LeaseUnchecked)
+	if !p.Ok || isLate {
 		return false
 	}
-	l.until = max(l.until, l.asked+reliedOn(e))
-	l.renew = l.asked + int64(e.Lease)/3
-	l.renewing = 0
-	e.Timed(l.renew)
+	l.until = max(l.until, l.renewSent+usableLease(e))
+	l.renewAt = l.renewSent + int64(e.Lease)/3
+	l.renewNumber = 0
+	e.Timed(l.renewAt)
 	return true
 }
 
-// Late is the failure of an attempt to fix a state that a shard was needed for.
+// Late is the failure of a reader that needs a shard which did not respond in time.
 func Late(of kv.ShardID) *msg.Failure {
 	return env.Failure(msg.ReasonLapsed, kv.KindAborted, "shard "+of.String()+" did not respond in time")
 }
 
-// Lapse is the failure of a reader that may not have been registered all along.
+// Lapse is the failure of a reader whose registration may have been interrupted.
 func Lapse(on kv.ShardID) *msg.Failure {
 	text := "the reader's registration on shard " + on.String() + " expired, or the shard restarted"
 	return env.Failure(msg.ReasonLapsed, kv.KindAborted, text)

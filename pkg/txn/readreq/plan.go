@@ -8,30 +8,29 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 )
 
-// Start sends the reads of a transaction that is known as a whole, by the reading's plan.
-// last is the shard that reads last, if the plan has one. gather: the gateway waits for the
-// others in that shard's place, which is busy.
-func (r *Reading) Start(e *env.Env, ps piece.Pieces, last kv.ShardID, gather bool, lastRepeat int64) {
+// Start sends the reads of a one-shot by the reading's plan. last is the shard that reads last, if the plan has one.
+// gatewayWaits: that shard is busy, so the gateway waits for the other responses itself before it sends the last
+// request.
+func (r *Reading) Start(e *env.Env, ps piece.Pieces, last kv.ShardID, gatewayWaits bool, lastRepeat int64) {
 	for _, p := range ps {
 		q := &msg.Read{Ops: p.Ops, LeaseNanos: int64(e.Lease)}
 		switch {
-		case r.Plan == env.PlanHotLast && gather && p.Shard == last:
+		case r.Plan == env.PlanHotLast && gatewayWaits && p.Shard == last:
 			q.LeaseNanos = 0
-			r.then, r.lastShard = q, last
+			r.deferredLast, r.lastShard = q, last
 			if !e.Mutants.Has(mutant.GatheredTooEarly) {
 				continue
 			}
-			r.last, r.then = q, nil
-		case r.Plan == env.PlanHotLast && !gather:
-			r.order(q, p.Shard, last, ps.Shards())
+			r.last, r.deferredLast = q, nil
+		case r.Plan == env.PlanHotLast && !gatewayWaits:
+			r.setReadOrder(q, p.Shard, last, ps.Shards())
 		}
 		r.Ask(e, p.Shard, q, lastRepeat)
 	}
 }
 
-// order has one shard read last, when the others have notified it that they have read; the
-// reader is not registered there.
-func (r *Reading) order(q *msg.Read, shard, last kv.ShardID, all []kv.ShardID) {
+// setReadOrder makes one shard read last, after the notices of the others. The reader is not registered there.
+func (r *Reading) setReadOrder(q *msg.Read, shard, last kv.ShardID, all []kv.ShardID) {
 	if shard != last {
 		q.Notify, q.Last = true, last
 		return

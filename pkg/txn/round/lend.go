@@ -5,8 +5,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// borrow has transactions wait for a state of another machine.
-func (r *Rounds) borrow(waiters []Waiter) {
+// startBorrowing requests a snapshot of another state machine for the waiters.
+func (r *Rounds) startBorrowing(waiters []Waiter) {
 	r.borrowing = &Round{waiters: waiters, lent: true}
 	for _, w := range waiters {
 		w.Seat().round = r.borrowing
@@ -14,8 +14,8 @@ func (r *Rounds) borrow(waiters []Waiter) {
 	r.Borrow = true
 }
 
-// Borrowed takes what came of Borrow: a state, or nil if there is none. The state is in use
-// until the caller, who seats the waiters, calls Unuse.
+// Borrowed handles the result of Borrow: a snapshot, or nil for a failure. The snapshot is in use until the caller
+// has served the waiters and calls Unuse.
 func (r *Rounds) Borrowed(s *State) (p *Round, waiters []Waiter) {
 	p = r.borrowing
 	waiters, p.waiters = p.waiters, nil
@@ -23,7 +23,7 @@ func (r *Rounds) Borrowed(s *State) (p *Round, waiters []Waiter) {
 	if len(r.nextBorrow) > 0 {
 		next := r.nextBorrow
 		r.nextBorrow = nil
-		r.borrow(next)
+		r.startBorrowing(next)
 	}
 	if s != nil {
 		p.State = *s
@@ -32,7 +32,7 @@ func (r *Rounds) Borrowed(s *State) (p *Round, waiters []Waiter) {
 	return p, waiters
 }
 
-// Lend has a state kept for another machine, until that has given it back.
+// Lend retains a snapshot for another state machine until GivenBack.
 func (r *Rounds) Lend(p *Round) *State {
 	if !r.env.Mutants.Has(mutant.LentForgotten) {
 		p.users++
@@ -43,7 +43,7 @@ func (r *Rounds) Lend(p *Round) *State {
 	return &s
 }
 
-// GivenBack ends the use that another machine made of a state.
+// GivenBack ends the use of a snapshot by another state machine.
 func (r *Rounds) GivenBack(name kv.TxnRef) {
 	p := r.lent[name]
 	if p == nil {

@@ -12,136 +12,131 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// Waiter is a transaction that can wait for a state.
+// Waiter is a transaction that can wait for a snapshot.
 type Waiter interface {
-	// Seat is the transaction's place at a round.
+	// Seat connects the transaction with a round.
 	Seat() *Seat
 }
 
-// Need says of which shards a transaction needs the state.
+// Need states which shards a transaction needs in its snapshot.
 type Need uint8
 
 const (
-	// Prompt: of those that answer in time.
+	// Prompt: the shards that respond in time.
 	Prompt Need = iota
-	// Some: of Seat.Shards, although they answer late, but for those whose nodes are down.
+	// Some: the shards in Seat.Shards, even if they respond late, except those of nodes that are down.
 	Some
-	// All: of every shard.
+	// All: every shard.
 	All
 )
 
-// Seat is what connects a transaction with a round: it waits for it, or reads at its state.
-// The zero value is that of one that does neither.
+// Seat connects a transaction with the round for which it waits, or at whose snapshot it reads. The zero value does
+// neither.
 type Seat struct {
-	// Need is the transaction's, and Shards, if it is Some, are those that it needs. Both are to
-	// be set before it joins a round.
+	// Need and, if it is Some, Shards are set before the transaction joins a round.
 	Need    Need
 	Shards  []kv.ShardID
 	round   *Round
 	waiting bool
 }
 
-// Waiting reports whether the transaction waits for a state.
+// Waiting reports whether the transaction waits for a snapshot.
 func (s *Seat) Waiting() bool { return s.waiting }
 
-// Reads reports whether the transaction reads at the state of a round.
+// Reads reports whether the transaction reads at the snapshot of a round.
 func (s *Seat) Reads() bool { return s.round != nil && !s.waiting }
 
-// State is a state of the store.
+// State is a snapshot of the store.
 type State struct {
-	// Name is under which the shards keep it.
+	// Name is the name under which the shards retain it.
 	Name kv.TxnRef
-	// At is the commit sequence number of each shard that has a part in it, Incs their
-	// incarnations, 0 for a shard that has none.
+	// At has the CSN of each shard with an entry, Incs its incarnation; both are 0 for the others.
 	At   vclock.Clock
 	Incs []kv.Incarnation
-	// Fixed is when it was the current one, by Now of the hot shard, whose incarnation is Inc.
+	// Fixed is the instant of the snapshot, by Now of the hot shard in incarnation Inc.
 	Inc   kv.Incarnation
 	Fixed int64
-	// Receipt tells what the round waited for.
+	// Receipt reports what the round waited for.
 	Receipt msg.Receipt
 }
 
-// Has reports whether a shard has a part in the state.
+// Has reports whether a shard has an entry in the snapshot.
 func (s *State) Has(shard kv.ShardID) bool { return s.Incs[shard] != 0 }
 
-// Round fixes one state.
+// Round is one snapshot round.
 type Round struct {
 	State
-	// slow are the shards for which the round was begun, although they are left out of others:
-	// none if it is an ordinary one. First are those that it asks first, and waits for as long as
-	// that takes.
+	// slow are the left-out shards for which the round was begun; none, if it is an ordinary one. First are the shards
+	// that are sent requests first, and are waited for without a bound.
 	slow    []kv.ShardID
 	First   []kv.ShardID
 	waiters []Waiter
-	// users counts the transactions that read at it. When there are none the shards may
-	// forget it.
+	// users counts the transactions that read at the snapshot. At 0 the shards may release it.
 	users int
-	// lendings counts the users that are other machines.
+	// lendings counts the users that are other state machines.
 	lendings int
-	// renewAt is when the shards are told to keep the state for longer.
+	// renewAt is the time of the next renewal.
 	renewAt int64
-	// lent: it is of another machine's round, which keeps it.
+	// lent: the snapshot is borrowed from another state machine, which renews it.
 	lent bool
 }
 
-// Rounds are the rounds of one machine.
+// Rounds are the rounds of one state machine.
 type Rounds struct {
 	env    *env.Env
 	shards *shards.Shards
-	// current is under way, and so are patient, which wait for slow shards. next wait for the
-	// ones after, which do not begin before from.
-	current *Round
-	patient []*Round
-	next    []Waiter
-	from    int64
-	begun   uint64
-	// kept are the rounds at whose states some transaction reads.
-	kept []*Round
-	// borrowing is the state of another machine that transactions wait for, nextBorrow are
-	// those that wait for the one after; lent are the states that other machines have of this.
+	// current is the ordinary round in progress, slowRounds are those that wait for slow shards. next are the waiters of
+	// later rounds, which begin no earlier than notBefore.
+	current    *Round
+	slowRounds []*Round
+	next       []Waiter
+	notBefore  int64
+	begun      uint64
+	// retained are the rounds at whose snapshots transactions read.
+	retained []*Round
+	// borrowing is the borrowed snapshot for which transactions wait; the transactions in nextBorrow wait for the one
+	// after it. lent are the snapshots lent to other state machines.
 	borrowing  *Round
 	nextBorrow []Waiter
 	lent       map[kv.TxnRef]*Round
-	// Borrow: another machine is to fix a state. GiveBack are the names of those that are not
-	// needed any more. The machine's Flush drains both.
+	// Borrow: request a snapshot of another state machine. GiveBack are the names of borrowed snapshots that are no
+	// longer in use. Flush of the state machine drains both.
 	Borrow   bool
 	GiveBack []kv.TxnRef
-	// before is the last round, for a mutant.
-	before *Round
+	// previous is the last round, for a mutant.
+	previous *Round
 }
 
-// New makes the rounds of a machine.
+// New makes the rounds of a state machine.
 func New(e *env.Env, s *shards.Shards) *Rounds {
 	return &Rounds{env: e, shards: s, lent: map[kv.TxnRef]*Round{}}
 }
 
-// Begun counts the rounds that were begun.
+// Begun is the number of rounds begun so far.
 func (r *Rounds) Begun() uint64 { return r.begun }
 
-// Quiet reports whether no transaction waits for a state or reads at one.
+// Quiet reports whether no transaction waits for a snapshot or reads at one.
 func (r *Rounds) Quiet() bool {
-	return r.current == nil && len(r.patient)+len(r.next)+len(r.nextBorrow)+len(r.kept)+len(r.lent) == 0
+	return r.current == nil && len(r.slowRounds)+len(r.next)+len(r.nextBorrow)+len(r.retained)+len(r.lent) == 0
 }
 
-// Join has a transaction wait for a state that is fixed from now on. It may be one of another
-// machine, if a state of the shards that answer in time will do. It returns a round whose state
-// the transaction takes at once, which only a mutant has.
+// Join makes a transaction wait for a snapshot that is fixed from now on. A Prompt transaction may get a borrowed
+// one. With a mutant, Join returns a round at whose snapshot the transaction reads at once; otherwise nil.
 func (r *Rounds) Join(w Waiter) *Round {
 	seat := w.Seat()
 	seat.waiting = true
 	borrows := seat.Need == Prompt
 	switch {
-	case r.before != nil:
-		seat.waiting, seat.round = false, r.before
-		return r.before
+	case r.previous != nil:
+		seat.waiting, seat.round = false, r.previous
+		return r.previous
 	case borrows && r.borrowing != nil && r.env.Mutants.Has(mutant.BorrowJoinedLate):
 		r.borrowing.waiters = append(r.borrowing.waiters, w)
 		seat.round = r.borrowing
 	case borrows && r.env.Borrows && r.borrowing != nil:
 		r.nextBorrow = append(r.nextBorrow, w)
 	case borrows && r.env.Borrows:
-		r.borrow([]Waiter{w})
+		r.startBorrowing([]Waiter{w})
 	case r.current != nil && r.env.Mutants.Has(mutant.PinJoinedLate):
 		r.current.waiters = append(r.current.waiters, w)
 		seat.round = r.current
@@ -151,49 +146,48 @@ func (r *Rounds) Join(w Waiter) *Round {
 	return nil
 }
 
-// mostPatient bounds the rounds that wait for slow shards. Somewhat arbitrary: each is for other
-// shards, of which few are slow at the same time, or the cluster is.
-const mostPatient = 4
+// maxSlowRounds bounds the rounds that wait for slow shards. The value is somewhat arbitrary: each round is for a
+// different set of slow shards, and few shards are slow at the same time.
+const maxSlowRounds = 4
 
-// Begin gives a round that is to begin now, nil if none is: it is under way, or no transaction
-// waits, or it is too early. The caller has it fixed. An ordinary round leaves out the shards that
-// are slow. Transactions that need some of these have rounds of their own, which may overlap with
-// others: one waits for no shard that its transactions do not need.
+// Begin returns a round that begins now; the caller sends its requests. It returns nil if one is in progress, none is
+// needed, or the gap has not passed. An ordinary round leaves slow shards out. Transactions that need such shards
+// have rounds of their own, which may overlap with others, so no transaction waits for a shard that it does not need.
 func (r *Rounds) Begin() *Round {
 	if len(r.next) == 0 {
 		return nil
 	}
-	if r.env.Now < r.from {
-		r.env.Timed(r.from)
+	if r.env.Now < r.notBefore {
+		r.env.Timed(r.notBefore)
 		return nil
 	}
 	if r.current == nil {
-		r.current = r.begin(nil)
+		r.current = r.beginFor(nil)
 		if r.current != nil {
 			return r.current
 		}
 	}
 	for _, w := range r.next {
-		slow := r.slow(w.Seat())
+		slow := r.slowShards(w.Seat())
 		same := func(p *Round) bool { return slices.Equal(p.slow, slow) }
-		if len(slow) == 0 || len(r.patient) == mostPatient || slices.ContainsFunc(r.patient, same) {
+		if len(slow) == 0 || len(r.slowRounds) == maxSlowRounds || slices.ContainsFunc(r.slowRounds, same) {
 			continue
 		}
-		p := r.begin(slow)
+		p := r.beginFor(slow)
 		for _, s := range slow {
 			if r.shards.IsSilent(s) {
 				p.First = append(p.First, s)
 			}
 		}
-		r.patient = append(r.patient, p)
+		r.slowRounds = append(r.slowRounds, p)
 		return p
 	}
 	return nil
 }
 
-// slow lists the shards that are left out, and for which a transaction has to wait. If no shard
-// is prompt each transaction waits for all.
-func (r *Rounds) slow(seat *Seat) (out []kv.ShardID) {
+// slowShards lists the left-out shards for which a transaction has to wait. If all shards are left out, each
+// transaction waits for all of them.
+func (r *Rounds) slowShards(seat *Seat) (out []kv.ShardID) {
 	if r.shards.NoneLeftOut() {
 		return nil
 	}
@@ -215,12 +209,11 @@ func (r *Rounds) slow(seat *Seat) (out []kv.ShardID) {
 	})
 }
 
-// begin begins a round for the transactions that wait for the same slow shards, nil if there are
-// none.
-func (r *Rounds) begin(slow []kv.ShardID) *Round {
+// beginFor begins a round for the transactions that wait for exactly these slow shards; nil if there are none.
+func (r *Rounds) beginFor(slow []kv.ShardID) *Round {
 	p := &Round{slow: slow}
 	r.next = slices.DeleteFunc(r.next, func(w Waiter) bool {
-		is := slices.Equal(r.slow(w.Seat()), slow)
+		is := slices.Equal(r.slowShards(w.Seat()), slow)
 		if is {
 			p.waiters = append(p.waiters, w)
 			w.Seat().round = p
@@ -234,8 +227,8 @@ func (r *Rounds) begin(slow []kv.ShardID) *Round {
 	return p
 }
 
-// AskFirst has the round ask shards first that did not answer in time, and reports whether it was
-// begun for all of them.
+// AskFirst adds shards that did not respond in time to First. It reports false if the round was not begun for all of
+// them.
 func (r *Round) AskFirst(late []kv.ShardID) bool {
 	if slices.ContainsFunc(late, func(s kv.ShardID) bool { return !slices.Contains(r.slow, s) }) {
 		return false
@@ -248,9 +241,9 @@ func (r *Round) AskFirst(late []kv.ShardID) bool {
 	return true
 }
 
-// Plan says which shards fix their states for a round, and in which order: none of a node that
-// is down, and of those that are left out the ones for which the round was begun. The hot shard is
-// the last if it has a part: then kept states are in one order (docs/protocol.md, section 8).
+// Plan returns the shards of a round and their order. Shards of nodes that are down are excluded, and so are left-out
+// shards unless the round was begun for them. The hot shard, if included, is the last: so retained snapshots are
+// totally ordered (docs/protocol.md, section 8).
 func (r *Rounds) Plan(p *Round) (f readreq.Fix) {
 	for _, s := range r.env.EveryShard() {
 		slow := r.shards.IsLeftOut(s)
@@ -271,13 +264,12 @@ func (r *Rounds) Plan(p *Round) (f readreq.Fix) {
 	return f
 }
 
-// WorthWithout reports whether a transaction waits for a round that will do with a state in
-// which some shards have no part.
+// WorthWithout reports whether some waiter of an ordinary round accepts a snapshot without all shards.
 func (r *Round) WorthWithout() bool {
 	return len(r.slow) == 0 && slices.ContainsFunc(r.waiters, func(w Waiter) bool { return w.Seat().Need == Prompt })
 }
 
-// Unfixable takes out those that cannot have a state now.
+// Unfixable removes and returns the waiters for which no round can be made now.
 func (r *Rounds) Unfixable(none func(*Seat) bool) (waiters []Waiter) {
 	r.next = slices.DeleteFunc(r.next, func(w Waiter) bool {
 		is := none(w.Seat())
@@ -289,12 +281,11 @@ func (r *Rounds) Unfixable(none func(*Seat) bool) (waiters []Waiter) {
 	return waiters
 }
 
-// Waiter is one of the transactions that wait for a round.
+// Waiter returns one of the transactions that wait for a round.
 func (r *Round) Waiter() Waiter { return r.waiters[0] }
 
-// Fixed takes the state that a round has fixed, from the answers of the shards. It is in use
-// until the caller, who seats the waiters, calls Unuse. Those for which it will not do wait for
-// the next.
+// Fixed makes a snapshot of the shards' responses. It is in use until the caller has served the returned waiters and
+// calls Unuse. Waiters that need other shards wait for the next round.
 func (r *Rounds) Fixed(p *Round, name kv.TxnRef, replies []*msg.ReadResponse) (waiters []Waiter) {
 	p.Name, p.Incs = name, make([]kv.Incarnation, r.env.Router.Shards())
 	for _, x := range replies {
@@ -304,21 +295,21 @@ func (r *Rounds) Fixed(p *Round, name kv.TxnRef, replies []*msg.ReadResponse) (w
 			p.Inc, p.Fixed = x.Reading.Incarnation, x.Fixed
 		}
 	}
-	waiters = r.sort(p)
-	r.keep(p)
+	waiters = r.splitWaiters(p)
+	r.retain(p)
 	if r.env.Mutants.Has(mutant.RoundBeforeReader) {
 		p.users++
-		r.before = p
+		r.previous = p
 	}
 	return waiters
 }
 
-// sort gives the waiters for which a state will do. The others wait for the next.
-func (r *Rounds) sort(p *Round) (will []Waiter) {
+// splitWaiters returns the waiters that the snapshot satisfies. The others wait for the next round.
+func (r *Rounds) splitWaiters(p *Round) (satisfied []Waiter) {
 	var others []Waiter
 	for _, w := range p.waiters {
-		if r.serves(&p.State, w.Seat()) {
-			will = append(will, w)
+		if r.satisfies(&p.State, w.Seat()) {
+			satisfied = append(satisfied, w)
 			continue
 		}
 		w.Seat().round = nil
@@ -326,11 +317,11 @@ func (r *Rounds) sort(p *Round) (will []Waiter) {
 	}
 	p.waiters = nil
 	r.next = append(others, r.next...)
-	return will
+	return satisfied
 }
 
-// serves reports whether a state will do for a transaction.
-func (r *Rounds) serves(p *State, seat *Seat) bool {
+// satisfies reports whether a snapshot has the shards that a transaction needs.
+func (r *Rounds) satisfies(p *State, seat *Seat) bool {
 	switch seat.Need {
 	case Prompt:
 		return true
@@ -340,7 +331,7 @@ func (r *Rounds) serves(p *State, seat *Seat) bool {
 	return !slices.Contains(p.Incs, 0)
 }
 
-// GiveUp has all that wait for a round wait for the next.
+// GiveUp moves the waiters of a round to the next one.
 func (r *Rounds) GiveUp(p *Round) {
 	for _, w := range p.waiters {
 		w.Seat().round = nil
@@ -349,21 +340,20 @@ func (r *Rounds) GiveUp(p *Round) {
 	p.waiters = nil
 }
 
-// Ended has the next round begin after a while, and gives the waiters of one that has fixed
-// nothing.
+// Ended ends a round, schedules the next one after the gap, and returns the waiters of a round that has failed.
 func (r *Rounds) Ended(p *Round) (waiters []Waiter) {
 	if r.current == p {
 		r.current = nil
 	}
-	r.patient = slices.DeleteFunc(r.patient, func(x *Round) bool { return x == p })
+	r.slowRounds = slices.DeleteFunc(r.slowRounds, func(x *Round) bool { return x == p })
 	if r.env.RoundGap > 0 && !r.env.Mutants.Has(mutant.NoRoundGaps) {
-		r.from = r.env.Now + int64(r.env.RoundGap)
+		r.notBefore = r.env.Now + int64(r.env.RoundGap)
 	}
 	waiters, p.waiters = p.waiters, nil
 	return waiters
 }
 
-// Take ends the waiting of a transaction for a round, and reports whether it still waited.
+// Take ends the wait of a transaction for a round, and reports whether it still waited.
 func (r *Rounds) Take(w Waiter, p *Round, fixed bool) bool {
 	seat := w.Seat()
 	if !seat.waiting || seat.round != p {
@@ -376,7 +366,7 @@ func (r *Rounds) Take(w Waiter, p *Round, fixed bool) bool {
 	return true
 }
 
-// Leave ends whatever connects a transaction with a round.
+// Leave ends the wait of a transaction, or its use of a snapshot.
 func (r *Rounds) Leave(w Waiter) {
 	seat := w.Seat()
 	p, waited := seat.round, seat.waiting
@@ -395,5 +385,5 @@ func (r *Rounds) Leave(w Waiter) {
 	}
 }
 
-// Drop forgets a round that a transaction was to read at, and does not.
+// Drop clears the round of a transaction that will not read at its snapshot.
 func (s *Seat) Drop() { s.round = nil }

@@ -1,33 +1,30 @@
-// Package session is what an open transaction has read, and what it is going to write.
+// Package session is the state of an open transaction at the gateway: what it has read and what it will write.
 //
 // # Guarantees
 //
-// Each operation of the transaction is executed here, against what was read and what is
-// buffered, by the same code by which shards execute pieces (mvcc.Exec): a transaction sees
-// its own writes. Nothing leaves the gateway before the commit, so that a savepoint costs
-// no message. The package sends nothing: Wants says what the operations need to know, Learn
-// takes the answers, Evaluate executes.
+// Each operation is executed here, against the values read and the buffered writes, by the code by which shards
+// execute pieces (mvcc.Exec). So a transaction reads its own writes. No write leaves the gateway before the commit,
+// so a savepoint costs no message. The package sends nothing: Wants returns the reads that operations need, Learn
+// stores their results, and Evaluate executes the operations.
 //
 //	         ┌─ Wants ──▶ lock requests, or reads ──▶ shards
 //	call ────┤                                          │
-//	         └─ Evaluate ◀── base, rows, answers ◀── Learn
+//	         └─ Evaluate ◀── values read ◀──────────── Learn
 //	                │
-//	                └──▶ results, and writes into the buffer ──▶ commit
+//	                └──▶ results, and writes in the buffer ──▶ commit
 //
 // # Example
 //
-// Transaction A does "add c 5; get c" on a counter c that holds 1. Wants asks for the value
-// of c once, for update. Learn takes 1. Evaluate gives 6 to the read, and the buffer holds
-// "add c 5": the shard adds at the commit, so that it may combine the addition with others.
+// Transaction A executes "add c 5; get c" on a counter c of value 1. Wants requests the value of c once, for update.
+// Learn stores 1. Evaluate returns 6 for the get, and the buffer contains "add c 5": the shard adds at commit, so the
+// addition commutes with those of other transactions.
 //
 // # Hazards
 //
-// A value that was read without a lock (Optimistic) is checked when the transaction ends. If
-// the key was absent there is no version to check (SawAbsent): a failure that may follow
-// from that does not count.
+// A value that was read without a lock (Optimistic) is validated at the end. An absent key has no version to compare
+// (SawAbsent), so a failure that may result from such a read is not returned.
 //
-// What a call of a data type makes of a key only its shard can say: the gateway does not
-// have the value. An operation that comes after such calls on its key is not evaluated
-// here; the shard is asked, together with everything that the transaction has done to the
-// key before (called.go).
+// The gateway has no values of data types, so it cannot compute the effect of a method call. An operation that
+// follows a call on its key is executed by the shard, together with all earlier operations of the transaction on that
+// key (calls.go).
 package session

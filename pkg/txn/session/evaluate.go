@@ -9,15 +9,15 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
-// Evaluate executes ops when everything that they need has been learned. wall is the time of
-// day in milliseconds since 1970, for deadlines of keys.
+// Evaluate executes ops after all reads that they need have been stored. wall is the time of day in milliseconds
+// since 1970, for deadlines of keys.
 func (s *Session) Evaluate(ops []msg.Op, wall int64) ([]msg.Result, *msg.Failure) {
 	for i := range ops {
 		if ops[i].IsRange() {
 			cutRows(s.rows[ops[i].Seq], ops[i].Reverse)
 		}
 	}
-	before := s.relevant(ops)
+	before := s.relevantWrites(ops)
 	n := uint64(0)
 	x := mvcc.Exec(view{s, wall}, append(before, ops...), func(kv.Version) kv.Version {
 		n++
@@ -28,29 +28,30 @@ func (s *Session) Evaluate(ops []msg.Op, wall int64) ([]msg.Result, *msg.Failure
 	}
 	results := x.Results[len(before):]
 	for i := range results {
-		a, ok := s.answers[ops[i].Seq]
+		a, ok := s.callResults[ops[i].Seq]
 		if ok && ops[i].IsCall() {
 			results[i] = a
-			delete(s.answers, ops[i].Seq)
+			delete(s.callResults, ops[i].Seq)
 		}
 		results[i].Version = mvcc.Identity(results[i].Version)
 	}
 	return results, nil
 }
 
-// Failed forgets what a call that failed has read for itself.
+// Failed drops the reads of a call that has failed. The transaction may continue after a rollback to a
+// savepoint.
 func (s *Session) Failed(ops []msg.Op) {
 	for i := range ops {
-		s.forget(&ops[i])
-		delete(s.answers, ops[i].Seq)
+		s.dropReads(&ops[i])
+		delete(s.callResults, ops[i].Seq)
 	}
 }
 
-// view is what a session's operations see (mvcc.View).
+// view is what the operations of a session read (mvcc.View).
 type view struct {
 	s *Session
-	// clock is for deadlines that the transaction sets itself and asks for; in the
-	// end they are those of the shards' clocks.
+	// clock is for deadlines that the transaction has set itself. The committed deadlines are those of the shards'
+	// clocks.
 	clock int64
 }
 
@@ -61,19 +62,18 @@ func (v view) Value(key []byte) (entry.Value, error) {
 	if ok {
 		return val, nil
 	}
-	// Not read: only blind writes ask, and their type is checked where the
-	// key is.
+	// Only blind writes read a key that is not in base. Its shard checks the type.
 	return entry.Value{Type: entry.TypeDeleted}, nil
 }
 
 func (v view) Pending([]byte) (low, high int64) { return 0, 0 }
 
-// Calls: values of data types are not here, so that calls are only buffered.
+// Calls returns nil: without the values of data types, calls are only buffered.
 func (v view) Calls() *mvcc.Calls { return nil }
 
-// After is what the shard says that the operation number seq finds.
+// After returns the value that an operation finds, as computed by the shard.
 func (v view) After(seq uint32, key []byte) entry.Value {
-	return v.s.after[finding{seq, string(key)}]
+	return v.s.lookups[lookup{seq, string(key)}]
 }
 
 func (v view) Rows(seq uint32) mvcc.RangeRows {
@@ -84,8 +84,8 @@ func (v view) Rows(seq uint32) mvcc.RangeRows {
 	return mvcc.RangeRows{}
 }
 
-// cutRows sorts what the shards returned of a range and cuts off what lies
-// beyond the first place where one of them stopped.
+// cutRows sorts the rows of a range from all shards, and drops those beyond the first point at which a
+// shard stopped.
 func cutRows(r *mvcc.RangeRows, reverse bool) {
 	slices.SortFunc(r.Rows, func(a, b mvcc.RangeRow) int { return msg.CompareKeys(a.Key, b.Key, reverse) })
 	r.Rows, _ = msg.CutScan(r.Rows, mvcc.KeyOfRow, r.Resume, len(r.Rows), reverse)

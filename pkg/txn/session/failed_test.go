@@ -10,11 +10,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// oneShard has all keys on one shard.
+// oneShard places all keys on one shard.
 var oneShard = Where{Shards: 1, Place: func([]byte) kv.ShardID { return 0 }}
 
-// run executes a call of which a shard answers everything: a pair for a range, a value for a key.
-func run(s *Session, ops []msg.Op) *msg.Failure {
+// runCall executes a call with responses of a shard: one pair for a range, a value for a key.
+func runCall(s *Session, ops []msg.Op) *msg.Failure {
 	s.Number(ops)
 	locked, _ := s.Wants(ops, oneShard)
 	for i := range locked {
@@ -36,11 +36,10 @@ func run(s *Session, ops []msg.Op) *msg.Failure {
 	return f
 }
 
-// TestWhatACallThatFailedHasReadTakesNoRoom: a transaction may try for as long as it lives, and
-// its calls are not executed again.
-func TestWhatACallThatFailedHasReadTakesNoRoom(t *testing.T) {
+// A transaction may retry a failed call without a bound, so the reads of each must be dropped.
+func TestFailedCallLeavesNoReads(t *testing.T) {
 	s, set := New(), adt.Lookup(adt.Set)
-	require.Nil(t, run(s, []msg.Op{set.MethodByName("add").Op([]byte("c"), adt.Bytes([]byte("m")))}))
+	require.Nil(t, runCall(s, []msg.Op{set.MethodByName("add").Op([]byte("c"), adt.Bytes([]byte("m")))}))
 	for range 10 {
 		ops := []msg.Op{
 			{Kind: msg.OpScan, Key: []byte("a"), End: []byte("z")},
@@ -48,13 +47,13 @@ func TestWhatACallThatFailedHasReadTakesNoRoom(t *testing.T) {
 			{Kind: msg.OpGet, Key: []byte("c")},
 			{Kind: msg.OpRequire, Key: []byte("b"), Expect: msg.ExpectAbsent},
 		}
-		f := run(s, ops)
+		f := runCall(s, ops)
 		require.NotNil(t, f)
 		require.Equal(t, uint32(kv.KindConditionFailed), f.Kind, "%v", f)
 		require.Equal(t, ops[3].Seq, f.Seq)
 		s.Failed(ops)
 		require.Empty(t, s.rows)
-		require.Empty(t, s.after)
-		require.Empty(t, s.answers)
+		require.Empty(t, s.lookups)
+		require.Empty(t, s.callResults)
 	}
 }

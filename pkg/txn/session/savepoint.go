@@ -8,56 +8,56 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// savepoint is a place in the buffer that the transaction can return to.
+// savepoint is a position in the buffer to which the transaction can return.
 type savepoint struct {
 	name string
-	// writes and bytes are those of the buffer at that time.
+	// writes and bytes are the length and the size of the buffer at that position.
 	writes, bytes int
 }
 
-// Savepoint marks the place that RollbackTo returns to. A name may be given again: then the
-// newest counts, and the older one is found again when that is released (as in PostgreSQL).
+// Savepoint adds a savepoint at the end of the buffer. A name may be used again: the newest one counts until it is
+// released (as in PostgreSQL).
 func (s *Session) Savepoint(name string) *msg.Failure {
 	switch {
 	case name == "" || len(name) > kv.MaxSavepointName:
 		return env.Failure(msg.ReasonRequest, kv.KindInvalid, "the name of a savepoint must have 1 to 64 bytes")
 	case len(s.savepoints) == kv.MaxSavepoints:
-		return env.Failure(msg.ReasonRequest, kv.KindInvalid, "the transaction has 1,000 savepoints, which is the limit; release some")
+		return env.Failure(msg.ReasonRequest, kv.KindInvalid,
+			"the transaction has 1,000 savepoints, which is the limit; release some")
 	}
 	s.savepoints = append(s.savepoints, savepoint{name, len(s.buffer), s.bytes})
 	return nil
 }
 
-// RollbackTo forgets the writes since the newest savepoint of a name, and the savepoints
-// since; that one stays.
+// RollbackTo drops the writes and savepoints since the newest savepoint of a name. That savepoint stays.
 func (s *Session) RollbackTo(name string) *msg.Failure {
-	i := s.named(name)
+	i := s.findSavepoint(name)
 	if i < 0 {
-		return unnamed()
+		return noSavepoint()
 	}
 	p := s.savepoints[i]
 	s.savepoints = s.savepoints[:i+1]
-	s.cut(p.writes)
+	s.truncate(p.writes)
 	s.bytes = p.bytes
 	return nil
 }
 
-// Release forgets the newest savepoint of a name, and those since. The writes stay.
+// Release removes the newest savepoint of a name and those after it. The writes stay.
 func (s *Session) Release(name string) *msg.Failure {
-	i := s.named(name)
+	i := s.findSavepoint(name)
 	if i < 0 {
-		return unnamed()
+		return noSavepoint()
 	}
 	s.savepoints = s.savepoints[:i]
 	return nil
 }
 
-func unnamed() *msg.Failure {
+func noSavepoint() *msg.Failure {
 	return env.Failure(msg.ReasonRequest, kv.KindInvalid, "the transaction has no savepoint of that name")
 }
 
-// named finds the newest savepoint of a name, -1 if there is none.
-func (s *Session) named(name string) int {
+// findSavepoint returns the position of the newest savepoint of a name, -1 if there is none.
+func (s *Session) findSavepoint(name string) int {
 	for i, p := range slices.Backward(s.savepoints) {
 		if p.name == name {
 			return i
@@ -66,12 +66,12 @@ func (s *Session) named(name string) int {
 	return -1
 }
 
-// cut forgets all buffered writes but the first n.
-func (s *Session) cut(n int) {
+// truncate drops all buffered writes but the first n.
+func (s *Session) truncate(n int) {
 	for i, op := range slices.Backward(s.buffer[n:]) {
 		if op.IsRange() {
 			s.ranged = s.ranged[:len(s.ranged)-1]
-			s.forget(&op)
+			s.dropReads(&op)
 			continue
 		}
 		key := string(op.Key)
@@ -80,7 +80,7 @@ func (s *Session) cut(n int) {
 		if of[0] == n+i {
 			delete(s.byKey, key)
 		}
-		s.forget(&op)
+		s.dropReads(&op)
 	}
 	clear(s.buffer[n:])
 	s.buffer = s.buffer[:n]

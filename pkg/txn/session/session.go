@@ -13,64 +13,63 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// Session is what one attempt of a transaction has read, buffered and been granted.
+// Session is what one attempt of a transaction has read, buffered and locked.
 type Session struct {
-	// Optimistic has keys on the hot shard read without a lock, and checked at the end.
+	// Optimistic: keys on the hot shard are read without a lock and validated at the end.
 	Optimistic bool
-	// Unlocked has reads that are marked so (msg.Op) take no lock, and checked at the end.
+	// Unlocked: reads with msg.Op.Unlocked take no lock and are validated at the end.
 	Unlocked bool
 	touched  []*Touched // by shard
-	// base are the values that were read; they are locked, or in Touched.Seen.
+	// base are the values read. Each is locked, or is in Touched.Seen.
 	base map[string]entry.Value
-	// rows are the answers to range operations, by Op.Seq.
+	// rows are the results of range operations, by Op.Seq.
 	rows map[uint32]*mvcc.RangeRows
-	// answers are those of calls of data types, by Op.Seq; after is what an operation
-	// finds that comes after such calls on its key.
-	answers map[uint32]msg.Result
-	after   map[finding]entry.Value
-	// buffer are the writes so far, in order; byKey finds those of a key, ranged those of
-	// ranges.
+	// callResults are the results of method calls, by Op.Seq. lookups are the values that operations find which follow
+	// such calls on their key.
+	callResults map[uint32]msg.Result
+	lookups     map[lookup]entry.Value
+	// buffer are the writes in order. byKey are the positions of the writes of a key, ranged those of ranges.
 	buffer []msg.Op
 	byKey  map[string][]int
 	ranged []int
-	// savepoints are places in the buffer, oldest first.
+	// savepoints are positions in the buffer, oldest first.
 	savepoints []savepoint
-	// seq is the next operation's number, bytes the size of the buffer.
+	// seq is the number of the next operation; bytes is the size of the buffer.
 	seq   uint32
 	bytes int
 }
 
-// Touched is one shard's part in a session.
+// Touched is the part of a session on one shard.
 type Touched struct {
 	Shard kv.ShardID
-	// Inc is the incarnation in which the shard granted the locks, 0 for none.
+	// Inc is the incarnation in which the shard granted the locks, 0 if there are none.
 	Inc kv.Incarnation
-	// Grants are the locks, by number and mode, Seen what was read without.
+	// Grants are the locks, by number and mode. Seen are the reads without locks.
 	Grants []msg.Grant
 	Seen   []msg.Seen
-	// Again are reads of ranges, and questions, without locks: the commit executes them again. The
-	// digests of their results are in Seen.
+	// Again are ranges and queries that were read without locks. The commit executes them again and compares the
+	// digests of their results, which are in Seen.
 	Again []msg.Op
-	// Index is the shard's commit sequence number when it last answered.
+	// Index is the CSN of the shard in its last response.
 	Index kv.Index
 }
 
-// New makes a session in which nothing has been read.
+// New returns an empty session.
 func New() *Session {
 	return &Session{
-		base:    map[string]entry.Value{},
-		rows:    map[uint32]*mvcc.RangeRows{},
-		answers: map[uint32]msg.Result{},
-		after:   map[finding]entry.Value{},
-		byKey:   map[string][]int{},
+		base:        map[string]entry.Value{},
+		rows:        map[uint32]*mvcc.RangeRows{},
+		callResults: map[uint32]msg.Result{},
+		lookups:     map[lookup]entry.Value{},
+		byKey:       map[string][]int{},
 	}
 }
 
-// Empty reports whether nothing was read or locked on the shard.
+// Empty reports whether the session has read and locked nothing on the shard.
 func (t *Touched) Empty() bool { return len(t.Grants)+len(t.Seen) == 0 }
 
-// Granted notes grants, each once: a lock that is asked for again is granted under the
-// number that it has. They are kept by number, the order in which shards mostly report them.
+// Granted adds grants, each once: a lock that is requested again is granted under its old number. They are sorted by
+// number, the order in which shards usually report them.
 func (t *Touched) Granted(grants []msg.Grant) {
 	if t.Grants == nil {
 		t.Grants = make([]msg.Grant, 0, len(grants))
@@ -85,10 +84,10 @@ func (t *Touched) Granted(grants []msg.Grant) {
 	}
 }
 
-// Touched lists the shards' parts, in the order of shards.
+// Touched returns the parts in the order of shards.
 func (s *Session) Touched() []*Touched { return s.touched }
 
-// Shards lists the shards that the session has asked for anything.
+// Shards lists the shards of which the session has requested anything.
 func (s *Session) Shards() []kv.ShardID {
 	out := make([]kv.ShardID, len(s.touched))
 	for i, t := range s.touched {
@@ -97,7 +96,7 @@ func (s *Session) Shards() []kv.ShardID {
 	return out
 }
 
-// At is a shard's part, which is made if there is none.
+// At returns the part on a shard, and creates it if necessary.
 func (s *Session) At(shard kv.ShardID) *Touched {
 	i, ok := slices.BinarySearchFunc(s.touched, shard, func(t *Touched, s kv.ShardID) int { return int(t.Shard) - int(s) })
 	if !ok {
@@ -111,26 +110,26 @@ func (s *Session) HoldsOn(shard kv.ShardID) bool {
 	return slices.ContainsFunc(s.touched, func(t *Touched) bool { return t.Shard == shard && len(t.Grants) > 0 })
 }
 
-// HasRead reports whether something was read or locked on a shard.
+// HasRead reports whether the session has read or locked anything.
 func (s *Session) HasRead() bool {
 	return slices.ContainsFunc(s.touched, func(t *Touched) bool { return !t.Empty() })
 }
 
-// SawAbsent reports whether a key that was read without a lock did not exist, or a range was read.
-// Absence has no version, so that it cannot be checked later whether a key was absent all along.
+// SawAbsent reports whether a key read without a lock was absent, or a range was read without a lock. Absence has no
+// version: if the key is absent at validation, it may have existed in between.
 func (s *Session) SawAbsent() bool {
 	return slices.ContainsFunc(s.touched, func(t *Touched) bool {
 		return slices.ContainsFunc(t.Seen, func(x msg.Seen) bool { return x.Version.IsZero() })
 	})
 }
 
-// HasReadKey reports whether the session has the value of a key, and ReadKeys lists them all.
+// HasReadKey reports whether the session has the value of a key.
 func (s *Session) HasReadKey(key []byte) bool {
 	_, ok := s.base[string(key)]
 	return ok
 }
 
-// ReadKeys lists the keys of which the session has the value, sorted.
+// ReadKeys lists the keys whose values the session has, sorted.
 func (s *Session) ReadKeys() []string { return slices.Sorted(maps.Keys(s.base)) }
 
 // Writes reports whether the session has buffered a write of a key.
@@ -139,15 +138,15 @@ func (s *Session) Writes(key string) bool { return len(s.byKey[key]) > 0 }
 // Buffer lists the writes, in order.
 func (s *Session) Buffer() []msg.Op { return s.buffer }
 
-// Unlearn forgets everything that was read.
+// Unlearn drops everything that was read.
 func (s *Session) Unlearn() {
 	clear(s.base)
 	clear(s.rows)
-	clear(s.answers)
-	clear(s.after)
+	clear(s.callResults)
+	clear(s.lookups)
 }
 
-// Number gives operations their numbers, which go on from call to call.
+// Number assigns operations their numbers, which are consecutive over all calls.
 func (s *Session) Number(ops []msg.Op) {
 	for i := range ops {
 		ops[i].Seq = s.seq
@@ -165,8 +164,8 @@ func (s *Session) push(op msg.Op) {
 	s.buffer = append(s.buffer, op)
 }
 
-// Write puts the writes of a call, which has been executed, into the buffer, without their
-// conditions, which hold under locks now. It refuses a transaction that becomes too large.
+// Write appends the writes of an executed call to the buffer. Their conditions are dropped: they hold under the locks
+// that the transaction has now. It fails if the transaction becomes too large.
 func (s *Session) Write(ops []msg.Op) *msg.Failure {
 	size, n := s.bytes, len(s.buffer)
 	for i := range ops {
@@ -182,7 +181,7 @@ func (s *Session) Write(ops []msg.Op) *msg.Failure {
 	s.bytes = size
 	for _, op := range ops {
 		if !op.Writes() {
-			s.forget(&op)
+			s.dropReads(&op)
 			continue
 		}
 		op.Expect, op.ExpectValue, op.ExpectVersion, op.ReturnFound = msg.ExpectNothing, nil, kv.Version{}, false
@@ -194,8 +193,8 @@ func (s *Session) Write(ops []msg.Op) *msg.Failure {
 	return nil
 }
 
-// relevant lists the buffered writes that some of ops can see, in order.
-func (s *Session) relevant(ops []msg.Op) []msg.Op {
+// relevantWrites lists the buffered writes that some of ops can read, in order.
+func (s *Session) relevantWrites(ops []msg.Op) []msg.Op {
 	var hits []int
 	for i := range ops {
 		span := ops[i].Span()
@@ -223,8 +222,8 @@ func (s *Session) relevant(ops []msg.Op) []msg.Op {
 	return out
 }
 
-// determined reports whether the buffer alone decides the value of a key.
-func (s *Session) determined(key []byte) bool {
+// isDetermined reports whether the buffer alone determines the value of a key.
+func (s *Session) isDetermined(key []byte) bool {
 	for _, j := range s.byKey[string(key)] {
 		k := s.buffer[j].Kind
 		if k == msg.OpPut || k == msg.OpDelete {
@@ -239,8 +238,8 @@ func (s *Session) determined(key []byte) bool {
 	return false
 }
 
-// knows reports whether the value of a key has been read, and all of it if that is needed.
-func (s *Session) knows(key []byte, all bool) bool {
+// hasValue reports whether the value of a key has been read; all: the stored value, not only the shown one.
+func (s *Session) hasValue(key []byte, all bool) bool {
 	v, known := s.base[string(key)]
 	return known && (!all || v.Payload != nil || v.Type <= adt.Counter || !v.Exists())
 }

@@ -11,41 +11,47 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// leftOut is a shard that did not answer in time: a round, which leaves it out until it has answered a
-// probe in time and RoundTimes.LeftOut has passed, or a commit.
+// probedShard is a shard that did not respond in time, to a round or to a commit. A round leaves it out until it has
+// answered a probe in time and RoundTimes.LeftOut has passed.
 //
-// That it answers late may have two causes. Where many messages wait for a shard it should decide all
-// the more, since its keys are contended. Where its log is slow it should not: what it has decided
-// keeps the keys of other shards locked until that is durable. So a probe is answered twice, at once and
-// when the log is durable, and only the time between the two counts.
-type leftOut struct {
-	// suspected: it is not left out of rounds, but a commit awaits its decision for long.
+// Late responses have two possible causes, with opposite consequences. If many messages wait for the shard, it should
+// decide more: its keys are contended. If its log is slow, it should decide nothing: the keys of other shards stay
+// locked until its decision is durable. So a probe has two responses, at once and when the log is durable, and only
+// the time between them counts:
+//
+//	gateway                  shard                        log
+//	├─ probe 1 ─────────────▶│ (may wait in a queue)      │
+//	│◀─ at once ─────────────┼─ append ──────────────────▶│
+//	│     this time counts   │                            │
+//	│◀─ durable ─────────────┤◀───────────────────────────┤
+type probedShard struct {
+	// suspected: a commit has waited long for its decision, but rounds do not leave it out.
 	suspected bool
-	// since is from when it is left out, until when it may be back.
+	// since is the begin of this state; until is its earliest end.
 	since, until int64
-	// probe is a read of nothing; nil once it is answered in time. sent is when it was sent last,
-	// answered when the last answer came.
+	// probe is a read without operations; nil after a response in time. sent is when it was sent last, answered when the
+	// last response arrived.
 	probe          *msg.Envelope
 	sent, answered int64
-	// echoed is when the probe with the number echo was answered at once, if its log was not durable
-	// since; else 0. durable is the greatest number with which it was.
+	// echoed is when the first response to probe number echo arrived, if its second one is missing; else 0. durable is
+	// the largest number with a second response.
 	echoed        int64
 	echo, durable uint32
 	retry         env.Retry
 }
 
-// probe sends a shard a probe.
-func (s *Shards) probe(of kv.ShardID) *leftOut {
-	x := &leftOut{probe: msg.ToShard(of)}
+// startProbe begins to probe a shard.
+func (s *Shards) startProbe(of kv.ShardID) *probedShard {
+	x := &probedShard{probe: msg.ToShard(of)}
 	x.probe.Body = &msg.Read{Reader: s.env.NewReader(s.env.NewID().Affinity()), Gateway: s.env.Node, Probe: true}
 	s.sendProbe(x)
-	s.env.StartSteady(&x.retry, probeEvery, 0)
-	s.out[of] = x
+	s.env.StartSteady(&x.retry, probeInterval, 0)
+	s.probing[of] = x
 	return x
 }
 
-// sendProbe sends a probe under its next number: one that was sent before may be answered late.
-func (s *Shards) sendProbe(x *leftOut) {
+// sendProbe sends a probe with the next number, so that a late response to an earlier one is recognized.
+func (s *Shards) sendProbe(x *probedShard) {
 	again, q := *x.probe, *msg.As[msg.Read](x.probe)
 	q.Number++
 	again.Body = &q
@@ -53,49 +59,49 @@ func (s *Shards) sendProbe(x *leftOut) {
 	s.env.Send(x.probe)
 }
 
-// LeaveOut notes that a shard did not answer a round in time, and reports whether that is news.
+// LeaveOut makes rounds leave out a shard that did not respond in time. It reports false if they do so already.
 func (s *Shards) LeaveOut(now int64, of kv.ShardID) bool {
 	s.env.At(now)
 	if s.IsLeftOut(of) || s.env.Mutants.Has(mutant.LeftOutForgotten) {
 		return false
 	}
-	x := s.out[of]
+	x := s.probing[of]
 	if x == nil {
-		x = s.probe(of)
+		x = s.startProbe(of)
 	}
 	x.suspected, x.since, x.until = false, s.env.Now, s.env.Now+int64(s.env.Round.LeftOut)
 	return true
 }
 
-// Suspect notes that a commit awaits a shard's decision for long. That may have many causes: a probe
-// finds out whether its log is slow.
+// Suspect begins to probe a shard whose decision a commit has waited for. The probe finds out whether its
+// log is slow.
 func (s *Shards) Suspect(is kv.ShardID) {
-	if s.out[is] == nil {
-		x := s.probe(is)
+	if s.probing[is] == nil {
+		x := s.startProbe(is)
 		x.suspected, x.since = true, s.env.Now
 	}
 }
 
-// IsLeftOut reports whether a shard did not answer in time, and has not been back since.
+// IsLeftOut reports whether rounds leave out a shard.
 func (s *Shards) IsLeftOut(is kv.ShardID) bool {
-	x := s.out[is]
+	x := s.probing[is]
 	switch {
 	case x == nil, x.suspected:
 		return false
 	case x.probe == nil && (s.env.Now >= x.until || s.env.Mutants.Has(mutant.LeftOutBackAtOnce)):
-		delete(s.out, is)
+		delete(s.probing, is)
 		return false
 	}
 	return true
 }
 
-// undecidedFor is for how long no round waits for a shard that did not fix its state while a node was
-// down. Somewhat arbitrary: a round holds the shard's updates for RoundTimes.Lease each time.
+// undecidedFor is for how long no round waits for a shard that did not fix its CSN while a node was down. The value
+// is somewhat arbitrary: each such round holds the shard's updates for RoundTimes.Lease.
 const undecidedFor = time.Second
 
-// Undecided notes that shards did not fix their states while a node is down: their sealed updates may
-// wait for decisions of that node, until it is back, and a round that waited with them would hold all
-// other updates there. It gives NoRoundOf these shards.
+// Undecided records that shards did not fix their CSNs while a node is down. Their sealed updates may wait for
+// decisions of that node until it is back, and a round that waits for these shards holds all other updates there. It
+// returns NoRoundOf these shards.
 func (s *Shards) Undecided(are []kv.ShardID) *msg.Failure {
 	for _, sh := range are {
 		s.shard[sh].undecidedUntil = s.env.Now + int64(undecidedFor)
@@ -103,7 +109,7 @@ func (s *Shards) Undecided(are []kv.ShardID) *msg.Failure {
 	return s.NoRoundOf(are)
 }
 
-// NoRoundOf says why no round waits for these shards now, nil if one can.
+// NoRoundOf returns why no round waits for these shards now, nil if one can.
 func (s *Shards) NoRoundOf(need []kv.ShardID) *msg.Failure {
 	if len(s.down) == 0 {
 		return nil
@@ -113,7 +119,8 @@ func (s *Shards) NoRoundOf(need []kv.ShardID) *msg.Failure {
 			continue
 		}
 		n := slices.Min(slices.Collect(maps.Keys(s.down)))
-		text := "no snapshot of shard " + sh.String() + " can be taken: it may wait for decisions of node " + n.String() + ", which is down"
+		text := "no snapshot of shard " + sh.String() + " can be taken: it may wait for decisions of node " +
+			n.String() + ", which is down"
 		f := env.Failure(msg.ReasonExhausted, kv.KindUnavailable, text)
 		f.Down = n
 		return f
@@ -121,25 +128,25 @@ func (s *Shards) NoRoundOf(need []kv.ShardID) *msg.Failure {
 	return nil
 }
 
-// IsSilent reports whether a shard that is left out has not answered its probe in time.
+// IsSilent reports whether a left-out shard has not answered its probe in time.
 func (s *Shards) IsSilent(is kv.ShardID) bool {
-	x := s.out[is]
+	x := s.probing[is]
 	return x != nil && x.probe != nil && !x.suspected
 }
 
-// NoneLeftOut reports whether no shard was left out lately.
-func (s *Shards) NoneLeftOut() bool { return len(s.out) == 0 }
+// NoneLeftOut reports whether no shard is left out or probed.
+func (s *Shards) NoneLeftOut() bool { return len(s.probing) == 0 }
 
-// Probed takes an answer to a probe, and reports whether it is one. A shard that answers late is sent
-// another one by TickProbes.
+// Probed handles a response to a probe, and reports whether it is one. TickProbes sends another one if it
+// is late.
 func (s *Shards) Probed(p *msg.ReadResponse) bool {
 	of := p.Reading.Shard
-	x := s.out[of]
+	x := s.probing[of]
 	if x == nil || x.probe == nil || msg.As[msg.Read](x.probe).Reader != p.Reader {
 		return false
 	}
-	if s.unheard(x) {
-		s.punish(of, x.heard())
+	if s.hasBeenSilent(x) {
+		s.startPenalty(of, x.lastResponse())
 	}
 	x.answered = s.env.Now
 	switch {
@@ -147,21 +154,22 @@ func (s *Shards) Probed(p *msg.ReadResponse) bool {
 		x.echo, x.echoed = p.Number, s.env.Now
 	case p.AtOnce:
 	default:
-		s.durable(of, x, p.Number)
+		s.onDurable(of, x, p.Number)
 	}
 	return true
 }
 
-// durable notes that the log is durable that was written when a probe came.
-func (s *Shards) durable(of kv.ShardID, x *leftOut, number uint32) {
+// onDurable handles the second response to a probe: the log that the shard had appended when it received it
+// is durable.
+func (s *Shards) onDurable(of kv.ShardID, x *probedShard, number uint32) {
 	x.durable = max(x.durable, number)
 	if x.echoed != 0 && number >= x.echo {
-		s.judge(of, x.echoed)
+		s.evaluateLog(of, x.echoed)
 		x.echoed = 0
 	}
 	switch {
 	case x.suspected:
-		delete(s.out, of)
+		delete(s.probing, of)
 	case number == msg.As[msg.Read](x.probe).Number && s.env.Now-x.sent <= int64(s.env.Round.Wait):
 		x.probe = nil
 		s.env.Timed(x.until)
@@ -169,77 +177,77 @@ func (s *Shards) durable(of kv.ShardID, x *leftOut, number uint32) {
 }
 
 const (
-	// probeEvery is the time between two probes of a shard that has not answered one in time. Somewhat
-	// arbitrary: far less than the time for which it is left out at least.
-	probeEvery = 100 * time.Millisecond
-	// lateLog is how late a log is that is slow if it is so lateTimes probes in a row; slowLog is how
-	// late one is that is slow if it is so once. Somewhat arbitrary: a node whose cores are saturated
-	// appends for 100 ms now and then, and a shard that decides nothing for that reason makes its
-	// contended keys slower than such a log does.
-	lateLog, lateTimes, slowLog = 150 * time.Millisecond, 3, 500 * time.Millisecond
-	// silentFor is from when on a shard that answers nothing is not awaited. Somewhat arbitrary:
-	// requests queue up for less, since a node admits no more than it can execute in that time.
-	silentFor = time.Second
-	// leastPenalty and mostPenalty are for how long a slow shard decides nothing when it is back, which
-	// doubles each time that it is slow again within relapse. Somewhat arbitrary: an update that it
-	// decides keeps keys of other shards locked for as long as the disk takes.
-	leastPenalty, mostPenalty, relapse = time.Second, 30 * time.Second, 2 * time.Second
+	// probeInterval is the time between two probes. The value is somewhat arbitrary: far less than the least time for
+	// which a shard is left out.
+	probeInterval = 100 * time.Millisecond
+	// A log is slow if its second response is slowLog late once, or lateLog late in maxLateProbes probes in a row. The
+	// values are somewhat arbitrary: a node with saturated cores appends for 100 ms now and then, and a shard that does
+	// not decide makes its contended keys slower than such a log does.
+	lateLog, maxLateProbes, slowLog = 150 * time.Millisecond, 3, 500 * time.Millisecond
+	// After silentAfter without a response a shard is not chosen to decide. The value is somewhat arbitrary: requests
+	// queue for less, since a node admits no more than it can execute in that time.
+	silentAfter = time.Second
+	// minPenalty and maxPenalty bound the time for which a slow shard is not chosen to decide. It doubles when the shard
+	// is slow again within relapseWithin. The values are somewhat arbitrary: an update that such a shard decides keeps
+	// keys of other shards locked for as long as the disk takes.
+	minPenalty, maxPenalty, relapseWithin = time.Second, 30 * time.Second, 2 * time.Second
 )
 
-// heard is when a shard was heard of last, as far as that matters.
-func (x *leftOut) heard() int64 { return max(x.since, x.answered) }
+// lastResponse is the time of the last response of a shard, or of the begin of probing.
+func (x *probedShard) lastResponse() int64 { return max(x.since, x.answered) }
 
-func (s *Shards) unheard(x *leftOut) bool { return s.env.Now-x.heard() >= int64(silentFor) }
-
-// judge notes how long a log took to be durable that was written when a probe came.
-func (s *Shards) judge(of kv.ShardID, since int64) {
-	k := &s.shard[of]
-	switch took := time.Duration(s.env.Now - since); {
-	case took < lateLog:
-		k.late = 0
-		return
-	case took < slowLog && k.late+1 < lateTimes:
-		k.late++
-		return
-	}
-	s.punish(of, since)
+func (s *Shards) hasBeenSilent(x *probedShard) bool {
+	return s.env.Now-x.lastResponse() >= int64(silentAfter)
 }
 
-// punish has a shard that was slow since a time decide nothing for a while if another shard can: a disk
-// that is slow under load answers at once when nothing is written.
-func (s *Shards) punish(is kv.ShardID, since int64) {
+// evaluateLog evaluates the time between the two responses to a probe; the first one arrived at since.
+func (s *Shards) evaluateLog(of kv.ShardID, since int64) {
+	k := &s.shard[of]
+	switch delay := time.Duration(s.env.Now - since); {
+	case delay < lateLog:
+		k.lateProbes = 0
+		return
+	case delay < slowLog && k.lateProbes+1 < maxLateProbes:
+		k.lateProbes++
+		return
+	}
+	s.startPenalty(of, since)
+}
+
+// startPenalty excludes a shard that was slow since a time from deciding, if another shard can. It does so for some
+// time beyond the next fast response: a disk that is slow under load is fast while nothing is written.
+func (s *Shards) startPenalty(is kv.ShardID, since int64) {
 	k := &s.shard[is]
-	if k.penalty == 0 || since > k.slowUntil+int64(relapse) {
-		k.penalty = int64(leastPenalty)
+	if k.penalty == 0 || since > k.slowUntil+int64(relapseWithin) {
+		k.penalty = int64(minPenalty)
 	} else {
-		k.penalty = min(2*k.penalty, int64(mostPenalty))
+		k.penalty = min(2*k.penalty, int64(maxPenalty))
 	}
 	k.slowUntil = s.env.Now + k.penalty
 }
 
-// MayDecide reports whether a shard is as good as any to decide: its log is not slow, and was not
-// lately.
+// MayDecide reports whether a shard is suitable as a last agent: its log is not slow and has no penalty.
 func (s *Shards) MayDecide(of kv.ShardID) bool {
-	x := s.out[of]
+	x := s.probing[of]
 	switch {
 	case s.env.Now < s.shard[of].slowUntil:
 		return false
 	case x == nil || x.probe == nil:
 		return true
 	}
-	return !s.unheard(x) && (x.echoed == 0 || s.env.Now-x.echoed < int64(slowLog))
+	return !s.hasBeenSilent(x) && (x.echoed == 0 || s.env.Now-x.echoed < int64(slowLog))
 }
 
-// restarted forgets that a shard was slow: its new incarnation has not been yet.
-func (s *Shards) restarted(is kv.ShardID) {
-	delete(s.out, is)
-	s.shard[is].late, s.shard[is].penalty, s.shard[is].slowUntil = 0, 0, 0
+// onRestart drops the history of a shard: it does not apply to the new incarnation.
+func (s *Shards) onRestart(is kv.ShardID) {
+	delete(s.probing, is)
+	s.shard[is].lateProbes, s.shard[is].penalty, s.shard[is].slowUntil = 0, 0, 0
 }
 
-// TickProbes sends again the probes that have no answer in time.
+// TickProbes sends the probes that are due.
 func (s *Shards) TickProbes() {
 	for _, sh := range s.env.EveryShard() {
-		x := s.out[sh]
+		x := s.probing[sh]
 		if x == nil {
 			continue
 		}

@@ -11,45 +11,46 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// eight is a router of eight shards, all on one node.
+// eight is a router of eight shards on one node.
 type eight struct{ env.Router }
 
 func (eight) Shards() int { return 8 }
 
 const suspect = kv.ShardID(7)
 
-// beside is a view of shards, one of which is suspected again and again.
-type beside struct {
+// fixture is a view of shards, one of which is suspected.
+type fixture struct {
 	*Shards
 	env *env.Env
 }
 
-func newBeside() *beside {
+func newFixture() *fixture {
 	e := env.New(env.Config{Node: 1, Router: eight{}})
 	e.At(int64(time.Second))
-	return &beside{New(e), e}
+	return &fixture{New(e), e}
 }
 
-func (b *beside) passes(d time.Duration) { b.env.At(b.env.Now + int64(d)) }
+func (b *fixture) advance(d time.Duration) { b.env.At(b.env.Now + int64(d)) }
 
-// probed has the shard probed: it answers after late, and its log is durable after log.
-func (b *beside) probed(late, log time.Duration) {
+// respond answers a probe of the shard: first after late, and when its log is durable after log.
+func (b *fixture) respond(late, log time.Duration) {
 	b.Suspect(suspect)
-	r := &msg.ReadResponse{Reader: msg.As[msg.Read](b.out[suspect].probe).Reader, Number: msg.As[msg.Read](b.out[suspect].probe).Number}
+	probe := msg.As[msg.Read](b.probing[suspect].probe)
+	r := &msg.ReadResponse{Reader: probe.Reader, Number: probe.Number}
 	r.Reading.Shard = suspect
 	once := *r
 	once.AtOnce = true
-	b.passes(late)
+	b.advance(late)
 	b.Probed(&once)
-	b.passes(log)
+	b.advance(log)
 	b.Probed(r)
 }
 
-func TestALogIsSlowThatIsLateForLongOrAgainAndAgain(t *testing.T) {
+func TestSlowLogIsLateOnceLongOrRepeatedly(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tc := range []struct {
 		name string
-		// logs are how late the log is after each probe.
+		// logs are the times between the two responses of each probe.
 		logs []time.Duration
 		may  bool
 	}{
@@ -58,39 +59,39 @@ func TestALogIsSlowThatIsLateForLongOrAgainAndAgain(t *testing.T) {
 		{"two pauses", []time.Duration{300 * ms, 300 * ms, ms}, true},
 		{"pauses between", []time.Duration{300 * ms, 300 * ms, ms, 300 * ms, 300 * ms}, true},
 		{"three times late", []time.Duration{200 * ms, 200 * ms, 200 * ms}, false},
-		{"late for long", []time.Duration{600 * ms}, false},
+		{"late once, long", []time.Duration{600 * ms}, false},
 	} {
-		b := newBeside()
+		b := newFixture()
 		for _, log := range tc.logs {
-			b.probed(200*ms, log)
+			b.respond(200*ms, log)
 		}
 		require.Equal(t, tc.may, b.MayDecide(suspect), tc.name)
 	}
 }
 
-func TestASlowLogIsTriedAgainLaterAndLater(t *testing.T) {
+func TestPenaltyOfSlowLogDoubles(t *testing.T) {
 	const slow = 600 * time.Millisecond
-	b := newBeside()
+	b := newFixture()
 	for _, penalty := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
-		b.probed(0, slow)
-		b.passes(penalty*time.Second - 1)
+		b.respond(0, slow)
+		b.advance(penalty*time.Second - 1)
 		require.False(t, b.MayDecide(suspect), "after %d s", penalty)
-		b.passes(1)
+		b.advance(1)
 		require.True(t, b.MayDecide(suspect), "after %d s", penalty)
 	}
-	b.passes(relapse)
-	b.passes(1)
-	b.probed(0, slow)
-	b.passes(leastPenalty)
-	require.True(t, b.MayDecide(suspect), "what is long ago is forgotten")
+	b.advance(relapseWithin)
+	b.advance(1)
+	b.respond(0, slow)
+	b.advance(minPenalty)
+	require.True(t, b.MayDecide(suspect), "old penalties do not count")
 }
 
-func TestAShardWhoseAnswersAreLateDecides(t *testing.T) {
-	b := newBeside()
+func TestShardWithLateResponsesMayDecide(t *testing.T) {
+	b := newFixture()
 	for range 20 {
-		b.probed(900*time.Millisecond, time.Millisecond)
+		b.respond(900*time.Millisecond, time.Millisecond)
 		require.True(t, b.MayDecide(suspect))
 	}
-	b.probed(1100*time.Millisecond, time.Millisecond)
-	require.False(t, b.MayDecide(suspect), "it was silent for a second")
+	b.respond(1100*time.Millisecond, time.Millisecond)
+	require.False(t, b.MayDecide(suspect), "no response for a second")
 }

@@ -1,17 +1,21 @@
-// Package shards is what a gateway knows about the shards and the nodes that they are on:
-// incarnations, load, which cannot be used now, and which are slow.
+// Package shards is what a gateway knows about the shards and their nodes: incarnations, load, which shards are not
+// available, and which are slow.
 //
 // # Guarantees
 //
-// None of it is needed for safety: a shard refuses a message that names an earlier
-// incarnation, and a transaction that needs a node that is down waits, or runs into its
-// deadline. It saves an attempt after a restart, and it gives a clear error at once in the
-// place of a late one.
+// Safety does not depend on it. A shard rejects a message that names an earlier incarnation, and a transaction that
+// needs a node that is down waits until its deadline. The knowledge saves an attempt after a restart, and turns a
+// late failure into an early one that names the reason:
+//
+//	up ── SetDown ──▶ down             new work fails at once
+//	up ── SetLeaving ─▶ draining       new work fails, running work continues
+//	up ── LeaveOut ──▶ left out        snapshot rounds do not wait for it, until it answers a probe
+//	up ── Suspect ──▶ probed ─▶ slow   it is not chosen as a last agent
 //
 // # Hazards
 //
-// A shard of which it was said that it leaves may be back in a later incarnation. The gateway
-// learns that from any message; it never refuses for longer than until the first.
+// A draining shard may return in a later incarnation. The gateway learns this from any message of the shard, and then
+// accepts new work for it again.
 package shards
 
 import (
@@ -20,64 +24,65 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// Shards is the gateway's view of all shards.
+// Shards is the view of all shards.
 type Shards struct {
 	env   *env.Env
 	shard []shard
-	// down says since when nodes have been known to be down.
+	// down are the nodes known to be down, with the time at which this became known.
 	down map[kv.NodeID]int64
-	// leaving are the shards that are about to stop; leavings counts how many there have been.
-	leaving  map[kv.ShardID]leaving
-	leavings uint64
-	// out are the shards that did not answer a round in time.
-	out map[kv.ShardID]*leftOut
+	// leaving are the shards of draining nodes; leavingReports counts all such reports.
+	leaving        map[kv.ShardID]leaving
+	leavingReports uint64
+	// probing are the shards that are probed, because they did not respond to a round or a commit in time.
+	probing map[kv.ShardID]*probedShard
 }
 
 // shard is what is known of one shard.
 type shard struct {
-	// known is its incarnation, and how many attempts it has aborted in that.
+	// known is its incarnation and the number of commits that it has aborted in that incarnation.
 	known kv.Known
-	// parked: updates waited there when it last answered a reader; busy: it was saturated.
-	parked, busy bool
-	// late counts the probes in a row after which its log was late; penalty is for how long it decided
-	// nothing last because it was slow, until slowUntil.
-	late               int
+	// updatesWait: updates waited there at its last response to a reader. busy: it was saturated.
+	updatesWait, busy bool
+	// lateProbes counts the probes in a row after which its log was late. penalty is the duration of the last period in
+	// which it was not to decide; that period ends at slowUntil.
+	lateProbes         int
 	penalty, slowUntil int64
-	// undecidedUntil is until when no round waits for it, as long as a node is down.
+	// undecidedUntil is the end of the period in which no round waits for it, while a node is down.
 	undecidedUntil int64
 }
 
-// leaving is an incarnation of a shard that is about to stop, and the number of the report.
+// leaving is an incarnation of a draining shard, and the number of the report.
 type leaving struct {
-	inc    kv.Incarnation
-	number uint64
+	incarnation kv.Incarnation
+	number      uint64
 }
 
-// New makes a view in which no shard is known yet, and updates wait on all.
+// New makes a view in which no incarnation is known and updates wait on all shards.
 func New(e *env.Env) *Shards {
 	s := &Shards{
 		env:     e,
 		shard:   make([]shard, e.Router.Shards()),
 		down:    map[kv.NodeID]int64{},
 		leaving: map[kv.ShardID]leaving{},
-		out:     map[kv.ShardID]*leftOut{},
+		probing: map[kv.ShardID]*probedShard{},
 	}
 	for i := range s.shard {
-		s.shard[i].parked = true
+		s.shard[i].updatesWait = true
 	}
 	return s
 }
 
-// Incarnation is the newest that is known of a shard, 0 for none.
+// Incarnation is the newest known incarnation of a shard, 0 if none is known.
 func (s *Shards) Incarnation(of kv.ShardID) kv.Incarnation { return s.shard[of].known.Incarnation }
 
-// Learn takes a shard's incarnation from one of its messages. It saves the first attempt.
+// Learn stores the incarnation in a message of a shard. Without it the first attempt after a restart is
+// rejected.
 func (s *Shards) Learn(of kv.ShardID, inc kv.Incarnation) {
 	s.LearnAborts(of, kv.Known{Incarnation: inc})
 }
 
-// LearnAborts takes a shard's incarnation, and how many attempts it has aborted in it: a
-// commit that does not name that number may lose one attempt.
+// LearnAborts stores a shard's incarnation and the number of commits that it has aborted in it. A commit request with
+// an outdated number may be presumed aborted.
 func (s *Shards) LearnAborts(of kv.ShardID, k kv.Known) {
 	if int(of) >= len(s.shard) {
 		return
@@ -87,13 +92,13 @@ func (s *Shards) LearnAborts(of kv.ShardID, k kv.Known) {
 	case k.Incarnation < known.Incarnation:
 	case k.Incarnation > known.Incarnation:
 		*known = k
-		s.restarted(of)
+		s.onRestart(of)
 	default:
 		known.Aborts = max(known.Aborts, k.Aborts)
 	}
 }
 
-// Known is what a commit names of its last agent, of which it relies on an incarnation.
+// Known returns what a commit request names of its last agent, if the commit relies on incarnation inc.
 func (s *Shards) Known(of kv.ShardID, inc kv.Incarnation) kv.Known {
 	known := s.shard[of].known
 	if inc != known.Incarnation {
@@ -102,20 +107,19 @@ func (s *Shards) Known(of kv.ShardID, inc kv.Incarnation) kv.Known {
 	return known
 }
 
-// NoteLoad takes what a shard reports with its answer to a reader: whether updates wait
-// there, and whether it is saturated.
-func (s *Shards) NoteLoad(of kv.ShardID, parked, busy bool) {
-	s.shard[of].parked, s.shard[of].busy = parked, busy
+// NoteLoad stores the load that a shard reports to a reader: whether updates wait there, and whether it is
+// saturated.
+func (s *Shards) NoteLoad(of kv.ShardID, updatesWait, busy bool) {
+	s.shard[of].updatesWait, s.shard[of].busy = updatesWait, busy
 }
 
-// UpdatesWait reports whether updates waited on a shard when it last answered a reader.
-func (s *Shards) UpdatesWait(on kv.ShardID) bool { return s.shard[on].parked }
+// UpdatesWait reports whether updates waited on a shard at its last response to a reader.
+func (s *Shards) UpdatesWait(on kv.ShardID) bool { return s.shard[on].updatesWait }
 
-// Busy reports whether a shard was saturated when it last answered a reader.
+// Busy reports whether a shard was saturated at its last response to a reader.
 func (s *Shards) Busy(is kv.ShardID) bool { return s.shard[is].busy }
 
-// SetDown says whether a node is known to be down, and reports whether that is news of one
-// that is.
+// SetDown sets whether a node is known to be down, and reports whether it has newly become so.
 func (s *Shards) SetDown(n kv.NodeID, down bool) bool {
 	_, was := s.down[n]
 	if !down {
@@ -128,7 +132,7 @@ func (s *Shards) SetDown(n kv.NodeID, down bool) bool {
 	return !was
 }
 
-// DownSince is since when a node has been known to be down, and whether it is.
+// DownSince returns the time at which a node became known to be down, and whether it is.
 func (s *Shards) DownSince(n kv.NodeID) (int64, bool) {
 	since, is := s.down[n]
 	return since, is
@@ -137,39 +141,38 @@ func (s *Shards) DownSince(n kv.NodeID) (int64, bool) {
 // AnyDown reports whether some node is known to be down.
 func (s *Shards) AnyDown() bool { return len(s.down) > 0 }
 
-// SetLeaving says that a shard's node is about to stop, as of an incarnation. New
-// transactions that need the shard are refused until it is in a later one; what has begun
-// there goes on.
+// SetLeaving marks an incarnation of a shard as draining. New transactions that need the shard are refused until a
+// later incarnation is known; running ones continue.
 func (s *Shards) SetLeaving(of kv.ShardID, inc kv.Incarnation) {
 	if int(of) >= len(s.shard) || inc < s.Incarnation(of) {
 		return
 	}
 	s.Learn(of, inc)
-	if s.leaving[of].inc != inc {
-		s.leavings++
-		s.leaving[of] = leaving{inc: inc, number: s.leavings}
+	if s.leaving[of].incarnation != inc {
+		s.leavingReports++
+		s.leaving[of] = leaving{incarnation: inc, number: s.leavingReports}
 	}
 }
 
-// IsLeaving reports whether nothing new is begun on a shard because its node is about to stop.
+// IsLeaving reports whether a shard is draining.
 func (s *Shards) IsLeaving(of kv.ShardID) bool {
-	return s.LeavingBefore([]kv.ShardID{of}, s.leavings) != nil
+	return s.LeavingBefore([]kv.ShardID{of}, s.leavingReports) != nil
 }
 
-// Leavings counts the reports of shards that are about to stop.
-func (s *Shards) Leavings() uint64 { return s.leavings }
+// Leavings is the number of reports of draining shards.
+func (s *Shards) Leavings() uint64 { return s.leavingReports }
 
-// AllThere reports whether no node is known to be down and no shard about to stop.
+// AllThere reports whether no node is known to be down and no shard is draining.
 func (s *Shards) AllThere() bool { return len(s.down)+len(s.leaving) == 0 }
 
-// Refusing says why a new transaction should not begin on these shards, nil if it can:
-// their node is down, or about to stop.
+// Refusing returns why a new transaction must not begin on these shards: their node is down or draining. It returns
+// nil if it may begin.
 func (s *Shards) Refusing(need []kv.ShardID) *msg.Failure {
 	f := s.Unreachable(need...)
 	if f != nil {
 		return f
 	}
-	return s.LeavingBefore(need, s.leavings)
+	return s.LeavingBefore(need, s.leavingReports)
 }
 
 // IsDown reports whether a shard's node is known to be down.
@@ -178,7 +181,7 @@ func (s *Shards) IsDown(is kv.ShardID) bool {
 	return down
 }
 
-// NoFullRound says why no state of all shards can be fixed now, nil if one can.
+// NoFullRound returns why no snapshot of all shards can be fixed now, nil if one can.
 func (s *Shards) NoFullRound() *msg.Failure {
 	if s.AllThere() {
 		return nil
@@ -186,8 +189,8 @@ func (s *Shards) NoFullRound() *msg.Failure {
 	return s.Refusing(s.env.EveryShard())
 }
 
-// NoRound says why no state can be fixed now, nil if one can. It needs no shard whose node is
-// down, but each one that is about to stop: views that have begun there read on.
+// NoRound returns why no snapshot can be fixed now, nil if one can. Shards of nodes that are down are not needed.
+// Draining ones are: views that have begun there continue at the snapshot.
 func (s *Shards) NoRound() *msg.Failure {
 	if s.AllThere() {
 		return nil
@@ -201,16 +204,15 @@ func (s *Shards) NoRound() *msg.Failure {
 	if len(up) == 0 {
 		return s.NoFullRound()
 	}
-	return s.LeavingBefore(up, s.leavings)
+	return s.LeavingBefore(up, s.leavingReports)
 }
 
-// IsNoRound reports whether a round failed because it needs a shard that is not there, or
-// is about to stop.
+// IsNoRound reports whether a round failed because a shard that it needs is down or draining.
 func IsNoRound(f *msg.Failure) bool {
 	return f.Reason == msg.ReasonExhausted && kv.Kind(f.Kind) == kv.KindUnavailable
 }
 
-// Unreachable says which of these shards is on a node that is known to be down, nil for none.
+// Unreachable returns a failure if one of these shards is on a node that is known to be down, else nil.
 func (s *Shards) Unreachable(need ...kv.ShardID) *msg.Failure {
 	if len(s.down) == 0 {
 		return nil
@@ -228,15 +230,15 @@ func (s *Shards) Unreachable(need ...kv.ShardID) *msg.Failure {
 	return nil
 }
 
-// LeavingBefore says why a transaction that began when so many leavings had been reported
-// should not begin on these shards, nil if it can.
-func (s *Shards) LeavingBefore(need []kv.ShardID, heard uint64) *msg.Failure {
+// LeavingBefore returns why a transaction must not begin on these shards, if it knows of the first reports of
+// draining shards only; nil if it may begin. A transaction that began before a report continues.
+func (s *Shards) LeavingBefore(need []kv.ShardID, reports uint64) *msg.Failure {
 	for _, sh := range need {
 		l, ok := s.leaving[sh]
 		switch {
-		case !ok || l.number > heard:
-		case l.inc < s.Incarnation(sh):
-			delete(s.leaving, sh) // it is back
+		case !ok || l.number > reports:
+		case l.incarnation < s.Incarnation(sh):
+			delete(s.leaving, sh) // it has restarted
 		default:
 			text := "shard " + sh.String() + " is on node " + s.env.Router.Node(sh).String() + ", which is draining"
 			f := env.Failure(msg.ReasonExhausted, kv.KindUnavailable, text)

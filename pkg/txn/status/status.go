@@ -1,16 +1,23 @@
-// Package status finds out what became of transactions whose answer was lost.
+// Package status queries the outcome of transactions whose response was lost (docs/protocol.md, section 10).
 //
 // # Guarantees
 //
-// Every shard is asked. One that has the record of the commit answers at once, with the
-// results. Otherwise each shard promises, durably, that it will never commit the
-// transaction, before it answers: when all have, the transaction is aborted for good. An
-// outcome that cannot be learned is a failure, never a guess.
+// Every shard is queried. A shard that has committed the transaction responds with its results. Any other first
+// writes a durable fence: it will never commit the transaction. When all shards have fenced it, it is aborted for
+// good. An outcome that cannot be learned is a failure, never a guess.
 //
-//	Ask ──▶ Enquire to every shard ──▶ QueryTxnResponse ──▶ Answered ──▶ Ended
+//	Ask ──▶ QueryTxn to every shard ──▶ QueryTxnResponse ──▶ Answered ──▶ Ended
 //
-// A promise takes memory on every shard until the id is ten minutes old, so that it counts
-// to the user who asks, and there may be no room for one more.
+// # Example
+//
+// Client A commits transaction T and its connection breaks. It queries T at any gateway: shard 1, the last agent,
+// responds "committed", and the query ends. If instead all shards fence T, the outcome is "aborted", and a delayed
+// commit request of T that arrives later is rejected by the fence.
+//
+// # Hazards
+//
+// A fence takes memory on every shard until the id is ten minutes old. So fences are counted by the user who queries,
+// and a shard rejects further ones at a bound.
 package status
 
 import (
@@ -25,7 +32,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/shards"
 )
 
-// Queries are the status queries of one machine.
+// Queries are the outcome queries of one state machine.
 type Queries struct {
 	env     *env.Env
 	shards  *shards.Shards
@@ -33,23 +40,22 @@ type Queries struct {
 	ended   []Ended
 }
 
-// query asks every shard what became of one transaction.
+// query is a query of all shards for one transaction.
 type query struct {
 	id      kv.TxnID
 	user    kv.Account
 	handles []any
 	missing []kv.ShardID
-	// tooOld, exhausted: a shard has promised nothing, since the id is too old to tell, or
-	// since there is no room.
+	// tooOld, exhausted: a shard has written no fence, because the id is too old or the user has too many fences.
 	tooOld, exhausted bool
 	deadline          int64
 	retry             env.Retry
 }
 
-// Ended is the end of a query: an outcome, or a failure. Not committed is no failure.
+// Ended is the result of a query: an outcome or a failure. Aborted is an outcome.
 type Ended struct {
 	ID kv.TxnID
-	// Handles are those of all who asked.
+	// Handles are the call handles of all requesters.
 	Handles     []any
 	Committed   bool
 	Results     []msg.Result
@@ -57,18 +63,18 @@ type Ended struct {
 	Failure     *msg.Failure
 }
 
-// New makes the queries of a machine.
+// New makes the queries of a state machine.
 func New(e *env.Env, s *shards.Shards) *Queries {
 	return &Queries{env: e, shards: s, queries: map[kv.TxnID]*query{}}
 }
 
-// InFlight counts the queries under way.
+// InFlight is the number of queries in flight.
 func (q *Queries) InFlight() int { return len(q.queries) }
 
-// Has reports whether a query about a transaction is under way.
+// Has reports whether a query for a transaction is in flight.
 func (q *Queries) Has(id kv.TxnID) bool { return q.queries[id] != nil }
 
-// Ask begins a query, or joins the one that is under way.
+// Ask begins a query, or joins the one in flight.
 func (q *Queries) Ask(handle any, id kv.TxnID, user kv.Account, deadline int64) {
 	x := q.queries[id]
 	if x != nil {
@@ -89,12 +95,12 @@ func (q *Queries) send(x *query) {
 	}
 }
 
-// Tick asks again what has no answer, and ends what is late.
+// Tick retries the queries that are due, and ends those past their deadline.
 func (q *Queries) Tick() {
 	for _, id := range slices.SortedFunc(maps.Keys(q.queries), kv.TxnID.Compare) {
 		x := q.queries[id]
 		switch {
-		case q.onlyDown(x):
+		case q.endIfOnlyDown(x):
 		case q.env.Now >= x.deadline:
 			f := q.shards.Unreachable(x.missing...)
 			if f == nil {
@@ -110,9 +116,9 @@ func (q *Queries) Tick() {
 	}
 }
 
-// onlyDown ends a query that all shards have answered whose nodes are not down, and reports
-// whether it has: it cannot be told yet then.
-func (q *Queries) onlyDown(x *query) bool {
+// endIfOnlyDown ends a query if only shards of nodes that are down have not responded, and reports whether it has.
+// Such a shard may be the one that has committed the transaction.
+func (q *Queries) endIfOnlyDown(x *query) bool {
 	for _, s := range x.missing {
 		if q.shards.Unreachable(s) == nil {
 			return false
@@ -131,7 +137,7 @@ func (q *Queries) end(x *query, e Ended) {
 	q.ended = append(q.ended, e)
 }
 
-// Answered takes a shard's answer.
+// Answered handles the response of a shard.
 func (q *Queries) Answered(r *msg.QueryTxnResponse) {
 	x := q.queries[r.Id]
 	if x == nil {
@@ -147,20 +153,20 @@ func (q *Queries) Answered(r *msg.QueryTxnResponse) {
 	switch {
 	case len(x.missing) > 0:
 		if q.shards.AnyDown() {
-			q.onlyDown(x)
+			q.endIfOnlyDown(x)
 		}
 	case x.tooOld:
 		text := "the outcome is no longer known: outcomes are kept for ten minutes"
 		q.end(x, Ended{Failure: env.Failure(msg.ReasonTooOld, kv.KindTooOld, text)})
 	case x.exhausted:
-		q.end(x, Ended{Failure: noRoom()})
+		q.end(x, Ended{Failure: fencesExhausted()})
 	default:
 		q.end(x, Ended{})
 	}
 }
 
-// noRoom: some shards have not committed it, and do not promise that they never will.
-func noRoom() *msg.Failure {
+// fencesExhausted is the failure of a query for which some shards could not write a fence.
+func fencesExhausted() *msg.Failure {
 	text := fmt.Sprintf("the transaction has not committed so far, but it cannot be closed: "+
 		"the user has queried the outcomes of %d other transactions that had not committed", kv.MaxFences)
 	f := env.Failure(msg.ReasonExhausted, kv.KindResourceExhausted, text)
@@ -168,7 +174,7 @@ func noRoom() *msg.Failure {
 	return f
 }
 
-// TakeEnded drains the queries that have ended.
+// TakeEnded returns the ended queries and clears the list.
 func (q *Queries) TakeEnded() []Ended {
 	out := q.ended
 	q.ended = nil

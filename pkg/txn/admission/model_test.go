@@ -13,12 +13,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// colliding are keys of few slots: three keys in each of three.
+// colliding are keys of three buckets, three of each.
 var colliding = func() (keys [][]byte) {
 	bySlot := map[uint32][][]byte{}
 	for i := 0; len(keys) < 9; i++ {
 		k := fmt.Appendf(nil, "k%d", i)
-		at := slotOf(k)
+		at := bucketOf(k)
 		bySlot[at] = append(bySlot[at], k)
 		if len(bySlot[at]) == 3 {
 			keys = append(keys, bySlot[at]...)
@@ -27,8 +27,8 @@ var colliding = func() (keys [][]byte) {
 	return keys
 }()
 
-// twinCall is a transaction under way, as the twin knows it.
-type twinCall struct {
+// modelTxn is a transaction in flight in the model.
+type modelTxn struct {
 	ticket Ticket
 	open   bool
 	ops    []msg.Op
@@ -36,9 +36,9 @@ type twinCall struct {
 	shards map[kv.ShardID]bool
 }
 
-func (c *twinCall) claim() Claim { return Claim{Ops: c.ops, Keys: c.keys} }
+func (c *modelTxn) claim() Claim { return Claim{Ops: c.ops, Keys: c.keys} }
 
-func (c *twinCall) wants(key []byte) bool {
+func (c *modelTxn) needsKey(key []byte) bool {
 	for _, op := range c.ops {
 		if !op.IsRange() && string(op.Key) == string(key) {
 			return true
@@ -52,23 +52,23 @@ func (c *twinCall) wants(key []byte) bool {
 	return false
 }
 
-// twin counts everything anew each time.
-type twin struct {
-	opt  Options
-	live []*twinCall
+// model is the reference model of Places. It counts everything again at each use.
+type model struct {
+	opt      Options
+	inFlight []*modelTxn
 }
 
-func (w *twin) key(key []byte) (n int) {
-	for _, c := range w.live {
-		if c.wants(key) {
+func (w *model) keyCount(key []byte) (n int) {
+	for _, c := range w.inFlight {
+		if c.needsKey(key) {
 			n++
 		}
 	}
 	return n
 }
 
-func (w *twin) shard(s kv.ShardID) (n int) {
-	for _, c := range w.live {
+func (w *model) shardCount(s kv.ShardID) (n int) {
+	for _, c := range w.inFlight {
 		if c.shards[s] {
 			n++
 		}
@@ -76,8 +76,8 @@ func (w *twin) shard(s kv.ShardID) (n int) {
 	return n
 }
 
-func (w *twin) opened() (n int) {
-	for _, c := range w.live {
+func (w *model) openCount() (n int) {
+	for _, c := range w.inFlight {
 		if c.open {
 			n++
 		}
@@ -85,72 +85,72 @@ func (w *twin) opened() (n int) {
 	return n
 }
 
-func (w *twin) keyLimit(s kv.ShardID, most int) int {
-	shard := min(w.opt.PerShard, w.opt.Places-len(w.live))
-	limit := max(w.opt.Always, min(w.opt.PerKey, shard-w.shard(s)))
+func (w *model) keyLimit(s kv.ShardID, most int) int {
+	shard := min(w.opt.PerShard, w.opt.Places-len(w.inFlight))
+	limit := max(w.opt.Always, min(w.opt.PerKey, shard-w.shardCount(s)))
 	if most > 0 {
 		return min(limit, most)
 	}
 	return limit
 }
 
-// refuses says why, in the order in which it is looked for.
-func (w *twin) refuses(p *Places, s kv.ShardID, ops []msg.Op, open bool) (by Cause, key string, refused bool) {
+// expectedRefusal returns the expected cause, in the order of the checks.
+func (w *model) expectedRefusal(p *Places, s kv.ShardID, ops []msg.Op, open bool) (by Cause, key string, refused bool) {
 	for _, op := range ops {
-		if !op.IsRange() && w.key(op.Key) >= w.keyLimit(s, p.most(op.Key)) {
+		if !op.IsRange() && w.keyCount(op.Key) >= w.keyLimit(s, p.keyBound(op.Key)) {
 			return ByKey, string(op.Key), true
 		}
 	}
-	switch free := w.opt.Places - len(w.live); {
-	case w.shard(s) >= max(w.opt.Always, min(w.opt.PerShard, free)):
+	switch free := w.opt.Places - len(w.inFlight); {
+	case w.shardCount(s) >= max(w.opt.Always, min(w.opt.PerShard, free)):
 		return ByShard, "", true
 	case free == 0:
 		return ByNode, "", true
-	case open && w.opened() >= w.opt.Open:
+	case open && w.openCount() >= w.opt.Open:
 		return ByOpen, "", true
 	}
 	return 0, "", false
 }
 
-// excess reports whether somebody has more than the most that anybody may.
-func (w *twin) excess() bool {
+// hasExcess reports whether a key or a shard has more than its absolute bound.
+func (w *model) hasExcess() bool {
 	for _, k := range colliding {
-		if w.key(k) > w.opt.PerKey {
+		if w.keyCount(k) > w.opt.PerKey {
 			return true
 		}
 	}
 	for s := range w.opt.Shards {
-		if w.shard(kv.ShardID(s)) > w.opt.PerShard {
+		if w.shardCount(kv.ShardID(s)) > w.opt.PerShard {
 			return true
 		}
 	}
 	return false
 }
 
-// check holds the places against the twin and their own invariants.
-func (w *twin) check(t require.TestingT, p *Places) {
-	slots, keys, over := make([]uint32, numSlots), map[string]int{}, 0
-	for _, c := range w.live {
+// check compares the slots with the model and verifies the invariants.
+func (w *model) check(t require.TestingT, p *Places) {
+	slots, keys, over := make([]uint32, numBuckets), map[string]int{}, 0
+	for _, c := range w.inFlight {
 		claim := c.claim()
 		for i := range claim.len() {
 			if key := claim.key(i); key != nil {
-				slots[slotOf(key)]++
+				slots[bucketOf(key)]++
 			}
 		}
 	}
 	for _, k := range colliding {
-		n := w.key(k)
-		if sl := &p.slots[slotOf(k)]; sl.watched != 0 && n > 0 {
+		n := w.keyCount(k)
+		if sl := &p.buckets[bucketOf(k)]; sl.watched != 0 && n > 0 {
 			keys[string(k)] = n
 		} else if n > w.opt.PerKey {
-			require.NotZero(t, sl.watched, "%q has %d and is not watched", k, n)
+			require.NotZero(t, sl.watched, "%q has %d and is not counted", k, n)
 		}
 		if n > w.opt.PerKey {
 			over++
 		}
 	}
 	for s := range w.opt.Shards {
-		n := w.shard(kv.ShardID(s))
+		n := w.shardCount(kv.ShardID(s))
 		require.Equal(t, n, p.shards[s].n)
 		if n > w.opt.PerShard {
 			over++
@@ -161,26 +161,26 @@ func (w *twin) check(t require.TestingT, p *Places) {
 		counted[k] = x.n
 	}
 	require.Equal(t, keys, counted)
-	have, fresh := make([]uint32, numSlots), false
+	have, fresh := make([]uint32, numBuckets), false
 	for i := range slots {
-		have[i], fresh = p.slots[i].n, fresh || p.slots[i].fresh
+		have[i], fresh = p.buckets[i].n, fresh || p.buckets[i].fresh
 	}
 	require.True(t, slices.Equal(slots, have) && !fresh, "slots")
-	require.Equal(t, over, p.over)
-	require.Equal(t, len(w.live), p.Taken())
-	require.Equal(t, w.opened(), p.open.n)
+	require.Equal(t, over, p.excess)
+	require.Equal(t, len(w.inFlight), p.Taken())
+	require.Equal(t, w.openCount(), p.open.n)
 }
 
-// TestPlacesAgainstATwin: whatever begins and ends, places are counted as if one
-// by one, and a request is refused when, and only when, the rules say so of
-// exact counts. In the end nothing is left.
-func TestPlacesAgainstATwin(t *testing.T) {
+// Counts equal those of the model, and a request is refused if and only if the rules refuse it by exact counts. At
+// the end nothing is left.
+func TestAdmissionEqualsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &twin{opt: Options{
+		w := &model{opt: Options{
 			Shards: 2, Places: rapid.IntRange(2, 24).Draw(t, "places"), PerShard: rapid.IntRange(1, 12).Draw(t, "per shard"),
-			PerKey: rapid.IntRange(1, 6).Draw(t, "per key"), Open: rapid.IntRange(1, 12).Draw(t, "open"), Always: rapid.IntRange(1, 3).Draw(t, "always")}}
+			PerKey: rapid.IntRange(1, 6).Draw(t, "per key"), Open: rapid.IntRange(1, 12).Draw(t, "open"),
+			Always: rapid.IntRange(1, 3).Draw(t, "always")}}
 		p := New(w.opt, func(yield func(Claim)) {
-			for _, c := range w.live {
+			for _, c := range w.inFlight {
 				yield(c.claim())
 			}
 		})
@@ -191,17 +191,17 @@ func TestPlacesAgainstATwin(t *testing.T) {
 				return false
 			}
 			require.True(t, r.Retry >= MinRetry && r.Retry <= MaxRetry, "retry after %v", r.Retry)
-			if r.Cause != ByKey && w.excess() {
+			if r.Cause != ByKey && w.hasExcess() {
 				displaced++
 			}
 			return true
 		}
 		key := rapid.SampledFrom(colliding)
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
-			now += rapid.Int64Range(0, int64(40*time.Millisecond)).Draw(t, "passes")
-			switch do := rapid.IntRange(0, 9).Draw(t, "do"); {
+			now += rapid.Int64Range(0, int64(40*time.Millisecond)).Draw(t, "time")
+			switch do := rapid.IntRange(0, 9).Draw(t, "operation"); {
 			case do < 6:
-				c := &twinCall{open: do == 5, shards: map[kv.ShardID]bool{}}
+				c := &modelTxn{open: do == 5, shards: map[kv.ShardID]bool{}}
 				for range rapid.IntRange(1, 4).Draw(t, "ops") {
 					op := msg.Op{Kind: msg.OpPut, Key: key.Draw(t, "key")}
 					if rapid.IntRange(0, 9).Draw(t, "range") == 0 {
@@ -210,7 +210,7 @@ func TestPlacesAgainstATwin(t *testing.T) {
 					c.ops = append(c.ops, op)
 				}
 				s := kv.ShardID(rapid.IntRange(0, 1).Draw(t, "shard"))
-				by, which, want := w.refuses(p, s, c.ops, c.open)
+				by, which, want := w.expectedRefusal(p, s, c.ops, c.open)
 				r := p.CheckKeys(now, s, c.ops)
 				if r == nil {
 					r = p.CheckShard(now, s)
@@ -228,34 +228,34 @@ func TestPlacesAgainstATwin(t *testing.T) {
 				p.Take(now, &c.ticket, c.open, c.claim())
 				p.TakeShard(now, &c.ticket, s)
 				p.TakeShard(now, &c.ticket, s)
-				w.live = append(w.live, c)
-			case do < 7: // an interactive one goes on, wherever that leads
-				for _, c := range w.live {
-					k, s := key.Draw(t, "more"), kv.ShardID(rapid.IntRange(0, 1).Draw(t, "there"))
-					if c.open && !c.wants(k) {
+				w.inFlight = append(w.inFlight, c)
+			case do < 7: // an interactive transaction uses another key
+				for _, c := range w.inFlight {
+					k, s := key.Draw(t, "more"), kv.ShardID(rapid.IntRange(0, 1).Draw(t, "more shard"))
+					if c.open && !c.needsKey(k) {
 						p.TakeKeys(now, Claim{Keys: [][]byte{k}})
 						p.TakeShard(now, &c.ticket, s)
 						c.keys, c.shards[s] = append(c.keys, k), true
 						break
 					}
 				}
-			case len(w.live) > 0:
-				i := rapid.IntRange(0, len(w.live)-1).Draw(t, "which")
-				c := w.live[i]
-				w.live = append(w.live[:i:i], w.live[i+1:]...)
-				bounced := rapid.IntRange(0, 4).Draw(t, "bounced") == 0
-				p.Give(now, &c.ticket, c.claim(), bounced)
-				if k := c.ops[0].Key; bounced && !c.ops[0].IsRange() {
+			case len(w.inFlight) > 0:
+				i := rapid.IntRange(0, len(w.inFlight)-1).Draw(t, "which")
+				c := w.inFlight[i]
+				w.inFlight = append(w.inFlight[:i:i], w.inFlight[i+1:]...)
+				refusedByShard := rapid.IntRange(0, 4).Draw(t, "refused by shard") == 0
+				p.Give(now, &c.ticket, c.claim(), refusedByShard)
+				if k := c.ops[0].Key; refusedByShard && !c.ops[0].IsRange() {
 					p.Bounced(now, k)
-					require.Equal(t, w.key(k) > 0, p.most(k) > 0)
+					require.Equal(t, w.keyCount(k) > 0, p.keyBound(k) > 0)
 				}
 				require.False(t, c.ticket.Held())
-				p.Give(now, &c.ticket, c.claim(), false) // what is given back twice counts once
+				p.Give(now, &c.ticket, c.claim(), false) // a second call has no effect
 			}
 			w.check(t, p)
 			require.Equal(t, displaced, p.Counters().Displaced)
 		}
-		for _, c := range w.live {
+		for _, c := range w.inFlight {
 			p.Give(now, &c.ticket, c.claim(), false)
 		}
 		require.NoError(t, p.Quiet())
@@ -263,48 +263,47 @@ func TestPlacesAgainstATwin(t *testing.T) {
 	})
 }
 
-// most is to how many a key's shard has brought it down, 0 if it has not.
-func (p *Places) most(key []byte) int {
+// keyBound is the bound of a key after a refusal by its shard, 0 if there is none.
+func (p *Places) keyBound(key []byte) int {
 	if k := p.keys[string(key)]; k != nil {
-		return k.most
+		return k.limit
 	}
 	return 0
 }
 
-// TestAShardBringsAKeyDown: when its shard refuses one of a key, a gateway sends
-// no more than that has taken; as they are served it tries one more at a time.
-func TestAShardBringsAKeyDown(t *testing.T) {
-	l := newLot(9)
-	for l.begin("wanted", 0) == nil {
+// After a refusal by a key's shard, its current count is the bound, which rises by one per completed set.
+func TestShardRefusalBoundsKey(t *testing.T) {
+	l := newFixture(9)
+	for l.begin("hot", 0) == nil {
 	}
-	require.Len(t, l.held, 128)
-	end := func(bounced bool) {
-		c := l.held[0]
-		l.held = l.held[1:]
-		l.Give(0, &c.ticket, c.claim(), bounced)
-		if bounced {
-			l.Bounced(0, []byte("wanted"))
+	require.Len(t, l.txns, 128)
+	end := func(refusedByShard bool) {
+		c := l.txns[0]
+		l.txns = l.txns[1:]
+		l.Give(0, &c.ticket, c.claim(), refusedByShard)
+		if refusedByShard {
+			l.Bounced(0, []byte("hot"))
 		}
 	}
 	for range 88 {
 		end(true)
 	}
-	require.Equal(t, 40, l.begin("wanted", 0).Share)
+	require.Equal(t, 40, l.begin("hot", 0).Share)
 	for i := range 80 {
 		end(false)
-		require.Nil(t, l.begin("wanted", 0))
+		require.Nil(t, l.begin("hot", 0))
 		if i == 39 {
-			require.Nil(t, l.begin("wanted", 0), "40 were served, so there may be 41")
+			require.Nil(t, l.begin("hot", 0), "after 40 completions the bound is 41")
 		}
-		require.Equal(t, ByKey, l.begin("wanted", 0).Cause)
+		require.Equal(t, ByKey, l.begin("hot", 0).Cause)
 	}
-	require.Len(t, l.held, 41)
-	for len(l.held) > 0 {
+	require.Len(t, l.txns, 41)
+	for len(l.txns) > 0 {
 		end(false)
 	}
 	require.NoError(t, l.Quiet())
 	for range 128 {
-		require.Nil(t, l.begin("wanted", 0), "all is forgotten when nobody wants the key")
+		require.Nil(t, l.begin("hot", 0), "the bound ends with the last transaction")
 	}
 }
 
@@ -315,25 +314,25 @@ func puts(keys ...string) (ops []msg.Op) {
 	return ops
 }
 
-// lot is places with transactions that end in the order in which they began.
-type lot struct {
+// fixture is slots with transactions that end in the order in which they began.
+type fixture struct {
 	*Places
-	held []*twinCall
+	txns []*modelTxn
 }
 
-func newLot(shards int) *lot {
-	l := &lot{}
+func newFixture(shards int) *fixture {
+	l := &fixture{}
 	l.Places = New(Options{Shards: shards, Places: 2048}, func(yield func(Claim)) {
-		for _, c := range l.held {
+		for _, c := range l.txns {
 			yield(c.claim())
 		}
 	})
 	return l
 }
 
-// begin asks for a place.
-func (l *lot) begin(key string, s kv.ShardID) *Refusal {
-	c := &twinCall{ops: puts(key)}
+// begin requests a slot.
+func (l *fixture) begin(key string, s kv.ShardID) *Refusal {
+	c := &modelTxn{ops: puts(key)}
 	r := l.CheckKeys(0, s, c.ops)
 	if r == nil {
 		r = l.CheckShard(0, s)
@@ -344,28 +343,27 @@ func (l *lot) begin(key string, s kv.ShardID) *Refusal {
 	if r == nil {
 		l.Take(0, &c.ticket, false, c.claim())
 		l.TakeShard(0, &c.ticket, s)
-		l.held = append(l.held, c)
+		l.txns = append(l.txns, c)
 	}
 	return r
 }
 
-// end gives the oldest place back.
-func (l *lot) end() {
-	c := l.held[0]
-	l.held = l.held[1:]
+// end frees the oldest slot.
+func (l *fixture) end() {
+	c := l.txns[0]
+	l.txns = l.txns[1:]
 	l.Give(0, &c.ticket, c.claim(), false)
 }
 
-// TestHotKeysLeavePlaces: however many keys are saturated, cold ones get in,
-// beside them and elsewhere, and nothing of theirs was taken.
-func TestHotKeysLeavePlaces(t *testing.T) {
+// Requests for other keys are admitted however many keys are saturated, on the same shard and on others.
+func TestHotKeysLeaveSlots(t *testing.T) {
 	for _, hot := range []int{1, 2, 5, 20} {
 		for name, shardOf := range map[string]func(i int) kv.ShardID{
 			"on one shard":   func(int) kv.ShardID { return 0 },
 			"on many shards": func(i int) kv.ShardID { return kv.ShardID(i % 8) },
 		} {
 			t.Run(fmt.Sprintf("%d hot keys %s", hot, name), func(t *testing.T) {
-				l := newLot(9)
+				l := newFixture(9)
 				for i := range 20_000 { // far more come than go
 					for j := range hot {
 						l.begin(fmt.Sprintf("hot%d", j), shardOf(j))
@@ -381,7 +379,7 @@ func TestHotKeysLeavePlaces(t *testing.T) {
 					require.Nil(t, l.begin(fmt.Sprintf("cold%d", 100+i), 0))
 				}
 				require.Zero(t, l.Counters().Displaced)
-				for len(l.held) > 0 {
+				for len(l.txns) > 0 {
 					l.end()
 				}
 				require.NoError(t, l.Quiet())
@@ -390,10 +388,10 @@ func TestHotKeysLeavePlaces(t *testing.T) {
 	}
 }
 
-// TestStuckShardsLeavePlaces: k stuck shards have at most k/(k+1) of the places.
-func TestStuckShardsLeavePlaces(t *testing.T) {
+// k stuck shards occupy at most k/(k+1) of the slots.
+func TestStuckShardsLeaveSlots(t *testing.T) {
 	for _, stuck := range []int{1, 2, 4} {
-		l := newLot(9)
+		l := newFixture(9)
 		for i := range stuck * 3000 {
 			if r := l.begin(fmt.Sprint(i), kv.ShardID(i%stuck)); r != nil {
 				require.Equal(t, ByShard, r.Cause)
@@ -405,32 +403,29 @@ func TestStuckShardsLeavePlaces(t *testing.T) {
 	}
 }
 
-// TestRetriesFollowTheRate: those who are refused are told to come back one
-// after the other, as fast as places are given back, and nobody later than
-// after MaxRetry.
-func TestRetriesFollowTheRate(t *testing.T) {
-	l := line{n: 1000}
-	require.Equal(t, firstRetry, l.Retry(0), "nothing is known")
+// Refused requests get successive retry times at the service rate, at most MaxRetry ahead.
+func TestRetryTimesFollowServiceRate(t *testing.T) {
+	l := queue{n: 1000}
+	require.Equal(t, firstRetry, l.Retry(0), "no rate is known")
 	now := int64(time.Hour)
 	for range 200 { // one in 2 ms
 		now += int64(2 * time.Millisecond)
-		l.leave(now, false)
+		l.remove(now, false)
 	}
 	for i := range 5 {
 		require.InDelta(t, float64(i+1)*2, float64(l.Retry(now))/1e6, 0.2)
 	}
 	now += int64(20 * time.Millisecond)
-	require.InDelta(t, 2, float64(l.Retry(now))/1e6, 0.5, "their turns have passed")
+	require.InDelta(t, 2, float64(l.Retry(now))/1e6, 0.5, "the assigned turns have passed")
 	for range 5000 {
 		require.LessOrEqual(t, l.Retry(now), MaxRetry)
 	}
 	stuck := now + int64(10*time.Second)
-	require.Greater(t, l.Retry(stuck), 100*time.Millisecond, "hardly anything has ended for long")
+	require.Greater(t, l.Retry(stuck), 100*time.Millisecond, "no completions for 10 s")
 }
 
-// TestManyOperationsAreWalkedOnce: a transaction with keys in all slots does not
-// have the others walked once for each.
-func TestManyOperationsAreWalkedOnce(t *testing.T) {
+// One scan counts all keys, also if a transaction has keys in all buckets.
+func TestManyKeysAreCountedInOneWalk(t *testing.T) {
 	var ops []msg.Op
 	for i := range 5000 {
 		ops = append(ops, puts(fmt.Sprint(i))...)
@@ -448,7 +443,7 @@ func TestManyOperationsAreWalkedOnce(t *testing.T) {
 
 var sink *Refusal
 
-// BenchmarkOneKey: what admission costs a transaction of one key.
+// BenchmarkOneKey measures the cost of admission for a transaction of one key.
 func BenchmarkOneKey(b *testing.B) {
 	for name, busy := range map[string]int{"unwatched": 0, "watched": 200} {
 		b.Run(name, func(b *testing.B) {
@@ -464,8 +459,8 @@ func BenchmarkOneKey(b *testing.B) {
 				p.Take(0, &x, false, c)
 			}
 			if busy > 0 {
-				p.watch(slotOf(ops[0].Key))
-				p.walk(0)
+				p.watch(bucketOf(ops[0].Key))
+				p.countFresh(0)
 			}
 			b.ReportAllocs()
 			for b.Loop() {

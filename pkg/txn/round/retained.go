@@ -7,21 +7,21 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// keptEvery is how often the shards are told to keep a state: two messages in a row may be lost.
-const keptEvery = int64(kv.DefaultScanKeep) / 4
+// renewInterval is the time between two renewals of a retained snapshot: two successive ones may be lost.
+const renewInterval = int64(kv.DefaultScanKeep) / 4
 
-// keep begins to have a state kept, for one user.
-func (r *Rounds) keep(p *Round) {
+// retain begins to renew a snapshot, with one user.
+func (r *Rounds) retain(p *Round) {
 	p.users++
-	p.renewAt = r.env.Now + keptEvery
-	r.kept = append(r.kept, p)
+	p.renewAt = r.env.Now + renewInterval
+	r.retained = append(r.retained, p)
 	r.env.Timed(p.renewAt)
 }
 
-// Use counts one more transaction that reads at a state.
+// Use adds a transaction that reads at a snapshot.
 func (r *Rounds) Use(p *Round) { p.users++ }
 
-// Unuse ends one use of a state. After the last the shards forget it.
+// Unuse removes a transaction that has read at a snapshot. After the last one the shards release the snapshot.
 func (r *Rounds) Unuse(p *Round) {
 	p.users--
 	switch {
@@ -31,15 +31,15 @@ func (r *Rounds) Unuse(p *Round) {
 		r.GiveBack = append(r.GiveBack, p.Name)
 		return
 	}
-	r.kept = slices.DeleteFunc(r.kept, func(x *Round) bool { return x == p })
-	r.forget(p)
+	r.retained = slices.DeleteFunc(r.retained, func(x *Round) bool { return x == p })
+	r.release(p)
 }
 
-// Tick has the states that are read at kept for longer.
+// Tick renews the snapshots in use.
 func (r *Rounds) Tick() {
-	for _, p := range r.kept {
+	for _, p := range r.retained {
 		if r.env.Now >= p.renewAt {
-			p.renewAt = r.env.Now + keptEvery
+			p.renewAt = r.env.Now + renewInterval
 			r.renew(p)
 		}
 		r.env.Timed(p.renewAt)
@@ -58,15 +58,14 @@ func (r *Rounds) renew(p *Round) {
 	}
 }
 
-// forget has the shards forget what they keep for a round. They would do so by themselves
-// after kv.DefaultScanKeep.
-func (r *Rounds) forget(p *Round) {
+// release sends releases to the shards, which would otherwise release the snapshot after kv.DefaultScanKeep.
+func (r *Rounds) release(p *Round) {
 	for _, s := range p.shards() {
 		r.env.To(s).Body = &msg.ReadPage{Txn: p.Name, Done: true}
 	}
 }
 
-// shards lists those that have a part in the state.
+// shards lists the shards with an entry in the snapshot.
 func (s *State) shards() (out []kv.ShardID) {
 	for i := range s.Incs {
 		if s.Has(kv.ShardID(i)) {

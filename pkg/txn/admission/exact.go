@@ -2,54 +2,54 @@ package admission
 
 import "maps"
 
-// watch has walk count the keys of a slot, unless they are counted already.
+// watch makes countFresh count the keys of a bucket, unless they are counted exactly already.
 func (p *Places) watch(at uint32) {
-	sl := &p.slots[at]
+	sl := &p.buckets[at]
 	if sl.watched == 0 {
 		sl.watched, sl.fresh = max(sl.n, 1), true
 		p.fresh = append(p.fresh, at)
 	}
 }
 
-// walk counts the keys of fresh slots among the transactions under way: those
-// of all such slots at once, since that is what takes long.
-func (p *Places) walk(now int64) {
+// countFresh counts the keys of all fresh buckets in one scan of the transactions in flight, which is the
+// expensive part.
+func (p *Places) countFresh(now int64) {
 	if len(p.fresh) == 0 {
 		return
 	}
-	p.under(func(c Claim) {
+	p.inFlight(func(c Claim) {
 		p.stamp++
 		for i := range c.len() {
 			if key := c.key(i); key != nil {
-				if at := slotOf(key); p.slots[at].fresh {
+				if at := bucketOf(key); p.buckets[at].fresh {
 					p.countKey(now, at, key)
 				}
 			}
 		}
 	})
 	for _, at := range p.fresh {
-		p.slots[at].fresh = false
+		p.buckets[at].fresh = false
 	}
 	p.fresh = p.fresh[:0]
 }
 
-// unwatch forgets the keys of a slot that has calmed down.
+// unwatch drops the exact counts of a bucket.
 func (p *Places) unwatch(at uint32) {
-	p.slots[at].watched = 0
+	p.buckets[at].watched = 0
 	maps.DeleteFunc(p.keys, func(_ string, k *watchedKey) bool {
-		if k.slot == at && k.n > p.opt.PerKey {
-			p.over--
+		if k.bucket == at && k.n > p.opt.PerKey {
+			p.excess--
 		}
-		return k.slot == at
+		return k.bucket == at
 	})
 }
 
-// count has a claim counted with those of its keys that are watched.
+// count adds a claim to the exact counts of its keys.
 func (p *Places) count(now int64, c Claim) {
 	p.stamp++
 	for i := range c.len() {
 		if key := c.key(i); key != nil {
-			if at := slotOf(key); p.slots[at].watched != 0 {
+			if at := bucketOf(key); p.buckets[at].watched != 0 {
 				p.countKey(now, at, key)
 			}
 		}
@@ -59,31 +59,31 @@ func (p *Places) count(now int64, c Claim) {
 func (p *Places) countKey(now int64, at uint32, key []byte) {
 	k := p.keys[string(key)]
 	if k == nil {
-		k = &watchedKey{slot: at}
+		k = &watchedKey{bucket: at}
 		p.keys[string(key)] = k
 	}
 	if k.stamp == p.stamp {
 		return
 	}
 	k.stamp = p.stamp
-	k.enter(now)
+	k.add(now)
 	if k.n == p.opt.PerKey+1 {
-		p.over++
+		p.excess++
 	}
 }
 
-// gone tries it with one more when as many have been served as there may be.
-func (k *watchedKey) gone(unserved bool) {
-	if k.most == 0 || unserved {
+// onEnd raises the bound of a key by one after as many completions as the bound allows in flight.
+func (k *watchedKey) onEnd(unserved bool) {
+	if k.limit == 0 || unserved {
 		return
 	}
 	k.served++
-	if k.served >= k.most {
-		k.most, k.served = k.most+1, 0
+	if k.served >= k.limit {
+		k.limit, k.served = k.limit+1, 0
 	}
 }
 
-// uncount undoes TakeKeys for a whole claim.
+// uncount removes a whole claim from the counters.
 func (p *Places) uncount(now int64, c Claim, unserved bool) {
 	p.stamp++
 	for i := range c.len() {
@@ -91,18 +91,18 @@ func (p *Places) uncount(now int64, c Claim, unserved bool) {
 		if key == nil {
 			continue
 		}
-		at := slotOf(key)
-		sl := &p.slots[at]
+		at := bucketOf(key)
+		sl := &p.buckets[at]
 		sl.n--
 		if sl.watched == 0 {
 			continue
 		}
 		if k := p.keys[string(key)]; k != nil && k.stamp != p.stamp {
 			k.stamp = p.stamp
-			k.gone(unserved)
-			k.leave(now, unserved)
+			k.onEnd(unserved)
+			k.remove(now, unserved)
 			if k.n == p.opt.PerKey {
-				p.over--
+				p.excess--
 			}
 			if k.n == 0 {
 				delete(p.keys, string(key))

@@ -13,11 +13,11 @@ import (
 	"github.com/linchpindb/linchpin/test/tries"
 )
 
-// TestMain has rapid try more inputs than it does by default: they are cheap.
+// TestMain raises the number of inputs that rapid tries: they are cheap.
 func TestMain(m *testing.M) { tries.Main(m, "1000") }
 
-// TestTwin does the same random things to the queues and to their dumb twin.
-func TestTwin(t *testing.T) {
+// TestQueueEqualsModel applies the same random operations to the queues and to the reference model.
+func TestQueueEqualsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBoth(t)
 		for range rapid.IntRange(1, 150).Draw(t, "steps") {
@@ -30,29 +30,29 @@ func TestTwin(t *testing.T) {
 			b.tick()
 			b.compare()
 		}
-		b.clear()
+		b.removeAll()
 	})
 }
 
-// both is the queues with their twin.
-type both struct {
-	t    *rapid.T
-	q    *Queue
-	twin *twin
-	// epochs are all that were given out.
-	epochs map[kv.Epoch]bool
-	asks   []Ask
+// comparison is the queues under test with their reference model.
+type comparison struct {
+	t     *rapid.T
+	q     *Queue
+	model *model
+	// epochs are all epochs that the queues have assigned.
+	epochs   map[kv.Epoch]bool
+	requests []Ask
 }
 
-func newBoth(t *rapid.T) *both {
+func newBoth(t *rapid.T) *comparison {
 	opt := Options{Incarnation: 2, UnsealAfter: 4, Repeat: 6, HoldBound: 9}
 	opt.SealFrom = rapid.SampledFrom([]int64{0, 8, 20}).Draw(t, "seal from")
-	b := &both{t: t, q: New(opt), twin: &twin{opt: opt}, epochs: map[kv.Epoch]bool{}}
+	b := &comparison{t: t, q: New(opt), model: &model{opt: opt}, epochs: map[kv.Epoch]bool{}}
 	for range rapid.IntRange(0, 2).Draw(t, "recovered") {
-		if txn := drawName(t, 'A'); b.twin.update(txn) == nil {
+		if txn := drawName(t, 'A'); b.model.update(txn) == nil {
 			needs := b.drawChanges()
 			b.q.Recover(0, txn, needs)
-			b.twin.prepare(txn, needs, Recovered)
+			b.model.prepare(txn, needs, Recovered)
 		}
 	}
 	b.tick()
@@ -60,22 +60,22 @@ func newBoth(t *rapid.T) *both {
 	return b
 }
 
-func (b *both) now() int64 { return b.twin.now }
+func (b *comparison) now() int64 { return b.model.now }
 
-func (b *both) advance(by int64) { b.twin.now += by }
+func (b *comparison) advance(by int64) { b.model.now += by }
 
-// tick does what is due, as the shard does at the end of each step. It must be
-// in time for everything that the twin says is due.
-func (b *both) tick() {
-	require.LessOrEqual(b.t, b.q.NextTick(), b.twin.due(), "something is due, and no tick is")
-	b.asks = nil
+// tick calls Tick if it is due, as the shard does at the end of each step. The queues must not schedule it later than
+// the model does.
+func (b *comparison) tick() {
+	require.LessOrEqual(b.t, b.q.NextTick(), b.model.due(), "Tick is scheduled too late")
+	b.requests = nil
 	if b.now() < b.q.NextTick() {
 		require.Empty(b.t, b.q.Tick(b.now()))
 		return
 	}
-	b.asks = b.q.Tick(b.now())
-	require.Equal(b.t, b.twin.tick(), b.asks, "asks")
-	require.LessOrEqual(b.t, b.q.NextTick(), b.twin.due(), "something is due, and no tick is")
+	b.requests = b.q.Tick(b.now())
+	require.Equal(b.t, b.model.tick(), b.requests, "unseal requests")
+	require.LessOrEqual(b.t, b.q.NextTick(), b.model.due(), "Tick is scheduled too late")
 }
 
 var (
@@ -83,10 +83,11 @@ var (
 	containsX, containsY, size = ofSet("contains", "x"), ofSet("contains", "y"), ofSet("len")
 
 	updateModes = []adt.Mode{adt.ModeWrite, adt.ModeAdd, addX, addY, removeX}
-	readerModes = []adt.Mode{adt.ModeRead, adt.ModeRead, adt.ModeRead, adt.ModeAdd, adt.ModeWrite, containsX, containsY, size}
+	readerModes = []adt.Mode{adt.ModeRead, adt.ModeRead, adt.ModeRead, adt.ModeAdd, adt.ModeWrite,
+		containsX, containsY, size}
 )
 
-// ofSet is the mode of a call on a set.
+// ofSet returns the mode of a method of the set type.
 func ofSet(method string, members ...string) adt.Mode {
 	var args adt.Args
 	for _, m := range members {
@@ -96,7 +97,7 @@ func ofSet(method string, members ...string) adt.Mode {
 	return adt.Modes(nil, &op)[0]
 }
 
-// drawNeeds draws a few needs, one in four a range.
+// drawNeeds draws one or two needs; one in four is a range.
 func drawNeeds(t *rapid.T, modes []adt.Mode) (out []Need) {
 	for range rapid.IntRange(1, 2).Draw(t, "needs") {
 		from := rapid.IntRange(0, len(keys)-1).Draw(t, "key")
@@ -117,61 +118,61 @@ func drawName(t *rapid.T, first byte) kv.TxnRef {
 	return kv.TxnRef{TxnID: kv.TxnID{Time: int64(first-'A') + int64(n)}, Attempt: 1}
 }
 
-// drawChanges draws what a participant changes, which may be nothing.
-func (b *both) drawChanges() []Need {
+// drawChanges draws the changes of a participant, which may be none.
+func (b *comparison) drawChanges() []Need {
 	if rapid.IntRange(0, 9).Draw(b.t, "only read") == 9 {
 		return nil
 	}
 	return drawNeeds(b.t, updateModes)
 }
 
-// compare holds the queues against the twin.
-func (b *both) compare() {
+// compare compares the queues with the model.
+func (b *comparison) compare() {
 	require.NoError(b.t, b.q.Check())
-	b.twin.settle()
+	b.model.settle()
 	b.compareChanges()
 	b.compareUpdates()
 	b.compareReaders()
 	b.compareWaiting()
 	needs := drawNeeds(b.t, readerModes)
-	clashes := func(u *twinUpdate) bool { return clash(u.needs, needs) }
-	parked, age := b.q.Passes(b.now(), needs)
-	require.Equal(b.t, slices.ContainsFunc(b.twin.updates, clashes), parked, "%v is parked", needs)
+	conflicts := func(u *modelUpdate) bool { return conflict(u.needs, needs) }
+	undecided, age := b.q.Passes(b.now(), needs)
+	require.Equal(b.t, slices.ContainsFunc(b.model.updates, conflicts), undecided, "%v: undecided", needs)
 	want := int64(0)
-	for _, u := range b.twin.updates {
-		if clashes(u) && u.held() {
-			want = max(want, b.twin.age(u))
+	for _, u := range b.model.updates {
+		if conflicts(u) && u.isHeld() {
+			want = max(want, b.model.timeBlocked(u))
 		}
 	}
-	require.Equal(b.t, want, age, "%v passes an age", needs)
+	require.Equal(b.t, want, age, "%v: time blocked", needs)
 }
 
-func (b *both) compareUpdates() {
+func (b *comparison) compareUpdates() {
 	held, pieces := 0, 0
-	for _, u := range b.twin.updates {
-		if u.held() {
+	for _, u := range b.model.updates {
+		if u.isHeld() {
 			held++
 		}
-		require.Equal(b.t, b.twin.age(u), b.q.HeldAge(b.now(), u.txn), "%v is held for", u.txn)
+		require.Equal(b.t, b.model.timeBlocked(u), b.q.HeldAge(b.now(), u.txn), "%v: time blocked", u.txn)
 		if u.piece {
 			pieces++
 		}
 		require.Equal(b.t, u.piece, b.q.updates[u.txn].piece)
 		b.compareState(u)
 		for _, r := range b.q.updates[u.txn].waiting {
-			require.Contains(b.t, r.waits, b.q.updates[u.txn], "%v knows of a read that does not wait for it", u.txn)
+			require.Contains(b.t, r.waits, b.q.updates[u.txn], "a read does not wait for %v", u.txn)
 		}
 	}
-	want := []int{len(b.twin.updates), held, pieces}
+	want := []int{len(b.model.updates), held, pieces}
 	require.Equal(b.t, want, []int{b.q.Len(), b.q.Held(), b.q.Pieces()}, "updates, held, pieces")
 }
 
-func (b *both) compareReaders() {
-	w := b.twin
+func (b *comparison) compareReaders() {
+	w := b.model
 	require.Equal(b.t, len(w.readers()), b.q.Readers(), "readers")
 	require.Equal(b.t, len(w.readers()) == 0 && w.now >= w.opt.SealFrom, b.q.Open(w.now), "open")
 	for _, id := range w.readers() {
-		require.Equal(b.t, w.lasting(id), b.q.Registered(id), "%v is registered", id)
+		require.Equal(b.t, w.isLasting(id), b.q.Registered(id), "%v is registered", id)
 		require.Equal(b.t, w.until(id), b.q.readers[id].until, "%v is registered until", id)
 	}
 	for _, r := range w.open {
@@ -180,28 +181,27 @@ func (b *both) compareReaders() {
 	}
 }
 
-// compareWaiting counts who waits for each key.
-func (b *both) compareWaiting() {
-	for _, key := range []string{"a", "b", "c", "d", "nowhere"} {
+// compareWaiting compares the number of waiters of each key.
+func (b *comparison) compareWaiting() {
+	for _, key := range []string{"a", "b", "c", "d", "unused"} {
 		is := func(n Need) bool { return n.Span.IsPoint() && string(n.Span.Start) == key }
 		want := 0
-		for _, u := range b.twin.updates {
-			if u.held() && slices.ContainsFunc(u.needs, is) {
+		for _, u := range b.model.updates {
+			if u.isHeld() && slices.ContainsFunc(u.needs, is) {
 				want++
 			}
 		}
-		for _, r := range b.twin.open {
+		for _, r := range b.model.open {
 			if r.state == readWaiting && slices.ContainsFunc(r.Needs, is) {
 				want++
 			}
 		}
-		require.Equal(b.t, want, b.q.WaitingFor([]byte(key)), "those who wait for %s", key)
+		require.Equal(b.t, want, b.q.WaitingFor([]byte(key)), "waiters of %s", key)
 	}
 }
 
-// compareState looks at what an update's vote says, and that every sealing has
-// an epoch of this life that no other has had.
-func (b *both) compareState(u *twinUpdate) {
+// compareState compares the state of an update. Each sealing must have a new epoch of this incarnation.
+func (b *comparison) compareState(u *modelUpdate) {
 	state, epoch := b.q.State(u.txn)
 	require.Equal(b.t, u.state, state, "%v", u.txn)
 	if state != Sealed {
@@ -209,16 +209,16 @@ func (b *both) compareState(u *twinUpdate) {
 		return
 	}
 	if u.epoch.IsZero() {
-		require.NotContains(b.t, b.epochs, epoch, "%v seals with an epoch that was used before", u.txn)
+		require.NotContains(b.t, b.epochs, epoch, "%v reuses an epoch", u.txn)
 		u.epoch, b.epochs[epoch] = epoch, true
 	}
 	require.Equal(b.t, u.epoch, epoch, "%v", u.txn)
-	require.Equal(b.t, b.twin.opt.Incarnation, epoch.Incarnation)
+	require.Equal(b.t, b.model.opt.Incarnation, epoch.Incarnation)
 }
 
-func (b *both) compareChanges() {
-	got, want := b.q.Changes(), b.twin.changes
-	b.twin.changes = Changes{}
+func (b *comparison) compareChanges() {
+	got, want := b.q.Changes(), b.model.changes
+	b.model.changes = Changes{}
 	require.ElementsMatch(b.t, want.Ready, got.Ready, "ready")
 	require.ElementsMatch(b.t, want.Lapsed, got.Lapsed, "lapsed")
 	require.ElementsMatch(b.t, want.Sealed, got.Sealed, "sealed")
@@ -228,20 +228,21 @@ func (b *both) compareChanges() {
 	require.ElementsMatch(b.t, want.Free, got.Free, "free")
 }
 
-// clear decides all updates and has all readers leave: nothing stays behind.
-func (b *both) clear() {
-	for _, r := range slices.Clone(b.twin.open) {
+// removeAll decides all updates and deregisters all readers. Nothing may be left.
+func (b *comparison) removeAll() {
+	for _, r := range slices.Clone(b.model.open) {
 		b.leave(r.Reader)
 	}
-	for _, id := range b.twin.readers() {
+	for _, id := range b.model.readers() {
 		b.leave(id)
 	}
-	for _, u := range slices.Clone(b.twin.updates) {
+	for _, u := range slices.Clone(b.model.updates) {
 		b.q.Decided(b.now(), u.txn)
 		b.q.Withdraw(b.now(), u.txn)
 	}
 	q := b.q
-	require.Zero(b.t, len(q.updates)+len(q.readers)+len(q.points)+len(q.rangedUpdates)+len(q.rangedReaders)+len(q.reads))
+	require.Zero(b.t, len(q.updates)+len(q.readers)+len(q.points))
+	require.Zero(b.t, len(q.rangedUpdates)+len(q.rangedReaders)+len(q.waitingReads))
 	q.Tick(max(b.now(), q.NextTick()))
-	require.EqualValues(b.t, math.MaxInt64, q.NextTick(), "there is nothing left to do")
+	require.EqualValues(b.t, math.MaxInt64, q.NextTick(), "no tick is due")
 }
