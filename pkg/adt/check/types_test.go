@@ -10,7 +10,7 @@ import (
 )
 
 // TestTypesAreWhatTheySay has the machine try to refute linchpin's own types.
-// pkg/adt.TestPlantedErrorsInTypesAreFound shows that it would find errors in them.
+// pkg/adt.TestPlantedErrorsAreRefuted shows that it would find errors in them.
 func TestTypesAreWhatTheySay(t *testing.T) {
 	for _, made := range adt.Types() {
 		t.Run(made.Name, func(t *testing.T) {
