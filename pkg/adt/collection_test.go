@@ -251,7 +251,8 @@ func TestCollectionNumbersAreStable(t *testing.T) {
 		2: "set: add remove contains len members add-count remove-count / add remove insert take present absent member all",
 		3: "map: set delete get get-many increment increment-get len all range has set-if-absent / " +
 			"set overwrite increment bump delete get present absent len all",
-		4: "sorted-set: add increment remove score rank range-by-rank range-by-score len increment-get rev-rank range-by-rev-rank / " +
+		4: "sorted-set: add increment remove score rank range-by-rank range-by-score len increment-get rev-rank " +
+			"range-by-rev-rank / " +
 			"add rescore increment shift remove score absent len order",
 		9: "list: append range len trim append-len get / append trim prefix all",
 	} {

@@ -73,7 +73,7 @@ func TestPlantedErrorsAreRefuted(t *testing.T) {
 	})
 }
 
-// planted checks copies of a type.
+// planted checks copies of a type, each with one error.
 func planted[S any](t *testing.T, spec func() Spec[S], errors map[string]func(*Spec[S])) {
 	for name, plant := range errors {
 		t.Run(spec().Name+"/"+name, func(t *testing.T) {
