@@ -52,6 +52,7 @@ func (t *Type) findSubstitute(of, with Kind) (best *TypeMethod, apart bool) {
 	return best, apart
 }
 
+// commonPrefix returns the length of the common prefix of two names.
 func commonPrefix(a, b string) (n int) {
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++

@@ -44,13 +44,22 @@ const BoundedCounter entry.Type = 7
 
 // Kinds of lock of a bounded counter, as stored.
 const (
+	// boundedAdd: an addition that succeeds for every outcome of undecided moves.
 	boundedAdd Kind = iota + 1
+	// boundedSubtract: a subtraction with the same guarantee.
 	boundedSubtract
+	// boundedGet: reads the value, so it conflicts with all moves.
 	boundedGet
+	// boundedNoRoom: a refused addition stays refused while others only add. It conflicts with
+	// subtractions, which could make it possible.
 	boundedNoRoom
+	// boundedNoneLeft: a refused subtraction, in the same way.
 	boundedNoneLeft
+	// boundedAlone: the outcome depends on undecided moves, so no other move may be undecided.
 	boundedAlone
+	// boundedCreate: creates the counter and conflicts with everything.
 	boundedCreate
+	// boundedBounds: reads the bounds, or whether the counter exists; only create changes these.
 	boundedBounds
 )
 
@@ -72,6 +81,8 @@ const boundedForm = 1
 
 func init() { Install(boundedSpec()) }
 
+// boundedSpec declares the type. Moves need the lock "alone" if the value is not known: it covers
+// the others.
 func boundedSpec() Spec[bounded] {
 	n := []Param{{Name: "n", Kind: msg.DatumInt}}
 	return Spec[bounded]{
@@ -146,6 +157,8 @@ func newBounded(a Args) (bounded, error) {
 	return b, nil
 }
 
+// createBounded creates the counter. planBoundedCreate plans it only for an absent one, under an
+// exclusive lock.
 func createBounded(s bounded, a Args) (bounded, error) {
 	if s.created {
 		return s, Errorf(kv.KindConditionFailed, "the counter exists")
@@ -288,6 +301,8 @@ func (s *bounded) outOfBoundsError(method uint32, n int64, least, most uint64) e
 	return Errorf(kv.KindOutOfRange, "subtracting %d would go below the floor %d (%s)", n, s.floor, left)
 }
 
+// applyMove applies a planned move. The error cannot occur for a granted move: every subset of the
+// granted moves stays within the bounds, in every order. Package check verifies that.
 func applyMove(method uint32) func(bounded, Args) (bounded, error) {
 	return func(s bounded, a Args) (bounded, error) {
 		n := a[0].Int
@@ -305,11 +320,14 @@ func applyMove(method uint32) func(bounded, Args) (bounded, error) {
 	}
 }
 
+// combineMoves combines two moves in the same direction into one. Their sum was granted step by
+// step, so the position between the two needs no check of its own.
 func combineMoves(first, then Args) (Args, bool) {
 	sum, ok := Sum(first[0].Int, then[0].Int)
 	return Args{Int(sum)}, ok
 }
 
+// getBounded answers get: the value, or nil for an absent counter.
 func getBounded(s bounded, _ Args) ([]msg.Datum, error) {
 	if !s.created {
 		return []msg.Datum{Nil()}, nil
@@ -317,6 +335,7 @@ func getBounded(s bounded, _ Args) ([]msg.Datum, error) {
 	return []msg.Datum{Int(s.value)}, nil
 }
 
+// boundsOf answers bounds: floor and ceiling, or two nils.
 func boundsOf(s bounded, _ Args) ([]msg.Datum, error) {
 	if !s.created {
 		return []msg.Datum{Nil(), Nil()}, nil
@@ -357,6 +376,7 @@ func drawMove(n func(int) int) Args {
 	return Args{Int(int64(1 + n(6)))}
 }
 
+// encodeBounded writes the version, floor, ceiling and value, 8 bytes each, big-endian.
 func encodeBounded(s bounded) []byte {
 	b := make([]byte, 0, 25)
 	if !s.created {
@@ -369,6 +389,7 @@ func encodeBounded(s bounded) []byte {
 	return b
 }
 
+// decodeBounded is the inverse of encodeBounded. It rejects a value outside of its bounds.
 func decodeBounded(b []byte) (s bounded, err error) {
 	if len(b) != 25 || b[0] != boundedForm {
 		return s, kv.Errorf(kv.KindCorrupt, "%d bytes, or an unknown version", len(b))

@@ -44,6 +44,9 @@ func idsSpec() Spec[noState] {
 	}
 }
 
+// planIDs derives n identifiers from View.Unique, which is the same in each attempt of the
+// transaction. The answer does not depend on any state, so it needs no other lock than one against
+// deletion.
 func planIDs(v *View[noState], a Args) Plan {
 	n := int64(1)
 	if len(a) > 0 {

@@ -30,9 +30,14 @@ type listState = tree.List[string]
 
 // Kinds of lock of a list, as stored.
 const (
+	// listAppends: appends at the end; conflicts with other appends, since the list shows their
+	// order.
 	listAppends Kind = iota + 1
+	// listTrims: removes values and conflicts with everything.
 	listTrims
+	// listPrefix: reads existing positions, which an append does not change.
 	listPrefix
+	// listAll: reads the length or the end of the list.
 	listAll
 )
 
@@ -78,6 +83,7 @@ func listMethods() []MethodSpec[listState] {
 	}
 }
 
+// appendValues applies append: O(log n) per value.
 func appendValues(s listState, a Args) (listState, error) {
 	for _, d := range a {
 		v := string(d.Bytes)
@@ -86,6 +92,8 @@ func appendValues(s listState, a Args) (listState, error) {
 	return s, nil
 }
 
+// planAppendLength plans append-len. Appends conflict with each other, so the length in the answer
+// stays true until the commit.
 func planAppendLength(v *View[listState], a Args) Plan {
 	return As(listAppends, listAppendMethod, a, Int(int64(v.State.Len()+len(a))))
 }
@@ -108,6 +116,8 @@ func planRange(v *View[listState], a Args) Plan {
 	return noChange(listAll, out...)
 }
 
+// planIndex plans get. A negative position counts from the end, and an absent one depends on it:
+// both read the end.
 func planIndex(v *View[listState], a Args) Plan {
 	i, n := a[0].Int, int64(v.State.Len())
 	switch {
@@ -119,10 +129,13 @@ func planIndex(v *View[listState], a Args) Plan {
 	return noChange(listAll, Nil())
 }
 
+// trimValues applies trim.
 func trimValues(s listState, a Args) (listState, error) {
 	return s.Slice(positionRange(a[0].Int, a[1].Int, s.Len())), nil
 }
 
+// planTrim plans trim. A trim that removes nothing only reads: with positions 0 to -1 nothing at
+// all, so the weakest lock suffices, else the length.
 func planTrim(v *View[listState], a Args) Plan {
 	i, j := positionRange(a[0].Int, a[1].Int, v.State.Len())
 	switch {
@@ -144,6 +157,7 @@ func encodeList(s listState) []byte {
 	return b
 }
 
+// decodeList is the inverse of encodeList.
 func decodeList(payload []byte) (listState, error) {
 	r, n, err := openStored(payload, 1)
 	if err != nil {

@@ -43,15 +43,26 @@ type mapState = paged.Map[string, string]
 
 // Kinds of lock of a map, as stored.
 const (
+	// mapSets: sets a field that may be new, so the number of fields may change.
 	mapSets Kind = iota + 1
+	// mapOverwrites: sets an existing field; the number of fields stays.
 	mapOverwrites
+	// mapIncrements: increments a field that is new; increments commute, and all of them create it.
 	mapIncrements
+	// mapBumps: increments an existing field.
 	mapBumps
+	// mapDeletes: deletes an existing field; two deletions of one field commute.
 	mapDeletes
+	// mapGets: reads the value of a field.
 	mapGets
+	// mapPresent: reads only that a field exists. No set or increment can change that; only a
+	// deletion can.
 	mapPresent
+	// mapAbsent: reads only that a field does not exist.
 	mapAbsent
+	// mapSize: reads the number of fields.
 	mapSize
+	// mapAll: reads all fields.
 	mapAll
 )
 
@@ -68,6 +79,7 @@ var mapForm = newTextForm(func(f, v string) int { return paged.TextBytes(f) + pa
 
 func init() { Install(mapSpec()) }
 
+// mapSpec declares the type.
 func mapSpec() Spec[mapState] {
 	return Spec[mapState]{
 		ID: Map, Name: "map", Doc: "Fields with values, ordered by field. A field has at most 64 KiB.",
@@ -97,6 +109,8 @@ func mapCommute() []Commutes {
 	})
 }
 
+// mapMethods declares the methods. Their order is their number and never changes; new ones are
+// added at the end.
 func mapMethods() []MethodSpec[mapState] {
 	field, value := Param{Name: "field", Kind: msg.DatumBytes}, Param{Name: "value", Kind: msg.DatumBytes}
 	fields := []Param{{Name: "field", Kind: msg.DatumBytes, Many: true}}
@@ -129,6 +143,7 @@ func mapMethods() []MethodSpec[mapState] {
 	}
 }
 
+// setFields applies set.
 func setFields(s mapState, a Args) (mapState, error) {
 	for i := 0; i+1 < len(a); i += 2 {
 		s = s.Put(string(a[i].Bytes), string(a[i+1].Bytes))
@@ -149,6 +164,7 @@ func pairs(fields iter.Seq2[string, string], limit int) []msg.Datum {
 	return out
 }
 
+// scanFields answers range: at most limit fields from a field on.
 func scanFields(s mapState, a Args) ([]msg.Datum, error) {
 	if a[1].Int < 1 {
 		return nil, Errorf(kv.KindInvalid, "the limit is %d; the minimum is 1", a[1].Int)
@@ -167,6 +183,7 @@ func encodeMap(s mapState) []byte {
 	return b
 }
 
+// decodeMap is the inverse of encodeMap. It rejects fields that are not in order, each once.
 func decodeMap(payload []byte) (mapState, error) {
 	r, n, err := openStored(payload, 2)
 	if err != nil {

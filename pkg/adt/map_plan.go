@@ -7,6 +7,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
+// planSetFields plans set with the weakest lock for the current fields. Example, on {f: 1}:
+//
+//	set f 1          changes nothing: lock get(f), shared with readers of f
+//	set f 2          lock overwrite(f): compatible with len and has
+//	set g 1          lock set(g): conflicts with len
 func planSetFields(v *View[mapState], a Args) Plan {
 	if err := checkMemberSizes(a, 2, 0, "field"); err != nil {
 		return failPlan(err)
@@ -26,6 +31,8 @@ func planSetFields(v *View[mapState], a Args) Plan {
 	return As(need, mapSetMethod, a)
 }
 
+// planDeleteFields plans delete. Only the fields that exist are deleted; if there is none, the call
+// reads that.
 func planDeleteFields(v *View[mapState], a Args) Plan {
 	var existing Args
 	for _, d := range a {
@@ -39,6 +46,8 @@ func planDeleteFields(v *View[mapState], a Args) Plan {
 	return As(mapDeletes, mapDeleteMethod, existing)
 }
 
+// planGetFields plans get and get-many. If no field exists, it needs only the weaker lock for
+// absent fields.
 func planGetFields(v *View[mapState], a Args) Plan {
 	p := noChange(mapAbsent, make([]msg.Datum, len(a))...)
 	for i, d := range a {
@@ -49,6 +58,7 @@ func planGetFields(v *View[mapState], a Args) Plan {
 	return p
 }
 
+// planHas plans has, with the lock for what it found.
 func planHas(v *View[mapState], a Args) Plan {
 	if v.State.Has(string(a[0].Bytes)) {
 		return noChange(mapPresent, Bool(true))
@@ -56,6 +66,7 @@ func planHas(v *View[mapState], a Args) Plan {
 	return noChange(mapAbsent, Bool(false))
 }
 
+// planSetIfAbsent plans set-if-absent. An existing field makes it a query.
 func planSetIfAbsent(v *View[mapState], a Args) Plan {
 	if err := checkMemberSizes(a, 2, 0, "field"); err != nil {
 		return failPlan(err)
@@ -92,6 +103,7 @@ func incrementedField(s mapState, a Args) (sum int64, exists bool, err error) {
 	return sum, exists, nil
 }
 
+// incrementField applies increment and increment-get.
 func incrementField(s mapState, a Args) (mapState, error) {
 	sum, _, err := incrementedField(s, a)
 	if err != nil {
@@ -134,6 +146,8 @@ func planIncrement(v *View[mapState], a Args) Plan {
 	return As(shared, mapIncrementMethod, a)
 }
 
+// planIncrementGet plans increment-get. It returns the sum, so it conflicts with other increments
+// of the field.
 func planIncrementGet(v *View[mapState], a Args) Plan {
 	if err := checkMemberSizes(a, 2, 0, "field"); err != nil {
 		return failPlan(err)

@@ -266,6 +266,7 @@ func (s Methods) With(o Methods) Methods {
 	return s | o
 }
 
+// dataType returns the data type of the called methods, 0 if none is called.
 func (s Methods) dataType() entry.Type { return entry.Type(s >> typeShift) }
 
 // Calls returns the names of the called methods that this program knows: "set.contains".
@@ -387,6 +388,8 @@ func (s Methods) NounOf(typed string) string { return s.describe(ModeNone, typed
 // PhraseOf is Phrase in the same case as NounOf.
 func (s Methods) PhraseOf(typed string) string { return s.describe(ModeNone, typed, "a ") }
 
+// describe builds the phrase of Noun and Phrase. Unknown methods are described by their mode: a
+// newer node may report methods that this program does not know.
 func (s Methods) describe(mode Mode, typed, article string) string {
 	var nouns []string
 	for _, m := range s.Each() {

@@ -48,6 +48,7 @@ func (m Mode) Part() uint64 { return uint64(m >> 16) }
 // OfPart reports whether the mode concerns a part of the value only.
 func (m Mode) OfPart() bool { return m >= numModes && m.Part() != 0 }
 
+// String returns the name of the mode with the hash of its part, for logs and tests.
 func (m Mode) String() string {
 	if m < numModes {
 		return [...]string{"none", "read", "add", "write"}[m]

@@ -98,6 +98,7 @@ func readPatches(patches []paged.Reader, read func(r *paged.Reader, name string,
 	return nil
 }
 
+// elementFlags encodes whether an element existed before a change and exists after it.
 func elementFlags(was, is bool) (b byte) {
 	if was {
 		b |= existedBefore

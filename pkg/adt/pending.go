@@ -22,6 +22,7 @@ func (r *pendingRange) addUndecided(others func(func([]msg.Call)), delta func(me
 	})
 }
 
+// add extends the range by one undecided increment, which may commit or not.
 func (r *pendingRange) add(delta int64) {
 	var ok bool
 	if delta < 0 {

@@ -35,13 +35,21 @@ type setState = paged.Map[string, struct{}]
 
 // Kinds of lock of a set, as stored.
 const (
+	// setAdds: adds members without returning how many were new. Two adds of one member commute.
 	setAdds Kind = iota + 1
+	// setRemoves: removes members without returning how many existed.
 	setRemoves
+	// setInserts: adds members and returns how many were new, so two inserts of one member conflict.
 	setInserts
+	// setTakes: removes members and returns how many existed.
 	setTakes
+	// setPresent: reads that a member exists. Adds of it change nothing.
 	setPresent
+	// setAbsent: reads that a member does not exist. Removals of it change nothing.
 	setAbsent
+	// setMember: reads whether a member exists, if the value is not known.
 	setMember
+	// setAll: reads the number of members, or all of them.
 	setAll
 )
 
@@ -50,6 +58,7 @@ var setForm = newTextForm(func(m string, _ struct{}) int { return paged.TextByte
 
 func init() { Install(setSpec()) }
 
+// setSpec declares the type.
 func setSpec() Spec[setState] {
 	return Spec[setState]{
 		ID: Set, Name: "set", Doc: "Distinct members in byte order. A member has at most 64 KiB.",
@@ -77,6 +86,8 @@ func setSpec() Spec[setState] {
 	}
 }
 
+// setMethods declares the methods. Their order is their number and never changes; new ones are
+// added at the end.
 func setMethods() []MethodSpec[setState] {
 	one := []Param{{Name: "member", Kind: msg.DatumBytes}}
 	many := []Param{{Name: "member", Kind: msg.DatumBytes, Many: true}}
@@ -143,6 +154,8 @@ func counting(plan func(*View[setState], Args) Plan) func(*View[setState], Args)
 	}
 }
 
+// planContains plans contains with the lock for what it found: present and absent each commute with
+// more than member.
 func planContains(v *View[setState], a Args) Plan {
 	if v.State.Has(string(a[0].Bytes)) {
 		return noChange(setPresent, Bool(true))
@@ -150,6 +163,7 @@ func planContains(v *View[setState], a Args) Plan {
 	return noChange(setAbsent, Bool(false))
 }
 
+// addToSet applies add and add-count.
 func addToSet(s setState, a Args) (setState, error) {
 	for _, d := range a {
 		if m := string(d.Bytes); !s.Has(m) {
@@ -159,6 +173,7 @@ func addToSet(s setState, a Args) (setState, error) {
 	return s, nil
 }
 
+// setMembers returns all members in order.
 func setMembers(s setState) []msg.Datum {
 	out := make([]msg.Datum, 0, s.Len())
 	for m := range s.All() {
@@ -177,6 +192,7 @@ func encodeSet(s setState) []byte {
 	return b
 }
 
+// decodeSet is the inverse of encodeSet. It rejects members that are not in order, each once.
 func decodeSet(payload []byte) (setState, error) {
 	r, n, err := openStored(payload, 1)
 	if err != nil {

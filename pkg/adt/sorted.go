@@ -54,14 +54,23 @@ type scored struct {
 
 // Kinds of lock of a sorted set, as stored.
 const (
+	// sortedAdds: sets the score of a member that may be new, so the number of members may change.
 	sortedAdds Kind = iota + 1
+	// sortedRescores: sets the score of existing members; the number of members stays.
 	sortedRescores
+	// sortedIncrements: increments the score of a new member.
 	sortedIncrements
+	// sortedShifts: increments the score of an existing member.
 	sortedShifts
+	// sortedRemoves: removes existing members; two removals of one member commute.
 	sortedRemoves
+	// sortedScore: reads the score of a member.
 	sortedScore
+	// sortedAbsent: reads only that a member does not exist.
 	sortedAbsent
+	// sortedSize: reads the number of members.
 	sortedSize
+	// sortedOrder: reads ranks or ranges, which every change may alter.
 	sortedOrder
 )
 
@@ -92,6 +101,7 @@ var (
 	})
 )
 
+// compareScored orders by score, then by member.
 func compareScored(a, b scored) int {
 	if a.score != b.score {
 		return cmp.Compare(a.score, b.score)
@@ -101,6 +111,7 @@ func compareScored(a, b scored) int {
 
 func init() { Install(sortedSpec()) }
 
+// sortedSpec declares the type.
 func sortedSpec() Spec[sortedState] {
 	return Spec[sortedState]{
 		ID: SortedSet, Name: "sorted-set",
@@ -129,6 +140,8 @@ func sortedCommute() []Commutes {
 	})
 }
 
+// sortedMethods declares the methods. Their order is their number and never changes; new ones are
+// added at the end.
 func sortedMethods() []MethodSpec[sortedState] {
 	member := Param{Name: "member", Kind: msg.DatumBytes}
 	delta := []Param{member, {Name: "delta", Kind: msg.DatumFloat}}
@@ -187,6 +200,8 @@ func encodeSorted(s sortedState) []byte {
 	return b
 }
 
+// decodeSorted is the inverse of encodeSorted. It builds the index by score by sorting, since only
+// the index by member is stored.
 func decodeSorted(payload []byte) (s sortedState, err error) {
 	r, n, err := openStored(payload, 2)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
+// setScores applies add.
 func setScores(s sortedState, a Args) (sortedState, error) {
 	for i := 0; i+1 < len(a); i += 2 {
 		score, err := toDecimal(a[i].Float)
@@ -18,6 +19,8 @@ func setScores(s sortedState, a Args) (sortedState, error) {
 	return s, nil
 }
 
+// planAddSorted plans add with the weakest lock for the current members: score if nothing changes,
+// rescore if all members exist, else add.
 func planAddSorted(v *View[sortedState], a Args) Plan {
 	if err := checkMemberSizes(a, 2, 1, "member"); err != nil {
 		return failPlan(err)
@@ -41,6 +44,7 @@ func planAddSorted(v *View[sortedState], a Args) Plan {
 	return As(need, sortedAddMethod, a)
 }
 
+// removeMembers applies remove to both indexes.
 func removeMembers(s sortedState, a Args) (sortedState, error) {
 	for _, d := range a {
 		m := string(d.Bytes)
@@ -51,6 +55,8 @@ func removeMembers(s sortedState, a Args) (sortedState, error) {
 	return s, nil
 }
 
+// planRemoveSorted plans remove. Only existing members are removed; if there is none, the call
+// reads that.
 func planRemoveSorted(v *View[sortedState], a Args) Plan {
 	var existing Args
 	for _, d := range a {
@@ -79,6 +85,7 @@ func incrementedScore(s sortedState, a Args) (sum int64, exists bool, err error)
 	return sum, exists, nil
 }
 
+// incrementScored applies increment and increment-get.
 func incrementScored(s sortedState, a Args) (sortedState, error) {
 	sum, _, err := incrementedScore(s, a)
 	if err != nil {
@@ -125,6 +132,8 @@ func planIncrementSorted(v *View[sortedState], a Args) Plan {
 	return As(shared, sortedIncrementMethod, a)
 }
 
+// planIncrementGetSorted plans increment-get. It returns the sum, so it conflicts with other
+// increments of the member.
 func planIncrementGetSorted(v *View[sortedState], a Args) Plan {
 	if err := checkIncrementArgs(a); err != nil {
 		return failPlan(err)
@@ -155,6 +164,7 @@ func combineDecimals(first, then Args) (Args, bool) {
 	return Args{first[0], Float(f)}, true
 }
 
+// planScore plans score. An absent member needs only the weaker lock for absence.
 func planScore(v *View[sortedState], a Args) Plan {
 	score, exists := v.State.scores.Get(string(a[0].Bytes))
 	if !exists {
@@ -179,10 +189,12 @@ func planRank(fromTheEnd bool) func(*View[sortedState], Args) Plan {
 	}
 }
 
+// appendScored appends a member and its score to an answer.
 func appendScored(out []msg.Datum, m scored) []msg.Datum {
 	return append(out, Bytes([]byte(m.member)), Float(fromDecimal(m.score)))
 }
 
+// membersByRank answers range-by-rank.
 func membersByRank(s sortedState, a Args) ([]msg.Datum, error) {
 	i, j := positionRange(a[0].Int, a[1].Int, s.ranks.Len())
 	out := make([]msg.Datum, 0, 2*(j-i))
@@ -196,6 +208,7 @@ func membersByRank(s sortedState, a Args) ([]msg.Datum, error) {
 	return out, nil
 }
 
+// membersByRankDown answers range-by-rev-rank.
 func membersByRankDown(s sortedState, a Args) ([]msg.Datum, error) {
 	i, j := positionRange(a[0].Int, a[1].Int, s.ranks.Len())
 	out := make([]msg.Datum, 0, 2*(j-i))
@@ -222,6 +235,7 @@ func bound(f float64) (int64, error) {
 	return n, err
 }
 
+// membersByScore answers range-by-score. Bounds are inclusive.
 func membersByScore(s sortedState, a Args) (out []msg.Datum, err error) {
 	low, err := bound(a[0].Float)
 	if err != nil {

@@ -27,9 +27,13 @@ const Summary entry.Type = 6
 
 // Kinds of lock of a summary, as stored.
 const (
+	// summaryAdd: adds numbers that may change the extremes.
 	summaryAdd Kind = iota + 1
+	// summaryInside: adds numbers between the extremes, which stay.
 	summaryInside
+	// summaryExtremes: reads minimum or maximum.
 	summaryExtremes
+	// summaryStats: reads count, sums or what is computed from them.
 	summaryStats
 )
 
@@ -46,6 +50,7 @@ const summaryForm = 1
 
 func init() { Install(summarySpec()) }
 
+// summarySpec declares the type.
 func summarySpec() Spec[summaryState] {
 	query := func(name, doc string, kind Kind, answer func(summaryState) []msg.Datum) MethodSpec[summaryState] {
 		return MethodSpec[summaryState]{Name: name, Doc: doc, Kind: kind,
@@ -99,6 +104,8 @@ func combineNumbers(first, then Args) (Args, bool) {
 	return append(append(make(Args, 0, len(first)+len(then)), first...), then...), true
 }
 
+// planSummaryAdd plans add. If all numbers are between the extremes, reads of min and max do not
+// conflict. The extremes only move outwards, so the weaker lock stays sufficient.
 func planSummaryAdd(v *View[summaryState], a Args) Plan {
 	s, need := v.State, summaryInside
 	for i := range a {
@@ -114,6 +121,7 @@ func planSummaryAdd(v *View[summaryState], a Args) Plan {
 	return As(need, 1, a)
 }
 
+// addToSummary applies add.
 func addToSummary(s summaryState, a Args) (summaryState, error) {
 	sum, squares := new(big.Int), new(big.Int)
 	if s.count > 0 {
@@ -147,6 +155,7 @@ func ratio(a, b *big.Int) msg.Datum {
 	return Float(f)
 }
 
+// total is the sum as the nearest double.
 func (s *summaryState) total() msg.Datum {
 	if s.count == 0 {
 		return Float(0)
@@ -154,6 +163,7 @@ func (s *summaryState) total() msg.Datum {
 	return ratio(s.sum, million)
 }
 
+// mean is the mean as the nearest double.
 func (s *summaryState) mean() msg.Datum {
 	n := new(big.Int).SetUint64(s.count)
 	return ratio(s.sum, n.Mul(n, million))
@@ -189,6 +199,7 @@ func encodeSummary(s summaryState) []byte {
 	return b
 }
 
+// decodeSummary is the inverse of encodeSummary.
 func decodeSummary(b []byte) (s summaryState, err error) {
 	if len(b) == 0 || b[0] != summaryForm {
 		return s, errors.New("its version is not known; it may have been written by a newer linchpin")
@@ -220,6 +231,7 @@ type varints struct {
 
 var errTruncated = errors.New("it is cut off, or not of this type")
 
+// advance skips n bytes; n of 0 or less is the error of package binary.
 func (r *varints) advance(n int) {
 	if n <= 0 {
 		r.rest, r.err = nil, errTruncated
@@ -228,18 +240,21 @@ func (r *varints) advance(n int) {
 	r.rest = r.rest[n:]
 }
 
+// unsigned reads an unsigned varint.
 func (r *varints) unsigned() uint64 {
 	u, n := binary.Uvarint(r.rest)
 	r.advance(n)
 	return u
 }
 
+// signed reads a signed varint.
 func (r *varints) signed() int64 {
 	i, n := binary.Varint(r.rest)
 	r.advance(n)
 	return i
 }
 
+// bytes returns the next n bytes, nil if there are fewer.
 func (r *varints) bytes(n uint64) []byte {
 	if n > uint64(len(r.rest)) {
 		r.rest, r.err = nil, errTruncated

@@ -39,13 +39,20 @@ const (
 
 // Kinds of lock of a top-k, as stored.
 const (
+	// topAdd: adds a score that may be the highest.
 	topAdd Kind = iota + 1
+	// topLower: adds a score that is not the highest, so max does not change.
 	topLower
+	// topPass: adds a score that changes nothing. The kept scores only rise, so that stays true
+	// beside other adds.
 	topPass
+	// topRead: reads the kept members.
 	topRead
+	// topMax: reads the best member.
 	topMax
 )
 
+// topEntry is a member with its highest score.
 type topEntry struct {
 	member string
 	score  float64
@@ -59,6 +66,7 @@ const topForm = 1
 
 func init() { Install(topSpec()) }
 
+// topSpec declares the type.
 func topSpec() Spec[topState] {
 	return Spec[topState]{
 		ID: TopK, Name: "top-k",
@@ -80,6 +88,7 @@ func topSpec() Spec[topState] {
 	}
 }
 
+// byScore orders entries: best score first, then by member.
 func byScore(a, b topEntry) int {
 	if c := cmp.Compare(b.score, a.score); c != 0 {
 		return c
@@ -90,6 +99,12 @@ func byScore(a, b topEntry) int {
 // newTopEntry returns the entry that an add makes. Negative zero becomes zero.
 func newTopEntry(a Args) topEntry { return topEntry{string(a[1].Bytes), a[0].Float + 0} }
 
+// planTopAdd plans add with the weakest lock. Example, with (9, a) as the best of 100 and (5, z) as
+// the last:
+//
+//	add 4 b        changes nothing: lock pass, shared with all readers
+//	add 7 b        lock lower: compatible with max
+//	add 10 b       lock add: conflicts with max and top
 func planTopAdd(v *View[topState], a Args) Plan {
 	if n := len(a[1].Bytes); n > TopMemberBytes {
 		return Plan{Err: Errorf(kv.KindInvalid, "the member has %d bytes; the limit is %d", n, TopMemberBytes)}
@@ -104,6 +119,8 @@ func planTopAdd(v *View[topState], a Args) Plan {
 	return As(topAdd, 1, a)
 }
 
+// addToTop applies add. Concurrent adds may have raised the scores since the plan, so it may change
+// nothing.
 func addToTop(s topState, a Args) (topState, error) {
 	if after := s.withEntry(newTopEntry(a)); after != nil {
 		return after, nil
@@ -147,6 +164,7 @@ func combineTopAdds(first, then Args) (Args, bool) {
 	return then, true
 }
 
+// topOf answers top.
 func topOf(s topState, a Args) ([]msg.Datum, error) {
 	if a[0].Int < 1 {
 		return nil, Errorf(kv.KindInvalid, "n is %d; the minimum is 1", a[0].Int)
@@ -154,6 +172,7 @@ func topOf(s topState, a Args) ([]msg.Datum, error) {
 	return s.first(a[0].Int), nil
 }
 
+// first returns the best n members with their scores.
 func (s topState) first(n int64) []msg.Datum {
 	var out []msg.Datum
 	for _, e := range s[:min(n, int64(len(s)))] {
@@ -162,6 +181,7 @@ func (s topState) first(n int64) []msg.Datum {
 	return out
 }
 
+// size approximates the stored size: 8 bytes of score and a length of at most 3 bytes per member.
 func (s topState) size() int {
 	n := 2
 	for i := range s {
@@ -181,6 +201,7 @@ func encodeTop(s topState) []byte {
 	return b
 }
 
+// decodeTop is the inverse of encodeTop. It rejects entries that are not in order.
 func decodeTop(b []byte) (topState, error) {
 	if len(b) == 0 || b[0] != topForm {
 		return nil, errors.New("its version is not known; it may have been written by a newer linchpin")

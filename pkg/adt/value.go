@@ -187,6 +187,7 @@ func Apply(id entry.Type, v *entry.Value, calls []msg.Call) (entry.Value, error)
 	return t.apply(v, calls)
 }
 
+// apply implements Apply for this type.
 func (t *Type) apply(v *entry.Value, calls []msg.Call) (entry.Value, error) {
 	s, err := t.state(v)
 	if err != nil {
@@ -226,6 +227,8 @@ func ChangeModes(buf []Mode, id entry.Type, calls []msg.Call) []Mode {
 	return t.changeModes(buf, calls)
 }
 
+// changeModes implements ChangeModes. A method that is not declared here needs ModeWrite, which
+// conflicts with everything.
 func (t *Type) changeModes(buf []Mode, calls []msg.Call) []Mode {
 	for i := range calls {
 		m := t.Method(calls[i].Method)

@@ -10,7 +10,8 @@
 // build tag "mutants", a test gives a state machine the [Set] of rules to violate, and requires
 // that the simulation, or a unit test, fails. IDs are not stored and may change.
 //
-// The packages shard, txn, snapshotqueue and mvcc rely on it; the tests of test/sim plant every ID.
+// The packages shard, txn, snapshotqueue and mvcc rely on it. test/sim plants nearly every ID, and lists
+// those that need a schedule of their own.
 package mutant
 
 // ID names one rule that can be violated.

@@ -77,7 +77,7 @@ func PendingAdds(intents []Intent, txn kv.TxnRef) (low, high int64) {
 // extremes returns the lowest and highest intermediate sum of a transaction's increments, relative
 // to the value before the first. Every intermediate sum must fit into 64 bits for each order of
 // decisions, so the total alone does not suffice: +2^62 and then -2^62+10 adds up to 10, but needs
-// room for 2^62.
+// space for 2^62.
 func extremes(e *entry.Effect) (low, high int64) {
 	return min(e.Low, e.Delta, 0), max(e.High, e.Delta, 0)
 }

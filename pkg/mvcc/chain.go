@@ -82,12 +82,17 @@ func (it *Item) Extend(calls []msg.Call, s Step) (row []msg.Call, over bool) {
 	size, paged := adt.Size(&it.Value), adt.InPages(&it.Value)
 	most, paging := max(size, minChainWeight), s.Paging.WithDefaults()
 	switch {
+	// A tombstone is always written whole.
 	case !it.Value.Exists():
 		return nil, false
 	case paged && size <= paging.Over/2 && adt.Away(&it.Value) == 0:
 		return nil, false // small enough to be stored whole again
+	// Of a value in pages only the directory and changed pages are written, so the cost of a whole
+	// write is about maxChainWeight.
 	case paged:
 		size, most = paging.maxChainWeight(size), paging.maxChainWeight(size)
+	// A delta of a small value saves nothing. If the previous row was written whole in this step and
+	// no read sees it, replacing it costs no more than a delta.
 	case size <= wholeMaxBytes || s.Unread && s.Same && it.Calls == nil:
 		return nil, false
 	case size > paging.Over && adt.CanBePaged(&it.Value):
@@ -239,6 +244,7 @@ func applyPatches(before *entry.Value, rows []entry.Row) (v entry.Value, err err
 	return after, checkOutcome(&rows[0], &head, &after, err)
 }
 
+// checkSameType returns an error if a delta belongs to another type than the value below it.
 func checkSameType(row *entry.Row, value, change entry.Type) error {
 	if value != change {
 		return damagedDeltaError(row.Key, "a "+adt.TypeName(value)+" has a stored change of a "+adt.TypeName(change))
@@ -261,11 +267,13 @@ func checkOutcome(row *entry.Row, head, after *entry.Value, err error) error {
 	return nil
 }
 
+// unknownTypeError is the error for a stored value of a type that this program does not declare.
 func unknownTypeError(key []byte, err error) error {
 	return &kv.Error{Kind: kv.KindOf(err), Op: -1, Key: key, Text: kv.TextOf(err),
 		Hint: "it is stored as changes or in pages, which only a program with the declaration of its type can read"}
 }
 
+// damagedDeltaError is the error for deltas that cannot be applied.
 func damagedDeltaError(key []byte, text string) error {
 	return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: key,
 		Text: "the stored changes of a value cannot be applied: " + text,

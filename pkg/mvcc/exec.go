@@ -66,9 +66,9 @@ func Exec(view View, ops []msg.Op, version Versions) Execution {
 }
 
 // ExecInto is Exec with a buffer for the effects, which it overwrites from its start.
-func ExecInto(room []entry.Effect, view View, ops []msg.Op, version Versions) Execution {
+func ExecInto(buf []entry.Effect, view View, ops []msg.Op, version Versions) Execution {
 	x := execution{view: view, version: version}
-	x.out.Effects = room[:0]
+	x.out.Effects = buf[:0]
 	x.out.Results = make([]msg.Result, 0, len(ops))
 	for i := range ops {
 		x.seq, x.opIndex = ops[i].Seq, i
@@ -258,6 +258,7 @@ func (x *execution) addEffect(e entry.Effect) {
 	}
 }
 
+// execute executes one operation.
 func (x *execution) execute(op *msg.Op) (msg.Result, *msg.Failure) {
 	switch op.Kind {
 	case msg.OpGet:

@@ -78,6 +78,7 @@ func (g *Garbage) Dropped(key []byte, pages []entry.PageRef, at kv.Index) {
 // Unknown records that there are versions or pages which are in no list.
 func (g *Garbage) Unknown() { g.Lost++ }
 
+// add appends an entry to the list and keeps it within its limit.
 func (g *Garbage) add(x garbageRow) {
 	if g.rowCount >= g.limit {
 		g.discardHalf()
@@ -90,6 +91,8 @@ func (g *Garbage) add(x garbageRow) {
 // fresh ones until half of the limit is left.
 func (g *Garbage) discardHalf() {
 	before, drop := g.rowCount, 0
+	// Blocked entries wait for snapshots that may be retained for long; fresh ones can be removed at
+	// the next Collect.
 	clear(g.blocked)
 	g.rowCount = 0
 	for i := range g.fresh {
@@ -198,6 +201,7 @@ func appendRemovals(out []entry.Entry, rows []garbageRow, retained []kv.Index) [
 	}
 	var versions []garbageRow
 	for i := range rows {
+		// A page has no tombstone and is named by one row, so it is removed by its number.
 		if n := &rows[i]; n.page == 0 {
 			versions = append(versions, *n)
 		} else {

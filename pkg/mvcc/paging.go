@@ -60,6 +60,7 @@ func (p Paging) maxChainWeight(size int) int { return p.Chain * p.Page(size) }
 // that has become small is written in one piece if all of it is in memory.
 func (p Paging) InPages(v *entry.Value) bool {
 	size := adt.Size(v)
+	// Hysteresis: a value near the threshold would otherwise switch its form with each change.
 	if adt.InPages(v) {
 		return size > p.Over/2 || !adt.InOnePiece(v)
 	}

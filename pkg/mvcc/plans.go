@@ -48,6 +48,7 @@ const maxRetainedPlans = 64
 
 // Reset removes all plans and prepares for those of n operations.
 func (p *Plans) Reset(n int) {
+	// One long piece must not keep its memory for all short ones that follow.
 	if cap(p.byOp) > max(n, maxRetainedPlans) {
 		p.byOp, p.modes = nil, nil
 	}
@@ -57,20 +58,20 @@ func (p *Plans) Reset(n int) {
 
 // Keep stores the plan and the modes of the call at a position. No other transaction has an
 // undecided change of the value for which it was made.
-func (p *Plans) Keep(place int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) {
-	it := p.set(place, r, plan, modes)
+func (p *Plans) Keep(op int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) {
+	it := p.set(op, r, plan, modes)
 	it.after, it.version, it.valueExists = -1, r.Value.Version, r.Value.Exists()
 }
 
 // KeepAfter stores the plan of a call on the result of another call of the piece (see Made).
 // Between the two the piece does not use the key.
-func (p *Plans) KeepAfter(place, other int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) {
-	p.set(place, r, plan, modes).after = other
+func (p *Plans) KeepAfter(op, other int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) {
+	p.set(op, r, plan, modes).after = other
 }
 
 // set stores a plan in the element that Reset has cleared.
-func (p *Plans) set(place int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) *callPlan {
-	it := &p.byOp[place]
+func (p *Plans) set(op int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) *callPlan {
+	it := &p.byOp[op]
 	it.method, it.plan, it.value = r.Method, *plan, r.Value
 	it.modesStart = len(p.modes)
 	p.modes = append(p.modes, modes...)
@@ -80,8 +81,8 @@ func (p *Plans) set(place int, r *adt.Request, plan *adt.Plan, modes []adt.Mode)
 
 // Made returns the value after the call at a position, nil if it has no plan or fails. It is
 // computed once.
-func (p *Plans) Made(place int) *entry.Value {
-	it := &p.byOp[place]
+func (p *Plans) Made(op int) *entry.Value {
+	it := &p.byOp[op]
 	switch {
 	case it.method == nil || it.plan.Err != nil:
 		return nil
@@ -99,11 +100,11 @@ func (p *Plans) Made(place int) *entry.Value {
 }
 
 // at returns the plan of the operation at a position, nil if there is none.
-func (p *Plans) at(place int) *callPlan {
-	if p == nil || p.byOp[place].method == nil {
+func (p *Plans) at(op int) *callPlan {
+	if p == nil || p.byOp[op].method == nil {
 		return nil
 	}
-	return &p.byOp[place]
+	return &p.byOp[op]
 }
 
 // isCurrent reports whether a plan is valid for v; undecided: other transactions have undecided

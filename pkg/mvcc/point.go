@@ -9,6 +9,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
+// get executes OpGet. With Stored it returns the encoding of a value of any type, for moves and
+// backups.
 func (x *execution) get(op *msg.Op) (msg.Result, *msg.Failure) {
 	v, f := x.value(op.Key)
 	if f == nil && op.Method != 0 {
@@ -64,6 +66,8 @@ func (x *execution) checkExpectation(op *msg.Op) (entry.Value, *msg.Failure) {
 				describeActual(v, "it is at another one"))
 		}
 	}
+	// The failure contains the current value, so that the client can retry with it without another
+	// read.
 	if f != nil && v.Exists() {
 		f.Current = &msg.Pair{Key: op.Key, Value: Shown(&v), Type: uint32(v.Type), Version: Identity(v.Version)}
 	} else if f != nil {
@@ -84,6 +88,7 @@ func describeActual(v entry.Value, otherwise string) string {
 	return otherwise
 }
 
+// put executes OpPut and OpDelete with their expectation. Found reports whether the key existed.
 func (x *execution) put(op *msg.Op) (msg.Result, *msg.Failure) {
 	v, f := x.checkExpectation(op)
 	if f != nil {
@@ -107,6 +112,8 @@ func (x *execution) put(op *msg.Op) (msg.Result, *msg.Failure) {
 	return res, nil
 }
 
+// addGet executes an increment that returns the sum. It is an ordinary write: the result depends on
+// the value, so no other increment may be undecided.
 func (x *execution) addGet(op *msg.Op) (msg.Result, *msg.Failure) {
 	v, f := x.value(op.Key)
 	if f == nil {

@@ -42,6 +42,7 @@ func (x *execution) visibleRows(op *msg.Op) ([]RangeRow, []byte, *msg.Failure) {
 	return rows, found.Resume, nil
 }
 
+// scan executes OpScan: up to its limit, with the key at which the next scan continues.
 func (x *execution) scan(op *msg.Op) (msg.Result, *msg.Failure) {
 	rows, resume, f := x.visibleRows(op)
 	if f != nil {
@@ -56,6 +57,7 @@ func (x *execution) scan(op *msg.Op) (msg.Result, *msg.Failure) {
 	return res, nil
 }
 
+// deleteRange executes OpDeleteRange on this shard's part of the range.
 func (x *execution) deleteRange(op *msg.Op) (msg.Result, *msg.Failure) {
 	rows, resume, f := x.visibleRows(op)
 	if f != nil {

@@ -72,6 +72,7 @@ const (
 	pageOverhead = 300
 )
 
+// memoryBytes approximates the memory of the item.
 func (it *Item) memoryBytes() int {
 	return itemOverhead + 2*len(it.Key) + adt.Memory(&it.Value) + pageOverhead*len(it.Pages)
 }
@@ -199,6 +200,8 @@ func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version)
 		}
 	case entry.EffectExpire:
 		v.Type, v.Payload, v.State = it.Value.Type, it.Value.Payload, it.Value.State
+	// add checked the sum for every outcome of the undecided increments, so an overflow here is a
+	// bug.
 	case entry.EffectAdd:
 		base := int64(0)
 		if it.Value.Exists() {
@@ -213,6 +216,8 @@ func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version)
 			return v, fmt.Errorf("mvcc: counter %q: %d + %d leaves 64 bits though it was checked", it.Key, base, e.Delta)
 		}
 		v.Version, v.Payload = version, adt.EncodeCounter(sum)
+	// The calls are executed again on the newest value: commuting calls of other transactions may
+	// have become visible since the transaction was prepared.
 	case entry.EffectChange:
 		after, err := adt.Apply(v.Type, &it.Value, e.Calls)
 		if err != nil {
@@ -221,6 +226,7 @@ func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version)
 		after.Version, after.Expires = version, v.Expires
 		v = after
 	}
+	// The last element was removed, or the key deleted: the deadline ends with the value.
 	if !v.Exists() {
 		v.Expires = 0
 	}
@@ -241,7 +247,7 @@ func (it *Item) RemoveIntents(txn kv.TxnRef) {
 // Check verifies the invariants of the store: an item without references is in the ring, is loaded
 // and has no intent, and the counters match the items.
 func (s *Store) Check() error {
-	bytes, pins := 0, 0
+	bytes, refs := 0, 0
 	for k, it := range s.items {
 		switch {
 		case k != string(it.Key):
@@ -251,13 +257,13 @@ func (s *Store) Check() error {
 		case it.refs == 0 && (len(it.Intents) > 0 || !it.Loaded):
 			return fmt.Errorf("mvcc: item %q without references has %d intents, loaded=%v", it.Key, len(it.Intents), it.Loaded)
 		}
-		pins += int(it.refs)
+		refs += int(it.refs)
 		if it.refs == 0 {
 			bytes += it.size
 		}
 	}
-	if pins != s.refs {
-		return fmt.Errorf("mvcc: counts %d references, has %d", s.refs, pins)
+	if refs != s.refs {
+		return fmt.Errorf("mvcc: counts %d references, has %d", s.refs, refs)
 	}
 	if bytes != s.bytes {
 		return fmt.Errorf("mvcc: cache counts %d bytes, holds %d", s.bytes, bytes)
