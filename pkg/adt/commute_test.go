@@ -88,7 +88,7 @@ func allOps() (out []msg.Op) {
 // and answers are the same. For each pair of incompatible modes it requires two operations that do
 // not commute, so the table is not stricter than needed.
 func TestCompatibleModesCommute(t *testing.T) {
-	clash := map[[2]adt.Mode]bool{}
+	conflicting := map[[2]adt.Mode]bool{}
 	ops := allOps()
 	for _, start := range values() {
 		for _, a := range ops {
@@ -104,14 +104,14 @@ func TestCompatibleModesCommute(t *testing.T) {
 				if adt.Compatible(modes[0], modes[1]) {
 					require.True(t, commute, "on %v, %v and %v: %v %v the one way, %v %v the other", start, a, b, a1, b1, a2, b2)
 				} else if !commute {
-					clash[modes], clash[[2]adt.Mode{modes[1], modes[0]}] = true, true
+					conflicting[modes], conflicting[[2]adt.Mode{modes[1], modes[0]}] = true, true
 				}
 			}
 		}
 	}
 	for _, a := range []adt.Mode{adt.ModeRead, adt.ModeAdd, adt.ModeWrite} {
 		for _, b := range []adt.Mode{adt.ModeRead, adt.ModeAdd, adt.ModeWrite} {
-			require.Equal(t, !adt.Compatible(a, b), clash[[2]adt.Mode{a, b}], "%v and %v", a, b)
+			require.Equal(t, !adt.Compatible(a, b), conflicting[[2]adt.Mode{a, b}], "%v and %v", a, b)
 		}
 	}
 }

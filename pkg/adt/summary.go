@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Summary is the number of the type "summary": statistics of added numbers (SummaryBag of Holt
+// Summary is the number of the type "summary": statistics of added numbers (Holt
 // 2016, table 4.1). Its size does not depend on how many numbers were added.
 //
 // The numbers have up to 6 decimal places and a magnitude of up to 9.2e12. The sums of the numbers

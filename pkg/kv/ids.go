@@ -91,22 +91,21 @@ func (e Epoch) IsZero() bool { return e == Epoch{} }
 
 func (e Epoch) String() string { return fmt.Sprintf("%d.%d", e.Incarnation, e.Count) }
 
-// TxnID names a transaction over all its attempts. It is made by the client:
-// the time of its first start and random bits. Nothing depends on the client's
-// clock being right: transactions are ordered by Age.
+// TxnID names a transaction with all its attempts. The client makes it. Nothing relies on the
+// client's clock: transactions are ordered by Age.
 type TxnID struct {
-	// Time is when the transaction first started, in nanoseconds since 1970
-	// by its maker's clock.
+	// Time is when the transaction first started, in nanoseconds since 1970, by the clock of the
+	// client.
 	Time int64
-	// Rand tells apart what started in the same nanosecond.
+	// Rand distinguishes transactions that started in the same nanosecond.
 	Rand uint64
 }
 
 // IsZero reports whether id names no transaction.
 func (id TxnID) IsZero() bool { return id == TxnID{} }
 
-// Mask gives an id that stands for this one where its transaction's may not be told, once
-// its random part has been replaced. Its time is that of no transaction.
+// Mask returns an id that stands for this one where the caller may not see the transaction; rand
+// replaces the random part. Its time is that of no transaction.
 func (id TxnID) Mask(rand uint64) TxnID { return TxnID{Time: id.Time | math.MinInt64, Rand: rand} }
 
 // Masked reports whether an id only stands for another one.

@@ -179,7 +179,7 @@ func (c *checker) recordConflict(tr *trial) {
 	}
 	yLater, xy := c.perform(afterX, y, 1, b.ahead, nil)
 	xLater, yx := c.perform(afterY, x, 0, a.ahead, nil)
-	clashed := !yLater.equals(&oy) || !xLater.equals(&ox) || c.form(&xy) != c.form(&yx)
+	conflict := !yLater.equals(&oy) || !xLater.equals(&ox) || c.form(&xy) != c.form(&yx)
 	p, q := ox.modes[0], oy.modes[0]
 	pair := [2]adt.Kind{min(p.Kind(), q.Kind()), max(p.Kind(), q.Kind())}
 	s := c.conflicts[pair]
@@ -188,12 +188,12 @@ func (c *checker) recordConflict(tr *trial) {
 		c.conflicts[pair] = s
 	}
 	s.tried++
-	if clashed {
+	if conflict {
 		s.conflicts++
 	}
 	if concernOtherParts(ox.modes, oy.modes) {
 		s.triedOtherParts++
-		if clashed {
+		if conflict {
 			s.conflictsOtherParts++
 		}
 	}
