@@ -5,12 +5,10 @@ import (
 	"slices"
 )
 
-// inferAbsences narrows the observations that fit several effects: absences
-// of keys that were deleted more than once, bare existence, and values that
-// were written twice. What cannot have been the last effect before the
-// observation is struck out; one that is left is the answer, none is an
-// anomaly.
-func (j *judge) inferAbsences() {
+// inferAbsences narrows the observations that match several effects: absences of keys that were deleted more than once,
+// bare existence, and values that were written twice. It removes the effects that cannot be the last one before the
+// observation. If one remains, it is bound; if none does, that is an anomaly.
+func (j *checker) inferAbsences() {
 	open := j.open
 	j.open = nil
 	for _, i := range open {
@@ -18,8 +16,9 @@ func (j *judge) inferAbsences() {
 		switch len(fits) {
 		case 0:
 			a := &j.acc[i]
-			j.verdict.add(ImpossibleAbsence, fmt.Sprintf("%s saw %v at %q, and no transaction that left the key so can be the last one before it.",
-				who(j.nodes[a.node]), cell{obs: a.obs, value: a.saw}, j.names[a.key]))
+			j.verdict.add(ImpossibleAbsence,
+				fmt.Sprintf("%s saw %v at %q, and no transaction that left the key so can be the last one before it.",
+					describeTxn(j.nodes[a.node]), cell{obs: a.obs, value: a.saw}, j.names[a.key]))
 			return
 		case 1:
 			j.bind(i, fits[0])
@@ -29,20 +28,19 @@ func (j *judge) inferAbsences() {
 	}
 }
 
-// candidates are the nodes (or fromInitial) whose effect the access i may have
-// observed.
-func (j *judge) candidates(i int32) []int32 {
+// candidates returns the nodes (or fromInitial) whose effect the access i may have observed.
+func (j *checker) candidates(i int32) []int32 {
 	a := &j.acc[i]
 	ks := &j.keys[a.key]
 	g := j.g
 	r := a.node
 	var fits, known []int32
-	floor := g.lo[r] // nothing that ended before it is the last before r
+	earliest := g.lo[r] // whatever ended earlier is followed by another effect before r
 	if ks.writers != nil {
 		if last, ok := ks.writers.lastBefore(g.lo[r]); ok {
-			floor = g.lo[last]
+			earliest = g.lo[last]
 		}
-		known = ks.writers.overlapping(floor, g.hi[r], nil)
+		known = ks.writers.overlapping(earliest, g.hi[r], nil)
 	}
 	before := j.before.reach(r)
 	earlier := slices.DeleteFunc(slices.Clone(known), func(v int32) bool { return v == r || !before.has(v) })
@@ -50,25 +48,24 @@ func (j *judge) candidates(i int32) []int32 {
 		fits = append(fits, fromInitial)
 	}
 	for _, v := range known {
-		if v != r && j.effectFits(a, v) && !j.after.reach(r).has(v) && !j.buried(v, earlier) {
+		if v != r && j.effectFits(a, v) && !j.after.reach(r).has(v) && !j.isOverwritten(v, earlier) {
 			fits = append(fits, v)
 		}
 	}
 	for _, e := range ks.maybe {
-		if v := j.acc[e].node; v != r && matches(a, &j.acc[e]) && !g.inTime(r, v) && !j.buried(v, earlier) {
+		if v := j.acc[e].node; v != r && matches(a, &j.acc[e]) && !g.inTime(r, v) && !j.isOverwritten(v, earlier) {
 			fits = append(fits, v)
 		}
 	}
 	return fits
 }
 
-// buried reports whether v comes before one of the writers that are known to
-// come before the observer.
-func (j *judge) buried(v int32, earlier []int32) bool {
+// isOverwritten reports whether v precedes one of the writers that are known to precede the observer.
+func (j *checker) isOverwritten(v int32, earlier []int32) bool {
 	return slices.ContainsFunc(earlier, func(w int32) bool { return w != v && (j.g.inTime(v, w) || j.g.hasEdge(v, w)) })
 }
 
-func (j *judge) initialFits(a *access) bool {
+func (j *checker) initialFits(a *access) bool {
 	v, known := j.initial[a.key]
 	switch a.obs {
 	case obsAbsent:
@@ -79,8 +76,8 @@ func (j *judge) initialFits(a *access) bool {
 	return known && v == a.saw
 }
 
-// effectFits reports whether the node's effect on the key leaves what a saw.
-func (j *judge) effectFits(a *access, node int32) bool {
+// effectFits reports whether the node's effect on the key leaves the state that a observed.
+func (j *checker) effectFits(a *access, node int32) bool {
 	return matches(a, j.effect(node, a.key))
 }
 

@@ -48,7 +48,7 @@ func scan(start, end string, limit int, keysAndValues ...string) Op {
 	return op
 }
 
-func TestJudgeNamesAnomalies(t *testing.T) {
+func TestAnomaliesAreNamed(t *testing.T) {
 	type txns []Txn
 	for _, tc := range []struct {
 		name string
@@ -62,21 +62,28 @@ func TestJudgeNamesAnomalies(t *testing.T) {
 			txn("a", 0, 9, wr("x", "a"), wr("y", "a")), txn("b", 0, 9, wr("x", "b"), wr("y", "b")),
 			txn("r", 10, 12, rd("x", "a"), rd("y", "a"))}},
 
-		{"dirty read: of a failed transaction", DirtyRead, txns{failed(txn("a", 0, 9, wr("x", "a"))), txn("r", 0, 9, rd("x", "a"))}},
-		{"dirty read, legal: of an unknown one", "", txns{unknown(txn("a", 0, 9, wr("x", "a"))), txn("r", 0, 9, rd("x", "a"))}},
-		{"dirty read, legal: the failed one is not seen", "", txns{failed(txn("a", 0, 9, wr("x", "a"))), txn("r", 0, 9, none("x"))}},
+		{"dirty read: of a failed transaction", DirtyRead, txns{failed(txn("a", 0, 9, wr("x", "a"))),
+			txn("r", 0, 9, rd("x", "a"))}},
+		{"dirty read, legal: of an unknown one", "", txns{unknown(txn("a", 0, 9, wr("x", "a"))),
+			txn("r", 0, 9, rd("x", "a"))}},
+		{"dirty read, legal: the failed one is not seen", "", txns{failed(txn("a", 0, 9, wr("x", "a"))),
+			txn("r", 0, 9, none("x"))}},
 
-		{"intermediate read", IntermediateRead, txns{txn("a", 0, 9, wr("x", "1"), wr("x", "2")), txn("r", 0, 9, rd("x", "1"))}},
-		{"intermediate read, legal: of the last", "", txns{txn("a", 0, 9, wr("x", "1"), wr("x", "2")), txn("r", 0, 9, rd("x", "2"))}},
+		{"intermediate read", IntermediateRead, txns{txn("a", 0, 9, wr("x", "1"), wr("x", "2")),
+			txn("r", 0, 9, rd("x", "1"))}},
+		{"intermediate read, legal: of the last", "", txns{txn("a", 0, 9, wr("x", "1"), wr("x", "2")),
+			txn("r", 0, 9, rd("x", "2"))}},
 		{"intermediate read, legal: its own", "", txns{txn("a", 0, 9, wr("x", "1"), rd("x", "1"), wr("x", "2"))}},
 
 		{"a value from nowhere", GarbageRead, txns{txn("r", 0, 9, rd("x", "1"))}},
 		{"a value from the future of the same transaction", GarbageRead, txns{txn("r", 0, 9, rd("x", "1"), wr("x", "1"))}},
 
 		{"lost update", LostUpdate, txns{
-			txn("0", 0, 1, wr("x", "0")), txn("a", 2, 9, rd("x", "0"), wr("x", "a")), txn("b", 2, 9, rd("x", "0"), wr("x", "b"))}},
+			txn("0", 0, 1, wr("x", "0")), txn("a", 2, 9, rd("x", "0"), wr("x", "a")),
+			txn("b", 2, 9, rd("x", "0"), wr("x", "b"))}},
 		{"lost update, legal: the second read the first", "", txns{
-			txn("0", 0, 1, wr("x", "0")), txn("a", 2, 9, rd("x", "0"), wr("x", "a")), txn("b", 2, 9, rd("x", "a"), wr("x", "b"))}},
+			txn("0", 0, 1, wr("x", "0")), txn("a", 2, 9, rd("x", "0"), wr("x", "a")),
+			txn("b", 2, 9, rd("x", "a"), wr("x", "b"))}},
 		{"lost update of an absent key", LostUpdate, txns{
 			txn("a", 2, 9, none("x"), wr("x", "a")), txn("b", 2, 9, none("x"), wr("x", "b"))}},
 		{"lost update of a counter", LostUpdate, txns{
@@ -93,9 +100,11 @@ func TestJudgeNamesAnomalies(t *testing.T) {
 			unknown(txn("a", 0, 2, add("n", 1))), txn("b", 0, 2, add("n", 1)), txn("r", 3, 4, num("n", 2))}},
 
 		{"read skew", ReadSkew, txns{
-			txn("0", 0, 1, wr("x", "0"), wr("y", "0")), txn("a", 2, 9, wr("x", "a"), wr("y", "a")), txn("r", 2, 9, rd("x", "0"), rd("y", "a"))}},
+			txn("0", 0, 1, wr("x", "0"), wr("y", "0")), txn("a", 2, 9, wr("x", "a"), wr("y", "a")),
+			txn("r", 2, 9, rd("x", "0"), rd("y", "a"))}},
 		{"read skew, legal: all before", "", txns{
-			txn("0", 0, 1, wr("x", "0"), wr("y", "0")), txn("a", 2, 9, wr("x", "a"), wr("y", "a")), txn("r", 2, 9, rd("x", "0"), rd("y", "0"))}},
+			txn("0", 0, 1, wr("x", "0"), wr("y", "0")), txn("a", 2, 9, wr("x", "a"), wr("y", "a")),
+			txn("r", 2, 9, rd("x", "0"), rd("y", "0"))}},
 
 		{"write skew", WriteSkew, txns{
 			txn("0", 0, 1, wr("x", "0"), wr("y", "0")),
@@ -110,7 +119,8 @@ func TestJudgeNamesAnomalies(t *testing.T) {
 			txn("a", 0, 9, scan("a", "z", 0), wr("k", "a")), txn("b", 0, 9, scan("a", "z", 0, "k", "a"), wr("m", "b"))}},
 		{"phantom, legal: behind the limit", "", txns{
 			txn("0", 0, 1, wr("c", "0")),
-			txn("a", 2, 9, scan("a", "z", 1, "c", "0"), wr("k", "a")), txn("b", 2, 9, scan("a", "z", 1, "c", "0"), wr("m", "b"))}},
+			txn("a", 2, 9, scan("a", "z", 1, "c", "0"), wr("k", "a")),
+			txn("b", 2, 9, scan("a", "z", 1, "c", "0"), wr("m", "b"))}},
 		{"a scan out of order", BadScan, txns{
 			txn("0", 0, 1, wr("c", "0"), wr("d", "0")), txn("a", 2, 9, scan("a", "z", 0, "d", "0", "c", "0"))}},
 		{"a scan that returned more than its limit", BadScan, txns{
@@ -173,7 +183,7 @@ func TestJudgeNamesAnomalies(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			h := &History{Txns: tc.txns}
-			require.Equal(t, tc.want == "", twinAccepts(h), "the twin")
+			require.Equal(t, tc.want == "", refAccepts(h), "the reference model")
 			v := Judge(h)
 			require.Equal(t, tc.want, v.Anomaly(), "%v", v)
 			require.Equal(t, tc.want == "", v.Exact)
@@ -182,44 +192,43 @@ func TestJudgeNamesAnomalies(t *testing.T) {
 	}
 }
 
-func TestJudgeExplainsInSentences(t *testing.T) {
-	a := txn("alice", 2, 4, wr("x", "a"))
+func TestExplanations(t *testing.T) {
+	a := txn("al", 2, 4, wr("x", "a"))
 	a.Client = 3
 	v := Judge(&History{Txns: []Txn{txn("zero", 0, 1, wr("x", "0")), a, txn("\x01\x02", 5, 9, rd("x", "0"))}})
 	require.Equal(t, `real-time inversion
   These transactions form a cycle:
-  0102 (client 0, 5ms to 9ms) saw "0" at "x", by zero (client 0, 0s to 1ms), before alice (client 3, 2ms to 4ms) wrote "a".
-  alice (client 3, 2ms to 4ms) ended before 0102 (client 0, 5ms to 9ms) started.
+  0102 (client 0, 5ms to 9ms) saw "0" at "x", by zero (client 0, 0s to 1ms), before al (client 3, 2ms to 4ms) wrote "a".
+  al (client 3, 2ms to 4ms) ended before 0102 (client 0, 5ms to 9ms) started.
 NOT strictly serializable
 checked 3 transactions, 1 keys and 1 dependencies, in 1 rounds of inference`, v.String())
 }
 
-// TestACounterAtZeroIsNotAbsent holds apart what sums do not: a counter at zero
-// and none. Only the search can.
-func TestACounterAtZeroIsNotAbsent(t *testing.T) {
+// TestZeroCounterIsNotAbsent distinguishes a counter at zero from an absent one. Sums do not; only the search does.
+func TestZeroCounterIsNotAbsent(t *testing.T) {
 	zero := txn("zero", 0, 9, add("n", 0))
 	for _, tc := range []struct {
 		name string
 		want Anomaly
 		txns []Txn
 	}{
-		{"nobody made it", NotSerializable, []Txn{txn("a", 0, 9, num("n", 0))}},
-		{"nobody made it, and it existed before a sum", NotSerializable, []Txn{txn("a", 0, 9, exists("n"), addGet("n", 1, 1))}},
-		{"nobody made it, and it existed before an addition that was read", NotSerializable, []Txn{
+		{"no writer", NotSerializable, []Txn{txn("a", 0, 9, num("n", 0))}},
+		{"no writer, and it existed before a sum", NotSerializable, []Txn{txn("a", 0, 9, exists("n"), addGet("n", 1, 1))}},
+		{"no writer, and it existed before an addition that was read", NotSerializable, []Txn{
 			txn("a", 0, 9, exists("n"), add("n", 1), num("n", 1))}},
-		{"somebody made it", "", []Txn{zero, txn("a", 0, 9, exists("n"), addGet("n", 1, 1))}},
-		{"nobody made it, nor was it there", "", []Txn{txn("a", 0, 9, none("n"), addGet("n", 1, 1))}},
-		{"nobody looked whether it was there", "", []Txn{txn("a", 0, 9, addGet("n", 1, 1))}},
+		{"a writer", "", []Txn{zero, txn("a", 0, 9, exists("n"), addGet("n", 1, 1))}},
+		{"no writer, and it was absent", "", []Txn{txn("a", 0, 9, none("n"), addGet("n", 1, 1))}},
+		{"no writer, and its existence was not read", "", []Txn{txn("a", 0, 9, addGet("n", 1, 1))}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			h := &History{Txns: tc.txns}
-			require.Equal(t, tc.want == "", twinAccepts(h), "the twin")
+			require.Equal(t, tc.want == "", refAccepts(h), "the reference model")
 			require.Equal(t, tc.want, Judge(h).Anomaly())
 		})
 	}
 }
 
-func TestTheStateBeforeTheHistoryMayBeUnknown(t *testing.T) {
+func TestUnknownInitialState(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		want Anomaly
@@ -227,11 +236,14 @@ func TestTheStateBeforeTheHistoryMayBeUnknown(t *testing.T) {
 	}{
 		{"one value from before", "", []Txn{txn("a", 0, 9, rd("x", "old")), txn("b", 0, 9, rd("x", "old"), wr("x", "b"))}},
 		{"two values from before", GarbageRead, []Txn{txn("a", 0, 9, rd("x", "old")), txn("b", 0, 9, rd("x", "older"))}},
-		{"a value from before, and an absence", ImpossibleAbsence, []Txn{txn("a", 0, 9, rd("x", "old")), txn("b", 0, 9, none("x"))}},
+		{"a value from before, and an absence", ImpossibleAbsence, []Txn{txn("a", 0, 9, rd("x", "old")),
+			txn("b", 0, 9, none("x"))}},
 		{"a value from before, a deletion and an absence", "", []Txn{
 			txn("a", 0, 9, rd("x", "old")), txn("d", 0, 9, del("x")), txn("b", 0, 9, none("x"))}},
-		{"a value from before, read too late", RealTimeInversion, []Txn{txn("a", 0, 2, wr("x", "a")), txn("b", 3, 9, rd("x", "old"))}},
-		{"a counter from before", "", []Txn{txn("a", 0, 9, addGet("n", 1, 8)), txn("b", 0, 9, addGet("n", 1, 9)), txn("r", 10, 11, num("n", 9))}},
+		{"a value from before, read too late", RealTimeInversion, []Txn{txn("a", 0, 2, wr("x", "a")),
+			txn("b", 3, 9, rd("x", "old"))}},
+		{"a counter from before", "", []Txn{txn("a", 0, 9, addGet("n", 1, 8)), txn("b", 0, 9, addGet("n", 1, 9)),
+			txn("r", 10, 11, num("n", 9))}},
 		{"a counter from before at zero", "", []Txn{txn("a", 0, 9, num("n", 0), add("n", 2)), txn("b", 0, 9, exists("n"))}},
 		{"no counter from before", "", []Txn{txn("a", 0, 9, none("n"), add("n", 2)), txn("b", 0, 9, addGet("n", 1, 3))}},
 		{"no counter from before, and two add to nothing", LostUpdate, []Txn{
@@ -240,7 +252,8 @@ func TestTheStateBeforeTheHistoryMayBeUnknown(t *testing.T) {
 			txn("a", 0, 2, add("n", 2)), txn("b", 3, 9, none("n"))}},
 		{"a counter from before at zero that was not there", NotSerializable, []Txn{
 			txn("a", 0, 9, num("n", 0)), txn("b", 0, 9, none("n")), txn("r", 10, 11, num("n", 0))}},
-		{"a counter from before that fits nothing", WrongSum, []Txn{txn("a", 0, 1, addGet("n", 1, 8)), txn("b", 2, 3, add("n", 1)), txn("r", 10, 11, num("n", 11))}},
+		{"a counter from before that fits nothing", WrongSum, []Txn{txn("a", 0, 1, addGet("n", 1, 8)),
+			txn("b", 2, 3, add("n", 1)), txn("r", 10, 11, num("n", 11))}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			v := Judge(&History{Meta: Meta{InitialUnknown: true}, Txns: tc.txns})
@@ -250,8 +263,9 @@ func TestTheStateBeforeTheHistoryMayBeUnknown(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingFromAnIncompleteHistoryIsNoAnomaly(t *testing.T) {
-	lost := []Txn{txn("a", 0, 9, rd("x", "lost"), none("y")), txn("b", 0, 1, wr("y", "b")), txn("c", 10, 12, none("y"), addGet("n", 1, 7))}
+func TestMissingTransactionsAreNoAnomaly(t *testing.T) {
+	lost := []Txn{txn("a", 0, 9, rd("x", "lost"), none("y")), txn("b", 0, 1, wr("y", "b")),
+		txn("c", 10, 12, none("y"), addGet("n", 1, 7))}
 	v := Judge(&History{Txns: lost, Incomplete: true})
 	require.True(t, v.OK(), "%v", v)
 	require.False(t, v.Exact)
@@ -259,15 +273,16 @@ func TestWhatIsMissingFromAnIncompleteHistoryIsNoAnomaly(t *testing.T) {
 	require.Equal(t, RealTimeInversion, Judge(&History{Txns: stale, Incomplete: true}).Anomaly())
 }
 
-func TestValuesThatAreNotUniqueMakeTheJudgeSayLess(t *testing.T) {
+func TestRepeatedValuesOnlyWeakenTheVerdict(t *testing.T) {
 	h := &History{Txns: []Txn{
-		txn("a", 0, 1, wr("x", "same")), txn("b", 2, 3, wr("x", "other")), txn("c", 4, 5, wr("x", "same")), txn("r", 6, 7, rd("x", "same"))}}
+		txn("a", 0, 1, wr("x", "same")), txn("b", 2, 3, wr("x", "other")), txn("c", 4, 5, wr("x", "same")),
+		txn("r", 6, 7, rd("x", "same"))}}
 	require.True(t, Judge(h).Exact)
 	h.Txns = append(h.Txns, txn("s", 8, 9, rd("x", "other")))
 	require.Equal(t, RealTimeInversion, Judge(h).Anomaly())
 }
 
-func TestAVerdictThatIsNotExactSaysSo(t *testing.T) {
+func TestInexactVerdictIsReported(t *testing.T) {
 	var txns []Txn
 	for i := range 10 {
 		txns = append(txns, txn(fmt.Sprint(i), 0, 9, wr("x", fmt.Sprint(i))))

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// behind is a change that commutes with those of its run, but not with some.
+// behind is a change that commutes with those of its run, except for some.
 func behind(key string, n int, others ...int) MadeVersion {
 	m := plus(key, n)
 	for _, o := range others {
@@ -15,8 +15,8 @@ func behind(key string, n int, others ...int) MadeVersion {
 	return m
 }
 
-// place is a run of versions: after some, and before one, 0 for none.
-func place(before int, after ...int) (p Place) {
+// position is a run of versions: after some, and before one, 0 for none.
+func position(before int, after ...int) (p Position) {
 	for _, a := range after {
 		p.After = append(p.After, ver(a))
 	}
@@ -26,14 +26,13 @@ func place(before int, after ...int) (p Place) {
 	return p
 }
 
-func answered(t ExactTxn, key string, places ...Place) ExactTxn {
-	t.Answers = append(t.Answers, SeenAnswer{key, places})
+func answered(t ExactTxn, key string, positions ...Position) ExactTxn {
+	t.Results = append(t.Results, SeenResult{key, positions})
 	return t
 }
 
-// TestExactJudgeOfCalls plants what calls of data types must not show, and what
-// they may.
-func TestExactJudgeOfCalls(t *testing.T) {
+// TestExactCheckOfCalls covers what calls of data types must not return, and what they may.
+func TestExactCheckOfCalls(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		want Anomaly
@@ -50,24 +49,25 @@ func TestExactJudgeOfCalls(t *testing.T) {
 		{"changes that commute, against the clock", "", []ExactTxn{at(20, 29, plus("x", 1)), at(0, 9, plus("x", 2))}},
 		{"one of two changes that were made together is seen", ReadSkew, []ExactTxn{
 			at(0, 9, plus("x", 1), plus("y", 1)),
-			answered(answered(at(0, 9), "x", place(0, 1)), "y", place(1))}},
-		{"an answer from before", RealTimeInversion, []ExactTxn{at(0, 9, plus("x", 1)), answered(at(20, 29), "x", place(1))}},
+			answered(answered(at(0, 9), "x", position(0, 1)), "y", position(1))}},
+		{"an answer from before", RealTimeInversion, []ExactTxn{at(0, 9, plus("x", 1)),
+			answered(at(20, 29), "x", position(1))}},
 		{"an answer that does not depend on what was missed", "", []ExactTxn{
-			at(0, 9, plus("x", 1)), answered(at(20, 29), "x", place(0))}},
+			at(0, 9, plus("x", 1)), answered(at(20, 29), "x", position(0))}},
 		{"two readers of parts see two changes in different orders", LongFork, []ExactTxn{
 			at(0, 9, plus("x", 1)), at(0, 9, plus("y", 1)),
-			answered(answered(at(0, 9), "x", place(0, 1)), "y", place(1)),
-			answered(answered(at(0, 9), "x", place(1)), "y", place(0, 1))}},
+			answered(answered(at(0, 9), "x", position(0, 1)), "y", position(1)),
+			answered(answered(at(0, 9), "x", position(1)), "y", position(0, 1))}},
 		{"an answer that was so before and after", "", []ExactTxn{
-			at(0, 9, plus("x", 1)), at(20, 29, behind("x", 2, 1)), answered(at(40, 49), "x", place(1), place(0, 1, 2))}},
+			at(0, 9, plus("x", 1)), at(20, 29, behind("x", 2, 1)), answered(at(40, 49), "x", position(1), position(0, 1, 2))}},
 		{"an answer that was so before and after, given between", ImpossibleAbsence, []ExactTxn{
-			at(0, 9, plus("x", 1)), at(40, 49, behind("x", 2, 1)), answered(at(20, 29), "x", place(1), place(0, 1, 2))}},
+			at(0, 9, plus("x", 1)), at(40, 49, behind("x", 2, 1)), answered(at(20, 29), "x", position(1), position(0, 1, 2))}},
 		{"an answer that was never so", GarbageRead, []ExactTxn{at(0, 9, plus("x", 1)), answered(at(0, 9), "x")}},
 		{"what is behind a change that never became visible", "", []ExactTxn{
 			at(0, 9, hidden(plus("x", 1)), Unknown), at(20, 29, behind("x", 2, 1))}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			v := ExactJudge(ExactHistory{Txns: tc.txns})
+			v := CheckExact(ExactHistory{Txns: tc.txns})
 			require.Equal(t, tc.want, v.Anomaly(), "%v", v)
 		})
 	}

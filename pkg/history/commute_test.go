@@ -9,10 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestExactJudgeLetsIncrementsCommute runs increments and reads one after
-// another, and then exchanges the versions of increments that nobody read
-// between, on each key by itself: as shards may, each for its own.
-func TestExactJudgeLetsIncrementsCommute(t *testing.T) {
+// TestExactIncrementsCommute runs increments and reads one after another, and then exchanges the versions of increments
+// without a read in between, on each key separately, as shards may do.
+func TestExactIncrementsCommute(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	exchanged, refused := 0, 0
 	for run := range 1500 {
@@ -32,7 +31,7 @@ func TestExactJudgeLetsIncrementsCommute(t *testing.T) {
 			x := at(int64(i*10)-r.Int64N(60), int64(i*10)+r.Int64N(60))
 			for _, k := range []string{"a", "b"} {
 				switch r.IntN(4) {
-				case 0: // a read ends the run: it saw the newest version
+				case 0: // a read ends the run: it read the newest version
 					shuffle(k)
 					if n := orders[k]; n > 0 {
 						x.Reads = append(x.Reads, seenAt(txns, k, n))
@@ -50,14 +49,14 @@ func TestExactJudgeLetsIncrementsCommute(t *testing.T) {
 		}
 		shuffle("a")
 		shuffle("b")
-		v := ExactJudge(ExactHistory{Txns: txns})
+		v := CheckExact(ExactHistory{Txns: txns})
 		require.True(t, v.Exact, "run %d: %+v\n%v", run, txns, v)
-		for i := range txns { // what all of it would be without commuting
+		for i := range txns { // the same history if nothing commuted
 			for w := range txns[i].Writes {
 				txns[i].Writes[w].Commutes = false
 			}
 		}
-		if !ExactJudge(ExactHistory{Txns: slices.Clone(txns)}).OK() {
+		if !CheckExact(ExactHistory{Txns: slices.Clone(txns)}).OK() {
 			refused++
 		}
 	}
@@ -65,7 +64,7 @@ func TestExactJudgeLetsIncrementsCommute(t *testing.T) {
 	require.Greater(t, refused, 100, "the exchanges would not have mattered")
 }
 
-// seenAt is a read of the version that has a place in its key's order.
+// seenAt is a read of the version at a position in its key's order.
 func seenAt(txns []ExactTxn, key string, order int) SeenVersion {
 	for _, x := range txns {
 		for _, w := range x.Writes {
@@ -77,8 +76,8 @@ func seenAt(txns []ExactTxn, key string, order int) SeenVersion {
 	panic(fmt.Sprintf("no version %d of %s", order, key))
 }
 
-// TestIntervalsAgreeWithALoop holds the search tree against a loop.
-func TestIntervalsAgreeWithALoop(t *testing.T) {
+// TestIntervalsMatchLinearSearch compares the search tree with a loop.
+func TestIntervalsMatchLinearSearch(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 500 {
 		n := r.IntN(20)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withOrders translates a history of drive, whose transactions stand in the
-// order in which they were played, for the exact judge.
+// withOrders converts a history of drawLong, whose transactions are in the order of their execution, for the exact
+// checker.
 func withOrders(h *History) []ExactTxn {
 	order := map[valueName]int{}
 	count := map[string]int{}
@@ -46,38 +46,37 @@ func withOrders(h *History) []ExactTxn {
 
 type valueName struct{ key, value string }
 
-// TestJudgeAgainstTheExactJudge spoils reads in histories too long for trying
-// every order. Where the judge sees a contradiction, whatever the order of
-// versions, the exact judge must see one with the true order; and what the
-// latter sees should rarely be explained away by another order.
-func TestJudgeAgainstTheExactJudge(t *testing.T) {
+// TestCheckAgreesWithExactCheck corrupts reads in histories that are too long for trying every order. If Judge finds a
+// contradiction, for any order of the versions, CheckExact must find one for the true order. What the latter finds
+// should rarely be explained by another order.
+func TestCheckAgreesWithExactCheck(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	infer := Options{SearchSteps: -1}
-	exactly, judged := 0, 0
+	exactly, inferred := 0, 0
 	for seed := range uint64(120) {
-		h := drive(seed, traffic{txns: 400, clients: 12, keys: 30, skew: 1.1})
+		h := drawLong(seed, workload{txns: 400, clients: 12, keys: 30, skew: 1.1})
 		require.True(t, JudgeWith(h, infer).OK(), "seed %d", seed)
-		require.True(t, ExactJudge(ExactHistory{Txns: withOrders(h)}).OK(), "seed %d", seed)
-		spoilRead(r, h)
-		v, x := JudgeWith(h, infer), ExactJudge(ExactHistory{Txns: withOrders(h)})
+		require.True(t, CheckExact(ExactHistory{Txns: withOrders(h)}).OK(), "seed %d", seed)
+		corruptRead(r, h)
+		v, x := JudgeWith(h, infer), CheckExact(ExactHistory{Txns: withOrders(h)})
 		if a := v.Anomaly(); a == NonRepeatableRead || a == OwnWriteMissed || a == GarbageRead || a == IntermediateRead {
-			continue // told without a graph
+			continue // found without a graph
 		}
 		require.True(t, v.OK() || !x.OK(), "seed %d: %v", seed, v)
 		if !x.OK() {
 			exactly++
 		}
 		if !v.OK() {
-			judged++
+			inferred++
 		}
 	}
-	t.Logf("the exact judge refuses %d, the other %d of these", exactly, judged)
+	t.Logf("CheckExact rejects %d, Judge %d of these", exactly, inferred)
 	require.Greater(t, exactly, 50)
-	require.Greater(t, judged, exactly*3/4)
+	require.Greater(t, inferred, exactly*3/4)
 }
 
-// spoilRead makes one read see another value of about the same time.
-func spoilRead(r *rand.Rand, h *History) {
+// corruptRead makes one read return another value of about the same time.
+func corruptRead(r *rand.Rand, h *History) {
 	for {
 		at := r.IntN(len(h.Txns))
 		op := &h.Txns[at].Ops[r.IntN(4)]
@@ -89,17 +88,17 @@ func spoilRead(r *rand.Rand, h *History) {
 	}
 }
 
-// TestLookingOnlyWhereSomethingChangedLosesNothing compares rounds that look
-// everywhere with those that do not.
-func TestLookingOnlyWhereSomethingChangedLosesNothing(t *testing.T) {
+// TestIncrementalRoundsMatchFullRounds compares rounds that examine everything with those that examine only what has
+// changed.
+func TestIncrementalRoundsMatchFullRounds(t *testing.T) {
 	for seed := range uint64(12) {
-		h := drive(seed, traffic{txns: 800, clients: 24, keys: 60, skew: 1.1, counters: seed%2 == 1, unknown: 30})
+		h := drawLong(seed, workload{txns: 800, clients: 24, keys: 60, skew: 1.1, counters: seed%2 == 1, unknown: 30})
 		edges := func(everywhere bool) int {
 			var v Verdict
-			j := newJudge(newModel(h, &v), Options{}.withDefaults(len(h.Txns)))
+			j := newChecker(newModel(h, &v), Options{}.withDefaults(len(h.Txns)))
 			j.stir.always = everywhere
 			require.True(t, j.saturate())
-			require.False(t, j.refuse())
+			require.False(t, j.findContradiction())
 			return len(j.g.edges)
 		}
 		require.Equal(t, edges(true), edges(false), "seed %d", seed)

@@ -2,14 +2,14 @@ package history
 
 import "encoding/binary"
 
-// cursor takes a payload apart. The strings it gives share the payload. The
-// first thing that cannot be read sets bad, and everything after it is zero.
+// cursor decodes a payload. The strings that it returns share the payload's memory. After the first field that cannot
+// be decoded, bad is set and all further fields are zero.
 type cursor struct {
 	b   string
 	bad bool
 }
 
-func (c *cursor) left() int { return len(c.b) }
+func (c *cursor) remaining() int { return len(c.b) }
 
 func (c *cursor) byte() byte {
 	if len(c.b) == 0 {
@@ -53,7 +53,7 @@ func (c *cursor) str() string {
 	return s
 }
 
-// length reads the number of things that follow, each of at least least bytes.
+// length decodes the number of items that follow, each of at least least bytes.
 func (c *cursor) length(least int) int {
 	n := c.uvarint()
 	if c.bad || n > uint64(len(c.b)/least) {
@@ -80,7 +80,7 @@ func (c *cursor) txn(t *Txn) bool {
 			return false
 		}
 	}
-	return !c.bad && c.left() == 0
+	return !c.bad && c.remaining() == 0
 }
 
 func (c *cursor) op(o *Op) bool {
@@ -115,7 +115,7 @@ func (c *cursor) op(o *Op) bool {
 	return !c.bad
 }
 
-// valid reports whether the kind can have observed such a thing.
+// valid reports whether an operation of this kind can have this observation.
 func (o *Op) valid() bool {
 	switch o.Kind {
 	case Read:

@@ -2,14 +2,14 @@ package history
 
 import "slices"
 
-// searches bounds how many places a shortest cycle is sought from. A cycle
-// that is not quite the shortest serves as well.
+// searches bounds the number of nodes from which a shortest cycle is searched. A cycle that is not the shortest one is
+// good enough.
 const (
 	searches  = 64
 	hugeCycle = 10_000
 )
 
-// shortCycle finds a short cycle among dependencies that have one.
+// shortCycle returns a short cycle among dependencies that contain one.
 func (g *graph) shortCycle() []edge {
 	var best []edge
 	within := make([]int32, g.len())
@@ -33,8 +33,8 @@ func (g *graph) shortCycle() []edge {
 	return best
 }
 
-// shortInversion finds a short path that ends, at one of late, before it
-// began in real time, and closes it with the time edge.
+// shortInversion returns a short path that ends, at a node in late, before that began in real time, closed by the time
+// edge.
 func (g *graph) shortInversion(late []int32) []edge {
 	var best []edge
 	for _, v := range late[:min(len(late), searches)] {
@@ -46,10 +46,9 @@ func (g *graph) shortInversion(late []int32) []edge {
 	return best
 }
 
-// path is a shortest path of at least one edge from v to a goal, through
-// transactions that are allowed.
+// path returns a shortest path of at least one edge from v to a goal, through allowed transactions.
 func (g *graph) path(v int32, goal, allowed func(int32) bool) []edge {
-	parent := map[int32]int32{} // edge by which each was reached first
+	parent := map[int32]int32{} // the edge by which a node was reached first
 	queue := []int32{v}
 	for len(queue) > 0 {
 		u := queue[0]
@@ -82,7 +81,7 @@ func (g *graph) unwind(parent map[int32]int32, v, w int32) []edge {
 	}
 }
 
-// pathBack is a shortest path of at least one edge from some origin to v.
+// pathBack returns a shortest path of at least one edge from some origin to v.
 func (g *graph) pathBack(v int32, origin func(int32) bool) []edge {
 	child := map[int32]int32{v: -1}
 	queue := []int32{v}
@@ -110,8 +109,8 @@ func (g *graph) pathBack(v int32, origin func(int32) bool) []edge {
 	return nil
 }
 
-// components are the strongly connected components of two transactions or
-// more, smallest first (Tarjan's algorithm with its own stack).
+// components returns the strongly connected components of at least two transactions, smallest first (Tarjan's algorithm
+// with an explicit stack).
 func (g *graph) components() [][]int32 {
 	n := g.len()
 	num := make([]int32, n) // order of discovery from 1; 0 is undiscovered
@@ -169,7 +168,7 @@ func (g *graph) components() [][]int32 {
 	return found
 }
 
-// nameCycle gives the literature's name for a cycle.
+// nameCycle returns the name of a cycle in the literature.
 func nameCycle(c []edge) Anomaly {
 	var count [depTime + 1]int
 	var kinds []depKind // of the items: depSum is depRW, then depWR

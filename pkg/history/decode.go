@@ -10,16 +10,16 @@ import (
 	"os"
 )
 
-// ErrTruncated says that a history stops without its end record, as after a
-// crash of the recorder. Everything returned before it is sound; what was
-// still in memory then is missing.
-var ErrTruncated = errors.New("history: the file was cut off before its end; its whole records can be checked as an incomplete history")
+// ErrTruncated is returned for a history without an end record, as after a crash of the recorder. Everything returned
+// before it is valid; what the recorder had in memory at that time is missing.
+var ErrTruncated = errors.New("history: the file was cut off before its end; " +
+	"its whole records can be checked as an incomplete history")
 
-// CorruptError says that a file is not what a recorder wrote.
+// CorruptError is returned for a file that no recorder has written.
 type CorruptError struct {
-	// Offset is where the damaged record begins, in bytes.
+	// Offset is the start of the damaged record, in bytes.
 	Offset int64
-	// Text says what is wrong.
+	// Text describes the damage.
 	Text string
 }
 
@@ -57,18 +57,17 @@ func NewReader(r io.Reader) (*Reader, error) {
 	}
 	flags := c.uvarint()
 	rd.meta = Meta{Note: c.str(), InitialUnknown: flags&flagInitialUnknown != 0}
-	if c.bad || flags&^flagInitialUnknown != 0 || c.left() > 0 {
+	if c.bad || flags&^flagInitialUnknown != 0 || c.remaining() > 0 {
 		return nil, rd.corrupt("the meta cannot be read")
 	}
 	return rd, nil
 }
 
-// Meta is what the history says about itself.
+// Meta returns the metadata of the history.
 func (r *Reader) Meta() Meta { return r.meta }
 
-// Next gives the next transaction. It returns io.EOF at the end of a whole
-// history, ErrTruncated at the end of one that was cut off, and a
-// *CorruptError for damage.
+// Next returns the next transaction. It returns io.EOF at the end of a complete history, ErrTruncated at the end of a
+// truncated one, and a *CorruptError for damage.
 func (r *Reader) Next() (Txn, error) {
 	var t Txn
 	if r.ended {
@@ -94,7 +93,7 @@ func (r *Reader) Next() (Txn, error) {
 
 func (r *Reader) finish(c *cursor) error {
 	n := c.uvarint()
-	if c.bad || c.left() > 0 || n != r.count {
+	if c.bad || c.remaining() > 0 || n != r.count {
 		return r.corrupt(fmt.Sprintf("the end record has %d transactions, and the file %d", n, r.count))
 	}
 	if _, err := r.r.ReadByte(); err == nil {
@@ -132,7 +131,7 @@ func (r *Reader) record() (string, error) {
 	return string(payload), nil
 }
 
-// length reads the length of a record and tells how many bytes it took.
+// length reads the length of a record, and returns also the number of bytes that it took.
 func (r *Reader) length() (n uint64, size int, err error) {
 	for shift := 0; shift < 35; shift += 7 {
 		b, err := r.r.ReadByte()
@@ -151,7 +150,7 @@ func (r *Reader) length() (n uint64, size int, err error) {
 	return 0, size, r.corrupt(fmt.Sprintf("a record longer than %d bytes, more than any transaction has", maxRecordBytes))
 }
 
-// readN reads n bytes, and does not believe a large n before it sees them.
+// readN reads n bytes. It allocates as the bytes arrive, since a large n may be damage.
 func readN(r io.Reader, n int) ([]byte, error) {
 	const believed = 1 << 20
 	b := make([]byte, min(n, believed))
@@ -170,8 +169,7 @@ func readN(r io.Reader, n int) ([]byte, error) {
 
 func isEOF(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF }
 
-// Load reads a whole file. A file that was cut off is an Incomplete history
-// and no error.
+// Load reads a whole file. A truncated file is an Incomplete history, and no error.
 func Load(path string) (*History, error) {
 	f, err := os.Open(path)
 	if err != nil {

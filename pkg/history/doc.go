@@ -1,13 +1,11 @@
-// Package history records what the clients of a transactional store saw, and
-// judges whether a strictly serializable store could have shown it to them. It
-// knows nothing of the store.
+// Package history records the results that clients of a transactional store get, and checks whether a strictly
+// serializable store can have returned them. It does not depend on the store.
 //
 // # Recording
 //
-// A Recorder writes transactions to a file while they run. Every Client
-// gathers whole records in memory and takes the file's lock only for 64 KiB at
-// a time. Start is read before the request leaves, End after its answer came,
-// both by one clock, so that a transaction took effect between the two.
+// A Recorder writes transactions to a file while they run. Every Client buffers whole records in memory, and takes the
+// file's lock once per 64 KiB. Start is read before the request is sent, End after its response has arrived, both from
+// one clock, so a transaction takes effect between the two.
 //
 //	rec, err := history.Create("h.bin", history.Meta{Note: "zeta 1.2, seed 7"})
 //	c := rec.Client(3)
@@ -18,49 +16,45 @@
 //	p.Commit() // or p.Fail(), p.Unknown()
 //	err = rec.Close()
 //
-// Reader gives the transactions back one by one, Load all of them. Damage is
-// a *CorruptError with the offset; a file that was cut off is told apart from
-// damage, and the rest of it may be judged.
+// Reader returns the transactions one by one, Load all of them. Damage is a *CorruptError with the offset. A truncated
+// file is not damage, and the rest of it can be checked.
 //
-// Every value written to a key should be unique for that key (a client's
-// number and a count will do): then a read names the one write that it saw,
-// and most of what follows can be inferred. Values that are not unique make
-// the judge say less and never make it wrong, as long as it is told of all who
-// wrote them: of a history with an unknown beginning, or with transactions
-// missing, it takes no value for another's than that of a transaction it knows.
+// Every value written to a key should be unique for that key (a client's number and a count will do): then a read
+// identifies the write that it returned, and most dependencies can be inferred. Repeated values weaken the verdict and
+// never make it wrong, as long as all their writers are recorded. In a history with an unknown initial state, or with
+// missing transactions, a value is attributed to a recorded writer only.
 //
-// # Judging
+// # Checking
 //
-// There are three judges, from the general to the particular.
+// There are three checkers, from the general to the particular.
 //
-// Judge takes a recorded history. It reduces each transaction to one
-// observation and one effect for each key, checks what a transaction shows by
-// itself, ties observations to the writers of the unique values, and then
-// infers an order:
+// Judge checks a recorded history. It reduces each transaction to one observation and one effect per key, checks each
+// transaction by itself, binds observations to the writers of the unique values, and then infers an order:
 //
 //	repeat
 //		sort the known dependencies, and narrow each transaction's
-//		interval by those that must come before and after it;
+//		interval by those that precede and follow it;
 //		a cycle, or an empty interval, is an anomaly
-//		for each key: infer what comes before what
+//		for each key: infer dependencies
 //	until nothing new follows
-//	place one transaction after the other: a serial order is proof
+//	place one transaction after another: a serial order is a proof
 //
-// Each step is sound, so a history that is refused is wrong. What is accepted
-// with Exact is right. In between is a history for which neither contradiction
-// nor order was found; small ones never end there, as every order is tried.
+// For example, let w1 and w2 write x, and let r read the value of w1 after w2 has ended. Then w2 precedes r, so w2
+// precedes w1: otherwise r would have read w2's value. If w1 also ended before w2 started, the intervals contradict
+// this, and r is a stale read.
 //
-// The known difficulty is size: reachability among a million transactions.
-// Here real time helps (graph.go): after narrowing, whether a path with a step
-// in real time leads from a to b is one comparison of bounds, and a path
-// without one only runs through transactions that are concurrent with both,
-// as many as there are clients. So each question costs the same however long
-// the history is. The usual chain of barrier nodes for real time is not needed
-// at all.
+// Each step is sound, so a rejected history is wrong. A history that is accepted with Exact is right. In between are
+// histories for which neither a contradiction nor an order was found. Small histories never end there, since every
+// order is tried.
 //
-// ExactJudge is for a simulator, which knows the versions of each key and
-// their order: nothing is inferred but the dependencies themselves.
+// The known difficulty is size: reachability among a million transactions. Real time helps here (graph.go): after
+// narrowing, one comparison of bounds decides whether a path with a step in real time leads from a to b. A path without
+// one only contains transactions that are concurrent with both, about as many as there are clients. So the cost of a
+// query does not depend on the length of the history, and the usual chain of barrier nodes for real time is not needed.
 //
-// Linearizable gives the transactions of a single key to porcupine, as a
-// second opinion that shares no code with the other two.
+// CheckExact is for a simulator, which knows the versions of each key and their order: only the dependencies are
+// derived.
+//
+// Linearizable passes the transactions of each key to porcupine, as a second opinion that shares no code with the other
+// two.
 package history

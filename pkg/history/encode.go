@@ -5,11 +5,9 @@ import (
 	"hash/crc32"
 )
 
-// The file: the magic with its version, then records. A record is the length
-// of its payload (uvarint), the payload, and the payload's CRC-32C (4 bytes,
-// little-endian). A payload begins with its type. The first record is the
-// meta, the last one the end with the number of transactions; a file without
-// the end was cut off.
+// The file format: the magic with its version, then records. A record is the length of its payload (uvarint), the
+// payload, and the payload's CRC-32C (4 bytes, little-endian). A payload begins with its type. The first record is the
+// metadata; the last one is the end with the number of transactions. A file without the end is truncated.
 var magic = []byte("linchpin history 1\n")
 
 const (
@@ -17,8 +15,8 @@ const (
 	recordTxn  = 2
 	recordEnd  = 3
 
-	// maxRecordBytes is a refuge from corrupt lengths: more than a scan of
-	// the greatest size in a transaction of the greatest size.
+	// maxRecordBytes rejects corrupt lengths. It is more than a scan of the greatest size in a transaction of the greatest
+	// size.
 	maxRecordBytes = 256 << 20
 
 	flagInitialUnknown = 1

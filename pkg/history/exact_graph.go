@@ -7,11 +7,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// searchGaps bounds the search for places of absences that inference left
-// open, in graphs solved.
+// searchGaps bounds the search for positions that inference left open, in graphs solved.
 const searchGaps = 2000
 
-// decide builds the graph and looks for cycles.
+// decide builds the graph and searches for cycles.
 func (x *exact) decide() {
 	for k := range x.chains {
 		x.orderChain(int32(k))
@@ -42,20 +41,21 @@ func (x *exact) decide() {
 		return
 	}
 	budget := searchGaps
-	switch found := x.place(open, &budget); {
+	switch found := x.searchPositions(open, &budget); {
 	case found:
 		x.verdict.Exact = true
 	case budget > 0:
 		r := open[0]
-		x.verdict.add(ImpossibleAbsence, x.found(r)+", and with the reads of other transactions no order of the writes allows it.")
+		x.verdict.add(ImpossibleAbsence,
+			x.observation(r)+", and with the reads of other transactions no order of the writes allows it.")
 	}
 }
 
-// orderChain adds the ww edges of a key. A run of commuting increments is
-// ordered only against the plain writes on its two sides.
+// orderChain adds the ww edges of a key. A run of commuting increments is ordered only relative to the plain writes on
+// both sides.
 func (x *exact) orderChain(k int32) {
 	chain := x.chains[k]
-	plain := -1 // the last plain write's index
+	plain := -1 // index of the last plain write
 	for i, id := range chain {
 		w := &x.writes[id]
 		if plain >= 0 {
@@ -76,15 +76,15 @@ func (x *exact) orderChain(k int32) {
 	}
 }
 
-// link adds the edges of a read that saw its key at a rank.
+// link adds the edges of a read at a rank of its key.
 func (x *exact) link(r *exactRead, rank int) {
-	if r.places != nil {
-		x.linkPlace(r, &r.places[rank])
+	if r.positions != nil {
+		x.linkPosition(r, &r.positions[rank])
 		return
 	}
 	chain := x.chains[r.key]
 	why := int32(-1)
-	for j := rank - 1; j >= 0; j-- { // what it saw: a run, and the write below
+	for j := rank - 1; j >= 0; j-- { // what it read: a run, and the write below
 		w := &x.writes[chain[j]]
 		x.edge(w.txn, r.txn, r.key, depWR, -1, false)
 		if j == rank-1 {
@@ -94,7 +94,7 @@ func (x *exact) link(r *exactRead, rank int) {
 			break
 		}
 	}
-	for j := rank; j < len(chain); j++ { // what it missed: a run, and the write above
+	for j := rank; j < len(chain); j++ { // what it did not read: a run, and the write above
 		w := &x.writes[chain[j]]
 		x.edge(r.txn, w.txn, r.key, depRW, why, r.ranged)
 		if !w.Commutes {
@@ -103,8 +103,8 @@ func (x *exact) link(r *exactRead, rank int) {
 	}
 }
 
-// linkPlace adds the edges of an answer that was given at a place.
-func (x *exact) linkPlace(r *exactRead, p *Place) {
+// linkPosition adds the edges of a result at a position.
+func (x *exact) linkPosition(r *exactRead, p *Position) {
 	why := int32(-1)
 	for _, v := range p.After {
 		if from, ok := x.visibleTxn(r.key, v); ok {
@@ -117,7 +117,7 @@ func (x *exact) linkPlace(r *exactRead, p *Place) {
 	}
 }
 
-// visibleTxn is whose version of a key it is, if it became visible.
+// visibleTxn returns the transaction that wrote a version of a key, if the version became visible.
 func (x *exact) visibleTxn(k int32, v kv.Version) (int32, bool) {
 	at, ok := x.versions[versionKey{k, v}]
 	if !ok || x.writes[at].rank == 0 {
@@ -132,14 +132,14 @@ func (x *exact) edge(from, to, key int32, kind depKind, why int32, ranged bool) 
 	}
 }
 
-// narrow strikes the places of an absence that the graph rules out, links the
-// read if one is left, and reports whether that is done.
+// narrow removes the positions of an absence that the graph excludes. If one is left it links the read. It reports
+// whether the read is linked.
 func (x *exact) narrow(r *exactRead) bool {
 	chain := x.chains[r.key]
 	after, before := newNearby(x.g, true).reach(r.txn), newNearby(x.g, false).reach(r.txn)
 	r.gaps = slices.DeleteFunc(r.gaps, func(rank int) bool {
-		if r.places != nil {
-			return x.ruledOut(r, &r.places[rank], after, before)
+		if r.positions != nil {
+			return x.isRuledOut(r, &r.positions[rank], after, before)
 		}
 		if rank > 0 {
 			if after.has(x.writes[chain[rank-1]].txn) {
@@ -150,7 +150,7 @@ func (x *exact) narrow(r *exactRead) bool {
 	})
 	switch len(r.gaps) {
 	case 0:
-		x.verdict.add(ImpossibleAbsence, x.found(r)+", but no order of the writes allows it.")
+		x.verdict.add(ImpossibleAbsence, x.observation(r)+", but no order of the writes allows it.")
 	case 1:
 		x.link(r, r.gaps[0])
 		return true
@@ -158,9 +158,9 @@ func (x *exact) narrow(r *exactRead) bool {
 	return false
 }
 
-// ruledOut reports whether an answer cannot have been given at a place, by what
-// comes after who was answered and before.
-func (x *exact) ruledOut(r *exactRead, p *Place, after, before *nearby) bool {
+// isRuledOut reports whether a result cannot have been returned at a position, given the transactions that follow and
+// precede its reader.
+func (x *exact) isRuledOut(r *exactRead, p *Position, after, before *nearby) bool {
 	for _, v := range p.After {
 		if from, ok := x.visibleTxn(r.key, v); ok && from != r.txn && after.has(from) {
 			return true
@@ -170,16 +170,16 @@ func (x *exact) ruledOut(r *exactRead, p *Place, after, before *nearby) bool {
 	return ok && to != r.txn && before.has(to)
 }
 
-// found says what a read of which the place is open has found.
-func (x *exact) found(r *exactRead) string {
-	if r.places != nil {
-		return fmt.Sprintf("%s read a result that %q gives only at some times", x.who(r.txn), x.names[r.key])
+// observation describes a read whose position is open.
+func (x *exact) observation(r *exactRead) string {
+	if r.positions != nil {
+		return fmt.Sprintf("%s read a result that %q gives only at some times", x.describe(r.txn), x.names[r.key])
 	}
-	return fmt.Sprintf("%s found no %q", x.who(r.txn), x.names[r.key])
+	return fmt.Sprintf("%s found no %q", x.describe(r.txn), x.names[r.key])
 }
 
-// place tries the remaining places of open absences, one after another.
-func (x *exact) place(open []*exactRead, budget *int) bool {
+// searchPositions tries the remaining positions of open reads, one read after another.
+func (x *exact) searchPositions(open []*exactRead, budget *int) bool {
 	if len(open) == 0 {
 		return true
 	}
@@ -190,7 +190,7 @@ func (x *exact) place(open []*exactRead, budget *int) bool {
 			return false
 		}
 		x.link(open[0], rank)
-		if x.g.solve() == nil && x.place(open[1:], budget) {
+		if x.g.solve() == nil && x.searchPositions(open[1:], budget) {
 			return true
 		}
 		x.g.edges, x.g.sorted = slices.Clone(saved), len(saved)
@@ -207,7 +207,7 @@ func (x *exact) explain(cycle []edge) {
 }
 
 func (x *exact) sentence(e edge) string {
-	a, b := x.who(e.from), x.who(e.to)
+	a, b := x.describe(e.from), x.describe(e.to)
 	switch e.kind {
 	case depTime:
 		return fmt.Sprintf("%s ended before %s started.", a, b)

@@ -12,10 +12,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// exactWild makes a history of n transactions by running them one after
-// another: gets, scans, puts, deletions and increments that commute, of which
-// some fail and some end unknown, with effect or without.
-func exactWild(r *rand.Rand, n, keys int) []ExactTxn {
+// drawMixedExact draws a history of n transactions by running them one after another: gets, scans, puts, deletions and
+// increments that commute. Some fail, and some end unknown, with or without effect.
+func drawMixedExact(r *rand.Rand, n, keys int) []ExactTxn {
 	state := map[string]MadeVersion{} // the newest version of each key
 	txns := make([]ExactTxn, n)
 	for i := range txns {
@@ -33,7 +32,7 @@ func exactWild(r *rand.Rand, n, keys int) []ExactTxn {
 		}
 		for w := range t.Writes {
 			made := &t.Writes[w]
-			made.Version = ver(100*i + w + 1) // unlike the order, also of what never was
+			made.Version = ver(100*i + w + 1) // differs from the order, also for versions that were never visible
 			if visible {
 				made.Order = state[made.Key].Order + 1
 				state[made.Key] = *made
@@ -77,8 +76,8 @@ func exactStep(r *rand.Rand, t *ExactTxn, state map[string]MadeVersion, keys int
 	}
 }
 
-// exactMutations break a history, or try to: the twin tells which did. Each
-// reports whether it found something to change.
+// exactMutations corrupt a history, or try to: the reference model decides whether it is still legal. Each returns
+// whether it changed something.
 var exactMutations = []struct {
 	name string
 	do   func(*rand.Rand, []ExactTxn) bool
@@ -147,19 +146,19 @@ var exactMutations = []struct {
 		w.Order = 0
 		return was > 0
 	}},
-	{"somebody ran later", func(r *rand.Rand, txns []ExactTxn) bool {
+	{"a transaction runs later", func(r *rand.Rand, txns []ExactTxn) bool {
 		t := &txns[r.IntN(len(txns))]
 		t.Start += 25
 		t.End = max(t.Start, t.End-25)
 		return t.Outcome == Committed
 	}},
-	{"somebody ran earlier", func(r *rand.Rand, txns []ExactTxn) bool {
+	{"a transaction runs earlier", func(r *rand.Rand, txns []ExactTxn) bool {
 		t := &txns[r.IntN(len(txns))]
 		t.End -= 25
 		t.Start = min(t.Start, t.End)
 		return t.Outcome == Committed
 	}},
-	{"another outcome was told", func(r *rand.Rand, txns []ExactTxn) bool {
+	{"another outcome is reported", func(r *rand.Rand, txns []ExactTxn) bool {
 		t := &txns[r.IntN(len(txns))]
 		was := t.Outcome
 		t.Outcome = Outcome(1 + r.IntN(3))
@@ -167,18 +166,17 @@ var exactMutations = []struct {
 	}},
 }
 
-// exactSets is the dumb twin of ExactJudge for histories with commuting
-// writes: it tries every order of the transactions, and keeps of each key
-// which versions are there.
-type exactSets struct {
+// exactReference is the reference model of CheckExact for histories with commuting writes: it tries every order of the
+// transactions, with the set of visible versions of each key.
+type exactReference struct {
 	txns   []ExactTxn
 	chains map[string][]MadeVersion // visible versions in order
 	owner  map[kv.Version]int
 	left   []int
 }
 
-func exactSetsAccept(txns []ExactTxn) bool {
-	x := &exactSets{txns: txns, chains: map[string][]MadeVersion{}, owner: map[kv.Version]int{}}
+func exactReferenceSetsAccept(txns []ExactTxn) bool {
+	x := &exactReference{txns: txns, chains: map[string][]MadeVersion{}, owner: map[kv.Version]int{}}
 	for i, t := range txns {
 		shows := slices.ContainsFunc(t.Writes, func(w MadeVersion) bool { return w.Order > 0 })
 		if t.Outcome == Failed && shows {
@@ -201,17 +199,20 @@ func exactSetsAccept(txns []ExactTxn) bool {
 		slices.SortFunc(chain, func(a, b MadeVersion) int { return cmp.Compare(a.Order, b.Order) })
 		x.chains[k] = chain
 	}
-	return x.rest(map[kv.Version]bool{})
+	return x.placeRest(map[kv.Version]bool{})
 }
 
-// rest places what is left after the versions that are there.
-func (x *exactSets) rest(there map[kv.Version]bool) bool {
+// placeRest places the remaining transactions after the visible versions.
+func (x *exactReference) placeRest(there map[kv.Version]bool) bool {
 	if len(x.left) == 0 {
 		return true
 	}
 	for at, i := range x.left {
 		t := &x.txns[i]
-		late := slices.ContainsFunc(x.left, func(j int) bool { return x.txns[j].Outcome == Committed && x.txns[j].End < t.Start })
+		late := slices.ContainsFunc(x.left, func(j int) bool {
+			return x.txns[j].Outcome == Committed &&
+				x.txns[j].End < t.Start
+		})
 		if late || !x.fits(i, there) {
 			continue
 		}
@@ -219,7 +220,7 @@ func (x *exactSets) rest(there map[kv.Version]bool) bool {
 			there[w.Version] = true
 		}
 		x.left = slices.Delete(slices.Clone(x.left), at, at+1)
-		if x.rest(there) {
+		if x.placeRest(there) {
 			return true
 		}
 		x.left = slices.Insert(x.left, at, i)
@@ -230,10 +231,10 @@ func (x *exactSets) rest(there map[kv.Version]bool) bool {
 	return false
 }
 
-func (x *exactSets) fits(i int, there map[kv.Version]bool) bool {
+func (x *exactReference) fits(i int, there map[kv.Version]bool) bool {
 	t := &x.txns[i]
 	for _, r := range t.Reads {
-		if !x.shows(i, there, r) {
+		if !x.matches(i, there, r) {
 			return false
 		}
 	}
@@ -241,12 +242,12 @@ func (x *exactSets) fits(i int, there map[kv.Version]bool) bool {
 		seen := map[string]bool{}
 		for _, r := range s.Seen {
 			seen[r.Key] = true
-			if !x.shows(i, there, r) {
+			if !x.matches(i, there, r) {
 				return false
 			}
 		}
 		for k := range x.chains {
-			if k >= s.Start && k < s.End && !seen[k] && !x.shows(i, there, SeenVersion{Key: k}) {
+			if k >= s.Start && k < s.End && !seen[k] && !x.matches(i, there, SeenVersion{Key: k}) {
 				return false
 			}
 		}
@@ -254,7 +255,7 @@ func (x *exactSets) fits(i int, there map[kv.Version]bool) bool {
 	for _, w := range t.Writes {
 		chain := x.chains[w.Key]
 		rank := slices.IndexFunc(chain, func(c MadeVersion) bool { return c.Version == w.Version })
-		from, to := rank, rank // what may be there or not
+		from, to := rank, rank // may be visible or not
 		for w.Commutes && from > 0 && chain[from-1].Commutes {
 			from--
 		}
@@ -270,10 +271,10 @@ func (x *exactSets) fits(i int, there map[kv.Version]bool) bool {
 	return true
 }
 
-// shows reports whether transaction i sees that now.
-func (x *exactSets) shows(i int, there map[kv.Version]bool, r SeenVersion) bool {
+// matches reports whether transaction i reads this now.
+func (x *exactReference) matches(i int, there map[kv.Version]bool, r SeenVersion) bool {
 	chain := x.chains[r.Key]
-	upTo := func(n int) bool { // exactly the first n are there, but for its own
+	upTo := func(n int) bool { // exactly the first n are visible, except for its own
 		for j, c := range chain {
 			if x.owner[c.Version] != i && there[c.Version] != (j < n) {
 				return false
@@ -299,25 +300,25 @@ func (x *exactSets) shows(i int, there map[kv.Version]bool, r SeenVersion) bool 
 	return false
 }
 
-// TestExactJudgeNoticesEveryMutation breaks legal histories in one way at a
-// time. What no order of the transactions explains must be refused, and
-// everything else accepted.
-func TestExactJudgeNoticesEveryMutation(t *testing.T) {
+// TestExactCheckDetectsMutations corrupts legal histories in one way at a time. A history must be rejected if and only
+// if no order of the transactions explains it.
+func TestExactCheckDetectsMutations(t *testing.T) {
 	for seed, m := range exactMutations {
 		t.Run(m.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(21, uint64(seed)))
 			refused := 0
 			for run := range 1500 {
-				txns := exactWild(r, 2+r.IntN(5), 1+r.IntN(3))
+				txns := drawMixedExact(r, 2+r.IntN(5), 1+r.IntN(3))
 				if run%8 == 0 {
-					v := ExactJudge(ExactHistory{Txns: txns})
-					require.True(t, v.Exact && exactSetsAccept(txns), "run %d: a legal history is refused: %+v\n%v", run, txns, v)
+					v := CheckExact(ExactHistory{Txns: txns})
+					require.True(t, v.Exact && exactReferenceSetsAccept(txns), "run %d: a legal history is rejected: %+v\n%v", run,
+						txns, v)
 				}
 				if !m.do(r, txns) {
 					continue
 				}
-				want := exactSetsAccept(txns)
-				v := ExactJudge(ExactHistory{Txns: txns})
+				want := exactReferenceSetsAccept(txns)
+				v := CheckExact(ExactHistory{Txns: txns})
 				require.Equal(t, want, v.OK(), "run %d: %+v\n%v", run, txns, v)
 				require.Equal(t, want, v.Exact, "run %d", run)
 				if !want {

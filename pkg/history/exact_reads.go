@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// bindReads ties every read of a live transaction to a place in its key's
-// chain.
+// bindReads binds every read of a live transaction to a position in its key's chain.
 func (x *exact) bindReads() {
-	x.reviveSeen()
+	x.includeObserved()
 	for i, t := range x.h.Txns {
 		if !x.live[i] {
 			continue
@@ -19,7 +18,7 @@ func (x *exact) bindReads() {
 		for _, s := range t.Scans {
 			x.bindScan(int32(i), s)
 		}
-		for _, a := range t.Answers {
+		for _, a := range t.Results {
 			x.bindAnswer(int32(i), a)
 		}
 	}
@@ -30,9 +29,8 @@ func (x *exact) bindReads() {
 	}
 }
 
-// reviveSeen makes transactions of unknown outcome live if a live one saw
-// their writes, until nothing changes.
-func (x *exact) reviveSeen() {
+// includeObserved makes transactions of unknown outcome live if a live one read their writes, until nothing changes.
+func (x *exact) includeObserved() {
 	for changed := true; changed; {
 		changed = false
 		see := func(r SeenVersion) {
@@ -63,7 +61,8 @@ func (x *exact) bindScan(txn int32, s SeenRange) {
 	seen := make(map[string]bool, len(s.Seen))
 	for _, r := range s.Seen {
 		if seen[r.Key] || r.Key < s.Start || s.End != "" && r.Key >= s.End {
-			x.verdict.add(BadScan, fmt.Sprintf("%s scanned from %q to %q and got %q out of place.", x.who(txn), s.Start, s.End, r.Key))
+			x.verdict.add(BadScan, fmt.Sprintf("%s scanned from %q to %q and got %q out of place.", x.describe(txn), s.Start,
+				s.End, r.Key))
 		}
 		seen[r.Key] = true
 		x.bind(txn, r, false)
@@ -85,26 +84,30 @@ func (x *exact) bind(txn int32, r SeenVersion, ranged bool) {
 	}
 	at, ok := x.versions[versionKey{k, r.Version}]
 	if !ok {
-		x.verdict.add(GarbageRead, fmt.Sprintf("%s saw version %v of %q, which no transaction made.", x.who(txn), r.Version, r.Key))
+		x.verdict.add(GarbageRead, fmt.Sprintf("%s saw version %v of %q, which no transaction made.", x.describe(txn),
+			r.Version, r.Key))
 		return
 	}
 	w := &x.writes[at]
 	switch {
-	case w.txn == txn: // its own write: nothing to order
+	case w.txn == txn: // its own write: no dependency
 	case w.rank > 0:
 		read.rank = w.rank
 		x.reads = append(x.reads, read)
 	case x.h.Txns[w.txn].Outcome == Failed:
-		x.verdict.add(DirtyRead, fmt.Sprintf("%s saw version %v of %q, written by %s, which failed.", x.who(txn), r.Version, r.Key, x.who(w.txn)))
+		x.verdict.add(DirtyRead, fmt.Sprintf("%s saw version %v of %q, written by %s, which failed.", x.describe(txn),
+			r.Version, r.Key, x.describe(w.txn)))
 	case !x.isLast(int(at)):
-		x.verdict.add(IntermediateRead, fmt.Sprintf("%s saw version %v of %q, which its writer %s replaced before it ended.", x.who(txn), r.Version, r.Key, x.who(w.txn)))
+		x.verdict.add(IntermediateRead, fmt.Sprintf("%s saw version %v of %q, which its writer %s replaced before it ended.",
+			x.describe(txn), r.Version, r.Key, x.describe(w.txn)))
 	default:
-		x.verdict.add(LostWrite, fmt.Sprintf("%s saw version %v of %q, written by %s, and it is not among the key's versions.", x.who(txn), r.Version, r.Key, x.who(w.txn)))
+		x.verdict.add(LostWrite, fmt.Sprintf("%s saw version %v of %q, written by %s, "+
+			"and it is not among the key's versions.", x.describe(txn), r.Version, r.Key, x.describe(w.txn)))
 	}
 }
 
-// bindAbsence finds the places of the chain at which the key is absent. What
-// its own deletion may explain says nothing.
+// bindAbsence finds the positions of the chain at which the key is absent. If the transaction deletes the key itself,
+// the absence implies nothing.
 func (x *exact) bindAbsence(read exactRead) {
 	for _, w := range x.h.Txns[read.txn].Writes {
 		if w.Deleted && w.Key == x.names[read.key] {
@@ -123,16 +126,16 @@ func (x *exact) bindAbsence(read exactRead) {
 	x.reads = append(x.reads, read)
 }
 
-// bindAnswer ties an answer to the places where it was so.
-func (x *exact) bindAnswer(txn int32, a SeenAnswer) {
-	read := exactRead{txn: txn, key: x.keys[a.Key], places: a.Places}
-	switch len(a.Places) {
+// bindAnswer binds a result to its possible positions.
+func (x *exact) bindAnswer(txn int32, a SeenResult) {
+	read := exactRead{txn: txn, key: x.keys[a.Key], positions: a.Positions}
+	switch len(a.Positions) {
 	case 0:
-		x.verdict.add(GarbageRead, fmt.Sprintf("%s read a result of %q that no version of it gives.", x.who(txn), a.Key))
+		x.verdict.add(GarbageRead, fmt.Sprintf("%s read a result of %q that no version of it gives.", x.describe(txn), a.Key))
 		return
 	case 1:
 	default:
-		for i := range a.Places {
+		for i := range a.Positions {
 			read.gaps = append(read.gaps, i)
 		}
 	}

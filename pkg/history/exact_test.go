@@ -55,7 +55,7 @@ func hidden(m MadeVersion) MadeVersion {
 	return m
 }
 
-func TestExactJudgeNamesAnomalies(t *testing.T) {
+func TestExactAnomaliesAreNamed(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		want Anomaly
@@ -83,7 +83,7 @@ func TestExactJudgeNamesAnomalies(t *testing.T) {
 			at(0, 9, hidden(made("x", 1)), made("x", 2)), at(0, 9, saw("x", 1))}},
 		{"the last of two writes is read", "", []ExactTxn{
 			at(0, 9, hidden(made("x", 1)), made("x", 2)), at(0, 9, saw("x", 2))}},
-		{"a version that nobody made", GarbageRead, []ExactTxn{at(0, 9, saw("x", 1))}},
+		{"a version without a writer", GarbageRead, []ExactTxn{at(0, 9, saw("x", 1))}},
 		{"two replace one version", LostUpdate, []ExactTxn{
 			at(0, 9, saw("x", 0), made("x", 1)), at(0, 9, saw("x", 0), made("x", 2))}},
 		{"the second replaces what it read", "", []ExactTxn{
@@ -105,7 +105,8 @@ func TestExactJudgeNamesAnomalies(t *testing.T) {
 		{"a scan returns the key at its end", BadScan, []ExactTxn{
 			at(0, 9, made("c", 1)), at(0, 9, SeenRange{Start: "b", End: "c", Seen: []SeenVersion{{"c", ver(1)}}})}},
 		{"a scan returns a key twice", BadScan, []ExactTxn{
-			at(0, 9, made("b", 1)), at(0, 9, SeenRange{Start: "b", End: "c", Seen: []SeenVersion{{"b", ver(1)}, {"b", ver(1)}}})}},
+			at(0, 9, made("b", 1)), at(0, 9, SeenRange{Start: "b", End: "c",
+				Seen: []SeenVersion{{"b", ver(1)}, {"b", ver(1)}}})}},
 		{"a scan to the last key", "", []ExactTxn{
 			at(0, 9, made("z", 1)), at(0, 9, SeenRange{Start: "b", Seen: []SeenVersion{{"z", ver(1)}}})}},
 		{"two readers see two writes in different orders", LongFork, []ExactTxn{
@@ -134,14 +135,14 @@ func TestExactJudgeNamesAnomalies(t *testing.T) {
 			at(0, 1, made("x", 1)), at(2, 3, gone("x", 2)), at(4, 5, made("x", 3)), at(6, 7, saw("x", 0))}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			v := ExactJudge(ExactHistory{Txns: tc.txns})
+			v := CheckExact(ExactHistory{Txns: tc.txns})
 			require.Equal(t, tc.want, v.Anomaly(), "%v", v)
 			require.Equal(t, tc.want == "", v.Exact)
 		})
 	}
 }
 
-func TestExactJudgeAccountsForTheStore(t *testing.T) {
+func TestExactCheckComparesStore(t *testing.T) {
 	txns := []ExactTxn{at(0, 9, made("x", 1)), at(0, 9, saw("x", 1), made("x", 2)), at(0, 9, made("x", 7), Failed)}
 	stored := func(ns ...int) map[string][]kv.Version {
 		m := map[string][]kv.Version{}
@@ -159,15 +160,15 @@ func TestExactJudgeAccountsForTheStore(t *testing.T) {
 		{"all there", stored(1, 2), map[string]kv.Version{"x": ver(2)}, ""},
 		{"one lost", stored(1), nil, LostWrite},
 		{"one twice", stored(1, 2, 1), nil, DoubleWrite},
-		{"wrong way round", stored(2, 1), nil, LostUpdate},
+		{"reversed", stored(2, 1), nil, LostUpdate},
 		{"of a failed one", stored(1, 2, 7), nil, AbortedWrite},
-		{"of nobody", stored(1, 2, 8), nil, GarbageRead},
+		{"without a writer", stored(1, 2, 8), nil, GarbageRead},
 		{"another end", stored(1, 2), map[string]kv.Version{"x": ver(1)}, WrongFinalState},
 		{"no end", stored(1, 2), map[string]kv.Version{}, WrongFinalState},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			v := ExactJudge(ExactHistory{Txns: txns, Stored: tc.stored, Final: tc.final})
-			if tc.want == LostUpdate { // told from which of two reads it was
+			v := CheckExact(ExactHistory{Txns: txns, Stored: tc.stored, Final: tc.final})
+			if tc.want == LostUpdate { // it depends on which of two reads is explained first
 				require.Contains(t, []Anomaly{LostUpdate, CircularFlow}, v.Anomaly(), "%v", v)
 				return
 			}
@@ -176,7 +177,7 @@ func TestExactJudgeAccountsForTheStore(t *testing.T) {
 	}
 }
 
-func TestExactJudgeExplainsInSentences(t *testing.T) {
+func TestExactExplanations(t *testing.T) {
 	a := at(0, int64(4*time.Millisecond), made("x", 1))
 	a.Label, a.Client = "alice", 3
 	b := at(int64(5*time.Millisecond), int64(9*time.Millisecond), saw("x", 0))
@@ -185,12 +186,12 @@ func TestExactJudgeExplainsInSentences(t *testing.T) {
   These transactions form a cycle:
   bob (client 0, 5ms to 9ms) read "x" before the write of alice (client 3, 0s to 4ms).
   alice (client 3, 0s to 4ms) ended before bob (client 0, 5ms to 9ms) started.`,
-		ExactJudge(ExactHistory{Txns: []ExactTxn{a, b}}).Problems[0].String())
+		CheckExact(ExactHistory{Txns: []ExactTxn{a, b}}).Problems[0].String())
 }
 
-// exactRun makes a history of n transactions by running them one after
-// another, each at an instant within its interval.
-func exactRun(r *rand.Rand, n, keys int) []ExactTxn {
+// drawExact draws a history of n transactions by running them one after another, each at an instant within its
+// interval.
+func drawExact(r *rand.Rand, n, keys int) []ExactTxn {
 	type cell struct {
 		order   int
 		present bool
@@ -245,8 +246,8 @@ func seenOf(k string, order int, present bool) SeenVersion {
 	return saw(k, order)
 }
 
-// exactTwin tries every order of the transactions.
-func exactTwin(txns []ExactTxn) bool {
+// exactReferenceAccepts tries every order of the transactions.
+func exactReferenceAccepts(txns []ExactTxn) bool {
 	placed := make([]bool, len(txns))
 	state := map[string]MadeVersion{}
 	var rest func(left int) bool
@@ -300,13 +301,13 @@ func fits(txns []ExactTxn, placed []bool, i int, state map[string]MadeVersion) b
 	return true
 }
 
-func TestExactJudgeAgreesWithTryingEveryOrder(t *testing.T) {
+func TestExactCheckMatchesReference(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	refused := 0
 	for run := range 3000 {
-		txns := exactRun(r, 2+r.IntN(6), 1+r.IntN(3))
-		require.True(t, exactTwin(txns), "run %d: the twin refuses a serial run", run)
-		if run%3 > 0 { // change what somebody saw, or when
+		txns := drawExact(r, 2+r.IntN(6), 1+r.IntN(3))
+		require.True(t, exactReferenceAccepts(txns), "run %d: the reference model rejects a serial run", run)
+		if run%3 > 0 { // change a read, or an interval
 			for range 1 + r.IntN(2) {
 				at, from := r.IntN(len(txns)), r.IntN(len(txns))
 				txn := &txns[at]
@@ -324,8 +325,8 @@ func TestExactJudgeAgreesWithTryingEveryOrder(t *testing.T) {
 				}
 			}
 		}
-		v := ExactJudge(ExactHistory{Txns: txns})
-		require.Equal(t, exactTwin(txns), v.OK(), "run %d: %+v\n%v", run, txns, v)
+		v := CheckExact(ExactHistory{Txns: txns})
+		require.Equal(t, exactReferenceAccepts(txns), v.OK(), "run %d: %+v\n%v", run, txns, v)
 		require.Equal(t, v.OK(), v.Exact)
 		if !v.OK() {
 			refused++
@@ -334,12 +335,12 @@ func TestExactJudgeAgreesWithTryingEveryOrder(t *testing.T) {
 	require.Greater(t, refused, 250, "too few histories were bad")
 }
 
-func BenchmarkExactJudge(b *testing.B) {
+func BenchmarkExactCheck(b *testing.B) {
 	for _, n := range []int{50, 300} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			txns := exactRun(rand.New(rand.NewPCG(1, 2)), n, 8)
+			txns := drawExact(rand.New(rand.NewPCG(1, 2)), n, 8)
 			for b.Loop() {
-				if v := ExactJudge(ExactHistory{Txns: txns}); !v.OK() {
+				if v := CheckExact(ExactHistory{Txns: txns}); !v.OK() {
 					b.Fatal(v)
 				}
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// intern gives numbers to keys and writes.
+// intern numbers keys and writes.
 func (x *exact) intern() {
 	n := len(x.h.Txns)
 	x.g = newGraph(n)
@@ -28,7 +28,7 @@ func (x *exact) intern() {
 				x.key(r.Key)
 			}
 		}
-		for _, a := range t.Answers {
+		for _, a := range t.Results {
 			x.key(a.Key)
 		}
 		for _, w := range t.Writes {
@@ -48,13 +48,13 @@ func (x *exact) addWrite(txn int32, w MadeVersion) {
 	id := versionKey{k, w.Version}
 	if w.Version.IsZero() {
 		if x.live[txn] {
-			x.verdict.add(LostWrite, fmt.Sprintf("%s committed a write of %q that has no version.", x.who(txn), w.Key))
+			x.verdict.add(LostWrite, fmt.Sprintf("%s committed a write of %q that has no version.", x.describe(txn), w.Key))
 		}
 		return
 	}
 	if other, twice := x.versions[id]; twice {
 		x.verdict.add(DoubleWrite, fmt.Sprintf("Version %v of %q was made by %s and by %s.",
-			w.Version, w.Key, x.who(x.writes[other].txn), x.who(txn)))
+			w.Version, w.Key, x.describe(x.writes[other].txn), x.describe(txn)))
 	}
 	if x.h.Stored != nil {
 		w.Order = 0
@@ -66,7 +66,7 @@ func (x *exact) addWrite(txn int32, w MadeVersion) {
 // orderWrites builds the chains.
 func (x *exact) orderWrites() {
 	for _, name := range slices.Sorted(maps.Keys(x.h.Stored)) {
-		x.takeStored(name, x.h.Stored[name])
+		x.orderByStore(name, x.h.Stored[name])
 	}
 	for i := range x.writes {
 		w := &x.writes[i]
@@ -78,7 +78,8 @@ func (x *exact) orderWrites() {
 		case Unknown:
 			x.live[w.txn] = true
 		case Failed:
-			x.verdict.add(AbortedWrite, fmt.Sprintf("%s failed, and its version %v of %q was applied.", x.who(w.txn), w.Version, w.Key))
+			x.verdict.add(AbortedWrite, fmt.Sprintf("%s failed, and its version %v of %q was applied.", x.describe(w.txn),
+				w.Version, w.Key))
 		}
 	}
 	for k, chain := range x.chains {
@@ -93,8 +94,8 @@ func (x *exact) orderWrites() {
 	}
 }
 
-// takeStored gives the writes of one key their order by the store's chain.
-func (x *exact) takeStored(name string, chain []kv.Version) {
+// orderByStore orders the writes of one key by the store's chain.
+func (x *exact) orderByStore(name string, chain []kv.Version) {
 	k := x.key(name)
 	for i, v := range chain {
 		at, ok := x.versions[versionKey{k, v}]
@@ -102,15 +103,16 @@ func (x *exact) takeStored(name string, chain []kv.Version) {
 		case !ok:
 			x.verdict.add(GarbageRead, fmt.Sprintf("The store holds version %v of %q, which no transaction made.", v, name))
 		case x.writes[at].Order != 0:
-			x.verdict.add(DoubleWrite, fmt.Sprintf("The store holds version %v of %q, made by %s, twice.", v, name, x.who(x.writes[at].txn)))
+			x.verdict.add(DoubleWrite, fmt.Sprintf("The store holds version %v of %q, made by %s, twice.", v, name,
+				x.describe(x.writes[at].txn)))
 		default:
 			x.writes[at].Order = int64(i + 1)
 		}
 	}
 }
 
-// checkStored holds what committed against what is visible: the last write of
-// each key by each live transaction, and no other.
+// checkStored compares the committed writes with the visible ones: the last write of each key by each live transaction,
+// and no others.
 func (x *exact) checkStored() {
 	for i := range x.writes {
 		w := &x.writes[i]
@@ -120,11 +122,15 @@ func (x *exact) checkStored() {
 		last := x.isLast(i)
 		switch {
 		case last && w.rank == 0 && x.h.Txns[w.txn].Outcome == Unknown:
-			x.verdict.add(HalfApplied, fmt.Sprintf("%s was applied, but its version %v of %q is missing.", x.who(w.txn), w.Version, w.Key))
+			x.verdict.add(HalfApplied, fmt.Sprintf("%s was applied, but its version %v of %q is missing.", x.describe(w.txn),
+				w.Version, w.Key))
 		case last && w.rank == 0:
-			x.verdict.add(LostWrite, fmt.Sprintf("%s committed, but its version %v of %q is missing.", x.who(w.txn), w.Version, w.Key))
+			x.verdict.add(LostWrite, fmt.Sprintf("%s committed, but its version %v of %q is missing.", x.describe(w.txn),
+				w.Version, w.Key))
 		case !last && w.rank > 0:
-			x.verdict.add(DoubleWrite, fmt.Sprintf("%s replaced its own version %v of %q before it ended, and both were applied.", x.who(w.txn), w.Version, w.Key))
+			x.verdict.add(DoubleWrite,
+				fmt.Sprintf("%s replaced its own version %v of %q before it ended, and both were applied.", x.describe(w.txn),
+					w.Version, w.Key))
 		}
 	}
 	if x.h.Final == nil {
@@ -137,16 +143,16 @@ func (x *exact) checkStored() {
 		}
 		got, ok := x.h.Final[x.names[k]]
 		if !ok && len(chain) > 0 && x.writes[chain[len(chain)-1]].Deleted {
-			continue // a tombstone need not be kept
+			continue // a tombstone may have been collected
 		}
 		if got != want {
-			x.verdict.add(WrongFinalState, fmt.Sprintf("The store ends with version %v of %q; the last write made %v.", got, x.names[k], want))
+			x.verdict.add(WrongFinalState, fmt.Sprintf("The store ends with version %v of %q; the last write made %v.", got,
+				x.names[k], want))
 		}
 	}
 }
 
-// isLast reports whether write i is its transaction's last to its key. The
-// writes of one transaction are neighbours.
+// isLast reports whether write i is its transaction's last to its key. The writes of one transaction are adjacent.
 func (x *exact) isLast(i int) bool {
 	for j := i + 1; j < len(x.writes) && x.writes[j].txn == x.writes[i].txn; j++ {
 		if x.writes[j].key == x.writes[i].key {
@@ -156,11 +162,11 @@ func (x *exact) isLast(i int) bool {
 	return true
 }
 
-func (x *exact) who(txn int32) string {
+func (x *exact) describe(txn int32) string {
 	t := &x.h.Txns[txn]
 	label := t.Label
 	if label == "" {
 		label = fmt.Sprintf("T%d", txn)
 	}
-	return fmt.Sprintf("%s (client %d, %s)", label, t.Client, span(t.Start, x.g.end[txn]))
+	return fmt.Sprintf("%s (client %d, %s)", label, t.Client, intervalText(t.Start, x.g.end[txn]))
 }

@@ -44,7 +44,7 @@ func sample(t testing.TB) []byte {
 	return buf.Bytes()
 }
 
-func TestWhatIsRecordedIsRead(t *testing.T) {
+func TestRecordedHistoryIsRead(t *testing.T) {
 	h, err := ReadAll(bytes.NewReader(sample(t)))
 	require.NoError(t, err)
 	require.Equal(t, Meta{Note: "a sample", InitialUnknown: true}, h.Meta)
@@ -65,7 +65,8 @@ func TestWhatIsRecordedIsRead(t *testing.T) {
 		{Kind: Add, Saw: SawNumber, Key: "c", Delta: 3, Number: -3},
 	}}, one)
 	require.Equal(t, Txn{Client: 7, ID: "t2", Start: two.Start, End: two.End, Outcome: Failed, Ops: []Op{
-		{Kind: Scan, Key: "a", Limit: 2, Pairs: []Pair{{Key: "a", Saw: SawValue, Value: "1"}, {Key: "c", Saw: SawNumber, Number: 9}}},
+		{Kind: Scan, Key: "a", Limit: 2, Pairs: []Pair{{Key: "a", Saw: SawValue, Value: "1"},
+			{Key: "c", Saw: SawNumber, Number: 9}}},
 		{Kind: DeleteRange, Key: "p", End: "q"},
 		{Kind: DeleteRange, Saw: SawNumber, Key: "r", End: "s", Number: 4},
 	}}, two)
@@ -73,7 +74,7 @@ func TestWhatIsRecordedIsRead(t *testing.T) {
 		Ops: []Op{{Kind: Write, Key: "x"}}}, three)
 }
 
-func TestIdentityKeepsLongValuesApart(t *testing.T) {
+func TestIdentityDistinguishesLongValues(t *testing.T) {
 	a, b := bytes.Repeat([]byte("a"), 200), bytes.Repeat([]byte("a"), 200)
 	b[150] = 'b'
 	require.NotEqual(t, Identity(a), Identity(b))
@@ -82,7 +83,7 @@ func TestIdentityKeepsLongValuesApart(t *testing.T) {
 	require.NotEqual(t, Identity(a), Identity([]byte(Identity(a))), "a digest is not its own identity")
 }
 
-func TestEveryTruncationIsToldFromDamage(t *testing.T) {
+func TestTruncationDiffersFromCorruption(t *testing.T) {
 	whole := sample(t)
 	for n := range whole {
 		h, err := ReadAll(bytes.NewReader(whole[:n]))
@@ -98,7 +99,7 @@ func TestEveryTruncationIsToldFromDamage(t *testing.T) {
 	}
 }
 
-func TestEveryFlippedByteIsNoticed(t *testing.T) {
+func TestFlippedBytesAreDetected(t *testing.T) {
 	whole := sample(t)
 	for i := range whole {
 		bad := bytes.Clone(whole)
@@ -115,12 +116,12 @@ func TestEveryFlippedByteIsNoticed(t *testing.T) {
 	}
 }
 
-func TestBytesBehindTheEndAreDamage(t *testing.T) {
+func TestBytesAfterTheEndAreCorruption(t *testing.T) {
 	_, err := ReadAll(bytes.NewReader(append(sample(t), 0)))
 	require.ErrorContains(t, err, "behind the end")
 }
 
-func TestClientsRecordAtOnce(t *testing.T) {
+func TestClientsRecordConcurrently(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.bin")
 	rec, err := Create(path, Meta{})
 	require.NoError(t, err)
@@ -169,7 +170,7 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestAFullDiskIsReported(t *testing.T) {
+func TestFullDiskIsReported(t *testing.T) {
 	rec, err := NewRecorder(&fullDisk{left: 100}, Meta{})
 	require.NoError(t, err)
 	c := rec.Client(1)

@@ -5,59 +5,54 @@ import (
 	"slices"
 )
 
-// depKind says why one transaction comes before another.
+// depKind is the reason why one transaction precedes another.
 type depKind uint8
 
 const (
 	depWR   depKind = iota // to read what from wrote
 	depWW                  // to replaced what from wrote, or a later version
 	depRW                  // from read a version before the one that to wrote
-	depSum                 // from saw a counter before more was added, to after
+	depSum                 // from read a counter before more was added, to after it
 	depTime                // from ended before to started
 )
 
-// edge says that from comes before to in every serial order.
+// edge means that from precedes to in every serial order.
 type edge struct {
 	from, to int32
-	// key is a number of the judge's key table.
+	// key is the key's number in the checker's table.
 	key int32
-	// why is the transaction from which the edge was inferred: for depRW the
-	// writer of what was read, for depWW the reader that told the order; -1
-	// for none.
+	// why is the transaction from which the edge was inferred: for depRW the writer of the version that was read, for
+	// depWW the reader that implies the order; -1 for none.
 	why  int32
 	kind depKind
 	// ranged: the read was the absence of a key from a range.
 	ranged bool
 }
 
-// graph is a set of transactions with their real-time intervals and known
-// dependencies.
+// graph is a set of transactions with their real-time intervals and known dependencies.
 //
-// Real time needs no edges. Say a comes before b "in time" when end(a) <
-// start(b). If a cycle contains several time edges, it contains a shorter one
-// with a single time edge: of all the stretches between time edges take the
-// one whose last transaction b has the least end; the time edge into the
-// stretch's first transaction a comes from something that ended no earlier
-// than b, so b is before a in time too, and the stretch closes on itself. So
-// the history is free of cycles if and only if the dependencies alone are,
-// and no path of dependencies leads from a to b with end(b) < start(a). The
-// latter is seen by propagating the latest start along the paths.
+// Real time needs no edges. Let a precede b "in time" if end(a) < start(b). If a cycle contains several time edges, it
+// contains a shorter one with a single time edge: of all the stretches between time edges take the one whose last
+// transaction b has the least end. The time edge into the stretch's first transaction a starts at a transaction that
+// ended no earlier than b, so b precedes a in time too, and the stretch closes a cycle by itself. So the history is
+// free of cycles if and only if the dependencies alone are, and no path of dependencies leads from a to b with end(b) <
+// start(a). The latter is found by propagating the latest start along the paths.
 type graph struct {
 	start, end []int64
 	edges      []edge // after index in the order of compareEdges
-	sorted     int    // how many of edges are
+	sorted     int    // the number of sorted edges
 	out        []int32
 	in         []int32 // indices of in-edges, grouped by to
 	inOff      []int32
 	order      []int32 // topological
-	lo, hi     []int64 // bounds of the instant at which each took effect
+	lo, hi     []int64 // bounds of the instant at which each takes effect
 }
 
 func newGraph(n int) *graph { return &graph{start: make([]int64, n), end: make([]int64, n)} }
 
 func (g *graph) len() int { return len(g.start) }
 
-// index sorts the edges, drops repetitions and builds the neighbour lists.
+// index sorts the edges, removes duplicates and builds the lists of neighbours.
 func (g *graph) index() {
 	n := g.len()
 	g.mergeNew()
@@ -79,7 +74,7 @@ func (g *graph) index() {
 	}
 }
 
-// mergeNew sorts what was appended and merges it into what was sorted before.
+// mergeNew sorts the new edges and merges them into the sorted ones.
 func (g *graph) mergeNew() {
 	old, fresh := g.edges[:g.sorted], g.edges[g.sorted:]
 	if len(fresh) == 0 {
@@ -101,8 +96,8 @@ func (g *graph) mergeNew() {
 	g.sorted = len(g.edges)
 }
 
-// compareEdges puts the plainest of parallel edges first: a read of the very
-// write, then an overwrite, then an inferred one.
+// compareEdges puts the simplest of parallel edges first: a read of the write itself, then an overwrite, then an
+// inferred edge.
 func compareEdges(a, b edge) int {
 	if c := cmp.Compare(a.from, b.from); c != 0 {
 		return c
@@ -124,7 +119,7 @@ func (g *graph) hasEdge(a, b int32) bool {
 	return ok
 }
 
-// sort finds a topological order, and false if there is none.
+// sort computes a topological order; it returns false if there is none.
 func (g *graph) sort() bool {
 	n := g.len()
 	indegree := make([]int32, n)
@@ -146,10 +141,8 @@ func (g *graph) sort() bool {
 	return len(g.order) == n
 }
 
-// bound narrows each transaction's interval to [lo, hi] by those that must
-// come before and after it, and returns the transactions whose interval is
-// thereby empty. After it, inTime(a, b) is exactly "some path from a to b has
-// a time edge".
+// bound narrows each transaction's interval to [lo, hi] by the transactions that precede and follow it, and returns
+// those whose interval becomes empty. Afterwards inTime(a, b) is exactly "some path from a to b has a time edge".
 func (g *graph) bound() (late []int32) {
 	g.lo = append(g.lo[:0], g.start...)
 	g.hi = append(g.hi[:0], g.end...)
@@ -169,7 +162,7 @@ func (g *graph) bound() (late []int32) {
 	return late
 }
 
-// solve indexes, sorts and bounds; it returns a short cycle if there is one.
+// solve indexes, sorts and bounds the graph; it returns a short cycle if there is one.
 func (g *graph) solve() []edge {
 	g.index()
 	if !g.sort() {

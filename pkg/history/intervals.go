@@ -7,16 +7,14 @@ import (
 	"sort"
 )
 
-// intervals finds, among the narrowed intervals of some nodes, those that
-// overlap another, in time proportional to how many they are.
+// intervals finds the overlapping ones among the narrowed intervals of some nodes, in time proportional to their
+// number.
 type intervals struct {
 	lo, hi []int64 // of all transactions
 	nodes  []int32 // by lo
-	// byHi are the same nodes by hi, and latest the one of greatest lo among
-	// the first of them.
+	// byHi are the same nodes sorted by hi; latest[i] is the one of greatest lo among the first i+1 of them.
 	byHi, latest []int32
-	// top is a binary tree of the greatest hi, with node i's leaf at size+i
-	// and the root at 1.
+	// top is a binary tree of the greatest hi. The leaf of node i is at size+i, the root at 1.
 	top  []int64
 	size int
 }
@@ -47,17 +45,17 @@ func newIntervals(lo, hi []int64, nodes []int32) *intervals {
 	return s
 }
 
-// startedBy is how many nodes have lo <= t.
+// startedBy returns the number of nodes with lo <= t.
 func (s *intervals) startedBy(t int64) int {
 	return sort.Search(len(s.nodes), func(i int) bool { return s.lo[s.nodes[i]] > t })
 }
 
-// endedBefore is how many nodes have hi < t.
+// endedBefore returns the number of nodes with hi < t.
 func (s *intervals) endedBefore(t int64) int {
 	return sort.Search(len(s.byHi), func(i int) bool { return s.hi[s.byHi[i]] >= t })
 }
 
-// lastBefore is the node of greatest lo among those that end before t.
+// lastBefore returns the node of greatest lo among those that end before t.
 func (s *intervals) lastBefore(t int64) (int32, bool) {
 	if i := s.endedBefore(t); i > 0 {
 		return s.latest[i-1], true
@@ -82,9 +80,8 @@ func (s *intervals) anyOverlapping(from, to int64) bool {
 	return len(s.nodes) > 0 && s.next(0, from) < s.startedBy(to)
 }
 
-// next is the first index from i on whose hi is at least from, or the number
-// of nodes: to the right and up the tree until something reaches far enough,
-// then down to it.
+// next returns the first index >= i whose hi is at least from, or the number of nodes. It goes right and up the tree
+// until a subtree reaches far enough, then down to the index.
 func (s *intervals) next(i int, from int64) int {
 	p := s.size + i
 	for s.top[p] < from {

@@ -14,19 +14,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// traffic describes a long run of clients that each do one transaction after
-// another.
-type traffic struct {
+// workload describes a long run of clients, each with one transaction after another.
+type workload struct {
 	txns, clients, keys int
-	skew                float64 // of the choice of keys; above 1
+	skew                float64 // of the distribution of keys; above 1
 	counters            bool
 	unknown             int // of 10,000 transactions
 }
 
-// drive makes a strictly serializable history: everybody's transactions are
-// played in the order of an instant within their intervals. Some last very
-// long. Those of unknown outcome take effect late, or never.
-func drive(seed uint64, d traffic) *History {
+// drawLong draws a strictly serializable history: the transactions of all clients are executed in the order of an
+// instant within their intervals. Some intervals are very long. Transactions of unknown outcome take effect late, or
+// never.
+func drawLong(seed uint64, d workload) *History {
 	r := rand.New(rand.NewPCG(seed, 1))
 	zipf := rand.NewZipf(r, d.skew, 1, uint64(d.keys-1))
 	type run struct {
@@ -42,7 +41,8 @@ func drive(seed uint64, d traffic) *History {
 		if r.IntN(10_000) == 0 {
 			took *= 500
 		}
-		u := run{Txn: Txn{Client: c, ID: strconv.Itoa(i), Start: clock[c], End: clock[c] + took, Outcome: Committed}, applied: true}
+		u := run{Txn: Txn{Client: c, ID: strconv.Itoa(i), Start: clock[c], End: clock[c] + took, Outcome: Committed},
+			applied: true}
 		u.instant = u.Start + r.Int64N(took+1)
 		clock[c] = u.End + 1 + r.Int64N(10_000)
 		if r.IntN(10_000) < d.unknown {
@@ -52,17 +52,17 @@ func drive(seed uint64, d traffic) *History {
 		runs = append(runs, u)
 	}
 	slices.SortFunc(runs, func(a, b run) int { return cmp.Compare(a.instant, b.instant) })
-	st := twinState{}
+	st := refState{}
 	h := &History{}
 	for i := range runs {
 		u := &runs[i]
-		u.Ops = driveOps(r, zipf, d, st, u.ID, u.Outcome, u.applied)
+		u.Ops = drawLongOps(r, zipf, d, st, u.ID, u.Outcome, u.applied)
 		h.Txns = append(h.Txns, u.Txn)
 	}
 	return h
 }
 
-func driveOps(r *rand.Rand, zipf *rand.Zipf, d traffic, st twinState, id string, o Outcome, applied bool) []Op {
+func drawLongOps(r *rand.Rand, zipf *rand.Zipf, d workload, st refState, id string, o Outcome, applied bool) []Op {
 	var ops []Op
 	for i := range 4 {
 		k := strconv.FormatUint(zipf.Uint64(), 10)
@@ -79,21 +79,21 @@ func driveOps(r *rand.Rand, zipf *rand.Zipf, d traffic, st twinState, id string,
 			op = Op{Kind: Write, Key: key, Value: id + "." + strconv.Itoa(i)}
 		}
 		if applied {
-			twinApply(st, &op)
+			refApply(st, &op)
 		}
 		ops = append(ops, op)
 	}
 	return ops
 }
 
-func TestJudgeAcceptsLongHistories(t *testing.T) {
-	for _, d := range []traffic{
+func TestLongHistoriesAreAccepted(t *testing.T) {
+	for _, d := range []workload{
 		{txns: 10_000, clients: 64, keys: 100_000, skew: 1.2},
 		{txns: 10_000, clients: 16, keys: 10, skew: 1.2},
 		{txns: 5_000, clients: 64, keys: 1000, skew: 1.2, counters: true, unknown: 20},
 	} {
 		t.Run(fmt.Sprintf("%+v", d), func(t *testing.T) {
-			h := drive(1, d)
+			h := drawLong(1, d)
 			v := Judge(h)
 			require.True(t, v.OK(), "%v", v)
 			t.Log(v)
@@ -101,11 +101,14 @@ func TestJudgeAcceptsLongHistories(t *testing.T) {
 	}
 }
 
-func TestOneStaleReadInALongHistoryIsFound(t *testing.T) {
-	h := drive(2, traffic{txns: 10_000, clients: 32, keys: 1000, skew: 1.2})
-	at := slices.IndexFunc(h.Txns, func(t Txn) bool { return t.Start > 150_000_000 && t.Ops[0].Kind == Read && t.Ops[0].Saw == SawValue })
+func TestStaleReadInLongHistoryIsFound(t *testing.T) {
+	h := drawLong(2, workload{txns: 10_000, clients: 32, keys: 1000, skew: 1.2})
+	at := slices.IndexFunc(h.Txns, func(t Txn) bool {
+		return t.Start > 150_000_000 && t.Ops[0].Kind == Read &&
+			t.Ops[0].Saw == SawValue
+	})
 	read := &h.Txns[at].Ops[0]
-	for _, t := range h.Txns { // the first value ever, long replaced
+	for _, t := range h.Txns { // the very first value, replaced long ago
 		if op := t.Ops[3]; op.Kind == Write && op.Key == read.Key {
 			read.Value = op.Value
 			break
@@ -116,18 +119,18 @@ func TestOneStaleReadInALongHistoryIsFound(t *testing.T) {
 	require.LessOrEqual(t, len(v.Problems[0].Lines), 5, "%v", v)
 }
 
-// TestJudgeAMillion is the measurement behind the figures in the docs; it is
-// run on request, as it takes a minute and gigabytes.
-func TestJudgeAMillion(t *testing.T) {
+// TestCheckMillionTransactions is the measurement for the figures in the docs. It runs on request only, since it takes
+// a minute and gigabytes of memory.
+func TestCheckMillionTransactions(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("HISTORY_TXNS"))
 	if err != nil {
 		t.Skip("set HISTORY_TXNS to a number of transactions")
 	}
-	for _, d := range []traffic{
+	for _, d := range []workload{
 		{txns: n, clients: 128, keys: 1_000_000, skew: 1.2, counters: true, unknown: 5},
 		{txns: n, clients: 64, keys: 100_000, skew: 1.01},
 	} {
-		h := drive(1, d)
+		h := drawLong(1, d)
 		runtime.GC()
 		begin := time.Now()
 		v := Judge(h)
@@ -138,8 +141,8 @@ func TestJudgeAMillion(t *testing.T) {
 	}
 }
 
-func BenchmarkJudge200k(b *testing.B) {
-	h := drive(1, traffic{txns: 200_000, clients: 64, keys: 100_000, skew: 1.2, counters: true, unknown: 5})
+func BenchmarkCheck200k(b *testing.B) {
+	h := drawLong(1, workload{txns: 200_000, clients: 64, keys: 100_000, skew: 1.2, counters: true, unknown: 5})
 	b.ReportAllocs()
 	for b.Loop() {
 		if v := Judge(h); !v.OK() {

@@ -8,26 +8,26 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// KeyVerdict is what Linearizable found for one key.
+// KeyVerdict is the result of Linearizable for one key.
 type KeyVerdict struct {
 	Key string
-	// Result is porcupine's: Ok, Illegal, or Unknown when time ran out.
+	// Result is porcupine's: Ok, Illegal, or Unknown after a timeout.
 	Result porcupine.CheckResult
-	// Txns is how many transactions touched the key.
+	// Txns is the number of transactions that accessed the key.
 	Txns int
 }
 
-// LinearVerdict is what Linearizable found.
+// LinearVerdict is the result of Linearizable.
 type LinearVerdict struct {
 	Result porcupine.CheckResult
-	// Bad are the keys that are not Ok, in order; illegal ones first.
+	// Bad lists the keys that are not Ok, illegal ones first, each group in order.
 	Bad []KeyVerdict
-	// Keys is how many keys were checked, Skipped how many transactions
-	// were not, as they touch several keys or a range.
+	// Keys is the number of checked keys. Skipped is the number of unchecked transactions, which access several keys or a
+	// range.
 	Keys, Skipped int
 }
 
-// OK reports whether every key is linearizable for certain.
+// OK reports whether every key is certainly linearizable.
 func (v LinearVerdict) OK() bool { return v.Result == porcupine.Ok }
 
 func (v LinearVerdict) String() string {
@@ -45,16 +45,14 @@ func (v LinearVerdict) String() string {
 	return s
 }
 
-// Linearizable checks each key on its own with porcupine: registers with get,
-// put, delete and compare-and-set (a Read and a Write in one transaction), and
-// counters. It takes the transactions that touch one key only, which are
-// linearizable if the history is strictly serializable, and does not need
-// unique values. A key that others wrote as well is left out. Timeout bounds each key; 0 is no bound.
+// Linearizable checks each key separately with porcupine: registers with get, put, delete and compare-and-set (a Read
+// and a Write in one transaction), and counters. It uses the transactions on a single key. These are linearizable if
+// the history is strictly serializable, and values need not be unique. A key that other transactions wrote as well is
+// skipped. The timeout applies to each key; 0 is no bound.
 //
-// A transaction of unknown outcome may take effect at any time after its
-// start: late enough that nobody sees it, if it never did. Where its own
-// observations do not hold, as in a compare-and-set that failed, it has no
-// effect.
+// A transaction of unknown outcome may take effect at any time after its start. If it never did, it is placed after all
+// other transactions, where no other transaction reads it. If its own observations do not hold, as in a failed
+// compare-and-set, it has no effect.
 func Linearizable(h *History, timeout time.Duration) LinearVerdict {
 	v := LinearVerdict{Result: porcupine.Ok}
 	byKey, mixed := map[string][]porcupine.Operation{}, map[string]bool{}
@@ -104,7 +102,7 @@ func Linearizable(h *History, timeout time.Duration) LinearVerdict {
 	return v
 }
 
-// single reports whether a transaction is about one key.
+// single reports whether a transaction accesses one key only.
 func single(t *Txn) bool {
 	for _, op := range t.Ops {
 		if op.Kind == Scan || op.Kind == DeleteRange || op.Key != t.Ops[0].Key {
@@ -114,8 +112,8 @@ func single(t *Txn) bool {
 	return true
 }
 
-// keyModel is one key: a cell whose obs is obsAbsent, obsValue or obsNumber, or
-// obsNone while nothing is known of it.
+// keyModel is the model of one key: a cell whose obs is obsAbsent, obsValue or obsNumber, or obsNone while its state is
+// not known.
 func keyModel(initialUnknown bool) porcupine.Model {
 	initial := cell{obs: obsAbsent}
 	if initialUnknown {
@@ -133,7 +131,7 @@ func keyModel(initialUnknown bool) porcupine.Model {
 		},
 		DescribeOperation: func(input, _ any) string {
 			t := input.(*Txn)
-			s := who(t)
+			s := describeTxn(t)
 			for _, op := range t.Ops {
 				s += fmt.Sprintf(" %v %v", op.Kind, seenCell(op.Saw, op.Value, op.Number))
 			}
@@ -143,7 +141,7 @@ func keyModel(initialUnknown bool) porcupine.Model {
 	}
 }
 
-// stepKey plays operations on the state of their key.
+// stepKey executes operations on the state of their key.
 func stepKey(c cell, ops []Op) (cell, bool) {
 	for _, op := range ops {
 		if op.Kind != Add && op.Saw != SawNothing {
@@ -173,8 +171,7 @@ func stepKey(c cell, ops []Op) (cell, bool) {
 	return c, true
 }
 
-// stepAdd adds to a counter. An unknown number stays unknown unless the sum
-// was told.
+// stepAdd adds to a counter. An unknown number stays unknown unless the sum was returned.
 func stepAdd(c cell, op Op) (cell, bool) {
 	switch c.obs {
 	case obsValue:

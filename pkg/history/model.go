@@ -9,14 +9,14 @@ type obsKind uint8
 
 const (
 	obsNone   obsKind = iota
-	obsAbsent         // the key was not there
+	obsAbsent         // the key was absent
 	obsValue          // a register with a value
 	obsNumber         // a counter with a number
-	obsBase           // a counter with a number, or nothing if the number is 0
-	obsExists         // anything but absence
+	obsBase           // a counter with a number, or absent if the number is 0
+	obsExists         // not absent
 )
 
-// effKind is what a transaction did to a key in the end.
+// effKind is the final effect of a transaction on a key.
 type effKind uint8
 
 const (
@@ -24,18 +24,17 @@ const (
 	effPut          // a register with a value
 	effDel          // absence
 	effAdd          // the counter plus delta
-	effSet          // a counter at delta, whatever was there before
+	effSet          // a counter at delta, whatever its state before
 )
 
-// access is all that one transaction has to do with one key: at most one
-// observation of the others' effects, and one effect. What it saw of its own
-// effects has been checked and is gone.
+// access combines all operations of one transaction on one key: at most one observation of other transactions' effects,
+// and one effect. Observations of its own effects have been checked already and are dropped.
 type access struct {
 	node, key int32
 	obs       obsKind
 	eff       effKind
 	ranged    bool // the observation is absence from a range
-	// from is the node whose effect was observed, once that is known.
+	// from is the node whose effect was observed, once it is known.
 	from  int32
 	saw   string
 	num   int64
@@ -43,21 +42,20 @@ type access struct {
 	delta int64
 }
 
-// Values of access.from that are no nodes.
+// Values of access.from that are not nodes.
 const (
 	fromInitial = -1 - iota // the state before the history
-	fromOpen                // several effects fit, so far
-	fromNobody              // nothing follows from the observation
+	fromOpen                // several effects match so far
+	fromNone                // the observation implies nothing
 )
 
-// countObs says how many of some keys existed before a transaction.
+// countObs is the number of some keys that existed before a transaction.
 type countObs struct {
 	keys []int32
 	n    int64
 }
 
-// model is a history in numbers. A node is a transaction that committed or
-// may have.
+// model is a history in numbers. A node is a transaction that has committed, or may have.
 type model struct {
 	h       *History
 	verdict *Verdict
@@ -66,7 +64,7 @@ type model struct {
 	first   []int32 // accesses of node i are acc[first[i]:first[i+1]]
 	acc     []access
 	counts  map[int32][]countObs
-	certain []bool              // committed, or seen by one that is
+	certain []bool              // committed, or observed by a certain node
 	held    map[int32][]Problem // of nodes that are not certain
 
 	keyIndex map[string]int32
@@ -75,13 +73,12 @@ type model struct {
 	written  []bool  // some node or failed transaction may write the key
 	byKey    [][]int32
 
-	// values finds the effPut accesses by value; dups holds all of them
-	// where there are several.
+	// values finds the effPut accesses by value; dups holds all of them if there are several.
 	values map[valueKey]int32
 	dups   map[valueKey][]int32
-	// passing and failed find who wrote a value that never became visible.
-	passing, failed map[valueKey]*Txn
-	initial         map[int32]string // with InitialUnknown: values seen there
+	// intermediate and failed find the writer of a value that never became visible.
+	intermediate, failed map[valueKey]*Txn
+	initial              map[int32]string // with InitialUnknown: values observed there
 }
 
 type valueKey struct {
@@ -93,7 +90,7 @@ func newModel(h *History, v *Verdict) *model {
 	m := &model{
 		h: h, verdict: v, counts: map[int32][]countObs{}, held: map[int32][]Problem{}, keyIndex: map[string]int32{},
 		values: map[valueKey]int32{}, dups: map[valueKey][]int32{},
-		passing: map[valueKey]*Txn{}, failed: map[valueKey]*Txn{}, initial: map[int32]string{},
+		intermediate: map[valueKey]*Txn{}, failed: map[valueKey]*Txn{}, initial: map[int32]string{},
 	}
 	m.internKeys()
 	for i := range h.Txns {
@@ -101,8 +98,7 @@ func newModel(h *History, v *Verdict) *model {
 			m.nodes = append(m.nodes, t)
 		}
 	}
-	// The order of starts is kind to memory, and puts what is concurrent
-	// side by side.
+	// The order of starts gives memory locality: concurrent transactions are adjacent.
 	slices.SortStableFunc(m.nodes, func(a, b *Txn) int {
 		switch {
 		case a.Start < b.Start:
@@ -166,7 +162,7 @@ func (m *model) internKeys() {
 	})
 }
 
-// between gives the keys of [start, end) in order; an empty end is no end.
+// between returns the keys of [start, end) in order; an empty end is no bound.
 func (m *model) between(start, end string) []int32 {
 	find := func(name string) int {
 		i, _ := slices.BinarySearchFunc(m.sorted, name, func(k int32, s string) int {
@@ -184,7 +180,7 @@ func (m *model) between(start, end string) []int32 {
 	return m.sorted[from:max(from, to)]
 }
 
-// indexFailed remembers which values failed transactions wrote.
+// indexFailed records the values that failed transactions wrote.
 func (m *model) indexFailed() {
 	for i := range m.h.Txns {
 		t := &m.h.Txns[i]

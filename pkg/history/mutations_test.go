@@ -12,14 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wild makes a history by running random transactions of all kinds one after
-// another: some fail, some end unknown and take effect late, or never. Counters
-// are deleted, registers and counters are scanned and removed together, and,
+// drawMixed draws a history by running random transactions of all kinds one after another: some fail, some end unknown
+// and take effect late, or never. Counters are deleted, registers and counters are scanned and removed together, and,
 // with repeats, values are written more than once.
-func wild(r *rand.Rand, d diet, repeats bool) *History { return wildFrom(r, d, twinState{}, repeats) }
+func drawMixed(r *rand.Rand, d opMix, repeats bool) *History {
+	return drawMixedFrom(r, d, refState{}, repeats)
+}
 
-// wildFrom is wild on a state before the history.
-func wildFrom(r *rand.Rand, d diet, st twinState, repeats bool) *History {
+// drawMixedFrom is drawMixed with an initial state.
+func drawMixedFrom(r *rand.Rand, d opMix, st refState, repeats bool) *History {
 	h := &History{}
 	n := 2 + r.IntN(d.txns-1)
 	for i := range n {
@@ -27,8 +28,8 @@ func wildFrom(r *rand.Rand, d diet, st twinState, repeats bool) *History {
 		t := Txn{Client: i, ID: "t" + strconv.Itoa(i), Start: now - r.Int64N(40), End: now + r.Int64N(40), Outcome: Committed}
 		after := maps.Clone(st)
 		for o := range 1 + r.IntN(3) {
-			t.Ops = append(t.Ops, wildOp(r, d, st, fmt.Sprintf("%d.%d", i, o), repeats))
-			twinApply(after, &t.Ops[o])
+			t.Ops = append(t.Ops, drawMixedOp(r, d, st, fmt.Sprintf("%d.%d", i, o), repeats))
+			refApply(after, &t.Ops[o])
 			if op := &t.Ops[o]; op.Kind == Read && op.Saw != SawAbsent && r.IntN(6) == 0 {
 				*op = Op{Kind: Read, Key: op.Key, Saw: SawExists}
 			}
@@ -51,8 +52,8 @@ func wildFrom(r *rand.Rand, d diet, st twinState, repeats bool) *History {
 	return h
 }
 
-func wildOp(r *rand.Rand, d diet, st twinState, unique string, repeats bool) Op {
-	op := feedOp(r, d, st, unique)
+func drawMixedOp(r *rand.Rand, d opMix, st refState, unique string, repeats bool) Op {
+	op := drawOp(r, d, st, unique)
 	switch {
 	case op.Kind == Write && repeats:
 		op.Value = "v" + strconv.Itoa(r.IntN(3))
@@ -66,30 +67,30 @@ func wildOp(r *rand.Rand, d diet, st twinState, unique string, repeats bool) Op 
 	return op
 }
 
-// mutations break a history, or try to: the twin tells which did. Each reports
-// whether it found something to change.
+// mutations corrupt a history, or try to: the reference model decides whether it is still legal. Each returns whether
+// it changed something.
 var mutations = []struct {
 	name string
 	do   func(*rand.Rand, *History) bool
 }{
 	{"an earlier or later value is read", func(r *rand.Rand, h *History) bool {
-		op, w := anOp(r, h, Read), anOp(r, h, Write)
+		op, w := randomOp(r, h, Read), randomOp(r, h, Write)
 		if op == nil || w == nil || op.Saw == SawNumber || op.Key[0] == 'n' {
 			return false
 		}
 		op.Key, op.Saw, op.Value = w.Key, SawValue, w.Value
 		return true
 	}},
-	{"a value that nobody wrote is read", func(r *rand.Rand, h *History) bool {
-		op := anOp(r, h, Read)
+	{"a value without a writer is read", func(r *rand.Rand, h *History) bool {
+		op := randomOp(r, h, Read)
 		if op == nil || op.Key[0] == 'n' {
 			return false
 		}
-		op.Saw, op.Value = SawValue, "nobody's"
+		op.Saw, op.Value = SawValue, "unwritten"
 		return true
 	}},
 	{"a key is not found", func(r *rand.Rand, h *History) bool {
-		op := anOp(r, h, Read)
+		op := randomOp(r, h, Read)
 		if op == nil || op.Saw == SawAbsent {
 			return false
 		}
@@ -97,7 +98,7 @@ var mutations = []struct {
 		return true
 	}},
 	{"a key that is gone exists", func(r *rand.Rand, h *History) bool {
-		op := anOp(r, h, Read)
+		op := randomOp(r, h, Read)
 		if op == nil || op.Saw != SawAbsent {
 			return false
 		}
@@ -105,7 +106,7 @@ var mutations = []struct {
 		return true
 	}},
 	{"an increment is lost, or counts twice", func(r *rand.Rand, h *History) bool {
-		op, a := anOp(r, h, pickKind(r, Read, Add)), anOp(r, h, Add)
+		op, a := randomOp(r, h, pickKind(r, Read, Add)), randomOp(r, h, Add)
 		if op == nil || a == nil || op.Saw != SawNumber || op.Key != a.Key {
 			return false
 		}
@@ -113,7 +114,7 @@ var mutations = []struct {
 		return true
 	}},
 	{"a scan misses a key", func(r *rand.Rand, h *History) bool {
-		op := anOp(r, h, Scan)
+		op := randomOp(r, h, Scan)
 		if op == nil || len(op.Pairs) == 0 {
 			return false
 		}
@@ -122,7 +123,7 @@ var mutations = []struct {
 		return true
 	}},
 	{"a scan returns another value", func(r *rand.Rand, h *History) bool {
-		op, w := anOp(r, h, Scan), anOp(r, h, Write)
+		op, w := randomOp(r, h, Scan), randomOp(r, h, Write)
 		if op == nil || w == nil {
 			return false
 		}
@@ -131,20 +132,20 @@ var mutations = []struct {
 		if p := (Pair{Key: w.Key, Saw: SawValue, Value: w.Value}); there {
 			op.Pairs[at] = p
 		} else {
-			op.Pairs = slices.Insert(op.Pairs, at, p) // past its limit, at times, or out of its range
+			op.Pairs = slices.Insert(op.Pairs, at, p) // sometimes beyond its limit, or outside of its range
 		}
 		return true
 	}},
 	{"a scan returns more than its limit", func(r *rand.Rand, h *History) bool {
-		op := anOp(r, h, Scan)
+		op := randomOp(r, h, Scan)
 		if op == nil || len(op.Pairs) < 2 {
 			return false
 		}
 		op.Limit = 1 + r.IntN(len(op.Pairs)-1)
 		return true
 	}},
-	{"a deletion tells the contrary", func(r *rand.Rand, h *History) bool {
-		switch op := anOp(r, h, pickKind(r, Delete, DeleteRange)); {
+	{"a deletion reports the opposite", func(r *rand.Rand, h *History) bool {
+		switch op := randomOp(r, h, pickKind(r, Delete, DeleteRange)); {
 		case op == nil || op.Saw == SawNothing:
 			return false
 		case op.Kind == Delete:
@@ -154,39 +155,39 @@ var mutations = []struct {
 		}
 		return true
 	}},
-	{"somebody ran later", func(r *rand.Rand, h *History) bool {
+	{"a transaction runs later", func(r *rand.Rand, h *History) bool {
 		t := &h.Txns[r.IntN(len(h.Txns))]
 		t.Start += 50
 		t.End = max(t.Start, t.End-50)
 		return t.Outcome == Committed
 	}},
-	{"somebody ran earlier", func(r *rand.Rand, h *History) bool {
+	{"a transaction runs earlier", func(r *rand.Rand, h *History) bool {
 		t := &h.Txns[r.IntN(len(h.Txns))]
 		t.End -= 50
 		t.Start = min(t.Start, t.End)
 		return t.Outcome == Committed
 	}},
-	{"a commit is told as a failure", func(r *rand.Rand, h *History) bool {
+	{"a commit is reported as a failure", func(r *rand.Rand, h *History) bool {
 		t := &h.Txns[r.IntN(len(h.Txns))]
 		was := t.Outcome
 		t.Outcome = Failed
 		return was == Committed
 	}},
-	{"a failure, or what nobody knows, is told as a commit", func(r *rand.Rand, h *History) bool {
+	{"a failure or an unknown outcome is reported as a commit", func(r *rand.Rand, h *History) bool {
 		t := &h.Txns[r.IntN(len(h.Txns))]
 		was := t.Outcome
 		t.Outcome, t.End = Committed, t.Start+r.Int64N(60)
 		return was != Committed
 	}},
-	{"one of two does what the other saw", func(r *rand.Rand, h *History) bool {
+	{"a transaction does what another one observed", func(r *rand.Rand, h *History) bool {
 		a, b := &h.Txns[r.IntN(len(h.Txns))], &h.Txns[r.IntN(len(h.Txns))]
 		a.Ops, b.Ops = b.Ops, a.Ops
 		return a != b
 	}},
 }
 
-// anOp draws an operation of a kind, nil if the transaction drawn has none.
-func anOp(r *rand.Rand, h *History, k OpKind) *Op {
+// randomOp draws an operation of a kind, nil if the drawn transaction has none.
+func randomOp(r *rand.Rand, h *History, k OpKind) *Op {
 	t := &h.Txns[r.IntN(len(h.Txns))]
 	from := r.IntN(len(t.Ops))
 	for i := range t.Ops {
@@ -199,30 +200,31 @@ func anOp(r *rand.Rand, h *History, k OpKind) *Op {
 
 func pickKind(r *rand.Rand, of ...OpKind) OpKind { return of[r.IntN(len(of))] }
 
-// everything is the diet of wild: all there is, on few keys.
-var everything = diet{txns: 6, keys: 2, reads: 5, writes: 3, adds: 3, deletes: 2, scans: 3, ranges: 2, unknowns: 25, negative: 30}
+// fullMix is the mix of drawMixed: all kinds of operations, on few keys.
+var fullMix = opMix{txns: 6, keys: 2, reads: 5, writes: 3, adds: 3, deletes: 2, scans: 3, ranges: 2, unknowns: 25,
+	negative: 30}
 
-// TestJudgeNoticesEveryMutation breaks legal histories in one way at a time.
-// What no order of the transactions explains must be refused, and everything
-// else accepted, whether or not values are unique.
-func TestJudgeNoticesEveryMutation(t *testing.T) {
+// TestCheckDetectsMutations corrupts legal histories in one way at a time. A history must be rejected if and only if no
+// order of the transactions explains it, whether or not values are unique.
+func TestCheckDetectsMutations(t *testing.T) {
 	for seed, m := range mutations {
 		t.Run(m.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(31, uint64(seed)))
 			refused := 0
 			for run := range 2000 {
-				h := wild(r, everything, run%4 == 0)
+				h := drawMixed(r, fullMix, run%4 == 0)
 				if run%16 < 2 {
 					v := Judge(h)
-					require.True(t, v.Exact && twinAccepts(h), "run %d: a legal history is refused: %s\n%v", run, dump(h), v)
+					require.True(t, v.Exact && refAccepts(h), "run %d: a legal history is rejected: %s\n%v", run, dump(h), v)
 				}
 				if !m.do(r, h) {
 					continue
 				}
-				want, v := twinAccepts(h), Judge(h)
+				want, v := refAccepts(h), Judge(h)
 				require.Equal(t, want, v.OK(), "run %d: %s\n%v", run, dump(h), v)
 				require.Equal(t, want, v.Exact, "run %d", run)
-				require.True(t, !want || JudgeWith(h, Options{SearchSteps: -1}).OK(), "run %d: inference refuses a good history", run)
+				require.True(t, !want || JudgeWith(h, Options{SearchSteps: -1}).OK(), "run %d: inference rejects a good history",
+					run)
 				if !want {
 					refused++
 				}

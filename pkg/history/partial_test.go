@@ -9,23 +9,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// past is a key whose state before the history is not known, as far as that
-// matters: added to, or seen to exist, or neither.
+// past is the relevant part of a key's unknown initial state: it was added to, or found to exist, or neither.
 type past struct{ added, exists bool }
 
-// pastTwin is the dumb twin of Judge for an unknown beginning: in every order,
-// who first sees a key that nobody has written tells what was there before.
-type pastTwin struct {
+// pastReference is the reference model of Judge for an unknown initial state: in every order, the first transaction
+// that reads a key without a writer determines its initial value.
+type pastReference struct {
 	txns []*Txn
 	keys []string
-	// made are the values that the history's own transactions write: none of
-	// them is from before.
+	// made are the values that the history's transactions write: none of them is initial.
 	made map[valueName]bool
 }
 
-func pastTwinAccepts(h *History) bool {
-	p := &pastTwin{made: map[valueName]bool{}}
-	st := twinState{}
+func pastReferenceAccepts(h *History) bool {
+	p := &pastReference{made: map[valueName]bool{}}
+	st := refState{}
 	for i := range h.Txns {
 		for _, op := range h.Txns[i].Ops {
 			for _, pair := range op.Pairs {
@@ -46,7 +44,7 @@ func pastTwinAccepts(h *History) bool {
 	return p.from(make([]bool, len(p.txns)), st)
 }
 
-func (p *pastTwin) from(placed []bool, st twinState) bool {
+func (p *pastReference) from(placed []bool, st refState) bool {
 	done := true
 	for i, t := range p.txns {
 		if placed[i] {
@@ -57,7 +55,7 @@ func (p *pastTwin) from(placed []bool, st twinState) bool {
 		for j, u := range p.txns {
 			late = late || !placed[j] && u.Outcome == Committed && u.End < t.Start
 		}
-		if after := maps.Clone(st); !late && p.play(after, t.Ops) {
+		if after := maps.Clone(st); !late && p.execute(after, t.Ops) {
 			placed[i] = true
 			if p.from(placed, after) {
 				return true
@@ -68,12 +66,12 @@ func (p *pastTwin) from(placed []bool, st twinState) bool {
 	return done
 }
 
-// play is twinPlay where keys may hold their past.
-func (p *pastTwin) play(st twinState, ops []Op) bool {
+// execute is refExecute for keys that may have their initial value.
+func (p *pastReference) execute(st refState, ops []Op) bool {
 	for _, op := range ops {
 		switch op.Kind {
 		case Read, Delete:
-			if op.Saw != SawNothing && !p.see(st, op.Key, op.Saw, op.Value, op.Number) {
+			if op.Saw != SawNothing && !p.observe(st, op.Key, op.Saw, op.Value, op.Number) {
 				return false
 			}
 			if op.Kind == Delete {
@@ -88,7 +86,7 @@ func (p *pastTwin) play(st twinState, ops []Op) bool {
 				}
 				continue
 			}
-			if !twinPlay(st, []Op{op}) {
+			if !refExecute(st, []Op{op}) {
 				return false
 			}
 		case Scan:
@@ -96,7 +94,7 @@ func (p *pastTwin) play(st twinState, ops []Op) bool {
 				return false
 			}
 		default:
-			if !twinPlay(st, []Op{op}) {
+			if !refExecute(st, []Op{op}) {
 				return false
 			}
 		}
@@ -104,12 +102,12 @@ func (p *pastTwin) play(st twinState, ops []Op) bool {
 	return true
 }
 
-// see tells whether a key can be seen so, and then it is so.
-func (p *pastTwin) see(st twinState, key string, s Saw, value string, number int64) bool {
+// observe reports whether a key can have this observation, and settles the initial value by it.
+func (p *pastReference) observe(st refState, key string, s Saw, value string, number int64) bool {
 	v, exists := st[key]
 	before, ok := v.(past)
 	if !ok {
-		return twinSaw(s, value, number, v, exists)
+		return refObserves(s, value, number, v, exists)
 	}
 	switch s {
 	case SawAbsent:
@@ -131,7 +129,7 @@ func (p *pastTwin) see(st twinState, key string, s Saw, value string, number int
 	return true
 }
 
-func (p *pastTwin) scan(st twinState, op Op) bool {
+func (p *pastReference) scan(st refState, op Op) bool {
 	end, got := op.End, map[string]Pair{}
 	for i, pair := range op.Pairs {
 		got[pair.Key] = pair
@@ -153,16 +151,16 @@ func (p *pastTwin) scan(st twinState, op Op) bool {
 		if !ok {
 			pair.Saw = SawAbsent
 		}
-		if !p.see(st, k, pair.Saw, pair.Value, pair.Number) {
+		if !p.observe(st, k, pair.Saw, pair.Value, pair.Number) {
 			return false
 		}
 	}
 	return true
 }
 
-// before makes a state before the history.
-func before(r *rand.Rand) twinState {
-	st := twinState{}
+// drawInitial draws an initial state.
+func drawInitial(r *rand.Rand) refState {
+	st := refState{}
 	for _, k := range []string{"k0", "k1", "n0", "n1"} {
 		switch {
 		case r.IntN(2) == 0:
@@ -175,9 +173,8 @@ func before(r *rand.Rand) twinState {
 	return st
 }
 
-// forgetCounts takes out how many keys were removed, which no twin knows of an
-// unknown past.
-func forgetCounts(h *History) {
+// dropCounts drops the numbers of removed keys, which the reference model cannot know with an unknown initial state.
+func dropCounts(h *History) {
 	for i := range h.Txns {
 		for o := range h.Txns[i].Ops {
 			if op := &h.Txns[i].Ops[o]; op.Kind == DeleteRange {
@@ -187,24 +184,23 @@ func forgetCounts(h *History) {
 	}
 }
 
-// TestJudgeOfAnUnknownBeginningAgreesWithTryingEveryOrder: nothing that some
-// beginning explains is refused, and nothing else is accepted as exact. Much
-// is refused, though not all: what is told apart only by trying all beginnings
-// is left open.
-func TestJudgeOfAnUnknownBeginningAgreesWithTryingEveryOrder(t *testing.T) {
+// TestUnknownInitialStateMatchesReference: a history that some initial state explains is not rejected, and no other one
+// is accepted as exact. Most of the others are rejected; a difference that only trying all initial states reveals is
+// left open.
+func TestUnknownInitialStateMatchesReference(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 42))
 	bad, refused := 0, 0
 	for run := range 6000 {
-		h := wildFrom(r, everything, before(r), false)
+		h := drawMixedFrom(r, fullMix, drawInitial(r), false)
 		h.InitialUnknown = true
-		forgetCounts(h)
+		dropCounts(h)
 		if run%8 > 0 && !mutations[r.IntN(len(mutations))].do(r, h) {
 			continue
 		}
-		forgetCounts(h)
-		want, v := pastTwinAccepts(h), Judge(h)
-		require.True(t, want || run%8 > 0, "run %d: the twin refuses a legal history: %s", run, dump(h))
-		require.True(t, v.OK() || !want, "run %d: a good history is refused: %s\n%v", run, dump(h), v)
+		dropCounts(h)
+		want, v := pastReferenceAccepts(h), Judge(h)
+		require.True(t, want || run%8 > 0, "run %d: the reference model rejects a legal history: %s", run, dump(h))
+		require.True(t, v.OK() || !want, "run %d: a good history is rejected: %s\n%v", run, dump(h), v)
 		require.True(t, want || !v.Exact, "run %d: a bad history is exact: %s\n%v", run, dump(h), v)
 		if !want {
 			bad++
@@ -218,13 +214,12 @@ func TestJudgeOfAnUnknownBeginningAgreesWithTryingEveryOrder(t *testing.T) {
 	require.Greater(t, refused, bad/2)
 }
 
-// TestJudgeForgivesWhatIsMissing cuts transactions out of legal histories: who
-// is told that some are missing must not refuse the rest, in which others may
-// have seen them.
-func TestJudgeForgivesWhatIsMissing(t *testing.T) {
+// TestMissingTransactionsAreTolerated removes transactions from legal histories. If the history is declared
+// incomplete, the rest must not be rejected, although it may read writes of the missing ones.
+func TestMissingTransactionsAreTolerated(t *testing.T) {
 	r := rand.New(rand.NewPCG(43, 44))
 	for run := range 6000 {
-		h := wildFrom(r, everything, before(r), false)
+		h := drawMixedFrom(r, fullMix, drawInitial(r), false)
 		h.InitialUnknown, h.Incomplete = true, true
 		h.Txns = h.Txns[:len(h.Txns)-r.IntN(len(h.Txns))]
 		v := Judge(h)

@@ -1,13 +1,12 @@
 package history
 
-// nearby is the set of transactions that come after one (or, backward, before
-// it) by dependencies alone and are concurrent with it. It is used for many
-// transactions in turn.
+// nearby is the set of transactions that follow one (or, backward, precede it) by dependencies alone and are concurrent
+// with it. It is reused for many transactions.
 type nearby struct {
 	g       *graph
 	forward bool
 	of      int32
-	seen    []uint32 // the count at which each was last seen
+	seen    []uint32 // the count at the last visit of each node
 	count   uint32
 	stack   []int32
 }
@@ -16,14 +15,11 @@ func newNearby(g *graph, forward bool) *nearby {
 	return &nearby{g: g, forward: forward, of: -1, seen: make([]uint32, g.len())}
 }
 
-// reach makes the set that of v, unless it is. It holds for the graph as it
-// was last bounded; make another after that.
+// reach computes the set of v. It is valid for the graph as it was last bounded; a new nearby is needed after that.
 //
-// A path that uses time is seen by comparing bounds. A path of dependencies
-// alone from a to b, when the bounds do not tell, runs through transactions
-// whose intervals all contain the instants from lo(b) to hi(a): what narrows
-// one bound narrows the next. So it is enough to walk among the transactions
-// that are concurrent with v, however long the history.
+// A path with a time edge is found by comparing bounds. If the bounds do not decide, a path of dependencies alone from
+// a to b only contains transactions whose intervals include all instants from lo(b) to hi(a), since what narrows one
+// bound narrows the next. So the walk visits only transactions that are concurrent with v, however long the history is.
 func (s *nearby) reach(v int32) *nearby {
 	if s.of == v {
 		return s
@@ -61,6 +57,5 @@ func (s *nearby) inTime(w int32) bool {
 	return s.g.inTime(w, s.of)
 }
 
-// has reports whether w comes after (or, backward, before) the transaction of
-// the set by any path, time edges included.
+// has reports whether w follows (or, backward, precedes) the transaction of the set by any path, time edges included.
 func (s *nearby) has(w int32) bool { return s.seen[w] == s.count || s.inTime(w) }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// chunkBytes is how much a client gathers before it takes the file's lock:
-// large enough that the lock is rare, small enough that a crash loses little.
+// chunkBytes is the size of a client's buffer, which is written under the file's lock. It is large enough that the lock
+// is rarely taken, and small enough that a crash loses little.
 const chunkBytes = 64 << 10
 
 // Recorder writes a history. Its methods and those of its clients may be
@@ -17,16 +17,16 @@ const chunkBytes = 64 << 10
 type Recorder struct {
 	epoch time.Time
 
-	mu      sync.Mutex // guards what follows; taken after a Client's own
+	mu      sync.Mutex // guards the fields below; taken after a Client's own
 	w       io.Writer
 	file    io.Closer // nil unless made by Create
-	err     error     // the first failure to write; sticky
+	err     error     // the first write error; sticky
 	count   uint64    // transactions written
 	closed  bool
 	clients []*Client
 }
 
-// Create begins a history file; an existing file is replaced.
+// Create begins a history file; it replaces an existing file.
 func Create(path string, meta Meta) (*Recorder, error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -40,7 +40,7 @@ func Create(path string, meta Meta) (*Recorder, error) {
 	return r, nil
 }
 
-// NewRecorder begins a history on w, which gets whole records, many at a time.
+// NewRecorder begins a history on w, which receives whole records, many at a time.
 func NewRecorder(w io.Writer, meta Meta) (*Recorder, error) {
 	r := &Recorder{epoch: time.Now(), w: w}
 	b := append([]byte(nil), magic...)
@@ -49,10 +49,10 @@ func NewRecorder(w io.Writer, meta Meta) (*Recorder, error) {
 	return r, err
 }
 
-// Now is the recorder's clock: nanoseconds, monotonic, from its creation.
+// Now is the recorder's clock: nanoseconds, monotonic, since its creation.
 func (r *Recorder) Now() int64 { return int64(time.Since(r.epoch)) }
 
-// Client makes a source of transactions. The number appears in explanations.
+// Client returns a recorder for the transactions of one client. The number appears in explanations.
 func (r *Recorder) Client(number int) *Client {
 	c := &Client{r: r, number: number}
 	r.mu.Lock()
@@ -61,7 +61,7 @@ func (r *Recorder) Client(number int) *Client {
 	return c
 }
 
-// Flush writes what the clients have gathered.
+// Flush writes the clients' buffers.
 func (r *Recorder) Flush() error {
 	r.mu.Lock()
 	clients := r.clients
@@ -72,16 +72,15 @@ func (r *Recorder) Flush() error {
 	return r.Err()
 }
 
-// Err is the first failure to write. Transactions recorded after it are lost.
+// Err returns the first write error. Transactions recorded after it are lost.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// Close writes everything and the record that marks the history as whole.
-// Transactions that have begun and not ended are lost, so end each first. What
-// is recorded after Close is an error on the next Flush.
+// Close writes everything, and the record that marks the history as complete. Transactions that have not ended are
+// lost, so end each first. Recording after Close is an error of the next Flush.
 func (r *Recorder) Close() error {
 	err := r.Flush()
 	r.mu.Lock()
@@ -117,13 +116,13 @@ type Client struct {
 	r      *Recorder
 	number int
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	buf   []byte     // whole records
 	count uint64     // transactions in buf
 	free  []*Pending
 }
 
-// Begin starts a transaction now. Call it before the request is sent.
+// Begin starts a transaction now. Call it before sending the request.
 func (c *Client) Begin(id []byte) *Pending {
 	c.mu.Lock()
 	var p *Pending
@@ -166,30 +165,28 @@ type Pending struct {
 // SetID replaces the id, where it is known only later.
 func (p *Pending) SetID(id []byte) { p.id = append(p.id[:0], id...) }
 
-// Restart forgets the operations recorded so far, for another attempt of the
-// same transaction. The start stays.
+// Restart drops the operations recorded so far, for another attempt of the same transaction. The start stays.
 func (p *Pending) Restart() { p.ops, p.count = p.ops[:0], 0 }
 
-// Read records that key held value.
+// Read records that key had this value.
 func (p *Pending) Read(key, value []byte) { p.op(Read, SawValue).key(key).value(value) }
 
 // ReadNumber records that key was a counter at n.
 func (p *Pending) ReadNumber(key []byte, n int64) { p.op(Read, SawNumber).key(key).number(n) }
 
-// ReadAbsent records that key did not exist.
+// ReadAbsent records that key was absent.
 func (p *Pending) ReadAbsent(key []byte) { p.op(Read, SawAbsent).key(key) }
 
-// ReadExists records that key existed, with a value that is not known.
+// ReadExists records that key existed, with an unknown value.
 func (p *Pending) ReadExists(key []byte) { p.op(Read, SawExists).key(key) }
 
 // Write records that value was put.
 func (p *Pending) Write(key, value []byte) { p.op(Write, SawNothing).key(key).value(value) }
 
-// Delete records that key was removed; saw is SawAbsent, SawExists or, when
-// the answer is not known, SawNothing.
+// Delete records the deletion of a key; saw is SawAbsent, SawExists or, if the result is not known, SawNothing.
 func (p *Pending) Delete(key []byte, saw Saw) { p.op(Delete, saw).key(key) }
 
-// Add records an increment that told nothing.
+// Add records an increment without a result.
 func (p *Pending) Add(key []byte, delta int64) { p.op(Add, SawNothing).key(key).number(delta) }
 
 // AddGet records an increment that returned the new sum.
@@ -197,18 +194,17 @@ func (p *Pending) AddGet(key []byte, delta, sum int64) {
 	p.op(Add, SawNumber).key(key).number(delta).number(sum)
 }
 
-// Scan records a scan of [start, end) that returned pairs; an empty end means
-// to the last key. A limit of 0 means that everything was returned. For a scan
-// stopped early by its reader, the limit is the number of pairs read. Pairs
-// hold raw values, not identities.
+// Scan records a scan of [start, end) that returned pairs; an empty end stands for the last key. A limit of 0 means
+// that everything was returned. If the reader stopped the scan, the limit is the number of pairs read. Pairs hold raw
+// values, not identities.
 func (p *Pending) Scan(start, end []byte, limit int, pairs []Pair) {
 	p.op(Scan, SawNothing).key(start).key(end).unsigned(uint64(limit)).pairs(pairs)
 }
 
-// DeleteRange records the removal of the keys of [start, end).
+// DeleteRange records the deletion of the keys of [start, end).
 func (p *Pending) DeleteRange(start, end []byte) { p.op(DeleteRange, SawNothing).key(start).key(end) }
 
-// DeleteRangeCount is DeleteRange where the number of removed keys was told.
+// DeleteRangeCount is DeleteRange with the number of deleted keys as its result.
 func (p *Pending) DeleteRangeCount(start, end []byte, removed int64) {
 	p.op(DeleteRange, SawNumber).key(start).key(end).number(removed)
 }
@@ -219,8 +215,7 @@ func (p *Pending) Commit() { p.finish(Committed, p.c.r.Now()) }
 // Fail ends the transaction as certainly not applied.
 func (p *Pending) Fail() { p.finish(Failed, p.c.r.Now()) }
 
-// Unknown ends the transaction without knowing whether it was or ever will be
-// applied.
+// Unknown ends the transaction with an unknown outcome.
 func (p *Pending) Unknown() { p.finish(Unknown, Never) }
 
 func (p *Pending) finish(o Outcome, end int64) {

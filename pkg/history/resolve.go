@@ -2,50 +2,49 @@ package history
 
 import "fmt"
 
-// judge is the state of Judge: what is known so far, and how much more can be
-// inferred from it.
-type judge struct {
+// checker is the state of Judge: what is known so far, and what may still be inferred from it.
+type checker struct {
 	*model
 	opts Options
 	g    *graph
 	keys []keyState
-	// todo are certain nodes whose observations have yet to be resolved.
+	// todo are certain nodes whose observations are not resolved yet.
 	todo []int32
-	// open are accesses whose observation fits several effects.
+	// open are accesses whose observation matches several effects.
 	open []int32
-	// missing are keys that someone found absent before the history began;
-	// vague means that one was found to exist then, as it is not known what.
-	missing map[int32]int32
-	vague   bool
+	// initiallyAbsent holds the keys that a transaction found absent initially; initiallyPresent those that one found to
+	// exist initially, with an unknown value.
+	initiallyAbsent  map[int32]int32
+	initiallyPresent bool
 	// contradicted: a stale read was found and is in the graph.
 	contradicted bool
-	stir         stir
-	// after and before answer what is known to follow or precede a node.
+	stir         changes
+	// after and before return what is known to follow or precede a node.
 	after, before *nearby
 	found         []int32 // scratch
 }
 
-// keyState is what saturation knows of one key.
+// keyState is what inference knows of one key.
 type keyState struct {
-	// counter: increments and numbers, and nothing else. Sums are inferred.
+	// counter: the key has only increments and numbers. Sums are inferred.
 	counter bool
-	// mixed: increments among other effects. Nothing is inferred.
+	// mixed: the key has increments among other effects. Nothing is inferred.
 	mixed bool
 	// deleted: some node may delete the key.
 	deleted bool
-	// writers are the certain register writes, by lo; rebuilt in each round.
+	// writers are the certain register writes, sorted by lo; rebuilt in each round.
 	writers *intervals
-	// reads are the accesses whose observation is settled, in each round
-	// grouped by what they observed.
+	// reads are the accesses with a settled observation, in each round grouped by what they observed.
 	reads []int32
 	// maybe are the effects of uncertain nodes, as accesses.
 	maybe []int32
-	// initial bounds a counter's number before the history.
+	// initial bounds a counter's initial number.
 	initial [2]int64
 }
 
-func newJudge(m *model, opts Options) *judge {
-	j := &judge{model: m, opts: opts, g: newGraph(len(m.nodes)), keys: make([]keyState, len(m.names)), missing: map[int32]int32{}}
+func newChecker(m *model, opts Options) *checker {
+	j := &checker{model: m, opts: opts, g: newGraph(len(m.nodes)), keys: make([]keyState, len(m.names)),
+		initiallyAbsent: map[int32]int32{}}
 	for i, t := range m.nodes {
 		j.g.start[i], j.g.end[i] = t.Start, t.End
 		if t.Outcome == Unknown {
@@ -61,7 +60,7 @@ func newJudge(m *model, opts Options) *judge {
 	return j
 }
 
-func (j *judge) classify(k int32) {
+func (j *checker) classify(k int32) {
 	adds, others := false, false
 	ks := &j.keys[k]
 	for _, i := range j.byKey[k] {
@@ -77,9 +76,9 @@ func (j *judge) classify(k int32) {
 	}
 }
 
-// resolveAll ties the observations of all certain nodes to effects. A node
-// becomes certain when it turns out to have been observed.
-func (j *judge) resolveAll() {
+// resolveAll binds the observations of all certain nodes to effects. A node becomes certain when it turns out to have
+// been observed.
+func (j *checker) resolveAll() {
 	for len(j.todo) > 0 {
 		node := j.todo[len(j.todo)-1]
 		j.todo = j.todo[:len(j.todo)-1]
@@ -90,7 +89,7 @@ func (j *judge) resolveAll() {
 }
 
 // promote makes a node certain.
-func (j *judge) promote(node int32) {
+func (j *checker) promote(node int32) {
 	if j.certain[node] {
 		return
 	}
@@ -102,18 +101,18 @@ func (j *judge) promote(node int32) {
 	}
 }
 
-func (j *judge) resolve(i int32) {
+func (j *checker) resolve(i int32) {
 	a := &j.acc[i]
 	ks := &j.keys[a.key]
 	switch {
 	case ks.counter:
-		if a.obs == obsAbsent && !j.h.Incomplete { // nobody deletes it
+		if a.obs == obsAbsent && !j.h.Incomplete { // no transaction deletes it
 			j.bind(i, fromInitial)
 		}
 	case a.obs == obsValue:
 		j.resolveValue(i)
 	case ks.mixed:
-		a.from = fromNobody
+		a.from = fromNone
 	case a.obs == obsAbsent && !j.h.Incomplete && !ks.deleted:
 		j.bind(i, fromInitial)
 	case (a.obs == obsAbsent || a.obs == obsExists) && !j.h.Incomplete:
@@ -122,7 +121,7 @@ func (j *judge) resolve(i int32) {
 	}
 }
 
-func (j *judge) resolveValue(i int32) {
+func (j *checker) resolveValue(i int32) {
 	a := &j.acc[i]
 	id := valueKey{a.key, a.saw}
 	if writer, ok := j.values[id]; ok {
@@ -131,40 +130,42 @@ func (j *judge) resolveValue(i int32) {
 			a.from = fromOpen
 			j.open = append(j.open, i)
 		case j.acc[writer].node == a.node:
-			j.verdict.add(GarbageRead, fmt.Sprintf("%s read %s at %q before it wrote that itself.", who(j.nodes[a.node]), quote(a.saw), j.names[a.key]))
+			j.verdict.add(GarbageRead, fmt.Sprintf("%s read %s at %q before it wrote that itself.", describeTxn(j.nodes[a.node]),
+				quote(a.saw), j.names[a.key]))
 		default:
 			j.bind(i, j.acc[writer].node)
 		}
 		return
 	}
 	switch v, known := j.initial[a.key]; {
-	case j.passing[id] != nil || j.failed[id] != nil || !j.h.Incomplete && !j.h.InitialUnknown:
-		j.unfounded(a, id)
+	case j.intermediate[id] != nil || j.failed[id] != nil || !j.h.Incomplete && !j.h.InitialUnknown:
+		j.reportUnwritten(a, id)
 	case j.h.Incomplete:
-		a.from = fromNobody
+		a.from = fromNone
 	case known && v != a.saw:
-		j.verdict.add(GarbageRead, fmt.Sprintf("%s read %s at %q, which no transaction wrote; it is not from before the history, as %s is.",
-			who(j.nodes[a.node]), quote(a.saw), j.names[a.key], quote(v)))
+		j.verdict.add(GarbageRead,
+			fmt.Sprintf("%s read %s at %q, which no transaction wrote; it is not from before the history, as %s is.",
+				describeTxn(j.nodes[a.node]), quote(a.saw), j.names[a.key], quote(v)))
 	default:
 		j.initial[a.key] = a.saw
 		j.bind(i, fromInitial)
 	}
 }
 
-// unfounded reports a read of a value that was never there to be read.
-func (j *judge) unfounded(a *access, id valueKey) {
-	read := fmt.Sprintf("%s read %s at %q,", who(j.nodes[a.node]), quote(a.saw), j.names[a.key])
-	if t, ok := j.passing[id]; ok {
-		j.verdict.add(IntermediateRead, fmt.Sprintf("%s which its writer %s replaced before it ended.", read, who(t)))
+// reportUnwritten reports a read of a value that was never visible.
+func (j *checker) reportUnwritten(a *access, id valueKey) {
+	read := fmt.Sprintf("%s read %s at %q,", describeTxn(j.nodes[a.node]), quote(a.saw), j.names[a.key])
+	if t, ok := j.intermediate[id]; ok {
+		j.verdict.add(IntermediateRead, fmt.Sprintf("%s which its writer %s replaced before it ended.", read, describeTxn(t)))
 	} else if t, ok := j.failed[id]; ok {
-		j.verdict.add(DirtyRead, fmt.Sprintf("%s written by %s, which failed.", read, who(t)))
+		j.verdict.add(DirtyRead, fmt.Sprintf("%s written by %s, which failed.", read, describeTxn(t)))
 	} else {
 		j.verdict.add(GarbageRead, read+" which no transaction wrote.")
 	}
 }
 
 // bind settles what an access observed.
-func (j *judge) bind(i, from int32) {
+func (j *checker) bind(i, from int32) {
 	a := &j.acc[i]
 	a.from = from
 	ks := &j.keys[a.key]
@@ -178,23 +179,23 @@ func (j *judge) bind(i, from int32) {
 	}
 }
 
-// bindInitial keeps what observers of one initial state say about it.
-func (j *judge) bindInitial(a *access) {
+// bindInitial records what observers of one initial state imply for it.
+func (j *checker) bindInitial(a *access) {
 	switch a.obs {
 	case obsAbsent:
-		j.missing[a.key] = a.node
+		j.initiallyAbsent[a.key] = a.node
 	case obsExists:
 		_, known := j.initial[a.key]
-		j.vague = j.vague || !known
+		j.initiallyPresent = j.initiallyPresent || !known
 	}
-	absentTo, missing := j.missing[a.key]
+	absentTo, missing := j.initiallyAbsent[a.key]
 	if _, known := j.initial[a.key]; known && missing {
 		j.verdict.add(ImpossibleAbsence, fmt.Sprintf("%s found no %q in the state before the history, where it was %s.",
-			who(j.nodes[absentTo]), j.names[a.key], quote(j.initial[a.key])))
+			describeTxn(j.nodes[absentTo]), j.names[a.key], quote(j.initial[a.key])))
 	}
 }
 
-func (j *judge) edge(e edge) {
+func (j *checker) edge(e edge) {
 	if e.from != e.to {
 		j.stir.touched = append(j.stir.touched, e.from, e.to)
 		j.g.edges = append(j.g.edges, e)

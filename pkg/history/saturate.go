@@ -5,28 +5,27 @@ import (
 	"slices"
 )
 
-// saturate infers dependencies until nothing new follows. It reports false
-// when it gave up before that, and stops at the first contradiction.
+// saturate infers dependencies until nothing new follows. It returns false if it gave up before that, and stops at the
+// first contradiction.
 //
-// For a register, let r have read the version of w, and v be another writer:
+// For a register, let r read the version of w, and let v be another writer:
 //
-//	v comes before r  =>  v comes before w   (else r would have seen v's)
-//	w comes before v  =>  r comes before v   (else r would not have seen w's)
+//	v precedes r  =>  v precedes w   (else r would have read v's)
+//	w precedes v  =>  r precedes v   (else r would not have read w's)
 //
-// "Comes before" is by any path known so far, real time included; each rule
-// may give rise to the other. The initial state comes before every writer.
-// Counters and absences have rules of their own (counter.go, absence.go).
-func (j *judge) saturate() bool {
+// "Precedes" is by any path known so far, real time included; each rule may enable the other. The initial state
+// precedes every writer. Counters and absences have rules of their own (counter.go, absence.go).
+func (j *checker) saturate() bool {
 	for j.verdict.Rounds < j.opts.MaxRounds {
 		j.resolveAll()
-		if !j.verdict.OK() || j.refuse() {
+		if !j.verdict.OK() || j.findContradiction() {
 			return true
 		}
-		j.stir.note(j.g)
+		j.stir.compare(j.g)
 		before, open := len(j.g.edges), len(j.open)
 		j.after, j.before = newNearby(j.g, true), newNearby(j.g, false)
 		for k := range j.keys {
-			if ks := &j.keys[k]; !j.stirred(int32(k)) {
+			if ks := &j.keys[k]; !j.changedNear(int32(k)) {
 				continue
 			} else if ks.counter {
 				j.inferCounter(int32(k))
@@ -34,7 +33,7 @@ func (j *judge) saturate() bool {
 				j.inferRegister(int32(k))
 			}
 			if j.contradicted {
-				break // it is told best as it is, without what follows from it
+				break // report it as it is, without its consequences
 			}
 		}
 		if !j.contradicted {
@@ -48,8 +47,8 @@ func (j *judge) saturate() bool {
 	return false
 }
 
-// refuse looks for a contradiction in the graph.
-func (j *judge) refuse() bool {
+// findContradiction searches the graph for a contradiction, and reports it.
+func (j *checker) findContradiction() bool {
 	cycle := j.g.solve()
 	if cycle != nil {
 		j.explain(cycle)
@@ -58,7 +57,7 @@ func (j *judge) refuse() bool {
 }
 
 // inferRegister applies the two rules to one key.
-func (j *judge) inferRegister(k int32) {
+func (j *checker) inferRegister(k int32) {
 	ks := &j.keys[k]
 	ks.writers, ks.maybe = nil, ks.maybe[:0]
 	var writers []int32
@@ -83,11 +82,11 @@ func (j *judge) inferRegister(k int32) {
 		}
 		if from == fromInitial {
 			for _, i := range group[:n] {
-				if j.stir.at(j.acc[i].node) {
-					j.overtaken(i, -1, 0)
+				if j.stir.near(j.acc[i].node) {
+					j.orderBeforeNewer(i, -1, 0)
 				}
 			}
-		} else if j.stir.at(from) || j.stirredGroup(group[:n]) {
+		} else if j.stir.near(from) || j.changedNearAny(group[:n]) {
 			j.inferVersion(ks, from, group[:n])
 		}
 		group = group[n:]
@@ -95,32 +94,32 @@ func (j *judge) inferRegister(k int32) {
 }
 
 // sortReads groups a key's settled reads by what they observed.
-func (j *judge) sortReads(k int32) {
+func (j *checker) sortReads(k int32) {
 	slices.SortFunc(j.keys[k].reads, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(j.acc[a].from, j.acc[b].from), cmp.Compare(a, b))
 	})
 }
 
 // inferVersion applies the rules to the version of one writer and its readers.
-func (j *judge) inferVersion(ks *keyState, w int32, readers []int32) {
+func (j *checker) inferVersion(ks *keyState, w int32, readers []int32) {
 	g := j.g
-	at := ks.writers.startedBy(g.hi[w]) // from here on they come after w in time
+	at := ks.writers.startedBy(g.hi[w]) // from here on they follow w in time
 	for _, i := range readers {
-		j.overtaken(i, w, at)
+		j.orderBeforeNewer(i, w, at)
 	}
 	if j.contradicted {
 		return
 	}
-	rivals := ks.writers.overlapping(g.lo[w], g.hi[w], j.found[:0])
-	j.found = rivals
-	undecided := rivals[:0]
-	for _, v := range rivals {
+	concurrent := ks.writers.overlapping(g.lo[w], g.hi[w], j.found[:0])
+	j.found = concurrent
+	undecided := concurrent[:0]
+	for _, v := range concurrent {
 		if v == w {
 			continue
 		}
 		if j.after.reach(w).has(v) {
 			for _, i := range readers {
-				j.precede(i, v, w)
+				j.orderBefore(i, v, w)
 			}
 		} else if !g.hasEdge(v, w) {
 			undecided = append(undecided, v)
@@ -138,10 +137,9 @@ func (j *judge) inferVersion(ks *keyState, w int32, readers []int32) {
 	}
 }
 
-// stale reports that the reader i of w's version came, in time, after a writer
-// that came after w. It tells so at once if that is plain, for there may be
-// longer cycles by now; else it leaves the edge that will tell.
-func (j *judge) stale(i, w int32) bool {
+// reportStale handles a reader i of w's version that follows, in time, a writer that follows w. If that is evident it
+// reports it at once, since a longer cycle may exist by now; otherwise it adds the edge that closes the cycle.
+func (j *checker) reportStale(i, w int32) bool {
 	a := &j.acc[i]
 	v, ok := j.keys[a.key].writers.lastBefore(j.g.lo[a.node])
 	if !ok || v == a.node || w >= 0 && !j.g.inTime(w, v) {
@@ -152,27 +150,26 @@ func (j *judge) stale(i, w int32) bool {
 		missed := edge{from: a.node, to: v, key: a.key, kind: depRW, why: w, ranged: a.ranged}
 		j.explain([]edge{missed, {from: v, to: a.node, kind: depTime, key: -1, why: -1}})
 	} else {
-		j.precede(i, v, w)
+		j.orderBefore(i, v, w)
 	}
 	return true
 }
 
-// overtaken puts the reader i of w's version (w is -1 for the initial state)
-// before the writers that come after w in time. first is where those begin
-// in the key's writers.
-func (j *judge) overtaken(i, w int32, first int) {
-	if j.stale(i, w) {
+// orderBeforeNewer orders the reader i of w's version (w is -1 for the initial state) before the writers that follow w
+// in time. first is the index of the first of them in the key's writers.
+func (j *checker) orderBeforeNewer(i, w int32, first int) {
+	if j.reportStale(i, w) {
 		return
 	}
 	a := &j.acc[i]
 	writers := j.keys[a.key].writers
 	for _, v := range writers.nodes[first:max(first, writers.startedBy(j.g.hi[a.node]))] {
-		j.precede(i, v, w)
+		j.orderBefore(i, v, w)
 	}
 }
 
-// precede puts the reader i of w's version before v.
-func (j *judge) precede(i, v, w int32) {
+// orderBefore orders the reader i of w's version before v.
+func (j *checker) orderBefore(i, v, w int32) {
 	a := &j.acc[i]
 	if a.node != v && !j.g.inTime(a.node, v) && !j.g.hasEdge(a.node, v) {
 		j.edge(edge{from: a.node, to: v, key: a.key, kind: depRW, why: w, ranged: a.ranged})

@@ -1,12 +1,12 @@
 package history
 
-// fits reports whether v, placed now, sees what it saw and overwrites nothing
-// that is still to be read.
+// fits reports whether v, placed now, observes what it recorded, and overwrites nothing that an unplaced transaction
+// has yet to read.
 func (s *search) fits(v int32) bool {
 	for i := s.first[v]; i < s.first[v+1]; i++ {
 		a := &s.acc[i]
 		st := &s.state[a.key]
-		if !s.shows(st, a) {
+		if !s.matches(st, a) {
 			return false
 		}
 		if a.eff == effNone {
@@ -37,8 +37,8 @@ func (s *search) fits(v int32) bool {
 	return true
 }
 
-// shows reports whether the state is what the access observed.
-func (s *search) shows(st *keyHolds, a *access) bool {
+// matches reports whether the state is what the access observed.
+func (s *search) matches(st *keyContent, a *access) bool {
 	switch a.obs {
 	case obsNone:
 		return true
@@ -60,23 +60,22 @@ func (s *search) shows(st *keyHolds, a *access) bool {
 	return s.acc[st.by].put == a.saw
 }
 
-// harmless reports whether v, which fits, stands in nobody's way when it is
-// placed: nobody has yet to read what it writes. Any order that goes on from
-// here without v remains one if v is moved to the front.
-func (s *search) harmless(v int32) bool {
+// isHarmless reports whether v, which fits, cannot block another transaction when it is placed: no unplaced transaction
+// has yet to read what it writes. Any order that continues from here without v stays valid if v is moved to its front.
+func (s *search) isHarmless(v int32) bool {
 	for i := s.first[v]; i < s.first[v+1]; i++ {
-		if s.acc[i].eff != effNone && (s.unread[i] > 0 || s.touchy[s.acc[i].key]) {
+		if s.acc[i].eff != effNone && (s.unread[i] > 0 || s.unsettled[s.acc[i].key]) {
 			return false
 		}
 	}
 	return true
 }
 
-// put places v.
-func (s *search) put(f *searchFrame, v int32) {
+// place places v.
+func (s *search) place(f *searchFrame, v int32) {
 	f.node, f.undo = v, len(s.undo)
 	s.isIn[v] = true
-	s.hash.flip(uint64(v)+1, 0, 0)
+	s.hash.toggle(uint64(v)+1, 0, 0)
 	for i := s.first[v]; i < s.first[v+1]; i++ {
 		a := &s.acc[i]
 		s.count(i, -1)
@@ -85,19 +84,19 @@ func (s *search) put(f *searchFrame, v int32) {
 		}
 		st := &s.state[a.key]
 		s.undo = append(s.undo, undoState{a.key, *st})
-		s.flip(a.key)
+		s.toggle(a.key)
 		switch a.eff {
 		case effPut:
-			*st = keyHolds{by: i, obs: obsValue}
+			*st = keyContent{by: i, obs: obsValue}
 		case effDel:
-			*st = keyHolds{by: i, obs: obsAbsent}
+			*st = keyContent{by: i, obs: obsAbsent}
 		case effSet:
-			*st = keyHolds{by: i, obs: obsNumber, num: a.delta}
+			*st = keyContent{by: i, obs: obsNumber, num: a.delta}
 		case effAdd:
 			st.num = st.num + a.delta
 			st.obs = obsNumber
 		}
-		s.flip(a.key)
+		s.toggle(a.key)
 	}
 	if !s.certain[v] {
 		return
@@ -112,17 +111,17 @@ func (s *search) put(f *searchFrame, v int32) {
 	}
 }
 
-// takeBack undoes put.
-func (s *search) takeBack(f *searchFrame) {
+// unplace undoes place.
+func (s *search) unplace(f *searchFrame) {
 	v := f.node
 	f.node = -1
 	s.isIn[v] = false
-	s.hash.flip(uint64(v)+1, 0, 0)
+	s.hash.toggle(uint64(v)+1, 0, 0)
 	for n := len(s.undo) - 1; n >= f.undo; n-- {
 		u := s.undo[n]
-		s.flip(u.key)
+		s.toggle(u.key)
 		s.state[u.key] = u.old
-		s.flip(u.key)
+		s.toggle(u.key)
 	}
 	s.undo = s.undo[:f.undo]
 	for i := s.first[v]; i < s.first[v+1]; i++ {
@@ -139,17 +138,17 @@ func (s *search) takeBack(f *searchFrame) {
 	s.firstHi = min(s.firstHi, int(s.atHi[v]))
 }
 
-// flip adds a key's state to the hash, or takes it out.
-func (s *search) flip(k int32) {
+// toggle adds a key's state to the hash, or removes it.
+func (s *search) toggle(k int32) {
 	st := &s.state[k]
-	s.hash.flip(uint64(k)<<32|uint64(st.obs)<<1|1<<63, uint64(st.by+1), uint64(st.num))
+	s.hash.toggle(uint64(k)<<32|uint64(st.obs)<<1|1<<63, uint64(st.by+1), uint64(st.num))
 }
 
-// stateHash is a set's hash, 128 bits wide so that two different sets are not
-// taken for one: each element is mixed on its own and all are added by xor.
+// stateHash is the hash of a set. It has 128 bits, so that two different sets are not confused: each element is mixed
+// separately and all are combined by xor.
 type stateHash [2]uint64
 
-func (h *stateHash) flip(a, b, c uint64) {
+func (h *stateHash) toggle(a, b, c uint64) {
 	x := mix(mix(mix(a)^b) ^ c)
 	h[0] ^= x
 	h[1] ^= mix(x ^ mix(c^0x9e3779b97f4a7c15) ^ mix(a+b<<1))

@@ -1,27 +1,25 @@
 package history
 
-// waits finds dead ends before the search runs into them. Of the unplaced
-// transactions, each must wait for its predecessors in the graph,
-// and one that would overwrite a version for those that have yet to read it.
-// Placing a writer adds waits of the latter sort: whoever writes the key next
-// waits for the new version's readers. If one of these in turn waits for
-// another writer of the key, nothing will ever be placed again. Only what is
-// concurrent with the writer is looked at (and waits in time are not): the
-// rest would have been inferred, and what is overlooked only costs time.
+// waits detects dead ends before the search reaches them. Each unplaced transaction waits for its predecessors in the
+// graph. If it overwrites a version, it also waits for those that have yet to read that version. Placing a writer adds
+// waits of the latter kind: the next writer of the key waits for the new version's readers. If one of these in turn
+// waits for another writer of the key, nothing can be placed any more.
+//
+// Only transactions that are concurrent with the writer are considered, and waits in time are not. Other waits would
+// have been inferred; an overlooked one only costs time.
 type waits struct {
 	*search
-	// group is where, in its key's reads, the readers of an access begin.
+	// group is the index in its key's reads at which the readers of an access begin.
 	group []int32
 	seen  []uint32
 	count uint32
 	stack []int32
-	// horizon and left bound the walk: nothing that starts later, no more
-	// than so many.
+	// horizon and left bound the walk: nothing that starts later, and at most this number.
 	horizon int64
 	left    int
 }
 
-// maxWaits is more than the transactions that are usually at work at once.
+// maxWaits is more than the usual number of concurrent transactions.
 const maxWaits = 400
 
 func newWaits(s *search) *waits {
@@ -39,8 +37,7 @@ func newWaits(s *search) *waits {
 	return w
 }
 
-// readers are those of the version that access by made of key k; by is -1 for
-// the initial state.
+// readers returns the readers of the version of key k that access by made; by is -1 for the initial state.
 func (w *waits) readers(k, by int32) []int32 {
 	reads, from, at := w.keys[k].reads, int32(fromInitial), int32(0)
 	if by >= 0 {
@@ -58,8 +55,8 @@ func (w *waits) readers(k, by int32) []int32 {
 	return reads[at:end]
 }
 
-// deadlock reports whether v, which was placed last, leaves no way on.
-func (w *waits) deadlock(v int32) bool {
+// hasDeadlock reports whether v, placed last, leaves no order for the others.
+func (w *waits) hasDeadlock(v int32) bool {
 	w.horizon = w.g.hi[v]
 	for i := w.first[v]; i < w.first[v+1]; i++ {
 		a := &w.acc[i]

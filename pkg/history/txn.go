@@ -9,7 +9,7 @@ import (
 // after its start: its outcome is unknown.
 const Never = math.MaxInt64
 
-// Outcome says what the client knows about a transaction.
+// Outcome is what the client knows about the outcome of a transaction.
 type Outcome uint8
 
 const (
@@ -18,10 +18,9 @@ const (
 	Committed Outcome = iota + 1
 	// Failed: certainly not applied.
 	Failed
-	// Unknown: the answer was lost. It took effect at some instant after its
-	// start, or never. Its operations are those it would have if it did, so
-	// an operation whose result was lost with the answer is left out (a
-	// read) or recorded without a result (an increment).
+	// Unknown: the response was lost. The transaction took effect at some instant after its start, or never. Its
+	// operations are those that it has if it took effect. An operation whose result was lost is left out (a read) or
+	// recorded without a result (an increment).
 	Unknown
 )
 
@@ -37,7 +36,7 @@ func (o Outcome) String() string {
 	return "invalid outcome"
 }
 
-// OpKind says what an operation does.
+// OpKind is the kind of an operation.
 type OpKind uint8
 
 const (
@@ -47,18 +46,15 @@ const (
 	Read OpKind = iota + 1
 	// Write puts Value, which is unique among the values written to the key.
 	Write
-	// Delete removes the key; Saw may be SawAbsent or SawExists, for what was
-	// there before.
+	// Delete removes the key; Saw may be SawAbsent or SawExists, for the state before.
 	Delete
 	// Add adds Delta to a counter, an absent one counting as zero. With
 	// SawNumber it returned the new sum, Number.
 	Add
-	// Scan observes the range [Key, End): Pairs in order of keys. Limit, if
-	// not zero, bounds the pairs; a scan that returned as many observed the
-	// range only up to its last pair.
+	// Scan observes the range [Key, End): Pairs sorted by key. Limit, if not zero, bounds the number of pairs; a scan that
+	// returned that many observed the range only up to its last pair.
 	Scan
-	// DeleteRange removes the keys of [Key, End). With SawNumber it told how
-	// many it removed, Number.
+	// DeleteRange removes the keys of [Key, End). With SawNumber it returned the number of removed keys, Number.
 	DeleteRange
 	opKindEnd
 )
@@ -71,7 +67,7 @@ func (k OpKind) String() string {
 	return "invalid"
 }
 
-// Saw says what an operation observed.
+// Saw is what an operation observed.
 type Saw uint8
 
 const (
@@ -83,7 +79,7 @@ const (
 	SawValue
 	// SawNumber: a counter with Number.
 	SawNumber
-	// SawExists: the key existed; with what is not known.
+	// SawExists: the key existed, with an unknown value.
 	SawExists
 	sawEnd
 )
@@ -96,46 +92,43 @@ type Pair struct {
 	Number int64
 }
 
-// Op is one operation of a transaction with its result. Keys are raw bytes;
-// values are identities as made by Identity.
+// Op is one operation of a transaction with its result. Keys are raw bytes; values are identities as made by Identity.
 type Op struct {
 	Kind OpKind
 	Saw  Saw
-	// Key is the key, or where a range begins.
+	// Key is the key, or the beginning of a range.
 	Key string
-	// End is where a range stops, without it; empty means after the last key.
+	// End is the end of a range, exclusive; empty stands for the last key, inclusive.
 	End string
-	// Value is what was written, or seen.
+	// Value is the value that was written or read.
 	Value string
 	// Delta is what was added.
 	Delta int64
-	// Number is the counter, sum or count that was seen.
+	// Number is the counter, sum or count that was returned.
 	Number int64
 	// Limit bounds a scan; 0 is no bound.
 	Limit int
 	Pairs []Pair
 }
 
-// Txn is one transaction as its client saw it, over all its attempts.
+// Txn is one transaction as its client observed it, over all its attempts.
 type Txn struct {
-	// Client names who ran it. One client may have several in flight.
+	// Client is the number of its client. A client may have several transactions in flight.
 	Client int
 	// ID is opaque; it is used to name the transaction in explanations.
 	ID string
-	// Start and End are nanoseconds of one monotonic clock of the recording
-	// process: Start before the request was sent, End after its answer
-	// came. End is Never when the outcome is Unknown.
+	// Start and End are nanoseconds of one monotonic clock of the recording process: Start before the request was sent,
+	// End after its response was received. End is Never if the outcome is Unknown.
 	Start, End int64
 	Outcome    Outcome
 	Ops        []Op
 }
 
-// Meta is what a history says about itself.
+// Meta is the metadata of a history.
 type Meta struct {
-	// Note is free text for people: the workload, the seed.
+	// Note is free text, such as the workload and the seed.
 	Note string
-	// InitialUnknown: keys may have held values before the first
-	// transaction. Otherwise every key begins absent.
+	// InitialUnknown: keys may have had values before the first transaction. Otherwise every key is absent initially.
 	InitialUnknown bool
 }
 
@@ -143,19 +136,16 @@ type Meta struct {
 type History struct {
 	Meta
 	Txns []Txn
-	// Incomplete: transactions may be missing, because the recorder was cut
-	// off. A judge then draws no conclusion from what nobody is known to
-	// have written.
+	// Incomplete: transactions may be missing, because the file was truncated. Then nothing is concluded from values
+	// without a known writer.
 	Incomplete bool
 }
 
-// verbatimBytes is the longest value that stands for itself: room for a
-// client, a count and a key in plain text.
+// verbatimBytes is the longest value that is its own identity: enough for a client, a count and a key in plain text.
 const verbatimBytes = 48
 
-// Identity gives the identity of a value: the value itself when it is short,
-// else its beginning and a digest. Equal identities mean equal values, with
-// the certainty of SHA-256.
+// Identity returns the identity of a value: a short value itself, otherwise its beginning and a digest. Equal
+// identities mean equal values, with the certainty of SHA-256.
 func Identity(value []byte) string {
 	if len(value) <= verbatimBytes {
 		return string(value)

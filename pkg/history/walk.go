@@ -2,24 +2,23 @@ package history
 
 import "fmt"
 
-// walker reduces the operations of one transaction to its accesses. It plays
-// them on the state of the keys as far as the transaction itself knows it:
-// what it has observed, and what it did.
+// walker reduces the operations of one transaction to its accesses. It executes them on the part of the state that the
+// transaction itself knows: its observations and its effects.
 type walker struct {
 	m    *model
 	node int32
 	txn  *Txn
 	at   map[int32]int // key to its access
-	// known is parallel to the node's accesses: what the key holds now.
+	// known is parallel to the node's accesses: the current content of the key.
 	known []cell
 }
 
-// cell is what a transaction knows of a key's present state.
+// cell is what a transaction knows of a key's current state.
 type cell struct {
-	obs   obsKind // obsNone: nothing is known
+	obs   obsKind // obsNone: unknown
 	value string
 	num   int64
-	own   bool // it stems from the transaction's own effect
+	own   bool // it results from the transaction's own effect
 }
 
 func (w *walker) walk(node int32, t *Txn) {
@@ -49,9 +48,9 @@ func (w *walker) walk(node int32, t *Txn) {
 	}
 }
 
-// flag reports what is wrong with the transaction by itself; if it may not
-// have committed, once it is known that it did.
-func (w *walker) flag(a Anomaly, line string) {
+// report reports an anomaly within the transaction. If the transaction may not have committed, it is reported once the
+// commit is certain.
+func (w *walker) report(a Anomaly, line string) {
 	if w.txn.Outcome == Committed {
 		w.m.verdict.add(a, line)
 	} else {
@@ -71,20 +70,20 @@ func seenCell(s Saw, value string, num int64) cell {
 	return cell{obs: obsExists}
 }
 
-// get gives the access and the cell of a key.
+// get returns the access and the cell of a key.
 func (w *walker) get(k int32) (*access, *cell) {
 	at, ok := w.at[k]
 	if !ok {
 		at = len(w.known)
 		w.at[k] = at
-		w.m.acc = append(w.m.acc, access{node: w.node, key: k, from: fromNobody})
+		w.m.acc = append(w.m.acc, access{node: w.node, key: k, from: fromNone})
 		w.known = append(w.known, cell{})
 	}
 	first := len(w.m.acc) - len(w.known)
 	return &w.m.acc[first+at], &w.known[at]
 }
 
-// observe takes in what the transaction saw of a key.
+// observe records an observation of a key.
 func (w *walker) observe(k int32, seen cell, ranged bool) {
 	a, c := w.get(k)
 	switch {
@@ -94,31 +93,32 @@ func (w *walker) observe(k int32, seen cell, ranged bool) {
 		a.obs, a.saw, a.num, a.ranged = seen.obs, seen.value, seen.num, ranged
 		*c = seen
 	case c.obs == obsExists && !c.own && seen.obs != obsAbsent && seen.obs != obsExists:
-		a.obs, a.saw, a.num = seen.obs, seen.value, seen.num // now it is known better
+		a.obs, a.saw, a.num = seen.obs, seen.value, seen.num // now more is known
 		*c = seen
 	case !c.agrees(seen):
 		name, whose := NonRepeatableRead, "had seen"
 		if c.own {
 			name, whose = OwnWriteMissed, "had itself left"
 		}
-		w.flag(name, fmt.Sprintf("%s %s %v at %q, and then saw %v there.", who(w.txn), whose, c, w.m.names[k], seen))
+		w.report(name, fmt.Sprintf("%s %s %v at %q, and then saw %v there.", describeTxn(w.txn), whose, c, w.m.names[k],
+			seen))
 	}
 }
 
-// observeSum takes in a counter that the transaction has already added to, not
-// knowing to what.
+// observeSum records an observation of a counter to which the transaction has already added, from an unknown number.
 func (w *walker) observeSum(a *access, c *cell, seen cell) {
 	switch seen.obs {
 	case obsNumber:
 		base := obsBase
 		if a.obs == obsExists {
-			base = obsNumber // zero is not for absence: it had seen that the key was there
+			base = obsNumber // zero does not mean absent: the key was observed to exist
 		}
 		a.obs, a.num = base, seen.num-a.delta
 		*c = cell{obs: obsNumber, num: seen.num, own: true}
-	case obsExists: // of course
+	case obsExists: // implied
 	default:
-		w.flag(OwnWriteMissed, fmt.Sprintf("%s had added to %q, and then saw %v there.", who(w.txn), w.m.names[a.key], seen))
+		w.report(OwnWriteMissed, fmt.Sprintf("%s had added to %q, and then saw %v there.", describeTxn(w.txn),
+			w.m.names[a.key], seen))
 	}
 }
 
@@ -141,29 +141,29 @@ func (c cell) String() string {
 	return "some value"
 }
 
-// replaced remembers a value of the transaction that nobody else may see.
-func (w *walker) replaced(a *access) {
+// recordReplaced records a value of the transaction that no other transaction may read.
+func (w *walker) recordReplaced(a *access) {
 	if a.eff == effPut {
-		w.m.passing[valueKey{a.key, a.put}] = w.txn
+		w.m.intermediate[valueKey{a.key, a.put}] = w.txn
 	}
 }
 
 func (w *walker) put(k int32, value string) {
 	a, c := w.get(k)
-	w.replaced(a)
+	w.recordReplaced(a)
 	a.eff, a.put = effPut, value
 	*c = cell{obs: obsValue, value: value, own: true}
 }
 
 func (w *walker) delete(k int32) {
 	a, c := w.get(k)
-	w.replaced(a)
+	w.recordReplaced(a)
 	a.eff = effDel
 	*c = cell{obs: obsAbsent, own: true}
 }
 
-// increment adds to a counter. Where the transaction knows the key's state by
-// its own deletion the effect is a set, else an addition.
+// increment adds to a counter. If the key's state is known because the transaction deleted it, the effect is a set,
+// otherwise an addition.
 func (w *walker) increment(k int32, op *Op) {
 	a, c := w.get(k)
 	if a.eff == effDel || a.eff == effPut || a.eff == effSet {
@@ -196,13 +196,15 @@ func (w *walker) scan(op *Op) {
 		end = op.Pairs[n-1].Key + "\x00"
 	}
 	if n := len(op.Pairs); op.Limit > 0 && n > op.Limit {
-		w.flag(BadScan, fmt.Sprintf("%s scanned from %q to %q for at most %d keys and got %d.", who(w.txn), op.Key, op.End, op.Limit, n))
+		w.report(BadScan, fmt.Sprintf("%s scanned from %q to %q for at most %d keys and got %d.", describeTxn(w.txn), op.Key,
+			op.End, op.Limit, n))
 		return
 	}
 	next := 0
 	for i, p := range op.Pairs {
 		if p.Key < op.Key || op.End != "" && p.Key >= op.End || i > 0 && p.Key <= op.Pairs[i-1].Key {
-			w.flag(BadScan, fmt.Sprintf("%s scanned from %q to %q and got %q out of place.", who(w.txn), op.Key, op.End, p.Key))
+			w.report(BadScan, fmt.Sprintf("%s scanned from %q to %q and got %q out of place.", describeTxn(w.txn), op.Key,
+				op.End, p.Key))
 			return
 		}
 	}

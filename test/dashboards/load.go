@@ -24,7 +24,7 @@ func cold(i int) string { return fmt.Sprintf("cold/%05d", i%coldKeys) }
 func Prepare(t testing.TB, c *proc.Cluster) {
 	t.Helper()
 	db := c.Open(t)
-	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), proc.WaitTimeout)
 	defer cancel()
 	for i := 0; i < coldKeys; i += 20 {
 		var ops []client.Op

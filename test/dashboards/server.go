@@ -46,7 +46,7 @@ func StartServer(t testing.TB, program, deployed string, targets []string) *Serv
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = proc.Patience
+	cmd.WaitDelay = proc.WaitTimeout
 	if err := cmd.Start(); err != nil {
 		cancel()
 		t.Fatal(err)

@@ -15,12 +15,12 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// TestOutOfFiles: a node that may have few files keeps some for its store, and
-// closes the connections for which there is none. Who is connected is served,
-// however much is written; when others go, there is room for new ones.
-func TestOutOfFiles(t *testing.T) {
+// TestFileLimitKeepsStoreServing: a node with a low limit of open files reserves some for its store, and
+// closes connections beyond the rest. Connected clients are served, whatever they write. When connections
+// end, new ones are accepted.
+func TestFileLimitKeepsStoreServing(t *testing.T) {
 	t.Parallel()
-	n := single(t, filepath.Join(t.TempDir(), "store"))
+	n := newSingleNode(t, filepath.Join(t.TempDir(), "store"))
 	n.MaxFiles = 256
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr})
@@ -28,69 +28,69 @@ func TestOutOfFiles(t *testing.T) {
 	var conns []net.Conn
 	t.Cleanup(func() { proc.CloseAll(conns) })
 	for {
-		conn, err := proc.DialIdle(n.Addr, proc.Patience)
+		conn, err := proc.DialIdle(n.Addr, proc.WaitTimeout)
 		if err != nil {
 			break
 		}
 		conns = append(conns, conn)
-		require.Less(t, len(conns), n.MaxFiles, "no connection is refused")
+		require.Less(t, len(conns), n.MaxFiles, "no connection is rejected")
 	}
 	short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	_, err := client.Open(short, []string{n.Addr})
 	require.ErrorIs(t, err, client.ErrUnavailable)
 
-	got(t, db, "before", keysOf(5)...)
+	requireValues(t, db, "before", keysOf(5)...)
 	large := make([]byte, 512<<10)
-	for i := range 60 { // more than a memtable: files are made
-		require.NoError(t, db.Put(soon(t), fmt.Sprintf("large/%d", i), large))
+	for i := range 60 { // more than a memtable, so that files are created
+		require.NoError(t, db.Put(testContext(t), fmt.Sprintf("large/%d", i), large))
 	}
 	proc.CloseAll(conns)
 	awaitMetric(t, n, "linchpin_connections", func(v float64) bool { return v < 10 })
-	got(t, proc.Open(t, []string{n.Addr}), "before", keysOf(5)...)
+	requireValues(t, proc.Open(t, []string{n.Addr}), "before", keysOf(5)...)
 	awaitMetric(t, n, "linchpin_connections_rejected_total", func(v float64) bool { return v >= 1 })
 }
 
-// manyIdle is how many connections TestManyIdleConnections opens, and
-// idleBytes is how much memory each may take.
+// manyIdle is the number of connections of TestIdleConnectionsHaveBoundedMemory, idleBytes the bound of the
+// memory of each.
 const (
 	manyIdle  = 10_000
 	idleBytes = 128 << 10
 )
 
-// TestManyIdleConnections: ten thousand connections on which nothing happens
-// cost memory, which is counted, and nobody else; when they have gone, so have
-// their files and goroutines.
-func TestManyIdleConnections(t *testing.T) {
-	// By default a machine of less than ten GiB has places for fewer.
-	n := single(t, filepath.Join(t.TempDir(), "store"), "--memory-budget", "6GiB")
+// TestIdleConnectionsHaveBoundedMemory: 10,000 idle connections use bounded memory and do not affect other
+// clients. After they are closed, their files and goroutines are gone.
+func TestIdleConnectionsHaveBoundedMemory(t *testing.T) {
+	// The default budget of a machine with less than 10 GiB admits fewer connections.
+	n := newSingleNode(t, filepath.Join(t.TempDir(), "store"), "--memory-budget", "6GiB")
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr})
 	put(t, db, "value", keysOf(5)...)
-	before, err := n.Metrics(soon(t))
+	before, err := n.Metrics(testContext(t))
 	require.NoError(t, err)
 	if most := before["process_max_fds"]; most < manyIdle+2000 {
-		t.Skipf("processes may have %v files here, which are too few", most)
+		t.Skipf("the limit of open files is %v, which is too low", most)
 	}
 	conns := make([]net.Conn, manyIdle)
 	var dialers errgroup.Group
 	dialers.SetLimit(32)
 	for i := range conns {
 		dialers.Go(func() (err error) {
-			conns[i], err = proc.DialIdle(n.Addr, proc.Patience)
+			conns[i], err = proc.DialIdle(n.Addr, proc.WaitTimeout)
 			return err
 		})
 	}
 	err = dialers.Wait()
 	t.Cleanup(func() { proc.CloseAll(conns) })
 	require.NoError(t, err)
-	with, err := n.Metrics(soon(t))
+	with, err := n.Metrics(testContext(t))
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, with["linchpin_connections"], float64(manyIdle))
 	resident := (with["process_resident_memory_bytes"] - before["process_resident_memory_bytes"]) / manyIdle
-	t.Logf("each takes %.1f KiB of memory and %.2f goroutines", resident/1024, (with["go_goroutines"]-before["go_goroutines"])/manyIdle)
+	t.Logf("each connection uses %.1f KiB of memory and %.2f goroutines", resident/1024,
+		(with["go_goroutines"]-before["go_goroutines"])/manyIdle)
 	require.Less(t, resident, float64(idleBytes))
-	got(t, db, "value", keysOf(5)...)
+	requireValues(t, db, "value", keysOf(5)...)
 	put(t, proc.Open(t, []string{n.Addr}), "value", keysOf(5)...)
 
 	proc.CloseAll(conns)

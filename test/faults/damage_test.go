@@ -15,59 +15,58 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// TestFlippedByteInATable: a node starts with a damaged block in a table. What
-// that holds is refused with the key and the file; all else is served and
-// written, before and after.
-func TestFlippedByteInATable(t *testing.T) {
+// TestDamagedTableBlockIsReported: a node starts with a damaged block in a table. Reads of its keys fail
+// with an error that names the key and the file. All other keys can be read and written.
+func TestDamagedTableBlockIsReported(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
-	n := single(t, dir)
+	n := newSingleNode(t, dir)
 	n.Start(t)
 	r := rand.New(rand.NewPCG(1, 9))
 	keys := keysOf(600)
 	values := map[string][]byte{}
 	var ops []client.Op
 	for _, k := range keys {
-		v := make([]byte, 512) // which does not compress
+		v := make([]byte, 512) // not compressible
 		for i := range v {
 			v[i] = byte(r.Uint32())
 		}
 		values[k] = v
 		ops = append(ops, client.PutOp(k, v))
 	}
-	require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(soon(t), ops...))
+	require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(testContext(t), ops...))
 	require.Zero(t, n.Stop(t))
 	damaged := "file " + flipInLargestTable(t, dir)
 	n.Start(t)
 
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
-	var lost, kept []string
+	var unreadable, intact []string
 	for _, k := range keys {
-		v, _, err := db.Get(soon(t), k)
+		v, _, err := db.Get(testContext(t), k)
 		if err != nil {
-			e := failsAs(t, err, client.KindCorrupt, damaged)
+			e := requireKind(t, err, client.KindCorrupt, damaged)
 			require.Equal(t, k, e.Key)
-			lost = append(lost, k)
+			unreadable = append(unreadable, k)
 			continue
 		}
-		require.True(t, bytes.Equal(values[k], v), "%s is not what was written", k)
-		kept = append(kept, k)
+		require.True(t, bytes.Equal(values[k], v), "%s: wrong value", k)
+		intact = append(intact, k)
 	}
-	require.NotEmpty(t, lost, "the flipped byte is in nobody's block")
-	require.Greater(t, len(kept), len(keys)/2)
-	t.Logf("of %d keys, %d were in the damaged block", len(keys), len(lost))
-	put(t, db, "new", kept[0])
-	err := db.Execute(soon(t), client.GetOp(kept[1]), client.GetOp(lost[0]))
-	failsAs(t, err, client.KindCorrupt, damaged)
-	err = db.Execute(soon(t), client.PutOp(kept[1], nil), client.RequireOp(lost[0], client.IfExists()))
-	failsAs(t, err, client.KindCorrupt, damaged)
-	require.True(t, bytes.Equal(values[kept[1]], value(t, db, kept[1])), "half a transaction was applied")
+	require.NotEmpty(t, unreadable, "no key is in the damaged block")
+	require.Greater(t, len(intact), len(keys)/2)
+	t.Logf("of %d keys, %d were in the damaged block", len(keys), len(unreadable))
+	put(t, db, "new", intact[0])
+	err := db.Execute(testContext(t), client.GetOp(intact[1]), client.GetOp(unreadable[0]))
+	requireKind(t, err, client.KindCorrupt, damaged)
+	err = db.Execute(testContext(t), client.PutOp(intact[1], nil), client.RequireOp(unreadable[0], client.IfExists()))
+	requireKind(t, err, client.KindCorrupt, damaged)
+	require.True(t, bytes.Equal(values[intact[1]], value(t, db, intact[1])), "a failed transaction was applied")
 	awaitMetric(t, n, "linchpin_store_corruptions_total", func(v float64) bool { return v > 0 })
 	awaitOutput(t, n, "has a damaged file")
 }
 
-// flipInLargestTable flips a bit in the middle of the largest table below dir,
-// where its rows are, and gives the file's number.
+// flipInLargestTable flips a bit in the middle of the largest table below dir, which is in a data block,
+// and returns the number of the file.
 func flipInLargestTable(t *testing.T, dir string) string {
 	t.Helper()
 	name, size := "", int64(0)

@@ -15,31 +15,31 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// leavesWithin is how long a client may wait for a silent node, and for the outcome of its
-// call at another one, on a busy machine.
-const leavesWithin = 6 * time.Second
+// failoverBound bounds the time for which a client waits for a silent node, and for the outcome of its call
+// at another one, on a busy machine.
+const failoverBound = 6 * time.Second
 
-// TestClientsLeaveAFrozenNode: a client whose node is stopped (SIGSTOP) turns to another one
-// after 3 s. Its calls in flight, one-shots and interactive, end by then, if need be with an
-// unknown outcome: the node may have decided them. Keys of other nodes are written as before.
-func TestClientsLeaveAFrozenNode(t *testing.T) {
+// TestClientsLeaveFrozenNode: a client whose node is stopped with SIGSTOP connects to another one after 3
+// s. Its calls in flight, one-shot and interactive, end by then, possibly with an unknown outcome, because
+// the node may have decided them. Writes of keys of other nodes continue.
+func TestClientsLeaveFrozenNode(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	at := c.Places(t, keysOf(100))
+	at := c.KeysByNode(t, keysOf(100))
 	addrs := c.Addrs()
 	db := proc.Open(t, addrs)
 	frozen := slices.Index(addrs, admin.New(db).Addr())
 	require.GreaterOrEqual(t, frozen, 0)
-	others := at[(frozen+1)%len(at)]
+	otherKeys := at[(frozen+1)%len(at)]
 	ctx, stop := context.WithCancel(t.Context())
 	slowest := make([]time.Duration, 4)
 	after := make([]int, len(slowest))
 	errs := make([]error, len(slowest))
 	var all sync.WaitGroup
-	var froze time.Time
+	var frozenAt time.Time
 	var mu sync.Mutex
 	for n := range slowest {
-		counter := client.NewCounter(others[n%len(others)])
+		counter := client.NewCounter(otherKeys[n%len(otherKeys)])
 		write := func() error { return counter.Add(t.Context(), db, 1) }
 		if n%2 == 1 {
 			write = func() error {
@@ -50,14 +50,14 @@ func TestClientsLeaveAFrozenNode(t *testing.T) {
 			for ctx.Err() == nil && errs[n] == nil {
 				began := time.Now()
 				err := write()
-				took := time.Since(began)
-				slowest[n] = max(slowest[n], took)
+				duration := time.Since(began)
+				slowest[n] = max(slowest[n], duration)
 				mu.Lock()
-				if errors.Is(err, client.ErrOutcomeUnknown) && !froze.IsZero() && began.Before(froze) {
-					err = nil // it was in flight, one of each writer
+				if errors.Is(err, client.ErrOutcomeUnknown) && !frozenAt.IsZero() && began.Before(frozenAt) {
+					err = nil // in flight, one of each writer
 				}
 				errs[n] = err
-				if !froze.IsZero() && began.After(froze.Add(leavesWithin)) {
+				if !frozenAt.IsZero() && began.After(frozenAt.Add(failoverBound)) {
 					after[n]++
 				}
 				mu.Unlock()
@@ -67,16 +67,16 @@ func TestClientsLeaveAFrozenNode(t *testing.T) {
 	time.Sleep(time.Second)
 	require.NoError(t, c.Node(frozen).Freeze())
 	mu.Lock()
-	froze = time.Now()
+	frozenAt = time.Now()
 	mu.Unlock()
-	time.Sleep(leavesWithin + 2*time.Second) // it is about time
+	time.Sleep(failoverBound + 2*time.Second) // the time is what is tested
 	require.NotEqual(t, addrs[frozen], admin.New(db).Addr())
 	stop()
 	all.Wait()
 	require.NoError(t, c.Node(frozen).Thaw())
-	for n, took := range slowest {
+	for n, duration := range slowest {
 		require.NoError(t, errs[n])
-		require.Less(t, took, leavesWithin, "writer %d", n)
-		require.Greater(t, after[n], 20, "writer %d goes on", n)
+		require.Less(t, duration, failoverBound, "writer %d", n)
+		require.Greater(t, after[n], 20, "writer %d continues", n)
 	}
 }

@@ -10,22 +10,21 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/torture"
 )
 
-// apart starts a cluster whose nodes have addresses and users of their own.
-func apart(t *testing.T) (*sandbox.Network, *proc.Cluster) {
+// startWithNetwork starts a cluster whose nodes have their own addresses and users.
+func startWithNetwork(t *testing.T) (*sandbox.Network, *proc.Cluster) {
 	t.Helper()
 	net := sandbox.NewNetwork(t, 3)
 	c := proc.NewCluster(t, proc.Options{Hosts: net.Hosts()})
-	net.Settle(t, c)
+	net.AssignUsers(t, c)
 	c.Start(t)
 	return net, c
 }
 
-// TestOneWayLinks: what one node sends to another is lost, while what that
-// sends arrives; then two such ways; and then links flap, each direction by
-// itself. Updates of all kinds run meanwhile, and what they
-// saw is strictly serializable; when all is well again everything works.
-func TestOneWayLinks(t *testing.T) {
-	net, c := apart(t)
+// TestOneWayLinksLoseNothing: the packets from one node to another are lost, but not the reverse direction;
+// then two such directions; and then links flap, each direction independently. All results of concurrent
+// updates are strictly serializable, and everything works after the links are healed.
+func TestOneWayLinksLoseNothing(t *testing.T) {
+	net, c := startWithNetwork(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 7))
@@ -38,12 +37,12 @@ func TestOneWayLinks(t *testing.T) {
 			net.Drop(t, pair[0], pair[1])
 		}
 		run.AwaitFailures(t, 3)
-		run.Await(t, 5) // what does not need that link goes on
-		phase("while one way was lost", begin)
+		run.Await(t, 5) // transactions that do not need the link continue
+		phase("one direction lost", begin)
 		begin = time.Now()
 		net.Heal(t)
-		c.Met(t)
-		phase("until all had met again", begin)
+		c.WaitConnected(t)
+		phase("until all were connected", begin)
 	}
 	begin := time.Now()
 	for range 12 {
@@ -52,11 +51,11 @@ func TestOneWayLinks(t *testing.T) {
 		net.Set(t, from, to, r.IntN(3) > 0)
 		run.Await(t, r.IntN(3))
 	}
-	phase("while links flapped", begin)
+	phase("links flapped", begin)
 	begin = time.Now()
 	net.Heal(t)
-	c.Met(t)
-	phase("until all had met again", begin)
+	c.WaitConnected(t)
+	phase("until all were connected", begin)
 	run.Await(t, 100)
 	run.Finish(t)
 }

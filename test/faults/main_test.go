@@ -22,15 +22,15 @@ func TestMain(m *testing.M) {
 	os.Exit(proc.Main(m))
 }
 
-// soon is a context for what is expected to happen soon.
-func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
+// testContext returns a context for calls that normally take milliseconds.
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), proc.WaitTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// single prepares a cluster of one node.
-func single(t *testing.T, dir string, args ...string) *proc.Node {
+// newSingleNode prepares a cluster of one node.
+func newSingleNode(t *testing.T, dir string, args ...string) *proc.Node {
 	t.Helper()
 	listen, http := proc.FreeAddr(t), proc.FreeAddr(t)
 	args = append([]string{"--listen", listen, "--http", http, "--shards", "3", "--cache-mb", "16"}, args...)
@@ -39,7 +39,7 @@ func single(t *testing.T, dir string, args ...string) *proc.Node {
 	return n
 }
 
-// keysOf gives keys of which every shard is likely to have some.
+// keysOf returns n keys. If n is large enough, each shard most likely has some of them.
 func keysOf(n int) (keys []string) {
 	for i := range n {
 		keys = append(keys, fmt.Sprintf("key/%03d", i))
@@ -47,32 +47,31 @@ func keysOf(n int) (keys []string) {
 	return keys
 }
 
-// awaitMetric waits until a metric of a node, summed up over its labels, is as
-// wanted.
-func awaitMetric(t *testing.T, n *proc.Node, name string, want func(float64) bool) {
+// awaitMetric waits until a metric of a node, summed over its labels, satisfies a condition.
+func awaitMetric(t *testing.T, n *proc.Node, name string, satisfied func(float64) bool) {
 	t.Helper()
 	last := ""
-	proc.Until(t, name+" is as wanted", func(ctx context.Context) bool {
+	proc.Until(t, name+" satisfies the condition", func(ctx context.Context) bool {
 		m, err := n.Metrics(ctx)
 		last = fmt.Sprint(m[name], err)
 		v, ok := m[name]
-		return err == nil && ok && want(v)
+		return err == nil && ok && satisfied(v)
 	}, func() string { return last })
 }
 
 func isOne(v float64) bool  { return v == 1 }
 func isZero(v float64) bool { return v == 0 }
 
-// awaitOutput waits until a node has written something.
+// awaitOutput waits until a node has written a text, in any of its runs.
 func awaitOutput(t *testing.T, n *proc.Node, text string) {
 	t.Helper()
-	proc.Until(t, "the node says "+text, func(context.Context) bool {
+	proc.Until(t, "the node writes "+text, func(context.Context) bool {
 		return strings.Contains(n.Output.String(), text)
 	}, n.Output.String)
 }
 
-// failsAs requires an error of a kind with a text and a hint.
-func failsAs(t *testing.T, err error, kind client.Kind, text string) *client.Error {
+// requireKind requires an error of a kind with a text and a hint, and returns it.
+func requireKind(t *testing.T, err error, kind client.Kind, text string) *client.Error {
 	t.Helper()
 	var e *client.Error
 	require.ErrorAs(t, err, &e)
@@ -82,8 +81,8 @@ func failsAs(t *testing.T, err error, kind client.Kind, text string) *client.Err
 	return e
 }
 
-// got requires that keys have values.
-func got(t *testing.T, from client.Reader, want string, keys ...string) {
+// requireValues requires that keys have a value.
+func requireValues(t *testing.T, from client.Reader, want string, keys ...string) {
 	t.Helper()
 	for _, k := range keys {
 		require.Equal(t, want, string(value(t, from, k)), "%s", k)
@@ -93,35 +92,35 @@ func got(t *testing.T, from client.Reader, want string, keys ...string) {
 // value reads a key.
 func value(t *testing.T, from client.Reader, key string) []byte {
 	t.Helper()
-	v, _, err := from.Get(soon(t), key)
+	v, _, err := from.Get(testContext(t), key)
 	require.NoError(t, err)
 	return v
 }
 
-// put writes one value to keys, each in a transaction of its own.
+// put writes a value to keys, each in its own transaction.
 func put(t *testing.T, db *client.DB, value string, keys ...string) {
 	t.Helper()
 	for _, k := range keys {
-		require.NoError(t, db.Put(soon(t), k, []byte(value)))
+		require.NoError(t, db.Put(testContext(t), k, []byte(value)))
 	}
 }
 
-// forget deletes keys that the judge of a torture run would not know.
-func forget(t *testing.T, db *client.DB, keys ...string) {
+// deleteKeys deletes keys that the history of a torture run does not contain.
+func deleteKeys(t *testing.T, db *client.DB, keys ...string) {
 	t.Helper()
 	for _, k := range keys {
-		require.NoError(t, db.Delete(soon(t), k))
+		require.NoError(t, db.Delete(testContext(t), k))
 	}
 }
 
-// waitFor gives the end of something that runs, which must come within a time.
-func waitFor(t *testing.T, done <-chan error, within time.Duration, what string) error {
+// awaitResult waits for a result, for at most a time.
+func awaitResult(t *testing.T, done <-chan error, within time.Duration, what string) error {
 	t.Helper()
 	select {
 	case err := <-done:
 		return err
 	case <-time.After(within):
-		t.Fatalf("%s: it does not end within %v", what, within)
+		t.Fatalf("%s: not finished within %v", what, within)
 		return nil
 	}
 }

@@ -21,21 +21,21 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// unreadScans is how many scans stop reading at once, unreadRows how much there is for
-// each, in rows of 64 KiB, and unreadBytes how much memory each may take of the node: a page
-// of 1 MiB of each of four shards, and the one that waits, twice, as it is encoded.
+// unreadScans is the number of concurrent scans that are not read, unreadRows the number of rows of 64 KiB
+// for each, and unreadBytes the bound of the memory that each uses on the node: a page of 1 MiB of each of
+// four shards, and the page that waits, once more in encoded form.
 const (
 	unreadScans = 8
 	unreadRows  = 320
 	unreadBytes = 8 << 20
 )
 
-// TestScansThatNobodyReads: clients begin to scan much more than a window and do not read.
-// The node keeps a bounded part of it for each, serves others meanwhile, and ends the scans
-// with a reason when a page has waited for long; metric and log tell of them.
-func TestScansThatNobodyReads(t *testing.T) {
+// TestUnreadScansAreAborted: clients start scans that are much larger than a flow-control window, and do
+// not read. The node retains a bounded part of each, serves other clients meanwhile, and aborts a scan with
+// a reason when a page has waited too long. A metric and the log report it.
+func TestUnreadScansAreAborted(t *testing.T) {
 	t.Parallel()
-	n := single(t, filepath.Join(t.TempDir(), "store"), "--slow-reader", "3s", "--pprof")
+	n := newSingleNode(t, filepath.Join(t.TempDir(), "store"), "--slow-reader", "3s", "--pprof")
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr})
 	row := make([]byte, 64<<10)
@@ -44,11 +44,12 @@ func TestScansThatNobodyReads(t *testing.T) {
 		for j := range 16 {
 			ops = append(ops, client.PutOp(fmt.Sprintf("row/%04d", i+j), row))
 		}
-		require.NoError(t, db.Execute(soon(t), ops...))
+		require.NoError(t, db.Execute(testContext(t), ops...))
 	}
 	scan := func(ctx context.Context) grpc.ServerStreamingClient[pb.ScanResponse] {
-		// A connection each, as of so many clients.
-		conn, err := grpc.NewClient("passthrough:///"+n.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()), codec.DialOption(),
+		// One connection each, as from separate clients.
+		conn, err := grpc.NewClient("passthrough:///"+n.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+			codec.DialOption(),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(pb.MaxMessageBytes)))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, conn.Close()) })
@@ -58,19 +59,19 @@ func TestScansThatNobodyReads(t *testing.T) {
 		require.NoError(t, err)
 		return stream
 	}
-	before := live(t, n)
+	before := liveHeapBytes(t, n)
 	var streams []grpc.ServerStreamingClient[pb.ScanResponse]
 	for range unreadScans {
-		streams = append(streams, scan(soon(t)))
+		streams = append(streams, scan(testContext(t)))
 	}
-	most := live(t, n) - before
-	for begin := time.Now(); time.Since(begin) < time.Second; { // less than the scans have
-		most = max(most, live(t, n)-before)
+	most := liveHeapBytes(t, n) - before
+	for begin := time.Now(); time.Since(begin) < time.Second; { // less than the timeout of the scans
+		most = max(most, liveHeapBytes(t, n)-before)
 		put(t, db, "meanwhile", keysOf(3)...)
-		got(t, db, "meanwhile", keysOf(3)...)
+		requireValues(t, db, "meanwhile", keysOf(3)...)
 	}
-	t.Logf("each scan of %d MiB that nobody reads takes up to %.1f MiB", unreadRows/16, most/unreadScans/(1<<20))
-	require.Positive(t, most, "what the scans take is not seen")
+	t.Logf("each unread scan of %d MiB uses up to %.1f MiB", unreadRows/16, most/unreadScans/(1<<20))
+	require.Positive(t, most, "the memory of the scans is not visible")
 	require.Less(t, most, float64(unreadScans*unreadBytes))
 	awaitMetric(t, n, "linchpin_scans_stalled_total", func(v float64) bool { return v == unreadScans })
 	awaitOutput(t, n, "scan aborted: client does not read")
@@ -89,7 +90,7 @@ func TestScansThatNobodyReads(t *testing.T) {
 		require.Contains(t, d.Message, "the client reads the scan too slowly")
 		require.Less(t, rows, unreadRows/2)
 	}
-	rows, s := 16, scan(soon(t)) // the first page is read already
+	rows, s := 16, scan(testContext(t)) // the first page has been read
 	for {
 		page, err := s.Recv()
 		if err != nil {
@@ -98,13 +99,14 @@ func TestScansThatNobodyReads(t *testing.T) {
 		}
 		rows += len(page.Entries)
 	}
-	require.GreaterOrEqual(t, rows, unreadRows, "who reads gets everything")
+	require.GreaterOrEqual(t, rows, unreadRows, "a scan that is read is complete")
 }
 
-// live is how many bytes of a node's heap are in use, garbage left out.
-func live(t *testing.T, n *proc.Node) float64 {
+// liveHeapBytes returns the size of the heap of a node after a garbage collection.
+func liveHeapBytes(t *testing.T, n *proc.Node) float64 {
 	t.Helper()
-	req, err := http.NewRequestWithContext(soon(t), http.MethodGet, "http://"+n.HTTP+"/debug/pprof/heap?gc=1", nil) // collects garbage
+	req, err := http.NewRequestWithContext(testContext(t), http.MethodGet, "http://"+n.HTTP+"/debug/pprof/heap?gc=1",
+		nil) // collects garbage
 	require.NoError(t, err)
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
@@ -112,7 +114,7 @@ func live(t *testing.T, n *proc.Node) float64 {
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusOK, resp.StatusCode)
-	m, err := n.Metrics(soon(t))
+	m, err := n.Metrics(testContext(t))
 	require.NoError(t, err)
 	return m["go_memstats_heap_alloc_bytes"]
 }

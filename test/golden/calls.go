@@ -11,8 +11,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// callOf reads a call of a data type's method: "set.add a x y".
-func callOf(words []string) (op msg.Op, err error) {
+// parseCall parses a call of a data type's method: "set.add a x y".
+func parseCall(words []string) (op msg.Op, err error) {
 	name, method, _ := strings.Cut(words[0], ".")
 	t := adt.ByName(name)
 	if t == nil {
@@ -24,7 +24,7 @@ func callOf(words []string) (op msg.Op, err error) {
 	}
 	var args adt.Args
 	for i, w := range words[2:] {
-		d, err := datum(paramAt(m, i), w)
+		d, err := datum(paramKind(m, i), w)
 		if err != nil {
 			return op, err
 		}
@@ -33,8 +33,8 @@ func callOf(words []string) (op msg.Op, err error) {
 	return m.Op([]byte(words[1]), args...), nil
 }
 
-// paramAt is what kind the argument number i is of.
-func paramAt(m *adt.TypeMethod, i int) msg.DatumKind {
+// paramKind returns the kind of argument number i.
+func paramKind(m *adt.TypeMethod, i int) msg.DatumKind {
 	for p := range m.Params {
 		if group := m.Params[p:]; m.Params[p].Many && i >= p {
 			return group[(i-p)%len(group)].Kind
@@ -60,9 +60,9 @@ func datum(k msg.DatumKind, word string) (msg.Datum, error) {
 	return adt.Bytes([]byte(word)), nil
 }
 
-// callText is a call as callOf reads it.
-func callText(op *msg.Op) string {
-	return method(entry.Type(op.Type), op.Method) + " " + Key(op.Key) + data(op.Args)
+// formatCall formats a call as parseCall reads it.
+func formatCall(op *msg.Op) string {
+	return method(entry.Type(op.Type), op.Method) + " " + Key(op.Key) + dataText(op.Args)
 }
 
 func method(id entry.Type, number uint32) string {
@@ -73,8 +73,8 @@ func method(id entry.Type, number uint32) string {
 	return t.Name + "." + t.Method(number).Name
 }
 
-// data are arguments or an answer, each after a blank.
-func data(ds []msg.Datum) (out string) {
+// dataText formats arguments or a result, each after a blank.
+func dataText(ds []msg.Datum) (out string) {
 	for i := range ds {
 		out += " " + datumText(&ds[i])
 	}
@@ -100,15 +100,15 @@ func datumText(d *msg.Datum) string {
 	return string(d.Bytes)
 }
 
-// changes prints the calls of an effect.
-func changes(e *entry.Effect) string {
+// changesText formats the calls of an effect.
+func changesText(e *entry.Effect) string {
 	return fmt.Sprintf("(%s: %s)", Key(e.Key), callsText(entry.Type(e.Type), e.Calls))
 }
 
 func callsText(id entry.Type, calls []msg.Call) string {
 	out := make([]string, len(calls))
 	for i := range calls {
-		out[i] = method(id, calls[i].Method) + data(calls[i].Args)
+		out[i] = method(id, calls[i].Method) + dataText(calls[i].Args)
 	}
 	return strings.Join(out, ", ")
 }

@@ -1,9 +1,9 @@
-// Package golden runs the scripts in which the machines' behaviour is written
-// down: a few verbs, what came of them, and comments that tell the story.
+// Package golden runs scripts that specify the machines' behaviour: commands, their output, and comments that explain
+// both.
 //
 // A script is a text file in a package's testdata. It consists of steps:
 //
-//	# What happens here, and what to notice.
+//	# What happens here, and what matters.
 //	do
 //	A acquire a:write
 //	B acquire a:read
@@ -12,13 +12,12 @@
 //	B waits for a behind A
 //	...
 //
-// The word before the verbs says what to do with them (most often "do"), the
-// part below the line is what the machine answered. `go test ./pkg/... -rewrite`
-// writes that part anew; the difference is then read like changed code.
+// The word before the commands is "do", or "new" for a new machine; the part below the line is the output. `go test
+// ./pkg/... -rewrite` writes the output anew; its diff is then reviewed like changed code.
 //
-// Transactions have one-letter names, and A is older than B; A/2 is A's second
-// attempt. All scripts speak of operations, messages and log entries in the
-// same words, which are this package.
+// Transactions have one-letter names, and A is older than B; A/2 is A's second attempt. This package formats
+// operations, messages and log entries, so that all scripts use the same words. A change of a format here needs a
+// rewrite of all scripts (pkg/txn, pkg/shard, pkg/hotshard and others).
 package golden
 
 import (
@@ -30,18 +29,17 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// Script is what a package's machine has to offer to be told about.
+// Script is the interface of a package's machine to the scripts.
 type Script struct {
-	// New makes a new machine, as the first step of every file and whenever
-	// a script says "new" with options.
+	// New makes a new machine: before the first step of every file, and when a script says "new" with options.
 	New func(options map[string]string) error
-	// Do executes one line.
+	// Do executes one line and returns its output.
 	Do func(line string) (string, error)
-	// After is called at the end of every step and prints the machine.
+	// After is called at the end of every step, and returns the machine's state.
 	After func() (string, error)
 }
 
-// Run runs every script (*.txt) of a directory, each with a Script of its own.
+// Run runs every script (*.txt) of a directory, each with its own Script.
 func Run(t *testing.T, dir string, make func() *Script) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.txt"))
 	if err != nil || len(paths) == 0 {
@@ -63,7 +61,7 @@ func Run(t *testing.T, dir string, make func() *Script) {
 
 func (s *Script) step(d *datadriven.TestData) (string, error) {
 	var out strings.Builder
-	say := func(text string) {
+	add := func(text string) {
 		text = strings.TrimRight(text, "\n")
 		if text != "" {
 			out.WriteString(text + "\n")
@@ -91,13 +89,13 @@ func (s *Script) step(d *datadriven.TestData) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", line, err)
 		}
-		say(text)
+		add(text)
 	}
 	text, err := s.After()
 	if err != nil {
 		return "", err
 	}
-	say(text)
+	add(text)
 	if out.Len() == 0 {
 		return "nothing\n", nil
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// ofHeat prints the messages about hot keys.
-func ofHeat(e *msg.Envelope) string {
+// heatMessage formats the messages about hot keys.
+func heatMessage(e *msg.Envelope) string {
 	switch b := e.Body.(type) {
 	case *msg.LoadReport:
-		return fmt.Sprintf("LoadReport from %v:%s", b.Shard, heats(b.Keys))
+		return fmt.Sprintf("LoadReport from %v:%s", b.Shard, heatsText(b.Keys))
 	case *msg.HeatMap:
-		out := "HeatMap:" + heats(b.Keys)
+		out := "HeatMap:" + heatsText(b.Keys)
 		if len(b.Moved) > 0 {
 			out += fmt.Sprintf("; moved, as of %d: %s", b.Epoch, bytes.Join(b.Moved, []byte(" ")))
 		}
@@ -34,7 +34,7 @@ func ofHeat(e *msg.Envelope) string {
 		q := b
 		out := "SetHotPolicy " + readerName(q.Request) + ":"
 		if q.Rule != nil {
-			out += rule(q.Rule)
+			out += ruleText(q.Rule)
 		}
 		return out + when(q.Mode > 0, " mode "+hotModes[q.Mode])
 	case *msg.HotStatusResponse:
@@ -49,41 +49,42 @@ func ofHeat(e *msg.Envelope) string {
 	return e.Name()
 }
 
-// due prints what is to be done: a deletion, or a state to be kept.
-func due(k *msg.ExpireKey) string {
+// dueText formats a request of a shard to its gateway: an expiry, or a snapshot to retain.
+func dueText(k *msg.ExpireKey) string {
 	if k == nil {
-		return "Due: a pin"
+		return "Due: a snapshot"
 	}
-	return fmt.Sprintf("Due %s: %s%s", Name(k.Txn), k.Key, expires(k.Expires))
+	return fmt.Sprintf("Due %s: %s%s", Name(k.Txn), k.Key, expiresText(k.Expires))
 }
 
-// Package hotshard, which has these names, has its tests print with this one.
+// Package hotshard defines these names; its tests print with this package.
 var (
 	hotModes  = [...]string{"", "auto", "pinned", "off"}
 	hotOrders = [...]string{"free", "pinned", "banned"}
 )
 
-func rule(r *msg.HotRule) string {
+func ruleText(r *msg.HotRule) string {
 	return fmt.Sprintf(" %s%s %s", r.Key, when(r.Prefix, "..."), hotOrders[r.Order])
 }
 
-// Hot prints what is known of hot keys.
+// Hot formats the status of hot keys.
 func Hot(r *msg.HotStatusResponse) string {
 	if r.Failure != nil {
 		return Failure(r.Failure)
 	}
 	out := "mode " + hotModes[r.Mode]
 	for i := range r.Rules {
-		out += "," + rule(&r.Rules[i])
+		out += "," + ruleText(&r.Rules[i])
 	}
 	for i := range r.Keys {
 		k := &r.Keys[i]
-		out += fmt.Sprintf("; %s on %v%s%s: %s", k.Key, k.Shard, when(k.Moving, ", moving"), when(k.Since != 0, " since "+Time(k.Since)), k.Why)
+		out += fmt.Sprintf("; %s on %v%s%s: %s", k.Key, k.Shard, when(k.Moving, ", moving"),
+			when(k.Since != 0, " since "+Time(k.Since)), k.Why)
 	}
 	return out
 }
 
-func heats(keys []msg.KeyHeat) string {
+func heatsText(keys []msg.KeyHeat) string {
 	if len(keys) == 0 {
 		return " nothing"
 	}

@@ -10,24 +10,24 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Message prints an envelope in words: whom it is for, and what it says.
+// Message formats an envelope: the receiver, and the content.
 func Message(e *msg.Envelope) string {
 	to := e.Shard.String()
 	if e.Gateway != 0 {
 		to = "gateway " + e.Gateway.String()
 	}
-	return Names("to " + to + ": " + body(e))
+	return Names("to " + to + ": " + messageText(e))
 }
 
-func body(e *msg.Envelope) string {
+func messageText(e *msg.Envelope) string {
 	switch b := e.Body.(type) {
 	case *msg.Lock:
 		return fmt.Sprintf("Lock %s #%d%s%s: %s", Name(b.Txn), b.Number, when(b.NoWait, " nowait"),
 			when(b.Optimistic, " optimistic"), opsText(b.Ops))
 	case *msg.LockResponse:
-		return lockReply(b)
+		return lockResponseText(b)
 	case *msg.Check:
-		return fmt.Sprintf("Check %s: are%s still held?", Name(b.Txn), grantsText(b.Grants))
+		return fmt.Sprintf("Check %s: holds%s?", Name(b.Txn), grantsText(b.Grants))
 	case *msg.CheckResponse:
 		if !b.Ok {
 			return fmt.Sprintf("CheckResponse %s from %v: no", Name(b.Txn), b.Shard)
@@ -37,18 +37,20 @@ func body(e *msg.Envelope) string {
 		return "Release " + Name(b.Txn)
 	case *msg.Prepare:
 		p := b
-		return fmt.Sprintf("Prepare %s for %v%s: %s", Name(p.Txn), p.Last, when(p.NoWait, " nowait"), piece(&p.Piece))
+		return fmt.Sprintf("Prepare %s for %v%s: %s", Name(p.Txn), p.Last, when(p.NoWait, " nowait"), pieceText(&p.Piece))
 	case *msg.CommitRequest:
 		p := b
-		return fmt.Sprintf("CommitRequest %s%s%s: %s", Name(p.Txn), when(len(p.Participants) > 0, fmt.Sprintf(" with %v", p.Participants)), when(p.ReadBefore, " after reading")+when(p.NoWait, " nowait"), piece(&p.Piece))
+		return fmt.Sprintf("CommitRequest %s%s%s: %s", Name(p.Txn),
+			when(len(p.Participants) > 0, fmt.Sprintf(" with %v", p.Participants)),
+			when(p.ReadBefore, " after reads")+when(p.NoWait, " nowait"), pieceText(&p.Piece))
 	}
-	return decision(e)
+	return decisionMessage(e)
 }
 
-func decision(e *msg.Envelope) string {
+func decisionMessage(e *msg.Envelope) string {
 	switch b := e.Body.(type) {
 	case *msg.Vote:
-		return vote(b)
+		return voteText(b)
 	case *msg.VoteRequest:
 		return "VoteRequest " + Name(b.Txn)
 	case *msg.Decision:
@@ -58,44 +60,50 @@ func decision(e *msg.Envelope) string {
 	case *msg.CommitResponse:
 		a := b
 		if !a.Committed {
-			return fmt.Sprintf("CommitResponse %s: aborted, %s%s", Name(a.Txn), Failure(a.Failure), waited(a.Receipt))
+			return fmt.Sprintf("CommitResponse %s: aborted, %s%s", Name(a.Txn), Failure(a.Failure), receiptText(a.Receipt))
 		}
-		return fmt.Sprintf("CommitResponse %s: committed%s%s%s", Name(a.Txn), results(a.Results), when(a.ResultsLost, " (results lost)"), waited(a.Receipt))
+		return fmt.Sprintf("CommitResponse %s: committed%s%s%s", Name(a.Txn), resultsText(a.Results),
+			when(a.ResultsLost, " (results lost)"), receiptText(a.Receipt))
 	case *msg.Wound:
-		return fmt.Sprintf("Wound %s for the sake of %s", Name(b.Txn), Name(b.By)) + when(b.Conflict != nil, ": "+conflict(b.Conflict))
+		return fmt.Sprintf("Wound %s by %s", Name(b.Txn), Name(b.By)) +
+			when(b.Conflict != nil, ": "+conflictText(b.Conflict))
 	case *msg.CancelRequest:
 		return "CancelRequest " + Name(b.Txn)
 	case *msg.Push:
-		return fmt.Sprintf("Push %s from %v%s", Name(b.Txn), b.Shard, map[bool]string{true: ", which is wanted"}[b.Wanted])
+		return fmt.Sprintf("Push %s from %v%s", Name(b.Txn), b.Shard, map[bool]string{true: ", others wait"}[b.Wanted])
 	case *msg.PushResponse:
 		return fmt.Sprintf("PushResponse %s: %s", Name(b.Txn), map[bool]string{true: "known", false: "unknown"}[b.Known])
 	}
-	return question(e)
+	return queryMessage(e)
 }
 
-func question(e *msg.Envelope) string {
+func queryMessage(e *msg.Envelope) string {
 	switch {
 	case msg.Is[msg.QueryTxn](e):
 		return "QueryTxn " + NameID(msg.As[msg.QueryTxn](e).Id)
 	case msg.Is[msg.QueryTxnResponse](e):
 		r := msg.As[msg.QueryTxnResponse](e)
-		said := when(r.Committed, "committed"+results(r.Results)) + when(r.Fenced, "fenced") + when(r.TooOld, "too old to tell") + when(r.ResultsLost, " (results lost)")
-		return fmt.Sprintf("QueryTxnResponse %s from %v: %s", NameID(r.Id), r.Shard, said)
+		outcome := when(r.Committed, "committed"+resultsText(r.Results)) + when(r.Fenced, "fenced") +
+			when(r.TooOld, "too old") + when(r.ResultsLost, " (results lost)")
+		return fmt.Sprintf("QueryTxnResponse %s from %v: %s", NameID(r.Id), r.Shard, outcome)
 	case msg.Is[msg.ReadPage](e) && msg.As[msg.ReadPage](e).Done:
 		return fmt.Sprintf("ReadPage %s: done", readerName(msg.As[msg.ReadPage](e).Txn))
 	case msg.Is[msg.ReadPage](e):
 		s := msg.As[msg.ReadPage](e)
-		return fmt.Sprintf("ReadPage %s #%d: %s at index %d, limit %d", readerName(s.Txn), s.Number, SpanName(kv.Range(s.Start, s.End)), s.Index, s.Limit) + when(s.Pin != 0, fmt.Sprintf(", pin %d", s.Pin))
+		return fmt.Sprintf("ReadPage %s #%d: %s at CSN %d, limit %d", readerName(s.Txn), s.Number,
+			SpanName(kv.Range(s.Start, s.End)), s.Index, s.Limit) + when(s.Pin != 0, fmt.Sprintf(", snapshot %d", s.Pin))
 	case msg.Is[msg.ReadPageResponse](e):
 		p := msg.As[msg.ReadPageResponse](e)
 		if p.Gone {
 			return fmt.Sprintf("ReadPageResponse %s from %v: gone", readerName(p.Txn), p.Shard)
 		}
-		return fmt.Sprintf("ReadPageResponse %s #%d from %v: %s", readerName(p.Txn), p.Number, p.Shard, strings.TrimPrefix(Result(&msg.Result{Pairs: p.Pairs, Resume: p.Resume}), "0: "))
+		return fmt.Sprintf("ReadPageResponse %s #%d from %v: %s", readerName(p.Txn), p.Number, p.Shard,
+			strings.TrimPrefix(Result(&msg.Result{Pairs: p.Pairs, Resume: p.Resume}), "0: "))
 	case msg.Is[msg.Announcement](e):
-		return fmt.Sprintf("Announcement %v in its life %d", msg.As[msg.Announcement](e).Shard, msg.As[msg.Announcement](e).Incarnation)
+		return fmt.Sprintf("Announcement %v incarnation %d", msg.As[msg.Announcement](e).Shard,
+			msg.As[msg.Announcement](e).Incarnation)
 	}
-	return ofReaders(e)
+	return readerMessage(e)
 }
 
 func when(is bool, text string) string {
@@ -105,51 +113,53 @@ func when(is bool, text string) string {
 	return ""
 }
 
-func results(rs []msg.Result) string { return when(len(rs) > 0, " ["+Results(rs)+"]") }
+func resultsText(rs []msg.Result) string { return when(len(rs) > 0, " ["+Results(rs)+"]") }
 
-func waited(r *msg.Receipt) string {
+func receiptText(r *msg.Receipt) string {
 	if r == nil || r.WaitedNanos == 0 {
 		return ""
 	}
 	return "; " + Waited(r)
 }
 
-// Waited is a receipt in words. One that names no holder is of an update that
-// waited for readers.
+// Waited formats a receipt. A receipt without a holder is of an update that waited for readers.
 func Waited(r *msg.Receipt) string {
-	text := when(r.Open, "has ") + "waited " + Time(r.WaitedNanos) + when(len(r.Key) > 0, " for "+Key(r.Key)) + methods(r.Methods, r.Mode)
+	text := when(r.Open, "has ") + "waited " + Time(r.WaitedNanos) + when(len(r.Key) > 0, " for "+Key(r.Key)) +
+		methodsText(r.Methods, r.Mode)
 	switch {
 	case r.Cause == msg.CauseNone:
-		return text + ", nobody knows for what"
+		return text + ", cause unknown"
 	case r.Holder.IsZero():
 		return text + ", behind readers"
 	}
-	return text + ", behind " + Name(r.Holder) + methods(r.HolderMethods, r.HolderMode) + when(r.Cause == msg.CauseQueue, " in the queue") + when(r.Cause == msg.CauseRange, " with a range") +
+	return text + ", behind " + Name(r.Holder) + methodsText(r.HolderMethods, r.HolderMode) +
+		when(r.Cause == msg.CauseQueue, " in the queue") + when(r.Cause == msg.CauseRange, " with a range") +
 		when(r.Others > 0, fmt.Sprintf(" and %d more", r.Others))
 }
 
-// methods says what somebody does with a key.
-func methods(ms, mode uint64) string {
+// methodsText formats the use of a key.
+func methodsText(ms, mode uint64) string {
 	return when(ms != 0, "("+adt.Methods(ms).Noun(adt.Mode(mode))+")")
 }
 
-// conflict says what one had and another one needs.
-func conflict(r *msg.Receipt) string {
+// conflictText formats the two conflicting uses of a key.
+func conflictText(r *msg.Receipt) string {
 	if r == nil {
 		return ""
 	}
-	return "it has " + Key(r.Key) + methods(r.Methods, r.Mode) + when(r.HolderMethods != 0, ", which the other needs"+methods(r.HolderMethods, r.HolderMode))
+	return "it holds " + Key(r.Key) + methodsText(r.Methods, r.Mode) +
+		when(r.HolderMethods != 0, ", the other requests"+methodsText(r.HolderMethods, r.HolderMode))
 }
 
-// Conflict says what ended an attempt.
+// Conflict formats the conflict that ended an attempt.
 func Conflict(r *msg.Receipt) string {
 	if r == nil {
 		return ""
 	}
-	return ", by " + Name(r.Holder) + ": " + conflict(r)
+	return ", by " + Name(r.Holder) + ": " + conflictText(r)
 }
 
-// Failure prints why something ended.
+// Failure formats a failure.
 func Failure(f *msg.Failure) string {
 	if f == nil {
 		return "without a reason"
@@ -159,7 +169,7 @@ func Failure(f *msg.Failure) string {
 		at = fmt.Sprintf(" at operation %d", f.Seq)
 	}
 	if f.Reason == msg.ReasonMoved {
-		return fmt.Sprintf("Moved%s: %s lives on %v", at, Key(f.Key), f.MovedTo)
+		return fmt.Sprintf("Moved%s: %s is on %v", at, Key(f.Key), f.MovedTo)
 	}
 	if f.RetryAfterNanos > 0 {
 		at += fmt.Sprintf(", again in %v", time.Duration(f.RetryAfterNanos).Round(100*time.Microsecond))
@@ -167,28 +177,29 @@ func Failure(f *msg.Failure) string {
 			at += ", of " + Key(f.Key)
 		}
 	}
-	return Names(fmt.Sprintf("%s/%v%s: %s", strings.TrimPrefix(f.Reason.String(), "Reason"), kv.Kind(f.Kind), at, f.Text)) +
-		when(f.Conflict != nil, " ("+conflict(f.Conflict)+")")
+	return Names(fmt.Sprintf("%s/%v%s: %s", strings.TrimPrefix(f.Reason.String(), "Reason"), kv.Kind(f.Kind), at,
+		f.Text)) + when(f.Conflict != nil, " ("+conflictText(f.Conflict)+")")
 }
 
-func lockReply(r *msg.LockResponse) string {
+func lockResponseText(r *msg.LockResponse) string {
 	head := fmt.Sprintf("LockResponse %s #%d from %v:", Name(r.Txn), r.Number, r.Shard)
 	if r.Failure != nil {
-		return head + " failed, " + Failure(r.Failure) + waited(&r.Receipt)
+		return head + " failed, " + Failure(r.Failure) + receiptText(&r.Receipt)
 	}
-	return head + results(r.Results) + when(len(r.Grants) > 0, " under"+grantsText(r.Grants)) + waited(&r.Receipt)
+	return head + resultsText(r.Results) + when(len(r.Grants) > 0, " under"+grantsText(r.Grants)) + receiptText(&r.Receipt)
 }
 
-func vote(v *msg.Vote) string {
+func voteText(v *msg.Vote) string {
 	head := fmt.Sprintf("Vote %s from %v: ", Name(v.Txn), v.Shard)
 	if !v.Yes {
-		return head + "no, " + Failure(v.Failure) + waited(&v.Receipt)
+		return head + "no, " + Failure(v.Failure) + receiptText(&v.Receipt)
 	}
 	sealed := "held"
 	if v.Sealed {
 		sealed = "sealed " + v.Epoch.String()
 	}
-	return head + "yes, " + sealed + results(v.Results) + when(v.Repeated, ", and what of it?") + waited(&v.Receipt)
+	return head + "yes, " + sealed + resultsText(v.Results) + when(v.Repeated, ", requests the decision") +
+		receiptText(&v.Receipt)
 }
 
 func grantsText(gs []msg.Grant) string {
@@ -199,7 +210,7 @@ func grantsText(gs []msg.Grant) string {
 	return out
 }
 
-func piece(p *msg.Piece) string {
+func pieceText(p *msg.Piece) string {
 	out := opsText(p.Ops)
 	if len(p.Grants()) > 0 {
 		out += " under" + grantsText(p.Grants())
@@ -209,7 +220,7 @@ func piece(p *msg.Piece) string {
 		if s.Version.IsZero() {
 			v = "absent"
 		}
-		out += " having seen " + Key(s.Key) + "@" + v
+		out += " validates " + Key(s.Key) + "@" + v
 	}
 	return strings.TrimSpace(out)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Txn reads the name of an attempt: a capital letter, and /n for the n-th
-// attempt of the same transaction. Letters are in the order of age.
+// Txn parses the name of an attempt: a capital letter, and /n for the n-th attempt of the same transaction. The letters
+// are in the order of age.
 func Txn(name string) (kv.TxnRef, error) {
 	letter, number, more := strings.Cut(name, "/")
 	r := kv.TxnRef{Attempt: 1}
@@ -31,18 +31,18 @@ func Txn(name string) (kv.TxnRef, error) {
 	return r, nil
 }
 
-// Name is what Txn read.
+// Name formats an attempt as Txn reads it.
 func Name(r kv.TxnRef) string {
 	switch {
 	case r.IsZero():
-		return "nobody"
+		return "none"
 	case r.Attempt == 0 || r.Attempt == 1:
 		return NameID(r.TxnID)
 	}
 	return NameID(r.TxnID) + "/" + strconv.Itoa(int(r.Attempt))
 }
 
-// NameID is the name of a transaction over all its attempts.
+// NameID formats the name of a transaction, without its attempt.
 func NameID(id kv.TxnID) string {
 	if id.Time < 1 || id.Time > 26 || id.Rand != 0 {
 		return id.String()
@@ -52,7 +52,7 @@ func NameID(id kv.TxnID) string {
 
 var hexID = regexp.MustCompile(`[0-9a-f]{32}`)
 
-// Names puts names for the ids in a text.
+// Names replaces the ids in a text by names.
 func Names(text string) string {
 	return hexID.ReplaceAllStringFunc(text, func(s string) string {
 		if b, err := hex.DecodeString(s); err == nil {
@@ -65,7 +65,7 @@ func Names(text string) string {
 	})
 }
 
-// Span reads a key, or a range as [a,c) or [a,), which has no end.
+// Span parses a key, or a range as [a,c) or [a,), which has no end.
 func Span(s string) (kv.Span, error) {
 	if !strings.HasPrefix(s, "[") {
 		return kv.Point([]byte(s)), kv.CheckKey([]byte(s))
@@ -77,7 +77,7 @@ func Span(s string) (kv.Span, error) {
 	return kv.Range([]byte(start), []byte(end)), nil
 }
 
-// SpanName is what Span read.
+// SpanName formats a span as Span reads it.
 func SpanName(s kv.Span) string {
 	if s.IsPoint() {
 		return Key(s.Start)
@@ -85,7 +85,7 @@ func SpanName(s kv.Span) string {
 	return "[" + Key(s.Start) + "," + Key(s.End) + ")"
 }
 
-// Key prints a key; the least key behind k is k+.
+// Key formats a key; the least key after k is k+.
 func Key(k []byte) string {
 	if n := len(k); n > 0 && k[n-1] == 0 {
 		return Key(k[:n-1]) + "+"
@@ -93,7 +93,7 @@ func Key(k []byte) string {
 	return string(k)
 }
 
-// Shard reads the name of a shard, as in s3.
+// Shard parses the name of a shard, as in s3.
 func Shard(s string) (kv.ShardID, error) {
 	n, err := strconv.ParseUint(strings.TrimPrefix(s, "s"), 10, 16)
 	if err != nil || !strings.HasPrefix(s, "s") {
@@ -102,7 +102,7 @@ func Shard(s string) (kv.ShardID, error) {
 	return kv.ShardID(n), nil
 }
 
-// Time prints a moment of virtual time.
+// Time formats an instant of virtual time.
 func Time(nanos int64) string {
 	if nanos == math.MaxInt64 {
 		return "never"

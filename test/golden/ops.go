@@ -12,7 +12,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Ops reads operations, with semicolons between them:
+// Ops parses operations, separated by semicolons:
 //
 //	get a | get! a                  with ! for update
 //	put a x [if CONDITION]          del a [found] [if CONDITION]
@@ -20,12 +20,12 @@ import (
 //	add a 5 | incr a 5              incr returns the sum
 //	scan [a,c) [limit 2] [reverse]  delrange [a,c)
 //	scan! …                         with ! for update
-//	moveout a to s2 [tombstone]     what stays is a mark, or a tombstone
+//	moveout a to s2 [tombstone]     leaves a move tombstone, or a deletion tombstone
 //	movein a x@0.0.1                or deleted, or deleted@0.0.1
-//	get a marked                    in the past: its home says that it was here
+//	get a redirected                at a snapshot: redirected by the home shard
 //	set.add a x y                   calls a method of a data type
-//	put a 1 ttl 30 | expire a 30    it expires after 30 ms; expire a 0: never
-//	delexpired a 5030               if it expires at that time
+//	put a 1 ttl 30 | expire a 30    expires after 30 ms; expire a 0: never
+//	delexpired a 5030               deletes it if its deadline is that time
 func Ops(text string) ([]msg.Op, error) {
 	var ops []msg.Op
 	for i, part := range strings.Split(text, ";") {
@@ -33,7 +33,7 @@ func Ops(text string) ([]msg.Op, error) {
 		if len(words) < 2 {
 			return nil, fmt.Errorf("%q is no operation", part)
 		}
-		op, err := operation(words)
+		op, err := parseOp(words)
 		if err != nil {
 			return nil, err
 		}
@@ -49,12 +49,12 @@ var opNames = map[string]msg.OpKind{
 	"moveout": msg.OpMoveOut, "movein": msg.OpMoveIn, "expire": msg.OpExpire, "delexpired": msg.OpDeleteExpired,
 }
 
-func operation(words []string) (op msg.Op, err error) {
+func parseOp(words []string) (op msg.Op, err error) {
 	if strings.Contains(words[0], ".") {
-		return callOf(words)
+		return parseCall(words)
 	}
 	if words[0] == "stored" && len(words) > 2 {
-		op, err := operation(words[1:])
+		op, err := parseOp(words[1:])
 		op.Stored = true
 		return op, err
 	}
@@ -97,9 +97,9 @@ func operation(words []string) (op msg.Op, err error) {
 			op.Expiry = -op.Expiry
 		}
 	case msg.OpMoveOut, msg.OpMoveIn:
-		return op, moving(&op, rest)
+		return op, parseMove(&op, rest)
 	}
-	if len(rest) > 0 && rest[0] == "marked" {
+	if len(rest) > 0 && rest[0] == "redirected" {
 		op.Marked, rest = true, rest[1:]
 	}
 	if len(rest) > 0 && rest[0] == "found" {
@@ -108,11 +108,11 @@ func operation(words []string) (op msg.Op, err error) {
 	if len(rest) > 0 && rest[0] == "if" {
 		rest = rest[1:]
 	}
-	return op, errors.Join(err, condition(&op, rest))
+	return op, errors.Join(err, parseCondition(&op, rest))
 }
 
-// moving reads what is behind the key of a move.
-func moving(op *msg.Op, words []string) (err error) {
+// parseMove parses the words after the key of a move.
+func parseMove(op *msg.Op, words []string) (err error) {
 	switch {
 	case op.Kind == msg.OpMoveOut && len(words) >= 2 && words[0] == "to":
 		op.Type = uint32(entry.TypeMoved)
@@ -135,7 +135,7 @@ func moving(op *msg.Op, words []string) (err error) {
 	return fmt.Errorf("what is %q?", words)
 }
 
-func condition(op *msg.Op, words []string) (err error) {
+func parseCondition(op *msg.Op, words []string) (err error) {
 	if len(words) == 0 {
 		return nil
 	}
@@ -155,10 +155,10 @@ func condition(op *msg.Op, words []string) (err error) {
 	return err
 }
 
-// OpText is an operation as Ops reads it.
+// OpText formats an operation as Ops reads it.
 func OpText(op *msg.Op) string {
 	if op.IsCall() {
-		return callText(op)
+		return formatCall(op)
 	}
 	out := ""
 	for name, kind := range opNames {
@@ -185,9 +185,9 @@ func OpText(op *msg.Op) string {
 	case msg.OpMoveOut:
 		out += fmt.Sprintf(" to %v", op.To) + when(entry.Type(op.Type) == entry.TypeDeleted, " tombstone")
 	case msg.OpMoveIn:
-		out += " " + Value(entry.Type(op.Type), op.Value) + versionText(op.Version) + expires(op.Expiry)
+		out += " " + Value(entry.Type(op.Type), op.Value) + versionText(op.Version) + expiresText(op.Expiry)
 	}
-	out += when(op.Marked, " marked") + when(op.ReturnFound, " found")
+	out += when(op.Marked, " redirected") + when(op.ReturnFound, " found")
 	if op.Limit > 0 {
 		out += fmt.Sprintf(" limit %d", op.Limit)
 	}
@@ -212,7 +212,7 @@ func opsText(ops []msg.Op) string {
 	return strings.Join(out, "; ")
 }
 
-// Value prints a value: a counter's number, a register's text.
+// Value formats a value: a counter's number, a register's text.
 func Value(typ entry.Type, payload []byte) string {
 	if typ == entry.TypeDeleted {
 		return "deleted"
@@ -229,7 +229,7 @@ func Value(typ entry.Type, payload []byte) string {
 	return string(payload)
 }
 
-// Result prints what an operation returned, after its number.
+// Result formats an operation's result, after its number.
 func Result(r *msg.Result) string {
 	var out []string
 	switch {
@@ -241,7 +241,7 @@ func Result(r *msg.Result) string {
 			out = append(out, "more from "+Key(r.Resume))
 		}
 	case len(r.Answer) > 0:
-		out = append(out, "answers"+data(r.Answer)+versionText(r.Version))
+		out = append(out, "returns"+dataText(r.Answer)+versionText(r.Version))
 	case r.Count > 0:
 		out = append(out, fmt.Sprintf("%d removed", r.Count))
 	case r.Value == nil && r.Found && adt.Lookup(entry.Type(r.Type)) != nil:
@@ -251,7 +251,7 @@ func Result(r *msg.Result) string {
 	case !r.Version.IsZero():
 		was := "new"
 		if r.Found {
-			was = "had been there"
+			was = "existed"
 		}
 		out = append(out, "written"+versionText(r.Version)+" ("+was+")")
 	case r.Found:
@@ -272,7 +272,7 @@ func versionText(v kv.Version) string {
 	return "@" + v.String()
 }
 
-// Results prints several.
+// Results formats several results.
 func Results(rs []msg.Result) string {
 	out := make([]string, len(rs))
 	for i := range rs {

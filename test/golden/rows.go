@@ -12,7 +12,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Entry prints an entry of a log in words.
+// Entry formats a log entry.
 func Entry(e *entry.Entry) string {
 	name := e.Table.String() + " " + rowName(e.Table, e.Key)
 	switch {
@@ -25,14 +25,14 @@ func Entry(e *entry.Entry) string {
 	case e.Action == entry.DeleteBelow:
 		return fmt.Sprintf("remove every %s below %s", e.Table, rowName(e.Table, e.Key))
 	}
-	text, err := row(e)
+	text, err := rowText(e)
 	if err != nil {
 		return fmt.Sprintf("%s: unreadable: %v", name, err)
 	}
 	return strings.TrimSpace(strings.TrimSpace(name) + text)
 }
 
-// rowName is what stands in a row's key.
+// rowName formats a row's key.
 func rowName(t entry.Table, key []byte) string {
 	switch t {
 	case entry.TablePrepared, entry.TableRecord:
@@ -59,25 +59,25 @@ func rowName(t entry.Table, key []byte) string {
 	return Key(key)
 }
 
-func row(e *entry.Entry) (string, error) {
+func rowText(e *entry.Entry) (string, error) {
 	switch e.Table {
 	case entry.TableVersion:
 		switch {
 		case entry.IsDirectory(e.Value):
-			return directory(e)
+			return directoryText(e)
 		case entry.IsPatch(e.Value):
-			return patch(e)
+			return patchText(e)
 		case entry.IsDelta(e.Value):
-			return delta(e)
+			return deltaText(e)
 		}
 		v, err := entry.DecodeValue(e.Value)
-		return fmt.Sprintf("@%d = %s (%v)", e.Index, Value(v.Type, v.Payload), v.Version) + expires(v.Expires), err
+		return fmt.Sprintf("@%d = %s (%v)", e.Index, Value(v.Type, v.Payload), v.Version) + expiresText(v.Expires), err
 	case entry.TablePrepared:
 		var p entry.Prepared
 		err := p.Unmarshal(e.Value)
 		out := fmt.Sprintf(" for %v:", p.Last)
 		for i := range p.Effects {
-			out += " " + effect(&p.Effects[i])
+			out += " " + effectText(&p.Effects[i])
 		}
 		for _, l := range p.Locks {
 			span := kv.Point(l.Start)
@@ -94,7 +94,7 @@ func row(e *entry.Entry) (string, error) {
 	case entry.TableOutcome:
 		var o entry.Outcome
 		err := o.Unmarshal(e.Value)
-		return when(o.Committed != 0, fmt.Sprintf(": attempt %d committed", o.Committed)+results(o.Results)) +
+		return when(o.Committed != 0, fmt.Sprintf(": attempt %d committed", o.Committed)+resultsText(o.Results)) +
 			when(o.Applied != 0, fmt.Sprintf(": attempt %d applied", o.Applied)) + when(o.ResultsLost, " (results lost)"), err
 	case entry.TablePin:
 		var p msg.Snapshot
@@ -103,46 +103,46 @@ func row(e *entry.Entry) (string, error) {
 	case entry.TableMoved:
 		var p entry.Moved
 		err := p.Unmarshal(e.Value)
-		return " lives here since " + Time(p.Since), err
+		return " is here since " + Time(p.Since), err
 	case entry.TablePage:
 		return fmt.Sprintf(": %q", e.Value), nil
 	case entry.TableState:
 		var s entry.State
 		err := s.Unmarshal(e.Value)
-		return fmt.Sprintf(" life %d, index %d, %d writes", s.Incarnation, s.Index, s.Writes) + when(s.Floor > 0, ", floor "+Time(s.Floor)) +
-			when(s.Moves > 0, fmt.Sprintf(", %d moves", s.Moves)), err
+		return fmt.Sprintf(" incarnation %d, CSN %d, %d writes", s.Incarnation, s.Index, s.Writes) +
+			when(s.Floor > 0, ", low watermark "+Time(s.Floor)) + when(s.Moves > 0, fmt.Sprintf(", %d moves", s.Moves)), err
 	}
 	return "", nil
 }
 
-// directory prints which pages a value has, and of how many bytes the rest is.
-func directory(e *entry.Entry) (string, error) {
+// directoryText formats the pages of a value, and the size of the rest in bytes.
+func directoryText(e *entry.Entry) (string, error) {
 	v, pages, rest, err := entry.DecodeDirectory(e.Value)
 	out := fmt.Sprintf("@%d = %s in pages", e.Index, adt.TypeName(v.Type))
 	for _, p := range pages {
 		out += fmt.Sprintf(" %d@%d", p.ID, p.Born)
 	}
-	return fmt.Sprintf("%s, directory of %d bytes (%v)", out, len(rest), v.Version) + expires(v.Expires), err
+	return fmt.Sprintf("%s, directory of %d bytes (%v)", out, len(rest), v.Version) + expiresText(v.Expires), err
 }
 
-func patch(e *entry.Entry) (string, error) {
+func patchText(e *entry.Entry) (string, error) {
 	v, rest, err := entry.DecodePatch(e.Value)
-	return fmt.Sprintf("@%d += patch %q (%v)", e.Index, rest, v.Version) + expires(v.Expires), err
+	return fmt.Sprintf("@%d += patch %q (%v)", e.Index, rest, v.Version) + expiresText(v.Expires), err
 }
 
-func delta(e *entry.Entry) (string, error) {
+func deltaText(e *entry.Entry) (string, error) {
 	v, calls, err := entry.DecodeDelta(e.Value)
-	return fmt.Sprintf("@%d += %s (%v)", e.Index, callsText(v.Type, calls), v.Version) + expires(v.Expires), err
+	return fmt.Sprintf("@%d += %s (%v)", e.Index, callsText(v.Type, calls), v.Version) + expiresText(v.Expires), err
 }
 
-// expires tells a deadline, if there is one.
-func expires(at int64) string { return when(at != 0, fmt.Sprintf(" expires %d", at)) }
+// expiresText formats a deadline, if there is one.
+func expiresText(at int64) string { return when(at != 0, fmt.Sprintf(" expires %d", at)) }
 
-func effect(e *entry.Effect) string {
+func effectText(e *entry.Effect) string {
 	if e.Expires != 0 {
 		plain := *e
 		plain.Expires = 0
-		return strings.TrimSuffix(effect(&plain), ")") + expires(e.Expires) + ")"
+		return strings.TrimSuffix(effectText(&plain), ")") + expiresText(e.Expires) + ")"
 	}
 	switch e.Kind {
 	case entry.EffectExpire:
@@ -150,17 +150,17 @@ func effect(e *entry.Effect) string {
 	case entry.EffectAdd:
 		return fmt.Sprintf("(%s%+d)", Key(e.Key), e.Delta)
 	case entry.EffectChange:
-		return changes(e)
+		return changesText(e)
 	case entry.EffectDelete:
 		return fmt.Sprintf("(%s deleted)", Key(e.Key))
 	case entry.EffectMoveOut, entry.EffectMoveIn:
-		way := map[entry.EffectKind]string{entry.EffectMoveOut: "goes", entry.EffectMoveIn: "comes"}[e.Kind]
+		way := map[entry.EffectKind]string{entry.EffectMoveOut: "moves out", entry.EffectMoveIn: "moves in"}[e.Kind]
 		return fmt.Sprintf("(%s %s: %s)", Key(e.Key), way, Value(entry.Type(e.Type), e.Value))
 	}
 	return fmt.Sprintf("(%s=%s)", Key(e.Key), Value(entry.Type(e.Type), e.Value))
 }
 
-// Read prints a cold read in words.
+// Read formats a read from disk.
 func Read(r *entry.Read) string {
 	switch r.Kind {
 	case entry.ReadRange:
@@ -172,7 +172,7 @@ func Read(r *entry.Read) string {
 	case entry.ReadRows:
 		return fmt.Sprintf("%ss from %s, limit %d", r.Table, rowName(r.Table, r.Span.Start), r.Limit)
 	case entry.ReadPages:
-		return fmt.Sprintf("pages without a name of %s", SpanName(r.Span))
+		return fmt.Sprintf("unreferenced pages of %s", SpanName(r.Span))
 	}
 	return fmt.Sprintf("key %s@%d", Key(r.Key), r.Index)
 }

@@ -23,8 +23,8 @@ import (
 
 const deploy = "../../deploy"
 
-// settings are the names of what "linchpin start" can be told.
-func settings(t *testing.T) (names []string) {
+// settingNames returns the names of all settings of "linchpin start".
+func settingNames(t *testing.T) (names []string) {
 	t.Helper()
 	code, out := linchpin(t, "config", "show", "--output", "json")
 	require.Equal(t, cli.ExitOK, code, out)
@@ -39,8 +39,8 @@ func settings(t *testing.T) (names []string) {
 
 var variable = regexp.MustCompile(`LINCHPIN_[A-Z_]+`)
 
-// known requires that each variable in a text is one of a setting.
-func known(t *testing.T, names []string, text string) {
+// requireKnownVariables requires that each LINCHPIN_ variable in a text belongs to a setting.
+func requireKnownVariables(t *testing.T, names []string, text string) {
 	t.Helper()
 	found := variable.FindAllString(text, -1)
 	require.NotEmpty(t, found)
@@ -50,13 +50,13 @@ func known(t *testing.T, names []string, text string) {
 	}
 }
 
-// TestSystemdUnit: the program accepts the command lines and the settings that come with
-// it, and systemd, where there is one, the unit.
+// TestSystemdUnit: the program accepts the command lines and the settings of the unit. If systemd is
+// installed, it accepts the unit.
 func TestSystemdUnit(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(deploy + "/systemd/linchpin.service")
 	require.NoError(t, err)
-	names, unit := settings(t), string(raw)
+	names, unit := settingNames(t), string(raw)
 	commands := regexp.MustCompile(`(?m)^Exec[A-Za-z]+=/usr/local/bin/linchpin (.*)$`).FindAllStringSubmatch(unit, -1)
 	require.Len(t, commands, 2)
 	config, err := filepath.Abs(deploy + "/linchpin/linchpin.yaml")
@@ -69,33 +69,35 @@ func TestSystemdUnit(t *testing.T) {
 		code, out := linchpin(t, args...)
 		require.Equal(t, cli.ExitOK, code, out)
 	}
-	for _, want := range []string{"Type=notify", "NoNewPrivileges=yes", "ProtectSystem=strict", "LimitNOFILE=", "Restart=on-failure", "RestartPreventExitStatus=74 "} {
+	for _, want := range []string{"Type=notify", "NoNewPrivileges=yes", "ProtectSystem=strict", "LimitNOFILE=",
+		"Restart=on-failure", "RestartPreventExitStatus=74 "} {
 		require.Contains(t, unit, "\n"+want)
 	}
 	sample, err := os.ReadFile(config)
 	require.NoError(t, err)
 	for _, m := range regexp.MustCompile(`(?m)^#? ?([a-z]+(?:-[a-z]+)*): `).FindAllStringSubmatch(string(sample), -1) {
-		require.Contains(t, names, m[1], "also in comments")
+		require.Contains(t, names, m[1], "settings in comments count too")
 	}
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		t.Log("there is no systemd-analyze here; the unit's syntax is not checked")
+		t.Log("systemd-analyze is not installed; the syntax of the unit is not checked")
 		return
 	}
 	copied := filepath.Join(t.TempDir(), "linchpin.service")
-	require.NoError(t, os.WriteFile(copied, []byte(strings.ReplaceAll(unit, "/usr/local/bin/linchpin", proc.Build(t).Linchpin)), 0o644))
+	require.NoError(t,
+		os.WriteFile(copied, []byte(strings.ReplaceAll(unit, "/usr/local/bin/linchpin", proc.Build(t).Linchpin)), 0o644))
 	out, err := exec.CommandContext(t.Context(), analyze, "verify", copied).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Empty(t, string(out))
 }
 
-// TestDockerfile: the last stage is empty but for what is named, runs as nobody in
-// particular, and its health check and settings are such.
+// TestDockerfile: the last stage contains only the program, does not run as root, and has a valid health
+// check and valid settings.
 func TestDockerfile(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(deploy + "/docker/Dockerfile")
 	require.NoError(t, err)
-	known(t, settings(t), string(raw))
+	requireKnownVariables(t, settingNames(t), string(raw))
 	last := map[string][]string{}
 	lines := bufio.NewScanner(strings.NewReader(string(raw)))
 	for lines.Scan() {
@@ -123,22 +125,22 @@ func TestDockerfile(t *testing.T) {
 	require.Equal(t, cli.ExitUnavailable, code, out)
 }
 
-// composed is a service of the compose file.
-type composed struct {
+// composeService is a service of the compose file.
+type composeService struct {
 	Build          struct{ Context, Dockerfile string }
 	Environment    map[string]string
 	Volumes, Ports []string
 }
 
-// TestComposeFile: its variables are settings, its files exist, and the nodes that it
-// joins are those that it starts.
+// TestComposeFile: the variables are settings, the files exist, and the join list contains exactly the
+// nodes that are started.
 func TestComposeFile(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(deploy + "/docker/compose.yml")
 	require.NoError(t, err)
-	known(t, settings(t), string(raw))
+	requireKnownVariables(t, settingNames(t), string(raw))
 	var file struct {
-		Services map[string]composed
+		Services map[string]composeService
 		Volumes  map[string]any
 	}
 	require.NoError(t, yaml.Unmarshal(raw, &file))
@@ -172,10 +174,9 @@ func TestComposeFile(t *testing.T) {
 	}
 }
 
-// requireScraped: Prometheus asks the nodes that compose starts, at the port that the
-// image listens on; and what is published is so on the loopback alone, since there is no
-// encryption.
-func requireScraped(t *testing.T, services map[string]composed) {
+// requireScraped requires that Prometheus scrapes all nodes of the compose file at the port of the image,
+// and that ports are published on the loopback only, because the connections are not encrypted.
+func requireScraped(t *testing.T, services map[string]composeService) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(deploy, "docker", "prometheus.yml"))
 	require.NoError(t, err)
@@ -201,31 +202,31 @@ func requireScraped(t *testing.T, services map[string]composed) {
 	require.ElementsMatch(t, nodes, c.Scrapes[0].Targets[0].Targets)
 }
 
-// TestWhatDockerIsNotGiven: of what is left out of the image's build, nothing is
-// compiled.
-func TestWhatDockerIsNotGiven(t *testing.T) {
+// TestDockerignoreExcludesNoSource: the paths that the image build ignores contain no Go file.
+func TestDockerignoreExcludesNoSource(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../.dockerignore")
 	require.NoError(t, err)
 	for line := range strings.Lines(string(raw)) {
-		left := filepath.Join("..", "..", strings.TrimSpace(line))
-		err := filepath.WalkDir(left, func(path string, d fs.DirEntry, err error) error {
-			require.NotEqual(t, ".go", filepath.Ext(path), "%s is compiled, and .dockerignore leaves it out", path)
+		ignored := filepath.Join("..", "..", strings.TrimSpace(line))
+		err := filepath.WalkDir(ignored, func(path string, d fs.DirEntry, err error) error {
+			require.NotEqual(t, ".go", filepath.Ext(path), "%s is compiled, and .dockerignore excludes it", path)
 			return err
 		})
-		if !errors.Is(err, fs.ErrNotExist) { // bin need not be there
+		if !errors.Is(err, fs.ErrNotExist) { // bin may be absent
 			require.NoError(t, err)
 		}
 	}
 }
 
-// TestManualAndCompletion: both are made of the commands that there are.
+// TestManualAndCompletion: both are generated from the commands of the program.
 func TestManualAndCompletion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	code, out := linchpin(t, "man", dir)
 	require.Equal(t, cli.ExitOK, code, out)
-	for _, page := range []string{"linchpin.1", "linchpin-start.1", "linchpin-drain.1", "linchpin-debug-zip.1", "linchpin-config-show.1", "linchpin-log-level.1"} {
+	for _, page := range []string{"linchpin.1", "linchpin-start.1", "linchpin-drain.1", "linchpin-debug-zip.1",
+		"linchpin-config-show.1", "linchpin-log-level.1"} {
 		text, err := os.ReadFile(filepath.Join(dir, page))
 		require.NoError(t, err)
 		require.Contains(t, string(text), ".SH SYNOPSIS", page)
@@ -237,8 +238,8 @@ func TestManualAndCompletion(t *testing.T) {
 		if program, err := exec.LookPath(shell); err == nil {
 			script := filepath.Join(dir, shell)
 			require.NoError(t, os.WriteFile(script, []byte(out), 0o644))
-			said, err := exec.CommandContext(t.Context(), program, "-n", script).CombinedOutput()
-			require.NoError(t, err, "%s", said)
+			result, err := exec.CommandContext(t.Context(), program, "-n", script).CombinedOutput()
+			require.NoError(t, err, "%s", result)
 		}
 	}
 	code, out = linchpin(t, "__complete", "dra")

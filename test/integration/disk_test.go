@@ -18,41 +18,41 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// The load of TestDiskStaysFlat: so many keys, with values of so many bytes.
+// The load of TestDiskUsageIsBounded: the number of keys, and the size of each value.
 const (
 	flatKeys  = 10_000
 	flatValue = 1 << 10
 	flatBatch = 10
 )
 
-// flatRoom is how much is written while the store may grow: by then its logs
-// have come to their number and are used again, and its first tables were
-// merged. flatTotal is how much is written in all, dozens of times the keys.
+// flatWarmup is the number of bytes written during which the store may grow: the logs reach their final
+// number and are reused, and the first tables are merged. flatTotal is the number of bytes written in
+// total, dozens of times the size of the keys.
 const (
-	flatRoom  = 200 << 20
-	flatTotal = 450 << 20
+	flatWarmup = 200 << 20
+	flatTotal  = 450 << 20
 )
 
-// flatFactor is how much larger the store may be later than it ever was until
-// flatRoom. Most of it are logs, and tables that wait to be merged, whose size
-// goes up and down; without collection it would be 2.3 times as large, or more.
+// flatFactor bounds the size of the store after the warmup, as a multiple of the largest size during it.
+// Most of the size are logs and tables that wait for a compaction, which varies. Without garbage collection
+// the factor would be at least 2.3.
 const flatFactor = 2
 
-// overwriting updates keys with values that cannot be compressed.
-type overwriting struct {
+// overwriter updates keys with values that cannot be compressed.
+type overwriter struct {
 	db      *client.DB
 	written atomic.Int64
 }
 
-func (o *overwriting) run(ctx context.Context, seed uint64) error {
+func (o *overwriter) run(ctx context.Context, seed uint64) error {
 	r := rand.New(rand.NewPCG(seed, 5))
 	for ctx.Err() == nil && o.written.Load() < flatTotal {
 		var ops []client.Op
 		for range flatBatch {
-			ops = append(ops, client.PutOp(flatKey(r.IntN(flatKeys)), noise(r)))
+			ops = append(ops, client.PutOp(flatKey(r.IntN(flatKeys)), randomValue(r)))
 		}
-		// What is begun ends: on a slow machine the time is over before all is written.
-		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), proc.Patience)
+		// The transaction completes after the end of ctx: on a slow machine ctx ends first.
+		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), proc.WaitTimeout)
 		err := o.db.Execute(own, ops...)
 		cancel()
 		if err != nil {
@@ -65,7 +65,7 @@ func (o *overwriting) run(ctx context.Context, seed uint64) error {
 
 func flatKey(i int) string { return fmt.Sprintf("key/%05d", i) }
 
-func noise(r *rand.Rand) []byte {
+func randomValue(r *rand.Rand) []byte {
 	v := make([]byte, 0, flatValue)
 	for len(v) < flatValue {
 		v = binary.LittleEndian.AppendUint64(v, r.Uint64())
@@ -73,8 +73,8 @@ func noise(r *rand.Rand) []byte {
 	return v
 }
 
-// sizeOf adds up the files of a directory. Files may go while it looks.
-func sizeOf(dir string) (size int64) {
+// directorySize returns the total size of the files in a directory. Files may be deleted meanwhile.
+func directorySize(dir string) (size int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if info, err := d.Info(); err == nil {
@@ -86,34 +86,34 @@ func sizeOf(dir string) (size int64) {
 	return size
 }
 
-// TestDiskStaysFlat: a node whose keys are only ever updated, and that keeps a
-// history of some seconds and a snapshot of the beginning, needs no more room as
-// time goes on, and the snapshot is as it was.
-func TestDiskStaysFlat(t *testing.T) {
+// TestDiskUsageIsBounded: the store of a node whose keys are only updated does not grow, although the node
+// retains some seconds of history and a snapshot of the beginning. The snapshot does not change.
+func TestDiskUsageIsBounded(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it writes hundreds of megabytes")
+		t.Skip("writes hundreds of MiB")
 	}
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
-	n := single(t, "filling", dir, "--history", "3s", "--history-every", "200ms")
+	n := newSingleNode(t, "filling", dir, "--history", "3s", "--history-every", "200ms")
 	n.Start(t)
-	o := &overwriting{db: proc.Open(t, []string{n.Addr})}
+	o := &overwriter{db: proc.Open(t, []string{n.Addr})}
 	first := make([][]byte, flatKeys)
 	r := rand.New(rand.NewPCG(1, 5))
 	var ops []client.Op
 	for i := range first {
-		first[i] = noise(r)
+		first[i] = randomValue(r)
 		ops = append(ops, client.PutOp(flatKey(i), first[i]))
 	}
-	require.NoError(t, o.db.Execute(soon(t), ops...))
-	_, err := o.db.CreateSnapshot(soon(t), "first", client.TTL(time.Hour))
+	require.NoError(t, o.db.Execute(testContext(t), ops...))
+	_, err := o.db.CreateSnapshot(testContext(t), "first", client.TTL(time.Hour))
 	require.NoError(t, err)
 
-	grown, later := o.load(t, dir)
-	t.Logf("%d MiB written: the store had %d MiB at most, later %d MiB", o.written.Load()>>20, grown>>20, later>>20)
-	require.LessOrEqual(t, later, flatFactor*grown, "the store grows, although the data do not")
+	early, later := o.load(t, dir)
+	t.Logf("%d MiB written: the store had at most %d MiB during the warmup, %d MiB later", o.written.Load()>>20,
+		early>>20, later>>20)
+	require.LessOrEqual(t, later, flatFactor*early, "the store grows, the data do not")
 	i := 0
-	for e, err := range o.db.AtSnapshot("first").Scan(soon(t), client.Range{}) {
+	for e, err := range o.db.AtSnapshot("first").Scan(testContext(t), client.Range{}) {
 		require.NoError(t, err)
 		require.Equal(t, flatKey(i), e.Key)
 		require.Equal(t, first[i], e.Value)
@@ -121,13 +121,13 @@ func TestDiskStaysFlat(t *testing.T) {
 	}
 	require.Equal(t, flatKeys, i)
 	if o.written.Load() < flatTotal {
-		t.Skip("this machine was too slow: it would not have shown that everything is kept")
+		t.Skip("this machine was too slow to detect missing garbage collection")
 	}
 }
 
-// load overwrites until all is written, or for half a minute. It returns the
-// greatest size of the store until it has had its room, and after that.
-func (o *overwriting) load(t *testing.T, dir string) (grown, later int64) {
+// load overwrites keys until flatTotal is written, for at most 30 s. It returns the largest size of the
+// store during the warmup and after it.
+func (o *overwriter) load(t *testing.T, dir string) (early, later int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -146,11 +146,11 @@ func (o *overwriting) load(t *testing.T, dir string) (grown, later int64) {
 	for {
 		select {
 		case <-done:
-			return grown, later
+			return early, later
 		case <-tick.C:
 		}
-		if size := sizeOf(dir); o.written.Load() < flatRoom {
-			grown = max(grown, size)
+		if size := directorySize(dir); o.written.Load() < flatWarmup {
+			early = max(early, size)
 		} else {
 			later = max(later, size)
 		}

@@ -1,14 +1,14 @@
-// Package integration tests linchpin as it is used: programs that are built,
-// started, killed and stopped, clients on the other side of a socket, and a
-// network in between that can be cut.
+// Package integration tests linchpin from the outside: programs that are built, started, killed and
+// stopped, clients on sockets, and a network that can be cut.
 //
 //	proc      builds the programs and runs nodes as processes
-//	proxy     a network link that can be cut and can swallow everything
-//	torture   clients of all kinds that record what they see, and the judges
+//	proxy     a network link that can be cut or can swallow everything
+//	torture   clients of all kinds that record what they see, and the checkers
 //	anomaly   forbidden interleavings by name, on a cluster in one process
-//	.         what processes promise, test by test
+//	sandbox   namespaces with small disks and a network of their own
+//	.         what processes guarantee, test by test
 //
-// Nothing here waits for a fixed time. A node is ready when it says so, a
-// cluster when its members say that they see each other, and a fault lasts
-// until so many transactions have met it.
+// No test waits for a fixed time where it can wait for an event: a node is ready when it serves, a cluster
+// when its members report each other as up, and a fault lasts until a number of transactions has failed or
+// committed during it.
 package integration

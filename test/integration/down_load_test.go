@@ -20,22 +20,21 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// notedAdds are adds of 1 that clients send with no other option than where, and what
-// they were told of them.
-type notedAdds struct {
+// countedAdds are concurrent adds of 1 by clients with default options, and their outcomes.
+type countedAdds struct {
 	keys           []string
 	acked, unknown []atomic.Int64 // by key
 	ended          atomic.Int64
 	all            sync.WaitGroup
 	stop           context.CancelFunc
 	mu             sync.Mutex
-	bad            []error
+	unexpected     []error
 }
 
-func startNotedAdds(t *testing.T, addrs, keys []string) *notedAdds {
+func startCountedAdds(t *testing.T, addrs, keys []string) *countedAdds {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := len(keys)
-	a := &notedAdds{keys: keys, acked: make([]atomic.Int64, n), unknown: make([]atomic.Int64, n), stop: cancel}
+	a := &countedAdds{keys: keys, acked: make([]atomic.Int64, n), unknown: make([]atomic.Int64, n), stop: cancel}
 	t.Cleanup(a.finish)
 	for i := range 8 {
 		db := proc.Open(t, addrs)
@@ -48,8 +47,8 @@ func startNotedAdds(t *testing.T, addrs, keys []string) *notedAdds {
 	return a
 }
 
-// add adds to two keys, which mostly are on different nodes.
-func (a *notedAdds) add(db *client.DB, one, two int) {
+// add adds to two keys, which are on different nodes in most cases.
+func (a *countedAdds) add(db *client.DB, one, two int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	err := db.Execute(ctx, add(a.keys[one], 1), add(a.keys[two], 1))
@@ -65,48 +64,47 @@ func (a *notedAdds) add(db *client.DB, one, two int) {
 	default:
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.bad = append(a.bad, err)
+		a.unexpected = append(a.unexpected, err)
 	}
 }
 
-func (a *notedAdds) finish() {
+func (a *countedAdds) finish() {
 	a.stop()
 	a.all.Wait()
 }
 
-// hold requires that what was told is so.
-func (a *notedAdds) hold(t *testing.T, db *client.DB) {
+// requireConsistent requires that the counters agree with the outcomes.
+func (a *countedAdds) requireConsistent(t *testing.T, db *client.DB) {
 	t.Helper()
-	require.Empty(t, a.bad)
+	require.Empty(t, a.unexpected)
 	unknown := int64(0)
 	for i, k := range a.keys {
-		n, err := client.NewCounter(k).Get(soon(t), db)
+		n, err := client.NewCounter(k).Get(testContext(t), db)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, n, a.acked[i].Load(), "%s: acknowledged and lost", k)
-		require.LessOrEqual(t, n, a.acked[i].Load()+a.unknown[i].Load(), "%s: applied, and told that nothing was", k)
+		require.LessOrEqual(t, n, a.acked[i].Load()+a.unknown[i].Load(), "%s: applied, and reported as not applied", k)
 		unknown += a.unknown[i].Load()
 	}
-	t.Logf("%d transactions, %d adds of which nobody knew", a.ended.Load(), unknown)
+	t.Logf("%d transactions, %d adds with unknown outcome", a.ended.Load(), unknown)
 }
 
-// downAfter is how long a node is silent until others take it for down.
+// downAfter is the time after which a silent node is considered down.
 const downAfter = 3 * time.Second
 
-// user does one thing after the other with keys that live on some nodes, and keeps how
-// each ended.
-type user struct {
-	db   *client.DB
-	took []time.Duration
-	errs []error
-	// needed says of each whether it needed the keys that are gone, and stood for how
-	// long the machine stood still before and during it.
-	needed []bool
-	stood  []time.Duration
+// probeClient runs transactions sequentially and records how each ended.
+type probeClient struct {
+	db        *client.DB
+	durations []time.Duration
+	errs      []error
+	// needsDownNode records for each transaction whether it needed a key of the down node. stalls records for
+	// how long the machine was stalled before and during it.
+	needsDownNode []bool
+	stalls        []time.Duration
 }
 
-// use does what clients do, in turn, with two keys.
-func (u *user) use(n int, k, l string, needed bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
+// run runs one of five kinds of transactions on two keys.
+func (u *probeClient) run(n int, k, l string, needed bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 	defer cancel()
 	begin := time.Now()
 	var err error
@@ -135,48 +133,50 @@ func (u *user) use(n int, k, l string, needed bool) {
 			return errors.Join(tx.Put(ctx, k, []byte("z")), tx.Put(ctx, l, []byte("z")))
 		})
 	}
-	u.took, u.errs, u.needed = append(u.took, proc.Took(begin)), append(u.errs, err), append(u.needed, needed)
-	u.stood = append(u.stood, proc.Stood(begin.Add(-2*downAfter), time.Now()))
+	u.durations, u.errs, u.needsDownNode = append(u.durations, proc.Elapsed(begin)), append(u.errs, err),
+		append(u.needsDownNode, needed)
+	u.stalls = append(u.stalls, proc.StallTime(begin.Add(-2*downAfter), time.Now()))
 }
 
-// TestLoadGoesOnWhileANodeIsDown: of three nodes one is killed under load. What is told
-// of the transactions that were under way is so. From when the node is known to be down
-// clients, with no other option than where, do what needs other nodes alone; and whatever needs
-// that node fails at once, by its name and that of its shards. Who wants to wait for
-// it does, and when it is back everything works.
-func TestLoadGoesOnWhileANodeIsDown(t *testing.T) {
+// TestLoadContinuesWhileNodeIsDown kills one of three nodes under load.
+//
+//  1. The outcomes of the transactions in flight are correct.
+//  2. After the node is detected as down, clients with default options succeed with transactions that do not need it.
+//  3. A transaction that needs it fails at once with Unavailable; the error names the node and its shards.
+//  4. A client with WaitForNodes waits instead, and succeeds when the node is back.
+func TestLoadContinuesWhileNodeIsDown(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
 	var counters []string
 	for i := range 24 {
 		counters = append(counters, fmt.Sprintf("counter%d", i))
 	}
-	at := c.Places(t, keysOf(36))
-	adds := startNotedAdds(t, c.Addrs(), counters)
-	on := func(context.Context) bool { return adds.ended.Load() > 300 }
-	proc.Until(t, "the load is on", on, func() string { return "it is not" })
+	at := c.KeysByNode(t, keysOf(36))
+	adds := startCountedAdds(t, c.Addrs(), counters)
+	started := func(context.Context) bool { return adds.ended.Load() > 300 }
+	proc.Until(t, "the load runs", started, func() string { return "" })
 	down := c.Node(2)
 	down.Kill()
 	want := awaitDown(t, c.Node(0), down, at[2][0])
-	_, lost, _ := strings.Cut(want.String(), ", and with it ")
+	_, shards, _ := strings.Cut(want.String(), ", and with it ")
 	awaitDown(t, c.Node(1), down, at[2][0])
 	adds.finish()
 
-	endsInTime(t, proc.Open(t, []string{c.Node(0).Addr}), counters)
+	requireNoBlocking(t, proc.Open(t, []string{c.Node(0).Addr}), counters)
 
-	live, gone := slices.Concat(at[0], at[1]), at[2]
-	users := make([]*user, 12)
+	otherKeys, downKeys := slices.Concat(at[0], at[1]), at[2]
+	users := make([]*probeClient, 12)
 	var all sync.WaitGroup
 	for i := range users {
-		u := &user{db: proc.Open(t, []string{c.Node(i % 2).Addr, down.Addr})}
+		u := &probeClient{db: proc.Open(t, []string{c.Node(i % 2).Addr, down.Addr})}
 		users[i] = u
 		all.Go(func() {
 			for n := range 60 {
-				k, l := live[(i+7*n)%len(live)], live[(3*i+n)%len(live)]
+				k, l := otherKeys[(i+7*n)%len(otherKeys)], otherKeys[(3*i+n)%len(otherKeys)]
 				if n%3 == 0 {
-					u.use(n/3, k, gone[(i+n)%len(gone)], true)
+					u.run(n/3, k, downKeys[(i+n)%len(downKeys)], true)
 				} else {
-					u.use(n, k, l, false)
+					u.run(n, k, l, false)
 				}
 			}
 		})
@@ -185,42 +185,43 @@ func TestLoadGoesOnWhileANodeIsDown(t *testing.T) {
 	for _, u := range users {
 		for n, err := range u.errs {
 			e, _ := errors.AsType[*client.Error](err)
-			if !u.needed[n] {
-				if e != nil && e.Down != nil && e.Down.Node != want.Node && u.stood[n] >= downAfter/2 {
-					t.Logf("the machine stood still for %v: %v", u.stood[n], err)
+			if !u.needsDownNode[n] {
+				if e != nil && e.Down != nil && e.Down.Node != want.Node && u.stalls[n] >= downAfter/2 {
+					t.Logf("the machine was stalled for %v: %v", u.stalls[n], err)
 					continue
 				}
-				require.NoError(t, err, "what other nodes have")
+				require.NoError(t, err, "keys of other nodes")
 				continue
 			}
-			unavailable(t, err)
+			requireUnavailable(t, err)
 			require.Equal(t, want, e.Down)
 			require.Contains(t, e.Message, down.Addr)
-			require.Contains(t, e.Message, lost)
-			require.Less(t, u.took[n], time.Second, "%v", err)
+			require.Contains(t, e.Message, shards)
+			require.Less(t, u.durations[n], time.Second, "%v", err)
 		}
 	}
 
 	waiting := proc.Open(t, []string{c.Node(0).Addr}).With(client.WaitForNodes())
 	waited := make(chan error, 1)
-	ctx := soon(t)
+	ctx := testContext(t)
 	go func() {
 		value := []byte("waited")
-		waited <- waiting.Execute(ctx, client.PutOp(gone[0], value), client.PutOp(live[0], value))
+		waited <- waiting.Execute(ctx, client.PutOp(downKeys[0], value), client.PutOp(otherKeys[0], value))
 	}()
-	code, out := linchpin(t, "put", gone[1], "at once", "--addr", c.Node(0).Addr)
+	code, out := linchpin(t, "put", downKeys[1], "at once", "--addr", c.Node(0).Addr)
 	require.Equal(t, cli.ExitUnavailable, code, out)
 	require.Contains(t, out, want.String())
 	code, out = linchpin(t, "status", "--addr", c.Node(0).Addr)
 	require.Equal(t, cli.ExitOK, code, out)
-	require.Contains(t, out, lost)
+	require.Contains(t, out, shards)
 	type ended struct {
 		code int
 		out  string
 	}
 	command := make(chan ended, 1)
 	go func() {
-		code, out := linchpin(t, "put", gone[1], "waited", "--addr", c.Node(1).Addr, "--wait-for-shards", "--timeout", "60s")
+		code, out := linchpin(t, "put", downKeys[1], "waited", "--addr", c.Node(1).Addr, "--wait-for-shards",
+			"--timeout", "60s")
 		command <- ended{code, out}
 	}()
 	require.Empty(t, waited)
@@ -228,69 +229,69 @@ func TestLoadGoesOnWhileANodeIsDown(t *testing.T) {
 	require.NoError(t, <-waited)
 	end := <-command
 	require.Equal(t, cli.ExitOK, end.code, end.out)
-	c.Met(t)
+	c.WaitConnected(t)
 	for i := range c.Nodes() {
 		db := proc.Open(t, []string{c.Node(i).Addr})
-		for _, k := range slices.Concat(live, gone) {
-			require.NoError(t, db.Put(soon(t), k, []byte("back")))
+		for _, k := range slices.Concat(otherKeys, downKeys) {
+			require.NoError(t, db.Put(testContext(t), k, []byte("back")))
 		}
 	}
-	adds.hold(t, c.Open(t))
+	adds.requireConsistent(t, c.Open(t))
 }
 
-// endsInTime requires that nobody waits for keys of which some may be left locked by
-// transactions that only the dead node can decide.
-func endsInTime(t *testing.T, db *client.DB, keys []string) {
+// requireNoBlocking requires that transactions on the keys end in time. Some keys may be locked by
+// transactions that only the down node can decide.
+func requireNoBlocking(t *testing.T, db *client.DB, keys []string) {
 	t.Helper()
-	refused, locked := 0, 0
+	rejected, locked := 0, 0
 	for _, k := range keys {
 		for _, op := range []client.Op{add(k, 0), client.NewCounter(k).GetOp()} {
 			begin := time.Now()
-			err := db.Execute(soon(t), op)
-			require.Less(t, proc.Took(begin), 2*time.Second, "%v", err)
+			err := db.Execute(testContext(t), op)
+			require.Less(t, proc.Elapsed(begin), 2*time.Second, "%v", err)
 			if err == nil {
 				continue
 			}
-			unavailable(t, err)
+			requireUnavailable(t, err)
 			e, _ := errors.AsType[*client.Error](err)
 			require.NotNil(t, e.Down, "%v", err)
-			refused++
+			rejected++
 			if e.Key != "" {
 				require.Contains(t, e.Message, "which is down")
 				locked++
 			}
 		}
 	}
-	require.Positive(t, refused)
-	t.Logf("%d refused, %d of them for a lock that only the dead node can have released", refused, locked)
+	require.Positive(t, rejected)
+	t.Logf("%d rejected, %d of them for a lock that only the down node can release", rejected, locked)
 }
 
-// awaitDown waits until one node knows that another is down, which has a key, and gives
-// what that takes along, as its status says.
+// awaitDown waits until node n reports the node down, which has the key, as down. It returns the shards of
+// that node according to the status.
 func awaitDown(t *testing.T, n, down *proc.Node, key string) *client.NodeDown {
 	t.Helper()
-	var lost *client.NodeDown
+	var result *client.NodeDown
 	proc.WaitStatus(t, n, func(s *admin.Status) bool {
 		for i := range s.Members {
 			m := &s.Members[i]
 			if m.Address != down.Addr || m.Up {
 				continue
 			}
-			lost = &client.NodeDown{Node: m.Node, Address: m.Address, Shards: m.Shards, Keyspace: m.Keyspace,
+			result = &client.NodeDown{Node: m.Node, Address: m.Address, Shards: m.Shards, Keyspace: m.Keyspace,
 				Hot: slices.Contains(m.Shards, s.HotShard)}
 			return true
 		}
 		return false
 	})
-	require.NotEmpty(t, lost.Shards)
-	// Its status tells that it is silent. That it is down is concluded then, unless this
-	// node has stood still itself.
+	require.NotEmpty(t, result.Shards)
+	// The status reports a silent node at once. Requests are rejected only when the node is considered down,
+	// which takes longer if n was stalled itself.
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
 	var err error
-	proc.Until(t, "what is on it is refused", func(ctx context.Context) bool {
+	proc.Until(t, "requests for its keys are rejected", func(ctx context.Context) bool {
 		_, _, err = db.Get(ctx, key)
 		e, ok := errors.AsType[*client.Error](err)
 		return ok && e.Down != nil
 	}, func() string { return fmt.Sprint(err) })
-	return lost
+	return result
 }

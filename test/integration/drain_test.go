@@ -27,12 +27,12 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// linchpin runs the program, and gives its exit code and what it wrote. Any goroutine
-// may call it: it does not end the test, but says that it cannot run by the code -1.
+// linchpin runs the program, and returns its exit code and its output. Any goroutine may call it: if the
+// program cannot be run, the code is -1, and the test does not end.
 func linchpin(t *testing.T, args ...string) (code int, out string) {
 	t.Helper()
-	program := proc.Build(t).Linchpin // which may take a while, the first time
-	ctx, cancel := context.WithTimeout(context.Background(), 2*proc.Patience)
+	program := proc.Build(t).Linchpin // the first call takes long
+	ctx, cancel := context.WithTimeout(context.Background(), 2*proc.WaitTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	raw, err := cmd.CombinedOutput()
@@ -42,20 +42,19 @@ func linchpin(t *testing.T, args ...string) (code int, out string) {
 	return cmd.ProcessState.ExitCode(), string(raw)
 }
 
-// adders add to counters through one node each, without any retry, and note what
-// became of it.
+// adders add to counters through one node each, without retries, and count the outcomes.
 type adders struct {
-	acked, refused atomic.Int64
-	mu             sync.Mutex
-	bad            map[string]int
-	stop           context.CancelFunc
-	all            sync.WaitGroup
-	keys           []string
+	acked, rejected atomic.Int64
+	mu              sync.Mutex
+	unexpected      map[string]int
+	stop            context.CancelFunc
+	all             sync.WaitGroup
+	keys            []string
 }
 
 func startAdders(t *testing.T, c *proc.Cluster, keys []string) *adders {
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &adders{bad: map[string]int{}, stop: cancel, keys: keys}
+	a := &adders{unexpected: map[string]int{}, stop: cancel, keys: keys}
 	t.Cleanup(func() { a.finish() })
 	for i, addr := range c.Addrs() {
 		db := proc.Open(t, []string{addr}).With(client.NoRetry())
@@ -68,24 +67,24 @@ func startAdders(t *testing.T, c *proc.Cluster, keys []string) *adders {
 
 func (a *adders) run(ctx context.Context, db *client.DB, i int) {
 	for n := i; ctx.Err() == nil; n++ {
-		// Two keys of any shards, so that most have participants on several nodes.
+		// Two keys of any shards: most transactions have participants on several nodes.
 		one, two := a.keys[n%len(a.keys)], a.keys[(n*7+3)%len(a.keys)]
-		deadline, cancel := context.WithTimeout(context.Background(), proc.Patience)
+		deadline, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 		err := db.Execute(deadline, add(one, 1), add(two, 1))
 		cancel()
 		switch {
 		case err == nil:
 			a.acked.Add(2)
 		case kv.KindOf(err) == kv.KindUnavailable:
-			a.refused.Add(1)
-			// A client that does not retry would have to be slow by itself.
+			a.rejected.Add(1)
+			// A client without retries has to limit its rate itself.
 			wait, cancel := context.WithTimeout(ctx, time.Millisecond)
 			<-wait.Done()
 			cancel()
 		case kv.KindOf(err) == kv.KindAborted: // nothing was applied
 		default:
 			a.mu.Lock()
-			a.bad[kv.KindOf(err).String()+": "+err.Error()]++
+			a.unexpected[kv.KindOf(err).String()+": "+err.Error()]++
 			a.mu.Unlock()
 		}
 	}
@@ -94,7 +93,8 @@ func (a *adders) run(ctx context.Context, db *client.DB, i int) {
 func (a *adders) await(t *testing.T, more int64) {
 	t.Helper()
 	at := a.acked.Load()
-	proc.Until(t, "transactions commit", func(context.Context) bool { return a.acked.Load() >= at+more }, func() string { return fmt.Sprint(a.acked.Load()) })
+	proc.Until(t, "transactions commit", func(context.Context) bool { return a.acked.Load() >= at+more },
+		func() string { return fmt.Sprint(a.acked.Load()) })
 }
 
 func (a *adders) finish() {
@@ -102,9 +102,9 @@ func (a *adders) finish() {
 	a.all.Wait()
 }
 
-// TestDrainLosesNothing drains each node in turn under load: whoever is refused is told
-// that the node drains or is away, nobody's outcome is unknown, what was answered is
-// there, and the shards have ended cleanly.
+// TestDrainLosesNothing drains each node in turn under load. The load fails only with Unavailable or
+// Aborted, never with an unknown outcome; every acknowledged add is applied; and the shards have shut down
+// cleanly.
 func TestDrainLosesNothing(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Args: hotKeyArgs()})
@@ -115,7 +115,7 @@ func TestDrainLosesNothing(t *testing.T) {
 	a := startAdders(t, c, keys)
 	for i, n := range c.Nodes() {
 		a.await(t, 200)
-		if i == 0 { // once by the command, and by a signal
+		if i == 0 { // once by the command, then by signals
 			code, out := linchpin(t, "drain", "--addr", n.Addr)
 			require.Equal(t, cli.ExitOK, code, out)
 			require.Contains(t, out, "stopping")
@@ -124,46 +124,46 @@ func TestDrainLosesNothing(t *testing.T) {
 		} else {
 			require.Equal(t, cli.ExitOK, n.Stop(t), n.Output)
 		}
-		n.Says(t, "drain finished")
+		n.AwaitOutput(t, "drain finished")
 		n.Start(t)
-		n.Says(t, "shards recovered")
-		c.Met(t)
+		n.AwaitOutput(t, "shards recovered")
+		c.WaitConnected(t)
 	}
 	a.await(t, 200)
 	a.finish()
-	require.Empty(t, slices.Collect(maps.Keys(a.bad)), "only refusals")
+	require.Empty(t, slices.Collect(maps.Keys(a.unexpected)), "only rejections")
 	for _, n := range c.Nodes() {
-		said := n.Output.String()
-		said = said[strings.LastIndex(said, "shards recovered"):]
-		said, _, _ = strings.Cut(said, "\n")
+		text := n.Output.String()
+		text = text[strings.LastIndex(text, "shards recovered"):]
+		text, _, _ = strings.Cut(text, "\n")
 		var shards, clean int
-		_, err := fmt.Sscanf(said[strings.Index(said, "shards="):], "shards=%d clean_shutdowns=%d", &shards, &clean)
-		require.NoError(t, err, said)
-		require.Equal(t, shards, clean, "a drained node's shards have ended cleanly")
+		_, err := fmt.Sscanf(text[strings.Index(text, "shards="):], "shards=%d clean_shutdowns=%d", &shards, &clean)
+		require.NoError(t, err, text)
+		require.Equal(t, shards, clean, "the shards of a drained node have shut down cleanly")
 	}
 	db := c.Open(t)
 	sum := int64(0)
 	for _, k := range keys {
-		n, err := client.NewCounter(k).Get(soon(t), db)
+		n, err := client.NewCounter(k).Get(testContext(t), db)
 		require.NoError(t, err)
 		sum += n
 	}
 	require.Equal(t, a.acked.Load(), sum)
-	require.Positive(t, a.refused.Load(), "the load met the drains")
+	require.Positive(t, a.rejected.Load(), "some transactions ran during a drain")
 }
 
-// TestDrainWaitsForOpenTransactions: the health endpoint is red at once, what is new is
-// refused, and an open interactive transaction commits, on a shard of another node too.
+// TestDrainWaitsForOpenTransactions: readiness is red at once, new transactions are rejected, and an open
+// interactive transaction commits, also on shards of other nodes.
 func TestDrainWaitsForOpenTransactions(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Args: hotKeyArgs()})
 	n := c.Node(0)
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
 	other := proc.Open(t, []string{c.Node(1).Addr}).With(client.NoRetry())
-	ctx := soon(t)
+	ctx := testContext(t)
 	require.Equal(t, http.StatusOK, readiness(t, n))
-	// What a gateway has not heard of a shard yet aborts the first transaction that only
-	// writes there, and nothing is tried again here.
+	// A gateway that does not know the incarnation of a shard yet aborts the first transaction that only
+	// writes there. Without retries that would fail the test, so use every shard once.
 	for _, d := range []*client.DB{db, other} {
 		for i := range 8 {
 			mine, others := fmt.Sprintf("mine%d", i), fmt.Sprintf("others%d", i)
@@ -177,7 +177,8 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 	done := make(chan drained, 1)
 	err := db.Update(ctx, func(txCtx context.Context, tx *client.Tx) error {
 		return other.Update(ctx, func(acrossCtx context.Context, across *client.Tx) error {
-			if _, _, err := tx.Get(txCtx, "begins"); err != nil { // puts are kept back
+			// Puts are buffered: only a read begins the transaction on the node.
+			if _, _, err := tx.Get(txCtx, "begins"); err != nil {
 				return err
 			}
 			for i := range 8 {
@@ -195,20 +196,22 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 				code, out := linchpin(t, "drain", "--addr", n.Addr, "--limit", "30s")
 				done <- drained{code, out}
 			}()
-			n.Says(t, "drain started")
-			proc.Until(t, "it is not ready", func(context.Context) bool { return readiness(t, n) == http.StatusServiceUnavailable }, func() string { return "it is" })
-			proc.Until(t, "it refuses", func(context.Context) bool {
+			n.AwaitOutput(t, "drain started")
+			proc.Until(t, "the node is not ready", func(context.Context) bool {
+				return readiness(t, n) == http.StatusServiceUnavailable
+			}, func() string { return "" })
+			proc.Until(t, "the node reports that it drains", func(context.Context) bool {
 				_, err := admin.New(proc.Open(t, []string{c.Node(1).Addr})).Status(ctx)
-				require.NoError(t, err, "the others go on")
+				require.NoError(t, err, "other nodes serve")
 				code, out := linchpin(t, "health", "--addr", n.Addr)
 				return code == cli.ExitUnavailable && strings.Contains(out, "draining")
-			}, func() string { return "it does not" })
+			}, func() string { return "" })
 			proc.WaitStatus(t, c.Node(1), func(s *admin.Status) bool {
 				return slices.ContainsFunc(s.Members, func(m admin.Member) bool { return m.Draining && m.Address == n.Addr })
 			})
 			select {
 			case d := <-done:
-				return fmt.Errorf("it did not wait: %s", d.out)
+				return fmt.Errorf("the drain did not wait: %s", d.out)
 			default:
 			}
 			return nil
@@ -220,11 +223,11 @@ func TestDrainWaitsForOpenTransactions(t *testing.T) {
 	require.Contains(t, d.out, "1 interactive transactions")
 	require.Equal(t, cli.ExitOK, n.Wait(t))
 	n.Start(t)
-	c.Met(t)
+	c.WaitConnected(t)
 	all := c.Open(t)
 	for i := range 8 {
 		for _, k := range []string{"mine", "others"} {
-			value, _, err := all.Get(soon(t), fmt.Sprintf("%s%d", k, i))
+			value, _, err := all.Get(testContext(t), fmt.Sprintf("%s%d", k, i))
 			require.NoError(t, err)
 			require.Equal(t, "x", string(value), k)
 		}
@@ -244,14 +247,14 @@ func readiness(t *testing.T, n *proc.Node) int {
 	return resp.StatusCode
 }
 
-// TestDrainHasALimit: an open transaction does not keep a node for ever, and the one
-// who drains is told that something was cut off.
-func TestDrainHasALimit(t *testing.T) {
+// TestDrainLimitCutsOffTransactions: an open transaction delays a drain only up to the limit. The command
+// reports that it was cut off, and nothing of it is applied.
+func TestDrainLimitCutsOffTransactions(t *testing.T) {
 	t.Parallel()
-	n := single(t, "node", t.TempDir())
+	n := newSingleNode(t, "node", t.TempDir())
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
-	err := db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+	err := db.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
 		if _, _, err := tx.Get(ctx, "begins"); err != nil {
 			return err
 		}
@@ -266,20 +269,20 @@ func TestDrainHasALimit(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, cli.ExitOK, n.Wait(t))
 	n.Start(t)
-	_, found, err := proc.Open(t, []string{n.Addr}).Get(soon(t), "k")
+	_, found, err := proc.Open(t, []string{n.Addr}).Get(testContext(t), "k")
 	require.NoError(t, err)
 	require.False(t, found)
 }
 
-// TestASecondSignalEndsAtOnce, and loses nothing that was answered.
-func TestASecondSignalEndsAtOnce(t *testing.T) {
+// TestSecondSignalExitsAtOnce: it does not wait for the drain, and no acknowledged write is lost.
+func TestSecondSignalExitsAtOnce(t *testing.T) {
 	t.Parallel()
-	n := single(t, "node", t.TempDir(), "--drain-timeout", "10m")
+	n := newSingleNode(t, "node", t.TempDir(), "--drain-timeout", "10m")
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
-	err := db.Put(soon(t), "kept", []byte("v"))
+	err := db.Put(testContext(t), "retained", []byte("v"))
 	require.NoError(t, err)
-	err = db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+	err = db.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
 		if _, _, err := tx.Get(ctx, "begins"); err != nil {
 			return err
 		}
@@ -287,34 +290,34 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 			return err
 		}
 		n.Terminate(t)
-		n.Says(t, "drain started")
-		n.Says(t, "msg=draining")
+		n.AwaitOutput(t, "drain started")
+		n.AwaitOutput(t, "msg=draining")
 		n.Terminate(t)
 		require.NotEqual(t, cli.ExitOK, n.Wait(t))
-		return errors.New("it is gone") // a commit would be asked about until the node is back
+		return errors.New("the node has exited") // a commit would be retried until the node is back
 	})
 	require.Error(t, err)
 	n.Start(t)
-	kept, open := client.GetOp("kept"), client.GetOp("open")
-	require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(soon(t), kept, open))
-	require.True(t, kept.Found())
+	retained, open := client.GetOp("retained"), client.GetOp("open")
+	require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(testContext(t), retained, open))
+	require.True(t, retained.Found())
 	require.False(t, open.Found())
 }
 
-// TestDebugZip collects from a cluster of which a node is down: the others' files are
-// there, what went wrong stands in its place, and neither keys nor values are, if that
-// is wished for.
+// TestDebugZip collects from a cluster with a node that is down: the files of the other nodes are complete,
+// the error of the down node is recorded, and with --redact-keys the file contains neither keys nor values.
 func TestDebugZip(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Args: hotKeyArgs()})
 	db := c.Open(t)
 	for i := range 50 {
 		put := client.PutOp(fmt.Sprintf("privatekey%d", i), []byte("privatevalue"))
-		require.NoError(t, db.Execute(soon(t), put, add("privatehot", 1)))
+		require.NoError(t, db.Execute(testContext(t), put, add("privatehot", 1)))
 	}
 	c.Node(2).Kill()
 	name := filepath.Join(t.TempDir(), "debug.zip")
-	args := []string{"debug", "zip", name, "--addr", strings.Join(c.Addrs()[:2], ","), "--redact-keys", "--profile", "200ms"}
+	args := []string{"debug", "zip", name, "--addr", strings.Join(c.Addrs()[:2], ","), "--redact-keys", "--profile",
+		"200ms"}
 	code, out := linchpin(t, args...)
 	require.Equal(t, cli.ExitOK, code, out)
 	code, out = linchpin(t, args...)
@@ -339,7 +342,8 @@ func TestDebugZip(t *testing.T) {
 			require.True(t, bytes.Contains(text, []byte("linchpin_log_fsyncs_total")))
 		}
 	}
-	want := []string{"cpu.pprof", "disk.json", "goroutines.txt", "heap.pprof", "hot-keys.json", "log.txt", "metrics.txt", "mutex.pprof", "receipts.json", "runtime.json",
+	want := []string{"cpu.pprof", "disk.json", "goroutines.txt", "heap.pprof", "hot-keys.json", "log.txt", "metrics.txt",
+		"mutex.pprof", "receipts.json", "runtime.json",
 		"settings.txt", "shards.json", "status.json", "version.txt", "waits.json"}
 	require.Len(t, byNode, 3)
 	down := 0
@@ -349,7 +353,7 @@ func TestDebugZip(t *testing.T) {
 			down++
 			continue
 		}
-		// The hot shard may have been on the node that is down.
+		// The hot shard may be on the down node.
 		files = slices.DeleteFunc(files, func(f string) bool { return f == "hot-keys.json.error.txt" })
 		if !slices.Contains(files, "hot-keys.json") {
 			files = append(files, "hot-keys.json")
@@ -360,16 +364,17 @@ func TestDebugZip(t *testing.T) {
 	require.Equal(t, 1, down)
 }
 
-// TestLogLevelsOfAProcess are changed while it runs, and lines tell node and component.
-func TestLogLevelsOfAProcess(t *testing.T) {
+// TestLogLevelChangesAtRuntime: log levels change without a restart, and log lines name the node and the
+// component.
+func TestLogLevelChangesAtRuntime(t *testing.T) {
 	t.Parallel()
-	n := single(t, "node", t.TempDir(), "--log-format", "json", "--log-level", "error")
+	n := newSingleNode(t, "node", t.TempDir(), "--log-format", "json", "--log-level", "error")
 	n.Start(t)
 	require.NotContains(t, n.Output.String(), `"msg":"node serving"`)
 	code, out := linchpin(t, "log", "level", "info", "--component", "node", "--addr", n.Addr)
 	require.Equal(t, cli.ExitOK, code, out)
 	require.Regexp(t, `node +info\ncluster +error\n`, out)
-	n.Says(t, `"msg":"log level changed","component":"node"`)
+	n.AwaitOutput(t, `"msg":"log level changed","component":"node"`)
 	code, out = linchpin(t, "log", "level", "info", "--component", "nodes", "--addr", n.Addr)
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, out, "there is no component")

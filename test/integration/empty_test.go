@@ -18,7 +18,7 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// emptyStore is a cluster, and a client of it.
+// emptyStore starts a cluster and opens a client of it.
 func emptyStore(t *testing.T) (context.Context, *client.DB) {
 	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), Listen: true, NoSync: true, Nodes: 2})
 	require.NoError(t, err)
@@ -32,7 +32,7 @@ func emptyStore(t *testing.T) (context.Context, *client.DB) {
 	return ctx, proc.Open(t, c.Addrs()[:1])
 }
 
-// paths are the ways in which an operation gets to the store.
+// paths are the ways in which an operation is executed.
 var paths = map[string]func(context.Context, *client.DB, ...client.Op) error{
 	"one-shot": func(ctx context.Context, db *client.DB, ops ...client.Op) error { return db.Execute(ctx, ops...) },
 	"interactive": func(ctx context.Context, db *client.DB, ops ...client.Op) error {
@@ -50,16 +50,15 @@ var paths = map[string]func(context.Context, *client.DB, ...client.Op) error{
 	},
 }
 
-// requireValue requires that a value was read as it was written: empty is not nil, and absent is nil.
+// requireValue distinguishes empty from nil: a value is not nil, an absent one is nil.
 func requireValue(t *testing.T, want, got []byte, what string) {
 	t.Helper()
 	require.Equal(t, want == nil, got == nil, what)
 	require.Equal(t, want, got, what)
 }
 
-// TestConditionsOnEmptyValues: the condition "the value is empty" is not the absence of a
-// condition. It holds for a value that is empty, and for no other, on every path. A version
-// of zero is the version of no write.
+// TestConditionsOnEmptyValues: the condition "the value is empty" holds for a value that is empty and for
+// no other, on every path. It is not the absence of a condition. A version of zero is invalid.
 func TestConditionsOnEmptyValues(t *testing.T) {
 	t.Parallel()
 	ctx, db := emptyStore(t)
@@ -107,13 +106,13 @@ func TestConditionsOnEmptyValues(t *testing.T) {
 	}
 }
 
-// TestOneClientTakesTheLock that is free when its value is empty: by a comparison with nil,
-// and by a comparison with what was read.
-func TestOneClientTakesTheLock(t *testing.T) {
+// TestOneClientAcquiresEmptyLock: a lock that is free if its value is empty is acquired by exactly one
+// client, whether clients compare with nil or with the value that they read.
+func TestOneClientAcquiresEmptyLock(t *testing.T) {
 	t.Parallel()
 	ctx, db := emptyStore(t)
 	require.NoError(t, db.Put(ctx, "lock", nil))
-	var taken atomic.Int64
+	var acquired atomic.Int64
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -131,7 +130,7 @@ func TestOneClientTakesTheLock(t *testing.T) {
 			err = db.Put(ctx, "lock", fmt.Appendf(nil, "owner %d", i), client.IfValue(old))
 			switch kv.KindOf(err) {
 			case kv.KindOK:
-				taken.Add(1)
+				acquired.Add(1)
 			case kv.KindConditionFailed:
 			default:
 				t.Error(err)
@@ -139,10 +138,10 @@ func TestOneClientTakesTheLock(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.EqualValues(t, 1, taken.Load())
+	require.EqualValues(t, 1, acquired.Load())
 }
 
-// TestEmptyAndZeroArguments of every operation, on every path.
+// TestEmptyAndZeroArguments: every operation accepts or rejects them alike on every path.
 func TestEmptyAndZeroArguments(t *testing.T) {
 	t.Parallel()
 	ctx, db := emptyStore(t)
@@ -150,50 +149,64 @@ func TestEmptyAndZeroArguments(t *testing.T) {
 		return func(key string) client.Op { return callOp(key, typ, method, args...) }
 	}
 	for name, c := range map[string]struct {
-		// first makes what op is about.
+		// first prepares the value that op is applied to.
 		first, op func(key string) client.Op
 		kind      kv.Kind
-		// answer is what op answers, as client.Datum.Any.
-		answer []any
+		// results are those of op, as client.Datum.Any.
+		results []any
 	}{
 		"put of nil":         {op: func(k string) client.Op { return client.PutOp(k, nil) }},
 		"add of 0":           {op: func(k string) client.Op { return add(k, 0) }},
 		"add-get of 0":       {op: func(k string) client.Op { return client.NewCounter(k).AddGetOp(0) }},
 		"scan of everything": {op: func(string) client.Op { return client.ScanOp(client.Range{}, 0) }},
 
-		"set":                 {first: call("set", "add", ""), op: call("set", "contains", ""), answer: []any{true}},
-		"set, nil":            {first: call("set", "add", []byte(nil)), op: call("set", "members"), answer: []any{[]byte{}}},
-		"set, none":           {op: call("set", "contains", ""), answer: []any{false}},
-		"map":                 {first: call("map", "set", "", ""), op: call("map", "get", ""), answer: []any{[]byte{}}},
-		"map, all":            {first: call("map", "set", "", []byte(nil)), op: call("map", "all"), answer: []any{[]byte{}, []byte{}}},
-		"map, many":           {first: call("map", "set", "f", ""), op: call("map", "get-many", "", "f"), answer: []any{nil, []byte{}}},
-		"map, none":           {op: call("map", "get", ""), answer: []any{nil}},
-		"map, range of 0":     {op: call("map", "range", "", 0), kind: kv.KindInvalid},
-		"map, increment by 0": {first: call("map", "increment", "", 0), op: call("map", "get", ""), answer: []any{[]byte("0")}},
-		"list":                {first: call("list", "append", "", "x", ""), op: call("list", "range", 0, -1), answer: []any{[]byte{}, []byte("x"), []byte{}}},
-		"list, get":           {first: call("list", "append", ""), op: call("list", "get", 0), answer: []any{[]byte{}}},
-		"list, none":          {op: call("list", "get", 0), answer: []any{nil}},
-		"sorted set":          {first: call("sorted-set", "add", 0.0, ""), op: call("sorted-set", "score", ""), answer: []any{0.0}},
-		"sorted set, none":    {op: call("sorted-set", "score", ""), answer: []any{nil}},
-		"sorted set, ranks":   {first: call("sorted-set", "add", 0.0, ""), op: call("sorted-set", "range-by-rank", 0, 0), answer: []any{[]byte{}, 0.0}},
+		"set":       {first: call("set", "add", ""), op: call("set", "contains", ""), results: []any{true}},
+		"set, nil":  {first: call("set", "add", []byte(nil)), op: call("set", "members"), results: []any{[]byte{}}},
+		"set, none": {op: call("set", "contains", ""), results: []any{false}},
+		"map":       {first: call("map", "set", "", ""), op: call("map", "get", ""), results: []any{[]byte{}}},
+		"map, all": {first: call("map", "set", "", []byte(nil)), op: call("map", "all"),
+			results: []any{[]byte{}, []byte{}}},
+		"map, many": {first: call("map", "set", "f", ""), op: call("map", "get-many", "", "f"),
+			results: []any{nil, []byte{}}},
+		"map, none":       {op: call("map", "get", ""), results: []any{nil}},
+		"map, range of 0": {op: call("map", "range", "", 0), kind: kv.KindInvalid},
+		"map, increment by 0": {first: call("map", "increment", "", 0), op: call("map", "get", ""),
+			results: []any{[]byte("0")}},
+		"list": {first: call("list", "append", "", "x", ""), op: call("list", "range", 0, -1),
+			results: []any{[]byte{}, []byte("x"), []byte{}}},
+		"list, get":  {first: call("list", "append", ""), op: call("list", "get", 0), results: []any{[]byte{}}},
+		"list, none": {op: call("list", "get", 0), results: []any{nil}},
+		"sorted set": {first: call("sorted-set", "add", 0.0, ""), op: call("sorted-set", "score", ""),
+			results: []any{0.0}},
+		"sorted set, none": {op: call("sorted-set", "score", ""), results: []any{nil}},
+		"sorted set, ranks": {first: call("sorted-set", "add", 0.0, ""), op: call("sorted-set", "range-by-rank", 0, 0),
+			results: []any{[]byte{}, 0.0}},
 		"sorted set, limit 0": {op: call("sorted-set", "range-by-score", 0.0, 1.0, 0), kind: kv.KindInvalid},
-		"top-k":               {first: call("top-k", "add", 0.0, ""), op: call("top-k", "max"), answer: []any{[]byte{}, 0.0}},
-		"top-k, top 0":        {op: call("top-k", "top", 0), kind: kv.KindInvalid},
-		"summary":             {first: call("summary", "add", 0.0), op: call("summary", "min"), answer: []any{0.0}},
-		"summary, none":       {op: call("summary", "min"), answer: []any{nil}},
-		"bounded":             {first: call("bounded-counter", "create", -5, 5, 0), op: call("bounded-counter", "get"), answer: []any{int64(0)}},
-		"bounded, no start":   {first: call("bounded-counter", "create", -5, 5), op: call("bounded-counter", "get"), answer: []any{int64(-5)}},
-		"bounded, of 0":       {first: call("bounded-counter", "create", 0, 0, 0), op: call("bounded-counter", "bounds"), answer: []any{int64(0), int64(0)}},
-		"bounded, add of 0":   {first: call("bounded-counter", "create", -5, 5, 0), op: call("bounded-counter", "add", 0), kind: kv.KindInvalid},
-		"bounded, sold out":   {first: call("bounded-counter", "create", 0, 5, 0), op: call("bounded-counter", "subtract", 1), kind: kv.KindOutOfRange},
-		"bounded, too much":   {first: call("bounded-counter", "create", 0, 5), op: call("bounded-counter", "add", 6), kind: kv.KindOutOfRange},
-		"bounded, none":       {op: call("bounded-counter", "subtract", 1), kind: kv.KindNotFound},
-		"bounded, none, add":  {op: call("bounded-counter", "add", 1), kind: kv.KindNotFound},
-		"bounded, none, try":  {op: call("bounded-counter", "try-subtract", 1), kind: kv.KindNotFound},
-		"bounded, others":     {first: call("bounded-counter", "create", 0, 5, 0), op: call("bounded-counter", "create", 0, 6), kind: kv.KindConditionFailed},
-		"ids, none":           {op: call("ids", "next", 0), kind: kv.KindInvalid},
-		"value":               {first: call("value", "put", ""), op: call("value", "get"), answer: []any{[]byte{}}},
-		"value, none":         {op: call("value", "get"), answer: []any{nil}},
+		"top-k": {first: call("top-k", "add", 0.0, ""), op: call("top-k", "max"),
+			results: []any{[]byte{}, 0.0}},
+		"top-k, top 0":  {op: call("top-k", "top", 0), kind: kv.KindInvalid},
+		"summary":       {first: call("summary", "add", 0.0), op: call("summary", "min"), results: []any{0.0}},
+		"summary, none": {op: call("summary", "min"), results: []any{nil}},
+		"bounded": {first: call("bounded-counter", "create", -5, 5, 0), op: call("bounded-counter", "get"),
+			results: []any{int64(0)}},
+		"bounded, no start": {first: call("bounded-counter", "create", -5, 5), op: call("bounded-counter", "get"),
+			results: []any{int64(-5)}},
+		"bounded, of 0": {first: call("bounded-counter", "create", 0, 0, 0), op: call("bounded-counter", "bounds"),
+			results: []any{int64(0), int64(0)}},
+		"bounded, add of 0": {first: call("bounded-counter", "create", -5, 5, 0), op: call("bounded-counter", "add", 0),
+			kind: kv.KindInvalid},
+		"bounded, sold out": {first: call("bounded-counter", "create", 0, 5, 0),
+			op: call("bounded-counter", "subtract", 1), kind: kv.KindOutOfRange},
+		"bounded, too much": {first: call("bounded-counter", "create", 0, 5), op: call("bounded-counter", "add", 6),
+			kind: kv.KindOutOfRange},
+		"bounded, none":      {op: call("bounded-counter", "subtract", 1), kind: kv.KindNotFound},
+		"bounded, none, add": {op: call("bounded-counter", "add", 1), kind: kv.KindNotFound},
+		"bounded, none, try": {op: call("bounded-counter", "try-subtract", 1), kind: kv.KindNotFound},
+		"bounded, others": {first: call("bounded-counter", "create", 0, 5, 0),
+			op: call("bounded-counter", "create", 0, 6), kind: kv.KindConditionFailed},
+		"ids, none":   {op: call("ids", "next", 0), kind: kv.KindInvalid},
+		"value":       {first: call("value", "put", ""), op: call("value", "get"), results: []any{[]byte{}}},
+		"value, none": {op: call("value", "get"), results: []any{nil}},
 	} {
 		for path, run := range paths {
 			what, key := path+": "+name, "args/"+path+"/"+name
@@ -209,13 +222,13 @@ func TestEmptyAndZeroArguments(t *testing.T) {
 				continue
 			}
 			if called, ok := op.(*client.Result[[]any]); ok {
-				require.Equal(t, c.answer, called.Value(), what)
+				require.Equal(t, c.results, called.Value(), what)
 			}
 		}
 	}
 }
 
-// TestInvalidArguments are refused on every path.
+// TestInvalidArguments: they are rejected on every path.
 func TestInvalidArguments(t *testing.T) {
 	t.Parallel()
 	ctx, db := emptyStore(t)
@@ -244,18 +257,18 @@ func TestInvalidArguments(t *testing.T) {
 	require.Equal(t, 1, failures)
 }
 
-// callOp calls a method of a data type, and returns what it answers, as client.Datum.Any.
+// callOp calls a method of a data type. Its results are those of client.Datum.Any.
 func callOp(key, typ, method string, args ...any) *client.Result[[]any] {
-	answer := func(data []client.Datum) (out []any, err error) {
+	decode := func(data []client.Datum) (out []any, err error) {
 		for _, d := range data {
 			out = append(out, d.Any())
 		}
 		return out, nil
 	}
-	return client.CallOp(key, typ, method, answer, args...)
+	return client.CallOp(key, typ, method, decode, args...)
 }
 
-// TestEmptyKeys: no operation takes one, on any path.
+// TestEmptyKeys: every operation rejects an empty key, on every path.
 func TestEmptyKeys(t *testing.T) {
 	t.Parallel()
 	ctx, db := emptyStore(t)
@@ -264,7 +277,8 @@ func TestEmptyKeys(t *testing.T) {
 	counter := client.NewCounter("")
 	for _, op := range []client.Op{client.GetOp(""), client.EntryOp(""), client.GetForUpdateOp(""), client.PutOp("", nil),
 		client.DeleteOp(""), client.PutOp("", nil, client.IfAbsent()), client.PutOp("", nil, client.IfValue(nil)),
-		client.RequireOp("", client.IfAbsent()), client.RequireOp("", client.IfValue(nil)), counter.AddOp(1), counter.AddGetOp(1),
+		client.RequireOp("", client.IfAbsent()), client.RequireOp("", client.IfValue(nil)), counter.AddOp(1),
+		counter.AddGetOp(1),
 		counter.GetOp(), client.ExpireOp("", time.Hour), client.PersistOp(""), callOp("", "set", "len"), client.DumpOp(""),
 		client.RestoreOp("", full.Value())} {
 		for path, run := range paths {
@@ -274,9 +288,9 @@ func TestEmptyKeys(t *testing.T) {
 	}
 }
 
-// readsEmptyValues requires that the values of the keys "empty" and "none", of which the second does not
-// exist, are read as such.
-func readsEmptyValues(ctx context.Context, t *testing.T, r client.Reader, what string) {
+// requireEmptyValuesRead requires that every read returns the key "empty" as empty and the key "none" as
+// absent.
+func requireEmptyValuesRead(ctx context.Context, t *testing.T, r client.Reader, what string) {
 	t.Helper()
 	empty, none, page := client.GetOp("empty"), client.GetOp("none"), client.ScanOp(client.Prefix("empty"), 0)
 	require.NoError(t, r.Execute(ctx, empty, none, page), what)
@@ -310,7 +324,8 @@ func readsEmptyValues(ctx context.Context, t *testing.T, r client.Reader, what s
 	require.Equal(t, 1, scanned, what)
 }
 
-// TestEmptyValuesAreRead as empty and not as nil, and absent ones as nil, by every read.
+// TestEmptyValuesAreRead: every read returns an empty value as empty and not as nil, and an absent one as
+// nil.
 func TestEmptyValuesAreRead(t *testing.T) {
 	t.Parallel()
 	ctx, db := emptyStore(t)
@@ -327,18 +342,18 @@ func TestEmptyValuesAreRead(t *testing.T) {
 	requireValue(t, []byte{}, own.Value(), "outcome")
 	requireValue(t, nil, none.Value(), "none, of an outcome")
 
-	readsEmptyValues(ctx, t, db, "db")
+	requireEmptyValuesRead(ctx, t, db, "db")
 	snapshot, err := db.CreateSnapshot(ctx, "s", client.TTL(time.Hour))
 	require.NoError(t, err)
-	readsEmptyValues(ctx, t, snapshot, "snapshot")
-	readsEmptyValues(ctx, t, db.AtSnapshot("s"), "snapshot by its name")
+	requireEmptyValuesRead(ctx, t, snapshot, "snapshot")
+	requireEmptyValuesRead(ctx, t, db.AtSnapshot("s"), "snapshot by its name")
 	require.NoError(t, db.View(ctx, func(ctx context.Context, v *client.View) error {
-		readsEmptyValues(ctx, t, v, "view")
+		requireEmptyValuesRead(ctx, t, v, "view")
 		return nil
 	}))
 	require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 		require.NoError(t, tx.Put(ctx, "own", nil))
-		readsEmptyValues(ctx, t, tx, "update")
+		requireEmptyValuesRead(ctx, t, tx, "update")
 		for key, want := range map[string][]byte{"empty": {}, "none": nil, "own": {}} {
 			value, found, err := tx.GetForUpdate(ctx, key)
 			require.NoError(t, err, key)
@@ -367,7 +382,8 @@ func TestEmptyValuesAreRead(t *testing.T) {
 	requireValue(t, []byte{}, restored.Value(), "dump")
 }
 
-// TestFailedConditionsReportEmptyValues as empty and not as nil, and absent ones as nil.
+// TestFailedConditionsReportEmptyValues: the error has an empty value as empty and not as nil, and an
+// absent one as nil.
 func TestFailedConditionsReportEmptyValues(t *testing.T) {
 	t.Parallel()
 	ctx, db := emptyStore(t)
@@ -382,9 +398,9 @@ func TestFailedConditionsReportEmptyValues(t *testing.T) {
 	for _, c := range []client.Condition{client.IfAbsent(), client.IfValue([]byte("x"))} {
 		e := current(db.Put(ctx, "empty", nil, c))
 		require.Equal(t, client.TypeValue, e.Type)
-		requireValue(t, []byte{}, e.Value, "what the key holds")
+		requireValue(t, []byte{}, e.Value, "the current value")
 	}
 	e := current(db.Put(ctx, "none", nil, client.IfValue(nil)))
 	require.Equal(t, client.Type(""), e.Type)
-	requireValue(t, nil, e.Value, "what the key holds")
+	requireValue(t, nil, e.Value, "the current value")
 }

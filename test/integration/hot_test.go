@@ -38,7 +38,7 @@ func startHot(t *testing.T, mode hotshard.Mode) *hotCluster {
 	return &hotCluster{c, t}
 }
 
-// hot runs "linchpin hot" through a node.
+// hot runs "linchpin hot" through a node and returns its output.
 func (c *hotCluster) hot(node int, args ...string) string {
 	c.t.Helper()
 	var out, errs bytes.Buffer
@@ -48,8 +48,8 @@ func (c *hotCluster) hot(node int, args ...string) string {
 	return out.String()
 }
 
-// where is the shard that a key is said to be on, -1 if it is not said.
-func (c *hotCluster) where(node int, key string) int {
+// shardOf returns the shard of a key according to "linchpin hot", -1 if the key is not listed.
+func (c *hotCluster) shardOf(node int, key string) int {
 	c.t.Helper()
 	for line := range strings.Lines(c.hot(node, "-o", "json", "--limit", "1000")) {
 		var o struct {
@@ -64,21 +64,23 @@ func (c *hotCluster) where(node int, key string) int {
 	return -1
 }
 
-// comes waits for a key to be on the hot shard; goes for it to be elsewhere.
-func (c *hotCluster) comes(key string) {
+// awaitOnHotShard waits until a key is on the hot shard, awaitOffHotShard until it is not.
+func (c *hotCluster) awaitOnHotShard(key string) {
 	c.t.Helper()
 	hot := int(c.Router().HotShard())
-	require.Eventually(c.t, func() bool { return c.where(1, key) == hot }, 10*time.Second, 50*time.Millisecond, "%s comes", key)
+	require.Eventually(c.t, func() bool { return c.shardOf(1, key) == hot }, 10*time.Second, 50*time.Millisecond,
+		"%s is on the hot shard", key)
 }
 
-func (c *hotCluster) goes(key string) {
+func (c *hotCluster) awaitOffHotShard(key string) {
 	c.t.Helper()
 	hot := int(c.Router().HotShard())
-	require.Eventually(c.t, func() bool { return c.where(1, key) != hot }, 10*time.Second, 50*time.Millisecond, "%s goes", key)
+	require.Eventually(c.t, func() bool { return c.shardOf(1, key) != hot }, 10*time.Second, 50*time.Millisecond,
+		"%s is off the hot shard", key)
 }
 
-// TestKeysArePinnedAndBanned: through any node, within seconds, and what they
-// hold is the same wherever they are.
+// TestKeysArePinnedAndBanned: rules are accepted by any node and take effect within seconds. Moves do not
+// change values.
 func TestKeysArePinnedAndBanned(t *testing.T) {
 	t.Parallel()
 	c := startHot(t, hotshard.ModeAuto)
@@ -95,29 +97,31 @@ func TestKeysArePinnedAndBanned(t *testing.T) {
 	}
 	require.Contains(t, c.hot(2, "pin", "visits"), "rules: visits pinned\n")
 	c.hot(3, "pin", "n")
-	c.comes("visits")
-	c.comes("n")
+	c.awaitOnHotShard("visits")
+	c.awaitOnHotShard("n")
 	holds()
 	require.Contains(t, c.hot(3), "rules: visits pinned, n pinned\n")
-	require.Regexp(t, `visits +s8 +\S+( [mµ]s)? +\d+s +pinned +.* 0 +moved to the hot shard \d+s ago: pinned by the operator`, c.hot(2, "--wide"))
+	require.Regexp(t,
+		`visits +s8 +\S+( [mµ]s)? +\d+s +pinned +.* 0 +moved to the hot shard \d+s ago: pinned by the operator`,
+		c.hot(2, "--wide"))
 
 	c.hot(1, "ban", "visits")
-	c.goes("visits")
+	c.awaitOffHotShard("visits")
 	holds()
 	c.hot(1, "pin", "visits")
-	c.comes("visits")
+	c.awaitOnHotShard("visits")
 
 	c.hot(2, "mode", "off")
-	c.goes("visits")
-	c.goes("n")
+	c.awaitOffHotShard("visits")
+	c.awaitOffHotShard("n")
 	holds()
 	c.hot(3, "mode", "pinned")
-	c.comes("visits")
+	c.awaitOnHotShard("visits")
 	holds()
-	// What is not pinned any more is not there in this mode.
+	// In this mode only pinned keys are on the hot shard.
 	c.hot(1, "unpin", "visits")
-	c.goes("visits")
-	require.Equal(t, int(c.Router().HotShard()), c.where(2, "n"))
+	c.awaitOffHotShard("visits")
+	require.Equal(t, int(c.Router().HotShard()), c.shardOf(2, "n"))
 	holds()
 
 	stats, busy := c.Node(c.Router().Node(c.Router().HotShard())).Hot()
@@ -127,8 +131,8 @@ func TestKeysArePinnedAndBanned(t *testing.T) {
 	require.EqualValues(t, 4, stats.Went)
 }
 
-// keyOf is what is said of a key.
-func (c *hotCluster) keyOf(node int, key string) (found map[string]any) {
+// hotKeyRow returns the row of a key in the output of "linchpin hot", nil if there is none.
+func (c *hotCluster) hotKeyRow(node int, key string) (found map[string]any) {
 	c.t.Helper()
 	for line := range strings.Lines(c.hot(node, "-o", "json", "--limit", "1000")) {
 		var o map[string]any
@@ -140,7 +144,7 @@ func (c *hotCluster) keyOf(node int, key string) (found map[string]any) {
 	return found
 }
 
-// keyMetric is a metric of a key on the hot shard's node, -1 if there is none.
+// keyMetric returns a metric of a key on the node of the hot shard, -1 if there is none.
 func (c *hotCluster) keyMetric(name, key string) float64 {
 	c.t.Helper()
 	families, err := c.Metrics(c.Router().Node(c.Router().HotShard())).Registry().Gather()
@@ -157,8 +161,8 @@ func (c *hotCluster) keyMetric(name, key string) float64 {
 	return -1
 }
 
-// waiting counts the transactions that wait for locks on any shard.
-func (c *hotCluster) waiting() (n int) {
+// lockWaiters returns the number of transactions that wait for locks on any shard.
+func (c *hotCluster) lockWaiters() (n int) {
 	for id := range c.Router().Nodes() {
 		for _, s := range c.Node(kv.NodeID(id + 1)).Snapshots(0) {
 			n += s.Waiting
@@ -167,9 +171,9 @@ func (c *hotCluster) waiting() (n int) {
 	return n
 }
 
-// TestWhoWaitsForAKeyIsShown: how many do at the moment, and for what, both
-// while the key is at home and while it is on the hot shard.
-func TestWhoWaitsForAKeyIsShown(t *testing.T) {
+// TestWaitersOfKeyAreReported: "linchpin hot" and the metrics report the current number of waiters and the
+// wait time of a key, on its home shard and on the hot shard.
+func TestWaitersOfKeyAreReported(t *testing.T) {
 	t.Parallel()
 	const writers = 7
 	c := startHot(t, hotshard.ModePinned)
@@ -181,13 +185,12 @@ func TestWhoWaitsForAKeyIsShown(t *testing.T) {
 	for round := range 2 {
 		if round == 1 {
 			c.hot(1, "pin", key)
-			c.comes(key)
+			c.awaitOnHotShard(key)
 		}
-		// It is older than those that wait for it, so that it keeps the lock. It
-		// lets go of it for a moment before: no wait that is over is told
-		// of as long as all stand.
-		for over := range 2 {
-			letGo := hold(t, db, func(ctx context.Context, tx *client.Tx) error {
+		// The holder is older than the waiters, so it keeps its lock. The first iteration releases it, because
+		// wait times are reported when waits end: while all waiters are blocked, none has ended.
+		for second := range 2 {
+			commit := holdTx(t, db, func(ctx context.Context, tx *client.Tx) error {
 				_, _, err := tx.GetForUpdate(ctx, key)
 				return err
 			})
@@ -195,34 +198,34 @@ func TestWhoWaitsForAKeyIsShown(t *testing.T) {
 			for range writers {
 				go func() { ended <- db.Put(ctx, key, []byte("x")) }()
 			}
-			require.Eventually(t, func() bool { return c.waiting() == writers }, 10*time.Second, time.Millisecond)
-			if over == 1 {
+			require.Eventually(t, func() bool { return c.lockWaiters() == writers }, 10*time.Second, time.Millisecond)
+			if second == 1 {
 				require.Eventually(t, func() bool {
-					k := c.keyOf(round+2, key)
+					k := c.hotKeyRow(round+2, key)
 					return k != nil && k["waiters"] == float64(writers) && k["lock_wait_us_per_s"].(float64) > 0
 				}, 10*time.Second, 50*time.Millisecond, "%v", c.hot(1))
 				require.EqualValues(t, writers, c.keyMetric("linchpin_hot_key_queue", key))
 				require.EqualValues(t, round, c.keyMetric("linchpin_hot_key_moved", key))
 			} else {
-				// How long they have waited is what is told of, in real time; where it is
-				// next to nothing it is not. Nothing else is expected to happen meanwhile.
+				// The reported wait time is in real time, and a tiny one is not reported. So let the waiters wait; no
+				// event marks the end of this.
 				time.Sleep(300 * time.Millisecond)
 			}
-			require.NoError(t, letGo())
+			require.NoError(t, commit())
 			for range writers {
 				require.NoError(t, <-ended)
 			}
 		}
 		require.Eventually(t, func() bool {
-			k := c.keyOf(1, key)
+			k := c.hotKeyRow(1, key)
 			return k == nil || k["waiters"] == 0.0
 		}, 10*time.Second, 50*time.Millisecond)
 	}
 }
 
-// TestDataIsRightWhileKeysArePinned: sums stay what they are while the keys of
-// transfers are pinned, banned and freed.
-func TestDataIsRightWhileKeysArePinned(t *testing.T) {
+// TestSumsHoldWhileKeysMove: the sum over accounts does not change while the keys of concurrent transfers
+// are pinned, banned and freed.
+func TestSumsHoldWhileKeysMove(t *testing.T) {
 	t.Parallel()
 	const accounts, each = 4, 1000
 	c := startHot(t, hotshard.ModeAuto)
@@ -271,7 +274,7 @@ func TestDataIsRightWhileKeysArePinned(t *testing.T) {
 			require.EqualValues(t, accounts*each, sum())
 		}
 	}
-	c.comes("a/1")
+	c.awaitOnHotShard("a/1")
 	close(stop)
 	for range cap(ended) {
 		require.NoError(t, <-ended)

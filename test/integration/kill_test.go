@@ -11,7 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/torture"
 )
 
-// hotKeyArgs put the torture's favourite keys on the hot shard.
+// hotKeyArgs are arguments that put the most used keys of package torture on the hot shard.
 func hotKeyArgs() (args []string) {
 	for _, k := range torture.HotKeys() {
 		args = append(args, "--hot-key", k)
@@ -19,9 +19,9 @@ func hotKeyArgs() (args []string) {
 	return args
 }
 
-// faults is how many faults a test makes: usual, half of it in a short run, or
-// as many as LINCHPIN_FAULTS says, for a long one.
-func faults(t *testing.T, usual int) int {
+// faultCount returns the number of faults that a test injects: usual, half of it in a short run, or the
+// value of LINCHPIN_FAULTS.
+func faultCount(t *testing.T, usual int) int {
 	t.Helper()
 	if n, err := strconv.Atoi(os.Getenv("LINCHPIN_FAULTS")); err == nil && n > 0 {
 		return n
@@ -32,15 +32,14 @@ func faults(t *testing.T, usual int) int {
 	return usual
 }
 
-// TestKill kills nodes at any moment, under load of every kind, one after the
-// other and two at a time. Nothing that was acknowledged may be lost and
-// nothing may be left half done.
-func TestKill(t *testing.T) {
+// TestKilledNodesLoseNothing kills nodes at arbitrary moments under load of every kind, one after the other
+// and two at a time. Acknowledged writes survive, and no transaction is applied in part.
+func TestKilledNodesLoseNothing(t *testing.T) {
 	t.Parallel()
 	for _, order := range []string{"hot-last", "parallel"} {
 		t.Run(order, func(t *testing.T) {
 			t.Parallel()
-			kills := faults(t, 6)
+			kills := faultCount(t, 6)
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
 			r := rand.New(rand.NewPCG(seed, 1))
@@ -51,13 +50,13 @@ func TestKill(t *testing.T) {
 				first := c.Node(r.IntN(3))
 				first.Kill()
 				switch k % 4 {
-				case 1: // it is away for a while: some are told so
+				case 1: // down until some transactions have failed
 					run.AwaitFailures(t, 5)
-				case 2: // another one goes too, while the first comes back
+				case 2: // a second node is killed while the first one starts
 					run.AwaitFailures(t, 1)
 					first.Launch(t)
 					c.Node(r.IntN(3)).Kill()
-				case 3: // all go, and once more while they recover
+				case 3: // all nodes are killed, and again during recovery
 					for range 2 {
 						for _, n := range c.Nodes() {
 							n.Kill()
@@ -69,10 +68,10 @@ func TestKill(t *testing.T) {
 					if !n.Running() {
 						n.Launch(t)
 					}
-					n.Serving(t)
+					n.AwaitServing(t)
 				}
 			}
-			c.Met(t)
+			c.WaitConnected(t)
 			run.Await(t, 100)
 			run.Finish(t)
 		})

@@ -16,17 +16,17 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/torture"
 )
 
-// TestLinks cuts the links to nodes under load: connections that end, that are
-// refused, and that carry nothing; of one node, of two, of all. A node whose
-// link is cut hears nobody, neither peers nor clients, and is still heard.
-func TestLinks(t *testing.T) {
+// TestCutLinksLoseNothing cuts links to nodes under load: connections that end, that are refused, and that
+// carry nothing, of one node, two or all. The node behind a cut link receives nothing from peers and
+// clients, but can still send to its peers.
+func TestCutLinksLoseNothing(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 2))
 	c := proc.StartCluster(t, proc.Options{Proxied: true, Args: hotKeyArgs()})
 	run := torture.Start(t, c.Addrs(), torture.Options{Seed: seed, Timeout: time.Second})
-	for f := range faults(t, 8) {
+	for f := range faultCount(t, 8) {
 		run.Await(t, 50+r.IntN(100))
 		links := []*proxy.Proxy{c.Proxy(r.IntN(3)), c.Proxy(r.IntN(3)), c.Proxy(r.IntN(3))}[:1+r.IntN(3)]
 		for _, l := range links {
@@ -46,13 +46,13 @@ func TestLinks(t *testing.T) {
 			l.Heal()
 		}
 	}
-	c.Met(t)
+	c.WaitConnected(t)
 	run.Await(t, 100)
 	run.Finish(t)
 }
 
-// linked puts a link between a client and a node.
-func linked(t *testing.T, n *proc.Node) (*client.DB, *proxy.Proxy) {
+// openThroughProxy opens a client with a proxy between it and a node.
+func openThroughProxy(t *testing.T, n *proc.Node) (*client.DB, *proxy.Proxy) {
 	t.Helper()
 	p, err := proxy.Start(n.Addr)
 	require.NoError(t, err)
@@ -60,13 +60,13 @@ func linked(t *testing.T, n *proc.Node) (*client.DB, *proxy.Proxy) {
 	return proc.Open(t, []string{p.Addr()}), p
 }
 
-// TestClientsLinkIsCut: a client whose connection breaks again and again gets
-// every answer right: each increment counts once.
-func TestClientsLinkIsCut(t *testing.T) {
+// TestRetriesAcrossBrokenLinksApplyOnce: if the connection of a client breaks repeatedly, every increment
+// still succeeds and is applied once.
+func TestRetriesAcrossBrokenLinksApplyOnce(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
-	db, link := linked(t, c.Node(0))
-	ctx := soon(t)
+	db, link := openThroughProxy(t, c.Node(0))
+	ctx := testContext(t)
 	const callers, each = 4, 25
 	done := make(chan error, callers)
 	progress := make(chan error, callers*each)
@@ -99,18 +99,18 @@ func TestClientsLinkIsCut(t *testing.T) {
 	require.Greater(t, link.Accepted(), 1)
 }
 
-// TestANodeWithoutPeersSaysSo: a gateway that reaches nobody refuses what it
-// does not have itself, and serves what it has.
-func TestANodeWithoutPeersSaysSo(t *testing.T) {
+// TestIsolatedGatewayServesOwnShards: a gateway that reaches no peer serves the keys of its own shards, and
+// returns Unavailable for others.
+func TestIsolatedGatewayServesOwnShards(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Proxied: true})
-	at := c.Places(t, keysOf(12))
-	// Everybody else is unreachable from node 0.
+	at := c.KeysByNode(t, keysOf(12))
+	// Node 0 reaches no peer.
 	c.Proxy(1).Cut()
 	c.Proxy(2).Cut()
 	db := proc.Open(t, []string{c.Node(0).Listen}).With(client.NoRetry())
-	require.NoError(t, db.Put(soon(t), at[0][0], nil))
-	proc.Until(t, "it says so", func(ctx context.Context) bool {
+	require.NoError(t, db.Put(testContext(t), at[0][0], nil))
+	proc.Until(t, "keys of other nodes are unavailable", func(ctx context.Context) bool {
 		short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 		defer cancel()
 		_, _, err := db.Get(short, at[1][0])
@@ -118,7 +118,7 @@ func TestANodeWithoutPeersSaysSo(t *testing.T) {
 	}, func() string { return "" })
 	c.Proxy(1).Heal()
 	c.Proxy(2).Heal()
-	c.Met(t)
-	_, err := valuesOf(soon(t), db, at[1][0], at[2][0])
+	c.WaitConnected(t)
+	_, err := valuesOf(testContext(t), db, at[1][0], at[2][0])
 	require.NoError(t, err)
 }

@@ -15,14 +15,14 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(proc.Main(m)) }
 
-// soon is a context for what is expected to take milliseconds.
-func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
+// testContext returns a context for calls that normally take milliseconds.
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), proc.WaitTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// keysOf gives keys of which every shard is likely to have some.
+// keysOf returns n keys. If n is 12 or more, each node most likely has some of them.
 func keysOf(n int) (keys []string) {
 	for i := range n {
 		keys = append(keys, fmt.Sprintf("key/%03d", i))
@@ -30,7 +30,7 @@ func keysOf(n int) (keys []string) {
 	return keys
 }
 
-// getsOf are operations that read keys.
+// getsOf returns operations that read keys.
 func getsOf(keys ...string) (gets []*client.Result[[]byte], ops []client.Op) {
 	for _, k := range keys {
 		get := client.GetOp(k)
@@ -39,7 +39,7 @@ func getsOf(keys ...string) (gets []*client.Result[[]byte], ops []client.Op) {
 	return gets, ops
 }
 
-// valuesOf reads the values of keys in one round trip, "" of those that do not exist.
+// valuesOf reads keys in one round trip. The value of an absent key is "".
 func valuesOf(ctx context.Context, r client.Reader, keys ...string) (values []string, err error) {
 	gets, ops := getsOf(keys...)
 	if err := r.Execute(ctx, ops...); err != nil {
@@ -51,18 +51,18 @@ func valuesOf(ctx context.Context, r client.Reader, keys ...string) (values []st
 	return values, nil
 }
 
-// requireCounter requires that a counter has a number.
+// requireCounter requires the value of a counter.
 func requireCounter(t *testing.T, db *client.DB, key string, want int64) {
 	t.Helper()
-	n, err := client.NewCounter(key).Get(soon(t), db)
+	n, err := client.NewCounter(key).Get(testContext(t), db)
 	require.NoError(t, err)
 	require.Equal(t, want, n, key)
 }
 
-// add is an operation that adds to a counter.
+// add returns an operation that adds to a counter.
 func add(key string, n int64) client.Op { return client.NewCounter(key).AddOp(n) }
 
-// txID is the id that a client has for the id of a transaction.
+// txID converts a transaction id to the type of the client.
 func txID(t *testing.T, id kv.TxnID) client.TxID {
 	t.Helper()
 	of, err := client.ParseTxID(id.String())

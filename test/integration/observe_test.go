@@ -39,21 +39,24 @@ func httpGet(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// promised are the metrics that operators are told of.
-var promised = []string{
-	"linchpin_node_info", "linchpin_transactions_total", "linchpin_transaction_retries_total", "linchpin_stage_duration_seconds_bucket",
-	"linchpin_shard_queue_length", "linchpin_shard_lock_waiters", "linchpin_shard_lock_waits_total", "linchpin_shard_wounds_total",
-	"linchpin_shard_prepared_transactions", "linchpin_shard_decision_records", "linchpin_shard_readers", "linchpin_shard_held_updates",
+// documentedMetrics are metrics that operators rely on.
+var documentedMetrics = []string{
+	"linchpin_node_info", "linchpin_transactions_total", "linchpin_transaction_retries_total",
+	"linchpin_stage_duration_seconds_bucket",
+	"linchpin_shard_queue_length", "linchpin_shard_lock_waiters", "linchpin_shard_lock_waits_total",
+	"linchpin_shard_wounds_total",
+	"linchpin_shard_prepared_transactions", "linchpin_shard_decision_records", "linchpin_shard_readers",
+	"linchpin_shard_held_updates",
 	"linchpin_log_fsyncs_total", "linchpin_log_fsync_entries_bucket", "linchpin_log_fsync_duration_seconds_bucket",
 	"linchpin_shard_steps_total", "linchpin_shard_step_seconds_total", "linchpin_peer_up", "linchpin_store_disk_bytes",
 	"linchpin_gateway_inflight_transactions", "go_goroutines", "process_cpu_seconds_total",
 }
 
-// stages are those of linchpin_stage_duration_seconds.
+// stages are the values of the label of linchpin_stage_duration_seconds.
 var stages = []string{"gateway", "lock_wait", "vote", "decision", "durable"}
 
-// TestMetrics: after some work, every promised metric is there with a number
-// that the work explains, and Prometheus' own linter has nothing to say.
+// TestMetrics: after some transactions every documented metric is present, with plausible values, and the
+// linter of Prometheus finds no problem.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
@@ -61,7 +64,7 @@ func TestMetrics(t *testing.T) {
 	const n = 20
 	for i := range n {
 		a, b := client.PutOp(fmt.Sprintf("a%d", i), nil), client.PutOp(fmt.Sprintf("b%d", i), nil)
-		require.NoError(t, db.Execute(soon(t), a, b))
+		require.NoError(t, db.Execute(testContext(t), a, b))
 	}
 	code, _ := httpGet(t, "http://"+c.Node(0).HTTP+"/healthz")
 	require.Equal(t, http.StatusOK, code)
@@ -69,7 +72,7 @@ func TestMetrics(t *testing.T) {
 	require.Equal(t, http.StatusOK, code)
 	code, text := httpGet(t, "http://"+c.Node(0).HTTP+"/metrics")
 	require.Equal(t, http.StatusOK, code)
-	for _, name := range promised {
+	for _, name := range documentedMetrics {
 		require.True(t, strings.Contains(text, "\n"+name+"{") || strings.Contains(text, "\n"+name+" "), "no metric %s", name)
 	}
 	for _, s := range stages {
@@ -96,15 +99,15 @@ func sample(t *testing.T, text, name string) float64 {
 	return 0
 }
 
-// TestReflectionAndHealth: any gRPC tool can list, describe and check.
+// TestReflectionAndHealth: gRPC tools can list services, describe messages and check the health.
 func TestReflectionAndHealth(t *testing.T) {
 	t.Parallel()
-	n := single(t, "node", t.TempDir())
+	n := newSingleNode(t, "node", t.TempDir())
 	n.Start(t)
 	conn, err := grpc.NewClient(n.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	defer conn.Close()
-	ctx := soon(t)
+	ctx := testContext(t)
 	for _, service := range []string{"", "linchpin.v1.KV", "linchpin.v1.Admin"} {
 		h, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: service})
 		require.NoError(t, err)
@@ -112,26 +115,26 @@ func TestReflectionAndHealth(t *testing.T) {
 	}
 	stream, err := reflectpb.NewServerReflectionClient(conn).ServerReflectionInfo(ctx)
 	require.NoError(t, err)
-	ask := func(r *reflectpb.ServerReflectionRequest) *reflectpb.ServerReflectionResponse {
+	exchange := func(r *reflectpb.ServerReflectionRequest) *reflectpb.ServerReflectionResponse {
 		require.NoError(t, stream.Send(r))
 		resp, err := stream.Recv()
 		require.NoError(t, err)
 		require.Nil(t, resp.GetErrorResponse(), "%v", resp)
 		return resp
 	}
-	list := ask(&reflectpb.ServerReflectionRequest{MessageRequest: &reflectpb.ServerReflectionRequest_ListServices{}})
+	list := exchange(&reflectpb.ServerReflectionRequest{MessageRequest: &reflectpb.ServerReflectionRequest_ListServices{}})
 	require.Contains(t, list.String(), "linchpin.v1.KV")
 	for _, symbol := range []string{"linchpin.v1.KV", "linchpin.v1.Admin", "linchpin.v1.ExecuteRequest"} {
-		d := ask(&reflectpb.ServerReflectionRequest{MessageRequest: &reflectpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: symbol}})
+		query := &reflectpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: symbol}
+		d := exchange(&reflectpb.ServerReflectionRequest{MessageRequest: query})
 		require.NotEmpty(t, d.GetFileDescriptorResponse().GetFileDescriptorProto())
 	}
 	require.NoError(t, stream.CloseSend())
 }
 
-// TestIdle measures what three idle processes cost. It asserts only that they
-// do not spin: machines that run tests are too busy for the number that is
-// promised, which is logged.
-func TestIdle(t *testing.T) {
+// TestIdleNodesUseLittleCPU measures the CPU time of three idle processes and logs it. It fails only if
+// they spin, since test machines are too busy for a tight bound.
+func TestIdleNodesUseLittleCPU(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("CPU time is read from /proc")
 	}
@@ -147,8 +150,7 @@ func TestIdle(t *testing.T) {
 	require.Less(t, share, 0.5)
 }
 
-// cpuTicks sums the CPU time of a cluster's processes, in hundredths of a
-// second.
+// cpuTicks sums the CPU time of the processes of a cluster, in units of 10 ms.
 func cpuTicks(t *testing.T, c *proc.Cluster) (ticks int64) {
 	t.Helper()
 	for _, n := range c.Nodes() {

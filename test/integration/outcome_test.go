@@ -16,10 +16,9 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// TestOutcomeHasTheResults: what an enquiry by id tells of a transaction are
-// the results that its client got, those of ranges over several shards
-// included.
-func TestOutcomeHasTheResults(t *testing.T) {
+// TestOutcomeReturnsResults: an outcome query by id returns the results that the client received, including
+// those of ranges over several shards.
+func TestOutcomeReturnsResults(t *testing.T) {
 	t.Parallel()
 	for _, order := range []txn.Order{txn.HotLast, txn.Parallel} {
 		t.Run(order.String(), func(t *testing.T) {
@@ -59,7 +58,7 @@ func TestOutcomeHasTheResults(t *testing.T) {
 				require.Equal(t, name, named.Results[i].Operation)
 			}
 
-			// What never ran is closed for good, by the question.
+			// The query of an id that never ran aborts it: it cannot commit later.
 			outcome, err = other.Outcome(ctx, txID(t, kv.TxnID{Time: time.Now().UnixNano(), Rand: 7}))
 			require.NoError(t, err)
 			require.Equal(t, client.NotApplied, outcome)

@@ -19,7 +19,7 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// stores are those of a cluster whose nodes do not run, by shard.
+// stores are the stores of a stopped cluster, by shard.
 type stores struct {
 	t      *testing.T
 	router *hotshard.Router
@@ -49,10 +49,11 @@ func openStores(t *testing.T, c *proc.Cluster) *stores {
 	return s
 }
 
-// newest is the newest version of a key on a shard, zero if it has none.
+// newest returns the newest version of a key on a shard, zero if there is none.
 func (s *stores) newest(id kv.ShardID, key string) entry.Value {
 	s.t.Helper()
-	r := s.of[id].Read(id, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(key), Index: math.MaxUint64})
+	r := s.of[id].Read(id,
+		entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(key), Index: math.MaxUint64})
 	require.NoError(s.t, r.Err)
 	if len(r.Rows) == 0 {
 		return entry.Value{}
@@ -62,50 +63,49 @@ func (s *stores) newest(id kv.ShardID, key string) entry.Value {
 	return v
 }
 
-// checkOwners requires that nothing is half done, that every key is on exactly
-// one shard, of which its home and the hot shard agree, and that it holds there
-// what clients were told last.
-func (s *stores) checkOwners(keys []string, told map[string]client.Entry) {
+// checkOwners requires that nothing is in flight, that every key is on exactly one shard, that its home
+// shard and the hot shard agree on which, and that it has there the version that clients read last.
+func (s *stores) checkOwners(keys []string, expected map[string]client.Entry) {
 	s.t.Helper()
 	hot := s.router.HotShard()
-	guests := map[string]bool{}
+	moved := map[string]bool{}
 	for id, rec := range s.rec {
 		require.Empty(s.t, rec.Prepared, "%v", id)
 		require.Empty(s.t, rec.Records, "%v", id)
 		for _, m := range rec.Moved {
-			require.Equal(s.t, hot, id, "%s is a guest of another shard than the hot one", m.Key)
-			guests[string(m.Key)] = true
+			require.Equal(s.t, hot, id, "%s was moved to a shard that is not the hot shard", m.Key)
+			moved[string(m.Key)] = true
 		}
 	}
-	s.t.Logf("%d of %d keys are guests", len(guests), len(keys))
-	for key := range guests {
+	s.t.Logf("%d of %d keys are on the hot shard", len(moved), len(keys))
+	for key := range moved {
 		require.Contains(s.t, keys, key)
 	}
 	for _, key := range keys {
 		home := s.router.Shard([]byte(key))
 		owner, other := home, hot
-		if guests[key] {
+		if moved[key] {
 			owner, other = hot, home
 		}
-		mark, marked := s.newest(home, key).MovedTo()
-		require.Equal(s.t, guests[key], marked, "%s is a guest, and marked at home", key)
-		if marked {
-			require.Equal(s.t, hot, mark, key)
+		target, hasTombstone := s.newest(home, key).MovedTo()
+		require.Equal(s.t, moved[key], hasTombstone, "%s is on the hot shard exactly if its home shard has a tombstone", key)
+		if hasTombstone {
+			require.Equal(s.t, hot, target, key)
 		}
 		require.False(s.t, s.newest(other, key).Exists(), "%s is on %v, and on %v", key, owner, other)
 		for id := range s.of {
 			if id != home && id != hot {
-				require.Zero(s.t, s.newest(id, key), "%s has been on %v", key, id)
+				require.Zero(s.t, s.newest(id, key), "%s has a version on %v", key, id)
 			}
 		}
 		v := s.newest(owner, key)
-		read, exists := told[key]
+		read, exists := expected[key]
 		require.Equal(s.t, exists, v.Exists(), "%s exists", key)
 		if exists {
 			require.Equal(s.t, read.Version.String(), v.Version.String(), "%s", key)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(told)) {
-		require.Contains(s.t, keys, key, fmt.Sprintf("nobody writes %s", key))
+	for _, key := range slices.Sorted(maps.Keys(expected)) {
+		require.Contains(s.t, keys, key, fmt.Sprintf("no client writes %s", key))
 	}
 }

@@ -22,8 +22,10 @@ func TestDemo(t *testing.T) {
 	for _, order := range []string{"hot-last", "parallel"} {
 		r := proc.Linchpin(t, "demo", "--duration", "1s", "--keys", "1000", "--commit-order", order)
 		require.Equal(t, cli.ExitOK, r.Code, r.Err)
-		for _, text := range []string{"Starting 3 nodes, 8 shards and a hot shard", "node n3 at 127.0.0.1:", "Loaded 1000 keys",
-			"Run 1 of 4, hot shard off", "Run 4 of 4, hot shard auto", "warming up, ", " keys on the hot shard", "fsyncs", " attempts aborted",
+		for _, text := range []string{"Starting 3 nodes, 8 shards and a hot shard", "node n3 at 127.0.0.1:",
+			"Loaded 1000 keys",
+			"Run 1 of 4, hot shard off", "Run 4 of 4, hot shard auto", "warming up, ", " keys on the hot shard", "fsyncs",
+			" attempts aborted",
 			"KEY               HOT SHARD OFF  HOT SHARD AUTO"} {
 			require.Contains(t, r.Out, text)
 		}
@@ -32,13 +34,13 @@ func TestDemo(t *testing.T) {
 		for _, line := range strings.Split(r.Out, "\n") {
 			require.LessOrEqual(t, len(line), 80, line)
 		}
-		require.Regexp(t, `medians of 2 runs each:\n +HOT SHARD +TRANSACTIONS/S .*\n +off +\d+ .*\n +auto +\d+ .*\n$`, r.Out, "the last table")
+		require.Regexp(t, `medians of 2 runs each:\n +HOT SHARD +TRANSACTIONS/S .*\n +off +\d+ .*\n +auto +\d+ .*\n$`,
+			r.Out, "the last table")
 	}
 }
 
-// TestCommandLine uses a cluster from a shell: every command's exit code is
-// what its manual says.
-func TestCommandLine(t *testing.T) {
+// TestExitCodes: the commands of the CLI return the documented exit codes.
+func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{})
 	run := func(code int, args ...string) string {
@@ -62,7 +64,7 @@ func TestCommandLine(t *testing.T) {
 	run(cli.ExitOK, "hot")
 	run(cli.ExitOK, "del", "greeting", "visits")
 	run(cli.ExitNotFound, "get", "greeting")
-	run(cli.ExitUsage, "put", strings.Repeat("k", 5000), "v") // a key has 4 KiB
+	run(cli.ExitUsage, "put", strings.Repeat("k", 5000), "v") // the limit is 4 KiB
 
 	var committed struct {
 		ID string `json:"txn_id"`
@@ -73,13 +75,13 @@ func TestCommandLine(t *testing.T) {
 	require.Contains(t, run(cli.ExitOK, "outcome", committed.ID), "Committed")
 	run(cli.ExitUsage, "outcome", "not-an-id")
 
-	nobody := proc.Linchpin(t, "get", "k", "--addr", proc.FreeAddr(t), "--timeout", "300ms")
-	require.Equal(t, cli.ExitUnavailable, nobody.Code, nobody.Err)
-	require.Contains(t, nobody.Err, "hint: ")
+	unreachable := proc.Linchpin(t, "get", "k", "--addr", proc.FreeAddr(t), "--timeout", "300ms")
+	require.Equal(t, cli.ExitUnavailable, unreachable.Code, unreachable.Err)
+	require.Contains(t, unreachable.Err, "hint: ")
 }
 
-// TestZetaload makes skewed load on a cluster, and has it judged, as the
-// manual says; and a history that is not right is told from one that is.
+// TestZetaload runs a skewed workload, and checks its history as the manual describes. A history that is
+// not strictly serializable is rejected.
 func TestZetaload(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Args: []string{"--hot-key", "zeta/0"}})
@@ -87,7 +89,8 @@ func TestZetaload(t *testing.T) {
 	report, addrs := filepath.Join(dir, "r.json"), strings.Join(c.Addrs(), ",")
 	for i, kind := range [][]string{{}, {"--interactive"}, {"--incr", "1", "--rmw", "1"}} {
 		hist := filepath.Join(dir, fmt.Sprintf("h%d.bin", i))
-		args := append([]string{"run", "--addr", addrs, "--skew", "1.2", "--clients", "32", "--duration", "1s", "--keys", "500",
+		args := append([]string{"run", "--addr", addrs, "--skew", "1.2", "--clients", "32", "--duration", "1s", "--keys",
+			"500",
 			"--fresh-keys", "--history", hist, "--json", report}, kind...)
 		r := proc.Zetaload(t, args...)
 		require.Zero(t, r.Code, r.Err)
@@ -107,9 +110,9 @@ func TestZetaload(t *testing.T) {
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, len(h.Txns), int(result.All.Committed))
 	}
-	// A lost acknowledged write does not pass.
-	bad := filepath.Join(dir, "bad.bin")
-	rec, err := history.Create(bad, history.Meta{Note: "a lost write"})
+	// A history with a lost acknowledged write.
+	lossy := filepath.Join(dir, "lossy.bin")
+	rec, err := history.Create(lossy, history.Meta{Note: "a lost write"})
 	require.NoError(t, err)
 	cl := rec.Client(1)
 	p := cl.Begin([]byte("writer"))
@@ -119,5 +122,5 @@ func TestZetaload(t *testing.T) {
 	p.ReadAbsent([]byte("k"))
 	p.Commit()
 	require.NoError(t, rec.Close())
-	require.Equal(t, 1, proc.Zetaload(t, "check", bad).Code)
+	require.Equal(t, 1, proc.Zetaload(t, "check", lossy).Code)
 }

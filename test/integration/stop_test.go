@@ -13,9 +13,9 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/torture"
 )
 
-// TestCleanStop ends nodes with SIGTERM under load, one after the other and
-// then all of them: each ends with 0, and nothing is lost.
-func TestCleanStop(t *testing.T) {
+// TestStopUnderLoadLosesNothing stops nodes with SIGTERM under load, one after the other and then all: each
+// exits with 0, and nothing is lost.
+func TestStopUnderLoadLosesNothing(t *testing.T) {
 	t.Parallel()
 	c := proc.StartCluster(t, proc.Options{Args: append(hotKeyArgs(), "--drain-timeout", "2s")})
 	run := torture.Start(t, c.Addrs(), torture.Options{Seed: 7})
@@ -23,7 +23,7 @@ func TestCleanStop(t *testing.T) {
 		run.Await(t, 50)
 		begin := time.Now()
 		require.Equal(t, cli.ExitOK, n.Stop(t), n.Output)
-		require.Less(t, time.Since(begin), 8*time.Second, "the drain has a bound")
+		require.Less(t, time.Since(begin), 8*time.Second, "the drain has a limit")
 		n.Start(t)
 	}
 	run.Await(t, 50)
@@ -35,17 +35,17 @@ func TestCleanStop(t *testing.T) {
 	run.Finish(t)
 }
 
-// TestStopWithAnOpenTransaction: an open interactive transaction does not keep
-// a node from stopping, and leaves nothing behind.
-func TestStopWithAnOpenTransaction(t *testing.T) {
+// TestOpenTransactionDoesNotPreventStop: nothing of an open interactive transaction is left when its node
+// stops.
+func TestOpenTransactionDoesNotPreventStop(t *testing.T) {
 	t.Parallel()
-	n := single(t, "node", t.TempDir(), "--drain-timeout", "500ms")
+	n := newSingleNode(t, "node", t.TempDir(), "--drain-timeout", "500ms")
 	n.Start(t)
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
-	held, over := make(chan struct{}), make(chan error, 1)
+	held, ended := make(chan struct{}), make(chan error, 1)
 	stopped := make(chan struct{})
 	go func() {
-		over <- db.Update(t.Context(), func(ctx context.Context, tx *client.Tx) error {
+		ended <- db.Update(t.Context(), func(ctx context.Context, tx *client.Tx) error {
 			if _, _, err := tx.GetForUpdate(ctx, "k"); err != nil {
 				return err
 			}
@@ -60,15 +60,15 @@ func TestStopWithAnOpenTransaction(t *testing.T) {
 	}()
 	select {
 	case <-held:
-	case err := <-over:
-		t.Fatalf("the transaction ended before it held anything: %v", err)
+	case err := <-ended:
+		t.Fatalf("the transaction ended before it held its locks: %v", err)
 	}
 	code := n.Stop(t)
 	close(stopped)
-	require.Error(t, <-over)
+	require.Error(t, <-ended)
 	require.Equal(t, cli.ExitOK, code, n.Output)
 	n.Start(t)
 	before := client.GetOp("k")
-	require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(soon(t), before, client.PutOp("k", nil)))
+	require.NoError(t, proc.Open(t, []string{n.Addr}).Execute(testContext(t), before, client.PutOp("k", nil)))
 	require.False(t, before.Found())
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// single prepares a cluster of one on a directory.
-func single(t *testing.T, name, dir string, args ...string) *proc.Node {
+// newSingleNode prepares a cluster of one node on a directory.
+func newSingleNode(t *testing.T, name, dir string, args ...string) *proc.Node {
 	t.Helper()
 	addr := proc.FreeAddr(t)
 	n := proc.NewNode(t, name, dir, append([]string{"--listen", addr, "--shards", "2", "--cache-mb", "16"}, args...)...)
@@ -24,30 +24,29 @@ func single(t *testing.T, name, dir string, args ...string) *proc.Node {
 	return n
 }
 
-// refused starts a node that must refuse its directory: with the code, words
-// that tell why, and a hint.
-func refused(t *testing.T, n *proc.Node, code int, words ...string) {
+// requireRejected starts a node that must reject its directory with an exit code, words of the reason, and
+// a hint.
+func requireRejected(t *testing.T, n *proc.Node, code int, words ...string) {
 	t.Helper()
-	got, said := n.Fails(t)
-	require.Equal(t, code, got, said)
+	got, output := n.RequireStartFails(t)
+	require.Equal(t, code, got, output)
 	for _, w := range words {
-		require.Contains(t, said, w)
+		require.Contains(t, output, w)
 	}
-	require.Contains(t, said, "hint: ")
-	require.NotContains(t, said, "goroutine ")
+	require.Contains(t, output, "hint: ")
+	require.NotContains(t, output, "goroutine ")
 }
 
-// filled makes a store with the keys of keysOf(n), whose node was ended as
-// told.
-func filled(t *testing.T, n int, clean bool) (dir string, keys []string) {
+// newStore creates a store with the keys of keysOf(n), whose node was stopped or killed.
+func newStore(t *testing.T, n int, clean bool) (dir string, keys []string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "store")
-	node := single(t, "filler", dir)
+	node := newSingleNode(t, "filler", dir)
 	node.Start(t)
 	db := proc.Open(t, []string{node.Addr})
 	keys = keysOf(n)
 	for _, k := range keys {
-		require.NoError(t, db.Put(soon(t), k, []byte("value of "+k)))
+		require.NoError(t, db.Put(testContext(t), k, []byte("value of "+k)))
 	}
 	if clean {
 		require.Equal(t, cli.ExitOK, node.Stop(t))
@@ -57,35 +56,35 @@ func filled(t *testing.T, n int, clean bool) (dir string, keys []string) {
 	return dir, keys
 }
 
-func TestStoreInUse(t *testing.T) {
+func TestStoreInUseIsRejected(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	single(t, "owner", dir).Start(t)
-	refused(t, single(t, "intruder", dir), cli.ExitUnavailable, "in use", dir)
+	newSingleNode(t, "owner", dir).Start(t)
+	requireRejected(t, newSingleNode(t, "intruder", dir), cli.ExitUnavailable, "in use", dir)
 }
 
-func TestStoreIsSomethingElse(t *testing.T) {
+func TestFileAsStoreIsRejected(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "letter.txt"), []byte("Dear all"), 0o600))
 	file := filepath.Join(dir, "letter.txt")
-	refused(t, single(t, "on a file", file), cli.ExitUsage, file)
+	requireRejected(t, newSingleNode(t, "on a file", file), cli.ExitUsage, file)
 }
 
-func TestStoreCannotBeMade(t *testing.T) {
+func TestUncreatableStoreIsRejected(t *testing.T) {
 	t.Parallel()
-	const nowhere = "/proc/linchpin"
+	const uncreatable = "/proc/linchpin"
 	if _, err := os.Stat("/proc/self"); err != nil {
-		t.Skip("there is no /proc, in which nobody can make directories")
+		t.Skip("needs /proc, in which no directory can be created")
 	}
-	refused(t, single(t, "on no disk", nowhere), cli.ExitUsage, nowhere)
+	requireRejected(t, newSingleNode(t, "on no disk", uncreatable), cli.ExitUsage, uncreatable)
 }
 
-// TestStoreIsReadOnly: the user that runs the node may read the store, and not
-// write it. Root may always, so that for root the node runs as another user.
-func TestStoreIsReadOnly(t *testing.T) {
+// TestReadOnlyStoreIsRejected: the user of the node can read the store, but not write it. Since root can
+// always write, the test as root runs the node as another user.
+func TestReadOnlyStoreIsRejected(t *testing.T) {
 	t.Parallel()
-	src, _ := filled(t, 3, true)
+	src, _ := newStore(t, 3, true)
 	parent, err := os.MkdirTemp("", "linchpin-read-only-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(parent)) })
@@ -105,17 +104,17 @@ func TestStoreIsReadOnly(t *testing.T) {
 	}
 	protect(0o555, 0o444)
 	t.Cleanup(func() { protect(0o755, 0o644) })
-	n := single(t, "reader", dir)
+	n := newSingleNode(t, "reader", dir)
 	if os.Geteuid() == 0 {
 		n.UID = 65534
 	}
-	refused(t, n, cli.ExitUsage, dir)
+	requireRejected(t, n, cli.ExitUsage, dir)
 }
 
-// TestStoreIsNewer plays a directory that a later version has written.
-func TestStoreIsNewer(t *testing.T) {
+// TestNewerStoreIsRejected: the store has the format version of a later program.
+func TestNewerStoreIsRejected(t *testing.T) {
 	t.Parallel()
-	dir, _ := filled(t, 3, true)
+	dir, _ := newStore(t, 3, true)
 	changed := 0
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && strings.HasPrefix(d.Name(), "marker.format-version.") {
@@ -125,21 +124,21 @@ func TestStoreIsNewer(t *testing.T) {
 		return err
 	}))
 	require.Equal(t, 1, changed)
-	// The sums of a clean stop would find the change first.
+	// The checksums of a clean shutdown would detect the change first.
 	sums := filepath.Join(dir, "data", "linchpin.closed")
 	require.FileExists(t, sums)
 	require.NoError(t, os.Remove(sums))
-	refused(t, single(t, "older program", dir), cli.ExitUsage, dir, "newer")
+	requireRejected(t, newSingleNode(t, "older program", dir), cli.ExitUsage, dir, "newer")
 }
 
-// TestFlippedByte flips a bit in the middle of every file of a store, one file
-// at a time. Either the node refuses the store and says why, or it serves what
-// was written: never anything else, and never a panic.
-func TestFlippedByte(t *testing.T) {
+// TestFlippedBitIsDetected flips a bit in the middle of every file of a store, one file at a time. The node
+// either rejects the store with a reason, or returns the written values or an error. It never returns other
+// values and never panics.
+func TestFlippedBitIsDetected(t *testing.T) {
 	t.Parallel()
 	for _, clean := range []bool{true, false} {
 		t.Run(map[bool]string{true: "stopped", false: "killed"}[clean], func(t *testing.T) {
-			dir, keys := filled(t, 50, clean)
+			dir, keys := newStore(t, 50, clean)
 			var files []string
 			require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 				if err == nil && d.Type().IsRegular() {
@@ -152,21 +151,21 @@ func TestFlippedByte(t *testing.T) {
 				return err
 			}))
 			require.Greater(t, len(files), 3)
-			refusals := 0
+			rejections := 0
 			for _, f := range files {
-				if flipped(t, dir, f, keys) {
-					refusals++
+				if startOnFlippedBit(t, dir, f, keys) {
+					rejections++
 				}
 			}
-			require.NotZero(t, refusals)
-			t.Logf("%d of %d files were found damaged at the start", refusals, len(files))
+			require.NotZero(t, rejections)
+			t.Logf("the damage of %d of %d files was detected at the start", rejections, len(files))
 		})
 	}
 }
 
-// flipped copies a store, flips a bit in one file and starts a node on it. It
-// reports whether the node refused.
-func flipped(t *testing.T, dir, file string, keys []string) (refusedToStart bool) {
+// startOnFlippedBit copies a store, flips a bit in one file and starts a node on it. It reports whether the
+// node rejected the store.
+func startOnFlippedBit(t *testing.T, dir, file string, keys []string) (rejected bool) {
 	t.Helper()
 	damaged := filepath.Join(t.TempDir(), "damaged")
 	require.NoError(t, os.CopyFS(damaged, os.DirFS(dir)))
@@ -174,20 +173,20 @@ func flipped(t *testing.T, dir, file string, keys []string) (refusedToStart bool
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
 	at := len(raw) / 2
-	// Files are preallocated: take a byte that was written.
+	// Files are preallocated: choose a byte that was written.
 	for i := 0; raw[at] == 0 && i < len(raw); i++ {
 		at = (at + len(raw) - 1) % len(raw)
 	}
 	raw[at] ^= 0x10
 	require.NoError(t, os.WriteFile(path, raw, 0o600))
 
-	n := single(t, "on a damaged "+file, damaged)
+	n := newSingleNode(t, "on a damaged "+file, damaged)
 	n.Launch(t)
-	if !n.ServesOrEnds(t) {
-		code, said := n.Wait(t), n.Output.String()
-		require.NotEqual(t, cli.ExitOK, code, "%s: %s", file, said)
-		require.Contains(t, said, "linchpin: ", file)
-		require.Contains(t, said, "hint: ", file)
+	if !n.AwaitServingOrExit(t) {
+		code, output := n.Wait(t), n.Output.String()
+		require.NotEqual(t, cli.ExitOK, code, "%s: %s", file, output)
+		require.Contains(t, output, "linchpin: ", file)
+		require.Contains(t, output, "hint: ", file)
 		return true
 	}
 	db := proc.Open(t, []string{n.Addr}).With(client.NoRetry())
@@ -199,7 +198,7 @@ func flipped(t *testing.T, dir, file string, keys []string) (refusedToStart bool
 			require.ErrorIs(t, err, client.ErrCorrupt, file)
 			continue
 		}
-		require.Equal(t, "value of "+k, string(value), "%s served something else", file)
+		require.Equal(t, "value of "+k, string(value), "%s: wrong value", file)
 	}
 	require.Equal(t, cli.ExitOK, n.Stop(t), "%s: %s", file, n.Output)
 	return false

@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// deadline of every call: none.
+// deadline is the deadline of every call: none.
 const deadline = int64(1) << 60
 
 // call is a transaction at its gateway.
@@ -19,7 +19,7 @@ type call struct {
 	g      *gateway
 	id     kv.TxnID
 	writes bool
-	// readers are the names under which it reads on the shards.
+	// readers are the ids under which it reads on the shards.
 	readers []string
 	// open: it is interactive, and has not ended.
 	open bool
@@ -27,11 +27,11 @@ type call struct {
 
 func (c *Cluster) call(name string, gateway kv.NodeID, format string, args ...any) *call {
 	x := &call{Txn: c.start(name), c: c, g: c.gateways[gateway-1]}
-	// Who begins later is younger, and no two have the same txn.Affinity.
+	// A later transaction is younger. No two have the same txn.Affinity.
 	n := len(c.calls) + 1
 	x.id = kv.TxnID{Time: int64(n), Rand: uint64(n) << 32}
 	c.calls = append(c.calls, x)
-	c.tell("%s begins at %v: "+format, append([]any{name, x.g.id}, args...)...)
+	c.logf("%s begins at %v: "+format, append([]any{name, x.g.id}, args...)...)
 	return x
 }
 
@@ -45,7 +45,7 @@ func (c *Cluster) Put(name string, gateway kv.NodeID, keys ...string) *Txn {
 	return c.Update(name, gateway, nil, keys)
 }
 
-// Update is Put of a transaction that also reads, first.
+// Update is Put for a transaction that first reads.
 func (c *Cluster) Update(name string, gateway kv.NodeID, reads, writes []string) *Txn {
 	what := "put " + strings.Join(writes, " ")
 	if len(reads) > 0 {
@@ -68,10 +68,10 @@ func (c *Cluster) Read(name string, gateway kv.NodeID, keys ...string) *Txn {
 	return x.Txn
 }
 
-// Move begins to move a key from its home to the hot shard, or back.
+// Move begins to move a key from its home shard to the hot shard, or back.
 func (c *Cluster) Move(name string, gateway kv.NodeID, key string, from, to kv.ShardID) *Txn {
 	x := c.call(name, gateway, "move %s from %v to %v", key, from, to)
-	x.g.machine.Move(x.g.clock(), x.ended, x.id, []byte(key), from, to, deadline)
+	x.g.machine.Move(x.g.clock(), x.onDone, x.id, []byte(key), from, to, deadline)
 	x.g.flush()
 	c.run()
 	return x.Txn
@@ -79,8 +79,8 @@ func (c *Cluster) Move(name string, gateway kv.NodeID, key string, from, to kv.S
 
 func (x *call) execute(ops []msg.Op) {
 	x.g.machine.Execute(x.g.clock(), func(d txn.Done) {
-		x.take(ops, d.Results)
-		x.ended(d)
+		x.recordResults(ops, d.Results)
+		x.onDone(d)
 	}, x.id, ops, deadline, txn.How{})
 	x.g.flush()
 	x.c.run()
@@ -93,16 +93,16 @@ func gets(keys []string) (ops []msg.Op) {
 	return ops
 }
 
-// take notes what operations have returned.
-func (x *call) take(ops []msg.Op, results []msg.Result) {
+// recordResults records the results of operations.
+func (x *call) recordResults(ops []msg.Op, results []msg.Result) {
 	for i := range results {
 		if ops[i].Kind == msg.OpGet {
-			x.took(string(ops[i].Key), results[i].Found, results[i].Value, results[i].Version)
+			x.recordRead(string(ops[i].Key), results[i].Found, results[i].Value, results[i].Version)
 		}
 	}
 }
 
-func (x *call) took(key string, found bool, value []byte, version kv.Version) {
+func (x *call) recordRead(key string, found bool, value []byte, version kv.Version) {
 	if found {
 		x.read(key, string(value), version)
 		return
@@ -110,18 +110,18 @@ func (x *call) took(key string, found bool, value []byte, version kv.Version) {
 	x.read(key, Nothing, kv.Version{})
 }
 
-func (x *call) ended(d txn.Done) {
+func (x *call) onDone(d txn.Done) {
 	x.open = false
 	if d.Failure != nil {
 		x.Failed = d.Failure.Text
 	}
-	x.c.answer(x.Txn)
+	x.c.finish(x.Txn)
 }
 
 // Reader is an interactive read-only transaction.
 type Reader struct{ *call }
 
-// Open begins one.
+// Open begins an interactive read-only transaction.
 func (c *Cluster) Open(name string, gateway kv.NodeID) Reader {
 	x := c.call(name, gateway, "interactive")
 	x.open = true
@@ -134,40 +134,39 @@ func (c *Cluster) Open(name string, gateway kv.NodeID) Reader {
 
 func (x *call) ref() kv.TxnRef { return kv.TxnRef{TxnID: x.id, Attempt: 1} }
 
-// Read has it read some keys. The values may come later.
+// Read reads some keys. The values may be returned later.
 func (r Reader) Read(keys ...string) {
 	ops := gets(keys)
-	r.c.tell("%s asks for %s", r.Name, strings.Join(keys, " "))
+	r.c.logf("%s reads %s", r.Name, strings.Join(keys, " "))
 	r.g.machine.Do(r.g.clock(), func(d txn.Done) {
 		if d.Failure != nil {
-			r.ended(d)
+			r.onDone(d)
 			return
 		}
-		r.take(ops, d.Results)
-		r.c.tell("%s has got %s", r.Name, r.seen())
+		r.recordResults(ops, d.Results)
+		r.c.logf("%s has read %s", r.Name, r.readsText())
 	}, r.ref(), ops, 0)
 	r.g.flush()
 	r.c.run()
 }
 
-// End ends it; it is then answered.
+// End commits the transaction.
 func (x *call) End() {
-	x.c.tell("%s ends", x.Name)
-	x.g.machine.Commit(x.g.clock(), x.ended, x.ref(), deadline)
+	x.c.logf("%s requests its end", x.Name)
+	x.g.machine.Commit(x.g.clock(), x.onDone, x.ref(), deadline)
 	x.g.flush()
 	x.c.run()
 }
 
-// Scan begins a scan of all keys; keys are those that the scan is asked about,
-// since it does not name what it did not find.
+// Scan begins a scan of all keys; keys are those to record, since a scan does not list absent keys.
 func (c *Cluster) Scan(name string, gateway kv.NodeID, keys ...string) *Txn {
 	x := c.call(name, gateway, "scan")
 	x.g.machine.Scan(x.g.clock(), func(d txn.Done) {
 		if d.Failure != nil {
-			x.ended(d)
+			x.onDone(d)
 			return
 		}
-		c.tell("%s has fixed the index of every shard", name)
+		c.logf("%s has fixed the CSN of every shard", name)
 		x.g.machine.Next(x.g.clock(), func(d txn.Done) { x.scanned(keys, d) }, x.ref(), 1000)
 		x.g.flush()
 	}, x.id, kv.Range(nil, nil), false, deadline, txn.How{})
@@ -180,10 +179,10 @@ func (x *call) scanned(keys []string, d txn.Done) {
 	for _, k := range keys {
 		i := slices.IndexFunc(d.Pairs, func(p msg.Pair) bool { return string(p.Key) == k })
 		if i < 0 {
-			x.took(k, false, nil, kv.Version{})
+			x.recordRead(k, false, nil, kv.Version{})
 			continue
 		}
-		x.took(k, true, d.Pairs[i].Value, d.Pairs[i].Version)
+		x.recordRead(k, true, d.Pairs[i].Value, d.Pairs[i].Version)
 	}
-	x.ended(d)
+	x.onDone(d)
 }

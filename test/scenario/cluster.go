@@ -17,9 +17,9 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-// Cluster is nodes n1, n2, ... with a gateway and a shard each.
+// Cluster is a set of nodes n1, n2, ... with a gateway and a shard each.
 type Cluster struct {
-	*Chronicle
+	*EventLog
 	now      int64 // virtual nanoseconds
 	broken   mutant.Set
 	gateways []*gateway
@@ -27,12 +27,12 @@ type Cluster struct {
 	// sent are the messages that have not been delivered, oldest first.
 	sent  []message
 	holds []route
-	// delivering: the loop of run is at work.
+	// delivering: run is active.
 	delivering bool
 	calls      []*call
 }
 
-// route is messages of a kind from one place to another; "" is any.
+// route describes messages of a kind from one place to another; "" stands for any.
 type route struct{ from, to, kind string }
 
 type message struct {
@@ -48,9 +48,9 @@ func (r route) String() string {
 	return cmp.Or(r.kind, "anything") + " from " + cmp.Or(r.from, "anywhere") + " to " + cmp.Or(r.to, "anywhere")
 }
 
-// New makes a cluster of n nodes whose machines break the given rules.
+// New returns a cluster of n nodes whose machines break the given rules.
 func New(t testing.TB, n int, broken mutant.Set) *Cluster {
-	c := &Cluster{Chronicle: newChronicle(t), now: int64(time.Second), broken: broken}
+	c := &Cluster{EventLog: newEventLog(t), now: int64(time.Second), broken: broken}
 	for i := range n {
 		c.gateways = append(c.gateways, newGateway(c, kv.NodeID(i+1), n))
 		c.shards = append(c.shards, newShell(c, kv.ShardID(i), n))
@@ -64,7 +64,7 @@ func New(t testing.TB, n int, broken mutant.Set) *Cluster {
 	return c
 }
 
-// placement has keys say where they live: "x@0" is on s0.
+// placement places a key by its name: "x@0" is on s0.
 type placement int
 
 func (p placement) Shard(key []byte) kv.ShardID {
@@ -81,32 +81,30 @@ func (p placement) HotShard() kv.ShardID        { return kv.ShardID(p - 1) }
 func (p placement) Hotter(a, b kv.ShardID) bool { return a > b }
 func (p placement) Node(s kv.ShardID) kv.NodeID { return kv.NodeID(s + 1) }
 
-// Hold keeps messages of a kind from one place to another from arriving;
-// places are nodes' gateways and shards, "n1" and "s0", and "" is any. They
-// wait in the order in which they were sent.
+// Hold stops messages of a kind from one place to another. Places are gateways and shards, "n1" and "s0"; "" stands for
+// any. The messages stay in the order in which they were sent.
 func (c *Cluster) Hold(from, to, kind string) {
 	r := route{from, to, kind}
 	c.holds = append(c.holds, r)
-	c.tell("held back from now on: %v", r)
+	c.logf("hold: %v", r)
 }
 
-// Release ends a Hold: what has waited arrives, and all that comes of it. It
-// returns the instant.
+// Release ends a Hold: the messages and everything that follows from them are delivered. It returns the instant.
 func (c *Cluster) Release(from, to, kind string) int64 {
 	r := route{from, to, kind}
 	i := slices.Index(c.holds, r)
 	if i < 0 {
 		c.t.Helper()
-		c.t.Fatalf("nothing holds back %v", r)
+		c.t.Fatalf("there is no hold of %v", r)
 	}
 	at := c.Now()
-	c.tell("let go: %v", r)
+	c.logf("release: %v", r)
 	c.holds = slices.Delete(c.holds, i, i+1)
 	c.run()
 	return at
 }
 
-// run delivers whatever is not held back.
+// run delivers all messages that are not held.
 func (c *Cluster) run() {
 	if c.delivering {
 		return
@@ -122,7 +120,7 @@ func (c *Cluster) run() {
 		}
 		m := c.sent[i]
 		c.sent = slices.Delete(c.sent, i, i+1)
-		c.tell("  %s > %s  %s", m.from, m.to, c.brief(m.env))
+		c.logf("  %s > %s  %s", m.from, m.to, c.brief(m.env))
 		if m.env.Gateway != 0 {
 			c.gateways[m.env.Gateway-1].deliver(m.env)
 		} else {
@@ -138,16 +136,15 @@ func (c *Cluster) send(from string, envs []*msg.Envelope) {
 			to = env.Gateway.String()
 		}
 		m := message{route{from, to, env.Name()}, env}
-		c.noteReader(env)
+		c.recordReader(env)
 		if slices.ContainsFunc(c.holds, func(r route) bool { return r.matches(m) }) {
-			c.tell("  %s > %s  is held back: %s", m.from, m.to, c.brief(env))
+			c.logf("  %s > %s  is held: %s", m.from, m.to, c.brief(env))
 		}
 		c.sent = append(c.sent, m)
 	}
 }
 
-// Pass lets time go by: what is repeated after a while, or comes to its end, is
-// and does.
+// Pass advances the time: timers fire and requests are retried.
 func (c *Cluster) Pass(d time.Duration) {
 	until := c.now + int64(d)
 	for {
@@ -171,14 +168,14 @@ func (c *Cluster) Pass(d time.Duration) {
 		}
 		c.run()
 		if c.now >= until {
-			c.tell("%v have passed", d)
+			c.logf("%v pass", d)
 			return
 		}
 	}
 }
 
-// Finish lets everything go, ends what is open, and waits until all is
-// answered; then nothing may be left on any shard.
+// Finish ends all Holds and all open transactions, and waits for all responses; then no shard may have any transaction
+// left.
 func (c *Cluster) Finish() {
 	c.t.Helper()
 	c.holds = nil
@@ -188,10 +185,10 @@ func (c *Cluster) Finish() {
 			x.End()
 		}
 	}
-	c.Pass(kv.DefaultLease + time.Second) // a late notice is remembered for a lease
+	c.Pass(kv.DefaultLease + time.Second) // a late Registered is remembered for the time of a lease
 	for _, x := range c.txns {
-		if x.Answered == Never {
-			c.t.Fatalf("%s has no answer", x.Name)
+		if x.Ended == Never {
+			c.t.Fatalf("%s has not ended", x.Name)
 		}
 	}
 	for _, s := range c.shards {
@@ -201,14 +198,12 @@ func (c *Cluster) Finish() {
 	}
 }
 
-// Held is how many updates readers hold back on a shard: prepared ones, and
-// pieces that could be decided there.
+// Held returns how many updates readers hold on a shard: prepared ones, and pieces that could be decided there.
 func (c *Cluster) Held(s kv.ShardID) int { return c.shards[s].machine.Snapshot(0).Held }
 
 var ids = regexp.MustCompile(`[0-9a-f]{32}|reader [0-9]+`)
 
-// brief is a message in the words of the golden scripts, with the names of
-// transactions.
+// brief prints a message as golden scripts do, with the names of transactions.
 func (c *Cluster) brief(env *msg.Envelope) string {
 	_, text, _ := strings.Cut(golden.Message(env), ": ")
 	return ids.ReplaceAllStringFunc(text, func(s string) string {
@@ -221,9 +216,9 @@ func (c *Cluster) brief(env *msg.Envelope) string {
 	})
 }
 
-// noteReader learns the name under which a transaction reads; it has the same
-// affinity. Golden scripts know it by its number.
-func (c *Cluster) noteReader(env *msg.Envelope) {
+// recordReader records the id under which a transaction reads, which has the same affinity. Golden scripts name it by
+// its number.
+func (c *Cluster) recordReader(env *msg.Envelope) {
 	if !msg.Is[msg.Read](env) {
 		return
 	}

@@ -8,10 +8,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// Schedules of a move against what goes on meanwhile. s2 is the hot shard.
+// Schedules of a move beside concurrent transactions. s2 is the hot shard.
 
-// R, which stays open, has read x at home. x is to move; W writes it, and y as well.
-// Then R reads y.
+// R stays open and has read x at home. A move of x begins; W writes x and y. Then R reads y.
 func movedUnderAReader(c *Cluster) (held int) {
 	r := c.Open("R", 1)
 	r.Read("x@0")
@@ -24,22 +23,21 @@ func movedUnderAReader(c *Cluster) (held int) {
 	return held
 }
 
-// TestAMoveWaitsForWhoHasReadTheKey: where x goes, R is not registered, and W would
-// not be held there. So x stays until R ends, and with it W.
-func TestAMoveWaitsForWhoHasReadTheKey(t *testing.T) {
+// TestMoveWaitsForReader: R is not registered where x moves to, so W would not be held there. Therefore the move waits
+// until R ends, and W waits for the move.
+func TestMoveWaitsForReader(t *testing.T) {
 	c := New(t, 3, mutant.Set{})
 	held := movedUnderAReader(c)
 	r, m, w := c.Txn("R"), c.Txn("M"), c.Txn("W")
 	require.Equal(t, 1, held)
-	require.Equal(t, []string{Nothing, Nothing}, []string{r.Saw("x@0"), r.Saw("y@1")})
-	require.Greater(t, m.Answered, r.Answered)
-	require.Greater(t, w.Answered, r.Answered)
-	fine(t, c)
+	require.Equal(t, []string{Nothing, Nothing}, []string{r.ValueOf("x@0"), r.ValueOf("y@1")})
+	require.Greater(t, m.Ended, r.Ended)
+	require.Greater(t, w.Ended, r.Ended)
+	requireConsistent(t, c)
 }
 
-// R has read y when x moves, and asks for x where it was. Before it can ask where x is
-// now, W writes both.
-func sentOnTooLate(c *Cluster) {
+// R has read y when x moves, and reads x at its old place. Before R is redirected, W writes both.
+func redirectedLate(c *Cluster) {
 	c.Put("V", 1, "x@0", "y@1")
 	r := c.Open("R", 1)
 	r.Read("y@1")
@@ -52,20 +50,20 @@ func sentOnTooLate(c *Cluster) {
 	c.Finish()
 }
 
-// TestAReaderThatIsSentOnStaysWhereItIs: R is registered with y all the while. So W is
-// held, and R goes on to the place of x without reading y again.
-func TestAReaderThatIsSentOnStaysWhereItIs(t *testing.T) {
+// TestRedirectedReaderStaysRegistered: R stays registered for y all the time. So W is held, and R reads x at its new
+// place without reading y again.
+func TestRedirectedReaderStaysRegistered(t *testing.T) {
 	c := New(t, 3, mutant.Set{})
-	sentOnTooLate(c)
+	redirectedLate(c)
 	r, w := c.Txn("R"), c.Txn("W")
-	require.Equal(t, []string{"V", "V"}, []string{r.Saw("x@0"), r.Saw("y@1")})
-	require.Greater(t, w.Answered, r.Answered)
-	fine(t, c)
+	require.Equal(t, []string{"V", "V"}, []string{r.ValueOf("x@0"), r.ValueOf("y@1")})
+	require.Greater(t, w.Ended, r.Ended)
+	requireConsistent(t, c)
 }
 
-// U writes x and y, and its piece for x is late. x moves; K is sent on to it, and so V,
-// at the same gateway, writes y and x where x is. A reads there.
-func lateForTheKey(c *Cluster) {
+// U writes x and y, and its piece for x is late. x moves. K is redirected, so V, at the same gateway, writes y and x at
+// the new place. A reads there.
+func lateBlindWrite(c *Cluster) {
 	c.Hold("n1", "s0", "Prepare")
 	c.Put("U", 1, "x@0", "y@1")
 	c.Move("M", 2, "x@0", 0, 2)
@@ -76,21 +74,21 @@ func lateForTheKey(c *Cluster) {
 	c.Finish()
 }
 
-// TestAWriteThatComesAfterTheKeyHasGone finds the mark, though it reads nothing there:
-// U begins anew, and is after V in both places.
-func TestAWriteThatComesAfterTheKeyHasGone(t *testing.T) {
+// TestLateBlindWriteIsRedirected: a blind write finds the move tombstone, although it reads nothing. U is retried, and
+// follows V on both shards.
+func TestLateBlindWriteIsRedirected(t *testing.T) {
 	c := New(t, 3, mutant.Set{})
-	lateForTheKey(c)
+	lateBlindWrite(c)
 	u, v, a := c.Txn("U"), c.Txn("V"), c.Txn("A")
-	require.Greater(t, u.Answered, v.Answered)
-	before(t, u, a)
-	require.Equal(t, []string{"U", "U"}, []string{a.Saw("x@0"), a.Saw("y@1")})
-	fine(t, c)
+	require.Greater(t, u.Ended, v.Ended)
+	requireEndsBefore(t, u, a)
+	require.Equal(t, []string{"U", "U"}, []string{a.ValueOf("x@0"), a.ValueOf("y@1")})
+	requireConsistent(t, c)
 }
 
-// W is decided on the hot shard, and s0 has not heard that x has come home: B reads
-// there, after A has been told what W wrote.
-func homeIsSlow(c *Cluster) (told int64) {
+// W is decided on the hot shard, and s0 has not received the decision of the move that brought x back. B reads at home,
+// after A has read the value of W.
+func lateDecisionAtHome(c *Cluster) (decisionAt int64) {
 	c.Move("M", 1, "x@0", 0, 2)
 	c.Put("V", 1, "x@0")
 	c.Hold("s2", "s0", "Decision")
@@ -98,20 +96,20 @@ func homeIsSlow(c *Cluster) (told int64) {
 	c.Put("W", 1, "x@0", "y@1")
 	c.Read("A", 2, "y@1")
 	c.Read("B", 3, "x@0")
-	told = c.Release("s2", "s0", "Decision")
+	decisionAt = c.Release("s2", "s0", "Decision")
 	c.Finish()
-	return told
+	return decisionAt
 }
 
-// TestAHomeThatHasNotHeardOfTheMoveBack sends nobody away: the move has the key's
-// lock, and whoever reads waits for it, as for any update that is sealed.
-func TestAHomeThatHasNotHeardOfTheMoveBack(t *testing.T) {
+// TestHomeWithoutDecisionOfMoveBlocksReaders: the home shard does not redirect while the move holds the key's lock. A
+// reader waits, as for any sealed update.
+func TestHomeWithoutDecisionOfMoveBlocksReaders(t *testing.T) {
 	c := New(t, 3, mutant.Set{})
-	told := homeIsSlow(c)
+	decisionAt := lateDecisionAtHome(c)
 	n, w, b := c.Txn("N"), c.Txn("W"), c.Txn("B")
-	require.Less(t, n.Answered, told, "the hot shard decides")
-	require.Greater(t, w.Answered, told)
-	require.Greater(t, b.Answered, told)
-	require.Contains(t, []string{"V", "W"}, b.Saw("x@0"))
-	fine(t, c)
+	require.Less(t, n.Ended, decisionAt, "the hot shard decides")
+	require.Greater(t, w.Ended, decisionAt)
+	require.Greater(t, b.Ended, decisionAt)
+	require.Contains(t, []string{"V", "W"}, b.ValueOf("x@0"))
+	requireConsistent(t, c)
 }

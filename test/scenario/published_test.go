@@ -12,28 +12,24 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// published is a model of SSS (Javidi Kishi, Peluso, Korth, Palmieri 2019) as
-// it is published, as small as the schedules allow: no replication, no aborts,
-// and each step of a commit is a call, so that a test decides when which node
-// takes which step. Waiting is a state: an update is answered by whichever call
-// ends its wait. A read that would have to wait fails the test.
+// published is a model of SSS (Javidi Kishi, Peluso, Korth, Palmieri 2019) as published, as small as the schedules
+// allow: no replication and no aborts. Each step of a commit is a call, so a test decides when each node takes each
+// step. A wait is a state: an update ends in the call that ends its wait. A read that would have to wait fails the
+// test.
 //
-// Left out is what no schedule needs: T.PropagatedSet (section III-B,
-// "Pre-Commit"). It is filled when an update reads a key in whose queue an
-// update waits; the model refuses such a read.
+// T.PropagatedSet (section III-B, "Pre-Commit") is left out, since no schedule needs it. It is filled when an update
+// reads a key in whose queue an update waits; the model rejects such a read.
 type published struct {
-	*Chronicle
+	*EventLog
 	how     interpretation
 	nodes   []*sssNode
 	updates []*sssUpdate
 }
 
-// interpretation settles what the paper's text leaves open without its
-// listings. The schedules fail under each.
+// interpretation fixes details that the paper's text leaves open. The schedules fail under each.
 type interpretation struct {
-	// evenCommit: the coordinator gives the commit vector one entry, the
-	// greatest, at all nodes that the transaction writes on. Otherwise it is
-	// the entrywise maximum of the votes (Algorithm 1, lines 18 to 24).
+	// evenCommit: the coordinator sets the entries of the commit vector, at all nodes that the transaction writes on, to
+	// the greatest of them. Otherwise it is the entrywise maximum of the votes (Algorithm 1, lines 18 to 24).
 	evenCommit bool
 	// versionBound: a read raises T.VC to the vector of the version that it
 	// returned. Otherwise to that of everything visible on the node, maxVC
@@ -41,7 +37,7 @@ type interpretation struct {
 	versionBound bool
 }
 
-// vector is a vector clock, an entry for each node.
+// vector is a vector clock with one entry for each node.
 type vector []int
 
 func (v vector) raise(o vector) {
@@ -53,8 +49,7 @@ func (v vector) raise(o vector) {
 // sssNode is one node: section III-A.
 type sssNode struct {
 	id int
-	// vc is NodeVC: the entry of the node itself counts commits that it has
-	// begun to take part in.
+	// vc is NodeVC: the entry of the node itself counts commits that it has begun to take part in.
 	vc      vector
 	commitQ []*sssUpdate
 	// log is NLog: the updates that are internally committed, oldest first.
@@ -63,8 +58,7 @@ type sssNode struct {
 	locks  map[string]*sssUpdate
 }
 
-// queued is an entry of a snapshot-queue: of a reader, or of an update in its
-// Pre-Commit phase.
+// queued is an entry of a snapshot-queue: a reader, or an update in its Pre-Commit phase.
 type queued struct {
 	reader   *sssReader
 	update   *sssUpdate
@@ -82,9 +76,10 @@ type sssUpdate struct {
 }
 
 func newPublished(t testing.TB, nodes int, how interpretation) *published {
-	p := &published{Chronicle: newChronicle(t), how: how}
+	p := &published{EventLog: newEventLog(t), how: how}
 	for i := range nodes {
-		p.nodes = append(p.nodes, &sssNode{id: i, vc: make(vector, nodes), queues: map[string][]*queued{}, locks: map[string]*sssUpdate{}})
+		p.nodes = append(p.nodes, &sssNode{id: i, vc: make(vector, nodes), queues: map[string][]*queued{},
+			locks: map[string]*sssUpdate{}})
 	}
 	return p
 }
@@ -97,7 +92,7 @@ func (n *sssNode) mostRecent() vector {
 	return n.log[len(n.log)-1].vc
 }
 
-// newest is the newest version of a key among those allowed, nil if none is.
+// newest returns the newest allowed version of a key, nil if there is none.
 func (n *sssNode) newest(key string, allowed func(*sssUpdate) bool) *sssUpdate {
 	for _, u := range slices.Backward(n.log) {
 		if slices.Contains(u.writes[n.id], key) && allowed(u) {
@@ -128,24 +123,27 @@ func (p *published) byNode(keys []string) map[int][]string {
 // commit (III-A), its reads return the newest versions (III-B).
 func (p *published) Begin(name string, node int, reads, writes []string) *sssUpdate {
 	u := &sssUpdate{Txn: p.start(name), number: len(p.updates) + 1, vc: slices.Clone(p.nodes[node].mostRecent()),
-		reads: p.byNode(reads), writes: p.byNode(writes), ready: map[int]bool{}, committed: map[int]bool{}, acked: map[int]bool{}}
+		reads: p.byNode(reads), writes: p.byNode(writes), ready: map[int]bool{}, committed: map[int]bool{},
+		acked: map[int]bool{}}
 	p.updates = append(p.updates, u)
 	for _, k := range reads {
 		n := p.node(k)
 		if slices.ContainsFunc(n.queues[k], func(q *queued) bool { return q.update != nil }) {
 			p.t.Fatalf("%s reads %s, on which an update waits: that is not modelled", name, k)
 		}
-		u.take(k, n, n.newest(k, func(*sssUpdate) bool { return true }))
+		u.recordRead(k, n, n.newest(k, func(*sssUpdate) bool { return true }))
 		u.vc.raise(n.mostRecent())
 	}
-	p.tell("%s begins at N%d: get %v, put %v, with vector %v", name, node, reads, writes, u.vc)
+	p.logf("%s begins at N%d: get %v, put %v, with vector %v", name, node, reads, writes, u.vc)
 	return u
 }
 
-func (x *sssUpdate) take(key string, n *sssNode, from *sssUpdate) { take(x.Txn, key, n, from) }
+func (x *sssUpdate) recordRead(key string, n *sssNode, from *sssUpdate) {
+	recordRead(x.Txn, key, n, from)
+}
 
-// take notes that a transaction was given a version.
-func take(x *Txn, key string, n *sssNode, from *sssUpdate) {
+// recordRead records the version that a transaction has read.
+func recordRead(x *Txn, key string, n *sssNode, from *sssUpdate) {
 	if from == nil {
 		x.read(key, Nothing, kv.Version{})
 		return
@@ -157,11 +155,11 @@ func (x *sssUpdate) version(n *sssNode) kv.Version {
 	return kv.Version{Shard: kv.ShardID(n.id), Write: uint64(x.number)}
 }
 
-// Prepare has all nodes lock, vote with their incremented vector, and queue the
-// update; from the votes comes the commit vector (Algorithm 1).
+// Prepare lets all nodes lock, vote with their incremented vector, and queue the update; the votes determine the commit
+// vector (Algorithm 1).
 //
-// Its place in CommitQ is that of the commit vector from the start, not that of
-// the vote: in no schedule is it beside another.
+// The position in CommitQ is that of the commit vector from the start, not that of the vote: in no schedule does the
+// difference matter.
 func (p *published) Prepare(u *sssUpdate) {
 	for _, n := range p.nodes {
 		reads, writes := u.reads[n.id], u.writes[n.id]
@@ -189,12 +187,11 @@ func (p *published) Prepare(u *sssUpdate) {
 			u.vc[i] = greatest
 		}
 	}
-	p.tell("%s is prepared everywhere; its commit vector is %v", u.Name, u.vc)
+	p.logf("%s is prepared everywhere; its commit vector is %v", u.Name, u.vc)
 }
 
-// Decide has the decision arrive at a node. The update is internally committed
-// there, and visible, when nothing is before it in CommitQ (Algorithm 2, lines
-// 16 to 36).
+// Decide delivers the decision to a node. The update is internally committed and visible there when nothing precedes it
+// in CommitQ (Algorithm 2, lines 16 to 36).
 func (p *published) Decide(u *sssUpdate, node int) {
 	n := p.nodes[node]
 	for k, by := range n.locks {
@@ -222,7 +219,7 @@ func (p *published) commit(n *sssNode, u *sssUpdate) {
 	n.log = append(n.log, u)
 	u.committed[n.id] = true
 	for _, k := range u.writes[n.id] {
-		u.wrote(k, u.version(n), int64(len(n.log)))
+		u.addVersion(k, u.version(n), int64(len(n.log)))
 	}
 	held := p.held(n, u)
 	if held {
@@ -230,7 +227,7 @@ func (p *published) commit(n *sssNode, u *sssUpdate) {
 			n.queues[k] = append(n.queues[k], &queued{update: u, snapshot: u.vc[n.id]})
 		}
 	}
-	p.tell("  N%d shows %s; held by a reader there: %t", n.id, u.Name, held)
+	p.logf("  N%d shows %s; held by a reader there: %t", n.id, u.Name, held)
 }
 
 // held reports whether an update waits on a node: Algorithm 4.
@@ -240,7 +237,7 @@ func (p *published) held(n *sssNode, u *sssUpdate) bool {
 	})
 }
 
-// settle acknowledges and answers what waits no more: the external commit.
+// settle acknowledges and ends the updates that no longer wait: the external commit.
 func (p *published) settle() {
 	for _, u := range p.updates {
 		for i := range u.committed {
@@ -257,8 +254,8 @@ func (p *published) settle() {
 			}
 			return false
 		}
-		if u.Answered == Never && !waits(u.writes) && !waits(u.reads) {
-			p.answer(u.Txn)
+		if u.Ended == Never && !waits(u.writes) && !waits(u.reads) {
+			p.finish(u.Txn)
 		}
 	}
 }
@@ -269,12 +266,12 @@ func (n *sssNode) dequeue(which func(*queued) bool) {
 	}
 }
 
-// Put is a whole update of which nothing is late.
+// Put runs a whole update without delays.
 func (p *published) Put(name string, node int, keys ...string) *sssUpdate {
 	return p.Update(name, node, nil, keys)
 }
 
-// Update is Put of one that reads too.
+// Update is Put for an update that also reads.
 func (p *published) Update(name string, node int, reads, writes []string) *sssUpdate {
 	u := p.Begin(name, node, reads, writes)
 	p.Prepare(u)
@@ -297,7 +294,7 @@ type sssReader struct {
 
 // Open begins a read-only transaction at a node.
 func (p *published) Open(name string, node int) *sssReader {
-	p.tell("%s begins at N%d", name, node)
+	p.logf("%s begins at N%d", name, node)
 	return &sssReader{Txn: p.start(name), p: p, home: p.nodes[node], hasRead: make([]bool, len(p.nodes))}
 }
 
@@ -316,21 +313,24 @@ func (r *sssReader) Read(key string) {
 		from, snapshot = r.firstRead(n, key)
 	}
 	n.queues[key] = append(n.queues[key], &queued{reader: r, snapshot: snapshot})
-	take(r.Txn, key, n, from)
-	r.p.tell("%s reads %s on N%d under %v: %s; it is queued there with %d, its vector becomes %v", r.Name, key, n.id, bound, r.Saw(key), snapshot, r.vc)
+	recordRead(r.Txn, key, n, from)
+	r.p.logf("%s reads %s on N%d under %v: %s; it is queued there with %d, its vector becomes %v", r.Name, key, n.id,
+		bound, r.ValueOf(key), snapshot, r.vc)
 }
 
-// firstRead picks a version on a node that it has not read from (Algorithm 6,
-// lines 5 to 16).
+// firstRead selects a version on a node that it has not read from (Algorithm 6, lines 5 to 16).
 func (r *sssReader) firstRead(n *sssNode, key string) (from *sssUpdate, snapshot int) {
-	if r.waits(n) {
+	if r.wouldWait(n) {
 		r.p.t.Fatalf("%s would wait on N%d until that has what its vector %v names", r.Name, n.id, r.vc)
 	}
 	var visible []*sssUpdate
 	maxVC := make(vector, len(n.vc))
 	for _, u := range n.log {
 		beyond := slices.ContainsFunc(r.p.nodes, func(w *sssNode) bool { return r.hasRead[w.id] && u.vc[w.id] > r.vc[w.id] })
-		excluded := slices.ContainsFunc(n.queues[key], func(q *queued) bool { return q.update == u && q.snapshot > r.vc[n.id] })
+		excluded := slices.ContainsFunc(n.queues[key], func(q *queued) bool {
+			return q.update == u &&
+				q.snapshot > r.vc[n.id]
+		})
 		if !beyond && !excluded {
 			visible = append(visible, u)
 			maxVC.raise(u.vc)
@@ -347,20 +347,20 @@ func (r *sssReader) firstRead(n *sssNode, key string) (from *sssUpdate, snapshot
 	return from, maxVC[n.id]
 }
 
-// waits reports whether its first read on a node would have to wait for what its
-// vector names (Algorithm 6, line 5).
-func (r *sssReader) waits(n *sssNode) bool { return n.mostRecent()[n.id] < r.vc[n.id] }
+// wouldWait reports whether its first read on a node would wait for the state named by its vector (Algorithm 6, line
+// 5).
+func (r *sssReader) wouldWait(n *sssNode) bool { return n.mostRecent()[n.id] < r.vc[n.id] }
 
-// End answers the client, and then removes the reader from all queues.
+// End ends the transaction, and then removes the reader from all queues.
 func (r *sssReader) End() {
-	r.p.answer(r.Txn)
+	r.p.finish(r.Txn)
 	for _, n := range r.p.nodes {
 		n.dequeue(func(q *queued) bool { return q.reader == r })
 	}
 	r.p.settle()
 }
 
-// Read is a whole read-only transaction.
+// Read runs a whole read-only transaction.
 func (p *published) Read(name string, node int, keys ...string) {
 	r := p.Open(name, node)
 	for _, k := range keys {
@@ -369,20 +369,20 @@ func (p *published) Read(name string, node int, keys ...string) {
 	r.End()
 }
 
-// under plays a schedule under every interpretation of the text. It must end
-// with everything answered, and what the judge says of it must be want.
-func under(t *testing.T, nodes int, want history.Anomaly, play func(t *testing.T, p *published)) {
+// runInterpretations runs a schedule under every interpretation of the text. All transactions must end, and the checker
+// must report the anomaly want.
+func runInterpretations(t *testing.T, nodes int, want history.Anomaly, play func(t *testing.T, p *published)) {
 	t.Helper()
 	for _, how := range []interpretation{{}, {evenCommit: true}, {versionBound: true}, {true, true}} {
 		t.Run(fmt.Sprintf("%+v", how), func(t *testing.T) {
 			p := newPublished(t, nodes, how)
 			play(t, p)
 			for _, x := range p.txns {
-				if x.Answered == Never {
-					t.Errorf("%s has no answer", x.Name)
+				if x.Ended == Never {
+					t.Errorf("%s has not ended", x.Name)
 				}
 			}
-			if v := p.Judge(); v.Anomaly() != want {
+			if v := p.Check(); v.Anomaly() != want {
 				t.Errorf("want %q: %v", want, v)
 			}
 		})

@@ -9,58 +9,55 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// Each schedule is a function, so that it can be played with a rule broken as
-// well (mutants_test.go). It ends with everything answered. The numbers are
-// those of docs/divergence.md, and the names those of published_test.go, where
-// the published algorithm plays the same.
+// Each schedule is a function, so that it can also run with a broken rule (mutants_test.go). All its transactions end.
+// The numbers are those of docs/divergence.md, and the names those of published_test.go, which runs the same schedules
+// on the published algorithm.
 
-// fine ends a test: the judge finds an order that explains everything.
-func fine(t *testing.T, c *Cluster) {
+// requireConsistent ends a test: there is an order that explains all results.
+func requireConsistent(t *testing.T, c *Cluster) {
 	t.Helper()
-	v := c.Judge()
+	v := c.Check()
 	require.True(t, v.OK() && v.Exact, "%v", v)
 	for _, x := range c.txns {
 		require.Empty(t, x.Failed, x.Name)
 	}
 }
 
-// before requires that one transaction was answered before another began: what
-// makes a real-time order.
-func before(t *testing.T, a, b *Txn) {
+// requireEndsBefore requires that one transaction ended before another began, so that real time orders them.
+func requireEndsBefore(t *testing.T, a, b *Txn) {
 	t.Helper()
-	require.Less(t, a.Answered, b.Started, "%s was to be answered before %s began", a.Name, b.Name)
+	require.Less(t, a.Ended, b.Started, "%s must end before %s begins", a.Name, b.Name)
 }
 
-// 1. W writes on two shards, and s0 is slow to hear of the decision. A reads
-// where W is visible; then B reads on s0.
-func nodeByNode(c *Cluster) (told int64) {
+// 1. W writes on two shards, and the decision is late at s0. A reads where W is visible; then B reads on s0.
+func nodeByNode(c *Cluster) (decisionAt int64) {
 	c.Hold("s1", "s0", "Decision")
 	c.Put("W", 1, "x@0", "y@1")
 	c.Read("A", 2, "y@1")
 	c.Read("B", 3, "x@0")
 	c.Pass(100 * time.Millisecond)
-	told = c.Release("s1", "s0", "Decision")
+	decisionAt = c.Release("s1", "s0", "Decision")
 	c.Finish()
-	return told
+	return decisionAt
 }
 
-// TestVisibleNodeByNode: B waits on s0, where W is sealed, until the decision
-// comes, however long that takes; it does not see the state before W.
+// TestVisibleNodeByNode: B waits on s0, where W is sealed, until the decision arrives. It does not read the state
+// before W.
 func TestVisibleNodeByNode(t *testing.T) {
 	c := New(t, 3, mutant.Set{})
-	told := nodeByNode(c)
+	decisionAt := nodeByNode(c)
 	w, a, b := c.Txn("W"), c.Txn("A"), c.Txn("B")
-	before(t, w, a) // W was answerable at F, though s0 had not shown it
-	before(t, a, b)
-	require.Equal(t, "W", a.Saw("y@1"))
-	require.Equal(t, "W", b.Saw("x@0"))
-	require.Less(t, b.Started, told)
-	require.Greater(t, b.Answered, told, "B was to wait for the decision")
-	fine(t, c)
+	requireEndsBefore(t, w, a) // W has ended at F, although it is not visible on s0
+	requireEndsBefore(t, a, b)
+	require.Equal(t, "W", a.ValueOf("y@1"))
+	require.Equal(t, "W", b.ValueOf("x@0"))
+	require.Less(t, b.Started, decisionAt)
+	require.Greater(t, b.Ended, decisionAt, "B must wait for the decision")
+	requireConsistent(t, c)
 }
 
 // 1, with one reader of both keys.
-func halfOfIt(c *Cluster) {
+func halfOfAnUpdate(c *Cluster) {
 	c.Hold("s1", "s0", "Decision")
 	c.Put("W", 1, "x@0", "y@1")
 	c.Read("A", 2, "x@0", "y@1")
@@ -68,39 +65,37 @@ func halfOfIt(c *Cluster) {
 	c.Finish()
 }
 
-// TestNoHalfOfAnUpdate: what A reads on s1 at once fits what it waits for on
-// s0.
-func TestNoHalfOfAnUpdate(t *testing.T) {
+// TestReaderSeesUpdatesCompletely: what A reads on s1 at once is consistent with what it waits for on s0.
+func TestReaderSeesUpdatesCompletely(t *testing.T) {
 	c := New(t, 3, mutant.Set{})
-	halfOfIt(c)
+	halfOfAnUpdate(c)
 	a := c.Txn("A")
-	before(t, c.Txn("W"), a)
-	require.Equal(t, []string{"W", "W"}, []string{a.Saw("x@0"), a.Saw("y@1")})
-	fine(t, c)
+	requireEndsBefore(t, c.Txn("W"), a)
+	require.Equal(t, []string{"W", "W"}, []string{a.ValueOf("x@0"), a.ValueOf("y@1")})
+	requireConsistent(t, c)
 }
 
-// TestAnUndecidedUpdateIsPutOff is the other side of it: while W is not decided,
-// because its piece for L is late, a reader of s0 waits only until L has dropped
-// the epoch of W's vote. It reads the state before W, and W, which is held now,
-// is decided after it.
-func TestAnUndecidedUpdateIsPutOff(t *testing.T) {
+// TestUndecidedUpdateIsUnsealed: W is undecided because its piece for L is late. Then a reader of s0 waits only until L
+// has dropped the epoch of W's vote. It reads the state before W, and W, which is now held, is decided after the
+// reader.
+func TestUndecidedUpdateIsUnsealed(t *testing.T) {
 	c := New(t, 3, mutant.Set{})
 	c.Hold("n1", "s1", "CommitRequest")
 	w := c.Put("W", 1, "x@0", "y@1")
 	b := c.Read("B", 3, "x@0")
-	require.Equal(t, Never, b.Answered)
+	require.Equal(t, Never, b.Ended)
 	c.Pass(5 * time.Millisecond)
-	require.NotEqual(t, Never, b.Answered)
-	require.Equal(t, Nothing, b.Saw("x@0"))
-	require.Equal(t, Never, w.Answered)
+	require.NotEqual(t, Never, b.Ended)
+	require.Equal(t, Nothing, b.ValueOf("x@0"))
+	require.Equal(t, Never, w.Ended)
 	a := c.Read("A", 2, "y@1")
-	require.Equal(t, Nothing, a.Saw("y@1"))
+	require.Equal(t, Nothing, a.ValueOf("y@1"))
 	c.Finish()
-	fine(t, c)
+	requireConsistent(t, c)
 }
 
-// 2. R, which stays open, has read one of two keys that W writes. A reads the
-// other one, where nobody holds W; then B reads the first.
+// 2. R stays open and has read one of two keys that W writes. A reads the other one, where nothing holds W; then B
+// reads the first.
 func heldInOnePlace(c *Cluster) (held int) {
 	c.Hold("s1", "s0", "Decision")
 	r := c.Open("R", 3)
@@ -114,23 +109,22 @@ func heldInOnePlace(c *Cluster) (held int) {
 	return held
 }
 
-// TestHeldInOnePlace: W's vote from s0 says that it is held, so s1 does not
-// decide, and there is nothing of W to be seen on s1 either.
+// TestHeldInOnePlace: W's vote from s0 reports that it is held, so s1 does not decide, and W is not visible on s1
+// either.
 func TestHeldInOnePlace(t *testing.T) {
 	c := New(t, 3, mutant.Set{})
 	held := heldInOnePlace(c)
 	r, w, a, b := c.Txn("R"), c.Txn("W"), c.Txn("A"), c.Txn("B")
 	require.Equal(t, 1, held)
-	before(t, a, b)
-	require.Equal(t, Nothing, a.Saw("y@1"))
-	require.Equal(t, Nothing, b.Saw("x@0"))
-	require.Greater(t, w.Answered, r.Answered, "W was to wait for R")
-	fine(t, c)
+	requireEndsBefore(t, a, b)
+	require.Equal(t, Nothing, a.ValueOf("y@1"))
+	require.Equal(t, Nothing, b.ValueOf("x@0"))
+	require.Greater(t, w.Ended, r.Ended, "W must wait for R")
+	requireConsistent(t, c)
 }
 
-// 3. R has read a. V writes another key of that shard, T writes a, and when
-// they are answered, or not, U writes on another shard. R goes on to what V
-// and U wrote.
+// 3. R has read a. V writes another key of that shard, T writes a, and when both have ended, or T is held, U writes on
+// another shard. R then reads what V and U wrote.
 func secondKeyOnANode(c *Cluster) (held int) {
 	r := c.Open("R", 3)
 	r.Read("a@0")
@@ -145,24 +139,23 @@ func secondKeyOnANode(c *Cluster) (held int) {
 	return held
 }
 
-// TestSecondKeyOnANode: having read a freezes a, which T would change and must
-// wait, and nothing else. R sees b as it is now, V included.
+// TestSecondKeyOnANode: the read of a protects a only: T waits, V does not. R reads the current b, V included.
 func TestSecondKeyOnANode(t *testing.T) {
 	c := New(t, 3, mutant.Set{})
 	held := secondKeyOnANode(c)
 	r, v, u, w := c.Txn("R"), c.Txn("V"), c.Txn("U"), c.Txn("T")
-	require.Equal(t, 1, held, "T was to be held, and V not")
-	before(t, v, u)
-	require.Less(t, u.Answered, r.Answered)
-	require.Equal(t, "U", r.Saw("c@1"))
-	require.Equal(t, "V", r.Saw("b@0"))
-	require.Equal(t, Nothing, r.Saw("a@0"))
-	require.Greater(t, w.Answered, r.Answered, "T was to wait for R")
-	fine(t, c)
+	require.Equal(t, 1, held, "T must be held, V must not")
+	requireEndsBefore(t, v, u)
+	require.Less(t, u.Ended, r.Ended)
+	require.Equal(t, "U", r.ValueOf("c@1"))
+	require.Equal(t, "V", r.ValueOf("b@0"))
+	require.Equal(t, Nothing, r.ValueOf("a@0"))
+	require.Greater(t, w.Ended, r.Ended, "T must wait for R")
+	requireConsistent(t, c)
 }
 
-// 4. A has read one of two keys of W, B one of two keys of X. Then each reads
-// the other key of the update that it does not hold.
+// 4. A has read one of two keys of W, B one of two keys of X. Then each reads the other key of the update that it does
+// not hold.
 func oppositeOrders(c *Cluster) (held [4]int) {
 	a, b := c.Open("A", 1), c.Open("B", 2)
 	a.Read("a@0")
@@ -178,22 +171,22 @@ func oppositeOrders(c *Cluster) (held [4]int) {
 	return held
 }
 
-// TestOppositeOrders: neither update is decided before the reader that holds it
-// has ended, so neither reader sees one without the other.
+// TestOppositeOrders: neither update is decided before the reader that holds it has ended, so neither reader sees one
+// without the other.
 func TestOppositeOrders(t *testing.T) {
 	c := New(t, 4, mutant.Set{})
 	held := oppositeOrders(c)
 	require.Equal(t, [4]int{1, 1, 0, 0}, held)
 	a, b := c.Txn("A"), c.Txn("B")
-	require.Equal(t, []string{Nothing, Nothing}, []string{a.Saw("a@0"), a.Saw("d@3")})
-	require.Equal(t, []string{Nothing, Nothing}, []string{b.Saw("b@1"), b.Saw("c@2")})
-	require.Greater(t, c.Txn("W").Answered, a.Answered, "W was to wait for A")
-	require.Greater(t, c.Txn("X").Answered, b.Answered, "X was to wait for B")
-	fine(t, c)
+	require.Equal(t, []string{Nothing, Nothing}, []string{a.ValueOf("a@0"), a.ValueOf("d@3")})
+	require.Equal(t, []string{Nothing, Nothing}, []string{b.ValueOf("b@1"), b.ValueOf("c@2")})
+	require.Greater(t, c.Txn("W").Ended, a.Ended, "W must wait for A")
+	require.Greater(t, c.Txn("X").Ended, b.Ended, "X must wait for B")
+	requireConsistent(t, c)
 }
 
-// 5. T writes on two shards, and s0 has not heard of the decision. W writes on
-// s1 and is answered. Then R begins, and reads on s0 first.
+// 5. T writes on two shards, and s0 has not received the decision. W writes on s1 and ends. Then R begins, and reads on
+// s0 first.
 func answeredAndHidden(c *Cluster) {
 	c.Hold("s1", "s0", "Decision")
 	c.Put("T", 1, "p@0", "q@1")
@@ -205,21 +198,20 @@ func answeredAndHidden(c *Cluster) {
 	c.Finish()
 }
 
-// TestAnsweredAndHidden: what R has read on s0 bounds nothing on s1. T, which
-// s0 has not shown, concerns nobody who does not read its keys.
+// TestAnsweredAndHidden: R's read on s0 does not bound its read on s1. T, which is not visible on s0 yet, only affects
+// transactions that read its keys.
 func TestAnsweredAndHidden(t *testing.T) {
 	c := New(t, 3, mutant.Set{})
 	answeredAndHidden(c)
-	before(t, c.Txn("W"), c.Txn("R"))
-	require.Equal(t, Nothing, c.Txn("R").Saw("z@0"))
-	require.Equal(t, "W", c.Txn("R").Saw("y@1"))
-	fine(t, c)
+	requireEndsBefore(t, c.Txn("W"), c.Txn("R"))
+	require.Equal(t, Nothing, c.Txn("R").ValueOf("z@0"))
+	require.Equal(t, "W", c.Txn("R").ValueOf("y@1"))
+	requireConsistent(t, c)
 }
 
-// 5, where vectors are used: the scan P has every shard fix its index. s0 is
-// late to be asked. W writes on the hot shard; when it is answered, V writes on
-// s0.
-func answeredAndHiddenFromAPin(c *Cluster) {
+// 5, with vectors: the scan P fixes the CSN of every shard, and its request to s0 is late. W writes on the hot shard;
+// when it has ended, V writes on s0.
+func answeredAndHiddenFromScan(c *Cluster) {
 	c.Hold("n1", "s0", "Read")
 	c.Scan("P", 1, "h@2", "x@0")
 	c.Put("W", 2, "h@2")
@@ -228,21 +220,19 @@ func answeredAndHiddenFromAPin(c *Cluster) {
 	c.Finish()
 }
 
-// TestAPinHidesNothingAnswered: a pin's vector is a bound too. It names a state
-// because the hot shard, on which nobody is held, fixes its index when all
-// others have.
-func TestAPinHidesNothingAnswered(t *testing.T) {
+// TestSnapshotContainsAcknowledgedUpdates: the vector of a snapshot is a bound too. It names a state because the hot
+// shard, which holds no update for it, fixes its CSN after all others.
+func TestSnapshotContainsAcknowledgedUpdates(t *testing.T) {
 	c := New(t, 3, mutant.Set{})
-	answeredAndHiddenFromAPin(c)
-	before(t, c.Txn("W"), c.Txn("V"))
-	require.Equal(t, "V", c.Txn("P").Saw("x@0"))
-	require.Equal(t, "W", c.Txn("P").Saw("h@2"))
-	fine(t, c)
+	answeredAndHiddenFromScan(c)
+	requireEndsBefore(t, c.Txn("W"), c.Txn("V"))
+	require.Equal(t, "V", c.Txn("P").ValueOf("x@0"))
+	require.Equal(t, "W", c.Txn("P").ValueOf("h@2"))
+	requireConsistent(t, c)
 }
 
-// 6. One key on one shard. R, which stays open, has read it; W writes it. A
-// reads it through one gateway; when A is answered, B does through another. A
-// also tells a friend, F, who writes; R reads that.
+// 6. One key on one shard. R stays open and has read it; W writes it. A reads it through one gateway; when A has ended,
+// B reads it through another one. A causes F to write another key, which R reads.
 func newThenOld(c *Cluster) (held int) {
 	r := c.Open("R", 3)
 	r.Read("x@0")
@@ -259,26 +249,26 @@ func newThenOld(c *Cluster) (held int) {
 	return held
 }
 
-// TestNewThenOld: while R is open W waits unexecuted, and all gateways are told
-// the value before it; afterwards all are told the value of W.
+// TestNewThenOld: while R is open W waits unexecuted, and reads through all gateways return the value before it;
+// afterwards all return the value of W.
 func TestNewThenOld(t *testing.T) {
 	c := New(t, 3, mutant.Set{})
 	held := newThenOld(c)
 	require.Equal(t, 1, held)
 	for _, name := range []string{"R", "A", "B"} {
-		require.Equal(t, Nothing, c.Txn(name).Saw("x@0"), name)
+		require.Equal(t, Nothing, c.Txn(name).ValueOf("x@0"), name)
 	}
-	require.Equal(t, "F", c.Txn("R").Saw("f@1"))
+	require.Equal(t, "F", c.Txn("R").ValueOf("f@1"))
 	for _, name := range []string{"C", "D"} {
-		before(t, c.Txn("R"), c.Txn(name))
-		require.Equal(t, "W", c.Txn(name).Saw("x@0"), name)
+		requireEndsBefore(t, c.Txn("R"), c.Txn(name))
+		require.Equal(t, "W", c.Txn(name).ValueOf("x@0"), name)
 	}
-	require.Greater(t, c.Txn("W").Answered, c.Txn("R").Answered, "W was to wait for R")
-	fine(t, c)
+	require.Greater(t, c.Txn("W").Ended, c.Txn("R").Ended, "W must wait for R")
+	requireConsistent(t, c)
 }
 
-// 7. R, which stays open, has read x. W reads k and writes x. U overwrites k.
-// When U is answered, or not, S writes z, and R reads that.
+// 7. R stays open and has read x. W reads k and writes x. U overwrites k. When U has ended, or waits, S writes z, and R
+// reads that.
 func waitNotInherited(c *Cluster) (held int) {
 	r := c.Open("R", 3)
 	r.Read("x@1")
@@ -292,16 +282,15 @@ func waitNotInherited(c *Cluster) (held int) {
 	return held
 }
 
-// TestWaitNotInherited: W waits for R with its read lock on k, and U, which has
-// to come after W, waits for that lock.
+// TestWaitNotInherited: W waits for R with its read lock on k, and U, which must follow W, waits for that lock.
 func TestWaitNotInherited(t *testing.T) {
 	c := New(t, 3, mutant.Set{})
 	held := waitNotInherited(c)
 	r, w, u := c.Txn("R"), c.Txn("W"), c.Txn("U")
 	require.Equal(t, 1, held)
-	require.Equal(t, Nothing, w.Saw("k@0"))
-	require.Equal(t, []string{Nothing, "S"}, []string{r.Saw("x@1"), r.Saw("z@2")})
-	require.Greater(t, w.Answered, r.Answered, "W was to wait for R")
-	require.Greater(t, u.Answered, w.Answered, "U was to wait for W")
-	fine(t, c)
+	require.Equal(t, Nothing, w.ValueOf("k@0"))
+	require.Equal(t, []string{Nothing, "S"}, []string{r.ValueOf("x@1"), r.ValueOf("z@2")})
+	require.Greater(t, w.Ended, r.Ended, "W must wait for R")
+	require.Greater(t, u.Ended, w.Ended, "U must wait for W")
+	requireConsistent(t, c)
 }

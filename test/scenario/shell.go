@@ -25,13 +25,14 @@ type shell struct {
 func newShell(c *Cluster, id kv.ShardID, shards int) *shell {
 	s := &shell{c: c, id: id, log: memstore.New()}
 	var out shard.Output
-	s.machine, out = shard.New(shard.Config{ID: id, Mutants: c.broken, Home: placement(shards).Shard, Trace: shard.Trace{Committed: s.committed, Shown: s.shown}},
+	s.machine, out = shard.New(shard.Config{ID: id, Mutants: c.broken, Home: placement(shards).Shard,
+		Trace: shard.Trace{Committed: s.onCommitted, Shown: s.onVisible}},
 		shard.Recovered{}, c.now, c.now)
-	s.do(out)
+	s.perform(out)
 	return s
 }
 
-// step has the machine take messages, and do what is due.
+// step runs the machine with these messages, and its timers.
 func (s *shell) step(envs ...*msg.Envelope) { s.input(shard.Input{Messages: envs}) }
 
 func (s *shell) input(in shard.Input) {
@@ -42,12 +43,11 @@ func (s *shell) input(in shard.Input) {
 			s.c.t.Fatal(err)
 		}
 	}
-	s.do(out)
+	s.perform(out)
 }
 
-// do is what package shard asks of its caller; cold reads are answered at
-// once.
-func (s *shell) do(out shard.Output) {
+// perform executes the output of a step; reads from disk return at once.
+func (s *shell) perform(out shard.Output) {
 	if len(out.Entries) > 0 {
 		p, err := s.log.Append([]entry.Group{{Shard: s.id, Entries: out.Entries}})
 		if err != nil {
@@ -68,30 +68,29 @@ func (s *shell) do(out shard.Output) {
 	s.input(in)
 }
 
-// committed is the instant F of an update; see shard.Trace.
-func (s *shell) committed(ref kv.TxnRef) {
+// onCommitted is called at the instant F of an update; see shard.Trace.
+func (s *shell) onCommitted(ref kv.TxnRef) {
 	if x := s.c.callOf(ref.TxnID); x.writes {
-		s.c.tell("  %v decides %s", s.id, x.Name)
+		s.c.logf("  %v decides %s", s.id, x.Name)
 	}
 }
 
-func (s *shell) shown(ref kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index) {
+func (s *shell) onVisible(ref kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index) {
 	x := s.c.callOf(ref.TxnID)
 	if e.Kind == entry.EffectMoveOut || e.Kind == entry.EffectMoveIn {
-		s.c.tell("  %v shows that %s moves", s.id, e.Key)
+		s.c.logf("  %v makes visible that %s moves", s.id, e.Key)
 		return
 	}
-	s.c.tell("  %v shows %s=%s", s.id, e.Key, x.Name)
-	x.wrote(string(e.Key), v.Version, int64(v.Version.Moves)<<40|int64(at))
+	s.c.logf("  %v makes visible %s=%s", s.id, e.Key, x.Name)
+	x.addVersion(string(e.Key), v.Version, int64(v.Version.Moves)<<40|int64(at))
 }
 
-// gateway runs one gateway's machine. Gateways' clocks show different times:
-// nobody compares them.
+// gateway runs one gateway's machine. Gateways' clocks show different times, since they are never compared.
 type gateway struct {
 	c       *Cluster
 	id      kv.NodeID
 	machine *txn.Gateway
-	// due is when something is to be repeated, on the cluster's clock.
+	// due is the time of the next timer, on the cluster's clock.
 	due int64
 }
 
@@ -100,10 +99,10 @@ func newGateway(c *Cluster, id kv.NodeID, shards int) *gateway {
 		machine: txn.NewGateway(txn.Config{Node: id, Router: placement(shards), Mutants: c.broken})}
 }
 
-func (g *gateway) ahead() int64 { return int64(g.id) * int64(time.Hour) }
+func (g *gateway) offset() int64 { return int64(g.id) * int64(time.Hour) }
 
-// clock is what the gateway's clock shows.
-func (g *gateway) clock() int64 { return g.c.now + g.ahead() }
+// clock returns the time of the gateway's clock.
+func (g *gateway) clock() int64 { return g.c.now + g.offset() }
 
 func (g *gateway) deliver(env *msg.Envelope) {
 	g.machine.Deliver(g.clock(), env)
@@ -115,12 +114,12 @@ func (g *gateway) tick() {
 	g.flush()
 }
 
-// flush does what the gateway wants done.
+// flush sends the messages of the gateway and completes its calls.
 func (g *gateway) flush() {
 	out := g.machine.Flush()
 	g.due = out.Next
 	if g.due != math.MaxInt64 {
-		g.due -= g.ahead()
+		g.due -= g.offset()
 	}
 	g.c.send(g.id.String(), out.Send)
 	for _, d := range out.Done {

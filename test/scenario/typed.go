@@ -9,8 +9,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// Call is the operation that calls a method of a data type on a key, such as
-// "set.add". Arguments are strings, for bytes, and ints.
+// Call returns the operation that calls a method of a data type on a key, such as "set.add". Arguments are strings, for
+// bytes, and ints.
 func Call(key, method string, args ...any) msg.Op {
 	typ, name, _ := strings.Cut(method, ".")
 	var data []msg.Datum
@@ -29,14 +29,14 @@ func Call(key, method string, args ...any) msg.Op {
 
 // Exec begins a one-shot transaction.
 func (c *Cluster) Exec(name string, gateway kv.NodeID, ops ...msg.Op) *Txn {
-	x := c.call(name, gateway, "%s", words(ops))
+	x := c.call(name, gateway, "%s", methodsText(ops))
 	x.writes = true
 	x.execute(ops)
 	return x.Txn
 }
 
-// words names the methods that operations call.
-func words(ops []msg.Op) string {
+// methodsText names the methods that operations call.
+func methodsText(ops []msg.Op) string {
 	var out []string
 	for i := range ops {
 		if m, err := adt.Find(&ops[i]); err == nil {
@@ -49,12 +49,12 @@ func words(ops []msg.Op) string {
 // Updater is an interactive transaction that writes.
 type Updater struct {
 	*call
-	// Done counts the calls that were answered, Answers are those of the last.
-	Done    int
-	Answers []msg.Datum
+	// Completed counts the calls that have returned; Results are those of the last.
+	Completed int
+	Results   []msg.Datum
 }
 
-// Begin begins one.
+// Begin begins an interactive update.
 func (c *Cluster) Begin(name string, gateway kv.NodeID) *Updater {
 	x := c.call(name, gateway, "interactive")
 	x.open, x.writes = true, true
@@ -65,20 +65,20 @@ func (c *Cluster) Begin(name string, gateway kv.NodeID) *Updater {
 	return &Updater{call: x}
 }
 
-// Do makes a call. The answer may come later.
+// Do makes a call, which may return later.
 func (u *Updater) Do(ops ...msg.Op) {
-	u.c.tell("%s does %s", u.Name, words(ops))
+	u.c.logf("%s does %s", u.Name, methodsText(ops))
 	u.g.machine.Do(u.g.clock(), func(d txn.Done) {
 		if d.Failure != nil {
-			u.ended(d)
+			u.onDone(d)
 			return
 		}
-		u.Done++
-		u.Answers = nil
+		u.Completed++
+		u.Results = nil
 		for _, r := range d.Results {
-			u.Answers = append(u.Answers, r.Answer...)
+			u.Results = append(u.Results, r.Answer...)
 		}
-		u.c.tell("%s has got %v", u.Name, u.Answers)
+		u.c.logf("%s gets %v", u.Name, u.Results)
 	}, u.ref(), ops, 0)
 	u.g.flush()
 	u.c.run()

@@ -11,9 +11,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// TestABrokenRuleHasThemWait plays each schedule with a rule broken that it is
-// about: then it does not end in time.
-func TestABrokenRuleHasThemWait(t *testing.T) {
+// TestMutantsBlockTypedSchedules runs each schedule with a rule broken that it depends on: then it does not end in
+// time.
+func TestMutantsBlockTypedSchedules(t *testing.T) {
 	for _, s := range typedSchedules {
 		for _, rules := range s.broken {
 			t.Run(fmt.Sprint(s.name, rules), func(t *testing.T) {

@@ -18,43 +18,42 @@ import (
 	"github.com/linchpindb/linchpin/pkg/users"
 )
 
-// waits has a transaction of root wait for another one, which it names, until the
-// returned function is called.
-func (c *cluster) waits() (holder, waiter client.TxID, end func()) {
+// startLockWait makes one transaction of root wait for a lock of another one until end is called.
+func (c *cluster) startLockWait() (holder, waiter client.TxID, end func()) {
 	c.t.Helper()
-	root := c.as(0, users.Root)
+	root := c.openAs(0, users.Root)
 	held, release, ended := make(chan client.TxID, 1), make(chan struct{}), make(chan error, 2)
 	lock := func(ctx context.Context, tx *client.Tx) error {
 		_, _, err := tx.GetForUpdate(ctx, "hot")
 		return err
 	}
 	go func() {
-		ended <- root.Update(soon(c.t), func(ctx context.Context, tx *client.Tx) error {
+		ended <- root.Update(testContext(c.t), func(ctx context.Context, tx *client.Tx) error {
 			if err := lock(ctx, tx); err != nil {
 				return err
 			}
-			return stays(ctx, tx, held, release)
+			return holdOpen(ctx, tx, held, release)
 		})
 	}()
-	holder = begun(c.t, held, ended)
+	holder = awaitBegin(c.t, held, ended)
 	began := make(chan client.TxID, 1)
 	go func() {
-		ended <- root.Update(soon(c.t), func(ctx context.Context, tx *client.Tx) error {
+		ended <- root.Update(testContext(c.t), func(ctx context.Context, tx *client.Tx) error {
 			if tx.Attempt() == 1 {
 				began <- tx.ID()
 			}
 			return lock(ctx, tx)
 		})
 	}()
-	return holder, begun(c.t, began, ended), func() {
+	return holder, awaitBegin(c.t, began, ended), func() {
 		close(release)
 		require.NoError(c.t, <-ended)
 		require.NoError(c.t, <-ended)
 	}
 }
 
-// stays tells which transaction it is of and keeps that open until it may end.
-func stays(ctx context.Context, tx *client.Tx, held chan<- client.TxID, release <-chan struct{}) error {
+// holdOpen sends the id of a transaction on held, and keeps the transaction open until release is closed.
+func holdOpen(ctx context.Context, tx *client.Tx, held chan<- client.TxID, release <-chan struct{}) error {
 	if tx.Attempt() == 1 {
 		held <- tx.ID()
 	}
@@ -66,25 +65,25 @@ func stays(ctx context.Context, tx *client.Tx, held chan<- client.TxID, release 
 	}
 }
 
-// begun waits until a transaction has begun, and fails the test if it ends first.
-func begun(t testing.TB, began <-chan client.TxID, ended <-chan error) client.TxID {
+// awaitBegin waits until a transaction has begun, and fails the test if it ends before.
+func awaitBegin(t testing.TB, began <-chan client.TxID, ended <-chan error) client.TxID {
 	t.Helper()
 	select {
 	case id := <-began:
 		return id
 	case err := <-ended:
-		t.Fatalf("a transaction has ended: %v", err)
+		t.Fatalf("the transaction ended: %v", err)
 		return client.TxID{}
 	}
 }
 
-// whoWaits is what a user is told, when there is something to tell.
-func (c *cluster) whoWaits(name string) (w admin.Wait) {
+// awaitWait waits until a user's view of the activity has a waiting transaction, and returns it.
+func (c *cluster) awaitWait(name string) (w admin.Wait) {
 	c.t.Helper()
 	as := c.admin(0, name)
-	eventually(c.t, func() error {
+	retryUntilOK(c.t, func() error {
 		for node := range c.nodes {
-			a, err := as.Activity(soon(c.t), admin.ActivityOptions{Node: node + 1, MaxWaits: 10})
+			a, err := as.Activity(testContext(c.t), admin.ActivityOptions{Node: node + 1, MaxWaits: 10})
 			if err != nil {
 				return err
 			}
@@ -93,56 +92,56 @@ func (c *cluster) whoWaits(name string) (w admin.Wait) {
 				return nil
 			}
 		}
-		return kv.Errorf(kv.KindNotFound, "nobody waits")
+		return kv.Errorf(kv.KindNotFound, "no transaction waits")
 	})
 	return w
 }
 
-// TestWhoLooksAtTheClusterLearnsNoIDs: whoever has the id of a transaction can ask for
-// its outcome, with what it read, and have it aborted by that.
-func TestWhoLooksAtTheClusterLearnsNoIDs(t *testing.T) {
+// TestMonitorsSeeNoTransactionIDs: the activity and the receipts hide transaction ids from monitors,
+// because with an id a user can query the outcome, with the values read, and abort the transaction.
+func TestMonitorsSeeNoTransactionIDs(t *testing.T) {
 	c := start(t, 2, nil)
-	c.made("watcher", admin.Rights{Monitor: true})
-	holder, waiter, end := c.waits()
-	seen := c.whoWaits(users.Root)
+	c.createUser("watcher", admin.Rights{Monitor: true})
+	holder, waiter, end := c.startLockWait()
+	seen := c.awaitWait(users.Root)
 	require.Equal(t, holder, seen.Conflict.Holder)
 	require.Equal(t, waiter, seen.TxID)
-	masked := c.whoWaits("watcher")
+	masked := c.awaitWait("watcher")
 	require.Equal(t, "hot", masked.Conflict.Key)
 	require.NotEqual(t, holder, masked.Conflict.Holder)
 	require.NotEqual(t, waiter, masked.TxID)
-	require.Equal(t, masked.Conflict.Holder, c.whoWaits("watcher").Conflict.Holder, "it can be told from others")
+	require.Equal(t, masked.Conflict.Holder, c.awaitWait("watcher").Conflict.Holder, "masked ids are stable")
 	end()
-	wire := pb.NewAdminClient(c.dial(0, "watcher")) // its messages have all that the node tells
-	eventually(t, func() error {
-		a, err := wire.Activity(soon(t), &pb.ActivityRequest{MaxReceipts: 10})
+	wire := pb.NewAdminClient(c.dial(0, "watcher")) // its messages have everything that the node sends
+	retryUntilOK(t, func() error {
+		a, err := wire.Activity(testContext(t), &pb.ActivityRequest{MaxReceipts: 10})
 		if err != nil {
 			return err
 		}
 		if len(a.Receipts) == 0 {
-			return kv.Errorf(kv.KindNotFound, "there is no receipt")
+			return kv.Errorf(kv.KindNotFound, "no receipt")
 		}
 		text := a.String()
-		require.NotContains(t, text, holder.String(), "not in words either")
+		require.NotContains(t, text, holder.String(), "the sentence hides it too")
 		require.NotEqual(t, waiter.String(), a.Receipts[0].TxnId.String())
 		require.Contains(t, a.Receipts[0].Receipt.Sentence, a.Receipts[0].Receipt.Wait.Holder.String())
 		return nil
 	})
 }
 
-// TestTheConsoleIsForMonitors: it is shown to those who may look at the cluster, by
-// name and token as browsers send them, without ids, and not for longer than they may.
-func TestTheConsoleIsForMonitors(t *testing.T) {
+// TestConsoleNeedsMonitorRole: the console is shown to monitors that authenticate with name and token as
+// browsers do, without transaction ids. When the role is revoked, the event stream ends.
+func TestConsoleNeedsMonitorRole(t *testing.T) {
 	c := start(t, 2, nil)
-	token := c.made("watcher", admin.Rights{Monitor: true})
-	other := c.made("alice", admin.Rights{Grants: writes("")})
-	holder, waiter, end := c.waits()
+	token := c.createUser("watcher", admin.Rights{Monitor: true})
+	other := c.createUser("alice", admin.Rights{Grants: writes("")})
+	holder, waiter, end := c.startLockWait()
 	defer end()
-	c.whoWaits(users.Root)
+	c.awaitWait(users.Root)
 	url := "https://" + c.nodes[0].HTTPAddr() + "/console/"
 	get := func(path, user, password string) *http.Response {
 		web := &http.Client{Transport: &http.Transport{TLSClientConfig: c.config("")(), DisableKeepAlives: true}}
-		r, err := http.NewRequestWithContext(soon(t), http.MethodGet, url+path, nil)
+		r, err := http.NewRequestWithContext(testContext(t), http.MethodGet, url+path, nil)
 		require.NoError(t, err)
 		if user != "" {
 			r.SetBasicAuth(user, password)
@@ -157,13 +156,13 @@ func TestTheConsoleIsForMonitors(t *testing.T) {
 		require.Equal(t, http.StatusForbidden, get(path, "alice", other).StatusCode, path)
 	}
 	var d console.Document
-	eventually(t, func() error {
+	retryUntilOK(t, func() error {
 		resp := get("api/v1/snapshot", "watcher", token)
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 		d = console.Document{}
 		require.NoError(t, json.NewDecoder(resp.Body).Decode(&d))
 		if len(d.Waits) == 0 {
-			return kv.Errorf(kv.KindNotFound, "nobody waits")
+			return kv.Errorf(kv.KindNotFound, "no transaction waits")
 		}
 		return nil
 	})
@@ -177,10 +176,10 @@ func TestTheConsoleIsForMonitors(t *testing.T) {
 	lines.Buffer(nil, 1<<20)
 	require.True(t, lines.Scan())
 	require.True(t, strings.HasPrefix(lines.Text(), "data: "))
-	_, err := c.admin(0, users.Root).RevokeUser(soon(t), "watcher", admin.Rights{Monitor: true})
+	_, err := c.admin(0, users.Root).RevokeUser(testContext(t), "watcher", admin.Rights{Monitor: true})
 	require.NoError(t, err)
 	for lines.Scan() {
 	}
-	require.NoError(t, lines.Err(), "the server has ended it")
+	require.NoError(t, lines.Err(), "the server ended the stream")
 	require.Equal(t, http.StatusForbidden, get("api/v1/events", "watcher", token).StatusCode)
 }

@@ -1,5 +1,3 @@
-// Package security tries what docs/security.md promises: from inside, with nodes
-// in this process and clients that have too few permissions; and from outside,
-// with a real process and a client that does whatever the protocols allow, and
-// what they do not.
+// Package security tests what docs/security.md guarantees: with nodes in this process and clients that have
+// too few permissions, and with a node process and clients that do what the protocols permit, or violate them.
 package security

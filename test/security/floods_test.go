@@ -24,11 +24,13 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// grpc opens a connection by a user's certificate, or of nobody.
+// grpc opens a connection with a user's certificate, or without one if name is empty.
 func (g *target) grpc(t *testing.T, d *net.Dialer, name, token string) *grpc.ClientConn {
 	t.Helper()
 	opts := []grpc.DialOption{grpc.WithTransportCredentials(credentials.NewTLS(g.config(name)())), codec.DialOption(),
-		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return d.DialContext(ctx, "tcp", addr) })}
+		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+			return d.DialContext(ctx, "tcp", addr)
+		})}
 	if token != "" {
 		opts = append(opts, grpc.WithPerRPCCredentials(bearer(token)))
 	}
@@ -46,34 +48,34 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 
 func (bearer) RequireTransportSecurity() bool { return true }
 
-// frames is a connection over which frames of HTTP/2 are sent as nobody should.
-type frames struct {
+// frameConn is a connection for arbitrary HTTP/2 frames.
+type frameConn struct {
 	*http2.Framer
 	conn net.Conn
 	head bytes.Buffer
 	enc  *hpack.Encoder
-	// next is the number of the next stream.
+	// next is the id of the next stream.
 	next uint32
 }
 
-// frames opens one, as nobody.
-func (g *target) frames(t *testing.T, d *net.Dialer) *frames {
+// openFrames opens a frameConn without a client certificate.
+func (g *target) openFrames(t *testing.T, d *net.Dialer) *frameConn {
 	t.Helper()
-	f, err := tryFrames(d, g.addr, g.config("")())
+	f, err := dialFrames(d, g.addr, g.config("")())
 	require.NoError(t, err)
 	t.Cleanup(func() { f.conn.Close() })
-	require.NoError(t, f.conn.SetDeadline(time.Now().Add(proc.Patience)))
+	require.NoError(t, f.conn.SetDeadline(time.Now().Add(proc.WaitTimeout)))
 	return f
 }
 
-// tryFrames tries to open one.
-func tryFrames(d *net.Dialer, addr string, config *tls.Config) (*frames, error) {
+// dialFrames opens a frameConn, or returns why that failed.
+func dialFrames(d *net.Dialer, addr string, config *tls.Config) (*frameConn, error) {
 	raw, err := d.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
 	config.NextProtos, config.ServerName = []string{"h2"}, "127.0.0.1"
-	f := &frames{conn: tls.Client(raw, config), next: 1}
+	f := &frameConn{conn: tls.Client(raw, config), next: 1}
 	f.Framer = http2.NewFramer(f.conn, f.conn)
 	f.enc = hpack.NewEncoder(&f.head)
 	_, err = io.WriteString(f.conn, http2.ClientPreface)
@@ -88,9 +90,10 @@ func tryFrames(d *net.Dialer, addr string, config *tls.Config) (*frames, error) 
 }
 
 // headers begins a call.
-func (f *frames) headers(method, token string, end bool, more ...string) error {
+func (f *frameConn) headers(method, token string, end bool, more ...string) error {
 	f.head.Reset()
-	fields := append([]string{":method", "POST", ":scheme", "https", ":path", method, ":authority", "x", "content-type", "application/grpc", "te", "trailers"}, more...)
+	fields := append([]string{":method", "POST", ":scheme", "https", ":path", method, ":authority", "x", "content-type",
+		"application/grpc", "te", "trailers"}, more...)
 	if token != "" {
 		fields = append(fields, "authorization", "Bearer "+token)
 	}
@@ -103,7 +106,8 @@ func (f *frames) headers(method, token string, end bool, more ...string) error {
 	first := block[:min(len(block), 16<<10)]
 	id := f.next
 	f.next += 2
-	if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: first, EndHeaders: len(first) == len(block), EndStream: end}); err != nil {
+	if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: first,
+		EndHeaders: len(first) == len(block), EndStream: end}); err != nil {
 		return err
 	}
 	for rest := block[len(first):]; len(rest) > 0; {
@@ -116,7 +120,7 @@ func (f *frames) headers(method, token string, end bool, more ...string) error {
 	return nil
 }
 
-// flood sends until the other side has had enough, or n times.
+// flood calls send n times, or until it fails.
 func flood(n int, send func() error) (sent int, err error) {
 	for range n {
 		if err := send(); err != nil {
@@ -127,39 +131,38 @@ func flood(n int, send func() error) (sent int, err error) {
 	return sent, nil
 }
 
-// ended holds that the other side has ended a connection, on which more cannot be sent:
-// it is not only that all of it took too long.
-func ended(t *testing.T, err error) {
+// requireEnded requires that the node has closed the connection: an error other than the deadline.
+func requireEnded(t *testing.T, err error) {
 	t.Helper()
-	require.Error(t, err, "the connection is left open")
-	require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the connection is left open")
+	require.Error(t, err, "the connection stays open")
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the connection stays open")
 }
 
-const execute = "/linchpin.v1.KV/Execute"
+const executeMethod = "/linchpin.v1.KV/Execute"
 
-// floods attacks by what HTTP/2 allows, as nobody and as a user with few
+// runFloods runs attacks with frames that HTTP/2 permits, without authentication and as a user with few
 // permissions.
-func (g *target) floods(t *testing.T) {
-	for _, who := range []struct{ name, token string }{{"nobody", ""}, {"a user", g.token}} {
-		g.attack(t, "streams that are reset at once, of "+who.name, func(t *testing.T, d *net.Dialer) {
-			f := g.frames(t, d)
+func (g *target) runFloods(t *testing.T) {
+	for _, caller := range []struct{ name, token string }{{"without a user", ""}, {"as a user", g.token}} {
+		g.attack(t, "streams that are reset at once, "+caller.name, func(t *testing.T, d *net.Dialer) {
+			f := g.openFrames(t, d)
 			go io.Copy(io.Discard, f.conn)
 			sent, err := flood(20_000, func() error {
-				if err := f.headers(execute, who.token, false); err != nil {
+				if err := f.headers(executeMethod, caller.token, false); err != nil {
 					return err
 				}
 				return f.WriteRSTStream(f.next-2, http2.ErrCodeCancel)
 			})
-			if who.token == "" {
+			if caller.token == "" {
 				require.Less(t, sent, 20_000)
-				ended(t, err)
+				requireEnded(t, err)
 			}
 			f.conn.Close()
 		})
-		g.attack(t, "pings, of "+who.name, func(t *testing.T, d *net.Dialer) {
-			f := g.frames(t, d)
-			if who.token != "" {
-				require.NoError(t, f.headers("/linchpin.v1.KV/Pipeline", who.token, false))
+		g.attack(t, "pings, "+caller.name, func(t *testing.T, d *net.Dialer) {
+			f := g.openFrames(t, d)
+			if caller.token != "" {
+				require.NoError(t, f.headers("/linchpin.v1.KV/Pipeline", caller.token, false))
 			}
 			drained := make(chan struct{})
 			go func() {
@@ -167,35 +170,38 @@ func (g *target) floods(t *testing.T) {
 				io.Copy(io.Discard, f.conn)
 			}()
 			_, err := flood(1_000_000, func() error { return f.WritePing(false, [8]byte{1}) })
-			ended(t, err)
+			requireEnded(t, err)
 			<-drained
 		})
-		g.attack(t, "settings, of "+who.name+" who reads nothing", func(t *testing.T, d *net.Dialer) {
-			f := g.frames(t, d)
-			require.NoError(t, f.headers(execute, who.token, false))
-			// Whether all are taken or the connection ends, is up to gRPC.
-			_, _ = flood(200_000, func() error { return f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 16}) })
+		g.attack(t, "settings, not reading, "+caller.name, func(t *testing.T, d *net.Dialer) {
+			f := g.openFrames(t, d)
+			require.NoError(t, f.headers(executeMethod, caller.token, false))
+			// Whether the connection ends depends on gRPC.
+			_, _ = flood(200_000,
+				func() error { return f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 16}) })
 			f.conn.Close()
 		})
-		g.attack(t, "headers without end, of "+who.name, func(t *testing.T, d *net.Dialer) {
-			f := g.frames(t, d)
-			_, _ = flood(20, func() error { return f.headers(execute, who.token, true, "x", strings.Repeat("y", 1<<20)) })
+		g.attack(t, "endless headers, "+caller.name, func(t *testing.T, d *net.Dialer) {
+			f := g.openFrames(t, d)
+			_, _ = flood(20,
+				func() error { return f.headers(executeMethod, caller.token, true, "x", strings.Repeat("y", 1<<20)) })
 			f.conn.Close()
 		})
 	}
-	g.attack(t, "messages of nobody's", func(t *testing.T, d *net.Dialer) {
-		f := g.frames(t, d)
+	g.attack(t, "messages without a user", func(t *testing.T, d *net.Dialer) {
+		f := g.openFrames(t, d)
 		go io.Copy(io.Discard, f.conn)
-		require.NoError(t, f.headers(execute, "", false))
-		_ = f.WriteData(1, false, []byte{0, 0x7f, 0xff, 0xff, 0xff}) // a message of 2 GiB begins
-		// Flow control is not kept, for which the connection may be closed.
+		require.NoError(t, f.headers(executeMethod, "", false))
+		_ = f.WriteData(1, false, []byte{0, 0x7f, 0xff, 0xff, 0xff}) // the header of a message of 2 GiB
+		// This violates flow control, so the node may close the connection.
 		_, _ = flood(1000, func() error { return f.WriteData(1, false, make([]byte, 16<<10)) })
 		f.conn.Close()
 	})
-	g.attack(t, "a message that is too large, of a user", func(t *testing.T, d *net.Dialer) {
+	g.attack(t, "a too large message, as a user", func(t *testing.T, d *net.Dialer) {
 		conn := g.grpc(t, d, "", g.token)
-		in := &pb.ExecuteRequest{Ops: []pb.Op{{Op: &pb.Op_Put{Put: &pb.PutOp{Key: b("alice/1"), Value: make([]byte, 80<<20)}}}}}
-		err := conn.Invoke(soon(t), execute, in, &pb.ExecuteResponse{}, grpc.MaxCallSendMsgSize(128<<20))
+		in := &pb.ExecuteRequest{Ops: []pb.Op{{Op: &pb.Op_Put{Put: &pb.PutOp{Key: b("alice/1"),
+			Value: make([]byte, 80<<20)}}}}}
+		err := conn.Invoke(testContext(t), executeMethod, in, &pb.ExecuteResponse{}, grpc.MaxCallSendMsgSize(128<<20))
 		require.Equal(t, codes.InvalidArgument.String(), status.Code(err).String())
 	})
 }

@@ -20,11 +20,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/guard"
 )
 
-// TestHandshakesFailOnBothPorts: who does not speak TLS, on the port of gRPC or on that
-// of HTTP, fails, is told of in the log, and after some failures its address is
-// refused by gRPC; HTTP still reports health to it. Who only asks whether the port is open
-// has not failed.
-func TestHandshakesFailOnBothPorts(t *testing.T) {
+// TestFailedHandshakesAreLimitedOnBothPorts: a peer that does not speak TLS on the gRPC or the HTTP port
+// fails and is logged. After several failures gRPC rejects its address; HTTP still reports health to it. A
+// connection that is closed without data is not a failure.
+func TestFailedHandshakesAreLimitedOnBothPorts(t *testing.T) {
 	t.Parallel()
 	var out output
 	c := start(t, 1, func(o *embed.Options) {
@@ -42,49 +41,49 @@ func TestHandshakesFailOnBothPorts(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, conn.Close())
 		}
-		shakes(t, c, d, port)
-		eventually(t, func() error {
+		requireHandshake(t, c, d, port)
+		retryUntilOK(t, func() error {
 			conn := dial(t, d, port)
 			_, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 			require.NoError(t, err)
-			closed(t, conn)
+			requireClosed(t, conn)
 			next := dial(t, d, node.Addr())
 			defer next.Close()
-			err = tls.Client(next, c.shaker()).HandshakeContext(soon(t))
+			err = tls.Client(next, c.tlsWithoutCert()).HandshakeContext(testContext(t))
 			if err == nil {
-				return errors.New("a handshake still works")
+				return errors.New("a handshake still succeeds")
 			}
-			require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "it is not refused, but left open")
-			require.NotErrorIs(t, err, context.DeadlineExceeded, "it is not refused, but left open")
+			require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the connection stays open instead of being rejected")
+			require.NotErrorIs(t, err, context.DeadlineExceeded, "the connection stays open instead of being rejected")
 			return nil
 		})
-		took, err := healthy(c.authority, d, node.HTTPAddr())
+		latency, err := checkHealth(c.authority, d, node.HTTPAddr())
 		require.NoError(t, err)
-		require.Less(t, took, inTime)
-		shakes(t, c, &net.Dialer{}, port)
+		require.Less(t, latency, newcomerBound)
+		requireHandshake(t, c, &net.Dialer{}, port)
 	}
 	require.Contains(t, out.String(), "TLS handshake failed")
-	require.Contains(t, out.String(), "does not use TLS (plain HTTP", "the first line of many")
+	require.Contains(t, out.String(), "does not use TLS (plain HTTP", "the first log line")
 	require.Contains(t, out.String(), "connection refused: the address failed too often")
-	require.Less(t, strings.Count(out.String(), "the address failed too often"), 12, "a few lines for many connections")
+	require.Less(t, strings.Count(out.String(), "the address failed too often"), 12, "few lines for many connections")
 }
 
-// shaker is the TLS of somebody who checks the node's certificate and shows none.
-func (c *cluster) shaker() *tls.Config {
+// tlsWithoutCert returns the TLS configuration of a client that verifies the node and has no certificate.
+func (c *cluster) tlsWithoutCert() *tls.Config {
 	config := c.config("")()
 	config.ServerName, config.NextProtos = "127.0.0.1", []string{"h2", "http/1.1"}
 	return config
 }
 
-// shakes requires that a handshake works.
-func shakes(t *testing.T, c *cluster, d *net.Dialer, addr string) {
+// requireHandshake requires that a handshake succeeds.
+func requireHandshake(t *testing.T, c *cluster, d *net.Dialer, addr string) {
 	t.Helper()
-	conn := tls.Client(dial(t, d, addr), c.shaker())
-	require.NoError(t, conn.HandshakeContext(soon(t)))
+	conn := tls.Client(dial(t, d, addr), c.tlsWithoutCert())
+	require.NoError(t, conn.HandshakeContext(testContext(t)))
 	require.NoError(t, conn.Close())
 }
 
-// output is a log that is written and read at a time.
+// output is a log that can be read while it is written.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -25,33 +25,34 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// target is a real node that is attacked, while an honest client uses it.
+// target is a node that is attacked while an honest client uses it.
 type target struct {
 	*authority
 	node *proc.Node
-	// addrs are of gRPC and HTTP.
+	// addr is the gRPC address, http the HTTP address.
 	addr, http string
 	honest     *client.DB
-	// served counts what the honest client has written.
+	// served counts the writes of the honest client.
 	served atomic.Int64
-	// took is how long that has taken each time.
-	tookMu sync.Mutex
-	took   []time.Duration
-	// attackers are addresses of the loopback, each for one attack.
+	// latencies are the durations of these writes.
+	latenciesMu sync.Mutex
+	latencies   []time.Duration
+	// attackers counts the loopback addresses that were used, one for each attack.
 	attackers int
 	token     string
 }
 
-// besiege starts a node, with some more flags, and the honest client.
-func besiege(t *testing.T, flags ...string) *target {
+// startTarget starts a node with flags, and the honest client.
+func startTarget(t *testing.T, flags ...string) *target {
 	t.Helper()
 	g := &target{authority: newAuthority(t), addr: proc.FreeAddr(t), http: proc.FreeAddr(t)}
 	g.node = proc.NewNode(t, "target", filepath.Join(t.TempDir(), "store"),
-		append([]string{"--listen", g.addr, "--http", g.http, "--certs-dir", g.Dir, "--shards", "3", "--cache-mb", "16"}, flags...)...)
+		append([]string{"--listen", g.addr, "--http", g.http, "--certs-dir", g.Dir, "--shards", "3", "--cache-mb", "16"},
+			flags...)...)
 	g.node.Start(t)
 	root := g.client(client.WithTLSFunc(g.config(users.Root)))
 	rights := admin.Rights{Grants: writes("alice/")}
-	_, token, err := admin.New(root).CreateUser(soon(t), "alice", rights, admin.TokenOptions{})
+	_, token, err := admin.New(root).CreateUser(testContext(t), "alice", rights, admin.TokenOptions{})
 	require.NoError(t, err)
 	g.token = token
 	g.honest = root
@@ -60,18 +61,18 @@ func besiege(t *testing.T, flags ...string) *target {
 	var done sync.WaitGroup
 	done.Go(func() {
 		for ctx.Err() == nil {
-			each, stop := context.WithTimeout(ctx, proc.Patience)
+			each, stop := context.WithTimeout(ctx, proc.WaitTimeout)
 			began := time.Now()
 			err := counted.Add(each, g.honest, 1)
 			stop()
 			if err != nil && ctx.Err() == nil {
-				t.Errorf("the honest client is not served: %v", err)
+				t.Errorf("honest client: %v", err)
 				return
 			}
 			g.served.Add(1)
-			g.tookMu.Lock()
-			g.took = append(g.took, time.Since(began))
-			g.tookMu.Unlock()
+			g.latenciesMu.Lock()
+			g.latencies = append(g.latencies, time.Since(began))
+			g.latenciesMu.Unlock()
 		}
 	})
 	t.Cleanup(func() {
@@ -83,30 +84,30 @@ func besiege(t *testing.T, flags ...string) *target {
 
 func (g *target) client(opts ...client.Option) *client.DB {
 	g.t.Helper()
-	db, err := client.Open(soon(g.t), []string{g.addr}, opts...)
+	db, err := client.Open(testContext(g.t), []string{g.addr}, opts...)
 	require.NoError(g.t, err)
 	g.t.Cleanup(func() { require.NoError(g.t, db.Close()) })
 	return db
 }
 
-// attack runs an attack from an address of its own. Meanwhile the honest client is
-// served, and afterwards no stranger is left.
+// attack runs an attack from its own address. Meanwhile the honest client is served, and afterwards no
+// unauthenticated connection is left.
 func (g *target) attack(t *testing.T, name string, run func(t *testing.T, d *net.Dialer)) {
 	t.Helper()
 	g.attackers++
-	d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(g.attackers))}, Timeout: proc.Patience}
+	d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(g.attackers))}, Timeout: proc.WaitTimeout}
 	t.Run(name, func(t *testing.T) {
 		before := g.served.Load()
 		run(t, d)
-		eventually(t, func() error { // even if the attack was short
+		retryUntilOK(t, func() error { // also if the attack was short
 			if n := g.served.Load() - before; n < 100 {
-				return fmt.Errorf("the honest client was served %d times", n)
+				return fmt.Errorf("%d writes of the honest client", n)
 			}
 			return nil
 		})
-		eventually(t, func() error {
+		retryUntilOK(t, func() error {
 			if n := g.metric(t, `linchpin_connections{authenticated="false"}`); n != 0 {
-				return fmt.Errorf("%v strangers are left", n)
+				return fmt.Errorf("%v unauthenticated connections", n)
 			}
 			return nil
 		})
@@ -115,10 +116,11 @@ func (g *target) attack(t *testing.T, name string, run func(t *testing.T, d *net
 	})
 }
 
-// metric reads one by its name and labels.
+// metric returns a metric by its name and labels.
 func (g *target) metric(t testing.TB, name string) float64 {
 	t.Helper()
-	web := &http.Client{Transport: &http.Transport{TLSClientConfig: g.config(users.Root)(), DisableKeepAlives: true}, Timeout: proc.Patience}
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: g.config(users.Root)(), DisableKeepAlives: true},
+		Timeout: proc.WaitTimeout}
 	resp, err := web.Get("https://" + g.http + "/metrics")
 	require.NoError(t, err)
 	defer resp.Body.Close()
@@ -130,114 +132,119 @@ func (g *target) metric(t testing.TB, name string) float64 {
 			return v
 		}
 	}
-	t.Fatalf("there is no metric %s", name)
+	t.Fatalf("no metric %s", name)
 	return 0
 }
 
-// dial opens a connection; it fails the test if there is none.
+// dial opens a connection, and fails the test on an error.
 func dial(t *testing.T, d *net.Dialer, addr string) net.Conn {
 	t.Helper()
 	c, err := d.Dial("tcp", addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
-	require.NoError(t, c.SetDeadline(time.Now().Add(proc.Patience)))
+	require.NoError(t, c.SetDeadline(time.Now().Add(proc.WaitTimeout)))
 	return c
 }
 
-// closed waits until the other side has closed a connection, whatever it says
-// before, and fails if it does not.
-func closed(t *testing.T, c net.Conn) {
+// requireClosed reads until the node has closed the connection, and fails the test if it does not.
+func requireClosed(t *testing.T, c net.Conn) {
 	t.Helper()
 	_, err := io.Copy(io.Discard, c)
 	if e, ok := err.(net.Error); ok && e.Timeout() {
-		t.Error("the connection is left open")
+		t.Error("the connection stays open")
 	}
 }
 
-// TestAHostileClientGetsNothing, and does not keep others from being served.
-func TestAHostileClientGetsNothing(t *testing.T) {
-	g := besiege(t)
-	routines := g.metric(t, "go_goroutines")
+// TestHostileClientsDoNotDisturbOthers: attacks on the protocols fail, and the honest client is served
+// during each of them.
+func TestHostileClientsDoNotDisturbOthers(t *testing.T) {
+	g := startTarget(t)
+	goroutines := g.metric(t, "go_goroutines")
 	okBefore := func() float64 { return g.metric(t, `linchpin_authentications_total{result="ok"}`) }
 
 	g.attack(t, "garbage", func(t *testing.T, d *net.Dialer) {
-		for i, text := range []string{"GET / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", strings.Repeat("\x00", 70_000), strings.Repeat("\xff", 70_000),
-			"\x16\x03\x01\xff\xff" + strings.Repeat("x", 70_000), "\x16\x03\x03\x40\x00\x01\x00\x3f\xfc" + strings.Repeat("\x01", 20_000), "SSH-2.0-x\r\n"} {
+		for i, text := range []string{"GET / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+			strings.Repeat("\x00", 70_000), strings.Repeat("\xff", 70_000),
+			"\x16\x03\x01\xff\xff" + strings.Repeat("x", 70_000),
+			"\x16\x03\x03\x40\x00\x01\x00\x3f\xfc" + strings.Repeat("\x01", 20_000), "SSH-2.0-x\r\n"} {
 			for _, addr := range []string{g.addr, g.http} {
 				c := dial(t, d, addr)
 				_, _ = c.Write([]byte(text)) // it may be closed by now
 				if i%2 == 0 {
 					_ = c.(*net.TCPConn).CloseWrite()
 				}
-				closed(t, c)
+				requireClosed(t, c)
 			}
 		}
 	})
 
-	g.attack(t, "connections that say nothing", func(t *testing.T, d *net.Dialer) {
+	g.attack(t, "silent connections", func(t *testing.T, d *net.Dialer) {
 		before := g.metric(t, `linchpin_connections_rejected_total{limit="address"}`)
 		var all []net.Conn
 		for i := range 200 {
 			c := dial(t, d, g.addr)
 			if i%2 == 0 {
-				_, _ = c.Write([]byte("\x16\x03\x01\x02\x00\x01")) // a ClientHello that does not go on
+				_, _ = c.Write([]byte("\x16\x03\x01\x02\x00\x01")) // an incomplete ClientHello
 			}
 			all = append(all, c)
 		}
 		require.LessOrEqual(t, g.metric(t, `linchpin_connections{authenticated="false"}`), 64.0)
 		for _, c := range all {
-			closed(t, c)
+			requireClosed(t, c)
 		}
 		require.GreaterOrEqual(t, g.metric(t, `linchpin_connections_rejected_total{limit="address"}`)-before, 136.0)
 	})
 
-	g.attack(t, "headers that do not end, over HTTP", func(t *testing.T, d *net.Dialer) {
+	g.attack(t, "endless headers over HTTP", func(t *testing.T, d *net.Dialer) {
 		for range 20 {
 			config := g.config("")()
 			config.ServerName = "127.0.0.1"
 			c := tls.Client(dial(t, d, g.http), config)
 			_, err := c.Write([]byte("GET /metrics HTTP/1.1\r\nHost: x\r\nX: "))
 			require.NoError(t, err)
-			defer closed(t, c)
+			defer requireClosed(t, c)
 		}
 	})
 
-	g.attack(t, "certificates of others", func(t *testing.T, d *net.Dialer) {
-		stranger := newAuthority(t)
-		stranger.Lifetime = time.Hour
-		stranger.Overwrite = true
-		g.certificatesAreRefused(t, d, stranger)
+	g.attack(t, "foreign certificates", func(t *testing.T, d *net.Dialer) {
+		foreign := newAuthority(t)
+		foreign.Lifetime = time.Hour
+		foreign.Overwrite = true
+		g.requireCertificatesRejected(t, d, foreign)
 	})
 
-	g.attack(t, "a user's certificate at the nodes' services", func(t *testing.T, d *net.Dialer) {
+	g.attack(t, "a user certificate on the peer services", func(t *testing.T, d *net.Dialer) {
 		g.user("mallory")
 		conn := g.grpc(t, d, "mallory", "")
-		for method, streams := range map[string]bool{"/linchpin.peer.v1.Peer/Meet": false, "/linchpin.peer.v1.Peer/Stream": true} {
-			require.Contains(t, []string{"Unauthenticated", "PermissionDenied", "Unavailable"}, call(t, conn, method, streams).String())
+		for method, streams := range map[string]bool{"/linchpin.peer.v1.Peer/Meet": false,
+			"/linchpin.peer.v1.Peer/Stream": true} {
+			require.Contains(t, []string{"Unauthenticated", "PermissionDenied", "Unavailable"},
+				call(t, conn, method, streams).String())
 		}
 	})
 
-	g.attack(t, "guesses", func(t *testing.T, d *net.Dialer) {
+	g.attack(t, "guessed tokens", func(t *testing.T, d *net.Dialer) {
 		before, ok := g.metric(t, `linchpin_connections_rejected_total{limit="failures"}`), okBefore()
 		for i := range 40 {
 			from := func(ctx context.Context, addr string) (net.Conn, error) { return d.DialContext(ctx, "tcp", addr) }
-			db, err := client.Open(soon(t), []string{g.addr}, client.WithTLSFunc(g.config("")), client.WithDialer(from),
+			db, err := client.Open(testContext(t), []string{g.addr}, client.WithTLSFunc(g.config("")), client.WithDialer(from),
 				withToken(users.TokenText([users.SecretBytes]byte{byte(i)})))
 			if err == nil {
 				db.Close()
-				t.Fatal("a guess was right")
+				t.Fatal("a guessed token was accepted")
 			}
 			require.Contains(t, []kv.Kind{kv.KindUnauthenticated, kv.KindUnavailable}, kv.KindOf(err), "%v", err)
 		}
-		require.Greater(t, g.metric(t, `linchpin_connections_rejected_total{limit="failures"}`), before, "after some failures the address is refused at the door")
-		require.Greater(t, okBefore(), ok, "others are let in")
+		require.Greater(t, g.metric(t, `linchpin_connections_rejected_total{limit="failures"}`), before,
+			"after some failures the address is rejected")
+		require.Greater(t, okBefore(), ok, "other clients are authenticated")
 	})
 
-	g.floods(t)
+	g.runFloods(t)
 
-	eventually(t, func() error { // what was made for attackers is gone
-		if n := g.metric(t, "go_goroutines"); n > routines+20 {
-			return fmt.Errorf("%v goroutines, and %v before", n, routines)
+	retryUntilOK(t, func() error { // the resources of the attacks are freed
+		if n := g.metric(t, "go_goroutines"); n > goroutines+20 {
+			return fmt.Errorf("%v goroutines, %v before", n, goroutines)
 		}
 		return nil
 	})
@@ -247,12 +254,12 @@ func TestAHostileClientGetsNothing(t *testing.T) {
 	}
 }
 
-// certificatesAreRefused tries certificates of a strange authority.
-func (g *target) certificatesAreRefused(t *testing.T, d *net.Dialer, stranger *authority) {
+// requireCertificatesRejected tries certificates of another authority.
+func (g *target) requireCertificatesRejected(t *testing.T, d *net.Dialer, foreign *authority) {
 	t.Helper()
 	for _, name := range []string{users.Root, users.Node} {
 		forged := g.config("")()
-		own := stranger.config(name)().Certificates[0]
+		own := foreign.config(name)().Certificates[0]
 		forged.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }
 		forged.NextProtos = []string{"h2"}
 		forged.ServerName = "127.0.0.1"

@@ -14,41 +14,41 @@ import (
 	"github.com/linchpindb/linchpin/pkg/users"
 )
 
-var errEnough = errors.New("enough")
+var errEnd = errors.New("enough")
 
-// holds opens an update that does something, and keeps it open until it is told to end it.
-func holds(t *testing.T, db *client.DB, do func(ctx context.Context, tx *client.Tx) error) (end func() error) {
+// holdUpdate opens an update that calls do, and keeps it open until end is called.
+func holdUpdate(t *testing.T, db *client.DB, do func(ctx context.Context, tx *client.Tx) error) (end func() error) {
 	t.Helper()
-	held, let, ended := make(chan error, 1), make(chan bool), make(chan error, 1)
+	held, release, ended := make(chan error, 1), make(chan bool), make(chan error, 1)
 	go func() {
-		ended <- db.With(client.NoRetry()).Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+		ended <- db.With(client.NoRetry()).Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
 			held <- do(ctx, tx)
-			<-let
-			return errEnough
+			<-release
+			return errEnd
 		})
 	}()
 	require.NoError(t, <-held)
 	return func() error {
-		close(let)
+		close(release)
 		return <-ended
 	}
 }
 
-// TestAUserWhoMayOnlyReadHoldsNobodyUp: whatever it reads in a transaction of which it does not say that it
-// only reads, it is validated, and takes no lock.
-func TestAUserWhoMayOnlyReadHoldsNobodyUp(t *testing.T) {
+// TestReadOnlyUserBlocksNoWriter: the reads of a user without write permission in an update take no locks.
+// They are validated instead.
+func TestReadOnlyUserBlocksNoWriter(t *testing.T) {
 	c := start(t, 2, nil)
-	root := c.as(0, users.Root)
-	c.made("alice", admin.Rights{Grants: append(reads("x/"), writes("alice/")...)})
-	alice := c.as(1, "alice")
+	root := c.openAs(0, users.Root)
+	c.createUser("alice", admin.Rights{Grants: append(reads("x/"), writes("alice/")...)})
+	alice := c.openAs(1, "alice")
 	put := func(key string) time.Duration {
 		begin := time.Now()
-		require.NoError(t, root.Put(soon(t), key, b("v")))
+		require.NoError(t, root.Put(testContext(t), key, b("v")))
 		return time.Since(begin)
 	}
 	put("x/a")
 	set := client.NewSet("x/set", client.String)
-	require.NoError(t, set.Add(soon(t), root, "m"))
+	require.NoError(t, set.Add(testContext(t), root, "m"))
 	for name, do := range map[string]func(ctx context.Context, tx *client.Tx) error{
 		"a key":     func(ctx context.Context, tx *client.Tx) error { _, _, err := tx.Get(ctx, "x/a"); return err },
 		"an absent": func(ctx context.Context, tx *client.Tx) error { _, _, err := tx.Get(ctx, "x/new"); return err },
@@ -58,18 +58,18 @@ func TestAUserWhoMayOnlyReadHoldsNobodyUp(t *testing.T) {
 		"a condition": func(ctx context.Context, tx *client.Tx) error {
 			return tx.Execute(ctx, client.RequireOp("x/a", client.IfExists()))
 		},
-		"a question": func(ctx context.Context, tx *client.Tx) error { _, err := set.Len(ctx, tx); return err },
+		"a query": func(ctx context.Context, tx *client.Tx) error { _, err := set.Len(ctx, tx); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
-			end := holds(t, alice, do)
+			end := holdUpdate(t, alice, do)
 			require.Less(t, put("x/a")+put("x/new"), 900*time.Millisecond)
-			require.NoError(t, root.Execute(soon(t), set.AddOp(name), client.DeleteOp("x/new")))
+			require.NoError(t, root.Execute(testContext(t), set.AddOp(name), client.DeleteOp("x/new")))
 			_ = end()
 		})
 	}
-	t.Run("what has changed is noticed", func(t *testing.T) {
+	t.Run("changes are detected", func(t *testing.T) {
 		runs := 0
-		err := alice.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+		err := alice.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
 			runs++
 			scan := client.ScanOp(client.Prefix("x/"), 100)
 			if err := tx.Execute(ctx, scan, set.LenOp()); err != nil {
@@ -86,15 +86,16 @@ func TestAUserWhoMayOnlyReadHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-// TestALockThatOthersWaitForEndsWithIdleness: a user who may write holds a key, and pings.
-func TestALockThatOthersWaitForEndsWithIdleness(t *testing.T) {
+// TestIdleHolderLosesContendedLock: an open transaction keeps a contended lock by repeating the same
+// request. That is not activity, so it is aborted and the waiter acquires the lock.
+func TestIdleHolderLosesContendedLock(t *testing.T) {
 	c := start(t, 1, nil)
-	root := c.as(0, users.Root)
-	c.made("alice", admin.Rights{Grants: writes("x/")})
-	ctx, stop := context.WithCancel(soon(t))
+	root := c.openAs(0, users.Root)
+	c.createUser("alice", admin.Rights{Grants: writes("x/")})
+	ctx, stop := context.WithCancel(testContext(t))
 	held, ended := make(chan bool), make(chan error, 1)
 	go func() {
-		ended <- c.as(0, "alice").With(client.NoRetry()).Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+		ended <- c.openAs(0, "alice").With(client.NoRetry()).Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 			for i := 0; ; i++ {
 				if _, _, err := tx.GetForUpdate(ctx, "x/a"); err != nil {
 					return err
@@ -108,21 +109,21 @@ func TestALockThatOthersWaitForEndsWithIdleness(t *testing.T) {
 	}()
 	<-held
 	begin := time.Now()
-	require.NoError(t, root.Put(soon(t), "x/a", b("v")))
+	require.NoError(t, root.Put(testContext(t), "x/a", b("v")))
 	require.Less(t, time.Since(begin), 5*time.Second)
 	require.ErrorContains(t, <-ended, "another one waited for its lock")
 	stop()
 }
 
-// TestAnAdministratorEndsATransaction, through any node, and nobody else does.
-func TestAnAdministratorEndsATransaction(t *testing.T) {
+// TestOnlyAdministratorsCancelTransactions: an administrator can cancel a transaction through any node.
+func TestOnlyAdministratorsCancelTransactions(t *testing.T) {
 	c := start(t, 2, nil)
-	root := c.as(0, users.Root)
-	c.made("alice", admin.Rights{Grants: writes("x/")})
-	alice := c.as(1, "alice")
+	root := c.openAs(0, users.Root)
+	c.createUser("alice", admin.Rights{Grants: writes("x/")})
+	alice := c.openAs(1, "alice")
 	ids, ended := make(chan client.TxID, 1), make(chan error, 1)
 	go func() {
-		ended <- alice.With(client.NoRetry()).Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+		ended <- alice.With(client.NoRetry()).Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
 			_, _, err := tx.GetForUpdate(ctx, "x/a")
 			if err != nil {
 				return err
@@ -136,11 +137,11 @@ func TestAnAdministratorEndsATransaction(t *testing.T) {
 		})
 	}()
 	id, put := <-ids, make(chan error, 1)
-	go func() { put <- root.Put(soon(t), "x/a", b("v")) }()
-	boss := admin.New(root)
-	eventually(t, func() error {
+	go func() { put <- root.Put(testContext(t), "x/a", b("v")) }()
+	adminClient := admin.New(root)
+	retryUntilOK(t, func() error {
 		for node := range 2 {
-			a, err := boss.Activity(soon(t), admin.ActivityOptions{Node: node + 1, MaxWaits: 9})
+			a, err := adminClient.Activity(testContext(t), admin.ActivityOptions{Node: node + 1, MaxWaits: 9})
 			if err != nil {
 				return err
 			}
@@ -150,16 +151,16 @@ func TestAnAdministratorEndsATransaction(t *testing.T) {
 				}
 			}
 		}
-		return errEnough
+		return errEnd
 	})
-	_, err := admin.New(alice).CancelTransaction(soon(t), id)
-	denied(t, err, "needs the role admin")
-	r, err := boss.CancelTransaction(soon(t), id)
+	_, err := admin.New(alice).CancelTransaction(testContext(t), id)
+	requireDenied(t, err, "needs the role admin")
+	r, err := adminClient.CancelTransaction(testContext(t), id)
 	require.NoError(t, err)
 	require.Equal(t, []int{2}, r.Nodes)
 	require.NoError(t, <-put)
 	require.ErrorContains(t, <-ended, "an administrator ended")
-	r, err = boss.CancelTransaction(soon(t), id)
+	r, err = adminClient.CancelTransaction(testContext(t), id)
 	require.NoError(t, err)
 	require.Empty(t, r.Nodes)
 }

@@ -28,7 +28,7 @@ type authority struct {
 	*certs.Maker
 }
 
-// newAuthority makes one, with the certificates of a node and of root.
+// newAuthority creates an authority with the certificates of a node and of root.
 func newAuthority(t testing.TB) *authority {
 	t.Helper()
 	a := &authority{t, &certs.Maker{Dir: filepath.Join(t.TempDir(), "certs")}}
@@ -48,12 +48,12 @@ func (a *authority) user(name string) {
 	require.NoError(a.t, err)
 }
 
-// nodes are the files of a node.
+// nodes returns the certificate files of a node.
 func (a *authority) nodes() certs.Files {
 	return certs.Files{Cert: a.file(certs.NodeFile), Key: a.file(certs.NodeKey), CA: a.file(certs.CAFile)}
 }
 
-// config is the TLS of a user, or of nobody if the name is empty.
+// config returns the TLS configuration of a user, without a certificate if the name is empty.
 func (a *authority) config(name string) func() *tls.Config {
 	a.t.Helper()
 	files := certs.Files{CA: a.file(certs.CAFile)}
@@ -68,19 +68,19 @@ func (a *authority) config(name string) func() *tls.Config {
 	return k.Client
 }
 
-// cluster is some nodes in this process.
+// cluster is a cluster in this process.
 type cluster struct {
 	*authority
 	nodes []*embed.Instance
 }
 
-func soon(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
+func testContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// start starts n nodes, which change may change.
+// start starts n nodes. change, unless nil, modifies their options.
 func start(t testing.TB, n int, change func(*embed.Options)) *cluster {
 	t.Helper()
 	c := &cluster{authority: newAuthority(t), nodes: make([]*embed.Instance, n)}
@@ -98,7 +98,7 @@ func start(t testing.TB, n int, change func(*embed.Options)) *cluster {
 		if change != nil {
 			change(&opt)
 		}
-		all.Go(func() { c.nodes[i], errs[i] = embed.Start(soon(t), opt) })
+		all.Go(func() { c.nodes[i], errs[i] = embed.Start(testContext(t), opt) })
 	}
 	all.Wait()
 	t.Cleanup(func() {
@@ -116,8 +116,8 @@ func start(t testing.TB, n int, change func(*embed.Options)) *cluster {
 	})
 	require.NoError(t, errors.Join(errs...))
 	root := c.admin(0, users.Root)
-	eventually(t, func() error {
-		s, err := root.Status(soon(t))
+	retryUntilOK(t, func() error {
+		s, err := root.Status(testContext(t))
 		if err != nil {
 			return err
 		}
@@ -131,25 +131,25 @@ func start(t testing.TB, n int, change func(*embed.Options)) *cluster {
 	return c
 }
 
-// as opens a client of a node, by a user's certificate.
-func (c *cluster) as(node int, name string) *client.DB {
+// openAs opens a client of a node with a user's certificate.
+func (c *cluster) openAs(node int, name string) *client.DB {
 	c.t.Helper()
 	return c.open(node, client.WithTLSFunc(c.config(name)))
 }
 
-// admin returns the calls of operators on a node, by a user's certificate.
+// admin opens an admin client of a node with a user's certificate.
 func (c *cluster) admin(node int, name string) *admin.Admin {
 	c.t.Helper()
-	return admin.New(c.as(node, name))
+	return admin.New(c.openAs(node, name))
 }
 
-// bearing opens a client of a node, by a token.
-func (c *cluster) bearing(node int, token string) *client.DB {
+// openWithToken opens a client of a node with a token.
+func (c *cluster) openWithToken(node int, token string) *client.DB {
 	c.t.Helper()
 	return c.open(node, client.WithTLSFunc(c.config("")), withToken(token))
 }
 
-// withToken authenticates a client by a token.
+// withToken authenticates a client with a token.
 func withToken(token string) client.Option {
 	return client.WithAPIToken(func(context.Context) (string, error) { return token, nil })
 }
@@ -157,16 +157,16 @@ func withToken(token string) client.Option {
 func (c *cluster) open(node int, opts ...client.Option) *client.DB {
 	c.t.Helper()
 	var db *client.DB
-	// A user who has just been made is known everywhere in a moment.
-	eventually(c.t, func() (err error) {
-		db, err = client.Open(soon(c.t), []string{c.nodes[node].Addr()}, opts...)
+	// A new user becomes known to all nodes within a moment.
+	retryUntilOK(c.t, func() (err error) {
+		db, err = client.Open(testContext(c.t), []string{c.nodes[node].Addr()}, opts...)
 		return err
 	})
 	c.t.Cleanup(func() { require.NoError(c.t, db.Close()) })
 	return db
 }
 
-// dial opens a plain connection, for calls that the client would not make.
+// dial opens a gRPC connection, for calls that the client does not make.
 func (c *cluster) dial(node int, name string) *grpc.ClientConn {
 	c.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+c.nodes[node].Addr(),
@@ -176,27 +176,27 @@ func (c *cluster) dial(node int, name string) *grpc.ClientConn {
 	return conn
 }
 
-// made makes a user with a certificate and a token, which it gives.
-func (c *cluster) made(name string, rights admin.Rights) string {
+// createUser creates a user with a certificate and a token, and returns the token.
+func (c *cluster) createUser(name string, rights admin.Rights) string {
 	c.t.Helper()
 	c.user(name)
-	_, token, err := c.admin(0, users.Root).CreateUser(soon(c.t), name, rights, admin.TokenOptions{})
+	_, token, err := c.admin(0, users.Root).CreateUser(testContext(c.t), name, rights, admin.TokenOptions{})
 	require.NoError(c.t, err)
 	return token
 }
 
-// eventually tries until there is no error.
-func eventually(t testing.TB, try func() error) {
+// retryUntilOK calls try until it returns no error.
+func retryUntilOK(t testing.TB, try func() error) {
 	t.Helper()
 	var err error
-	proc.Until(t, "it works", func(context.Context) bool {
+	proc.Until(t, "the call succeeds", func(context.Context) bool {
 		err = try()
 		return err == nil
 	}, func() string { return err.Error() })
 }
 
-// denied holds that something was refused for want of a permission.
-func denied(t testing.TB, err error, text string) {
+// requireDenied requires an error of kind PermissionDenied with a text.
+func requireDenied(t testing.TB, err error, text string) {
 	t.Helper()
 	require.Equal(t, kv.KindPermissionDenied, kv.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, text)

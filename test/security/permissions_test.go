@@ -17,18 +17,19 @@ import (
 	"github.com/linchpindb/linchpin/pkg/users"
 )
 
-// TestEveryWayToAKeyIsGuarded: what a user may not do, it may do by no call, and
-// it learns nothing of the key.
-func TestEveryWayToAKeyIsGuarded(t *testing.T) {
+// TestKeyPermissionsHoldOnEveryPath: a call without permission fails on every path, changes nothing and
+// reveals nothing about the key.
+func TestKeyPermissionsHoldOnEveryPath(t *testing.T) {
 	c := start(t, 1, nil)
-	root := c.as(0, users.Root)
+	root := c.openAs(0, users.Root)
 	for _, key := range []string{"secret/there", "catalog/1", "orders/1"} {
-		require.NoError(t, root.Put(soon(t), key, b("1")))
+		require.NoError(t, root.Put(testContext(t), key, b("1")))
 	}
-	token := c.made("alice", admin.Rights{Grants: append(writes("orders/"), reads("catalog/")...)})
-	for name, alice := range map[string]*client.DB{"by certificate": c.as(0, "alice"), "by token": c.bearing(0, token)} {
+	token := c.createUser("alice", admin.Rights{Grants: append(writes("orders/"), reads("catalog/")...)})
+	for name, alice := range map[string]*client.DB{"by certificate": c.openAs(0, "alice"),
+		"by token": c.openWithToken(0, token)} {
 		t.Run(name, func(t *testing.T) {
-			may(t, alice, client.GetOp("catalog/1"), client.PutOp("orders/2", b("x")),
+			requireAllowed(t, alice, client.GetOp("catalog/1"), client.PutOp("orders/2", b("x")),
 				client.ScanOp(client.Prefix("orders/"), 0), client.RequireOp("catalog/1", client.IfExists()),
 				set("orders/set").AddOp("x"), set("catalog/none").LenOp())
 			for text, ops := range map[string][]client.Op{
@@ -44,83 +45,86 @@ func TestEveryWayToAKeyIsGuarded(t *testing.T) {
 					client.DeleteRangeOp(client.Range{Start: "orders/"})},
 			} {
 				for _, op := range ops {
-					mayNot(t, alice, op, text)
+					requireForbidden(t, alice, op, text)
 				}
 			}
 		})
 	}
 	for key, want := range map[string]string{"secret/there": "1", "catalog/1": "1"} {
-		value, _, err := root.Get(soon(t), key)
+		value, _, err := root.Get(testContext(t), key)
 		require.NoError(t, err)
-		require.Equal(t, want, string(value), "nothing of what was refused was done")
+		require.Equal(t, want, string(value), "denied writes changed nothing")
 	}
 }
 
-// set is the set of a key.
+// set returns the set of a key.
 func set(key string) client.Set[string] { return client.NewSet(key, client.String) }
 
-// may holds that each operation goes, by each way to send it.
-func may(t *testing.T, db *client.DB, ops ...client.Op) {
+// requireAllowed requires that each operation succeeds on each path.
+func requireAllowed(t *testing.T, db *client.DB, ops ...client.Op) {
 	t.Helper()
 	for _, op := range ops {
-		for _, err := range sendAll(t, db, op) {
+		for _, err := range executeOnAllPaths(t, db, op) {
 			require.NoError(t, err)
 		}
 	}
 }
 
-// mayNot holds that it does not.
-func mayNot(t *testing.T, db *client.DB, op client.Op, text string) {
+// requireForbidden requires that an operation is denied with the same error on each path.
+func requireForbidden(t *testing.T, db *client.DB, op client.Op, text string) {
 	t.Helper()
-	errs := sendAll(t, db, op)
+	errs := executeOnAllPaths(t, db, op)
 	for _, err := range errs {
-		denied(t, err, "may not "+text)
-		require.Equal(t, errs[0].Error(), err.Error(), "the same by each way")
+		requireDenied(t, err, "may not "+text)
+		require.Equal(t, errs[0].Error(), err.Error(), "the error is the same on each path")
 	}
 }
 
-// sendAll sends an operation by each way that takes it, and gives what came of
-// each.
-func sendAll(t *testing.T, db *client.DB, op client.Op) (errs []error) {
+// executeOnAllPaths executes an operation on each path that accepts it, and returns the errors.
+func executeOnAllPaths(t *testing.T, db *client.DB, op client.Op) (errs []error) {
 	t.Helper()
-	errs = append(errs, db.Execute(soon(t), op))
-	errs = append(errs, db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error { return tx.Execute(ctx, op) }))
+	errs = append(errs, db.Execute(testContext(t), op))
+	errs = append(errs,
+		db.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error { return tx.Execute(ctx, op) }))
 	if op.ReadOnly() && !strings.Contains(op.String(), "update") {
-		errs = append(errs, db.View(soon(t), func(ctx context.Context, v *client.View) error { return v.Execute(ctx, op) }))
+		errs = append(errs,
+			db.View(testContext(t), func(ctx context.Context, v *client.View) error { return v.Execute(ctx, op) }))
 	}
 	return errs
 }
 
-// TestSingleCallsAreGuarded: the Go client sends one-shots over a stream, and others
-// call Execute.
-func TestSingleCallsAreGuarded(t *testing.T) {
+// TestUnaryCallsCheckPermissions: the Go client sends one-shots on a stream; other clients call Execute.
+func TestUnaryCallsCheckPermissions(t *testing.T) {
 	c := start(t, 1, nil)
-	c.made("alice", admin.Rights{Grants: append(writes("orders/"), reads("catalog/")...)})
+	c.createUser("alice", admin.Rights{Grants: append(writes("orders/"), reads("catalog/")...)})
 	alice, root := pb.NewKVClient(c.dial(0, "alice")), pb.NewKVClient(c.dial(0, users.Root))
 	allowed := pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: b("orders/1")}}}
 	for _, op := range []pb.Op{
-		{Op: &pb.Op_Get{Get: &pb.GetOp{Key: b("secret/1")}}}, {Op: &pb.Op_Get{Get: &pb.GetOp{Key: b("catalog/1"), ForUpdate: true}}},
+		{Op: &pb.Op_Get{Get: &pb.GetOp{Key: b("secret/1")}}},
+		{Op: &pb.Op_Get{Get: &pb.GetOp{Key: b("catalog/1"), ForUpdate: true}}},
 		{Op: &pb.Op_Put{Put: &pb.PutOp{Key: b("catalog/1")}}}, {Op: &pb.Op_Scan{Scan: &pb.ScanOp{Start: b("orders/")}}},
 		{Op: &pb.Op_DeleteRange{DeleteRange: &pb.DeleteRangeOp{Start: b("catalog/"), End: b("catalog0")}}},
-		{Op: &pb.Op_Dump{Dump: &pb.DumpOp{Key: b("secret/1")}}}, {Op: &pb.Op_Restore{Restore: &pb.RestoreOp{Key: b("catalog/1")}}},
+		{Op: &pb.Op_Dump{Dump: &pb.DumpOp{Key: b("secret/1")}}},
+		{Op: &pb.Op_Restore{Restore: &pb.RestoreOp{Key: b("catalog/1")}}},
 	} {
-		_, err := alice.Execute(soon(t), &pb.ExecuteRequest{Ops: []pb.Op{allowed, op}})
+		_, err := alice.Execute(testContext(t), &pb.ExecuteRequest{Ops: []pb.Op{allowed, op}})
 		require.Equal(t, codes.PermissionDenied, status.Code(err), "%v: %v", op, err)
 		require.ErrorContains(t, err, `user "alice" may not`)
 	}
-	out, err := root.Execute(soon(t), &pb.ExecuteRequest{Ops: []pb.Op{{Op: &pb.Op_Scan{Scan: &pb.ScanOp{}}}}})
+	out, err := root.Execute(testContext(t), &pb.ExecuteRequest{Ops: []pb.Op{{Op: &pb.Op_Scan{Scan: &pb.ScanOp{}}}}})
 	require.NoError(t, err)
-	require.Empty(t, out.Results[0].Entries, "nothing is done of a transaction of which one operation is not allowed")
-	_, err = alice.Execute(soon(t), &pb.ExecuteRequest{Ops: []pb.Op{allowed}})
+	require.Empty(t, out.Results[0].Entries, "a transaction with a denied operation changes nothing")
+	_, err = alice.Execute(testContext(t), &pb.ExecuteRequest{Ops: []pb.Op{allowed}})
 	require.NoError(t, err)
 }
 
-// TestRefusalsAreTheSameWhateverIsThere, but for the key that was asked for.
-func TestRefusalsAreTheSameWhateverIsThere(t *testing.T) {
+// TestDenialsRevealNothingAboutKeys: the error is the same for existing and absent keys.
+func TestDenialsRevealNothingAboutKeys(t *testing.T) {
 	c := start(t, 1, nil)
-	root := c.as(0, users.Root)
-	require.NoError(t, root.Execute(soon(t), client.PutOp("secret/1", b("1")), client.NewCounter("secret/2").AddOp(1)))
-	alice := c.bearing(0, c.made("alice", admin.Rights{Grants: writes("orders/")}))
+	root := c.openAs(0, users.Root)
+	require.NoError(t,
+		root.Execute(testContext(t), client.PutOp("secret/1", b("1")), client.NewCounter("secret/2").AddOp(1)))
+	alice := c.openWithToken(0, c.createUser("alice", admin.Rights{Grants: writes("orders/")}))
 	for _, op := range []func(key string) client.Op{
 		func(key string) client.Op { return client.GetOp(key) },
 		func(key string) client.Op { return client.PutOp(key, nil, client.IfAbsent()) },
@@ -129,7 +133,7 @@ func TestRefusalsAreTheSameWhateverIsThere(t *testing.T) {
 		var texts []string
 		for _, key := range []string{"secret/1", "secret/2", "secret/3"} {
 			e := (*client.Error)(nil)
-			require.ErrorAs(t, alice.Execute(soon(t), op(key)), &e)
+			require.ErrorAs(t, alice.Execute(testContext(t), op(key)), &e)
 			require.Equal(t, key, e.Key)
 			require.Nil(t, e.Current)
 			texts = append(texts, e.Message+e.Hint)
@@ -138,14 +142,14 @@ func TestRefusalsAreTheSameWhateverIsThere(t *testing.T) {
 	}
 }
 
-func TestScansAreGuarded(t *testing.T) {
+func TestScansCheckPermissions(t *testing.T) {
 	c := start(t, 1, nil)
 	for _, key := range []string{"a/1", "b/1", "c/1"} {
-		require.NoError(t, c.as(0, users.Root).Put(soon(t), key, b("1")))
+		require.NoError(t, c.openAs(0, users.Root).Put(testContext(t), key, b("1")))
 	}
-	alice := c.bearing(0, c.made("alice", admin.Rights{Grants: reads("a/", "b/", "a0")}))
+	alice := c.openWithToken(0, c.createUser("alice", admin.Rights{Grants: reads("a/", "b/", "a0")}))
 	count := func(r client.Range) (n int, err error) {
-		for _, err := range alice.Scan(soon(t), r) {
+		for _, err := range alice.Scan(testContext(t), r) {
 			if err != nil {
 				return n, err
 			}
@@ -158,60 +162,61 @@ func TestScansAreGuarded(t *testing.T) {
 	require.Equal(t, 1, n)
 	for _, r := range []client.Range{{}, {Start: "a/"}, {End: "a0"}, {Start: "a/", End: "b0"}, client.Prefix("c/")} {
 		n, err := count(r)
-		denied(t, err, "may not read the whole range")
+		requireDenied(t, err, "may not read the whole range")
 		require.Zero(t, n)
 	}
 }
 
-// TestKeysOfLinchpinsOwnAreNobodys: not even root's, by calls for keys.
-func TestKeysOfLinchpinsOwnAreNobodys(t *testing.T) {
+// TestSystemKeysAreInaccessible: no user, not even root, can access linchpin's own keys by calls for keys.
+func TestSystemKeysAreInaccessible(t *testing.T) {
 	c := start(t, 1, nil)
-	root := c.as(0, users.Root)
-	token := c.made("alice", admin.Rights{Grants: writes("")})
+	root := c.openAs(0, users.Root)
+	token := c.createUser("alice", admin.Rights{Grants: writes("")})
 	for _, op := range []client.Op{
 		client.GetOp(users.TableKey), client.PutOp(users.TableKey, nil), client.DeleteOp(users.TableKey),
 		client.ScanOp(client.Range{Start: kv.SystemStart}, 0), client.DeleteRangeOp(client.Range{Start: users.TableKey}),
 	} {
-		for _, db := range []*client.DB{root, c.bearing(0, token)} {
-			err := db.Execute(soon(t), op)
+		for _, db := range []*client.DB{root, c.openWithToken(0, token)} {
+			err := db.Execute(testContext(t), op)
 			require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
 			require.ErrorContains(t, err, "linchpin's own")
 		}
 	}
-	deleted, err := root.DeleteRange(soon(t), client.Range{Start: "\x00"})
+	deleted, err := root.DeleteRange(testContext(t), client.Range{Start: "\x00"})
 	require.NoError(t, err)
 	require.Zero(t, deleted)
-	for e, err := range root.Scan(soon(t), client.Range{}) {
+	for e, err := range root.Scan(testContext(t), client.Range{}) {
 		require.NoError(t, err)
 		t.Errorf("a scan of all keys has %q", e.Key)
 	}
-	all, err := admin.New(root).Users(soon(t))
+	all, err := admin.New(root).Users(testContext(t))
 	require.NoError(t, err)
-	require.Len(t, all, 1, "the users outlast the deletion of all keys")
-	_, err = admin.New(root).SetHotRule(soon(t), admin.HotRule{Key: users.TableKey, Policy: admin.HotPin})
+	require.Len(t, all, 1, "deleting all keys retains the users")
+	_, err = admin.New(root).SetHotRule(testContext(t), admin.HotRule{Key: users.TableKey, Policy: admin.HotPin})
 	require.ErrorContains(t, err, "linchpin's own")
 }
 
-// TestReceiptsDoNotNameOthers to who may not read everything: with the id of a
-// transaction one can ask what it has read, and have it aborted.
-func TestReceiptsDoNotNameOthers(t *testing.T) {
+// TestReceiptsHideOtherTransactions from users without permission to read all keys, because with an id a
+// user can query the outcome, with the values read, and abort the transaction.
+func TestReceiptsHideOtherTransactions(t *testing.T) {
 	c := start(t, 1, nil)
-	root, alice := c.as(0, users.Root), c.bearing(0, c.made("alice", admin.Rights{Grants: writes("orders/")}))
-	reader := c.bearing(0, c.made("auditor", admin.Rights{Grants: append(reads(""), writes("orders/")...)}))
+	root, alice := c.openAs(0, users.Root),
+		c.openWithToken(0, c.createUser("alice", admin.Rights{Grants: writes("orders/")}))
+	reader := c.openWithToken(0, c.createUser("auditor", admin.Rights{Grants: append(reads(""), writes("orders/")...)}))
 	for db, named := range map[*client.DB]bool{alice: false, reader: true, root: true} {
 		waited := make(chan client.Receipt, 1)
-		require.NoError(t, root.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+		require.NoError(t, root.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
 			if err := tx.Execute(ctx, client.GetForUpdateOp("orders/1"), client.PutOp("orders/1", b("x"))); err != nil {
 				return err
 			}
 			go func() {
 				var report client.Report
-				if err := db.With(client.ReportTo(&report)).Put(soon(t), "orders/1", b("y")); err != nil {
+				if err := db.With(client.ReportTo(&report)).Put(testContext(t), "orders/1", b("y")); err != nil {
 					t.Error(err)
 				}
 				waited <- report.Receipt
 			}()
-			c.somebodyWaits()
+			c.awaitLockWaiter()
 			return nil
 		}))
 		r := <-waited

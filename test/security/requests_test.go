@@ -21,22 +21,22 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// small is a node with little memory: a request may take 12 MiB of it, a connection 15.
-func small(t *testing.T) *embed.Instance {
+// startSmallNode starts a node with little memory: a request may use 12 MiB of it, a connection 15 MiB.
+func startSmallNode(t *testing.T) *embed.Instance {
 	t.Helper()
-	return withMemory(t, 512)
+	return startWithMemory(t, 512)
 }
 
-func withMemory(t *testing.T, mib int64) *embed.Instance {
+func startWithMemory(t *testing.T, mib int64) *embed.Instance {
 	t.Helper()
-	i, err := embed.Start(soon(t), embed.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Shards: 2,
+	i, err := embed.Start(testContext(t), embed.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Shards: 2,
 		MemoryBudget: mib << 20, CacheBytes: 16 << 20, UnsafeNoSync: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, i.Stop()) })
 	return i
 }
 
-// values puts n values of 1 MiB.
+// values returns n puts of 1 MiB.
 func values(n int) (ops []client.Op) {
 	for i := range n {
 		ops = append(ops, client.PutOp(fmt.Sprint("large/", i), make([]byte, 1<<20)))
@@ -44,10 +44,10 @@ func values(n int) (ops []client.Op) {
 	return ops
 }
 
-// TestARequestThatIsTooLargeForTheMemory is refused at once and for good, whichever way it
-// comes, and nothing else of its connection is.
-func TestARequestThatIsTooLargeForTheMemory(t *testing.T) {
-	i := small(t)
+// TestRequestLargerThanMemoryIsRejected at once, as not retryable, on every path. Other requests of the
+// same connection are not affected.
+func TestRequestLargerThanMemoryIsRejected(t *testing.T) {
+	i := startSmallNode(t)
 	db, err := client.Open(t.Context(), []string{i.Addr()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
@@ -62,7 +62,7 @@ func TestARequestThatIsTooLargeForTheMemory(t *testing.T) {
 	}
 	for name, run := range map[string]func(ctx context.Context) error{
 		"pipelined": func(ctx context.Context) error { return db.Execute(ctx, values(10)...) },
-		"interactive, at once": func(ctx context.Context) error {
+		"interactive, one step": func(ctx context.Context) error {
 			return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 				return tx.Execute(ctx, values(10)...)
 			})
@@ -77,7 +77,7 @@ func TestARequestThatIsTooLargeForTheMemory(t *testing.T) {
 				return nil
 			})
 		},
-		"a call by itself": func(ctx context.Context) error {
+		"a unary call": func(ctx context.Context) error {
 			_, err := pb.NewKVClient(conn).Execute(ctx, &request)
 			return detail.Error(detail.From(err))
 		},
@@ -101,14 +101,14 @@ func TestARequestThatIsTooLargeForTheMemory(t *testing.T) {
 			case err := <-waits:
 				t.Fatalf("the key is not locked: %v", err)
 			}
-			// It is in flight meanwhile, on the same connection.
+			// In flight meanwhile, on the same connection.
 			go func() { waits <- db.With(client.NoRetry()).Put(ctx, "small", nil) }()
-			said := ""
-			proc.Until(t, "it waits", func(ctx context.Context) bool {
+			lastActivity := ""
+			proc.Until(t, "the put waits", func(ctx context.Context) bool {
 				a, err := admin.New(db).Activity(ctx, admin.ActivityOptions{MaxWaits: 1})
-				said = fmt.Sprint(a, err)
+				lastActivity = fmt.Sprint(a, err)
 				return err == nil && len(a.Waits) > 0
-			}, func() string { return said })
+			}, func() string { return lastActivity })
 			began := time.Now()
 			err := run(ctx)
 			require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
@@ -125,15 +125,15 @@ func TestARequestThatIsTooLargeForTheMemory(t *testing.T) {
 	}))
 }
 
-// TestTheSmallestNodeTakesTheLargestValue, and gives it back.
-func TestTheSmallestNodeTakesTheLargestValue(t *testing.T) {
-	db, err := client.Open(t.Context(), []string{withMemory(t, 272).Addr()})
+// TestSmallestNodeAcceptsLargestValue repeatedly: its memory is freed.
+func TestSmallestNodeAcceptsLargestValue(t *testing.T) {
+	db, err := client.Open(t.Context(), []string{startWithMemory(t, 272).Addr()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	key := strings.Repeat("k", kv.MaxKeyBytes)
 	for range 20 {
-		require.NoError(t, db.Put(soon(t), key, make([]byte, kv.MaxValueBytes)))
-		require.NoError(t, db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error {
+		require.NoError(t, db.Put(testContext(t), key, make([]byte, kv.MaxValueBytes)))
+		require.NoError(t, db.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error {
 			e, _, err := tx.Entry(ctx, key)
 			if err != nil {
 				return err
@@ -143,15 +143,15 @@ func TestTheSmallestNodeTakesTheLargestValue(t *testing.T) {
 	}
 }
 
-// TestATransactionWithoutMemoryForItsStreamIsRefused, and not enquired about: nothing of it
-// was done, and its id can be used again.
-func TestATransactionWithoutMemoryForItsStreamIsRefused(t *testing.T) {
-	i := small(t)
+// TestTransactionWithoutStreamMemoryIsRejected: nothing of it is executed, so its outcome is not queried,
+// and its id can be reused.
+func TestTransactionWithoutStreamMemoryIsRejected(t *testing.T) {
+	i := startSmallNode(t)
 	db, err := client.Open(t.Context(), []string{i.Addr()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	db = db.With(client.NoRetry())
-	for range 3 { // of 127.0.0.1, which stands for a user
+	for range 3 { // all of 127.0.0.1, which counts as one user
 		conn, err := grpc.NewClient(i.Addr(), grpc.WithTransportCredentials(insecure.NewCredentials()), codec.DialOption())
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, conn.Close()) })
@@ -167,7 +167,7 @@ func TestATransactionWithoutMemoryForItsStreamIsRefused(t *testing.T) {
 			}
 		}
 	}
-	err = db.Update(soon(t), func(ctx context.Context, tx *client.Tx) error { return tx.Put(ctx, "k", nil) })
+	err = db.Update(testContext(t), func(ctx context.Context, tx *client.Tx) error { return tx.Put(ctx, "k", nil) })
 	require.Equal(t, kv.KindResourceExhausted, kv.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, "--memory-budget")
 }

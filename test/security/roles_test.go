@@ -24,58 +24,60 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// roles are what methods need, written down a second time: "user" is anybody who
-// is known.
-var roles = map[string]string{
+// methodRoles are the roles that the methods require, independently of the implementation. "user" is any
+// authenticated user.
+var methodRoles = map[string]string{
 	"KV/Execute": "user", "KV/Pipeline": "user", "KV/Transact": "user", "KV/Scan": "user", "KV/Outcome": "user",
 	"KV/CreateSnapshot": "admin", "KV/DropSnapshot": "admin", "KV/ListSnapshots": "monitor",
 	"Admin/Status": "user", "Admin/Types": "user", "Admin/WhoAmI": "user",
-	"Admin/CancelTransaction": "admin", "Admin/Shards": "monitor", "Admin/HotKeys": "monitor", "Admin/Activity": "monitor", "Admin/SetHotRule": "admin", "Admin/SetHotMode": "admin",
-	"Admin/CreateUser": "admin", "Admin/ListUsers": "admin", "Admin/GrantUser": "admin", "Admin/RevokeUser": "admin", "Admin/DropUser": "admin", "Admin/RotateToken": "admin",
+	"Admin/CancelTransaction": "admin", "Admin/Shards": "monitor", "Admin/HotKeys": "monitor",
+	"Admin/Activity": "monitor", "Admin/SetHotRule": "admin", "Admin/SetHotMode": "admin",
+	"Admin/CreateUser": "admin", "Admin/ListUsers": "admin", "Admin/GrantUser": "admin", "Admin/RevokeUser": "admin",
+	"Admin/DropUser": "admin", "Admin/RotateToken": "admin",
 	"Admin/ExportUsers": "admin", "Admin/ImportUsers": "admin",
 	"Admin/Drain": "admin", "Admin/Reclaim": "admin", "Admin/LogLevels": "admin", "Admin/Debug": "admin",
 	"Peer/Meet": "node", "Peer/Stream": "node",
 }
 
-// TestEveryMethodNeedsItsRole: each method of each service, called by each kind of
-// caller.
+// TestEveryMethodNeedsItsRole calls each method of each service as each kind of caller.
 func TestEveryMethodNeedsItsRole(t *testing.T) {
-	c := start(t, 1, func(o *embed.Options) { o.Limits.Failures = 1000 }) // else the failures here are too many
-	c.made("alice", admin.Rights{Grants: writes("")})
-	c.made("watcher", admin.Rights{Monitor: true, Grants: reads("")}) // an empty message is a scan of all keys
-	c.made("boss", admin.Rights{Admin: true})
-	c.user("stranger") // a certificate, and no user
-	allowed := map[string][]string{"user": {"alice", "watcher", "boss", users.Root}, "monitor": {"watcher", "boss", users.Root}, "admin": {"boss", users.Root}, "node": {users.Node}}
+	c := start(t, 1, func(o *embed.Options) { o.Limits.Failures = 1000 }) // the default would block the test's address
+	c.createUser("alice", admin.Rights{Grants: writes("")})
+	c.createUser("watcher", admin.Rights{Monitor: true, Grants: reads("")}) // an empty message is a scan of all keys
+	c.createUser("boss", admin.Rights{Admin: true})
+	c.user("stranger") // a certificate without a user
+	allowed := map[string][]string{"user": {"alice", "watcher", "boss", users.Root},
+		"monitor": {"watcher", "boss", users.Root}, "admin": {"boss", users.Root}, "node": {users.Node}}
 	seen := 0
 	for _, desc := range []grpc.ServiceDesc{pb.KV_ServiceDesc, pb.Admin_ServiceDesc, peerpb.Peer_ServiceDesc} {
 		for method, streams := range methodsOf(desc) {
 			seen++
 			name := desc.ServiceName[strings.LastIndexByte(desc.ServiceName, '.')+1:] + "/" + method
-			require.Contains(t, roles, name)
-			for _, who := range []string{"alice", "watcher", "boss", users.Root, users.Node, "stranger", ""} {
-				if name == "Admin/Drain" && slices.Contains(allowed[roles[name]], who) {
-					continue // it would end the node: TestAnAdministratorDrains
+			require.Contains(t, methodRoles, name)
+			for _, caller := range []string{"alice", "watcher", "boss", users.Root, users.Node, "stranger", ""} {
+				if name == "Admin/Drain" && slices.Contains(allowed[methodRoles[name]], caller) {
+					continue // it would stop the node: TestAdministratorDrains
 				}
-				code := call(t, c.dial(0, who), "/"+desc.ServiceName+"/"+method, streams)
+				code := call(t, c.dial(0, caller), "/"+desc.ServiceName+"/"+method, streams)
 				refused := code == codes.PermissionDenied || code == codes.Unauthenticated
 				ok := false
-				for _, a := range allowed[roles[name]] {
-					ok = ok || a == who
+				for _, a := range allowed[methodRoles[name]] {
+					ok = ok || a == caller
 				}
-				require.Equal(t, ok, !refused, "%s by %q: %v", name, who, code)
-				if who == "" || who == "stranger" {
+				require.Equal(t, ok, !refused, "%s by %q: %v", name, caller, code)
+				if caller == "" || caller == "stranger" {
 					require.Equal(t, codes.Unauthenticated, code)
 				}
 			}
 		}
 	}
-	require.Len(t, roles, seen)
+	require.Len(t, methodRoles, seen)
 }
 
-// TestAnAdministratorDrains a node that knows its callers, who are known until the end.
-func TestAnAdministratorDrains(t *testing.T) {
+// TestAdministratorDrains: a draining node authenticates its callers until the end.
+func TestAdministratorDrains(t *testing.T) {
 	c := start(t, 1, nil)
-	c.made("boss", admin.Rights{Admin: true})
+	c.createUser("boss", admin.Rights{Admin: true})
 	require.Equal(t, codes.OK, call(t, c.dial(0, "boss"), pb.Admin_Drain_FullMethodName, true))
 	require.Equal(t, codes.OK, call(t, c.dial(0, "boss"), pb.Admin_LogLevels_FullMethodName, false))
 	require.Equal(t, codes.Unavailable, call(t, c.dial(0, "boss"), pb.KV_Pipeline_FullMethodName, true))
@@ -92,10 +94,10 @@ func methodsOf(desc grpc.ServiceDesc) map[string]bool {
 	return all
 }
 
-// call makes a call with an empty message, and gives the code of its first answer.
+// call makes a call with an empty message and returns the code of the first response.
 func call(t *testing.T, conn *grpc.ClientConn, method string, streams bool) codes.Code {
 	t.Helper()
-	ctx, cancel := context.WithCancel(soon(t))
+	ctx, cancel := context.WithCancel(testContext(t))
 	defer cancel()
 	if !streams {
 		return status.Code(conn.Invoke(ctx, method, &pb.StatusRequest{}, &pb.StatusRequest{}))
@@ -113,36 +115,39 @@ func call(t *testing.T, conn *grpc.ClientConn, method string, streams bool) code
 	return status.Code(err)
 }
 
-// TestOtherServicesWantToKnowWhoCalls: what gRPC itself brings.
-func TestOtherServicesWantToKnowWhoCalls(t *testing.T) {
+// TestGRPCServicesNeedAuthentication: also the services of gRPC itself and unknown methods.
+func TestGRPCServicesNeedAuthentication(t *testing.T) {
 	c := start(t, 1, nil)
-	for _, method := range []string{"/grpc.health.v1.Health/Check", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "/linchpin.v1.KV/NoSuchMethod", "/x/y"} {
+	for _, method := range []string{"/grpc.health.v1.Health/Check",
+		"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "/linchpin.v1.KV/NoSuchMethod", "/x/y"} {
 		require.Equal(t, codes.Unauthenticated, call(t, c.dial(0, ""), method, false), method)
 	}
 	require.Equal(t, codes.OK, call(t, c.dial(0, users.Root), "/grpc.health.v1.Health/Check", false))
 	require.Equal(t, codes.Unimplemented, call(t, c.dial(0, users.Root), "/linchpin.v1.KV/NoSuchMethod", false))
-	c.made("alice", admin.Rights{})
+	c.createUser("alice", admin.Rights{})
 	require.Equal(t, codes.OK, call(t, c.dial(0, "alice"), "/grpc.health.v1.Health/Check", false))
-	require.Equal(t, codes.PermissionDenied, call(t, c.dial(0, "alice"), "/linchpin.v1.KV/NoSuchMethod", false), "what nobody has thought of is for administrators")
+	require.Equal(t, codes.PermissionDenied, call(t, c.dial(0, "alice"), "/linchpin.v1.KV/NoSuchMethod", false),
+		"unknown methods need the role admin")
 }
 
 func TestCertificatesMayBeRequired(t *testing.T) {
 	c := start(t, 1, func(o *embed.Options) { o.RequireClientCert = true })
-	token := c.made("alice", admin.Rights{Grants: writes("")})
-	_, err := client.Open(soon(t), []string{c.nodes[0].Addr()}, client.WithTLSFunc(c.config("")), withToken(token))
+	token := c.createUser("alice", admin.Rights{Grants: writes("")})
+	_, err := client.Open(testContext(t), []string{c.nodes[0].Addr()}, client.WithTLSFunc(c.config("")), withToken(token))
 	require.Equal(t, kv.KindUnavailable, kv.KindOf(err), "%v", err)
 	db := c.open(0, client.WithTLSFunc(c.config(users.Root)), withToken(token))
-	u, err := admin.New(db).WhoAmI(soon(t))
+	u, err := admin.New(db).WhoAmI(testContext(t))
 	require.NoError(t, err)
-	require.Equal(t, "alice", u.Name, "of certificate and token, the token counts")
+	require.Equal(t, "alice", u.Name, "a token has precedence over a certificate")
 
-	// Over HTTP as well, but for health: load balancers have none.
-	boss := c.made("boss", admin.Rights{Admin: true})
+	// HTTP requires them too, except for health, because load balancers have none.
+	boss := c.createUser("boss", admin.Rights{Admin: true})
 	for _, q := range []struct {
-		who, path, token string
-		want             int
-	}{{"", "/metrics", boss, 401}, {"", "/debug/none", boss, 401}, {"", "/healthz", "", 200}, {"alice", "/debug/none", boss, 404}, {"boss", "/metrics", "", 200}} {
-		require.Equal(t, q.want, c.ask(q.who, "GET", q.path, func(r *http.Request) {
+		caller, path, token string
+		want                int
+	}{{"", "/metrics", boss, 401}, {"", "/debug/none", boss, 401}, {"", "/healthz", "", 200},
+		{"alice", "/debug/none", boss, 404}, {"boss", "/metrics", "", 200}} {
+		require.Equal(t, q.want, c.httpDo(q.caller, "GET", q.path, func(r *http.Request) {
 			if q.token != "" {
 				r.Header.Set("Authorization", "Bearer "+q.token)
 			}
@@ -150,11 +155,11 @@ func TestCertificatesMayBeRequired(t *testing.T) {
 	}
 }
 
-// ask asks the first node over HTTP. The answer's body is not read.
-func (c *cluster) ask(who, method, path string, set func(*http.Request)) *http.Response {
+// httpDo sends a request to the first node over HTTP. The body of the response is not read.
+func (c *cluster) httpDo(caller, method, path string, set func(*http.Request)) *http.Response {
 	c.t.Helper()
-	web := &http.Client{Transport: &http.Transport{TLSClientConfig: c.config(who)(), DisableKeepAlives: true}}
-	r, err := http.NewRequestWithContext(soon(c.t), method, "https://"+c.nodes[0].HTTPAddr()+path, nil)
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: c.config(caller)(), DisableKeepAlives: true}}
+	r, err := http.NewRequestWithContext(testContext(c.t), method, "https://"+c.nodes[0].HTTPAddr()+path, nil)
 	require.NoError(c.t, err)
 	if set != nil {
 		set(r)
@@ -165,18 +170,19 @@ func (c *cluster) ask(who, method, path string, set func(*http.Request)) *http.R
 	return resp
 }
 
-func TestATokenIsNotSentInTheClear(t *testing.T) {
-	_, err := client.Open(soon(t), []string{"127.0.0.1:1"}, withToken("x"))
+func TestTokenIsNotSentWithoutTLS(t *testing.T) {
+	_, err := client.Open(testContext(t), []string{"127.0.0.1:1"}, withToken("x"))
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err))
 	require.ErrorContains(t, err, "an API token needs TLS")
 }
 
-// TestHTTPIsGuarded: but for what load balancers ask.
-func TestHTTPIsGuarded(t *testing.T) {
+// TestHTTPNeedsRoles: all paths except health and readiness require a role.
+func TestHTTPNeedsRoles(t *testing.T) {
 	c := start(t, 1, nil)
-	watcher, alice := c.made("watcher", admin.Rights{Monitor: true}), c.made("alice", admin.Rights{Grants: writes("")})
-	get := func(who, path, method string, set func(*http.Request)) int {
-		resp := c.ask(who, method, path, set)
+	watcher, alice := c.createUser("watcher", admin.Rights{Monitor: true}),
+		c.createUser("alice", admin.Rights{Grants: writes("")})
+	get := func(caller, path, method string, set func(*http.Request)) int {
+		resp := c.httpDo(caller, method, path, set)
 		if resp.StatusCode == http.StatusUnauthorized {
 			require.Contains(t, resp.Header.Get("WWW-Authenticate"), "Basic")
 		}
@@ -189,57 +195,59 @@ func TestHTTPIsGuarded(t *testing.T) {
 		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
 	}
 	for _, q := range []struct {
-		name, who, path, method string
-		set                     func(*http.Request)
-		want                    int
+		name, caller, path, method string
+		set                        func(*http.Request)
+		want                       int
 	}{
-		{"health is for everybody", "", "/healthz", "GET", nil, 200},
-		{"so is readiness", "", "/readyz", "GET", nil, 200},
-		{"metrics are not", "", "/metrics", "GET", nil, 401},
+		{"health needs no role", "", "/healthz", "GET", nil, 200},
+		{"readiness neither", "", "/readyz", "GET", nil, 200},
+		{"metrics need one", "", "/metrics", "GET", nil, 401},
 		{"a monitor by certificate", "watcher", "/metrics", "GET", nil, 200},
 		{"a monitor by token", "", "/metrics", "GET", bearer(watcher), 200},
 		{"a monitor by password", "", "/metrics", "GET", basic("watcher", watcher), 200},
-		{"another's name", "", "/metrics", "GET", basic("alice", watcher), 401},
+		{"the name of another user", "", "/metrics", "GET", basic("alice", watcher), 401},
 		{"a wrong token", "", "/metrics", "GET", bearer(users.TokenText([32]byte{1})), 401},
-		{"no token at all", "", "/metrics", "GET", basic("watcher", "secret"), 401},
-		{"no monitor", "", "/metrics", "GET", bearer(alice), 403},
+		{"not a token", "", "/metrics", "GET", basic("watcher", "secret"), 401},
+		{"a user without the role", "", "/metrics", "GET", bearer(alice), 403},
 		{"a node", users.Node, "/metrics", "GET", nil, 403},
-		{"what looks into the process", "watcher", "/debug/pprof/", "GET", nil, 403},
-		{"is for administrators", users.Root, "/debug/none", "GET", nil, 404},
-		{"what might change something", "watcher", "/metrics", "POST", nil, 403},
-		{"what is not there", "", "/none", "GET", nil, 401},
+		{"debug paths, as monitor", "watcher", "/debug/pprof/", "GET", nil, 403},
+		{"debug paths, as administrator", users.Root, "/debug/none", "GET", nil, 404},
+		{"a POST, as monitor", "watcher", "/metrics", "POST", nil, 403},
+		{"an unknown path", "", "/none", "GET", nil, 401},
 	} {
-		require.Equal(t, q.want, get(q.who, q.path, q.method, q.set), q.name)
+		require.Equal(t, q.want, get(q.caller, q.path, q.method, q.set), q.name)
 	}
-	clear := &http.Client{Timeout: proc.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	clear := &http.Client{Timeout: proc.WaitTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := clear.Get("http://" + c.nodes[0].HTTPAddr() + "/healthz")
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
-	require.Equal(t, http.StatusBadRequest, resp.StatusCode, "without TLS even health is not told")
+	require.Equal(t, http.StatusBadRequest, resp.StatusCode, "health needs TLS too")
 }
 
-// TestWithoutTLSOnlyTheLoopback: unless it is wanted.
-func TestWithoutTLSOnlyTheLoopback(t *testing.T) {
-	for _, o := range []embed.Options{{Listen: "0.0.0.0:0"}, {Listen: "[::]:0"}, {Listen: "192.0.2.1:0"}, {Listen: "127.0.0.1:0", HTTP: "0.0.0.0:0"}} {
+// TestWithoutTLSOnlyLoopback: without TLS a node listens on the loopback only, unless --insecure is set.
+func TestWithoutTLSOnlyLoopback(t *testing.T) {
+	for _, o := range []embed.Options{{Listen: "0.0.0.0:0"}, {Listen: "[::]:0"}, {Listen: "192.0.2.1:0"},
+		{Listen: "127.0.0.1:0", HTTP: "0.0.0.0:0"}} {
 		o.Dir = t.TempDir()
-		_, err := embed.Start(soon(t), o)
+		_, err := embed.Start(testContext(t), o)
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
 		require.ErrorContains(t, err, "--insecure")
 	}
 	a := newAuthority(t)
-	_, err := embed.Start(soon(t), embed.Options{Dir: t.TempDir(), Insecure: true, TLS: a.nodes()})
+	_, err := embed.Start(testContext(t), embed.Options{Dir: t.TempDir(), Insecure: true, TLS: a.nodes()})
 	require.ErrorContains(t, err, "TLS and --insecure exclude each other")
-	_, err = embed.Start(soon(t), embed.Options{Dir: t.TempDir(), RequireClientCert: true})
+	_, err = embed.Start(testContext(t), embed.Options{Dir: t.TempDir(), RequireClientCert: true})
 	require.ErrorContains(t, err, "TLS is off")
 }
 
-// TestCommandsAskAllNodes, those that ask more than one, too.
-func TestCommandsAskAllNodes(t *testing.T) {
+// TestCommandsReachAllNodes: the calls to other nodes are authenticated too.
+func TestCommandsReachAllNodes(t *testing.T) {
 	c := start(t, 2, nil)
 	for _, command := range []string{"shards", "status", "hot", "waits", "receipts"} {
 		var out, errs bytes.Buffer
 		root := cli.New(cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
-		require.Equal(t, 0, cli.Main(soon(t), root, []string{command, "--addr", c.nodes[0].Addr(), "--certs-dir", c.Dir}), errs.String())
+		require.Equal(t, 0, cli.Main(testContext(t), root,
+			[]string{command, "--addr", c.nodes[0].Addr(), "--certs-dir", c.Dir}), errs.String())
 		require.NotContains(t, errs.String(), "does not respond")
 	}
 }

@@ -9,16 +9,15 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// timepiece is a node's clock, of which the time of day is set now and then.
-type timepiece struct{ n *node }
+// adjustedClock is a node's clock. Its time of day is set wrong at times.
+type adjustedClock struct{ n *node }
 
-func (t timepiece) Now() int64  { return t.n.local(t.n.w.now) }
-func (t timepiece) Wall() int64 { return t.n.wall() + t.n.jump }
+func (t adjustedClock) Now() int64  { return t.n.local(t.n.w.now) }
+func (t adjustedClock) Wall() int64 { return t.n.wall() + t.n.jump }
 
-// newClock makes the clock by which a node's ids are made, and forgotten: the node's own
-// (package node).
+// newClock makes the clock that package node would use for ids and for low watermarks.
 func newClock(n *node) *clock.Hybrid {
-	return clock.NewHybrid(timepiece{n}, n.w.retention()/4)
+	return clock.NewHybrid(adjustedClock{n}, n.w.retention()/4)
 }
 
 func (w *world) retention() time.Duration {
@@ -28,8 +27,8 @@ func (w *world) retention() time.Duration {
 	return kv.DefaultRetention
 }
 
-// startJumps has times of day jump, either way, and back to where they were, and nodes
-// tell each other of their clocks.
+// startJumps makes times of day jump forwards, backwards and back to the correct time, and has nodes exchange clock
+// readings.
 func (w *world) startJumps() {
 	if w.opt.Jumps == 0 {
 		return
@@ -37,23 +36,23 @@ func (w *world) startJumps() {
 	for range w.opt.Jumps {
 		w.after(w.upTo(time.Duration(w.opt.Jumps)*w.opt.JumpFor), w.jump)
 	}
-	var tell func()
-	tell = func() {
-		if w.busy == 0 || w.calm {
+	var exchange func()
+	exchange = func() {
+		if w.unfinished == 0 || w.calm {
 			return
 		}
 		for _, n := range w.nodes {
-			n.tellTimes()
+			n.announceClock()
 		}
-		w.after(w.retention()/20, tell)
+		w.after(w.retention()/20, exchange)
 	}
-	tell()
+	exchange()
 }
 
-// believesJumps reports whether a time of day may be wrong for so long that it is believed.
-func (w *world) believesJumps() bool { return w.opt.Jumps > 0 && w.opt.Retention > 0 }
+// canAdoptJumps reports whether a wrong time of day may last for so long that nodes adopt it.
+func (w *world) canAdoptJumps() bool { return w.opt.Jumps > 0 && w.opt.Retention > 0 }
 
-// jump sets the time of day of a node, or of all.
+// jump sets the time of day of one node, or of all.
 func (w *world) jump() {
 	by := int64(w.upTo(2*w.opt.JumpBy) - w.opt.JumpBy)
 	if w.rng.IntN(2) == 0 {
@@ -71,15 +70,15 @@ func (w *world) jump() {
 	}
 }
 
-// tellTimes tells the others of the node's clock, and of what its shards forget by. Words
-// are lost, and take their time.
-func (n *node) tellTimes() {
+// announceClock sends the node's time of day and the id times of its shards to the other nodes. Messages are delayed or
+// lost.
+func (n *node) announceClock() {
 	w := n.w
 	for _, o := range w.nodes {
 		if o == n || w.chance(w.opt.Loss) {
 			continue
 		}
-		wall := timepiece{n}.Wall()
+		wall := adjustedClock{n}.Wall()
 		least, ok := n.clk.Least(n.local(w.now))
 		w.after(w.about(time.Millisecond), func() {
 			now := o.local(w.now)
@@ -91,14 +90,14 @@ func (n *node) tellTimes() {
 	}
 }
 
-// push takes what a shard forgets by into the node's clock.
-func (s *shell) push() {
+// raiseClock raises the node's clock to the shard's low watermark.
+func (s *shell) raiseClock() {
 	if offset, ok := s.m.IDOffset(); ok && s.w.opt.Jumps > 0 {
 		s.n.clk.Push(offset)
 	}
 }
 
-// idTime is the time by which the shard forgets; 0 for the time of day.
+// idTime returns the time that the shard uses for its low watermark; 0 stands for the time of day.
 func (s *shell) idTime() int64 {
 	if s.w.opt.Jumps == 0 {
 		return 0
@@ -106,7 +105,7 @@ func (s *shell) idTime() int64 {
 	return s.n.clk.Agreed(s.n.local(s.w.now))
 }
 
-// peers is how the other nodes' clocks compare with this node's, as package node decides it.
+// peers compares the clocks of the other nodes with this node's, as package node does.
 func (s *shell) peers() shard.Peers {
 	agree, known := s.n.clk.Agreement(s.n.local(s.w.now), time.Minute)
 	switch {
@@ -118,13 +117,14 @@ func (s *shell) peers() shard.Peers {
 	return shard.PeersDiffer
 }
 
-// checkAge: what has only just begun is not too old, whatever clocks show, as long as
-// nothing has become old enough to be forgotten by the fastest of them.
+// checkAge fails if a transaction that has just begun is rejected as too old. It checks nothing if by the fastest clock
+// of the cluster an id may already have passed the retention.
 func (w *world) checkAge(t *txnRecord, f *msg.Failure) {
 	if w.opt.Jumps == 0 && w.opt.Skew >= w.retention() {
-		return // the clocks are too far apart, and nobody sets them
+		return // the clocks differ by too much, and are not set
 	}
-	if f != nil && f.Reason == msg.ReasonTooOld && kv.Kind(f.Kind) == kv.KindTooOld && w.now < int64(float64(w.retention())/fastest) {
-		w.fail("%s, begun at %v, was refused as too old: %s", name(t.ref), time.Duration(t.start), f.Text)
+	if f != nil && f.Reason == msg.ReasonTooOld && kv.Kind(f.Kind) == kv.KindTooOld &&
+		w.now < int64(float64(w.retention())/fastest) {
+		w.fail("%s, begun at %v, was rejected as too old: %s", name(t.ref), time.Duration(t.start), f.Text)
 	}
 }

@@ -14,15 +14,15 @@ import (
 
 const oneWay = time.Millisecond
 
-// steady is a cluster without chance: every message takes oneWay, and nothing
-// else takes time.
+// steady returns a cluster without randomness: every message takes oneWay, and nothing else takes time.
 func steady(order txn.Order) Options {
-	return Options{Seed: 1, Nodes: 3, Shards: 4, Registers: 40, Counters: 1, HotKeys: 1, Order: order, Learned: true, Far: true, Delay: oneWay,
+	return Options{Seed: 1, Nodes: 3, Shards: 4, Registers: 40, Counters: 1, HotKeys: 1, Order: order, Learned: true,
+		Far: true, Delay: oneWay,
 		Repeat: 100 * time.Millisecond, Liveness: time.Second, Bound: time.Hour, Mix: Mix{MaxOps: 1}}
 }
 
-// on gives keys: one of each of n different ordinary shards, then the hot one.
-func on(w *world, n int) (keys [][]byte) {
+// keysOnShards returns one key on each of n different ordinary shards, then one on the hot shard.
+func keysOnShards(w *world, n int) (keys [][]byte) {
 	seen := map[kv.ShardID]bool{w.router.HotShard(): true}
 	for i := 0; len(keys) < n; i++ {
 		if k := regKey(i); !seen[w.router.Shard(k)] {
@@ -33,8 +33,8 @@ func on(w *world, n int) (keys [][]byte) {
 	return append(keys, regKey(0))
 }
 
-// timed runs one call on a quiet cluster and counts its message delays.
-func timed(t *testing.T, w *world, f func(g *txn.Gateway, now int64, tok txn.Token)) (delays float64) {
+// messageDelays runs one call on an idle cluster and returns its number of message delays.
+func messageDelays(t *testing.T, w *world, f func(g *txn.Gateway, now int64, tok txn.Token)) (delays float64) {
 	begin, end := w.now, int64(-1)
 	n := w.nodes[0]
 	w.call(n, func(now int64, tok txn.Token) { f(n.machines[0], now, tok) }, func(d txn.Done, lost bool) {
@@ -44,7 +44,7 @@ func timed(t *testing.T, w *world, f func(g *txn.Gateway, now int64, tok txn.Tok
 	})
 	w.run(w.now+int64(time.Minute), func() bool { return end >= 0 })
 	require.NoError(t, w.err)
-	w.run(w.now+int64(50*oneWay), func() bool { return false }) // let the decision sink in
+	w.run(w.now+int64(50*oneWay), func() bool { return false }) // until the decision is applied everywhere
 	return float64(end-begin) / float64(oneWay)
 }
 
@@ -53,14 +53,13 @@ func get(k []byte) msg.Op { return msg.Op{Kind: msg.OpGet, Key: k} }
 
 const forever = int64(1) << 60
 
-// TestMessageDelays counts what section 4 of the protocol promises, on an
-// idle cluster.
+// TestMessageDelays checks the message delays in section 4 of the protocol, on an idle cluster.
 func TestMessageDelays(t *testing.T) {
 	for _, order := range []txn.Order{txn.HotLast, txn.Parallel} {
 		o := steady(order)
 		o.Reads = txn.LockingReads
 		w := newWorld(o)
-		k := on(w, 3)
+		k := keysOnShards(w, 3)
 		hot := k[3]
 		for _, tc := range []struct {
 			name string
@@ -78,7 +77,10 @@ func TestMessageDelays(t *testing.T) {
 			t.Run(fmt.Sprint(order, " ", tc.name), func(t *testing.T) {
 				w.sum.Txns++
 				id := kv.TxnID{Time: wallBase + w.now, Rand: uint64(w.sum.Txns)}
-				got := timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Execute(now, tok, id, tc.ops, forever, txn.How{}) })
+				got := messageDelays(t, w, func(g *txn.Gateway, now int64,
+					tok txn.Token) {
+					g.Execute(now, tok, id, tc.ops, forever, txn.How{})
+				})
 				require.InDelta(t, tc.want, got, 0.01)
 			})
 		}
@@ -87,24 +89,27 @@ func TestMessageDelays(t *testing.T) {
 			ref := kv.TxnRef{TxnID: kv.TxnID{Time: wallBase + w.now, Rand: 99}, Attempt: 1}
 			require.Nil(t, n.machines[0].Begin(n.local(w.now), ref, false, txn.How{}))
 			do := func(ops ...msg.Op) float64 {
-				return timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Do(now, tok, ref, ops, 0) })
+				return messageDelays(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Do(now, tok, ref, ops, 0) })
 			}
 			require.InDelta(t, 2, do(get(k[0])), 0.01)
 			require.InDelta(t, 2, do(get(hot)), 0.01)
 			require.InDelta(t, 0, do(put(k[0]), put(k[1])), 0.01)
 			require.InDelta(t, 0, do(get(k[1])), 0.01) // its own write
-			require.InDelta(t, 3, timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Commit(now, tok, ref, forever) }), 0.01)
+			require.InDelta(t, 3, messageDelays(t, w, func(g *txn.Gateway, now int64,
+				tok txn.Token) {
+				g.Commit(now, tok, ref, forever)
+			}), 0.01)
 		})
 	}
 }
 
-// TestMessageDelaysOfReaders counts what section 7 promises.
+// TestMessageDelaysOfReaders checks the message delays in section 7.
 func TestMessageDelaysOfReaders(t *testing.T) {
 	for plan, want := range map[txn.Plan]float64{txn.PlanParallel: 2, txn.PlanHotLast: 3} {
 		o := steady(txn.HotLast)
 		o.Plan = plan
 		w := newWorld(o)
-		k := on(w, 3)
+		k := keysOnShards(w, 3)
 		for _, tc := range []struct {
 			name string
 			want float64
@@ -118,7 +123,10 @@ func TestMessageDelaysOfReaders(t *testing.T) {
 			t.Run(fmt.Sprint(plan, " ", tc.name), func(t *testing.T) {
 				w.sum.Txns++
 				id := kv.TxnID{Time: wallBase + w.now, Rand: uint64(w.sum.Txns)}
-				require.InDelta(t, tc.want, timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Execute(now, tok, id, tc.ops, forever, txn.How{}) }), 0.01)
+				require.InDelta(t, tc.want, messageDelays(t, w, func(g *txn.Gateway, now int64,
+					tok txn.Token) {
+					g.Execute(now, tok, id, tc.ops, forever, txn.How{})
+				}), 0.01)
 			})
 		}
 		t.Run(fmt.Sprint(plan, " open"), func(t *testing.T) {
@@ -126,20 +134,26 @@ func TestMessageDelaysOfReaders(t *testing.T) {
 			ref := kv.TxnRef{TxnID: kv.TxnID{Time: wallBase + w.now, Rand: 99}, Attempt: 1}
 			require.Nil(t, n.machines[0].Begin(n.local(w.now), ref, true, txn.How{}))
 			do := func(ops ...msg.Op) float64 {
-				return timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Do(now, tok, ref, ops, 0) })
+				return messageDelays(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Do(now, tok, ref, ops, 0) })
 			}
 			require.InDelta(t, 2, do(get(k[0]), get(k[3])), 0.01)
 			require.InDelta(t, 2, do(get(k[1])), 0.01)
-			require.InDelta(t, 0, do(get(k[0])), 0.01) // it is registered there
-			require.InDelta(t, 0, timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Commit(now, tok, ref, forever) }), 0.01)
+			require.InDelta(t, 0, do(get(k[0])), 0.01) // the reader is registered there
+			require.InDelta(t, 0, messageDelays(t, w, func(g *txn.Gateway, now int64,
+				tok txn.Token) {
+				g.Commit(now, tok, ref, forever)
+			}), 0.01)
 		})
-		t.Run(fmt.Sprint(plan, " pin"), func(t *testing.T) {
+		t.Run(fmt.Sprint(plan, " snapshot"), func(t *testing.T) {
 			id := kv.TxnID{Time: wallBase + w.now, Rand: 100}
 			var ref kv.TxnRef
-			require.InDelta(t, 3, timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) {
+			require.InDelta(t, 3, messageDelays(t, w, func(g *txn.Gateway, now int64, tok txn.Token) {
 				ref = g.Scan(now, tok, id, kv.Range(nil, nil), false, forever, txn.How{})
 			}), 0.01)
-			require.InDelta(t, 2, timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Next(now, tok, ref, 1000) }), 0.01)
+			require.InDelta(t, 2, messageDelays(t, w, func(g *txn.Gateway, now int64,
+				tok txn.Token) {
+				g.Next(now, tok, ref, 1000)
+			}), 0.01)
 		})
 		for _, s := range w.shards {
 			require.NoError(t, s.m.Quiet())
@@ -147,25 +161,28 @@ func TestMessageDelaysOfReaders(t *testing.T) {
 	}
 }
 
-// TestABusyShardIsSparedNotices: it takes one message for a reader on
-// three other shards in place of four, and the reader one delay more.
-func TestABusyShardIsSparedNotices(t *testing.T) {
+// TestBusyShardIsReadOnceAndLast: a busy hot shard is read last, unregistered. A reader of it and of three other shards
+// then costs it one message instead of four, and takes one message delay more.
+func TestBusyShardIsReadOnceAndLast(t *testing.T) {
 	o := steady(txn.HotLast)
 	o.Plan = txn.PlanHotLast
 	w := newWorld(o)
-	k := on(w, 3)
+	k := keysOnShards(w, 3)
 	ops := []msg.Op{get(k[0]), get(k[1]), get(k[2]), get(k[3])}
 	hot := w.shards[w.shardAt(w.router.HotShard())]
 	read := func() (delays float64, messages int) {
 		w.sum.Txns++
-		before := hot.took
+		before := hot.messageCount
 		id := kv.TxnID{Time: wallBase + w.now, Rand: uint64(w.sum.Txns)}
-		delays = timed(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Execute(now, tok, id, ops, forever, txn.How{}) })
-		return delays, hot.took - before
+		delays = messageDelays(t, w, func(g *txn.Gateway, now int64,
+			tok txn.Token) {
+			g.Execute(now, tok, id, ops, forever, txn.How{})
+		})
+		return delays, hot.messageCount - before
 	}
 	for _, busy := range []bool{false, true} {
-		hot.alwaysBusy = busy
-		read() // from whose answer the gateway learns it
+		hot.fullyLoaded = busy
+		read() // its response reports the load to the gateway
 		delays, messages := read()
 		want := map[bool]float64{false: 3, true: 4}[busy]
 		require.InDelta(t, want, delays, 0.01)
@@ -176,9 +193,9 @@ func TestABusyShardIsSparedNotices(t *testing.T) {
 	}
 }
 
-// TestHotLocksAreHeldForNoTime runs contended one-shots: in hot-last order no
-// lock outlives a step of the hot shard, in parallel order locks do.
-func TestHotLocksAreHeldForNoTime(t *testing.T) {
+// TestHotLocksDoNotOutliveAStep runs contended one-shots. In hot-last order no lock outlives a step of the hot shard;
+// in parallel order locks do.
+func TestHotLocksDoNotOutliveAStep(t *testing.T) {
 	held := func(order txn.Order) (steps, locked int) {
 		o := steady(order)
 		o.Jitter, o.Sync, o.Clients, o.Txns, o.Registers = oneWay, oneWay, 20, 20, 6
@@ -191,11 +208,11 @@ func TestHotLocksAreHeldForNoTime(t *testing.T) {
 			if hot.m.Snapshot(0).Holders > 0 {
 				locked++
 			}
-			return w.busy == 0
+			return w.unfinished == 0
 		})
 		require.NoError(t, w.err)
 		w.settle()
-		w.judge()
+		w.check()
 		require.NoError(t, w.err)
 		require.Greater(t, w.sum.Committed, 200)
 		return steps, locked

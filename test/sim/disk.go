@@ -11,58 +11,55 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// disk is a log with the shards that share it. What is appended, and which messages
-// wait for what, is decided by the code of package node. Whatever is appended while
-// an fsync runs is in the next.
+// disk is a log with the shards that share it. The code of package node decides what is appended and which messages
+// wait. Entries that are appended while an fsync runs are part of the next one.
 type disk struct {
-	w      *world
-	n      *node
-	store  *memstore.Store
-	shards []*shell
-	up     bool
-	life   int
-	// syncing: an fsync is under way. Those that begin before slowUntil are slower by slowBy.
+	w           *world
+	n           *node
+	store       *memstore.Store
+	shards      []*shell
+	up          bool
+	incarnation int
+	// syncing: an fsync is running. Fsyncs that begin before slowUntil take slowBy longer.
 	syncing   bool
 	slowBy    time.Duration
 	slowUntil int64
-	// level is how much room it has for what is new, since when.
+	// level is the level of free space, since the instant since.
 	level    shard.Disk
 	since    int64
-	gather   groupcommit.Gather
+	batcher  groupcommit.Gather
 	releases groupcommit.Releases
-	// committing: what was submitted will be appended.
+	// committing: an append of the submitted steps is scheduled.
 	committing bool
-	// notes are the trace's on steps that are not appended, fresh those on what is
-	// not durable.
-	notes map[*groupcommit.Step][]*note
-	fresh []*note
+	// pending holds the events of steps that are not appended yet; volatile holds those of steps that are not durable.
+	pending  map[*groupcommit.Step][]*logEvent
+	volatile []*logEvent
 }
 
 func newDisk(n *node) *disk {
 	d := &disk{w: n.w, n: n, store: memstore.New()}
-	d.forget()
+	d.reset()
 	return d
 }
 
-// forget begins a life.
-func (d *disk) forget() {
-	d.gather, d.releases = groupcommit.Gather{Mutants: d.w.opt.Mutants}, groupcommit.Releases{}
-	d.notes, d.fresh, d.syncing, d.committing = map[*groupcommit.Step][]*note{}, nil, false, false
+// reset drops everything in memory, at a start.
+func (d *disk) reset() {
+	d.batcher, d.releases = groupcommit.Gather{Mutants: d.w.opt.Mutants}, groupcommit.Releases{}
+	d.pending, d.volatile, d.syncing, d.committing = map[*groupcommit.Step][]*logEvent{}, nil, false, false
 }
 
-// notAppended is where a step is that has only been submitted.
+// notAppended is the position of a step that is submitted and not appended.
 const notAppended = engine.Position(math.MaxUint64)
 
-// submit hands a step on. It is appended at once, or together with others that come
-// meanwhile.
-func (d *disk) submit(s *groupcommit.Step, notes []*note) {
+// submit submits a step. It is appended at once, or in a batch with steps that follow.
+func (d *disk) submit(s *groupcommit.Step, events []*logEvent) {
 	w := d.w
-	d.gather.Submit(s)
-	for _, n := range notes {
-		n.at = notAppended
+	d.batcher.Submit(s)
+	for _, n := range events {
+		n.position = notAppended
 	}
-	d.notes[s] = notes
-	d.fresh = append(d.fresh, notes...)
+	d.pending[s] = events
+	d.volatile = append(d.volatile, events...)
 	if d.committing {
 		return
 	}
@@ -75,29 +72,30 @@ func (d *disk) submit(s *groupcommit.Step, notes []*note) {
 		wait = w.about(w.opt.Sync)
 	}
 	d.committing = true
-	life := d.life
+	incarnation := d.incarnation
 	w.after(wait, func() {
-		if d.life == life {
+		if d.incarnation == incarnation {
 			d.committing = false
 			d.commit()
 		}
 	})
 }
 
-// commit appends what was submitted, starts its reads and has its messages wait.
+// commit appends the submitted steps, starts their reads and registers their messages with the log positions that they
+// wait for.
 func (d *disk) commit() {
-	batch := d.gather.Take()
+	batch := d.batcher.Take()
 	groups := batch.Groups()
 	var at engine.Position
 	if len(groups) > 0 {
 		var err error
 		at, err = d.store.Append(groups)
 		if err != nil {
-			panic(err) // a shard never writes what cannot be stored
+			panic(err) // a shard never writes an entry that the store rejects
 		}
 		d.sync()
 	}
-	d.place(batch, at)
+	d.setPositions(batch, at)
 	now, wait := batch.Appended(at, d.store.Durable())
 	if !wait.Empty() {
 		d.releases.Add(wait)
@@ -105,24 +103,24 @@ func (d *disk) commit() {
 	for _, s := range batch.Steps {
 		sh := d.w.shards[d.w.shardAt(s.Shard.ID)]
 		for _, r := range s.Out.Reads {
-			sh.read(r)
+			sh.startRead(r)
 		}
 	}
 	d.send(now)
 }
 
-// place says in the notes on a batch's steps where these are: those that wrote
-// nothing are where the last that did is.
-func (d *disk) place(batch groupcommit.Batch, at engine.Position) {
+// setPositions sets the log positions of the events of a batch. A step without entries has the position of the last
+// entry before it, since it depends on that.
+func (d *disk) setPositions(batch groupcommit.Batch, at engine.Position) {
 	last := map[*groupcommit.Shard]engine.Position{}
 	for _, s := range batch.Steps {
 		if len(s.Out.Entries) > 0 {
 			last[s.Shard] = at
 		}
-		for _, n := range d.notes[s] {
-			n.at = max(last[s.Shard], s.Shard.Appended)
+		for _, n := range d.pending[s] {
+			n.position = max(last[s.Shard], s.Shard.Appended)
 		}
-		delete(d.notes, s)
+		delete(d.pending, s)
 	}
 }
 
@@ -132,48 +130,48 @@ func (d *disk) send(envs []*msg.Envelope) {
 	}
 }
 
-// sync begins an fsync unless one is under way.
+// sync begins an fsync unless one is running.
 func (d *disk) sync() {
 	if d.syncing || d.store.Last() == d.store.Durable() {
 		return
 	}
 	d.syncing = true
-	target, life := engine.Position(0), d.life
+	target, incarnation := engine.Position(0), d.incarnation
 	w := d.w
-	// The fsync takes in what this instant's steps still append.
+	// The fsync includes entries that other steps append at this instant.
 	w.after(w.upTo(w.opt.Sync/4), func() { target = d.store.Last() })
-	took := w.opt.Sync/4 + w.about(w.opt.Sync) + d.slower()
+	took := w.opt.Sync/4 + w.about(w.opt.Sync) + d.extraSyncTime()
 	if w.chance(0.01) {
 		took *= 10
 	}
 	w.after(took, func() {
 		d.n.whenAwake(func() {
-			if d.life != life {
+			if d.incarnation != incarnation {
 				return
 			}
 			d.syncing = false
 			d.store.SyncTo(target)
-			d.durable()
+			d.onDurable()
 			d.sync()
 		})
 	})
 }
 
-// durable lets go what waited for the log.
-func (d *disk) durable() {
+// onDurable sends the messages that waited for the log.
+func (d *disk) onDurable() {
 	p := d.store.Durable()
 	n := 0
-	for n < len(d.fresh) && d.fresh[n].at <= p {
+	for n < len(d.volatile) && d.volatile[n].position <= p {
 		n++
 	}
-	d.fresh = d.fresh[n:]
+	d.volatile = d.volatile[n:]
 	d.releases.Advance(p)
 	for _, x := range d.releases.Ready() {
 		d.send(x.Sends)
 	}
 }
 
-// crash loses the memory of the shards and some of what is not durable.
+// crash drops the memory of the shards, and a random part of the log that is not durable.
 func (d *disk) crash() {
 	w := d.w
 	if !d.up {
@@ -181,43 +179,43 @@ func (d *disk) crash() {
 	}
 	w.sum.Crashes++
 	if w.opt.CleanStops && w.rng.IntN(3) == 0 {
-		d.rest()
+		d.shutDown()
 	}
 	from, to := d.store.Durable(), d.store.Last()
 	keep := from + engine.Position(w.rng.Int64N(int64(to-from)+1))
 	w.trace("%v log CRASH keeps %d of %d..%d", d.n.id, keep, from, to)
 	d.store.Crash(keep)
-	for _, note := range d.fresh {
-		note.lost = note.at > keep
+	for _, note := range d.volatile {
+		note.lost = note.position > keep
 	}
-	d.forget()
+	d.reset()
 	d.up = false
-	d.life++
-	life := d.life
+	d.incarnation++
+	incarnation := d.incarnation
 	w.after(w.upTo(w.opt.Down), func() {
-		if d.life == life && !d.up {
+		if d.incarnation == incarnation && !d.up {
 			d.start()
-			d.n.tellDown(false)
+			d.n.announceDown(false)
 		}
 	})
 }
 
-// rest ends the shards cleanly, to the last entry.
-func (d *disk) rest() {
+// shutDown shuts the shards down cleanly: the log ends with the entry of a clean shutdown and is durable.
+func (d *disk) shutDown() {
 	for _, s := range d.shards {
 		if entries := s.m.Rest(); len(entries) > 0 {
-			d.gather.Submit(&groupcommit.Step{Shard: &s.log, Out: shard.Output{Entries: entries}})
+			d.batcher.Submit(&groupcommit.Step{Shard: &s.log, Out: shard.Output{Entries: entries}})
 		}
 	}
 	d.commit()
 	d.store.SyncTo(d.store.Last())
-	d.durable()
+	d.onDurable()
 }
 
 // start recovers the shards.
 func (d *disk) start() {
 	d.up = true
-	d.life++
+	d.incarnation++
 	for _, s := range d.shards {
 		s.start()
 	}

@@ -1,44 +1,41 @@
-// Package sim runs whole clusters of linchpin's machines from one seed: no
-// goroutine, no clock, no network. A failure can therefore be played again,
-// step by step, from its seed.
+// Package sim runs whole clusters of linchpin's machines from one seed, without goroutines, clocks or a network. Any
+// failure can be replayed, step by step, from its seed.
 //
 // # The world
 //
-// A world is a heap of events in virtual nanoseconds. Its nodes have the real
-// gateways, in a third of the runs with several machines each (machines.go), and
-// shards and a memstore as their log, and a shell that keeps what
-// package shard asks of its caller: entries are appended in order, Output.Send
-// waits until the log as it stood is durable, Output.Urgent does not, cold
-// reads are answered some time later from the log as it is then. Around them
-// everything is random: the delay, order, number and loss of messages, how
-// many of them a step takes in, the length of an fsync, the rates of clocks
-// (5 % either way), when nodes, logs and gateways crash, and when disks have no
-// room for what is new. A crash loses the
-// shards' memory and any part of the log that is not durable.
+// A world is a heap of events in virtual nanoseconds. Each node has the real gateway (in a third of the runs with
+// several machines, machines.go), the real shards with a memstore as their log, and a shell that does what package
+// shard requires of its caller:
+//
+//   - entries are appended in order;
+//   - Output.Send waits until everything appended before is durable, Output.Urgent does not;
+//   - reads from disk return some time later, with the state of the log at that time.
+//
+// Random are the delay, order, number and loss of messages, how many messages a step processes, the duration of an
+// fsync, the rates of clocks (5 % either way), crashes of nodes, logs and gateways, and lack of free disk space. A
+// crash loses the shards' memory and any part of the log that is not durable.
 //
 // # The clients
 //
-// Clients run every kind of transaction on very few keys: one-shots with all
-// operations and conditions, interactive ones that are retried with their age,
-// readers, scans at kept indexes. Some vanish in the middle, some set short
-// deadlines, and whoever loses an answer enquires, at times through two
-// gateways; others enquire out of curiosity.
+// Clients run every kind of transaction on very few keys: one-shots with all operations and conditions, interactive
+// transactions whose retries keep their age, readers, and reads at snapshots. Some clients vanish in the middle, and
+// some set short deadlines. A client that loses a response queries the outcome, at times through two gateways. Other
+// outcomes are queried at random.
 //
-// # The verdict
+// # The checks
 //
-// Shards tell (shard.Trace) when they decide and which effect becomes visible
-// at which index. From this the judge knows the instant F of every update, in
-// one order over the whole cluster, and
+// Shards report (shard.Trace) when they decide a transaction, and which effect becomes visible at which CSN. So the
+// instant F of every update is known, in one order over the whole cluster. The checks
 //
-//   - replays all updates in the order of F on a plain model, and compares
+//   - replay all updates in the order of F on a plain model, and compare
 //     every result, every condition and every effect (replay.go);
-//   - finds for every reader, and for every condition that failed, an instant
-//     inside its life at which all it saw was so;
-//   - has pkg/history's exact judge look for cycles in the dependency graph of
-//     the same versions, which knows nothing of F;
-//   - checks that no id was told two outcomes, that every call was answered in
-//     time, that the logs hold the model's last state, and that nothing is left
-//     behind (verdict.go).
+//   - find, for every reader and every failed condition, an instant within
+//     the lifetime of the transaction at which all its results hold;
+//   - search for cycles in the dependency graph of the same versions with
+//     pkg/history, which does not know F;
+//   - check that no id has two outcomes, that every call returned in time,
+//     that the logs hold the model's last state, and that nothing is left
+//     over (check.go).
 //
-// Each shard's own invariants are checked after every step.
+// After every step each shard checks its own invariants.
 package sim

@@ -10,25 +10,26 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// drawer makes up arguments. Those of one kind are few, so that they clash.
+// drawer draws arguments. There are few different ones of each kind, so that calls conflict.
 type drawer struct {
 	*rand.Rand
 	names   int
 	padding string
 }
 
-// drawing makes up the arguments of one method.
+// drawing draws the arguments of one method.
 type drawing = func(*drawer) []msg.Datum
 
-// drawings make up arguments, by type and method. TestAllMethodsAreDrawn holds
-// them against the types that there are: a method without a drawing would never be
-// called.
+// drawings hold a drawing for each method, by the method's full name. TestAllMethodsAreDrawn compares them with the
+// existing types: a method without a drawing would never be called.
 var drawings = map[string]drawing{
-	"set.add": someNames, "set.remove": someNames, "set.add-count": someNames, "set.remove-count": someNames, "set.contains": oneName,
-	"set.len": noArgs, "set.members": noArgs,
+	"set.add": someNames, "set.remove": someNames, "set.add-count": someNames, "set.remove-count": someNames,
+	"set.contains": oneName,
+	"set.len":      noArgs, "set.members": noArgs,
 
-	"map.set": drawFields, "map.set-if-absent": oneField, "map.increment": fieldNumber, "map.increment-get": fieldNumber, "map.delete": someNames,
-	"map.get": oneName, "map.get-many": someNames, "map.has": oneName, "map.len": noArgs, "map.all": noArgs,
+	"map.set": drawFields, "map.set-if-absent": oneField, "map.increment": fieldNumber, "map.increment-get": fieldNumber,
+	"map.delete": someNames,
+	"map.get":    oneName, "map.get-many": someNames, "map.has": oneName, "map.len": noArgs, "map.all": noArgs,
 	"map.range": func(d *drawer) []msg.Datum { return append(oneName(d), adt.Int(1+int64(d.IntN(3)))) },
 
 	"sorted-set.add":       drawMembers,
@@ -40,9 +41,11 @@ var drawings = map[string]drawing{
 	"list.get": func(d *drawer) []msg.Datum { return []msg.Datum{d.position(4)} },
 
 	"bounded-counter.create": drawBounds, "bounded-counter.get": noArgs, "bounded-counter.bounds": noArgs,
-	"bounded-counter.add": move, "bounded-counter.subtract": move, "bounded-counter.try-add": move, "bounded-counter.try-subtract": move,
+	"bounded-counter.add": move, "bounded-counter.subtract": move, "bounded-counter.try-add": move,
+	"bounded-counter.try-subtract": move,
 
-	"summary.add": scores, "summary.count": noArgs, "summary.sum": noArgs, "summary.mean": noArgs, "summary.min": noArgs, "summary.max": noArgs,
+	"summary.add": scores, "summary.count": noArgs, "summary.sum": noArgs, "summary.mean": noArgs, "summary.min": noArgs,
+	"summary.max":      noArgs,
 	"summary.variance": noArgs, "summary.stats": noArgs,
 
 	"top-k.add": func(d *drawer) []msg.Datum { return []msg.Datum{d.score(), d.name()} },
@@ -56,7 +59,7 @@ var drawings = map[string]drawing{
 	},
 }
 
-// drawCall makes up a call of a method; ok is false if there is no drawing for it.
+// drawCall draws a call of a method; ok is false if the method has no drawing.
 func (d *drawer) drawCall(m *adt.TypeMethod, key []byte) (op msg.Op, ok bool) {
 	draw := drawings[m.FullName()]
 	if draw == nil {
@@ -68,10 +71,10 @@ func (d *drawer) drawCall(m *adt.TypeMethod, key []byte) (op msg.Op, ok bool) {
 func (d *drawer) name() msg.Datum  { return datum(string(rune('a'+d.IntN(d.names))) + d.padding) }
 func (d *drawer) score() msg.Datum { return adt.Float(float64(d.IntN(9) - 3)) }
 
-// some is how many names one call is about: one or two of few, more of many.
-func (d *drawer) some() int { return 1 + d.IntN(max(2, d.names/6)) }
+// count draws the number of names of one call: one or two if there are few names, otherwise more.
+func (d *drawer) count() int { return 1 + d.IntN(max(2, d.names/6)) }
 
-// position is one from the beginning mostly; a negative one counts from the end.
+// position draws a position, mostly from the beginning; a negative one counts from the end.
 func (d *drawer) position(n int) msg.Datum {
 	if d.IntN(4) == 0 {
 		return adt.Int(-1 - int64(d.IntN(n)))
@@ -83,7 +86,7 @@ func noArgs(*drawer) []msg.Datum    { return nil }
 func oneName(d *drawer) []msg.Datum { return []msg.Datum{d.name()} }
 
 func someNames(d *drawer) (out []msg.Datum) {
-	for range d.some() {
+	for range d.count() {
 		out = append(out, d.name())
 	}
 	return out
@@ -94,7 +97,7 @@ func oneField(d *drawer) []msg.Datum {
 }
 
 func drawFields(d *drawer) (out []msg.Datum) {
-	for range d.some() {
+	for range d.count() {
 		out = append(out, oneField(d)...)
 	}
 	if d.IntN(20) == 0 {
@@ -106,7 +109,7 @@ func drawFields(d *drawer) (out []msg.Datum) {
 func drawMembers(d *drawer) (out []msg.Datum) {
 	n := 1
 	if d.names > fewNames {
-		n = d.some()
+		n = d.count()
 	}
 	for range n {
 		out = append(out, d.score(), d.name())
@@ -125,7 +128,7 @@ func scores(d *drawer) (out []msg.Datum) {
 	return out
 }
 
-// span is from one position to another; of many, often to one that is near.
+// span draws a first and a last position; if there are many names, often close to each other.
 func span(d *drawer) []msg.Datum {
 	first := d.position(d.names - 1)
 	if d.names > fewNames && d.IntN(2) == 0 {
@@ -134,7 +137,7 @@ func span(d *drawer) []msg.Datum {
 	return []msg.Datum{first, d.position(d.names + 2)}
 }
 
-// scoreSpan is all from a score on, some of them, or none now and then.
+// scoreSpan draws a range of scores, with a limit in one case of three. It may be empty.
 func scoreSpan(d *drawer) []msg.Datum {
 	out := []msg.Datum{d.score(), adt.Float(float64(d.IntN(9)))}
 	if d.IntN(3) == 0 {
@@ -143,7 +146,7 @@ func scoreSpan(d *drawer) []msg.Datum {
 	return out
 }
 
-// drawBounds are from 0 to 8 mostly, so that counters are made again as they are.
+// drawBounds mostly draws 0 and 8, so that counters are often created again with the same bounds.
 func drawBounds(d *drawer) []msg.Datum {
 	floor, ceiling := int64(0), int64(8)
 	if d.IntN(4) == 0 {
@@ -156,12 +159,12 @@ func drawBounds(d *drawer) []msg.Datum {
 	return out
 }
 
-// fewNames is how many names there are unless Options.Names says otherwise.
+// fewNames is the default of Options.Names.
 const fewNames = 4
 
 func (o *Options) names() int { return cmp.Or(o.Names, fewNames) }
 
-// drawer makes up arguments for the client's calls.
+// drawer returns a drawer for the client's calls.
 func (c *client) drawer() *drawer {
 	return &drawer{c.w.rng, c.w.opt.names(), strings.Repeat(".", c.w.opt.Padding)}
 }

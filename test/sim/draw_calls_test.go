@@ -12,13 +12,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// TestAllMethodsAreDrawn: clients of the simulation call every method of every
-// data type, and the model knows them all. Whoever adds a method adds how it is
-// drawn (drawings) and what it does (things).
+// TestAllMethodsAreDrawn: clients of the simulation call every method of every data type, and the model implements all
+// of them. A new method needs a drawing (drawings) and an implementation in the model (objectTypes).
 func TestAllMethodsAreDrawn(t *testing.T) {
 	all := map[string]bool{}
 	for _, declared := range adt.Types() {
-		require.NotNil(t, makeThing(declared.ID), "the model has no %s", declared.Name)
+		require.NotNil(t, newObject(declared.ID), "the model has no %s", declared.Name)
 		for _, m := range declared.Methods {
 			all[m.FullName()] = true
 			require.Contains(t, drawings, m.FullName(), "it would never be called")
@@ -27,7 +26,7 @@ func TestAllMethodsAreDrawn(t *testing.T) {
 	for name := range drawings {
 		require.True(t, all[name], "%s is drawn, and there is no such method", name)
 	}
-	c := &client{w: &world{rng: rand.New(rand.NewPCG(1, 2)), opt: Options{Registers: 1, Counters: 1, Things: 1}}}
+	c := &client{w: &world{rng: rand.New(rand.NewPCG(1, 2)), opt: Options{Registers: 1, Counters: 1, Objects: 1}}}
 	called := map[string]bool{}
 	for range 100 * len(all) {
 		op := c.someCall(false)
@@ -38,18 +37,17 @@ func TestAllMethodsAreDrawn(t *testing.T) {
 	require.Equal(t, all, called)
 }
 
-// TestTheModelAgreesWithTheTypes: calls as they are drawn, one after another on one
-// value, come to the same in the model; and they come to something: each method
-// changes the value sometimes, or answers what it did not always answer.
-func TestTheModelAgreesWithTheTypes(t *testing.T) {
+// TestModelMatchesDataTypes: random calls, one after another on one value, have the same results in the model as in the
+// data type. Each method changes the value at least once, or returns different results.
+func TestModelMatchesDataTypes(t *testing.T) {
 	for _, declared := range adt.Types() {
 		t.Run(declared.Name, func(t *testing.T) {
 			d := &drawer{rand.New(rand.NewPCG(3, uint64(declared.ID))), fewNames, ""}
-			model, value := makeThing(declared.ID), entry.Value{}
+			model, value := newObject(declared.ID), entry.Value{}
 			changed, answers := map[string]bool{}, map[string]map[string]bool{}
 			for range 1000 * len(declared.Methods) {
 				if d.IntN(50) == 0 { // the key is deleted
-					model, value = makeThing(declared.ID), entry.Value{}
+					model, value = newObject(declared.ID), entry.Value{}
 				}
 				m := declared.Methods[d.IntN(len(declared.Methods))]
 				op, ok := d.drawCall(m, []byte("k"))
@@ -61,7 +59,7 @@ func TestTheModelAgreesWithTheTypes(t *testing.T) {
 				if kind != kv.KindOK {
 					continue
 				}
-				if !m.Distinct { // those of one that is are compared with all others in a run
+				if !m.Distinct { // the results of a distinct one are compared within a run
 					require.Equal(t, fmt.Sprint(want), fmt.Sprint(p.Answer), "%v of %v", op, model)
 				}
 				if answers[m.Name] == nil {
@@ -77,11 +75,13 @@ func TestTheModelAgreesWithTheTypes(t *testing.T) {
 				model, value = next, after
 				require.Equal(t, model.empty(), !value.Exists())
 				if value.Exists() {
-					require.NoError(t, sameThing(cell{thing: model}, &value))
+					require.NoError(t, compareObject(cell{object: model}, &value))
 				}
 			}
 			for _, m := range declared.Methods {
-				require.True(t, changed[m.Name] || len(answers[m.Name]) > 1, "%s never changed anything, nor answered two things", m.Name)
+				require.True(t, changed[m.Name] || len(answers[m.Name]) > 1,
+					"%s never changed a value and always returned the same",
+					m.Name)
 				require.Equal(t, m.Changes, changed[m.Name], "%s changes the value", m.Name)
 			}
 		})

@@ -11,23 +11,21 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Keys that expire. An expiry is a transaction of which no client knows: it begins
-// when a shard asks for it, which must not be before the deadline by the shard's
-// clock, and may commit or not. Beyond that it is judged as any other is: the model
-// knows for each version when it expires, and so whether an expiry that was decided
-// had to delete the key.
+// Keys that expire. An expiry is a transaction without a client. It begins when a shard requests it, which must not be
+// before the deadline by the shard's clock, and it may commit or not. It is checked like any other transaction: the
+// model knows the deadline of each version, so it knows whether a decided expiry has to delete the key.
 
-// dueEvery is how often shards look for what is due, and dueAgain when they ask again.
+// dueEvery is how often shards look for expired keys, and dueRetry after what time they request an expiry again.
 const (
 	dueEvery = 2 * time.Millisecond
-	dueAgain = 60 * time.Millisecond
-	// mostTTL is the longest time to live, in milliseconds.
-	mostTTL = 40
+	dueRetry = 60 * time.Millisecond
+	// maxTTL is the longest time to live, in milliseconds.
+	maxTTL = 40
 )
 
-// expiringOp has a key expire, or not do so any more.
+// expiringOp draws an operation that sets or removes a deadline.
 func (c *client) expiringOp() msg.Op {
-	expiry := -1 - int64(c.w.rng.IntN(mostTTL))
+	expiry := -1 - int64(c.w.rng.IntN(maxTTL))
 	switch c.w.rng.IntN(8) {
 	case 0:
 		return msg.Op{Kind: msg.OpExpire, Key: c.anyKey()}
@@ -37,8 +35,8 @@ func (c *client) expiringOp() msg.Op {
 	return msg.Op{Kind: msg.OpPut, Key: c.register(), Value: c.value(), Expiry: expiry}
 }
 
-// expire executes one of them on the model, or a deletion. What a key's deadline is
-// comes with the version that becomes visible; here it is only whether there is one.
+// expire executes an expiry operation in the model, or a deletion by an expiry. The deadline itself is known only when
+// the version becomes visible; until then it is unknownDeadline.
 func (t *trial) expire(op *msg.Op, res *msg.Result) error {
 	key := string(op.Key)
 	c, mine := t.get(key)
@@ -48,27 +46,27 @@ func (t *trial) expire(op *msg.Op, res *msg.Result) error {
 		}
 		return nil
 	}
-	if err := t.foundAs(c, op, res); err != nil || !c.exists || op.Expiry == 0 && c.expires == 0 {
+	if err := t.compareFound(c, op, res); err != nil || !c.exists || op.Expiry == 0 && c.expires == 0 {
 		return err
 	}
 	o := own{cell: c}
 	if mine {
 		o = t.own[key]
 	}
-	o.version = kv.Version{} // a new one, of which nobody knows yet
+	o.version = kv.Version{} // a new version, not known yet
 	o.expires = 0
 	if op.Expiry != 0 {
-		o.expires = someTime
+		o.expires = unknownDeadline
 	}
 	t.own[key] = o
 	return nil
 }
 
-// someTime is the deadline of what is not visible yet.
-const someTime = math.MaxInt64
+// unknownDeadline is the deadline of a version that is not visible yet.
+const unknownDeadline = math.MaxInt64
 
-// noteArrival notes when a shard first received a piece that may set a deadline.
-func (s *shell) noteArrival(env *msg.Envelope) {
+// recordArrival records when the first shard received a piece of a transaction that may set a deadline.
+func (s *shell) recordArrival(env *msg.Envelope) {
 	var txn kv.TxnRef
 	switch b := env.Body.(type) {
 	case *msg.CommitRequest:
@@ -83,31 +81,30 @@ func (s *shell) noteArrival(env *msg.Envelope) {
 	}
 }
 
-// noteDeadline notes before when a key may not be deleted that has been given a time to live.
-func (s *shell) noteDeadline(txn kv.TxnRef, e *entry.Effect, v *entry.Value) {
+// recordDeadline records the earliest instant at which a key with a new deadline may be deleted.
+func (s *shell) recordDeadline(txn kv.TxnRef, e *entry.Effect, v *entry.Value) {
 	arrived, ok := s.w.arrived[txn.TxnID]
 	if e.Ttl == 0 || v.Expires == 0 || !ok {
 		return
 	}
 	row := string(entry.DeadlineKey(v.Expires, e.Key))
-	s.w.lives[row] = arrived + int64(float64(e.Ttl*int64(time.Millisecond))/fastest)
+	s.w.deleteNotBefore[row] = arrived + int64(float64(e.Ttl*int64(time.Millisecond))/fastest)
 }
 
-// checkDue fails if a key is deleted before it has lived for as long as it was to, whatever the
-// times of day of nodes have shown since. Where outcomes are kept for less than the run lasts, clocks
-// that are wrong, or of another node, may be believed, and nothing is checked.
+// checkDue fails if a shard requests an expiry too early, whatever the nodes' times of day have been since. If outcomes
+// are retained for less than the run takes, nodes may adopt wrong clocks, and nothing is checked.
 func (s *shell) checkDue(k *msg.ExpireKey) {
-	lives, ok := s.w.lives[string(entry.DeadlineKey(k.Expires, k.Key))]
+	earliest, ok := s.w.deleteNotBefore[string(entry.DeadlineKey(k.Expires, k.Key))]
 	if !ok || s.w.opt.Retention > 0 {
 		return
 	}
-	if s.w.now < lives {
-		s.w.fail("%v wants %q to expire %v before its time", s.id, k.Key, time.Duration(lives-s.w.now))
+	if s.w.now < earliest {
+		s.w.fail("%v requests the expiry of %q %v too early", s.id, k.Key, time.Duration(earliest-s.w.now))
 	}
 }
 
-// asksDue takes note of the deletions that a shard asks for.
-func (s *shell) asksDue(envs []*msg.Envelope) {
+// recordExpiries records the expiries that a shard requests.
+func (s *shell) recordExpiries(envs []*msg.Envelope) {
 	for _, env := range envs {
 		if !msg.Is[msg.Due](env) || msg.As[msg.Due](env).ExpireKey == nil {
 			continue
@@ -119,29 +116,28 @@ func (s *shell) asksDue(envs []*msg.Envelope) {
 	}
 }
 
-// expiry is a deletion that a shard has asked for at a time.
+// expiry is a deletion that a shard has requested.
 type expiry struct {
 	at int64
 	op msg.Op
 }
 
-// expiryLife is where an expiry is decided.
-type expiryLife struct {
-	id    kv.TxnID
-	shard kv.ShardID
-	life  kv.Incarnation
+// expiryDecision names where an expiry was decided.
+type expiryDecision struct {
+	id          kv.TxnID
+	shard       kv.ShardID
+	incarnation kv.Incarnation
 }
 
-// expiring gives an expiry that a shard decides a name of its own, and a record. The
-// message that asks for one can come twice, to two lives of the gateway: then there are
-// two, in two lives of the shard or, if the key has moved, on two. Nobody asks
-// what became of either.
-func (s *shell) expiring(txn kv.TxnRef) kv.TxnRef {
+// expiryRef returns a separate name for an expiry that a shard decides, and adds a record of that name. The request can
+// be duplicated, and reach two incarnations of the gateway. Then two transactions of one id commit: in two incarnations
+// of the shard, or on two shards if the key has moved in between. No client queries either outcome.
+func (s *shell) expiryRef(txn kv.TxnRef) kv.TxnRef {
 	x := s.w.expiries[txn.TxnID]
 	if x == nil {
 		return txn
 	}
-	at := expiryLife{txn.TxnID, s.id, s.m.Incarnation()}
+	at := expiryDecision{txn.TxnID, s.id, s.m.Incarnation()}
 	t := s.w.decidedDue[at]
 	if t == nil {
 		n := len(s.w.decidedDue)
@@ -149,17 +145,17 @@ func (s *shell) expiring(txn kv.TxnRef) kv.TxnRef {
 		t = &txnRecord{ref: txn, kind: oneShot, client: math.MaxInt32 - n, start: x.at, end: math.MaxInt64, outcome: unknown,
 			calls: []*callRecord{{ops: []msg.Op{x.op}}}}
 		s.w.decidedDue[at] = t
-		s.w.log.enter(t)
+		s.w.log.add(t)
 	}
 	return t.ref
 }
 
-// checkDeadlines: each key that expires has the row by which that is found, where it
-// lives, and there are no others.
+// checkDeadlines fails unless each shard has exactly one row in its table of deadlines for each key with a deadline
+// that it stores.
 func (w *world) checkDeadlines(keys []string) {
 	want := map[kv.ShardID][]string{}
 	for _, key := range keys {
-		s := w.whereStored(key)
+		s := w.shardStoring(key)
 		if v, err := s.stored(key); err == nil && v.Expires != 0 {
 			want[s.id] = append(want[s.id], string(entry.DeadlineKey(v.Expires, []byte(key))))
 		}
@@ -171,9 +167,13 @@ func (w *world) checkDeadlines(keys []string) {
 		}
 		rows := want[s.id]
 		slices.Sort(rows)
-		same := slices.EqualFunc(rows, res.Rows, func(row string, r entry.Row) bool { return bytes.Equal([]byte(row), r.Key) })
+		same := slices.EqualFunc(rows, res.Rows, func(row string, r entry.Row) bool {
+			return bytes.Equal([]byte(row),
+				r.Key)
+		})
 		if !same {
-			w.fail("%v has %d rows of deadlines, and %d keys that expire, or not the same: %q, %v", s.id, len(res.Rows), len(rows), rows, res.Rows)
+			w.fail("%v has %d rows of deadlines, but %d keys with a deadline, or other ones: %q, %v", s.id, len(res.Rows),
+				len(rows), rows, res.Rows)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// startFaults spreads the crashes over the time that the clients may take.
+// startFaults distributes the crashes over the expected length of the run.
 func (w *world) startFaults() {
 	left := w.opt.Crashes
 	for range w.opt.Cuts {
@@ -22,18 +22,18 @@ func (w *world) startFaults() {
 	}
 	var next func()
 	next = func() {
-		if left == 0 || w.busy == 0 || w.calm {
+		if left == 0 || w.unfinished == 0 || w.calm {
 			return
 		}
 		left--
-		w.fault()
+		w.crashRandom()
 		w.after(w.about(w.opt.Every)+w.opt.Down/2, next)
 	}
 	w.after(w.about(w.opt.Every), next)
 }
 
-// fault is one crash of some kind.
-func (w *world) fault() {
+// crashRandom injects one crash of a random kind.
+func (w *world) crashRandom() {
 	n, f := w.nodes[w.rng.IntN(len(w.nodes))], w.opt.Faults
 	at := w.rng.IntN(f.Gateway + f.Torn + f.Log + f.Node)
 	switch {
@@ -48,19 +48,19 @@ func (w *world) fault() {
 		for _, d := range n.disks {
 			d.crash()
 		}
-		n.tellDown(true)
+		n.announceDown(true)
 	}
 }
 
-// startDrains spreads the drains over the time that the clients may take.
+// startDrains distributes the drains over the expected length of the run.
 func (w *world) startDrains() {
 	for range w.opt.Drains {
 		w.after(w.upTo(200*time.Millisecond)+w.upTo(2*w.opt.Down), func() { w.nodes[w.rng.IntN(len(w.nodes))].drain() })
 	}
 }
 
-// drain has the gateways learn one by one that the node's shards are about to stop, those
-// of the node last. Then it stops, at some time; and when it is back they learn that, too.
+// drain announces to one gateway after another that the node's shards are about to stop, to the gateway of the node
+// itself last. Then the node stops, and starts again, and that is announced too.
 func (n *node) drain() {
 	w := n.w
 	if w.calm || !n.up() {
@@ -76,7 +76,7 @@ func (n *node) drain() {
 			}
 			w.after(late, func() {
 				if o.gwUp {
-					o.toAll(func(m *txn.Gateway) { m.Shards().SetLeaving(s.id, inc) })
+					o.onAllMachines(func(m *txn.Gateway) { m.Shards().SetLeaving(s.id, inc) })
 				}
 			})
 		}
@@ -86,8 +86,8 @@ func (n *node) drain() {
 		for _, d := range n.disks {
 			d.crash()
 		}
-		n.tellDown(true)
-		n.tellBack()
+		n.announceDown(true)
+		n.announceRestart()
 	})
 }
 
@@ -95,25 +95,24 @@ func (n *node) up() bool {
 	return n.gwUp && !slices.ContainsFunc(n.disks, func(d *disk) bool { return !d.up })
 }
 
-// tellBack has all gateways know the shards' lives when the node is back. What was told of
-// the lives before has come by then.
-func (n *node) tellBack() {
+// announceRestart sends the shards' incarnations to all gateways when the node is up again. All announcements of
+// earlier incarnations have arrived by then.
+func (n *node) announceRestart() {
 	n.w.after(n.w.opt.Down+50*time.Millisecond, func() {
 		if !n.up() {
-			n.tellBack()
+			n.announceRestart()
 			return
 		}
 		for _, o := range n.w.nodes {
 			for _, s := range n.shards {
 				inc := s.m.Incarnation()
-				o.toAll(func(m *txn.Gateway) { m.Shards().Learn(s.id, inc) })
+				o.onAllMachines(func(m *txn.Gateway) { m.Shards().Learn(s.id, inc) })
 			}
 		}
 	})
 }
 
-// startSlow spreads slow disks, and processes that stand still, over the time that the clients may
-// take. Neither loses anything.
+// startSlow distributes slow disks and stalled processes over the expected length of the run. Neither loses data.
 func (w *world) startSlow() {
 	o := &w.opt
 	for range o.SlowDisks {
@@ -129,12 +128,12 @@ func (w *world) startSlow() {
 		w.after(w.upTo(o.SlowFor), func() {
 			n := w.nodes[w.rng.IntN(len(w.nodes))]
 			n.stopped = w.now + int64(w.upTo(o.SlowFor)/4)
-			w.trace("%v STANDS STILL until %v", n.id, time.Duration(n.stopped))
+			w.trace("%v STALLS until %v", n.id, time.Duration(n.stopped))
 		})
 	}
 }
 
-// whenAwake has something happen in the node's process: now, or when that goes on.
+// whenAwake runs f in the node's process: now, or when the process is no longer stalled.
 func (n *node) whenAwake(f func()) {
 	if n.stopped <= n.w.now || n.w.calm {
 		f()
@@ -143,8 +142,8 @@ func (n *node) whenAwake(f func()) {
 	n.w.at(n.stopped, func() { n.whenAwake(f) })
 }
 
-// slower is by how much an fsync that begins now is slower.
-func (d *disk) slower() time.Duration {
+// extraSyncTime returns the additional time of an fsync that begins now.
+func (d *disk) extraSyncTime() time.Duration {
 	if d.slowUntil <= d.w.now || d.w.calm {
 		return 0
 	}

@@ -10,10 +10,10 @@ import (
 
 // FullCounts counts what happened on disks without space.
 type FullCounts struct {
-	// Fills is how many times a disk was low on space.
+	// Fills counts how often a disk ran low on free space.
 	Fills int
-	// FullReads counts the readers that were served on a disk without space, FullDeletes the
-	// deletions that were admitted where it was low.
+	// FullReads counts the readers that a shard without free space served, FullDeletes the deletions that one with low
+	// free space admitted.
 	FullReads, FullDeletes int
 }
 
@@ -23,8 +23,8 @@ func (c *FullCounts) add(o FullCounts) {
 	c.FullDeletes += o.FullDeletes
 }
 
-// startFills has disks run low on room, and some be full, for a while: one after the
-// other, or several at once, until the clients are done. Then all have room.
+// startFills has disks run low on free space, or out of it, for some time each: one after another or several at once,
+// until the clients are done. Then all disks have space.
 func (w *world) startFills() {
 	if w.opt.Fills == 0 {
 		return
@@ -32,7 +32,7 @@ func (w *world) startFills() {
 	left := w.opt.Fills
 	var next func()
 	next = func() {
-		if left == 0 || w.busy == 0 || w.calm {
+		if left == 0 || w.unfinished == 0 || w.calm {
 			return
 		}
 		left--
@@ -42,7 +42,7 @@ func (w *world) startFills() {
 	w.after(w.about(w.opt.FillFor/2), next)
 }
 
-// fill takes the room of a disk, and gives it back some time later.
+// fill takes the free space of a disk, and returns it some time later.
 func (w *world) fill(d *disk) {
 	if d.level != shard.DiskRoomy {
 		return
@@ -52,16 +52,16 @@ func (w *world) fill(d *disk) {
 	w.trace("%v has a disk of level %d", d.n.id, d.level)
 	w.sum.Fills++
 	w.after(w.opt.FillFor/2+w.upTo(w.opt.FillFor), func() {
-		if w.opt.filled != nil && !w.calm {
-			w.opt.filled(d)
+		if w.opt.onFillEnd != nil && !w.calm {
+			w.opt.onFillEnd(d)
 		}
 		d.level = shard.DiskRoomy
 	})
 }
 
-// checkRoom holds what becomes visible on a disk without room: nothing that was begun
-// after that was known, but deletions where it is only low.
-func (s *shell) checkRoom(txn kv.TxnRef, e *entry.Effect, v *entry.Value) {
+// checkSpace fails if a disk without free space gets a version of a transaction that began after the level was known. A
+// disk with low space may get deletions.
+func (s *shell) checkSpace(txn kv.TxnRef, e *entry.Effect, v *entry.Value) {
 	d, w := s.disk, s.w
 	if d.level == shard.DiskRoomy || w.movers[txn.TxnID] {
 		return
@@ -71,13 +71,14 @@ func (s *shell) checkRoom(txn kv.TxnRef, e *entry.Effect, v *entry.Value) {
 		return
 	}
 	if d.level == shard.DiskFull || v.Exists() {
-		w.fail("%v: %s wrote %q, though the disk had no room for it (level %d) when it began", s.id, name(txn), e.Key, d.level)
+		w.fail("%v: %s wrote %q, although the disk was at level %d when it began", s.id, name(txn), e.Key,
+			d.level)
 	}
 	w.sum.FullDeletes++
 }
 
-// readOnFull counts a reader that was served on a disk that had no room all the time.
-func (w *world) readOnFull(t *txnRecord) {
+// countReadOnFull counts a reader that was served on a disk that was low or full since before the reader began.
+func (w *world) countReadOnFull(t *txnRecord) {
 	for _, c := range t.calls {
 		for i := range c.ops {
 			op := &c.ops[i]
@@ -95,8 +96,9 @@ func (w *world) readOnFull(t *txnRecord) {
 	}
 }
 
-// refusedForRoom counts what the shards have refused for want of room in this life.
-func (w *world) refusedForRoom() (n uint64) {
+// refusedForSpace returns how many pieces the shards have rejected for lack of free space in their current
+// incarnations.
+func (w *world) refusedForSpace() (n uint64) {
 	for _, s := range w.shards {
 		if s.m != nil {
 			n += s.m.Levels().NoRoom
@@ -105,8 +107,8 @@ func (w *world) refusedForRoom() (n uint64) {
 	return n
 }
 
-// drawFills has one run in six fill disks. They are a stream of random numbers of
-// their own, so that all else of a seed is as it would be without.
+// drawFills fills disks in one run of six. It has a stream of random numbers of its own, so that the rest of a seed's
+// run is the same as without it.
 func drawFills(o *Options, some func(n int) int) {
 	if some(6) == 0 {
 		o.Fills, o.FillFor = 1+some(4), time.Duration(20+some(200))*time.Millisecond

@@ -9,19 +9,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// fullness is what was seen of disks without room.
+// fullness counts what the test has seen on disks without free space.
 type fullness struct {
-	// full and low count periods: of disks that let nothing in, and of those that let
-	// only deletions in. refused counts pieces.
+	// full and low count periods: of disks that admitted no write, and of disks that admitted only deletions. refused
+	// counts pieces.
 	full, low int
 	refused   uint64
 }
 
-// TestFullDisks has disks run low on room and out of it, again and again, under clients
-// of all kinds, whose histories are judged as ever. What was prepared when the room went
-// has been decided long before it comes back, with nothing new let in; nothing new is
-// written on a full disk, and where it is low, only deletions are; readers are served; and
-// afterwards everything goes on and nothing is left behind.
+// TestFullDisks has disks run low on free space, and out of it, under clients of all kinds. The histories are checked
+// as in all runs, and:
+// - What was prepared when space ran out is decided long before space returns.
+// - A full disk admits no new write, and a low one admits only deletions.
+// - Readers are served.
+// - Afterwards all clients continue, and nothing is left over.
 func TestFullDisks(t *testing.T) {
 	var seen fullness
 	var sum Summary
@@ -29,16 +30,17 @@ func TestFullDisks(t *testing.T) {
 		o := drawUpdates(seed)
 		o.Shards, o.Nodes, o.Clients, o.Txns = 3, 3, 8, 120
 		o.Straggle, o.Dup, o.Loss, o.ReadErrors, o.Crashes, o.Cuts, o.Mix.Vanish = 0, 0.05, 0.01, 0, 0, 0, 0
-		o.Sync, o.ColdRead = min(o.Sync, time.Millisecond), min(o.ColdRead, 100*time.Microsecond)
+		o.Sync, o.DiskRead = min(o.Sync, time.Millisecond), min(o.DiskRead, 100*time.Microsecond)
 		o.Mix.OneShotRead, o.Mix.Think = 6, 15*time.Millisecond
-		// Longer than a lease and than views hold an update (50 ms and a round), and than it
-		// takes to repeat what was lost, several times.
+		// The period is several times longer than a lease, than the time for which views block an update (50 ms and a
+		// snapshot round), and than the retries of lost messages take.
 		o.Fills, o.FillFor, o.Lease = 20, 400*time.Millisecond, 30*time.Millisecond
 		o.GraphOnly = seed%2 == 0
 		s := seen.play(t, seed, o)
 		sum.add(s)
 	}
-	t.Logf("%d commits, %d aborted, %d disks without room: %d full, %d low; %d pieces refused, %d deletions and %d readers served there meanwhile",
+	t.Logf("%d commits, %d aborted, %d disks without space: %d full, %d low; "+
+		"%d pieces refused; %d deletions and %d readers served there",
 		sum.Committed, sum.Aborted, sum.Fills, seen.full, seen.low, seen.refused, sum.FullDeletes, sum.FullReads)
 	require.Greater(t, seen.full, 50)
 	require.Greater(t, seen.low, 50)
@@ -47,11 +49,11 @@ func TestFullDisks(t *testing.T) {
 	require.Greater(t, sum.FullReads, 100)
 }
 
-// play runs one history, and looks at what becomes visible when.
+// play runs one history, and checks what becomes visible while a disk is full.
 func (f *fullness) play(t *testing.T, seed int64, o Options) Summary {
 	t.Helper()
 	var w *world
-	o.filled = func(d *disk) {
+	o.onFillEnd = func(d *disk) {
 		if d.level == shard.DiskLow {
 			f.low++
 			return
@@ -59,13 +61,13 @@ func (f *fullness) play(t *testing.T, seed int64, o Options) Summary {
 		f.full++
 		for _, s := range d.shards {
 			if n := s.m.Levels().Prepared; n > 0 {
-				w.fail("%v: the disk was full for a while, and %d promises are still undecided", s.id, n)
+				w.fail("%v: %d prepared updates are undecided long after the disk became full", s.id, n)
 			}
 		}
 	}
 	w = newWorld(o)
 	s, err := w.play()
 	require.NoError(t, err, "seed %d", seed)
-	f.refused += w.refusedForRoom()
+	f.refused += w.refusedForSpace()
 	return s
 }

@@ -12,44 +12,42 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// What the graph judge has to know of calls of data types is found out here: by
-// doing them to the model's things, at the versions that the shards made, in one
-// order and in the other. Neither the order of decisions nor what the code holds
-// for commuting has a part in it.
+// Dependencies between calls of data types, for the graph checker. They are derived by executing the calls on the
+// model's objects, at the versions that the shards made, in both orders. Neither the order of the decisions nor the
+// code's own table of commuting calls is used.
 //
-// Two changes of one key depend on each other's order if they come out differently
-// the other way round at the state where the first of them became visible. There
-// the plans of both hold, if they were undecided at one time, since their locks
-// protect them; if they were not, the second came after the first anyway. So what
-// a correct store does never makes a cycle.
+// The order of two changes of one key matters if they have other results in reverse order, in the state in which the
+// first of them became visible. If both were undecided at one time, the lock plans of both hold in that state, since
+// their locks protect them. If they were not, the second followed the first anyway. So a correct store never produces a
+// cycle.
 
-// chain is the versions of one key, in their order, with what each left.
+// chain lists the versions of one key in their order, with the state after each.
 type chain struct {
-	key   string
-	links []link
+	key      string
+	versions []keyVersion
 }
 
-// link is one version. before is what it was made of: what was there, nil if that
-// was nothing or of no data type.
-type link struct {
+// keyVersion is one version of a key. before is the state it was made from; it is nil if the key was absent or held a
+// value of no data type.
+type keyVersion struct {
 	t             *txnRecord
-	e             *shownEffect
+	e             *visibleEffect
 	steps         []step
-	before, after thing
+	before, after object
 }
 
-// chainsOf finds the chains of all keys on which methods were called.
+// chainsOf returns the chains of all keys on which methods were called.
 func (w *world) chainsOf() map[string]*chain {
 	chains := map[string]*chain{}
-	for _, n := range w.log.notes {
-		if e := n.shown; e != nil && !n.lost {
+	for _, n := range w.log.events {
+		if e := n.visible; e != nil && !n.lost {
 			c := chains[e.key]
 			if c == nil {
 				c = &chain{key: e.key}
 				chains[e.key] = c
 			}
 			t := w.log.find(e.txn)
-			c.links = append(c.links, link{t: t, e: e, steps: stepsOf(t, e.key)})
+			c.versions = append(c.versions, keyVersion{t: t, e: e, steps: stepsOf(t, e.key)})
 		}
 	}
 	for _, t := range w.log.txns {
@@ -60,7 +58,7 @@ func (w *world) chainsOf() map[string]*chain {
 		}
 	}
 	for _, c := range chains {
-		slices.SortFunc(c.links, func(a, b link) int {
+		slices.SortFunc(c.versions, func(a, b keyVersion) int {
 			if later(a.e.value.Version, a.e.index, b.e.value.Version, b.e.index) {
 				return 1
 			}
@@ -70,16 +68,16 @@ func (w *world) chainsOf() map[string]*chain {
 	return chains
 }
 
-// follow finds what each version left, and holds the answers of those who made it
-// against what it was made of.
-func (c *chain) follow() error {
-	var now thing
-	for i := range c.links {
-		l := &c.links[i]
+// computeStates computes the state after each version, and compares the recorded results of the transaction that made
+// it.
+func (c *chain) computeStates() error {
+	var now object
+	for i := range c.versions {
+		l := &c.versions[i]
 		l.before = now
-		after, told := carry(now, l.steps)
+		after, got := applySteps(now, l.steps)
 		if l.e.kind == entry.EffectChange {
-			if err := told.agree(); err != nil {
+			if err := got.checkKnown(); err != nil {
 				return fmt.Errorf("%s (%s), by the versions of %q: %w", name(l.t.ref), l.t.outcomeText(), c.key, err)
 			}
 		}
@@ -92,96 +90,98 @@ func (c *chain) follow() error {
 	return nil
 }
 
-// mostBack is up to how many versions back one is compared with. More only cost
-// time.
-const mostBack = 12
+// maxDistance bounds the number of versions back that a version is compared with. More would only take more time.
+const maxDistance = 12
 
-// behind lists the versions of the same run with which a change does not commute.
-func (c *chain) behind(i int) (out []kv.Version) {
-	for j := i - 1; j >= max(0, i-mostBack) && c.links[j].e.kind == entry.EffectChange; j-- {
-		a := &c.links[j]
-		if !commuteAt(a.before, a.steps, c.links[i].steps) {
+// conflictsBefore lists the versions of the same run of changes with which a change does not commute.
+func (c *chain) conflictsBefore(i int) (out []kv.Version) {
+	for j := i - 1; j >= max(0, i-maxDistance) && c.versions[j].e.kind == entry.EffectChange; j-- {
+		a := &c.versions[j]
+		if !commuteAt(a.before, a.steps, c.versions[i].steps) {
 			out = append(out, a.e.value.Version)
 		}
 	}
 	return out
 }
 
-// commuteAt reports whether two lists of calls come out the same both ways round.
-func commuteAt(s thing, a, b []step) bool {
-	s1, toldA := carry(s, a)
-	s1, toldB := carry(s1, b)
-	s2, thenB := carry(s, b)
-	s2, thenA := carry(s2, a)
-	return toldA.same(thenA) && toldB.same(thenB) && (reflect.DeepEqual(s1, s2) || shown(s1) == shown(s2))
+// commuteAt reports whether two lists of calls have the same results and final state in both orders.
+func commuteAt(s object, a, b []step) bool {
+	s1, firstA := applySteps(s, a)
+	s1, firstB := applySteps(s1, b)
+	s2, secondB := applySteps(s, b)
+	s2, secondA := applySteps(s2, a)
+	return firstA.equals(secondA) && firstB.equals(secondB) && (reflect.DeepEqual(s1, s2) ||
+		dumpObject(s1) == dumpObject(s2))
 }
 
-// places lists where a transaction that changed nothing of a key was answered.
-func (c *chain) places(t *txnRecord) (out []history.Place) {
+// positionsOf lists the positions in the version order at which a transaction that did not change the key can have got
+// its results.
+func (c *chain) positionsOf(t *txnRecord) (out []history.Position) {
 	steps := stepsOf(t, c.key)
-	var last, told transcript
+	var last, got transcript
 	var after []kv.Version
 	in := false
-	for i := 0; i <= len(c.links); i++ {
-		var s thing
+	for i := 0; i <= len(c.versions); i++ {
+		var s object
 		if i > 0 {
-			s = c.links[i-1].after
+			s = c.versions[i-1].after
 		}
-		made, is := carry(s, steps)
-		told = is
-		if i > 0 && !told.same(last) {
-			after = append(after, c.links[i-1].e.value.Version)
+		made, is := applySteps(s, steps)
+		got = is
+		if i > 0 && !got.equals(last) {
+			after = append(after, c.versions[i-1].e.value.Version)
 		}
-		last = told
-		fits := told.agree() == nil && (reflect.DeepEqual(made, s) || shown(made) == shown(s))
+		last = got
+		fits := got.checkKnown() == nil && (reflect.DeepEqual(made, s) || dumpObject(made) == dumpObject(s))
 		if fits && !in {
-			out = append(out, history.Place{After: slices.Clone(after)})
+			out = append(out, history.Position{After: slices.Clone(after)})
 		}
 		if !fits && in {
-			out[len(out)-1].Before = c.links[i-1].e.value.Version
+			out[len(out)-1].Before = c.versions[i-1].e.value.Version
 		}
 		in = fits
 	}
-	return slices.DeleteFunc(out, func(p history.Place) bool { return !c.possible(t, &p) })
+	return slices.DeleteFunc(out, func(p history.Position) bool { return !c.isPossible(t, &p) })
 }
 
-// possible reports whether a place is not ruled out by the clock alone.
-func (c *chain) possible(t *txnRecord, p *history.Place) bool {
-	for _, l := range c.links {
-		if l.t != t && slices.Contains(p.After, l.e.value.Version) && l.t.start > t.end || l.e.value.Version == p.Before && l.t.end < t.start {
+// isPossible reports whether real time allows a position.
+func (c *chain) isPossible(t *txnRecord, p *history.Position) bool {
+	for _, l := range c.versions {
+		if l.t != t && slices.Contains(p.After, l.e.value.Version) && l.t.start > t.end || l.e.value.Version == p.Before &&
+			l.t.end < t.start {
 			return false
 		}
 	}
 	return true
 }
 
-// behindOf is behind for a version.
-func (c *chain) behindOf(e *shownEffect) []kv.Version {
+// conflictsOf is conflictsBefore for a version.
+func (c *chain) conflictsOf(e *visibleEffect) []kv.Version {
 	if e.kind != entry.EffectChange {
 		return nil
 	}
-	return c.behind(slices.IndexFunc(c.links, func(l link) bool { return l.e == e }))
+	return c.conflictsBefore(slices.IndexFunc(c.versions, func(l keyVersion) bool { return l.e == e }))
 }
 
-// answersOf lists what a transaction was answered about keys that it did not
-// change.
-func answersOf(t *txnRecord, chains map[string]*chain) (out []history.SeenAnswer) {
+// answersOf lists the results of a transaction on keys that it did not change.
+func answersOf(t *txnRecord, chains map[string]*chain) (out []history.SeenResult) {
 	if t.outcome != committed && !t.observed {
 		return nil
 	}
 	for _, key := range calledKeys(t) {
 		c := chains[key]
-		if slices.ContainsFunc(c.links, func(l link) bool { return l.t == t }) || slices.ContainsFunc(t.calls, writing(key, t.rolledBack)) {
+		if slices.ContainsFunc(c.versions, func(l keyVersion) bool { return l.t == t }) ||
+			slices.ContainsFunc(t.calls, writesKey(key, t.rolledBack)) {
 			continue
 		}
-		out = append(out, history.SeenAnswer{Key: key, Places: c.places(t)})
+		out = append(out, history.SeenResult{Key: key, Positions: c.positionsOf(t)})
 	}
 	return out
 }
 
-// writing is for calls in which the key was written otherwise, or by methods if
-// nothing came of that.
-func writing(key string, rolledBack bool) func(*callRecord) bool {
+// writesKey returns a predicate for calls in which the key was written by another operation than a method, or by a
+// method if the transaction rolled back.
+func writesKey(key string, rolledBack bool) func(*callRecord) bool {
 	return func(c *callRecord) bool {
 		return slices.ContainsFunc(c.ops, func(op msg.Op) bool {
 			return c.failure == nil && op.Writes() && (!op.IsCall() || rolledBack) && op.Span().Contains([]byte(key))

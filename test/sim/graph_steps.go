@@ -10,8 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// step is a call, or the deletion of the key if it has no method. want is what was
-// answered, if that is known.
+// step is a call of a method, or the deletion of the key if method is nil. want is the recorded result, if it is known.
 type step struct {
 	method *adt.TypeMethod
 	args   []msg.Datum
@@ -19,7 +18,7 @@ type step struct {
 	known  bool
 }
 
-// stepsOf lists what a transaction did to a key, as far as it is about data types.
+// stepsOf lists what a transaction did to a key that concerns its data type.
 func stepsOf(t *txnRecord, key string) (out []step) {
 	for _, c := range t.calls {
 		if c.failure != nil {
@@ -32,7 +31,8 @@ func stepsOf(t *txnRecord, key string) (out []step) {
 		known := results != nil && !t.resLost && (t.kind != oneShot || t.outcome == committed)
 		for i := range c.ops {
 			op := &c.ops[i]
-			if op.Kind == msg.OpDelete && string(op.Key) == key || op.Kind == msg.OpDeleteRange && op.Span().Contains([]byte(key)) {
+			if op.Kind == msg.OpDelete && string(op.Key) == key || op.Kind == msg.OpDeleteRange &&
+				op.Span().Contains([]byte(key)) {
 				out = append(out, step{})
 			}
 			if m, err := adt.Find(op); op.IsCall() && err == nil && string(op.Key) == key {
@@ -59,29 +59,30 @@ func calledKeys(t *txnRecord) (out []string) {
 	return out
 }
 
-// transcript is what calls answered.
-type transcript []said
+// transcript lists the results of calls.
+type transcript []callResult
 
-type said struct {
+type callResult struct {
 	step   step
 	answer []msg.Datum
 	kind   kv.Kind
 }
 
-func (t transcript) same(o transcript) bool {
-	return slices.EqualFunc(t, o, func(a, b said) bool {
+func (t transcript) equals(o transcript) bool {
+	return slices.EqualFunc(t, o, func(a, b callResult) bool {
 		return a.kind == b.kind && slices.EqualFunc(a.answer, b.answer, sameDatum)
 	})
 }
 
-// agree tells what was answered otherwise.
-func (t transcript) agree() error {
+// checkKnown compares the results with the recorded ones.
+func (t transcript) checkKnown() error {
 	for _, s := range t {
 		switch {
 		case s.kind != kv.KindOK:
 			return fmt.Errorf("%s ends with %v", s.step.method.Name, s.kind)
 		case s.step.known && !slices.EqualFunc(s.answer, s.step.want, sameDatum):
-			return fmt.Errorf("%s%v answered %v, and by then it is %v", s.step.method.Name, s.step.args, s.step.want, s.answer)
+			return fmt.Errorf("%s%v returned %v, but at that version the result is %v", s.step.method.Name, s.step.args,
+				s.step.want, s.answer)
 		}
 	}
 	return nil
@@ -91,38 +92,38 @@ func sameDatum(x, y msg.Datum) bool {
 	return x.Kind == y.Kind && x.Int == y.Int && x.Float == y.Float && string(x.Bytes) == string(y.Bytes)
 }
 
-// carry does steps to a thing.
-func carry(s thing, steps []step) (thing, transcript) {
-	var told transcript
+// applySteps applies steps to an object and returns the new one.
+func applySteps(s object, steps []step) (object, transcript) {
+	var got transcript
 	for _, x := range steps {
 		if x.method == nil {
 			s = nil
 			continue
 		}
-		next := makeThing(x.method.Type.ID)
+		next := newObject(x.method.Type.ID)
 		if s != nil && reflect.TypeOf(s) != reflect.TypeOf(next) {
-			told = append(told, said{x, nil, kv.KindWrongType})
+			got = append(got, callResult{x, nil, kv.KindWrongType})
 			continue
 		}
 		if s != nil {
 			next = s.clone()
 		}
 		answer, kind := next.call(x.method.Name, x.args)
-		told = append(told, said{x, answer, kind})
+		got = append(got, callResult{x, answer, kind})
 		s = next
 		if s.empty() {
 			s = nil
 		}
 	}
-	return s, told
+	return s, got
 }
 
-// shown is all that a thing shows.
-func shown(s thing) string {
+// dumpObject returns a text with the whole state of an object.
+func dumpObject(s object) string {
 	if s == nil {
 		return ""
 	}
-	for _, x := range things {
+	for _, x := range objectTypes {
 		if reflect.TypeOf(x.make()) != reflect.TypeOf(s) {
 			continue
 		}

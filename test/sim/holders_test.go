@@ -12,11 +12,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// holder is a client that locks a key and does nothing with it, in one transaction after another.
+// holder is a client that locks a key and stays idle, in one transaction after another.
 type holder struct {
 	w *world
 	n *node
-	// first is what it asks for, pings what it asks for again and again after that.
+	// first are the operations that it begins with, pings those that it repeats afterwards.
 	first, pings []msg.Op
 	how          txn.How
 	ended        int
@@ -73,10 +73,11 @@ func (p *putter) next() {
 	})
 }
 
-// putsBeside has a client put a key beside one that holds it.
-func putsBeside(t *testing.T, broken mutant.Set, first, pings func(key []byte) msg.Op, length time.Duration, users ...kv.Account) (*holder, *putter) {
-	w := contended(1, broken)
-	key := on(w, 1)[0]
+// putsBeside has one client put a key beside another one that holds it.
+func putsBeside(t *testing.T, broken mutant.Set, first, pings func(key []byte) msg.Op, length time.Duration,
+	users ...kv.Account) (*holder, *putter) {
+	w := newContendedWorld(1, broken)
+	key := keysOnShards(w, 1)[0]
 	h := &holder{w: w, n: w.nodes[0], first: []msg.Op{first(key)}, pings: []msg.Op{pings(key)}}
 	p := &putter{w: w, n: w.nodes[1], key: key}
 	if len(users) == 2 {
@@ -84,7 +85,7 @@ func putsBeside(t *testing.T, broken mutant.Set, first, pings func(key []byte) m
 	}
 	h.begin()
 	w.after(10*time.Millisecond, p.next)
-	w.run(w.now+int64(length), func() bool { w.happened = 0; return false })
+	w.run(w.now+int64(length), func() bool { w.eventCount = 0; return false })
 	require.NoError(t, w.err)
 	p.longest = max(p.longest, time.Duration(w.now-p.since))
 	t.Logf("%d puts, longest %v; %d transactions held the key, longest %v", p.puts, p.longest, h.ended, h.longest)
@@ -93,25 +94,25 @@ func putsBeside(t *testing.T, broken mutant.Set, first, pings func(key []byte) m
 
 func getForUpdate(key []byte) msg.Op { return msg.Op{Kind: msg.OpGet, Key: key, ForUpdate: true} }
 
-// idleness is how long puts wait at most for a transaction that pings.
-func idleness(t *testing.T, broken mutant.Set) time.Duration {
+// maxIdleWait returns the longest time for which a put waits for a transaction that only sends pings.
+func maxIdleWait(t *testing.T, broken mutant.Set) time.Duration {
 	_, p := putsBeside(t, broken, getForUpdate, get, 10*time.Second)
 	return p.longest
 }
 
-// TestALockThatOthersWaitForIsNotHeldIdle: a younger request waits at most a second for a transaction
-// that asks for nothing new, and as long as it takes to find that out.
-func TestALockThatOthersWaitForIsNotHeldIdle(t *testing.T) {
-	require.Less(t, idleness(t, mutant.Set{}), 1100*time.Millisecond)
+// TestIdleHolderIsAbortedForWaiters: a younger request waits at most 1 s, plus the time of a push, for a transaction
+// that requests nothing new.
+func TestIdleHolderIsAbortedForWaiters(t *testing.T) {
+	require.Less(t, maxIdleWait(t, mutant.Set{}), 1100*time.Millisecond)
 }
 
-// hog is a client that holds a key for some time in each of its transactions, one after another.
-type hog struct {
+// longHolder is a client that holds a key for some time in each of its transactions, one after another.
+type longHolder struct {
 	holder
 	holds time.Duration
 }
 
-func (h *hog) begin() {
+func (h *longHolder) begin() {
 	w, g := h.w, h.n.machines[0]
 	ref := kv.TxnRef{TxnID: w.newID(), Attempt: 1}
 	h.how.Arrived = h.n.clk.OrderAt(h.n.local(w.now))
@@ -133,31 +134,31 @@ func (h *hog) begin() {
 	})
 }
 
-// hogged is how many puts there are in ten seconds beside transactions that hold the key for a while.
-func hogged(t *testing.T, broken mutant.Set, holds time.Duration, holder, others kv.Account) int {
-	w := contended(1, broken)
-	key := on(w, 1)[0]
+// runLongHolder returns the number of puts in ten seconds beside transactions that hold the key for the given time.
+func runLongHolder(t *testing.T, broken mutant.Set, holds time.Duration, holder, others kv.Account) int {
+	w := newContendedWorld(1, broken)
+	key := keysOnShards(w, 1)[0]
 	p := &putter{w: w, n: w.nodes[1], key: key, how: txn.How{User: others}}
 	p.next()
 	if holds > 0 {
 		for i := range 4 {
-			h := &hog{holds: holds}
+			h := &longHolder{holds: holds}
 			h.w, h.n, h.first, h.how.User = w, w.nodes[i%2], []msg.Op{getForUpdate(key)}, holder
 			h.begin()
 		}
 	}
-	w.run(w.now+int64(10*time.Second), func() bool { w.happened = 0; return false })
+	w.run(w.now+int64(10*time.Second), func() bool { w.eventCount = 0; return false })
 	require.NoError(t, w.err)
 	t.Logf("%d puts beside holds of %v, longest %v", p.puts, holds, p.longest)
 	return p.puts
 }
 
-// TestAUserHoldsUpOthersForHalfOfTheTime: whoever holds a key for longer than that is not given its lock for
-// a while. One user's own transactions do not count against it.
-func TestAUserHoldsUpOthersForHalfOfTheTime(t *testing.T) {
-	alone := hogged(t, mutant.Set{}, 0, 1, 2)
+// TestUserShareLimitsBlocking: a user whose transactions block other users for more than half of the time is refused
+// locks for a while. Transactions of the same user do not count.
+func TestUserShareLimitsBlocking(t *testing.T) {
+	alone := runLongHolder(t, mutant.Set{}, 0, 1, 2)
 	for _, holds := range []time.Duration{30 * time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond} {
-		require.Greater(t, hogged(t, mutant.Set{}, holds, 1, 2), alone*7/20, "half of eight seconds, after a burst")
-		require.Less(t, hogged(t, mutant.Set{}, holds, 1, 1), alone/10)
+		require.Greater(t, runLongHolder(t, mutant.Set{}, holds, 1, 2), alone*7/20, "half of eight seconds, after a burst")
+		require.Less(t, runLongHolder(t, mutant.Set{}, holds, 1, 1), alone/10)
 	}
 }

@@ -14,19 +14,19 @@ import (
 
 // interaction is one attempt of an interactive transaction.
 type interaction struct {
-	c    *client
-	n    *node
-	t    *txnRecord
-	left int // calls before the end
-	ro   bool
-	// reads: its client may not write, and did not say that it only reads.
-	reads bool
-	how   txn.How
-	// marks are the savepoints, by how many calls there were.
-	marks []int
+	c        *client
+	n        *node
+	t        *txnRecord
+	left     int // number of calls before the end
+	readOnly bool
+	// mayNotWrite: the client lacks the right to write, and the transaction is not declared read-only.
+	mayNotWrite bool
+	how         txn.How
+	// savepoints holds, for each savepoint, the number of calls before it.
+	savepoints []int
 }
 
-// machine is the one that runs the transaction.
+// machine returns the machine that runs the transaction.
 func (x *interaction) machine() *txn.Gateway { return x.n.machine(x.t.ref.TxnID) }
 
 // interact runs an interactive transaction.
@@ -35,26 +35,26 @@ func (c *client) interact(readOnly bool) { c.interactAs(readOnly, txn.How{}) }
 func (c *client) interactAs(readOnly bool, how txn.How) {
 	n := c.anyNode()
 	ref := kv.TxnRef{TxnID: c.newID(n), Attempt: 1}
-	if c.w.dreamt.IsZero() && c.w.chance(c.w.opt.Mix.Dream) {
+	if c.w.abandonedOldest.IsZero() && c.w.chance(c.w.opt.Mix.AbandonOldest) {
 		ref.Time += int64(time.Hour)
-		c.w.dreamt = ref.TxnID
+		c.w.abandonedOldest = ref.TxnID
 	}
 	c.attempt(n, ref, readOnly, how)
 }
 
-// attempt begins an attempt; it lasts until the client's next transaction.
+// attempt begins an attempt. The client's next transaction follows its end.
 func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool, how txn.How) {
 	w := c.w
 	if !n.gwUp {
 		w.after(time.Millisecond, c.next)
 		return
 	}
-	how = c.how(n, how)
-	x := &interaction{c: c, n: n, t: c.begin(interactive, ref), left: w.rng.IntN(4), ro: readOnly, how: how}
-	if c.watches {
+	how = c.arrival(n, how)
+	x := &interaction{c: c, n: n, t: c.begin(interactive, ref), left: w.rng.IntN(4), readOnly: readOnly, how: how}
+	if c.onlyReads {
 		x.left = 2
 	}
-	x.reads = !readOnly && w.chance(w.opt.Unlocked)
+	x.mayNotWrite = !readOnly && w.chance(w.opt.Unlocked)
 	x.t.readOnly, x.t.reader = readOnly, readOnly
 	w.trace("client %d: %s begins at %v", c.n, name(ref), n.id)
 	f := n.machine(ref.TxnID).Begin(n.local(w.now), ref, readOnly, how)
@@ -64,16 +64,16 @@ func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool, how txn.How) {
 		x.retry(f)
 		return
 	}
-	w.after(x.c.thinks(), x.step)
+	w.after(x.c.thinkTime(), x.step)
 }
 
 // step makes the next call, or ends the attempt.
 func (x *interaction) step() {
 	w := x.c.w
-	dreams := x.t.ref.TxnID == w.dreamt && x.t.ref.Attempt == 1 && x.left <= 0
-	if dreams || w.chance(w.opt.Mix.Vanish) {
-		w.trace("client %d vanishes from %s", x.c.n, name(x.t.ref))
-		x.lose()
+	isOldest := x.t.ref.TxnID == w.abandonedOldest && x.t.ref.Attempt == 1 && x.left <= 0
+	if isOldest || w.chance(w.opt.Mix.Vanish) {
+		w.trace("client %d abandons %s", x.c.n, name(x.t.ref))
+		x.abandon()
 		return
 	}
 	if x.left <= 0 {
@@ -82,108 +82,109 @@ func (x *interaction) step() {
 	}
 	x.left--
 	if w.rng.IntN(5) == 0 {
-		x.mark()
+		x.useSavepoint()
 		return
 	}
-	call := &callRecord{ops: x.concluding()}
+	call := &callRecord{ops: x.impliedOps()}
 	if call.ops == nil {
-		call.ops = x.c.someOps(1+w.rng.IntN(2), x.ro || x.reads, false)
+		call.ops = x.c.someOps(1+w.rng.IntN(2), x.readOnly || x.mayNotWrite, false)
 	}
 	w.trace("client %d: %s does %s", x.c.n, name(x.t.ref), describe(call.ops))
 	ops := cloneOps(call.ops)
-	x.unlock(ops)
+	x.markUnlocked(ops)
 	w.call(x.n, func(now int64, tok txn.Token) { x.machine().Do(now, tok, x.t.ref, ops, 0) }, func(d txn.Done, lost bool) {
 		w.trace("client %d: %s did: %v closed=%v lost=%v", x.c.n, name(x.t.ref), d.Failure, d.Closed, lost)
 		switch {
 		case lost:
-			x.lose()
+			x.abandon()
 		case d.Closed:
 			x.t.outcome, x.t.failure, x.t.rolledBack, x.t.closedBy = failed, d.Failure, true, call.ops
 			w.sum.Aborted++
 			w.countReader(x.t, d)
-			if concludes(d.Failure) {
+			if isConclusive(d.Failure) {
 				call.failure = d.Failure
 				x.t.calls = append(x.t.calls, call)
-				x.believe()
+				x.requireInstant()
 			}
 			x.retry(d.Failure)
 		default:
 			call.results, call.failure = slices.Clone(d.Results), d.Failure
 			x.t.calls = append(x.t.calls, call)
 			x.c.remember(call)
-			if d.Failure != nil && w.chance(w.opt.Mix.Conclude) {
+			if d.Failure != nil && w.chance(w.opt.Mix.UseImplied) {
 				x.rollback(true)
 				return
 			}
-			w.after(x.c.thinks(), x.step)
+			w.after(x.c.thinkTime(), x.step)
 		}
 	})
 }
 
-// unlock marks reads of what the client may not write: all those of a transaction that only reads.
-// In others, some of those of keys and ranges, which may be written all the same.
-func (x *interaction) unlock(ops []msg.Op) {
+// markUnlocked marks reads of keys that the client may not write: all of them with mayNotWrite, otherwise some of the
+// gets and scans, even of keys that the transaction writes.
+func (x *interaction) markUnlocked(ops []msg.Op) {
 	for i := range ops {
 		op := &ops[i]
-		if !op.Writes() && !op.ForUpdate && (x.reads || !op.IsCall() && x.c.w.chance(x.c.w.opt.Unlocked)) {
+		if !op.Writes() && !op.ForUpdate && (x.mayNotWrite || !op.IsCall() && x.c.w.chance(x.c.w.opt.Unlocked)) {
 			op.Unlocked = true
 		}
 	}
 }
 
-// mark sets a savepoint or goes back to one, which is named by its number. What
-// was read since is still judged, where it was not of the transaction's own making.
-func (x *interaction) mark() {
-	w, n := x.c.w, len(x.marks)
+// useSavepoint sets a savepoint or rolls back to one. A savepoint is named by its number. Reads since then are still
+// checked, unless they returned the transaction's own writes.
+func (x *interaction) useSavepoint() {
+	w, n := x.c.w, len(x.savepoints)
 	to := w.rng.IntN(n + 1)
 	do := (*txn.Gateway).RollbackTo
 	if to == n {
 		do = (*txn.Gateway).Savepoint
 	}
 	w.trace("client %d: %s goes to savepoint %d of %d", x.c.n, name(x.t.ref), to, n)
-	w.call(x.n, func(now int64, tok txn.Token) { do(x.machine(), now, tok, x.t.ref, strconv.Itoa(to)) }, func(d txn.Done, lost bool) {
-		switch {
-		case lost:
-			x.lose()
-			return
-		case d.Closed:
-			x.t.outcome, x.t.failure = failed, d.Failure
-			w.sum.Aborted++
-			w.countReader(x.t, d)
-			x.retry(d.Failure)
-			return
-		case d.Failure != nil:
-			w.fail("%s: savepoint %d of %d: %s", name(x.t.ref), to, n, d.Failure.Text)
-			return
-		case to == n:
-			x.marks = append(x.marks, len(x.t.calls))
-		default:
-			x.t.undo(x.marks[to])
-			x.marks = x.marks[:to+1]
-			w.sum.Undone++
-		}
-		w.after(x.c.thinks(), x.step)
-	})
+	w.call(x.n, func(now int64, tok txn.Token) { do(x.machine(), now, tok, x.t.ref, strconv.Itoa(to)) },
+		func(d txn.Done, lost bool) {
+			switch {
+			case lost:
+				x.abandon()
+				return
+			case d.Closed:
+				x.t.outcome, x.t.failure = failed, d.Failure
+				w.sum.Aborted++
+				w.countReader(x.t, d)
+				x.retry(d.Failure)
+				return
+			case d.Failure != nil:
+				w.fail("%s: savepoint %d of %d: %s", name(x.t.ref), to, n, d.Failure.Text)
+				return
+			case to == n:
+				x.savepoints = append(x.savepoints, len(x.t.calls))
+			default:
+				x.t.removeCalls(x.savepoints[to])
+				x.savepoints = x.savepoints[:to+1]
+				w.sum.Undone++
+			}
+			w.after(x.c.thinkTime(), x.step)
+		})
 }
 
-// lose is for an attempt that has never asked to commit. Its client may have
-// come back elsewhere, where nobody knows whether it is over.
-func (x *interaction) lose() {
+// abandon ends an attempt without a request to commit. With probability Mix.AbandonAttempt the client begins the next
+// attempt at another gateway, which does not know whether this one has ended.
+func (x *interaction) abandon() {
 	w := x.c.w
 	x.t.outcome, x.t.end = failed, w.now
-	// The client has not asked for a commit. Its gateway may still have had a failure
-	// validated, which is decided like a commit that writes nothing.
+	// The client has not requested a commit. Its gateway may still have had a failure validated, which is decided like a
+	// commit without writes.
 	x.t.rolledBack = true
-	if !w.chance(w.opt.Mix.Return) {
+	if !w.chance(w.opt.Mix.AbandonAttempt) {
 		x.c.next()
 		return
 	}
 	ref := x.t.ref
 	ref.Attempt++
-	w.after(time.Millisecond, func() { x.c.attempt(x.c.otherNode(x.n), ref, x.ro, x.how) })
+	w.after(time.Millisecond, func() { x.c.attempt(x.c.otherNode(x.n), ref, x.readOnly, x.how) })
 }
 
-// otherNode is any node but one, if there are several.
+// otherNode returns a random node other than this one, if there are several.
 func (c *client) otherNode(not *node) *node {
 	n := c.anyNode()
 	for n == not && len(c.w.nodes) > 1 {
@@ -192,7 +193,7 @@ func (c *client) otherNode(not *node) *node {
 	return n
 }
 
-// finish commits, mostly, or rolls back.
+// finish commits, in most cases, or rolls back.
 func (x *interaction) finish() {
 	w := x.c.w
 	if w.rng.IntN(8) == 0 {
@@ -203,17 +204,17 @@ func (x *interaction) finish() {
 	w.trace("client %d: %s commits", x.c.n, name(x.t.ref))
 	w.call(x.n, func(now int64, tok txn.Token) { x.machine().Commit(now, tok, x.t.ref, x.c.deadline(x.n)) },
 		func(d txn.Done, lost bool) {
-			x.c.ended(x.t, d, lost, func() {
-				if x.t.outcome == failed && concludes(d.Failure) {
-					x.t.concluded = d.Failure
-					x.believe()
+			x.c.onEnd(x.t, d, lost, func() {
+				if x.t.outcome == failed && isConclusive(d.Failure) {
+					x.t.commitFailure = d.Failure
+					x.requireInstant()
 				}
 				if x.t.outcome == failed && d.Failure != nil && !uncertain(d.Failure) {
 					x.retry(d.Failure)
 					return
 				}
 				x.t.observed = x.t.readOnly && x.t.outcome == committed
-				w.inThePast(x.t, x.how.At, &d)
+				w.placeAtSnapshot(x.t, x.how.At, &d)
 				x.c.next()
 			})
 		})
@@ -234,8 +235,7 @@ func (x *interaction) rollback(validate bool) {
 		})
 }
 
-// retry begins the next attempt, which keeps the transaction's age, if it may
-// fare better.
+// retry begins the next attempt, at the same age, if the failure allows a retry.
 func (x *interaction) retry(f *msg.Failure) {
 	c := x.c
 	if x.t.end == math.MaxInt64 {
@@ -251,7 +251,7 @@ func (x *interaction) retry(f *msg.Failure) {
 	}
 	ref := x.t.ref
 	ref.Attempt++
-	c.w.after(c.w.about(2*time.Millisecond), func() { c.attempt(n, ref, x.ro, x.how) })
+	c.w.after(c.w.about(2*time.Millisecond), func() { c.attempt(n, ref, x.readOnly, x.how) })
 }
 
 // scanAs opens a scan and reads it page by page.
@@ -269,11 +269,11 @@ func (c *client) scanAs(how txn.How) {
 	},
 		func(d txn.Done, lost bool) {
 			if lost || d.Failure != nil {
-				c.ended(t, d, lost, c.next)
+				c.onEnd(t, d, lost, c.next)
 				return
 			}
-			t.end = w.now // the state is fixed by now
-			w.inThePast(t, how.At, &d)
+			t.end = w.now // the snapshot is fixed now
+			w.placeAtSnapshot(t, how.At, &d)
 			c.page(t, n, d.Txn)
 		})
 }
@@ -281,8 +281,7 @@ func (c *client) scanAs(how txn.How) {
 // backwards reports whether a scan begins with the last key, as half of them do.
 func backwards(t *txnRecord) bool { return t.ref.Rand%2 == 0 }
 
-// seenBackwards notes a page of a scan that began with the last key. What has been seen
-// is a range that grows downwards.
+// seenBackwards records a page of a scan that began with the last key. The range that has been read grows downwards.
 func seenBackwards(call *callRecord, page []msg.Pair) {
 	if len(page) == 0 {
 		return
@@ -309,28 +308,29 @@ func (c *client) page(t *txnRecord, n *node, ref kv.TxnRef) {
 		return
 	}
 	w.after(w.about(w.opt.Mix.Think), func() {
-		w.call(n, func(now int64, tok txn.Token) { n.machine(ref.TxnID).Next(now, tok, ref, 1+w.rng.IntN(3)) }, func(d txn.Done, lost bool) {
-			w.trace("client %d: %s read %d pairs, more=%v lost=%v %v", c.n, name(ref), len(d.Pairs), d.More, lost, d.Failure)
-			if lost || d.Failure != nil {
-				t.outcome, t.observed = failed, true
-				c.next()
-				return
-			}
-			if backwards(t) {
-				seenBackwards(t.calls[0], d.Pairs)
-			} else {
-				res.Pairs = append(res.Pairs, d.Pairs...)
-			}
-			if !d.More {
-				res.Resume = nil
-				t.outcome, t.observed = committed, true
-				c.next()
-				return
-			}
-			if k := len(res.Pairs); k > 0 && !backwards(t) {
-				res.Resume = kv.Next(res.Pairs[k-1].Key)
-			}
-			c.page(t, n, ref)
-		})
+		w.call(n, func(now int64, tok txn.Token) { n.machine(ref.TxnID).Next(now, tok, ref, 1+w.rng.IntN(3)) },
+			func(d txn.Done, lost bool) {
+				w.trace("client %d: %s read %d pairs, more=%v lost=%v %v", c.n, name(ref), len(d.Pairs), d.More, lost, d.Failure)
+				if lost || d.Failure != nil {
+					t.outcome, t.observed = failed, true
+					c.next()
+					return
+				}
+				if backwards(t) {
+					seenBackwards(t.calls[0], d.Pairs)
+				} else {
+					res.Pairs = append(res.Pairs, d.Pairs...)
+				}
+				if !d.More {
+					res.Resume = nil
+					t.outcome, t.observed = committed, true
+					c.next()
+					return
+				}
+				if k := len(res.Pairs); k > 0 && !backwards(t) {
+					res.Resume = kv.Next(res.Pairs[k-1].Key)
+				}
+				c.page(t, n, ref)
+			})
 	})
 }

@@ -8,42 +8,41 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// A gateway of several machines, as package gateway has: each transaction belongs to the machine
-// that its id leads to. What concerns all machines reaches them one by one, and the first lends
-// states of the whole store to the others. Between two machines nothing is lost or duplicated, but
-// each runs on whatever goroutine calls it, so that a hand-over takes some time, during which
-// messages arrive.
+// A gateway of several machines, as in package gateway. The id of a transaction determines its machine. Messages for
+// all machines reach one after another, and the first machine lends snapshots of the whole store to the others.
+// Messages between two machines are not lost or duplicated, but each machine runs in the goroutine of its caller, so a
+// hand-over takes some time, in which other messages arrive.
 
-// handOver is the mean time of a hand-over between two machines. Somewhat arbitrary: it is long
-// enough for messages to arrive in between.
+// handOver is the mean time of a hand-over between two machines. The value is arbitrary: it is long enough for messages
+// to arrive in between.
 const handOver = 20 * time.Microsecond
 
-// lending is the token of a call of Lend.
-type lending func(d txn.Done)
+// lendCall is the call handle of a call of Lend.
+type lendCall func(d txn.Done)
 
-// machine is the one that runs a transaction.
+// machine returns the machine that runs a transaction.
 func (n *node) machine(id kv.TxnID) *txn.Gateway {
 	return n.machines[txn.Affinity(id)%uint64(len(n.machines))]
 }
 
-// deliver takes a message for the gateway.
+// deliver delivers a message to the gateway.
 func (n *node) deliver(env *msg.Envelope) {
 	if !n.gwUp {
 		return
 	}
 	if msg.Is[msg.HeatMap](env) {
-		n.w.maps = max(n.w.maps, msg.As[msg.HeatMap](env).Number)
+		n.w.maxHeatMap = max(n.w.maxHeatMap, msg.As[msg.HeatMap](env).Number)
 	}
 	if msg.Is[msg.HeatMap](env) || msg.Is[msg.Announcement](env) {
-		n.toAll(func(m *txn.Gateway) { m.Deliver(n.local(n.w.now), env) })
+		n.onAllMachines(func(m *txn.Gateway) { m.Deliver(n.local(n.w.now), env) })
 		return
 	}
 	n.machine(txn.Subject(env)).Deliver(n.local(n.w.now), env)
 	n.flush()
 }
 
-// toAll calls all machines: the first at once, and each other one some time later.
-func (n *node) toAll(f func(m *txn.Gateway)) {
+// onAllMachines calls all machines: the first at once, each other one some time later.
+func (n *node) onAllMachines(f func(m *txn.Gateway)) {
 	f(n.machines[0])
 	n.flush()
 	for _, m := range n.machines[1:] {
@@ -51,23 +50,23 @@ func (n *node) toAll(f func(m *txn.Gateway)) {
 	}
 }
 
-// later has a machine called some time from now, unless the gateway dies before.
+// later calls a machine some time from now, unless the gateway crashes before.
 func (n *node) later(f func()) {
-	life := n.life
+	incarnation := n.incarnation
 	n.w.after(n.w.about(handOver), func() {
-		if n.gwUp && n.life == life {
+		if n.gwUp && n.incarnation == incarnation {
 			f()
 			n.flush()
 		}
 	})
 }
 
-// share does what a machine wants of the first one.
-func (n *node) share(m *txn.Gateway, out *txn.Output) {
+// coordinate executes a machine's requests to the other machines.
+func (n *node) coordinate(m *txn.Gateway, out *txn.Output) {
 	first := n.machines[0]
 	if out.Borrow {
 		n.later(func() {
-			first.Lend(n.local(n.w.now), lending(func(d txn.Done) {
+			first.Lend(n.local(n.w.now), lendCall(func(d txn.Done) {
 				if d.State != nil {
 					n.w.sum.Lent++
 				}
@@ -87,8 +86,8 @@ func (n *node) share(m *txn.Gateway, out *txn.Output) {
 	}
 }
 
-// quiet reports what is left in the gateway: nil if there is nothing.
-func (n *node) quiet() error {
+// checkIdle returns an error if the gateway still has any transaction.
+func (n *node) checkIdle() error {
 	for _, m := range n.machines {
 		err := m.Quiet()
 		if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// TestMachinesOfAGatewayShareStates has the machines of gateways lend each other states of the
-// whole store, with faults and without. What is read there was so, and no state stays lent.
-func TestMachinesOfAGatewayShareStates(t *testing.T) {
+// TestMachinesShareSnapshots has the machines of gateways lend each other snapshots, with and without faults. All reads
+// are consistent, and every snapshot is returned.
+func TestMachinesShareSnapshots(t *testing.T) {
 	var sum Summary
 	for seed := range int64(60) {
 		o := Draw(seed)
-		o.Machines, o.Places, o.KeyPlaces = int(2+seed%3), 0, 0
+		o.Machines, o.Slots, o.KeySlots = int(2+seed%3), 0, 0
 		o.Reads, o.Lease = txn.SnapshotReads, time.Second
 		o.Mix.OneShotRead, o.Mix.InteractiveRead, o.OpenBudget = 8, 8, time.Millisecond
 		if seed%2 == 0 {
@@ -25,6 +25,6 @@ func TestMachinesOfAGatewayShareStates(t *testing.T) {
 		require.NoError(t, err, "seed %d", seed)
 		sum.add(s)
 	}
-	t.Logf("%d states lent; %d readers, %d aborted; %d crashes", sum.Lent, sum.Readers, sum.ReaderAborts, sum.Crashes)
+	t.Logf("%d snapshots lent; %d readers, %d aborted; %d crashes", sum.Lent, sum.Readers, sum.ReaderAborts, sum.Crashes)
 	require.Greater(t, sum.Lent, 1000)
 }

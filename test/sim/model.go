@@ -12,46 +12,45 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// cell is a key's state in the model. The zero cell is absence.
+// cell is a key's state in the model. The zero cell is an absent key.
 type cell struct {
 	exists  bool
 	counter bool
 	text    string // a register's bytes
 	n       int64  // a counter's number
 	typ     entry.Type
-	thing   thing // another data type's value
+	object  object // another data type's value
 	version kv.Version
-	index   kv.Index // at which the version became visible
-	// kept is the version before calls of the transaction under way which left the value
-	// as it was: whether they count as changes is for the shard to say.
-	kept kv.Version
+	index   kv.Index // the CSN at which the version became visible
+	// maybeVersion is the version before calls of the current transaction that left the value as it was. Whether such
+	// calls make a new version is up to the shard.
+	maybeVersion kv.Version
 	// expires is the version's deadline, in milliseconds.
 	expires int64
 }
 
-// model is the whole store as one map, and the executor of transactions one
-// after another. It is the dumb twin of everything else.
+// model is the whole store as one map, and executes transactions one after another. It is the reference model.
 type model struct{ cells map[string]cell }
 
 // own is what a transaction has done to a key.
 type own struct {
 	cell
-	// added: nothing but increments, of this sum, over what was there.
+	// added: the transaction has only added delta to the value.
 	added bool
 	delta int64
-	// called: nothing but calls of methods, over what was there.
+	// called: the transaction has only called methods on the value.
 	called bool
 }
 
-// trial executes one transaction on a model without changing it.
+// trial executes one transaction on a model without changing the model.
 type trial struct {
-	m    *model
-	own  map[string]own
-	blur bool // results of blind writes tell nothing of what was there
-	// points: only results of point operations are known.
-	points bool
-	// vague: a condition may hold or not (cell.kept).
-	vague bool
+	m          *model
+	own        map[string]own
+	hidesFound bool // results of blind writes do not report the previous value
+	// pointsOnly: only results of point operations are known.
+	pointsOnly bool
+	// uncertain: a condition may hold or not (cell.maybeVersion).
+	uncertain bool
 }
 
 func (t *trial) get(key string) (c cell, mine bool) {
@@ -61,8 +60,8 @@ func (t *trial) get(key string) (c cell, mine bool) {
 	return t.m.cells[key], false
 }
 
-// call executes operations in order; all of them, or none. It returns the
-// kind of failure with the number of the operation that failed.
+// call executes operations in order; all of them, or none. It returns the kind of failure and the number of the failed
+// operation.
 func (t *trial) call(ops []msg.Op, results []msg.Result) (kv.Kind, int, error) {
 	before := maps.Clone(t.own)
 	for i := range ops {
@@ -72,7 +71,7 @@ func (t *trial) call(ops []msg.Op, results []msg.Result) (kv.Kind, int, error) {
 				return 0, i, fmt.Errorf("result %d is missing", i)
 			}
 			res = &results[i]
-			if t.points && ops[i].IsRange() {
+			if t.pointsOnly && ops[i].IsRange() {
 				res = nil
 			}
 		}
@@ -106,7 +105,7 @@ func (t *trial) op(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	c, mine := t.get(key)
 	switch op.Kind {
 	case msg.OpGet:
-		if op.Stored && res != nil && res.Found && c.thing != nil {
+		if op.Stored && res != nil && res.Found && c.object != nil {
 			return kv.KindOK, sameDump(c, res)
 		}
 		return kv.KindOK, t.compare(c, mine, res)
@@ -117,34 +116,34 @@ func (t *trial) op(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	case msg.OpExpire, msg.OpDeleteExpired:
 		return kv.KindOK, t.expire(op, res)
 	}
-	if op.Expect == msg.ExpectVersion && !c.kept.IsZero() && c.kept == op.ExpectVersion {
-		t.vague = true
+	if op.Expect == msg.ExpectVersion && !c.maybeVersion.IsZero() && c.maybeVersion == op.ExpectVersion {
+		t.uncertain = true
 	} else if !holds(op, c) {
 		return kv.KindConditionFailed, nil
 	}
 	if op.Kind == msg.OpRequire {
 		return kv.KindOK, nil
 	}
-	if op.Kind == msg.OpPut && c.exists && (c.counter || c.thing != nil) {
+	if op.Kind == msg.OpPut && c.exists && (c.counter || c.object != nil) {
 		return kv.KindWrongType, nil
 	}
-	if err := t.foundAs(c, op, res); err != nil {
+	if err := t.compareFound(c, op, res); err != nil {
 		return kv.KindOK, err
 	}
 	o := own{}
 	if op.Kind == msg.OpPut {
 		o.cell = (cell{exists: true, text: string(op.Value)})
 		if op.Expiry != 0 {
-			o.expires = someTime
+			o.expires = unknownDeadline
 		}
 	}
 	t.own[key] = o
 	return kv.KindOK, nil
 }
 
-// foundAs compares what a write says of what was there.
-func (t *trial) foundAs(c cell, op *msg.Op, res *msg.Result) error {
-	if res != nil && (!t.blur || op.ReturnFound) && res.Found != c.exists {
+// compareFound compares a write's report of whether the key existed.
+func (t *trial) compareFound(c cell, op *msg.Op, res *msg.Result) error {
+	if res != nil && (!t.hidesFound || op.ReturnFound) && res.Found != c.exists {
 		return fmt.Errorf("found %v, the model %v", res.Found, c.exists)
 	}
 	return nil
@@ -157,7 +156,8 @@ func holds(op *msg.Op, c cell) bool {
 	case msg.ExpectAbsent:
 		return !c.exists
 	case msg.ExpectValue:
-		return c.exists && (c.thing == nil && c.payload() == string(op.ExpectValue) || c.thing != nil && isThing(c, op.ExpectValue))
+		return c.exists && (c.object == nil && c.payload() == string(op.ExpectValue) || c.object != nil &&
+			equalsStored(c, op.ExpectValue))
 	case msg.ExpectVersion:
 		return c.exists && c.version == op.ExpectVersion
 	}
@@ -174,7 +174,7 @@ func (c cell) payload() string {
 func (t *trial) add(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	key := string(op.Key)
 	c, mine := t.get(key)
-	if c.exists && !c.counter { // or another thing
+	if c.exists && !c.counter { // or it has another data type
 		return kv.KindWrongType, nil
 	}
 	sum, ok := adt.Sum(c.n, op.Delta)
@@ -187,17 +187,17 @@ func (t *trial) add(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 		o.delta += op.Delta
 	}
 	o.exists, o.counter, o.n, o.version = true, true, sum, kv.Version{}
-	if op.Kind == msg.OpAddGet && !t.blur {
+	if op.Kind == msg.OpAddGet && !t.hidesFound {
 		o.added = false
 	}
 	t.own[key] = o
 	if op.Kind == msg.OpAddGet && res != nil && string(res.Value) != o.payload() {
-		return kv.KindOK, fmt.Errorf("told the sum %x, the model %x", res.Value, o.payload())
+		return kv.KindOK, fmt.Errorf("returned the sum %x, the model %x", res.Value, o.payload())
 	}
 	return kv.KindOK, nil
 }
 
-// compare holds a read's result against a cell.
+// compare compares a read's result with a cell.
 func (t *trial) compare(c cell, mine bool, res *msg.Result) error {
 	if res == nil {
 		return nil
@@ -211,7 +211,7 @@ func sameValue(c cell, mine, found bool, value []byte, typ entry.Type, v kv.Vers
 		return fmt.Errorf("found %v, the model %v (%v)", found, c.exists, c)
 	case !found:
 		return nil
-	case c.thing != nil && (value != nil || typ != c.typ):
+	case c.object != nil && (value != nil || typ != c.typ):
 		return fmt.Errorf("read a %s as %q, the model has a %s", adt.TypeName(typ), value, adt.TypeName(c.typ))
 	case string(value) != c.payload() || (typ == adt.Counter) != c.counter:
 		return fmt.Errorf("read %q, the model %q at %v", value, c.payload(), c.version)
@@ -239,7 +239,7 @@ func (t *trial) existing(start, end []byte) []string {
 	return keys
 }
 
-// scan compares a result with the part of the range that it says it has read.
+// scan compares a result with the part of the range that it covers.
 func (t *trial) scan(op *msg.Op, res *msg.Result) error {
 	if res == nil {
 		return nil
@@ -257,7 +257,8 @@ func (t *trial) scan(op *msg.Op, res *msg.Result) error {
 		slices.Reverse(keys)
 	}
 	if len(keys) != len(res.Pairs) {
-		return fmt.Errorf("returned %d pairs and stopped at %q, the model has %s", len(res.Pairs), res.Resume, strings.Join(keys, " "))
+		return fmt.Errorf("returned %d pairs and stopped at %q, the model has %s", len(res.Pairs), res.Resume,
+			strings.Join(keys, " "))
 	}
 	for i, k := range keys {
 		c, mine := t.get(k)

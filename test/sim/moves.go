@@ -10,34 +10,33 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// mostMoves bounds the moves of a run: if keys were moved all the time,
-// transactions would look for them all the time.
-const mostMoves = 60
+// maxMoves bounds the moves of a run: if keys moved all the time, transactions would be redirected all the time.
+const maxMoves = 60
 
-// startMoves has keys be moved to the hot shard and back, by any gateway, now
-// and then two at a time, and sometimes from where they are not.
+// startMoves has random gateways move keys to the hot shard and back, sometimes two at a time, and sometimes from a
+// shard that does not have the key.
 func (w *world) startMoves() {
 	if w.opt.MoveEvery == 0 {
 		return
 	}
 	var next func()
 	next = func() {
-		if w.busy == 0 || w.calm || w.sum.Moves >= mostMoves {
+		if w.unfinished == 0 || w.calm || w.sum.Moves >= maxMoves {
 			return
 		}
-		w.moveSome()
+		w.moveRandomKeys()
 		w.after(w.about(w.opt.MoveEvery), next)
 	}
 	w.after(w.about(w.opt.MoveEvery), next)
 }
 
-// anchor is the key that each one-shot writes, and that stays where it is (Options.Anchored).
+// anchor is the key that each one-shot writes, and that never moves (Options.Anchored).
 var anchor = regKey(0)
 
 // isAnchor reports whether a key may not move.
 func (w *world) isAnchor(key []byte) bool { return w.opt.Anchored && string(key) == string(anchor) }
 
-// anchored makes a one-shot write the anchor.
+// anchored adds a write of the anchor to a one-shot.
 func (c *client) anchored(ops []msg.Op) []msg.Op {
 	writes := func(op msg.Op) bool { return !op.IsRange() && op.Writes() && c.w.isAnchor(op.Key) }
 	if !c.w.opt.Anchored || slices.ContainsFunc(ops, writes) {
@@ -46,20 +45,20 @@ func (c *client) anchored(ops []msg.Op) []msg.Op {
 	return append(ops, msg.Op{Kind: msg.OpPut, Key: anchor, Value: c.value()})
 }
 
-func (w *world) moveSome() {
+func (w *world) moveRandomKeys() {
 	key := regKey(w.rng.IntN(w.opt.Registers))
 	if w.rng.IntN(3) == 0 {
 		key = counterKey(w.rng.IntN(w.opt.Counters))
 	}
-	if w.opt.Things > 0 && w.rng.IntN(2) == 0 {
-		key = thingKey(w.rng.IntN(len(things)), w.rng.IntN(w.opt.Things))
+	if w.opt.Objects > 0 && w.rng.IntN(2) == 0 {
+		key = objectKey(w.rng.IntN(len(objectTypes)), w.rng.IntN(w.opt.Objects))
 	}
 	from, to := w.router.Shard(key), w.router.HotShard()
 	if from == to || w.isAnchor(key) {
 		return
 	}
 	n := w.nodes[w.rng.IntN(len(w.nodes))]
-	if w.isGuest(key) != (w.rng.IntN(8) == 0) {
+	if w.isMoved(key) != (w.rng.IntN(8) == 0) {
 		from, to = to, from
 	}
 	w.sum.Moves++
@@ -76,14 +75,14 @@ func (w *world) moveSome() {
 	})
 }
 
-// isGuest reports whether the hot shard has a key that is not at home there.
-func (w *world) isGuest(key []byte) bool {
+// isMoved reports whether a key has been moved to the hot shard.
+func (w *world) isMoved(key []byte) bool {
 	s := w.shards[w.shardAt(w.router.HotShard())]
 	return s.m != nil && s.m.IsGuest(key)
 }
 
-// whereStored follows the mark of a key's home. A key is on one shard alone.
-func (w *world) whereStored(key string) *shell {
+// shardStoring follows the move tombstone on a key's home shard. A key is on exactly one shard.
+func (w *world) shardStoring(key string) *shell {
 	home := w.shards[w.shardAt(w.router.Shard([]byte(key)))]
 	v, err := home.stored(key)
 	if err != nil {
@@ -91,8 +90,8 @@ func (w *world) whereStored(key string) *shell {
 		return home
 	}
 	to, moved := v.MovedTo()
-	if moved != w.isGuest([]byte(key)) {
-		w.fail("%q has a mark at home: %v; the hot shard has it: %v", key, moved, !moved)
+	if moved != w.isMoved([]byte(key)) {
+		w.fail("%q has a move tombstone at home: %v; the hot shard has the key: %v", key, moved, !moved)
 	}
 	if moved {
 		return w.shards[w.shardAt(to)]
@@ -100,8 +99,8 @@ func (w *world) whereStored(key string) *shell {
 	return home
 }
 
-// later reports whether a version became visible after another of the key, by
-// moves and then by the index on one shard.
+// later reports whether a version became visible after another one of the key: by the number of moves, then by the CSN
+// of one shard.
 func later(v kv.Version, at kv.Index, old kv.Version, before kv.Index) bool {
 	if v.Moves != old.Moves {
 		return v.Moves > old.Moves

@@ -15,49 +15,48 @@ import (
 )
 
 var (
-	budgetFlag = flag.Duration("budget", 10*time.Second, "how long to look for a seed that catches a mutant")
+	budgetFlag = flag.Duration("budget", 10*time.Second, "how long to search for a seed that detects a mutant")
 	triesFlag  = flag.Int("tries", 2000, "how many seeds to try")
 	mutantFlag = flag.String("mutant", "", "the mutant of TestOneMutant")
-	soundFlag  = flag.Bool("sound", false, "leave the mutant out, and expect nothing to be noticed")
-	graphFlag  = flag.Bool("graph", false, "leave the model to itself, so that the graph judge has to notice")
-	freshFlag  = flag.Bool("fresh", false, "do not begin with the seeds that are known")
+	soundFlag  = flag.Bool("sound", false, "run without the mutant, and expect no violation")
+	graphFlag  = flag.Bool("graph", false, "run without the model, so that the graph checker has to detect violations")
+	freshFlag  = flag.Bool("fresh", false, "do not try the known seeds first")
 )
 
-// hunt says how a mutant is caught: in runs shaped for it, for instance with
-// the seed.
-type hunt struct {
+// target is a targeted simulation that detects a mutant: runs with options shaped for it, and a seed that is known to
+// detect it.
+type target struct {
 	id    mutant.ID
 	name  string
 	seed  int64
 	shape func(*Options)
 	// readers: read-only transactions take no locks.
 	readers bool
-	// typed: methods of data types are called.
+	// typed: clients call methods of data types.
 	typed bool
-	// model: the graph judge alone does not notice, or seldom.
+	// model: only the model detects it reliably, not the graph checker.
 	model bool
-	// with are broken too: they would heal the damage.
+	// with lists other mutants that are needed, because the rules that they break would hide this one.
 	with []mutant.ID
 }
 
-// TestMutants breaks one rule at a time and expects the simulator to notice:
-// first with the seed that is known to do it, then with others. The unbroken
-// code passes the same seed. The machines' own invariants are not looked at,
-// so that only what clients see, or wait for, counts.
+// TestMutants breaks one rule at a time and expects that the simulation detects it: first with the known seed, then
+// with others. The unbroken code passes with the same seed. The machines' own invariants are not checked, so that only
+// results and progress of clients count.
 func TestMutants(t *testing.T) {
 	listed := map[mutant.ID]bool{}
-	for _, h := range append(hunts, typedHunts...) {
+	for _, h := range append(targets, typedTargets...) {
 		listed[h.id] = true
 		t.Run(h.name, func(t *testing.T) {
 			if *soundFlag {
-				h.play(t)
+				h.checkUnbroken(t)
 				return
 			}
-			seed, tries, err := h.catch()
+			seed, tries, err := h.find()
 			if err == nil {
-				t.Fatalf("not caught in %d histories", tries)
+				t.Fatalf("not detected in %d histories", tries)
 			}
-			t.Logf("seed %d, the %d. tried: %v\ntold by: go test -tags mutants ./test/sim -run OneMutant -v -mutant=%q -seed=%d",
+			t.Logf("seed %d, the %d. tried: %v\nreplay: go test -tags mutants ./test/sim -run OneMutant -v -mutant=%q -seed=%d",
 				seed, tries, err, h.name, seed)
 			if _, err := Run(h.options(seed, mutant.Of(h.with...))); err != nil {
 				t.Fatalf("the unbroken code fails with seed %d: %v", seed, err)
@@ -65,56 +64,59 @@ func TestMutants(t *testing.T) {
 		})
 	}
 	for _, id := range mutant.All() {
-		// Some only have others wait, which single schedules show (test/scenario,
-		// TestABrokenRuleStarvesWriters, and TestABrokenRuleOfRounds); an acknowledgement of another commit needs a
-		// schedule of its own (pkg/shard), and so does an attempt that waits for an earlier one.
-		elsewhere := []mutant.ID{mutant.AckOfAnyCommit, mutant.AttemptsEqualAge, mutant.OthersTwice, mutant.NoPhaseCap, mutant.HeldAgeNotInherited, mutant.NoRoundGaps,
+		// Mutants that other tests detect. Some only delay transactions, which test/scenario, TestMutantsStarveWriters and
+		// TestMutantsOfRoundsLetSlowNodeSlowOthers show. An acknowledgement of another commit, and an attempt that waits for
+		// an earlier one, need exact schedules (pkg/shard).
+		otherTests := []mutant.ID{mutant.AckOfAnyCommit, mutant.AttemptsEqualAge, mutant.OthersTwice, mutant.NoPhaseCap,
+			mutant.HeldAgeNotInherited, mutant.NoRoundGaps,
 			mutant.IDsBelieved, mutant.AttemptsBeginAnew, mutant.IdleHoldersKept, mutant.PingsCount, mutant.HoldsUncounted,
-			mutant.RoundLeaseUnchecked, mutant.RoundsAnsweredDurable, mutant.RoundsWaitForever, mutant.LeftOutForgotten, mutant.LeftOutBackAtOnce,
+			mutant.RoundLeaseUnchecked, mutant.RoundsAnsweredDurable, mutant.RoundsWaitForever, mutant.LeftOutForgotten,
+			mutant.LeftOutBackAtOnce,
 			mutant.LeftOutDecides}
-		if !listed[id] && !slices.Contains(elsewhere, id) {
-			t.Errorf("mutant %d is not hunted", id)
+		if !listed[id] && !slices.Contains(otherTests, id) {
+			t.Errorf("mutant %d has no target", id)
 		}
 	}
 }
 
-// TestTheGraphJudgeAloneNotices leaves the model out, which goes by the order of
-// the decisions. The graph of dependencies has to show what is wrong.
-func TestTheGraphJudgeAloneNotices(t *testing.T) {
+// TestGraphCheckerAloneDetectsMutants runs without the model, which relies on the order of the decisions. The
+// dependency graph alone must show the violation.
+func TestGraphCheckerAloneDetectsMutants(t *testing.T) {
 	*graphFlag = true
 	defer func() { *graphFlag = false }()
-	for _, h := range typedHunts {
+	for _, h := range typedTargets {
 		if h.model {
 			continue
 		}
 		t.Run(h.name, func(t *testing.T) {
-			seed, tries, err := h.catch()
+			seed, tries, err := h.find()
 			if err == nil {
-				t.Fatalf("not caught in %d histories", tries)
+				t.Fatalf("not detected in %d histories", tries)
 			}
 			t.Logf("seed %d, the %d. tried: %v", seed, tries, err)
 		})
 	}
 }
 
-func (h *hunt) options(seed int64, m mutant.Set) Options {
+func (h *target) options(seed int64, m mutant.Set) Options {
 	o := drawUpdates(seed)
-	// No transaction registers, and a shard that has restarted holds no commits back for long.
+	// No transaction registers, and a restarted shard delays commits only briefly.
 	o.Reads, o.Lease = txn.LockingReads, time.Millisecond
-	o.PinEvery, o.Mix.Scan, o.Mix.Snapshot = 0, 0, 0
+	o.SnapshotEvery, o.Mix.Scan, o.Mix.Snapshot = 0, 0, 0
 	if h.readers {
 		o = Draw(seed)
 		o.Reads = txn.SnapshotReads
 	}
-	o.MoveEvery, o.Expiring, o.Jumps, o.Mix.Conclude, o.Views, o.OneShotViews = 0, false, 0, 0, 0, 0 // but for the hunts that are about that
+	// except for targets of these features
+	o.MoveEvery, o.Expiring, o.Jumps, o.Mix.UseImplied, o.Views, o.OneShotViews = 0, false, 0, 0, 0, 0
 	o.SlowDisks, o.Stops = 0, 0
 	o.NoEarlyLocks, o.Machines = true, 0
-	o.Things, o.Batch, o.Sharing = 0, 0, shard.Sharing{}
+	o.Objects, o.Batch, o.Sharing = 0, 0, shard.Sharing{}
 	if h.typed {
-		o.Things = 1
+		o.Objects = 1
 	}
-	o.Places, o.KeyPlaces, o.KeyPins, o.KeyWaiters = 0, 0, 0, 0
-	o.Users, o.Told, o.Mix.Again, o.Mix.Twice, o.SentOnce = 0, false, 0, 0, true
+	o.Slots, o.KeySlots, o.KeyReferences, o.KeyWaiters = 0, 0, 0, 0
+	o.Users, o.AbortsReported, o.Mix.Resend, o.Mix.Twice, o.SentOnce = 0, false, 0, 0, true
 	if h.shape != nil {
 		h.shape(&o)
 	}
@@ -122,33 +124,32 @@ func (h *hunt) options(seed int64, m mutant.Set) Options {
 	return o
 }
 
-// catch looks for a history in which the mutant is noticed.
-func (h *hunt) catch() (seed int64, tries int, err error) {
+// find searches for a history in which the mutant is detected.
+func (h *target) find() (seed int64, tries int, err error) {
 	m, begin := mutant.Of(append([]mutant.ID{h.id}, h.with...)...), time.Now()
 	if h.seed != 0 && !*freshFlag {
-		err = attempt(h.options(h.seed, m))
+		err = runRecovering(h.options(h.seed, m))
 		if err != nil {
 			return h.seed, 1, err
 		}
 	}
 	for seed = 1; tries < *triesFlag && time.Since(begin) < *budgetFlag; seed++ {
 		tries++
-		err = attempt(h.options(seed, m))
-		if err != nil && h.alone(seed) {
+		err = runRecovering(h.options(seed, m))
+		if err != nil && h.isSoleCause(seed) {
 			return seed, tries, err
 		}
 	}
 	return 0, tries, nil
 }
 
-// alone reports whether it is the mutant that is noticed, and not what is broken with
-// it.
-func (h *hunt) alone(seed int64) bool {
-	return len(h.with) == 0 || attempt(h.options(seed, mutant.Of(h.with...))) == nil
+// isSoleCause reports whether the seed detects the mutant, and not one of those in with.
+func (h *target) isSoleCause(seed int64) bool {
+	return len(h.with) == 0 || runRecovering(h.options(seed, mutant.Of(h.with...))) == nil
 }
 
-// play has the unbroken code pass in the shape of a mutant.
-func (h *hunt) play(t *testing.T) {
+// checkUnbroken checks that the unbroken code passes with the options of the target.
+func (h *target) checkUnbroken(t *testing.T) {
 	n := int64(0)
 	for begin := time.Now(); time.Since(begin) < *budgetFlag; {
 		n++
@@ -159,16 +160,16 @@ func (h *hunt) play(t *testing.T) {
 	t.Logf("%d histories", n)
 }
 
-// TestOneMutant plays -seed with the mutant that -mutant names, or without it
-// in its shape, and with -v tells the story.
+// TestOneMutant runs -seed with the mutant named by -mutant, or without a mutant in its shape. With -v it prints a
+// trace.
 func TestOneMutant(t *testing.T) {
 	if *mutantFlag == "" {
 		t.Skip("no -mutant is named")
 	}
-	all := append(hunts, typedHunts...)
-	at := slices.IndexFunc(all, func(h hunt) bool { return h.name == *mutantFlag })
+	all := append(targets, typedTargets...)
+	at := slices.IndexFunc(all, func(h target) bool { return h.name == *mutantFlag })
 	if at < 0 {
-		t.Fatalf("there is no mutant %q", *mutantFlag)
+		t.Fatalf("unknown mutant %q", *mutantFlag)
 	}
 	h := &all[at]
 	broken := h.with
@@ -186,8 +187,8 @@ func TestOneMutant(t *testing.T) {
 	}
 }
 
-// attempt is Run, where a panic of a broken machine counts as noticed.
-func attempt(o Options) (err error) {
+// runRecovering is Run; a panic of a broken machine counts as a detection.
+func runRecovering(o Options) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)

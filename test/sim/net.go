@@ -10,7 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// send passes a message on: late, twice, or never.
+// send sends a message: it may be delayed, duplicated or lost.
 func (w *world) send(from *node, env *msg.Envelope) {
 	if mk := msg.As[msg.MoveKey](env); mk != nil && !w.movers[mk.Txn.TxnID] {
 		w.movers[mk.Txn.TxnID] = true
@@ -31,14 +31,13 @@ func (w *world) send(from *node, env *msg.Envelope) {
 		copies = 2
 	}
 	for range copies {
-		w.carry(to, from, env)
+		w.deliver(to, from, env)
 	}
 }
 
-// carry delivers one copy. Messages are shared between sender and receiver
-// and must not change; now and then that is checked. Between nodes, half of
-// them travel as bytes.
-func (w *world) carry(to, from *node, env *msg.Envelope) {
+// deliver delivers one copy. Sender and receiver share a message, so it must not change; a sample is checked. Between
+// nodes, half of the messages are encoded and decoded.
+func (w *world) deliver(to, from *node, env *msg.Envelope) {
 	var sent []byte
 	if to != from && w.rng.IntN(2) == 0 {
 		env = w.wire(env)
@@ -78,7 +77,7 @@ func (w *world) shardAt(id kv.ShardID) int {
 	panic(fmt.Sprintf("no shard %v", id))
 }
 
-// wire takes a message to bytes and back.
+// wire encodes and decodes a message.
 func (w *world) wire(env *msg.Envelope) *msg.Envelope {
 	b, err := env.Marshal()
 	out := &msg.Envelope{}
@@ -86,7 +85,7 @@ func (w *world) wire(env *msg.Envelope) *msg.Envelope {
 		err = out.Unmarshal(b)
 	}
 	if err != nil {
-		w.fail("%s does not survive its encoding: %v", brief(env), err)
+		w.fail("%s changes when it is encoded and decoded: %v", brief(env), err)
 	}
 	return out
 }
@@ -102,19 +101,19 @@ func (w *world) latency(local bool) time.Duration {
 	return o.Delay + w.about(o.Jitter)
 }
 
-// traceEnv is trace for a message, which is printed only if somebody reads it.
+// traceEnv is trace for a message. It formats the message only if there is a trace.
 func (w *world) traceEnv(who fmt.Stringer, what string, env *msg.Envelope) {
 	if w.opt.Trace != nil {
 		w.trace("%v %s %s", who, what, brief(env))
 	}
 }
 
-// name is a transaction's short name in traces.
+// name returns a transaction's short name in traces.
 func name(r kv.TxnRef) string { return fmt.Sprintf("t%d/%d", r.Rand, r.Attempt) }
 
 var ids = regexp.MustCompile(`[0-9a-f]{16}([0-9a-f]{16})/([0-9]+)`)
 
-// brief is a message in a trace.
+// brief formats a message for a trace.
 func brief(env *msg.Envelope) string {
 	s := env.String()
 	if len(s) > 400 {
@@ -123,7 +122,7 @@ func brief(env *msg.Envelope) string {
 	return s
 }
 
-// shortNames puts transactions' short names into a text.
+// shortNames replaces ids in a text by the transactions' short names.
 func shortNames(s string) string {
 	return ids.ReplaceAllStringFunc(s, func(s string) string {
 		var n, a uint64

@@ -12,31 +12,30 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// node is a gateway, some shards and their logs, with a clock of its own.
+// node is a gateway, some shards and their logs, with one clock.
 type node struct {
 	w    *world
 	id   kv.NodeID
 	rate float64 // of its clock
 	base int64   // of its clock
 	skew int64   // of its time of day
-	jump int64   // by how much that has been set wrong
+	jump int64   // the error of its time of day
 	clk  *clock.Hybrid
-	cut  int64 // until when it is cut off from the others
-	// stopped is until when its process stands still.
+	cut  int64 // it is isolated until then
+	// stopped is the instant until which its process is stalled.
 	stopped int64
 
-	// machines are those of the gateway.
+	// machines are the machines of the gateway.
 	machines []*txn.Gateway
-	// life counts the gateway's restarts; what belongs to an earlier one is
-	// void.
-	life   int
-	gwUp   bool
-	gwNext int64 // when Tick is scheduled
-	// calls are those without an answer.
+	// incarnation counts the gateway's restarts; events scheduled by an earlier one are dropped.
+	incarnation int
+	gwUp        bool
+	gwNext      int64 // when Tick is scheduled
+	// calls are the calls without a response.
 	calls []*openCall
-	// torn: the gateway dies in the middle of its next flush.
+	// torn: the gateway crashes in the middle of its next flush.
 	torn bool
-	// lastRead are the operations of the last one-shot read, for others to repeat.
+	// lastRead are the operations of the last one-shot read, for other clients to repeat.
 	lastRead []msg.Op
 
 	shards []*shell
@@ -44,19 +43,20 @@ type node struct {
 }
 
 func newNode(w *world, id kv.NodeID) *node {
-	n := &node{w: w, id: id, rate: slowest + (fastest-slowest)*w.rng.Float64(), base: w.rng.Int64N(1_000_000_000_000), skew: int64(w.upTo(w.opt.Skew))}
+	n := &node{w: w, id: id, rate: slowest + (fastest-slowest)*w.rng.Float64(), base: w.rng.Int64N(1_000_000_000_000),
+		skew: int64(w.upTo(w.opt.Skew))}
 	n.clk = newClock(n)
 	n.startGateway()
 	return n
 }
 
-// slowest and fastest are between which rates nodes' clocks run.
+// slowest and fastest bound the rates of the nodes' clocks.
 const slowest, fastest = 0.95, 1.05
 
-// local is what the node's clock shows at an instant.
+// local returns the time of the node's clock at an instant.
 func (n *node) local(now int64) int64 { return n.base + int64(float64(now)*n.rate) }
 
-// global is the first instant at which the node's clock shows at least local.
+// global returns the first instant at which the node's clock shows at least local.
 func (n *node) global(local int64) int64 {
 	if local == math.MaxInt64 {
 		return local
@@ -68,21 +68,24 @@ func (n *node) wall() int64 { return wallBase + n.w.now + n.skew }
 
 func (n *node) startGateway() {
 	o := &n.w.opt
-	n.life++
+	n.incarnation++
 	n.gwUp, n.gwNext, n.torn = true, math.MaxInt64, false
 	n.machines = n.machines[:0:0]
 	for i := range max(o.Machines, 1) {
-		n.machines = append(n.machines, txn.NewGateway(txn.Config{Node: n.id, Incarnation: uint32(n.life), Stripe: i, Stripes: o.Machines, Borrows: i > 0,
+		n.machines = append(n.machines, txn.NewGateway(txn.Config{Node: n.id, Incarnation: uint32(n.incarnation), Stripe: i,
+			Stripes: o.Machines, Borrows: i > 0,
 			Epoch: n.wall() - n.local(n.w.now), Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic,
 			NoEarlyLocks: o.NoEarlyLocks, Reads: o.Reads, NoSharing: bool(o.Sharing.Combining), Plan: o.Plan, Lease: o.Lease,
-			OpenBudget: o.OpenBudget, CrowdFor: o.CrowdFor, Repeat: o.Repeat, Liveness: o.Liveness, IdleGrace: o.IdleGrace,
-			MaxAge: o.MaxAge, MaxInFlight: o.Places, Admission: o.admission(), RoundGap: kv.RoundGap(o.Nodes), Round: o.Round, Mutants: o.Mutants}))
+			OpenBudget: o.OpenBudget, CrowdFor: o.EarlySnapshotsFor, Repeat: o.Repeat, Liveness: o.Liveness,
+			IdleGrace: o.IdleGrace,
+			MaxAge:    o.MaxAge, MaxInFlight: o.Slots, Admission: o.admission(), RoundGap: kv.RoundGap(o.Nodes), Round: o.Round,
+			Mutants: o.Mutants}))
 	}
-	n.learn()
+	n.learnIncarnations()
 }
 
-// learn tells the gateway the incarnations that a handshake would.
-func (n *node) learn() {
+// learnIncarnations gives the gateway the shards' incarnations that a handshake would.
+func (n *node) learnIncarnations() {
 	for _, s := range n.w.shards {
 		if n.w.opt.Learned && s.m != nil {
 			for _, m := range n.machines {
@@ -105,21 +108,21 @@ func (n *node) addShard(id kv.ShardID) {
 	n.w.shards = append(n.w.shards, s)
 }
 
-// flushSoon flushes after all that a shell gathers.
+// flushSoon flushes after all other calls of this instant.
 func (n *node) flushSoon() {
 	if n.w.opt.Batch == 0 {
 		n.flush()
 		return
 	}
-	life := n.life
+	incarnation := n.incarnation
 	n.w.after(n.w.upTo(n.w.opt.Batch), func() {
-		if n.gwUp && n.life == life {
+		if n.gwUp && n.incarnation == incarnation {
 			n.flush()
 		}
 	})
 }
 
-// flush does what the gateway wants done.
+// flush sends the messages of the gateway and completes its calls.
 func (n *node) flush() {
 	w, next := n.w, int64(math.MaxInt64)
 	for _, m := range n.machines {
@@ -137,9 +140,9 @@ func (n *node) flush() {
 			w.send(n, env)
 		}
 		for i := range out.Done {
-			n.answer(out.Done[i])
+			n.onDone(out.Done[i])
 		}
-		n.share(m, &out)
+		n.coordinate(m, &out)
 		next = min(next, out.Next)
 	}
 	n.schedule(next)
@@ -154,13 +157,13 @@ func (n *node) schedule(next int64) {
 		return
 	}
 	n.gwNext = at
-	life := n.life
-	n.w.at(at+int64(n.w.upTo(n.w.opt.TickLate)), func() { n.whenAwake(func() { n.tick(life, at) }) })
+	incarnation := n.incarnation
+	n.w.at(at+int64(n.w.upTo(n.w.opt.TickLate)), func() { n.whenAwake(func() { n.tick(incarnation, at) }) })
 }
 
-// tick is a timer of a gateway, unless that has died or has been called since.
-func (n *node) tick(life int, at int64) {
-	if n.life != life || !n.gwUp || n.gwNext != at {
+// tick runs a timer of a gateway, unless the gateway has crashed or was called since.
+func (n *node) tick(incarnation int, at int64) {
+	if n.incarnation != incarnation || !n.gwUp || n.gwNext != at {
 		return
 	}
 	n.gwNext = math.MaxInt64
@@ -170,9 +173,8 @@ func (n *node) tick(life int, at int64) {
 	n.flush()
 }
 
-// tellDown has the other gateways learn, some of them and some time later,
-// that the node is down, or up again.
-func (n *node) tellDown(down bool) {
+// announceDown informs some of the other gateways, some time later, that the node is down, or up again.
+func (n *node) announceDown(down bool) {
 	w := n.w
 	for _, o := range w.nodes {
 		if o == n || down && w.rng.IntN(2) == 0 {
@@ -181,7 +183,7 @@ func (n *node) tellDown(down bool) {
 		w.after(w.about(time.Millisecond), func() {
 			up := n.gwUp && !slices.ContainsFunc(n.disks, func(d *disk) bool { return !d.up })
 			if o.gwUp && down != up {
-				o.toAll(func(m *txn.Gateway) { m.SetDown(w.now, n.id, down) })
+				o.onAllMachines(func(m *txn.Gateway) { m.SetDown(w.now, n.id, down) })
 			}
 		})
 	}
@@ -195,23 +197,23 @@ func (n *node) crashGateway() {
 	w.sum.Crashes++
 	w.trace("%v gateway CRASH", n.id)
 	n.gwUp = false
-	n.life++
+	n.incarnation++
 	calls := n.calls
 	n.calls = nil
 	for _, c := range calls {
-		c.end(txn.Done{}, true)
+		c.finish(txn.Done{}, true)
 	}
-	life := n.life
+	incarnation := n.incarnation
 	w.after(w.upTo(w.opt.Down), func() {
-		if n.life == life && !n.gwUp {
+		if n.incarnation == incarnation && !n.gwUp {
 			w.trace("%v gateway starts", n.id)
 			n.startGateway()
-			n.tellDown(false)
+			n.announceDown(false)
 		}
 	})
 }
 
-// repair brings everything up at once.
+// repair starts everything that is down.
 func (n *node) repair() {
 	n.torn = false
 	for _, d := range n.disks {
@@ -226,27 +228,28 @@ func (n *node) repair() {
 		}
 	}
 	for _, o := range n.w.nodes {
-		if o.gwUp { // else it begins anew, and what its machines have not said is lost
-			o.toAll(func(m *txn.Gateway) { m.SetDown(n.w.now, n.id, false) })
+		if o.gwUp { // otherwise it starts anew, and unsent messages of its machines are lost
+			o.onAllMachines(func(m *txn.Gateway) { m.SetDown(n.w.now, n.id, false) })
 		}
 	}
 }
 
-// newShard is a shard's configuration.
+// config returns a shard's configuration.
 func (s *shell) config() shard.Config {
 	o := &s.w.opt
-	c := shard.Config{ID: s.id, Node: s.n.id, Sharing: o.Sharing, Paging: o.Paging, CacheBytes: o.CacheBytes, Memory: o.Memory, Retention: o.Retention, Repeat: o.Repeat,
+	c := shard.Config{ID: s.id, Node: s.n.id, Sharing: o.Sharing, Paging: o.Paging, CacheBytes: o.CacheBytes,
+		Memory: o.Memory, Retention: o.Retention, Repeat: o.Repeat,
 		Liveness: o.Liveness, GarbageBatch: o.GarbageBatch, Mutants: o.Mutants,
 		Lease: o.Lease, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound,
-		Pins: s.w.pins(), Heat: s.w.heat(), DueEvery: dueEvery, DueAgain: dueAgain,
-		Trace: shard.Trace{Committed: s.committed, Shown: s.shown, Kept: s.kept}}
-	if o.Told {
+		Pins: s.w.snapshotConfig(), Heat: s.w.heat(), DueEvery: dueEvery, DueAgain: dueRetry,
+		Trace: shard.Trace{Committed: s.onCommitted, Shown: s.onVisible, Kept: s.onRetained}}
+	if o.AbortsReported {
 		c.Nodes = len(s.w.nodes)
 	}
 	if s.id == s.w.router.HotShard() {
 		c.Home = s.w.router.Shard
 	}
 	c.Lock.MaxWaiters, c.Lock.MaxPhaseCount = o.MaxWaiters, o.PhaseCount
-	c.Lock.MaxKeyWaiters, c.MaxKeyPins = o.KeyWaiters, o.KeyPins
+	c.Lock.MaxKeyWaiters, c.MaxKeyPins = o.KeyWaiters, o.KeyReferences
 	return c
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// someOps makes operations on random keys, which may be on one shard only.
+// someOps draws operations on random keys, on one shard only if oneShard is set.
 func (c *client) someOps(n int, readOnly, oneShard bool) []msg.Op {
 	w := c.w
 	var ops []msg.Op
@@ -34,7 +34,7 @@ func (c *client) someOps(n int, readOnly, oneShard bool) []msg.Op {
 	return ops
 }
 
-// dump has some of a one-shot's gets ask for the stored form of a value.
+// dump turns some gets of a one-shot into reads of the stored form.
 func (c *client) dump(ops []msg.Op) {
 	for i := range ops {
 		op := &ops[i]
@@ -53,7 +53,7 @@ func (c *client) someOp(readOnly bool) msg.Op {
 	if w.opt.Expiring && !readOnly && w.rng.IntN(6) == 0 {
 		return c.expiringOp()
 	}
-	if w.opt.Things > 0 && w.rng.IntN(3) > 0 {
+	if w.opt.Objects > 0 && w.rng.IntN(3) > 0 {
 		return c.someCall(readOnly)
 	}
 	weights := []int{m.Get, m.Require, m.Scan, m.Put, m.Delete, m.Condition, m.Add, m.AddGet, m.DeleteRange}
@@ -107,8 +107,7 @@ func (c *client) someOp(readOnly bool) msg.Op {
 	return op
 }
 
-// expecting gives an operation a condition, more often than not one that may
-// hold.
+// expecting adds a condition to an operation, in most cases one that may hold.
 func (c *client) expecting(op msg.Op) msg.Op {
 	op.Expect = pick(c.w.rng, msg.ExpectExists, msg.ExpectAbsent, msg.ExpectValue, msg.ExpectVersion)
 	switch op.Expect {
@@ -126,7 +125,7 @@ func (c *client) expecting(op msg.Op) msg.Op {
 	return op
 }
 
-// remember keeps what was seen for later conditions.
+// remember records versions and values for later conditions.
 func (c *client) remember(call *callRecord) {
 	see := func(key, value []byte, v kv.Version) {
 		c.versions[string(key)], c.values[string(key)] = v, value
@@ -160,8 +159,8 @@ func (c *client) counter() []byte {
 }
 
 func (c *client) anyKey() []byte {
-	if n := c.w.opt.Things; n > 0 && c.w.rng.IntN(4) == 0 {
-		return thingKey(c.w.rng.IntN(len(things)), c.w.rng.IntN(n))
+	if n := c.w.opt.Objects; n > 0 && c.w.rng.IntN(4) == 0 {
+		return objectKey(c.w.rng.IntN(len(objectTypes)), c.w.rng.IntN(n))
 	}
 	if i := c.w.rng.IntN(c.w.opt.Registers + c.w.opt.Counters); i < c.w.opt.Counters {
 		return counterKey(i)
@@ -169,7 +168,7 @@ func (c *client) anyKey() []byte {
 	return c.register()
 }
 
-// someRange is a range between two keys, or up to the last.
+// someRange draws a range between two keys, or up to the last key.
 func (c *client) someRange() (start, end []byte) {
 	start, end = c.anyKey(), c.anyKey()
 	if bytes.Compare(start, end) > 0 {
@@ -183,16 +182,16 @@ func (c *client) someRange() (start, end []byte) {
 	return start, end
 }
 
-// value is one that nobody else writes.
+// value returns a value that is written only once.
 func (c *client) value() []byte {
-	c.count++
-	return fmt.Appendf(nil, "v%d.%d", c.n, c.count)
+	c.valueCount++
+	return fmt.Appendf(nil, "v%d.%d", c.n, c.valueCount)
 }
 
 // cloneOps copies operations, since the gateway numbers them.
 func cloneOps(ops []msg.Op) []msg.Op { return slices.Clone(ops) }
 
-// describe writes operations for a trace.
+// describe formats operations for a trace.
 func describe(ops []msg.Op) string {
 	var b strings.Builder
 	for i := range ops {

@@ -7,20 +7,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
-// inPages has sorted sets of many small pages, of which few are in memory, be
-// read and written while shards restart.
+// inPages has clients read and write sorted sets of many small pages, few of them in memory, while shards restart.
 func inPages(o *Options) {
-	o.Things, o.Types, o.Names, o.Padding = 1, []string{"sorted-set"}, 80, 30
-	o.Methods = []string{"add", "add", "remove", "increment", "score", "rank", "range-by-rank", "range-by-rev-rank", "range-by-score"}
-	o.Paging, o.CacheBytes, o.ColdRead = mvcc.Paging{Over: 150, Least: 60, Chain: 3}, 1, 2*time.Millisecond
+	o.Objects, o.Types, o.Names, o.Padding = 1, []string{"sorted-set"}, 80, 30
+	o.Methods = []string{"add", "add", "remove", "increment", "score", "rank", "range-by-rank", "range-by-rev-rank",
+		"range-by-score"}
+	o.Paging, o.CacheBytes, o.DiskRead = mvcc.Paging{Over: 150, Least: 60, Chain: 3}, 1, 2*time.Millisecond
 	o.Registers, o.Counters, o.Mix.Ops, o.Mix.MaxOps = 1, 1, OpMix{Get: 1}, 4
 	o.Mix.OneShot, o.Mix.OneShotRead, o.Mix.Interactive, o.Mix.InteractiveRead, o.Mix.Scan = 10, 8, 3, 3, 0
-	o.Clients, o.Txns, o.Mix.Think, o.Places = 6, 20, 0, 0
+	o.Clients, o.Txns, o.Mix.Think, o.Slots = 6, 20, 0, 0
 	o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 5, 0, 20*time.Millisecond, true, FaultMix{Log: 1}
 }
 
-// TestPages plays schedules that random ones hardly ever have: what is executed, or
-// has been promised before a restart, lacks pages that nobody asked for before.
+// TestPages runs schedules that are rare in random runs: a piece, or an update prepared before a restart, needs pages
+// that no earlier request has loaded.
 func TestPages(t *testing.T) {
 	for seed := int64(1); seed <= 12; seed++ {
 		o := Draw(seed)

@@ -8,12 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOneSeedIsOneStory plays seeds twice and expects the same events in the
-// same order: a failure can be played again only if nothing, least of all the
-// order of a map, is left to chance.
-func TestOneSeedIsOneStory(t *testing.T) {
+// TestSeedDeterminesHistory runs seeds twice and expects the same events in the same order. A failure can be replayed
+// only if nothing is left to chance, the order of a map included.
+func TestSeedDeterminesHistory(t *testing.T) {
 	for seed := int64(1); seed <= 40; seed++ {
-		tell := func() (story [32]byte, lines int, s Summary) {
+		history := func() (hash [32]byte, lines int, s Summary) {
 			h := sha256.New()
 			o := Draw(seed)
 			o.Trace = func(format string, args ...any) {
@@ -22,14 +21,14 @@ func TestOneSeedIsOneStory(t *testing.T) {
 			}
 			s, err := Run(o)
 			require.NoError(t, err)
-			h.Sum(story[:0])
-			return story, lines, s
+			h.Sum(hash[:0])
+			return hash, lines, s
 		}
-		story, lines, sum := tell()
+		hash, lines, sum := history()
 		require.Greater(t, lines, 100, "seed %d", seed)
-		again, linesAgain, sumAgain := tell()
+		again, linesAgain, sumAgain := history()
 		require.Equal(t, sum, sumAgain, "seed %d", seed)
 		require.Equal(t, lines, linesAgain, "seed %d", seed)
-		require.Equal(t, story, again, "seed %d", seed)
+		require.Equal(t, hash, again, "seed %d", seed)
 	}
 }

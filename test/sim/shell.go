@@ -19,24 +19,23 @@ type shell struct {
 	id   kv.ShardID
 	m    *shard.Machine
 
-	// arrived is what has not been pushed to the inbox.
+	// arrived are the messages that have not been pushed to the inbox.
 	arrived []*msg.Envelope
 	inbox   groupcommit.Inbox
 	log     groupcommit.Shard
-	// next is when a step is scheduled.
+	// next is the time of the next scheduled step.
 	next int64
-	// alwaysBusy: it says that it has no time left. took counts the messages of
-	// its steps.
-	alwaysBusy bool
-	took       int
-	// notes are what the machine told of the step under way.
-	notes []*note
-	// leases are those of the incarnation granter.
+	// fullyLoaded: it always reports full load. messageCount counts the messages of its steps.
+	fullyLoaded  bool
+	messageCount int
+	// events are those that the machine reported in the current step.
+	events []*logEvent
+	// leases is the expiry of the leases granted by the incarnation granter.
 	leases  int64
 	granter kv.Incarnation
-	// wall and local are the node's clocks when the machine was made.
+	// wall and local are the times of the node's clocks when the machine was made.
 	wall, local int64
-	// fixed are the instants at which it has fixed its index, by its clock.
+	// fixed holds the instants at which the shard fixed its CSN, by its clock.
 	fixed map[int64]int64
 }
 
@@ -48,24 +47,23 @@ func (s *shell) start() {
 		return
 	}
 	s.arrived, s.inbox, s.log = nil, groupcommit.Inbox{}, groupcommit.Shard{ID: s.id}
-	s.notes, s.next = nil, math.MaxInt64
+	s.events, s.next = nil, math.MaxInt64
 	var out shard.Output
-	s.wall, s.local, s.fixed = timepiece{s.n}.Wall(), s.n.local(s.w.now), map[int64]int64{}
-	if s.w.opt.SentOnce { // then nothing has to be looked up
+	s.wall, s.local, s.fixed = adjustedClock{s.n}.Wall(), s.n.local(s.w.now), map[int64]int64{}
+	if s.w.opt.SentOnce { // then no id has to be looked up
 		rec.State.Newest, rec.State.Ahead = -1, nil
 	}
 	if s.w.opt.KnownLeases {
 		rec.Leases = shard.Leases{Known: s.granter == rec.State.Incarnation, Until: s.leases}
 	}
 	s.m, out = shard.New(s.config(), rec, s.local, s.wall)
-	s.push()
+	s.raiseClock()
 	s.w.trace("%v starts in incarnation %d", s.id, s.m.Incarnation())
-	s.do(out)
+	s.perform(out)
 }
 
-// deliver has the next step take a message. Now and then whoever brings one runs a
-// step for it there and then, past all that waits, as a gateway does that has one
-// transaction alone.
+// deliver delivers a message to the next step. One message in 32 is executed in a step of its own at once, ahead of all
+// others, as a gateway does that has a single transaction.
 func (s *shell) deliver(env *msg.Envelope) {
 	if !s.disk.up {
 		return
@@ -84,28 +82,27 @@ func (s *shell) wake(at int64) {
 		return
 	}
 	s.next = at
-	life := s.disk.life
+	incarnation := s.disk.incarnation
 	s.w.at(at, func() {
 		s.n.whenAwake(func() {
-			if s.disk.up && s.disk.life == life && s.next == at {
+			if s.disk.up && s.disk.incarnation == incarnation && s.next == at {
 				s.next = math.MaxInt64
-				s.take()
+				s.runStep()
 			}
 		})
 	})
 }
 
-// busy has shards say by turns that they have no time left.
-func (s *shell) busy() float64 {
-	if d := int64(s.w.opt.BusyFor); s.alwaysBusy || d > 0 && (s.w.now/d+int64(s.id))%2 == 0 {
+// load returns the load that a shard reports: full and none by turns.
+func (s *shell) load() float64 {
+	if d := int64(s.w.opt.BusyFor); s.fullyLoaded || d > 0 && (s.w.now/d+int64(s.id))%2 == 0 {
 		return 1
 	}
 	return 0
 }
 
-// take runs a step for all that has arrived, or for some of it: then the rest comes
-// later.
-func (s *shell) take() {
+// runStep runs a step with all messages that have arrived, or with some of them; the others are in a later step.
+func (s *shell) runStep() {
 	n := len(s.arrived)
 	if n > 1 && s.w.rng.IntN(3) == 0 {
 		n = 1 + s.w.rng.IntN(n)
@@ -118,68 +115,69 @@ func (s *shell) take() {
 	s.step(s.inbox.Take(nil, nil))
 }
 
-// step runs a step.
+// step runs one step.
 func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 	w := s.w
-	in := shard.Input{Now: s.n.local(w.now), Wall: timepiece{s.n}.Wall(), IDTime: s.idTime(), Messages: msgs, Reads: reads, Busy: s.busy(), Disk: s.disk.level}
+	in := shard.Input{Now: s.n.local(w.now), Wall: adjustedClock{s.n}.Wall(), IDTime: s.idTime(), Messages: msgs,
+		Reads: reads, Busy: s.load(), Disk: s.disk.level}
 	w.sum.Steps++
 	w.sum.Messages += len(in.Messages)
-	s.took += len(in.Messages)
+	s.messageCount += len(in.Messages)
 	for _, env := range in.Messages {
 		w.traceEnv(s.id, "takes", env)
-		s.noteArrival(env)
+		s.recordArrival(env)
 	}
 	in.Peers = s.peers()
 	out := s.m.Step(in)
-	s.fixes(in.Now, out.Urgent)
-	s.fixes(in.Now, out.Send)
-	s.push()
+	s.recordFixing(in.Now, out.Urgent)
+	s.recordFixing(in.Now, out.Send)
+	s.raiseClock()
 	if !w.opt.Unchecked {
 		if err := s.m.Check(); err != nil {
 			w.fail("%v", err)
 		}
 	}
-	s.do(out)
+	s.perform(out)
 }
 
-// do is what a shard asks of its caller.
-func (s *shell) do(out shard.Output) {
+// perform executes the output of a step.
+func (s *shell) perform(out shard.Output) {
 	w := s.w
 	s.leases, s.granter = s.m.LeasesUntil(), s.m.Incarnation()
 	step := &groupcommit.Step{Shard: &s.log, Out: out}
-	s.asksDue(out.Send)
+	s.recordExpiries(out.Send)
 	for _, env := range out.Urgent {
 		w.send(s.n, env)
 	}
 	if !step.Empty() {
-		s.disk.submit(step, s.notes)
-	} else if len(s.notes) > 0 {
-		w.fail("%v decides, and tells nobody", s.id)
+		s.disk.submit(step, s.events)
+	} else if len(s.events) > 0 {
+		w.fail("%v reported events, but its step is empty", s.id)
 	}
-	s.notes = nil
+	s.events = nil
 	if out.Next != math.MaxInt64 {
 		s.wake(max(s.n.global(out.Next), w.now+1))
 	}
 }
 
-// read answers a cold read: it looks some time later, and the answer takes
-// some time more. A range is read a few rows at a time, between which others write.
-func (s *shell) read(r entry.Read) {
-	w, life := s.w, s.disk.life
-	look, tell := w.about(w.opt.ColdRead/2), w.about(w.opt.ColdRead/2)
+// startRead executes a read from disk: the read happens some time later, and its result arrives some time after that. A
+// range is read a few rows at a time, with other writes in between.
+func (s *shell) startRead(r entry.Read) {
+	w, incarnation := s.w, s.disk.incarnation
+	delay, reply := w.about(w.opt.DiskRead/2), w.about(w.opt.DiskRead/2)
 	if w.rng.IntN(4) == 0 {
-		look = 0
+		delay = 0
 	}
-	w.after(look, func() {
-		if s.disk.life != life || !s.disk.up {
+	w.after(delay, func() {
+		if s.disk.incarnation != incarnation || !s.disk.up {
 			return
 		}
-		s.look(r, life, func(res entry.ReadResult) {
+		s.readRows(r, incarnation, func(res entry.ReadResult) {
 			if !w.calm && w.chance(w.opt.ReadErrors) {
 				res = entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: errUnreadable}
 			}
-			w.after(tell, func() {
-				if s.disk.life == life && s.disk.up {
+			w.after(reply, func() {
+				if s.disk.incarnation == incarnation && s.disk.up {
 					s.inbox.PushRead(res)
 					s.wake(w.now)
 				}
@@ -188,8 +186,8 @@ func (s *shell) read(r entry.Read) {
 	})
 }
 
-// look reads: a range in turns.
-func (s *shell) look(r entry.Read, life int, then func(entry.ReadResult)) {
+// readRows reads; a range in several turns.
+func (s *shell) readRows(r entry.Read, incarnation int, then func(entry.ReadResult)) {
 	if r.Kind != entry.ReadRange {
 		then(s.disk.store.Read(s.id, r))
 		return
@@ -198,11 +196,11 @@ func (s *shell) look(r entry.Read, life int, then func(entry.ReadResult)) {
 	var turn func()
 	turn = func() {
 		switch {
-		case s.disk.life != life || !s.disk.up:
+		case s.disk.incarnation != incarnation || !s.disk.up:
 		case turns.Add(s.disk.store.Read(s.id, turns.Next())):
 			then(turns.Result())
 		default:
-			s.w.after(s.w.opt.ColdRead/16, turn)
+			s.w.after(s.w.opt.DiskRead/16, turn)
 		}
 	}
 	turn()
@@ -210,43 +208,44 @@ func (s *shell) look(r entry.Read, life int, then func(entry.ReadResult)) {
 
 var errUnreadable = &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: "the simulator made a row unreadable"}
 
-// committed is told by the machine; see shard.Trace.
-func (s *shell) committed(txn kv.TxnRef) {
+// onCommitted and onVisible are called by the machine; see shard.Trace.
+func (s *shell) onCommitted(txn kv.TxnRef) {
 	if s.w.movers[txn.TxnID] {
 		return
 	}
-	txn = s.expiring(txn)
-	n := &note{decided: &decision{txn: txn, shard: s.id, at: s.w.now}}
-	s.w.log.notes = append(s.w.log.notes, n)
-	s.notes = append(s.notes, n)
+	txn = s.expiryRef(txn)
+	n := &logEvent{decided: &decision{txn: txn, shard: s.id, at: s.w.now}}
+	s.w.log.events = append(s.w.log.events, n)
+	s.events = append(s.events, n)
 	s.w.trace("%v COMMITS %v", s.id, name(txn))
 }
 
-func (s *shell) shown(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index) {
+func (s *shell) onVisible(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index) {
 	if isMove(e.Kind) {
-		s.w.trace("%v SHOWS that %q moves, %v at %d", s.id, e.Key, v.Version, at)
+		s.w.trace("%v makes VISIBLE that %q moves, %v at %d", s.id, e.Key, v.Version, at)
 		return
 	}
-	s.checkRoom(txn, e, &v)
-	s.noteDeadline(txn, e, &v)
-	txn = s.expiring(txn)
+	s.checkSpace(txn, e, &v)
+	s.recordDeadline(txn, e, &v)
+	txn = s.expiryRef(txn)
 	if e.Kind == entry.EffectDelete && e.Expires != 0 {
 		s.w.sum.Expired++
 	}
-	n := &note{shown: &shownEffect{txn: txn, shard: s.id, key: string(e.Key), kind: e.Kind, delta: e.Delta, value: v, index: at}}
-	s.w.log.notes = append(s.w.log.notes, n)
-	s.notes = append(s.notes, n)
-	s.w.trace("%v SHOWS %v %v %q=%q %v at %d", s.id, name(txn), e.Kind, e.Key, v.Payload, v.Version, at)
+	n := &logEvent{visible: &visibleEffect{txn: txn, shard: s.id, key: string(e.Key), kind: e.Kind, delta: e.Delta,
+		value: v, index: at}}
+	s.w.log.events = append(s.w.log.events, n)
+	s.events = append(s.events, n)
+	s.w.trace("%v makes VISIBLE %v %v %q=%q %v at %d", s.id, name(txn), e.Kind, e.Key, v.Payload, v.Version, at)
 }
 
-// checkTables holds what should be empty in the end.
+// checkTables fails if the log still has prepared updates or records of decisions at the end.
 func (s *shell) checkTables() {
 	var rec shard.Recovered
 	if err := s.disk.store.Recover(s.id, rec.Add); err != nil {
 		s.w.fail("%v: recovery: %v", s.id, err)
 	}
 	if len(rec.Prepared)+len(rec.Records) > 0 {
-		s.w.fail("%v: the log is left with %d promises and %d records", s.id, len(rec.Prepared), len(rec.Records))
+		s.w.fail("%v: %d prepared updates and %d records are left in the log", s.id, len(rec.Prepared), len(rec.Records))
 	}
 	if err := s.disk.store.Check(); err != nil {
 		s.w.fail("%v", err)

@@ -9,14 +9,13 @@ import (
 )
 
 var (
-	seedFlag  = flag.Int64("seed", 0, "play this seed alone")
-	seedsFlag = flag.Int("seeds", 0, "how many seeds to play at most, 0 for any number")
+	seedFlag  = flag.Int64("seed", 0, "run this seed only")
+	seedsFlag = flag.Int("seeds", 0, "run at most this many seeds, 0 for any number")
 	fromFlag  = flag.Int64("from", 1, "the first seed")
-	timeFlag  = flag.Duration("duration", 20*time.Second, "how long to play seeds at most")
+	timeFlag  = flag.Duration("duration", 20*time.Second, "run seeds for at most this long")
 )
 
-// TestSim plays random clusters. With -seed it plays one of them, and with -v
-// it tells the whole story.
+// TestSim runs random clusters. With -seed it runs one of them, and with -v it prints a trace.
 func TestSim(t *testing.T) {
 	if *seedFlag != 0 {
 		play(t, *seedFlag)
@@ -36,8 +35,11 @@ func TestSim(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("%d histories: %d transactions, %d commits, %d aborts, %d returns to savepoints, %d expiries of %d, %d unknown, %d enquiries, %d crashes, %d full disks, %d moves, %d refused, %d states lent; %d steps, %d messages; %.0f transactions/s",
-		n, sum.Txns, sum.Committed, sum.Aborted, sum.Undone, sum.Expired, sum.Due, sum.Unknown, sum.Enquiries, sum.Crashes, sum.Fills, sum.Moved+sum.Planned, sum.Refused, sum.Lent, sum.Steps, sum.Messages,
+	t.Logf("%d histories: %d transactions, %d commits, %d aborts, %d rollbacks to savepoints, %d of %d expiries, "+
+		"%d unknown, %d outcome queries, %d crashes, %d full disks, %d moves, %d refused, %d snapshots lent; "+
+		"%d steps, %d messages; %.0f transactions/s",
+		n, sum.Txns, sum.Committed, sum.Aborted, sum.Undone, sum.Expired, sum.Due, sum.Unknown, sum.Queries, sum.Crashes,
+		sum.Fills, sum.Moved+sum.Planned, sum.Refused, sum.Lent, sum.Steps, sum.Messages,
 		float64(sum.Txns)/time.Since(begin).Seconds())
 }
 
@@ -54,17 +56,16 @@ func play(t *testing.T, seed int64) {
 	}
 }
 
-// TestAChangeOfAPagedValueWithADeadline plays a seed in which a deadline and a
-// change together are written as a change, of a value whose pages are not in
-// memory. What it became cannot be compared there and then, only in the end.
-func TestAChangeOfAPagedValueWithADeadline(t *testing.T) {
+// TestDeadlineWithChangeOfPagedValue runs a seed in which a deadline and a change are written together as a change, of
+// a value whose pages are not in memory. Its new state cannot be compared at once, only at the end.
+func TestDeadlineWithChangeOfPagedValue(t *testing.T) {
 	_, err := Run(Draw(400460))
 	require.NoError(t, err)
 }
 
-// TestANewShardLooksAtADeadlineOfAnotherClock plays a seed in which a shard that has never read the
-// table of deadlines finds one that was not set by a clock of its own, and panicked.
-func TestANewShardLooksAtADeadlineOfAnotherClock(t *testing.T) {
+// TestNewShardReadsDeadlineOfAnotherClock runs a seed in which a shard that has never read its table of deadlines finds
+// a deadline that another node's clock set. It panicked once.
+func TestNewShardReadsDeadlineOfAnotherClock(t *testing.T) {
 	_, err := Run(Draw(10184))
 	require.NoError(t, err)
 }

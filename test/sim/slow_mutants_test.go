@@ -12,32 +12,32 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// TestABrokenRuleOfRoundsLetsASlowNodeSlowDownOthers: where each of them is broken, clients that need
-// no key of the slow node lose some of their rates, or wait.
-func TestABrokenRuleOfRoundsLetsASlowNodeSlowDownOthers(t *testing.T) {
+// TestMutantsOfRoundsLetSlowNodeSlowOthers: with each of these rules broken, clients that need no key of the slow node
+// lose throughput, or wait.
+func TestMutantsOfRoundsLetSlowNodeSlowOthers(t *testing.T) {
 	slow := 1500 * time.Millisecond
 	for _, tc := range []struct {
 		id mutant.ID
-		b  neighbours
+		b  slowNode
 	}{
-		{mutant.RoundsAnsweredDurable, neighbours{slow: slow}},
-		{mutant.RoundsWaitForever, neighbours{stops: true}},
-		{mutant.LeftOutForgotten, neighbours{stops: true}},
-		{mutant.LeftOutBackAtOnce, neighbours{slow: 500 * time.Millisecond}},
+		{mutant.RoundsAnsweredDurable, slowNode{slow: slow}},
+		{mutant.RoundsWaitForever, slowNode{stops: true}},
+		{mutant.LeftOutForgotten, slowNode{stops: true}},
+		{mutant.LeftOutBackAtOnce, slowNode{slow: 500 * time.Millisecond}},
 	} {
 		t.Run(fmt.Sprint(tc.id), func(t *testing.T) {
 			const length = 2 * time.Second
 			sound := tc.b.run(t, length)
 			tc.b.mutants = mutant.Of(tc.id)
 			broken := tc.b.run(t, length)
-			t.Logf("sound: %v\nbroken: %v", &sound, &broken)
-			require.NotEmpty(t, broken.loses(&sound, 0.9))
+			t.Logf("unbroken: %v\nbroken: %v", &sound, &broken)
+			require.NotEmpty(t, broken.violations(&sound, 0.9))
 		})
 	}
 }
 
-// TestALeftOutShardDecidesByMutant: without the rule the hot shard decides.
-func TestALeftOutShardDecidesByMutant(t *testing.T) {
+// TestMutantLetsExcludedShardDecide: without the rule the hot shard decides.
+func TestMutantLetsExcludedShardDecide(t *testing.T) {
 	hot, last := lastAgentBeside(t, mutant.Of(mutant.LeftOutDecides))
 	require.Equal(t, hot, last)
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// neighbours is a cluster of three nodes with two shards each. Clients of two of them need no key of
-// the third, which has clients of its own, and fails. It has the hot shard if hot.
-type neighbours struct {
+// slowNode is a cluster of three nodes with two shards each. One node fails; it has clients of its own, and the hot
+// shard if hot. Clients of the other two nodes need none of its keys.
+type slowNode struct {
 	hot bool
-	// slow is by how much fsyncs of the third node are slower. stops and cuts: it stands still, or is cut
-	// off, for 2.5 of 3 s.
+	// slow is the additional time of the failing node's fsyncs. stops and cuts: it is stalled, or isolated, for 2.5 of 3
+	// s.
 	slow        time.Duration
 	stops, cuts bool
-	// both: clients of the first two also update keys there together with keys of the third.
+	// both: clients of the other nodes also update keys of theirs together with keys of the failing node.
 	both    bool
 	mutants mutant.Set
 }
 
-// kindsOfClients are counted each by itself.
+// Kinds of clients, counted separately.
 const (
 	viewedUpdates = iota
 	otherUpdates
@@ -35,90 +35,94 @@ const (
 	kindsOfClients
 )
 
-// rates are what the clients of the two nodes have done a second, and the longest time that a
-// request of each kind took.
+// rates hold the throughput of each kind of client at the two healthy nodes, and the longest duration of a request of
+// each kind.
 type rates struct {
 	perSecond [kindsOfClients]float64
 	longest   [kindsOfClients]time.Duration
-	// full counts the states of all shards that were kept.
-	full int
+	// snapshotCount counts the snapshots that were retained.
+	snapshotCount int
 }
 
 func (r *rates) String() string {
-	return fmt.Sprintf("viewed updates %.0f/s, longest %v; other updates %.0f/s, longest %v; one-shots %.0f/s, longest %v; views %.0f/s, longest call %v; %d kept",
-		r.perSecond[0], r.longest[0], r.perSecond[1], r.longest[1], r.perSecond[2], r.longest[2], r.perSecond[3], r.longest[3], r.full)
+	return fmt.Sprintf("viewed updates %.0f/s, longest %v; other updates %.0f/s, longest %v; "+
+		"one-shots %.0f/s, longest %v; views %.0f/s, longest call %v; %d snapshots",
+		r.perSecond[0], r.longest[0], r.perSecond[1], r.longest[1], r.perSecond[2], r.longest[2], r.perSecond[3],
+		r.longest[3], r.snapshotCount)
 }
 
-// neighbourRun is a run under way.
-type neighbourRun struct {
+// slowNodeRun is a run in progress.
+type slowNodeRun struct {
 	*world
 	sum   rates
 	count [kindsOfClients]int
 	// from is when counting begins.
 	from int64
-	// fails is the node that does, and well are the others.
-	fails *node
-	well  []*node
-	// fast and slow are keys by where they live; viewed are those of fast that views read.
+	// failing is the node that fails, healthy are the others.
+	failing *node
+	healthy []*node
+	// fast and slow are keys of the healthy nodes and of the failing one; viewed are fast keys that views read.
 	viewed, fast, slow [][]byte
 }
 
-// The fault begins at faultAt, and what is counted at warm: where updates go over both kinds of keys,
-// those that were under way keep fast keys locked until the slow disk has decided them.
+// The fault begins at faultAt, counting at warm. If updates write both kinds of keys, those in flight keep fast keys
+// locked until the slow disk has decided them.
 const faultAt = 250 * time.Millisecond
 
-func (b neighbours) warm() time.Duration {
+func (b slowNode) warm() time.Duration {
 	if b.both {
 		return 5 * time.Second
 	}
 	return 2 * faultAt
 }
 
-func (b neighbours) run(t *testing.T, length time.Duration) rates {
-	o := Options{Seed: 1, Nodes: 3, Shards: 5, Registers: 400, HotKeys: 1, Learned: true, Delay: 100 * time.Microsecond, Jitter: 50 * time.Microsecond,
-		Sync: time.Millisecond, Bound: time.Hour, Mutants: b.mutants, Mix: Mix{MaxOps: 1}, PinEvery: time.Second, History: time.Minute,
-		Reads: txn.SnapshotReads, Repeat: 50 * time.Millisecond, Liveness: time.Second}
-	r := &neighbourRun{world: newWorld(o), from: int64(b.warm())}
+func (b slowNode) run(t *testing.T, length time.Duration) rates {
+	o := Options{Seed: 1, Nodes: 3, Shards: 5, Registers: 400, HotKeys: 1, Learned: true, Delay: 100 * time.Microsecond,
+		Jitter: 50 * time.Microsecond,
+		Sync:   time.Millisecond, Bound: time.Hour, Mutants: b.mutants, Mix: Mix{MaxOps: 1}, SnapshotEvery: time.Second,
+		History: time.Minute,
+		Reads:   txn.SnapshotReads, Repeat: 50 * time.Millisecond, Liveness: time.Second}
+	r := &slowNodeRun{world: newWorld(o), from: int64(b.warm())}
 	r.place(&b)
 	r.fail(&b)
 	for i := range 4 {
-		r.update(viewedUpdates, r.well[i%2], r.viewed, r.viewed)
-		r.update(otherUpdates, r.well[i%2], r.fast, r.fast)
-		r.read(r.well[i%2])
-		r.update(-1, r.fails, r.slow, r.slow)
+		r.update(viewedUpdates, r.healthy[i%2], r.viewed, r.viewed)
+		r.update(otherUpdates, r.healthy[i%2], r.fast, r.fast)
+		r.read(r.healthy[i%2])
+		r.update(-1, r.failing, r.slow, r.slow)
 	}
 	for i := range 16 {
-		r.after(r.upTo(20*time.Millisecond), func() { r.view(r.well[i%2]) })
+		r.after(r.upTo(20*time.Millisecond), func() { r.view(r.healthy[i%2]) })
 	}
 	if b.both {
 		for i := range 4 {
-			r.update(-1, r.well[i%2], r.viewed, r.slow)
+			r.update(-1, r.healthy[i%2], r.viewed, r.slow)
 		}
 	}
 	end := int64(b.warm() + length)
-	r.world.run(end, func() bool { r.happened = 0; return false })
+	r.world.run(end, func() bool { r.eventCount = 0; return false })
 	require.NoError(t, r.err)
 	for k := range r.sum.perSecond {
 		r.sum.perSecond[k] = float64(r.count[k]) / length.Seconds()
 	}
-	r.sum.full = len(r.instants)
+	r.sum.snapshotCount = len(r.instants)
 	return r.sum
 }
 
-// place sorts nodes, and keys by the node on which they live.
-func (r *neighbourRun) place(b *neighbours) {
+// place sorts the nodes, and the keys by their node.
+func (r *slowNodeRun) place(b *slowNode) {
 	hot := r.router.Node(r.router.HotShard())
 	for _, n := range r.nodes {
-		if r.fails == nil && (n.id == hot) == b.hot {
-			r.fails = n
+		if r.failing == nil && (n.id == hot) == b.hot {
+			r.failing = n
 		} else {
-			r.well = append(r.well, n)
+			r.healthy = append(r.healthy, n)
 		}
 	}
 	for i := range r.opt.Registers {
 		k := regKey(i)
 		switch at := r.router.Node(r.router.Shard(k)); {
-		case at == r.fails.id:
+		case at == r.failing.id:
 			r.slow = append(r.slow, k)
 		case len(r.viewed) < 6 && i > 0:
 			r.viewed = append(r.viewed, k)
@@ -128,9 +132,9 @@ func (r *neighbourRun) place(b *neighbours) {
 	}
 }
 
-// fail has the node fail.
-func (r *neighbourRun) fail(b *neighbours) {
-	n := r.fails
+// fail injects the fault.
+func (r *slowNodeRun) fail(b *slowNode) {
+	n := r.failing
 	r.at(int64(faultAt), func() {
 		for _, d := range n.disks {
 			d.slowBy, d.slowUntil = b.slow, 1<<62
@@ -152,8 +156,8 @@ func (r *neighbourRun) fail(b *neighbours) {
 	r.at(int64(b.warm()), again)
 }
 
-// ended notes a request that began at a time.
-func (r *neighbourRun) ended(kind int, began int64, whole bool) {
+// record records a request.
+func (r *slowNodeRun) record(kind int, began int64, whole bool) {
 	if kind < 0 || r.now < r.from {
 		return
 	}
@@ -163,10 +167,10 @@ func (r *neighbourRun) ended(kind int, began int64, whole bool) {
 	}
 }
 
-func (r *neighbourRun) pick(from [][]byte) []byte { return from[r.rng.IntN(len(from))] }
+func (r *slowNodeRun) pick(from [][]byte) []byte { return from[r.rng.IntN(len(from))] }
 
-// update has a client put two keys, again and again, with a pause.
-func (r *neighbourRun) update(kind int, n *node, from, and [][]byte) {
+// update has a client put two keys, repeatedly, with a pause.
+func (r *slowNodeRun) update(kind int, n *node, from, and [][]byte) {
 	began := r.now
 	a, b := r.pick(from), r.pick(and)
 	ops := []msg.Op{put(a)}
@@ -175,13 +179,13 @@ func (r *neighbourRun) update(kind int, n *node, from, and [][]byte) {
 	}
 	r.call(n, func(now int64, tok txn.Token) { n.machines[0].Execute(now, tok, r.newID(), ops, forever, txn.How{}) },
 		func(d txn.Done, _ bool) {
-			r.ended(kind, began, d.Failure == nil)
+			r.record(kind, began, d.Failure == nil)
 			r.after(r.about(2*time.Millisecond), func() { r.update(kind, n, from, and) })
 		})
 }
 
-// read has a client read three viewed keys, again and again.
-func (r *neighbourRun) read(n *node) {
+// read has a client read three viewed keys, repeatedly.
+func (r *slowNodeRun) read(n *node) {
 	began := r.now
 	var ops []msg.Op
 	for _, i := range r.rng.Perm(len(r.viewed))[:3] {
@@ -189,22 +193,22 @@ func (r *neighbourRun) read(n *node) {
 	}
 	r.call(n, func(now int64, tok txn.Token) { n.machines[0].Execute(now, tok, r.newID(), ops, forever, txn.How{}) },
 		func(d txn.Done, _ bool) {
-			r.ended(oneShots, began, d.Failure == nil)
+			r.record(oneShots, began, d.Failure == nil)
 			r.after(r.about(time.Millisecond), func() { r.read(n) })
 		})
 }
 
 // view has a client open one view after another, each with four calls and pauses of 5 ms.
-func (r *neighbourRun) view(n *node) {
+func (r *slowNodeRun) view(n *node) {
 	ref := kv.TxnRef{TxnID: r.newID(), Attempt: 1}
 	if n.machines[0].Begin(n.local(r.now), ref, true, txn.How{}) != nil {
 		r.after(time.Millisecond, func() { r.view(n) })
 		return
 	}
-	r.look(n, ref, 4)
+	r.readView(n, ref, 4)
 }
 
-func (r *neighbourRun) look(n *node, ref kv.TxnRef, left int) {
+func (r *slowNodeRun) readView(n *node, ref kv.TxnRef, left int) {
 	began := r.now
 	call := func(now int64, tok txn.Token) { n.machines[0].Commit(now, tok, ref, forever) }
 	if left > 0 {
@@ -212,18 +216,18 @@ func (r *neighbourRun) look(n *node, ref kv.TxnRef, left int) {
 		call = func(now int64, tok txn.Token) { n.machines[0].Do(now, tok, ref, ops, 0) }
 	}
 	r.call(n, call, func(d txn.Done, _ bool) {
-		r.ended(views, began, d.Closed && d.Failure == nil)
+		r.record(views, began, d.Closed && d.Failure == nil)
 		if d.Closed {
 			r.after(0, func() { r.view(n) })
 			return
 		}
-		r.after(5*time.Millisecond, func() { r.look(n, ref, left-1) })
+		r.after(5*time.Millisecond, func() { r.readView(n, ref, left-1) })
 	})
 }
 
-// loses lists what clients have lost by a fault: of each kind a share of the rate at least is to be
-// left, and no request is to wait for 100 ms longer than without the fault.
-func (r *rates) loses(alone *rates, share float64) (out []string) {
+// violations lists what clients lose by a fault: each kind must keep the given share of its rate, and no request may
+// take 100 ms longer than without the fault.
+func (r *rates) violations(alone *rates, share float64) (out []string) {
 	for k := range kindsOfClients {
 		if r.perSecond[k] < share*alone.perSecond[k] {
 			out = append(out, fmt.Sprintf("kind %d: %.0f/s of %.0f/s", k, r.perSecond[k], alone.perSecond[k]))
@@ -235,47 +239,50 @@ func (r *rates) loses(alone *rates, share float64) (out []string) {
 	return out
 }
 
-// TestASlowNodeDoesNotSlowDownOthers: the disk of a node is slow, its process stands still, or it is
-// cut off. Clients that need none of its keys keep their rates.
-func TestASlowNodeDoesNotSlowDownOthers(t *testing.T) {
+// TestSlowNodeDoesNotSlowOthers: a node's disk is slow, its process is stalled, or it is isolated. Clients that need
+// none of its keys keep their rates.
+func TestSlowNodeDoesNotSlowOthers(t *testing.T) {
 	const length = 4 * time.Second
-	alone := neighbours{}.run(t, length)
+	alone := slowNode{}.run(t, length)
 	t.Logf("no fault: %v", &alone)
-	aloneBoth, aloneHot := neighbours{both: true}.run(t, length), neighbours{hot: true}.run(t, length)
-	for _, b := range []neighbours{
-		{slow: 100 * time.Millisecond}, {slow: 500 * time.Millisecond}, {slow: 1500 * time.Millisecond}, {slow: 5 * time.Second},
-		{stops: true}, {cuts: true}, {slow: 1500 * time.Millisecond, both: true}, {slow: 1500 * time.Millisecond, hot: true}, {stops: true, hot: true},
+	aloneBoth, aloneHot := slowNode{both: true}.run(t, length), slowNode{hot: true}.run(t, length)
+	for _, b := range []slowNode{
+		{slow: 100 * time.Millisecond}, {slow: 500 * time.Millisecond}, {slow: 1500 * time.Millisecond},
+		{slow: 5 * time.Second},
+		{stops: true}, {cuts: true}, {slow: 1500 * time.Millisecond, both: true}, {slow: 1500 * time.Millisecond, hot: true},
+		{stops: true, hot: true},
 	} {
 		name := fmt.Sprintf("slow=%v stops=%t cuts=%t both=%t hot=%t", b.slow, b.stops, b.cuts, b.both, b.hot)
 		t.Run(name, func(t *testing.T) {
 			got, base, share := b.run(t, length), &alone, 0.8
 			switch {
 			case b.both:
-				// Those that update both kinds are far fewer then, and others update the viewed
-				// keys in their place, which readers meet.
+				// Updates of both kinds of keys are then far fewer. Other updates write the viewed keys instead, and conflict with
+				// the readers.
 				base, share = &aloneBoth, 0.5
 			case b.hot:
 				base = &aloneHot
 			}
 			t.Logf("%v", &got)
-			require.Empty(t, got.loses(base, share))
+			require.Empty(t, got.violations(base, share))
 		})
 	}
 }
 
-// TestALeftOutShardDoesNotDecide: another participant does, although the hot shard is the hottest.
-func TestALeftOutShardDoesNotDecide(t *testing.T) {
+// TestExcludedShardDoesNotDecide: if a snapshot round has excluded the hot shard, another participant decides, although
+// the hot shard is the hottest.
+func TestExcludedShardDoesNotDecide(t *testing.T) {
 	hot, last := lastAgentBeside(t, mutant.Set{})
 	require.NotEqual(t, hot, last)
 }
 
-// lastAgentBeside is the last agent of an update of the hot shard, whose log has been slow since a round
-// left it out, and of another one.
+// lastAgentBeside returns the last agent of an update on the hot shard and another one. The log of the hot shard has
+// been slow since a round excluded it.
 func lastAgentBeside(t *testing.T, broken mutant.Set) (hot, last kv.ShardID) {
 	o := steady(txn.HotLast)
 	o.Mutants = broken
 	w := newWorld(o)
-	n, k := w.nodes[0], on(w, 1)
+	n, k := w.nodes[0], keysOnShards(w, 1)
 	hot = w.router.HotShard()
 	for _, d := range w.nodes[w.router.Node(hot)-1].disks {
 		d.slowBy, d.slowUntil = time.Second, w.now+int64(300*time.Millisecond)
@@ -283,7 +290,7 @@ func lastAgentBeside(t *testing.T, broken mutant.Set) (hot, last kv.ShardID) {
 	w.call(n, func(now int64, tok txn.Token) {
 		n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[1])}, forever, txn.How{})
 	}, func(txn.Done, bool) {})
-	w.run(w.now+int64(20*time.Millisecond), func() bool { return false }) // the log has something to write
+	w.run(w.now+int64(20*time.Millisecond), func() bool { return false }) // so that the log has something to write
 	require.True(t, n.machines[0].Shards().LeaveOut(n.local(w.now), hot))
 	w.run(w.now+int64(600*time.Millisecond), func() bool { return false })
 	ended := false

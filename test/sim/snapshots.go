@@ -10,53 +10,52 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// snapshot is one that a client has made, or may have made.
+// snapshot is one that a client has created, or may have created.
 type snapshot struct {
 	name   string
-	number uint64 // once it is known
-	// kept: it is there until dropped.
-	kept, dropped bool
+	number uint64 // 0 until it is known
+	// mustExist: it must exist until it is dropped.
+	mustExist, dropped bool
 }
 
-// pins is how the shards keep states.
-func (w *world) pins() shard.PinConfig {
-	if w.opt.PinEvery == 0 {
+// snapshotConfig configures how the shards retain snapshots.
+func (w *world) snapshotConfig() shard.PinConfig {
+	if w.opt.SnapshotEvery == 0 {
 		return shard.PinConfig{}
 	}
 	hot := w.router.HotShard()
-	return shard.PinConfig{Every: w.opt.PinEvery, History: w.opt.History, Hot: hot, Node: w.router.Node(hot)}
+	return shard.PinConfig{Every: w.opt.SnapshotEvery, History: w.opt.History, Hot: hot, Node: w.router.Node(hot)}
 }
 
-// snapshots does something with the past.
-func (c *client) snapshots() {
+// snapshotCall creates, drops, lists or reads a snapshot.
+func (c *client) snapshotCall() {
 	w := c.w
 	switch at := w.rng.IntN(10); {
-	case at < 2 || len(w.snaps) == 0 && w.opt.History == 0:
-		c.keep()
-	case at < 3 && len(w.snaps) > 0:
-		c.dropOne()
+	case at < 2 || len(w.snapshots) == 0 && w.opt.History == 0:
+		c.createSnapshot()
+	case at < 3 && len(w.snapshots) > 0:
+		c.dropSnapshot()
 	case at < 4:
-		c.list()
+		c.listSnapshots()
 	case at < 7:
-		c.oneShotAs(true, c.somePast())
+		c.oneShotAs(true, c.drawSnapshot())
 	case at < 9:
-		c.interactAs(true, c.somePast())
+		c.interactAs(true, c.drawSnapshot())
 	default:
-		c.scanAs(c.somePast())
+		c.scanAs(c.drawSnapshot())
 	}
 }
 
-// somePast names a snapshot, or a time of at most a little longer ago than the
-// history goes back.
-func (c *client) somePast() txn.How {
+// drawSnapshot draws a snapshot to read, or a time, which may be slightly before the history.
+func (c *client) drawSnapshot() txn.How {
 	w := c.w
 	var at txn.At
 	switch s := (*snapshot)(nil); {
-	case len(w.snaps) == 0, w.opt.History > 0 && w.rng.IntN(2) == 0:
+	case len(w.snapshots) == 0, w.opt.History > 0 && w.rng.IntN(2) == 0:
 		hot := w.nodes[w.router.Node(w.router.HotShard())-1]
 		at.AsOf = hot.wall() - int64(w.upTo(w.opt.History*5/4+time.Millisecond))
 	default:
-		s = w.snaps[w.rng.IntN(len(w.snaps))]
+		s = w.snapshots[w.rng.IntN(len(w.snapshots))]
 		at.Number = s.number
 		if s.number == 0 || w.rng.IntN(2) == 0 {
 			at.Name, at.Number = s.name, 0
@@ -65,31 +64,32 @@ func (c *client) somePast() txn.How {
 	return txn.How{At: at}
 }
 
-// keep makes a snapshot.
-func (c *client) keep() {
+// createSnapshot creates a snapshot.
+func (c *client) createSnapshot() {
 	w, n := c.w, c.anyNode()
-	s := &snapshot{name: fmt.Sprintf("s%d", len(w.snaps))}
-	w.snaps = append(w.snaps, s)
+	s := &snapshot{name: fmt.Sprintf("s%d", len(w.snapshots))}
+	w.snapshots = append(w.snapshots, s)
 	ttl := int64(pick(w.rng, 10*time.Millisecond, time.Second, 24*time.Hour, 24*time.Hour))
 	id, begun := c.newID(n), w.now
-	w.trace("client %d keeps %s at %v", c.n, s.name, n.id)
-	w.call(n, func(now int64, tok txn.Token) { n.machine(id).KeepSnapshot(now, tok, id, s.name, ttl, c.deadline(n)) }, func(d txn.Done, lost bool) {
-		w.trace("client %d kept %s: %v lost=%v %v", c.n, s.name, d.Pins, lost, d.Failure)
-		if !lost && d.Failure == nil {
-			s.number = d.Pins[0].Number
-			s.kept = ttl > int64(time.Hour) && !w.believesJumps()
-			w.sum.Snapshots++
-			if at := w.instant(&d.Pins[0]); at < begun || at > w.now {
-				w.fail("snapshot %s is of %d, and was made between %d and %d", s.name, at, begun, w.now)
+	w.trace("client %d creates snapshot %s at %v", c.n, s.name, n.id)
+	w.call(n, func(now int64, tok txn.Token) { n.machine(id).KeepSnapshot(now, tok, id, s.name, ttl, c.deadline(n)) },
+		func(d txn.Done, lost bool) {
+			w.trace("client %d created snapshot %s: %v lost=%v %v", c.n, s.name, d.Pins, lost, d.Failure)
+			if !lost && d.Failure == nil {
+				s.number = d.Pins[0].Number
+				s.mustExist = ttl > int64(time.Hour) && !w.canAdoptJumps()
+				w.sum.Snapshots++
+				if at := w.instant(&d.Pins[0]); at < begun || at > w.now {
+					w.fail("snapshot %s is of instant %d, but was created between %d and %d", s.name, at, begun, w.now)
+				}
 			}
-		}
-		c.next()
-	})
+			c.next()
+		})
 }
 
-func (c *client) dropOne() {
+func (c *client) dropSnapshot() {
 	w, n := c.w, c.anyNode()
-	s := w.snaps[w.rng.IntN(len(w.snaps))]
+	s := w.snapshots[w.rng.IntN(len(w.snapshots))]
 	s.dropped = true
 	id := c.newID(n)
 	w.trace("client %d drops %s at %v", c.n, s.name, n.id)
@@ -99,22 +99,23 @@ func (c *client) dropOne() {
 		func(txn.Done, bool) { c.next() })
 }
 
-// list looks at all snapshots: they are in order.
-func (c *client) list() {
+// listSnapshots lists all snapshots, and checks their order.
+func (c *client) listSnapshots() {
 	w, n := c.w, c.anyNode()
 	id := c.newID(n)
-	w.call(n, func(now int64, tok txn.Token) { n.machine(id).Snapshots(now, tok, id, c.deadline(n)) }, func(d txn.Done, _ bool) {
-		for i := range d.Pins {
-			if i > 0 && (d.Pins[i].Number <= d.Pins[i-1].Number || d.Pins[i].Time < d.Pins[i-1].Time) {
-				w.fail("snapshots out of order: %v", d.Pins)
+	w.call(n, func(now int64, tok txn.Token) { n.machine(id).Snapshots(now, tok, id, c.deadline(n)) },
+		func(d txn.Done, _ bool) {
+			for i := range d.Pins {
+				if i > 0 && (d.Pins[i].Number <= d.Pins[i-1].Number || d.Pins[i].Time < d.Pins[i-1].Time) {
+					w.fail("snapshots out of order: %v", d.Pins)
+				}
 			}
-		}
-		c.next()
-	})
+			c.next()
+		})
 }
 
-// fixes takes note of when the hot shard fixes its index.
-func (s *shell) fixes(now int64, envs []*msg.Envelope) {
+// recordFixing records when the hot shard fixes its CSN.
+func (s *shell) recordFixing(now int64, envs []*msg.Envelope) {
 	for _, env := range envs {
 		if msg.Is[msg.ReadResponse](env) && msg.As[msg.ReadResponse](env).Fixed == now {
 			s.fixed[now] = s.w.now
@@ -122,52 +123,52 @@ func (s *shell) fixes(now int64, envs []*msg.Envelope) {
 	}
 }
 
-// kept takes note of the instant of a pin.
-func (s *shell) kept(number uint64, fixed int64) { s.w.instants[number] = s.fixed[fixed] }
+// onRetained records the instant of a snapshot.
+func (s *shell) onRetained(number uint64, fixed int64) { s.w.instants[number] = s.fixed[fixed] }
 
-// instant is when a pin's state was the present.
+// instant returns the instant at which a snapshot was the present state.
 func (w *world) instant(p *msg.Snapshot) int64 {
 	at, known := w.instants[p.Number]
 	if !known {
-		w.fail("nobody has made snapshot %d", p.Number)
+		w.fail("snapshot %d was never created", p.Number)
 	}
 	return at
 }
 
-// inThePast puts a reader where its pin is, whose instant is exactly known, and
-// which must be of the state that it asked for.
-func (w *world) inThePast(t *txnRecord, at txn.At, d *txn.Done) {
+// placeAtSnapshot sets the lifetime of a reader to the instant of its snapshot, which is known exactly. The snapshot
+// must be the requested one.
+func (w *world) placeAtSnapshot(t *txnRecord, at txn.At, d *txn.Done) {
 	if len(d.Pins) == 0 {
 		if !at.IsZero() && (t.outcome == committed || t.kind == scan) && len(t.calls) > 0 {
-			w.fail("%s asked for %+v, and was not told at which state it read", name(t.ref), at)
+			w.fail("%s requested %+v, but its response names no snapshot", name(t.ref), at)
 		}
 		return
 	}
 	w.sum.PastReads++
-	if wrong := wrongState(at, &d.Pins[0]); wrong != "" {
+	if wrong := snapshotMismatch(at, &d.Pins[0]); wrong != "" {
 		w.fail("%s read at snapshot %d: %s", name(t.ref), d.Pins[0].Number, wrong)
 	}
 	t.start = w.instant(&d.Pins[0])
 	t.end = t.start
 }
 
-// wrongState says why a pin is not what was asked for, "" if it is.
-func wrongState(at txn.At, p *msg.Snapshot) string {
+// snapshotMismatch describes how a snapshot differs from the requested one, "" if it does not.
+func snapshotMismatch(at txn.At, p *msg.Snapshot) string {
 	switch {
 	case at.Name != "" && p.Name != at.Name:
-		return fmt.Sprintf("it is named %q, and was asked for as %q", p.Name, at.Name)
+		return fmt.Sprintf("its name is %q, the requested one is %q", p.Name, at.Name)
 	case at.Number != 0 && p.Number != at.Number:
-		return fmt.Sprintf("number %d was asked for", at.Number)
+		return fmt.Sprintf("number %d was requested", at.Number)
 	case at.AsOf != 0 && p.Time > at.AsOf:
-		return fmt.Sprintf("it is %v younger than what was asked for", time.Duration(p.Time-at.AsOf))
+		return fmt.Sprintf("it is %v younger than the requested time", time.Duration(p.Time-at.AsOf))
 	}
 	return ""
 }
 
-// checkKept reads at every snapshot that is to be there, when all is quiet.
-func (w *world) checkKept() {
-	for _, s := range w.snaps {
-		if !s.kept || s.dropped {
+// checkRetained reads at every snapshot that must exist, when the cluster is idle.
+func (w *world) checkRetained() {
+	for _, s := range w.snapshots {
+		if !s.mustExist || s.dropped {
 			continue
 		}
 		c := &client{w: w, n: -1, versions: map[string]kv.Version{}, values: map[string][]byte{}}
@@ -177,7 +178,8 @@ func (w *world) checkKept() {
 		t.calls, t.readOnly = []*callRecord{call}, true
 		ended := false
 		w.call(n, func(now int64, tok txn.Token) {
-			n.machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, cloneOps(call.ops), int64(1)<<62, txn.How{At: txn.At{Number: s.number}})
+			n.machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, cloneOps(call.ops), int64(1)<<62,
+				txn.How{At: txn.At{Number: s.number}})
 		}, func(d txn.Done, lost bool) {
 			ended = true
 			if lost || d.Failure != nil {
@@ -185,7 +187,7 @@ func (w *world) checkKept() {
 				return
 			}
 			call.results, t.outcome = d.Results, committed
-			w.inThePast(t, txn.At{Number: s.number}, &d)
+			w.placeAtSnapshot(t, txn.At{Number: s.number}, &d)
 		})
 		w.run(w.now+int64(time.Minute), func() bool { return ended })
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// TestAReaderOfThePastReadsTheStateThatItAskedFor: a state that once was is not
-// enough.
-func TestAReaderOfThePastReadsTheStateThatItAskedFor(t *testing.T) {
+// TestSnapshotReadReturnsRequestedSnapshot: the checks reject a read at another snapshot than the requested one, even
+// if its results are consistent.
+func TestSnapshotReadReturnsRequestedSnapshot(t *testing.T) {
 	pin := msg.Snapshot{Number: 7, Name: "monday", Time: wallBase + 40}
 	for _, tc := range []struct {
 		name string
@@ -24,11 +24,11 @@ func TestAReaderOfThePastReadsTheStateThatItAskedFor(t *testing.T) {
 		{"by its number", "", txn.At{Number: 7}, []msg.Snapshot{pin}, oneShot},
 		{"by its name", "", txn.At{Name: "monday"}, []msg.Snapshot{pin}, oneShot},
 		{"by a time", "", txn.At{AsOf: wallBase + 41}, []msg.Snapshot{pin}, oneShot},
-		{"another number", "number 6 was asked for", txn.At{Number: 6}, []msg.Snapshot{pin}, oneShot},
-		{"another name", `asked for as "tuesday"`, txn.At{Name: "tuesday"}, []msg.Snapshot{pin}, oneShot},
+		{"another number", "number 6 was requested", txn.At{Number: 6}, []msg.Snapshot{pin}, oneShot},
+		{"another name", `the requested one is "tuesday"`, txn.At{Name: "tuesday"}, []msg.Snapshot{pin}, oneShot},
 		{"a younger one", "1ns younger", txn.At{AsOf: wallBase + 39}, []msg.Snapshot{pin}, oneShot},
-		{"the present instead", "was not told", txn.At{Number: 7}, nil, oneShot},
-		{"a scan of the present instead", "was not told", txn.At{Number: 7}, nil, scan},
+		{"the present instead", "names no snapshot", txn.At{Number: 7}, nil, oneShot},
+		{"a scan of the present instead", "names no snapshot", txn.At{Number: 7}, nil, scan},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWorld(Draw(1))
@@ -37,7 +37,7 @@ func TestAReaderOfThePastReadsTheStateThatItAskedFor(t *testing.T) {
 			if tc.kind == scan {
 				x.outcome = running // it has just been opened
 			}
-			w.inThePast(x, tc.at, &txn.Done{Pins: tc.pins})
+			w.placeAtSnapshot(x, tc.at, &txn.Done{Pins: tc.pins})
 			if tc.want == "" {
 				require.NoError(t, w.err)
 				return

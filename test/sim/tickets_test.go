@@ -10,25 +10,26 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-var ticketsFlag = flag.Duration("tickets", 5*time.Second, "how long to sell tickets")
+var ticketsFlag = flag.Duration("tickets", 5*time.Second, "how long to run histories with tickets")
 
-// tickets has many buyers meet at a few counters with little left in them, on
-// nodes that crash; all sorts of readers look on.
+// tickets has many buyers use a few counters with little left in them, on nodes that crash, beside readers of all
+// kinds.
 func tickets(seed int64) Options {
 	o := Draw(seed)
 	o.Nodes, o.Clients, o.Txns = max(o.Nodes, 2), 12, 15
-	o.Expiring = false // or the tickets would be gone with their counter
-	o.Things, o.Stock, o.Types = 1+int(seed%2), 5+seed%40, []string{"bounded-counter"}
-	o.Methods = []string{"try-subtract", "try-subtract", "try-subtract", "subtract", "try-subtract", "try-add", "get", "bounds", "create"}
+	o.Expiring = false // otherwise a counter would expire with its tickets
+	o.Objects, o.Stock, o.Types = 1+int(seed%2), 5+seed%40, []string{"bounded-counter"}
+	o.Methods = []string{"try-subtract", "try-subtract", "try-subtract", "subtract", "try-subtract", "try-add", "get",
+		"bounds", "create"}
 	o.Registers, o.Counters, o.Mix.Ops, o.Mix.Huge = 1, 1, OpMix{Get: 4, Put: 1}, false
-	o.Places, o.KeyPlaces, o.KeyPins, o.KeyWaiters = 0, 0, 0, 0
-	o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Shrug, o.Retention = 4, 2, 0, 0
+	o.Slots, o.KeySlots, o.KeyReferences, o.KeyWaiters = 0, 0, 0, 0
+	o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.IgnoreLost, o.Retention = 4, 2, 0, 0
 	if seed%4 > 0 {
 		o.Crashes, o.Down, o.Every, o.Loss, o.Dup = 10, 20*time.Millisecond, 15*time.Millisecond, 0.02, 0.05
 	}
 	if seed%3 == 0 {
 		o.MoveEvery = 5 * time.Millisecond
-		o.Anchored = true // or ids that are sent again might find no shard that knows them
+		o.Anchored = true // otherwise a resent id might find no shard that knows it
 	}
 	if seed%5 == 0 {
 		o.Reads, o.UnsealAfter = txn.SnapshotReads, 100*time.Microsecond
@@ -36,8 +37,8 @@ func tickets(seed int64) Options {
 	return o
 }
 
-// TestTickets sells what there is, and no more, whatever crashes: by what the
-// buyers were told alone, besides everything that the other judges look at.
+// TestTickets sells all tickets, and no more, whatever crashes. It checks this by the buyers' results alone, in
+// addition to all other checks.
 func TestTickets(t *testing.T) {
 	sold, refused, unknown, n := int64(0), 0, 0, 0
 	for begin := time.Now(); time.Since(begin) < *ticketsFlag; {
@@ -49,8 +50,8 @@ func TestTickets(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		unknown += sum.Unknown
-		for i := range w.opt.Things {
-			c := w.count(string(thingKey(thingNumber("bounded-counter"), i)))
+		for i := range w.opt.Objects {
+			c := w.count(string(objectKey(objectTypeNumber("bounded-counter"), i)))
 			if err := c.check(w); err != nil || w.err != nil {
 				t.Fatalf("seed %d: %v %v", seed, err, w.err)
 			}
@@ -59,13 +60,13 @@ func TestTickets(t *testing.T) {
 		}
 	}
 	if sold == 0 || refused == 0 || unknown == 0 {
-		t.Errorf("%d were sold, %d buyers refused, %d not told: the runs are not about it", sold, refused, unknown)
+		t.Errorf("sold %d, refused %d, unknown %d: the histories do not cover all outcomes", sold, refused, unknown)
 	}
 	t.Logf("%d histories: %d sold, %d refusals, %d unknown at first", n, sold, refused, unknown)
 }
 
-func thingNumber(name string) int {
-	for i, x := range things {
+func objectTypeNumber(name string) int {
+	for i, x := range objectTypes {
 		if x.name == name {
 			return i
 		}
@@ -73,28 +74,28 @@ func thingNumber(name string) int {
 	panic("no " + name)
 }
 
-// counted is what clients were told about one counter.
-type counted struct {
+// counterReports are the results of clients for one counter.
+type counterReports struct {
 	key            string
 	sold, returned int64
-	// What may have been sold besides, or returned, by those who know only that
-	// they committed, or not even that.
+	// Tickets that may have been sold or returned in addition, by clients that know only that they committed, or not even
+	// that.
 	maybeSold, maybeReturned int64
-	moves                    []moved
-	refusals                 []moved
+	moves                    []counterChange
+	refusals                 []counterChange
 }
 
-// moved is a change by n, or one that was refused.
-type moved struct {
+// counterChange is a change by n, or a refused one.
+type counterChange struct {
 	t *txnRecord
 	n int64
 	// sure: it took place.
 	sure bool
 }
 
-// count sums what clients were told of a counter.
-func (w *world) count(key string) *counted {
-	c := &counted{key: key}
+// count sums the clients' results for a counter.
+func (w *world) count(key string) *counterReports {
+	c := &counterReports{key: key}
 	for _, t := range w.log.txns {
 		if t.outcome == failed || t.outcome == running {
 			continue
@@ -102,7 +103,7 @@ func (w *world) count(key string) *counted {
 		for _, s := range stepsOf(t, key) {
 			if s.method != nil && s.method.Name == "get" && s.known && len(s.want) == 1 {
 				if n := s.want[0]; n.Int < 0 || n.Int > w.opt.Stock {
-					w.fail("%s was told that there are %d of %q", name(t.ref), n.Int, key)
+					w.fail("%s read %d as the value of %q", name(t.ref), n.Int, key)
 				}
 			}
 			if s.method == nil || !s.method.Changes || s.method.Name == "create" {
@@ -115,11 +116,11 @@ func (w *world) count(key string) *counted {
 			blind := !s.method.Answers
 			switch {
 			case t.outcome == committed && (blind || s.known && s.want[0].Int == 1):
-				c.moves = append(c.moves, moved{t, n, true})
+				c.moves = append(c.moves, counterChange{t, n, true})
 			case s.known && t.outcome == committed:
-				c.refusals = append(c.refusals, moved{t, n, true})
+				c.refusals = append(c.refusals, counterChange{t, n, true})
 			default:
-				c.moves = append(c.moves, moved{t, n, false})
+				c.moves = append(c.moves, counterChange{t, n, false})
 			}
 		}
 	}
@@ -138,15 +139,15 @@ func (w *world) count(key string) *counted {
 	return c
 }
 
-// check holds the counter in the store, and what was refused, against the sums.
-func (c *counted) check(w *world) error {
-	v, err := w.whereStored(c.key).stored(c.key)
+// check compares the stored counter, and what was refused, with the sums.
+func (c *counterReports) check(w *world) error {
+	v, err := w.shardStoring(c.key).stored(c.key)
 	if err != nil {
 		return err
 	}
 	if !v.Exists() {
 		if c.sold+c.returned > 0 {
-			return fmt.Errorf("%d were sold of %q, which was never there", c.sold, c.key)
+			return fmt.Errorf("%d were sold of %q, which never existed", c.sold, c.key)
 		}
 		return nil
 	}
@@ -154,21 +155,21 @@ func (c *counted) check(w *world) error {
 	left, stock := plan.Answer[0].Int, w.opt.Stock
 	switch sure := stock - c.sold + c.returned; {
 	case left < 0 || left > stock:
-		return fmt.Errorf("%d are left of %d in %q", left, stock, c.key)
+		return fmt.Errorf("%d of %d are left in %q", left, stock, c.key)
 	case left < sure-c.maybeSold || left > sure+c.maybeReturned:
-		return fmt.Errorf("%d are left of %d in %q, and %d were sold, perhaps %d more; %d came back, perhaps %d more",
+		return fmt.Errorf("%d of %d are left in %q; %d were sold, perhaps %d more; %d were returned, perhaps %d more",
 			left, stock, c.key, c.sold, c.maybeSold, c.returned, c.maybeReturned)
 	}
 	for _, r := range c.refusals {
-		if err := c.refusedRightly(r, stock); err != nil {
+		if err := c.checkRefusal(r, stock); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// refusedRightly: at some instant of the transaction there may have been too few.
-func (c *counted) refusedRightly(r moved, stock int64) error {
+// checkRefusal: at some instant of the transaction there may have been too few tickets.
+func (c *counterReports) checkRefusal(r counterChange, stock int64) error {
 	least, most := stock, stock
 	for _, m := range c.moves {
 		over, begun := m.t.end < r.t.start && m.sure, m.t.start <= r.t.end
@@ -183,7 +184,8 @@ func (c *counted) refusedRightly(r moved, stock int64) error {
 		}
 	}
 	if r.n < 0 && least+r.n >= 0 || r.n > 0 && most+r.n <= stock {
-		return fmt.Errorf("%s was refused %d of %q, of which there were %d at least and %d at most", name(r.t.ref), r.n, c.key, least, most)
+		return fmt.Errorf("%s was refused %d of %q, which had at least %d and at most %d", name(r.t.ref), r.n,
+			c.key, least, most)
 	}
 	return nil
 }

@@ -12,12 +12,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
-// thingKey is a key that mostly holds a value of the data type number n in
-// things.
-func thingKey(n, i int) []byte { return fmt.Appendf(nil, "t%d.%d", n, i) }
+// objectKey returns a key that mostly holds a value of data type number n in objectTypes.
+func objectKey(n, i int) []byte { return fmt.Appendf(nil, "t%d.%d", n, i) }
 
-func makeThing(id entry.Type) thing {
-	for _, x := range things {
+func newObject(id entry.Type) object {
+	for _, x := range objectTypes {
 		if x.name == adt.TypeName(id) {
 			return x.make()
 		}
@@ -25,18 +24,18 @@ func makeThing(id entry.Type) thing {
 	return nil
 }
 
-// someCall calls a method of a data type, mostly one of the key's own.
+// someCall draws a call of a method, mostly of the key's own type.
 func (c *client) someCall(readOnly bool) msg.Op {
 	r := c.w.rng
-	n := r.IntN(len(things))
-	for !c.w.opt.calls(things[n].name) {
-		n = r.IntN(len(things))
+	n := r.IntN(len(objectTypes))
+	for !c.w.opt.callsType(objectTypes[n].name) {
+		n = r.IntN(len(objectTypes))
 	}
-	key := thingKey(n, r.IntN(c.w.opt.Things))
+	key := objectKey(n, r.IntN(c.w.opt.Objects))
 	if r.IntN(30) == 0 {
 		key = c.anyKey()
 	}
-	t, d := adt.ByName(things[n].name), c.drawer()
+	t, d := adt.ByName(objectTypes[n].name), c.drawer()
 	for {
 		m := t.Methods[r.IntN(len(t.Methods))]
 		if ms := c.w.opt.Methods; len(ms) > 0 {
@@ -54,8 +53,8 @@ func (c *client) someCall(readOnly bool) msg.Op {
 	}
 }
 
-// calls reports whether methods of a data type are called.
-func (o *Options) calls(name string) bool {
+// callsType reports whether methods of a data type are called.
+func (o *Options) callsType(name string) bool {
 	return adt.ByName(name) != nil && (len(o.Types) == 0 || slices.Contains(o.Types, name))
 }
 
@@ -67,37 +66,38 @@ func (t *trial) invoke(op *msg.Op, res *msg.Result) (kv.Kind, error) {
 	if err != nil {
 		return kv.KindInvalid, nil
 	}
-	if c.exists && (c.thing == nil || c.typ != m.Type.ID) {
+	if c.exists && (c.object == nil || c.typ != m.Type.ID) {
 		return kv.KindWrongType, nil
 	}
-	x := makeThing(m.Type.ID)
+	x := newObject(m.Type.ID)
 	if c.exists {
-		x = c.thing.clone()
+		x = c.object.clone()
 	}
 	answer, kind := x.call(m.Name, op.Args)
 	if kind != kv.KindOK {
 		return kind, nil
 	}
-	if m.Distinct { // what it answers is compared with all others (checkUnique)
+	if m.Distinct { // its result is compared with all others (checkUnique)
 		if res != nil {
 			return kv.KindOK, rightCount(op.Args, res.Answer)
 		}
 		return kv.KindOK, nil
 	}
 	if res != nil && m.Answers && fmt.Sprint(answer) != fmt.Sprint(res.Answer) {
-		return kv.KindOK, fmt.Errorf("answered %v, the model %v of %v", res.Answer, answer, c.thing)
+		return kv.KindOK, fmt.Errorf("returned %v, the model %v for %v", res.Answer, answer, c.object)
 	}
 	if !m.Changes {
 		return kv.KindOK, nil
 	}
-	o := own{cell: cell{typ: m.Type.ID, thing: x, exists: !x.empty(), expires: c.expires}, called: !mine || t.own[key].called}
+	o := own{cell: cell{typ: m.Type.ID, object: x, exists: !x.empty(), expires: c.expires}, called: !mine ||
+		t.own[key].called}
 	o.typ = m.Type.ID
 	if !o.exists {
-		o.thing, o.expires = nil, 0
-	} else if c.exists && reflect.DeepEqual(c.thing, x) {
-		o.kept = c.version
+		o.object, o.expires = nil, 0
+	} else if c.exists && reflect.DeepEqual(c.object, x) {
+		o.maybeVersion = c.version
 		if mine {
-			o.kept = c.kept
+			o.maybeVersion = c.maybeVersion
 		}
 	}
 	t.own[key] = o
@@ -112,17 +112,18 @@ func sameDump(c cell, res *msg.Result) error {
 	if err := adt.CheckStored(c.typ, res.Value); err != nil {
 		return err
 	}
-	return sameThing(c, &entry.Value{Type: c.typ, Version: mvcc.Unborn, Payload: res.Value})
+	return compareObject(c, &entry.Value{Type: c.typ, Version: mvcc.Unborn, Payload: res.Value})
 }
 
-// isThing reports whether the stored form of a value is that of the model's.
-func isThing(c cell, stored []byte) bool {
-	return adt.CheckStored(c.typ, stored) == nil && sameThing(c, &entry.Value{Type: c.typ, Version: mvcc.Unborn, Payload: stored}) == nil
+// equalsStored reports whether the stored form of a value equals the model's.
+func equalsStored(c cell, stored []byte) bool {
+	return adt.CheckStored(c.typ, stored) == nil && compareObject(c,
+		&entry.Value{Type: c.typ, Version: mvcc.Unborn, Payload: stored}) == nil
 }
 
-// sameThing compares a stored value with the model's, by what its methods show.
-func sameThing(c cell, v *entry.Value) error {
-	for _, x := range things {
+// compareObject compares a stored value with the model's, by the results of its methods.
+func compareObject(c cell, v *entry.Value) error {
+	for _, x := range objectTypes {
 		t := adt.Lookup(v.Type)
 		if t == nil || x.name != t.Name {
 			continue
@@ -130,9 +131,9 @@ func sameThing(c cell, v *entry.Value) error {
 		for _, s := range x.show {
 			m := t.MethodByName(s.method)
 			plan, _ := (&adt.Request{Method: m, Args: s.args, Value: v}).Plan(nil)
-			want, _ := c.thing.call(s.method, s.args)
+			want, _ := c.object.call(s.method, s.args)
 			if fmt.Sprint(plan.Answer) != fmt.Sprint(want) {
-				return fmt.Errorf("%s shows %v, the model %v", s.method, plan.Answer, want)
+				return fmt.Errorf("%s returns %v, the model %v", s.method, plan.Answer, want)
 			}
 		}
 	}

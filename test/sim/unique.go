@@ -8,8 +8,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// checkUnique: what is to be unique was given to one operation of one transaction,
-// whatever became of that. Another attempt of it may be given the same.
+// checkUnique checks that each unique identifier was returned to one operation of one transaction, whatever its
+// outcome. Another attempt of the same transaction may get the same identifier.
 func (w *world) checkUnique() {
 	owners := map[string]kv.TxnID{}
 	for _, t := range w.log.txns {
@@ -20,10 +20,10 @@ func (w *world) checkUnique() {
 			}
 			for _, id := range uniqueOf(c) {
 				if old, taken := owners[id]; taken && old != t.ref.TxnID {
-					w.fail("%s and t%d were both given the identifier %x", name(t.ref), old.Rand, id)
+					w.fail("%s and t%d both got the identifier %x", name(t.ref), old.Rand, id)
 				}
 				if own[id] {
-					w.fail("%s was given the identifier %x twice", name(t.ref), id)
+					w.fail("%s got the identifier %x twice", name(t.ref), id)
 				}
 				owners[id], own[id] = t.ref.TxnID, true
 			}
@@ -31,7 +31,7 @@ func (w *world) checkUnique() {
 	}
 }
 
-// uniqueOf lists what a call returned that is to be unique.
+// uniqueOf lists the unique identifiers that a call returned.
 func uniqueOf(c *callRecord) (out []string) {
 	for i := range c.results {
 		at := i
@@ -48,8 +48,7 @@ func uniqueOf(c *callRecord) (out []string) {
 	return out
 }
 
-// rightCount tells what is wrong with the number of identifiers that were
-// returned.
+// rightCount checks the number of identifiers that were returned.
 func rightCount(args, answer []msg.Datum) error {
 	want := 1
 	if len(args) > 0 {

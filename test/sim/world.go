@@ -11,80 +11,76 @@ import (
 	"github.com/linchpindb/linchpin/test/sim/events"
 )
 
-// wallBase is the time of day at which every run begins, so that ids look
-// like those of real transactions.
+// wallBase is the time of day at the start of every run, so that ids look like those of real transactions.
 const wallBase = int64(1_700_000_000_000_000_000)
 
-// maxEvents bounds a run; a long one has some ten thousand.
+// maxEvents bounds the number of events of a run; a long run has some ten thousand.
 const maxEvents = 1_000_000
 
 // world is one run.
 type world struct {
-	// maps is the greatest number of a heat map that has arrived.
-	maps   uint64
-	opt    Options
-	rng    *rand.Rand
-	now    int64
-	seq    uint64
-	events events.Heap
-	// happened counts events.
-	happened int
-	router   *hotshard.Router
-	nodes    []*node
-	shards   []*shell
-	disks    []*disk
-	// clients that are not finished.
-	busy int
-	log  chronicle
-	// snaps are the snapshots that clients have made.
-	snaps []*snapshot
-	// instants are when the states of pins were the present, by number.
+	// maxHeatMap is the greatest number of a heat map that has arrived.
+	maxHeatMap uint64
+	opt        Options
+	rng        *rand.Rand
+	now        int64
+	seq        uint64
+	events     events.Heap
+	// eventCount counts events.
+	eventCount int
+	router     *hotshard.Router
+	nodes      []*node
+	shards     []*shell
+	disks      []*disk
+	// unfinished counts clients that are not finished.
+	unfinished int
+	log        eventLog
+	// snapshots are those that clients have created.
+	snapshots []*snapshot
+	// instants hold when each snapshot was the present state, by its number.
 	instants map[uint64]int64
 	// movers are the transactions that move keys.
 	movers map[kv.TxnID]bool
-	// expiries are those that delete what is due.
+	// expiries are the transactions that delete expired keys.
 	expiries map[kv.TxnID]*expiry
-	// arrived is when a shard first received a piece of a transaction; lives is before when the
-	// key of a row of the deadline table may not be deleted.
-	arrived    map[kv.TxnID]int64
-	lives      map[string]int64
-	decidedDue map[expiryLife]*txnRecord
-	// dreamt is the transaction that Mix.Dream is about, zero before it. Of two, the
-	// younger would wait for the other as long as that may last.
-	dreamt kv.TxnID
-	// faults are injected until calm.
+	// arrived is when the first shard received a piece of a transaction. deleteNotBefore is the earliest time at which the
+	// key of a row in the table of deadlines may be deleted.
+	arrived         map[kv.TxnID]int64
+	deleteNotBefore map[string]int64
+	decidedDue      map[expiryDecision]*txnRecord
+	// abandonedOldest is the transaction of Mix.AbandonOldest, zero before it. There is only one: of two, the younger
+	// would wait for the other until that one is pushed.
+	abandonedOldest kv.TxnID
+	// calm: no more faults are injected.
 	calm bool
 	err  error
 	sum  Summary
 }
 
-// Summary counts what a run did.
+// Summary counts the events of a run.
 type Summary struct {
-	// Txns counts attempts of transactions as clients made them, Committed
-	// the decisions to commit.
-	Txns, Committed, Aborted, Unknown, Enquiries int
-	Steps, Messages, Crashes, Drains             int
-	// Readers counts read-only transactions that ended, ReaderAborts their
-	// attempts that were aborted.
+	// Txns counts attempts, Committed the decisions to commit.
+	Txns, Committed, Aborted, Unknown, Queries int
+	Steps, Messages, Crashes, Drains           int
+	// Readers counts read-only transactions that ended, ReaderAborts their aborted attempts.
 	Readers, ReaderAborts int
-	// Snapshots counts those that were made, PastReads what read in the past.
+	// Snapshots counts created snapshots, PastReads the transactions that read at one.
 	Snapshots, PastReads int
-	// Lent counts the states that machines of gateways lent to others.
+	// Lent counts the snapshots that machines of gateways lent to others.
 	Lent int
-	// Moves counts those of keys that were tried at random, Moved those of them
-	// that took place; Planned are those that the planner began.
+	// Moves counts attempted random moves of keys, Moved those that took place. Planned counts the moves that the planner
+	// began.
 	Moves, Moved, Planned int
-	// Concluded counts failures that clients believed.
-	Concluded int
-	// Undone counts returns to savepoints.
+	// ImpliedFailures counts failures on which clients relied (implied.go).
+	ImpliedFailures int
+	// Undone counts rollbacks to savepoints.
 	Undone int
-	// Refused counts what gateways did not admit.
+	// Refused counts calls that gateways did not admit.
 	Refused int
 	FullCounts
-	// Due counts expiries that shards have asked for, Expired the keys that were
-	// deleted by them.
+	// Due counts expiries that shards requested, Expired the keys that they deleted.
 	Due, Expired int
-	// Virtual is how long the run took on its own clock.
+	// Virtual is the duration of the run in virtual time.
 	Virtual time.Duration
 }
 
@@ -96,7 +92,7 @@ func (s *Summary) add(o Summary) {
 	s.Undone += o.Undone
 	s.Due += o.Due
 	s.Expired += o.Expired
-	s.Enquiries += o.Enquiries
+	s.Queries += o.Queries
 	s.Steps += o.Steps
 	s.Messages += o.Messages
 	s.Crashes += o.Crashes
@@ -115,14 +111,15 @@ func (s *Summary) add(o Summary) {
 }
 
 func newWorld(o Options) *world {
-	w := &world{opt: o, rng: rand.New(rand.NewPCG(uint64(o.Seed), 0x11c4)), log: newChronicle(), movers: map[kv.TxnID]bool{}, instants: map[uint64]int64{}, expiries: map[kv.TxnID]*expiry{},
-		arrived: map[kv.TxnID]int64{}, lives: map[string]int64{}, decidedDue: map[expiryLife]*txnRecord{}}
+	w := &world{opt: o, rng: rand.New(rand.NewPCG(uint64(o.Seed), 0x11c4)), log: newEventLog(),
+		movers: map[kv.TxnID]bool{}, instants: map[uint64]int64{}, expiries: map[kv.TxnID]*expiry{},
+		arrived: map[kv.TxnID]int64{}, deleteNotBefore: map[string]int64{}, decidedDue: map[expiryDecision]*txnRecord{}}
 	var hot [][]byte
 	for i := range o.HotKeys {
 		hot = append(hot, regKey(i), counterKey(i))
-		for n := range things {
-			if i < o.Things {
-				hot = append(hot, thingKey(n, i))
+		for n := range objectTypes {
+			if i < o.Objects {
+				hot = append(hot, objectKey(n, i))
 			}
 		}
 	}
@@ -145,7 +142,7 @@ func newWorld(o Options) *world {
 		}
 	}
 	for _, n := range w.nodes {
-		n.learn()
+		n.learnIncarnations()
 	}
 	return w
 }
@@ -153,7 +150,7 @@ func newWorld(o Options) *world {
 func regKey(i int) []byte     { return fmt.Appendf(nil, "r%d", i) }
 func counterKey(i int) []byte { return fmt.Appendf(nil, "c%d", i) }
 
-// at has something happen at an instant, which is not before now.
+// at schedules f at an instant, which is not before now.
 func (w *world) at(when int64, f func()) {
 	w.seq++
 	w.events.Push(events.Event{At: max(when, w.now), Seq: w.seq, Run: f})
@@ -161,7 +158,7 @@ func (w *world) at(when int64, f func()) {
 
 func (w *world) after(d time.Duration, f func()) { w.at(w.now+int64(d), f) }
 
-// fail notes the first violation and ends the run.
+// fail records the first violation and ends the run.
 func (w *world) fail(format string, args ...any) {
 	if w.err == nil {
 		w.err = fmt.Errorf("at %v: "+format, append([]any{time.Duration(w.now)}, args...)...)
@@ -180,24 +177,23 @@ func (w *world) trace(format string, args ...any) {
 	}
 }
 
-// run lets things happen until an instant, a violation, or the end of events;
-// stop is asked after each.
+// run executes events until an instant, a violation, or the last event; it calls stop after each event.
 func (w *world) run(until int64, stop func() bool) {
 	for w.err == nil && len(w.events) > 0 && w.events[0].At <= until && !stop() {
 		e := w.events.Pop()
 		w.now = e.At
-		w.happened++
-		if w.happened > maxEvents {
-			w.fail("there is no end to it")
+		w.eventCount++
+		if w.eventCount > maxEvents {
+			w.fail("the run exceeds maxEvents")
 		}
 		e.Run()
 	}
 }
 
-// chance is true with a probability.
+// chance returns true with a probability.
 func (w *world) chance(p float64) bool { return p > 0 && w.rng.Float64() < p }
 
-// about is a random duration with the given mean, seldom a long one.
+// about draws a duration with the given mean, which is rarely exceeded by much.
 func (w *world) about(mean time.Duration) time.Duration {
 	if mean <= 0 {
 		return 0
@@ -205,7 +201,7 @@ func (w *world) about(mean time.Duration) time.Duration {
 	return time.Duration(min(w.rng.ExpFloat64(), 10) * float64(mean))
 }
 
-// upTo is a random duration below d.
+// upTo draws a duration below d.
 func (w *world) upTo(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -213,10 +209,10 @@ func (w *world) upTo(d time.Duration) time.Duration {
 	return time.Duration(w.rng.Int64N(int64(d)))
 }
 
-// Run plays one seed's history and judges it.
+// Run runs one seed's history and checks it.
 func Run(o Options) (Summary, error) { return newWorld(o).play() }
 
-// play runs the history of a new world and judges it.
+// play runs the history of a new world and checks it.
 func (w *world) play() (Summary, error) {
 	w.startClients()
 	w.startViews()
@@ -224,27 +220,27 @@ func (w *world) play() (Summary, error) {
 	w.startDrains()
 	w.startSlow()
 	w.startFills()
-	w.startLies()
+	w.startFalseHeatMaps()
 	w.startMoves()
 	w.startJumps()
-	w.run(int64(time.Hour), func() bool { return w.busy == 0 })
-	if w.err == nil && w.busy > 0 {
-		w.fail("%d clients never finished", w.busy)
+	w.run(int64(time.Hour), func() bool { return w.unfinished == 0 })
+	if w.err == nil && w.unfinished > 0 {
+		w.fail("%d clients did not finish", w.unfinished)
 	}
 	if w.err == nil {
 		w.settle()
 	}
 	if w.err == nil {
-		w.checkKept()
+		w.checkRetained()
 	}
 	if w.err == nil {
-		w.judge()
+		w.check()
 	}
 	w.sum.Virtual = time.Duration(w.now)
 	return w.sum, w.err
 }
 
-// settle repairs everything and waits until nothing is left to do.
+// settle repairs everything and waits until the cluster is idle.
 func (w *world) settle() {
 	w.calm = true
 	for _, n := range w.nodes {
@@ -252,9 +248,9 @@ func (w *world) settle() {
 	}
 	quiet := func() bool {
 		return !slices.ContainsFunc(w.shards, func(s *shell) bool { return s.m.Quiet() != nil }) &&
-			!slices.ContainsFunc(w.nodes, func(n *node) bool { return n.quiet() != nil })
+			!slices.ContainsFunc(w.nodes, func(n *node) bool { return n.checkIdle() != nil })
 	}
-	// Straggling messages may still wake something up: wait for them first.
+	// Delayed messages may still cause events: wait for them first.
 	w.run(w.now+int64(w.opt.StraggleMax)+int64(time.Second), func() bool { return false })
 	for range 40 {
 		if w.err != nil || quiet() {
@@ -273,9 +269,9 @@ func (w *world) settle() {
 		s.checkTables()
 	}
 	for _, n := range w.nodes {
-		err := n.quiet()
+		err := n.checkIdle()
 		if err != nil {
-			w.fail("when all clients are done: %v", err)
+			w.fail("after the end of all clients: %v", err)
 		}
 	}
 }

@@ -17,35 +17,34 @@ import (
 )
 
 const (
-	// nodes is how many there are, and small the one with a small disk.
+	// nodes is the number of nodes, small the position of the one with a small disk.
 	nodes, small = 3, 2
-	// smallDisk is its size, and reserve what every node keeps free, in MiB.
+	// smallDisk is the size of that disk in bytes, reserve the disk reserve of every node in MiB.
 	smallDisk, reserve = 768 * mib, 16
-	// maxFiles is how many files a node may have open.
+	// maxFiles is the limit of open files of a node.
 	maxFiles = 1024
-	// names is how many names the rounds' histories take turns with: their
-	// hottest keys were named when the cluster was made.
-	names = 4
+	// prefixCount is the number of prefixes of the torture keys, which the rounds use in turn. It is bounded
+	// because the hot keys are arguments of the nodes.
+	prefixCount = 4
 )
 
-// cluster is what the soak is done to.
+// cluster is the cluster under test.
 type cluster struct {
 	*proc.Cluster
-	// network is nil where links are proxies.
+	// network is nil if the links are proxies.
 	network *sandbox.Network
-	// hasSmall: node small has a small disk.
+	// hasSmall reports whether node small has a small disk.
 	hasSmall bool
-	// lives counts the processes of each node, and args are what they are
-	// started with.
-	lives [nodes]int
-	args  [nodes][]string
-	// logs is the directory of what they wrote.
+	// runs counts the processes of each node, args are their common arguments.
+	runs [nodes]int
+	args [nodes][]string
+	// logs is the directory of the output of the nodes.
 	logs string
 }
 
-func tortureName(round int) string { return fmt.Sprintf("soak/torture-%d/", round%names) }
+func torturePrefix(round int) string { return fmt.Sprintf("soak/torture-%d/", round%prefixCount) }
 
-// startCluster starts it. What nodes wrote is kept if the test fails.
+// startCluster starts the cluster. The output of the nodes is retained if the test fails.
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{hasSmall: sandbox.Why() == ""}
@@ -54,67 +53,68 @@ func startCluster(t *testing.T) *cluster {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("what the nodes wrote is kept in %s", c.logs)
+			t.Logf("the output of the nodes is in %s", c.logs)
 			return
 		}
 		if err := os.RemoveAll(c.logs); err != nil {
 			t.Error(err)
 		}
 	})
-	// A short history, so that the store soon has all that it keeps, and caches so
-	// small that they are full before samples count: what grows then is no cache.
-	o := proc.Options{Args: []string{"--cache-mb", "4", "--disk-reserve-mb", fmt.Sprint(reserve), "--history", "20s", "--drain-timeout", "5s", "--pprof"}}
-	for i := range names {
+	// With a short history and small caches the store reaches its final size, and the caches are full, before
+	// samples count. So any growth afterwards is a leak.
+	o := proc.Options{Args: []string{"--cache-mb", "4", "--disk-reserve-mb", fmt.Sprint(reserve), "--history", "20s",
+		"--drain-timeout", "5s", "--pprof"}}
+	for i := range prefixCount {
 		for _, k := range torture.HotKeys() {
-			o.Args = append(o.Args, "--hot-key", tortureName(i)+k)
+			o.Args = append(o.Args, "--hot-key", torturePrefix(i)+k)
 		}
 	}
 	if why := sandbox.WhyNoNetwork(); why == "" {
 		c.network = sandbox.NewNetwork(t, nodes)
 		o.Hosts = c.network.Hosts()
 	} else {
-		t.Logf("no link loses one way only, since %s", why)
+		t.Logf("links lose both directions: %s", why)
 		o.Proxied = true
 	}
 	c.Cluster = proc.NewCluster(t, o)
 	if c.hasSmall {
 		sandbox.MountSmall(t, c.Node(small).Dir, smallDisk)
 	} else {
-		t.Logf("no disk gets full, since %s", sandbox.Why())
+		t.Logf("no disk faults: %s", sandbox.Why())
 	}
 	if c.network != nil {
-		c.network.Settle(t, c.Cluster)
+		c.network.AssignUsers(t, c.Cluster)
 	}
 	for i, n := range c.Nodes() {
 		n.MaxFiles = maxFiles
 		c.args[i] = n.Args
 	}
-	t.Cleanup(func() { c.keepOutput(t) })
+	t.Cleanup(func() { c.saveOutput(t) })
 	c.Start(t)
 	return c
 }
 
-// launch starts a node with more arguments than usual, and does not wait.
+// launch starts a node with additional arguments and returns at once.
 func (c *cluster) launch(t testing.TB, i int, more ...string) {
 	t.Helper()
 	n := c.Node(i)
 	n.Args = append(append([]string(nil), c.args[i]...), more...)
-	c.lives[i]++
+	c.runs[i]++
 	n.Launch(t)
 }
 
-// alive requires that no process has ended but those that were made to.
-func (c *cluster) alive(t testing.TB, down *[nodes]bool) {
+// requireRunning requires that no process has ended unexpectedly.
+func (c *cluster) requireRunning(t testing.TB, down *[nodes]bool) {
 	t.Helper()
 	for i, n := range c.Nodes() {
 		if !down[i] && !n.Running() {
-			t.Fatalf("node %d has ended by itself, with exit code %d", i, n.Wait(t))
+			t.Fatalf("node %d exited unexpectedly with exit code %d", i, n.Wait(t))
 		}
 	}
 }
 
-// keepOutput moves what the nodes wrote to files.
-func (c *cluster) keepOutput(t testing.TB) {
+// saveOutput appends the output of the nodes to files.
+func (c *cluster) saveOutput(t testing.TB) {
 	t.Helper()
 	for i, n := range c.Nodes() {
 		name := fmt.Sprintf("node[%d]", i)
@@ -133,22 +133,22 @@ func (c *cluster) keepOutput(t testing.TB) {
 	}
 }
 
-// keepProfiles saves the profiles of every node that answers.
-func (c *cluster) keepProfiles(t testing.TB, when string) {
-	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
+// saveProfiles saves the profiles of all running nodes.
+func (c *cluster) saveProfiles(t testing.TB, when string) {
+	ctx, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 	defer cancel()
 	for i, n := range c.Nodes() {
 		if n.Running() {
-			keepProfiles(ctx, t, n, c.logs, fmt.Sprintf("node[%d]-%s", i, when))
+			saveProfiles(ctx, t, n, c.logs, fmt.Sprintf("node[%d]-%s", i, when))
 		}
 	}
 }
 
-// forget deletes the keys of a round.
-func forget(t testing.TB, db *client.DB, prefixes ...string) {
+// deleteKeys deletes the keys of a round.
+func deleteKeys(t testing.TB, db *client.DB, prefixes ...string) {
 	t.Helper()
-	const most = kv.MaxTxnOps / 2 // that a transaction may delete
-	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
+	const most = kv.MaxTxnOps / 2 // keys deleted by one transaction
+	ctx, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 	defer cancel()
 	for _, p := range prefixes {
 		for keys, more := client.Prefix(p), true; more; {
@@ -174,15 +174,15 @@ func forget(t testing.TB, db *client.DB, prefixes ...string) {
 	}
 }
 
-// empty requires that no key of any round is left.
-func empty(t testing.TB, db *client.DB) {
+// requireNoKeys requires that no key of a round is left.
+func requireNoKeys(t testing.TB, db *client.DB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 	defer cancel()
 	for e, err := range db.Scan(ctx, client.Prefix("soak/"), client.Limit(5)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Errorf("key %q exists, although it was deleted and no client runs", e.Key)
+		t.Errorf("key %q exists after its deletion", e.Key)
 	}
 }

@@ -17,39 +17,38 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/sandbox"
 )
 
-// slow is how much slower a slow disk's fsyncs and a slow network's messages
-// are, at most.
+// slowSync and slowSend are the maximum delays of an fsync of a slow disk and of a message of a slow
+// network.
 const (
 	slowSync = 60 * time.Millisecond
 	slowSend = 25 * time.Millisecond
 )
 
-// idle is how many connections Idle opens, fewer than a node has files for.
-const idle = 300
+// idleConnections is the number of connections of an Idle fault, below the limit of open files.
+const idleConnections = 300
 
-// answersWithin is how long a node may take to greet an idle connection.
-const answersWithin = 500 * time.Millisecond
+// greetingTimeout bounds the time until a node greets an idle connection.
+const greetingTimeout = 500 * time.Millisecond
 
-// step is something that is done at a time since the faults began.
+// step is an action at a time since the beginning of the faults.
 type step struct {
 	at time.Duration
 	do func()
 }
 
-// doer does the faults of a round.
-type doer struct {
+// injector injects the faults of a round.
+type injector struct {
 	*cluster
-	t    testing.TB
-	ctx  context.Context
-	wide *wide
-	// down are the nodes that are meant not to run, and begun those that were
-	// started.
-	down, begun [nodes]bool
-	work        sync.WaitGroup
+	t     testing.TB
+	ctx   context.Context
+	large *largeRange
+	// down are the nodes that are expected not to run, started those that were restarted.
+	down, started [nodes]bool
+	work          sync.WaitGroup
 }
 
-// all does all faults, and returns when the last one has ended.
-func (d *doer) all(faults []Fault) error {
+// runAll injects all faults and returns when the last one has ended.
+func (d *injector) runAll(faults []Fault) error {
 	var steps []step
 	for _, f := range faults {
 		steps = append(steps, d.steps(f)...)
@@ -65,89 +64,89 @@ func (d *doer) all(faults []Fault) error {
 		if d.ctx.Err() != nil {
 			return errStopped
 		}
-		d.alive(d.t, &d.down)
+		d.requireRunning(d.t, &d.down)
 		s.do()
 	}
 	return nil
 }
 
-// steps are those of a fault. What one begins, a later one ends.
-func (d *doer) steps(f Fault) []step {
+// steps returns the steps of a fault: its beginning and its end.
+func (d *injector) steps(f Fault) []step {
 	r := rand.New(rand.NewPCG(f.Seed, 5))
 	var end func()
-	twice := func(begin func(Fault, *rand.Rand) func()) []step {
+	beginAndEnd := func(begin func(Fault, *rand.Rand) func()) []step {
 		return []step{{f.From, func() { end = begin(f, r) }}, {f.Till, func() { end() }}}
 	}
 	switch f.Kind {
 	case Kill:
-		return twice(d.kill)
+		return beginAndEnd(d.kill)
 	case Freeze:
-		return twice(d.freeze)
+		return beginAndEnd(d.freeze)
 	case Drain:
-		return twice(d.drain)
+		return beginAndEnd(d.drain)
 	case SlowDisk:
-		return twice(func(f Fault, r *rand.Rand) func() { return d.slow(f, "--delay-fsync", upTo(r, slowSync)) })
+		return beginAndEnd(func(f Fault, r *rand.Rand) func() { return d.slow(f, "--delay-fsync", upTo(r, slowSync)) })
 	case SlowNet:
-		return twice(func(f Fault, r *rand.Rand) func() { return d.slow(f, "--delay-net", upTo(r, slowSend)) })
+		return beginAndEnd(func(f Fault, r *rand.Rand) func() { return d.slow(f, "--delay-net", upTo(r, slowSend)) })
 	case NearlyFull:
-		return twice(d.nearlyFull)
+		return beginAndEnd(d.nearlyFull)
 	case Full:
-		return twice(d.full)
+		return beginAndEnd(d.full)
 	case OneWay:
-		return twice(d.oneWay)
+		return beginAndEnd(d.oneWay)
 	case Flap:
 		return d.flap(f, r)
 	case Idle:
-		return twice(func(f Fault, _ *rand.Rand) func() { return d.connect(f, idle) })
+		return beginAndEnd(func(f Fault, _ *rand.Rand) func() { return d.connect(f, idleConnections) })
 	case NoFiles:
-		return twice(func(f Fault, _ *rand.Rand) func() { return d.connect(f, maxFiles) })
+		return beginAndEnd(func(f Fault, _ *rand.Rand) func() { return d.connect(f, maxFiles) })
 	case SlowReaders:
-		return twice(d.slowReaders)
+		return beginAndEnd(d.slowReaders)
 	}
-	panic("no such fault: " + f.Kind.String())
+	panic("unknown fault: " + f.Kind.String())
 }
 
-// upTo draws from a quarter of d to d.
+// upTo returns a random duration from a quarter of d to d.
 func upTo(r *rand.Rand, d time.Duration) time.Duration {
 	return (d/4 + time.Duration(r.Int64N(int64(d-d/4)))).Round(time.Millisecond)
 }
 
-func (d *doer) start(node int, more ...string) {
+func (d *injector) start(node int, more ...string) {
 	d.t.Helper()
-	d.down[node], d.begun[node] = false, true
+	d.down[node], d.started[node] = false, true
 	d.launch(d.t, node, more...)
 }
 
-func (d *doer) kill(f Fault, _ *rand.Rand) func() {
+func (d *injector) kill(f Fault, _ *rand.Rand) func() {
 	d.down[f.Node] = true
 	d.Node(f.Node).Kill()
 	return func() { d.start(f.Node) }
 }
 
-func (d *doer) freeze(f Fault, _ *rand.Rand) func() {
-	d.must(d.Node(f.Node).Freeze())
-	return func() { d.must(d.Node(f.Node).Thaw()) }
+func (d *injector) freeze(f Fault, _ *rand.Rand) func() {
+	d.requireNoError(d.Node(f.Node).Freeze())
+	return func() { d.requireNoError(d.Node(f.Node).Thaw()) }
 }
 
-// diedOfSignal is the exit code of a process that did not end by itself.
-const diedOfSignal = -1
+// signalExitCode is the exit code of a process that was killed by a signal.
+const signalExitCode = -1
 
-func (d *doer) drain(f Fault, _ *rand.Rand) func() {
+func (d *injector) drain(f Fault, _ *rand.Rand) func() {
 	n := d.Node(f.Node)
-	// A process that has hardly begun does not know the signal yet, and dies of it.
-	young := d.begun[f.Node] && !n.Said(" serves at ")
+	// A process that has just started does not handle the signal yet, and is killed by it.
+	starting := d.started[f.Node] && !n.HasWritten(" serves at ")
 	d.down[f.Node] = true
 	n.Terminate(d.t)
 	return func() {
-		if code := n.Wait(d.t); code != 0 && (!young || code != diedOfSignal) {
-			d.t.Errorf("node %d, which was asked to end, ended with exit code %d", f.Node, code)
+		if code := n.Wait(d.t); code != 0 && (!starting || code != signalExitCode) {
+			d.t.Errorf("node %d exited with code %d after SIGTERM", f.Node, code)
 		}
 		d.start(f.Node)
 	}
 }
 
-// slow has a node be slower, which it is told when it starts.
-func (d *doer) slow(f Fault, flag string, by time.Duration) func() {
+// slow restarts a node with a delay, and without it at the end of the fault.
+func (d *injector) slow(f Fault, flag string, by time.Duration) func() {
 	n := d.Node(f.Node)
 	n.Kill()
 	d.start(f.Node, flag, by.String())
@@ -157,37 +156,37 @@ func (d *doer) slow(f Fault, flag string, by time.Duration) func() {
 	}
 }
 
-func (d *doer) nearlyFull(f Fault, _ *rand.Rand) func() {
+func (d *injector) nearlyFull(f Fault, _ *rand.Rand) func() {
 	return sandbox.Ballast(d.t, d.Node(f.Node).Dir, reserve*mib*3/4)
 }
 
-// full ends the node, unless its log needs no room while that lasts. Every other
-// time it has to start while there is none.
-func (d *doer) full(f Fault, r *rand.Rand) func() {
+// full fills the disk of a node. The node exits, unless its log needs no space during the fault. In half of
+// the cases the node is restarted on the full disk.
+func (d *injector) full(f Fault, r *rand.Rand) func() {
 	n := d.Node(f.Node)
-	n.MayEnd()
-	giveBack := sandbox.Ballast(d.t, n.Dir, 0)
+	n.ExpectExit()
+	remove := sandbox.Ballast(d.t, n.Dir, 0)
 	if r.IntN(2) == 0 {
 		n.Kill()
 		d.start(f.Node)
-		n.MayEnd()
+		n.ExpectExit()
 	}
 	d.down[f.Node] = true
 	return func() {
-		giveBack()
+		remove()
 		d.down[f.Node] = false
 		if n.Running() {
-			d.t.Logf("%v: the node has not ended", f)
+			d.t.Logf("%v: the node has not exited", f)
 			return
 		}
 		if code := n.Wait(d.t); code != pebblestore.ExitFatal {
-			d.t.Errorf("node %d, whose disk was full, ended with exit code %d, not %d", f.Node, code, pebblestore.ExitFatal)
+			d.t.Errorf("node %d exited with code %d on a full disk, not %d", f.Node, code, pebblestore.ExitFatal)
 		}
 		d.start(f.Node)
 	}
 }
 
-func (d *doer) oneWay(f Fault, r *rand.Rand) func() {
+func (d *injector) oneWay(f Fault, r *rand.Rand) func() {
 	if d.network != nil {
 		d.network.Drop(d.t, f.Node, f.To)
 		return func() { d.network.Set(d.t, f.Node, f.To, false) }
@@ -197,14 +196,13 @@ func (d *doer) oneWay(f Fault, r *rand.Rand) func() {
 	return p.Heal
 }
 
-// breakLink has a link end, refuse or swallow what comes.
+// breakLink ends, cuts or swallows a link.
 func breakLink(p *proxy.Proxy, r *rand.Rand) {
 	[]func(){p.Break, p.Cut, p.Swallow}[r.IntN(3)]()
 }
 
-// flap changes one way of a link after the other, each after some hundred
-// milliseconds, and heals all of them in the end.
-func (d *doer) flap(f Fault, r *rand.Rand) (steps []step) {
+// flap changes directions of links at intervals of 50 to 550 ms, and heals all of them at the end.
+func (d *injector) flap(f Fault, r *rand.Rand) (steps []step) {
 	for at := f.From; at < f.Till; at += time.Duration(50+r.IntN(500)) * ms {
 		from, drop := r.IntN(nodes), r.IntN(3) > 0
 		to := (from + 1 + r.IntN(nodes-1)) % nodes
@@ -222,8 +220,8 @@ func (d *doer) flap(f Fault, r *rand.Rand) (steps []step) {
 	return append(steps, step{f.Till, d.heal})
 }
 
-// heal has every link work.
-func (d *doer) heal() {
+// heal heals all links.
+func (d *injector) heal() {
 	if d.network != nil {
 		d.network.Heal(d.t)
 		return
@@ -233,14 +231,14 @@ func (d *doer) heal() {
 	}
 }
 
-// connect opens connections to a node until it has no room for more, or does
-// not answer; and at most so many. They stay until the fault ends.
-func (d *doer) connect(f Fault, most int) func() {
+// connect opens up to limit connections to a node, until it accepts no more or does not respond. They stay
+// open until the fault ends.
+func (d *injector) connect(f Fault, limit int) func() {
 	ctx, cancel := context.WithCancel(d.ctx)
 	d.work.Go(func() {
 		var conns []net.Conn
-		for len(conns) < most && ctx.Err() == nil {
-			c, err := proc.DialIdle(d.Node(f.Node).Addr, answersWithin)
+		for len(conns) < limit && ctx.Err() == nil {
+			c, err := proc.DialIdle(d.Node(f.Node).Addr, greetingTimeout)
 			if err != nil {
 				break
 			}
@@ -253,18 +251,18 @@ func (d *doer) connect(f Fault, most int) func() {
 	return cancel
 }
 
-// slowReaders scan, and take some pairs a second.
-func (d *doer) slowReaders(f Fault, _ *rand.Rand) func() {
-	ctx, cancel := context.WithTimeout(d.ctx, f.Till-f.From+proc.Patience)
+// slowReaders scan, and read some entries per second.
+func (d *injector) slowReaders(f Fault, _ *rand.Rand) func() {
+	ctx, cancel := context.WithTimeout(d.ctx, f.Till-f.From+proc.WaitTimeout)
 	var ended sync.WaitGroup
 	for range 4 {
-		ended.Go(func() { d.wide.read(ctx, d.t, d.Node(f.Node).Addr, 50*time.Millisecond) })
+		ended.Go(func() { d.large.read(ctx, d.t, d.Node(f.Node).Addr, 50*time.Millisecond) })
 	}
 	d.work.Go(ended.Wait)
 	return cancel
 }
 
-func (d *doer) must(err error) {
+func (d *injector) requireNoError(err error) {
 	d.t.Helper()
 	if err != nil {
 		d.t.Fatal(err)

@@ -18,15 +18,15 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// The load of each application: few keys, many of them wanted by all, and a
-// rate that two processors can bear with room for faults.
+// The load of each application: few keys, most of them contended, at a rate that two processors sustain
+// during faults.
 const (
 	appClients = 4
 	appRate    = 25
 	appTimeout = 5 * time.Second
 )
 
-// applications are all of package app.
+// applications are all applications of package app.
 var applications = []struct {
 	name string
 	make func(app.Env) (app.App, error)
@@ -49,7 +49,7 @@ var applications = []struct {
 	}},
 }
 
-// load is one application under way.
+// load is one running application.
 type load struct {
 	name, prefix string
 	app          app.App
@@ -59,7 +59,7 @@ type load struct {
 	err          error
 }
 
-// loads are all applications of a round.
+// loads are the applications of a round.
 type loads struct {
 	all   []*load
 	store *clientstore.Store
@@ -67,10 +67,10 @@ type loads struct {
 	work  sync.WaitGroup
 }
 
-// startLoads loads the applications of a round and has clients use them.
+// startLoads loads the data of the applications of a round and starts their clients.
 func startLoads(ctx context.Context, t testing.TB, addrs []string, round Round) *loads {
 	t.Helper()
-	loading, cancel := context.WithTimeout(ctx, proc.Patience)
+	loading, cancel := context.WithTimeout(ctx, proc.WaitTimeout)
 	defer cancel()
 	store, err := clientstore.Open(loading, addrs, 0)
 	if err != nil {
@@ -79,7 +79,7 @@ func startLoads(ctx context.Context, t testing.TB, addrs []string, round Round) 
 	l := &loads{store: store}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
-	t.Cleanup(func() { // when the round gave up
+	t.Cleanup(func() { // if the round has failed
 		l.stop()
 		l.work.Wait()
 		if err := store.Close(); err != nil {
@@ -89,8 +89,9 @@ func startLoads(ctx context.Context, t testing.TB, addrs []string, round Round) 
 	for i, a := range applications {
 		one := &load{name: a.name, prefix: fmt.Sprintf("soak/%s-%s/", a.name, workload.NewRunTag())}
 		l.all = append(l.all, one)
-		// Every other round sends the operations of a transaction one by one.
-		env := app.Env{DB: store.Calls(), Prefix: one.prefix, Clients: appClients, Seed: round.Seed + uint64(i), Interactive: (round.Number+i)%2 == 0}
+		// In every other round the operations of a transaction are sent one by one.
+		env := app.Env{DB: store.Calls(), Prefix: one.prefix, Clients: appClients, Seed: round.Seed + uint64(i),
+			Interactive: (round.Number+i)%2 == 0}
 		one.app, err = a.make(env)
 		if err != nil {
 			t.Fatal(err)
@@ -112,27 +113,27 @@ func startLoads(ctx context.Context, t testing.TB, addrs []string, round Round) 
 	return l
 }
 
-// await waits until every application has committed n more.
+// await waits until every application has committed n more transactions.
 func (l *loads) await(t testing.TB, n uint64) {
 	t.Helper()
-	want := map[string]uint64{}
+	needed := map[string]uint64{}
 	for _, one := range l.all {
-		want[one.name] = one.committed.Load() + n
+		needed[one.name] = one.committed.Load() + n
 	}
 	var behind []string
-	proc.Until(t, "all applications go on", func(context.Context) bool {
+	proc.Until(t, "all applications commit", func(context.Context) bool {
 		behind = nil
 		for _, one := range l.all {
-			if one.committed.Load() < want[one.name] {
+			if one.committed.Load() < needed[one.name] {
 				behind = append(behind, one.name)
 			}
 		}
 		return behind == nil
-	}, func() string { return strings.Join(behind, ", ") + " do not" })
+	}, func() string { return "not: " + strings.Join(behind, ", ") })
 }
 
-// end ends the load, and gives how it went.
-func (l *loads) end(t testing.TB) (sum tally) {
+// finish stops the load and returns the outcomes of its transactions.
+func (l *loads) finish(t testing.TB) (sum tally) {
 	t.Helper()
 	l.stop()
 	l.work.Wait()
@@ -142,7 +143,7 @@ func (l *loads) end(t testing.TB) (sum tally) {
 		}
 		for kind, n := range one.result.Errors {
 			if !slices.Contains(expected, kind) {
-				t.Errorf("%s: %d errors of kind %s, which no fault explains", one.name, n, kind)
+				t.Errorf("%s: %d errors of kind %s, which faults do not explain", one.name, n, kind)
 			}
 		}
 		sum.committed += int(one.result.All.Committed)
@@ -152,11 +153,12 @@ func (l *loads) end(t testing.TB) (sum tally) {
 	return sum
 }
 
-// tally is how transactions ended.
+// tally counts transactions by outcome.
 type tally struct{ committed, failed, unknown int }
 
 // expected are the kinds of errors that faults explain.
-var expected = kindNamesOf(kv.KindAborted, kv.KindUnavailable, kv.KindResourceExhausted, kv.KindDeadlineExceeded, kv.KindOutcomeUnknown, kv.KindConditionFailed, kv.KindOutOfRange)
+var expected = kindNamesOf(kv.KindAborted, kv.KindUnavailable, kv.KindResourceExhausted, kv.KindDeadlineExceeded,
+	kv.KindOutcomeUnknown, kv.KindConditionFailed, kv.KindOutOfRange)
 
 func kindNamesOf(all ...kv.Kind) (names []string) {
 	for _, k := range all {
@@ -165,11 +167,11 @@ func kindNamesOf(all ...kv.Kind) (names []string) {
 	return names
 }
 
-// verify has every application hold what is there against what its clients were
-// told, and counts the invariants that hold.
+// verify makes every application check its invariants against the responses of its clients, and returns the
+// number of invariants that hold.
 func (l *loads) verify(t testing.TB) (hold int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*proc.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*proc.WaitTimeout)
 	defer cancel()
 	for _, one := range l.all {
 		invariants, err := one.app.Verify(ctx)
@@ -186,12 +188,12 @@ func (l *loads) verify(t testing.TB) (hold int) {
 		}
 	}
 	if hold == 0 {
-		t.Error("of no application a single invariant could be verified")
+		t.Error("no invariant of any application was verified")
 	}
 	return hold
 }
 
-// prefixes are those of all keys.
+// prefixes returns the prefixes of all keys.
 func (l *loads) prefixes() (all []string) {
 	for _, one := range l.all {
 		all = append(all, one.prefix)

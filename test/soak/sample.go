@@ -16,7 +16,7 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// The quantities that are to be flat.
+// The quantities that may not grow.
 const (
 	goroutines  = "goroutines"
 	descriptors = "file descriptors"
@@ -28,33 +28,37 @@ const (
 
 const mib = 1 << 20
 
-// quantity is something that is sampled after each round.
+// quantity is a quantity that is sampled after each round.
 type quantity struct {
 	name string
-	// metric is that of the nodes, in units of unit, and without are others that
-	// are taken from it. Usual is about what there is, for tests.
+	// metric is the metric of the nodes, converted to unit; minus are metrics that are subtracted from it.
+	// usual is a typical value, for tests.
 	metric      string
-	without     map[string]float64
+	minus       map[string]float64
 	unit, usual float64
 	limit       Limit
-	// lasting: it outlives the process.
-	lasting bool
+	// persistent: the quantity survives a restart of the process.
+	persistent bool
 }
 
-// quantities and what they may grow by, while the same process lives. A process
-// is expected to gather for twelve minutes: outcomes are kept for ten. In
-// shorter soaks it has a quarter of the time, and the limits are as wide. What the
-// heap holds idle, and the runtime has not given back yet, is resident; without it
-// there is less to be seen of when the last collection happened to be, and so what
-// is in use may grow by less.
+// quantities are the quantities and the bounds of their growth within one run of a process. A process may
+// grow for twelve minutes, because outcomes are retained for ten. In shorter soaks the warmup is a quarter
+// of the time, with the same bounds.
+//
+// Resident memory includes what the heap holds idle and the runtime has not returned. Without it the value
+// depends less on the time of the last collection, so the memory in use has a tighter bound.
 var quantities = []quantity{
 	{name: goroutines, metric: "go_goroutines", unit: 1, usual: 150, limit: Limit{Growth: 25, Settle: 2 * time.Minute}},
 	{name: descriptors, metric: "process_open_fds", unit: 1, usual: 60, limit: Limit{Growth: 25, Settle: 2 * time.Minute}},
-	{name: heap, metric: "go_memstats_heap_alloc_bytes", unit: mib, usual: 40, limit: Limit{Growth: 16, Share: 0.1, Settle: 12 * time.Minute}},
-	{name: resident, metric: "process_resident_memory_bytes", unit: mib, usual: 200, limit: Limit{Growth: 48, Share: 0.15, Settle: 12 * time.Minute}},
-	{name: inUse, metric: "process_resident_memory_bytes", without: map[string]float64{"go_memstats_heap_idle_bytes": 1, "go_memstats_heap_released_bytes": -1},
-		unit: mib, usual: 150, limit: Limit{Growth: 24, Share: 0.1, Settle: 12 * time.Minute}},
-	{name: disk, metric: "linchpin_store_disk_bytes", unit: mib, usual: 100, limit: Limit{Growth: 32, Share: 0.5, Settle: 12 * time.Minute}, lasting: true},
+	{name: heap, metric: "go_memstats_heap_alloc_bytes", unit: mib, usual: 40,
+		limit: Limit{Growth: 16, Share: 0.1, Settle: 12 * time.Minute}},
+	{name: resident, metric: "process_resident_memory_bytes", unit: mib, usual: 200,
+		limit: Limit{Growth: 48, Share: 0.15, Settle: 12 * time.Minute}},
+	{name: inUse, metric: "process_resident_memory_bytes",
+		minus: map[string]float64{"go_memstats_heap_idle_bytes": 1, "go_memstats_heap_released_bytes": -1},
+		unit:  mib, usual: 150, limit: Limit{Growth: 24, Share: 0.1, Settle: 12 * time.Minute}},
+	{name: disk, metric: "linchpin_store_disk_bytes", unit: mib, usual: 100,
+		limit: Limit{Growth: 32, Share: 0.5, Settle: 12 * time.Minute}, persistent: true},
 }
 
 func quantityOf(name string) quantity {
@@ -66,90 +70,89 @@ func quantityOf(name string) quantity {
 	panic("no quantity " + name)
 }
 
-// of is the quantity of a node that has these metrics.
-func (q *quantity) of(m map[string]float64) (float64, error) {
+// value returns the quantity of a node with these metrics.
+func (q *quantity) value(m map[string]float64) (float64, error) {
 	v, ok := m[q.metric]
 	if !ok {
-		return 0, fmt.Errorf("it has no metric %s", q.metric)
+		return 0, fmt.Errorf("no metric %s", q.metric)
 	}
-	for name, times := range q.without {
+	for name, times := range q.minus {
 		part, ok := m[name]
 		if !ok {
-			return 0, fmt.Errorf("it has no metric %s", name)
+			return 0, fmt.Errorf("no metric %s", name)
 		}
 		v -= times * part
 	}
 	return v / q.unit, nil
 }
 
-// samples are those of one quantity of one process.
+// samples are the samples of one quantity of one process.
 type samples struct {
-	who      string
+	process  string
 	quantity quantity
 	all      []Sample
 }
 
-// sampler gathers samples.
+// sampler collects samples.
 type sampler struct {
 	begin time.Time
 	all   []*samples
 }
 
-func (s *sampler) add(who string, q quantity, life int, v float64) {
-	if q.lasting {
-		life = 0
+func (s *sampler) add(process string, q quantity, run int, v float64) {
+	if q.persistent {
+		run = 0
 	}
-	sample := Sample{At: time.Since(s.begin), Life: life, Value: v}
-	for _, have := range s.all {
-		if have.who == who && have.quantity.name == q.name {
-			have.all = append(have.all, sample)
+	sample := Sample{At: time.Since(s.begin), Run: run, Value: v}
+	for _, existing := range s.all {
+		if existing.process == process && existing.quantity.name == q.name {
+			existing.all = append(existing.all, sample)
 			return
 		}
 	}
-	s.all = append(s.all, &samples{who, q, []Sample{sample}})
+	s.all = append(s.all, &samples{process, q, []Sample{sample}})
 }
 
-// looks is how often a process is looked at for a sample, and pace how long
-// after each other: the least counts, since a connection or a compaction that
-// happens to be there is no leak.
+// A sample is the least of several readings at an interval, because a temporary connection or compaction is
+// no leak.
 const (
-	looks = 5
-	pace  = 200 * time.Millisecond
+	readingsPerSample = 5
+	readingInterval   = 200 * time.Millisecond
 )
 
-// node samples a node, whose process is the life-th.
-func (s *sampler) node(ctx context.Context, t testing.TB, who string, n *proc.Node, life int) {
+// node samples a node in its given run.
+func (s *sampler) node(ctx context.Context, t testing.TB, process string, n *proc.Node, run int) {
 	t.Helper()
-	if err := get(ctx, n, "heap?gc=1", io.Discard); err != nil { // it collects first
-		t.Errorf("%s: %v", who, err)
+	if err := httpGetProfile(ctx, n, "heap?gc=1", io.Discard); err != nil { // collects garbage first
+		t.Errorf("%s: %v", process, err)
 		return
 	}
 	least := map[string]float64{}
-	for i := range looks {
+	for i := range readingsPerSample {
 		if i > 0 {
-			workload.Sleep(ctx, pace)
+			workload.Sleep(ctx, readingInterval)
 		}
 		m, err := n.Metrics(ctx)
 		if err != nil {
-			t.Errorf("%s: %v", who, err)
+			t.Errorf("%s: %v", process, err)
 			return
 		}
 		for _, q := range quantities {
-			v, err := q.of(m)
+			v, err := q.value(m)
 			if err != nil {
-				t.Errorf("%s: %v", who, err)
+				t.Errorf("%s: %v", process, err)
 			}
-			if have, again := least[q.name]; !again || v < have {
+			if existing, again := least[q.name]; !again || v < existing {
 				least[q.name] = v
 			}
 		}
 	}
 	for _, q := range quantities {
-		s.add(who, q, life, least[q.name])
+		s.add(process, q, run, least[q.name])
 	}
 }
 
-// clients samples this process, which is that of all clients.
+// clients samples this process, which runs all clients.
 func (s *sampler) clients() {
 	runtime.GC()
 	var m runtime.MemStats
@@ -161,30 +164,29 @@ func (s *sampler) clients() {
 	}
 }
 
-// judge holds all quantities to their limits; what has settled is known sooner
-// in a short soak.
-func (s *sampler) judge(t testing.TB, lasted time.Duration) (lines []string) {
+// checkGrowth checks all quantities against their bounds. In a short soak the warmup is shorter.
+func (s *sampler) checkGrowth(t testing.TB, duration time.Duration) (lines []string) {
 	t.Helper()
-	for _, have := range s.all {
-		l := have.quantity.limit
-		l.Settle = min(l.Settle, lasted/4)
-		v := Judge(have.all, l)
-		line := fmt.Sprintf("%-9s %-28s %v", have.who, have.quantity.name, v)
+	for _, existing := range s.all {
+		l := existing.quantity.limit
+		l.Settle = min(l.Settle, duration/4)
+		v := CheckGrowth(existing.all, l)
+		line := fmt.Sprintf("%-9s %-28s %v", existing.process, existing.quantity.name, v)
 		if !v.Flat {
-			t.Errorf("it grows: %s", line)
+			t.Errorf("growth: %s", line)
 		}
-		if v.Judged {
+		if v.Enough {
 			lines = append(lines, line)
 		}
 	}
 	if lines == nil {
-		lines = []string{"too few samples to tell whether anything grows"}
+		lines = []string{"too few samples to detect growth"}
 	}
 	return lines
 }
 
-// get asks a node for a profile.
-func get(ctx context.Context, n *proc.Node, profile string, to io.Writer) error {
+// httpGetProfile reads a profile of a node.
+func httpGetProfile(ctx context.Context, n *proc.Node, profile string, to io.Writer) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.HTTP+"/debug/pprof/"+profile, nil)
 	if err != nil {
 		return err
@@ -202,18 +204,17 @@ func get(ctx context.Context, n *proc.Node, profile string, to io.Writer) error 
 	return err
 }
 
-// profiles are what is kept of a failure: what every goroutine of a node is
-// doing, and where its memory went.
+// profiles are saved after a failure: the stacks of all goroutines and the heap.
 var profiles = map[string]string{"goroutines": "goroutine?debug=2", "heap": "heap"}
 
-func keepProfiles(ctx context.Context, t testing.TB, n *proc.Node, dir, name string) {
+func saveProfiles(ctx context.Context, t testing.TB, n *proc.Node, dir, name string) {
 	for what, profile := range profiles {
 		f, err := os.Create(filepath.Join(dir, name+"."+what))
 		if err != nil {
 			t.Log(err)
 			return
 		}
-		if err := errors.Join(get(ctx, n, profile, f), f.Close()); err != nil {
+		if err := errors.Join(httpGetProfile(ctx, n, profile, f), f.Close()); err != nil {
 			t.Logf("%s of %s: %v", what, name, err)
 		}
 	}

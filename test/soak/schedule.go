@@ -11,52 +11,51 @@ import (
 // Kind is a kind of fault.
 type Kind uint8
 
-// The kinds of faults. Those before OneWay are done to a process and its disk,
-// the others to links and by connections: one of each sort is under way at the
-// same time.
+// The kinds of faults. Those before OneWay affect a process and its disk, the others links and connections.
+// One fault of each of the two classes is active at a time.
 const (
-	// Kill ends a node as kill -9 does; it is started again.
+	// Kill ends a node with SIGKILL and restarts it.
 	Kill Kind = iota
-	// Freeze stops a process (SIGSTOP) for longer than a lease.
+	// Freeze stops a process with SIGSTOP for longer than a lease.
 	Freeze
-	// Drain ends a node cleanly (SIGTERM); it is started again.
+	// Drain ends a node with SIGTERM and restarts it.
 	Drain
-	// SlowDisk has each fsync of a node take longer.
+	// SlowDisk delays each fsync of a node.
 	SlowDisk
-	// SlowNet has each message of a node to others take longer.
+	// SlowNet delays each message of a node to other nodes.
 	SlowNet
-	// NearlyFull leaves less room on a node's disk than its reserve.
+	// NearlyFull leaves less free space on the disk of a node than its reserve.
 	NearlyFull
-	// Full leaves no room on a node's disk.
+	// Full leaves no free space on the disk of a node.
 	Full
-	// OneWay loses what one node sends to another.
+	// OneWay drops what one node sends to another.
 	OneWay
-	// Flap loses and heals what nodes send to each other, one way at a time.
+	// Flap drops and heals what nodes send to each other, one direction at a time.
 	Flap
-	// Idle opens connections on which nothing happens.
+	// Idle opens connections that stay idle.
 	Idle
-	// NoFiles opens connections until a node has no file descriptors for more.
+	// NoFiles opens connections until a node has no file descriptors left.
 	NoFiles
-	// SlowReaders scan, and hardly take what they get.
+	// SlowReaders scan and read the results slowly.
 	SlowReaders
 	kinds
 )
 
-var kindNames = [kinds]string{"kill", "freeze", "drain", "slow disk", "slow net", "nearly full", "full", "one way", "flap", "idle", "no files", "slow readers"}
+var kindNames = [kinds]string{"kill", "freeze", "drain", "slow disk", "slow net", "nearly full", "full", "one way",
+	"flap", "idle", "no files", "slow readers"}
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Restarts reports whether the node's process does not survive it.
+// Restarts reports whether the fault ends the process of its node.
 func (k Kind) Restarts() bool {
 	return slices.Contains([]Kind{Kill, Drain, SlowDisk, SlowNet, Full}, k)
 }
 
-// onDisk reports whether it takes a small disk.
+// onDisk reports whether the fault needs a small disk.
 func (k Kind) onDisk() bool { return k == NearlyFull || k == Full }
 
-// lasts are the bounds of how long a fault of each kind lasts. A process stands
-// still for longer than a lease (2 s).
-var lasts = [kinds][2]time.Duration{
+// durations are the bounds of the duration of each kind of fault. A freeze is longer than a lease (2 s).
+var durations = [kinds][2]time.Duration{
 	Kill: {500 * ms, 4000 * ms}, Freeze: {3000 * ms, 5000 * ms}, Drain: {500 * ms, 3000 * ms},
 	SlowDisk: {4000 * ms, 10000 * ms}, SlowNet: {4000 * ms, 10000 * ms},
 	NearlyFull: {3000 * ms, 6000 * ms}, Full: {2000 * ms, 5000 * ms},
@@ -69,36 +68,34 @@ const ms = time.Millisecond
 // Fault is one fault of a round.
 type Fault struct {
 	Kind Kind
-	// Node is whom it is done to. Of OneWay, it is who sends, and To who does
-	// not get it. Flap is done to all.
+	// Node is the affected node. Of OneWay it is the sender, and To the receiver. Flap affects all nodes.
 	Node, To int
-	// From and Till are times since the faults of the round began.
+	// From and Till are times since the beginning of the faults of the round.
 	From, Till time.Duration
-	// Seed determines what is drawn within the fault.
+	// Seed seeds the random choices of the fault.
 	Seed uint64
 }
 
 func (f Fault) String() string {
-	who := fmt.Sprintf("%v node %d", f.Kind, f.Node)
+	text := fmt.Sprintf("%v node %d", f.Kind, f.Node)
 	switch f.Kind {
 	case OneWay:
-		who += fmt.Sprintf(" to %d", f.To)
+		text += fmt.Sprintf(" to %d", f.To)
 	case Flap:
-		who = f.Kind.String()
+		text = f.Kind.String()
 	}
-	return fmt.Sprintf("%s %.1f-%.1fs", who, f.From.Seconds(), f.Till.Seconds())
+	return fmt.Sprintf("%s %.1f-%.1fs", text, f.From.Seconds(), f.Till.Seconds())
 }
 
-// Round is what is done in a round.
+// Round is one round of a schedule.
 type Round struct {
-	// Number is from 1.
+	// Number counts from 1.
 	Number int
-	// Spared is the node whose process is not ended in this round, nor in the
-	// others of its turn.
-	Spared int
-	// Faults are in the order of their beginnings.
+	// Protected is the node whose process is not ended in this round.
+	Protected int
+	// Faults are sorted by From.
 	Faults []Fault
-	// Seed determines what clients draw.
+	// Seed seeds the random choices of the clients.
 	Seed uint64
 }
 
@@ -107,43 +104,43 @@ func (r Round) String() string {
 	for _, f := range r.Faults {
 		all = append(all, f.String())
 	}
-	return fmt.Sprintf("spares node %d; %s", r.Spared, strings.Join(all, ", "))
+	return fmt.Sprintf("protects node %d; %s", r.Protected, strings.Join(all, ", "))
 }
 
-// Means say how a schedule is drawn; the same means give the same schedule.
-type Means struct {
-	// Seed determines the rest.
+// ScheduleOptions determine a schedule: equal options yield equal schedules.
+type ScheduleOptions struct {
+	// Seed seeds the random choices.
 	Seed uint64
-	// Nodes is how many there are.
+	// Nodes is the number of nodes.
 	Nodes int
-	// Phase is how long there are faults in a round. At least 6 s.
+	// Phase is the duration of the faults in a round, at least 6 s.
 	Phase time.Duration
-	// Turn is how many rounds in a row spare the same node.
-	Turn int
+	// ProtectedRounds is the number of successive rounds that protect the same node.
+	ProtectedRounds int
 	// Small is the node with a small disk, -1 if there is none.
 	Small int
 }
 
-// Schedule draws rounds.
+// Schedule generates rounds.
 type Schedule struct {
-	Means
+	ScheduleOptions
 	r      *rand.Rand
 	rounds int
 	decks  [2][]Kind
 }
 
-// NewSchedule makes a schedule that begins with round 1.
-func NewSchedule(m Means) *Schedule {
-	return &Schedule{Means: m, r: rand.New(rand.NewPCG(m.Seed, 99))}
+// NewSchedule returns a schedule that begins with round 1.
+func NewSchedule(m ScheduleOptions) *Schedule {
+	return &Schedule{ScheduleOptions: m, r: rand.New(rand.NewPCG(m.Seed, 99))}
 }
 
-// Next draws the next round.
+// Next generates the next round.
 func (s *Schedule) Next() Round {
 	s.rounds++
-	r := Round{Number: s.rounds, Spared: (s.rounds - 1) / s.Turn % s.Nodes, Seed: s.r.Uint64()}
+	r := Round{Number: s.rounds, Protected: (s.rounds - 1) / s.ProtectedRounds % s.Nodes, Seed: s.r.Uint64()}
 	for lane := range s.decks {
 		for at := s.between(500*ms, 1500*ms); ; {
-			f, ok := s.draw(lane, r.Spared, at)
+			f, ok := s.draw(lane, r.Protected, at)
 			if !ok {
 				break
 			}
@@ -155,34 +152,35 @@ func (s *Schedule) Next() Round {
 	return r
 }
 
-// draw takes the next fault of a lane that can begin at a time and end in the
-// round; ok is false if there is none.
-func (s *Schedule) draw(lane, spared int, at time.Duration) (f Fault, ok bool) {
-	left := s.Phase - at
-	k, ok := s.take(lane, spared, left)
-	if !ok { // what is left in the deck has to wait: a new one goes below it
+// draw generates the next fault of a lane that begins at a time and ends within the round. ok is false if
+// there is none.
+func (s *Schedule) draw(lane, protected int, at time.Duration) (f Fault, ok bool) {
+	remaining := s.Phase - at
+	k, ok := s.pop(lane, protected, remaining)
+	if !ok { // the rest of the deck is not possible now: append a new deck behind it
 		s.decks[lane] = append(s.decks[lane], s.deck(lane)...)
-		k, ok = s.take(lane, spared, left)
+		k, ok = s.pop(lane, protected, remaining)
 		if !ok {
 			s.decks[lane] = s.decks[lane][:len(s.decks[lane])-len(s.deck(lane))]
 			return f, false
 		}
 	}
-	f = Fault{Kind: k, Node: s.r.IntN(s.Nodes), From: at, Till: at + s.between(lasts[k][0], min(lasts[k][1], left)), Seed: s.r.Uint64()}
+	f = Fault{Kind: k, Node: s.r.IntN(s.Nodes), From: at,
+		Till: at + s.between(durations[k][0], min(durations[k][1], remaining)), Seed: s.r.Uint64()}
 	switch {
 	case k.onDisk():
 		f.Node = s.Small
-	case k.Restarts() && f.Node == spared:
-		f.Node = (spared + 1 + s.r.IntN(s.Nodes-1)) % s.Nodes
+	case k.Restarts() && f.Node == protected:
+		f.Node = (protected + 1 + s.r.IntN(s.Nodes-1)) % s.Nodes
 	}
 	f.To = (f.Node + 1 + s.r.IntN(s.Nodes-1)) % s.Nodes
 	return f, true
 }
 
-// take takes the first kind of a lane's deck that is possible now.
-func (s *Schedule) take(lane, spared int, left time.Duration) (Kind, bool) {
+// pop removes and returns the first kind in the deck of a lane that is possible now.
+func (s *Schedule) pop(lane, protected int, remaining time.Duration) (Kind, bool) {
 	for i, k := range s.decks[lane] {
-		if lasts[k][0] <= left && (k != Full || spared != s.Small) {
+		if durations[k][0] <= remaining && (k != Full || protected != s.Small) {
 			s.decks[lane] = slices.Delete(s.decks[lane], i, i+1)
 			return k, true
 		}
@@ -190,8 +188,7 @@ func (s *Schedule) take(lane, spared int, left time.Duration) (Kind, bool) {
 	return 0, false
 }
 
-// deck has every kind of a lane once, in a random order: so none is left out
-// for long.
+// deck returns every kind of a lane once, in random order, so that none is missing for long.
 func (s *Schedule) deck(lane int) (deck []Kind) {
 	for k := range kinds {
 		if (k >= OneWay) == (lane == 1) && (!k.onDisk() || s.Small >= 0) {
@@ -202,6 +199,6 @@ func (s *Schedule) deck(lane int) (deck []Kind) {
 	return deck
 }
 
-func (s *Schedule) between(least, most time.Duration) time.Duration {
-	return least + time.Duration(s.r.Int64N(int64(most-least)/int64(ms)+1))*ms
+func (s *Schedule) between(shortest, longest time.Duration) time.Duration {
+	return shortest + time.Duration(s.r.Int64N(int64(longest-shortest)/int64(ms)+1))*ms
 }

@@ -16,9 +16,9 @@ import (
 )
 
 var (
-	durationFlag = flag.Duration("duration", 10*time.Second, "rounds begin for this long")
-	seedFlag     = flag.Uint64("seed", 0, "determines the schedule of faults and what clients draw; 0 draws one")
-	phaseFlag    = flag.Duration("faults", 0, "how long there are faults in a round (default 42s, and less in a short soak)")
+	durationFlag = flag.Duration("duration", 10*time.Second, "start rounds for this time")
+	seedFlag     = flag.Uint64("seed", 0, "seed of the schedule of faults and of the clients; 0 is a random one")
+	phaseFlag    = flag.Duration("faults", 0, "duration of the faults in a round (default 42s, less in a short soak)")
 )
 
 func TestMain(m *testing.M) {
@@ -29,16 +29,15 @@ func TestMain(m *testing.M) {
 	os.Exit(proc.Main(m))
 }
 
-// turn is how many rounds spare the same node: half of all, but enough to see
-// whether its process gathers anything. What a process keeps for a while is kept for
-// up to ten minutes, so that in an hour two of them are watched for as long again and
-// more.
-func turn(duration, phase time.Duration) int {
-	rounds := int(duration / (phase + 15*time.Second)) // about as long as a round takes
+// protectedRounds returns the number of successive rounds that protect the same node: half of all, but
+// enough to detect a leak of its process. Outcomes are retained for ten minutes, so in an hour two
+// processes are observed for longer than that after their warmup.
+func protectedRounds(duration, phase time.Duration) int {
+	rounds := int(duration / (phase + 15*time.Second)) // about the duration of a round
 	return max(rounds/2, 8)
 }
 
-// phase is how long there are faults in a round.
+// phase returns the duration of the faults in a round.
 func phase(duration time.Duration) time.Duration {
 	if *phaseFlag > 0 {
 		return *phaseFlag
@@ -46,7 +45,7 @@ func phase(duration time.Duration) time.Duration {
 	return max(min(42*time.Second, duration/3), 7*time.Second)
 }
 
-// TestSoak is the soak. It is ended early by an interrupt, and cleans up then.
+// TestSoak is the soak. An interrupt ends it early, with cleanup.
 func TestSoak(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -54,20 +53,21 @@ func TestSoak(t *testing.T) {
 	if seed == 0 {
 		seed = rand.Uint64N(1e9)
 	}
-	means := Means{Seed: seed, Nodes: nodes, Phase: phase(*durationFlag), Small: -1}
-	means.Turn = turn(*durationFlag, means.Phase)
-	t.Logf("seed %d, for %v, with faults for %v in a round; again: make soak DURATION=%v SEED=%d", seed, *durationFlag, means.Phase, *durationFlag, seed)
+	opt := ScheduleOptions{Seed: seed, Nodes: nodes, Phase: phase(*durationFlag), Small: -1}
+	opt.ProtectedRounds = protectedRounds(*durationFlag, opt.Phase)
+	t.Logf("seed %d, for %v, with faults for %v in a round; to repeat: make soak DURATION=%v SEED=%d", seed,
+		*durationFlag, opt.Phase, *durationFlag, seed)
 	starting := time.Now()
 	s := &soak{ctx: ctx, cluster: startCluster(t), clients: 6}
-	t.Logf("the nodes have met after %.1f s", time.Since(starting).Seconds())
+	t.Logf("the nodes were connected after %.1f s", time.Since(starting).Seconds())
 	if s.cluster.hasSmall {
-		means.Small = small
+		opt.Small = small
 	}
-	s.wide = makeWide(t, s.cluster.Open(t))
+	s.large = createLargeRange(t, s.cluster.Open(t))
 	begin := time.Now()
 	s.samples.begin = begin
 	defer s.report(t, begin)
-	for schedule := NewSchedule(means); time.Since(begin) < *durationFlag; {
+	for schedule := NewSchedule(opt); time.Since(begin) < *durationFlag; {
 		o := &outcome{round: schedule.Next()}
 		s.done = append(s.done, o)
 		if !t.Run(fmt.Sprintf("round-%d", o.round.Number), func(t *testing.T) { s.run(t, o) }) {
@@ -77,26 +77,26 @@ func TestSoak(t *testing.T) {
 			break
 		}
 		for i, n := range s.cluster.Nodes() {
-			s.samples.node(ctx, t, fmt.Sprintf("node[%d]", i), n, s.cluster.lives[i])
+			s.samples.node(ctx, t, fmt.Sprintf("node[%d]", i), n, s.cluster.runs[i])
 		}
 		s.samples.clients()
-		s.cluster.keepOutput(t)
+		s.cluster.saveOutput(t)
 	}
 	if ctx.Err() != nil {
 		t.Error(errStopped)
 	}
 }
 
-// report tells of every round, and judges what has to be flat.
+// report logs the result of every round, and checks that no quantity grows.
 func (s *soak) report(t *testing.T, begin time.Time) {
 	lines := []string{fmt.Sprintf("%d rounds in %v", len(s.done), time.Since(begin).Round(time.Second)), outcomeHead}
 	for _, o := range s.done {
 		lines = append(lines, o.String())
 	}
-	lines = append(lines, fmt.Sprintf("slow readers took %d pairs", s.wide.taken))
-	lines = append(lines, s.samples.judge(t, time.Since(begin))...)
+	lines = append(lines, fmt.Sprintf("slow readers read %d entries", s.large.entries))
+	lines = append(lines, s.samples.checkGrowth(t, time.Since(begin))...)
 	if t.Failed() {
-		s.cluster.keepProfiles(t, "end")
+		s.cluster.saveProfiles(t, "end")
 	}
 	t.Log("\n" + strings.Join(lines, "\n"))
 }

@@ -9,46 +9,45 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client"
 )
 
-// actor is an interactive transaction that a test moves step by step. Its age
-// is that of its beginning. It is not tried again: a step may fail with
-// KindAborted, and so may the commit.
+// actor is an interactive transaction that a test moves step by step. It is not retried: a step or the
+// commit may fail with KindAborted.
 type actor struct {
 	s     *scene
 	steps chan step
-	// stepped has each step's error.
+	// stepped receives the error of each step.
 	stepped chan error
-	// ended has what Update or View returned.
-	ended chan error
+	// done receives the result of Update or View.
+	done chan error
 	// failed is the first error of a step.
 	failed error
 }
 
-// transaction is a *client.Tx, or a *client.View of an actor that only reads.
+// transaction is a *client.Tx, or the *client.View of a read-only actor.
 type transaction interface {
 	client.Reader
 	ID() client.TxID
 }
 
-// step is what an actor does next.
+// step is one step of an actor.
 type step func(context.Context, transaction) error
 
-// The ends that a test asks for.
+// Steps return these errors to end the transaction.
 var (
 	errCommit   = errors.New("commit")
-	errRollback = errors.New("the test rolls back")
+	errRollback = errors.New("rollback")
 )
 
-// update begins a transaction at a node.
-func (s *scene) update(node int) *actor { return s.act(node, false) }
+// update begins an update at a node.
+func (s *scene) update(node int) *actor { return s.startActor(node, false) }
 
-// view begins a transaction that only reads.
-func (s *scene) view(node int) *actor { return s.act(node, true) }
+// view begins a read-only transaction at a node.
+func (s *scene) view(node int) *actor { return s.startActor(node, true) }
 
-func (s *scene) act(node int, readOnly bool) *actor {
-	a := &actor{s: s, steps: make(chan step), stepped: make(chan error, 1), ended: make(chan error, 1)}
+func (s *scene) startActor(node int, readOnly bool) *actor {
+	a := &actor{s: s, steps: make(chan step), stepped: make(chan error, 1), done: make(chan error, 1)}
 	began := make(chan struct{})
 	run := func(ctx context.Context, tx transaction) error {
-		s.Logf("transaction %v begins at node %d", tx.ID(), node%len(s.once)+1)
+		s.Logf("transaction %v begins at node %d", tx.ID(), node%len(s.noRetry)+1)
 		close(began)
 		for step := range a.steps {
 			err := step(ctx, tx)
@@ -60,27 +59,27 @@ func (s *scene) act(node int, readOnly bool) *actor {
 			}
 			a.stepped <- err
 		}
-		return errRollback // the test is over
+		return errRollback // the test has ended
 	}
-	db := s.once[node%len(s.once)]
+	db := s.noRetry[node%len(s.noRetry)]
 	go func() {
 		if readOnly {
-			a.ended <- db.View(s.ctx, func(ctx context.Context, v *client.View) error { return run(ctx, v) })
+			a.done <- db.View(s.ctx, func(ctx context.Context, v *client.View) error { return run(ctx, v) })
 			return
 		}
-		a.ended <- db.Update(s.ctx, func(ctx context.Context, tx *client.Tx) error { return run(ctx, tx) })
+		a.done <- db.Update(s.ctx, func(ctx context.Context, tx *client.Tx) error { return run(ctx, tx) })
 	}()
 	select {
 	case <-began:
-	case err := <-a.ended:
-		require.FailNow(s.T, "a transaction does not begin", "%v", err)
+	case err := <-a.done:
+		require.FailNow(s.T, "the transaction does not begin", "%v", err)
 	}
 	s.Cleanup(func() { close(a.steps) })
 	return a
 }
 
-// begin sends step off; wait returns its error.
-func (a *actor) begin(s step) { a.steps <- s }
+// start starts a step; wait returns its error.
+func (a *actor) start(s step) { a.steps <- s }
 
 func (a *actor) wait() error {
 	a.s.Helper()
@@ -90,20 +89,20 @@ func (a *actor) wait() error {
 			a.failed = err
 		}
 		if err != nil {
-			require.True(a.s.T, aborted(err), "%v", err)
+			require.True(a.s.T, isAborted(err), "%v", err)
 		}
 		return err
 	case <-a.s.ctx.Done():
-		require.FailNow(a.s.T, "a step does not end")
+		require.FailNow(a.s.T, "the step does not end")
 		return nil
 	}
 }
 
-// get reads a key; -1 if the transaction has been aborted.
+// get reads a key. It returns -1 if the transaction has aborted.
 func (a *actor) get(key string) int {
 	a.s.Helper()
 	n := -1
-	a.begin(func(ctx context.Context, tx transaction) error {
+	a.start(func(ctx context.Context, tx transaction) error {
 		v, _, err := tx.Get(ctx, key)
 		n = number(v)
 		return err
@@ -114,29 +113,29 @@ func (a *actor) get(key string) int {
 	return n
 }
 
-// lock reads a key and takes the lock for writing it.
+// lock reads a key and acquires its write lock.
 func (a *actor) lock(key string) {
 	a.s.Helper()
-	a.begin(func(ctx context.Context, tx transaction) error {
+	a.start(func(ctx context.Context, tx transaction) error {
 		_, _, err := tx.(*client.Tx).GetForUpdate(ctx, key)
 		return err
 	})
-	_ = a.wait() // the commit will tell
+	_ = a.wait() // checked at the commit
 }
 
-// put writes a key, which is only noted until the commit.
+// put writes a key. The write is buffered until the commit.
 func (a *actor) put(key string, n int) {
 	a.s.Helper()
-	a.begin(func(ctx context.Context, tx transaction) error { return tx.(*client.Tx).Put(ctx, key, value(n)) })
+	a.start(func(ctx context.Context, tx transaction) error { return tx.(*client.Tx).Put(ctx, key, value(n)) })
 	_ = a.wait()
 }
 
-// count scans the scene's range.
+// count returns the number of keys in the scene's range, -1 if the transaction has aborted.
 func (a *actor) count() int {
 	a.s.Helper()
 	n := 0
-	a.begin(func(ctx context.Context, tx transaction) error {
-		for _, err := range tx.Scan(ctx, a.s.keys()) {
+	a.start(func(ctx context.Context, tx transaction) error {
+		for _, err := range tx.Scan(ctx, a.s.keyRange()) {
 			if err != nil {
 				return err
 			}
@@ -150,8 +149,8 @@ func (a *actor) count() int {
 	return n
 }
 
-// finish has the transaction commit; committed says whether it did.
-func (a *actor) finish() {
+// requestCommit starts the commit, or the rollback if a step has failed. awaitEnd returns the result.
+func (a *actor) requestCommit() {
 	a.steps <- func(context.Context, transaction) error {
 		if a.failed != nil {
 			return errRollback
@@ -160,27 +159,28 @@ func (a *actor) finish() {
 	}
 }
 
-// committed waits for the end. Nothing but an abort may have prevented it.
-func (a *actor) committed() bool {
+// awaitEnd waits for the end and reports whether the transaction has committed. No error but an abort is
+// allowed.
+func (a *actor) awaitEnd() bool {
 	a.s.Helper()
 	select {
-	case err := <-a.ended:
+	case err := <-a.done:
 		if err != nil && err != errRollback {
-			require.True(a.s.T, aborted(err), "%v", err)
+			require.True(a.s.T, isAborted(err), "%v", err)
 			a.s.Logf("aborted: %v", err)
 		}
 		return err == nil
 	case <-a.s.ctx.Done():
-		require.FailNow(a.s.T, "a transaction does not end")
+		require.FailNow(a.s.T, "the transaction does not end")
 		return false
 	}
 }
 
-// getAndCommit sends off a read and the commit behind it. The value is there
-// when committed has returned true.
-func (a *actor) getAndCommit(key string) *int {
+// startGetAndCommit starts a read followed by the commit. The value is valid after awaitEnd has returned
+// true.
+func (a *actor) startGetAndCommit(key string) *int {
 	n := new(int)
-	a.begin(func(ctx context.Context, tx transaction) error {
+	a.start(func(ctx context.Context, tx transaction) error {
 		v, _, err := tx.Get(ctx, key)
 		*n = number(v)
 		if err != nil {
@@ -191,23 +191,22 @@ func (a *actor) getAndCommit(key string) *int {
 	return n
 }
 
-// commit is finish and committed.
+// commit commits and reports whether that succeeded.
 func (a *actor) commit() bool {
 	a.s.Helper()
-	a.finish()
-	return a.committed()
+	a.requestCommit()
+	return a.awaitEnd()
 }
 
-// rollback gives the transaction up.
+// rollback rolls the transaction back.
 func (a *actor) rollback() {
 	a.s.Helper()
 	a.steps <- func(context.Context, transaction) error { return errRollback }
-	a.committed()
+	a.awaitEnd()
 }
 
-// async runs a one-shot transaction that may have to wait for others; the
-// channel has its error.
-func (s *scene) async(node int, ops ...client.Op) <-chan error {
+// executeAsync runs a one-shot transaction that may block. The channel receives its error.
+func (s *scene) executeAsync(node int, ops ...client.Op) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- s.db(node).Execute(s.ctx, ops...) }()
 	return done

@@ -28,7 +28,7 @@ var anomalies = []struct {
 func TestAnomalies(t *testing.T) {
 	placements := map[txn.Order][]placement{
 		txn.HotLast: {spread, together, mixed, hot},
-		// Without the hot shard's part in it, this is one protocol.
+		// Without the role of the hot shard these are alike.
 		txn.Parallel: {spread, mixed},
 	}
 	if testing.Short() {

@@ -1,16 +1,15 @@
-// Package anomaly shows that what a strictly serializable store must never do
-// does not happen, one test for each anomaly by the name that the literature
-// has for it, through each way in which a client can run transactions:
+// Package anomaly tests that the anomalies which strict serializability forbids do not occur. Each anomaly
+// has a test by its name in the literature, for each way in which a client can run transactions:
 //
-//	execute      one-shot transactions that race
-//	interactive  Update and View, held open and interleaved step by step
+//	execute      concurrent one-shot transactions
+//	interactive  Update and View, interleaved step by step
 //	scan         readers and predicates that are ranges
 //
-// Each is run with either commit order, and with the keys on several ordinary
-// shards, on one, on the hot shard and an ordinary one, and all on the hot
-// shard. Clients are spread over the gateways of a cluster in this process.
+// Each test runs with both commit orders, and with its keys on several ordinary shards, on one of them, on
+// the hot shard and an ordinary one, and all on the hot shard. The clients use all gateways of a cluster in
+// this process.
 //
-// An interleaving fixes what the test does, not which transaction wins: where
-// the protocol may choose whom to abort, the assertion is on those that
-// committed, and that somebody did.
+// An interleaving determines the steps, not which transaction commits. Where the protocol may choose which
+// one aborts, the test makes assertions about those that have committed, and requires that at least one
+// has.
 package anomaly

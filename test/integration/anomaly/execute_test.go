@@ -10,8 +10,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client"
 )
 
-// setBoth gives a writer that puts one value of its own into x and y.
-func (s *scene) setBoth(writer int) func(round int) error {
+// writeBoth returns a writer that writes one value of its own into x and y.
+func (s *scene) writeBoth(writer int) func(round int) error {
 	return func(round int) error {
 		n := value(1 + writer + 10*round)
 		ops := []client.Op{client.PutOp(s.x, n), client.PutOp(s.y, n)}
@@ -40,22 +40,22 @@ func (s *scene) readBoth(reader int) (pair, error) {
 	return pair{number(x.Value()), number(y.Value())}, err
 }
 
-// dirtyWriteExecute: transactions that each write one value everywhere must
-// leave one value everywhere, and never show a mixture.
+// dirtyWriteExecute: every transaction writes one value into both keys, so the keys are equal at the end
+// and in every read.
 func dirtyWriteExecute(s *scene) {
-	for _, p := range flat(race(s, s.writers(4, s.setBoth), 2, s.readBoth)) {
+	for _, p := range flatten(race(s, s.writers(4, s.writeBoth), 2, s.readBoth)) {
 		require.Equal(s.T, p.x, p.y)
 	}
-	x, y := s.now(1)
+	x, y := s.readXY(1)
 	require.Equal(s.T, x, y)
 	require.NotZero(s.T, x)
 }
 
-// failing gives a writer of 666 whose condition elsewhere never holds, and
-// which writes 777 before it writes what may be seen.
-func (s *scene) failing(writer int) func(round int) error {
+// failAndOverwrite returns a writer that writes 666 in a transaction with a condition that never holds, and
+// then 777 before the value that may be read.
+func (s *scene) failAndOverwrite(writer int) func(round int) error {
 	return func(round int) error {
-		err := s.db(writer).Execute(s.ctx, client.PutOp(s.x, value(666)), client.RequireOp(s.aside, client.IfExists()),
+		err := s.db(writer).Execute(s.ctx, client.PutOp(s.x, value(666)), client.RequireOp(s.otherKey, client.IfExists()),
 			client.PutOp(s.y, value(666)))
 		if !errors.Is(err, client.ErrConditionFailed) {
 			return fmt.Errorf("the condition on an absent key held: %w", err)
@@ -65,16 +65,16 @@ func (s *scene) failing(writer int) func(round int) error {
 	}
 }
 
-// dirtyReadExecute: what a failed transaction wrote is never seen (G1a), nor
-// what a transaction wrote and then replaced (G1b).
+// dirtyReadExecute: no read returns a value of a failed transaction (G1a), or one that the same transaction
+// has overwritten (G1b).
 func dirtyReadExecute(s *scene) {
-	for _, p := range flat(race(s, s.writers(2, s.failing), 2, s.readBoth)) {
+	for _, p := range flatten(race(s, s.writers(2, s.failAndOverwrite), 2, s.readBoth)) {
 		require.Less(s.T, max(p.x, p.y), rounds)
 		require.Equal(s.T, p.x, p.y)
 	}
 }
 
-// lostUpdateExecute: of all who replace one value, one succeeds.
+// lostUpdateExecute: of several concurrent compare-and-set operations on one value, one succeeds.
 func lostUpdateExecute(s *scene) {
 	increment := func(writer int) func(int) error {
 		return func(int) error {
@@ -87,7 +87,7 @@ func lostUpdateExecute(s *scene) {
 				if writer%2 == 1 {
 					unchanged = client.IfVersion(e.Version)
 				}
-				// A second shard, so that the decision is elsewhere than the check.
+				// A second shard, so that the condition is not always on the last agent.
 				err = s.db(writer).Execute(s.ctx, client.PutOp(s.x, value(number(e.Value)+1), unchanged),
 					client.PutOp(s.y, value(writer)))
 				if !errors.Is(err, client.ErrConditionFailed) {
@@ -100,12 +100,11 @@ func lostUpdateExecute(s *scene) {
 	for i := 1; i < len(seen[0]); i++ {
 		require.GreaterOrEqual(s.T, seen[0][i].x, seen[0][i-1].x)
 	}
-	x, _ := s.now(0)
+	x, _ := s.readXY(0)
 	require.Equal(s.T, 4*rounds, x)
 }
 
-// transfer gives a writer that moves 1 from x to y, or back, by comparing and
-// setting both.
+// transfer returns a writer that moves 1 from x to y, or back, by comparing and setting both.
 func (s *scene) transfer(writer int) func(int) error {
 	return func(int) error {
 		d := 1 - 2*(writer%2)
@@ -123,21 +122,21 @@ func (s *scene) transfer(writer int) func(int) error {
 	}
 }
 
-// readSkewExecute: what moves between two keys is always in one of them.
+// readSkewExecute: the sum of two keys between which values are transferred is constant.
 func readSkewExecute(s *scene) {
-	s.must(0, client.PutOp(s.x, value(1000)), client.PutOp(s.y, value(1000)))
-	for _, p := range flat(race(s, s.writers(3, s.transfer), 2, s.readBoth)) {
+	s.requireExecute(0, client.PutOp(s.x, value(1000)), client.PutOp(s.y, value(1000)))
+	for _, p := range flatten(race(s, s.writers(3, s.transfer), 2, s.readBoth)) {
 		require.Equal(s.T, 2000, p.x+p.y)
 	}
 }
 
-// writeSkewExecute: each of two takes its turn only if the other has not; at
-// most one can have it.
+// writeSkewExecute: each of two transactions sets its key if the other key is not set. Exactly one may
+// commit.
 func writeSkewExecute(s *scene) {
 	var both, neither int
 	for range rounds {
-		a := s.async(0, client.RequireOp(s.y, client.IfValue(value(0))), client.PutOp(s.x, value(1)))
-		b := s.async(1, client.RequireOp(s.x, client.IfValue(value(0))), client.PutOp(s.y, value(1)))
+		a := s.executeAsync(0, client.RequireOp(s.y, client.IfValue(value(0))), client.PutOp(s.x, value(1)))
+		b := s.executeAsync(1, client.RequireOp(s.x, client.IfValue(value(0))), client.PutOp(s.y, value(1)))
 		errA, errB := <-a, <-b
 		for _, err := range []error{errA, errB} {
 			if err != nil {
@@ -150,18 +149,18 @@ func writeSkewExecute(s *scene) {
 		if errA != nil && errB != nil {
 			neither++
 		}
-		s.must(2, client.PutOp(s.x, value(0)), client.PutOp(s.y, value(0)))
+		s.requireExecute(2, client.PutOp(s.x, value(0)), client.PutOp(s.y, value(0)))
 	}
-	require.Zero(s.T, both, "both had the turn")
-	require.Zero(s.T, neither, "each was refused because of the other")
+	require.Zero(s.T, both, "both committed")
+	require.Zero(s.T, neither, "neither committed")
 }
 
-// phantomExecute: pairs of keys come and go together, by inserts, deletes and
-// range deletes; a range read sees both or none.
-func phantomExecute(s *scene) { phantoms(s, s.scanOnce) }
+// phantomExecute: two keys are inserted and deleted together, by point and range operations. A range read
+// returns both or none.
+func phantomExecute(s *scene) { raceInserts(s, s.scanOneShot) }
 
-func (s *scene) scanOnce(reader int) (map[string]int, error) {
-	page := client.ScanOp(s.keys(), 0)
+func (s *scene) scanOneShot(reader int) (map[string]int, error) {
+	page := client.ScanOp(s.keyRange(), 0)
 	err := s.db(reader).Execute(s.ctx, page)
 	seen := map[string]int{}
 	for _, e := range page.Value().Entries {
@@ -170,11 +169,11 @@ func (s *scene) scanOnce(reader int) (map[string]int, error) {
 	return seen, err
 }
 
-func phantoms(s *scene, read func(int) (map[string]int, error)) {
+func raceInserts(s *scene, read func(int) (map[string]int, error)) {
 	var removed atomic.Int64
-	couple := func(writer int) func(int) error {
+	pairWriter := func(writer int) func(int) error {
 		return func(round int) error {
-			a, b := s.name("new/%d", writer), s.name("old/%d", writer)
+			a, b := s.keyf("new/%d", writer), s.keyf("old/%d", writer)
 			n := value(round)
 			err := s.db(writer).Execute(s.ctx, client.PutOp(a, n), client.PutOp(b, n))
 			if err == nil && round%3 == 2 {
@@ -187,11 +186,11 @@ func phantoms(s *scene, read func(int) (map[string]int, error)) {
 			return err
 		}
 	}
-	for _, keys := range flat(race(s, s.writers(3, couple), 2, read)) {
+	for _, keys := range flatten(race(s, s.writers(3, pairWriter), 2, read)) {
 		for i := range 3 {
-			a, hasA := keys[s.name("new/%d", i)]
-			b, hasB := keys[s.name("old/%d", i)]
-			require.Equal(s.T, hasA, hasB, "half a pair in %v", keys)
+			a, hasA := keys[s.keyf("new/%d", i)]
+			b, hasB := keys[s.keyf("old/%d", i)]
+			require.Equal(s.T, hasA, hasB, "one key of a pair in %v", keys)
 			require.Equal(s.T, a, b)
 		}
 		require.Contains(s.T, keys, s.x)
@@ -200,14 +199,13 @@ func phantoms(s *scene, read func(int) (map[string]int, error)) {
 	require.NotZero(s.T, removed.Load())
 }
 
-// longForkExecute: two writers on different keys know nothing of each other,
-// but all readers agree on which of them was first.
+// longForkExecute: two independent writers of different keys. All readers agree on the order of the writes.
 func longForkExecute(s *scene) {
-	ordered(s, race(s, s.growing(), 4, s.readBoth))
+	requireTotalOrder(s, race(s, s.growingWriters(), 4, s.readBoth))
 }
 
-// growing are two writers, one of x and one of y, of growing values.
-func (s *scene) growing() []func(int) error {
+// growingWriters are two writers, one of x and one of y, of growing values.
+func (s *scene) growingWriters() []func(int) error {
 	return s.writers(2, func(writer int) func(int) error {
 		k := []string{s.x, s.y}[writer]
 		return func(round int) error {
@@ -216,10 +214,9 @@ func (s *scene) growing() []func(int) error {
 	})
 }
 
-// realTimeExecute: whoever asks after a write was acknowledged sees it,
-// whichever node is asked.
+// realTimeExecute: after a write is acknowledged, a read at any node returns it.
 func realTimeExecute(s *scene) {
-	afterwards(s, func(node, n int) error {
+	requireReadsAfterWrites(s, func(node, n int) error {
 		p, err := s.readBoth(node)
 		if err == nil && p != (pair{n, n}) {
 			err = fmt.Errorf("saw %v after %d was acknowledged", p, n)
@@ -228,15 +225,15 @@ func realTimeExecute(s *scene) {
 	})
 }
 
-// afterwards writes through each node and has look check through each.
-func afterwards(s *scene, look func(node, n int) error) {
+// requireReadsAfterWrites writes through each node and calls check for each node after each write.
+func requireReadsAfterWrites(s *scene, check func(node, n int) error) {
 	for n := 1; n <= rounds; n++ {
 		for _, k := range []string{s.x, s.y} {
-			s.must(n, client.PutOp(k, value(n)))
+			s.requireExecute(n, client.PutOp(k, value(n)))
 		}
 		errs := make(chan error, len(s.dbs))
 		for node := range s.dbs {
-			go func() { errs <- look(node, n) }()
+			go func() { errs <- check(node, n) }()
 		}
 		var all error
 		for range s.dbs {

@@ -9,8 +9,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client"
 )
 
-// dirtyWriteInteractive: both write both keys, having locked them crosswise.
-// One must give way; whatever commits leaves one value.
+// dirtyWriteInteractive: two transactions lock the keys in opposite orders and write both. One aborts, and
+// the keys are equal at the end.
 func dirtyWriteInteractive(s *scene) {
 	a, b := s.update(0), s.update(1)
 	a.lock(s.x)
@@ -19,21 +19,20 @@ func dirtyWriteInteractive(s *scene) {
 		a.put(k, 1)
 		b.put(k, 2)
 	}
-	a.finish()
-	b.finish()
-	first, second := a.committed(), b.committed()
-	require.True(s.T, first != second, "both held what the other needed: exactly one can commit (%v, %v)", first, second)
-	x, y := s.now(2)
+	a.requestCommit()
+	b.requestCommit()
+	first, second := a.awaitEnd(), b.awaitEnd()
+	require.True(s.T, first != second, "both need the lock of the other: exactly one commits (%v, %v)", first, second)
+	x, y := s.readXY(2)
 	require.Equal(s.T, x, y)
 	require.Equal(s.T, map[bool]int{true: 1, false: 2}[first], x)
 }
 
-// dirtyReadInteractive: one transaction has written and will roll back; what
-// another reads meanwhile is not that.
+// dirtyReadInteractive: a transaction writes and rolls back. A concurrent one does not read its writes.
 func dirtyReadInteractive(s *scene) {
 	for round := range 4 {
 		reader, writer := s.view(round+1), s.update(round)
-		if round%2 == 1 { // the writer is older
+		if round%2 == 1 { // the writer is the older one
 			reader.rollback()
 			reader = s.view(round + 1)
 		}
@@ -41,7 +40,7 @@ func dirtyReadInteractive(s *scene) {
 		writer.put(s.x, 666)
 		writer.put(s.y, 666)
 		got := -1
-		reader.begin(func(ctx context.Context, tx transaction) error {
+		reader.start(func(ctx context.Context, tx transaction) error {
 			v, _, err := tx.Get(ctx, s.x)
 			got = number(v)
 			return err
@@ -53,31 +52,30 @@ func dirtyReadInteractive(s *scene) {
 		}
 		require.True(s.T, reader.commit())
 	}
-	x, y := s.now(2)
+	x, y := s.readXY(2)
 	require.Equal(s.T, pair{0, 0}, pair{x, y})
 }
 
-// lostUpdateInteractive: both read 0, and each writes 1 more than it read.
+// lostUpdateInteractive: two transactions read 0 and write 1. One aborts.
 func lostUpdateInteractive(s *scene) {
 	first, second := s.update(0), s.update(1)
 	x1, x2 := first.get(s.x), second.get(s.x)
 	require.Equal(s.T, pair{0, 0}, pair{x1, x2})
 	first.put(s.x, x1+1)
 	second.put(s.x, x2+1)
-	second.finish()
-	first.finish()
-	a, b := first.committed(), second.committed()
-	require.True(s.T, a != b, "both read 0: exactly one can commit (%v, %v)", a, b)
-	x, _ := s.now(2)
+	second.requestCommit()
+	first.requestCommit()
+	a, b := first.awaitEnd(), second.awaitEnd()
+	require.True(s.T, a != b, "both read 0: exactly one commits (%v, %v)", a, b)
+	x, _ := s.readXY(2)
 	require.Equal(s.T, 1, x)
 }
 
-// readSkewInteractive: between a transaction's two reads another writes both
-// keys. With a hot key the first read took no lock, and only the commit finds
-// out.
+// readSkewInteractive: between the two reads of a transaction, another one writes both keys. The first read
+// of a hot key takes no lock, so only the commit detects the conflict.
 func readSkewInteractive(s *scene) {
 	for round := range 4 {
-		x, y := s.now(0)
+		x, y := s.readXY(0)
 		require.Equal(s.T, x, y)
 		reader := s.update(round)
 		if round%2 == 1 {
@@ -85,10 +83,10 @@ func readSkewInteractive(s *scene) {
 		}
 		first := reader.get(s.x)
 		require.Equal(s.T, x, first)
-		written := s.async(round+1, client.PutOp(s.x, value(x+1)), client.PutOp(s.y, value(x+1)))
+		written := s.executeAsync(round+1, client.PutOp(s.x, value(x+1)), client.PutOp(s.y, value(x+1)))
 		second := reader.get(s.y)
-		if round == 2 && second >= 0 { // commit as a writer of something else
-			reader.put(s.aside, 1)
+		if round == 2 && second >= 0 { // commit as a writer of another key
+			reader.put(s.otherKey, 1)
 		}
 		if reader.commit() {
 			require.Equal(s.T, first, second, "round %d", round)
@@ -97,7 +95,7 @@ func readSkewInteractive(s *scene) {
 	}
 }
 
-// writeSkewInteractive: both read both keys, and each writes one.
+// writeSkewInteractive: two transactions read both keys, and each writes one. One aborts.
 func writeSkewInteractive(s *scene) {
 	a, b := s.update(0), s.update(1)
 	for _, k := range []string{s.x, s.y} {
@@ -106,16 +104,16 @@ func writeSkewInteractive(s *scene) {
 	}
 	a.put(s.x, 1)
 	b.put(s.y, 1)
-	b.finish()
-	a.finish()
-	first, second := a.committed(), b.committed()
-	require.True(s.T, first != second, "exactly one can commit (%v, %v)", first, second)
-	x, y := s.now(2)
+	b.requestCommit()
+	a.requestCommit()
+	first, second := a.awaitEnd(), b.awaitEnd()
+	require.True(s.T, first != second, "exactly one commits (%v, %v)", first, second)
+	x, y := s.readXY(2)
 	require.Equal(s.T, 1, x+y)
 }
 
-// phantomInteractive: a transaction counts a range twice, and notes the count;
-// in between another inserts, behind a key that was there and before it.
+// phantomInteractive: a transaction counts a range twice; in between, another one inserts before the first
+// and after the last key. Then two transactions insert depending on their counts.
 func phantomInteractive(s *scene) {
 	for round := range 4 {
 		counter := s.update(round)
@@ -124,42 +122,42 @@ func phantomInteractive(s *scene) {
 		}
 		first := counter.count()
 		require.Equal(s.T, 2+2*round, first)
-		inserted := s.async(round+1, client.PutOp(s.name("a%d", round), value(round), client.IfAbsent()),
-			client.PutOp(s.name("z%d", round), value(round), client.IfAbsent()))
+		inserted := s.executeAsync(round+1, client.PutOp(s.keyf("a%d", round), value(round), client.IfAbsent()),
+			client.PutOp(s.keyf("z%d", round), value(round), client.IfAbsent()))
 		second := counter.count()
 		if counter.commit() {
 			require.Equal(s.T, first, second)
 		}
 		require.NoError(s.T, <-inserted)
 	}
-	// Both count, both insert because of what they counted.
+	// Both count, and both insert depending on the count.
 	a, b := s.update(0), s.update(1)
 	n := a.count()
 	require.Equal(s.T, n, b.count())
 	a.put(s.prefix+"m0", n)
 	b.put(s.prefix+"m1", n)
-	b.finish()
-	a.finish()
-	first, second := a.committed(), b.committed()
-	require.True(s.T, first != second, "exactly one can commit (%v, %v)", first, second)
+	b.requestCommit()
+	a.requestCommit()
+	first, second := a.awaitEnd(), b.awaitEnd()
+	require.True(s.T, first != second, "exactly one commits (%v, %v)", first, second)
 }
 
-// longForkInteractive: each reader holds what one of the writers wants, and
-// then reads the other's key. They may not both see only the other's write.
+// longForkInteractive: each of two readers reads one key before and the other key after concurrent writes.
+// They must not disagree on the order of the writes.
 func longForkInteractive(s *scene) {
 	for round := range 4 {
-		x, y := s.now(0)
+		x, y := s.readXY(0)
 		a, b := s.view(round), s.view(round+1)
 		ax, by := a.get(s.x), b.get(s.y)
-		wroteX := s.async(round+2, client.PutOp(s.x, value(x+1)))
-		wroteY := s.async(round, client.PutOp(s.y, value(y+1)))
-		s.waiting()
-		// Neither may wait for the other's end, since both wait for writers
-		// that wait for both.
-		ay, bx := a.getAndCommit(s.y), b.getAndCommit(s.x)
-		okA, okB := a.committed(), b.committed()
+		wroteX := s.executeAsync(round+2, client.PutOp(s.x, value(x+1)))
+		wroteY := s.executeAsync(round, client.PutOp(s.y, value(y+1)))
+		s.awaitBlocked()
+		// A reader must not wait for the end of the other one, or there is a deadlock: both wait for the writers,
+		// which wait for both readers.
+		ay, bx := a.startGetAndCommit(s.y), b.startGetAndCommit(s.x)
+		okA, okB := a.awaitEnd(), b.awaitEnd()
 		if okA && okB {
-			require.False(s.T, ax == x && *ay == y+1 && *bx == x+1 && by == y, "a fork")
+			require.False(s.T, ax == x && *ay == y+1 && *bx == x+1 && by == y, "a long fork")
 		}
 		if okA {
 			require.Equal(s.T, x, ax)
@@ -169,10 +167,9 @@ func longForkInteractive(s *scene) {
 	}
 }
 
-// realTimeInteractive: as realTimeExecute, in Views and in Updates that only
-// read.
+// realTimeInteractive: as realTimeExecute, in Views and in Updates that only read.
 func realTimeInteractive(s *scene) {
-	afterwards(s, func(node, n int) error {
+	requireReadsAfterWrites(s, func(node, n int) error {
 		var p pair
 		read := func(ctx context.Context, r client.Reader) error {
 			x, _, err := r.Get(ctx, s.x)

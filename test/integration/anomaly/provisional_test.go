@@ -11,11 +11,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// TestAFunctionsOwnErrorIsTrue: a function that gives up because of what it
-// read is believed only if what it read was so at one moment. Its first read
-// of a hot key takes no lock, and another transaction replaces both keys
-// before the second read.
-func TestAFunctionsOwnErrorIsTrue(t *testing.T) {
+// TestFunctionErrorIsValidated: an error that the function of an Update returns is reported only if its
+// reads are consistent. The first read of a hot key takes no lock, and a concurrent transaction writes both
+// keys before the second read.
+func TestFunctionErrorIsValidated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, txn.HotLast)
 	errDiffer := errors.New("x and y differ")
@@ -31,7 +30,7 @@ func TestAFunctionsOwnErrorIsTrue(t *testing.T) {
 					return err
 				}
 				if runs == 1 {
-					written = s.async(1, client.PutOp(s.x, value(1)), client.PutOp(s.y, value(1)))
+					written = s.executeAsync(1, client.PutOp(s.x, value(1)), client.PutOp(s.y, value(1)))
 					if p != spread { // else it waits for the lock on x
 						require.NoError(t, <-written)
 						written = nil
@@ -48,7 +47,7 @@ func TestAFunctionsOwnErrorIsTrue(t *testing.T) {
 				require.NoError(t, <-written)
 			}
 			if p != spread {
-				require.Equal(t, 2, runs, "the first run saw what never was")
+				require.Equal(t, 2, runs, "the reads of the first run are inconsistent")
 			}
 		})
 	}

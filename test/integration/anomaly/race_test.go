@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rounds is how often each writer of a race does its thing.
+// rounds is the number of rounds of each writer of a race.
 const rounds = 20
 
-// race runs writers, each for so many rounds, and readers until the writers
-// have ended, at least once. Readers report what they saw; race gives that
-// back, by reader. Everybody has a number, to choose a node by.
-func race[Seen any](s *scene, writers []func(round int) error, readers int, read func(reader int) (Seen, error)) [][]Seen {
+// race runs writers, each for a number of rounds, and readers until the writers have ended, at least once.
+// It returns the results by reader. The index of a writer or reader selects its node.
+func race[Seen any](s *scene, writers []func(round int) error, readers int,
+	read func(reader int) (Seen, error)) [][]Seen {
 	s.Helper()
 	var writing, reading sync.WaitGroup
 	var over atomic.Bool
@@ -47,32 +47,31 @@ func race[Seen any](s *scene, writers []func(round int) error, readers int, read
 	return seen
 }
 
-// pair is what x and y were at one moment.
+// pair is a consistent read of x and y.
 type pair struct{ x, y int }
 
-// ordered requires that any two of the pairs seen are in one order: x and y
-// only ever grow, so two moments of one history cannot disagree on which of
-// them came first. Each reader's own moments do not go back.
-func ordered(s *scene, seen [][]pair) {
+// requireTotalOrder requires that all pairs are in one order: x and y only grow, so of two states of one
+// history one is before the other. The pairs of one reader are in order.
+func requireTotalOrder(s *scene, seen [][]pair) {
 	s.Helper()
 	before := func(a, b pair) bool { return a.x <= b.x && a.y <= b.y }
 	var all []pair
-	for i, mine := range seen {
-		for j := 1; j < len(mine); j++ {
-			require.True(s.T, before(mine[j-1], mine[j]), "reader %d went back from %v to %v", i, mine[j-1], mine[j])
+	for i, pairs := range seen {
+		for j := 1; j < len(pairs); j++ {
+			require.True(s.T, before(pairs[j-1], pairs[j]), "reader %d read %v, then %v", i, pairs[j-1], pairs[j])
 		}
-		for _, p := range mine {
+		for _, p := range pairs {
 			for _, q := range all {
-				require.True(s.T, before(p, q) || before(q, p), "%v and %v are a fork", p, q)
+				require.True(s.T, before(p, q) || before(q, p), "%v and %v: a long fork", p, q)
 			}
 		}
-		all = append(all, mine...)
+		all = append(all, pairs...)
 	}
 	require.NotEmpty(s.T, all)
 }
 
-// flat is all that was seen by anybody.
-func flat[Seen any](seen [][]Seen) (all []Seen) {
+// flatten returns the results of all readers.
+func flatten[Seen any](seen [][]Seen) (all []Seen) {
 	for _, s := range seen {
 		all = append(all, s...)
 	}

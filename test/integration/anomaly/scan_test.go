@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client"
 )
 
-// scanBoth reads x and y by a scan of the range, a pair a page.
+// scanBoth reads x and y by a scan with a page size of 1.
 func (s *scene) scanBoth(reader int) (pair, error) {
 	keys, err := s.scan(reader)
 	if err != nil {
@@ -18,32 +18,31 @@ func (s *scene) scanBoth(reader int) (pair, error) {
 	x, hasX := keys[s.x]
 	y, hasY := keys[s.y]
 	if !hasX || !hasY || len(keys) != 2 {
-		return pair{}, fmt.Errorf("a scan found %v", keys)
+		return pair{}, fmt.Errorf("the scan returned %v", keys)
 	}
 	return pair{x, y}, nil
 }
 
 func dirtyWriteScan(s *scene) {
-	for _, p := range flat(race(s, s.writers(3, s.setBoth), 2, s.scanBoth)) {
+	for _, p := range flatten(race(s, s.writers(3, s.writeBoth), 2, s.scanBoth)) {
 		require.Equal(s.T, p.x, p.y)
 	}
 }
 
 func dirtyReadScan(s *scene) {
-	for _, p := range flat(race(s, s.writers(2, s.failing), 2, s.scanBoth)) {
+	for _, p := range flatten(race(s, s.writers(2, s.failAndOverwrite), 2, s.scanBoth)) {
 		require.Less(s.T, max(p.x, p.y), rounds)
 		require.Equal(s.T, p.x, p.y)
 	}
 }
 
-// lostUpdateScan: a transaction scans, and writes one more than the largest
-// number that it found.
+// lostUpdateScan: a transaction scans, and writes the largest value plus 1.
 func lostUpdateScan(s *scene) {
 	increment := func(writer int) func(int) error {
 		return func(round int) error {
 			return s.db(writer).Update(s.ctx, func(ctx context.Context, tx *client.Tx) error {
 				n := 0
-				for e, err := range tx.Scan(ctx, s.keys()) {
+				for e, err := range tx.Scan(ctx, s.keyRange()) {
 					if err != nil {
 						return err
 					}
@@ -54,21 +53,21 @@ func lostUpdateScan(s *scene) {
 		}
 	}
 	race(s, s.writers(3, increment), 1, s.scanBoth)
-	x, y := s.now(0)
+	x, y := s.readXY(0)
 	require.Equal(s.T, 3*rounds, max(x, y))
 }
 
 func readSkewScan(s *scene) {
-	s.must(0, client.PutOp(s.x, value(1000)), client.PutOp(s.y, value(1000)))
-	for _, p := range flat(race(s, s.writers(3, s.transfer), 2, s.scanBoth)) {
+	s.requireExecute(0, client.PutOp(s.x, value(1000)), client.PutOp(s.y, value(1000)))
+	for _, p := range flatten(race(s, s.writers(3, s.transfer), 2, s.scanBoth)) {
 		require.Equal(s.T, 2000, p.x+p.y)
 	}
 }
 
-// writeSkewScan: each takes the turn if a scan finds that nobody has it.
+// writeSkewScan: each of two transactions sets its key if a scan finds no key set. One commits.
 func writeSkewScan(s *scene) {
-	free := func(ctx context.Context, tx *client.Tx) (bool, error) {
-		for e, err := range tx.Scan(ctx, s.keys()) {
+	noneSet := func(ctx context.Context, tx *client.Tx) (bool, error) {
+		for e, err := range tx.Scan(ctx, s.keyRange()) {
 			if err != nil || number(e.Value) != 0 {
 				return false, err
 			}
@@ -76,35 +75,35 @@ func writeSkewScan(s *scene) {
 		return true, nil
 	}
 	for range rounds / 3 {
-		took := make(chan bool, 2)
+		committed := make(chan bool, 2)
 		for i, k := range []string{s.x, s.y} {
 			go func() {
-				mine := false
+				set := false
 				err := s.db(i).Update(s.ctx, func(ctx context.Context, tx *client.Tx) error {
-					ok, err := free(ctx, tx)
-					mine = ok
+					ok, err := noneSet(ctx, tx)
+					set = ok
 					if err != nil || !ok {
 						return err
 					}
 					return tx.Put(ctx, k, value(1))
 				})
-				took <- err == nil && mine
+				committed <- err == nil && set
 			}()
 		}
-		a, b := <-took, <-took
-		require.True(s.T, a != b, "exactly one has the turn (%v, %v)", a, b)
-		s.must(2, client.PutOp(s.x, value(0)), client.PutOp(s.y, value(0)))
+		a, b := <-committed, <-committed
+		require.True(s.T, a != b, "exactly one commits (%v, %v)", a, b)
+		s.requireExecute(2, client.PutOp(s.x, value(0)), client.PutOp(s.y, value(0)))
 	}
 }
 
-func phantomScan(s *scene) { phantoms(s, s.scan) }
+func phantomScan(s *scene) { raceInserts(s, s.scan) }
 
 func longForkScan(s *scene) {
-	ordered(s, race(s, s.growing(), 4, s.scanBoth))
+	requireTotalOrder(s, race(s, s.growingWriters(), 4, s.scanBoth))
 }
 
 func realTimeScan(s *scene) {
-	afterwards(s, func(node, n int) error {
+	requireReadsAfterWrites(s, func(node, n int) error {
 		p, err := s.scanBoth(node)
 		if err == nil && p != (pair{n, n}) {
 			err = fmt.Errorf("saw %v after %d was acknowledged", p, n)

@@ -16,25 +16,25 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// placement says where the keys of a test live.
+// placement is the placement of the keys of a test.
 type placement string
 
 const (
-	spread   placement = "spread"    // on several ordinary shards
-	together placement = "one-shard" // on one ordinary shard
-	mixed    placement = "hot+cold"  // the first on the hot shard
-	hot      placement = "hot"       // all on the hot shard
+	spread   placement = "spread"       // on several ordinary shards
+	together placement = "one-shard"    // on one ordinary shard
+	mixed    placement = "hot+ordinary" // the first on the hot shard
+	hot      placement = "hot"          // all on the hot shard
 )
 
-// maxTests bounds the tests of one cluster, and keysPerTest the keys of each.
+// maxTests bounds the tests of one cluster, keysPerTest the keys of each.
 const maxTests, keysPerTest = 120, 4
 
-// world is a cluster with clients on each of its nodes.
+// world is a cluster with clients of each node.
 type world struct {
 	cluster *embed.Cluster
-	// dbs have one client per node that tries again, once one that does not.
-	dbs, once []*client.DB
-	tests     int
+	// dbs has one client per node that retries, noRetry one that does not.
+	dbs, noRetry []*client.DB
+	tests        int
 }
 
 func newWorld(t *testing.T, order txn.Order) *world {
@@ -57,7 +57,7 @@ func newWorld(t *testing.T, order txn.Order) *world {
 	for _, addr := range w.cluster.Addrs() {
 		db := open(t, addr)
 		w.dbs = append(w.dbs, db)
-		w.once = append(w.once, db.With(client.NoRetry()))
+		w.noRetry = append(w.noRetry, db.With(client.NoRetry()))
 	}
 	return w
 }
@@ -70,22 +70,20 @@ func open(t *testing.T, addr string) *client.DB {
 	return db
 }
 
-// key is one of a test's keys. They sort by test, so that each test's keys
-// are a range.
+// key returns a key of a test. The keys of a test are contiguous.
 func key(test int, kind string, i int) string {
 	return fmt.Sprintf("t/%04d/%s/%d", test, kind, i)
 }
 
-// scene is what one test runs on: fresh keys, all of which hold "0".
+// scene is the environment of one test: two keys with the value "0".
 type scene struct {
 	*testing.T
 	*world
 	ctx context.Context
-	// x and y are the two keys that begin with prefix.
+	// x and y are the two keys with this prefix.
 	x, y, prefix string
-	// aside is a key for other purposes, on an ordinary shard, which does not
-	// exist yet.
-	aside string
+	// otherKey is an absent key on an ordinary shard.
+	otherKey string
 }
 
 func (w *world) scene(t *testing.T, p placement) *scene {
@@ -95,56 +93,56 @@ func (w *world) scene(t *testing.T, p placement) *scene {
 	require.Less(t, n, maxTests)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
-	s := &scene{T: t, world: w, ctx: ctx, prefix: fmt.Sprintf("t/%04d/", n), aside: fmt.Sprintf("aside/%04d", n)}
+	s := &scene{T: t, world: w, ctx: ctx, prefix: fmt.Sprintf("t/%04d/", n), otherKey: fmt.Sprintf("aside/%04d", n)}
 	switch p {
 	case hot:
 		s.x, s.y = key(n, "hot", 0), key(n, "hot", 1)
 	case mixed:
-		s.x, s.y = key(n, "hot", 0), key(n, "cold", 0)
+		s.x, s.y = key(n, "hot", 0), key(n, "any", 0)
 	case together:
-		s.x, s.y = key(n, "{cold}", 0), key(n, "{cold}", 1)
+		s.x, s.y = key(n, "{any}", 0), key(n, "{any}", 1)
 	case spread:
-		s.x = key(n, "cold", 0)
+		s.x = key(n, "any", 0)
 		shard := func(key string) kv.ShardID { return w.cluster.Router().Shard([]byte(key)) }
 		for i := 1; s.y == ""; i++ {
-			if k := key(n, "cold", i); shard(k) != shard(s.x) {
+			if k := key(n, "any", i); shard(k) != shard(s.x) {
 				s.y = k
 			}
 		}
 	}
-	s.must(0, client.PutOp(s.x, value(0)), client.PutOp(s.y, value(0)))
+	s.requireExecute(0, client.PutOp(s.x, value(0)), client.PutOp(s.y, value(0)))
 	return s
 }
 
-// db gives the client of a node, counted round.
+// db returns the client of a node, modulo the number of nodes.
 func (s *scene) db(i int) *client.DB { return s.dbs[i%len(s.dbs)] }
 
-// must runs a one-shot transaction that has to commit.
-func (s *scene) must(node int, ops ...client.Op) {
+// requireExecute runs a one-shot transaction that has to commit.
+func (s *scene) requireExecute(node int, ops ...client.Op) {
 	s.Helper()
 	require.NoError(s.T, s.db(node).Execute(s.ctx, ops...))
 }
 
-// keys is the range of the scene's keys.
-func (s *scene) keys() client.Range { return client.Prefix(s.prefix) }
+// keyRange returns the range of the scene's keys.
+func (s *scene) keyRange() client.Range { return client.Prefix(s.prefix) }
 
-// name is a key of the scene.
-func (s *scene) name(format string, args ...any) string {
+// keyf returns a key of the scene.
+func (s *scene) keyf(format string, args ...any) string {
 	return s.prefix + fmt.Sprintf(format, args...)
 }
 
-// now reads x and y.
-func (s *scene) now(node int) (x, y int) {
+// readXY reads x and y.
+func (s *scene) readXY(node int) (x, y int) {
 	s.Helper()
 	vx, vy := client.GetOp(s.x), client.GetOp(s.y)
-	s.must(node, vx, vy)
+	s.requireExecute(node, vx, vy)
 	return number(vx.Value()), number(vy.Value())
 }
 
 // scan reads the scene's range.
 func (s *scene) scan(node int) (map[string]int, error) {
 	out := map[string]int{}
-	for e, err := range s.db(node).Scan(s.ctx, s.keys(), client.PageSize(1)) {
+	for e, err := range s.db(node).Scan(s.ctx, s.keyRange(), client.PageSize(1)) {
 		if err != nil {
 			return nil, err
 		}
@@ -155,7 +153,7 @@ func (s *scene) scan(node int) (map[string]int, error) {
 
 func value(n int) []byte { return strconv.AppendInt(nil, int64(n), 10) }
 
-// number is a value's number; -1 stands for bytes that nobody wrote.
+// number parses a value. It returns -1 for a value that no test writes.
 func number(v []byte) int {
 	n, err := strconv.Atoi(string(v))
 	if err != nil {
@@ -164,13 +162,11 @@ func number(v []byte) int {
 	return n
 }
 
-// aborted reports whether err says that a transaction lost against another,
-// which any transaction may.
-func aborted(err error) bool { return errors.Is(err, client.ErrAborted) }
+// isAborted reports whether err is an abort, which any transaction may suffer.
+func isAborted(err error) bool { return errors.Is(err, client.ErrAborted) }
 
-// waiting waits until something waits for a lock, or for readers, somewhere, after a test has
-// sent what must wait.
-func (s *scene) waiting() {
+// awaitBlocked waits until a transaction waits for a lock or is held by readers on any shard.
+func (s *scene) awaitBlocked() {
 	s.Helper()
 	require.Eventually(s.T, func() bool {
 		for i := range s.dbs {
@@ -183,5 +179,5 @@ func (s *scene) waiting() {
 			}
 		}
 		return false
-	}, 10*time.Second, time.Millisecond, "nobody waits")
+	}, 10*time.Second, time.Millisecond, "no transaction is blocked")
 }

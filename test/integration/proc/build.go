@@ -22,7 +22,7 @@ var built struct {
 	err error
 }
 
-// Build builds the programs, the first time it is called.
+// Build builds the programs on its first call, and returns their paths.
 func Build(t testing.TB) Binaries {
 	t.Helper()
 	built.Lock()
@@ -42,13 +42,14 @@ func build() (Binaries, error) {
 		return Binaries{}, err
 	}
 	built.dir = dir
-	if err := depend(repository()); err != nil {
+	if err := registerSources(repository()); err != nil {
 		return Binaries{}, err
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // so that Node.UID can run it
+	if err := os.Chmod(dir, 0o755); err != nil { // executable by Node.UID
 		return Binaries{}, err
 	}
-	out, err := command(context.Background(), repository(), "go", "build", "-buildvcs=false", "-o", dir+string(filepath.Separator),
+	out, err := command(context.Background(), repository(), "go", "build", "-buildvcs=false", "-o",
+		dir+string(filepath.Separator),
 		"./cmd/linchpin", "./cmd/zetaload").CombinedOutput()
 	if err != nil {
 		return Binaries{}, fmt.Errorf("building the programs: %w\n%s", err, out)
@@ -56,14 +57,15 @@ func build() (Binaries, error) {
 	return Binaries{filepath.Join(dir, "linchpin"), filepath.Join(dir, "zetaload")}, nil
 }
 
-// sources are what the programs are made of.
+// sources are the files and directories that the programs are built from.
 var sources = []string{"go.mod", "go.sum", "cmd", "deploy", "pkg"}
 
-// depend has the go command know that what a test finds out depends on the sources.
-// It remembers the results of tests, and runs one again if a package has changed that
-// it imports, or a file that its process has looked at. A test that runs programs
-// imports little of them; and the compiler that it runs is another process.
-func depend(root string) error {
+// registerSources makes the cached result of a test depend on the sources of the programs.
+//
+// The go command reruns a cached test if an imported package has changed, or a file that the test process
+// has opened or stat'ed. A test that runs the programs imports few of their packages, and the compiler that
+// it starts is another process. So this function stats every source file.
+func registerSources(root string) error {
 	for _, s := range sources {
 		if err := filepath.WalkDir(filepath.Join(root, s), func(path string, d os.DirEntry, err error) error {
 			if err == nil && !d.IsDir() {
@@ -77,8 +79,8 @@ func depend(root string) error {
 	return nil
 }
 
-// Main runs a package's tests and removes what Build has built. A TestMain
-// calls it and ends with its result.
+// Main runs the tests of a package, removes what Build has built, and returns the exit code. TestMain calls
+// it.
 func Main(m *testing.M) int {
 	code := m.Run()
 	built.Lock()
@@ -92,20 +94,19 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// repository is the directory of go.mod.
+// repository returns the directory of go.mod.
 func repository() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "..", "..")
 }
 
-// Command prepares a program of somebody else's, which ends when the test binary
-// does, whatever becomes of that.
+// Command prepares a program from outside the repository. On Linux the program ends with the test binary.
 func Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return command(ctx, "", name, args...)
 }
 
-// command is an exec.Cmd without the settings of the test run that would
-// change what a child does.
+// command prepares a program without the environment variables of the test run that would change its
+// behavior.
 func command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
@@ -114,6 +115,6 @@ func command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.SysProcAttr = dieWithParent()
+	cmd.SysProcAttr = killWithParent()
 	return cmd
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDependsOnTheSources looks at what a test process tells the go command that its
-// result depends on.
-func TestDependsOnTheSources(t *testing.T) {
+// TestResultsDependOnSources: the test log, from which the go command learns the dependencies of a cached
+// result, lists the sources of the programs.
+func TestResultsDependOnSources(t *testing.T) {
 	const inner = "LINCHPIN_TEST_DEPENDS"
 	if os.Getenv(inner) != "" {
-		require.NoError(t, depend(repository()))
+		require.NoError(t, registerSources(repository()))
 		return
 	}
 	self, err := os.Executable()
@@ -24,11 +24,13 @@ func TestDependsOnTheSources(t *testing.T) {
 	cmd.Env = append(os.Environ(), inner+"=1")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	told, err := os.ReadFile(log)
+	testLog, err := os.ReadFile(log)
 	require.NoError(t, err)
-	for _, path := range []string{"go.sum", "cmd/linchpin/main.go", "cmd/zetaload/main.go", "pkg/program/checktypes.go", "pkg/shard/exec/run.go"} {
+	for _, path := range []string{"go.sum", "cmd/linchpin/main.go", "cmd/zetaload/main.go", "pkg/program/checktypes.go",
+		"pkg/shard/exec/run.go"} {
 		require.FileExists(t, filepath.Join(repository(), path))
-		require.Contains(t, string(told), "stat "+filepath.Join(repository(), path)+"\n")
+		require.Contains(t, string(testLog), "stat "+filepath.Join(repository(), path)+"\n")
 	}
-	require.Contains(t, string(told), "open "+filepath.Join(repository(), "pkg/shard")+"\n", "of new files, too")
+	require.Contains(t, string(testLog), "open "+filepath.Join(repository(), "pkg/shard")+"\n",
+		"directories, for new files")
 }

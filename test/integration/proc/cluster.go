@@ -15,17 +15,16 @@ import (
 
 // Options describe a cluster of processes.
 type Options struct {
-	// Nodes is the number of nodes. Default 3.
+	// Nodes is the number of nodes. The default is 3.
 	Nodes int
-	// Shards is the number of ordinary shards. Default 5, so that with three
-	// nodes the hot shard has neighbours on its node.
+	// Shards is the number of ordinary shards. The default is 5: with three nodes, the hot shard then shares
+	// its node with another shard.
 	Shards int
-	// Proxied puts a proxy.Proxy before every node: its address is the one
-	// that peers and clients call, and the node's own is known to nobody.
+	// Proxied puts a proxy.Proxy in front of every node. Peers and clients use the address of the proxy.
 	Proxied bool
-	// Hosts are the nodes' IP addresses, of this machine. Default 127.0.0.1.
+	// Hosts are the IP addresses of the nodes, all of this machine. The default is 127.0.0.1.
 	Hosts []string
-	// Args are given to every node.
+	// Args are arguments of every node.
 	Args []string
 }
 
@@ -68,7 +67,8 @@ func NewCluster(t testing.TB, o Options) *Cluster {
 	}
 	for i := range o.Nodes {
 		http := FreeAddr(t)
-		args := append([]string{"--listen", listen[i], "--http", http, "--advertise", join[i], "--join", strings.Join(join, ","),
+		args := append([]string{"--listen", listen[i], "--http", http, "--advertise", join[i], "--join",
+			strings.Join(join, ","),
 			"--shards", fmt.Sprint(o.Shards), "--cache-mb", "16"}, o.Args...)
 		n := NewNode(t, fmt.Sprintf("node[%d]", i), filepath.Join(dir, fmt.Sprintf("store%d", i)), args...)
 		n.Listen, n.HTTP, n.Addr = listen[i], http, join[i]
@@ -77,7 +77,7 @@ func NewCluster(t testing.TB, o Options) *Cluster {
 	return c
 }
 
-// StartCluster starts a cluster and returns when its members see each other.
+// StartCluster starts a cluster and returns when its members are connected.
 func StartCluster(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	c := NewCluster(t, o)
@@ -85,8 +85,7 @@ func StartCluster(t testing.TB, o Options) *Cluster {
 	return c
 }
 
-// Start launches the nodes that do not run, and returns when all members see
-// each other.
+// Start launches the nodes that are not running, and returns when all members are connected.
 func (c *Cluster) Start(t testing.TB) {
 	t.Helper()
 	var launched []*Node
@@ -97,25 +96,25 @@ func (c *Cluster) Start(t testing.TB) {
 		}
 	}
 	for _, n := range launched {
-		n.Serving(t)
+		n.AwaitServing(t)
 	}
-	c.Met(t)
+	c.WaitConnected(t)
 }
 
-// Nodes are the nodes, running or not.
+// Nodes returns the nodes, running or not.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
 
-// Node is the node at a place, from 0, which is not its number: that is the
-// place of its address in order.
+// Node returns the node at a position, from 0. The position is not the node id: ids follow the order of the
+// addresses.
 func (c *Cluster) Node(i int) *Node { return c.nodes[i] }
 
-// Proxy is what stands before the node at a place.
+// Proxy returns the proxy in front of the node at a position.
 func (c *Cluster) Proxy(i int) *proxy.Proxy { return c.proxies[i] }
 
-// Shards is the number of shards, the hot one included.
+// Shards returns the number of shards, including the hot shard.
 func (c *Cluster) Shards() int { return c.shards }
 
-// Addrs are where clients and peers call the nodes.
+// Addrs returns the addresses that clients and peers use.
 func (c *Cluster) Addrs() []string {
 	out := make([]string, len(c.nodes))
 	for i, n := range c.nodes {
@@ -124,17 +123,16 @@ func (c *Cluster) Addrs() []string {
 	return out
 }
 
-// Open opens a client on the nodes, the first one preferred, and closes it
-// with the test.
+// Open opens a client of all nodes, which prefers the first one. The client is closed with the test.
 func (c *Cluster) Open(t testing.TB, opts ...client.Option) *client.DB {
 	t.Helper()
 	return Open(t, c.Addrs(), opts...)
 }
 
-// Open opens a client on some addresses and closes it with the test.
+// Open opens a client of some addresses. The client is closed with the test.
 func Open(t testing.TB, addrs []string, opts ...client.Option) *client.DB {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), WaitTimeout)
 	defer cancel()
 	db, err := client.Open(ctx, addrs, opts...)
 	if err != nil {
@@ -148,9 +146,9 @@ func Open(t testing.TB, addrs []string, opts ...client.Option) *client.DB {
 	return db
 }
 
-// Met waits until every running node sees all running nodes, and no other, and begins
-// transactions on them.
-func (c *Cluster) Met(t testing.TB) {
+// WaitConnected waits until every running node reports all running nodes as up, no other node as up, and
+// none of them as draining.
+func (c *Cluster) WaitConnected(t testing.TB) {
 	t.Helper()
 	up := map[string]bool{}
 	for _, n := range c.nodes {
@@ -170,23 +168,23 @@ func (c *Cluster) Met(t testing.TB) {
 	}
 }
 
-// WaitStatus waits until a node's status is as wanted.
+// WaitStatus waits until the status of a node satisfies a condition.
 func WaitStatus(t testing.TB, n *Node, want func(*admin.Status) bool) {
 	t.Helper()
-	// Asked at its own address, whatever the network between others does.
+	// The node's own address: a proxy may be cut.
 	db := admin.New(Open(t, []string{n.Listen}))
 	var last admin.Status
-	Until(t, fmt.Sprintf("the status of %s is as wanted", n.name), func(ctx context.Context) bool {
+	Until(t, fmt.Sprintf("the status of %s satisfies the condition", n.name), func(ctx context.Context) bool {
 		s, err := db.Status(ctx)
 		last = s
 		return err == nil && want(&s)
 	}, func() string { return fmt.Sprintf("%+v", last) })
 }
 
-// Until waits until a condition holds, which is tried every few milliseconds.
+// Until polls a condition every 10 ms until it holds, for at most WaitTimeout.
 func Until(t testing.TB, what string, holds func(context.Context) bool, explain func() string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), WaitTimeout)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -194,7 +192,7 @@ func Until(t testing.TB, what string, holds func(context.Context) bool, explain 
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("waited %v in vain until %s: %s", Patience, what, explain())
+			t.Fatalf("timed out after %v waiting until %s: %s", WaitTimeout, what, explain())
 		}
 	}
 }

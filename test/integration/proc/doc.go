@@ -6,13 +6,13 @@
 //	c.Node(2).Kill()
 //	c.Node(2).Start(t)
 //
-// The programs are built once for all tests of a test binary. Every process is
-// ended when its test ends, by its own id; on Linux the kernel ends it as well
-// should the test binary die. What a failed test's processes wrote is shown in
-// the test's log. A panic or a data race in any of them fails the test, and so
-// does the end of one that nobody ended (Kill, Stop), waited for, or said may end,
-// even where it was started again since.
+// The programs are built once per test binary. A process ends at the latest when its test ends; it is
+// signaled by its own id. On Linux the kernel ends it also if the test binary crashes. If a test fails, the
+// end of the output of its processes is in the log of the test.
 //
-// Bounds below some seconds are held against Took: machines that do other things as well
-// stand still at times, and a test is to fail by its nodes.
+// A test fails if a process panics, reports a data race, or exits unexpectedly, also if the process was
+// restarted afterwards. An exit is expected after Kill, Stop, Terminate, Wait and ExpectExit.
+//
+// Compare time bounds of less than some seconds with Elapsed, which does not count the time for which the
+// machine was stalled by other load.
 package proc

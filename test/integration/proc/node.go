@@ -11,73 +11,71 @@ import (
 	"time"
 )
 
-// Patience bounds every wait for something that is expected to happen soon.
-// It is far longer than that, since machines are busy.
-const Patience = 30 * time.Second
+// WaitTimeout bounds each wait for an event that normally takes milliseconds. It is long because test
+// machines are busy.
+const WaitTimeout = 30 * time.Second
 
-// Node is a `linchpin start` with its directory, running or not. It is for
-// one goroutine.
+// Node is a `linchpin start` process with its store directory, running or not. It is used by one goroutine.
 type Node struct {
-	// Dir is the store's directory, Listen and HTTP are where it listens, and
-	// Addr is where others call it.
+	// Dir is the store directory, Listen and HTTP are the addresses on which the node listens, and Addr is the
+	// address that peers and clients use.
 	Dir, Listen, HTTP, Addr string
-	// Args are the arguments of `linchpin start`.
+	// Args are the arguments of linchpin.
 	Args   []string
 	Output *Output
-	// UID, unless 0, is the user to run as; for root only.
+	// UID, unless 0, is the user that runs the process. It needs root.
 	UID uint32
-	// MaxFiles, unless 0, is how many files the process may have open.
+	// MaxFiles, unless 0, is the limit of open files of the process.
 	MaxFiles int
 	// Program, unless empty, is run instead of linchpin, with the same arguments.
 	Program string
 	name    string
 	bin     string
 	proc    *process
-	// died are the ends, in words, of processes that nobody ended.
-	died []string
+	// unexpectedExits describe the processes of this node that exited unexpectedly.
+	unexpectedExits []string
 }
 
 // process is one run of a program.
 type process struct {
 	cmd *exec.Cmd
-	// done is closed when it has ended and err is set.
+	// done is closed when the process has ended and err is set.
 	done chan struct{}
 	err  error
-	// asked: it was made to end, or is expected to end by itself.
-	asked bool
+	// exitExpected is set if the test has ended the process, or expects it to end.
+	exitExpected bool
 }
 
-// NewNode prepares a node; it ends with the test at the latest.
+// NewNode prepares a node. Its process ends at the latest with the test.
 func NewNode(t testing.TB, name, dir string, args ...string) *Node {
 	t.Helper()
-	n := &Node{Dir: dir, Args: append([]string{"start", "--store", dir}, args...), Output: &Output{}, name: name, bin: Build(t).Linchpin}
-	t.Cleanup(func() { n.end(t) })
+	n := &Node{Dir: dir, Args: append([]string{"start", "--store", dir}, args...), Output: &Output{}, name: name,
+		bin: Build(t).Linchpin}
+	t.Cleanup(func() { n.cleanUp(t) })
 	return n
 }
 
-// end ends the node, and fails a test of which a process ended that nobody had
-// ended, whether or not it was started again.
-func (n *Node) end(t testing.TB) {
+// cleanUp ends the process. It fails the test if one of the node's processes exited unexpectedly, restarted
+// or not.
+func (n *Node) cleanUp(t testing.TB) {
 	t.Helper()
 	n.Kill()
-	for _, d := range n.died {
-		t.Errorf("%s ended by itself, with %s", n.name, d)
+	for _, d := range n.unexpectedExits {
+		t.Errorf("%s exited unexpectedly with %s", n.name, d)
 	}
-	n.Output.check(t, n.name)
+	n.Output.checkAndLog(t, n.name)
 }
 
-// look notes it if the process has ended, and nobody ended it. From now on
-// somebody has.
-func (n *Node) look() {
-	if !n.proc.asked && !n.Running() {
-		n.died = append(n.died, fmt.Sprintf("exit code %d", exitCode(n.proc.err)))
+// recordExit records an unexpected exit, if there was one. A later exit of the process is expected.
+func (n *Node) recordExit() {
+	if !n.proc.exitExpected && !n.Running() {
+		n.unexpectedExits = append(n.unexpectedExits, fmt.Sprintf("exit code %d", exitCode(n.proc.err)))
 	}
-	n.proc.asked = true
+	n.proc.exitExpected = true
 }
 
-// MayEnd tells that something is done to the process of which it may end by
-// itself.
-func (n *Node) MayEnd() { n.look() }
+// ExpectExit declares that the process may end by itself from now on.
+func (n *Node) ExpectExit() { n.recordExit() }
 
 func start(bin string, args []string, uid uint32, out *Output) (*process, error) {
 	p := &process{cmd: command(context.Background(), "", bin, args...), done: make(chan struct{})}
@@ -98,16 +96,16 @@ func start(bin string, args []string, uid uint32, out *Output) (*process, error)
 	return p, nil
 }
 
-// Launch starts the process and does not wait for anything.
+// Launch starts the process and returns at once.
 func (n *Node) Launch(t testing.TB) {
 	t.Helper()
 	if n.Running() {
-		t.Fatalf("%s runs already", n.name)
+		t.Fatalf("%s is already running", n.name)
 	}
 	if n.proc != nil {
-		n.look()
+		n.recordExit()
 	}
-	if err := watchMachine(); err != nil {
+	if err := startStallDetector(); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprintf(n.Output, "---- %s %v\n", n.name, n.Args)
@@ -125,55 +123,52 @@ func (n *Node) Launch(t testing.TB) {
 	n.proc = p
 }
 
-// Serving waits until the node that was launched says that it serves.
-func (n *Node) Serving(t testing.TB) {
+// AwaitServing waits until a launched node serves.
+func (n *Node) AwaitServing(t testing.TB) {
 	t.Helper()
-	n.Says(t, serves)
+	n.AwaitOutput(t, servingText)
 }
 
-// Opened waits until the node that was launched has opened its store and calls
-// the other members.
-func (n *Node) Opened(t testing.TB) {
+// AwaitStoreOpen waits until a launched node has opened its store and connects to the other members.
+func (n *Node) AwaitStoreOpen(t testing.TB) {
 	t.Helper()
-	n.Says(t, "waiting for the initial members")
+	n.AwaitOutput(t, "waiting for the initial members")
 }
 
-// ServesOrEnds waits until the node that was launched either serves, which it
-// reports, or has ended.
-func (n *Node) ServesOrEnds(t testing.TB) bool {
+// AwaitServingOrExit waits until a launched node serves or has ended. It reports whether the node serves.
+func (n *Node) AwaitServingOrExit(t testing.TB) bool {
 	t.Helper()
-	n.proc.asked = true
-	return n.await(t, serves) == nil
+	n.proc.exitExpected = true
+	return n.await(t, servingText) == nil
 }
 
-// serves is in what a node says when it serves.
-const serves = " serves at "
+// servingText is part of the line that a node writes when it serves.
+const servingText = " serves at "
 
-// await waits until the node that was launched has written part. Its error is that
-// the node has ended first.
+// await waits until the current run has written part. The error means that the process has ended before.
 func (n *Node) await(t testing.TB, part string) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), WaitTimeout)
 	defer cancel()
-	err := n.Output.Await(ctx, n.begun(), part, n.proc.done)
+	err := n.Output.Await(ctx, n.outputStart(), part, n.proc.done)
 	if err != nil && ctx.Err() != nil {
 		n.fatal(t, err)
 	}
 	return err
 }
 
-// fatal ends the test with the end of what the node has written.
+// fatal fails the test and shows the end of the output of the node.
 func (n *Node) fatal(t testing.TB, err error) {
 	t.Helper()
 	t.Fatalf("%s: %v\n%s", n.name, err, tail(n.Output.String(), 4000))
 }
 
-// begun is where the output of the current run begins.
-func (n *Node) begun() int {
+// outputStart returns the offset in the output at which the current run begins.
+func (n *Node) outputStart() int {
 	text := n.Output.String()
-	mark := "---- " + n.name + " "
-	for i := len(text) - len(mark); i >= 0; i-- {
-		if text[i:i+len(mark)] == mark {
+	header := "---- " + n.name + " "
+	for i := len(text) - len(header); i >= 0; i-- {
+		if text[i:i+len(header)] == header {
 			return i
 		}
 	}
@@ -184,10 +179,10 @@ func (n *Node) begun() int {
 func (n *Node) Start(t testing.TB) {
 	t.Helper()
 	n.Launch(t)
-	n.Serving(t)
+	n.AwaitServing(t)
 }
 
-// Running reports whether the process lives.
+// Running reports whether the process is running.
 func (n *Node) Running() bool {
 	if n.proc == nil {
 		return false
@@ -200,7 +195,7 @@ func (n *Node) Running() bool {
 	}
 }
 
-// PID is the process's id, 0 if there is none.
+// PID returns the id of the process, 0 if it was never launched.
 func (n *Node) PID() int {
 	if n.proc == nil {
 		return 0
@@ -208,80 +203,80 @@ func (n *Node) PID() int {
 	return n.proc.cmd.Process.Pid
 }
 
-// Kill ends the process as kill -9 does, and waits until it is gone.
+// Kill ends the process with SIGKILL and waits until it has ended.
 func (n *Node) Kill() {
 	if n.proc == nil {
 		return
 	}
-	n.look()
+	n.recordExit()
 	_ = n.proc.cmd.Process.Kill() // it may have ended
 	<-n.proc.done
 }
 
-// Stop asks the process to end (SIGTERM) and returns its exit code.
+// Stop sends SIGTERM to the process, waits until it has ended, and returns its exit code.
 func (n *Node) Stop(t testing.TB) int {
 	t.Helper()
 	n.Terminate(t)
 	return n.Wait(t)
 }
 
-// Terminate asks the process to end (SIGTERM) and does not wait.
+// Terminate sends SIGTERM to the process and returns at once.
 func (n *Node) Terminate(t testing.TB) {
 	t.Helper()
-	n.look()
+	n.recordExit()
 	if err := n.proc.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatalf("%s: %v", n.name, err)
 	}
 }
 
-// Says waits until the node has written something in its current run.
-func (n *Node) Says(t testing.TB, text string) {
+// AwaitOutput waits until the node has written a text in its current run.
+func (n *Node) AwaitOutput(t testing.TB, text string) {
 	t.Helper()
 	if err := n.await(t, text); err != nil {
 		n.fatal(t, err)
 	}
 }
 
-// Said reports whether the node has written something in its current run, as far
-// as that was not taken away (Output.Take).
-func (n *Node) Said(text string) bool { return strings.Contains(n.Output.String()[n.begun():], text) }
+// HasWritten reports whether the node has written a text in its current run. Output that was taken
+// (Output.Take) does not count.
+func (n *Node) HasWritten(text string) bool {
+	return strings.Contains(n.Output.String()[n.outputStart():], text)
+}
 
-// Freeze has the kernel stop the process where it is, and returns when it has; Thaw has
-// it go on.
+// Freeze stops the process with SIGSTOP and returns when it is stopped. Thaw resumes it.
 func (n *Node) Freeze() error {
 	err := n.proc.cmd.Process.Signal(syscall.SIGSTOP)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for begin := time.Now(); err == nil && !stopped(n.proc.cmd.Process.Pid); <-tick.C {
-		if time.Since(begin) > Patience {
-			err = fmt.Errorf("%s was told to stop %v ago, and has not", n.name, Patience)
+	for begin := time.Now(); err == nil && !isStopped(n.proc.cmd.Process.Pid); <-tick.C {
+		if time.Since(begin) > WaitTimeout {
+			err = fmt.Errorf("%s: not stopped %v after SIGSTOP", n.name, WaitTimeout)
 		}
 	}
 	return err
 }
 
-// Thaw ends a Freeze.
+// Thaw resumes the process after a Freeze.
 func (n *Node) Thaw() error { return n.proc.cmd.Process.Signal(syscall.SIGCONT) }
 
-// Wait returns the exit code of a process that is expected to end by itself.
+// Wait waits until a process that is expected to end has ended, and returns its exit code.
 func (n *Node) Wait(t testing.TB) int {
 	t.Helper()
-	n.proc.asked = true
+	n.proc.exitExpected = true
 	select {
 	case <-n.proc.done:
-	case <-time.After(Patience):
-		t.Fatalf("%s does not end\n%s", n.name, tail(n.Output.String(), 4000))
+	case <-time.After(WaitTimeout):
+		t.Fatalf("%s does not exit\n%s", n.name, tail(n.Output.String(), 4000))
 	}
 	return exitCode(n.proc.err)
 }
 
-// Fails launches a node that cannot start, and gives its exit code and what it
-// wrote.
-func (n *Node) Fails(t testing.TB) (code int, said string) {
+// RequireStartFails launches a node that cannot start, and returns its exit code and its output.
+func (n *Node) RequireStartFails(t testing.TB) (code int, output string) {
 	t.Helper()
 	n.Launch(t)
 	code = n.Wait(t)
-	return code, n.Output.String()[n.begun():]
+	return code, n.Output.String()[n.outputStart():]
 }
 
 func exitCode(err error) int {

@@ -7,21 +7,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// failures is a test whose failures are looked at.
-type failures struct {
+// recordingTB is a test whose failures are recorded.
+type recordingTB struct {
 	testing.TB
-	said []string
+	errors []string
 }
 
-func (f *failures) Helper()      {}
-func (f *failures) Failed() bool { return false }
+func (f *recordingTB) Helper()      {}
+func (f *recordingTB) Failed() bool { return false }
 
-func (f *failures) Errorf(format string, args ...any) {
-	f.said = append(f.said, fmt.Sprintf(format, args...))
+func (f *recordingTB) Errorf(format string, args ...any) {
+	f.errors = append(f.errors, fmt.Sprintf(format, args...))
 }
 
-// shell is a node that is a shell script.
-func shell(t *testing.T, script string) *Node {
+// startShell starts a node whose program is a shell script.
+func startShell(t *testing.T, script string) *Node {
 	t.Helper()
 	n := &Node{Program: "/bin/sh", Args: []string{"-c", script}, Output: &Output{}, name: "shell"}
 	t.Cleanup(n.Kill)
@@ -29,48 +29,47 @@ func shell(t *testing.T, script string) *Node {
 	return n
 }
 
-// TestANodeThatEndsByItselfFailsItsTest: also if it was killed, asked to end or
-// started again after that.
-func TestANodeThatEndsByItselfFailsItsTest(t *testing.T) {
+// TestUnexpectedExitFailsTest: also if the node was killed or restarted afterwards.
+func TestUnexpectedExitFailsTest(t *testing.T) {
 	for name, then := range map[string]func(*Node){
-		"nothing":       func(*Node) {},
-		"killed":        (*Node).Kill,
-		"started again": func(n *Node) { n.Args = []string{"-c", "exec sleep 60"}; n.Launch(t) },
+		"nothing":   func(*Node) {},
+		"killed":    (*Node).Kill,
+		"restarted": func(n *Node) { n.Args = []string{"-c", "exec sleep 60"}; n.Launch(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := shell(t, "exit 3")
+			n := startShell(t, "exit 3")
 			<-n.proc.done
 			then(n)
-			f := &failures{TB: t}
-			n.end(f)
-			require.Equal(t, []string{"shell ended by itself, with exit code 3"}, f.said)
+			f := &recordingTB{TB: t}
+			n.cleanUp(f)
+			require.Equal(t, []string{"shell exited unexpectedly with exit code 3"}, f.errors)
 		})
 	}
 }
 
-// TestANodeThatIsMadeToEndDoesNot, nor one that was expected to.
-func TestANodeThatIsMadeToEndDoesNot(t *testing.T) {
+// TestExpectedExitIsNoFailure: a process may end after Kill, Stop, Wait, AwaitServingOrExit and ExpectExit.
+func TestExpectedExitIsNoFailure(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
 		ends   func(*Node)
 	}{
-		"it runs":        {"exec sleep 60", func(*Node) {}},
-		"killed":         {"exec sleep 60", (*Node).Kill},
-		"asked":          {"exec sleep 60", func(n *Node) { require.Equal(t, -1, n.Stop(t)) }},
-		"waited for":     {"exit 3", func(n *Node) { require.Equal(t, 3, n.Wait(t)) }},
-		"serves or ends": {"exit 3", func(n *Node) { require.False(t, n.ServesOrEnds(t)) }},
-		"said it may end": {"exec sleep 60", func(n *Node) {
-			n.MayEnd()
+		"running":         {"exec sleep 60", func(*Node) {}},
+		"killed":          {"exec sleep 60", (*Node).Kill},
+		"stopped":         {"exec sleep 60", func(n *Node) { require.Equal(t, -1, n.Stop(t)) }},
+		"waited for":      {"exit 3", func(n *Node) { require.Equal(t, 3, n.Wait(t)) }},
+		"serves or exits": {"exit 3", func(n *Node) { require.False(t, n.AwaitServingOrExit(t)) }},
+		"expected to exit": {"exec sleep 60", func(n *Node) {
+			n.ExpectExit()
 			require.NoError(t, n.proc.cmd.Process.Kill())
 			<-n.proc.done
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := shell(t, c.script)
+			n := startShell(t, c.script)
 			c.ends(n)
-			f := &failures{TB: t}
-			n.end(f)
-			require.Empty(t, f.said)
+			f := &recordingTB{TB: t}
+			n.cleanUp(f)
+			require.Empty(t, f.errors)
 		})
 	}
 }

@@ -9,12 +9,11 @@ import (
 	"testing"
 )
 
-// Output gathers what a process writes. Its methods may be called by any
-// goroutine.
+// Output collects the output of a process. Its methods are safe for concurrent use.
 type Output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	// more is closed, and replaced, when something is added.
+	// more is closed and replaced when output is added.
 	more chan struct{}
 }
 
@@ -30,27 +29,27 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is all that was written so far.
+// String returns the whole output.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.String()
 }
 
-// Take gives all that was written so far and forgets it, for who keeps it
-// elsewhere. It must not have anything alarming in it.
-func (o *Output) Take(t testing.TB, who string) string {
+// Take returns the output so far and removes it, for a caller that stores it. It fails the test if the
+// output has a forbidden text.
+func (o *Output) Take(t testing.TB, name string) string {
 	t.Helper()
 	o.mu.Lock()
 	text := o.text.String()
 	o.text = bytes.Buffer{}
 	o.mu.Unlock()
-	alarm(t, who, text)
+	checkForbidden(t, name, text)
 	return text
 }
 
-// state gives what is there and a channel that is closed when there is more.
-func (o *Output) state() (string, <-chan struct{}) {
+// snapshot returns the output and a channel that is closed when there is more.
+func (o *Output) snapshot() (string, <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.more == nil {
@@ -59,11 +58,11 @@ func (o *Output) state() (string, <-chan struct{}) {
 	return o.text.String(), o.more
 }
 
-// Await returns when the output has part in it after its first skip bytes. It
-// fails when ctx ends or ended is closed first.
+// Await returns when the output contains part after its first skip bytes. It fails if ctx or ended is done
+// before.
 func (o *Output) Await(ctx context.Context, skip int, part string, ended <-chan struct{}) error {
 	for {
-		text, more := o.state()
+		text, more := o.snapshot()
 		if strings.Contains(text[min(skip, len(text)):], part) {
 			return nil
 		}
@@ -80,26 +79,26 @@ func (o *Output) Await(ctx context.Context, skip int, part string, ended <-chan 
 	}
 }
 
-// alarming is what no process may ever write.
-var alarming = []string{"panic: ", "fatal error: ", "DATA RACE", "a call has panicked", "kind Internal"}
+// forbiddenOutput are texts that no process may write.
+var forbiddenOutput = []string{"panic: ", "fatal error: ", "DATA RACE", "a call has panicked", "kind Internal"}
 
-func alarm(t testing.TB, who, text string) {
+func checkForbidden(t testing.TB, name, text string) {
 	t.Helper()
-	for _, bad := range alarming {
-		if i := strings.Index(text, bad); i >= 0 {
-			t.Errorf("%s wrote %q: %s", who, bad, cut(text[i:], 4000))
+	for _, forbidden := range forbiddenOutput {
+		if i := strings.Index(text, forbidden); i >= 0 {
+			t.Errorf("%s wrote %q: %s", name, forbidden, cut(text[i:], 4000))
 		}
 	}
 }
 
-// check fails a test whose process wrote something alarming, and shows the
-// output's end of one that has failed.
-func (o *Output) check(t testing.TB, who string) {
+// checkAndLog fails the test if the output has a forbidden text. If the test has failed, it logs the end of
+// the output.
+func (o *Output) checkAndLog(t testing.TB, name string) {
 	t.Helper()
 	text := o.String()
-	alarm(t, who, text)
+	checkForbidden(t, name, text)
 	if t.Failed() && text != "" {
-		t.Logf("---- %s wrote (at the end):\n%s", who, tail(text, 6000))
+		t.Logf("---- the end of the output of %s:\n%s", name, tail(text, 6000))
 	}
 }
 

@@ -2,7 +2,7 @@ package proc
 
 import "syscall"
 
-// dieWithParent has the kernel end a child whose parent has ended.
-func dieWithParent() *syscall.SysProcAttr {
+// killWithParent makes the kernel kill a child whose parent has ended.
+func killWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

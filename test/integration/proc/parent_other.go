@@ -4,5 +4,5 @@ package proc
 
 import "syscall"
 
-// dieWithParent does nothing where the kernel cannot do it.
-func dieWithParent() *syscall.SysProcAttr { return nil }
+// killWithParent does nothing: only Linux has such a signal.
+func killWithParent() *syscall.SysProcAttr { return nil }

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// Ports are dealt from below the range that systems take the ports of
-// outgoing connections from, so that nobody gets one by chance between the
-// time it is found free and the time a node listens on it.
+// The ports are below the range from which systems take the ports of outgoing connections. So no connection
+// takes a port between the check that it is free and the listen call of a node.
 const firstPort, lastPort = 12_000, 30_000
 
 var ports struct {
@@ -18,14 +17,13 @@ var ports struct {
 	next int
 }
 
-// FreeAddr gives an address of the loopback on which nobody listens, and gives
-// it once.
+// FreeAddr returns a loopback address on which no process listens. It returns each address once.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	ports.Lock()
 	defer ports.Unlock()
 	if ports.next == 0 {
-		// Test binaries that run at the same time begin at different places.
+		// Test binaries that run concurrently begin at different ports.
 		ports.next = firstPort + os.Getpid()*97%(lastPort-firstPort)
 	}
 	for range lastPort - firstPort {

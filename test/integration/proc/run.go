@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Result is what a program that has ended left behind.
+// Result is the result of a program that has ended.
 type Result struct {
 	Code     int
 	Out, Err string
-	// Took is from start to end.
-	Took time.Duration
+	// Duration is the time from start to end.
+	Duration time.Duration
 }
 
-// Run runs a program to its end, which must come within Patience.
+// Run runs a program until it ends, for at most WaitTimeout.
 func Run(t testing.TB, bin string, args ...string) Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), WaitTimeout)
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := command(ctx, t.TempDir(), bin, args...)
@@ -26,18 +26,18 @@ func Run(t testing.TB, bin string, args ...string) Result {
 	begin := time.Now()
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		t.Fatalf("%s %v does not end: %s%s", bin, args, tail(out.String(), 2000), tail(errs.String(), 2000))
+		t.Fatalf("%s %v does not exit: %s%s", bin, args, tail(out.String(), 2000), tail(errs.String(), 2000))
 	}
 	return Result{exitCode(err), out.String(), errs.String(), time.Since(begin)}
 }
 
-// Linchpin runs `linchpin` with arguments to its end.
+// Linchpin runs `linchpin` until it ends.
 func Linchpin(t testing.TB, args ...string) Result {
 	t.Helper()
 	return Run(t, Build(t).Linchpin, args...)
 }
 
-// Zetaload runs `zetaload` with arguments to its end.
+// Zetaload runs `zetaload` until it ends.
 func Zetaload(t testing.TB, args ...string) Result {
 	t.Helper()
 	return Run(t, Build(t).Zetaload, args...)

@@ -6,12 +6,12 @@ import (
 	"os"
 )
 
-// stopped reports whether a process has been stopped. It is told to by a signal, which
-// one of its threads has to see first.
-func stopped(pid int) bool {
+// isStopped reports whether a process is stopped. SIGSTOP takes effect when a thread of the process handles
+// it.
+func isStopped(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return true // there is none
+		return true // the process does not exist
 	}
 	// The state follows the name, which is in parentheses.
 	at := bytes.LastIndexByte(stat, ')')

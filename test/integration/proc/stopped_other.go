@@ -2,5 +2,5 @@
 
 package proc
 
-// stopped takes it on trust that a process that was told to stop has.
-func stopped(int) bool { return true }
+// isStopped returns true: there is no portable way to check.
+func isStopped(int) bool { return true }

@@ -1,11 +1,10 @@
-// Package proxy is a network link for tests: a TCP proxy inside the test's
-// process that can be cut (connections end, new ones are refused at once) and
-// can become a black hole (connections stay, nothing arrives, new ones are
-// accepted and stay silent). What a black hole holds back arrives when the
-// link is healed, as after a router's nap; connections survive that.
+// Package proxy is a network link for tests: a TCP proxy inside the process of the test. It can be cut
+// (connections end, new ones are refused at once), and it can be a black hole (connections stay, new ones
+// are accepted, nothing is delivered). What a black hole has retained is delivered when the link is healed;
+// its connections survive.
 //
 //	p, err := proxy.Start(address of the real listener)
-//	... call p.Addr() ...
+//	... connect to p.Addr() ...
 //	p.Cut(); p.Heal(); p.Swallow(); p.Heal()
 package proxy
 
@@ -15,7 +14,7 @@ import (
 	"sync/atomic"
 )
 
-// state is what the link does.
+// state is the state of a link.
 type state uint8
 
 const (
@@ -25,7 +24,7 @@ const (
 	closed
 )
 
-// Proxy is one link. Its methods may be called by any goroutine.
+// Proxy is one link. Its methods are safe for concurrent use.
 type Proxy struct {
 	target string
 	lis    net.Listener
@@ -33,15 +32,15 @@ type Proxy struct {
 	work sync.WaitGroup
 
 	mu sync.Mutex
-	// changed is signalled when state changes.
+	// changed is signaled when state changes.
 	changed *sync.Cond
 	state   state
 	conns   map[net.Conn]struct{}
-	// accepted counts connections.
+	// accepted counts the accepted connections.
 	accepted atomic.Int64
 }
 
-// Start makes a link to target that begins at a free port of the loopback.
+// Start starts a link from a free loopback port to target.
 func Start(target string) (*Proxy, error) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,32 +52,32 @@ func Start(target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is where the link begins.
+// Addr returns the address of the link.
 func (p *Proxy) Addr() string { return p.lis.Addr().String() }
 
-// Cut ends all connections and those to come.
+// Cut ends all connections and refuses new ones.
 func (p *Proxy) Cut() { p.set(cut) }
 
-// Break ends all connections; new ones go through.
+// Break ends all connections. New ones are accepted.
 func (p *Proxy) Break() {
 	p.set(cut)
 	p.set(flowing)
 }
 
-// Swallow has connections carry nothing, in both directions.
+// Swallow stops the delivery in both directions.
 func (p *Proxy) Swallow() { p.set(swallowing) }
 
 // Heal ends a Cut or Swallow.
 func (p *Proxy) Heal() { p.set(flowing) }
 
-// Close ends everything and waits until it has ended.
+// Close ends all connections and waits until they have ended.
 func (p *Proxy) Close() {
 	p.set(closed)
-	_ = p.lis.Close() // it is only closed here
+	_ = p.lis.Close() // the only call of Close
 	p.work.Wait()
 }
 
-// Accepted is how many connections were begun, those refused included.
+// Accepted returns the number of accepted connections, including those that were refused by a cut.
 func (p *Proxy) Accepted() int { return int(p.accepted.Load()) }
 
 func (p *Proxy) set(s state) {
@@ -90,13 +89,13 @@ func (p *Proxy) set(s state) {
 	p.state = s
 	if s == cut || s == closed {
 		for c := range p.conns {
-			_ = c.Close() // its own goroutines see to the rest
+			_ = c.Close() // the goroutines of the connection see the error
 		}
 	}
 	p.changed.Broadcast()
 }
 
-// await waits while the link swallows, and reports whether it flows then.
+// await waits while the link is a black hole, and reports whether it is flowing then.
 func (p *Proxy) await() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,23 +105,23 @@ func (p *Proxy) await() bool {
 	return p.state == flowing
 }
 
-// enter notes a connection, unless the link carries none.
-func (p *Proxy) enter(c net.Conn) bool {
+// add registers a connection. It closes the connection and returns false if the link is cut or closed.
+func (p *Proxy) add(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state == cut || p.state == closed {
-		_ = c.Close() // it is refused
+		_ = c.Close() // refused
 		return false
 	}
 	p.conns[c] = struct{}{}
 	return true
 }
 
-func (p *Proxy) leave(c net.Conn) {
+func (p *Proxy) remove(c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.conns, c)
-	_ = c.Close() // it may have been closed by a cut
+	_ = c.Close() // a cut may have closed it
 }
 
 func (p *Proxy) accept() {
@@ -132,15 +131,15 @@ func (p *Proxy) accept() {
 			return // closed
 		}
 		p.accepted.Add(1)
-		if p.enter(c) {
-			p.work.Go(func() { p.join(c) })
+		if p.add(c) {
+			p.work.Go(func() { p.forward(c) })
 		}
 	}
 }
 
-// join carries one connection until either side ends it.
-func (p *Proxy) join(near net.Conn) {
-	defer p.leave(near)
+// forward forwards one connection until either side ends it.
+func (p *Proxy) forward(near net.Conn) {
+	defer p.remove(near)
 	if !p.await() {
 		return
 	}
@@ -148,22 +147,22 @@ func (p *Proxy) join(near net.Conn) {
 	if err != nil {
 		return
 	}
-	if !p.enter(far) {
+	if !p.add(far) {
 		return
 	}
-	defer p.leave(far)
+	defer p.remove(far)
 	back := make(chan struct{})
 	go func() {
 		defer close(back)
-		p.carry(near, far)
+		p.copyData(near, far)
 	}()
-	p.carry(far, near)
+	p.copyData(far, near)
 	<-back
 }
 
-// carry copies from one end to the other, and closes both when that ends, so
-// that the other direction ends, too.
-func (p *Proxy) carry(to, from net.Conn) {
+// copyData copies in one direction. When that ends it closes both connections, so that the other direction ends
+// too.
+func (p *Proxy) copyData(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
 	buf := make([]byte, 32<<10)

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo serves lines back and tells how many connections it has seen end.
+// echo starts an echo server. ended receives a value for each connection that has ended.
 func echo(t *testing.T) (addr string, ended chan struct{}) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -45,12 +45,12 @@ func dial(t *testing.T, p *proxy.Proxy) (net.Conn, *bufio.Reader) {
 	return c, bufio.NewReader(c)
 }
 
-func say(t *testing.T, c net.Conn, line string) {
+func send(t *testing.T, c net.Conn, line string) {
 	_, err := io.WriteString(c, line+"\n")
 	require.NoError(t, err)
 }
 
-func hear(t *testing.T, r *bufio.Reader, line string) {
+func receive(t *testing.T, r *bufio.Reader, line string) {
 	got, err := r.ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, line+"\n", got)
@@ -63,41 +63,41 @@ func TestProxy(t *testing.T) {
 	t.Cleanup(p.Close)
 
 	c, r := dial(t, p)
-	say(t, c, "flows")
-	hear(t, r, "flows")
+	send(t, c, "flows")
+	receive(t, r, "flows")
 
 	p.Swallow()
-	say(t, c, "late")
+	send(t, c, "late")
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
 	_, err = r.ReadByte()
-	require.Error(t, err, "a black hole lets nothing through")
-	silent, sr := dial(t, p) // is accepted all the same
-	say(t, silent, "hello?")
+	require.Error(t, err, "a black hole delivers nothing")
+	silent, sr := dial(t, p) // accepted nevertheless
+	send(t, silent, "hello?")
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(10*time.Second)))
 	p.Heal()
-	hear(t, r, "late")
-	hear(t, sr, "hello?")
+	receive(t, r, "late")
+	receive(t, sr, "hello?")
 
 	p.Cut()
 	_, err = r.ReadByte()
 	require.Error(t, err)
-	<-ended // both sides see the end
+	<-ended // on both sides
 	<-ended
 	refused, rr := dial(t, p)
-	_, _ = io.WriteString(refused, "anybody?\n") // it may be accepted just before it is closed
+	_, _ = io.WriteString(refused, "refused\n") // it may be accepted before it is closed
 	_, err = rr.ReadByte()
 	require.Error(t, err)
 
 	p.Heal()
 	c, r = dial(t, p)
-	say(t, c, "again")
-	hear(t, r, "again")
+	send(t, c, "again")
+	receive(t, r, "again")
 	p.Break()
 	_, err = r.ReadByte()
 	require.Error(t, err)
 	require.Equal(t, 4, p.Accepted())
 
-	p.Swallow() // Close ends what is held back, too
+	p.Swallow() // Close ends retained connections too
 	_, _ = dial(t, p)
 	p.Close()
 	p.Close()

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MountSmall mounts a disk of so many bytes, in memory, at dir, which is made
-// if it is missing, until the test ends.
+// MountSmall mounts an in-memory file system with a size in bytes at dir until the test ends. It creates
+// dir if necessary.
 func MountSmall(t testing.TB, dir string, bytes int) {
 	t.Helper()
 	Need(t)
@@ -27,7 +27,7 @@ func MountSmall(t testing.TB, dir string, bytes int) {
 	})
 }
 
-// Free is how many bytes are free on the disk of dir.
+// Free returns the number of free bytes in the file system of dir.
 func Free(t testing.TB, dir string) int64 {
 	t.Helper()
 	var s unix.Statfs_t
@@ -37,16 +37,15 @@ func Free(t testing.TB, dir string) int64 {
 	return int64(s.Bavail) * s.Bsize
 }
 
-// Ballast takes room on the disk of dir until only so many bytes are free, and
-// gives a function that gives it back.
-func Ballast(t testing.TB, dir string, leave int64) (giveBack func()) {
+// Ballast fills the file system of dir until only a number of bytes is free. remove frees the space again.
+func Ballast(t testing.TB, dir string, leave int64) (remove func()) {
 	t.Helper()
 	f, err := os.CreateTemp(dir, "ballast")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	// Others write at the same time: take what is there, and look again.
+	// Other processes write at the same time, so repeat until the space is used.
 	for size := int64(0); ; {
 		more := Free(t, dir) - leave
 		if more < 1<<12 {

@@ -1,5 +1,5 @@
-// Package sandbox gives tests a machine of their own to break: on Linux, for
-// root, mounts and a network that nobody else has.
+// Package sandbox gives tests a machine of their own: on Linux, for root, namespaces for mounts and
+// network.
 //
 //	func TestMain(m *testing.M) {
 //		if code, done := sandbox.Main(); done {
@@ -8,11 +8,10 @@
 //		os.Exit(proc.Main(m))
 //	}
 //
-// Main starts the test binary once more in namespaces for mounts and network.
-// There a test may mount a small disk in memory (MountSmall), fill it (Ballast),
-// and lose what one address of the loopback sends to another (Network); nothing
-// else on the machine notices, and with the processes all of it is gone.
+// Main starts the test binary again in the namespaces. There a test may mount a small file system in memory
+// (MountSmall), fill it (Ballast), and drop what one loopback address sends to another (Network). Other
+// processes of the machine are not affected, and the namespaces end with the test.
 //
-// Elsewhere, and with LINCHPIN_TEST_NAMESPACES=none, there is none: Why says so,
-// and Need skips a test that cannot do without.
+// On other systems, without root, and with LINCHPIN_TEST_NAMESPACES=none there are no namespaces: Why
+// returns the reason, and Need skips the test.
 package sandbox

@@ -12,27 +12,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside is an environment variable that is set for the test binary in
-// namespaces of its own. Whoever sets it to notWanted has the tests run without.
+// inside is an environment variable that is set for the test binary in its namespaces. If the user sets it
+// to disabled, the tests run without namespaces.
 const (
-	inside    = "LINCHPIN_TEST_NAMESPACES"
-	notWanted = "none"
+	inside   = "LINCHPIN_TEST_NAMESPACES"
+	disabled = "none"
 )
 
-// whyOutside is why there are no namespaces, if there are none.
+// whyOutside is the reason for which there are no namespaces, "" if there are.
 var whyOutside = "sandbox.Main was not called"
 
-// Why is why there are no namespaces, "" if there are.
+// Why returns the reason for which there are no namespaces, "" if there are.
 func Why() string { return whyOutside }
 
-// Main runs the test binary in namespaces for mounts and network, and reports
-// how it ended; done is false where the tests are to run right here.
+// Main runs the test binary again in namespaces for mounts and network, and returns its exit code. If done
+// is false, the caller runs the tests itself.
 func Main() (code int, done bool) {
 	whyOutside = ""
 	switch os.Getenv(inside) {
 	case "":
-	case notWanted:
-		whyOutside = inside + " is " + notWanted
+	case disabled:
+		whyOutside = inside + " is " + disabled
 		return 0, false
 	default:
 		if err := raiseLoopback(); err != nil {
@@ -42,21 +42,22 @@ func Main() (code int, done bool) {
 		return 0, false
 	}
 	if os.Getuid() != 0 {
-		whyOutside = "only root may make namespaces with disks and networks of their own"
+		whyOutside = "namespaces for mounts and network need root"
 		return 0, false
 	}
-	// A process group of its own: who interrupts this process is passed on once.
-	attr := &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	// With its own process group, an interrupt of the terminal reaches it only once, through this process.
+	attr := &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL,
+		Setpgid: true}
 	try := exec.Command("/bin/true")
 	try.SysProcAttr = attr
 	if err := try.Run(); err != nil {
-		whyOutside = "no namespaces can be made here: " + err.Error()
+		whyOutside = "cannot create namespaces: " + err.Error()
 		return 0, false
 	}
 	return runInside(attr), true
 }
 
-// runInside runs the test binary once more and gives its exit code.
+// runInside runs the test binary again and returns its exit code.
 func runInside(attr *syscall.SysProcAttr) int {
 	cmd := exec.Command(os.Args[0], os.Args[1:]...)
 	cmd.Env = append(os.Environ(), inside+"=1")
@@ -73,7 +74,7 @@ func runInside(attr *syscall.SysProcAttr) int {
 	for {
 		select {
 		case s := <-signals:
-			_ = cmd.Process.Signal(s) // it may have ended by itself
+			_ = cmd.Process.Signal(s) // it may have ended
 		case err := <-ended:
 			var exit *exec.ExitError
 			switch {
@@ -88,7 +89,7 @@ func runInside(attr *syscall.SysProcAttr) int {
 	}
 }
 
-// raiseLoopback has the namespace's loopback interface work.
+// raiseLoopback brings up the loopback interface of the namespace.
 func raiseLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {
@@ -103,7 +104,7 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
-// Need skips a test that would change the machine for others.
+// Need skips a test that needs namespaces if there are none.
 func Need(t testing.TB) {
 	t.Helper()
 	if whyOutside != "" {

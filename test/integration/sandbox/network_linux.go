@@ -11,13 +11,13 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// Network is the loopback interface of the namespace, with an address for each
-// node. A process connects from the address of its user, so that a rule can
-// drop what one node sends to another, and that alone.
+// Network is the loopback interface of the namespace, with an address for each node. Each node has its createDir
+// user, and a process connects from the address of its user. So a rule can drop exactly what one node sends
+// to another.
 //
-//	pref 10.. what a node sends to another is dropped (Drop)
-//	pref 40.. what a node's user connects to, it does from the node's address
-//	pref 200  the addresses of this machine, which usually come first
+//	pref 10.. drops the packets of one node to another (Drop)
+//	pref 40.. selects the source address by the user
+//	pref 200  the local addresses, which have pref 0 by default
 type Network struct {
 	nodes   int
 	dropped map[[2]int]bool
@@ -34,20 +34,19 @@ func ip(t testing.TB, format string, args ...any) {
 	}
 }
 
-// WhyNoNetwork is why there can be no Network, "" if there can.
+// WhyNoNetwork returns the reason for which NewNetwork would skip the test, "" if there is none.
 func WhyNoNetwork() string {
 	if whyOutside != "" {
 		return whyOutside
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
-		return "there is no program ip, of iproute2"
+		return "the program ip of iproute2 is not installed"
 	}
 	return ""
 }
 
-// NewNetwork sets the addresses up until the test ends. A namespace has room for
-// one network at a time, so its tests are not parallel. It skips a test where it
-// cannot.
+// NewNetwork sets up the addresses until the test ends. A namespace has one network at a time, so its tests
+// must not be parallel. It skips the test if networks are not available.
 func NewNetwork(t testing.TB, nodes int) *Network {
 	t.Helper()
 	if why := WhyNoNetwork(); why != "" {
@@ -64,7 +63,7 @@ func NewNetwork(t testing.TB, nodes int) *Network {
 	return n
 }
 
-// remove makes the namespace as it was before NewNetwork, for the next test.
+// remove restores the state from before NewNetwork, for the next test.
 func (n *Network) remove(t testing.TB) {
 	n.Heal(t)
 	for i := range n.nodes {
@@ -75,7 +74,7 @@ func (n *Network) remove(t testing.TB) {
 	ip(t, "rule del pref 200")
 }
 
-// Hosts are the nodes' addresses, for proc.Options.
+// Hosts returns the addresses of the nodes, for proc.Options.
 func (n *Network) Hosts() (all []string) {
 	for i := range n.nodes {
 		all = append(all, address(i))
@@ -83,20 +82,20 @@ func (n *Network) Hosts() (all []string) {
 	return all
 }
 
-// Settle gives the nodes of a cluster that was made at Hosts, and has not been
-// started, users of their own, who own their directories.
-func (n *Network) Settle(t testing.TB, c *proc.Cluster) {
+// AssignUsers gives each node of a cluster that was created with Hosts, and has not been started, its createDir
+// user, who owns its directory.
+func (n *Network) AssignUsers(t testing.TB, c *proc.Cluster) {
 	t.Helper()
 	for i, node := range c.Nodes() {
 		node.UID = user(i)
-		own(t, node)
+		createDir(t, node)
 	}
 }
 
-// Drop loses what one node sends to another from now on.
+// Drop drops what one node sends to another.
 func (n *Network) Drop(t testing.TB, from, to int) { n.Set(t, from, to, true) }
 
-// Heal has everything arrive.
+// Heal ends all drops.
 func (n *Network) Heal(t testing.TB) {
 	t.Helper()
 	for pair := range n.dropped {
@@ -104,7 +103,7 @@ func (n *Network) Heal(t testing.TB) {
 	}
 }
 
-// Set says whether what one node sends to another is dropped from now on.
+// Set starts or stops dropping what one node sends to another.
 func (n *Network) Set(t testing.TB, from, to int, drop bool) {
 	t.Helper()
 	if n.dropped[[2]int{from, to}] == drop {
@@ -118,8 +117,8 @@ func (n *Network) Set(t testing.TB, from, to int, drop bool) {
 	n.dropped[[2]int{from, to}] = drop
 }
 
-// own makes a node's directory, which its user owns and can come to.
-func own(t testing.TB, n *proc.Node) {
+// createDir creates the directory of a node, which its user owns and can access.
+func createDir(t testing.TB, n *proc.Node) {
 	t.Helper()
 	if err := os.MkdirAll(n.Dir, 0o755); err != nil {
 		t.Fatal(err)

@@ -8,42 +8,42 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-const whyOutside = "namespaces are Linux's"
+const whyOutside = "namespaces need Linux"
 
-// Why is why there are no namespaces.
+// Why returns the reason for which there are no namespaces.
 func Why() string { return whyOutside }
 
-// WhyNoNetwork is why there can be no Network.
+// WhyNoNetwork returns the reason for which there is no Network.
 func WhyNoNetwork() string { return whyOutside }
 
-// Main has the tests run right here.
+// Main does nothing: the caller runs the tests.
 func Main() (code int, done bool) { return 0, false }
 
-// Need skips a test.
+// Need skips the test.
 func Need(t testing.TB) { t.Skip(whyOutside) }
 
-// MountSmall skips a test.
+// MountSmall skips the test.
 func MountSmall(t testing.TB, _ string, _ int) { t.Skip(whyOutside) }
 
-// Ballast skips a test.
-func Ballast(t testing.TB, _ string, _ int64) (giveBack func()) {
+// Ballast skips the test.
+func Ballast(t testing.TB, _ string, _ int64) (remove func()) {
 	t.Skip(whyOutside)
 	return nil
 }
 
-// Network is Linux's.
+// Network exists on Linux only.
 type Network struct{}
 
-// NewNetwork skips a test.
+// NewNetwork skips the test.
 func NewNetwork(t testing.TB, _ int) *Network {
 	t.Skip(whyOutside)
 	return nil
 }
 
-// Hosts are none.
+// Hosts returns nil.
 func (*Network) Hosts() []string { return nil }
 
-// Settle does nothing.
+// AssignUsers does nothing.
 func (*Network) Settle(testing.TB, *proc.Cluster) {}
 
 // Drop does nothing.

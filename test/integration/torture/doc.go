@@ -1,31 +1,28 @@
-// Package torture runs clients of every kind against a cluster to which
-// something is being done, and judges what they saw.
+// Package torture runs clients of every kind against a cluster while a test injects faults, and checks
+// their results.
 //
 //	run := torture.Start(t, addrs, torture.Options{Clients: 12})
-//	run.Await(t, 200)  // until so many more transactions have ended
+//	run.Await(t, 200)  // until so many more transactions have committed
 //	... kill a node, cut a link ...
-//	run.Finish(t)      // ends the clients, reads everything, judges
+//	run.Finish(t)      // ends the clients, reads all keys, checks
 //
-// Every transaction is recorded with what it saw and how it ended, by one
-// clock. At the end a last transaction reads every key; so an acknowledged
-// write that was lost, and a transaction of which one half is there, are
-// contradictions in the history. Three judges look at it:
+// Every transaction is recorded with its results and its outcome. The last transaction reads every key, so
+// a lost acknowledged write and a transaction that is applied in part are contradictions in the history.
+// There are three checks:
 //
-//   - history.Judge, for strict serializability of all transactions;
-//   - history.Linearizable (porcupine), for the keys that are only ever
-//     touched one at a time;
-//   - sums: each counter is what the acknowledged additions make, give or take
-//     those whose outcome nobody could find out.
+//   - package history checks all transactions for strict serializability;
+//   - porcupine checks the keys that only single-key transactions use for linearizability;
+//   - each counter is the sum of the acknowledged additions, give or take those whose outcome is unknown.
 //
-// Clients that only read (Options.Readers) try nothing again. If they fail, or
-// their gateway begins them anew, it must be because of a fault that the test
-// has told of (Run.Fault), and never because of other transactions.
+// Read-only clients (Options.Readers) do not retry. If one of their transactions fails, or is retried by
+// its gateway, the reason must be a fault that the test has registered (Run.Fault), never a concurrent
+// transaction.
 //
-// The keys are few, so that transactions meet:
+// The keys are few, so that transactions conflict:
 //
 //	r/N        registers, read and written by several at a time
-//	a/N b/N    couples that are always written together, with one value
+//	a/N b/N    couples: written together, with one value
 //	n/N        counters
 //	s/N        registers of single-key transactions
-//	g/N        keys that come and go, and are scanned
+//	g/N        keys that are inserted, deleted and scanned
 package torture

@@ -10,7 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/workload"
 )
 
-// oneShot reads and writes registers, all known beforehand.
+// oneShot reads and writes registers.
 func (w *worker) oneShot(ctx context.Context) {
 	ks := w.keys("r", 3)
 	steps := []step{get(ks[0]), get(ks[1]), put(ks[1], w.value()), put(ks[2], w.value())}
@@ -21,7 +21,7 @@ func (w *worker) oneShot(ctx context.Context) {
 // couple writes the two keys of a couple, or reads them.
 func (w *worker) couple(ctx context.Context) {
 	i := w.r.IntN(w.run.opt.Keys)
-	a, b, v := w.run.name("a/%d", i), w.run.name("b/%d", i), w.value()
+	a, b, v := w.run.key("a/%d", i), w.run.key("b/%d", i), w.value()
 	if w.r.IntN(2) == 0 {
 		w.execute(ctx, get(a), get(b))
 		return
@@ -29,7 +29,7 @@ func (w *worker) couple(ctx context.Context) {
 	w.execute(ctx, put(a, v), put(b, v))
 }
 
-// add adds to two counters, sometimes asking for a sum.
+// add adds to two counters. One of four returns a new value.
 func (w *worker) add(ctx context.Context) {
 	ks := w.keys("n", 2)
 	d := int64(1 + w.r.IntN(5))
@@ -46,7 +46,7 @@ func (w *worker) add(ctx context.Context) {
 		case workload.Committed:
 			w.run.sums[k] += d
 		case workload.Unknown:
-			w.run.doubts[k] += d
+			w.run.unknownSums[k] += d
 		}
 	}
 }
@@ -55,7 +55,7 @@ func (w *worker) add(ctx context.Context) {
 func (w *worker) update(ctx context.Context) {
 	ks := w.keys("r", 3)
 	v, w2 := w.value(), w.value()
-	giveUp := w.r.IntN(8) == 0
+	rollback := w.r.IntN(8) == 0
 	p := w.begin()
 	err := w.db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 		p.Restart()
@@ -71,27 +71,27 @@ func (w *worker) update(ctx context.Context) {
 			}
 			observe(p, k, client.Entry{Type: client.TypeValue, Value: value}, ok)
 		}
-		if giveUp {
-			return errGiveUp
+		if rollback {
+			return errRollback
 		}
 		return errors.Join(tx.Put(ctx, ks[1], v), tx.Put(ctx, ks[2], w2))
 	})
-	// As the cause of another error it means that the reads were not confirmed.
-	if err == errGiveUp {
-		// The transaction changed nothing, and its reads hold.
+	// As the cause of another error it means that the reads were not validated.
+	if err == errRollback {
+		// The transaction has changed nothing, and its reads are valid.
 		p.Commit()
-		w.run.note(workload.Committed, nil)
+		w.run.recordOutcome(workload.Committed, nil)
 		return
 	}
 	if err != nil {
-		p.Restart() // what it read is provisional
+		p.Restart() // its reads are not validated
 	}
 	p.Write([]byte(ks[1]), v)
 	p.Write([]byte(ks[2]), w2)
 	w.end(p, err)
 }
 
-var errGiveUp = errors.New("the function gives up")
+var errRollback = errors.New("rollback")
 
 // view reads registers and counters one by one.
 func (w *worker) view(ctx context.Context) {
@@ -109,30 +109,30 @@ func (w *worker) view(ctx context.Context) {
 		}
 		return nil
 	})
-	w.readEnd(p, err)
+	w.endRead(p, err)
 }
 
-// readEnd ends a transaction that changed nothing, whatever became of it.
-func (w *worker) readEnd(p *history.Pending, err error) {
+// endRead ends a transaction that has changed nothing, whatever its outcome.
+func (w *worker) endRead(p *history.Pending, err error) {
 	if err == nil {
 		p.Commit()
-		w.run.note(workload.Committed, nil)
+		w.run.recordOutcome(workload.Committed, nil)
 		return
 	}
 	p.Restart()
 	p.Fail()
-	w.run.note(workload.Failed, err)
+	w.run.recordOutcome(workload.Failed, err)
 }
 
-// scan reads the keys that come and go, through the streamed scan.
+// scan reads the g keys with a streamed scan.
 func (w *worker) scan(ctx context.Context) {
-	p, err := w.scanned(ctx)
-	w.readEnd(p, err)
+	p, err := w.recordScan(ctx)
+	w.endRead(p, err)
 }
 
-// scanned is a scan that is recorded up to its end.
-func (w *worker) scanned(ctx context.Context) (*history.Pending, error) {
-	r := client.Prefix(w.run.name("g/"))
+// recordScan scans, and records everything but the end.
+func (w *worker) recordScan(ctx context.Context) (*history.Pending, error) {
+	r := client.Prefix(w.run.key("g/"))
 	w.count++
 	p := w.begin()
 	var seen []client.Entry
@@ -146,8 +146,8 @@ func (w *worker) scanned(ctx context.Context) (*history.Pending, error) {
 	return p, nil
 }
 
-// single does one thing to one key that nobody touches in any other way.
-func (w *worker) single(ctx context.Context) {
+// singleKey runs a transaction on one s key.
+func (w *worker) singleKey(ctx context.Context) {
 	k := w.key("s")
 	switch w.r.IntN(4) {
 	case 0:
@@ -161,27 +161,27 @@ func (w *worker) single(ctx context.Context) {
 	}
 }
 
-// rangeWork inserts, deletes and scans.
-func (w *worker) rangeWork(ctx context.Context) {
+// rangeOps inserts, deletes and scans g keys.
+func (w *worker) rangeOps(ctx context.Context) {
 	ks := w.keys("g", 2)
 	switch w.r.IntN(5) {
 	case 0:
 		w.execute(ctx, del(ks[0]), put(ks[1], w.value()))
 	case 1:
-		w.execute(ctx, scanRange(w.run.between("g/2", "g/7"), 3), put(ks[0], w.value()))
+		w.execute(ctx, scanRange(w.run.keyRange("g/2", "g/7"), 3), put(ks[0], w.value()))
 	case 2:
-		w.execute(ctx, deleteRange(w.run.between("g/1", "g/4")))
+		w.execute(ctx, deleteRange(w.run.keyRange("g/1", "g/4")))
 	default:
 		w.execute(ctx, put(ks[0], w.value()), put(ks[1], w.value()))
 	}
 }
 
-// refused writes, and has a condition that does not hold on another shard.
-func (w *worker) refused(ctx context.Context) {
+// failCondition writes, with a condition on another key that does not hold.
+func (w *worker) failCondition(ctx context.Context) {
 	ks := w.keys("r", 2)
 	v := w.value()
 	p := w.begin()
-	absent := client.RequireOp(w.run.name("nobody/writes/this"), client.IfExists())
+	absent := client.RequireOp(w.run.key("absent"), client.IfExists())
 	err := w.db.Execute(ctx, client.PutOp(ks[0], v), absent, client.PutOp(ks[1], v))
 	if err == nil {
 		err = kv.Errorf(kv.KindInternal, "a condition on a key that does not exist held")

@@ -12,10 +12,10 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// reader is a client that only reads.
+// reader is a read-only client.
 type reader struct{ *worker }
 
-// readKind is a way to read. It records what it saw up to the end.
+// readKind is a way to read. run records everything but the end.
 type readKind struct {
 	name string
 	run  func(*reader, context.Context) (*history.Pending, error)
@@ -23,19 +23,19 @@ type readKind struct {
 
 var readKinds = []readKind{
 	{"few keys", func(rd *reader, ctx context.Context) (*history.Pending, error) {
-		return rd.once(ctx, 2+rd.r.IntN(4))
+		return rd.readKeys(ctx, 2+rd.r.IntN(4))
 	}},
 	{"many keys", func(rd *reader, ctx context.Context) (*history.Pending, error) {
-		return rd.once(ctx, 6+rd.r.IntN(11))
+		return rd.readKeys(ctx, 6+rd.r.IntN(11))
 	}},
-	{"one key", func(rd *reader, ctx context.Context) (*history.Pending, error) { return rd.once(ctx, 1) }},
-	{"open", (*reader).look},
-	{"range", (*reader).rangeOnce},
-	{"scan", func(rd *reader, ctx context.Context) (*history.Pending, error) { return rd.scanned(ctx) }},
+	{"one key", func(rd *reader, ctx context.Context) (*history.Pending, error) { return rd.readKeys(ctx, 1) }},
+	{"open", (*reader).viewSlowly},
+	{"range", (*reader).readRange},
+	{"scan", func(rd *reader, ctx context.Context) (*history.Pending, error) { return rd.recordScan(ctx) }},
 }
 
-// startReaders begins to run the clients that only read. Each stays with one
-// node, so that whatever is done to a node is done to some of them.
+// startReaders starts the read-only clients. Each uses one node, so that a fault of any node affects some
+// of them.
 func (r *Run) startReaders(t testing.TB, addrs []string) {
 	if r.opt.Readers == 0 {
 		return
@@ -47,33 +47,33 @@ func (r *Run) startReaders(t testing.TB, addrs []string) {
 	}
 	for i := range r.opt.Readers {
 		rd := &reader{r.worker(r.opt.Clients+i, dbs[i%len(dbs)])}
-		r.work.Go(rd.live)
+		r.work.Go(rd.loop)
 	}
 }
 
-// live is the life of a reader.
-func (rd *reader) live() {
+// loop runs transactions until the run is stopped.
+func (rd *reader) loop() {
 	for !rd.run.stop.Load() {
 		kind := readKinds[rd.r.IntN(len(readKinds))]
 		ctx, cancel := context.WithTimeout(context.Background(), rd.run.opt.Timeout)
 		from := time.Now()
 		p, err := kind.run(rd, ctx)
-		rd.readEnd(p, err)
+		rd.endRead(p, err)
 		cancel()
-		rd.run.readEnded(readEnd{kind.name, from, time.Now(), err, rd.report.Aborts})
+		rd.run.recordRead(readResult{kind.name, from, time.Now(), err, rd.report.Aborts})
 		if err != nil {
-			workload.Sleep(context.Background(), 20*time.Millisecond) // others are to do something, too
+			workload.Sleep(context.Background(), 20*time.Millisecond) // leave time to other clients
 		}
 	}
 }
 
-// draw gives n different keys of those that others write together. Each third
-// time the hottest two are among them: one is on the hot shard, one is not.
-func (rd *reader) draw(n int) (keys []string) {
+// drawKeys returns n different keys that updates write. In one of three cases it includes the two hottest,
+// of which one is on the hot shard.
+func (rd *reader) drawKeys(n int) (keys []string) {
 	var all []string
 	for _, kind := range []string{"r", "a", "b", "n"} {
 		for i := range rd.run.opt.Keys {
-			all = append(all, rd.run.name("%s/%d", kind, i))
+			all = append(all, rd.run.key("%s/%d", kind, i))
 		}
 	}
 	rd.r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -86,19 +86,19 @@ func (rd *reader) draw(n int) (keys []string) {
 	return all[:min(n, len(all))]
 }
 
-// once reads n keys at once.
-func (rd *reader) once(ctx context.Context, n int) (*history.Pending, error) {
+// readKeys reads n keys in one request.
+func (rd *reader) readKeys(ctx context.Context, n int) (*history.Pending, error) {
 	var steps []step
-	for _, k := range rd.draw(n) {
+	for _, k := range rd.drawKeys(n) {
 		steps = append(steps, get(k))
 	}
 	return rd.executeRead(ctx, steps...)
 }
 
-// rangeOnce reads a part of the keys that come and go, and two others, at once.
-func (rd *reader) rangeOnce(ctx context.Context) (*history.Pending, error) {
-	ks := rd.draw(2)
-	return rd.executeRead(ctx, get(ks[0]), scanRange(rd.run.between("g/1", "g/6"), 1+rd.r.IntN(5)), get(ks[1]))
+// readRange reads a part of the g keys and two other keys in one request.
+func (rd *reader) readRange(ctx context.Context) (*history.Pending, error) {
+	ks := rd.drawKeys(2)
+	return rd.executeRead(ctx, get(ks[0]), scanRange(rd.run.keyRange("g/1", "g/6"), 1+rd.r.IntN(5)), get(ks[1]))
 }
 
 func (rd *reader) executeRead(ctx context.Context, steps ...step) (*history.Pending, error) {
@@ -106,26 +106,25 @@ func (rd *reader) executeRead(ctx context.Context, steps ...step) (*history.Pend
 	p := rd.begin()
 	err := rd.db.Execute(ctx, ops(steps)...)
 	if err == nil {
-		noteAll(p, steps, true)
+		recordAll(p, steps, true)
 	}
 	return p, err
 }
 
-// look reads one key after the other and thinks in between: not at all, for
-// some milliseconds, or, now and then, for longer than it takes until a lease
-// is renewed.
-func (rd *reader) look(ctx context.Context) (*history.Pending, error) {
-	keys := rd.draw(2 + rd.r.IntN(4))
-	think := time.Duration(rd.r.IntN(15)) * time.Millisecond
+// viewSlowly reads one key after the other with pauses in between: none, some milliseconds, or in rare
+// cases longer than the renewal interval of leases.
+func (rd *reader) viewSlowly(ctx context.Context) (*history.Pending, error) {
+	keys := rd.drawKeys(2 + rd.r.IntN(4))
+	pause := time.Duration(rd.r.IntN(15)) * time.Millisecond
 	if rd.r.IntN(200) == 0 {
-		think = time.Second / time.Duration(len(keys)-1)
+		pause = time.Second / time.Duration(len(keys)-1)
 	}
 	rd.count++
 	p := rd.begin()
 	err := rd.db.View(ctx, func(ctx context.Context, v *client.View) error {
 		for i, k := range keys {
 			if i > 0 {
-				workload.Sleep(ctx, think)
+				workload.Sleep(ctx, pause)
 			}
 			e, ok, err := v.Entry(ctx, k)
 			if err != nil {

@@ -12,15 +12,13 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// fault is something that was done to the cluster. Its end is when all of it
-// works again.
+// fault is a fault of the cluster. It ends when the whole cluster works again.
 type fault struct {
 	what       string
-	from, till time.Time // till is zero while it lasts
+	from, till time.Time // till is zero during the fault
 }
 
-// Fault notes that something is being done to the cluster, until the function
-// that it returns is called.
+// Fault registers a fault, which lasts until end is called.
 func (r *Run) Fault(what string) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,45 +31,44 @@ func (r *Run) Fault(what string) (end func()) {
 	}
 }
 
-// readEnd is how a read-only transaction ended.
-type readEnd struct {
+// readResult is the end of a read-only transaction.
+type readResult struct {
 	kind       string
 	from, till time.Time
 	err        error
-	// aborts are the reasons for which its gateway began it anew.
+	// aborts are the reasons for which its gateway has retried it.
 	aborts []string
 }
 
-func (r *Run) readEnded(e readEnd) {
+func (r *Run) recordRead(e readResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reads = append(r.reads, e)
 	if e.err == nil {
-		r.readsWell++
+		r.readsCommitted++
 	}
 }
 
-// AwaitOthers waits until n more transactions have committed that are not those
-// of the clients that only read.
-func (r *Run) AwaitOthers(t testing.TB, n int) {
+// AwaitUpdates waits until n more transactions of other than the read-only clients have committed.
+func (r *Run) AwaitUpdates(t testing.TB, n int) {
 	t.Helper()
-	others := func() int {
+	updates := func() int {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return r.ended[workload.Committed] - r.readsWell
+		return r.ended[workload.Committed] - r.readsCommitted
 	}
 	begin := time.Now()
-	for want := others() + n; others() < want; {
+	for want := updates() + n; updates() < want; {
 		r.Await(t, 1)
-		if time.Since(begin) > proc.Patience {
-			t.Fatalf("only readers go on: %v, errors %v", r.ended, r.errors)
+		if time.Since(begin) > proc.WaitTimeout {
+			t.Fatalf("only readers commit: %v, errors %v", r.ended, r.errors)
 		}
 	}
 }
 
-// during finds a fault that a reader may have failed of, nil if there is none:
-// one that they have met, or that had ended at most slack before.
-func (r *Run) during(e *readEnd) *fault {
+// affectingFault returns a fault that may have made a reader fail, nil if there is none: one during the
+// transaction, or at most slack before it.
+func (r *Run) affectingFault(e *readResult) *fault {
 	for _, f := range r.faults {
 		if !e.till.Before(f.from) && (f.till.IsZero() || !e.from.After(f.till.Add(r.opt.Slack))) {
 			return f
@@ -80,26 +77,26 @@ func (r *Run) during(e *readEnd) *fault {
 	return nil
 }
 
-// lost are the reasons for which a reader may be begun anew: a lease that has
-// lapsed, and a shard that has restarted. Others come from updates.
-var lost = map[string]bool{msg.ReasonLapsed.Word(): true, msg.ReasonIncarnation.Word(): true}
+// lostReasons are the reasons for which a reader may be retried: its lease has expired, or a shard has
+// restarted. All other reasons are conflicts with updates.
+var lostReasons = map[string]bool{msg.ReasonLapsed.Word(): true, msg.ReasonIncarnation.Word(): true}
 
-// lostTexts are what readers are told in these cases.
+// lostTexts are parts of the errors in these cases.
 var lostTexts = []string{"expired, or the shard restarted", "a shard no longer keeps the state that the scan reads",
 	"a shard no longer keeps the state that the transaction reads"}
 
-// leftOutText is what a view is told that reads on a shard which was too slow for the round by which the
-// view's state was fixed. On a busy machine a shard may be that at any time.
-const leftOutText = "did not respond to the snapshot round in time"
+// lateShardText is part of the error of a view that reads on a shard which was late for the snapshot round
+// of the view. On a busy machine that is possible at any time.
+const lateShardText = "did not respond to the snapshot round in time"
 
-// blames tells what is wrong with how a reader ended, "" if nothing is.
-func (r *Run) blames(e *readEnd) string {
+// unexplainedEnd returns what is wrong with the end of a reader, "" if nothing is.
+func (r *Run) unexplainedEnd(e *readResult) string {
 	for _, reason := range e.aborts {
-		if !lost[reason] {
-			return "it was begun anew because of other transactions"
+		if !lostReasons[reason] {
+			return "retried because of a conflict"
 		}
 	}
-	if kv.KindOf(e.err) == kv.KindAborted && strings.Contains(e.err.Error(), leftOutText) {
+	if kv.KindOf(e.err) == kv.KindAborted && strings.Contains(e.err.Error(), lateShardText) {
 		return ""
 	}
 	switch kv.KindOf(e.err) {
@@ -109,59 +106,58 @@ func (r *Run) blames(e *readEnd) string {
 		}
 	case kv.KindUnavailable, kv.KindDeadlineExceeded:
 	case kv.KindAborted:
-		told := false
+		explained := false
 		for _, text := range lostTexts {
-			told = told || strings.Contains(e.err.Error(), text)
+			explained = explained || strings.Contains(e.err.Error(), text)
 		}
-		if !told {
-			return "it was aborted because of other transactions"
+		if !explained {
+			return "aborted because of a conflict"
 		}
 	default:
-		return "no reader may end like this"
+		return "unexpected kind of error"
 	}
-	if r.during(e) == nil {
-		return fmt.Sprintf("there was no fault within %v", r.opt.Slack)
+	if r.affectingFault(e) == nil {
+		return fmt.Sprintf("no fault within %v", r.opt.Slack)
 	}
 	return ""
 }
 
-// checkReaders requires that readers failed, or were begun anew, because of
-// faults only: never because of other transactions.
+// checkReaders requires that readers failed or were retried only because of faults.
 func (r *Run) checkReaders(t testing.TB) {
 	t.Helper()
 	if r.opt.Readers == 0 {
 		return
 	}
 	begin := r.faults[0].from
-	well, ill := map[string]int{}, map[string]int{}
-	anew, calm, shown := 0, 0, 0
+	committed, failed := map[string]int{}, map[string]int{}
+	retries, unaffected, shown := 0, 0, 0
 	for i := range r.reads {
 		e := &r.reads[i]
-		anew += len(e.aborts)
+		retries += len(e.aborts)
 		if e.err == nil {
-			well[e.kind]++
-			if r.during(e) == nil {
-				calm++
+			committed[e.kind]++
+			if r.affectingFault(e) == nil {
+				unaffected++
 			}
 		} else {
-			ill[e.kind+": "+kv.KindOf(e.err).String()]++
+			failed[e.kind+": "+kv.KindOf(e.err).String()]++
 		}
-		if blame := r.blames(e); blame != "" && shown < 20 {
+		if problem := r.unexplainedEnd(e); problem != "" && shown < 20 {
 			shown++
-			t.Errorf("a reader (%s) from %v to %v, begun anew %v, ended with %v: %s",
-				e.kind, e.from.Sub(begin), e.till.Sub(begin), e.aborts, e.err, blame)
+			t.Errorf("a reader (%s) from %v to %v, retried because of %v, ended with %v: %s",
+				e.kind, e.from.Sub(begin), e.till.Sub(begin), e.aborts, e.err, problem)
 		}
 	}
-	t.Logf("others: %d committed", r.ended[workload.Committed]-r.readsWell)
-	t.Logf("readers: %d ended well, of these %d far from any fault; %d failed: %v; begun anew: %d",
-		sum(well), calm, sum(ill), ill, anew)
+	t.Logf("updates: %d committed", r.ended[workload.Committed]-r.readsCommitted)
+	t.Logf("readers: %d committed, %d of them unaffected by faults; %d failed: %v; retries: %d",
+		sum(committed), unaffected, sum(failed), failed, retries)
 	for _, k := range readKinds {
-		if well[k.name] == 0 {
-			t.Errorf("no reader of the kind %q ended well", k.name)
+		if committed[k.name] == 0 {
+			t.Errorf("no reader of the kind %q committed", k.name)
 		}
 	}
-	if calm == 0 {
-		t.Error("no reader was far from any fault")
+	if unaffected == 0 {
+		t.Error("no reader was unaffected by faults")
 	}
 	for _, f := range r.faults {
 		t.Logf("%v to %v: %s", f.from.Sub(begin).Round(time.Millisecond), f.till.Sub(begin).Round(time.Millisecond), f.what)

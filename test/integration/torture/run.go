@@ -22,50 +22,49 @@ import (
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
-// Options are a run's.
+// Options are the options of a run.
 type Options struct {
-	// Clients is how many transactions are in flight. Default 12.
+	// Clients is the number of concurrent clients. The default is 12.
 	Clients int
-	// Readers is how many more only read, each transaction without retries, so
-	// that every failure is seen. Default none.
+	// Readers is the number of additional read-only clients, which do not retry. The default is 0.
 	Readers int
-	// Slack is how long after a fault a reader may fail because of it.
+	// Slack is the time after a fault during which a reader may fail because of it.
 	Slack time.Duration
-	// Keys is the number of each kind of keys. Default 8.
+	// Keys is the number of keys of each kind. The default is 8.
 	Keys int
-	// Timeout is the deadline of each transaction. Default 2 s.
+	// Timeout is the timeout of each transaction. The default is 2 s.
 	Timeout time.Duration
-	// Seed determines what is drawn.
+	// Seed seeds the random choices.
 	Seed uint64
-	// Prefix begins every key. None of these may be there at the beginning, and
-	// nobody else may touch them. Default none: the store is the run's alone.
+	// Prefix is the prefix of every key. No such key may exist at the start, and no other client may use one.
+	// The default is empty: the run is the only user of the store.
 	Prefix string
 }
 
-// HotKeys are keys of a run that do well on the hot shard, without its prefix.
+// HotKeys returns keys of a run that belong on the hot shard, without the prefix.
 func HotKeys() []string { return []string{"r/0", "n/0", "a/0", "s/0"} }
 
-// Ended is how many transactions have ended in which way.
-type Ended struct{ Committed, Failed, Unknown int }
+// OutcomeCounts are numbers of transactions by outcome.
+type OutcomeCounts struct{ Committed, Failed, Unknown int }
 
-// Ended counts what has ended so far.
-func (r *Run) Ended() Ended {
+// Counts returns the numbers of transactions so far.
+func (r *Run) Counts() OutcomeCounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Ended{r.ended[workload.Committed], r.ended[workload.Failed], r.ended[workload.Unknown]}
+	return OutcomeCounts{r.ended[workload.Committed], r.ended[workload.Failed], r.ended[workload.Unknown]}
 }
 
-// name is a key, with the prefix.
-func (r *Run) name(format string, args ...any) string {
+// key returns a key with the prefix.
+func (r *Run) key(format string, args ...any) string {
 	return r.opt.Prefix + fmt.Sprintf(format, args...)
 }
 
-// between is the range from a key to another one, with the prefix.
-func (r *Run) between(start, end string) client.Range {
-	return client.Range{Start: r.name("%s", start), End: r.name("%s", end)}
+// keyRange returns the range between two keys, with the prefix.
+func (r *Run) keyRange(start, end string) client.Range {
+	return client.Range{Start: r.key("%s", start), End: r.key("%s", end)}
 }
 
-// Run is a torture under way.
+// Run is a run in progress.
 type Run struct {
 	opt    Options
 	dbs    []*client.DB
@@ -75,27 +74,24 @@ type Run struct {
 	work   sync.WaitGroup
 
 	mu sync.Mutex
-	// more is signalled when a transaction has ended.
+	// more is signaled when a transaction has ended.
 	more *sync.Cond
-	// ended counts transactions by outcome, and errors those that did not
-	// commit by kind.
+	// ended counts transactions by outcome, errors counts those that have not committed by kind.
 	ended  map[workload.Outcome]int
 	errors map[kv.Kind]int
 	// unexpected are errors that no fault explains.
 	unexpected []error
-	// sums and doubts are, by counter, what was certainly added, and what
-	// perhaps was.
-	sums, doubts map[string]int64
-	// reads are the transactions of those that only read, and faults what was
-	// done meanwhile.
-	reads  []readEnd
+	// sums and unknownSums are the additions to each counter that have committed, and those whose outcome is
+	// unknown.
+	sums, unknownSums map[string]int64
+	// reads are the transactions of the read-only clients, faults are the registered faults.
+	reads  []readResult
 	faults []*fault
-	// readsWell counts those of reads that ended well.
-	readsWell int
+	// readsCommitted counts the reads that have committed.
+	readsCommitted int
 }
 
-// Start begins to run clients against the nodes at addrs. Each prefers another
-// node.
+// Start starts clients of the nodes at addrs. Each client prefers another node.
 func Start(t testing.TB, addrs []string, o Options) *Run {
 	t.Helper()
 	if o.Clients == 0 {
@@ -108,7 +104,7 @@ func Start(t testing.TB, addrs []string, o Options) *Run {
 		o.Timeout = 2 * time.Second
 	}
 	r := &Run{opt: o, ended: map[workload.Outcome]int{}, errors: map[kv.Kind]int{},
-		sums: map[string]int64{}, doubts: map[string]int64{}}
+		sums: map[string]int64{}, unknownSums: map[string]int64{}}
 	r.more = sync.NewCond(&r.mu)
 	var err error
 	r.rec, err = history.NewRecorder(&r.record, history.Meta{Note: fmt.Sprintf("torture, seed %d", o.Seed)})
@@ -118,20 +114,20 @@ func Start(t testing.TB, addrs []string, o Options) *Run {
 	for i := range addrs {
 		r.dbs = append(r.dbs, proc.Open(t, slices.Concat(addrs[i:], addrs[:i])))
 	}
-	t.Cleanup(func() { // when the test gave up
+	t.Cleanup(func() { // if the test has failed
 		r.stop.Store(true)
 		r.work.Wait()
 	})
 	for i := range o.Clients {
-		r.work.Go(r.worker(i, r.dbs[i%len(r.dbs)]).live)
+		r.work.Go(r.worker(i, r.dbs[i%len(r.dbs)]).loop)
 	}
 	r.startReaders(t, addrs)
 	return r
 }
 
-// note counts a transaction that has ended. Besides the errors that faults
-// explain, there may be some of its own.
-func (r *Run) note(o workload.Outcome, err error, own ...kv.Kind) {
+// recordOutcome counts a transaction that has ended. own are kinds of errors that are expected besides
+// those that faults explain.
+func (r *Run) recordOutcome(o workload.Outcome, err error, own ...kv.Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended[o]++
@@ -152,11 +148,10 @@ func (r *Run) note(o workload.Outcome, err error, own ...kv.Kind) {
 // Await waits until n more transactions have committed.
 func (r *Run) Await(t testing.TB, n int) {
 	t.Helper()
-	r.await(t, n, "transactions do not commit any more", func() int { return r.ended[workload.Committed] })
+	r.await(t, n, "transactions do not commit", func() int { return r.ended[workload.Committed] })
 }
 
-// AwaitFailures waits until n more transactions have not committed. Those whose
-// condition does not hold never do, and do not count.
+// AwaitFailures waits until n more transactions have failed. Failed conditions do not count.
 func (r *Run) AwaitFailures(t testing.TB, n int) {
 	t.Helper()
 	r.await(t, n, "transactions do not fail", func() int {
@@ -164,11 +159,11 @@ func (r *Run) AwaitFailures(t testing.TB, n int) {
 	})
 }
 
-// await waits until count, which is asked with the lock held, has risen by n.
-func (r *Run) await(t testing.TB, n int, trouble string, count func() int) {
+// await waits until count, which is called with the lock held, has increased by n.
+func (r *Run) await(t testing.TB, n int, problem string, count func() int) {
 	t.Helper()
 	late := false
-	timer := time.AfterFunc(proc.Patience, func() {
+	timer := time.AfterFunc(proc.WaitTimeout, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		late = true
@@ -179,18 +174,17 @@ func (r *Run) await(t testing.TB, n int, trouble string, count func() int) {
 	defer r.mu.Unlock()
 	for want := count() + n; count() < want; r.more.Wait() {
 		if late {
-			t.Fatalf("%s: %v, errors %v", trouble, r.ended, r.errors)
+			t.Fatalf("%s: %v, errors %v", problem, r.ended, r.errors)
 		}
 	}
 }
 
-// Finish ends the clients, waits until the cluster has nothing prepared any
-// more, reads every key, and judges.
+// Finish ends the clients, waits until no transaction is prepared, reads every key, and runs all checks.
 func (r *Run) Finish(t testing.TB) {
 	t.Helper()
 	r.stop.Store(true)
 	r.work.Wait()
-	r.settle(t)
+	r.awaitNoIntents(t)
 	final := r.readAll(t)
 	if err := r.rec.Close(); err != nil {
 		t.Fatal(err)
@@ -202,14 +196,14 @@ func (r *Run) Finish(t testing.TB) {
 	}
 	r.checkSums(t, final)
 	r.checkReaders(t)
-	r.judge(t)
+	r.checkHistory(t)
 }
 
-// settle waits until no shard has intents: nothing is half done.
-func (r *Run) settle(t testing.TB) {
+// awaitNoIntents waits until no shard has intents or lock waiters.
+func (r *Run) awaitNoIntents(t testing.TB) {
 	t.Helper()
 	var last []string
-	proc.Until(t, "nothing is prepared any more", func(ctx context.Context) bool {
+	proc.Until(t, "no transaction is prepared", func(ctx context.Context) bool {
 		last = nil
 		for _, db := range r.dbs {
 			shards, err := admin.New(db).Shards(ctx)
@@ -231,48 +225,49 @@ func (r *Run) settle(t testing.TB) {
 func (r *Run) checkSums(t testing.TB, final map[string]int64) {
 	t.Helper()
 	for _, k := range slices.Sorted(maps.Keys(r.sums)) {
-		if n := final[k]; n < r.sums[k] || n > r.sums[k]+r.doubts[k] {
-			t.Errorf("%s is %d, and the acknowledged additions make %d, with %d in doubt", k, n, r.sums[k], r.doubts[k])
+		if n := final[k]; n < r.sums[k] || n > r.sums[k]+r.unknownSums[k] {
+			t.Errorf("%s is %d; the acknowledged additions are %d, those with unknown outcome %d", k, n, r.sums[k],
+				r.unknownSums[k])
 		}
 	}
 }
 
-func (r *Run) judge(t testing.TB) {
+func (r *Run) checkHistory(t testing.TB) {
 	t.Helper()
 	raw := r.record.Bytes()
 	h, err := history.ReadAll(bytes.NewReader(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer keep(t, raw)
-	// What the judges see is what the clients have counted, and the last read.
+	defer saveHistory(t, raw)
+	// Nothing is missing in the history: it has what the clients have counted, plus the last read.
 	seen := map[history.Outcome]int{}
 	for i := range h.Txns {
 		seen[h.Txns[i].Outcome]++
 	}
 	c, u := r.ended[workload.Committed]+1, r.ended[workload.Unknown]
 	if seen[history.Committed] != c || seen[history.Unknown] != u {
-		t.Errorf("the history has %d committed transactions and %d unknown ones, and there were %d and %d",
+		t.Errorf("the history has %d committed and %d unknown transactions; the clients counted %d and %d",
 			seen[history.Committed], seen[history.Unknown], c, u)
 	}
 	begin := time.Now()
 	v := history.Judge(h)
-	t.Logf("judged in %v: %v", time.Since(begin).Round(time.Millisecond), v)
+	t.Logf("checked in %v: %v", time.Since(begin).Round(time.Millisecond), v)
 	if !v.OK() {
 		t.Errorf("not strictly serializable: %v", v)
 	}
-	l := history.Linearizable(r.alone(h), 20*time.Second)
+	l := history.Linearizable(r.singleKeyHistory(h), 20*time.Second)
 	if !l.OK() {
 		t.Errorf("single keys: %v", l)
 	}
 	if l.Keys == 0 {
-		t.Error("no key was judged alone")
+		t.Error("no key was checked for linearizability")
 	}
 }
 
-// alone is the part of a history that touches the keys of single-key
-// transactions, without the last read of everything.
-func (r *Run) alone(h *history.History) *history.History {
+// singleKeyHistory returns the part of a history with the single-key transactions, without the last read of
+// all keys.
+func (r *Run) singleKeyHistory(h *history.History) *history.History {
 	out := &history.History{Meta: h.Meta}
 	for _, x := range h.Txns {
 		if len(x.Ops) > 0 && strings.HasPrefix(x.Ops[0].Key, r.opt.Prefix+"s/") {
@@ -282,8 +277,8 @@ func (r *Run) alone(h *history.History) *history.History {
 	return out
 }
 
-// keep saves the history of a test that has failed, for `zetaload check`.
-func keep(t testing.TB, raw []byte) {
+// saveHistory stores the history of a failed test, for `zetaload check`.
+func saveHistory(t testing.TB, raw []byte) {
 	if !t.Failed() {
 		return
 	}
@@ -297,5 +292,5 @@ func keep(t testing.TB, raw []byte) {
 	if err != nil {
 		t.Error(err)
 	}
-	t.Logf("the history is kept in %s; `zetaload check` judges it again", f.Name())
+	t.Logf("the history is stored in %s, for zetaload check", f.Name())
 }

@@ -17,7 +17,7 @@ import (
 type worker struct {
 	run    *Run
 	number int
-	// db writes to report how its last call has ended.
+	// report is filled by each call of db.
 	db     *client.DB
 	report client.Report
 	rec    *history.Client
@@ -25,17 +25,17 @@ type worker struct {
 	count  int
 }
 
-// worker makes the client with a number. It does not run yet.
+// worker creates a client with a number, which does not run yet.
 func (r *Run) worker(number int, db *client.DB) *worker {
 	w := &worker{run: r, number: number, rec: r.rec.Client(number), r: rand.New(rand.NewPCG(r.opt.Seed, uint64(number)))}
 	w.db = db.With(client.ReportTo(&w.report))
 	return w
 }
 
-// live is the life of a client.
-func (w *worker) live() {
+// loop runs transactions until the run is stopped.
+func (w *worker) loop() {
 	kinds := []func(context.Context){w.oneShot, w.couple, w.add, w.update, w.view, w.scan,
-		w.single, w.rangeWork, w.refused}
+		w.singleKey, w.rangeOps, w.failCondition}
 	for !w.run.stop.Load() {
 		ctx, cancel := context.WithTimeout(context.Background(), w.run.opt.Timeout)
 		kinds[w.r.IntN(len(kinds))](ctx)
@@ -43,29 +43,29 @@ func (w *worker) live() {
 	}
 }
 
-// value makes a value that is new for every key.
+// value returns a unique value.
 func (w *worker) value() []byte {
 	w.count++
 	return fmt.Appendf(nil, "%d.%d", w.number, w.count)
 }
 
 func (w *worker) key(kind string) string {
-	return w.run.name("%s/%d", kind, w.r.IntN(w.run.opt.Keys))
+	return w.run.key("%s/%d", kind, w.r.IntN(w.run.opt.Keys))
 }
 
-// keys draws n different keys of a kind.
+// keys returns n different keys of a kind.
 func (w *worker) keys(kind string, n int) (out []string) {
 	for _, i := range w.r.Perm(w.run.opt.Keys)[:n] {
-		out = append(out, w.run.name("%s/%d", kind, i))
+		out = append(out, w.run.key("%s/%d", kind, i))
 	}
 	return out
 }
 
-// step is an operation, and how it is recorded when it has run. If the
-// transaction failed, or its results are lost, the result is not known.
+// step is an operation. record records it; the result is unknown if the transaction has failed or its
+// results are lost.
 type step struct {
-	op   client.Op
-	note func(p *history.Pending, known bool)
+	op     client.Op
+	record func(p *history.Pending, known bool)
 }
 
 func ops(steps []step) []client.Op {
@@ -76,13 +76,13 @@ func ops(steps []step) []client.Op {
 	return out
 }
 
-func noteAll(p *history.Pending, steps []step, known bool) {
+func recordAll(p *history.Pending, steps []step, known bool) {
 	for _, s := range steps {
-		s.note(p, known)
+		s.record(p, known)
 	}
 }
 
-// observe records what a read has returned.
+// observe records the result of a read.
 func observe(p *history.Pending, k string, e client.Entry, ok bool) {
 	switch {
 	case !ok:
@@ -110,14 +110,14 @@ func put(k string, v []byte) step {
 func del(k string) step {
 	op := client.DeleteOp(k)
 	return step{op, func(p *history.Pending, known bool) {
-		saw := history.SawNothing
+		seen := history.SawNothing
 		switch {
 		case known && op.Value():
-			saw = history.SawExists
+			seen = history.SawExists
 		case known:
-			saw = history.SawAbsent
+			seen = history.SawAbsent
 		}
-		p.Delete([]byte(k), saw)
+		p.Delete([]byte(k), seen)
 	}}
 }
 
@@ -171,7 +171,7 @@ func pairs(in []client.Entry) (out []history.Pair) {
 func (w *worker) execute(ctx context.Context, steps ...step) workload.Outcome {
 	p := w.begin()
 	err := w.db.Execute(ctx, ops(steps)...)
-	noteAll(p, steps, err == nil)
+	recordAll(p, steps, err == nil)
 	if client.KindOf(err) == client.KindResultsLost {
 		err = nil // it has committed
 	}
@@ -182,7 +182,7 @@ func (w *worker) begin() *history.Pending {
 	return w.rec.Begin(fmt.Appendf(nil, "%d.%d", w.number, w.count))
 }
 
-// end records how a transaction ended, and own are errors that it may end with.
+// end records the outcome of a transaction. own are kinds of errors that are expected.
 func (w *worker) end(p *history.Pending, err error, own ...kv.Kind) workload.Outcome {
 	if id := w.report.TxID; !id.IsZero() {
 		p.SetID([]byte(id.String()))
@@ -196,15 +196,14 @@ func (w *worker) end(p *history.Pending, err error, own ...kv.Kind) workload.Out
 	default:
 		p.Unknown()
 	}
-	w.run.note(o, err, own...)
+	w.run.recordOutcome(o, err, own...)
 	return o
 }
 
-// readAll reads every key in one transaction, recorded as well, and gives the
-// counters.
+// readAll reads every key in one recorded transaction, and returns the counters.
 func (r *Run) readAll(t testing.TB) map[string]int64 {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), proc.WaitTimeout)
 	defer cancel()
 	rec := r.rec.Client(r.opt.Clients + r.opt.Readers)
 	p := rec.Begin([]byte("final"))
@@ -213,7 +212,7 @@ func (r *Run) readAll(t testing.TB) map[string]int64 {
 	var all []client.Entry
 	for e, err := range r.dbs[0].Scan(ctx, keys) {
 		if err != nil {
-			t.Fatalf("reading everything: %v (kind %v)", err, kv.KindOf(err))
+			t.Fatalf("reading all keys: %v (kind %v)", err, kv.KindOf(err))
 		}
 		all = append(all, e)
 		if e.Type == client.TypeCounter {

@@ -1,10 +1,10 @@
-// Package events keeps what is still to happen in a simulation, in order.
+// Package events holds the scheduled events of a simulation, in order.
 package events
 
-// Event is something that happens at an instant.
+// Event is a function that is called at an instant.
 type Event struct {
 	At  int64
-	Seq uint64 // events of one instant happen in the order of their making
+	Seq uint64 // events of one instant run in the order of their creation
 	Run func()
 }
 
@@ -29,7 +29,7 @@ func (h *Heap) Push(e Event) {
 	}
 }
 
-// Pop takes the earliest event out. There must be one.
+// Pop removes the earliest event. There must be one.
 func (h *Heap) Pop() Event {
 	q := *h
 	top, n := q[0], len(q)-1
