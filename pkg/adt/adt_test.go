@@ -13,10 +13,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// modes are all there are.
+// modes are the generic modes.
 var modes = []Mode{ModeNone, ModeRead, ModeAdd, ModeWrite}
 
-func TestTheTableOfModes(t *testing.T) {
+func TestModeCompatibilityTable(t *testing.T) {
 	require.Len(t, modes, int(numModes))
 	for _, a := range modes {
 		require.True(t, Compatible(a, ModeNone))
@@ -34,7 +34,8 @@ func TestTheTableOfModes(t *testing.T) {
 		}
 	}
 	require.False(t, Mode(numModes).Valid())
-	require.Equal(t, "none read add write Mode(9)", ModeNone.String()+" "+ModeRead.String()+" "+ModeAdd.String()+" "+ModeWrite.String()+" "+Mode(9).String())
+	require.Equal(t, "none read add write Mode(9)",
+		ModeNone.String()+" "+ModeRead.String()+" "+ModeAdd.String()+" "+ModeWrite.String()+" "+Mode(9).String())
 }
 
 func join(t *testing.T, a, b Mode) Mode {
@@ -43,7 +44,7 @@ func join(t *testing.T, a, b Mode) Mode {
 	return mode
 }
 
-func TestModesOfOperations(t *testing.T) {
+func TestOperationModes(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		op   msg.Op
@@ -70,8 +71,9 @@ func TestModesOfOperations(t *testing.T) {
 	}
 }
 
-func TestSumAgainstBigNumbers(t *testing.T) {
-	edges := rapid.SampledFrom([]int64{0, 1, -1, math.MaxInt64, math.MinInt64, math.MaxInt64 - 1, math.MinInt64 + 1, math.MaxInt64 / 2, math.MinInt64 / 2})
+func TestSumMatchesBigIntegers(t *testing.T) {
+	edges := rapid.SampledFrom([]int64{0, 1, -1, math.MaxInt64, math.MinInt64, math.MaxInt64 - 1, math.MinInt64 + 1,
+		math.MaxInt64 / 2, math.MinInt64 / 2})
 	number := rapid.OneOf(edges, rapid.Int64())
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := number.Draw(t, "a"), number.Draw(t, "b")
@@ -84,14 +86,15 @@ func TestSumAgainstBigNumbers(t *testing.T) {
 	})
 }
 
-func TestCountersReadBack(t *testing.T) {
+func TestCounterEncodingRoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64().Draw(t, "n")
 		back, err := DecodeCounter(EncodeCounter(n))
 		require.NoError(t, err)
 		require.Equal(t, n, back)
 	})
-	require.Equal(t, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe}, EncodeCounter(-2), "stored: must never change")
+	require.Equal(t, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe}, EncodeCounter(-2),
+		"stored: must never change")
 	for _, bad := range [][]byte{nil, make([]byte, 7), make([]byte, 9)} {
 		_, err := DecodeCounter(bad)
 		require.Equal(t, kv.KindCorrupt, kv.KindOf(err))
@@ -100,5 +103,6 @@ func TestCountersReadBack(t *testing.T) {
 
 func TestTypeNames(t *testing.T) {
 	require.Equal(t, []entry.Type{0, 1}, []entry.Type{Value, Counter}, "stored: must never change")
-	require.Equal(t, "value counter deleted type 99", TypeName(Value)+" "+TypeName(Counter)+" "+TypeName(entry.TypeDeleted)+" "+TypeName(99))
+	require.Equal(t, "value counter deleted type 99",
+		TypeName(Value)+" "+TypeName(Counter)+" "+TypeName(entry.TypeDeleted)+" "+TypeName(99))
 }

@@ -1,44 +1,45 @@
 package adt
 
-// Advice is what would have commuted: with Mine in the place of what the one
-// did with a key, and Theirs in the place of what the other did, neither would
-// have waited for the other's lock. MethodNone leaves a side as it was.
+// Advice reports what would have commuted: with Mine instead of what the waiter did with a key, and
+// Theirs instead of what the holder did, neither would have waited for the other's lock. MethodNone
+// leaves a side as it is.
 type Advice struct {
 	Mine, Theirs Method
-	// IfMine and IfTheirs say when the methods can stand there, after an "if".
+	// IfMine and IfTheirs are the conditions for these substitutes, to follow an "if".
 	IfMine, IfTheirs string
 }
 
-// Advise finds what would have commuted where the methods mine had to wait for
-// theirs: something in the place of both if both did the same, else in that of the one
-// side alone, or of the other alone, and only where there is neither, in the place of
-// both. It is false if nothing that does the work goes together.
+// Advise returns substitutes that would have commuted where methods mine had to wait for theirs. If
+// both sides did the same, both are replaced; otherwise one side alone is preferred, mine first. It
+// is false if no substitute that does the work is compatible.
 func Advise(mine, theirs Methods) (Advice, bool) {
-	mine, theirs = mine&anyKey, theirs&anyKey
+	mine, theirs = mine&genericBits, theirs&genericBits
 	if mine == 0 || theirs == 0 {
 		return Advice{}, false
 	}
+	// Replacing one side is less work for the client than replacing both. If both did the same, for
+	// example add-get, the same substitute fits both.
 	if mine != theirs {
-		if m, provided, ok := standIn(mine, theirs.Mode()); ok {
+		if m, provided, ok := findSubstitute(mine, theirs.Mode()); ok {
 			return Advice{Mine: m, IfMine: provided}, true
 		}
-		if m, provided, ok := standIn(theirs, mine.Mode()); ok {
+		if m, provided, ok := findSubstitute(theirs, mine.Mode()); ok {
 			return Advice{Theirs: m, IfTheirs: provided}, true
 		}
 	}
-	for _, a := range suggested {
-		ifMine, ok := a.standsFor(mine)
+	for _, a := range substituteOrder {
+		ifMine, ok := a.canReplace(mine)
 		if !ok {
 			continue
 		}
-		if b, ifTheirs, ok := standIn(theirs, a.Mode()); ok {
+		if b, ifTheirs, ok := findSubstitute(theirs, a.Mode()); ok {
 			return Advice{Mine: a, Theirs: b, IfMine: ifMine, IfTheirs: ifTheirs}, true
 		}
 	}
 	return Advice{}, false
 }
 
-// Of gives what the two sides do when the advice is followed.
+// Of returns the methods of both sides when the advice is followed.
 func (a *Advice) Of(mine, theirs Methods) (Methods, Methods) {
 	if a.Mine != MethodNone {
 		mine = a.Mine.Set()
@@ -49,21 +50,21 @@ func (a *Advice) Of(mine, theirs Methods) (Methods, Methods) {
 	return mine, theirs
 }
 
-// standIn finds a method in the place of some that goes together with a mode.
-func standIn(of Methods, with Mode) (Method, string, bool) {
-	for _, m := range suggested {
-		if provided, ok := m.standsFor(of); ok && Compatible(m.Mode(), with) {
+// findSubstitute returns a method that can replace a set and is compatible with a mode.
+func findSubstitute(of Methods, with Mode) (Method, string, bool) {
+	for _, m := range substituteOrder {
+		if provided, ok := m.canReplace(of); ok && Compatible(m.Mode(), with) {
 			return m, provided, true
 		}
 	}
 	return MethodNone, "", false
 }
 
-// standsFor reports whether a method can do what others do, and provided what.
-func (m Method) standsFor(of Methods) (provided string, ok bool) {
-	for _, s := range methods[m].stands {
-		if of&^s.of == 0 && of&s.needs != 0 {
-			return s.provided, true
+// canReplace reports whether a method can do the work of others, and under which condition.
+func (m Method) canReplace(of Methods) (provided string, ok bool) {
+	for _, s := range methods[m].substitutes {
+		if of&^s.replaces == 0 && of&s.anyOf != 0 {
+			return s.condition, true
 		}
 	}
 	return "", false

@@ -1,20 +1,18 @@
 package adt
 
-// TypedAdvice is what would have commuted between two kinds of lock of a data
-// type: a method in the place of what the one side did, or the other.
+// TypedAdvice reports what would have commuted between two kinds of lock of a data type.
 type TypedAdvice struct {
-	// Mine or Theirs is what would stand there. If both are nil, what the two did
-	// would have commuted itself, about different parts.
+	// Mine or Theirs is the substitute for that side. If both are nil, the two operations themselves
+	// would have commuted on different parts.
 	Mine, Theirs *TypeMethod
-	// Apart: only about different parts of the value.
+	// Apart: only for different parts of the value.
 	Apart bool
 }
 
-// AdviseTyped finds what would have commuted where a mode had to wait for
-// another one of the same data type. A question is offered in the place of a
-// question and a change in that of a change; whether it does the work, only who
-// asked can tell. What stands in the place of this transaction's is preferred. It is
-// false if there is nothing.
+// AdviseTyped returns what would have commuted where a mode had to wait for another one of the same
+// data type. A query is suggested for a query and an update for an update; only the client can
+// decide whether it does the work. A substitute for the own side is preferred. It is false if there
+// is none.
 func AdviseTyped(mine, theirs Mode) (TypedAdvice, bool) {
 	id, typed := mine.Type()
 	other, too := theirs.Type()
@@ -25,18 +23,18 @@ func AdviseTyped(mine, theirs Mode) (TypedAdvice, bool) {
 	if t.Relation(mine.Kind(), theirs.Kind()) == OtherPart {
 		return TypedAdvice{Apart: true}, true
 	}
-	if m, apart := t.standIn(mine.Kind(), theirs.Kind()); m != nil {
+	if m, apart := t.findSubstitute(mine.Kind(), theirs.Kind()); m != nil {
 		return TypedAdvice{Mine: m, Apart: apart}, true
 	}
-	if m, apart := t.standIn(theirs.Kind(), mine.Kind()); m != nil {
+	if m, apart := t.findSubstitute(theirs.Kind(), mine.Kind()); m != nil {
 		return TypedAdvice{Theirs: m, Apart: apart}, true
 	}
 	return TypedAdvice{}, false
 }
 
-// standIn finds the method that is nearest to a kind of lock, by name, of those
-// that go together with another kind.
-func (t *Type) standIn(of, with Kind) (best *TypeMethod, apart bool) {
+// findSubstitute returns the method with the most similar name to a kind of lock, among those that
+// commute with another kind.
+func (t *Type) findSubstitute(of, with Kind) (best *TypeMethod, apart bool) {
 	near := -1
 	for _, m := range t.Methods {
 		when := t.Relation(m.Kind, with)
@@ -54,6 +52,7 @@ func (t *Type) standIn(of, with Kind) (best *TypeMethod, apart bool) {
 	return best, apart
 }
 
+// commonPrefix returns the length of the common prefix of two names.
 func commonPrefix(a, b string) (n int) {
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -61,7 +60,7 @@ func commonPrefix(a, b string) (n int) {
 	return n
 }
 
-// FullName is the type and the method: "set.contains".
+// FullName returns type and method: "set.contains".
 func (m *TypeMethod) FullName() string {
 	if m == nil {
 		return ""
@@ -69,7 +68,7 @@ func (m *TypeMethod) FullName() string {
 	return m.Type.Name + "." + m.Name
 }
 
-// Called is the method as receipts name it; MethodNone for nil.
+// Called returns the method that receipts name; MethodNone for nil.
 func (m *TypeMethod) Called() Method {
 	switch {
 	case m == nil:

@@ -15,9 +15,8 @@ import (
 // large is how many elements the values of the benchmarks have.
 const large = 100_000
 
-// filled is a value with many elements: the method is called with those that arg
-// gives for each number.
-func (w *twinned) filled(b testing.TB, method string, arg func(i int) []msg.Datum) entry.Value {
+// filled returns a value with many elements: the method is called with the arguments that arg returns for each number.
+func (w *collectionType) filled(b testing.TB, method string, arg func(i int) []msg.Datum) entry.Value {
 	v := entry.Value{}
 	for i := 0; i < large; {
 		var a adt.Args
@@ -27,15 +26,15 @@ func (w *twinned) filled(b testing.TB, method string, arg func(i int) []msg.Datu
 		}
 		after, err := adt.Apply(w.id, &v, []msg.Call{{Method: w.method(method).Number, Args: a}})
 		require.NoError(b, err)
-		v = stands(after)
+		v = stored(after)
 	}
 	return v
 }
 
-// member is one of many, in no order.
+// member returns one of many members, unordered.
 func member(i int) string { return fmt.Sprintf("member-%08x", uint32(i)*2654435761) }
 
-func (w *twinned) full(b testing.TB) entry.Value {
+func (w *collectionType) full(b testing.TB) entry.Value {
 	switch w.id {
 	case adt.Map:
 		return w.filled(b, "set", func(i int) []msg.Datum { return data(member(i), "12345") })
@@ -48,9 +47,9 @@ func (w *twinned) full(b testing.TB) entry.Value {
 }
 
 // callOf plans a call and makes what it changes.
-func (w *twinned) callOf(b *testing.B, v *entry.Value, op *msg.Op, room []adt.Mode) []adt.Mode {
+func (w *collectionType) callOf(b *testing.B, v *entry.Value, op *msg.Op, buf []adt.Mode) []adt.Mode {
 	r := adt.Request{Method: adt.Lookup(w.id).Method(op.Method), Args: op.Args, Value: v}
-	plan, room := r.Plan(room[:0])
+	plan, buf := r.Plan(buf[:0])
 	if plan.Err != nil {
 		b.Fatal(plan.Err)
 	}
@@ -59,27 +58,27 @@ func (w *twinned) callOf(b *testing.B, v *entry.Value, op *msg.Op, room []adt.Mo
 			b.Fatal(err)
 		}
 	}
-	return room
+	return buf
 }
 
 // BenchmarkCalls plans and makes calls of values with 100,000 elements.
 func BenchmarkCalls(b *testing.B) {
 	for _, bench := range []struct {
-		w    *twinned
+		w    *collectionType
 		name string
 		args func(i int) []msg.Datum
 	}{
-		{&sets, "add", func(i int) []msg.Datum { return data(member(large + i)) }},
-		{&sets, "contains", func(i int) []msg.Datum { return data(member(i)) }},
-		{&dicts, "set", func(i int) []msg.Datum { return data(member(i%large), "54321") }},
-		{&dicts, "increment", func(i int) []msg.Datum { return data(member(i%large), 1) }},
-		{&scoredSets, "add", func(i int) []msg.Datum { return data(float64(i), member(i%large)) }},
-		{&scoredSets, "increment", func(i int) []msg.Datum { return data(member(i%large), 1.5) }},
-		{&scoredSets, "rank", func(i int) []msg.Datum { return data(member(i % large)) }},
-		{&scoredSets, "range-by-rank", func(i int) []msg.Datum { return data(i%large, i%large+9) }},
-		{&lists, "append", func(i int) []msg.Datum { return data(member(i)) }},
-		{&lists, "get", func(i int) []msg.Datum { return data(i % large) }},
-		{&lists, "trim", func(i int) []msg.Datum { return data(i%large, -1) }},
+		{&setType, "add", func(i int) []msg.Datum { return data(member(large + i)) }},
+		{&setType, "contains", func(i int) []msg.Datum { return data(member(i)) }},
+		{&mapType, "set", func(i int) []msg.Datum { return data(member(i%large), "54321") }},
+		{&mapType, "increment", func(i int) []msg.Datum { return data(member(i%large), 1) }},
+		{&sortedSetType, "add", func(i int) []msg.Datum { return data(float64(i), member(i%large)) }},
+		{&sortedSetType, "increment", func(i int) []msg.Datum { return data(member(i%large), 1.5) }},
+		{&sortedSetType, "rank", func(i int) []msg.Datum { return data(member(i % large)) }},
+		{&sortedSetType, "range-by-rank", func(i int) []msg.Datum { return data(i%large, i%large+9) }},
+		{&listType, "append", func(i int) []msg.Datum { return data(member(i)) }},
+		{&listType, "get", func(i int) []msg.Datum { return data(i % large) }},
+		{&listType, "trim", func(i int) []msg.Datum { return data(i%large, -1) }},
 	} {
 		b.Run(adt.TypeName(bench.w.id)+"/"+bench.name, func(b *testing.B) {
 			v := bench.w.full(b)
@@ -87,11 +86,11 @@ func BenchmarkCalls(b *testing.B) {
 			for i := range ops {
 				ops[i] = msg.Op{Method: bench.w.method(bench.name).Number, Args: bench.args(i * 97)}
 			}
-			var room []adt.Mode
+			var buf []adt.Mode
 			i := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				room = bench.w.callOf(b, &v, &ops[i%len(ops)], room)
+				buf = bench.w.callOf(b, &v, &ops[i%len(ops)], buf)
 				i++
 			}
 		})

@@ -12,33 +12,33 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
-// oneKey is a store of a single key, for both orders of two operations.
-type oneKey struct {
+// keyView is a View of a single key, for both orders of two operations.
+type keyView struct {
 	value  entry.Value
 	writes uint64
 }
 
-func (k *oneKey) Value([]byte) (entry.Value, error) { return k.value, nil }
-func (k *oneKey) Calls() *mvcc.Calls                { return nil }
-func (k *oneKey) Clock() int64                      { return 0 }
+func (k *keyView) Value([]byte) (entry.Value, error) { return k.value, nil }
+func (k *keyView) Calls() *mvcc.Calls                { return nil }
+func (k *keyView) Clock() int64                      { return 0 }
 
-func (k *oneKey) Pending([]byte) (low, high int64)  { return 0, 0 }
-func (k *oneKey) Rows(uint32) (rows mvcc.RangeRows) { return rows }
-func (k *oneKey) version(kv.Version) kv.Version     { k.writes++; return kv.Version{Write: k.writes} }
-func (k *oneKey) item() *mvcc.Item                  { return &mvcc.Item{Value: k.value, Loaded: true} }
-func (k *oneKey) state() (bool, entry.Type, []byte) {
+func (k *keyView) Pending([]byte) (low, high int64)  { return 0, 0 }
+func (k *keyView) Rows(uint32) (rows mvcc.RangeRows) { return rows }
+func (k *keyView) version(kv.Version) kv.Version     { k.writes++; return kv.Version{Write: k.writes} }
+func (k *keyView) item() *mvcc.Item                  { return &mvcc.Item{Value: k.value, Loaded: true} }
+func (k *keyView) state() (bool, entry.Type, []byte) {
 	return k.value.Exists(), k.value.Type, k.value.Payload
 }
 
-// answer is what a transaction of one operation tells its client. Versions
-// are left out: they are names of writes, and names are not state.
+// answer is what a transaction of one operation returns. Versions are left out: they name writes
+// and are not state.
 type answer struct {
 	failed kv.Kind
 	found  bool
 	value  string
 }
 
-func (k *oneKey) run(t *testing.T, op msg.Op) answer {
+func (k *keyView) execute(t *testing.T, op msg.Op) answer {
 	x := mvcc.Exec(k, []msg.Op{op}, k.version)
 	if x.Failure != nil {
 		return answer{failed: kv.Kind(x.Failure.Kind)}
@@ -51,15 +51,17 @@ func (k *oneKey) run(t *testing.T, op msg.Op) answer {
 	return answer{found: x.Results[0].Found, value: string(x.Results[0].Value)}
 }
 
-// values are one of each kind that a key may hold.
+// values has a value of each kind that a key may hold.
 func values() []entry.Value {
 	old := kv.Version{Write: 99}
-	return []entry.Value{{}, {Type: entry.TypeDeleted, Version: old}, {Type: adt.Value, Version: old, Payload: []byte("old")},
-		{Type: adt.Counter, Version: old, Payload: adt.EncodeCounter(0)}, {Type: adt.Counter, Version: old, Payload: adt.EncodeCounter(7)}}
+	return []entry.Value{{}, {Type: entry.TypeDeleted, Version: old},
+		{Type: adt.Value, Version: old, Payload: []byte("old")},
+		{Type: adt.Counter, Version: old, Payload: adt.EncodeCounter(0)}, {Type: adt.Counter, Version: old,
+			Payload: adt.EncodeCounter(7)}}
 }
 
-// everyOp is each operation, with what it may write, under each condition.
-func everyOp() (out []msg.Op) {
+// allOps returns each operation, with its possible values and expectations.
+func allOps() (out []msg.Op) {
 	add := func(op msg.Op) {
 		op.Key, op.ExpectValue, op.ExpectVersion = []byte("k"), []byte("old"), kv.Version{Write: 99}
 		for op.Expect = range msg.Expect(5) {
@@ -82,34 +84,34 @@ func everyOp() (out []msg.Op) {
 	return out
 }
 
-// TestCompatibleModesCommute: whatever the table says may go together is
-// applied both ways round. The state afterwards and all answers are the same.
-// And modes that never go together have two operations that do not commute,
-// or the table would forbid too much.
+// TestCompatibleModesCommute executes operations with compatible modes in both orders: final state
+// and answers are the same. For each pair of incompatible modes it requires two operations that do
+// not commute, so the table is not stricter than needed.
 func TestCompatibleModesCommute(t *testing.T) {
-	clash := map[[2]adt.Mode]bool{}
-	ops := everyOp()
+	conflicting := map[[2]adt.Mode]bool{}
+	ops := allOps()
 	for _, start := range values() {
 		for _, a := range ops {
 			for _, b := range ops {
-				ab, ba := &oneKey{value: start, writes: 100}, &oneKey{value: start, writes: 100}
-				a1, b1 := ab.run(t, a), ab.run(t, b)
-				b2, a2 := ba.run(t, b), ba.run(t, a)
+				ab, ba := &keyView{value: start, writes: 100}, &keyView{value: start, writes: 100}
+				a1, b1 := ab.execute(t, a), ab.execute(t, b)
+				b2, a2 := ba.execute(t, b), ba.execute(t, a)
 				exists1, type1, payload1 := ab.state()
 				exists2, type2, payload2 := ba.state()
-				commute := a1 == a2 && b1 == b2 && exists1 == exists2 && (!exists1 || type1 == type2 && string(payload1) == string(payload2))
+				commute := a1 == a2 && b1 == b2 && exists1 == exists2 &&
+					(!exists1 || type1 == type2 && string(payload1) == string(payload2))
 				modes := [2]adt.Mode{adt.ModeOf(&a), adt.ModeOf(&b)}
 				if adt.Compatible(modes[0], modes[1]) {
 					require.True(t, commute, "on %v, %v and %v: %v %v the one way, %v %v the other", start, a, b, a1, b1, a2, b2)
 				} else if !commute {
-					clash[modes], clash[[2]adt.Mode{modes[1], modes[0]}] = true, true
+					conflicting[modes], conflicting[[2]adt.Mode{modes[1], modes[0]}] = true, true
 				}
 			}
 		}
 	}
 	for _, a := range []adt.Mode{adt.ModeRead, adt.ModeAdd, adt.ModeWrite} {
 		for _, b := range []adt.Mode{adt.ModeRead, adt.ModeAdd, adt.ModeWrite} {
-			require.Equal(t, !adt.Compatible(a, b), clash[[2]adt.Mode{a, b}], "%v and %v", a, b)
+			require.Equal(t, !adt.Compatible(a, b), conflicting[[2]adt.Mode{a, b}], "%v and %v", a, b)
 		}
 	}
 }

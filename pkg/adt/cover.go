@@ -1,30 +1,32 @@
 package adt
 
-// coverage tells for which parts of a value one kind of lock keeps out all that
-// another one does, so that who holds the one need not ask for the other.
+// coverage states for which parts one kind of lock conflicts with everything that another kind
+// conflicts with, so that a transaction with the first need not request the second.
 type coverage uint8
 
 const (
-	// coversWhole: held for all of the value, whatever the other is about.
+	// coversWhole: if the first is held for the whole value, for any part of the second.
 	coversWhole coverage = 1 << iota
-	// coversSame: held for the same part.
+	// coversSame: if both are for the same part.
 	coversSame
-	// coversAny: held for any part at all.
+	// coversAny: for any parts.
 	coversAny
 )
 
-// cover compares two kinds by what they keep out. A lock for all of the value keeps
-// out those for any part that it does not always go with, whether or not others
-// would go together.
-func (t *Type) cover(a, b Kind) coverage {
+// computeCoverage compares the conflicts of two kinds. A lock on the whole value conflicts with
+// every part of the kinds with which it does not always commute.
+func (t *Type) computeCoverage(a, b Kind) coverage {
 	if t.Kinds[b-1].Changes && !t.Kinds[a-1].Changes {
-		return 0 // it does not keep out readers
+		return 0 // readers are compatible with a, and not with b
 	}
 	out := coversWhole | coversSame | coversAny
 	for k := Kind(1); int(k) <= len(t.Kinds); k++ {
 		mine, theirs := t.Relation(a, k), t.Relation(b, k)
 		switch {
+		// b conflicts with no part of k, or a conflicts with all
+		// of it.
 		case theirs == Always || mine == 0:
+		// b conflicts with some operation of k that a permits.
 		case mine == Always:
 			return 0
 		case theirs == OtherPart:
@@ -36,9 +38,9 @@ func (t *Type) cover(a, b Kind) coverage {
 	return out
 }
 
-// covers reports whether one mode of the type keeps out all that another one does.
+// covers reports whether mode a of the type conflicts with everything that b conflicts with.
 func (t *Type) covers(a, b Mode) bool {
-	if t == nil || !t.has(a.Kind()) || !t.has(b.Kind()) {
+	if t == nil || !t.hasKind(a.Kind()) || !t.hasKind(b.Kind()) {
 		return false
 	}
 	c := t.coverage[a.Kind()-1][b.Kind()-1]

@@ -8,23 +8,21 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Exact decimals: numbers of at most 6 decimal places, as whole millionths in 64
-// bits. Sums of binary fractions depend on their order, in the last bits; sums of
-// these do not, so that they commute.
+// Exact decimals have at most 6 decimal places and are stored as millionths in 64 bits. The last bits of a sum
+// of binary fractions depend on the order of the summands; sums of exact decimals do not, so they commute.
 
-// decimalPlaces is how many there are, and decimalOne is 1.
+// decimalPlaces is the number of decimal places, and decimalOne is 1.
 const (
 	decimalPlaces = 6
 	decimalOne    = 1_000_000
 )
 
-// decimalDigits bounds numbers, in millionths, that doubles tell apart whatever
-// their digits: all of 15 digits.
+// decimalDigits limits the numbers, in millionths, that doubles represent exactly: all numbers with
+// 15 digits.
 const decimalDigits = 1_000_000_000_000_000
 
-// toDecimal gives the decimal that a double stands for: the shortest that reads
-// back as it. The error says what is wrong if it has more than 6 places, or is
-// beyond 9.2e12.
+// toDecimal returns the decimal of a double: the shortest that reads back as the same double. It
+// fails if that has more than 6 places or exceeds 9.2e12.
 func toDecimal(f float64) (millionths int64, err error) {
 	if scaled := math.Round(f * decimalOne); math.Abs(scaled) < decimalDigits && scaled/decimalOne == f {
 		return int64(scaled), nil
@@ -40,12 +38,12 @@ func toDecimal(f float64) (millionths int64, err error) {
 	return n, nil
 }
 
-// fromDecimal gives the double that is nearest to a decimal. Up to 9e9 toDecimal
-// gives the same decimal back; above, doubles have fewer places than decimals.
+// fromDecimal returns the double nearest to a decimal. Up to 9e9 toDecimal is its inverse; above,
+// doubles have fewer places than decimals.
 func fromDecimal(millionths int64) float64 {
 	if millionths > -1<<53 && millionths < 1<<53 {
-		return float64(millionths) / decimalOne // both are exact, and one rounding is the nearest
+		return float64(millionths) / decimalOne // both operands are exact, so the quotient is rounded once
 	}
-	f, _ := strconv.ParseFloat(strconv.FormatInt(millionths, 10)+"e-6", 64) // digits, always
+	f, _ := strconv.ParseFloat(strconv.FormatInt(millionths, 10)+"e-6", 64) // always valid
 	return f
 }

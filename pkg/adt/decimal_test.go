@@ -12,9 +12,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// TestDecimalsAreExact compares with decimal text: whoever writes a number of up
-// to 15 digits, 6 of them decimal places, gets it back digit by digit.
-func TestDecimalsAreExact(t *testing.T) {
+// TestDecimalsMatchText: a number with up to 15 digits, 6 of them decimal places, is returned digit
+// by digit.
+func TestDecimalsMatchText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(-decimalDigits+1, decimalDigits-1).Draw(t, "millionths")
 		f, _ := new(big.Rat).SetFrac64(n, decimalOne).Float64()
@@ -25,8 +25,8 @@ func TestDecimalsAreExact(t *testing.T) {
 	})
 }
 
-// TestAllDoublesAreDecimalsOrNot compares with the shortest text of any double.
-func TestAllDoublesAreDecimalsOrNot(t *testing.T) {
+// TestDoublesConvertLikeTheirText compares with the shortest text of any double.
+func TestDoublesConvertLikeTheirText(t *testing.T) {
 	few := rapid.Custom(func(t *rapid.T) float64 {
 		return float64(rapid.Int64().Draw(t, "n")) / math.Pow10(rapid.IntRange(0, 9).Draw(t, "places"))
 	})

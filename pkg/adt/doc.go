@@ -1,40 +1,56 @@
-// Package adt is linchpin's data types: what a value is, which operations it
-// has, and which of them commute.
+// Package adt defines linchpin's data types: what a value is, which methods it has, and which of
+// them commute.
 //
-// Begin with one mutex around the whole store: nothing goes wrong and nothing
-// goes together. Give each key a lock of its own, and transactions on
-// different keys go together. Split the lock into reading and writing, and
-// readers of one key go together. That is where most stores stop, and where a
-// counter that everyone increments stays a queue of one.
+// # Lock modes
 //
-// Two increments do not mind each other's order: the state afterwards is the
-// same, and neither saw it. So there is a third mode, add, which goes with
-// itself and not with reading or writing (Herlihy and Koskinen call this
-// transactional boosting; Holt 2016, chapter 4, builds Claret on it). For
-// values and counters, and for what goes for any key, the relation between
-// modes is one small table (Compatible).
+// With exclusive locks, transactions on different keys run concurrently. With shared and exclusive
+// locks, readers of one key do, too. A counter that every transaction increments would still be a
+// queue of one, so there is a third mode, *add*. Two increments commute: the final value is the
+// same in either order, and neither returns the value. Add is therefore compatible with itself, and
+// with neither read nor write (transactional boosting, Herlihy and Koskinen; Holt 2016, chapter 4,
+// builds Claret on it). [Compatible] is the relation for values, counters and operations on keys of
+// any type.
 //
-// Other data types bring their own. A type is a declaration (Spec): values, which
-// are never changed but replaced; methods; kinds of lock; and which kinds go
-// together, always or for different parts of the value, as two members of a set.
-// From that follows a Mode: type, kind, and a hash of the part. What a call needs
-// may depend on what the key holds, so a method can plan it (MethodSpec.Plan): by
-// the value, and by what others have prepared and may yet give up. A plan is made
-// before locks are asked for, and again under them; only the second one counts.
+// Other data types declare their own relation. A declaration ([Spec]) has immutable values,
+// methods, kinds of lock, and which kinds commute: always, or for different parts of the value,
+// such as two members of a set. A [Mode] is the type, the kind and a hash of the part.
 //
-//	Declare, Install    make a type, and known to the program
-//	Request.Plan        what a call needs, changes and answers
-//	Apply               changes, when they become visible
-//	check.Type          tries to refute what a declaration says of its methods
+// # Lock plans
 //
-// The lock table, the snapshot-queues, the executor and the log know types by
-// number, and ask here.
+// The lock that a call needs may depend on the value, so a method can plan it ([MethodSpec].Plan)
+// from the value and from the undecided calls of other transactions. Example, for the set s = {a}:
 //
-// A value is of one type, which belongs to it, not to the key: the operation that
-// makes a key decides it, an operation of another type fails with WrongType, and
-// deleting the key frees it.
+//	T1: add s b        plan: b is new, lock add(b)
+//	T2: contains s a   plan: a is present, lock present(a): compatible, T2 does not wait
+//	T3: add-count s b  plan: lock insert(b), incompatible with add(b): waits for T1, then
+//	                   plans again on {a, b}: nothing is new, lock present(b), answer 0
 //
-// What an operation returns must be true in the serial order. An operation
-// that returns something of the state therefore needs a mode that conflicts
-// with whatever changes it: an increment that returns the sum is a write.
+// A plan is made before locks are requested and again under the locks. Only the second plan counts.
+//
+//	Declare, Install    make a type; make it known to the program
+//	Request.Plan        lock, changes and answer of a call
+//	Apply               execute the changes when they become visible
+//	check.Type          search for a counterexample to a declaration
+//
+// # Guarantees
+//
+//  1. What an operation returns is true in the serial order. An operation that returns part of the state needs a
+//
+// mode that conflicts with every change of that part: an increment that returns the sum is a write.
+//  2. A change that was planned under its lock does not fail when it becomes visible, whichever of the other
+//
+// transactions with compatible locks commit before it.
+//  3. A value has one type, set by the operation that creates the key. Operations of other types fail with
+//
+// WrongType. Deleting the key removes the type.
+//
+// # Hazards
+//
+//   - Numbers of types, methods, kinds and modes, the hash of a part, and stored forms are in logs and messages. They
+//
+// never change and are never reused.
+//   - Values are shared between versions and goroutines: a method returns a new value and changes none.
+//
+// The lock table, the snapshot-queues, the executor and the log know types by number and call this
+// package.
 package adt

@@ -1,8 +1,8 @@
 package adt
 
-// refute is check.Type. Package check imports this one, so that the tests inside
-// cannot import it; those outside set it.
+// refute is check.Type. Package check imports this package, so internal tests cannot import it;
+// external tests set it.
 var refute func(t *Type, seed uint64, rounds int) error
 
-// SetRefute sets what tries to refute declarations in the tests inside.
+// SetRefute sets refute.
 func SetRefute(f func(t *Type, seed uint64, rounds int) error) { refute = f }

@@ -9,23 +9,21 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// IDs is the number of the type "ids": unique identifiers, the UIdGenerator of
-// Holt 2016, table 4.1. They are made of what the call that asks for them is, and
-// of nothing that is stored: nobody waits for anybody, as those must who take the
-// next number of a counter. So they are in no order either.
+// IDs is the number of the type "ids": unique identifiers, the UIdGenerator of Holt 2016, table
+// 4.1. They are derived from the identity of the call and not from stored state, so calls never
+// block each other, as increments that return the value do. In exchange they are unordered.
 //
-// An identifier is a UUID of version 8 (RFC 9562, section 5.8) with 122 bits of a
-// hash: of a million millions there are two alike once in ten millions of millions.
-// A transaction that is repeated under its name gets the same ones again.
+// An identifier is a UUID of version 8 (RFC 9562, section 5.8) with 122 bits of a hash: among 10^12
+// the probability of a collision is about 10^-13. A transaction that is retried with its id gets
+// the same identifiers.
 //
 //	      next
 //	next   x
 //
-// Only deleting the key conflicts with it, of which there is seldom need: the key
-// need not be there.
+// Only deleting the key conflicts with it. The key need not exist.
 const IDs entry.Type = 8
 
-// MaxIDs is how many identifiers one call makes.
+// MaxIDs is the maximum number of identifiers per call.
 const MaxIDs = 1000
 
 const idsNext Kind = 1
@@ -41,10 +39,14 @@ func idsSpec() Spec[noState] {
 		Encode: func(noState) []byte { return nil }, Decode: func([]byte) (noState, error) { return noState{}, nil },
 		Kinds: []KindSpec{{Name: "next"}},
 		Methods: []MethodSpec[noState]{{Name: "next", Doc: "Returns n identifiers of 16 bytes, 1 by default.",
-			Params: []Param{{Name: "n", Kind: msg.DatumInt, Optional: true}}, Kind: idsNext, Answers: true, Distinct: true, Plan: planIDs}},
+			Params: []Param{{Name: "n", Kind: msg.DatumInt, Optional: true}}, Kind: idsNext, Answers: true, Distinct: true,
+			Plan: planIDs}},
 	}
 }
 
+// planIDs derives n identifiers from View.Unique, which is the same in each attempt of the
+// transaction. The answer does not depend on any state, so it needs no other lock than one against
+// deletion.
 func planIDs(v *View[noState], a Args) Plan {
 	n := int64(1)
 	if len(a) > 0 {

@@ -9,32 +9,35 @@ import (
 
 // List is the number of the type "list": values by position, from 0.
 //
-// A value has up to kv.MaxValueBytes, and all together, as stored, have up to
-// kv.MaxStateBytes. A list without values is a key that is not there.
+// A value has up to kv.MaxValueBytes, all together, as stored, up to kv.MaxStateBytes. A list
+// without values is an absent key.
 //
-// Appends do not commute: the list tells in which order they came. Whoever only
-// collects does better with a set, or with one list for each who appends. But an
-// append leaves alone what is at positions that there are already:
+// Appends do not commute, since the list shows their order. A set, or one list per writer, avoids
+// the conflict. An append does not change existing positions:
 //
 //	                                 append  trim
 //	append  also append-len         .      .
-//	trim    removes something          .      .
-//	prefix  of positions there are     x      .
-//	all     len, the end               .      .
+//	trim    removes something       .      .
+//	prefix  existing positions      x      .
+//	all     len, the end            .      .
 //
-// x is always, and . never; prefix and all change nothing and go together. A get
-// or range is of the prefix if its positions are not negative and the list has
-// them; otherwise, and for a trim that finds nothing to remove, it sees all: where
-// the list ends.
+// x is always, and . never; prefix and all are queries and commute. A get or range needs prefix if
+// its positions are not negative and exist. Otherwise, and for a trim that removes nothing, it
+// needs all: it reads the end of the list.
 const List entry.Type = 9
 
 type listState = tree.List[string]
 
 // Kinds of lock of a list, as stored.
 const (
+	// listAppends: appends at the end; conflicts with other appends, since the list shows their
+	// order.
 	listAppends Kind = iota + 1
+	// listTrims: removes values and conflicts with everything.
 	listTrims
+	// listPrefix: reads existing positions, which an append does not change.
 	listPrefix
+	// listAll: reads the length or the end of the list.
 	listAll
 )
 
@@ -50,7 +53,10 @@ func listSpec() Spec[listState] {
 	return Spec[listState]{
 		ID: List, Name: "list", Doc: "A sequence of values. Positions start at 0; negative ones count from the end.",
 		Zero: func() (s listState) { return s }, Empty: func(s listState) bool { return s.Len() == 0 },
-		Encode: encodeList, Decode: decodeList, Size: func(s listState) int { return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes() },
+		Encode: encodeList, Decode: decodeList, Size: func(
+			s listState) int {
+			return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes()
+		},
 		Elements: func(s listState) int { return s.Len() },
 		Kinds:    []KindSpec{{"append", true}, {"trim", true}, {"prefix", false}, {"all", false}},
 		Commute:  []Commutes{{listPrefix, listAppends, Always}},
@@ -62,7 +68,8 @@ func listMethods() []MethodSpec[listState] {
 	values := []Param{{Name: "value", Kind: msg.DatumBytes, Many: true}}
 	positions := []Param{{Name: "first", Kind: msg.DatumInt}, {Name: "last", Kind: msg.DatumInt}}
 	return []MethodSpec[listState]{
-		{Name: "append", Doc: "Appends values.", Params: values, Kind: listAppends, Apply: appendValues, Combine: inARow(1)},
+		{Name: "append", Doc: "Appends values.", Params: values, Kind: listAppends, Apply: appendValues,
+			Combine: concatArgs(1)},
 		{Name: "range", Doc: "Returns the values from position first to last.", Params: positions,
 			Kind: listAll, Answers: true, Plan: planRange},
 		{Name: "len", Doc: "Returns the number of values.", Kind: listAll,
@@ -76,6 +83,7 @@ func listMethods() []MethodSpec[listState] {
 	}
 }
 
+// appendValues applies append: O(log n) per value.
 func appendValues(s listState, a Args) (listState, error) {
 	for _, d := range a {
 		v := string(d.Bytes)
@@ -84,14 +92,16 @@ func appendValues(s listState, a Args) (listState, error) {
 	return s, nil
 }
 
+// planAppendLength plans append-len. Appends conflict with each other, so the length in the answer
+// stays true until the commit.
 func planAppendLength(v *View[listState], a Args) Plan {
 	return As(listAppends, listAppendMethod, a, Int(int64(v.State.Len()+len(a))))
 }
 
-// planRange sees the prefix alone if no append can alter what it answers.
+// planRange needs the prefix only if no append can change the answer.
 func planRange(v *View[listState], a Args) Plan {
 	first, last := a[0].Int, a[1].Int
-	i, j := span(first, last, v.State.Len())
+	i, j := positionRange(first, last, v.State.Len())
 	out := make([]msg.Datum, 0, j-i)
 	for value := range v.State.From(i) {
 		i++
@@ -101,39 +111,43 @@ func planRange(v *View[listState], a Args) Plan {
 		out = append(out, Bytes([]byte(value)))
 	}
 	if first >= 0 && last >= 0 && (last < int64(v.State.Len()) || last < first) {
-		return nothing(listPrefix, out...)
+		return noChange(listPrefix, out...)
 	}
-	return nothing(listAll, out...)
+	return noChange(listAll, out...)
 }
 
+// planIndex plans get. A negative position counts from the end, and an absent one depends on it:
+// both read the end.
 func planIndex(v *View[listState], a Args) Plan {
 	i, n := a[0].Int, int64(v.State.Len())
 	switch {
 	case i >= 0 && i < n:
-		return nothing(listPrefix, Bytes([]byte(v.State.At(int(i)))))
+		return noChange(listPrefix, Bytes([]byte(v.State.At(int(i)))))
 	case i < 0 && i >= -n:
-		return nothing(listAll, Bytes([]byte(v.State.At(int(i+n)))))
+		return noChange(listAll, Bytes([]byte(v.State.At(int(i+n)))))
 	}
-	return nothing(listAll, Nil())
+	return noChange(listAll, Nil())
 }
 
+// trimValues applies trim.
 func trimValues(s listState, a Args) (listState, error) {
-	return s.Slice(span(a[0].Int, a[1].Int, s.Len())), nil
+	return s.Slice(positionRange(a[0].Int, a[1].Int, s.Len())), nil
 }
 
+// planTrim plans trim. A trim that removes nothing only reads: with positions 0 to -1 nothing at
+// all, so the weakest lock suffices, else the length.
 func planTrim(v *View[listState], a Args) Plan {
-	i, j := span(a[0].Int, a[1].Int, v.State.Len())
+	i, j := positionRange(a[0].Int, a[1].Int, v.State.Len())
 	switch {
-	case a[0].Int == 0 && a[1].Int == -1: // it keeps all, whatever there is
-		return nothing(listPrefix)
+	case a[0].Int == 0 && a[1].Int == -1: // keeps everything in any state
+		return noChange(listPrefix)
 	case i == 0 && j == v.State.Len():
-		return nothing(listAll)
+		return noChange(listAll)
 	}
 	return As(listTrims, listTrimMethod, a)
 }
 
-// encodeList writes the version, the number of values, and each behind its
-// length.
+// encodeList writes the version, the number of values, and each value with its length.
 func encodeList(s listState) []byte {
 	b := append(make([]byte, 0, 1+paged.UnsignedBytes(uint64(s.Len()))+s.Bytes()), collectionForm)
 	b = paged.AppendLength(b, s.Len())
@@ -143,6 +157,7 @@ func encodeList(s listState) []byte {
 	return b
 }
 
+// decodeList is the inverse of encodeList.
 func decodeList(payload []byte) (listState, error) {
 	r, n, err := openStored(payload, 1)
 	if err != nil {

@@ -10,51 +10,59 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Map is the number of the type "map": fields with values, in the order of the
-// fields' bytes (Holt 2016, table 4.1).
+// Map is the number of the type "map": fields with values, ordered by the fields' bytes (Holt 2016,
+// table 4.1).
 //
-// A field has up to MaxMemberBytes, a value up to kv.MaxValueBytes, and all
-// together, as stored, up to kv.MaxStateBytes. A map without fields is a key that
-// is not there. A value that is incremented is a whole number of 64 bits in
-// decimal text, without leading zeros or a plus sign, as in Redis.
+// A field has up to MaxMemberBytes, a value up to kv.MaxValueBytes, all together, as stored, up to
+// kv.MaxStateBytes. A map without fields is an absent key. A value that is incremented is a decimal
+// 64-bit integer without leading zeros or a plus sign, as in Redis.
 //
-// Two calls commute if they are about different fields. What commutes on one
-// field, and with those that see the whole map, depends on which fields are
-// there: a set of a field that is there cannot alter how many there are, nor
-// whether it is.
+// Calls on different fields commute, except those that read the whole map. For calls on one field,
+// the lock depends on which fields exist: setting an existing field changes neither the number of
+// fields nor whether the field exists.
 //
 //	                                set  overwrite  increment  bump  delete
 //	set        some field is new     y       y          y       y      y
-//	overwrite  all fields are there  y       y          y       y      y
+//	overwrite  all fields exist      y       y          y       y      y
 //	increment  the field is new      y       y          x       x      y
-//	bump       the field is there    y       y          x       x      y
-//	delete     some are there        y       y          y       y      x
+//	bump       the field exists      y       y          x       x      y
+//	delete     some exist            y       y          y       y      x
 //	get        the value             y       y          y       y      y
-//	present    the field is there    x       x          x       x      y
-//	absent     it is not             y       x          y       x      x
+//	present    the field exists      x       x          x       x      y
+//	absent     it does not           y       x          y       x      x
 //	len        how many fields       .       x          .       x      .
 //	all        all, range            .       .          .       .      .
 //
-// x is always, y with other fields only, and . never; the lower five change
-// nothing and go together. An increment that returns the sum is a set, or an
-// overwrite, and a set of what a field holds already is a get. So is a blind
-// increment an overwrite where the field might leave 64 bits, depending on how the
-// increments that are undecided end: it waits for them.
+// x is always, y with other fields only, and . never; the last five are queries and commute. An
+// increment that returns the sum is a set or an overwrite. A set that changes nothing is a get. If
+// an increment may exceed 64 bits for some outcome of the undecided increments, it needs the lock
+// of an overwrite, and waits for them.
 const Map entry.Type = 3
 
 type mapState = paged.Map[string, string]
 
 // Kinds of lock of a map, as stored.
 const (
+	// mapSets: sets a field that may be new, so the number of fields may change.
 	mapSets Kind = iota + 1
+	// mapOverwrites: sets an existing field; the number of fields stays.
 	mapOverwrites
+	// mapIncrements: increments a field that is new; increments commute, and all of them create it.
 	mapIncrements
+	// mapBumps: increments an existing field.
 	mapBumps
+	// mapDeletes: deletes an existing field; two deletions of one field commute.
 	mapDeletes
+	// mapGets: reads the value of a field.
 	mapGets
+	// mapPresent: reads only that a field exists. No set or increment can change that; only a
+	// deletion can.
 	mapPresent
+	// mapAbsent: reads only that a field does not exist.
 	mapAbsent
+	// mapSize: reads the number of fields.
 	mapSize
+	// mapAll: reads all fields.
 	mapAll
 )
 
@@ -66,24 +74,29 @@ const (
 	mapIncrementGetMethod = 6
 )
 
-var mapForm = byText(func(f, v string) int { return paged.TextBytes(f) + paged.TextBytes(v) }, paged.AppendText, (*paged.Reader).Text)
+var mapForm = newTextForm(func(f, v string) int { return paged.TextBytes(f) + paged.TextBytes(v) }, paged.AppendText,
+	(*paged.Reader).Text)
 
 func init() { Install(mapSpec()) }
 
+// mapSpec declares the type.
 func mapSpec() Spec[mapState] {
 	return Spec[mapState]{
 		ID: Map, Name: "map", Doc: "Fields with values, ordered by field. A field has at most 64 KiB.",
 		Zero: func() mapState { return paged.New(mapForm.Order) }, Empty: func(s mapState) bool { return s.Len() == 0 },
-		Encode: encodeMap, Decode: decodeMap, Size: func(s mapState) int { return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes() }, Pages: oneMap(mapForm),
+		Encode: encodeMap, Decode: decodeMap, Size: func(
+			s mapState) int {
+			return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes()
+		}, Pages: mapPages(mapForm),
 		Kinds: []KindSpec{{"set", true}, {"overwrite", true}, {"increment", true}, {"bump", true}, {"delete", true},
 			{"get", false}, {"present", false}, {"absent", false}, {"len", false}, {"all", false}},
 		Commute: mapCommute(), Methods: mapMethods(),
 	}
 }
 
+// mapCommute is the table of Map.
 func mapCommute() []Commutes {
-	// As in the table of Map.
-	return commutesIn(mapSets, [][]When{
+	return commuteTable(mapSets, [][]When{
 		mapSets:       {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
 		mapOverwrites: {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
 		mapIncrements: {OtherPart, OtherPart, Always, Always, OtherPart},
@@ -96,23 +109,26 @@ func mapCommute() []Commutes {
 	})
 }
 
+// mapMethods declares the methods. Their order is their number and never changes; new ones are
+// added at the end.
 func mapMethods() []MethodSpec[mapState] {
 	field, value := Param{Name: "field", Kind: msg.DatumBytes}, Param{Name: "value", Kind: msg.DatumBytes}
 	fields := []Param{{Name: "field", Kind: msg.DatumBytes, Many: true}}
 	delta := []Param{field, {Name: "delta", Kind: msg.DatumInt}}
 	return []MethodSpec[mapState]{
-		{Name: "set", Doc: "Sets fields to values.", Params: []Param{fields[0], value}, Kind: mapSets, Part: eachPart(2, 0),
-			Apply: setFields, Plan: planSetFields, Combine: inARow(2)},
-		{Name: "delete", Doc: "Deletes fields.", Params: fields, Kind: mapDeletes, Part: eachPart(1, 0),
-			Apply: deleteNamed[string], Plan: planDeleteFields, Combine: inARow(1)},
+		{Name: "set", Doc: "Sets fields to values.", Params: []Param{fields[0], value}, Kind: mapSets, Part: partsEvery(2, 0),
+			Apply: setFields, Plan: planSetFields, Combine: concatArgs(2)},
+		{Name: "delete", Doc: "Deletes fields.", Params: fields, Kind: mapDeletes, Part: partsEvery(1, 0),
+			Apply: deleteNamed[string], Plan: planDeleteFields, Combine: concatArgs(1)},
 		{Name: "get", Doc: "Returns the value of a field, or nil.", Params: []Param{field}, Kind: mapGets, Part: firstPart,
 			Answers: true, Plan: planGetFields},
-		{Name: "get-many", Doc: "Returns the value of each field, or nil.", Params: fields, Kind: mapGets, Part: eachPart(1, 0),
+		{Name: "get-many", Doc: "Returns the value of each field, or nil.", Params: fields, Kind: mapGets,
+			Part:    partsEvery(1, 0),
 			Answers: true, Plan: planGetFields},
 		{Name: "increment", Doc: "Adds to an integer field; a missing one is 0.", Params: delta, Kind: mapSets,
-			Part: firstPart, Apply: incrementField, Plan: planIncrement, Combine: incrementsInARow},
+			Part: firstPart, Apply: incrementField, Plan: planIncrement, Combine: combineIncrements},
 		{Name: "increment-get", Doc: "Adds to an integer field and returns the sum.", Params: delta, Kind: mapSets,
-			Part: firstPart, Apply: incrementField, Answers: true, Plan: planIncrementGet, Combine: incrementsInARow},
+			Part: firstPart, Apply: incrementField, Answers: true, Plan: planIncrementGet, Combine: combineIncrements},
 		{Name: "len", Doc: "Returns the number of fields.", Kind: mapSize,
 			Answer: func(s mapState, _ Args) ([]msg.Datum, error) { return []msg.Datum{Int(int64(s.Len()))}, nil }},
 		{Name: "all", Doc: "Returns all fields with their values.", Kind: mapAll,
@@ -121,11 +137,13 @@ func mapMethods() []MethodSpec[mapState] {
 			Params: []Param{{Name: "from", Kind: msg.DatumBytes}, {Name: "limit", Kind: msg.DatumInt}}, Answer: scanFields},
 		{Name: "has", Doc: "Returns whether a field exists.", Params: []Param{field}, Kind: mapGets, Part: firstPart,
 			Answers: true, Plan: planHas},
-		{Name: "set-if-absent", Doc: "Sets a field unless it exists. Returns whether it did.", Params: []Param{field, value}, Kind: mapSets,
-			Part: firstPart, Answers: true, Plan: planSetNew},
+		{Name: "set-if-absent", Doc: "Sets a field unless it exists. Returns whether it did.", Params: []Param{field, value},
+			Kind: mapSets,
+			Part: firstPart, Answers: true, Plan: planSetIfAbsent},
 	}
 }
 
+// setFields applies set.
 func setFields(s mapState, a Args) (mapState, error) {
 	for i := 0; i+1 < len(a); i += 2 {
 		s = s.Put(string(a[i].Bytes), string(a[i+1].Bytes))
@@ -133,7 +151,7 @@ func setFields(s mapState, a Args) (mapState, error) {
 	return s, nil
 }
 
-// pairs are up to so many fields with their values.
+// pairs returns up to limit fields with their values.
 func pairs(fields iter.Seq2[string, string], limit int) []msg.Datum {
 	out := make([]msg.Datum, 0, 2*limit)
 	for f, v := range fields {
@@ -146,6 +164,7 @@ func pairs(fields iter.Seq2[string, string], limit int) []msg.Datum {
 	return out
 }
 
+// scanFields answers range: at most limit fields from a field on.
 func scanFields(s mapState, a Args) ([]msg.Datum, error) {
 	if a[1].Int < 1 {
 		return nil, Errorf(kv.KindInvalid, "the limit is %d; the minimum is 1", a[1].Int)
@@ -153,8 +172,8 @@ func scanFields(s mapState, a Args) ([]msg.Datum, error) {
 	return pairs(s.Ascend(string(a[0].Bytes)), int(min(a[1].Int, int64(s.Len())))), nil
 }
 
-// encodeMap writes the version, the number of fields, and each with its value,
-// all behind their lengths, in order.
+// encodeMap writes the version, the number of fields, and each field and value with its length, in
+// order.
 func encodeMap(s mapState) []byte {
 	b := append(make([]byte, 0, 1+paged.UnsignedBytes(uint64(s.Len()))+s.Bytes()), collectionForm)
 	b = paged.AppendLength(b, s.Len())
@@ -164,6 +183,7 @@ func encodeMap(s mapState) []byte {
 	return b
 }
 
+// decodeMap is the inverse of encodeMap. It rejects fields that are not in order, each once.
 func decodeMap(payload []byte) (mapState, error) {
 	r, n, err := openStored(payload, 2)
 	if err != nil {

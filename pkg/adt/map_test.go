@@ -17,20 +17,21 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-var dicts = twinned{id: adt.Map, twin: func() twin { return mapTwin{} }, draw: drawMapCall, whole: "all"}
+var mapType = collectionType{id: adt.Map, newModel: func() refModel { return mapModel{} }, draw: drawMapCall,
+	wholeMethod: "all"}
 
-type mapTwin map[string]string
+type mapModel map[string]string
 
-func (s mapTwin) clone() twin { return maps.Clone(s) }
+func (s mapModel) clone() refModel { return maps.Clone(s) }
 
-func (s mapTwin) get(field []byte) msg.Datum {
+func (s mapModel) get(field []byte) msg.Datum {
 	if v, ok := s[string(field)]; ok {
 		return adt.Bytes([]byte(v))
 	}
 	return adt.Nil()
 }
 
-func (s mapTwin) from(field string, limit int64) (out []msg.Datum) {
+func (s mapModel) from(field string, limit int64) (out []msg.Datum) {
 	for _, f := range slices.Sorted(maps.Keys(s)) {
 		if f >= field && int64(len(out)) < 2*limit {
 			out = append(out, adt.Bytes([]byte(f)), adt.Bytes([]byte(s[f])))
@@ -39,7 +40,7 @@ func (s mapTwin) from(field string, limit int64) (out []msg.Datum) {
 	return out
 }
 
-func (s mapTwin) call(method string, a adt.Args) (answer []msg.Datum, failed kv.Kind) {
+func (s mapModel) call(method string, a adt.Args) (answer []msg.Datum, failed kv.Kind) {
 	switch method {
 	case "set":
 		for i := 0; i < len(a); i += 2 {
@@ -76,7 +77,7 @@ func (s mapTwin) call(method string, a adt.Args) (answer []msg.Datum, failed kv.
 	return answer, kv.KindOK
 }
 
-func (s mapTwin) increment(method string, a adt.Args) ([]msg.Datum, kv.Kind) {
+func (s mapModel) increment(method string, a adt.Args) ([]msg.Datum, kv.Kind) {
 	text, there := s[string(a[0].Bytes)]
 	if !there {
 		text = "0"
@@ -97,10 +98,12 @@ func (s mapTwin) increment(method string, a adt.Args) ([]msg.Datum, kv.Kind) {
 }
 
 func drawMapCall(t *rapid.T) (method string, a adt.Args) {
-	method = rapid.SampledFrom([]string{"set", "delete", "get", "get-many", "increment", "increment", "increment-get", "len", "all", "range", "has", "set-if-absent"}).Draw(t, "method")
+	method = rapid.SampledFrom([]string{"set", "delete", "get", "get-many", "increment", "increment", "increment-get",
+		"len", "all", "range", "has", "set-if-absent"}).Draw(t, "method")
 	value := func() msg.Datum {
 		if rapid.Bool().Draw(t, "a number") {
-			return data(rapid.SampledFrom([]string{"0", "5", "-7", "9223372036854775807", "-9223372036854775808", "007", "+1", "9223372036854775808"}).Draw(t, "value"))[0]
+			return data(rapid.SampledFrom([]string{"0", "5", "-7", "9223372036854775807", "-9223372036854775808", "007", "+1",
+				"9223372036854775808"}).Draw(t, "value"))[0]
 		}
 		return drawText(t, "value")
 	}
@@ -114,7 +117,8 @@ func drawMapCall(t *rapid.T) (method string, a adt.Args) {
 	case "range":
 		return method, adt.Args{drawText(t, "from"), adt.Int(rapid.Int64Range(-1, 6).Draw(t, "limit"))}
 	case "increment", "increment-get":
-		return method, adt.Args{drawText(t, "field"), adt.Int(rapid.OneOf(rapid.Int64Range(-5, 5), rapid.Int64()).Draw(t, "delta"))}
+		return method, adt.Args{drawText(t, "field"), adt.Int(
+			rapid.OneOf(rapid.Int64Range(-5, 5), rapid.Int64()).Draw(t, "delta"))}
 	}
 	for range rapid.OneOf(rapid.IntRange(1, 3), rapid.IntRange(1, 20)).Draw(t, "fields") {
 		a = append(a, drawText(t, "field"))
@@ -125,69 +129,73 @@ func drawMapCall(t *rapid.T) (method string, a adt.Args) {
 	return method, a
 }
 
-// TestLocksOfMaps: what a call needs depends on which fields there are.
-func TestLocksOfMaps(t *testing.T) {
-	v := dicts.value(t, dicts.op("set", "x", "1", "y", "2"))
+// TestMapLocksDependOnFields: the lock depends on which fields exist.
+func TestMapLocksDependOnFields(t *testing.T) {
+	v := mapType.value(t, mapType.op("set", "x", "1", "y", "2"))
 	for _, row := range []struct {
 		op   msg.Op
 		want string
 	}{
-		{dicts.op("set", "z", "1"), "set"},
-		{dicts.op("set", "x", "5"), "overwrite"},
-		{dicts.op("set", "x", "1"), "get"},
-		{dicts.op("set", "x", "5", "z", "1"), "set"},
-		{dicts.op("delete", "x"), "delete"},
-		{dicts.op("delete", "z"), "absent"},
-		{dicts.op("get", "x"), "get"},
-		{dicts.op("get", "z"), "absent"},
-		{dicts.op("get-many", "z", "zz"), "absent"},
-		{dicts.op("get-many", "z", "x"), "get"},
-		{dicts.op("increment", "x", 1), "bump"},
-		{dicts.op("increment", "z", 1), "increment"},
-		{dicts.op("increment-get", "x", 1), "overwrite"},
-		{dicts.op("increment-get", "z", 1), "set"},
-		{dicts.op("len"), "len"},
-		{dicts.op("range", "", 1), "all"},
-		{dicts.op("has", "x"), "present"},
-		{dicts.op("has", "z"), "absent"},
-		{dicts.op("set-if-absent", "x", "5"), "present"},
-		{dicts.op("set-if-absent", "z", "5"), "set"},
+		{mapType.op("set", "z", "1"), "set"},
+		{mapType.op("set", "x", "5"), "overwrite"},
+		{mapType.op("set", "x", "1"), "get"},
+		{mapType.op("set", "x", "5", "z", "1"), "set"},
+		{mapType.op("delete", "x"), "delete"},
+		{mapType.op("delete", "z"), "absent"},
+		{mapType.op("get", "x"), "get"},
+		{mapType.op("get", "z"), "absent"},
+		{mapType.op("get-many", "z", "zz"), "absent"},
+		{mapType.op("get-many", "z", "x"), "get"},
+		{mapType.op("increment", "x", 1), "bump"},
+		{mapType.op("increment", "z", 1), "increment"},
+		{mapType.op("increment-get", "x", 1), "overwrite"},
+		{mapType.op("increment-get", "z", 1), "set"},
+		{mapType.op("len"), "len"},
+		{mapType.op("range", "", 1), "all"},
+		{mapType.op("has", "x"), "present"},
+		{mapType.op("has", "z"), "absent"},
+		{mapType.op("set-if-absent", "x", "5"), "present"},
+		{mapType.op("set-if-absent", "z", "5"), "set"},
 	} {
-		require.Equal(t, row.want, dicts.locks(v, row.op), "%v", row.op)
+		require.Equal(t, row.want, mapType.locks(v, row.op), "%v", row.op)
 	}
 }
 
-func TestLimitsOfMaps(t *testing.T) {
+func TestMapLimits(t *testing.T) {
 	long := strings.Repeat("f", adt.MaxMemberBytes)
 	for _, name := range []string{"set", "set-if-absent"} {
-		require.Nil(t, failure(entry.Value{}, dicts.op(name, long, "")))
-		requireFailure(t, kv.KindInvalid, "a field has 65537 bytes", failure(entry.Value{}, dicts.op(name, long+"f", "")))
+		require.Nil(t, failure(entry.Value{}, mapType.op(name, long, "")))
+		requireFailure(t, kv.KindInvalid, "a field has 65537 bytes", failure(entry.Value{}, mapType.op(name, long+"f", "")))
 	}
 	for _, name := range []string{"increment", "increment-get"} {
-		requireFailure(t, kv.KindInvalid, "a field has 65537 bytes", failure(entry.Value{}, dicts.op(name, long+"f", 1)))
-		requireFailure(t, kv.KindConditionFailed, name+" of a map: the field is not a decimal 64-bit integer", failure(entry.Value{}, dicts.op("set", "a", "x"), dicts.op(name, "a", 1)))
-		requireFailure(t, kv.KindOutOfRange, "the field is 7", failure(entry.Value{}, dicts.op("set", "a", "7"), dicts.op(name, "a", math.MaxInt64)))
+		requireFailure(t, kv.KindInvalid, "a field has 65537 bytes", failure(entry.Value{}, mapType.op(name, long+"f", 1)))
+		requireFailure(t, kv.KindConditionFailed, name+" of a map: the field is not a decimal 64-bit integer",
+			failure(entry.Value{}, mapType.op("set", "a", "x"), mapType.op(name, "a", 1)))
+		requireFailure(t, kv.KindOutOfRange, "the field is 7",
+			failure(entry.Value{}, mapType.op("set", "a", "7"), mapType.op(name, "a", math.MaxInt64)))
 	}
-	requireFailure(t, kv.KindInvalid, "value has 1048577 bytes", failure(entry.Value{}, dicts.op("set", "f", strings.Repeat("v", kv.MaxValueBytes+1))))
-	requireFailure(t, kv.KindInvalid, "want set field value ...", failure(entry.Value{}, dicts.op("set", "f")))
-	requireFailure(t, kv.KindInvalid, "the limit is 0; the minimum is 1", failure(entry.Value{}, dicts.op("range", "", 0)))
+	requireFailure(t, kv.KindInvalid, "value has 1048577 bytes",
+		failure(entry.Value{}, mapType.op("set", "f", strings.Repeat("v", kv.MaxValueBytes+1))))
+	requireFailure(t, kv.KindInvalid, "want set field value ...", failure(entry.Value{}, mapType.op("set", "f")))
+	requireFailure(t, kv.KindInvalid, "the limit is 0; the minimum is 1",
+		failure(entry.Value{}, mapType.op("range", "", 0)))
 	requireFailure(t, kv.KindOutOfRange, "the limit is 8388608", failure(entry.Value{}, manyFields()...))
 }
 
 func manyFields() (ops []msg.Op) {
 	for i := range 9 {
-		ops = append(ops, dicts.op("set", strconv.Itoa(i), strings.Repeat("v", kv.MaxValueBytes)))
+		ops = append(ops, mapType.op("set", strconv.Itoa(i), strings.Repeat("v", kv.MaxValueBytes)))
 	}
 	return ops
 }
 
-// TestUndecidedIncrementsOfMaps: where the sum might leave 64 bits, depending
-// on which of the others' come to be, it waits for them under a lock of its own.
-func TestUndecidedIncrementsOfMaps(t *testing.T) {
-	v := dicts.value(t, dicts.op("set", "f", strconv.Itoa(math.MaxInt64-10)))
+// TestMapIncrementNearLimitWaits: if the sum may exceed 64 bits for some outcome of the undecided
+// increments, the call waits for them under an exclusive lock.
+func TestMapIncrementNearLimitWaits(t *testing.T) {
+	v := mapType.value(t, mapType.op("set", "f", strconv.Itoa(math.MaxInt64-10)))
 	lock := func(field string, delta int, others ...msg.Op) string {
-		op := dicts.op("increment", field, delta)
-		r := adt.Request{Method: dicts.method("increment"), Args: op.Args, Value: &v, Others: func(visit func([]msg.Call)) {
+		op := mapType.op("increment", field, delta)
+		r := adt.Request{Method: mapType.method("increment"), Args: op.Args, Value: &v, Others: func(visit func([]msg.Call)) {
 			for _, o := range others {
 				visit([]msg.Call{{Method: o.Method, Args: o.Args}})
 			}
@@ -198,20 +206,23 @@ func TestUndecidedIncrementsOfMaps(t *testing.T) {
 		}
 		return adt.Lookup(adt.Map).Kinds[modes[0].Kind()-1].Name
 	}
-	require.Equal(t, "bump", lock("f", 4, dicts.op("increment", "f", 6)))
-	require.Equal(t, "overwrite", lock("f", 4, dicts.op("increment", "f", 7)))
-	require.Equal(t, "overwrite", lock("f", 4, dicts.op("increment", "f", 7), dicts.op("increment", "f", -7)), "only the 7 may come to be")
-	require.Equal(t, "bump", lock("f", 4, dicts.op("increment", "g", 7), dicts.op("set", "h", "7")))
-	require.Equal(t, "overwrite", lock("f", -10, dicts.op("increment", "f", math.MaxInt64), dicts.op("increment", "f", math.MaxInt64)))
-	require.Equal(t, "overwrite", lock("f", 0, dicts.op("increment", "f", math.MinInt64), dicts.op("increment", "f", -1)))
-	require.Equal(t, "overwrite", lock("f", 11, dicts.op("increment", "f", -1)), "it fails unless the other comes to be")
+	require.Equal(t, "bump", lock("f", 4, mapType.op("increment", "f", 6)))
+	require.Equal(t, "overwrite", lock("f", 4, mapType.op("increment", "f", 7)))
+	require.Equal(t, "overwrite", lock("f", 4, mapType.op("increment", "f", 7), mapType.op("increment", "f", -7)),
+		"only the 7 may come to be")
+	require.Equal(t, "bump", lock("f", 4, mapType.op("increment", "g", 7), mapType.op("set", "h", "7")))
+	require.Equal(t, "overwrite", lock("f", -10, mapType.op("increment", "f", math.MaxInt64),
+		mapType.op("increment", "f", math.MaxInt64)))
+	require.Equal(t, "overwrite", lock("f", 0, mapType.op("increment", "f", math.MinInt64),
+		mapType.op("increment", "f", -1)))
+	require.Equal(t, "overwrite", lock("f", 11, mapType.op("increment", "f", -1)), "it fails unless the other comes to be")
 	require.Equal(t, kv.KindOutOfRange.String(), lock("f", 11))
-	require.Equal(t, "set", lock("g", math.MaxInt64, dicts.op("increment", "g", 1)))
-	require.Equal(t, "increment", lock("g", math.MaxInt64, dicts.op("increment", "g", -1)))
+	require.Equal(t, "set", lock("g", math.MaxInt64, mapType.op("increment", "g", 1)))
+	require.Equal(t, "increment", lock("g", math.MaxInt64, mapType.op("increment", "g", -1)))
 }
 
-// TestIncrementsInARow: one call is made of those that go the same way.
-func TestIncrementsInARow(t *testing.T) {
+// TestMapIncrementsCombine: increments with the same sign are combined.
+func TestMapIncrementsCombine(t *testing.T) {
 	merge := func(ops ...msg.Op) (out []int64) {
 		var calls []msg.Call
 		for _, op := range ops {
@@ -222,17 +233,20 @@ func TestIncrementsInARow(t *testing.T) {
 		}
 		return out
 	}
-	require.Equal(t, []int64{5}, merge(dicts.op("increment", "f", 2), dicts.op("increment", "f", 3)))
-	require.Equal(t, []int64{5, -2}, merge(dicts.op("increment", "f", 2), dicts.op("increment", "f", 3), dicts.op("increment", "f", -2)))
-	require.Equal(t, []int64{2, 3}, merge(dicts.op("increment", "f", 2), dicts.op("increment", "g", 3)))
-	require.Equal(t, []int64{math.MaxInt64, 1}, merge(dicts.op("increment", "f", math.MaxInt64), dicts.op("increment", "f", 1)))
+	require.Equal(t, []int64{5}, merge(mapType.op("increment", "f", 2), mapType.op("increment", "f", 3)))
+	require.Equal(t, []int64{5, -2}, merge(mapType.op("increment", "f", 2), mapType.op("increment", "f", 3),
+		mapType.op("increment", "f", -2)))
+	require.Equal(t, []int64{2, 3}, merge(mapType.op("increment", "f", 2), mapType.op("increment", "g", 3)))
+	require.Equal(t, []int64{math.MaxInt64, 1}, merge(mapType.op("increment", "f", math.MaxInt64),
+		mapType.op("increment", "f", 1)))
 }
 
-// TestStoredMaps: must never change.
-func TestStoredMaps(t *testing.T) {
-	v := dicts.value(t, dicts.op("set", "b", "2", "a", ""), dicts.op("increment", "n", -12))
+// TestMapEncodingIsStable: the stored form never changes.
+func TestMapEncodingIsStable(t *testing.T) {
+	v := mapType.value(t, mapType.op("set", "b", "2", "a", ""), mapType.op("increment", "n", -12))
 	require.Equal(t, "\x01\x03\x01a\x00\x01b\x012\x01n\x03-12", string(adt.Payload(&v)))
-	for _, bad := range []string{"", "\x02\x01\x01a\x00", "\x01\x00", "\x01\x01\x01a", "\x01\x02\x01b\x00\x01a\x00", "\x01\x01\x01a\x00!"} {
+	for _, bad := range []string{"", "\x02\x01\x01a\x00", "\x01\x00", "\x01\x01\x01a", "\x01\x02\x01b\x00\x01a\x00",
+		"\x01\x01\x01a\x00!"} {
 		_, err := adt.Apply(adt.Map, &entry.Value{Type: adt.Map, Version: kv.Version{Write: 1}, Payload: []byte(bad)}, nil)
 		require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%q", bad)
 	}

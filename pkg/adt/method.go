@@ -9,14 +9,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Method is an operation as people know it, for contention receipts: what a
-// transaction wanted to do with a key. The mode alone does not tell a put from a
-// get for update. Methods travel in messages and to clients: numbers are never
-// used again.
+// Method names an operation in contention receipts: what a transaction did with a key. The lock
+// mode is not enough, since put and get-for-update share one. Methods are in messages and reach
+// clients: numbers are never reused.
 type Method uint8
 
 const (
-	// MethodNone is nothing that is known.
+	// MethodNone stands for an unknown operation.
 	MethodNone Method = iota
 	MethodGet
 	MethodGetForUpdate
@@ -28,72 +27,70 @@ const (
 	MethodScan
 	MethodScanForUpdate
 	MethodDeleteRange
-	// MethodMove takes a key to another shard.
+	// MethodMove moves a key to another shard.
 	MethodMove
 	// MethodView reads in a read-only transaction, which takes no locks.
 	MethodView
-	// MethodOpenView is a read-only transaction that is registered, as those
-	// meet it who are about to change what it has read.
+	// MethodOpenView is a registered read-only transaction, as a conflicting update sees it.
 	MethodOpenView
-	// MethodReadSnapshot reads in the past.
+	// MethodReadSnapshot reads at a snapshot.
 	MethodReadSnapshot
-	// MethodQuery, MethodUpdate and MethodUpdateGet call a method of a data type;
-	// which, the lock's mode tells.
+	// MethodQuery, MethodUpdate and MethodUpdateGet call a method of a data type; the lock's mode
+	// contains which.
 	MethodQuery
 	MethodUpdate
 	MethodUpdateGet
-	// MethodExpire changes when the key expires.
+	// MethodExpire changes the deadline of the key.
 	MethodExpire
 	numMethods
 )
 
-// Methods is a set of them: what one transaction does with one key.
+// Methods is the set of methods of one transaction on one key.
 //
 //	bits  0-22  methods
 //	      23    Interactive
-//	      24-31 data type of the methods that it calls, 0 if it calls none
-//	      32-63 which of the type's methods they are, by number from 1; those above
-//	            32 are not told apart
+//	      24-31 data type of the called methods, 0 if none is called
+//	      32-63 numbers of the called methods, from 1; numbers above 32 are not recorded
 //
-// Sets are in messages: their bits are never used again.
+// Sets are in messages: bits are never reused.
 type Methods uint64
 
 const (
-	// Interactive: the transaction is not sent as one request, and keeps what it has locked while
-	// messages travel and its client thinks.
+	// Interactive: the transaction is not one-shot, and holds its locks across network round trips
+	// and its client's think time.
 	Interactive Methods = 1 << 23
-	// anyKey are the bits that methods for a key of whatever type have.
-	anyKey    Methods = 1<<23 - 1
-	typeShift         = 24
-	callShift         = 32
-	calls             = ^(Methods(1)<<typeShift - 1)
+	// genericBits are the bits of methods for keys of any type.
+	genericBits Methods = 1<<23 - 1
+	typeShift           = 24
+	callShift           = 32
+	callBits            = ^(Methods(1)<<typeShift - 1)
 )
 
-// declaration is what a method is, in words, and in whose place it can stand.
-// All that receipts say about what would have commuted follows from these and
-// from the relation between modes.
-type declaration struct {
-	// name is short, and noun follows an "a" or "the".
+// methodDecl describes a method and the methods that it can replace. The advice in receipts follows
+// from it and from the compatibility of modes.
+type methodDecl struct {
+	// name is the short name; noun follows an article.
 	name, noun string
-	// op is the least operation of the kind, whose mode is the method's.
+	// op is the simplest operation of the method; its mode is the method's.
 	op *msg.Op
-	// mode is the method's if there is no such operation.
+	// mode is the method's mode if there is no such operation.
 	mode Mode
-	// stands says in place of what it would do, merit why nobody minds it if its
-	// mode is none.
-	stands []stand
-	merit  string
+	// substitutes are the sets that the method can replace; reason explains why it conflicts with
+	// nothing, if its mode is none.
+	substitutes []substitution
+	reason      string
 }
 
-// stand is a set of methods that another one can do the work of. All that a
-// transaction does with the key must be of the set, and one at least be needed.
-type stand struct {
-	of, needs Methods
-	// provided is the condition, after an "if".
-	provided string
+// substitution is a set of methods whose work another method can do. All methods of the transaction
+// on the key must be in replaces, and at least one in anyOf.
+type substitution struct {
+	replaces, anyOf Methods
+	// condition follows an "if".
+	condition string
 }
 
-func set(ms ...Method) (out Methods) {
+// methodSet returns a set of methods.
+func methodSet(ms ...Method) (out Methods) {
 	for _, m := range ms {
 		out |= 1 << m
 	}
@@ -101,45 +98,50 @@ func set(ms ...Method) (out Methods) {
 }
 
 var (
-	adding  = set(MethodAdd, MethodAddGet)
-	counted = adding | set(MethodGet, MethodGetForUpdate, MethodPut)
+	addMethods     = methodSet(MethodAdd, MethodAddGet)
+	counterMethods = addMethods | methodSet(MethodGet, MethodGetForUpdate, MethodPut)
 )
 
-// suggested are the methods that stand in the place of others, in the order of preference:
-// who reads for update mostly writes, so that a get is no help.
-var suggested = [...]Method{MethodAdd, MethodGet, MethodScan, MethodReadSnapshot}
+// substituteOrder are the methods that can replace others, most preferred first. After
+// get-for-update a write usually follows, so get comes after add.
+var substituteOrder = [...]Method{MethodAdd, MethodGet, MethodScan, MethodReadSnapshot}
 
-// methods are all there are.
-var methods = [numMethods]declaration{
+// methods are the declarations of all methods.
+var methods = [numMethods]methodDecl{
 	MethodNone: {name: "none", noun: "operation", mode: ModeWrite},
 	MethodGet: {name: "get", noun: "get", op: &msg.Op{Kind: msg.OpGet},
-		stands: []stand{{set(MethodGet, MethodGetForUpdate), set(MethodGetForUpdate), "the key is not written later"}}},
+		substitutes: []substitution{{methodSet(MethodGet, MethodGetForUpdate), methodSet(MethodGetForUpdate),
+			"the key is not written later"}}},
 	MethodGetForUpdate: {name: "get-for-update", noun: "get for update", op: &msg.Op{Kind: msg.OpGet, ForUpdate: true}},
 	MethodRequire:      {name: "require", noun: "require", op: &msg.Op{Kind: msg.OpRequire, Expect: msg.ExpectExists}},
 	MethodPut:          {name: "put", noun: "put", op: &msg.Op{Kind: msg.OpPut}},
 	MethodDelete:       {name: "delete", noun: "delete", op: &msg.Op{Kind: msg.OpDelete}},
 	MethodAdd: {name: "add", noun: "add", op: &msg.Op{Kind: msg.OpAdd},
-		stands: []stand{
-			{adding, set(MethodAddGet), "the sum is not needed"},
-			{counted, set(MethodGetForUpdate, MethodPut), "the key is only incremented"},
+		substitutes: []substitution{
+			{addMethods, methodSet(MethodAddGet), "the sum is not needed"},
+			{counterMethods, methodSet(MethodGetForUpdate, MethodPut), "the key is only incremented"},
 		}},
 	MethodAddGet: {name: "add-get", noun: "add that returns the sum", op: &msg.Op{Kind: msg.OpAddGet}},
 	MethodScan: {name: "scan", noun: "scan", op: &msg.Op{Kind: msg.OpScan},
-		stands: []stand{{set(MethodScan, MethodScanForUpdate), set(MethodScanForUpdate), "the range is not written later"}}},
-	MethodScanForUpdate: {name: "scan-for-update", noun: "scan for update", op: &msg.Op{Kind: msg.OpScan, ForUpdate: true}},
-	MethodDeleteRange:   {name: "delete-range", noun: "range delete", op: &msg.Op{Kind: msg.OpDeleteRange}},
-	MethodMove:          {name: "move", noun: "move to another shard", op: &msg.Op{Kind: msg.OpMoveOut}},
-	MethodView:          {name: "view", noun: "read-only transaction (View)", mode: ModeNone, merit: "it takes no locks"},
-	MethodOpenView:      {name: "open-view", noun: "read-only transaction", mode: ModeRead},
-	MethodReadSnapshot: {name: "read-snapshot", noun: "snapshot read", mode: ModeNone, merit: "snapshot reads do not block writers",
-		stands: []stand{{set(MethodOpenView), set(MethodOpenView), "it may read a slightly older state"}}},
+		substitutes: []substitution{{methodSet(MethodScan, MethodScanForUpdate), methodSet(MethodScanForUpdate),
+			"the range is not written later"}}},
+	MethodScanForUpdate: {name: "scan-for-update", noun: "scan for update",
+		op: &msg.Op{Kind: msg.OpScan, ForUpdate: true}},
+	MethodDeleteRange: {name: "delete-range", noun: "range delete", op: &msg.Op{Kind: msg.OpDeleteRange}},
+	MethodMove:        {name: "move", noun: "move to another shard", op: &msg.Op{Kind: msg.OpMoveOut}},
+	MethodView:        {name: "view", noun: "read-only transaction (View)", mode: ModeNone, reason: "it takes no locks"},
+	MethodOpenView:    {name: "open-view", noun: "read-only transaction", mode: ModeRead},
+	MethodReadSnapshot: {name: "read-snapshot", noun: "snapshot read", mode: ModeNone,
+		reason: "snapshot reads do not block writers",
+		substitutes: []substitution{{methodSet(MethodOpenView), methodSet(MethodOpenView),
+			"it may read a slightly older state"}}},
 	MethodQuery:     {name: "query", noun: "query of a data type", op: &msg.Op{Kind: msg.OpQuery}},
 	MethodUpdate:    {name: "update", noun: "update of a data type", op: &msg.Op{Kind: msg.OpUpdate}},
 	MethodUpdateGet: {name: "update-get", noun: "update of a data type with a result", op: &msg.Op{Kind: msg.OpUpdateGet}},
 	MethodExpire:    {name: "expire", noun: "change of the time to live", op: &msg.Op{Kind: msg.OpExpire}},
 }
 
-// String is the method's short name.
+// String returns the method's short name.
 func (m Method) String() string {
 	if m < numMethods {
 		return methods[m].name
@@ -147,7 +149,7 @@ func (m Method) String() string {
 	return "newer"
 }
 
-// Mode is what the method needs of its key or range.
+// Mode returns the mode that the method needs on its key or range.
 func (m Method) Mode() Mode {
 	switch {
 	case m >= numMethods:
@@ -158,11 +160,11 @@ func (m Method) Mode() Mode {
 	return methods[m].mode
 }
 
-// Together says why two methods go together whose modes do.
+// Together explains why two sets of methods with compatible modes do not conflict.
 func Together(a, b Methods) string {
 	for _, m := range append(a.Each(), b.Each()...) {
-		if m < numMethods && methods[m].merit != "" {
-			return methods[m].merit
+		if m < numMethods && methods[m].reason != "" {
+			return methods[m].reason
 		}
 	}
 	x, y := Methods(0).Noun(a.Mode()), Methods(0).Noun(b.Mode())
@@ -172,7 +174,7 @@ func Together(a, b Methods) string {
 	return x + "s commute with " + y + "s"
 }
 
-// MethodOf is what an operation is.
+// MethodOf returns the method of an operation.
 func MethodOf(op *msg.Op) Method {
 	switch op.Kind {
 	case msg.OpRequire:
@@ -191,21 +193,21 @@ func MethodOf(op *msg.Op) Method {
 		}
 		return MethodScan
 	}
-	if int(op.Kind) < len(ofKind) {
-		return ofKind[op.Kind]
+	if int(op.Kind) < len(methodByKind) {
+		return methodByKind[op.Kind]
 	}
 	return MethodNone
 }
 
-// ofKind are the methods of the kinds that are one method each.
-var ofKind = [...]Method{msg.OpPut: MethodPut, msg.OpDelete: MethodDelete, msg.OpAdd: MethodAdd,
+// methodByKind is the method of each kind of operation that has only one.
+var methodByKind = [...]Method{msg.OpPut: MethodPut, msg.OpDelete: MethodDelete, msg.OpAdd: MethodAdd,
 	msg.OpAddGet: MethodAddGet, msg.OpDeleteRange: MethodDeleteRange, msg.OpMoveOut: MethodMove, msg.OpMoveIn: MethodMove,
-	msg.OpQuery: MethodQuery, msg.OpUpdate: MethodUpdate, msg.OpUpdateGet: MethodUpdateGet, msg.OpExpire: MethodExpire, msg.OpDeleteExpired: MethodDelete}
+	msg.OpQuery: MethodQuery, msg.OpUpdate: MethodUpdate, msg.OpUpdateGet: MethodUpdateGet, msg.OpExpire: MethodExpire,
+	msg.OpDeleteExpired: MethodDelete}
 
-// OperationOf is what an operation is, as its result remembers it: the method, and of a
-// data type's the type and its number there. It is in logs, so that its bits are never
-// used again: 0-4 the method, 5-12 the type, 13 and above the type's method. That of all
-// but data types' takes one byte.
+// OperationOf encodes an operation for its result: bits 0-4 the method, 5-12 the data type, 13 and
+// above the number of the type's method. It is in logs, so bits are never reused. Operations that
+// call no data type take one byte.
 func OperationOf(op *msg.Op) uint32 {
 	did := uint32(MethodOf(op))
 	if op.IsCall() {
@@ -214,9 +216,8 @@ func OperationOf(op *msg.Op) uint32 {
 	return did
 }
 
-// OperationName names what OperationOf gave: "put", "set.contains". It is empty if
-// nothing was noted; a data type that is not known here leaves "ask", "change" or
-// "change-ask".
+// OperationName names what OperationOf encoded: "put", "set.contains". It is empty for 0; a method
+// of an unknown data type is "query", "update" or "update-get".
 func OperationName(did uint32) string {
 	if did == 0 {
 		return ""
@@ -232,21 +233,21 @@ func OperationName(did uint32) string {
 	return Method(did & 31).String()
 }
 
-// MethodsOf is what an operation is: the method, and of a data type's which one. Of one
-// that finds something out for another one it is the other.
+// MethodsOf returns the methods of an operation. A read that is made for another operation has the
+// methods of that one (Op.Methods).
 func MethodsOf(op *msg.Op) Methods {
 	if op.Methods != 0 {
 		return Methods(op.Methods)
 	}
 	s := MethodOf(op).Set()
 	if op.IsCall() {
-		s |= call(entry.Type(op.Type), op.Method)
+		s |= callSet(entry.Type(op.Type), op.Method)
 	}
 	return s
 }
 
-// call is a method of a data type, by its number.
-func call(t entry.Type, method uint32) Methods {
+// callSet returns the set of one method of a data type.
+func callSet(t entry.Type, method uint32) Methods {
 	s := Methods(t) << typeShift
 	if method > 0 && method <= 32 {
 		s |= 1 << (callShift + method - 1)
@@ -254,21 +255,21 @@ func call(t entry.Type, method uint32) Methods {
 	return s
 }
 
-// With is the set of what is in either. A key that was of another data type before is
-// of the latter's.
+// With returns the union. If the key had another data type before, the calls of the latter type
+// remain.
 func (s Methods) With(o Methods) Methods {
 	if t := o.dataType(); t != 0 && s.dataType() != t {
-		s &^= calls
+		s &^= callBits
 	} else if t == 0 {
-		o &^= calls
+		o &^= callBits
 	}
 	return s | o
 }
 
+// dataType returns the data type of the called methods, 0 if none is called.
 func (s Methods) dataType() entry.Type { return entry.Type(s >> typeShift) }
 
-// Calls are the data type's methods that are called, as far as they are known here:
-// "set.contains".
+// Calls returns the names of the called methods that this program knows: "set.contains".
 func (s Methods) Calls() (names []string) {
 	t := Lookup(s.dataType())
 	if t == nil {
@@ -282,12 +283,11 @@ func (s Methods) Calls() (names []string) {
 	return names
 }
 
-// isCall reports whether it calls a method of a data type.
+// isCall reports whether the method calls one of a data type.
 func (m Method) isCall() bool { return m >= MethodQuery && m <= MethodUpdateGet }
 
-// Names are the methods as messages to other programs name them: "get-for-update", and of a
-// data type "set.contains". A method of a data type that is not known here is "query",
-// "update" or "update-get".
+// Names returns the names of the methods in messages to other programs: "get-for-update",
+// "set.contains". A method of an unknown data type is "query", "update" or "update-get".
 func (s Methods) Names() (names []string) {
 	called := s.Calls()
 	for _, m := range s.Each() {
@@ -298,8 +298,8 @@ func (s Methods) Names() (names []string) {
 	return append(names, called...)
 }
 
-// MethodsNamed reads what Names wrote, also by another program: the set of the methods, and the
-// names of those of data types, which count as updates. Unknown names are left out.
+// MethodsNamed parses the result of Names, possibly of another program: the set of methods, and the
+// names of methods of data types, which count as updates. Unknown names are ignored.
 func MethodsNamed(names []string) (set Methods, called []string) {
 	for _, name := range names {
 		if strings.Contains(name, ".") {
@@ -315,21 +315,21 @@ func MethodsNamed(names []string) (set Methods, called []string) {
 	return set, called
 }
 
-// CallWords says what methods of one data type are, after an "a" or "the": "contains on
-// a set" of "set.contains".
+// CallWords returns the phrase for methods of one data type, to follow an article: "contains on a
+// set" for "set.contains".
 func CallWords(names []string) string {
-	var says []string
+	var parts []string
 	on := ""
 	for _, n := range names {
 		typ, method, _ := strings.Cut(n, ".")
 		on = " on a " + typ
-		says = append(says, method)
+		parts = append(parts, method)
 	}
-	return and(says) + on
+	return joinWords(parts) + on
 }
 
-// and joins words: "a, b and c".
-func and(words []string) string {
+// joinWords joins words: "a, b and c".
+func joinWords(words []string) string {
 	n := len(words) - 1
 	if n < 1 {
 		return strings.Join(words, "")
@@ -337,7 +337,7 @@ func and(words []string) string {
 	return strings.Join(words[:n], ", ") + " and " + words[n]
 }
 
-// Set is the set with one element.
+// Set returns the set with one element.
 func (m Method) Set() Methods {
 	if m == MethodNone {
 		return 0
@@ -345,11 +345,11 @@ func (m Method) Set() Methods {
 	return 1 << m
 }
 
-// Each lists the elements in order.
+// Each returns the elements in order.
 func (s Methods) Each() []Method {
-	s &= anyKey
+	s &= genericBits
 	out := make([]Method, 0, bits.OnesCount64(uint64(s)))
-	for m := MethodNone + 1; anyKey>>m != 0; m++ {
+	for m := MethodNone + 1; genericBits>>m != 0; m++ {
 		if s&(1<<m) != 0 {
 			out = append(out, m)
 		}
@@ -357,7 +357,7 @@ func (s Methods) Each() []Method {
 	return out
 }
 
-// Mode is what a transaction needs that does all of it.
+// Mode returns the mode that all of the methods together need.
 func (s Methods) Mode() Mode {
 	mode := ModeNone
 	for _, m := range s.Each() {
@@ -366,30 +366,31 @@ func (s Methods) Mode() Mode {
 	return mode
 }
 
-// Noun says what the methods are, after a "the": "get and put". Of what is not
-// known, mode tells at least something.
-func (s Methods) Noun(mode Mode) string { return s.words(mode, s.typed(mode), "") }
+// Noun returns the phrase for the methods, to follow "the": "get and put". If the methods are not
+// known, it is derived from mode.
+func (s Methods) Noun(mode Mode) string { return s.describe(mode, s.describeTyped(mode), "") }
 
-// Phrase says it with an article: "a get and an add".
-func (s Methods) Phrase(mode Mode) string { return s.words(mode, s.typed(mode), "a ") }
+// Phrase is Noun with articles: "a get and an add".
+func (s Methods) Phrase(mode Mode) string { return s.describe(mode, s.describeTyped(mode), "a ") }
 
-// typed says what is done with a data type: which methods are called, or if that is not
-// known what the mode tells.
-func (s Methods) typed(mode Mode) string {
+// describeTyped returns the phrase for the calls of a data type: the called methods, or if these
+// are not known, the kind of lock.
+func (s Methods) describeTyped(mode Mode) string {
 	if names := s.Calls(); len(names) > 0 {
 		return CallWords(names)
 	}
 	return mode.Words()
 }
 
-// NounOf and PhraseOf are Noun and Phrase where what is done with a data type is known
-// in words only, "add on a set", since the type is another program's.
-func (s Methods) NounOf(typed string) string { return s.words(ModeNone, typed, "") }
+// NounOf is Noun if the phrase for the calls is known but not the type, which is another program's.
+func (s Methods) NounOf(typed string) string { return s.describe(ModeNone, typed, "") }
 
-// PhraseOf: see NounOf.
-func (s Methods) PhraseOf(typed string) string { return s.words(ModeNone, typed, "a ") }
+// PhraseOf is Phrase in the same case as NounOf.
+func (s Methods) PhraseOf(typed string) string { return s.describe(ModeNone, typed, "a ") }
 
-func (s Methods) words(mode Mode, typed, article string) string {
+// describe builds the phrase of Noun and Phrase. Unknown methods are described by their mode: a
+// newer node may report methods that this program does not know.
+func (s Methods) describe(mode Mode, typed, article string) string {
 	var nouns []string
 	for _, m := range s.Each() {
 		switch {
@@ -405,7 +406,7 @@ func (s Methods) words(mode Mode, typed, article string) string {
 	case len(nouns) == 0 && typed != "":
 		nouns = []string{article + typed}
 	case len(nouns) == 0:
-		nouns = []string{article + unknown[min(mode, numModes)]}
+		nouns = []string{article + modeNouns[min(mode, numModes)]}
 	}
 	if article != "" {
 		for i, n := range nouns {
@@ -414,11 +415,11 @@ func (s Methods) words(mode Mode, typed, article string) string {
 			}
 		}
 	}
-	return and(nouns)
+	return joinWords(nouns)
 }
 
-// Words is a mode of a data type in words, after an "a" or "the": "add on a set".
-// It is empty for other modes.
+// Words returns the phrase for a mode of a data type, to follow an article: "add on a set". It is
+// empty for other modes.
 func (m Mode) Words() string {
 	t, typed := m.Type()
 	if !typed || !m.Valid() {
@@ -427,9 +428,8 @@ func (m Mode) Words() string {
 	return KindWords(Lookup(t).Name, Lookup(t).Kinds[m.Kind()-1].Name)
 }
 
-// KindWords is a kind of lock of a data type in words: the methods that need it
-// whatever the value is, or if there are none, since what they need depends on
-// that, the kind's name.
+// KindWords returns the phrase for a kind of lock: the methods that need it if the value is not
+// known, or the kind's name if there are none because their need depends on the value.
 func KindWords(typeName, kind string) string {
 	t := Named(typeName)
 	if t == nil {
@@ -447,7 +447,7 @@ func KindWords(typeName, kind string) string {
 	return strings.Join(names, " or ") + " on a " + typeName
 }
 
-// KindName is the type and the kind of lock of a mode of a data type: "set.add".
+// KindName returns type and kind of a mode of a data type: "set.add".
 func (m Mode) KindName() string {
 	t, typed := m.Type()
 	if !typed || !m.Valid() {
@@ -456,28 +456,27 @@ func (m Mode) KindName() string {
 	return Lookup(t).Name + "." + Lookup(t).Kinds[m.Kind()-1].Name
 }
 
-// unknown are the words for a lock of which only the mode is known.
-var unknown = [numModes + 1]string{"operation", "read", "add", "write", "operation"}
+// modeNouns are the words for a lock of which only the mode is known.
+var modeNouns = [numModes + 1]string{"operation", "read", "add", "write", "operation"}
 
-// ChangeOf is what an effect does to its key, as others see it: the modes are
-// appended to room.
-func ChangeOf(room []Mode, e *entry.Effect) ([]Mode, Methods) {
+// ChangeOf returns the modes that an effect holds on its key, appended to buf, and its methods.
+func ChangeOf(buf []Mode, e *entry.Effect) ([]Mode, Methods) {
 	if e.Kind == entry.EffectExpire || e.Expires != 0 && (e.Kind == entry.EffectAdd || e.Kind == entry.EffectChange) {
-		return append(room, ModeWrite), MethodExpire.Set()
+		return append(buf, ModeWrite), MethodExpire.Set()
 	}
 	switch e.Kind {
 	case entry.EffectAdd:
-		return append(room, ModeAdd), MethodAdd.Set()
+		return append(buf, ModeAdd), MethodAdd.Set()
 	case entry.EffectDelete:
-		return append(room, ModeWrite), MethodDelete.Set()
+		return append(buf, ModeWrite), MethodDelete.Set()
 	case entry.EffectMoveOut, entry.EffectMoveIn:
-		return append(room, ModeWrite), MethodMove.Set()
+		return append(buf, ModeWrite), MethodMove.Set()
 	case entry.EffectChange:
 		s := MethodUpdate.Set()
 		for i := range e.Calls {
-			s |= call(entry.Type(e.Type), e.Calls[i].Method)
+			s |= callSet(entry.Type(e.Type), e.Calls[i].Method)
 		}
-		return ChangeModes(room, entry.Type(e.Type), e.Calls), s
+		return ChangeModes(buf, entry.Type(e.Type), e.Calls), s
 	}
-	return append(room, ModeWrite), MethodPut.Set()
+	return append(buf, ModeWrite), MethodPut.Set()
 }

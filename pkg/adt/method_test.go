@@ -8,9 +8,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestMethodsOfOperations: every operation is a method, and the method needs
-// what the operation does.
-func TestMethodsOfOperations(t *testing.T) {
+// TestEveryOperationHasAMethod: every operation has a method, with the mode of the operation.
+func TestEveryOperationHasAMethod(t *testing.T) {
 	for kind := range msg.OpKind_name {
 		for _, forUpdate := range []bool{false, true} {
 			op := msg.Op{Kind: msg.OpKind(kind), ForUpdate: forUpdate}
@@ -22,9 +21,9 @@ func TestMethodsOfOperations(t *testing.T) {
 	require.Equal(t, MethodNone, MethodOf(&msg.Op{Kind: 99}))
 }
 
-// TestOperationsKeepTheirNames: a result remembers what it is of, in one byte if it is no
-// data type's.
-func TestOperationsKeepTheirNames(t *testing.T) {
+// TestOperationNamesRoundTrip: a result names its operation, in one byte unless it called a data
+// type.
+func TestOperationNamesRoundTrip(t *testing.T) {
 	for kind := range msg.OpKind_name {
 		op := msg.Op{Kind: msg.OpKind(kind)}
 		require.Less(t, OperationOf(&op), uint32(128), "%v", op.Kind)
@@ -37,36 +36,35 @@ func TestOperationsKeepTheirNames(t *testing.T) {
 			require.Equal(t, m.FullName(), OperationName(did))
 		}
 	}
-	require.Equal(t, "update", OperationName(OperationOf(&msg.Op{Kind: msg.OpUpdate, Type: 254, Method: 3})), "a type that is not known")
+	require.Equal(t, "update", OperationName(OperationOf(&msg.Op{Kind: msg.OpUpdate, Type: 254, Method: 3})),
+		"a type that is not known")
 	require.Empty(t, OperationName(0), "an older version noted none")
 }
 
-func TestMethodsHaveWords(t *testing.T) {
+func TestMethodWords(t *testing.T) {
 	seen := map[string]bool{}
 	for m := range numMethods {
 		require.NotEmpty(t, methods[m].name)
 		require.NotEmpty(t, methods[m].noun)
-		require.Equal(t, m.Mode() == ModeNone, methods[m].merit != "", "it is said of %v why nobody minds it", m)
+		require.Equal(t, m.Mode() == ModeNone, methods[m].reason != "", "the reason of %v", m)
 		require.False(t, seen[m.String()], "two methods are called %v", m)
 		seen[m.String()] = true
 	}
 	require.Equal(t, "newer", Method(31).String())
 	require.Equal(t, ModeWrite, Method(31).Mode(), "what a newer shard tells of excludes everything, as far as is known")
-	require.Equal(t, "a get, a put and an add", set(MethodGet, MethodPut, MethodAdd).Phrase(ModeNone))
-	require.Equal(t, "get and put", set(MethodGet, MethodPut).Noun(ModeNone))
+	require.Equal(t, "a get, a put and an add", methodSet(MethodGet, MethodPut, MethodAdd).Phrase(ModeNone))
+	require.Equal(t, "get and put", methodSet(MethodGet, MethodPut).Noun(ModeNone))
 	require.Equal(t, "an add that returns the sum", MethodAddGet.Set().Phrase(ModeNone))
 	require.Equal(t, "a write", Methods(0).Phrase(ModeWrite), "of a lock that was found in the log only the mode is known")
 	require.Equal(t, "an operation", Methods(1<<22).Phrase(ModeNone))
-	require.Equal(t, ModeWrite, set(MethodGet, MethodAdd).Mode(), "who gets and adds sees the others' adds")
+	require.Equal(t, ModeWrite, methodSet(MethodGet, MethodAdd).Mode(), "get and add together read the value")
 	require.Equal(t, Methods(0), MethodNone.Set())
 }
 
-// TestAdviceIsTrue holds every claim against the relation between modes, for all
-// pairs of what up to two methods do: what is advised goes together, and where
-// it was needed, since what was done did not. Nothing is left out either: where
-// there is no advice, no method that stands for the one goes together with what
-// stands for the other.
-func TestAdviceIsTrue(t *testing.T) {
+// TestAdviceMatchesCompatibility checks all pairs of sets of up to two methods: the advised methods
+// are compatible, and those that they replace are not. Without advice, no substitutes of the two
+// sides are compatible.
+func TestAdviceMatchesCompatibility(t *testing.T) {
 	sets := someSets()
 	given := 0
 	for _, mine := range sets {
@@ -78,17 +76,19 @@ func TestAdviceIsTrue(t *testing.T) {
 			if ok {
 				given++
 				m, h := a.Of(mine, theirs)
-				require.True(t, Compatible(m.Mode(), h.Mode()), "%v for %v, %v for %v", m.Each(), mine.Each(), h.Each(), theirs.Each())
+				require.True(t, Compatible(m.Mode(), h.Mode()), "%v for %v, %v for %v", m.Each(), mine.Each(), h.Each(),
+					theirs.Each())
 				require.Equal(t, a.Mine != MethodNone, a.IfMine != "", "a condition goes with each method")
 				require.Equal(t, a.Theirs != MethodNone, a.IfTheirs != "")
 				require.True(t, a.Mine != MethodNone || a.Theirs != MethodNone)
-				require.True(t, a.Mine != MethodView && a.Theirs != MethodView, "a transaction that locks what it reads writes something")
+				require.True(t, a.Mine != MethodView && a.Theirs != MethodView,
+					"a transaction that locks what it reads writes something")
 				continue
 			}
 			for a := range numMethods {
 				for b := range numMethods {
-					_, one := a.standsFor(mine)
-					_, other := b.standsFor(theirs)
+					_, one := a.canReplace(mine)
+					_, other := b.canReplace(theirs)
 					require.False(t, one && other && Compatible(a.Mode(), b.Mode()), "%v and %v would do", a, b)
 				}
 			}
@@ -96,58 +96,60 @@ func TestAdviceIsTrue(t *testing.T) {
 	}
 	require.Greater(t, given, 100)
 	_, ok := Advise(0, MethodPut.Set())
-	require.False(t, ok, "nothing is claimed of what is not known")
+	require.False(t, ok, "no advice for unknown methods")
 }
 
-// someSets are all sets of one or two methods.
+// someSets returns all sets of one or two methods.
 func someSets() (out []Methods) {
 	for a := MethodNone + 1; a < numMethods; a++ {
 		out = append(out, a.Set())
 		for b := a + 1; b < numMethods; b++ {
-			out = append(out, set(a, b))
+			out = append(out, methodSet(a, b))
 		}
 	}
 	return out
 }
 
-// TestStandsAreDeclaredRight: what stands for others is not of those that it
-// stands for, and needs less.
-func TestStandsAreDeclaredRight(t *testing.T) {
+// TestSubstitutesAreWeaker: a substitute is not among the methods that it replaces, and needs a
+// weaker mode.
+func TestSubstitutesAreWeaker(t *testing.T) {
 	for m := range numMethods {
-		for _, s := range methods[m].stands {
-			require.Contains(t, suggested, m)
-			require.NotZero(t, s.needs)
-			require.Zero(t, s.needs&^s.of)
-			require.Zero(t, s.needs&m.Set(), "%v does not stand for itself", m)
-			require.NotEmpty(t, s.provided)
-			for _, o := range s.needs.Each() {
-				require.NotEqual(t, o.Mode(), m.Mode(), "nothing is won with %v in the place of %v", m, o)
+		for _, s := range methods[m].substitutes {
+			require.Contains(t, substituteOrder, m)
+			require.NotZero(t, s.anyOf)
+			require.Zero(t, s.anyOf&^s.replaces)
+			require.Zero(t, s.anyOf&m.Set(), "%v does not stand for itself", m)
+			require.NotEmpty(t, s.condition)
+			for _, o := range s.anyOf.Each() {
+				require.NotEqual(t, o.Mode(), m.Mode(), "%v is no weaker than %v", m, o)
 			}
 		}
 	}
 }
 
-func TestAdviceOnTheUsualPairs(t *testing.T) {
+func TestAdviceForCommonPairs(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		mine, theirs Methods
 		want         Advice
 	}{
-		{"a put that waits for an add could be an add", set(MethodPut), set(MethodAdd),
+		{"a put that waits for an add could be an add", methodSet(MethodPut), methodSet(MethodAdd),
 			Advice{Mine: MethodAdd, IfMine: "the key is only incremented"}},
-		{"two puts could be adds, both of them", set(MethodPut), set(MethodPut),
-			Advice{Mine: MethodAdd, Theirs: MethodAdd, IfMine: "the key is only incremented", IfTheirs: "the key is only incremented"}},
-		{"a get that waits for a put has no substitute", set(MethodGet), set(MethodPut), Advice{}},
-		{"two gets for update could both be adds", set(MethodGetForUpdate), set(MethodGetForUpdate),
-			Advice{Mine: MethodAdd, Theirs: MethodAdd, IfMine: "the key is only incremented", IfTheirs: "the key is only incremented"}},
-		{"a get for update that waits for a get could be one without", set(MethodGetForUpdate), set(MethodGet),
+		{"two puts could be adds, both of them", methodSet(MethodPut), methodSet(MethodPut),
+			Advice{Mine: MethodAdd, Theirs: MethodAdd, IfMine: "the key is only incremented",
+				IfTheirs: "the key is only incremented"}},
+		{"a get that waits for a put has no substitute", methodSet(MethodGet), methodSet(MethodPut), Advice{}},
+		{"two gets for update could both be adds", methodSet(MethodGetForUpdate), methodSet(MethodGetForUpdate),
+			Advice{Mine: MethodAdd, Theirs: MethodAdd, IfMine: "the key is only incremented",
+				IfTheirs: "the key is only incremented"}},
+		{"a get for update that waits for a get could be one without", methodSet(MethodGetForUpdate), methodSet(MethodGet),
 			Advice{Mine: MethodGet, IfMine: "the key is not written later"}},
-		{"an add that waits for an add-get", set(MethodAdd), set(MethodAddGet),
+		{"an add that waits for an add-get", methodSet(MethodAdd), methodSet(MethodAddGet),
 			Advice{Theirs: MethodAdd, IfTheirs: "the sum is not needed"}},
-		{"reading, and then writing what was counted", set(MethodGet, MethodPut), set(MethodAdd),
+		{"reading, and then writing what was counted", methodSet(MethodGet, MethodPut), methodSet(MethodAdd),
 			Advice{Mine: MethodAdd, IfMine: "the key is only incremented"}},
-		{"a delete goes with nothing", set(MethodDelete), set(MethodPut), Advice{}},
-		{"an update that readers hold", set(MethodPut), set(MethodOpenView),
+		{"a delete is compatible with nothing", methodSet(MethodDelete), methodSet(MethodPut), Advice{}},
+		{"an update that readers hold", methodSet(MethodPut), methodSet(MethodOpenView),
 			Advice{Theirs: MethodReadSnapshot, IfTheirs: "it may read a slightly older state"}},
 	} {
 		a, ok := Advise(test.mine|Interactive, test.theirs)
@@ -156,9 +158,8 @@ func TestAdviceOnTheUsualPairs(t *testing.T) {
 	}
 }
 
-// TestCallsAreNamed: of methods of data types those that ran, and no others that need the
-// same lock.
-func TestCallsAreNamed(t *testing.T) {
+// TestCallsAreNamedByMethod: receipts name the called methods, and no others with the same lock.
+func TestCallsAreNamedByMethod(t *testing.T) {
 	op := func(typ, method string, args ...msg.Datum) *msg.Op {
 		op, err := Call([]byte("k"), typ, method, args)
 		require.NoError(t, err)
@@ -174,8 +175,9 @@ func TestCallsAreNamed(t *testing.T) {
 	require.Equal(t, []Method{MethodGetForUpdate, MethodQuery, MethodUpdate}, both.Each())
 	list := both.With(MethodsOf(op("list", "len")))
 	require.Equal(t, []string{"list.len"}, list.Calls(), "it was a set before")
-	require.Equal(t, MethodAddGet.Set(), MethodsOf(&msg.Op{Kind: msg.OpGet, ForUpdate: true, Methods: uint64(MethodAddGet.Set())}), "what it is asked for")
-	require.Empty(t, call(2, 33).Calls(), "one that is not told apart")
+	require.Equal(t, MethodAddGet.Set(), MethodsOf(&msg.Op{Kind: msg.OpGet, ForUpdate: true,
+		Methods: uint64(MethodAddGet.Set())}), "the operation that it is made for")
+	require.Empty(t, callSet(2, 33).Calls(), "a number that is not recorded")
 	require.Equal(t, "contains on a set", CallWords([]string{"set.contains"}))
 	require.Equal(t, "a, b and c on a box", CallWords([]string{"box.a", "box.b", "box.c"}))
 }

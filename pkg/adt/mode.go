@@ -7,51 +7,48 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Mode is an abstract lock mode: what an operation needs of a key, or of a
-// range of keys, as seen by others. It is one of the four that go for a key
-// whatever it holds, or of a data type: one of the type's kinds, and the part of
-// the value that it is about.
+// Mode is an abstract lock mode: what an operation needs on a key or range. It is one of four
+// generic modes, which are independent of the data type, or a mode of a data type: one of the
+// type's kinds and a part of the value.
 //
 //	bits  0-7   kind
-//	      8-15  data type, 0 for the four
-//	     16-63  hash of the part, 0 for all of it
+//	      8-15  data type, 0 for the generic modes
+//	     16-63  hash of the part, 0 for the whole value
 //
-// Modes are in the log, as long as a transaction is prepared, and in messages:
-// their numbers and the hash must never change.
+// Modes are in the log while a transaction is prepared, and in messages: numbers and the hash never
+// change.
 type Mode uint64
 
 const (
-	// ModeNone needs nothing.
+	// ModeNone needs no lock.
 	ModeNone Mode = iota
-	// ModeRead sees the state.
+	// ModeRead reads the state.
 	ModeRead
-	// ModeAdd changes a counter in a way that commutes with other adds and
-	// sees nothing of it.
+	// ModeAdd changes a counter in a way that commutes with other adds, without reading it.
 	ModeAdd
-	// ModeWrite changes the state in any way, and may see it.
+	// ModeWrite changes and reads the state in any way.
 	ModeWrite
 	numModes
 )
 
-// modeOf is a mode of a data type; part 0 is all of the value.
-func modeOf(t entry.Type, k Kind, part uint64) Mode {
+// newMode returns a mode of a data type; part 0 is the whole value.
+func newMode(t entry.Type, k Kind, part uint64) Mode {
 	return Mode(k) | Mode(t)<<8 | Mode(part)<<16
 }
 
-// Type is the data type that the mode belongs to; ok is false if it is one of
-// the four that go for any key.
+// Type returns the data type of the mode; ok is false for the generic modes.
 func (m Mode) Type() (t entry.Type, ok bool) { return entry.Type(m >> 8), m >= numModes }
 
-// Kind is the type's kind of lock, for a mode of a type.
+// Kind returns the kind of lock of a mode of a data type.
 func (m Mode) Kind() Kind { return Kind(m) }
 
-// Part is the hash of the part of a value that the mode is about, of 48 bits; 0 is
-// all of the value.
+// Part returns the hash of the part, of 48 bits; 0 is the whole value.
 func (m Mode) Part() uint64 { return uint64(m >> 16) }
 
-// OfPart reports whether the mode is about a part of a value only.
+// OfPart reports whether the mode concerns a part of the value only.
 func (m Mode) OfPart() bool { return m >= numModes && m.Part() != 0 }
 
+// String returns the name of the mode with the hash of its part, for logs and tests.
 func (m Mode) String() string {
 	if m < numModes {
 		return [...]string{"none", "read", "add", "write"}[m]
@@ -67,8 +64,8 @@ func (m Mode) String() string {
 	return s
 }
 
-// Name is the mode as messages to other programs name it: "write", and of a data type
-// "set.add". It is empty for ModeNone and for modes that are not known.
+// Name returns the mode's name in messages to other programs: "write", "set.add". It is empty for
+// ModeNone and unknown modes.
 func (m Mode) Name() string {
 	if m < numModes && m != ModeNone {
 		return m.String()
@@ -76,7 +73,7 @@ func (m Mode) Name() string {
 	return m.KindName()
 }
 
-// ModeNamed is the mode with a name, of those for any key; ModeNone if there is none.
+// ModeNamed returns the generic mode with a name, or ModeNone.
 func ModeNamed(name string) Mode {
 	for m := ModeNone + 1; m < numModes; m++ {
 		if m.String() == name {
@@ -86,7 +83,7 @@ func ModeNamed(name string) Mode {
 	return ModeNone
 }
 
-// Valid reports whether m is a mode that can be asked for.
+// Valid reports whether the mode can be requested.
 func (m Mode) Valid() bool {
 	if m < numModes {
 		return m > ModeNone
@@ -95,10 +92,9 @@ func (m Mode) Valid() bool {
 	return t != nil && m.Kind() > 0 && int(m.Kind()) <= len(t.Kinds)
 }
 
-// compatible is the relation for any key, the one place where commutativity
-// becomes concurrency for values and counters: two modes go together if every
-// operation of the one commutes with every operation of the other. Other data
-// types bring a relation of their own.
+// compatible is the relation of the generic modes: two modes are compatible if every operation of
+// the one commutes with every operation of the other. It is where commutativity becomes concurrency
+// for values and counters.
 //
 //	        none read add  write
 //	none     x    x    x    x
@@ -112,8 +108,7 @@ var compatible = [numModes][numModes]bool{
 	ModeWrite: {ModeNone: true},
 }
 
-// Compatible reports whether both modes may be held at once by different
-// transactions. It is symmetric.
+// Compatible reports whether different transactions may hold both modes at once. It is symmetric.
 func Compatible(a, b Mode) bool {
 	if a < numModes && b < numModes {
 		return compatible[a][b]
@@ -121,23 +116,25 @@ func Compatible(a, b Mode) bool {
 	return typedCompatible(a, b)
 }
 
+// typedCompatible compares modes of which at least one is of a data type.
 func typedCompatible(a, b Mode) bool {
 	if a == ModeNone || b == ModeNone {
 		return true
 	}
-	if a.changes() != b.changes() || a.changes() {
+	// Two modes that only read are compatible, whatever their types are.
+	if a.canChange() != b.canChange() || a.canChange() {
 		ta, _ := a.Type()
 		tb, _ := b.Type()
 		if ta != tb || a < numModes || b < numModes {
-			return false // one of them may make what the other finds of a wrong type
+			return false // one may change the type that the other requires
 		}
-		return Lookup(ta).together(a, b)
+		return Lookup(ta).areCompatible(a, b)
 	}
 	return true
 }
 
-// changes reports whether operations of the mode may change something.
-func (m Mode) changes() bool {
+// canChange reports whether an operation of the mode may change the value. An unknown mode may.
+func (m Mode) canChange() bool {
 	if m < numModes {
 		return m > ModeRead
 	}
@@ -145,8 +142,8 @@ func (m Mode) changes() bool {
 	return t == nil || m.Kind() == 0 || int(m.Kind()) > len(t.Kinds) || t.Kinds[m.Kind()-1].Changes
 }
 
-// Join is the least mode that gives what both give. ok is false if there is
-// none: then both are needed.
+// Join returns the weakest mode that covers both. ok is false if there is none: then both are
+// needed.
 func Join(a, b Mode) (mode Mode, ok bool) {
 	switch {
 	case a == b || b == ModeNone:
@@ -163,15 +160,15 @@ func Join(a, b Mode) (mode Mode, ok bool) {
 	return ModeNone, false
 }
 
-// Covers reports whether holding a is as good as holding b: it keeps out all that b
-// does. For modes of data types that follows from what their kinds go with: "alone"
-// of a bounded counter is as good as "add", and all of a set as one member.
+// Covers reports whether holding a suffices where b is needed: a conflicts with everything that b
+// conflicts with. For modes of data types this follows from the relation of their kinds: "alone" of
+// a bounded counter covers "add", and a kind on the whole set covers it on one member.
 func Covers(a, b Mode) bool {
 	switch {
 	case a == b || b == ModeNone || a == ModeWrite:
 		return true
 	case a == ModeRead:
-		return b >= numModes && !b.changes()
+		return b >= numModes && !b.canChange()
 	case a < numModes || b < numModes:
 		return false
 	}
@@ -180,14 +177,12 @@ func Covers(a, b Mode) bool {
 	return ta == tb && Lookup(ta).covers(a, b)
 }
 
-// ModeOf is the mode that an operation on a key or range needs on its span
-// whatever the key holds. One of a data type may need several, or less: see
-// Modes.
+// ModeOf returns the mode that an operation needs on its key or range, whatever the key holds. A
+// call of a data type may need several modes, or weaker ones: see Modes.
 //
-// A blind add needs ModeAdd alone, although it fails on a value: a key's
-// type is changed only under ModeWrite, so adds cannot tell their order from
-// whether they failed. An operation that expects something sees the state, so
-// a conditional write needs ModeWrite and a requirement ModeRead.
+// A blind add needs only ModeAdd, although it fails on a value: the type of a key changes only
+// under ModeWrite, so the failure of an add does not reveal the order of adds. An operation with an
+// expectation reads the state, so a conditional write needs ModeWrite and a requirement ModeRead.
 func ModeOf(op *msg.Op) Mode {
 	switch op.Kind {
 	case msg.OpGet, msg.OpScan:
@@ -208,12 +203,12 @@ func ModeOf(op *msg.Op) Mode {
 	return ModeWrite
 }
 
-// Modes lists what an operation needs of its span, appended to room.
-func Modes(room []Mode, op *msg.Op) []Mode {
+// Modes appends the modes that an operation needs to buf.
+func Modes(buf []Mode, op *msg.Op) []Mode {
 	if t := Lookup(entry.Type(op.Type)); op.IsCall() && t != nil {
 		if m := t.Method(op.Method); m != nil && m.Fits(op.Args) == nil {
-			return t.modes(room, m, m.Kind, op.Args)
+			return t.modes(buf, m, m.Kind, op.Args)
 		}
 	}
-	return append(room, ModeOf(op))
+	return append(buf, ModeOf(op))
 }

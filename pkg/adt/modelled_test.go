@@ -13,16 +13,16 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// single is one key, whose calls are made one after another; now and then its value
-// is stored and read back.
-type single struct {
+// keyState is one key on which calls are executed one after another; its value is sometimes stored
+// and read back.
+type keyState struct {
 	made  *adt.Type
 	value entry.Value
 }
 
-// call makes a call, and gives its answer, the kind of its failure, and the name of
-// the lock that it needed.
-func (k *single) call(t require.TestingT, name string, args ...msg.Datum) (answer []msg.Datum, failed kv.Kind, lock string) {
+// call executes a call and returns its answer, the kind of its failure, and the name of its lock.
+func (k *keyState) call(t require.TestingT, name string, args ...msg.Datum) (answer []msg.Datum, failed kv.Kind,
+	lock string) {
 	op := k.made.MethodByName(name).Op([]byte("k"), args...)
 	method, err := adt.Find(&op)
 	require.NoError(t, err)
@@ -44,31 +44,30 @@ func (k *single) call(t require.TestingT, name string, args ...msg.Datum) (answe
 }
 
 // restore stores the value and reads it back.
-func (k *single) restore() {
+func (k *keyState) restore() {
 	if k.value.Exists() {
 		payload := slices.Clone(adt.Payload(&k.value))
 		k.value = entry.Value{Type: k.value.Type, Version: k.value.Version, Payload: payload}
 	}
 }
 
-// TestStoredFormsOfTypes: what is stored must never change, and what was not
-// stored by the type is refused and breaks nothing.
-func TestStoredFormsOfTypes(t *testing.T) {
+// TestEncodingsAreStable: stored forms never change, and other bytes are rejected.
+func TestEncodingsAreStable(t *testing.T) {
 	for _, row := range []struct {
 		id    entry.Type
-		calls func(*single)
+		calls func(*keyState)
 		form  string
 	}{
-		{adt.TopK, func(k *single) {
+		{adt.TopK, func(k *keyState) {
 			k.call(t, "add", adt.Float(1.5), adt.Bytes([]byte("ann")))
 			k.call(t, "add", adt.Float(-2), adt.Bytes([]byte("bob")))
 		}, "\x01\x02\x3f\xf8\x00\x00\x00\x00\x00\x00\x03ann\xc0\x00\x00\x00\x00\x00\x00\x00\x03bob"},
-		{adt.Summary, func(k *single) { k.call(t, "add", adt.Float(1.5), adt.Float(-2)) },
+		{adt.Summary, func(k *keyState) { k.call(t, "add", adt.Float(1.5), adt.Float(-2)) },
 			"\x01\x02\xff\x91\xf4\x01\xc0\x8d\xb7\x01\x01\x03\x07\xa1\x20\x06\x05\xaf\x31\x07\xa4\x00"},
-		{adt.BoundedCounter, func(k *single) { k.call(t, "create", adt.Int(-1), adt.Int(258), adt.Int(1)) },
+		{adt.BoundedCounter, func(k *keyState) { k.call(t, "create", adt.Int(-1), adt.Int(258), adt.Int(1)) },
 			"\x01\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x00\x00\x00\x01"},
 	} {
-		k := &single{made: adt.Lookup(row.id)}
+		k := &keyState{made: adt.Lookup(row.id)}
 		row.calls(k)
 		require.Equal(t, row.form, string(adt.Payload(&k.value)), k.made.Name)
 		for cut := range len(row.form) {

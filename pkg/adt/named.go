@@ -11,8 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// The methods of values and counters, by which operations that call them by
-// name are told from others: msg.Op.Method of OpGet and the like.
+// The numbers of the methods of values and counters, in msg.Op.Method of operations that call them by name.
 const (
 	valuePut uint32 = iota + 1
 	valueGet
@@ -24,12 +23,13 @@ const (
 	counterAddGet
 )
 
-// plain are values and counters as if they had been declared, for those who
-// call methods by name. The store has operations of its own for them.
-var plain = []*Type{
+// plainTypes declare values and counters for calls by name. The store has operations of its own for
+// them.
+var plainTypes = []*Type{
 	plainType(Value, "value", "A byte string.",
 		[]KindSpec{{Name: "read"}, {Name: "write", Changes: true}}, nil,
-		&TypeMethod{Name: "put", Doc: "Sets the value.", Kind: 2, Changes: true, Params: []Param{{Name: "value", Kind: msg.DatumBytes}}},
+		&TypeMethod{Name: "put", Doc: "Sets the value.", Kind: 2, Changes: true,
+			Params: []Param{{Name: "value", Kind: msg.DatumBytes}}},
 		&TypeMethod{Name: "get", Doc: "Returns the value, or nil.", Kind: 1, Answers: true}),
 	plainType(Counter, "counter", "A signed 64-bit integer. A counter that does not exist is 0.",
 		[]KindSpec{{Name: "read"}, {Name: "add", Changes: true}, {Name: "write", Changes: true}}, []Commutes{{2, 2, Always}},
@@ -39,6 +39,7 @@ var plain = []*Type{
 			Answers: true, Params: []Param{{Name: "n", Kind: msg.DatumInt}}}),
 }
 
+// plainType makes a declaration without functions.
 func plainType(id entry.Type, name, doc string, kinds []KindSpec, commute []Commutes, methods ...*TypeMethod) *Type {
 	t := &Type{ID: id, Name: name, Doc: doc, Kinds: kinds, Methods: methods}
 	for i, m := range methods {
@@ -54,10 +55,9 @@ func plainType(id entry.Type, name, doc string, kinds []KindSpec, commute []Comm
 	return t
 }
 
-// Named finds a type by its name, values and counters too; nil if there is
-// none.
+// Named returns the type with a name, including values and counters, or nil.
 func Named(name string) *Type {
-	for _, t := range plain {
+	for _, t := range plainTypes {
 		if t.Name == name {
 			return t
 		}
@@ -65,17 +65,17 @@ func Named(name string) *Type {
 	return ByName(name)
 }
 
-// All lists all types by number, values and counters too.
-func All() []*Type { return append(slices.Clip(plain), Types()...) }
+// All returns all types by number, including values and counters.
+func All() []*Type { return append(slices.Clip(plainTypes), Types()...) }
 
-// Call is the operation that calls a method by its name. Where a number is
-// wanted, a whole number or its text will do. The error says what there is.
+// Call returns the operation that calls a method by name. For a numeric parameter, an integer or
+// its text is accepted. An error for an unknown name lists the known ones.
 func Call(key []byte, typeName, method string, args Args) (msg.Op, error) {
 	m, err := FindNamed(typeName, method)
 	if err != nil {
 		return msg.Op{}, err
 	}
-	args = m.suited(args)
+	args = m.convertArgs(args)
 	if err := m.Fits(args); err != nil {
 		return msg.Op{}, err
 	}
@@ -96,7 +96,7 @@ func Call(key []byte, typeName, method string, args Args) (msg.Op, error) {
 	return op, nil
 }
 
-// FindType finds a type by its name. The error says what there is.
+// FindType returns the type with a name. The error lists the types.
 func FindType(name string) (*Type, error) {
 	if t := Named(name); t != nil {
 		return t, nil
@@ -108,8 +108,7 @@ func FindType(name string) (*Type, error) {
 	return nil, kv.Errorf(kv.KindInvalid, "unknown data type %.40q; the types are %s", name, strings.Join(names, ", "))
 }
 
-// FindNamed finds a method of a type, both by name. The error says what there
-// is.
+// FindNamed returns a method by the names of type and method. The error lists what exists.
 func FindNamed(typeName, method string) (*TypeMethod, error) {
 	t, err := FindType(typeName)
 	if err != nil {
@@ -117,12 +116,13 @@ func FindNamed(typeName, method string) (*TypeMethod, error) {
 	}
 	m := t.MethodByName(method)
 	if m == nil {
-		return nil, kv.Errorf(kv.KindInvalid, "the type %s has no method %.40q; its methods are %s", t.Name, method, t.MethodNames())
+		return nil, kv.Errorf(kv.KindInvalid, "the type %s has no method %.40q; its methods are %s", t.Name, method,
+			t.MethodNames())
 	}
 	return m, nil
 }
 
-// MethodNames lists the methods for people.
+// MethodNames lists the methods in an error text.
 func (t *Type) MethodNames() string {
 	names := make([]string, len(t.Methods))
 	for i, m := range t.Methods {
@@ -131,7 +131,7 @@ func (t *Type) MethodNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Param is the parameter that an argument is for, nil if there is none.
+// Param returns the parameter of an argument, or nil.
 func (m *TypeMethod) Param(argument int) *Param {
 	for i := range m.Params {
 		if p := &m.Params[i]; p.Many {
@@ -144,17 +144,17 @@ func (m *TypeMethod) Param(argument int) *Param {
 	return nil
 }
 
-// suited makes of arguments what is wanted where there is no doubt: a number of a
-// whole number, and a number or a truth value of its text, which is how a command
-// line has it.
-func (m *TypeMethod) suited(args Args) Args {
+// convertArgs converts arguments to the types of their parameters where that is unambiguous: an
+// integer to a number, and text, as on a command line, to a number or truth value. It does not
+// change args.
+func (m *TypeMethod) convertArgs(args Args) Args {
 	owned := false
 	for i := range args {
 		p := m.Param(i)
 		if p == nil || p.Kind == args[i].Kind {
 			continue
 		}
-		d, ok := suit(args[i], p.Kind)
+		d, ok := convertDatum(args[i], p.Kind)
 		if !ok {
 			continue
 		}
@@ -166,18 +166,18 @@ func (m *TypeMethod) suited(args Args) Args {
 	return args
 }
 
-func suit(d msg.Datum, want msg.DatumKind) (msg.Datum, bool) {
+// convertDatum converts one argument.
+func convertDatum(d msg.Datum, kind msg.DatumKind) (msg.Datum, bool) {
 	switch {
-	case d.Kind == msg.DatumInt && want == msg.DatumFloat:
+	case d.Kind == msg.DatumInt && kind == msg.DatumFloat:
 		return Float(float64(d.Int)), true
 	case d.Kind == msg.DatumBytes:
-		return ParseDatum(string(d.Bytes), want)
+		return ParseDatum(string(d.Bytes), kind)
 	}
 	return d, false
 }
 
-// ParseDatum reads a datum of a kind from its text; ok is false if it is not
-// that of such a one.
+// ParseDatum parses a datum of a kind; ok is false if the text is not valid for it.
 func ParseDatum(text string, kind msg.DatumKind) (d msg.Datum, ok bool) {
 	switch kind {
 	case msg.DatumBytes:
@@ -194,9 +194,8 @@ func ParseDatum(text string, kind msg.DatumKind) (d msg.Datum, ok bool) {
 	return d, false
 }
 
-// PlainAnswer is what a value or a counter answers to an operation that
-// called it by name, of its value; it is nothing for other operations. The value
-// is one of the operation's type, or does not exist.
+// PlainAnswer returns the answer of a value or counter to an operation that called a method by
+// name; nothing for other operations. The value has the operation's type or does not exist.
 func PlainAnswer(op *msg.Op, v *entry.Value) ([]msg.Datum, error) {
 	switch {
 	case op.Method == 0 || op.Kind != msg.OpGet && op.Kind != msg.OpAddGet:

@@ -13,11 +13,11 @@ import (
 // Page is a stored page of a value that may not be in memory.
 type Page = paged.Page
 
-// Absent is the error of what lacks pages of a value. Whoever gets it has them
-// read and filled, and does the same again.
+// Absent is the error of an operation that needs pages which are not in memory. The caller loads
+// the pages and repeats the operation.
 type Absent = paged.Absent
 
-// Lacks are the pages that an error says are lacking; nil if it is another.
+// Lacks returns the pages that err reports as not in memory; nil for other errors.
 func Lacks(err error) []Page {
 	if a := (*Absent)(nil); errors.As(err, &a) {
 		return a.Pages
@@ -25,33 +25,32 @@ func Lacks(err error) []Page {
 	return nil
 }
 
-// Pages is how values of a type are stored in pages, if they can be: those whose
-// elements have names, which are the parts of the type's calls.
+// Pages declares how values of a type are stored in pages: types whose elements have names, which
+// are the parts of the type's calls.
 type Pages[S any] struct {
-	// InPages reports whether a value is in pages, Away about how many of its bytes,
-	// as Size counts them, are not in memory; 0 only if all are.
+	// InPages reports whether a value is in pages. Away approximates how many of its bytes, as
+	// counted by Size, are not in memory; it is 0 only if all are.
 	InPages func(S) bool
 	Away    func(S) int
-	// Store is paged.Map's Store, and InOne its InOne.
+	// Store is paged.Map.Store, and InOne is paged.Map.InOne.
 	Store func(S, *paged.Storing) S
 	InOne func(S) (S, bool)
-	// Refs and Directory append the names of a value's pages and its directory,
-	// which Open reads.
+	// Refs and Directory append the references to a value's pages and its directory, which Open
+	// reads.
 	Refs      func([]entry.PageRef, S) []entry.PageRef
 	Directory func([]byte, S) []byte
 	Open      func(*paged.Reader, *[]entry.PageRef) (S, error)
-	// Missing lists the pages that are not in memory: all of them, or those without
-	// which it is not known whether there are elements of some names.
+	// Missing lists the pages that are not in memory: all, or those needed to know whether elements
+	// of some names exist.
 	Missing func(S, ...string) []Page
-	// Tops is paged.Map's Tops.
+	// Tops is paged.Map.Tops.
 	Tops func(S) ([]Page, int)
-	// Changed appends what became of the element of a name, if anything did, and
-	// Change reads that, patch by patch, and does it again.
+	// Changed appends the change of the named element, if any, to a patch. Change applies patches.
 	Changed func(b []byte, before, after S, name string) []byte
 	Change  func(S, []paged.Reader) (S, error)
 }
 
-// erased takes the Go type of the values away.
+// erased wraps the functions for values of type any.
 func (p *Pages[S]) erased() *Pages[any] {
 	if p == nil {
 		return nil
@@ -73,12 +72,15 @@ func (p *Pages[S]) erased() *Pages[any] {
 	}
 }
 
-// lacking has a panic of what lacks pages, or contradicts them, be an error. What
-// it lacks comes with all that the calls' parts lack, so that one round does.
-func (t *Type) lacking(s any, err *error, parts func() []string) {
+// recoverAbsent converts a panic about absent or damaged pages into an error. It adds all other
+// pages that the calls' parts need, so that one read round suffices. It is deferred: the trees of
+// package paged have no errors in their signatures, because every access could fail.
+func (t *Type) recoverAbsent(s any, err *error, parts func() []string) {
 	switch p := recover().(type) {
 	case nil:
 	case *Absent:
+		// The panic names the first absent page only. The call may need pages of its other parts as
+		// well.
 		if names := parts(); len(names) > 0 {
 			for _, page := range t.pages.Missing(s, names...) {
 				if !slices.Contains(p.Pages, page) {
@@ -94,8 +96,8 @@ func (t *Type) lacking(s any, err *error, parts func() []string) {
 	}
 }
 
-// names are the elements that calls are about, each once, in order.
-func (t *Type) names(calls []msg.Call) (out []string) {
+// elementNames returns the names of the elements that calls concern, each once, in order.
+func (t *Type) elementNames(calls []msg.Call) (out []string) {
 	seen := map[string]bool{}
 	for i := range calls {
 		m := t.Method(calls[i].Method)

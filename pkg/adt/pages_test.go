@@ -14,10 +14,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// pagedTypes are those whose values can be in pages.
-var pagedTypes = []*twinned{&sets, &dicts, &scoredSets}
+// pagedTypes are the types whose values can be in pages.
+var pagedTypes = []*collectionType{&setType, &mapType, &sortedSetType}
 
-// pageStore is where a value's pages are, and its log since it was stored.
+// pageStore has the pages of a value, and its log since it was stored.
 type pageStore struct {
 	t     require.TestingT
 	rows  map[uint64][]byte
@@ -49,8 +49,7 @@ func (p *pageStore) store(v *entry.Value) {
 	p.head, p.patches, p.calls = entry.Value{Type: v.Type, Version: v.Version}, nil, nil
 }
 
-// change logs what calls have made of a value: as a patch of its own, or as one
-// with the calls before.
+// change logs calls on a value, as a patch of their own or combined with the calls before.
 func (p *pageStore) change(before, after *entry.Value, calls []msg.Call, same bool) {
 	if n := len(p.patches); same && len(p.calls) > 0 {
 		p.patches = p.patches[:n-1]
@@ -61,7 +60,7 @@ func (p *pageStore) change(before, after *entry.Value, calls []msg.Call, same bo
 	p.patches = append(p.patches, adt.Patch(&p.under, after, p.calls))
 }
 
-// readBack is the value as it comes from the log, with no page in memory.
+// readBack returns the value as read from the log, with no page in memory.
 func (p *pageStore) readBack() entry.Value {
 	p.calls = nil
 	v, err := adt.Open(p.head, slices.Clone(p.refs), slices.Clone(p.directory))
@@ -70,7 +69,7 @@ func (p *pageStore) readBack() entry.Value {
 	for _, patch := range p.patches {
 		after, err := adt.Patched(&one, patch)
 		require.NoError(p.t, err)
-		one = stands(after)
+		one = stored(after)
 	}
 	if len(p.patches) == 0 {
 		return v
@@ -78,7 +77,7 @@ func (p *pageStore) readBack() entry.Value {
 	after, err := adt.Patched(&v, p.patches...)
 	require.NoError(p.t, err)
 	require.Equal(p.t, adt.Size(&one), adt.Size(&after))
-	return stands(after)
+	return stored(after)
 }
 
 func (p *pageStore) fill(lacks []adt.Page) {
@@ -89,7 +88,7 @@ func (p *pageStore) fill(lacks []adt.Page) {
 	}
 }
 
-// plan plans a call as often as it lacks pages.
+// plan plans a call until it needs no more pages.
 func (p *pageStore) plan(r *adt.Request) (plan adt.Plan, rounds int) {
 	for ; ; rounds++ {
 		plan, _ = r.Plan(nil)
@@ -111,16 +110,15 @@ func (p *pageStore) apply(id entry.Type, v *entry.Value, calls []msg.Call) entry
 	}
 }
 
-// TestPagesAgainstWholeValues makes the same calls of a value that is in pages,
-// which come and go, and of one that is not. What is planned and not made until
-// later lacks nothing then.
-func TestPagesAgainstWholeValues(t *testing.T) {
+// TestPagedValuesMatchWholeValues executes the same calls on a value in pages, which are loaded and
+// evicted, and on a whole value. A call that was planned needs no page later.
+func TestPagedValuesMatchWholeValues(t *testing.T) {
 	for _, w := range pagedTypes {
-		t.Run(adt.TypeName(w.id), func(t *testing.T) { rapid.Check(t, w.inPages) })
+		t.Run(adt.TypeName(w.id), func(t *testing.T) { rapid.Check(t, w.comparePages) })
 	}
 }
 
-func (w *twinned) inPages(t *rapid.T) {
+func (w *collectionType) comparePages(t *rapid.T) {
 	p := &pageStore{t: t, rows: map[uint64][]byte{}, bytes: rapid.SampledFrom([]int{1, 6, 20}).Draw(t, "page")}
 	whole, v := entry.Value{}, entry.Value{}
 	var later [][]msg.Call
@@ -129,7 +127,7 @@ func (w *twinned) inPages(t *rapid.T) {
 		want, _ := (&adt.Request{Method: w.method(name), Args: a, Value: &whole}).Plan(nil)
 		plan, rounds := p.plan(&adt.Request{Method: w.method(name), Args: a, Value: &v})
 		require.Equal(t, kv.KindOf(want.Err), kv.KindOf(plan.Err))
-		require.Equal(t, show(want.Answer), show(plan.Answer), "%s %s", name, show(a))
+		require.Equal(t, format(want.Answer), format(plan.Answer), "%s %s", name, format(a))
 		require.Equal(t, want.Need, plan.Need)
 		require.LessOrEqual(t, rounds, 6)
 		if len(plan.Calls) > 0 && plan.Err == nil {
@@ -140,18 +138,19 @@ func (w *twinned) inPages(t *rapid.T) {
 			}
 			after, err := adt.Apply(w.id, &whole, plan.Calls)
 			require.NoError(t, err)
-			whole = stands(after)
+			whole = stored(after)
 			if adt.InPages(&v) && next.Type != entry.TypeDeleted {
 				p.change(&v, &next, plan.Calls, rapid.Bool().Draw(t, "same row"))
 			}
-			v = stands(next)
+			v = stored(next)
 		}
 		require.Equal(t, whole.Exists(), v.Exists())
 		if !v.Exists() {
 			later = nil
 			continue
 		}
-		require.Equal(t, adt.Size(&entry.Value{Type: w.id, State: whole.State}), adt.Size(&entry.Value{Type: w.id, State: v.State}))
+		require.Equal(t, adt.Size(&entry.Value{Type: w.id, State: whole.State}),
+			adt.Size(&entry.Value{Type: w.id, State: v.State}))
 		for _, calls := range later {
 			require.Empty(t, adt.Unneeded(&v, calls), "what was planned lacks pages")
 		}
@@ -168,24 +167,24 @@ func (w *twinned) inPages(t *rapid.T) {
 		if missing := adt.Missing(&v); len(missing) > 0 {
 			p.fill(missing)
 		}
-		require.Equal(t, adt.Payload(&entry.Value{Type: w.id, State: whole.State}), adt.Payload(&entry.Value{Type: w.id, State: v.State}))
+		require.Equal(t, adt.Payload(&entry.Value{Type: w.id, State: whole.State}),
+			adt.Payload(&entry.Value{Type: w.id, State: v.State}))
 	}
 }
 
-// TestAPatchThatEmptiesAPageAndFillsItAgain: transactions whose changes share a
-// row take the last element from a page that is not in memory, and put another one
-// there, of which the value before them does not know.
-func TestAPatchThatEmptiesAPageAndFillsItAgain(t *testing.T) {
+// TestPatchEmptiesAndRefillsPage: transactions that share a row remove the last element of an
+// absent page and add another element there, which the value before them does not have.
+func TestPatchEmptiesAndRefillsPage(t *testing.T) {
 	p := &pageStore{t: t, rows: map[uint64][]byte{}, bytes: 1}
 	v := entry.Value{}
 	call := func(name string, same bool, args ...string) {
-		plan, _ := p.plan(&adt.Request{Method: sets.method(name), Args: texts(args), Value: &v})
+		plan, _ := p.plan(&adt.Request{Method: setType.method(name), Args: texts(args), Value: &v})
 		require.NoError(t, plan.Err)
-		after := p.apply(sets.id, &v, plan.Calls)
+		after := p.apply(setType.id, &v, plan.Calls)
 		if adt.InPages(&v) {
 			p.change(&v, &after, plan.Calls, same)
 		}
-		v = stands(after)
+		v = stored(after)
 	}
 	call("add", false, "m", "z")
 	p.store(&v)
@@ -194,9 +193,9 @@ func TestAPatchThatEmptiesAPageAndFillsItAgain(t *testing.T) {
 	v, p.read = p.readBack(), 0
 	call("remove", false, "b")
 	call("add", true, "a")
-	require.Zero(t, p.read, "nothing of this needs a page")
+	require.Zero(t, p.read, "no page is needed")
 	v = p.readBack()
-	members, _ := p.plan(&adt.Request{Method: sets.method("members"), Value: &v})
+	members, _ := p.plan(&adt.Request{Method: setType.method("members"), Value: &v})
 	require.Equal(t, texts([]string{"a", "z"}), members.Answer)
 }
 
@@ -207,17 +206,19 @@ func texts(of []string) (out []msg.Datum) {
 	return out
 }
 
-// TestLittleIsReadOfALargeValue: how many bytes of pages one call reads of a value
-// with 100,000 elements.
-func TestLittleIsReadOfALargeValue(t *testing.T) {
+// TestCallsReadFewPages bounds the bytes of pages that one call reads of a value with 100,000
+// elements.
+func TestCallsReadFewPages(t *testing.T) {
 	for _, w := range pagedTypes {
 		p := &pageStore{t: t, rows: map[uint64][]byte{}, bytes: 8192}
 		v := w.full(t)
 		p.store(&v)
 		for name, args := range map[string][]msg.Datum{
-			"contains": data(member(70_000)), "get": data(member(70_000)), "score": data(member(70_000)), "rank": data(member(70_000)),
-			"range-by-rank": data(50_000, 50_009), "len": nil, "increment": data(member(70_000), 1.0), "range-by-rev-rank": data(0, 0),
-			"range-by-score": data(1e6, 1e9, 3),
+			"contains": data(member(70_000)), "get": data(member(70_000)), "score": data(member(70_000)),
+			"rank":          data(member(70_000)),
+			"range-by-rank": data(50_000, 50_009), "len": nil, "increment": data(member(70_000), 1.0),
+			"range-by-rev-rank": data(0, 0),
+			"range-by-score":    data(1e6, 1e9, 3),
 		} {
 			if w.id == adt.Map && name == "increment" {
 				args[1] = adt.Int(1)
@@ -233,7 +234,8 @@ func TestLittleIsReadOfALargeValue(t *testing.T) {
 				_, err := adt.Apply(w.id, &cold, plan.Calls)
 				require.NoError(t, err, "what was planned can be made")
 			}
-			t.Logf("%s of a %s: %d bytes of pages in %d rounds, beside a directory of %d", name, adt.TypeName(w.id), p.read, rounds, len(p.directory))
+			t.Logf("%s of a %s: %d bytes of pages in %d rounds, beside a directory of %d", name, adt.TypeName(w.id), p.read,
+				rounds, len(p.directory))
 			require.LessOrEqual(t, p.read, 2*9000)
 			require.LessOrEqual(t, rounds, 2)
 		}
@@ -241,16 +243,16 @@ func TestLittleIsReadOfALargeValue(t *testing.T) {
 	}
 }
 
-// TestWhatIsInMemoryCounts: half of a sorted set is in memory if all of its members
-// are that are found by score, and none by name.
-func TestWhatIsInMemoryCounts(t *testing.T) {
+// TestUnloadedBytesOfSortedSet: half of a sorted set is in memory if its members are loaded by
+// score and not by name.
+func TestUnloadedBytesOfSortedSet(t *testing.T) {
 	p := &pageStore{t: t, rows: map[uint64][]byte{}, bytes: 8192}
-	v := scoredSets.full(t)
+	v := sortedSetType.full(t)
 	whole := adt.Memory(&v)
 	p.store(&v)
 	cold := p.readBack()
 	require.Less(t, adt.Memory(&cold), whole/10)
-	all, _ := p.plan(&adt.Request{Method: scoredSets.method("range-by-rank"), Args: data(0, -1), Value: &cold})
+	all, _ := p.plan(&adt.Request{Method: sortedSetType.method("range-by-rank"), Args: data(0, -1), Value: &cold})
 	require.NoError(t, all.Err)
 	require.InDelta(t, whole/2, adt.Memory(&cold), float64(whole)/10)
 	require.Positive(t, adt.Away(&cold))
@@ -259,25 +261,25 @@ func TestWhatIsInMemoryCounts(t *testing.T) {
 	require.Equal(t, whole, adt.Memory(&cold))
 }
 
-// TestOneRoundForManyMembers: what a call lacks of several members is told at
-// once.
-func TestOneRoundForManyMembers(t *testing.T) {
+// TestAbsentPagesAreReportedTogether: all pages that a call on several members needs are reported
+// at once.
+func TestAbsentPagesAreReportedTogether(t *testing.T) {
 	p := &pageStore{t: t, rows: map[uint64][]byte{}, bytes: 1000}
-	v := sets.full(t)
+	v := setType.full(t)
 	p.store(&v)
 	cold := p.readBack()
 	var many []msg.Datum
 	for i := range 50 {
 		many = append(many, data(member(i))...)
 	}
-	_, rounds := p.plan(&adt.Request{Method: sets.method("remove"), Args: many, Value: &cold})
+	_, rounds := p.plan(&adt.Request{Method: setType.method("remove"), Args: many, Value: &cold})
 	require.Equal(t, 1, rounds)
-	whole, rounds := p.plan(&adt.Request{Method: sets.method("members"), Value: &cold})
+	whole, rounds := p.plan(&adt.Request{Method: setType.method("members"), Value: &cold})
 	require.Len(t, whole.Answer, large)
 	require.Equal(t, 1, rounds)
 }
 
-// TestDamagedPatchesAreErrors, and never a panic.
+// TestDamagedPatchesAreErrors: a damaged patch is an error and never a panic.
 func TestDamagedPatchesAreErrors(t *testing.T) {
 	for _, w := range pagedTypes {
 		p := &pageStore{t: t, rows: map[uint64][]byte{}, bytes: 1000}
@@ -295,14 +297,14 @@ func TestDamagedPatchesAreErrors(t *testing.T) {
 		require.NoError(t, err, "the page is not there to tell")
 		after.Version = v.Version
 		p.fill(adt.Missing(&after))
-		r := adt.Request{Method: adt.Lookup(w.id).Methods[0], Args: w.oneOf(name), Value: &after}
+		r := adt.Request{Method: adt.Lookup(w.id).Methods[0], Args: w.elementArgs(name), Value: &after}
 		plan, _ := r.Plan(nil)
 		require.Equal(t, kv.KindCorrupt, kv.KindOf(plan.Err), "%v", plan.Err)
 	}
 }
 
-// oneOf are the arguments by which the first method names one element.
-func (w *twinned) oneOf(name string) []msg.Datum {
+// elementArgs returns the arguments of the first method for one element.
+func (w *collectionType) elementArgs(name string) []msg.Datum {
 	switch w.id {
 	case adt.Map:
 		return data(name, "")
@@ -312,20 +314,22 @@ func (w *twinned) oneOf(name string) []msg.Datum {
 	return data(name)
 }
 
-// TestStoredFormsOfPages never change: the bytes of a directory, a page and a
-// patch of each type.
-func TestStoredFormsOfPages(t *testing.T) {
+// TestPageEncodingsAreStable: the bytes of a directory, a page and a patch of each type never
+// change.
+func TestPageEncodingsAreStable(t *testing.T) {
 	for _, x := range []struct {
-		w                *twinned
+		w                *collectionType
 		op, then         msg.Op
 		directory, patch string
 		pages            []string
 	}{
-		{&sets, sets.op("add", "a", "bc"), sets.op("remove", "a"), "\x01\x01\x01a\x02\x05\x00", "\x01\x01a\x01\x02", []string{"\x01\x02\x01a\x02bc"}},
-		{&dicts, dicts.op("set", "a", "1", "b", ""), dicts.op("set", "a", "2", "c", "3"), "\x01\x01\x01a\x02\x07\x00",
+		{&setType, setType.op("add", "a", "bc"), setType.op("remove", "a"), "\x01\x01\x01a\x02\x05\x00", "\x01\x01a\x01\x02",
+			[]string{"\x01\x02\x01a\x02bc"}},
+		{&mapType, mapType.op("set", "a", "1", "b", ""), mapType.op("set", "a", "2", "c", "3"), "\x01\x01\x01a\x02\x07\x00",
 			"\x01\x01a\x03\x04\x012\x01c\x02\x013", []string{"\x01\x02\x01a\x011\x01b\x00"}},
-		{&scoredSets, scoredSets.op("add", 0.000002, "a", -0.000001, "b"), scoredSets.op("increment", "b", 0.000004),
-			"\x01\x01\x01a\x02\x06\x00\x01\x01\x01b\x02\x06\x00", "\x01\x01b\x03\x01\x06", []string{"\x01\x02\x01a\x04\x01b\x01", "\x01\x02\x01\x01b\x04\x01a"}},
+		{&sortedSetType, sortedSetType.op("add", 0.000002, "a", -0.000001, "b"), sortedSetType.op("increment", "b", 0.000004),
+			"\x01\x01\x01a\x02\x06\x00\x01\x01\x01b\x02\x06\x00", "\x01\x01b\x03\x01\x06",
+			[]string{"\x01\x02\x01a\x04\x01b\x01", "\x01\x02\x01\x01b\x04\x01a"}},
 	} {
 		p := &pageStore{t: t, rows: map[uint64][]byte{}, bytes: 1000}
 		v := x.w.value(t, x.op)
@@ -341,23 +345,24 @@ func TestStoredFormsOfPages(t *testing.T) {
 	}
 }
 
-// FuzzPages: a directory, a patch or a page that was damaged is an error, or a
-// value that can be looked at.
+// FuzzPages: damaged directories, patches and pages are errors, or values that can be read.
 func FuzzPages(f *testing.F) {
 	for _, w := range pagedTypes {
-		f.Add(uint8(w.id), []byte("\x01\x02\x01a\x02\x05\x00\x01c\x01\x02\x01\x02\x05\x01d\x01\x01e"), []byte("\x01\x01a\x01\x02"), []byte("\x01\x02\x01a\x02bc"))
+		f.Add(uint8(w.id), []byte("\x01\x02\x01a\x02\x05\x00\x01c\x01\x02\x01\x02\x05\x01d\x01\x01e"),
+			[]byte("\x01\x01a\x01\x02"), []byte("\x01\x02\x01a\x02bc"))
 	}
 	f.Fuzz(func(t *testing.T, id uint8, directory, patch, page []byte) {
-		if !slices.ContainsFunc(pagedTypes, func(w *twinned) bool { return uint8(w.id) == id }) {
+		if !slices.ContainsFunc(pagedTypes, func(w *collectionType) bool { return uint8(w.id) == id }) {
 			return
 		}
-		v, err := adt.Open(entry.Value{Type: entry.Type(id), Version: kv.Version{Write: 1}}, make([]entry.PageRef, 2), bytes.Clone(directory))
+		v, err := adt.Open(entry.Value{Type: entry.Type(id), Version: kv.Version{Write: 1}}, make([]entry.PageRef, 2),
+			bytes.Clone(directory))
 		if err != nil {
 			require.Equal(t, kv.KindCorrupt, kv.KindOf(err))
 			return
 		}
 		if after, err := adt.Patched(&v, patch); err == nil {
-			v = stands(after)
+			v = stored(after)
 		}
 		for _, x := range adt.Missing(&v) {
 			_ = x.Fill(page)

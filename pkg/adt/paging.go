@@ -7,7 +7,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// pagesOf is how a value that is in memory is stored in pages, nil if it is not.
+// pagesOf returns the declaration of pages if v is in pages, else nil.
 func pagesOf(v *entry.Value) *Pages[any] {
 	if v.State == nil {
 		return nil
@@ -27,7 +27,7 @@ func CanBePaged(v *entry.Value) bool {
 	return t != nil && t.pages != nil
 }
 
-// Away is about how many bytes of a value are not in memory.
+// Away approximates the number of bytes of a value that are not in memory.
 func Away(v *entry.Value) int {
 	if p := pagesOf(v); p != nil {
 		return p.Away(v.State)
@@ -35,7 +35,7 @@ func Away(v *entry.Value) int {
 	return 0
 }
 
-// Missing lists the pages of a value that are not in memory.
+// Missing returns the pages of a value that are not in memory.
 func Missing(v *entry.Value) []Page {
 	if Away(v) == 0 {
 		return nil
@@ -43,8 +43,8 @@ func Missing(v *entry.Value) []Page {
 	return pagesOf(v).Missing(v.State)
 }
 
-// Tops lists the pages of a value that are not in memory and of which changes are
-// kept beside them, and about how many bytes those take.
+// Tops returns the absent pages of a value that have buffered changes, and the approximate size of
+// these changes.
 func Tops(v *entry.Value) ([]Page, int) {
 	if Away(v) == 0 {
 		return nil, 0
@@ -52,8 +52,8 @@ func Tops(v *entry.Value) ([]Page, int) {
 	return pagesOf(v).Tops(v.State)
 }
 
-// Unneeded reports that calls can be made of a value without any page that is
-// not in memory, or lists those that they lack.
+// Unneeded returns the absent pages without which calls cannot be applied to a value; nil if there
+// are none.
 func Unneeded(v *entry.Value, calls []msg.Call) (lacks []Page) {
 	if Away(v) == 0 {
 		return nil
@@ -62,13 +62,12 @@ func Unneeded(v *entry.Value, calls []msg.Call) (lacks []Page) {
 	return Lacks(err)
 }
 
-// Storing is how pages are made: about how many bytes each has, and who takes
-// their stored forms and names them.
+// Storing configures the writing of pages: their approximate size, and the function that stores and
+// names them.
 type Storing = paged.Storing
 
-// StoreInPages stores a value in pages, of which put takes those that are new.
-// It changes v to the value as it is stored, and returns all its pages and the
-// directory.
+// StoreInPages stores a value in pages and passes the new pages to to. It changes v to the value as
+// stored, and returns the references to all its pages and the directory.
 func StoreInPages(v *entry.Value, to *Storing) ([]entry.PageRef, []byte, error) {
 	t := Lookup(v.Type)
 	s, err := t.state(v)
@@ -79,8 +78,8 @@ func StoreInPages(v *entry.Value, to *Storing) ([]entry.PageRef, []byte, error) 
 	return t.pages.Refs(nil, v.State), t.pages.Directory([]byte{directoryForm}, v.State), nil
 }
 
-// InOnePiece has a value be in one piece again, if it is in memory, and reports
-// whether it is.
+// InOnePiece converts a value in pages to one in one piece if all of it is in memory, and reports
+// whether v is in one piece.
 func InOnePiece(v *entry.Value) bool {
 	p := pagesOf(v)
 	if p == nil {
@@ -93,21 +92,22 @@ func InOnePiece(v *entry.Value) bool {
 	return ok
 }
 
-// The first bytes of a directory and of a patch; later layouts take other numbers.
+// The first bytes of a directory and of a patch; later layouts get other numbers.
 const (
 	directoryForm = 1
 	patchForm     = 1
 )
 
-// Open is a value in pages, none of which is in memory, of its directory. head
-// has its type and identity.
+// Open returns a value in pages from its directory, with no page in memory. head has its type and
+// version.
 func Open(head entry.Value, refs []entry.PageRef, directory []byte) (entry.Value, error) {
 	t := Lookup(head.Type)
 	if t == nil || t.pages == nil {
 		return head, kv.Errorf(kv.KindInvalid, "data type %d does not store values in pages", head.Type)
 	}
 	if len(directory) == 0 || directory[0] != directoryForm {
-		return head, kv.Errorf(kv.KindCorrupt, "the directory of a stored %s has an unknown version; it may have been written by a newer linchpin", t.Name)
+		return head, kv.Errorf(kv.KindCorrupt,
+			"the directory of a stored %s has an unknown version; it may have been written by a newer linchpin", t.Name)
 	}
 	r := paged.Reader{Rest: string(directory[1:])}
 	s, err := t.pages.Open(&r, &refs)
@@ -124,19 +124,19 @@ func Open(head entry.Value, refs []entry.PageRef, directory []byte) (entry.Value
 	return head, nil
 }
 
-// Patch writes what calls have made of a value in pages: what became of each
-// element that they are about.
+// Patch encodes the effect of calls on a value in pages: the change of each element that they
+// concern.
 func Patch(before, after *entry.Value, calls []msg.Call) []byte {
 	t := Lookup(after.Type)
 	b := []byte{patchForm}
-	for _, name := range t.names(calls) {
+	for _, name := range t.elementNames(calls) {
 		b = t.pages.Changed(b, before.State, after.State, name)
 	}
 	return b
 }
 
-// Patched is a value in pages after patches, the oldest first, without an
-// identity. It lacks no page.
+// Patched returns a value in pages after patches, oldest first, without a version. It needs no
+// page.
 func Patched(v *entry.Value, patches ...[]byte) (out entry.Value, err error) {
 	p := pagesOf(v)
 	if p == nil {
@@ -145,15 +145,16 @@ func Patched(v *entry.Value, patches ...[]byte) (out entry.Value, err error) {
 	rs := make([]paged.Reader, len(patches))
 	for i, b := range patches {
 		if len(b) == 0 || b[0] != patchForm {
-			return out, kv.Errorf(kv.KindCorrupt, "a stored change has an unknown version; it may have been written by a newer linchpin")
+			return out, kv.Errorf(kv.KindCorrupt,
+				"a stored change has an unknown version; it may have been written by a newer linchpin")
 		}
 		rs[i].Rest = string(b[1:])
 	}
 	t, s := Lookup(v.Type), v.State
-	defer t.lacking(s, &err, func() []string { return nil })
+	defer t.recoverAbsent(s, &err, func() []string { return nil })
 	s, err = p.Change(s, rs)
 	if err != nil {
 		return out, kv.Errorf(kv.KindCorrupt, "a stored change of a %s cannot be read: %v", t.Name, err)
 	}
-	return t.changed(s), nil
+	return t.newValue(s), nil
 }

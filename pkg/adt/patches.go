@@ -9,14 +9,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 )
 
-// How an element is in a patch: whether it was there, and is.
+// Flags of an element in a patch.
 const (
-	wasThere = 1 << iota
-	isThere
+	existedBefore = 1 << iota
+	existsAfter
 )
 
-// oneMap is how a value is stored in pages that is a Map by names.
-func oneMap[V comparable](f *paged.Form[string, V]) *Pages[paged.Map[string, V]] {
+// mapPages declares the pages of a type whose values are one Map by name.
+func mapPages[V comparable](f *paged.Form[string, V]) *Pages[paged.Map[string, V]] {
 	type S = paged.Map[string, V]
 	return &Pages[S]{
 		InPages: S.InPages, Away: S.Away, InOne: S.InOne, Missing: S.Missing, Tops: S.Tops,
@@ -30,7 +30,7 @@ func oneMap[V comparable](f *paged.Form[string, V]) *Pages[paged.Map[string, V]]
 			if was == is && old == now {
 				return b
 			}
-			b = append(paged.AppendText(b, name), flags(was, is))
+			b = append(paged.AppendText(b, name), elementFlags(was, is))
 			if was {
 				b = paged.AppendLength(b, f.Order.Bytes(name, old))
 			}
@@ -41,7 +41,7 @@ func oneMap[V comparable](f *paged.Form[string, V]) *Pages[paged.Map[string, V]]
 		},
 		Change: func(s S, patches []paged.Reader) (S, error) {
 			net := map[string]paged.Change[string, V]{}
-			err := eachChange(patches, func(r *paged.Reader, name string, was, is bool) (err error) {
+			err := readPatches(patches, func(r *paged.Reader, name string, was, is bool) (err error) {
 				c := paged.Change[string, V]{Key: name, Was: was, Is: is}
 				if was {
 					c.Old, err = r.Length()
@@ -49,9 +49,11 @@ func oneMap[V comparable](f *paged.Form[string, V]) *Pages[paged.Map[string, V]]
 				if err == nil && is {
 					c.Value, err = f.ReadValue(r)
 				}
+				// Within the patches an element can change repeatedly. Each change must start where the
+				// previous one has ended; otherwise a row is missing or damaged.
 				if before, ok := net[name]; ok {
 					if before.Is != was || was && f.Order.Bytes(name, before.Value) != c.Old {
-						return errPatches
+						return errPatchOrder
 					}
 					c.Was, c.Old = before.Was, before.Old
 				}
@@ -61,15 +63,15 @@ func oneMap[V comparable](f *paged.Form[string, V]) *Pages[paged.Map[string, V]]
 			if err != nil {
 				return s, err
 			}
-			return s.Change(inOrder(f.Order, net)...), nil
+			return s.Change(sortedChanges(f.Order, net)...), nil
 		},
 	}
 }
 
-var errPatches = errors.New("one change does not go on where the one before has ended")
+var errPatchOrder = errors.New("one change does not go on where the one before has ended")
 
-// inOrder are net changes in the order of their keys.
-func inOrder[K comparable, V any](o *tree.Order[K, V], net map[K]paged.Change[K, V]) []paged.Change[K, V] {
+// sortedChanges returns net changes in the order of their keys.
+func sortedChanges[K comparable, V any](o *tree.Order[K, V], net map[K]paged.Change[K, V]) []paged.Change[K, V] {
 	out := make([]paged.Change[K, V], 0, len(net))
 	for _, c := range net {
 		if c.Was || c.Is {
@@ -80,8 +82,8 @@ func inOrder[K comparable, V any](o *tree.Order[K, V], net map[K]paged.Change[K,
 	return out
 }
 
-// eachChange reads patches, the oldest first.
-func eachChange(patches []paged.Reader, read func(r *paged.Reader, name string, was, is bool) error) error {
+// readPatches reads patches, oldest first.
+func readPatches(patches []paged.Reader, read func(r *paged.Reader, name string, was, is bool) error) error {
 	for i := range patches {
 		for r := &patches[i]; r.Rest != ""; {
 			name, was, is, err := readFlags(r)
@@ -96,26 +98,26 @@ func eachChange(patches []paged.Reader, read func(r *paged.Reader, name string, 
 	return nil
 }
 
-func flags(was, is bool) (b byte) {
+// elementFlags encodes whether an element existed before a change and exists after it.
+func elementFlags(was, is bool) (b byte) {
 	if was {
-		b |= wasThere
+		b |= existedBefore
 	}
 	if is {
-		b |= isThere
+		b |= existsAfter
 	}
 	return b
 }
 
-// readFlags reads of a change the element's name, and whether it was there and
-// is.
+// readFlags reads the name and the flags of a change.
 func readFlags(r *paged.Reader) (name string, was, is bool, err error) {
 	var b byte
 	name, err = r.Text()
 	if err == nil {
 		b, err = r.Byte()
 	}
-	if err == nil && (b == 0 || b > wasThere|isThere) {
+	if err == nil && (b == 0 || b > existedBefore|existsAfter) {
 		err = errors.New("it changes what was not there and is not")
 	}
-	return name, b&wasThere != 0, b&isThere != 0, err
+	return name, b&existedBefore != 0, b&existsAfter != 0, err
 }

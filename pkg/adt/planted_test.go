@@ -8,18 +8,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestPlantedErrorsInTypesAreFound: copies of linchpin's own types with an error
-// each are refuted, with few rounds, as when a server starts.
-func TestPlantedErrorsInTypesAreFound(t *testing.T) {
+// TestPlantedErrorsAreRefuted: copies of linchpin's own types with one error each are refuted in
+// few rounds, as at the start of a server.
+func TestPlantedErrorsAreRefuted(t *testing.T) {
 	planted(t, boundedSpec, map[string]func(*Spec[bounded]){
-		"adds and refusals for want of stock": commuting[bounded](boundedNoneLeft, boundedAdd),
-		"a get beside subtractions":           commuting[bounded](boundedGet, boundedSubtract),
-		"a get beside who waits to be alone":  commuting[bounded](boundedGet, boundedAlone),
-		"alone, and not quite":                commuting[bounded](boundedAlone, boundedSubtract),
-		"bounds that are about to be made":    commuting[bounded](boundedBounds, boundedCreate),
-		"grants without regard to others":     blindfold(3, func(v *View[bounded]) { v.Others = func(func([]msg.Call)) {} }),
-		"the same when it answers":            blindfold(5, func(v *View[bounded]) { v.Others = func(func([]msg.Call)) {} }),
-		"answers ahead that are not reserved": blindfold(5, func(v *View[bounded]) { v.Ahead = false }),
+		"adds and refusals for want of stock": withCommuting[bounded](boundedNoneLeft, boundedAdd),
+		"a get beside subtractions":           withCommuting[bounded](boundedGet, boundedSubtract),
+		"a get beside the lock alone":         withCommuting[bounded](boundedGet, boundedAlone),
+		"alone, and not quite":                withCommuting[bounded](boundedAlone, boundedSubtract),
+		"bounds that are about to be made":    withCommuting[bounded](boundedBounds, boundedCreate),
+		"grants without regard to others": hideFromPlan(3,
+			func(v *View[bounded]) { v.Others = func(func([]msg.Call)) {} }),
+		"the same when it answers": hideFromPlan(5,
+			func(v *View[bounded]) { v.Others = func(func([]msg.Call)) {} }),
+		"answers ahead that are not reserved": hideFromPlan(5, func(v *View[bounded]) { v.Ahead = false }),
 		"a stored form without the ceiling": func(s *Spec[bounded]) {
 			encode := s.Encode
 			s.Encode = func(b bounded) []byte { b.ceiling = max(b.value, 1<<20); return encode(b) }
@@ -29,8 +31,8 @@ func TestPlantedErrorsInTypesAreFound(t *testing.T) {
 		},
 	})
 	planted(t, summarySpec, map[string]func(*Spec[summaryState]){
-		"the extremes beside any add": commuting[summaryState](summaryExtremes, summaryAdd),
-		"a sum beside adds inside":    commuting[summaryState](summaryStats, summaryInside),
+		"the extremes beside any add": withCommuting[summaryState](summaryExtremes, summaryAdd),
+		"a sum beside adds inside":    withCommuting[summaryState](summaryStats, summaryInside),
 		"sums that round": func(s *Spec[summaryState]) {
 			s.Methods[0].Apply = func(b summaryState, a Args) (summaryState, error) {
 				b, err := addToSummary(b, a)
@@ -51,8 +53,8 @@ func TestPlantedErrorsInTypesAreFound(t *testing.T) {
 		},
 	})
 	planted(t, topSpec, map[string]func(*Spec[topState]){
-		"the very best beside any add": commuting[topState](topMax, topAdd),
-		"the best beside lesser ones":  commuting[topState](topRead, topLower),
+		"the very best beside any add": withCommuting[topState](topMax, topAdd),
+		"the best beside lesser ones":  withCommuting[topState](topRead, topLower),
 		"the last score counts": func(s *Spec[topState]) {
 			s.Methods[0].Plan = func(_ *View[topState], a Args) Plan { return As(topAdd, 1, a) }
 			s.Methods[0].Apply = func(b topState, a Args) (topState, error) {
@@ -71,7 +73,7 @@ func TestPlantedErrorsInTypesAreFound(t *testing.T) {
 	})
 }
 
-// planted checks copies of a type.
+// planted checks copies of a type, each with one error.
 func planted[S any](t *testing.T, spec func() Spec[S], errors map[string]func(*Spec[S])) {
 	for name, plant := range errors {
 		t.Run(spec().Name+"/"+name, func(t *testing.T) {
@@ -86,12 +88,12 @@ func planted[S any](t *testing.T, spec func() Spec[S], errors map[string]func(*S
 	}
 }
 
-func commuting[S any](a, b Kind) func(*Spec[S]) {
+func withCommuting[S any](a, b Kind) func(*Spec[S]) {
 	return func(s *Spec[S]) { s.Commute = append(s.Commute, Commutes{a, b, Always}) }
 }
 
-// blindfold has a method plan with a part of its view hidden.
-func blindfold(method int, hide func(*View[bounded])) func(*Spec[bounded]) {
+// hideFromPlan hides a part of the view from a method's Plan.
+func hideFromPlan(method int, hide func(*View[bounded])) func(*Spec[bounded]) {
 	return func(s *Spec[bounded]) {
 		plan := s.Methods[method-1].Plan
 		s.Methods[method-1].Plan = func(v *View[bounded], a Args) Plan {

@@ -12,8 +12,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Type is a declared data type, without the Go type of its values: a value is
-// an any that only the type itself looks into.
+// Type is a declared data type without the Go type of its values: a value is an any that only the
+// type decodes.
 type Type struct {
 	ID      entry.Type
 	Name    string
@@ -27,18 +27,18 @@ type Type struct {
 	size    func(any) int
 	// elements is nil if the type does not count them.
 	elements func(any) int
-	// pages is nil where values are never in pages.
+	// pages is nil if values are always stored whole.
 	pages *Pages[any]
-	// relation is by kinds; parts decide where it says OtherPart.
+	// relation has the condition for each pair of kinds.
 	relation [][]When
-	// coverage follows from it.
+	// coverage is derived from relation.
 	coverage [][]coverage
 }
 
 // TypeMethod is a method of a Type.
 type TypeMethod struct {
 	Type *Type
-	// Number is what calls it, from 1.
+	// Number is the method's number in calls, from 1.
 	Number  uint32
 	Name    string
 	Doc     string
@@ -46,10 +46,10 @@ type TypeMethod struct {
 	Kind    Kind
 	Changes bool
 	Answers bool
-	// Distinct: no two calls are answered the same.
+	// Distinct: no two calls return the same.
 	Distinct bool
-	// planned: what a call needs depends on more than its arguments.
-	planned bool
+	// hasPlan: the needed lock depends on more than the arguments.
+	hasPlan bool
 	part    func(Args) [][]byte
 	apply   func(any, Args) (any, error)
 	plan    func(*View[any], Args) Plan
@@ -57,13 +57,13 @@ type TypeMethod struct {
 	draw    func(func(int) int) Args
 }
 
-// types are all that are declared, by number.
+// types are the declared types, by number.
 var types [256]*Type
 
-// Lookup finds a type by its number, nil if there is none.
+// Lookup returns the type with a number, or nil.
 func Lookup(id entry.Type) *Type { return types[id] }
 
-// ByName finds a type by its name, nil if there is none.
+// ByName returns the type with a name, or nil.
 func ByName(name string) *Type {
 	for _, t := range types {
 		if t != nil && t.Name == name {
@@ -73,7 +73,7 @@ func ByName(name string) *Type {
 	return nil
 }
 
-// Types lists all types that are declared, by number.
+// Types returns all declared types, by number.
 func Types() (out []*Type) {
 	for _, t := range types {
 		if t != nil {
@@ -83,10 +83,10 @@ func Types() (out []*Type) {
 	return out
 }
 
-// Install declares a type to the program. It is called before anything else,
-// from an init function or the beginning of main. It panics if the declaration is
-// wrong, or its number or name is taken. Whether operations commute as it claims
-// is tried by package check, which a server does when it starts.
+// Install declares a type and registers it. It is called before anything else, from an init
+// function or at the start of main. It panics if the declaration is invalid, or its number or name
+// is taken. Package check tests whether the declared kinds commute; a server does so when it
+// starts.
 func Install[S any](s Spec[S]) *Type {
 	t, err := Declare(s)
 	if err != nil {
@@ -99,12 +99,14 @@ func Install[S any](s Spec[S]) *Type {
 	return t
 }
 
-var nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
-func nameOK(name string) bool { return len(name) <= kv.MaxTypeName && nameForm.MatchString(name) }
+// isValidName reports whether a name of a type or method is valid.
+func isValidName(name string) bool {
+	return len(name) <= kv.MaxTypeName && namePattern.MatchString(name)
+}
 
-// Declare makes a type without installing it, or tells what is wrong with the
-// declaration.
+// Declare makes a type without registering it, or returns an error if the declaration is invalid.
 func Declare[S any](s Spec[S]) (*Type, error) {
 	t := &Type{ID: s.ID, Name: s.Name, Doc: s.Doc, Kinds: s.Kinds}
 	wrong := func(format string, args ...any) (*Type, error) {
@@ -113,20 +115,20 @@ func Declare[S any](s Spec[S]) (*Type, error) {
 	switch {
 	case s.ID < 2 || s.ID > 239:
 		return wrong("its number is %d; 2 to 127 are linchpin's, 128 to 239 are free", s.ID)
-	case !nameOK(s.Name):
+	case !isValidName(s.Name):
 		return wrong("a name is of small letters, digits and dashes, at most 64")
 	case s.Zero == nil || s.Encode == nil || s.Decode == nil:
 		return wrong("it needs Zero, Encode and Decode")
 	case len(s.Kinds) == 0 || len(s.Kinds) > 254 || len(s.Methods) == 0:
 		return wrong("it needs kinds of lock, at most 254, and methods")
 	}
-	erase(t, &s)
+	eraseType(t, &s)
 	t.relation = make([][]When, len(s.Kinds))
 	for i := range t.relation {
 		t.relation[i] = make([]When, len(s.Kinds))
 	}
 	for _, c := range s.Commute {
-		if !t.has(c.A) || !t.has(c.B) || c.When < Always || c.When > OtherPart {
+		if !t.hasKind(c.A) || !t.hasKind(c.B) || c.When < Always || c.When > OtherPart {
 			return wrong("kinds %d and %d commute when %d: there is no such thing", c.A, c.B, c.When)
 		}
 		t.relation[c.A-1][c.B-1], t.relation[c.B-1][c.A-1] = c.When, c.When
@@ -134,25 +136,27 @@ func Declare[S any](s Spec[S]) (*Type, error) {
 	t.coverage = make([][]coverage, len(s.Kinds))
 	for a := range t.coverage {
 		for b := range s.Kinds {
-			t.coverage[a] = append(t.coverage[a], t.cover(Kind(a+1), Kind(b+1)))
+			t.coverage[a] = append(t.coverage[a], t.computeCoverage(Kind(a+1), Kind(b+1)))
 		}
 	}
 	for i := range s.Methods {
-		if err := t.declare(uint32(i+1), eraseMethod(&s.Methods[i], uint32(i+1), s.Kinds)); err != nil {
+		if err := t.addMethod(uint32(i+1), eraseMethod(&s.Methods[i], uint32(i+1), s.Kinds)); err != nil {
 			return wrong("%v", err)
 		}
 	}
 	return t, nil
 }
 
-func (t *Type) has(k Kind) bool { return k > 0 && int(k) <= len(t.Kinds) }
+// hasKind reports whether the type declares a kind of lock.
+func (t *Type) hasKind(k Kind) bool { return k > 0 && int(k) <= len(t.Kinds) }
 
-func (t *Type) declare(number uint32, m *TypeMethod) error {
+// addMethod validates a method and adds it.
+func (t *Type) addMethod(number uint32, m *TypeMethod) error {
 	m.Type, m.Number = t, number
 	switch {
-	case !nameOK(m.Name), t.MethodByName(m.Name) != nil:
+	case !isValidName(m.Name), t.MethodByName(m.Name) != nil:
 		return fmt.Errorf("method %q: a name has at most 64 lower-case letters, digits and dashes, and is unique", m.Name)
-	case !t.has(m.Kind):
+	case !t.hasKind(m.Kind):
 		return fmt.Errorf("method %q needs the kind of lock %d, which is not declared", m.Name, m.Kind)
 	case !m.Changes && !m.Answers:
 		return fmt.Errorf("method %q has neither an update nor a result", m.Name)
@@ -165,8 +169,8 @@ func (t *Type) declare(number uint32, m *TypeMethod) error {
 	return nil
 }
 
-// erase takes the Go type of the values away.
-func erase[S any](t *Type, s *Spec[S]) {
+// eraseType wraps the functions of a declaration for values of type any.
+func eraseType[S any](t *Type, s *Spec[S]) {
 	t.zero = func() any { return s.Zero() }
 	t.encode = func(v any) []byte { return s.Encode(v.(S)) }
 	t.decode = func(b []byte) (any, error) { return s.Decode(b) }
@@ -183,15 +187,18 @@ func erase[S any](t *Type, s *Spec[S]) {
 	}
 }
 
+// eraseMethod wraps the functions of a method for values of type any. A method without Plan gets
+// one that always needs Kind.
 func eraseMethod[S any](m *MethodSpec[S], number uint32, kinds []KindSpec) *TypeMethod {
-	out := &TypeMethod{Name: m.Name, Doc: m.Doc, Params: m.Params, Kind: m.Kind, Answers: m.Answers || m.Answer != nil, Distinct: m.Distinct,
-		Changes: m.Apply != nil || m.Plan != nil && int(m.Kind) <= len(kinds) && m.Kind > 0 && kinds[m.Kind-1].Changes,
-		part:    m.Part, combine: m.Combine, draw: m.Draw}
+	out := &TypeMethod{Name: m.Name, Doc: m.Doc, Params: m.Params, Kind: m.Kind, Answers: m.Answers || m.Answer != nil,
+		Distinct: m.Distinct,
+		Changes:  m.Apply != nil || m.Plan != nil && int(m.Kind) <= len(kinds) && m.Kind > 0 && kinds[m.Kind-1].Changes,
+		part:     m.Part, combine: m.Combine, draw: m.Draw}
 	if m.Apply != nil {
 		out.apply = func(v any, a Args) (any, error) { return m.Apply(v.(S), a) }
 	}
 	if m.Plan != nil {
-		out.planned = true
+		out.hasPlan = true
 		out.plan = func(v *View[any], a Args) Plan {
 			view := View[S]{State: v.State.(S), Exists: v.Exists, Others: v.Others, Ahead: v.Ahead}
 			if m.Distinct {
@@ -214,7 +221,7 @@ func eraseMethod[S any](m *MethodSpec[S], number uint32, kinds []KindSpec) *Type
 	return out
 }
 
-// Method finds a method by its number, nil if there is none.
+// Method returns the method with a number, or nil.
 func (t *Type) Method(number uint32) *TypeMethod {
 	if number == 0 || int(number) > len(t.Methods) {
 		return nil
@@ -222,7 +229,7 @@ func (t *Type) Method(number uint32) *TypeMethod {
 	return t.Methods[number-1]
 }
 
-// MethodByName finds a method by its name, nil if there is none.
+// MethodByName returns the method with a name, or nil.
 func (t *Type) MethodByName(name string) *TypeMethod {
 	i := slices.IndexFunc(t.Methods, func(m *TypeMethod) bool { return m.Name == name })
 	if i < 0 {
@@ -231,21 +238,22 @@ func (t *Type) MethodByName(name string) *TypeMethod {
 	return t.Methods[i]
 }
 
-// together looks two modes of the type up in its relation.
-func (t *Type) together(a, b Mode) bool {
-	if t == nil || !t.has(a.Kind()) || !t.has(b.Kind()) {
+// areCompatible looks up two modes of the type in its relation.
+func (t *Type) areCompatible(a, b Mode) bool {
+	if t == nil || !t.hasKind(a.Kind()) || !t.hasKind(b.Kind()) {
 		return false
 	}
 	switch t.relation[a.Kind()-1][b.Kind()-1] {
 	case Always:
 		return true
+	// Part 0 is the whole value, which contains every part.
 	case OtherPart:
 		return a.Part() != 0 && b.Part() != 0 && a.Part() != b.Part()
 	}
 	return false
 }
 
-// Relation tells when two kinds of lock go together, 0 for never.
+// Relation returns the condition under which two kinds commute, 0 for never.
 func (t *Type) Relation(a, b Kind) When {
 	if !t.Kinds[a-1].Changes && !t.Kinds[b-1].Changes {
 		return Always
@@ -253,25 +261,27 @@ func (t *Type) Relation(a, b Kind) When {
 	return t.relation[a-1][b-1]
 }
 
-// FewParts is up to how many parts of a value one call locks one by one. With
-// more it locks all. Somewhat arbitrary: each costs a look at every holder.
+// FewParts is the number of parts that one call locks individually. A call with more locks the
+// whole value: each lock is compared with every holder. The value is not critical.
 const FewParts = 16
 
-// modes lists what a call needs under a kind of lock.
-func (t *Type) modes(room []Mode, m *TypeMethod, k Kind, a Args) []Mode {
+// modes appends the modes that a call needs under a kind of lock.
+func (t *Type) modes(buf []Mode, m *TypeMethod, k Kind, a Args) []Mode {
+	// A call without parts, such as one with no members, locks the whole value.
 	if m.part != nil {
 		if parts := m.part(a); len(parts) > 0 && len(parts) <= FewParts {
 			for _, p := range parts {
-				room = append(room, modeOf(t.ID, k, hash(p)))
+				buf = append(buf, newMode(t.ID, k, hashPart(p)))
 			}
-			return room
+			return buf
 		}
 	}
-	return append(room, modeOf(t.ID, k, 0))
+	return append(buf, newMode(t.ID, k, 0))
 }
 
-// hash is of 48 bits and never 0.
-func hash(part []byte) uint64 {
+// hashPart returns a hash of 48 bits, never 0. Parts with equal hashes share a lock: they wait
+// without need, which is safe.
+func hashPart(part []byte) uint64 {
 	h := uint64(14695981039346656037) // FNV-1a
 	for _, b := range part {
 		h = (h ^ uint64(b)) * 1099511628211
@@ -279,7 +289,7 @@ func hash(part []byte) uint64 {
 	return max(h>>16, 1)
 }
 
-// Fits tells what is wrong with arguments.
+// Fits returns an error if the arguments do not match the parameters.
 func (m *TypeMethod) Fits(a Args) error {
 	bad := func(format string, args ...any) error {
 		return kv.Errorf(kv.KindInvalid, "%s of a %s: %s", m.Name, m.Type.Name, fmt.Sprintf(format, args...))
@@ -316,6 +326,7 @@ func (m *TypeMethod) Fits(a Args) error {
 	return nil
 }
 
+// checkArg returns an error if an argument does not match its parameter.
 func checkArg(p *Param, d *msg.Datum) error {
 	switch {
 	case d.Kind != p.Kind:
@@ -328,7 +339,7 @@ func checkArg(p *Param, d *msg.Datum) error {
 	return nil
 }
 
-// KindName says in words what kind of datum it is.
+// KindName returns the words for a kind of datum.
 func KindName(k msg.DatumKind) string {
 	names := [...]string{"nothing", "bytes", "a whole number", "a number", "a truth value"}
 	if int(k) < len(names) {
@@ -337,7 +348,7 @@ func KindName(k msg.DatumKind) string {
 	return fmt.Sprintf("datum %d", k)
 }
 
-// Usage is the method with its parameters, as on the command line.
+// Usage returns the method with its parameters, as on the command line.
 func (m *TypeMethod) Usage() string {
 	var b bytes.Buffer
 	b.WriteString(m.Name)

@@ -7,72 +7,91 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Set is the number of the type "set": members, in the order of their bytes.
+// Set is the number of the type "set": distinct members, ordered by their bytes.
 //
-// Members have up to MaxMemberBytes, and all together, as stored, up to
-// kv.MaxStateBytes. A set without members is a key that is not there.
+// A member has up to MaxMemberBytes, all together, as stored, up to kv.MaxStateBytes. A set without
+// members is an absent key.
 //
-// What commutes is Holt 2016, table 4.2, and depends on what the set holds. A
-// call is planned by the present members: one that adds what is there, or removes
-// what is not, changes nothing, and only needs that it stay so.
+// The relation is that of Holt 2016, table 4.2, and depends on the members. A call is planned for
+// the current members: adding an existing member, or removing an absent one, changes nothing and
+// only needs that to stay so.
 //
 //	                         add  remove  insert  take  present  absent  member  all
 //	add     some are new      x     y       y      y      x        y       y      .
-//	remove  some are there    y     x       y      y      y        x       y      .
+//	remove  some exist        y     x       y      y      y        x       y      .
 //	insert  add-count, new    y     y       y      y      x        y       y      .
 //	take    remove-count      y     y       y      y      y        x       y      .
-//	present all are there     x     y       x      y      x        x       x      x
-//	absent  none is there     y     x       y      x      x        x       x      x
-//	member  there or not      y     y       y      y      x        x       x      x
+//	present all exist         x     y       x      y      x        x       x      x
+//	absent  none exists       y     x       y      x      x        x       x      x
+//	member  unknown           y     y       y      y      x        x       x      x
 //	all     len, members      .     .       .      .      x        x       x      x
 //
-// x is always, y with other members only, and . never. Each member of a call has
-// its own lock; above 16 members the set has one for all.
+// x is always, y with other members only, and . never. Each member of a call has its own lock; a
+// call with more than 16 members locks the whole set.
 const Set entry.Type = 2
 
-// setState is the members.
+// setState has the members.
 type setState = paged.Map[string, struct{}]
 
 // Kinds of lock of a set, as stored.
 const (
+	// setAdds: adds members without returning how many were new. Two adds of one member commute.
 	setAdds Kind = iota + 1
+	// setRemoves: removes members without returning how many existed.
 	setRemoves
+	// setInserts: adds members and returns how many were new, so two inserts of one member conflict.
 	setInserts
+	// setTakes: removes members and returns how many existed.
 	setTakes
+	// setPresent: reads that a member exists. Adds of it change nothing.
 	setPresent
+	// setAbsent: reads that a member does not exist. Removals of it change nothing.
 	setAbsent
+	// setMember: reads whether a member exists, if the value is not known.
 	setMember
+	// setAll: reads the number of members, or all of them.
 	setAll
 )
 
-var setForm = byText(func(m string, _ struct{}) int { return paged.TextBytes(m) },
+var setForm = newTextForm(func(m string, _ struct{}) int { return paged.TextBytes(m) },
 	func(b []byte, _ struct{}) []byte { return b }, func(*paged.Reader) (none struct{}, err error) { return none, nil })
 
 func init() { Install(setSpec()) }
 
+// setSpec declares the type.
 func setSpec() Spec[setState] {
 	return Spec[setState]{
 		ID: Set, Name: "set", Doc: "Distinct members in byte order. A member has at most 64 KiB.",
 		Zero: func() setState { return paged.New(setForm.Order) }, Empty: func(s setState) bool { return s.Len() == 0 },
-		Encode: encodeSet, Decode: decodeSet, Size: func(s setState) int { return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes() }, Pages: oneMap(setForm),
-		Kinds: []KindSpec{{"add", true}, {"remove", true}, {"insert", true}, {"take", true}, {"present", false}, {"absent", false},
+		Encode: encodeSet, Decode: decodeSet, Size: func(
+			s setState) int {
+			return 1 + paged.UnsignedBytes(uint64(s.Len())) + s.Bytes()
+		}, Pages: mapPages(setForm),
+		Kinds: []KindSpec{{"add", true}, {"remove", true}, {"insert", true}, {"take", true}, {"present", false},
+			{"absent", false},
 			{"member", false}, {"all", false}},
 		Commute: []Commutes{
-			{setAdds, setAdds, Always}, {setAdds, setRemoves, OtherPart}, {setAdds, setInserts, OtherPart}, {setAdds, setTakes, OtherPart},
+			{setAdds, setAdds, Always}, {setAdds, setRemoves, OtherPart}, {setAdds, setInserts, OtherPart},
+			{setAdds, setTakes, OtherPart},
 			{setRemoves, setRemoves, Always}, {setRemoves, setInserts, OtherPart}, {setRemoves, setTakes, OtherPart},
 			{setInserts, setInserts, OtherPart}, {setInserts, setTakes, OtherPart}, {setTakes, setTakes, OtherPart},
-			{setPresent, setAdds, Always}, {setPresent, setInserts, Always}, {setPresent, setRemoves, OtherPart}, {setPresent, setTakes, OtherPart},
-			{setAbsent, setRemoves, Always}, {setAbsent, setTakes, Always}, {setAbsent, setAdds, OtherPart}, {setAbsent, setInserts, OtherPart},
-			{setMember, setAdds, OtherPart}, {setMember, setRemoves, OtherPart}, {setMember, setInserts, OtherPart}, {setMember, setTakes, OtherPart},
+			{setPresent, setAdds, Always}, {setPresent, setInserts, Always}, {setPresent, setRemoves, OtherPart},
+			{setPresent, setTakes, OtherPart},
+			{setAbsent, setRemoves, Always}, {setAbsent, setTakes, Always}, {setAbsent, setAdds, OtherPart},
+			{setAbsent, setInserts, OtherPart},
+			{setMember, setAdds, OtherPart}, {setMember, setRemoves, OtherPart}, {setMember, setInserts, OtherPart},
+			{setMember, setTakes, OtherPart},
 		},
 		Methods: setMethods(),
 	}
 }
 
+// setMethods declares the methods. Their order is their number and never changes; new ones are
+// added at the end.
 func setMethods() []MethodSpec[setState] {
 	one := []Param{{Name: "member", Kind: msg.DatumBytes}}
 	many := []Param{{Name: "member", Kind: msg.DatumBytes, Many: true}}
-	parts, combine := eachPart(1, 0), inARow(1)
+	parts, combine := partsEvery(1, 0), concatArgs(1)
 	return []MethodSpec[setState]{
 		{Name: "add", Doc: "Adds members.", Params: many, Kind: setAdds, Part: parts,
 			Apply: addToSet, Plan: setPlan(1, false, setAdds, setPresent), Combine: combine},
@@ -86,41 +105,43 @@ func setMethods() []MethodSpec[setState] {
 			Answer: func(s setState, _ Args) ([]msg.Datum, error) { return setMembers(s), nil }},
 		{Name: "add-count", Doc: "Adds members and returns how many were new.", Params: many, Kind: setInserts, Part: parts,
 			Apply: addToSet, Answers: true, Plan: counting(setPlan(6, false, setInserts, setPresent)), Combine: combine},
-		{Name: "remove-count", Doc: "Removes members and returns how many existed.", Params: many, Kind: setTakes, Part: parts,
-			Apply: deleteNamed[struct{}], Answers: true, Plan: counting(setPlan(7, true, setTakes, setAbsent)), Combine: combine},
+		{Name: "remove-count", Doc: "Removes members and returns how many existed.", Params: many, Kind: setTakes,
+			Part:  parts,
+			Apply: deleteNamed[struct{}], Answers: true, Plan: counting(setPlan(7, true, setTakes, setAbsent)),
+			Combine: combine},
 	}
 }
 
-// setPlan plans a method that changes the membership of those who are there, or
-// of those who are not: the others need no change. It needs one lock if there is
-// something to change, and the other if there is not.
-func setPlan(method uint32, there bool, changing, idle Kind) func(*View[setState], Args) Plan {
+// setPlan plans a method that changes those of its members that exist (exists), or those that do
+// not. It needs the lock changing if one changes, else idle.
+func setPlan(method uint32, exists bool, changing, idle Kind) func(*View[setState], Args) Plan {
 	return func(v *View[setState], a Args) Plan {
-		if err := fitMembers(a, 1, 0, "member"); err != nil {
-			return refused(err)
+		if err := checkMemberSizes(a, 1, 0, "member"); err != nil {
+			return failPlan(err)
 		}
 		if len(a) == 1 { // the usual case
-			if v.State.Has(string(a[0].Bytes)) == there {
+			if v.State.Has(string(a[0].Bytes)) == exists {
 				return As(changing, method, a)
 			}
-			return nothing(idle)
+			return noChange(idle)
 		}
 		var change Args
 		seen := make(map[string]bool, len(a))
 		for _, d := range a {
-			if m := string(d.Bytes); v.State.Has(m) == there && !seen[m] {
+			// A member that occurs twice in the arguments counts once.
+			if m := string(d.Bytes); v.State.Has(m) == exists && !seen[m] {
 				seen[m] = true
 				change = append(change, d)
 			}
 		}
 		if len(change) == 0 {
-			return nothing(idle)
+			return noChange(idle)
 		}
 		return As(changing, method, change)
 	}
 }
 
-// counting has a plan answer how many members it changes.
+// counting returns a plan that answers the number of changed members.
 func counting(plan func(*View[setState], Args) Plan) func(*View[setState], Args) Plan {
 	return func(v *View[setState], a Args) Plan {
 		p := plan(v, a)
@@ -133,13 +154,16 @@ func counting(plan func(*View[setState], Args) Plan) func(*View[setState], Args)
 	}
 }
 
+// planContains plans contains with the lock for what it found: present and absent each commute with
+// more than member.
 func planContains(v *View[setState], a Args) Plan {
 	if v.State.Has(string(a[0].Bytes)) {
-		return nothing(setPresent, Bool(true))
+		return noChange(setPresent, Bool(true))
 	}
-	return nothing(setAbsent, Bool(false))
+	return noChange(setAbsent, Bool(false))
 }
 
+// addToSet applies add and add-count.
 func addToSet(s setState, a Args) (setState, error) {
 	for _, d := range a {
 		if m := string(d.Bytes); !s.Has(m) {
@@ -149,6 +173,7 @@ func addToSet(s setState, a Args) (setState, error) {
 	return s, nil
 }
 
+// setMembers returns all members in order.
 func setMembers(s setState) []msg.Datum {
 	out := make([]msg.Datum, 0, s.Len())
 	for m := range s.All() {
@@ -157,8 +182,7 @@ func setMembers(s setState) []msg.Datum {
 	return out
 }
 
-// encodeSet writes the version, the number of members, and each behind its
-// length, in order.
+// encodeSet writes the version, the number of members, and each member with its length, in order.
 func encodeSet(s setState) []byte {
 	b := append(make([]byte, 0, 1+paged.UnsignedBytes(uint64(s.Len()))+s.Bytes()), collectionForm)
 	b = paged.AppendLength(b, s.Len())
@@ -168,6 +192,7 @@ func encodeSet(s setState) []byte {
 	return b
 }
 
+// decodeSet is the inverse of encodeSet. It rejects members that are not in order, each once.
 func decodeSet(payload []byte) (setState, error) {
 	r, n, err := openStored(payload, 1)
 	if err != nil {

@@ -15,13 +15,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-var sets = twinned{id: adt.Set, twin: func() twin { return setTwin{} }, draw: drawSetCall, whole: "members"}
+var setType = collectionType{id: adt.Set, newModel: func() refModel { return setModel{} }, draw: drawSetCall,
+	wholeMethod: "members"}
 
-type setTwin map[string]bool
+type setModel map[string]bool
 
-func (s setTwin) clone() twin { return maps.Clone(s) }
+func (s setModel) clone() refModel { return maps.Clone(s) }
 
-func (s setTwin) call(method string, a adt.Args) (answer []msg.Datum, failed kv.Kind) {
+func (s setModel) call(method string, a adt.Args) (answer []msg.Datum, failed kv.Kind) {
 	n := len(s)
 	for _, d := range a {
 		switch method {
@@ -49,7 +50,8 @@ func (s setTwin) call(method string, a adt.Args) (answer []msg.Datum, failed kv.
 }
 
 func drawSetCall(t *rapid.T) (method string, a adt.Args) {
-	method = rapid.SampledFrom([]string{"add", "remove", "contains", "len", "members", "add-count", "remove-count"}).Draw(t, "method")
+	method = rapid.SampledFrom([]string{"add", "remove", "contains", "len", "members", "add-count", "remove-count"}).Draw(
+		t, "method")
 	switch method {
 	case "contains":
 		return method, adt.Args{drawText(t, "member")}
@@ -62,43 +64,45 @@ func drawSetCall(t *rapid.T) (method string, a adt.Args) {
 	return method, a
 }
 
-// TestLocksOfSets: what a call needs depends on what the set holds.
-func TestLocksOfSets(t *testing.T) {
-	v := sets.value(t, sets.op("add", "x", "y"))
+// TestSetLocksDependOnMembers: the lock depends on the members of the set.
+func TestSetLocksDependOnMembers(t *testing.T) {
+	v := setType.value(t, setType.op("add", "x", "y"))
 	for _, row := range []struct {
 		op   msg.Op
 		want string
 	}{
-		{sets.op("add", "z"), "add"},
-		{sets.op("add", "x"), "present"},
-		{sets.op("add", "x", "z"), "add"},
-		{sets.op("remove", "x"), "remove"},
-		{sets.op("remove", "z"), "absent"},
-		{sets.op("contains", "x"), "present"},
-		{sets.op("contains", "z"), "absent"},
-		{sets.op("add-count", "x"), "present"},
-		{sets.op("add-count", "x", "z"), "insert"},
-		{sets.op("remove-count", "z"), "absent"},
-		{sets.op("remove-count", "y", "z"), "take"},
-		{sets.op("len"), "all"},
+		{setType.op("add", "z"), "add"},
+		{setType.op("add", "x"), "present"},
+		{setType.op("add", "x", "z"), "add"},
+		{setType.op("remove", "x"), "remove"},
+		{setType.op("remove", "z"), "absent"},
+		{setType.op("contains", "x"), "present"},
+		{setType.op("contains", "z"), "absent"},
+		{setType.op("add-count", "x"), "present"},
+		{setType.op("add-count", "x", "z"), "insert"},
+		{setType.op("remove-count", "z"), "absent"},
+		{setType.op("remove-count", "y", "z"), "take"},
+		{setType.op("len"), "all"},
 	} {
-		require.Equal(t, row.want, sets.locks(v, row.op), "%v", row.op)
+		require.Equal(t, row.want, setType.locks(v, row.op), "%v", row.op)
 	}
 }
 
-func TestLimitsOfSets(t *testing.T) {
+func TestSetLimits(t *testing.T) {
 	long := strings.Repeat("m", adt.MaxMemberBytes)
-	require.Nil(t, failure(entry.Value{}, sets.op("add", long)))
-	requireFailure(t, kv.KindInvalid, "add of a set: a member has 65537 bytes", failure(entry.Value{}, sets.op("add", "a", long+"m")))
-	requireFailure(t, kv.KindInvalid, "want add member ...", failure(entry.Value{}, sets.op("add")))
-	requireFailure(t, kv.KindInvalid, "member must be bytes", failure(entry.Value{}, sets.op("contains", 7)))
+	require.Nil(t, failure(entry.Value{}, setType.op("add", long)))
+	requireFailure(t, kv.KindInvalid, "add of a set: a member has 65537 bytes",
+		failure(entry.Value{}, setType.op("add", "a", long+"m")))
+	requireFailure(t, kv.KindInvalid, "want add member ...", failure(entry.Value{}, setType.op("add")))
+	requireFailure(t, kv.KindInvalid, "member must be bytes", failure(entry.Value{}, setType.op("contains", 7)))
 }
 
-// TestStoredSets: must never change.
-func TestStoredSets(t *testing.T) {
-	v := sets.value(t, sets.op("add", "b", "a", "ccc"))
+// TestSetEncodingIsStable: the stored form never changes.
+func TestSetEncodingIsStable(t *testing.T) {
+	v := setType.value(t, setType.op("add", "b", "a", "ccc"))
 	require.Equal(t, "\x01\x03\x01a\x01b\x03ccc", string(adt.Payload(&v)))
-	for _, bad := range []string{"", "\x02\x01\x01a", "\x01", "\x01\x00", "\x01\x02\x01a", "\x01\x02\x01b\x01a", "\x01\x02\x01a\x01a", "\x01\x01\x01a!", "\x01\x81\x00\x01a", "\x01\x01\x05a"} {
+	for _, bad := range []string{"", "\x02\x01\x01a", "\x01", "\x01\x00", "\x01\x02\x01a", "\x01\x02\x01b\x01a",
+		"\x01\x02\x01a\x01a", "\x01\x01\x01a!", "\x01\x81\x00\x01a", "\x01\x01\x05a"} {
 		_, err := adt.Apply(adt.Set, &entry.Value{Type: adt.Set, Version: kv.Version{Write: 1}, Payload: []byte(bad)}, nil)
 		require.Equal(t, kv.KindCorrupt, kv.KindOf(err), "%q", bad)
 	}

@@ -11,47 +11,42 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// SortedSet is the number of the type "sorted-set": members with scores, in the
-// order of the scores, and of the members' bytes where scores are equal (Holt
-// 2016, table 4.1; Redis' sorted set).
+// SortedSet is the number of the type "sorted-set": members ordered by score, and by their bytes
+// where scores are equal (Holt 2016, table 4.1; Redis' sorted set).
 //
-// Scores are exact decimals of at most 6 places, up to 9.2e12 and down to -9.2e12,
-// so that increments come to the same in every order, which sums of binary
-// fractions do not. They are answered as the nearest double: up to 9e9 that is the
-// decimal itself, above it may lack its last places, which the set still has. A
-// member has up to MaxMemberBytes, and all together, as stored, have up to
-// kv.MaxStateBytes. A set without members is a key that is not there.
+// Scores are exact decimals with at most 6 places between -9.2e12 and 9.2e12, so that sums do not
+// depend on the order of increments, as sums of binary fractions do. They are returned as the
+// nearest double, which is exact up to 9e9. A member has up to MaxMemberBytes, all together, as
+// stored, up to kv.MaxStateBytes. A set without members is an absent key.
 //
-// Two calls commute if they are about different members. What commutes on one
-// member, and with those that see the whole set, depends on which members are
-// there: a change of a member's score cannot alter how many there are.
+// Calls on different members commute, except those that read the whole set. For calls on one
+// member, the lock depends on which members exist: a new score of an existing member does not
+// change how many there are.
 //
 //	                                  add  rescore  increment  shift  remove
 //	add        some member is new      y      y         y        y      y
-//	rescore    all members are there   y      y         y        y      y
+//	rescore    all members exist       y      y         y        y      y
 //	increment  the member is new       y      y         x        x      y
-//	shift      the member is there     y      y         x        x      y
-//	remove     some are there          y      y         y        y      x
+//	shift      the member exists       y      y         x        x      y
+//	remove     some exist              y      y         y        y      x
 //	score      of a member, or none    y      y         y        y      y
-//	absent     it is not there         y      x         y        x      x
+//	absent     it does not exist       y      x         y        x      x
 //	len        how many members        .      x         .        x      .
 //	order      ranks and ranges        .      .         .        .      .
 //
-// x is always, y with other members only, and . never; the lower four change
-// nothing and go together. An increment that returns the sum is an add, or a
-// rescore, and an add of what is there already only sees the score. So is a blind
-// increment a rescore where the score might become too large, depending on how the
-// increments that are undecided end: it waits for them.
+// x is always, y with other members only, and . never; the last four are queries and commute. An
+// increment that returns the sum is an add or a rescore. An add that changes nothing only reads the
+// score. If an increment may exceed the limit for some outcome of the undecided increments, it
+// needs the lock of a rescore, and waits for them.
 const SortedSet entry.Type = 4
 
-// sortedState is the members with their scores in millionths, and the same by
-// score.
+// sortedState has the members with their scores in millionths, indexed by member and by score.
 type sortedState struct {
 	scores paged.Map[string, int64]
 	ranks  paged.Map[scored, struct{}]
 }
 
-// scored is a member in the order of the scores.
+// scored is a member in the order of scores.
 type scored struct {
 	score  int64
 	member string
@@ -59,14 +54,23 @@ type scored struct {
 
 // Kinds of lock of a sorted set, as stored.
 const (
+	// sortedAdds: sets the score of a member that may be new, so the number of members may change.
 	sortedAdds Kind = iota + 1
+	// sortedRescores: sets the score of existing members; the number of members stays.
 	sortedRescores
+	// sortedIncrements: increments the score of a new member.
 	sortedIncrements
+	// sortedShifts: increments the score of an existing member.
 	sortedShifts
+	// sortedRemoves: removes existing members; two removals of one member commute.
 	sortedRemoves
+	// sortedScore: reads the score of a member.
 	sortedScore
+	// sortedAbsent: reads only that a member does not exist.
 	sortedAbsent
+	// sortedSize: reads the number of members.
 	sortedSize
+	// sortedOrder: reads ranks or ranges, which every change may alter.
 	sortedOrder
 )
 
@@ -79,7 +83,7 @@ const (
 )
 
 var (
-	scoresForm = byText(func(m string, score int64) int { return paged.TextBytes(m) + paged.NumberBytes(score) },
+	scoresForm = newTextForm(func(m string, score int64) int { return paged.TextBytes(m) + paged.NumberBytes(score) },
 		paged.AppendNumber, (*paged.Reader).Number)
 	ranksForm = paged.NewForm(paged.Form[scored, struct{}]{
 		Order: &tree.Order[scored, struct{}]{Compare: compareScored,
@@ -97,6 +101,7 @@ var (
 	})
 )
 
+// compareScored orders by score, then by member.
 func compareScored(a, b scored) int {
 	if a.score != b.score {
 		return cmp.Compare(a.score, b.score)
@@ -106,22 +111,24 @@ func compareScored(a, b scored) int {
 
 func init() { Install(sortedSpec()) }
 
+// sortedSpec declares the type.
 func sortedSpec() Spec[sortedState] {
 	return Spec[sortedState]{
 		ID: SortedSet, Name: "sorted-set",
 		Doc:   "Members ordered by score, a decimal with 6 places. A member has at most 64 KiB.",
 		Zero:  func() sortedState { return sortedState{paged.New(scoresForm.Order), paged.New(ranksForm.Order)} },
 		Empty: func(s sortedState) bool { return s.scores.Len() == 0 }, Encode: encodeSorted, Decode: decodeSorted,
-		Size: func(s sortedState) int { return 1 + paged.UnsignedBytes(uint64(s.scores.Len())) + s.scores.Bytes() }, Pages: sortedPages(),
+		Size:  func(s sortedState) int { return 1 + paged.UnsignedBytes(uint64(s.scores.Len())) + s.scores.Bytes() },
+		Pages: sortedPages(),
 		Kinds: []KindSpec{{"add", true}, {"rescore", true}, {"increment", true}, {"shift", true}, {"remove", true},
 			{"score", false}, {"absent", false}, {"len", false}, {"order", false}},
 		Commute: sortedCommute(), Methods: sortedMethods(),
 	}
 }
 
+// sortedCommute is the table of SortedSet.
 func sortedCommute() []Commutes {
-	// As in the table of SortedSet.
-	return commutesIn(sortedAdds, [][]When{
+	return commuteTable(sortedAdds, [][]When{
 		sortedAdds:       {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
 		sortedRescores:   {OtherPart, OtherPart, OtherPart, OtherPart, OtherPart},
 		sortedIncrements: {OtherPart, OtherPart, Always, Always, OtherPart},
@@ -133,31 +140,37 @@ func sortedCommute() []Commutes {
 	})
 }
 
+// sortedMethods declares the methods. Their order is their number and never changes; new ones are
+// added at the end.
 func sortedMethods() []MethodSpec[sortedState] {
 	member := Param{Name: "member", Kind: msg.DatumBytes}
 	delta := []Param{member, {Name: "delta", Kind: msg.DatumFloat}}
 	ranks := []Param{{Name: "first", Kind: msg.DatumInt}, {Name: "last", Kind: msg.DatumInt}}
 	one := []Param{member}
 	return []MethodSpec[sortedState]{
-		{Name: "add", Doc: "Sets the scores of members.", Kind: sortedAdds, Part: eachPart(2, 1),
-			Params: []Param{{Name: "score", Kind: msg.DatumFloat, Many: true}, member}, Apply: addScored, Plan: planAddSorted, Combine: inARow(2)},
+		{Name: "add", Doc: "Sets the scores of members.", Kind: sortedAdds, Part: partsEvery(2, 1),
+			Params: []Param{{Name: "score", Kind: msg.DatumFloat, Many: true}, member}, Apply: setScores, Plan: planAddSorted,
+			Combine: concatArgs(2)},
 		{Name: "increment", Doc: "Adds to a member's score; a missing one is 0.", Params: delta, Kind: sortedAdds,
-			Part: firstPart, Apply: incrementScored, Plan: planIncrementSorted, Combine: decimalsInARow},
-		{Name: "remove", Doc: "Removes members.", Kind: sortedRemoves, Part: eachPart(1, 0),
-			Params: []Param{{Name: "member", Kind: msg.DatumBytes, Many: true}}, Apply: removeScored, Plan: planRemoveSorted, Combine: inARow(1)},
+			Part: firstPart, Apply: incrementScored, Plan: planIncrementSorted, Combine: combineDecimals},
+		{Name: "remove", Doc: "Removes members.", Kind: sortedRemoves, Part: partsEvery(1, 0),
+			Params: []Param{{Name: "member", Kind: msg.DatumBytes, Many: true}}, Apply: removeMembers, Plan: planRemoveSorted,
+			Combine: concatArgs(1)},
 		{Name: "score", Doc: "Returns a member's score, or nil.", Params: one, Kind: sortedScore, Part: firstPart,
 			Answers: true, Plan: planScore},
 		{Name: "rank", Doc: "Returns a member's position from 0, lowest score first, or nil.", Params: one,
 			Kind: sortedOrder, Part: firstPart, Answers: true, Plan: planRank(false)},
-		{Name: "range-by-rank", Doc: "Returns the members at positions first to last with their scores; negative positions count from the end.",
+		{Name: "range-by-rank",
+			Doc:    "Returns the members at positions first to last with their scores; negative positions count from the end.",
 			Params: ranks, Kind: sortedOrder, Answer: membersByRank},
 		{Name: "range-by-score", Doc: "Returns the members with scores from min to max, at most limit, with their scores.",
-			Params: []Param{{Name: "min", Kind: msg.DatumFloat}, {Name: "max", Kind: msg.DatumFloat}, {Name: "limit", Kind: msg.DatumInt, Optional: true}},
-			Kind:   sortedOrder, Answer: membersByScore},
+			Params: []Param{{Name: "min", Kind: msg.DatumFloat}, {Name: "max", Kind: msg.DatumFloat},
+				{Name: "limit", Kind: msg.DatumInt, Optional: true}},
+			Kind: sortedOrder, Answer: membersByScore},
 		{Name: "len", Doc: "Returns the number of members.", Kind: sortedSize,
 			Answer: func(s sortedState, _ Args) ([]msg.Datum, error) { return []msg.Datum{Int(int64(s.scores.Len()))}, nil }},
 		{Name: "increment-get", Doc: "Adds to a member's score and returns the sum.", Params: delta, Kind: sortedAdds,
-			Part: firstPart, Apply: incrementScored, Answers: true, Plan: planIncrementGetSorted, Combine: decimalsInARow},
+			Part: firstPart, Apply: incrementScored, Answers: true, Plan: planIncrementGetSorted, Combine: combineDecimals},
 		{Name: "rev-rank", Doc: "Returns a member's position from 0, highest score first, or nil.", Params: one,
 			Kind: sortedOrder, Part: firstPart, Answers: true, Plan: planRank(true)},
 		{Name: "range-by-rev-rank", Doc: "As range-by-rank, highest score first.",
@@ -165,9 +178,9 @@ func sortedMethods() []MethodSpec[sortedState] {
 	}
 }
 
-// put gives a member a score.
+// put sets the score of a member.
 func (s sortedState) put(member string, score int64) sortedState {
-	if old, there := s.scores.Get(member); there {
+	if old, exists := s.scores.Get(member); exists {
 		if old == score {
 			return s
 		}
@@ -176,8 +189,8 @@ func (s sortedState) put(member string, score int64) sortedState {
 	return sortedState{s.scores.Put(member, score), s.ranks.Insert(scored{score, member}, struct{}{})}
 }
 
-// encodeSorted writes the version, the number of members, and each behind its
-// length with its score, in the order of the members.
+// encodeSorted writes the version, the number of members, and each member (length and bytes) with
+// its score, in the order of members.
 func encodeSorted(s sortedState) []byte {
 	b := append(make([]byte, 0, 1+paged.UnsignedBytes(uint64(s.scores.Len()))+s.scores.Bytes()), collectionForm)
 	b = paged.AppendLength(b, s.scores.Len())
@@ -187,6 +200,8 @@ func encodeSorted(s sortedState) []byte {
 	return b
 }
 
+// decodeSorted is the inverse of encodeSorted. It builds the index by score by sorting, since only
+// the index by member is stored.
 func decodeSorted(payload []byte) (s sortedState, err error) {
 	r, n, err := openStored(payload, 2)
 	if err != nil {

@@ -7,14 +7,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 )
 
-// sortedPages is how a sorted set is stored in pages: its members by name, and
-// by score. A change says what the score was, from which follows what changes in
-// both.
+// sortedPages declares how a sorted set is stored in pages: by member and by score. A patch
+// contains the old score, from which the changes of both indexes follow.
 func sortedPages() *Pages[sortedState] {
 	type S = sortedState
 	return &Pages[S]{
 		InPages: func(s S) bool { return s.scores.InPages() },
-		Away:    func(s S) int { return (s.scores.Away() + s.ranks.Away() + 1) / 2 }, // each member is in both
+		Away:    func(s S) int { return (s.scores.Away() + s.ranks.Away() + 1) / 2 }, // each member is in both indexes
 		Store: func(s S, to *paged.Storing) S {
 			return S{s.scores.Store(scoresForm, to), s.ranks.Store(ranksForm, to)}
 		},
@@ -53,7 +52,7 @@ func sortedPages() *Pages[sortedState] {
 			if was == is && old == now {
 				return b
 			}
-			b = append(paged.AppendText(b, name), flags(was, is))
+			b = append(paged.AppendText(b, name), elementFlags(was, is))
 			if was {
 				b = paged.AppendNumber(b, old)
 			}
@@ -62,17 +61,19 @@ func sortedPages() *Pages[sortedState] {
 			}
 			return b
 		},
-		Change: changeScored,
+		Change: applyScorePatches,
 	}
 }
 
-func changeScored(s sortedState, patches []paged.Reader) (sortedState, error) {
+// applyScorePatches applies patches to both indexes. Changes of one member are merged first: it may
+// be removed and added again within the patches.
+func applyScorePatches(s sortedState, patches []paged.Reader) (sortedState, error) {
 	type change struct {
 		was, is  bool
 		old, now int64
 	}
 	net := map[string]change{}
-	err := eachChange(patches, func(r *paged.Reader, name string, was, is bool) (err error) {
+	err := readPatches(patches, func(r *paged.Reader, name string, was, is bool) (err error) {
 		c := change{was: was, is: is}
 		if was {
 			c.old, err = r.Number()
@@ -82,7 +83,7 @@ func changeScored(s sortedState, patches []paged.Reader) (sortedState, error) {
 		}
 		if before, ok := net[name]; ok {
 			if before.is != was || was && before.now != c.old {
-				return errPatches
+				return errPatchOrder
 			}
 			c.was, c.old = before.was, before.old
 		}
@@ -109,5 +110,6 @@ func changeScored(s sortedState, patches []paged.Reader) (sortedState, error) {
 		}
 		scores[name] = x
 	}
-	return sortedState{s.scores.Change(inOrder(scoresForm.Order, scores)...), s.ranks.Change(inOrder(ranksForm.Order, ranks)...)}, nil
+	return sortedState{s.scores.Change(sortedChanges(scoresForm.Order, scores)...),
+		s.ranks.Change(sortedChanges(ranksForm.Order, ranks)...)}, nil
 }

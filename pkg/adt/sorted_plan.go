@@ -7,7 +7,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-func addScored(s sortedState, a Args) (sortedState, error) {
+// setScores applies add.
+func setScores(s sortedState, a Args) (sortedState, error) {
 	for i := 0; i+1 < len(a); i += 2 {
 		score, err := toDecimal(a[i].Float)
 		if err != nil {
@@ -18,66 +19,73 @@ func addScored(s sortedState, a Args) (sortedState, error) {
 	return s, nil
 }
 
+// planAddSorted plans add with the weakest lock for the current members: score if nothing changes,
+// rescore if all members exist, else add.
 func planAddSorted(v *View[sortedState], a Args) Plan {
-	if err := fitMembers(a, 2, 1, "member"); err != nil {
-		return refused(err)
+	if err := checkMemberSizes(a, 2, 1, "member"); err != nil {
+		return failPlan(err)
 	}
-	need := sortedScore // it holds all of that already
+	need := sortedScore // if nothing changes
 	for i := 0; i+1 < len(a); i += 2 {
 		score, err := toDecimal(a[i].Float)
 		if err != nil {
-			return refused(err)
+			return failPlan(err)
 		}
-		switch old, there := v.State.scores.Get(string(a[i+1].Bytes)); {
-		case !there:
+		switch old, exists := v.State.scores.Get(string(a[i+1].Bytes)); {
+		case !exists:
 			need = sortedAdds
 		case old != score && need == sortedScore:
 			need = sortedRescores
 		}
 	}
 	if need == sortedScore {
-		return nothing(need)
+		return noChange(need)
 	}
 	return As(need, sortedAddMethod, a)
 }
 
-func removeScored(s sortedState, a Args) (sortedState, error) {
+// removeMembers applies remove to both indexes.
+func removeMembers(s sortedState, a Args) (sortedState, error) {
 	for _, d := range a {
 		m := string(d.Bytes)
-		if score, there := s.scores.Get(m); there {
+		if score, exists := s.scores.Get(m); exists {
 			s = sortedState{s.scores.Delete(m), s.ranks.Drop(scored{score, m}, struct{}{})}
 		}
 	}
 	return s, nil
 }
 
+// planRemoveSorted plans remove. Only existing members are removed; if there is none, the call
+// reads that.
 func planRemoveSorted(v *View[sortedState], a Args) Plan {
-	var there Args
+	var existing Args
 	for _, d := range a {
 		if v.State.scores.Has(string(d.Bytes)) {
-			there = append(there, d)
+			existing = append(existing, d)
 		}
 	}
-	if len(there) == 0 {
-		return nothing(sortedAbsent)
+	if len(existing) == 0 {
+		return noChange(sortedAbsent)
 	}
-	return As(sortedRemoves, sortedRemoveMethod, there)
+	return As(sortedRemoves, sortedRemoveMethod, existing)
 }
 
-// incrementedScore is what a member's score is after an increment.
-func incrementedScore(s sortedState, a Args) (sum int64, there bool, err error) {
+// incrementedScore returns the score of a member after an increment.
+func incrementedScore(s sortedState, a Args) (sum int64, exists bool, err error) {
 	delta, err := toDecimal(a[1].Float)
 	if err != nil {
 		return 0, false, err
 	}
-	score, there := s.scores.Get(string(a[0].Bytes))
+	score, exists := s.scores.Get(string(a[0].Bytes))
 	sum, ok := Sum(score, delta)
 	if !ok {
-		return 0, there, Errorf(kv.KindOutOfRange, "the score is %v; adding %v would exceed 9.2e12", fromDecimal(score), a[1].Float)
+		return 0, exists, Errorf(kv.KindOutOfRange, "the score is %v; adding %v would exceed 9.2e12", fromDecimal(score),
+			a[1].Float)
 	}
-	return sum, there, nil
+	return sum, exists, nil
 }
 
+// incrementScored applies increment and increment-get.
 func incrementScored(s sortedState, a Args) (sortedState, error) {
 	sum, _, err := incrementedScore(s, a)
 	if err != nil {
@@ -86,59 +94,63 @@ func incrementScored(s sortedState, a Args) (sortedState, error) {
 	return s.put(string(a[0].Bytes), sum), nil
 }
 
-// fitsSorted tells what is wrong with an increment's arguments.
-func fitsSorted(a Args) error {
-	if err := fitMembers(a, 2, 0, "member"); err != nil {
+// checkIncrementArgs returns an error if the arguments of an increment are invalid.
+func checkIncrementArgs(a Args) error {
+	if err := checkMemberSizes(a, 2, 0, "member"); err != nil {
 		return err
 	}
 	_, err := toDecimal(a[1].Float)
 	return err
 }
 
-// planIncrementSorted makes sure that the score stays within 64 bits whichever of
-// the undecided increments come to be, as a map does.
+// planIncrementSorted ensures that the score stays within 64 bits for every outcome of the
+// undecided increments; compare planIncrement of a map.
 func planIncrementSorted(v *View[sortedState], a Args) Plan {
-	if err := fitsSorted(a); err != nil {
-		return refused(err)
+	if err := checkIncrementArgs(a); err != nil {
+		return failPlan(err)
 	}
-	var others reach
-	others.undecided(v.Others, func(method uint32, theirs Args) (delta int64) {
-		if (method == sortedIncrementMethod || method == sortedIncrementGetMethod) && string(theirs[0].Bytes) == string(a[0].Bytes) {
-			delta, _ = toDecimal(theirs[1].Float) // planned, so that it is one
+	var others pendingRange
+	others.addUndecided(v.Others, func(method uint32, theirs Args) (delta int64) {
+		if (method == sortedIncrementMethod || method == sortedIncrementGetMethod) &&
+			string(theirs[0].Bytes) == string(a[0].Bytes) {
+			delta, _ = toDecimal(theirs[1].Float) // valid, since it was planned
 		}
 		return delta
 	})
-	sum, there, err := incrementedScore(v.State, a)
+	sum, exists, err := incrementedScore(v.State, a)
 	shared, alone := sortedIncrements, sortedAdds
-	if there {
+	if exists {
 		shared, alone = sortedShifts, sortedRescores
 	}
 	switch {
-	case others.decide(sum, err):
-		return nothing(alone)
+	// As for a map, the result depends on undecided increments: the call waits for them.
+	case others.isUncertain(sum, err):
+		return noChange(alone)
 	case err != nil:
-		return refused(err)
+		return failPlan(err)
 	}
 	return As(shared, sortedIncrementMethod, a)
 }
 
+// planIncrementGetSorted plans increment-get. It returns the sum, so it conflicts with other
+// increments of the member.
 func planIncrementGetSorted(v *View[sortedState], a Args) Plan {
-	if err := fitsSorted(a); err != nil {
-		return refused(err)
+	if err := checkIncrementArgs(a); err != nil {
+		return failPlan(err)
 	}
-	sum, there, err := incrementedScore(v.State, a)
+	sum, exists, err := incrementedScore(v.State, a)
 	switch {
 	case err != nil:
-		return refused(err)
-	case there:
+		return failPlan(err)
+	case exists:
 		return As(sortedRescores, sortedIncrementGetMethod, a, Float(fromDecimal(sum)))
 	}
 	return As(sortedAdds, sortedIncrementGetMethod, a, Float(fromDecimal(sum)))
 }
 
-// decimalsInARow makes one increment of two of the same member, under the
-// conditions of incrementsInARow, if a double can say the sum.
-func decimalsInARow(first, then Args) (Args, bool) {
+// combineDecimals combines two increments of one member under the conditions of combineIncrements,
+// if a double can represent the sum.
+func combineDecimals(first, then Args) (Args, bool) {
 	one, err := toDecimal(first[1].Float)
 	two, err2 := toDecimal(then[1].Float)
 	sum, ok := Sum(one, two)
@@ -152,36 +164,39 @@ func decimalsInARow(first, then Args) (Args, bool) {
 	return Args{first[0], Float(f)}, true
 }
 
+// planScore plans score. An absent member needs only the weaker lock for absence.
 func planScore(v *View[sortedState], a Args) Plan {
-	score, there := v.State.scores.Get(string(a[0].Bytes))
-	if !there {
-		return nothing(sortedAbsent, Nil())
+	score, exists := v.State.scores.Get(string(a[0].Bytes))
+	if !exists {
+		return noChange(sortedAbsent, Nil())
 	}
-	return nothing(sortedScore, Float(fromDecimal(score)))
+	return noChange(sortedScore, Float(fromDecimal(score)))
 }
 
-// planRank sees the order of all members, or only that there is no such one.
+// planRank reads the order of all members, or only that the member is absent.
 func planRank(fromTheEnd bool) func(*View[sortedState], Args) Plan {
 	return func(v *View[sortedState], a Args) Plan {
 		m := string(a[0].Bytes)
-		score, there := v.State.scores.Get(m)
-		if !there {
-			return nothing(sortedAbsent, Nil())
+		score, exists := v.State.scores.Get(m)
+		if !exists {
+			return noChange(sortedAbsent, Nil())
 		}
 		rank, _ := v.State.ranks.Rank(scored{score, m})
 		if fromTheEnd {
 			rank = v.State.ranks.Len() - 1 - rank
 		}
-		return nothing(sortedOrder, Int(int64(rank)))
+		return noChange(sortedOrder, Int(int64(rank)))
 	}
 }
 
+// appendScored appends a member and its score to an answer.
 func appendScored(out []msg.Datum, m scored) []msg.Datum {
 	return append(out, Bytes([]byte(m.member)), Float(fromDecimal(m.score)))
 }
 
+// membersByRank answers range-by-rank.
 func membersByRank(s sortedState, a Args) ([]msg.Datum, error) {
-	i, j := span(a[0].Int, a[1].Int, s.ranks.Len())
+	i, j := positionRange(a[0].Int, a[1].Int, s.ranks.Len())
 	out := make([]msg.Datum, 0, 2*(j-i))
 	for m := range s.ranks.From(i) {
 		i++
@@ -193,8 +208,9 @@ func membersByRank(s sortedState, a Args) ([]msg.Datum, error) {
 	return out, nil
 }
 
+// membersByRankDown answers range-by-rev-rank.
 func membersByRankDown(s sortedState, a Args) ([]msg.Datum, error) {
-	i, j := span(a[0].Int, a[1].Int, s.ranks.Len())
+	i, j := positionRange(a[0].Int, a[1].Int, s.ranks.Len())
 	out := make([]msg.Datum, 0, 2*(j-i))
 	for m := range s.ranks.Down(s.ranks.Len() - 1 - i) {
 		i++
@@ -206,8 +222,8 @@ func membersByRankDown(s sortedState, a Args) ([]msg.Datum, error) {
 	return out, nil
 }
 
-// bound is a decimal that scores are compared with. One beyond them is the last
-// that there is, so that one can ask for all.
+// bound returns the decimal of a bound of a range of scores. A bound beyond all scores is the limit
+// of int64, so that a range can include all.
 func bound(f float64) (int64, error) {
 	n, err := toDecimal(f)
 	switch {
@@ -219,6 +235,7 @@ func bound(f float64) (int64, error) {
 	return n, err
 }
 
+// membersByScore answers range-by-score. Bounds are inclusive.
 func membersByScore(s sortedState, a Args) (out []msg.Datum, err error) {
 	low, err := bound(a[0].Float)
 	if err != nil {

@@ -9,38 +9,40 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Summary is the number of the type "summary": a summary of numbers that were thrown into
-// it, as the SummarySummary of Holt 2016, table 4.1. What is kept does not grow with
-// them.
+// Summary is the number of the type "summary": statistics of added numbers (Holt
+// 2016, table 4.1). Its size does not depend on how many numbers were added.
 //
-// The numbers have up to 6 decimal places and go up to 9.2e12 either way. Sums are
-// exact, of the numbers and of their squares, so that additions commute to the last
-// bit; an answer is the nearest floating-point number.
+// The numbers have up to 6 decimal places and a magnitude of up to 9.2e12. The sums of the numbers
+// and of their squares are exact, so additions commute exactly; an answer is the nearest double.
 //
-//	                          add  inside  extremes  summary
+//	                          add  inside  extremes  stats
 //	add       a number         x     x        .         .
-//	inside    neither less than the least nor greater than the greatest
+//	inside    a number between minimum and maximum
 //	                           x     x        x         .
 //	extremes  min, max         .     x        x         x
-//	stats     all else         .     .        x         x
+//	stats     all others       .     .        x         x
 //
-// Since nothing is ever taken out, what lies between the extremes once does so
-// forever.
+// Numbers are never removed, so a number that is between the extremes stays so.
 const Summary entry.Type = 6
 
 // Kinds of lock of a summary, as stored.
 const (
+	// summaryAdd: adds numbers that may change the extremes.
 	summaryAdd Kind = iota + 1
+	// summaryInside: adds numbers between the extremes, which stay.
 	summaryInside
+	// summaryExtremes: reads minimum or maximum.
 	summaryExtremes
+	// summaryStats: reads count, sums or what is computed from them.
 	summaryStats
 )
 
-// summaryState is in millionths, and millionths of millionths.
+// summaryState has the extremes and the sum in millionths, and the squares in millionths of
+// millionths.
 type summaryState struct {
 	count        uint64
 	least, most  int64
-	sum, squares *big.Int // never changed
+	sum, squares *big.Int // immutable
 }
 
 // summaryForm is the first byte of the stored form.
@@ -48,8 +50,9 @@ const summaryForm = 1
 
 func init() { Install(summarySpec()) }
 
+// summarySpec declares the type.
 func summarySpec() Spec[summaryState] {
-	ask := func(name, doc string, kind Kind, answer func(summaryState) []msg.Datum) MethodSpec[summaryState] {
+	query := func(name, doc string, kind Kind, answer func(summaryState) []msg.Datum) MethodSpec[summaryState] {
 		return MethodSpec[summaryState]{Name: name, Doc: doc, Kind: kind,
 			Answer: func(s summaryState, _ Args) ([]msg.Datum, error) { return answer(s), nil }}
 	}
@@ -67,36 +70,42 @@ func summarySpec() Spec[summaryState] {
 		Zero: func() summaryState { return summaryState{} }, Empty: func(s summaryState) bool { return s.count == 0 },
 		Encode: encodeSummary, Decode: decodeSummary, Size: func(summaryState) int { return 64 },
 		Kinds: []KindSpec{{"add", true}, {"inside", true}, {"extremes", false}, {"stats", false}},
-		Commute: []Commutes{{summaryAdd, summaryAdd, Always}, {summaryAdd, summaryInside, Always}, {summaryInside, summaryInside, Always},
+		Commute: []Commutes{{summaryAdd, summaryAdd, Always}, {summaryAdd, summaryInside, Always},
+			{summaryInside, summaryInside, Always},
 			{summaryInside, summaryExtremes, Always}},
 		Methods: []MethodSpec[summaryState]{
 			{Name: "add", Doc: "Adds numbers.", Params: []Param{{Name: "x", Kind: msg.DatumFloat, Many: true}}, Kind: summaryAdd,
-				Apply: addToSummary, Plan: planSummaryAdd, Combine: fewInARow},
-			ask("count", "Returns the number of values.", summaryStats, func(s summaryState) []msg.Datum { return []msg.Datum{Int(int64(s.count))} }),
-			ask("sum", "Returns the sum.", summaryStats, func(s summaryState) []msg.Datum { return []msg.Datum{s.total()} }),
-			ask("mean", "Returns the mean, or nil.", summaryStats, one((*summaryState).mean)),
-			ask("min", "Returns the minimum, or nil.", summaryExtremes, one(func(s *summaryState) msg.Datum { return Float(fromDecimal(s.least)) })),
-			ask("max", "Returns the maximum, or nil.", summaryExtremes, one(func(s *summaryState) msg.Datum { return Float(fromDecimal(s.most)) })),
-			ask("variance", "Returns the population variance, or nil.", summaryStats, one((*summaryState).variance)),
-			ask("stats", "Returns count, sum, mean, min, max and variance.", summaryStats, func(s summaryState) []msg.Datum {
+				Apply: addToSummary, Plan: planSummaryAdd, Combine: combineNumbers},
+			query("count", "Returns the number of values.", summaryStats,
+				func(s summaryState) []msg.Datum { return []msg.Datum{Int(int64(s.count))} }),
+			query("sum", "Returns the sum.", summaryStats, func(s summaryState) []msg.Datum { return []msg.Datum{s.total()} }),
+			query("mean", "Returns the mean, or nil.", summaryStats, one((*summaryState).mean)),
+			query("min", "Returns the minimum, or nil.", summaryExtremes,
+				one(func(s *summaryState) msg.Datum { return Float(fromDecimal(s.least)) })),
+			query("max", "Returns the maximum, or nil.", summaryExtremes,
+				one(func(s *summaryState) msg.Datum { return Float(fromDecimal(s.most)) })),
+			query("variance", "Returns the population variance, or nil.", summaryStats, one((*summaryState).variance)),
+			query("stats", "Returns count, sum, mean, min, max and variance.", summaryStats, func(s summaryState) []msg.Datum {
 				if s.count == 0 {
 					return []msg.Datum{Int(0), Float(0), Nil(), Nil(), Nil(), Nil()}
 				}
-				return []msg.Datum{Int(int64(s.count)), s.total(), s.mean(), Float(fromDecimal(s.least)), Float(fromDecimal(s.most)), s.variance()}
+				return []msg.Datum{Int(int64(s.count)), s.total(), s.mean(), Float(fromDecimal(s.least)),
+					Float(fromDecimal(s.most)), s.variance()}
 			}),
 		},
 	}
 }
 
-// fewInARow makes one call of two that do something for each of their arguments.
-// The bound keeps the work of a long transaction linear.
-func fewInARow(first, then Args) (Args, bool) {
+// combineNumbers combines two additions. The limit keeps the cost of a long transaction linear.
+func combineNumbers(first, then Args) (Args, bool) {
 	if len(first)+len(then) > 256 {
 		return nil, false
 	}
 	return append(append(make(Args, 0, len(first)+len(then)), first...), then...), true
 }
 
+// planSummaryAdd plans add. If all numbers are between the extremes, reads of min and max do not
+// conflict. The extremes only move outwards, so the weaker lock stays sufficient.
 func planSummaryAdd(v *View[summaryState], a Args) Plan {
 	s, need := v.State, summaryInside
 	for i := range a {
@@ -104,6 +113,7 @@ func planSummaryAdd(v *View[summaryState], a Args) Plan {
 		if err != nil {
 			return Plan{Err: err}
 		}
+		// The number changes an extreme, so it conflicts with reads of the extremes.
 		if s.count == 0 || n < s.least || n > s.most {
 			need = summaryAdd
 		}
@@ -111,6 +121,7 @@ func planSummaryAdd(v *View[summaryState], a Args) Plan {
 	return As(need, 1, a)
 }
 
+// addToSummary applies add.
 func addToSummary(s summaryState, a Args) (summaryState, error) {
 	sum, squares := new(big.Int), new(big.Int)
 	if s.count > 0 {
@@ -135,15 +146,16 @@ func addToSummary(s summaryState, a Args) (summaryState, error) {
 	return s, nil
 }
 
-// million is how many millionths are one.
+// million is 1 in millionths.
 var million = big.NewInt(1e6)
 
-// ratio is a quotient, rounded once.
+// ratio returns a quotient, rounded once.
 func ratio(a, b *big.Int) msg.Datum {
 	f, _ := new(big.Rat).SetFrac(a, b).Float64()
 	return Float(f)
 }
 
+// total is the sum as the nearest double.
 func (s *summaryState) total() msg.Datum {
 	if s.count == 0 {
 		return Float(0)
@@ -151,13 +163,14 @@ func (s *summaryState) total() msg.Datum {
 	return ratio(s.sum, million)
 }
 
+// mean is the mean as the nearest double.
 func (s *summaryState) mean() msg.Datum {
 	n := new(big.Int).SetUint64(s.count)
 	return ratio(s.sum, n.Mul(n, million))
 }
 
-// variance is the mean of the squares without the square of the mean: exact, and
-// so never negative.
+// variance is the mean of the squares minus the square of the mean. It is computed exactly, so it
+// is never negative.
 func (s *summaryState) variance() msg.Datum {
 	n := new(big.Int).SetUint64(s.count)
 	above := new(big.Int).Mul(n, s.squares)
@@ -166,8 +179,8 @@ func (s *summaryState) variance() msg.Datum {
 	return ratio(above, below.Mul(below, below))
 }
 
-// encodeSummary writes the version, the count, the extremes, whether the sum is
-// negative, and the sum and the squares, each behind its length.
+// encodeSummary writes the version, the count, the extremes, the sign of the sum, and the
+// magnitudes of sum and squares with their lengths.
 func encodeSummary(s summaryState) []byte {
 	b := binary.AppendUvarint([]byte{summaryForm}, s.count)
 	if s.count == 0 {
@@ -186,6 +199,7 @@ func encodeSummary(s summaryState) []byte {
 	return b
 }
 
+// decodeSummary is the inverse of encodeSummary.
 func decodeSummary(b []byte) (s summaryState, err error) {
 	if len(b) == 0 || b[0] != summaryForm {
 		return s, errors.New("its version is not known; it may have been written by a newer linchpin")
@@ -200,7 +214,7 @@ func decodeSummary(b []byte) (s summaryState, err error) {
 	sum := r.bytes(r.unsigned())
 	squares := r.bytes(r.unsigned())
 	if r.err != nil || len(r.rest) > 0 {
-		return s, errCut
+		return s, errTruncated
 	}
 	s.sum, s.squares = new(big.Int).SetBytes(sum), new(big.Int).SetBytes(squares)
 	if sign[0] != 0 {
@@ -209,37 +223,41 @@ func decodeSummary(b []byte) (s summaryState, err error) {
 	return s, nil
 }
 
-// varints reads numbers and bytes; err is set once they are not as they should be.
+// varints reads numbers and bytes; err is set when they are invalid.
 type varints struct {
 	rest []byte
 	err  error
 }
 
-var errCut = errors.New("it is cut off, or not of this type")
+var errTruncated = errors.New("it is cut off, or not of this type")
 
-func (r *varints) took(n int) {
+// advance skips n bytes; n of 0 or less is the error of package binary.
+func (r *varints) advance(n int) {
 	if n <= 0 {
-		r.rest, r.err = nil, errCut
+		r.rest, r.err = nil, errTruncated
 		return
 	}
 	r.rest = r.rest[n:]
 }
 
+// unsigned reads an unsigned varint.
 func (r *varints) unsigned() uint64 {
 	u, n := binary.Uvarint(r.rest)
-	r.took(n)
+	r.advance(n)
 	return u
 }
 
+// signed reads a signed varint.
 func (r *varints) signed() int64 {
 	i, n := binary.Varint(r.rest)
-	r.took(n)
+	r.advance(n)
 	return i
 }
 
+// bytes returns the next n bytes, nil if there are fewer.
 func (r *varints) bytes(n uint64) []byte {
 	if n > uint64(len(r.rest)) {
-		r.rest, r.err = nil, errCut
+		r.rest, r.err = nil, errTruncated
 		return nil
 	}
 	out := r.rest[:n]

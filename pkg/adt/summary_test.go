@@ -15,16 +15,16 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestSummariesAgainstRationalNumbers: a summary is told the numbers one by one, its twin
-// keeps them all, and computes with rational numbers.
-func TestSummariesAgainstRationalNumbers(t *testing.T) {
+// TestSummaryMatchesRationals: the reference model keeps all numbers and computes with rationals.
+func TestSummaryMatchesRationals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := &single{made: adt.Lookup(adt.Summary)}
+		k := &keyState{made: adt.Lookup(adt.Summary)}
 		var all []*big.Rat
 		for range drawInt(t, "steps", 0, 30) {
 			var args []msg.Datum
 			for range drawInt(t, "numbers", 1, 3) {
-				n := rapid.OneOf(rapid.Int64Range(-5e6, 5e6), rapid.SampledFrom([]int64{0, 1, -1, 9e18, -9e18, 123456789012345})).Draw(t, "millionths")
+				n := rapid.OneOf(rapid.Int64Range(-5e6, 5e6), rapid.SampledFrom(
+					[]int64{0, 1, -1, 9e18, -9e18, 123456789012345})).Draw(t, "millionths")
 				f := nearest(big.NewRat(n, 1e6))
 				args, all = append(args, adt.Float(f)), append(all, exactly(f))
 			}
@@ -60,7 +60,7 @@ func TestSummariesAgainstRationalNumbers(t *testing.T) {
 	})
 }
 
-// exactly is a number as it is written, which is what counts.
+// exactly returns a number as it is written in decimal.
 func exactly(f float64) *big.Rat {
 	r, _ := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64))
 	return r
@@ -68,15 +68,16 @@ func exactly(f float64) *big.Rat {
 
 func nearest(r *big.Rat) float64 { f, _ := r.Float64(); return f }
 
-func TestNumbersThatSummariesRefuse(t *testing.T) {
-	k := &single{made: adt.Lookup(adt.Summary)}
+func TestSummaryRejectsInvalidNumbers(t *testing.T) {
+	k := &keyState{made: adt.Lookup(adt.Summary)}
 	for _, f := range []float64{0.1234567, 1e-7, 1e13, -1e13, 1e300, 0.30000000000000004, math.SmallestNonzeroFloat64} {
 		_, failed, _ := k.call(t, "add", adt.Float(1), adt.Float(f))
 		require.Equal(t, kv.KindInvalid, failed, "%v", f)
 	}
 	require.False(t, k.value.Exists(), "nothing was added")
-	for _, f := range []float64{0.1, -0.000001, 9.2e12, math.Copysign(0, -1), 4503599627.370497, 9007199254.740993, 1234567890123.25} {
-		k := &single{made: adt.Lookup(adt.Summary)}
+	for _, f := range []float64{0.1, -0.000001, 9.2e12, math.Copysign(0, -1), 4503599627.370497, 9007199254.740993,
+		1234567890123.25} {
+		k := &keyState{made: adt.Lookup(adt.Summary)}
 		_, failed, _ := k.call(t, "add", adt.Float(f))
 		require.Equal(t, kv.KindOK, failed, "%v", f)
 		sum, _, _ := k.call(t, "sum")
@@ -84,8 +85,8 @@ func TestNumbersThatSummariesRefuse(t *testing.T) {
 	}
 }
 
-func TestLocksOfSummaries(t *testing.T) {
-	k := &single{made: adt.Lookup(adt.Summary)}
+func TestSummaryLocksDependOnExtremes(t *testing.T) {
+	k := &keyState{made: adt.Lookup(adt.Summary)}
 	for _, row := range []struct {
 		x    float64
 		lock string

@@ -13,47 +13,52 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TopK is the number of the type "top-k": the TopKeeps best of all members that
-// were added with a score, each with the greatest it had (Holt 2016, table 4.1).
-// Members of one score are in the order of their bytes.
+// TopK is the number of the type "top-k": the TopKeeps members with the highest scores, each with
+// its highest (Holt 2016, table 4.1). Members with equal scores are ordered by their bytes.
 //
-// Members have up to TopMemberBytes. All that was once pushed out by better ones
-// stays out, whatever comes, so that additions commute.
+// A member has up to TopMemberBytes. A member that was displaced by better ones does not return, so
+// additions commute.
 //
 //	                                   add  lower  pass  top  max
 //	add    a score                      x     x      x    .    .
 //	lower  one that is not the best     x     x      x    .    x
 //	pass   one that is not kept         x     x      x    x    x
 //	top    the best                     .     .      x    x    x
-//	max    the very best                .     x      x    x    x
+//	max    the single best              .     x      x    x    x
 //
-// The scores that are kept only ever rise: what is lower stays lower, and what is
-// not kept is not kept later.
+// Kept scores only rise: a score that is lower than the best stays lower, and a member that is not
+// kept now is not kept later.
 const TopK entry.Type = 5
 
 const (
-	// TopKeeps is how many members a top-k keeps.
+	// TopKeeps is the number of members that a top-k keeps.
 	TopKeeps = 100
-	// TopMemberBytes bounds a member of a top-k, so that all of them fit into a
-	// value.
+	// TopMemberBytes limits a member, so that all of them fit into a value.
 	TopMemberBytes = 64 << 10
 )
 
 // Kinds of lock of a top-k, as stored.
 const (
+	// topAdd: adds a score that may be the highest.
 	topAdd Kind = iota + 1
+	// topLower: adds a score that is not the highest, so max does not change.
 	topLower
+	// topPass: adds a score that changes nothing. The kept scores only rise, so that stays true
+	// beside other adds.
 	topPass
+	// topRead: reads the kept members.
 	topRead
+	// topMax: reads the best member.
 	topMax
 )
 
+// topEntry is a member with its highest score.
 type topEntry struct {
 	member string
 	score  float64
 }
 
-// topState is the best, in order, never changed.
+// topState has the members, best first. It is immutable.
 type topState []topEntry
 
 // topForm is the first byte of the stored form.
@@ -61,6 +66,7 @@ const topForm = 1
 
 func init() { Install(topSpec()) }
 
+// topSpec declares the type.
 func topSpec() Spec[topState] {
 	return Spec[topState]{
 		ID: TopK, Name: "top-k",
@@ -73,7 +79,7 @@ func topSpec() Spec[topState] {
 		Methods: []MethodSpec[topState]{
 			{Name: "add", Doc: "Adds a member, or raises its score. A lower score changes nothing.",
 				Params: []Param{{Name: "score", Kind: msg.DatumFloat}, {Name: "member", Kind: msg.DatumBytes}}, Kind: topAdd,
-				Apply: addToTop, Plan: planTopAdd, Combine: greaterOfTwo},
+				Apply: addToTop, Plan: planTopAdd, Combine: combineTopAdds},
 			{Name: "top", Doc: "Returns the n best members with their scores, best first.",
 				Params: []Param{{Name: "n", Kind: msg.DatumInt}}, Kind: topRead, Answer: topOf},
 			{Name: "max", Doc: "Returns the best member with its score, or nil.", Kind: topMax,
@@ -82,6 +88,7 @@ func topSpec() Spec[topState] {
 	}
 }
 
+// byScore orders entries: best score first, then by member.
 func byScore(a, b topEntry) int {
 	if c := cmp.Compare(b.score, a.score); c != 0 {
 		return c
@@ -89,14 +96,20 @@ func byScore(a, b topEntry) int {
 	return strings.Compare(a.member, b.member)
 }
 
-// entryOf is what an add is about. There is one zero.
-func entryOf(a Args) topEntry { return topEntry{string(a[1].Bytes), a[0].Float + 0} }
+// newTopEntry returns the entry that an add makes. Negative zero becomes zero.
+func newTopEntry(a Args) topEntry { return topEntry{string(a[1].Bytes), a[0].Float + 0} }
 
+// planTopAdd plans add with the weakest lock. Example, with (9, a) as the best of 100 and (5, z) as
+// the last:
+//
+//	add 4 b        changes nothing: lock pass, shared with all readers
+//	add 7 b        lock lower: compatible with max
+//	add 10 b       lock add: conflicts with max and top
 func planTopAdd(v *View[topState], a Args) Plan {
 	if n := len(a[1].Bytes); n > TopMemberBytes {
 		return Plan{Err: Errorf(kv.KindInvalid, "the member has %d bytes; the limit is %d", n, TopMemberBytes)}
 	}
-	after := v.State.with(entryOf(a))
+	after := v.State.withEntry(newTopEntry(a))
 	switch {
 	case after == nil:
 		return Plan{Need: topPass}
@@ -106,22 +119,25 @@ func planTopAdd(v *View[topState], a Args) Plan {
 	return As(topAdd, 1, a)
 }
 
+// addToTop applies add. Concurrent adds may have raised the scores since the plan, so it may change
+// nothing.
 func addToTop(s topState, a Args) (topState, error) {
-	if after := s.with(entryOf(a)); after != nil {
+	if after := s.withEntry(newTopEntry(a)); after != nil {
 		return after, nil
 	}
 	return s, nil
 }
 
-// with is a top-k with one more, nil if that changes nothing.
-func (s topState) with(e topEntry) topState {
+// withEntry returns a top-k with one more entry, nil if that changes nothing.
+func (s topState) withEntry(e topEntry) topState {
 	at, _ := slices.BinarySearchFunc(s, e, byScore)
+	// The entry would be displaced at once.
 	if at == TopKeeps {
 		return nil
 	}
 	for i := range s[:at] {
 		if s[i].member == e.member {
-			return nil // it has a greater score
+			return nil // the member has a higher score
 		}
 	}
 	out := make(topState, 0, len(s)+1)
@@ -137,8 +153,8 @@ func (s topState) with(e topEntry) topState {
 	return out[:min(len(out), TopKeeps):min(len(out), TopKeeps)]
 }
 
-// greaterOfTwo makes one add of two of the same member.
-func greaterOfTwo(first, then Args) (Args, bool) {
+// combineTopAdds combines two additions of the same member into the higher one.
+func combineTopAdds(first, then Args) (Args, bool) {
 	switch {
 	case string(first[1].Bytes) != string(then[1].Bytes):
 		return nil, false
@@ -148,6 +164,7 @@ func greaterOfTwo(first, then Args) (Args, bool) {
 	return then, true
 }
 
+// topOf answers top.
 func topOf(s topState, a Args) ([]msg.Datum, error) {
 	if a[0].Int < 1 {
 		return nil, Errorf(kv.KindInvalid, "n is %d; the minimum is 1", a[0].Int)
@@ -155,6 +172,7 @@ func topOf(s topState, a Args) ([]msg.Datum, error) {
 	return s.first(a[0].Int), nil
 }
 
+// first returns the best n members with their scores.
 func (s topState) first(n int64) []msg.Datum {
 	var out []msg.Datum
 	for _, e := range s[:min(n, int64(len(s)))] {
@@ -163,6 +181,7 @@ func (s topState) first(n int64) []msg.Datum {
 	return out
 }
 
+// size approximates the stored size: 8 bytes of score and a length of at most 3 bytes per member.
 func (s topState) size() int {
 	n := 2
 	for i := range s {
@@ -171,8 +190,8 @@ func (s topState) size() int {
 	return n
 }
 
-// encodeTop writes the version, the number of members, and of each its score, and
-// its bytes behind their length, in order.
+// encodeTop writes the version, the number of members, and of each its score, length and bytes, in
+// order.
 func encodeTop(s topState) []byte {
 	b := binary.AppendUvarint(append(make([]byte, 0, s.size()), topForm), uint64(len(s)))
 	for _, e := range s {
@@ -182,6 +201,7 @@ func encodeTop(s topState) []byte {
 	return b
 }
 
+// decodeTop is the inverse of encodeTop. It rejects entries that are not in order.
 func decodeTop(b []byte) (topState, error) {
 	if len(b) == 0 || b[0] != topForm {
 		return nil, errors.New("its version is not known; it may have been written by a newer linchpin")
@@ -189,7 +209,7 @@ func decodeTop(b []byte) (topState, error) {
 	r := varints{rest: b[1:]}
 	n := r.unsigned()
 	if n > TopKeeps {
-		return nil, errCut
+		return nil, errTruncated
 	}
 	s := make(topState, 0, n)
 	for range n {
@@ -201,7 +221,7 @@ func decodeTop(b []byte) (topState, error) {
 		s = append(s, topEntry{string(member), math.Float64frombits(binary.BigEndian.Uint64(score))})
 	}
 	if len(r.rest) > 0 || !slices.IsSortedFunc(s, byScore) {
-		return nil, errCut
+		return nil, errTruncated
 	}
 	return s, r.err
 }

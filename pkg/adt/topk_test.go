@@ -16,12 +16,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestTopKAgainstAllScores: the twin keeps every member, and sorts them when it is
-// asked.
-func TestTopKAgainstAllScores(t *testing.T) {
+// TestTopKMatchesReferenceModel: the reference model keeps all members and sorts them when read.
+func TestTopKMatchesReferenceModel(t *testing.T) {
 	full, lower, pass := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		k := &single{made: adt.Lookup(adt.TopK)}
+		k := &keyState{made: adt.Lookup(adt.TopK)}
 		best := map[string]float64{}
 		members := rapid.SampledFrom([]int{3, 90, 250}).Draw(t, "members")
 		for range drawInt(t, "steps", 0, 2*members) {
@@ -62,16 +61,18 @@ func TestTopKAgainstAllScores(t *testing.T) {
 	}
 }
 
-// TestTopKInAnyOrder: whatever is pushed out on the way, all orders end the same.
-func TestTopKInAnyOrder(t *testing.T) {
+// TestTopKIsOrderIndependent: all orders of additions have the same result, whichever members are
+// displaced meanwhile.
+func TestTopKIsOrderIndependent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		calls := make([][]msg.Datum, 150)
 		for i := range calls {
-			calls[i] = []msg.Datum{adt.Float(float64(drawInt(t, "score", 0, 40))), adt.Bytes(fmt.Appendf(nil, "%d", drawInt(t, "member", 1, 140)))}
+			calls[i] = []msg.Datum{adt.Float(float64(drawInt(t, "score", 0, 40))),
+				adt.Bytes(fmt.Appendf(nil, "%d", drawInt(t, "member", 1, 140)))}
 		}
 		var forms []string
 		for range 2 {
-			k := &single{made: adt.Lookup(adt.TopK)}
+			k := &keyState{made: adt.Lookup(adt.TopK)}
 			for _, c := range rapid.Permutation(calls).Draw(t, "order") {
 				k.call(t, "add", c...)
 			}
@@ -81,11 +82,11 @@ func TestTopKInAnyOrder(t *testing.T) {
 	})
 }
 
-func TestWhatTopKRefuses(t *testing.T) {
-	k := &single{made: adt.Lookup(adt.TopK)}
+func TestTopKRejectsInvalidCalls(t *testing.T) {
+	k := &keyState{made: adt.Lookup(adt.TopK)}
 	_, failed, _ := k.call(t, "add", adt.Float(1), adt.Bytes(make([]byte, adt.TopMemberBytes+1)))
 	require.Equal(t, kv.KindInvalid, failed)
 	_, failed, _ = k.call(t, "top", adt.Int(0))
 	require.Equal(t, kv.KindInvalid, failed)
-	require.Less(t, adt.TopKeeps*(adt.TopMemberBytes+16), kv.MaxStateBytes, "all that can be kept fits")
+	require.Less(t, adt.TopKeeps*(adt.TopMemberBytes+16), kv.MaxStateBytes, "the largest top-k fits into a value")
 }

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// Value holds up to kv.MaxValueBytes bytes.
+	// Value is the type of byte strings of up to kv.MaxValueBytes.
 	Value entry.Type = 0
-	// Counter holds a signed number of 64 bits.
+	// Counter is the type of signed 64-bit integers.
 	Counter entry.Type = 1
 )
 
-// TypeName is the type's name in messages and on the command line.
+// TypeName returns the type's name in messages and on the command line.
 func TypeName(t entry.Type) string {
 	switch t {
 	case Value:
@@ -31,12 +31,12 @@ func TypeName(t entry.Type) string {
 	return fmt.Sprintf("type %d", t)
 }
 
-// EncodeCounter is a counter's payload: 8 bytes, big-endian two's complement.
+// EncodeCounter encodes a counter: 8 bytes, big-endian two's complement.
 func EncodeCounter(n int64) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(n))
 }
 
-// DecodeCounter reads a counter's payload.
+// DecodeCounter decodes a counter.
 func DecodeCounter(payload []byte) (int64, error) {
 	if len(payload) != 8 {
 		return 0, kv.Errorf(kv.KindCorrupt, "a counter of %d bytes, want 8", len(payload))
@@ -44,7 +44,7 @@ func DecodeCounter(payload []byte) (int64, error) {
 	return int64(binary.BigEndian.Uint64(payload)), nil
 }
 
-// Sum adds without wrapping; ok is false where the sum leaves 64 bits.
+// Sum adds without wrapping; ok is false if the sum exceeds 64 bits.
 func Sum(a, b int64) (sum int64, ok bool) {
 	sum = a + b
 	return sum, (sum > a) == (b > 0)

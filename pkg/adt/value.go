@@ -9,7 +9,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// state is what a value holds, decoded; the zero of the type if it holds nothing.
+// state returns the decoded value, the type's zero if there is none. It stores the decoded form in
+// v.
 func (t *Type) state(v *entry.Value) (any, error) {
 	switch {
 	case !v.Exists():
@@ -27,9 +28,8 @@ func (t *Type) state(v *entry.Value) (any, error) {
 	return s, nil
 }
 
-// Remember decodes a value, unless it is a value or a counter or nothing, so
-// that it need not be done again for each of its copies. What cannot be read is
-// left as it is: whoever calls a method of it is told.
+// Remember decodes a value of a data type, so that its copies share the decoded form. A value that
+// cannot be decoded is left as it is: calls of its methods return the error.
 func Remember(v *entry.Value) {
 	if v.State == nil && v.Type > Counter && v.Exists() {
 		if t := Lookup(v.Type); t != nil {
@@ -38,17 +38,16 @@ func Remember(v *entry.Value) {
 	}
 }
 
-// Changed is a value after a change: of the type, or a tombstone if there is
-// nothing left.
-func (t *Type) changed(s any) entry.Value {
+// newValue returns the value with a decoded form: a tombstone if it is empty.
+func (t *Type) newValue(s any) entry.Value {
 	if t.empty(s) {
 		return entry.Value{Type: entry.TypeDeleted}
 	}
 	return entry.Value{Type: t.ID, State: s}
 }
 
-// Payload is the stored form of what a value holds, in one piece. All of it has
-// to be in memory (Missing).
+// Payload returns the stored form of a value in one piece. All its pages must be in memory (see
+// Missing).
 func Payload(v *entry.Value) []byte {
 	if v.Payload == nil && v.State != nil {
 		if t := Lookup(v.Type); t != nil {
@@ -58,9 +57,9 @@ func Payload(v *entry.Value) []byte {
 	return v.Payload
 }
 
-// CheckStored tells why a value of a type cannot be what is stored: it is of a type
-// that is not known here, cannot be read, holds nothing, or is too large. What it
-// accepts may be written by an operation that sets the whole value.
+// CheckStored returns an error if payload cannot be a stored value: the type is not known here, or
+// the form cannot be decoded, is empty or too large. An operation that sets the whole value may
+// write what it accepts.
 func CheckStored(id entry.Type, payload []byte) error {
 	most := kv.MaxStateBytes
 	if id <= Counter {
@@ -91,8 +90,8 @@ func CheckStored(id entry.Type, payload []byte) error {
 	return nil
 }
 
-// SameStored reports whether two stored forms of a type are the same value: forms
-// of different versions can be. It is false for what cannot be read here.
+// SameStored reports whether two stored forms are the same value; forms of different versions can
+// be. It is false for forms that cannot be decoded here.
 func SameStored(id entry.Type, a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -106,12 +105,12 @@ func SameStored(id entry.Type, a, b []byte) bool {
 	return err == nil && err2 == nil && bytes.Equal(t.encode(x), t.encode(y))
 }
 
-// elementBytes is what an element takes in memory besides its bytes: a node of a tree, and
-// what the allocator rounds up.
+// elementBytes approximates the memory of an element beyond its bytes: a tree node and the
+// allocator's rounding.
 const elementBytes = 64
 
-// Memory approximates the bytes that a value takes in memory. Decoded, small
-// elements take a multiple of what they do stored.
+// Memory approximates the memory of a value in bytes. Decoded, small elements take a multiple of
+// their stored size.
 func Memory(v *entry.Value) int {
 	if v.State == nil {
 		return len(v.Payload)
@@ -133,11 +132,11 @@ func Size(v *entry.Value) int {
 	return len(v.Payload)
 }
 
-// Request is a call that is about to be planned.
+// Request is a call to be planned.
 type Request struct {
 	Method *TypeMethod
 	Args   Args
-	// Value is the key's, with the transaction's own changes.
+	// Value is the key's value with the transaction's own changes.
 	Value *entry.Value
 	// Others, Ahead and Unique are as in View.
 	Others func(func(calls []msg.Call))
@@ -145,14 +144,13 @@ type Request struct {
 	Unique [24]byte
 }
 
-// Plan plans a call: what it needs, as modes in room, what it changes and
-// answers. A failure is in the plan; without a Need it is true whatever happens,
-// unless it is that pages are lacking (Lacks).
-func (r *Request) Plan(room []Mode) (Plan, []Mode) {
+// Plan plans a call and appends the modes that it needs to buf. A failure is in the plan; without a
+// Need it is true for all outcomes, unless the error is that pages are not in memory (Lacks).
+func (r *Request) Plan(buf []Mode) (Plan, []Mode) {
 	t := r.Method.Type
 	s, err := t.state(r.Value)
 	if err != nil {
-		return Plan{Err: err}, room
+		return Plan{Err: err}, buf
 	}
 	others := r.Others
 	if others == nil {
@@ -160,23 +158,27 @@ func (r *Request) Plan(room []Mode) (Plan, []Mode) {
 	}
 	p := r.plan(&View[any]{State: s, Exists: r.Value.Exists(), Others: others, Ahead: r.Ahead, Unique: r.Unique})
 	if p.Need != 0 {
-		room = t.modes(room, r.Method, p.Need, r.Args)
+		buf = t.modes(buf, r.Method, p.Need, r.Args)
 	}
-	return p, room
+	return p, buf
 }
 
-// plan plans the call of a value that may be in pages.
+// plan plans the call and reports absent pages.
 func (r *Request) plan(v *View[any]) (p Plan) {
+	// Only values in pages can panic with absent pages; others need no recover.
 	if t := r.Method.Type; t.pages != nil && t.pages.InPages(v.State) {
-		defer t.lacking(v.State, &p.Err, func() []string { return t.names([]msg.Call{{Method: r.Method.Number, Args: r.Args}}) })
+		defer t.recoverAbsent(v.State, &p.Err, func() []string {
+			return t.elementNames(
+				[]msg.Call{{Method: r.Method.Number, Args: r.Args}})
+		})
 	}
 	return r.Method.plan(v, r.Args)
 }
 
-// Apply makes changes to a value and returns what comes of it, without an
-// identity. It does not touch v but to remember what it decoded. The error may be
-// that pages are lacking (Lacks). It never is if the calls' parts have been looked
-// up in the value, or in one that it has come from.
+// Apply applies calls to a value and returns the result, without a version. It does not change v,
+// except that it stores the decoded form. The error may be that pages are not in memory (Lacks),
+// but not if the calls' parts were looked up in this value or an earlier one that it is derived
+// from.
 func Apply(id entry.Type, v *entry.Value, calls []msg.Call) (entry.Value, error) {
 	t := Lookup(id)
 	if t == nil {
@@ -185,22 +187,23 @@ func Apply(id entry.Type, v *entry.Value, calls []msg.Call) (entry.Value, error)
 	return t.apply(v, calls)
 }
 
+// apply implements Apply for this type.
 func (t *Type) apply(v *entry.Value, calls []msg.Call) (entry.Value, error) {
 	s, err := t.state(v)
 	if err != nil {
 		return entry.Value{}, err
 	}
-	s, err = t.called(s, calls)
+	s, err = t.applyCalls(s, calls)
 	if err != nil {
 		return entry.Value{}, err
 	}
-	return t.changed(s), nil
+	return t.newValue(s), nil
 }
 
-// called makes changes of a value that may be in pages.
-func (t *Type) called(s any, calls []msg.Call) (after any, err error) {
+// applyCalls applies calls to a decoded value and reports absent pages.
+func (t *Type) applyCalls(s any, calls []msg.Call) (after any, err error) {
 	if t.pages != nil && t.pages.InPages(s) {
-		defer t.lacking(s, &err, func() []string { return t.names(calls) })
+		defer t.recoverAbsent(s, &err, func() []string { return t.elementNames(calls) })
 	}
 	for i := range calls {
 		m := t.Method(calls[i].Method)
@@ -215,28 +218,29 @@ func (t *Type) called(s any, calls []msg.Call) (after any, err error) {
 	return s, nil
 }
 
-// ChangeModes lists what a change does to its key, as others see it, appended to
-// room.
-func ChangeModes(room []Mode, id entry.Type, calls []msg.Call) []Mode {
+// ChangeModes appends the modes under which calls change their key to buf.
+func ChangeModes(buf []Mode, id entry.Type, calls []msg.Call) []Mode {
 	t := Lookup(id)
 	if t == nil {
-		return append(room, ModeWrite)
+		return append(buf, ModeWrite)
 	}
-	return t.changeModes(room, calls)
+	return t.changeModes(buf, calls)
 }
 
-func (t *Type) changeModes(room []Mode, calls []msg.Call) []Mode {
+// changeModes implements ChangeModes. A method that is not declared here needs ModeWrite, which
+// conflicts with everything.
+func (t *Type) changeModes(buf []Mode, calls []msg.Call) []Mode {
 	for i := range calls {
 		m := t.Method(calls[i].Method)
 		if m == nil {
-			return append(room, ModeWrite)
+			return append(buf, ModeWrite)
 		}
-		room = t.modes(room, m, m.Kind, calls[i].Args)
+		buf = t.modes(buf, m, m.Kind, calls[i].Args)
 	}
-	return room
+	return buf
 }
 
-// Find resolves the method that an operation calls, and checks its arguments.
+// Find returns the method that an operation calls, and an error if its arguments do not match.
 func Find(op *msg.Op) (*TypeMethod, error) {
 	t := Lookup(entry.Type(op.Type))
 	if t == nil || op.Type > 255 {
@@ -252,18 +256,17 @@ func Find(op *msg.Op) (*TypeMethod, error) {
 	return m, m.Fits(op.Args)
 }
 
-// NeedsPlan reports whether the lock that a call needs depends on more than its
-// arguments.
+// NeedsPlan reports whether the lock that a call needs depends on more than its arguments.
 func NeedsPlan(op *msg.Op) bool {
 	t := Lookup(entry.Type(op.Type))
 	if t == nil || op.Type > 255 {
 		return false
 	}
 	m := t.Method(op.Method)
-	return m != nil && m.planned
+	return m != nil && m.hasPlan
 }
 
-// OpKind is the operation that calls the method.
+// OpKind returns the kind of the operation that calls the method.
 func (m *TypeMethod) OpKind() msg.OpKind {
 	switch {
 	case !m.Changes:
@@ -274,7 +277,7 @@ func (m *TypeMethod) OpKind() msg.OpKind {
 	return msg.OpUpdate
 }
 
-// Op is the operation that calls the method on a key.
+// Op returns the operation that calls the method on a key.
 func (m *TypeMethod) Op(key []byte, args ...msg.Datum) msg.Op {
 	return msg.Op{Kind: m.OpKind(), Key: key, Type: uint32(m.Type.ID), Method: m.Number, Args: args}
 }

@@ -62,8 +62,9 @@ func (d *Down) Lost() string {
 
 // Error is the error of a request that needs one of the shards. Nothing was applied.
 func (d *Down) Error() *Error {
-	return &Error{Kind: KindUnavailable, Op: -1, Text: d.String(), Down: d, Hint: "nothing was applied, and what lives on other nodes is served; " +
-		"start the node, or wait for it (--wait-for-shards, client.WithWaitForShards)"}
+	return &Error{Kind: KindUnavailable, Op: -1, Text: d.String(), Down: d,
+		Hint: "nothing was applied, and what lives on other nodes is served; " +
+			"start the node, or wait for it (--wait-for-shards, client.WithWaitForShards)"}
 }
 
 // Percent formats a share of 0 to 100 with at most one decimal: "33.3 %".

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDownInWords(t *testing.T) {
+func TestDownText(t *testing.T) {
 	many := make([]ShardID, 400)
 	for i := range many {
 		many[i] = ShardID(3*i + 1)
@@ -16,7 +16,8 @@ func TestDownInWords(t *testing.T) {
 		want string
 	}{
 		{Down{Node: 2}, "node n2 is down, and with it its shards"},
-		{Down{Node: 2, Shards: []ShardID{4}, Hot: true}, "node n2 is down, and with it the shard s4 (hot), 0 % of the keyspace"},
+		{Down{Node: 2, Shards: []ShardID{4}, Hot: true},
+			"node n2 is down, and with it the shard s4 (hot), 0 % of the keyspace"},
 		{Down{Node: 2, Address: "h:1", Shards: []ShardID{1, 4, 7}, Keyspace: 100.0 / 3},
 			"node n2 (h:1) is down, and with it the shards s1, s4 and s7, 33.3 % of the keyspace"},
 		{Down{Node: 2, Shards: many, Hot: true, Keyspace: 12.5},

@@ -10,42 +10,41 @@ import (
 	"strings"
 )
 
-// ShardID names a shard, from 0 to the number of shards less one. The hot
-// shard has the highest number of all.
+// ShardID names a shard, from 0. The hot shard has the highest number.
 type ShardID uint16
 
 func (s ShardID) String() string { return "s" + strconv.Itoa(int(s)) }
 
-// NodeID names a member of the cluster: its place in the sorted list of first
-// members, from 1. Zero is no node.
+// NodeID names a member of the cluster: its position in the sorted list of first members, from 1.
+// Zero is no node.
 type NodeID uint16
 
 func (n NodeID) String() string { return "n" + strconv.Itoa(int(n)) }
 
-// Incarnation counts the lives of a shard, from 1. Zero means "not known".
+// Incarnation is the number of a shard's current run, from 1. Zero means unknown.
 type Incarnation uint64
 
-// Known is what a gateway knew of a last agent when it sent a commit there. The last agent
-// tells by it a commit that it may have aborted and forgotten (docs/decisions/0004).
+// Known is what a gateway knew about a last agent when it sent a commit request. The last agent
+// uses it to detect a commit that it may have aborted and discarded (docs/decisions/0004).
 type Known struct {
 	Incarnation Incarnation
-	// Aborts is how many commits the shard had aborted in that incarnation, as far
-	// as was known.
+	// Aborts is the number of commits that the shard had aborted in that incarnation, as far as
+	// known.
 	Aborts uint64
 }
 
 func (k Known) String() string { return fmt.Sprintf("%d+%d", k.Incarnation, k.Aborts) }
 
-// CommitID names one commit: one request of one gateway to commit one attempt. Each message
-// about the commit carries it, and counts for no other commit. Two commits of one attempt
-// exist if a client sends its id to two gateways, or again after a gateway has restarted.
+// CommitID names one commit: one request of one gateway to commit one attempt. Each message about
+// the commit carries it, and is valid for no other commit. Two commits of one attempt exist if a
+// client sends its id to two gateways, or again after a gateway has restarted.
 type CommitID struct {
 	// Number counts the commits of the gateway in its incarnation, from 1.
 	Number uint64
-	// Incarnation counts the starts of the gateway's node, from 1. It is durable before the
-	// gateway sends anything.
+	// Incarnation counts the starts of the gateway's node, from 1. It is durable before the gateway
+	// sends anything.
 	Incarnation uint32
-	// Gateway is the node that is sent the result.
+	// Gateway is the node that receives the result.
 	Gateway NodeID
 }
 
@@ -53,12 +52,12 @@ func (c CommitID) String() string {
 	return fmt.Sprintf("%v.%d.%d", c.Gateway, c.Incarnation, c.Number)
 }
 
-// Account stands for a user where shards count what each of them uses. Zero is for what
-// the store does by itself.
+// Account stands for a user where shards account for the usage of each user. Zero stands for the
+// store itself.
 type Account uint16
 
-// AccountOf is the account of a user's name. Two users have the same one with a probability of
-// one in 65,536, and then count as one.
+// AccountOf returns the account of a user's name. Two users share an account with a probability of
+// 1/65,536; then their usage is added.
 func AccountOf(name string) Account {
 	h := uint32(2166136261) // FNV-1a
 	for i := range len(name) {
@@ -67,13 +66,13 @@ func AccountOf(name string) Account {
 	return max(Account(h^h>>16), 1)
 }
 
-// Index counts the transactions that have become visible on a shard, from 1.
-// Zero is the empty shard.
+// Index is a commit sequence number (CSN): it counts the transactions that became visible on a
+// shard, from 1. Zero is the empty shard.
 type Index uint64
 
-// Epoch is one sealing of a prepared participant: a certify lock against
-// readers. Epochs of one shard are ordered by incarnation first, so that an
-// epoch of an earlier life is never mistaken for a current one.
+// Epoch is one sealing of a prepared update, a certify lock against readers. Epochs of a shard are
+// ordered by incarnation first, so an epoch of an earlier incarnation is never equal to a current
+// one.
 type Epoch struct {
 	Incarnation Incarnation
 	Count       uint64
@@ -87,27 +86,26 @@ func (e Epoch) Less(o Epoch) bool {
 	return e.Count < o.Count
 }
 
-// IsZero reports whether e names no sealing at all.
+// IsZero reports whether e names no sealing.
 func (e Epoch) IsZero() bool { return e == Epoch{} }
 
 func (e Epoch) String() string { return fmt.Sprintf("%d.%d", e.Incarnation, e.Count) }
 
-// TxnID names a transaction over all its attempts. It is made by the client:
-// the time of its first start and random bits. Nothing depends on the client's
-// clock being right: transactions are ordered by Age.
+// TxnID names a transaction with all its attempts. The client makes it. Nothing relies on the
+// client's clock: transactions are ordered by Age.
 type TxnID struct {
-	// Time is when the transaction first started, in nanoseconds since 1970
-	// by its maker's clock.
+	// Time is when the transaction first started, in nanoseconds since 1970, by the clock of the
+	// client.
 	Time int64
-	// Rand tells apart what started in the same nanosecond.
+	// Rand distinguishes transactions that started in the same nanosecond.
 	Rand uint64
 }
 
 // IsZero reports whether id names no transaction.
 func (id TxnID) IsZero() bool { return id == TxnID{} }
 
-// Mask gives an id that stands for this one where its transaction's may not be told, once
-// its random part has been replaced. Its time is that of no transaction.
+// Mask returns an id that stands for this one where the caller may not see the transaction; rand
+// replaces the random part. Its time is that of no transaction.
 func (id TxnID) Mask(rand uint64) TxnID { return TxnID{Time: id.Time | math.MinInt64, Rand: rand} }
 
 // Masked reports whether an id only stands for another one.
@@ -125,14 +123,14 @@ func (id TxnID) Compare(o TxnID) int {
 	return cmp.Compare(id.Rand, o.Rand)
 }
 
-// String gives 32 hexadecimal digits, the form ParseTxnID reads.
+// String returns 32 hexadecimal digits, which ParseTxnID parses.
 func (id TxnID) String() string {
 	var b [txnIDSize]byte
 	id.put(b[:])
 	return hex.EncodeToString(b[:])
 }
 
-// ParseTxnID reads what String wrote.
+// ParseTxnID parses the result of String.
 func ParseTxnID(s string) (TxnID, error) {
 	var id TxnID
 	b, err := hex.DecodeString(strings.TrimSpace(s))
@@ -150,8 +148,8 @@ type TxnRef struct {
 	Attempt uint32
 }
 
-// CompareAge orders attempts by the time in the id, then the random bits; of
-// one id the later attempt comes first.
+// CompareAge orders attempts by the time in the id, then the random bits; of one id, the later
+// attempt is first.
 func (r TxnRef) CompareAge(o TxnRef) int {
 	if c := r.TxnID.Compare(o.TxnID); c != 0 {
 		return c
@@ -161,16 +159,16 @@ func (r TxnRef) CompareAge(o TxnRef) int {
 
 func (r TxnRef) String() string { return r.TxnID.String() + "/" + strconv.Itoa(int(r.Attempt)) }
 
-// Age is the place of an attempt in the order of wound-wait. It is fixed for the
-// attempt, unique, and the same on all shards.
+// Age is the position of an attempt in the order of wound-wait. It is fixed for the attempt,
+// unique, and the same on all shards.
 type Age struct {
-	// Begun is when the transaction counts as begun, in nanoseconds since 1970. The
-	// gateway decides it: the time in the id is the client's word.
+	// Begun is the begin time in nanoseconds since 1970. The gateway sets it: the time in the id is
+	// set by the client.
 	Begun int64
 	TxnRef
 }
 
-// AgeOf is the age of an attempt that counts as begun at a time; 0 is the time in its id.
+// AgeOf returns the age of an attempt with a begin time; 0 stands for the time in its id.
 func AgeOf(r TxnRef, begun int64) Age {
 	if begun == 0 {
 		begun = r.Time
@@ -178,12 +176,12 @@ func AgeOf(r TxnRef, begun int64) Age {
 	return Age{Begun: begun, TxnRef: r}
 }
 
-// Older reports whether a goes before o in wound-wait: the one that began earlier, and of
-// two attempts of one id the later, which would else wait for the locks of the earlier one
-// for ever (protocol, section 1).
+// Older reports whether a precedes o in wound-wait: it began earlier or, of one id, is the later
+// attempt. The client has abandoned the earlier attempt, and the later one would otherwise wait for
+// its locks (protocol, section 1).
 func (a Age) Older(o Age) bool { return a.Compare(o) < 0 }
 
-// Compare is the order behind Older.
+// Compare is the order of Older.
 func (a Age) Compare(o Age) int {
 	if c := cmp.Compare(a.Begun, o.Begun); c != 0 {
 		return c
@@ -191,18 +189,16 @@ func (a Age) Compare(o Age) int {
 	return a.TxnRef.CompareAge(o.TxnRef)
 }
 
-// Version names one write of one key, wherever the key has been moved since:
-// equal means the same write, and of two versions of one key the greater is
-// the newer. The zero Version is that of a key which was never written.
+// Version names one write of one key, also after the key has moved: equal versions are the same
+// write, and the greater of two versions of one key is newer. The zero Version is that of a key
+// which was never written.
 type Version struct {
-	// Moves is no less than the number of the key's moves between shards before the
-	// write.
+	// Moves is at least the number of the key's moves between shards before the write.
 	Moves uint32
-	// Shard is where the write was made.
+	// Shard is the shard of the write.
 	Shard ShardID
-	// Write is the write's number among all writes of that shard, from 1.
-	// It is given when the write is executed, which for a participant is
-	// before its index is known; docs/decisions/0002 says why.
+	// Write is the number of the write on that shard, from 1. It is assigned when the write is
+	// executed, which on a participant is before its CSN is known (docs/decisions/0002).
 	Write uint64
 }
 
@@ -217,10 +213,10 @@ func (v Version) Compare(o Version) int {
 	return cmp.Compare(v.Write, o.Write)
 }
 
-// String gives moves.shard.write, the form ParseVersion reads.
+// String returns moves.shard.write, which ParseVersion parses.
 func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Moves, uint16(v.Shard), v.Write) }
 
-// ParseVersion reads what String wrote.
+// ParseVersion parses the result of String.
 func ParseVersion(s string) (Version, error) {
 	var v Version
 	parts := strings.Split(s, ".")

@@ -29,12 +29,12 @@ func TestStoredIDsSortByAge(t *testing.T) {
 		require.NoError(t, err)
 		bb, err := b.TxnID.Marshal()
 		require.NoError(t, err)
-		require.Equal(t, bytes.Compare(ab, bb), sign(a.TxnID.Compare(b.TxnID)), "floors are set by encoded ids")
+		require.Equal(t, bytes.Compare(ab, bb), sign(a.TxnID.Compare(b.TxnID)), "low watermarks are compared as encoded ids")
 		require.Equal(t, a.TxnID.Compare(b.TxnID) < 0, a.TxnID.String() < b.TxnID.String())
 	})
 }
 
-func TestAgeIsAnOrder(t *testing.T) {
+func TestAgeIsATotalOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ages := make([]Age, 3)
 		begun := []int64{0, rapid.Int64Range(0, 4).Draw(t, "begun"), 0, 0}
@@ -48,9 +48,9 @@ func TestAgeIsAnOrder(t *testing.T) {
 		require.False(t, a.Older(b) && b.Older(c) && !a.Older(c))
 		switch {
 		case a.TxnID == b.TxnID:
-			require.Equal(t, a.Attempt > b.Attempt, a.Older(b), "the later attempt goes first")
+			require.Equal(t, a.Attempt > b.Attempt, a.Older(b), "the later attempt is first")
 		case a.Begun != b.Begun:
-			require.Equal(t, a.Begun < b.Begun, a.Older(b), "when it counts as begun goes before its id")
+			require.Equal(t, a.Begun < b.Begun, a.Older(b), "the begin time is compared before the id")
 		}
 	})
 }
@@ -72,8 +72,8 @@ func TestVersionsAndEpochsAreOrdered(t *testing.T) {
 	}
 }
 
-// TestGoldenBytes: these are in stores and on the wire, and must never change.
-func TestGoldenBytes(t *testing.T) {
+// TestEncodingsAreStable: these are in stores and on the wire, and never change.
+func TestEncodingsAreStable(t *testing.T) {
 	for _, test := range []struct {
 		value interface{ Marshal() ([]byte, error) }
 		want  string
@@ -90,7 +90,7 @@ func TestGoldenBytes(t *testing.T) {
 	}
 }
 
-// wire is what gogo asks of a custom type.
+// wire is the interface of a gogoproto custom type.
 type wire interface {
 	Size() int
 	Marshal() ([]byte, error)
@@ -125,7 +125,7 @@ func TestWireRoundTrips(t *testing.T) {
 	})
 }
 
-func TestCommitNamesRoundTrip(t *testing.T) {
+func TestCommitIDsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRef(t)
 		id := CommitID{Gateway: NodeID(r.Time), Incarnation: r.Attempt, Number: r.Rand}
@@ -141,11 +141,11 @@ func TestCommitNamesRoundTrip(t *testing.T) {
 	})
 	var c CommitID
 	require.NoError(t, c.Unmarshal(nil))
-	require.Error(t, c.Unmarshal([]byte{0x80, 0, 1, 1}), "each name has one encoding")
+	require.Error(t, c.Unmarshal([]byte{0x80, 0, 1, 1}), "each id has one encoding")
 	require.Equal(t, "n1.2.300", CommitID{Gateway: 1, Incarnation: 2, Number: 300}.String())
 }
 
-func TestNoBytesAreTheZeroValue(t *testing.T) {
+func TestEmptyFieldIsTheZeroValue(t *testing.T) {
 	id, r, v, e := TxnID{1, 2}, TxnRef{TxnID{1, 2}, 3}, Version{1, 2, 3}, Epoch{1, 2}
 	for _, w := range []wire{&id, &r, &v, &e} {
 		require.NoError(t, w.Unmarshal(nil))
@@ -172,11 +172,12 @@ func TestTextForms(t *testing.T) {
 		_, err := ParseVersion(bad)
 		require.ErrorContains(t, err, "MOVES.SHARD.WRITE", bad)
 	}
-	require.Equal(t, "s3 n2 1.7 0.3.1742", ShardID(3).String()+" "+NodeID(2).String()+" "+Epoch{1, 7}.String()+" "+Version{0, 3, 1742}.String())
+	require.Equal(t, "s3 n2 1.7 0.3.1742", ShardID(3).String()+" "+NodeID(2).String()+" "+Epoch{1,
+		7}.String()+" "+Version{0, 3, 1742}.String())
 	require.Equal(t, "00000000000000010000000000000002/3", TxnRef{TxnID{1, 2}, 3}.String())
 }
 
-// FuzzIdentities: any bytes are refused, or are the one encoding of something.
+// FuzzIdentities: any bytes are rejected, or are the only encoding of a value.
 func FuzzIdentities(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(make([]byte, versionSize))

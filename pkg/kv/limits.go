@@ -22,11 +22,11 @@ const (
 	// MaxAnswerBytes bounds the encoded results of one transaction, or of one step of an
 	// interactive one.
 	MaxAnswerBytes = MaxTxnBytes + 128*MaxTxnOps
-	// MaxNodeMessageBytes bounds a message between nodes. Four times the largest transaction leaves
-	// room for the results of one.
+	// MaxNodeMessageBytes bounds a message between nodes: four times the largest transaction, to
+	// have space for its results.
 	MaxNodeMessageBytes = 4 * MaxTxnBytes
-	// MaxReplyBytes bounds the results that a shard sends in one message, so that the locks that
-	// were granted fit beside them.
+	// MaxReplyBytes bounds the results that a shard sends in one message, so that the granted locks
+	// fit into it, too.
 	MaxReplyBytes = MaxNodeMessageBytes - MaxTxnBytes - 2<<20
 	// ResponseHeadroom is reserved in a response for the id, the token and the framing.
 	ResponseHeadroom = 32 << 10
@@ -45,8 +45,8 @@ const (
 	MaxSavepointName = 64
 	// MaxScanLimit bounds the pairs that one scan operation returns.
 	MaxScanLimit = 10_000
-	// ScanPageBytes bounds a page of a scan at a kept index, but for its last pair.
-	// The gateway holds one of each shard for as long as the client does not read.
+	// ScanPageBytes bounds a page of a scan at a snapshot, except for its last pair. The gateway
+	// buffers one page per shard until the client reads it.
 	ScanPageBytes = 256 << 10
 	// MaxShards bounds the shards of a cluster, the hot one included. Shard
 	// ids are two bytes in keys; the bound is far lower because each shard
@@ -56,14 +56,14 @@ const (
 	MaxNodes = 128
 	// Slots is the number of hash slots that keys fall into.
 	Slots = 4096
-	// MaxRecordResultBytes is how much of a transaction's results its record
-	// keeps for outcome queries. Above it the outcome has no results.
+	// MaxRecordResultBytes is the maximum size of the results that a transaction's record retains
+	// for outcome queries. Above it, the outcome has no results.
 	MaxRecordResultBytes = 4 << 10
 	// MinTTL and MaxTTL bound the time to live of a key. MaxTTL is 10 years.
 	MinTTL = time.Millisecond
 	MaxTTL = 10 * 365 * 24 * time.Hour
-	// MaxExpires bounds when a key may expire, in milliseconds since 1970: in the
-	// year 2223. Sums with other times do not overflow.
+	// MaxExpires is the latest deadline of a key, in milliseconds since 1970: in the year 2223. Sums
+	// with other times do not overflow.
 	MaxExpires = 8_000_000_000_000
 )
 
@@ -77,7 +77,7 @@ func CheckTTL(ttl time.Duration) error {
 	return e
 }
 
-// Defaults of the protocol's times (docs/protocol.md says what each is for).
+// Defaults of the protocol's times; docs/protocol.md describes them.
 const (
 	MaxTxnAge         = 60 * time.Second
 	DefaultRetention  = 10 * time.Minute
@@ -88,70 +88,69 @@ const (
 	DefaultPhaseCount = 64
 	DefaultIdleGrace  = time.Second
 	DefaultScanKeep   = time.Minute
-	// DefaultHoldBurst is for how long the locks of one user hold up others before they have to share
-	// the time.
+	// DefaultHoldBurst is the budget of time for which a user's unprepared transactions may block
+	// other users.
 	DefaultHoldBurst = time.Second
-	// DefaultLease is how long a reader is registered; its gateway counts a
-	// tenth less, for clocks whose rates differ.
+	// DefaultLease is how long a reader is registered. Its gateway relies on a tenth less, since
+	// clock rates differ.
 	DefaultLease = 2 * time.Second
-	// DefaultRoundWait is how long a snapshot round waits for a shard. It must be far above
-	// the time that a message takes: a shard that does not answer by then has no part in the
-	// state.
+	// DefaultRoundWait is how long a snapshot round waits for a shard. It must be far above the
+	// delay of a message: a shard that does not respond in time has no part in the snapshot.
 	DefaultRoundWait = 30 * time.Millisecond
 	// DefaultRoundLease is how long a shard is registered for a round: longer than two waits,
 	// and far shorter than a reader's lease, since all of its updates are held meanwhile. The
 	// gateway relies on 85 % of it.
 	DefaultRoundLease = 100 * time.Millisecond
-	// DefaultRoundRepeat is the first time between two sendings of a round's request.
+	// DefaultRoundRepeat is the initial interval between retries of a round's request.
 	DefaultRoundRepeat = 10 * time.Millisecond
-	// DefaultLeftOut is for how long at least a shard that did not answer a round has no part
-	// in the next ones.
+	// DefaultLeftOut is the minimum time for which a shard that did not respond to a round is
+	// excluded from the next rounds.
 	DefaultLeftOut = 500 * time.Millisecond
-	// DefaultUnsealAfter is how long a reader waits for a decision before the
-	// last agent is asked to put it off.
+	// DefaultUnsealAfter is how long a reader waits for a decision before the shard requests
+	// unsealing from the last agent.
 	DefaultUnsealAfter = time.Millisecond
-	// DefaultHoldBound is the held age of an update above which no reader may
-	// register on the keys that it writes.
+	// DefaultHoldBound is the time blocked of an update above which no reader may register on the
+	// keys that it writes.
 	DefaultHoldBound = 20 * time.Millisecond
-	// DefaultOpenBudget is how long an interactive reader stays registered
-	// before it is pinned.
+	// DefaultOpenBudget is how long an interactive reader stays registered before it continues at a
+	// snapshot.
 	DefaultOpenBudget = 50 * time.Millisecond
-	// DefaultCrowdFor is for how long a gateway pins open readers from the start
-	// after a shard has refused one.
+	// DefaultCrowdFor is how long a gateway gives each interactive reader a snapshot from its start,
+	// after a shard has rejected a registration.
 	DefaultCrowdFor = time.Second
-	// MaxIDAhead is how far the time in a transaction's id may be ahead of the node's
-	// clock. What is remembered about a transaction is kept until its id is old, so an
-	// id from the far future would be kept for as long.
+	// MaxIDAhead is how far the time in a transaction's id may be ahead of the node's clock. State
+	// about a transaction is retained until its id is old, so an id from the far future would retain
+	// it for as long.
 	MaxIDAhead = 10 * time.Minute
-	// DefaultHeatEvery is how often shards tell which of their keys are hot, and
-	// gateways hear of those of all shards.
+	// DefaultHeatEvery is the interval at which shards report their contended keys, and at which
+	// gateways receive the heat map.
 	DefaultHeatEvery = 250 * time.Millisecond
-	// DefaultMoveTime is how long a key's move between shards may take.
+	// DefaultMoveTime is the timeout of a key's move between shards.
 	DefaultMoveTime = 5 * time.Second
-	// DefaultDueEvery is how often shards look for keys that are to expire.
+	// DefaultDueEvery is the interval at which shards look for expired keys.
 	DefaultDueEvery = 100 * time.Millisecond
-	// DefaultExpiryTime is how long a gateway tries to delete a key that is due.
+	// DefaultExpiryTime is how long a gateway retries the deletion of an expired key.
 	DefaultExpiryTime = 5 * time.Second
-	// DefaultPinEvery is how often a state is fixed while there are writes, and
-	// DefaultHistory how long it is kept for reads as of a time.
+	// DefaultPinEvery is the interval of snapshots of the history while there are writes, and
+	// DefaultHistory how long they are retained for reads as of a time.
 	DefaultPinEvery = time.Second
 	DefaultHistory  = 10 * time.Minute
-	// DefaultDiskReserve is how many bytes are kept free on a store's disk.
+	// DefaultDiskReserve is the free space in bytes that is reserved on a store's disk.
 	DefaultDiskReserve = 256 << 20
 	DefaultMaxWaiters  = 4096
-	// DefaultMaxKeyPins is how many transactions may hold one key in a shard's
-	// memory: what four gateways admit of one key.
+	// DefaultMaxKeyPins is the maximum number of transactions with a reference to one key in a
+	// shard's memory: as many as four gateways admit for one key.
 	DefaultMaxKeyPins  = 8192
 	DefaultMaxInFlight = 16384
-	// MaxFences is how many ids a user may have closed on a shard by asking for their outcomes, until
-	// they are as old as outcomes may be asked for. It is how many transactions a node has under way at
-	// most: one that is lost with its node may have them all asked for.
+	// MaxFences is the maximum number of ids that outcome queries of a user may close on a shard,
+	// until the ids are too old to query. It equals the maximum number of transactions in flight on
+	// a node: if a node is lost, all of them may be queried.
 	MaxFences = DefaultMaxInFlight
 )
 
-// RoundGap is what a gateway leaves between two rounds where so many gateways make
-// them. Rounds hold whole shards, and are never refused: without gaps those of many
-// gateways would overlap, and leave no time for updates.
+// RoundGap is the minimum pause of a gateway between two snapshot rounds. Rounds hold updates on
+// whole shards and are never rejected: without pauses, the rounds of many gateways would overlap
+// and leave no time for updates.
 func RoundGap(gateways int) time.Duration {
 	return max(5*time.Millisecond, time.Duration(gateways)*1500*time.Microsecond)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatIsShownCanBeToldApart(t *testing.T) {
+func TestShownIsUnambiguous(t *testing.T) {
 	for in, want := range map[string]string{
 		"user:1": "user:1", "a b": "a b", "Zürich": "Zürich", `say "hi"`: `say "hi"`,
 		"": `""`, `"a"`: `"\"a\""`, " a": `" a"`, "a\n": `"a\n"`, "\xff": `"\xff"`, "a\u202eb": `"a\u202eb"`,

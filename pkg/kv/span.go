@@ -5,18 +5,17 @@ import (
 	"fmt"
 )
 
-// Span is a set of neighbouring keys: the one key Start when End is nil, else
-// all keys from Start up to but without End. An End that is empty but not nil
-// means "to the last key".
+// Span is a contiguous set of keys: the key Start if End is nil, else all keys from Start to End,
+// exclusive. An empty End that is not nil means up to the last key.
 type Span struct {
 	Start, End []byte
 }
 
-// Point is the span of a single key.
+// Point returns the span of one key.
 func Point(key []byte) Span { return Span{Start: key} }
 
-// Range is the span of the keys from start up to but without end; an empty
-// end means to the last key.
+// Range returns the span of the keys from start to end, exclusive; an empty end means up to the
+// last key.
 func Range(start, end []byte) Span {
 	if end == nil {
 		end = []byte{}
@@ -27,7 +26,7 @@ func Range(start, end []byte) Span {
 // IsPoint reports whether s is a single key.
 func (s Span) IsPoint() bool { return s.End == nil }
 
-// Contains reports whether key lies in s.
+// Contains reports whether key is in s.
 func (s Span) Contains(key []byte) bool {
 	if s.End == nil {
 		return bytes.Equal(s.Start, key)
@@ -35,7 +34,7 @@ func (s Span) Contains(key []byte) bool {
 	return bytes.Compare(s.Start, key) <= 0 && (len(s.End) == 0 || bytes.Compare(key, s.End) < 0)
 }
 
-// Overlaps reports whether some key lies in both.
+// Overlaps reports whether a key is in both spans.
 func (s Span) Overlaps(o Span) bool {
 	switch {
 	case s.End == nil:
@@ -47,12 +46,12 @@ func (s Span) Overlaps(o Span) bool {
 		(len(s.End) == 0 || bytes.Compare(o.Start, s.End) < 0)
 }
 
-// IsEmpty reports whether no key can lie in s.
+// IsEmpty reports whether no key can be in s.
 func (s Span) IsEmpty() bool {
 	return len(s.End) > 0 && bytes.Compare(s.Start, s.End) >= 0
 }
 
-// Next is the least key greater than key.
+// Next returns the least key greater than key.
 func Next(key []byte) []byte {
 	return append(append(make([]byte, 0, len(key)+1), key...), 0)
 }
@@ -67,7 +66,7 @@ func (s Span) String() string {
 	return fmt.Sprintf("[%q, %q)", s.Start, s.End)
 }
 
-// CheckKey refuses a key that is empty or too long.
+// CheckKey returns an error for a key that is empty or too long.
 func CheckKey(key []byte) error {
 	switch {
 	case len(key) == 0:
@@ -79,16 +78,14 @@ func CheckKey(key []byte) error {
 	return nil
 }
 
-// SystemStart is the first of the keys that are linchpin's own: all from it on.
-// They are at the end of all keys, so that a range of clients' keys stays one
-// range without them.
+// SystemStart is the first system key; all keys from it on are system keys. They are at the end of
+// the key space, so that a range of clients' keys remains one range.
 const SystemStart = "\xff\xff"
 
-// IsSystem reports whether a key is one of linchpin's own, which clients can
-// neither read nor write.
+// IsSystem reports whether a key is a system key, which clients can neither read nor write.
 func IsSystem(key []byte) bool { return string(key) >= SystemStart }
 
-// CheckClientKey refuses a key that clients cannot use.
+// CheckClientKey returns an error for a key that clients cannot use.
 func CheckClientKey(key []byte) error {
 	if IsSystem(key) {
 		return systemKey(key)
@@ -96,8 +93,8 @@ func CheckClientKey(key []byte) error {
 	return CheckKey(key)
 }
 
-// ClientRange is a range of clients' keys: up to those of linchpin's own, of
-// which it must not consist. An empty end means to the last of the clients'.
+// ClientRange returns the range of clients' keys from start to end. It must not start with a system
+// key. An empty end means up to the last client key.
 func ClientRange(start, end []byte) (Span, error) {
 	if IsSystem(start) {
 		return Span{}, systemKey(start)
@@ -108,12 +105,13 @@ func ClientRange(start, end []byte) (Span, error) {
 	return Range(start, end), nil
 }
 
+// systemKey returns the error for a system key.
 func systemKey(key []byte) error {
 	return &Error{Kind: KindInvalid, Op: -1, Key: key[:min(len(key), 32)], Text: "the key is one of linchpin's own",
 		Hint: `choose another; those from "\xff\xff" on are not for clients`}
 }
 
-// CheckValue refuses a value that is too long.
+// CheckValue returns an error for a value that is too long.
 func CheckValue(key, value []byte) error {
 	if len(value) > MaxValueBytes {
 		return &Error{Kind: KindInvalid, Text: fmt.Sprintf("the value has %d bytes", len(value)), Op: -1,

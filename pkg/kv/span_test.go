@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// universe is every key that the random spans below can tell apart.
+// universe has every key that distinguishes the random spans below.
 var universe = func() (keys [][]byte) {
 	for _, a := range "abc" {
 		keys = append(keys, []byte{byte(a)}, []byte{byte(a), 0}, []byte{byte(a), 'x'})
@@ -30,8 +30,8 @@ func drawSpan(t *rapid.T) Span {
 	return Range(key(), key())
 }
 
-// TestSpansAreSets: what spans say of each other is what their keys say.
-func TestSpansAreSets(t *testing.T) {
+// TestSpansMatchSetsOfKeys compares spans with the sets of their keys.
+func TestSpansMatchSetsOfKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawSpan(t), drawSpan(t)
 		common, any := false, false
@@ -80,13 +80,14 @@ func TestSpanTable(t *testing.T) {
 	require.False(t, Range(k("a"), nil).IsPoint(), "an end that is not given reaches to the last key")
 }
 
-func TestNextIsTheVeryNext(t *testing.T) {
+func TestNextIsTheLeastGreaterKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.SliceOfN(rapid.Byte(), 0, 5).Draw(t, "key")
 		other := rapid.SliceOfN(rapid.Byte(), 0, 6).Draw(t, "other")
 		next := Next(key)
 		require.Positive(t, bytes.Compare(next, key))
-		require.False(t, bytes.Compare(key, other) < 0 && bytes.Compare(other, next) < 0, "%q lies between %q and %q", other, key, next)
+		require.False(t, bytes.Compare(key, other) < 0 && bytes.Compare(other, next) < 0, "%q lies between %q and %q", other,
+			key, next)
 	})
 	key := make([]byte, 1, 8)
 	_ = append(Next(key), 'x')
@@ -94,10 +95,11 @@ func TestNextIsTheVeryNext(t *testing.T) {
 }
 
 func TestSpanText(t *testing.T) {
-	require.Equal(t, `"a" ["a", "c") ["a", end)`, Point([]byte("a")).String()+" "+Range([]byte("a"), []byte("c")).String()+" "+Range([]byte("a"), nil).String())
+	require.Equal(t, `"a" ["a", "c") ["a", end)`, Point([]byte("a")).String()+" "+Range([]byte("a"),
+		[]byte("c")).String()+" "+Range([]byte("a"), nil).String())
 }
 
-func TestLimitsOfKeysAndValues(t *testing.T) {
+func TestKeyAndValueLimits(t *testing.T) {
 	require.NoError(t, CheckKey([]byte("k")))
 	require.NoError(t, CheckKey(make([]byte, MaxKeyBytes)))
 	require.ErrorContains(t, CheckKey(nil), "the key is empty")
@@ -112,13 +114,13 @@ func TestLimitsOfKeysAndValues(t *testing.T) {
 	for _, err := range []error{CheckKey(nil), CheckValue(nil, make([]byte, MaxValueBytes+1))} {
 		hint := err.(*Error).Hint
 		require.NotEmpty(t, hint)
-		require.True(t, strings.Contains(hint, "4096") || strings.Contains(hint, "1048576"), "the hint names the limit: %s", hint)
+		require.True(t, strings.Contains(hint, "4096") || strings.Contains(hint, "1048576"), "the hint names the limit: %s",
+			hint)
 	}
 }
 
-// TestSystemKeysAreNotForClients: nothing that clients can name is one of them,
-// and no range that clients can name has one.
-func TestSystemKeysAreNotForClients(t *testing.T) {
+// TestClientsCannotNameSystemKeys: no key or range that a client can name contains a system key.
+func TestClientsCannotNameSystemKeys(t *testing.T) {
 	for key, own := range map[string]bool{
 		"a": false, "\xff": false, "\xff\xfe\xff\xff": false, "\xfe\xff\xff": false,
 		"\xff\xff": true, "\xff\xff\x00": true, "\xff\xffusers": true, "\xff\xff\xff": true,
@@ -134,7 +136,8 @@ func TestSystemKeysAreNotForClients(t *testing.T) {
 		}
 	}
 	require.Equal(t, KindInvalid, KindOf(CheckClientKey(nil)))
-	for end, want := range map[string]string{"": SystemStart, "b": "b", "\xff\xff": SystemStart, "\xff\xff\x01": SystemStart} {
+	for end, want := range map[string]string{"": SystemStart, "b": "b", "\xff\xff": SystemStart,
+		"\xff\xff\x01": SystemStart} {
 		span, err := ClientRange([]byte("a"), []byte(end))
 		require.NoError(t, err)
 		require.Equal(t, want, string(span.End))

@@ -7,10 +7,9 @@ import (
 	"math/bits"
 )
 
-// The methods below make the identities custom types of the generated
-// messages (gogoproto.customtype): fixed-size big-endian bytes inside a
-// protobuf bytes field, so that stored ids sort by age. A zero value is
-// written as zero bytes and an empty field reads as zero.
+// The methods below make the identifiers custom types of the generated messages (gogoproto.customtype): fixed-size
+// big-endian bytes in a protobuf bytes field, so stored ids sort by age. A zero value is written as zero bytes, and
+// an empty field is read as zero.
 
 func wrongSize(what string, got, want int) error {
 	return fmt.Errorf("kv: %s of %d bytes, want %d", what, got, want)
@@ -19,20 +18,20 @@ func wrongSize(what string, got, want int) error {
 // Size is the encoded size in bytes.
 func (id TxnID) Size() int { return txnIDSize }
 
-// Marshal gives the encoding.
+// Marshal returns the encoding.
 func (id TxnID) Marshal() ([]byte, error) {
 	b := make([]byte, txnIDSize)
 	id.put(b)
 	return b, nil
 }
 
-// MarshalTo encodes into b, which has room for Size bytes.
+// MarshalTo encodes into b, which has at least Size bytes.
 func (id TxnID) MarshalTo(b []byte) (int, error) {
 	id.put(b)
 	return txnIDSize, nil
 }
 
-// Unmarshal reads what Marshal wrote.
+// Unmarshal decodes the result of Marshal.
 func (id *TxnID) Unmarshal(b []byte) error {
 	if len(b) == 0 {
 		*id = TxnID{}
@@ -48,21 +47,21 @@ func (id *TxnID) Unmarshal(b []byte) error {
 // Size is the encoded size in bytes.
 func (r TxnRef) Size() int { return txnRefSize }
 
-// Marshal gives the encoding.
+// Marshal returns the encoding.
 func (r TxnRef) Marshal() ([]byte, error) {
 	b := make([]byte, txnRefSize)
 	_, err := r.MarshalTo(b)
 	return b, err
 }
 
-// MarshalTo encodes into b, which has room for Size bytes.
+// MarshalTo encodes into b, which has at least Size bytes.
 func (r TxnRef) MarshalTo(b []byte) (int, error) {
 	r.TxnID.put(b)
 	binary.BigEndian.PutUint32(b[txnIDSize:], r.Attempt)
 	return txnRefSize, nil
 }
 
-// Unmarshal reads what Marshal wrote.
+// Unmarshal decodes the result of Marshal.
 func (r *TxnRef) Unmarshal(b []byte) error {
 	if len(b) == 0 {
 		*r = TxnRef{}
@@ -84,21 +83,21 @@ func (c CommitID) Size() int {
 
 func uvarintSize(x uint64) int { return (bits.Len64(x|1) + 6) / 7 }
 
-// Marshal gives the encoding.
+// Marshal returns the encoding.
 func (c CommitID) Marshal() ([]byte, error) {
 	b := make([]byte, c.Size())
 	_, err := c.MarshalTo(b)
 	return b, err
 }
 
-// MarshalTo encodes into b, which has room for Size bytes.
+// MarshalTo encodes into b, which has at least Size bytes.
 func (c CommitID) MarshalTo(b []byte) (int, error) {
 	n := binary.PutUvarint(b, uint64(c.Gateway))
 	n += binary.PutUvarint(b[n:], uint64(c.Incarnation))
 	return n + binary.PutUvarint(b[n:], c.Number), nil
 }
 
-// Unmarshal reads what Marshal wrote.
+// Unmarshal decodes the result of Marshal.
 func (c *CommitID) Unmarshal(b []byte) error {
 	*c = CommitID{}
 	if len(b) == 0 {
@@ -127,14 +126,14 @@ func (c *CommitID) Unmarshal(b []byte) error {
 // Size is the encoded size in bytes.
 func (v Version) Size() int { return versionSize }
 
-// Marshal gives the encoding.
+// Marshal returns the encoding.
 func (v Version) Marshal() ([]byte, error) {
 	b := make([]byte, versionSize)
 	_, err := v.MarshalTo(b)
 	return b, err
 }
 
-// MarshalTo encodes into b, which has room for Size bytes.
+// MarshalTo encodes into b, which has at least Size bytes.
 func (v Version) MarshalTo(b []byte) (int, error) {
 	binary.BigEndian.PutUint32(b, v.Moves)
 	binary.BigEndian.PutUint16(b[4:], uint16(v.Shard))
@@ -142,7 +141,7 @@ func (v Version) MarshalTo(b []byte) (int, error) {
 	return versionSize, nil
 }
 
-// Unmarshal reads what Marshal wrote.
+// Unmarshal decodes the result of Marshal.
 func (v *Version) Unmarshal(b []byte) error {
 	if len(b) == 0 {
 		*v = Version{}
@@ -160,21 +159,21 @@ func (v *Version) Unmarshal(b []byte) error {
 // Size is the encoded size in bytes.
 func (e Epoch) Size() int { return epochSize }
 
-// Marshal gives the encoding.
+// Marshal returns the encoding.
 func (e Epoch) Marshal() ([]byte, error) {
 	b := make([]byte, epochSize)
 	_, err := e.MarshalTo(b)
 	return b, err
 }
 
-// MarshalTo encodes into b, which has room for Size bytes.
+// MarshalTo encodes into b, which has at least Size bytes.
 func (e Epoch) MarshalTo(b []byte) (int, error) {
 	binary.BigEndian.PutUint64(b, uint64(e.Incarnation))
 	binary.BigEndian.PutUint64(b[8:], e.Count)
 	return epochSize, nil
 }
 
-// Unmarshal reads what Marshal wrote.
+// Unmarshal decodes the result of Marshal.
 func (e *Epoch) Unmarshal(b []byte) error {
 	if len(b) == 0 {
 		*e = Epoch{}

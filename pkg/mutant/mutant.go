@@ -1,366 +1,357 @@
-// Package mutant lets a test break a machine on purpose.
+// Package mutant plants faults in the state machines, to prove that the tests find them.
 //
-// The protocol has many rules of which each seems dispensable until a certain
-// schedule comes. For each such rule there is an ID here, and the machine
-// asks Set.Has(ID) at the very place where it keeps the rule. In an ordinary
-// build Has is the constant false and the compiler removes the branch; with
-// the build tag "mutants" a test gives a machine the Set of rules to break,
-// and the simulation must notice.
+// Many rules of the protocol seem dispensable until a certain schedule of messages and failures
+// occurs. For each such rule there is an [ID]. The code tests Set.Has(ID) at the place where it
+// enforces the rule:
+//
+//	if !held && !mutants.Has(mutant.NoGrantCheck) { return vote(no) }
+//
+// In an ordinary build, Has is the constant false and the compiler removes the branch. With the
+// build tag "mutants", a test gives a state machine the [Set] of rules to violate, and requires
+// that the simulation, or a unit test, fails. IDs are not stored and may change.
+//
+// The packages shard, txn, snapshotqueue and mvcc rely on it. test/sim plants nearly every ID, and lists
+// those that need a schedule of their own.
 package mutant
 
-// ID names one rule that can be broken.
+// ID names one rule that can be violated.
 type ID uint8
 
 const (
 	// NoGrantCheck: prepare does not check that the grants are still held.
 	NoGrantCheck ID = iota
-	// GrantByHolding: prepare accepts any lock that the transaction holds.
+	// GrantByHolding: prepare accepts any lock that the transaction holds, not only the grant of the
+	// read.
 	GrantByHolding
-	// GrantsUncheckedByLast: the last agent does not check in the decision that the
-	// grants are still held.
+	// GrantsUncheckedByLast: the last agent does not check in the decision that the grants are still
+	// held.
 	GrantsUncheckedByLast
 	// ReadLocksLost: read locks are not logged with the prepare.
 	ReadLocksLost
-	// ReadLocksReleasedAtVote: a participant drops its read locks when it votes.
+	// ReadLocksReleasedAtVote: a participant releases its read locks when it votes.
 	ReadLocksReleasedAtVote
-	// RangeLocksPresentOnly: a range lock protects only keys that exist.
+	// RangeLocksPresentOnly: a range lock protects only existing keys.
 	RangeLocksPresentOnly
-	// HotLocksIgnored: the last agent runs its piece past conflicting locks.
+	// HotLocksIgnored: the last agent executes its piece despite conflicting locks.
 	HotLocksIgnored
 	// SeenUnchecked: optimistic reads are not validated in the decision.
 	SeenUnchecked
-	// IncarnationIgnored: the last agent takes up business of an earlier life.
+	// IncarnationIgnored: the last agent accepts messages of an earlier incarnation.
 	IncarnationIgnored
-	// SendBeforeDurable: messages of a step that wrote something leave before that is
-	// durable.
+	// SendBeforeDurable: messages of a step with writes are sent before the writes are durable.
 	SendBeforeDurable
-	// TellBeforeDurable: messages of a step that wrote nothing leave although what its
-	// shard wrote before is not durable.
+	// TellBeforeDurable: messages of a step without writes are sent before earlier writes of the shard
+	// are durable.
 	TellBeforeDurable
-	// GatherReorders: the steps that are appended together are in another order.
+	// GatherReorders: steps that are appended together are reordered.
 	GatherReorders
-	// NoTombstone: a repeated vote for what is not parked aborts the voter,
-	// but a later CommitRequest is taken all the same.
+	// NoTombstone: a repeated vote for a transaction without a pending commit request aborts the
+	// participant, but a later commit request is accepted.
 	NoTombstone
-	// LateParkWins: a CommitRequest overrules a tombstone.
+	// LateParkWins: a commit request overrules a tombstone of an abort.
 	LateParkWins
-	// RecordForgottenEarly: a commit record goes before all acknowledged.
+	// RecordForgottenEarly: a commit record is removed before all participants have acknowledged.
 	RecordForgottenEarly
-	// AppliedForgotten: a participant does not remember what it applied.
+	// AppliedForgotten: a participant does not retain which decisions it has applied.
 	AppliedForgotten
-	// FencesForgotten: an enquiry fences in memory only.
+	// FencesForgotten: an outcome query closes the id in memory only.
 	FencesForgotten
-	// NoWound: nobody is marked.
+	// NoWound: no transaction is wounded.
 	NoWound
-	// PreparedIsSafe: a prepared transaction is never marked.
+	// PreparedIsSafe: a prepared transaction is never wounded.
 	PreparedIsSafe
 	// CapStopsOlder: the cap of a phase also stops older operations.
 	CapStopsOlder
-	// AttemptsEqualAge: attempts of one id are of one age.
+	// AttemptsEqualAge: all attempts of one id have the same age.
 	AttemptsEqualAge
-	// NoAskVote: missing votes are not asked for.
+	// NoAskVote: missing votes are not requested.
 	NoAskVote
-	// NoPush: waiters do not ask the holder's gateway.
+	// NoPush: waiters do not push the holder's gateway.
 	NoPush
-	// GatewayDropsMarks: a gateway that has sent the commit drops marks.
+	// GatewayDropsMarks: a gateway that has sent the commit request drops wounds.
 	GatewayDropsMarks
-	// MarksOnce: marks are not repeated.
+	// MarksOnce: wounds are not repeated.
 	MarksOnce
-	// NoMarkOnGrant: a grant past an older waiter is not marked.
+	// NoMarkOnGrant: a transaction that is granted a lock ahead of an older waiter is not wounded.
 	NoMarkOnGrant
-	// ParkWithoutMark and PrepareWithoutMark: these do not carry "no wait".
+	// ParkWithoutMark and PrepareWithoutMark: commit and prepare requests of a wounded transaction do
+	// not carry "no wait".
 	ParkWithoutMark
 	PrepareWithoutMark
-	// NoIdleGrace: a marked transaction without a request lives on.
+	// NoIdleGrace: a wounded transaction without a request is never aborted.
 	NoIdleGrace
 	// ConditionUnlocked: conditions are checked without a lock.
 	ConditionUnlocked
-	// ColdReadStale: a cold value is taken though a newer one was written.
+	// ColdReadStale: the result of a cache miss is used although a newer value was written meanwhile.
 	ColdReadStale
 	// CheckSkipped: a locking reader does not check its grants at the end.
 	CheckSkipped
-	// RetryWithoutAbort: a gateway starts the next attempt before the last
-	// one is known to be aborted.
+	// RetryWithoutAbort: a gateway starts the next attempt before the previous one is known to be
+	// aborted.
 	RetryWithoutAbort
 	// GarbageTooEarly: versions that a scan still needs are collected.
 	GarbageTooEarly
-	// DeadForgotten: aborted attempts are forgotten at once.
+	// DeadForgotten: aborted attempts are not retained.
 	DeadForgotten
-	// MemoryFloorIgnored: what memory has forgotten counts as never seen.
+	// MemoryFloorIgnored: ids below the low watermark of the shard's memory count as never seen.
 	MemoryFloorIgnored
-	// PresumedUnasked: a CommitRequest that memory does not know is presumed aborted
-	// without asking the log.
+	// PresumedUnasked: a commit request for an id that is not in memory is presumed aborted without
+	// reading the log.
 	PresumedUnasked
-	// LookUpBlind: a lookup is not told what is finished while it is under way.
+	// LookUpBlind: a lookup in the log ignores transactions that finish while it is in flight.
 	LookUpBlind
 	// ReadersIgnored: a participant seals although a reader is registered.
 	ReadersIgnored
-	// ReadersIgnoredByLast: the last agent decides although a reader is
-	// registered on its own keys.
+	// ReadersIgnoredByLast: the last agent decides although a reader is registered on its own keys.
 	ReadersIgnoredByLast
 	// HeldIgnored: the last agent counts a vote that is not sealed.
 	HeldIgnored
 	// SealedIgnored: a reader does not wait for sealed updates.
 	SealedIgnored
-	// RegisteredAfterWait: a reader registers when its wait is over.
+	// RegisteredAfterWait: a reader registers when its wait ends.
 	RegisteredAfterWait
-	// NoRegistrationForWait: who need not be registered is not, while it waits.
+	// NoRegistrationForWait: a reader that needs no registration has none while it waits.
 	NoRegistrationForWait
 	// NoRegistration: readers are never registered.
 	NoRegistration
 	// DroppedEpochsCount: the last agent counts epochs that it has dropped.
 	DroppedEpochsCount
-	// DropForgotten: an epoch is dropped only if the record is parked already.
+	// DropForgotten: an epoch is dropped only if the commit request has arrived.
 	DropForgotten
-	// DropLowered: a late request to drop an older epoch has newer ones count again.
+	// DropLowered: a late request to drop an older epoch makes newer ones count again.
 	DropLowered
-	// UnsealedEpochIgnored: a shard takes an answer to Unseal for any epoch.
+	// UnsealedEpochIgnored: a shard applies an unseal response to any epoch.
 	UnsealedEpochIgnored
-	// UnsealsByItself: a shard unseals without asking the last agent.
+	// UnsealsByItself: a shard unseals without a request to the last agent.
 	UnsealsByItself
-	// NoticesNotAwaited: the last read of a reader does not wait for the others.
+	// NoticesNotAwaited: the last read of a reader does not wait for the other registrations.
 	NoticesNotAwaited
-	// RecoveredHeldToReaders: readers do not wait for what was recovered.
+	// RecoveredHeldToReaders: readers do not wait for recovered updates.
 	RecoveredHeldToReaders
-	// RecoveredSealedToLast: what was recovered votes that it is sealed.
+	// RecoveredSealedToLast: recovered updates vote sealed.
 	RecoveredSealedToLast
-	// EpochsRestart: a new life gives out the epochs of the last one.
+	// EpochsRestart: a new incarnation reuses the epochs of the previous one.
 	EpochsRestart
-	// RestartSealsAtOnce: a new life's participants do not wait for the readers of the
-	// last.
+	// RestartSealsAtOnce: participants of a new incarnation do not wait for the readers of the previous
+	// one.
 	RestartSealsAtOnce
-	// RestartDecidesAtOnce: nor do the pieces that it decides.
+	// RestartDecidesAtOnce: pieces that a new incarnation decides do not wait for them either.
 	RestartDecidesAtOnce
-	// LeaseUnchecked: a gateway does not look whether its leases have lapsed.
+	// LeaseUnchecked: a gateway does not check whether its leases have expired.
 	LeaseUnchecked
-	// LeaseFromReply: a gateway counts a lease from when it heard of it.
+	// LeaseFromReply: a gateway counts a lease from the receipt of the response.
 	LeaseFromReply
-	// LeaseWithoutMargin: a gateway counts on clocks that go at one rate.
+	// LeaseWithoutMargin: a gateway assumes equal clock rates.
 	LeaseWithoutMargin
-	// OpenEndUnchecked: an open reader's leases are not looked at when it ends.
+	// OpenEndUnchecked: the leases of an interactive reader are not checked at its end.
 	OpenEndUnchecked
-	// OtherCopyTaken: a reader takes what the last shard read though it relied on
-	// another reading than the one whose values came.
+	// OtherCopyTaken: a reader uses the result of the last shard although that relied on another
+	// reading than the one whose values arrived.
 	OtherCopyTaken
-	// LeaseRevived: a renewal counts although the lease had lapsed.
+	// LeaseRevived: a renewal is accepted although the lease had expired.
 	LeaseRevived
-	// RenewedElsewhere: a renewal in another life than the registration counts.
+	// RenewedElsewhere: a renewal is accepted in another incarnation than the registration.
 	RenewedElsewhere
-	// GarbagePastPin: versions that only a pin sees are collected.
+	// GarbagePastPin: versions that only a snapshot sees are collected.
 	GarbagePastPin
-	// PinUnchecked: a shard reads at a pin that may have been given up.
+	// PinUnchecked: a shard reads at a snapshot that may have been dropped.
 	PinUnchecked
-	// PinBelowFloor: a state is kept although a newer one was.
+	// PinBelowFloor: a snapshot is retained although it is below the GC safe point.
 	PinBelowFloor
-	// PinHotFirst: the hot shard fixes its index before the others.
+	// PinHotFirst: the hot shard fixes its CSN before the others.
 	PinHotFirst
-	// PinUnregistered: the shards fix their indexes without a registration.
+	// PinUnregistered: the shards fix their CSNs without a registration.
 	PinUnregistered
-	// PinJoinedLate: who asks for a pin gets one that was under way already.
+	// PinJoinedLate: a reader that requests a snapshot gets one of a round that was already in flight.
 	PinJoinedLate
-	// OpenLeftBeforePin: an open reader leaves before it is pinned.
+	// OpenLeftBeforePin: an interactive reader deregisters before it has its snapshot.
 	OpenLeftBeforePin
-	// MoveLeavesNoMark: the home of a key that has been moved does not say so.
+	// MoveLeavesNoMark: a moved key leaves no move tombstone at its home shard.
 	MoveLeavesNoMark
-	// MoveCopiesTooLittle: a move does not bring what the key held.
+	// MoveCopiesTooLittle: a move does not copy the value.
 	MoveCopiesTooLittle
-	// MarkIgnored: a key's home takes the mark for no value.
+	// MarkIgnored: the home shard treats a move tombstone as an absent key.
 	MarkIgnored
-	// BlindWritesIgnoreMark: a write that reads nothing is executed where the
-	// key is not.
+	// BlindWritesIgnoreMark: a write that reads nothing is executed on a shard that does not have the
+	// key.
 	BlindWritesIgnoreMark
-	// GuestsUnchecked: the hot shard takes whatever it is asked for as its own,
-	// so that a key may be on two shards.
+	// GuestsUnchecked: the hot shard executes operations on keys that were not moved to it, so a key
+	// may be on two shards.
 	GuestsUnchecked
-	// GuestsForgotten: a new life of the hot shard does not know what was moved
-	// to it.
+	// GuestsForgotten: a new incarnation of the hot shard does not know which keys were moved to it.
 	GuestsForgotten
-	// MoveUnlocked: a move reads the key without locking it, so that what is
-	// written before the move is decided is lost.
+	// MoveUnlocked: a move reads the key without a lock, so writes before its decision are lost.
 	MoveUnlocked
-	// MovesIgnoreReaders: a move does not wait for readers that are registered
-	// where the key is.
+	// MovesIgnoreReaders: a move does not wait for readers that are registered on the key.
 	MovesIgnoreReaders
-	// RedirectIgnored: a gateway goes on to look for a key where it was told
-	// that it is not.
+	// RedirectIgnored: a gateway retries on the shard that has redirected it.
 	RedirectIgnored
-	// GatheredTooEarly: where a gateway gathers, the last shard reads before the
-	// others have answered.
+	// GatheredTooEarly: with co-located reads, the last shard reads before the others have responded.
 	GatheredTooEarly
-	// CollectedMovesForgotten: a shard forgets with a tombstone how often its
-	// key has moved.
+	// CollectedMovesForgotten: the move count of a key is removed with its tombstone.
 	CollectedMovesForgotten
-	// PlaceKept: a transaction that ends does not give its place back.
+	// PlaceKept: a finished transaction does not release its admission slot.
 	PlaceKept
-	// CollisionRefuses: a gateway refuses by the count of a slot, in which other
-	// keys are as well.
+	// CollisionRefuses: a gateway rejects by the count of a hash slot, which other keys share.
 	CollisionRefuses
-	// KeysUnlimited: a gateway takes as many transactions of one key as there
-	// are places.
+	// KeysUnlimited: a gateway admits as many transactions of one key as there are slots.
 	KeysUnlimited
-	// SizeWithAdd: a question about all of a set goes with adding members.
+	// SizeWithAdd: a query of a whole set is compatible with adding members.
 	SizeWithAdd
-	// ContainsWithRemove: relying on a member goes with removing it.
+	// ContainsWithRemove: relying on a member is compatible with removing it.
 	ContainsWithRemove
-	// PartsIgnored: what commutes for other parts of a value always does.
+	// PartsIgnored: kinds that commute on different parts always commute.
 	PartsIgnored
-	// TypedPastRange: a range lock does not stop calls of data types.
+	// TypedPastRange: a range lock does not conflict with calls of data types.
 	TypedPastRange
-	// PlanUnlocked: nobody checks that the locks are held which a call turned out
-	// to need.
+	// PlanUnlocked: the locks of the second plan of a call are not checked.
 	PlanUnlocked
-	// FirstPlanKept: a call that has waited goes by what its key held before.
+	// FirstPlanKept: a call that has waited uses its first plan.
 	FirstPlanKept
-	// OthersIgnored: a call goes by the value alone, as if nobody had prepared
-	// changes of it.
+	// OthersIgnored: a plan ignores undecided calls of other transactions.
 	OthersIgnored
-	// OthersTwice: prepared changes of others count twice.
+	// OthersTwice: undecided calls of other transactions count twice.
 	OthersTwice
-	// RefusalUnlocked: a bounded counter that refuses locks nothing.
+	// RefusalUnlocked: a refusal of a bounded counter takes no lock.
 	RefusalUnlocked
-	// AheadIgnored: an answer that is given before the change is prepared is
-	// planned as if it came with it.
+	// AheadIgnored: an answer that is returned ahead of the commit is planned as if it came with it.
 	AheadIgnored
 	// OwnCallsUnseen: a transaction does not see its own calls.
 	OwnCallsUnseen
-	// PartUnregistered: a reader of a part of a value is not registered for it.
+	// PartUnregistered: a reader of a part of a value is not registered for the part.
 	PartUnregistered
-	// WholeUnregistered: a reader of all of a value is not registered for it.
+	// WholeUnregistered: a reader of a whole value is not registered for it.
 	WholeUnregistered
-	// ChangeUnshown: readers do not meet changes of data types.
+	// ChangeUnshown: changes of data types do not conflict with readers.
 	ChangeUnshown
-	// ChangeShownByFirst: readers meet only the first call of a change.
+	// ChangeShownByFirst: only the first call of a change conflicts with readers.
 	ChangeShownByFirst
-	// CallLocksLost: locks of calls that change nothing are not logged with the
-	// prepare.
+	// CallLocksLost: locks of calls that change nothing are not logged with the prepare.
 	CallLocksLost
-	// NoPhaseCap: a phase may go on for ever, whoever waits for its end.
+	// NoPhaseCap: a phase has no bound, whichever requests wait for its end.
 	NoPhaseCap
-	// FoldPastPin: a value that is written whole, or changed again, takes the row of
-	// the change before it although a kept state sees that.
+	// FoldPastPin: a value that is written whole, or changed again, replaces the row of the previous
+	// change although a snapshot sees it.
 	FoldPastPin
-	// DeltaTwice: the newest change of a value that is stored as changes is made
-	// twice when it is read.
+	// DeltaTwice: the newest delta of a chain is applied twice when it is read.
 	DeltaTwice
-	// DeltaMissed: the oldest one is not made.
+	// DeltaMissed: the oldest delta is not applied.
 	DeltaMissed
-	// PagesPastPin: pages of a value that only a pin sees are collected.
+	// PagesPastPin: pages that only a snapshot sees are collected.
 	PagesPastPin
-	// PatchOfTheLast: what several transactions have changed of a value in pages is
-	// one row, which says only what the last has.
+	// PatchOfTheLast: the row for changes of several transactions on a value in pages contains only the
+	// last change.
 	PatchOfTheLast
-	// TopsDropped: changes that are kept beside pages which are not in memory are lost
-	// when their value is written anew.
+	// TopsDropped: buffered changes of absent pages are lost when the value is written again.
 	TopsDropped
-	// SharedAfterSent: a read is answered by one that had been sent before.
+	// SharedAfterSent: a read shares the response to one that was sent before.
 	SharedAfterSent
-	// SharedUnlike: a read is answered by one with other arguments.
+	// SharedUnlike: a read shares the response to one with other arguments.
 	SharedUnlike
-	// UniqueShared: reads that are to differ are answered by one.
+	// UniqueShared: reads with distinct results share one response.
 	UniqueShared
-	// ExpiryUnchecked: a key that was due is deleted though it has been written
-	// since.
+	// ExpiryUnchecked: an expired key is deleted although it was written since.
 	ExpiryUnchecked
-	// DeadlineLostAtMove: a key that has moved is not noted with its deadline.
+	// DeadlineLostAtMove: the deadline of a moved key is lost.
 	DeadlineLostAtMove
 	// ExpiresEarly: keys are deleted before their deadlines.
 	ExpiresEarly
-	// FailuresUnvalidated: a failure is final though what was read before it may not
-	// have been current.
+	// FailuresUnvalidated: a failure is final although the reads that it depends on may be stale.
 	FailuresUnvalidated
-	// ClockBelieved: ids are forgotten by a time of day that has only just been set.
+	// ClockBelieved: ids are discarded by a clock that was set only just now.
 	ClockBelieved
-	// FloorLowered: a floor that is in the future is lowered when the shard starts.
+	// FloorLowered: a low watermark in the future is lowered when the shard starts.
 	FloorLowered
-	// FloorPassed: an enquiry whose outcome was deleted while it was read closes the id.
+	// FloorPassed: an outcome query closes the id although its outcome was deleted while the query was
+	// reading.
 	FloorPassed
-	// LockWithoutMark: a gateway whose lock requests have no answer ignores marks.
+	// LockWithoutMark: a gateway with outstanding lock requests ignores wounds.
 	LockWithoutMark
-	// RoundBeforeReader: who asks for a state gets the last one, which a round fixed
-	// before the reader began.
+	// RoundBeforeReader: a reader that requests a snapshot gets the last one, of a round before its
+	// begin.
 	RoundBeforeReader
-	// LateReadsUsed: an open reader that has asked for a pin uses what comes of its
-	// reads that were under way.
+	// LateReadsUsed: an interactive reader that has requested a snapshot uses the results of its reads
+	// in flight.
 	LateReadsUsed
-	// ClosedWhenHeldOnly: the queues of an old update's keys are open while it is
+	// ClosedWhenHeldOnly: the snapshot-queues of an old update's keys accept readers while it is
 	// sealed.
 	ClosedWhenHeldOnly
-	// HeldAgeNotInherited: a shard takes no notice of the age in answers to Unseal.
+	// HeldAgeNotInherited: a shard ignores the time blocked in unseal responses.
 	HeldAgeNotInherited
-	// NoRoundGaps: a gateway begins a round as soon as the last one has ended.
+	// NoRoundGaps: a gateway starts a snapshot round as soon as the previous one has ended.
 	NoRoundGaps
-	// AttemptsApart: a shard that has committed an attempt of a transaction, or has
-	// promised to, takes others.
+	// AttemptsApart: a shard that has committed or prepared an attempt of a transaction accepts other
+	// attempts.
 	AttemptsApart
-	// LastAgentsApart: a shard takes part in several commits of one attempt, which have
-	// different last agents.
+	// LastAgentsApart: a shard takes part in commits of one attempt with different last agents.
 	LastAgentsApart
-	// VoteOfAnyCommit: a vote, a commit request and a cancellation count for any commit of their
-	// attempt.
+	// VoteOfAnyCommit: votes, commit requests and cancellations count for any commit of their attempt.
 	VoteOfAnyCommit
-	// DecisionOfAnyCommit: a vote for a commit is answered by the decision about another one of the
-	// attempt.
+	// DecisionOfAnyCommit: the response to a vote is the decision about another commit of the attempt.
 	DecisionOfAnyCommit
-	// PromiseOfAnyCommit: a participant's promise, and a decision about it, count for any commit of
-	// their attempt.
+	// PromiseOfAnyCommit: a participant's prepared state, and decisions about it, count for any commit
+	// of their attempt.
 	PromiseOfAnyCommit
 	// AckOfAnyCommit: an acknowledgement counts for any commit of its attempt.
 	AckOfAnyCommit
-	// AnswerOfAnyCommit: a gateway takes an answer to any commit of its attempt.
+	// AnswerOfAnyCommit: a gateway accepts the response to any commit of its attempt.
 	AnswerOfAnyCommit
-	// RivalNotKilled: a commit that is refused because another one is undecided has no tombstone.
+	// RivalNotKilled: a commit that is rejected because of an undecided concurrent commit leaves no
+	// tombstone.
 	RivalNotKilled
-	// GatewayStartsAlike: a gateway names its commits as it did before it restarted.
+	// GatewayStartsAlike: a gateway reuses its commit ids after a restart.
 	GatewayStartsAlike
-	// PinClockBelieved: pins are given up by a time of day that has only just been set.
+	// PinClockBelieved: snapshots are dropped by a clock that was set only just now.
 	PinClockBelieved
-	// BorrowJoinedLate: a reader shares a state that its machine had asked another for before the
-	// reader began.
+	// BorrowJoinedLate: a reader shares a snapshot that was requested from another state machine before
+	// the reader began.
 	BorrowJoinedLate
-	// RestWithinLease: a shard that shuts down cleanly reports that there are no readers although the
-	// leases of the incarnation before have not expired.
+	// RestWithinLease: a shard that shuts down cleanly reports no readers although leases of the
+	// previous incarnation have not expired.
 	RestWithinLease
-	// LentForgotten: a machine has a state forgotten when its own transactions have ended, although
-	// it is lent.
+	// LentForgotten: a state machine drops a snapshot when its own transactions have ended, although
+	// others use it.
 	LentForgotten
-	// RoundsAnsweredDurable: a shard answers a round when its log is durable.
+	// RoundsAnsweredDurable: a shard responds to a round only when its log is durable.
 	RoundsAnsweredDurable
-	// RoundIgnoresSealed: a shard fixes its index for a round although an update is sealed.
+	// RoundIgnoresSealed: a shard fixes its CSN for a round although an update is sealed.
 	RoundIgnoresSealed
-	// StateOfAnyIncarnation: a read at a round's state counts in another incarnation of the shard.
+	// StateOfAnyIncarnation: a read at the snapshot of a round is accepted in another incarnation of
+	// the shard.
 	StateOfAnyIncarnation
-	// StateReadBeforeDurable: a read at a round's state is answered before its result is durable.
+	// StateReadBeforeDurable: a read at the snapshot of a round is answered before its result is
+	// durable.
 	StateReadBeforeDurable
-	// KeptBeforeDurable: a snapshot is kept although a shard's part of it is not durable.
+	// KeptBeforeDurable: a snapshot is retained although a shard's part of it is not durable.
 	KeptBeforeDurable
-	// RoundLeaseUnchecked: a round's state counts although a registration has lapsed.
+	// RoundLeaseUnchecked: the snapshot of a round is used although a registration has expired.
 	RoundLeaseUnchecked
-	// RoundsWaitForever: a round waits for a shard as long as that takes.
+	// RoundsWaitForever: a round waits for a shard without a timeout.
 	RoundsWaitForever
-	// LeftOutForgotten: a shard that did not answer a round has a part in the next one.
+	// LeftOutForgotten: a shard that did not respond to a round takes part in the next one.
 	LeftOutForgotten
-	// LeftOutBackAtOnce: it has a part in rounds as soon as it answers a probe.
+	// LeftOutBackAtOnce: an excluded shard takes part in rounds as soon as it responds to a probe.
 	LeftOutBackAtOnce
-	// LeftOutDecides: it is chosen as the last agent like others.
+	// LeftOutDecides: an excluded shard can be chosen as the last agent.
 	LeftOutDecides
-	// StartClockBelieved: keys are deleted by the time of day at the start, whatever it is.
+	// StartClockBelieved: keys are deleted by the clock at the start, whatever it is.
 	StartClockBelieved
-	// IDsBelieved: a transaction counts as begun at the time in its id, whenever it arrives.
+	// IDsBelieved: the begin time of a transaction is the time in its id, whenever it arrives.
 	IDsBelieved
-	// AttemptsBeginAnew: each attempt of an interactive transaction counts as begun when it arrives.
+	// AttemptsBeginAnew: each attempt of an interactive transaction has a begin time of its own.
 	AttemptsBeginAnew
-	// IdleHoldersKept: a transaction that is idle keeps the locks that younger ones wait for.
+	// IdleHoldersKept: an idle transaction keeps the locks for which younger ones wait.
 	IdleHoldersKept
-	// PingsCount: a transaction is not idle if it asks for what it has.
+	// PingsCount: repeating a request counts as activity of an idle transaction.
 	PingsCount
-	// HoldsUncounted: one user's locks may hold up others all the time.
+	// HoldsUncounted: one user's locks may block others all the time.
 	HoldsUncounted
-	// UnlockedUnchecked: what was read without a right to write it is not validated.
+	// UnlockedUnchecked: reads without a right to write the key are not validated.
 	UnlockedUnchecked
-	// EarlierLeasesForgotten: an incarnation that still waits for the leases of the one before does
-	// not report them, so that the next one does not wait for them.
+	// EarlierLeasesForgotten: an incarnation that still waits for the leases of the previous one does
+	// not report them, so the next one does not wait for them.
 	EarlierLeasesForgotten
-	// LeasesTakenAsEnded: an incarnation waits for no lease if it knows until when they last.
+	// LeasesTakenAsEnded: an incarnation waits for no lease if it knows their expiry.
 	LeasesTakenAsEnded
 	numMutants
 )

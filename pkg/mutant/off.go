@@ -2,8 +2,8 @@
 
 package mutant
 
-// Set is the rules that a machine breaks: none, in this build.
+// Set is the set of violated rules: empty in this build.
 type Set struct{}
 
-// Has reports whether the rule is broken: never, in this build.
+// Has reports whether a rule is violated: false in this build.
 func (Set) Has(ID) bool { return false }

@@ -2,10 +2,10 @@
 
 package mutant
 
-// Set is the rules that a machine breaks.
+// Set is the set of violated rules.
 type Set struct{ bits [4]uint64 }
 
-// Of makes a set.
+// Of returns a set of rules.
 func Of(ids ...ID) Set {
 	var s Set
 	for _, id := range ids {
@@ -14,10 +14,10 @@ func Of(ids ...ID) Set {
 	return s
 }
 
-// Has reports whether the rule is broken.
+// Has reports whether a rule is violated.
 func (s Set) Has(id ID) bool { return s.bits[id/64]&(1<<(id%64)) != 0 }
 
-// All lists every mutant.
+// All returns every ID.
 func All() []ID {
 	ids := make([]ID, numMutants)
 	for i := range ids {

@@ -4,8 +4,8 @@ package mutant
 
 import "testing"
 
-// TestASetHasWhatItIsMadeOf: each rule, also the last, can be broken alone.
-func TestASetHasWhatItIsMadeOf(t *testing.T) {
+// TestSetHasExactlyItsElements covers every rule, since the last one may exceed the bits of a Set.
+func TestSetHasExactlyItsElements(t *testing.T) {
 	for _, id := range All() {
 		for _, other := range All() {
 			if Of(id).Has(other) != (id == other) {

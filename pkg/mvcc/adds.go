@@ -9,21 +9,25 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// add is blind. It is refused where it might leave 64 bits whichever of the
-// undecided adds commit, so that a visible add never does.
+// add executes a blind increment. It fails if the counter could exceed 64 bits for some outcome of
+// the undecided increments, so an increment that was accepted never fails when it becomes visible.
 func (x *execution) add(op *msg.Op) *msg.Failure {
-	p := x.own(op.Key)
+	p := x.ownEffect(op.Key)
+	// The piece has written the key before, for example put and then add. It holds mode write, so
+	// the sum is known and the result is an ordinary write.
 	if p != nil && p.Kind != entry.EffectAdd {
 		_, f := x.addGet(op)
 		return f
 	}
 	v, f := x.value(op.Key)
 	if f == nil {
-		v, f = x.plus(op.Key, v, op.Delta)
+		v, f = x.addDelta(op.Key, v, op.Delta)
 	}
 	if f != nil {
 		return f
 	}
+	// The saturated sums stand for everything beyond int64, so a saturated sum is rejected even if
+	// it would fit.
 	low, high := x.view.Pending(op.Key)
 	n, _ := adt.DecodeCounter(v.Payload)
 	if _, ok := adt.Sum(n, high); !ok || high == math.MaxInt64 {
@@ -40,15 +44,15 @@ func (x *execution) add(op *msg.Op) *msg.Failure {
 			return fail(kv.KindOutOfRange, op.Key, "the transaction's own increments exceed 64 bits")
 		}
 		e.Delta = sum
-		low, high := reach(p)
+		low, high := extremes(p)
 		e.Low, e.High = min(low, sum), max(high, sum)
 	}
-	x.write(e)
+	x.addEffect(e)
 	return nil
 }
 
-// PendingAdds sums the undecided adds among intents, leaving out txn's own. The
-// sums stop at the ends of 64 bits.
+// PendingAdds returns the least and greatest sum of the undecided increments among intents, without
+// those of txn. The sums saturate at the limits of int64.
 func PendingAdds(intents []Intent, txn kv.TxnRef) (low, high int64) {
 	clamp := func(a, b int64) int64 {
 		if s, ok := adt.Sum(a, b); ok {
@@ -60,17 +64,20 @@ func PendingAdds(intents []Intent, txn kv.TxnRef) (low, high int64) {
 		return math.MaxInt64
 	}
 	for _, i := range intents {
+		// The own intents are in the value already, and those that are no increments exclude mode
+		// add.
 		if i.Txn != txn && i.Effect.Kind == entry.EffectAdd {
-			l, h := reach(i.Effect)
+			l, h := extremes(i.Effect)
 			low, high = clamp(low, l), clamp(high, h)
 		}
 	}
 	return low, high
 }
 
-// reach is how far a transaction's adds to a counter go below and above where
-// they began. Each of them has to stay within 64 bits, wherever in the order of
-// decisions the transaction comes, so that their sum alone does not tell.
-func reach(e *entry.Effect) (low, high int64) {
+// extremes returns the lowest and highest intermediate sum of a transaction's increments, relative
+// to the value before the first. Every intermediate sum must fit into 64 bits for each order of
+// decisions, so the total alone does not suffice: +2^62 and then -2^62+10 adds up to 10, but needs
+// space for 2^62.
+func extremes(e *entry.Effect) (low, high int64) {
 	return min(e.Low, e.Delta, 0), max(e.High, e.Delta, 0)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// itemView is one item as a transaction sees it.
+// itemView is the View of one item for one transaction.
 type itemView struct {
 	it  *Item
 	txn kv.TxnRef
@@ -25,20 +25,21 @@ func (v itemView) Clock() int64                      { return 0 }
 func (v itemView) Pending([]byte) (low, high int64)  { return PendingAdds(v.it.Intents, v.txn) }
 func (v itemView) Rows(uint32) (rows RangeRows)      { return rows }
 
-// TestCheckedAddsNeverLeave64Bits: adds are prepared next to each other and
-// decided in any order, any of them to be dropped. One that was let in can
-// always be made visible: when it is decided it is too late to refuse it.
-func TestCheckedAddsNeverLeave64Bits(t *testing.T) {
+// TestAcceptedAddsNeverExceed64Bits prepares concurrent increments and decides them in any order,
+// some of them as aborted. An accepted increment must always be able to become visible: at the
+// decision it cannot fail.
+func TestAcceptedAddsNeverExceed64Bits(t *testing.T) {
 	deltas := []int64{1, -1, 5, -5, math.MaxInt64, math.MinInt64, math.MaxInt64 / 2, math.MinInt64 / 2}
 	refused, shown := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		s := NewStore(0)
 		it := s.Pin([]byte("n"))
 		start := rapid.SampledFrom([]int64{0, math.MaxInt64 - 2, math.MinInt64 + 2}).Draw(t, "start")
-		s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(start)}, Index: 1}, false)
+		s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1},
+			Payload: adt.EncodeCounter(start)}, Index: 1}, false)
 		for i := range rapid.IntRange(1, 25).Draw(t, "steps") {
 			if len(it.Intents) > 0 && rapid.Bool().Draw(t, "decide") {
-				in := rapid.SampledFrom(it.Intents).Draw(t, "whom")
+				in := rapid.SampledFrom(it.Intents).Draw(t, "intent")
 				it.RemoveIntents(in.Txn)
 				if rapid.Bool().Draw(t, "commit") {
 					_, err := s.Show(it, in.Effect, kv.Index(i+2), kv.Version{Write: 2})
@@ -64,14 +65,13 @@ func TestCheckedAddsNeverLeave64Bits(t *testing.T) {
 	require.Positive(t, min(refused, shown))
 }
 
-// TestPendingAddsBeyond64Bits is what the test above found first: 1 and the
-// greatest number are under way, and their sum was cut off at the end of 64
-// bits as if it were exact. From 2 above the least number a third add then
-// seemed to fit.
+// TestPendingAddsBeyond64Bits is a regression: 1 and the maximum are pending, and their sum
+// saturated as if it were exact, so a third increment seemed to fit on the minimum plus 2.
 func TestPendingAddsBeyond64Bits(t *testing.T) {
 	s := NewStore(0)
 	it := s.Pin([]byte("n"))
-	s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(math.MinInt64 + 2)}, Index: 1}, false)
+	s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1},
+		Payload: adt.EncodeCounter(math.MinInt64 + 2)}, Index: 1}, false)
 	for i, delta := range []int64{1, math.MaxInt64, math.MaxInt64 - 1} {
 		txn := kv.TxnRef{TxnID: kv.TxnID{Time: int64(i + 1)}, Attempt: 1}
 		x := Exec(itemView{it, txn}, []msg.Op{{Kind: msg.OpAdd, Key: it.Key, Delta: delta}}, nil)
@@ -85,15 +85,16 @@ func TestPendingAddsBeyond64Bits(t *testing.T) {
 	}
 }
 
-// TestAddsOnTheWay: of a transaction that adds much and takes nearly all of it
-// away again, the much counts, too: if another one that adds as much were decided
-// first, its first add would have been refused. The simulation found this.
-func TestAddsOnTheWay(t *testing.T) {
+// TestIntermediateSumsOfAddsAreChecked is a regression found by the simulation. A transaction that
+// adds much and subtracts nearly all of it needs space for its intermediate sum: if another
+// transaction that adds as much were decided first, the first increment would have failed.
+func TestIntermediateSumsOfAddsAreChecked(t *testing.T) {
 	const much = int64(1) << 62
 	for _, first := range []int64{much, -much - 1} {
 		s := NewStore(0)
 		it := s.Pin([]byte("n"))
-		s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(0)}, Index: 1}, false)
+		s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1},
+			Payload: adt.EncodeCounter(0)}, Index: 1}, false)
 		add := func(time int64, deltas ...int64) *msg.Failure {
 			txn := kv.TxnRef{TxnID: kv.TxnID{Time: time}, Attempt: 1}
 			var ops []msg.Op

@@ -10,31 +10,32 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// Calls is what the calls of data types see beyond the value of their key.
+// Calls is the context of calls of data types, beyond the value of the key.
 type Calls struct {
-	// Txn makes what is unique.
+	// Txn is the transaction; it makes View.Unique.
 	Txn kv.TxnRef
 	// Ahead: see adt.View.
 	Ahead bool
-	// Held reports whether the transaction holds a lock; nil: it needs none, since
-	// nothing of what it sees can change.
+	// Held reports whether the transaction holds a lock. It is nil if no lock is needed because
+	// nothing that the call reads can change.
 	Held func(key []byte, mode adt.Mode) bool
-	// Intents are the undecided writes of a key; nil where there are none.
+	// Intents returns the undecided writes of a key; nil if there are none.
 	Intents func(key []byte) []Intent
-	// Mutants are the rules to break, in tests.
+	// Mutants are the planted faults, in tests.
 	Mutants mutant.Set
-	// Plans, if set, are those that have been made of the piece's calls.
+	// Plans, if set, are the plans that were made for the piece's calls before its locks were
+	// requested.
 	Plans *Plans
 }
 
-// Buffer is a View where calls are not made but only buffered.
+// Buffer is a View of a gateway, where calls are buffered and not executed.
 type Buffer interface {
-	// After is what the operation number seq finds at a key on which methods have
-	// been called before it.
+	// After returns the value that operation seq sees at a key after the earlier buffered calls on
+	// it.
 	After(seq uint32, key []byte) entry.Value
 }
 
-// Missing is a lock that a call turned out to need.
+// Missing is a lock that a call needs and the transaction does not hold.
 type Missing struct {
 	Key     []byte
 	Mode    adt.Mode
@@ -43,8 +44,8 @@ type Missing struct {
 	Short *adt.Shortage
 }
 
-// Shown is a value as it is told to those who do not call methods of its type.
-// What only the type understands is not told.
+// Shown returns the payload that operations of other types return: the bytes of a value or counter.
+// The encoding of a data type is internal, so for all other types it returns nil.
 func Shown(v *entry.Value) []byte {
 	if v.Type == adt.Value || v.Type == adt.Counter {
 		return v.Payload
@@ -52,17 +53,18 @@ func Shown(v *entry.Value) []byte {
 	return nil
 }
 
-// call plans a call of a data type, and notes what it changes. It tells no more
-// than the method answers: whether the key exists, and at which version, others
-// may be changing.
+// call plans a call of a data type and adds its changes to the effects. The result contains the
+// answer of the method only: existence and version of the key may be changing under locks that
+// commute with the call's.
 func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 	c := x.view.Calls()
-	planned, method, f := x.method(c, op)
+	planned, method, f := x.resolveMethod(c, op)
 	if f != nil {
 		return msg.Result{}, f
 	}
+	// A gateway does not know the value. It only records that the transaction changes the key.
 	if c == nil {
-		return x.buffered(op, method)
+		return x.bufferCall(op, method)
 	}
 	v, f := x.value(op.Key)
 	if f == nil && c.Mutants.Has(mutant.OwnCallsUnseen) {
@@ -75,7 +77,12 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 		return msg.Result{}, wrongType(op.Key, v, method.Name, method.Type.ID)
 	}
 	plan, modes, made := x.plan(c, planned, op, method, &v)
-	x.lacks(op.Key, plan.Err)
+	// The failure may only be that pages of the value are not in memory; then the piece is executed
+	// again.
+	x.noteAbsentPages(op.Key, plan.Err)
+	// The second plan is made on the newest value, which may have changed since the locks were
+	// requested. Example: a contains that found the member (lock "present") and now does not needs
+	// the lock "absent".
 	if c.Held != nil {
 		for _, m := range modes {
 			if !c.Held(op.Key, m) {
@@ -84,20 +91,22 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 		}
 	}
 	if plan.Err != nil {
-		return msg.Result{}, failed(op.Key, method, plan.Err)
+		return msg.Result{}, callFailure(op.Key, method, plan.Err)
 	}
 	if len(plan.Calls) > 0 {
-		if f := x.change(op.Key, method, &v, plan.Calls, made); f != nil {
+		if f := x.writeCalls(op.Key, method, &v, plan.Calls, made); f != nil {
 			return msg.Result{}, f
 		}
 	}
 	return msg.Result{Type: uint32(method.Type.ID), Answer: plan.Answer}, nil
 }
 
-// method is what an operation calls, and its plan if that has been made.
-func (x *execution) method(c *Calls, op *msg.Op) (*planned, *adt.TypeMethod, *msg.Failure) {
+// resolveMethod returns the method that an operation calls, and its plan if there is one.
+func (x *execution) resolveMethod(c *Calls, op *msg.Op) (*callPlan, *adt.TypeMethod, *msg.Failure) {
 	if c != nil {
-		if p := c.Plans.at(x.place); p != nil && !(p.after >= 0 && c.Mutants.Has(mutant.OwnCallsUnseen)) {
+		// With the planted fault, a call does not see the piece's own earlier calls, so plans based
+		// on them are skipped.
+		if p := c.Plans.at(x.opIndex); p != nil && !(p.after >= 0 && c.Mutants.Has(mutant.OwnCallsUnseen)) {
 			return p, p.method, nil
 		}
 	}
@@ -108,12 +117,14 @@ func (x *execution) method(c *Calls, op *msg.Op) (*planned, *adt.TypeMethod, *ms
 	return nil, method, nil
 }
 
-// plan plans a call, unless that has been done. Then made is what comes of it, if
-// that is known.
-func (x *execution) plan(c *Calls, p *planned, op *msg.Op, method *adt.TypeMethod, v *entry.Value) (_ adt.Plan, _ []adt.Mode, made *entry.Value) {
-	if p != nil && c.Plans.holds(p, v, c.Intents != nil && len(c.Intents(op.Key)) > 0) {
-		p.done = true
-		return p.plan, c.Plans.modes[p.first:p.end], p.made
+// plan returns the plan of a call and its modes: the stored plan if it is current, else a new one.
+// made is the resulting value if it is known.
+func (x *execution) plan(
+	c *Calls, p *callPlan, op *msg.Op, method *adt.TypeMethod, v *entry.Value,
+) (_ adt.Plan, _ []adt.Mode, made *entry.Value) {
+	if p != nil && c.Plans.isCurrent(p, v, c.Intents != nil && len(c.Intents(op.Key)) > 0) {
+		p.executed = true
+		return p.plan, c.Plans.modes[p.modesStart:p.modesEnd], p.result
 	}
 	r := adt.Request{Method: method, Args: op.Args, Value: v, Ahead: c.Ahead, Unique: Unique(c.Txn, op.Seq)}
 	if c.Intents != nil {
@@ -125,22 +136,21 @@ func (x *execution) plan(c *Calls, p *planned, op *msg.Op, method *adt.TypeMetho
 	return plan, modes, nil
 }
 
-// named gets a plain value or a counter for a call by its name, which is only for
-// the one of them.
-func (x *execution) named(op *msg.Op, v *entry.Value) (res msg.Result, _ *msg.Failure) {
+// getNamed executes a call of get by its method name on a value or counter. The type of the key
+// must match.
+func (x *execution) getNamed(op *msg.Op, v *entry.Value) (res msg.Result, _ *msg.Failure) {
 	if want := entry.Type(op.Type); v.Exists() && v.Type != want {
 		return res, wrongType(op.Key, *v, "get", want)
 	}
 	if v.Exists() {
-		res = got(v)
-		res.Value = nil // the answer has it
+		res = newResult(v)
+		res.Value = nil // the answer contains it
 	}
-	return res, answered(&res, op, v)
+	return res, setAnswer(&res, op, v)
 }
 
-// answered puts into a result what a call of a plain value or a counter by its name
-// answers.
-func answered(res *msg.Result, op *msg.Op, v *entry.Value) *msg.Failure {
+// setAnswer sets the answer of a call by method name on a value or counter.
+func setAnswer(res *msg.Result, op *msg.Op, v *entry.Value) *msg.Failure {
 	answer, err := adt.PlainAnswer(op, v)
 	if err != nil {
 		return fail(kv.KindOf(err), op.Key, "%v", err)
@@ -149,84 +159,91 @@ func answered(res *msg.Result, op *msg.Op, v *entry.Value) *msg.Failure {
 	return nil
 }
 
-// failed is the failure of a call; its error names the type and the method.
-func failed(key []byte, m *adt.TypeMethod, err error) *msg.Failure {
+// callFailure returns the failure of a call; its text names the type and the method.
+func callFailure(key []byte, m *adt.TypeMethod, err error) *msg.Failure {
 	return fail(kv.KindOf(err), key, "%s of a %s: %s", m.Name, m.Type.Name, kv.TextOf(err))
 }
 
-// change notes calls as the piece's effect on a key that holds v. They make made of
-// it, if that is known.
-func (x *execution) change(key []byte, m *adt.TypeMethod, v *entry.Value, calls []msg.Call, made *entry.Value) *msg.Failure {
+// writeCalls adds calls to the piece's effect on a key that holds v. made is the resulting value,
+// or nil if it is not known.
+func (x *execution) writeCalls(key []byte, m *adt.TypeMethod, v *entry.Value, calls []msg.Call,
+	made *entry.Value) *msg.Failure {
 	if made == nil {
 		after, err := adt.Apply(m.Type.ID, v, calls)
 		if err != nil {
-			x.lacks(key, err)
-			return failed(key, m, err)
+			x.noteAbsentPages(key, err)
+			return callFailure(key, m, err)
 		}
 		made = &after
 	}
 	after := *made
+	// Each call is small enough; the sum of all calls on a value may not be.
 	if n := adt.Size(&after); n > kv.MaxStateBytes {
-		return failed(key, m, kv.Errorf(kv.KindOutOfRange, "the value would have %d bytes; the limit is %d", n, kv.MaxStateBytes))
+		return callFailure(key, m, kv.Errorf(kv.KindOutOfRange, "the value would have %d bytes; the limit is %d", n,
+			kv.MaxStateBytes))
 	}
 	after.Version, after.Expires = Unborn, v.Expires
-	p := x.own(key)
+	p := x.ownEffect(key)
 	switch {
+	// The effect is the list of calls, not the value: calls of other transactions under compatible
+	// locks may become visible before it.
 	case p == nil || (p.Kind == entry.EffectChange || p.Kind == entry.EffectExpire) && p.Type == uint32(m.Type.ID):
 		e := entry.Effect{Key: key, Kind: entry.EffectChange, Type: uint32(m.Type.ID)}
 		if p != nil {
 			e.Calls, e.Expires = p.Calls, p.Expires
 		}
 		if p != nil && !v.Exists() {
-			e.Expires = never // what expired is gone, and this is a new value
+			e.Expires = noExpiry // the expired value is gone; this is a new one
 		}
 		e.Calls = adt.Gather(m.Type.ID, e.Calls, calls)
-		x.write(e)
-	case after.Exists(): // in the place of what the piece has deleted, put, or emptied of another type
-		after.Version = x.next(key)
-		x.write(entry.Effect{Key: key, Kind: entry.EffectPut, Type: uint32(after.Type), Value: adt.Payload(&after), Version: after.Version, Expires: after.Expires})
+		x.addEffect(e)
+	case after.Exists(): // replaces a put, a deletion, or an emptied value of another type by this piece
+		after.Version = x.nextVersion(key)
+		x.addEffect(entry.Effect{Key: key, Kind: entry.EffectPut, Type: uint32(after.Type), Value: adt.Payload(&after),
+			Version: after.Version, Expires: after.Expires})
 	default:
-		x.write(entry.Effect{Key: key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted), Version: x.next(key)})
+		x.addEffect(entry.Effect{Key: key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted),
+			Version: x.nextVersion(key)})
 	}
-	if x.states == nil {
-		x.states = map[string]entry.Value{}
+	if x.callStates == nil {
+		x.callStates = map[string]entry.Value{}
 	}
-	x.states[string(key)] = after
+	x.callStates[string(key)] = after
 	return nil
 }
 
-// after is a key with the calls that the piece has made.
-func (x *execution) after(p *entry.Effect, v entry.Value) (entry.Value, *msg.Failure) {
-	if s, ok := x.states[string(p.Key)]; ok {
-		s.Expires = expiry(p, &s)
+// valueAfterCalls returns the value of a key after the piece's own calls.
+func (x *execution) valueAfterCalls(p *entry.Effect, v entry.Value) (entry.Value, *msg.Failure) {
+	if s, ok := x.callStates[string(p.Key)]; ok {
+		s.Expires = expiryAfter(p, &s)
 		return s, nil
 	}
 	if x.view.Calls() == nil {
 		after := x.view.(Buffer).After(x.seq, p.Key)
 		after.Version = Unborn
-		after.Expires = expiry(p, &after)
+		after.Expires = expiryAfter(p, &after)
 		return after, nil
 	}
 	after, err := adt.Apply(entry.Type(p.Type), &v, p.Calls)
 	if err != nil {
-		x.lacks(p.Key, err)
+		x.noteAbsentPages(p.Key, err)
 		return v, fail(kv.KindOf(err), p.Key, "%v", err)
 	}
-	after.Version, after.Expires = Unborn, expiry(p, &v)
+	after.Version, after.Expires = Unborn, expiryAfter(p, &v)
 	return after, nil
 }
 
-// buffered notes a change without making it, where the value is not known. What
-// a call answers has been asked where it is.
-func (x *execution) buffered(op *msg.Op, m *adt.TypeMethod) (msg.Result, *msg.Failure) {
+// bufferCall adds a call as an effect without executing it, at a gateway that does not have the
+// value. The answer comes from the shard of the key.
+func (x *execution) bufferCall(op *msg.Op, m *adt.TypeMethod) (msg.Result, *msg.Failure) {
 	if m.Changes {
-		x.write(entry.Effect{Key: op.Key, Kind: entry.EffectChange, Type: op.Type})
+		x.addEffect(entry.Effect{Key: op.Key, Kind: entry.EffectChange, Type: op.Type})
 	}
 	return msg.Result{}, nil
 }
 
-// Others visits the calls of each transaction but one that has undecided ones among
-// the intents of a key.
+// Others calls visit with the undecided calls of each transaction among intents, except those of
+// than.
 func Others(intents []Intent, than kv.TxnRef, visit func([]msg.Call)) {
 	for _, i := range intents {
 		if i.Txn != than && len(i.Effect.Calls) > 0 {
@@ -235,10 +252,10 @@ func Others(intents []Intent, than kv.TxnRef, visit func([]msg.Call)) {
 	}
 }
 
-// Unique names one operation of one transaction. Attempts are not told apart: at
-// most one of them commits.
+// Unique returns an identifier of one operation of one transaction. The attempts of a transaction
+// share it: at most one of them commits.
 func Unique(txn kv.TxnRef, seq uint32) (out [24]byte) {
-	_, _ = txn.TxnID.MarshalTo(out[:]) // fails only for want of room
+	_, _ = txn.TxnID.MarshalTo(out[:]) // fails only if the buffer is too short
 	binary.BigEndian.PutUint32(out[20:], seq)
 	return out
 }

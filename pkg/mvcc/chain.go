@@ -10,41 +10,45 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Chain is what the newest row of a key rests on, if that is a delta.
+// Chain describes the rows below the newest row of a key, if that row is a delta:
+//
+//	CSN 4          CSN 6      CSN 9
+//	whole value ◀─ delta ◀─── delta (newest)      Below = [4 6]
+//
+// Reading the key folds the deltas into the whole value ([Fold]). Deltas make an update of a large
+// value cheap; the weight of a chain bounds the cost of reading it.
 type Chain struct {
-	// Below are the rows under it, in order: a whole value, and deltas. Empty if
-	// the newest row is whole itself. Whoever adds to it makes sure that nobody
-	// else has it.
+	// Below are the CSNs of the rows below the newest, ascending: a whole value, then deltas. It is
+	// empty if the newest row is whole. The slice must not be shared when rows are appended.
 	Below []kv.Index
-	// Weight is what the deltas count for together: their bytes and keys, and
-	// rowWeight for each.
+	// Weight is the size of the deltas: their bytes and keys, and rowOverhead for each.
 	Weight int
-	// Calls are those of the newest row, if it is a delta and they are known.
+	// Calls are the calls of the newest row if it is a delta and they are still in memory.
 	Calls []msg.Call
-	// CallsWeight is what it counts for.
+	// CallsWeight is the weight of that row.
 	CallsWeight int
 	// Under is the value below that row, if it is a patch and Calls are known.
 	Under entry.Value
-	// Pages are those that the whole row names, if it is a directory.
+	// Pages are the pages that the whole row names, if it is a directory.
 	Pages []entry.PageRef
 }
 
 const (
-	// wholeBytes is up to which size a value is always written whole: about what
-	// a delta takes, so that there would be little to gain.
-	wholeBytes = 512
-	// leastChain is up to what weight deltas may follow a value, however small
-	// it is. Somewhat arbitrary: a page.
-	leastChain = 4 << 10
-	// rowWeight is what a row costs beside its bytes and its key: about what the
-	// store adds, and the work of reading it.
-	rowWeight = 32
-	// againBytes is up to which weight the calls of a row are remembered, so that
-	// it can be written over.
-	againBytes = 1 << 10
+	// wholeMaxBytes is the size up to which a value is always written whole: a delta would take
+	// about as much.
+	wholeMaxBytes = 512
+	// minChainWeight is the weight that a chain may always have, however small the value is: one
+	// page.
+	minChainWeight = 4 << 10
+	// rowOverhead is the cost of a row beside its bytes and its key: the store's metadata, and
+	// reading it.
+	rowOverhead = 32
+	// mergeMaxBytes is the weight up to which the calls of a row stay in memory, so that the next
+	// change can replace the row instead of adding one.
+	mergeMaxBytes = 1 << 10
 )
 
-// callWeight is what calls count for in a row.
+// callWeight returns the encoded size of calls in a row.
 func callWeight(calls []msg.Call) (n int) {
 	for i := range calls {
 		n += calls[i].Size() + 3 // tag, and a length of mostly one or two bytes
@@ -52,48 +56,56 @@ func callWeight(calls []msg.Call) (n int) {
 	return n
 }
 
-// Step says of a change what may be done with the row before it.
+// Step describes how a change relates to the row before it.
 type Step struct {
-	// Old is that row's index.
+	// Old is the CSN of that row.
 	Old kv.Index
-	// Unread: nobody can read at an index from that of the row on.
+	// Unread: no read can be at a CSN from that row's on, so the row may be replaced.
 	Unread bool
-	// Same: it was written in this very step of the shard, and is on its way only
-	// with this change.
+	// Same: the row was written in the same step of the shard, and reaches the disk only with this
+	// change.
 	Same bool
-	// Before is the value in that row.
+	// Before is the value of that row.
 	Before entry.Value
 	Paging Paging
 }
 
-// Extend adds calls, which have made the item's value, to its chain. It returns
-// what the newest row has to hold now, and whether that is written in the place
-// of the newest row so far. With nil the value is to be written whole.
+// Extend adds calls, whose result is already the item's value, to the chain. It returns the calls
+// that the newest row must contain, and in over whether that row replaces the newest one. A nil row
+// means that the value must be written whole.
 //
-// A chain never weighs more than the value, or leastChain: writing a value
-// whole is paid for by the deltas since the last time, and reading a chain
-// costs no more than a few times reading the value. Of a value in pages only those
-// are written that have changed, and little is to be read: there it never weighs
-// more than some pages do.
+// The weight of a chain never exceeds the size of the value or minChainWeight. So the deltas since
+// the last whole write pay for the next one, and reading a chain costs at most a few times as much
+// as reading the value. For a value in pages only changed pages are written and few are read, so
+// the limit is the size of some pages.
 func (it *Item) Extend(calls []msg.Call, s Step) (row []msg.Call, over bool) {
 	size, paged := adt.Size(&it.Value), adt.InPages(&it.Value)
-	most, paging := max(size, leastChain), s.Paging.WithDefaults()
+	most, paging := max(size, minChainWeight), s.Paging.WithDefaults()
 	switch {
+	// A tombstone is always written whole.
 	case !it.Value.Exists():
 		return nil, false
 	case paged && size <= paging.Over/2 && adt.Away(&it.Value) == 0:
-		return nil, false // it need not be in pages any more
+		return nil, false // small enough to be stored whole again
+	// Of a value in pages only the directory and changed pages are written, so the cost of a whole
+	// write is about maxChainWeight.
 	case paged:
-		size, most = paging.chain(size), paging.chain(size)
-	case size <= wholeBytes || s.Unread && s.Same && it.Calls == nil:
+		size, most = paging.maxChainWeight(size), paging.maxChainWeight(size)
+	// A delta of a small value saves nothing. If the previous row was written whole in this step and
+	// no read sees it, replacing it costs no more than a delta.
+	case size <= wholeMaxBytes || s.Unread && s.Same && it.Calls == nil:
 		return nil, false
 	case size > paging.Over && adt.CanBePaged(&it.Value):
-		most = paging.chain(size)
+		most = paging.maxChainWeight(size)
 	}
 	c := &it.Chain
-	fresh := rowWeight + len(it.Key) + entry.DeltaSize(&it.Value, nil) + callWeight(calls)
+	fresh := rowOverhead + len(it.Key) + entry.DeltaSize(&it.Value, nil) + callWeight(calls)
+	// The newest row cannot be read, so a row with all calls replaces it. Without this, each update
+	// of a hot key would add a row until the next whole write.
 	if s.Unread && it.Calls != nil {
-		row, weight := it.gathered(calls)
+		row, weight := it.mergedCalls(calls)
+		// A row of an earlier step is on disk. Replacing it writes its calls again, so that is
+		// limited to twice the size of the new ones.
 		if s.Same || weight <= 2*fresh {
 			c.Weight += weight - c.CallsWeight
 			if c.Weight > most || weight > size {
@@ -103,6 +115,7 @@ func (it *Item) Extend(calls []msg.Call, s Step) (row []msg.Call, over bool) {
 			return row, true
 		}
 	}
+	// The deltas since the last whole write have paid for the next one.
 	if c.Weight+fresh > most || fresh > size {
 		return nil, false
 	}
@@ -115,55 +128,57 @@ func (it *Item) Extend(calls []msg.Call, s Step) (row []msg.Call, over bool) {
 	return c.Calls, false
 }
 
-// gathered are the calls of the newest row with more, and what they count for.
-func (it *Item) gathered(more []msg.Call) ([]msg.Call, int) {
+// mergedCalls returns the calls of the newest row combined with more, and their weight.
+func (it *Item) mergedCalls(more []msg.Call) ([]msg.Call, int) {
 	n := len(it.Calls) - 1
 	weight := it.CallsWeight - callWeight(it.Calls[n:])
 	row := adt.Gather(it.Value.Type, it.Calls, more)
 	return row, weight + callWeight(row[n:])
 }
 
-// Settle ends a step in which the item's newest row was written.
+// Settle ends a step in which the item's newest row was written. It frees calls above
+// mergeMaxBytes.
 func (it *Item) Settle() {
-	if it.CallsWeight > againBytes {
+	if it.CallsWeight > mergeMaxBytes {
 		it.Calls, it.CallsWeight, it.Under = nil, 0, entry.Value{}
 	}
 }
 
-// Found is what was read of a key.
+// Found is the result of reading a key from the store.
 type Found struct {
 	Value entry.Value
-	// Index is that of the newest row, 0 if there is none.
+	// Index is the CSN of the newest row, 0 if there is none.
 	Index kv.Index
 	Chain
 }
 
-// Fold makes a value of a key's chain, newest row first, as a ReadKey returns
-// it. What cannot be read is KindCorrupt. Of a value in pages none is in memory.
+// Fold computes a value from a key's chain, newest row first, as a ReadKey returns it. Errors are
+// KindCorrupt, or KindInvalid if the data type is not declared in this program. No page of a value
+// in pages is loaded.
 func Fold(rows []entry.Row) (f Found, err error) {
 	if len(rows) == 0 {
 		return f, nil
 	}
 	f.Index = rows[0].Index
 	last := len(rows) - 1
-	f.Value, f.Pages, err = base(&rows[last])
+	f.Value, f.Pages, err = decodeBase(&rows[last])
 	if err != nil || last == 0 {
 		return f, err
 	}
 	defer func() {
-		if p := recover(); p != nil { // what was damaged may have any arguments
-			f, err = Found{}, damaged(rows[0].Key, fmt.Sprint(p))
+		if p := recover(); p != nil { // damaged calls can have arguments that no method expects
+			f, err = Found{}, damagedDeltaError(rows[0].Key, fmt.Sprint(p))
 		}
 	}()
 	f.Below = make([]kv.Index, 0, last)
 	for i, row := range slices.Backward(rows[:last]) {
 		f.Below = append(f.Below, rows[i+1].Index)
-		f.Weight += rowWeight + len(row.Key) + len(row.Value)
+		f.Weight += rowOverhead + len(row.Key) + len(row.Value)
 	}
 	if f.Pages != nil {
-		f.Value, err = patched(&f.Value, rows[:last])
+		f.Value, err = applyPatches(&f.Value, rows[:last])
 	} else {
-		f.Value, err = changed(&f.Value, rows[:last])
+		f.Value, err = applyDeltas(&f.Value, rows[:last])
 	}
 	if err != nil {
 		return Found{}, err
@@ -171,8 +186,9 @@ func Fold(rows []entry.Row) (f Found, err error) {
 	return f, nil
 }
 
-// base is the value that a chain begins with, and its pages, if it is in pages.
-func base(row *entry.Row) (v entry.Value, pages []entry.PageRef, err error) {
+// decodeBase decodes the row that a chain begins with, and returns its pages if the value is in
+// pages.
+func decodeBase(row *entry.Row) (v entry.Value, pages []entry.PageRef, err error) {
 	if !entry.IsDirectory(row.Value) {
 		v, err = entry.DecodeValue(row.Value)
 		return v, nil, err
@@ -183,26 +199,26 @@ func base(row *entry.Row) (v entry.Value, pages []entry.PageRef, err error) {
 	}
 	switch {
 	case err != nil && adt.Lookup(head.Type) == nil:
-		err = unknown(row.Key, err)
+		err = unknownTypeError(row.Key, err)
 	case err != nil:
 		err = DamagedPages(row.Key, kv.TextOf(err))
 	}
 	return v, pages, err
 }
 
-// changed is a value after the calls in rows, newest first.
-func changed(before *entry.Value, rows []entry.Row) (v entry.Value, err error) {
+// applyDeltas applies the calls in rows, newest first, to a value.
+func applyDeltas(before *entry.Value, rows []entry.Row) (v entry.Value, err error) {
 	v = *before
 	for _, row := range slices.Backward(rows) {
 		head, calls, err := entry.DecodeDelta(row.Value)
 		if err == nil {
-			err = sameType(&row, v.Type, head.Type)
+			err = checkSameType(&row, v.Type, head.Type)
 		}
 		if err != nil {
 			return v, err
 		}
 		after, err := adt.Apply(head.Type, &v, calls)
-		err = outcome(&row, &head, &after, err)
+		err = checkOutcome(&row, &head, &after, err)
 		if err != nil {
 			return v, err
 		}
@@ -211,56 +227,60 @@ func changed(before *entry.Value, rows []entry.Row) (v entry.Value, err error) {
 	return v, nil
 }
 
-// patched is a value in pages after the patches in rows, newest first.
-func patched(before *entry.Value, rows []entry.Row) (v entry.Value, err error) {
+// applyPatches applies the patches in rows, newest first, to a value in pages.
+func applyPatches(before *entry.Value, rows []entry.Row) (v entry.Value, err error) {
 	patches := make([][]byte, len(rows))
 	var head entry.Value
 	for i, row := range slices.Backward(rows) {
 		head, patches[len(rows)-1-i], err = entry.DecodePatch(row.Value)
 		if err == nil {
-			err = sameType(&row, before.Type, head.Type)
+			err = checkSameType(&row, before.Type, head.Type)
 		}
 		if err != nil {
 			return v, err
 		}
 	}
 	after, err := adt.Patched(before, patches...)
-	return after, outcome(&rows[0], &head, &after, err)
+	return after, checkOutcome(&rows[0], &head, &after, err)
 }
 
-func sameType(row *entry.Row, value, change entry.Type) error {
+// checkSameType returns an error if a delta belongs to another type than the value below it.
+func checkSameType(row *entry.Row, value, change entry.Type) error {
 	if value != change {
-		return damaged(row.Key, "a "+adt.TypeName(value)+" has a stored change of a "+adt.TypeName(change))
+		return damagedDeltaError(row.Key, "a "+adt.TypeName(value)+" has a stored change of a "+adt.TypeName(change))
 	}
 	return nil
 }
 
-// outcome gives what changes have made the identity that is in their row, or says
-// what is wrong.
-func outcome(row *entry.Row, head, after *entry.Value, err error) error {
+// checkOutcome copies version and expiry from the row's head to the result of its changes, or
+// returns the error that the row is damaged.
+func checkOutcome(row *entry.Row, head, after *entry.Value, err error) error {
 	switch {
 	case err != nil && adt.Lookup(head.Type) == nil:
-		return unknown(row.Key, err)
+		return unknownTypeError(row.Key, err)
 	case err != nil:
-		return damaged(row.Key, kv.TextOf(err))
+		return damagedDeltaError(row.Key, kv.TextOf(err))
 	case after.Type != head.Type:
-		return damaged(row.Key, "it would be removed, but its end is not stored")
+		return damagedDeltaError(row.Key, "it would be removed, but its end is not stored")
 	}
 	after.Version, after.Expires = head.Version, head.Expires
 	return nil
 }
 
-func unknown(key []byte, err error) error {
+// unknownTypeError is the error for a stored value of a type that this program does not declare.
+func unknownTypeError(key []byte, err error) error {
 	return &kv.Error{Kind: kv.KindOf(err), Op: -1, Key: key, Text: kv.TextOf(err),
 		Hint: "it is stored as changes or in pages, which only a program with the declaration of its type can read"}
 }
 
-func damaged(key []byte, text string) error {
-	return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: key, Text: "the stored changes of a value cannot be applied: " + text,
+// damagedDeltaError is the error for deltas that cannot be applied.
+func damagedDeltaError(key []byte, text string) error {
+	return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: key,
+		Text: "the stored changes of a value cannot be applied: " + text,
 		Hint: "restore the store from a backup, or delete the key"}
 }
 
-// DamagedPages is the error of a value in pages that cannot be read.
+// DamagedPages returns the error for a value in pages that cannot be read.
 func DamagedPages(key []byte, text string) error {
 	return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: key, Text: "the stored pages of a value cannot be read: " + text,
 		Hint: "restore the store from a backup, or delete the key"}

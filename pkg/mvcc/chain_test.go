@@ -34,7 +34,7 @@ func setOf(t require.TestingT, n int) entry.Value {
 	return v
 }
 
-// extend makes a change visible, as a shard does, and asks what to write.
+// extend makes a change visible as a shard does, and returns the result of Extend.
 func extend(t require.TestingT, it *Item, s Step, calls ...msg.Call) ([]msg.Call, bool) {
 	after, err := adt.Apply(adt.Set, &it.Value, calls)
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func extend(t require.TestingT, it *Item, s Step, calls ...msg.Call) ([]msg.Call
 	return it.Extend(calls, s)
 }
 
-func TestExtend(t *testing.T) {
+func TestExtendChoosesDeltaOrWholeValue(t *testing.T) {
 	item := func(members int) *Item { return &Item{Key: []byte("k"), Value: setOf(t, members), Loaded: true} }
 	for _, c := range []struct {
 		name    string
@@ -53,11 +53,12 @@ func TestExtend(t *testing.T) {
 		delta   bool
 	}{
 		{"a small value is written whole", 10, Step{Old: 1}, added(100), false},
-		{"a larger one is changed", 100, Step{Old: 1}, added(100), true},
-		{"also if nobody reads what was before", 100, Step{Old: 1, Unread: true}, added(100), true},
-		{"one that was written whole in this step is so again", 100, Step{Old: 1, Unread: true, Same: true}, added(100), false},
-		{"unless somebody reads that", 100, Step{Old: 1, Same: true}, added(100), true},
-		{"a change that is larger than the value is not worth it", 30, Step{Old: 1}, added(make([]int, 200)...), false},
+		{"a larger value gets a delta", 100, Step{Old: 1}, added(100), true},
+		{"also if the value before cannot be read", 100, Step{Old: 1, Unread: true}, added(100), true},
+		{"a value written whole in this step is written whole again", 100, Step{Old: 1, Unread: true, Same: true},
+			added(100), false},
+		{"unless that row can be read", 100, Step{Old: 1, Same: true}, added(100), true},
+		{"a change larger than the value is written whole", 30, Step{Old: 1}, added(make([]int, 200)...), false},
 	} {
 		row, over := extend(t, item(c.members), c.s, c.call)
 		require.Equal(t, c.delta, row != nil, c.name)
@@ -68,8 +69,8 @@ func TestExtend(t *testing.T) {
 	extend(t, it, Step{Old: 1}, added(1001))
 	require.Equal(t, []kv.Index{1}, it.Below)
 	row, over := extend(t, it, Step{Old: 2, Unread: true, Same: true}, added(1002))
-	require.True(t, over, "changes of one step are one row")
-	require.Equal(t, []msg.Call{added(1001, 1002)}, row, "and one call, if the type can")
+	require.True(t, over, "changes of one step share a row")
+	require.Equal(t, []msg.Call{added(1001, 1002)}, row, "and one call, if the type combines them")
 	it.Settle()
 	rows := 1
 	for i := range 30 {
@@ -81,17 +82,17 @@ func TestExtend(t *testing.T) {
 		}
 		it.Settle()
 	}
-	require.Greater(t, rows, 5, "a row of an earlier step is not written over if that is mostly the same again")
-	require.Less(t, rows, 15, "but while it is small")
+	require.Greater(t, rows, 5, "a large row of an earlier step is not replaced")
+	require.Less(t, rows, 15, "a small one is")
 	require.Len(t, it.Below, rows)
 	_, over = extend(t, it, Step{Old: kv.Index(rows + 1)}, added(1005))
-	require.False(t, over, "somebody reads it")
+	require.False(t, over, "the row can be read")
 	require.Equal(t, kv.Index(rows+1), it.Below[rows])
 }
 
-// TestChainsArePaidFor: what a chain weighs is what its rows take, and never more
-// than the value, or a page.
-func TestChainsArePaidFor(t *testing.T) {
+// TestChainWeightIsBounded: the weight of a chain is the size of its rows, and never exceeds the
+// size of the value or minChainWeight.
+func TestChainWeightIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		it := &Item{Key: []byte("key"), Value: setOf(t, rapid.IntRange(30, 200).Draw(t, "members")), Loaded: true}
 		rows := [][]msg.Call{}
@@ -112,10 +113,10 @@ func TestChainsArePaidFor(t *testing.T) {
 			require.Len(t, it.Below, len(rows))
 			exact := 0
 			for _, r := range rows {
-				exact += rowWeight + len(it.Key) + entry.DeltaSize(&entry.Value{}, r)
+				exact += rowOverhead + len(it.Key) + entry.DeltaSize(&entry.Value{}, r)
 			}
 			require.InDelta(t, exact, it.Weight, float64(2*len(rows)+exact/20))
-			require.LessOrEqual(t, it.Weight, max(adt.Size(&it.Value), leastChain))
+			require.LessOrEqual(t, it.Weight, max(adt.Size(&it.Value), minChainWeight))
 		}
 	})
 }
@@ -127,7 +128,7 @@ func deltaRow(index kv.Index, typ entry.Type, calls ...msg.Call) entry.Row {
 	return entry.Row{Key: []byte("k"), Index: index, Value: b}
 }
 
-func TestFold(t *testing.T) {
+func TestFoldRebuildsValueFromChain(t *testing.T) {
 	base := setOf(t, 3)
 	adt.Payload(&base)
 	whole := entry.Row{Key: []byte("k"), Index: 4, Value: base.Encode()}
@@ -146,70 +147,79 @@ func TestFold(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, adt.Payload(&want), adt.Payload(&f.Value))
 
-	gone := deltaRow(9, adt.Set, msg.Call{Method: adt.ByName("set").MethodByName("remove").Number, Args: added(0, 1, 2).Args})
+	gone := deltaRow(9, adt.Set, msg.Call{Method: adt.ByName("set").MethodByName("remove").Number,
+		Args: added(0, 1, 2).Args})
 	other := setOf(t, 3)
 	other.Type, other.Payload = 239, []byte("x")
 	for name, test := range map[string]struct {
 		rows []entry.Row
-		says string
+		text string
 		kind kv.Kind
 	}{
-		"a delta alone":               {[]entry.Row{deltaRow(9, adt.Set, added(7))}, "not a whole value", kv.KindCorrupt},
-		"a value amid a chain":        {[]entry.Row{whole, whole}, "not a change", kv.KindCorrupt},
-		"another type":                {[]entry.Row{deltaRow(9, adt.Map, added(7)), whole}, "a set has a stored change of a map", kv.KindCorrupt},
-		"no such method":              {[]entry.Row{deltaRow(9, adt.Set, msg.Call{Method: 77}), whole}, "no update number 77", kv.KindCorrupt},
-		"a method that only asks":     {[]entry.Row{deltaRow(9, adt.Set, msg.Call{Method: 3}), whole}, "no update number 3", kv.KindCorrupt},
-		"arguments that are missing":  {[]entry.Row{deltaRow(9, adt.Map, msg.Call{Method: 5}), {Key: []byte("k"), Index: 1, Value: mapRow(t)}}, "cannot be applied", kv.KindCorrupt},
-		"nothing left":                {[]entry.Row{gone, whole}, "would be removed", kv.KindCorrupt},
-		"a value that cannot be read": {[]entry.Row{deltaRow(9, adt.Set, added(7)), {Key: []byte("k"), Value: append(base.Encode()[:20:20], 0xff)}}, "cannot be read", kv.KindCorrupt},
-		"a type that is not declared": {[]entry.Row{deltaRow(9, 239, added(7)), {Key: []byte("k"), Value: other.Encode()}}, "data type 239 is not known", kv.KindInvalid},
+		"a delta alone":        {[]entry.Row{deltaRow(9, adt.Set, added(7))}, "not a whole value", kv.KindCorrupt},
+		"a value amid a chain": {[]entry.Row{whole, whole}, "not a change", kv.KindCorrupt},
+		"another type": {[]entry.Row{deltaRow(9, adt.Map, added(7)), whole},
+			"a set has a stored change of a map", kv.KindCorrupt},
+		"no such method": {[]entry.Row{deltaRow(9, adt.Set, msg.Call{Method: 77}), whole},
+			"no update number 77", kv.KindCorrupt},
+		"a method that changes nothing": {[]entry.Row{deltaRow(9, adt.Set, msg.Call{Method: 3}), whole},
+			"no update number 3", kv.KindCorrupt},
+		"arguments that are missing": {[]entry.Row{deltaRow(9, adt.Map, msg.Call{Method: 5}),
+			{Key: []byte("k"), Index: 1, Value: mapRow(t)}}, "cannot be applied", kv.KindCorrupt},
+		"an empty result": {[]entry.Row{gone, whole}, "would be removed", kv.KindCorrupt},
+		"a value that cannot be read": {[]entry.Row{deltaRow(9, adt.Set, added(7)),
+			{Key: []byte("k"), Value: append(base.Encode()[:20:20], 0xff)}}, "cannot be read", kv.KindCorrupt},
+		"a type that is not declared": {[]entry.Row{deltaRow(9, 239, added(7)), {Key: []byte("k"), Value: other.Encode()}},
+			"data type 239 is not known", kv.KindInvalid},
 	} {
 		_, err := Fold(test.rows)
-		require.ErrorContains(t, err, test.says, name)
+		require.ErrorContains(t, err, test.text, name)
 		require.Equal(t, test.kind, kv.KindOf(err), name)
 	}
 }
 
 func mapRow(t *testing.T) []byte {
 	m := adt.ByName("map").MethodByName("set")
-	v, err := adt.Apply(adt.Map, &entry.Value{}, []msg.Call{{Method: m.Number, Args: []msg.Datum{adt.Bytes([]byte("f")), adt.Bytes([]byte("v"))}}})
+	v, err := adt.Apply(adt.Map, &entry.Value{}, []msg.Call{
+		{Method: m.Number, Args: []msg.Datum{adt.Bytes([]byte("f")), adt.Bytes([]byte("v"))}}})
 	require.NoError(t, err)
 	v.Version.Write = 1
 	adt.Payload(&v)
 	return v.Encode()
 }
 
-// TestGarbageOfChains: of a chain that was replaced what is seen at a kept index
-// stays, down to the value that it begins with, and the rest goes.
-func TestGarbageOfChains(t *testing.T) {
+// TestReplacedChainIsCollectedRowByRow: of a replaced chain, the rows that a retained CSN sees
+// stay, down to the whole value; all others are removed.
+func TestReplacedChainIsCollectedRowByRow(t *testing.T) {
 	g := NewGarbage(100, false)
-	gone := func(floor kv.Index, kept ...kv.Index) (out []string) {
-		for _, e := range g.Collect(floor, kept) {
+	collect := func(safePoint kv.Index, retained ...kv.Index) (out []string) {
+		for _, e := range g.Collect(safePoint, retained) {
 			out = append(out, fmt.Sprintf("%v@%d", e.Action, e.Index))
 		}
 		return out
 	}
 	g.Replaced([]byte("k"), []kv.Index{2, 4, 6}, 8, 10, false)
-	require.Equal(t, 4, g.Len(), "each of its rows counts")
-	require.Empty(t, gone(9), "it may still be read")
-	require.Equal(t, []string{"delete@6", "delete@8"}, gone(10, 3, 5))
-	require.Empty(t, gone(10, 3, 5))
-	require.Equal(t, []string{"delete@4"}, gone(10, 3))
-	require.Equal(t, []string{"delete@2"}, gone(10))
+	require.Equal(t, 4, g.Len(), "each row counts")
+	require.Empty(t, collect(9), "a read below is possible")
+	require.Equal(t, []string{"delete@6", "delete@8"}, collect(10, 3, 5))
+	require.Empty(t, collect(10, 3, 5))
+	require.Equal(t, []string{"delete@4"}, collect(10, 3))
+	require.Equal(t, []string{"delete@2"}, collect(10))
 	require.Zero(t, g.Len())
 
 	g.Replaced([]byte("k"), []kv.Index{12, 14}, 0, 20, false)
-	require.Equal(t, []string{"delete@12", "delete@14"}, gone(20), "the newest row was written over")
+	require.Equal(t, []string{"delete@12", "delete@14"}, collect(20), "the newest row was replaced in its place")
 	g.Replaced([]byte("k"), []kv.Index{16, 18}, 22, 30, true)
-	require.Equal(t, []string{"delete@18", "delete@22"}, gone(30, 17), "a tombstone stays while something is read below it")
-	require.Equal(t, []string{"delete-below@31"}, gone(30))
+	require.Equal(t, []string{"delete@18", "delete@22"}, collect(30, 17),
+		"a tombstone stays while a CSN below it is retained")
+	require.Equal(t, []string{"delete-below@31"}, collect(30))
 
 	long := []kv.Index{40}
 	for i := kv.Index(41); i < 60; i++ {
 		long = append(long, i)
 	}
 	g.Replaced([]byte("k"), long, 60, 70, false)
-	require.Equal(t, []string{"delete-below@61"}, gone(70), "a long chain goes by one entry")
+	require.Equal(t, []string{"delete-below@61"}, collect(70), "one entry removes a long chain")
 	g.Replaced([]byte("k"), long, 0, 70, false)
-	require.Equal(t, []string{"delete-below@60"}, gone(70), "but not the value in the place of its newest row")
+	require.Equal(t, []string{"delete-below@60"}, collect(70), "but not the value in the place of the newest row")
 }

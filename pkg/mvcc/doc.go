@@ -1,20 +1,49 @@
-// Package mvcc is the part of a shard's versions that is in memory, and what
-// operations do to them.
+// Package mvcc holds the in-memory part of a shard's versions and executes operations on them. It
+// sends nothing and writes nothing: it returns effects and log entries, which package shard
+// appends.
 //
-// A Store holds Items: the newest visible value of a key, with the index at
-// which it became visible, and the write intents that sit on it. An item that
-// somebody needs is pinned; the others are a cache, bounded by bytes; what has
-// not been used for long leaves it first (the clock algorithm). Absence is a value
-// too, so a key that is known not to exist is an item like any other. What is not
-// in memory is asked for, and until the answer comes the item is Loading and
-// pinned: a write that becomes visible meanwhile makes the answer void.
+// # Items
 //
-// Exec runs the operations of a piece against a view of the newest visible
-// values. It changes nothing: it returns the effects, which the shard either
-// writes as intents or makes visible, and the results, or the failure.
+// A [Store] holds one [Item] per key in memory: the newest visible value, the CSN at which it
+// became visible, and the write intents of prepared transactions. An item with a reference stays in
+// memory. Items without references form a cache with a limit in bytes and clock (second-chance)
+// eviction. Absence is a value: a key that is known to be absent is an item as well. A key that is
+// not in memory is read from the store; until the response arrives the item is Loading and
+// referenced.
 //
-// Garbage is what no read can see any more: a version below the newest one at
-// or below every kept index. Whoever makes a version visible notes the one it
-// replaced, unless it can go at once; the notes are worked off in the order in
-// which they arose, as far as the kept indexes allow.
+//	Pin ──▶ Loading ──Install──▶ Loaded ──Unpin──▶ cached ──eviction──▶ not in memory
+//	           │                    ▲                 │
+//	           └── Show (a write) ──┘◀────── Pin ─────┘
+//
+// If a write becomes visible while the read is in flight, the response is stale and Install
+// discards it.
+//
+// # Execution
+//
+// [Exec] runs the operations of a piece on a [View] of the newest visible values. It changes no
+// item: it returns effects, results or a failure. A participant stores the effects as intents; the
+// last agent makes them visible. Later operations of a piece see the effects of earlier ones.
+// Example, with n = 5 visible:
+//
+//	T1: add n 1           effect: add 1; needs no value to return, holds mode add
+//	T2: add n 2           effect: add 2; commutes with T1, both intents exist side by side
+//	T1, T2 commit         Show applies the deltas in the order of the decisions: 8
+//
+// # Garbage
+//
+// A version is garbage when no read can see it: a newer version exists at or below the GC safe
+// point, and no retained CSN lies between the two. [Garbage] lists replaced versions in the order
+// of replacement and returns the entries that remove those which no snapshot retains.
+//
+// # Hazards
+//
+//   - Effects, values and chains share memory with their source. Only the documented owner may change them.
+//   - [Calls.Held] decides whether the result of a call is valid. If Execution.Missing is not empty, nothing else of
+//
+// the Execution counts: the piece is executed again under these locks. The same holds for
+// Execution.Absent.
+//   - Versions of the key that a piece has written and not committed have no identity; [Identity] hides them.
+//
+// Package shard relies on this package for all values, and package txn for executing buffered
+// transactions.
 package mvcc

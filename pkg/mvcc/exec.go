@@ -11,20 +11,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Execution is what a piece did.
+// Execution is the result of executing a piece.
 type Execution struct {
 	Effects []entry.Effect
 	Results []msg.Result
-	// Failure ends the whole transaction; then Results are of the operations before it, and the rest
-	// is nothing.
+	// Failure aborts the transaction. Then Results are those of the operations before the failing
+	// one, and all other fields are empty.
 	Failure *msg.Failure
-	// Missing are locks without which what the piece did need not be true. If
-	// there are any, nothing else counts: it is to be executed again under them.
+	// Missing are locks without which the results are not valid. If there are any, ignore everything
+	// else and execute the piece again under these locks.
 	Missing []Missing
-	// Plans is how many calls were planned for it.
+	// Plans is the number of plans that were computed.
 	Plans int
-	// Absent are pages of values that it lacks. If there are any, nothing else
-	// counts: it is to be executed again when they are there.
+	// Absent are pages that the piece needs and that are not in memory. If there are any, ignore
+	// everything else, load them and execute the piece again.
 	Absent []Absent
 }
 
@@ -34,46 +34,50 @@ type Absent struct {
 	Pages []adt.Page
 }
 
-// fewWrites is up to how many writes of a piece are found by looking at each.
-// Somewhat arbitrary: a map of so few costs more than it saves.
-const fewWrites = 8
+// linearSearchMax is the number of effects up to which ownEffect searches linearly; a map of so few
+// costs more than it saves. The value is not critical.
+const linearSearchMax = 8
 
+// execution is the state of one run of Exec.
 type execution struct {
 	view    View
 	version Versions
-	// out.Effects are the piece's writes so far, one per key, in the order of
-	// their first writes. The version of an add is not made here.
+	// out.Effects are the piece's writes so far, one per key, in the order of their first writes. An
+	// add has no version yet: it gets one when it becomes visible.
 	out Execution
-	// places finds a key's effect, once there are more than a few.
-	places map[string]int
-	// states are what the piece has made of keys of data types.
-	states map[string]entry.Value
-	modes  []adt.Mode
-	// seq is the number of the operation under way, place its place in the piece.
-	seq   uint32
-	place int
+	// byKey is the position of a key's effect; nil up to linearSearchMax effects.
+	byKey map[string]int
+	// callStates are the values of the keys that the piece has called methods on.
+	callStates map[string]entry.Value
+	modes      []adt.Mode
+	// seq is the number of the current operation, opIndex its position in the piece.
+	seq     uint32
+	opIndex int
 }
 
-// Versions gives a write its identity; before is that of the key's value, or
-// tombstone, so far.
+// Versions returns the version of a write; before is the version of the key's value or tombstone so
+// far.
 type Versions func(before kv.Version) kv.Version
 
-// Exec runs ops in order. Each put and delete is given an identity by
-// version; an add gets its own when it becomes visible.
+// Exec executes ops in order. A put or delete gets its version from version; an add gets one when
+// it becomes visible.
 func Exec(view View, ops []msg.Op, version Versions) Execution {
 	return ExecInto(nil, view, ops, version)
 }
 
-// ExecInto is Exec with room for the effects, which it uses from the start.
-func ExecInto(room []entry.Effect, view View, ops []msg.Op, version Versions) Execution {
+// ExecInto is Exec with a buffer for the effects, which it overwrites from its start.
+func ExecInto(buf []entry.Effect, view View, ops []msg.Op, version Versions) Execution {
 	x := execution{view: view, version: version}
-	x.out.Effects = room[:0]
+	x.out.Effects = buf[:0]
 	x.out.Results = make([]msg.Result, 0, len(ops))
 	for i := range ops {
-		x.seq, x.place = ops[i].Seq, i
-		res, fail := x.op(&ops[i])
+		x.seq, x.opIndex = ops[i].Seq, i
+		res, fail := x.execute(&ops[i])
+		// A failure that was computed without a needed lock may be caused by an undecided change of
+		// another transaction that aborts. The piece is executed again with the lock; only that
+		// failure counts.
 		if fail != nil && len(x.out.Missing)+len(x.out.Absent) > 0 {
-			break // it may not be true
+			break // the failure is not valid without these locks and pages
 		}
 		if fail != nil {
 			fail.Seq, fail.HasSeq = ops[i].Seq, true
@@ -85,11 +89,11 @@ func ExecInto(room []entry.Effect, view View, ops []msg.Op, version Versions) Ex
 	return x.out
 }
 
-// own is what the piece has done to a key, nil if nothing. It is valid until
-// the next write.
-func (x *execution) own(key []byte) *entry.Effect {
-	if x.places != nil {
-		if i, ok := x.places[string(key)]; ok {
+// ownEffect returns the piece's effect on a key, or nil. The pointer is valid until the next
+// addEffect.
+func (x *execution) ownEffect(key []byte) *entry.Effect {
+	if x.byKey != nil {
+		if i, ok := x.byKey[string(key)]; ok {
 			return &x.out.Effects[i]
 		}
 		return nil
@@ -102,27 +106,30 @@ func (x *execution) own(key []byte) *entry.Effect {
 	return nil
 }
 
+// fail returns a failure of the request itself: a retry fails in the same way.
 func fail(kind kv.Kind, key []byte, format string, args ...any) *msg.Failure {
 	return &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kind), Key: key, Text: fmt.Sprintf(format, args...)}
 }
 
-// value is a key as this piece sees it: its own writes over the visible one.
+// value returns the value of a key as this piece sees it: its own writes applied to the visible
+// value.
 func (x *execution) value(key []byte) (entry.Value, *msg.Failure) {
-	p := x.own(key)
-	if p != nil && !changesValue(p) {
-		return x.over(p, entry.Value{})
+	p := x.ownEffect(key)
+	// The own put or deletion determines the value, so the key need not be in memory.
+	if p != nil && !modifiesValue(p) {
+		return x.applyOwn(p, entry.Value{})
 	}
 	v, f := x.visibleValue(key)
 	if f != nil {
 		return v, f
 	}
 	if p != nil {
-		return x.over(p, v)
+		return x.applyOwn(p, v)
 	}
 	return v, nil
 }
 
-// visibleValue is a key without the piece's own writes.
+// visibleValue returns the value of a key without the piece's own writes.
 func (x *execution) visibleValue(key []byte) (entry.Value, *msg.Failure) {
 	v, err := x.view.Value(key)
 	switch e := err.(type) {
@@ -135,15 +142,15 @@ func (x *execution) visibleValue(key []byte) (entry.Value, *msg.Failure) {
 	}
 }
 
-// lacks notes that something lacks pages of a key's value, if that is the error.
-func (x *execution) lacks(key []byte, err error) {
+// noteAbsentPages adds the pages to Absent that err reports as not in memory, if it does.
+func (x *execution) noteAbsentPages(key []byte, err error) {
 	if pages := adt.Lacks(err); pages != nil {
 		x.out.Absent = append(x.out.Absent, Absent{key, pages})
 	}
 }
 
-// payload is the stored form of a key's value, all of which it needs.
-func (x *execution) payload(key []byte, v *entry.Value) ([]byte, *msg.Failure) {
+// storedPayload returns the encoding of a value, for which all its pages must be in memory.
+func (x *execution) storedPayload(key []byte, v *entry.Value) ([]byte, *msg.Failure) {
 	if pages := adt.Missing(v); pages != nil {
 		x.out.Absent = append(x.out.Absent, Absent{key, pages})
 		return nil, fail(kv.KindInternal, key, "%d pages of the value are not in memory", len(pages))
@@ -151,17 +158,17 @@ func (x *execution) payload(key []byte, v *entry.Value) ([]byte, *msg.Failure) {
 	return adt.Payload(v), nil
 }
 
-// next is the identity of the piece's next write of a key.
-func (x *execution) next(key []byte) kv.Version {
+// nextVersion returns the version of the piece's next write of a key.
+func (x *execution) nextVersion(key []byte) kv.Version {
 	v, err := x.view.Value(key)
 	if err != nil {
-		return x.version(kv.Version{}) // a key of a range; the piece has written it
+		return x.version(kv.Version{}) // a key of a range that only this piece has written
 	}
 	return x.version(v.Version)
 }
 
 // plus is a counter, or nothing, with a delta added.
-func (x *execution) plus(key []byte, v entry.Value, delta int64) (entry.Value, *msg.Failure) {
+func (x *execution) addDelta(key []byte, v entry.Value, delta int64) (entry.Value, *msg.Failure) {
 	n := int64(0)
 	if v.Exists() {
 		if v.Type != adt.Counter {
@@ -180,39 +187,43 @@ func (x *execution) plus(key []byte, v entry.Value, delta int64) (entry.Value, *
 	return entry.Value{Type: adt.Counter, Version: Unborn, Payload: adt.EncodeCounter(sum), Expires: v.Expires}, nil
 }
 
-// Unborn stands for the version of what a transaction has itself added to, or called
-// methods on: its identity is made when it becomes visible. No condition can name it.
-var Unborn = kv.Version{Moves: unborn, Shard: math.MaxUint16, Write: math.MaxUint64}
+// Unborn is the version of a value that the transaction itself has incremented or called methods
+// on: its real version is assigned when it becomes visible. No condition can name it.
+var Unborn = kv.Version{Moves: unassignedMoves, Shard: math.MaxUint16, Write: math.MaxUint64}
 
-// unborn is the number of moves that no key reaches.
-const unborn = math.MaxUint32
+// unassignedMoves is a number of moves that no key reaches.
+const unassignedMoves = math.MaxUint32
 
-// NextVersion names a write of a shard, after the version of the key before it. If that was made on
-// another shard the key has moved since. Of a key without a version the tombstone may have been
-// collected: it had no more moves than moves, the most of any tombstone of the shard.
+// NextVersion returns the version of a write on a shard, given the version of the key before it. If
+// another shard made that version, the key has moved, so the move count rises. If the key has no
+// version, its tombstone may have been collected; moves is the highest move count of any tombstone
+// of the shard, so the new version is later than that of the collected one.
 func NextVersion(before kv.Version, shard kv.ShardID, write uint64, moves uint32) kv.Version {
 	v := kv.Version{Moves: before.Moves, Shard: shard, Write: write}
 	switch {
 	case before.IsZero():
 		v.Moves = moves
+	// The key was written on another shard and moved here. The write numbers of the two shards are
+	// not comparable, so the move count orders the versions.
 	case before.Shard != shard:
 		v.Moves++
 	}
 	return v
 }
 
-// Provisional is the version of the n-th write of a transaction that is not executed
-// yet: the shards make the real ones. Like Unborn it is shown to nobody.
-func Provisional(n uint64) kv.Version { return kv.Version{Moves: unborn, Write: n} }
+// Provisional returns the version of the n-th buffered write of a transaction at its gateway; the
+// shards assign the real ones. Like Unborn it never leaves the node.
+func Provisional(n uint64) kv.Version { return kv.Version{Moves: unassignedMoves, Write: n} }
 
-// Identity is v as callers are told it: zero for Unborn and for Provisional.
+// Identity returns the version that clients see: zero for Unborn and Provisional versions.
 func Identity(v kv.Version) kv.Version {
-	if v.Moves == unborn {
+	if v.Moves == unassignedMoves {
 		return kv.Version{}
 	}
 	return v
 }
 
+// wrongType returns the failure of a method on a key of another type.
 func wrongType(key []byte, v entry.Value, method string, want entry.Type) *msg.Failure {
 	held := adt.TypeName(v.Type)
 	f := fail(kv.KindWrongType, key, "the key holds a %s, but %s needs a %s", held, method, adt.TypeName(want))
@@ -223,10 +234,11 @@ func wrongType(key []byte, v entry.Value, method string, want entry.Type) *msg.F
 	return f
 }
 
-// write notes an effect, in the place of an earlier one on the same key.
-func (x *execution) write(e entry.Effect) {
-	if old := x.own(e.Key); old != nil {
+// addEffect adds an effect; it replaces an earlier one on the same key.
+func (x *execution) addEffect(e entry.Effect) {
+	if old := x.ownEffect(e.Key); old != nil {
 		e.Key = old.Key
+		// The deadline is unchanged, and its time to live is kept with it.
 		if e.Ttl == 0 && e.Expires == old.Expires {
 			e.Ttl = old.Ttl
 		}
@@ -235,22 +247,24 @@ func (x *execution) write(e entry.Effect) {
 	}
 	x.out.Effects = append(x.out.Effects, e)
 	switch n := len(x.out.Effects); {
-	case x.places != nil:
-		x.places[string(e.Key)] = n - 1
-	case n > fewWrites:
-		x.places = make(map[string]int, 2*n)
+	// A piece can have up to kv.MaxTxnOps writes, for which linear search would be quadratic.
+	case x.byKey != nil:
+		x.byKey[string(e.Key)] = n - 1
+	case n > linearSearchMax:
+		x.byKey = make(map[string]int, 2*n)
 		for i := range x.out.Effects {
-			x.places[string(x.out.Effects[i].Key)] = i
+			x.byKey[string(x.out.Effects[i].Key)] = i
 		}
 	}
 }
 
-func (x *execution) op(op *msg.Op) (msg.Result, *msg.Failure) {
+// execute executes one operation.
+func (x *execution) execute(op *msg.Op) (msg.Result, *msg.Failure) {
 	switch op.Kind {
 	case msg.OpGet:
 		return x.get(op)
 	case msg.OpRequire:
-		_, f := x.expect(op)
+		_, f := x.checkExpectation(op)
 		return msg.Result{}, f
 	case msg.OpPut, msg.OpDelete:
 		return x.put(op)
@@ -276,20 +290,20 @@ func (x *execution) op(op *msg.Op) (msg.Result, *msg.Failure) {
 	return msg.Result{}, fail(kv.KindInvalid, op.Key, "operation %d does not exist", op.Kind)
 }
 
-// over is what a write of the piece makes of a value.
-func (x *execution) over(p *entry.Effect, v entry.Value) (entry.Value, *msg.Failure) {
+// applyOwn returns the value after the piece's own effect p on v.
+func (x *execution) applyOwn(p *entry.Effect, v entry.Value) (entry.Value, *msg.Failure) {
 	switch p.Kind {
 	case entry.EffectPut:
-		return entry.Value{Type: entry.Type(p.Type), Version: p.Version, Payload: p.Value, Expires: expiry(p, nil)}, nil
+		return entry.Value{Type: entry.Type(p.Type), Version: p.Version, Payload: p.Value, Expires: expiryAfter(p, nil)}, nil
 	case entry.EffectDelete:
 		return entry.Value{Type: entry.TypeDeleted, Version: p.Version}, nil
 	case entry.EffectChange:
-		return x.after(p, v)
+		return x.valueAfterCalls(p, v)
 	case entry.EffectExpire:
-		v.Version, v.Expires = p.Version, expiry(p, &v)
+		v.Version, v.Expires = p.Version, expiryAfter(p, &v)
 		return v, nil
 	}
-	after, f := x.plus(p.Key, v, p.Delta)
-	after.Expires = expiry(p, &v)
+	after, f := x.addDelta(p.Key, v, p.Delta)
+	after.Expires = expiryAfter(p, &v)
 	return after, f
 }

@@ -6,94 +6,102 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// A key expires by being deleted (docs/decisions/0020): to its readers an expiry is
-// a write like any other. Its deadline is a part of its value. Who sets the value
-// sets the deadline too, or that there is none; who changes the value leaves the
-// deadline; and it is gone with the value.
+// An expired key is deleted by a transaction (docs/decisions/0020), so readers see an ordinary write. The
+// deadline is part of the value:
+//
+//		put                  sets or clears the deadline
+//		add, update          keep it
+//		delete, last element clear it
 
-// never is Effect.Expires where an effect clears a deadline that it would otherwise
-// leave.
-const never = -1
+// noExpiry in Effect.Expires clears a deadline that the effect would otherwise keep.
+const noExpiry = -1
 
-// changesValue reports whether an effect makes something of what the key holds,
-// rather than to take its place.
-func changesValue(e *entry.Effect) bool {
+// modifiesValue reports whether an effect is computed from the current value rather than replacing
+// it.
+func modifiesValue(e *entry.Effect) bool {
 	return e.Kind == entry.EffectAdd || e.Kind == entry.EffectChange || e.Kind == entry.EffectExpire
 }
 
-// expiry is when a key expires after an effect on v, which only those need that
-// change it.
-func expiry(e *entry.Effect, v *entry.Value) int64 {
+// expiryAfter returns the deadline of a key after an effect on v. v may be nil if the effect
+// replaces the value.
+func expiryAfter(e *entry.Effect, v *entry.Value) int64 {
 	switch {
 	case e.Expires > 0:
 		return e.Expires
-	case e.Expires == never || !changesValue(e) || !v.Exists():
+	case e.Expires == noExpiry || !modifiesValue(e) || !v.Exists():
 		return 0
 	}
 	return v.Expires
 }
 
-// deadline is the time that Op.Expiry names.
-func (x *execution) deadline(expiry int64) int64 {
+// resolveDeadline returns the absolute time of Op.Expiry, in milliseconds since 1970: a negative
+// expiry is a time to live.
+func (x *execution) resolveDeadline(expiry int64) int64 {
 	if expiry < 0 {
 		return x.view.Clock() - expiry
 	}
 	return expiry
 }
 
-// tellExpiry puts into a result when what was read expires.
-func (x *execution) tellExpiry(res *msg.Result, v *entry.Value) {
+// setExpiry sets the deadline and the remaining time to live of the value in a result.
+func (x *execution) setExpiry(res *msg.Result, v *entry.Value) {
 	if v.Expires > 0 {
 		res.Expires, res.TtlMillis = v.Expires, max(v.Expires-x.view.Clock(), 0)
 	}
 }
 
-// expire sets or clears a key's deadline, and leaves what the key holds. A key
-// without one is not written to clear it.
+// expire sets or clears the deadline of a key and keeps its value. Clearing a deadline that the key
+// does not have writes nothing.
 func (x *execution) expire(op *msg.Op) (msg.Result, *msg.Failure) {
-	v, f := x.expect(op)
+	v, f := x.checkExpectation(op)
 	if f != nil || !v.Exists() {
 		return msg.Result{}, f
 	}
 	res := msg.Result{Found: true}
-	at := x.deadline(op.Expiry)
+	at := x.resolveDeadline(op.Expiry)
+	// There is no deadline to clear, and a write would only conflict with other transactions.
 	if at == 0 && v.Expires == 0 {
 		return res, nil
 	}
 	if at == 0 {
-		at = never
+		at = noExpiry
 	}
-	if own := x.own(op.Key); own != nil && (own.Kind == entry.EffectPut || changesValue(own)) {
+	// The piece has written the key: the deadline becomes part of that effect, since there is one
+	// per key.
+	if own := x.ownEffect(op.Key); own != nil && (own.Kind == entry.EffectPut || modifiesValue(own)) {
 		own.Expires, own.Ttl = at, max(-op.Expiry, 0)
-		if s, ok := x.states[string(op.Key)]; ok {
+		if s, ok := x.callStates[string(op.Key)]; ok {
 			s.Expires = max(at, 0)
-			x.states[string(op.Key)] = s
+			x.callStates[string(op.Key)] = s
 		}
 		return res, nil
 	}
-	res.Version = x.next(op.Key)
-	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectExpire, Type: uint32(v.Type), Version: res.Version, Expires: at,
-		Ttl: max(-op.Expiry, 0)})
+	res.Version = x.nextVersion(op.Key)
+	x.addEffect(entry.Effect{Key: op.Key, Kind: entry.EffectExpire, Type: uint32(v.Type), Version: res.Version,
+		Expires: at, Ttl: max(-op.Expiry, 0)})
 	return res, nil
 }
 
-// deleteExpired removes a key if it is to expire when the operation says. If it has
-// been written since, it is to expire at another time, or never, and stays.
+// deleteExpired deletes a key if its deadline is still the one in the operation. The store sends
+// the operation when the deadline has passed; a client may have written the key since, with another
+// deadline or none, and then the key stays.
 func (x *execution) deleteExpired(op *msg.Op) (msg.Result, *msg.Failure) {
 	v, f := x.value(op.Key)
 	if f != nil || !v.Exists() {
 		return msg.Result{}, f
 	}
-	if v.Expires != op.Expiry && !x.has(mutant.ExpiryUnchecked) {
+	// The key was written after the store had found it expired. Its deadline is another one now.
+	if v.Expires != op.Expiry && !x.isPlanted(mutant.ExpiryUnchecked) {
 		return msg.Result{}, nil
 	}
-	res := msg.Result{Found: true, Version: x.next(op.Key)}
-	x.write(entry.Effect{Key: op.Key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted), Version: res.Version, Expires: op.Expiry})
+	res := msg.Result{Found: true, Version: x.nextVersion(op.Key)}
+	x.addEffect(entry.Effect{Key: op.Key, Kind: entry.EffectDelete, Type: uint32(entry.TypeDeleted), Version: res.Version,
+		Expires: op.Expiry})
 	return res, nil
 }
 
-// has reports whether a rule is broken, in tests.
-func (x *execution) has(id mutant.ID) bool {
+// isPlanted reports whether a fault is planted, in tests.
+func (x *execution) isPlanted(id mutant.ID) bool {
 	c := x.view.Calls()
 	return c != nil && c.Mutants.Has(id)
 }

@@ -8,187 +8,201 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// note says that the version of key at old was replaced at index at: by a whole
-// value, or a tombstone.
-type note struct {
-	key     []byte
-	old, at kv.Index
-	// below are older rows, in order, that were replaced with it: the chain that
-	// it is the end of. Each is seen from its own index up to at.
+// garbageRow records that the version of key at oldCSN was replaced at replacedAt, by a whole value
+// or a tombstone.
+type garbageRow struct {
+	key                []byte
+	oldCSN, replacedAt kv.Index
+	// below are older rows, ascending, that were replaced together with it: the rest of its chain.
+	// Each can be seen by reads from its own CSN up to replacedAt.
 	below []kv.Index
-	// tombstone: what became visible at at is a tombstone, which can go too.
+	// tombstone: the version at replacedAt is a tombstone, which becomes garbage as well.
 	tombstone bool
-	// page, if it is not 0, is what this is about, instead of a version: a page of
-	// the key's value, which was named from old up to at.
+	// page, if not 0, is a page of the key's value that was referenced from oldCSN up to replacedAt;
+	// then the row is about this page and not about a version.
 	page uint64
 }
 
-// rows counts what a note stands for.
-func (n *note) rows() int { return 1 + len(n.below) }
+// rowCount returns the number of stored rows that n covers.
+func (n *garbageRow) rowCount() int { return 1 + len(n.below) }
 
-// Garbage remembers which versions have been replaced, and which pages dropped, in
-// the order in which that happened, until they can be removed. It is bounded: past the bound it
-// forgets some notes and asks for a sweep of the shard's rows instead.
+// Garbage lists replaced versions and dropped pages in the order of replacement, until they can be
+// removed. The list has a limit: beyond it the older half is discarded, and only a sweep of the
+// shard's rows finds those.
+//
+//	CSN      3      5        8      9
+//	key k    v1     v2 ······v3 ··········      v2 was replaced at 8
+//	                   ▲                 ▲
+//	                   retained CSN 6    GC safe point
+//
+// A read at 6 sees v2, so v2 is blocked by the retained CSN 6. v1 is not seen and is removed.
 type Garbage struct {
-	// fresh are notes that nobody has looked at yet, in the order of at.
-	fresh []note
-	// blocked are those that a kept index sees, by the newest such one.
-	blocked map[kv.Index][]note
-	n       int // rows of both
-	limit   int
-	// Lost counts the notes that were forgotten: only a sweep finds what they
-	// named. An earlier life of the shard may have left some as well.
+	// fresh are the entries that have not been classified, ascending by replacedAt.
+	fresh []garbageRow
+	// blocked are the entries that a retained CSN can see, by the newest such CSN.
+	blocked  map[kv.Index][]garbageRow
+	rowCount int // rows in fresh and blocked
+	limit    int
+	// Lost counts the discarded entries, which only a sweep finds. An earlier incarnation of the
+	// shard may have left some as well.
 	Lost uint64
 }
 
-// NewGarbage makes a list of notes of at most limit versions. lost: a restart has forgotten
-// all earlier ones.
+// NewGarbage makes a list of at most limit rows. lost: a restart has lost the list of the previous
+// incarnation.
 func NewGarbage(limit int, lost bool) *Garbage {
-	g := &Garbage{limit: limit, blocked: map[kv.Index][]note{}}
+	g := &Garbage{limit: limit, blocked: map[kv.Index][]garbageRow{}}
 	if lost {
 		g.Lost = 1
 	}
 	return g
 }
 
-// Replaced notes that the version of key that became visible at old was
-// replaced at index at, and with it those of below, on which it rests; old is 0
-// if only they were. It keeps key and below, which must not change.
+// Replaced adds the version of key at old, which was replaced at CSN at, and the rows of its chain
+// in below. If old is 0, only below was replaced. It retains key and below, which must not change.
 func (g *Garbage) Replaced(key []byte, below []kv.Index, old, at kv.Index, tombstone bool) {
 	if old == 0 && len(below) == 0 && !tombstone {
 		return
 	}
-	g.note(note{key: key, old: old, at: at, below: below, tombstone: tombstone})
+	g.add(garbageRow{key: key, oldCSN: old, replacedAt: at, below: below, tombstone: tombstone})
 }
 
-// Dropped notes that pages of the value of key are not named any more from index
-// at on. A page is seen by whoever sees a version that names it, as a version
-// would be that had been there all the time. It keeps key.
+// Dropped adds pages that the value of key no longer references from CSN at on. A page can be seen
+// by a read of any version that references it. It retains key.
 func (g *Garbage) Dropped(key []byte, pages []entry.PageRef, at kv.Index) {
 	for _, p := range pages {
-		g.note(note{key: key, old: p.Born, at: at, page: p.ID})
+		g.add(garbageRow{key: key, oldCSN: p.Born, replacedAt: at, page: p.ID})
 	}
 }
 
-// Unknown says that there are pages, or versions, which nobody has listed.
+// Unknown records that there are versions or pages which are in no list.
 func (g *Garbage) Unknown() { g.Lost++ }
 
-func (g *Garbage) note(x note) {
-	if g.n >= g.limit {
-		g.forget()
+// add appends an entry to the list and keeps it within its limit.
+func (g *Garbage) add(x garbageRow) {
+	if g.rowCount >= g.limit {
+		g.discardHalf()
 	}
-	g.n += x.rows()
+	g.rowCount += x.rowCount()
 	g.fresh = append(g.fresh, x)
 }
 
-// forget drops notes: first those that cannot be worked off soon.
-func (g *Garbage) forget() {
-	before, drop := g.n, 0
+// discardHalf discards blocked entries first, since they cannot be removed soon, then the oldest
+// fresh ones until half of the limit is left.
+func (g *Garbage) discardHalf() {
+	before, drop := g.rowCount, 0
+	// Blocked entries wait for snapshots that may be retained for long; fresh ones can be removed at
+	// the next Collect.
 	clear(g.blocked)
-	g.n = 0
+	g.rowCount = 0
 	for i := range g.fresh {
-		g.n += g.fresh[i].rows()
+		g.rowCount += g.fresh[i].rowCount()
 	}
-	for ; g.n > g.limit/2; drop++ {
-		g.n -= g.fresh[drop].rows()
+	for ; g.rowCount > g.limit/2; drop++ {
+		g.rowCount -= g.fresh[drop].rowCount()
 	}
 	g.fresh = append(g.fresh[:0], g.fresh[drop:]...)
-	g.Lost += uint64(before - g.n)
+	g.Lost += uint64(before - g.rowCount)
 }
 
-// Len is the number of versions that are noted.
-func (g *Garbage) Len() int { return g.n }
+// Len returns the number of rows in the list.
+func (g *Garbage) Len() int { return g.rowCount }
 
-// Fresh is the number of notes that nobody has looked at: at the last Collect
-// they were above the floor.
+// Fresh returns the number of entries not yet classified: at the last Collect they were above the
+// safe point.
 func (g *Garbage) Fresh() int { return len(g.fresh) }
 
-// Collect removes what no read can see, given that reads are at the indexes
-// kept, in order, and at floor or above. It returns the entries that do it: one
-// per version, or one per key that has many.
-func (g *Garbage) Collect(floor kv.Index, kept []kv.Index) []entry.Entry {
-	var ready []note
+// Collect returns the entries that remove everything no read can see. Reads happen at the CSNs in
+// retained (ascending), and at safePoint or above. There is one entry per version, or one per key
+// with many versions.
+func (g *Garbage) Collect(safePoint kv.Index, retained []kv.Index) []entry.Entry {
+	var ready []garbageRow
 	n := 0
-	for n < len(g.fresh) && g.fresh[n].at <= floor {
-		ready = g.look(ready, g.fresh[n], kept)
+	for n < len(g.fresh) && g.fresh[n].replacedAt <= safePoint {
+		ready = g.classify(ready, g.fresh[n], retained)
 		n++
 	}
 	if n > 0 {
-		g.fresh = append([]note(nil), g.fresh[n:]...)
+		g.fresh = append([]garbageRow(nil), g.fresh[n:]...)
 	}
-	ready = g.unblock(ready, kept)
-	slices.SortStableFunc(ready, func(a, b note) int { return bytes.Compare(a.key, b.key) })
+	ready = g.reclassify(ready, retained)
+	slices.SortStableFunc(ready, func(a, b garbageRow) int { return bytes.Compare(a.key, b.key) })
 	out := make([]entry.Entry, 0, len(ready))
 	for i := 0; i < len(ready); {
 		j := i
 		for j < len(ready) && bytes.Equal(ready[j].key, ready[i].key) {
 			j++
 		}
-		out = removal(out, ready[i:j], kept)
+		out = appendRemovals(out, ready[i:j], retained)
 		i = j
 	}
 	return out
 }
 
-// unblock looks again at the notes whose index is no longer kept.
-func (g *Garbage) unblock(ready []note, kept []kv.Index) []note {
-	var free []kv.Index
+// reclassify processes the blocked entries whose CSN is no longer retained.
+func (g *Garbage) reclassify(ready []garbageRow, retained []kv.Index) []garbageRow {
+	var released []kv.Index
 	for k := range g.blocked {
-		if _, is := slices.BinarySearch(kept, k); !is {
-			free = append(free, k)
+		if _, is := slices.BinarySearch(retained, k); !is {
+			released = append(released, k)
 		}
 	}
-	slices.Sort(free)
-	for _, k := range free {
-		notes := g.blocked[k]
+	slices.Sort(released)
+	for _, k := range released {
+		rows := g.blocked[k]
 		delete(g.blocked, k)
-		for _, x := range notes {
-			ready = g.look(ready, x, kept)
+		for _, x := range rows {
+			ready = g.classify(ready, x, retained)
 		}
 	}
 	return ready
 }
 
-// look judges a note: it is ready, or files it under the newest kept index
-// that sees what it names. What that does not see is ready. A tombstone is seen
-// by whoever could otherwise see a version below it, so that it stays for any
-// kept index below itself.
-func (g *Garbage) look(ready []note, x note, kept []kv.Index) []note {
-	i, _ := slices.BinarySearch(kept, x.at)
-	g.n -= x.rows()
+// classify appends an entry to ready, or blocks it under the newest retained CSN that sees it. An
+// entry with a chain is split: the rows that this CSN does not see are ready. A tombstone is
+// blocked by every retained CSN below it: without the tombstone, a read above it would see the
+// older version that this CSN retains.
+func (g *Garbage) classify(ready []garbageRow, x garbageRow, retained []kv.Index) []garbageRow {
+	// A read at a retained CSN below replacedAt may see what x names; one at or above sees the newer
+	// version.
+	i, _ := slices.BinarySearch(retained, x.replacedAt)
+	g.rowCount -= x.rowCount()
 	if i == 0 {
 		return append(ready, x)
 	}
-	newest := kept[i-1]
+	// Only the newest of these CSNs decides: while it is retained, x stays; afterwards x is
+	// classified again.
+	newest := retained[i-1]
 	seen, _ := slices.BinarySearch(x.below, newest+1)
-	free := note{key: x.key, at: x.at, below: x.below[seen:], page: x.page}
-	if x.old > newest {
-		free.old, x.old = x.old, 0
+	released := garbageRow{key: x.key, replacedAt: x.replacedAt, below: x.below[seen:], page: x.page}
+	if x.oldCSN > newest {
+		released.oldCSN, x.oldCSN = x.oldCSN, 0
 	}
-	if free.old > 0 || len(free.below) > 0 {
-		ready = append(ready, free)
+	if released.oldCSN > 0 || len(released.below) > 0 {
+		ready = append(ready, released)
 	}
 	x.below = x.below[:seen]
-	if x.old == 0 && seen == 0 && !x.tombstone {
+	if x.oldCSN == 0 && seen == 0 && !x.tombstone {
 		return ready
 	}
-	g.n += x.rows()
+	g.rowCount += x.rowCount()
 	g.blocked[newest] = append(g.blocked[newest], x)
 	return ready
 }
 
-// fewVersions is up to how many versions of a key are named one by one. More
-// are for the store to find. Somewhat arbitrary.
-const fewVersions = 8
+// singleRemovalsMax is the number of versions of a key that are removed by one entry each. More are
+// removed by one range deletion, for which the store must search. The value is not critical.
+const singleRemovalsMax = 8
 
-// removal appends the entries that remove what the notes on one key name.
-func removal(out []entry.Entry, notes []note, kept []kv.Index) []entry.Entry {
-	if !slices.ContainsFunc(notes, func(n note) bool { return n.page != 0 }) {
-		return removeVersions(out, notes, kept)
+// appendRemovals appends the log entries that remove the versions and pages of one key.
+func appendRemovals(out []entry.Entry, rows []garbageRow, retained []kv.Index) []entry.Entry {
+	if !slices.ContainsFunc(rows, func(n garbageRow) bool { return n.page != 0 }) {
+		return appendVersionRemovals(out, rows, retained)
 	}
-	var versions []note
-	for i := range notes {
-		if n := &notes[i]; n.page == 0 {
+	var versions []garbageRow
+	for i := range rows {
+		// A page has no tombstone and is named by one row, so it is removed by its number.
+		if n := &rows[i]; n.page == 0 {
 			versions = append(versions, *n)
 		} else {
 			out = append(out, entry.Entry{Action: entry.Delete, Table: entry.TablePage, Key: entry.PageKey(n.key, n.page)})
@@ -197,48 +211,50 @@ func removal(out []entry.Entry, notes []note, kept []kv.Index) []entry.Entry {
 	if len(versions) == 0 {
 		return out
 	}
-	return removeVersions(out, versions, kept)
+	return appendVersionRemovals(out, versions, retained)
 }
 
-// removeVersions removes those that are versions. A tombstone goes together with
-// everything below it, named or not: else a version that was forgotten would be
-// seen again.
-func removeVersions(out []entry.Entry, notes []note, kept []kv.Index) []entry.Entry {
-	below, gone, last, rows := kv.Index(0), kv.Index(0), kv.Index(0), 0
-	for i := range notes {
-		n := &notes[i]
-		below, last, rows = max(below, n.newest()+1), max(last, n.at), rows+n.rows()
+// appendVersionRemovals appends the log entries that remove the versions of one key. A tombstone is
+// removed together with all versions below it, listed or not: a version that was discarded from the
+// list would otherwise become visible again.
+func appendVersionRemovals(out []entry.Entry, rows []garbageRow, retained []kv.Index) []entry.Entry {
+	below, removeBelow, last, covered := kv.Index(0), kv.Index(0), kv.Index(0), 0
+	for i := range rows {
+		n := &rows[i]
+		below, last, covered = max(below, n.newestRow()+1), max(last, n.replacedAt), covered+n.rowCount()
 		if n.tombstone {
-			gone = max(gone, n.at+1)
+			removeBelow = max(removeBelow, n.replacedAt+1)
 		}
 	}
-	if rows > fewVersions && (len(kept) == 0 || kept[0] >= last) {
-		gone = max(gone, below)
+	// DeleteBelow removes unlisted rows as well, so it is used only if no retained CSN is below the
+	// newest removed row.
+	if covered > singleRemovalsMax && (len(retained) == 0 || retained[0] >= last) {
+		removeBelow = max(removeBelow, below)
 	}
-	e := entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: notes[0].key, Index: gone}
-	if gone > 0 {
+	e := entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: rows[0].key, Index: removeBelow}
+	if removeBelow > 0 {
 		out = append(out, e)
 	}
 	e.Action = entry.Delete
 	remove := func(i kv.Index) {
 		e.Index = i
-		if i >= gone && i > 0 {
+		if i >= removeBelow && i > 0 {
 			out = append(out, e)
 		}
 	}
-	for i := range notes {
-		for _, b := range notes[i].below {
+	for i := range rows {
+		for _, b := range rows[i].below {
 			remove(b)
 		}
-		remove(notes[i].old)
+		remove(rows[i].oldCSN)
 	}
 	return out
 }
 
-// newest is the newest row that a note names, 0 if it names none.
-func (n *note) newest() kv.Index {
-	if n.old == 0 && len(n.below) > 0 {
+// newestRow returns the CSN of the newest row that n covers, 0 if it covers none.
+func (n *garbageRow) newestRow() kv.Index {
+	if n.oldCSN == 0 && len(n.below) > 0 {
 		return n.below[len(n.below)-1]
 	}
-	return n.old
+	return n.oldCSN
 }

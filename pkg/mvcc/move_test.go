@@ -11,45 +11,45 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// place is a shard that may have one key.
-type place struct {
+// testShard is a shard of one key.
+type testShard struct {
 	id     kv.ShardID
 	store  *Store
 	it     *Item
 	index  kv.Index
 	writes uint64
-	// away is where the key is if it is not here.
-	away *kv.ShardID
-	rows RangeRows
+	// redirectTo is the shard of the key if it is not this one.
+	redirectTo *kv.ShardID
+	rows       RangeRows
 }
 
-func newPlace(id kv.ShardID) *place {
-	p := &place{id: id, store: NewStore(0)}
+func newTestShard(id kv.ShardID) *testShard {
+	p := &testShard{id: id, store: NewStore(0)}
 	p.it = p.store.Pin([]byte("k"))
 	p.store.Install(p.it, Found{}, false)
 	return p
 }
 
-func (p *place) Value([]byte) (entry.Value, error) {
-	if p.away != nil {
-		return p.it.Value, Elsewhere{*p.away}
+func (p *testShard) Value([]byte) (entry.Value, error) {
+	if p.redirectTo != nil {
+		return p.it.Value, Elsewhere{*p.redirectTo}
 	}
 	return p.it.Value, nil
 }
 
-func (p *place) Calls() *Calls { return nil }
-func (p *place) Clock() int64  { return 0 }
+func (p *testShard) Calls() *Calls { return nil }
+func (p *testShard) Clock() int64  { return 0 }
 
-func (p *place) Pending([]byte) (low, high int64) { return 0, 0 }
-func (p *place) Rows(uint32) RangeRows            { return p.rows }
+func (p *testShard) Pending([]byte) (low, high int64) { return 0, 0 }
+func (p *testShard) Rows(uint32) RangeRows            { return p.rows }
 
-func (p *place) next(before kv.Version) kv.Version {
+func (p *testShard) next(before kv.Version) kv.Version {
 	p.writes++
 	return NextVersion(before, p.id, p.writes, 0)
 }
 
-// run executes operations and makes their effects visible.
-func (p *place) run(t require.TestingT, ops ...msg.Op) ([]msg.Result, *msg.Failure) {
+// execute executes operations and makes their effects visible.
+func (p *testShard) execute(t require.TestingT, ops ...msg.Op) ([]msg.Result, *msg.Failure) {
 	for i := range ops {
 		ops[i].Seq = uint32(i)
 		if len(ops[i].Key) == 0 {
@@ -58,7 +58,7 @@ func (p *place) run(t require.TestingT, ops ...msg.Op) ([]msg.Result, *msg.Failu
 	}
 	x := Exec(p, ops, p.next)
 	if x.Failure != nil {
-		require.Empty(t, x.Effects, "what fails changes nothing")
+		require.Empty(t, x.Effects, "a failure has no effects")
 		return nil, x.Failure
 	}
 	for i := range x.Effects {
@@ -73,47 +73,49 @@ func (p *place) run(t require.TestingT, ops ...msg.Op) ([]msg.Result, *msg.Failu
 		switch e.Kind {
 		case entry.EffectMoveOut:
 			to := ops[len(ops)-1].To
-			p.away = &to
+			p.redirectTo = &to
 		case entry.EffectMoveIn:
-			p.away = nil
+			p.redirectTo = nil
 		}
 	}
 	return x.Results, nil
 }
 
-// move is what a gateway does: it takes what the one place says to the other.
-func move(t require.TestingT, from, to *place, leave entry.Type) {
-	res, f := from.run(t, msg.Op{Kind: msg.OpMoveOut, To: to.id, Type: uint32(leave)})
+// move moves the key as a gateway does.
+func move(t require.TestingT, from, to *testShard, leave entry.Type) {
+	res, f := from.execute(t, msg.Op{Kind: msg.OpMoveOut, To: to.id, Type: uint32(leave)})
 	require.Nil(t, f)
 	r := res[0]
-	_, f = to.run(t, msg.Op{Kind: msg.OpMoveIn, Type: r.Type, Value: r.Value, Version: r.Version})
+	_, f = to.execute(t, msg.Op{Kind: msg.OpMoveIn, Type: r.Type, Value: r.Value, Version: r.Version})
 	require.Nil(t, f)
 }
 
-// TestMovesOfWhatIsNotThere: a key goes once, and comes once.
-func TestMovesOfWhatIsNotThere(t *testing.T) {
-	home, hot := newPlace(1), newPlace(2)
+// TestKeyMovesOutAndInOnce: a shard without the key redirects a move, and one with the key rejects
+// another.
+func TestKeyMovesOutAndInOnce(t *testing.T) {
+	home, hot := newTestShard(1), newTestShard(2)
 	atHome := kv.ShardID(1)
-	hot.away = &atHome
-	_, f := hot.run(t, msg.Op{Kind: msg.OpMoveOut, To: 1, Type: uint32(entry.TypeDeleted)})
+	hot.redirectTo = &atHome
+	_, f := hot.execute(t, msg.Op{Kind: msg.OpMoveOut, To: 1, Type: uint32(entry.TypeDeleted)})
 	require.Equal(t, msg.ReasonMoved, f.Reason)
-	_, f = home.run(t, msg.Op{Kind: msg.OpMoveIn, Type: uint32(adt.Value), Value: []byte("x")})
-	require.Equal(t, kv.KindInternal, kv.Kind(f.Kind), "it would be there twice")
+	_, f = home.execute(t, msg.Op{Kind: msg.OpMoveIn, Type: uint32(adt.Value), Value: []byte("x")})
+	require.Equal(t, kv.KindInternal, kv.Kind(f.Kind), "the shard has the key already")
 	move(t, home, hot, entry.TypeMoved)
-	_, f = home.run(t, msg.Op{Kind: msg.OpMoveOut, To: 2, Type: uint32(entry.TypeMoved)})
+	_, f = home.execute(t, msg.Op{Kind: msg.OpMoveOut, To: 2, Type: uint32(entry.TypeMoved)})
 	require.Equal(t, msg.ReasonMoved, f.Reason)
 	require.Equal(t, hot.id, f.MovedTo)
 }
 
-// TestEveryOperationSeesThatAKeyIsElsewhere, also those that see nothing of it.
-func TestEveryOperationSeesThatAKeyIsElsewhere(t *testing.T) {
-	p, to := newPlace(1), kv.ShardID(7)
-	p.away = &to
+// TestOperationsOnMovedKeyAreRedirected includes operations that do not read the value.
+func TestOperationsOnMovedKeyAreRedirected(t *testing.T) {
+	p, to := newTestShard(1), kv.ShardID(7)
+	p.redirectTo = &to
 	for _, op := range []msg.Op{
 		{Kind: msg.OpGet}, {Kind: msg.OpPut}, {Kind: msg.OpPut, Expect: msg.ExpectAbsent}, {Kind: msg.OpDelete},
-		{Kind: msg.OpRequire, Expect: msg.ExpectExists}, {Kind: msg.OpAdd, Delta: 1}, {Kind: msg.OpAddGet, Delta: 1}, {Kind: msg.OpMoveOut},
+		{Kind: msg.OpRequire, Expect: msg.ExpectExists}, {Kind: msg.OpAdd, Delta: 1}, {Kind: msg.OpAddGet, Delta: 1},
+		{Kind: msg.OpMoveOut},
 	} {
-		_, f := p.run(t, op)
+		_, f := p.execute(t, op)
 		require.NotNil(t, f, "%v", op.Kind)
 		require.Equal(t, msg.ReasonMoved, f.Reason, "%v", op.Kind)
 		require.Equal(t, to, f.MovedTo)
@@ -121,26 +123,27 @@ func TestEveryOperationSeesThatAKeyIsElsewhere(t *testing.T) {
 	}
 }
 
-// TestDeleteRangeAfterAnOwnWrite: the identity of a deletion follows that of what it
-// deletes, whether the piece has added to it before, or made it, or found it in the
-// range, and whether it was last written here or elsewhere.
-func TestDeleteRangeAfterAnOwnWrite(t *testing.T) {
+// TestDeleteRangeVersionsFollowOwnWrites: the version of a deletion follows that of the deleted
+// value, whether the piece has incremented it, created it or only found it in the range, and
+// whether the last write was on this shard or before a move.
+func TestDeleteRangeVersionsFollowOwnWrites(t *testing.T) {
 	all := msg.Op{Kind: msg.OpDeleteRange, Key: []byte("a"), End: []byte("z")}
 	for name, own := range map[string][]msg.Op{
-		"found": nil, "added to": {{Kind: msg.OpAdd, Delta: 1}}, "summed up": {{Kind: msg.OpAddGet, Delta: 1}},
+		"found": nil, "added to": {{Kind: msg.OpAdd, Delta: 1}}, "added to with a sum": {{Kind: msg.OpAddGet, Delta: 1}},
 	} {
-		p := newPlace(1)
-		came := entry.Value{Type: adt.Counter, Version: kv.Version{Moves: 3, Shard: 2, Write: 9}, Payload: adt.EncodeCounter(5)}
-		p.it.Value = came
+		p := newTestShard(1)
+		moved := entry.Value{Type: adt.Counter, Version: kv.Version{Moves: 3, Shard: 2, Write: 9},
+			Payload: adt.EncodeCounter(5)}
+		p.it.Value = moved
 		p.index = 1
-		p.rows = RangeRows{Rows: []RangeRow{{Key: []byte("k"), Value: came, Index: 1}}}
-		_, f := p.run(t, append(own, all)...)
+		p.rows = RangeRows{Rows: []RangeRow{{Key: []byte("k"), Value: moved, Index: 1}}}
+		_, f := p.execute(t, append(own, all)...)
 		require.Nil(t, f, name)
 		require.Equal(t, entry.TypeDeleted, p.it.Value.Type, name)
 		require.Equal(t, kv.Version{Moves: 4, Shard: 1, Write: p.writes}, p.it.Value.Version, name)
 	}
-	p := newPlace(1)
-	_, f := p.run(t, msg.Op{Kind: msg.OpPut, Value: []byte("x")}, all)
+	p := newTestShard(1)
+	_, f := p.execute(t, msg.Op{Kind: msg.OpPut, Value: []byte("x")}, all)
 	require.Nil(t, f)
-	require.Equal(t, entry.TypeDeleted, p.it.Value.Type, "what the piece has made itself")
+	require.Equal(t, entry.TypeDeleted, p.it.Value.Type, "a value that the piece created")
 }

@@ -7,35 +7,33 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 )
 
-// Paging says which values are stored in pages, and how large these are. The
-// zero value has the defaults.
+// Paging configures which values are stored in pages and how large pages are. The zero value has
+// the defaults.
 type Paging struct {
-	// Over is above how many bytes a value is stored in pages, if its type can be.
-	// One that is, and shrinks to half of that, is stored whole again. Default
-	// DefaultPagedOver.
+	// Over is the size in bytes above which a value is stored in pages, if its type supports it. A
+	// value in pages that shrinks to half of it is stored whole again. Default: DefaultPagedOver.
 	Over int
-	// Least is how many bytes a page has at least, more or less. Default
-	// DefaultLeastPage.
+	// Least is the minimum page size in bytes, approximately. Default: DefaultLeastPage.
 	Least int
-	// Chain is how many pages the changes may weigh that follow a value in pages.
-	// More makes reading slower, and writing cheaper. Default DefaultPagedChain.
+	// Chain limits the weight of the changes that follow a value in pages, in pages. A higher value
+	// makes writes cheaper and reads slower. Default: DefaultPagedChain.
 	Chain int
 }
 
 const (
-	// DefaultPagedOver is about what takes 3 ms to read and decode.
+	// DefaultPagedOver is a size that takes about 3 ms to read and decode.
 	DefaultPagedOver = 64 << 10
-	// DefaultLeastPage is about what the store reads at once.
+	// DefaultLeastPage is about the unit in which the store reads.
 	DefaultLeastPage = 4 << 10
-	// DefaultPagedChain has the changes of the largest values be read in about a
-	// millisecond; and 32 bytes be written for each that changes, at the worst.
+	// DefaultPagedChain lets the changes of the largest values be read in about 1 ms, at a write
+	// amplification of at most 32 bytes per change.
 	DefaultPagedChain = 16
 )
 
-// entryBytes is about what a directory has for each page.
-const entryBytes = 32
+// directoryEntryBytes is the approximate size of a page's entry in the directory.
+const directoryEntryBytes = 32
 
-// WithDefaults fills in what is not set.
+// WithDefaults sets the defaults of zero fields.
 func (p Paging) WithDefaults() Paging {
 	if p.Over == 0 {
 		p.Over = DefaultPagedOver
@@ -49,37 +47,37 @@ func (p Paging) WithDefaults() Paging {
 	return p
 }
 
-// Page is how large pages of a value are. It grows like the square root of the
-// value, so that its directory and a page take about the same.
+// Page returns the page size for a value of size bytes. It grows with the square root of the size,
+// so that the directory and one page have about the same size.
 func (p Paging) Page(size int) int {
-	return max(p.Least, int(math.Sqrt(float64(entryBytes)*float64(size))))
+	return max(p.Least, int(math.Sqrt(float64(directoryEntryBytes)*float64(size))))
 }
 
-// chain is up to what weight changes may follow a value in pages.
-func (p Paging) chain(size int) int { return p.Chain * p.Page(size) }
+// maxChainWeight limits the weight of the changes that follow a value of size bytes in pages.
+func (p Paging) maxChainWeight(size int) int { return p.Chain * p.Page(size) }
 
-// InPages reports whether a value that is to be stored whole goes into pages.
-// One that is in pages and has become small is brought into one piece, if that is
-// in memory.
+// InPages reports whether a value that is to be written whole is written in pages. A value in pages
+// that has become small is written in one piece if all of it is in memory.
 func (p Paging) InPages(v *entry.Value) bool {
 	size := adt.Size(v)
+	// Hysteresis: a value near the threshold would otherwise switch its form with each change.
 	if adt.InPages(v) {
 		return size > p.Over/2 || !adt.InOnePiece(v)
 	}
 	return v.State != nil && size > p.Over && adt.CanBePaged(v)
 }
 
-// TopHeavy lists the pages of a value that have to be read so that changes which
-// are kept beside them can be worked in, if those have come to weigh much.
+// TopHeavy returns the pages that must be read so that buffered changes of a value can be merged
+// into them, if those changes exceed half of the chain limit; otherwise nil.
 func (p Paging) TopHeavy(v *entry.Value) []adt.Page {
 	pages, bytes := adt.Tops(v)
-	if bytes <= p.chain(adt.Size(v))/2 {
+	if bytes <= p.maxChainWeight(adt.Size(v))/2 {
 		return nil
 	}
 	return pages
 }
 
-// Dropped are the pages that are in one list and not in another.
+// Dropped returns the pages in before that are not in after.
 func Dropped(before, after []entry.PageRef) (out []entry.PageRef) {
 	if len(before) == 0 {
 		return nil

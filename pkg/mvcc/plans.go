@@ -8,112 +8,110 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Plans are plans of a piece's calls that were made to know its locks, before it is
-// executed, each with the call's place among the piece's operations. Executing the
-// piece takes a plan in the place of making it again if all that it was made of
-// is as it was:
+// Plans are the plans of a piece's calls that were made to find its locks, by position of the
+// operation. The executor reuses a plan if everything that it depends on is unchanged:
 //
-//   - the key has the same version of its value, and nobody else has prepared to
-//     change it, neither then nor now; or
-//   - the piece has called a method on the key before, and that call was executed
-//     by its plan too.
+//   - the key has the same version, and no other transaction had or has an undecided change of it;
+//     or
+//   - the piece has called a method on the key before, and that call was executed by its own plan.
 //
-// Beyond that a plan depends on the call alone, and on what does not change from
-// planning a task to executing it (adt.Request). The zero Plans are of no calls;
-// Reset makes them others', in the same room.
+// Otherwise a plan depends on the call alone, and on values that do not change between planning and
+// execution of a task (adt.Request). The zero Plans are empty. Reset reuses the memory for another
+// piece.
 type Plans struct {
-	each []planned
-	// modes are those of all plans, one after the other.
+	byOp []callPlan
+	// modes are the modes of all plans, concatenated.
 	modes []adt.Mode
 }
 
-// planned is a plan, if there is a method.
-type planned struct {
+// callPlan is a plan; method is nil if there is none.
+type callPlan struct {
 	method *adt.TypeMethod
 	plan   adt.Plan
-	// value is what it was planned for, until the piece is executed.
+	// value is the value for which the plan was made.
 	value *entry.Value
-	// modes are Plans.modes[first:end].
-	first, end int
-	// after is the place of the call of the piece on the same key that it comes
-	// after, -1 if there is none: then version and exists are the value's.
-	after   int
-	version kv.Version
-	exists  bool
-	// made is what it makes of the key, if the piece calls another method there.
-	made *entry.Value
-	// done: it was executed by this plan.
-	done bool
+	// The modes of the plan are Plans.modes[modesStart:modesEnd].
+	modesStart, modesEnd int
+	// after is the position of the piece's previous call on the same key, -1 if there is none. If it
+	// is -1, version and valueExists describe the value.
+	after       int
+	version     kv.Version
+	valueExists bool
+	// result is the value after the call, if the piece calls another method on the key.
+	result *entry.Value
+	// executed: the call was executed by this plan.
+	executed bool
 }
 
-// roomForPlans bounds the plans whose room is kept. Somewhat arbitrary.
-const roomForPlans = 64
+// maxRetainedPlans bounds the memory that Reset retains. The value is not critical.
+const maxRetainedPlans = 64
 
-// Reset forgets all plans and makes room for those of n operations.
+// Reset removes all plans and prepares for those of n operations.
 func (p *Plans) Reset(n int) {
-	if cap(p.each) > max(n, roomForPlans) {
-		p.each, p.modes = nil, nil
+	// One long piece must not keep its memory for all short ones that follow.
+	if cap(p.byOp) > max(n, maxRetainedPlans) {
+		p.byOp, p.modes = nil, nil
 	}
-	clear(p.each)
-	p.each, p.modes = slices.Grow(p.each[:0], n)[:n], p.modes[:0]
+	clear(p.byOp)
+	p.byOp, p.modes = slices.Grow(p.byOp[:0], n)[:n], p.modes[:0]
 }
 
-// Keep takes the plan of the call at a place for a value of which nobody else's
-// changes are undecided, and the modes that it needs.
-func (p *Plans) Keep(place int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) {
-	it := p.keep(place, r, plan, modes)
-	it.after, it.version, it.exists = -1, r.Value.Version, r.Value.Exists()
+// Keep stores the plan and the modes of the call at a position. No other transaction has an
+// undecided change of the value for which it was made.
+func (p *Plans) Keep(op int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) {
+	it := p.set(op, r, plan, modes)
+	it.after, it.version, it.valueExists = -1, r.Value.Version, r.Value.Exists()
 }
 
-// KeepAfter takes one for what another call of the piece makes of the key, as Made
-// tells. Between the two the piece does nothing else with the key.
-func (p *Plans) KeepAfter(place, other int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) {
-	p.keep(place, r, plan, modes).after = other
+// KeepAfter stores the plan of a call on the result of another call of the piece (see Made).
+// Between the two the piece does not use the key.
+func (p *Plans) KeepAfter(op, other int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) {
+	p.set(op, r, plan, modes).after = other
 }
 
-// keep writes into the room that Reset has cleared.
-func (p *Plans) keep(place int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) *planned {
-	it := &p.each[place]
+// set stores a plan in the element that Reset has cleared.
+func (p *Plans) set(op int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) *callPlan {
+	it := &p.byOp[op]
 	it.method, it.plan, it.value = r.Method, *plan, r.Value
-	it.first = len(p.modes)
+	it.modesStart = len(p.modes)
 	p.modes = append(p.modes, modes...)
-	it.end = len(p.modes)
+	it.modesEnd = len(p.modes)
 	return it
 }
 
-// Made is what the call at a place makes of its key, nil if it has no plan or
-// fails. It is made once.
-func (p *Plans) Made(place int) *entry.Value {
-	it := &p.each[place]
+// Made returns the value after the call at a position, nil if it has no plan or fails. It is
+// computed once.
+func (p *Plans) Made(op int) *entry.Value {
+	it := &p.byOp[op]
 	switch {
 	case it.method == nil || it.plan.Err != nil:
 		return nil
-	case it.made == nil && len(it.plan.Calls) == 0:
-		it.made = it.value
-	case it.made == nil:
+	case it.result == nil && len(it.plan.Calls) == 0:
+		it.result = it.value
+	case it.result == nil:
 		made, err := adt.Apply(it.method.Type.ID, it.value, it.plan.Calls)
 		if err != nil {
 			return nil
 		}
 		made.Version = Unborn
-		it.made = &made
+		it.result = &made
 	}
-	return it.made
+	return it.result
 }
 
-// at is the plan of the operation at a place, nil if there is none.
-func (p *Plans) at(place int) *planned {
-	if p == nil || p.each[place].method == nil {
+// at returns the plan of the operation at a position, nil if there is none.
+func (p *Plans) at(op int) *callPlan {
+	if p == nil || p.byOp[op].method == nil {
 		return nil
 	}
-	return &p.each[place]
+	return &p.byOp[op]
 }
 
-// holds reports whether a plan is that for v, of which others' changes are
-// undecided or not.
-func (p *Plans) holds(it *planned, v *entry.Value, undecided bool) bool {
+// isCurrent reports whether a plan is valid for v; undecided: other transactions have undecided
+// changes of v.
+func (p *Plans) isCurrent(it *callPlan, v *entry.Value, undecided bool) bool {
 	if it.after >= 0 {
-		return p.each[it.after].done
+		return p.byOp[it.after].executed
 	}
-	return !undecided && it.version == v.Version && it.exists == v.Exists()
+	return !undecided && it.version == v.Version && it.valueExists == v.Exists()
 }

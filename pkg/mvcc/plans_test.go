@@ -11,7 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// setView is a store of sets, with plans of the piece that is executed there.
+// setView is a View of sets, with the plans of the executed piece.
 type setView struct {
 	values  map[string]entry.Value
 	intents map[string][]Intent
@@ -31,8 +31,11 @@ func (s *setView) Rows(uint32) RangeRows             { return RangeRows{} }
 func (s *setView) Held([]byte, adt.Mode) bool        { return true }
 func (s *setView) undecided(key []byte) []Intent     { return s.intents[string(key)] }
 func (s *setView) version(kv.Version) (v kv.Version) { s.writes++; return kv.Version{Write: s.writes} }
-func (s *setView) Calls() *Calls                     { return &Calls{Held: s.Held, Intents: s.undecided, Plans: &s.plans} }
-func (s *setView) exec(ops []msg.Op) Execution       { return Exec(s, ops, s.version) }
+func (s *setView) Calls() *Calls {
+	return &Calls{Held: s.Held, Intents: s.undecided,
+		Plans: &s.plans}
+}
+func (s *setView) exec(ops []msg.Op) Execution { return Exec(s, ops, s.version) }
 func (s *setView) answers(x Execution) (out []msg.Datum) {
 	for _, r := range x.Results {
 		out = append(out, r.Answer...)
@@ -40,7 +43,7 @@ func (s *setView) answers(x Execution) (out []msg.Datum) {
 	return out
 }
 
-// holds puts a set with some members at a key.
+// holds stores a set with some members at a key.
 func (s *setView) holds(t *testing.T, key string, members ...string) {
 	t.Helper()
 	v, err := adt.Apply(adt.Set, &entry.Value{}, []msg.Call{{Method: 1, Args: args(members)}})
@@ -60,8 +63,8 @@ func setOp(method, key string, members ...string) msg.Op {
 	return adt.Lookup(adt.Set).MethodByName(method).Op([]byte(key), args(members)...)
 }
 
-// plan keeps the plans of a piece, each call after the one that after names, -1
-// for none.
+// plan stores the plans of a piece, each call after the one with the position in after, -1 for
+// none.
 func (s *setView) plan(t *testing.T, ops []msg.Op, after ...int) {
 	t.Helper()
 	s.plans.Reset(len(ops))
@@ -85,29 +88,31 @@ func (s *setView) plan(t *testing.T, ops []msg.Op, after ...int) {
 
 // addThenCount adds a member and counts, twice, and counts another set.
 func addThenCount() []msg.Op {
-	return []msg.Op{setOp("add-count", "a", "x"), setOp("len", "a"), setOp("len", "b"), setOp("add-count", "a", "x", "y"), setOp("len", "a")}
+	return []msg.Op{setOp("add-count", "a", "x"), setOp("len", "a"), setOp("len", "b"), setOp("add-count", "a", "x", "y"),
+		setOp("len", "a")}
 }
 
 var addThenCountAfter = []int{-1, 0, -1, 1, 3}
 
-// TestPlansAreTakenWhileTheyHold tells when plans that were made before are
-// executed, by how many had to be made. What is answered is what it would be
-// without them.
-func TestPlansAreTakenWhileTheyHold(t *testing.T) {
+// TestPlansAreReusedWhileCurrent counts the plans that Exec makes although there are stored ones.
+// The results are those without stored plans.
+func TestPlansAreReusedWhileCurrent(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		happen func(t *testing.T, s *setView)
-		plans  int
-		want   []int64
+		name    string
+		disturb func(t *testing.T, s *setView)
+		plans   int
+		want    []int64
 	}{
-		{"nothing happens", func(*testing.T, *setView) {}, 0, []int64{1, 3, 1, 1, 4}},
-		{"a set is another now", func(t *testing.T, s *setView) { s.holds(t, "a", "x", "y") }, 4, []int64{0, 2, 1, 0, 2}},
-		{"the other set is another now", func(t *testing.T, s *setView) { s.holds(t, "b", "x", "y") }, 1, []int64{1, 3, 2, 1, 4}},
-		{"a set is gone", func(_ *testing.T, s *setView) {
+		{"nothing has changed", func(*testing.T, *setView) {}, 0, []int64{1, 3, 1, 1, 4}},
+		{"a set has changed", func(t *testing.T, s *setView) { s.holds(t, "a", "x", "y") }, 4, []int64{0, 2, 1, 0, 2}},
+		{"the other set has changed", func(t *testing.T, s *setView) { s.holds(t, "b", "x", "y") }, 1,
+			[]int64{1, 3, 2, 1, 4}},
+		{"a set was deleted", func(_ *testing.T, s *setView) {
 			s.values["a"] = entry.Value{Type: entry.TypeDeleted, Version: s.version(kv.Version{})}
 		}, 4, []int64{1, 1, 1, 1, 2}},
-		{"somebody prepares to change a set", func(_ *testing.T, s *setView) {
-			e := &entry.Effect{Key: []byte("a"), Kind: entry.EffectChange, Type: uint32(adt.Set), Calls: []msg.Call{{Method: 1, Args: args([]string{"z"})}}}
+		{"another transaction has an undecided change", func(_ *testing.T, s *setView) {
+			e := &entry.Effect{Key: []byte("a"), Kind: entry.EffectChange, Type: uint32(adt.Set),
+				Calls: []msg.Call{{Method: 1, Args: args([]string{"z"})}}}
 			s.intents["a"] = []Intent{{kv.TxnRef{TxnID: kv.TxnID{Time: 7}, Attempt: 1}, e}}
 		}, 4, []int64{1, 3, 1, 1, 4}},
 	} {
@@ -117,7 +122,7 @@ func TestPlansAreTakenWhileTheyHold(t *testing.T) {
 			s.holds(t, "b", "p")
 			ops := addThenCount()
 			s.plan(t, ops, addThenCountAfter...)
-			c.happen(t, s)
+			c.disturb(t, s)
 			x := s.exec(ops)
 			require.Nil(t, x.Failure)
 			require.Empty(t, x.Missing)
@@ -130,20 +135,20 @@ func TestPlansAreTakenWhileTheyHold(t *testing.T) {
 
 			s.plans.Reset(len(ops))
 			again := s.exec(ops)
-			require.Equal(t, len(ops), again.Plans, "without plans")
+			require.Equal(t, len(ops), again.Plans, "without stored plans")
 			require.Equal(t, again.Results, x.Results)
 			require.Equal(t, again.Effects, x.Effects)
 		})
 	}
 }
 
-// TestPlansLeaveRoom: those of a long piece are not kept for short ones.
-func TestPlansLeaveRoom(t *testing.T) {
+// TestPlansBufferIsBounded: the memory of a long piece's plans is not retained for short pieces.
+func TestPlansBufferIsBounded(t *testing.T) {
 	var p Plans
 	p.Reset(1000)
-	require.Len(t, p.each, 1000)
+	require.Len(t, p.byOp, 1000)
 	p.Reset(3)
-	require.LessOrEqual(t, cap(p.each), roomForPlans)
+	require.LessOrEqual(t, cap(p.byOp), maxRetainedPlans)
 	p.Reset(0)
 	require.Nil(t, (*Plans)(nil).at(0))
 }

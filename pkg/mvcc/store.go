@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Intent is one prepared write on a key.
+// Intent is a prepared write of a key.
 type Intent struct {
 	Txn    kv.TxnRef
 	Effect *entry.Effect
@@ -18,160 +18,167 @@ type Intent struct {
 // Item is a key in memory.
 type Item struct {
 	Key []byte
-	// Value is the newest visible one; only meaningful when Loaded.
+	// Value is the newest visible value; valid if Loaded.
 	Value entry.Value
-	// Index is that of the row that holds Value, 0 if there is none: Value
-	// became visible then, or later if nobody reads the time in between.
+	// Index is the CSN of the row that holds Value, 0 if there is none. Value became visible at this
+	// CSN, or later if no read is possible in between.
 	Index  kv.Index
 	Loaded bool
-	// again: it was used again since it came into the cache, or was passed over there.
-	again bool
-	// pins is how many keep it in memory. Here it takes no room of its own.
-	pins int32
-	// Loading is the read that was asked for it, 0 if none.
+	// referencedAgain is the clock's reference bit: the item was used since it entered the cache or
+	// was skipped.
+	referencedAgain bool
+	// refs counts the references. At this position it adds no padding.
+	refs int32
+	// Loading is the number of the read in flight, 0 if there is none.
 	Loading uint64
 	Intents []Intent
-	// Used is when the key was last used since it came into memory, in nanoseconds
-	// of the shard's clock, and UsedAs how; adt.ModeNone for not yet. The meter of
-	// heat goes by them.
+	// Used is the time of the last use since the item was loaded, in nanoseconds of the shard's
+	// clock, and UsedAs its mode, adt.ModeNone before the first. Heat is measured by them.
 	Used   int64
 	UsedAs adt.Mode
-	// Step and Place say where the shard has last written the value: the
-	// step's number, and which of its entries it is. Late is which of those
-	// that are encoded at the step's end, if it is one.
+	// Step and Place locate the last write of the value by the shard: the number of the step and the
+	// position among its entries. Late is the position among those encoded at the end of the step,
+	// if it is one.
 	Step        uint64
 	Place, Late int
-	// Chain is what is known of the row that holds Value if it is a delta.
+	// Chain describes the rows below the one that holds Value, if that is a delta.
 	Chain
-	// Waiting are the callers to be told when it is loaded.
+	// Waiting are the callers to notify when the item is loaded.
 	Waiting []any
-	// Loads are the reads of pages of its value that were asked for.
+	// Loads are the reads of pages of its value in flight.
 	Loads []*Load
 
-	// size is what it counts for in the cache.
+	// size is the memory that is charged to the cache.
 	size int
-	// newer and older are the neighbours in the cache's order; nil if it is not there.
+	// newer and older are the neighbours in the cache's ring; nil if the item is not in it.
 	newer, older *Item
 }
 
-// Load is a page that is being read.
+// Load is a read of a page in flight.
 type Load struct {
 	Page adt.Page
-	// Waiting are those to be told when it is there.
+	// Waiting are the callers to notify when the page is loaded.
 	Waiting []any
 }
 
-// Pins is how many keep the item in memory.
-func (it *Item) Pins() int { return int(it.pins) }
+// Pins returns the number of references.
+func (it *Item) Pins() int { return int(it.refs) }
 
 const (
-	// overhead approximates the bytes of an item beyond key and value.
-	overhead = 200
-	// pageOverhead are those of a page in its value's directory, whether the page is
-	// in memory or not.
+	// itemOverhead approximates the memory of an item beyond key and value, in bytes.
+	itemOverhead = 200
+	// pageOverhead approximates the memory of a page's entry in the directory, whether the page is
+	// loaded or not.
 	pageOverhead = 300
 )
 
-func (it *Item) bytes() int {
-	return overhead + 2*len(it.Key) + adt.Memory(&it.Value) + pageOverhead*len(it.Pages)
+// memoryBytes approximates the memory of the item.
+func (it *Item) memoryBytes() int {
+	return itemOverhead + 2*len(it.Key) + adt.Memory(&it.Value) + pageOverhead*len(it.Pages)
 }
 
-// Store is the memory of a shard's keys.
+// Store holds the keys of a shard that are in memory.
 type Store struct {
 	items map[string]*Item
-	// order is the ring of cached items, from the one that came last (its older) to the
-	// first (its newer). What is used again stays where it is, and is passed over once when
-	// its turn to leave comes (the clock algorithm): to move it each time would touch two
-	// other items, which are not in the processor's cache. What is pinned may be in it.
-	order    Item
-	unpinned int
-	bytes    int // of unpinned items
-	pins     int // of all items
-	limit    int
+	// ring is the sentinel of the ring of cached items: its older neighbour is the newest item, its
+	// newer neighbour the next to evict. An item that is used again stays in its position and is
+	// skipped once (clock algorithm): moving it at each use would touch two other items, which are
+	// rarely in the processor's cache. Referenced items may be in the ring.
+	ring         Item
+	unreferenced int
+	bytes        int // of items without references
+	refs         int // of all items together
+	limit        int
 }
 
-// NewStore makes a store whose unpinned items take about limit bytes.
+// NewStore returns a store whose cache (items without references) has a limit in bytes.
 func NewStore(limit int) *Store {
 	s := &Store{items: map[string]*Item{}, limit: limit}
-	s.order.newer, s.order.older = &s.order, &s.order
+	s.ring.newer, s.ring.older = &s.ring, &s.ring
 	return s
 }
 
-// enter puts an item in front of the order.
-func (s *Store) enter(it *Item) {
-	it.newer, it.older = &s.order, s.order.older
+// insertCached adds an item at the new end of the ring.
+func (s *Store) insertCached(it *Item) {
+	it.newer, it.older = &s.ring, s.ring.older
 	it.newer.older, it.older.newer = it, it
 }
 
-// leave takes it out again.
-func (s *Store) leave(it *Item) {
+// removeCached removes an item from the ring.
+func (s *Store) removeCached(it *Item) {
 	it.newer.older, it.older.newer = it.older, it.newer
 	it.newer, it.older = nil, nil
 }
 
-// evict has unpinned items leave the memory until they take no more than the limit.
+// evict removes items without references until the cache is within its limit.
 func (s *Store) evict() {
-	for s.bytes > s.limit && s.unpinned > 0 {
-		it := s.order.newer
-		s.leave(it)
-		if it.pins > 0 || it.again {
-			it.again = false
-			s.enter(it)
+	for s.bytes > s.limit && s.unreferenced > 0 {
+		it := s.ring.newer
+		s.removeCached(it)
+		// A second chance: the item moves to the new end of the ring.
+		if it.refs > 0 || it.referencedAgain {
+			it.referencedAgain = false
+			s.insertCached(it)
 			continue
 		}
-		s.unpinned--
+		s.unreferenced--
 		s.bytes -= it.size
 		delete(s.items, string(it.Key))
 	}
 }
 
-// Len is the number of items.
+// Len returns the number of items.
 func (s *Store) Len() int { return len(s.items) }
 
-// Get finds a key that is in memory, nil if it is not.
+// Get returns the item of a key that is in memory, or nil.
 func (s *Store) Get(key []byte) *Item { return s.items[string(key)] }
 
-// Pin finds or makes the item of a key and keeps it until Unpin.
+// Pin returns the item of a key with a new reference; it creates the item if the key is not in
+// memory. The item stays in memory until Unpin.
 func (s *Store) Pin(key []byte) *Item {
 	it := s.items[string(key)]
 	if it == nil {
 		it = &Item{Key: append([]byte(nil), key...)}
 		s.items[string(it.Key)] = it
 	}
-	if it.pins == 0 && it.older != nil {
-		s.unpinned--
+	// The item is in the cache: it is no longer charged to it, but keeps its position in the ring.
+	if it.refs == 0 && it.older != nil {
+		s.unreferenced--
 		s.bytes -= it.size
-		it.again = true
+		it.referencedAgain = true
 	}
-	it.pins++
-	s.pins++
+	it.refs++
+	s.refs++
 	return it
 }
 
-// Unpin gives back one Snapshot.
+// Unpin releases one reference. An item without references that was never loaded is removed.
 func (s *Store) Unpin(it *Item) {
-	s.pins--
-	it.pins--
-	if it.pins > 0 {
+	s.refs--
+	it.refs--
+	if it.refs > 0 {
 		return
 	}
+	// The read has not returned, or was not sent: an unloaded item means nothing.
 	if !it.Loaded {
 		delete(s.items, string(it.Key))
 		return
 	}
 	if it.older == nil {
-		s.enter(it)
+		s.insertCached(it)
 	}
-	s.unpinned++
-	it.size = it.bytes()
+	s.unreferenced++
+	it.size = it.memoryBytes()
 	s.bytes += it.size
 	s.evict()
 }
 
-// Install takes the answer to a read, unless a newer value has become visible
-// since it was asked for. It returns who waits for it.
+// Install stores the result of a read, unless a newer value has become visible since the read was
+// sent. It returns the callers to notify. stale is a planted fault: a stale result is stored, too.
 func (s *Store) Install(it *Item, f Found, stale bool) []any {
 	it.Loading = 0
+	// A write that does not read, such as a put, became visible while the read was in flight: the
+	// result is older.
 	if !it.Loaded || stale {
 		it.Value, it.Index, it.Chain, it.Loaded = f.Value, f.Index, f.Chain, true
 	}
@@ -180,10 +187,10 @@ func (s *Store) Install(it *Item, f Found, stale bool) []any {
 	return w
 }
 
-// Show makes an effect visible at an index and returns the value it made.
-// The item is pinned by the caller and, for an add or a change, loaded.
+// Show makes an effect visible at a CSN and returns the new value. The caller holds a reference;
+// for an add or a change the item is loaded.
 func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version) (entry.Value, error) {
-	v := entry.Value{Type: entry.Type(e.Type), Version: e.Version, Payload: e.Value, Expires: expiry(e, &it.Value)}
+	v := entry.Value{Type: entry.Type(e.Type), Version: e.Version, Payload: e.Value, Expires: expiryAfter(e, &it.Value)}
 	switch e.Kind {
 	case entry.EffectDelete:
 		v.Type, v.Payload = entry.TypeDeleted, nil
@@ -193,6 +200,8 @@ func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version)
 		}
 	case entry.EffectExpire:
 		v.Type, v.Payload, v.State = it.Value.Type, it.Value.Payload, it.Value.State
+	// add checked the sum for every outcome of the undecided increments, so an overflow here is a
+	// bug.
 	case entry.EffectAdd:
 		base := int64(0)
 		if it.Value.Exists() {
@@ -207,6 +216,8 @@ func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version)
 			return v, fmt.Errorf("mvcc: counter %q: %d + %d leaves 64 bits though it was checked", it.Key, base, e.Delta)
 		}
 		v.Version, v.Payload = version, adt.EncodeCounter(sum)
+	// The calls are executed again on the newest value: commuting calls of other transactions may
+	// have become visible since the transaction was prepared.
 	case entry.EffectChange:
 		after, err := adt.Apply(v.Type, &it.Value, e.Calls)
 		if err != nil {
@@ -215,6 +226,7 @@ func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version)
 		after.Version, after.Expires = version, v.Expires
 		v = after
 	}
+	// The last element was removed, or the key deleted: the deadline ends with the value.
 	if !v.Exists() {
 		v.Expires = 0
 	}
@@ -222,36 +234,36 @@ func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version)
 	return v, nil
 }
 
-// AddIntent puts a prepared write on a key.
+// AddIntent adds a prepared write.
 func (it *Item) AddIntent(txn kv.TxnRef, e *entry.Effect) {
 	it.Intents = append(it.Intents, Intent{txn, e})
 }
 
-// RemoveIntents takes txn's prepared writes off a key.
+// RemoveIntents removes txn's prepared writes.
 func (it *Item) RemoveIntents(txn kv.TxnRef) {
 	it.Intents = slices.DeleteFunc(it.Intents, func(i Intent) bool { return i.Txn == txn })
 }
 
-// Check holds the store against its invariants: unpinned items are in the cache's order,
-// loaded, and carry no intent.
+// Check verifies the invariants of the store: an item without references is in the ring, is loaded
+// and has no intent, and the counters match the items.
 func (s *Store) Check() error {
-	bytes, pins := 0, 0
+	bytes, refs := 0, 0
 	for k, it := range s.items {
 		switch {
 		case k != string(it.Key):
 			return fmt.Errorf("mvcc: item %q filed under %q", it.Key, k)
-		case it.pins < 0, it.pins == 0 && it.older == nil:
-			return fmt.Errorf("mvcc: item %q has %d pins, cached=%v", it.Key, it.pins, it.older != nil)
-		case it.pins == 0 && (len(it.Intents) > 0 || !it.Loaded):
-			return fmt.Errorf("mvcc: unpinned item %q has %d intents, loaded=%v", it.Key, len(it.Intents), it.Loaded)
+		case it.refs < 0, it.refs == 0 && it.older == nil:
+			return fmt.Errorf("mvcc: item %q has %d references, cached=%v", it.Key, it.refs, it.older != nil)
+		case it.refs == 0 && (len(it.Intents) > 0 || !it.Loaded):
+			return fmt.Errorf("mvcc: item %q without references has %d intents, loaded=%v", it.Key, len(it.Intents), it.Loaded)
 		}
-		pins += int(it.pins)
-		if it.pins == 0 {
+		refs += int(it.refs)
+		if it.refs == 0 {
 			bytes += it.size
 		}
 	}
-	if pins != s.pins {
-		return fmt.Errorf("mvcc: counts %d pins, has %d", s.pins, pins)
+	if refs != s.refs {
+		return fmt.Errorf("mvcc: counts %d references, has %d", s.refs, refs)
 	}
 	if bytes != s.bytes {
 		return fmt.Errorf("mvcc: cache counts %d bytes, holds %d", s.bytes, bytes)
@@ -259,11 +271,11 @@ func (s *Store) Check() error {
 	return nil
 }
 
-// Pinned is the number of items that somebody needs.
-func (s *Store) Pinned() int { return len(s.items) - s.unpinned }
+// Pinned returns the number of items with references.
+func (s *Store) Pinned() int { return len(s.items) - s.unreferenced }
 
-// Pins is how many pins all items have.
-func (s *Store) Pins() int { return s.pins }
+// Pins returns the number of references of all items.
+func (s *Store) Pins() int { return s.refs }
 
 // Bytes approximates the memory of the cached items.
 func (s *Store) Bytes() int { return s.bytes }

@@ -13,88 +13,89 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-func register(text string, write uint64) entry.Value {
+func newValue(text string, write uint64) entry.Value {
 	return entry.Value{Type: adt.Value, Version: kv.Version{Write: write}, Payload: []byte(text)}
 }
 
-// cached puts a loaded key into the cache.
-func cached(s *Store, key, text string) {
+// addCached adds a loaded key to the cache.
+func addCached(s *Store, key, text string) {
 	it := s.Pin([]byte(key))
-	s.Install(it, Found{Value: register(text, 1), Index: 1}, false)
+	s.Install(it, Found{Value: newValue(text, 1), Index: 1}, false)
 	s.Unpin(it)
 }
 
-// ring is a slow twin of the cache: a list of the keys in it, the next to leave first.
-type ring struct {
-	keys   []string
-	again  map[string]bool
-	pins   map[string]int
-	loaded map[string]bool
-	limit  int // unpinned keys
+// lruModel is the reference model of the cache: a list of the cached keys, the next to evict first.
+type lruModel struct {
+	keys            []string
+	referencedAgain map[string]bool
+	refs            map[string]int
+	loaded          map[string]bool
+	limit           int // keys without references
 }
 
-func (r *ring) unpinned() (n int) {
+func (r *lruModel) unreferenced() (n int) {
 	for _, k := range r.keys {
-		if r.pins[k] == 0 {
+		if r.refs[k] == 0 {
 			n++
 		}
 	}
 	return n
 }
 
-func (r *ring) pin(k string) {
-	r.again[k] = r.again[k] || r.pins[k] == 0 && slices.Contains(r.keys, k)
-	r.pins[k]++
+func (r *lruModel) acquire(k string) {
+	r.referencedAgain[k] = r.referencedAgain[k] || r.refs[k] == 0 && slices.Contains(r.keys, k)
+	r.refs[k]++
 }
 
-func (r *ring) unpin(k string) {
-	r.pins[k]--
-	if r.pins[k] > 0 || !r.loaded[k] {
+func (r *lruModel) release(k string) {
+	r.refs[k]--
+	if r.refs[k] > 0 || !r.loaded[k] {
 		return
 	}
 	if !slices.Contains(r.keys, k) {
 		r.keys = append(r.keys, k)
 	}
-	for r.unpinned() > r.limit {
+	for r.unreferenced() > r.limit {
 		k := r.keys[0]
 		r.keys = r.keys[1:]
-		if r.pins[k] > 0 || r.again[k] {
+		if r.refs[k] > 0 || r.referencedAgain[k] {
 			r.keys = append(r.keys, k)
 		} else {
 			delete(r.loaded, k)
 		}
-		delete(r.again, k)
+		delete(r.referencedAgain, k)
 	}
 }
 
-// TestStoreAgainstAList pins, loads and lets go at random.
-func TestStoreAgainstAList(t *testing.T) {
+// TestStoreMatchesReferenceModel acquires, loads and releases references at random.
+func TestStoreMatchesReferenceModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := ring{again: map[string]bool{}, pins: map[string]int{}, loaded: map[string]bool{}, limit: rapid.IntRange(0, 5).Draw(t, "limit")}
-		limit := r.limit * (overhead + 2 + 1)
+		r := lruModel{referencedAgain: map[string]bool{}, refs: map[string]int{}, loaded: map[string]bool{},
+			limit: rapid.IntRange(0, 5).Draw(t, "limit")}
+		limit := r.limit * (itemOverhead + 2 + 1)
 		s := NewStore(limit)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			k := string(rune('a' + rapid.IntRange(0, 7).Draw(t, "key")))
 			switch {
 			case rapid.IntRange(0, 2).Draw(t, "verb") > 0:
 				it := s.Pin([]byte(k))
-				require.Equal(t, r.loaded[k], it.Loaded, "what was in memory is there, and nothing else is")
-				r.pin(k)
+				require.Equal(t, r.loaded[k], it.Loaded, "exactly the cached keys are loaded")
+				r.acquire(k)
 				if rapid.Bool().Draw(t, "load") && !it.Loaded {
-					s.Install(it, Found{Value: register("v", 1), Index: 1}, false)
+					s.Install(it, Found{Value: newValue("v", 1), Index: 1}, false)
 					r.loaded[k] = true
 				}
-			case r.pins[k] > 0:
+			case r.refs[k] > 0:
 				s.Unpin(s.Get([]byte(k)))
-				r.unpin(k)
+				r.release(k)
 			}
 			require.NoError(t, s.Check())
-			pinned := 0
-			for _, n := range r.pins {
-				pinned += min(n, 1)
+			referenced := 0
+			for _, n := range r.refs {
+				referenced += min(n, 1)
 			}
-			require.Equal(t, pinned, s.Pinned())
-			require.Equal(t, pinned+r.unpinned(), s.Len())
+			require.Equal(t, referenced, s.Pinned())
+			require.Equal(t, referenced+r.unreferenced(), s.Len())
 			require.LessOrEqual(t, s.Bytes(), limit)
 			for _, k := range r.keys {
 				require.NotNil(t, s.Get([]byte(k)))
@@ -103,25 +104,25 @@ func TestStoreAgainstAList(t *testing.T) {
 	})
 }
 
-func TestWhatIsUsedAgainStaysLonger(t *testing.T) {
-	s := NewStore(2 * (overhead + 2 + 1))
-	cached(s, "a", "1")
-	cached(s, "b", "1")
+func TestReferencedItemGetsSecondChance(t *testing.T) {
+	s := NewStore(2 * (itemOverhead + 2 + 1))
+	addCached(s, "a", "1")
+	addCached(s, "b", "1")
 	s.Unpin(s.Pin([]byte("a"))) // used again
-	cached(s, "c", "1")
+	addCached(s, "c", "1")
 	require.NotNil(t, s.Get([]byte("a")))
 	require.Nil(t, s.Get([]byte("b")))
-	cached(s, "d", "1")
-	require.NotNil(t, s.Get([]byte("a")), "it was passed over, and is behind c")
+	addCached(s, "d", "1")
+	require.NotNil(t, s.Get([]byte("a")), "a was skipped, and is behind c")
 	require.Nil(t, s.Get([]byte("c")))
-	cached(s, "e", "1")
-	require.Nil(t, s.Get([]byte("a")), "once")
-	cached(s, "big", string(make([]byte, 1000)))
-	require.Zero(t, s.Len(), "what does not fit does not stay, whatever it drives out")
+	addCached(s, "e", "1")
+	require.Nil(t, s.Get([]byte("a")), "only once")
+	addCached(s, "big", string(make([]byte, 1000)))
+	require.Zero(t, s.Len(), "an item above the limit evicts all others and itself")
 }
 
-// TestTheDirectoryOfALargeValueCounts, although no page of it is in memory.
-func TestTheDirectoryOfALargeValueCounts(t *testing.T) {
+// TestPageDirectoryCountsAsMemory: the directory is charged even if no page is in memory.
+func TestPageDirectoryCountsAsMemory(t *testing.T) {
 	s := NewStore(1 << 20)
 	it := s.Pin([]byte("a"))
 	it.Loaded, it.Pages = true, make([]entry.PageRef, 100)
@@ -129,35 +130,38 @@ func TestTheDirectoryOfALargeValueCounts(t *testing.T) {
 	require.Greater(t, s.Bytes(), 100*200)
 }
 
-func TestAnAnswerIsVoidWhenAWriteWasQuicker(t *testing.T) {
+func TestStaleReadDoesNotReplaceNewerValue(t *testing.T) {
 	s := NewStore(1 << 10)
 	it := s.Pin([]byte("k"))
 	it.Loading = 7
 	it.Waiting = []any{"A", "B"}
-	_, err := s.Show(it, &entry.Effect{Key: it.Key, Kind: entry.EffectPut, Value: []byte("new"), Version: kv.Version{Write: 5}}, 9, kv.Version{})
+	_, err := s.Show(it, &entry.Effect{Key: it.Key, Kind: entry.EffectPut, Value: []byte("new"),
+		Version: kv.Version{Write: 5}}, 9, kv.Version{})
 	require.NoError(t, err)
-	require.Equal(t, []any{"A", "B"}, s.Install(it, Found{Value: register("old", 1), Index: 3}, false), "who waits is told, once")
+	require.Equal(t, []any{"A", "B"}, s.Install(it, Found{Value: newValue("old", 1), Index: 3}, false),
+		"the callers are returned once")
 	require.Equal(t, "new", string(it.Value.Payload))
 	require.EqualValues(t, 9, it.Index)
 	require.Zero(t, it.Loading)
-	require.Empty(t, s.Install(it, Found{Value: register("old", 1), Index: 3}, false))
-	s.Install(it, Found{Value: register("old", 1), Index: 3}, true)
-	require.Equal(t, "old", string(it.Value.Payload), "the mutant takes a stale answer")
+	require.Empty(t, s.Install(it, Found{Value: newValue("old", 1), Index: 3}, false))
+	s.Install(it, Found{Value: newValue("old", 1), Index: 3}, true)
+	require.Equal(t, "old", string(it.Value.Payload), "the planted fault stores a stale result")
 }
 
-func TestShowOfAnAddThatCannotBe(t *testing.T) {
+func TestApplyingInvalidAddFails(t *testing.T) {
 	s := NewStore(1 << 10)
 	it := s.Pin([]byte("n"))
 	add := &entry.Effect{Key: it.Key, Kind: entry.EffectAdd, Delta: 1}
-	s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1}, Payload: adt.EncodeCounter(1<<63 - 1)}, Index: 1}, false)
+	s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1},
+		Payload: adt.EncodeCounter(1<<63 - 1)}, Index: 1}, false)
 	_, err := s.Show(it, add, 2, kv.Version{Write: 2})
 	require.ErrorContains(t, err, "leaves 64 bits though it was checked")
-	it.Value = register("short", 1)
+	it.Value = newValue("short", 1)
 	_, err = s.Show(it, add, 2, kv.Version{Write: 2})
 	require.Equal(t, kv.KindCorrupt, kv.KindOf(err))
 }
 
-func TestIntentsAndPendingAdds(t *testing.T) {
+func TestPendingAddsExcludesOwnIntents(t *testing.T) {
 	ref := func(n int64) kv.TxnRef { return kv.TxnRef{TxnID: kv.TxnID{Time: n}, Attempt: 1} }
 	it := &Item{Key: []byte("n")}
 	for i, delta := range []int64{5, -3, 7, -1 << 63, 1<<63 - 1} {
@@ -165,34 +169,34 @@ func TestIntentsAndPendingAdds(t *testing.T) {
 	}
 	it.AddIntent(ref(9), &entry.Effect{Kind: entry.EffectPut, Delta: 100})
 	low, high := PendingAdds(it.Intents, kv.TxnRef{})
-	require.EqualValues(t, []int64{-1 << 63, 1<<63 - 1}, []int64{low, high}, "sums stop at the ends")
+	require.EqualValues(t, []int64{-1 << 63, 1<<63 - 1}, []int64{low, high}, "sums saturate")
 	it.RemoveIntents(ref(3))
 	it.RemoveIntents(ref(4))
 	low, high = PendingAdds(it.Intents, ref(0))
-	require.Equal(t, []int64{-3, 7}, []int64{low, high}, "without the asker's own")
+	require.Equal(t, []int64{-3, 7}, []int64{low, high}, "without the requester's own")
 	it.RemoveIntents(ref(77))
 	require.Len(t, it.Intents, 4)
 }
 
-func TestCheckNoticesWhatIsBroken(t *testing.T) {
-	for says, spoil := range map[string]func(*Store){
-		"filed under":       func(s *Store) { s.items["x"] = s.items["b"]; delete(s.items, "b") },
-		"0 pins, cached":    func(s *Store) { s.items["a"].pins = 0 },
-		"counts 1 pins":     func(s *Store) { s.items["b"].pins = 1 },
-		"has 1 intents":     func(s *Store) { s.items["b"].AddIntent(kv.TxnRef{}, &entry.Effect{}) },
-		"0 intents, loaded": func(s *Store) { s.items["b"].Loaded = false },
-		"cache counts":      func(s *Store) { s.items["b"].size += 500 },
+func TestCheckReportsBrokenInvariants(t *testing.T) {
+	for text, corrupt := range map[string]func(*Store){
+		"filed under":                      func(s *Store) { s.items["x"] = s.items["b"]; delete(s.items, "b") },
+		"0 references, cached":             func(s *Store) { s.items["a"].refs = 0 },
+		"counts 1 references":              func(s *Store) { s.items["b"].refs = 1 },
+		"without references has 1 intents": func(s *Store) { s.items["b"].AddIntent(kv.TxnRef{}, &entry.Effect{}) },
+		"0 intents, loaded":                func(s *Store) { s.items["b"].Loaded = false },
+		"cache counts":                     func(s *Store) { s.items["b"].size += 500 },
 	} {
 		s := NewStore(1 << 10)
 		s.Pin([]byte("a"))
-		cached(s, "b", "1")
+		addCached(s, "b", "1")
 		require.NoError(t, s.Check())
-		spoil(s)
-		require.ErrorContains(t, s.Check(), says)
+		corrupt(s)
+		require.ErrorContains(t, s.Check(), text)
 	}
 }
 
-// versions is what the log holds of one shard, for the model of garbage.
+// versions are the stored versions of a shard, as the reference model of garbage collection.
 type versions map[string]map[kv.Index]entry.Value
 
 func (v versions) apply(t *rapid.T, es []entry.Entry) {
@@ -214,10 +218,10 @@ func (v versions) apply(t *rapid.T, es []entry.Entry) {
 	}
 }
 
-// at reads all keys at an index.
+// at reads all keys at a CSN.
 func (v versions) at(index kv.Index) string {
 	out := ""
-	for _, k := range worldKeys {
+	for _, k := range modelKeys {
 		newest, val := kv.Index(0), entry.Value{}
 		for i, x := range v[k] {
 			if i <= index && i > newest {
@@ -238,18 +242,17 @@ func (v versions) count() (n int) {
 	return n
 }
 
-// TestGarbageIsWhatNobodySees: collecting changes nothing that a read at a kept
-// index, or at the floor or above, returns, and leaves nothing that none of
-// them could tell the difference of.
-func TestGarbageIsWhatNobodySees(t *testing.T) {
+// TestCollectRemovesOnlyUnreadableVersions: Collect changes no read at a retained CSN, or at the
+// safe point or above, and in the end leaves only visible versions.
+func TestCollectRemovesOnlyUnreadableVersions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.SampledFrom([]int{100, 6, 2}).Draw(t, "limit")
 		g, log, newest := NewGarbage(limit, false), versions{}, map[string]kv.Index{}
-		floor, index, kept := kv.Index(0), kv.Index(0), []kv.Index(nil)
+		safePoint, index, retained := kv.Index(0), kv.Index(0), []kv.Index(nil)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			index++
-			for _, k := range worldKeys[:rapid.IntRange(0, 3).Draw(t, "keys")] {
-				v := register(fmt.Sprint(index), uint64(index))
+			for _, k := range modelKeys[:rapid.IntRange(0, 3).Draw(t, "keys")] {
+				v := newValue(fmt.Sprint(index), uint64(index))
 				if rapid.IntRange(0, 2).Draw(t, "delete") == 0 {
 					v.Type = entry.TypeDeleted
 				}
@@ -263,47 +266,46 @@ func TestGarbageIsWhatNobodySees(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(t, "collect") != 0 {
 				continue
 			}
-			// Nobody reads between the floor and the indexes that are kept below
-			// it, of which there are new ones only at the floor or above.
-			kept = slices.DeleteFunc(kept, func(kv.Index) bool { return rapid.IntRange(0, 2).Draw(t, "drop") == 0 })
-			for i := floor; i <= index; i++ {
-				if rapid.IntRange(0, 4).Draw(t, "keep") == 0 && !slices.Contains(kept, i) {
-					kept = append(kept, i)
+			// No read is between the retained CSNs below the safe point and the safe point itself. New CSNs
+			// are retained only at the safe point or above.
+			retained = slices.DeleteFunc(retained, func(kv.Index) bool { return rapid.IntRange(0, 2).Draw(t, "drop") == 0 })
+			for i := safePoint; i <= index; i++ {
+				if rapid.IntRange(0, 4).Draw(t, "keep") == 0 && !slices.Contains(retained, i) {
+					retained = append(retained, i)
 				}
 			}
-			slices.Sort(kept)
-			floor = kv.Index(rapid.Uint64Range(uint64(floor), uint64(index)).Draw(t, "floor"))
+			slices.Sort(retained)
+			safePoint = kv.Index(rapid.Uint64Range(uint64(safePoint), uint64(index)).Draw(t, "safePoint"))
 			before := map[kv.Index]string{}
 			for i := kv.Index(0); i <= index; i++ {
 				before[i] = log.at(i)
 			}
-			log.apply(t, g.Collect(floor, kept))
+			log.apply(t, g.Collect(safePoint, retained))
 			for i := kv.Index(0); i <= index; i++ {
-				if i >= floor || slices.Contains(kept, i) {
-					require.Equal(t, before[i], log.at(i), "read at %d, collected up to %d but for %v", i, floor, kept)
+				if i >= safePoint || slices.Contains(retained, i) {
+					require.Equal(t, before[i], log.at(i), "read at %d, safe point %d, retained %v", i, safePoint, retained)
 				}
 			}
 		}
 		require.LessOrEqual(t, g.Len(), limit)
 		log.apply(t, g.Collect(index, nil))
-		require.Empty(t, g.Collect(index, nil), "work that is done is not done again")
+		require.Empty(t, g.Collect(index, nil), "each removal is returned once")
 		require.Zero(t, g.Len())
 		if g.Lost == 0 {
-			require.Equal(t, len(slices.Collect(live(log, index))), log.count(), "nothing but what is visible is left")
+			require.Equal(t, len(slices.Collect(visibleKeys(log, index))), log.count(), "only visible versions are left")
 		}
 	})
 }
 
-// TestGarbageBetweenPins: of many versions those stay that are seen at a kept
-// index, whatever is below and above.
-func TestGarbageBetweenPins(t *testing.T) {
+// TestCollectKeepsVersionsOfRetainedCSNs: of many versions, those that a retained CSN sees stay.
+func TestCollectKeepsVersionsOfRetainedCSNs(t *testing.T) {
 	g, log := NewGarbage(1000, false), versions{"a": {}}
 	for i := kv.Index(1); i <= 100; i++ {
-		log["a"][i] = register(fmt.Sprint(i), uint64(i))
+		log["a"][i] = newValue(fmt.Sprint(i), uint64(i))
 		g.Replaced([]byte("a"), nil, i-1, i, false)
 	}
-	apply := func(floor kv.Index, kept ...kv.Index) int {
-		for _, e := range g.Collect(floor, kept) {
+	apply := func(safePoint kv.Index, retained ...kv.Index) int {
+		for _, e := range g.Collect(safePoint, retained) {
 			require.Equal(t, entry.Delete, e.Action)
 			delete(log["a"], e.Index)
 		}
@@ -311,13 +313,13 @@ func TestGarbageBetweenPins(t *testing.T) {
 	}
 	require.Equal(t, 53, apply(50, 10, 30), "10, 30, and 50 to 100")
 	require.Equal(t, 4, apply(100, 10, 30, 70))
-	require.Equal(t, 2, apply(100, 30), "dropped ones are given free")
+	require.Equal(t, 2, apply(100, 30), "CSNs that are no longer retained release their versions")
 	require.Contains(t, log["a"], kv.Index(30))
 }
 
-func live(v versions, index kv.Index) func(func(string) bool) {
+func visibleKeys(v versions, index kv.Index) func(func(string) bool) {
 	return func(yield func(string) bool) {
-		for _, k := range worldKeys {
+		for _, k := range modelKeys {
 			if one := (versions{k: v[k]}).at(index); one != "" && !yield(one) {
 				return
 			}
@@ -325,14 +327,14 @@ func live(v versions, index kv.Index) func(func(string) bool) {
 	}
 }
 
-func TestGarbageIsBounded(t *testing.T) {
+func TestGarbageListIsBounded(t *testing.T) {
 	g := NewGarbage(4, false)
 	for i := range 4 {
 		g.Replaced([]byte("k"), nil, kv.Index(i+1), kv.Index(i+2), false)
 	}
 	require.Zero(t, g.Lost)
 	g.Replaced([]byte("k"), nil, 5, 6, false)
-	require.EqualValues(t, 2, g.Lost, "past the bound notes are forgotten, and that is known")
+	require.EqualValues(t, 2, g.Lost, "beyond the limit rows are discarded and counted")
 	require.Equal(t, 3, g.Len())
 	require.EqualValues(t, 1, NewGarbage(4, true).Lost)
 	g.Replaced([]byte("new"), nil, 0, 7, false)

@@ -6,52 +6,51 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// View is what operations see.
+// View is the state on which operations execute.
 type View interface {
-	// Value is the newest visible value of a key, or a tombstone; the error is
-	// an Elsewhere if the key lives on another shard.
+	// Value returns the newest visible value of a key, or a tombstone. The error is an Elsewhere if
+	// the key is on another shard.
 	Value(key []byte) (entry.Value, error)
-	// Pending is the least and the greatest sum that the undecided adds of
-	// other transactions on a key may come to; the ends of 64 bits stand for
-	// everything beyond them as well.
+	// Pending returns the least and the greatest sum of the undecided increments of other
+	// transactions on a key; the limits of int64 stand for everything beyond them as well.
 	Pending(key []byte) (low, high int64)
-	// Rows is the answer to the cold read of a range operation, by Op.Seq.
+	// Rows returns the rows that were read for the range operation with number Op.Seq.
 	Rows(seq uint32) RangeRows
-	// Clock is the time by which keys expire, in milliseconds since 1970, rounded up.
+	// Clock is the time that decides expiry, in milliseconds since 1970, rounded up.
 	Clock() int64
-	// Calls is what calls of data types see beyond the value; nil where they are
-	// not made but only buffered.
+	// Calls returns the context of calls; nil at a gateway, which buffers calls and does not execute
+	// them.
 	Calls() *Calls
 }
 
-// Elsewhere is the error of a View that does not have a key: it lives on
-// another shard.
+// Elsewhere is the error of a View for a key that is on another shard.
 type Elsewhere struct{ Shard kv.ShardID }
 
 func (e Elsewhere) Error() string { return "the key is on shard " + e.Shard.String() }
 
-// Moved is the failure of an operation on a key that lives on another shard.
+// Moved returns the failure that redirects an operation to the shard that has the key.
 func Moved(key []byte, e Elsewhere) *msg.Failure {
 	return &msg.Failure{Reason: msg.ReasonMoved, Kind: uint32(kv.KindAborted), Key: key, MovedTo: e.Shard, Text: e.Error()}
 }
 
-// RangeRows is what a range held when its lock was taken.
+// RangeRows are the rows of a range, read after its lock was granted.
 type RangeRows struct {
 	Rows []RangeRow
-	// Resume is where the rest begins, or ends in reverse; nil if there is none.
+	// Resume is the key at which the rest of the range begins (ends, in reverse); nil if there is
+	// none.
 	Resume []byte
 }
 
 // KeyOfRow returns the key of a row, for msg.CutScan.
 func KeyOfRow(r *RangeRow) []byte { return r.Key }
 
-// RangeRow is one existing key of a range.
+// RangeRow is an existing key of a range.
 type RangeRow struct {
 	Key   []byte
 	Value entry.Value
-	// Index is when Value became visible.
+	// Index is the CSN at which Value became visible.
 	Index kv.Index
-	// Partial: the row is a delta or a directory, so that of Value only type and
-	// identity are known. Paged: the value is in pages.
+	// Partial: the row is a delta or a directory, so of Value only type and version are known.
+	// Paged: the value is in pages.
 	Partial, Paged bool
 }

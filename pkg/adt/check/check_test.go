@@ -16,10 +16,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// rounds are enough to find every error that is planted here.
+// rounds suffices to find every planted error.
 const rounds = 5000
 
-// names is a set of words, in order; with a number that "stamp" sets.
+// names is a sorted set of words, with a number that "stamp" sets.
 type names struct {
 	words []string
 	stamp int64
@@ -40,7 +40,7 @@ func words(a adt.Args) (out [][]byte) {
 	return out
 }
 
-// with makes a set with, or without, words.
+// with returns the set with or without words.
 func (n names) with(a adt.Args, in bool) names {
 	out := names{slices.Clone(n.words), n.stamp}
 	for i := range a {
@@ -75,17 +75,20 @@ func decodeNames(b []byte) (n names, err error) {
 	return n, nil
 }
 
-// right is a type whose declaration is right.
+// right is a correct declaration.
 func right() adt.Spec[names] {
 	many := []adt.Param{{Name: "word", Kind: msg.DatumBytes, Many: true}}
 	return adt.Spec[names]{
 		ID: 200, Name: "names", Zero: func() names { return names{} },
 		Encode: names.encode, Decode: decodeNames,
 		Empty: func(n names) bool { return len(n.words) == 0 && n.stamp == 0 },
-		Kinds: []adt.KindSpec{{Name: "add", Changes: true}, {Name: "remove", Changes: true}, {Name: "has"}, {Name: "count"}, {Name: "stamp", Changes: true}},
+		Kinds: []adt.KindSpec{{Name: "add", Changes: true}, {Name: "remove", Changes: true}, {Name: "has"}, {Name: "count"},
+			{Name: "stamp", Changes: true}},
 		Commute: []adt.Commutes{{A: kindAdd, B: kindAdd, When: adt.Always}, {A: kindRemove, B: kindRemove, When: adt.Always},
-			{A: kindAdd, B: kindRemove, When: adt.OtherPart}, {A: kindHas, B: kindAdd, When: adt.OtherPart}, {A: kindHas, B: kindRemove, When: adt.OtherPart},
-			{A: kindStamp, B: kindAdd, When: adt.Always}, {A: kindStamp, B: kindRemove, When: adt.Always}, {A: kindStamp, B: kindHas, When: adt.Always}, {A: kindStamp, B: kindCount, When: adt.Always}},
+			{A: kindAdd, B: kindRemove, When: adt.OtherPart}, {A: kindHas, B: kindAdd, When: adt.OtherPart},
+			{A: kindHas, B: kindRemove, When: adt.OtherPart},
+			{A: kindStamp, B: kindAdd, When: adt.Always}, {A: kindStamp, B: kindRemove, When: adt.Always},
+			{A: kindStamp, B: kindHas, When: adt.Always}, {A: kindStamp, B: kindCount, When: adt.Always}},
 		Methods: []adt.MethodSpec[names]{
 			{Name: "add", Params: many, Kind: kindAdd, Part: words,
 				Apply:   func(n names, a adt.Args) (names, error) { return n.with(a, true), nil },
@@ -106,7 +109,7 @@ func right() adt.Spec[names] {
 	}
 }
 
-func TestARightDeclarationIsNotRefuted(t *testing.T) {
+func TestCorrectDeclarationIsNotRefuted(t *testing.T) {
 	made, err := adt.Declare(right())
 	require.NoError(t, err)
 	for seed := range uint64(2) {
@@ -119,8 +122,7 @@ func TestARightDeclarationIsNotRefuted(t *testing.T) {
 	}
 }
 
-// TestPlantedErrorsAreFound: each error is found, and told so that it can be
-// understood.
+// TestPlantedErrorsAreFound: each error is found and described in a way that explains it.
 func TestPlantedErrorsAreFound(t *testing.T) {
 	commute := func(a, b adt.Kind, when adt.When) func(*adt.Spec[names]) {
 		return func(s *adt.Spec[names]) { s.Commute = append(s.Commute, adt.Commutes{A: a, B: b, When: when}) }
@@ -128,12 +130,14 @@ func TestPlantedErrorsAreFound(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		plant func(*adt.Spec[names])
-		tells []string
+		texts []string
 	}{
-		{"adds and removes of one word", commute(kindAdd, kindRemove, adt.Always), []string{"add ", "remove ", "A, then B", "B, then A"}},
+		{"adds and removes of one word", commute(kindAdd, kindRemove, adt.Always),
+			[]string{"add ", "remove ", "A, then B", "B, then A"}},
 		{"a count beside adds", commute(kindCount, kindAdd, adt.Always), []string{"count", "answered 0", "answered 1"}},
 		{"a count beside removes of other words", commute(kindHas, kindRemove, adt.Always), []string{"has ", "remove "}},
-		{"two stamps that tell the one before", commute(kindStamp, kindStamp, adt.Always), []string{"stamp ", "answered 0"}},
+		{"two stamps that return the previous one", commute(kindStamp, kindStamp, adt.Always),
+			[]string{"stamp ", "answered 0"}},
 		{"Combine forgets the first", func(s *adt.Spec[names]) {
 			s.Methods[0].Combine = func(_, b adt.Args) (adt.Args, bool) { return b, true }
 		}, []string{"Combine", "add "}},
@@ -148,7 +152,7 @@ func TestPlantedErrorsAreFound(t *testing.T) {
 				return names{}, fmt.Errorf("two are too many")
 			}
 		}, []string{"Decode cannot read that: two are too many"}},
-		{"the stored form is another one afterwards", func(s *adt.Spec[names]) {
+		{"the stored form changes when read back", func(s *adt.Spec[names]) {
 			s.Decode = func(b []byte) (names, error) {
 				n, err := decodeNames(b)
 				slices.Reverse(n.words)
@@ -163,7 +167,7 @@ func TestPlantedErrorsAreFound(t *testing.T) {
 				return n.with(a, true), nil
 			}
 		}, []string{"alters the value that it is given"}},
-		{"two values share what is appended to", func(s *adt.Spec[names]) {
+		{"two values share an appended slice", func(s *adt.Spec[names]) {
 			s.Methods[0].Apply = func(n names, a adt.Args) (names, error) {
 				if w := string(a[0].Bytes); len(a) == 1 && len(n.words) > 0 && n.words[len(n.words)-1] < w {
 					return names{append(n.words, w), n.stamp}, nil
@@ -177,7 +181,7 @@ func TestPlantedErrorsAreFound(t *testing.T) {
 			s.Methods[1].Apply = func(n names, a adt.Args) (names, error) {
 				out := n.with(a, false)
 				a[0] = adt.Bytes(nil)
-				a[0].Bytes = []byte("gone")
+				a[0].Bytes = []byte("other")
 				return out, nil
 			}
 		}, []string{"alters"}},
@@ -189,18 +193,18 @@ func TestPlantedErrorsAreFound(t *testing.T) {
 				return n, adt.Errorf(kv.KindConditionFailed, "it is not there")
 			}
 		}, []string{"remove ", "it is not there"}},
-		{"an answer of more than the lock protects", func(s *adt.Spec[names]) {
+		{"an answer beyond the protection of the lock", func(s *adt.Spec[names]) {
 			s.Methods[0].Answer = func(n names, _ adt.Args) ([]msg.Datum, error) {
 				return []msg.Datum{adt.Int(int64(len(n.words)))}, nil
 			}
 		}, []string{"add ", "answered 0", "answered 1", "In this order"}},
-		{"the part is not what it is about", func(s *adt.Spec[names]) {
+		{"a wrong part", func(s *adt.Spec[names]) {
 			s.Methods[2].Part = func(adt.Args) [][]byte { return [][]byte{[]byte("x")} }
 		}, []string{"has "}},
-		{"a value that is as good as none and another one", func(s *adt.Spec[names]) {
+		{"an Empty value that differs from Zero", func(s *adt.Spec[names]) {
 			s.Empty = func(n names) bool { return len(n.words) == 0 }
 		}, []string{"Empty", "stamp "}},
-		{"the lock for what is not known is weaker", func(s *adt.Spec[names]) {
+		{"a weaker lock for unknown values", func(s *adt.Spec[names]) {
 			s.Methods[3].Answer, s.Methods[3].Answers = nil, true
 			s.Methods[3].Kind = kindHas
 			s.Methods[3].Part = func(adt.Args) [][]byte { return [][]byte{[]byte("x")} }
@@ -208,10 +212,10 @@ func TestPlantedErrorsAreFound(t *testing.T) {
 				return adt.Plan{Need: kindCount, Answer: []msg.Datum{adt.Int(int64(len(v.State.words)))}}
 			}
 		}, []string{`needs the lock "count"`, `"has", does not`}},
-		{"a change under a lock that changes nothing", func(s *adt.Spec[names]) {
+		{"a change under a lock for queries", func(s *adt.Spec[names]) {
 			s.Methods[1].Plan = func(_ *adt.View[names], a adt.Args) adt.Plan { return adt.As(kindHas, 2, a) }
 		}, []string{"declared not to"}},
-		{"an answer ahead that nothing keeps true", func(s *adt.Spec[names]) {
+		{"an answer ahead without a lock that keeps it true", func(s *adt.Spec[names]) {
 			s.Methods[4].Answer, s.Methods[4].Answers = nil, true
 			s.Methods[4].Plan = func(v *adt.View[names], a adt.Args) adt.Plan {
 				if v.Ahead {
@@ -220,17 +224,17 @@ func TestPlantedErrorsAreFound(t *testing.T) {
 				return adt.As(kindStamp, 5, a, adt.Int(v.State.stamp))
 			}
 		}, []string{"ahead of its commit", "When it was prepared"}},
-		{"a refusal that the undecided may belie", func(s *adt.Spec[names]) {
+		{"a failure that depends on undecided calls", func(s *adt.Spec[names]) {
 			s.Methods[0].Plan = func(v *adt.View[names], a adt.Args) adt.Plan {
 				undecided := 0
 				v.Others(func([]msg.Call) { undecided++ })
 				if undecided > 0 {
-					return adt.Plan{Err: adt.Errorf(kv.KindConditionFailed, "somebody is there")}
+					return adt.Plan{Err: adt.Errorf(kv.KindConditionFailed, "an undecided call exists")}
 				}
 				return adt.As(kindAdd, 1, a)
 			}
-		}, []string{"fails (ConditionFailed: somebody is there) while", "none commit"}},
-		{"Draw makes up what does not fit", func(s *adt.Spec[names]) {
+		}, []string{"fails (ConditionFailed: an undecided call exists) while", "none commit"}},
+		{"Draw makes invalid arguments", func(s *adt.Spec[names]) {
 			s.Methods[4].Draw = func(n func(int) int) adt.Args { return adt.Args{adt.Float(float64(n(3)))} }
 		}, []string{"stamp of a names: n must be a whole number"}},
 	} {
@@ -245,19 +249,18 @@ func TestPlantedErrorsAreFound(t *testing.T) {
 				if seed == 0 {
 					t.Log(err)
 				}
-				for _, part := range test.tells {
+				for _, part := range test.texts {
 					require.Contains(t, err.Error(), part)
 				}
-				require.Less(t, strings.Count(err.Error(), "\n"), 8, "it is small: %v", err)
-				require.EqualError(t, check.Type(made, seed, rounds), err.Error(), "one seed, one answer")
+				require.Less(t, strings.Count(err.Error(), "\n"), 8, "a reduced counterexample: %v", err)
+				require.EqualError(t, check.Type(made, seed, rounds), err.Error(), "the same seed gives the same result")
 			}
 		})
 	}
 }
 
-// TestStrictTablesAreTold: locks that would go together are listed, and are no
-// error.
-func TestStrictTablesAreTold(t *testing.T) {
+// TestStrictLocksAreReported: locks that could commute are reported and are not an error.
+func TestStrictLocksAreReported(t *testing.T) {
 	s := right()
 	s.Commute = slices.DeleteFunc(s.Commute, func(c adt.Commutes) bool {
 		return c.A == kindStamp && c.B == kindAdd || c.A == kindAdd && c.B == kindRemove
@@ -272,15 +275,15 @@ func TestStrictTablesAreTold(t *testing.T) {
 	require.Len(t, report.Strict, 2)
 }
 
-// TestWhatWasNeverTriedIsTold: a method that never gets arguments that it takes, and
-// whose declaration is wrong, is not refuted, and that it was not looked at is said.
-// With arguments that it takes it is refuted.
-func TestWhatWasNeverTriedIsTold(t *testing.T) {
+// TestUntriedMethodsAreReported: a method with a wrong declaration that never gets valid arguments
+// is not refuted, but reported as untried. With valid arguments it is refuted.
+func TestUntriedMethodsAreReported(t *testing.T) {
 	s := right()
 	s.Kinds = append(s.Kinds, adt.KindSpec{Name: "reset", Changes: true})
 	reset := adt.Kind(len(s.Kinds))
-	s.Commute = append(s.Commute, adt.Commutes{A: reset, B: kindAdd, When: adt.Always}) // it removes what was added
-	s.Methods = append(s.Methods, adt.MethodSpec[names]{Name: "reset", Params: []adt.Param{{Name: "day", Kind: msg.DatumBytes}}, Kind: reset,
+	s.Commute = append(s.Commute, adt.Commutes{A: reset, B: kindAdd, When: adt.Always}) // it removes added words
+	s.Methods = append(s.Methods, adt.MethodSpec[names]{Name: "reset",
+		Params: []adt.Param{{Name: "day", Kind: msg.DatumBytes}}, Kind: reset,
 		Apply: func(n names, a adt.Args) (names, error) {
 			if _, err := time.Parse(time.DateOnly, string(a[0].Bytes)); err != nil {
 				return n, adt.Errorf(kv.KindInvalid, "no day")
@@ -295,16 +298,18 @@ func TestWhatWasNeverTriedIsTold(t *testing.T) {
 	require.Equal(t, []string{"every call of reset failed; Draw may make up arguments that it takes",
 		`"add" and "reset" go together, and were never held beside each other`}, report.Untried)
 
-	s.Methods[5].Draw = func(n func(int) int) adt.Args { return adt.Args{adt.Bytes(fmt.Appendf(nil, "2024-02-%02d", 1+n(29)))} }
+	s.Methods[5].Draw = func(n func(int) int) adt.Args {
+		return adt.Args{
+			adt.Bytes(fmt.Appendf(nil, "2024-02-%02d", 1+n(29)))}
+	}
 	made, err = adt.Declare(s)
 	require.NoError(t, err)
 	require.ErrorContains(t, check.Type(made, 1, rounds), "reset ")
 }
 
-// TestAWrongStepIsToldWhereverItIsSeen: whenever a type does something wrong while it
-// is looked at, that is told, however few the rounds are and whichever of the
-// comparisons had it do so.
-func TestAWrongStepIsToldWhereverItIsSeen(t *testing.T) {
+// TestViolationInAnyStepIsReported: a violation is reported in whichever step it occurs, even in a
+// single round.
+func TestViolationInAnyStepIsReported(t *testing.T) {
 	wrong := false
 	s := right()
 	s.Methods[1].Apply = func(n names, a adt.Args) (names, error) {

@@ -8,13 +8,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// lots draws numbers, the same ones for the same seed (SplitMix64: Steele, Lea
-// and Flood 2014). Package math/rand draws from the world as well, which is
-// nothing for a pure package.
-type lots uint64
+// random is a generator of numbers that repeat with the seed (SplitMix64: Steele, Lea and Flood
+// 2014). The global source of math/rand is not deterministic, so a pure package cannot use it.
+type random uint64
 
-// n is a number from 0 up to m, without it.
-func (l *lots) n(m int) int {
+// n returns a number from 0 up to m, exclusive.
+func (l *random) n(m int) int {
 	*l += 0x9e3779b97f4a7c15
 	z := uint64(*l)
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -22,19 +21,19 @@ func (l *lots) n(m int) int {
 	return int((z ^ z>>31) >> 1 % uint64(max(m, 1)))
 }
 
-// once reports true every m times or so.
-func (l *lots) once(m int) bool { return l.n(m) == 0 }
+// oneIn returns true about every m-th time.
+func (l *random) oneIn(m int) bool { return l.n(m) == 0 }
 
-// draw makes up a trial: a value, and up to three transactions on it.
+// draw returns a random trial: a value, and up to three transactions.
 func (c *checker) draw() *trial {
-	l := &c.lots
+	l := &c.random
 	tr := &trial{}
-	c.drawn = c.drawn[:0]
+	c.drawnBytes = c.drawnBytes[:0]
 	steps := l.n(9)
 	switch {
-	case l.once(8):
+	case l.oneIn(8):
 		steps = l.n(30)
-	case l.once(100):
+	case l.oneIn(100):
 		steps = 150
 	}
 	for range steps {
@@ -42,29 +41,29 @@ func (c *checker) draw() *trial {
 			tr.setup = append(tr.setup, s)
 		}
 	}
-	// Most calls are of two methods, so that all pairs get their turns.
+	// Most calls are of two methods, so that each pair of methods occurs often.
 	some := []*adt.TypeMethod{c.t.Methods[l.n(len(c.t.Methods))], c.t.Methods[l.n(len(c.t.Methods))]}
 	txns := 2
-	if l.once(3) {
+	if l.oneIn(3) {
 		txns = 3
 	}
 	for i := range txns {
-		a := actor{ahead: l.once(4), fates: make([]fate, i), late: fate(l.n(3))}
+		a := txn{ahead: l.oneIn(4), fates: make([]fate, i), fateWhenBlocking: fate(l.n(3))}
 		for j := range a.fates {
-			if l.once(5) {
+			if l.oneIn(5) {
 				a.fates[j] = fate(1 + l.n(2))
 			}
 		}
 		calls := 1
-		if l.once(3) {
+		if l.oneIn(3) {
 			calls += 1 + l.n(2)
 		}
 		for k := range calls {
 			s := c.drawCall(some[(i+k)%2])
-			if l.once(4) {
+			if l.oneIn(4) {
 				s = c.drawStep()
 			}
-			if k > 0 && l.once(2) { // for Combine
+			if k > 0 && l.oneIn(2) { // for Combine
 				s = c.drawCall(a.calls[k-1].method)
 			}
 			a.calls = append(a.calls, s)
@@ -80,13 +79,13 @@ func (c *checker) draw() *trial {
 	return tr
 }
 
-func (c *checker) drawStep() step { return c.drawCall(c.t.Methods[c.lots.n(len(c.t.Methods))]) }
+func (c *checker) drawStep() step { return c.drawCall(c.t.Methods[c.random.n(len(c.t.Methods))]) }
 
 func (c *checker) drawCall(m *adt.TypeMethod) step {
-	if a, ok := c.t.Draw(m, c.lots.n); ok {
+	if a, ok := c.t.Draw(m, c.random.n); ok {
 		s := step{m, a}
 		if err := m.Fits(s.args); err != nil {
-			c.wrong("Draw makes up arguments for %s that it cannot have: %v.", s, err)
+			c.report("Draw makes up arguments for %s that it cannot have: %v.", s, err)
 		}
 		return s
 	}
@@ -94,15 +93,15 @@ func (c *checker) drawCall(m *adt.TypeMethod) step {
 }
 
 func (c *checker) drawArgs(m *adt.TypeMethod) (out adt.Args) {
-	l := &c.lots
+	l := &c.random
 	for i := range m.Params {
 		p := &m.Params[i]
 		if p.Many {
 			groups := max(1, l.n(4))
 			switch {
-			case l.once(40):
+			case l.oneIn(40):
 				groups = adt.FewParts + 1
-			case p.Optional && l.once(3):
+			case p.Optional && l.oneIn(3):
 				groups = 0
 			}
 			for range groups {
@@ -112,7 +111,7 @@ func (c *checker) drawArgs(m *adt.TypeMethod) (out adt.Args) {
 			}
 			return out
 		}
-		if p.Optional && l.once(2) {
+		if p.Optional && l.oneIn(2) {
 			return out
 		}
 		out = append(out, c.datum(p.Kind))
@@ -120,8 +119,8 @@ func (c *checker) drawArgs(m *adt.TypeMethod) (out adt.Args) {
 	return out
 }
 
-// The edges are drawn now and then, the small values mostly, so that parts of
-// values meet.
+// Small values are drawn most often, so that calls concern the same parts; limits are drawn
+// occasionally.
 var (
 	smallFloats = []float64{0, 1, 2, 3, -1, 0.5, 1.25, 10}
 	edgeFloats  = []float64{-2.5, 0.1, 0.000001, 1e6, -1e9, 1e12, -1e12, 9e12, 1e300, -1e-300, math.MaxFloat64, 0.1234567}
@@ -129,39 +128,39 @@ var (
 )
 
 func (c *checker) datum(k msg.DatumKind) msg.Datum {
-	l := &c.lots
+	l := &c.random
 	switch k {
 	case msg.DatumBytes:
-		if len(c.drawn) > 0 && l.once(2) {
-			return adt.Bytes(slices.Clone(c.drawn[l.n(len(c.drawn))]))
+		if len(c.drawnBytes) > 0 && l.oneIn(2) {
+			return adt.Bytes(slices.Clone(c.drawnBytes[l.n(len(c.drawnBytes))]))
 		}
 		d := l.bytes()
-		c.drawn = append(c.drawn, d)
+		c.drawnBytes = append(c.drawnBytes, d)
 		return adt.Bytes(slices.Clone(d))
 	case msg.DatumInt:
-		if l.once(10) {
+		if l.oneIn(10) {
 			return adt.Int(edgeInts[l.n(len(edgeInts))])
 		}
 		return adt.Int(int64(l.n(12) - 3))
 	case msg.DatumFloat:
-		if l.once(8) {
+		if l.oneIn(8) {
 			return adt.Float(edgeFloats[l.n(len(edgeFloats))])
 		}
 		return adt.Float(smallFloats[l.n(len(smallFloats))])
 	case msg.DatumBool:
-		return adt.Bool(l.once(2))
+		return adt.Bool(l.oneIn(2))
 	}
 	return adt.Nil()
 }
 
-// bytes are a letter mostly.
-func (l *lots) bytes() []byte {
+// bytes returns one letter in most cases.
+func (l *random) bytes() []byte {
 	switch {
-	case l.once(16):
+	case l.oneIn(16):
 		return []byte{}
-	case l.once(8): // a number, for those who count in text
+	case l.oneIn(8): // a digit, for types with numbers in text
 		return []byte{byte('0' + l.n(10))}
-	case l.once(8):
+	case l.oneIn(8):
 		return []byte{'a' + byte(l.n(26)), 'a' + byte(l.n(26))}
 	}
 	return []byte{'a' + byte(l.n(4))}

@@ -7,15 +7,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// shrink makes a counterexample smaller as long as it remains one, and puts it
-// into words. What it shows may become another thing on the way, which is wrong
-// as well.
+// shrink reduces a counterexample while it remains one, and describes it. The reduced trial may
+// violate another rule than the original one.
 func (c *checker) shrink(tr *trial, r *refutation) string {
-	for tries := 0; tries < shrinks; {
+	for tries := 0; tries < maxShrinkTrials; {
 		smaller := false
-		for _, next := range tr.smaller() {
+		for _, next := range tr.reductions() {
 			tries++
-			if tries > shrinks {
+			if tries > maxShrinkTrials {
 				break
 			}
 			if s := c.refute(next); s != nil {
@@ -30,11 +29,11 @@ func (c *checker) shrink(tr *trial, r *refutation) string {
 	return c.describe(r)
 }
 
-// shrinks bounds the trials that are made to shrink one.
-const shrinks = 5000
+// maxShrinkTrials bounds the trials of one reduction.
+const maxShrinkTrials = 5000
 
-// smaller lists trials that are a bit smaller, the boldest first.
-func (tr *trial) smaller() (out []*trial) {
+// reductions returns slightly smaller trials, the largest reduction first.
+func (tr *trial) reductions() (out []*trial) {
 	edit := func(f func(*trial)) {
 		next := tr.clone()
 		f(next)
@@ -69,10 +68,10 @@ func (tr *trial) smaller() (out []*trial) {
 			}
 		}
 	}
-	tr.eachStep(func(n int, s *step) {
-		for _, args := range s.simpler() {
+	tr.visitSteps(func(n int, s *step) {
+		for _, args := range s.simplerArgs() {
 			edit(func(t *trial) {
-				t.eachStep(func(m int, s *step) {
+				t.visitSteps(func(m int, s *step) {
 					if m == n {
 						s.args = args
 					}
@@ -103,7 +102,7 @@ func (tr *trial) drop(i int) {
 	}
 }
 
-func (tr *trial) eachStep(f func(n int, s *step)) {
+func (tr *trial) visitSteps(f func(n int, s *step)) {
 	n := 0
 	visit := func(s *step) { f(n, s); n++ }
 	for i := range tr.setup {
@@ -119,8 +118,8 @@ func (tr *trial) eachStep(f func(n int, s *step)) {
 	}
 }
 
-// simpler lists simpler arguments of a call: fewer, or lesser numbers.
-func (s *step) simpler() (out []adt.Args) {
+// simplerArgs returns simpler arguments of a call: fewer, or smaller numbers.
+func (s *step) simplerArgs() (out []adt.Args) {
 	for cut := 1; cut <= min(4, len(s.args)); cut++ {
 		if a := s.args[:len(s.args)-cut]; s.method.Fits(a) == nil {
 			out = append(out, a)
@@ -132,7 +131,7 @@ func (s *step) simpler() (out []adt.Args) {
 		}
 	}
 	for i := range s.args {
-		for _, d := range lesser(s.args[i]) {
+		for _, d := range simplerData(s.args[i]) {
 			a := slices.Clone(s.args)
 			a[i] = d
 			out = append(out, a)
@@ -141,7 +140,7 @@ func (s *step) simpler() (out []adt.Args) {
 	return out
 }
 
-func lesser(d msg.Datum) (out []msg.Datum) {
+func simplerData(d msg.Datum) (out []msg.Datum) {
 	switch {
 	case d.Kind == msg.DatumInt && (d.Int > 1 || d.Int < 0):
 		if d.Int > 100 || d.Int < -100 {

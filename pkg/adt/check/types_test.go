@@ -9,18 +9,18 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt/check"
 )
 
-// TestTypesAreWhatTheySay has the machine try to refute linchpin's own types.
-// pkg/adt.TestPlantedErrorsInTypesAreFound shows that it would find errors in them.
-func TestTypesAreWhatTheySay(t *testing.T) {
+// TestDeclarationsOfTypesAreNotRefuted checks linchpin's own types.
+// pkg/adt.TestPlantedErrorsAreRefuted shows that errors in them would be found.
+func TestDeclarationsOfTypesAreNotRefuted(t *testing.T) {
 	for _, made := range adt.Types() {
 		t.Run(made.Name, func(t *testing.T) {
 			report, err := check.Examine(made, 7, 5000)
 			require.NoError(t, err)
-			for _, says := range report.Strict { // that a call changes nothing it may be too dear to find out
-				require.Contains(t, says, "sometimes needs the lock")
+			for _, text := range report.Strict { // for some calls, finding out that nothing changes costs too much
+				require.Contains(t, text, "sometimes needs the lock")
 			}
 			require.Greater(t, report.Pairs, 500)
-			require.Empty(t, report.Untried, "all that goes together was held beside each other")
+			require.Empty(t, report.Untried, "all compatible locks were held together")
 		})
 	}
 }

@@ -7,50 +7,47 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt"
 )
 
-// A check that never saw two locks beside each other has found nothing wrong with
-// them because it did not look. It happens where a method's arguments are hardly ever
-// made up as it wants them, or where a value is hardly ever such that a lock is
-// needed.
+// A pair of locks that were never held together is unchecked. This happens if valid arguments of a method are
+// rarely drawn, or if values are rarely such that a call needs the lock.
 
-// stood notes the locks of which both orders are compared: those of transactions of
-// which neither was decided when the other was planned.
-func (c *checker) stood(all []*standing) {
+// recordPairs records the locks of transactions that were compared in both orders: neither was
+// decided when the other was planned.
+func (c *checker) recordPairs(all []*running) {
 	for i, a := range all {
 		for _, b := range all[:i] {
-			if !a.follows(b) && !b.follows(a) {
-				c.met(a.modes, b.modes)
+			if !a.isAfter(b) && !b.isAfter(a) {
+				c.recordHeldTogether(a.modes, b.modes)
 			}
 		}
 	}
 }
 
-// follows reports whether another one had been decided when it was planned.
-func (s *standing) follows(o *standing) bool { return slices.Contains(s.after, o.number) }
+// isAfter reports whether another transaction was decided when this one was planned.
+func (s *running) isAfter(o *running) bool { return slices.Contains(s.decidedBefore, o.number) }
 
-// met notes that modes were held beside others, of which one at least may change
-// something.
-func (c *checker) met(some, others []adt.Mode) {
+// recordHeldTogether records pairs of modes, at least one of which may change the value.
+func (c *checker) recordHeldTogether(some, others []adt.Mode) {
 	for _, x := range some {
 		for _, y := range others {
-			if c.changes(x) || c.changes(y) {
-				c.tried[[2]adt.Kind{min(x.Kind(), y.Kind()), max(x.Kind(), y.Kind())}] = true
+			if c.canChange(x) || c.canChange(y) {
+				c.heldTogether[[2]adt.Kind{min(x.Kind(), y.Kind()), max(x.Kind(), y.Kind())}] = true
 			}
 		}
 	}
 }
 
-// untried lists what was declared and never came about. Of a lock that no call
-// needed, strict tells.
-func (c *checker) untried() (out []string) {
+// untriedLocks returns Report.Untried. Locks that no call needed are in Report.Strict.
+func (c *checker) untriedLocks() (out []string) {
 	for _, m := range c.t.Methods {
-		if !c.done[m.Number] {
+		if !c.succeeded[m.Number] {
 			out = append(out, fmt.Sprintf("every call of %s failed; Draw may make up arguments that it takes", m.Name))
 		}
 	}
 	for a := adt.Kind(1); int(a) <= len(c.t.Kinds); a++ {
 		for b := a; int(b) <= len(c.t.Kinds); b++ {
 			ka, kb := &c.t.Kinds[a-1], &c.t.Kinds[b-1]
-			if c.t.Relation(a, b) != 0 && (ka.Changes || kb.Changes) && !c.tried[[2]adt.Kind{a, b}] && c.isNeeded(a) && c.isNeeded(b) {
+			if c.t.Relation(a, b) != 0 && (ka.Changes || kb.Changes) && !c.heldTogether[[2]adt.Kind{a, b}] && c.isNeeded(a) &&
+				c.isNeeded(b) {
 				out = append(out, fmt.Sprintf("%q and %q go together, and were never held beside each other", ka.Name, kb.Name))
 			}
 		}

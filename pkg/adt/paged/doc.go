@@ -1,36 +1,47 @@
-// Package paged is ordered collections of which not all need be in memory.
+// Package paged provides ordered maps that need not be in memory as a whole.
 //
-// Begin with a tree.Map, whose versions share what they have in common. It is
-// stored as one piece, and who wants one member of a hundred thousand reads them
-// all. So cut it into pages, runs of neighbours of some size, each a row of its
-// own that is never changed; what is written again is a new page with a new
-// number. What is left to be read first is the directory: from which key on each
-// page goes, how many elements it has, and how many bytes. A Map is then a small
-// tree of pages, by their first keys, each of which is a tree of elements, or a
-// stub. Since every page knows its count, positions, ranks and sizes still cost
-// O(log n), and one page at most.
+// A tree.Map shares nodes between its versions, but is stored in one piece: reading one of 100,000
+// members would read all of them. So a [Map] can be cut into pages, runs of neighbours of about
+// equal size. Each page is an immutable row of its own; a changed page is written as a new page
+// with a new number. The directory is read first: for each page its first key, the number of its
+// elements and their size. In memory, a Map is a small tree of pages by first key; each page is a
+// tree of elements, or a stub that is not loaded. Every page knows its counts, so positions, ranks
+// and sizes cost O(log n) and at most one page.
 //
 //	Map ── page from "a" ── tree of elements
-//	    ├─ page from "k" ── stub, with changes on top of it
+//	    ├─ page from "k" ── stub, with buffered changes
 //	    └─ page from "t" ── stub
 //
-// Who steps on a stub cannot wait here, since all this is pure. So the call ends
-// by a panic with *Absent, which names the pages that it lacks; who catches it has
-// them read, fills them (Page.Fill), and makes the call again. A stub is shared by
-// all versions of a Map and filled for all of them.
+// # Absent pages
 //
-// A change of an element need not have its page if it is known what was there:
-// whoever has looked the element up in one index of a value knows it of the other.
-// Insert, Drop and Change leave such changes on top of the stub, and the page is
-// made of both when it comes. This is why what becomes visible never has to wait:
-// what a call has looked up stays known, and the rest is left on top. It is also
-// how the log reads changes back: it says of each what was there (Change).
+// This package is pure and cannot wait for a read. An operation that needs an absent page panics
+// with *[Absent], which names the pages. The caller recovers, reads the pages, passes them to
+// Page.Fill and repeats the operation:
 //
-// Store cuts what has changed, and is in memory, into pages anew. Pages that are
-// not in memory stay as they are, and what is on top of them goes into the
-// directory (AppendDirectory, ReadDirectory).
+//	contains s "m"     panic: Absent{page from "k"}
+//	                   the shard reads the page; Fill
+//	contains s "m"     true
 //
-// A Map that is not in pages is a tree.Map and nothing else, and costs as much.
-// Maps that are in pages are not for concurrent use, not even to be read: what is
-// on top of a page is worked into it when the page has come.
+// All versions of a Map share a stub, and Fill loads it for all of them.
+//
+// # Buffered changes
+//
+// An element can be changed without its page if its old state is known, for example because it was
+// looked up in another index of the same value. Insert, Drop and Change buffer such changes at the
+// stub; when the page is loaded, they are applied to it. Therefore making a change visible never
+// waits for a read: the elements that a call has looked up stay known, and all others are buffered.
+// Patches in the log are applied in the same way ([Change]).
+//
+// Store cuts pages that have changed and are in memory into new ones. Absent pages stay as they
+// are, and their buffered changes are stored in the directory (AppendDirectory, ReadDirectory).
+//
+// # Hazards
+//
+//   - A Map in pages is not safe for concurrent use, not even for reading: a read applies the buffered changes of a
+//
+// page that was loaded meanwhile. A Map that is not in pages is a tree.Map, with its costs and
+// guarantees.
+//   - Stored forms never change: see TestEncodingIsStable.
+//
+// Package adt stores sets, maps and sorted sets above a threshold of size with this package.
 package paged

@@ -8,8 +8,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/adt/tree"
 )
 
-// Form is how the elements of a Map are ordered, weighed and stored. What an
-// element counts for in the order is to be its stored length, more or less.
+// Form declares how the elements of a Map are ordered, measured and stored. Order.Bytes should be
+// about the stored length of an element.
 type Form[K, V any] struct {
 	Order       *tree.Order[K, V]
 	AppendKey   func([]byte, K) []byte
@@ -17,48 +17,48 @@ type Form[K, V any] struct {
 	ReadKey     func(*Reader) (K, error)
 	ReadValue   func(*Reader) (V, error)
 
-	pages *tree.Order[K, *page[K, V]]
-	tops  *tree.Order[K, change[V]]
+	pages   *tree.Order[K, *page[K, V]]
+	buffers *tree.Order[K, change[V]]
 }
 
 // NewForm completes a form.
 func NewForm[K, V any](f Form[K, V]) *Form[K, V] {
 	f.pages = &tree.Order[K, *page[K, V]]{Compare: f.Order.Compare, Bytes: func(_ K, p *page[K, V]) int { return p.n }}
-	f.tops = &tree.Order[K, change[V]]{Compare: f.Order.Compare, Bytes: func(_ K, c change[V]) int { return c.there() }}
+	f.buffers = &tree.Order[K, change[V]]{Compare: f.Order.Compare,
+		Bytes: func(_ K, c change[V]) int { return c.elementCount() }}
 	return &f
 }
 
 func (f *Form[K, V]) weigh(k K, v V) int { return f.Order.Bytes(k, v) }
 
-// Map is keys with values, in the order of the keys. It is made by New, Whole or
-// ReadDirectory, and never changes. Methods that lack pages panic with *Absent.
+// Map is an immutable ordered map, made by New, Whole or ReadDirectory. Methods that need absent
+// pages panic with *Absent.
 type Map[K, V any] struct {
-	// whole has all elements, unless there is a directory.
+	// whole has all elements if there is no directory.
 	whole tree.Map[K, V]
 	dir   *directory[K, V]
 }
 
-// directory is the pages of a Map. It never changes.
+// directory has the pages of a Map. It is immutable.
 type directory[K, V any] struct {
 	form *Form[K, V]
-	// pages are by the key from which on they go; the first has whatever comes
-	// before it as well.
+	// pages are ordered by first key. The first page has all smaller keys as well.
 	pages tree.Map[K, *page[K, V]]
-	// bytes is the sum of what they have.
-	bytes int
-	away  *away
+	// bytes is the size of all pages.
+	bytes       int
+	absentBytes *byteCount
 }
 
-// New is a Map that has nothing yet.
+// New returns an empty Map.
 func New[K, V any](o *tree.Order[K, V]) Map[K, V] { return Map[K, V]{whole: tree.New(o)} }
 
-// Whole is a Map of what is in a tree, in one piece.
+// Whole returns a Map of a tree, in one piece.
 func Whole[K, V any](t tree.Map[K, V]) Map[K, V] { return Map[K, V]{whole: t} }
 
 // InPages reports whether the Map is in pages.
 func (m Map[K, V]) InPages() bool { return m.dir != nil }
 
-// Len is the number of keys. O(1).
+// Len returns the number of keys in O(1).
 func (m Map[K, V]) Len() int {
 	if m.dir == nil {
 		return m.whole.Len()
@@ -66,7 +66,7 @@ func (m Map[K, V]) Len() int {
 	return m.dir.pages.Bytes()
 }
 
-// Bytes is the sum of what the elements count for. O(1).
+// Bytes returns the size of all elements in O(1).
 func (m Map[K, V]) Bytes() int {
 	if m.dir == nil {
 		return m.whole.Bytes()
@@ -74,100 +74,100 @@ func (m Map[K, V]) Bytes() int {
 	return m.dir.bytes
 }
 
-// Away is about how many bytes of it are not in memory.
+// Away approximates the number of bytes that are not in memory.
 func (m Map[K, V]) Away() int {
 	if m.dir == nil {
 		return 0
 	}
-	return m.dir.away.bytes
+	return m.dir.absentBytes.bytes
 }
 
-// Missing lists the pages that are not in memory: all of them, or, given keys,
-// those without which it is not known what there is of them.
+// Missing returns the absent pages: all, or, given keys, those needed to look up these keys.
 func (m Map[K, V]) Missing(keys ...K) (out []Page) {
 	if m.Away() == 0 {
 		return nil
 	}
 	if len(keys) == 0 {
 		for _, p := range m.dir.pages.All() {
-			if p.missing() {
+			if p.isAbsent() {
 				out = append(out, p.stub)
 			}
 		}
 		return out
 	}
 	for _, k := range keys {
-		if _, p := m.dir.find(k); p.missing() && !p.top.Has(k) {
+		if _, p := m.dir.find(k); p.isAbsent() && !p.buffered.Has(k) {
 			out = append(out, p.stub)
 		}
 	}
 	return out
 }
 
-// find is the page that a key belongs to, and from where on it goes.
+// find returns the page of a key and the page's first key.
 func (d *directory[K, V]) find(key K) (K, *page[K, V]) {
-	i, there := d.pages.Rank(key)
-	if !there && i > 0 {
+	i, exists := d.pages.Rank(key)
+	if !exists && i > 0 {
 		i--
 	}
 	return d.pages.At(i)
 }
 
-// Get finds a key's value.
-func (m Map[K, V]) Get(key K) (value V, there bool) {
+// Get returns the value of a key.
+func (m Map[K, V]) Get(key K) (value V, exists bool) {
 	if m.dir == nil {
 		return m.whole.Get(key)
 	}
 	_, p := m.dir.find(key)
-	value, there, ok := p.known(key)
+	value, exists, ok := p.lookup(key)
 	if !ok {
 		panic(&Absent{[]Page{p.stub}})
 	}
-	return value, there
+	return value, exists
 }
 
-// Has reports whether there is a key.
+// Has reports whether a key exists.
 func (m Map[K, V]) Has(key K) bool {
-	_, there := m.Get(key)
-	return there
+	_, exists := m.Get(key)
+	return exists
 }
 
-// Put is the Map with a value for a key, in the place of an old one.
+// Put returns the Map with a new value of a key.
 func (m Map[K, V]) Put(key K, value V) Map[K, V] {
 	if m.dir == nil {
 		return Map[K, V]{whole: m.whole.Put(key, value)}
 	}
-	return m.set(key, change[V]{value: value})
+	return m.setElement(key, change[V]{value: value})
 }
 
-// Delete is the Map without a key.
+// Delete returns the Map without a key.
 func (m Map[K, V]) Delete(key K) Map[K, V] {
 	if m.dir == nil {
 		return Map[K, V]{whole: m.whole.Delete(key)}
 	}
-	return m.set(key, change[V]{gone: true})
+	return m.setElement(key, change[V]{deleted: true})
 }
 
-// set changes an element of which the Map itself knows what there was.
-func (m Map[K, V]) set(key K, c change[V]) Map[K, V] {
+// setElement changes an element after looking it up.
+func (m Map[K, V]) setElement(key K, c change[V]) Map[K, V] {
 	from, p := m.dir.find(key)
-	old, there, ok := p.known(key)
+	old, exists, ok := p.lookup(key)
 	switch {
 	case !ok:
 		panic(&Absent{[]Page{p.stub}})
-	case !there && c.gone:
+	case !exists && c.deleted:
 		return m
 	}
-	return m.replace(from, p, p.with(key, c, there, m.dir.form.weigh(key, old)))
+	return m.replacePage(from, p, p.withChange(key, c, exists, m.dir.form.weigh(key, old)))
 }
 
-func (m Map[K, V]) replace(from K, old, p *page[K, V]) Map[K, V] {
+// replacePage returns the Map with another page at a first key.
+func (m Map[K, V]) replacePage(from K, old, p *page[K, V]) Map[K, V] {
 	next := *m.dir
 	next.pages, next.bytes = next.pages.Put(from, p), next.bytes-old.bytes+p.bytes
 	return Map[K, V]{dir: &next}
 }
 
-// Insert is Put of a key that is known not to be there. It lacks no page.
+// Insert is Put for a key that is known to be absent. It needs no page.
 func (m Map[K, V]) Insert(key K, value V) Map[K, V] {
 	if m.dir == nil {
 		return Map[K, V]{whole: m.whole.Put(key, value)}
@@ -175,8 +175,7 @@ func (m Map[K, V]) Insert(key K, value V) Map[K, V] {
 	return m.Change(Change[K, V]{Key: key, Is: true, Value: value})
 }
 
-// Drop is Delete of a key that is known to be there with a value. It lacks no
-// page.
+// Drop is Delete for a key that is known to exist with a value. It needs no page.
 func (m Map[K, V]) Drop(key K, value V) Map[K, V] {
 	if m.dir == nil {
 		return Map[K, V]{whole: m.whole.Delete(key)}
@@ -184,8 +183,8 @@ func (m Map[K, V]) Drop(key K, value V) Map[K, V] {
 	return m.Change(Change[K, V]{Key: key, Was: true, Old: m.dir.form.weigh(key, value)})
 }
 
-// Change is what was told of an element: whether it was there, and what it
-// counted for; and whether it is there now, with which value.
+// Change is a change of an element with known old state: whether it existed and its size then, and
+// whether it exists now and its value.
 type Change[K, V any] struct {
 	Key   K
 	Was   bool
@@ -194,14 +193,13 @@ type Change[K, V any] struct {
 	Value V
 }
 
-// Change is the Map, in pages, after changes, in the order of their keys and no
-// key twice. It lacks no page. It panics with *Damaged if it is known that one of
-// them cannot be.
+// Change applies changes to a Map in pages, in the order of their keys, each key once. It needs no
+// page. It panics with *Damaged if a change contradicts what is in memory.
 func (m Map[K, V]) Change(changes ...Change[K, V]) Map[K, V] {
 	compare := m.dir.form.Order.Compare
 	for len(changes) > 0 {
-		i, there := m.dir.pages.Rank(changes[0].Key)
-		if !there && i > 0 {
+		i, exists := m.dir.pages.Rank(changes[0].Key)
+		if !exists && i > 0 {
 			i--
 		}
 		from, p := m.dir.pages.At(i)
@@ -210,14 +208,14 @@ func (m Map[K, V]) Change(changes ...Change[K, V]) Map[K, V] {
 			next, _ := m.dir.pages.At(i + 1)
 			n, _ = slices.BinarySearchFunc(changes, next, func(c Change[K, V], k K) int { return compare(c.Key, k) })
 		}
-		m = m.replace(from, p, p.after(changes[:n]))
+		m = m.replacePage(from, p, p.withChanges(changes[:n]))
 		changes = changes[n:]
 	}
 	return m
 }
 
-// Rank is how many keys come before one, and whether it is there itself.
-func (m Map[K, V]) Rank(key K) (rank int, there bool) {
+// Rank returns the number of smaller keys, and whether the key exists.
+func (m Map[K, V]) Rank(key K) (rank int, exists bool) {
 	if m.dir == nil {
 		return m.whole.Rank(key)
 	}
@@ -227,41 +225,43 @@ func (m Map[K, V]) Rank(key K) (rank int, there bool) {
 	}
 	_, p := m.dir.pages.At(i)
 	p.mustOpen()
-	rank, there = p.whole.Rank(key)
-	return m.dir.pages.Before(i) + rank, there
+	rank, exists = p.whole.Rank(key)
+	return m.dir.pages.Before(i) + rank, exists
 }
 
-// ahead is how many pages at least are asked for at once by who has walked from
-// one to the next. It is more if he has come a long way. Somewhat arbitrary.
-const ahead = 8
+// readAhead is the minimum number of pages that a walk requests at once after its first page. A
+// longer walk requests as many as it has passed, so the number of rounds is logarithmic. The value
+// is not critical.
+const readAhead = 8
 
-// enter has the page at a place be open to who has begun at another.
-func (d *directory[K, V]) enter(at, begun, step int) *page[K, V] {
+// openAt returns the page at a position, open, for a walk that began at another position.
+func (d *directory[K, V]) openAt(at, begun, step int) *page[K, V] {
 	_, p := d.pages.At(at)
-	ok, err := p.opened()
+	ok, err := p.tryOpen()
 	if err != nil {
 		panic(err)
 	}
 	if ok {
 		return p
 	}
-	lacks := &Absent{[]Page{p.stub}}
+	absent := &Absent{[]Page{p.stub}}
+	// The first page of a walk may be the only one that is read. From the second page on, more
+	// follow.
 	if at != begun {
-		for range max(ahead, step*(at-begun)) {
+		for range max(readAhead, step*(at-begun)) {
 			at += step
 			if at < 0 || at >= d.pages.Len() {
 				break
 			}
-			if _, p := d.pages.At(at); p.missing() {
-				lacks.Pages = append(lacks.Pages, p.stub)
+			if _, p := d.pages.At(at); p.isAbsent() {
+				absent.Pages = append(absent.Pages, p.stub)
 			}
 		}
 	}
-	panic(lacks)
+	panic(absent)
 }
 
-// From visits the elements from a position on, in order. One before the first
-// counts as the first.
+// From visits the elements from a position on, in order. A negative position counts as 0.
 func (m Map[K, V]) From(i int) iter.Seq2[K, V] {
 	if m.dir == nil {
 		return m.whole.From(i)
@@ -270,7 +270,7 @@ func (m Map[K, V]) From(i int) iter.Seq2[K, V] {
 		i = max(i, 0)
 		begun, before := m.dir.pages.Past(i)
 		for at := begun; at < m.dir.pages.Len(); at++ {
-			p := m.dir.enter(at, begun, 1)
+			p := m.dir.openAt(at, begun, 1)
 			for k, v := range p.whole.From(i - before) {
 				if !yield(k, v) {
 					return
@@ -281,8 +281,8 @@ func (m Map[K, V]) From(i int) iter.Seq2[K, V] {
 	}
 }
 
-// Down visits the elements from a position on, in the opposite order. One after
-// the last counts as the last.
+// Down visits the elements from a position down to the first. A position after the last counts as
+// the last.
 func (m Map[K, V]) Down(i int) iter.Seq2[K, V] {
 	if m.dir == nil {
 		return m.whole.Down(i)
@@ -295,7 +295,7 @@ func (m Map[K, V]) Down(i int) iter.Seq2[K, V] {
 		begun, before := m.dir.pages.Past(i)
 		i -= before
 		for at := begun; at >= 0; at-- {
-			p := m.dir.enter(at, begun, -1)
+			p := m.dir.openAt(at, begun, -1)
 			if at != begun {
 				i = p.n - 1
 			}
@@ -314,15 +314,15 @@ func (m Map[K, V]) Ascend(from K) iter.Seq2[K, V] {
 	return m.From(i)
 }
 
-// All visits all elements, in order. It lacks all pages at once.
+// All visits all elements in order. It requests all absent pages at once.
 func (m Map[K, V]) All() iter.Seq2[K, V] {
-	if lacks := m.Missing(); lacks != nil {
-		panic(&Absent{lacks})
+	if absent := m.Missing(); absent != nil {
+		panic(&Absent{absent})
 	}
 	return m.From(0)
 }
 
-// Check tells what is wrong with the Map, nil if nothing is. O(n).
+// Check verifies the invariants of the Map in O(n).
 func (m Map[K, V]) Check() error {
 	if m.dir == nil {
 		return m.whole.Check()
@@ -334,7 +334,7 @@ func (m Map[K, V]) Check() error {
 	bytes, first := 0, true
 	for from, p := range m.dir.pages.All() {
 		bytes += p.bytes
-		if ok, err := p.opened(); err != nil || !ok {
+		if ok, err := p.tryOpen(); err != nil || !ok {
 			if err != nil {
 				return err
 			}
@@ -345,7 +345,8 @@ func (m Map[K, V]) Check() error {
 			return err
 		}
 		if p.whole.Len() != p.n || p.whole.Bytes() != p.bytes {
-			return fmt.Errorf("a page counts %d elements of %d bytes, and has %d of %d", p.n, p.bytes, p.whole.Len(), p.whole.Bytes())
+			return fmt.Errorf("a page counts %d elements of %d bytes, and has %d of %d", p.n, p.bytes, p.whole.Len(),
+				p.whole.Bytes())
 		}
 		for k := range p.whole.All() {
 			if !first && m.dir.form.Order.Compare(k, from) < 0 || last != nil && m.dir.form.Order.Compare(*last, k) >= 0 {

@@ -10,49 +10,46 @@ import (
 
 // Page is a stored page that may not be in memory.
 type Page interface {
-	// Ref is its name.
+	// Ref returns its reference.
 	Ref() entry.PageRef
 	// Filled reports whether it is in memory.
 	Filled() bool
-	// Fill takes its stored form, which is copied. The error says what is wrong
-	// with it; the page is as it was then.
+	// Fill loads its stored form, which is copied. After an error the page is still absent.
 	Fill(row []byte) error
 }
 
-// Absent is the error, and the panic, of what lacks pages.
+// Absent is the error, and the panic value, of an operation that needs absent pages.
 type Absent struct{ Pages []Page }
 
 func (a *Absent) Error() string {
 	return fmt.Sprintf("%d pages of the value are not in memory", len(a.Pages))
 }
 
-// Damaged is the error, and the panic, of what cannot be: pages, and what is
-// said of them elsewhere, contradict each other.
+// Damaged is the error, and the panic value, for stored pages and counts that contradict each
+// other.
 type Damaged struct{ Text string }
 
 func (d *Damaged) Error() string { return d.Text }
 
-// away is what the versions of a Map share: the stored bytes of their pages that
-// are not in memory.
-type away struct{ bytes int }
+// byteCount is shared by the versions of a Map: the size of their absent pages.
+type byteCount struct{ bytes int }
 
 // stub is a stored page.
 type stub[K, V any] struct {
 	form *Form[K, V]
 	ref  entry.PageRef
-	// n and bytes are what it has, content that itself, if filled.
-	n, bytes int
-	filled   bool
-	content  tree.Map[K, V]
-	away     *away
+	// n and bytes count its elements, which are in elements if filled.
+	n, bytes    int
+	filled      bool
+	elements    tree.Map[K, V]
+	absentBytes *byteCount
 }
 
 func (s *stub[K, V]) Ref() entry.PageRef { return s.ref }
 
 func (s *stub[K, V]) Filled() bool { return s.filled }
 
-// pageForm is the first byte of a stored page; a later layout takes another
-// number.
+// pageForm is the first byte of a stored page; a later layout gets another number.
 const pageForm = 1
 
 func (s *stub[K, V]) Fill(row []byte) error {
@@ -77,18 +74,20 @@ func (s *stub[K, V]) Fill(row []byte) error {
 	if err == nil {
 		err = r.End()
 	}
+	// The directory and the page were written together: different counts mean that one of them is
+	// damaged.
 	if err == nil && (n != s.n || content.Bytes() != s.bytes) {
 		err = fmt.Errorf("it has %d elements of %d bytes, and should have %d of %d", n, content.Bytes(), s.n, s.bytes)
 	}
 	if err != nil {
 		return err
 	}
-	s.content, s.filled = content, true
-	s.away.bytes -= s.bytes
+	s.elements, s.filled = content, true
+	s.absentBytes.bytes -= s.bytes
 	return nil
 }
 
-// appendPage writes a page: its version, how many elements it has, and each.
+// appendPage encodes a page: its version, the number of elements, and each element.
 func (f *Form[K, V]) appendPage(b []byte, content tree.Map[K, V]) []byte {
 	b = AppendLength(append(b, pageForm), content.Len())
 	for k, v := range content.All() {
@@ -97,59 +96,60 @@ func (f *Form[K, V]) appendPage(b []byte, content tree.Map[K, V]) []byte {
 	return b
 }
 
-// change is what is on top of a stub: a value, or that there is none.
+// change is a buffered change: a value, or a deletion.
 type change[V any] struct {
-	gone  bool
-	value V
+	deleted bool
+	value   V
 }
 
-// there counts the elements that it leaves, so that a tree of changes knows their
-// number (page.settle).
-func (c change[V]) there() int {
-	if c.gone {
+// elementCount returns the number of elements after the change, so that a tree of changes can count
+// them (see openIfAllBuffered).
+func (c change[V]) elementCount() int {
+	if c.deleted {
 		return 0
 	}
 	return 1
 }
 
-// page is a part of a Map. It never changes, but for open.
+// page is a part of a Map. It is immutable, except that tryOpen applies buffered changes.
 type page[K, V any] struct {
 	stub *stub[K, V]
-	// n and bytes are what it has, with what is on top.
+	// n and bytes count the elements including buffered changes.
 	n, bytes int
-	// top are changes that stub does not have, unless the page is open: then whole
-	// is what it has, and dirty says whether that differs from stub.
-	top         tree.Map[K, change[V]]
+	// buffered are changes that the stub does not have. If the page is open, buffered is empty,
+	// whole has the elements, and dirty reports whether they differ from the stub.
+	buffered    tree.Map[K, change[V]]
 	open, dirty bool
 	whole       tree.Map[K, V]
 }
 
-// opened reports whether the page's elements are known, and works what is on
-// top of its stub into them. The error is a *Damaged.
-func (p *page[K, V]) opened() (bool, error) {
+// tryOpen reports whether the elements of the page are known, and applies the buffered changes if
+// the stub is loaded. The error is a *Damaged.
+func (p *page[K, V]) tryOpen() (bool, error) {
 	if p.open || !p.stub.filled {
 		return p.open, nil
 	}
-	whole := p.stub.content
-	for k, c := range p.top.All() {
-		if c.gone {
+	whole := p.stub.elements
+	for k, c := range p.buffered.All() {
+		if c.deleted {
 			whole = whole.Delete(k)
 		} else {
 			whole = whole.Put(k, c.value)
 		}
 	}
 	if whole.Len() != p.n || whole.Bytes() != p.bytes {
-		return false, &Damaged{fmt.Sprintf("a page has %d elements of %d bytes with what has changed, and should have %d of %d",
-			whole.Len(), whole.Bytes(), p.n, p.bytes)}
+		return false, &Damaged{
+			fmt.Sprintf("a page has %d elements of %d bytes with what has changed, and should have %d of %d",
+				whole.Len(), whole.Bytes(), p.n, p.bytes)}
 	}
-	p.whole, p.open, p.dirty = whole, true, p.top.Len() > 0
-	p.top = tree.New(p.stub.form.tops)
+	p.whole, p.open, p.dirty = whole, true, p.buffered.Len() > 0
+	p.buffered = tree.New(p.stub.form.buffers)
 	return true, nil
 }
 
-// mustOpen panics unless the page's elements are known.
+// mustOpen panics unless the elements of the page are known.
 func (p *page[K, V]) mustOpen() {
-	switch ok, err := p.opened(); {
+	switch ok, err := p.tryOpen(); {
 	case err != nil:
 		panic(err)
 	case !ok:
@@ -157,28 +157,27 @@ func (p *page[K, V]) mustOpen() {
 	}
 }
 
-// known finds out what a page has of a key, without its elements if need be;
-// ok is false if that cannot be told without them.
-func (p *page[K, V]) known(key K) (value V, there, ok bool) {
-	open, err := p.opened()
+// lookup finds a key, without loading the page if possible; ok is false if the page must be loaded.
+func (p *page[K, V]) lookup(key K) (value V, exists, ok bool) {
+	open, err := p.tryOpen()
 	if err != nil {
 		panic(err)
 	}
 	if open {
-		value, there = p.whole.Get(key)
-		return value, there, true
+		value, exists = p.whole.Get(key)
+		return value, exists, true
 	}
-	c, ok := p.top.Get(key)
-	return c.value, ok && !c.gone, ok
+	c, ok := p.buffered.Get(key)
+	return c.value, ok && !c.deleted, ok
 }
 
-// with is the page after a change of an element that counted for old bytes, or
-// was not there. The page does not need to be open.
-func (p *page[K, V]) with(key K, c change[V], was bool, old int) *page[K, V] {
+// withChange returns the page after a change of an element that had old bytes (was), or was absent.
+// The page need not be open.
+func (p *page[K, V]) withChange(key K, c change[V], was bool, old int) *page[K, V] {
 	next := *p
 	if p.open {
 		next.dirty = true
-		if c.gone {
+		if c.deleted {
 			next.whole = p.whole.Delete(key)
 		} else {
 			next.whole = p.whole.Put(key, c.value)
@@ -186,30 +185,30 @@ func (p *page[K, V]) with(key K, c change[V], was bool, old int) *page[K, V] {
 		next.n, next.bytes = next.whole.Len(), next.whole.Bytes()
 		return &next
 	}
-	next.top = p.top.Put(key, c)
+	next.buffered = p.buffered.Put(key, c)
 	if was {
 		next.n, next.bytes = next.n-1, next.bytes-old
 	}
-	if !c.gone {
+	if !c.deleted {
 		next.n, next.bytes = next.n+1, next.bytes+p.stub.form.weigh(key, c.value)
 	}
-	next.settle()
+	next.openIfAllBuffered()
 	return &next
 }
 
-// after is the page after changes, in order. It panics with *Damaged.
-func (p *page[K, V]) after(changes []Change[K, V]) *page[K, V] {
+// withChanges returns the page after changes, in order. It panics with *Damaged.
+func (p *page[K, V]) withChanges(changes []Change[K, V]) *page[K, V] {
 	for i := range changes {
 		c := &changes[i]
-		v, there, ok := p.known(c.Key)
-		if ok && (there != c.Was || there && p.stub.form.weigh(c.Key, v) != c.Old) {
-			panic(&Damaged{fmt.Sprintf("an element that was there (%v) is changed as if it had been (%v)", there, c.Was)})
+		v, exists, ok := p.lookup(c.Key)
+		if ok && (exists != c.Was || exists && p.stub.form.weigh(c.Key, v) != c.Old) {
+			panic(&Damaged{fmt.Sprintf("an element that was there (%v) is changed as if it had been (%v)", exists, c.Was)})
 		}
-		if !p.open && i == 0 && p.top.Len() == 0 && len(changes) > 1 {
-			p = p.topped(changes)
+		if !p.open && i == 0 && p.buffered.Len() == 0 && len(changes) > 1 {
+			p = p.withBufferedChanges(changes)
 			break
 		}
-		p = p.with(c.Key, change[V]{gone: !c.Is, value: c.Value}, c.Was, c.Old)
+		p = p.withChange(c.Key, change[V]{deleted: !c.Is, value: c.Value}, c.Was, c.Old)
 	}
 	if p.n < 0 || p.bytes < 0 || p.n == 0 && p.bytes > 0 {
 		panic(&Damaged{"a page has less than nothing with what has changed"})
@@ -217,11 +216,12 @@ func (p *page[K, V]) after(changes []Change[K, V]) *page[K, V] {
 	return p
 }
 
-// topped is a page of which nothing is known with changes on top, all at once.
-func (p *page[K, V]) topped(changes []Change[K, V]) *page[K, V] {
+// withBufferedChanges returns an absent page without buffered changes after changes, building the
+// buffer in one pass.
+func (p *page[K, V]) withBufferedChanges(changes []Change[K, V]) *page[K, V] {
 	next := *p
 	rest := changes
-	top, err := tree.Build(p.stub.form.tops, len(changes), func() (k K, x change[V], err error) {
+	top, err := tree.Build(p.stub.form.buffers, len(changes), func() (k K, x change[V], err error) {
 		c := &rest[0]
 		rest = rest[1:]
 		if c.Was {
@@ -230,36 +230,35 @@ func (p *page[K, V]) topped(changes []Change[K, V]) *page[K, V] {
 		if c.Is {
 			next.n, next.bytes = next.n+1, next.bytes+p.stub.form.weigh(c.Key, c.Value)
 		}
-		return c.Key, change[V]{gone: !c.Is, value: c.Value}, nil
+		return c.Key, change[V]{deleted: !c.Is, value: c.Value}, nil
 	})
 	if err != nil {
 		panic(&Damaged{err.Error()})
 	}
-	next.top = top
-	next.settle()
+	next.buffered = top
+	next.openIfAllBuffered()
 	return &next
 }
 
-// settle opens a page of which all that is left is on top, whatever is stored. It
-// does so in each version in which that is so: what is known to be nowhere in a
-// page that has been emptied is then known of the versions before as well, as far
-// back as the elements were that it has lost (adt.Patch).
-func (p *page[K, V]) settle() {
-	if p.open || p.top.Bytes() != p.n {
+// openIfAllBuffered opens a page of which all remaining elements are buffered, whatever is stored.
+// It does so in every version for which that holds: if a key is known to be absent from an emptied
+// page, earlier versions know it as well, back to those that had the removed elements (adt.Patch
+// relies on it).
+func (p *page[K, V]) openIfAllBuffered() {
+	if p.open || p.buffered.Bytes() != p.n {
 		return
 	}
 	whole := tree.New(p.stub.form.Order)
-	for k, c := range p.top.All() {
-		if !c.gone {
+	for k, c := range p.buffered.All() {
+		if !c.deleted {
 			whole = whole.Put(k, c.value)
 		}
 	}
 	if whole.Bytes() != p.bytes {
-		return // it contradicts itself, which is told when it is read
+		return // damaged; the error is reported when the page is read
 	}
-	p.open, p.dirty, p.whole, p.top = true, true, whole, tree.New(p.stub.form.tops)
+	p.open, p.dirty, p.whole, p.buffered = true, true, whole, tree.New(p.stub.form.buffers)
 }
 
-// missing reports whether the page's elements are not known, and its stub is not
-// in memory.
-func (p *page[K, V]) missing() bool { return !p.open && !p.stub.filled }
+// isAbsent reports whether the elements of the page are unknown and its stub is not loaded.
+func (p *page[K, V]) isAbsent() bool { return !p.open && !p.stub.filled }

@@ -8,85 +8,83 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 )
 
-// Storing is how pages are made.
+// Storing configures how pages are made.
 type Storing struct {
-	// Bytes is how much a page has, more or less.
+	// Bytes is the approximate size of a page.
 	Bytes int
-	// Put takes the stored form of a new page and names it.
+	// Put stores the encoded form of a new page and returns its reference.
 	Put func(row []byte) entry.PageRef
-	// Forget has what is on top of pages that are not in memory be lost, for a
-	// mutant.
+	// Forget is a planted fault: buffered changes of absent pages are lost.
 	Forget bool
 }
 
-// Store is the Map, in pages, none of which has changed in memory since it was
-// stored: those that had are cut anew. What is on top of pages that are not in
-// memory stays there. It lacks no page, and what could be looked up in m can be
-// looked up in it: where something was known, a page that is in memory goes on.
+// Store returns the Map in pages that are all stored: pages that have changed in memory are cut
+// anew. Buffered changes of absent pages stay buffered. It needs no page, and every key that could
+// be looked up in m can be looked up in the result: where keys are known, there is an open page.
 func (m Map[K, V]) Store(f *Form[K, V], to *Storing) Map[K, V] {
-	s := storer[K, V]{Storing: to, form: f, run: tree.New(f.Order), away: &away{}}
+	s := storer[K, V]{Storing: to, form: f, run: tree.New(f.Order), absentBytes: &byteCount{}}
 	if m.dir == nil {
 		s.run = m.whole
 		if s.run.Len() > 0 {
-			s.from, _ = s.run.At(0)
+			s.runFrom, _ = s.run.At(0)
 		}
-		s.running = true
-		s.cut(nil)
-		return s.done()
+		s.hasRun = true
+		s.cutRun(nil)
+		return s.directory()
 	}
 	for from, p := range m.dir.pages.All() {
-		switch ok, err := p.opened(); {
-		case !ok || err != nil: // what contradicts itself stays as it is, and is told when somebody looks
-			s.cut(p)
-			s.keep(from, p)
+		switch ok, err := p.tryOpen(); {
+		case !ok || err != nil: // a damaged page is kept; the error is reported when it is read
+			s.cutRun(p)
+			s.keepPage(from, p)
 		case p.dirty, s.run.Len() > 0 && s.run.Bytes() < to.Bytes/2:
-			if !s.running {
-				s.running, s.from = true, from
+			if !s.hasRun {
+				s.hasRun, s.runFrom = true, from
 			}
 			s.run = s.run.Join(p.whole)
 		default:
-			s.cut(p)
-			s.keep(from, p)
+			s.cutRun(p)
+			s.keepPage(from, p)
 		}
 	}
-	s.cut(nil)
-	return s.done()
+	s.cutRun(nil)
+	return s.directory()
 }
 
-// storer makes a directory, page by page.
+// storer builds a directory page by page.
 type storer[K, V any] struct {
 	*Storing
-	form *Form[K, V]
-	away *away
-	// run are neighbours that are to be cut into pages, from a key on. There may
-	// be a run of nothing.
-	running bool
-	run     tree.Map[K, V]
-	from    K
-	froms   []K
-	pages   []*page[K, V]
-	bytes   int
+	form        *Form[K, V]
+	absentBytes *byteCount
+	// hasRun: run is to be cut into pages; it can be empty. Its first key is runFrom.
+	hasRun    bool
+	run       tree.Map[K, V]
+	runFrom   K
+	firstKeys []K
+	pages     []*page[K, V]
+	bytes     int
 }
 
-// keep takes a page as it is. It is counted among the new Map's from now on: those
-// that are left out must not be.
-func (s *storer[K, V]) keep(from K, p *page[K, V]) {
+// keepPage adds a page unchanged. From now on it counts for the new Map's absentBytes; those of
+// pages that are left out must not count.
+func (s *storer[K, V]) keepPage(from K, p *page[K, V]) {
+	// The planted fault: the directory is written without the buffered changes.
 	if s.Forget && !p.open {
-		p = &page[K, V]{stub: p.stub, n: p.stub.n, bytes: p.stub.bytes, top: tree.New(s.form.tops)}
+		p = &page[K, V]{stub: p.stub, n: p.stub.n, bytes: p.stub.bytes, buffered: tree.New(s.form.buffers)}
 	}
-	p.stub.away = s.away
+	p.stub.absentBytes = s.absentBytes
 	if !p.stub.filled {
-		s.away.bytes += p.stub.bytes
+		s.absentBytes.bytes += p.stub.bytes
 	}
-	s.froms, s.pages = append(s.froms, from), append(s.pages, p)
+	s.firstKeys, s.pages = append(s.firstKeys, from), append(s.pages, p)
 	s.bytes += p.bytes
 }
 
-// cut makes pages of the run, as equal as may be; next is what follows it. A run
-// of nothing becomes a page all the same if its keys would else belong to one that
-// is not in memory.
-func (s *storer[K, V]) cut(next *page[K, V]) {
-	if !s.running {
+// cutRun makes pages of about equal size of the run; next is the page after it. An empty run
+// becomes an empty page if its keys would otherwise belong to an absent page: they are known to be
+// absent, and must stay known.
+func (s *storer[K, V]) cutRun(next *page[K, V]) {
+	if !s.hasRun {
 		return
 	}
 	if n := len(s.pages); n > 0 {
@@ -100,53 +98,54 @@ func (s *storer[K, V]) cut(next *page[K, V]) {
 			end, _ = s.run.Past(s.run.Bytes() / n * (i + 1))
 		}
 		if begin < end {
-			s.page(s.run.Slice(begin, end))
+			s.addPage(s.run.Slice(begin, end))
 		}
 		begin = max(begin, end)
 	}
 	if s.run.Len() == 0 && next != nil && !next.open {
-		s.page(s.run)
+		s.addPage(s.run)
 	}
-	s.run, s.running = tree.New(s.form.Order), false
+	s.run, s.hasRun = tree.New(s.form.Order), false
 }
 
-// page makes a page of a part of the run. The first goes on from where the run
-// did.
-func (s *storer[K, V]) page(content tree.Map[K, V]) {
+// addPage makes a page of a part of the run. The first one starts where the run did.
+func (s *storer[K, V]) addPage(content tree.Map[K, V]) {
 	row := s.form.appendPage(make([]byte, 0, content.Bytes()+8), content)
-	x := &stub[K, V]{form: s.form, ref: s.Put(row), n: content.Len(), bytes: content.Bytes(), filled: true, content: content, away: s.away}
+	x := &stub[K, V]{form: s.form, ref: s.Put(row), n: content.Len(), bytes: content.Bytes(), filled: true,
+		elements: content, absentBytes: s.absentBytes}
 	if content.Len() > 0 {
-		if first, _ := content.At(0); !s.running || s.form.Order.Compare(first, s.from) < 0 {
-			s.from = first // the first page of all has what comes before it as well
+		if first, _ := content.At(0); !s.hasRun || s.form.Order.Compare(first, s.runFrom) < 0 {
+			s.runFrom = first // the first page of the Map has all smaller keys as well
 		}
 	}
-	s.running = false
-	s.keep(s.from, &page[K, V]{stub: x, n: x.n, bytes: x.bytes, open: true, dirty: x.n == 0, whole: content, top: tree.New(s.form.tops)})
+	s.hasRun = false
+	s.keepPage(s.runFrom, &page[K, V]{stub: x, n: x.n, bytes: x.bytes, open: true, dirty: x.n == 0, whole: content,
+		buffered: tree.New(s.form.buffers)})
 }
 
-func (s *storer[K, V]) done() Map[K, V] {
+func (s *storer[K, V]) directory() Map[K, V] {
 	if len(s.pages) == 0 {
-		return New(s.form.Order) // nothing is not in pages
+		return New(s.form.Order) // an empty Map is not in pages
 	}
 	i := -1
 	pages, err := tree.Build(s.form.pages, len(s.pages), func() (K, *page[K, V], error) {
 		i++
-		return s.froms[i], s.pages[i], nil
+		return s.firstKeys[i], s.pages[i], nil
 	})
 	if err != nil {
-		panic(err) // pages stay in the order in which they were
+		panic(err) // cannot happen: the order of the pages has not changed
 	}
-	return Map[K, V]{dir: &directory[K, V]{form: s.form, pages: pages, bytes: s.bytes, away: s.away}}
+	return Map[K, V]{dir: &directory[K, V]{form: s.form, pages: pages, bytes: s.bytes, absentBytes: s.absentBytes}}
 }
 
-// InOne is the Map in one piece; ok is false if that lacks pages.
+// InOne returns the Map in one piece; ok is false if pages are absent.
 func (m Map[K, V]) InOne() (one Map[K, V], ok bool) {
 	if m.dir == nil {
 		return m, true
 	}
 	out := tree.New(m.dir.form.Order)
 	for _, p := range m.dir.pages.All() {
-		if ok, err := p.opened(); err != nil || !ok {
+		if ok, err := p.tryOpen(); err != nil || !ok {
 			return m, false
 		}
 		out = out.Join(p.whole)
@@ -154,25 +153,24 @@ func (m Map[K, V]) InOne() (one Map[K, V], ok bool) {
 	return Whole(out), true
 }
 
-// Tops lists the pages that are not in memory and have changes on top, and about
-// how many bytes those take.
+// Tops returns the absent pages with buffered changes, and the approximate size of these changes.
 func (m Map[K, V]) Tops() (pages []Page, bytes int) {
 	if m.Away() == 0 {
 		return nil, 0
 	}
 	for _, p := range m.dir.pages.All() {
-		if p.top.Len() == 0 || p.stub.filled {
+		if p.buffered.Len() == 0 || p.stub.filled {
 			continue
 		}
 		pages = append(pages, p.stub)
-		for k, c := range p.top.All() {
+		for k, c := range p.buffered.All() {
 			bytes += m.dir.form.weigh(k, c.value)
 		}
 	}
 	return pages, bytes
 }
 
-// AppendRefs appends the names of the Map's pages, in their order.
+// AppendRefs appends the references to the Map's pages, in order.
 func (m Map[K, V]) AppendRefs(out []entry.PageRef) []entry.PageRef {
 	if m.dir == nil {
 		return out
@@ -183,10 +181,10 @@ func (m Map[K, V]) AppendRefs(out []entry.PageRef) []entry.PageRef {
 	return out
 }
 
-// AppendDirectory writes a Map that Store has made, and that has something: the number of its pages, and
-// of each the key from which on it goes, how many elements are stored in it, of
-// how many bytes, and what is on top: the number of changes, and if there are any,
-// how many elements of how many bytes there are with them, and each change.
+// AppendDirectory encodes the directory of a Map that Store has returned: the number of pages, and
+// for each its first key, the number and size of its stored elements, and its number of buffered
+// changes; if there are any, also the number and size of the elements including them, and each
+// change.
 func (m Map[K, V]) AppendDirectory(b []byte) []byte {
 	if m.dir == nil {
 		return AppendLength(b, 0)
@@ -195,14 +193,14 @@ func (m Map[K, V]) AppendDirectory(b []byte) []byte {
 	b = AppendLength(b, m.dir.pages.Len())
 	for from, p := range m.dir.pages.All() {
 		b = AppendLength(AppendLength(f.AppendKey(b, from), p.stub.n), p.stub.bytes)
-		b = AppendLength(b, p.top.Len())
-		if p.top.Len() == 0 {
+		b = AppendLength(b, p.buffered.Len())
+		if p.buffered.Len() == 0 {
 			continue
 		}
 		b = AppendLength(AppendLength(b, p.n), p.bytes)
-		for k, c := range p.top.All() {
+		for k, c := range p.buffered.All() {
 			b = f.AppendKey(b, k)
-			if c.gone {
+			if c.deleted {
 				b = append(b, 0)
 			} else {
 				b = f.AppendValue(append(b, 1), c.value)
@@ -212,16 +210,16 @@ func (m Map[K, V]) AppendDirectory(b []byte) []byte {
 	return b
 }
 
-// most is more than any count of a Map, and few enough of them to be added.
-const most = math.MaxInt32
+// maxCount bounds every count of a Map, so that sums do not overflow.
+const maxCount = math.MaxInt32
 
 var (
-	errPages   = errors.New("its pages are not as many as it says")
-	errNothing = errors.New("it has changes of a page of which nothing is left")
+	errPages     = errors.New("its pages are not as many as it says")
+	errEmptyPage = errors.New("it has changes of a page of which nothing is left")
 )
 
-// ReadDirectory reads what AppendDirectory wrote. The pages' names are taken from
-// the beginning of refs.
+// ReadDirectory decodes what AppendDirectory encoded. It takes the references to the pages from the
+// start of refs.
 func ReadDirectory[K, V any](f *Form[K, V], r *Reader, refs *[]entry.PageRef) (m Map[K, V], err error) {
 	n, err := r.Count(4)
 	if err == nil && (n == 0 || n > len(*refs)) {
@@ -230,7 +228,7 @@ func ReadDirectory[K, V any](f *Form[K, V], r *Reader, refs *[]entry.PageRef) (m
 	if err != nil {
 		return m, err
 	}
-	d := &directory[K, V]{form: f, away: &away{}}
+	d := &directory[K, V]{form: f, absentBytes: &byteCount{}}
 	d.pages, err = tree.Build(f.pages, n, func() (from K, p *page[K, V], err error) {
 		from, err = f.ReadKey(r)
 		if err == nil {
@@ -239,8 +237,8 @@ func ReadDirectory[K, V any](f *Form[K, V], r *Reader, refs *[]entry.PageRef) (m
 		if err != nil {
 			return from, nil, err
 		}
-		p.stub.ref, p.stub.away, *refs = (*refs)[0], d.away, (*refs)[1:]
-		d.away.bytes += p.stub.bytes
+		p.stub.ref, p.stub.absentBytes, *refs = (*refs)[0], d.absentBytes, (*refs)[1:]
+		d.absentBytes.bytes += p.stub.bytes
 		d.bytes += p.bytes
 		return from, p, nil
 	})
@@ -248,43 +246,43 @@ func ReadDirectory[K, V any](f *Form[K, V], r *Reader, refs *[]entry.PageRef) (m
 }
 
 func readPage[K, V any](f *Form[K, V], r *Reader) (p *page[K, V], err error) {
-	var tops int
-	p = &page[K, V]{stub: &stub[K, V]{form: f}, top: tree.New(f.tops)}
+	var bufferedCount int
+	p = &page[K, V]{stub: &stub[K, V]{form: f}, buffered: tree.New(f.buffers)}
 	p.stub.n, p.stub.bytes, err = readCounts(r)
 	if err == nil {
-		tops, err = r.Count(2)
+		bufferedCount, err = r.Count(2)
 	}
 	p.n, p.bytes = p.stub.n, p.stub.bytes
-	if err != nil || tops == 0 {
-		p.settle()
+	if err != nil || bufferedCount == 0 {
+		p.openIfAllBuffered()
 		return p, err
 	}
 	p.n, p.bytes, err = readCounts(r)
 	if err != nil {
 		return p, err
 	}
-	p.top, err = tree.Build(f.tops, tops, func() (k K, c change[V], err error) {
+	p.buffered, err = tree.Build(f.buffers, bufferedCount, func() (k K, c change[V], err error) {
 		k, err = f.ReadKey(r)
 		if err != nil {
 			return k, c, err
 		}
-		there, err := r.Byte()
+		exists, err := r.Byte()
 		switch {
 		case err != nil:
-		case there == 1:
+		case exists == 1:
 			c.value, err = f.ReadValue(r)
-		case there == 0:
-			c.gone = true
+		case exists == 0:
+			c.deleted = true
 		default:
 			err = ErrNumber
 		}
 		return k, c, err
 	})
 	if err == nil && p.n == 0 {
-		err = errNothing
+		err = errEmptyPage
 	}
 	if err == nil {
-		p.settle()
+		p.openIfAllBuffered()
 	}
 	return p, err
 }
@@ -294,7 +292,7 @@ func readCounts(r *Reader) (n, bytes int, err error) {
 	if err == nil {
 		bytes, err = r.Length()
 	}
-	if err == nil && (n > most || bytes > most) {
+	if err == nil && (n > maxCount || bytes > maxCount) {
 		err = ErrCount
 	}
 	return n, bytes, err

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 )
 
-// What is wrong with a stored form.
+// Errors of decoding.
 var (
 	ErrShort  = errors.New("it ends too early")
 	ErrNumber = errors.New("a number is not as it is written")
@@ -15,36 +15,35 @@ var (
 	ErrRest   = errors.New("there are bytes after its end")
 )
 
-// UnsignedBytes is the length of an unsigned number as it is stored.
+// UnsignedBytes returns the encoded length of an unsigned number.
 func UnsignedBytes(u uint64) int { return (bits.Len64(u|1) + 6) / 7 }
 
-// TextBytes is the length of bytes as they are stored, behind their length.
+// TextBytes returns the encoded length of bytes with their length.
 func TextBytes(s string) int { return UnsignedBytes(uint64(len(s))) + len(s) }
 
-// NumberBytes is the length of a number with its sign as it is stored.
+// NumberBytes returns the encoded length of a signed number.
 func NumberBytes(n int64) int { return UnsignedBytes(zigzag(n)) }
 
-// zigzag has small numbers of both signs be small unsigned ones.
+// zigzag maps small numbers of both signs to small unsigned numbers.
 func zigzag(n int64) uint64 { return uint64(n)<<1 ^ uint64(n>>63) }
 
-// AppendText appends bytes behind their length.
+// AppendText appends the length of bytes, and the bytes.
 func AppendText(b []byte, s string) []byte { return append(AppendLength(b, len(s)), s...) }
 
-// AppendNumber appends a number with its sign.
+// AppendNumber appends a signed number.
 func AppendNumber(b []byte, n int64) []byte { return binary.AppendUvarint(b, zigzag(n)) }
 
 // AppendLength appends a number that is not negative.
 func AppendLength(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
 
-// Reader reads a stored form from its beginning. What it gives are parts of
-// Rest.
+// Reader decodes a stored form from its start. The strings that it returns share memory with Rest.
 type Reader struct {
-	// Rest is what has not been read.
+	// Rest is the part that has not been read.
 	Rest string
 }
 
-// Count reads how many elements of at least so many bytes follow. Forms that
-// promise more than they can hold are refused before memory is taken for them.
+// Count reads the number of elements, each of at least least bytes. A number that Rest cannot
+// contain is rejected before memory is allocated for it.
 func (r *Reader) Count(least int) (int, error) {
 	n, err := r.Length()
 	if err == nil && n > len(r.Rest)/least {
@@ -63,7 +62,7 @@ func (r *Reader) Byte() (byte, error) {
 	return b, nil
 }
 
-// Length reads what AppendLength wrote, and nothing else.
+// Length reads what AppendLength wrote.
 func (r *Reader) Length() (int, error) {
 	u, err := r.Unsigned()
 	if err == nil && u > math.MaxInt {
@@ -78,8 +77,8 @@ func (r *Reader) Number() (int64, error) {
 	return int64(u>>1) ^ -int64(u&1), err
 }
 
-// Unsigned reads a number of 7 bits a byte, the least first, in as few bytes as
-// there can be.
+// Unsigned reads a number of 7 bits per byte, least significant first. Only the shortest encoding
+// is accepted, so each value has one stored form.
 func (r *Reader) Unsigned() (u uint64, err error) {
 	for i := range min(len(r.Rest), 10) {
 		c := r.Rest[i]
@@ -113,7 +112,7 @@ func (r *Reader) Text() (string, error) {
 	return out, nil
 }
 
-// End tells whether all was read.
+// End returns an error if Rest is not empty.
 func (r *Reader) End() error {
 	if r.Rest != "" {
 		return ErrRest

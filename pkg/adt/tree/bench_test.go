@@ -11,7 +11,8 @@ func benchmarked(b *testing.B, each func(b *testing.B, m Map[int, struct{}], n i
 	for _, n := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprintf("of=%d", n), func(b *testing.B) {
 			i := 0
-			m, _ := Build(&Order[int, struct{}]{Compare: cmp.Compare[int]}, n, func() (int, struct{}, error) { i += 2; return i, struct{}{}, nil })
+			m, _ := Build(&Order[int, struct{}]{Compare: cmp.Compare[int]}, n,
+				func() (int, struct{}, error) { i += 2; return i, struct{}{}, nil })
 			b.ReportAllocs()
 			each(b, m, n)
 		})
@@ -62,6 +63,7 @@ func BenchmarkBuild(b *testing.B) {
 	i := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _ = Build(&Order[int, struct{}]{Compare: cmp.Compare[int]}, 100_000, func() (int, struct{}, error) { i++; return i, struct{}{}, nil })
+		_, _ = Build(&Order[int, struct{}]{Compare: cmp.Compare[int]}, 100_000,
+			func() (int, struct{}, error) { i++; return i, struct{}{}, nil })
 	}
 }

@@ -6,12 +6,11 @@ import (
 	"iter"
 )
 
-// Order is what a Map goes by. It is the same for all versions of a Map.
+// Order is the order of a Map's keys, the same for all its versions.
 type Order[K, V any] struct {
-	// Compare is negative if a comes before b, 0 if they are the same key, and
-	// positive if a comes after b.
+	// Compare is negative if a comes before b, 0 if they are equal, and positive if a comes after b.
 	Compare func(a, b K) int
-	// Bytes is what an element counts for in Map.Bytes; nil: nothing.
+	// Bytes is the size of an element in Map.Bytes; nil: 0.
 	Bytes func(K, V) int
 }
 
@@ -22,26 +21,25 @@ func (o *Order[K, V]) weigh(k K, v V) int {
 	return o.Bytes(k, v)
 }
 
-// Map is keys with values, in the order of the keys. It is made by New or Build,
-// and never changes.
+// Map is an immutable map in the order of its keys. It is made by New or Build.
 type Map[K, V any] struct {
 	order *Order[K, V]
 	root  *node[K, V]
 }
 
-// New is a Map that has nothing yet. The order is kept.
+// New returns an empty Map. It retains the order.
 func New[K, V any](o *Order[K, V]) Map[K, V] { return Map[K, V]{order: o} }
 
-// ErrOrder is the error of a Build whose keys do not come in order.
+// ErrOrder is the error of Build if the keys are not in order.
 var ErrOrder = errors.New("the keys are not in order, each once")
 
-// Build is a Map of n elements that next gives one after the other, in the order
-// of their keys and no key twice. It takes O(n), and stops at an error of next.
-// Memory is taken as elements come, not by what n promises.
+// Build returns a Map of n elements from next, in the order of their keys and each key once, in
+// O(n). It stops at an error of next. Memory is allocated as elements arrive: n may come from
+// damaged data.
 func Build[K, V any](o *Order[K, V], n int, next func() (K, V, error)) (Map[K, V], error) {
 	var last K
 	first := true
-	b := builder[K, V]{rest: n, weigh: o.weigh, next: func() (K, V, error) {
+	b := builder[K, V]{remaining: n, weigh: o.weigh, next: func() (K, V, error) {
 		k, v, err := next()
 		if err == nil && !first && o.Compare(last, k) >= 0 {
 			err = ErrOrder
@@ -56,13 +54,13 @@ func Build[K, V any](o *Order[K, V], n int, next func() (K, V, error)) (Map[K, V
 	return Map[K, V]{order: o, root: root}, nil
 }
 
-// Len is the number of keys. O(1).
+// Len returns the number of keys in O(1).
 func (m Map[K, V]) Len() int { return m.root.count() }
 
-// Bytes is the sum of what the elements count for, by the Order. O(1).
+// Bytes returns the size of all elements in O(1).
 func (m Map[K, V]) Bytes() int { return m.root.size() }
 
-// Get finds a key's value. O(log n).
+// Get returns the value of a key in O(log n).
 func (m Map[K, V]) Get(key K) (value V, ok bool) {
 	for n := m.root; n != nil; {
 		switch c := m.order.Compare(key, n.key); {
@@ -77,19 +75,19 @@ func (m Map[K, V]) Get(key K) (value V, ok bool) {
 	return value, false
 }
 
-// Has reports whether there is a key. O(log n).
+// Has reports whether a key exists, in O(log n).
 func (m Map[K, V]) Has(key K) bool {
 	_, ok := m.Get(key)
 	return ok
 }
 
-// Put is the Map with a value for a key, in the place of an old one. O(log n).
+// Put returns the Map with a new value of a key, in O(log n).
 func (m Map[K, V]) Put(key K, value V) Map[K, V] {
 	m.root = m.put(m.root, &node[K, V]{key: key, value: value, len: 1, bytes: m.order.weigh(key, value)})
 	return m
 }
 
-// put puts the one element of leaf into a tree.
+// put adds the element of leaf to a tree, or replaces the one with its key.
 func (m Map[K, V]) put(n, leaf *node[K, V]) *node[K, V] {
 	if n == nil {
 		return leaf
@@ -100,10 +98,10 @@ func (m Map[K, V]) put(n, leaf *node[K, V]) *node[K, V] {
 	case c > 0:
 		return link(n.left, n, m.put(n.right, leaf))
 	}
-	return leaf.with(n.left, n.right)
+	return leaf.withChildren(n.left, n.right)
 }
 
-// Delete is the Map without a key. O(log n).
+// Delete returns the Map without a key, in O(log n).
 func (m Map[K, V]) Delete(key K) Map[K, V] {
 	m.root = m.delete(m.root, key)
 	return m
@@ -122,8 +120,7 @@ func (m Map[K, V]) delete(n *node[K, V], key K) *node[K, V] {
 	return concat(n.left, n.right)
 }
 
-// Rank is how many keys come before one, and whether it is there itself.
-// O(log n).
+// Rank returns the number of smaller keys, and whether the key exists, in O(log n).
 func (m Map[K, V]) Rank(key K) (rank int, ok bool) {
 	for n := m.root; n != nil; {
 		switch c := m.order.Compare(key, n.key); {
@@ -139,58 +136,56 @@ func (m Map[K, V]) Rank(key K) (rank int, ok bool) {
 	return rank, false
 }
 
-// At is the element at a position from 0 to Len()-1; others panic. O(log n).
+// At returns the element at a position from 0 to Len()-1, and panics for others. O(log n).
 func (m Map[K, V]) At(i int) (K, V) {
-	n := m.root.at(within(i, m.Len()))
+	n := m.root.at(checkPosition(i, m.Len()))
 	return n.key, n.value
 }
 
-// Before is what the first i elements count for in Bytes. O(log n).
-func (m Map[K, V]) Before(i int) int { return m.root.before(i) }
+// Before returns the size of the first i elements in O(log n).
+func (m Map[K, V]) Before(i int) int { return m.root.bytesBefore(i) }
 
-// Past is the position of the first element with which the elements up to it
-// count for more than some bytes, and what those before it count for; Len() and
-// Bytes() if all do not. O(log n).
-func (m Map[K, V]) Past(bytes int) (i, before int) { return m.root.past(bytes) }
+// Past returns the position of the first element at which the size of the elements up to and
+// including it exceeds bytes, and the size of those before it; Len() and Bytes() if none does.
+// O(log n).
+func (m Map[K, V]) Past(bytes int) (i, before int) { return m.root.positionPast(bytes) }
 
-// From visits the elements from a position on, in order. One before the first
-// counts as the first. O(log n), and O(1) for each.
+// From visits the elements from a position on, in order. A negative position counts as 0. O(log n),
+// and O(1) per element.
 func (m Map[K, V]) From(i int) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { m.root.ascend(max(i, 0), yield) }
 }
 
-// Down visits the elements from a position on, in the opposite order. One after
-// the last counts as the last. O(log n), and O(1) for each.
+// Down visits the elements from a position down to the first. A position after the last counts as
+// the last. O(log n), and O(1) per element.
 func (m Map[K, V]) Down(i int) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { m.root.descend(min(i, m.Len()-1), yield) }
 }
 
-// Ascend visits the elements from a key on, in order. O(log n), and O(1) for
-// each.
+// Ascend visits the elements from a key on, in order. O(log n), and O(1) per element.
 func (m Map[K, V]) Ascend(from K) iter.Seq2[K, V] {
 	i, _ := m.Rank(from)
 	return m.From(i)
 }
 
-// All visits all elements, in order.
+// All visits all elements in order.
 func (m Map[K, V]) All() iter.Seq2[K, V] { return m.From(0) }
 
-// Slice is the Map of the elements from position i up to j, without j. Positions
-// that there are not count as the nearest that there are. O(log n).
+// Slice returns the Map of the elements at positions i to j, exclusive. Positions outside are cut
+// off. O(log n).
 func (m Map[K, V]) Slice(i, j int) Map[K, V] {
 	m.root = m.root.take(j).drop(i)
 	return m
 }
 
-// Join is the Map of what is in m and what is in after, all of whose keys come
-// after all of those of m. O(log n).
+// Join returns the elements of m and after; all keys of after must be greater than those of m.
+// O(log n).
 func (m Map[K, V]) Join(after Map[K, V]) Map[K, V] {
 	m.root = concat(m.root, after.root)
 	return m
 }
 
-// Check tells what is wrong with the tree, nil if nothing is: it is in order, it
-// is balanced, and what its nodes count is right. O(n).
+// Check verifies the order, the balance and the counts in O(n).
 func (m Map[K, V]) Check() (err error) {
 	m.root.check(m.order.weigh, func(format string, args ...any) { err = fmt.Errorf(format, args...) })
 	var last *K
@@ -203,7 +198,7 @@ func (m Map[K, V]) Check() (err error) {
 	return err
 }
 
-func within(i, n int) int {
+func checkPosition(i, n int) int {
 	if i < 0 || i >= n {
 		panic(fmt.Sprintf("tree: position %d of %d", i, n))
 	}

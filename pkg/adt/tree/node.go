@@ -1,17 +1,17 @@
 package tree
 
-// node is an element with what is left and right of it. It never changes once
-// others can see it. K comes first: an empty struct at the end would take room.
+// node is an element with its subtrees. It is immutable once it is shared. key comes first: an
+// empty struct at the end would be padded.
 type node[K, V any] struct {
 	key         K
 	value       V
 	left, right *node[K, V]
-	// len and bytes are of the whole tree.
+	// len and bytes count the whole tree.
 	len, bytes int
 }
 
-// heavier is how much heavier a tree may be than its sibling.
-const heavier = 3
+// maxWeightRatio is the maximum ratio of the weights of siblings.
+const maxWeightRatio = 3
 
 func (n *node[K, V]) count() int {
 	if n == nil {
@@ -29,60 +29,62 @@ func (n *node[K, V]) size() int {
 
 func (n *node[K, V]) weight() int { return n.count() + 1 }
 
-// own is the bytes of the element alone.
-func (n *node[K, V]) own() int { return n.bytes - n.left.size() - n.right.size() }
+// ownBytes returns the size of the element alone.
+func (n *node[K, V]) ownBytes() int { return n.bytes - n.left.size() - n.right.size() }
 
-// with is n's element between two trees that are balanced.
-func (n *node[K, V]) with(left, right *node[K, V]) *node[K, V] {
+// withChildren returns a node with n's element between two balanced trees.
+func (n *node[K, V]) withChildren(left, right *node[K, V]) *node[K, V] {
 	if n.left == left && n.right == right {
 		return n
 	}
 	return &node[K, V]{key: n.key, value: n.value, left: left, right: right,
-		len: left.count() + 1 + right.count(), bytes: left.size() + n.own() + right.size()}
+		len: left.count() + 1 + right.count(), bytes: left.size() + n.ownBytes() + right.size()}
 }
 
-// like reports whether two weights go together as siblings.
-func like(a, b int) bool { return a <= heavier*b && b <= heavier*a }
+// areBalanced reports whether trees of two weights can be siblings.
+func areBalanced(a, b int) bool { return a <= maxWeightRatio*b && b <= maxWeightRatio*a }
 
-// link is a tree of what is in left, the element of n, and what is in right.
+// link returns a tree of left, the element of n, and right. It descends the heavier tree to a
+// subtree that balances with the lighter one, and rebalances on the way back.
 func link[K, V any](left, n, right *node[K, V]) *node[K, V] {
 	switch l, r := left.weight(), right.weight(); {
-	case like(l, r):
-		return n.with(left, right)
+	case areBalanced(l, r):
+		return n.withChildren(left, right)
 	case l > r:
-		return leanRight(left, link(left.right, n, right))
+		return rebalanceRight(left, link(left.right, n, right))
 	default:
-		return leanLeft(link(left, n, right.left), right)
+		return rebalanceLeft(link(left, n, right.left), right)
 	}
 }
 
-// leanRight is n with another tree to its right, which has become heavier.
-func leanRight[K, V any](n, right *node[K, V]) *node[K, V] {
+// rebalanceRight returns n with a new right subtree that is heavier than the old one, after a
+// single or double rotation if needed.
+func rebalanceRight[K, V any](n, right *node[K, V]) *node[K, V] {
 	left := n.left
 	switch w := left.weight(); {
-	case like(w, right.weight()):
-		return n.with(left, right)
-	case like(w, right.left.weight()) && like(w+right.left.weight(), right.right.weight()):
-		return right.with(n.with(left, right.left), right.right)
+	case areBalanced(w, right.weight()):
+		return n.withChildren(left, right)
+	case areBalanced(w, right.left.weight()) && areBalanced(w+right.left.weight(), right.right.weight()):
+		return right.withChildren(n.withChildren(left, right.left), right.right)
 	}
 	mid := right.left
-	return mid.with(n.with(left, mid.left), right.with(mid.right, right.right))
+	return mid.withChildren(n.withChildren(left, mid.left), right.withChildren(mid.right, right.right))
 }
 
-// leanLeft is the mirror of leanRight.
-func leanLeft[K, V any](left, n *node[K, V]) *node[K, V] {
+// rebalanceLeft is the mirror image of rebalanceRight.
+func rebalanceLeft[K, V any](left, n *node[K, V]) *node[K, V] {
 	right := n.right
 	switch w := right.weight(); {
-	case like(w, left.weight()):
-		return n.with(left, right)
-	case like(w, left.right.weight()) && like(w+left.right.weight(), left.left.weight()):
-		return left.with(left.left, n.with(left.right, right))
+	case areBalanced(w, left.weight()):
+		return n.withChildren(left, right)
+	case areBalanced(w, left.right.weight()) && areBalanced(w+left.right.weight(), left.left.weight()):
+		return left.withChildren(left.left, n.withChildren(left.right, right))
 	}
 	mid := left.right
-	return mid.with(left.with(left.left, mid.left), n.with(mid.right, right))
+	return mid.withChildren(left.withChildren(left.left, mid.left), n.withChildren(mid.right, right))
 }
 
-// concat is a tree of what is in left and what is in right.
+// concat returns a tree of left and right. It takes the middle element from the larger tree.
 func concat[K, V any](left, right *node[K, V]) *node[K, V] {
 	switch {
 	case left == nil:
@@ -96,7 +98,7 @@ func concat[K, V any](left, right *node[K, V]) *node[K, V] {
 	return link(left, right.at(0), right.drop(1))
 }
 
-// at is the element at a position that there is.
+// at returns the element at an existing position.
 func (n *node[K, V]) at(i int) *node[K, V] {
 	for {
 		switch l := n.left.count(); {
@@ -110,38 +112,38 @@ func (n *node[K, V]) at(i int) *node[K, V] {
 	}
 }
 
-// before is the bytes of the first i elements, or of all that there are.
-func (n *node[K, V]) before(i int) (bytes int) {
+// bytesBefore returns the size of the first i elements, or of all if there are fewer.
+func (n *node[K, V]) bytesBefore(i int) (bytes int) {
 	for n != nil && i > 0 {
 		l := n.left.count()
 		if i <= l {
 			n = n.left
 			continue
 		}
-		bytes += n.left.size() + n.own()
+		bytes += n.left.size() + n.ownBytes()
 		n, i = n.right, i-l-1
 	}
 	return bytes
 }
 
-// past finds the first element with which there are more than some bytes.
-func (n *node[K, V]) past(bytes int) (i, before int) {
+// positionPast implements Map.Past.
+func (n *node[K, V]) positionPast(bytes int) (i, before int) {
 	for n != nil {
 		l := n.left.size()
 		switch {
 		case bytes < before+l:
 			n = n.left
 			continue
-		case bytes < before+l+n.own():
+		case bytes < before+l+n.ownBytes():
 			return i + n.left.count(), before + l
 		}
-		i, before = i+n.left.count()+1, before+l+n.own()
+		i, before = i+n.left.count()+1, before+l+n.ownBytes()
 		n = n.right
 	}
 	return i, before
 }
 
-// take is the first i elements, or all that there are.
+// take returns the first i elements, or all if there are fewer.
 func (n *node[K, V]) take(i int) *node[K, V] {
 	switch {
 	case i <= 0:
@@ -154,7 +156,7 @@ func (n *node[K, V]) take(i int) *node[K, V] {
 	return link(n.left, n, n.right.take(i-n.left.count()-1))
 }
 
-// drop is all but the first i elements.
+// drop returns all elements except the first i.
 func (n *node[K, V]) drop(i int) *node[K, V] {
 	switch {
 	case i <= 0:
@@ -167,7 +169,7 @@ func (n *node[K, V]) drop(i int) *node[K, V] {
 	return link(n.left.drop(i), n, n.right)
 }
 
-// ascend visits the elements from a position on, as long as visit says.
+// ascend visits the elements from a position on until visit returns false.
 func (n *node[K, V]) ascend(i int, visit func(K, V) bool) bool {
 	if i >= n.count() {
 		return true
@@ -177,7 +179,7 @@ func (n *node[K, V]) ascend(i int, visit func(K, V) bool) bool {
 		(i > l || visit(n.key, n.value)) && n.right.ascend(max(i-l-1, 0), visit)
 }
 
-// descend visits the elements from a position down to the first.
+// descend visits the elements from a position down to the first until visit returns false.
 func (n *node[K, V]) descend(i int, visit func(K, V) bool) bool {
 	if n == nil || i < 0 {
 		return true
@@ -187,18 +189,18 @@ func (n *node[K, V]) descend(i int, visit func(K, V) bool) bool {
 		(i < l || visit(n.key, n.value)) && n.left.descend(min(i, l-1), visit)
 }
 
-// slab is how many nodes are made at once where many are. Each keeps the others
-// in memory, so that it is not many. Somewhat arbitrary.
-const slab = 32
+// slabSize is the number of nodes that Build allocates at once. One referenced node keeps its slab
+// in memory, so it is small. The value is not critical.
+const slabSize = 32
 
-// builder makes a balanced tree of elements that come in order.
+// builder builds a balanced tree of elements in order.
 type builder[K, V any] struct {
 	next func() (K, V, error)
-	// weigh gives the bytes of an element.
+	// weigh returns the size of an element.
 	weigh func(K, V) int
-	room  []node[K, V]
+	slab  []node[K, V]
 	// rest is how many elements have not come yet.
-	rest int
+	remaining int
 }
 
 func (b *builder[K, V]) build(n int) (*node[K, V], error) {
@@ -213,11 +215,11 @@ func (b *builder[K, V]) build(n int) (*node[K, V], error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(b.room) == 0 {
-		b.room = make([]node[K, V], min(b.rest, slab))
+	if len(b.slab) == 0 {
+		b.slab = make([]node[K, V], min(b.remaining, slabSize))
 	}
-	top := &b.room[0]
-	b.room, b.rest = b.room[1:], b.rest-1
+	top := &b.slab[0]
+	b.slab, b.remaining = b.slab[1:], b.remaining-1
 	right, err := b.build(n - n/2 - 1)
 	if err != nil {
 		return nil, err
@@ -227,12 +229,12 @@ func (b *builder[K, V]) build(n int) (*node[K, V], error) {
 	return top, nil
 }
 
-// check tells where a tree is not as it should be.
+// check reports violated invariants of a tree.
 func (n *node[K, V]) check(weigh func(K, V) int, bad func(format string, args ...any)) {
 	if n == nil {
 		return
 	}
-	if !like(n.left.weight(), n.right.weight()) {
+	if !areBalanced(n.left.weight(), n.right.weight()) {
 		bad("%d elements left and %d right of %v", n.left.count(), n.right.count(), n.key)
 	}
 	if want := n.left.count() + 1 + n.right.count(); n.len != want {

@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// numbers is an order that gives every element a weight of its own.
+// numbers is an order in which every element has a size of its own.
 var numbers = &Order[int, int]{Compare: cmp.Compare[int], Bytes: func(k, v int) int { return 3*k + v }}
 
-// old is a version that was, and what it held.
+// old is a former version with its expected elements.
 type old struct {
 	m    Map[int, int]
 	want map[int]int
@@ -41,9 +41,9 @@ func keys(seq func(func(int, int) bool)) (out []int) {
 	return out
 }
 
-// TestMapAgainstGoMap changes a Map and a Go map alike. All versions are kept
-// and looked at in the end: no later change has touched them.
-func TestMapAgainstGoMap(t *testing.T) {
+// TestMapMatchesGoMap applies the same changes to a Map and a Go map. All versions are kept and
+// compared at the end: no later change has altered them.
+func TestMapMatchesGoMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, want := New(numbers), map[int]int{}
 		var olds []old
@@ -90,7 +90,7 @@ func TestMapAgainstGoMap(t *testing.T) {
 	})
 }
 
-func TestMapAnswersAgainstSorted(t *testing.T) {
+func TestMapQueriesMatchSortedSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sorted := slices.Compact(slices.Sorted(slices.Values(rapid.SliceOf(rapid.IntRange(0, 99)).Draw(t, "keys"))))
 		m := New(numbers)
@@ -98,13 +98,13 @@ func TestMapAnswersAgainstSorted(t *testing.T) {
 			m = m.Put(k, 7*k)
 		}
 		k := rapid.IntRange(-1, 100).Draw(t, "key")
-		rank, there := slices.BinarySearch(sorted, k)
-		gotRank, gotThere := m.Rank(k)
+		rank, exists := slices.BinarySearch(sorted, k)
+		gotRank, gotExists := m.Rank(k)
 		require.Equal(t, rank, gotRank)
-		require.Equal(t, there, gotThere)
+		require.Equal(t, exists, gotExists)
 		v, ok := m.Get(k)
-		require.Equal(t, there, ok)
-		require.Equal(t, there, m.Has(k))
+		require.Equal(t, exists, ok)
+		require.Equal(t, exists, m.Has(k))
 		if ok {
 			require.Equal(t, 7*k, v)
 		}
@@ -140,9 +140,9 @@ func TestMapAnswersAgainstSorted(t *testing.T) {
 	})
 }
 
-// TestListAgainstSlice changes a List and a slice alike, and looks at the old
-// versions in the end.
-func TestListAgainstSlice(t *testing.T) {
+// TestListMatchesSlice applies the same changes to a List and a slice, and compares all versions at
+// the end.
+func TestListMatchesSlice(t *testing.T) {
 	bytes := func(v int) int { return v }
 	same := func(t require.TestingT, want []int, l List[int]) {
 		require.NoError(t, l.Check(bytes))
@@ -190,7 +190,7 @@ func TestListAgainstSlice(t *testing.T) {
 	})
 }
 
-func TestBuild(t *testing.T) {
+func TestBuildReturnsBalancedTree(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 3, 31, 32, 33, 1000} {
 		i := 0
 		m, err := Build(numbers, n, func() (int, int, error) { i++; return i, i, nil })
@@ -222,8 +222,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestCheckFindsDamage: the check of the other tests is none if it finds nothing.
-func TestCheckFindsDamage(t *testing.T) {
+// TestCheckReportsDamage: the other tests rely on Check.
+func TestCheckReportsDamage(t *testing.T) {
 	m := New(numbers)
 	for k := range 20 {
 		m = m.Put(k, 0)

@@ -13,53 +13,53 @@ import (
 // refutation is a counterexample.
 type refutation struct {
 	trial  *trial
-	all    []*standing
+	all    []*running
 	reader *step
-	says   string
+	text   string
 }
 
-// describe puts it into words.
+// describe describes a counterexample in words.
 func (c *checker) describe(r *refutation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "adt: the data type %q is not what its declaration says.\n", c.t.Name)
 	b.WriteString("  Value: absent at first")
 	if r.trial != nil && len(r.trial.setup) > 0 {
-		b.WriteString("; then " + list(r.trial.setup))
+		b.WriteString("; then " + describeSteps(r.trial.setup))
 	}
 	b.WriteString("\n")
 	for _, s := range r.all {
-		fmt.Fprintf(&b, "  %s: %s", s.name(), list(s.calls))
+		fmt.Fprintf(&b, "  %s: %s", s.name(), describeSteps(s.calls))
 		if len(s.modes) > 0 {
-			fmt.Fprintf(&b, ", under %s", c.names(s.modes))
+			fmt.Fprintf(&b, ", under %s", c.describeModes(s.modes))
 		}
 		if s.ahead {
 			b.WriteString(", answered ahead of its commit")
 		}
-		fmt.Fprintf(&b, ": %s\n", s.outcome.words())
+		fmt.Fprintf(&b, ": %s\n", s.outcome.describe())
 	}
 	if r.all == nil && r.trial != nil {
 		for i := range r.trial.txns {
-			fmt.Fprintf(&b, "  %s: %s\n", (&standing{number: i}).name(), list(r.trial.txns[i].calls))
+			fmt.Fprintf(&b, "  %s: %s\n", (&running{number: i}).name(), describeSteps(r.trial.txns[i].calls))
 		}
 	}
 	if r.reader != nil {
 		fmt.Fprintf(&b, "  The reader: %s\n", *r.reader)
 	}
-	return b.String() + "  " + r.says
+	return b.String() + "  " + r.text
 }
 
 // name is a letter.
-func (s *standing) name() string { return string(rune('A' + s.number)) }
+func (s *running) name() string { return string(rune('A' + s.number)) }
 
 func (s step) String() string {
 	out := s.method.Name
 	for i := range s.args {
-		out += " " + literal(&s.args[i])
+		out += " " + formatDatum(&s.args[i])
 	}
 	return out
 }
 
-func list(steps []step) string {
+func describeSteps(steps []step) string {
 	out := make([]string, len(steps))
 	for i, s := range steps {
 		out[i] = s.String()
@@ -67,8 +67,8 @@ func list(steps []step) string {
 	return strings.Join(out, ", ")
 }
 
-// literal is a datum in words.
-func literal(d *msg.Datum) string {
+// formatDatum formats a datum.
+func formatDatum(d *msg.Datum) string {
 	switch d.Kind {
 	case msg.DatumBytes:
 		return strconv.Quote(string(d.Bytes))
@@ -82,8 +82,8 @@ func literal(d *msg.Datum) string {
 	return "nothing"
 }
 
-// words tells what a transaction came to.
-func (o *outcome) words() string {
+// describe describes the outcome of a transaction.
+func (o *outcome) describe() string {
 	var out []string
 	for _, a := range o.answers {
 		if len(a) == 0 {
@@ -91,21 +91,21 @@ func (o *outcome) words() string {
 		}
 		var data []string
 		for i := range a {
-			data = append(data, literal(&a[i]))
+			data = append(data, formatDatum(&a[i]))
 		}
 		out = append(out, strings.Join(data, " "))
 	}
-	says := "done"
+	text := "done"
 	if len(out) > 0 {
-		says = "answered " + strings.Join(out, ", then ")
+		text = "answered " + strings.Join(out, ", then ")
 	}
 	if o.err != nil {
 		return "refused (" + o.err.Error() + ")"
 	}
-	return says
+	return text
 }
 
-func (c *checker) words(calls []msg.Call) string {
+func (c *checker) describeCalls(calls []msg.Call) string {
 	out := make([]string, len(calls))
 	for i := range calls {
 		if m := c.t.Method(calls[i].Method); m != nil {
@@ -115,8 +115,8 @@ func (c *checker) words(calls []msg.Call) string {
 	return strings.Join(out, ", ")
 }
 
-// names lists locks: kind, and part as a hash.
-func (c *checker) names(modes []adt.Mode) string {
+// describeModes lists locks: the kind, and the part as a hash.
+func (c *checker) describeModes(modes []adt.Mode) string {
 	var out []string
 	for _, m := range modes {
 		s := fmt.Sprintf("kind %d", m.Kind())
@@ -136,8 +136,8 @@ func (c *checker) names(modes []adt.Mode) string {
 	return strings.Join(out, " and ")
 }
 
-// sequence is "A, then B".
-func sequence(order []*standing) string {
+// describeOrder returns "A, then B".
+func describeOrder(order []*running) string {
 	if len(order) == 0 {
 		return "nothing"
 	}
@@ -148,7 +148,7 @@ func sequence(order []*standing) string {
 	return strings.Join(out, ", then ")
 }
 
-func names(some []*standing, verb string) string {
+func describeTxns(some []*running, verb string) string {
 	if len(some) == 0 {
 		return "no operation " + verb
 	}
@@ -159,9 +159,9 @@ func names(some []*standing, verb string) string {
 	return strings.Join(out, " and ") + " " + verb
 }
 
-func committing(order []*standing) string {
+func describeCommits(order []*running) string {
 	if len(order) == 0 {
 		return "none commit"
 	}
-	return "the commits are " + sequence(order)
+	return "the commits are " + describeOrder(order)
 }

@@ -17,40 +17,40 @@ import (
 	"github.com/linchpindb/linchpin/test/tries"
 )
 
-// TestMain has rapid try more inputs than it does by default: they are cheap.
+// TestMain raises rapid's number of checks: they are cheap.
 func TestMain(m *testing.M) { tries.Main(m, "3000") }
 
-// cell is a key of the twin.
-type cell struct {
+// modelKey is a key of the reference model.
+type modelKey struct {
 	exists bool
 	typ    entry.Type
 	text   string
 	n      int64
 	ver    kv.Version
-	// fixed: the transaction itself has written it, so that other
-	// transactions' adds do not matter; added: it has only added to it.
+	// fixed: the transaction has written the key, so increments of others do not matter. added: the
+	// transaction has only incremented it.
 	fixed, added bool
 	delta        int64
 }
 
-func (c cell) payload() string {
+func (c modelKey) payload() string {
 	if c.typ == adt.Counter {
 		return string(adt.EncodeCounter(c.n))
 	}
 	return c.text
 }
 
-// world is a store of a few keys as plain Go, with what Exec needs to see.
-type world struct {
-	cells     map[string]cell
+// model is a store of a few keys in plain Go, and the View that Exec needs.
+type model struct {
+	cells     map[string]modelKey
 	low, high map[string]int64
 	ops       []msg.Op
 	versions  uint64
 }
 
-var worldKeys = []string{"a", "b", "c", "d", "e", "f"}
+var modelKeys = []string{"a", "b", "c", "d", "e", "f"}
 
-func (w *world) Value(key []byte) (entry.Value, error) {
+func (w *model) Value(key []byte) (entry.Value, error) {
 	c, ok := w.cells[string(key)]
 	if !ok {
 		return entry.Value{}, nil
@@ -61,14 +61,14 @@ func (w *world) Value(key []byte) (entry.Value, error) {
 	return entry.Value{Type: c.typ, Version: c.ver, Payload: []byte(c.payload())}, nil
 }
 
-func (w *world) Calls() *Calls { return nil }
-func (w *world) Clock() int64  { return 0 }
+func (w *model) Calls() *Calls { return nil }
+func (w *model) Clock() int64  { return 0 }
 
-func (w *world) Pending(key []byte) (low, high int64) { return w.low[string(key)], w.high[string(key)] }
+func (w *model) Pending(key []byte) (low, high int64) { return w.low[string(key)], w.high[string(key)] }
 
-// Rows reads a range as a shard does: a scan may lose rows to the piece's own
-// deletes, so as many more are read.
-func (w *world) Rows(seq uint32) (out RangeRows) {
+// Rows reads a range as a shard does: the piece's own deletions can remove rows from a scan, so as
+// many more are read.
+func (w *model) Rows(seq uint32) (out RangeRows) {
 	op := &w.ops[seq]
 	limit := math.MaxInt
 	if op.Kind == msg.OpScan {
@@ -96,24 +96,24 @@ func (w *world) Rows(seq uint32) (out RangeRows) {
 	return out
 }
 
-// keysOf lists all keys in the order of a range operation.
+// keysOf returns all keys in the order of a range operation.
 func keysOf(op *msg.Op) []string {
-	keys := slices.Clone(worldKeys)
+	keys := slices.Clone(modelKeys)
 	if op.Reverse {
 		slices.Reverse(keys)
 	}
 	return keys
 }
 
-func (w *world) version(kv.Version) kv.Version {
+func (w *model) version(kv.Version) kv.Version {
 	w.versions++
 	return kv.Version{Shard: 1, Write: w.versions}
 }
 
-func drawWorld(t *rapid.T) *world {
-	w := &world{cells: map[string]cell{}, low: map[string]int64{}, high: map[string]int64{}}
-	for _, k := range worldKeys {
-		c := cell{exists: true, ver: w.version(kv.Version{})}
+func drawModel(t *rapid.T) *model {
+	w := &model{cells: map[string]modelKey{}, low: map[string]int64{}, high: map[string]int64{}}
+	for _, k := range modelKeys {
+		c := modelKey{exists: true, ver: w.version(kv.Version{})}
 		switch rapid.SampledFrom([]int{2, 0, 1, 3, 4}).Draw(t, "state of "+k) {
 		case 0:
 			continue
@@ -131,10 +131,11 @@ func drawWorld(t *rapid.T) *world {
 	return w
 }
 
-func drawOps(t *rapid.T, w *world) {
-	kinds := []msg.OpKind{msg.OpPut, msg.OpGet, msg.OpAdd, msg.OpScan, msg.OpDelete, msg.OpAddGet, msg.OpRequire, msg.OpScan, msg.OpDeleteRange}
+func drawOps(t *rapid.T, w *model) {
+	kinds := []msg.OpKind{msg.OpPut, msg.OpGet, msg.OpAdd, msg.OpScan, msg.OpDelete, msg.OpAddGet, msg.OpRequire,
+		msg.OpScan, msg.OpDeleteRange}
 	for i := range rapid.IntRange(1, 8).Draw(t, "operations") {
-		k := rapid.SampledFrom(worldKeys).Draw(t, "key")
+		k := rapid.SampledFrom(modelKeys).Draw(t, "key")
 		op := msg.Op{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Seq: uint32(i), Key: []byte(k)}
 		switch {
 		case op.IsRange():
@@ -153,7 +154,7 @@ func drawOps(t *rapid.T, w *world) {
 	}
 }
 
-// fits adds numbers of any size; nil is more than 64 bits hold.
+// fits reports whether the sum of numbers fits into 64 bits.
 func fits(ns ...int64) bool {
 	sum := new(big.Int)
 	for _, n := range ns {
@@ -162,19 +163,19 @@ func fits(ns ...int64) bool {
 	return sum.IsInt64()
 }
 
-// do is what the operation means: what it returns and how it fails.
-func (w *world) do(op *msg.Op, version func(kv.Version) kv.Version) (res msg.Result, failed kv.Kind) {
+// execute is the specification of an operation: its result, or the kind of its failure.
+func (w *model) execute(op *msg.Op, version func(kv.Version) kv.Version) (res msg.Result, failed kv.Kind) {
 	k := string(op.Key)
 	c := w.cells[k]
 	switch op.Kind {
 	case msg.OpGet:
 		if c.exists {
-			res = msg.Result{Found: true, Type: uint32(c.typ), Value: []byte(c.payload()), Version: c.shown()}
+			res = msg.Result{Found: true, Type: uint32(c.typ), Value: []byte(c.payload()), Version: c.clientVersion()}
 		}
 	case msg.OpRequire:
-		return res, w.holds(op, c)
+		return res, w.checkExpectation(op, c)
 	case msg.OpPut, msg.OpDelete:
-		failed = w.holds(op, c)
+		failed = w.checkExpectation(op, c)
 		if failed != 0 {
 			return res, failed
 		}
@@ -182,15 +183,16 @@ func (w *world) do(op *msg.Op, version func(kv.Version) kv.Version) (res msg.Res
 			return res, kv.KindWrongType
 		}
 		res = msg.Result{Found: c.exists, Version: version(kv.Version{})}
-		w.cells[k] = cell{exists: op.Kind == msg.OpPut, typ: adt.Value, text: string(op.Value), ver: res.Version, fixed: true}
+		w.cells[k] = modelKey{exists: op.Kind == msg.OpPut, typ: adt.Value, text: string(op.Value), ver: res.Version,
+			fixed: true}
 	case msg.OpAdd, msg.OpAddGet:
 		return w.add(op, c, version)
 	case msg.OpScan:
-		return msg.Result{}, 0 // see scanned
+		return msg.Result{}, 0 // see requireScan
 	case msg.OpDeleteRange:
-		for _, k := range worldKeys {
+		for _, k := range modelKeys {
 			if op.Span().Contains([]byte(k)) && w.cells[k].exists {
-				w.cells[k] = cell{fixed: true, ver: version(kv.Version{})}
+				w.cells[k] = modelKey{fixed: true, ver: version(kv.Version{})}
 				res.Count++
 			}
 		}
@@ -199,15 +201,15 @@ func (w *world) do(op *msg.Op, version func(kv.Version) kv.Version) (res msg.Res
 	return res, 0
 }
 
-// shown is the version that is told: an own add has none yet.
-func (c cell) shown() kv.Version {
+// clientVersion is the version in results: an own increment has none.
+func (c modelKey) clientVersion() kv.Version {
 	if c.added {
 		return kv.Version{}
 	}
 	return c.ver
 }
 
-func (w *world) holds(op *msg.Op, c cell) kv.Kind {
+func (w *model) checkExpectation(op *msg.Op, c modelKey) kv.Kind {
 	ok := true
 	switch op.Expect {
 	case msg.ExpectExists:
@@ -225,7 +227,7 @@ func (w *world) holds(op *msg.Op, c cell) kv.Kind {
 	return kv.KindConditionFailed
 }
 
-func (w *world) add(op *msg.Op, c cell, version func(kv.Version) kv.Version) (res msg.Result, failed kv.Kind) {
+func (w *model) add(op *msg.Op, c modelKey, version func(kv.Version) kv.Version) (res msg.Result, failed kv.Kind) {
 	k := string(op.Key)
 	if c.exists && c.typ != adt.Counter {
 		return res, kv.KindWrongType
@@ -236,7 +238,7 @@ func (w *world) add(op *msg.Op, c cell, version func(kv.Version) kv.Version) (re
 	if !fits(c.n, op.Delta) {
 		return res, kv.KindOutOfRange
 	}
-	next := cell{exists: true, typ: adt.Counter, n: c.n + op.Delta, fixed: true}
+	next := modelKey{exists: true, typ: adt.Counter, n: c.n + op.Delta, fixed: true}
 	if op.Kind == msg.OpAdd && !c.fixed {
 		endless := w.low[k] == math.MinInt64 || w.high[k] == math.MaxInt64
 		if endless || !fits(next.n, w.low[k]) || !fits(next.n, w.high[k]) || !fits(c.delta, op.Delta) {
@@ -254,13 +256,14 @@ func (w *world) add(op *msg.Op, c cell, version func(kv.Version) kv.Version) (re
 	return res, 0
 }
 
-// scanned compares the result of a scan with all that is there: it is a beginning of it, or
-// an end in reverse, as long as the limit allows, and Resume says what is left to read.
-func (w *world) scanned(t *rapid.T, op *msg.Op, res msg.Result, deletedRanges bool) {
+// requireScan compares a scan with all existing keys: it is a prefix (in reverse, a suffix) of them
+// up to the limit, and Resume is where the rest begins.
+func (w *model) requireScan(t *rapid.T, op *msg.Op, res msg.Result, deletedRanges bool) {
 	var all []msg.Pair
 	for _, k := range keysOf(op) {
 		if c := w.cells[k]; c.exists && op.Span().Contains([]byte(k)) {
-			all = append(all, msg.Pair{Key: []byte(k), Value: []byte(c.payload()), Type: uint32(c.typ), Version: c.shown()})
+			all = append(all, msg.Pair{Key: []byte(k), Value: []byte(c.payload()), Type: uint32(c.typ),
+				Version: c.clientVersion()})
 		}
 	}
 	n := len(res.Pairs)
@@ -275,7 +278,7 @@ func (w *world) scanned(t *rapid.T, op *msg.Op, res msg.Result, deletedRanges bo
 		require.Len(t, all, n, "a scan without a resume key has returned everything")
 		return
 	}
-	if !deletedRanges { // which may hide all that was read
+	if !deletedRanges { // they can hide all rows that were read
 		require.Equal(t, min(len(all), ScanLimit(op)), n, "a scan stops at its limit")
 	}
 	read := op.ReadUntil(res.Resume)
@@ -283,28 +286,30 @@ func (w *world) scanned(t *rapid.T, op *msg.Op, res msg.Result, deletedRanges bo
 	require.True(t, n == len(all) || !read.Contains(all[n].Key))
 }
 
-// TestExecAgainstPlainGo runs random lists of operations here and there.
-func TestExecAgainstPlainGo(t *testing.T) {
+// TestExecMatchesReferenceModel executes random operations on a shard's View and on the reference
+// model.
+func TestExecMatchesReferenceModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := drawWorld(t)
+		w := drawModel(t)
 		drawOps(t, w)
-		twin := &world{cells: maps.Clone(w.cells), low: w.low, high: w.high, versions: w.versions}
+		ref := &model{cells: maps.Clone(w.cells), low: w.low, high: w.high, versions: w.versions}
 		x := Exec(w, slices.Clone(w.ops), w.version)
 		deleted := false
 		for i := range w.ops {
 			op := &w.ops[i]
-			res, failed := twin.do(op, twin.version)
+			res, failed := ref.execute(op, ref.version)
 			if failed != 0 {
 				require.NotNil(t, x.Failure, "%v of %q should fail with %v", op.Kind, op.Key, failed)
 				require.Equal(t, failed, kv.Kind(x.Failure.Kind), x.Failure.Text)
 				require.Equal(t, op.Seq, x.Failure.Seq)
 				require.True(t, x.Failure.HasSeq)
 				require.Empty(t, x.Effects, "all or nothing")
-				require.Len(t, x.Results, i, "those before it")
+				require.Len(t, x.Results, i, "the results of the operations before it")
 				if failed == kv.KindConditionFailed {
-					c, now := twin.cells[string(op.Key)], x.Failure.Current
-					require.Equal(t, c.exists, entry.Type(now.Type) != entry.TypeDeleted, "a failed condition tells what it met")
-					require.True(t, !c.exists || string(now.Value) == c.payload() && now.Version == c.shown())
+					c, now := ref.cells[string(op.Key)], x.Failure.Current
+					require.Equal(t, c.exists, entry.Type(now.Type) != entry.TypeDeleted,
+						"a failed condition reports the current value")
+					require.True(t, !c.exists || string(now.Value) == c.payload() && now.Version == c.clientVersion())
 				}
 				return
 			}
@@ -313,7 +318,7 @@ func TestExecAgainstPlainGo(t *testing.T) {
 				continue
 			}
 			if op.Kind == msg.OpScan {
-				twin.scanned(t, op, x.Results[i], deleted)
+				ref.requireScan(t, op, x.Results[i], deleted)
 				continue
 			}
 			deleted = deleted || op.Kind == msg.OpDeleteRange
@@ -323,12 +328,12 @@ func TestExecAgainstPlainGo(t *testing.T) {
 			require.Equal(t, res, got, "%v of %q", op.Kind, op.Key)
 		}
 		require.Nil(t, x.Failure)
-		w.show(t, x.Effects, twin)
+		w.requireEffects(t, x.Effects, ref)
 	})
 }
 
-// show makes the effects visible and compares every key.
-func (w *world) show(t *rapid.T, effects []entry.Effect, twin *world) {
+// requireEffects makes the effects visible and compares every key.
+func (w *model) requireEffects(t *rapid.T, effects []entry.Effect, ref *model) {
 	seen := map[string]bool{}
 	for i := range effects {
 		e := &effects[i]
@@ -343,7 +348,7 @@ func (w *world) show(t *rapid.T, effects []entry.Effect, twin *world) {
 		require.NoError(t, err)
 		require.Equal(t, it.Value, v)
 		require.EqualValues(t, 2, it.Index)
-		want := twin.cells[string(e.Key)]
+		want := ref.cells[string(e.Key)]
 		require.Equal(t, want.exists, v.Exists(), "%q", e.Key)
 		require.True(t, want.added || v.Version == want.ver)
 		if want.exists {
@@ -351,8 +356,8 @@ func (w *world) show(t *rapid.T, effects []entry.Effect, twin *world) {
 			require.Equal(t, want.payload(), string(v.Payload))
 		}
 	}
-	for _, k := range worldKeys {
-		c := twin.cells[k]
+	for _, k := range modelKeys {
+		c := ref.cells[k]
 		require.Equal(t, c.fixed || c.added, seen[k], "%q", k)
 	}
 }
