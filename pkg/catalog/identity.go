@@ -33,8 +33,8 @@ type Identity struct {
 // Past counts the marks that the node's store has had, and has the last of them
 // (package membership).
 type Past struct {
-	Marked uint64   `json:",omitempty"`
-	Marks  []uint64 `json:",omitempty"`
+	Marked uint64   `json:"Marked,omitempty"`
+	Marks  []uint64 `json:"Marks,omitempty"`
 }
 
 // Member is what a node knows of a member.
@@ -48,8 +48,8 @@ type Member struct {
 	// that it must never come back without one.
 	Seen bool `json:",omitempty"`
 	// Marked and Wound are the last that it told of its own Past; 0 for nothing.
-	Marked uint64 `json:",omitempty"`
-	Mark   uint64 `json:",omitempty"`
+	Marked uint64 `json:"Marked,omitempty"`
+	Mark   uint64 `json:"Mark,omitempty"`
 }
 
 // check reports what no node can be.
