@@ -127,10 +127,11 @@ func (c *committer) append(batch groupcommit.Batch) {
 	for _, s := range batch.Steps {
 		recycle(s)
 	}
+	// The messages that leave now are of earlier steps than those that wait.
+	if len(now) > 0 {
+		c.releaser.send(now)
+	}
 	if !wait.Empty() {
 		c.releaser.add(wait)
-	}
-	if len(now) > 0 {
-		c.n.route(now)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
 )
 
@@ -69,6 +70,19 @@ func (r *releaser) add(x groupcommit.Release) {
 		return
 	}
 	r.advance(0) // the position may be durable already, in which case no notification follows
+}
+
+// send sends messages that depend on durable entries only. If a goroutine is sending earlier messages, it
+// sends these next. Only the committer calls it.
+func (r *releaser) send(envs []*msg.Envelope) {
+	r.mu.Lock()
+	if r.releasing.Load() {
+		r.waiting.Behind(envs)
+		r.mu.Unlock()
+		return
+	}
+	r.mu.Unlock()
+	r.n.route(envs)
 }
 
 // advance records a durable position, and sends the messages that waited for it, unless another goroutine

@@ -23,6 +23,8 @@ type Releases struct {
 	durable engine.Position
 	// waiting is in the order of the batches.
 	waiting []Release
+	// behind are messages that follow those that Ready has returned.
+	behind []*msg.Envelope
 	// last is the highest position of any batch.
 	last engine.Position
 }
@@ -36,6 +38,11 @@ func (r *Releases) Add(x Release) {
 // Advance records that everything up to a position is durable. Positions may be repeated or late.
 func (r *Releases) Advance(at engine.Position) { r.durable = max(r.durable, at) }
 
+// Behind adds messages that need not wait for the log, while messages that Ready has returned are being sent:
+// those of the same shard leave first. Otherwise the second response to a retried request could arrive before
+// the first one, which alone has large results.
+func (r *Releases) Behind(sends []*msg.Envelope) { r.behind = append(r.behind, sends...) }
+
 // Ready removes and returns the batches whose messages may leave.
 func (r *Releases) Ready() []Release {
 	n := 0
@@ -44,6 +51,10 @@ func (r *Releases) Ready() []Release {
 	}
 	ready := r.waiting[:n:n]
 	r.waiting = r.waiting[n:]
+	if len(r.behind) > 0 {
+		ready = append(ready, Release{Sends: r.behind})
+		r.behind = nil
+	}
 	if len(r.waiting) == 0 {
 		r.waiting = nil
 	}
