@@ -14,8 +14,8 @@
 //  3. After a crash the store contains exactly a prefix of the appended batches, with every durable one.
 //  4. Errors of Append and WaitDurable are final, since the content of the disk is unknown: the store must
 //     not be used any more, and the process must end (docs/decisions/0003-engine.md).
-//  5. Errors of reads concern one row: a row that cannot be read is KindCorrupt and says nothing about the
-//     others.
+//  5. Errors of reads concern one row: a row that cannot be read is KindCorrupt, and other rows remain
+//     readable.
 //
 // # Limits of a read
 //

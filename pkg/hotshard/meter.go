@@ -39,10 +39,10 @@ func (o MeterOptions) withDefaults() MeterOptions {
 // never below the true one and exceeds it by at most Error, and every key with more than 1/Entries of all
 // waiting is ranked. Weights decay (type decay).
 //
-// No Go library fits. HeavyKeeper (keilerkonzept/topk, segmentio/topk) is randomized, with one draw per
-// unit of an increment, which is a nanosecond here; it counts in 32 bits, may underestimate, and has no
-// error bound per key. Implementations of Space-Saving (dgryski/go-topk) count integers without decay. None
-// stores the other statistics of a key.
+// No Go library fits. Two (keilerkonzept/topk, segmentio/topk) are randomized, with one draw per unit of an
+// increment, which is a nanosecond here; they count in 32 bits, may underestimate, and have no error bound per
+// key. Implementations of Space-Saving (dgryski/go-topk) count integers without decay. None stores the other
+// statistics of a key.
 //
 // With the defaults a Meter uses at most 540 KiB if all keys have kv.MaxKeyBytes, and 36 KiB with keys of
 // 64 bytes. An entry keeps the capacity of its longest key until it fades.
@@ -76,7 +76,7 @@ func (m *Meter) Waited(now int64, key []byte, cause Cause, nanos int64, by kv.Tx
 }
 
 // Ran records that an operation on a key executed. waited: it had waited for the key. before is when the
-// key was last used, and clashes whether that use conflicts with this one. The caller stores both with the
+// key was last used, and conflicts whether that use conflicts with this one. The caller stores both with the
 // key, which it has at hand. A use without a conflict therefore costs nothing here, and only keys with
 // conflicts are ranked.
 //
@@ -91,10 +91,10 @@ func (m *Meter) Waited(now int64, key []byte, cause Cause, nanos int64, by kv.Tx
 // Conflicts order the hot keys, waiting does not. The waiting for a key grows with its queue, so a key that
 // is currently on a participant would seem hotter than an equal one on the last agent. The rate of
 // conflicts depends on the demand only, wherever the keys are decided.
-func (m *Meter) Ran(now int64, key []byte, hold int64, waited bool, before int64, clashes bool) {
+func (m *Meter) Ran(now int64, key []byte, hold int64, waited bool, before int64, conflicts bool) {
 	avoided := int64(0)
 	// Unsigned: the gap of two distant times overflows an int64.
-	if gap := uint64(max(now, before)) - uint64(before); !waited && clashes && hold > 0 && gap < uint64(hold) {
+	if gap := uint64(max(now, before)) - uint64(before); !waited && conflicts && hold > 0 && gap < uint64(hold) {
 		avoided = hold - int64(gap)
 	}
 	if !waited && avoided == 0 {
