@@ -1,33 +1,27 @@
-// Package catalog keeps what a node is: its number, its cluster, the members
-// and where they are called, where keys are placed, a copy of its shards'
-// incarnations, which logs of the store are written to, and which keys were last
-// known to have been moved (HotMap). It is one small file, written rarely and read
-// once, when it is opened.
+// Package catalog stores the identity of a node: its number, its cluster, the members and their addresses,
+// the placement of keys, a copy of its shards' incarnations, the list of the store's logs, and the keys
+// that were last known to be moved (HotMap). It is one small file, written rarely and read once, when it is
+// opened.
 //
-// # Why a copy of the incarnations
+// # Copy of the incarnations
 //
-// A shard's incarnation is synced in the store before its first message, and
-// copied here afterwards. A store that is older than its catalog was put back
-// from an old copy, and would undo commits that were acknowledged; such a node
-// refuses to start (CheckIncarnation). A crash between the two writes leaves
-// the catalog behind, which is no harm.
+// A shard's incarnation is synced in the store before its first message, and copied here afterwards. A
+// store that is older than its catalog was replaced by an old copy, and would revert acknowledged commits;
+// such a node refuses to start (CheckIncarnation). A crash between the two writes leaves the catalog
+// behind, which is harmless.
 //
-// The store's logs are noted here for the same reason: each when it has its first
-// write and before that is acknowledged, so that the store can tell a log that is
-// gone from one that was never begun (pebblestore.LogNotes).
+// The store's logs are recorded here for the same reason: each before its first write is acknowledged, so
+// that the store can distinguish a missing log from one that never existed (pebblestore.LogNotes).
 //
-// # Trusting the file
+// # Damage
 //
-// The file is a bbolt database, which is good at not being torn by a crash,
-// and which believes what it reads: on a damaged file it may panic, touch
-// memory that is not there, fall back to an older state, or write over pages
-// that are in use. So before bbolt sees the file, code of this package
-// (pages.go) reads it as plain bytes, checks the whole structure, and gets our
-// values out, each of which carries a checksum. What it refuses is KindCorrupt.
-// The file is never repaired.
+// The file is a bbolt database. bbolt survives crashes, but trusts what it reads: on a damaged file it may
+// panic, access invalid memory, fall back to an older state, or overwrite pages in use. So before bbolt
+// opens the file, this package (pages.go) reads it as bytes, checks the whole structure, and extracts the
+// values, each of which has a checksum. Damage is KindCorrupt. The file is never repaired.
 //
-// A new file is made under another name and renamed when it is complete, so
-// that a catalog without its values is damaged rather than new.
+// A new file is created under another name and renamed when it is complete, so that a catalog without its
+// values is damaged, not new.
 package catalog
 
 import (
@@ -44,45 +38,42 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Options tune a catalog. The zero value is right.
+// Options are the parameters of a catalog. The zero value means the defaults.
 type Options struct {
-	// LockTimeout is how long to wait for another process to let go of the
-	// file, as one that is just ending does. Default 1 s.
+	// LockTimeout is how long to wait for another process to release the file, such as one that is just
+	// ending. Default 1 s.
 	LockTimeout time.Duration
 }
 
-// Catalog is an open catalog. Its methods may be called by any goroutine. What
-// they write is durable when they return.
+// Catalog is an open catalog. Its methods are safe for concurrent use. What they write is durable when they
+// return.
 type Catalog struct {
 	path string
 	db   *bbolt.DB
 
-	// mu guards what was read or written last, and makes writes one at a time.
+	// mu guards the fields below and serializes writes.
 	mu sync.Mutex
 	// identity is nil until Init.
 	identity     *Identity
 	incarnations map[kv.ShardID]kv.Incarnation
-	// logs are the store's, as it noted them.
+	// logs are the store's logs, as recorded by SetLogs.
 	logs []uint64
-	// starts counts the starts of the node.
+	// starts is the number of starts of the node.
 	starts uint32
-	// hotMap is nil if there is none; hotMapErr says why the file's was passed
-	// over.
+	// hotMap is nil if there is none; hotMapErr is why the one in the file was ignored.
 	hotMap    *HotMap
 	hotMapErr error
 	closed    bool
 }
 
-// FileName is the catalog's name in its directory.
+// FileName is the name of the catalog in its directory.
 const FileName = "catalog.db"
 
-// Open opens the catalog in dir, or makes an empty one. dir must exist;
-// nothing but the file is made in it. What stands in the way is a *kv.Error
-// that says what to do:
+// Open opens the catalog in dir, or creates an empty one. dir must exist. Errors are *kv.Error with a hint:
 //
-//   - Unavailable: another process has it open;
-//   - Invalid: it cannot be written, or is of a newer format;
-//   - Corrupt: it is not what was written.
+//  1. Unavailable: another process has it open.
+//  2. Invalid: it cannot be written, or has a newer format.
+//  3. Corrupt: it is damaged.
 func Open(dir string) (*Catalog, error) { return OpenWith(dir, Options{}) }
 
 // OpenWith is Open with options.
@@ -114,9 +105,9 @@ const (
 	formatNow = 1
 )
 
-// load takes over the values of the file. All keys but the hot map's are there
-// from the start, so that none can go missing unnoticed; but catalogs that were made
-// before logs were noted, or starts counted, have none of those until the first is.
+// load decodes the values of the file. All keys except that of the hot map exist from the start, so that
+// none can be lost unnoticed. Exception: catalogs that are older than the lists of logs or the counts of
+// starts have none until the first is written.
 func (c *Catalog) load(values map[string][]byte) error {
 	var format int
 	if err := unseal(values, keyFormat, &format); err != nil {
@@ -136,12 +127,12 @@ func (c *Catalog) load(values map[string][]byte) error {
 	if c.incarnations == nil {
 		c.incarnations = map[kv.ShardID]kv.Incarnation{}
 	}
-	if _, noted := values[keyLogs]; noted {
+	if _, ok := values[keyLogs]; ok {
 		if err := unseal(values, keyLogs, &c.logs); err != nil {
 			return err
 		}
 	}
-	if _, counted := values[keyStarts]; counted {
+	if _, ok := values[keyStarts]; ok {
 		if err := unseal(values, keyStarts, &c.starts); err != nil {
 			return err
 		}
@@ -156,7 +147,7 @@ func (c *Catalog) load(values map[string][]byte) error {
 	return nil
 }
 
-// Get gives the node's identity; ok is false before Init.
+// Get returns the node's identity; ok is false before Init.
 func (c *Catalog) Get() (id Identity, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,7 +157,7 @@ func (c *Catalog) Get() (id Identity, ok bool) {
 	return c.identity.clone(), true
 }
 
-// Init writes the identity of a new node. It can be done once.
+// Init writes the identity of a new node, once.
 func (c *Catalog) Init(id Identity) error {
 	if err := id.check(); err != nil {
 		return err
@@ -175,20 +166,21 @@ func (c *Catalog) Init(id Identity) error {
 	defer c.mu.Unlock()
 	if c.identity != nil {
 		return &kv.Error{Kind: kv.KindInvalid, Op: -1,
-			Text: fmt.Sprintf("the catalog at %s already belongs to %v of the cluster %s", c.path, c.identity.Node, c.identity.Cluster),
+			Text: fmt.Sprintf("the catalog at %s already belongs to %v of the cluster %s", c.path, c.identity.Node,
+				c.identity.Cluster),
 			Hint: "use an empty directory for a new node"}
 	}
 	return c.setIdentity(id)
 }
 
-// SetMembers replaces what is known of the members, and the node's own past. The
-// number and order of the members cannot change, nor can anything else of the identity.
+// SetMembers replaces the members and the history of the node's own store. The number and order of the
+// members cannot change, nor any other part of the identity.
 func (c *Catalog) SetMembers(members []Member, past Past) error {
 	return c.change(func(id *Identity) { id.Members, id.Past = members, past })
 }
 
-// SetAdvertise writes where this node is called from now on, and counts the
-// change. It does nothing if the address is the same.
+// SetAdvertise writes the node's address and counts the change. It has no effect if the address is the
+// same.
 func (c *Catalog) SetAdvertise(address string) error {
 	return c.change(func(id *Identity) {
 		self := &id.Members[id.Node-1]
@@ -225,7 +217,7 @@ func (c *Catalog) setIdentity(id Identity) error {
 	return nil
 }
 
-// SetIncarnation copies a shard's incarnation. It never falls.
+// SetIncarnation copies a shard's incarnation, which must not decrease.
 func (c *Catalog) SetIncarnation(shard kv.ShardID, inc kv.Incarnation) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -247,40 +239,40 @@ func (c *Catalog) SetIncarnation(shard kv.ShardID, inc kv.Incarnation) error {
 	return nil
 }
 
-// Incarnation gives the copy of a shard's incarnation, 0 if there is none.
+// Incarnation returns the copy of a shard's incarnation, 0 if there is none.
 func (c *Catalog) Incarnation(shard kv.ShardID) (kv.Incarnation, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.incarnations[shard], nil
 }
 
-// CheckIncarnation refuses a store whose incarnation of a shard is older than
-// the catalog's copy of it.
+// CheckIncarnation rejects a store whose incarnation of a shard is older than the catalog's copy.
 func (c *Catalog) CheckIncarnation(shard kv.ShardID, inStore kv.Incarnation) error {
 	copied, err := c.Incarnation(shard)
 	if err != nil || inStore >= copied {
 		return err
 	}
 	return &kv.Error{Kind: kv.KindCorrupt, Op: -1,
-		Text: fmt.Sprintf("the store holds incarnation %d of %v, but the catalog at %s recorded %d: the store is older than its catalog",
+		Text: fmt.Sprintf("the store holds incarnation %d of %v, but the catalog at %s recorded %d: "+
+			"the store is older than its catalog",
 			inStore, shard, c.path, copied),
 		Hint: "the store was replaced by an old copy, which would undo acknowledged commits; use the newer store"}
 }
 
-// CheckOwner refuses a catalog of another node or cluster; an empty cluster
-// or a zero node is not compared.
+// CheckOwner rejects a catalog of another node or cluster; an empty cluster or a zero node is not compared.
 func (c *Catalog) CheckOwner(cluster string, node kv.NodeID) error {
 	id, ok := c.Get()
 	if !ok || (cluster == "" || cluster == id.Cluster) && (node == 0 || node == id.Node) {
 		return nil
 	}
 	return &kv.Error{Kind: kv.KindInvalid, Op: -1,
-		Text: fmt.Sprintf("the catalog at %s belongs to %v of the cluster %s, not to %v of the cluster %q", c.path, id.Node, id.Cluster, node, cluster),
+		Text: fmt.Sprintf("the catalog at %s belongs to %v of the cluster %s, not to %v of the cluster %q", c.path, id.Node,
+			id.Cluster, node, cluster),
 		Hint: "use this node's own directory, or an empty one"}
 }
 
-// CountStart counts a start of the node, durably, and gives its number, from 1. The node's
-// gateway names its commits by it (kv.CommitID).
+// CountStart durably counts a start of the node and returns its number, from 1. The node's gateway uses it
+// in the names of its commits (kv.CommitID).
 func (c *Catalog) CountStart() (uint32, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -296,15 +288,14 @@ func (c *Catalog) CountStart() (uint32, error) {
 	return c.starts, nil
 }
 
-// Logs gives the numbers of the store's logs that SetLogs was last called with.
+// Logs returns the numbers of the store's logs as of the last SetLogs.
 func (c *Catalog) Logs() []uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.logs)
 }
 
-// SetLogs notes which logs of the store hold writes, in the place of those noted
-// before.
+// SetLogs replaces the list of the store's logs.
 func (c *Catalog) SetLogs(logs []uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -325,13 +316,14 @@ func (c *Catalog) write(key string, v any) error {
 		return kv.Errorf(kv.KindInternal, "the %s of the catalog cannot be encoded: %v", key, err)
 	}
 	if err := update(c.db, map[string][]byte{key: seal(key, b)}); err != nil {
-		return &kv.Error{Kind: kv.KindInternal, Op: -1, Text: fmt.Sprintf("the catalog at %s cannot be written: %v", c.path, err),
+		return &kv.Error{Kind: kv.KindInternal, Op: -1, Text: fmt.Sprintf("the catalog at %s cannot be written: %v", c.path,
+			err),
 			Hint: "check the disk for errors and free space, then start the node again"}
 	}
 	return nil
 }
 
-// Close gives the file up. Everything is durable already.
+// Close closes the file. Everything is already durable.
 func (c *Catalog) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,10 +29,11 @@ func mustOpen(t testing.TB, dir string) *Catalog {
 	return c
 }
 
-func someone() Identity {
+func testIdentity() Identity {
 	return Identity{Node: 2, Cluster: "c0ffee", List: []string{"a:1", "b:1", "c:1"}, Shards: 9,
 		HotKeys: [][]byte{[]byte("hot"), {0xff, 0}},
-		Members: []Member{{Node: 1, Address: "a:1"}, {Node: 2, Address: "b:1", Seen: true}, {Node: 3, Address: "c:1", Moves: 4}}}
+		Members: []Member{{Node: 1, Address: "a:1"}, {Node: 2, Address: "b:1", Seen: true}, {Node: 3, Address: "c:1",
+			Moves: 4}}}
 }
 
 func reopen(t testing.TB, c *Catalog, dir string) *Catalog {
@@ -41,37 +42,37 @@ func reopen(t testing.TB, c *Catalog, dir string) *Catalog {
 	return mustOpen(t, dir)
 }
 
-func TestIdentityIsWrittenOnceAndKept(t *testing.T) {
+func TestIdentityIsWrittenOnce(t *testing.T) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
 	_, ok := c.Get()
 	require.False(t, ok)
-	require.Equal(t, kv.KindInternal, kv.KindOf(c.SetAdvertise("x:1")), "nobody can move yet")
+	require.Equal(t, kv.KindInternal, kv.KindOf(c.SetAdvertise("x:1")), "before Init")
 
 	c = reopen(t, c, dir)
 	_, ok = c.Get()
 	require.False(t, ok, "an empty catalog stays empty")
-	require.NoError(t, c.Init(someone()))
-	err := c.Init(someone())
+	require.NoError(t, c.Init(testIdentity()))
+	err := c.Init(testIdentity())
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err))
 	require.ErrorContains(t, err, "c0ffee")
 
 	c = reopen(t, c, dir)
 	id, ok := c.Get()
 	require.True(t, ok)
-	require.Equal(t, someone(), id)
-	require.Equal(t, kv.KindInvalid, kv.KindOf(c.Init(someone())))
+	require.Equal(t, testIdentity(), id)
+	require.Equal(t, kv.KindInvalid, kv.KindOf(c.Init(testIdentity())))
 
 	id.HotKeys[0][0], id.Members[0].Address = 'x', "x"
 	again, _ := c.Get()
-	require.Equal(t, someone(), again, "what Get gives belongs to the caller")
+	require.Equal(t, testIdentity(), again, "the caller owns the result of Get")
 	require.NoError(t, c.Close())
 	names, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	require.Len(t, names, 1, "nothing but the file is made")
+	require.Len(t, names, 1, "only the file is created")
 }
 
-func TestWrongIdentitiesAreRefused(t *testing.T) {
+func TestInvalidIdentityIsRejected(t *testing.T) {
 	c := mustOpen(t, t.TempDir())
 	for name, spoil := range map[string]func(*Identity){
 		"no cluster":           func(id *Identity) { id.Cluster = "" },
@@ -88,27 +89,27 @@ func TestWrongIdentitiesAreRefused(t *testing.T) {
 		"a member nowhere":     func(id *Identity) { id.Members[2].Address = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			id := someone()
+			id := testIdentity()
 			spoil(&id)
 			require.Equal(t, kv.KindInvalid, kv.KindOf(c.Init(id)))
 			_, ok := c.Get()
 			require.False(t, ok)
 		})
 	}
-	id := someone()
+	id := testIdentity()
 	id.Slots = make([]kv.ShardID, kv.Slots)
 	id.Slots[4095] = 8
 	require.NoError(t, c.Init(id))
 	require.NoError(t, c.Close())
 }
 
-func TestMembersMayMove(t *testing.T) {
+func TestMemberAddressMayChange(t *testing.T) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
-	require.NoError(t, c.Init(someone()))
+	require.NoError(t, c.Init(testIdentity()))
 	require.NoError(t, c.SetAdvertise("b:2"))
-	require.NoError(t, c.SetAdvertise("b:2"), "the same address is no move")
-	want := someone()
+	require.NoError(t, c.SetAdvertise("b:2"), "an equal address is not a change")
+	want := testIdentity()
 	want.Members[1] = Member{Node: 2, Address: "b:2", Moves: 1, Seen: true}
 	c = reopen(t, c, dir)
 	id, _ := c.Get()
@@ -123,11 +124,11 @@ func TestMembersMayMove(t *testing.T) {
 	id, _ = c.Get()
 	require.Equal(t, want, id)
 	require.NoError(t, c.Close())
-	require.Equal(t, kv.KindUnavailable, kv.KindOf(c.SetAdvertise("b:3")), "it is closed")
+	require.Equal(t, kv.KindUnavailable, kv.KindOf(c.SetAdvertise("b:3")), "closed")
 	require.NoError(t, c.Close())
 }
 
-func TestIncarnationsOnlyRise(t *testing.T) {
+func TestIncarnationsAreMonotonic(t *testing.T) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
 	inc, err := c.Incarnation(3)
@@ -154,10 +155,10 @@ func TestIncarnationsOnlyRise(t *testing.T) {
 	require.NoError(t, c.Close())
 	require.Error(t, c.SetIncarnation(3, 9))
 	inc, _ = c.Incarnation(3)
-	require.EqualValues(t, 7, inc, "what was not written is not taken over")
+	require.EqualValues(t, 7, inc, "a failed write has no effect")
 }
 
-func TestStartsAreNeverCountedTwice(t *testing.T) {
+func TestStartNumbersAreUnique(t *testing.T) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
 	for want := uint32(1); want <= 3; want++ {
@@ -173,10 +174,10 @@ func TestStartsAreNeverCountedTwice(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-func TestOwner(t *testing.T) {
+func TestCatalogOfOtherNodeIsRejected(t *testing.T) {
 	c := mustOpen(t, t.TempDir())
-	require.NoError(t, c.CheckOwner("any", 1), "nobody's yet")
-	require.NoError(t, c.Init(someone()))
+	require.NoError(t, c.CheckOwner("any", 1), "without an identity")
+	require.NoError(t, c.Init(testIdentity()))
 	require.NoError(t, c.CheckOwner("c0ffee", 2))
 	require.NoError(t, c.CheckOwner("", 0))
 	for _, err := range []error{c.CheckOwner("decaf", 2), c.CheckOwner("c0ffee", 1), c.CheckOwner("", 3)} {
@@ -186,17 +187,17 @@ func TestOwner(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-func TestInUse(t *testing.T) {
+func TestCatalogInUseIsRejected(t *testing.T) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
 	_, err := OpenWith(dir, quick)
 	require.Equal(t, kv.KindUnavailable, kv.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, "stop the other process")
-	require.NoError(t, c.Init(someone()), "the first is not disturbed")
+	require.NoError(t, c.Init(testIdentity()), "the first process is not affected")
 	c = reopen(t, c, dir)
 	require.NoError(t, c.Close())
 
-	// One that waits gets it when the first lets go.
+	// A process that waits opens the catalog when the first one closes it.
 	c = mustOpen(t, dir)
 	got := make(chan error)
 	go func() {
@@ -210,7 +211,7 @@ func TestInUse(t *testing.T) {
 	require.NoError(t, <-got)
 }
 
-func TestOfManyThatMakeTheFileOneWins(t *testing.T) {
+func TestConcurrentCreationMakesOneFile(t *testing.T) {
 	dir := t.TempDir()
 	var mu sync.Mutex
 	var open []*Catalog
@@ -225,7 +226,7 @@ func TestOfManyThatMakeTheFileOneWins(t *testing.T) {
 				lost.Add(1)
 				return
 			}
-			id := someone()
+			id := testIdentity()
 			id.Cluster = fmt.Sprint(i)
 			mu.Lock()
 			defer mu.Unlock()
@@ -248,7 +249,7 @@ func TestOfManyThatMakeTheFileOneWins(t *testing.T) {
 	}
 }
 
-func TestWhatACrashWhileMakingLeaves(t *testing.T) {
+func TestCrashDuringCreationIsHarmless(t *testing.T) {
 	whole := t.TempDir()
 	require.NoError(t, mustOpen(t, whole).Close())
 	b, err := os.ReadFile(filepath.Join(whole, FileName))
@@ -257,7 +258,7 @@ func TestWhatACrashWhileMakingLeaves(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, FileName+newSuffix), b[:n], 0o600))
 		c := mustOpen(t, dir)
-		require.NoError(t, c.Init(someone()))
+		require.NoError(t, c.Init(testIdentity()))
 		c = reopen(t, c, dir)
 		_, ok := c.Get()
 		require.True(t, ok)
@@ -265,7 +266,7 @@ func TestWhatACrashWhileMakingLeaves(t *testing.T) {
 	}
 }
 
-func TestNewerFormat(t *testing.T) {
+func TestNewerFormatIsRejected(t *testing.T) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
 	require.NoError(t, update(c.db, map[string][]byte{keyFormat: seal(keyFormat, []byte("2"))}))
@@ -276,7 +277,7 @@ func TestNewerFormat(t *testing.T) {
 	require.ErrorContains(t, err, "newer release")
 }
 
-func TestWhereNoCatalogCanBe(t *testing.T) {
+func TestUnusableDirectoryIsReported(t *testing.T) {
 	_, err := OpenWith(filepath.Join(t.TempDir(), "missing"), quick)
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, "create the directory first")
@@ -289,7 +290,7 @@ func TestWhereNoCatalogCanBe(t *testing.T) {
 	require.NotEmpty(t, e.Hint)
 }
 
-func TestReadOnly(t *testing.T) {
+func TestReadOnlyDirectoryIsReported(t *testing.T) {
 	c := &Catalog{path: "dir/catalog.db"}
 	for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EPERM, syscall.EROFS} {
 		err := c.openError(&fs.PathError{Op: "open", Path: "x", Err: errno})
@@ -308,19 +309,20 @@ func TestReadOnly(t *testing.T) {
 	require.Equal(t, kv.KindInvalid, kv.KindOf(err), "%v", err)
 }
 
-// TestLogsAreKept: which logs of the store are written to, also of a catalog that was
-// made before they were noted.
+// The list of logs is stored, also in a catalog that is older than such lists.
 func TestLogsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
 	require.Empty(t, c.Logs())
 	for _, logs := range [][]uint64{{2}, {2, 7}, {7, 12}} {
 		require.NoError(t, c.SetLogs(logs))
-		logs[0] = 99 // it belongs to the caller
+		logs[0] = 99 // the caller owns the slice
 	}
 	c = reopen(t, c, dir)
 	require.Equal(t, []uint64{7, 12}, c.Logs())
-	require.NoError(t, c.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(bucketName)).Delete([]byte(keyLogs)) }))
+	require.NoError(t, c.db.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte(bucketName)).Delete([]byte(keyLogs))
+	}))
 	c = reopen(t, c, dir)
 	require.Empty(t, c.Logs())
 	require.NoError(t, c.SetLogs([]uint64{3}))

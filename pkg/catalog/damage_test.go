@@ -14,11 +14,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// used is a catalog that was written many times, and is larger than a page.
-func used(t testing.TB) (file []byte, want Identity) {
+// largeCatalog makes a catalog that was written many times and is larger than a page.
+func largeCatalog(t testing.TB) (file []byte, want Identity) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
-	want = someone()
+	want = testIdentity()
 	for i := range 60 {
 		want.HotKeys = append(want.HotKeys, []byte(strings.Repeat("k", 50)+fmt.Sprintf("%03d", i)))
 	}
@@ -35,9 +35,8 @@ func used(t testing.TB) (file []byte, want Identity) {
 	return file, want
 }
 
-// try opens a file that may be damaged. It passes if the damage is named, or
-// does not matter.
-func try(t testing.TB, file []byte, want Identity, what string) (damaged bool) {
+// checkDamage opens a file that may be damaged. It passes if the damage is reported or has no effect.
+func checkDamage(t testing.TB, file []byte, want Identity, what string) (damaged bool) {
 	t.Helper()
 	dir, err := os.MkdirTemp(t.TempDir(), "")
 	require.NoError(t, err)
@@ -59,8 +58,8 @@ func try(t testing.TB, file []byte, want Identity, what string) (damaged bool) {
 		require.NoError(t, err)
 		require.EqualValues(t, 5, inc, what)
 	}
-	if dir[len(dir)-1]%8 == 0 { // now and then: writing takes long
-		// What was accepted can be written to, and is whole afterwards.
+	if dir[len(dir)-1]%8 == 0 { // occasionally, since writes are slow
+		// An accepted file can be written, and is valid afterwards.
 		require.NoError(t, c.SetIncarnation(1, 6), what)
 		c = reopen(t, c, dir)
 		id, _ = c.Get()
@@ -70,39 +69,38 @@ func try(t testing.TB, file []byte, want Identity, what string) (damaged bool) {
 	return false
 }
 
-func TestFlippedByte(t *testing.T) {
-	file, want := used(t)
-	require.False(t, try(t, file, want, "the file as it is"))
-	const step = 97 // meets every part of a page, and every bit
+func TestFlippedByteIsDetected(t *testing.T) {
+	file, want := largeCatalog(t)
+	require.False(t, checkDamage(t, file, want, "the file as it is"))
+	const step = 97 // reaches every part of a page and every bit
 	named, harmless := 0, 0
 	for at := 0; at < len(file); at += step {
 		b := slices.Clone(file)
 		b[at] ^= 1 << (at % 8)
-		if try(t, b, want, fmt.Sprintf("byte %d of %d", at, len(b))) {
+		if checkDamage(t, b, want, fmt.Sprintf("byte %d of %d", at, len(b))) {
 			named++
 		} else {
-			harmless++ // free pages, or the unused rest of one
+			harmless++ // a free page, or the unused rest of a page
 		}
 	}
 	require.Greater(t, named, 20)
 	require.NotZero(t, harmless)
 }
 
-// TestFlippedHeaders changes every byte of the pages' headers and first
-// elements: the bytes that bbolt follows without checking them.
-func TestFlippedHeaders(t *testing.T) {
-	file, want := used(t)
+// Every byte of the pages' headers and first elements is changed: bbolt follows these without checks.
+func TestFlippedHeadersAreDetected(t *testing.T) {
+	file, want := largeCatalog(t)
 	for page := 0; page < len(file); page += os.Getpagesize() {
 		number := slices.Clone(file)
 		number[page] ^= 1
-		if page >= 2*os.Getpagesize() && !try(t, number, want, fmt.Sprintf("the number of the page at %d", page)) {
-			continue // a free page: nothing of it is read
+		if page >= 2*os.Getpagesize() && !checkDamage(t, number, want, fmt.Sprintf("the number of the page at %d", page)) {
+			continue // a free page is not read
 		}
 		for at := page; at < page+pageHeader+metaSize; at++ {
 			mask := []byte{0x01, 0x80, 0xff}[at%3]
 			b := slices.Clone(file)
 			b[at] ^= mask
-			bad := try(t, b, want, fmt.Sprintf("byte %d ^ %02x", at, mask))
+			bad := checkDamage(t, b, want, fmt.Sprintf("byte %d ^ %02x", at, mask))
 			if page < 2*os.Getpagesize() && at >= page+pageHeader {
 				require.True(t, bad, "a meta page is checked whole: byte %d", at)
 			}
@@ -110,19 +108,20 @@ func TestFlippedHeaders(t *testing.T) {
 	}
 }
 
-func TestTruncated(t *testing.T) {
-	file, want := used(t)
+func TestTruncationIsDetected(t *testing.T) {
+	file, want := largeCatalog(t)
 	for n := 0; n < len(file); n += 1021 {
-		try(t, file[:n], want, fmt.Sprintf("%d of %d bytes", n, len(file)))
+		checkDamage(t, file[:n], want, fmt.Sprintf("%d of %d bytes", n, len(file)))
 	}
-	require.True(t, try(t, nil, want, "an empty file"))
-	require.True(t, try(t, []byte("dear diary"), want, "another file"))
-	require.True(t, try(t, make([]byte, len(file)), want, "zeros"))
+	require.True(t, checkDamage(t, nil, want, "an empty file"))
+	require.True(t, checkDamage(t, []byte("dear diary"), want, "another file"))
+	require.True(t, checkDamage(t, make([]byte, len(file)), want, "zeros"))
 }
 
-// A value that is whole but another's, or older, is damage as well.
-func TestValuesAreTheirKeysOwn(t *testing.T) {
-	values := map[string][]byte{"a": seal("a", []byte("1")), "b": seal("a", []byte("1")), "c": seal("c", []byte("{")), "d": {1}}
+// A valid value of another key, or an older one, is damage too.
+func TestValueOfOtherKeyIsDamage(t *testing.T) {
+	values := map[string][]byte{"a": seal("a", []byte("1")), "b": seal("a", []byte("1")), "c": seal("c", []byte("{")),
+		"d": {1}}
 	var n int
 	require.NoError(t, unseal(values, "a", &n))
 	require.Equal(t, 1, n)
@@ -131,10 +130,10 @@ func TestValuesAreTheirKeysOwn(t *testing.T) {
 	}
 }
 
-func TestIdentityThatCannotBeIsDamage(t *testing.T) {
+func TestInvalidStoredIdentityIsDamage(t *testing.T) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
-	id := someone()
+	id := testIdentity()
 	id.Node = 77
 	b, err := json.Marshal(id)
 	require.NoError(t, err)
@@ -144,7 +143,7 @@ func TestIdentityThatCannotBeIsDamage(t *testing.T) {
 	require.Equal(t, kv.KindCorrupt, kv.KindOf(err))
 }
 
-// FuzzReadPages: any bytes give values or an error, never a panic.
+// FuzzReadPages: any bytes result in values or an error, never a panic.
 func FuzzReadPages(f *testing.F) {
 	dir := f.TempDir()
 	require.NoError(f, mustOpen(f, dir).Close())

@@ -24,15 +24,16 @@ const (
 	bucketName  = "linchpin"
 	newSuffix   = ".new"
 	sumSize     = 4
-	hintRestore = "check the disk; restore a backup, or put back a copy of the node's directory if it was made after the node last stopped"
-	lockPoll    = 20 * time.Millisecond
+	hintRestore = "check the disk; restore a backup, " +
+		"or put back a copy of the node's directory if it was made after the node last stopped"
+	lockPoll = 20 * time.Millisecond
 )
 
 var errInUse = errors.New("it is in use")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// seal puts a sum of key and value in front of a value.
+// seal prefixes a value with a checksum of key and value.
 func seal(key string, value []byte) []byte {
 	b := make([]byte, sumSize, sumSize+len(value))
 	binary.BigEndian.PutUint32(b, sum(key, value))
@@ -58,10 +59,9 @@ func unseal(values map[string][]byte, key string, into any) error {
 	return nil
 }
 
-// openFile gives the values of the file at path, and the database to write
-// them to. The file is made if there is none. The directory is locked
-// meanwhile, so that of several processes one makes the file, and none meets
-// it half made.
+// openFile returns the values of the file at path, and the database to write them to. It creates the file
+// if there is none. The directory is locked meanwhile, so that one of several processes creates the file,
+// and none reads an incomplete one.
 func openFile(path string, timeout time.Duration) (map[string][]byte, *bbolt.DB, error) {
 	dir, err := lock(filepath.Dir(path), os.O_RDONLY, timeout)
 	if err != nil {
@@ -83,12 +83,11 @@ func openFile(path string, timeout time.Duration) (map[string][]byte, *bbolt.DB,
 	return values, db, err
 }
 
-// create makes a catalog without identity under another name, and renames it
-// when it is complete. The database keeps working on it: it goes by the open
-// file.
+// create makes a catalog without identity under another name, and renames it when it is complete. The
+// database continues to use the open file.
 func create(path string, dir *os.File, timeout time.Duration) (map[string][]byte, *bbolt.DB, error) {
 	temp := path + newSuffix
-	// A crash may have left an earlier attempt.
+	// A crash may have left an incomplete file.
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
@@ -116,8 +115,7 @@ func create(path string, dir *os.File, timeout time.Duration) (map[string][]byte
 	return values, db, nil
 }
 
-// lock opens a file or directory and locks it, as bbolt does with its own.
-// Closing it unlocks.
+// lock opens a file or directory and locks it, as bbolt does with its file. Closing it releases the lock.
 func lock(path string, flag int, timeout time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(path, flag, 0)
 	if err != nil {
@@ -157,7 +155,7 @@ func openBolt(path string, timeout time.Duration) (db *bbolt.DB, err error) {
 	return db, err
 }
 
-// update writes values in one transaction, which is synced.
+// update writes values in one synced transaction.
 func update(db *bbolt.DB, values map[string][]byte) (err error) {
 	defer recovered(&err)
 	return db.Update(func(tx *bbolt.Tx) error {
@@ -174,15 +172,14 @@ func update(db *bbolt.DB, values map[string][]byte) (err error) {
 	})
 }
 
-// recovered makes an error of a panic. bbolt panics when it meets what it
-// does not expect.
+// recovered converts a panic of bbolt, which panics on unexpected content, to an error.
 func recovered(err *error) {
 	if p := recover(); p != nil {
 		*err = damaged("%v", p)
 	}
 }
 
-// openError gives an error met while opening its kind and says what to do.
+// openError sets the kind and the hint of an error of Open.
 func (c *Catalog) openError(err error) error {
 	e := &kv.Error{Kind: kv.KindInternal, Op: -1, Text: fmt.Sprintf("the catalog at %s cannot be opened: %v", c.path, err),
 		Hint: "check the disk"}

@@ -7,28 +7,26 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// HotMap is which keys have been moved to the hot shard, as the node last heard.
-// It is a cache: it may be old or missing, and who goes by it is put right by
-// the shards (docs/protocol.md, section 9). So it is the one value of the
-// catalog that is not missed: a catalog whose hot map is damaged, or that was
-// written before there were any, is a catalog without one.
+// HotMap is the list of keys on the hot shard, as last received by the node. It is a cache: it may be
+// outdated or missing, in which case shards redirect requests (docs/protocol.md, section 9). So it is the
+// only optional value of the catalog: a damaged hot map is ignored.
 type HotMap struct {
-	// Cluster is the one that the keys are of.
+	// Cluster is the cluster of the keys.
 	Cluster string
-	// Epoch orders hot maps: a greater one is newer. It begins with the hot shard's incarnation.
+	// Epoch orders hot maps: a higher one is newer. Its high part is the hot shard's incarnation.
 	Epoch uint64
 	Keys  [][]byte
 }
 
 const (
 	keyHotMap = "hotmap"
-	// maxHotKeys and maxHotBytes bound a hot map, which is thus less than 200 KB
-	// in the file. The hot shard takes in less than that.
+	// maxHotKeys and maxHotBytes bound a hot map to less than 200 KB in the file. The hot shard has fewer
+	// keys.
 	maxHotKeys  = 4096
 	maxHotBytes = 64 << 10
 )
 
-// loadHotMap takes over the hot map of the file, if that has a good one.
+// loadHotMap decodes the hot map of the file, if that has a valid one.
 func (c *Catalog) loadHotMap(values map[string][]byte) {
 	b, ok := values[keyHotMap]
 	if !ok {
@@ -47,7 +45,7 @@ func (c *Catalog) loadHotMap(values map[string][]byte) {
 	case c.identity == nil || h.Cluster != c.identity.Cluster:
 		c.hotMapErr = fmt.Errorf("the hot map in %s belongs to another cluster, %q", c.path, h.Cluster)
 		return
-	case len(h.fitting()) != len(h.Keys):
+	case len(h.withinLimits()) != len(h.Keys):
 		c.hotMapErr = fmt.Errorf("the hot map in %s has %d keys, which exceeds the limit", c.path, len(h.Keys))
 		return
 	}
@@ -60,8 +58,8 @@ func (c *Catalog) loadHotMap(values map[string][]byte) {
 	c.hotMap = &h
 }
 
-// fitting are the first keys, as many as a hot map may have.
-func (h *HotMap) fitting() [][]byte {
+// withinLimits returns the first keys, as many as a hot map may have.
+func (h *HotMap) withinLimits() [][]byte {
 	size := 0
 	for i, k := range h.Keys {
 		size += len(k)
@@ -72,16 +70,15 @@ func (h *HotMap) fitting() [][]byte {
 	return h.Keys
 }
 
-// HotMap gives the hot map that is kept, nil if there is none; then the error
-// says why it was passed over, if there was one. It is not to be changed.
+// HotMap returns the stored hot map, nil if there is none; the error is then why it was ignored, if there
+// was one. The caller must not change it.
 func (c *Catalog) HotMap() (*HotMap, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.hotMap, c.hotMapErr
 }
 
-// SetHotMap keeps a hot map in the place of an older one, and does nothing if
-// there is a newer. Of a large one it keeps a part.
+// SetHotMap stores a hot map unless the stored one is at least as new. Of a large one it stores a part.
 func (c *Catalog) SetHotMap(epoch uint64, keys [][]byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +89,7 @@ func (c *Catalog) SetHotMap(epoch uint64, keys [][]byte) error {
 		return nil
 	}
 	h := &HotMap{Cluster: c.identity.Cluster, Epoch: epoch, Keys: keys}
-	h.Keys = h.fitting()
+	h.Keys = h.withinLimits()
 	if err := c.write(keyHotMap, h); err != nil {
 		return err
 	}

@@ -26,14 +26,14 @@ func hotMapOf(t *testing.T, c *Catalog) *HotMap {
 	return h
 }
 
-func TestTheNewestHotMapIsKept(t *testing.T) {
+func TestNewestHotMapIsStored(t *testing.T) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
-	require.Error(t, c.SetHotMap(1, nil), "it belongs to no cluster yet")
-	require.NoError(t, c.Init(someone()))
+	require.Error(t, c.SetHotMap(1, nil), "before Init")
+	require.NoError(t, c.Init(testIdentity()))
 	require.Nil(t, hotMapOf(t, c))
 	c = reopen(t, c, dir)
-	require.Nil(t, hotMapOf(t, c), "as in a catalog that was written before there were any")
+	require.Nil(t, hotMapOf(t, c), "as in a catalog without hot maps")
 
 	require.NoError(t, c.SetHotMap(7<<32+1, [][]byte{[]byte("a"), {0xff, 0}}))
 	want := &HotMap{Cluster: "c0ffee", Epoch: 7<<32 + 1, Keys: [][]byte{[]byte("a"), {0xff, 0}}}
@@ -53,17 +53,17 @@ func TestTheNewestHotMapIsKept(t *testing.T) {
 	require.EqualValues(t, 7<<32+2, hotMapOf(t, c).Epoch)
 
 	id, _ := c.Get()
-	require.Equal(t, someone(), id)
+	require.Equal(t, testIdentity(), id)
 	require.NoError(t, c.Close())
-	require.Error(t, c.SetHotMap(9<<32, nil), "it is closed")
+	require.Error(t, c.SetHotMap(9<<32, nil), "closed")
 }
 
-func TestAHotMapIsBounded(t *testing.T) {
+func TestHotMapIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
-	require.NoError(t, c.Init(someone()))
+	require.NoError(t, c.Init(testIdentity()))
 	for i, x := range []struct{ n, size, kept int }{
-		{256, 256, 256}, // just what fits
+		{256, 256, 256}, // exactly the limit
 		{256, 257, 255},
 		{20, 4096, 16},
 		{5000, 4, maxHotKeys},
@@ -80,9 +80,9 @@ func TestAHotMapIsBounded(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-// A hot map that is not what it should be is passed over, and says so; nothing
-// else of the catalog is the worse for it, and the next one takes its place.
-func TestHotMapsThatAreWrongArePassedOver(t *testing.T) {
+// An invalid hot map is ignored and reported. The rest of the catalog is not affected, and the next hot map
+// replaces it.
+func TestInvalidHotMapIsIgnored(t *testing.T) {
 	whole := `{"Cluster":"c0ffee","Epoch":3,"Keys":["YQ=="]}`
 	long := strings.Repeat("x", 300<<10)
 	for what, x := range map[string]struct {
@@ -97,12 +97,13 @@ func TestHotMapsThatAreWrongArePassedOver(t *testing.T) {
 		"another cluster's": {seal(keyHotMap, []byte(strings.Replace(whole, "c0ffee", "beef", 1))), "another cluster"},
 		"an empty key":      {seal(keyHotMap, []byte(strings.Replace(whole, "YQ==", "", 1))), "empty"},
 		"too long":          {seal(keyHotMap, []byte(strings.Replace(whole, "YQ==", long, 1))), "exceeds the limit"},
-		"too many keys":     {seal(keyHotMap, []byte(strings.Replace(whole, `"YQ=="`, strings.Repeat(`"YQ==",`, maxHotKeys)+`"YQ=="`, 1))), "exceeds the limit"},
+		"too many keys": {seal(keyHotMap, []byte(strings.Replace(whole, `"YQ=="`, strings.Repeat(`"YQ==",`,
+			maxHotKeys)+`"YQ=="`, 1))), "exceeds the limit"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			dir := t.TempDir()
 			c := mustOpen(t, dir)
-			require.NoError(t, c.Init(someone()))
+			require.NoError(t, c.Init(testIdentity()))
 			require.NoError(t, c.SetIncarnation(1, 5))
 			require.NoError(t, update(c.db, map[string][]byte{keyHotMap: x.value}))
 			c = reopen(t, c, dir)
@@ -112,7 +113,7 @@ func TestHotMapsThatAreWrongArePassedOver(t *testing.T) {
 			require.ErrorContains(t, err, dir)
 			id, ok := c.Get()
 			require.True(t, ok)
-			require.Equal(t, someone(), id)
+			require.Equal(t, testIdentity(), id)
 
 			require.NoError(t, c.SetHotMap(1, hotKeys(2, 1)))
 			c = reopen(t, c, dir)
@@ -122,18 +123,18 @@ func TestHotMapsThatAreWrongArePassedOver(t *testing.T) {
 	}
 }
 
-// Wherever a byte of the hot map flips, the catalog opens, without it.
-func TestAFlippedByteInTheHotMapLosesTheHotMap(t *testing.T) {
+// If any byte of the hot map flips, the catalog opens without it.
+func TestFlippedByteLosesHotMapOnly(t *testing.T) {
 	dir := t.TempDir()
 	c := mustOpen(t, dir)
-	require.NoError(t, c.Init(someone()))
+	require.NoError(t, c.Init(testIdentity()))
 	require.NoError(t, c.SetHotMap(3, [][]byte{[]byte("visits")}))
 	require.NoError(t, c.Close())
 	path := filepath.Join(dir, FileName)
 	file, err := os.ReadFile(path)
 	require.NoError(t, err)
 	value := []byte(`{"Cluster":"c0ffee","Epoch":3`)
-	var copies []int // of which one is the newest
+	var copies []int // one of them is the newest
 	for from := 0; ; {
 		at := bytes.Index(file[from:], value)
 		if at < 0 {
@@ -155,7 +156,7 @@ func TestAFlippedByteInTheHotMapLosesTheHotMap(t *testing.T) {
 		require.ErrorContains(t, err, "sum", "byte %d", i)
 		id, ok := c.Get()
 		require.True(t, ok)
-		require.Equal(t, someone(), id)
+		require.Equal(t, testIdentity(), id)
 		require.NoError(t, c.Close())
 	}
 }

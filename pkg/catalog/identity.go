@@ -8,51 +8,49 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Identity is who a node is, and what its cluster is. Only Members and Past change
-// after Init.
+// Identity is the identity of a node and of its cluster. Only Members and Past change after Init.
 type Identity struct {
-	// Node is this node's number, from 1: its place in List.
+	// Node is this node's number, from 1: its position in List.
 	Node kv.NodeID
 	// Cluster is the cluster's id.
 	Cluster string
-	// List is the sorted list of first members, by their first addresses.
+	// List is the sorted list of initial members, by their first addresses.
 	List []string
-	// Shards is the number of shards that the cluster was made with.
+	// Shards is the number of shards with which the cluster was formed.
 	Shards int
-	// Slots gives the shard of each slot; it is empty if placement is the
-	// rule of package hotshard, or has kv.Slots elements.
+	// Slots is the shard of each slot. It is empty if placement follows package hotshard, else it has kv.Slots
+	// elements.
 	Slots []kv.ShardID `json:",omitempty"`
-	// HotKeys are the keys that were on the hot shard from the start, sorted.
+	// HotKeys are the keys placed on the hot shard when the cluster was formed, sorted.
 	HotKeys [][]byte `json:",omitempty"`
-	// Members has one element for each member, in the order of numbers.
+	// Members are in the order of their numbers.
 	Members []Member
-	// Past is what the node's store has been through.
+	// Past is the history of the node's store.
 	Past Past
 }
 
-// Past counts the marks that the node's store has had, and has the last of them
-// (package membership).
+// Past has the number of the store's stamps, and the last of them (package membership). The tags are the
+// names in the file.
 type Past struct {
-	Marked uint64   `json:",omitempty"`
-	Marks  []uint64 `json:",omitempty"`
+	Marked uint64   `json:"Marked,omitempty"`
+	Marks  []uint64 `json:"Marks,omitempty"`
 }
 
-// Member is what a node knows of a member.
+// Member is the node's knowledge of a member.
 type Member struct {
 	Node kv.NodeID
 	// Address is where to call it.
 	Address string
 	// Moves counts the changes of its address.
 	Moves uint64 `json:",omitempty"`
-	// Seen says that the member is known to have a catalog of the cluster, so
-	// that it must never come back without one.
+	// Seen: the member has a catalog of the cluster, so it must never start without one.
 	Seen bool `json:",omitempty"`
-	// Marked and Wound are the last that it told of its own Past; 0 for nothing.
-	Marked uint64 `json:",omitempty"`
-	Mark   uint64 `json:",omitempty"`
+	// Marked and Mark are the number and value of its last stamp; 0 if unknown.
+	Marked uint64 `json:"Marked,omitempty"`
+	Mark   uint64 `json:"Mark,omitempty"`
 }
 
-// check reports what no node can be.
+// check returns an error if the identity is inconsistent.
 func (id *Identity) check() error {
 	bad := func(format string, args ...any) error {
 		e := kv.Errorf(kv.KindInvalid, "invalid identity of a node: "+format, args...)

@@ -19,6 +19,14 @@ import (
 // pages are exactly one of: meta, free, in the list, in the tree. Numbers are
 // in the machine's byte order, as bbolt writes them.
 
+// This file reads a bbolt file that may contain any bytes. Every offset is checked before it is used, so
+// damage results in an error.
+//
+// The file consists of pages of one size. A page starts with its number (8), kind (2), count (2), and the
+// number of pages that continue it (4). Pages 0 and 1 are two generations of the meta page; the higher
+// transaction number is the newer one. It references the tree of buckets and the list of free pages. Every
+// page is exactly one of: meta, free, part of the list, part of the tree. Numbers are in the machine's byte
+// order, as bbolt writes them.
 const (
 	pageHeader  = 16
 	kindBranch  = 0x01
@@ -33,23 +41,22 @@ const (
 	metaMagic   = 0xED0CDAED
 	metaVersion = 2
 	noFreelist  = ^uint64(0)
-	// manyFree as a count says that the number is the list's first element.
+	// manyFree as a count means that the count is the list's first element.
 	manyFree = 0xFFFF
 
-	// maxDepth bounds the tree's height and the nesting of buckets. A few
-	// values never make more than three levels.
+	// maxDepth bounds the tree's height and the nesting of buckets. A few values need at most three levels.
 	maxDepth = 16
 )
 
 var host = binary.NativeEndian
 
-// reader is a walk over a file.
+// reader walks through a file.
 type reader struct {
 	b        []byte
 	pageSize uint64
-	// pages is how many pages are in use or were; the file may be longer.
+	// pages is the number of pages that are or were in use; the file may be longer.
 	pages uint64
-	// seen has the pages that were visited.
+	// seen are the visited pages.
 	seen map[uint64]bool
 }
 
@@ -64,7 +71,7 @@ func damaged(format string, args ...any) error {
 	return e
 }
 
-// readPages checks a whole file and gives the values of one of its buckets.
+// readPages checks a whole file and returns the values of one of its buckets.
 func readPages(b []byte, bucket string) (map[string][]byte, error) {
 	m, err := readMeta(b)
 	if err != nil {
@@ -104,9 +111,9 @@ func readPages(b []byte, bucket string) (map[string][]byte, error) {
 	return values, nil
 }
 
-// readMeta reads both generations. bbolt would use the older one if the newer
-// is damaged, and so go back in time; a torn write does not explain it, since
-// a meta page lies within one sector of the disk.
+// readMeta reads both generations. bbolt would use the older one if the newer is damaged, and so return to
+// an older state. A torn write cannot be the reason for the damage, since a meta page lies within one
+// sector of the disk.
 func readMeta(b []byte) (meta, error) {
 	first, err := oneMeta(b, 0)
 	if err != nil {
@@ -148,7 +155,7 @@ func oneMeta(b []byte, at int) (meta, error) {
 		pages: host.Uint64(m[40:]), txn: host.Uint64(m[48:])}, nil
 }
 
-// page gives the bytes of a page and those that continue it.
+// page returns the bytes of a page and of those that continue it.
 func (r *reader) page(id uint64) (p []byte, kind uint16, err error) {
 	if id >= r.pages {
 		return nil, 0, damaged("page %d of %d", id, r.pages)
@@ -159,14 +166,14 @@ func (r *reader) page(id uint64) (p []byte, kind uint16, err error) {
 		return nil, 0, damaged("the header of page %d is wrong", id)
 	}
 	for i := id; i <= id+more; i++ {
-		if err := r.see(i); err != nil {
+		if err := r.markUsed(i); err != nil {
 			return nil, 0, err
 		}
 	}
 	return r.b[at : at+(more+1)*r.pageSize], host.Uint16(r.b[at+8:]), nil
 }
 
-func (r *reader) see(id uint64) error {
+func (r *reader) markUsed(id uint64) error {
 	if id >= r.pages || r.seen[id] {
 		return damaged("page %d is used twice, or missing", id)
 	}
@@ -193,18 +200,18 @@ func (r *reader) readFree(id uint64) error {
 		return damaged("%d free pages are too many for their list", n)
 	}
 	for i := range n {
-		if err := r.see(host.Uint64(p[i*8:])); err != nil {
+		if err := r.markUsed(host.Uint64(p[i*8:])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// visitor is called with the entries of a bucket, in order.
+// visitor is called with the entries of a bucket in order.
 type visitor func(isBucket bool, key, value []byte) error
 
-// bucket walks the entries of a bucket, given its value in its parent: the
-// root page, or zero and a page that is kept in the value itself.
+// bucket visits the entries of a bucket, given its value in its parent: the number of the root page, or
+// zero and an inline page.
 func (r *reader) bucket(value []byte, visit visitor) error {
 	if len(value) < bucketSize {
 		return damaged("a bucket is too short")
@@ -219,7 +226,7 @@ func (r *reader) bucket(value []byte, visit visitor) error {
 	return leaf(p, visit)
 }
 
-// tree walks the page with number id and those below it.
+// tree visits the page with number id and its descendants.
 func (r *reader) tree(id uint64, depth int, visit visitor) error {
 	p, kind, err := r.page(id)
 	switch {
@@ -245,7 +252,7 @@ func (r *reader) tree(id uint64, depth int, visit visitor) error {
 	return nil
 }
 
-// elements gives the keys of a branch page, which must rise.
+// elements returns the keys of a branch page, which must be ascending.
 func elements(p []byte) (keys [][]byte, err error) {
 	n := int(host.Uint16(p[10:]))
 	if n == 0 || pageHeader+n*elementSize > len(p) {
@@ -259,7 +266,7 @@ func elements(p []byte) (keys [][]byte, err error) {
 		}
 		keys = append(keys, k)
 	}
-	return keys, rising(keys)
+	return keys, checkAscending(keys)
 }
 
 func leaf(p []byte, visit visitor) error {
@@ -282,10 +289,10 @@ func leaf(p []byte, visit visitor) error {
 		}
 		keys = append(keys, k)
 	}
-	return rising(keys)
+	return checkAscending(keys)
 }
 
-// cut gives n bytes of p from pos behind at.
+// cut returns n bytes of p at position pos after at.
 func cut(p []byte, at int, pos, n uint32) ([]byte, bool) {
 	from := uint64(at) + uint64(pos)
 	if from+uint64(n) > uint64(len(p)) {
@@ -294,7 +301,7 @@ func cut(p []byte, at int, pos, n uint32) ([]byte, bool) {
 	return p[from : from+uint64(n)], true
 }
 
-func rising(keys [][]byte) error {
+func checkAscending(keys [][]byte) error {
 	if !sort.SliceIsSorted(keys, func(i, j int) bool { return bytes.Compare(keys[i], keys[j]) < 0 }) {
 		return damaged("the keys of a page are out of order")
 	}

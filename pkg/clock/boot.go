@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// Boot identifies what Now counts from: two processes with the same Boot may compare their
-// Now. It is the machine's boot id, which the kernel draws anew with each boot, and the
-// offsets of the process's time namespace, which a container may have.
+// Boot identifies the origin of Now: processes with the same Boot may compare their Now. It consists of the
+// machine's boot id, which is random for each boot, and the offsets of the process's time namespace, which
+// a container may have.
 func Boot() (string, error) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

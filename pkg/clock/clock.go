@@ -1,13 +1,11 @@
-// Package clock tells the time to the shells; pure packages get it as an
-// argument.
+// Package clock provides the two times of a node. Deterministic packages get them as arguments.
 //
-// There are two times. Now is for everything that must be *right*: leases,
-// deadlines, graces. It is CLOCK_BOOTTIME, which never goes back, is not set
-// by anyone, and goes on while the machine is suspended. The last matters: a
-// lease that a sleeping holder believes in must have lapsed when it wakes up,
-// since the shard that granted it went on. Two nodes' Now cannot be compared,
-// nor can one node's before and after a boot. Wall is for people and for the
-// age of transactions, which is fairness only: it may jump either way.
+//  1. Now is for everything that affects correctness: leases, deadlines, timeouts. It is CLOCK_BOOTTIME,
+//     which never decreases, cannot be set, and advances while the machine is suspended. The last is
+//     required: when a suspended lease holder wakes up, its lease must have expired, because the shard that
+//     granted it continued. Values of Now of two nodes, or before and after a boot, cannot be compared.
+//  2. Wall is the time of day, for people and for the age of transactions, which affects fairness only. It
+//     may jump in both directions.
 package clock
 
 import (
@@ -18,10 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Clock is a source of both times. Its methods may be called by any goroutine.
+// Clock is a source of both times. Its methods are safe for concurrent use.
 type Clock interface {
-	// Now is in nanoseconds since an arbitrary moment before the process
-	// started. It never decreases.
+	// Now is in nanoseconds since an arbitrary time before the start of the process. It never decreases.
 	Now() int64
 	// Wall is in nanoseconds since 1970, UTC.
 	Wall() int64
@@ -30,8 +27,7 @@ type Clock interface {
 // Real is the clock of the machine.
 type Real struct{}
 
-// NewReal checks that the machine has the clock that Now needs, so that Now
-// itself cannot fail.
+// NewReal checks that the machine has CLOCK_BOOTTIME, so that Now cannot fail.
 func NewReal() (Real, error) {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
@@ -44,8 +40,8 @@ func NewReal() (Real, error) {
 func (Real) Now() int64 {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		// It worked in NewReal, and the call has no other way to fail. A
-		// clock that stands still would keep lapsed leases alive.
+		// NewReal has read it, and the call has no other reason to fail. A clock that stops would keep expired
+		// leases alive.
 		panic(fmt.Sprintf("clock: CLOCK_BOOTTIME cannot be read any more: %v", err))
 	}
 	return ts.Nano()
@@ -54,8 +50,7 @@ func (Real) Now() int64 {
 // Wall reads the time of day.
 func (Real) Wall() int64 { return time.Now().UnixNano() }
 
-// Manual is a clock that moves when it is told to, for tests and simulations.
-// Its zero value stands at zero.
+// Manual is a clock that is advanced by its user, for tests and simulations. Its zero value is at zero.
 type Manual struct {
 	now, wall atomic.Int64
 }
@@ -68,13 +63,13 @@ func NewManual(now, wall int64) *Manual {
 	return m
 }
 
-// Now is where the clock was moved to.
+// Now returns the time to which the clock was advanced.
 func (m *Manual) Now() int64 { return m.now.Load() }
 
-// Wall is where the clock was moved or set to.
+// Wall returns the time to which the clock was advanced or set.
 func (m *Manual) Wall() int64 { return m.wall.Load() }
 
-// Advance moves both times by d, which must not be negative.
+// Advance advances both times by d, which must not be negative.
 func (m *Manual) Advance(d time.Duration) {
 	if d < 0 {
 		panic(fmt.Sprintf("clock: Advance(%v): Now never decreases", d))
@@ -83,5 +78,5 @@ func (m *Manual) Advance(d time.Duration) {
 	m.wall.Add(int64(d))
 }
 
-// SetWall sets the time of day alone, as an operator or NTP would.
+// SetWall sets the time of day only, as an operator or NTP would.
 func (m *Manual) SetWall(wall int64) { m.wall.Store(wall) }

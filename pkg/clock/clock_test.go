@@ -33,7 +33,7 @@ func TestRealWallIsUnixTime(t *testing.T) {
 	require.LessOrEqual(t, w, time.Now().UnixNano())
 }
 
-func TestManualMovesOnlyWhenTold(t *testing.T) {
+func TestManualClockMovesOnCommand(t *testing.T) {
 	m := NewManual(5, 100)
 	require.EqualValues(t, 5, m.Now())
 	require.EqualValues(t, 100, m.Wall())

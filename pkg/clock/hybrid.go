@@ -10,106 +10,102 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Hybrid is a node's clock whose time of day is never far behind the times that
-// shards have forgotten by. New ids are made by it, and what it shows other than
-// the time of day concerns ids alone: a shard refuses an id from before its low
+// Hybrid is a node's clock whose time of day is never far behind the times by which shards collect garbage.
+// It makes the times of new ids, and affects ids only. Reason: a shard rejects an id below its low
 // watermark, and that may be in the future if a time of day was wrong for long.
 //
-// Its methods may be called by any goroutine.
+// Its methods are safe for concurrent use.
 type Hybrid struct {
 	Clock
-	// slack is how far behind least the time of day may be.
+	// slack is how far the time of day may be behind minIDTime.
 	slack int64
-	// least is the time that ids should have by now, less Now; none until one
-	// is known.
-	least atomic.Int64
+	// minIDTime is the time by which shards collect garbage, minus Now; unset until one is known.
+	minIDTime atomic.Int64
 
 	mu    sync.Mutex
 	peers map[kv.NodeID]peer
-	// low and high are between which times most nodes are, this one included if it
-	// is between them, less Now; none if no peer is known.
+	// low and high are the lower and upper median of the other nodes' times of day, minus Now; high is unset
+	// if no peer is known.
 	low, high atomic.Int64
 }
 
-// peer is what was heard of another node's clock: its time of day less our Now.
-type peer struct{ offset, heard int64 }
+// peer is the last known clock of another node: its time of day minus this node's Now.
+type peer struct{ offset, receivedAt int64 }
 
 const (
-	none = math.MinInt64
-	// peerFresh is for how long the clock of a peer counts that is not heard of
-	// again; it is told every ten seconds (package node).
+	unset = math.MinInt64
+	// peerFresh is for how long a peer's clock counts without an update; peers announce it every ten seconds
+	// (package node).
 	peerFresh = 35 * time.Second
 )
 
-// NewHybrid makes a clock whose Wall is the time of day of c, unless that is
-// further behind than slack what Push has been told.
+// NewHybrid makes a clock whose Wall is the time of day of c, unless that is more than slack behind the
+// time of Push.
 func NewHybrid(c Clock, slack time.Duration) *Hybrid {
 	h := &Hybrid{Clock: c, slack: int64(slack), peers: map[kv.NodeID]peer{}}
-	h.least.Store(none)
-	h.high.Store(none)
+	h.minIDTime.Store(unset)
+	h.high.Store(unset)
 	return h
 }
 
-// Wall is the time for new ids, in nanoseconds since 1970: the time of day, or
-// what Push was told and what has passed since.
+// Wall is the time for new ids, in nanoseconds since 1970: the time of day, or the time of Push plus the
+// time since then.
 func (h *Hybrid) Wall() int64 { return h.WallAt(h.Clock.Now()) }
 
-// WallAt is Wall for who knows what Now is.
+// WallAt is Wall for a caller that knows Now.
 func (h *Hybrid) WallAt(now int64) int64 {
-	wall, least := h.Clock.Wall(), h.least.Load()
-	if least != none && wall < now+least-h.slack {
-		return now + least
+	wall, minimum := h.Clock.Wall(), h.minIDTime.Load()
+	if minimum != unset && wall < now+minimum-h.slack {
+		return now + minimum
 	}
 	return wall
 }
 
-// OrderAt is the time by which transactions are ordered that arrive now: the time of day, or that of
-// most other nodes if it is behind. Else what arrives at a node whose clock is behind would win all
-// conflicts.
+// OrderAt is the begin time of transactions that arrive now: the time of day, or that of most other nodes
+// if this one is behind. Otherwise the transactions of a node with a slow clock would win all conflicts.
 func (h *Hybrid) OrderAt(now int64) int64 {
 	wall := h.Clock.Wall()
-	if h.high.Load() == none {
+	if h.high.Load() == unset {
 		return wall
 	}
 	return max(wall, now+h.low.Load())
 }
 
-// TimeOfDay is what the clock below shows.
+// TimeOfDay is the time of day of the underlying clock.
 func (h *Hybrid) TimeOfDay() int64 { return h.Clock.Wall() }
 
-// Push says that a shard forgets by a time, so that ids should not be far behind
-// it. offset is that time less Now; what is no later than what was told before
-// changes nothing.
+// Push reports the time by which a shard collects garbage, so that new ids are not far behind it. offset is
+// that time minus Now; a lower one than before has no effect.
 func (h *Hybrid) Push(offset int64) {
 	for {
-		old := h.least.Load()
-		if offset <= old || h.least.CompareAndSwap(old, offset) {
+		old := h.minIDTime.Load()
+		if offset <= old || h.minIDTime.CompareAndSwap(old, offset) {
 			return
 		}
 	}
 }
 
-// Least is the greatest time that Push was told, as of now; false if there is none.
+// Least is the highest time of Push, as of now; false if there is none.
 func (h *Hybrid) Least(now int64) (int64, bool) {
-	least := h.least.Load()
-	return now + least, least != none
+	minimum := h.minIDTime.Load()
+	return now + minimum, minimum != unset
 }
 
-// Heard notes the time of day of another node, as of now.
+// Heard records the time of day of another node, as of now.
 func (h *Hybrid) Heard(n kv.NodeID, now, wall int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.peers[n] = peer{wall - now, now}
-	h.agree(now)
+	h.updateMedians(now)
 }
 
-// agree finds the medians of the nodes' times, of those that have been heard of lately
-// and this one: high is that if this node's is later, and low if it is earlier. If it is
-// neither it is the median itself.
-func (h *Hybrid) agree(now int64) {
+// updateMedians computes low and high from the clocks that were updated recently. With an odd number of
+// nodes, this one included, one of the three values low, high and this node's time is the median: high if
+// this node is later, low if it is earlier, else its own.
+func (h *Hybrid) updateMedians(now int64) {
 	offsets := make([]int64, 0, len(h.peers))
 	for n, p := range h.peers {
-		if now-p.heard > int64(peerFresh) {
+		if now-p.receivedAt > int64(peerFresh) {
 			delete(h.peers, n)
 			continue
 		}
@@ -117,7 +113,7 @@ func (h *Hybrid) agree(now int64) {
 	}
 	n := len(offsets)
 	if n == 0 {
-		h.high.Store(none)
+		h.high.Store(unset)
 		return
 	}
 	slices.Sort(offsets)
@@ -125,26 +121,26 @@ func (h *Hybrid) agree(now int64) {
 	h.high.Store(offsets[n/2])
 }
 
-// Agreed is the time to forget by: Wall, or less if the times of day of most other
-// nodes are behind that, but not less than what has been forgotten by already. So a
-// single clock that is ahead makes nothing be forgotten.
+// Agreed is the time by which shards collect garbage: Wall, or less if the times of day of most other nodes
+// are behind that, but not less than what has already been collected by. So a single fast clock does not
+// cause early collection.
 func (h *Hybrid) Agreed(now int64) int64 {
 	wall, high := h.WallAt(now), h.high.Load()
-	if high == none {
+	if high == unset {
 		return wall
 	}
-	return min(wall, now+max(high, h.least.Load()))
+	return min(wall, now+max(high, h.minIDTime.Load()))
 }
 
-// Apart is how far the time of day is ahead of most other nodes', negative if it is
-// behind them; false if no other node has been heard of lately.
+// Apart is by how much the time of day is ahead of most other nodes, negative if it is behind; false if no
+// other clock is known.
 func (h *Hybrid) Apart(now int64) (time.Duration, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.agree(now)
+	h.updateMedians(now)
 	wall, low, high := h.TimeOfDay()-now, h.low.Load(), h.high.Load()
 	switch {
-	case high == none:
+	case high == unset:
 		return 0, false
 	case wall > high:
 		return time.Duration(wall - high), true
@@ -154,14 +150,14 @@ func (h *Hybrid) Apart(now int64) (time.Duration, bool) {
 	return 0, true
 }
 
-// Agreement is how many other nodes have been heard of lately, and how many of them show the
-// same time of day as this node, within a tolerance.
+// Agreement returns how many other clocks are known, and how many of them agree with this one within a
+// tolerance.
 func (h *Hybrid) Agreement(now int64, tolerance time.Duration) (agree, known int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	own := h.TimeOfDay() - now
 	for _, p := range h.peers {
-		if now-p.heard > int64(peerFresh) {
+		if now-p.receivedAt > int64(peerFresh) {
 			continue
 		}
 		known++

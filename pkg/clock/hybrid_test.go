@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-func TestHybridGoesByTheTimeOfDayUnlessThatIsFarBehind(t *testing.T) {
+func TestHybridFollowsTimeOfDayUnlessFarBehind(t *testing.T) {
 	m := NewManual(100, int64(time.Hour))
 	h := NewHybrid(m, time.Minute)
 	_, known := h.Least(m.Now())
@@ -21,15 +21,15 @@ func TestHybridGoesByTheTimeOfDayUnlessThatIsFarBehind(t *testing.T) {
 	require.Equal(t, int64(2*time.Hour), h.Wall())
 	push(time.Hour + 30*time.Minute)
 	m.Advance(time.Minute)
-	require.Equal(t, int64(2*time.Hour+time.Minute), h.Wall(), "it goes on as Now does")
+	require.Equal(t, int64(2*time.Hour+time.Minute), h.Wall(), "it advances with Now")
 	m.SetWall(int64(2*time.Hour + time.Second))
-	require.Equal(t, int64(2*time.Hour+time.Second), h.Wall(), "the time of day has come near")
+	require.Equal(t, int64(2*time.Hour+time.Second), h.Wall(), "the time of day is within the slack again")
 	m.SetWall(0)
-	require.Equal(t, int64(2*time.Hour+time.Minute), h.Wall(), "and was set back")
+	require.Equal(t, int64(2*time.Hour+time.Minute), h.Wall(), "it was set back")
 	require.Zero(t, h.TimeOfDay())
 }
 
-func TestHybridAgreesWithMost(t *testing.T) {
+func TestHybridAgreesWithMajority(t *testing.T) {
 	const hour = time.Hour
 	for _, c := range []struct {
 		own           time.Duration
@@ -60,25 +60,26 @@ func TestHybridAgreesWithMost(t *testing.T) {
 		require.Equal(t, c.apart, apart, "%+v", c)
 		require.Equal(t, len(c.peers) > 0, known)
 		h.Push(int64(20*hour) - m.Now())
-		require.Equal(t, 20*hour, time.Duration(h.Agreed(m.Now())), "what has been forgotten by")
+		require.Equal(t, 20*hour, time.Duration(h.Agreed(m.Now())), "not below the time of earlier collection")
 		m.Advance(peerFresh + 1)
 		_, known = h.Apart(m.Now())
-		require.False(t, known, "nobody has been heard of lately")
+		require.False(t, known, "no clock is known")
 	}
 }
 
-func TestAgreementCountsTheNodesThatShowTheSameTime(t *testing.T) {
+func TestAgreementCountsNodesWithSameTime(t *testing.T) {
 	m := NewManual(100, int64(5*time.Hour))
 	h := NewHybrid(m, time.Minute)
 	require.Equal(t, [2]int{}, agreement(h))
-	for i, p := range []time.Duration{5 * time.Hour, 5*time.Hour + time.Minute, 5*time.Hour - time.Minute - 1, 7 * time.Hour} {
+	for i, p := range []time.Duration{5 * time.Hour, 5*time.Hour + time.Minute, 5*time.Hour - time.Minute - 1,
+		7 * time.Hour} {
 		h.Heard(kv.NodeID(i+2), m.Now(), int64(p))
 	}
 	require.Equal(t, [2]int{2, 4}, agreement(h))
 	m.SetWall(int64(7 * time.Hour))
 	require.Equal(t, [2]int{1, 4}, agreement(h))
 	m.Advance(peerFresh + 1)
-	require.Equal(t, [2]int{}, agreement(h), "none has been heard of lately")
+	require.Equal(t, [2]int{}, agreement(h), "no clock is known")
 }
 
 func agreement(h *Hybrid) [2]int {

@@ -5,9 +5,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// CheckEntry refuses what cannot be stored. Such an entry is a mistake of the
-// caller, not of the disk; both twins refuse the same ones, before anything
-// of the batch is applied.
+// CheckEntry rejects an entry that cannot be stored. Such an entry is a bug of the caller, not a disk
+// error. All implementations reject the same entries, before they apply anything of the batch.
 func CheckEntry(e *entry.Entry) error {
 	if e.Table < entry.TableVersion || e.Table > entry.LastTable {
 		return kv.Errorf(kv.KindInternal, "an entry names the unknown table %d", e.Table)
@@ -24,7 +23,7 @@ func CheckEntry(e *entry.Entry) error {
 	return nil
 }
 
-// CheckRead refuses a question that has no answer.
+// CheckRead rejects an invalid read.
 func CheckRead(r *entry.Read) error {
 	switch r.Kind {
 	case entry.ReadKey, entry.ReadRange, entry.ReadGarbage, entry.ReadPages:
@@ -38,12 +37,12 @@ func CheckRead(r *entry.Read) error {
 	return kv.Errorf(kv.KindInternal, "a read has the unknown kind %d", r.Kind)
 }
 
-// ResumeRange is where a ReadRange that is full goes on.
+// ResumeRange returns where a ReadRange that has reached a limit continues.
 func ResumeRange(r *entry.Read, res *entry.ReadResult) []byte {
 	return ResumeTurn(r, res.Rows[len(res.Rows)-1].Key)
 }
 
-// ResumeTurn is where a ReadRange goes on that has looked at all rows up to those of a key.
+// ResumeTurn returns where a ReadRange continues that has looked at all rows up to the key last.
 func ResumeTurn(r *entry.Read, last []byte) []byte {
 	if r.Reverse {
 		return last
@@ -51,22 +50,21 @@ func ResumeTurn(r *entry.Read, last []byte) []byte {
 	return kv.Next(last)
 }
 
-// Live reports whether a stored version holds a value, or a change of one, rather
-// than a tombstone. One that is neither is KindCorrupt and names the key.
+// Live reports whether a stored version is a value, or a delta, and not a tombstone. If it is none of
+// these, the error is KindCorrupt and names the key.
 func Live(key, value []byte) (bool, error) {
 	if _, _, err := entry.DecodeHead(value); err != nil {
-		return false, damaged(key, err.Error())
+		return false, corruptError(key, err.Error())
 	}
 	return !entry.IsTombstone(value), nil
 }
 
-// NoBase is the error of a key whose oldest version is a delta: what it changes
-// is missing.
+// NoBase is the error of a key whose oldest version is a delta: the value that it changes is missing.
 func NoBase(key []byte) error {
-	return damaged(key, "changes of a value are stored, but not the value itself")
+	return corruptError(key, "changes of a value are stored, but not the value itself")
 }
 
-func damaged(key []byte, text string) error {
+func corruptError(key []byte, text string) error {
 	return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: append([]byte(nil), key...), Text: text,
 		Hint: "restore the store from a backup, or write the key again"}
 }

@@ -10,23 +10,26 @@ import (
 // Version is one version of a key, as ReadGarbage sees it.
 type Version struct {
 	Index kv.Index
-	// Delta: it changes the one before it, so that who sees it needs that too.
+	// Delta: it changes the version before it, so a reader of it needs that too.
 	Delta bool
 }
 
-// Garbage tells which versions of a key can go, given those from the visible
-// one down, newest first, whether that is a value, and the indexes, in order,
-// at which somebody reads below. ok: there are any.
+// Garbage returns which versions of a key can be deleted. versions are those from the visible one down,
+// newest first; live reports whether the visible one is a value; kept are the CSNs below, in order, at
+// which snapshots are read. ok: there is garbage.
 //
-// What is visible is the newest version down to the first that is whole. Of the
-// others each is seen from its own index up to that of the next whole one: by
-// who sees it, or a delta that changes it. A tombstone hides what is below it,
-// and can go only when nothing is left there.
+// Visible is the newest version down to the first whole one. Each older version is visible from its own CSN
+// up to that of the next whole one: to a reader, or as the base of a delta. Example with kept = {5}:
+//
+//	CSN   2 value   4 delta   6 delta   8 value (visible)
+//	5 sees 2 and 4, so only 6 is garbage
+//
+// A tombstone hides older versions, and can be deleted only when none is left.
 func Garbage(key []byte, versions []Version, live bool, kept []kv.Index) (g entry.Garbage, ok bool) {
 	g.Key = key
 	base := slices.IndexFunc(versions, func(v Version) bool { return !v.Delta })
 	if base < 0 {
-		return g, false // what it changes is missing: nothing is known of it
+		return g, false // the base of the oldest delta is missing: the chain is damaged
 	}
 	whole, left := versions[base].Index, 0
 	for _, v := range versions[base+1:] {
@@ -39,7 +42,7 @@ func Garbage(key []byte, versions []Version, live bool, kept []kv.Index) (g entr
 			whole = v.Index
 		}
 	}
-	if left == 0 { // all of them, by one entry
+	if left == 0 { // one entry deletes all
 		g.Versions = nil
 		g.Below = versions[base].Index
 		if !live {

@@ -12,15 +12,15 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// stored is a version as drawn.
+// stored is a generated version.
 type stored struct {
 	engine.Version
 	tombstone bool
 }
 
-// seen is what a read at an index takes: the newest version at or below it that
-// is left, and those that it changes; nothing if it is a tombstone.
-func seen(versions []stored, at kv.Index) (out []kv.Index) {
+// visibleVersions returns what a read at a CSN needs: the newest version at or below it and those that it
+// changes; nothing if it is a tombstone.
+func visibleVersions(versions []stored, at kv.Index) (out []kv.Index) {
 	for _, v := range versions { // newest first
 		if v.Index > at {
 			continue
@@ -36,12 +36,15 @@ func seen(versions []stored, at kv.Index) (out []kv.Index) {
 	return out
 }
 
-func remove(versions []stored, g entry.Garbage) []stored {
-	return slices.DeleteFunc(slices.Clone(versions), func(v stored) bool { return v.Index < g.Below || slices.Contains(g.Versions, v.Index) })
+func withoutGarbage(versions []stored, g entry.Garbage) []stored {
+	return slices.DeleteFunc(slices.Clone(versions), func(v stored) bool {
+		return v.Index < g.Below ||
+			slices.Contains(g.Versions, v.Index)
+	})
 }
 
-// drawStored makes up a key's history, newest first: deltas only on values.
-func drawStored(t *rapid.T) (versions []stored) {
+// drawVersions generates the history of a key, newest first. Deltas follow values only.
+func drawVersions(t *rapid.T) (versions []stored) {
 	for i := kv.Index(1); i <= 12; i++ {
 		if !rapid.Bool().Draw(t, "version") {
 			continue
@@ -65,11 +68,11 @@ func garbage(versions []stored, kept []kv.Index) (entry.Garbage, bool) {
 	return engine.Garbage([]byte("k"), list, !versions[0].tombstone, kept)
 }
 
-// TestGarbageChangesNothingThatIsRead: neither at a kept index nor from the
-// visible version on; and what is left is seen by somebody, or hides something.
-func TestGarbageChangesNothingThatIsRead(t *testing.T) {
+// Garbage is not visible at a kept CSN nor from the visible version on. Each remaining version is visible
+// to a reader, or hides another.
+func TestGarbageIsNotVisible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		versions := drawStored(t)
+		versions := drawVersions(t)
 		if len(versions) == 0 {
 			return
 		}
@@ -81,14 +84,15 @@ func TestGarbageChangesNothingThatIsRead(t *testing.T) {
 		}
 		left := versions
 		if g, ok := garbage(versions, kept); ok {
-			left = remove(versions, g)
+			left = withoutGarbage(versions, g)
 		}
 		visible := versions[0].Index
 		reads := append(slices.Clone(kept), visible, 100)
 		needed := map[kv.Index]bool{}
 		for _, at := range reads {
-			require.Equal(t, seen(versions, at), seen(left, at), "at %d: %v became %v, kept %v", at, versions, left, kept)
-			for _, i := range seen(versions, at) {
+			require.Equal(t, visibleVersions(versions, at), visibleVersions(left, at), "at %d: %v became %v, kept %v", at,
+				versions, left, kept)
+			for _, i := range visibleVersions(versions, at) {
 				needed[i] = true
 			}
 		}
@@ -97,12 +101,12 @@ func TestGarbageChangesNothingThatIsRead(t *testing.T) {
 			require.False(t, more, "%v left %v, and then %v more", versions, left, again)
 		}
 		for _, v := range left {
-			require.True(t, v.tombstone || needed[v.Index], "nobody sees %d of %v, kept %v", v.Index, left, kept)
+			require.True(t, v.tombstone || needed[v.Index], "%d is not visible in %v, kept %v", v.Index, left, kept)
 		}
 	})
 }
 
-func TestGarbageOfAChainWithoutABeginning(t *testing.T) {
+func TestGarbageOfIncompleteChain(t *testing.T) {
 	_, ok := engine.Garbage([]byte("k"), []engine.Version{{Index: 5, Delta: true}, {Index: 3, Delta: true}}, true, nil)
-	require.False(t, ok, "it is damaged, and whoever mends it will want all of it")
+	require.False(t, ok, "all versions of a damaged chain are kept, for repair")
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// PageWalk finds the pages that no version names. It is given the keys of the
-// page table, in order, as long as Page says, and then End is called.
+// PageWalk finds the pages that no version references. The caller passes the keys of the page table in
+// order to Page while it returns true, and then calls End.
 type PageWalk struct {
-	// Limit is over how many pages no further user key is begun; 0: none.
+	// Limit is the number of pages after which no further user key is started; 0 means unbounded.
 	Limit int
 	// Versions visits the stored values of all versions of a key.
 	Versions func(user []byte, visit func(value []byte)) error
@@ -25,14 +25,14 @@ type PageWalk struct {
 	err    error
 }
 
-// Page takes the key of a page, and reports whether there is to be another one.
+// Page adds the key of a page, and reports whether the walk continues.
 func (w *PageWalk) Page(key []byte) bool {
 	user, id, ok := entry.SplitPageKey(key)
 	if !ok {
-		return true // it is none of ours, and nothing is known of it
+		return true // not a page key: ignored
 	}
 	if len(w.stored) > 0 && !bytes.Equal(user, w.user) {
-		w.judge()
+		w.collectUnreferenced()
 		if w.err != nil {
 			return false
 		}
@@ -50,25 +50,25 @@ func (w *PageWalk) Page(key []byte) bool {
 // End ends the walk.
 func (w *PageWalk) End() error {
 	if w.err == nil && len(w.stored) > 0 {
-		w.judge()
+		w.collectUnreferenced()
 	}
 	return w.err
 }
 
-// judge finds what is garbage of one key. If one of its versions cannot be read,
-// nothing is.
-func (w *PageWalk) judge() {
-	named, readable := map[uint64]bool{}, true
+// collectUnreferenced adds the unreferenced pages of one key. If one of its versions cannot be read, none is
+// added.
+func (w *PageWalk) collectUnreferenced() {
+	referenced, readable := map[uint64]bool{}, true
 	w.err = w.Versions(w.user, func(value []byte) {
 		pages, err := entry.Pages(value)
 		readable = readable && err == nil
 		for _, p := range pages {
-			named[p.ID] = true
+			referenced[p.ID] = true
 		}
 	})
 	g := entry.Garbage{Key: bytes.Clone(w.user)}
 	for _, id := range w.stored {
-		if !named[id] {
+		if !referenced[id] {
 			g.Pages = append(g.Pages, id)
 		}
 	}

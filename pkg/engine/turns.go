@@ -5,26 +5,25 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Turns is a ReadRange that is read turn by turn. Between two turns others can use the
-// disk and the processor, and the read can be given up. Each turn is a Read of its own at
-// the same index, so that together they return what one Read without turns returns, whatever
-// is written meanwhile.
+// Turns is a ReadRange that is read in turns. Between two turns the disk and the processor are free for
+// other reads, and the read can be cancelled. Each turn is a Read at the same CSN, so together they return
+// the same rows as one Read, whatever is written in between.
 type Turns struct {
 	read entry.Read
 	res  entry.ReadResult
 	size int
-	// full: a limit is met. The remaining turns find out whether another row follows.
+	// full: a limit is reached. The remaining turns determine whether another row follows.
 	full bool
 }
 
-// NewTurns begins a read in turns of so many rows.
+// NewTurns starts a read in turns of the given number of rows.
 func NewTurns(r entry.Read, rows int) *Turns {
 	t := &Turns{read: r, res: entry.ReadResult{ID: r.ID, Kind: r.Kind}}
 	t.read.Turn = rows
 	return t
 }
 
-// Next is the read of the next turn.
+// Next returns the read of the next turn.
 func (t *Turns) Next() entry.Read {
 	r := t.read
 	switch {
@@ -41,7 +40,7 @@ func (t *Turns) Next() entry.Read {
 	return r
 }
 
-// Add takes the result of a turn, and reports whether the read is complete.
+// Add adds the result of a turn, and reports whether the read is complete.
 func (t *Turns) Add(res entry.ReadResult) (complete bool) {
 	switch {
 	case res.Err != nil:
@@ -73,10 +72,10 @@ func (t *Turns) Add(res entry.ReadResult) (complete bool) {
 	return false
 }
 
-// Result is that of all turns together, when they are complete.
+// Result is the result of all turns, once they are complete.
 func (t *Turns) Result() entry.ReadResult { return t.res }
 
-// Partial is what the turns so far have read, with Resume behind the last row looked at: a shorter
+// Partial is the result of the turns so far, with Resume after the last row that was looked at: a shorter
 // page of the same range.
 func (t *Turns) Partial() entry.ReadResult {
 	res := t.res
@@ -91,7 +90,7 @@ func (t *Turns) Partial() entry.ReadResult {
 	return res
 }
 
-// ReadInTurns reads a range in turns of so many rows.
+// ReadInTurns reads a range in turns of the given number of rows.
 func ReadInTurns(e Engine, shard kv.ShardID, r entry.Read, rows int) entry.ReadResult {
 	t := NewTurns(r, rows)
 	for !t.Add(e.Read(shard, t.Next())) {

@@ -13,9 +13,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// TestPartialResultIsResumed: a read that ends after a turn says where to go on, and the reads together
-// return each row once, in order, whatever the limit and the direction.
-func TestPartialResultIsResumed(t *testing.T) {
+// A read that is stopped after a turn can be resumed, and the reads together return each row once, in
+// order, for any limit and direction.
+func TestPartialResultCanBeResumed(t *testing.T) {
 	s := memstore.NewAutoSync()
 	var want []string
 	for i := range 40 {

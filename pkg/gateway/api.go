@@ -10,26 +10,26 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// Request is a one-shot transaction: everything is known at once.
+// Request is a one-shot transaction: all operations are known.
 type Request struct {
-	// ID names the transaction; the zero id has one made.
+	// ID names the transaction; if it is zero, one is made.
 	ID kv.TxnID
 	// Ops are executed in order, all or none. Their Seq is filled in.
 	Ops []msg.Op
-	// Arrived is when it came, by Gateway.Now; 0 for just now. To ask for the
-	// time is a system call, so who brings many requests asks once.
+	// Arrived is the time of arrival, by Gateway.Now; 0 for the current time. Reading the clock is a system
+	// call, so a caller with many requests passes one reading.
 	Arrived int64
-	// Deadline ends the request; zero is kv.MaxTxnAge from now.
+	// Deadline ends the request; zero means kv.MaxTxnAge from now.
 	Deadline time.Time
-	// Alone says that nothing else came with the request, so that to wait for
-	// company would only cost time. It changes no outcome.
+	// Alone: no other request has arrived with this one, so waiting to batch it with others would only add
+	// latency. It affects no outcome.
 	Alone bool
-	// How says how to read. Without a MaxResponse it is kv.MaxAnswerBytes.
+	// How is the read mode. MaxResponse defaults to kv.MaxAnswerBytes.
 	How txn.How
 	// Parent is the caller's trace, if it has one.
 	Parent trace.Parent
-	// Own is for what the node itself wants to know, such as who its users are: it
-	// is not refused when the gateway refuses what is new.
+	// Own is for reads by the node itself, such as those of the user list: they are accepted while the gateway
+	// rejects new transactions.
 	Own bool
 }
 
@@ -37,34 +37,32 @@ type Request struct {
 type Response struct {
 	ID       kv.TxnID
 	Attempts int
-	// Results has one element per operation, in order, when Err is nil.
+	// Results has one element per operation, in order, if Err is nil.
 	Results []msg.Result
-	// Receipt tells where the transaction waited longest, zero if nowhere; or,
-	// if it failed while it waited, there. Ended tells of the attempts that
-	// others ended.
+	// Receipt is the longest wait of the transaction, zero if there was none; if it failed while it waited,
+	// that wait. Ended describes the attempts that other transactions aborted.
 	Receipt msg.Receipt
 	Ended   txn.Ended
 	// ResultsLost: it committed, but the results are no longer known.
 	ResultsLost bool
-	// Aborts are the reasons for which the attempts before the last one were
-	// given up.
+	// Aborts are the reasons for which the earlier attempts were aborted.
 	Aborts []msg.Reason
-	// Plan is how a read-only transaction read, txn.PlanAny if it locked.
+	// Plan is the read plan of a read-only transaction, txn.PlanAny if it used locks.
 	Plan txn.Plan
-	// Index and At are the indexes of shards that it saw, or made.
+	// Index and At are the CSNs of the shards that it read or wrote.
 	Index msg.ShardCSN
 	At    []msg.ShardCSN
-	// Pin is the one it read at, nil if it read the present.
+	// Pin is the snapshot that it read, nil if it read the present.
 	Pin *msg.Snapshot
-	// Current is what the key of a failed condition holds, if Err is of
-	// KindConditionFailed; nil if that is not known.
+	// Current is the value of the key of a failed condition, if Err is of KindConditionFailed; nil if it is
+	// unknown.
 	Current *msg.Pair
-	// Err is nil when the transaction committed.
+	// Err is nil if the transaction committed.
 	Err *kv.Error
 }
 
-// Token is the state that the transaction saw, or made, as bytes; nil if none is
-// known.
+// Token returns the causality token: the encoded state that the transaction read or wrote; nil if it is
+// unknown.
 func (r *Response) Token() []byte {
 	switch {
 	case r.Index.Index == 0 && len(r.At) == 0:
@@ -77,8 +75,7 @@ func (r *Response) Token() []byte {
 	return c.Encode()
 }
 
-// Failed is the error of a call that did not do what it should, with what others
-// had to do with that.
+// Failed is the error of a call, with the waits and aborts that contributed to it.
 type Failed struct {
 	Err     *kv.Error
 	Receipt msg.Receipt
@@ -89,8 +86,8 @@ func (f *Failed) Error() string { return f.Err.Error() }
 
 func (f *Failed) Unwrap() error { return f.Err }
 
-// failed is the response's error; nil if it has none.
-func (r *Response) failed() error {
+// callError returns the response's error, nil if it has none.
+func (r *Response) callError() error {
 	if r.Err == nil {
 		return nil
 	}
@@ -101,47 +98,46 @@ func (r *Response) failed() error {
 type Outcome struct {
 	ID        kv.TxnID
 	Committed bool
-	// Results are those of the transaction, unless lost.
+	// Results are those of the transaction, unless they are lost.
 	Results     []msg.Result
 	ResultsLost bool
 }
 
-// TxOptions are chosen when an interactive transaction begins.
+// TxOptions are the parameters of an interactive transaction.
 type TxOptions struct {
-	// ID keeps a transaction's age over its retries; zero for a new one.
+	// ID keeps the age of a transaction across retries; zero for a new one.
 	ID kv.TxnID
-	// Attempt counts the attempts of ID, from 1. A retry passes the failed
-	// attempt's number plus one.
+	// Attempt counts the attempts of ID, from 1. A retry passes the number of the failed attempt plus one.
 	Attempt uint32
-	// ReadOnly refuses writes and commits without logging anything.
+	// ReadOnly rejects writes, and commits without a log entry.
 	ReadOnly bool
-	// How says how to read; a state of the past is for ReadOnly alone.
+	// How is the read mode. Snapshots are for ReadOnly transactions only.
 	How txn.How
 	// Parent is the caller's trace, if it has one.
 	Parent trace.Parent
 }
 
-// ScanOptions narrow a scan.
+// ScanOptions are the parameters of a scan.
 type ScanOptions struct {
 	Span kv.Span
-	// Limit bounds the pairs in total; 0 is no bound.
+	// Limit bounds the total number of pairs; 0 means unbounded.
 	Limit int
-	// Reverse begins with the last key.
+	// Reverse starts at the last key.
 	Reverse bool
-	// How says how to read.
+	// How is the read mode.
 	How txn.How
 	// Parent is the caller's trace, if it has one.
 	Parent trace.Parent
-	// Opened is told of the state before the first page, unless it is nil.
+	// Opened is called with the state that is read, before the first page, unless it is nil.
 	Opened func(Opened) error
 }
 
 // Opened is the state that a scan reads.
 type Opened struct {
 	At []msg.ShardCSN
-	// Pin is nil if it is the present.
+	// Pin is the snapshot, nil if the scan reads the present.
 	Pin *msg.Snapshot
-	// Receipt and Ended tell of the waiting until then.
+	// Receipt and Ended describe the waits until the state was fixed.
 	Receipt msg.Receipt
 	Ended   txn.Ended
 }

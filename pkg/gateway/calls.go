@@ -10,11 +10,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// Now is the time by the gateway's clock.
+// Now returns the time of the gateway's clock.
 func (g *Gateway) Now() int64 { return g.opt.Clock.Now() }
 
-// Submit runs a one-shot transaction. done is called once, on any goroutine,
-// perhaps before Submit returns; it must not block. Submit owns req.Ops.
+// Submit runs a one-shot transaction. done is called once, on any goroutine, possibly before Submit
+// returns; it must not block. Submit owns req.Ops.
 func (g *Gateway) Submit(req Request, done func(Response)) {
 	if g.closed.Load() && !req.Own {
 		done(Response{ID: req.ID, Err: errDraining})
@@ -42,53 +42,53 @@ func (g *Gateway) Submit(req Request, done func(Response)) {
 			break
 		}
 	}
-	t := &submitted{g: g, kind: kind, done: done}
+	t := &oneShotCall{g: g, kind: kind, done: done}
 	if g.opt.Tracer != nil {
 		t.span = g.opt.Tracer.Begin(req.Parent, kind.String(), req.ID, len(req.Ops))
 	}
 	t.start = start
 	deadline := g.deadline(start, req.Deadline)
-	s := g.of(req.ID)
+	s := g.stripeOf(req.ID)
 	s.mu.Lock()
 	s.m.Execute(start, t, req.ID, req.Ops, deadline, req.How)
-	g.settle(start, s, req.Alone)
+	g.unlockAndSend(start, s, req.Alone)
 }
 
-// submitted is the token of a one-shot.
-type submitted struct {
+// oneShotCall is the pending call of a one-shot.
+type oneShotCall struct {
 	g     *Gateway
 	kind  Kind
 	start int64
 	done  func(Response)
 	// span is nil if the transaction is not traced.
 	span *trace.Txn
-	// response is here for the observer to look at.
+	// response is a field so that the observer's pointer does not allocate.
 	response Response
 }
 
-func (t *submitted) over(d *txn.Done, now int64) {
+func (t *oneShotCall) finish(d *txn.Done, now int64) {
 	t.response = t.g.response(d)
-	t.g.ended(t.kind, &t.response, now-t.start)
-	t.span.End(t.response.Attempts, &t.response.Receipt, t.response.failed())
+	t.g.observe(t.kind, &t.response, now-t.start)
+	t.span.End(t.response.Attempts, &t.response.Receipt, t.response.callError())
 	t.done(t.response)
 }
 
-func (g *Gateway) ended(k Kind, r *Response, nanos int64) {
+func (g *Gateway) observe(k Kind, r *Response, nanos int64) {
 	if g.opt.Observer != nil {
 		g.opt.Observer.Ended(k, r, time.Duration(nanos))
 	}
 }
 
-// await has a machine work and waits for the end of the call. When ctx ends
-// first, give is called to have the machine give up, and the call's end is
-// not waited for.
-func (g *Gateway) await(ctx context.Context, id kv.TxnID, f func(m *txn.Gateway, now int64, cb callback)) (*txn.Done, error) {
+// await runs a state machine and waits for the end of the call. If ctx ends or the gateway stops first, it
+// returns an error and does not wait for the end of the call.
+func (g *Gateway) await(ctx context.Context, id kv.TxnID, f func(m *txn.Gateway, now int64, cb callback)) (*txn.Done,
+	error) {
 	ch := make(chan *txn.Done, 1)
 	cb := callback(func(d *txn.Done, _ int64) {
-		kept := *d
-		ch <- &kept
+		result := *d
+		ch <- &result
 	})
-	g.runAt(g.opt.Clock.Now(), g.of(id), true, func(m *txn.Gateway, now int64) { f(m, now, cb) })
+	g.runAt(g.opt.Clock.Now(), g.stripeOf(id), true, func(m *txn.Gateway, now int64) { f(m, now, cb) })
 	select {
 	case d := <-ch:
 		return d, nil
@@ -111,8 +111,8 @@ func deadlineOf(ctx context.Context) time.Time {
 	return t
 }
 
-// Execute is Submit for a caller that waits. When ctx ends, the transaction's
-// own deadline, which is the context's, decides its outcome.
+// Execute is a blocking Submit. If ctx ends first, the outcome is unknown; the context's deadline is also
+// that of the transaction and decides it.
 func (g *Gateway) Execute(ctx context.Context, req Request) Response {
 	if t, ok := ctx.Deadline(); ok && (req.Deadline.IsZero() || t.Before(req.Deadline)) {
 		req.Deadline = t
@@ -126,23 +126,25 @@ func (g *Gateway) Execute(ctx context.Context, req Request) Response {
 	case r := <-ch:
 		return r
 	case <-ctx.Done():
-		return Response{ID: req.ID, Err: kv.Errorf(kv.KindOutcomeUnknown, "the caller stopped waiting for transaction %v; query its outcome by that id", req.ID)}
+		return Response{ID: req.ID, Err: kv.Errorf(kv.KindOutcomeUnknown,
+			"the caller stopped waiting for transaction %v; query its outcome by that id", req.ID)}
 	case <-g.stop:
-		return Response{ID: req.ID, Err: kv.Errorf(kv.KindOutcomeUnknown, "the node stopped while transaction %v was in flight; query its outcome on another node", req.ID)}
+		return Response{ID: req.ID, Err: kv.Errorf(kv.KindOutcomeUnknown,
+			"the node stopped while transaction %v was in flight; query its outcome on another node", req.ID)}
 	}
 }
 
-// End ends a transaction that is under way at this gateway, and reports whether there is one.
+// End aborts a transaction that is in flight at this gateway, and reports whether there is one.
 func (g *Gateway) End(id kv.TxnID) (ended bool) {
-	g.run(g.of(id), func(m *txn.Gateway, now int64) { ended = m.End(now, id) })
+	g.run(g.stripeOf(id), func(m *txn.Gateway, now int64) { ended = m.End(now, id) })
 	return ended
 }
 
-// Outcome finds out, for a user, what became of a transaction. If it has not committed it
-// never will.
+// Outcome queries, on behalf of a user, the outcome of a transaction. If the transaction has not committed,
+// the query aborts it.
 func (g *Gateway) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (Outcome, error) {
 	start := g.opt.Clock.Now()
-	if g.isAhead(id, start) { // it would be remembered until then that it never will
+	if g.isAhead(id, start) { // the shard would store the abort until that time
 		return Outcome{}, g.wrongTime(id, start)
 	}
 	deadline := min(g.deadline(start, deadlineOf(ctx)), start+int64(kv.MaxTxnAge))
@@ -151,16 +153,15 @@ func (g *Gateway) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (Ou
 		return Outcome{}, err
 	}
 	r := g.response(d)
-	g.ended(OutcomeQuery, &r, g.opt.Clock.Now()-start)
+	g.observe(OutcomeQuery, &r, g.opt.Clock.Now()-start)
 	if r.Err != nil {
 		return Outcome{}, r.Err
 	}
 	return Outcome{ID: id, Committed: d.Committed, Results: d.Results, ResultsLost: d.ResultsLost}, nil
 }
 
-// Scan passes the pairs of a span to page, in order and as they all were at
-// one moment after the call. It ends when there are none left, when limit is
-// reached, or with the error that page returned.
+// Scan passes the pairs of a span to page, in order, from a consistent snapshot taken during the call. It
+// ends after the last pair, at the limit, or with an error of page.
 func (g *Gateway) Scan(ctx context.Context, o ScanOptions, page func([]msg.Pair) error) error {
 	if g.closed.Load() {
 		return errDraining
@@ -173,7 +174,7 @@ func (g *Gateway) Scan(ctx context.Context, o ScanOptions, page func([]msg.Pair)
 	plan, err := g.scan(ctx, id, o, page)
 	span.End(1, nil, err)
 	r := Response{ID: id, Attempts: 1, Plan: plan, Err: asError(err)}
-	g.ended(ScanKind, &r, g.opt.Clock.Now()-start)
+	g.observe(ScanKind, &r, g.opt.Clock.Now()-start)
 	return err
 }
 
@@ -184,7 +185,8 @@ func asError(err error) *kv.Error {
 	return &kv.Error{Kind: kv.KindOf(err), Text: err.Error(), Op: -1}
 }
 
-func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page func([]msg.Pair) error) (plan txn.Plan, err error) {
+func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page func([]msg.Pair) error) (plan txn.Plan,
+	err error) {
 	var ref kv.TxnRef
 	deadline := g.deadline(g.opt.Clock.Now(), deadlineOf(ctx))
 	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) {
@@ -203,7 +205,7 @@ func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page fun
 	}
 	defer func() {
 		for a := uint32(1); a <= max(ref.Attempt, 1); a++ {
-			g.run(g.of(id), func(m *txn.Gateway, now int64) { m.Close(now, kv.TxnRef{TxnID: id, Attempt: a}) })
+			g.run(g.stripeOf(id), func(m *txn.Gateway, now int64) { m.Close(now, kv.TxnRef{TxnID: id, Attempt: a}) })
 		}
 	}()
 	left := o.Limit
@@ -234,5 +236,5 @@ func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page fun
 
 func doneError(g *Gateway, d *txn.Done) error {
 	r := g.response(d)
-	return r.failed()
+	return r.callError()
 }

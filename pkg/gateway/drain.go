@@ -11,15 +11,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-var errDraining = &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node is draining", Hint: "nothing was applied; use another node"}
+var errDraining = &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node is draining",
+	Hint: "nothing was applied; use another node"}
 
-// Refuse refuses new transactions from now on. Those that are open go on. Nor does
-// the gateway run shards' errands any more: moves of keys, states to be kept, and
-// deletions of keys that are due, which can be had later.
+// Refuse rejects new transactions from now on. Open ones continue. The gateway also stops the errands of
+// shards: moves of keys and deletions of expired keys, which can be executed later.
 func (g *Gateway) Refuse() { g.closed.Store(true) }
 
-// Drain refuses new transactions and returns when none is under way, or with
-// the context's error.
+// Drain rejects new transactions and returns when none is in flight, or with the context's error.
 func (g *Gateway) Drain(ctx context.Context) error {
 	g.Refuse()
 	t := time.NewTicker(g.opt.TickEvery)
@@ -34,54 +33,54 @@ func (g *Gateway) Drain(ctx context.Context) error {
 	return nil
 }
 
-// errands leaves out what shards want done.
-func errands(envs []*msg.Envelope) []*msg.Envelope {
-	errand := func(env *msg.Envelope) bool { return msg.Is[msg.MoveKey](env) || msg.Is[msg.Due](env) }
-	if !slices.ContainsFunc(envs, errand) {
+// dropErrands returns the envelopes without the errands of shards.
+func dropErrands(envs []*msg.Envelope) []*msg.Envelope {
+	isErrand := func(env *msg.Envelope) bool { return msg.Is[msg.MoveKey](env) || msg.Is[msg.Due](env) }
+	if !slices.ContainsFunc(envs, isErrand) {
 		return envs
 	}
-	return slices.DeleteFunc(slices.Clone(envs), errand)
+	return slices.DeleteFunc(slices.Clone(envs), isErrand)
 }
 
-// leaving is what is known of nodes that are about to stop.
-type leaving struct {
+// leavingAcks are the acknowledgements of Leaving announcements.
+type leavingAcks struct {
 	mu sync.Mutex
-	// heard has the incarnations of which nodes have heard that shards here are leaving, by shard.
-	heard map[kv.ShardID]map[kv.NodeID]kv.Incarnation
+	// acks are the highest acknowledged incarnations, by shard and node.
+	acks map[kv.ShardID]map[kv.NodeID]kv.Incarnation
 }
 
-// announced handles an Announcement.
-func (g *Gateway) announced(env *msg.Envelope) {
+// onAnnouncement handles an Announcement.
+func (g *Gateway) onAnnouncement(env *msg.Envelope) {
 	switch a := msg.As[msg.Announcement](env); {
 	case a.Heard:
 		g.leaving.mu.Lock()
 		defer g.leaving.mu.Unlock()
-		if g.leaving.heard == nil {
-			g.leaving.heard = map[kv.ShardID]map[kv.NodeID]kv.Incarnation{}
+		if g.leaving.acks == nil {
+			g.leaving.acks = map[kv.ShardID]map[kv.NodeID]kv.Incarnation{}
 		}
-		if g.leaving.heard[a.Shard] == nil {
-			g.leaving.heard[a.Shard] = map[kv.NodeID]kv.Incarnation{}
+		if g.leaving.acks[a.Shard] == nil {
+			g.leaving.acks[a.Shard] = map[kv.NodeID]kv.Incarnation{}
 		}
-		heard := g.leaving.heard[a.Shard]
-		heard[env.From] = max(heard[env.From], a.Incarnation)
+		acks := g.leaving.acks[a.Shard]
+		acks[env.From] = max(acks[env.From], a.Incarnation)
 	case a.Leaving:
 		g.SetLeaving(a.Shard, a.Incarnation)
 		if env.From != 0 {
-			// On one stream this comes after what has been sent before.
-			heard := msg.ToGateway(env.From)
-			heard.Body = &msg.Announcement{Shard: a.Shard, Incarnation: a.Incarnation, Heard: true}
-			g.opt.Send([]*msg.Envelope{heard})
+			// On one stream the acknowledgement follows all requests that were sent before.
+			ack := msg.ToGateway(env.From)
+			ack.Body = &msg.Announcement{Shard: a.Shard, Incarnation: a.Incarnation, Heard: true}
+			g.opt.Send([]*msg.Envelope{ack})
 		}
 	default:
 		g.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
-		g.hearTimes(env)
+		g.applyClock(env)
 	}
 }
 
-// hearTimes notes what another node says of its clock, and of the time by which one of
-// its shards forgets. A late copy is harmless: the time of forgetting only rises, and a clock that
-// seems to be behind, until the next Announce, has shards forget later.
-func (g *Gateway) hearTimes(env *msg.Envelope) {
+// applyClock applies the clock of another node, and the time by which one of its shards collects garbage. A
+// delayed duplicate is harmless: the second only rises, and a clock that seems to be behind until the next
+// announcement makes shards collect later.
+func (g *Gateway) applyClock(env *msg.Envelope) {
 	a, now := msg.As[msg.Announcement](env), g.opt.Clock.Now()
 	if a.IdTime != 0 {
 		g.opt.Clock.Push(a.IdTime - now)
@@ -91,24 +90,24 @@ func (g *Gateway) hearTimes(env *msg.Envelope) {
 	}
 }
 
-// SetLeaving says that a shard, in this incarnation, is about to stop.
+// SetLeaving records that an incarnation of a shard is about to stop.
 func (g *Gateway) SetLeaving(sh kv.ShardID, inc kv.Incarnation) {
 	for _, s := range g.stripes {
 		g.run(s, func(m *txn.Gateway, _ int64) { m.Shards().SetLeaving(sh, inc) })
 	}
 }
 
-// Leaving reports whether nothing new is begun on a shard because its node is about to
-// stop. What has been heard of its next incarnation, all machines know.
-func (g *Gateway) Leaving(sh kv.ShardID) (is bool) {
-	last := g.stripes[len(g.stripes)-1] // which hears of everything after the others
-	g.run(last, func(m *txn.Gateway, _ int64) { is = m.Shards().IsLeaving(sh) })
-	return is
+// Leaving reports whether nothing new is started on a shard because its node is about to stop. It is false
+// only when all state machines know the next incarnation.
+func (g *Gateway) Leaving(sh kv.ShardID) (leaving bool) {
+	last := g.stripes[len(g.stripes)-1] // is updated after the others
+	g.run(last, func(m *txn.Gateway, _ int64) { leaving = m.Shards().IsLeaving(sh) })
+	return leaving
 }
 
-// Heard reports whether a node has heard that a shard of this one, in this incarnation, is leaving.
+// Heard reports whether a node has acknowledged that an incarnation of a shard is leaving.
 func (g *Gateway) Heard(sh kv.ShardID, inc kv.Incarnation, by kv.NodeID) bool {
 	g.leaving.mu.Lock()
 	defer g.leaving.mu.Unlock()
-	return g.leaving.heard[sh][by] >= inc
+	return g.leaving.acks[sh][by] >= inc
 }

@@ -17,53 +17,50 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
 )
 
-// Options are what a gateway is made with.
+// Options are the parameters of a gateway.
 type Options struct {
-	// Machine is the configuration of the machines.
+	// Machine is the configuration of the state machines.
 	Machine txn.Config
-	// Clock is the node's; its Wall makes ids.
+	// Clock is the node's clock. Its Wall makes ids.
 	Clock *clock.Hybrid
-	// Send takes the envelopes that the machines want sent; they are for
-	// shards. It must not block, nor keep the slice.
+	// Send sends envelopes to shards and gateways. It must not block, nor retain the slice.
 	Send func([]*msg.Envelope)
-	// SendAlone is Send for the only message of the only transaction that is
-	// under way. It may take the caller's goroutine for longer than Send.
-	// Default Send.
+	// SendAlone sends the only message of the only transaction in flight. It may use the caller's goroutine
+	// for longer than Send. Default: Send.
 	SendAlone func(*msg.Envelope)
-	// Stripes is the number of machines. Default 8.
+	// Stripes is the number of state machines. Default 8.
 	Stripes int
-	// Gateways is how many there are in the cluster, this one included. Default 1.
+	// Gateways is the number of gateways in the cluster, including this one. Default 1.
 	Gateways int
-	// TickEvery is the grain of repeats and deadlines. Default 5 ms.
+	// TickEvery is the resolution of retries and deadlines. Default 5 ms.
 	TickEvery time.Duration
-	// Observer hears of transactions that end. Default none.
+	// Observer is notified of finished transactions. Default: none.
 	Observer Observer
-	// HotMaps remembers which keys have been moved. Default none.
+	// HotMaps stores which keys have been moved. Default: none.
 	HotMaps HotMaps
 	// Tracer makes spans. Default none.
 	Tracer *trace.Tracer
-	// Down tells what cannot be had while a node is down, for errors. Default: its
-	// number alone.
+	// Down describes what is unavailable while a node is down, for errors. Default: the node's number only.
 	Down func(kv.NodeID) *kv.Down
-	// Answer answers what other nodes ask this one (AskNode). It is called by any
-	// goroutine. Default: they get no answer.
+	// Answer executes the calls of other nodes (AskNode). It is called concurrently. Default: calls get no
+	// response.
 	Answer func(question []byte) []byte
 }
 
-// HotMaps remembers over restarts which keys have been moved to the hot shard, so
-// that a gateway need not find each of them by a redirect. It is a cache: it may
-// forget, and what it says may be out of date. Of two epochs the greater is newer.
+// HotMaps stores across restarts which keys have been moved to the hot shard, so that a gateway does not
+// need a redirect for each of them. It is a cache: it may lose keys and be outdated. A higher epoch is
+// newer.
 type HotMaps interface {
-	// HotMap is what is remembered; epoch 0 if that is nothing.
+	// HotMap returns the stored keys; epoch 0 if there are none.
 	HotMap() (epoch uint64, keys [][]byte)
-	// Moved hears what the hot shard tells, often more than once. It must not
-	// block, nor change the keys, which it may keep.
+	// Moved receives each list of the hot shard, often the same one again. It must not block, nor change the
+	// keys, which it may retain.
 	Moved(epoch uint64, keys [][]byte)
 }
 
-// Observer hears of transactions that end. Its methods must not block.
+// Observer is notified of finished transactions. Its methods must not block.
 type Observer interface {
-	// Ended: a transaction of a kind ended after so long.
+	// Ended is called when a transaction has ended, with its duration.
 	Ended(k Kind, r *Response, took time.Duration)
 }
 
@@ -83,14 +80,14 @@ func (k Kind) String() string {
 	return [...]string{"one-shot", "one-shot read", "interactive", "interactive read", "scan", "outcome query"}[k]
 }
 
-// ReadsOnly reports whether it is one of read-only transactions.
+// ReadsOnly reports whether transactions of this kind are read-only.
 func (k Kind) ReadsOnly() bool { return k == OneShotRead || k == InteractiveRead || k == ScanKind }
 
-// Gateway runs transactions. Its methods may be called by any goroutine.
+// Gateway runs transactions. Its methods are safe for concurrent use.
 type Gateway struct {
 	opt     Options
 	stripes []*stripe
-	// inFlight is the sum over the stripes when they were last flushed.
+	// inFlight is the sum over the stripes as of their last flush.
 	inFlight atomic.Int64
 	wake     chan struct{}
 	stop     chan struct{}
@@ -98,26 +95,24 @@ type Gateway struct {
 	closed   atomic.Bool
 	refused  atomic.Uint64
 	open     atomic.Int64
-	leaving  leaving
+	leaving  leavingAcks
 
-	// questions are those to other nodes that have no answer, by number; asked is
-	// the number of the last. They begin anywhere, lest what answers a question of
-	// the node's life before be taken for the answer to one of this life's: it may
-	// have waited until now. A clock would not do, for it may be set back.
-	// answering counts the questions of others that are being answered, each by one
-	// of answers.
-	questionsMu sync.Mutex
-	questions   map[uint64]chan []byte
-	asked       uint64
-	answering   int
-	answers     sync.WaitGroup
+	// calls are the calls to other nodes without a response, by number; lastCall is the highest number.
+	// Numbers start at a random value: a response to a call of the previous incarnation may still arrive, and
+	// must not match a new call. A clock would not do, since it may be set back. serving counts the calls of
+	// other nodes that are being executed, each by a goroutine of servers.
+	callsMu  sync.Mutex
+	calls    map[uint64]chan []byte
+	lastCall uint64
+	serving  int
+	servers  sync.WaitGroup
 }
 
 type stripe struct {
 	mu sync.Mutex
 	m  *txn.Gateway
-	// counted is this stripe's part of inFlight.
-	counted int
+	// inFlight is this stripe's part of Gateway.inFlight.
+	inFlight int
 }
 
 // New makes a gateway and starts its ticker.
@@ -137,7 +132,8 @@ func New(opt Options) *Gateway {
 	if opt.SendAlone == nil {
 		opt.SendAlone = func(env *msg.Envelope) { opt.Send([]*msg.Envelope{env}) }
 	}
-	g := &Gateway{opt: opt, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), questions: map[uint64]chan []byte{}, asked: rand.Uint64()}
+	g := &Gateway{opt: opt, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		calls: map[uint64]chan []byte{}, lastCall: rand.Uint64()}
 	per := opt.Machine
 	if per.RoundGap == 0 {
 		per.RoundGap = kv.RoundGap(max(opt.Gateways, 1))
@@ -163,24 +159,24 @@ func (g *Gateway) NewID() kv.TxnID {
 	return kv.TxnID{Time: g.opt.Clock.Wall(), Rand: rand.Uint64()}
 }
 
-// maxBehind is how far an id may be behind the time by which shards forget. What is
-// farther behind might be too old for a shard before the transaction ends, and then
-// nobody could tell what became of it; so it is not begun.
+// maxBehind is how far an id may be behind the time by which shards collect garbage. An older id might
+// become too old for a shard before the transaction ends, and then its outcome could not be determined; so
+// the transaction is not started.
 const maxBehind = kv.DefaultRetention / 2
 
-// checkID refuses an id that no client has made whose clock goes by this node's.
-// Nothing has been done for it then.
+// checkID rejects an id whose time cannot come from a client with a correct clock. The transaction is not
+// started.
 func (g *Gateway) checkID(id kv.TxnID, now int64) *kv.Error {
 	if id.Time <= 0 || g.isAhead(id, now) {
 		return g.wrongTime(id, now)
 	}
-	if least, ok := g.opt.Clock.Least(now); ok && id.Time < least-int64(maxBehind) {
+	if oldest, ok := g.opt.Clock.Least(now); ok && id.Time < oldest-int64(maxBehind) {
 		return g.wrongTime(id, now)
 	}
 	return nil
 }
 
-// isAhead reports whether an id is from the far future.
+// isAhead reports whether the time of an id is too far in the future.
 func (g *Gateway) isAhead(id kv.TxnID, now int64) bool {
 	return id.Time > g.opt.Clock.WallAt(now)+int64(kv.MaxIDAhead)
 }
@@ -188,26 +184,27 @@ func (g *Gateway) isAhead(id kv.TxnID, now int64) bool {
 func (g *Gateway) wrongTime(id kv.TxnID, now int64) *kv.Error {
 	stamp := func(t int64) string { return time.Unix(0, t).UTC().Format(time.RFC3339) }
 	wall := g.opt.Clock.WallAt(now)
-	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the time in the transaction id is %s, and the node's clock shows %s", stamp(id.Time), stamp(wall)),
-		Hint: "create ids with the node's clock, which the welcome message contains, or let the node create them; check the clock of the client", ServerTime: wall}
+	return &kv.Error{Kind: kv.KindInvalid, Op: -1,
+		Text: fmt.Sprintf("the time in the transaction id is %s, and the node's clock shows %s", stamp(id.Time), stamp(wall)),
+		Hint: "create ids with the node's clock, which the welcome message contains, or " +
+			"let the node create them; check the clock of the client", ServerTime: wall}
 }
 
-func (g *Gateway) of(id kv.TxnID) *stripe {
+func (g *Gateway) stripeOf(id kv.TxnID) *stripe {
 	return g.stripes[txn.Affinity(id)%uint64(len(g.stripes))]
 }
 
-// callback is the token of every call: what to do with its Done, and when
-// that was. Asking for the time is a system call, so that nobody does it
-// twice for one event.
+// callback is a pendingCall that is a function. now is the time of the event; it is passed on because
+// reading the clock is a system call.
 type callback func(d *txn.Done, now int64)
 
-func (f callback) over(d *txn.Done, now int64) { f(d, now) }
+func (f callback) finish(d *txn.Done, now int64) { f(d, now) }
 
-// caller is the token of every call. What d points to is valid only until
-// over returns.
-type caller interface{ over(d *txn.Done, now int64) }
+// pendingCall is the token of every call. finish is called when the call ends; d is valid only until finish
+// returns.
+type pendingCall interface{ finish(d *txn.Done, now int64) }
 
-// run has f work on a stripe's machine and does what the machine wants.
+// run executes f on a stripe's state machine, and sends the output.
 func (g *Gateway) run(s *stripe, f func(m *txn.Gateway, now int64)) {
 	g.runAt(g.opt.Clock.Now(), s, false, f)
 }
@@ -215,17 +212,17 @@ func (g *Gateway) run(s *stripe, f func(m *txn.Gateway, now int64)) {
 func (g *Gateway) runAt(now int64, s *stripe, alone bool, f func(m *txn.Gateway, now int64)) {
 	s.mu.Lock()
 	f(s.m, now)
-	g.settle(now, s, alone)
+	g.unlockAndSend(now, s, alone)
 }
 
-// settle unlocks a stripe and does what its machine wants. alone: what the
-// machine has done was for one request that came alone.
-func (g *Gateway) settle(now int64, s *stripe, alone bool) {
+// unlockAndSend flushes a stripe's state machine, unlocks the stripe, sends the messages, and runs the
+// callbacks. alone: the work was for one request that arrived alone.
+func (g *Gateway) unlockAndSend(now int64, s *stripe, alone bool) {
 	out := outputs.Get().(*txn.Output)
 	s.m.FlushInto(out)
 	n := s.m.InFlight()
-	delta := n - s.counted
-	s.counted = n
+	delta := n - s.inFlight
+	s.inFlight = n
 	s.mu.Unlock()
 	if delta != 0 && g.inFlight.Add(int64(delta)) == int64(delta) && delta > 0 {
 		select {
@@ -243,10 +240,10 @@ func (g *Gateway) settle(now int64, s *stripe, alone bool) {
 		g.opt.Send(out.Send)
 	}
 	for i := range out.Done {
-		out.Done[i].Token.(caller).over(&out.Done[i], now)
+		out.Done[i].Token.(pendingCall).finish(&out.Done[i], now)
 	}
 	if out.Borrow {
-		g.lend(s)
+		g.lendSnapshot(s)
 	}
 	for _, sh := range out.LeftOut {
 		for _, other := range g.stripes {
@@ -263,8 +260,9 @@ func (g *Gateway) settle(now int64, s *stripe, alone bool) {
 	outputs.Put(out)
 }
 
-// lend has the first machine fix a state for another one.
-func (g *Gateway) lend(to *stripe) {
+// lendSnapshot makes the first stripe fix a snapshot on behalf of another one, so that stripes share
+// rounds.
+func (g *Gateway) lendSnapshot(to *stripe) {
 	g.run(g.stripes[0], func(m *txn.Gateway, now int64) {
 		m.Lend(now, callback(func(d *txn.Done, _ int64) {
 			state, f := d.State, d.Failure
@@ -273,28 +271,27 @@ func (g *Gateway) lend(to *stripe) {
 	})
 }
 
-// outputs are used again.
+// outputs are recycled.
 var outputs = sync.Pool{New: func() any { return new(txn.Output) }}
 
-// Deliver takes messages for this gateway. It calls back the callers whose
-// transactions end with them.
+// Deliver handles messages for this gateway, and calls back the callers whose transactions end.
 func (g *Gateway) Deliver(envs []*msg.Envelope) {
 	for _, env := range envs {
-		g.deliverToAll(env)
+		g.deliverBroadcast(env)
 	}
 	if g.closed.Load() {
-		envs = errands(envs)
+		envs = dropErrands(envs)
 	}
 	if len(envs) == 1 {
-		g.run(g.of(txn.Subject(envs[0])), func(m *txn.Gateway, now int64) { m.Deliver(now, envs[0]) })
+		g.run(g.stripeOf(txn.Subject(envs[0])), func(m *txn.Gateway, now int64) { m.Deliver(now, envs[0]) })
 		return
 	}
 	now := g.opt.Clock.Now()
 	for _, s := range g.stripes {
-		// To look at all of them once per stripe is cheaper than to sort them.
+		// Scanning the envelopes once per stripe is cheaper than sorting them.
 		locked := false
 		for _, env := range envs {
-			if g.of(txn.Subject(env)) != s {
+			if g.stripeOf(txn.Subject(env)) != s {
 				continue
 			}
 			if !locked {
@@ -304,13 +301,13 @@ func (g *Gateway) Deliver(envs []*msg.Envelope) {
 			s.m.Deliver(now, env)
 		}
 		if locked {
-			g.settle(now, s, false)
+			g.unlockAndSend(now, s, false)
 		}
 	}
 }
 
-// deliverToAll takes a message that is about no transaction.
-func (g *Gateway) deliverToAll(env *msg.Envelope) {
+// deliverBroadcast handles a message that concerns no transaction.
+func (g *Gateway) deliverBroadcast(env *msg.Envelope) {
 	switch b := env.Body.(type) {
 	case *msg.HeatMap:
 		g.setHeat(txn.NewHeat(b))
@@ -320,16 +317,16 @@ func (g *Gateway) deliverToAll(env *msg.Envelope) {
 	case *msg.Announcement:
 		switch {
 		case b.Call == nil:
-			g.announced(env)
+			g.onAnnouncement(env)
 		case b.Call.Asker != 0:
-			g.onQuestion(b.Call)
+			g.onCallRequest(b.Call)
 		default:
-			g.onAnswer(b.Call)
+			g.onCallResponse(b.Call)
 		}
 	}
 }
 
-// tick runs the machines' timers while something is under way.
+// tick runs the timers of the state machines while a transaction is in flight.
 func (g *Gateway) tick() {
 	defer close(g.done)
 	t := time.NewTicker(g.opt.TickEvery)
@@ -356,21 +353,21 @@ func (g *Gateway) tick() {
 	}
 }
 
-// SetDown says whether a node can be reached.
+// SetDown sets whether a node is unreachable.
 func (g *Gateway) SetDown(n kv.NodeID, down bool) {
 	for _, s := range g.stripes {
 		g.run(s, func(m *txn.Gateway, now int64) { m.SetDown(now, n, down) })
 	}
 }
 
-// Learn says what a shard's incarnation is.
+// Learn sets the incarnation of a shard.
 func (g *Gateway) Learn(sh kv.ShardID, inc kv.Incarnation) {
 	for _, s := range g.stripes {
 		g.run(s, func(m *txn.Gateway, _ int64) { m.Shards().Learn(sh, inc) })
 	}
 }
 
-// LearnAborts says what a shard's incarnation is, and how many attempts it has aborted.
+// LearnAborts sets the incarnation of a shard and the number of attempts that it has aborted.
 func (g *Gateway) LearnAborts(sh kv.ShardID, k kv.Known) {
 	for _, s := range g.stripes {
 		g.run(s, func(m *txn.Gateway, _ int64) { m.Shards().LearnAborts(sh, k) })
@@ -383,16 +380,16 @@ func (g *Gateway) setHeat(h *txn.Heat) {
 	}
 }
 
-// InFlight is the number of transactions, scans and enquiries under way.
+// InFlight is the number of transactions, scans and outcome queries in flight.
 func (g *Gateway) InFlight() int { return int(g.inFlight.Load()) }
 
-// Open is the number of interactive transactions that are open.
+// Open is the number of open interactive transactions.
 func (g *Gateway) Open() int { return int(g.open.Load()) }
 
-// Refused counts the requests that were refused for want of room.
+// Refused counts the requests that were rejected for lack of resources.
 func (g *Gateway) Refused() uint64 { return g.refused.Load() }
 
-// Admission counts what was refused, and why.
+// Admission counts the rejected requests by reason.
 func (g *Gateway) Admission() (n admission.Counters) {
 	for _, s := range g.stripes {
 		s.mu.Lock()
@@ -402,7 +399,7 @@ func (g *Gateway) Admission() (n admission.Counters) {
 	return n
 }
 
-// Rounds counts the rounds that were begun to fix a state of the whole store.
+// Rounds counts the snapshot rounds that were started.
 func (g *Gateway) Rounds() (n uint64) {
 	for _, s := range g.stripes {
 		s.mu.Lock()
@@ -412,27 +409,29 @@ func (g *Gateway) Rounds() (n uint64) {
 	return n
 }
 
-// Close ends the ticker. Calls that are under way are not answered any more.
+// Close stops the ticker. Calls in flight get no response.
 func (g *Gateway) Close() {
 	g.closed.Store(true)
 	close(g.stop)
 	<-g.done
-	g.endAnswers()
+	g.stopServing()
 }
 
-// deadline turns a time of day into the clock's. Beyond the maximum age of a transaction, and for the
-// zero time, there is none: the state machine bounds the age itself, and its error says so.
+// deadline converts a wall-clock deadline to the gateway's clock. For the zero time and for times beyond
+// the maximum age of a transaction it returns no deadline: the state machine bounds the age itself, with an
+// error that explains it.
 func (g *Gateway) deadline(now int64, t time.Time) int64 {
-	left := time.Until(t)
-	if t.IsZero() || left >= kv.MaxTxnAge {
+	remaining := time.Until(t)
+	if t.IsZero() || remaining >= kv.MaxTxnAge {
 		return math.MaxInt64
 	}
-	return now + int64(left)
+	return now + int64(remaining)
 }
 
-// response turns the end of a call into what callers get.
+// response converts the end of a call to a Response.
 func (g *Gateway) response(d *txn.Done) Response {
-	r := Response{ID: d.Txn.TxnID, Attempts: int(d.Attempts), Results: d.Results, Receipt: d.Receipt, Ended: d.Ended, ResultsLost: d.ResultsLost, Aborts: d.Aborts,
+	r := Response{ID: d.Txn.TxnID, Attempts: int(d.Attempts), Results: d.Results, Receipt: d.Receipt, Ended: d.Ended,
+		ResultsLost: d.ResultsLost, Aborts: d.Aborts,
 		Plan: d.Plan, Index: d.Index, At: d.At}
 	if len(d.Pins) == 1 {
 		r.Pin = &d.Pins[0]
@@ -446,27 +445,27 @@ func (g *Gateway) response(d *txn.Done) Response {
 	return r
 }
 
-// errorOf is a failure as callers are told of it.
+// errorOf converts a failure to the error for callers.
 func (g *Gateway) errorOf(f *msg.Failure) *kv.Error {
 	e := f.Error()
 	if f.Down != 0 {
 		e.Down = g.opt.Down(f.Down)
 	}
 	if e.Down != nil && e.Kind == kv.KindUnavailable {
-		told := e.Down.Error()
-		e.Hint = cmp.Or(e.Hint, told.Hint)
-		if len(e.Key) > 0 { // one that lives elsewhere, and the text says why
-			e.Text += "; " + told.Text
+		down := e.Down.Error()
+		e.Hint = cmp.Or(e.Hint, down.Hint)
+		if len(e.Key) > 0 { // of a key that was redirected; the text explains why
+			e.Text += "; " + down.Text
 		} else {
-			e.Text = told.Text
+			e.Text = down.Text
 		}
 	}
-	hint(e)
+	addHint(e)
 	return e
 }
 
-// hint says what a client can do about an error that has no hint yet.
-func hint(e *kv.Error) {
+// addHint adds what a client can do about an error, unless it has a hint.
+func addHint(e *kv.Error) {
 	if e.Hint != "" {
 		return
 	}

@@ -8,22 +8,23 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// Hot tells what the hot shard knows of hot keys.
+// Hot returns the status of the hot shard.
 func (g *Gateway) Hot(ctx context.Context) (*msg.HotStatusResponse, error) {
-	return g.aboutHot(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
+	return g.callHotShard(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
 		m.Hot(now, cb, id, deadline)
 	})
 }
 
-// SetHot sets a rule, unless it is nil, and the mode, unless that is 0
-// (msg.SetHot), and tells what is known after that.
+// SetHot sets a rule, unless it is nil, and the mode, unless that is 0 (msg.SetHot), and returns the status
+// after that.
 func (g *Gateway) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotStatusResponse, error) {
-	return g.aboutHot(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
+	return g.callHotShard(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
 		m.SetHot(now, cb, id, rule, mode, deadline)
 	})
 }
 
-func (g *Gateway) aboutHot(ctx context.Context, f func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64)) (*msg.HotStatusResponse, error) {
+func (g *Gateway) callHotShard(ctx context.Context, f func(m *txn.Gateway, now int64, cb callback, id kv.TxnID,
+	deadline int64)) (*msg.HotStatusResponse, error) {
 	if g.closed.Load() {
 		return nil, errDraining
 	}

@@ -8,38 +8,39 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// maxQuestions bounds the questions to other nodes that wait for an answer.
-const maxQuestions = 256
+// maxNodeCalls bounds the calls to other nodes in flight.
+const maxNodeCalls = 256
 
-// AskNode has another node answer a question (Options.Answer). It is asked once:
-// who gets no answer asks again, or does without.
-func (g *Gateway) AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error) {
+// AskNode executes a call on another node (Options.Answer). It is sent once; if there is no response, the
+// caller may retry.
+func (g *Gateway) AskNode(ctx context.Context, node kv.NodeID, request []byte) ([]byte, error) {
 	if g.closed.Load() {
 		return nil, errDraining
 	}
 	if node == g.opt.Machine.Node {
-		return g.opt.Answer(question), nil
+		return g.opt.Answer(request), nil
 	}
-	answer := make(chan []byte, 1)
-	g.questionsMu.Lock()
-	if len(g.questions) >= maxQuestions {
-		g.questionsMu.Unlock()
-		return nil, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "too many requests to other nodes are in flight", Hint: "retry after a short delay"}
+	response := make(chan []byte, 1)
+	g.callsMu.Lock()
+	if len(g.calls) >= maxNodeCalls {
+		g.callsMu.Unlock()
+		return nil, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "too many requests to other nodes are in flight",
+			Hint: "retry after a short delay"}
 	}
-	g.asked++
-	number := g.asked
-	g.questions[number] = answer
-	g.questionsMu.Unlock()
+	g.lastCall++
+	number := g.lastCall
+	g.calls[number] = response
+	g.callsMu.Unlock()
 	defer func() {
-		g.questionsMu.Lock()
-		delete(g.questions, number)
-		g.questionsMu.Unlock()
+		g.callsMu.Lock()
+		delete(g.calls, number)
+		g.callsMu.Unlock()
 	}()
 	env := msg.ToGateway(node)
-	env.Body = &msg.Announcement{Call: &msg.NodeCall{Number: number, Asker: g.opt.Machine.Node, Body: question}}
+	env.Body = &msg.Announcement{Call: &msg.NodeCall{Number: number, Asker: g.opt.Machine.Node, Body: request}}
 	g.opt.Send([]*msg.Envelope{env})
 	select {
-	case a := <-answer:
+	case a := <-response:
 		return a, nil
 	case <-ctx.Done():
 		e := asError(ctxError(ctx))
@@ -52,42 +53,42 @@ func (g *Gateway) AskNode(ctx context.Context, node kv.NodeID, question []byte) 
 	}
 }
 
-// onQuestion answers another node. A question must not keep the messages behind it
-// waiting, and answers are few: each has a goroutine.
-func (g *Gateway) onQuestion(q *msg.NodeCall) {
-	g.questionsMu.Lock()
-	defer g.questionsMu.Unlock()
-	if g.opt.Answer == nil || g.closed.Load() || g.answering >= maxQuestions {
+// onCallRequest executes the call of another node. It must not block the messages behind it, and calls are
+// rare: each has a goroutine.
+func (g *Gateway) onCallRequest(q *msg.NodeCall) {
+	g.callsMu.Lock()
+	defer g.callsMu.Unlock()
+	if g.opt.Answer == nil || g.closed.Load() || g.serving >= maxNodeCalls {
 		return
 	}
-	g.answering++
-	question := bytes.Clone(q.Body)
+	g.serving++
+	request := bytes.Clone(q.Body)
 	env := msg.ToGateway(q.Asker)
 	reply := &msg.NodeCall{Number: q.Number}
 	env.Body = &msg.Announcement{Call: reply}
-	g.answers.Go(func() {
-		reply.Body = g.opt.Answer(question)
+	g.servers.Go(func() {
+		reply.Body = g.opt.Answer(request)
 		g.opt.Send([]*msg.Envelope{env})
-		g.questionsMu.Lock()
-		g.answering--
-		g.questionsMu.Unlock()
+		g.callsMu.Lock()
+		g.serving--
+		g.callsMu.Unlock()
 	})
 }
 
-// endAnswers waits for the answers that are being given. There are no more.
-func (g *Gateway) endAnswers() {
-	g.questionsMu.Lock()
-	g.answering = maxQuestions // so that none is begun
-	g.questionsMu.Unlock()
-	g.answers.Wait()
+// stopServing waits for the calls that are being executed, and starts no more.
+func (g *Gateway) stopServing() {
+	g.callsMu.Lock()
+	g.serving = maxNodeCalls // no more calls are accepted
+	g.callsMu.Unlock()
+	g.servers.Wait()
 }
 
-// onAnswer passes an answer on, if it is still waited for.
-func (g *Gateway) onAnswer(r *msg.NodeCall) {
-	g.questionsMu.Lock()
-	defer g.questionsMu.Unlock()
-	if ch := g.questions[r.Number]; ch != nil {
-		delete(g.questions, r.Number)
+// onCallResponse delivers the response to a call, if the caller still waits.
+func (g *Gateway) onCallResponse(r *msg.NodeCall) {
+	g.callsMu.Lock()
+	defer g.callsMu.Unlock()
+	if ch := g.calls[r.Number]; ch != nil {
+		delete(g.calls, r.Number)
 		ch <- bytes.Clone(r.Body)
 	}
 }

@@ -9,38 +9,38 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// CreateSnapshot keeps the state of the whole store at one instant of this
-// call, for a time.
+// CreateSnapshot retains a snapshot of the whole store, of one instant during this call, for a time.
 func (g *Gateway) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Snapshot, error) {
-	return one(g.aboutPins(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
+	return first(g.callRegistry(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
 		m.KeepSnapshot(now, cb, id, name, int64(ttl), deadline)
 	}))
 }
 
-// Snapshots lists those that have a name, oldest first.
+// Snapshots returns the named snapshots, oldest first.
 func (g *Gateway) Snapshots(ctx context.Context) ([]msg.Snapshot, error) {
-	return g.aboutPins(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
+	return g.callRegistry(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
 		m.Snapshots(now, cb, id, deadline)
 	})
 }
 
-// DropSnapshot gives a snapshot up, and tells what it was.
+// DropSnapshot drops a snapshot and returns its description.
 func (g *Gateway) DropSnapshot(ctx context.Context, at txn.At) (*msg.Snapshot, error) {
-	return one(g.aboutPins(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
+	return first(g.callRegistry(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
 		m.DropSnapshot(now, cb, id, at, deadline)
 	}))
 }
 
-func one(ps []msg.Snapshot, err error) (*msg.Snapshot, error) {
+func first(ps []msg.Snapshot, err error) (*msg.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
 	return &ps[0], nil
 }
 
-// aboutPins makes a call about pins. All go to the first stripe, so that who asks at
-// a time shares a round.
-func (g *Gateway) aboutPins(ctx context.Context, f func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64)) ([]msg.Snapshot, error) {
+// callRegistry makes a call about snapshots. All go to the first stripe, so that concurrent ones share a
+// round.
+func (g *Gateway) callRegistry(ctx context.Context, f func(m *txn.Gateway, now int64, cb callback, id kv.TxnID,
+	deadline int64)) ([]msg.Snapshot, error) {
 	if g.closed.Load() {
 		return nil, errDraining
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// Tx is an interactive transaction, used by one goroutine at a time.
+// Tx is an interactive transaction. It is used by one goroutine at a time.
 type Tx struct {
 	g     *Gateway
 	ref   kv.TxnRef
 	kind  Kind
 	start int64
-	over  bool
+	ended bool
 	// span is nil if the transaction is not traced.
 	span *trace.Txn
-	// receipt is where the last Do waited.
+	// receipt is the longest wait of the last Do.
 	receipt msg.Receipt
 }
 
@@ -40,7 +40,7 @@ func (g *Gateway) Begin(_ context.Context, o TxOptions) (*Tx, error) {
 		t.kind = InteractiveRead
 	}
 	var f *msg.Failure
-	g.run(g.of(o.ID), func(m *txn.Gateway, now int64) { f = m.Begin(now, t.ref, o.ReadOnly, o.How) })
+	g.run(g.stripeOf(o.ID), func(m *txn.Gateway, now int64) { f = m.Begin(now, t.ref, o.ReadOnly, o.How) })
 	if f != nil {
 		return nil, g.errorOf(f)
 	}
@@ -51,25 +51,24 @@ func (g *Gateway) Begin(_ context.Context, o TxOptions) (*Tx, error) {
 	return t, nil
 }
 
-// ID is the transaction's id; a retry passes it to Begin again.
+// ID is the transaction's id. A retry passes it to Begin.
 func (t *Tx) ID() kv.TxnID { return t.ref.TxnID }
 
 func (t *Tx) end(r *Response) {
-	if t.over {
+	if t.ended {
 		return
 	}
-	t.over = true
+	t.ended = true
 	t.g.open.Add(-1)
-	t.g.ended(t.kind, r, t.g.opt.Clock.Now()-t.start)
-	t.span.End(r.Attempts, &r.Receipt, r.failed())
+	t.g.observe(t.kind, r, t.g.opt.Clock.Now()-t.start)
+	t.span.End(r.Attempts, &r.Receipt, r.callError())
 }
 
-// Do runs operations: reads return, writes are buffered. It owns ops. A
-// failure that leaves the transaction open, such as a condition that does not
-// hold, is for the caller to judge.
+// Do executes operations: reads return values, writes are buffered. It owns ops. After some failures, such
+// as a failed condition, the transaction stays open, and the caller decides how to continue.
 //
-// If ctx has a deadline the transaction is given up a little before it, so that
-// the error, a *Failed, tells what was waited for.
+// If ctx has a deadline, the transaction is aborted shortly before it, so that the error, a *Failed,
+// contains what it waited for.
 func (t *Tx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
 	deadline := int64(0)
 	if at, ok := ctx.Deadline(); ok {
@@ -83,7 +82,10 @@ func (t *Tx) Do(ctx context.Context, ops []msg.Op) ([]msg.Result, error) {
 }
 
 func (t *Tx) do(ctx context.Context, ops []msg.Op, deadline int64) ([]msg.Result, error) {
-	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { m.Do(now, cb, t.ref, ops, deadline) })
+	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) {
+		m.Do(now, cb, t.ref, ops,
+			deadline)
+	})
 	if err != nil {
 		t.Rollback()
 		return nil, err
@@ -93,35 +95,35 @@ func (t *Tx) do(ctx context.Context, ops []msg.Op, deadline int64) ([]msg.Result
 		if d.Closed {
 			t.end(&r)
 		}
-		return nil, r.failed()
+		return nil, r.callError()
 	}
 	t.receipt = d.Receipt
 	return d.Results, nil
 }
 
-// Waited is where the last Do waited longest; zero if nowhere.
+// Waited is the longest wait of the last Do, zero if there was none.
 func (t *Tx) Waited() msg.Receipt { return t.receipt }
 
-// Savepoint marks a place that RollbackTo returns to (txn.Gateway.Savepoint).
+// Savepoint sets a savepoint (txn.Gateway.Savepoint).
 func (t *Tx) Savepoint(ctx context.Context, name string) error {
-	return t.mark(ctx, name, (*txn.Gateway).Savepoint)
+	return t.runSavepoint(ctx, name, (*txn.Gateway).Savepoint)
 }
 
-// RollbackTo forgets what was written since the newest savepoint of a name
-// (txn.Gateway.RollbackTo).
+// RollbackTo discards the writes since the newest savepoint with a name (txn.Gateway.RollbackTo).
 func (t *Tx) RollbackTo(ctx context.Context, name string) error {
-	return t.mark(ctx, name, (*txn.Gateway).RollbackTo)
+	return t.runSavepoint(ctx, name, (*txn.Gateway).RollbackTo)
 }
 
-// Release forgets the newest savepoint of a name (txn.Gateway.Release).
+// Release removes the newest savepoint with a name (txn.Gateway.Release).
 func (t *Tx) Release(ctx context.Context, name string) error {
-	return t.mark(ctx, name, (*txn.Gateway).Release)
+	return t.runSavepoint(ctx, name, (*txn.Gateway).Release)
 }
 
-// Open reports whether the transaction can take calls, as far as is known here.
-func (t *Tx) Open() bool { return !t.over }
+// Open reports whether the transaction accepts calls, as far as this gateway knows.
+func (t *Tx) Open() bool { return !t.ended }
 
-func (t *Tx) mark(ctx context.Context, name string, do func(*txn.Gateway, int64, txn.Token, kv.TxnRef, string)) error {
+func (t *Tx) runSavepoint(ctx context.Context, name string, do func(*txn.Gateway, int64, txn.Token, kv.TxnRef,
+	string)) error {
 	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { do(m, now, cb, t.ref, name) })
 	if err != nil {
 		t.Rollback()
@@ -134,18 +136,21 @@ func (t *Tx) mark(ctx context.Context, name string, do func(*txn.Gateway, int64,
 	if d.Closed {
 		t.end(&r)
 	}
-	return r.failed()
+	return r.callError()
 }
 
-// Commit ends the transaction. When ctx ends before the answer, the outcome
-// is unknown.
+// Commit commits the transaction. If ctx ends before the response, the outcome is unknown.
 func (t *Tx) Commit(ctx context.Context) Response {
 	deadline := t.g.deadline(t.g.opt.Clock.Now(), deadlineOf(ctx))
 	t.span.Step("commit", 0)
-	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { m.Commit(now, cb, t.ref, deadline) })
+	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) {
+		m.Commit(now, cb, t.ref,
+			deadline)
+	})
 	r := Response{ID: t.ref.TxnID, Attempts: int(t.ref.Attempt)}
 	if err != nil {
-		r.Err = kv.Errorf(kv.KindOutcomeUnknown, "the client disconnected during the commit of transaction %v; query its outcome by that id", t.ref.TxnID)
+		r.Err = kv.Errorf(kv.KindOutcomeUnknown,
+			"the client disconnected during the commit of transaction %v; query its outcome by that id", t.ref.TxnID)
 	} else {
 		r = t.g.response(d)
 	}
@@ -153,20 +158,22 @@ func (t *Tx) Commit(ctx context.Context) Response {
 	return r
 }
 
-// RollbackChecked gives the transaction up after it has made sure that all it
-// has read was current; an error of KindAborted says that it was not, and
-// that whatever was concluded from it may be wrong.
+// RollbackChecked aborts the transaction after it has validated all reads. An error of KindAborted means
+// that a read was outdated, so conclusions from it may be wrong.
 func (t *Tx) RollbackChecked(ctx context.Context) error {
-	if t.over {
+	if t.ended {
 		return nil
 	}
-	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { m.Rollback(now, cb, t.ref, true) })
+	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) {
+		m.Rollback(now, cb, t.ref,
+			true)
+	})
 	if err != nil {
 		t.Rollback()
 		return err
 	}
 	r := t.g.response(d)
-	failed := r.failed()
+	failed := r.callError()
 	if failed == nil {
 		r.Err = kv.Errorf(kv.KindCancelled, "rolled back")
 	}
@@ -174,11 +181,14 @@ func (t *Tx) RollbackChecked(ctx context.Context) error {
 	return failed
 }
 
-// Rollback gives the transaction up. After the end it does nothing.
+// Rollback aborts the transaction. After its end it has no effect.
 func (t *Tx) Rollback() {
-	if t.over {
+	if t.ended {
 		return
 	}
-	t.g.run(t.g.of(t.ref.TxnID), func(m *txn.Gateway, now int64) { m.Rollback(now, callback(func(*txn.Done, int64) {}), t.ref, false) })
+	t.g.run(t.g.stripeOf(t.ref.TxnID), func(m *txn.Gateway, now int64) {
+		m.Rollback(now,
+			callback(func(*txn.Done, int64) {}), t.ref, false)
+	})
 	t.end(&Response{ID: t.ref.TxnID, Attempts: int(t.ref.Attempt), Err: kv.Errorf(kv.KindCancelled, "rolled back")})
 }

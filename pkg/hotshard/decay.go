@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// decay makes what is older count less. It is forward (Cormode, Shkapenyuk,
-// Srivastava, Xu: Forward decay, 2009): a weight is scaled up by
-// 2^(time since an origin/half) when it comes and never touched again, so
-// weights only rise between two moves of the origin. That leaves the order of
-// the entries alone while time passes, and is O(log entries) for a weight. The
-// origin moves by whole half-lives, every 64 of them, which scales all weights
-// by a power of two and rounds nothing.
+// decay gives older events less weight: exponential decay with half-life half. It is forward decay
+// (Cormode, Shkapenyuk, Srivastava, Xu: Forward decay, 2009): a weight is scaled by 2^(time since an
+// origin/half) when it is added, and does not change afterwards. The order of the entries therefore does
+// not depend on the current time, and adding a weight is O(log entries).
+//
+// The origin moves by whole half-lives, once every 64 of them. That multiplies all weights by a power of
+// two, which rounds nothing.
 type decay struct {
 	half uint64
 
@@ -23,7 +23,7 @@ type decay struct {
 	scaledAt int64
 }
 
-// advance takes note of the time, and returns the newest.
+// advance raises the current time to now, and returns it. Times never go back.
 func (d *decay) advance(now int64) int64 {
 	if !d.begun {
 		d.begun, d.now, d.origin, d.scaledAt, d.scale = true, now, now, now, 1
@@ -32,29 +32,28 @@ func (d *decay) advance(now int64) int64 {
 	return d.now
 }
 
-// maxHalfLives is how far the origin stays behind. A scale of 2^64, weights of
-// 2^63, and as many of them as there will ever be, are far from the end of
-// float64.
+// maxHalfLives bounds the distance between the origin and the current time. With a scale of 2^64, weights
+// of 2^63 and any number of them, the sums stay far below the maximum of float64.
 const maxHalfLives = 64
 
-// behind is by how many half-lives the origin is to be moved, mostly by none.
-func (d *decay) behind() uint64 {
+// overdueHalfLives returns by how many half-lives the origin must move. It is 0 in most calls.
+func (d *decay) overdueHalfLives() uint64 {
 	if n := (uint64(d.now) - uint64(d.origin)) / d.half; n >= maxHalfLives {
 		return n
 	}
 	return 0
 }
 
-// shift moves the origin. All weights are to be scaled down as much.
-func (d *decay) shift(halfLives uint64) { d.origin = int64(uint64(d.origin) + halfLives*d.half) }
+// moveOrigin moves the origin. The caller scales all weights down by 2^halfLives.
+func (d *decay) moveOrigin(halfLives uint64) { d.origin = int64(uint64(d.origin) + halfLives*d.half) }
 
-// age is a time in half-lives since the origin.
+// age converts a time to half-lives since the origin.
 func (d *decay) age(now int64) float64 {
 	return float64(uint64(now)-uint64(d.origin)) / float64(d.half)
 }
 
-// rate is by what a weight is to be multiplied for what comes in a second: a
-// steady rate adds up to rate*half/ln 2 under the decay.
-func (d *decay) rate(now int64) float64 {
+// perSecond is the factor from a weight to a rate per second: under the decay, a steady rate adds up to a
+// weight of rate*half/ln 2.
+func (d *decay) perSecond(now int64) float64 {
 	return math.Exp2(-d.age(max(now, d.now))) * math.Ln2 * float64(time.Second) / float64(d.half)
 }

@@ -6,23 +6,23 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Cause is why somebody waited.
+// Cause is why a transaction waited.
 type Cause uint8
 
 // The causes of waiting.
 const (
-	// LockWait: a request waited for a lock of the key.
+	// LockWait: a request waited for a lock on the key.
 	LockWait Cause = iota
-	// Held: an update of the key was held by readers before it.
+	// Held: registered readers held an update of the key.
 	Held
-	// ReadWait: a reader waited for updates of the key to be decided.
+	// ReadWait: a reader waited for the decision of updates of the key.
 	ReadWait
-	// Retry: an attempt died because of the key, and its time was lost.
+	// Retry: an attempt aborted because of the key; the wait is the duration of the attempt.
 	Retry
-	// WouldWait: nobody waited, but somebody would have, had the key been
-	// locked on a participant. See Meter.Ran.
+	// WouldWait: no request waited, but one would have waited if the key had been locked on a participant. See
+	// Meter.Ran.
 	WouldWait
-	// NumCauses is how many there are.
+	// NumCauses is the number of causes.
 	NumCauses
 )
 
@@ -35,33 +35,31 @@ func (c Cause) String() string {
 	return fmt.Sprintf("Cause(%d)", uint8(c))
 }
 
-// KeyHeat says how much waiting a key causes.
+// KeyHeat is the waiting that a key causes.
 type KeyHeat struct {
 	Key []byte
-	// Heat is the waiting that there was, and Would that which there would
-	// have been, both in nanoseconds per second, of which what is older counts
-	// less. Keys are ranked by the sum. All of Error is in Heat.
+	// Heat is the measured waiting, Would the waiting that was avoided by the placement of the key. Both are
+	// decaying averages in nanoseconds per second. Keys are ranked by their sum. Heat includes Error.
 	Heat, Would float64
-	// Error is by how much Heat may be too large: the waiting for other keys,
-	// or this one, that the entry had summed up before it became this key's.
+	// Error bounds by how much Heat is overestimated: the weight that the entry had when it was assigned to
+	// this key.
 	Error float64
-	// Clashes are the writes per second that another write was in the way of,
-	// or would have been (Meter.Ran), of which what is older counts less.
+	// Clashes are the writes per second that conflicted with another write, or would have conflicted
+	// (Meter.Ran); a decaying average.
 	Clashes float64
-	// Nanos and Count sum up the waits since the key was entered, without
-	// decay and without WouldWait.
+	// Nanos and Count are the sum and number of the waits since the key was entered, without decay and without
+	// WouldWait.
 	Nanos int64
 	Count uint64
-	// Causes are Heat and Would by cause; what the entry had before it became
-	// this key's is in none. Holds are the updates per second that readers held
-	// back, of which what is older counts less.
+	// Causes splits Heat and Would by cause; Error belongs to none. Holds are the updates per second that
+	// registered readers held; a decaying average.
 	Causes [NumCauses]float64
 	Holds  float64
-	// Holder is the transaction that was last waited for, if one was told.
+	// Holder is the last blocking transaction that was reported, zero if there is none.
 	Holder kv.TxnRef
-	// Since is when the key was entered, Last when it was last charged.
+	// Since is when the key was entered, Last when its entry last changed.
 	Since, Last int64
 }
 
-// Total is what keys are ranked by.
+// Total is the weight by which keys are ranked.
 func (k *KeyHeat) Total() float64 { return k.Heat + k.Would }

@@ -10,11 +10,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// MeterOptions are a meter's times and bounds; zero means the default.
+// MeterOptions are the half-life and the size of a meter. Zero means the default.
 type MeterOptions struct {
-	// HalfLife is after which time a wait counts half. Default 1 s.
+	// HalfLife is the time after which a wait counts half. Default 1 s.
 	HalfLife time.Duration
-	// Entries bounds the keys that are ranked. Default 128.
+	// Entries bounds the number of ranked keys. Default 128.
 	Entries int
 }
 
@@ -28,47 +28,41 @@ func (o MeterOptions) withDefaults() MeterOptions {
 	return o
 }
 
-// Meter ranks the keys of one shard by the waiting that they cause, in
-// nanoseconds of waiting per second, of which what is older counts less. It
-// counts the waiting that there was (Waited), and that which deciding a key
-// where it lives has spared (Ran), so that a key does not cool down by being
-// placed well.
+// Meter ranks the keys of one shard by the waiting that they cause, in nanoseconds of waiting per second
+// with exponential decay. It counts measured waiting (Waited) and the waiting that the last agent avoids by
+// not holding locks (Ran). Without the second, a key would cool down because it is placed well, and would
+// be moved away again.
 //
-// It is a weighted Space-Saving sketch (Metwally, Agrawal, El Abbadi:
-// Efficient computation of frequent and top-k elements in data streams, 2005):
-// a key that finds no free entry takes over that of the least one, and its
-// weight, which from then on is the Error of the new key. So a key's weight is
-// never below the true one and at most Error above it, and every key with more
-// than 1/Entries of all the waiting is ranked. It decays (decay).
+// It is a weighted Space-Saving sketch (Metwally, Agrawal, El Abbadi: Efficient computation of frequent and
+// top-k elements in data streams, 2005). If all entries are in use, a new key takes over the entry with the
+// least weight and inherits that weight, which becomes the Error of the key. So the weight of a key is
+// never below the true one and exceeds it by at most Error, and every key with more than 1/Entries of all
+// waiting is ranked. Weights decay (type decay).
 //
-// No Go library fits. The HeavyKeepers (keilerkonzept/topk, segmentio/topk)
-// draw lots, once per unit of an increment, which here is a nanosecond; they
-// count in 32 bits, may underestimate, and know no error of a key. What there
-// is of Space-Saving (dgryski/go-topk) counts in whole numbers without decay.
-// None has room for what else is to be known of a key, and hot keys are this
-// project's core.
+// No Go library fits. Two (keilerkonzept/topk, segmentio/topk) are randomized, with one draw per unit of an
+// increment, which is a nanosecond here; they count in 32 bits, may underestimate, and have no error bound per
+// key. Implementations of Space-Saving (dgryski/go-topk) count integers without decay. None stores the other
+// statistics of a key.
 //
-// With the defaults it takes at most 540 KiB, when all keys are as long as
-// kv.MaxKeyBytes allows, and 36 KiB with keys of 64 bytes: an entry keeps the
-// room of the longest key that it has held until it fades.
+// With the defaults a Meter uses at most 540 KiB if all keys have kv.MaxKeyBytes, and 36 KiB with keys of
+// 64 bytes. An entry keeps the capacity of its longest key until it fades.
 //
-// Times are nanoseconds from anywhere. One that lies before the newest so far
-// counts as that. A Meter is a value without locks or clock; it is for one
-// goroutine.
+// Times are nanoseconds from any origin; a time before the newest one counts as the newest. A Meter has no
+// locks and no clock; it is used by one goroutine.
 type Meter struct {
 	ranking
-	// recent is an entry that was asked for, nil if it may be gone.
+	// recent is the entry of the last lookup, nil if it may have been removed.
 	recent *entry
 }
 
-// NewMeter makes a meter that has seen nothing.
+// NewMeter returns an empty meter.
 func NewMeter(opt MeterOptions) *Meter {
 	opt = opt.withDefaults()
 	return &Meter{ranking: newRanking(opt.Entries, opt.HalfLife)}
 }
 
-// Waited counts that somebody has waited for a key, or because of it, and on
-// whom, if that is known. Times of zero and less are no waiting.
+// Waited records that a transaction waited for a key or lost time because of it. by is the blocking
+// transaction, zero if unknown. Durations of zero and less are ignored.
 func (m *Meter) Waited(now int64, key []byte, cause Cause, nanos int64, by kv.TxnRef) {
 	if nanos <= 0 || cause >= NumCauses {
 		return
@@ -81,39 +75,39 @@ func (m *Meter) Waited(now int64, key []byte, cause Cause, nanos int64, by kv.Tx
 	}
 }
 
-// Ran counts a use of a key that was executed, and says whether it had waited for
-// the key, when the key was last used before, and whether the two clash: whether
-// there was one, with which this one does not go together. The caller keeps
-// that with the key, which it has at hand; so a use that does not clash costs
-// nothing here, and only a key that clashes comes to be ranked.
+// Ran records that an operation on a key executed. waited: it had waited for the key. before is when the
+// key was last used, and conflicts whether that use conflicts with this one. The caller stores both with the
+// key, which it has at hand. A use without a conflict therefore costs nothing here, and only keys with
+// conflicts are ranked.
 //
-// If the use had not waited, because the last agent has locks for no time, it may
-// have been spared that: on a participant the key would have been locked for hold, and
-// this use would have waited for the one before until hold was over, which is
-// charged as WouldWait. Either way it is a clash.
+// If the use has not waited, the reason may be that a last agent holds no locks. On a participant the key
+// would have been locked for hold, and this use would have waited for the rest of that time; it is charged
+// as WouldWait. In both cases it counts as a conflict:
 //
-// Clashes are what tells hot keys apart. Waiting does not: it grows with the
-// queue, so that of two keys the one whose turn is to be a participant seems
-// the hotter. But of whatever clients want, they get as much as they ask for in
-// the end; so the rates of two keys are in proportion to the demand, wherever
-// they are decided.
-func (m *Meter) Ran(now int64, key []byte, hold int64, waited bool, before int64, clashes bool) {
-	spared := int64(0)
-	// The gap does not fit an int64 if the times are far apart.
-	if gap := uint64(max(now, before)) - uint64(before); !waited && clashes && hold > 0 && gap < uint64(hold) {
-		spared = hold - int64(gap)
+//	previous use          this use
+//	     ├───── hold ─────────┼──────┤
+//	                          │◀────▶│ WouldWait
+//
+// Conflicts order the hot keys, waiting does not. The waiting for a key grows with its queue, so a key that
+// is currently on a participant would seem hotter than an equal one on the last agent. The rate of
+// conflicts depends on the demand only, wherever the keys are decided.
+func (m *Meter) Ran(now int64, key []byte, hold int64, waited bool, before int64, conflicts bool) {
+	avoided := int64(0)
+	// Unsigned: the gap of two distant times overflows an int64.
+	if gap := uint64(max(now, before)) - uint64(before); !waited && conflicts && hold > 0 && gap < uint64(hold) {
+		avoided = hold - int64(gap)
 	}
-	if !waited && spared == 0 {
+	if !waited && avoided == 0 {
 		return
 	}
 	m.advance(now)
 	hash, e := m.lookup(key)
-	e = m.charge(e, hash, key, WouldWait, spared)
-	e.clashes += m.scale
+	e = m.charge(e, hash, key, WouldWait, avoided)
+	e.conflicts += m.scale
 }
 
-// lookup hashes a key and finds its entry. Mostly somebody waits for a key and
-// then writes it, so that it is the one of the last time.
+// lookup hashes a key and finds its entry. A write that waited for a key looks it up twice in a row, so the
+// last entry is compared first.
 func (m *Meter) lookup(key []byte) (uint64, *entry) {
 	if e := m.recent; e != nil && bytes.Equal(e.key, key) {
 		return e.hash, e
@@ -126,9 +120,9 @@ func (m *Meter) lookup(key []byte) (uint64, *entry) {
 	return hash, e
 }
 
-// charge adds to the waiting of a key, whose entry is e, if it has one.
+// charge adds waiting to a key. e is the entry of the key, nil if it has none.
 func (m *Meter) charge(e *entry, hash uint64, key []byte, cause Cause, nanos int64) *entry {
-	scale := m.scaled()
+	scale := m.currentScale()
 	if e == nil {
 		e = m.enter(hash, key)
 		e.since = m.now
@@ -143,25 +137,24 @@ func (m *Meter) charge(e *entry, hash uint64, key []byte, cause Cause, nanos int
 		e.nanos += nanos
 		e.count++
 	}
-	m.sink(e)
+	m.siftDown(e)
 	return e
 }
 
-// faint is the weight, in nanoseconds, below which an entry is forgotten.
-const faint = 1
+// minWeight is the weight in nanoseconds below which an entry is removed.
+const minWeight = 1
 
-// Fade forgets the keys of which hardly a nanosecond is left; a second of
-// waiting takes 30 half-lives. This is the only way to underestimate a key: by
-// less than a nanosecond for every call.
+// Fade removes the keys with a weight below one nanosecond; one second of waiting decays to that in 30
+// half-lives. This is the only source of underestimates: less than one nanosecond per call.
 func (m *Meter) Fade(now int64) {
 	m.recent = nil
-	m.fade(now, faint)
+	m.fade(now, minWeight)
 }
 
-// Top lists the keys that cause most waiting, most first: at most n, those
-// with a Heat and Would of at least least. It changes nothing.
+// Top returns the keys that cause the most waiting, in descending order: at most n, with a Total of at
+// least least. It does not change the meter.
 func (m *Meter) Top(now int64, n int, least float64) []KeyHeat {
-	rate := m.rate(now)
+	rate := m.perSecond(now)
 	type ranked struct {
 		*entry
 		total float64
@@ -180,10 +173,10 @@ func (m *Meter) Top(now int64, n int, least float64) []KeyHeat {
 	})
 	out := make([]KeyHeat, min(max(n, 0), len(list)))
 	for i := range out {
-		out[i] = list[i].tell(rate)
+		out[i] = list[i].keyHeat(rate)
 	}
 	return out
 }
 
-// Bytes is the memory that the meter takes.
+// Bytes is the memory of the meter.
 func (m *Meter) Bytes() int { return meterBytes + m.ranking.bytes() }

@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// meterLoads are the ways through the meter. Each makes a meter, and what is
-// to be done with it at the i-th time.
+// meterLoads are the code paths of the meter. Each makes a meter and the i-th call on it.
 var meterLoads = []struct {
 	name string
 	load func() func(i int)
@@ -25,11 +24,11 @@ var meterLoads = []struct {
 		m, keys := NewMeter(MeterOptions{}), manyKeys(1<<16)
 		return func(i int) { m.Waited(int64(i)*1000, keys[i%len(keys)], LockWait, 5000, txn(1)) }
 	}},
-	{"ran, cold", func() func(int) {
+	{"ran, not ranked", func() func(int) {
 		m, keys := NewMeter(MeterOptions{}), manyKeys(1<<16)
 		return func(i int) { m.Ran(int64(i)*1000, keys[i%len(keys)], ms, false, int64(i-len(keys))*1000, true) }
 	}},
-	{"ran, cold beside hot", func() func(int) {
+	{"ran, not ranked beside hot", func() func(int) {
 		m, keys := NewMeter(MeterOptions{}), manyKeys(1<<16)
 		for i := range 128 {
 			m.Waited(0, fmt.Appendf(nil, "hot:%011d", i), LockWait, ms, txn(1))
@@ -42,7 +41,7 @@ var meterLoads = []struct {
 	}},
 }
 
-// manyKeys makes keys of 16 bytes.
+// manyKeys makes n keys of 16 bytes.
 func manyKeys(n int) [][]byte {
 	keys := make([][]byte, n)
 	for i := range keys {
@@ -51,7 +50,7 @@ func manyKeys(n int) [][]byte {
 	return keys
 }
 
-func TestMeteringAllocatesNothing(t *testing.T) {
+func TestMeterDoesNotAllocate(t *testing.T) {
 	for _, l := range meterLoads {
 		do, i := l.load(), 0
 		for ; i < 1000; i++ {

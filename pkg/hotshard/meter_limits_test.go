@@ -12,7 +12,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-func TestTimesMayBeAsFarApartAsTheyCan(t *testing.T) {
+func TestMeterAcceptsExtremeTimes(t *testing.T) {
 	m := newMetered(MeterOptions{HalfLife: 1})
 	for range 2 {
 		m.Ran(math.MinInt64, []byte("k"), 1, false)
@@ -21,12 +21,12 @@ func TestTimesMayBeAsFarApartAsTheyCan(t *testing.T) {
 	require.Zero(t, m.Top(math.MaxInt64, 1, 0)[0].Heat)
 	m.Ran(math.MaxInt64, []byte("k"), math.MaxInt64, false)
 	top := m.Top(math.MaxInt64, 1, 0)
-	require.InEpsilon(t, steady(math.MaxInt64)*1e9, top[0].Would, 1e-9)
+	require.InEpsilon(t, heatOf(math.MaxInt64)*1e9, top[0].Would, 1e-9)
 	m.Fade(math.MaxInt64)
 	require.Equal(t, 1, m.Len())
 }
 
-func TestSilenceEmptiesTheMeter(t *testing.T) {
+func TestFadeEmptiesMeter(t *testing.T) {
 	m := newMetered(MeterOptions{})
 	empty := m.Bytes()
 	m.Fade(0)
@@ -38,7 +38,7 @@ func TestSilenceEmptiesTheMeter(t *testing.T) {
 	m.Fade(10 * sec)
 	require.Equal(t, 128, m.Len())
 	m.Fade(27*sec + sec/2)
-	require.True(t, m.Len() > 0 && m.Len() < 128, "%d: the fainter go first", m.Len())
+	require.True(t, m.Len() > 0 && m.Len() < 128, "%d: the lowest weights are removed first", m.Len())
 	m.Fade(40 * sec)
 	require.Zero(t, m.Len())
 	require.Equal(t, empty, m.Bytes())
@@ -46,9 +46,8 @@ func TestSilenceEmptiesTheMeter(t *testing.T) {
 	require.Equal(t, []string{"k"}, keysOf(m.Top(40*sec, all, 0)))
 }
 
-// TestDaysPass: the origin moves many times, by little and by much, and every
-// time the heat is that of a meter which began just now.
-func TestDaysPass(t *testing.T) {
+// After many moves of the origin, small and large ones, the heat equals that of a new meter.
+func TestHeatIsExactAfterOriginMoves(t *testing.T) {
 	long := newMetered(MeterOptions{})
 	now := int64(-3 * day)
 	for i := range 3000 {
@@ -76,7 +75,7 @@ func TestDaysPass(t *testing.T) {
 	require.Greater(t, now, 27*day)
 }
 
-func TestMemoryIsBounded(t *testing.T) {
+func TestMeterMemoryIsBounded(t *testing.T) {
 	for _, test := range []struct{ key, most int }{{kv.MaxKeyBytes, 540 << 10}, {64, 36 << 10}} {
 		m := newMetered(MeterOptions{})
 		key := make([]byte, test.key)
@@ -87,14 +86,13 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 		require.Equal(t, 128, m.Len())
 		require.LessOrEqual(t, m.Bytes(), test.most)
-		require.Greater(t, m.Bytes(), test.most-(2<<10), "the comment says less")
+		require.Greater(t, m.Bytes(), test.most-(2<<10), "the doc comment of Meter states the maximum")
 	}
 	require.EqualValues(t, meterBytes, unsafe.Sizeof(Meter{}))
 	require.True(t, unsafe.Sizeof(entry{}) <= entryBytes && unsafe.Sizeof(entry{}) > entryBytes-16)
 }
 
-// TestEntriesKeepTheLongestRoom: a short key after a long one takes no more.
-func TestEntriesKeepTheLongestRoom(t *testing.T) {
+func TestEntryKeepsKeyCapacity(t *testing.T) {
 	m := newMetered(MeterOptions{Entries: 1})
 	for _, n := range []int{1, 1000, 3, 1000, 4} {
 		m.Waited(0, bytes.Repeat([]byte{byte(n)}, n), LockWait, 5, txn(1))

@@ -21,10 +21,10 @@ const (
 
 func txn(n int64) kv.TxnRef { return kv.TxnRef{TxnID: kv.TxnID{Time: n}, Attempt: 1} }
 
-// steady is the heat of so many nanoseconds that have just come.
-func steady(nanos float64) float64 { return nanos * math.Ln2 }
+// heatOf is the heat of nanoseconds of waiting that were just recorded.
+func heatOf(nanos float64) float64 { return nanos * math.Ln2 }
 
-// keysOf lists the keys of a top, most first.
+// keysOf returns the keys of a top list in order.
 func keysOf(top []KeyHeat) (out []string) {
 	for _, k := range top {
 		out = append(out, string(k.Key))
@@ -32,7 +32,7 @@ func keysOf(top []KeyHeat) (out []string) {
 	return out
 }
 
-func TestAnEntryTellsWhatHappened(t *testing.T) {
+func TestKeyHeatListsCauses(t *testing.T) {
 	m := newMetered(MeterOptions{})
 	key := []byte("k")
 	m.Waited(-5, key, LockWait, 100, txn(1))
@@ -47,12 +47,12 @@ func TestAnEntryTellsWhatHappened(t *testing.T) {
 
 	top := m.Top(4, all, 0)
 	require.Len(t, top, 1)
-	require.InDelta(t, steady(1000), top[0].Heat, 1e-3)
-	require.InDelta(t, steady(50), top[0].Would, 1e-3)
+	require.InDelta(t, heatOf(1000), top[0].Heat, 1e-3)
+	require.InDelta(t, heatOf(50), top[0].Would, 1e-3)
 	for i, nanos := range []float64{100, 200, 300, 400, 50} {
-		require.InDelta(t, steady(nanos), top[0].Causes[i], 1e-3)
+		require.InDelta(t, heatOf(nanos), top[0].Causes[i], 1e-3)
 	}
-	require.InDelta(t, steady(1e9)/1e9, top[0].Holds, 1e-3)
+	require.InDelta(t, heatOf(1e9)/1e9, top[0].Holds, 1e-3)
 	top[0].Heat, top[0].Would, top[0].Causes, top[0].Holds = 0, 0, [NumCauses]float64{}, 0
 	require.Equal(t, KeyHeat{Key: []byte("k"), Nanos: 1000, Count: 4,
 		Holder: txn(4), Since: -5, Last: 4}, top[0])
@@ -66,8 +66,8 @@ func TestCausesHaveNames(t *testing.T) {
 		fmt.Sprint(LockWait, " ", Held, " ", ReadWait, " ", Retry, " ", WouldWait, " ", NumCauses))
 }
 
-// TestCausesDecayAsTheirSumDoes: whatever happens, also over a move of the origin.
-func TestCausesDecayAsTheirSumDoes(t *testing.T) {
+// The causes decay like their sum, also across moves of the origin.
+func TestCausesSumToHeat(t *testing.T) {
 	m := newMetered(MeterOptions{})
 	now := int64(0)
 	for i := range 2000 {
@@ -95,7 +95,7 @@ func TestWaitingDecays(t *testing.T) {
 	for _, test := range []struct {
 		half  time.Duration
 		after int64
-		want  float64 // of 1e9 ns
+		want  float64 // of 1e9 ns of waiting
 	}{
 		{0, 0, math.Ln2 * 1e9},
 		{time.Second, sec, math.Ln2 * 1e9 / 2},
@@ -113,14 +113,14 @@ func TestWaitingDecays(t *testing.T) {
 			if now < start {
 				now = math.MaxInt64
 			}
-			require.InEpsilon(t, test.want+1, m.Top(now, 1, 0)[0].Heat+1, 1e-4, "%v after %d from %d", test.half, test.after, start)
-			require.Equal(t, m.Top(start, 1, 0), m.Top(math.MinInt64, 1, 0), "no time is before the newest")
+			require.InEpsilon(t, test.want+1, m.Top(now, 1, 0)[0].Heat+1, 1e-4, "%v after %d from %d", test.half, test.after,
+				start)
+			require.Equal(t, m.Top(start, 1, 0), m.Top(math.MinInt64, 1, 0), "an older time counts as the newest")
 		}
 	}
 }
 
-// TestASteadyRateIsTheHeat: what waits for a tenth of the time is told as that.
-func TestASteadyRateIsTheHeat(t *testing.T) {
+func TestHeatOfSteadyWaitingIsItsRate(t *testing.T) {
 	m := newMetered(MeterOptions{HalfLife: 3 * time.Second})
 	now := int64(0)
 	for ; now < 60*sec; now += 10 * ms {
@@ -129,22 +129,22 @@ func TestASteadyRateIsTheHeat(t *testing.T) {
 	require.InEpsilon(t, 1e8, m.Top(now, 1, 0)[0].Heat, 0.01)
 }
 
-func TestWritesThatWouldHaveWaited(t *testing.T) {
+func TestAvoidedWaitIsRestOfHold(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		gaps  []int64
 		hold  int64
 		would int64
 	}{
-		{"the first has none before it", []int64{0}, 100, 0},
-		{"the next within hold waits for the rest", []int64{0, 30}, 100, 70},
-		{"at the same time, for all of it", []int64{0, 0}, 100, 100},
-		{"at hold, not at all", []int64{0, 100}, 100, 0},
-		{"each waits for the one before", []int64{0, 90, 90, 200, 99}, 100, 21},
-		{"nothing is held", []int64{0, 0, 0}, 0, 0},
-		{"nor less", []int64{0, 0}, -5, 0},
-		{"a time that goes back is no time", []int64{0, -50}, 100, 100},
-		{"nor is a long gap short", []int64{0, math.MaxInt64, math.MaxInt64 - 200}, math.MaxInt64 - 200, 0},
+		{"the first use does not wait", []int64{0}, 100, 0},
+		{"within hold: the rest of it", []int64{0, 30}, 100, 70},
+		{"at the same time: all of hold", []int64{0, 0}, 100, 100},
+		{"after hold: nothing", []int64{0, 100}, 100, 0},
+		{"each waits for the previous use", []int64{0, 90, 90, 200, 99}, 100, 21},
+		{"hold is zero", []int64{0, 0, 0}, 0, 0},
+		{"hold is negative", []int64{0, 0}, -5, 0},
+		{"a time that goes back counts as the newest", []int64{0, -50}, 100, 100},
+		{"gaps do not overflow", []int64{0, math.MaxInt64, math.MaxInt64 - 200}, math.MaxInt64 - 200, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, ranked := range []bool{false, true} {
@@ -162,17 +162,17 @@ func TestWritesThatWouldHaveWaited(t *testing.T) {
 					require.Empty(t, top)
 					continue
 				}
-				require.InDelta(t, steady(float64(test.would)), top[0].Would, 1e-3)
+				require.InDelta(t, heatOf(float64(test.would)), top[0].Would, 1e-3)
 				require.Equal(t, top[0].Would, top[0].Causes[WouldWait])
-				require.Equal(t, ranked, top[0].Nanos == 1 && top[0].Count == 1, "nobody waited in truth")
+				require.Equal(t, ranked, top[0].Nanos == 1 && top[0].Count == 1, "avoided waits are not counted as waits")
 			}
 		})
 	}
 }
 
-// TestAPlacedKeyStaysHot: a key that is waited for half of the time is moved
-// to where it is decided, and keeps the heat of its writes.
-func TestAPlacedKeyStaysHot(t *testing.T) {
+// Transactions wait for a key half of the time. After its shard has become the last agent they wait no
+// more, and the key keeps its heat.
+func TestKeyDecidedByLastAgentStaysHot(t *testing.T) {
 	m := newMetered(MeterOptions{})
 	now := int64(0)
 	for ; now < 20*sec; now += 2 * ms {
@@ -186,22 +186,22 @@ func TestAPlacedKeyStaysHot(t *testing.T) {
 	require.InEpsilon(t, 5e8, top[0].Would, 0.01)
 }
 
-func TestTheLeastEntryIsTakenOver(t *testing.T) {
+func TestNewKeyInheritsLeastEntry(t *testing.T) {
 	m := newMetered(MeterOptions{Entries: 2})
 	m.Waited(0, []byte("a"), LockWait, 100, txn(1))
 	m.Waited(0, []byte("b"), LockWait, 10, txn(2))
 	m.Waited(sec, []byte("c"), Held, 7, kv.TxnRef{})
 	top := m.Top(sec, all, 0)
 	require.Equal(t, []string{"a", "c"}, keysOf(top))
-	require.InDelta(t, steady(12), top[1].Heat, 1e-9, "half of what b had, and its own")
-	require.InDelta(t, steady(5), top[1].Error, 1e-9)
-	require.InDelta(t, steady(7), top[1].Causes[Held], 1e-9, "its own alone")
+	require.InDelta(t, heatOf(12), top[1].Heat, 1e-9, "inherited: half of b's weight")
+	require.InDelta(t, heatOf(5), top[1].Error, 1e-9)
+	require.InDelta(t, heatOf(7), top[1].Causes[Held], 1e-9, "without the inherited weight")
 	require.Zero(t, top[1].Causes[LockWait])
 	top[1].Heat, top[1].Error, top[1].Causes, top[1].Holds = 0, 0, [NumCauses]float64{}, 0
 	require.Equal(t, KeyHeat{Key: []byte("c"), Nanos: 7, Count: 1, Since: sec, Last: sec}, top[1])
 }
 
-func TestTopIsCutAndSorted(t *testing.T) {
+func TestTopIsSortedAndBounded(t *testing.T) {
 	m := newMetered(MeterOptions{})
 	for i, k := range []string{"d", "b", "c", "a"} {
 		m.Waited(0, []byte(k), LockWait, []int64{5, 9, 5, 5}[i], txn(1))
@@ -214,8 +214,8 @@ func TestTopIsCutAndSorted(t *testing.T) {
 	}{
 		{all, 0, []string{"b", "e", "a", "c", "d"}},
 		{3, 0, []string{"b", "e", "a"}},
-		{all, steady(6), []string{"b", "e"}},
-		{1, steady(6), []string{"b"}},
+		{all, heatOf(6), []string{"b", "e"}},
+		{1, heatOf(6), []string{"b"}},
 		{0, 0, nil}, {-1, 0, nil}, {all, math.Inf(1), nil},
 	} {
 		require.Equal(t, test.want, keysOf(m.Top(0, test.n, test.least)))
@@ -223,7 +223,7 @@ func TestTopIsCutAndSorted(t *testing.T) {
 	require.Empty(t, newMetered(MeterOptions{}).Top(9, all, 0))
 }
 
-func TestSpreadWritesChargeNothing(t *testing.T) {
+func TestWritesWithoutConflictAreNotRanked(t *testing.T) {
 	m := newMetered(MeterOptions{})
 	keys := make([][]byte, 10_000)
 	for i := range keys {
@@ -232,20 +232,20 @@ func TestSpreadWritesChargeNothing(t *testing.T) {
 	now := int64(0)
 	for range 10 {
 		for _, k := range keys {
-			m.Ran(now, k, 9*ms, false) // each comes back after 10 ms
+			m.Ran(now, k, 9*ms, false) // each key is used every 10 ms
 			now += 1000
 		}
 	}
 	require.Zero(t, m.Len())
 }
 
-func TestTheHotSpotJumps(t *testing.T) {
+func TestMeterFollowsMovingHotSpot(t *testing.T) {
 	m := newMetered(MeterOptions{})
 	r := rand.New(rand.NewSource(1))
 	run := func(from, to int64, hot string) {
 		for now := from; now < to; now += ms {
 			m.Waited(now, []byte(hot), LockWait, 10*ms, txn(1))
-			m.Waited(now, fmt.Appendf(nil, "cold-%d", r.Intn(100_000)), LockWait, ms, txn(1))
+			m.Waited(now, fmt.Appendf(nil, "other-%d", r.Intn(100_000)), LockWait, ms, txn(1))
 		}
 	}
 	run(0, 60*sec, "old")
@@ -258,14 +258,13 @@ func TestTheHotSpotJumps(t *testing.T) {
 	require.InEpsilon(t, 1e10, top[0].Heat, 0.01)
 }
 
-// TestClashes: what a write was in the way of counts once, whether it waited or
-// was spared that, for however long.
-func TestClashes(t *testing.T) {
-	const day = 24 * time.Hour // so that nothing decays
+// A conflict counts once, whether the write waited or would have waited, for any duration.
+func TestConflictsAreCountedOnce(t *testing.T) {
+	const day = 24 * time.Hour // no decay
 	perSecond := math.Ln2 / day.Seconds()
 	m := newMetered(MeterOptions{HalfLife: day})
 	k := []byte("k")
-	clashes := func() float64 {
+	conflicts := func() float64 {
 		top := m.Top(0, 1, 0)
 		if len(top) == 0 {
 			return 0
@@ -273,30 +272,29 @@ func TestClashes(t *testing.T) {
 		return math.Round(top[0].Clashes / perSecond)
 	}
 	m.Ran(0, k, 100, false)
-	require.Zero(t, clashes(), "the first")
+	require.Zero(t, conflicts(), "first use")
 	m.Ran(200, k, 100, false)
-	require.Zero(t, clashes(), "long after the one before")
+	require.Zero(t, conflicts(), "after hold")
 	m.Ran(250, k, 100, false)
-	require.Equal(t, 1.0, clashes(), "spared")
+	require.Equal(t, 1.0, conflicts(), "within hold")
 	m.Waited(250, k, LockWait, 1_000_000, kv.TxnRef{})
-	require.Equal(t, 1.0, clashes(), "waiting is not clashing")
+	require.Equal(t, 1.0, conflicts(), "a wait is not a conflict")
 	m.Ran(900, k, 100, true)
-	require.Equal(t, 2.0, clashes(), "long after, but it has waited")
-	require.InEpsilon(t, 50e9*math.Ln2/float64(day), m.Top(900, 1, 0)[0].Would, 1e-3, "and was not spared anything")
+	require.Equal(t, 2.0, conflicts(), "after hold, but it waited")
+	require.InEpsilon(t, 50e9*math.Ln2/float64(day), m.Top(900, 1, 0)[0].Would, 1e-3, "and avoided nothing")
 
 	m = newMetered(MeterOptions{HalfLife: day})
 	m.Ran(0, k, 100, true)
-	require.Equal(t, 1.0, clashes(), "a key that was not ranked")
+	require.Equal(t, 1.0, conflicts(), "a key without an entry")
 }
 
-// TestPlacementDoesNotChangeTheOrder: of two keys the one that is wanted more
-// often clashes more often, also when it never waits because it is decided where
-// it lives, and the other is waited for in long queues.
-func TestPlacementDoesNotChangeTheOrder(t *testing.T) {
+// The key with four times the demand has four times the conflicts, although it never waits, because its
+// shard is the last agent, and transactions wait for the other one in long queues.
+func TestConflictRateIsIndependentOfPlacement(t *testing.T) {
 	m := newMetered(MeterOptions{})
-	wanted, queued := []byte("wanted"), []byte("queued")
+	frequent, queued := []byte("frequent"), []byte("queued")
 	for now := int64(0); now < int64(3*time.Second); now += 50_000 {
-		m.Ran(now, wanted, 60_000, false)
+		m.Ran(now, frequent, 60_000, false)
 		if now%200_000 == 0 {
 			m.Waited(now, queued, LockWait, int64(10*time.Millisecond), kv.TxnRef{})
 			m.Ran(now, queued, 60_000, true)

@@ -11,30 +11,28 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// PairOptions are the time and bounds of Pairs; zero means the default.
+// PairOptions are the half-life and the size of Pairs. Zero means the default.
 type PairOptions struct {
-	// HalfLife is after which time an occurrence counts half. Default 1 s.
+	// HalfLife is the time after which an occurrence counts half. Default 1 s.
 	HalfLife time.Duration
-	// Entries bounds the pairs that are counted. Default 128.
+	// Entries bounds the number of counted pairs. Default 128.
 	Entries int
 }
 
-// Pairs counts which keys occur together, in occurrences a second, of which
-// what is older counts less. A gateway notes the hot keys (those of the heat
-// map) that a transaction writes on different shards: to gain by being moved,
-// they must be moved together.
+// Pairs counts which keys occur together, in occurrences per second with exponential decay. A gateway
+// records the hot keys (those of the heat map) that a transaction writes on different shards. Moving such
+// keys helps only if they are moved together.
 //
-// It is the sketch that Meter is, with pairs for keys and occurrences for
-// nanoseconds. But here a pair that is taken for more frequent than it is would
-// have keys moved for nothing, so what Top tells is the least that the rate can
-// be. Noting a pair that is counted allocates nothing. Times are as with Meter.
+// It is the same sketch as Meter, with pairs instead of keys and occurrences instead of nanoseconds. An
+// overestimate here would move keys for nothing, so Top returns lower bounds of the rates. Recording a pair
+// that has an entry does not allocate. Times are as in Meter.
 type Pairs struct {
 	ranking
-	// name is room for the name of a pair.
-	name []byte
+	// scratch is the buffer for the encoding of a pair: the length of the first key, then both keys.
+	scratch []byte
 }
 
-// NewPairs makes a counter that has seen nothing.
+// NewPairs returns an empty counter.
 func NewPairs(opt PairOptions) *Pairs {
 	if opt.HalfLife <= 0 {
 		opt.HalfLife = time.Second
@@ -45,8 +43,7 @@ func NewPairs(opt PairOptions) *Pairs {
 	return &Pairs{ranking: newRanking(opt.Entries, opt.HalfLife)}
 }
 
-// Note counts that two keys have occurred together. Their order does not
-// matter; a key does not occur together with itself.
+// Note records that two keys occurred together, in either order. Equal keys are ignored.
 func (p *Pairs) Note(now int64, a, b []byte) {
 	switch bytes.Compare(a, b) {
 	case 0:
@@ -55,29 +52,29 @@ func (p *Pairs) Note(now int64, a, b []byte) {
 		a, b = b, a
 	}
 	p.advance(now)
-	p.name = append(binary.AppendUvarint(p.name[:0], uint64(len(a))), a...)
-	p.name = append(p.name, b...)
-	hash := xxhash.Sum64(p.name)
-	scale := p.scaled()
-	e := p.find(hash, p.name)
+	p.scratch = append(binary.AppendUvarint(p.scratch[:0], uint64(len(a))), a...)
+	p.scratch = append(p.scratch, b...)
+	hash := xxhash.Sum64(p.scratch)
+	scale := p.currentScale()
+	e := p.find(hash, p.scratch)
 	if e == nil {
-		e = p.enter(hash, p.name)
+		e = p.enter(hash, p.scratch)
 	}
 	e.heat += scale
-	p.sink(e)
+	p.siftDown(e)
 }
 
-// faintPair is the weight, in occurrences, below which a pair is forgotten: one
-// alone is for 7 half-lives.
-const faintPair = 1.0 / 128
+// minPairWeight is the weight in occurrences below which a pair is removed: a single occurrence lasts 7
+// half-lives.
+const minPairWeight = 1.0 / 128
 
-// Fade forgets the pairs that have not occurred for long.
-func (p *Pairs) Fade(now int64) { p.fade(now, faintPair) }
+// Fade removes the pairs whose weight has decayed.
+func (p *Pairs) Fade(now int64) { p.fade(now, minPairWeight) }
 
-// Top lists the pairs that occur most, most first: at most n, those of which
-// anything is certain. It changes nothing.
+// Top returns the most frequent pairs, in descending order: at most n, with a rate that is certainly above
+// zero. It does not change the counter.
 func (p *Pairs) Top(now int64, n int) []msg.HeatPair {
-	rate := p.rate(now)
+	rate := p.perSecond(now)
 	type ranked struct {
 		*entry
 		least float64
@@ -92,20 +89,20 @@ func (p *Pairs) Top(now int64, n int) []msg.HeatPair {
 		if c := cmp.Compare(y.least, x.least); c != 0 {
 			return c
 		}
-		xa, xb := pairOf(x.key)
-		ya, yb := pairOf(y.key)
+		xa, xb := splitPair(x.key)
+		ya, yb := splitPair(y.key)
 		return cmp.Or(bytes.Compare(xa, ya), bytes.Compare(xb, yb))
 	})
 	out := make([]msg.HeatPair, min(max(n, 0), len(list)))
 	for i := range out {
-		a, b := pairOf(list[i].key)
+		a, b := splitPair(list[i].key)
 		out[i] = msg.HeatPair{A: bytes.Clone(a), B: bytes.Clone(b), Rate: list[i].least}
 	}
 	return out
 }
 
-// pairOf takes a name that Note has made apart.
-func pairOf(name []byte) (a, b []byte) {
+// splitPair decodes what Note has encoded.
+func splitPair(name []byte) (a, b []byte) {
 	size, at := binary.Uvarint(name)
 	return name[at : at+int(size)], name[at+int(size):]
 }

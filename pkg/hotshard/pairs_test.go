@@ -19,7 +19,7 @@ func pairsOf(list []msg.HeatPair) (out string) {
 	return out
 }
 
-func TestPairsAreCountedAsRates(t *testing.T) {
+func TestPairRates(t *testing.T) {
 	p := NewPairs(PairOptions{})
 	require.Empty(t, p.Top(0, all))
 	now := int64(0)
@@ -31,10 +31,11 @@ func TestPairsAreCountedAsRates(t *testing.T) {
 		}
 		p.Note(now, []byte("a"), []byte("a"))
 	}
-	require.Equal(t, "a+b=200 a+c=100 ", pairsOf(p.Top(now, all)), "200 times a second, either way round, and nothing with itself")
+	require.Equal(t, "a+b=200 a+c=100 ", pairsOf(p.Top(now, all)),
+		"200 per second, in either order; equal keys are ignored")
 	require.Equal(t, "a+b=200 ", pairsOf(p.Top(now, 1)))
 	require.Equal(t, "a+b=100 a+c=50 ", pairsOf(p.Top(now+sec, all)))
-	require.Equal(t, pairsOf(p.Top(now, all)), pairsOf(p.Top(math.MinInt64, all)), "no time is before the newest")
+	require.Equal(t, pairsOf(p.Top(now, all)), pairsOf(p.Top(math.MinInt64, all)), "an older time counts as the newest")
 	require.Empty(t, p.Top(now, -1))
 
 	top := p.Top(now, 1)
@@ -42,8 +43,7 @@ func TestPairsAreCountedAsRates(t *testing.T) {
 	require.Equal(t, "a+b=200 a+c=100 ", pairsOf(p.Top(now, all)), "the keys are copies")
 }
 
-// TestPairsAreToldApart: where one key ends and the next begins matters.
-func TestPairsAreToldApart(t *testing.T) {
+func TestPairsDistinguishKeyBoundaries(t *testing.T) {
 	p := NewPairs(PairOptions{HalfLife: time.Hour})
 	p.Note(0, []byte("a"), []byte("bc"))
 	p.Note(0, []byte("ab"), []byte("c"))
@@ -57,10 +57,10 @@ func TestPairsAreToldApart(t *testing.T) {
 			return
 		}
 	}
-	t.Fatal("long keys are pairs, too")
+	t.Fatal("the pair with the long key is missing")
 }
 
-func TestSilenceEmptiesPairs(t *testing.T) {
+func TestFadeEmptiesPairs(t *testing.T) {
 	p := NewPairs(PairOptions{})
 	for range 3 {
 		p.Note(0, []byte("a"), []byte("b"))
@@ -73,12 +73,12 @@ func TestSilenceEmptiesPairs(t *testing.T) {
 	p.Fade(9 * sec)
 	require.Zero(t, p.Len())
 	p.Note(200*sec, []byte("a"), []byte("b"))
-	require.Equal(t, "a+b=0.693 ", pairsOf(p.Top(200*sec, all)), "the origin has moved")
+	require.Equal(t, "a+b=0.693 ", pairsOf(p.Top(200*sec, all)), "after a move of the origin")
 }
 
-// TestPairsNeverTellTooMuch: whatever comes, what is told is at most the truth,
-// and every pair with more than its share of all occurrences is counted.
-func TestPairsNeverTellTooMuch(t *testing.T) {
+// A returned rate never exceeds the true one, and every pair with more than its share of all occurrences
+// has an entry.
+func TestPairRatesAreLowerBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const entries = 4
 		p := NewPairs(PairOptions{Entries: entries})
@@ -97,9 +97,9 @@ func TestPairsNeverTellTooMuch(t *testing.T) {
 			sum++
 			require.LessOrEqual(t, p.Len(), entries)
 			for _, top := range p.Top(now, all) {
-				most := truth[fmt.Sprintf("%s+%s", top.A, top.B)] * math.Ln2
-				require.LessOrEqual(t, top.Rate, most*(1+1e-9))
-				require.GreaterOrEqual(t, top.Rate, most-sum*math.Ln2/entries-1e-9)
+				exact := truth[fmt.Sprintf("%s+%s", top.A, top.B)] * math.Ln2
+				require.LessOrEqual(t, top.Rate, exact*(1+1e-9))
+				require.GreaterOrEqual(t, top.Rate, exact-sum*math.Ln2/entries-1e-9)
 			}
 		}
 		for k, n := range truth {
@@ -113,7 +113,7 @@ func TestPairsNeverTellTooMuch(t *testing.T) {
 	})
 }
 
-func TestNotingPairsAllocatesNothing(t *testing.T) {
+func TestPairsDoNotAllocate(t *testing.T) {
 	p, keys := NewPairs(PairOptions{}), manyKeys(16)
 	for i := range 15 {
 		p.Note(0, keys[i], keys[i+1])
@@ -137,7 +137,7 @@ func BenchmarkPairs(b *testing.B) {
 	}
 }
 
-// BenchmarkTopOfPairs is what a gateway's stripe does each time that it is told of heat.
+// BenchmarkTopOfPairs is the work of one stripe of a gateway for each heat map.
 func BenchmarkTopOfPairs(b *testing.B) {
 	p, keys := NewPairs(PairOptions{}), manyKeys(200)
 	for i := range 127 {

@@ -10,137 +10,136 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Planner decides which keys are moved to the hot shard, and home again. It
-// lives with the hot shard, and knows what the shards tell of their hot keys,
-// what gateways tell of keys that are written together, and how busy the hot
-// shard is.
+// Planner decides which keys are moved to the hot shard and back home. It runs on the node of the hot
+// shard. Its inputs are the load reports of the shards, the pair reports of the gateways, and the busy
+// share of the hot shard.
 //
-// A transaction is decided where its hottest key lives, and that key is locked
-// for no time. So a key that is hot alone is as well off at home. Worth moving
-// are those for which somebody actually waits: they are written together with
-// a hotter key that lives elsewhere, or interactive transactions hold them.
-// Keys that are written together are moved together, as one alone gains
-// nothing.
+// A transaction is decided on the shard of its hottest key, which is locked for no time there. So a single
+// hot key gains nothing by a move. A move helps keys for which transactions actually wait: keys that are
+// written together with a hotter key of another shard, or that interactive transactions hold. Keys that are
+// written together are moved together, because one alone gains nothing.
 //
-// The life of a key, as far as the planner goes (a move has taken place when
-// Owned or Left says so, and not before):
+// The states of a key (a move has happened when Owned or Left reports it, not before):
 //
-//	          worth it: Up in Surveys tellings in a row, or
-//	          together with such a key; and Busy <= Full
+//	          worth it: Up in Surveys reports in a row, or
+//	          together with such a key; and Busy <= Full;
 //	          or pinned
-//	+------+  (always: room, the budget, no pause, no ban)  +--------+
+//	+------+  (always: space, budget, no pause, no ban)     +--------+
 //	| home |----------------------------------------------->| coming |
 //	|      |<-----------------------------------------------|        |
-//	+------+     nothing heard for Timeout: pause           +--------+
+//	+------+     no report within Timeout: pause            +--------+
 //	  ^  ^                                                    |
 //	  |  |            Owned, at any time                      |
 //	  |  +----------------------------------------------+     |
 //	  |                                                 |     |
 //	  | Left, at any time                               v     v
 //	+---------+  after Stay: quiet for Quiet, or Busy > +--------+
-//	| leaving |  Over, or a pin needs the room          |  hot   |
+//	| leaving |  Over, or a pinned key needs the space  |  hot   |
 //	|         |<----------------------------------------|        |
 //	|         |  at once: banned, or not in the mode    |        |
 //	|         |---------------------------------------->|        |
-//	+---------+   nothing heard for Timeout: pause      +--------+
+//	+---------+   no report within Timeout: pause       +--------+
 //
-// What is pinned goes from hot to home in ModeOff only. A key that had to go
-// because of Busy may not come back for Stay, the next time for twice that, and
-// so on; other keys come back when they are worth it, but not before Stay unless
-// they are written at another rate than when they went. What comes back as soon as
-// it has left was worth more than it seemed, and has twice the Stay.
+// A pinned key goes home in ModeOff only. Three rules prevent that a key moves back and forth:
 //
-// A Planner is a value without locks or clock; it is for one goroutine, and
-// does the same whenever it is told the same. Times are nanoseconds from
-// anywhere, but not negative; one before the newest so far counts as that.
+//  1. A key that was sent home because of Busy does not return for Stay; the next time for twice that, and
+//     so on.
+//  2. Any other key that went home does not return before Stay, unless its write rate has changed since
+//     then.
+//  3. A key that returns soon after it has left was worth more than measured. Its Stay is doubled.
+//
+// A Planner has no locks and no clock; it is used by one goroutine, and is deterministic: equal inputs give
+// equal decisions. Times are nanoseconds from any origin, not negative; a time before the newest one counts
+// as the newest.
 type Planner struct {
 	opt    PlannerOptions
 	now    int64
 	survey *Survey
 	rules  rules
 	keys   map[string]*plannedKey
-	pairs  map[uint32]pairDigest
+	pairs  map[uint32]pairReport
 	busy   float64
 
 	owned map[string]*plannedKey
-	// epoch changes with owned; moved lists them, as of movedAt.
-	epoch, told, movedAt uint64
-	moved                [][]byte
+	// epoch changes with owned; published is the epoch of the last heat map. moved lists owned as of epoch
+	// movedAt.
+	epoch, published, movedAt uint64
+	moved                     [][]byte
 
-	// spent is when all of the budget will be there again, and a share of it is
-	// for each second before (a token bucket).
+	// spent is the time at which the budget of moves is full again (a token bucket): until then, a share of
+	// the budget is available.
 	spent int64
 	// shed is when keys were last sent home because of Busy.
 	shed int64
-	// active: there is something to decide, as far as is known.
+	// active: there may be something to decide.
 	active bool
-	// tellings counts what shards have told.
-	tellings uint64
-	counters PlannerCounters
-	// made are the last moves that have taken place, oldest first.
-	made []Made
+	// reportCount is the number of load reports so far.
+	reportCount uint64
+	counters    PlannerCounters
+	// completed are the last moves that have happened, oldest first.
+	completed []Made
 }
 
-type pairDigest struct {
+type pairReport struct {
 	at    int64
 	pairs []msg.HeatPair
 }
 
-// Move is a move to be made now.
+// Move is a move to be executed now.
 type Move struct {
 	Key      []byte
 	From, To kv.ShardID
-	// Reason is for the operator.
+	// Reason is the explanation for the operator.
 	Reason string
 }
 
-// NewPlanner makes a planner that knows nothing.
+// NewPlanner returns a planner without any information.
 func NewPlanner(opt PlannerOptions) *Planner {
 	opt = opt.withDefaults()
-	return &Planner{opt: opt, survey: NewSurvey(opt.Every), rules: newRules(nil), keys: map[string]*plannedKey{}, shed: math.MinInt64, spent: math.MinInt64,
-		pairs: map[uint32]pairDigest{}, owned: map[string]*plannedKey{}, epoch: opt.Epoch, told: opt.Epoch, movedAt: opt.Epoch}
+	return &Planner{opt: opt, survey: NewSurvey(opt.Every), rules: newRules(nil), keys: map[string]*plannedKey{},
+		shed: math.MinInt64, spent: math.MinInt64,
+		pairs: map[uint32]pairReport{}, owned: map[string]*plannedKey{}, epoch: opt.Epoch, published: opt.Epoch,
+		movedAt: opt.Epoch}
 }
 
-// TakeDigest takes what a shard tells of its hot keys. The hot shard is to tell
-// of all keys that have been moved there and still matter, not only of as many
-// as others.
+// TakeDigest applies the load report of a shard. The hot shard reports all keys that were moved to it and
+// still cause waiting, not only the DigestKeys hottest.
 func (p *Planner) TakeDigest(now int64, d *msg.LoadReport) {
 	p.advance(now)
 	p.active = true
-	before := p.survey.digests[d.Shard].keys
+	before := p.survey.reports[d.Shard].keys
 	p.survey.Take(p.now, d)
-	p.tellings++
+	p.reportCount++
 	for i := range d.Keys {
 		if k := p.key(string(d.Keys[i].Key)); p.place(k) == d.Shard {
-			p.hear(k, &d.Keys[i])
+			p.applyKeyHeat(k, &d.Keys[i])
 		}
 	}
 	for i := range before {
-		// What is not told of is no longer hot.
-		if k := p.keys[string(before[i].Key)]; k != nil && k.telling != p.tellings && p.place(k) == d.Shard {
-			k.cool()
+		// A key that is no longer reported is no longer hot.
+		if k := p.keys[string(before[i].Key)]; k != nil && k.reportedIn != p.reportCount && p.place(k) == d.Shard {
+			k.clearHeat()
 		}
 	}
 	if d.Shard == p.opt.Hot {
-		p.unheard(d)
+		p.keepUnreported(d)
 	}
 }
 
-// TakePairs takes which keys occur together, as a gateway sees it, in the place
-// of what it told before.
+// TakePairs replaces the pair report of a gateway.
 func (p *Planner) TakePairs(now int64, d *msg.PairReport) {
 	p.advance(now)
 	p.active = true
-	p.pairs[d.Gateway] = pairDigest{p.now, d.Pairs}
+	p.pairs[d.Gateway] = pairReport{p.now, d.Pairs}
 }
 
-// Busy says in which share of the time the hot shard has lately been busy.
+// Busy sets the share of the time in which the hot shard was busy, from 0 to 1.
 func (p *Planner) Busy(now int64, share float64) {
 	p.advance(now)
 	p.busy = share
 }
 
-// SetRules takes the operator's rules, in the place of those before.
+// SetRules replaces the operator's rules.
 func (p *Planner) SetRules(list []Rule) {
 	p.rules, p.active = newRules(list), true
 	for key := range p.rules.keys {
@@ -151,10 +150,10 @@ func (p *Planner) SetRules(list []Rule) {
 	}
 }
 
-// SetMode says what the planner may do.
+// SetMode sets which moves the planner may make.
 func (p *Planner) SetMode(mode Mode) { p.opt.Mode, p.active = mode, true }
 
-// Owned says that the hot shard has a key, and since when.
+// Owned reports that the hot shard has a key, and since when.
 func (p *Planner) Owned(now int64, key []byte, since int64) {
 	p.advance(now)
 	p.active = true
@@ -170,18 +169,18 @@ func (p *Planner) Owned(now int64, key []byte, since int64) {
 	default:
 		k.why = "it was there when the planner started"
 	}
-	if p.recent(k) {
+	if p.hasJustLeft(k) {
 		k.returns++
 	} else {
 		k.returns = 0
 	}
-	k.owned, k.since, k.warm = true, since, p.now
+	k.owned, k.since, k.usefulAt = true, since, p.now
 	p.owned[k.key] = k
-	p.note(k, Move{Key: []byte(k.key), From: k.home, To: p.opt.Hot, Reason: k.why})
-	p.settle(k)
+	p.recordMove(k, Move{Key: []byte(k.key), From: k.home, To: p.opt.Hot, Reason: k.why})
+	p.finishMove(k)
 }
 
-// Left says that a key has gone home.
+// Left reports that a key has moved home.
 func (p *Planner) Left(now int64, key []byte) {
 	p.advance(now)
 	p.active = true
@@ -195,51 +194,51 @@ func (p *Planner) Left(now int64, key []byte) {
 	if k.move != nil {
 		why = k.move.reason
 	}
-	p.note(k, Move{Key: []byte(k.key), From: p.opt.Hot, To: k.home, Reason: why})
-	p.settle(k)
+	p.recordMove(k, Move{Key: []byte(k.key), From: p.opt.Hot, To: k.home, Reason: why})
+	p.finishMove(k)
 }
 
-// Failed says that a move of a key has been given up: it will not take place.
+// Failed reports that the move of a key was given up and will not happen.
 func (p *Planner) Failed(now int64, key []byte) {
 	p.advance(now)
 	if k := p.keys[string(key)]; k != nil && k.move != nil {
-		p.giveUp(k)
+		p.failMove(k)
 	}
 }
 
-// giveUp takes a move for failed.
-func (p *Planner) giveUp(k *plannedKey) {
+// failMove ends the pending move of a key as failed. The pause before the next one doubles with each
+// failure.
+func (p *Planner) failMove(k *plannedKey) {
 	k.move = nil
 	p.counters.GivenUp++
 	k.until = p.now + int64(doubled(p.opt.Pause, k.fails))
 	k.fails++
 }
 
-// settle ends a move.
-func (p *Planner) settle(k *plannedKey) {
+// finishMove ends the pending move of a key as completed. The old heat does not count on the new shard.
+func (p *Planner) finishMove(k *plannedKey) {
 	k.move, k.fails, k.until = nil, 0, p.now
-	k.cool()
+	k.clearHeat()
 	p.epoch++
 }
 
-// Active reports whether there is anything to decide or to tell.
-func (p *Planner) Active() bool { return p.active || p.survey.Active() || p.epoch != p.told }
+// Active reports whether there is anything to decide or to publish.
+func (p *Planner) Active() bool { return p.active || p.survey.Active() || p.epoch != p.published }
 
-// Tell is what to tell the gateways, nil if there is nothing: what Survey.Map
-// says, and the keys that have been moved. That these have changed is told once,
-// and not repeated for its own sake: whoever looks for a key in the wrong place
-// is told there.
+// Tell returns the message to the gateways, nil if there is none: Survey.Map, and the list of moved keys. A
+// change of the list alone is published once and not repeated: a request that goes to the wrong shard is
+// redirected.
 func (p *Planner) Tell(now int64) *msg.HeatMap {
 	p.advance(now)
 	m := p.survey.Map(p.now)
 	if m == nil {
-		if p.epoch == p.told {
+		if p.epoch == p.published {
 			return nil
 		}
 		m = &msg.HeatMap{}
 	}
 	if p.movedAt != p.epoch {
-		// Messages share the list, so it is made anew.
+		// Earlier messages share the old list, so a new one is made.
 		p.moved, p.movedAt = make([][]byte, 0, len(p.owned)), p.epoch
 		for _, key := range slices.Sorted(maps.Keys(p.owned)) {
 			p.moved = append(p.moved, []byte(key))
@@ -251,11 +250,11 @@ func (p *Planner) Tell(now int64) *msg.HeatMap {
 		}
 	}
 	m.Moved, m.Epoch = p.moved, p.epoch
-	p.told = p.epoch
+	p.published = p.epoch
 	return m
 }
 
 func (p *Planner) advance(now int64) { p.now = max(p.now, now) }
 
-// ago is the time that was so long before now.
+// ago returns the time d before now.
 func (p *Planner) ago(d time.Duration) int64 { return p.now - int64(d) }

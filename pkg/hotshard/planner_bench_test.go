@@ -8,17 +8,17 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// BenchmarkPlanner is a period of the planner, when 64 shards tell of as many
-// keys as they can, for all of which somebody waits, and the hot shard is full.
+// BenchmarkPlanner is one period of the planner: 64 shards send full load reports, transactions wait for
+// all keys, and the hot shard is full.
 func BenchmarkPlanner(b *testing.B) {
 	p := NewPlanner(PlannerOptions{Hot: 64, Home: func([]byte) kv.ShardID { return 1 }})
-	now, digests := int64(0), []*msg.LoadReport{}
+	now, reports := int64(0), []*msg.LoadReport{}
 	for s := range kv.ShardID(64) {
 		d := &msg.LoadReport{Shard: s}
 		for i := range DigestKeys {
 			d.Keys = append(d.Keys, msg.KeyHeat{Key: fmt.Appendf(nil, "key/%d/%d", s, i), Heat: 1000, Waited: sec, Would: sec})
 		}
-		digests = append(digests, d)
+		reports = append(reports, d)
 	}
 	for i := range 256 {
 		p.Owned(now, fmt.Appendf(nil, "moved/%d", i), now)
@@ -26,7 +26,7 @@ func BenchmarkPlanner(b *testing.B) {
 	b.ReportAllocs()
 	for range b.N {
 		now += int64(quarter)
-		for _, d := range digests {
+		for _, d := range reports {
 			p.TakeDigest(now, d)
 		}
 		p.Decide(now)

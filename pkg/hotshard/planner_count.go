@@ -1,23 +1,23 @@
 package hotshard
 
-// Why is why a move is begun, in one word. Move.Reason says it in full.
+// Why is the reason of a move as a label. Move.Reason is the full text.
 type Why uint8
 
 // To the hot shard, and home.
 const (
 	// WhyWaiting: transactions wait for the key.
 	WhyWaiting Why = iota
-	// WhyTogether: it is written together with one for which they wait.
+	// WhyTogether: it is written together with a key for which transactions wait.
 	WhyTogether
-	// WhyPinned: the operator wants it there.
+	// WhyPinned: an operator's rule pins it.
 	WhyPinned
-	// WhyQuiet: nobody has waited for it for long.
+	// WhyQuiet: no transaction has waited for it for a long time.
 	WhyQuiet
-	// WhyBusy: the hot shard has too much to do.
+	// WhyBusy: the hot shard is overloaded.
 	WhyBusy
-	// WhyRoom: the hot shard has no room for a key that is pinned.
+	// WhyRoom: a pinned key needs its place on the full hot shard.
 	WhyRoom
-	// WhyOrdered: the operator has banned it, or moves at all.
+	// WhyOrdered: an operator's rule bans it, or the mode excludes it.
 	WhyOrdered
 	NumWhys
 )
@@ -32,17 +32,16 @@ func (w Why) String() string {
 // In reports whether it is a move to the hot shard.
 func (w Why) In() bool { return w <= WhyPinned }
 
-// PlannerCounters count what a planner did; they only rise.
+// PlannerCounters are monotonic counters of a planner.
 type PlannerCounters struct {
-	// Begun counts moves that were begun, by why. GivenUp counts those of which
-	// nothing was heard in time, or that failed.
+	// Begun counts started moves by reason. GivenUp counts moves that failed or timed out.
 	Begun   [NumWhys]uint64
 	GivenUp uint64
 }
 
-// Counters tells what the planner did so far.
+// Counters returns a copy of the counters.
 func (p *Planner) Counters() PlannerCounters { return p.counters }
 
-// Capacity is how many keys may be on the hot shard, those apart that were put
-// there when the cluster was made.
+// Capacity is the maximum number of moved keys on the hot shard. Keys that were placed there when the
+// cluster was created do not count.
 func (p *Planner) Capacity() int { return p.opt.MaxKeys }

@@ -9,49 +9,48 @@ import (
 	"time"
 )
 
-// Decide says which moves to make now. The operator's wishes come first, then
-// what relieves the hot shard, then what spares waiting, and last what is
-// merely no longer of use there.
+// Decide returns the moves to start now. If the budget is short, the operator's rules have priority, then
+// moves that relieve the hot shard, then moves that avoid waiting; last, idle keys go home.
 func (p *Planner) Decide(now int64) []Move {
 	p.advance(now)
 	p.expire()
-	r := &round{Planner: p, on: p.load()}
-	r.obey()
-	r.pin()
-	r.relieve()
-	r.gather()
-	r.tidy()
-	p.forget()
-	return r.moves
+	d := &decision{Planner: p, on: p.load()}
+	d.enforceRules()
+	d.moveInPinned()
+	d.shedLoad()
+	d.moveInContended()
+	d.moveOutIdle()
+	p.forgetKeys()
+	return d.moves
 }
 
-// expire forgets what has not been repeated, and the moves that took too long.
+// expire removes outdated reports and times out pending moves.
 func (p *Planner) expire() {
-	old := p.ago(digestLasts * p.opt.Every)
-	maps.DeleteFunc(p.pairs, func(_ uint32, d pairDigest) bool { return d.at < old })
+	old := p.ago(reportPeriods * p.opt.Every)
+	maps.DeleteFunc(p.pairs, func(_ uint32, d pairReport) bool { return d.at < old })
 	for _, k := range p.keys {
 		if k.at < old {
-			k.cool()
+			k.clearHeat()
 		}
 		if k.move != nil && k.move.began <= p.ago(p.opt.Timeout) {
-			p.giveUp(k)
+			p.failMove(k)
 		}
 	}
-	// What is not used is saved up, but no more than Burst.
+	// Unused budget accumulates up to Burst.
 	p.spent = max(p.spent, p.now-int64(p.opt.Burst)*p.cost())
 }
 
-// cost is for how long a move uses the budget.
+// cost is the time after which the budget of one move is available again.
 func (p *Planner) cost() int64 { return int64(time.Second) / int64(p.opt.Moves) }
 
-// round is one decision.
-type round struct {
+// decision is one call of Decide.
+type decision struct {
 	*Planner
 	moves []Move
 	on    load
 }
 
-// load is what is on the hot shard, or on its way there.
+// load is the keys that are on the hot shard or moving there.
 type load struct{ count, bytes int }
 
 func (l *load) add(k *plannedKey) {
@@ -68,8 +67,8 @@ func (p *Planner) load() (l load) {
 	return l
 }
 
-// fits reports whether there is room for keys on the hot shard. They are bounded
-// by their length, too, as gateways are told of them all.
+// fits reports whether the hot shard has space for more keys. The total length of the keys is bounded too,
+// since the heat map lists them all.
 func (p *Planner) fits(l load, keys ...*plannedKey) bool {
 	for _, k := range keys {
 		l.add(k)
@@ -77,30 +76,30 @@ func (p *Planner) fits(l load, keys ...*plannedKey) bool {
 	return l.count <= p.opt.MaxKeys && l.bytes <= maxMapBytes
 }
 
-// budget is how many moves may begin.
-func (r *round) budget() int { return int((r.now - r.spent) / r.cost()) }
+// budget is the number of moves that may start now.
+func (d *decision) budget() int { return int((d.now - d.spent) / d.cost()) }
 
 // start begins a move.
-func (r *round) start(k *plannedKey, hot bool, why Why, reason string) {
-	r.spent += r.cost()
-	r.counters.Begun[why]++
-	k.move = &underway{hot, r.now, reason}
+func (d *decision) start(k *plannedKey, hot bool, why Why, reason string) {
+	d.spent += d.cost()
+	d.counters.Begun[why]++
+	k.move = &pendingMove{hot, d.now, reason}
 	k.last.ordered = why == WhyOrdered
 	if k.heat > 0 {
 		k.last.rate = k.heat
 	}
-	m := Move{Key: []byte(k.key), From: k.home, To: r.opt.Hot, Reason: reason}
+	m := Move{Key: []byte(k.key), From: k.home, To: d.opt.Hot, Reason: reason}
 	if hot {
-		r.on.add(k)
+		d.on.add(k)
 	} else {
 		m.From, m.To = m.To, m.From
 	}
-	r.moves = append(r.moves, m)
+	d.moves = append(d.moves, m)
 }
 
-// pick lists the keys for which something is true.
-func (r *round) pick(is func(*plannedKey) bool, order func(a, b *plannedKey) int) (list []*plannedKey) {
-	for _, k := range r.keys {
+// selectKeys returns the keys that satisfy a predicate, by order, then by key.
+func (d *decision) selectKeys(is func(*plannedKey) bool, order func(a, b *plannedKey) int) (list []*plannedKey) {
+	for _, k := range d.keys {
 		if is(k) {
 			list = append(list, k)
 		}
@@ -116,19 +115,19 @@ func (r *round) pick(is func(*plannedKey) bool, order func(a, b *plannedKey) int
 	return list
 }
 
-// sendHome moves keys home, as far as the budget goes.
-func (r *round) sendHome(list []*plannedKey, why Why, reason func(*plannedKey) string) {
-	for _, k := range list[:max(0, min(len(list), r.budget()))] {
-		r.start(k, false, why, reason(k))
+// moveHome moves keys home within the budget.
+func (d *decision) moveHome(list []*plannedKey, why Why, reason func(*plannedKey) string) {
+	for _, k := range list[:max(0, min(len(list), d.budget()))] {
+		d.start(k, false, why, reason(k))
 	}
 }
 
-// obey sends home what the operator does not want on the hot shard.
-func (r *round) obey() {
-	mode := r.opt.Mode
-	r.sendHome(r.pick(func(k *plannedKey) bool {
+// enforceRules sends home keys that are banned or excluded by the mode.
+func (d *decision) enforceRules() {
+	mode := d.opt.Mode
+	d.moveHome(d.selectKeys(func(k *plannedKey) bool {
 		ordered := mode == ModeOff || k.rule.Order == Ban || mode == ModePinned && k.rule.Order != Pin
-		return ordered && k.owned && k.move == nil && r.now >= k.until
+		return ordered && k.owned && k.move == nil && d.now >= k.until
 	}, nil), WhyOrdered, func(k *plannedKey) string {
 		switch {
 		case k.rule.Order == Ban:
@@ -140,86 +139,88 @@ func (r *round) obey() {
 	})
 }
 
-// pin fetches what the operator wants there. Keys that are there for their heat
-// make room, if they have been there for long enough.
-func (r *round) pin() {
-	if r.opt.Mode == ModeOff {
+// moveInPinned moves pinned keys to the hot shard. If it is full, keys that are there because of their heat
+// go home first, once they have stayed for Relief.
+func (d *decision) moveInPinned() {
+	if d.opt.Mode == ModeOff {
 		return
 	}
-	lacking := 0
-	for _, k := range r.pick(func(k *plannedKey) bool {
-		return k.rule.Order == Pin && !r.there(k) && k.home != r.opt.Hot && k.move == nil && r.now >= k.until
+	missing := 0
+	for _, k := range d.selectKeys(func(k *plannedKey) bool {
+		return k.rule.Order == Pin && !d.isOnHotShard(k) && k.home != d.opt.Hot && k.move == nil && d.now >= k.until
 	}, nil) {
 		switch {
-		case !r.fits(r.on, k):
-			lacking++
-		case r.budget() > 0:
-			r.start(k, true, WhyPinned, k.rule.String())
+		case !d.fits(d.on, k):
+			missing++
+		case d.budget() > 0:
+			d.start(k, true, WhyPinned, k.rule.String())
 		}
 	}
-	// Moves that were given up may have taken place after all.
-	lacking += max(0, len(r.owned)-r.opt.MaxKeys)
-	for _, k := range r.owned {
+	// More keys than MaxKeys can be there: a move that was given up may have happened after all.
+	missing += max(0, len(d.owned)-d.opt.MaxKeys)
+	for _, k := range d.owned {
 		if k.move != nil && !k.move.hot {
-			lacking--
+			missing--
 		}
 	}
-	if lacking > 0 {
-		idle := r.leastUseful()
-		r.sendHome(idle[:min(len(idle), lacking)], WhyRoom, func(*plannedKey) string {
+	if missing > 0 {
+		least := d.leastUseful()
+		d.moveHome(least[:min(len(least), missing)], WhyRoom, func(*plannedKey) string {
 			return "it saves least waiting, and the hot shard needs its slot"
 		})
 	}
 }
 
-// leastUseful lists the keys that may go home, those first that save least
-// waiting for each write that the hot shard has with them.
-func (r *round) leastUseful() []*plannedKey {
-	return r.pick(func(k *plannedKey) bool { return r.idle(k) && k.since <= r.ago(r.opt.Relief) }, func(a, b *plannedKey) int {
-		return cmp.Or(cmp.Compare(a.saved(), b.saved()), cmp.Compare(b.heat, a.heat))
-	})
+// leastUseful returns the keys that may go home, sorted by the waiting that each of their writes on the hot
+// shard saves, least first.
+func (d *decision) leastUseful() []*plannedKey {
+	return d.selectKeys(func(k *plannedKey) bool { return d.canGoHome(k) && k.since <= d.ago(d.opt.Relief) },
+		func(a, b *plannedKey) int {
+			return cmp.Or(cmp.Compare(a.savedPerWrite(), b.savedPerWrite()), cmp.Compare(b.heat, a.heat))
+		})
 }
 
-// settling is how long it takes until moves show in how busy the hot shard is.
-const settling = time.Second
+// shedInterval is the time until moves have an effect on the busy share of the hot shard.
+const shedInterval = time.Second
 
-// relieve sends home as many keys as make the hot shard less busy than Over, if
-// it is busy in proportion to the clashes of its keys; at least one at a time.
-func (r *round) relieve() {
-	if r.busy <= r.opt.Over || len(r.owned) == 0 || r.shed > r.ago(settling) {
+// shedLoad sends keys home until the hot shard is expected to be less busy than Over, assuming that its
+// load is proportional to the conflicts of its keys. It sends at least one at a time.
+func (d *decision) shedLoad() {
+	if d.busy <= d.opt.Over || len(d.owned) == 0 || d.shed > d.ago(shedInterval) {
 		return
 	}
 	all, leaving := 0.0, 0.0
-	going := false
-	for _, k := range r.pick(func(k *plannedKey) bool { return k.owned }, nil) {
+	shedding := false
+	for _, k := range d.selectKeys(func(k *plannedKey) bool { return k.owned }, nil) {
 		all += k.heat
 		if k.move != nil && !k.move.hot {
 			leaving += k.heat
-			going = true
+			shedding = true
 		}
 	}
-	goal := all*(r.busy-r.opt.Over)/r.busy - leaving
-	for _, k := range r.leastUseful() {
-		if r.budget() <= 0 || going && goal <= 0 {
+	goal := all*(d.busy-d.opt.Over)/d.busy - leaving
+	for _, k := range d.leastUseful() {
+		if d.budget() <= 0 || shedding && goal <= 0 {
 			return
 		}
 		goal -= k.heat
-		going = true
-		r.shed = r.now
-		k.barred = r.now + int64(doubled(r.opt.Stay, k.sheds))
+		shedding = true
+		d.shed = d.now
+		k.barred = d.now + int64(doubled(d.opt.Stay, k.sheds))
 		k.sheds++
-		r.start(k, false, WhyBusy, fmt.Sprintf("the hot shard is busy %.0f%% of the time, and this key saves the least waiting: %v per write",
-			100*r.busy, k.saved().Round(time.Microsecond)))
+		d.start(k, false, WhyBusy, fmt.Sprintf("the hot shard is busy %.0f%% of the time, "+
+			"and this key saves the least waiting: %v per write",
+			100*d.busy, k.savedPerWrite().Round(time.Microsecond)))
 	}
 }
 
-// tidy sends home what has been quiet for long.
-func (r *round) tidy() {
-	quiet := r.ago(r.opt.Quiet)
-	r.sendHome(r.pick(func(k *plannedKey) bool {
-		return r.idle(k) && k.since <= r.ago(r.stay(k)) && k.warm <= quiet
-	}, func(a, b *plannedKey) int { return cmp.Compare(a.warm, b.warm) }), WhyQuiet, func(k *plannedKey) string {
+// moveOutIdle sends keys home that have caused no waiting for Quiet.
+func (d *decision) moveOutIdle() {
+	quiet := d.ago(d.opt.Quiet)
+	d.moveHome(d.selectKeys(func(k *plannedKey) bool {
+		return d.canGoHome(k) && k.since <= d.ago(d.minStay(k)) && k.usefulAt <= quiet
+	}, func(a, b *plannedKey) int { return cmp.Compare(a.usefulAt, b.usefulAt) }), WhyQuiet, func(k *plannedKey) string {
 		return fmt.Sprintf("its wait rate at home would have been less than %v/s for %v",
-			r.opt.Down, time.Duration(r.now-k.warm).Round(time.Second))
+			d.opt.Down, time.Duration(d.now-k.usefulAt).Round(time.Second))
 	})
 }

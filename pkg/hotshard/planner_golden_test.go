@@ -13,21 +13,20 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-// TestPlannerScripts runs the stories in testdata. The hot shard is s9; keys that
-// begin with a, b, c, d live on s1, s2, s3, s1 and so on, and those that begin
-// with z have always been on the hot shard. A line is one step:
+// TestPlannerScripts runs the scripts in testdata. The hot shard is s9. Keys that begin with a, b, c, d are
+// on s1, s2, s3, s1 and so on; keys that begin with z were placed on the hot shard. A line is one step:
 //
-//	digest s1 a=20/150ms d=5/10ms+30ms   clashes/waiting+would-be waiting a second
-//	pairs n1 a+b=15                      written together, a second
+//	report s1 a=20/150ms d=5/10ms+30ms   conflicts/waiting+avoided waiting, per second
+//	pairs n1 a+b=15                      written together, per second
 //	busy 0.7
 //	rules pin a, ban user:*
 //	mode off | pinned | auto
-//	owned a | left a | failed a          what became of a move
-//	at 3s                                time goes on
-//	until 9s STEP; STEP                  the steps every 250 ms, and a decision
-//	decide | tell | why a | keys | active | moves
+//	owned a | left a | failed a          the end of a move
+//	at 3s                                sets the time
+//	until 9s STEP; STEP                  repeats the steps every 250 ms, each time with a decision
+//	decide | map | why a | keys | active | moves
 //
-// With the option "made" moves are made as soon as they are decided.
+// With the option "made" every move completes at once.
 func TestPlannerScripts(t *testing.T) {
 	golden.Run(t, "testdata/planner", func() *golden.Script {
 		s := &plannerScript{}
@@ -36,9 +35,9 @@ func TestPlannerScripts(t *testing.T) {
 }
 
 type plannerScript struct {
-	p    *Planner
-	now  int64
-	made bool
+	p       *Planner
+	now     int64
+	execute bool
 }
 
 func homeOf(key []byte) kv.ShardID {
@@ -49,13 +48,14 @@ func homeOf(key []byte) kv.ShardID {
 }
 
 func (s *plannerScript) start(options map[string]string) error {
-	opt := PlannerOptions{Hot: 9, Home: homeOf, Epoch: 100, Up: 100 * time.Millisecond, Down: 20 * time.Millisecond, Stay: 10 * time.Second}
-	s.now, s.made = 0, false
+	opt := PlannerOptions{Hot: 9, Home: homeOf, Epoch: 100, Up: 100 * time.Millisecond, Down: 20 * time.Millisecond,
+		Stay: 10 * time.Second}
+	s.now, s.execute = 0, false
 	for k, v := range options {
 		n, _ := strconv.Atoi(v)
 		switch k {
 		case "made":
-			s.made = true
+			s.execute = true
 		case "keys":
 			opt.MaxKeys = n
 		case "moves":
@@ -81,10 +81,10 @@ func (s *plannerScript) do(line string) (string, error) {
 func (s *plannerScript) step(w []string) (out string, err error) {
 	key := []byte(strings.Join(w[1:], " "))
 	switch w[0] {
-	case "digest":
-		err = s.digest(w[1:])
+	case "report":
+		err = s.loadReport(w[1:])
 	case "pairs":
-		err = s.pairs(w[1:])
+		err = s.pairReport(w[1:])
 	case "busy":
 		var share float64
 		share, err = strconv.ParseFloat(w[1], 64)
@@ -100,12 +100,12 @@ func (s *plannerScript) step(w []string) (out string, err error) {
 	case "failed":
 		s.p.Failed(s.now, key)
 	case "at":
-		err = s.at(w[1])
+		err = s.setTime(w[1])
 	case "until":
 		return s.until(w[1], w[2:])
 	case "decide":
 		return s.decide(), nil
-	case "tell":
+	case "map":
 		m := s.p.Tell(s.now)
 		if m == nil {
 			return "nothing", nil
@@ -131,13 +131,13 @@ func (s *plannerScript) step(w []string) (out string, err error) {
 	return out, err
 }
 
-func (s *plannerScript) at(w string) error {
+func (s *plannerScript) setTime(w string) error {
 	d, err := time.ParseDuration(w)
 	s.now = int64(d)
 	return err
 }
 
-// until repeats a step, decides, and tells when what was decided.
+// until repeats steps every 250 ms and returns the moves of each decision.
 func (s *plannerScript) until(end string, w []string) (out string, err error) {
 	to, err := time.ParseDuration(end)
 	for err == nil && s.now+int64(quarter) <= int64(to) {
@@ -160,9 +160,9 @@ func (s *plannerScript) decide() (out string) {
 	for _, m := range moves {
 		out += fmt.Sprintf("%s from %v to %v: %s\n", m.Key, m.From, m.To, m.Reason)
 		switch {
-		case s.made && m.To == 9:
+		case s.execute && m.To == 9:
 			s.p.Owned(s.now, m.Key, s.now)
-		case s.made:
+		case s.execute:
 			s.p.Left(s.now, m.Key)
 		}
 	}
@@ -172,7 +172,7 @@ func (s *plannerScript) decide() (out string) {
 	return strings.TrimRight(out, "\n")
 }
 
-func (s *plannerScript) digest(w []string) (err error) {
+func (s *plannerScript) loadReport(w []string) (err error) {
 	d := &msg.LoadReport{}
 	d.Shard, err = golden.Shard(w[0])
 	if err != nil {
@@ -202,7 +202,7 @@ func (s *plannerScript) digest(w []string) (err error) {
 	return nil
 }
 
-func (s *plannerScript) pairs(w []string) error {
+func (s *plannerScript) pairReport(w []string) error {
 	n, err := strconv.Atoi(w[0][1:])
 	d := &msg.PairReport{Gateway: uint32(n)}
 	for _, word := range w[1:] {
@@ -219,7 +219,7 @@ func (s *plannerScript) pairs(w []string) error {
 	return err
 }
 
-// rules reads as in: pin a, ban user:*.
+// rules parses rules such as: pin a, ban user:*.
 func (s *plannerScript) rules(text string) error {
 	var list []Rule
 	for _, rule := range strings.Split(text, ",") {
@@ -240,7 +240,8 @@ func (s *plannerScript) rules(text string) error {
 
 func (s *plannerScript) keys() (out string) {
 	for _, k := range s.p.Keys(s.now) {
-		out += fmt.Sprintf("%s on %v, %v, %.3g/s, waited %v, would %v", k.Key, k.Shard, k.Order, k.Heat, time.Duration(k.Waited), time.Duration(k.Would))
+		out += fmt.Sprintf("%s on %v, %v, %.3g/s, waited %v, would %v", k.Key, k.Shard, k.Order, k.Heat,
+			time.Duration(k.Waited), time.Duration(k.Would))
 		if k.Moved {
 			out += fmt.Sprintf(", moved at %v", time.Duration(k.Since))
 		}

@@ -11,30 +11,29 @@ import (
 	"time"
 )
 
-// partner is a key that is written together with another, and how often.
+// partner is a key that is written together with another one, and the rate of that.
 type partner struct {
 	*plannedKey
 	rate float64
 }
 
-// group is a key that causes waiting, and what is to be moved for that.
+// group is a key that causes waiting, and the moves that would end it.
 type group struct {
 	*plannedKey
-	// partners occur with it in a fair share of its clashes, most often first.
+	// partners occur in at least the share Together of its conflicts, most frequent first.
 	partners []partner
-	// need are those that are not on the hot shard yet.
+	// need are the keys that are not on the hot shard yet.
 	need []*plannedKey
-	// stuck is a partner without which it gains nothing, and why that may not be
-	// moved.
+	// stuck is why the group gains nothing: a required key cannot be moved.
 	stuck string
 }
 
-// worth is the waiting that each move would spare.
-func (g *group) worth() float64 { return float64(g.waited) / float64(len(g.need)) }
+// savedPerMove is the waiting that each move of the group avoids.
+func (g *group) savedPerMove() float64 { return float64(g.waited) / float64(len(g.need)) }
 
-// together sums up what gateways tell. The order of summing is always the same,
-// and so is the sum.
-func (p *Planner) together() map[string]map[string]float64 {
+// pairRates sums the pair reports of all gateways. It sums in a fixed order, since the sum of floats
+// depends on it and the planner is deterministic.
+func (p *Planner) pairRates() map[string]map[string]float64 {
 	out := map[string]map[string]float64{}
 	add := func(a, b string, rate float64) {
 		if out[a] == nil {
@@ -51,10 +50,12 @@ func (p *Planner) together() map[string]map[string]float64 {
 	return out
 }
 
-// partners are the keys that occur with a key in a fair share of its clashes,
-// most often first. Where it is on the hot shard and still causes waiting, that
-// is because of keys that are not: the share is of the clashes with those, so
-// that the ones that matter are found even if each is with it but rarely.
+// partners returns the keys that occur in at least the share Together of a key's conflicts, most frequent
+// first.
+//
+// A key on the hot shard that still causes waiting does so because of partners that are not there. For such
+// a key the share is of its conflicts with those partners, so that they are found even if each of them is
+// rare.
 func (p *Planner) partners(k *plannedKey, with map[string]float64, find func(string) *plannedKey) (list []partner) {
 	of := k.heat
 	if p.place(k) == p.opt.Hot {
@@ -75,11 +76,11 @@ func (p *Planner) partners(k *plannedKey, with map[string]float64, find func(str
 	return list[:min(len(list), p.opt.Moves)]
 }
 
-// group finds out what is to be moved so that nobody waits for a key.
+// group determines which keys must move so that no transaction waits for k.
 func (p *Planner) group(k *plannedKey, with map[string]float64, find func(string) *plannedKey) *group {
 	g := &group{plannedKey: k, partners: p.partners(k, with, find)}
-	if !p.there(k) {
-		g.stuck = p.blocked(k)
+	if !p.isOnHotShard(k) {
+		g.stuck = p.blockedReason(k)
 		if g.stuck != "" {
 			return g
 		}
@@ -87,8 +88,8 @@ func (p *Planner) group(k *plannedKey, with map[string]float64, find func(string
 	}
 	joined := 0
 	for _, q := range g.partners {
-		switch why := p.blocked(q.plannedKey); {
-		case p.there(q.plannedKey):
+		switch why := p.blockedReason(q.plannedKey); {
+		case p.isOnHotShard(q.plannedKey):
 			joined++
 		case why == "":
 			joined++
@@ -104,35 +105,34 @@ func (p *Planner) group(k *plannedKey, with map[string]float64, find func(string
 	return g
 }
 
-// gather moves the keys that cause waiting, each with those that it is written
-// together with. Groups go before single keys, and what spares more waiting for
-// each move before what spares less.
-func (r *round) gather() {
-	if r.opt.Mode != ModeAuto || r.busy > r.opt.Full {
+// moveInContended moves the keys that cause waiting, each with its partners. Groups precede single keys;
+// among both, moves that avoid more waiting come first.
+func (d *decision) moveInContended() {
+	if d.opt.Mode != ModeAuto || d.busy > d.opt.Full {
 		return
 	}
-	hot := r.pick(func(k *plannedKey) bool { return k.streak >= r.opt.Surveys }, nil)
+	hot := d.selectKeys(func(k *plannedKey) bool { return k.streak >= d.opt.Surveys }, nil)
 	if len(hot) == 0 {
 		return
 	}
-	with := r.together()
+	with := d.pairRates()
 	var groups []*group
 	for _, k := range hot {
-		if g := r.group(k, with[k.key], r.key); g.stuck == "" && len(g.need) > 0 {
+		if g := d.group(k, with[k.key], d.key); g.stuck == "" && len(g.need) > 0 {
 			groups = append(groups, g)
 		}
 	}
 	slices.SortStableFunc(groups, func(a, b *group) int {
 		single := func(g *group) int { return min(len(g.partners), 1) }
-		return cmp.Or(cmp.Compare(single(b), single(a)), cmp.Compare(b.worth(), a.worth()))
+		return cmp.Or(cmp.Compare(single(b), single(a)), cmp.Compare(b.savedPerMove(), a.savedPerMove()))
 	})
 	for _, g := range groups {
-		// Some may have been moved with a group before.
+		// An earlier group may have moved some of them.
 		g.need = slices.DeleteFunc(g.need, func(k *plannedKey) bool { return k.move != nil })
-		if !r.fits(r.on, g.need...) {
+		if !d.fits(d.on, g.need...) {
 			continue
 		}
-		if len(g.need) > r.budget() {
+		if len(g.need) > d.budget() {
 			return
 		}
 		for _, k := range g.need {
@@ -140,17 +140,18 @@ func (r *round) gather() {
 			if k == g.plannedKey {
 				why = WhyWaiting
 			}
-			r.start(k, true, why, g.reason(k))
+			d.start(k, true, why, g.reason(k))
 		}
 	}
 }
 
-// reason is why a key of a group is moved.
+// reason explains to the operator why a key of the group moves.
 func (g *group) reason(k *plannedKey) string {
 	waited := time.Duration(g.waited).Round(time.Millisecond)
 	if k != g.plannedKey {
 		i := slices.IndexFunc(g.partners, func(q partner) bool { return q.plannedKey == k })
-		return fmt.Sprintf("it was written %.3g/s together with %q, whose wait rate was %v/s", g.partners[i].rate, g.key, waited)
+		return fmt.Sprintf("it was written %.3g/s together with %q, whose wait rate was %v/s", g.partners[i].rate, g.key,
+			waited)
 	}
 	out := fmt.Sprintf("its wait rate was %v/s", waited)
 	for i, q := range g.partners[:min(len(g.partners), 3)] {
@@ -161,8 +162,8 @@ func (g *group) reason(k *plannedKey) string {
 
 var writtenWith = regexp.MustCompile(`: it was written [^ ]+ together with ("(?:[^"\\]|\\.)*"), whose`)
 
-// Partner finds in what [Planner.Why] returned for a key on the hot shard the key with which that one
-// is written, and because of which it was moved.
+// Partner extracts from the result of [Planner.Why] for a key on the hot shard the key together with which
+// it was written and because of which it was moved.
 func Partner(why string) (key []byte, ok bool) {
 	m := writtenWith.FindStringSubmatch(why)
 	if m == nil {

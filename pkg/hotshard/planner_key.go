@@ -8,83 +8,82 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// plannedKey is what the planner knows of a key.
+// plannedKey is the planner's state of one key.
 type plannedKey struct {
 	key  string
 	rule *Rule
-	// home by the router.
+	// home is the home shard, by the router.
 	home kv.ShardID
 
-	// heat, waited and would are as last told, at that time in that telling, by
-	// the shard that has the key; zero if they are not told any more.
+	// heat, waited, would and waits are from the last report of the shard that has the key, received at time
+	// at as report number reportedIn. They are zero if the key is no longer reported.
 	heat          float64
 	waited, would int64
 	waits         msg.KeyWaits
 	at            int64
-	telling       uint64
-	// streak counts the tellings in a row with waiting of Up. The last that
-	// counted, if any has, was at counted, and told of this waiting.
-	streak  int
-	heard   bool
-	counted int64
-	before  int64
+	reportedIn    uint64
+	// streak counts consecutive reports with waiting of at least Up. The last report that counted was received
+	// at counted and contained the waiting before; reported is false if there is none.
+	streak   int
+	reported bool
+	counted  int64
+	before   int64
 
-	// owned: the hot shard has the key since then, or home again.
+	// owned: the hot shard has the key. since is when it arrived, or else when it went home.
 	owned bool
 	since int64
-	// left: it has been there before; it came back soon after so many times.
+	// left: the key has been on the hot shard before. returns counts how often in a row it came back soon.
 	left    bool
 	returns int
 	last    lastMove
-	// warm is when the key was last worth its place there.
-	warm int64
-	// why is why it came where it is.
+	// usefulAt is when the key was last worth its place on the hot shard.
+	usefulAt int64
+	// why is the reason of its last move to the hot shard.
 	why string
 
-	// move is under way, nil if none is.
-	move *underway
-	// until is when it may be moved again, after so many moves that failed;
-	// barred is when it may be moved to the hot shard again, after it had to go
-	// so many times because that was too busy.
+	// move is the pending move, nil if there is none.
+	move *pendingMove
+	// until is when it may be moved again after fails failed moves in a row. barred is when it may return to
+	// the hot shard after being sent home sheds times because of overload.
 	until  int64
 	fails  int
 	barred int64
 	sheds  int
 }
 
-// lastMove is the last move of a key that has begun.
+// lastMove describes the last move of a key that was started.
 type lastMove struct {
-	// rate is the heat of the key then, as far as it was told.
+	// rate is the heat of the key at that time, if it was reported.
 	rate float64
-	// ordered: the operator, or the mode, wanted it.
+	// ordered: a rule or the mode required the move.
 	ordered bool
 }
 
-type underway struct {
+type pendingMove struct {
 	hot    bool // to the hot shard
 	began  int64
 	reason string
 }
 
-// key finds what is known of a key, and remembers it from now on.
+// key returns the state of a key, and creates it if it does not exist.
 func (p *Planner) key(key string) *plannedKey {
 	k := p.keys[key]
 	if k == nil {
-		k = p.peek(key)
+		k = p.lookup(key)
 		p.keys[key] = k
 	}
 	return k
 }
 
-// peek does so, too, but remembers nothing.
-func (p *Planner) peek(key string) *plannedKey {
+// lookup returns the state of a key, or a new one that is not stored.
+func (p *Planner) lookup(key string) *plannedKey {
 	if k := p.keys[key]; k != nil {
 		return k
 	}
 	return &plannedKey{key: key, rule: p.rules.of(key), home: p.opt.Home([]byte(key)), until: p.now, barred: p.now}
 }
 
-// place is the shard that has a key, as far as is known.
+// place is the shard that has a key, as far as the planner knows.
 func (p *Planner) place(k *plannedKey) kv.ShardID {
 	if k.owned {
 		return p.opt.Hot
@@ -92,43 +91,43 @@ func (p *Planner) place(k *plannedKey) kv.ShardID {
 	return k.home
 }
 
-// hear takes what is told of a key.
-func (p *Planner) hear(k *plannedKey, told *msg.KeyHeat) {
-	k.heat, k.waited, k.would, k.waits = told.Heat, told.Waited, told.Would, told.Waits
-	k.at, k.telling = p.now, p.tellings
-	// What comes sooner was told twice.
-	if !k.heard || k.counted <= p.ago(p.opt.Every/2) {
+// applyKeyHeat applies the part of a load report that concerns a key.
+func (p *Planner) applyKeyHeat(k *plannedKey, h *msg.KeyHeat) {
+	k.heat, k.waited, k.would, k.waits = h.Heat, h.Waited, h.Would, h.Waits
+	k.at, k.reportedIn = p.now, p.reportCount
+	// A report that follows within half a period is a duplicate.
+	if !k.reported || k.counted <= p.ago(p.opt.Every/2) {
 		k.streak++
-		if p.fresh(k) < float64(p.opt.Up) {
+		if p.newWaiting(k) < float64(p.opt.Up) {
 			k.streak = 0
 		}
-		k.heard, k.counted, k.before = true, p.now, k.waited
+		k.reported, k.counted, k.before = true, p.now, k.waited
 	}
 	if k.waited+k.would >= int64(p.opt.Down) {
-		k.warm = p.now
+		k.usefulAt = p.now
 	}
 }
 
-// fresh is the waiting that there has been since the last telling. What is told
-// has what is older in it, for seconds if that was much, as when nobody knew yet
-// in which order to go.
-func (p *Planner) fresh(k *plannedKey) float64 {
+// newWaiting is the waiting per second since the previous report. A reported value contains older waiting.
+// That decays for seconds if it was large, for example from the time before the shards of the transactions
+// were ordered by heat.
+func (p *Planner) newWaiting(k *plannedKey) float64 {
 	waited := float64(k.waited)
 	if k.before == 0 {
 		return waited
 	}
-	rest := math.Exp2(-float64(p.now-k.counted) / float64(p.opt.HalfLife))
-	return (waited - rest*float64(k.before)) / (1 - rest)
+	remaining := math.Exp2(-float64(p.now-k.counted) / float64(p.opt.HalfLife))
+	return (waited - remaining*float64(k.before)) / (1 - remaining)
 }
 
-// cool forgets what was told of a key.
-func (k *plannedKey) cool() {
-	k.heat, k.waited, k.would, k.streak, k.heard, k.before, k.waits = 0, 0, 0, 0, false, 0, msg.KeyWaits{}
+// clearHeat removes the reported heat of a key.
+func (k *plannedKey) clearHeat() {
+	k.heat, k.waited, k.would, k.streak, k.reported, k.before, k.waits = 0, 0, 0, 0, false, 0, msg.KeyWaits{}
 }
 
-// unheard keeps the keys on the hot shard warm of which a full digest may have
-// had no room to tell.
-func (p *Planner) unheard(d *msg.LoadReport) {
+// keepUnreported keeps keys on the hot shard that a full load report may have omitted for lack of space: it
+// is full, and all keys in it cause waiting.
+func (p *Planner) keepUnreported(d *msg.LoadReport) {
 	if len(d.Keys) < DigestKeys {
 		return
 	}
@@ -138,24 +137,22 @@ func (p *Planner) unheard(d *msg.LoadReport) {
 		}
 	}
 	for _, k := range p.owned {
-		if k.telling != p.tellings {
-			k.warm = p.now
+		if k.reportedIn != p.reportCount {
+			k.usefulAt = p.now
 		}
 	}
 }
 
-// there reports whether a key is on the hot shard, or on its way there, to stay
-// as far as is known.
-func (p *Planner) there(k *plannedKey) bool {
+// isOnHotShard reports whether a key is on the hot shard or moving there, and not moving home.
+func (p *Planner) isOnHotShard(k *plannedKey) bool {
 	if k.move != nil {
 		return k.move.hot
 	}
 	return p.place(k) == p.opt.Hot
 }
 
-// blocked says why a key may not be moved to the hot shard, if it is not there;
-// empty if it may.
-func (p *Planner) blocked(k *plannedKey) string {
+// blockedReason returns why a key may not be moved to the hot shard, empty if it may.
+func (p *Planner) blockedReason(k *plannedKey) string {
 	switch {
 	case k.rule.Order == Ban:
 		return k.rule.String()
@@ -165,73 +162,72 @@ func (p *Planner) blocked(k *plannedKey) string {
 		return "the last move failed; it is retried later"
 	case p.now < k.barred:
 		return "it left the hot shard because the shard was too busy, and may not return yet"
-	case p.steady(k):
+	case p.hasUnchangedRate(k):
 		return "it went home recently, and its write rate has not changed"
 	}
 	return ""
 }
 
-// idle reports whether a key on the hot shard may go home: nobody wants it
-// there, and no move has just failed.
-func (p *Planner) idle(k *plannedKey) bool {
+// canGoHome reports whether a key on the hot shard may go home: it is not pinned, not moving, and no move
+// has just failed.
+func (p *Planner) canGoHome(k *plannedKey) bool {
 	return k.owned && k.move == nil && p.now >= k.until && k.rule.Order != Pin
 }
 
-// stay is for how long a key stays on the hot shard even if it is quiet there.
-func (p *Planner) stay(k *plannedKey) time.Duration { return doubled(p.opt.Stay, k.returns) }
+// minStay is the minimum time that a key stays on the hot shard.
+func (p *Planner) minStay(k *plannedKey) time.Duration { return doubled(p.opt.Stay, k.returns) }
 
-// recent reports whether a key has just left the hot shard: not much longer ago than it may
-// come back since (steady).
-func (p *Planner) recent(k *plannedKey) bool {
-	return k.left && !k.owned && k.since > p.ago(p.opt.Stay+p.stay(k))
+// hasJustLeft reports whether a key left the hot shard so recently that its return counts as a sign of a
+// wrong decision.
+func (p *Planner) hasJustLeft(k *plannedKey) bool {
+	return k.left && !k.owned && k.since > p.ago(p.opt.Stay+p.minStay(k))
 }
 
-// steady reports whether a key has left the hot shard for less than Stay, and is written as
-// often as when it was moved: what has changed is not the demand, but how well it is known.
-func (p *Planner) steady(k *plannedKey) bool {
-	return k.left && !k.owned && !k.last.ordered && k.since > p.ago(p.opt.Stay) && !p.differ(k.heat, k.last.rate)
+// hasUnchangedRate reports whether a key left the hot shard less than Stay ago, and its write rate is the
+// same as when it was moved there. Then the demand has not changed, only the measurement.
+func (p *Planner) hasUnchangedRate(k *plannedKey) bool {
+	return k.left && !k.owned && !k.last.ordered && k.since > p.ago(p.opt.Stay) && !p.ratesDiffer(k.heat, k.last.rate)
 }
 
-// differ reports whether a rate has changed from before to now: by more than half, and by more than two
-// measurements of one rate differ by chance. A rate of 0.6 a second, which a meter with a half-life of
-// 1 s sees as anything from 0 to 2, has not changed when the meter shows the double; a key with such a
-// rate would otherwise be moved home and back within a second.
-func (p *Planner) differ(now, before float64) bool {
-	// An average with half-life h of events with rate r has the variance r·ln2/2h. This is twice the
-	// standard deviation of the difference of two of them.
+// ratesDiffer reports whether a rate has changed: by more than half, and by more than the noise of two
+// measurements of one rate. Example: a meter with a half-life of 1 s shows a true rate of 0.6/s as anything
+// from 0 to 2. Without the second condition a key with that rate would move home and back within a second.
+func (p *Planner) ratesDiffer(now, before float64) bool {
+	// A decaying average with half-life h of Poisson events with rate r has the variance r·ln2/2h. This is
+	// twice the standard deviation of the difference of two of them.
 	chance := 2 * math.Sqrt((now+before)/2*math.Ln2/p.opt.HalfLife.Seconds())
 	return math.Abs(now-before) > max(before/2, chance)
 }
 
-// saved is the waiting that each write of a key on the hot shard is spared.
-func (k *plannedKey) saved() time.Duration {
+// savedPerWrite is the waiting that one write of a key on the hot shard avoids.
+func (k *plannedKey) savedPerWrite() time.Duration {
 	if k.heat <= 0 {
 		return 0
 	}
 	return time.Duration(float64(k.would) / k.heat)
 }
 
-// maxDoublings bounds how long a pause becomes.
+// maxDoublings bounds the exponential growth of a pause.
 const maxDoublings = 6
 
 func doubled(d time.Duration, times int) time.Duration { return d << min(times, maxDoublings) }
 
-// remember is for how long the planner remembers how often a key had to go.
-const remember = time.Minute
+// shedMemory is how long the planner remembers that a key was sent home because of overload, after it may
+// return.
+const shedMemory = time.Minute
 
-// forget drops the keys of which there is nothing to know, and finds out
-// whether anything is left to be done.
-func (p *Planner) forget() {
+// forgetKeys removes the keys without information, and updates active.
+func (p *Planner) forgetKeys() {
 	p.active = len(p.pairs) > 0
 	for name, k := range p.keys {
-		wanted := k.rule.Order == Pin && !k.rule.Prefix && p.opt.Mode != ModeOff && k.home != p.opt.Hot
+		pending := k.rule.Order == Pin && !k.rule.Prefix && p.opt.Mode != ModeOff && k.home != p.opt.Hot
 		stays := k.rule.Order == Pin && p.opt.Mode != ModeOff
-		if k.move != nil || wanted && !k.owned || k.owned && !stays {
+		if k.move != nil || pending && !k.owned || k.owned && !stays {
 			p.active = true
 			continue
 		}
-		recent := p.recent(k) || p.now < k.until || k.sheds > 0 && p.now < k.barred+int64(remember)
-		if !k.owned && !wanted && k.heat == 0 && k.waited == 0 && !recent {
+		recent := p.hasJustLeft(k) || p.now < k.until || k.sheds > 0 && p.now < k.barred+int64(shedMemory)
+		if !k.owned && !pending && k.heat == 0 && k.waited == 0 && !recent {
 			delete(p.keys, name)
 		}
 	}

@@ -1,34 +1,32 @@
 package hotshard
 
-// Made is a move that has taken place.
+// Made is a move that has happened.
 type Made struct {
 	Move
-	// At is when, as Owned or Left was told.
+	// At is when Owned or Left reported it.
 	At int64
 }
 
-// keptMoves is how many moves are remembered. Somewhat arbitrary: more than fit on
-// a page.
-const keptMoves = 64
+// maxCompletedMoves is the number of moves that are remembered: more than fit on a page of the console.
+const maxCompletedMoves = 64
 
-// note remembers a move for the operator. A key that was there when the planner
-// began has not been moved.
-func (p *Planner) note(k *plannedKey, m Move) {
+// recordMove adds a move to the list for the operator. A key that was already on the hot shard when the
+// planner started has not been moved.
+func (p *Planner) recordMove(k *plannedKey, m Move) {
 	if m.To == p.opt.Hot && k.move == nil && k.fails == 0 {
 		return
 	}
-	if len(p.made) == keptMoves {
-		p.made = append(p.made[:0], p.made[1:]...)
+	if len(p.completed) == maxCompletedMoves {
+		p.completed = append(p.completed[:0], p.completed[1:]...)
 	}
-	p.made = append(p.made, Made{m, p.now})
+	p.completed = append(p.completed, Made{m, p.now})
 }
 
-// Moves lists the last moves that have taken place, newest first, as far as this
-// planner has seen them.
+// Moves returns the last moves that have happened in the lifetime of this planner, newest first.
 func (p *Planner) Moves() []Made {
-	out := make([]Made, len(p.made))
+	out := make([]Made, len(p.completed))
 	for i := range out {
-		out[i] = p.made[len(p.made)-1-i]
+		out[i] = p.completed[len(p.completed)-1-i]
 	}
 	return out
 }

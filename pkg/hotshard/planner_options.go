@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Mode is what the planner does on its own account.
+// Mode is which moves the planner makes.
 type Mode uint8
 
 // The modes.
@@ -18,7 +18,7 @@ const (
 	ModeAuto Mode = iota
 	// ModePinned moves keys by rules only.
 	ModePinned
-	// ModeOff moves no key to the hot shard, and all that are there home.
+	// ModeOff moves no key to the hot shard, and moves all keys on it home.
 	ModeOff
 )
 
@@ -34,27 +34,28 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", uint8(m))
 }
 
-// ParseMode reads what String wrote.
+// ParseMode is the inverse of String.
 func ParseMode(s string) (Mode, error) {
 	for _, m := range []Mode{ModeAuto, ModePinned, ModeOff} {
 		if s == m.String() {
 			return m, nil
 		}
 	}
-	return 0, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("unknown mode %q of the hot shard; use off, pinned or auto", s),
+	return 0, &kv.Error{Kind: kv.KindInvalid, Op: -1,
+		Text: fmt.Sprintf("unknown mode %q of the hot shard; use off, pinned or auto", s),
 		Hint: "auto moves hot keys to the hot shard, pinned only pinned keys, off none"}
 }
 
-// Order is what the operator wants of a key.
+// Order is an operator's instruction for a key.
 type Order uint8
 
 // The orders.
 const (
-	// Free leaves a key to the planner.
+	// Free leaves the key to the planner.
 	Free Order = iota
-	// Pin has a key on the hot shard.
+	// Pin keeps the key on the hot shard.
 	Pin
-	// Ban has it at home.
+	// Ban keeps the key on its home shard.
 	Ban
 )
 
@@ -70,10 +71,9 @@ func (o Order) String() string {
 	return fmt.Sprintf("Order(%d)", uint8(o))
 }
 
-// Rule is the operator's order for a key, or for all keys with a prefix. A rule
-// for a key beats those for prefixes, and a longer prefix a shorter one; of two
-// for the same the later counts. A prefix pins the keys that the planner hears
-// of.
+// Rule is an operator's order for a key or for all keys with a prefix. A rule for a key takes precedence
+// over those for prefixes, a longer prefix over a shorter one, and of two equal ones the later. A prefix
+// pins the keys that occur in load reports.
 type Rule struct {
 	Key    []byte
 	Prefix bool
@@ -87,10 +87,10 @@ func (r *Rule) String() string {
 	return fmt.Sprintf("%v by the operator", r.Order)
 }
 
-// rules are the operator's, ready to be asked.
+// rules are the operator's rules, indexed.
 type rules struct {
 	keys     map[string]*Rule
-	prefixes []*Rule // the longest first
+	prefixes []*Rule // longest first
 }
 
 func newRules(list []Rule) rules {
@@ -107,7 +107,7 @@ func newRules(list []Rule) rules {
 	return r
 }
 
-// of is the rule for a key, one that says nothing if there is none.
+// of returns the rule for a key, noRule if there is none.
 func (r *rules) of(key string) *Rule {
 	if rule := r.keys[key]; rule != nil {
 		return rule
@@ -122,46 +122,41 @@ func (r *rules) of(key string) *Rule {
 
 var noRule Rule
 
-// PlannerOptions are what the planner goes by; zero means the default, but for
-// Hot, Home and Epoch.
+// PlannerOptions are the parameters of a planner. Zero means the default, except for Hot, Home and Epoch.
 type PlannerOptions struct {
-	// Hot is the hot shard, Home the shard of a key by the router. Keys whose
-	// home is the hot shard are never moved.
+	// Hot is the hot shard, Home the home shard of a key. Keys whose home is the hot shard are never moved.
 	Hot  kv.ShardID
 	Home func(key []byte) kv.ShardID
-	// Epoch is above all that were told in an earlier life.
+	// Epoch is higher than every epoch that was published in an earlier incarnation.
 	Epoch uint64
 	Mode  Mode
-	// Every is how often shards and gateways tell. Default kv.DefaultHeatEvery.
+	// Every is the period of load and pair reports. Default kv.DefaultHeatEvery.
 	Every time.Duration
-	// HalfLife is that of the shards' meters. Default 1 s, as theirs.
+	// HalfLife is that of the shards' meters. Default 1 s.
 	HalfLife time.Duration
-	// A key is worth moving when it has caused waiting of Up a second in
-	// Surveys tellings of its shard in a row. Defaults 250 ms and 2.
+	// A key is worth moving if it caused waiting of Up per second in Surveys reports in a row. Defaults 250 ms
+	// and 2.
 	Up      time.Duration
 	Surveys int
-	// Together is in which share of a key's clashes another must be written with
-	// it to be moved with it. Default a fifth.
+	// Together is the share of a key's conflicts in which another key must occur to be moved with it. Default
+	// 0.2.
 	Together float64
-	// A key goes home when it has been on the hot shard for Stay, and when for
-	// Quiet it has caused less waiting than Down a second, and would have
-	// elsewhere. It does not come back before Stay has passed once more, unless its
-	// rate has changed since then: by half, and by more than chance. Defaults 50 ms, 30 s, 5 s.
+	// A key goes home when it has been on the hot shard for Stay and, for Quiet, has caused and would at home
+	// have caused waiting of less than Down per second. It does not return before Stay has passed again,
+	// unless its rate has changed by half and by more than chance. Defaults 50 ms, 30 s, 5 s.
 	Down        time.Duration
 	Stay, Quiet time.Duration
-	// Relief is how long a key stays at least if the hot shard is too busy. Default
-	// 10 s.
+	// Relief is the minimum stay of a key if the hot shard is overloaded. Default 10 s.
 	Relief time.Duration
-	// Moves is how many moves may begin in a second, in the long run, and Burst how
-	// many may at once when there have been few: after a start, or when the
-	// demand turns elsewhere; Moves at the least. MaxKeys bounds the keys that have
-	// been moved to the hot shard. Defaults 10, five times that, and 256.
+	// Moves is the long-run limit of moves per second. Burst is how many may start at once after few moves,
+	// for example after a start or a shift of the demand; at least Moves. MaxKeys bounds the number of moved
+	// keys on the hot shard. Defaults 10, five times Moves, and 256.
 	Moves, Burst, MaxKeys int
-	// Timeout is how long a move is given. After that it is tried again in
-	// Pause, twice that, and so on. Defaults 10 s and 1 s.
+	// Timeout is the time limit of a move. After it, the move is retried in Pause, twice that, and so on.
+	// Defaults 10 s and 1 s.
 	Timeout, Pause time.Duration
-	// Full is the busy share of the hot shard above which no more keys are moved
-	// there, Over that above which some go home. Defaults 0.6 and 0.85.
+	// Full is the busy share of the hot shard above which no more keys are moved there, Over the share above
+	// which keys go home. Defaults 0.6 and 0.85.
 	Full, Over float64
 }
 
@@ -177,7 +172,7 @@ func (o PlannerOptions) withDefaults() PlannerOptions {
 	orElse(&o.Quiet, 5*time.Second)
 	orElse(&o.Moves, 10)
 	orElse(&o.Burst, 5*o.Moves)
-	o.Burst = max(o.Burst, o.Moves) // or a group might never go
+	o.Burst = max(o.Burst, o.Moves) // a group of Moves keys starts at once
 	orElse(&o.MaxKeys, 256)
 	orElse(&o.Timeout, 10*time.Second)
 	orElse(&o.Pause, time.Second)
@@ -186,8 +181,8 @@ func (o PlannerOptions) withDefaults() PlannerOptions {
 	return o
 }
 
-func orElse[T int | float64 | time.Duration](v *T, otherwise T) {
+func orElse[T int | float64 | time.Duration](v *T, fallback T) {
 	if *v <= 0 {
-		*v = otherwise
+		*v = fallback
 	}
 }

@@ -11,50 +11,48 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// KeyState is what the planner knows of a key, for the operator.
+// KeyState is the planner's state of a key, for the operator.
 type KeyState struct {
 	Key   []byte
 	Shard kv.ShardID
-	// Heat is in clashes a second, Waited and Would are as in msg.KeyHeat.
+	// Heat is in conflicts per second; Waited and Would are as in msg.KeyHeat.
 	Heat          float64
 	Waited, Would int64
 	// Waits is as in msg.KeyHeat.
 	Waits msg.KeyWaits
-	// Moved: it has been moved to the hot shard, at Since. Moving: it is about
-	// to be moved there, or home.
+	// Moved: it was moved to the hot shard, at Since. Moving: a move in either direction is pending.
 	Moved, Moving bool
 	Since         int64
 	Order         Order
-	// Why is what Planner.Why says.
+	// Why is the result of Planner.Why.
 	Why string
 }
 
-// Keys lists the keys that shards tell of, that have been or are being moved, or
-// for which there is a rule, those first that cause most waiting.
+// Keys returns the keys that shards report, that have been or are being moved, or that have a rule; sorted
+// by waiting, most first.
 func (p *Planner) Keys(now int64) []KeyState {
 	p.advance(now)
-	out := p.list(func(k *plannedKey) bool { return k.hot() || k.owned || k.move != nil || k.rule.Order != Free })
+	out := p.list(func(k *plannedKey) bool { return k.isReported() || k.owned || k.move != nil || k.rule.Order != Free })
 	for i := range out {
 		out[i].Why = p.Why(out[i].Key)
 	}
 	return out
 }
 
-// Top lists at most n keys of which shards tell, in the same order. It does not
-// say why they are where they are.
+// Top returns at most n reported keys in the same order, without Why.
 func (p *Planner) Top(now int64, n int) []KeyState {
 	p.advance(now)
-	out := p.list((*plannedKey).hot)
+	out := p.list((*plannedKey).isReported)
 	return out[:min(n, len(out))]
 }
 
-// hot reports whether the key's shard tells of it.
-func (k *plannedKey) hot() bool { return k.heat != 0 || k.waited != 0 }
+// isReported reports whether the last load report of its shard contains the key.
+func (k *plannedKey) isReported() bool { return k.heat != 0 || k.waited != 0 }
 
-func (p *Planner) list(wanted func(*plannedKey) bool) []KeyState {
+func (p *Planner) list(include func(*plannedKey) bool) []KeyState {
 	out := make([]KeyState, 0, len(p.keys))
 	for _, k := range p.keys {
-		if !wanted(k) {
+		if !include(k) {
 			continue
 		}
 		s := KeyState{Key: []byte(k.key), Shard: p.place(k), Heat: k.heat, Waited: k.waited, Would: k.would, Waits: k.waits,
@@ -70,7 +68,7 @@ func (p *Planner) list(wanted func(*plannedKey) bool) []KeyState {
 	return out
 }
 
-// Why says why a key is where it is.
+// Why explains why a key is on the shard that it is on.
 func (p *Planner) Why(key []byte) string {
 	k := p.keys[string(key)]
 	switch {
@@ -88,10 +86,10 @@ func (p *Planner) Why(key []byte) string {
 	return p.whyHome(k)
 }
 
-// whyHome says why a key is not moved to the hot shard.
+// whyHome explains why a key is not moved to the hot shard.
 func (p *Planner) whyHome(k *plannedKey) string {
 	waited := time.Duration(k.waited).Round(time.Millisecond)
-	stuck := p.blocked(k)
+	stuck := p.blockedReason(k)
 	switch {
 	case p.opt.Mode == ModeOff:
 		return "the planner is off"
@@ -108,7 +106,7 @@ func (p *Planner) whyHome(k *plannedKey) string {
 	case k.streak < p.opt.Surveys:
 		return fmt.Sprintf("its wait rate is %v/s, but the waiting is new or has ended", waited)
 	}
-	switch g := p.group(k, p.together()[k.key], p.peek); {
+	switch g := p.group(k, p.pairRates()[k.key], p.lookup); {
 	case g.stuck != "":
 		return g.stuck
 	case !p.fits(p.load(), g.need...):

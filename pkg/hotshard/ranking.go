@@ -9,17 +9,16 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// entry is a key that is ranked. Weights are scaled by the decay.
+// entry is a ranked key. Its weights are scaled by the decay.
 type entry struct {
 	key  []byte
 	hash uint64
-	// next is the next entry of the same chain, place where it stands in the
-	// heap.
+	// next is the next entry of the hash chain, place the position in the heap.
 	next  *entry
 	place int
 
-	heat, inherited, clashes, holds float64
-	// causes has all of heat but what was inherited, and what would have been.
+	heat, inherited, conflicts, holds float64
+	// causes splits heat without inherited, and has the avoided waiting.
 	causes [NumCauses]float64
 
 	nanos       int64
@@ -30,9 +29,10 @@ type entry struct {
 
 func (e *entry) weight() float64 { return e.heat + e.causes[WouldWait] }
 
-// tell copies what is known of a key.
-func (e *entry) tell(rate float64) KeyHeat {
-	k := KeyHeat{Key: bytes.Clone(e.key), Heat: e.heat * rate, Would: e.causes[WouldWait] * rate, Error: e.inherited * rate, Clashes: e.clashes * rate,
+// keyHeat copies the statistics of a key.
+func (e *entry) keyHeat(rate float64) KeyHeat {
+	k := KeyHeat{Key: bytes.Clone(e.key), Heat: e.heat * rate, Would: e.causes[WouldWait] * rate,
+		Error: e.inherited * rate, Clashes: e.conflicts * rate,
 		Holds: e.holds * rate, Nanos: e.nanos, Count: e.count, Holder: e.holder, Since: e.since, Last: e.last}
 	for i := range k.Causes {
 		k.Causes[i] = e.causes[i] * rate
@@ -40,17 +40,15 @@ func (e *entry) tell(rate float64) KeyHeat {
 	return k
 }
 
-// ranking is a bounded set of entries: a heap with the least weight on top,
-// and chains by hash to find them. (A map would hash the key once more.)
-// Weights decay.
+// ranking is a bounded set of entries with decaying weights: a min-heap by weight, and hash chains for
+// lookup. (A map would compute a second hash of each key.)
 type ranking struct {
 	decay
 	byWeight []*entry
 	chains   []*entry
 }
 
-// chainsPerEntry is how many chains there are for each entry, so that the
-// chain of a cold key is mostly empty.
+// chainsPerEntry makes most chains empty, so that the lookup of a key that is not ranked is cheap.
 const chainsPerEntry = 4
 
 func newRanking(entries int, half time.Duration) ranking {
@@ -58,10 +56,10 @@ func newRanking(entries int, half time.Duration) ranking {
 		chains: make([]*entry, powerOfTwo(chainsPerEntry*entries))}
 }
 
-// powerOfTwo is the least one that is not below n.
+// powerOfTwo returns the smallest power of two that is at least n.
 func powerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
 
-// Len is the number of keys that are ranked.
+// Len is the number of ranked keys.
 func (r *ranking) Len() int { return len(r.byWeight) }
 
 func (r *ranking) chain(hash uint64) **entry { return &r.chains[hash>>32&uint64(len(r.chains)-1)] }
@@ -74,27 +72,26 @@ func (r *ranking) find(hash uint64, key []byte) *entry {
 	return e
 }
 
-// least is the entry with the least weight.
+// least returns the entry with the least weight.
 func (r *ranking) least() *entry { return r.byWeight[0] }
 
-// enter makes an entry for a key that has none. If all are taken it takes over
-// the least, whose weight it inherits. Its weight is to be raised at once, and
-// to be sunk then.
+// enter creates the entry of a key that has none. If all are in use, it takes over the one with the least
+// weight and inherits that. The caller increases the weight and then calls siftDown.
 func (r *ranking) enter(hash uint64, key []byte) *entry {
 	var e *entry
 	if len(r.byWeight) < cap(r.byWeight) {
 		e = &entry{key: bytes.Clone(key), place: len(r.byWeight)}
 		r.byWeight = append(r.byWeight, e)
-		r.rise(e)
+		r.siftUp(e)
 	} else {
 		e = r.least()
 		r.unchain(e)
-		room := e.key[:0]
-		if cap(room) < len(key) {
-			room = make([]byte, 0, len(key))
+		buf := e.key[:0]
+		if cap(buf) < len(key) {
+			buf = make([]byte, 0, len(key))
 		}
 		w := e.weight()
-		*e = entry{key: append(room, key...), heat: w, inherited: w}
+		*e = entry{key: append(buf, key...), heat: w, inherited: w}
 	}
 	e.hash = hash
 	c := r.chain(hash)
@@ -102,16 +99,16 @@ func (r *ranking) enter(hash uint64, key []byte) *entry {
 	return e
 }
 
-// drop removes the least entry.
-func (r *ranking) drop() {
+// removeLeast removes the entry with the least weight.
+func (r *ranking) removeLeast() {
 	e, n := r.least(), len(r.byWeight)-1
 	r.unchain(e)
 	last := r.byWeight[n]
 	r.byWeight[n] = nil
 	r.byWeight = r.byWeight[:n]
 	if n > 0 {
-		r.put(last, 0)
-		r.sink(last)
+		r.setPlace(last, 0)
+		r.siftDown(last)
 	}
 }
 
@@ -123,27 +120,27 @@ func (r *ranking) unchain(e *entry) {
 	*p, e.next = e.next, nil
 }
 
-func (r *ranking) put(e *entry, place int) {
+func (r *ranking) setPlace(e *entry, place int) {
 	e.place = place
 	r.byWeight[place] = e
 }
 
-// rise moves an entry to where its weight belongs, if it became less.
-func (r *ranking) rise(e *entry) {
+// siftUp restores the heap order after the weight of an entry has decreased.
+func (r *ranking) siftUp(e *entry) {
 	i, w := e.place, e.weight()
 	for i > 0 {
 		above := r.byWeight[(i-1)/2]
 		if above.weight() <= w {
 			break
 		}
-		r.put(above, i)
+		r.setPlace(above, i)
 		i = (i - 1) / 2
 	}
-	r.put(e, i)
+	r.setPlace(e, i)
 }
 
-// sink moves an entry to where its weight belongs, if it became more.
-func (r *ranking) sink(e *entry) {
+// siftDown restores the heap order after the weight of an entry has increased.
+func (r *ranking) siftDown(e *entry) {
 	i, w := e.place, e.weight()
 	for {
 		child := 2*i + 1
@@ -156,39 +153,39 @@ func (r *ranking) sink(e *entry) {
 		if r.byWeight[child].weight() >= w {
 			break
 		}
-		r.put(r.byWeight[child], i)
+		r.setPlace(r.byWeight[child], i)
 		i = child
 	}
-	r.put(e, i)
+	r.setPlace(e, i)
 }
 
-// scaled is the scale of the present. It moves the origin if need be.
-func (r *ranking) scaled() float64 {
+// currentScale returns the scale of the current time. It moves the origin if that is overdue.
+func (r *ranking) currentScale() float64 {
 	if r.scaledAt == r.now {
 		return r.scale
 	}
-	if n := r.behind(); n > 0 {
+	if n := r.overdueHalfLives(); n > 0 {
 		r.rescale(-int(min(n, 1<<12)))
-		r.shift(n)
+		r.moveOrigin(n)
 	}
 	r.scaledAt, r.scale = r.now, math.Exp2(r.age(r.now))
 	return r.scale
 }
 
-// fade forgets the entries whose weight is below faint now.
-func (r *ranking) fade(now int64, faint float64) {
+// fade removes the entries whose weight is below minWeight now.
+func (r *ranking) fade(now int64, minWeight float64) {
 	r.advance(now)
-	least := faint * r.scaled()
+	least := minWeight * r.currentScale()
 	for r.Len() > 0 && r.least().weight() < least {
-		r.drop()
+		r.removeLeast()
 	}
 }
 
-// rescale multiplies all weights by 2^exponent. That leaves their order alone,
-// except among those that go under.
+// rescale multiplies all weights by 2^exponent. Their order stays the same, except among weights that
+// underflow.
 func (r *ranking) rescale(exponent int) {
 	for _, e := range r.byWeight {
-		for _, x := range []*float64{&e.heat, &e.inherited, &e.clashes, &e.holds} {
+		for _, x := range []*float64{&e.heat, &e.inherited, &e.conflicts, &e.holds} {
 			*x = math.Ldexp(*x, exponent)
 		}
 		for i := range e.causes {

@@ -1,27 +1,25 @@
-// Package hotshard decides where keys live: slots for the many, the hot shard
-// for the few that everyone wants (linchpin keys; Lam and Helt 2019), and the
-// heat order that makes the hot shard the last agent of every transaction
-// that touches it.
+// Package hotshard places keys on shards and measures contention: slots for most keys, the hot shard for
+// the few contended ones (linchpin keys; Lam and Helt 2019), and the heat order that makes the hottest
+// shard the last agent of a transaction.
 //
-// A key falls into one of kv.Slots slots by a hash of its tag, which is the
-// part between the first '{' and the next '}' if that is not empty, else of
-// the whole key; so keys with one tag share a shard. Slots are dealt to the
-// ordinary shards in equal runs. Above that lies the hot map: single keys
-// that live on the hot shard, which has the highest number and holds nothing
-// else.
+// Placement. A key belongs to one of kv.Slots slots, by a hash of its tag. The tag is the part between the
+// first '{' and the next '}' if that is not empty, else the whole key; keys with one tag share a shard.
+// Slots are assigned to the ordinary shards in equal runs. The keys of the hot map are on the hot shard,
+// which has the highest number and no other keys.
 //
-// Which keys are hot is noticed by a Meter on each shard: it ranks the shard's
-// keys by the waiting that they cause, and counts how often writes of them
-// clash. A Survey on the hot shard puts together what the shards tell of that,
-// for the gateways. These order the shards of a transaction by the heat of its
-// keys there; where none is known the higher number counts as the hotter, so
-// that the hot shard is the last agent of whatever touches it. The order is
-// about speed only; the protocol is right for any, and for gateways that
-// disagree (docs/decisions/0011-heat.md).
+//		shard ── Meter ── load report ──┐
+//		                                ├──▶ hot shard: Survey, Planner ── heat map ──▶ all gateways
+//		gateway ── Pairs ─ pair report ─┘                            └── moves ──▶ gateway of the node
 //
-// A Planner on the hot shard decides which keys it is worth moving there, and
-// home again. Which keys are written together it hears from the Pairs of the
-// gateways.
+//	 1. A Meter on each shard ranks its keys by the waiting that they cause, and counts conflicting writes.
+//	 2. A Survey on the hot shard merges the load reports into the heat map.
+//	 3. A gateway orders the shards of a transaction by the heat of its keys there. If no heat is known, the
+//	    higher number counts as hotter, so the hot shard is the last agent.
+//	 4. A Planner on the hot shard decides which keys are moved there and back. The Pairs of the gateways
+//	    report which keys are written together.
+//
+// The heat order affects speed only. The protocol is correct for any order, and for gateways that disagree
+// (docs/decisions/0011-heat.md).
 package hotshard
 
 import (
@@ -33,16 +31,15 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Router places keys on shards and shards on nodes. It does not change once
-// made, so any goroutine may use it.
+// Router maps keys to shards and shards to nodes. It is immutable and safe for concurrent use.
 type Router struct {
-	shards kv.ShardID // ordinary ones; the hot shard's id
+	shards kv.ShardID // number of ordinary shards, and id of the hot shard
 	nodes  kv.NodeID
 	hot    map[string]struct{}
 }
 
-// NewRouter makes a router for a number of ordinary shards (at least 1), and
-// of nodes (at least 1), with the given keys on the hot shard.
+// NewRouter makes a router for a number of ordinary shards (at least 1) and of nodes (at least 1), with the
+// given keys on the hot shard.
 func NewRouter(shards, nodes int, hotKeys [][]byte) (*Router, error) {
 	if shards < 1 || shards >= kv.MaxShards {
 		return nil, kv.Errorf(kv.KindInvalid, "%d shards; the range is 1 to %d", shards, kv.MaxShards-1)
@@ -60,7 +57,7 @@ func NewRouter(shards, nodes int, hotKeys [][]byte) (*Router, error) {
 	return r, nil
 }
 
-// Tag is the part of a key that decides its slot.
+// Tag returns the part of a key that determines its slot.
 func Tag(key []byte) []byte {
 	if i := bytes.IndexByte(key, '{'); i >= 0 {
 		if n := bytes.IndexByte(key[i+1:], '}'); n > 0 {
@@ -70,10 +67,10 @@ func Tag(key []byte) []byte {
 	return key
 }
 
-// Slot is the slot of a key, from 0 to kv.Slots-1.
+// Slot returns the slot of a key, from 0 to kv.Slots-1.
 func Slot(key []byte) int { return int(xxhash.Sum64(Tag(key)) % kv.Slots) }
 
-// Shard is where a key lives.
+// Shard returns the home shard of a key.
 func (r *Router) Shard(key []byte) kv.ShardID {
 	if len(r.hot) > 0 {
 		if _, ok := r.hot[string(key)]; ok {
@@ -83,10 +80,10 @@ func (r *Router) Shard(key []byte) kv.ShardID {
 	return kv.ShardID(Slot(key) * int(r.shards) / kv.Slots)
 }
 
-// HotShard is the shard of the linchpin keys.
+// HotShard returns the hot shard.
 func (r *Router) HotShard() kv.ShardID { return r.shards }
 
-// HotKeys lists the keys on the hot shard, in order.
+// HotKeys returns the keys of the hot map in order.
 func (r *Router) HotKeys() [][]byte {
 	out := make([][]byte, 0, len(r.hot))
 	for k := range r.hot {
@@ -96,14 +93,13 @@ func (r *Router) HotKeys() [][]byte {
 	return out
 }
 
-// Shards is the number of shards, the hot one included. Their ids are 0 to
-// Shards()-1.
+// Shards is the number of shards including the hot shard. Their ids are 0 to Shards()-1.
 func (r *Router) Shards() int { return int(r.shards) + 1 }
 
-// Node is the node that a shard lives on: shards are dealt round.
+// Node returns the node of a shard. Shards are assigned to nodes in turn.
 func (r *Router) Node(s kv.ShardID) kv.NodeID { return kv.NodeID(s)%r.nodes + 1 }
 
-// On lists the shards that live on a node, in order.
+// On returns the shards of a node, in order.
 func (r *Router) On(n kv.NodeID) (shards []kv.ShardID) {
 	for s := range kv.ShardID(r.Shards()) {
 		if r.Node(s) == n {
@@ -113,8 +109,8 @@ func (r *Router) On(n kv.NodeID) (shards []kv.ShardID) {
 	return shards
 }
 
-// Keyspace is how much of the keyspace has its home on some shards, from 0 to 100 per
-// cent. The hot shard is home to no key.
+// Keyspace is the share of the keyspace whose home is on some shards, from 0 to 100 percent. The hot shard
+// is home to no key.
 func (r *Router) Keyspace(shards []kv.ShardID) float64 {
 	slots := 0
 	for _, s := range shards {
@@ -125,20 +121,20 @@ func (r *Router) Keyspace(shards []kv.ShardID) float64 {
 	return 100 * float64(slots) / kv.Slots
 }
 
-// firstSlot is the first slot of an ordinary shard.
+// firstSlot returns the first slot of an ordinary shard.
 func (r *Router) firstSlot(s kv.ShardID) int {
 	return (int(s)*kv.Slots + int(r.shards) - 1) / int(r.shards)
 }
 
-// Down tells what cannot be had while a node is down.
+// Down describes what is unavailable while a node is down.
 func (r *Router) Down(n kv.NodeID, address string) *kv.Down {
 	shards := r.On(n)
-	return &kv.Down{Node: n, Address: address, Shards: shards, Hot: slices.Contains(shards, r.shards), Keyspace: r.Keyspace(shards)}
+	return &kv.Down{Node: n, Address: address, Shards: shards, Hot: slices.Contains(shards, r.shards),
+		Keyspace: r.Keyspace(shards)}
 }
 
 // Nodes is the number of nodes.
 func (r *Router) Nodes() int { return int(r.nodes) }
 
-// Hotter reports whether shard a counts as hotter than b where no key's heat is
-// known.
+// Hotter reports whether shard a counts as hotter than b if no heat is known.
 func (r *Router) Hotter(a, b kv.ShardID) bool { return a > b }

@@ -12,8 +12,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// TestSlotsNeverChange: a key's slot decides where its data lies. If one of
-// these changes, every store there is loses its keys.
+// The slot of a key determines where its data is stored. If one of these changes, existing stores lose
+// their keys.
 func TestSlotsNeverChange(t *testing.T) {
 	for _, test := range []struct {
 		key  string
@@ -26,8 +26,8 @@ func TestSlotsNeverChange(t *testing.T) {
 	}
 }
 
-// TestPlacementNeverChanges: nor does the way from slots to shards, for the
-// default of 8 shards and for numbers that do not divide the slots.
+// Nor does the mapping from slots to shards change, for the default of 8 shards and for numbers that do not
+// divide the slots.
 func TestPlacementNeverChanges(t *testing.T) {
 	for shards, want := range map[int]string{
 		1: "0 0 0 0 0 0", 3: "2 0 0 0 2 1", 8: "7 1 0 2 6 3", 100: "89 20 5 31 79 46", 1023: "917 204 60 322 809 473",
@@ -42,16 +42,16 @@ func TestPlacementNeverChanges(t *testing.T) {
 	}
 }
 
-func TestTags(t *testing.T) {
+func TestTagIsPartInBraces(t *testing.T) {
 	for _, test := range []struct{ name, key, tag string }{
-		{"without braces it is the whole key", "user:1", "user:1"},
+		{"without braces: the whole key", "user:1", "user:1"},
 		{"the part in braces", "{user:1}:cart", "user:1"},
-		{"wherever it stands", "cart:{user:1}", "user:1"},
-		{"an empty tag is none", "{}:cart", "{}:cart"},
-		{"an empty tag is none, even with another behind", "{}{user:1}", "{}{user:1}"},
-		{"an open brace is a letter", "{user:1", "{user:1"},
-		{"so is a closing one", "user:1}", "user:1}"},
-		{"the wrong way round", "}user:1{", "}user:1{"},
+		{"braces at the end", "cart:{user:1}", "user:1"},
+		{"an empty tag does not count", "{}:cart", "{}:cart"},
+		{"a tag after an empty tag does not count", "{}{user:1}", "{}{user:1}"},
+		{"an opening brace only", "{user:1", "{user:1"},
+		{"a closing brace only", "user:1}", "user:1}"},
+		{"braces in reverse order", "}user:1{", "}user:1{"},
 		{"only the first counts", "{a}{b}", "a"},
 		{"up to the first closing brace", "{{a}}", "{a"},
 		{"any bytes", "x{\x00\xff}y", "\x00\xff"},
@@ -60,20 +60,20 @@ func TestTags(t *testing.T) {
 	}
 }
 
-func TestKeysOfOneTagShareAShard(t *testing.T) {
+func TestKeysWithOneTagShareShard(t *testing.T) {
 	r, err := NewRouter(64, 3, nil)
 	require.NoError(t, err)
 	rapid.Check(t, func(t *rapid.T) {
-		tag := rapid.StringN(1, 8, -1).Filter(func(s string) bool { return !bytes.ContainsRune([]byte(s), '}') }).Draw(t, "tag")
+		tag := rapid.StringN(1, 8, -1).Filter(func(s string) bool { return !bytes.ContainsRune([]byte(s), '}') }).Draw(t,
+			"tag")
 		before := rapid.StringMatching(`[a-z:]*`).Draw(t, "before")
 		after := rapid.String().Draw(t, "after")
 		require.Equal(t, r.Shard([]byte("{"+tag+"}")), r.Shard([]byte(before+"{"+tag+"}"+after)))
 	})
 }
 
-// TestEveryKeyIsOnOneShard: every key is on exactly one shard, on an ordinary
-// one if it is not in the hot map and on the hot one if it is.
-func TestEveryKeyIsOnOneShard(t *testing.T) {
+// Every key is on exactly one shard: on the hot shard if it is in the hot map, else on an ordinary one.
+func TestKeyIsOnOneShard(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 1, 6), 1, 20).Draw(t, "keys")
 		hot := keys[:rapid.IntRange(0, len(keys)).Draw(t, "hot")]
@@ -86,7 +86,7 @@ func TestEveryKeyIsOnOneShard(t *testing.T) {
 			isHot := slices.ContainsFunc(hot, func(h []byte) bool { return bytes.Equal(h, k) })
 			require.Equal(t, isHot, s == r.HotShard(), "%q", k)
 			require.Less(t, int(s), r.Shards())
-			require.Equal(t, s, r.Shard(bytes.Clone(k)), "it is the bytes that count")
+			require.Equal(t, s, r.Shard(bytes.Clone(k)), "equal bytes")
 			n := r.Node(s)
 			require.True(t, n >= 1 && int(n) <= r.Nodes())
 		}
@@ -98,9 +98,8 @@ func TestEveryKeyIsOnOneShard(t *testing.T) {
 	})
 }
 
-// TestShardsAreEven: with slots in equal runs, no shard has more than one slot
-// more than another.
-func TestShardsAreEven(t *testing.T) {
+// Slots are assigned in equal runs: the numbers of slots of two shards differ by at most one.
+func TestSlotsAreSpreadEvenly(t *testing.T) {
 	for _, shards := range []int{1, 2, 3, 7, 8, 100, 1023} {
 		r, err := NewRouter(shards, 1, nil)
 		require.NoError(t, err)
@@ -120,9 +119,8 @@ func TestShardsAreEven(t *testing.T) {
 	}
 }
 
-// TestWhatANodeTakesAlong: each key is in the share of the node that it is on, and the
-// hot shard is home to none.
-func TestWhatANodeTakesAlong(t *testing.T) {
+// The keyspace of a node is the share of the slots on its shards. The hot shard is home to no key.
+func TestKeyspaceOfNodeIsItsSlots(t *testing.T) {
 	for _, shards := range []int{1, 2, 5, 7, 100} {
 		r, err := NewRouter(shards, 3, nil)
 		require.NoError(t, err)
@@ -152,7 +150,7 @@ func TestWhatANodeTakesAlong(t *testing.T) {
 	}
 }
 
-func TestNodesAreEven(t *testing.T) {
+func TestShardsAreSpreadEvenly(t *testing.T) {
 	r, err := NewRouter(8, 3, nil)
 	require.NoError(t, err)
 	count := map[kv.NodeID]int{}
@@ -162,11 +160,11 @@ func TestNodesAreEven(t *testing.T) {
 	require.Equal(t, map[kv.NodeID]int{1: 3, 2: 3, 3: 3}, count)
 }
 
-func TestBadRoutersAreRefused(t *testing.T) {
+func TestInvalidRouterIsRejected(t *testing.T) {
 	for _, test := range []struct {
 		shards, nodes int
 		hot           string
-		says          string
+		text          string
 	}{
 		{0, 1, "k", "0 shards; the range is 1 to 1023"},
 		{kv.MaxShards, 1, "k", "1024 shards; the range is 1 to 1023"},
@@ -175,7 +173,7 @@ func TestBadRoutersAreRefused(t *testing.T) {
 		{1, 1, "", "hot key: Invalid: the key is empty"},
 	} {
 		_, err := NewRouter(test.shards, test.nodes, [][]byte{[]byte(test.hot)})
-		require.ErrorContains(t, err, test.says)
+		require.ErrorContains(t, err, test.text)
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
 	}
 }

@@ -12,60 +12,56 @@ import (
 )
 
 const (
-	// DigestKeys is how many keys a shard tells of, MapKeys how many gateways
-	// hear of.
+	// DigestKeys bounds the keys of a load report, MapKeys those of a heat map.
 	DigestKeys = 32
 	MapKeys    = 128
-	// LeastHeat is how much waiting a key must cause to be told of: a hundredth
-	// of all time, or ten milliseconds a second. Keys of uniform loads stay far
-	// below that.
+	// LeastHeat is the waiting from which on a key is reported: 10 ms per second. Keys of uniform loads stay
+	// far below it.
 	LeastHeat = float64(10 * time.Millisecond)
-	// maxMapBytes bounds the keys in a map.
+	// maxMapBytes bounds the total length of the keys in a heat map.
 	maxMapBytes = 64 << 10
-	// digestLasts is for how many periods a digest counts.
-	digestLasts = 4
+	// reportPeriods is the number of periods for which a load report counts.
+	reportPeriods = 4
 )
 
-// Survey puts together what shards tell of their hot keys. It lives with the
-// planner, on the hot shard.
+// Survey merges the load reports of the shards. It is part of the planner on the hot shard.
 type Survey struct {
 	every   int64
-	digests map[kv.ShardID]digest
-	// told: gateways have been told of some key.
-	told bool
+	reports map[kv.ShardID]loadReport
+	// published: the last heat map contained keys.
+	published bool
 }
 
-type digest struct {
+type loadReport struct {
 	at   int64
 	keys []msg.KeyHeat
 }
 
-// NewSurvey makes a survey of digests that come once in a period.
+// NewSurvey returns a survey of reports that arrive once per period.
 func NewSurvey(every time.Duration) *Survey {
-	return &Survey{every: int64(every), digests: map[kv.ShardID]digest{}}
+	return &Survey{every: int64(every), reports: map[kv.ShardID]loadReport{}}
 }
 
-// Take takes a shard's digest in the place of its last one.
+// Take replaces the load report of a shard.
 func (s *Survey) Take(now int64, d *msg.LoadReport) {
 	if len(d.Keys) == 0 {
-		delete(s.digests, d.Shard)
+		delete(s.reports, d.Shard)
 		return
 	}
-	s.digests[d.Shard] = digest{now, d.Keys}
+	s.reports[d.Shard] = loadReport{now, d.Keys}
 }
 
-// Active reports whether there is anything to tell: some key is hot, or was.
-func (s *Survey) Active() bool { return len(s.digests) > 0 || s.told }
+// Active reports whether there is anything to publish: some key is hot, or the last map had keys.
+func (s *Survey) Active() bool { return len(s.reports) > 0 || s.published }
 
-// Map is what to tell the gateways: the hottest keys of all shards, the hottest
-// first; nil if there is nothing to tell. When no key is hot any more they hear
-// that once.
+// Map returns the heat map: the hottest keys of all shards, hottest first; nil if there is nothing to
+// publish. When the last key has cooled down, one empty map is published.
 func (s *Survey) Map(now int64) *msg.HeatMap {
 	var all []msg.KeyHeat
-	for _, id := range slices.Sorted(maps.Keys(s.digests)) {
-		d := s.digests[id]
-		if now-d.at > digestLasts*s.every {
-			delete(s.digests, id)
+	for _, id := range slices.Sorted(maps.Keys(s.reports)) {
+		d := s.reports[id]
+		if now-d.at > reportPeriods*s.every {
+			delete(s.reports, id)
 			continue
 		}
 		all = append(all, d.keys...)
@@ -73,7 +69,7 @@ func (s *Survey) Map(now int64) *msg.HeatMap {
 	slices.SortStableFunc(all, func(a, b msg.KeyHeat) int {
 		return cmp.Or(cmp.Compare(b.Heat, a.Heat), bytes.Compare(a.Key, b.Key))
 	})
-	// A key that has just been moved is told of from two places.
+	// A key that was just moved is in the reports of two shards.
 	seen := make(map[string]bool, len(all))
 	all = slices.DeleteFunc(all, func(k msg.KeyHeat) bool {
 		again := seen[string(k.Key)]
@@ -88,12 +84,12 @@ func (s *Survey) Map(now int64) *msg.HeatMap {
 			break
 		}
 	}
-	if len(all) == 0 && !s.told {
+	if len(all) == 0 && !s.published {
 		return nil
 	}
 	for i := range all {
 		all[i].Waits = msg.KeyWaits{}
 	}
-	s.told = len(all) > 0
+	s.published = len(all) > 0
 	return &msg.HeatMap{Keys: all}
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// loopback is what an address without a host means, unless the node is told
-// that it may be reached by anybody.
+// loopback is the host of an address without one, unless connections from other machines are allowed.
 const loopback = "127.0.0.1"
 
 func invalid(hint, format string, args ...any) error {
@@ -20,10 +19,9 @@ func invalid(hint, format string, args ...any) error {
 	return e
 }
 
-// ListenAddress gives the address to listen on for a --listen flag. ":PORT" is
-// 127.0.0.1:PORT, and with open (there is TLS, or --insecure was given) all of the
-// machine's addresses. Others than those of the loopback are refused if it is not
-// open. Port 0 has the system choose one.
+// ListenAddress returns the address to listen on for a --listen flag. ":PORT" means 127.0.0.1:PORT, or all
+// addresses of the machine if open is true (with TLS or --insecure). Without open, only loopback addresses
+// are accepted. Port 0 lets the system choose one.
 func ListenAddress(s string, open bool) (string, error) {
 	host, port, err := split("listen", s)
 	if err != nil {
@@ -39,37 +37,36 @@ func ListenAddress(s string, open bool) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 
-// AdvertiseAddress gives the address under which others call this node.
-// advertise is the flag, and may be empty; bound is where the listener is.
-// A node that is alone may listen on all addresses and advertise none.
+// AdvertiseAddress returns the address under which other nodes call this one. advertise is the flag and may
+// be empty; bound is the address of the listener. A node without other members may listen on all addresses
+// without an advertised one.
 func AdvertiseAddress(advertise, bound string, alone, open bool) (string, error) {
 	if advertise != "" {
-		return callable("advertise", advertise, open)
+		return normalize("advertise", advertise, open)
 	}
 	host, port, err := split("listen", bound)
 	if err != nil {
 		return "", err
 	}
-	if unspecified(host) {
+	if isUnspecified(host) {
 		if !alone {
 			return "", invalid("set --advertise HOST:PORT, as in --join",
 				"the node listens on all addresses, so other members do not know which one to call")
 		}
 		host = loopback
 	}
-	return callable("listen", net.JoinHostPort(host, strconv.Itoa(port)), open)
+	return normalize("listen", net.JoinHostPort(host, strconv.Itoa(port)), open)
 }
 
-// JoinList gives the sorted list of first members for a --join flag, in which
-// self, an advertised address, must be. An empty flag is the list of self
-// alone.
+// JoinList returns the sorted list of initial members for a --join flag. It must contain self, an
+// advertised address. For an empty flag it is self only.
 func JoinList(join, self string, open bool) ([]string, error) {
 	if strings.TrimSpace(join) == "" {
 		return []string{self}, nil
 	}
 	var list []string
 	for part := range strings.SplitSeq(join, ",") {
-		a, err := callable("join", strings.TrimSpace(part), open)
+		a, err := normalize("join", strings.TrimSpace(part), open)
 		if err != nil {
 			return nil, err
 		}
@@ -91,8 +88,8 @@ func JoinList(join, self string, open bool) ([]string, error) {
 	return list, nil
 }
 
-// callable normalises an address that others connect to.
-func callable(flag, s string, open bool) (string, error) {
+// normalize checks and normalizes an address that other nodes connect to.
+func normalize(flag, s string, open bool) (string, error) {
 	host, port, err := split(flag, s)
 	if err != nil {
 		return "", err
@@ -104,7 +101,7 @@ func callable(flag, s string, open bool) (string, error) {
 		}
 		host = loopback
 	}
-	if unspecified(host) {
+	if isUnspecified(host) {
 		return "", invalid("set the host name or address at which other members reach this node",
 			"--%s %q means all addresses of a machine and cannot be called", flag, s)
 	}
@@ -114,7 +111,7 @@ func callable(flag, s string, open bool) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 
-// split takes HOST:PORT apart. The host is in lower case and may be empty.
+// split splits HOST:PORT. The host is in lower case and may be empty.
 func split(flag, s string) (host string, port int, err error) {
 	host, portText, err := net.SplitHostPort(s)
 	if err != nil {
@@ -128,7 +125,8 @@ func split(flag, s string) (host string, port int, err error) {
 	}
 	n, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {
-		return "", 0, invalid("write HOST:PORT or :PORT, with a number from 1 to 65535", "--%s %q has the port %q, which is not a number up to 65535", flag, s, portText)
+		return "", 0, invalid("write HOST:PORT or :PORT, with a number from 1 to 65535",
+			"--%s %q has the port %q, which is not a number up to 65535", flag, s, portText)
 	}
 	if strings.ContainsAny(host, " \t/@") {
 		return "", 0, invalid("write HOST:PORT, without a scheme or path", "--%s %q is not an address", flag, s)
@@ -139,15 +137,15 @@ func split(flag, s string) (host string, port int, err error) {
 	return strings.ToLower(host), int(n), nil
 }
 
-// isLoopback reports whether a host is this machine, seen from itself. Of names,
-// only one is known to be.
+// isLoopback reports whether a host is a loopback address. The only name that is known to be one is
+// localhost.
 func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// unspecified reports whether host means all addresses of a machine.
-func unspecified(host string) bool {
+// isUnspecified reports whether a host means all addresses of a machine.
+func isUnspecified(host string) bool {
 	if host == "" {
 		return true
 	}

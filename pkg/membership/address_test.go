@@ -33,7 +33,7 @@ func TestListenAddress(t *testing.T) {
 	}
 }
 
-func TestAddressesThatAreRefused(t *testing.T) {
+func TestInvalidAddressIsRejected(t *testing.T) {
 	for in, hint := range map[string]string{
 		"0.0.0.0:7070":          "use TLS (--certs-dir), or --insecure",
 		"[::]:7070":             "use TLS",
@@ -66,9 +66,9 @@ func TestAdvertiseAddress(t *testing.T) {
 		want                   string
 	}{
 		{"the listener's own by default", "", "127.0.0.1:7070", false, false, "127.0.0.1:7070"},
-		{"alone on all addresses", "", "[::]:7070", true, true, "127.0.0.1:7070"},
-		{"as told", "db1.example:7070", "[::]:7070", false, true, "db1.example:7070"},
-		{"a port alone is on this machine", ":7070", "127.0.0.1:7070", false, false, "127.0.0.1:7070"},
+		{"a single node on all addresses", "", "[::]:7070", true, true, "127.0.0.1:7070"},
+		{"as set", "db1.example:7070", "[::]:7070", false, true, "db1.example:7070"},
+		{"a port only: this machine", ":7070", "127.0.0.1:7070", false, false, "127.0.0.1:7070"},
 	} {
 		got, err := membership.AdvertiseAddress(c.advertise, c.bound, c.alone, c.open)
 		require.NoError(t, err, c.name)
@@ -77,10 +77,10 @@ func TestAdvertiseAddress(t *testing.T) {
 	for _, c := range []struct{ name, advertise, bound, want string }{
 		{"all addresses of a member", "", "[::]:7070", "set --advertise"},
 		{"all addresses, named", "0.0.0.0:7070", "[::]:7070", "cannot be called"},
-		{"no host where others may come", ":7070", "[::]:7070", "add the host"},
+		{"no host, open to other machines", ":7070", "[::]:7070", "add the host"},
 		{"no port", "h:0", "127.0.0.1:7070", "set the port"},
-		{"garbage", "h", "127.0.0.1:7070", "not an address"},
-		{"a listener that is none", "", "h", "not an address"},
+		{"invalid advertised address", "h", "127.0.0.1:7070", "not an address"},
+		{"invalid listen address", "", "h", "not an address"},
 	} {
 		_, err := membership.AdvertiseAddress(c.advertise, c.bound, false, true)
 		require.ErrorContains(t, err, c.want, c.name)

@@ -19,20 +19,21 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 )
 
-// Ask calls the Peer service at addr, without TLS, on a connection of its own:
-// meetings are rare, and whom one meets may not be there for long.
+// Ask calls the Peer service at addr without TLS. It opens a connection for one call: meetings are rare,
+// and the callee may be unreachable for long.
 func Ask(ctx context.Context, addr string, req *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
 	return ask(ctx, addr, req, insecure.NewCredentials())
 }
 
-// AskOver does so with TLS, as config says when the call is made.
+// AskOver does the same with TLS, with the configuration at the time of the call.
 func AskOver(config func() *tls.Config) AskFunc {
 	return func(ctx context.Context, addr string, req *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
 		return ask(ctx, addr, req, credentials.NewTLS(config()))
 	}
 }
 
-func ask(ctx context.Context, addr string, req *peerpb.MeetRequest, creds credentials.TransportCredentials) (*peerpb.MeetResponse, error) {
+func ask(ctx context.Context, addr string, req *peerpb.MeetRequest,
+	creds credentials.TransportCredentials) (*peerpb.MeetResponse, error) {
 	conn, err := grpc.NewClient("passthrough:///"+addr,
 		grpc.WithTransportCredentials(creds),
 		codec.DialOption(),
@@ -45,16 +46,17 @@ func ask(ctx context.Context, addr string, req *peerpb.MeetRequest, creds creden
 	defer conn.Close()
 	resp, err := peerpb.NewPeerClient(conn).Meet(ctx, req)
 	if err != nil {
-		return nil, failed(addr, err)
+		return nil, callError(addr, err)
 	}
 	return resp, nil
 }
 
-// failed is the error of a call. It is Unavailable if the node at addr cannot be reached or does not respond.
-func failed(addr string, err error) error {
+// callError is the error of a call. Its kind is Unavailable if the node at addr cannot be reached or does
+// not respond.
+func callError(addr string, err error) error {
 	text := fmt.Sprintf("no response from %s: %s", addr, peerpb.Reason(err))
 	code := status.Code(err)
-	handshake := strings.Contains(err.Error(), "authentication handshake failed") // gRPC has no code for it
+	handshake := strings.Contains(err.Error(), "authentication handshake failed") // gRPC has no code for this
 	if (code == codes.Unavailable || code == codes.DeadlineExceeded) && !handshake {
 		return kv.Errorf(kv.KindUnavailable, "%s", text)
 	}

@@ -1,53 +1,45 @@
-// Package membership brings a cluster's nodes together: at its first meeting,
-// and again after restarts and changes of address.
+// Package membership connects the nodes of a cluster: at the first meeting, and after restarts and changes
+// of address.
 //
 // # The first meeting
 //
-// Every first member is started with the list of all of them, by the addresses
-// under which they call each other. The sorted list settles nearly everything:
-// a node's number is its place in it, and where keys are placed is a function
-// of it. What is left is the cluster's id, which one of them has to draw: the
-// first of the list, the founder.
+// Every initial member is started with the list of all members, by the addresses under which they call each
+// other. The sorted list determines nearly everything: a node's number is its position in the list, and the
+// placement of keys is a function of the number. The only missing part is the cluster's id, which the first
+// node of the list, the founder, chooses at random.
 //
-//	all       call everyone on the list, again and again, and introduce
-//	          themselves: list, shards, hot keys
-//	founder   when everyone has answered and agrees: draws the id, writes it
-//	          to its catalog, and from then on tells it
-//	others    when the founder tells the id: write it to their catalogs
+//	all       call every node of the list repeatedly and introduce themselves:
+//	          list, number of shards, hot keys
+//	founder   when all have responded and agree: choose the id, save it to the
+//	          catalog, and include it in introductions from then on
+//	others    when an introduction of the founder has the id: save it
 //
-// A node serves nothing before the id is in its catalog. The founder writes it
-// before it tells it, so no two ids are ever told; whoever crashes on the way
-// asks again. Since a node calls and is called, a difference between two
-// lists, counts of shards or lists of hot keys is found by both; each ends with
-// an error that names both nodes.
+// A node serves nothing before the id is in its catalog. The founder saves it before sending it, so no two
+// ids are ever sent; a node that crashes in between calls again. Since each node calls and is called, both
+// nodes detect different lists, numbers of shards or hot keys; each ends with an error that names both.
 //
 // # Afterwards
 //
-// The catalog decides, and the flags of the first meeting count no more. A
-// node that starts calls all members it knows, until each has answered once,
-// and tells them where it can be called now. With its address goes the number
-// of times it has changed, so that what is newer wins wherever news from two
-// sides meet, and every introduction carries the whole table, so that two nodes
-// that moved at once find each other through a third. The addresses of --join
-// help: they are called too while someone is missing.
+// The catalog is authoritative, and the flags of the first meeting are ignored. A node that starts calls
+// all known members until each has responded once, and sends its current address. Each address has a count
+// of its changes, so that the newest one wins. Every introduction contains all addresses, so two members
+// that have both moved find each other through a third. The addresses of --join are called too while a
+// member is missing.
 //
-// # What is refused
+// # What is rejected
 //
-//   - A node of another cluster, by whoever is asked. A node that is told with
-//     --join to call a foreign one ends.
-//   - A member with an empty store of which others know that it once had one:
-//     what it held is lost, and to let it in again would hide that.
-//   - A member whose store was set back to an older copy: each store gets a random
-//     mark when a node begins to serve on it and every ten minutes, and the others
-//     remember the last one they were told (Past). A node calls them all before it
-//     serves, and they tell what they remember.
-//   - Two processes on copies of one store: when one learns that "it" runs
-//     elsewhere, it ends.
-//   - Nodes that speak another version of the messages between nodes.
+//  1. A node of another cluster. A node that calls one because of its own --join list ends.
+//  2. A member with an empty store, if another node knows that it had one: its data is lost, and accepting
+//     it would hide that.
+//  3. A member with an older copy of its store. Each store gets a random stamp when a node starts to serve
+//     on it and every ten minutes, and the other members remember the last one (Past). A node calls all
+//     members before it serves, and their responses contain what they remember.
+//  4. Two processes on copies of one store: a process that learns that its node also runs at another
+//     address ends.
+//  5. Nodes with another version of the peer protocol.
 //
-// # How it is built
+// # Structure
 //
-// Machine is pure: introductions and answers go in, and Effects come out that
-// say what to make durable before anything else is told. Shell does what it
-// says: it calls, is called, and saves.
+// Machine is deterministic: its inputs are introductions and responses, its outputs are Effects, which
+// state what must be durable before anything is sent. Shell executes them: it calls, is called, and saves.
 package membership

@@ -15,17 +15,17 @@ import (
 
 var abc = []string{"a:1", "b:1", "c:1"}
 
-// node is a machine with its catalog, which outlives it.
+// node is a machine with its catalog, which survives restarts.
 type node struct {
 	cfg     membership.Config
 	machine *membership.Machine
 	catalog *membership.Saved
-	// moved and notes are what the effects said.
+	// moved and notes are collected from the effects.
 	moved map[kv.NodeID]string
 	notes []string
 }
 
-// world is a set of nodes that call each other without any network.
+// world is a set of nodes that call each other without a network.
 type world struct {
 	t     testing.TB
 	nodes map[string]*node
@@ -40,12 +40,12 @@ func (w *world) mark() uint64 {
 
 func newWorld(t testing.TB) *world { return &world{t: t, nodes: map[string]*node{}} }
 
-// start runs a node with an empty catalog.
+// start starts a node with an empty catalog.
 func (w *world) start(addr string, list ...string) *node {
 	return w.run(&node{cfg: membership.Config{Address: addr, List: list, Shards: 9}})
 }
 
-// run starts n anew from its catalog.
+// run restarts n from its catalog.
 func (w *world) run(n *node) *node {
 	w.ids++
 	n.cfg.NewID, n.cfg.NewMark = fmt.Sprintf("id%d", w.ids), w.mark
@@ -75,7 +75,7 @@ func (n *node) do(eff membership.Effects) {
 	}
 }
 
-// call has n ask the node at addr, if one is there.
+// call lets n call the node at addr, if it is running.
 func (w *world) call(n *node, addr string) {
 	if o := w.nodes[addr]; o != nil && n.machine.Err() == nil {
 		resp, eff := o.machine.Asked(&peerpb.MeetRequest{Caller: n.machine.Introduction()})
@@ -84,8 +84,7 @@ func (w *world) call(n *node, addr string) {
 	}
 }
 
-// round has everyone call whom it wants to. For who has just started it is the look
-// before it serves.
+// round lets every node call all its targets. For a node that has just started this is its first round.
 func (w *world) round() {
 	var order []string
 	for a := range w.nodes {
@@ -123,22 +122,23 @@ func formed(t testing.TB) (w *world, a, b, c *node) {
 		require.NoError(t, n.machine.Err())
 		require.True(t, n.machine.Formed())
 		require.EqualValues(t, i+1, n.catalog.Node)
-		require.Empty(t, n.machine.Ask(), "all is known")
+		require.Empty(t, n.machine.Ask(), "all members have responded")
 	}
 	require.Equal(t, a.cluster(), b.cluster())
 	require.Equal(t, a.cluster(), c.cluster())
 	return w, a, b, c
 }
 
-func TestAClusterOfOneIsFormedAtOnce(t *testing.T) {
+func TestClusterOfOneFormsAtOnce(t *testing.T) {
 	n := newWorld(t).start("a:1", "a:1")
 	require.True(t, n.machine.Formed())
 	require.Equal(t, membership.Saved{Cluster: "id1", Node: 1, List: []string{"a:1"}, Shards: 9,
-		Members: []membership.Member{{Node: 1, Address: "a:1", Seen: true}}, Past: membership.Past{Marked: 1, Marks: []uint64{1}}}, *n.catalog)
+		Members: []membership.Member{{Node: 1, Address: "a:1", Seen: true}}, Past: membership.Past{Marked: 1,
+			Marks: []uint64{1}}}, *n.catalog)
 	require.Empty(t, n.machine.Ask())
 }
 
-func TestNobodyServesBeforeAllHaveMet(t *testing.T) {
+func TestClusterFormsWhenAllHaveMet(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.start("a:1", abc...), w.start("b:1", abc...)
 	w.rounds(5)
@@ -147,32 +147,32 @@ func TestNobodyServesBeforeAllHaveMet(t *testing.T) {
 	require.Equal(t, []string{"b:1", "c:1"}, a.machine.Ask())
 	c := w.start("c:1", abc...)
 	w.rounds(3)
-	require.Equal(t, "id1", a.cluster(), "the first of the list draws the id")
+	require.Equal(t, "id1", a.cluster(), "the first node of the list chooses the id")
 	require.Equal(t, "id1", b.cluster())
 	require.Equal(t, "id1", c.cluster())
 }
 
-func TestTheIDIsSavedBeforeItIsTold(t *testing.T) {
+func TestClusterIDIsSavedBeforeItIsSent(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.start("a:1", "a:1", "b:1"), w.start("b:1", "a:1", "b:1")
 	resp, _ := b.machine.Asked(&peerpb.MeetRequest{Caller: a.machine.Introduction()})
 	eff := a.machine.Answered("b:1", resp)
 	require.NotNil(t, eff.Save)
 	require.Equal(t, "id1", eff.Save.Cluster)
-	// It crashes before that is durable: nobody has heard of id1.
+	// It crashes before id1 is durable: no node has received id1.
 	a = w.run(&node{cfg: a.cfg})
 	w.rounds(3)
 	require.Equal(t, "id3", a.cluster())
 	require.Equal(t, "id3", b.cluster())
 }
 
-func TestAMemberThatCrashedBeforeItSavedAsksAgain(t *testing.T) {
+func TestMemberThatCrashedBeforeSavingCallsAgain(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.start("a:1", "a:1", "b:1"), w.start("b:1", "a:1", "b:1")
 	w.call(a, "b:1")
 	require.True(t, a.machine.Formed())
 	w.stop(b)
-	// The answer with the id was lost with b.
+	// The response with the id is lost because b crashes.
 	resp, eff := a.machine.Asked(&peerpb.MeetRequest{Caller: b.machine.Introduction()})
 	a.do(eff)
 	require.Empty(t, resp.Refusal)
@@ -181,10 +181,10 @@ func TestAMemberThatCrashedBeforeItSavedAsksAgain(t *testing.T) {
 	require.Equal(t, a.cluster(), b.cluster())
 }
 
-func TestDifferencesAreFoundByBothAndNameBoth(t *testing.T) {
+func TestBothNodesReportDifferentFlags(t *testing.T) {
 	for name, c := range map[string]struct {
-		bend func(*membership.Config)
-		want []string
+		change func(*membership.Config)
+		want   []string
 	}{
 		"the lists differ": {func(c *membership.Config) { c.List = []string{"a:1", "b:1", "c:1"} },
 			[]string{"a:1 lists the members [a:1 b:1]", "b:1 lists", "the same --join"}},
@@ -201,7 +201,7 @@ func TestDifferencesAreFoundByBothAndNameBoth(t *testing.T) {
 				cfg := membership.Config{Address: "a:1", List: []string{"a:1", "b:1"}, Shards: 9, HotKeys: [][]byte{[]byte("k")}}
 				other := cfg
 				other.Address = "b:1"
-				c.bend(&other)
+				c.change(&other)
 				a, b := w.run(&node{cfg: cfg}), w.run(&node{cfg: other})
 				w.call(w.nodes[caller], map[string]string{"a:1": "b:1", "b:1": "a:1"}[caller])
 				for _, n := range []*node{a, b} {
@@ -218,7 +218,7 @@ func TestDifferencesAreFoundByBothAndNameBoth(t *testing.T) {
 	}
 }
 
-func TestAStrangerEndsOnlyItself(t *testing.T) {
+func TestUnlistedNodeEndsOnlyItself(t *testing.T) {
 	w := newWorld(t)
 	a := w.start("a:1", "a:1", "b:1")
 	x := w.start("x:1", "a:1", "x:1")
@@ -229,7 +229,7 @@ func TestAStrangerEndsOnlyItself(t *testing.T) {
 	require.Len(t, a.notes, 1)
 }
 
-func TestAnAddressThatLeadsToAnotherNode(t *testing.T) {
+func TestAddressOfAnotherNodeIsDetected(t *testing.T) {
 	w := newWorld(t)
 	a := w.start("a:1", abc...)
 	c := w.start("c:1", abc...)
@@ -238,7 +238,7 @@ func TestAnAddressThatLeadsToAnotherNode(t *testing.T) {
 	require.ErrorContains(t, a.machine.Err(), "called b:1, which reports the address c:1")
 }
 
-func TestOtherVersionsAreRefused(t *testing.T) {
+func TestOtherVersionIsRejected(t *testing.T) {
 	w := newWorld(t)
 	a := w.start("a:1", "a:1", "b:1")
 	b := w.start("b:1", "a:1", "b:1")
@@ -253,10 +253,9 @@ func TestOtherVersionsAreRefused(t *testing.T) {
 	}()}).Err)
 }
 
-// TestMeetingUnderFire lets nodes call each other in random order, loses
-// answers, and restarts nodes from what they had saved. There is never more
-// than one id, and when the fire ends all are members.
-func TestMeetingUnderFire(t *testing.T) {
+// Nodes call each other in random order, responses are lost, and nodes restart from their catalogs. There
+// is never more than one id, and when the faults end all are members.
+func TestMeetingSurvivesFaults(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		w := newWorld(t)
@@ -275,11 +274,11 @@ func TestMeetingUnderFire(t *testing.T) {
 				w.run(n)
 				continue
 			}
-			ask := n.machine.Ask()
-			if len(ask) == 0 {
+			targets := n.machine.Ask()
+			if len(targets) == 0 {
 				continue
 			}
-			o := w.nodes[ask[rnd.IntN(len(ask))]]
+			o := w.nodes[targets[rnd.IntN(len(targets))]]
 			resp, eff := o.machine.Asked(&peerpb.MeetRequest{Caller: n.machine.Introduction()})
 			o.do(eff)
 			if rnd.IntN(4) > 0 {

@@ -7,22 +7,26 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 )
 
-// Past is what a node's store has been through: it gets a mark whenever a node begins
-// to serve on it, and from time to time while one does. A store that was set back to
-// an older copy of itself has other marks than its node told the other members.
+// Past is the history of a node's store. The store gets a stamp when a node starts to serve on it, and
+// periodically while it does. An older copy of a store lacks stamps that its node has already sent to other
+// members:
+//
+//	store at node 2    stamps 1 2 3 ── copy ── 4 5
+//	node 1 remembers   stamp 5 of node 2
+//	copy is started    stamps 1 2 3: stamp 5 is missing, so the copy is rejected
 type Past struct {
-	// Marked counts the marks.
+	// Marked is the number of stamps.
 	Marked uint64
-	// Marks are the last of them, MaxMarks at most, the newest last. They are random.
+	// Marks are the last stamps, at most MaxMarks, newest last. They are random numbers.
 	Marks []uint64
 }
 
-// MaxMarks bounds how many marks are kept. A copy that gets more than that while it
-// meets nobody who knows better is not found out later.
+// MaxMarks bounds the stored stamps. A copy that gets more stamps than that before it meets a member with
+// newer knowledge is not detected.
 const MaxMarks = 64
 
-// whole reports whether a node can have saved it.
-func (p *Past) whole() bool {
+// isValid reports whether the history is consistent.
+func (p *Past) isValid() bool {
 	return len(p.Marks) <= MaxMarks && uint64(len(p.Marks)) <= p.Marked && (p.Marked == 0) == (len(p.Marks) == 0)
 }
 
@@ -34,20 +38,20 @@ func (p *Past) add(mark uint64) {
 	}
 }
 
-// has reports whether the n-th mark, from 1, may be the given one: it is, or that was
-// too long ago to tell. There is nothing to know of the 0th.
-func (p *Past) has(n, mark uint64) bool {
+// mayHave reports whether the n-th stamp, from 1, may be the given one: it is, or it is no longer stored.
+// For n = 0 nothing is known.
+func (p *Past) mayHave(n, mark uint64) bool {
 	switch {
 	case n == 0:
 		return true
 	case n > p.Marked:
 		return false
 	}
-	back := p.Marked - n
-	return back >= uint64(len(p.Marks)) || p.Marks[len(p.Marks)-1-int(back)] == mark
+	age := p.Marked - n
+	return age >= uint64(len(p.Marks)) || p.Marks[len(p.Marks)-1-int(age)] == mark
 }
 
-// last is the newest mark, 0 if there is none.
+// last is the newest stamp, 0 if there is none.
 func (p *Past) last() uint64 {
 	if len(p.Marks) == 0 {
 		return 0
@@ -55,23 +59,23 @@ func (p *Past) last() uint64 {
 	return p.Marks[len(p.Marks)-1]
 }
 
-// Looked is told when the node has called all members once, and must be before it
-// serves. If one that answered has told a mark that the node's store does not have,
-// the node has ended (Err). Else the store gets a new one, and everyone is to hear of it.
+// Looked is called when the node has called all members once, before it serves. If a response contained a
+// stamp that the node's store does not have, the node has ended (Err). Otherwise the store gets a new
+// stamp, which is sent to all members.
 func (m *Machine) Looked() Effects {
-	if m.looked || !m.Formed() || m.failed != nil {
+	if m.firstRoundDone || !m.Formed() || m.failure != nil {
 		return Effects{}
 	}
-	m.looked = true
+	m.firstRoundDone = true
 	next := m.Mark()
 	m.Marked(next)
 	return Effects{Save: next}
 }
 
-// Mark gives what is to be saved so that the store has a new mark, and then to be told
-// to Marked; nil if the store is to have none now.
+// Mark returns a state with a new stamp, to be saved and then passed to Marked; nil if the store gets none
+// now.
 func (m *Machine) Mark() *Saved {
-	if !m.looked || m.failed != nil {
+	if !m.firstRoundDone || m.failure != nil {
 		return nil
 	}
 	next := m.saved.clone()
@@ -79,42 +83,42 @@ func (m *Machine) Mark() *Saved {
 	return next
 }
 
-// Marked says that the mark is durable. Everyone is to hear of it.
+// Marked applies a durable stamp, and makes the node call all members again to send it.
 func (m *Machine) Marked(saved *Saved) {
 	m.saved.Past = saved.clone().Past
 	clear(m.answered)
 }
 
-// setBack reports that a member knows a mark of this node's store that it does not have.
-func (m *Machine) setBack(in *peerpb.Introduction) error {
+// checkOwnStamp returns an error if a member knows a stamp of this node that its store does not have.
+func (m *Machine) checkOwnStamp(in *peerpb.Introduction) error {
 	for _, o := range in.Members {
-		if o.Node == m.saved.Node && !m.saved.Past.has(o.Marked, o.Mark) {
-			return olderCopy(m.saved.Node, m.cfg.Address, in.Address)
+		if o.Node == m.saved.Node && !m.saved.Past.mayHave(o.Marked, o.Mark) {
+			return olderCopyError(m.saved.Node, m.cfg.Address, in.Address)
 		}
 	}
 	return nil
 }
 
-// hearPast takes over which mark the introduced node's store has, and reports that as
-// news; or that it does not have one that it once had.
-func (m *Machine) hearPast(in *peerpb.Introduction) (news bool, err error) {
+// applyStamps records the newest stamp of the introduced node, and reports whether it is new; or returns an
+// error if its store lacks a known one.
+func (m *Machine) applyStamps(in *peerpb.Introduction) (changed bool, err error) {
 	if in.Node < 1 || int(in.Node) > len(m.saved.Members) || in.Node == m.saved.Node {
 		return false, nil
 	}
 	theirs := Past{Marked: in.Marked, Marks: in.Marks}
 	known := &m.saved.Members[in.Node-1]
 	switch {
-	case !theirs.whole():
+	case !theirs.isValid():
 		return false, invalid("", "%s reports %d store stamps but lists %d", in.Address, in.Marked, len(in.Marks))
-	case !theirs.has(known.Marked, known.Mark):
-		return false, olderCopy(in.Node, in.Address, m.cfg.Address)
+	case !theirs.mayHave(known.Marked, known.Mark):
+		return false, olderCopyError(in.Node, in.Address, m.cfg.Address)
 	}
-	news = theirs.Marked != known.Marked
+	changed = theirs.Marked != known.Marked
 	known.Marked, known.Mark = theirs.Marked, theirs.last()
-	return news, nil
+	return changed, nil
 }
 
-func olderCopy(id kv.NodeID, addr, witness string) error {
+func olderCopyError(id kv.NodeID, addr, witness string) error {
 	return invalid("start the node on its latest directory and remove the copy; if that directory is lost, "+
 		"later acknowledged commits are lost: restore a backup into a new cluster",
 		"%s is node %v, and its store is an older copy: %s has seen a later state of it", addr, id, witness)

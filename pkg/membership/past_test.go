@@ -11,23 +11,23 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 )
 
-// copyOf is a node whose catalog is a copy of what n has now, and is its own.
+// copyOf makes a node whose catalog is a copy of n's current one.
 func copyOf(n *node) *node {
 	return &node{cfg: n.cfg, catalog: ptr(n.machine.Saved())}
 }
 
-// mark gives the store of a running node another mark.
+// mark gives the store of a running node another stamp.
 func (n *node) mark() {
 	next := n.machine.Mark()
 	n.catalog = next
 	n.machine.Marked(next)
 }
 
-func TestAnOlderCopyIsFoundOut(t *testing.T) {
-	for name, live := range map[string]func(*world, *node){
-		"of a store that was started again": func(w *world, b *node) { w.restart(b, b.cfg.Address, b.cfg.List...); w.rounds(2) },
-		"of a store that was used since":    func(w *world, b *node) { b.mark(); w.round() },
-		"of long ago": func(w *world, b *node) {
+func TestOlderCopyOfStoreIsDetected(t *testing.T) {
+	for name, use := range map[string]func(*world, *node){
+		"of a store that was restarted":  func(w *world, b *node) { w.restart(b, b.cfg.Address, b.cfg.List...); w.rounds(2) },
+		"of a store that was used since": func(w *world, b *node) { b.mark(); w.round() },
+		"with more than MaxMarks stamps since": func(w *world, b *node) {
 			for range 3 * membership.MaxMarks {
 				b.mark()
 				w.round()
@@ -38,7 +38,7 @@ func TestAnOlderCopyIsFoundOut(t *testing.T) {
 			t.Run(name+", called by "+caller, func(t *testing.T) {
 				w, a, b, _ := formed(t)
 				old := copyOf(b)
-				live(w, b)
+				use(w, b)
 				w.stop(b)
 				w.run(old)
 				was := old.machine.Saved()
@@ -49,10 +49,10 @@ func TestAnOlderCopyIsFoundOut(t *testing.T) {
 				require.ErrorContains(t, old.machine.Err(), "b:1 is node n2, and its store is an older copy: a:1 has seen")
 				require.Equal(t, kv.KindInvalid, kv.KindOf(old.machine.Err()))
 				require.Zero(t, old.machine.Looked())
-				require.Equal(t, was, old.machine.Saved(), "it has no mark of its own, however often it is started")
+				require.Equal(t, was, old.machine.Saved(), "it has no stamp of its own")
 				require.NoError(t, a.machine.Err())
 
-				// The store that it was copied from is none.
+				// The original store is accepted.
 				w.stop(old)
 				w.restart(b, "b:1", "b:1")
 				w.rounds(2)
@@ -65,9 +65,9 @@ func TestAnOlderCopyIsFoundOut(t *testing.T) {
 	}
 }
 
-// A copy that was started when nobody was there who knew better has marks of its own,
-// as many as the store that it is a copy of.
-func TestACopyThatWentItsOwnWayIsFoundOut(t *testing.T) {
+// A copy that was started without other members has stamps of its own, possibly as many as the original
+// store.
+func TestDivergedCopyOfStoreIsDetected(t *testing.T) {
 	for _, extra := range []int{-1, 0, 1, membership.MaxMarks - 2} {
 		w, a, b, c := formed(t)
 		old := copyOf(b)
@@ -79,7 +79,7 @@ func TestACopyThatWentItsOwnWayIsFoundOut(t *testing.T) {
 		w.stop(b)
 		w.stop(c)
 		w.run(old)
-		w.round() // alone
+		w.round() // without other members
 		for range 2 + extra {
 			old.mark()
 		}
@@ -91,7 +91,7 @@ func TestACopyThatWentItsOwnWayIsFoundOut(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatWasOvertakenIsNoCopy(t *testing.T) {
+func TestDelayedResponseIsNotAnOlderCopy(t *testing.T) {
 	w, a, b, _ := formed(t)
 	before := b.machine.Introduction()
 	b.mark()
@@ -102,7 +102,7 @@ func TestAnAnswerThatWasOvertakenIsNoCopy(t *testing.T) {
 	require.NoError(t, a.machine.Err())
 }
 
-func TestMarksThatCannotBeAreRefused(t *testing.T) {
+func TestInvalidStampsAreRejected(t *testing.T) {
 	_, a, b, _ := formed(t)
 	before := a.machine.Saved()
 	in := b.machine.Introduction()
@@ -113,12 +113,11 @@ func TestMarksThatCannotBeAreRefused(t *testing.T) {
 	require.Equal(t, before, a.machine.Saved())
 }
 
-// TestCopiesUnderFire restarts nodes at random, on their newest store or on some older
-// copy of it, cuts them off from each other, and loses answers. Nobody who was started
-// on the newest ends; a copy ends when it is called by one who has heard the node since
-// it was made, and its store is then as it was when it was started.
-func TestCopiesUnderFire(t *testing.T) {
-	refused, ran := 0, 0
+// Nodes restart at random on their newest store or on an older copy, calls are omitted, and responses are
+// lost. A node on its newest store never ends. A copy ends when it is called by a member that has received
+// a later stamp, and its store is then unchanged.
+func TestOlderCopiesAreDetectedUnderFaults(t *testing.T) {
+	rejected, accepted := 0, 0
 	for seed := range uint64(400) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		w, a, b, c := formed(t)
@@ -153,18 +152,18 @@ func TestCopiesUnderFire(t *testing.T) {
 			continue
 		}
 		old := copies[i][rnd.IntN(len(copies[i]))]
-		judge := all[(i+1)%3]
-		told := judge.machine.Saved().Members[i]
-		known := old.Past.Marked < told.Marked
+		witness := all[(i+1)%3]
+		known := witness.machine.Saved().Members[i]
+		outdated := old.Past.Marked < known.Marked
 		n := w.run(&node{cfg: all[i].cfg, catalog: old})
-		w.call(judge, n.cfg.Address)
-		require.Equal(t, known, n.machine.Err() != nil, "seed %d: %v told %v", seed, old.Past, told)
-		if known {
-			refused++
+		w.call(witness, n.cfg.Address)
+		require.Equal(t, outdated, n.machine.Err() != nil, "seed %d: %v, known %v", seed, old.Past, known)
+		if outdated {
+			rejected++
 		} else {
-			ran++
+			accepted++
 		}
 	}
-	require.Greater(t, refused, 50)
-	require.Greater(t, ran, 20)
+	require.Greater(t, rejected, 50)
+	require.Greater(t, accepted, 20)
 }

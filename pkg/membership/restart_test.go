@@ -10,28 +10,28 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 )
 
-// restart starts a node from its catalog, at another address if one is given.
+// restart starts a node from its catalog at an address.
 func (w *world) restart(n *node, addr string, list ...string) *node {
 	w.stop(n)
 	n.cfg.Address, n.cfg.List = addr, list
 	return w.run(n)
 }
 
-func TestAMemberSkipsTheMeeting(t *testing.T) {
+func TestMemberStartsWithoutMeeting(t *testing.T) {
 	w, a, b, c := formed(t)
 	w.stop(b)
 	w.stop(c)
 	before := a.cluster()
 	w.restart(a, "a:1", "a:1")
-	require.True(t, a.machine.Formed(), "alone, and without the list")
+	require.True(t, a.machine.Formed(), "without other members and without the list")
 	require.Equal(t, before, a.cluster())
 	require.Equal(t, []string{"b:1", "c:1"}, a.machine.Ask())
 }
 
-func TestAMovedMemberIsFound(t *testing.T) {
+func TestNewAddressOfMemberIsLearned(t *testing.T) {
 	w, a, b, c := formed(t)
 	w.restart(b, "b:2", "b:2")
-	require.Equal(t, "b:2", b.catalog.Members[1].Address, "saved before it is told")
+	require.Equal(t, "b:2", b.catalog.Members[1].Address, "saved before it is sent")
 	w.rounds(2)
 	require.Equal(t, map[kv.NodeID]string{2: "b:2"}, a.moved)
 	require.Equal(t, "b:2", a.catalog.Members[1].Address)
@@ -39,7 +39,7 @@ func TestAMovedMemberIsFound(t *testing.T) {
 	require.Empty(t, b.machine.Ask())
 }
 
-func TestTwoThatMovedAtOnceFindEachOtherThroughAThird(t *testing.T) {
+func TestTwoMovedMembersFindEachOtherThroughThird(t *testing.T) {
 	w, a, b, _ := formed(t)
 	w.stop(a)
 	w.restart(b, "b:2", "b:2")
@@ -51,7 +51,7 @@ func TestTwoThatMovedAtOnceFindEachOtherThroughAThird(t *testing.T) {
 	require.Empty(t, b.machine.Ask())
 }
 
-func TestAllMovedAndJoinHelps(t *testing.T) {
+func TestJoinListReconnectsMovedMembers(t *testing.T) {
 	w, a, b, c := formed(t)
 	w.stop(b)
 	w.stop(c)
@@ -68,7 +68,7 @@ func TestAllMovedAndJoinHelps(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-func TestOldNewsDoesNotReplaceNew(t *testing.T) {
+func TestOldAddressDoesNotReplaceNew(t *testing.T) {
 	w, a, b, c := formed(t)
 	w.stop(c)
 	w.restart(b, "b:2", "b:2")
@@ -76,14 +76,14 @@ func TestOldNewsDoesNotReplaceNew(t *testing.T) {
 	w.restart(b, "b:3", "b:3")
 	w.round()
 	require.Equal(t, "b:3", a.catalog.Members[1].Address)
-	// c has slept through both moves and still says b:1.
+	// c was down during both moves and still has b:1.
 	w.restart(c, "c:1", "c:1")
 	w.rounds(2)
 	require.Equal(t, "b:3", a.catalog.Members[1].Address)
 	require.Equal(t, "b:3", c.catalog.Members[1].Address)
 }
 
-func TestAMemberThatComesBackEmptyIsRefused(t *testing.T) {
+func TestMemberWithEmptyStoreIsRejected(t *testing.T) {
 	for _, lost := range []string{"a:1", "b:1"} {
 		w, _, _, _ := formed(t)
 		n := w.start(lost, abc...)
@@ -94,28 +94,27 @@ func TestAMemberThatComesBackEmptyIsRefused(t *testing.T) {
 	}
 }
 
-// A member that was heard on a stream between nodes has the cluster in its
-// catalog, although it has not called anyone since.
-func TestAMemberThatWasHeardMayNotComeBackEmpty(t *testing.T) {
-	for _, heard := range []bool{false, true} {
+// A member that has opened a stream has the cluster in its catalog, although it has not called since.
+func TestConnectedMemberWithEmptyStoreIsRejected(t *testing.T) {
+	for _, connected := range []bool{false, true} {
 		w := newWorld(t)
 		a, b := w.start("a:1", "a:1", "b:1"), w.start("b:1", "a:1", "b:1")
 		w.call(a, "b:1")
-		w.call(b, "a:1") // b learns the id, and tells nobody that it has it
+		w.call(b, "a:1") // b saves the id, and does not call restarted
 		require.True(t, b.machine.Formed())
 		require.False(t, a.machine.Saved().Members[1].Seen)
-		if heard {
+		if connected {
 			a.do(a.machine.Heard(2))
 			require.True(t, a.catalog.Members[1].Seen)
 		}
 		w.stop(b)
-		again := w.start("b:1", "a:1", "b:1")
+		restarted := w.start("b:1", "a:1", "b:1")
 		w.rounds(2)
-		require.Equal(t, heard, again.machine.Err() != nil)
+		require.Equal(t, connected, restarted.machine.Err() != nil)
 	}
 }
 
-func TestForeignNodesAreRefused(t *testing.T) {
+func TestNodeOfOtherClusterIsRejected(t *testing.T) {
 	w, a, _, _ := formed(t)
 	x, y := w.start("x:1", "x:1", "y:1"), w.start("y:1", "x:1", "y:1")
 	w.rounds(3)
@@ -129,18 +128,18 @@ func TestForeignNodesAreRefused(t *testing.T) {
 	require.NoError(t, a.machine.Err())
 	require.NotEmpty(t, a.notes)
 
-	// Where a member was last, a node of another cluster may be by now.
+	// The last known address of a member may belong to a node of another cluster now.
 	w, a, b, _ := formed(t)
 	w.stop(b)
 	b2 := w.start("b:1", "b:1")
 	w.restart(a, "a:1", "a:1")
 	w.call(a, "b:1")
-	require.NoError(t, a.machine.Err(), "nobody told it to call there")
+	require.NoError(t, a.machine.Err(), "the address is not from its flags")
 	require.NotEmpty(t, a.notes)
 	require.NotEqual(t, a.cluster(), b2.cluster())
 }
 
-func TestFlagsOfAnotherNodeAreRefused(t *testing.T) {
+func TestFlagsOfAnotherNodeAreRejected(t *testing.T) {
 	_, _, b, _ := formed(t)
 	for want, cfg := range map[string]membership.Config{
 		"a:1 is the address of node n1":                  {Address: "a:1", List: abc},
@@ -153,39 +152,39 @@ func TestFlagsOfAnotherNodeAreRefused(t *testing.T) {
 	}
 }
 
-func TestANewNodeCannotJoinAFormedCluster(t *testing.T) {
+func TestNewNodeCannotJoinFormedCluster(t *testing.T) {
 	w, _, _, _ := formed(t)
 	d := w.start("d:1", "a:1", "b:1", "c:1", "d:1")
 	w.call(d, "b:1")
 	require.ErrorContains(t, d.machine.Err(), "b:1 lists the members [a:1 b:1 c:1], and d:1 lists [a:1 b:1 c:1 d:1]")
 }
 
-func TestTwoOnCopiesOfAStore(t *testing.T) {
+func TestSecondProcessOnCopiedStoreIsDetected(t *testing.T) {
 	w, a, b, _ := formed(t)
-	twin := &node{cfg: b.cfg, catalog: ptr(b.machine.Saved())}
-	twin.cfg.Address, twin.cfg.List = "b:9", []string{"b:9"}
-	w.run(twin)
+	second := &node{cfg: b.cfg, catalog: ptr(b.machine.Saved())}
+	second.cfg.Address, second.cfg.List = "b:9", []string{"b:9"}
+	w.run(second)
 	w.rounds(2)
 	require.Equal(t, "b:9", a.moved[2])
-	// The first one hears of it when it is called, or calls.
-	w.call(twin, "b:1")
+	// The first process learns of the second when it is called or calls.
+	w.call(second, "b:1")
 	w.call(a, "b:1")
 	require.ErrorContains(t, b.machine.Err(), "node n2 also runs at b:9")
 }
 
-func TestWhatCannotBeSavedIsRefused(t *testing.T) {
+func TestInvalidSavedMembershipIsRejected(t *testing.T) {
 	_, a, _, _ := formed(t)
-	for name, bend := range map[string]func(*membership.Saved){
-		"no cluster":     func(s *membership.Saved) { s.Cluster = "" },
-		"no such node":   func(s *membership.Saved) { s.Node = 4 },
-		"a member lost":  func(s *membership.Saved) { s.Members = s.Members[:2] },
-		"no address":     func(s *membership.Saved) { s.Members[1].Address = "" },
-		"members mixed":  func(s *membership.Saved) { s.Members[0], s.Members[1] = s.Members[1], s.Members[0] },
-		"without shards": func(s *membership.Saved) { s.Shards = 0 },
-		"marks too many": func(s *membership.Saved) { s.Past.Marked = 0 },
+	for name, change := range map[string]func(*membership.Saved){
+		"no cluster":      func(s *membership.Saved) { s.Cluster = "" },
+		"no such node":    func(s *membership.Saved) { s.Node = 4 },
+		"a member lost":   func(s *membership.Saved) { s.Members = s.Members[:2] },
+		"no address":      func(s *membership.Saved) { s.Members[1].Address = "" },
+		"members mixed":   func(s *membership.Saved) { s.Members[0], s.Members[1] = s.Members[1], s.Members[0] },
+		"without shards":  func(s *membership.Saved) { s.Shards = 0 },
+		"too many stamps": func(s *membership.Saved) { s.Past.Marked = 0 },
 	} {
 		s := a.machine.Saved()
-		bend(&s)
+		change(&s)
 		_, _, err := membership.NewMachine(a.cfg, &s)
 		require.Equal(t, kv.KindCorrupt, kv.KindOf(err), name)
 	}
@@ -195,33 +194,34 @@ func TestConfigIsChecked(t *testing.T) {
 	good := membership.Config{Address: "a:1", List: abc, Shards: 9, NewID: "x", NewMark: func() uint64 { return 1 }}
 	_, _, err := membership.NewMachine(good, nil)
 	require.NoError(t, err)
-	for name, bend := range map[string]func(*membership.Config){
-		"no address":    func(c *membership.Config) { c.Address = "" },
-		"not listed":    func(c *membership.Config) { c.Address = "d:1" },
-		"not sorted":    func(c *membership.Config) { c.List = []string{"b:1", "a:1"} },
-		"twice":         func(c *membership.Config) { c.List = []string{"a:1", "a:1"} },
-		"no shards":     func(c *membership.Config) { c.Shards = 0 },
-		"many shards":   func(c *membership.Config) { c.Shards = kv.MaxShards + 1 },
-		"a key of none": func(c *membership.Config) { c.HotKeys = [][]byte{{}} },
-		"no marks":      func(c *membership.Config) { c.NewMark = nil },
+	for name, change := range map[string]func(*membership.Config){
+		"no address":   func(c *membership.Config) { c.Address = "" },
+		"not listed":   func(c *membership.Config) { c.Address = "d:1" },
+		"not sorted":   func(c *membership.Config) { c.List = []string{"b:1", "a:1"} },
+		"twice":        func(c *membership.Config) { c.List = []string{"a:1", "a:1"} },
+		"no shards":    func(c *membership.Config) { c.Shards = 0 },
+		"many shards":  func(c *membership.Config) { c.Shards = kv.MaxShards + 1 },
+		"an empty key": func(c *membership.Config) { c.HotKeys = [][]byte{{}} },
+		"no stamps":    func(c *membership.Config) { c.NewMark = nil },
 	} {
 		c := good
-		bend(&c)
+		change(&c)
 		_, _, err := membership.NewMachine(c, nil)
 		want := kv.KindInvalid
-		if name == "no marks" {
+		if name == "no stamps" {
 			want = kv.KindInternal
 		}
 		require.Equal(t, want, kv.KindOf(err), "%s: %v", name, err)
 	}
 }
 
-func TestGarbageFromAPeerIsHarmless(t *testing.T) {
+func TestInvalidMembersOfPeerAreIgnored(t *testing.T) {
 	_, a, _, _ := formed(t)
 	in := a.machine.Introduction()
 	in.Node = 77
 	in.Address = "z:1"
-	in.Members = []peerpb.Member{{Node: 0, Address: "z:1", Moves: 9}, {Node: 99, Address: "z:1", Moves: 9}, {Node: 2, Moves: 9}}
+	in.Members = []peerpb.Member{{Node: 0, Address: "z:1", Moves: 9}, {Node: 99, Address: "z:1", Moves: 9},
+		{Node: 2, Moves: 9}}
 	_, eff := a.machine.Asked(&peerpb.MeetRequest{Caller: in})
 	require.NoError(t, eff.Err)
 	require.Nil(t, eff.Save)

@@ -9,22 +9,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 )
 
-// Config is what a node was told by its flags.
+// Config are the flags of a node.
 type Config struct {
-	// Address is where others call this node, normalised.
+	// Address is where other nodes call this one, normalized.
 	Address string
-	// List is the sorted list of first members, Address among them (see
-	// JoinList). To a node that is a member already, they are addresses to
-	// try.
+	// List is the sorted list of initial members including Address (see JoinList). For an existing member it
+	// is a list of addresses to try.
 	List []string
-	// Shards is how many shards the cluster is to have, the hot one included.
+	// Shards is the number of shards of a new cluster, including the hot shard.
 	Shards int
-	// HotKeys are the keys that are on the hot shard from the start.
+	// HotKeys are the keys placed on the hot shard when the cluster is formed.
 	HotKeys [][]byte
-	// NewID is the id for the cluster if this node founds it. The default is
-	// random.
+	// NewID is the id of the cluster if this node is the founder. The default is random.
 	NewID string
-	// NewMark gives the numbers of marks, none of them 0. The default is random.
+	// NewMark returns stamps, none of them 0. The default is random.
 	NewMark func() uint64
 }
 
@@ -32,8 +30,10 @@ func (c Config) check() error {
 	switch {
 	case c.Address == "":
 		return kv.Errorf(kv.KindInvalid, "a node needs an address")
-	case !slices.IsSorted(c.List) || !slices.Contains(c.List, c.Address) || len(slices.Compact(slices.Clone(c.List))) != len(c.List):
-		return kv.Errorf(kv.KindInvalid, "the list of members %v is unsorted, or does not contain %s exactly once", c.List, c.Address)
+	case !slices.IsSorted(c.List) || !slices.Contains(c.List, c.Address) ||
+		len(slices.Compact(slices.Clone(c.List))) != len(c.List):
+		return kv.Errorf(kv.KindInvalid, "the list of members %v is unsorted, or does not contain %s exactly once", c.List,
+			c.Address)
 	case len(c.List) > kv.MaxNodes:
 		return kv.Errorf(kv.KindInvalid, "a cluster has at most %d members; the list has %d", kv.MaxNodes, len(c.List))
 	case c.Shards < 1 || c.Shards > kv.MaxShards:
@@ -51,42 +51,40 @@ func (c Config) check() error {
 	return nil
 }
 
-// Saved is what a node's catalog keeps: who it is, and what its cluster is.
-// Only Members and Past change.
+// Saved is the content of a node's catalog: its identity and that of its cluster. Only Members and Past
+// change.
 type Saved struct {
 	// Cluster is the cluster's id.
 	Cluster string
 	// Node is this node's number, from 1.
 	Node kv.NodeID
-	// List is the sorted list of first members, by their first addresses.
+	// List is the sorted list of initial members, by their first addresses.
 	List []string
-	// Shards and HotKeys are those that the cluster was formed with; HotKeys
-	// are sorted.
+	// Shards and HotKeys are those with which the cluster was formed; HotKeys are sorted.
 	Shards  int
 	HotKeys [][]byte
-	// Members has one element for each member, in the order of numbers.
+	// Members are in the order of their numbers.
 	Members []Member
-	// Past is what the node's own store has been through.
+	// Past is the history of the node's own store.
 	Past Past
 }
 
-// Member is what a node knows of a member.
+// Member is a node's knowledge of a member.
 type Member struct {
 	Node kv.NodeID
 	// Address is where to call it.
 	Address string
 	// Moves counts the changes of its address.
 	Moves uint64
-	// Seen says that the member was heard to have the cluster in its
-	// catalog; so it must never come back with an empty one.
+	// Seen: the member has the cluster in its catalog, so it must never start with an empty store.
 	Seen bool
-	// Marked and Wound are the last mark that it told itself, as in Past; 0 if it told
-	// none. Of this node they are not kept here.
+	// Marked and Mark are the number and value of its last stamp, as in Past; 0 if unknown. They are not used
+	// for the node itself.
 	Marked uint64
 	Mark   uint64
 }
 
-// Found gives what the node at self saves when the cluster is formed.
+// Found returns what the node at self saves when the cluster is formed.
 func Found(cluster, self string, list []string, shards int, hotKeys [][]byte) Saved {
 	s := Saved{Cluster: cluster, List: slices.Clone(list), Shards: shards, HotKeys: sortedKeys(hotKeys)}
 	for i, a := range list {
@@ -99,14 +97,14 @@ func Found(cluster, self string, list []string, shards int, hotKeys [][]byte) Sa
 	return s
 }
 
-// Check reports what cannot have been saved by a node.
+// Check returns an error if the state is inconsistent.
 func (s *Saved) Check() error {
 	bad := s.Cluster == "" || s.Node < 1 || int(s.Node) > len(s.Members) ||
 		len(s.List) != len(s.Members) || s.Shards < 1
 	for i, m := range s.Members {
 		bad = bad || m.Node != kv.NodeID(i+1) || m.Address == ""
 	}
-	if bad || !s.Past.whole() {
+	if bad || !s.Past.isValid() {
 		e := kv.Errorf(kv.KindCorrupt, "the membership in the catalog is incomplete: %+v", *s)
 		e.Hint = "restore a backup; use a copy of the node's directory only if it was made after the node last stopped"
 		return e
@@ -114,7 +112,7 @@ func (s *Saved) Check() error {
 	return nil
 }
 
-// Addresses gives where each member is called, this node included.
+// Addresses returns the address of each member, including this node.
 func (s *Saved) Addresses() map[kv.NodeID]string {
 	out := map[kv.NodeID]string{}
 	for _, m := range s.Members {
@@ -135,8 +133,8 @@ func sortedKeys(keys [][]byte) [][]byte {
 	return slices.CompactFunc(out, bytes.Equal)
 }
 
-// difference says how two nodes' ideas of their cluster differ, naming both;
-// nil if they do not.
+// difference returns an error that describes how the flags of two nodes differ, naming both; nil if they
+// agree.
 func difference(a, b *peerpb.Introduction) error {
 	if a.Version != b.Version {
 		return invalid("run the same release on all nodes",

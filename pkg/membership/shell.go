@@ -15,46 +15,46 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 )
 
-// Store keeps what a node is; the node's catalog is one.
+// Store stores the membership; the node's catalog implements it.
 type Store interface {
-	// LoadMembership gives what was saved last, nil if nothing was.
+	// LoadMembership returns the last saved state, nil if there is none.
 	LoadMembership() (*Saved, error)
 	// SaveMembership makes s durable before it returns.
 	SaveMembership(s *Saved) error
 }
 
-// AskFunc calls the node at addr. Ask is the real one.
+// AskFunc calls the node at addr; Ask is the implementation.
 type AskFunc func(ctx context.Context, addr string, req *peerpb.MeetRequest) (*peerpb.MeetResponse, error)
 
-// Options are a shell's. Config and Store are needed.
+// Options are the parameters of a shell. Config and Store are required.
 type Options struct {
 	Config
 	Store Store
-	// Ask calls a node. Default Ask.
+	// Ask calls a node. Default: Ask.
 	Ask AskFunc
-	// OnMoved is told of peers whose address changed, after the cluster was
-	// formed. It must not call the shell. Default none.
+	// OnMoved is called when the address of a peer has changed after the cluster was formed. It must not call
+	// the shell. Default: none.
 	OnMoved func(kv.NodeID, string)
-	// Log gets a line for everything worth one. Default none.
+	// Log receives events. Default: none.
 	Log *slog.Logger
-	// EveryMin and EveryMax bound the time between two rounds of calls; it
-	// doubles with each round. Default 50 ms and 1 s.
+	// EveryMin and EveryMax bound the time between two rounds of calls; it doubles with each round. Default 50
+	// ms and 1 s.
 	EveryMin, EveryMax time.Duration
 	// Timeout bounds a call. Default 2 s.
 	Timeout time.Duration
-	// MarkEvery is how often the node's store gets a new mark. A copy that is put back
-	// is found out if the node has told a mark since it was made. Default ten minutes.
+	// MarkEvery is the period of stamps. An older copy of the store is detected if the node has sent a stamp
+	// since the copy was made. Default ten minutes.
 	MarkEvery time.Duration
 }
 
-// newMark gives a random number that is not 0.
-func newMark() uint64 {
+// newStamp returns a random number that is not 0.
+func newStamp() uint64 {
 	var b [8]byte
 	rand.Read(b[:])
 	return max(1, binary.LittleEndian.Uint64(b[:]))
 }
 
-func (o *Options) fill() {
+func (o *Options) setDefaults() {
 	if o.Ask == nil {
 		o.Ask = Ask
 	}
@@ -79,7 +79,7 @@ func (o *Options) fill() {
 		o.NewID = hex.EncodeToString(b[:])
 	}
 	if o.NewMark == nil {
-		o.NewMark = newMark
+		o.NewMark = newStamp
 	}
 	if o.MarkEvery <= 0 {
 		o.MarkEvery = 10 * time.Minute
@@ -90,23 +90,21 @@ func (o *Options) fill() {
 type Shell struct {
 	opts   Options
 	cancel context.CancelFunc
-	// formed and failed are closed when it happens; looked when all members have been
-	// called once; done when the calling has ended for good.
-	formed, looked, failed, done chan struct{}
+	// formed and failed are closed when that happens; firstRoundDone when all members have been called once;
+	// done when the calls have ended.
+	formed, firstRoundDone, failed, done chan struct{}
 
 	mu      sync.Mutex
 	machine *Machine
-	// notes are the log lines that were written last, by whom they are about,
-	// so that none is written every round.
+	// notes are the last log entries by subject, so that the same entry is not repeated in every round.
 	notes map[string]string
-	// broken: something could not be saved, so nothing may be told any more.
-	broken error
+	// saveErr: the state could not be saved, so nothing may be sent any more.
+	saveErr error
 }
 
-// Start loads what the store has and begins to call. Meet must be served from
-// then on.
+// Start loads the state from the store and starts to call. The Peer service must serve Meet from then on.
 func Start(o Options) (*Shell, error) {
-	o.fill()
+	o.setDefaults()
 	saved, err := o.Store.LoadMembership()
 	if err != nil {
 		return nil, err
@@ -117,11 +115,12 @@ func Start(o Options) (*Shell, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Shell{opts: o, cancel: cancel, machine: m, notes: map[string]string{},
-		formed: make(chan struct{}), looked: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{})}
+		formed: make(chan struct{}), firstRoundDone: make(chan struct{}), failed: make(chan struct{}),
+		done: make(chan struct{})}
 	if saved != nil {
 		close(s.formed)
 	}
-	if err := s.do("", eff); err != nil {
+	if err := s.apply("", eff); err != nil {
 		cancel()
 		return nil, err
 	}
@@ -129,37 +128,35 @@ func Start(o Options) (*Shell, error) {
 	return s, nil
 }
 
-// Meet answers another node; it is what the Peer service is given.
+// Meet handles the call of another node; the Peer service calls it.
 func (s *Shell) Meet(_ context.Context, req *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.broken != nil {
-		return nil, s.broken
+	if s.saveErr != nil {
+		return nil, s.saveErr
 	}
 	resp, eff := s.machine.Asked(req)
-	s.do(req.Caller.Address, eff)
-	if s.broken != nil {
-		return nil, s.broken
+	s.apply(req.Caller.Address, eff)
+	if s.saveErr != nil {
+		return nil, s.saveErr
 	}
 	return resp, nil
 }
 
-// Heard says that a member has shown that it has the cluster in its catalog,
-// so that it must never come back without: it took part in the cluster's
-// traffic.
+// Heard records that a member has the cluster in its catalog, since it takes part in the cluster's traffic.
+// It must therefore never start without.
 func (s *Shell) Heard(n kv.NodeID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.broken == nil {
-		s.do(n.String(), s.machine.Heard(n))
+	if s.saveErr == nil {
+		s.apply(n.String(), s.machine.Heard(n))
 	}
 }
 
-// Wait returns when the cluster is formed, this node's place in it is durable, and no
-// member that answers at once knows a later state of the node's store; or says why
-// that cannot be.
+// Wait returns when the cluster is formed, this node's identity is durable, and no member that responds in
+// time knows a later state of the node's store; or with the reason why that is impossible.
 func (s *Shell) Wait(ctx context.Context) (Saved, error) {
-	for _, c := range []chan struct{}{s.formed, s.looked} {
+	for _, c := range []chan struct{}{s.formed, s.firstRoundDone} {
 		select {
 		case <-c:
 		case <-s.failed:
@@ -173,46 +170,44 @@ func (s *Shell) Wait(ctx context.Context) (Saved, error) {
 		return s.Saved(), nil
 	}
 	select {
-	case <-s.failed: // the others have been told
+	case <-s.failed: // the other members have been informed
 	case <-s.done:
 	case <-ctx.Done():
 	}
 	return Saved{}, err
 }
 
-// Failed is closed when the node must end; Err says why.
+// Failed is closed when the node must end; Err is the reason.
 func (s *Shell) Failed() <-chan struct{} { return s.failed }
 
-// Err is why the node must end, nil if it need not.
+// Err is why the node must end, nil if there is no reason.
 func (s *Shell) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.machine.Err()
 }
 
-// Saved gives what is known of the cluster now; it is zero before Wait
-// returned.
+// Saved returns the current state; it is zero before Wait has returned.
 func (s *Shell) Saved() Saved {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.machine.Saved()
 }
 
-// Close ends the calling.
+// Close stops calling.
 func (s *Shell) Close() {
 	s.cancel()
 	<-s.done
 }
 
-// do carries effects out. The lock is held, so that what is told next, here or
-// to a caller, comes after what had to be durable.
-func (s *Shell) do(about string, eff Effects) error {
+// apply executes effects. The caller holds the lock, so that later messages follow what had to be durable.
+func (s *Shell) apply(about string, eff Effects) error {
 	if eff.Save != nil {
 		if err := s.opts.Store.SaveMembership(eff.Save); err != nil {
-			s.broken = fmt.Errorf("membership: cannot save: %w", err)
-			return s.machine.fail(s.broken).Err
+			s.saveErr = fmt.Errorf("membership: cannot save: %w", err)
+			return s.machine.fail(s.saveErr).Err
 		}
-		s.announce(eff.Save)
+		s.closeFormed(eff.Save)
 	}
 	if eff.Try != nil {
 		if err := s.opts.Store.SaveMembership(eff.Try); err != nil {
@@ -228,25 +223,25 @@ func (s *Shell) do(about string, eff Effects) error {
 			clear(s.notes)
 		}
 		s.notes[about] = eff.Note.Error()
-		s.opts.Log.Log(context.Background(), levelOf(eff.Note), "membership exchange failed", "address", about, "error", eff.Note)
+		s.opts.Log.Log(context.Background(), noteLevel(eff.Note), "membership exchange failed", "address", about, "error",
+			eff.Note)
 	}
 	return eff.Err
 }
 
-// levelOf is the level of a note. A member that does not respond may not have been started yet.
-func levelOf(note error) slog.Level {
+// noteLevel is the log level of a note. A member that does not respond may not have been started yet.
+func noteLevel(note error) slog.Level {
 	if kv.KindOf(note) == kv.KindUnavailable {
 		return slog.LevelInfo
 	}
 	return slog.LevelWarn
 }
 
-// maxNotes bounds what is remembered of log lines; callers choose about whom
-// they are. Somewhat arbitrary.
+// maxNotes bounds the remembered log entries; callers determine their subjects.
 const maxNotes = 4 * kv.MaxNodes
 
-// announce closes formed, once.
-func (s *Shell) announce(saved *Saved) {
+// closeFormed closes formed once.
+func (s *Shell) closeFormed(saved *Saved) {
 	select {
 	case <-s.formed:
 	default:
@@ -255,22 +250,21 @@ func (s *Shell) announce(saved *Saved) {
 	}
 }
 
-// run calls whom the machine wants to be called, until all have answered, or
-// the node must end. It looks again from time to time, for the machine may
-// have been told of a reason to end.
+// run calls the members that the machine returns until all have responded or the node must end. It checks
+// periodically, since an incoming call may be a reason to end.
 func (s *Shell) run(ctx context.Context) {
 	defer close(s.done)
 	every := s.opts.EveryMin
-	s.round(ctx, min(lookFor, s.opts.Timeout))
-	s.look()
+	s.callAll(ctx, min(firstRoundTimeout, s.opts.Timeout))
+	s.finishFirstRound()
 	marks := time.NewTicker(s.opts.MarkEvery)
 	defer marks.Stop()
 	for {
-		s.round(ctx, s.opts.Timeout)
+		s.callAll(ctx, s.opts.Timeout)
 		if s.Err() != nil {
-			// One more round, so that everyone this node disagrees with
-			// hears it from us: whoever ends first takes the answers with it.
-			s.round(ctx, s.opts.Timeout)
+			// One more round, so that this node informs every member with different flags: once one of them ends, it
+			// does not respond any more.
+			s.callAll(ctx, s.opts.Timeout)
 			close(s.failed)
 			return
 		}
@@ -280,7 +274,7 @@ func (s *Shell) run(ctx context.Context) {
 			t.Stop()
 			return
 		case <-marks.C:
-			s.mark()
+			s.stampStore()
 		case <-t.C:
 		}
 		t.Stop()
@@ -288,28 +282,27 @@ func (s *Shell) run(ctx context.Context) {
 	}
 }
 
-// lookFor bounds how long a node that was a member before waits for the others'
-// answers before it serves: whoever can be reached answers much sooner, and whoever
-// cannot is not waited for. Somewhat arbitrary.
-const lookFor = 500 * time.Millisecond
+// firstRoundTimeout bounds how long an existing member waits for responses before it serves. Reachable
+// members respond much sooner; a member that is down must not delay the start.
+const firstRoundTimeout = 500 * time.Millisecond
 
-// look says that the look is over.
-func (s *Shell) look() {
+// finishFirstRound ends the first round.
+func (s *Shell) finishFirstRound() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.broken == nil {
-		s.do("", s.machine.Looked())
+	if s.saveErr == nil {
+		s.apply("", s.machine.Looked())
 	}
-	close(s.looked)
+	close(s.firstRoundDone)
 }
 
-// mark gives the store a new mark. It is told only when it is durable: if it cannot be,
-// as on a full disk, the next one may.
-func (s *Shell) mark() {
+// stampStore gives the store a new stamp. It is sent only when it is durable. If it cannot be saved, for
+// example on a full disk, the next one may be.
+func (s *Shell) stampStore() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := s.machine.Mark()
-	if s.broken != nil || next == nil {
+	if s.saveErr != nil || next == nil {
 		return
 	}
 	if err := s.opts.Store.SaveMembership(next); err != nil {
@@ -319,20 +312,20 @@ func (s *Shell) mark() {
 	s.machine.Marked(next)
 }
 
-// round calls everyone once, at the same time.
-func (s *Shell) round(ctx context.Context, timeout time.Duration) {
+// callAll calls all targets concurrently.
+func (s *Shell) callAll(ctx context.Context, timeout time.Duration) {
 	s.mu.Lock()
-	if s.broken != nil {
+	if s.saveErr != nil {
 		s.mu.Unlock()
 		return
 	}
-	whom := s.machine.Ask()
+	targets := s.machine.Ask()
 	req := &peerpb.MeetRequest{Caller: s.machine.Introduction()}
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var calls sync.WaitGroup
-	for _, addr := range whom {
+	for _, addr := range targets {
 		calls.Go(func() { s.call(ctx, addr, req) })
 	}
 	calls.Wait()
@@ -346,9 +339,9 @@ func (s *Shell) call(ctx context.Context, addr string, req *peerpb.MeetRequest) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		s.do(addr, Effects{Note: err})
+		s.apply(addr, Effects{Note: err})
 		return
 	}
 	delete(s.notes, addr)
-	s.do(addr, s.machine.Answered(addr, resp))
+	s.apply(addr, s.machine.Answered(addr, resp))
 }

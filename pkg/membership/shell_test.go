@@ -111,7 +111,7 @@ func TestThreeProcessesMeetRestartAndMove(t *testing.T) {
 			short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 			_, err := peers[0].Wait(short)
 			cancel()
-			require.ErrorIs(t, err, context.DeadlineExceeded, "two of three have met")
+			require.ErrorIs(t, err, context.DeadlineExceeded, "only two of three have met")
 		}
 	}
 	var all []membership.Saved
@@ -123,8 +123,8 @@ func TestThreeProcessesMeetRestartAndMove(t *testing.T) {
 	}
 	require.Equal(t, all[0].Cluster, all[1].Cluster)
 	require.Equal(t, all[0].Cluster, all[2].Cluster)
-	require.Len(t, all[0].Cluster, 16, "drawn at random")
-	everybodySeen := func(i int) bool {
+	require.Len(t, all[0].Cluster, 16, "a random id")
+	allSeen := func(i int) bool {
 		for _, m := range peers[i].Saved().Members {
 			if !m.Seen {
 				return false
@@ -133,10 +133,10 @@ func TestThreeProcessesMeetRestartAndMove(t *testing.T) {
 		return true
 	}
 	for i := range peers {
-		require.Eventually(t, func() bool { return everybodySeen(i) }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return allSeen(i) }, 20*time.Second, time.Millisecond)
 	}
 
-	// The third goes, and comes back elsewhere; the others learn of it.
+	// The third node restarts at another address, which the others learn.
 	peers[2].stop()
 	moved, at := listen(t, 1)
 	peers[2] = startPeer(t, moved[0], membership.Options{Store: stores[2],
@@ -152,7 +152,7 @@ func TestThreeProcessesMeetRestartAndMove(t *testing.T) {
 	}
 }
 
-func TestBothProcessesSayHowTheyDiffer(t *testing.T) {
+func TestBothProcessesReportDifferentFlags(t *testing.T) {
 	ls, addrs := listen(t, 3)
 	ls[2].Close()
 	a := startPeer(t, ls[0], options(t, addrs))
@@ -170,7 +170,7 @@ func TestBothProcessesSayHowTheyDiffer(t *testing.T) {
 	b.stop()
 }
 
-func TestOnMovedIsTold(t *testing.T) {
+func TestOnMovedIsCalled(t *testing.T) {
 	saved := membership.Found("c", "a:1", []string{"a:1", "b:1"}, 9, nil)
 	moved := map[kv.NodeID]string{}
 	var log bytes.Buffer
@@ -180,7 +180,7 @@ func TestOnMovedIsTold(t *testing.T) {
 		OnMoved: func(id kv.NodeID, addr string) { moved[id] = addr },
 		Log:     slog.New(slog.NewTextHandler(&log, nil)),
 		Ask: func(context.Context, string, *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
-			return nil, errors.New("nobody there")
+			return nil, errors.New("no node at this address")
 		},
 	})
 	require.NoError(t, err)
@@ -194,36 +194,36 @@ func TestOnMovedIsTold(t *testing.T) {
 	require.Contains(t, log.String(), "member address changed")
 }
 
-func TestNothingIsToldThatCouldNotBeSaved(t *testing.T) {
-	broken := errors.New("the disk is full")
-	var told []string
+func TestUnsavedStateIsNotSent(t *testing.T) {
+	errFull := errors.New("the disk is full")
+	var sent []string
 	var mu sync.Mutex
 	list := []string{"a:1", "b:1"}
 	b := peerpb.Introduction{Version: peerpb.Version, Address: "b:1", List: list, Shards: 9}
 	s, err := membership.Start(membership.Options{
 		Config: membership.Config{Address: "a:1", List: list, Shards: 9, NewID: "x"},
-		Store:  &catalog{fail: broken},
+		Store:  &catalog{fail: errFull},
 		Ask: func(_ context.Context, addr string, req *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, req.Caller.Cluster)
+			sent = append(sent, req.Caller.Cluster)
 			return &peerpb.MeetResponse{Called: b}, nil
 		},
 	})
 	require.NoError(t, err)
 	_, err = s.Wait(soon(t))
-	require.ErrorIs(t, err, broken)
+	require.ErrorIs(t, err, errFull)
 	_, err = s.Meet(context.Background(), &peerpb.MeetRequest{Caller: b})
-	require.ErrorIs(t, err, broken)
+	require.ErrorIs(t, err, errFull)
 	s.Close()
-	require.Equal(t, []string{""}, told)
+	require.Equal(t, []string{""}, sent)
 
-	_, err = membership.Start(membership.Options{Store: &catalog{fail: broken},
+	_, err = membership.Start(membership.Options{Store: &catalog{fail: errFull},
 		Config: membership.Config{Address: "a:1", List: []string{"a:1"}, Shards: 9}})
-	require.ErrorIs(t, err, broken, "a cluster of one")
+	require.ErrorIs(t, err, errFull, "a cluster of one")
 }
 
-func TestAskFailsWithTheAddress(t *testing.T) {
+func TestCallErrorNamesAddress(t *testing.T) {
 	ls, addrs := listen(t, 1)
 	ls[0].Close()
 	_, err := membership.Ask(soon(t), addrs[0], &peerpb.MeetRequest{})
@@ -231,7 +231,7 @@ func TestAskFailsWithTheAddress(t *testing.T) {
 	require.ErrorContains(t, err, "connection refused")
 }
 
-// full has the disk be full, or not any more.
+// full makes saving fail with an error, or succeed again.
 func (c *catalog) full(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -244,9 +244,9 @@ func (c *catalog) marked() uint64 {
 	return c.saved.Past.Marked
 }
 
-// A store gets marks while a node runs on it, and the other members hear of each. A
-// copy of what it was is refused before anything waits for it.
-func TestAStoreThatIsSetBackIsFoundOut(t *testing.T) {
+// A store gets stamps while a node runs on it, and the other members receive them. An older copy is
+// rejected at its start.
+func TestOlderCopyOfStoreIsDetectedByProcesses(t *testing.T) {
 	ls, addrs := listen(t, 3)
 	var peers []*peer
 	var stores []*catalog
@@ -261,9 +261,9 @@ func TestAStoreThatIsSetBackIsFoundOut(t *testing.T) {
 		require.NoError(t, err)
 	}
 	older := ptr(peers[2].Saved())
-	told := func(i int) uint64 { return peers[i].Saved().Members[older.Node-1].Marked }
+	known := func(i int) uint64 { return peers[i].Saved().Members[older.Node-1].Marked }
 	for i := range 2 {
-		require.Eventually(t, func() bool { return told(i) > older.Past.Marked }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return known(i) > older.Past.Marked }, 20*time.Second, time.Millisecond)
 	}
 	peers[2].stop()
 
@@ -276,7 +276,7 @@ func TestAStoreThatIsSetBackIsFoundOut(t *testing.T) {
 	require.ErrorContains(t, err, "its store is an older copy")
 	copied.stop()
 
-	// The disk is full for a while: no marks, but nobody ends.
+	// While the disk is full there are no stamps, but no node ends.
 	for i := range 2 {
 		require.NoError(t, peers[i].Err())
 		stores[i].full(errors.New("the disk is full"))
@@ -289,7 +289,8 @@ func TestAStoreThatIsSetBackIsFoundOut(t *testing.T) {
 	_, err = peers[2].Wait(soon(t))
 	require.NoError(t, err)
 	since := stores[2].marked()
-	require.Eventually(t, func() bool { return told(0) > since+2 && told(1) > since+2 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return known(0) > since+2 && known(1) > since+2 }, 20*time.Second,
+		time.Millisecond)
 	require.Equal(t, had, stores[0].marked())
 	for i := range 2 {
 		require.NoError(t, peers[i].Err())

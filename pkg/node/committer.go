@@ -8,24 +8,24 @@ import (
 	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
 )
 
-// committer appends what the shards want written, one batch for all shards
-// that have something at the moment.
+// committer appends the entries of all shards. While one batch is appended the next one accumulates.
 type committer struct {
 	n        *Node
 	releaser *releaser
 
-	mu     sync.Mutex
-	gather groupcommit.Gather
-	closed bool
-	signal chan struct{}
-	wg     sync.WaitGroup
+	mu      sync.Mutex
+	pending groupcommit.Gather
+	closed  bool
+	signal  chan struct{}
+	wg      sync.WaitGroup
 
-	// appending is held by whoever appends.
+	// appending is held by the goroutine that appends.
 	appending sync.Mutex
 }
 
 func newCommitter(n *Node) *committer {
-	return &committer{n: n, releaser: newReleaser(n), signal: make(chan struct{}, 1), gather: groupcommit.Gather{Mutants: n.opt.Shard.Mutants}}
+	return &committer{n: n, releaser: newReleaser(n), signal: make(chan struct{}, 1),
+		pending: groupcommit.Gather{Mutants: n.opt.Shard.Mutants}}
 }
 
 func (c *committer) start() {
@@ -34,15 +34,15 @@ func (c *committer) start() {
 	go c.appendLoop()
 }
 
-// submit hands a step on; commit or commitNow is to follow. Steps of one
-// shard keep their order.
+// submit adds a step to the next batch. The caller then calls commit or commitNow. Steps of one shard keep
+// their order.
 func (c *committer) submit(s *groupcommit.Step) {
 	c.mu.Lock()
-	c.gather.Submit(s)
+	c.pending.Submit(s)
 	c.mu.Unlock()
 }
 
-// commit has what was submitted appended soon.
+// commit requests an append by the committer's goroutine.
 func (c *committer) commit() {
 	select {
 	case c.signal <- struct{}{}:
@@ -50,17 +50,17 @@ func (c *committer) commit() {
 	}
 }
 
-// commitNow appends what was submitted, if nobody else is at it.
+// commitNow appends the batch on the calling goroutine, unless another one is appending.
 func (c *committer) commitNow() {
 	if !c.appending.TryLock() {
 		c.commit()
 		return
 	}
-	c.take()
+	c.appendPending()
 	c.appending.Unlock()
 }
 
-// close ends the committer when everything submitted has been released.
+// close stops the committer after all submitted steps are released.
 func (c *committer) close() {
 	c.mu.Lock()
 	c.closed = true
@@ -73,12 +73,11 @@ func (c *committer) close() {
 func (c *committer) appendLoop() {
 	defer c.wg.Done()
 	for range c.signal {
-		// The first of several shards that end a step wakes the committer. To
-		// let the others end theirs makes larger batches; a lone one loses
-		// nothing.
+		// The first of several shards that complete a step wakes the committer. Yielding lets the others complete
+		// theirs, which makes batches larger; a single shard loses nothing.
 		runtime.Gosched()
 		c.appending.Lock()
-		closed := c.take()
+		closed := c.appendPending()
 		c.appending.Unlock()
 		if closed {
 			return
@@ -86,11 +85,11 @@ func (c *committer) appendLoop() {
 	}
 }
 
-// take appends what was submitted, and reports whether it is the last.
-// Whoever calls it holds appending.
-func (c *committer) take() (closed bool) {
+// appendPending appends the accumulated batch, and reports whether the committer is closed. The caller
+// holds appending.
+func (c *committer) appendPending() (closed bool) {
 	c.mu.Lock()
-	batch := c.gather.Take()
+	batch := c.pending.Take()
 	closed = c.closed
 	c.mu.Unlock()
 	if len(batch.Steps) > 0 {
@@ -100,8 +99,8 @@ func (c *committer) take() (closed bool) {
 	return closed
 }
 
-// append appends the entries of some steps, starts their reads, and has their
-// messages wait.
+// append appends the entries of a batch, starts its store reads, and registers its messages with the
+// releaser.
 func (c *committer) append(batch groupcommit.Batch) {
 	since := c.n.opt.Clock.Now()
 	groups := batch.Groups()
@@ -126,9 +125,9 @@ func (c *committer) append(batch groupcommit.Batch) {
 		}
 	}
 	for _, s := range batch.Steps {
-		free(s)
+		recycle(s)
 	}
-	// What leaves now is of earlier steps than what waits, so it leaves first.
+	// The messages that leave now are of earlier steps than those that wait.
 	if len(now) > 0 {
 		c.releaser.send(now)
 	}

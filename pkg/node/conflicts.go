@@ -13,66 +13,67 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// conflicts finds the counters of who waits for whom. What a receipt says is put
-// into words once for each kind of conflict; from then on that is a look into a
-// map that does not change: when there is a new kind, there is a new map.
-type conflicts struct {
-	known atomic.Pointer[map[conflict]*metrics.Contention]
-	mu    sync.Mutex // for whoever replaces known
+// contentionCounters are the metrics of waits and aborts by the two conflicting operations. The labels of a
+// kind of conflict are made once. After that, a lookup reads an immutable map without a lock; a new kind
+// replaces the map.
+type contentionCounters struct {
+	known atomic.Pointer[map[conflictKind]*metrics.Contention]
+	mu    sync.Mutex // held while known is replaced
 }
 
-// conflict is what the words of a receipt depend on.
-type conflict struct {
+// conflictKind is the part of a receipt that determines the labels.
+type conflictKind struct {
 	activity.Pair
 	cause msg.Cause
 }
 
-// maxConflicts bounds the kinds that are known. Modes and methods come from
-// other nodes' messages, so that their number is not ours to say.
-const maxConflicts = 1024
+// maxConflictKinds bounds the kinds. Modes and methods arrive in other nodes' messages, so this node does
+// not control their number.
+const maxConflictKinds = 1024
 
-func (c *conflicts) of(m *metrics.Node, r *msg.Receipt) *metrics.Contention {
-	k := conflict{activity.PairOf(r), r.Cause}
+func (c *contentionCounters) counter(m *metrics.Node, r *msg.Receipt) *metrics.Contention {
+	k := conflictKind{activity.PairOf(r), r.Cause}
 	known := c.known.Load()
 	if known != nil {
 		if h := (*known)[k]; h != nil {
 			return h
 		}
 	}
-	return c.learn(m, k)
+	return c.addKind(m, k)
 }
 
-func (c *conflicts) learn(m *metrics.Node, k conflict) *metrics.Contention {
+func (c *contentionCounters) addKind(m *metrics.Node, k conflictKind) *metrics.Contention {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	next := map[conflict]*metrics.Contention{}
+	next := map[conflictKind]*metrics.Contention{}
 	if known := c.known.Load(); known != nil {
-		if len(*known) >= maxConflicts {
+		if len(*known) >= maxConflictKinds {
 			return m.Contention(metrics.OtherConflicts)
 		}
 		next = maps.Clone(*known)
 	}
-	h := m.Contention(k.words())
+	h := m.Contention(k.labels())
 	next[k] = h
 	c.known.Store(&next)
 	return h
 }
 
-// words are what the labels say: "get and put", "add on a set".
-func (k *conflict) words() metrics.Conflict {
-	return metrics.Conflict{Operation: noun(k.Methods, k.Mode), Holder: noun(k.HolderMethods, k.HolderMode), Cause: strings.ToLower(strings.TrimPrefix(k.cause.String(), "Cause"))}
+// labels describe the two operations: "get and put", "add on a set".
+func (k *conflictKind) labels() metrics.Conflict {
+	return metrics.Conflict{Operation: describe(k.Methods, k.Mode), Holder: describe(k.HolderMethods, k.HolderMode),
+		Cause: strings.ToLower(strings.TrimPrefix(k.cause.String(), "Cause"))}
 }
 
-func noun(methods uint64, mode uint64) string {
+func describe(methods uint64, mode uint64) string {
 	if methods == 0 && adt.Mode(mode) == adt.ModeNone {
 		return "unknown"
 	}
 	return adt.Methods(methods).Noun(adt.Mode(mode))
 }
 
-// endedBy is what the attempts of a transaction had to give way to. Where that is
-// not known there is at least the cause.
-func endedBy(e *txn.Ended) *msg.Receipt {
+// abortCause returns the conflict that aborted attempts of a transaction. If it is unknown, the receipt has
+// the cause only.
+func abortCause(e *txn.Ended) *msg.Receipt {
 	switch {
 	case e.By != nil:
 		return e.By

@@ -13,7 +13,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// typed is a mode that a method of a data type needs.
+// typed returns a mode of a data type.
 func typed(t *testing.T, name string, kind int, part uint64) adt.Mode {
 	t.Helper()
 	of := adt.Named(name)
@@ -21,29 +21,31 @@ func typed(t *testing.T, name string, kind int, part uint64) adt.Mode {
 	return adt.Mode(kind) | adt.Mode(of.ID)<<8 | adt.Mode(part)<<16
 }
 
-// TestWhoWaitsForWhomIsCounted: by operations in words, whatever part of a value
-// they are about.
-func TestWhoWaitsForWhomIsCounted(t *testing.T) {
+// Conflicts are counted by their two operations, whichever part of a value they concern.
+func TestConflictsAreCountedByOperation(t *testing.T) {
 	m, err := metrics.New(metrics.Options{Node: 1, NoRuntime: true})
 	require.NoError(t, err)
 	o := &observer{m: m}
 	end := func(r msg.Receipt, e txn.Ended) {
 		o.Ended(gateway.OneShot, &gateway.Response{Receipt: r, Ended: e}, time.Second)
 	}
-	put := msg.Receipt{WaitedNanos: 5e8, Cause: msg.CauseLock, Mode: uint64(adt.ModeWrite), Methods: uint64(adt.MethodGet.Set() | adt.MethodPut.Set()),
+	put := msg.Receipt{WaitedNanos: 5e8, Cause: msg.CauseLock, Mode: uint64(adt.ModeWrite),
+		Methods:    uint64(adt.MethodGet.Set() | adt.MethodPut.Set()),
 		HolderMode: uint64(adt.ModeAdd), HolderMethods: uint64(adt.MethodAdd.Set())}
 	end(put, txn.Ended{})
-	end(put, txn.Ended{Count: 3, Reason: msg.ReasonWounded, By: &msg.Receipt{Cause: msg.CauseWound, Mode: uint64(adt.ModeWrite), HolderMode: uint64(adt.ModeRead)}})
+	end(put, txn.Ended{Count: 3, Reason: msg.ReasonWounded, By: &msg.Receipt{Cause: msg.CauseWound,
+		Mode: uint64(adt.ModeWrite), HolderMode: uint64(adt.ModeRead)}})
 	end(msg.Receipt{}, txn.Ended{})
-	// Two parts of a set are one conflict.
+	// Conflicts on different parts of a set are of one kind.
 	for part := range uint64(2) {
-		end(msg.Receipt{WaitedNanos: 1e9, Cause: msg.CauseQueue, Mode: uint64(typed(t, "set", 1, part+1)), Methods: uint64(adt.MethodUpdate.Set()),
+		end(msg.Receipt{WaitedNanos: 1e9, Cause: msg.CauseQueue, Mode: uint64(typed(t, "set", 1, part+1)),
+			Methods:    uint64(adt.MethodUpdate.Set()),
 			HolderMode: uint64(typed(t, "set", 1, part+1)), HolderMethods: uint64(adt.MethodUpdate.Set())}, txn.Ended{})
 	}
-	// It is not known what they gave way to.
+	// The conflicting operation is unknown.
 	end(msg.Receipt{}, txn.Ended{Count: 1, Reason: msg.ReasonWounded})
 	end(msg.Receipt{}, txn.Ended{Count: 2, Reason: msg.ReasonStaleRead})
-	// Nobody is named.
+	// The holder is unknown.
 	end(msg.Receipt{WaitedNanos: 1, Cause: msg.CauseReaders, Mode: uint64(adt.ModeWrite)}, txn.Ended{})
 
 	counts := map[string]float64{}
@@ -70,16 +72,15 @@ func TestWhoWaitsForWhomIsCounted(t *testing.T) {
 	}, counts)
 }
 
-// TestKindsOfConflictsAreBounded: they come from messages.
-func TestKindsOfConflictsAreBounded(t *testing.T) {
+func TestConflictKindsAreBounded(t *testing.T) {
 	m, err := metrics.New(metrics.Options{Node: 1, NoRuntime: true})
 	require.NoError(t, err)
-	var c conflicts
-	for i := range uint64(2 * maxConflicts) {
-		c.of(m, &msg.Receipt{Methods: i}).Waited(1)
+	var c contentionCounters
+	for i := range uint64(2 * maxConflictKinds) {
+		c.counter(m, &msg.Receipt{Methods: i}).Waited(1)
 	}
-	require.Len(t, *c.known.Load(), maxConflicts)
-	require.Same(t, m.Contention(metrics.OtherConflicts), c.of(m, &msg.Receipt{Methods: 1 << 30}))
+	require.Len(t, *c.known.Load(), maxConflictKinds)
+	require.Same(t, m.Contention(metrics.OtherConflicts), c.counter(m, &msg.Receipt{Methods: 1 << 30}))
 	known := &msg.Receipt{Methods: 1}
-	require.Zero(t, testing.AllocsPerRun(100, func() { c.of(m, known).Waited(1) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { c.counter(m, known).Waited(1) }))
 }

@@ -11,73 +11,72 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// spacious is an engine that knows how much room the disk below it has.
-type spacious interface {
+// spaceReporter is an engine that knows the free space of its disk.
+type spaceReporter interface {
 	FreeBytes() (uint64, error)
 }
 
-// frugal is an engine that can give room back sooner than it would by itself: from
-// Sparing(true) on it notes what is deleted, and Reclaim has those parts rewritten
-// without it.
-type frugal interface {
+// spaceReclaimer is an engine that can free the space of deleted data early: after Sparing(true) it records
+// deletions, and Reclaim rewrites those parts without the deleted data.
+type spaceReclaimer interface {
 	Sparing(bool)
 	Reclaim(context.Context) error
 }
 
-// Room is how much room there is for new writes on the disk below the engine.
+// Room is the free disk space of the engine, compared with the reserve.
 type Room struct {
 	Level shard.Disk
-	// Free and Reserve are in bytes; 0 if there is no reserve, and Free is not
-	// looked at.
+	// Free and Reserve are in bytes; 0 if there is no reserve, in which case Free is not measured.
 	Free, Reserve uint64
-	// text says for people why Level is not DiskRoomy.
-	text string
+	// reason explains to users why Level is not DiskRoomy.
+	reason string
 }
 
-// disk is how much room there is for new writes. Only the watcher calls look,
-// after Start has; room may be read by any goroutine.
+// disk monitors the free space. The watcher alone calls check, after Start has called it once; space is
+// safe for concurrent use.
 type disk struct {
-	room atomic.Pointer[Room] // nil before the first look
-	// blind: the last look failed, and that was told.
-	blind bool
-	// reclaiming: a goroutine gives room back; reclaimed is when the last one began.
+	space atomic.Pointer[Room] // nil before the first check
+	// failing: the last check failed, and that was logged.
+	failing bool
+	// reclaiming: a goroutine frees space. reclaimed is when the last one started.
 	reclaiming atomic.Bool
 	reclaimed  time.Time
 }
 
-// watched reports whether there is something to look at.
-func (d *disk) watched(n *Node) bool {
-	_, knows := n.opt.Engine.(spacious)
+// isWatched reports whether the engine reports free space and a reserve is configured.
+func (d *disk) isWatched(n *Node) bool {
+	_, knows := n.opt.Engine.(spaceReporter)
 	return knows && n.opt.DiskReserve > 0
 }
 
-// look compares what is free with the reserve, and has deletions take effect while
-// that is short.
-func (d *disk) look(n *Node) {
-	if !d.watched(n) {
+// check compares the free space with the reserve, and frees the space of deleted data while there is too
+// little.
+func (d *disk) check(n *Node) {
+	if !d.isWatched(n) {
 		return
 	}
-	free, err := n.opt.Engine.(spacious).FreeBytes()
+	free, err := n.opt.Engine.(spaceReporter).FreeBytes()
 	if err != nil {
-		if !d.blind {
+		if !d.failing {
 			n.opt.Log.Warn("free disk space unknown: the last known value is used", "error", err)
 		}
-		d.blind = true
+		d.failing = true
 		return
 	}
-	d.blind = false
+	d.failing = false
 	reserve := uint64(n.opt.DiskReserve)
 	before := n.Room().Level
-	after := levelOf(before, free, reserve)
+	after := nextLevel(before, free, reserve)
 	now := &Room{Level: after, Free: free, Reserve: reserve}
 	if after != shard.DiskRoomy {
-		now.text = fmt.Sprintf("node %v has %s of free disk space; its reserve is %s (--disk-reserve-mb)", n.opt.ID, kv.ShownBytes(free), kv.ShownBytes(reserve))
+		now.reason = fmt.Sprintf("node %v has %s of free disk space; its reserve is %s (--disk-reserve-mb)", n.opt.ID,
+			kv.ShownBytes(free), kv.ShownBytes(reserve))
 	}
-	d.room.Store(now)
+	d.space.Store(now)
 	if after != before {
-		d.tell(n, after, free, reserve)
+		d.logLevel(n, after, free, reserve)
 	}
-	if f, ok := n.opt.Engine.(frugal); ok {
+	if f, ok := n.opt.Engine.(spaceReclaimer); ok {
 		if after != before {
 			f.Sparing(after != shard.DiskRoomy)
 		}
@@ -87,10 +86,10 @@ func (d *disk) look(n *Node) {
 	}
 }
 
-// levelOf is how much room there is now. Below the reserve only deletions are let
-// in, and below half of it nothing is. A mark that was crossed counts until a quarter
-// more is free, lest a disk that is just about full has clients try and fail in turn.
-func levelOf(before shard.Disk, free, reserve uint64) shard.Disk {
+// nextLevel returns the level for an amount of free space. Below the reserve only deletions are accepted,
+// below half of it no writes. To leave a level, a quarter more must be free: without this hysteresis a disk
+// around the threshold would accept and reject writes in turn.
+func nextLevel(before shard.Disk, free, reserve uint64) shard.Disk {
 	low, full := reserve, reserve/2
 	if before >= shard.DiskLow {
 		low += low / 4
@@ -107,39 +106,41 @@ func levelOf(before shard.Disk, free, reserve uint64) shard.Disk {
 	return shard.DiskRoomy
 }
 
-func (d *disk) tell(n *Node, level shard.Disk, free, reserve uint64) {
-	about := []any{"free_bytes", free, "reserve_bytes", reserve}
+func (d *disk) logLevel(n *Node, level shard.Disk, free, reserve uint64) {
+	fields := []any{"free_bytes", free, "reserve_bytes", reserve}
 	switch level {
 	case shard.DiskLow:
-		n.opt.Log.Error("disk space below the reserve: new writes other than deletions are rejected; reads and prepared transactions continue", about...)
+		n.opt.Log.Error("disk space below the reserve: new writes other than deletions are rejected; "+
+			"reads and prepared transactions continue", fields...)
 	case shard.DiskFull:
-		n.opt.Log.Error("disk space below half of the reserve: new writes and deletions are rejected; reads and prepared transactions continue", about...)
+		n.opt.Log.Error("disk space below half of the reserve: new writes and deletions are rejected; "+
+			"reads and prepared transactions continue", fields...)
 	default:
-		n.opt.Log.Info("disk space recovered: new writes are accepted", about...)
+		n.opt.Log.Info("disk space recovered: new writes are accepted", fields...)
 	}
 }
 
-// reclaimEvery is how often what was deleted is looked for. Somewhat arbitrary: often
-// beside the time that people take, and seldom beside that of a compaction.
-const reclaimEvery = 2 * time.Second
+// reclaimInterval is the minimum time between two runs: short for an operator, long for a compaction.
+const reclaimInterval = 2 * time.Second
 
-// reclaim has what was deleted give its room back, one run at a time. By itself the
-// store does so only after much more has been written, which it will not be.
-func (d *disk) reclaim(n *Node, f frugal) {
-	if now := time.Now(); n.life.Err() != nil || now.Sub(d.reclaimed) < reclaimEvery || !d.reclaiming.CompareAndSwap(false, true) {
+// reclaim frees the space of deleted data, one run at a time. On its own, an LSM store does so only after
+// many more writes, which are rejected at this level.
+func (d *disk) reclaim(n *Node, f spaceReclaimer) {
+	if now := time.Now(); n.ctx.Err() != nil || now.Sub(d.reclaimed) < reclaimInterval ||
+		!d.reclaiming.CompareAndSwap(false, true) {
 		return
 	} else {
 		d.reclaimed = now
 	}
 	n.wg.Go(func() {
 		defer d.reclaiming.Store(false)
-		if err := f.Reclaim(n.life); err != nil && !errors.Is(err, context.Canceled) {
+		if err := f.Reclaim(n.ctx); err != nil && !errors.Is(err, context.Canceled) {
 			n.opt.Log.Warn("disk space of deleted data not freed; the node will retry", "error", err)
 		}
 	})
 }
 
-// RefusesWrites says why new writes are refused for want of room; "" if they are not.
+// RefusesWrites returns why new writes are rejected for lack of disk space, "" if they are accepted.
 func (n *Node) RefusesWrites() string {
 	r := n.Room()
 	if r.Level == shard.DiskRoomy {
@@ -149,13 +150,12 @@ func (n *Node) RefusesWrites() string {
 	if r.Level == shard.DiskFull {
 		what = "all writes are rejected"
 	}
-	return what + ": " + r.text
+	return what + ": " + r.reason
 }
 
-// Room tells how much room there is for new writes, as it was at the last look, a
-// quarter of a second ago.
+// Room returns the disk space at the last check, at most 250 ms ago.
 func (n *Node) Room() Room {
-	if r := n.disk.room.Load(); r != nil {
+	if r := n.disk.space.Load(); r != nil {
 		return *r
 	}
 	return Room{}

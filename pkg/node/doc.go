@@ -1,37 +1,40 @@
-// Package node runs a node's shards and its gateway: the boring shell around
-// the machines.
+// Package node runs the shards of a node and its gateway: goroutines, queues, disk and clock around the
+// deterministic state machines.
 //
 //	        inbox           Step            outputs           durable
 //	peers ─────────▶ shard goroutine ───────▶ committer ───────▶ releaser ──▶ peers,
 //	gateway                 ▲                 one batch for      in the        other shards,
-//	readers                 │ cold reads      all shards         order of      the gateway
+//	readers                 │ read results    all shards         order of      the gateway
 //	                        └──────────────── readers ◀──┘       positions
 //
-// A shard's goroutine takes everything that waits in its inbox, calls Step
-// once, and hands the output on. It never waits for the disk. Of what waits,
-// messages that end something go before those that begin something
-// (msg.Envelope.Ends): who begins then meets fewer that are about to go.
+// # Guarantees
 //
-// The committer takes the outputs of all shards that have come meanwhile and
-// appends their entries as one batch of the store: while the disk syncs one
-// batch, the next one gathers. Then the outputs' cold reads go to a pool of
-// readers, which so see what was written before them. Reads of commits and of
-// single rows go before ranges, users take turns, and what a shard does not use any
-// more is dropped (reads.go).
+//  1. No message leaves a shard before everything that the shard had appended by then is durable
+//     (docs/protocol.md, section 2). An output without entries waits for the shard's last entries. Urgent
+//     messages are exempt.
+//  2. A shard's goroutine never waits for the disk. It takes its whole inbox, calls Step, and submits the
+//     output.
+//  3. Messages from one sender to one shard keep their order within a class: messages that end something
+//     precede those that begin something (msg.Envelope.Ends), so new requests meet fewer locks that are
+//     about to be released.
+//  4. A read of the store sees everything that its shard has appended before it. Reads of commits and of
+//     single rows precede ranges, users take turns, and a read whose result is no longer needed is dropped
+//     (reads.go).
+//  5. A new incarnation is durable, in the store and in its copy, before the shard sends its first message.
 //
-// The releaser hears of batches that are durable, in their order, and lets
-// their messages go: nothing leaves a shard before it is durable
-// (docs/protocol.md, section 2). An output without entries waits for the
-// shard's last one that had some.
+// # Group commit
 //
-// What is decided on that way, which messages a step takes, what is appended
-// together and which messages wait for what, is package groupcommit, which the
-// simulation of whole clusters calls too (test/sim).
+// The committer appends the outputs of all shards that have arrived as one batch. While the disk syncs a
+// batch, the next one accumulates. The releaser is notified of durable positions and sends the messages
+// that waited for them, in order. Example: transactions T1 on shard 1 and T2 on shard 2 complete their
+// steps while a sync is running; both are in the next batch, and share its sync.
 //
-// Every change of goroutine costs a transaction that is alone some ten
-// microseconds, and many transactions hardly anything. So while a gateway has
-// one transaction alone, the goroutine that brings it runs the shard's step
-// and appends, unless others are at it.
+// The decisions (which messages a step takes, what is appended together, which message waits for which
+// position) are in package groupcommit, which the cluster simulation calls too (test/sim).
 //
-// Within the node messages are passed as values.
+// A handover to another goroutine costs about ten microseconds. That is negligible under load, but not for
+// a single transaction. So while a gateway has only one transaction, its goroutine runs the shard's step
+// and the append itself, unless another goroutine is doing so.
+//
+// Within the node, messages are passed as values.
 package node

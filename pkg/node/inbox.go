@@ -8,7 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
 )
 
-// inbox is a shard's queue, filled by many goroutines and emptied by one.
+// inbox is a shard's queue with many senders and one receiver.
 type inbox struct {
 	mu     sync.Mutex
 	q      groupcommit.Inbox
@@ -17,7 +17,7 @@ type inbox struct {
 
 func newInbox() *inbox { return &inbox{signal: make(chan struct{}, 1)} }
 
-func (q *inbox) poke() {
+func (q *inbox) wake() {
 	select {
 	case q.signal <- struct{}{}:
 	default:
@@ -28,14 +28,14 @@ func (q *inbox) push(envs ...*msg.Envelope) {
 	q.mu.Lock()
 	q.q.Push(envs...)
 	q.mu.Unlock()
-	q.poke()
+	q.wake()
 }
 
 func (q *inbox) pushRead(r entry.ReadResult) {
 	q.mu.Lock()
 	q.q.PushRead(r)
 	q.mu.Unlock()
-	q.poke()
+	q.wake()
 }
 
 // take empties the queue; see groupcommit.Inbox.

@@ -10,19 +10,18 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// begin and end are messages with a number.
+// begin and end make numbered messages.
 func begin(n int) *msg.Envelope { return &msg.Envelope{Body: &msg.Read{Number: uint32(n)}} }
 func end(n int) *msg.Envelope {
 	return &msg.Envelope{Body: &msg.Deregister{Reader: kv.TxnRef{Attempt: uint32(n)}}}
 }
 
-// TestInboxOfMany: nothing is lost or doubled between goroutines that push and
-// one that takes, and each one's messages stay in the order of their lane.
-func TestInboxOfMany(t *testing.T) {
-	const pushers, each = 4, 2000
+// No message is lost or duplicated, and the messages of each sender keep their order within a lane.
+func TestInboxKeepsOrderOfConcurrentSenders(t *testing.T) {
+	const senders, each = 4, 2000
 	q := newInbox()
 	var wg sync.WaitGroup
-	for p := range pushers {
+	for p := range senders {
 		wg.Go(func() {
 			for i := range each {
 				q.push(begin(p*each+i), end(p*each+i))
@@ -30,15 +29,15 @@ func TestInboxOfMany(t *testing.T) {
 		})
 	}
 	var taken []*msg.Envelope
-	nextBegin, nextEnd := [pushers]int{}, [pushers]int{}
-	for got := 0; got < 2*pushers*each; got += len(taken) {
+	nextBegin, nextEnd := [senders]int{}, [senders]int{}
+	for got := 0; got < 2*senders*each; got += len(taken) {
 		<-q.signal
 		taken, _ = q.take(taken, nil)
 		begun := false
 		for _, env := range taken {
 			next, n := &nextEnd, 0
 			if env.Ends() {
-				require.False(t, begun, "what ends goes first")
+				require.False(t, begun, "ending messages go first")
 				n = int(msg.As[msg.Deregister](env).Reader.Attempt)
 			} else {
 				begun, next, n = true, &nextBegin, int(msg.As[msg.Read](env).Number)

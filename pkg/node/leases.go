@@ -7,15 +7,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// Leases store until when the leases of the shards' readers last, by Options.Clock, where that
-// outlives the process. An incarnation that finds the time of the one before waits no longer
-// than until then; one that does not, waits for the whole lease. Its methods are called by
-// several goroutines, for a shard by one at a time.
+// Leases stores the expiry of the leases of each shard's readers, by Options.Clock, in a place that
+// survives the process. An incarnation that finds the expiry of its predecessor waits until then before it
+// decides held updates; otherwise it waits for a whole lease. Calls for different shards may be concurrent.
 type Leases interface {
-	// Load returns what was stored last for a shard. It reports false if that is not known:
-	// another incarnation has stored it, or the clock has begun anew.
+	// Load returns the last stored value of a shard. ok is false if it is unknown: another incarnation has
+	// stored it, or the clock has restarted.
 	Load(shard kv.ShardID, inc kv.Incarnation) (until int64, ok bool)
-	// Store returns when a process that starts after this one has ended would load it.
+	// Store returns when a process that starts after the end of this one would load the value.
 	Store(shard kv.ShardID, inc kv.Incarnation, until int64) error
 }
 
@@ -27,15 +26,14 @@ func (n *Node) loadLeases(id kv.ShardID, rec *shard.Recovered) {
 	rec.Leases = shard.Leases{Known: known, Until: until}
 }
 
-// leaseGrain is how far what is stored is ahead of the leases at most, so that it is not stored
-// with every step.
-const leaseGrain = int64(50 * time.Millisecond)
+// leaseSlack is added to a stored expiry, so that not every step stores a new one.
+const leaseSlack = int64(50 * time.Millisecond)
 
-// leaseHorizon is what is stored of a shard's leases: never less than what its messages rely
-// on.
+// leaseHorizon stores a shard's lease expiry. The stored value is never lower than what the shard's
+// messages rely on.
 type leaseHorizon struct {
 	to Leases
-	// stored is what was stored last, at a time.
+	// stored is the last stored value, at the time of that.
 	stored, at int64
 }
 
@@ -56,8 +54,8 @@ func (h *leaseHorizon) advance(m *shard.Machine, now int64) error {
 	switch {
 	case until > h.stored:
 		h.at = now
-		return h.store(m, until+leaseGrain)
-	case until < h.stored-2*leaseGrain && h.stored > now && now-h.at >= leaseGrain: // readers have left
+		return h.store(m, until+leaseSlack)
+	case until < h.stored-2*leaseSlack && h.stored > now && now-h.at >= leaseSlack: // readers have deregistered
 		h.at = now
 		return h.store(m, until)
 	}

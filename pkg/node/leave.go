@@ -8,17 +8,17 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// leaveEvery is how often the other nodes are told that this one is about to stop,
-// until they have heard it, and how often its shards are looked at.
-const leaveEvery = 25 * time.Millisecond
+// drainInterval is the period of the Leaving announcements until they are acknowledged, and of the checks
+// of the shards.
+const drainInterval = 25 * time.Millisecond
 
-// SayLeaving has the gateways of the other nodes begin nothing new on the shards of this
-// one, while its own gateway still does; it returns when all that can be reached have
-// heard, or ctx ends. Leave is to follow.
+// SayLeaving makes the gateways of the other nodes start nothing new on the shards of this node, while its
+// own gateway continues to. It returns when all reachable gateways have acknowledged, or ctx ends. Leave
+// follows.
 func (n *Node) SayLeaving(ctx context.Context) {
-	t := time.NewTicker(leaveEvery)
+	t := time.NewTicker(drainInterval)
 	defer t.Stop()
-	for n.tellLeaving() > 0 {
+	for n.sendLeaving() > 0 {
 		select {
 		case <-ctx.Done():
 			return
@@ -27,32 +27,31 @@ func (n *Node) SayLeaving(ctx context.Context) {
 	}
 }
 
-// Leave has the gateways of all nodes begin nothing new on the shards of this one,
-// and waits until what they had begun there has ended, or ctx has. The shards go on
-// serving what was begun, and the node has to be stopped afterwards.
+// Leave makes the gateways of all nodes start nothing new on the shards of this node, and waits until what
+// they have started has ended, or ctx ends. The shards continue to serve what was started. The node must be
+// stopped afterwards.
 //
-//	tell every node that can be reached, until it has heard
-//	wait until no shard has anything under way, twice in a row
+//	send Leaving to every reachable node, until it has acknowledged
+//	wait until no shard has anything in flight in two consecutive checks
 //
-// A message that a gateway has sent before it heard comes before its word that it
-// has, if both go by one stream; twice in a row, because gateways have several
-// goroutines that send. What slips through all the same, or is still there when ctx
-// ends, is cut off by the stop as by a crash: nothing is lost that was answered, and
-// whoever waits for an answer can ask for the outcome.
-func (n *Node) Leave(ctx context.Context, look func(onShards int)) error {
+// Two checks are needed because a gateway has several sending goroutines: a request that one of them sent
+// before the gateway received Leaving may arrive after the acknowledgement of another. Requests that arrive
+// even later, or are still open when ctx ends, are cut off by the stop as by a crash. No acknowledged
+// transaction is lost, and clients can query the outcome of others.
+func (n *Node) Leave(ctx context.Context, report func(inFlight int)) error {
 	for _, id := range n.ids {
 		n.gateway.SetLeaving(id, n.shards[id].m.Incarnation())
 	}
-	t := time.NewTicker(leaveEvery)
+	t := time.NewTicker(drainInterval)
 	defer t.Stop()
 	for quiet := 0; ; {
-		deaf := n.tellLeaving()
-		under := n.UnderWay()
-		if look != nil {
-			look(under)
+		unacknowledged := n.sendLeaving()
+		inFlight := n.UnderWay()
+		if report != nil {
+			report(inFlight)
 		}
 		quiet++
-		if deaf > 0 || under > 0 {
+		if unacknowledged > 0 || inFlight > 0 {
 			quiet = 0
 		}
 		if quiet == 2 {
@@ -66,8 +65,8 @@ func (n *Node) Leave(ctx context.Context, look func(onShards int)) error {
 	}
 }
 
-// tellLeaving tells the nodes that have not heard, and counts them.
-func (n *Node) tellLeaving() (deaf int) {
+// sendLeaving sends Leaving to the reachable nodes that have not acknowledged, and returns their number.
+func (n *Node) sendLeaving() (unacknowledged int) {
 	if n.opt.Transport == nil {
 		return 0
 	}
@@ -87,19 +86,18 @@ func (n *Node) tellLeaving() (deaf int) {
 			envs = append(envs, env)
 		}
 		if len(envs) > 0 {
-			deaf++
+			unacknowledged++
 			n.opt.Transport.Send(to, envs)
 		}
 	}
-	return deaf
+	return unacknowledged
 }
 
-// UnderWay counts what transactions have on the node's shards: requests that wait,
-// locks that are held, promises, decisions that are awaited, readers, and states
-// that are kept for scans.
-func (n *Node) UnderWay() (under int) {
+// UnderWay counts the open work of transactions on the node's shards: waiting requests, lock holders,
+// prepared and undecided transactions, readers, and states that scans use.
+func (n *Node) UnderWay() (count int) {
 	for _, s := range n.Snapshots(0) {
-		under += s.Waiting + s.Holders + s.Prepared + s.Undecided + s.Readers + s.Keeps
+		count += s.Waiting + s.Holders + s.Prepared + s.Undecided + s.Readers + s.Keeps
 	}
-	return under
+	return count
 }

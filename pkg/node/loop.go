@@ -23,47 +23,45 @@ type shardLoop struct {
 	inbox   *inbox
 	metrics *metrics.Shard
 	stages  [3]*metrics.Batch // lock wait, vote, decide
-	// traces is nil if nothing is traced. It is guarded by mu.
+	// traces is nil without tracing. It is guarded by mu.
 	traces *trace.Shard
 
 	// mu is held for a step and until its output is submitted.
 	mu sync.Mutex
 	m  *shard.Machine
-	// wakeAt is when the goroutine's timer is set to go off, math.MaxInt64 for
-	// never; a step by somebody else may want it earlier.
+	// wakeAt is the time of the goroutine's timer, math.MaxInt64 for never. A step on another goroutine may
+	// need an earlier one.
 	wakeAt int64
-	// stopped: no more steps.
+	// stopped: no further steps.
 	stopped bool
-	// idOffset is the machine's IDOffset after the last step, noOffset if none.
+	// idOffset is the machine's IDOffset after the last step, noOffset if there is none.
 	idOffset atomic.Int64
 	// expiry is why the machine does not delete keys by the time of day (shard.Doubt).
 	expiry atomic.Uint32
 
 	leases leaseHorizon
 
-	// log is only the committer's.
+	// log is used by the committer only.
 	log groupcommit.Shard
 
-	last counted
+	last reportedCounts
 	busy busyShare
-	// took is how long the last step took, portion how much the next ones take.
-	took    time.Duration
-	portion portion
+	// lastDuration is the duration of the last step, portion the size of the next ones.
+	lastDuration time.Duration
+	portion      portion
 }
 
-// busyShare is in which share of the time a shard works: of the last whole
-// period.
+// busyShare is the share of the time in which a shard executes steps, for the last whole period.
 type busyShare struct {
 	since, worked int64
 	share         float64
 }
 
-// busyPeriod is over which time the share is taken. Somewhat arbitrary: as often
-// as hot keys are told of.
+// busyPeriod is the averaging period: that of load reports.
 const busyPeriod = int64(kv.DefaultHeatEvery)
 
-// at is the share as of now.
-func (b *busyShare) at(now int64) float64 {
+// current returns the share at time now.
+func (b *busyShare) current(now int64) float64 {
 	if d := now - b.since; d >= busyPeriod {
 		b.share = float64(b.worked) / float64(d)
 		b.since, b.worked = now, 0
@@ -71,8 +69,8 @@ func (b *busyShare) at(now int64) float64 {
 	return b.share
 }
 
-// counted is what has been told to the metrics.
-type counted struct{ marks, cold, full, crowded, noRoom uint64 }
+// reportedCounts are the counters as of the last update of the metrics.
+type reportedCounts struct{ wounds, storeReads, full, overloaded, noSpace uint64 }
 
 func newShardLoop(n *Node, m *shard.Machine, wakeAt int64) *shardLoop {
 	l := &shardLoop{n: n, id: m.ID(), inbox: newInbox(), log: groupcommit.Shard{ID: m.ID()}, m: m, wakeAt: wakeAt}
@@ -83,21 +81,20 @@ func newShardLoop(n *Node, m *shard.Machine, wakeAt int64) *shardLoop {
 			l.stages[i] = n.opt.Metrics.Stage(s).NewBatch()
 		}
 	}
-	l.noteIDs()
+	l.publishClockState()
 	if n.opt.Tracer != nil {
 		l.traces = n.opt.Tracer.Shard(m.ID(), m.ID() == n.opt.Router.HotShard())
 	}
 	return l
 }
 
-// minSleep is the least time that a shard sleeps before a timer: the
-// machine's grain.
+// minSleep is the minimum duration of a timer, which is the machine's time resolution.
 const minSleep = time.Millisecond
 
 func (l *shardLoop) run() {
 	defer l.n.wg.Done()
 	next := l.wakeAt
-	defer l.rest()
+	defer l.shutDown()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var msgs []*msg.Envelope
@@ -115,13 +112,13 @@ func (l *shardLoop) run() {
 		case <-timer.C:
 		}
 		msgs, reads = l.inbox.take(msgs, reads)
-		next = l.work(msgs, reads)
+		next = l.process(msgs, reads)
 	}
 }
 
-// work takes what was in the inbox in as many steps as its portions need, and returns when
-// the machine wants to be woken.
-func (l *shardLoop) work(msgs []*msg.Envelope, reads []entry.ReadResult) (next int64) {
+// process handles the content of the inbox in steps of one portion each, and returns when the machine's
+// next timer expires.
+func (l *shardLoop) process(msgs []*msg.Envelope, reads []entry.ReadResult) (next int64) {
 	for {
 		n := min(l.portion.size(), len(msgs))
 		m := min(l.portion.size(), len(reads))
@@ -129,8 +126,8 @@ func (l *shardLoop) work(msgs []*msg.Envelope, reads []entry.ReadResult) (next i
 		out, submitted := l.step(msgs[:n], reads[:m])
 		msgs, reads = msgs[n:], reads[m:]
 		more := len(msgs)+len(reads) > 0
-		l.portion.took(n+m, l.took)
-		l.portion.left = more
+		l.portion.adapt(n+m, l.lastDuration)
+		l.portion.hasRest = more
 		l.wakeAt = out.Next
 		l.mu.Unlock()
 		if len(out.Urgent) > 0 {
@@ -145,8 +142,8 @@ func (l *shardLoop) work(msgs []*msg.Envelope, reads []entry.ReadResult) (next i
 	}
 }
 
-// rest ends the shard's steps, and has the log say so if it may.
-func (l *shardLoop) rest() {
+// shutDown ends the steps of the shard, and appends the entry of a clean shutdown if the machine allows it.
+func (l *shardLoop) shutDown() {
 	l.mu.Lock()
 	l.stopped = true
 	entries := l.m.Rest()
@@ -158,14 +155,13 @@ func (l *shardLoop) rest() {
 	l.mu.Unlock()
 }
 
-// stepHere has the calling goroutine run a step for one message, to its
-// entries' being appended, if nobody else runs one now. It reports whether it
-// did. For a message that is alone that is quicker than to wake others.
-func (l *shardLoop) stepHere(env *msg.Envelope) bool {
+// tryStep runs a step for one message on the calling goroutine, including the append, unless another step
+// is running. It reports whether it did. For a single message this is faster than waking other goroutines.
+func (l *shardLoop) tryStep(env *msg.Envelope) bool {
 	if !l.mu.TryLock() {
 		return false
 	}
-	if l.stopped || l.portion.left {
+	if l.stopped || l.portion.hasRest {
 		l.mu.Unlock()
 		return false
 	}
@@ -173,7 +169,7 @@ func (l *shardLoop) stepHere(env *msg.Envelope) bool {
 	early := out.Next < l.wakeAt
 	l.mu.Unlock()
 	if early {
-		l.inbox.poke() // to have the timer set
+		l.inbox.wake() // the goroutine sets its timer
 	}
 	if len(out.Urgent) > 0 {
 		l.n.route(out.Urgent)
@@ -184,11 +180,12 @@ func (l *shardLoop) stepHere(env *msg.Envelope) bool {
 	return true
 }
 
-// noOffset: the shard has not forgotten by any time yet.
+// noOffset: the shard has not collected garbage by time yet.
 const noOffset = math.MinInt64
 
-// noteIDs takes note of the time by which the shard forgets.
-func (l *shardLoop) noteIDs() {
+// publishClockState publishes the time by which the shard collects garbage, and why it does not delete
+// expired keys.
+func (l *shardLoop) publishClockState() {
 	offset, ok := l.m.IDOffset()
 	if !ok {
 		offset = noOffset
@@ -197,8 +194,7 @@ func (l *shardLoop) noteIDs() {
 	l.expiry.Store(uint32(l.m.ExpirySuspended()))
 }
 
-// step runs a step and submits its output, and reports whether there is any.
-// l.mu is held.
+// step runs a step and submits its output, and reports whether there is any. The caller holds l.mu.
 func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out shard.Output, submitted bool) {
 	begin := time.Now()
 	if l.traces != nil {
@@ -208,11 +204,11 @@ func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out sh
 	now := l.n.opt.Clock.Now()
 	disk := l.n.Room()
 	out = l.m.Step(shard.Input{Now: now, Wall: l.n.clock.TimeOfDay(), IDTime: l.n.clock.Agreed(now),
-		Peers: shard.Peers(l.n.clock.peers.Load()), Messages: msgs, Reads: reads, Busy: l.busy.at(now),
-		Disk: disk.Level, DiskText: disk.text, Room: o.Out})
-	l.took = time.Since(begin)
-	l.busy.worked += int64(l.took)
-	l.noteIDs()
+		Peers: shard.Peers(l.n.clock.peers.Load()), Messages: msgs, Reads: reads, Busy: l.busy.current(now),
+		Disk: disk.Level, DiskText: disk.reason, Room: o.Out})
+	l.lastDuration = time.Since(begin)
+	l.busy.worked += int64(l.lastDuration)
+	l.publishClockState()
 	err := l.leases.advance(l.m, now)
 	if err != nil {
 		l.n.opt.OnFatal(fmt.Errorf("the leases of shard %v cannot be saved: %w", l.id, err))
@@ -222,44 +218,43 @@ func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out sh
 		l.traces.Sent(out.Urgent)
 	}
 	if l.metrics != nil {
-		l.measure(len(msgs), len(out.Entries), time.Since(begin))
+		l.recordMetrics(len(msgs), len(out.Entries), time.Since(begin))
 	}
 	o.Shard, o.Out = &l.log, out
 	if o.Empty() {
-		free(o)
+		recycle(o)
 		return out, false
 	}
 	l.n.committer.submit(o)
 	return out, true
 }
 
-// outputs are used again, for the room in their slices.
+// outputs recycles steps with the capacity of their slices.
 var outputs = sync.Pool{New: func() any { return new(groupcommit.Step) }}
 
-// maxRoom bounds the entries, and the messages, for which a free output keeps
-// room.
-const maxRoom = 4096
+// maxRecycledCap bounds the capacity that a recycled step keeps, in entries and in messages.
+const maxRecycledCap = 4096
 
-// free gives an output up: its entries are appended and its messages are in
-// other hands.
-func free(o *groupcommit.Step) {
+// recycle returns a step to the pool. Its entries are appended, and its messages have been passed on.
+func recycle(o *groupcommit.Step) {
 	clear(o.Out.Entries)
 	clear(o.Out.Send)
-	room := shard.Output{Entries: o.Out.Entries[:0], Send: o.Out.Send[:0]}
-	if cap(room.Entries) > maxRoom {
-		room.Entries = nil
+	out := shard.Output{Entries: o.Out.Entries[:0], Send: o.Out.Send[:0]}
+	if cap(out.Entries) > maxRecycledCap {
+		out.Entries = nil
 	}
-	if cap(room.Send) > maxRoom {
-		room.Send = nil
+	if cap(out.Send) > maxRecycledCap {
+		out.Send = nil
 	}
-	*o = groupcommit.Step{Out: room}
+	*o = groupcommit.Step{Out: out}
 	outputs.Put(o)
 }
 
-func (l *shardLoop) measure(inputs, entries int, took time.Duration) {
+func (l *shardLoop) recordMetrics(inputs, entries int, took time.Duration) {
 	l.metrics.Step(inputs, entries, took)
 	lv := l.m.Levels()
-	l.metrics.SetLevels(metrics.Levels{Queue: l.inbox.len(), Waiting: lv.Waiting, Intents: lv.Prepared, Records: lv.Records, Keys: lv.Keys,
+	l.metrics.SetLevels(metrics.Levels{Queue: l.inbox.len(), Waiting: lv.Waiting, Intents: lv.Prepared,
+		Records: lv.Records, Keys: lv.Keys,
 		Readers: lv.Readers, Held: lv.Held, ColdReading: lv.ColdReading})
 	t := l.m.TakeTimes()
 	for i, times := range [][]int64{t.LockWait, t.ParkToReady, t.VoteToDecide} {
@@ -277,10 +272,11 @@ func (l *shardLoop) measure(inputs, entries int, took time.Duration) {
 		}
 		l.metrics.Waited(len(t.LockWait), time.Duration(sum))
 	}
-	now := counted{marks: lv.Marks, cold: lv.ColdReads, full: lv.Full + lv.Crowded + lv.NoRoom, crowded: lv.Crowded, noRoom: lv.NoRoom}
-	l.metrics.Wounded(int(now.marks - l.last.marks))
-	l.metrics.ColdRead(int(now.cold - l.last.cold))
-	l.metrics.Refused(int(now.full-l.last.full), int(now.crowded-l.last.crowded))
-	l.metrics.RefusedForRoom(int(now.noRoom - l.last.noRoom))
+	now := reportedCounts{wounds: lv.Marks, storeReads: lv.ColdReads, full: lv.Full + lv.Crowded + lv.NoRoom,
+		overloaded: lv.Crowded, noSpace: lv.NoRoom}
+	l.metrics.Wounded(int(now.wounds - l.last.wounds))
+	l.metrics.ColdRead(int(now.storeReads - l.last.storeReads))
+	l.metrics.Refused(int(now.full-l.last.full), int(now.overloaded-l.last.overloaded))
+	l.metrics.RefusedForRoom(int(now.noSpace - l.last.noSpace))
 	l.last = now
 }

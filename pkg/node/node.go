@@ -23,18 +23,17 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// Incarnations keeps a second copy of the shards' incarnations, outside the
-// store, so that a store that is older than it should be is found out.
+// Incarnations stores a second copy of the shards' incarnations outside the store. It detects a store that
+// was replaced by an older copy.
 type Incarnations interface {
-	// CheckIncarnation refuses a shard whose store is older than its copy
-	// here says.
+	// CheckIncarnation returns an error if the store of a shard is older than the copy.
 	CheckIncarnation(s kv.ShardID, inStore kv.Incarnation) error
 	SetIncarnation(s kv.ShardID, inc kv.Incarnation) error
-	// CountStart counts the starts of the node, durably.
+	// CountStart durably increments the number of starts of the node and returns it.
 	CountStart() (uint32, error)
 }
 
-// Options are what a node is made with.
+// Options are the parameters of a node.
 type Options struct {
 	ID     kv.NodeID
 	Router *hotshard.Router
@@ -42,49 +41,47 @@ type Options struct {
 	Clock  clock.Clock
 	// Incarnations may be nil.
 	Incarnations Incarnations
-	// Leases may be nil: then nothing is known of leases after a crash.
+	// Leases may be nil: then lease expiries are unknown after a crash.
 	Leases Leases
 	// HotMaps may be nil.
 	HotMaps gateway.HotMaps
-	// Transport leads to the other nodes; nil for a node that is alone. What
-	// it receives is to be passed to Receive. Stop closes it.
+	// Transport sends to the other nodes; nil for a cluster of one node. Its owner passes received messages to
+	// Receive. Stop closes it.
 	Transport transport.Transport
-	// Shard is the configuration of every shard but its ID. CacheBytes is
-	// for all shards of the node together; default 256 MiB.
+	// Shard is the configuration of every shard except its ID. CacheBytes is for all shards of the node
+	// together; default 256 MiB.
 	Shard shard.Config
-	// Gateway is the configuration of the gateway but Node and Router.
+	// Gateway is the configuration of the gateway except Node and Router.
 	Gateway txn.Config
-	// Stripes is the number of the gateway's machines; see gateway.Options.
+	// Stripes is the number of the gateway's state machines; see gateway.Options.
 	Stripes int
-	// DiskReserve is how many bytes are kept free on the disk below the engine,
-	// if that knows how many there are: with less, the shards take no new writes
-	// (package shard, room.go). 0 or less for none.
+	// DiskReserve is the free disk space in bytes that the node keeps, if the engine reports it. With less,
+	// the shards reject new writes (package shard, room.go). 0 or less disables the check.
 	DiskReserve int64
-	// NoMemory reports that the process has no memory for what a read of the store
-	// would bring: then reads fail. It is asked by any goroutine. Default never.
+	// NoMemory reports that the process has no memory for the result of a read of the store; such reads fail.
+	// It is called concurrently. Default: never.
 	NoMemory func() bool
-	// Readers is the number of goroutines that read single rows from the disk; for commits and for
-	// ranges there are half as many beside them. Default 4 times GOMAXPROCS.
+	// Readers is the number of goroutines that read single rows from the disk. Half as many more read for
+	// commits and ranges. Default 4 times GOMAXPROCS.
 	Readers int
-	// UserName is the name of a user, for the log; "" if it is not known. Default it is not.
+	// UserName returns the name of a user for the log, "" if it is unknown. Default: unknown.
 	UserName func(kv.Account) string
-	// Metrics count what happens, and Journal remembers it for a while; either may
-	// be nil.
+	// Metrics and Journal record what happens; either may be nil.
 	Metrics *metrics.Node
 	Journal *activity.Journal
-	// Addresses are where the nodes were called last, for errors. Default none.
+	// Addresses returns the last known addresses of the nodes, for errors. Default: none.
 	Addresses func() map[kv.NodeID]string
-	// Answer answers what other nodes ask; see gateway.Options.
+	// Answer answers the unary calls of other nodes; see gateway.Options.
 	Answer func(question []byte) []byte
-	// Tracer makes spans. Default none.
+	// Tracer makes spans. Default: none.
 	Tracer *trace.Tracer
 	Log    *slog.Logger
-	// OnFatal is told why the node cannot go on: the store has failed. It
-	// does not return in a server. Default: panic.
+	// OnFatal is called when the node cannot continue because the store has failed. In a server it does not
+	// return. Default: panic.
 	OnFatal func(error)
 }
 
-// Node runs the shards that live on it, and a gateway.
+// Node runs the shards that are placed on it, and a gateway.
 type Node struct {
 	opt       Options
 	shards    map[kv.ShardID]*shardLoop
@@ -97,22 +94,22 @@ type Node struct {
 
 	downMu sync.Mutex
 	peers  peers
-	// restarts has its own lock: Receive must not wait for a Look.
+	// restarts has its own lock, because Receive must not wait for Look.
 	restarts restarts
 
 	disk  disk
 	slow  slowReads
 	clock clockWatch
 
-	// stop is closed, and life ends, when the node does.
-	stop chan struct{}
-	life context.Context
-	end  context.CancelFunc
-	wg   sync.WaitGroup // shard loops, committer, releaser, watcher
-	rwg  sync.WaitGroup // readers
+	// stop is closed, and ctx ends, when the node stops.
+	stop   chan struct{}
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // shard loops, committer, releaser, watcher
+	rwg    sync.WaitGroup // readers
 }
 
-// Start recovers the node's shards and begins to serve.
+// Start recovers the node's shards and starts serving.
 func Start(opt Options) (*Node, error) {
 	if opt.Readers == 0 {
 		opt.Readers = 4 * runtime.GOMAXPROCS(0)
@@ -129,8 +126,9 @@ func Start(opt Options) (*Node, error) {
 	if opt.Shard.CacheBytes == 0 {
 		opt.Shard.CacheBytes = 256 << 20
 	}
-	n := &Node{opt: opt, shards: map[kv.ShardID]*shardLoop{}, peers: newPeers(), restarts: newRestarts(), stop: make(chan struct{}), started: time.Now()}
-	n.life, n.end = context.WithCancel(context.Background())
+	n := &Node{opt: opt, shards: map[kv.ShardID]*shardLoop{}, peers: newPeers(), restarts: newRestarts(),
+		stop: make(chan struct{}), started: time.Now()}
+	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.reads = newReadQueue()
 	n.committer = newCommitter(n)
 	for s := range opt.Router.Shards() {
@@ -139,17 +137,17 @@ func Start(opt Options) (*Node, error) {
 		}
 	}
 	n.watchClock(opt.Clock)
-	n.disk.look(n)
-	outs, rested, err := n.recoverShards()
+	n.disk.check(n)
+	outs, clean, err := n.recoverShards()
 	if err != nil {
-		return nil, n.abandon(err)
+		return nil, n.abortStart(err)
 	}
-	opt.Log.Info("shards recovered", n.aboutRecovery(rested)...)
+	opt.Log.Info("shards recovered", n.recoveryFields(clean)...)
 	cfg := opt.Gateway
 	if opt.Incarnations != nil {
 		cfg.Incarnation, err = opt.Incarnations.CountStart()
 		if err != nil {
-			return nil, n.abandon(err)
+			return nil, n.abortStart(err)
 		}
 	}
 	cfg.Node, cfg.Router, cfg.Epoch = opt.ID, opt.Router, opt.Clock.Wall()-opt.Clock.Now()
@@ -157,7 +155,8 @@ func Start(opt Options) (*Node, error) {
 	if opt.Metrics != nil || opt.Journal != nil {
 		obs = &observer{m: opt.Metrics, j: opt.Journal}
 	}
-	n.gateway = gateway.New(gateway.Options{Machine: cfg, Clock: n.clock.Hybrid, Send: n.route, SendAlone: n.sendAlone, Stripes: opt.Stripes, Gateways: opt.Router.Nodes(), Observer: obs, HotMaps: opt.HotMaps,
+	n.gateway = gateway.New(gateway.Options{Machine: cfg, Clock: n.clock.Hybrid, Send: n.route, SendAlone: n.sendAlone,
+		Stripes: opt.Stripes, Gateways: opt.Router.Nodes(), Observer: obs, HotMaps: opt.HotMaps,
 		Tracer: opt.Tracer, Answer: opt.Answer, Down: func(id kv.NodeID) *kv.Down {
 			address := ""
 			if opt.Addresses != nil {
@@ -165,26 +164,26 @@ func Start(opt Options) (*Node, error) {
 			}
 			return opt.Router.Down(id, address)
 		}})
-	n.clock.look(n)
-	if err := n.openIncarnations(outs); err != nil {
+	n.clock.check(n)
+	if err := n.persistIncarnations(outs); err != nil {
 		n.gateway.Close()
-		return nil, n.abandon(err)
+		return nil, n.abortStart(err)
 	}
 	n.run(outs)
 	return n, nil
 }
 
-// abandon ends what Start has begun when it fails: the first look at the disk may have
-// room given back, which uses the engine.
-func (n *Node) abandon(err error) error {
-	n.end()
+// abortStart ends what a failed Start has started: the first check of the disk may have started to free
+// space, which uses the engine.
+func (n *Node) abortStart(err error) error {
+	n.cancel()
 	n.wg.Wait()
 	return err
 }
 
-// openIncarnations makes the shards' new incarnations durable, in the store
-// and then in their copy, before anything is sent.
-func (n *Node) openIncarnations(outs []*groupcommit.Step) error {
+// persistIncarnations makes the shards' new incarnations durable, in the store and then in their copy,
+// before anything is sent.
+func (n *Node) persistIncarnations(outs []*groupcommit.Step) error {
 	groups := groupcommit.Batch{Steps: outs}.Groups()
 	if len(groups) == 0 {
 		return nil
@@ -209,21 +208,20 @@ func (n *Node) openIncarnations(outs []*groupcommit.Step) error {
 	return nil
 }
 
-// aboutRecovery is what the log says of the recovery: of new shards only how many there are.
-func (n *Node) aboutRecovery(rested int) []any {
-	about := []any{"shards", len(n.ids)}
+// recoveryFields are the log fields of the recovery; for new shards only their number.
+func (n *Node) recoveryFields(clean int) []any {
+	fields := []any{"shards", len(n.ids)}
 	for _, id := range n.ids {
 		if n.shards[id].m.Incarnation() > 1 {
-			return append(about, "clean_shutdowns", rested)
+			return append(fields, "clean_shutdowns", clean)
 		}
 	}
-	return about
+	return fields
 }
 
-// recoverShards brings every shard into a new incarnation, which is durable
-// in the store and in its copy before anything is sent. rested counts those whose
-// last life ended cleanly.
-func (n *Node) recoverShards() (outs []*groupcommit.Step, rested int, err error) {
+// recoverShards recovers every shard and starts its next incarnation. clean counts those whose last
+// incarnation ended with a clean shutdown.
+func (n *Node) recoverShards() (outs []*groupcommit.Step, clean int, err error) {
 	cfg := n.opt.Shard
 	cfg.Pins.Hot = n.opt.Router.HotShard()
 	cfg.Pins.Node = n.opt.Router.Node(cfg.Pins.Hot)
@@ -242,7 +240,7 @@ func (n *Node) recoverShards() (outs []*groupcommit.Step, rested int, err error)
 			}
 		}
 		if rec.State.Rested {
-			rested++
+			clean++
 		}
 		cfg.ID, cfg.Home = id, nil
 		if id == cfg.Heat.Hot {
@@ -258,7 +256,7 @@ func (n *Node) recoverShards() (outs []*groupcommit.Step, rested int, err error)
 		n.shards[id] = l
 		outs = append(outs, &groupcommit.Step{Shard: &l.log, Out: out})
 	}
-	return outs, rested, nil
+	return outs, clean, nil
 }
 
 func (n *Node) run(first []*groupcommit.Step) {
@@ -281,27 +279,27 @@ func (n *Node) run(first []*groupcommit.Step) {
 	n.wg.Add(1)
 	go n.watch()
 	if n.opt.Journal != nil {
-		n.wg.Go(n.seal)
+		n.wg.Go(n.sealJournal)
 	}
 }
 
-// Gateway is where clients' transactions run.
+// Gateway returns the gateway of the node.
 func (n *Node) Gateway() *gateway.Gateway { return n.gateway }
 
-// sendAlone is route for a message of a transaction that is alone. If it is for
-// a shard of this node it is handled right here: but not by the goroutine that
-// tells of what is durable, which must not append.
+// sendAlone routes the message of a transaction that is the only one of its gateway. If it is for a shard
+// of this node, the shard's step runs on this goroutine. Exception: the goroutine that releases durable
+// messages must not append, since that could wait for itself.
 func (n *Node) sendAlone(env *msg.Envelope) {
 	if n.nodeOf(env) == n.opt.ID && !n.committer.releaser.releasing.Load() {
-		if l := n.shards[env.Shard]; l != nil && l.stepHere(env) {
+		if l := n.shards[env.Shard]; l != nil && l.tryStep(env) {
 			return
 		}
 	}
 	n.routeOne(env)
 }
 
-// route sends envelopes where they are addressed: to a shard or gateway of
-// this node as values, to others through the transport.
+// route delivers envelopes: as values to shards and the gateway of this node, through the transport to
+// others.
 func (n *Node) route(envs []*msg.Envelope) {
 	if n.opt.Tracer != nil {
 		n.opt.Tracer.Left(envs)
@@ -367,30 +365,29 @@ func (n *Node) nodeOf(env *msg.Envelope) kv.NodeID {
 	return n.opt.Router.Node(env.Shard)
 }
 
-// Receive takes what comes from other nodes; it does not block. What is not
-// for this node, or names a shard that does not exist, is dropped.
+// Receive accepts messages from other nodes; it does not block. Messages for another node or for a shard
+// that does not exist are dropped.
 func (n *Node) Receive(envs []*msg.Envelope) {
-	keep := envs[:0:0]
+	accepted := envs[:0:0]
 	for _, env := range envs {
 		if int(env.Shard) < n.opt.Router.Shards() && n.nodeOf(env) == n.opt.ID {
-			keep = append(keep, env)
+			accepted = append(accepted, env)
 			if a := msg.As[msg.Announcement](env); a != nil {
-				n.restarts.announced(env.From, a)
+				n.restarts.onAnnouncement(env.From, a)
 			}
 		}
 	}
-	n.route(keep)
+	n.route(accepted)
 }
 
-// watchEvery is how often the reachability of peers, and the room on the disk,
-// are looked at.
-const watchEvery = 250 * time.Millisecond
+// watchInterval is the period of the checks of peers and of the disk.
+const watchInterval = 250 * time.Millisecond
 
-// watch tells the gateway which nodes cannot be reached, the shards whether the
-// disk has room, and the log of reads that take long and clocks that jump.
+// watch periodically updates the gateway with unreachable nodes and the shards with the disk level, and
+// logs slow reads and clock jumps.
 func (n *Node) watch() {
 	defer n.wg.Done()
-	t := time.NewTicker(watchEvery)
+	t := time.NewTicker(watchInterval)
 	defer t.Stop()
 	for {
 		n.Look()
@@ -399,16 +396,16 @@ func (n *Node) watch() {
 			return
 		case <-t.C:
 		}
-		n.disk.look(n)
-		n.slow.look(n)
+		n.disk.check(n)
+		n.slow.check(n)
 	}
 }
 
-// Stop ends the node: what has been appended becomes durable, and what it
-// promises is sent if it can be. It does not close the engine.
+// Stop ends the node: appended entries become durable, and the messages that wait for them are sent if
+// possible. It does not close the engine.
 func (n *Node) Stop() {
 	close(n.stop)
-	n.end()
+	n.cancel()
 	n.wg.Wait()
 	n.committer.close()
 	n.reads.close()

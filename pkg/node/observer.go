@@ -10,22 +10,23 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// observer passes the ends of transactions on to the metrics and to the journal,
-// of which either may be nil.
+// observer records finished transactions in the metrics and the journal. Either may be nil.
 type observer struct {
 	m         *metrics.Node
 	j         *activity.Journal
-	conflicts conflicts
+	conflicts contentionCounters
 }
 
 var kinds = map[gateway.Kind]metrics.TxnKind{
 	gateway.OneShot: metrics.OneShot, gateway.OneShotRead: metrics.OneShotRead, gateway.Interactive: metrics.Interactive,
-	gateway.InteractiveRead: metrics.InteractiveRead, gateway.ScanKind: metrics.Scan, gateway.OutcomeQuery: metrics.OutcomeQuery,
+	gateway.InteractiveRead: metrics.InteractiveRead, gateway.ScanKind: metrics.Scan,
+	gateway.OutcomeQuery: metrics.OutcomeQuery,
 }
 
 var plans = map[txn.Plan]metrics.ReadPlan{
 	txn.PlanAny: metrics.ReadLocked, txn.PlanOneShard: metrics.ReadOneShard, txn.PlanParallel: metrics.ReadParallel,
-	txn.PlanHotLast: metrics.ReadHotLast, txn.PlanInteractive: metrics.ReadInteractive, txn.PlanSnapshot: metrics.ReadSnapshot,
+	txn.PlanHotLast: metrics.ReadHotLast, txn.PlanInteractive: metrics.ReadInteractive,
+	txn.PlanSnapshot: metrics.ReadSnapshot,
 }
 
 // Ended implements gateway.Observer.
@@ -48,18 +49,18 @@ func (o *observer) Ended(k gateway.Kind, r *gateway.Response, took time.Duration
 	}
 	o.m.Stage(metrics.Gateway).Observe(took)
 	if w := &r.Receipt; w.WaitedNanos > 0 {
-		o.conflicts.of(o.m, w).Waited(time.Duration(w.WaitedNanos))
+		o.conflicts.counter(o.m, w).Waited(time.Duration(w.WaitedNanos))
 	}
 	if r.Ended.Count > 0 {
-		o.conflicts.of(o.m, endedBy(&r.Ended)).Aborted(int(r.Ended.Count))
+		o.conflicts.counter(o.m, abortCause(&r.Ended)).Aborted(int(r.Ended.Count))
 	}
 	for _, reason := range r.Aborts {
 		o.m.Retry(reason)
 	}
 }
 
-// seal ends the journal's seconds.
-func (n *Node) seal() {
+// sealJournal ends the journal's current second, once per second.
+func (n *Node) sealJournal() {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
 	for {

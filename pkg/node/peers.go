@@ -8,29 +8,28 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// peers is what a node makes of the other nodes. It is guarded by Node.downMu.
+// peers is the state of the other nodes as seen by this one. It is guarded by Node.downMu.
 type peers struct {
-	// silent are those that have not been heard of lately, and down those that the
-	// gateway takes for down.
+	// silent are the nodes from which nothing was received recently, down those that the gateway treats as
+	// down.
 	silent, down map[kv.NodeID]bool
-	// looked is when they were last looked at, and patientUntil when none is taken
-	// for down that was not before; both by the node's clock.
-	looked, patientUntil int64
-	begun                bool
-	// told is when those that can be reached were last told the incarnations of the
-	// shards here.
-	told map[kv.NodeID]int64
+	// checkedAt is the time of the last check. Until unsureUntil no further node is treated as down. Both are
+	// by the node's clock.
+	checkedAt, unsureUntil int64
+	started                bool
+	// announcedAt is when the incarnations of the shards here were last sent to each reachable node.
+	announcedAt map[kv.NodeID]int64
 }
 
 func newPeers() peers {
-	return peers{silent: map[kv.NodeID]bool{}, down: map[kv.NodeID]bool{}, told: map[kv.NodeID]int64{}}
+	return peers{silent: map[kv.NodeID]bool{}, down: map[kv.NodeID]bool{}, announcedAt: map[kv.NodeID]int64{}}
 }
 
-// restarts finds out which peers have restarted, by what they announce.
+// restarts detects restarted peers by the incarnations that they announce.
 type restarts struct {
 	mu           sync.Mutex
 	incarnations map[kv.ShardID]kv.Incarnation
-	// since the last Look.
+	// nodes are the peers that have restarted since the last take.
 	nodes map[kv.NodeID]bool
 }
 
@@ -38,8 +37,8 @@ func newRestarts() restarts {
 	return restarts{incarnations: map[kv.ShardID]kv.Incarnation{}, nodes: map[kv.NodeID]bool{}}
 }
 
-// announced notes what a peer has announced.
-func (r *restarts) announced(from kv.NodeID, a *msg.Announcement) {
+// onAnnouncement records the incarnation that a peer announces.
+func (r *restarts) onAnnouncement(from kv.NodeID, a *msg.Announcement) {
 	if a.Call != nil || a.Heard || a.Leaving {
 		return
 	}
@@ -51,7 +50,7 @@ func (r *restarts) announced(from kv.NodeID, a *msg.Announcement) {
 	}
 }
 
-// take returns the peers that have restarted since it was called last.
+// take returns the peers that have restarted since the last call.
 func (r *restarts) take() map[kv.NodeID]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,47 +63,46 @@ func (r *restarts) take() map[kv.NodeID]bool {
 }
 
 const (
-	// patience is for how long a node that has begun, or stood still, waits until it
-	// has heard of the others: until then their silence says nothing about them. It is
-	// for how long others count as up after a sign of life.
-	patience = 3 * time.Second
-	// stoodStill is the least time between two looks after which that begins anew. A
-	// shorter one makes nobody silent: others are heard of each second.
-	stoodStill = 2 * time.Second
+	// peerTimeout is how long a node that has just started or was stalled waits for messages of the others:
+	// until then, the lack of messages does not mean that they are down. It equals the time for which a
+	// transport treats a peer as up after a message.
+	peerTimeout = 3 * time.Second
+	// stallThreshold is the time between two checks from which on the node counts as stalled. After a shorter
+	// stall no peer is silent, because peers send every second.
+	stallThreshold = 2 * time.Second
 )
 
-// look notes the time of a look.
-func (p *peers) look(now int64) {
-	if !p.begun || now-p.looked > int64(stoodStill) {
-		p.patientUntil = now + int64(patience)
+// recordCheck records the time of a check, and detects a start or a stall.
+func (p *peers) recordCheck(now int64) {
+	if !p.started || now-p.checkedAt > int64(stallThreshold) {
+		p.unsureUntil = now + int64(peerTimeout)
 	}
-	p.begun, p.looked = true, now
+	p.started, p.checkedAt = true, now
 }
 
-// isDown reports whether a peer is to be taken for down, and whether that is news.
-func (p *peers) isDown(id kv.NodeID, silent bool, now int64) (is, news bool) {
+// isDown reports whether a peer is to be treated as down, and whether that has changed.
+func (p *peers) isDown(id kv.NodeID, silent bool, now int64) (down, changed bool) {
 	p.silent[id] = silent
 	was := p.down[id]
-	is = silent && (was || now >= p.patientUntil)
-	p.down[id] = is
-	return is, is != was
+	down = silent && (was || now >= p.unsureUntil)
+	p.down[id] = down
+	return down, down != was
 }
 
-// Look tells the gateway at once which nodes can be reached now, and them, once in
-// a while, which incarnations the shards here have, and looks at the clock; the node
-// does so by itself every watchEvery.
+// Look updates the gateway with the nodes that are reachable now, announces incarnations to peers if that
+// is due, and checks the clock. The node calls it every watchInterval.
 func (n *Node) Look() {
 	n.downMu.Lock()
 	defer n.downMu.Unlock()
-	n.clock.look(n)
+	n.clock.check(n)
 	if n.opt.Transport == nil {
 		return
 	}
 	now := n.opt.Clock.Now()
-	n.peers.look(now)
-	// A peer that was starting has not received what it was sent then.
+	n.peers.recordCheck(now)
+	// A peer may have dropped announcements that arrived while it was starting: send them again.
 	for id := range n.restarts.take() {
-		delete(n.peers.told, id)
+		delete(n.peers.announcedAt, id)
 	}
 	for i := range n.opt.Router.Nodes() {
 		id := kv.NodeID(i + 1)
@@ -112,24 +110,24 @@ func (n *Node) Look() {
 			continue
 		}
 		silent := !n.opt.Transport.Up(id)
-		is, news := n.peers.isDown(id, silent, now)
-		if news {
-			n.gateway.SetDown(id, is)
-			n.logDown(id, is)
+		down, changed := n.peers.isDown(id, silent, now)
+		if changed {
+			n.gateway.SetDown(id, down)
+			n.logPeerState(id, down)
 		}
-		at, told := n.peers.told[id]
+		at, announced := n.peers.announcedAt[id]
 		switch {
 		case silent:
-			delete(n.peers.told, id)
-		case !told || now-at >= int64(announceEvery):
-			n.peers.told[id] = now
+			delete(n.peers.announcedAt, id)
+		case !announced || now-at >= int64(announceInterval):
+			n.peers.announcedAt[id] = now
 			n.announce(id)
 		}
 	}
 }
 
-// logDown says that what needs a node's shards fails from now on, or does no more.
-func (n *Node) logDown(id kv.NodeID, down bool) {
+// logPeerState logs that requests for the shards of a node fail from now on, or succeed again.
+func (n *Node) logPeerState(id kv.NodeID, down bool) {
 	if !down {
 		n.opt.Log.Info("peer reachable: its shards are available", "peer", id)
 		return
@@ -139,8 +137,8 @@ func (n *Node) logDown(id kv.NodeID, down bool) {
 		"shards", len(d.Shards), "keyspace", kv.Percent(d.Keyspace))
 }
 
-// Up reports whether a node has been heard of lately. If not, and it is taken for
-// down, the gateway here knows it, too, when Up returns.
+// Up reports whether messages of a node were received recently. When Up returns, the gateway has the same
+// information.
 func (n *Node) Up(id kv.NodeID) bool {
 	if id == n.opt.ID || n.opt.Transport == nil {
 		return id == n.opt.ID
@@ -151,19 +149,19 @@ func (n *Node) Up(id kv.NodeID) bool {
 	return !n.peers.silent[id]
 }
 
-// announceEvery is how often peers are told the incarnations of the shards here:
-// the word may be lost with a link that is up again before anybody has noticed, and
-// a gateway that has heard that a shard leaves begins nothing there until it hears
-// of a later incarnation. Clocks are told of with it. Somewhat arbitrary.
-const announceEvery = 10 * time.Second
+// announceInterval is the period in which the incarnations of the shards here are announced to all peers,
+// together with the clock. This history requires the repetition: a node announces Leaving and restarts; the
+// announcement of the new incarnation is lost with a connection that is re-established before the loss is
+// noticed. Without another announcement the peer's gateway would never start anything on the shard again.
+const announceInterval = 10 * time.Second
 
-// announce tells a peer's gateway the incarnations of the shards here.
+// announce sends the incarnations of the shards here to a peer's gateway.
 func (n *Node) announce(to kv.NodeID) {
 	envs := make([]*msg.Envelope, 0, len(n.ids))
 	for _, id := range n.ids {
 		env := msg.ToGateway(to)
 		env.Body = &msg.Announcement{Shard: id, Incarnation: n.shards[id].m.Incarnation()}
-		n.clock.tell(n.shards[id], msg.As[msg.Announcement](env))
+		n.clock.fillAnnouncement(n.shards[id], msg.As[msg.Announcement](env))
 		envs = append(envs, env)
 	}
 	n.opt.Transport.Send(to, envs)

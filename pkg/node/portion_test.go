@@ -7,21 +7,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAPortionTakesAboutTheTimeOfAStep(t *testing.T) {
+func TestPortionAdaptsToStepTime(t *testing.T) {
 	var p portion
 	require.Equal(t, maxPortion, p.size())
-	p.took(1000, 3*time.Millisecond)
-	require.Equal(t, maxPortion, p.size(), "ordinary messages")
-	p.took(100, 200*time.Millisecond)
+	p.adapt(1000, 3*time.Millisecond)
+	require.Equal(t, maxPortion, p.size(), "short steps keep the maximum")
+	p.adapt(100, 200*time.Millisecond)
 	require.Equal(t, 2, p.size())
-	p.took(2, time.Second)
-	require.Equal(t, 1, p.size(), "never less than one")
-	p.took(1, 4*time.Millisecond)
+	p.adapt(2, time.Second)
+	require.Equal(t, 1, p.size(), "at least one message")
+	p.adapt(1, 4*time.Millisecond)
 	require.Equal(t, 1, p.size())
-	p.took(0, time.Microsecond)
-	require.Equal(t, 1, p.size(), "a step with less than a portion tells nothing")
+	p.adapt(0, time.Microsecond)
+	require.Equal(t, 1, p.size(), "a step with less than a portion does not count")
 	for range 20 {
-		p.took(p.size(), time.Millisecond)
+		p.adapt(p.size(), time.Millisecond)
 	}
 	require.Equal(t, maxPortion, p.size())
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// readClass is what a read of the store is for. Those of a lower class go first.
+// readClass is the purpose of a store read. Lower classes have priority.
 type readClass uint8
 
 const (
@@ -32,127 +32,127 @@ func classOf(r *entry.Read) readClass {
 	return pointReads
 }
 
-// readJob is a read of the store for a shard.
+// readJob is a store read of a shard.
 type readJob struct {
 	loop  *shardLoop
 	read  entry.Read
 	class readClass
-	// since is when it was asked for, by the node's clock.
-	since int64
-	// turns is a range's, which is read a turn at a time; taken counts these.
-	turns *engine.Turns
-	taken int
+	// queuedAt is when it was queued, by the node's clock.
+	queuedAt int64
+	// turns is set for a range, which is read in turns; turnCount counts them.
+	turns     *engine.Turns
+	turnCount int
 	// running: a reader has it. dropped: its result is not used.
 	running, dropped bool
 }
 
 func newReadJob(loop *shardLoop, r entry.Read, now int64) *readJob {
-	j := &readJob{loop: loop, read: r, class: classOf(&r), since: now}
+	j := &readJob{loop: loop, read: r, class: classOf(&r), queuedAt: now}
 	if r.Kind == entry.ReadRange {
 		j.turns = engine.NewTurns(r, turnRows)
 	}
 	return j
 }
 
-// jobName names a read: numbers are a shard's.
-type jobName struct {
+// jobKey identifies a read: ids are unique within a shard.
+type jobKey struct {
 	loop *shardLoop
 	id   uint64
 }
 
-func (j *readJob) name() jobName { return jobName{j.loop, j.read.ID} }
+func (j *readJob) key() jobKey { return jobKey{j.loop, j.read.ID} }
 
-// readQueue has the reads that wait for a reader. In each class every user has a queue of its own,
-// and users take turns. A read counts for its user until it has been done, or, if it was dropped, until
-// it is out of the queue and no reader has it.
+// readQueue has the reads that wait for a reader. In each class every user has a queue, and users take
+// turns. A read counts for its user until it is finished. A dropped read counts until it is out of the
+// queue and no reader has it.
 type readQueue struct {
 	mu sync.Mutex
-	// idle has the readers that wait, by the last of their classes, and waits counts them.
-	idle    [readClasses]*sync.Cond
-	waits   [readClasses]int
-	jobs    map[jobName]*readJob
-	classes [readClasses]userQueues
-	// users counts the reads of each user.
+	// idle are the waiting readers by the last of their classes, idleCount their numbers.
+	idle      [readClasses]*sync.Cond
+	idleCount [readClasses]int
+	jobs      map[jobKey]*readJob
+	classes   [readClasses]userQueues
+	// users is the number of reads of each user.
 	users   map[kv.Account]int
 	waiting int
 	closed  bool
 }
 
-// userQueues are the reads of one class, by user; turn has the users that have some, the next one first.
+// userQueues are the reads of one class by user; order has the users that have some, the next one first.
 type userQueues struct {
-	turn []kv.Account
-	of   map[kv.Account][]*readJob
+	order []kv.Account
+	jobs  map[kv.Account][]*readJob
 }
 
 func newReadQueue() *readQueue {
-	q := &readQueue{jobs: map[jobName]*readJob{}, users: map[kv.Account]int{}}
+	q := &readQueue{jobs: map[jobKey]*readJob{}, users: map[kv.Account]int{}}
 	for i := range q.classes {
 		q.idle[i] = sync.NewCond(&q.mu)
-		q.classes[i].of = map[kv.Account][]*readJob{}
+		q.classes[i].jobs = map[kv.Account][]*readJob{}
 	}
 	return q
 }
 
 func (c *userQueues) add(j *readJob) {
 	u := j.read.User
-	if len(c.of[u]) == 0 {
-		c.turn = append(c.turn, u)
+	if len(c.jobs[u]) == 0 {
+		c.order = append(c.order, u)
 	}
-	c.of[u] = append(c.of[u], j)
+	c.jobs[u] = append(c.jobs[u], j)
 }
 
-// take takes the next read, nil if there is none.
+// take removes and returns the next read, nil if there is none.
 func (c *userQueues) take() *readJob {
-	if len(c.turn) == 0 {
+	if len(c.order) == 0 {
 		return nil
 	}
-	u := c.turn[0]
-	c.turn = c.turn[1:]
-	jobs := c.of[u]
+	u := c.order[0]
+	c.order = c.order[1:]
+	jobs := c.jobs[u]
 	j := jobs[0]
 	jobs[0] = nil
 	if len(jobs) == 1 {
-		delete(c.of, u)
+		delete(c.jobs, u)
 	} else {
-		c.of[u] = jobs[1:]
-		c.turn = append(c.turn, u)
+		c.jobs[u] = jobs[1:]
+		c.order = append(c.order, u)
 	}
 	return j
 }
 
-// remove takes a read out.
+// remove removes a read.
 func (c *userQueues) remove(j *readJob) {
 	u := j.read.User
-	left := slices.DeleteFunc(c.of[u], func(x *readJob) bool { return x == j })
+	left := slices.DeleteFunc(c.jobs[u], func(x *readJob) bool { return x == j })
 	if len(left) > 0 {
-		c.of[u] = left
+		c.jobs[u] = left
 		return
 	}
-	delete(c.of, u)
-	c.turn = slices.DeleteFunc(c.turn, func(x kv.Account) bool { return x == u })
+	delete(c.jobs, u)
+	c.order = slices.DeleteFunc(c.order, func(x kv.Account) bool { return x == u })
 }
 
-// add queues a read. If there are too many it returns one that is to be refused: of the user who has
-// most.
-func (q *readQueue) add(j *readJob) (refused *readJob) {
+// add queues a read. If the queue is full it returns a read that is rejected: one of the user with the most
+// reads.
+func (q *readQueue) add(j *readJob) (rejected *readJob) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.waiting >= maxReadsWaiting && j.class != commitReads {
-		refused = q.least(j)
-		if refused == j {
+		rejected = q.victim(j)
+		if rejected == j {
 			return j
 		}
-		q.remove(refused)
+		q.remove(rejected)
 	}
-	q.jobs[j.name()] = j
+	q.jobs[j.key()] = j
 	q.users[j.read.User]++
-	q.put(j)
-	return refused
+	q.enqueue(j)
+	return rejected
 }
 
-// least is the read that is refused when there is no room for j: the newest of the user who has most,
+// victim returns the read that is rejected in favor of j: the newest one of the user with the most reads,
 // or j if its user has as many.
-func (q *readQueue) least(j *readJob) *readJob {
+func (q *readQueue) victim(j *readJob) *readJob {
 	most, user := q.users[j.read.User]+1, j.read.User
 	for u, n := range q.users {
 		if n > most {
@@ -163,7 +163,7 @@ func (q *readQueue) least(j *readJob) *readJob {
 		return j
 	}
 	for _, class := range []readClass{rangeReads, pointReads} {
-		jobs := q.classes[class].of[user]
+		jobs := q.classes[class].jobs[user]
 		if len(jobs) > 0 {
 			return jobs[len(jobs)-1]
 		}
@@ -171,39 +171,40 @@ func (q *readQueue) least(j *readJob) *readJob {
 	return j
 }
 
-func (q *readQueue) put(j *readJob) {
+func (q *readQueue) enqueue(j *readJob) {
 	j.running = false
 	q.classes[j.class].add(j)
 	q.waiting++
-	// A reader takes the classes before its last one, if it takes several, or the one before that.
+	// A reader serves two classes at most, of which it waits on the last one.
 	for c := j.class; c < min(j.class+2, readClasses); c++ {
-		if q.waits[c] > 0 {
+		if q.idleCount[c] > 0 {
 			q.wake(c)
 			return
 		}
 	}
 }
 
-// wake wakes a reader. Not all of those of ranges take rows, so that they all look.
+// wake wakes a reader. Some readers that wait on rangeReads do not serve rows, so all of them are woken.
 func (q *readQueue) wake(c readClass) {
 	if c == rangeReads {
-		q.waits[c] = 0
+		q.idleCount[c] = 0
 		q.idle[c].Broadcast()
 		return
 	}
-	q.waits[c]--
+	q.idleCount[c]--
 	q.idle[c].Signal()
 }
 
-// remove takes a waiting read out.
+// remove removes a queued read.
 func (q *readQueue) remove(j *readJob) {
 	q.classes[j.class].remove(j)
 	q.waiting--
-	q.forget(j)
+	q.release(j)
 }
 
-func (q *readQueue) forget(j *readJob) {
-	delete(q.jobs, j.name())
+// release removes a read from the counts.
+func (q *readQueue) release(j *readJob) {
+	delete(q.jobs, j.key())
 	u := j.read.User
 	q.users[u]--
 	if q.users[u] == 0 {
@@ -211,7 +212,8 @@ func (q *readQueue) forget(j *readJob) {
 	}
 }
 
-// take waits for a read of one of some classes, the first of which goes first; nil is the end.
+// take waits for a read of one of some classes, in the order of priority; nil means that the queue is
+// closed.
 func (q *readQueue) take(classes []readClass) *readJob {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -225,39 +227,39 @@ func (q *readQueue) take(classes []readClass) *readJob {
 			}
 		}
 		last := classes[len(classes)-1]
-		q.waits[last]++
+		q.idleCount[last]++
 		q.idle[last].Wait()
 	}
 	return nil
 }
 
-// again queues a read that has had a turn, unless it was dropped.
-func (q *readQueue) again(j *readJob) {
+// requeue queues a range after a turn, unless it was dropped.
+func (q *readQueue) requeue(j *readJob) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if j.dropped {
-		q.forget(j)
+		q.release(j)
 		return
 	}
-	q.put(j)
+	q.enqueue(j)
 }
 
-// done ends a read that a reader has done, and reports whether its result is used.
-func (q *readQueue) done(j *readJob) (used bool) {
+// finish ends a read, and reports whether its result is used.
+func (q *readQueue) finish(j *readJob) (used bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.forget(j)
+	q.release(j)
 	return !j.dropped
 }
 
-// drop gives up reads whose results are not used.
+// drop cancels reads whose results are not used.
 func (q *readQueue) drop(loop *shardLoop, ids []uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, id := range ids {
-		j := q.jobs[jobName{loop, id}]
+		j := q.jobs[jobKey{loop, id}]
 		switch {
-		case j == nil: // done
+		case j == nil: // finished
 		case j.running:
 			j.dropped = true
 		default:
@@ -275,7 +277,7 @@ func (q *readQueue) close() {
 	}
 }
 
-// busiest is the user who has most reads.
+// busiest returns the user with the most reads.
 func (q *readQueue) busiest() (user kv.Account, reads int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -287,12 +289,12 @@ func (q *readQueue) busiest() (user kv.Account, reads int) {
 	return user, reads
 }
 
-// backlog is how many reads wait, and the one that does so longest.
+// backlog returns the number of queued reads, and the one that waits longest.
 func (q *readQueue) backlog() (waiting int, oldest *readJob) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, j := range q.jobs {
-		if !j.running && (oldest == nil || j.since < oldest.since) {
+		if !j.running && (oldest == nil || j.queuedAt < oldest.queuedAt) {
 			oldest = j
 		}
 	}

@@ -24,9 +24,8 @@ func taken(q *readQueue) (ids []uint64) {
 	return ids
 }
 
-// TestPointReadsGoBeforeRangesAndUsersTakeTurns: commits first, then single rows, then ranges; within
-// each class, users take turns.
-func TestPointReadsGoBeforeRangesAndUsersTakeTurns(t *testing.T) {
+// Commits precede single rows, which precede ranges. Within a class, users take turns.
+func TestReadsAreOrderedByClassAndUser(t *testing.T) {
 	q, loop := newReadQueue(), &shardLoop{}
 	for i := range uint64(3) {
 		q.add(job(loop, 10+i, entry.ReadRange, 1))
@@ -39,9 +38,9 @@ func TestPointReadsGoBeforeRangesAndUsersTakeTurns(t *testing.T) {
 	require.Equal(t, []uint64{50, 20, 40, 21, 22, 10, 30, 11, 12}, taken(q))
 }
 
-// TestDroppedReadsLeaveTheQueue: a read that waits is gone at once, one that is running counts for its
-// user until the reader has done with it, and is not queued again.
-func TestDroppedReadsLeaveTheQueue(t *testing.T) {
+// A dropped read leaves the queue at once. If a reader has it, it counts for its user until the reader has
+// finished, and is not queued again.
+func TestDroppedReadLeavesQueue(t *testing.T) {
 	q, loop, other := newReadQueue(), &shardLoop{id: 1}, &shardLoop{id: 2}
 	for i := range uint64(4) {
 		q.add(job(loop, i, entry.ReadRange, 1))
@@ -50,36 +49,36 @@ func TestDroppedReadsLeaveTheQueue(t *testing.T) {
 	running := q.take(everyClass)
 	require.EqualValues(t, 0, running.read.ID)
 	q.drop(loop, []uint64{0, 2, 99})
-	require.Equal(t, 4, q.users[1], "0 is running, 1 and 3 wait, and so does 2 of another shard")
-	q.again(running)
+	require.Equal(t, 4, q.users[1], "0 is running; 1, 3 and 2 of another shard are queued")
+	q.requeue(running)
 	require.Equal(t, 3, q.users[1])
 	j := q.take(everyClass)
 	require.EqualValues(t, 1, j.read.ID)
 	q.drop(loop, []uint64{1})
-	require.False(t, q.done(j), "its result is not used")
+	require.False(t, q.finish(j), "its result is not used")
 	require.Equal(t, []uint64{3, 2}, taken(q))
 }
 
-// TestFullQueueRefusesWhoHasMost: when there is no room, the newest read of the user who has most is
-// refused, and a commit's never.
-func TestFullQueueRefusesWhoHasMost(t *testing.T) {
+// If the queue is full, the newest read of the user with the most reads is rejected, and never the read of
+// a commit.
+func TestFullQueueRejectsReadOfBusiestUser(t *testing.T) {
 	q, loop := newReadQueue(), &shardLoop{}
 	for i := range uint64(maxReadsWaiting) {
 		require.Nil(t, q.add(job(loop, i, entry.ReadRange, 1)))
 	}
 	mine := job(loop, 1<<20, entry.ReadRange, 1)
 	require.Same(t, mine, q.add(mine))
-	refused := q.add(job(loop, 1<<20+1, entry.ReadKey, 2))
-	require.NotNil(t, refused)
-	require.EqualValues(t, maxReadsWaiting-1, refused.read.ID)
+	rejected := q.add(job(loop, 1<<20+1, entry.ReadKey, 2))
+	require.NotNil(t, rejected)
+	require.EqualValues(t, maxReadsWaiting-1, rejected.read.ID)
 	commit := newReadJob(loop, entry.Read{ID: 1<<20 + 2, Kind: entry.ReadKey, User: 1, Commit: true}, 0)
 	require.Nil(t, q.add(commit))
 	require.Equal(t, maxReadsWaiting+1, q.waiting)
 	require.Equal(t, maxReadsWaiting, q.users[1])
 }
 
-// TestEveryReadFindsAReader: whatever arrives while readers wait, one that takes it is woken.
-func TestEveryReadFindsAReader(t *testing.T) {
+// A read of any class wakes a waiting reader that serves its class.
+func TestEveryReadWakesReader(t *testing.T) {
 	q, loop := newReadQueue(), &shardLoop{}
 	var wg sync.WaitGroup
 	done := make(chan uint64, 10_000)
@@ -88,22 +87,21 @@ func TestEveryReadFindsAReader(t *testing.T) {
 		r := &readers[i]
 		wg.Go(func() {
 			for j := q.take(r.classes); j != nil; j = q.take(r.classes) {
-				q.done(j)
+				q.finish(j)
 				done <- j.read.ID
 			}
 		})
 	}
-	const rounds = 1000
-	for i := range uint64(rounds) {
-		want := 3
+	const iterations = 1000
+	for i := range uint64(iterations) {
 		q.add(newReadJob(loop, entry.Read{ID: 3 * i, Kind: entry.ReadKey, Commit: true}, 0))
 		q.add(job(loop, 3*i+1, entry.ReadKey, 1))
 		q.add(job(loop, 3*i+2, entry.ReadRange, 1))
-		for range want {
+		for range 3 {
 			select {
 			case <-done:
 			case <-time.After(10 * time.Second):
-				t.Fatalf("round %d: a read waits", i)
+				t.Fatalf("iteration %d: no reader takes the read", i)
 			}
 		}
 	}

@@ -23,20 +23,20 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
-// stuck is an engine of which reads of cold keys stand still until it is released.
+// stuck is an engine whose reads of keys with the prefix "blocked" block until it is released.
 type stuck struct {
 	*memstore.Store
 	released chan struct{}
 }
 
 func (s *stuck) Read(shard kv.ShardID, r entry.Read) entry.ReadResult {
-	if bytes.HasPrefix(r.Key, []byte("cold")) {
+	if bytes.HasPrefix(r.Key, []byte("blocked")) {
 		<-s.released
 	}
 	return s.Store.Read(shard, r)
 }
 
-// lines is a log.
+// lines is a log in memory.
 type lines struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -54,11 +54,10 @@ func (l *lines) has(text string) bool {
 	return bytes.Contains(l.Bytes(), []byte(text))
 }
 
-// TestReadsThatStandStill: while no read of the disk comes back, what is in memory is
-// read and written as ever, however many others ask for what is not: beyond a bound they
-// are refused, and before it they end with their deadlines. The log tells of it. When reads
-// come back, everything is served.
-func TestReadsThatStandStill(t *testing.T) {
+// While all reads of the disk block, keys in memory are read and written as usual, however many requests
+// need the disk: those beyond the queue's bound are rejected, the others end with their deadlines, and the
+// log lists slow reads. When the disk responds again, all requests succeed.
+func TestBlockedReadsDoNotBlockMemory(t *testing.T) {
 	e := &stuck{memstore.NewAutoSync(), make(chan struct{})}
 	var log lines
 	opt := node.Options{ID: 1, Engine: e, Readers: 4, Log: slog.New(slog.NewTextHandler(&log, nil))}
@@ -74,10 +73,10 @@ func TestReadsThatStandStill(t *testing.T) {
 		by, _ := ctx.Deadline()
 		return n.Gateway().Execute(ctx, gateway.Request{Ops: ops, Deadline: by}).Err
 	}
-	put := msg.Op{Kind: msg.OpPut, Key: []byte("warm"), Value: []byte("x")}
+	put := msg.Op{Kind: msg.OpPut, Key: []byte("cached"), Value: []byte("x")}
 	require.Nil(t, execute(t.Context(), put))
 
-	// 300 requests for 16 keys each, more than may wait.
+	// 300 requests for 16 keys each exceed the queue.
 	const requests, keys = 300, 16
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
@@ -85,7 +84,7 @@ func TestReadsThatStandStill(t *testing.T) {
 	for i := range requests {
 		var ops []msg.Op
 		for j := range keys {
-			ops = append(ops, msg.Op{Kind: msg.OpGet, Key: fmt.Appendf(nil, "cold/%d/%d", i, j)})
+			ops = append(ops, msg.Op{Kind: msg.OpGet, Key: fmt.Appendf(nil, "blocked/%d/%d", i, j)})
 		}
 		go func() {
 			if err := execute(ctx, ops...); err != nil {
@@ -95,15 +94,15 @@ func TestReadsThatStandStill(t *testing.T) {
 			}
 		}()
 	}
-	refused := <-kinds
-	require.Equal(t, kv.KindResourceExhausted, refused, "the first to end are those beyond the bound")
+	rejected := <-kinds
+	require.Equal(t, kv.KindResourceExhausted, rejected, "requests beyond the bound end first")
 	soon, done := context.WithTimeout(t.Context(), 10*time.Second)
 	defer done()
 	for range 100 {
 		require.Nil(t, execute(soon, put))
 		require.Nil(t, execute(soon, msg.Op{Kind: msg.OpGet, Key: put.Key}))
 	}
-	count := map[kv.Kind]int{refused: 1}
+	count := map[kv.Kind]int{rejected: 1}
 	for range requests - 1 {
 		count[<-kinds]++
 	}
@@ -111,15 +110,16 @@ func TestReadsThatStandStill(t *testing.T) {
 	require.Zero(t, count[kv.KindOK])
 	require.Equal(t, requests, count[kv.KindResourceExhausted]+count[kv.KindDeadlineExceeded], "no other error: %v", count)
 	require.NotZero(t, count[kv.KindDeadlineExceeded])
-	require.Eventually(t, func() bool { return log.has("slow store reads") && log.has("slow=5") }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return log.has("slow store reads") && log.has("slow=5") }, 10*time.Second,
+		time.Millisecond)
 
 	close(e.released)
 	for i := range requests {
-		require.Nil(t, execute(soon, msg.Op{Kind: msg.OpGet, Key: fmt.Appendf(nil, "cold/%d/0", i)}))
+		require.Nil(t, execute(soon, msg.Op{Kind: msg.OpGet, Key: fmt.Appendf(nil, "blocked/%d/0", i)}))
 	}
 }
 
-// endless is an engine of which ranges have no end, and take 2 ms a turn.
+// endless is an engine whose ranges never end and take 2 ms per turn.
 type endless struct {
 	*memstore.Store
 	turns atomic.Int64
@@ -134,8 +134,7 @@ func (s *endless) Read(shard kv.ShardID, r entry.Read) entry.ReadResult {
 	return entry.ReadResult{ID: r.ID, Kind: r.Kind, Yielded: true, Resume: kv.Next(r.Span.Start)}
 }
 
-// TestAbandonedScansDoNotDelayReads: beside scans without an end rows are read at once, and when the
-// calls of the scans have ended, nothing is read for them any more.
+// Point reads are fast while endless scans run. When the calls of the scans have ended, the scans end too.
 func TestAbandonedScansDoNotDelayReads(t *testing.T) {
 	e := &endless{Store: memstore.NewAutoSync()}
 	opt := node.Options{ID: 1, Engine: e, Readers: 4}
@@ -159,17 +158,17 @@ func TestAbandonedScansDoNotDelayReads(t *testing.T) {
 	}
 	get := func(i int) time.Duration {
 		begin := time.Now()
-		op := msg.Op{Kind: msg.OpGet, Key: fmt.Appendf(nil, "cold/%d", i)}
+		op := msg.Op{Kind: msg.OpGet, Key: fmt.Appendf(nil, "blocked/%d", i)}
 		r := n.Gateway().Execute(t.Context(), gateway.Request{Ops: []msg.Op{op},
 			Deadline: begin.Add(10 * time.Second), How: txn.How{User: 1}})
 		require.Nil(t, r.Err)
 		return time.Since(begin)
 	}
 	for i := 0; ctx.Err() == nil; i++ {
-		require.Less(t, get(i), 400*time.Millisecond, "beside the scans")
+		require.Less(t, get(i), 400*time.Millisecond, "during the scans")
 	}
 	wg.Wait()
-	require.Less(t, get(1<<20), 400*time.Millisecond, "after them")
+	require.Less(t, get(1<<20), 400*time.Millisecond, "after the scans")
 	require.NotZero(t, e.turns.Load())
 	require.Eventually(t, func() bool {
 		before := e.turns.Load()

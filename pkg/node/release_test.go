@@ -17,13 +17,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/node"
 )
 
-// disk is an engine that makes durable what it is told to.
+// disk is an engine that syncs on command.
 type disk struct {
 	*memstore.Store
 	mu       sync.Mutex
 	appended sync.Cond
 	last     engine.Position
-	// waits counts calls of WaitDurable for what is not durable.
+	// waits counts calls of WaitDurable for positions that are not durable.
 	waits  int
 	closed bool
 }
@@ -53,7 +53,7 @@ func (d *disk) WaitDurable(p engine.Position) error {
 	return d.Store.WaitDurable(p)
 }
 
-// await waits until there is a batch after the one at p, or the end.
+// await waits until there is a batch after position p, or the end.
 func (d *disk) await(p engine.Position) engine.Position {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,7 +63,7 @@ func (d *disk) await(p engine.Position) engine.Position {
 	return d.last
 }
 
-// awaitWait waits until somebody waits for the disk.
+// awaitWait waits until a goroutine waits for the disk.
 func (d *disk) awaitWait() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -72,7 +72,7 @@ func (d *disk) awaitWait() {
 	}
 }
 
-// end has nobody wait for batches any more.
+// end ends all calls of await.
 func (d *disk) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,27 +80,27 @@ func (d *disk) end() {
 	d.appended.Broadcast()
 }
 
-// tellingDisk is one that tells of positions by itself.
-type tellingDisk struct {
+// notifyingDisk is a disk that calls back with durable positions.
+type notifyingDisk struct {
 	*disk
 	notify func(engine.Position)
 }
 
-func (d *tellingDisk) NotifyDurable(f func(engine.Position)) { d.notify = f }
+func (d *notifyingDisk) NotifyDurable(f func(engine.Position)) { d.notify = f }
 
-// start starts a node with one shard, and the hot one, on a disk that syncs
-// nothing until sync is called.
-func start(t *testing.T, telling bool) (n *node.Node, d *disk, sync func(engine.Position)) {
+// start starts a node with one ordinary shard and the hot shard, on a disk that syncs nothing until sync is
+// called.
+func start(t *testing.T, notifying bool) (n *node.Node, d *disk, sync func(engine.Position)) {
 	d = newDisk()
 	opt := node.Options{ID: 1, Engine: d}
-	told := &tellingDisk{disk: d}
-	if telling {
-		opt.Engine = told
+	notifier := &notifyingDisk{disk: d}
+	if notifying {
+		opt.Engine = notifier
 	}
 	sync = func(at engine.Position) {
 		d.SyncTo(at)
-		if told.notify != nil {
-			told.notify(at)
+		if notifier.notify != nil {
+			notifier.notify(at)
 		}
 	}
 	var err error
@@ -109,7 +109,7 @@ func start(t *testing.T, telling bool) (n *node.Node, d *disk, sync func(engine.
 	opt.Clock, err = clock.NewReal()
 	require.NoError(t, err)
 	started := make(chan struct{})
-	go func() { // the incarnations want to be durable
+	go func() { // Start waits for the incarnations
 		at := d.await(0)
 		d.SyncTo(at)
 		close(started)
@@ -120,8 +120,8 @@ func start(t *testing.T, telling bool) (n *node.Node, d *disk, sync func(engine.
 	return n, d, sync
 }
 
-// keepSyncing makes everything durable as soon as it is appended, until the
-// returned function is called. A node that stops appends its shards' rest.
+// keepSyncing syncs every batch as soon as it is appended, until the returned function is called. A node
+// that stops appends clean shutdowns of its shards.
 func keepSyncing(d *disk, sync func(engine.Position)) (end func()) {
 	ended := make(chan struct{})
 	go func() {
@@ -141,28 +141,27 @@ func put(key string) []msg.Op {
 	return []msg.Op{{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v")}}
 }
 
-// TestNothingLeavesBeforeItIsDurable: an answer waits for the disk, whoever
-// tells of it, and whoever ran the step.
-func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
+// A response waits for the disk, for both kinds of engine and whichever goroutine runs the step.
+func TestResponseWaitsForDurability(t *testing.T) {
 	for _, tc := range []struct {
-		name           string
-		telling, alone bool
+		name             string
+		notifying, alone bool
 	}{
-		{"the engine is asked, the shard's goroutine steps", false, false},
-		{"the engine is asked, the caller steps", false, true},
-		{"the engine tells, the shard's goroutine steps", true, false},
-		{"the engine tells, the caller steps", true, true},
+		{"polling engine, step on the shard's goroutine", false, false},
+		{"polling engine, step on the caller's goroutine", false, true},
+		{"notifying engine, step on the shard's goroutine", true, false},
+		{"notifying engine, step on the caller's goroutine", true, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			n, d, sync := start(t, tc.telling)
+			n, d, sync := start(t, tc.notifying)
 			for _, key := range []string{"a", "b", "a"} {
-				answers := make(chan gateway.Response, 1)
+				responses := make(chan gateway.Response, 1)
 				before := d.await(0)
-				n.Gateway().Submit(gateway.Request{Ops: put(key), Alone: tc.alone}, func(r gateway.Response) { answers <- r })
+				n.Gateway().Submit(gateway.Request{Ops: put(key), Alone: tc.alone}, func(r gateway.Response) { responses <- r })
 				at := d.await(before)
-				require.Empty(t, answers)
+				require.Empty(t, responses)
 				sync(at)
-				r := <-answers
+				r := <-responses
 				require.Nil(t, r.Err)
 			}
 			end := keepSyncing(d, sync)
@@ -172,21 +171,20 @@ func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
 	}
 }
 
-// TestStopSendsWhatIsDurable: what has been appended when a node stops is
-// waited for, and answered.
-func TestStopSendsWhatIsDurable(t *testing.T) {
-	for _, telling := range []bool{false, true} {
-		n, d, sync := start(t, telling)
-		answers := make(chan gateway.Response, 1)
+// Stop waits until appended entries are durable, and sends their responses.
+func TestStopSendsDurableResponses(t *testing.T) {
+	for _, notifying := range []bool{false, true} {
+		n, d, sync := start(t, notifying)
+		responses := make(chan gateway.Response, 1)
 		before := d.await(0)
-		n.Gateway().Submit(gateway.Request{Ops: put("a"), Alone: true}, func(r gateway.Response) { answers <- r })
+		n.Gateway().Submit(gateway.Request{Ops: put("a"), Alone: true}, func(r gateway.Response) { responses <- r })
 		at := d.await(before)
 		stopped := make(chan struct{})
 		go func() {
 			n.Stop()
 			close(stopped)
 		}()
-		if telling {
+		if notifying {
 			d.awaitWait()
 		}
 		select {
@@ -198,12 +196,11 @@ func TestStopSendsWhatIsDurable(t *testing.T) {
 		end := keepSyncing(d, sync)
 		<-stopped
 		end()
-		require.Nil(t, (<-answers).Err)
+		require.Nil(t, (<-responses).Err)
 	}
 }
 
-// TestAfterStopNobodySteps: a request that comes too late touches nothing.
-func TestAfterStopNobodySteps(t *testing.T) {
+func TestRequestAfterStopChangesNothing(t *testing.T) {
 	n, d, sync := start(t, true)
 	end := keepSyncing(d, sync)
 	n.Stop()
@@ -213,16 +210,16 @@ func TestAfterStopNobodySteps(t *testing.T) {
 	require.Equal(t, before, d.await(before-1))
 }
 
-// TestManyAtOnce: callers that come together and alone at once are all
-// answered, with the disk far behind.
-func TestManyAtOnce(t *testing.T) {
+// Callers with concurrent and with single transactions all receive responses, on a disk that lags behind.
+func TestConcurrentRequestsAreAnswered(t *testing.T) {
 	n, d, makeDurable := start(t, true)
 	end := keepSyncing(d, makeDurable)
 	var callers sync.WaitGroup
 	for i := range 16 {
 		callers.Go(func() {
 			for range 200 {
-				if r := n.Gateway().Execute(t.Context(), gateway.Request{Ops: put(string(rune('a' + i%5))), Alone: i%2 == 0}); r.Err != nil {
+				if r := n.Gateway().Execute(t.Context(), gateway.Request{Ops: put(string(rune('a' + i%5))),
+					Alone: i%2 == 0}); r.Err != nil {
 					t.Error(r.Err)
 				}
 			}
@@ -233,8 +230,7 @@ func TestManyAtOnce(t *testing.T) {
 	end()
 }
 
-// taken counts the messages that a node's shards have taken, each with the step that
-// is over.
+// taken counts the messages of completed steps of a node's shards.
 func taken(n *node.Node) (messages uint64) {
 	for _, s := range n.Snapshots(0) {
 		messages += s.Stats.Messages
@@ -242,9 +238,8 @@ func taken(n *node.Node) (messages uint64) {
 	return messages
 }
 
-// TestAReadOfWhatIsNotDurableWaits: a step that writes nothing may tell of what
-// an earlier one wrote.
-func TestAReadOfWhatIsNotDurableWaits(t *testing.T) {
+// A step without entries may report what an earlier step wrote.
+func TestReadOfUnsyncedWriteWaits(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		n, d, sync := start(t, true)
 		written, read := make(chan gateway.Response, 1), make(chan gateway.Response, 1)
@@ -252,16 +247,17 @@ func TestAReadOfWhatIsNotDurableWaits(t *testing.T) {
 		n.Gateway().Submit(gateway.Request{Ops: put("a"), Alone: alone}, func(r gateway.Response) { written <- r })
 		at := d.await(before)
 		one := taken(n)
-		n.Gateway().Submit(gateway.Request{Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("a")}}, Alone: alone}, func(r gateway.Response) { read <- r })
+		n.Gateway().Submit(gateway.Request{Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("a")}}, Alone: alone},
+			func(r gateway.Response) { read <- r })
 		require.Eventually(t, func() bool { return taken(n) > one }, 10*time.Second, time.Millisecond)
-		// The answer has come to the log when something after it is there, and the
-		// batch of that is over when there is another.
+		// The response is registered with the releaser once a later batch is appended, and that batch is complete
+		// once there is another.
 		next := at
 		for range 2 {
 			n.Gateway().Submit(gateway.Request{Ops: put("b")}, func(gateway.Response) {})
 			next = d.await(next)
 		}
-		require.Empty(t, read, "told before it was durable")
+		require.Empty(t, read, "returned before it was durable")
 		sync(at)
 		require.True(t, (<-read).Results[0].Found)
 		require.Nil(t, (<-written).Err)

@@ -10,29 +10,27 @@ import (
 	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
 )
 
-// notifier is an engine that tells of durable positions by itself, in rising
-// order and from a goroutine that may take its time. That spares a change of
-// goroutine between the disk and the answer.
+// notifier is an engine that calls back with durable positions, in ascending order, from a goroutine that
+// may block. This avoids one goroutine switch between the disk and the response.
 type notifier interface {
 	NotifyDurable(func(engine.Position))
 }
 
-// releaser lets messages go when what they rest on is durable, in the order of
-// batches.
+// releaser sends messages when the entries that they depend on are durable, in the order of batches.
 type releaser struct {
 	n *Node
-	// waits has the positions that an engine without notices is asked about.
-	waits chan engine.Position
-	wg    sync.WaitGroup
+	// positions are those to wait for, if the engine is not a notifier.
+	positions chan engine.Position
+	wg        sync.WaitGroup
 
 	mu sync.Mutex
-	// idle is signalled when nobody is releasing any more.
+	// idle is signalled when releasing becomes false.
 	idle sync.Cond
-	// waiting is what has not left.
+	// waiting are the unsent messages.
 	waiting groupcommit.Releases
 	// durable is waiting.Durable. It is written under mu.
 	durable atomic.Uint64
-	// releasing: somebody is sending, and will look again. Written under mu.
+	// releasing: a goroutine is sending, and checks again before it stops. It is written under mu.
 	releasing atomic.Bool
 }
 
@@ -47,9 +45,9 @@ func (r *releaser) start() {
 		e.NotifyDurable(r.advance)
 		return
 	}
-	r.waits = make(chan engine.Position, 1024)
+	r.positions = make(chan engine.Position, 1024)
 	r.wg.Go(func() {
-		for at := range r.waits {
+		for at := range r.positions {
 			if err := r.n.opt.Engine.WaitDurable(at); err != nil {
 				r.n.opt.OnFatal(err)
 				return
@@ -59,23 +57,23 @@ func (r *releaser) start() {
 	})
 }
 
-// position is up to where everything is durable.
+// position is the position up to which everything is durable.
 func (r *releaser) position() engine.Position { return engine.Position(r.durable.Load()) }
 
-// add has messages wait. Only the committer calls it.
+// add registers the messages of a batch. Only the committer calls it.
 func (r *releaser) add(x groupcommit.Release) {
 	r.mu.Lock()
 	r.waiting.Add(x)
 	r.mu.Unlock()
-	if r.waits != nil {
-		r.waits <- x.At
+	if r.positions != nil {
+		r.positions <- x.At
 		return
 	}
-	r.advance(0) // it may be durable already, and nobody tells again
+	r.advance(0) // the position may be durable already, in which case no notification follows
 }
 
-// send sends messages that rest on what is durable. If a goroutine is sending earlier ones, it sends
-// these next. Only the committer calls it.
+// send sends messages that depend on durable entries only. If a goroutine is sending earlier messages, it
+// sends these next. Only the committer calls it.
 func (r *releaser) send(envs []*msg.Envelope) {
 	r.mu.Lock()
 	if r.releasing.Load() {
@@ -87,8 +85,8 @@ func (r *releaser) send(envs []*msg.Envelope) {
 	r.n.route(envs)
 }
 
-// advance notes a durable position, and sends what has waited for it unless
-// somebody else is sending: then that one does.
+// advance records a durable position, and sends the messages that waited for it, unless another goroutine
+// is sending: that one sends them.
 func (r *releaser) advance(at engine.Position) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,7 +103,7 @@ func (r *releaser) advance(at engine.Position) {
 		}
 		r.mu.Unlock()
 		for i := range ready {
-			r.tell(&ready[i])
+			r.recordBatch(&ready[i])
 			if len(ready[i].Sends) > 0 {
 				r.n.route(ready[i].Sends)
 			}
@@ -116,17 +114,17 @@ func (r *releaser) advance(at engine.Position) {
 	r.idle.Broadcast()
 }
 
-// tell has the metrics know of a batch that is durable.
-func (r *releaser) tell(x *groupcommit.Release) {
+// recordBatch records a durable batch in the metrics.
+func (r *releaser) recordBatch(x *groupcommit.Release) {
 	if x.Entries > 0 && r.n.opt.Metrics != nil {
-		r.n.durable(x.Entries, time.Duration(r.n.opt.Clock.Now()-x.Since))
+		r.n.recordFsync(x.Entries, time.Duration(r.n.opt.Clock.Now()-x.Since))
 	}
 }
 
-// close waits until everything has been sent. Nothing may be added any more.
+// close waits until everything has been sent. add must not be called any more.
 func (r *releaser) close() {
-	if r.waits != nil {
-		close(r.waits)
+	if r.positions != nil {
+		close(r.positions)
 		r.wg.Wait()
 		return
 	}

@@ -19,8 +19,8 @@ import (
 
 var errBroken = errors.New("the store is broken")
 
-// broken is an engine on a full disk, which gives room back until it is told not to,
-// and cannot be recovered from or appended to meanwhile.
+// broken is an engine on a full disk. It reclaims space until its context ends, and fails to recover or to
+// append meanwhile.
 type broken struct {
 	engine.Engine
 	noRecovery bool
@@ -52,10 +52,10 @@ func (b *broken) Append([]entry.Group) (engine.Position, error) {
 	return 0, errBroken
 }
 
-// TestAStartThatFailsLeavesNothingRunning: whoever closes the engine next must not wait
-// for the room that it gives back.
-func TestAStartThatFailsLeavesNothingRunning(t *testing.T) {
-	for name, noRecovery := range map[string]bool{"a shard cannot be recovered": true, "an incarnation cannot be opened": false} {
+// A failed Start must not leave a goroutine that uses the engine, which its owner closes next.
+func TestFailedStartStopsGoroutines(t *testing.T) {
+	for name, noRecovery := range map[string]bool{"a shard cannot be recovered": true,
+		"an incarnation cannot be saved": false} {
 		t.Run(name, func(t *testing.T) {
 			e := &broken{Engine: memstore.NewAutoSync(), noRecovery: noRecovery, reclaiming: make(chan struct{})}
 			opt := node.Options{ID: 1, Engine: e, DiskReserve: 1, Clock: clock.NewManual(1, 1)}

@@ -15,8 +15,8 @@ import (
 // Uptime is the time since Start.
 func (n *Node) Uptime() time.Duration { return time.Since(n.started) }
 
-// Snapshots tells what the node's shards look like now, in the order of
-// shards, with the top keys by waiting caused.
+// Snapshots returns the status of the node's shards, in the order of shards, with the keys that cause the
+// most waiting.
 func (n *Node) Snapshots(top int) []shard.Snapshot {
 	out := make([]shard.Snapshot, 0, len(n.ids))
 	for _, id := range n.ids {
@@ -28,7 +28,7 @@ func (n *Node) Snapshots(top int) []shard.Snapshot {
 	return out
 }
 
-// HotKeys lists the node's keys that have caused most waiting, most first.
+// HotKeys returns the node's keys that have caused the most waiting, in descending order.
 func (n *Node) HotKeys(top int) []shard.KeyWait {
 	var all []shard.KeyWait
 	for _, s := range n.Snapshots(top) {
@@ -38,8 +38,7 @@ func (n *Node) HotKeys(top int) []shard.KeyWait {
 	return all[:min(top, len(all))]
 }
 
-// Waiters lists at most top of the transactions that wait on the node's shards now,
-// those that have waited longest first, each with its shard.
+// Waiters returns at most top of the transactions that wait on the node's shards, longest first.
 func (n *Node) Waiters(top int) []Waiter {
 	now := n.opt.Clock.Now()
 	var all []Waiter
@@ -64,7 +63,7 @@ type Waiter struct {
 // Journal is Options.Journal.
 func (n *Node) Journal() *activity.Journal { return n.opt.Journal }
 
-// stats are what the shard counts for itself, for the metrics.
+// stats are the shard's own counters, for the metrics.
 func (l *shardLoop) stats() metrics.ShardStats {
 	l.mu.Lock()
 	s := l.m.Snapshot(0)
@@ -72,22 +71,24 @@ func (l *shardLoop) stats() metrics.ShardStats {
 	return metrics.ShardStats{
 		ReadWaits: s.Stats.ReadWaits, ReadWait: time.Duration(s.Stats.ReadWaitNanos), PastReads: s.Stats.PastReads,
 		PagesRead: s.Stats.PagesRead, PagesWritten: s.Stats.PagesWritten,
-		Holds: s.Queues.Holds, Held: time.Duration(s.Queues.HeldNanos), UnsealsAsked: s.Stats.UnsealsAsked, Unseals: s.Queues.Unseals,
-		Lapses: s.Queues.Lapses, GarbageNotes: s.Garbage, GarbageLost: s.GarbageLost, Swept: s.Stats.Swept, Replanned: s.Stats.Replanned,
-		Phases: s.Locks.Phases, Joins: s.Locks.Joins,
+		Holds: s.Queues.Holds, Held: time.Duration(s.Queues.HeldNanos), UnsealsAsked: s.Stats.UnsealsAsked,
+		Unseals: s.Queues.Unseals,
+		Lapses:  s.Queues.Lapses, GarbageNotes: s.Garbage, GarbageLost: s.GarbageLost, Swept: s.Stats.Swept,
+		Replanned: s.Stats.Replanned,
+		Phases:    s.Locks.Phases, Joins: s.Locks.Joins,
 		Expired: s.Stats.Expired, ExpiredLate: time.Duration(s.Stats.ExpiredLateNanos), Due: s.Due, Overdue: s.Overdue,
 		ExpirySuspended: s.ExpirySuspended != shard.NoDoubt,
 	}
 }
 
-// KeepsPins reports whether the hot shard, which keeps the pins, is here.
+// KeepsPins reports whether the hot shard, which has the snapshot registry, is on this node.
 func (n *Node) KeepsPins() bool { return n.shards[n.opt.Router.HotShard()] != nil }
 
-// HotShard is the number of the hot shard, wherever it is.
+// HotShard returns the number of the hot shard, on whichever node it is.
 func (n *Node) HotShard() kv.ShardID { return n.opt.Router.HotShard() }
 
-// Pins tells how many pins are kept here, how many of them have a name, and
-// how old the oldest is.
+// Pins returns the number of retained snapshots on this node, how many of them have a name, and the age of
+// the oldest.
 func (n *Node) Pins() (all, named int, age time.Duration) {
 	l := n.shards[n.opt.Router.HotShard()]
 	if l == nil {
@@ -98,8 +99,7 @@ func (n *Node) Pins() (all, named int, age time.Duration) {
 	return l.m.Pins(n.opt.Clock.Now())
 }
 
-// Hot tells of the hot shard, if it is here (KeepsPins), and in which share of the
-// time it works.
+// Hot returns the status of the hot shard and its busy share, if it is on this node.
 func (n *Node) Hot() (s shard.HotStats, busy float64) {
 	l := n.shards[n.opt.Router.HotShard()]
 	if l == nil {
@@ -107,12 +107,12 @@ func (n *Node) Hot() (s shard.HotStats, busy float64) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// A shard that has nothing to do makes no steps that would say so.
-	return l.m.HotStats(), l.busy.at(n.opt.Clock.Now())
+	// An idle shard makes no steps that would update its busy share.
+	return l.m.HotStats(), l.busy.current(n.opt.Clock.Now())
 }
 
-// HotTop lists at most n of the cluster's keys for which most is waited, if the hot
-// shard is here (KeepsPins).
+// HotTop returns at most most of the cluster's keys that cause the most waiting, if the hot shard is on
+// this node.
 func (n *Node) HotTop(most int) []hotshard.KeyState {
 	l := n.shards[n.opt.Router.HotShard()]
 	if l == nil {
@@ -123,8 +123,8 @@ func (n *Node) HotTop(most int) []hotshard.KeyState {
 	return l.m.HotTop(most)
 }
 
-// durable tells the metrics of a batch that is durable now.
-func (n *Node) durable(entries int, took time.Duration) {
+// recordFsync records a durable batch in the metrics.
+func (n *Node) recordFsync(entries int, took time.Duration) {
 	n.opt.Metrics.Stage(metrics.Durable).Observe(took)
 	n.opt.Metrics.Fsync(entries, took)
 }

@@ -1,10 +1,12 @@
-// Package transport carries envelopes between the nodes of a cluster.
+// Package transport sends envelopes between the nodes of a cluster.
 //
-// What the protocol needs of a network is little: messages may be lost,
-// delayed, duplicated and reordered, since everything that matters is
-// repeated until answered and idempotent. So Send never blocks and never
-// fails: what cannot be delivered is dropped, and a full outbox drops what a
-// later message repeats, and then its oldest (package outbox).
+// It guarantees little, because the protocol needs little: messages may be lost, delayed, duplicated and
+// reordered; requests are retried and handlers are idempotent. Send never blocks and never fails. Messages
+// that cannot be delivered are dropped. A full outbox drops messages that a later one repeats, then the
+// oldest ones (package outbox).
+//
+// Implementations: grpc (between processes), mem (within a process). Package transporttest is their
+// contract.
 package transport
 
 import (
@@ -12,18 +14,17 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Transport sends to other nodes. Its methods may be called by any goroutine.
+// Transport sends to other nodes. Its methods are safe for concurrent use.
 type Transport interface {
-	// Send passes envelopes to a peer's handler, some time, perhaps. The
-	// slice may be used again when it returns; the envelopes may not be
-	// changed any more.
+	// Send passes envelopes to a peer's handler, or loses them. The caller may reuse the slice, but must not
+	// change the envelopes.
 	Send(to kv.NodeID, envs []*msg.Envelope)
-	// Up reports whether the peer was heard of within the last few seconds.
+	// Up reports whether a message of the peer was received within the last few seconds.
 	Up(to kv.NodeID) bool
 	// Close ends all streams.
 	Close() error
 }
 
-// Handler receives envelopes with From filled in. It must not block: it puts
-// them into bounded queues. It is called by one goroutine per peer.
+// Handler receives envelopes with From filled in. It must not block. It is called by one goroutine per
+// peer.
 type Handler func(envs []*msg.Envelope)

@@ -12,13 +12,13 @@ import (
 type Key struct {
 	Shard kv.ShardID
 	Table entry.Table
-	// User is the user key, or a row's name.
+	// User is the user key, or the name of a row.
 	User []byte
-	// Index is that of a version; 0 in the other tables.
+	// Index is the CSN of a version; 0 in the other tables.
 	Index kv.Index
 }
 
-// Append encodes k. Only the version table carries an index.
+// Append encodes k. Only keys of the version table have a CSN.
 func (k Key) Append(dst []byte) []byte {
 	dst = AppendPrefix(dst, k.Shard, k.Table, k.User)
 	if k.Table == entry.TableVersion {
@@ -27,34 +27,32 @@ func (k Key) Append(dst []byte) []byte {
 	return dst
 }
 
-// Decode reads what Append wrote, and refuses everything else: decoding and
-// encoding again gives the same bytes. The user key is written over buf,
-// which may be nil, so that a scan needs one buffer only.
+// Decode is the inverse of Append, and rejects everything else: decoding and encoding returns the same
+// bytes. The user key overwrites buf, which may be nil, so that a scan needs one buffer only.
 func Decode(b, buf []byte) (Key, error) {
 	var k Key
 	n := Split(b)
 	if n < headerSize+3 {
-		return k, corrupt(b, "is too short")
+		return k, corruptError(b, "is too short")
 	}
 	k.Shard = kv.ShardID(binary.BigEndian.Uint16(b))
 	k.Table = entry.Table(b[2])
 	index, versioned := Index(b)
 	if versioned != (k.Table == entry.TableVersion) {
-		return k, corrupt(b, "has the suffix of another table")
+		return k, corruptError(b, "has the suffix of another table")
 	}
 	k.Index = index
 	rest, ok := k.unescape(b[headerSize:n], buf)
 	if !ok {
-		return k, corrupt(b, "is not terminated")
+		return k, corruptError(b, "is not terminated")
 	}
 	if len(rest) != 1 || rest[0] != sentinel {
-		return k, corrupt(b, "has an unknown sub-key")
+		return k, corruptError(b, "has an unknown sub-key")
 	}
 	return k, nil
 }
 
-// unescape reads the user key from the front of b and returns what follows
-// its terminator.
+// unescape decodes the user key at the front of b and returns what follows its terminator.
 func (k *Key) unescape(b, buf []byte) (rest []byte, ok bool) {
 	k.User = buf[:0]
 	for i := 0; i < len(b); i++ {
@@ -77,9 +75,10 @@ func (k *Key) unescape(b, buf []byte) (rest []byte, ok bool) {
 	return nil, false
 }
 
-func corrupt(b []byte, what string) error {
+func corruptError(b []byte, what string) error {
 	const most = 64
 	shown := b[:min(len(b), most)]
-	return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: fmt.Sprintf("a stored key of %d bytes %s: %x", len(b), what, shown),
+	return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: fmt.Sprintf("a stored key of %d bytes %s: %x", len(b), what,
+		shown),
 		Hint: "restore the store from a backup"}
 }

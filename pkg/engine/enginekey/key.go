@@ -1,27 +1,24 @@
 // Package enginekey is the layout of stored keys.
 //
-//	shard (2) | table (1) | user key, escaped | 00 01 | sub-key | 00 | inverted index (8) | length (1)
+//	shard (2) | table (1) | user key, escaped | 00 01 | sub-key | 00 | inverted CSN (8) | length (1)
 //
-// Numbers are big-endian. The order of keys, Compare, is that of the prefixes
-// (all before the inverted index) bytewise, then of the suffixes. It comes to
-// (shard, table, user key bytewise, sub-key, newest index first):
+// Numbers are big-endian. Compare orders keys by their prefixes (everything before the inverted CSN)
+// bytewise, then by their suffixes. The result is the order (shard, table, user key bytewise, sub-key,
+// newest CSN first):
 //
-//   - A zero byte of the user key is written as 00 FF, and 00 01 ends it. So
-//     no encoded user key is a prefix of another, and one that is shorter
-//     sorts first: what follows it, 00, is the least byte, and 01 < FF.
-//   - The index is stored as its complement, so that the newest version of a
-//     key comes first and a seek to (key, index) finds the newest one at or
-//     below the index.
-//   - The last byte counts the bytes of the suffix, itself included: 9 after
-//     an index. A row without an index (all tables but version) ends with the
-//     00 after its sub-key, which is thereby also its length: no suffix. A
-//     store finds the end of any key's prefix from its last byte alone.
+//  1. A zero byte of the user key is encoded as 00 FF, and 00 01 terminates it. So no encoded user key is a
+//     prefix of another, and a shorter one sorts first: it is followed by 00, the least byte, and 01 < FF.
+//  2. The CSN is stored as its complement, so that the newest version of a key is first and a seek to (key,
+//     CSN) finds the newest version at or below the CSN.
+//  3. The last byte is the length of the suffix, including itself: 9 after a CSN. A row without a CSN (all
+//     tables except version) ends with the 00 after its sub-key, which is also its length: no suffix. So
+//     the end of any key's prefix is determined by its last byte.
 //
-// The sub-key is empty today. It is the place for rows that belong to a key
-// beside its versions; it must not begin with 00. (Deltas are versions.)
+// The sub-key is empty. It is reserved for rows that belong to a key besides its versions, and must not
+// start with 00. (Deltas are versions.)
 //
-// The layout is part of what is on disk. A change takes a new name of the
-// comparer (pebblestore) and a new format of the store.
+// The layout is part of the format on disk. A change needs a new name of the comparer (pebblestore) and a
+// new format of the store.
 package enginekey
 
 import (
@@ -35,7 +32,7 @@ import (
 const (
 	headerSize = 3
 	indexSize  = 8
-	// SuffixSize is the size of the suffix of a version: index and length.
+	// SuffixSize is the size of the suffix of a version: CSN and length.
 	SuffixSize = indexSize + 1
 
 	escape     = 0x00
@@ -44,8 +41,8 @@ const (
 	sentinel   = 0x00
 )
 
-// AppendPrefix appends the key of a row without an index. It is also what
-// all versions of a key have in common, and sorts before them.
+// AppendPrefix appends the key of a row without a CSN. It is also the common prefix of all versions of a
+// key, and sorts before them.
 func AppendPrefix(dst []byte, shard kv.ShardID, table entry.Table, key []byte) []byte {
 	dst = append(dst, byte(shard>>8), byte(shard), byte(table))
 	for {
@@ -61,7 +58,7 @@ func AppendPrefix(dst []byte, shard kv.ShardID, table entry.Table, key []byte) [
 	return append(dst, escape, terminator, sentinel)
 }
 
-// AppendIndex makes a prefix the key of one version.
+// AppendIndex turns a prefix into the key of one version.
 func AppendIndex(dst []byte, index kv.Index) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, ^uint64(index))
 	return append(dst, SuffixSize)
@@ -72,20 +69,19 @@ func AppendVersion(dst []byte, shard kv.ShardID, key []byte, index kv.Index) []b
 	return AppendIndex(AppendPrefix(dst, shard, entry.TableVersion, key), index)
 }
 
-// AppendPrefixEnd appends the least key that sorts after every version of a
-// user key: the immediate successor of its prefix.
+// AppendPrefixEnd appends the least key that sorts after every version of a user key: the immediate
+// successor of its prefix.
 func AppendPrefixEnd(dst []byte, shard kv.ShardID, table entry.Table, key []byte) []byte {
 	return append(AppendPrefix(dst, shard, table, key), sentinel)
 }
 
-// AppendTableStart appends a key that sorts before all rows of a table and
-// after all rows of the one before it, so that it bounds both.
+// AppendTableStart appends a key that sorts before all rows of a table and after all rows of the previous
+// table.
 func AppendTableStart(dst []byte, shard kv.ShardID, table entry.Table) []byte {
 	return append(dst, byte(shard>>8), byte(shard), byte(table), sentinel)
 }
 
-// Bounds gives the half-open range of encoded keys that holds the rows of a
-// table whose user keys lie in span.
+// Bounds returns the half-open range of encoded keys of the rows of a table whose user keys are in span.
 func Bounds(shard kv.ShardID, table entry.Table, span kv.Span) (lower, upper []byte) {
 	lower = AppendPrefix(nil, shard, table, span.Start)
 	switch {
@@ -99,8 +95,8 @@ func Bounds(shard kv.ShardID, table entry.Table, span kv.Span) (lower, upper []b
 	return lower, upper
 }
 
-// Split gives the length of a key's prefix: all but the index and its length.
-// It takes any bytes; what does not end like a version is all prefix.
+// Split returns the length of a key's prefix: everything except the CSN and its length. It accepts any
+// bytes; a key that does not end like a version is all prefix.
 func Split(k []byte) int {
 	n := len(k)
 	if n < SuffixSize || k[n-1] != SuffixSize {
@@ -109,10 +105,9 @@ func Split(k []byte) int {
 	return n - SuffixSize
 }
 
-// Compare is the order of keys: prefixes bytewise, then suffixes, the empty
-// one first. It takes any bytes.
+// Compare orders keys: by prefixes bytewise, then by suffixes, the empty one first. It accepts any bytes.
 func Compare(a, b []byte) int {
-	// What can only be prefix decides most often, without a look at the ends.
+	// Most comparisons are decided by bytes that can only be prefix, without the suffixes.
 	if n := min(len(a), len(b)) - SuffixSize; n > 0 {
 		if c := bytes.Compare(a[:n], b[:n]); c != 0 {
 			return c
@@ -125,7 +120,7 @@ func Compare(a, b []byte) int {
 	return bytes.Compare(a[an:], b[bn:])
 }
 
-// Index gives the index of a key that ends like a version.
+// Index returns the CSN of a key that ends like a version.
 func Index(k []byte) (kv.Index, bool) {
 	n := Split(k)
 	if n == len(k) {

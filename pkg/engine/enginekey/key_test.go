@@ -13,9 +13,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// The bytes below are what is on disk. If one of them changes, stores that
-// exist can no longer be read: take a new format instead.
-func TestGoldenBytes(t *testing.T) {
+// These bytes are the format on disk. If one of them changes, existing stores cannot be read: define a new
+// format instead.
+func TestEncodingNeverChanges(t *testing.T) {
 	for _, c := range []struct {
 		what string
 		key  Key
@@ -23,11 +23,11 @@ func TestGoldenBytes(t *testing.T) {
 	}{
 		{"a version", Key{Shard: 3, Table: entry.TableVersion, User: []byte("abc"), Index: 7},
 			"0003" + "01" + "616263" + "0001" + "00" + "fffffffffffffff8" + "09"},
-		{"the greatest index sorts first", Key{Shard: 0x0102, Table: entry.TableVersion, User: []byte("k"), Index: ^kv.Index(0)},
+		{"the highest CSN sorts first", Key{Shard: 0x0102, Table: entry.TableVersion, User: []byte("k"), Index: ^kv.Index(0)},
 			"0102" + "01" + "6b" + "0001" + "00" + "0000000000000000" + "09"},
 		{"zero bytes are escaped", Key{Shard: 0, Table: entry.TableVersion, User: []byte{0, 'a', 0, 0}, Index: 0},
 			"0000" + "01" + "00ff6100ff00ff" + "0001" + "00" + "ffffffffffffffff" + "09"},
-		{"a prepared row has no index", Key{Shard: 1, Table: entry.TablePrepared, User: []byte{0xff, 0x00}},
+		{"a prepared row has no CSN", Key{Shard: 1, Table: entry.TablePrepared, User: []byte{0xff, 0x00}},
 			"0001" + "02" + "ff00ff" + "0001" + "00"},
 		{"the state row has no name", Key{Shard: 1023, Table: entry.TableState},
 			"03ff" + "05" + "0001" + "00"},
@@ -42,7 +42,7 @@ func TestGoldenBytes(t *testing.T) {
 	}
 }
 
-func TestBoundsGolden(t *testing.T) {
+func TestEncodingOfBoundsNeverChanges(t *testing.T) {
 	for _, c := range []struct {
 		what         string
 		span         kv.Span
@@ -64,7 +64,7 @@ func drawKey(t *rapid.T, name string) Key {
 	k := Key{
 		Shard: kv.ShardID(rapid.SampledFrom([]int{0, 1, 255, 256, 1023}).Draw(t, name+" shard")),
 		Table: entry.Table(rapid.IntRange(1, 5).Draw(t, name+" table")),
-		// Few byte values, so that keys share prefixes and meet the escapes.
+		// Few different byte values, so that keys share prefixes and contain escapes.
 		User: rapid.SliceOfN(rapid.SampledFrom([]byte{0x00, 0x01, 0x09, 'a', 0xfe, 0xff}), 0, 12).Draw(t, name+" user"),
 	}
 	if k.Table == entry.TableVersion {
@@ -82,7 +82,7 @@ func compareKeys(a, b Key) int {
 	)
 }
 
-func TestOrderIsKept(t *testing.T) {
+func TestEncodedOrderIsKeyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawKey(t, "a"), drawKey(t, "b")
 		if rapid.Bool().Draw(t, "same user key") {
@@ -93,7 +93,7 @@ func TestOrderIsKept(t *testing.T) {
 	})
 }
 
-func TestBoundsHoldExactlyTheSpan(t *testing.T) {
+func TestBoundsContainExactlySpan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := drawKey(t, "key")
 		start, end := drawKey(t, "start").User, drawKey(t, "end").User

@@ -41,8 +41,8 @@ func positions(t *testing.T, open Open) {
 	require.NoError(t, err)
 	require.EqualValues(t, 3, p)
 	require.EqualValues(t, 4, put(t, e, 5, set("b", 1, value("1")), setRow(entry.TableState, "", "s")))
-	require.Error(t, e.WaitDurable(5), "it was never appended")
-	settle(t, e, 4)
+	require.Error(t, e.WaitDurable(5), "never appended")
+	syncTo(t, e, 4)
 	for p := range engine.Position(5) {
 		require.NoError(t, e.WaitDurable(p))
 	}
@@ -52,7 +52,7 @@ func positions(t *testing.T, open Open) {
 	require.NoError(t, e.Close())
 }
 
-func manyWaiters(t *testing.T, open Open) {
+func concurrentWaiters(t *testing.T, open Open) {
 	const n, every = 200, 50
 	e := open()
 	var wg sync.WaitGroup
@@ -73,7 +73,7 @@ func manyWaiters(t *testing.T, open Open) {
 			}()
 		}
 	}
-	settle(t, e, n)
+	syncTo(t, e, n)
 	wg.Wait()
 	close(errs)
 	for err := range errs {
@@ -94,15 +94,15 @@ func bytesAreCopied(t *testing.T, open Open) {
 	require.Equal(t, []string{"key=one"}, pairs(t, res.Rows))
 	clear(res.Rows[0].Key)
 	clear(res.Rows[0].Value)
-	require.Equal(t, []string{"key=one"}, keys(t, e, 0, everything, newest), "rows belong to who asked")
+	require.Equal(t, []string{"key=one"}, keys(t, e, 0, everything, newest), "the caller owns the rows")
 	r := e.Read(0, entry.Read{Kind: entry.ReadRow, Table: entry.TableRecord, Key: []byte("name")})
 	require.Equal(t, []entry.Row{{Key: []byte("name"), Value: []byte("row")}}, r.Rows)
 	require.NoError(t, e.Close())
 }
 
-func shardsAreApart(t *testing.T, open Open) {
+func shardsAreIsolated(t *testing.T, open Open) {
 	e := open()
-	// 1 and 256 differ in another byte of the stored key than 0 and 1.
+	// 0 and 1 differ in another byte of the encoded key than 1 and 256.
 	shards := []kv.ShardID{0, 1, 255, 256, 1023}
 	var groups []entry.Group
 	for _, s := range shards {
@@ -145,7 +145,7 @@ func orderInBatch(t *testing.T, open Open) {
 	require.NoError(t, e.Close())
 }
 
-func mistakes(t *testing.T, open Open) {
+func invalidEntries(t *testing.T, open Open) {
 	e := open()
 	good := set("good", 1, value("1"))
 	for _, bad := range []entry.Entry{
@@ -158,11 +158,12 @@ func mistakes(t *testing.T, open Open) {
 		_, err := e.Append([]entry.Group{{Shard: 0, Entries: []entry.Entry{good, bad}}})
 		require.Equal(t, kv.KindInternal, kv.KindOf(err), "%+v", bad)
 	}
-	for _, bad := range []entry.Read{{Kind: 9}, {Kind: entry.ReadRow, Table: entry.TableVersion}, {Kind: entry.ReadRows, Table: entry.TableVersion}, {Kind: entry.ReadRow, Table: entry.LastTable + 1}} {
+	for _, bad := range []entry.Read{{Kind: 9}, {Kind: entry.ReadRow, Table: entry.TableVersion},
+		{Kind: entry.ReadRows, Table: entry.TableVersion}, {Kind: entry.ReadRow, Table: entry.LastTable + 1}} {
 		require.Equal(t, kv.KindInternal, kv.KindOf(e.Read(0, bad).Err), "%+v", bad)
 	}
-	require.Empty(t, keys(t, e, 0, everything, newest), "nothing of a refused batch is applied")
-	require.EqualValues(t, 1, put(t, e, 0, good), "a refused batch has no position")
+	require.Empty(t, keys(t, e, 0, everything, newest), "nothing of a rejected batch is applied")
+	require.EqualValues(t, 1, put(t, e, 0, good), "a rejected batch has no position")
 	require.NoError(t, e.Close())
 }
 
@@ -197,14 +198,14 @@ func largeValues(t *testing.T, open Open) {
 	e := open()
 	var es []entry.Entry
 	big := make([]byte, kv.MaxValueBytes)
-	longest := make([]byte, kv.MaxKeyBytes) // zeros: each takes two bytes
+	longest := make([]byte, kv.MaxKeyBytes) // zeros: each is encoded in two bytes
 	for i := range 16 {
 		big[i] = byte(i + 1)
 		v := entry.Value{Version: kv.Version{Write: 1}, Payload: big}.Encode()
 		longest[len(longest)-1] = byte(i)
 		es = append(es, set(string(longest), 1, v))
 	}
-	settle(t, e, put(t, e, 0, es...))
+	syncTo(t, e, put(t, e, 0, es...))
 	res := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, Index: 1})
 	require.NoError(t, res.Err)
 	require.Len(t, res.Rows, len(es))
@@ -216,7 +217,8 @@ func largeValues(t *testing.T, open Open) {
 
 func reopen(t *testing.T, open Open) {
 	e := open()
-	put(t, e, 0, set("a", 1, value("1")), set("a", 2, value("2")), set("b", 2, tombstone()), setRow(entry.TableState, "", "s"))
+	put(t, e, 0, set("a", 1, value("1")), set("a", 2, value("2")), set("b", 2, tombstone()), setRow(entry.TableState, "",
+		"s"))
 	require.NoError(t, e.Close())
 	for range 2 {
 		e = open()
@@ -228,7 +230,7 @@ func reopen(t *testing.T, open Open) {
 		require.NoError(t, e.Close())
 	}
 	e = open()
-	settle(t, e, put(t, e, 0, set("a", 3, value("3"))))
+	syncTo(t, e, put(t, e, 0, set("a", 3, value("3"))))
 	require.NoError(t, e.Close())
 	e = open()
 	require.Equal(t, []string{"a=3"}, keys(t, e, 0, everything, 3))
@@ -239,7 +241,7 @@ func closed(t *testing.T, open Open) {
 	e := open()
 	p := put(t, e, 0, set("a", 1, value("1")))
 	require.NoError(t, e.Close())
-	require.NoError(t, e.WaitDurable(p), "Close made it durable")
+	require.NoError(t, e.WaitDurable(p), "durable by Close")
 	_, err := e.Append(nil)
 	require.Equal(t, kv.KindUnavailable, kv.KindOf(err))
 	require.Equal(t, kv.KindUnavailable, kv.KindOf(readKey(e, 0, "a", 1).Err))

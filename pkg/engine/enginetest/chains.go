@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// indexes are those of rows.
+// indexes returns the CSNs of rows.
 func indexes(rows []entry.Row) (out []kv.Index) {
 	for _, r := range rows {
 		out = append(out, r.Index)
@@ -17,8 +17,8 @@ func indexes(rows []entry.Row) (out []kv.Index) {
 	return out
 }
 
-// chained has a value at 2 that is changed at 4 and 6, written whole at 8, changed
-// at 10, deleted at 12, and written anew at 14.
+// chained makes a store with a value at 2, deltas at 4 and 6, a value at 8, a delta at 10, a tombstone at
+// 12, and a value at 14.
 func chained(t *testing.T, open Open) entryStore {
 	e := open()
 	put(t, e, 0, set("k", 2, value("2")), set("k", 4, delta(4)), set("k", 6, delta(6)), set("k", 8, value("8")),
@@ -29,7 +29,8 @@ func chained(t *testing.T, open Open) entryStore {
 
 func chains(t *testing.T, open Open) {
 	e := chained(t, open)
-	for at, want := range map[kv.Index][]kv.Index{1: nil, 2: {2}, 3: {2}, 4: {4, 2}, 7: {6, 4, 2}, 8: {8}, 9: {8}, 11: {10, 8}, 12: {12}, 15: {14}, newest: {16, 14}} {
+	for at, want := range map[kv.Index][]kv.Index{1: nil, 2: {2}, 3: {2}, 4: {4, 2}, 7: {6, 4, 2}, 8: {8}, 9: {8},
+		11: {10, 8}, 12: {12}, 15: {14}, newest: {16, 14}} {
 		res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), Index: at})
 		require.NoError(t, res.Err)
 		require.Equal(t, want, indexes(res.Rows), "at %d", at)
@@ -49,7 +50,7 @@ func chains(t *testing.T, open Open) {
 	require.NoError(t, e.Close())
 }
 
-// chainWrittenOver: a store may have many states of a row to pass over.
+// Rows that were overwritten many times leave many states that a store must skip.
 func chainWrittenOver(t *testing.T, open Open) {
 	e := open()
 	put(t, e, 0, set("k", 2, value("2")), set("j", 1, value("neighbour")), set("l", 1, value("neighbour")))
@@ -71,7 +72,7 @@ func chainWrittenOver(t *testing.T, open Open) {
 		}
 	}
 	put(t, e, 0, entry.Entry{Action: entry.Delete, Table: entry.TableVersion, Key: []byte("k"), Index: 2})
-	require.Equal(t, kv.KindCorrupt, kv.KindOf(readKey(e, 0, "k", newest).Err), "its beginning is gone")
+	require.Equal(t, kv.KindCorrupt, kv.KindOf(readKey(e, 0, "k", newest).Err), "its base is missing")
 	require.NoError(t, e.Close())
 }
 
@@ -86,12 +87,12 @@ func chainGarbage(t *testing.T, open Open) {
 	}{
 		{"a delta keeps the value that it changes", 7, nil, 0, nil},
 		{"a value replaces a chain", 9, nil, 8, nil},
-		{"and stays while it is changed", 11, nil, 8, nil},
-		{"a tombstone replaces one, and goes itself", 13, nil, 13, nil},
-		{"who reads in a chain keeps it up to there", 9, []kv.Index{5}, 0, []kv.Index{6}},
-		{"who reads at its end keeps all", 9, []kv.Index{7}, 0, nil},
-		{"two who read", 16, []kv.Index{3, 9}, 0, []kv.Index{12, 10, 6, 4}},
-		{"who reads before it keeps nothing", 9, []kv.Index{1}, 8, nil},
+		{"a delta keeps the value that replaced a chain", 11, nil, 8, nil},
+		{"a tombstone replaces a chain, and is deleted too", 13, nil, 13, nil},
+		{"a reader within a chain keeps it up to its CSN", 9, []kv.Index{5}, 0, []kv.Index{6}},
+		{"a reader at the end of a chain keeps all of it", 9, []kv.Index{7}, 0, nil},
+		{"two readers", 16, []kv.Index{3, 9}, 0, []kv.Index{12, 10, 6, 4}},
+		{"a reader before the chain keeps nothing", 9, []kv.Index{1}, 8, nil},
 	} {
 		res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: kv.Point([]byte("k")), Index: c.at, Kept: c.kept})
 		require.NoError(t, res.Err, c.name)
@@ -101,7 +102,7 @@ func chainGarbage(t *testing.T, open Open) {
 		}
 		require.Equal(t, want, res.Garbage, c.name)
 	}
-	// j costs 1, k 3: the chain, and one that shows that there is more.
+	// j costs 1; k costs 3: its chain, and one version that proves that there are more.
 	walk := entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: newest, Limit: 4}
 	require.Equal(t, "k\x00", string(e.Read(0, walk).Resume))
 	walk.Limit = 5
@@ -118,6 +119,6 @@ func brokenChain(t *testing.T, open Open) {
 	require.Empty(t, res.Rows)
 	g := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: newest})
 	require.NoError(t, g.Err)
-	require.Empty(t, g.Garbage, "nothing of it is taken away")
+	require.Empty(t, g.Garbage, "nothing of a damaged chain is garbage")
 	require.NoError(t, e.Close())
 }

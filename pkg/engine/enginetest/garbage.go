@@ -9,12 +9,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// litter fills a store with every case of garbage. Seen from index 5:
-func litter(t *testing.T, open Open) entryStore {
+// storeWithGarbage makes a store with every case of garbage, as of CSN 5.
+func storeWithGarbage(t *testing.T, open Open) entryStore {
 	e := open()
 	put(t, e, 0,
 		set("a", 1, value("alone")),
-		set("b", 1, value("old")), set("b", 2, value("older than needed")), set("b", 5, value("seen")), set("b", 9, value("new")),
+		set("b", 1, value("old")), set("b", 2, value("older than needed")), set("b", 5, value("seen")),
+		set("b", 9, value("new")),
 		set("c", 2, value("old")), set("c", 4, tombstone()),
 		set("d", 3, tombstone()),
 		set("e", 7, value("new")), set("e", 8, value("newer")),
@@ -29,7 +30,7 @@ type entryStore = interface {
 	Close() error
 }
 
-var litterAt5 = []entry.Garbage{
+var garbageAt5 = []entry.Garbage{
 	{Key: []byte("b"), Below: 5},
 	{Key: []byte("c"), Below: 5},
 	{Key: []byte("d"), Below: 4},
@@ -37,18 +38,18 @@ var litterAt5 = []entry.Garbage{
 }
 
 func garbage(t *testing.T, open Open) {
-	e := litter(t, open)
+	e := storeWithGarbage(t, open)
 	find := func(span kv.Span, at kv.Index) []entry.Garbage {
 		res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: span, Index: at})
 		require.NoError(t, res.Err)
 		require.Nil(t, res.Resume)
 		return res.Garbage
 	}
-	require.Equal(t, litterAt5, find(everything, 5))
-	require.Equal(t, litterAt5[1:3], find(kv.Range([]byte("c"), []byte("f")), 5))
-	require.Equal(t, litterAt5[:1], find(kv.Point([]byte("b")), 5))
+	require.Equal(t, garbageAt5, find(everything, 5))
+	require.Equal(t, garbageAt5[1:3], find(kv.Range([]byte("c"), []byte("f")), 5))
+	require.Equal(t, garbageAt5[:1], find(kv.Point([]byte("b")), 5))
 	require.Empty(t, find(kv.Point([]byte("a")), 5))
-	require.Empty(t, find(everything, 0), "at zero everything may still be read")
+	require.Empty(t, find(everything, 0), "at zero every version may still be read")
 	require.Equal(t, []entry.Garbage{
 		{Key: []byte("b"), Below: 9}, {Key: []byte("c"), Below: 5}, {Key: []byte("d"), Below: 4},
 		{Key: []byte("e"), Below: 8}, {Key: []byte("f"), Below: 6}, {Key: []byte("g"), Below: 8},
@@ -57,14 +58,14 @@ func garbage(t *testing.T, open Open) {
 	require.NoError(t, res.Err)
 	require.Equal(t, []entry.Garbage{
 		{Key: []byte("b"), Versions: []kv.Index{1}}, {Key: []byte("d"), Below: 4}, {Key: []byte("e"), Below: 8},
-	}, res.Garbage, "what is seen at 2 and at 5 stays")
+	}, res.Garbage, "what is visible at 2 and 5 is kept")
 	require.NoError(t, e.Close())
 
-	// Taking it away changes no read at or above the index.
+	// Deleting the garbage changes no read at or above the CSN.
 	reopened := open()
 	want := keys(t, reopened, 0, everything, 5)
 	wantNew := keys(t, reopened, 0, everything, newest)
-	for _, g := range litterAt5 {
+	for _, g := range garbageAt5 {
 		put(t, reopened, 0, below(string(g.Key), g.Below))
 	}
 	require.Equal(t, want, keys(t, reopened, 0, everything, 5))
@@ -75,7 +76,7 @@ func garbage(t *testing.T, open Open) {
 }
 
 func garbageResumes(t *testing.T, open Open) {
-	e := litter(t, open)
+	e := storeWithGarbage(t, open)
 	walk := func(limit int) (found []entry.Garbage, ends []string) {
 		span := everything
 		for {
@@ -89,7 +90,7 @@ func garbageResumes(t *testing.T, open Open) {
 			span = kv.Range(res.Resume, nil)
 		}
 	}
-	// Costs: a 1, b 2, c 2, d 1, e 1 (nothing to see, but looked at), f 1, g 1.
+	// Costs: a 1, b 2, c 2, d 1, e 1 (nothing visible), f 1, g 1.
 	for limit, want := range map[int][]string{
 		1: {"a\x00", "b\x00", "c\x00", "d\x00", "e\x00", "f\x00"},
 		2: {"b\x00", "c\x00", "e\x00"},
@@ -98,30 +99,30 @@ func garbageResumes(t *testing.T, open Open) {
 		9: nil,
 	} {
 		found, ends := walk(limit)
-		require.Equal(t, litterAt5, found, "limit %d", limit)
+		require.Equal(t, garbageAt5, found, "limit %d", limit)
 		require.Equal(t, want, ends, "limit %d", limit)
 	}
 	require.NoError(t, e.Close())
 }
 
-// movedLasts: a mark stays when nothing newer is there, and nothing below it does;
-// a tombstone of a key that has moved goes like any other. Neither is seen in a
-// range.
-func movedLasts(t *testing.T, open Open) {
+// A move tombstone is kept while no newer version exists, and nothing below it is. The tombstone of a key
+// that was moved is garbage like any other. Neither is visible in a range.
+func moveTombstones(t *testing.T, open Open) {
 	e := open()
 	put(t, e, 0,
-		set("a", 1, value("old")), set("a", 3, mark()),
-		set("b", 1, value("old")), set("b", 3, movedTombstone()),
+		set("a", 1, value("old")), set("a", 3, moveTombstone()),
+		set("b", 1, value("old")), set("b", 3, tombstoneOfMovedKey()),
 		set("c", 1, value("old")), set("c", 3, tombstone()),
-		set("d", 2, mark()),
-		set("e", 2, movedTombstone()),
-		set("f", 1, mark()), set("f", 3, value("back")), set("f", 9, mark()),
-		set("g", 1, movedTombstone()), set("g", 3, value("new")),
+		set("d", 2, moveTombstone()),
+		set("e", 2, tombstoneOfMovedKey()),
+		set("f", 1, moveTombstone()), set("f", 3, value("back")), set("f", 9, moveTombstone()),
+		set("g", 1, tombstoneOfMovedKey()), set("g", 3, value("new")),
 	)
 	res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: 5})
 	require.NoError(t, res.Err)
 	require.Equal(t, []entry.Garbage{
-		{Key: []byte("a"), Below: 3}, {Key: []byte("b"), Below: 4}, {Key: []byte("c"), Below: 4}, {Key: []byte("e"), Below: 3},
+		{Key: []byte("a"), Below: 3}, {Key: []byte("b"), Below: 4}, {Key: []byte("c"), Below: 4},
+		{Key: []byte("e"), Below: 3},
 		{Key: []byte("f"), Below: 3}, {Key: []byte("g"), Below: 3},
 	}, res.Garbage)
 	for _, g := range res.Garbage {
@@ -129,7 +130,7 @@ func movedLasts(t *testing.T, open Open) {
 	}
 	require.Equal(t, []string{"f=back", "g=new"}, keys(t, e, 0, everything, 5))
 	require.Equal(t, []string{"g=new"}, keys(t, e, 0, everything, newest))
-	for key, want := range map[string][]byte{"a": mark(), "d": mark(), "f": mark()} {
+	for key, want := range map[string][]byte{"a": moveTombstone(), "d": moveTombstone(), "f": moveTombstone()} {
 		require.Equal(t, want, readKey(e, 0, key, newest).Rows[0].Value, key)
 	}
 	for _, key := range []string{"b", "c", "e"} {
@@ -143,7 +144,8 @@ func movedLasts(t *testing.T, open Open) {
 
 func damagedRow(t *testing.T, open Open) {
 	e := open()
-	put(t, e, 0, set("good", 1, value("1")), set("short", 1, []byte("x")), set("unknown", 1, append([]byte{99}, value("1")[1:]...)))
+	put(t, e, 0, set("good", 1, value("1")), set("short", 1, []byte("x")),
+		set("unknown", 1, append([]byte{99}, value("1")[1:]...)))
 	for _, k := range []string{"short", "unknown"} {
 		for _, r := range []entry.Read{
 			{Kind: entry.ReadKey, Key: []byte(k), Index: newest},
@@ -160,6 +162,6 @@ func damagedRow(t *testing.T, open Open) {
 			require.Empty(t, res.Garbage)
 		}
 	}
-	require.Equal(t, []string{"good=1"}, keys(t, e, 0, kv.Point([]byte("good")), newest), "the others are not touched by it")
+	require.Equal(t, []string{"good=1"}, keys(t, e, 0, kv.Point([]byte("good")), newest), "other rows are not affected")
 	require.NoError(t, e.Close())
 }

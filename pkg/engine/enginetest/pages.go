@@ -10,13 +10,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// directory is a value in pages.
+// directory makes a value in pages.
 func directory(ids ...uint64) []byte {
 	var pages []entry.PageRef
 	for _, id := range ids {
 		pages = append(pages, entry.PageRef{ID: id, Born: 1})
 	}
-	return entry.EncodeDirectory(&entry.Value{Type: 2, Version: kv.Version{Shard: 1, Write: 1}}, pages, []byte("directory"))
+	return entry.EncodeDirectory(&entry.Value{Type: 2, Version: kv.Version{Shard: 1, Write: 1}}, pages,
+		[]byte("directory"))
 }
 
 func patch() []byte {
@@ -41,7 +42,7 @@ func readPage(t TB, e engine.Engine, key string, id uint64) string {
 	return string(res.Rows[0].Value)
 }
 
-func unnamed(t TB, e engine.Engine, limit int) (found []entry.Garbage, pieces int) {
+func unreferencedPages(t TB, e engine.Engine, limit int) (found []entry.Garbage, pieces int) {
 	t.Helper()
 	span := everything
 	for {
@@ -56,11 +57,12 @@ func unnamed(t TB, e engine.Engine, limit int) (found []entry.Garbage, pieces in
 	}
 }
 
-// pagesOfValues: a value in pages is a whole row of its key, and what follows a
-// delta; its pages are rows of their own.
+// A value in pages is a whole version of its key, and a patch of it is a delta. Its pages are rows of their
+// own.
 func pagesOfValues(t *testing.T, open Open) {
 	e := open()
-	put(t, e, 0, set("k", 2, directory(7, 9)), setPage("k", 7), setPage("k", 9), set("k", 4, patch()), set("k", 6, directory(7, 11)),
+	put(t, e, 0, set("k", 2, directory(7, 9)), setPage("k", 7), setPage("k", 9), set("k", 4, patch()),
+		set("k", 6, directory(7, 11)),
 		setPage("k", 11), set("k", 8, patch()))
 	for at, want := range map[kv.Index][]kv.Index{1: nil, 2: {2}, 5: {4, 2}, 7: {6}, newest: {8, 6}} {
 		res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), Index: at})
@@ -82,11 +84,12 @@ func pagesOfValues(t *testing.T, open Open) {
 	require.NoError(t, e.Close())
 }
 
-// pageGarbage: what no version names, whether that can be seen or not.
+// Pages that no version references are garbage, whether that version is visible or not.
 func pageGarbage(t *testing.T, open Open) {
 	e := open()
 	put(t, e, 0,
-		set("a", 2, directory(1, 2)), set("a", 3, directory(2, 3)), setPage("a", 1), setPage("a", 2), setPage("a", 3), setPage("a", 4),
+		set("a", 2, directory(1, 2)), set("a", 3, directory(2, 3)), setPage("a", 1), setPage("a", 2), setPage("a", 3),
+		setPage("a", 4),
 		set("b", 2, value("in one piece")), setPage("b", 5), setPage("b", 6),
 		set("c", 2, tombstone()), setPage("c", 7),
 		setPage("d", 8),
@@ -96,11 +99,12 @@ func pageGarbage(t *testing.T, open Open) {
 	put(t, e, 1, set("d", 2, directory(8)))
 	want := []entry.Garbage{
 		{Key: []byte("a\x00"), Pages: []uint64{11}}, {Key: []byte("a"), Pages: []uint64{4}},
-		{Key: []byte("b"), Pages: []uint64{5, 6}}, {Key: []byte("c"), Pages: []uint64{7}}, {Key: []byte("d"), Pages: []uint64{8}}}
-	found, pieces := unnamed(t, e, 0)
+		{Key: []byte("b"), Pages: []uint64{5, 6}}, {Key: []byte("c"), Pages: []uint64{7}},
+		{Key: []byte("d"), Pages: []uint64{8}}}
+	found, pieces := unreferencedPages(t, e, 0)
 	require.ElementsMatch(t, want, found)
 	require.Equal(t, 1, pieces)
-	found, pieces = unnamed(t, e, 1)
+	found, pieces = unreferencedPages(t, e, 1)
 	require.ElementsMatch(t, want, found)
 	require.Greater(t, pieces, 4)
 	for _, g := range found {
@@ -108,8 +112,8 @@ func pageGarbage(t *testing.T, open Open) {
 			put(t, e, 0, deletePage(string(g.Key), id))
 		}
 	}
-	put(t, e, 0, below("a", 3)) // one page less is named
-	found, _ = unnamed(t, e, 3)
+	put(t, e, 0, below("a", 3)) // one page less is referenced
+	found, _ = unreferencedPages(t, e, 3)
 	require.Equal(t, []entry.Garbage{{Key: []byte("a"), Pages: []uint64{1}}}, found)
 	require.NoError(t, e.Close())
 }

@@ -14,7 +14,8 @@ import (
 
 func readAtIndex(t *testing.T, open Open) {
 	e := open()
-	put(t, e, 0, set("k", 3, value("3")), set("k", 7, value("7")), set("ka", 1, value("neighbour")), set("j", 9, value("neighbour")))
+	put(t, e, 0, set("k", 3, value("3")), set("k", 7, value("7")), set("ka", 1, value("neighbour")),
+		set("j", 9, value("neighbour")))
 	put(t, e, 0, set("k", 5, value("5")))
 	for at, want := range map[kv.Index]kv.Index{3: 3, 4: 3, 5: 5, 6: 5, 7: 7, 100: 7, newest: 7} {
 		res := readKey(e, 0, "k", at)
@@ -31,7 +32,8 @@ func readAtIndex(t *testing.T, open Open) {
 
 func tombstones(t *testing.T, open Open) {
 	e := open()
-	put(t, e, 0, set("a", 1, value("1")), set("b", 1, value("1")), set("b", 4, tombstone()), set("c", 1, value("1")), set("d", 2, tombstone()))
+	put(t, e, 0, set("a", 1, value("1")), set("b", 1, value("1")), set("b", 4, tombstone()), set("c", 1, value("1")),
+		set("d", 2, tombstone()))
 	res := readKey(e, 0, "b", newest)
 	require.Equal(t, []entry.Row{{Key: []byte("b"), Index: 4, Value: tombstone()}}, res.Rows)
 	require.Equal(t, []string{"a=1", "c=1"}, keys(t, e, 0, everything, newest))
@@ -43,7 +45,8 @@ func tombstones(t *testing.T, open Open) {
 
 func rangeOrder(t *testing.T, open Open) {
 	e := open()
-	sorted := []string{"\x00", "\x00\x00", "\x00\x01", "\x00\xff", "\x01", "a", "a\x00", "a\x00\x00", "a\x00b", "a\x01", "aa", "b", "\xff", "\xff\xff"}
+	sorted := []string{"\x00", "\x00\x00", "\x00\x01", "\x00\xff", "\x01", "a", "a\x00", "a\x00\x00", "a\x00b", "a\x01",
+		"aa", "b", "\xff", "\xff\xff"}
 	for i := range sorted {
 		put(t, e, 0, set(sorted[(i*5)%len(sorted)], 1, value("v")))
 	}
@@ -67,8 +70,8 @@ func rangeOrder(t *testing.T, open Open) {
 	require.NoError(t, e.Close())
 }
 
-// chop reads a range in pieces and gives the pieces.
-func chop(t *testing.T, read func(from []byte) entry.ReadResult) (pieces [][]string) {
+// readPieces reads a range in pieces and returns the keys of each piece.
+func readPieces(t *testing.T, read func(from []byte) entry.ReadResult) (pieces [][]string) {
 	t.Helper()
 	from := []byte{}
 	for {
@@ -85,11 +88,12 @@ func chop(t *testing.T, read func(from []byte) entry.ReadResult) (pieces [][]str
 
 func rangeLimit(t *testing.T, open Open) {
 	e := open()
-	put(t, e, 0, set("a", 1, value("1")), set("b", 1, tombstone()), set("c", 1, value("1")), set("d", 1, value("1")), set("e", 1, value("1")))
-	// What follows the last row is not live, so it is no reason to resume.
+	put(t, e, 0, set("a", 1, value("1")), set("b", 1, tombstone()), set("c", 1, value("1")), set("d", 1, value("1")),
+		set("e", 1, value("1")))
+	// The rows after the last one are not live, so the read has nothing to resume.
 	put(t, e, 0, set("f", 1, tombstone()), set("g", 9, value("later")))
 	byRows := func(limit int) [][]string {
-		return chop(t, func(from []byte) entry.ReadResult {
+		return readPieces(t, func(from []byte) entry.ReadResult {
 			return e.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range(from, nil), Index: 5, Limit: limit})
 		})
 	}
@@ -101,15 +105,16 @@ func rangeLimit(t *testing.T, open Open) {
 	require.NoError(t, e.Close())
 }
 
-// rangeReverse: what is read from the last key on is what is read from the first on,
-// whatever the limit.
+// A range in reverse order contains the same rows as in order, for any limit.
 func rangeReverse(t *testing.T, open Open) {
 	e := open()
-	put(t, e, 0, set("a", 1, value("1")), set("b", 1, tombstone()), set("c", 1, value("1")), set("c", 4, value("4")), set("c", 9, value("9")),
+	put(t, e, 0, set("a", 1, value("1")), set("b", 1, tombstone()), set("c", 1, value("1")), set("c", 4, value("4")),
+		set("c", 9, value("9")),
 		set("d\x00", 9, value("9")), set("d", 2, value("2")), set("e", 1, value("1")), set("e", 7, tombstone()))
 	put(t, e, 1, set("a", 1, value("another shard's")))
 	for _, at := range []kv.Index{1, 3, 5, 8, newest} {
-		for _, span := range []kv.Span{everything, kv.Range([]byte("a"), []byte("d")), kv.Range([]byte("b"), nil), kv.Point([]byte("c"))} {
+		for _, span := range []kv.Span{everything, kv.Range([]byte("a"), []byte("d")), kv.Range([]byte("b"), nil),
+			kv.Point([]byte("c"))} {
 			want := keys(t, e, 0, span, at)
 			slices.Reverse(want)
 			for limit := range 5 {
@@ -138,8 +143,9 @@ func rangeBytes(t *testing.T, open Open) {
 		put(t, e, 0, set(fmt.Sprintf("k%d", i), 1, value("12345678")))
 	}
 	lens := func(limit, limitBytes int) (n []int) {
-		for _, p := range chop(t, func(from []byte) entry.ReadResult {
-			return e.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range(from, nil), Index: 5, Limit: limit, LimitBytes: limitBytes})
+		for _, p := range readPieces(t, func(from []byte) entry.ReadResult {
+			return e.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range(from, nil), Index: 5, Limit: limit,
+				LimitBytes: limitBytes})
 		}) {
 			n = append(n, len(p))
 		}
@@ -153,8 +159,8 @@ func rangeBytes(t *testing.T, open Open) {
 	require.NoError(t, e.Close())
 }
 
-// rangeTurns: a turn looks at few rows, also where none is live or visible, and turns together read
-// what one read does, whatever is appended between them.
+// A turn looks at few rows, even if none is live or visible. All turns together return the rows of one
+// read, whatever is appended between them.
 func rangeTurns(t *testing.T, open Open) {
 	e := open()
 	const dead = 400
@@ -185,8 +191,7 @@ func rangeTurns(t *testing.T, open Open) {
 
 func rangeAtIndex(t *testing.T, open Open) {
 	e := open()
-	// A hot key with many versions between two quiet ones, and keys that are
-	// newer than any reader.
+	// A hot key with many versions between two other keys, and keys that are newer than any reader.
 	for i := 1; i <= 100; i++ {
 		put(t, e, 0, set("hot", kv.Index(i), value(fmt.Sprint(i))))
 	}
@@ -240,7 +245,8 @@ func deleteBelow(t *testing.T, open Open) {
 
 func deleteRowsBelow(t *testing.T, open Open) {
 	e := open()
-	put(t, e, 1, setRow(entry.TableOutcome, "a", "1"), setRow(entry.TableOutcome, "b", "1"), setRow(entry.TableOutcome, "b\x00", "1"), setRow(entry.TableOutcome, "c", "1"),
+	put(t, e, 1, setRow(entry.TableOutcome, "a", "1"), setRow(entry.TableOutcome, "b", "1"), setRow(entry.TableOutcome,
+		"b\x00", "1"), setRow(entry.TableOutcome, "c", "1"),
 		setRow(entry.TableRecord, "a", "1"), setRow(entry.TableState, "", "s"))
 	put(t, e, 0, setRow(entry.TableOutcome, "a", "1"))
 	put(t, e, 1, entry.Entry{Action: entry.DeleteBelow, Table: entry.TableOutcome, Key: []byte("b\x00")})

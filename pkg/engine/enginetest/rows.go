@@ -22,8 +22,7 @@ func readDeadlines(t TB, e engine.Engine, span kv.Span, limit int) (found []stri
 	return found, res.Resume
 }
 
-// rowsInOrder: deadlines are found in the order of their times, from any of them
-// on, and none of another table or shard.
+// Deadlines are returned in the order of their times, from any time on, and none of another table or shard.
 func rowsInOrder(t *testing.T, open Open) {
 	e := open()
 	at := func(expires int64, key string) entry.Entry {

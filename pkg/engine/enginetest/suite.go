@@ -1,6 +1,6 @@
-// Package enginetest holds the engines to their contract: one suite that
-// every implementation runs, and a comparison of two of them on random
-// operations, in which each is the other's model.
+// Package enginetest tests the contract of engines: a suite that every implementation runs, and a
+// comparison of two implementations on random operations, in which each is the reference model of the
+// other.
 package enginetest
 
 import (
@@ -14,61 +14,60 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TB is what the suite needs of a test.
+// TB is the part of testing.TB that the suite needs.
 type TB interface {
 	require.TestingT
 	Helper()
 }
 
-// Open gives the store of one test: the first time an empty one, and after it
-// was closed the same one again, as it was.
+// Open opens the store of one test: empty on the first call, and with its content after a Close.
 type Open func() engine.Engine
 
-// Run runs the whole suite. fresh makes an independent store for each test.
+// Run runs the suite. fresh makes an independent store for each test.
 func Run(t *testing.T, fresh func(t *testing.T) Open) {
 	for _, c := range []struct {
 		name string
 		test func(t *testing.T, open Open)
 	}{
-		{"an empty store knows nothing", emptyStore},
+		{"an empty store returns nothing", emptyStore},
 		{"positions count from one and become durable", positions},
-		{"many goroutines wait for their own positions", manyWaiters},
-		{"what was appended keeps its bytes", bytesAreCopied},
-		{"shards do not see each other", shardsAreApart},
+		{"many goroutines wait for different positions", concurrentWaiters},
+		{"appended bytes are copied", bytesAreCopied},
+		{"shards are isolated", shardsAreIsolated},
 		{"entries of a batch apply in order", orderInBatch},
-		{"a mistaken entry or read is refused", mistakes},
-		{"a key is read at an index", readAtIndex},
-		{"a tombstone is a row of its key and a hole in a range", tombstones},
-		{"a range comes in the order of its keys", rangeOrder},
-		{"a range is cut by rows and resumed", rangeLimit},
-		{"a range is read from its last key on", rangeReverse},
-		{"a range is cut by bytes", rangeBytes},
+		{"invalid entries and reads are rejected", invalidEntries},
+		{"a key is read at a CSN", readAtIndex},
+		{"a tombstone is a row of its key and absent from a range", tombstones},
+		{"a range is ordered by key", rangeOrder},
+		{"a range is limited by rows and resumed", rangeLimit},
+		{"a range is read in reverse order", rangeReverse},
+		{"a range is limited by bytes", rangeBytes},
 		{"a range is read in turns", rangeTurns},
-		{"a range sees only what its index sees", rangeAtIndex},
+		{"a range contains what is visible at its CSN", rangeAtIndex},
 		{"one version is deleted", deleteVersion},
-		{"versions below an index are deleted", deleteBelow},
+		{"versions below a CSN are deleted", deleteBelow},
 		{"rows below a key are deleted", deleteRowsBelow},
-		{"garbage is what nothing can see", garbage},
-		{"garbage is found piece by piece", garbageResumes},
-		{"what says that a key has moved is no garbage", movedLasts},
+		{"garbage is not visible at any CSN", garbage},
+		{"garbage is found in pieces", garbageResumes},
+		{"a move tombstone is not garbage", moveTombstones},
 		{"a value that is stored as deltas is a chain of rows", chains},
-		{"a chain whose rows were written over is read all the same", chainWrittenOver},
-		{"what a chain consists of is garbage together", chainGarbage},
-		{"a chain that has lost its beginning is named", brokenChain},
+		{"a chain with overwritten rows is readable", chainWrittenOver},
+		{"the versions of a chain are garbage together", chainGarbage},
+		{"a chain without a base is reported", brokenChain},
 		{"a value in pages is a chain, and its pages are rows", pagesOfValues},
 		{"rows of a table are read in order", rowsInOrder},
-		{"pages that nothing names are garbage", pageGarbage},
-		{"a row that is damaged is named", damagedRow},
+		{"unreferenced pages are garbage", pageGarbage},
+		{"a damaged row is reported", damagedRow},
 		{"recovery visits tables and keys in order", recoverOrder},
-		{"values as large as allowed", largeValues},
-		{"a store that is opened again is as it was", reopen},
-		{"a closed store refuses everything", closed},
+		{"values of the maximum size are stored", largeValues},
+		{"a reopened store has its content", reopen},
+		{"a closed store rejects all calls", closed},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, fresh(t)) })
 	}
 }
 
-// Shorthands of the tests.
+// Helpers of the tests.
 
 func value(s string) []byte {
 	return entry.Value{Version: kv.Version{Shard: 1, Write: 1}, Payload: []byte(s)}.Encode()
@@ -87,14 +86,14 @@ func delta(write uint64) []byte {
 	return b
 }
 
-// movedTombstone is one of a key that has been on another shard; mark says that it
-// is.
-func movedTombstone() []byte {
+// tombstoneOfMovedKey is the tombstone of a key that was on another shard; moveTombstone redirects to it.
+func tombstoneOfMovedKey() []byte {
 	return entry.Value{Type: entry.TypeDeleted, Version: kv.Version{Moves: 1, Shard: 1, Write: 1}}.Encode()
 }
 
-func mark() []byte {
-	return entry.Value{Type: entry.TypeMoved, Version: kv.Version{Shard: 1, Write: 1}, Payload: entry.MovedPayload(2)}.Encode()
+func moveTombstone() []byte {
+	return entry.Value{Type: entry.TypeMoved, Version: kv.Version{Shard: 1, Write: 1},
+		Payload: entry.MovedPayload(2)}.Encode()
 }
 
 func set(key string, index kv.Index, v []byte) entry.Entry {
@@ -116,8 +115,8 @@ func put(t TB, e engine.Engine, shard kv.ShardID, entries ...entry.Entry) engine
 	return p
 }
 
-// settle makes everything durable, however the store decides that.
-func settle(t TB, e engine.Engine, p engine.Position) {
+// syncTo makes everything durable, in the way of the implementation.
+func syncTo(t TB, e engine.Engine, p engine.Position) {
 	t.Helper()
 	if s, ok := e.(interface{ SyncTo(engine.Position) }); ok {
 		s.SyncTo(p)
@@ -129,12 +128,12 @@ func readKey(e engine.Engine, shard kv.ShardID, key string, at kv.Index) entry.R
 	return e.Read(shard, entry.Read{ID: 7, Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(key), Index: at})
 }
 
-// keys reads a range and gives its keys with their values.
+// keys reads a range and returns its keys with their values.
 func keys(t TB, e engine.Engine, shard kv.ShardID, span kv.Span, at kv.Index) (got []string) {
 	t.Helper()
 	res := e.Read(shard, entry.Read{Kind: entry.ReadRange, Span: span, Index: at})
 	require.NoError(t, res.Err)
-	require.Nil(t, res.Resume, "without a limit nothing is left over")
+	require.Nil(t, res.Resume, "an unbounded read is complete")
 	return pairs(t, res.Rows)
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Read answers one question.
+// Read implements engine.Engine.
 func (s *Store) Read(shard kv.ShardID, r entry.Read) entry.ReadResult {
 	res := entry.ReadResult{ID: r.ID, Kind: r.Kind}
 	res.Err = engine.CheckRead(&r)
@@ -52,8 +52,8 @@ func (rs *rows) readKey(r *entry.Read, res *entry.ReadResult) {
 	if !ok {
 		return
 	}
-	visible := c.above(r.Index)
-	for _, v := range slices.Backward(c.vs[:visible]) {
+	visible := c.positionAbove(r.Index)
+	for _, v := range slices.Backward(c.versions[:visible]) {
 		_, res.Err = engine.Live(r.Key, v.value)
 		if res.Err != nil {
 			return
@@ -92,7 +92,7 @@ func (rs *rows) readRows(r *entry.Read, res *entry.ReadResult) {
 	})
 }
 
-// ascend visits the chains of the keys in span, in order.
+// ascend visits the chains of the keys in span in order.
 func (rs *rows) ascend(span kv.Span, visit func(key string, c *chain) bool) {
 	if span.IsPoint() {
 		span.End = kv.Next(span.Start)
@@ -103,7 +103,7 @@ func (rs *rows) ascend(span kv.Span, visit func(key string, c *chain) bool) {
 	})
 }
 
-// descend visits them from the last on.
+// descend visits them in reverse order.
 func (rs *rows) descend(span kv.Span, visit func(key string, c *chain) bool) {
 	if span.IsPoint() {
 		span.End = kv.Next(span.Start)
@@ -121,22 +121,22 @@ func (rs *rows) descend(span kv.Span, visit func(key string, c *chain) bool) {
 
 func (rs *rows) readRange(r *entry.Read, res *entry.ReadResult) {
 	size, full := 0, false
-	looked, last := 0, ""
+	examined, last := 0, ""
 	walk := rs.ascend
 	if r.Reverse {
 		walk = rs.descend
 	}
 	walk(r.Span, func(key string, c *chain) bool {
-		if r.Turn > 0 && looked >= r.Turn {
+		if r.Turn > 0 && examined >= r.Turn {
 			res.Yielded, res.Resume = true, engine.ResumeTurn(r, []byte(last))
 			return false
 		}
-		looked, last = looked+1, key
-		at := c.above(r.Index) - 1
+		examined, last = examined+1, key
+		at := c.positionAbove(r.Index) - 1
 		if at < 0 {
 			return true
 		}
-		v := c.vs[at]
+		v := c.versions[at]
 		live, err := engine.Live([]byte(key), v.value)
 		if err != nil {
 			res.Err = err
@@ -146,7 +146,7 @@ func (rs *rows) readRange(r *entry.Read, res *entry.ReadResult) {
 			return true
 		}
 		if full {
-			// Another live row follows, so there is something to resume.
+			// Another live row follows, so the read can be resumed.
 			res.Resume = engine.ResumeRange(r, res)
 			return false
 		}
@@ -165,7 +165,7 @@ func (rs *rows) readGarbage(r *entry.Read, res *entry.ReadResult) {
 			return false
 		}
 		last = key
-		seen := c.vs[:c.above(r.Index)]
+		seen := c.versions[:c.positionAbove(r.Index)]
 		if len(seen) == 0 {
 			cost++
 			return true
@@ -182,7 +182,7 @@ func (rs *rows) readGarbage(r *entry.Read, res *entry.ReadResult) {
 			cost++
 			versions = append(versions, engine.Version{Index: v.index, Delta: entry.IsDelta(v.value)})
 			if whole && len(r.Kept) == 0 {
-				break // that there is one will do
+				break // without kept snapshots one older version suffices
 			}
 			whole = whole || !entry.IsDelta(v.value)
 		}
@@ -196,7 +196,7 @@ func (rs *rows) readGarbage(r *entry.Read, res *entry.ReadResult) {
 func (rs *rows) readPages(r *entry.Read, res *entry.ReadResult) {
 	w := engine.PageWalk{Limit: r.Limit, Versions: func(user []byte, visit func([]byte)) error {
 		if c, ok := rs.versions.Get(string(user)); ok {
-			for _, v := range c.vs {
+			for _, v := range c.versions {
 				visit(v.value)
 			}
 		}
@@ -213,8 +213,7 @@ func (rs *rows) readPages(r *entry.Read, res *entry.ReadResult) {
 	res.Garbage, res.Resume = w.Garbage, w.Resume
 }
 
-// Recover visits the rows of the tables that a restarted shard needs. It
-// holds no lock while visit runs.
+// Recover visits the rows of the tables that a restarted shard needs. It holds no lock during visit.
 func (s *Store) Recover(shard kv.ShardID, visit func(entry.Table, entry.Row) error) error {
 	type found struct {
 		table entry.Table

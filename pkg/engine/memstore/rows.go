@@ -11,21 +11,21 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// rows are those of one shard.
+// rows are the rows of one shard.
 //
 // Invariants:
-//  1. no chain is empty;
-//  2. the indexes of a chain rise.
+//
+//  1. No chain is empty.
+//  2. The CSNs of a chain are ascending.
 type rows struct {
 	versions btree.Map[string, *chain]
-	// other has the tables above version, by their number.
+	// other are the tables above version, by number.
 	other [entry.LastTable + 1]btree.Map[string, []byte]
 }
 
-// chain is the versions of one key, oldest first, so that the usual write
-// appends.
+// chain is the versions of one key, oldest first, so that a normal write appends.
 type chain struct {
-	vs []version
+	versions []version
 }
 
 // version is one version. Its value is never changed in place.
@@ -34,48 +34,48 @@ type version struct {
 	value []byte
 }
 
-// above is the position of the oldest version with an index above i.
-func (c *chain) above(i kv.Index) int {
-	n := len(c.vs)
-	if n == 0 || c.vs[n-1].index <= i {
+// positionAbove returns the position of the oldest version with a CSN above i.
+func (c *chain) positionAbove(i kv.Index) int {
+	n := len(c.versions)
+	if n == 0 || c.versions[n-1].index <= i {
 		return n
 	}
-	return sort.Search(n, func(k int) bool { return c.vs[k].index > i })
+	return sort.Search(n, func(k int) bool { return c.versions[k].index > i })
 }
 
-// set puts a version in its place and returns what it replaced.
+// set inserts a version and returns the one that it replaces.
 func (c *chain) set(v version) (old []byte, had bool) {
-	at := c.above(v.index)
-	if at > 0 && c.vs[at-1].index == v.index {
-		old, c.vs[at-1].value = c.vs[at-1].value, v.value
+	at := c.positionAbove(v.index)
+	if at > 0 && c.versions[at-1].index == v.index {
+		old, c.versions[at-1].value = c.versions[at-1].value, v.value
 		return old, true
 	}
-	c.vs = append(c.vs, version{})
-	copy(c.vs[at+1:], c.vs[at:])
-	c.vs[at] = v
+	c.versions = append(c.versions, version{})
+	copy(c.versions[at+1:], c.versions[at:])
+	c.versions[at] = v
 	return nil, false
 }
 
-// remove takes a version away and returns it.
+// remove removes a version and returns it.
 func (c *chain) remove(i kv.Index) (old []byte, had bool) {
-	at := c.above(i) - 1
-	if at < 0 || c.vs[at].index != i {
+	at := c.positionAbove(i) - 1
+	if at < 0 || c.versions[at].index != i {
 		return nil, false
 	}
-	old = c.vs[at].value
-	copy(c.vs[at:], c.vs[at+1:])
-	c.vs[len(c.vs)-1] = version{}
-	c.vs = c.vs[:len(c.vs)-1]
+	old = c.versions[at].value
+	copy(c.versions[at:], c.versions[at+1:])
+	c.versions[len(c.versions)-1] = version{}
+	c.versions = c.versions[:len(c.versions)-1]
 	return old, true
 }
 
-// batchUndo is what one batch overwrote, in the order in which it did.
+// batchUndo is what one batch has overwritten, in order.
 type batchUndo struct {
 	at  engine.Position
 	ops []undoOp
 }
 
-// undoOp puts one row back: to old if it had been there, else away.
+// undoOp restores one row: to old if it existed, else it deletes the row.
 type undoOp struct {
 	shard kv.ShardID
 	table entry.Table
@@ -94,7 +94,7 @@ func (s *Store) shard(id kv.ShardID) *rows {
 	return r
 }
 
-// apply does one entry and notes in u how to undo it.
+// apply applies one entry and records in u how to undo it.
 func (s *Store) apply(id kv.ShardID, e *entry.Entry, u *batchUndo) {
 	key := string(e.Key)
 	switch {
@@ -117,25 +117,25 @@ func (s *Store) revert(u *batchUndo) {
 	}
 }
 
-// put makes a row what op says and appends the opposite to u.
+// put applies op and appends its inverse to u.
 func (s *Store) put(op undoOp, u *batchUndo) {
 	r := s.shard(op.shard)
-	back := op
+	inverse := op
 	if op.table == entry.TableVersion {
-		back.old, back.had = r.putVersion(op)
+		inverse.old, inverse.had = r.putVersion(op)
 	} else if op.had {
-		back.old, back.had = r.other[op.table].Set(op.key, op.old)
+		inverse.old, inverse.had = r.other[op.table].Set(op.key, op.old)
 	} else {
-		back.old, back.had = r.other[op.table].Delete(op.key)
+		inverse.old, inverse.had = r.other[op.table].Delete(op.key)
 	}
-	if back.had {
-		s.bytes -= uint64(len(op.key) + len(back.old))
+	if inverse.had {
+		s.bytes -= uint64(len(op.key) + len(inverse.old))
 	}
 	if op.had {
 		s.bytes += uint64(len(op.key) + len(op.old))
 	}
-	if u != nil && !s.autoSync && (op.had || back.had) {
-		u.ops = append(u.ops, back)
+	if u != nil && !s.autoSync && (op.had || inverse.had) {
+		u.ops = append(u.ops, inverse)
 	}
 }
 
@@ -152,7 +152,7 @@ func (r *rows) putVersion(op undoOp) (old []byte, had bool) {
 		return nil, false
 	}
 	old, had = c.remove(op.index)
-	if len(c.vs) == 0 {
+	if len(c.versions) == 0 {
 		r.versions.Delete(op.key)
 	}
 	return old, had
@@ -163,41 +163,41 @@ func (s *Store) deleteVersionsBelow(id kv.ShardID, key string, below kv.Index, u
 	if !ok {
 		return
 	}
-	var gone []kv.Index
-	for _, v := range c.vs {
+	var deleted []kv.Index
+	for _, v := range c.versions {
 		if v.index >= below {
 			break
 		}
-		gone = append(gone, v.index)
+		deleted = append(deleted, v.index)
 	}
-	for _, i := range gone {
+	for _, i := range deleted {
 		s.put(undoOp{shard: id, table: entry.TableVersion, key: key, index: i}, u)
 	}
 }
 
 func (s *Store) deleteRowsBelow(id kv.ShardID, table entry.Table, below string, u *batchUndo) {
-	var gone []string
+	var deleted []string
 	s.shard(id).other[table].Scan(func(k string, _ []byte) bool {
 		if k >= below {
 			return false
 		}
-		gone = append(gone, k)
+		deleted = append(deleted, k)
 		return true
 	})
-	for _, k := range gone {
+	for _, k := range deleted {
 		s.put(undoOp{shard: id, table: table, key: k}, u)
 	}
 }
 
-// check verifies the invariants and counts the bytes stored.
+// check verifies the invariants and returns the number of stored bytes.
 func (r *rows) check() (size uint64, err error) {
 	r.versions.Scan(func(k string, c *chain) bool {
-		if len(c.vs) == 0 {
+		if len(c.versions) == 0 {
 			err = fmt.Errorf("key %q has an empty chain", k)
 		}
-		for i, v := range c.vs {
-			if i > 0 && c.vs[i-1].index >= v.index {
-				err = fmt.Errorf("key %q: index %d follows %d", k, v.index, c.vs[i-1].index)
+		for i, v := range c.versions {
+			if i > 0 && c.versions[i-1].index >= v.index {
+				err = fmt.Errorf("key %q: index %d follows %d", k, v.index, c.versions[i-1].index)
 			}
 			size += uint64(len(k) + len(v.value))
 		}

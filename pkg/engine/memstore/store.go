@@ -1,19 +1,16 @@
-// Package memstore is the engine's twin in memory, for simulations and for
-// tests of what stands on an engine. It starts no goroutine and reads no
-// clock, so that a simulation is a function of its seed.
+// Package memstore is an engine in memory, for simulations and for tests of the layers above an engine. It
+// starts no goroutine and reads no clock, so that a simulation is a function of its seed.
 //
-// It differs from the store on disk in one thing: durability is what the
-// simulator says. Batches are applied at once and become durable by SyncTo.
-// Crash forgets a suffix of the batches, never a durable one, and leaves the
-// store as if it had been opened anew.
+// It differs from the store on disk in one respect: the simulation controls durability. Batches are applied
+// at once and become durable by SyncTo. Crash reverts a suffix of the batches, never a durable one, and
+// leaves the store as if it had been reopened.
 //
-// To forget, the store keeps with every batch that is not durable what its
-// entries overwrote, and puts it back in reverse order. SyncTo drops these
-// notes. That makes an append and a sync cheap, and a crash as expensive as
-// the work that is lost.
+// For every batch that is not durable the store records what its entries have overwritten, and a crash
+// restores that in reverse order. SyncTo drops these records. So appends and syncs are cheap, and a crash
+// costs as much as the work that is lost.
 //
-// Versions of one key are a slice in the order of their indexes; keys are in
-// a B-tree by shard, so that ranges are walks.
+// The versions of a key are a slice ordered by CSN; keys are in a B-tree per shard, so that ranges are
+// walks.
 package memstore
 
 import (
@@ -32,14 +29,13 @@ type Store struct {
 	autoSync bool
 
 	mu sync.RWMutex
-	// moved is signalled when durable rises or the store is closed.
-	moved  *sync.Cond
-	shards map[kv.ShardID]*rows
+	// changed is signalled when durable increases or the store is closed.
+	changed *sync.Cond
+	shards  map[kv.ShardID]*rows
 	// undo has a batch for each position above durable, oldest first.
 	undo []batchUndo
-	// last is the newest position, durable the newest durable one;
-	// durable <= last, and len(undo) == last - durable unless autoSync or a
-	// crash skipped positions.
+	// last is the newest position, durable the newest durable one. durable <= last, and len(undo) == last -
+	// durable unless autoSync or a crash skipped positions.
 	last, durable engine.Position
 	bytes         uint64
 	closed        bool
@@ -51,12 +47,12 @@ var _ engine.Engine = (*Store)(nil)
 // New makes an empty store whose batches become durable by SyncTo only.
 func New() *Store {
 	s := &Store{shards: map[kv.ShardID]*rows{}}
-	s.moved = sync.NewCond(&s.mu)
+	s.changed = sync.NewCond(&s.mu)
 	return s
 }
 
-// NewAutoSync makes an empty store whose batches are durable when they are
-// appended, for use outside of a simulation.
+// NewAutoSync makes an empty store whose batches are durable when they are appended, for use outside of a
+// simulation.
 func NewAutoSync() *Store {
 	s := New()
 	s.autoSync = true
@@ -65,7 +61,7 @@ func NewAutoSync() *Store {
 
 var errClosed = &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the store is closed"}
 
-// Append applies groups and notes how to undo them.
+// Append implements engine.Engine. It records how to undo the batch.
 func (s *Store) Append(groups []entry.Group) (engine.Position, error) {
 	for i := range groups {
 		for j := range groups[i].Entries {
@@ -97,8 +93,8 @@ func (s *Store) Append(groups []entry.Group) (engine.Position, error) {
 	return s.last, nil
 }
 
-// SyncTo makes all batches up to p durable. A position that is durable
-// already, or was lost in a crash, changes nothing.
+// SyncTo makes all batches up to p durable. A position that is already durable, or was lost in a crash, has
+// no effect.
 func (s *Store) SyncTo(p engine.Position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +109,7 @@ func (s *Store) SyncTo(p engine.Position) {
 	}
 	s.undo = s.undo[n:]
 	s.stats.Syncs++
-	s.moved.Broadcast()
+	s.changed.Broadcast()
 }
 
 // Durable is the newest durable position.
@@ -130,11 +126,9 @@ func (s *Store) Last() engine.Position {
 	return s.last
 }
 
-// Crash forgets every batch above keep that is not durable: what is left is a
-// prefix of the batches that contains all durable ones, and all of it is
-// durable. The store is open afterwards, also if it had been closed.
-// Positions go on from the last one, so that a lost position never comes to
-// name another batch.
+// Crash reverts every batch above keep that is not durable. What remains is a prefix of the batches that
+// contains all durable ones, and all of it is durable. The store is open afterwards, even if it was closed.
+// Positions continue from the last one, so that a lost position never identifies another batch.
 func (s *Store) Crash(keep engine.Position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,11 +139,10 @@ func (s *Store) Crash(keep engine.Position) {
 	s.durable = s.last
 	s.closed = false
 	s.stats = engine.Stats{}
-	s.moved.Broadcast()
+	s.changed.Broadcast()
 }
 
-// WaitDurable waits for another goroutine to call SyncTo; with NewAutoSync it
-// returns at once.
+// WaitDurable waits for another goroutine to call SyncTo; with NewAutoSync it returns at once.
 func (s *Store) WaitDurable(p engine.Position) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +150,7 @@ func (s *Store) WaitDurable(p engine.Position) error {
 		return kv.Errorf(kv.KindInternal, "position %d does not exist; the last is %d", p, s.last)
 	}
 	for s.durable < p && !s.closed {
-		s.moved.Wait()
+		s.changed.Wait()
 	}
 	if s.durable < p {
 		return errClosed
@@ -165,7 +158,7 @@ func (s *Store) WaitDurable(p engine.Position) error {
 	return nil
 }
 
-// Stats counts what the store did since it was made or crashed.
+// Stats returns statistics since the store was made or crashed.
 func (s *Store) Stats() engine.Stats {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -174,7 +167,7 @@ func (s *Store) Stats() engine.Stats {
 	return st
 }
 
-// Close makes everything durable. The rows stay: Crash opens the store again.
+// Close makes everything durable. The rows remain: Crash reopens the store.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,12 +175,11 @@ func (s *Store) Close() error {
 		return errClosed
 	}
 	s.undo, s.durable, s.closed = nil, s.last, true
-	s.moved.Broadcast()
+	s.changed.Broadcast()
 	return nil
 }
 
-// Check holds the store's invariants against its content and tells the first
-// that is broken.
+// Check verifies the store's invariants and returns the violations.
 func (s *Store) Check() error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

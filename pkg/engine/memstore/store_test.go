@@ -13,8 +13,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// openAgain gives a store that Crash reopens after Close.
-func openAgain(t *testing.T, s *Store) enginetest.Open {
+// opener returns a function that reopens a store after Close, by Crash.
+func opener(t *testing.T, s *Store) enginetest.Open {
 	t.Cleanup(func() { require.NoError(t, s.Check()) })
 	first := true
 	return func() engine.Engine {
@@ -27,24 +27,24 @@ func openAgain(t *testing.T, s *Store) enginetest.Open {
 }
 
 func TestContract(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T) enginetest.Open { return openAgain(t, New()) })
+	enginetest.Run(t, func(t *testing.T) enginetest.Open { return opener(t, New()) })
 }
 
 func TestContractAutoSync(t *testing.T) {
-	enginetest.Run(t, func(t *testing.T) enginetest.Open { return openAgain(t, NewAutoSync()) })
+	enginetest.Run(t, func(t *testing.T) enginetest.Open { return opener(t, NewAutoSync()) })
 }
 
 func numbered(n int) []entry.Group {
 	v := entry.Value{Version: kv.Version{Write: uint64(n)}, Payload: fmt.Append(nil, n)}.Encode()
 	return []entry.Group{
 		{Shard: 0, Entries: []entry.Entry{{Action: entry.Set, Table: entry.TableState, Value: fmt.Append(nil, n)}}},
-		{Shard: 1, Entries: []entry.Entry{{Action: entry.Set, Table: entry.TableVersion, Key: []byte("k"), Index: kv.Index(n), Value: v}}},
+		{Shard: 1, Entries: []entry.Entry{{Action: entry.Set, Table: entry.TableVersion, Key: []byte("k"), Index: kv.Index(n),
+			Value: v}}},
 	}
 }
 
-// state tells up to which batch of numbered a store goes, which must be the
-// same on both shards.
-func state(t require.TestingT, s *Store) int {
+// appliedBatches returns how many batches of numbered a store contains. It must be the same on both shards.
+func appliedBatches(t require.TestingT, s *Store) int {
 	n := 0
 	for _, r := range s.Read(0, entry.Read{Kind: entry.ReadRow, Table: entry.TableState}).Rows {
 		_, err := fmt.Sscan(string(r.Value), &n)
@@ -59,18 +59,18 @@ func state(t require.TestingT, s *Store) int {
 	return n
 }
 
-func TestCrashKeepsADurablePrefix(t *testing.T) {
+func TestCrashKeepsDurablePrefix(t *testing.T) {
 	for _, c := range []struct {
 		name                 string
 		appended, sync, keep int
 		want                 int
 	}{
-		{"nothing was durable", 5, 0, 0, 0},
-		{"the durable ones stay", 5, 3, 0, 3},
-		{"what was asked for stays although it was not durable", 5, 2, 4, 4},
-		{"no less than the durable ones stays", 5, 4, 1, 4},
+		{"nothing is durable", 5, 0, 0, 0},
+		{"durable batches stay", 5, 3, 0, 3},
+		{"kept batches stay although they are not durable", 5, 2, 4, 4},
+		{"durable batches above keep stay", 5, 4, 1, 4},
 		{"all stay", 5, 0, 9, 5},
-		{"a sync beyond the end is one to the end", 5, 9, 0, 5},
+		{"a sync beyond the end", 5, 9, 0, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := New()
@@ -81,22 +81,21 @@ func TestCrashKeepsADurablePrefix(t *testing.T) {
 			s.SyncTo(engine.Position(c.sync))
 			require.EqualValues(t, min(c.sync, c.appended), s.Durable())
 			s.Crash(engine.Position(c.keep))
-			require.Equal(t, c.want, state(t, s))
+			require.Equal(t, c.want, appliedBatches(t, s))
 			require.NoError(t, s.Check())
 
 			p, err := s.Append(numbered(c.want + 1))
 			require.NoError(t, err)
-			require.EqualValues(t, c.appended+1, p, "a lost position is not given again")
+			require.EqualValues(t, c.appended+1, p, "a lost position is not reused")
 			s.SyncTo(engine.Position(c.appended))
 			s.Crash(0)
-			require.Equal(t, c.want, state(t, s), "a late sync of a lost batch makes no new one durable")
+			require.Equal(t, c.want, appliedBatches(t, s), "a late sync of a lost batch has no effect")
 		})
 	}
 }
 
-// TestCrashUndoesEverything compares a store that crashed with one that never
-// saw the lost batches.
-func TestCrashUndoesEverything(t *testing.T) {
+// A store that crashed equals one that never received the lost batches.
+func TestCrashUndoesLostBatches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, kept := New(), New()
 		var batches [][]entry.Group
@@ -143,7 +142,7 @@ func drawBatch(t *rapid.T) []entry.Group {
 func dump(s *Store) (rows []string) {
 	r := s.shard(1)
 	r.versions.Scan(func(k string, c *chain) bool {
-		for _, v := range c.vs {
+		for _, v := range c.versions {
 			rows = append(rows, fmt.Sprintf("%s@%d=%x", k, v.index, v.value))
 		}
 		return true
@@ -179,7 +178,8 @@ func BenchmarkAppend16(b *testing.B) {
 	for b.Loop() {
 		at++
 		for i := range es {
-			es[i] = entry.Entry{Action: entry.Set, Table: entry.TableVersion, Key: fmt.Appendf(nil, "key%02d", i), Index: at, Value: v}
+			es[i] = entry.Entry{Action: entry.Set, Table: entry.TableVersion, Key: fmt.Appendf(nil, "key%02d", i), Index: at,
+				Value: v}
 		}
 		p, err := s.Append([]entry.Group{{Entries: es}})
 		if err != nil {

@@ -11,52 +11,52 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// Shard is what is remembered of a shard from one of its steps to the next.
+// Shard is the state of a shard between its steps.
 type Shard struct {
 	ID kv.ShardID
-	// Appended is the position of its last entries, or the later one that its last messages wait for;
-	// 0 if there are none in this incarnation.
+	// Appended is the position of its last entries, or the later one that its last messages wait for; 0 if it
+	// has none in this incarnation.
 	Appended engine.Position
 }
 
-// Step is the output of a step on its way to the log.
+// Step is the output of a step before it is appended.
 type Step struct {
 	Shard *Shard
 	Out   shard.Output
 }
 
-// Empty reports whether there is nothing to be done but what is urgent.
+// Empty reports whether the output contains at most urgent messages.
 func (s *Step) Empty() bool {
 	return len(s.Out.Entries)+len(s.Out.Send)+len(s.Out.Reads)+len(s.Out.Dropped) == 0
 }
 
-// Gather holds steps until they are appended together.
+// Gather accumulates steps until they are appended together.
 type Gather struct {
-	// Mutants are the rules that are broken.
-	Mutants     mutant.Set
-	steps, room []*Step
+	// Mutants are the planted faults.
+	Mutants      mutant.Set
+	steps, spare []*Step
 }
 
-// Submit hands a step on. Those of one shard come in their order.
+// Submit adds a step. Steps of one shard are submitted in order.
 func (g *Gather) Submit(s *Step) { g.steps = append(g.steps, s) }
 
-// Take takes all steps, in their order. The batch is good until the next Take.
+// Take returns all steps, in order. The batch is valid until the next Take.
 func (g *Gather) Take() Batch {
 	b := Batch{g.steps, g.Mutants}
-	g.steps, g.room = g.room[:0], g.steps
+	g.steps, g.spare = g.spare[:0], g.steps
 	if g.Mutants.Has(mutant.GatherReorders) {
 		slices.Reverse(b.Steps)
 	}
 	return b
 }
 
-// Batch is steps that are appended together, the oldest first.
+// Batch is steps that are appended together, oldest first.
 type Batch struct {
 	Steps  []*Step
 	broken mutant.Set
 }
 
-// Groups are the entries to be appended; none if no step wrote anything.
+// Groups returns the entries to append; none if no step wrote anything.
 func (b Batch) Groups() []entry.Group {
 	groups := make([]entry.Group, 0, len(b.Steps))
 	for _, s := range b.Steps {
@@ -67,12 +67,17 @@ func (b Batch) Groups() []entry.Group {
 	return groups
 }
 
-// Appended is called when Groups are in the log at a position, which is of no
-// meaning if there were none. It tells which messages leave now, the log being
-// durable up to a position, and which wait.
+// Appended is called when Groups are in the log at position at, which has no meaning if there were none. It
+// returns the messages that leave now, given the durable position of the log, and those that wait.
 //
-// A step that wrote nothing may tell of what earlier steps of its shard wrote. So
-// its messages wait for the last entries of the shard. Messages of a shard leave in their order.
+// A step without entries may report what earlier steps of its shard wrote. Its messages therefore wait for
+// the last entries of the shard:
+//
+//	step 1: writes k=1     appended at 7, not durable
+//	step 2: reads k        no entries, but its response contains k=1: waits for 7
+//
+// Without that wait, a crash would revoke a value that a client has already seen. Messages of a shard leave
+// in their order.
 func (b Batch) Appended(at, durable engine.Position) (now []*msg.Envelope, wait Release) {
 	for _, s := range b.Steps {
 		wrote := len(s.Out.Entries) > 0
@@ -81,7 +86,7 @@ func (b Batch) Appended(at, durable engine.Position) (now []*msg.Envelope, wait 
 			wait.At = at
 			wait.Entries += len(s.Out.Entries)
 		}
-		if s.Shard.Appended <= durable || b.early(wrote) {
+		if s.Shard.Appended <= durable || b.leavesEarly(wrote) {
 			now = append(now, s.Out.Send...)
 			continue
 		}
@@ -90,14 +95,14 @@ func (b Batch) Appended(at, durable engine.Position) (now []*msg.Envelope, wait 
 	}
 	for _, s := range b.Steps {
 		if s.Shard.Appended > durable {
-			s.Shard.Appended = max(s.Shard.Appended, wait.At) // its next messages do not overtake these
+			s.Shard.Appended = max(s.Shard.Appended, wait.At) // its next messages must not pass these
 		}
 	}
 	return now, wait
 }
 
-// early reports whether a broken rule has messages leave before they may.
-func (b Batch) early(wrote bool) bool {
+// leavesEarly reports whether a planted fault sends messages too early.
+func (b Batch) leavesEarly(wrote bool) bool {
 	if wrote {
 		return b.broken.Has(mutant.SendBeforeDurable)
 	}

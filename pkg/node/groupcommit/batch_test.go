@@ -11,29 +11,28 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// step is one that says some numbers, and may have written an entry.
-func step(s *Shard, writes bool, says ...int) *Step {
+// step makes a step that sends numbered messages, with or without an entry.
+func step(s *Shard, writes bool, numbers ...int) *Step {
 	o := shard.Output{}
 	if writes {
 		o.Entries = make([]entry.Entry, 1)
 	}
-	for _, n := range says {
+	for _, n := range numbers {
 		o.Send = append(o.Send, begin(n))
 	}
 	return &Step{Shard: s, Out: o}
 }
 
-// said are the numbers in messages.
-func said(envs []*msg.Envelope) (out []int) {
+// numbersOf returns the numbers of messages.
+func numbersOf(envs []*msg.Envelope) (out []int) {
 	for _, e := range envs {
 		out = append(out, int(msg.As[msg.Read](e).Number))
 	}
 	return out
 }
 
-// TestWhatWaitsForWhat has two shards write and tell, in batches at positions,
-// and the log become durable behind them.
-func TestWhatWaitsForWhat(t *testing.T) {
+// Two shards write and send in several batches, and the log becomes durable behind them.
+func TestMessagesWaitForTheirEntries(t *testing.T) {
 	a, b := &Shard{ID: 1}, &Shard{ID: 2}
 	var g Gather
 	var r Releases
@@ -43,7 +42,7 @@ func TestWhatWaitsForWhat(t *testing.T) {
 			g.Submit(s)
 		}
 		batch := g.Take()
-		require.Equal(t, steps, batch.Steps, "in their order")
+		require.Equal(t, steps, batch.Steps, "in order")
 		if len(batch.Groups()) > 0 {
 			last++
 		}
@@ -51,38 +50,37 @@ func TestWhatWaitsForWhat(t *testing.T) {
 		if !wait.Empty() {
 			r.Add(wait)
 		}
-		return said(now)
+		return numbersOf(now)
 	}
 	durable := func(at engine.Position) (out []int) {
 		r.Advance(at)
 		for _, x := range r.Ready() {
-			out = append(out, said(x.Sends)...)
+			out = append(out, numbersOf(x.Sends)...)
 		}
 		return out
 	}
 
-	require.Equal(t, []int{1}, commit(step(a, false, 1)), "nothing was written yet")
-	require.Empty(t, commit(step(a, true, 2)), "it waits for its own")
-	require.Empty(t, commit(step(a, false, 3)), "it may tell of what the step before wrote")
-	require.Equal(t, []int{4}, commit(step(b, false, 4)), "another shard's is nothing to it")
+	require.Equal(t, []int{1}, commit(step(a, false, 1)), "nothing is written yet")
+	require.Empty(t, commit(step(a, true, 2)), "waits for its own entry")
+	require.Empty(t, commit(step(a, false, 3)), "may report what the previous step wrote")
+	require.Equal(t, []int{4}, commit(step(b, false, 4)), "does not wait for another shard")
 	require.Empty(t, commit(step(b, true, 5), step(a, false, 6), step(b, false, 7)))
 	require.EqualValues(t, 2, r.Last())
 	require.Equal(t, []int{2, 3}, durable(1))
-	require.Empty(t, durable(0), "a late word changes nothing")
-	require.Empty(t, commit(step(a, false, 8)), "all that it wrote is durable, but it would overtake message 6")
+	require.Empty(t, durable(0), "a late notification changes nothing")
+	require.Empty(t, commit(step(a, false, 8)), "all its entries are durable, but it would pass message 6")
 	require.Empty(t, commit(step(b, false, 9)))
 	require.Equal(t, []int{5, 6, 7, 8, 9}, durable(2))
 	require.Empty(t, durable(2), "once")
-	require.Empty(t, commit(step(a, true)), "what nobody waits for is counted all the same")
+	require.Empty(t, commit(step(a, true)), "entries without messages are counted too")
 	r.Advance(3)
 	ready := r.Ready()
 	require.Len(t, ready, 1)
 	require.Equal(t, 1, ready[0].Entries)
 }
 
-// TestMessagesDoNotOvertakeThoseBeingSent: while a batch is being sent, what need not wait is sent
-// after it.
-func TestMessagesDoNotOvertakeThoseBeingSent(t *testing.T) {
+// TestMessagesDoNotPassThoseBeingSent: messages that need not wait are sent after a batch that is being sent.
+func TestMessagesDoNotPassThoseBeingSent(t *testing.T) {
 	var r Releases
 	r.Add(Release{At: 1, Sends: []*msg.Envelope{begin(1)}})
 	r.Add(Release{At: 2, Sends: []*msg.Envelope{begin(2)}})
@@ -92,18 +90,17 @@ func TestMessagesDoNotOvertakeThoseBeingSent(t *testing.T) {
 	r.Behind([]*msg.Envelope{begin(4)})
 	ready := r.Ready()
 	require.Len(t, ready, 1)
-	require.Equal(t, []int{3, 4}, said(ready[0].Sends))
+	require.Equal(t, []int{3, 4}, numbersOf(ready[0].Sends))
 	r.Behind([]*msg.Envelope{begin(5)})
 	r.Advance(2)
 	ready = r.Ready()
-	require.Len(t, ready, 2, "what has become durable meanwhile is earlier")
-	require.Equal(t, []int{2}, said(ready[0].Sends))
-	require.Equal(t, []int{5}, said(ready[1].Sends))
+	require.Len(t, ready, 2, "a batch that has become durable meanwhile is earlier")
+	require.Equal(t, []int{2}, numbersOf(ready[0].Sends))
+	require.Equal(t, []int{5}, numbersOf(ready[1].Sends))
 	require.Empty(t, r.Ready())
 }
 
-// TestABatchIsAppendedInItsOrder: with several steps of one shard.
-func TestABatchIsAppendedInItsOrder(t *testing.T) {
+func TestBatchKeepsStepOrder(t *testing.T) {
 	a, b := &Shard{ID: 1}, &Shard{ID: 2}
 	var g Gather
 	first, second, third := step(a, true), step(b, true), step(a, true)
@@ -111,7 +108,8 @@ func TestABatchIsAppendedInItsOrder(t *testing.T) {
 		g.Submit(s)
 	}
 	groups := g.Take().Groups()
-	want := []entry.Group{{Shard: 1, Entries: first.Out.Entries}, {Shard: 2, Entries: second.Out.Entries}, {Shard: 1, Entries: third.Out.Entries}}
+	want := []entry.Group{{Shard: 1, Entries: first.Out.Entries}, {Shard: 2, Entries: second.Out.Entries},
+		{Shard: 1, Entries: third.Out.Entries}}
 	require.Equal(t, want, groups)
 	require.Same(t, &third.Out.Entries[0], &groups[2].Entries[0])
 	require.Empty(t, g.Take().Steps)

@@ -5,33 +5,32 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// MaxInbox bounds the messages that wait for a step of one shard. What is
-// beyond it is dropped, as a network would, and repeated by its sender. It is
-// far above what the transactions that gateways admit can send. The last
-// eighth is for what ends something: where there is too much, that helps.
+// MaxInbox bounds the messages that wait for a step of one shard. Messages beyond it are dropped, as a
+// network may drop them, and their senders retry. The bound is far above the messages of all admitted
+// transactions. The last eighth is reserved for messages that end something: under overload those reduce
+// the load.
 const (
-	MaxInbox  = 1 << 18
-	maxBegins = MaxInbox - MaxInbox/8
+	MaxInbox   = 1 << 18
+	maxNewWork = MaxInbox - MaxInbox/8
 )
 
-// Inbox is a shard's queue. It has two lanes, each in the order of arrival: a
-// step takes what ends something (msg.Envelope.Ends) before what begins
-// something. So whoever asks for a lock finds it free, and need not wait nor
-// have the holder marked, and an update is sealed at once where the reader that
-// would hold it has left. A step takes all that waits, so that nothing starves.
+// Inbox is a shard's queue. It has two lanes, each in the order of arrival. A step takes the messages that
+// end something (msg.Envelope.Ends) before those that begin something. So a lock request finds the lock
+// free, instead of waiting and wounding the holder, and an update is sealed at once if the reader that
+// would hold it has deregistered. A step takes both lanes completely, so neither starves.
 type Inbox struct {
 	ends, begins []*msg.Envelope
 	reads        []entry.ReadResult
 	dropped      uint64
 }
 
-// Push has messages wait for the next step.
+// Push adds messages for the next step.
 func (q *Inbox) Push(envs ...*msg.Envelope) {
 	for _, env := range envs {
 		switch n := len(q.ends) + len(q.begins); {
 		case env.Ends() && n < MaxInbox:
 			q.ends = append(q.ends, env)
-		case n < maxBegins:
+		case n < maxNewWork:
 			q.begins = append(q.begins, env)
 		default:
 			q.dropped++
@@ -39,11 +38,11 @@ func (q *Inbox) Push(envs ...*msg.Envelope) {
 	}
 }
 
-// PushRead has the result of a cold read wait for the next step.
+// PushRead adds the result of a store read for the next step.
 func (q *Inbox) PushRead(r entry.ReadResult) { q.reads = append(q.reads, r) }
 
-// Take empties the queue, what ends something first. The given slices, and what
-// they hold, are those of the step before, which is over: their room is used again.
+// Take empties the queue, ending messages first. The arguments are the slices of the previous step, whose
+// capacity is reused.
 func (q *Inbox) Take(msgs []*msg.Envelope, reads []entry.ReadResult) ([]*msg.Envelope, []entry.ReadResult) {
 	clear(msgs)
 	clear(reads)
@@ -53,5 +52,5 @@ func (q *Inbox) Take(msgs []*msg.Envelope, reads []entry.ReadResult) ([]*msg.Env
 	return taken, results
 }
 
-// Len counts the messages that wait.
+// Len is the number of queued messages.
 func (q *Inbox) Len() int { return len(q.ends) + len(q.begins) }

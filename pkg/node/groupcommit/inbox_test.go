@@ -11,17 +11,16 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// begin and end are messages with a number.
+// begin and end make numbered messages.
 func begin(n int) *msg.Envelope { return &msg.Envelope{Body: &msg.Read{Number: uint32(n)}} }
 func end(n int) *msg.Envelope {
 	return &msg.Envelope{Body: &msg.Deregister{Reader: kv.TxnRef{Attempt: uint32(n)}}}
 }
 
-// TestWhatEndsGoesFirst: a step's messages are in two groups, each in the order
-// of arrival, and the next step's room is that of the one before the last.
-func TestWhatEndsGoesFirst(t *testing.T) {
+// A step's messages are in two groups, each in the order of arrival.
+func TestEndingMessagesGoFirst(t *testing.T) {
 	q := &Inbox{}
-	var room []*msg.Envelope
+	var buffer []*msg.Envelope
 	for range 3 {
 		b, e := []*msg.Envelope{begin(1), begin(2), begin(3)}, []*msg.Envelope{end(1), end(2), end(3)}
 		q.Push(b[0], e[0])
@@ -29,17 +28,17 @@ func TestWhatEndsGoesFirst(t *testing.T) {
 		q.Push(b[1])
 		q.Push(b[2], e[2])
 		require.Equal(t, 6, q.Len())
-		taken, _ := q.Take(room, nil)
+		taken, _ := q.Take(buffer, nil)
 		require.Equal(t, append(e, b...), taken)
 		require.Zero(t, q.Len())
-		room = taken
+		buffer = taken
 	}
-	taken, _ := q.Take(room, nil)
+	taken, _ := q.Take(buffer, nil)
 	require.Empty(t, taken)
 }
 
-// TestResultsAreForgotten: what was read for a step is not kept for the room.
-func TestResultsAreForgotten(t *testing.T) {
+// The reused slice must not retain read results.
+func TestTakeClearsReadResults(t *testing.T) {
 	q := &Inbox{}
 	for id := range 3 {
 		q.PushRead(entry.ReadResult{ID: uint64(id + 1)})
@@ -50,17 +49,17 @@ func TestResultsAreForgotten(t *testing.T) {
 	require.Equal(t, make([]entry.ReadResult, 3), reads)
 }
 
-// TestAQuestionDoesNotOvertake: a participant that asks again, before the step
-// that parks the transaction, does not have it aborted.
-func TestAQuestionDoesNotOvertake(t *testing.T) {
+// A repeated vote must not reach the last agent before the commit request: it would be answered with an
+// abort.
+func TestVoteRequestDoesNotPassCommitRequest(t *testing.T) {
 	q := &Inbox{}
-	vote, park, again := &msg.Envelope{Body: &msg.Vote{Yes: true}}, &msg.Envelope{Body: &msg.CommitRequest{}}, &msg.Envelope{Body: &msg.Vote{Yes: true, Repeated: true}}
-	q.Push(park, vote, again)
+	vote, request, repeated := &msg.Envelope{Body: &msg.Vote{Yes: true}}, &msg.Envelope{Body: &msg.CommitRequest{}},
+		&msg.Envelope{Body: &msg.Vote{Yes: true, Repeated: true}}
+	q.Push(request, vote, repeated)
 	taken, _ := q.Take(nil, nil)
-	require.Equal(t, []*msg.Envelope{vote, park, again}, taken)
+	require.Equal(t, []*msg.Envelope{vote, request, repeated}, taken)
 }
 
-// TestInboxIsBounded: what begins is dropped first.
 func TestInboxIsBounded(t *testing.T) {
 	const more = 100
 	many := func(n int, f func(int) *msg.Envelope) []*msg.Envelope {
@@ -71,12 +70,12 @@ func TestInboxIsBounded(t *testing.T) {
 		return out
 	}
 	q := &Inbox{}
-	q.Push(many(maxBegins+more, begin)...)
-	require.Equal(t, maxBegins, q.Len())
+	q.Push(many(maxNewWork+more, begin)...)
+	require.Equal(t, maxNewWork, q.Len())
 	require.EqualValues(t, more, q.dropped)
-	q.Push(many(MaxInbox-maxBegins, end)...)
+	q.Push(many(MaxInbox-maxNewWork, end)...)
 	require.Equal(t, MaxInbox, q.Len())
-	require.EqualValues(t, more, q.dropped, "there is room for what ends something")
+	require.EqualValues(t, more, q.dropped, "the reserve is for ending messages")
 	q.Push(many(more, end)...)
 	q.Push(begin(0))
 	require.Equal(t, MaxInbox, q.Len())
@@ -84,11 +83,10 @@ func TestInboxIsBounded(t *testing.T) {
 	taken, _ := q.Take(nil, nil)
 	require.Len(t, taken, MaxInbox)
 	q.Push(begin(0))
-	require.Equal(t, 1, q.Len(), "there is room again")
+	require.Equal(t, 1, q.Len(), "accepted again")
 }
 
-// BenchmarkInbox is a message's way through an inbox, pushed so many at a time,
-// a hundred to a step.
+// BenchmarkInbox pushes messages in groups and takes them in steps of a hundred.
 func BenchmarkInbox(b *testing.B) {
 	mixes := map[string][]*msg.Envelope{
 		"begin": {{Body: &msg.Prepare{}}, {Body: &msg.CommitRequest{}}, {Body: &msg.Read{}}, {Body: &msg.Read{}}},

@@ -5,47 +5,45 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Release is the messages that wait for the log to be durable up to a position.
+// Release is messages that wait until the log is durable up to a position.
 type Release struct {
 	At    engine.Position
 	Sends []*msg.Envelope
-	// Entries counts those of the batch; Since is the caller's, when it appended
-	// them.
+	// Entries is the number of entries of the batch. Since is set by the caller, to the time of the append.
 	Entries int
 	Since   int64
 }
 
-// Empty reports whether nobody waits, and nothing was written.
+// Empty reports whether no message waits, and nothing was written.
 func (r *Release) Empty() bool { return len(r.Sends)+r.Entries == 0 }
 
-// Releases are the batches whose messages have not left.
+// Releases are the batches whose messages have not been sent.
 type Releases struct {
 	// durable is the position up to which everything is durable.
 	durable engine.Position
-	// waiting are in the order of their batches.
+	// waiting is in the order of the batches.
 	waiting []Release
-	// behind may leave after what Ready has returned.
+	// behind are messages that follow those that Ready has returned.
 	behind []*msg.Envelope
-	// last is the highest position that was waited for.
+	// last is the highest position of any batch.
 	last engine.Position
 }
 
-// Add has the messages of a batch wait. Batches come in their order.
+// Add adds the messages of a batch. Batches are added in order.
 func (r *Releases) Add(x Release) {
 	r.waiting = append(r.waiting, x)
 	r.last = max(r.last, x.At)
 }
 
-// Advance notes that all up to a position is durable. Positions may come again,
-// and late.
+// Advance records that everything up to a position is durable. Positions may be repeated or late.
 func (r *Releases) Advance(at engine.Position) { r.durable = max(r.durable, at) }
 
-// Behind adds messages that need not wait for the log, while messages that Ready has returned are
-// being sent: those of the same shard leave first. Otherwise the second response to a repeated
-// request could overtake the first one, which alone has large results.
+// Behind adds messages that need not wait for the log, while messages that Ready has returned are being sent:
+// those of the same shard leave first. Otherwise the second response to a retried request could arrive before
+// the first one, which alone has large results.
 func (r *Releases) Behind(sends []*msg.Envelope) { r.behind = append(r.behind, sends...) }
 
-// Ready takes the batches whose messages may leave.
+// Ready removes and returns the batches whose messages may leave.
 func (r *Releases) Ready() []Release {
 	n := 0
 	for n < len(r.waiting) && r.waiting[n].At <= r.durable {
@@ -66,5 +64,5 @@ func (r *Releases) Ready() []Release {
 // Durable is the position up to which everything is durable.
 func (r *Releases) Durable() engine.Position { return r.durable }
 
-// Last is the highest position that was waited for.
+// Last is the highest position of any batch.
 func (r *Releases) Last() engine.Position { return r.last }

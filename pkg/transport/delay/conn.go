@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// Conn is a connection whose both directions take a fixed time longer. Writes
-// return at once; their errors show up in a later call.
+// Conn is a connection with an additional fixed delay in both directions. Writes return at once; their
+// errors are returned by a later call.
 type Conn struct {
 	net.Conn
-	out, in *line
-	// read is what came out of in and was not read yet.
+	out, in *delayQueue
+	// read is the data that has left in and has not been read.
 	read struct {
 		sync.Mutex
 		data     []byte
 		err      error
 		deadline time.Time
-		// changed is closed, and made anew, at every change of the above.
+		// changed is closed and replaced at every change of these fields.
 		changed chan struct{}
 	}
 	done sync.WaitGroup
 }
 
-// Wrap makes c slower by d each way. Only one end of a connection is wrapped.
+// Wrap delays c by d in each direction. Only one end of a connection is wrapped.
 func Wrap(c net.Conn, d time.Duration) (*Conn, error) {
-	out, err := newLine(d)
+	out, err := newDelayQueue(d)
 	if err != nil {
 		return nil, err
 	}
-	in, err := newLine(d)
+	in, err := newDelayQueue(d)
 	if err != nil {
 		out.close()
 		return nil, err
@@ -38,14 +38,14 @@ func Wrap(c net.Conn, d time.Duration) (*Conn, error) {
 	w := &Conn{Conn: c, out: out, in: in}
 	w.read.changed = make(chan struct{})
 	w.done.Add(3)
-	go w.pumpOut()
-	go w.pumpWire()
-	go w.pumpIn()
+	go w.writeLoop()
+	go w.readLoop()
+	go w.deliverLoop()
 	return w, nil
 }
 
-// pumpOut writes what left the outward line to the wire.
-func (c *Conn) pumpOut() {
+// writeLoop writes the data that leaves the outgoing queue.
+func (c *Conn) writeLoop() {
 	defer c.done.Done()
 	err := c.out.run(func(b []byte) error {
 		_, err := c.Conn.Write(b)
@@ -54,8 +54,8 @@ func (c *Conn) pumpOut() {
 	c.out.end(err)
 }
 
-// pumpWire reads the wire into the inward line.
-func (c *Conn) pumpWire() {
+// readLoop reads data into the incoming queue.
+func (c *Conn) readLoop() {
 	defer c.done.Done()
 	buf := make([]byte, 64<<10)
 	for {
@@ -72,8 +72,8 @@ func (c *Conn) pumpWire() {
 	}
 }
 
-// pumpIn offers what left the inward line to Read.
-func (c *Conn) pumpIn() {
+// deliverLoop makes the data that leaves the incoming queue available to Read.
+func (c *Conn) deliverLoop() {
 	defer c.done.Done()
 	err := c.in.run(func(b []byte) error {
 		c.update(func() { c.read.data = append(c.read.data, b...) })
@@ -90,7 +90,7 @@ func (c *Conn) update(f func()) {
 	c.read.changed = make(chan struct{})
 }
 
-// Write puts b on its way.
+// Write queues b.
 func (c *Conn) Write(b []byte) (int, error) {
 	if err := c.out.put(b); err != nil {
 		return 0, err
@@ -98,7 +98,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Read waits for bytes that have come all the way.
+// Read waits for delayed data.
 func (c *Conn) Read(b []byte) (int, error) {
 	for {
 		c.read.Lock()
@@ -122,18 +122,17 @@ func (c *Conn) Read(b []byte) (int, error) {
 	}
 }
 
-// waitUntil waits for the channel to be closed, until the deadline if there
-// is one.
+// waitUntil waits until the channel is closed or the deadline, if there is one, has passed.
 func waitUntil(changed <-chan struct{}, deadline time.Time) error {
 	if deadline.IsZero() {
 		<-changed
 		return nil
 	}
-	left := time.Until(deadline)
-	if left <= 0 {
+	remaining := time.Until(deadline)
+	if remaining <= 0 {
 		return os.ErrDeadlineExceeded
 	}
-	t := time.NewTimer(left)
+	t := time.NewTimer(remaining)
 	defer t.Stop()
 	select {
 	case <-changed:
@@ -142,13 +141,13 @@ func waitUntil(changed <-chan struct{}, deadline time.Time) error {
 	return nil
 }
 
-// SetReadDeadline bounds Read on this side of the delay.
+// SetReadDeadline bounds Read, after the delay.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.update(func() { c.read.deadline = t })
 	return nil
 }
 
-// SetDeadline bounds Read, and the writes to the wire.
+// SetDeadline bounds Read, and the writes to the underlying connection.
 func (c *Conn) SetDeadline(t time.Time) error {
 	if err := c.Conn.SetWriteDeadline(t); err != nil {
 		return err
@@ -156,7 +155,7 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetReadDeadline(t)
 }
 
-// Close gives up what is under way.
+// Close discards data in flight.
 func (c *Conn) Close() error {
 	err := c.Conn.Close()
 	c.out.close()

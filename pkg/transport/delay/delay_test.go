@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ends gives a delayed connection and its plain other end.
+// ends returns a delayed connection and its plain other end.
 func ends(t testing.TB, d time.Duration) (*delay.Conn, net.Conn) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func ends(t testing.TB, d time.Duration) (*delay.Conn, net.Conn) {
 	return c, b
 }
 
-// echo sends back what comes until the connection ends.
+// echo sends back received data until the connection ends.
 func echo(c net.Conn) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -44,7 +44,7 @@ func echo(c net.Conn) <-chan struct{} {
 	return done
 }
 
-func TestEachWayTakesTheDelay(t *testing.T) {
+func TestDelayAppliesInBothDirections(t *testing.T) {
 	for _, d := range []time.Duration{200 * time.Microsecond, time.Millisecond, 5 * time.Millisecond} {
 		c, b := ends(t, d)
 		done := echo(b)
@@ -61,15 +61,15 @@ func TestEachWayTakesTheDelay(t *testing.T) {
 		}
 		slices.Sort(trips)
 		require.GreaterOrEqual(t, trips[0], 2*d, "never early")
-		// On a busy machine some trips are late; the quickest show what the
-		// line can do, and a sleep of the runtime would not.
+		// On a busy machine some trips are late. The fastest one shows the resolution; a sleep of the runtime
+		// would be slower.
 		require.Less(t, trips[0], 2*d+1500*time.Microsecond, "delay %v", d)
 		require.NoError(t, c.Close())
 		<-done
 	}
 }
 
-func TestManySegmentsAreUnderWayAtOnce(t *testing.T) {
+func TestDelayDoesNotLimitThroughput(t *testing.T) {
 	const d, size, count = 50 * time.Millisecond, 8 << 10, 1000
 	c, b := ends(t, d)
 	sent := make([]byte, size*count)
@@ -83,28 +83,28 @@ func TestManySegmentsAreUnderWayAtOnce(t *testing.T) {
 	got := make([]byte, len(sent))
 	_, err := io.ReadFull(b, got)
 	require.NoError(t, err)
-	require.True(t, bytes.Equal(sent, got), "in order and whole")
+	require.True(t, bytes.Equal(sent, got), "in order and complete")
 	require.GreaterOrEqual(t, time.Since(began), d)
-	require.Less(t, time.Since(began), 10*time.Second, "one after the other would take 50 s")
+	require.Less(t, time.Since(began), 10*time.Second, "sequential segments would take 50 s")
 }
 
-func TestTheOtherEndCloses(t *testing.T) {
+func TestCloseOfOtherEndIsReadAfterData(t *testing.T) {
 	c, b := ends(t, time.Millisecond)
-	_, err := b.Write([]byte("last words"))
+	_, err := b.Write([]byte("last data"))
 	require.NoError(t, err)
 	require.NoError(t, b.Close())
 	got, err := io.ReadAll(c)
-	require.NoError(t, err, "the end comes as the end")
-	require.Equal(t, "last words", string(got), "and after what was under way")
+	require.NoError(t, err, "EOF is not an error")
+	require.Equal(t, "last data", string(got), "data in flight precedes EOF")
 	require.Eventually(t, func() bool {
 		_, err := c.Write([]byte("x"))
 		return err != nil
-	}, 10*time.Second, time.Millisecond, "writes fail in the end")
+	}, 10*time.Second, time.Millisecond, "writes fail eventually")
 }
 
-func TestCloseWakesAReader(t *testing.T) {
+func TestCloseUnblocksReader(t *testing.T) {
 	c, _ := ends(t, time.Hour)
-	_, err := c.Write([]byte("never to arrive"))
+	_, err := c.Write([]byte("not delivered"))
 	require.NoError(t, err)
 	failed := make(chan error)
 	go func() {
@@ -117,7 +117,7 @@ func TestCloseWakesAReader(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestDeadlines(t *testing.T) {
+func TestReadDeadline(t *testing.T) {
 	c, b := ends(t, time.Millisecond)
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
 	_, err := c.Read(make([]byte, 1))
@@ -129,7 +129,7 @@ func TestDeadlines(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestSleeper(t *testing.T) {
+func TestSleeperSleepsAndCloses(t *testing.T) {
 	s, err := delay.NewSleeper()
 	require.NoError(t, err)
 	for _, d := range []time.Duration{-1, 0, 50 * time.Microsecond, 3 * time.Millisecond} {
@@ -141,7 +141,7 @@ func TestSleeper(t *testing.T) {
 	go func() { woken <- s.Sleep(time.Hour) }()
 	require.NoError(t, s.Close())
 	require.False(t, <-woken)
-	require.False(t, s.Sleep(time.Millisecond), "closed for good")
+	require.False(t, s.Sleep(time.Millisecond), "stays closed")
 }
 
 func BenchmarkSleep100us(b *testing.B) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Sleeper sleeps for one goroutine. Here it is the Go runtime's timer, whose
-// sleeps below about 1 ms take about 1 ms.
+// Sleeper sleeps for one goroutine. On this platform it is the Go runtime's timer, whose shortest sleeps
+// take about 1 ms.
 type Sleeper struct {
 	timer  *time.Timer
 	closed chan struct{}
@@ -22,7 +22,7 @@ func NewSleeper() (*Sleeper, error) {
 	return &Sleeper{timer: t, closed: make(chan struct{})}, nil
 }
 
-// Sleep returns true after d, and false when the sleeper is closed.
+// Sleep returns true after d, and false if the sleeper is closed.
 func (s *Sleeper) Sleep(d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -37,7 +37,7 @@ func (s *Sleeper) Sleep(d time.Duration) bool {
 	}
 }
 
-// Close wakes a Sleep that is under way.
+// Close wakes a pending Sleep.
 func (s *Sleeper) Close() error {
 	s.once.Do(func() { close(s.closed) })
 	return nil

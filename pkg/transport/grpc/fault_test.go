@@ -17,8 +17,7 @@ import (
 	suite "github.com/linchpindb/linchpin/pkg/transport/transporttest"
 )
 
-// hole is a proxy that can fall silent: connections stay open and nothing
-// goes through any more.
+// hole is a proxy that can become silent: connections stay open, but nothing is forwarded.
 type hole struct {
 	l  net.Listener
 	to string
@@ -65,7 +64,7 @@ func (h *hole) accept() {
 	}
 }
 
-// pass copies until an end closes. Connections that were once silent stay so.
+// pass copies until an end closes. Connections that have been silent stay silent.
 func (h *hole) pass(from, to net.Conn) {
 	buf := make([]byte, 32<<10)
 	swallow := false
@@ -110,7 +109,7 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-func TestASilentConnectionIsGivenUp(t *testing.T) {
+func TestSilentConnectionIsReplaced(t *testing.T) {
 	var log logged
 	o := grpc.Options{StallAfter: 2 * suite.UpWindow, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	n := newNet(t, o)
@@ -125,29 +124,31 @@ func TestASilentConnectionIsGivenUp(t *testing.T) {
 
 	h.setSilent(true)
 	require.Eventually(t, func() bool { return !a.Up(2) }, 10*time.Second, time.Millisecond)
-	require.Eventually(t, func() bool { return strings.Contains(log.String(), "the peer does not respond") }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "the peer does not respond") },
+		10*time.Second, time.Millisecond)
 	h.setSilent(false)
 	require.Eventually(t, func() bool {
 		a.Send(2, []*msg.Envelope{suite.Release(1)})
 		return in.Len() > 0
-	}, 10*time.Second, 10*time.Millisecond, "a new connection was made")
+	}, 10*time.Second, 10*time.Millisecond, "over a new connection")
 }
 
-// TestAPeerThatCallsIsCalledAtOnce: a node that is started again calls the others when it
-// has met its cluster; they do not wait for the end of their pauses.
-func TestAPeerThatCallsIsCalledAtOnce(t *testing.T) {
+// A restarted node calls the others when it has met its cluster. They call it back at once, without the
+// rest of their backoff.
+func TestCallingPeerIsCalledWithoutPause(t *testing.T) {
 	n := newNet(t, grpc.Options{})
 	n.opts.RetryMin, n.opts.RetryMax = time.Hour, time.Hour
 	b := n.serve(t, 2, func([]*msg.Envelope) {})
 	defer b.Close()
 	a := n.Start(t, 1, func([]*msg.Envelope) {}).(*node)
 	defer a.Close()
-	require.Eventually(t, func() bool { return a.Stats()[0].LastError != "" }, 10*time.Second, time.Millisecond, "it is refused")
+	require.Eventually(t, func() bool { return a.Stats()[0].LastError != "" }, 10*time.Second, time.Millisecond,
+		"rejected")
 	require.NoError(t, b.Transport.Start(grpc.Identity{Cluster: cluster, Node: 2}, n.addrs))
 	require.Eventually(t, func() bool { return a.Stats()[0].Up }, 10*time.Second, time.Millisecond)
 }
 
-func TestAPeerMoves(t *testing.T) {
+func TestConnectionFollowsAddressOfPeer(t *testing.T) {
 	n := newNet(t, grpc.Options{})
 	first := new(suite.Inbox)
 	b := n.Start(t, 2, first.Handle)
@@ -172,7 +173,7 @@ func TestAPeerMoves(t *testing.T) {
 	require.EqualValues(t, 2, st.Connects)
 }
 
-func TestRefusalsAndFailuresAreLoggedOnce(t *testing.T) {
+func TestRejectionsAndFailuresAreLoggedOnce(t *testing.T) {
 	var log logged
 	n := newNet(t, grpc.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	b := n.serve(t, 2, func([]*msg.Envelope) {})
@@ -182,7 +183,8 @@ func TestRefusalsAndFailuresAreLoggedOnce(t *testing.T) {
 	a := n.Start(t, 1, func([]*msg.Envelope) {}).(*node)
 	defer a.Close()
 	require.Eventually(t, func() bool {
-		return strings.Contains(log.String(), "peer rejects this node") && strings.Contains(log.String(), "connection refused")
+		return strings.Contains(log.String(), "peer rejects this node") && strings.Contains(log.String(),
+			"connection refused")
 	}, 10*time.Second, time.Millisecond)
 	last := func() string { return a.Stats()[0].LastError }
 	require.Contains(t, last(), "node n1 belongs to cluster c0ffee, and this node n2 to cluster decaf")
@@ -192,7 +194,7 @@ func TestRefusalsAndFailuresAreLoggedOnce(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), "rejects"), log.String())
 }
 
-func TestOversizedMessagesDoNotHoldUpTheRest(t *testing.T) {
+func TestOversizedMessageDoesNotBlockOthers(t *testing.T) {
 	n := newNet(t, grpc.Options{})
 	in := new(suite.Inbox)
 	b := n.Start(t, 2, in.Handle)
@@ -207,7 +209,7 @@ func TestOversizedMessagesDoNotHoldUpTheRest(t *testing.T) {
 	require.EqualValues(t, 1, a.Stats()[0].Oversized)
 }
 
-func TestAnIdleLinkIsQuiet(t *testing.T) {
+func TestIdleConnectionSendsOnlyPings(t *testing.T) {
 	n := newNet(t, grpc.Options{})
 	b := n.Start(t, 2, func([]*msg.Envelope) {})
 	defer b.Close()
@@ -217,7 +219,7 @@ func TestAnIdleLinkIsQuiet(t *testing.T) {
 	began, before := time.Now(), a.Stats()[0].SentBatches
 	require.Eventually(t, func() bool { return a.Stats()[0].SentBatches >= before+5 }, 10*time.Second, time.Millisecond)
 	pings := float64(a.Stats()[0].SentBatches - before)
-	require.LessOrEqual(t, pings, float64(time.Since(began))/float64(suite.UpWindow/6)+2, "one a tick at most")
+	require.LessOrEqual(t, pings, float64(time.Since(began))/float64(suite.UpWindow/6)+2, "at most one per ping period")
 	require.Zero(t, a.Stats()[0].Sent, "no envelopes")
 }
 
@@ -242,5 +244,5 @@ func TestStatsCountBothDirections(t *testing.T) {
 	require.EqualValues(t, count, as[0].Outbox.Pushed)
 	require.EqualValues(t, count, bs[0].Received)
 	require.GreaterOrEqual(t, bs[0].ReceivedBatches, uint64(count/256))
-	require.Less(t, bs[0].ReceivedBatches, uint64(count), "many a batch")
+	require.Less(t, bs[0].ReceivedBatches, uint64(count), "several envelopes per batch")
 }

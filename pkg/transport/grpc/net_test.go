@@ -23,12 +23,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const cluster = "c0ffee"
 
-// testNet gives each node a port of its own that it keeps over restarts.
+// testNet gives each node a port that it keeps across restarts.
 type testNet struct {
 	opts  grpc.Options
 	addrs map[kv.NodeID]string
 	mu    sync.Mutex
-	// held keeps the ports of nodes that are not up.
+	// held are the listeners of nodes that are not running.
 	held map[kv.NodeID]net.Listener
 }
 
@@ -63,7 +63,7 @@ func (n *node) Close() error {
 	return err
 }
 
-// listen takes node id's port, which may take a moment after a restart.
+// listen listens on the port of a node, which may take a moment after a restart.
 func (n *testNet) listen(t testing.TB, id kv.NodeID) net.Listener {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -81,10 +81,10 @@ func (n *testNet) listen(t testing.TB, id kv.NodeID) net.Listener {
 }
 
 func noMeet(context.Context, *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
-	return &peerpb.MeetResponse{Refusal: "nobody is at home"}, nil
+	return &peerpb.MeetResponse{Refusal: "no membership"}, nil
 }
 
-// serve brings up a node that has not met its cluster.
+// serve starts a node that has not met its cluster.
 func (n *testNet) serve(t testing.TB, id kv.NodeID, h transport.Handler) *node {
 	o := n.opts
 	o.Handler, o.Meet = h, noMeet

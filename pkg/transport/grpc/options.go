@@ -14,51 +14,41 @@ import (
 )
 
 const (
-	// MaxMessageBytes is the greatest message between nodes; what is larger
-	// is refused by Send and counted as dropped.
+	// MaxMessageBytes is the maximum size of a message between nodes; Send drops larger ones and counts them.
 	MaxMessageBytes = kv.MaxNodeMessageBytes
-	// maxBatchCount and maxBatchBytes bound what is put into one Batch, so
-	// that the first envelope of a long queue is handled while the rest is
-	// still being decoded. A single larger envelope travels alone.
+	// maxBatchCount and maxBatchBytes bound a Batch, so that the first envelope of a long queue is handled
+	// while the rest is still being decoded. A single larger envelope is sent alone.
 	maxBatchCount = 256
 	maxBatchBytes = 1 << 20
-	// MaxBatchMessage is the greatest message of the Peer service, which a server that
-	// carries it must take.
+	// MaxBatchMessage is the maximum size of a message of the Peer service, which the server must accept.
 	MaxBatchMessage = MaxMessageBytes + maxBatchBytes
 )
 
-// MeetFunc answers an introduction; package membership has it.
+// MeetFunc answers an introduction; package membership implements it.
 type MeetFunc func(context.Context, *peerpb.MeetRequest) (*peerpb.MeetResponse, error)
 
-// Options are a transport's. Handler and Meet are needed.
+// Options are the parameters of a transport. Handler and Meet are required.
 type Options struct {
-	// Handler receives what comes from other nodes.
+	// Handler receives the messages of other nodes.
 	Handler transport.Handler
 	// Meet answers introductions.
 	Meet MeetFunc
-	// OnConnect is told each time a peer has accepted a stream, which it does
-	// only when it is the member that it should be. It is called by the peer's
-	// goroutine. Default none.
+	// OnConnect is called each time a peer has accepted a stream, which implies that it is the expected
+	// member. It is called by the peer's goroutine. Default: none.
 	OnConnect func(kv.NodeID)
-	// TLS gives what each connection to a peer is encrypted with, and how the
-	// peer is known; nil is not at all.
+	// TLS returns the TLS configuration of each connection to a peer; nil means no encryption.
 	TLS func() *tls.Config
-	// Log gets a line when a peer is connected, lost, or refuses us. Default
-	// none.
+	// Log receives an entry when a peer is connected, disconnected, or rejects this node. Default: none.
 	Log *slog.Logger
-	// Delay makes each connection that this node opens slower by this time
-	// each way. For benchmarks. Default 0.
+	// Delay is an artificial one-way delay of each connection that this node opens. For benchmarks. Default 0.
 	Delay time.Duration
-	// PingEvery is how often a peer is asked for a sign of life. Default 1 s.
+	// PingEvery is the period of pings. Default 1 s.
 	PingEvery time.Duration
-	// UpWindow is for how long a peer counts as up after a sign of life.
-	// Default 3 s: two pings may be late.
+	// UpWindow is for how long a peer counts as up after a Beat. Default 3 s: two pings may be late.
 	UpWindow time.Duration
-	// StallAfter is after how long without a sign of life a connection is
-	// given up and made anew. Default 5 s.
+	// StallAfter is the time without a Beat after which a connection is replaced. Default 5 s.
 	StallAfter time.Duration
-	// RetryMin and RetryMax bound the time between attempts to connect; it
-	// doubles with each. Default 50 ms and 1 s.
+	// RetryMin and RetryMax bound the exponential backoff between attempts to connect. Default 50 ms and 1 s.
 	RetryMin, RetryMax time.Duration
 	// Outbox bounds the queue to each peer.
 	Outbox outbox.Options
@@ -101,7 +91,7 @@ func (o Options) check() error {
 	return errors.Join(errs...)
 }
 
-// Identity is what a node learned at the meeting.
+// Identity is the result of the first meeting.
 type Identity struct {
 	Cluster string
 	Node    kv.NodeID

@@ -17,37 +17,36 @@ import (
 	"github.com/linchpindb/linchpin/pkg/transport/outbox"
 )
 
-// peer is the outgoing side to one node. Its goroutine is in one session after
-// the other.
+// peer is the outgoing side to one node. Its goroutine runs one session after the other.
 type peer struct {
 	t   *Transport
 	id  kv.NodeID
 	box *outbox.Outbox
-	// heard is when the last Beat came, by t.now; 0 is never.
-	heard atomic.Int64
-	// called has an element when the peer has called this node: it can be called, too.
-	called chan struct{}
+	// lastBeat is the time of the last Beat by t.now; 0 means never.
+	lastBeat atomic.Int64
+	// peerCalled has an element when the peer has opened a stream to this node, so that it can be called too.
+	peerCalled chan struct{}
 
 	sent, sentBatches, received, receivedBatches atomic.Uint64
 	oversized, connects                          atomic.Uint64
 
 	mu   sync.Mutex
 	addr string
-	// interrupt ends the session that is under way.
+	// interrupt ends the current session.
 	interrupt context.CancelCauseFunc
 	lastError string
-	// failing is since when there has been no connection, by t.now, 0 if there is one; warned: the log
-	// has a warning of it.
-	failing int64
-	warned  bool
+	// failingSince is when the connection was lost, by t.now, 0 if there is one. warned: the log has a warning
+	// about it.
+	failingSince int64
+	warned       bool
 }
 
 func newPeer(t *Transport, id kv.NodeID, addr string) *peer {
-	return &peer{t: t, id: id, addr: addr, box: outbox.New(t.opts.Outbox), called: make(chan struct{}, 1)}
+	return &peer{t: t, id: id, addr: addr, box: outbox.New(t.opts.Outbox), peerCalled: make(chan struct{}, 1)}
 }
 
-// send puts envelopes into the outbox, but for those that no peer would take:
-// on the stream, they would end it again and again.
+// send queues envelopes, except those that exceed the peer's limit: each would end the stream, and be sent
+// again on the next one.
 func (p *peer) send(envs []*msg.Envelope) {
 	start := 0
 	for i, e := range envs {
@@ -63,15 +62,15 @@ func (p *peer) send(envs []*msg.Envelope) {
 }
 
 func (p *peer) up() bool {
-	at := p.heard.Load()
+	at := p.lastBeat.Load()
 	return at > 0 && p.t.now()-at < int64(p.t.opts.UpWindow)
 }
 
-// hasCalled has the next session begin at once if none is under way: a node that has
-// been started again is back with its first call, and not a pause later.
-func (p *peer) hasCalled() {
+// onPeerCall makes the next session start at once if there is none. A restarted node is thus reachable as
+// soon as it calls, without the rest of a backoff.
+func (p *peer) onPeerCall() {
 	select {
-	case p.called <- struct{}{}:
+	case p.peerCalled <- struct{}{}:
 	default:
 	}
 }
@@ -82,68 +81,68 @@ func (p *peer) setAddress(addr string) {
 	if p.addr != addr {
 		p.addr = addr
 		if p.interrupt != nil {
-			p.interrupt(errMoved)
+			p.interrupt(errAddressChanged)
 		}
 	}
 }
 
-// begin gives the address for a session that interrupt ends.
-func (p *peer) begin(interrupt context.CancelCauseFunc) string {
+// beginSession returns the address for a session that interrupt ends.
+func (p *peer) beginSession(interrupt context.CancelCauseFunc) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.interrupt = interrupt
 	return p.addr
 }
 
-// run keeps a stream to the peer until ctx ends.
+// run maintains a stream to the peer until ctx ends.
 func (p *peer) run(ctx context.Context) {
-	wait := p.t.opts.RetryMin
+	backoff := p.t.opts.RetryMin
 	for {
 		before := p.connects.Load()
 		addr, err := p.session(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		p.report(addr, err)
-		if p.connects.Load() != before || errors.Is(err, errMoved) {
-			wait = p.t.opts.RetryMin
+		p.recordFailure(addr, err)
+		if p.connects.Load() != before || errors.Is(err, errAddressChanged) {
+			backoff = p.t.opts.RetryMin
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.called:
-			wait = p.t.opts.RetryMin
+		case <-p.peerCalled:
+			backoff = p.t.opts.RetryMin
 			continue
-		case <-time.After(wait):
+		case <-time.After(backoff):
 		}
-		wait = min(2*wait, p.t.opts.RetryMax)
+		backoff = min(2*backoff, p.t.opts.RetryMax)
 	}
 }
 
-// warnAfter is for how long a peer cannot be reached before that is a warning: nodes that start or stop
-// together miss each other for some moments.
+// warnAfter is how long a peer must be unreachable before that is a warning: nodes that start or stop
+// together are unreachable for a moment.
 const warnAfter = 3 * time.Second
 
-// report keeps why a session ended, and logs it unless the log has it.
-func (p *peer) report(addr string, err error) {
+// recordFailure stores why a session ended, and logs it unless the log already has it.
+func (p *peer) recordFailure(addr string, err error) {
 	text := peerpb.Reason(err)
 	p.mu.Lock()
-	if p.failing == 0 {
-		p.failing = max(p.t.now(), 1)
+	if p.failingSince == 0 {
+		p.failingSince = max(p.t.now(), 1)
 	}
 	level, what := slog.LevelInfo, "peer connection closed"
 	switch {
-	case errors.Is(err, errMoved):
+	case errors.Is(err, errAddressChanged):
 		what = "peer address changed"
 	case status.Code(err) == codes.FailedPrecondition:
 		level, what = slog.LevelError, "peer rejects this node"
-	case p.t.now()-p.failing >= int64(warnAfter):
+	case p.t.now()-p.failingSince >= int64(warnAfter):
 		level, what = slog.LevelWarn, "peer connection failed"
 	}
-	news := p.lastError != text || level == slog.LevelWarn && !p.warned
+	changed := p.lastError != text || level == slog.LevelWarn && !p.warned
 	p.lastError, p.warned = text, p.warned || level == slog.LevelWarn
 	p.mu.Unlock()
-	if news {
+	if changed {
 		p.t.opts.Log.Log(context.Background(), level, what, "peer", p.id, "address", addr, "error", text)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 )
 
-// service is the Peer service: what other nodes call.
+// service is the Peer service, which other nodes call.
 type service struct {
 	peerpb.UnimplementedPeerServer
 	t *Transport
@@ -22,22 +22,21 @@ func (s *service) Meet(ctx context.Context, r *peerpb.MeetRequest) (*peerpb.Meet
 	return s.t.opts.Meet(ctx, r)
 }
 
-// incoming is the stream on which a peer sends now. A newer one takes its
-// place: the peer knows best which of its streams is alive.
+// incoming is the current stream of a peer to this node. A newer one replaces it: the peer knows which of
+// its streams works.
 type incoming struct {
 	replaced chan struct{}
-	// ended is closed when its last batch was handled, so that the handler
-	// runs once at a time for each peer.
+	// ended is closed when the last batch of the stream has been handled, so that the handler of a peer never
+	// runs twice at once.
 	ended chan struct{}
 	once  sync.Once
 }
 
 // Stream implements peerpb.PeerServer.
 //
-// The batches are read and handled on a goroutine of their own, so that this
-// one can return, which ends the stream, when the transport is closed or the
-// peer has called again. Between the two, a stream of a peer that vanished
-// would sit in its read until TCP gives up.
+// Another goroutine receives and handles the batches, so that this one can return, which ends the stream,
+// when the transport is closed or the peer has opened a newer stream. Otherwise the stream of a peer that
+// disappeared would block in Recv until TCP times out.
 func (s *service) Stream(stream peerpb.Peer_StreamServer) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -47,21 +46,21 @@ func (s *service) Stream(stream peerpb.Peer_StreamServer) error {
 	if err != nil {
 		return err
 	}
-	in, err := s.t.enter(stream.Context(), from)
+	in, err := s.t.addStream(stream.Context(), from)
 	if err != nil {
 		return err
 	}
 	if err := stream.Send(&peerpb.Beat{}); err != nil {
-		s.t.exit(from, in)
+		s.t.removeStream(from, in)
 		return err
 	}
 	if p := s.t.peer(from); p != nil {
-		p.hasCalled()
+		p.onPeerCall()
 	}
 	result := make(chan error, 1)
 	go func() {
-		defer s.t.exit(from, in)
-		s.t.handle(from, first)
+		defer s.t.removeStream(from, in)
+		s.t.deliver(from, first)
 		result <- s.receive(stream, from, in)
 	}()
 	select {
@@ -88,7 +87,7 @@ func (s *service) receive(stream peerpb.Peer_StreamServer, from kv.NodeID, in *i
 			return nil
 		default:
 		}
-		s.t.handle(from, b)
+		s.t.deliver(from, b)
 		if b.Ping {
 			if err := stream.Send(&peerpb.Beat{}); err != nil {
 				return err
@@ -97,8 +96,8 @@ func (s *service) receive(stream peerpb.Peer_StreamServer, from kv.NodeID, in *i
 	}
 }
 
-// handle passes a batch on, with From filled in.
-func (t *Transport) handle(from kv.NodeID, b *peerpb.Batch) {
+// deliver passes a batch to the handler, with From filled in.
+func (t *Transport) deliver(from kv.NodeID, b *peerpb.Batch) {
 	if len(b.Envelopes) == 0 {
 		return
 	}
@@ -112,38 +111,42 @@ func (t *Transport) handle(from kv.NodeID, b *peerpb.Batch) {
 	t.opts.Handler(b.Envelopes)
 }
 
-// checkHello gives the caller's id, or says why it is refused.
+// checkHello returns the caller's id, or an error if the stream must be rejected.
 func (t *Transport) checkHello(h *peerpb.Hello) (kv.NodeID, error) {
 	t.mu.RLock()
 	self := t.self
 	t.mu.RUnlock()
-	refuse := func(format string, args ...any) (kv.NodeID, error) {
+	reject := func(format string, args ...any) (kv.NodeID, error) {
 		return 0, status.Errorf(codes.FailedPrecondition, format, args...)
 	}
 	switch {
 	case h == nil:
-		return refuse("the stream does not start with a hello")
+		return reject("the stream does not start with a hello")
 	case self.Node == 0:
 		return 0, status.Error(codes.Unavailable, "the node has not joined its cluster yet")
 	case h.Version != peerpb.Version:
-		return refuse("node %v uses version %d of the peer protocol, node %v version %d; run the same release on both",
+		return reject("node %v uses version %d of the peer protocol, node %v version %d; run the same release on both",
 			h.From, h.Version, self.Node, peerpb.Version)
 	case h.Cluster != self.Cluster:
-		return refuse("node %v belongs to cluster %s, and this node %v to cluster %s; check the addresses of both",
+		return reject("node %v belongs to cluster %s, and this node %v to cluster %s; check the addresses of both",
 			h.From, h.Cluster, self.Node, self.Cluster)
 	case h.To != self.Node:
-		return refuse("node %v called node %v, but this is node %v; its address of %v is wrong",
+		return reject("node %v called node %v, but this is node %v; its address of %v is wrong",
 			h.From, h.To, self.Node, h.To)
 	case h.From == 0 || h.From == self.Node:
-		return refuse("node %v was called by a node with the id %v as well; check whether a store directory was copied", self.Node, h.From)
+		return reject("node %v was called by a node with the id %v as well; check whether a store directory was copied",
+			self.Node, h.From)
 	}
 	return h.From, nil
 }
 
-// enter makes a stream the peer's current one. It waits until the one before
-// has handled its last batch. A stream that is given up meanwhile goes on
-// waiting for that, for those that come after it.
-func (t *Transport) enter(ctx context.Context, from kv.NodeID) (*incoming, error) {
+// addStream makes a stream the peer's current one, and waits until the previous one has handled its last
+// batch. If the new stream ends first, its entry still waits for that, on behalf of later streams:
+//
+//	stream 1: handler blocks
+//	stream 2: waits for 1, is cancelled
+//	stream 3: waits for 2, which ends only after 1
+func (t *Transport) addStream(ctx context.Context, from kv.NodeID) (*incoming, error) {
 	in := &incoming{replaced: make(chan struct{}), ended: make(chan struct{})}
 	t.mu.Lock()
 	if t.closed {
@@ -166,13 +169,13 @@ func (t *Transport) enter(ctx context.Context, from kv.NodeID) (*incoming, error
 	}
 	go func() {
 		<-before.ended
-		t.exit(from, in)
+		t.removeStream(from, in)
 	}()
 	return nil, status.FromContextError(context.Canceled).Err()
 }
 
-// exit ends what enter began.
-func (t *Transport) exit(from kv.NodeID, in *incoming) {
+// removeStream ends a stream that addStream has added.
+func (t *Transport) removeStream(from kv.NodeID, in *incoming) {
 	t.mu.Lock()
 	if t.incoming[from] == in {
 		delete(t.incoming, from)

@@ -17,43 +17,42 @@ import (
 	"github.com/linchpindb/linchpin/pkg/transport/delay"
 )
 
-// Reasons of this side to end a session.
+// Reasons for which this side ends a session.
 var (
-	errMoved   = errors.New("the peer's address changed")
-	errStalled = errors.New("the peer does not respond")
+	errAddressChanged = errors.New("the peer's address changed")
+	errStalled        = errors.New("the peer does not respond")
 )
 
-// session connects to the peer and sends what the outbox has, until the stream
-// breaks, stalls, or the peer moves; the error says which.
+// session connects to the peer and sends the content of the outbox until the stream breaks, stalls, or the
+// peer's address changes; the error is the reason.
 //
-//	dial, open the stream, say hello
-//	another goroutine takes Beats      its error ends the stream
+//	dial, open the stream, send the hello
+//	another goroutine receives Beats   its error ends the stream
 //	wait for the first Beat
-//	this one: outbox --> Batch         and a ping a second
+//	this one: outbox --> Batch         and a ping per PingEvery
 func (p *peer) session(ctx context.Context) (addr string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	addr = p.begin(cancel)
+	addr = p.beginSession(cancel)
 	conn, err := p.t.dial(addr)
 	if err != nil {
 		return addr, err
 	}
 	defer conn.Close()
-	// The watch runs from the first attempt to connect, so that a connection
-	// that is never made is given up as well.
+	// The timer starts before the first attempt to connect, so that a connection attempt that hangs ends too.
 	stall := time.AfterFunc(p.t.opts.StallAfter, func() { cancel(errStalled) })
 	defer stall.Stop()
 	stream, err := peerpb.NewPeerClient(conn).Stream(ctx)
 	if err != nil {
-		return addr, because(ctx, err)
+		return addr, sessionError(ctx, err)
 	}
 	welcome := make(chan struct{})
 	ended := make(chan error, 1)
-	go func() { ended <- p.takeBeats(stream, stall, welcome) }()
-	p.pump(stream, welcome)
-	// The pump stops when the stream has ended. Why, only the receiving side
-	// is told, unless it was this side's doing.
-	why := because(ctx, nil)
+	go func() { ended <- p.receiveBeats(stream, stall, welcome) }()
+	p.sendLoop(stream, welcome)
+	// The send loop stops when the stream has ended. Only the receiving side gets the reason, unless this side
+	// has ended the stream.
+	why := sessionError(ctx, nil)
 	cancel(nil)
 	if got := <-ended; why == nil {
 		why = got
@@ -61,33 +60,33 @@ func (p *peer) session(ctx context.Context) (addr string, err error) {
 	return addr, why
 }
 
-// because prefers the session's own reason to the cancellation it caused.
-func because(ctx context.Context, err error) error {
+// sessionError prefers this side's reason to the cancellation that it caused.
+func sessionError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
 }
 
-// takeBeats notes signs of life until the stream ends, and says why it did.
-func (p *peer) takeBeats(stream peerpb.Peer_StreamClient, stall *time.Timer, welcome chan<- struct{}) error {
+// receiveBeats records Beats until the stream ends, and returns the reason.
+func (p *peer) receiveBeats(stream peerpb.Peer_StreamClient, stall *time.Timer, welcome chan<- struct{}) error {
 	for first := true; ; first = false {
 		if _, err := stream.Recv(); err != nil {
 			return err
 		}
 		stall.Reset(p.t.opts.StallAfter)
-		p.heard.Store(max(p.t.now(), 1))
+		p.lastBeat.Store(max(p.t.now(), 1))
 		if first {
-			p.connected()
+			p.onConnected()
 			close(welcome)
 		}
 	}
 }
 
-func (p *peer) connected() {
+func (p *peer) onConnected() {
 	p.connects.Add(1)
 	p.mu.Lock()
-	p.lastError, p.failing, p.warned = "", 0, false
+	p.lastError, p.failingSince, p.warned = "", 0, false
 	p.mu.Unlock()
 	p.t.opts.Log.Info("peer connected", "peer", p.id)
 	if p.t.opts.OnConnect != nil {
@@ -95,9 +94,9 @@ func (p *peer) connected() {
 	}
 }
 
-// pump says hello and sends what the outbox has until the stream ends. Nothing
-// is taken out of the outbox before the peer has accepted the stream.
-func (p *peer) pump(stream peerpb.Peer_StreamClient, welcome <-chan struct{}) {
+// sendLoop sends the hello, and then the content of the outbox until the stream ends. Nothing is taken out
+// of the outbox before the peer has accepted the stream.
+func (p *peer) sendLoop(stream peerpb.Peer_StreamClient, welcome <-chan struct{}) {
 	hello := &peerpb.Hello{Cluster: p.t.self.Cluster, From: p.t.self.Node, To: p.id, Version: peerpb.Version}
 	if stream.Send(&peerpb.Batch{Hello: hello}) != nil {
 		return
@@ -111,8 +110,7 @@ func (p *peer) pump(stream peerpb.Peer_StreamClient, welcome <-chan struct{}) {
 	defer ticker.Stop()
 	batch := &peerpb.Batch{Envelopes: make([]*msg.Envelope, 0, maxBatchCount)}
 	for {
-		// Before the first wait as well: an ended session may have left
-		// something, and no token for it.
+		// Also before the first wait: the previous session may have left messages without a token.
 		if p.flush(stream, batch, ticker) != nil {
 			return
 		}
@@ -149,8 +147,8 @@ func (p *peer) flush(stream peerpb.Peer_StreamClient, batch *peerpb.Batch, ticke
 	return nil
 }
 
-// dial prepares a connection to addr; the first call on it makes it. A new one
-// is made for each session, since gRPC would not give up a stalled one.
+// dial prepares a connection to addr, which the first call establishes. Each session has its own, since
+// gRPC would keep a stalled one.
 func (t *Transport) dial(addr string) (*grpc.ClientConn, error) {
 	creds := insecure.NewCredentials()
 	if t.opts.TLS != nil {

@@ -8,27 +8,26 @@ import (
 	"github.com/linchpindb/linchpin/pkg/transport/outbox"
 )
 
-// PeerStats tells what went to and came from one peer. Counts rise only.
+// PeerStats are the statistics of one peer. Counts are monotonic.
 type PeerStats struct {
 	Peer    kv.NodeID
 	Address string
 	Up      bool
 	// Outbox is the queue to it.
 	Outbox outbox.Counts
-	// Sent and SentBatches count what was given to the stream; it may still
-	// have been lost with it.
+	// Sent and SentBatches count what was passed to a stream; it may have been lost with the stream.
 	Sent, SentBatches uint64
-	// Received and ReceivedBatches count what came from it.
+	// Received and ReceivedBatches count what was received from it.
 	Received, ReceivedBatches uint64
-	// Oversized counts envelopes that were refused for their size.
+	// Oversized counts envelopes that were dropped because of their size.
 	Oversized uint64
-	// Connects counts streams that were answered.
+	// Connects counts accepted streams.
 	Connects uint64
-	// LastError is why the last stream ended, empty if none did.
+	// LastError is why the last stream ended, empty if none has.
 	LastError string
 }
 
-// Stats tells about all peers, in the order of their ids.
+// Stats returns the statistics of all peers, in the order of their ids.
 func (t *Transport) Stats() []PeerStats {
 	t.mu.RLock()
 	peers := maps.Clone(t.peers)

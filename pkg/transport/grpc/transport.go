@@ -1,9 +1,8 @@
-// Package grpc carries envelopes between processes.
+// Package grpc sends envelopes between processes.
 //
-// Each node keeps one stream open to each other node, on a connection of its
-// own, and sends on it only; what the other has to say comes on the stream
-// that the other opened. So a pair of nodes has two streams, and neither has
-// to agree with the other on who calls whom.
+// Each node opens one stream to each other node, on its own connection, and only sends on it; messages in
+// the other direction use the stream that the other node opened. So a pair of nodes has two streams and
+// needs no agreement on which one calls the other.
 //
 //	callers --Send--> outbox --one goroutine--> Batch --stream--> Handler
 //	                  (bounded)                           one goroutine
@@ -11,30 +10,26 @@
 //
 // # Batching
 //
-// The goroutine of a peer takes what is waiting, up to 256 envelopes or 1 MiB,
-// puts it into one Batch and sends that; what comes meanwhile waits for the
-// next. There is no timer: an idle link sends at once, and the batches of a
-// busy one grow by themselves. Per envelope this costs several times less than
-// a call of its own, nearly all of whose cost is per message.
+// A peer's goroutine takes the queued envelopes, up to 256 or 1 MiB, and sends them as one Batch; envelopes
+// that arrive meanwhile are in the next one. There is no timer: an idle connection sends at once, and under
+// load batches grow. This costs several times less per envelope than one message each, because nearly all
+// costs are per message.
 //
-// # Life and death of a peer
+// # Failure detection
 //
-// The first batch of a stream says hello: the cluster, who calls, and whom it
-// believes to have called. The node called answers with a Beat, or refuses
-// with FailedPrecondition; nothing from a stranger reaches the handler. From
-// then on the caller asks for a Beat about once a second. A peer is up for
-// some seconds after a Beat, which proves both directions. Without one for
-// longer, the connection is given up and made anew: after a network was cut
-// without a word, TCP itself may take a minute to notice that it is back.
+// The first batch of a stream has a hello: the cluster, the caller's id, and the id that the caller
+// expects. The callee accepts with a Beat or rejects with FailedPrecondition; nothing else reaches the
+// handler before that. From then on the caller requests a Beat about once a second. A peer is up for some
+// seconds after a Beat, which proves that both directions work. After a longer time without one the
+// connection is replaced: when a network partition heals, TCP itself may need a minute to notice.
 //
-// Messages for a peer that is away wait in its outbox, which forgets the
-// oldest; callers never block and are told nothing. The protocol repeats.
+// Messages for an unreachable peer wait in its outbox, which drops the oldest; callers neither block nor
+// get an error. The protocol retries.
 //
 // # Start
 //
-// New and Register come first, so that the server can answer Meet before the
-// cluster is formed. Streams are refused with Unavailable until Start tells
-// the node who it is.
+// New and Register are called first, so that the server answers Meet before the cluster is formed. Streams
+// are rejected with Unavailable until Start sets the node's identity.
 package grpc
 
 import (
@@ -53,13 +48,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/transport"
 )
 
-// Transport sends to the other nodes of a cluster, and is the Peer service
-// that they send to.
+// Transport sends to the other nodes of a cluster, and implements the Peer service that they send to.
 type Transport struct {
 	opts Options
-	// start is the zero of the times below.
+	// start is the origin of the times below.
 	start time.Time
-	// ctx ends at Close; running counts what has to end with it.
+	// ctx ends at Close; running counts the goroutines that end with it.
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -74,7 +68,7 @@ type Transport struct {
 
 var _ transport.Transport = (*Transport)(nil)
 
-// New makes a transport that has not started.
+// New makes a transport that is not started.
 func New(o Options) (*Transport, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -86,14 +80,14 @@ func New(o Options) (*Transport, error) {
 	return t, nil
 }
 
-// Register adds the Peer service to a server, which must use the codec of
-// package rpc/codec and take messages of MaxBatchMessage.
+// Register adds the Peer service to a server, which must use the codec of package rpc/codec and accept
+// messages of MaxBatchMessage.
 func (t *Transport) Register(s grpc.ServiceRegistrar) {
 	peerpb.RegisterPeerServer(s, &service{t: t})
 }
 
-// Start tells the node who it is and where the others are, itself possibly
-// among them. It connects to them in the background.
+// Start sets the identity of the node and the addresses of the members, possibly including itself, and
+// connects to the others in the background.
 func (t *Transport) Start(self Identity, peers map[kv.NodeID]string) error {
 	if self.Cluster == "" || self.Node == 0 {
 		return fmt.Errorf("grpc transport: node %v of cluster %q is no identity", self.Node, self.Cluster)
@@ -111,8 +105,7 @@ func (t *Transport) Start(self Identity, peers map[kv.NodeID]string) error {
 	return nil
 }
 
-// SetPeer tells where a peer is now. Before Start, and for the node itself, it
-// does nothing.
+// SetPeer sets the address of a peer. Before Start, and for the node itself, it has no effect.
 func (t *Transport) SetPeer(id kv.NodeID, addr string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,8 +131,7 @@ func (t *Transport) peer(id kv.NodeID) *peer {
 	return t.peers[id]
 }
 
-// Send implements transport.Transport. What is for the node itself, or for an
-// unknown one, is dropped.
+// Send implements transport.Transport. Messages to the node itself or to an unknown node are dropped.
 func (t *Transport) Send(to kv.NodeID, envs []*msg.Envelope) {
 	if p := t.peer(to); p != nil {
 		p.send(envs)
@@ -156,8 +148,8 @@ func (t *Transport) Up(to kv.NodeID) bool {
 	return to != 0 && to == t.self.Node
 }
 
-// Close ends all streams, in both directions, and waits until the handler is
-// not called any more. It must not be called by the handler.
+// Close ends all streams in both directions, and waits until the handler is no longer called. The handler
+// must not call it.
 func (t *Transport) Close() error {
 	t.mu.Lock()
 	t.closed = true

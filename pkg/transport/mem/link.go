@@ -10,7 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/transport/outbox"
 )
 
-// maxBatch is how many envelopes a handler is given at once, as over gRPC.
+// maxBatch bounds the envelopes of one handler call, as over gRPC.
 const maxBatch = 256
 
 // link carries messages from one node to another.
@@ -18,15 +18,15 @@ type link struct {
 	node *Node
 	ends pair
 	box  *outbox.Outbox
-	coin *rand.Rand
-	// sleeper waits for what is not due yet; nil without delay.
+	rng  *rand.Rand
+	// sleeper waits for delayed messages; nil without delay.
 	sleeper *delay.Sleeper
 }
 
 func newLink(n *Node, to kv.NodeID) (*link, error) {
 	o := n.net.opts
 	l := &link{node: n, ends: pair{n.id, to}, box: outbox.New(o.Outbox),
-		coin: rand.New(rand.NewPCG(o.Seed, uint64(n.id)<<32|uint64(to)))}
+		rng: rand.New(rand.NewPCG(o.Seed, uint64(n.id)<<32|uint64(to)))}
 	if o.Delay > 0 {
 		s, err := delay.NewSleeper()
 		if err != nil {
@@ -72,7 +72,7 @@ func (l *link) run() {
 	}
 }
 
-// deliver passes on what the network's faults leave.
+// deliver passes on the messages that the network does not drop.
 func (l *link) deliver(taken []*msg.Envelope) {
 	to := l.node.net.receiver(l.ends)
 	if to == nil || len(taken) == 0 {
@@ -81,12 +81,12 @@ func (l *link) deliver(taken []*msg.Envelope) {
 	o := &l.node.net.opts
 	got := make([]*msg.Envelope, 0, len(taken))
 	for _, e := range taken {
-		if o.Drop > 0 && l.coin.Float64() < o.Drop {
+		if o.Drop > 0 && l.rng.Float64() < o.Drop {
 			continue
 		}
-		got = l.add(got, e)
-		if o.Duplicate > 0 && l.coin.Float64() < o.Duplicate {
-			got = l.add(got, e)
+		got = l.appendCopy(got, e)
+		if o.Duplicate > 0 && l.rng.Float64() < o.Duplicate {
+			got = l.appendCopy(got, e)
 		}
 	}
 	if len(got) > 0 {
@@ -94,8 +94,8 @@ func (l *link) deliver(taken []*msg.Envelope) {
 	}
 }
 
-// add appends the receiver's own copy of e.
-func (l *link) add(got []*msg.Envelope, e *msg.Envelope) []*msg.Envelope {
+// appendCopy appends the receiver's copy of e.
+func (l *link) appendCopy(got []*msg.Envelope, e *msg.Envelope) []*msg.Envelope {
 	c := *e
 	if l.node.net.opts.Isolate {
 		c = msg.Envelope{}
@@ -104,8 +104,7 @@ func (l *link) add(got []*msg.Envelope, e *msg.Envelope) []*msg.Envelope {
 			err = c.Unmarshal(raw)
 		}
 		if err != nil {
-			// A message that cannot be sent over a real network is a
-			// programmer's mistake, and this option is there to find it.
+			// A message that cannot be encoded is a bug, which Isolate exists to find.
 			panic("mem: " + e.String() + ": " + err.Error())
 		}
 	}

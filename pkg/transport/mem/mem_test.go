@@ -44,7 +44,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// two joins nodes 1 and 2, which receives into the inbox.
+// two joins nodes 1 and 2. Node 2 receives into the inbox.
 func two(t testing.TB, n testNet) (*mem.Node, *suite.Inbox) {
 	in := new(suite.Inbox)
 	a := n.Start(t, 1, func([]*msg.Envelope) {}).(*mem.Node)
@@ -62,13 +62,13 @@ func TestCutAndHeal(t *testing.T) {
 	n.Cut(1, 2)
 	a.Send(2, []*msg.Envelope{suite.Release(1)})
 	require.Eventually(t, func() bool { return a.Counts(2).Waiting == 0 }, 5*time.Second, time.Millisecond)
-	require.True(t, a.Up(2), "heard of a moment ago")
+	require.True(t, a.Up(2), "connected a moment ago")
 	require.Eventually(t, func() bool { return !a.Up(2) }, 5*time.Second, time.Millisecond)
 	n.Heal(1, 2)
 	require.True(t, a.Up(2))
 	a.Send(2, []*msg.Envelope{suite.Release(2)})
 	got := in.Await(t, 1)
-	require.EqualValues(t, 2, msg.As[msg.Release](got[0]).Txn.Time, "what was sent over the cut link is lost")
+	require.EqualValues(t, 2, msg.As[msg.Release](got[0]).Txn.Time, "messages on a cut link are lost")
 
 	n.Isolate(2)
 	require.Eventually(t, func() bool { return !a.Up(2) }, 5*time.Second, time.Millisecond)
@@ -95,7 +95,7 @@ func TestDropAndDuplicate(t *testing.T) {
 	require.Zero(t, run(mem.Options{Drop: 1}))
 }
 
-func TestDelayIsOneWayAndDoesNotNarrow(t *testing.T) {
+func TestDelayDoesNotLimitThroughput(t *testing.T) {
 	const delay = 20 * time.Millisecond
 	n := network(t, mem.Options{Delay: delay})
 	a, in := two(t, n)
@@ -106,9 +106,9 @@ func TestDelayIsOneWayAndDoesNotNarrow(t *testing.T) {
 	}
 	sent := time.Since(began)
 	in.Await(t, 1)
-	require.GreaterOrEqual(t, time.Since(began), delay, "none comes early")
+	require.GreaterOrEqual(t, time.Since(began), delay, "not early")
 	in.Await(t, count)
-	// One after the other they would take 100 s.
+	// Sequentially they would take 100 s.
 	require.Less(t, time.Since(began), sent+delay+5*time.Second)
 }
 
@@ -125,7 +125,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	require.ErrorContains(t, err, "there already")
 }
 
-func TestBoundDropsTheOldest(t *testing.T) {
+func TestBoundDropsOldestMessages(t *testing.T) {
 	n := network(t, mem.Options{Delay: time.Hour, Outbox: outbox.Options{MaxCount: 100}})
 	a, _ := two(t, n)
 	for i := range 1000 {

@@ -1,15 +1,12 @@
-// Package mem is a network inside one process, for tests and for a demo
-// cluster. Nodes are told apart by their ids; there are no addresses.
+// Package mem is a network within a process, for tests and for a demo cluster. Nodes are identified by
+// their ids; there are no addresses.
 //
-// Each ordered pair of nodes is a link: a bounded queue (package outbox) and
-// one goroutine, made with the first message, that takes what is due and
-// passes it to the receiver's handler. A link can be cut and healed, can be
-// slower by a fixed time, and can lose and duplicate messages by a seeded
-// coin, all of which the protocol has to bear.
+// Each ordered pair of nodes has a link: a bounded queue (package outbox) and one goroutine, created with
+// the first message, that passes due messages to the receiver's handler. A link can be cut and healed, can
+// have a fixed delay, and can drop and duplicate messages at random with a seed.
 //
-// Envelopes are copied, since the receiver writes their From, but the
-// messages in them are shared between nodes unless Options.Isolate is set: a
-// message must not be changed once it was sent.
+// Envelopes are copied, since the receiver writes their From. The messages in them are shared between nodes
+// unless Options.Isolate is set, so a message must not be changed after it was sent.
 package mem
 
 import (
@@ -22,21 +19,18 @@ import (
 	"github.com/linchpindb/linchpin/pkg/transport/outbox"
 )
 
-// Options are a network's. The zero value is a network without delay and
-// faults.
+// Options are the parameters of a network. The zero value is a network without delay and faults.
 type Options struct {
-	// Delay is how long a message takes, each way. Default 0.
+	// Delay is the one-way delay. Default 0.
 	Delay time.Duration
-	// Drop and Duplicate are the shares of messages, 0 to 1, that are lost
-	// and that come twice. Default 0.
+	// Drop and Duplicate are the shares of messages, from 0 to 1, that are lost and duplicated. Default 0.
 	Drop, Duplicate float64
-	// Seed makes the losses of each link repeatable.
+	// Seed makes the faults of each link reproducible.
 	Seed uint64
-	// Isolate passes each message through its encoding, so that nodes share
-	// no memory and a message that cannot be encoded is found out.
+	// Isolate encodes and decodes each message, so that nodes share no memory and messages that cannot be
+	// encoded are found.
 	Isolate bool
-	// UpWindow is for how long a peer counts as up after it was last
-	// connected. Default 3 s.
+	// UpWindow is for how long a peer counts as up after it was last connected. Default 3 s.
 	UpWindow time.Duration
 	// Outbox bounds each link's queue.
 	Outbox outbox.Options
@@ -52,21 +46,21 @@ func (o Options) check() error {
 	return nil
 }
 
-// pair names a link by its ends.
+// pair identifies a link by its ends.
 type pair struct{ from, to kv.NodeID }
 
-// Network joins the nodes. Its methods may be called by any goroutine.
+// Network connects the nodes. Its methods are safe for concurrent use.
 type Network struct {
 	opts Options
-	// start is the zero of the links' time.
+	// start is the origin of the links' time.
 	start time.Time
 
 	mu    sync.Mutex
 	nodes map[kv.NodeID]*Node
-	// cut holds the links that carry nothing, and lost since when a pair of
-	// nodes has not been connected both ways.
-	cut  map[pair]bool
-	lost map[pair]time.Time
+	// cut are the links that carry nothing. disconnectedAt is when a pair of nodes was last connected in both
+	// directions.
+	cut            map[pair]bool
+	disconnectedAt map[pair]time.Time
 }
 
 // NewNetwork makes a network without nodes.
@@ -78,11 +72,10 @@ func NewNetwork(o Options) (*Network, error) {
 		o.UpWindow = 3 * time.Second
 	}
 	return &Network{opts: o, start: time.Now(), nodes: map[kv.NodeID]*Node{},
-		cut: map[pair]bool{}, lost: map[pair]time.Time{}}, nil
+		cut: map[pair]bool{}, disconnectedAt: map[pair]time.Time{}}, nil
 }
 
-// Join adds a node, which may have been there before. It is an error while
-// another with its id is there.
+// Join adds a node, possibly again after a Close. It is an error if the id is in use.
 func (n *Network) Join(id kv.NodeID, h transport.Handler) (*Node, error) {
 	if id == 0 || h == nil {
 		return nil, fmt.Errorf("mem: a node needs an id and a handler, have %v", id)
@@ -97,15 +90,13 @@ func (n *Network) Join(id kv.NodeID, h transport.Handler) (*Node, error) {
 	return nd, nil
 }
 
-// Cut makes the link carry nothing, in this direction only. What is under way
-// is lost.
+// Cut makes the link carry nothing, in this direction only. Messages in flight are lost.
 func (n *Network) Cut(from, to kv.NodeID) { n.setCut(pair{from, to}, true) }
 
 // Heal ends a Cut.
 func (n *Network) Heal(from, to kv.NodeID) { n.setCut(pair{from, to}, false) }
 
-// Isolate cuts all links of a node, both ways, to those that are there now;
-// HealAll ends it.
+// Isolate cuts the links between a node and all current other nodes, in both directions; HealAll ends it.
 func (n *Network) Isolate(id kv.NodeID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -136,12 +127,12 @@ func (n *Network) setCutLocked(p pair, cut bool) {
 		return
 	}
 	if n.connected(p.from, p.to) {
-		n.lost[pair{p.from, p.to}], n.lost[pair{p.to, p.from}] = time.Now(), time.Now()
+		n.disconnectedAt[pair{p.from, p.to}], n.disconnectedAt[pair{p.to, p.from}] = time.Now(), time.Now()
 	}
 	n.cut[p] = true
 }
 
-// connected reports whether a and b hear each other.
+// connected reports whether a and b reach each other in both directions.
 func (n *Network) connected(a, b kv.NodeID) bool {
 	return n.nodes[a] != nil && n.nodes[b] != nil && !n.cut[pair{a, b}] && !n.cut[pair{b, a}]
 }
@@ -152,11 +143,11 @@ func (n *Network) up(a, b kv.NodeID) bool {
 	if n.connected(a, b) {
 		return true
 	}
-	at, ok := n.lost[pair{a, b}]
+	at, ok := n.disconnectedAt[pair{a, b}]
 	return ok && time.Since(at) < n.opts.UpWindow
 }
 
-// receiver gives the node that a message from p.from reaches, if any.
+// receiver returns the node that a message on the link reaches, nil if there is none.
 func (n *Network) receiver(p pair) *Node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -166,13 +157,13 @@ func (n *Network) receiver(p pair) *Node {
 	return n.nodes[p.to]
 }
 
-func (n *Network) leave(nd *Node) {
+func (n *Network) remove(nd *Node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := time.Now()
 	for other := range n.nodes {
 		if other != nd.id && n.connected(nd.id, other) {
-			n.lost[pair{other, nd.id}] = now
+			n.disconnectedAt[pair{other, nd.id}] = now
 		}
 	}
 	delete(n.nodes, nd.id)

@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/transport/outbox"
 )
 
-// Node is one node's place in the network.
+// Node is the transport of one node.
 type Node struct {
 	net     *Network
 	id      kv.NodeID
@@ -17,10 +17,9 @@ type Node struct {
 	done    chan struct{}
 	running sync.WaitGroup
 
-	// receiving is held for reading while the handler runs, so that Close
-	// can wait for it.
+	// receiving is read-locked while the handler runs, so that Close can wait for it.
 	receiving sync.RWMutex
-	left      bool
+	stopped   bool
 
 	mu     sync.Mutex
 	closed bool
@@ -29,8 +28,7 @@ type Node struct {
 
 var _ transport.Transport = (*Node)(nil)
 
-// Send implements transport.Transport. What a node sends to itself, or to one
-// that is not there, is lost.
+// Send implements transport.Transport. Messages to the node itself or to an absent node are lost.
 func (n *Node) Send(to kv.NodeID, envs []*msg.Envelope) {
 	if to == n.id || len(envs) == 0 {
 		return
@@ -44,8 +42,7 @@ func (n *Node) Send(to kv.NodeID, envs []*msg.Envelope) {
 	}
 }
 
-// link gives the link to a node, made when it is first needed; nil once the
-// node is closed.
+// link returns the link to a node, which the first call creates; nil once the node is closed.
 func (n *Node) link(to kv.NodeID) *link {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -68,7 +65,7 @@ func (n *Node) link(to kv.NodeID) *link {
 // Up implements transport.Transport.
 func (n *Node) Up(to kv.NodeID) bool { return to == n.id || n.net.up(n.id, to) }
 
-// Counts tells what the queue to a node did.
+// Counts returns the statistics of the queue to a node.
 func (n *Node) Counts(to kv.NodeID) outbox.Counts {
 	n.mu.Lock()
 	l := n.links[to]
@@ -83,14 +80,13 @@ func (n *Node) Counts(to kv.NodeID) outbox.Counts {
 func (n *Node) receive(envs []*msg.Envelope) {
 	n.receiving.RLock()
 	defer n.receiving.RUnlock()
-	if !n.left {
+	if !n.stopped {
 		n.handler(envs)
 	}
 }
 
-// Close takes the node out of the network, as a crash would: what it sent and
-// is not delivered yet is lost. The handler is not called any more when it
-// returns; it must not be called by the handler.
+// Close removes the node from the network as a crash would: messages that it sent and that are not
+// delivered yet are lost. When it returns, the handler is no longer called. The handler must not call it.
 func (n *Node) Close() error {
 	n.mu.Lock()
 	was := n.closed
@@ -103,10 +99,10 @@ func (n *Node) Close() error {
 	}
 	n.mu.Unlock()
 	if !was {
-		n.net.leave(n)
+		n.net.remove(n)
 	}
 	n.receiving.Lock()
-	n.left = true
+	n.stopped = true
 	n.receiving.Unlock()
 	n.running.Wait()
 	return nil

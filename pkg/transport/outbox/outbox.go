@@ -1,13 +1,11 @@
-// Package outbox is the bounded queue of messages that wait for one peer. It
-// stands between callers that must never block and a link that often does.
+// Package outbox is the bounded queue of messages to one peer, between callers that must never block and a
+// connection that often does.
 //
-// The bound is met like this. Everything that matters in the protocol is
-// repeated until answered, so a queue that has grown long, because its peer is
-// gone, is mostly repeats. First those are removed: of two messages that say
-// the same (RepeatOf) the earlier goes. If that freed less than a quarter of
-// the queue, its oldest quarter is dropped, for which the repetition of the
-// protocol makes up. So the work at the bound is paid for by the pushes that
-// led there, and below the bound a message costs one append.
+// Requests are retried until they are answered, so the long queue to an unreachable peer consists mostly of
+// repeats. At the bound those are removed first: of two messages with the same Repeat (RepeatOf) the
+// earlier is dropped. If that frees less than a quarter of the queue, the oldest quarter is dropped, and
+// the protocol's retries replace it. So the cost of the work at the bound is spread over the pushes before
+// it, and below the bound a message costs one append.
 package outbox
 
 import (
@@ -18,23 +16,23 @@ import (
 
 // Options bound a queue.
 type Options struct {
-	// MaxCount bounds the envelopes. Default 16384: some seconds of repeats
-	// of all that a node has in flight.
+	// MaxCount bounds the envelopes. Default 16384: some seconds of retries of everything that a node has in
+	// flight.
 	MaxCount int
-	// MaxBytes bounds their encoded size together; a single envelope above it
-	// is taken all the same. Default 32 MiB: twice the largest transaction.
+	// MaxBytes bounds their total encoded size; a single larger envelope is accepted. Default 32 MiB: twice
+	// the largest transaction.
 	MaxBytes int
 }
 
-// Counts tells what a queue did. They rise only, but for Waiting.
+// Counts are the statistics of a queue. They are monotonic, except Waiting and WaitingBytes.
 type Counts struct {
-	// Pushed counts envelopes taken in.
+	// Pushed counts accepted envelopes.
 	Pushed uint64
-	// Replaced counts those that a later one made superfluous.
+	// Replaced counts envelopes that a later one superseded.
 	Replaced uint64
-	// Dropped counts those that were lost to the bound.
+	// Dropped counts envelopes that were lost because of the bound.
 	Dropped uint64
-	// Waiting is the length of the queue now, WaitingBytes its size.
+	// Waiting is the current length of the queue, WaitingBytes its size.
 	Waiting, WaitingBytes int
 }
 
@@ -44,14 +42,14 @@ type item struct {
 	due  int64
 }
 
-// Outbox is the queue. Push may be called by any goroutine; Take by one.
+// Outbox is the queue. Push is safe for concurrent use; Take is for one goroutine.
 type Outbox struct {
 	opts Options
-	// ready holds one token while a Take may find something.
+	// ready holds a token while a Take may return something.
 	ready chan struct{}
 
 	mu sync.Mutex
-	// items[head:] wait, oldest first.
+	// items[head:] are queued, oldest first.
 	items  []item
 	head   int
 	bytes  int
@@ -69,12 +67,11 @@ func New(o Options) *Outbox {
 	return &Outbox{opts: o, ready: make(chan struct{}, 1)}
 }
 
-// Ready gives a token after a Push. After a token, Take until it is empty:
-// several pushes may share one.
+// Ready returns a channel with a token after a Push. The receiver calls Take until the queue is empty:
+// several pushes may share a token.
 func (o *Outbox) Ready() <-chan struct{} { return o.ready }
 
-// Push adds envelopes that may be taken from due on, in the unit and from the
-// zero that the caller of Take uses. It never blocks.
+// Push adds envelopes that may be taken from time due on, by the clock of Take's caller. It never blocks.
 func (o *Outbox) Push(envs []*msg.Envelope, due int64) {
 	if len(envs) == 0 {
 		return
@@ -83,10 +80,10 @@ func (o *Outbox) Push(envs []*msg.Envelope, due int64) {
 	for _, e := range envs {
 		it := item{env: e, size: e.Size(), due: due}
 		if n := len(o.items) - o.head; n > 0 && (n >= o.opts.MaxCount || o.bytes+it.size > o.opts.MaxBytes) {
-			o.makeRoom(it.size)
+			o.shrink(it.size)
 		}
 		if len(o.items) == cap(o.items) && o.head >= len(o.items)/2 {
-			o.pack() // else a queue that is never empty would keep all slots it ever had
+			o.compact() // a queue that is never empty would grow without bound
 		}
 		o.items = append(o.items, it)
 		o.bytes += it.size
@@ -99,9 +96,8 @@ func (o *Outbox) Push(envs []*msg.Envelope, due int64) {
 	}
 }
 
-// Take appends to dst what is due at now, up to maxCount envelopes and
-// maxBytes, but at least one if any is due. next is the time at which more is
-// due; it is 0 when the queue is empty.
+// Take appends to dst the envelopes that are due at now, up to maxCount and maxBytes, but at least one if
+// any is due. next is the time at which more are due; it is 0 if the queue is empty.
 func (o *Outbox) Take(dst []*msg.Envelope, maxCount, maxBytes int, now int64) (taken []*msg.Envelope, next int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -117,24 +113,24 @@ func (o *Outbox) Take(dst []*msg.Envelope, maxCount, maxBytes int, now int64) (t
 		*it = item{}
 		o.head++
 	}
-	o.rewind()
+	o.reset()
 	return dst, 0
 }
 
-// keepItems is how many slots an empty queue keeps for its next burst.
-const keepItems = 1024
+// maxKeptCapacity bounds the capacity that an empty queue keeps.
+const maxKeptCapacity = 1024
 
-// rewind reuses the slots of what was taken. The queue is empty.
-func (o *Outbox) rewind() {
+// reset reuses the slots of an empty queue.
+func (o *Outbox) reset() {
 	o.head = 0
-	if cap(o.items) > keepItems {
+	if cap(o.items) > maxKeptCapacity {
 		o.items = nil
 		return
 	}
 	o.items = o.items[:0]
 }
 
-// Counts tells what the queue did so far.
+// Counts returns the statistics.
 func (o *Outbox) Counts() Counts {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -143,9 +139,8 @@ func (o *Outbox) Counts() Counts {
 	return c
 }
 
-// makeRoom brings the queue to three quarters of its bounds, an envelope of
-// the given size included, as the package comment says.
-func (o *Outbox) makeRoom(size int) {
+// shrink reduces the queue to three quarters of its bounds, including a new envelope of the given size.
+func (o *Outbox) shrink(size int) {
 	o.removeRepeats()
 	maxCount, maxBytes := o.opts.MaxCount*3/4, o.opts.MaxBytes*3/4-size
 	for o.head < len(o.items) && (len(o.items)-o.head > maxCount || o.bytes > maxBytes) {
@@ -154,18 +149,18 @@ func (o *Outbox) makeRoom(size int) {
 		o.head++
 		o.counts.Dropped++
 	}
-	o.pack()
+	o.compact()
 }
 
-// pack moves what waits to the front of the slots.
-func (o *Outbox) pack() {
+// compact moves the queued items to the front of the slice.
+func (o *Outbox) compact() {
 	n := copy(o.items, o.items[o.head:])
 	clear(o.items[n:])
 	o.items, o.head = o.items[:n], 0
 }
 
-// removeRepeats keeps the last of the envelopes that say the same. It walks
-// from the newest to the oldest and packs the queue towards its end.
+// removeRepeats keeps the last of the envelopes with the same Repeat. It iterates from the newest to the
+// oldest and moves the items to the end of the slice.
 func (o *Outbox) removeRepeats() {
 	seen := make(map[Repeat]struct{}, len(o.items)-o.head)
 	to := len(o.items)

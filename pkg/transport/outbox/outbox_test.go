@@ -20,7 +20,7 @@ func decide(n int) *msg.Envelope {
 	return e
 }
 
-// vote is about n, and told apart from its repeats by its epoch.
+// vote makes a vote of transaction n. Its epoch distinguishes it from its repeats.
 func vote(n, epoch int) *msg.Envelope {
 	e := msg.ToShard(1)
 	e.Body = &msg.Vote{Txn: ref(n), Epoch: kv.Epoch{Incarnation: 1, Count: uint64(epoch)}}
@@ -29,7 +29,7 @@ func vote(n, epoch int) *msg.Envelope {
 
 func push(o *outbox.Outbox, envs ...*msg.Envelope) { o.Push(envs, 0) }
 
-// drain takes all in batches of ten.
+// drain takes all messages in batches of ten.
 func drain(o *outbox.Outbox) []*msg.Envelope {
 	var all, batch []*msg.Envelope
 	for next := int64(1); next > 0; {
@@ -53,7 +53,7 @@ func TestTakeInOrderAndBounded(t *testing.T) {
 	require.Len(t, got, 13, "three fit")
 	require.Positive(t, next)
 	got, _ = o.Take(got, 100, 1, 0)
-	require.Len(t, got, 14, "one is taken whatever its size")
+	require.Len(t, got, 14, "at least one, whatever its size")
 	got = append(got, drain(o)...)
 	for i, e := range got {
 		require.EqualValues(t, i, msg.As[msg.Decision](e).Txn.Time)
@@ -61,12 +61,12 @@ func TestTakeInOrderAndBounded(t *testing.T) {
 	require.Equal(t, outbox.Counts{Pushed: 25}, o.Counts())
 	select {
 	case <-o.Ready():
-		t.Fatal("all pushes had one token")
+		t.Fatal("more than one token")
 	default:
 	}
 }
 
-func TestDueLater(t *testing.T) {
+func TestTakeReturnsDueMessages(t *testing.T) {
 	o := outbox.New(outbox.Options{})
 	o.Push([]*msg.Envelope{decide(1)}, 100)
 	o.Push([]*msg.Envelope{decide(2)}, 200)
@@ -81,7 +81,7 @@ func TestDueLater(t *testing.T) {
 	require.Zero(t, next)
 }
 
-func TestARepeatReplacesItsPredecessorAtTheBound(t *testing.T) {
+func TestRetryReplacesEarlierMessageAtBound(t *testing.T) {
 	o := outbox.New(outbox.Options{MaxCount: 100})
 	for epoch := range 50 {
 		for n := range 5 {
@@ -89,7 +89,7 @@ func TestARepeatReplacesItsPredecessorAtTheBound(t *testing.T) {
 		}
 	}
 	c := o.Counts()
-	require.Zero(t, c.Dropped, "repeats made room enough")
+	require.Zero(t, c.Dropped, "removing repeats suffices")
 	require.Positive(t, c.Replaced)
 	newest := map[int64]uint64{}
 	for _, e := range drain(o) {
@@ -97,11 +97,11 @@ func TestARepeatReplacesItsPredecessorAtTheBound(t *testing.T) {
 		newest[msg.As[msg.Vote](e).Txn.Time] = msg.As[msg.Vote](e).Epoch.Count
 	}
 	for n := range 5 {
-		require.EqualValues(t, 49, newest[int64(n)], "the last vote stays")
+		require.EqualValues(t, 49, newest[int64(n)], "the last vote is kept")
 	}
 }
 
-func TestTheOldestAreDroppedAtTheBound(t *testing.T) {
+func TestOldestMessagesAreDroppedAtBound(t *testing.T) {
 	o := outbox.New(outbox.Options{MaxCount: 100})
 	for i := range 1000 {
 		push(o, decide(i))
@@ -129,16 +129,15 @@ func TestBytesAreBounded(t *testing.T) {
 	huge.Body = &msg.CommitResponse{Results: []msg.Result{{Value: make([]byte, 50_000)}}}
 	push(o, huge)
 	got := drain(o)
-	require.Equal(t, []*msg.Envelope{huge}, got, "what is above the bound alone is taken alone")
+	require.Equal(t, []*msg.Envelope{huge}, got, "a message above the bound is accepted alone")
 }
 
-// TestAQueueThatIsNeverEmptyDoesNotGrow: a link with a delay, or one that is
-// always a little behind, has something waiting for as long as there is load.
-func TestAQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
+// Under load, the queue of a connection with a delay is never empty.
+func TestNeverEmptyQueueDoesNotGrow(t *testing.T) {
 	o := outbox.New(outbox.Options{})
 	envs := []*msg.Envelope{decide(1)}
 	const many = 200_000
-	const room = 64 << 10 // of some dozens that wait; all of them would take 6 MB
+	const limit = 64 << 10 // some dozens are queued; all of them would use 6 MB
 	for range 30 {
 		push(o, envs...)
 	}
@@ -153,12 +152,11 @@ func TestAQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	require.Equal(t, 30, o.Counts().Waiting)
-	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(room))
+	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(limit))
 }
 
-// TestAgainstAList compares the queue with a slice that forgets nothing:
-// whatever is missing was counted, and what remains is in order and new.
-func TestAgainstAList(t *testing.T) {
+// The reference model is an unbounded slice: every missing envelope was counted, and the rest is in order.
+func TestOutboxMatchesReferenceModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := outbox.New(outbox.Options{MaxCount: rapid.IntRange(1, 20).Draw(t, "bound")})
 		var all []*msg.Envelope
@@ -189,10 +187,10 @@ func TestAgainstAList(t *testing.T) {
 		waiting := o.Counts().Waiting
 		rest := drain(o)
 		if len(rest) != waiting {
-			t.Fatalf("%d waited, %d came", waiting, len(rest))
+			t.Fatalf("%d queued, %d taken", waiting, len(rest))
 		}
 		if n := len(all); n > 0 && waiting > 0 && rest[len(rest)-1] != all[n-1] {
-			t.Fatalf("the newest is gone")
+			t.Fatalf("the newest is missing")
 		}
 		check(rest)
 		c := o.Counts()

@@ -5,7 +5,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Repeat identifies what a message says: of two messages with the same Repeat, the later one
+// Repeat identifies the content of a message: of two messages with the same Repeat, the later one
 // supersedes the earlier one.
 type Repeat struct {
 	kind    msg.Kind

@@ -7,9 +7,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Benchmark sends envelopes from one node to another, as fast as they arrive,
-// and reports how many arrive in a second. A window bounds those under way, as
-// the number of open transactions does in a node.
+// Benchmark sends envelopes from one node to another and reports how many arrive per second. A window
+// bounds the envelopes in flight, like the number of open transactions in a node.
 func Benchmark(b *testing.B, n Net) {
 	const window = 4096
 	credit := make(chan struct{}, window)

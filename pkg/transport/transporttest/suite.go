@@ -1,5 +1,5 @@
-// Package transporttest is the contract of transport.Transport as tests. Both
-// networks run them.
+// Package transporttest is the contract of transport.Transport as a test suite. Both implementations run
+// it.
 package transporttest
 
 import (
@@ -16,42 +16,39 @@ import (
 	"github.com/linchpindb/linchpin/pkg/transport"
 )
 
-// Net is a network under test, with nodes that can be stopped and started
-// again at the same place.
+// Net is a network under test. Its nodes can be stopped and restarted with the same address.
 type Net interface {
-	// Start brings node id up; the test closes the transport.
+	// Start starts node id; the test closes the transport.
 	Start(t testing.TB, id kv.NodeID, h transport.Handler) transport.Transport
 }
 
-// UpWindow is what the networks under test are to use, so that the tests of
-// Up need not wait for long.
+// UpWindow is the up window of the networks under test, which is short to keep the tests fast.
 const UpWindow = 300 * time.Millisecond
 
-// patience is how long a test waits for what has to happen.
-const patience = 20 * time.Second
+// timeout bounds how long a test waits for an event.
+const timeout = 20 * time.Second
 
-// Run holds a kind of network to the contract. make makes one for nodes 1 to
-// 3, none of which is up.
+// Run tests an implementation. make makes a network for nodes 1 to 3, none of which is running.
 func Run(t *testing.T, make func(t testing.TB) Net) {
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, Net)
 	}{
-		{"what is sent arrives once, with the sender filled in", testDelivery},
-		{"both directions and all pairs are independent", testAllPairs},
+		{"messages arrive once, with the sender filled in", testDelivery},
+		{"all pairs and directions are independent", testAllPairs},
 		{"many senders share a link", testConcurrentSenders},
-		{"a message of the greatest transaction arrives", testLargest},
-		{"sending to a node that is not there returns at once", testDead},
-		{"a node that comes back is reached again", testRestart},
-		{"up follows the peer's coming and going", testUp},
-		{"nothing is handled after close", testClose},
-		{"a receiver may keep and change what it got", testOwnership},
+		{"the largest message arrives", testLargest},
+		{"sending to an absent node does not block", testAbsentPeer},
+		{"a restarted node is reached", testRestart},
+		{"Up follows the state of the peer", testUp},
+		{"no message is handled after Close", testClose},
+		{"a receiver owns its envelopes", testOwnership},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, make(t)) })
 	}
 }
 
-// Inbox collects what a node receives.
+// Inbox collects the messages of a node.
 type Inbox struct {
 	mu   sync.Mutex
 	envs []*msg.Envelope
@@ -64,36 +61,36 @@ func (b *Inbox) Handle(envs []*msg.Envelope) {
 	b.envs = append(b.envs, envs...)
 }
 
-// Len is how many envelopes came.
+// Len is the number of received envelopes.
 func (b *Inbox) Len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.envs)
 }
 
-// All gives what came so far.
+// All returns the received envelopes.
 func (b *Inbox) All() []*msg.Envelope {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]*msg.Envelope(nil), b.envs...)
 }
 
-// Await waits until n envelopes came.
+// Await waits until n envelopes have been received.
 func (b *Inbox) Await(t testing.TB, n int) []*msg.Envelope {
 	t.Helper()
-	require.Eventually(t, func() bool { return b.Len() >= n }, patience, 2*time.Millisecond,
-		"want %d envelopes", n)
+	require.Eventually(t, func() bool { return b.Len() >= n }, timeout, 2*time.Millisecond,
+		"%d envelopes", n)
 	return b.All()
 }
 
-// Release makes a message that is told apart by n.
+// Release makes a message that is identified by n.
 func Release(n int) *msg.Envelope {
 	e := msg.ToShard(kv.ShardID(n % 7))
 	e.Body = &msg.Release{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: int64(n), Rand: 1}, Attempt: 1}}
 	return e
 }
 
-// numbers gives which messages of Release came, and how often.
+// numbers counts the messages of Release by number.
 func numbers(envs []*msg.Envelope) map[int]int {
 	m := map[int]int{}
 	for _, e := range envs {
@@ -102,7 +99,7 @@ func numbers(envs []*msg.Envelope) map[int]int {
 	return m
 }
 
-// start brings nodes up with an inbox each, and closes them with the test.
+// start starts nodes with an inbox each, and closes them at the end of the test.
 func start(t *testing.T, n Net, ids ...kv.NodeID) (map[kv.NodeID]transport.Transport, map[kv.NodeID]*Inbox) {
 	ts, in := map[kv.NodeID]transport.Transport{}, map[kv.NodeID]*Inbox{}
 	for _, id := range ids {
@@ -120,7 +117,7 @@ func start(t *testing.T, n Net, ids ...kv.NodeID) (map[kv.NodeID]transport.Trans
 
 func awaitUp(t testing.TB, tr transport.Transport, to kv.NodeID) {
 	t.Helper()
-	require.Eventually(t, func() bool { return tr.Up(to) }, patience, 2*time.Millisecond, "%v comes up", to)
+	require.Eventually(t, func() bool { return tr.Up(to) }, timeout, 2*time.Millisecond, "%v comes up", to)
 }
 
 func testDelivery(t *testing.T, n Net) {
@@ -131,7 +128,7 @@ func testDelivery(t *testing.T, n Net) {
 		batch = append(batch, Release(i))
 		if len(batch) == cap(batch) {
 			ts[1].Send(2, batch)
-			// The slice is ours again.
+			// The caller may reuse the slice.
 			clear(batch)
 			batch = batch[:0]
 		}
@@ -142,7 +139,7 @@ func testDelivery(t *testing.T, n Net) {
 		require.EqualValues(t, 1, e.From)
 		require.Equal(t, Release(int(msg.As[msg.Release](e).Txn.Time)).Shard, e.Shard)
 	}
-	require.Len(t, numbers(got), count, "each came once")
+	require.Len(t, numbers(got), count, "each exactly once")
 	require.Zero(t, in[1].Len())
 }
 
@@ -187,7 +184,8 @@ func testLargest(t *testing.T, n Net) {
 	e.Body = &msg.CommitRequest{}
 	for i := range ops {
 		value := bytes.Repeat([]byte{byte(i + 1)}, kv.MaxValueBytes)
-		msg.As[msg.CommitRequest](e).Piece.Ops = append(msg.As[msg.CommitRequest](e).Piece.Ops, msg.Op{Kind: msg.OpPut, Key: fmt.Appendf(nil, "key %d", i), Value: value})
+		msg.As[msg.CommitRequest](e).Piece.Ops = append(msg.As[msg.CommitRequest](e).Piece.Ops,
+			msg.Op{Kind: msg.OpPut, Key: fmt.Appendf(nil, "key %d", i), Value: value})
 	}
 	ts[1].Send(2, []*msg.Envelope{Release(1), e, Release(2)})
 	got := in[2].Await(t, 3)
@@ -199,14 +197,14 @@ func testLargest(t *testing.T, n Net) {
 	}
 }
 
-func testDead(t *testing.T, n Net) {
+func testAbsentPeer(t *testing.T, n Net) {
 	ts, in := start(t, n, 1, 2)
 	require.False(t, ts[1].Up(3))
 	began := time.Now()
 	for i := range 50_000 {
 		ts[1].Send(3, []*msg.Envelope{Release(i)})
 	}
-	require.Less(t, time.Since(began), 10*time.Second, "senders never wait")
+	require.Less(t, time.Since(began), 10*time.Second, "senders do not block")
 	ts[1].Send(2, []*msg.Envelope{Release(1)})
 	in[2].Await(t, 1)
 }
@@ -217,18 +215,18 @@ func testRestart(t *testing.T, n Net) {
 	in[2].Await(t, 1)
 	require.NoError(t, ts[2].Close())
 
-	again := new(Inbox)
-	ts[2] = n.Start(t, 2, again.Handle)
+	restarted := new(Inbox)
+	ts[2] = n.Start(t, 2, restarted.Handle)
 	// Messages are repeated until one arrives, as the protocol does.
 	require.Eventually(t, func() bool {
 		ts[1].Send(2, []*msg.Envelope{Release(2)})
-		return again.Len() > 0
-	}, patience, 10*time.Millisecond)
-	require.Contains(t, numbers(again.All()), 2)
+		return restarted.Len() > 0
+	}, timeout, 10*time.Millisecond)
+	require.Contains(t, numbers(restarted.All()), 2)
 	require.Eventually(t, func() bool {
 		ts[2].Send(1, []*msg.Envelope{Release(3)})
 		return in[1].Len() > 0
-	}, patience, 10*time.Millisecond)
+	}, timeout, 10*time.Millisecond)
 	awaitUp(t, ts[1], 2)
 }
 
@@ -236,7 +234,7 @@ func testUp(t *testing.T, n Net) {
 	ts, _ := start(t, n, 1, 2)
 	require.True(t, ts[1].Up(1), "a node is up to itself")
 	require.NoError(t, ts[2].Close())
-	require.Eventually(t, func() bool { return !ts[1].Up(2) }, patience, 2*time.Millisecond, "down after it left")
+	require.Eventually(t, func() bool { return !ts[1].Up(2) }, timeout, 2*time.Millisecond, "down after its Close")
 	ts[2] = n.Start(t, 2, func([]*msg.Envelope) {})
 	awaitUp(t, ts[1], 2)
 }
@@ -266,14 +264,14 @@ func testClose(t *testing.T, n Net) {
 			}
 		}
 	})
-	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return count > 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return count > 0 }, timeout, time.Millisecond)
 	require.NoError(t, ts[2].Close())
 	mu.Lock()
 	closed = true
 	mu.Unlock()
 	ts[2].Send(1, []*msg.Envelope{Release(1)})
-	require.NoError(t, ts[2].Close(), "closing twice is harmless")
-	require.Eventually(t, func() bool { return !ts[1].Up(2) }, patience, time.Millisecond)
+	require.NoError(t, ts[2].Close(), "Close is idempotent")
+	require.Eventually(t, func() bool { return !ts[1].Up(2) }, timeout, time.Millisecond)
 	close(stop)
 	wg.Wait()
 	mu.Lock()
@@ -291,6 +289,6 @@ func testOwnership(t *testing.T, n Net) {
 		require.NotSame(t, e, got)
 		got.From, got.Shard = 99, 99
 	}
-	require.Zero(t, e.From, "the sender's envelope is as it was")
+	require.Zero(t, e.From, "the sender's envelope is unchanged")
 	require.EqualValues(t, 1, e.Shard)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/node"
 )
 
-// links is a transport that keeps what it is to send.
+// links is a transport that records announcements.
 type links struct {
 	mu   sync.Mutex
 	up   map[kv.NodeID]bool
@@ -29,7 +29,7 @@ func (l *links) Send(to kv.NodeID, envs []*msg.Envelope) {
 	for _, e := range envs {
 		if msg.Is[msg.Announcement](e) {
 			a := *msg.As[msg.Announcement](e)
-			a.Clock = 0 // is another each time
+			a.Clock = 0 // differs in each message
 			l.sent[to] = append(l.sent[to], a)
 		}
 	}
@@ -49,7 +49,7 @@ func (l *links) set(to kv.NodeID, up bool) {
 	l.up[to] = up
 }
 
-// take gives what was announced to a peer since the last call.
+// take returns what was announced to a peer since the last call.
 func (l *links) take(to kv.NodeID) []msg.Announcement {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,9 +57,8 @@ func (l *links) take(to kv.NodeID) []msg.Announcement {
 	return l.sent[to]
 }
 
-// TestPeersHearOfIncarnations: each peer is told when it can be reached, also if it
-// could be from the start, and not at each look.
-func TestPeersHearOfIncarnations(t *testing.T) {
+// A peer receives one announcement whenever it becomes reachable, also if it is reachable from the start.
+func TestIncarnationIsAnnouncedToReachablePeers(t *testing.T) {
 	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announcement{}}
 	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l}
 	var err error
@@ -88,13 +87,13 @@ func TestPeersHearOfIncarnations(t *testing.T) {
 	n.Look()
 	l.set(2, true)
 	n.Look()
-	require.Equal(t, mine, l.take(2), "again, since it may have restarted")
+	require.Equal(t, mine, l.take(2), "it may have restarted")
 	require.Empty(t, l.take(3))
 }
 
-// TestWhoIsTakenForDown: who was heard of, and is not any more. Who has just begun, or
-// stood still, has heard of nobody, which says nothing about the others; it waits.
-func TestWhoIsTakenForDown(t *testing.T) {
+// A peer that has become silent is down. A node that has just started, or was stalled, has received nothing
+// from any peer; it waits before it treats peers as down.
+func TestSilentPeerIsDown(t *testing.T) {
 	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announcement{}}
 	now := clock.NewManual(1, 1)
 	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l, Clock: now}
@@ -105,7 +104,7 @@ func TestWhoIsTakenForDown(t *testing.T) {
 	n, err := node.Start(opt)
 	require.NoError(t, err)
 	defer n.Stop()
-	pass := func(d time.Duration) { // looking all the time
+	pass := func(d time.Duration) { // with regular checks
 		for range int(d / (250 * time.Millisecond)) {
 			now.Advance(250 * time.Millisecond)
 			n.Look()
@@ -124,26 +123,27 @@ func TestWhoIsTakenForDown(t *testing.T) {
 			require.Equal(t, e.Down.String(), e.Text)
 			return e.Down
 		default:
-			return nil // it waits for an answer
+			return nil // the request is in flight
 		}
 	}
 	n.Look()
-	require.Nil(t, down(3), "it may not have been connected yet")
-	require.False(t, n.Up(3), "but is not known to be up, which those want to know who wait for it")
+	require.Nil(t, down(3), "the connection may not be established yet")
+	require.False(t, n.Up(3), "not reachable yet")
 	pass(3 * time.Second)
-	require.Equal(t, &kv.Down{Node: 3, Address: "10.0.0.3:7070", Shards: []kv.ShardID{2, 5}, Keyspace: opt.Router.Keyspace([]kv.ShardID{2, 5})}, down(3))
+	require.Equal(t, &kv.Down{Node: 3, Address: "10.0.0.3:7070", Shards: []kv.ShardID{2, 5},
+		Keyspace: opt.Router.Keyspace([]kv.ShardID{2, 5})}, down(3))
 	require.Nil(t, down(2))
 	l.set(3, true)
 	n.Look()
-	require.Nil(t, down(3), "it is back")
+	require.Nil(t, down(3), "reachable again")
 	l.set(3, false)
 	n.Look()
-	require.NotNil(t, down(3), "the transport has waited for long enough")
+	require.NotNil(t, down(3), "the transport has already waited")
 
 	l.set(2, false)
 	now.Advance(5 * time.Second)
 	n.Look()
-	require.Nil(t, down(2), "it was this node that stood still")
+	require.Nil(t, down(2), "this node was stalled")
 	require.NotNil(t, down(3), "it was down before")
 	pass(2 * time.Second)
 	l.set(2, true)
@@ -155,10 +155,9 @@ func TestWhoIsTakenForDown(t *testing.T) {
 	require.True(t, down(2).Hot == (opt.Router.Node(opt.Router.HotShard()) == 2))
 }
 
-// TestPeersHearAgain: what was told may have been lost with a link that broke and
-// was up again at once. A gateway that had heard that the shards leave would
-// refuse whoever needs them for ever.
-func TestPeersHearAgain(t *testing.T) {
+// An announcement may be lost with a connection that is re-established at once. A gateway that has received
+// Leaving would reject requests for the shards for ever.
+func TestIncarnationIsAnnouncedPeriodically(t *testing.T) {
 	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announcement{}}
 	now := clock.NewManual(1, 1)
 	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l, Clock: now}
@@ -169,19 +168,18 @@ func TestPeersHearAgain(t *testing.T) {
 	require.NoError(t, err)
 	defer n.Stop()
 	n.Look()
-	told := l.take(2)
-	require.NotEmpty(t, told)
+	first := l.take(2)
+	require.NotEmpty(t, first)
 	now.Advance(time.Second)
 	n.Look()
 	require.Empty(t, l.take(2))
 	now.Advance(time.Minute)
 	n.Look()
-	require.Equal(t, told, l.take(2))
+	require.Equal(t, first, l.take(2))
 }
 
-// TestAPeerThatStartsHearsAgain: what was sent to it while it was starting may have been
-// lost, since its gateway was not there yet.
-func TestAPeerThatStartsHearsAgain(t *testing.T) {
+// A peer may lose announcements that arrive before its gateway has started.
+func TestIncarnationIsAnnouncedToRestartedPeer(t *testing.T) {
 	l := &links{up: map[kv.NodeID]bool{2: true}, sent: map[kv.NodeID][]msg.Announcement{}}
 	opt := node.Options{ID: 1, Engine: memstore.NewAutoSync(), Transport: l, Clock: clock.NewManual(1, 1)}
 	var err error
@@ -202,7 +200,7 @@ func TestAPeerThatStartsHearsAgain(t *testing.T) {
 	announce(1)
 	require.Equal(t, first, l.take(2))
 	announce(1)
-	require.Empty(t, l.take(2), "that is no news")
+	require.Empty(t, l.take(2), "the incarnation is known")
 	announce(2)
 	require.Equal(t, first, l.take(2))
 }

@@ -27,8 +27,8 @@ func client(t testing.TB, addr string) peerpb.PeerClient {
 	return peerpb.NewPeerClient(conn)
 }
 
-// say opens a stream with a first batch and gives the first answer.
-func say(t testing.TB, addr string, first *peerpb.Batch) error {
+// openStream opens a stream with a first batch and returns the error of the first response.
+func openStream(t testing.TB, addr string, first *peerpb.Batch) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	s, err := client(t, addr).Stream(ctx)
@@ -38,39 +38,41 @@ func say(t testing.TB, addr string, first *peerpb.Batch) error {
 	return err
 }
 
-func TestStrangersAreRefused(t *testing.T) {
+func TestInvalidHelloIsRejected(t *testing.T) {
 	n := newNet(t, grpc.Options{})
 	in := new(suite.Inbox)
 	nd := n.Start(t, 1, in.Handle)
 	defer nd.Close()
 	good := peerpb.Hello{Cluster: cluster, From: 2, To: 1, Version: peerpb.Version}
 	for _, c := range []struct {
-		name string
-		bend func(h *peerpb.Hello)
-		want string
+		name   string
+		change func(h *peerpb.Hello)
+		text   string
 	}{
-		{"a foreign cluster", func(h *peerpb.Hello) { h.Cluster = "decaf" }, "node n2 belongs to cluster decaf, and this node n1 to cluster c0ffee"},
+		{"a foreign cluster", func(h *peerpb.Hello) { h.Cluster = "decaf" },
+			"node n2 belongs to cluster decaf, and this node n1 to cluster c0ffee"},
 		{"a wrong address", func(h *peerpb.Hello) { h.To = 3 }, "node n2 called node n3, but this is node n1"},
 		{"another release", func(h *peerpb.Hello) { h.Version++ }, "run the same release"},
-		{"the node's own twin", func(h *peerpb.Hello) { h.From = 1 }, "whether a store directory was copied"},
-		{"nobody", func(h *peerpb.Hello) { h.From = 0 }, "with the id n0"},
+		{"the node's own id", func(h *peerpb.Hello) { h.From = 1 }, "whether a store directory was copied"},
+		{"no id", func(h *peerpb.Hello) { h.From = 0 }, "with the id n0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := good
-			c.bend(&h)
-			err := say(t, n.addrs[1], &peerpb.Batch{Hello: &h, Envelopes: []*msg.Envelope{suite.Release(1)}})
+			c.change(&h)
+			err := openStream(t, n.addrs[1], &peerpb.Batch{Hello: &h, Envelopes: []*msg.Envelope{suite.Release(1)}})
 			require.Equal(t, codes.FailedPrecondition, status.Code(err))
-			require.ErrorContains(t, err, c.want)
+			require.ErrorContains(t, err, c.text)
 		})
 	}
-	err := say(t, n.addrs[1], &peerpb.Batch{Envelopes: []*msg.Envelope{suite.Release(1)}})
+	err := openStream(t, n.addrs[1], &peerpb.Batch{Envelopes: []*msg.Envelope{suite.Release(1)}})
 	require.Equal(t, codes.FailedPrecondition, status.Code(err), "no hello")
-	require.Zero(t, in.Len(), "nothing of theirs is handled")
-	require.NoError(t, say(t, n.addrs[1], &peerpb.Batch{Hello: &good, Envelopes: []*msg.Envelope{suite.Release(1)}}))
+	require.Zero(t, in.Len(), "their messages are not handled")
+	require.NoError(t, openStream(t, n.addrs[1], &peerpb.Batch{Hello: &good,
+		Envelopes: []*msg.Envelope{suite.Release(1)}}))
 	require.EqualValues(t, 2, in.Await(t, 1)[0].From)
 }
 
-func TestBeforeTheMeeting(t *testing.T) {
+func TestStreamIsRejectedBeforeStart(t *testing.T) {
 	n := newNet(t, grpc.Options{})
 	in := new(suite.Inbox)
 	waiting := n.serve(t, 1, in.Handle)
@@ -78,23 +80,23 @@ func TestBeforeTheMeeting(t *testing.T) {
 	waiting.Send(2, []*msg.Envelope{suite.Release(1)})
 	waiting.SetPeer(2, n.addrs[2])
 	require.False(t, waiting.Up(2))
-	require.False(t, waiting.Up(0), "a node that has no id is not up to itself")
+	require.False(t, waiting.Up(0), "a node without an id is not up to itself")
 	resp, err := client(t, n.addrs[1]).Meet(context.Background(), &peerpb.MeetRequest{})
 	require.NoError(t, err)
-	require.Equal(t, "nobody is at home", resp.Refusal)
-	err = say(t, n.addrs[1], &peerpb.Batch{Hello: &peerpb.Hello{Cluster: cluster, From: 2, To: 1, Version: 1}})
+	require.Equal(t, "no membership", resp.Refusal)
+	err = openStream(t, n.addrs[1], &peerpb.Batch{Hello: &peerpb.Hello{Cluster: cluster, From: 2, To: 1, Version: 1}})
 	require.Equal(t, codes.Unavailable, status.Code(err))
 
-	// A peer that is there already gets through once the node has started.
+	// A peer that calls before the node has started connects once it has.
 	early := n.Start(t, 2, func([]*msg.Envelope) {})
 	defer early.Close()
 	early.Send(1, []*msg.Envelope{suite.Release(5)})
 	require.NoError(t, waiting.Start(grpc.Identity{Cluster: cluster, Node: 1}, n.addrs))
-	require.EqualValues(t, 5, msg.As[msg.Release](in.Await(t, 1)[0]).Txn.Time, "it waited in the outbox")
+	require.EqualValues(t, 5, msg.As[msg.Release](in.Await(t, 1)[0]).Txn.Time, "from the outbox")
 	require.Error(t, waiting.Start(grpc.Identity{Cluster: cluster, Node: 1}, n.addrs), "twice")
 }
 
-func TestANewerStreamTakesThePlace(t *testing.T) {
+func TestNewerStreamReplacesOlder(t *testing.T) {
 	n := newNet(t, grpc.Options{})
 	in := new(suite.Inbox)
 	nd := n.Start(t, 1, in.Handle)
@@ -116,18 +118,17 @@ func TestANewerStreamTakesThePlace(t *testing.T) {
 	require.Equal(t, codes.Aborted, status.Code(err))
 	require.NoError(t, young.Send(&peerpb.Batch{Ping: true, Envelopes: []*msg.Envelope{suite.Release(3)}}))
 	_, err = young.Recv()
-	require.NoError(t, err, "a ping is answered")
+	require.NoError(t, err, "a ping gets a Beat")
 	in.Await(t, 1)
 }
 
-// TestOneStreamOfAPeerIsHandledAtATime: also when the peer, or whoever is
-// between, has given up a stream that still waited for the one before.
-func TestOneStreamOfAPeerIsHandledAtATime(t *testing.T) {
+// This also holds if the peer cancels a stream that still waits for the previous one.
+func TestStreamsOfPeerAreHandledOneAtATime(t *testing.T) {
 	n := newNet(t, grpc.Options{})
-	handling, goOn := make(chan struct{}, 9), make(chan struct{})
+	handling, proceed := make(chan struct{}, 9), make(chan struct{})
 	nd := n.Start(t, 1, func([]*msg.Envelope) {
 		handling <- struct{}{}
-		<-goOn
+		<-proceed
 	}).(*node)
 	defer nd.Close()
 	open := func(ctx context.Context, envs ...*msg.Envelope) peerpb.Peer_StreamClient {
@@ -141,12 +142,12 @@ func TestOneStreamOfAPeerIsHandledAtATime(t *testing.T) {
 	defer cancel()
 	first := open(ctx, suite.Release(1))
 	<-handling
-	short, giveUp := context.WithCancel(ctx)
+	short, cancelSecond := context.WithCancel(ctx)
 	second := open(short)
-	for err := error(nil); err == nil; { // until the second has taken the first one's place
+	for err := error(nil); err == nil; { // until the second has replaced the first
 		_, err = first.Recv()
 	}
-	giveUp()
+	cancelSecond()
 	_, err := second.Recv()
 	require.Equal(t, codes.Canceled, status.Code(err))
 	third := open(ctx, suite.Release(3))
@@ -157,11 +158,11 @@ func TestOneStreamOfAPeerIsHandledAtATime(t *testing.T) {
 	}()
 	select {
 	case err := <-welcome:
-		t.Error("the third stream is welcome while the first is handled")
+		t.Error("the third stream is accepted while the first is handled")
 		welcome <- err
-	case <-time.After(300 * time.Millisecond): // for what must not happen
+	case <-time.After(300 * time.Millisecond): // must not happen
 	}
-	close(goOn)
+	close(proceed)
 	require.NoError(t, <-welcome)
 }
 
@@ -171,13 +172,13 @@ func TestOptionsAreChecked(t *testing.T) {
 	require.ErrorContains(t, err, "Handler")
 	require.ErrorContains(t, err, "Meet")
 	require.ErrorContains(t, err, "Delay")
-	for _, bend := range []func(*grpc.Options){
+	for _, change := range []func(*grpc.Options){
 		func(o *grpc.Options) { o.UpWindow = time.Millisecond },
 		func(o *grpc.Options) { o.StallAfter = time.Millisecond },
 		func(o *grpc.Options) { o.RetryMin = time.Minute },
 	} {
 		o := ok
-		bend(&o)
+		change(&o)
 		_, err := grpc.New(o)
 		require.Error(t, err)
 	}

@@ -11,9 +11,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Compare does one random sequence of operations on two stores and requires
-// that they cannot be told apart. Now and then both are closed and opened
-// again, and compact is called, which may move the first one's rows about.
+// Compare executes one random sequence of operations on two stores and requires equal results. Occasionally
+// it closes and reopens both, and calls compact, which may reorganize the first one's rows.
 func Compare(t *rapid.T, openA, openB Open, compact func(engine.Engine)) {
 	a, b := openA(), openB()
 	defer func() {
@@ -46,7 +45,7 @@ func Compare(t *rapid.T, openA, openB Open, compact func(engine.Engine)) {
 	}
 }
 
-// readBy reads, a range in turns of so many rows, if that is not 0.
+// readBy reads; a range in turns of the given number of rows, unless that is 0.
 func readBy(e engine.Engine, s kv.ShardID, r entry.Read, turn int) entry.ReadResult {
 	if r.Kind == entry.ReadRange && turn > 0 {
 		return engine.ReadInTurns(e, s, r, turn)
@@ -54,9 +53,8 @@ func readBy(e engine.Engine, s kv.ShardID, r entry.Read, turn int) entry.ReadRes
 	return e.Read(s, r)
 }
 
-// appendBoth appends the same batch to both. last has their last positions,
-// zero if none was seen since they were opened: one may go on counting over a
-// restart where the other starts anew.
+// appendBoth appends one batch to both stores. last are their last positions, zero after opening: one store
+// may continue its positions across a restart, and the other may not.
 func appendBoth(t *rapid.T, a, b engine.Engine, last [2]engine.Position) [2]engine.Position {
 	var groups []entry.Group
 	for range rapid.IntRange(0, 3).Draw(t, "groups") {
@@ -75,8 +73,8 @@ func appendBoth(t *rapid.T, a, b engine.Engine, last [2]engine.Position) [2]engi
 			require.Equal(t, last[i]+1, p)
 		}
 	}
-	settle(t, a, pa)
-	settle(t, b, pb)
+	syncTo(t, a, pa)
+	syncTo(t, b, pb)
 	return [2]engine.Position{pa, pb}
 }
 
@@ -92,7 +90,7 @@ func drawShard(t *rapid.T) kv.ShardID {
 	return kv.ShardID(rapid.SampledFrom([]int{0, 1, 256}).Draw(t, "shard"))
 }
 
-// A few keys that are prefixes of each other and contain what is escaped.
+// someKeys are prefixes of each other and contain escaped bytes.
 var someKeys = []string{"a", "a\x00", "a\x00\xff", "a\x01", "aa", "b", "\x00", "\xff"}
 
 func drawKey(t *rapid.T, name string) []byte {
@@ -104,7 +102,7 @@ func drawIndex(t *rapid.T) kv.Index {
 }
 
 func drawTable(t *rapid.T) entry.Table {
-	// Mostly versions: they are what is difficult.
+	// Mostly versions, which are the difficult table.
 	return entry.Table(rapid.SampledFrom([]int{1, 1, 1, 1, 2, 3, 4, 5, 6, 10, 11}).Draw(t, "table"))
 }
 
@@ -125,7 +123,8 @@ func drawEntry(t *rapid.T) entry.Entry {
 			v := entry.Value{Version: kv.Version{Write: 1}, Payload: payload}
 			what := rapid.IntRange(0, 9).Draw(t, "tombstone")
 			if what > 7 {
-				e.Value = [][]byte{delta(1), delta(2), patch(), directory(1, 2), directory(uint64(what))}[rapid.IntRange(0, 4).Draw(t, "partial")]
+				e.Value = [][]byte{delta(1), delta(2), patch(), directory(1, 2), directory(uint64(what))}[rapid.IntRange(0,
+					4).Draw(t, "partial")]
 				return e
 			}
 			switch what {

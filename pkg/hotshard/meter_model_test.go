@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// twin knows every wait there was.
-type twin struct {
+// referenceMeter is the reference model: it stores every wait.
+type referenceMeter struct {
 	half    time.Duration
 	charges []charge
 	ran     map[string]int64
@@ -27,7 +27,7 @@ type charge struct {
 	would bool
 }
 
-func (w *twin) ranNow(now int64, key string, hold int64) {
+func (w *referenceMeter) recordUse(now int64, key string, hold int64) {
 	before, ok := w.ran[key]
 	w.ran[key] = now
 	if ok && now-before < hold {
@@ -35,8 +35,8 @@ func (w *twin) ranNow(now int64, key string, hold int64) {
 	}
 }
 
-// truth is the exact heat of the keys: total and would-be part.
-func (w *twin) truth(now int64) (total, would map[string]float64, sum float64) {
+// truth returns the exact heat of the keys, total and avoided part, and the sum.
+func (w *referenceMeter) truth(now int64) (total, would map[string]float64, sum float64) {
 	total, would = map[string]float64{}, map[string]float64{}
 	for _, c := range w.charges {
 		x := float64(c.nanos) * math.Exp2(-float64(now-c.at)/float64(w.half)) * math.Ln2 * 1e9 / float64(w.half)
@@ -49,17 +49,17 @@ func (w *twin) truth(now int64) (total, would map[string]float64, sum float64) {
 	return total, would, sum
 }
 
-// check holds a meter's ranking against the truth, but for the slack.
-func (w *twin) check(t require.TestingT, m *Meter, now int64, slack float64) {
+// check compares a meter's ranking with the exact heat, up to slack.
+func (w *referenceMeter) check(t require.TestingT, m *Meter, now int64, slack float64) {
 	total, would, sum := w.truth(now)
 	slack += 1e-9*sum + 1e-100
 	ranked := map[string]bool{}
-	told := 0.0
+	reported := 0.0
 	for _, k := range m.Top(now, all, 0) {
 		key := string(k.Key)
 		require.False(t, ranked[key])
 		ranked[key] = true
-		told += k.Total()
+		reported += k.Total()
 		actual := total[key] - would[key]
 		require.GreaterOrEqual(t, k.Total()+slack, total[key], "%q is not below the truth", key)
 		require.LessOrEqual(t, k.Total(), total[key]+k.Error+slack, "%q is at most Error above the truth", key)
@@ -71,10 +71,10 @@ func (w *twin) check(t require.TestingT, m *Meter, now int64, slack float64) {
 	for key, x := range total {
 		require.True(t, ranked[key] || x <= sum/float64(cap(m.byWeight))+slack, "%q is missing: %v of %v", key, x, sum)
 	}
-	require.InDelta(t, sum, told, slack, "entries share all the waiting")
+	require.InDelta(t, sum, reported, slack, "the entries contain all waiting")
 }
 
-// checkShape looks at the heap and the chains.
+// checkShape checks the invariants of the heap and of the hash chains.
 func checkShape(t require.TestingT, m *Meter) {
 	for i, e := range m.byWeight {
 		require.Equal(t, i, e.place)
@@ -90,8 +90,7 @@ func checkShape(t require.TestingT, m *Meter) {
 	require.Equal(t, m.Len(), n)
 }
 
-// metered is a Meter whose caller remembers when it has used each key. No two uses
-// go together.
+// metered is a Meter with a caller that stores when each key was last used. All uses conflict.
 type metered struct {
 	*Meter
 	ran map[string]int64
@@ -108,7 +107,7 @@ func (m *metered) Ran(now int64, key []byte, hold int64, waited bool) {
 	m.ran[string(key)] = now
 }
 
-func TestTheMeterAgreesWithItsTwin(t *testing.T) {
+func TestMeterMatchesReferenceModel(t *testing.T) {
 	keys := make([][]byte, 24)
 	for i := range keys {
 		keys[i] = fmt.Appendf(nil, "key:%d", i)
@@ -116,7 +115,7 @@ func TestTheMeterAgreesWithItsTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		half := time.Duration(rapid.SampledFrom([]int64{1000, ms, sec}).Draw(t, "half"))
 		m := newMetered(MeterOptions{HalfLife: half, Entries: rapid.IntRange(1, 10).Draw(t, "entries")})
-		w := &twin{half: half, ran: map[string]int64{}}
+		w := &referenceMeter{half: half, ran: map[string]int64{}}
 		now := rapid.Int64Range(math.MinInt64, math.MaxInt64/2).Draw(t, "start")
 		slack := 0.0
 		nanos := rapid.OneOf(rapid.Int64Range(-2, 10), rapid.Int64Range(1, 1<<40))
@@ -132,7 +131,7 @@ func TestTheMeterAgreesWithItsTwin(t *testing.T) {
 			case 1, 2, 3, 4:
 				hold := nanos.Draw(t, "hold")
 				m.Ran(now, key, hold, false)
-				w.ranNow(now, string(key), hold)
+				w.recordUse(now, string(key), hold)
 			default:
 				n := nanos.Draw(t, "nanos")
 				m.Waited(now, key, Held, n, txn(1))
@@ -145,7 +144,7 @@ func TestTheMeterAgreesWithItsTwin(t *testing.T) {
 	})
 }
 
-// zipf makes a skewed stream.
+// zipf generates a skewed stream of waits.
 func zipf(seed int64, n int, do func(now int64, key []byte, nanos int64)) {
 	r := rand.New(rand.NewSource(seed))
 	z := rand.NewZipf(r, 1.2, 1, 99_999)
@@ -154,10 +153,10 @@ func zipf(seed int64, n int, do func(now int64, key []byte, nanos int64)) {
 	}
 }
 
-func TestTheTopOfASkewedStreamIsRight(t *testing.T) {
+func TestTopOfSkewedStreamIsCorrect(t *testing.T) {
 	for seed := range int64(5) {
 		m := newMetered(MeterOptions{})
-		w := &twin{half: time.Second}
+		w := &referenceMeter{half: time.Second}
 		now := int64(0)
 		zipf(seed, 100_000, func(at int64, key []byte, nanos int64) {
 			now = at
@@ -181,12 +180,12 @@ func TestTheTopOfASkewedStreamIsRight(t *testing.T) {
 	}
 }
 
-func TestOneStreamGivesOneRanking(t *testing.T) {
+func TestMeterIsDeterministic(t *testing.T) {
 	run := func() (tops [][]KeyHeat) {
 		m := newMetered(MeterOptions{Entries: 32})
 		i := 0
 		zipf(7, 50_000, func(now int64, key []byte, nanos int64) {
-			m.Waited(now, key, Held, nanos>>16<<16, txn(int64(i))) // many are equal
+			m.Waited(now, key, Held, nanos>>16<<16, txn(int64(i))) // many equal weights
 			m.Ran(now, key, ms, false)
 			i++
 			if i%5000 == 0 {
