@@ -12,13 +12,12 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// conflicts lists the owners that hold something incompatible with r, in the
-// order of age.
-func (t *Table) conflicts(r *Request) []*owner {
+// conflictingOwners returns the other owners that hold a lock incompatible with r, oldest first.
+func (t *Table) conflictingOwners(r *Request) []*owner {
 	var out []*owner
 	self := t.owners[r.Txn]
-	note := func(h *holder, mode adt.Mode) {
-		if h.owner != self && !t.compatible(h.mode, mode) && !slices.Contains(out, h.owner) {
+	add := func(h *holder, mode adt.Mode) {
+		if h.owner != self && !t.isCompatible(h.mode, mode) && !slices.Contains(out, h.owner) {
 			out = append(out, h.owner)
 		}
 	}
@@ -26,13 +25,13 @@ func (t *Table) conflicts(r *Request) []*owner {
 		n := &r.Needs[i]
 		for _, rh := range t.ranges {
 			if rh.span.Overlaps(n.Span) {
-				note(&rh.holder, n.Mode)
+				add(&rh.holder, n.Mode)
 			}
 		}
 		if n.Span.IsPoint() {
 			if e := t.keys[string(n.Span.Start)]; e != nil {
 				for j := range e.holders {
-					note(&e.holders[j], n.Mode)
+					add(&e.holders[j], n.Mode)
 				}
 			}
 			continue
@@ -40,7 +39,7 @@ func (t *Table) conflicts(r *Request) []*owner {
 		for _, e := range t.keys {
 			if n.Span.Contains([]byte(e.key)) {
 				for j := range e.holders {
-					note(&e.holders[j], n.Mode)
+					add(&e.holders[j], n.Mode)
 				}
 			}
 		}
@@ -49,75 +48,79 @@ func (t *Table) conflicts(r *Request) []*owner {
 	return out
 }
 
-// markBlockers marks the younger holders in r's way that are due for it, and
-// sets when to do it again. An earlier attempt of the same transaction is marked
-// whatever its age: its client has given it up.
-func (t *Table) markBlockers(now int64, r *Request) {
+// woundBlockers wounds the younger holders that block r, except for those within their wound delay, and sets
+// the time of the next wound.
+//
+// An earlier attempt of the same transaction is wounded whatever its age: the client has abandoned it.
+// Example: the gateway of the first attempt crashes and leaves a lock behind. The client retries at a gateway
+// whose clock is ahead, so the second attempt counts as younger. It must not wait for the lock of the first.
+func (t *Table) woundBlockers(now int64, r *Request) {
 	first, once := r.nextPush == 0, t.opt.Mutants.Has(mutant.MarksOnce)
-	r.nextMark = now + int64(t.opt.Repeat)
+	r.nextWound = now + int64(t.opt.Repeat)
 	if once {
-		r.nextMark = math.MaxInt64
+		r.nextWound = math.MaxInt64
 	}
-	inTheWay := t.conflicts(r)
+	blockers := t.conflictingOwners(r)
 	if first {
 		r.nextPush = now + int64(t.opt.Liveness)
-		r.wait.Others = others(&r.wait, inTheWay)
+		r.receipt.Others = otherCount(&r.receipt, blockers)
 	}
 	if t.opt.Mutants.Has(mutant.NoWound) {
 		return
 	}
-	for _, o := range inTheWay {
-		t.shares.want(now, o, r)
-		if t.shares.overdrawn(now, o, r) {
-			t.shares.unwant(now, o)
-			t.overdrawn = append(t.overdrawn, o.txn)
+	for _, o := range blockers {
+		t.shares.startCharge(now, o, r)
+		if t.shares.isExhausted(now, o, r) {
+			t.shares.stopCharge(now, o)
+			t.exhausted = append(t.exhausted, o.txn)
 		}
-		if !t.older(r.age(), o.age()) && !t.overtakes(r.Txn, o.txn) || once && !first && !slices.Contains(r.spared, o) {
+		precedes := t.isOlder(r.age(), o.age()) || t.supersedes(r.Txn, o.txn)
+		if !precedes || once && !first && !slices.Contains(r.woundDelayed, o) {
 			continue
 		}
-		if o.prepared && now < o.preparedAt+int64(t.grace) {
-			r.nextMark = min(r.nextMark, o.preparedAt+int64(t.grace))
+		if o.prepared && now < o.preparedAt+int64(t.woundDelay) {
+			r.nextWound = min(r.nextWound, o.preparedAt+int64(t.woundDelay))
 			if once {
-				r.spared = append(r.spared, o)
+				r.woundDelayed = append(r.woundDelayed, o)
 			}
 			continue
 		}
-		t.mark(now, o, r)
+		t.woundOwner(now, o, r)
 	}
-	t.due = min(t.due, r.nextMark, r.nextPush)
+	t.tickDue = min(t.tickDue, r.nextWound, r.nextPush)
 }
 
-func (t *Table) mark(_ int64, o *owner, by *Request) {
+// woundOwner records a wound of o, caused by the waiting request by.
+func (t *Table) woundOwner(_ int64, o *owner, by *Request) {
 	if t.opt.Mutants.Has(mutant.NoWound) || o.prepared && t.opt.Mutants.Has(mutant.PreparedIsSafe) {
 		return
 	}
 	t.counters.Marks++
-	t.marks = append(t.marks, Mark{Holder: o.txn, By: by.Txn, Prepared: o.prepared, Conflict: t.wound(o, by)})
+	t.wounds = append(t.wounds, Mark{Holder: o.txn, By: by.Txn, Prepared: o.prepared, Conflict: t.woundReceipt(o, by)})
 }
 
-// Tick repeats the marks that are due and returns the transactions that hold
-// something for which somebody has waited for longer than Liveness, each
-// once, in the order of age: their gateways are to be asked whether they
-// still live.
+// Tick repeats the wounds that are due. It returns the unprepared holders that have blocked a request for
+// longer than the push interval, oldest first, each once: the shard sends a push to their gateways. Prepared
+// holders are not pushed, since only their last agents can end them.
 func (t *Table) Tick(now int64) (push []kv.TxnRef) {
-	if now < t.due {
+	if now < t.tickDue {
 		return nil
 	}
 	defer func() {
-		t.due = math.MaxInt64
+		t.tickDue = math.MaxInt64
 		for _, r := range t.waiters {
-			t.due = min(t.due, r.nextMark, r.nextPush)
+			t.tickDue = min(t.tickDue, r.nextWound, r.nextPush)
 		}
 	}()
 	for _, r := range t.waiters {
-		if now >= r.nextMark {
-			t.markBlockers(now, r)
+		if now >= r.nextWound {
+			t.woundBlockers(now, r)
 		}
 		if now < r.nextPush {
 			continue
 		}
 		r.nextPush = now + int64(t.opt.Liveness)
-		for _, o := range t.conflicts(r) {
+		for _, o := range t.conflictingOwners(r) {
 			if !o.prepared && !slices.Contains(push, o.txn) {
 				push = append(push, o.txn)
 			}
@@ -127,36 +130,36 @@ func (t *Table) Tick(now int64) (push []kv.TxnRef) {
 	return push
 }
 
-// NextTick is when Tick may have something to do, math.MaxInt64 for never. It
-// is early, not late, when requests have left the queue since the last Tick.
+// NextTick returns when Tick may have something to do, math.MaxInt64 if no request waits. It may be too
+// early, if requests have left the queues since the last Tick, but never too late.
 func (t *Table) NextTick() int64 {
 	if len(t.waiters) == 0 {
 		return math.MaxInt64
 	}
-	return t.due
+	return t.tickDue
 }
 
-// Doom tells a waiting request that its transaction has been marked: it dies
-// if it still has to wait, which it does. It reports whether r was waiting.
+// AbortWaiter cancels a waiting request whose transaction has been wounded. It reports whether r was waiting;
+// if so, the receipt of r contains the blocker at this time.
 func (t *Table) Doom(now int64, r *Request) bool {
 	if !r.waiting {
 		return false
 	}
 	t.counters.Died++
-	r.wait = t.Receipt(now, r)
-	r.wait.Open = false
+	r.receipt = t.Receipt(now, r)
+	r.receipt.Open = false
 	t.Cancel(r)
 	return true
 }
 
-// Each visits the waiting requests in the order of arrival.
+// EachWaiter visits the waiting requests in order of arrival.
 func (t *Table) Each(visit func(*Request)) {
 	for _, r := range t.waiters {
 		visit(r)
 	}
 }
 
-// Owners lists who holds locks, in the order of age.
+// Owners returns the transactions that hold locks, oldest first.
 func (t *Table) Owners() []kv.TxnRef {
 	out := make([]kv.TxnRef, 0, len(t.owners))
 	for txn := range t.owners {
@@ -166,7 +169,7 @@ func (t *Table) Owners() []kv.TxnRef {
 	return out
 }
 
-// HeldBy lists what txn holds, points before ranges, in key order.
+// GrantsOf returns the locks of txn: points before ranges, then in key order.
 func (t *Table) HeldBy(txn kv.TxnRef) []Grant {
 	o := t.owners[txn]
 	if o == nil {
@@ -195,7 +198,7 @@ func (t *Table) HeldBy(txn kv.TxnRef) []Grant {
 	return out
 }
 
-// Check holds the table against its invariants.
+// Check verifies the invariants 1 to 4 of the table. It is slow and for tests.
 func (t *Table) Check() error {
 	type held struct {
 		span  kv.Span
@@ -219,16 +222,17 @@ func (t *Table) Check() error {
 	}
 	for txn, o := range t.owners {
 		if len(o.points)+len(o.ranges) == 0 {
-			return fmt.Errorf("lock: invariant 4: %v owns nothing", txn)
+			return fmt.Errorf("lock: invariant 4: %v is an owner without locks", txn)
 		}
 	}
 	for i, a := range all {
 		if t.owners[a.owner.txn] != a.owner {
-			return fmt.Errorf("lock: invariant 4: %v holds %v but is no owner", a.owner.txn, a.span)
+			return fmt.Errorf("lock: invariant 4: %v holds %v but is not in the table of owners", a.owner.txn, a.span)
 		}
 		for _, b := range all[:i] {
 			if a.owner != b.owner && !adt.Compatible(a.mode, b.mode) && a.span.Overlaps(b.span) {
-				return fmt.Errorf("lock: invariant 1: %v has %v on %v, %v has %v on %v", a.owner.txn, a.mode, a.span, b.owner.txn, b.mode, b.span)
+				return fmt.Errorf("lock: invariant 1: %v has %v on %v, %v has %v on %v",
+					a.owner.txn, a.mode, a.span, b.owner.txn, b.mode, b.span)
 			}
 		}
 	}
