@@ -13,87 +13,85 @@ import (
 
 // Limits and defaults of snapshots.
 const (
-	// MaxNamed bounds the pins with a name.
+	// MaxNamed bounds the named snapshots.
 	MaxNamed = 1000
-	// MaxNameBytes bounds a name; the least is 1.
+	// MaxNameBytes bounds the length of a name; the minimum is 1.
 	MaxNameBytes = 200
-	// DefaultTTL is how long a named pin is kept if nobody says, MaxTTL the
-	// longest that can be asked for.
+	// DefaultTTL is the time to live of a named snapshot that does not request another, MaxTTL the largest that
+	// can be requested.
 	DefaultTTL = 24 * time.Hour
 	MaxTTL     = 90 * 24 * time.Hour
 )
 
-// KeepLonger is the hint to whoever reads at a pin that is gone.
+// KeepLonger is the hint of an error about a removed snapshot.
 const KeepLonger = "read at a newer snapshot; to keep snapshots longer, use --ttl or --history"
 
-// Request asks for a state to be kept.
+// Request is a request to retain a snapshot.
 type Request struct {
-	// Origin names the request; a repeat of it gets the same pin.
+	// Origin names the request; a retry gets the same snapshot.
 	Origin kv.TxnRef
-	// Clock is the state, Fixed when it was the current one, by Now of the keeper's life.
+	// Clock is the snapshot, Fixed the time at which it was fixed, by Now of the registry's incarnation.
 	Clock []msg.ShardCSN
 	Fixed int64
-	// Name and TTL are those of a named pin. Without a name it is part of the
-	// history.
+	// Name and TTL are those of a named snapshot. Without a name it belongs to the history.
 	Name string
 	TTL  time.Duration
 }
 
-// Keeper owns all pins. Invariant (Check): in the order of numbers neither
-// times nor any entry of the clocks falls; the floor is no less than any.
+// Registry has all retained snapshots. Invariant (Check): in the order of their numbers, neither the times
+// nor any entry of the clocks fall; the safe point is at least the newest.
 //
-// Its methods take Now, which rises evenly within a life, and begins anywhere in the next.
+// Its methods take Now, which is monotonic within an incarnation and starts anywhere in the next.
 type Keeper struct {
-	// history is how long a state without a name is kept after the next.
-	history int64
-	pins    []*pin
-	// floor is the newest state that was asked to be kept, at floorFixed.
-	floor      *vclock.Clock
-	floorFixed int64
-	change     uint64
-	next       uint64
-	// first is above the numbers of earlier lives.
-	first   uint64
-	day     dayClock
-	mutants mutant.Set
-	// gone are the requests of this life whose snapshots are gone, the oldest first, for as long as
+	// history is for how long an unnamed snapshot is retained after the next one.
+	history   int64
+	snapshots []*retained
+	// safePoint is the newest snapshot requested, safePointFixed the time at which it was fixed.
+	safePoint      *vclock.Clock
+	safePointFixed int64
+	change         uint64
+	nextNumber     uint64
+	// firstOwn is above the numbers of earlier incarnations.
+	firstOwn uint64
+	day      dayClock
+	mutants  mutant.Set
+	// removed are the requests of this incarnation whose snapshots were removed, oldest first, for as long as
 	// copies of them may arrive.
-	gone []gone
+	removed []removal
 }
 
-// gone is a request whose snapshot was given up, at a time.
-type gone struct {
+// removal is a request whose snapshot was removed, and the time of that.
+type removal struct {
 	origin kv.TxnRef
 	at     int64
 }
 
-// lateAfter is how old a state may be that is to be kept: its gateway gives the request up before.
-const lateAfter = int64(kv.MaxTxnAge)
+// maxRequestAge is the largest age of a snapshot to be retained: its gateway has given up the request before.
+const maxRequestAge = int64(kv.MaxTxnAge)
 
-// Options say how pins are kept.
+// Options are the parameters of a registry.
 type Options struct {
-	// History is how long a state without a name is kept after the next.
+	// History is for how long an unnamed snapshot is retained after the next one.
 	History time.Duration
-	// Doubt is for how long the time of day must have gone on evenly after it was set, or
-	// after a start, to be believed.
+	// Doubt is for how long the time of day must have been steady after a step or a start to be adopted.
 	Doubt   time.Duration
 	Mutants mutant.Set
 }
 
-// New makes a keeper of the pins that the log holds, in any order. next is
-// above every number that was ever given; wall is the time of day at now.
+// New returns a registry with the snapshots in the log, in any order. next is above every number given
+// before; wall is the time of day at now.
 func New(opt Options, rows []*msg.Snapshot, next uint64, now, wall int64) *Keeper {
 	if opt.Mutants.Has(mutant.PinClockBelieved) {
 		opt.Doubt = 0
 	}
-	k := &Keeper{mutants: opt.Mutants, history: int64(opt.History), floor: &vclock.Clock{}, floorFixed: now, next: next, first: next, change: 1,
+	k := &Keeper{mutants: opt.Mutants, history: int64(opt.History), safePoint: &vclock.Clock{}, safePointFixed: now, nextNumber: next, firstOwn: next, change: 1,
 		day: newDayClock(int64(opt.Doubt), now, wall)}
 	for _, r := range rows {
-		k.pins = append(k.pins, &pin{Snapshot: *r, fixed: r.Time, over: r.Expires})
+		k.snapshots = append(k.snapshots, &retained{Snapshot: *r, fixed: r.Time, endsAt: r.Expires})
 	}
-	slices.SortFunc(k.pins, func(a, b *pin) int { return int(int64(a.Number) - int64(b.Number)) })
-	if n := len(k.pins); n > 0 {
-		k.floor = msg.Clock(k.pins[n-1].Clock)
+	slices.SortFunc(k.snapshots, func(a, b *retained) int { return int(int64(a.Number) - int64(b.Number)) })
+	if n := len(k.snapshots); n > 0 {
+		k.safePoint = msg.Clock(k.snapshots[n-1].Clock)
 	}
 	k.setTimes()
 	return k
@@ -103,10 +101,12 @@ func invalid(text, hint string) *kv.Error {
 	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: text, Hint: hint}
 }
 
-// Keep keeps a state, or the floor if that is newer. number is called for the
-// number of a new pin, which must be above all before. It returns nil if there
-// is nothing to keep: a state of the history that is the same as the last. The
-// caller writes the pin down if it is fresh.
+// Retain retains a snapshot, or the safe point if that is newer. number returns the number of a new snapshot,
+// above all before. The result is nil if there is nothing to retain: a state that the history has already.
+// The caller writes the row of a fresh one.
+//
+// The safe point may be newer: request A, fixed before B, arrives after B. Versions that only A sees may be
+// collected by then.
 func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Snapshot, fresh bool, err *kv.Error) {
 	made = k.Made(q.Origin, q.Name)
 	if made != nil {
@@ -116,38 +116,38 @@ func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Sna
 		if err := CheckName(q.Name); err != nil {
 			return nil, false, err
 		}
-		if k.byName(now, q.Name) != nil {
+		if k.findByName(now, q.Name) != nil {
 			return nil, false, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("snapshot %q already exists", q.Name),
 				Hint: "choose another name, or drop that snapshot first"}
 		}
-		if k.named() >= MaxNamed {
+		if k.namedCount() >= MaxNamed {
 			return nil, false, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: fmt.Sprintf("there are %d snapshots, which is the limit", MaxNamed),
 				Hint: "drop snapshots that are no longer needed"}
 		}
 	}
-	k.raise(q)
-	if q.Name == "" && !k.extends() {
+	k.raiseSafePoint(q)
+	if q.Name == "" && !k.extendsHistory() {
 		return nil, false, nil
 	}
 	n := number()
-	k.next = max(k.next, n+1)
-	p := &pin{Snapshot: msg.Snapshot{Number: n, Name: q.Name, Clock: msg.Indexes(k.floor), Origin: q.Origin}, fixed: k.floorFixed}
+	k.nextNumber = max(k.nextNumber, n+1)
+	p := &retained{Snapshot: msg.Snapshot{Number: n, Name: q.Name, Clock: msg.Indexes(k.safePoint), Origin: q.Origin}, fixed: k.safePointFixed}
 	if k.mutants.Has(mutant.PinBelowFloor) {
 		p.Clock, p.fixed = q.Clock, q.Fixed
 	}
 	if q.Name != "" {
-		p.over = now + int64(q.TTL)
+		p.endsAt = now + int64(q.TTL)
 	}
-	k.setOwn(p)
-	k.pins = append(k.pins, p)
+	k.setOwnTimes(p)
+	k.snapshots = append(k.snapshots, p)
 	k.change++
 	return &p.Snapshot, true, nil
 }
 
-// Made finds the pin of this name that was made for a request, nil if there is none: the
-// request may be a repeat, also from before the keeper restarted.
+// FindRequest returns the snapshot that was made for a request, nil if there is none. The request may be a
+// retry, also from before the restart of the registry.
 func (k *Keeper) Made(origin kv.TxnRef, name string) *msg.Snapshot {
-	for _, p := range k.pins {
+	for _, p := range k.snapshots {
 		if p.Origin == origin && p.Name == name {
 			return &p.Snapshot
 		}
@@ -155,55 +155,56 @@ func (k *Keeper) Made(origin kv.TxnRef, name string) *msg.Snapshot {
 	return nil
 }
 
-// Late reports whether a request is a copy that arrives when its snapshot is gone, or may be: the
-// state was fixed longer ago than its gateway waits for an answer.
+// IsLate reports whether a request is a copy that arrives after its snapshot was removed, or may be one: it
+// was fixed longer ago than a gateway waits for the response. Retaining it again would bring back a dropped
+// snapshot.
 func (k *Keeper) Late(now int64, q Request) bool {
-	is := func(g gone) bool { return g.origin == q.Origin }
-	return now-q.Fixed > lateAfter || slices.ContainsFunc(k.gone, is)
+	is := func(g removal) bool { return g.origin == q.Origin }
+	return now-q.Fixed > maxRequestAge || slices.ContainsFunc(k.removed, is)
 }
 
-// forget remembers the request of a snapshot that is given up. A copy of it is too old by itself
-// lateAfter later.
-func (k *Keeper) forget(now int64, p *pin) {
-	k.gone = slices.DeleteFunc(k.gone, func(g gone) bool { return now-g.at > lateAfter })
-	k.gone = append(k.gone, gone{p.Origin, now})
+// recordRemoval remembers the request of a removed snapshot. After maxRequestAge a copy is rejected because
+// of its age.
+func (k *Keeper) recordRemoval(now int64, p *retained) {
+	k.removed = slices.DeleteFunc(k.removed, func(g removal) bool { return now-g.at > maxRequestAge })
+	k.removed = append(k.removed, removal{p.Origin, now})
 }
 
-// raise moves the floor to a state that is newer.
-func (k *Keeper) raise(q Request) {
+// raiseSafePoint raises the safe point to a newer snapshot.
+func (k *Keeper) raiseSafePoint(q Request) {
 	c := msg.Clock(q.Clock)
-	if !c.Covers(k.floor) {
+	if !c.Covers(k.safePoint) {
 		return
 	}
-	k.floorFixed = max(k.floorFixed, q.Fixed)
-	if !k.floor.Covers(c) {
-		k.floor = c
+	k.safePointFixed = max(k.safePointFixed, q.Fixed)
+	if !k.safePoint.Covers(c) {
+		k.safePoint = c
 		k.change++
 	}
 }
 
-// extends reports whether the floor is a state that the history does not have.
-func (k *Keeper) extends() bool {
+// extendsHistory reports whether the safe point is a state that the history does not have.
+func (k *Keeper) extendsHistory() bool {
 	if k.history <= 0 {
 		return false
 	}
-	last := k.lastUnnamed(len(k.pins))
-	return last < 0 || !msg.Clock(k.pins[last].Clock).Covers(k.floor)
+	last := k.lastOfHistory(len(k.snapshots))
+	return last < 0 || !msg.Clock(k.snapshots[last].Clock).Covers(k.safePoint)
 }
 
-// lastUnnamed is the place of the last pin of the history before one, -1 if
-// there is none.
-func (k *Keeper) lastUnnamed(before int) int {
+// lastOfHistory is the position of the last unnamed snapshot before a position, -1 if there is none.
+func (k *Keeper) lastOfHistory(before int) int {
 	for i := before - 1; i >= 0; i-- {
-		if k.pins[i].Name == "" {
+		if k.snapshots[i].Name == "" {
 			return i
 		}
 	}
 	return -1
 }
 
-func (k *Keeper) named() (n int) {
-	for _, p := range k.pins {
+// namedCount is the number of named snapshots, including expired ones.
+func (k *Keeper) namedCount() (n int) {
+	for _, p := range k.snapshots {
 		if p.Name != "" {
 			n++
 		}
@@ -211,7 +212,7 @@ func (k *Keeper) named() (n int) {
 	return n
 }
 
-// CheckName refuses what cannot name a snapshot.
+// CheckName rejects invalid names.
 func CheckName(name string) *kv.Error {
 	switch {
 	case name == "":
@@ -227,31 +228,32 @@ func CheckName(name string) *kv.Error {
 	return nil
 }
 
-func (k *Keeper) byName(now int64, name string) *msg.Snapshot {
-	for _, p := range k.pins {
-		if p.Name == name && !k.isOver(p, now) {
+// findByName returns the unexpired snapshot with a name, nil if there is none.
+func (k *Keeper) findByName(now int64, name string) *msg.Snapshot {
+	for _, p := range k.snapshots {
+		if p.Name == name && !k.isExpired(p, now) {
 			return &p.Snapshot
 		}
 	}
 	return nil
 }
 
-// Named finds a pin by its name.
+// FindName returns a snapshot by its name.
 func (k *Keeper) Named(now int64, name string) (*msg.Snapshot, *kv.Error) {
-	if p := k.byName(now, name); p != nil {
+	if p := k.findByName(now, name); p != nil {
 		return p, nil
 	}
 	return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("snapshot %q does not exist; it may have expired", name),
 		Hint: "list the snapshots with: linchpin snapshot list"}
 }
 
-// Numbered finds a pin by its number.
+// FindNumber returns a snapshot by its number.
 func (k *Keeper) Numbered(now int64, number uint64) (*msg.Snapshot, *kv.Error) {
-	i, ok := k.find(number)
+	i, ok := k.indexOf(number)
 	switch {
-	case ok && !k.isOver(k.pins[i], now):
-		return &k.pins[i].Snapshot, nil
-	case number < k.next:
+	case ok && !k.isExpired(k.snapshots[i], now):
+		return &k.snapshots[i].Snapshot, nil
+	case number < k.nextNumber:
 		return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: fmt.Sprintf("snapshot %d does not exist: it has expired or was dropped", number),
 			Hint: KeepLonger}
 	}
@@ -259,88 +261,90 @@ func (k *Keeper) Numbered(now int64, number uint64) (*msg.Snapshot, *kv.Error) {
 		Hint: "check that the snapshot was taken in this cluster"}
 }
 
-func (k *Keeper) find(number uint64) (int, bool) {
-	return slices.BinarySearchFunc(k.pins, number, func(p *pin, n uint64) int { return int(int64(p.Number) - int64(n)) })
+// indexOf returns the position of a snapshot.
+func (k *Keeper) indexOf(number uint64) (int, bool) {
+	return slices.BinarySearchFunc(k.snapshots, number, func(p *retained, n uint64) int { return int(int64(p.Number) - int64(n)) })
 }
 
-// AsOf finds the newest state of the history that is not younger than a time of day.
+// AsOf returns the newest snapshot of the history that was fixed at a time of day or before it.
 func (k *Keeper) AsOf(now, at int64) (*msg.Snapshot, *kv.Error) {
 	if k.history <= 0 {
 		return nil, invalid("history is off on this server", "start the nodes with --history, or read at a named snapshot")
 	}
 	switch wall := k.day.at(now); {
-	case k.day.inDoubt():
+	case k.day.isAmbiguous():
 		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: fmt.Sprintf("the server's clock was set soon after its start: it shows %s, but by its earlier time it is %s",
-			stamp(now+k.day.seen), stamp(wall)), Hint: "retry in some minutes, or read at a named snapshot"}
+			formatTime(now+k.day.seen), formatTime(wall)), Hint: "retry in some minutes, or read at a named snapshot"}
 	case at > wall:
-		return nil, invalid(fmt.Sprintf("%s is in the future: the server's clock shows %s", stamp(at), stamp(wall)), "use a time in the past")
+		return nil, invalid(fmt.Sprintf("%s is in the future: the server's clock shows %s", formatTime(at), formatTime(wall)), "use a time in the past")
 	}
-	p := k.newest(func(p *pin) bool { return p.earliest <= at })
-	if p != k.newest(func(p *pin) bool { return p.latest <= at }) {
-		return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: fmt.Sprintf("the state at %s is unknown: the server's clock was set between two starts", stamp(at)),
+	p := k.newestOfHistory(func(p *retained) bool { return p.earliest <= at })
+	if p != k.newestOfHistory(func(p *retained) bool { return p.latest <= at }) {
+		return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: fmt.Sprintf("the state at %s is unknown: the server's clock was set between two starts", formatTime(at)),
 			Hint: "use a later time, or read at a named snapshot"}
 	}
 	if p != nil {
 		return &p.Snapshot, nil
 	}
-	text := fmt.Sprintf("%s is before the history, which is empty", stamp(at))
-	for _, p := range k.pins {
+	text := fmt.Sprintf("%s is before the history, which is empty", formatTime(at))
+	for _, p := range k.snapshots {
 		if p.Name == "" {
-			text = fmt.Sprintf("%s is before the history, which begins at %s", stamp(at), stamp(p.Time+int64(time.Millisecond)-1))
+			text = fmt.Sprintf("%s is before the history, which begins at %s", formatTime(at), formatTime(p.Time+int64(time.Millisecond)-1))
 			break
 		}
 	}
 	return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: text, Hint: "use a later time; --history sets how much history is kept"}
 }
 
-// newest is the newest pin of the history for which is holds, nil if there is none.
-func (k *Keeper) newest(is func(*pin) bool) *pin {
-	for i := k.lastUnnamed(len(k.pins)); i >= 0; i = k.lastUnnamed(i) {
-		if is(k.pins[i]) {
-			return k.pins[i]
+// newestOfHistory returns the newest snapshot of the history that satisfies a condition, nil if there is
+// none.
+func (k *Keeper) newestOfHistory(is func(*retained) bool) *retained {
+	for i := k.lastOfHistory(len(k.snapshots)); i >= 0; i = k.lastOfHistory(i) {
+		if is(k.snapshots[i]) {
+			return k.snapshots[i]
 		}
 	}
 	return nil
 }
 
-// stamp shows a time in milliseconds, the fraction cut off.
-func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000Z") }
+// formatTime formats a time in milliseconds, rounded down.
+func formatTime(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// List gives the pins with a name, oldest first.
+// List returns the named snapshots, oldest first.
 func (k *Keeper) List(now int64) (out []msg.Snapshot) {
-	for _, p := range k.pins {
-		if p.Name != "" && !k.isOver(p, now) {
+	for _, p := range k.snapshots {
+		if p.Name != "" && !k.isExpired(p, now) {
 			out = append(out, p.Snapshot)
 		}
 	}
 	return out
 }
 
-// Drop gives a pin up and reports whether it was there.
+// Drop removes a snapshot, and reports whether it existed.
 func (k *Keeper) Drop(now int64, number uint64) bool {
-	i, ok := k.find(number)
+	i, ok := k.indexOf(number)
 	if ok {
-		k.forget(now, k.pins[i])
-		k.pins = slices.Delete(k.pins, i, i+1)
+		k.recordRemoval(now, k.snapshots[i])
+		k.snapshots = slices.Delete(k.snapshots, i, i+1)
 		k.change++
 	}
 	return ok
 }
 
-// Expire gives up the pins whose time is over, and returns their numbers. A
-// state of the history is over when the next one is old enough: until then it
-// is what was the case at some time within the history.
+// Expire removes the snapshots that have expired, and returns their numbers. A snapshot of the history
+// expires when the next one is older than the history: until then it was the state of the store at some time
+// within it.
 func (k *Keeper) Expire(now int64) (gone []uint64) {
-	var next *pin
-	for i := len(k.pins) - 1; i >= 0; i-- {
-		p := k.pins[i]
+	var next *retained
+	for i := len(k.snapshots) - 1; i >= 0; i-- {
+		p := k.snapshots[i]
 		switch {
 		case p.Name != "":
-			if k.isOver(p, now) {
+			if k.isExpired(p, now) {
 				gone = append(gone, p.Number)
 			}
 			continue
-		case k.history <= 0, next != nil && k.isPast(next, now):
+		case k.history <= 0, next != nil && k.isBeyondHistory(next, now):
 			gone = append(gone, p.Number)
 		}
 		next = p
@@ -352,51 +356,50 @@ func (k *Keeper) Expire(now int64) (gone []uint64) {
 	return gone
 }
 
-// Len is the number of pins, Named that of those with a name.
-func (k *Keeper) Len() (all, named int) { return len(k.pins), k.named() }
+// Len returns the number of snapshots, and that of named ones.
+func (k *Keeper) Len() (all, named int) { return len(k.snapshots), k.namedCount() }
 
-// Age is how long ago the oldest state that is kept was the current one, 0 if none
-// is kept.
+// Age is the age of the oldest snapshot, 0 if there is none.
 func (k *Keeper) Age(now int64) time.Duration {
-	if len(k.pins) == 0 {
+	if len(k.snapshots) == 0 {
 		return 0
 	}
-	return time.Duration(k.day.at(now) - k.pins[0].Time)
+	return time.Duration(k.day.at(now) - k.snapshots[0].Time)
 }
 
-// Floor is a shard's index in the newest state.
-func (k *Keeper) Floor(s kv.ShardID) kv.Index { return k.floor.At(s) }
+// SafePoint is the CSN of a shard in the safe point.
+func (k *Keeper) Floor(s kv.ShardID) kv.Index { return k.safePoint.At(s) }
 
-// Tell is what a shard is to know, which has asked in its life asker. inc is
-// the life of the keeper's shard.
+// ListFor returns the list for a shard that has requested it in its incarnation asker. inc is the incarnation
+// of the hot shard.
 func (k *Keeper) Tell(s kv.ShardID, asker, inc kv.Incarnation) *msg.SnapshotList {
-	out := &msg.SnapshotList{Asker: asker, Incarnation: inc, Change: k.change, Floor: k.floor.At(s), Next: k.next,
-		Numbers: make([]uint64, len(k.pins)), Indexes: make([]uint64, len(k.pins))}
-	for i, p := range k.pins {
+	out := &msg.SnapshotList{Asker: asker, Incarnation: inc, Change: k.change, Floor: k.safePoint.At(s), Next: k.nextNumber,
+		Numbers: make([]uint64, len(k.snapshots)), Indexes: make([]uint64, len(k.snapshots))}
+	for i, p := range k.snapshots {
 		out.Numbers[i], out.Indexes[i] = p.Number, uint64(p.At(s))
 	}
 	return out
 }
 
-// Change counts what has happened to the pins.
+// ChangeCount counts the changes of the registry.
 func (k *Keeper) Change() uint64 { return k.change }
 
-// Check holds the keeper against its invariant.
+// Check verifies the invariant.
 func (k *Keeper) Check() error {
-	for i, p := range k.pins {
-		if p.Number >= k.next {
-			return fmt.Errorf("pins: number %d was given, and the next is %d", p.Number, k.next)
+	for i, p := range k.snapshots {
+		if p.Number >= k.nextNumber {
+			return fmt.Errorf("pins: number %d was given, and the next is %d", p.Number, k.nextNumber)
 		}
 		if i == 0 {
 			continue
 		}
-		b := k.pins[i-1]
+		b := k.snapshots[i-1]
 		if b.Number >= p.Number || b.Time > p.Time || !msg.Clock(p.Clock).Covers(msg.Clock(b.Clock)) {
 			return fmt.Errorf("pins: pin %v is not before pin %v", b, p)
 		}
 	}
-	if n := len(k.pins); n > 0 && !k.floor.Covers(msg.Clock(k.pins[n-1].Clock)) {
-		return fmt.Errorf("pins: the floor %v is below pin %v", k.floor, k.pins[n-1])
+	if n := len(k.snapshots); n > 0 && !k.safePoint.Covers(msg.Clock(k.snapshots[n-1].Clock)) {
+		return fmt.Errorf("pins: the floor %v is below pin %v", k.safePoint, k.snapshots[n-1])
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-func TestAVerdictFollowsWhatWasTold(t *testing.T) {
+func TestVerdictFollowsList(t *testing.T) {
 	k := NewKnown(6)
 	require.Equal(t, Unheard, k.Verdict(1, 1))
 	require.Zero(t, k.Floor())
@@ -40,7 +40,7 @@ func TestAVerdictFollowsWhatWasTold(t *testing.T) {
 	require.Equal(t, &msg.SnapshotListRequest{Asker: 6, Incarnation: 2, Change: 5}, k.Question())
 }
 
-func TestOldNewsIsNone(t *testing.T) {
+func TestOlderListIsIgnored(t *testing.T) {
 	var k Known
 	told := &msg.SnapshotList{Incarnation: 2, Change: 5, Next: 10, Floor: 30, Numbers: []uint64{4}, Indexes: []uint64{10}}
 	require.True(t, k.Take(told))
@@ -53,50 +53,50 @@ func TestOldNewsIsNone(t *testing.T) {
 	require.EqualValues(t, 30, k.Floor(), "a keeper that has restarted may have forgotten how far it was")
 }
 
-func TestWhatIsKnownIsInOrder(t *testing.T) {
-	for _, k := range []Known{{numbers: []uint64{2, 1}, indexes: []kv.Index{1, 1}}, {numbers: []uint64{1, 2}, indexes: []kv.Index{2, 1}, floor: 3},
-		{numbers: []uint64{1}, indexes: []kv.Index{4}, floor: 3}} {
+func TestCheckDetectsWrongOrder(t *testing.T) {
+	for _, k := range []Known{{numbers: []uint64{2, 1}, csns: []kv.Index{1, 1}}, {numbers: []uint64{1, 2}, csns: []kv.Index{2, 1}, safePoint: 3},
+		{numbers: []uint64{1}, csns: []kv.Index{4}, safePoint: 3}} {
 		require.Error(t, k.Check())
 	}
 }
 
 // listener is a shard that hears of a keeper, late and out of order, and
 // collects by what it knows.
-type listener struct {
-	*twin
+type shardModel struct {
+	*model
 	// inc is the life of the keeper's shard, own that of this one.
 	inc, own kv.Incarnation
 	known    Known
 	// asked are the lives in which questions on the way were put.
-	asked []kv.Incarnation
+	requests []kv.Incarnation
 	// told are on the way to the shard.
-	told []*msg.SnapshotList
+	lists []*msg.SnapshotList
 	// lost are the indexes whose state can no longer be read.
 	lost map[kv.Index]bool
 }
 
-func (l *listener) step(t *rapid.T) {
+func (l *shardModel) step(t *rapid.T) {
 	switch rapid.SampledFrom([]string{"twin", "twin", "twin", "ask", "tell", "hear", "hear", "forget"}).Draw(t, "step") {
 	case "twin":
-		before := l.k
-		l.twin.step(t)
-		if l.k != before {
+		before := l.registry
+		l.model.step(t)
+		if l.registry != before {
 			l.inc++
 		}
 	case "ask":
-		l.asked = append(l.asked, l.known.Question().Asker)
+		l.requests = append(l.requests, l.known.Question().Asker)
 	case "tell":
-		if len(l.asked) > 0 {
-			l.told = append(l.told, l.k.Tell(0, rapid.SampledFrom(l.asked).Draw(t, "to"), l.inc))
+		if len(l.requests) > 0 {
+			l.lists = append(l.lists, l.registry.Tell(0, rapid.SampledFrom(l.requests).Draw(t, "to"), l.inc))
 		}
 	case "hear":
-		if len(l.told) == 0 {
+		if len(l.lists) == 0 {
 			return
 		}
-		i := rapid.IntRange(0, len(l.told)-1).Draw(t, "which")
-		l.known.Take(l.told[i])
+		i := rapid.IntRange(0, len(l.lists)-1).Draw(t, "which")
+		l.known.Take(l.lists[i])
 		if rapid.Bool().Draw(t, "once") {
-			l.told = slices.Delete(l.told, i, i+1)
+			l.lists = slices.Delete(l.lists, i, i+1)
 		}
 		for x := range l.known.Floor() {
 			if !slices.Contains(l.known.Indexes(), x) {
@@ -113,9 +113,9 @@ func (l *listener) step(t *rapid.T) {
 // TestNoReadablePinWasCollected: whatever a shard has heard, and in whatever
 // order, it never takes for readable what it has collected. What the keeper
 // has at the moment, it never takes for gone.
-func TestNoReadablePinWasCollected(t *testing.T) {
+func TestNoReadableSnapshotIsCollected(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := &listener{twin: newTwin(rapid.SampledFrom([]int64{0, 10, 60}).Draw(t, "history")), inc: 1, own: 1, known: NewKnown(1), lost: map[kv.Index]bool{}}
+		l := &shardModel{model: newModel(rapid.SampledFrom([]int64{0, 10, 60}).Draw(t, "history")), inc: 1, own: 1, known: NewKnown(1), lost: map[kv.Index]bool{}}
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			l.step(t)
 			for i := range l.all {
@@ -124,7 +124,7 @@ func TestNoReadablePinWasCollected(t *testing.T) {
 				if v == Readable {
 					require.False(t, l.lost[p.At(0)], "pin %v, known %+v", p, l.known)
 				}
-				if _, has := l.k.find(p.Number); has {
+				if _, has := l.registry.indexOf(p.Number); has {
 					require.NotEqual(t, Gone, v, "pin %v, known %+v", p, l.known)
 				}
 				if !l.known.Heard() {

@@ -57,11 +57,11 @@ func TestNothingIsLeftOfAStepInItsRoom(t *testing.T) {
 	}{{"many", many}, {"many that are encoded late", sets}, {"a large one", []*msg.Envelope{park(nil, false, wide...)}}, {"few", few}} {
 		t.Run(step.name, func(t *testing.T) {
 			play(step.envs)
-			empty(t, room(m, "last", "pool", "over"), "decisions")
-			empty(t, room(m, "readers", "pool", "over"), "snapshots")
+			empty(t, room(m, "last", "pool", "returned"), "decisions")
+			empty(t, room(m, "readers", "pool", "returned"), "snapshots")
 			empty(t, room(m, "outcomes", "rows"), "outcomes")
 			empty(t, room(m, "exec", "effects"), "effects")
-			loaded := room(m, "readers", "loaded")
+			loaded := room(m, "readers", "pendingEntry")
 			empty(t, loaded, "readers")
 			if step.name == "few" {
 				require.NotZero(t, loaded.Cap(), "its room is used from the start")
