@@ -32,7 +32,11 @@ func (k *Known) Take(p *msg.SnapshotList) bool {
 	if p.Asker != k.own || older || len(p.Numbers) != len(p.Indexes) {
 		return false
 	}
-	if slices.ContainsFunc(k.numbers, func(n uint64) bool { _, still := slices.BinarySearch(p.Numbers, n); return !still }) {
+	isRemoved := func(n uint64) bool {
+		_, listed := slices.BinarySearch(p.Numbers, n)
+		return !listed
+	}
+	if slices.ContainsFunc(k.numbers, isRemoved) {
 		k.removals++
 	}
 	k.incarnation, k.change, k.next, k.numbers = p.Incarnation, p.Change, p.Next, p.Numbers
@@ -65,13 +69,13 @@ type Verdict uint8
 const (
 	// Readable: all that is visible at the snapshot is here.
 	Readable Verdict = iota
-	// Gone: it is not retained any more.
+	// Removed: it is not retained any more.
 	Gone
-	// Unheard: there is no list yet.
+	// Unknown: there is no list yet.
 	Unheard
 )
 
-func (v Verdict) String() string { return [...]string{"readable", "gone", "unheard"}[v] }
+func (v Verdict) String() string { return [...]string{"readable", "removed", "unknown"}[v] }
 
 // Verdict reports whether a snapshot with this CSN here can be read. A snapshot that is newer than the list
 // is at the safe point or above it.
@@ -94,10 +98,10 @@ func (k *Known) Verdict(number uint64, index kv.Index) Verdict {
 // Check verifies the order of the snapshots.
 func (k *Known) Check() error {
 	if !slices.IsSorted(k.numbers) || !slices.IsSorted(k.csns) {
-		return fmt.Errorf("pins: known pins %v at %v are not in order", k.numbers, k.csns)
+		return fmt.Errorf("pins: known snapshots %v at %v are not in order", k.numbers, k.csns)
 	}
 	if n := len(k.csns); n > 0 && k.csns[n-1] > k.safePoint {
-		return fmt.Errorf("pins: a known pin at %v is above the floor %v", k.csns[n-1], k.safePoint)
+		return fmt.Errorf("pins: a known snapshot at %v is above the safe point %v", k.csns[n-1], k.safePoint)
 	}
 	return nil
 }

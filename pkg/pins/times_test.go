@@ -16,20 +16,23 @@ const (
 	second = int64(time.Second)
 	minute = 60 * second
 	day    = 24 * 60 * minute
-	// noon is a right time of day.
+	// noon is the right time of day.
 	noon = 20_000 * day
 )
 
-// TestAStoreWithTimesInTheFutureHeals: the time of day was a day, or ten years, ahead for
-// some seconds, and what was kept since has that time, as an older version has left it. The
-// history of the new life is right from the beginning, that of before goes when its time
-// is over, and so do snapshots that would be kept for years.
+// TestStoreWithFutureTimesRecovers: the time of day was a day, or ten years, ahead for some seconds, and the
+// snapshots retained since have that time, as an older version wrote them. The history of the new incarnation
+// is right from the beginning. The former one expires in time, and so do snapshots that would be retained for
+// years.
 func TestStoreWithFutureTimesRecovers(t *testing.T) {
 	for _, ahead := range []int64{day, 3650 * day} {
 		var rows []*msg.Snapshot
 		add := func(name string, at, expires int64) {
 			n := uint64(len(rows) + 1)
-			rows = append(rows, &msg.Snapshot{Number: n, Name: name, Time: at, Expires: expires, Clock: []msg.ShardCSN{{Shard: 0, Index: kv.Index(n)}}})
+			rows = append(rows, &msg.Snapshot{
+				Number: n, Name: name, Time: at, Expires: expires,
+				Clock: []msg.ShardCSN{{Shard: 0, Index: kv.Index(n)}},
+			})
 		}
 		for i := range int64(300) {
 			add("", noon+(i-600)*second, 0)
@@ -50,7 +53,7 @@ func TestStoreWithFutureTimesRecovers(t *testing.T) {
 		require.Contains(t, err.Text, "is unknown")
 		got, err = k.AsOf(0, noon)
 		require.Nil(t, err)
-		require.EqualValues(t, len(rows)-1, got.Number, "the last of the history from before")
+		require.EqualValues(t, len(rows)-1, got.Number, "the last snapshot of the former history")
 		for _, name := range []string{"ahead", "right"} {
 			_, err = k.Named(0, name)
 			require.Nil(t, err)
@@ -67,7 +70,7 @@ func TestStoreWithFutureTimesRecovers(t *testing.T) {
 		}
 		all, named := k.Len()
 		require.Equal(t, 2, named)
-		require.InDelta(t, 602, all-named, 2, "the history from before is gone")
+		require.InDelta(t, 602, all-named, 2, "the former history has expired")
 		if ahead > day {
 			require.Len(t, changed, 1)
 			require.Equal(t, noon+int64(MaxTTL), changed[0].Expires)
@@ -77,21 +80,21 @@ func TestStoreWithFutureTimesRecovers(t *testing.T) {
 	}
 }
 
-// lives are those of a keeper whose time of day is wrong now and then, for less than it takes
-// to be believed, also at a start, and which is told so each second.
+// incarnations are those of a registry whose time of day is wrong now and then, also at a start, for less than
+// the settle time. It is observed every second.
 type incarnations struct {
 	registry *Keeper
-	// now is the right time; the keeper's Now is since base.
+	// now is the right time; the registry's Now is now minus base.
 	now, base int64
 	// wrong is by how much the time of day is off, until right.
 	wrong, right int64
 	snapshots    []retainedAt
-	// rows are the pins as they were written down.
+	// rows are the rows of the snapshots in the log.
 	rows map[uint64]msg.Snapshot
 }
 
-// lived is a pin and when it was kept, by the right time. It is doubtful if the life in which
-// it was kept ended before that was known.
+// retainedAt is a snapshot and when it was retained, by the right time. It is doubtful if the incarnation that
+// retained it ended while its clock was wrong.
 type retainedAt struct {
 	number        uint64
 	named         bool
@@ -122,7 +125,8 @@ func (l *incarnations) restart() {
 		p.own = false
 	}
 	l.base = l.now - 5
-	l.registry = New(Options{History: time.Duration(testHistory), Doubt: time.Duration(testSettleTime)}, rows, next, 5, l.wall())
+	opt := Options{History: time.Duration(testHistory), Doubt: time.Duration(testSettleTime)}
+	l.registry = New(opt, rows, next, 5, l.wall())
 }
 
 func (l *incarnations) second(t *rapid.T) {
@@ -152,24 +156,24 @@ func (l *incarnations) second(t *rapid.T) {
 	require.NoError(t, l.registry.Check())
 }
 
-// check: nothing has gone early, and of what was kept in this life nothing stays for too
-// long. A state as of a time is of then.
+// check checks that no snapshot has expired early, that those of this incarnation expire in time, and that a
+// read as of a time gets the state of that time.
 func (l *incarnations) check(t *rapid.T) {
 	next, inherited := int64(-1), 0
 	for i := len(l.snapshots) - 1; i >= 0; i-- {
 		p := &l.snapshots[i]
 		_, has := l.registry.indexOf(p.number)
-		over := p.endsAt
+		endsAt := p.endsAt
 		if !p.named {
-			over = next + testHistory
+			endsAt = next + testHistory
 		}
 		switch {
 		case !p.named && next < 0:
 			require.True(t, has, "the newest state")
 		case !has && !p.doubtful:
-			require.LessOrEqual(t, over, l.now+2*maxCorrection, "%+v went early", p)
+			require.LessOrEqual(t, endsAt, l.now+2*maxCorrection, "%+v has expired early", p)
 		case has && p.own:
-			require.Greater(t, over, l.now, "%+v is still here", p)
+			require.Greater(t, endsAt, l.now, "%+v has not expired", p)
 		}
 		if !p.named {
 			next = p.fixed
@@ -184,7 +188,7 @@ func (l *incarnations) check(t *rapid.T) {
 	}
 }
 
-// checkAsOf: times are known for certain.
+// checkAsOf is called when the time of day is certain.
 func (l *incarnations) checkAsOf(t *rapid.T) {
 	at := l.now - rapid.Int64Range(0, 29).Draw(t, "ago")*second
 	got, err := l.registry.AsOf(l.now-l.base, at)
@@ -207,9 +211,10 @@ func TestSnapshotsExpireOnTimeWhenTimeOfDayJumps(t *testing.T) {
 			switch rapid.SampledFrom([]string{"jump", "restart", "wait", "wait"}).Draw(t, "what") {
 			case "jump":
 				if l.wrong != 0 {
-					continue // else it would be wrong for long
+					continue // it would be wrong for too long
 				}
-				l.wrong = rapid.SampledFrom([]int64{-3650 * day, -day, -minute, -5 * second, 5 * second, minute, day, 3650 * day}).Draw(t, "by")
+				steps := []int64{-3650 * day, -day, -minute, -5 * second, 5 * second, minute, day, 3650 * day}
+				l.wrong = rapid.SampledFrom(steps).Draw(t, "by")
 				l.right = l.now + rapid.Int64Range(1, 50).Draw(t, "for")*second
 			case "restart":
 				l.restart()

@@ -15,7 +15,7 @@ const (
 	noon   = int64(1_000_000 * time.Hour)
 )
 
-// watch is a clock whose time of day is off by wrong.
+// testClock is a clock whose time of day is wrong by a duration.
 type testClock struct {
 	*Clock
 	env   *step.Env
@@ -25,7 +25,7 @@ type testClock struct {
 	cfg   Config
 }
 
-// start begins an incarnation after some time, with a time of day that is off.
+// start begins an incarnation after a pause, with a wrong time of day.
 func (w *testClock) start(after, wrong time.Duration) *testClock {
 	now := int64(after)
 	if w.env != nil {
@@ -40,7 +40,7 @@ func (w *testClock) start(after, wrong time.Duration) *testClock {
 	return w
 }
 
-// pass lets time pass and reports whether the clock changed.
+// pass advances the time, and reports whether the clock has changed.
 func (w *testClock) pass(d time.Duration) (changed bool) {
 	for ; d > 0; d -= 10 * time.Second {
 		w.env.Now += int64(min(d, 10*time.Second))
@@ -82,7 +82,7 @@ func TestClockSetSoonAfterStartIsReplaced(t *testing.T) {
 		require.True(t, own)
 		require.Equal(t, noon+int64(wrong), offset)
 		w.start(0, 0)
-		require.False(t, w.Reliable(first), "what the wrong clock has recorded stays in doubt")
+		require.False(t, w.Reliable(first), "the wrong clock stays unreliable")
 	}
 }
 
@@ -125,7 +125,7 @@ func TestTimeOfDayIsComparedWithTheStore(t *testing.T) {
 
 		w.cfg.Trusted = true
 		w.start(0, c.wrong)
-		require.Equal(t, None, w.Doubt(), "%+v: an operator has vouched for it", c)
+		require.Equal(t, None, w.Doubt(), "%+v: an operator has confirmed it", c)
 		require.True(t, w.Proven())
 	}
 }
@@ -143,15 +143,15 @@ func TestProvenClockFollowsALaterCorrectionOnly(t *testing.T) {
 	w := (&testClock{}).start(0, time.Hour)
 	w.pass(settle)
 	require.True(t, w.Proven())
-	require.Equal(t, time.Hour, w.deviation(), "it was wrong for so long that it is relied on")
+	require.Equal(t, time.Hour, w.deviation(), "it was wrong for the settle time, so it is proven")
 	w.wrong = 30 * 24 * time.Hour
 	w.pass(3 * settle)
-	require.Equal(t, time.Hour, w.deviation(), "days beyond the store")
+	require.Equal(t, time.Hour, w.deviation(), "days ahead of the store")
 	w.wrong = 2 * time.Hour
 	w.pass(settle + time.Minute)
 	require.Equal(t, 2*time.Hour, w.deviation())
 	w.wrong = 2*time.Hour + settle/10
-	require.False(t, w.pass(3*settle), "too little to be followed")
+	require.False(t, w.pass(3*settle), "a correction is not a step")
 }
 
 func TestNewestTimeIsRecordedOnceAnHour(t *testing.T) {
@@ -168,7 +168,7 @@ func TestNewestTimeIsRecordedOnceAnHour(t *testing.T) {
 	require.Empty(t, w.row.UnprovenClocks)
 	w.wrong = 365 * 24 * time.Hour
 	w.pass(2 * time.Hour)
-	require.False(t, w.Flush(), "a time in doubt is not recorded")
+	require.False(t, w.Flush(), "an unproven time is not recorded")
 	require.Greater(t, w.Next(), w.env.Now)
 }
 

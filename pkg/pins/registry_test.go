@@ -15,7 +15,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// state is one of a store with three shards, at a time.
+// storeState is the state of a store with three shards at a time.
 type storeState struct {
 	at   [3]kv.Index
 	time int64
@@ -29,19 +29,18 @@ func (s storeState) clock() []msg.ShardCSN {
 	return msg.Indexes(c)
 }
 
-// twin is a keeper, and everything that was ever done to it, in plain lists. Its time of
-// day is right, and is believed at once.
+// model is a registry with a reference model of it: lists of all that was done to it. The time of day is
+// right, and adopted immediately.
 type model struct {
 	registry *Keeper
 	history  int64
 	wall     int64
-	// states are those that the store went through since the keeper's shard
-	// started, the last one the current.
+	// states are the states of the store since the start of the hot shard; the last one is current.
 	states []storeState
-	// all are the pins that were ever kept, dropped those given up by hand.
+	// all are the snapshots that were ever retained; dropped are those that were dropped.
 	all     []msg.Snapshot
 	dropped map[uint64]bool
-	// floor is the newest state that was asked to be kept in this life.
+	// safePoint is the newest state requested in this incarnation.
 	safePoint storeState
 	writes    uint64
 	names     int
@@ -53,8 +52,8 @@ func newModel(history int64) *model {
 	return w
 }
 
-// there reports whether a pin must still be found: those with a name until
-// they expire, and of the history, what was the case within it.
+// mustExist reports whether a snapshot must still be found: a named one until it expires, one of the history
+// if it was the state of the store at some time within the history.
 func (w *model) mustExist(i int) bool {
 	p := &w.all[i]
 	if w.dropped[p.Number] {
@@ -72,7 +71,8 @@ func (w *model) mustExist(i int) bool {
 }
 
 func (w *model) step(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"write", "write", "wait", "keep", "keep", "keep", "drop", "expire", "restart"}).Draw(t, "verb") {
+	verbs := []string{"write", "write", "wait", "retain", "retain", "retain", "drop", "expire", "restart"}
+	switch rapid.SampledFrom(verbs).Draw(t, "verb") {
 	case "write":
 		s := w.states[len(w.states)-1]
 		s.at[rapid.IntRange(0, 2).Draw(t, "shard")]++
@@ -83,29 +83,29 @@ func (w *model) step(t *rapid.T) {
 		now := w.states[len(w.states)-1]
 		now.time = w.wall
 		w.states = append(w.states, now)
-	case "keep":
+	case "retain":
 		w.retain(t)
 	case "drop":
 		if len(w.all) > 0 {
-			p := rapid.SampledFrom(w.all).Draw(t, "pin")
+			p := rapid.SampledFrom(w.all).Draw(t, "snapshot")
 			if p.Name != "" {
 				_, had := w.registry.indexOf(p.Number)
 				require.Equal(t, had, w.registry.Drop(w.wall, p.Number))
-				require.False(t, w.registry.Drop(w.wall, p.Number), "it is dropped once")
+				require.False(t, w.registry.Drop(w.wall, p.Number), "it is dropped only once")
 				w.dropped[p.Number] = true
 			}
 		}
 	case "expire":
 		for _, n := range w.registry.Expire(w.wall) {
 			i := slices.IndexFunc(w.all, func(p msg.Snapshot) bool { return p.Number == n })
-			require.False(t, w.mustExist(i), "pin %v was given up too early", w.all[i])
+			require.False(t, w.mustExist(i), "snapshot %v is removed too early", w.all[i])
 		}
 	case "restart":
 		w.restart(t)
 	}
 }
 
-// keep asks for a state of this life to be kept, which need not be the newest.
+// retain requests a state of this incarnation, which need not be the newest.
 func (w *model) retain(t *rapid.T) {
 	s := w.states[len(w.states)-1-rapid.IntRange(0, min(5, len(w.states)-1)).Draw(t, "older")]
 	w.names++
@@ -114,7 +114,7 @@ func (w *model) retain(t *rapid.T) {
 		q.Name = fmt.Sprint("s", w.names)
 		q.TTL = time.Duration(rapid.Int64Range(1, 50).Draw(t, "ttl"))
 	}
-	for i := range s.at { // states are in one order
+	for i := range s.at { // the order of states is total
 		if s.at[i] > w.safePoint.at[i] || s.time > w.safePoint.time {
 			w.safePoint = storeState{at: s.at, time: max(s.time, w.safePoint.time)}
 			break
@@ -124,18 +124,18 @@ func (w *model) retain(t *rapid.T) {
 	require.Nil(t, err)
 	if !fresh {
 		require.Nil(t, p)
-		require.Empty(t, q.Name, "one with a name is always kept")
+		require.Empty(t, q.Name, "a named snapshot is always retained")
 		return
 	}
 	require.Equal(t, w.writes, p.Number)
-	require.Equal(t, w.safePoint.clock(), p.Clock, "the state that was asked for, or the floor")
+	require.Equal(t, w.safePoint.clock(), p.Clock, "the requested state, or the safe point")
 	require.Equal(t, w.safePoint.time, p.Time)
 	w.all = append(w.all, *p)
 	if q.Name != "" {
-		again, fresh, err := w.registry.Keep(w.wall, q, func() uint64 { panic("a repeat gets no number") })
+		repeated, fresh, err := w.registry.Keep(w.wall, q, func() uint64 { panic("a retry gets no number") })
 		require.Nil(t, err)
 		require.False(t, fresh)
-		require.Equal(t, p, again)
+		require.Equal(t, p, repeated)
 	}
 }
 
@@ -147,7 +147,7 @@ func rowsOf(k *Keeper) (rows []*msg.Snapshot) {
 	return rows
 }
 
-// restart makes the keeper anew of what it holds, as the log would.
+// restart creates the registry repeated from its rows.
 func (w *model) restart(t *rapid.T) {
 	rows := rowsOf(w.registry)
 	for i := range rows { // rows come in any order
@@ -164,7 +164,7 @@ func (w *model) restart(t *rapid.T) {
 	}
 }
 
-// check holds what the keeper tells against the lists.
+// check compares the registry with the lists.
 func (w *model) check(t *rapid.T) {
 	require.NoError(t, w.registry.Check())
 	var named []msg.Snapshot
@@ -196,8 +196,8 @@ func (w *model) check(t *rapid.T) {
 	w.checkAsOf(t, w.wall-rapid.Int64Range(0, max(w.history, 1)).Draw(t, "ago"))
 }
 
-// checkAsOf: within the history, what is found is the newest of all states that
-// were ever kept for it and are not younger.
+// checkAsOf checks that a read as of a time within the history gets the newest state retained for it at that
+// time or before.
 func (w *model) checkAsOf(t *rapid.T, at int64) {
 	got, err := w.registry.AsOf(w.wall, at)
 	if w.history <= 0 {
@@ -228,7 +228,7 @@ func TestRegistryMatchesReferenceModel(t *testing.T) {
 	})
 }
 
-// keeper makes one with a history of 10, whose wall clock stands at 100.
+// newRegistry returns a registry with a history of 10 ns.
 func newRegistry() *Keeper { return New(Options{History: 10}, nil, 1, 0, 0) }
 
 func request(time int64, x ...kv.Index) Request {
@@ -242,7 +242,7 @@ func (q Request) named(name string, ttl time.Duration) Request {
 	return q
 }
 
-// kept keeps what must be kept.
+// mustRetain retains a snapshot, and fails the test if it is not retained.
 func mustRetain(t *testing.T, k *Keeper, wall int64, q Request) *msg.Snapshot {
 	t.Helper()
 	p, fresh, err := k.Keep(wall, q, func() uint64 { return k.nextNumber })
@@ -256,7 +256,7 @@ func TestOlderStateIsReplacedBySafePoint(t *testing.T) {
 	k := newRegistry()
 	newer := mustRetain(t, k, 100, request(90, 5, 5))
 	p := mustRetain(t, k, 100, request(80, 4, 5).named("late", 50))
-	require.Equal(t, newer.Clock, p.Clock, "others may have collected what is below")
+	require.Equal(t, newer.Clock, p.Clock, "shards may have collected versions below")
 	require.EqualValues(t, 90, p.Time)
 	require.EqualValues(t, 5, k.Floor(0))
 	_, fresh, err := k.Keep(100, request(85, 5, 4), nil)
@@ -292,9 +292,9 @@ func TestNameIsUniqueUntilExpiry(t *testing.T) {
 func TestHistoryRetainsStatesWithinIt(t *testing.T) {
 	k := newRegistry()
 	one := mustRetain(t, k, 100, request(100, 1))
-	require.Empty(t, k.Expire(1_000_000), "nothing has been written since: it is still the case")
+	require.Empty(t, k.Expire(1_000_000), "it is still the current state")
 	two := mustRetain(t, k, 200, request(200, 2))
-	require.Empty(t, k.Expire(209), "at 199 it was the case")
+	require.Empty(t, k.Expire(209), "at 199 it was the current state")
 	got, err := k.AsOf(209, 199)
 	require.Nil(t, err)
 	require.Equal(t, one, got)
@@ -315,11 +315,11 @@ func TestWithoutHistoryOnlyNamedAreRetained(t *testing.T) {
 	_, fresh, err := k.Keep(100, request(100, 1), nil)
 	require.Nil(t, err)
 	require.False(t, fresh)
-	require.EqualValues(t, 1, k.Floor(0), "what is older can be collected nevertheless")
+	require.EqualValues(t, 1, k.Floor(0), "older versions can be collected nevertheless")
 	mustRetain(t, k, 100, request(100, 1).named("s", 50))
 	_, err = k.AsOf(100, 100)
 	require.Contains(t, err.Text, "history is off")
-	// It is what remains of a history that the server is no longer to keep.
+	// The log has a history, which is switched off now.
 	old := New(Options{}, []*msg.Snapshot{{Number: 1, Time: 5}, {Number: 2, Time: 6, Name: "s", Expires: 100}}, 3, 7, 7)
 	require.Equal(t, []uint64{1}, old.Expire(7))
 	all, named := old.Len()
@@ -355,7 +355,7 @@ func TestNamesAreChecked(t *testing.T) {
 		"a b":                               `the name "a b" has an invalid character`,
 		" ":                                 "has an invalid character",
 		"a\n":                               `"a\n"`,
-		"@a":                                "has an invalid character", // the ids begin so
+		"@a":                                "has an invalid character", // reserved for ids
 		"a@b":                               "has an invalid character",
 		"größe":                             "has an invalid character",
 		"\x7f":                              "has an invalid character",
@@ -372,5 +372,5 @@ func TestNamesAreChecked(t *testing.T) {
 		require.NotEmpty(t, err.Hint)
 	}
 	_, _, err := newRegistry().Keep(100, request(1, 1).named("a b", 1), nil)
-	require.Equal(t, kv.KindInvalid, err.Kind, "the keeper checks by itself")
+	require.Equal(t, kv.KindInvalid, err.Kind, "the registry checks names")
 }

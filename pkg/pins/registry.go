@@ -23,7 +23,7 @@ const (
 	MaxTTL     = 90 * 24 * time.Hour
 )
 
-// KeepLonger is the hint of an error about a removed snapshot.
+// RetentionHint is the hint of an error about a removed snapshot.
 const KeepLonger = "read at a newer snapshot; to keep snapshots longer, use --ttl or --history"
 
 // Request is a request to retain a snapshot.
@@ -84,8 +84,10 @@ func New(opt Options, rows []*msg.Snapshot, next uint64, now, wall int64) *Keepe
 	if opt.Mutants.Has(mutant.PinClockBelieved) {
 		opt.Doubt = 0
 	}
-	k := &Keeper{mutants: opt.Mutants, history: int64(opt.History), safePoint: &vclock.Clock{}, safePointFixed: now, nextNumber: next, firstOwn: next, change: 1,
-		day: newDayClock(int64(opt.Doubt), now, wall)}
+	k := &Keeper{
+		mutants: opt.Mutants, history: int64(opt.History), safePoint: &vclock.Clock{}, safePointFixed: now,
+		nextNumber: next, firstOwn: next, change: 1, day: newDayClock(int64(opt.Doubt), now, wall),
+	}
 	for _, r := range rows {
 		k.snapshots = append(k.snapshots, &retained{Snapshot: *r, fixed: r.Time, endsAt: r.Expires})
 	}
@@ -97,8 +99,10 @@ func New(opt Options, rows []*msg.Snapshot, next uint64, now, wall int64) *Keepe
 	return k
 }
 
-func invalid(text, hint string) *kv.Error {
-	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: text, Hint: hint}
+func invalid(text, hint string) *kv.Error { return newError(kv.KindInvalid, text, hint) }
+
+func newError(kind kv.Kind, text, hint string) *kv.Error {
+	return &kv.Error{Kind: kind, Op: -1, Text: text, Hint: hint}
 }
 
 // Retain retains a snapshot, or the safe point if that is newer. number returns the number of a new snapshot,
@@ -117,12 +121,13 @@ func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Sna
 			return nil, false, err
 		}
 		if k.findByName(now, q.Name) != nil {
-			return nil, false, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("snapshot %q already exists", q.Name),
-				Hint: "choose another name, or drop that snapshot first"}
+			return nil, false, newError(kv.KindConditionFailed, fmt.Sprintf("snapshot %q already exists", q.Name),
+				"choose another name, or drop that snapshot first")
 		}
 		if k.namedCount() >= MaxNamed {
-			return nil, false, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: fmt.Sprintf("there are %d snapshots, which is the limit", MaxNamed),
-				Hint: "drop snapshots that are no longer needed"}
+			return nil, false, newError(kv.KindResourceExhausted,
+				fmt.Sprintf("there are %d snapshots, which is the limit", MaxNamed),
+				"drop snapshots that are no longer needed")
 		}
 	}
 	k.raiseSafePoint(q)
@@ -131,7 +136,10 @@ func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Sna
 	}
 	n := number()
 	k.nextNumber = max(k.nextNumber, n+1)
-	p := &retained{Snapshot: msg.Snapshot{Number: n, Name: q.Name, Clock: msg.Indexes(k.safePoint), Origin: q.Origin}, fixed: k.safePointFixed}
+	p := &retained{
+		Snapshot: msg.Snapshot{Number: n, Name: q.Name, Clock: msg.Indexes(k.safePoint), Origin: q.Origin},
+		fixed:    k.safePointFixed,
+	}
 	if k.mutants.Has(mutant.PinBelowFloor) {
 		p.Clock, p.fixed = q.Clock, q.Fixed
 	}
@@ -218,7 +226,8 @@ func CheckName(name string) *kv.Error {
 	case name == "":
 		return invalid("the snapshot has no name", "set a name")
 	case len(name) > MaxNameBytes:
-		return invalid(fmt.Sprintf("the name has %d bytes; the limit is %d", len(name), MaxNameBytes), "choose a shorter name")
+		return invalid(fmt.Sprintf("the name has %d bytes; the limit is %d", len(name), MaxNameBytes),
+			"choose a shorter name")
 	}
 	for i := range len(name) {
 		if c := name[i]; c <= ' ' || c >= 0x7f || c == '@' {
@@ -243,8 +252,8 @@ func (k *Keeper) Named(now int64, name string) (*msg.Snapshot, *kv.Error) {
 	if p := k.findByName(now, name); p != nil {
 		return p, nil
 	}
-	return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("snapshot %q does not exist; it may have expired", name),
-		Hint: "list the snapshots with: linchpin snapshot list"}
+	return nil, newError(kv.KindNotFound, fmt.Sprintf("snapshot %q does not exist; it may have expired", name),
+		"list the snapshots with: linchpin snapshot list")
 }
 
 // FindNumber returns a snapshot by its number.
@@ -254,16 +263,18 @@ func (k *Keeper) Numbered(now int64, number uint64) (*msg.Snapshot, *kv.Error) {
 	case ok && !k.isExpired(k.snapshots[i], now):
 		return &k.snapshots[i].Snapshot, nil
 	case number < k.nextNumber:
-		return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: fmt.Sprintf("snapshot %d does not exist: it has expired or was dropped", number),
-			Hint: KeepLonger}
+		return nil, newError(kv.KindTooOld,
+			fmt.Sprintf("snapshot %d does not exist: it has expired or was dropped", number), KeepLonger)
 	}
-	return nil, &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("snapshot %d has never existed in this cluster", number),
-		Hint: "check that the snapshot was taken in this cluster"}
+	return nil, newError(kv.KindNotFound, fmt.Sprintf("snapshot %d has never existed in this cluster", number),
+		"check that the snapshot was taken in this cluster")
 }
 
 // indexOf returns the position of a snapshot.
 func (k *Keeper) indexOf(number uint64) (int, bool) {
-	return slices.BinarySearchFunc(k.snapshots, number, func(p *retained, n uint64) int { return int(int64(p.Number) - int64(n)) })
+	return slices.BinarySearchFunc(k.snapshots, number, func(p *retained, n uint64) int {
+		return int(int64(p.Number) - int64(n))
+	})
 }
 
 // AsOf returns the newest snapshot of the history that was fixed at a time of day or before it.
@@ -273,15 +284,20 @@ func (k *Keeper) AsOf(now, at int64) (*msg.Snapshot, *kv.Error) {
 	}
 	switch wall := k.day.at(now); {
 	case k.day.isAmbiguous():
-		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: fmt.Sprintf("the server's clock was set soon after its start: it shows %s, but by its earlier time it is %s",
-			formatTime(now+k.day.seen), formatTime(wall)), Hint: "retry in some minutes, or read at a named snapshot"}
+		return nil, newError(kv.KindUnavailable,
+			fmt.Sprintf("the server's clock was set soon after its start: it shows %s, but by its earlier time it is %s",
+				formatTime(now+k.day.seen), formatTime(wall)),
+			"retry in some minutes, or read at a named snapshot")
 	case at > wall:
-		return nil, invalid(fmt.Sprintf("%s is in the future: the server's clock shows %s", formatTime(at), formatTime(wall)), "use a time in the past")
+		return nil, invalid(
+			fmt.Sprintf("%s is in the future: the server's clock shows %s", formatTime(at), formatTime(wall)),
+			"use a time in the past")
 	}
 	p := k.newestOfHistory(func(p *retained) bool { return p.earliest <= at })
 	if p != k.newestOfHistory(func(p *retained) bool { return p.latest <= at }) {
-		return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: fmt.Sprintf("the state at %s is unknown: the server's clock was set between two starts", formatTime(at)),
-			Hint: "use a later time, or read at a named snapshot"}
+		return nil, newError(kv.KindTooOld,
+			fmt.Sprintf("the state at %s is unknown: the server's clock was set between two starts", formatTime(at)),
+			"use a later time, or read at a named snapshot")
 	}
 	if p != nil {
 		return &p.Snapshot, nil
@@ -289,18 +305,19 @@ func (k *Keeper) AsOf(now, at int64) (*msg.Snapshot, *kv.Error) {
 	text := fmt.Sprintf("%s is before the history, which is empty", formatTime(at))
 	for _, p := range k.snapshots {
 		if p.Name == "" {
-			text = fmt.Sprintf("%s is before the history, which begins at %s", formatTime(at), formatTime(p.Time+int64(time.Millisecond)-1))
+			text = fmt.Sprintf("%s is before the history, which begins at %s",
+				formatTime(at), formatTime(p.Time+int64(time.Millisecond)-1))
 			break
 		}
 	}
-	return nil, &kv.Error{Kind: kv.KindTooOld, Op: -1, Text: text, Hint: "use a later time; --history sets how much history is kept"}
+	return nil, newError(kv.KindTooOld, text, "use a later time; --history sets how much history is kept")
 }
 
 // newestOfHistory returns the newest snapshot of the history that satisfies a condition, nil if there is
 // none.
-func (k *Keeper) newestOfHistory(is func(*retained) bool) *retained {
+func (k *Keeper) newestOfHistory(satisfies func(*retained) bool) *retained {
 	for i := k.lastOfHistory(len(k.snapshots)); i >= 0; i = k.lastOfHistory(i) {
-		if is(k.snapshots[i]) {
+		if satisfies(k.snapshots[i]) {
 			return k.snapshots[i]
 		}
 	}
@@ -334,26 +351,26 @@ func (k *Keeper) Drop(now int64, number uint64) bool {
 // Expire removes the snapshots that have expired, and returns their numbers. A snapshot of the history
 // expires when the next one is older than the history: until then it was the state of the store at some time
 // within it.
-func (k *Keeper) Expire(now int64) (gone []uint64) {
+func (k *Keeper) Expire(now int64) (expired []uint64) {
 	var next *retained
 	for i := len(k.snapshots) - 1; i >= 0; i-- {
 		p := k.snapshots[i]
 		switch {
 		case p.Name != "":
 			if k.isExpired(p, now) {
-				gone = append(gone, p.Number)
+				expired = append(expired, p.Number)
 			}
 			continue
 		case k.history <= 0, next != nil && k.isBeyondHistory(next, now):
-			gone = append(gone, p.Number)
+			expired = append(expired, p.Number)
 		}
 		next = p
 	}
-	slices.Reverse(gone)
-	for _, n := range gone {
+	slices.Reverse(expired)
+	for _, n := range expired {
 		k.Drop(now, n)
 	}
-	return gone
+	return expired
 }
 
 // Len returns the number of snapshots, and that of named ones.
@@ -373,8 +390,10 @@ func (k *Keeper) Floor(s kv.ShardID) kv.Index { return k.safePoint.At(s) }
 // ListFor returns the list for a shard that has requested it in its incarnation asker. inc is the incarnation
 // of the hot shard.
 func (k *Keeper) Tell(s kv.ShardID, asker, inc kv.Incarnation) *msg.SnapshotList {
-	out := &msg.SnapshotList{Asker: asker, Incarnation: inc, Change: k.change, Floor: k.safePoint.At(s), Next: k.nextNumber,
-		Numbers: make([]uint64, len(k.snapshots)), Indexes: make([]uint64, len(k.snapshots))}
+	out := &msg.SnapshotList{
+		Asker: asker, Incarnation: inc, Change: k.change, Floor: k.safePoint.At(s), Next: k.nextNumber,
+		Numbers: make([]uint64, len(k.snapshots)), Indexes: make([]uint64, len(k.snapshots)),
+	}
 	for i, p := range k.snapshots {
 		out.Numbers[i], out.Indexes[i] = p.Number, uint64(p.At(s))
 	}
@@ -395,11 +414,11 @@ func (k *Keeper) Check() error {
 		}
 		b := k.snapshots[i-1]
 		if b.Number >= p.Number || b.Time > p.Time || !msg.Clock(p.Clock).Covers(msg.Clock(b.Clock)) {
-			return fmt.Errorf("pins: pin %v is not before pin %v", b, p)
+			return fmt.Errorf("pins: snapshot %v is not before snapshot %v", b, p)
 		}
 	}
 	if n := len(k.snapshots); n > 0 && !k.safePoint.Covers(msg.Clock(k.snapshots[n-1].Clock)) {
-		return fmt.Errorf("pins: the floor %v is below pin %v", k.safePoint, k.snapshots[n-1])
+		return fmt.Errorf("pins: the safe point %v is below snapshot %v", k.safePoint, k.snapshots[n-1])
 	}
 	return nil
 }
