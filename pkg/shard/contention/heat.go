@@ -22,11 +22,11 @@ type Config struct {
 	Node  kv.NodeID
 	// Mode selects the keys that are moved, until the operator sets another mode.
 	Mode hotshard.Mode
-	// Blind disables the measurement, to determine its cost.
+	// IsDisabled disables the measurement, to determine its cost.
 	Blind bool
 }
 
-// Around are the functions of the shard that the part uses.
+// Shard are the functions of the shard that the part uses.
 type Around struct {
 	// Home returns the home shard of a key. If it is nil, this shard is the home of all keys.
 	Home func(key []byte) kv.ShardID
@@ -116,7 +116,7 @@ func (p *Part) SetBusy(share float64) {
 	p.overloaded = share > overloadAbove
 }
 
-// Spare reports whether readers should send fewer messages to the shard.
+// IsOverloaded reports whether readers should send fewer messages to the shard.
 func (p *Part) Spare() bool { return p.overloaded }
 
 // hotShardMeterEntries is the number of keys that the hot shard ranks: twice as many as can be moved there.
@@ -132,7 +132,7 @@ func (p *Part) scheduleReport() {
 // Next is when Tick has something to do, by Env.Now; step.Never if only another event requires it.
 func (p *Part) Next() int64 { return p.next }
 
-// Waited counts the time for which a transaction has waited because of a key that by holds, in nanoseconds.
+// RecordWait counts the time for which a transaction has waited because of a key that by holds, in nanoseconds.
 func (p *Part) Waited(key []byte, cause hotshard.Cause, by kv.TxnRef, nanos int64) {
 	if p.cfg.Blind {
 		return
@@ -153,7 +153,7 @@ type Use struct {
 	Waited bool
 }
 
-// Used counts a use of a key. A participant locks the keys that it writes from its vote to the decision. A
+// RecordUse counts a use of a key. A participant locks the keys that it writes from its vote to the decision. A
 // last agent locks its keys in one step; they are counted as if they had been locked for that long. So a key
 // has the same heat wherever it is decided: otherwise a key would seem cold on the hot shard, move home, and
 // be hot there. The time and mode of the last use are stored in the item, whose memory the transaction has
@@ -170,7 +170,7 @@ func (p *Part) Used(u Use) {
 	}
 }
 
-// Blind reports whether the measurement is disabled, so that uses need not be counted.
+// IsDisabled reports whether the measurement is disabled, so that uses need not be counted.
 func (p *Part) Blind() bool { return p.cfg.Blind }
 
 // Tick sends a load report and, on the hot shard, plans moves.

@@ -30,7 +30,7 @@ type Config struct {
 	Node kv.NodeID
 	// Every is the interval between looks at the table.
 	Every time.Duration
-	// Again is after what time a deletion that has not happened is requested again.
+	// RetryAfter is after what time a deletion that has not happened is requested again.
 	Again time.Duration
 }
 

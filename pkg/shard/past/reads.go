@@ -40,7 +40,7 @@ func NewReads(e *step.Env, s *store.Store, h *contention.Part, x *expiry.Deadlin
 func (r *Reads) Len() int      { return len(r.inFlight) }
 func (r *Reads) Count() uint64 { return r.count }
 
-// OnLeave cancels the reads of a reader that has ended.
+// OnDeregister cancels the reads of a reader that has ended.
 func (r *Reads) OnLeave(reader kv.TxnRef) {
 	for _, p := range r.inFlight[reader] {
 		p.cancel()
@@ -65,7 +65,7 @@ type read struct {
 	ended    bool
 }
 
-// Is reports whether a request reads a past state.
+// IsPast reports whether a request reads a past state.
 func Is(q *msg.Read) bool { return q.Pin != 0 || !q.Kept.IsZero() }
 
 // OnRead starts a read. A retry is ignored while the read is in execution; later it reads the same again.

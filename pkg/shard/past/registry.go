@@ -147,7 +147,7 @@ func (x *Snapshots) expireSnapshots() {
 	}
 }
 
-// Expecting reports whether snapshots may expire.
+// CanExpire reports whether snapshots may expire.
 func (x *Snapshots) Expecting() bool {
 	if x.registry == nil {
 		return false

@@ -33,7 +33,7 @@ func (r *Readers) Settle() {
 	r.pendingEntry = step.Emptied(r.pendingEntry)
 }
 
-// Changed acts on the registrations that have expired and on the reads that can proceed.
+// OnQueueChanges acts on the registrations that have expired and on the reads that can proceed.
 func (r *Readers) Changed(c *snapshotqueue.Changes) {
 	for _, e := range c.Lapsed {
 		t := e.Tag.(*exec.Task)

@@ -20,7 +20,7 @@ import (
 type Config struct {
 	// Lease is the longest lease of a registration.
 	Lease time.Duration
-	// Left bounds the ended readers that are remembered.
+	// HasLeft bounds the ended readers that are remembered.
 	Left int
 	// Gateway is the gateway in the process of the shard, which ends with it; 0 if there is none.
 	Gateway kv.NodeID
@@ -128,10 +128,10 @@ func (r *Readers) Snapshots() []kv.TxnRef {
 	return slices.SortedFunc(maps.Keys(r.snapshots), kv.TxnRef.CompareAge)
 }
 
-// Known reports whether Clean has something to do.
+// HasReaders reports whether Clean has something to do.
 func (r *Readers) Known() bool { return len(r.readers) > 0 }
 
-// Left reports whether a reader has ended: its messages are late copies.
+// HasLeft reports whether a reader has ended: its messages are late copies.
 func (r *Readers) Left(id kv.TxnRef) bool {
 	_, left := r.ended.Get(id)
 	return left

@@ -183,7 +183,7 @@ func (r *Readers) onRenewLease(q *msg.RenewLease) {
 	r.Send(m)
 }
 
-// Advanced acts on the step that a piece has reached.
+// OnStep acts on the step that a piece has reached.
 func (r *Readers) Went(t *exec.Task, s exec.Step) {
 	switch {
 	case s == exec.Loaded:

@@ -58,9 +58,9 @@ func (e *Env) NextReading() uint64 {
 type Trace struct {
 	// Committed: this shard has decided txn; the instant F of the protocol.
 	Committed func(txn kv.TxnRef)
-	// Shown: an effect of txn became the newest visible value of its key.
+	// Visible: an effect of txn became the newest visible value of its key.
 	Shown func(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index)
-	// Kept: this shard retains a snapshot that was fixed at a time, by its Now.
+	// SnapshotRetained: this shard retains a snapshot that was fixed at a time, by its Now.
 	Kept func(number uint64, fixed int64)
 }
 
@@ -149,7 +149,7 @@ func (r *scratch) take(n int) []byte {
 	return b
 }
 
-// MaxRoom bounds the capacity of a slice that is reused in the next step. The value is somewhat arbitrary:
+// MaxScratch bounds the capacity of a slice that is reused in the next step. The value is somewhat arbitrary:
 // the allocation is negligible beside the work of a step that needs more.
 const MaxRoom = 4096
 
