@@ -40,6 +40,7 @@ func (x *Executor) checkKeyReferences(t *Task) *msg.Failure {
 		return nil
 	}
 	for i := range t.Ops {
+		// A range references no keys before it is read.
 		if t.Ops[i].IsRange() {
 			continue
 		}
@@ -121,6 +122,7 @@ func (x *Executor) Eased(items []*mvcc.Item) {
 		return
 	}
 	p.End(x.Env.Now)
+	// The rate of the shard is needed as long as requests wait for locks at all.
 	if x.Locks.Waiting() == 0 {
 		delete(x.rates, "")
 	}
@@ -171,6 +173,7 @@ func (x *Executor) checkDiskSpace(t *Task) *msg.Failure {
 	case x.diskSpace.space == SpaceEnough:
 		return nil
 	case t.Kind == Prepare:
+	// A decision with other shards writes a record even if it changes nothing here.
 	case t.Kind == Decide && (t.Spans || hasWrites(t.Ops)):
 	default:
 		return nil

@@ -84,6 +84,7 @@ func (x *Executor) Stats() *Stats { return &x.stats }
 
 // Begin starts a task: it references the keys and requests those that are not in memory.
 func (x *Executor) Begin(t *Task) Step {
+	// Bounds are checked before anything is referenced or queued, so a rejection leaves no state.
 	f := x.checkDiskSpace(t)
 	if f == nil {
 		f = x.checkKeyReferences(t)
@@ -92,6 +93,7 @@ func (x *Executor) Begin(t *Task) Step {
 		t.overflow = true
 		return t.refuse(f)
 	}
+	// With read-write locks the mode of a call does not depend on values.
 	t.planned = x.cfg.Sharing.Locks == AbstractLocks && t.needsLockPlan()
 	var needs []locktable.Need
 	needs, t.ranges = x.staticLocks(t)
@@ -104,6 +106,7 @@ func (x *Executor) Begin(t *Task) Step {
 	}
 	for i := range t.Ops {
 		if t.Ops[i].Span().IsPoint() {
+			// A key that occurs in several operations is referenced once for each.
 			x.loadKey(t, t.Ops[i].Key)
 		}
 	}
@@ -139,6 +142,7 @@ func (x *Executor) Woken(w *store.Wake) (*Task, Step) {
 		t.Err = w.Err
 	}
 	t.loads.missing--
+	// The task may have ended while its last key was being read.
 	if t.loads.missing > 0 || t.stage != loading {
 		return t, Waiting
 	}
@@ -160,6 +164,7 @@ func (x *Executor) Next() *Task {
 		t := x.rangesRead[0]
 		x.rangesRead[0] = nil
 		x.rangesRead = x.rangesRead[1:]
+		// The task may have been suspended or dropped since its last range arrived.
 		if t.stage == ranging && t.loads.missing == 0 {
 			return t
 		}
@@ -177,6 +182,8 @@ func (x *Executor) onLoaded(t *Task) Step {
 	}
 	t.stage = loaded
 	switch {
+	// The piece of a last agent must not lock anything before its votes are in, nor a reader register before the
+	// notices of other shards; their callers decide when to proceed. They also handle unreadable keys.
 	case t.Kind >= Decide:
 		return Loaded
 	case t.Err != nil:
@@ -194,8 +201,10 @@ func (x *Executor) Acquire(t *Task) Step {
 	if x.Env.Mutants.Has(mutant.RangeLocksPresentOnly) {
 		t.Request.Absent = x.isAbsent
 	}
+	// The caller may have learned since Begin that other shards have voted for the transaction.
 	t.Request.Admitted = t.isExempt()
 	x.planLocks(t)
+	// The mutant decides although a lock conflicts.
 	if t.Kind == Decide && x.Env.Mutants.Has(mutant.HotLocksIgnored) {
 		return x.Granted(t)
 	}
@@ -211,6 +220,7 @@ func (x *Executor) Acquire(t *Task) Step {
 	case locktable.Overdrawn:
 		return t.refuse(x.shareFailure(t))
 	case locktable.Crowded:
+		// The receipt of the rejected request names the key whose queue is full.
 		_, key, _ := t.Request.Waited()
 		t.overflow = true
 		return t.refuse(x.queueFullFailure(key))
@@ -247,6 +257,8 @@ func (x *Executor) Drop(t *Task) {
 	for _, it := range t.items {
 		x.Store.Unpin(it)
 	}
+	// The end of a rejected task is no progress: it would make the completion rate, and so the retry time, look
+	// better the more tasks are rejected.
 	if !t.overflow {
 		x.Eased(t.items)
 	}
@@ -260,6 +272,8 @@ func (x *Executor) Wound(t *Task) Step {
 		return Waiting
 	}
 	t.Request.NoWait = true
+	// A task that does not wait for locks continues. With NoWait set, its next lock request is granted or
+	// aborts.
 	if !x.Locks.Doom(x.Env.Now, &t.Request) {
 		return Waiting
 	}
@@ -273,6 +287,7 @@ func (x *Executor) Wound(t *Task) Step {
 // Hold suspends a task that waits for readers to leave or for votes. Its new locks are released, and the rows
 // read under them are discarded: a held task keeps nothing locked. Acquire resumes it.
 func (x *Executor) Hold(t *Task) {
+	// Locks that the transaction held before, by an earlier request, stay: its client relies on them.
 	x.Locks.GiveBack(&t.Request)
 	t.rows = nil
 	t.loads.generation++ // ignore the reads in flight

@@ -33,6 +33,7 @@ func (t *Task) needsLockPlan() bool {
 func (x *Executor) staticLocks(t *Task) (needs []locktable.Need, ranges bool) {
 	needs = t.scratch.need[:0]
 	n := len(t.Ops) + len(t.Seen)
+	// Most pieces have one key; they need no allocation.
 	if n > cap(needs) {
 		needs = make([]locktable.Need, 0, n)
 	}
@@ -71,6 +72,7 @@ func appendSeenLocks(needs []locktable.Need, seen []msg.Seen) []locktable.Need {
 func (x *Executor) appendOpLocks(needs []locktable.Need, op *msg.Op) (_ []locktable.Need, ranged bool) {
 	span := op.Span()
 	ranged = !span.IsPoint()
+	// An empty range locks nothing. The mutant does not lock the keys of conditions.
 	if ranged && span.IsEmpty() || op.Kind == msg.OpRequire && x.Env.Mutants.Has(mutant.ConditionUnlocked) {
 		return needs, ranged
 	}
@@ -100,6 +102,7 @@ func appendModes(needs []locktable.Need, op *msg.Op, modes []adt.Mode, short *ad
 // execution uses these plans (mvcc.Plans); they are in scratch that the next task overwrites.
 func (x *Executor) planLocks(t *Task) {
 	x.planned = nil
+	// Without calls the static lock set is final, unless an execution has found missing locks.
 	if x.cfg.Sharing.Locks == RWLocks || !t.planned && len(t.extraNeeds) == 0 {
 		return
 	}
@@ -180,6 +183,7 @@ func (x *Executor) appendPlannedLocks(needs []locktable.Need, t *Task, position 
 	op := &t.Ops[position]
 	method, err := adt.Find(op)
 	it := x.itemAt(t, position)
+	// An unknown method or an unloaded key: the execution reports the error, under locks that make it final.
 	if err != nil || it == nil || !it.Loaded {
 		return x.appendStaticCallLocks(needs, op)
 	}
@@ -194,22 +198,27 @@ func (x *Executor) appendPlannedLocks(needs []locktable.Need, t *Task, position 
 			v = own
 		}
 	}
+	// A value of another type: the call fails, and the static locks keep the type from changing until then.
 	if v.Exists() && v.Type != method.Type.ID {
 		return x.appendStaticCallLocks(needs, op)
 	}
 	r := adt.Request{
 		Method: method, Args: op.Args, Value: v, Ahead: x.respondsEarly(t), Unique: mvcc.Unique(t.Txn, op.Seq),
 	}
+	// Undecided calls of others may commit or abort; the plan must hold in both cases.
 	if len(it.Intents) > 0 {
 		r.Others = func(visit func([]msg.Call)) { mvcc.Others(x.intentsOf(it), t.Txn, visit) }
 	}
 	plan, modes := r.Plan(x.modes[:0])
 	x.modes = modes
 	x.stats.Planned++
+	// The plan can neither grant nor refuse the call, for example since pages are absent.
 	if plan.Err != nil && len(modes) == 0 {
 		return x.appendStaticCallLocks(needs, op)
 	}
 	switch {
+	// Another operation of the piece, or the decision of an intent, may change the value before this call runs:
+	// its plan is made again then.
 	case before.mixed || len(it.Intents) > 0:
 	case before.call < 0:
 		x.plans.Keep(position, &r, &plan, modes)

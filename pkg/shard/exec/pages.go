@@ -26,6 +26,7 @@ func (w pageWaiter) Caller() (kv.Account, bool) { return w.task.Caller() }
 // onPages advances a task when all requested pages have arrived.
 func (x *Executor) onPages(w pageWaiter, err error) Step {
 	t := w.task
+	// The pages of an earlier try may arrive after the task has restarted.
 	if t.loads.generation != w.generation || t.stage != loading && t.stage != paging {
 		return Waiting // cancelled, or restarted
 	}
@@ -36,6 +37,7 @@ func (x *Executor) onPages(w pageWaiter, err error) Step {
 	switch {
 	case t.loads.missing > 0:
 		return Waiting
+	// A reader has left the queues while it waited, so it starts again from its loaded keys.
 	case t.stage == loading, t.Kind.Reader():
 		return x.onLoaded(t)
 	case t.Err != nil:
@@ -59,6 +61,7 @@ func (x *Executor) loadPages(t *Task) bool {
 			continue
 		}
 		it := x.Store.Get(op.Key)
+		// Values without pages, or with all pages in memory, need nothing.
 		if it == nil || adt.Away(&it.Value) == 0 {
 			continue
 		}
@@ -94,6 +97,7 @@ func (x *Executor) waitForPages(t *Task, e *mvcc.Execution) bool {
 	if len(e.Absent) == 0 {
 		return false
 	}
+	// The generation separates these pages from others that the task has requested before.
 	t.stage, t.waitedForPages, t.loads.missing = paging, true, 0
 	t.loads.generation++
 	for _, a := range e.Absent {

@@ -56,6 +56,7 @@ func (s *Scans) Arrived(r *entry.ReadResult) (dropped int, err error) {
 		s.bytes += len(r.Rows[i].Key) + len(r.Rows[i].Value)
 	}
 	s.inFlight--
+	// The response would be rejected for its size anyway; reading on would only fill memory.
 	if s.bytes > maxScanBytes {
 		dropped, s.queued = len(s.queued), nil
 		return dropped, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: kv.MoreThanAnAnswer,
@@ -95,12 +96,14 @@ func (x *Executor) startRangeRead(t *Task, op *msg.Op) {
 	if scan {
 		r.Limit, r.LimitBytes = mvcc.ScanLimit(op)+maxHiddenRows(t, op), ScanBytes
 	} else {
+		// A range deletion of more keys than a transaction may have fails; one more row shows that.
 		r.Limit = kv.MaxTxnOps + 1
 	}
 	t.loads.missing++
 	generation := t.loads.generation
 	send := func() {
 		id := x.Store.Read(r, func(r *entry.ReadResult) {
+			// The result may arrive after the task was suspended, dropped or restarted.
 			t.rangeReads = slices.DeleteFunc(t.rangeReads, func(id uint64) bool { return id == r.ID })
 			if t.stage == ranging && t.loads.generation == generation { // otherwise the task was suspended or has ended
 				x.onRangeRead(t, op.Seq, scan, r)
@@ -130,6 +133,7 @@ func maxHiddenRows(t *Task, scan *msg.Op) int {
 	for i := range t.Ops {
 		op := &t.Ops[i]
 		switch {
+		// A call may remove the value.
 		case (op.Kind == msg.OpDelete || op.IsCall() && op.Writes()) && scan.Span().Contains(op.Key):
 			n++
 		case op.Kind == msg.OpDeleteRange && scan.Span().Overlaps(op.Span()):
@@ -163,6 +167,7 @@ func (x *Executor) onRangeRead(t *Task, seq uint32, scan bool, r *entry.ReadResu
 func (x *Executor) ShrinkScans(t *Task, results []msg.Result) {
 	for i := range t.Ops {
 		op := &t.Ops[i]
+		// If another operation of the piece has the same range, it relies on all of the lock.
 		if op.Kind == msg.OpScan && len(results[i].Resume) > 0 && rangeOpCount(t, op) == 1 {
 			x.Locks.Shrink(&t.Request, op.Span(), op.ReadUntil(results[i].Resume))
 		}

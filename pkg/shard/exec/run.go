@@ -17,6 +17,7 @@ import (
 // piece belong to the caller until RecycleEffects.
 func (x *Executor) Run(t *Task) (mvcc.Execution, Step) {
 	for {
+		// If the execution needs more locks or pages, acquireMore or waitForPages sets another stage.
 		t.stage = done
 		if t.Err != nil {
 			return mvcc.Execution{}, t.refuse(msg.FailureOf(t.Err))
@@ -38,17 +39,21 @@ func (x *Executor) Run(t *Task) (mvcc.Execution, Step) {
 // execute runs the operations once.
 func (x *Executor) execute(t *Task) mvcc.Execution {
 	var scratch []entry.Effect
+	// The effects of a decision are used in this step only, so their memory is reused. x.effects is nil
+	// meanwhile: a second decision in the step must not overwrite them.
 	if t.Kind == Decide {
 		scratch, x.effects = x.effects, nil
 	}
 	x.view.t = t
 	e := mvcc.ExecInto(scratch, &x.view, t.Ops, x.version)
 	for i := range e.Effects {
+		// A deadline passes by the clock that has set it (package expiry).
 		if e.Effects[i].Ttl > 0 {
 			e.Effects[i].Clock = x.Expiry.ClockID()
 		}
 	}
 	x.stats.Planned += uint64(e.Plans)
+	// The plans are valid for one execution: its effects change the values.
 	x.calls.task, x.planned = nil, nil
 	return e
 }
@@ -122,6 +127,7 @@ func (x *Executor) SeenHolds(t *Task, results []msg.Result) (again int, _ *msg.F
 	for i := range t.Seen {
 		key := t.Seen[i].Key
 		if t.Seen[i].Digest != 0 {
+			// Reads with a digest come first in the operations of the task, in the order of Seen.
 			unchecked := x.Env.Mutants.Has(mutant.UnlockedUnchecked)
 			if again >= len(results) || results[again].Digest() != t.Seen[i].Digest && !unchecked {
 				return again, staleRead(key)
@@ -134,6 +140,8 @@ func (x *Executor) SeenHolds(t *Task, results []msg.Result) (again int, _ *msg.F
 		if !here {
 			return again, staleRead(key)
 		}
+		// Absence has the zero version. A key that was absent, written and deleted in between may have it again;
+		// then the read is current in this step.
 		now := kv.Version{}
 		if it != nil && it.Value.Exists() {
 			now = it.Value.Version

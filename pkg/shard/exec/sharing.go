@@ -92,6 +92,8 @@ func (x *Executor) modeOf(op *msg.Op) adt.Mode {
 
 // Changes returns the changes of effects as the snapshot-queues compare them with reads.
 func (x *Executor) Changes(effects []entry.Effect) []snapshotqueue.Need {
+	// A move changes the place of a key, not its value; readers must hold it nevertheless, since they would
+	// register on the wrong shard.
 	if x.Env.Mutants.Has(mutant.MovesIgnoreReaders) && len(effects) > 0 && effects[0].IsMove() {
 		return nil
 	}
@@ -124,6 +126,7 @@ func (x *Executor) changeModes(e *entry.Effect) ([]adt.Mode, adt.Methods) {
 // RecordUse reports the keys that a piece has written or queried to the heat statistics. hold is for how long
 // an update usually locks them, in nanoseconds.
 func (x *Executor) Used(t *Task, effects []entry.Effect, hold int64) {
+	// The measurement is disabled: the modes of the uses are not needed.
 	if x.Heat.Blind() {
 		return
 	}

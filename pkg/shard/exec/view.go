@@ -25,6 +25,8 @@ func (v *view) Value(key []byte) (entry.Value, error) {
 	if it == nil || !it.Loaded {
 		return entry.Value{}, kv.Errorf(kv.KindInternal, "key %q is not in memory", key)
 	}
+	// The check happens under the lock of the key, so a waiter or a blind write that arrived before the key
+	// moved is redirected as well.
 	to, here := v.x.Heat.Elsewhere(key, it)
 	if !here && !v.ignoresRedirect(key) {
 		return it.Value, mvcc.Elsewhere{Shard: to}
@@ -98,6 +100,7 @@ func (c *calls) init(x *Executor) {
 
 // of returns what the calls of a task see. Calls of readers need no locks: conflicting writers wait for them.
 func (c *calls) of(t *Task) *mvcc.Calls {
+	// An execution requests this several times for the same task.
 	if c.task == t {
 		return &c.scratch
 	}

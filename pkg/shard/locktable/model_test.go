@@ -49,7 +49,7 @@ func newModel(opt Options) *model {
 	}
 }
 
-// grantable is the grant rule.
+// isGrantable is the grant rule.
 func (w *model) isGrantable(r *Request) bool {
 	for _, n := range r.Needs {
 		if !w.isFree(r, n) {

@@ -54,6 +54,8 @@ func (t *Table) findBlocker(now int64, r *Request, o *owner, n *Need) (by blocke
 	if h := t.findRangeConflict(o, n); h != nil && !t.evadesRange(r, n) {
 		return h.asBlocker(msg.CauseRange), false
 	}
+	// upgrade: the transaction holds a lock on this key. If its request queued behind an older writer, and that
+	// writer waited for the lock which the transaction holds, both would wait for each other.
 	upgrade := false
 	if e := t.keys[string(n.Span.Start)]; e != nil {
 		for i := range e.holders {
@@ -70,6 +72,8 @@ func (t *Table) findBlocker(now int64, r *Request, o *owner, n *Need) (by blocke
 		if w := t.findOlderWaiter(e.waiters, r, n); w != nil && !t.canJoin(now, e) {
 			return w.asBlocker(n), false
 		}
+		// The mutant applies the bound of a phase to older requests as well. An older request then waits behind
+		// younger ones, which wait for it.
 		if t.opt.Mutants.Has(mutant.CapStopsOlder) && len(e.waiters) > 0 && len(e.holders) > 0 && !t.canJoin(now, e) {
 			return e.waiters[0].asBlocker(n), false
 		}
@@ -178,6 +182,7 @@ func (t *Table) grant(now int64, r *Request) {
 	if r.Instant || len(r.Needs) == 0 {
 		return
 	}
+	// All needs are granted together: a partial grant could wait for the rest while it blocks others.
 	o := t.ownerOf(now, r)
 	r.grants, r.newAfter = make([]Grant, 0, len(r.Needs)), t.number
 	for _, n := range r.Needs {
@@ -191,6 +196,7 @@ func (t *Table) grant(now int64, r *Request) {
 	if r.Lasting && r.User != 0 {
 		t.shares.chargeGranted(t, now, o, r)
 	}
+	// A joiner of a phase, and an upgrade, may pass an older waiter.
 	if t.opt.Mutants.Has(mutant.NoMarkOnGrant) {
 		return
 	}
@@ -214,6 +220,7 @@ func (t *Table) findPassedWaiter(r *Request) *Request {
 			}
 			continue
 		}
+		// A range may block any waiting request; there is no index of these by range.
 		for _, w := range t.waiters {
 			if w.Txn != r.Txn && t.isOlder(w.age(), r.age()) && slices.ContainsFunc(w.Needs, func(m Need) bool {
 				return !t.isCompatible(m.Mode, n.Mode) && m.Span.Overlaps(n.Span)
@@ -344,6 +351,7 @@ func (t *Table) enqueue(r *Request) {
 			if r.repeatsKey(i) {
 				continue
 			}
+			// The entry exists while a request waits for it, also without holders.
 			e := t.entryOf(n.Span.Start)
 			e.waiters = insertByAge(e.waiters, r)
 		} else {

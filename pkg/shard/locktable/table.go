@@ -94,10 +94,13 @@ func (t *Table) SetGrace(d time.Duration) { t.woundDelay = min(max(d, 1), t.opt.
 // A transaction keeps the begin time of its first lock in this table: its age is then the same for all of its
 // requests, even if a later one names another time.
 func (t *Table) Acquire(now int64, r *Request) Decision {
+	// A caller may use a Request again; what an earlier Acquire has left in it does not count.
 	r.waitingSince, r.receipt, r.grants, r.newUpTo = now, msg.Receipt{}, nil, 0
 	if o := t.owners[r.Txn]; o != nil {
 		r.Begun = o.begun
 	}
+	// Only the first lasting lock of a transaction is rejected for the share of its user: a transaction that
+	// holds locks may be about to commit and release them.
 	if r.Lasting && t.owners[r.Txn] == nil && !r.Admitted && t.Debt(now, r.User) > 0 {
 		return Overdrawn
 	}
@@ -124,6 +127,8 @@ func (t *Table) checkBounds(r *Request) Decision {
 	if r.Admitted || t.owners[r.Txn] != nil {
 		return Waiting
 	}
+	// The last places of the table go to keys with few waiters. Otherwise one hot key could fill the table and
+	// make the shard unavailable for all other keys.
 	most := min(t.opt.MaxKeyWaiters, max(t.opt.MaxWaiters-len(t.waiters), minKeyWaiters))
 	for i := range r.Needs {
 		if n := &r.Needs[i]; n.Span.IsPoint() && t.WaitingFor(n.Span.Start) >= most {
@@ -148,12 +153,15 @@ func (t *Table) Next(now int64) *Request {
 	}
 	t.releasedBlockers = nil
 	for len(t.dirty) > 0 || t.rangesDirty {
+		// Ranges first: a range request waits for many keys, and each of them could otherwise be granted to younger
+		// requests again and again.
 		if t.rangesDirty {
 			if r := t.grantFirst(now, t.rangeWaiters); r != nil {
 				return r
 			}
 			t.rangesDirty = false
 		}
+		// A grant above may have released nothing, so that only ranges were dirty.
 		if len(t.dirty) == 0 {
 			break
 		}
@@ -220,6 +228,7 @@ func (t *Table) ReleaseReads(txn kv.TxnRef) {
 
 // ReleaseNew releases the locks that r was granted and that its transaction did not hold before.
 func (t *Table) GiveBack(r *Request) {
+	// The transaction may have held some of the locks before; earlier requests rely on those.
 	if r.newUpTo > r.newAfter {
 		t.releaseWhere(r.Txn, func(h holder) bool { return h.number > r.newAfter && h.number <= r.newUpTo })
 	}
@@ -239,6 +248,7 @@ func (t *Table) releaseWhere(txn kv.TxnRef, condition func(holder) bool) {
 			t.setDirty(e)
 		}
 	}
+	// A clone, since o.ranges is reduced below by the same condition.
 	for _, rh := range slices.Clone(o.ranges) {
 		if released(rh.holder) {
 			t.ranges = slices.DeleteFunc(t.ranges, func(x *heldRange) bool { return x == rh })
@@ -286,6 +296,7 @@ func (t *Table) Holds(txn kv.TxnRef, g Grant) bool {
 	if o == nil {
 		return false
 	}
+	// The mutant accepts any lock that covers the mode, which is the error that grant numbers prevent.
 	byHolding := t.opt.Mutants.Has(mutant.GrantByHolding)
 	match := func(h holder) bool {
 		return h.owner == o && (byHolding || h.number == g.Number && adt.Covers(h.mode, g.Mode))
@@ -324,6 +335,7 @@ func (t *Table) Shrink(r *Request, span, keep kv.Span) {
 			continue
 		}
 		rh := o.ranges[at]
+		// Requests that wait for a key in the released part are retried.
 		if bytes.Equal(keep.Start, span.Start) {
 			t.setSpanDirty(kv.Range(keep.End, span.End))
 		} else {
@@ -362,6 +374,7 @@ func (t *Table) SetPrepared(now int64, txn kv.TxnRef) {
 // Restore adds a lock of a prepared transaction that was recovered from the log, without a check. begun is
 // the begin time of the transaction (Request.Begun).
 func (t *Table) Force(txn kv.TxnRef, begun int64, n Need) {
+	// The time of a restored lock is 0: its owner is prepared, so neither the wound delay nor the share counts.
 	o := t.ownerOf(0, &Request{Txn: txn, Begun: begun})
 	t.addGrant(0, o, n)
 	o.prepared = true

@@ -214,7 +214,7 @@ type Decision uint8
 const (
 	// Granted: the request holds its needs. An Instant one is to be executed now.
 	Granted Decision = iota
-	// WaiterCount: the request is queued. Next returns it when it is granted.
+	// Waiting: the request is queued. Next returns it when it is granted.
 	Waiting
 	// Aborted: NoWait is set, and the request would have waited.
 	Died

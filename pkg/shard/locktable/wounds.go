@@ -55,6 +55,7 @@ func (t *Table) conflictingOwners(r *Request) []*owner {
 // Example: the gateway of the first attempt crashes and leaves a lock behind. The client retries at a gateway
 // whose clock is ahead, so the second attempt counts as younger. It must not wait for the lock of the first.
 func (t *Table) woundBlockers(now int64, r *Request) {
+	// nextPush is set on the first call, when the request starts to wait.
 	first, once := r.nextPush == 0, t.opt.Mutants.Has(mutant.MarksOnce)
 	r.nextWound = now + int64(t.opt.Repeat)
 	if once {
@@ -68,6 +69,8 @@ func (t *Table) woundBlockers(now int64, r *Request) {
 	if t.opt.Mutants.Has(mutant.NoWound) {
 		return
 	}
+	// The charge and the break of an exhausted share do not depend on age: an older idle transaction blocks
+	// other users just as well.
 	for _, o := range blockers {
 		t.shares.startCharge(now, o, r)
 		if t.shares.isExhausted(now, o, r) {
@@ -80,6 +83,7 @@ func (t *Table) woundBlockers(now int64, r *Request) {
 		}
 		if o.prepared && now < o.preparedAt+int64(t.woundDelay) {
 			r.nextWound = min(r.nextWound, o.preparedAt+int64(t.woundDelay))
+			// The mutant sends one wound only. A holder within its wound delay has not been wounded yet.
 			if once {
 				r.woundDelayed = append(r.woundDelayed, o)
 			}
@@ -106,6 +110,7 @@ func (t *Table) Tick(now int64) (push []kv.TxnRef) {
 	if now < t.tickDue {
 		return nil
 	}
+	// The next due time is computed after the wounds below have set theirs.
 	defer func() {
 		t.tickDue = math.MaxInt64
 		for _, r := range t.waiters {
@@ -121,6 +126,7 @@ func (t *Table) Tick(now int64) (push []kv.TxnRef) {
 		}
 		r.nextPush = now + int64(t.opt.Liveness)
 		for _, o := range t.conflictingOwners(r) {
+			// Several requests may wait for the same holder.
 			if !o.prepared && !slices.Contains(push, o.txn) {
 				push = append(push, o.txn)
 			}

@@ -223,7 +223,6 @@ func (c *Clock) Reliable(id uint64) bool {
 // Unproven reports whether there are clocks of earlier incarnations that may have been wrong.
 func (c *Clock) Unproven() bool { return len(c.unproven) > 0 }
 
-// RetainUnproven forgets the unproven clocks of earlier incarnations but for some: nothing is left of
 // RetainUnproven drops the unproven clocks of earlier incarnations except for some: nothing refers to the
 // others.
 func (c *Clock) Retain(some map[uint64]bool) {
