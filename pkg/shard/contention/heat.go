@@ -109,6 +109,7 @@ const overloadAbove, overloadBelow = 0.7, 0.4
 // SetBusy sets the recent share of time for which the shard was busy.
 func (p *Part) SetBusy(share float64) {
 	p.busyShare = share
+	// Two bounds, so that the state does not alternate around one.
 	if p.overloaded {
 		p.overloaded = share > overloadBelow
 		return
@@ -183,6 +184,7 @@ func (p *Part) Tick() {
 		n, least = hotShardMeterEntries, 0 // all keys that matter: a moved key that is missing would be sent home
 	}
 	top := p.meter.Top(p.env.Now, n, least)
+	// An empty report after a non-empty one reports to the hot shard that the contention has ended.
 	if len(top) > 0 || p.reported {
 		p.report(top)
 	}
@@ -282,6 +284,7 @@ func (p *Part) Top(n int) []hotshard.KeyState {
 	}
 	top := p.planner.Top(p.env.Now, n)
 	for i := range top {
+		// The queue of a local key is read now; the reported one is older.
 		if top[i].Shard == p.env.ID {
 			top[i].Waits.Queue = p.shard.Queue(top[i].Key)
 		}

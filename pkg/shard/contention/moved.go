@@ -50,10 +50,13 @@ func (p *Part) Home(key []byte) kv.ShardID {
 // Redirect returns the shard of a key that is not here; here is true if it is. The item, if there is one, is
 // loaded.
 func (p *Part) Elsewhere(key []byte, it *mvcc.Item) (to kv.ShardID, here bool) {
+	// The home shard has a move tombstone.
 	if it != nil && it.Value.Type == entry.TypeMoved && !p.env.Mutants.Has(mutant.MarkIgnored) {
 		to, _ = it.Value.MovedTo()
 		return to, false
 	}
+	// The hot shard: the list of moved keys is authoritative. A gateway with an old heat map may send requests
+	// for a key that has moved back home.
 	if home := p.Home(key); home != p.env.ID {
 		return home, p.IsMoved(key)
 	}
@@ -63,6 +66,7 @@ func (p *Part) Elsewhere(key []byte, it *mvcc.Item) (to kv.ShardID, here bool) {
 // Settle records the effect of a move on a key, as its last agent. It is called in the step, and so in the
 // batch, in which the effect becomes visible.
 func (p *Part) Settle(e *entry.Effect) {
+	// At home, the move tombstone is the record.
 	if p.Home(e.Key) == p.env.ID {
 		return
 	}

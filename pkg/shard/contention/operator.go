@@ -33,6 +33,7 @@ func (p *Part) onSetHotPolicy(q *msg.SetHotPolicy) {
 	switch {
 	case p.planner == nil:
 		r.Failure = detectionOff()
+	// A copy of an applied request only gets the status.
 	case !slices.Contains(p.applied, q.Request):
 		r.Failure = p.staleChange(q)
 		if r.Failure == nil {
@@ -74,6 +75,7 @@ func (p *Part) applyPolicy(q *msg.SetHotPolicy) *msg.Failure {
 		p.env.Put(entry.TableHotRule, []byte{modeRow}, &entry.HotRule{Mode: q.Mode})
 		p.planner.SetMode(p.mode)
 	}
+	// Half of the memory is dropped at a time, which is cheap and keeps the newest ones.
 	if len(p.applied) >= maxApplied {
 		p.applied = slices.Delete(p.applied, 0, maxApplied/2)
 	}
@@ -96,6 +98,7 @@ func (p *Part) setRule(q *msg.HotRule) bool {
 	same := func(o hotshard.Rule) bool { return o.Prefix == rule.Prefix && string(o.Key) == string(rule.Key) }
 	rules := slices.DeleteFunc(slices.Clone(p.rules), same)
 	switch {
+	// Free removes the rule.
 	case rule.Order == hotshard.Free:
 		p.env.Delete(entry.TableHotRule, row)
 	case len(rules) >= maxRules:

@@ -19,6 +19,7 @@ func (p *Part) initPlanner(rec Recovered) {
 	p.planner = hotshard.NewPlanner(hotshard.PlannerOptions{Hot: p.env.ID, Home: p.Home, Every: p.cfg.Every, Mode: p.mode,
 		Epoch: uint64(p.env.Inc) << 32}) // above those of earlier incarnations
 	p.planner.SetRules(p.rules)
+	// The planner measures the moved keys anew; those without contention are moved home.
 	for _, r := range rec.Moved {
 		p.planner.Owned(p.env.Now, r.Key, p.env.Now)
 	}

@@ -169,6 +169,7 @@ func (d *Deadlines) Settle(key []byte, before, after int64, e *entry.Effect) {
 		d.stats.Expired++
 		d.stats.LateNanos += uint64(max(d.env.Now-d.passesAt(e.Expires), 0))
 	}
+	// Most writes do not change the deadline.
 	if before == after {
 		return
 	}
@@ -188,6 +189,7 @@ func (d *Deadlines) Settle(key []byte, before, after int64, e *entry.Effect) {
 	}
 	row := entry.DeadlineKey(after, key)
 	d.env.Put(entry.TableDeadline, row, &entry.Deadline{Ttl: e.Ttl, Clock: e.Clock})
+	// A row that is added while the table is read may be before or after the rows in the result.
 	if !d.reading {
 		d.scheduleRow(row)
 		return
@@ -306,6 +308,7 @@ func (d *Deadlines) deleteIfDue(row *entry.Row, key []byte, expires int64, later
 		set = entry.Deadline{} // a row of an older version, which names no clock
 	}
 	_, own := d.clock.Own(set.Clock)
+	// The clock must be remembered as unreliable as long as a row names it.
 	if !own && !d.clock.Reliable(set.Clock) {
 		d.unreliable[set.Clock] = true
 	}

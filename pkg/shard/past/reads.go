@@ -70,6 +70,7 @@ func Is(q *msg.Read) bool { return q.Pin != 0 || !q.Kept.IsZero() }
 
 // OnRead starts a read. A retry is ignored while the read is in execution; later it reads the same again.
 func (r *Reads) OnRead(q *msg.Read) {
+	// A retry of a read in execution.
 	if r.inFlight[q.Reader][q.Number] != nil {
 		return
 	}
@@ -86,6 +87,7 @@ func (r *Reads) OnRead(q *msg.Read) {
 		r.inFlight[q.Reader] = map[uint32]*read{}
 	}
 	r.inFlight[q.Reader][q.Number] = p
+	// One for this loop, so that the read does not complete before all operations are fetched.
 	p.missing = 1
 	for i := range q.Ops {
 		p.fetch(&q.Ops[i])
@@ -127,12 +129,14 @@ func (p *read) fetch(op *msg.Op) {
 		return
 	}
 	it := p.r.store.Get(op.Key)
+	// The newest version was visible at the CSN already, and is in memory.
 	if it != nil && it.Loaded && it.Index <= p.q.Index {
 		p.references = append(p.references, p.r.store.Pin(op.Key))
 		adt.Remember(&it.Value)
 		p.values[string(op.Key)] = it.Value
 		return
 	}
+	// The entry shows that the key is requested; several operations may read it.
 	p.values[string(op.Key)] = entry.Value{}
 	p.missing++
 	p.readAt(entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: op.Key},
@@ -162,6 +166,7 @@ func (p *read) onRange(seq uint32, res *entry.ReadResult) {
 	rows, err := store.RangeRows(res)
 	dropped, large := p.scans.Arrived(res)
 	p.missing -= dropped
+	// Partial rows must not be executed.
 	if large != nil {
 		err, p.rows = large, map[uint32]mvcc.RangeRows{}
 	} else {
@@ -176,6 +181,7 @@ func (p *read) onFetched(err error) {
 		p.err = err
 	}
 	p.missing--
+	// The read may have been cancelled while its results were in flight.
 	if p.missing == 0 && !p.ended {
 		p.complete()
 	}
@@ -245,6 +251,7 @@ func (p *read) reply() *msg.ReadResponse {
 		Reading: msg.Reading{Shard: p.r.ID, Incarnation: p.r.Inc, Number: p.r.NextReading()}}
 	m := msg.ToGateway(p.q.Gateway)
 	m.Body = r
+	// The mutant returns values of a round before they are durable. After a crash they might never have existed.
 	if !p.q.Kept.IsZero() && p.r.Mutants.Has(mutant.StateReadBeforeDurable) {
 		p.r.Urgent(m)
 		return r
@@ -264,6 +271,8 @@ func (p *read) Value(key []byte) (entry.Value, error) {
 		return v, mvcc.Elsewhere{Shard: to}
 	}
 	home := p.r.heat.Home(key)
+	// At the CSN the key was absent here, on the hot shard. It may have been at home: then home has a value, or a
+	// move tombstone that redirects here again (isKnownHere), and the key was absent.
 	if home != p.r.ID && !v.Exists() && !p.isKnownHere(key) {
 		return v, mvcc.Elsewhere{Shard: home}
 	}

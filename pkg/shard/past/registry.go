@@ -28,9 +28,11 @@ func (x *Snapshots) onListRequest(q *msg.SnapshotListRequest) {
 	if x.registry == nil {
 		return
 	}
+	// The shard has written since the newest snapshot: another one lets it collect the versions in between.
 	if q.Index > x.registry.Floor(q.Shard) {
 		x.snapshotDue = true
 	}
+	// The shard has the newest list.
 	if q.Incarnation == x.Inc && q.Change == x.registry.Change() {
 		return
 	}
@@ -48,10 +50,13 @@ func (x *Snapshots) onRetainSnapshot(q *msg.RetainSnapshot) {
 		x.reply(q.Gateway, r)
 		return
 	}
+	// A retry gets the snapshot of its first copy, also after a restart: the row names the request.
 	made := x.registry.Made(q.Request, q.Name)
 	switch {
 	case made != nil:
 		r.Pins = []msg.Snapshot{*made}
+	// The safe point of the former incarnation may have been higher than that of its newest row, and shards may
+	// have collected by it.
 	case q.Incarnation != x.Inc:
 		r.Failure = msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the hot shard has restarted since it took the snapshot")
 	case x.registry.Late(x.Now, retainRequest(q)):

@@ -18,6 +18,7 @@ func (r *Reads) OnScan(s *msg.ReadPage) {
 		kept.Drop(s.Txn)
 		r.cancelPage(s.Txn)
 		return
+	// A renewal: the client has not requested the next page yet.
 	case s.Number == 0:
 		if same {
 			kept.Keep(s.Txn, k.Index, s.KeepNanos)
@@ -73,6 +74,7 @@ func (r *Reads) cancelPage(scan kv.TxnRef) {
 func (r *Reads) onPage(s *msg.ReadPage, res *entry.ReadResult) {
 	rows, err := store.RangeRows(res)
 	if err != nil {
+		// The error may be temporary.
 		r.store.Failed()
 		return // the gateway retries until its deadline
 	}

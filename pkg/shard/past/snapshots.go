@@ -100,6 +100,7 @@ func (x *Snapshots) tickRegistry() {
 	if x.store.Index() > x.registry.Floor(x.ID) {
 		x.snapshotDue = true
 	}
+	// A snapshot needs a round of a gateway; the message may be lost, then the next interval repeats it.
 	if x.snapshotDue && x.Now >= x.nextSnapshot {
 		x.snapshotDue, x.nextSnapshot = false, x.Now+int64(x.cfg.Every)
 		m := msg.ToGateway(x.cfg.Node)
@@ -146,6 +147,7 @@ func (x *Snapshots) Clean() {
 		x.expireSnapshots()
 		return
 	}
+	// Without writes the shard sends no requests, and would not learn that a snapshot was removed.
 	if x.isEnabled() && !x.needsList() && x.store.Untidy() {
 		x.requestList()
 	}
@@ -157,6 +159,7 @@ func (x *Snapshots) Readable(number uint64, index kv.Index) (bool, *msg.Failure)
 	switch {
 	case v == pins.Readable, x.Mutants.Has(mutant.PinUnchecked):
 		return true, nil
+	// After a restart: the snapshot may have been removed, and its versions collected, before.
 	case v == pins.Unheard:
 		x.requestListLater()
 		return false, nil

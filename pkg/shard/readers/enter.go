@@ -37,10 +37,13 @@ func (r *Readers) Settle() {
 func (r *Readers) Changed(c *snapshotqueue.Changes) {
 	for _, e := range c.Lapsed {
 		t := e.Tag.(*exec.Task)
+		// A snapshot has waited for its updates for a whole lease. It registers again; nothing was returned.
 		if t.Kind == exec.Snapshot {
 			r.enterSnapshot(t.Owner.(*snapshot))
 			continue
 		}
+		// The gateway of the reader sends nothing any more, or its renewals are lost. The updates that the reader
+		// holds are released; a retry of the request registers again.
 		n := t.Owner.(*readRequest)
 		x := r.readers[t.Txn]
 		if x != nil && x.current == n {
@@ -82,6 +85,7 @@ func (r *Readers) enter(t *exec.Task) {
 	t.Register()
 	e := &pieceOf(t).registration
 	switch {
+	// No sealed update conflicts with the read.
 	case r.queue.Enter(r.Now, e):
 		r.onRegistered(t)
 	case e.Refused():
@@ -99,6 +103,7 @@ func (r *Readers) rejectClosed(t *exec.Task) {
 		r.last.AnswerPark(x.request).Failure = f
 		r.endSnapshot(x)
 	case *readRequest:
+		// Registrations for earlier reads of the reader stay: they protect what it has returned to its client.
 		r.readers[t.Txn].current = nil
 		if !r.queue.Registered(t.Txn) {
 			delete(r.readers, t.Txn)
@@ -142,6 +147,7 @@ func (r *Readers) onRegistered(t *exec.Task) {
 		r.stats.Waits++
 		r.stats.WaitNanos += uint64(waited)
 		_, key, holder := e.Waited()
+		// The wait counts as contention of the key: it may be moved to the hot shard.
 		if key != nil {
 			r.heat.Waited(key, hotshard.ReadWait, holder, waited)
 		}
@@ -188,12 +194,14 @@ func (r *Readers) executeRead(n *readRequest) {
 	blocking, age := r.queue.Passes(r.Now, n.registration.Needs)
 	reply.Parked, reply.Busy = blocking || r.last.Undecided(), r.heat.Spare()
 	if q.LeaseNanos > 0 {
+		// The gateway of an open reader requests a round when the updates that it blocks have waited for long.
 		reply.HeldNanos = age
 	}
 	x.current, x.answered, x.reply = nil, q, reply
 	r.stats.Reads++
 	r.dropPiece(&n.piece)
 	r.sendReply(x)
+	// A reader that reads here last is not registered: it ends with the response.
 	if q.LeaseNanos == 0 {
 		delete(r.readers, x.id) // a retry executes again; the other shards repeat their notices
 	}

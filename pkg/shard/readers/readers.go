@@ -156,6 +156,7 @@ func (r *Readers) touchReader(id kv.TxnRef) *reader {
 func (r *Readers) Clean() {
 	var gone []kv.TxnRef
 	for id, x := range r.readers {
+		// A read that waits in the snapshot-queues, or for the log, is not idle: it ends by itself.
 		idle := x.current == nil || x.current.task.Loaded()
 		if r.Now >= x.expires && idle && !r.queue.Registered(id) {
 			gone = append(gone, id)

@@ -30,13 +30,17 @@ func (r *Readers) onRead(q *msg.Read) {
 		r.onProbe(q)
 		return
 	}
+	// A delayed copy of a request must not register an ended reader again: it would block updates until the
+	// lease expires, and no message would release them.
 	if r.Left(q.Reader) || r.repeatFixed(q) {
 		return // a late copy
 	}
 	x := r.touchReader(q.Reader)
 	switch {
+	// Superseded by a newer request of the reader.
 	case q.Number < x.number:
 		return
+	// A retry of a request in execution is answered with a wait report.
 	case q.Number == x.number && x.current != nil:
 		r.part.ReportWait(&x.current.task, r.receipt(&x.current.piece))
 		return
@@ -46,6 +50,8 @@ func (r *Readers) onRead(q *msg.Read) {
 		f := msg.Fail(msg.ReasonRequest, kv.KindInvalid, "the requested lease is longer than that of the shard")
 		r.sendUnstored(q, &msg.ReadResponse{Failure: f})
 		return
+	// The response was lost. It is repeated while the registration protects it; afterwards the read executes
+	// again.
 	case q.Number == x.number && x.reply != nil && r.queue.Registered(x.id):
 		r.sendReply(x)
 		return
@@ -140,6 +146,7 @@ func (r *Readers) onRegisteredNotice(n *msg.Registered) {
 		return
 	}
 	x := r.touchReader(n.Reader)
+	// The notice may arrive before the request of the reader itself.
 	if x.notices == nil {
 		x.notices = map[kv.ShardID]msg.Reading{}
 	}
@@ -157,11 +164,13 @@ func (r *Readers) onDeregister(l *msg.Deregister) {
 		r.cancelRead(x)
 		delete(r.readers, l.Reader)
 	}
+	// Updates that the reader held seal now, and vote again.
 	r.queue.Leave(r.Now, l.Reader)
 	kept := r.store.Kept()
 	k := kept.Of(l.Reader)
 	switch {
 	case k == nil:
+	// The snapshot is incomplete or not used: no gateway reads at this CSN.
 	case l.KeepNanos == 0:
 		kept.Drop(l.Reader)
 	default:

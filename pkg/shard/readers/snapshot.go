@@ -48,6 +48,8 @@ func (r *Readers) enterSnapshot(x *snapshot) {
 		return
 	}
 	t.Register()
+	// Without prepared updates and registered readers, the read is not blocked and needs no registration. A
+	// range is read from the log later, so it registers.
 	if r.queue.Len() == 0 && !t.Ranges() {
 		r.runSnapshot(x)
 		return
@@ -78,6 +80,7 @@ func (r *Readers) runSnapshot(x *snapshot) {
 		r.failSnapshot(x, f)
 		return
 	}
+	// For the history checker of the simulation: the instant of the read.
 	if r.Trace.Committed != nil {
 		r.Trace.Committed(t.Txn)
 	}

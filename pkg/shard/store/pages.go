@@ -13,6 +13,7 @@ import (
 // Pages requests pages of an item's value for a waiter, and returns for how many it has to wait.
 func (s *Store) Pages(it *mvcc.Item, pages []adt.Page, waiter any) (n int) {
 	for _, p := range pages {
+		// Another read has filled the page since the plan was made.
 		if p.Filled() {
 			continue
 		}
@@ -21,6 +22,7 @@ func (s *Store) Pages(it *mvcc.Item, pages []adt.Page, waiter any) (n int) {
 			i = len(it.Loads)
 			l := &mvcc.Load{Page: p}
 			it.Loads = append(it.Loads, l)
+			// The item must stay in memory while one of its pages is read.
 			if i == 0 {
 				s.keys.Pin(it.Key) // one reference for all pages: the references of a key count transactions
 			}
@@ -62,6 +64,7 @@ func (s *Store) onPage(it *mvcc.Item, l *mvcc.Load, err error) {
 	it.Loads = slices.DeleteFunc(it.Loads, func(o *mvcc.Load) bool { return o == l })
 	last := len(it.Loads) == 0
 	for _, waiter := range l.Waiting {
+		// A merge has no task; it starts when its last page has arrived.
 		w, own := waiter.(*pageMerge)
 		if !own {
 			s.wakes = append(s.wakes, Wake{waiter, err, true})

@@ -33,6 +33,7 @@ func (s *Store) Read(r entry.Read, then func(*entry.ReadResult)) uint64 {
 func (s *Store) ReadAt(r entry.Read, then func(*entry.ReadResult)) uint64 {
 	s.reads.last++
 	r.ID = s.reads.last
+	// Without reads the bound is reset; otherwise it only rises.
 	if len(s.reads.inFlight) == 0 {
 		s.reads.maxCSN = 0
 	}
@@ -88,6 +89,7 @@ func (s *Store) Found(r *entry.ReadResult) (mvcc.Found, error) {
 	if r.Err != nil {
 		return mvcc.Found{}, r.Err
 	}
+	// The goroutine that read the log has folded the rows (Fold).
 	if f, ok := r.Folded.(mvcc.Found); ok {
 		return f, nil
 	}

@@ -35,6 +35,7 @@ type Keep struct {
 }
 
 func newRetention(e *step.Env, cfg Config, fixed kv.Index) Kept {
+	// Without snapshots, no CSN of an earlier incarnation can be read.
 	if cfg.KeepsNothing {
 		fixed = 0
 	}
@@ -49,6 +50,7 @@ func (k *Kept) Fix(index kv.Index) { k.maxFixed = max(k.maxFixed, index) }
 
 // Retain retains a CSN for a reader, for some nanoseconds, instead of its previous one.
 func (k *Kept) Keep(reader kv.TxnRef, index kv.Index, nanos int64) *Keep {
+	// Without readers the bound is reset; otherwise it only rises.
 	if len(k.byReader) == 0 {
 		k.maxByReader = 0
 	}
@@ -88,6 +90,7 @@ func (k *Kept) Len() int { return len(k.byReader) }
 
 // LowWatermark is the GC safe point: the CSN from which on all versions are retained.
 func (s *Store) LowWatermark() kv.Index {
+	// The mutant collects versions that can still be read.
 	if s.retention.keepNothing || s.env.Mutants.Has(mutant.GarbageTooEarly) {
 		return s.csn
 	}
@@ -121,6 +124,8 @@ func (s *Store) newestReadableCSN() kv.Index {
 	if s.env.Mutants.Has(mutant.GarbageTooEarly) {
 		return 0
 	}
+	// A CSN that was fixed may be on its way to the registry as part of a snapshot, unless the registry has
+	// reported a safe point above it; it counts as readable in any case.
 	top := s.retention.maxFixed
 	if len(s.retention.byReader) > 0 {
 		top = max(top, s.retention.maxByReader)

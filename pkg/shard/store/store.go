@@ -134,6 +134,7 @@ func (s *Store) Pin(key []byte) *mvcc.Item { return s.keys.Pin(key) }
 // useless and is cancelled.
 func (s *Store) Unpin(it *mvcc.Item) {
 	s.keys.Unpin(it)
+	// The last transaction that needed the key has ended, for example by its deadline, while the key is read.
 	if it.Loading != 0 && it.Pins() == 1 {
 		s.Drop(it.Loading)
 		it.Loading, it.Waiting = 0, nil
@@ -177,9 +178,11 @@ func (s *Store) wake(waiters []any, err error, page bool) {
 // caller has a reference to the item.
 func (s *Store) Await(it *mvcc.Item, waiter any) {
 	it.Waiting = append(it.Waiting, waiter)
+	// Another waiter has requested the item; its read serves all waiters.
 	if it.Loading != 0 {
 		return
 	}
+	// The read has a reference of its own, so the item stays until the result arrives.
 	s.keys.Pin(it.Key)
 	q := entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: it.Key}
 	q.User, q.Commit = callerOf(waiter)
@@ -190,6 +193,7 @@ func (s *Store) Await(it *mvcc.Item, waiter any) {
 // ignored.
 func (s *Store) onKey(it *mvcc.Item, r *entry.ReadResult) {
 	f, err := s.Found(r)
+	// The waiters receive the error. Later waiters read the key again.
 	if err != nil && !it.Loaded {
 		waiting := it.Waiting
 		it.Loading, it.Waiting = 0, nil
@@ -212,6 +216,8 @@ func (s *Store) Unnoted() { s.garbage.Unknown() }
 // The caller has a reference to the item.
 func (s *Store) Show(it *mvcc.Item, e *entry.Effect) (before, after entry.Value) {
 	var version kv.Version
+	// The version of a write was assigned when it executed. That of an add or a call depends on the value before
+	// it, which is known now: other adds may have become visible since.
 	if e.Kind == entry.EffectAdd || e.Kind == entry.EffectChange {
 		version = s.NextVersion(it.Value.Version)
 	}
@@ -222,6 +228,7 @@ func (s *Store) Show(it *mvcc.Item, e *entry.Effect) (before, after entry.Value)
 		panic(err) // the execution has checked the add against every outcome
 	}
 	s.logVersion(it, &before, old, e, after)
+	// The effect has made the value known, so waiters need not wait for the log.
 	s.wake(it.Waiting, nil, false)
 	it.Waiting = nil
 	return before, after

@@ -18,25 +18,31 @@ import (
 // only the last one is written.
 func (s *Store) logVersion(it *mvcc.Item, before *entry.Value, old kv.Index, e *entry.Effect, v entry.Value) {
 	live := before.Exists()
+	// The row before is above every readable CSN: no read can see it once the new one is visible.
 	unread := old > s.newestReadableCSN() || len(it.Below) > 0 && s.env.Mutants.Has(mutant.FoldPastPin)
 	if e.Kind == entry.EffectChange && live && s.logDelta(it, before, old, unread, e.Calls) {
 		return
 	}
 	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: s.csn}
 	deleted := v.Type == entry.TypeDeleted
+	// When the tombstone is collected, its number of moves would be lost, and the key could return with a
+	// version that it had before. s.moves keeps the largest number.
 	if deleted && v.Version.Moves > s.moves {
 		s.moves, s.movesChanged = v.Version.Moves, true // in the same batch
 	}
+	// A deletion is written as a row of its own.
 	over := unread && old != 0 && live && !deleted
 	if over {
 		row.Index = old
 	}
 	below, pages := it.Below, it.Pages
+	// The chain of deltas and pages below ends with a row that has the whole value.
 	if len(below)+len(pages) > 0 {
 		it.Chain = mvcc.Chain{}
 	}
 	late := s.encodeRowNow(it, &row, &v)
 	it.Index = row.Index
+	// The row before was written in this step and is replaced, so it does not become garbage.
 	if s.placeRow(it, row, unread && old != 0) {
 		old = 0
 	}
@@ -59,6 +65,7 @@ func (s *Store) encodeRowNow(it *mvcc.Item, row *entry.Entry, v *entry.Value) (l
 		adt.Remember(&it.Value) // the value was recovered, or has moved here
 	}
 	paged := s.cfg.Paging.InPages(&it.Value)
+	// The encoding is known already.
 	if !paged && (v.Payload != nil || v.State == nil) {
 		row.Value = s.env.Room(v.EncodedSize())
 		v.EncodeTo(row.Value)
@@ -76,6 +83,7 @@ func (s *Store) encodeRowNow(it *mvcc.Item, row *entry.Entry, v *entry.Value) (l
 // placeRow adds a row to the entries of the step. If over is set and the step has already written a row of
 // this key, the new row replaces that one; then it returns true.
 func (s *Store) placeRow(it *mvcc.Item, row entry.Entry, over bool) bool {
+	// The entry of this step has not left the shard yet, so it can be replaced in place.
 	if over && it.Step == s.env.Steps && !s.cfg.Apart {
 		s.env.Out.Entries[it.Place] = row
 		return true
@@ -93,6 +101,7 @@ func (s *Store) logDelta(it *mvcc.Item, before *entry.Value, old kv.Index, unrea
 	calls, over := it.Extend(calls, mvcc.Step{
 		Old: old, Unread: unread && !s.cfg.Apart, Same: same, Before: *before, Paging: s.cfg.Paging,
 	})
+	// The chain of calls would be larger than the value (mvcc.Item.Extend): the value is written instead.
 	if calls == nil {
 		return false
 	}
@@ -123,6 +132,7 @@ type deferredRow struct {
 // deferEncoding has the row of an item encoded at the end of the step.
 func (s *Store) deferEncoding(it *mvcc.Item, calls []msg.Call) {
 	l := deferredRow{it, it.Place, it.Value, calls, it.Under}
+	// The same row was deferred before in this step; only the newest value is encoded.
 	if i := it.Late; i < len(s.deferred) && s.deferred[i].item == it && s.deferred[i].place == it.Place {
 		s.deferred[i] = l
 		return
@@ -135,6 +145,7 @@ func (s *Store) deferEncoding(it *mvcc.Item, calls []msg.Call) {
 func (s *Store) EncodeLate() {
 	for i := range s.deferred {
 		l := &s.deferred[i]
+		// A row with a value was replaced by one that is encoded already.
 		if e := &s.env.Out.Entries[l.place]; e.Value == nil {
 			e.Value = s.encodeRow(l)
 		}
