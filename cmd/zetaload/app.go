@@ -110,12 +110,14 @@ func newApplication(env environment, a application) *cobra.Command {
 	}
 	o, d, fs := &f.options, workload.Options{}.WithDefaults(), c.Flags()
 	if a.mixes != nil {
-		fs.StringVar(&f.mix, "mix", a.mixes[0].name, "`mix` of transactions: "+mixNames(a.mixes)+", or KIND=WEIGHT,... with the kinds "+kindNames(a.mixes[0].mix))
+		fs.StringVar(&f.mix, "mix", a.mixes[0].name,
+			"`mix` of transactions: "+mixNames(a.mixes)+", or KIND=WEIGHT,... with the kinds "+kindNames(a.mixes[0].mix))
 	}
 	f.make = a.flags(fs, &f.mix)
 	addTarget(c, &f.target)
 	f.own.add(fs)
-	fs.BoolVar(&f.transactional, "transactional", true, "false: send each operation as a transaction of its own; checks fewer invariants")
+	fs.BoolVar(&f.transactional, "transactional", true,
+		"false: send each operation as a transaction of its own; checks fewer invariants")
 	fs.BoolVar(&f.interactive, "interactive", false, "send operations one by one instead of one-shot transactions")
 	fs.IntVar(&o.Clients, "clients", d.Clients, "number of clients, each with one transaction in flight")
 	fs.Float64Var(&o.Rate, "rate", 0, "transactions started per second (0: closed loop)")
@@ -161,8 +163,10 @@ func mixOf(all []namedMix, text string) (app.Mix, error) {
 }
 
 // noZeros are flags whose zero value means the default.
-var noZeros = []string{"clients", "timeout", "keys", "ops", "members", "venues", "events", "tickets", "most", "accounts", "start", "posts", "users",
-	"scale", "followers", "most-followers", "geometric", "items", "regions", "categories", "bids", "rush", "nodes", "shards"}
+var noZeros = []string{"clients", "timeout", "keys", "ops", "members", "venues", "events", "tickets", "most",
+	"accounts", "start", "posts", "users",
+	"scale", "followers", "most-followers", "geometric", "items", "regions", "categories", "bids", "rush", "nodes",
+	"shards"}
 
 // complete validates the flags and sets the defaults that depend on other flags.
 func (f *appFlags) complete(c *cobra.Command) error {
@@ -220,7 +224,8 @@ func (f *appFlags) run(c *cobra.Command, env environment) (err error) {
 		return failed("this store has no data types")
 	}
 	tag := c.Name() + "/" + workload.NewRunTag() + "/"
-	a, err := f.make(app.Env{DB: calls.Calls(), Prefix: tag, Clients: f.options.Clients, Seed: f.options.Seed, OneByOne: !f.transactional, Interactive: f.interactive})
+	a, err := f.make(app.Env{DB: calls.Calls(), Prefix: tag, Clients: f.options.Clients, Seed: f.options.Seed,
+		OneByOne: !f.transactional, Interactive: f.interactive})
 	if err != nil {
 		return &exitError{code: exitUsage, err: err, usage: true}
 	}
@@ -273,7 +278,8 @@ func repeatFlags(c *cobra.Command) string {
 		switch {
 		case slices.Contains([]string{"json", "progress", "help"}, fl.Name), v == "" || v == "0s" || v == "0" && !fl.Changed:
 			return // 0 that was not set means the default
-		case slices.Contains(append([]string{"addr", "connections"}, identity.Names...), fl.Name) && own, slices.Contains(ownFlags, fl.Name) && !own:
+		case slices.Contains(append([]string{"addr", "connections"}, identity.Names...), fl.Name) && own,
+			slices.Contains(ownFlags, fl.Name) && !own:
 			return
 		}
 		if s, ok := fl.Value.(pflag.SliceValue); ok {

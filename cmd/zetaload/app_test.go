@@ -28,7 +28,8 @@ func runApp(t *testing.T, name string, more ...string) (*workload.Result, string
 	t.Helper()
 	var out, errs output
 	report := file(t, "r.json")
-	args := append([]string{"run", "--workload", name, "--own-cluster", "--count", "800", "--clients", "12", "--seed", "5", "--json", report}, small[name]...)
+	args := append([]string{"run", "--workload", name, "--own-cluster", "--count", "800", "--clients", "12", "--seed", "5",
+		"--json", report}, small[name]...)
 	code := execute(t.Context(), environment{out: &out, err: &errs, open: openCluster}, append(args, more...))
 	r, err := readReport(report)
 	require.NoError(t, err, "%s%s", out.String(), errs.String())
@@ -36,7 +37,8 @@ func runApp(t *testing.T, name string, more ...string) (*workload.Result, string
 }
 
 // switched are things switched off, of which each application gets one.
-var switched = [][]string{{"--interactive"}, {"--locks", "rw", "--combining", "off"}, {"--phasing", "off", "--commit-order", "parallel"},
+var switched = [][]string{{"--interactive"}, {"--locks", "rw", "--combining", "off"},
+	{"--phasing", "off", "--commit-order", "parallel"},
 	{"--reads", "locking", "--hot", "off"}}
 
 // On three nodes, as they are and with things switched off: what is promised is
@@ -100,7 +102,8 @@ func TestABrokenInvariantIsTheExitCode(t *testing.T) {
 		s, err := openCluster(ctx, to)
 		return losing{s}, err
 	}}
-	args := append([]string{"app", "likes", "--own-cluster", "--count", "600", "--clients", "1", "--seed", "5"}, small["likes"]...)
+	args := append([]string{"app", "likes", "--own-cluster", "--count", "600", "--clients", "1", "--seed", "5"},
+		small["likes"]...)
 	require.Equal(t, exitFailed, execute(t.Context(), env, args), out.String())
 	require.Contains(t, out.String(), "BROKEN        each post has the acknowledged likes")
 	require.Contains(t, errs.String(), "an invariant does not hold: each post has the acknowledged likes")
@@ -112,7 +115,8 @@ func TestTheCommandOfAReportRepeatsAnApplication(t *testing.T) {
 	require.Contains(t, r.Command, "--locks=rw")
 	var out, errs output
 	args := strings.Fields(strings.TrimPrefix(r.Command, "zetaload "))
-	require.Equal(t, exitOK, execute(t.Context(), environment{out: &out, err: &errs, open: openCluster}, args), errs.String())
+	require.Equal(t, exitOK, execute(t.Context(), environment{out: &out, err: &errs, open: openCluster}, args),
+		errs.String())
 	require.Contains(t, unwrapped(out.String()), r.Command)
 }
 

@@ -135,8 +135,10 @@ those users who followed its author; the numbers of reposts are right.`,
 		fs.Float64Var(&o.Followers, "followers", 16, "average number of followers of a user")
 		fs.IntVar(&o.MostFollowers, "most-followers", 5000, "maximum followers of a user; a post is one transaction")
 		fs.IntVar(&o.Posts, "posts", 0, "initial number of posts (default: 1/16 of the users)")
-		fs.StringVar(&o.Timelines, "timelines", app.TimelineSortedSet, "type of timelines: sorted-set, top-k (the newest 100 posts) or list")
-		fs.Float64Var(&o.Geometric, "geometric", 0.5, "probability that a repost picks the most reposted post of a timeline, above 0")
+		fs.StringVar(&o.Timelines, "timelines", app.TimelineSortedSet,
+			"type of timelines: sorted-set, top-k (the newest 100 posts) or list")
+		fs.Float64Var(&o.Geometric, "geometric", 0.5,
+			"probability that a repost picks the most reposted post of a timeline, above 0")
 		return func(e app.Env) (_ app.App, err error) {
 			o.Mix, err = mixOf(retwisMixes, *mix)
 			if err != nil {

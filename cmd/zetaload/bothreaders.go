@@ -36,7 +36,8 @@ func (f *runFlags) notCompared(c *cobra.Command) error {
 // compareReaders runs the workload on a cluster with snapshot reads and on one with locking reads.
 func (f *runFlags) compareReaders(c *cobra.Command, env environment) (err error) {
 	changed := c.Flags().Changed
-	for _, flag := range append([]string{"addr", "connections", "history", "json", "fresh-keys", "prefix"}, identity.Names...) {
+	for _, flag := range append([]string{"addr", "connections", "history", "json", "fresh-keys", "prefix"},
+		identity.Names...) {
 		if changed(flag) {
 			return usage("--%s cannot be used with --both-readers, which starts new clusters in this process", flag)
 		}
@@ -49,7 +50,8 @@ func (f *runFlags) compareReaders(c *cobra.Command, env environment) (err error)
 		return failed("%w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	o := bothreaders.Options{Dir: dir, Nodes: ownNodes, Rounds: f.rounds, Sharing: f.sharing, Progress: env.err, Mixes: f.mixes(changed)}
+	o := bothreaders.Options{Dir: dir, Nodes: ownNodes, Rounds: f.rounds, Sharing: f.sharing, Progress: env.err,
+		Mixes: f.mixes(changed)}
 	for i := range o.Mixes {
 		m := &o.Mixes[i]
 		m.Seed = f.options.Seed
@@ -69,7 +71,8 @@ func (f *runFlags) compareReaders(c *cobra.Command, env environment) (err error)
 
 // mixes are those of the SSS paper if its name is the only flag, else the one of the flags.
 func (f *runFlags) mixes(changed func(string) bool) []workload.NamedOptions {
-	parts := append([]string{"keys", "skew", "ops", "read-keys", "locality", "distinct", "interactive", "interactive-reads"}, shares...)
+	parts := append([]string{"keys", "skew", "ops", "read-keys", "locality", "distinct", "interactive",
+		"interactive-reads"}, shares...)
 	if f.workload != "sss" || slices.ContainsFunc(parts, changed) {
 		return []workload.NamedOptions{{Name: f.workload, Options: f.options}}
 	}

@@ -11,10 +11,12 @@ import (
 func TestBothReadersAreComparedByOneCommand(t *testing.T) {
 	var out, errs output
 	env := environment{out: &out, err: &errs, open: openCluster}
-	args := []string{"run", "--workload", "sss", "--both-readers", "--rounds", "1", "--keys", "200", "--skew", "0.9", "--count", "300", "--seed", "1"}
+	args := []string{"run", "--workload", "sss", "--both-readers", "--rounds", "1", "--keys", "200", "--skew", "0.9",
+		"--count", "300", "--seed", "1"}
 	require.Equal(t, exitOK, execute(t.Context(), env, args), "%s%s", out.String(), errs.String())
 	require.Regexp(t, `READS +TX/S +READ P50`, out.String())
-	require.Regexp(t, `sss: snapshot/locking \d+\.\d+ \(.*\)\nsnapshot +\d+( +\d+\.\d+){4} +0 `, out.String(), "readers without locks are not aborted")
+	require.Regexp(t, `sss: snapshot/locking \d+\.\d+ \(.*\)\nsnapshot +\d+( +\d+\.\d+){4} +0 `, out.String(),
+		"readers without locks are not aborted")
 	require.Regexp(t, `\nlocking +\d+ `, out.String())
 }
 

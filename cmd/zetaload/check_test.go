@@ -42,7 +42,8 @@ func TestAHistoryOfAStoreThatForgetsIsAViolation(t *testing.T) {
 
 func TestIncrementsThatAreForgottenAreAViolation(t *testing.T) {
 	p, path := newProgram(t, &forgetful{}), file(t, "h.bin")
-	p.ok("run", "--count", "500", "--keys", "3", "--incr", "1", "--read-only", "1", "--ops", "1", "--clients", "2", "--fresh-keys",
+	p.ok("run", "--count", "500", "--keys", "3", "--incr", "1", "--read-only", "1", "--ops", "1", "--clients", "2",
+		"--fresh-keys",
 		"--history", path)
 	require.Equal(t, exitFailed, p.run("check", path))
 	require.Contains(t, p.out.String(), "sum")
@@ -59,7 +60,8 @@ func TestOutcomesAreRecordedAsTheyAre(t *testing.T) {
 		return reply, nil
 	}}
 	p, path := newProgram(t, s), file(t, "h.bin")
-	require.Equal(t, exitFailed, p.run("run", "--count", "12", "--clients", "1", "--rmw", "1", "--ops", "2", "--history", path))
+	require.Equal(t, exitFailed, p.run("run", "--count", "12", "--clients", "1", "--rmw", "1", "--ops", "2", "--history",
+		path))
 	require.Contains(t, p.err.String(), "2 of 12 transactions did not commit for other reasons than contention: 1 Internal, 1 OutcomeUnknown\n")
 	h, err := history.Load(path)
 	require.NoError(t, err)

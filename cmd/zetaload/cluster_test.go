@@ -32,7 +32,8 @@ func TestAServerIsLoadedRunAndJudged(t *testing.T) {
 		{"load", "--keys", "100", "--counters"},
 		{"run", "--keys", "100", "--skew", "1.2", "--count", "500", "--clients", "8", "--history", path},
 		{"check", path},
-		{"run", "--keys", "20", "--skew", "1", "--count", "300", "--clients", "8", "--interactive", "--fresh-keys", "--history", path},
+		{"run", "--keys", "20", "--skew", "1", "--count", "300", "--clients", "8", "--interactive", "--fresh-keys",
+			"--history", path},
 		{"check", path},
 	} {
 		if args[0] != "check" {
@@ -47,7 +48,8 @@ func TestAServerIsLoadedRunAndJudged(t *testing.T) {
 // On a cluster of three nodes: the published workloads, locality that is what
 // was asked for, and readers and scans that the judge accepts.
 func TestAClusterRunsThePublishedWorkloads(t *testing.T) {
-	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), Listen: true, NoSync: true, CacheBytes: 4 << 20, Version: "test"})
+	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), Listen: true, NoSync: true, CacheBytes: 4 << 20,
+		Version: "test"})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Stop(context.WithoutCancel(t.Context()))) }()
 	var out, errs output
@@ -58,7 +60,8 @@ func TestAClusterRunsThePublishedWorkloads(t *testing.T) {
 			"--scanners", "1", "--scan-pace", "3000"},
 		{"--workload", "hot-or-not", "--clients", "16", "--keys", "500", "--read-keys", "1-256"},
 	} {
-		args = append([]string{"run", "--addr", strings.Join(c.Addrs(), ","), "--count", "600", "--fresh-keys", "--history", path,
+		args = append([]string{"run", "--addr", strings.Join(c.Addrs(), ","), "--count", "600", "--fresh-keys", "--history",
+			path,
 			"--json", report}, args...)
 		require.Equal(t, exitOK, execute(t.Context(), env, args), "%v\n%s%s", args, out.String(), errs.String())
 		require.Equal(t, exitOK, execute(t.Context(), env, []string{"check", path}), "%s%s", out.String(), errs.String())

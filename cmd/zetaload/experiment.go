@@ -139,7 +139,10 @@ func (f *experimentFlags) run(ctx context.Context, env environment) (err error) 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
 	o.Progress = env.err
-	defer context.AfterFunc(ctx, func() { fmt.Fprintln(env.err, "zetaload: interrupted; waiting for transactions in flight") })()
+	defer context.AfterFunc(ctx, func() {
+		fmt.Fprintln(env.err,
+			"zetaload: interrupted; waiting for transactions in flight")
+	})()
 	r, err := hotornot.Run(ctx, *o)
 	if err != nil {
 		return failed("%w", err)
@@ -168,7 +171,8 @@ func (f *experimentFlags) repeat() string {
 		modes = append(modes, m.String())
 	}
 	text := fmt.Sprintf("zetaload experiment hot-or-not --skews %s --modes %s --keys %d --load %d --clients %d --delay-net %v --nodes %d --shards %d --duration %v --warm %v --settle %v --rounds %d --seed %d",
-		strings.Join(numbers(o.Skews), ","), strings.Join(modes, ","), o.Keys, o.Load, o.Clients, o.Delay, o.Nodes, o.Shards, o.Duration, o.Warm, o.Settle, o.Rounds, o.Seed)
+		strings.Join(numbers(o.Skews), ","), strings.Join(modes, ","), o.Keys, o.Load, o.Clients, o.Delay, o.Nodes, o.Shards,
+		o.Duration, o.Warm, o.Settle, o.Rounds, o.Seed)
 	if o.Fsync {
 		text += " --fsync"
 	}

@@ -11,7 +11,8 @@ import (
 
 // experiment is a command line for one that takes a second.
 func experiment(more ...string) []string {
-	return append([]string{"experiment", "hot-or-not", "--keys", "300", "--clients", "8", "--skews", "0.5,1.2", "--modes", "1", "--delay-net", "0s",
+	return append([]string{"experiment", "hot-or-not", "--keys", "300", "--clients", "8", "--skews", "0.5,1.2", "--modes",
+		"1", "--delay-net", "0s",
 		"--duration", "100ms", "--warm", "0s", "--rounds", "1"}, more...)
 }
 
@@ -29,7 +30,8 @@ func TestAnExperimentWritesATableAndFiles(t *testing.T) {
 	found, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, found, 4, "nothing else is left")
-	for kind, want := range map[string]string{"csv": "skew,mode,rounds,", "json": `"zetaload.hot-or-not/1"`, "svg": "</svg>", "html": "</html>"} {
+	for kind, want := range map[string]string{"csv": "skew,mode,rounds,", "json": `"zetaload.hot-or-not/1"`,
+		"svg": "</svg>", "html": "</html>"} {
 		text, err := os.ReadFile(filepath.Join(dir, "out."+kind))
 		require.NoError(t, err)
 		require.Contains(t, string(text), want)

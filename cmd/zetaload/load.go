@@ -32,7 +32,8 @@ Without a load, a run finds most keys absent.`,
   zetaload load --keys 1000000 --value-size 1024 --from 341200`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := errors.Join(f.check(), checkPrefix(f.options.Prefix), notZero(c, "keys", "value-size", "batch", "clients", "timeout")); err != nil {
+			if err := errors.Join(f.check(), checkPrefix(f.options.Prefix), notZero(c, "keys", "value-size", "batch", "clients",
+				"timeout")); err != nil {
 				return err
 			}
 			return f.run(c.Context(), env)

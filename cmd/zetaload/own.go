@@ -24,7 +24,8 @@ type ownCluster struct {
 }
 
 // ownFlags are the flags that need --own-cluster.
-var ownFlags = []string{"nodes", "shards", "fsync", "delay-net", "locks", "phasing", "combining", "hot", "commit-order", "reads"}
+var ownFlags = []string{"nodes", "shards", "fsync", "delay-net", "locks", "phasing", "combining", "hot", "commit-order",
+	"reads"}
 
 func (o *ownCluster) add(fs *pflag.FlagSet) {
 	c := &o.options
@@ -34,9 +35,12 @@ func (o *ownCluster) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.fsync, "fsync", false, "use fsync in the own cluster")
 	fs.DurationVar(&c.Delay, "delay-net", 0, "delay added to each message between two nodes of the own cluster")
 	addSharing(fs, &c.Sharing)
-	fs.StringVar(&o.hot, "hot", hotshard.ModeAuto.String(), "keys that are moved to the hot shard: off (none), pinned, or auto (hot keys)")
-	fs.StringVar(&o.order, "commit-order", txn.HotLast.String(), "commit protocol: hot-last, or parallel (two-phase commit, for comparison)")
-	fs.StringVar(&o.reads, "reads", txn.SnapshotReads.String(), "reads of read-only transactions: snapshot, or locking (for comparison)")
+	fs.StringVar(&o.hot, "hot", hotshard.ModeAuto.String(),
+		"keys that are moved to the hot shard: off (none), pinned, or auto (hot keys)")
+	fs.StringVar(&o.order, "commit-order", txn.HotLast.String(),
+		"commit protocol: hot-last, or parallel (two-phase commit, for comparison)")
+	fs.StringVar(&o.reads, "reads", txn.SnapshotReads.String(),
+		"reads of read-only transactions: snapshot, or locking (for comparison)")
 }
 
 // sharingFlags are those that addSharing adds.
@@ -67,7 +71,8 @@ func (o *ownCluster) complete(changed func(string) bool) (err error) {
 	}
 	c := &o.options
 	if c.Nodes < 1 || c.Nodes > 9 || c.Shards < 1 || c.Shards > 1000 || c.Delay < 0 {
-		return usage("--nodes is %d, --shards %d, --delay-net %v, want 1 to 9, 1 to 1000, and 0 or more", c.Nodes, c.Shards, c.Delay)
+		return usage("--nodes is %d, --shards %d, --delay-net %v, want 1 to 9, 1 to 1000, and 0 or more", c.Nodes, c.Shards,
+			c.Delay)
 	}
 	c.Hot, err = hotshard.ParseMode(o.hot)
 	if err != nil {

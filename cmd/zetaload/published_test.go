@@ -18,11 +18,14 @@ func TestPublishedWorkloadsAndWhatFlagsChange(t *testing.T) {
 		"--workload sss": {"sss: 5000 keys, Zipf skew 0,", "2 keys a transaction without repeats", ", 10 clients",
 			"50% read-only, 50% read-modify-write"},
 		"--workload sss --addr a:1,b:2,c:3 --read-only 80 --read-keys 2-16 --keys 10000 --skew 0.7": {"sss: 10000 keys, Zipf skew 0.7,",
-			"2 keys an update and 2-16 a read-only transaction without repeats", ", 30 clients", "80% read-only, 20% read-modify-write"},
-		"--workload sss --read-only 0":                        {"100% read-modify-write"},
-		"--workload sss --read-only 1 --rmw 4":                {"20% read-only, 80% read-modify-write"},
-		"--workload sss --clients 3 --ops 5 --distinct=false": {"5 keys an update and 2 a read-only transaction, values", ", 3 clients"},
-		"--workload hot-or-not": {"hot-or-not: 100000 keys, Zipf skew 1.2,", "10 keys a transaction, values", ", 128 clients", "one-shot",
+			"2 keys an update and 2-16 a read-only transaction without repeats", ", 30 clients",
+			"80% read-only, 20% read-modify-write"},
+		"--workload sss --read-only 0":         {"100% read-modify-write"},
+		"--workload sss --read-only 1 --rmw 4": {"20% read-only, 80% read-modify-write"},
+		"--workload sss --clients 3 --ops 5 --distinct=false": {"5 keys an update and 2 a read-only transaction, values",
+			", 3 clients"},
+		"--workload hot-or-not": {"hot-or-not: 100000 keys, Zipf skew 1.2,", "10 keys a transaction, values", ", 128 clients",
+			"one-shot",
 			"90% read-only, 10% write-only load"},
 		"--workload hot-or-not --read-only 50 --ops 3": {"3 keys a transaction,", "50% read-only, 50% write-only"},
 	} {
@@ -35,7 +38,8 @@ func TestPublishedWorkloadsAndWhatFlagsChange(t *testing.T) {
 
 func TestLocalityIsAskedOfTheClusterAndReported(t *testing.T) {
 	p := newProgram(t, &memstore.Store{})
-	require.Contains(t, p.ok("run", "--count", "100", "--locality", "50"), "50% of the keys requested on the client's node, 100% were there")
+	require.Contains(t, p.ok("run", "--count", "100", "--locality", "50"),
+		"50% of the keys requested on the client's node, 100% were there")
 	require.NotContains(t, p.ok("run", "--count", "100"), "\nlocality")
 	p.homesErr = errors.New("no node answers")
 	require.Equal(t, exitFailed, p.run("run", "--count", "100", "--locality", "50"))
@@ -46,7 +50,8 @@ func TestLocalityIsAskedOfTheClusterAndReported(t *testing.T) {
 // Everything at once is recorded, and judged with success.
 func TestReadersAndScansAreRecordedForTheJudge(t *testing.T) {
 	p, path := newProgram(t, &memstore.Store{}), file(t, "h.bin")
-	out := p.ok("run", "--duration", "500ms", "--rate", "4000", "--keys", "60", "--skew", "1", "--clients", "6", "--fresh-keys", "--read-keys", "1-40",
+	out := p.ok("run", "--duration", "500ms", "--rate", "4000", "--keys", "60", "--skew", "1", "--clients", "6",
+		"--fresh-keys", "--read-keys", "1-40",
 		"--interactive-reads", "50", "--think-time", "10us", "--scanners", "2", "--scan-pace", "4000", "--history", path)
 	require.NotContains(t, out, "scans        0 complete, 0 cut short")
 	h, err := history.Load(path)
@@ -71,7 +76,8 @@ func TestReadersAndScansAreRecordedForTheJudge(t *testing.T) {
 // A scan that does not see what was acknowledged is found out by the judge.
 func TestAScanThatMissesAWriteIsAViolation(t *testing.T) {
 	p, path := newProgram(t, &blind{}), file(t, "h.bin")
-	p.ok("run", "--duration", "500ms", "--rate", "3000", "--keys", "50", "--write-only", "1", "--clients", "2", "--fresh-keys", "--scanners", "1",
+	p.ok("run", "--duration", "500ms", "--rate", "3000", "--keys", "50", "--write-only", "1", "--clients", "2",
+		"--fresh-keys", "--scanners", "1",
 		"--scan-pace", "3000", "--history", path)
 	require.Equal(t, exitFailed, p.run("check", path))
 	require.Contains(t, p.out.String(), "NOT strictly serializable")

@@ -20,7 +20,8 @@ func parsed(t *testing.T, args ...string) (*runFlags, *pflag.FlagSet) {
 }
 
 // otherValues are values of flags, by their type, that are nobody's default.
-var otherValues = map[string]string{"bool": "true", "duration": "1h7m0s", "float64": "0.1875", "int": "37", "uint64": "41",
+var otherValues = map[string]string{"bool": "true", "duration": "1h7m0s", "float64": "0.1875", "int": "37",
+	"uint64": "41",
 	"string": "it's another", "stringSlice": "c:3,d:4", "N|MIN-MAX": "3-9"}
 
 // A flag that is new and forgotten in the command that a report ends with would
@@ -35,7 +36,8 @@ func TestEveryFlagThatDecidesWhatIsRunIsRepeated(t *testing.T) {
 		f, set := parsed(t, "--"+flag.Name+"="+value)
 		once := f.repeat()
 		again, setAgain := parsed(t, words(once)[2:]...)
-		require.Equal(t, set.Lookup(flag.Name).Value.String(), setAgain.Lookup(flag.Name).Value.String(), "--%s in %s", flag.Name, once)
+		require.Equal(t, set.Lookup(flag.Name).Value.String(), setAgain.Lookup(flag.Name).Value.String(), "--%s in %s",
+			flag.Name, once)
 		require.Equal(t, once, again.repeat())
 	})
 	require.Greater(t, n, 25)

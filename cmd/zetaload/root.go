@@ -126,7 +126,8 @@ Exit codes:
 	root.SetOut(env.out)
 	root.SetErr(env.err)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newRun(env), newLoad(env), newCheck(env), newReport(env), newApp(env), newExperiment(env), newVersion(env), newReference())
+	root.AddCommand(newRun(env), newLoad(env), newCheck(env), newReport(env), newApp(env), newExperiment(env),
+		newVersion(env), newReference())
 	return root
 }
 
@@ -134,7 +135,8 @@ Exit codes:
 func addTarget(c *cobra.Command, to *target) {
 	c.Flags().StringSliceVar(&to.addrs, "addr", []string{"127.0.0.1:7070"}, "addresses of nodes: `HOST:PORT,...`")
 	to.who.AddTo(c.Flags())
-	c.Flags().IntVar(&to.connections, "connections", 0, "number of connections, spread over the addresses (0: one for each)")
+	c.Flags().IntVar(&to.connections, "connections", 0,
+		"number of connections, spread over the addresses (0: one for each)")
 }
 
 // check validates the addresses and connections.

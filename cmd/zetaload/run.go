@@ -88,7 +88,8 @@ Ctrl-C ends a run early with a report. A second Ctrl-C exits at once.`,
 	c.Flags().StringVar(&f.history, "history", "", "record each operation in this `file`")
 	c.Flags().StringVar(&f.json, "json", "", "write the report as JSON to this `file` (-: JSON instead of text)")
 	c.Flags().BoolVar(&f.progress, "progress", false, "show progress every second even without a terminal")
-	c.Flags().BoolVar(&f.bothReaders, "both-readers", false, "compare snapshot reads with locking reads, on clusters in this process")
+	c.Flags().BoolVar(&f.bothReaders, "both-readers", false,
+		"compare snapshot reads with locking reads, on clusters in this process")
 	c.Flags().IntVar(&f.rounds, "rounds", 3, "number of runs of each cluster with --both-readers")
 	addSharing(c.Flags(), &f.sharing)
 	c.Flags().SortFlags = false
@@ -98,14 +99,16 @@ Ctrl-C ends a run early with a report. A second Ctrl-C exits at once.`,
 // addKeys adds the flags of keys and transactions.
 func (f *runFlags) addKeys(c *cobra.Command) {
 	o, d, fs := &f.options, workload.Options{}.WithDefaults(), c.Flags()
-	fs.StringVar(&f.workload, "workload", workload.Zeta, "`name` of the workload: zeta, sss or hot-or-not, or an application")
+	fs.StringVar(&f.workload, "workload", workload.Zeta,
+		"`name` of the workload: zeta, sss or hot-or-not, or an application")
 	fs.Uint64Var(&o.Keys, "keys", d.Keys, "number of keys, 1 to 10^9")
 	fs.Float64Var(&o.Skew, "skew", 0.99, "exponent of the Zipf distribution, 0 (uniform) or more")
 	fs.BoolVar(&o.Shuffle, "shuffle", false, "scatter the hot keys over the keyspace; else the first keys are the hottest")
 	fs.DurationVar(&o.MoveHotEvery, "move-hot-every", 0, "interval at which the hot spot moves to other keys (0: never)")
 	fs.Float64Var(&o.Locality, "locality", 0, "percentage of keys drawn from those whose home is the client's node")
 	fs.StringVar(&o.Prefix, "prefix", d.Prefix, "prefix of each key")
-	fs.BoolVar(&o.FreshKeys, "fresh-keys", false, "use new keys, which are absent at the start; makes the checker stricter")
+	fs.BoolVar(&o.FreshKeys, "fresh-keys", false,
+		"use new keys, which are absent at the start; makes the checker stricter")
 	fs.IntVar(&o.Ops, "ops", d.Ops, "keys of a transaction")
 	fs.Var(keyCount{&o.ReadKeys}, "read-keys", "keys of a read-only transaction, 1 to 256 (default: --ops)")
 	fs.BoolVar(&o.Distinct, "distinct", false, "draw the keys of a transaction without repetition")

@@ -45,8 +45,10 @@ func TestJSONCanGoToTheOutput(t *testing.T) {
 }
 
 // every flag that decides what is run.
-var everyFlag = []string{"run", "--addr", "a:1,b:2", "--connections", "3", "--keys", "77", "--skew", "1.25", "--shuffle",
-	"--move-hot-every", "1h0m0s", "--prefix", "it's/", "--ops", "3", "--read-only", "1", "--write-only", "2", "--rmw", "0.5",
+var everyFlag = []string{"run", "--addr", "a:1,b:2", "--connections", "3", "--keys", "77", "--skew", "1.25",
+	"--shuffle",
+	"--move-hot-every", "1h0m0s", "--prefix", "it's/", "--ops", "3", "--read-only", "1", "--write-only", "2", "--rmw",
+	"0.5",
 	"--incr", "1", "--value-size", "50", "--clients", "2", "--count", "60", "--duration", "1m0s", "--timeout", "3s",
 	"--seed", "18446744073709551615", "--workload", "sss", "--read-keys", "2-5", "--distinct=false", "--locality", "50",
 	"--interactive-reads", "25", "--think-time", "1ms", "--scanners", "1", "--scan-pace", "50.5"}
@@ -86,7 +88,8 @@ func TestTheReportEndsWithTheCommandThatRepeatsTheRun(t *testing.T) {
 		require.True(t, strings.HasPrefix(last, "repeat with  zetaload run "), last)
 		return strings.TrimPrefix(last, "repeat with  zetaload "), all, p.to
 	}
-	for _, args := range [][]string{everyFlag, {"run", "--count", "100"}, {"run", "--count", "100", "--workload", "sss", "--read-only", "80"},
+	for _, args := range [][]string{everyFlag, {"run", "--count", "100"},
+		{"run", "--count", "100", "--workload", "sss", "--read-only", "80"},
 		{"run", "--count", "256", "--workload", "hot-or-not"}} {
 		repeat, first, to := ran(args)
 		again, second, toAgain := ran(words(repeat))
@@ -188,7 +191,8 @@ func TestTheExitCodeTellsFaultsFromContention(t *testing.T) {
 		{&client.Error{Kind: client.KindResourceExhausted, Message: "the disk is full", Op: -1}, "10 ResourceExhausted"},
 		{kv.Errorf(kv.KindOutcomeUnknown, "lost"), "10 OutcomeUnknown"},
 		{down.Error(), "10 Unavailable; node n2 (10.0.0.2:7070) is down, and with it the shards s1 and s4 (hot), 20 % of the keyspace"},
-		{&client.Error{Kind: client.KindUnavailable, Message: down.String(), Down: seenDown, Op: -1}, "10 Unavailable; node n2 "},
+		{&client.Error{Kind: client.KindUnavailable, Message: down.String(), Down: seenDown, Op: -1},
+			"10 Unavailable; node n2 "},
 	} {
 		s := &memstore.Store{Before: func(_ context.Context, n uint64, _ []workload.Op) (workload.Reply, error) {
 			if n%3 == 0 && n <= 30 {
@@ -202,7 +206,8 @@ func TestTheExitCodeTellsFaultsFromContention(t *testing.T) {
 			continue
 		}
 		require.Equal(t, exitFailed, p.run("run", "--count", "100", "--clients", "2", "--rmw", "1"), c.says)
-		require.Contains(t, p.err.String(), "10 of 100 transactions did not commit for other reasons than contention: "+c.says)
+		require.Contains(t, p.err.String(), "10 of 100 transactions did not commit for other reasons than contention: "+
+			c.says)
 		if kv.KindOf(c.err) == kv.KindUnavailable {
 			require.Contains(t, p.out.String(), "\nnodes that were down\n  "+down.String()+": 10 transactions\n")
 		}
@@ -351,6 +356,7 @@ func TestConnectionsComeFromTheEnvironment(t *testing.T) {
 	require.Contains(t, unwrapped(p.ok("run", "--count", "5", "--addr", "c:3")), "run --addr c:3 --certs-dir=certs ")
 	var out, errs output
 	args := append([]string{"app", "likes", "--own-cluster", "--count", "5"}, small["likes"]...)
-	require.Equal(t, exitOK, execute(t.Context(), environment{out: &out, err: &errs, open: openCluster}, args), errs.String())
+	require.Equal(t, exitOK, execute(t.Context(), environment{out: &out, err: &errs, open: openCluster}, args),
+		errs.String())
 	require.NotContains(t, out.String(), "--addr")
 }

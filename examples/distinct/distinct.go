@@ -40,7 +40,8 @@ var distinct = adt.Spec[sketch]{
 	Kinds:   []adt.KindSpec{{Name: "add", Changes: true}, {Name: "known"}, {Name: "count"}},
 	Commute: []adt.Commutes{{A: addKind, B: addKind, When: adt.Always}, {A: addKind, B: knownKind, When: adt.Always}},
 	Methods: []adt.MethodSpec[sketch]{
-		{Name: "add", Doc: "Adds items.", Params: []adt.Param{{Name: "item", Kind: msg.DatumBytes, Many: true}}, Kind: addKind,
+		{Name: "add", Doc: "Adds items.", Params: []adt.Param{{Name: "item", Kind: msg.DatumBytes, Many: true}},
+			Kind:  addKind,
 			Apply: add, Plan: planAdd, Combine: combine},
 		{Name: "count", Doc: "Returns an estimate of the number of distinct items.", Kind: countKind, Answer: count},
 	},

@@ -24,7 +24,8 @@ func OpenSale(ctx context.Context, w client.Writer, tickets int64) error {
 
 // Page returns the ten best of the leaderboard and the place of one player, from 1, both from one
 // state: the present one, or that of a snapshot.
-func Page(ctx context.Context, r client.Reader, me string) (top []client.Scored[string], place int, listed bool, err error) {
+func Page(ctx context.Context, r client.Reader, me string) (top []client.Scored[string], place int, listed bool,
+	err error) {
 	board := client.NewSortedSet("board", client.String)
 	page, rank := board.RangeByRevRankOp(0, 9), board.RevRankOp(me)
 	err = r.Execute(ctx, page, rank)

@@ -192,7 +192,8 @@ func (c *conflicts) list() (out []Conflict) {
 		for i := range k.pairs {
 			w := &k.pairs[i]
 			s := w.total()
-			out = append(out, Conflict{Key: k.key, Pair: w.pair, Waits: s.Waits, Aborts: s.Aborts, Nanos: s.Nanos, Since: k.since, Last: w.last})
+			out = append(out, Conflict{Key: k.key, Pair: w.pair, Waits: s.Waits, Aborts: s.Aborts, Nanos: s.Nanos,
+				Since: k.since, Last: w.last})
 		}
 	}
 	for _, k := range c.keys {

@@ -42,7 +42,8 @@ func ended(took time.Duration, outcome kv.Kind) *Ended {
 }
 
 func waited(key string, nanos int64) *Ended {
-	return &Ended{Kind: metrics.OneShot, Took: time.Duration(nanos), Wait: &msg.Receipt{WaitedNanos: nanos, Key: []byte(key), Mode: 3, HolderMode: 2}}
+	return &Ended{Kind: metrics.OneShot, Took: time.Duration(nanos),
+		Wait: &msg.Receipt{WaitedNanos: nanos, Key: []byte(key), Mode: 3, HolderMode: 2}}
 }
 
 func TestASecondHasWhatEndedInIt(t *testing.T) {
@@ -60,7 +61,8 @@ func TestASecondHasWhatEndedInIt(t *testing.T) {
 
 	got := j.Seconds(0)
 	require.Len(t, got, 2, "there is none of a second without an end")
-	require.Equal(t, Second{At: 1000, Classes: []Class{{Kind: metrics.OneShot, Ended: 6, Committed: 1, Retried: 1, Failed: 1,
+	require.Equal(t, Second{At: 1000, Classes: []Class{{Kind: metrics.OneShot, Ended: 6, Committed: 1, Retried: 1,
+		Failed:  1,
 		Latency: []Count{{uint8(bucketOf(time.Millisecond)), 6}}}}}, got[0])
 	require.EqualValues(t, 1002, got[1].At)
 	require.Len(t, j.Seconds(1000), 1)
@@ -121,7 +123,8 @@ func TestConflictsAreOfTheLastMinutes(t *testing.T) {
 	c.add(12*minute, r, sums{Waits: 1, Nanos: 10})
 	got := c.list()
 	require.Len(t, got, 1)
-	require.Equal(t, Conflict{Key: []byte("key"), Pair: PairOf(r), Waits: 2, Nanos: 20, Since: 10 * minute, Last: 12 * minute}, got[0])
+	require.Equal(t, Conflict{Key: []byte("key"), Pair: PairOf(r), Waits: 2, Nanos: 20, Since: 10 * minute,
+		Last: 12 * minute}, got[0])
 
 	c.rotate(16 * minute)
 	require.EqualValues(t, 1, c.list()[0].Waits, "the first has been forgotten")

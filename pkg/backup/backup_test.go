@@ -66,7 +66,8 @@ func fill(t *testing.T, db *client.DB) {
 	servertest.Tags()
 	key := func(s string, i int) string { return fmt.Sprintf("%s/%03d", s, i) }
 	for i := range 40 {
-		do(t, db, client.PutOp(key("text", i), fmt.Appendf(nil, "value %d\x00", i)), client.NewCounter(key("number", i)).AddOp(int64(i-20)))
+		do(t, db, client.PutOp(key("text", i), fmt.Appendf(nil, "value %d\x00", i)),
+			client.NewCounter(key("number", i)).AddOp(int64(i-20)))
 		set := client.NewSet(key("set", i), client.String)
 		var members []string
 		for j := range i * i {
@@ -83,10 +84,12 @@ func fill(t *testing.T, db *client.DB) {
 	do(t, db, many...)
 	require.NoError(t, db.Put(soon(t), "large", make([]byte, 900<<10)))
 	do(t, db, call("map", "map", "set", "a", "1", "b", "2"), call("scores", "sorted-set", "add", 2.5, "x", -1.0, "y"),
-		call("top", "top-k", "add", 3.0, "x"), call("summary", "summary", "add", 1.5), call("list", "list", "append", "first", "second"),
+		call("top", "top-k", "add", 3.0, "x"), call("summary", "summary", "add", 1.5),
+		call("list", "list", "append", "first", "second"),
 		call("mine", "tags", "add", "go", "db"))
 	hour := time.Hour
-	do(t, db, client.PutOp("expires", nil, client.TTL(hour)), client.ExpireOp("map", hour), client.ExpireOp("number/003", hour),
+	do(t, db, client.PutOp("expires", nil, client.TTL(hour)), client.ExpireOp("map", hour),
+		client.ExpireOp("number/003", hour),
 		client.ExpireOp("set/039", hour))
 }
 
@@ -117,11 +120,12 @@ func TestABackupOfEverythingIsRestoredIntoAClusterOfAnotherSize(t *testing.T) {
 		ctx, cancel := context.WithCancel(soon(t))
 		var footer backup.Footer
 		var err error
-		header, footer, err = backup.Create(ctx, from, path, backup.CreateOptions{Program: "test", Continue: tries > 1, Progress: func(uint64, uint64) {
-			if tries < 3 {
-				cancel()
-			}
-		}})
+		header, footer, err = backup.Create(ctx, from, path, backup.CreateOptions{Program: "test", Continue: tries > 1,
+			Progress: func(uint64, uint64) {
+				if tries < 3 {
+					cancel()
+				}
+			}})
 		cancel()
 		if tries < 3 {
 			require.Error(t, err)
@@ -173,7 +177,8 @@ func TestABackupIsOfItsSnapshot(t *testing.T) {
 			do(t, db, client.DeleteOp(key))
 		}
 		do(t, db, client.PutOp("a new one", nil), client.PutOp("zz", nil), client.PutOp("text/002", []byte("changed")),
-			client.NewCounter("number/001").AddOp(7), call("set/010", "set", "add", "new"), call("top", "top-k", "add", 4.0, "y"))
+			client.NewCounter("number/001").AddOp(7), call("set/010", "set", "add", "new"),
+			call("top", "top-k", "add", 4.0, "y"))
 		cancel()
 	}})
 	require.Error(t, err)
@@ -217,8 +222,10 @@ func TestWhateverIsLeftIsGoneOnWith(t *testing.T) {
 	torn := append(slices.Clone(whole[:len(whole)-5]), make([]byte, 4096)...)
 	flipped := slices.Clone(part)
 	flipped[len(flipped)-20] ^= 1
-	for name, left := range map[string][]byte{"as it was written": part, "nothing": {}, "with zeros behind": append(slices.Clone(part), make([]byte, 4096)...), "cut off in a frame": part[:len(part)-7],
-		"with a damaged frame": flipped, "all but its name": whole, "with half a footer": whole[:len(whole)-9], "with half a footer and zeros": torn} {
+	for name, left := range map[string][]byte{"as it was written": part, "nothing": {},
+		"with zeros behind": append(slices.Clone(part), make([]byte, 4096)...), "cut off in a frame": part[:len(part)-7],
+		"with a damaged frame": flipped, "all but its name": whole, "with half a footer": whole[:len(whole)-9],
+		"with half a footer and zeros": torn} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name+backup.Partial), left, 0o600))
 		got, err := create(name, false)
 		require.NoError(t, err, name)
@@ -351,7 +358,8 @@ func TestOnlySnapshotsOfBackupsAreDropped(t *testing.T) {
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "file")
 	var partial bytes.Buffer
-	_, err = backup.NewWriter(&partial, backup.Header{Format: backup.Format, Cluster: st.Cluster, Snapshot: kept.Info().ID, Own: "monday"})
+	_, err = backup.NewWriter(&partial, backup.Header{Format: backup.Format, Cluster: st.Cluster, Snapshot: kept.Info().ID,
+		Own: "monday"})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path+backup.Partial, partial.Bytes(), 0o600))
 	_, _, err = backup.Create(soon(t), db, path, backup.CreateOptions{Continue: true})
@@ -406,7 +414,8 @@ func TestWhatCannotBeBackedUpOrRestored(t *testing.T) {
 	require.ErrorContains(t, create(backup.CreateOptions{}), "already exists")
 	kept, err := db.Snapshots(soon(t))
 	require.NoError(t, err)
-	require.True(t, slices.ContainsFunc(kept, func(s client.SnapshotInfo) bool { return s.Name == "mine" }), "it is not the backup's to drop")
+	require.True(t, slices.ContainsFunc(kept, func(s client.SnapshotInfo) bool { return s.Name == "mine" }),
+		"it is not the backup's to drop")
 
 	empty := open(t, embed.ClusterOptions{Nodes: 1, Shards: 2})
 	whole, err := os.ReadFile(path)

@@ -197,7 +197,8 @@ func (c *creation) start(ctx context.Context, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	c.header = Header{Format: Format, Cluster: c.cluster, Snapshot: s.ID, Time: s.Time.UTC(), Own: own, Program: c.o.Program}
+	c.header = Header{Format: Format, Cluster: c.cluster, Snapshot: s.ID, Time: s.Time.UTC(), Own: own,
+		Program: c.o.Program}
 	c.writer, err = NewWriter(to, c.header)
 	return err
 }
@@ -230,7 +231,8 @@ func (c *creation) kept(ctx context.Context, name string) (client.SnapshotInfo, 
 	}
 	i := slices.IndexFunc(all, func(s client.SnapshotInfo) bool { return s.Name == name || s.ID == name })
 	if i < 0 {
-		return client.SnapshotInfo{}, &kv.Error{Kind: kv.KindNotFound, Op: -1, Hint: "list the snapshots with: linchpin snapshot list",
+		return client.SnapshotInfo{}, &kv.Error{Kind: kv.KindNotFound, Op: -1,
+			Hint: "list the snapshots with: linchpin snapshot list",
 			Text: fmt.Sprintf("the snapshot %s does not exist or has expired", Shown(name))}
 	}
 	return all[i], nil

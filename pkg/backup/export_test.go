@@ -33,7 +33,8 @@ func TestAPageIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		n, size, want int
 		more          bool
-	}{{0, 0, 0, false}, {10, 10, 10, false}, {pageKeys, 10, pageKeys, true}, {pageKeys, 1 << 20, 4, true}, {4, 1 << 20, 4, true}, {3, 1 << 20, 3, false}} {
+	}{{0, 0, 0, false}, {10, 10, 10, false}, {pageKeys, 10, pageKeys, true}, {pageKeys, 1 << 20, 4, true},
+		{4, 1 << 20, 4, true}, {3, 1 << 20, 3, false}} {
 		taken := 0
 		page, more, err := firstPage(pairs(c.n, c.size, client.TypeValue, &taken, nil))
 		require.NoError(t, err)

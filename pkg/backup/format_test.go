@@ -14,7 +14,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-var aHeader = Header{Format: Format, Cluster: "c1", Snapshot: "@c1-7", Time: time.Unix(1_700_000_000, 0).UTC(), Program: "v0"}
+var aHeader = Header{Format: Format, Cluster: "c1", Snapshot: "@c1-7", Time: time.Unix(1_700_000_000, 0).UTC(),
+	Program: "v0"}
 
 // firstWritten is the backup of TestTheBytesOfABackup.
 const firstWritten = "6c696e636870696e206261636b75700a485b0000000f7fbd337b22666f726d6174223a312c22636c7573746572223a226331222c22736e617073686f" +
@@ -61,7 +62,8 @@ func TestTheBytesOfABackup(t *testing.T) {
 	require.Equal(t, byte(frameKeys), keys[0])
 	require.Equal(t, "28b52ffd", hex.EncodeToString(keys[frameHead:frameHead+4]), "a Zstandard frame")
 	require.Equal(t, "0161000003"+hex.EncodeToString([]byte("xyz"))+"0162"+"8201"+"0000",
-		hex.EncodeToString(appendRecord(appendRecord(nil, &Record{[]byte("a"), 0, []byte("xyz"), 0}), &Record{[]byte("b"), 130, nil, 0})))
+		hex.EncodeToString(appendRecord(appendRecord(nil, &Record{[]byte("a"), 0, []byte("xyz"), 0}),
+			&Record{[]byte("b"), 130, nil, 0})))
 
 	// A key that expires tells when, where those that do not have a 0.
 	require.Equal(t, "0161008202"+"0178", hex.EncodeToString(appendRecord(nil, &Record{[]byte("a"), 0, []byte("x"), 258})))
@@ -81,7 +83,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		var want []Record
 		for i := range rapid.IntRange(0, 40).Draw(t, "keys") {
 			size := rapid.SampledFrom([]int{0, 3, 100, 300_000}).Draw(t, "size")
-			want = append(want, Record{fmt.Appendf(nil, "%04d%s", i, rapid.StringN(0, 9, 20).Draw(t, "key")), uint32(rapid.IntRange(0, 255).Draw(t, "type")), bytes.Repeat([]byte{byte(i)}, size),
+			want = append(want, Record{fmt.Appendf(nil, "%04d%s", i, rapid.StringN(0, 9, 20).Draw(t, "key")),
+				uint32(rapid.IntRange(0, 255).Draw(t, "type")), bytes.Repeat([]byte{byte(i)}, size),
 				rapid.Int64Range(0, kv.MaxExpires).Draw(t, "expires")})
 		}
 		got, _, err := readAll(written(t, want...))
@@ -119,7 +122,8 @@ func TestEveryDamageIsNoticed(t *testing.T) {
 
 // TestWholeFramesAreHeldAgainstTheFooter: each is right by itself.
 func TestWholeFramesAreHeldAgainstTheFooter(t *testing.T) {
-	one, other := written(t, Record{[]byte("a"), 0, []byte("xyz"), 0}), written(t, Record{[]byte("a"), 0, []byte("uvw"), 0})
+	one, other := written(t, Record{[]byte("a"), 0, []byte("xyz"), 0}),
+		written(t, Record{[]byte("a"), 0, []byte("uvw"), 0})
 	require.Len(t, other, len(one))
 	begin := len(Magic) + frameHead + int(one[len(Magic)+1])
 	end := begin + frameHead + int(one[begin+1])
@@ -130,7 +134,8 @@ func TestWholeFramesAreHeldAgainstTheFooter(t *testing.T) {
 	_, _, err = readAll(append(bytes.Clone(one[:begin]), one[end:]...))
 	require.IsType(t, &Damaged{}, err, "a frame is missing")
 
-	for name, change := range map[string]func(*Footer){"keys": func(f *Footer) { f.Keys++ }, "bytes": func(f *Footer) { f.Bytes-- }, "types": func(f *Footer) { f.Types[7] = "ids" }} {
+	for name, change := range map[string]func(*Footer){"keys": func(f *Footer) { f.Keys++ },
+		"bytes": func(f *Footer) { f.Bytes-- }, "types": func(f *Footer) { f.Types[7] = "ids" }} {
 		_, r, err := readAll(one)
 		require.ErrorIs(t, err, io.EOF)
 		f := r.Footer

@@ -67,7 +67,8 @@ func NewReader(from io.Reader) (*Reader, error) {
 		return nil, r.damaged("its header cannot be decoded: %v", err)
 	}
 	if r.Header.Format != Format {
-		return nil, r.damaged("its format is %d; this release knows %d; use the release that wrote it, or a newer one", r.Header.Format, Format)
+		return nil, r.damaged("its format is %d; this release knows %d; use the release that wrote it, or a newer one",
+			r.Header.Format, Format)
 	}
 	r.whole = r.at
 	return r, nil
@@ -152,7 +153,8 @@ func (r *Reader) foot(b []byte, sum string) error {
 	switch _, err := r.from.ReadByte(); {
 	case f.SHA256 != sum:
 		return r.damaged("its checksum differs from its footer")
-	case f.Keys != r.keys || f.Bytes != r.bytes || !slices.Equal(slices.Sorted(maps.Keys(f.Types)), slices.Sorted(maps.Keys(r.types))):
+	case f.Keys != r.keys || f.Bytes != r.bytes || !slices.Equal(slices.Sorted(maps.Keys(f.Types)),
+		slices.Sorted(maps.Keys(r.types))):
 		return r.damaged("its footer lists %d keys, but it has %d", f.Keys, r.keys)
 	case err == nil:
 		return r.damaged("there is data after its footer")

@@ -249,7 +249,8 @@ func unexpected(key []byte) error {
 }
 
 func different(format string, args ...any) error {
-	return refuse("restore into an empty cluster without other clients", "the cluster differs from the backup: "+format, args...)
+	return refuse("restore into an empty cluster without other clients", "the cluster differs from the backup: "+format,
+		args...)
 }
 
 // same reports whether two records hold the same value, for as long. The stored forms of one

@@ -121,10 +121,14 @@ func TestCertificatesThatAreRefused(t *testing.T) {
 	_, err = shake(t, open(t, Options{Files: stranger.node(), Server: true}).Server(false), client.Client(), "localhost")
 	require.ErrorContains(t, err, "unknown authority", "a node of another authority")
 
-	foreign := open(t, Options{Files: Files{Cert: stranger.path(ClientFile(users.Root)), Key: stranger.path(ClientKey(users.Root)), CA: stranger.path(CAFile)}}).Client()
+	foreign := open(t, Options{Files: Files{Cert: stranger.path(ClientFile(users.Root)),
+		Key: stranger.path(ClientKey(users.Root)), CA: stranger.path(CAFile)}}).Client()
 	foreign.RootCAs = client.Client().RootCAs
 	own := foreign.Certificates[0]
-	foreign.Certificates, foreign.GetClientCertificate = nil, func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }
+	foreign.Certificates, foreign.GetClientCertificate = nil, func(*tls.CertificateRequestInfo) (*tls.Certificate,
+		error) {
+		return &own, nil
+	}
 	_, err = shake(t, server.Server(false), foreign, "localhost")
 	require.ErrorContains(t, err, "unknown authority", "root of another authority")
 
@@ -140,16 +144,19 @@ func TestCertificatesThatAreRefused(t *testing.T) {
 // user can serve. None of them is a node.
 func TestAPeerIsANode(t *testing.T) {
 	m := made(t)
-	for name, text := range map[string]string{users.Node: "", "alice": "not that of a node", users.Root: "not that of a node"} {
+	for name, text := range map[string]string{users.Node: "", "alice": "not that of a node",
+		users.Root: "not that of a node"} {
 		template, err := m.template(name, time.Hour)
 		require.NoError(t, err)
-		template.ExtKeyUsage, template.DNSNames = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, []string{"localhost"}
+		template.ExtKeyUsage, template.DNSNames = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+			[]string{"localhost"}
 		_, err = m.leaf(template, "other.crt", "other.key")
 		require.NoError(t, err)
 		m.Overwrite = true
 		served, err := tls.LoadX509KeyPair(m.path("other.crt"), m.path("other.key"))
 		require.NoError(t, err)
-		_, err = shake(t, &tls.Config{Certificates: []tls.Certificate{served}}, open(t, Options{Files: m.node(), Server: true}).Peer(), "localhost")
+		_, err = shake(t, &tls.Config{Certificates: []tls.Certificate{served}},
+			open(t, Options{Files: m.node(), Server: true}).Peer(), "localhost")
 		if text == "" {
 			require.NoError(t, err)
 			continue
@@ -187,7 +194,10 @@ func TestTwoAuthorities(t *testing.T) {
 		f.CA = nodes.path(CAFile)
 		c := open(t, Options{Files: f}).Client()
 		own := c.Certificates[0]
-		c.Certificates, c.GetClientCertificate = nil, func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }
+		c.Certificates, c.GetClientCertificate = nil, func(*tls.CertificateRequestInfo) (*tls.Certificate,
+			error) {
+			return &own, nil
+		}
 		return c
 	}
 	_, err := shake(t, server.Server(true), with(people.client("alice")), "localhost")
@@ -235,7 +245,8 @@ func TestChangedFilesAreTaken(t *testing.T) {
 
 	good, err := os.ReadFile(m.path(NodeFile))
 	require.NoError(t, err)
-	for what, broken := range map[string][]byte{"half a file": good[:len(good)/2], "an empty file": nil, "another's certificate": read(t, m.path(ClientFile(users.Root)))} {
+	for what, broken := range map[string][]byte{"half a file": good[:len(good)/2], "an empty file": nil,
+		"another's certificate": read(t, m.path(ClientFile(users.Root)))} {
 		before := k.Stats().Failures
 		require.NoError(t, os.WriteFile(m.path(NodeFile), broken, 0o600))
 		k.Look()
@@ -279,7 +290,10 @@ func TestANewAuthority(t *testing.T) {
 	gone := old.Client()
 	gone.RootCAs = alice.Client().RootCAs
 	own := gone.Certificates[0]
-	gone.Certificates, gone.GetClientCertificate = nil, func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }
+	gone.Certificates, gone.GetClientCertificate = nil, func(*tls.CertificateRequestInfo) (*tls.Certificate,
+		error) {
+		return &own, nil
+	}
 	_, err = shake(t, server.Server(true), gone, "localhost")
 	require.ErrorContains(t, err, "unknown authority")
 }
@@ -293,7 +307,8 @@ func read(t *testing.T, file string) []byte {
 
 func TestFilesAreForTheirOwner(t *testing.T) {
 	m := made(t, "alice")
-	for name, want := range map[string]os.FileMode{CAFile: 0o644, CAKey: 0o600, NodeFile: 0o644, NodeKey: 0o600, ClientFile("alice"): 0o644, ClientKey("alice"): 0o600} {
+	for name, want := range map[string]os.FileMode{CAFile: 0o644, CAKey: 0o600, NodeFile: 0o644, NodeKey: 0o600,
+		ClientFile("alice"): 0o644, ClientKey("alice"): 0o600} {
 		st, err := os.Stat(m.path(name))
 		require.NoError(t, err)
 		require.Equal(t, want, st.Mode().Perm(), name)
@@ -303,7 +318,8 @@ func TestFilesAreForTheirOwner(t *testing.T) {
 	st, err := os.Stat(token)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), st.Mode().Perm())
-	for mode, ok := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: true, 0o644: false, 0o604: false, 0o660: false, 0o666: false} {
+	for mode, ok := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: true, 0o644: false, 0o604: false,
+		0o660: false, 0o666: false} {
 		require.NoError(t, os.Chmod(m.path(NodeKey), mode))
 		_, err := ReadSecret(m.path(NodeKey))
 		require.Equal(t, ok, err == nil, "%#o", mode)
@@ -323,10 +339,13 @@ func TestMistakesWithFiles(t *testing.T) {
 	}{
 		{"a certificate without a key", Options{Files: Files{Cert: "x", CA: "y"}}, "only one of the certificate and its key"},
 		{"no authority", Options{Files: Files{Cert: "x", Key: "y"}}, "set --tls-ca"},
-		{"a node without a certificate", Options{Files: Files{CA: m.path(CAFile)}, Server: true}, "the certificate of the node is not set"},
+		{"a node without a certificate", Options{Files: Files{CA: m.path(CAFile)}, Server: true},
+			"the certificate of the node is not set"},
 		{"a file that is not there", Options{Files: Files{CA: m.path("none")}}, "the certificate cannot be read"},
-		{"a key for a certificate", Options{Files: Files{CA: m.path(CAKey)}}, "check that key and certificate are not swapped"},
-		{"another's key", Options{Files: Files{Cert: m.path(NodeFile), Key: m.path(ClientKey(users.Root)), CA: m.path(CAFile)}}, "do not belong together"},
+		{"a key for a certificate", Options{Files: Files{CA: m.path(CAKey)}},
+			"check that key and certificate are not swapped"},
+		{"another's key", Options{Files: Files{Cert: m.path(NodeFile), Key: m.path(ClientKey(users.Root)),
+			CA: m.path(CAFile)}}, "do not belong together"},
 	} {
 		_, err := Open(c.o)
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err), c.name)
@@ -364,7 +383,8 @@ func TestList(t *testing.T) {
 		names = append(names, c.File+" "+c.Name+" "+c.For())
 		require.True(t, c.Expires.After(time.Now()))
 	}
-	require.Equal(t, []string{"ca.crt linchpin CA authority", "client.alice.crt alice ", "node.crt node localhost, 127.0.0.1"}, names)
+	require.Equal(t, []string{"ca.crt linchpin CA authority", "client.alice.crt alice ",
+		"node.crt node localhost, 127.0.0.1"}, names)
 	_, err = List(m.path("none"))
 	require.ErrorContains(t, err, "cannot be read")
 }

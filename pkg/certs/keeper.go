@@ -100,7 +100,8 @@ func Open(o Options) (*Keeper, error) {
 		return nil, invalid("only one of the certificate and its key is set", "set --tls-cert and --tls-key together")
 	}
 	if o.CA == "" {
-		return nil, invalid("the certificate authority is not set", "set --tls-ca to the certificate of the authority that signs the certificates of nodes")
+		return nil, invalid("the certificate authority is not set",
+			"set --tls-ca to the certificate of the authority that signs the certificates of nodes")
 	}
 	if o.Server && o.Cert == "" {
 		return nil, invalid("the certificate of the node is not set", "set --tls-cert and --tls-key")
@@ -223,24 +224,29 @@ func (k *Keeper) loadOwn(l *loaded, now time.Time) (*tls.Certificate, error) {
 	}
 	own, err := tls.X509KeyPair(raw, key)
 	if err != nil {
-		return nil, invalid(fmt.Sprintf("%s and %s do not belong together: %v", k.opt.Cert, k.opt.Key, err), "use a certificate and the key that it was created with")
+		return nil, invalid(fmt.Sprintf("%s and %s do not belong together: %v", k.opt.Cert, k.opt.Key, err),
+			"use a certificate and the key that it was created with")
 	}
-	v := x509.VerifyOptions{Roots: l.any, Intermediates: intermediates(own), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	v := x509.VerifyOptions{Roots: l.any, Intermediates: intermediates(own), CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	if k.opt.Server {
 		v.Roots, v.KeyUsages = l.nodes, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 		if name := own.Leaf.Subject.CommonName; name != users.Node {
-			return nil, invalid(fmt.Sprintf("%s is a certificate of %q, but a node needs one of %q", k.opt.Cert, name, users.Node), "create it with: linchpin cert create-node")
+			return nil, invalid(fmt.Sprintf("%s is a certificate of %q, but a node needs one of %q", k.opt.Cert, name,
+				users.Node), "create it with: linchpin cert create-node")
 		}
 	}
 	if _, err := own.Leaf.Verify(v); err != nil {
 		var expired x509.CertificateInvalidError
 		if errors.As(err, &expired) && expired.Reason == x509.Expired {
-			return nil, invalid(k.opt.Cert+" is not valid now: "+err.Error(), "create a new one with: linchpin cert; check the clock of this machine")
+			return nil, invalid(k.opt.Cert+" is not valid now: "+err.Error(),
+				"create a new one with: linchpin cert; check the clock of this machine")
 		}
 		if !k.opt.Server {
 			return &own, nil // the nodes may know the users' authority, which the user need not
 		}
-		return nil, invalid(fmt.Sprintf("%s was not signed by an authority in %s: %v", k.opt.Cert, k.opt.CA, err), "use files of one authority")
+		return nil, invalid(fmt.Sprintf("%s was not signed by an authority in %s: %v", k.opt.Cert, k.opt.CA, err),
+			"use files of one authority")
 	}
 	return &own, nil
 }

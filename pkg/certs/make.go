@@ -151,7 +151,8 @@ func (m *Maker) template(name string, lifetime time.Duration) (*x509.Certificate
 		return nil, err
 	}
 	now := m.now()
-	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{Organization: []string{"linchpin"}, CommonName: name},
+	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{Organization: []string{"linchpin"},
+		CommonName: name},
 		NotBefore: now.Add(-backdate), NotAfter: now.Add(lifetime), KeyUsage: x509.KeyUsageDigitalSignature}, nil
 }
 
@@ -163,7 +164,8 @@ func (m *Maker) leaf(t *x509.Certificate, file, keyFile string) ([]string, error
 	}
 	if t.NotAfter.After(ca.NotAfter) {
 		return nil, invalid(fmt.Sprintf("the certificate would be valid until %v, but its authority only until %v",
-			t.NotAfter.UTC().Format(time.DateOnly), ca.NotAfter.UTC().Format(time.DateOnly)), "use a shorter --lifetime, or create a new authority")
+			t.NotAfter.UTC().Format(time.DateOnly), ca.NotAfter.UTC().Format(time.DateOnly)),
+			"use a shorter --lifetime, or create a new authority")
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -193,19 +195,22 @@ func (m *Maker) authority() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	}
 	key, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok {
-		return nil, nil, invalid(m.caKey()+" does not contain an ECDSA key", "create an authority with: linchpin cert create-ca")
+		return nil, nil, invalid(m.caKey()+" does not contain an ECDSA key",
+			"create an authority with: linchpin cert create-ca")
 	}
 	for i := len(all) - 1; i >= 0; i-- {
 		if pub, ok := all[i].PublicKey.(*ecdsa.PublicKey); ok && pub.Equal(&key.PublicKey) {
 			return all[i], key, nil
 		}
 	}
-	return nil, nil, invalid("the key in "+m.caKey()+" belongs to none of the certificates in "+m.path(CAFile), "use files of one authority")
+	return nil, nil, invalid("the key in "+m.caKey()+" belongs to none of the certificates in "+m.path(CAFile),
+		"use files of one authority")
 }
 
 // write signs t and writes both files: the key first, so that nobody finds a
 // certificate without it.
-func (m *Maker) write(t, parent *x509.Certificate, key, signer *ecdsa.PrivateKey, file, keyFile string) ([]string, error) {
+func (m *Maker) write(t, parent *x509.Certificate, key, signer *ecdsa.PrivateKey, file, keyFile string) ([]string,
+	error) {
 	der, err := x509.CreateCertificate(rand.Reader, t, parent, &key.PublicKey, signer)
 	if err != nil {
 		return nil, err
@@ -239,7 +244,8 @@ func (m *Maker) write(t, parent *x509.Certificate, key, signer *ecdsa.PrivateKey
 func replace(file string, content []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".new-") // made with mode 0600
 	if err != nil {
-		return invalid("the file cannot be written: "+err.Error(), "check that the directory exists; linchpin cert create-ca creates it")
+		return invalid("the file cannot be written: "+err.Error(),
+			"check that the directory exists; linchpin cert create-ca creates it")
 	}
 	_, err = f.Write(content)
 	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
@@ -270,7 +276,8 @@ func parseCertificates(file string, raw []byte) (all []*x509.Certificate, err er
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			return nil, invalid(fmt.Sprintf("%s contains a block %q between certificates", file, block.Type), "check that key and certificate are not swapped")
+			return nil, invalid(fmt.Sprintf("%s contains a block %q between certificates", file, block.Type),
+				"check that key and certificate are not swapped")
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
@@ -279,7 +286,8 @@ func parseCertificates(file string, raw []byte) (all []*x509.Certificate, err er
 		all = append(all, c)
 	}
 	if len(all) == 0 {
-		return nil, invalid(file+" contains no certificate", "use a PEM file with a block between BEGIN CERTIFICATE and END CERTIFICATE")
+		return nil, invalid(file+" contains no certificate",
+			"use a PEM file with a block between BEGIN CERTIFICATE and END CERTIFICATE")
 	}
 	if len(bytes.TrimSpace(raw)) > 0 {
 		return nil, invalid(file+" contains data after the last certificate", "copy the whole file again")
@@ -295,7 +303,8 @@ const maxSecretBytes = 64 << 10
 func ReadSecret(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, invalid("the secret cannot be read: "+err.Error(), "check the name of the file, and that it belongs to the user that runs the program")
+		return nil, invalid("the secret cannot be read: "+err.Error(),
+			"check the name of the file, and that it belongs to the user that runs the program")
 	}
 	defer f.Close()
 	st, err := f.Stat()

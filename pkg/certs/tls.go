@@ -40,7 +40,8 @@ func (k *Keeper) checkCaller(l *loaded, cs tls.ConnectionState) error {
 		return nil // a token may follow
 	}
 	leaf := cs.PeerCertificates[0]
-	v := x509.VerifyOptions{Roots: l.clients, Intermediates: x509.NewCertPool(), CurrentTime: k.opt.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	v := x509.VerifyOptions{Roots: l.clients, Intermediates: x509.NewCertPool(), CurrentTime: k.opt.Now(),
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	if leaf.Subject.CommonName == users.Node {
 		v.Roots = l.nodes
 	}
@@ -48,7 +49,8 @@ func (k *Keeper) checkCaller(l *loaded, cs tls.ConnectionState) error {
 		v.Intermediates.AddCert(c)
 	}
 	if _, err := leaf.Verify(v); err != nil {
-		return fmt.Errorf("certs: the certificate of %q was not signed by the authority for such certificates: %w", leaf.Subject.CommonName, err)
+		return fmt.Errorf("certs: the certificate of %q was not signed by the authority for such certificates: %w",
+			leaf.Subject.CommonName, err)
 	}
 	return nil
 }

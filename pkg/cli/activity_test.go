@@ -17,12 +17,16 @@ import (
 
 // contended is what a node knows of a wait of an add for a put.
 func contended() server.Activity {
-	wait := msg.Receipt{WaitedNanos: 12e6, Key: []byte("visits"), Cause: msg.CauseLock, Mode: uint64(adt.ModeWrite), Methods: uint64(adt.MethodAddGet.Set()),
-		Holder: kv.TxnRef{TxnID: kv.TxnID{Time: 5, Rand: 6}, Attempt: 1}, HolderMode: uint64(adt.ModeWrite), HolderMethods: uint64(adt.MethodPut.Set()), Others: 2}
+	wait := msg.Receipt{WaitedNanos: 12e6, Key: []byte("visits"), Cause: msg.CauseLock, Mode: uint64(adt.ModeWrite),
+		Methods: uint64(adt.MethodAddGet.Set()),
+		Holder:  kv.TxnRef{TxnID: kv.TxnID{Time: 5, Rand: 6}, Attempt: 1}, HolderMode: uint64(adt.ModeWrite),
+		HolderMethods: uint64(adt.MethodPut.Set()), Others: 2}
 	id := kv.TxnID{Time: 7, Rand: 8}
 	return server.Activity{
-		Receipts: []activity.Receipt{{At: 2e9, Ended: activity.Ended{ID: id, Kind: metrics.OneShot, Took: 13 * time.Millisecond, Wait: &wait}},
-			{At: 1e9, Ended: activity.Ended{ID: id, Kind: metrics.Interactive, Outcome: kv.KindAborted, Wait: &msg.Receipt{}, Lost: 3, Reason: msg.ReasonWounded,
+		Receipts: []activity.Receipt{{At: 2e9, Ended: activity.Ended{ID: id, Kind: metrics.OneShot,
+			Took: 13 * time.Millisecond, Wait: &wait}},
+			{At: 1e9, Ended: activity.Ended{ID: id, Kind: metrics.Interactive, Outcome: kv.KindAborted, Wait: &msg.Receipt{},
+				Lost: 3, Reason: msg.ReasonWounded,
 				By: &msg.Receipt{Cause: msg.CauseWound, Key: []byte("other\n")}}}},
 		Waits: []server.Wait{{Shard: 4, Txn: id, Receipt: wait, User: "alice", HolderUser: "bob"}},
 	}
@@ -62,7 +66,8 @@ func TestWaits(t *testing.T) {
 	n.SetActivity(contended())
 	ids := kv.TxnID{Time: 7, Rand: 8}.String() + "  " + kv.TxnID{Time: 5, Rand: 6}.String() + " and 2 more"
 	require.Contains(t, n.run(t, "waits").ok(t), "12 ms   s4     visits  "+ids+"\n")
-	require.Contains(t, n.run(t, "waits", "--wide").ok(t), "12 ms   s4     visits  "+ids+"  alice  counter.add-get  bob          value.put\n")
+	require.Contains(t, n.run(t, "waits", "--wide").ok(t),
+		"12 ms   s4     visits  "+ids+"  alice  counter.add-get  bob          value.put\n")
 	o := objects(t, n.run(t, "waits", "-o", "json").ok(t))
 	require.Equal(t, "lock", o[0]["cause"])
 	require.EqualValues(t, 12000, o[0]["waited_us"])

@@ -52,7 +52,8 @@ If FILE is -, the backup is written to standard output and its summary to standa
 	}
 	f.addTo(cmd, false)
 	withoutEnd(cmd)
-	cmd.Flags().StringVar(&o.Snapshot, "snapshot", "", "copy the snapshot with this `name` or id, instead of the present state")
+	cmd.Flags().StringVar(&o.Snapshot, "snapshot", "",
+		"copy the snapshot with this `name` or id, instead of the present state")
 	cmd.Flags().BoolVar(&o.Continue, "continue", false, "resume the interrupted backup in FILE.partial")
 	cmd.Flags().DurationVar(&o.Keep, "keep", 24*time.Hour, "for how long an interrupted backup can be resumed")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
@@ -174,7 +175,8 @@ func (s *session) printBackup(path string, h *backup.Header, f *backup.Footer) e
 		}{path, h, f})
 	}
 	t := s.table("FILE", "CLUSTER", "SNAPSHOT", "TIME", "KEYS", "BYTES")
-	t.row(backup.Shown(path), backup.Shown(h.Cluster), backup.Shown(h.Snapshot), stamp(h.Time), strconv.FormatUint(f.Keys, 10), strconv.FormatUint(f.Bytes, 10))
+	t.row(backup.Shown(path), backup.Shown(h.Cluster), backup.Shown(h.Snapshot), stamp(h.Time),
+		strconv.FormatUint(f.Keys, 10), strconv.FormatUint(f.Bytes, 10))
 	return t.flush()
 }
 

@@ -222,7 +222,8 @@ func (s *session) queryMethod(ctx context.Context, typ, method string) (*adt.Typ
 }
 
 // inPairs are the methods that return pairs.
-var inPairs = []string{"map.all", "map.range", "sorted-set.range-by-rank", "sorted-set.range-by-rev-rank", "sorted-set.range-by-score", "top-k.top", "top-k.max"}
+var inPairs = []string{"map.all", "map.range", "sorted-set.range-by-rank", "sorted-set.range-by-rev-rank",
+	"sorted-set.range-by-score", "top-k.top", "top-k.max"}
 
 // labels name what some methods return.
 var labels = map[string][]string{

@@ -18,26 +18,36 @@ func TestCommandsOfDataTypes(t *testing.T) {
 		{"incrby n 5", "5\n"}, {"decr n", "4\n"}, {"decrby n 6", "-2\n"}, {"decrby n -1", "-1\n"}, {"incrby n 1 --blind", ""},
 		{"type n", "counter\n"}, {"call n counter.get", "0\n"},
 
-		{"sadd s b a b", "2\n"}, {"sadd s c --blind", ""}, {"srem s a x", "1\n"}, {"sismember s b", "true\n"}, {"scard s", "2\n"},
+		{"sadd s b a b", "2\n"}, {"sadd s c --blind", ""}, {"srem s a x", "1\n"}, {"sismember s b", "true\n"},
+		{"scard s", "2\n"},
 		{"smembers s", "b\nc\n"}, {"type s", "set\n"}, {"get s", "(set)\n"},
 		{"smembers s -o json", `{"key":"s","type":"set","method":"set.members","answer":["b","c"]}` + "\n"},
-		{"sadd 6b ff00 --hex", "1\n"}, {"smembers k", `"\xff\x00"` + "\n"}, {"smembers k --output json", `{"key":"k","type":"set","method":"set.members","answer":[{"hex":"ff00"}]}` + "\n"},
+		{"sadd 6b ff00 --hex", "1\n"}, {"smembers k", `"\xff\x00"` + "\n"},
+		{"smembers k --output json", `{"key":"k","type":"set","method":"set.members","answer":[{"hex":"ff00"}]}` + "\n"},
 
-		{"hset h f 1 g x", ""}, {"hsetnx h f 9", "false\n"}, {"hincrby h f -3", "-2\n"}, {"hget h f", "-2\n"}, {"hmget h f none g", "-2\n(absent)\nx\n"},
-		{"hlen h", "2\n"}, {"hexists h g", "true\n"}, {"hgetall h", "f  -2\ng  x\n"}, {"hscan h g 5", "g  x\n"}, {"hdel h f", ""},
+		{"hset h f 1 g x", ""}, {"hsetnx h f 9", "false\n"}, {"hincrby h f -3", "-2\n"}, {"hget h f", "-2\n"},
+		{"hmget h f none g", "-2\n(absent)\nx\n"},
+		{"hlen h", "2\n"}, {"hexists h g", "true\n"}, {"hgetall h", "f  -2\ng  x\n"}, {"hscan h g 5", "g  x\n"},
+		{"hdel h f", ""},
 
-		{"zadd z 2 b 1.5 a", ""}, {"zincrby z -1 b", "1\n"}, {"zscore z a", "1.5\n"}, {"zrank z a", "1\n"}, {"zrevrank z a", "0\n"},
-		{"zrange z 0 -1", "b  1\na  1.5\n"}, {"zrevrange z 0 0", "a  1.5\n"}, {"zrangebyscore z -1 1.2", "b  1\n"}, {"zrangebyscore z 0 9 1", "b  1\n"},
+		{"zadd z 2 b 1.5 a", ""}, {"zincrby z -1 b", "1\n"}, {"zscore z a", "1.5\n"}, {"zrank z a", "1\n"},
+		{"zrevrank z a", "0\n"},
+		{"zrange z 0 -1", "b  1\na  1.5\n"}, {"zrevrange z 0 0", "a  1.5\n"}, {"zrangebyscore z -1 1.2", "b  1\n"},
+		{"zrangebyscore z 0 9 1", "b  1\n"},
 		{"zcard z", "2\n"}, {"zrem z b", ""},
 
-		{"rpush l a b", "2\n"}, {"rpush l c --blind", ""}, {"lrange l 0 -1", "a\nb\nc\n"}, {"lindex l -1", "c\n"}, {"llen l", "3\n"},
+		{"rpush l a b", "2\n"}, {"rpush l c --blind", ""}, {"lrange l 0 -1", "a\nb\nc\n"}, {"lindex l -1", "c\n"},
+		{"llen l", "3\n"},
 		{"ltrim l -2 -1", ""}, {"lrange l 0 -1", "b\nc\n"},
 
 		{"topadd t 1 a", ""}, {"topadd t 2.5 b", ""}, {"top t 9", "b  2.5\na  1\n"}, {"topmax t", "b  2.5\n"},
-		{"sumadd g 1 -1 3", ""}, {"sumstats g", "count     3\nsum       3\nmean      1\nmin       -1\nmax       3\nvariance  2.6666666666666665\n"},
-		{"bcreate b -5 5 0", ""}, {"badd b 5", "true\n"}, {"badd b 1", "false\n"}, {"bsub b 9", "true\n"}, {"bget b", "-4\n"}, {"bbounds b", "floor    -5\nceiling  5\n"},
+		{"sumadd g 1 -1 3", ""}, {"sumstats g",
+			"count     3\nsum       3\nmean      1\nmin       -1\nmax       3\nvariance  2.6666666666666665\n"},
+		{"bcreate b -5 5 0", ""}, {"badd b 5", "true\n"}, {"badd b 1", "false\n"}, {"bsub b 9", "true\n"}, {"bget b", "-4\n"},
+		{"bbounds b", "floor    -5\nceiling  5\n"},
 
-		{"call own tags.weigh -2.5", ""}, {"call own tags.add go db", ""}, {"call own tags.first 1", "db\n-2.5\n"}, {"type own", "tags\n"},
+		{"call own tags.weigh -2.5", ""}, {"call own tags.add go db", ""}, {"call own tags.first 1", "db\n-2.5\n"},
+		{"type own", "tags\n"},
 		{"call own tags.has go --snapshot=none", "!"},
 	} {
 		r := n.run(t, strings.Fields(c.line)...)
@@ -90,7 +100,8 @@ func TestCallsThatFail(t *testing.T) {
 func TestTypesAreListed(t *testing.T) {
 	n := start(t)
 	all := n.run(t, "types").ok(t)
-	for _, name := range []string{"value", "counter", "set", "map", "sorted-set", "top-k", "summary", "bounded-counter", "ids", "list"} {
+	for _, name := range []string{"value", "counter", "set", "map", "sorted-set", "top-k", "summary", "bounded-counter",
+		"ids", "list"} {
 		require.Contains(t, all, "\n"+name+" ")
 	}
 	one := n.run(t, "types", "counter").ok(t)
@@ -106,7 +117,8 @@ read   read           -
 add    add            -
 write  -              -
 `, one)
-	require.Contains(t, n.run(t, "types", "set", "-o", "json").ok(t), `{"name":"add","usage":"add member ...","doc":"Adds members.","lock":"add","updates":true,"returns":false}`)
+	require.Contains(t, n.run(t, "types", "set", "-o", "json").ok(t),
+		`{"name":"add","usage":"add member ...","doc":"Adds members.","lock":"add","updates":true,"returns":false}`)
 }
 
 func TestATransactionCallsMethods(t *testing.T) {

@@ -28,7 +28,8 @@ nodes.`,
 }
 
 // certMaker makes a command that creates a certificate.
-func certMaker(usual time.Duration, cmd *cobra.Command, make func(*certs.Maker, []string) ([]string, error)) *cobra.Command {
+func certMaker(usual time.Duration, cmd *cobra.Command,
+	make func(*certs.Maker, []string) ([]string, error)) *cobra.Command {
 	var m certs.Maker
 	f := cmd.Flags()
 	f.StringVar(&m.Dir, "certs-dir", "certs", "`directory` of the files")

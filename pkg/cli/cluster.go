@@ -91,7 +91,8 @@ func newMembers(addrs []string, offset int) (out []newMember, err error) {
 		case port+offset < 1 || port+offset > 65535 || offset == 0:
 			return nil, fmt.Errorf("the HTTP port of %s would be %d; choose another --http-offset", a, port+offset)
 		}
-		out = append(out, newMember{host, net.JoinHostPort(host, strconv.Itoa(port)), net.JoinHostPort(host, strconv.Itoa(port+offset))})
+		out = append(out, newMember{host, net.JoinHostPort(host, strconv.Itoa(port)),
+			net.JoinHostPort(host, strconv.Itoa(port+offset))})
 	}
 	slices.SortFunc(out, func(a, b newMember) int { return strings.Compare(a.addr, b.addr) })
 	used := map[string]bool{}

@@ -28,7 +28,8 @@ func certificate(t *testing.T, file string) *x509.Certificate {
 // nodes are not.
 func TestClusterInit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "shop")
-	r := run(t, "", "cluster", "init", dir, "10.0.0.7:7070", "db1.example.org:7070", "127.0.0.1:7070", "--http-offset", "1")
+	r := run(t, "", "cluster", "init", dir, "10.0.0.7:7070", "db1.example.org:7070", "127.0.0.1:7070", "--http-offset",
+		"1")
 	r.ok(t)
 	require.Contains(t, r.out, "https://10.0.0.7:7071/console/")
 	roots := x509.NewCertPool()
@@ -41,7 +42,8 @@ func TestClusterInit(t *testing.T) {
 		raw, err := os.ReadFile(filepath.Join(dir, n.node, "linchpin.yaml"))
 		require.NoError(t, err)
 		require.NoError(t, yaml.Unmarshal(raw, &s))
-		require.Equal(t, map[string]string{"listen": n.addr, "http": n.http, "join": "10.0.0.7:7070,127.0.0.1:7070,db1.example.org:7070",
+		require.Equal(t, map[string]string{"listen": n.addr, "http": n.http,
+			"join":  "10.0.0.7:7070,127.0.0.1:7070,db1.example.org:7070",
 			"store": "store", "certs-dir": "certs"}, s)
 		c := certificate(t, filepath.Join(dir, n.node, "certs", "node.crt"))
 		_, err = c.Verify(x509.VerifyOptions{DNSName: n.host, Roots: roots})

@@ -24,7 +24,8 @@ func cluster(t *testing.T) (a, z *node) {
 	a, z = start(t), start(t)
 	for i, n := range []*node{a, z} {
 		n.status = func() server.Status {
-			return server.Status{Node: kv.NodeID(i + 1), ClusterID: "c1", Version: "v9", Uptime: 90 * time.Second, Ready: i == 0, Shards: 3, HotShard: 2,
+			return server.Status{Node: kv.NodeID(i + 1), ClusterID: "c1", Version: "v9", Uptime: 90 * time.Second, Ready: i == 0,
+				Shards: 3, HotShard: 2,
 				Members: []server.Member{{Node: 1, Address: a.addr, Up: true, Self: i == 0, Shards: []kv.ShardID{0}, Keyspace: 50},
 					{Node: 2, Address: z.addr, Up: true, Self: i == 1, Shards: []kv.ShardID{2}},
 					{Node: 3, Address: dead, Shards: []kv.ShardID{1}, Keyspace: 50}}}
@@ -42,7 +43,8 @@ func TestStatus(t *testing.T) {
 	require.Contains(t, z.run(t, "status").ok(t), "waiting for the other members")
 	got := objects(t, a.run(t, "status", "-o", "json").ok(t))[0]
 	require.Equal(t, "c1", got["cluster"])
-	require.Equal(t, map[string]any{"node": float64(2), "address": z.addr, "up": true, "shards": []any{float64(2)}, "keyspace_percent": float64(0)},
+	require.Equal(t, map[string]any{"node": float64(2), "address": z.addr, "up": true, "shards": []any{float64(2)},
+		"keyspace_percent": float64(0)},
 		got["members"].([]any)[1])
 	require.Equal(t, float64(50), got["unavailable_keyspace_percent"])
 }
@@ -50,9 +52,11 @@ func TestStatus(t *testing.T) {
 func TestShardsAreToldByTheirOwnNodes(t *testing.T) {
 	a, z := cluster(t)
 	a.shards = []server.ShardStatus{
-		{Shard: 0, Node: 1, Up: true, Incarnation: 2, Index: 30, KeysInMemory: 4, Waiting: 5, Intents: 6, Records: 7, Steps: 10, StepTime: 20 * time.Microsecond},
+		{Shard: 0, Node: 1, Up: true, Incarnation: 2, Index: 30, KeysInMemory: 4, Waiting: 5, Intents: 6, Records: 7,
+			Steps: 10, StepTime: 20 * time.Microsecond},
 		{Shard: 1, Node: 3}, {Shard: 2, Node: 2, Hot: true, Up: true}}
-	z.shards = []server.ShardStatus{{Shard: 0, Node: 1, Up: true}, {Shard: 1, Node: 3}, {Shard: 2, Node: 2, Hot: true, Up: true, Incarnation: 9}}
+	z.shards = []server.ShardStatus{{Shard: 0, Node: 1, Up: true}, {Shard: 1, Node: 3},
+		{Shard: 2, Node: 2, Hot: true, Up: true, Incarnation: 9}}
 	r := a.run(t, "shards")
 	require.Equal(t, 0, r.code)
 	require.Contains(t, r.errs, "node n3 does not respond: ")
@@ -70,12 +74,15 @@ func TestShardsAreToldByTheirOwnNodes(t *testing.T) {
 func TestEachKindOfFailureHasItsCode(t *testing.T) {
 	n := start(t)
 	for k, want := range map[kv.Kind]int{
-		kv.KindInvalid: 2, kv.KindWrongType: 7, kv.KindConditionFailed: 3, kv.KindOutOfRange: 3, kv.KindAborted: 6, kv.KindUnavailable: 4,
-		kv.KindTooOld: 5, kv.KindResourceExhausted: 4, kv.KindDeadlineExceeded: 4, kv.KindCancelled: 4, kv.KindNotFound: 1, kv.KindCorrupt: 7,
+		kv.KindInvalid: 2, kv.KindWrongType: 7, kv.KindConditionFailed: 3, kv.KindOutOfRange: 3, kv.KindAborted: 6,
+		kv.KindUnavailable: 4,
+		kv.KindTooOld:      5, kv.KindResourceExhausted: 4, kv.KindDeadlineExceeded: 4, kv.KindCancelled: 4, kv.KindNotFound: 1,
+		kv.KindCorrupt:         7,
 		kv.KindUnauthenticated: 8, kv.KindPermissionDenied: 8,
 	} {
 		refuse := func(req gateway.Request, done func(gateway.Response)) {
-			done(gateway.Response{ID: req.ID, Attempts: 1, Err: &kv.Error{Kind: k, Text: "because", Op: -1, Hint: "do something"}})
+			done(gateway.Response{ID: req.ID, Attempts: 1,
+				Err: &kv.Error{Kind: k, Text: "because", Op: -1, Hint: "do something"}})
 		}
 		n.submit.Store(&refuse)
 		n.run(t, "put", "k", "v", "--retry=false").fails(t, want, "linchpin: "+k.String()+": because\nhint: do something\n")
@@ -107,8 +114,10 @@ func TestWithoutAServerCommandsFailAtOnce(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, lis.Close())
-	for _, args := range [][]string{{"get", "k"}, {"put", "k", "v"}, {"del", "k"}, {"scan"}, {"incr", "k"}, {"txn", "get k"},
-		{"outcome", "00000000000000010000000000000002"}, {"status"}, {"shards"}, {"hot"}, {"hot", "--watch"}, {"hot", "pin", "k"}, {"hot", "mode", "off"}} {
+	for _, args := range [][]string{{"get", "k"}, {"put", "k", "v"}, {"del", "k"}, {"scan"}, {"incr", "k"},
+		{"txn", "get k"},
+		{"outcome", "00000000000000010000000000000002"}, {"status"}, {"shards"}, {"hot"}, {"hot", "--watch"},
+		{"hot", "pin", "k"}, {"hot", "mode", "off"}} {
 		run(t, "", append(args, "--addr", lis.Addr().String(), "--timeout", "1m")...).fails(t, 4, "no node can be reached")
 	}
 }
@@ -130,7 +139,8 @@ func TestUsage(t *testing.T) {
 	r.fails(t, 2, `there is no command "gett"; did you mean get?`)
 	require.Contains(t, r.errs, "hint: see: linchpin --help")
 	run(t, "", "gett", "k", "--limit", "3").fails(t, 2, `there is no command "gett"; did you mean get?`)
-	run(t, "", "hot", "pinn", "k", "--prefix").fails(t, 2, `there is no command "pinn" of "linchpin hot"; did you mean pin?`)
+	run(t, "", "hot", "pinn", "k", "--prefix").fails(t, 2,
+		`there is no command "pinn" of "linchpin hot"; did you mean pin?`)
 	run(t, "", "get", "--colour").fails(t, 2, "unknown flag: --colour\n")
 	run(t, "", "scan", "--key-only").fails(t, 2, "unknown flag: --key-only; did you mean --keys-only?")
 	run(t, "", "get", "k", "-o", "yaml").fails(t, 2, `--output is "yaml", want table or json`)

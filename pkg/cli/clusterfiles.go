@@ -37,7 +37,8 @@ func (c *newCluster) write() error {
 	case err == nil && len(there) > 0:
 		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: c.dir + " is not empty", Hint: "name a new directory"}
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the directory cannot be used: " + err.Error(), Hint: "name another"}
+		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the directory cannot be used: " + err.Error(),
+			Hint: "name another"}
 	}
 	ca := certs.Maker{Dir: c.path("certs")}
 	if _, err := ca.CreateCA(); err != nil {

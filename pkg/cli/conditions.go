@@ -23,7 +23,8 @@ func (c *conditions) addTo(cmd *cobra.Command, absent bool) {
 	}
 	fs.BoolVar(&c.ifExists, "if-exists", false, "only if the key exists")
 	fs.StringVar(&c.ifValue, "if-value", "", "only if the key has this `value`")
-	fs.StringVar(&c.ifVersion, "if-version", "", "only if the key has this `version`, as in 0.3.1742; 0.0.0 stands for a key that does not exist")
+	fs.StringVar(&c.ifVersion, "if-version", "",
+		"only if the key has this `version`, as in 0.3.1742; 0.0.0 stands for a key that does not exist")
 }
 
 // given is the flag of the condition, "" if there is none.

@@ -45,10 +45,12 @@ type flags struct {
 // addTo declares the flags; withHex adds --hex, for commands with keys.
 func (f *flags) addTo(cmd *cobra.Command, withHex bool) {
 	fs := cmd.Flags()
-	fs.StringSliceVar(&f.addrs, "addr", []string{DefaultAddr}, "nodes, as `HOST:PORT,...`; the first one that responds is used")
+	fs.StringSliceVar(&f.addrs, "addr", []string{DefaultAddr},
+		"nodes, as `HOST:PORT,...`; the first one that responds is used")
 	fs.DurationVar(&f.timeout, "timeout", DefaultTimeout, "bound on the whole command, retries included; 0 for none")
 	fs.BoolVar(&f.retry, "retry", true, "retry conflicts and unavailable nodes until --timeout")
-	fs.BoolVar(&f.wait, "wait-for-shards", false, "wait until --timeout for shards whose node is down, instead of failing at once")
+	fs.BoolVar(&f.wait, "wait-for-shards", false,
+		"wait until --timeout for shards whose node is down, instead of failing at once")
 	outputFlag(cmd, &f.output)
 	f.caller.AddTo(fs)
 	GroupFlags(fs, ConnectionFlags, append([]string{"addr", "timeout", "retry", "wait-for-shards"}, identity.Names...)...)
@@ -91,7 +93,8 @@ type session struct {
 }
 
 // connected makes the RunE of a command that connects to a cluster.
-func connected(f *flags, run func(ctx context.Context, s *session, args []string) error) func(*cobra.Command, []string) error {
+func connected(f *flags, run func(ctx context.Context, s *session, args []string) error) func(*cobra.Command,
+	[]string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if f.output != formatTable && f.output != formatJSON {
 			return usagef(cmd, "--output is %q, want table or json", f.output)
@@ -109,7 +112,8 @@ func connected(f *flags, run func(ctx context.Context, s *session, args []string
 		if f.lasts {
 			ctx = cmd.Context()
 		}
-		return run(ctx, &session{printer: f.printer(cmd.OutOrStdout()), flags: f, db: conn.db, opts: conn.opts, cmd: cmd}, args)
+		return run(ctx, &session{printer: f.printer(cmd.OutOrStdout()), flags: f, db: conn.db, opts: conn.opts, cmd: cmd},
+			args)
 	}
 }
 

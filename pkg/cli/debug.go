@@ -50,9 +50,14 @@ In the place of a part that cannot be collected there is a file with its name an
 		Args: arguments(1, 1),
 	}
 	f.addTo(cmd, false)
-	cmd.Flags().BoolVar(&z.redact, "redact-keys", false, "replace every key by a hash, the same for the same key in this file")
-	cmd.Flags().DurationVar(&z.profile, "profile", 5*time.Second, "length of each node's CPU profile, at most 30s; 0 for none")
-	run := connected(&f, func(ctx context.Context, s *session, args []string) error { return s.debugZip(ctx, &z, args[0]) })
+	cmd.Flags().BoolVar(&z.redact, "redact-keys", false,
+		"replace every key by a hash, the same for the same key in this file")
+	cmd.Flags().DurationVar(&z.profile, "profile", 5*time.Second,
+		"length of each node's CPU profile, at most 30s; 0 for none")
+	run := connected(&f, func(ctx context.Context, s *session,
+		args []string) error {
+		return s.debugZip(ctx, &z, args[0])
+	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if z.profile < 0 || z.profile > 30*time.Second {
 			return usagef(cmd, "--profile is %v, want 0 to 30s", z.profile)

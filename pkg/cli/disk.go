@@ -40,7 +40,8 @@ type diskAnswer struct {
 var rejectsWords = map[string]string{"writes": "writes", "all-writes": "all writes"}
 
 func diskObject(r *admin.Disk) diskAnswer {
-	return diskAnswer{FreeBytes: r.FreeBytes, SizeBytes: r.SizeBytes, ReserveBytes: r.ReserveBytes, Rejects: rejectsWords[r.Rejects]}
+	return diskAnswer{FreeBytes: r.FreeBytes, SizeBytes: r.SizeBytes, ReserveBytes: r.ReserveBytes,
+		Rejects: rejectsWords[r.Rejects]}
 }
 
 // rejection says what a node with a full disk rejects, and why; "" if it rejects nothing.

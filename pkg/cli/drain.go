@@ -29,7 +29,8 @@ There is one copy of the data: until the node is back, its shards are unavailabl
 		Args: arguments(0, 0),
 	}
 	f.addTo(cmd, false)
-	cmd.Flags().DurationVar(&limit, "limit", 0, "how long to wait for transactions in flight (default: the node's --drain-timeout)")
+	cmd.Flags().DurationVar(&limit, "limit", 0,
+		"how long to wait for transactions in flight (default: the node's --drain-timeout)")
 	run := connected(&f, func(ctx context.Context, s *session, _ []string) error { return s.drain(ctx, limit) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -76,7 +77,8 @@ func (s *session) drain(ctx context.Context, limit time.Duration) error {
 	case failed != nil:
 		return failed
 	case last.TimedOut:
-		return kv.Errorf(kv.KindDeadlineExceeded, "the node has stopped, and transactions in flight were cut off at the time limit")
+		return kv.Errorf(kv.KindDeadlineExceeded,
+			"the node has stopped, and transactions in flight were cut off at the time limit")
 	case s.json:
 		return nil
 	}
@@ -88,5 +90,6 @@ func (s *session) drainStep(p *drainAnswer) error {
 		return s.object(p)
 	}
 	elapsed := time.Duration(p.ElapsedMs) * time.Millisecond
-	return s.printf("%6.1f s  %-12s  in flight: %d one-shot and %d interactive transactions, %d on the shards\n", elapsed.Seconds(), p.Phase, p.OneShots, p.Interactive, p.OnShards)
+	return s.printf("%6.1f s  %-12s  in flight: %d one-shot and %d interactive transactions, %d on the shards\n",
+		elapsed.Seconds(), p.Phase, p.OneShots, p.Interactive, p.OnShards)
 }

@@ -40,7 +40,8 @@ If the key does not exist, the exit code is 1.`,
 func timeToLive(cmd *cobra.Command, text string) (time.Duration, error) {
 	ttl, err := time.ParseDuration(text)
 	if err == nil && ttl <= 0 {
-		return 0, &UsageError{Text: fmt.Sprintf("the time to live is %s, want 1ms to 87600h", text), Hint: "to delete a key at once: linchpin del KEY",
+		return 0, &UsageError{Text: fmt.Sprintf("the time to live is %s, want 1ms to 87600h", text),
+			Hint:    "to delete a key at once: linchpin del KEY",
 			Command: cmd.CommandPath()}
 	}
 	if err == nil {

@@ -103,7 +103,8 @@ func ShortcutCall(words []string) (st txnlang.Statement, ok bool, err error) {
 		}
 		args := words[1:]
 		if n := len(args) - 1; n < x.least || x.most >= 0 && n > x.most {
-			return st, true, &UsageError{Text: fmt.Sprintf("wrong number of arguments for %s; usage: %s KEY %s", x.name, x.name, x.usage), Command: "linchpin " + x.name}
+			return st, true, &UsageError{Text: fmt.Sprintf("wrong number of arguments for %s; usage: %s KEY %s", x.name, x.name,
+				x.usage), Command: "linchpin " + x.name}
 		}
 		key, rest := args[0], args[1:]
 		if x.order != nil {

@@ -94,7 +94,8 @@ func TestCommandsOfRedisHaveAnAnswer(t *testing.T) {
 	n := start(t)
 	n.run(t, "SET", "a", "1").ok(t)
 	require.Equal(t, "1\n", n.run(t, "GET", "a").ok(t))
-	for word, hint := range map[string]string{"lpush": "linchpin rpush", "LPOP": "ltrim KEY 1 -1", "ping": "linchpin health", "setex": "--ttl 30s", "watch": "put --if-version"} {
+	for word, hint := range map[string]string{"lpush": "linchpin rpush", "LPOP": "ltrim KEY 1 -1",
+		"ping": "linchpin health", "setex": "--ttl 30s", "watch": "put --if-version"} {
 		r := n.run(t, word, "a", "b")
 		r.fails(t, 2, `there is no command "`+word+`"`)
 		require.Contains(t, r.errs, "hint: ")
@@ -104,7 +105,8 @@ func TestCommandsOfRedisHaveAnAnswer(t *testing.T) {
 
 // TestOnlyNearNamesAreSuggested.
 func TestOnlyNearNamesAreSuggested(t *testing.T) {
-	for word, suggested := range map[string]string{"foo": "", "gte": "get", "scna": "scan", "statsu": "status", "xyzzy": "", "rceipts": "receipts", "sna": "snapshot"} {
+	for word, suggested := range map[string]string{"foo": "", "gte": "get", "scna": "scan", "statsu": "status",
+		"xyzzy": "", "rceipts": "receipts", "sna": "snapshot"} {
 		r := run(t, "", word)
 		if suggested == "" {
 			require.NotContains(t, r.errs, "did you mean", word)
@@ -134,7 +136,8 @@ func TestMistakesSayWhatToType(t *testing.T) {
 		require.NotZero(t, r.code, line)
 		require.Contains(t, r.errs, hint, line)
 	}
-	require.Contains(t, run(t, "", "backup", "verify", "/no/x").errs, "there is no directory /no; create it, or name another file")
+	require.Contains(t, run(t, "", "backup", "verify", "/no/x").errs,
+		"there is no directory /no; create it, or name another file")
 	r := n.run(t, "txn", "incr n")
 	require.Contains(t, r.errs, "linchpin del n, then linchpin incrby n 5")
 }

@@ -42,7 +42,8 @@ scripts that have just started nodes.`,
 		flag.DefValue = value
 		_ = flag.Value.Set(value) // both are valid values
 	}
-	cmd.Flags().DurationVar(&h.wait, "wait", 0, "repeat the check for this time, until the nodes are serving and all members are up")
+	cmd.Flags().DurationVar(&h.wait, "wait", 0,
+		"repeat the check for this time, until the nodes are serving and all members are up")
 	cmd.Flags().BoolVar(&h.writes, "writes", false, "require that the nodes accept writes")
 	once := connected(&f, func(ctx context.Context, s *session, _ []string) error { return s.health(ctx, &h) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -49,7 +49,8 @@ func TestHealthWaits(t *testing.T) {
 		st := n.Store.Status()
 		up := asked.Add(1)
 		st.Ready = up > 2
-		st.Members = []server.Member{{Node: 1, Address: "127.0.0.1:1", Self: true}, {Node: 2, Address: "127.0.0.1:2", Up: up > 4}}
+		st.Members = []server.Member{{Node: 1, Address: "127.0.0.1:1", Self: true},
+			{Node: 2, Address: "127.0.0.1:2", Up: up > 4}}
 		return st
 	}
 	require.Equal(t, "node n1 is serving\n", n.run(t, "health", "--wait", "30s").ok(t))
@@ -77,7 +78,8 @@ func TestHealthOfAFullDisk(t *testing.T) {
 	}
 	n.run(t, "health", "--writes").ok(t)
 	require.Contains(t, n.run(t, "status").ok(t), "disk: 10.0 MiB free of 1024.0 MiB\n")
-	for refuses, words := range map[server.Refuses]string{server.RefusesWrites: "rejects writes, except deletions", server.RefusesAllWrites: "rejects all writes"} {
+	for refuses, words := range map[server.Refuses]string{server.RefusesWrites: "rejects writes, except deletions",
+		server.RefusesAllWrites: "rejects all writes"} {
 		room.Refuses = refuses
 		why := words + ": its disk has 10.0 MiB free, less than the reserve of 256.0 MiB (--disk-reserve-mb); free space on it"
 		require.Equal(t, "node n1 is serving, but "+why+"\n", n.run(t, "health").ok(t))

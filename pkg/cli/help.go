@@ -138,7 +138,8 @@ func subCommands(b *strings.Builder, cmd *cobra.Command) {
 			}
 		}
 	}
-	topics := slices.DeleteFunc(slices.Clone(cmd.Commands()), func(c *cobra.Command) bool { return !c.IsAdditionalHelpTopicCommand() })
+	topics := slices.DeleteFunc(slices.Clone(cmd.Commands()),
+		func(c *cobra.Command) bool { return !c.IsAdditionalHelpTopicCommand() })
 	if len(topics) > 0 {
 		b.WriteString("\nTopics (linchpin help TOPIC):\n")
 	}

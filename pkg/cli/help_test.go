@@ -20,7 +20,8 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 		}
 		text := filled(cmd.Long, usualWidth)
 		for line := range strings.Lines(text) {
-			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), usualWidth, "%s: %s", cmd.CommandPath(), line)
+			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), usualWidth, "%s: %s",
+				cmd.CommandPath(), line)
 		}
 		require.Equal(t, strings.Fields(cmd.Long), strings.Fields(text), cmd.CommandPath())
 	}
@@ -36,8 +37,10 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 
 func TestVersionsAreShort(t *testing.T) {
 	for _, c := range [][3]string{
-		{"v0.0.0-20261124045631-190440a9496d", "", "devel-190440a94"}, {"v0.2.1-0.20261124045631-190440a9496d+dirty", "", "devel-190440a94"},
-		{"(devel)", "190440a9496dffff", "devel-190440a94"}, {"(devel)", "", "devel"}, {"", "", "devel"}, {"v1.2.3", "190440a9496dffff", "v1.2.3"},
+		{"v0.0.0-20261124045631-190440a9496d", "", "devel-190440a94"}, {"v0.2.1-0.20261124045631-190440a9496d+dirty", "",
+			"devel-190440a94"},
+		{"(devel)", "190440a9496dffff", "devel-190440a94"}, {"(devel)", "", "devel"}, {"", "", "devel"},
+		{"v1.2.3", "190440a9496dffff", "v1.2.3"},
 		{"v1.2.3-rc.1", "", "v1.2.3-rc.1"},
 	} {
 		require.Equal(t, c[2], shortVersion(c[0], c[1]))

@@ -14,11 +14,15 @@ import (
 
 // hotReply tells of a key that has been moved, and of one that is about to be.
 func hotReply() *msg.HotStatusResponse {
-	return &msg.HotStatusResponse{Mode: 1, Busy: 0.417, Rules: []msg.HotRule{{Key: []byte("visits"), Order: 1}, {Key: []byte("tmp/"), Prefix: true, Order: 2}},
+	return &msg.HotStatusResponse{Mode: 1, Busy: 0.417, Rules: []msg.HotRule{{Key: []byte("visits"), Order: 1},
+		{Key: []byte("tmp/"), Prefix: true, Order: 2}},
 		Keys: []msg.HotKey{
-			{Key: []byte("hot\x00"), Shard: 8, Heat: 12.345, Waited: int64(1500 * time.Millisecond), Would: int64(2 * time.Second),
-				Waits: msg.KeyWaits{Lock: int64(1200 * time.Millisecond), Held: int64(290 * time.Millisecond), Retry: int64(10 * time.Millisecond), Read: 1000, Holds: 3.21, Queue: 17},
-				Since: time.Now().Add(-90 * time.Second).UnixNano(), Why: "moved to the hot shard 1m30s ago: its wait rate was 1.5s/s"},
+			{Key: []byte("hot\x00"), Shard: 8, Heat: 12.345, Waited: int64(1500 * time.Millisecond),
+				Would: int64(2 * time.Second),
+				Waits: msg.KeyWaits{Lock: int64(1200 * time.Millisecond), Held: int64(290 * time.Millisecond),
+					Retry: int64(10 * time.Millisecond), Read: 1000, Holds: 3.21, Queue: 17},
+				Since: time.Now().Add(-90 * time.Second).UnixNano(),
+				Why:   "moved to the hot shard 1m30s ago: its wait rate was 1.5s/s"},
 			{Key: []byte("visits"), Shard: 3, Heat: 2, Order: 1, Moving: true, Why: "pinned"},
 			{Key: []byte("tmp/1"), Shard: 1, Heat: 1, Order: 2, Why: "banned"}}}
 }
@@ -26,7 +30,8 @@ func hotReply() *msg.HotStatusResponse {
 func TestHotKeysAreShownWithModeAndRules(t *testing.T) {
 	n := start(t)
 	n.heat = hotReply
-	n.hot = []server.HotKey{{Key: []byte("visits"), Shard: 3, Waited: time.Second, Waits: 7}, {Key: []byte("warm"), Shard: 2, Waited: time.Millisecond, Waits: 1}}
+	n.hot = []server.HotKey{{Key: []byte("visits"), Shard: 3, Waited: time.Second, Waits: 7},
+		{Key: []byte("warm"), Shard: 2, Waited: time.Millisecond, Waits: 1}}
 	require.Equal(t, ""+
 		"KEY        SHARD  WAIT/S   SINCE  WHY\n"+
 		"\"hot\\x00\"  s8     1500 ms  1m30s  waits\n"+
@@ -41,16 +46,20 @@ func TestHotKeysAreShownWithModeAndRules(t *testing.T) {
 
 	got := objects(t, n.run(t, "hot", "-o", "json").ok(t))
 	require.Len(t, got, 5)
-	require.Equal(t, map[string]any{"key": "visits", "shard": 3.0, "conflicts_per_s": 2.0, "wait_us_per_s": 0.0, "estimated_wait_us_per_s": 0.0,
-		"lock_wait_us_per_s": 0.0, "held_us_per_s": 0.0, "read_wait_us_per_s": 0.0, "retry_us_per_s": 0.0, "holds_per_s": 0.0, "waiters": 0.0,
-		"policy": "pinned", "moving": true, "reason": "pinned", "waited_us": 1_000_000.0, "waits": 7.0}, got[1])
-	for field, want := range map[string]float64{"wait_us_per_s": 1_500_000, "lock_wait_us_per_s": 1_200_000, "held_us_per_s": 290_000, "retry_us_per_s": 10_000,
+	require.Equal(t, map[string]any{"key": "visits", "shard": 3.0, "conflicts_per_s": 2.0, "wait_us_per_s": 0.0,
+		"estimated_wait_us_per_s": 0.0,
+		"lock_wait_us_per_s":      0.0, "held_us_per_s": 0.0, "read_wait_us_per_s": 0.0, "retry_us_per_s": 0.0, "holds_per_s": 0.0,
+		"waiters": 0.0,
+		"policy":  "pinned", "moving": true, "reason": "pinned", "waited_us": 1_000_000.0, "waits": 7.0}, got[1])
+	for field, want := range map[string]float64{"wait_us_per_s": 1_500_000, "lock_wait_us_per_s": 1_200_000,
+		"held_us_per_s": 290_000, "retry_us_per_s": 10_000,
 		"read_wait_us_per_s": 1, "holds_per_s": 3.21, "waiters": 17} {
 		require.Equal(t, want, got[0][field], field)
 	}
 	require.WithinDuration(t, time.Now().Add(-90*time.Second), timeOf(t, got[0]["moved"]), 5*time.Second)
-	require.Equal(t, map[string]any{"mode": "auto", "utilization": 0.417, "rules": []any{map[string]any{"key": "visits", "prefix": false, "policy": "pinned"},
-		map[string]any{"key": "tmp/", "prefix": true, "policy": "banned"}}}, got[4])
+	require.Equal(t, map[string]any{"mode": "auto", "utilization": 0.417,
+		"rules": []any{map[string]any{"key": "visits", "prefix": false, "policy": "pinned"},
+			map[string]any{"key": "tmp/", "prefix": true, "policy": "banned"}}}, got[4])
 }
 
 // TestHotKeysSayWhyInAWord: with which key one was moved, and that clients hold the locks of an idle hot shard.
@@ -59,7 +68,8 @@ func TestHotKeysSayWhyInAWord(t *testing.T) {
 	busy := 0.0
 	n.heat = func() *msg.HotStatusResponse {
 		return &msg.HotStatusResponse{Mode: 1, Busy: busy, Keys: []msg.HotKey{
-			{Key: []byte("a"), Shard: 8, Waited: int64(10 * time.Second), Waits: msg.KeyWaits{Lock: int64(9960 * time.Millisecond)}, Since: time.Now().UnixNano(),
+			{Key: []byte("a"), Shard: 8, Waited: int64(10 * time.Second),
+				Waits: msg.KeyWaits{Lock: int64(9960 * time.Millisecond)}, Since: time.Now().UnixNano(),
 				Why: `moved to the hot shard 4s ago: its wait rate was 10s/s, and it was written together with "b"`},
 			{Key: []byte("b"), Shard: 8, Since: time.Now().UnixNano(),
 				Why: `moved to the hot shard 4s ago: it was written 0.585/s together with "a\"\n", whose wait rate was 10s/s`}}}
@@ -104,14 +114,16 @@ func TestOnATerminalWhatIsWatchedIsDrawnInPlace(t *testing.T) {
 	}
 	height = 100
 	require.Contains(t, n.run(t, "hot", "--watch", "--for", "100ms").ok(t), "rules: visits pinned")
-	for _, args := range [][]string{{"hot"}, {"hot", "--watch", "--for", "100ms", "-o", "json"}, {"hot", "pin", "visits"}} {
+	for _, args := range [][]string{{"hot"}, {"hot", "--watch", "--for", "100ms", "-o", "json"},
+		{"hot", "pin", "visits"}} {
 		require.NotContains(t, n.run(t, args...).ok(t), "\x1b", "%v", args)
 	}
 }
 
 func TestRulesAndTheModeAreSet(t *testing.T) {
 	n := start(t)
-	require.Contains(t, n.run(t, "hot", "pin", "visits").ok(t), "visits  s0     -       -      pinned, moving\nmode: auto\n")
+	require.Contains(t, n.run(t, "hot", "pin", "visits").ok(t),
+		"visits  s0     -       -      pinned, moving\nmode: auto\n")
 	out := n.run(t, "hot", "ban", "--prefix", "746d702f", "--hex").ok(t)
 	require.NotContains(t, out, "visits  ")
 	require.Contains(t, n.run(t, "hot").ok(t), "rules: visits pinned, tmp/ banned (prefix)\n")
@@ -154,7 +166,8 @@ func TestMistakesWithHotKeys(t *testing.T) {
 func TestHotMoves(t *testing.T) {
 	n := start(t)
 	n.heat = func() *msg.HotStatusResponse {
-		return &msg.HotStatusResponse{Mode: 1, Moves: []msg.MovedKey{{Key: []byte("visits"), From: 3, To: 0, Time: 1e9, Why: "transactions wait for it"}}}
+		return &msg.HotStatusResponse{Mode: 1, Moves: []msg.MovedKey{{Key: []byte("visits"), From: 3, To: 0, Time: 1e9,
+			Why: "transactions wait for it"}}}
 	}
 	require.Contains(t, n.run(t, "hot", "moves").ok(t), "visits  s3    s0 (hot)\n")
 	require.Contains(t, n.run(t, "hot", "moves", "--wide").ok(t), "visits  s3    s0 (hot)  transactions wait for it\n")

@@ -22,7 +22,8 @@ func TestGet(t *testing.T) {
 	require.Equal(t, `{"key":"n","found":true,"type":"counter","number":5,"version":"0.0.2"}`+"\n",
 		n.run(t, "get", "n", "-o", "json").ok(t))
 	n.run(t, "get", "gone").fails(t, 1, `linchpin: NotFound: the key does not exist (key "gone")`)
-	require.Equal(t, ran{1, `{"key":"gone","found":false,"version":"0.0.0"}` + "\n", ""}, n.run(t, "get", "gone", "-o", "json"))
+	require.Equal(t, ran{1, `{"key":"gone","found":false,"version":"0.0.0"}` + "\n", ""},
+		n.run(t, "get", "gone", "-o", "json"))
 }
 
 func TestTextIsShownAsItIsAndTheRestWithEscapes(t *testing.T) {
@@ -63,7 +64,8 @@ func TestPutAndItsConditions(t *testing.T) {
 	n.run(t, "put", "k", "w", "--if-absent").fails(t, 3, `the key holds "v", version 0.0.1`)
 	require.Equal(t, "version 0.0.2\n", n.run(t, "put", "k", "w", "--if-value", "v").ok(t))
 	n.run(t, "put", "k", "x", "--if-value", "").fails(t, 3, `the key holds "w"`)
-	require.Equal(t, "0.0.3", objects(t, n.run(t, "put", "k", "x", "--if-version", "0.0.2", "-o", "json").ok(t))[0]["version"])
+	require.Equal(t, "0.0.3", objects(t, n.run(t, "put", "k", "x", "--if-version", "0.0.2", "-o",
+		"json").ok(t))[0]["version"])
 	n.run(t, "put", "k", "y", "--if-version", "0.0.2").fails(t, 3, "version")
 	n.run(t, "put", "k", "y", "--if-exists").ok(t)
 	n.run(t, "put", "k", "y", "--if-version", "7").fails(t, 2, "want MOVES.SHARD.WRITE")
@@ -79,7 +81,8 @@ func TestPutAndItsConditions(t *testing.T) {
 func TestAConditionalPutReportsTheTimeToLiveThatItRemoves(t *testing.T) {
 	n := start(t)
 	n.run(t, "put", "k", "v", "--ttl", "1h").ok(t)
-	require.Regexp(t, `^version \S+; its time to live \((1h0m0s|59m59\S*s)\) is removed\n$`, n.run(t, "put", "k", "w", "--if-value", "v").ok(t))
+	require.Regexp(t, `^version \S+; its time to live \((1h0m0s|59m59\S*s)\) is removed\n$`,
+		n.run(t, "put", "k", "w", "--if-value", "v").ok(t))
 	require.Equal(t, "never\n", n.run(t, "ttl", "k").ok(t))
 	require.Regexp(t, `^version \S+\n$`, n.run(t, "put", "k", "x", "--if-value", "w").ok(t))
 	require.Regexp(t, `^version \S+\n$`, n.run(t, "put", "k", "y", "--if-value", "x", "--ttl", "1h").ok(t))

@@ -24,7 +24,8 @@ func manCommand() *cobra.Command {
 			root.InitDefaultCompletionCmd()
 			// No date, so that the same program writes the same pages.
 			root.DisableAutoGenTag = true
-			header := &doc.GenManHeader{Title: "LINCHPIN", Section: "1", Source: "linchpin " + ReadBuild().Version, Manual: "linchpin"}
+			header := &doc.GenManHeader{Title: "LINCHPIN", Section: "1", Source: "linchpin " + ReadBuild().Version,
+				Manual: "linchpin"}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
 				return err
 			}

@@ -55,7 +55,8 @@ func (p *past) reader(s *session, report *client.Report) (client.Reader, error) 
 	}
 	if ago, err := time.ParseDuration(p.asOf); err == nil {
 		if !strings.HasPrefix(p.asOf, "-") {
-			return nil, usagef(cmd, "--as-of %s is in the future; write -%s for that long ago", p.asOf, strings.TrimPrefix(p.asOf, "+"))
+			return nil, usagef(cmd, "--as-of %s is in the future; write -%s for that long ago", p.asOf,
+				strings.TrimPrefix(p.asOf, "+"))
 		}
 		return db.AsOf(time.Now().Add(ago)), nil
 	}

@@ -26,7 +26,8 @@ func TestSnapshotsAreMadeListedAndDropped(t *testing.T) {
 	const stamp = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
 	require.Equal(t, ran{0, "", "no snapshots\n"}, n.run(t, "snapshot", "list"))
 	require.Empty(t, n.run(t, "snapshot", "list", "-o", "json").ok(t))
-	require.Regexp(t, `^NAME +ID +TIME +EXPIRES\none +@serverte-1 +`+stamp+`  `+stamp+`\n$`, n.run(t, "snapshot", "create", "one").ok(t))
+	require.Regexp(t, `^NAME +ID +TIME +EXPIRES\none +@serverte-1 +`+stamp+`  `+stamp+`\n$`,
+		n.run(t, "snapshot", "create", "one").ok(t))
 	made := objects(t, n.run(t, "snapshot", "create", "two", "--ttl", "90m", "-o", "json").ok(t))[0]
 	require.Equal(t, "@serverte-2", made["id"])
 	require.Equal(t, "two", made["name"])
@@ -101,11 +102,13 @@ func TestCommandsReadAtASnapshot(t *testing.T) {
 			require.Contains(t, out, "old", c.name)
 			require.NotContains(t, out, "new", c.name)
 		}
-		require.Contains(t, n.run(t, append(c.args, "--snapshot", "s", "-o", "json")...).ok(t), `"value":"old"`, "objects alone can be read by programs")
+		require.Contains(t, n.run(t, append(c.args, "--snapshot", "s", "-o", "json")...).ok(t), `"value":"old"`,
+			"objects alone can be read by programs")
 		require.Contains(t, n.run(t, c.args...).ok(t), "new", c.name)
 		n.run(t, append(c.args, "--snapshot", "none")...).fails(t, 1, "NotFound")
 	}
-	require.Equal(t, "@serverte-1", objects(t, n.run(t, "txn", "get k", "--snapshot", "s", "-o", "json").ok(t))[0]["snapshot"])
+	require.Equal(t, "@serverte-1", objects(t,
+		n.run(t, "txn", "get k", "--snapshot", "s", "-o", "json").ok(t))[0]["snapshot"])
 	n.run(t, "txn", "put k x", "--snapshot", "s").fails(t, 2, "a transaction that writes cannot read at a snapshot")
 	n.run(t, "get", "none", "--snapshot", "s").failsAfter(t, 1, "read at snapshot @serverte-1", "the key does not exist")
 }
@@ -163,10 +166,11 @@ func TestMistakesWithThePast(t *testing.T) {
 			"--as-of 5s is in the future; write -5s for that long ago": {"--as-of", "5s"},
 			"--as-of +5s is in the future; write -5s":                  {"--as-of", "+5s"},
 			`--after is "no base64!", which is not base64`:             {"--after", "no base64!"},
-			"the token is not one that linchpin gave out":              {"--after", base64.StdEncoding.EncodeToString([]byte("noise"))},
-			"as_of is not positive":                                    {"--as-of", "1969-01-01T00:00:00Z"},
-			"has an invalid character":                                 {"--snapshot", "a b"},
-			"--output is \"xml\", want table or json":                  {"--snapshot", "s", "-o", "xml"},
+			"the token is not one that linchpin gave out": {"--after",
+				base64.StdEncoding.EncodeToString([]byte("noise"))},
+			"as_of is not positive":                   {"--as-of", "1969-01-01T00:00:00Z"},
+			"has an invalid character":                {"--snapshot", "a b"},
+			"--output is \"xml\", want table or json": {"--snapshot", "s", "-o", "xml"},
 		} {
 			n.run(t, append(c.args, args...)...).fails(t, 2, text)
 		}

@@ -99,7 +99,8 @@ func (s *session) valueArgument(arg string) (string, error) {
 	if s.flags.hex {
 		most = 2*kv.MaxValueBytes + 2
 	}
-	b, err := readInput(s.cmd.InOrStdin(), "the value", most, "a value has at most 1 MiB; store a larger one in several keys")
+	b, err := readInput(s.cmd.InOrStdin(), "the value", most,
+		"a value has at most 1 MiB; store a larger one in several keys")
 	if err != nil {
 		return "", err
 	}

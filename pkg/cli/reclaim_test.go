@@ -23,7 +23,8 @@ func TestReclaim(t *testing.T) {
 		progress(3, 3)
 		return r, nil
 	}
-	require.Regexp(t, `^the store shrank by 150\.0 MiB \(157286400 bytes\), from 200\.0 MiB to 50\.0 MiB, in 0\.. s\n$`, n.run(t, "reclaim").ok(t))
+	require.Regexp(t, `^the store shrank by 150\.0 MiB \(157286400 bytes\), from 200\.0 MiB to 50\.0 MiB, in 0\.. s\n$`,
+		n.run(t, "reclaim").ok(t))
 	o := objects(t, n.run(t, "reclaim", "--output", "json").ok(t))[0]
 	require.EqualValues(t, 150<<20, o["freed_bytes"])
 	require.EqualValues(t, 3, o["ranges"])
@@ -35,7 +36,8 @@ func TestReclaim(t *testing.T) {
 	require.Contains(t, out, "the store shrank by 0.0 MiB (0 bytes)")
 	require.Contains(t, out, "\nnothing was freed; the store still holds data that was deleted or overwritten in the last 10m0s")
 	r.After, r.History = r.Before-5, 0
-	require.Contains(t, n.run(t, "reclaim").ok(t), "\nlittle was freed; the store still holds data that named snapshots read\n")
+	require.Contains(t, n.run(t, "reclaim").ok(t),
+		"\nlittle was freed; the store still holds data that named snapshots read\n")
 }
 
 // TestAnInterruptStopsAReclaim on the node, too.
@@ -50,7 +52,8 @@ func TestAnInterruptStopsAReclaim(t *testing.T) {
 		close(stopped)
 		return server.Reclaimed{}, ctx.Err()
 	}
-	require.NotEqual(t, cli.ExitOK, cli.Main(ctx, cli.New(cli.Streams{In: nothing{}, Out: nothing{}, Err: nothing{}}), []string{"reclaim", "--addr", n.addr}))
+	require.NotEqual(t, cli.ExitOK, cli.Main(ctx, cli.New(cli.Streams{In: nothing{}, Out: nothing{}, Err: nothing{}}),
+		[]string{"reclaim", "--addr", n.addr}))
 	<-stopped
 }
 
@@ -66,6 +69,7 @@ func TestStatusShowsWhatCanBeReclaimed(t *testing.T) {
 	n.reclaimable = 1<<20 - 1
 	require.NotContains(t, n.run(t, "status").ok(t), "reclaim")
 	n.reclaimable = 150 << 20
-	require.Contains(t, n.run(t, "status").ok(t), "\nabout 150.0 MiB of the store is deleted data; \"linchpin reclaim\" frees the space\n\nMEMBER")
+	require.Contains(t, n.run(t, "status").ok(t),
+		"\nabout 150.0 MiB of the store is deleted data; \"linchpin reclaim\" frees the space\n\nMEMBER")
 	require.EqualValues(t, 150<<20, objects(t, n.run(t, "status", "-o", "json").ok(t))[0]["reclaimable_bytes"])
 }

@@ -73,7 +73,8 @@ func Reference(root *cobra.Command) string {
 	fmt.Fprintf(&b, referenceFlags, connectionLines(root))
 	b.WriteString("\n## Data types\n\n`call` calls every method of a [data type](types.md). These commands are shorter, with the names of Redis:\n\n")
 	typeLines(&b)
-	for _, s := range []struct{ title, command string }{{"Hot keys", "hot"}, {"Reading the past", "past"}, {"Transactions in lines", "txn"},
+	for _, s := range []struct{ title, command string }{{"Hot keys", "hot"}, {"Reading the past", "past"},
+		{"Transactions in lines", "txn"},
 		{"The shell", "shell"}, {"Output", "output"}, {"Exit codes", "exit-codes"}} {
 		if cmd, _, err := root.Find([]string{s.command}); err == nil && cmd != root {
 			fmt.Fprintf(&b, "\n## %s\n\n%s\n", s.title, inMarkdown(cmd.Long))

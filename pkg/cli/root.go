@@ -67,11 +67,15 @@ func New(s Streams) *cobra.Command {
 	root.SetErr(s.Err)
 	root.SetFlagErrorFunc(flagError)
 	helpers(root, s.Size)
-	root.AddCommand(getCommand(s.Raw), putCommand(), mgetCommand(), msetCommand(), existsCommand(), keysCommand(), delCommand(),
+	root.AddCommand(getCommand(s.Raw), putCommand(), mgetCommand(), msetCommand(), existsCommand(), keysCommand(),
+		delCommand(),
 		scanCommand(s.Size), incrCommand(), expireCommand(), persistCommand(), ttlCommand(), txnCommand(), outcomeCommand(),
-		statusCommand(), shardsCommand(), hotCommand(s.Size), receiptsCommand(s.Size), waitsCommand(s.Size), snapshotCommand(),
-		versionCommand(), callCommand(), typeCommand(), typesCommand(), backupCommand(), restoreCommand(), userCommand(), certCommand(),
-		clusterCommand(), drainCommand(), reclaimCommand(), logCommand(), debugCommand(), healthCommand(), manCommand(), referenceCommand())
+		statusCommand(), shardsCommand(), hotCommand(s.Size), receiptsCommand(s.Size), waitsCommand(s.Size),
+		snapshotCommand(),
+		versionCommand(), callCommand(), typeCommand(), typesCommand(), backupCommand(), restoreCommand(), userCommand(),
+		certCommand(),
+		clusterCommand(), drainCommand(), reclaimCommand(), logCommand(), debugCommand(), healthCommand(), manCommand(),
+		referenceCommand())
 	root.AddCommand(topics()...)
 	for i := range shortcuts {
 		root.AddCommand(shortcuts[i].command())

@@ -52,7 +52,10 @@ Each node is queried for its own shards. Shards of a node that does not respond 
 		if err != nil {
 			return err
 		}
-		return s.printShards(slices.SortedFunc(maps.Values(rows), func(a, b shardRow) int { return cmp.Compare(a.sh.Shard, b.sh.Shard) }))
+		return s.printShards(slices.SortedFunc(maps.Values(rows), func(a, b shardRow) int {
+			return cmp.Compare(a.sh.Shard,
+				b.sh.Shard)
+		}))
 	})
 	return cmd
 }

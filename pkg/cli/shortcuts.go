@@ -39,13 +39,15 @@ var shortcuts = []shortcut{
 	{"decrby", "counter.add-get", "counter.add", "N", "Subtract from a counter and print the sum", 1, 1, negated},
 
 	{"sadd", "set.add-count", "set.add", "MEMBER...", "Add members to a set and print the number of new ones", 1, -1, nil},
-	{"srem", "set.remove-count", "set.remove", "MEMBER...", "Remove members from a set and print the number removed", 1, -1, nil},
+	{"srem", "set.remove-count", "set.remove", "MEMBER...", "Remove members from a set and print the number removed", 1,
+		-1, nil},
 	{"sismember", "set.contains", "", "MEMBER", "Print whether a set has a member", 1, 1, nil},
 	{"scard", "set.len", "", "", "Print the number of members of a set", 0, 0, nil},
 	{"smembers", "set.members", "", "", "Print the members of a set", 0, 0, nil},
 
 	{"hset", "map.set", "", "FIELD VALUE [FIELD VALUE...]", "Set fields of a map", 2, -1, nil},
-	{"hsetnx", "map.set-if-absent", "", "FIELD VALUE", "Set a field of a map if it is absent, and print whether it was", 2, 2, nil},
+	{"hsetnx", "map.set-if-absent", "", "FIELD VALUE", "Set a field of a map if it is absent, and print whether it was", 2,
+		2, nil},
 	{"hget", "map.get", "", "FIELD", "Print a field of a map", 1, 1, nil},
 	{"hmget", "map.get-many", "", "FIELD...", "Print several fields of a map", 1, -1, nil},
 	{"hdel", "map.delete", "", "FIELD...", "Delete fields of a map", 1, -1, nil},
@@ -55,15 +57,19 @@ var shortcuts = []shortcut{
 	{"hscan", "map.range", "", "FROM LIMIT", "Print some fields of a map, in order, beginning at FROM", 2, 2, nil},
 	{"hexists", "map.has", "", "FIELD", "Print whether a map has a field", 1, 1, nil},
 
-	{"zadd", "sorted-set.add", "", "SCORE MEMBER [SCORE MEMBER...]", "Set the scores of members of a sorted set", 2, -1, nil},
-	{"zincrby", "sorted-set.increment-get", "sorted-set.increment", "N MEMBER", "Add to the score of a member and print the sum", 2, 2, swapped},
+	{"zadd", "sorted-set.add", "", "SCORE MEMBER [SCORE MEMBER...]", "Set the scores of members of a sorted set", 2, -1,
+		nil},
+	{"zincrby", "sorted-set.increment-get", "sorted-set.increment", "N MEMBER",
+		"Add to the score of a member and print the sum", 2, 2, swapped},
 	{"zrem", "sorted-set.remove", "", "MEMBER...", "Remove members from a sorted set", 1, -1, nil},
 	{"zscore", "sorted-set.score", "", "MEMBER", "Print the score of a member", 1, 1, nil},
 	{"zrank", "sorted-set.rank", "", "MEMBER", "Print the rank of a member, 0 for the lowest score", 1, 1, nil},
 	{"zrevrank", "sorted-set.rev-rank", "", "MEMBER", "Print the rank of a member, 0 for the highest score", 1, 1, nil},
 	{"zrange", "sorted-set.range-by-rank", "", "FIRST LAST", "Print members by rank, the lowest score first", 2, 2, nil},
-	{"zrevrange", "sorted-set.range-by-rev-rank", "", "FIRST LAST", "Print members by rank, the highest score first", 2, 2, nil},
-	{"zrangebyscore", "sorted-set.range-by-score", "", "MIN MAX [LIMIT]", "Print the members with scores from MIN to MAX", 2, 3, nil},
+	{"zrevrange", "sorted-set.range-by-rev-rank", "", "FIRST LAST", "Print members by rank, the highest score first", 2, 2,
+		nil},
+	{"zrangebyscore", "sorted-set.range-by-score", "", "MIN MAX [LIMIT]", "Print the members with scores from MIN to MAX",
+		2, 3, nil},
 	{"zcard", "sorted-set.len", "", "", "Print the number of members of a sorted set", 0, 0, nil},
 
 	{"rpush", "list.append-len", "list.append", "VALUE...", "Append values to a list and print its length", 1, -1, nil},
@@ -80,8 +86,10 @@ var shortcuts = []shortcut{
 	{"sumstats", "summary.stats", "", "", "Print count, sum, mean, extremes and variance of a summary", 0, 0, nil},
 
 	{"bcreate", "bounded-counter.create", "", "FLOOR CEILING [START]", "Create a counter with bounds", 2, 3, nil},
-	{"badd", "bounded-counter.try-add", "bounded-counter.add", "N", "Add to a bounded counter within its bounds, and print whether that succeeded", 1, 1, nil},
-	{"bsub", "bounded-counter.try-subtract", "bounded-counter.subtract", "N", "Subtract from a bounded counter within its bounds, and print whether that succeeded", 1, 1, nil},
+	{"badd", "bounded-counter.try-add", "bounded-counter.add", "N",
+		"Add to a bounded counter within its bounds, and print whether that succeeded", 1, 1, nil},
+	{"bsub", "bounded-counter.try-subtract", "bounded-counter.subtract", "N",
+		"Subtract from a bounded counter within its bounds, and print whether that succeeded", 1, 1, nil},
 	{"bget", "bounded-counter.get", "", "", "Print a bounded counter", 0, 0, nil},
 	{"bbounds", "bounded-counter.bounds", "", "", "Print the floor and the ceiling of a bounded counter", 0, 0, nil},
 
@@ -97,7 +105,8 @@ func (x *shortcut) command() *cobra.Command {
 	if most >= 0 {
 		most++
 	}
-	return callingCommand(strings.TrimSpace(x.name+" KEY "+x.usage), x.short, long+"\n\n"+callNotes, x.example(), x.least+1, most, x.blind != "",
+	return callingCommand(strings.TrimSpace(x.name+" KEY "+x.usage), x.short, long+"\n\n"+callNotes, x.example(),
+		x.least+1, most, x.blind != "",
 		func(_ *cobra.Command, args []string, blind bool) (string, []string, error) {
 			method, args := x.method, args[1:]
 			if blind {
@@ -125,8 +134,10 @@ func (x *shortcut) example() string {
 
 // keyOf is a key for an example, by type, and sampleOf an argument.
 var (
-	keyOf = map[string]string{"counter": "visits", "set": "team", "map": "cart", "sorted-set": "points", "list": "log", "top-k": "bids",
+	keyOf = map[string]string{"counter": "visits", "set": "team", "map": "cart", "sorted-set": "points", "list": "log",
+		"top-k":   "bids",
 		"summary": "ratings", "bounded-counter": "seats", "ids": "orders"}
-	sampleOf = map[string]string{"N": "5", "MEMBER": "ann", "FIELD": "lamps", "VALUE": "2", "FROM": "a", "LIMIT": "10", "SCORE": "2.5",
+	sampleOf = map[string]string{"N": "5", "MEMBER": "ann", "FIELD": "lamps", "VALUE": "2", "FROM": "a", "LIMIT": "10",
+		"SCORE": "2.5",
 		"FIRST": "0", "LAST": "-1", "MIN": "1", "MAX": "10", "INDEX": "-1", "NUMBER": "4.5", "FLOOR": "0", "CEILING": "100"}
 )

@@ -74,7 +74,8 @@ reported with its line and column before anything is sent.`,
 func readScript(cmd *cobra.Command, args []string) ([]txnlang.Statement, error) {
 	script := strings.Join(args, "\n")
 	if len(args) == 0 || (len(args) == 1 && args[0] == "-") {
-		b, err := readInput(cmd.InOrStdin(), "the text of the transaction", maxScript, fmt.Sprintf("it has at most %d bytes", maxScript))
+		b, err := readInput(cmd.InOrStdin(), "the text of the transaction", maxScript,
+			fmt.Sprintf("it has at most %d bytes", maxScript))
 		if err != nil {
 			return nil, err
 		}

@@ -58,7 +58,8 @@ func normalise(lines []string) []string {
 
 func TestTxnAsJSON(t *testing.T) {
 	n := start(t)
-	out := n.run(t, "txn", "-o", "json", "put a 1; get a; get gone; incr n; add n 1", "scan a b limit 1", "del a", "delrange b c").ok(t)
+	out := n.run(t, "txn", "-o", "json", "put a 1; get a; get gone; incr n; add n 1", "scan a b limit 1", "del a",
+		"delrange b c").ok(t)
 	got := objects(t, out)
 	require.Len(t, got, 1)
 	require.Len(t, got[0]["txn_id"], 32)
@@ -69,7 +70,8 @@ func TestTxnAsJSON(t *testing.T) {
 		map[string]any{"op": "get", "found": false, "version": "0.0.0"},
 		map[string]any{"op": "incr", "type": "counter", "number": float64(1), "version": "0.0.2"},
 		map[string]any{"op": "add", "version": "0.0.3"},
-		map[string]any{"op": "scan", "pairs": []any{map[string]any{"key": "a", "type": "value", "value": "1", "version": "0.0.1"}}},
+		map[string]any{"op": "scan", "pairs": []any{map[string]any{"key": "a", "type": "value", "value": "1",
+			"version": "0.0.1"}}},
 		map[string]any{"op": "del", "found": true, "version": "0.0.4"},
 		map[string]any{"op": "delrange", "removed": float64(0)},
 	}, rs)
@@ -103,8 +105,10 @@ func TestATxnThatWaitedSaysForWhom(t *testing.T) {
 	const why = `Waited 7 ms for key "k": the put conflicts with an add of transaction 00000000000000010000000000000002. ` +
 		`Replace the put with an add if the key is only incremented: adds commute.`
 	require.Contains(t, n.run(t, "txn", "put k v").ok(t), why+"\n")
-	waited := map[string]any{"us": float64(7000), "cause": "lock", "key": "k", "operations": []any{"put"}, "lock": "write", "holder": "00000000000000010000000000000002",
-		"holder_operations": []any{"add"}, "holder_lock": "add", "others": float64(2), "advice": map[string]any{"instead": "add"}}
+	waited := map[string]any{"us": float64(7000), "cause": "lock", "key": "k", "operations": []any{"put"}, "lock": "write",
+		"holder":            "00000000000000010000000000000002",
+		"holder_operations": []any{"add"}, "holder_lock": "add", "others": float64(2),
+		"advice": map[string]any{"instead": "add"}}
 	why2 := strings.Replace(why, "000002.", "000002, and with 2 more.", 1)
 	slow = func(req gateway.Request, done func(gateway.Response)) {
 		n.Store.Submit(req, func(r gateway.Response) {
@@ -113,7 +117,8 @@ func TestATxnThatWaitedSaysForWhom(t *testing.T) {
 			done(r)
 		})
 	}
-	for _, args := range [][]string{{"txn", "put k v"}, {"put", "k", "v"}, {"get", "k"}, {"incr", "n"}, {"incr", "n", "--blind"}, {"del", "k"}} {
+	for _, args := range [][]string{{"txn", "put k v"}, {"put", "k", "v"}, {"get", "k"}, {"incr", "n"},
+		{"incr", "n", "--blind"}, {"del", "k"}} {
 		got := objects(t, n.run(t, append(args, "-o", "json")...).ok(t))
 		require.Equal(t, waited, got[0]["waited"], "%v", args)
 		require.Equal(t, why2, got[0]["why"])
@@ -128,7 +133,8 @@ func TestATxnThatWaitedSaysForWhom(t *testing.T) {
 
 // waitedFor is a receipt of a put of k.
 func waitedFor(nanos int64, cause msg.Cause, theirs adt.Method) msg.Receipt {
-	r := msg.Receipt{WaitedNanos: nanos, Key: []byte("k"), Cause: cause, Mode: uint64(adt.ModeWrite), Methods: uint64(adt.MethodPut.Set()),
+	r := msg.Receipt{WaitedNanos: nanos, Key: []byte("k"), Cause: cause, Mode: uint64(adt.ModeWrite),
+		Methods:    uint64(adt.MethodPut.Set()),
 		HolderMode: uint64(theirs.Mode()), HolderMethods: uint64(theirs.Set())}
 	r.Holder.TxnID = kv.TxnID{Time: 1, Rand: 2}
 	return r
@@ -138,7 +144,8 @@ func waitedFor(nanos int64, cause msg.Cause, theirs adt.Method) msg.Receipt {
 func TestAFailureSaysWhy(t *testing.T) {
 	n := start(t)
 	late := func(req gateway.Request, done func(gateway.Response)) {
-		r := gateway.Response{ID: req.ID, Attempts: 2, Err: &kv.Error{Kind: kv.KindDeadlineExceeded, Text: "the deadline passed", Op: -1, Hint: "use a longer timeout"}}
+		r := gateway.Response{ID: req.ID, Attempts: 2,
+			Err: &kv.Error{Kind: kv.KindDeadlineExceeded, Text: "the deadline passed", Op: -1, Hint: "use a longer timeout"}}
 		r.Receipt = waitedFor(300_000_000, msg.CauseLock, adt.MethodDelete)
 		r.Receipt.Open = true
 		by := waitedFor(0, msg.CauseWound, adt.MethodDelete)
@@ -154,7 +161,8 @@ func TestAFailureSaysWhy(t *testing.T) {
 	got := objects(t, n.run(t, "put", "k", "v", "-o", "json").errs)[0]
 	require.Equal(t, true, got["waited"].(map[string]any)["waiting"])
 	aborted := got["aborted"].(map[string]any)
-	require.Equal(t, []any{float64(1), "wounded", "wound", "k"}, []any{aborted["attempts"], aborted["reason"], aborted["cause"], aborted["key"]})
+	require.Equal(t, []any{float64(1), "wounded", "wound", "k"},
+		[]any{aborted["attempts"], aborted["reason"], aborted["cause"], aborted["key"]})
 }
 
 func TestResultsThatAreLostAreSaidToBe(t *testing.T) {
@@ -166,7 +174,8 @@ func TestResultsThatAreLostAreSaidToBe(t *testing.T) {
 		})
 	}
 	n.submit.Store(&lost)
-	for _, args := range [][]string{{"put", "k", "v"}, {"del", "k"}, {"incr", "n"}, {"txn", "put k v"}, {"sadd", "s", "a"}} {
+	for _, args := range [][]string{{"put", "k", "v"}, {"del", "k"}, {"incr", "n"}, {"txn", "put k v"},
+		{"sadd", "s", "a"}} {
 		require.Regexp(t, `^committed [0-9a-f]{32}; .* no longer known\n$`, n.run(t, args...).ok(t))
 		o := objects(t, n.run(t, append(args, "-o", "json")...).ok(t))[0]
 		require.Equal(t, true, o["results_lost"])
@@ -185,8 +194,10 @@ func TestOutcome(t *testing.T) {
 	require.Equal(t, "add-get", got["results"].([]any)[1].(map[string]any)["op"])
 	other := "0000000000000001" + "0000000000000002"
 	require.Equal(t, ran{6, "Aborted: nothing was applied\n", ""}, n.run(t, "outcome", other))
-	require.Equal(t, ran{6, `{"txn_id":"` + other + `","committed":false}` + "\n", ""}, n.run(t, "outcome", other, "-o", "json"))
-	called := objects(t, n.run(t, "txn", "-o", "json", "call z sorted-set.increment m 2.5; call z sorted-set.score m").ok(t))[0]["txn_id"].(string)
+	require.Equal(t, ran{6, `{"txn_id":"` + other + `","committed":false}` + "\n", ""},
+		n.run(t, "outcome", other, "-o", "json"))
+	called := objects(t, n.run(t, "txn", "-o", "json",
+		"call z sorted-set.increment m 2.5; call z sorted-set.score m").ok(t))[0]["txn_id"].(string)
 	require.Regexp(t, `(?m)^2 +sorted-set.score +true +2.5 `, n.run(t, "outcome", called).ok(t), "the result of a method")
 	n.run(t, "outcome", "ffffffffffffffff0000000000000001").fails(t, 2, "the id is an alias")
 	old := n.run(t, "outcome", "0000010000000000"+"0000000000000001")

@@ -29,7 +29,8 @@ Changes take effect on all nodes within about 2 s, for open connections and tran
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(userCreate(), userList(), userChange("grant", "Grant a user roles and prefixes"), userChange("revoke", "Revoke roles and prefixes of a user"), userDrop(), userRotate(), userWhoAmI(),
+	cmd.AddCommand(userCreate(), userList(), userChange("grant", "Grant a user roles and prefixes"),
+		userChange("revoke", "Revoke roles and prefixes of a user"), userDrop(), userRotate(), userWhoAmI(),
 		userExport(), userImport())
 	return cmd
 }

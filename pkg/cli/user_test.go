@@ -58,13 +58,15 @@ func TestUser(t *testing.T) {
 	require.Contains(t, bob["tokens"].([]any)[0], "expires")
 
 	require.Contains(t, n.runSub(t, "user", "grant", "bob", "--write", "00ff", "--hex").ok(t), "bob   monitor, write 00ff")
-	require.Contains(t, n.runSub(t, "user", "revoke", "bob", "--write", "00ff", "--hex", "--monitor").ok(t), "bob   read 00ff")
+	require.Contains(t, n.runSub(t, "user", "revoke", "bob", "--write", "00ff", "--hex", "--monitor").ok(t),
+		"bob   read 00ff")
 	n.runSub(t, "user", "revoke", "bob", "--read", "x").fails(t, 1, "has no grant to read")
 	n.runSub(t, "user", "grant", "bob").fails(t, 2, "nothing to grant")
 	n.runSub(t, "user", "grant", "eve", "--admin").fails(t, 1, `user "eve" does not exist`)
 
 	require.Contains(t, n.runSub(t, "user", "rotate", "alice", "--keep", "1h").ok(t), "2, until 2")
-	require.Contains(t, n.runSub(t, "user", "rotate", "alice", "--out", file).ok(t), "alice  read all keys, write orders/  1\n")
+	require.Contains(t, n.runSub(t, "user", "rotate", "alice", "--out", file).ok(t),
+		"alice  read all keys, write orders/  1\n")
 	next, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NotEqual(t, raw, next)
@@ -81,7 +83,8 @@ func TestUser(t *testing.T) {
 func TestUsersAreCarried(t *testing.T) {
 	from, to := start(t), start(t)
 	file := filepath.Join(t.TempDir(), "users")
-	_, token, _ := strings.Cut(from.runSub(t, "user", "create", "alice", "--write", "orders/").ok(t), "token (shown once): ")
+	_, token, _ := strings.Cut(from.runSub(t, "user", "create", "alice", "--write", "orders/").ok(t),
+		"token (shown once): ")
 	from.runSub(t, "user", "create", "boss", "--admin", "--no-token").ok(t)
 	require.Equal(t, "exported to "+file+"\n", from.runSub(t, "user", "export", file).ok(t))
 	st, err := os.Stat(file)
@@ -143,7 +146,8 @@ func TestCert(t *testing.T) {
 	}
 	cert("create-client", "root").fails(t, 2, "linchpin cert")
 	require.Equal(t, dir+"/ca.crt\n"+dir+"/ca.key\n", cert("create-ca").ok(t))
-	require.Equal(t, dir+"/node.crt\n"+dir+"/node.key\n", cert("create-node", "localhost", "::1", "--lifetime", "48h").ok(t))
+	require.Equal(t, dir+"/node.crt\n"+dir+"/node.key\n", cert("create-node", "localhost", "::1", "--lifetime",
+		"48h").ok(t))
 	cert("create-client", "root").ok(t)
 	cert("create-client", "root").fails(t, 2, "already exists")
 	cert("create-client", "root", "--overwrite").ok(t)

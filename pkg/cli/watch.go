@@ -12,7 +12,8 @@ const watchEvery = time.Second
 
 // watch repeats show every second until ctx ends, or, unless length is 0, until length has passed since
 // the first time. On a terminal the output replaces the previous one. --timeout is for each time.
-func (s *session) watch(ctx context.Context, length time.Duration, size func() (lines, columns int), show func(context.Context, *session) error) error {
+func (s *session) watch(ctx context.Context, length time.Duration, size func() (lines, columns int),
+	show func(context.Context, *session) error) error {
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
 	out := s.out

@@ -35,9 +35,11 @@ var writing = map[string][][]string{
 	"call":    {{"call", "s", "set.add-count", "a"}},
 	"incrby":  {{"incrby", "n", "2"}}, "decr": {{"decr", "n"}}, "decrby": {{"decrby", "n", "2"}},
 	"sadd": {{"sadd", "s", "a"}}, "srem": {{"sadd", "s", "a"}, {"srem", "s", "a"}},
-	"hset": {{"hset", "h", "f", "v"}}, "hsetnx": {{"hsetnx", "h", "f", "v"}}, "hdel": {{"hset", "h", "f", "v"}, {"hdel", "h", "f"}},
+	"hset": {{"hset", "h", "f", "v"}}, "hsetnx": {{"hsetnx", "h", "f", "v"}},
+	"hdel":    {{"hset", "h", "f", "v"}, {"hdel", "h", "f"}},
 	"hincrby": {{"hincrby", "h", "f", "2"}},
-	"zadd":    {{"zadd", "z", "1", "a"}}, "zincrby": {{"zincrby", "z", "1", "a"}}, "zrem": {{"zadd", "z", "1", "a"}, {"zrem", "z", "a"}},
+	"zadd":    {{"zadd", "z", "1", "a"}}, "zincrby": {{"zincrby", "z", "1", "a"}},
+	"zrem":    {{"zadd", "z", "1", "a"}, {"zrem", "z", "a"}},
 	"bcreate": {{"bcreate", "b", "0", "9", "5"}}, "badd": {{"bcreate", "b", "0", "9", "5"}, {"badd", "b", "1"}},
 	"bsub":   {{"bcreate", "b", "0", "9", "5"}, {"bsub", "b", "1"}},
 	"sumadd": {{"sumadd", "g", "1"}}, "topadd": {{"topadd", "t", "1", "a"}},
@@ -60,7 +62,8 @@ var changing = map[string][][]string{
 	"user drop":   {{"user", "create", "alice"}, {"user", "drop", "alice"}},
 }
 
-// reading change nothing (newid: but which ids are free), or their changes are tested elsewhere (drain, reclaim, backup, restore, user import).
+// reading change nothing (newid: but which ids are free), or their changes are tested elsewhere (drain, reclaim,
+// backup, restore, user import).
 var regexpID = regexp.MustCompile(`[0-9a-f]{32}`)
 
 var reading = strings.Fields(`get mget exists keys scan ttl outcome status shards hot receipts waits type types health debug log

@@ -26,7 +26,8 @@ var public = []string{module + "/pkg/client", module + "/pkg/client/admin", modu
 // exports returns the files with the types of packages and of all that they import.
 func exports(t *testing.T, packages ...string) map[string]string {
 	t.Helper()
-	out, err := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}, packages...)...).Output()
+	out, err := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"},
+		packages...)...).Output()
 	require.NoError(t, err)
 	files := make(map[string]string)
 	for line := range strings.Lines(string(out)) {
@@ -38,7 +39,8 @@ func exports(t *testing.T, packages ...string) map[string]string {
 
 // typesOf imports packages.
 func typesOf(files map[string]string) types.Importer {
-	return importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
+	return importer.ForCompiler(token.NewFileSet(), "gc",
+		func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
 }
 
 // TestTheAPIHasOnlyItsOwnTypes: no exported signature or field mentions a type of another package than
@@ -89,7 +91,8 @@ var Variable kv.Kind
 	p, err := config.Check("planted", fset, []*ast.File{f}, nil)
 	require.NoError(t, err)
 	found := strings.Join(foreign(p), "\n")
-	for _, name := range []string{"Field", "Promotes", "Method", "Interface", "Defined", "Alias", "Function", "Instance", "Constant", "Variable"} {
+	for _, name := range []string{"Field", "Promotes", "Method", "Interface", "Defined", "Alias", "Function", "Instance",
+		"Constant", "Variable"} {
 		require.Contains(t, found, "planted."+name, name)
 	}
 	require.NotContains(t, found, "Fine")
@@ -197,7 +200,8 @@ func (w *walker) mention(t types.Type) {
 // owner notes a type of another package than the API's and the standard library's.
 func (w *walker) owner(o *types.TypeName) {
 	p := o.Pkg()
-	if p == nil || p == w.of || slices.Contains(public, p.Path()) || !strings.Contains(strings.SplitN(p.Path(), "/", 2)[0], ".") {
+	if p == nil || p == w.of || slices.Contains(public, p.Path()) || !strings.Contains(strings.SplitN(p.Path(), "/", 2)[0],
+		".") {
 		return
 	}
 	w.bad = append(w.bad, fmt.Sprintf("%s mentions %s.%s", w.at, p.Path(), o.Name()))
@@ -221,7 +225,8 @@ func TestEachExportedNameIsDocumented(t *testing.T) {
 		}
 	}
 	require.Empty(t, bare)
-	planted, err := parser.ParseFile(token.NewFileSet(), "planted.go", "package p\nfunc F() {}\ntype T int\nfunc (t *T) M() {}\nfunc (hidden) M() {}", 0)
+	planted, err := parser.ParseFile(token.NewFileSet(), "planted.go",
+		"package p\nfunc F() {}\ntype T int\nfunc (t *T) M() {}\nfunc (hidden) M() {}", 0)
 	require.NoError(t, err)
 	for _, d := range planted.Decls {
 		bare = append(bare, undocumented(d)...)

@@ -42,7 +42,8 @@ func TestOpenGivesUpOnAPeerThatSaysNothing(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer lis.Close()
-	_, err = client.Open(within(t, 30*time.Second), []string{lis.Addr().String()}, client.WithConnectTimeout(50*time.Millisecond))
+	_, err = client.Open(within(t, 30*time.Second), []string{lis.Addr().String()},
+		client.WithConnectTimeout(50*time.Millisecond))
 	requireKind(t, client.KindUnavailable, err)
 
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -83,7 +84,8 @@ func TestUnavailableWithoutANode(t *testing.T) {
 	patient := open(t, []string{n.addr})
 	once := hasty(open(t, []string{n.addr}))
 	n.stop()
-	require.Eventually(t, func() bool { return client.Addr(once) == "" && client.Addr(patient) == "" }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return client.Addr(once) == "" && client.Addr(patient) == "" }, 10*time.Second,
+		time.Millisecond)
 	err := once.Execute(context.Background(), add("n", 1))
 	requireKind(t, client.KindUnavailable, err)
 	require.ErrorContains(t, err, n.addr)

@@ -39,7 +39,8 @@ var endings = []ending{
 		ctx, cancel := context.WithCancelCause(context.Background())
 		return ctx, func() { cancel(errUserLeft) }
 	}},
-	{"deadline", client.KindDeadlineExceeded, context.DeadlineExceeded, func(t *testing.T, _ *client.DB) (context.Context, func()) {
+	{"deadline", client.KindDeadlineExceeded, context.DeadlineExceeded, func(t *testing.T, _ *client.DB) (context.Context,
+		func()) {
 		ctx := within(t, 200*time.Millisecond)
 		return ctx, func() { <-ctx.Done() }
 	}},
@@ -93,7 +94,10 @@ var transactions = []call{
 		return db.AtSnapshot("s").Execute(ctx, client.NewCounter("n").GetOp())
 	}},
 	{"Update", true, func(ctx context.Context, db *client.DB) error {
-		return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error { return client.NewCounter("n").Add(ctx, tx, 1) })
+		return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+			return client.NewCounter("n").Add(ctx, tx,
+				1)
+		})
 	}},
 	{"Update that reads first", true, func(ctx context.Context, db *client.DB) error {
 		return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {

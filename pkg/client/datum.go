@@ -93,7 +93,8 @@ func CallOp[T any](key, typ, method string, decode func([]Datum) (T, error), arg
 	for i, arg := range args {
 		d, ok := datumOf(arg)
 		if !ok && wrong == nil {
-			wrong = &kv.Error{Kind: kv.KindInvalid, Key: []byte(key), Text: fmt.Sprintf("argument %d of %s of a %s is a %T", i+1, method, typ, arg),
+			wrong = &kv.Error{Kind: kv.KindInvalid, Key: []byte(key), Text: fmt.Sprintf("argument %d of %s of a %s is a %T", i+1,
+				method, typ, arg),
 				Hint: "pass a []byte, a string, an int, an int64, a float64 or a bool"}
 		}
 		data[i] = d

@@ -71,7 +71,10 @@ var whatCallsDo = map[string]func(ctx context.Context, db *client.DB) error{
 		return err
 	},
 	"Update": func(ctx context.Context, db *client.DB) error {
-		return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error { return client.NewCounter("n").Add(ctx, tx, 1) })
+		return db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+			return client.NewCounter("n").Add(ctx, tx,
+				1)
+		})
 	},
 	"View": func(ctx context.Context, db *client.DB) error {
 		return db.View(ctx, func(ctx context.Context, ro *client.View) error {
@@ -107,7 +110,8 @@ func TestANodeThatIsDownFailsAtOnce(t *testing.T) {
 		done := make(chan error, 1)
 		waiting := open(t, []string{addr}).With(client.WaitForNodes())
 		go func() { done <- do(within(t, 10*time.Second), waiting) }()
-		require.Eventually(t, func() bool { return m.asked.Load() > 4 }, 10*time.Second, time.Millisecond, "%s is tried again", name)
+		require.Eventually(t, func() bool { return m.asked.Load() > 4 }, 10*time.Second, time.Millisecond,
+			"%s is tried again", name)
 		require.Empty(t, done, name)
 		m.back.Store(true)
 		require.NoError(t, <-done, name)
@@ -117,7 +121,8 @@ func TestANodeThatIsDownFailsAtOnce(t *testing.T) {
 		err := do(short, waiting)
 		cancel()
 		// Unknown if the time is over while an attempt is under way, as it may be.
-		require.Contains(t, []client.Kind{client.KindUnavailable, client.KindDeadlineExceeded, client.KindOutcomeUnknown}, client.KindOf(err), "%s: %v", name, err)
+		require.Contains(t, []client.Kind{client.KindUnavailable, client.KindDeadlineExceeded, client.KindOutcomeUnknown},
+			client.KindOf(err), "%s: %v", name, err)
 	}
 }
 

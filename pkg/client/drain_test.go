@@ -121,7 +121,11 @@ func TestAnInteractiveTransactionOnADrainingNode(t *testing.T) {
 		}
 		ctx := within(t, 20*time.Second)
 		// The first leaves an idle stream behind, which the node ends when it drains.
-		require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error { _, _, err := tx.Get(ctx, "k"); return err }))
+		require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+			_, _,
+				err := tx.Get(ctx, "k")
+			return err
+		}))
 		runs := 0
 		err := db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
 			runs++

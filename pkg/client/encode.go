@@ -75,7 +75,8 @@ func (s *opScratch) wire(p *operation) pb.Op {
 	o := &p.op
 	switch o.Kind {
 	case msg.OpQuery, msg.OpUpdateGet:
-		return pb.Op{Op: &pb.Op_Call{Call: &pb.CallOp{Key: o.Key, Type: string(p.typ), Method: p.method, Args: pb.DataOf(o.Args)}}}
+		return pb.Op{Op: &pb.Op_Call{Call: &pb.CallOp{Key: o.Key, Type: string(p.typ), Method: p.method,
+			Args: pb.DataOf(o.Args)}}}
 	case msg.OpGet:
 		if o.Stored {
 			return pb.Op{Op: &pb.Op_Dump{Dump: &pb.DumpOp{Key: o.Key}}}
@@ -85,7 +86,8 @@ func (s *opScratch) wire(p *operation) pb.Op {
 		return pb.Op{Op: &s.opGet}
 	case msg.OpPut:
 		if o.Stored {
-			return pb.Op{Op: &pb.Op_Restore{Restore: &pb.RestoreOp{Key: o.Key, Type: pb.DataType(o.Type), Value: o.Value, Number: o.Delta, ExpiresAtMs: o.Expiry}}}
+			return pb.Op{Op: &pb.Op_Restore{Restore: &pb.RestoreOp{Key: o.Key, Type: pb.DataType(o.Type), Value: o.Value,
+				Number: o.Delta, ExpiresAtMs: o.Expiry}}}
 		}
 		s.put = pb.PutOp{Key: o.Key, Value: o.Value, TtlMs: -o.Expiry}
 		s.condition(o)

@@ -15,7 +15,8 @@ import (
 // anyOp draws operations as the constructors make them.
 func anyOp(t *rapid.T) Op {
 	bytes := rapid.SliceOfN(rapid.Byte(), 0, 40)
-	o := &command{operation{op: msg.Op{Kind: rapid.SampledFrom([]msg.OpKind{msg.OpGet, msg.OpPut, msg.OpDelete, msg.OpRequire, msg.OpAdd,
+	o := &command{operation{op: msg.Op{Kind: rapid.SampledFrom([]msg.OpKind{msg.OpGet, msg.OpPut, msg.OpDelete,
+		msg.OpRequire, msg.OpAdd,
 		msg.OpAddGet, msg.OpScan, msg.OpDeleteRange}).Draw(t, "kind"), Key: bytes.Draw(t, "key")}}}
 	switch o.op.Kind {
 	case msg.OpGet:
@@ -28,7 +29,8 @@ func anyOp(t *rapid.T) Op {
 		o.op.Value = bytes.Draw(t, "value")
 		fallthrough
 	default:
-		o.op.Expect = rapid.SampledFrom([]msg.Expect{msg.ExpectNothing, msg.ExpectExists, msg.ExpectValue, msg.ExpectVersion}).
+		o.op.Expect = rapid.SampledFrom([]msg.Expect{msg.ExpectNothing, msg.ExpectExists, msg.ExpectValue,
+			msg.ExpectVersion}).
 			Draw(t, "expect")
 		switch o.op.Expect {
 		case msg.ExpectValue:

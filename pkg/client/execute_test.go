@@ -54,7 +54,8 @@ func TestEveryOperationDoesWhatItSays(t *testing.T) {
 	put = client.PutOp("a", b("x"))
 	require.NoError(t, db.Execute(ctx, put))
 	v := put.Value()
-	require.NoError(t, db.Execute(ctx, client.RequireOp("a", client.IfVersion(v)), client.PutOp("a", b("y"), client.IfVersion(v)),
+	require.NoError(t, db.Execute(ctx, client.RequireOp("a", client.IfVersion(v)),
+		client.PutOp("a", b("y"), client.IfVersion(v)),
 		client.DeleteOp("a", client.IfValue(b("y")))))
 	err := db.Execute(ctx, client.RequireOp("a", client.IfVersion(v)))
 	requireKind(t, client.KindConditionFailed, err)
@@ -247,7 +248,8 @@ func TestWaitingShowsInTheReceipt(t *testing.T) {
 	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) {
 		f.Store.Submit(req, func(r gateway.Response) {
 			r.Receipt = msg.Receipt{Key: b("k"), WaitedNanos: 3_000_000, Cause: msg.CauseLock, Others: 1,
-				Mode: uint64(adt.ModeWrite), Methods: uint64(adt.MethodPut.Set()), HolderMode: uint64(adt.ModeAdd), HolderMethods: uint64(adt.MethodAdd.Set())}
+				Mode: uint64(adt.ModeWrite), Methods: uint64(adt.MethodPut.Set()), HolderMode: uint64(adt.ModeAdd),
+				HolderMethods: uint64(adt.MethodAdd.Set())}
 			r.Receipt.Holder.TxnID = holder
 			by := msg.Receipt{Cause: msg.CauseChanged, Key: b("j")}
 			r.Ended.Count, r.Ended.Reason, r.Ended.By = 2, msg.ReasonStaleRead, &by
@@ -261,7 +263,8 @@ func TestWaitingShowsInTheReceipt(t *testing.T) {
 	require.Equal(t, 3*time.Millisecond, got.Waited)
 	require.Equal(t, 2, got.Aborted)
 	require.Equal(t, "stale-read", got.Reason)
-	require.Equal(t, &client.Conflict{Cause: "lock", Key: "k", Holder: id(holder), Others: 1, Lock: "write", HolderLock: "add",
+	require.Equal(t, &client.Conflict{Cause: "lock", Key: "k", Holder: id(holder), Others: 1, Lock: "write",
+		HolderLock: "add",
 		Operations: []string{"put"}, HolderOperations: []string{"add"}, Advice: &client.Advice{Instead: "add"}}, got.Wait)
 	require.Equal(t, &client.Conflict{Cause: "changed", Key: "j"}, got.Abort)
 	require.False(t, got.IsZero())
@@ -269,7 +272,8 @@ func TestWaitingShowsInTheReceipt(t *testing.T) {
 		`2 attempts were aborted, the last one because another transaction changed key "j" after this one had read it. `+
 		`Replace the put with an add if the key is only incremented: adds commute.`, got.String())
 	require.Empty(t, client.Receipt{}.String())
-	failed := &client.Error{Kind: client.KindDeadlineExceeded, Message: "too late", Op: -1, Hint: "allow more time", Receipt: got}
+	failed := &client.Error{Kind: client.KindDeadlineExceeded, Message: "too late", Op: -1, Hint: "allow more time",
+		Receipt: got}
 	require.Equal(t, "DeadlineExceeded: too late; allow more time. "+got.String(), failed.Error())
 }
 

@@ -244,7 +244,8 @@ func (s SortedSet[T]) RangeByRevRankOp(first, last int) *Result[[]Scored[T]] {
 
 // RangeByScore returns at most limit members with scores from least to greatest, both included, the
 // lowest first. A limit of 0 is no bound.
-func (s SortedSet[T]) RangeByScore(ctx context.Context, r Reader, least, greatest float64, limit int) ([]Scored[T], error) {
+func (s SortedSet[T]) RangeByScore(ctx context.Context, r Reader, least, greatest float64, limit int) ([]Scored[T],
+	error) {
 	return result(ctx, r, s.RangeByScoreOp(least, greatest, limit))
 }
 

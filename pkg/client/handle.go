@@ -22,7 +22,8 @@ func (h handle[T]) encode(args []msg.Datum, elements ...T) ([]msg.Datum, *kv.Err
 	for _, e := range elements {
 		b, err := h.codec.Encode(e)
 		if err != nil {
-			return nil, &kv.Error{Kind: kv.KindInvalid, Key: []byte(h.key), Text: fmt.Sprintf("the codec cannot encode a %T: %v", e, err)}
+			return nil, &kv.Error{Kind: kv.KindInvalid, Key: []byte(h.key), Text: fmt.Sprintf("the codec cannot encode a %T: %v",
+				e, err)}
 		}
 		args = append(args, adt.Bytes(b))
 	}
@@ -46,7 +47,8 @@ func (h handle[T]) command(m method, args []msg.Datum, elements ...T) Op {
 }
 
 // about makes a call with elements behind other arguments.
-func about[R, T any](h handle[T], m method, decode func(*Result[R], []Datum) error, args []msg.Datum, elements ...T) *Result[R] {
+func about[R, T any](h handle[T], m method, decode func(*Result[R], []Datum) error, args []msg.Datum,
+	elements ...T) *Result[R] {
 	args, wrong := h.encode(args, elements...)
 	r := calling(h.key, m, decode, args...)
 	r.wrong = wrong

@@ -201,12 +201,16 @@ func requireKind(t testing.TB, want client.Kind, err error) *client.Error {
 
 // sentinels are those of all kinds.
 var sentinels = map[client.Kind]error{
-	client.KindInvalid: client.ErrInvalid, client.KindWrongType: client.ErrWrongType, client.KindConditionFailed: client.ErrConditionFailed,
-	client.KindOutOfRange: client.ErrOutOfRange, client.KindNotFound: client.ErrNotFound, client.KindAborted: client.ErrAborted,
+	client.KindInvalid: client.ErrInvalid, client.KindWrongType: client.ErrWrongType,
+	client.KindConditionFailed: client.ErrConditionFailed,
+	client.KindOutOfRange:      client.ErrOutOfRange, client.KindNotFound: client.ErrNotFound,
+	client.KindAborted:     client.ErrAborted,
 	client.KindUnavailable: client.ErrUnavailable, client.KindResourceExhausted: client.ErrResourceExhausted,
-	client.KindOutcomeUnknown: client.ErrOutcomeUnknown, client.KindTooOld: client.ErrTooOld, client.KindCancelled: client.ErrCancelled,
+	client.KindOutcomeUnknown: client.ErrOutcomeUnknown, client.KindTooOld: client.ErrTooOld,
+	client.KindCancelled:        client.ErrCancelled,
 	client.KindDeadlineExceeded: client.ErrDeadlineExceeded, client.KindUnauthenticated: client.ErrUnauthenticated,
-	client.KindPermissionDenied: client.ErrPermissionDenied, client.KindCorrupt: client.ErrCorrupt, client.KindInternal: client.ErrInternal,
+	client.KindPermissionDenied: client.ErrPermissionDenied, client.KindCorrupt: client.ErrCorrupt,
+	client.KindInternal:    client.ErrInternal,
 	client.KindResultsLost: client.ErrResultsLost, client.KindClosed: client.ErrClosed,
 }
 

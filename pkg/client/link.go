@@ -31,12 +31,15 @@ func init() {
 		p, err := db.(*DB).dropSnapshot(ctx, nameOrID)
 		return snapshotInfo(p), err
 	}
+	clientlink.Entry = func(e *pb.Entry) any { return entryOfPair(e) }
+	clientlink.ResultEntry = func(r *pb.Result) any { return entryOf("", r) }
 	clientlink.Receipt = func(r *pb.Receipt) any { return receiptOf(r) }
 	clientlink.Conflict = func(c *pb.Conflict) any { return conflictOf(c) }
 	clientlink.Dump = func(p *pb.Result) any { return dumpOf(p) }
 	clientlink.DumpResult = func(dump any) *pb.Result {
 		d := dump.(Dump)
-		return &pb.Result{Found: d.found, Type: d.typ, TypeName: d.name, Value: d.value, Number: d.number, ExpiresAtMs: d.expires}
+		return &pb.Result{Found: d.found, Type: d.typ, TypeName: d.name, Value: d.value, Number: d.number,
+			ExpiresAtMs: d.expires}
 	}
 	clientlink.ByPlan = func(p pb.ReadPlan) any {
 		return CallOption(func(h *how) { h.plan = p })

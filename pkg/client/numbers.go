@@ -231,7 +231,8 @@ func (s Summary) StatsOp() *Result[Stats] {
 		if len(a) < 6 {
 			return tooLittle(&r.operation)
 		}
-		r.value = Stats{Count: int(a[0].Int()), Sum: a[1].Float(), Mean: a[2].Float(), Min: a[3].Float(), Max: a[4].Float(), Variance: a[5].Float()}
+		r.value = Stats{Count: int(a[0].Int()), Sum: a[1].Float(), Mean: a[2].Float(), Min: a[3].Float(), Max: a[4].Float(),
+			Variance: a[5].Float()}
 		r.found = r.value.Count > 0
 		return nil
 	})

@@ -126,5 +126,8 @@ func TestFailuresOfAnOlderNodeAreTold(t *testing.T) {
 		requireKind(t, client.KindConditionFailed, err)
 		require.Contains(t, err.Error(), `"k"`)
 	}
-	require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error { return tx.Put(ctx, "other", b("w")) }))
+	require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+		return tx.Put(ctx, "other",
+			b("w"))
+	}))
 }

@@ -206,7 +206,8 @@ func RequireOp(key string, c Condition) Op {
 	o := &command{keyed(key, msg.OpRequire)}
 	o.returns = false
 	if c == nil {
-		o.wrong = &kv.Error{Kind: kv.KindInvalid, Text: "the condition is nil", Key: o.op.Key, Hint: "use IfExists, IfAbsent, IfValue or IfVersion"}
+		o.wrong = &kv.Error{Kind: kv.KindInvalid, Text: "the condition is nil", Key: o.op.Key,
+			Hint: "use IfExists, IfAbsent, IfValue or IfVersion"}
 		return o
 	}
 	c.put(&o.operation)
@@ -250,7 +251,8 @@ func RestoreOp(key string, d Dump) *Result[Version] {
 	r := &Result[Version]{operation: keyed(key, msg.OpPut), decode: decodeVersion}
 	r.op.Stored, r.op.Type, r.op.Value, r.op.Delta, r.op.Expiry = true, uint32(d.typ), d.value, d.number, d.expires
 	if !d.found {
-		r.wrong = &kv.Error{Kind: kv.KindInvalid, Text: "the dump is that of a key that did not exist", Key: r.op.Key, Hint: "delete the key"}
+		r.wrong = &kv.Error{Kind: kv.KindInvalid, Text: "the dump is that of a key that did not exist", Key: r.op.Key,
+			Hint: "delete the key"}
 	}
 	return r
 }

@@ -86,17 +86,20 @@ func receiptOf(r *pb.Receipt) Receipt {
 	if r == nil {
 		return Receipt{}
 	}
-	return Receipt{Waited: time.Duration(r.WaitedUs) * time.Microsecond, Waiting: r.Waiting, Wait: conflictOf(r.Wait), Aborted: int(r.Aborted),
-		Reason: r.Reason, Abort: conflictOf(r.Abort), wire: r}
+	return Receipt{Waited: time.Duration(r.WaitedUs) * time.Microsecond, Waiting: r.Waiting, Wait: conflictOf(r.Wait),
+		Aborted: int(r.Aborted),
+		Reason:  r.Reason, Abort: conflictOf(r.Abort), wire: r}
 }
 
 func conflictOf(c *pb.Conflict) *Conflict {
 	if c == nil {
 		return nil
 	}
-	out := &Conflict{Cause: word(c.Cause.String(), "CAUSE_"), Key: string(c.Key), Operations: c.Operations, HolderOperations: c.HolderOperations,
-		Lock: c.Lock, HolderLock: c.HolderLock, Holder: holderID(c.Holder), Interactive: c.Interactive, HolderInteractive: c.HolderInteractive,
-		Others: int(c.Others), HolderOwn: c.HolderOwn}
+	out := &Conflict{Cause: word(c.Cause.String(), "CAUSE_"), Key: string(c.Key), Operations: c.Operations,
+		HolderOperations: c.HolderOperations,
+		Lock:             c.Lock, HolderLock: c.HolderLock, Holder: holderID(c.Holder), Interactive: c.Interactive,
+		HolderInteractive: c.HolderInteractive,
+		Others:            int(c.Others), HolderOwn: c.HolderOwn}
 	if a := c.Advice; a != nil {
 		out.Advice = &Advice{Instead: a.Instead, HolderInstead: a.HolderInstead, Apart: a.Apart}
 	}

@@ -94,7 +94,8 @@ func TestADeleteReportsWhetherTheKeyExisted(t *testing.T) {
 		set := client.NewSet("set", client.String)
 		require.NoError(t, w.Put(ctx, "k", b("v")))
 		require.NoError(t, set.Add(ctx, w, "m"))
-		there, missing, typed, last := client.DeleteOp("k"), client.DeleteOp("none"), client.DeleteOp("set"), client.EntryOp("k")
+		there, missing, typed, last := client.DeleteOp("k"), client.DeleteOp("none"), client.DeleteOp("set"),
+			client.EntryOp("k")
 		require.NoError(t, w.Execute(ctx, there, missing, typed, last))
 		require.True(t, there.Value())
 		require.False(t, missing.Value())
@@ -322,5 +323,6 @@ func TestKinds(t *testing.T) {
 	require.Empty(t, client.KindOf(errStep))
 	require.ErrorIs(t, &client.Error{Kind: client.KindCancelled}, context.Canceled)
 	require.ErrorIs(t, &client.Error{Kind: client.KindDeadlineExceeded}, context.DeadlineExceeded)
-	require.Equal(t, []string{"not applied", "committed", "unknown"}, []string{client.NotApplied.String(), client.Committed.String(), client.OutcomeUnknown.String()})
+	require.Equal(t, []string{"not applied", "committed", "unknown"},
+		[]string{client.NotApplied.String(), client.Committed.String(), client.OutcomeUnknown.String()})
 }

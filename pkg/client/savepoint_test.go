@@ -37,7 +37,8 @@ func TestAReturnToASavepointForgetsWritesAndFailures(t *testing.T) {
 		return nil
 	})
 	require.Equal(t, client.KindInvalid, client.KindOf(err), "the last failure was not taken back")
-	require.Eventually(t, func() bool { return s.Open() == 0 }, 10*time.Second, time.Millisecond, "its stream was broken, so that the server gives it up")
+	require.Eventually(t, func() bool { return s.Open() == 0 }, 10*time.Second, time.Millisecond,
+		"its stream was broken, so that the server gives it up")
 	require.Zero(t, counter(t, db, "n"))
 }
 

@@ -70,7 +70,8 @@ func scanOptions(r Range, opts []ScanOption) (s scan, err error) {
 		return s, e
 	}
 	if s.limit < 0 || s.pageSize < 0 || s.pageSize > kv.MaxScanLimit {
-		return s, errorf(KindInvalid, nil, "the limit %d or the page size %d of the scan is out of range", s.limit, s.pageSize)
+		return s, errorf(KindInvalid, nil, "the limit %d or the page size %d of the scan is out of range", s.limit,
+			s.pageSize)
 	}
 	return s, nil
 }
@@ -99,7 +100,8 @@ func present(context.Context) (*pb.At, func(*pb.Snapshot), error) {
 }
 
 // scanning runs a scan with all of its attempts.
-func (db *DB) scanning(ctx context.Context, state stateFunc, r Range, opts []ScanOption, yield func(Entry, error) bool) {
+func (db *DB) scanning(ctx context.Context, state stateFunc, r Range, opts []ScanOption,
+	yield func(Entry, error) bool) {
 	s, err := scanOptions(r, opts)
 	if err != nil {
 		yield(Entry{}, err)
@@ -107,8 +109,9 @@ func (db *DB) scanning(ctx context.Context, state stateFunc, r Range, opts []Sca
 	}
 	c := db.begin(ctx, "Scan")
 	x := &scanner{db: db, call: db.call(ctx), state: state, course: c, yield: yield,
-		req: pb.ScanRequest{Start: []byte(r.Start), End: []byte(r.End), Limit: uint64(s.limit), PageSize: uint32(s.page(scanPage)),
-			Reverse: s.reverse, CausalityToken: db.how.token}}
+		req: pb.ScanRequest{Start: []byte(r.Start), End: []byte(r.End), Limit: uint64(s.limit),
+			PageSize: uint32(s.page(scanPage)),
+			Reverse:  s.reverse, CausalityToken: db.how.token}}
 	defer x.call.End()
 	for {
 		failed := x.attempt()
@@ -218,7 +221,8 @@ func (x *scanner) opened(page *pb.ScanResponse, done func(*pb.Snapshot)) {
 	if c == nil {
 		return
 	}
-	c.report.Token, c.report.Snapshot, c.report.Receipt = page.CausalityToken, snapshotInfo(page.Snapshot), receiptOf(page.Receipt)
+	c.report.Token, c.report.Snapshot, c.report.Receipt = page.CausalityToken, snapshotInfo(page.Snapshot),
+		receiptOf(page.Receipt)
 	c.report.Plan = planName(pb.ReadPlan_PLAN_SNAPSHOT)
 	if x.db.how.report != nil {
 		*x.db.how.report = c.report

@@ -95,7 +95,8 @@ func TestScansGoBothWays(t *testing.T) {
 		}
 		require.Equal(t, []string{"k029", "k028", "k027"}, keys(client.Prefix("k"), client.Reverse(), client.Limit(3)))
 		require.Equal(t, []string{"k006", "k005"}, keys(client.Range{Start: "k005", End: "k007"}, client.Reverse()))
-		require.Equal(t, []string{"k005", "k006", "k007"}, keys(client.Range{Start: "k005"}, client.Limit(3), client.PageSize(2)))
+		require.Equal(t, []string{"k005", "k006", "k007"}, keys(client.Range{Start: "k005"}, client.Limit(3),
+			client.PageSize(2)))
 		require.Len(t, keys(client.Range{}, client.PageSize(7)), 30)
 		require.Empty(t, keys(client.Prefix("z")))
 		n := 0
@@ -166,7 +167,8 @@ func TestScansOfASnapshotContinue(t *testing.T) {
 	past, err := db.CreateSnapshot(ctx, "s")
 	require.NoError(t, err)
 	require.NoError(t, db.Put(ctx, "k0005", nil), "not in the snapshot")
-	for _, o := range [][]client.ScanOption{{}, {client.Reverse()}, {client.Limit(29)}, {client.Reverse(), client.Limit(25)}} {
+	for _, o := range [][]client.ScanOption{{}, {client.Reverse()}, {client.Limit(29)},
+		{client.Reverse(), client.Limit(25)}} {
 		var keys []string
 		for e, err := range past.Scan(ctx, client.Prefix("k"), append(o, client.PageSize(1))...) {
 			require.NoError(t, err)
@@ -194,7 +196,8 @@ func TestScansOfASnapshotContinue(t *testing.T) {
 }
 
 func TestPrefix(t *testing.T) {
-	for p, end := range map[string]string{"": "", "a": "b", "user:": "user;", "a\xff": "b", "\xff\xff": "", "a\x00": "a\x01"} {
+	for p, end := range map[string]string{"": "", "a": "b", "user:": "user;", "a\xff": "b", "\xff\xff": "",
+		"a\x00": "a\x01"} {
 		require.Equal(t, client.Range{Start: p, End: end}, client.Prefix(p))
 	}
 }

@@ -38,7 +38,8 @@ func (f *faulty) hold(t *testing.T) (sent <-chan struct{}, release func()) {
 }
 
 // withGrace are the transactions, with a CommitGrace.
-func withGrace(d time.Duration, run func(t *testing.T, name string, writes bool, call func(context.Context, *client.DB) error), t *testing.T) {
+func withGrace(d time.Duration, run func(t *testing.T, name string, writes bool,
+	call func(context.Context, *client.DB) error), t *testing.T) {
 	grace := client.CommitGrace(d)
 	for name, c := range map[string]struct {
 		writes bool
@@ -56,7 +57,10 @@ func withGrace(d time.Duration, run func(t *testing.T, name string, writes bool,
 			return db.With(grace).AtSnapshot("s").Execute(ctx, client.EntryOp("n"))
 		}},
 		"Update": {true, func(ctx context.Context, db *client.DB) error {
-			return db.With(grace).Update(ctx, func(ctx context.Context, tx *client.Tx) error { return client.NewCounter("n").Add(ctx, tx, 1) })
+			return db.With(grace).Update(ctx, func(ctx context.Context,
+				tx *client.Tx) error {
+				return client.NewCounter("n").Add(ctx, tx, 1)
+			})
 		}},
 		"Update that reads first": {true, func(ctx context.Context, db *client.DB) error {
 			return db.With(grace).Update(ctx, func(ctx context.Context, tx *client.Tx) error {

@@ -73,7 +73,8 @@ func (t *interaction) steps(ops []Op, last *pb.TransactRequest) (steps []*pb.Tra
 func (t *interaction) beginStep() *pb.BeginStep {
 	h := &t.db.how
 	return &pb.BeginStep{TxnId: t.ref.TxnID, Attempt: t.ref.Attempt, ReadOnly: t.readOnly,
-		MaxResponseBytes: pb.MaxMessageBytes, Traceparent: t.db.opts.traceparent(t.attempt), At: h.at, CausalityToken: h.token, Plan: h.plan}
+		MaxResponseBytes: pb.MaxMessageBytes, Traceparent: t.db.opts.traceparent(t.attempt), At: h.at,
+		CausalityToken: h.token, Plan: h.plan}
 }
 
 // executeStep is a step that runs ops, nil if there are none.

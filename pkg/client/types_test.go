@@ -362,7 +362,8 @@ func TestWhatCannotBeEncodedIsNotSent(t *testing.T) {
 	db, s := openNoted(t)
 	ctx := within(t, 10*time.Second)
 	set, sorted, value := client.NewSet("s", picky{}), client.NewSortedSet("z", picky{}), client.NewValue("v", picky{})
-	for _, op := range []client.Op{set.AddOp("x"), set.ContainsOp("x"), sorted.IncrementOp("x", 1), sorted.IncrementGetOp("x", 1),
+	for _, op := range []client.Op{set.AddOp("x"), set.ContainsOp("x"), sorted.IncrementOp("x", 1),
+		sorted.IncrementGetOp("x", 1),
 		sorted.AddOp("x", 1), value.PutOp("x"), value.CompareAndSetOp("x", "y")} {
 		e := requireKind(t, client.KindInvalid, db.Execute(ctx, op))
 		require.Contains(t, e.Message, "not this one")

@@ -49,7 +49,8 @@ type verdict struct {
 
 // interact runs fn until there is a verdict to return. The id stays the same over the attempts while
 // that is allowed, and the attempts are counted.
-func (db *DB) interact(ctx context.Context, call string, readOnly bool, fn func(context.Context, *interaction) error) error {
+func (db *DB) interact(ctx context.Context, call string, readOnly bool,
+	fn func(context.Context, *interaction) error) error {
 	if err := db.inAttempt(ctx); err != nil {
 		return err
 	}

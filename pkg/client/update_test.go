@@ -25,7 +25,8 @@ func TestUpdateReadsDecidesAndWrites(t *testing.T) {
 			return fmt.Errorf("a: %v, %w", v, err)
 		}
 		value := b("1")
-		if err := errors.Join(tx.Put(ctx, "a", value), tx.Put(ctx, "b", b("2"), client.IfAbsent()), client.NewCounter("n").Add(ctx, tx, 3)); err != nil {
+		if err := errors.Join(tx.Put(ctx, "a", value), tx.Put(ctx, "b", b("2"), client.IfAbsent()),
+			client.NewCounter("n").Add(ctx, tx, 3)); err != nil {
 			return err
 		}
 		value[0] = 'z' // the transaction has its own copy
@@ -36,7 +37,8 @@ func TestUpdateReadsDecidesAndWrites(t *testing.T) {
 		e, ok, err := tx.Entry(ctx, "a")
 		require.NoError(t, err)
 		require.True(t, ok)
-		if err := errors.Join(tx.Put(ctx, "b", b("3"), client.IfValue(b("2"))), tx.Put(ctx, "a", b("4"), client.IfVersion(e.Version)),
+		if err := errors.Join(tx.Put(ctx, "b", b("3"), client.IfValue(b("2"))),
+			tx.Put(ctx, "a", b("4"), client.IfVersion(e.Version)),
 			tx.Require(ctx, "n", client.IfExists())); err != nil {
 			return err
 		}
@@ -173,7 +175,11 @@ func TestALostCommitIsEnquiredAbout(t *testing.T) {
 		return tx.Commit(ctx)
 	})
 	runs := 0
-	require.NoError(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error { runs++; return client.NewCounter("n").Add(ctx, tx, 1) }))
+	require.NoError(t, db.Update(ctx, func(ctx context.Context,
+		tx *client.Tx) error {
+		runs++
+		return client.NewCounter("n").Add(ctx, tx, 1)
+	}))
 	require.Equal(t, 1, runs)
 	require.Equal(t, int64(1), counter(t, db, "n"))
 }
@@ -245,14 +251,18 @@ func TestAnUpdateWithoutOperationsSendsNothing(t *testing.T) {
 	ctx := within(t, 10*time.Second)
 	require.NoError(t, db.Update(ctx, func(context.Context, *client.Tx) error { return nil }))
 	mine := errors.New("mine")
-	require.ErrorIs(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error { return errors.Join(tx.Put(ctx, "k", nil), mine) }), mine)
+	require.ErrorIs(t, db.Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+		return errors.Join(tx.Put(ctx, "k",
+			nil), mine)
+	}), mine)
 	require.Zero(t, f.began.Load())
 }
 
 func TestATransactionIsOverAfterItsFunction(t *testing.T) {
 	db, _ := openStore(t)
 	var kept *client.Tx
-	require.NoError(t, db.Update(within(t, 10*time.Second), func(ctx context.Context, tx *client.Tx) error { kept = tx; return tx.Put(ctx, "k", nil) }))
+	require.NoError(t, db.Update(within(t, 10*time.Second),
+		func(ctx context.Context, tx *client.Tx) error { kept = tx; return tx.Put(ctx, "k", nil) }))
 	requireKind(t, client.KindInvalid, kept.Put(t.Context(), "k", nil))
 	_, _, err := kept.Get(t.Context(), "k")
 	requireKind(t, client.KindInvalid, err)

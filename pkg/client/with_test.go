@@ -270,7 +270,8 @@ func TestAnUpdateReportsItsToken(t *testing.T) {
 	db, _ := openStore(t)
 	var report client.Report
 	x := db.With(client.ReportTo(&report))
-	require.NoError(t, x.Update(within(t, 10*time.Second), func(ctx context.Context, tx *client.Tx) error { return tx.Put(ctx, "k", b("v")) }))
+	require.NoError(t, x.Update(within(t, 10*time.Second),
+		func(ctx context.Context, tx *client.Tx) error { return tx.Put(ctx, "k", b("v")) }))
 	require.False(t, report.TxID.IsZero())
 	require.NotEmpty(t, report.Token)
 	require.Zero(t, report.Snapshot)

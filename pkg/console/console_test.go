@@ -33,7 +33,8 @@ type cluster struct {
 }
 
 func (c *cluster) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
-	return &pb.StatusResponse{NodeId: 1, ClusterId: "test", HotShard: 8, Members: []pb.Member{{NodeId: 1, Up: true, Self: true}, {NodeId: 2, Up: true}}}, nil
+	return &pb.StatusResponse{NodeId: 1, ClusterId: "test", HotShard: 8,
+		Members: []pb.Member{{NodeId: 1, Up: true, Self: true}, {NodeId: 2, Up: true}}}, nil
 }
 
 func (c *cluster) HotKeys(context.Context, *pb.HotKeysRequest) (*pb.HotKeysResponse, error) {
@@ -124,7 +125,8 @@ func TestKeysComeFromReceiptsWithoutTheHotShard(t *testing.T) {
 	c := &cluster{hot: func() (*pb.HotKeysResponse, error) { return nil, errors.New("no hot shard") }}
 	c.act = func(node uint32) *pb.ActivityResponse {
 		return &pb.ActivityResponse{NodeId: node, Conflicts: []pb.KeyConflict{
-			{Key: []byte("a"), Operations: "counter.add-get", HolderOperations: "get", Waits: 2, WaitedUs: 500, SinceNs: int64(node) * 1e9, Advice: "Something."},
+			{Key: []byte("a"), Operations: "counter.add-get", HolderOperations: "get", Waits: 2, WaitedUs: 500,
+				SinceNs: int64(node) * 1e9, Advice: "Something."},
 			{Key: []byte("a"), Operations: "get", HolderOperations: "get", Waits: 1, WaitedUs: 700},
 			{Key: []byte("b\xff"), Operations: "get", HolderOperations: "get", Waits: 1, WaitedUs: 7, SinceNs: 5e9},
 			{Operations: "get", HolderOperations: "get", Waits: 1, WaitedUs: 1}}}
@@ -145,9 +147,11 @@ func TestKeysComeFromReceiptsWithoutTheHotShard(t *testing.T) {
 func TestKeysAreOrderedByCurrentWaits(t *testing.T) {
 	c := &cluster{hot: func() (*pb.HotKeysResponse, error) {
 		return &pb.HotKeysResponse{Mode: pb.HotMode_HOT_MODE_AUTO, Utilization: 0.25, Keys: []pb.HotKey{
-			{Key: []byte("less"), WaitUsPerS: 10, Shard: 3}, {Key: []byte("more"), WaitUsPerS: 20, Shard: 8, MovedNs: 7e9, Reason: "it is hot", Policy: pb.HotPolicy_HOT_PIN},
-			{Key: []byte("rule")}, {Key: []byte(strings.Repeat("ü", 500)), WaitUsPerS: 5}},
-			Moves: []pb.HotMove{{Key: []byte("more"), FromShard: 3, ToShard: 8, ToHot: true, TimeNs: 7e9, Reason: "it is hot"}}}, nil
+				{Key: []byte("less"), WaitUsPerS: 10, Shard: 3}, {Key: []byte("more"), WaitUsPerS: 20, Shard: 8, MovedNs: 7e9,
+					Reason: "it is hot", Policy: pb.HotPolicy_HOT_PIN},
+				{Key: []byte("rule")}, {Key: []byte(strings.Repeat("ü", 500)), WaitUsPerS: 5}},
+				Moves: []pb.HotMove{{Key: []byte("more"), FromShard: 3, ToShard: 8, ToHot: true, TimeNs: 7e9, Reason: "it is hot"}}},
+			nil
 	}}
 	d := document(t, New(c, nil))
 	require.Len(t, d.Keys, 3, "a rule alone is no contention")
@@ -164,13 +168,15 @@ func TestKeysAreOrderedByCurrentWaits(t *testing.T) {
 
 // second is a second of n ended transactions, of which one failed and one is retried.
 func second(at int64, kind string, n uint32, upper uint64) pb.ActivitySecond {
-	return pb.ActivitySecond{TimeS: at, Classes: []pb.ActivityClass{{Kind: kind, Ended: n, Committed: max(n, 2) - 2, Retried: 1, Failed: 1,
+	return pb.ActivitySecond{TimeS: at, Classes: []pb.ActivityClass{{Kind: kind, Ended: n, Committed: max(n, 2) - 2,
+		Retried: 1, Failed: 1,
 		UpperUs: []uint64{upper}, Counts: []uint32{n}}}}
 }
 
 func TestSecondsOfAllNodesAreSummed(t *testing.T) {
 	s := newSeries()
-	s.take(&pb.ActivityResponse{NodeId: 1, Seconds: []pb.ActivitySecond{second(1000, "scan", 98, 100), second(1004, "scan", 1, 5)}}, 1005)
+	s.take(&pb.ActivityResponse{NodeId: 1, Seconds: []pb.ActivitySecond{second(1000, "scan", 98, 100),
+		second(1004, "scan", 1, 5)}}, 1005)
 	s.take(&pb.ActivityResponse{NodeId: 2, Seconds: []pb.ActivitySecond{second(1000, "one_shot", 2, 9000)}}, 1005)
 	got := s.total(0, 1005)
 	require.Len(t, got, 1, "the last seconds may be incomplete")
@@ -192,7 +198,8 @@ func TestStreamStartsWithAWholeDocument(t *testing.T) {
 		c := &cluster{}
 		c.act = func(node uint32) *pb.ActivityResponse {
 			now := time.Now().Unix()
-			return &pb.ActivityResponse{NodeId: node, Seconds: []pb.ActivitySecond{second(now-100, "scan", 1, 1), second(now-3, "scan", 1, 1)}}
+			return &pb.ActivityResponse{NodeId: node, Seconds: []pb.ActivitySecond{second(now-100, "scan", 1, 1),
+				second(now-3, "scan", 1, 1)}}
 		}
 		h := New(c, nil)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -201,7 +208,8 @@ func TestStreamStartsWithAWholeDocument(t *testing.T) {
 		go func() {
 			defer close(done)
 			defer w.Close()
-			h.ServeHTTP(&streamed{PipeWriter: w, header: http.Header{}}, httptest.NewRequestWithContext(ctx, http.MethodGet, "/console/api/v1/events", nil))
+			h.ServeHTTP(&streamed{PipeWriter: w, header: http.Header{}}, httptest.NewRequestWithContext(ctx, http.MethodGet,
+				"/console/api/v1/events", nil))
 		}()
 		lines := bufio.NewScanner(r)
 		lines.Buffer(nil, 1<<20)
@@ -253,7 +261,8 @@ func TestStreamEndsWhenPermissionIsRevoked(t *testing.T) {
 		})
 		r, w := io.Pipe()
 		go func() {
-			h.ServeHTTP(&streamed{PipeWriter: w, header: http.Header{}}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/console/api/v1/events", nil))
+			h.ServeHTTP(&streamed{PipeWriter: w, header: http.Header{}},
+				httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/console/api/v1/events", nil))
 			_ = w.Close()
 		}()
 		all, err := io.ReadAll(r)
@@ -273,7 +282,8 @@ func TestStreamsAreBounded(t *testing.T) {
 
 func TestPageIsServed(t *testing.T) {
 	h := New(&cluster{}, nil)
-	for path, mimeType := range map[string]string{"": "text/html; charset=utf-8", "app.js": "text/javascript; charset=utf-8", "style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"} {
+	for path, mimeType := range map[string]string{"": "text/html; charset=utf-8",
+		"app.js": "text/javascript; charset=utf-8", "style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		w := get(t, h, "/console/"+path)
 		require.Equal(t, http.StatusOK, w.Code, path)
 		require.Equal(t, mimeType, w.Header().Get("Content-Type"))

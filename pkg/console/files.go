@@ -23,7 +23,8 @@ type file struct {
 	mimeType string
 }
 
-var mimeTypes = map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+var mimeTypes = map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 // files serves the page.
 func files() http.Handler {

@@ -16,7 +16,8 @@ import (
 
 // documentOf returns the Document of answers, without Seconds.
 func documentOf(a *answers, now time.Time) *Document {
-	d := &Document{Version: Version, Time: now.UnixMilli(), Node: a.status.NodeId, Cluster: a.status.ClusterId, Problems: append([]string{}, a.problems...), Moves: []Move{},
+	d := &Document{Version: Version, Time: now.UnixMilli(), Node: a.status.NodeId, Cluster: a.status.ClusterId,
+		Problems: append([]string{}, a.problems...), Moves: []Move{},
 		Hot: Hot{Shard: a.status.HotShard}, Snapshots: snapshotsOf(a.snapshots), SnapshotsKnown: a.snapshots != nil}
 	down := detail.Down(a.status)
 	for i := range a.status.Members {
@@ -49,7 +50,8 @@ func documentOf(a *answers, now time.Time) *Document {
 	return d
 }
 
-var modes = map[pb.HotMode]string{pb.HotMode_HOT_MODE_AUTO: "auto", pb.HotMode_HOT_MODE_PINNED: "pinned", pb.HotMode_HOT_MODE_OFF: "off"}
+var modes = map[pb.HotMode]string{pb.HotMode_HOT_MODE_AUTO: "auto", pb.HotMode_HOT_MODE_PINNED: "pinned",
+	pb.HotMode_HOT_MODE_OFF: "off"}
 
 var rules = map[pb.HotPolicy]string{pb.HotPolicy_HOT_PIN: "pinned", pb.HotPolicy_HOT_BAN: "banned"}
 
@@ -100,7 +102,8 @@ type contended struct {
 // worst returns the pair with the longest total wait.
 func (c *contended) worst() (p pair, t *total) {
 	for q, u := range c.pairs {
-		if t == nil || cmp.Or(cmp.Compare(u.waited, t.waited), cmp.Compare(u.aborts, t.aborts), strings.Compare(p.mine+p.theirs, q.mine+q.theirs)) > 0 {
+		if t == nil || cmp.Or(cmp.Compare(u.waited, t.waited), cmp.Compare(u.aborts, t.aborts),
+			strings.Compare(p.mine+p.theirs, q.mine+q.theirs)) > 0 {
 			p, t = q, u
 		}
 	}
@@ -199,7 +202,8 @@ func conflictsOf(a *answers) []Conflict {
 			Aborts: t.aborts, Advice: t.advice})
 	}
 	slices.SortFunc(out, func(x, y Conflict) int {
-		return cmp.Or(cmp.Compare(y.Waited, x.Waited), cmp.Compare(y.Aborts, x.Aborts), strings.Compare(x.Operations, y.Operations), strings.Compare(x.HolderOperations, y.HolderOperations))
+		return cmp.Or(cmp.Compare(y.Waited, x.Waited), cmp.Compare(y.Aborts, x.Aborts),
+			strings.Compare(x.Operations, y.Operations), strings.Compare(x.HolderOperations, y.HolderOperations))
 	})
 	return out[:min(maxPairs, len(out))]
 }
@@ -209,8 +213,9 @@ func waitsOf(a *answers) []Wait {
 	for n := range a.present() {
 		for i := range n.Waits {
 			w := &n.Waits[i]
-			x := Wait{Txn: w.TxnId.String(), Shard: w.Shard, Waited: w.WaitedUs, Operations: w.Operations, HolderOperations: w.HolderOperations,
-				User: w.User, HolderUser: w.HolderUser}
+			x := Wait{Txn: w.TxnId.String(), Shard: w.Shard, Waited: w.WaitedUs, Operations: w.Operations,
+				HolderOperations: w.HolderOperations,
+				User:             w.User, HolderUser: w.HolderUser}
 			if c := w.Wait; c != nil {
 				x.Key, x.Others, x.Cause = shown(c.Key), c.Others, strings.ToLower(strings.TrimPrefix(c.Cause.String(), "CAUSE_"))
 				if !c.Holder.IsZero() {
@@ -220,7 +225,10 @@ func waitsOf(a *answers) []Wait {
 			out = append(out, x)
 		}
 	}
-	slices.SortFunc(out, func(x, y Wait) int { return cmp.Or(cmp.Compare(y.Waited, x.Waited), strings.Compare(x.Txn, y.Txn)) })
+	slices.SortFunc(out, func(x, y Wait) int {
+		return cmp.Or(cmp.Compare(y.Waited, x.Waited),
+			strings.Compare(x.Txn, y.Txn))
+	})
 	return out[:min(maxWaits, len(out))]
 }
 

@@ -80,7 +80,8 @@ func ask(ctx context.Context, from Source, since map[uint32]int64, snapshots boo
 			continue // documentOf reports it
 		}
 		wg.Go(func() {
-			a, err := from.Activity(ctx, &pb.ActivityRequest{NodeId: m.NodeId, SinceS: since[m.NodeId], MaxReceipts: maxReceipts, MaxWaits: maxWaits})
+			a, err := from.Activity(ctx, &pb.ActivityRequest{NodeId: m.NodeId, SinceS: since[m.NodeId], MaxReceipts: maxReceipts,
+				MaxWaits: maxWaits})
 			if err != nil {
 				problem("Node n%d did not report its activity: %v", m.NodeId, err)
 				return

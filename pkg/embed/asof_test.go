@@ -99,5 +99,6 @@ func TestTimesThatCannotBeRead(t *testing.T) {
 func TestWithoutHistoryThereIsNoAsOf(t *testing.T) {
 	c := start(t, embed.ClusterOptions{History: -1, HistoryEvery: grain})
 	write(t, c, 1, "0")
-	failsWith(t, readAs(t, c, 1, txn.How{At: txn.At{AsOf: time.Now().UnixNano()}}), kv.KindInvalid, "history is off on this server")
+	failsWith(t, readAs(t, c, 1, txn.How{At: txn.At{AsOf: time.Now().UnixNano()}}), kv.KindInvalid,
+		"history is off on this server")
 }

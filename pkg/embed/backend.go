@@ -110,7 +110,8 @@ func roomOf(n *node.Node, s *pebblestore.Store) server.Room {
 	return server.Room{Free: disk.Free, Size: disk.Size, Reserve: r.Reserve, Refuses: refusesAt[r.Level]}
 }
 
-var refusesAt = map[shard.Disk]server.Refuses{shard.DiskRoomy: server.RefusesNothing, shard.DiskLow: server.RefusesWrites,
+var refusesAt = map[shard.Disk]server.Refuses{shard.DiskRoomy: server.RefusesNothing,
+	shard.DiskLow:  server.RefusesWrites,
 	shard.DiskFull: server.RefusesAllWrites}
 
 func (b *backend) all() []*node.Node {
@@ -131,7 +132,8 @@ func (b *backend) Shards() []server.ShardStatus {
 		for _, s := range n.Snapshots(0) {
 			st := &out[s.Shard]
 			st.Incarnation, st.Index, st.KeysInMemory = s.Incarnation, s.Index, uint64(s.Keys)
-			st.Waiting, st.Intents, st.Records, st.Steps = uint64(s.Waiting), uint64(s.Prepared), uint64(s.Records), s.Stats.Steps
+			st.Waiting, st.Intents, st.Records, st.Steps = uint64(s.Waiting), uint64(s.Prepared), uint64(s.Records),
+				s.Stats.Steps
 			if b.metrics != nil {
 				_, st.StepTime = b.metrics.Shard(s.Shard).Steps()
 			}

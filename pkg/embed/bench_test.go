@@ -57,7 +57,8 @@ func drive(tb testing.TB, b server.Backend, n int, op func(i int) msg.Op) {
 	for i := range n {
 		room <- struct{}{}
 		id.Rand++
-		b.Submit(gateway.Request{ID: kv.TxnID{Time: id.Time + int64(i), Rand: id.Rand * 0x9e3779b97f4a7c15}, Ops: []msg.Op{op(i)}, Deadline: until}, done)
+		b.Submit(gateway.Request{ID: kv.TxnID{Time: id.Time + int64(i), Rand: id.Rand * 0x9e3779b97f4a7c15},
+			Ops: []msg.Op{op(i)}, Deadline: until}, done)
 	}
 	for range inFlight {
 		room <- struct{}{}

@@ -23,7 +23,8 @@ func (c *catalogStore) LoadMembership() (*membership.Saved, error) {
 	if !ok {
 		return nil, nil
 	}
-	s := &membership.Saved{Cluster: id.Cluster, Node: id.Node, List: id.List, Shards: id.Shards, HotKeys: id.HotKeys, Past: membership.Past(id.Past)}
+	s := &membership.Saved{Cluster: id.Cluster, Node: id.Node, List: id.List, Shards: id.Shards, HotKeys: id.HotKeys,
+		Past: membership.Past(id.Past)}
 	for _, m := range id.Members {
 		s.Members = append(s.Members, membership.Member(m))
 	}
@@ -40,5 +41,6 @@ func (c *catalogStore) SaveMembership(s *membership.Saved) error {
 	if _, ok := c.Get(); ok {
 		return c.SetMembers(members, catalog.Past(s.Past))
 	}
-	return c.Init(catalog.Identity{Node: s.Node, Cluster: s.Cluster, List: s.List, Shards: s.Shards, HotKeys: s.HotKeys, Members: members, Past: catalog.Past(s.Past)})
+	return c.Init(catalog.Identity{Node: s.Node, Cluster: s.Cluster, List: s.List, Shards: s.Shards, HotKeys: s.HotKeys,
+		Members: members, Past: catalog.Past(s.Past)})
 }

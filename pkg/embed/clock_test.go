@@ -41,13 +41,15 @@ func TestTimeOfDayJumps(t *testing.T) {
 	run := func() {
 		for id := range kv.NodeID(3) {
 			for i := range keys {
-				r := execute(t, c, id+1, msg.Op{Kind: msg.OpAdd, Key: keys[i], Delta: 1}, msg.Op{Kind: msg.OpAdd, Key: keys[(i+1)%len(keys)], Delta: 1})
+				r := execute(t, c, id+1, msg.Op{Kind: msg.OpAdd, Key: keys[i], Delta: 1},
+					msg.Op{Kind: msg.OpAdd, Key: keys[(i+1)%len(keys)], Delta: 1})
 				require.Nil(t, r.Err, "%v", r.Err)
 				added += 2
 			}
 		}
 	}
-	for _, by := range []time.Duration{3 * time.Second, -3 * time.Second, 9 * time.Minute, -9 * time.Minute, 5 * time.Hour, -5 * time.Hour} {
+	for _, by := range []time.Duration{3 * time.Second, -3 * time.Second, 9 * time.Minute, -9 * time.Minute, 5 * time.Hour,
+		-5 * time.Hour} {
 		for _, clk := range clocks {
 			clk.by.Store(int64(by))
 			run()
@@ -56,7 +58,8 @@ func TestTimeOfDayJumps(t *testing.T) {
 		}
 	}
 	clocks[2].by.Store(int64(-time.Hour)) // a client whose clock is right is told that one is wrong
-	r := c.Node(2).Gateway().Execute(t.Context(), gateway.Request{ID: kv.TxnID{Time: time.Now().UnixNano(), Rand: 1}, Ops: []msg.Op{{Kind: msg.OpGet, Key: keys[0]}}})
+	r := c.Node(2).Gateway().Execute(t.Context(), gateway.Request{ID: kv.TxnID{Time: time.Now().UnixNano(), Rand: 1},
+		Ops: []msg.Op{{Kind: msg.OpGet, Key: keys[0]}}})
 	require.Equal(t, kv.KindInvalid, r.Err.Kind)
 	require.Contains(t, r.Err.Hint, "check the clock of the client")
 	clocks[2].by.Store(0)

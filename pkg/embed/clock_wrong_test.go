@@ -89,7 +89,8 @@ func (c *timed) write() (last kv.TxnID) {
 	return last
 }
 
-var jumps = []time.Duration{660 * time.Second, 24 * time.Hour, 40 * 365 * 24 * time.Hour, -660 * time.Second, -24 * time.Hour, -40 * 365 * 24 * time.Hour}
+var jumps = []time.Duration{660 * time.Second, 24 * time.Hour, 40 * 365 * 24 * time.Hour, -660 * time.Second,
+	-24 * time.Hour, -40 * 365 * 24 * time.Hour}
 
 // TestATimeOfDayThatWasWrongForSeconds: the time of day of one node, or of all, is wrong for
 // some seconds, on a node that has run for a while or only just begun, and is set right

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/activity"
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
 	"github.com/linchpindb/linchpin/pkg/guard"
@@ -118,13 +117,11 @@ type member struct {
 	id        kv.NodeID
 	store     *pebblestore.Store
 	transport *mem.Node
-	node      *node.Node
-	metrics   *metrics.Node
-	// operations count what clients do.
-	operations *operations
-	lis        net.Listener
-	addr       string
-	server     *server.Server
+	// assembly is empty until the node has started.
+	assembly
+	lis    net.Listener
+	addr   string
+	server *server.Server
 	// served is nil until the server has lis, and closes it.
 	served chan error
 	// web is nil but for the first.
@@ -202,14 +199,6 @@ func (c *Cluster) startMember(m *member) error {
 	if err != nil {
 		return err
 	}
-	m.metrics, err = metrics.New(metrics.Options{Node: id, Cluster: "demo", Version: c.opt.Version, NoRuntime: id != 1})
-	if err != nil {
-		return err
-	}
-	m.operations, err = countOperations(m.metrics)
-	if err != nil {
-		return err
-	}
 	var ready atomic.Pointer[node.Node]
 	m.transport, err = c.net.Join(id, func(envs []*msg.Envelope) {
 		if n := ready.Load(); n != nil {
@@ -228,16 +217,23 @@ func (c *Cluster) startMember(m *member) error {
 		tracer = c.opt.Tracer(id)
 	}
 	lazy := &lazyBackend{}
-	m.node, err = node.Start(node.Options{Tracer: tracer, ID: id, Router: c.router, Engine: m.store, Clock: clk, Transport: m.transport, Incarnations: m.starts,
-		Shard: shard.Config{CacheBytes: c.opt.CacheBytes, Pins: pinConfig(c.opt.History, c.opt.HistoryEvery), Heat: heatConfig(c.opt.Hot), Sharing: c.opt.Sharing, TrustClock: c.opt.TrustClock}, Gateway: txn.Config{Order: c.opt.Order, Reads: c.opt.Reads, NoSharing: bool(c.opt.Sharing.Combining), NoEarlyLocks: c.opt.NoEarlyLocks}, Metrics: m.metrics,
-		Journal: activity.New(), Answer: lazy.answer, Addresses: c.addresses})
+	a, err := assemble(c.settings(id), m.store, node.Options{ID: id, Router: c.router, Clock: clk, Transport: m.transport,
+		Incarnations: m.starts, Tracer: tracer, Answer: lazy.answer, Addresses: c.addresses})
 	if err != nil {
 		return err
 	}
-	lazy.ready.Store(c.backendOf(m))
+	m.assembly = *a
+	m.backend.peers = c.nodes
+	lazy.ready.Store(m.backend)
 	ready.Store(m.node)
-	watch(m.metrics, m.node, m.store)
 	return nil
+}
+
+func (c *Cluster) settings(id kv.NodeID) *settings {
+	o := &c.opt
+	return &settings{cluster: "demo", version: o.Version, cacheBytes: o.CacheBytes, hot: o.Hot, sharing: o.Sharing,
+		history: o.History, historyEvery: o.HistoryEvery, trustClock: o.TrustClock,
+		order: o.Order, reads: o.Reads, noEarlyLocks: o.NoEarlyLocks, noRuntime: id != 1}
 }
 
 func (c *Cluster) clock(id kv.NodeID) (clock.Clock, error) {
@@ -265,7 +261,7 @@ func (c *Cluster) listen(m *member) (err error) {
 	if c.opt.Listener != nil {
 		m.lis = c.opt.Listener(m.id, m.lis)
 	}
-	var edge server.Backend = c.backendOf(m)
+	var edge server.Backend = m.backend
 	if c.opt.Edge != nil {
 		edge = c.opt.Edge(m.id, edge)
 	}
@@ -290,11 +286,6 @@ func (m *member) serve() {
 	if m.web != nil {
 		m.web.serve(pages(m.metrics.Handler(func() error { return nil }, m.node.RefusesWrites), m.server.Local()))
 	}
-}
-
-func (c *Cluster) backendOf(m *member) *backend {
-	return &backend{userName: func(kv.Account) string { return "" }, node: m.node, router: c.router, id: m.id, cluster: "demo", version: c.opt.Version, addresses: c.addresses,
-		metrics: m.metrics, operations: m.operations, store: m.store, history: pinConfig(c.opt.History, c.opt.HistoryEvery).History, peers: c.nodes}
 }
 
 // nodes are those that run.
@@ -367,7 +358,7 @@ func (c *Cluster) Syncs() (n uint64) {
 }
 
 // Backend is what the edge of a node runs on.
-func (c *Cluster) Backend(id kv.NodeID) server.Backend { return c.backendOf(c.member(id)) }
+func (c *Cluster) Backend(id kv.NodeID) server.Backend { return c.member(id).backend }
 
 // Stop ends the cluster: servers first, then nodes, then stores.
 func (c *Cluster) Stop(ctx context.Context) error {

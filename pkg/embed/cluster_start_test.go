@@ -28,7 +28,8 @@ func damage(t *testing.T, dir string, nodes int, id kv.NodeID) {
 	}
 	store, err := pebblestore.Open(filepath.Join(dir, fmt.Sprintf("n%d", id)), pebblestore.Small())
 	require.NoError(t, err)
-	_, err = store.Append([]entry.Group{{Shard: s, Entries: []entry.Entry{{Table: entry.TableState, Value: []byte{0xff}}}}})
+	_, err = store.Append([]entry.Group{{Shard: s,
+		Entries: []entry.Entry{{Table: entry.TableState, Value: []byte{0xff}}}}})
 	require.NoError(t, err)
 	require.NoError(t, store.Close())
 }

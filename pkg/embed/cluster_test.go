@@ -57,7 +57,8 @@ func TestATransactionOnEveryShardFromEveryNode(t *testing.T) {
 		sum, err := adt.DecodeCounter(r.Results[3].Value)
 		require.NoError(t, err)
 		require.EqualValues(t, n, sum)
-		r = execute(t, c, n, msg.Op{Kind: msg.OpScan, Key: []byte("a"), End: []byte("z")}, msg.Op{Kind: msg.OpGet, Key: []byte("count")})
+		r = execute(t, c, n, msg.Op{Kind: msg.OpScan, Key: []byte("a"), End: []byte("z")},
+			msg.Op{Kind: msg.OpGet, Key: []byte("count")})
 		require.Nil(t, r.Err, "%v", r.Err)
 		require.Len(t, r.Results[0].Pairs, 5)
 		sum, err = adt.DecodeCounter(r.Results[1].Value)
@@ -71,7 +72,8 @@ func TestAnIDFromTheFarFutureIsRefused(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	for _, at := range []int64{time.Now().Add(time.Hour).UnixNano(), -1} {
-		r := c.Node(1).Gateway().Execute(ctx, gateway.Request{ID: kv.TxnID{Time: at, Rand: 1}, Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}})
+		r := c.Node(1).Gateway().Execute(ctx, gateway.Request{ID: kv.TxnID{Time: at, Rand: 1},
+			Ops: []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}})
 		require.NotNil(t, r.Err)
 		require.Equal(t, kv.KindInvalid, r.Err.Kind)
 		_, err := c.Node(1).Gateway().Begin(ctx, gateway.TxOptions{ID: kv.TxnID{Time: at, Rand: 1}, Attempt: 1})

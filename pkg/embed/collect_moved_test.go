@@ -78,7 +78,8 @@ func rowsOf(t *testing.T, c *embed.Cluster, dir string, keys []string) (versions
 func TestDeletedKeysThatHaveMovedLeaveNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	c, err := embed.StartCluster(embed.ClusterOptions{Dir: dir, NoSync: true, Hot: hotshard.ModePinned, History: 10 * grain, HistoryEvery: grain})
+	c, err := embed.StartCluster(embed.ClusterOptions{Dir: dir, NoSync: true, Hot: hotshard.ModePinned,
+		History: 10 * grain, HistoryEvery: grain})
 	require.NoError(t, err)
 	x := &collecting{Cluster: c, t: t, dir: dir}
 	do := func(i int, op msg.Op) kv.Version {
@@ -146,7 +147,8 @@ func TestDeletedKeysThatHaveMovedLeaveNothing(t *testing.T) {
 	require.Zero(t, guests)
 
 	// In the next life nothing is in memory, and versions rise all the same.
-	c, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, NoSync: true, Hot: hotshard.ModePinned, History: 10 * grain, HistoryEvery: grain})
+	c, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, NoSync: true, Hot: hotshard.ModePinned, History: 10 * grain,
+		HistoryEvery: grain})
 	require.NoError(t, err)
 	for i, k := range all {
 		v := put(i, k)

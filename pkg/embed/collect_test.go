@@ -35,7 +35,8 @@ func newCollecting(t *testing.T) *collecting {
 	t.Helper()
 	x := &collecting{t: t, dir: t.TempDir()}
 	var err error
-	x.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: x.dir, HotKeys: [][]byte{[]byte("k000"), []byte("k001")}, NoSync: true,
+	x.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: x.dir, HotKeys: [][]byte{[]byte("k000"), []byte("k001")},
+		NoSync:  true,
 		Hot:     hotshard.ModePinned, // a key that has been moved has a mark at home besides
 		History: 10 * grain, HistoryEvery: grain})
 	require.NoError(t, err)
@@ -106,7 +107,8 @@ func (x *collecting) stop() map[string]int {
 	for _, k := range x.keys {
 		shard := x.Router().Shard([]byte(k))
 		for at := kv.Index(1<<63 - 1); ; {
-			r := stores[x.Router().Node(shard)].Read(shard, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(k), Index: at})
+			r := stores[x.Router().Node(shard)].Read(shard, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion,
+				Key: []byte(k), Index: at})
 			require.NoError(x.t, r.Err)
 			if len(r.Rows) == 0 {
 				break
@@ -180,7 +182,8 @@ func TestASnapshotKeepsOneVersionOfEachKey(t *testing.T) {
 				x.put(round)
 			}
 			x.awaitNotes(updated, "a snapshot needs them")
-			r := x.Node(3).Gateway().Execute(soon(t), gateway.Request{Ops: []msg.Op{{Kind: msg.OpScan}}, How: txn.How{At: txn.At{Name: "s"}}})
+			r := x.Node(3).Gateway().Execute(soon(t), gateway.Request{Ops: []msg.Op{{Kind: msg.OpScan}},
+				How: txn.How{At: txn.At{Name: "s"}}})
 			require.Nil(t, r.Err, "%v", r.Err)
 			require.Len(t, r.Results[0].Pairs, updated)
 			for _, p := range r.Results[0].Pairs {

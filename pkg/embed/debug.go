@@ -65,7 +65,8 @@ type debugging struct {
 }
 
 // Debug implements server.Operator.
-func (i *Instance) Debug(ctx context.Context, o server.DebugOptions, part func(name string, data []byte, err error) error) error {
+func (i *Instance) Debug(ctx context.Context, o server.DebugOptions,
+	part func(name string, data []byte, err error) error) error {
 	d := &debugging{i: i, o: o}
 	for _, p := range debugParts {
 		if p.name == "cpu.pprof" && o.Profile == 0 {
@@ -138,8 +139,10 @@ func (d *debugging) settings(_ context.Context, w io.Writer) error {
 
 func (d *debugging) status(_ context.Context, w io.Writer) error {
 	st := d.i.lazy.Status()
-	return asJSON(w, map[string]any{"node": st.Node, "cluster": st.ClusterID, "version": st.Version, "uptime": st.Uptime.String(), "ready": st.Ready,
-		"members": st.Members, "shards": st.Shards, "hot_shard": st.HotShard, "draining": d.i.drain.begun(), "now": time.Now().UTC()})
+	return asJSON(w, map[string]any{"node": st.Node, "cluster": st.ClusterID, "version": st.Version,
+		"uptime": st.Uptime.String(), "ready": st.Ready,
+		"members": st.Members, "shards": st.Shards, "hot_shard": st.HotShard, "draining": d.i.drain.begun(),
+		"now": time.Now().UTC()})
 }
 
 func (d *debugging) shards(_ context.Context, w io.Writer) error {
@@ -154,7 +157,8 @@ func (d *debugging) shards(_ context.Context, w io.Writer) error {
 		one := map[string]any{"state": s}
 		var keys []any
 		for _, k := range waits {
-			keys = append(keys, map[string]any{"key": d.key(k.Key), "waited": time.Duration(k.Nanos).String(), "waits": k.Count, "holder": k.Holder.String()})
+			keys = append(keys, map[string]any{"key": d.key(k.Key), "waited": time.Duration(k.Nanos).String(), "waits": k.Count,
+				"holder": k.Holder.String()})
 		}
 		one["keys_waited_for"] = keys
 		out = append(out, one)
@@ -171,8 +175,9 @@ func (d *debugging) hotKeys(ctx context.Context, w io.Writer) error {
 	}
 	var keys, rules []any
 	for _, k := range h.Keys {
-		keys = append(keys, map[string]any{"key": d.key(k.Key), "shard": k.Shard.String(), "conflicts_per_second": k.Heat, "waited_per_second": time.Duration(k.Waited).String(),
-			"since": k.Since, "why": k.Why, "moving": k.Moving, "waits": k.Waits})
+		keys = append(keys, map[string]any{"key": d.key(k.Key), "shard": k.Shard.String(), "conflicts_per_second": k.Heat,
+			"waited_per_second": time.Duration(k.Waited).String(),
+			"since":             k.Since, "why": k.Why, "moving": k.Moving, "waits": k.Waits})
 	}
 	for _, r := range h.Rules {
 		rules = append(rules, map[string]any{"key": d.key(r.Key), "prefix": r.Prefix, "order": r.Order})
@@ -183,7 +188,8 @@ func (d *debugging) hotKeys(ctx context.Context, w io.Writer) error {
 func (d *debugging) waits(_ context.Context, w io.Writer) error {
 	var out []any
 	for _, k := range d.i.lazy.HotKeys(100) {
-		out = append(out, map[string]any{"key": d.key(k.Key), "shard": k.Shard.String(), "waited": k.Waited.String(), "waits": k.Waits})
+		out = append(out, map[string]any{"key": d.key(k.Key), "shard": k.Shard.String(), "waited": k.Waited.String(),
+			"waits": k.Waits})
 	}
 	return asJSON(w, out)
 }
@@ -192,7 +198,8 @@ func (d *debugging) waits(_ context.Context, w io.Writer) error {
 func (d *debugging) receipts(_ context.Context, w io.Writer) error {
 	out := []any{}
 	for _, r := range d.i.lazy.Activity(time.Now().Unix(), maxDebugReceipts, 0).Receipts {
-		one := map[string]any{"time": time.Unix(0, r.At).UTC(), "transaction": r.ID.String(), "kind": r.Kind.String(), "outcome": r.Outcome.String(),
+		one := map[string]any{"time": time.Unix(0, r.At).UTC(), "transaction": r.ID.String(), "kind": r.Kind.String(),
+			"outcome":  r.Outcome.String(),
 			"attempts": r.Attempts, "took": r.Took.String(), "lost": r.Lost}
 		if r.Wait != nil && r.Wait.WaitedNanos > 0 {
 			one["wait"] = d.wait(r.Wait)
@@ -214,7 +221,8 @@ const maxDebugReceipts = 1000
 // wait is what was waited for, or given way to.
 func (d *debugging) wait(r *msg.Receipt) map[string]any {
 	noun := func(methods uint64, mode uint64) string { return adt.Methods(methods).Noun(adt.Mode(mode)) }
-	return map[string]any{"key": d.key(r.Key), "waited": time.Duration(r.WaitedNanos).String(), "cause": r.Cause.String(), "holder": r.Holder.String(), "others": r.Others,
+	return map[string]any{"key": d.key(r.Key), "waited": time.Duration(r.WaitedNanos).String(), "cause": r.Cause.String(),
+		"holder": r.Holder.String(), "others": r.Others,
 		"operation": noun(r.Methods, r.Mode), "holder_operation": noun(r.HolderMethods, r.HolderMode), "open": r.Open}
 }
 
@@ -247,8 +255,10 @@ func (d *debugging) disk(_ context.Context, w io.Writer) error {
 func (d *debugging) runtime(_ context.Context, w io.Writer) error {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	out := map[string]any{"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH, "cpus": runtime.NumCPU(), "gomaxprocs": runtime.GOMAXPROCS(0),
-		"goroutines": runtime.NumGoroutine(), "heap_bytes": m.HeapAlloc, "from_system_bytes": m.Sys, "collections": m.NumGC, "pid": os.Getpid(),
+	out := map[string]any{"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
+		"cpus": runtime.NumCPU(), "gomaxprocs": runtime.GOMAXPROCS(0),
+		"goroutines": runtime.NumGoroutine(), "heap_bytes": m.HeapAlloc, "from_system_bytes": m.Sys, "collections": m.NumGC,
+		"pid":                os.Getpid(),
 		"memory_limit_bytes": debug.SetMemoryLimit(-1)}
 	if fds, err := os.ReadDir("/proc/self/fd"); err == nil {
 		out["file_descriptors"] = len(fds)

@@ -198,7 +198,8 @@ func later(ctx context.Context, t time.Time) time.Time {
 // cutOff rolls back what is open when the time is up. Nothing is lost by that: it has
 // not been answered, and its client can ask for the outcome.
 func (i *Instance) cutOff(g *gateway.Gateway) {
-	i.opt.log(logs.Node).Warn("drain timed out: transactions of clients are aborted", "transactions", g.InFlight()-g.Open(), "open", g.Open())
+	i.opt.log(logs.Node).Warn("drain timed out: transactions of clients are aborted", "transactions",
+		g.InFlight()-g.Open(), "open", g.Open())
 	i.drain.set(func(p *server.Draining) { p.CutOff = true })
 	i.server.CutOff()
 }
@@ -221,7 +222,8 @@ func (i *Instance) tellDraining() (stop func()) {
 			if time.Since(last) >= drainLogEvery {
 				last = time.Now()
 				p := i.drain.progress()
-				i.opt.log(logs.Node).Info("draining", "phase", string(p.Phase), "transactions", p.Transactions, "open", p.Open, "on_shards", p.OnShards)
+				i.opt.log(logs.Node).Info("draining", "phase", string(p.Phase), "transactions", p.Transactions, "open", p.Open,
+					"on_shards", p.OnShards)
 			}
 		}
 	})
@@ -269,7 +271,8 @@ func (i *Instance) releaseSoon() error {
 		return err
 	case <-time.After(releaseTimeout):
 		return &kv.Error{Kind: kv.KindUnavailable, Op: -1,
-			Text: fmt.Sprintf("the store in %s could not be closed within %v: its disk is full or does not respond", i.opt.Dir, releaseTimeout),
+			Text: fmt.Sprintf("the store in %s could not be closed within %v: its disk is full or does not respond", i.opt.Dir,
+				releaseTimeout),
 			Hint: "no acknowledged commit is lost; free disk space, then start the node again"}
 	}
 }

@@ -40,12 +40,14 @@ func (i *Instance) guard() error {
 		if i.opt.Insecure {
 			level = slog.LevelWarn
 		}
-		i.opt.log(logs.Security).Log(context.Background(), level, "no TLS: traffic is unencrypted, and every client has full access without authentication")
+		i.opt.log(logs.Security).Log(context.Background(), level,
+			"no TLS: traffic is unencrypted, and every client has full access without authentication")
 	}
 	i.directory = guard.NewDirectory(dir)
 	var err error
-	i.gate, err = guard.New(guard.Options{Keeper: i.keeper, RequireCertificate: i.opt.RequireClientCert, Directory: i.directory,
-		Needs: server.Needs, Limits: i.opt.Limits, Budget: i.callers, Log: i.opt.log(logs.Security)})
+	i.gate, err = guard.New(guard.Options{Keeper: i.keeper, RequireCertificate: i.opt.RequireClientCert,
+		Directory: i.directory,
+		Needs:     server.Needs, Limits: i.opt.Limits, Budget: i.callers, Log: i.opt.log(logs.Security)})
 	return err
 }
 
@@ -70,7 +72,8 @@ func (i *Instance) ask() membership.AskFunc {
 
 // guardOptions are the gate's for the gRPC server.
 func (i *Instance) guardOptions() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.ConnectionTimeout(i.gate.Timeout()), grpc.Creds(i.gate.Credentials()), grpc.InTapHandle(i.gate.Tap)}
+	return []grpc.ServerOption{grpc.ConnectionTimeout(i.gate.Timeout()), grpc.Creds(i.gate.Credentials()),
+		grpc.InTapHandle(i.gate.Tap)}
 }
 
 // webNeeds says what requests over HTTP want of their callers: health checks
@@ -146,7 +149,8 @@ func watchGuard(m *metrics.Node, gate *guard.Gate, keeper *certs.Keeper, memoryB
 	m.WatchGuard(func() metrics.GuardStats {
 		g := gate.Stats()
 		s := metrics.GuardStats{Open: g.Open, Strangers: g.Strangers, Refused: g.Refused,
-			MemoryBudget: memoryBudget, CallersMemory: g.Memory.Total, MemoryUsed: g.Memory.Used, MemoryRefused: g.Memory.Refused}
+			MemoryBudget: memoryBudget, CallersMemory: g.Memory.Total, MemoryUsed: g.Memory.Used,
+			MemoryRefused: g.Memory.Refused}
 		if keeper == nil {
 			return s
 		}

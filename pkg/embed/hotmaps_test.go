@@ -94,8 +94,10 @@ func (c *restartable) start(i int) {
 func (c *restartable) startOn(i int, dir string) (*embed.Instance, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	return embed.Start(ctx, embed.Options{Dir: dir, Listen: c.addrs[i], Join: strings.Join(c.addrs, ","), Shards: restartableShards, CacheBytes: 16 << 20,
-		Hot: hotshard.ModePinned, DrainTimeout: 5 * time.Second, Log: slog.New(slog.NewTextHandler(&c.logs[i], &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	return embed.Start(ctx, embed.Options{Dir: dir, Listen: c.addrs[i], Join: strings.Join(c.addrs, ","),
+		Shards: restartableShards, CacheBytes: 16 << 20,
+		Hot: hotshard.ModePinned, DrainTimeout: 5 * time.Second,
+		Log: slog.New(slog.NewTextHandler(&c.logs[i], &slog.HandlerOptions{Level: slog.LevelWarn}))})
 }
 
 // meet waits until all nodes reach all ordinary shards, with keys that are of no
@@ -276,7 +278,8 @@ func TestAWrongHotMapDoesNoHarm(t *testing.T) {
 				return
 			}
 			for _, k := range keys {
-				if rs, err := tx.Do(soon(t), []msg.Op{{Kind: msg.OpGet, Key: k}}); err != nil || string(rs[0].Value) != fmt.Sprint(2*round) {
+				if rs, err := tx.Do(soon(t), []msg.Op{{Kind: msg.OpGet, Key: k}}); err != nil ||
+					string(rs[0].Value) != fmt.Sprint(2*round) {
 					t.Errorf("%s: %v, %v", k, rs, err)
 				}
 			}

@@ -2,7 +2,6 @@ package embed
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -13,8 +12,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/server"
 	"github.com/linchpindb/linchpin/pkg/txn"
 )
-
-func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
 // lazyBackend refuses everything until the cluster is formed.
 type lazyBackend struct {

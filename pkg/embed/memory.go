@@ -20,8 +20,8 @@ import (
 //	the rest           garbage, and what shards and gateways have in hand
 //
 // The runtime is told to keep below three quarters of the whole, and less by what it
-// does not count, the cache's blocks: it may go beyond for a moment. When it cannot although it collects as often as it may, reads
-// of the store are refused until it can (pressure): what they read is the one thing
+// does not count, the cache's blocks: it may go beyond for a moment. When it cannot although it collects as often as
+// it may, reads of the store are refused until it can (pressure): what they read is the one thing
 // that nobody has asked the callers' part for.
 const (
 	fixedMemory = 192 << 20
@@ -59,8 +59,9 @@ func planMemory(budget, cache int64) (memoryPlan, error) {
 	}
 	rest := p.budget - 2*p.cache - fixedMemory
 	if rest < 2*leastCallers {
-		return p, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the memory budget of %d MiB is too small: the caches take twice %d MiB and the node at least %d MiB more",
-			p.budget>>20, p.cache>>20, (fixedMemory+2*leastCallers)>>20), Hint: "raise --memory-budget or lower --cache-mb"}
+		return p, &kv.Error{Kind: kv.KindInvalid, Op: -1,
+			Text: fmt.Sprintf("the memory budget of %d MiB is too small: the caches take twice %d MiB and the node at least %d MiB more",
+				p.budget>>20, p.cache>>20, (fixedMemory+2*leastCallers)>>20), Hint: "raise --memory-budget or lower --cache-mb"}
 	}
 	p.callers = min(max(rest/3, leastCallers), maxCallers)
 	p.limit = min(p.budget/4*3-p.cache, 2*p.cache+p.callers+memorySlack)

@@ -34,7 +34,8 @@ func TestTheMemoryOfMachines(t *testing.T) {
 		group bool
 	}{
 		"nothing is told": {nil, unknownMemory, false},
-		"a machine":       {map[string]string{"proc/meminfo": meminfo, "proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.max": "max\n"}, 16 << 30, false},
+		"a machine": {map[string]string{"proc/meminfo": meminfo, "proc/self/cgroup": "0::/a\n",
+			"sys/fs/cgroup/a/memory.max": "max\n"}, 16 << 30, false},
 		"a container with version 2": {map[string]string{"proc/meminfo": meminfo, "proc/self/cgroup": "0::/\n",
 			"sys/fs/cgroup/memory.max": "1073741824\n"}, 1 << 30, true},
 		"the group above has less": {map[string]string{"proc/meminfo": meminfo, "proc/self/cgroup": "0::/a/b\n",
@@ -57,7 +58,8 @@ func TestTheMemoryOfMachines(t *testing.T) {
 // TestMemoryIsDealtOut: the parts are no more than the whole, also with what callers
 // have twice for a moment.
 func TestMemoryIsDealtOut(t *testing.T) {
-	for _, c := range []struct{ budget, cache int64 }{{512 << 20, 0}, {512 << 20, 16 << 20}, {1 << 30, 256 << 20}, {12 << 30, 0}, {64 << 30, 8 << 30}} {
+	for _, c := range []struct{ budget, cache int64 }{{512 << 20, 0}, {512 << 20, 16 << 20}, {1 << 30, 256 << 20},
+		{12 << 30, 0}, {64 << 30, 8 << 30}} {
 		p, err := planMemory(c.budget, c.cache)
 		require.NoError(t, err)
 		require.LessOrEqual(t, 2*p.cache+fixedMemory+2*p.callers, p.budget)
@@ -116,8 +118,10 @@ func TestDocumentedPartsOfTheMemory(t *testing.T) {
 			return times
 		}
 		const step = 64 << 10
-		got := []int64{p.callers >> 20, takes(memory.Answers, step, 10) * step >> 20, takes(memory.Answers, step, 1) * step >> 20, request >> 20,
-			min(request/2, kv.MaxTxnBytes) >> 20, takes(memory.Connections, guard.ConnBytes, 10), min(takes(memory.Streams, openCall, 1), 512)}
+		got := []int64{p.callers >> 20, takes(memory.Answers, step, 10) * step >> 20,
+			takes(memory.Answers, step, 1) * step >> 20, request >> 20,
+			min(request/2, kv.MaxTxnBytes) >> 20, takes(memory.Connections, guard.ConnBytes, 10),
+			min(takes(memory.Streams, openCall, 1), 512)}
 		require.Equal(t, want, got, "with %d MiB", budget)
 	}
 }

@@ -154,10 +154,11 @@ func TestALongScanAtASnapshotHoldsNobody(t *testing.T) {
 	p, err := c.Node(1).Gateway().CreateSnapshot(soon(t), "s", time.Hour)
 	require.NoError(t, err)
 	seen, pages := 0, 0
-	err = c.Node(2).Gateway().Scan(soon(t), gateway.ScanOptions{How: txn.How{At: txn.At{Name: "s"}}, Opened: func(o gateway.Opened) error {
-		require.Equal(t, p, o.Pin)
-		return nil
-	}}, func(ps []msg.Pair) error {
+	err = c.Node(2).Gateway().Scan(soon(t), gateway.ScanOptions{How: txn.How{At: txn.At{Name: "s"}},
+		Opened: func(o gateway.Opened) error {
+			require.Equal(t, p, o.Pin)
+			return nil
+		}}, func(ps []msg.Pair) error {
 		for _, x := range ps {
 			if string(x.Value) != "old" {
 				return fmt.Errorf("%s is %s", x.Key, x.Value)

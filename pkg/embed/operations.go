@@ -22,10 +22,12 @@ type operations struct {
 // plainOperations are the operations that do not call a method. Those that go for
 // whatever a key holds are of the type "any".
 var plainOperations = map[msg.OpKind]metrics.Operation{
-	msg.OpGet: {Type: "any", Method: "get"}, msg.OpRequire: {Type: "any", Method: "require"}, msg.OpDelete: {Type: "any", Method: "delete"},
-	msg.OpScan: {Type: "any", Method: "scan"}, msg.OpDeleteRange: {Type: "any", Method: "delete-range"},
+	msg.OpGet: {Type: "any", Method: "get"}, msg.OpRequire: {Type: "any", Method: "require"},
+	msg.OpDelete: {Type: "any", Method: "delete"},
+	msg.OpScan:   {Type: "any", Method: "scan"}, msg.OpDeleteRange: {Type: "any", Method: "delete-range"},
 	msg.OpExpire: {Type: "any", Method: "expire"},
-	msg.OpPut:    {Type: "value", Method: "put"}, msg.OpAdd: {Type: "counter", Method: "add"}, msg.OpAddGet: {Type: "counter", Method: "add-get"},
+	msg.OpPut:    {Type: "value", Method: "put"}, msg.OpAdd: {Type: "counter", Method: "add"},
+	msg.OpAddGet: {Type: "counter", Method: "add-get"},
 }
 
 // countOperations is nil without metrics.

@@ -34,6 +34,7 @@ func (i *Instance) SetLogLevel(component, level string) error {
 	if err := i.opt.Logs.SetLevel(component, l); err != nil {
 		return err
 	}
-	i.opt.log(logs.Node).Log(context.Background(), max(l, slog.LevelInfo), "log level changed", "log_component", component, "new_level", level)
+	i.opt.log(logs.Node).Log(context.Background(), max(l, slog.LevelInfo), "log level changed", "log_component", component,
+		"new_level", level)
 	return nil
 }

@@ -50,7 +50,8 @@ func TestReceiptsAreCollected(t *testing.T) {
 		return text
 	}
 	plain := collect(server.DebugOptions{})
-	for _, want := range []string{`"\"private\""`, `"\"privatetoo\""`, `"waited": "5ms"`, `"reason": "wounded"`, `"attempts": 2`,
+	for _, want := range []string{`"\"private\""`, `"\"privatetoo\""`, `"waited": "5ms"`, `"reason": "wounded"`,
+		`"attempts": 2`,
 		kv.TxnID{Time: 1, Rand: 2}.String()} {
 		require.Contains(t, strings.ReplaceAll(plain, `\"`, `"`), strings.ReplaceAll(want, `\"`, `"`))
 	}

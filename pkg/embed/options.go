@@ -167,8 +167,10 @@ func (o Options) Validate() error {
 	bad(o.Pprof && o.HTTP == "", "profiles need an HTTP address", "set --http")
 	bad(o.SyncDelay < 0 || o.NetDelay < 0 || o.ReadDelay < 0, "a delay is negative", "use 0 for none")
 	bad(o.SlowReader < 0, "SlowReader is negative", "use 0 for the default of 1m")
-	bad(o.TLS.Given() && o.Insecure, "TLS and --insecure exclude each other", "omit --insecure; with TLS, all addresses are allowed")
-	bad(o.RequireClientCert && !o.TLS.Given(), "client certificates are required, but TLS is off", "set --tls-cert, --tls-key and --tls-ca")
+	bad(o.TLS.Given() && o.Insecure, "TLS and --insecure exclude each other",
+		"omit --insecure; with TLS, all addresses are allowed")
+	bad(o.RequireClientCert && !o.TLS.Given(), "client certificates are required, but TLS is off",
+		"set --tls-cert, --tls-key and --tls-ca")
 	for _, k := range o.HotKeys {
 		errs = append(errs, kv.CheckClientKey(k))
 	}

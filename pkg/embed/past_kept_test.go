@@ -112,7 +112,8 @@ func TestATokenRefusesAnOlderSnapshot(t *testing.T) {
 	unreached := msg.Clock([]msg.ShardCSN{{Shard: w.Index.Shard, Index: w.Index.Index + 1000}})
 	foreign := msg.Clock([]msg.ShardCSN{{Shard: kv.MaxShards - 1, Index: 1}})
 	for node := kv.NodeID(1); node <= 3; node++ {
-		refused(t, "is older than the causality token", past(t, c, node, txn.How{At: txn.At{Number: old.Number}, After: after}))
+		refused(t, "is older than the causality token", past(t, c, node, txn.How{At: txn.At{Number: old.Number},
+			After: after}))
 		require.Equal(t, "34", values(t, past(t, c, node, txn.How{At: txn.At{Name: "new"}, After: after})))
 		present := past(t, c, node, txn.How{After: after})
 		require.Nil(t, present.Err, "%v", present.Err)

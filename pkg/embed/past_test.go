@@ -183,7 +183,8 @@ func TestASnapshotIsReadThroughEveryNodeWhileWritersGoOn(t *testing.T) {
 	require.Equal(t, p, was)
 	for n := kv.NodeID(1); n <= 3; n++ {
 		failsWith(t, readAs(t, c, n, txn.How{At: txn.At{Name: "s"}}), kv.KindNotFound, `snapshot "s"`)
-		failsWith(t, readAs(t, c, n, txn.How{At: txn.At{Number: p.Number}}), kv.KindTooOld, "does not exist: it has expired or was dropped")
+		failsWith(t, readAs(t, c, n, txn.How{At: txn.At{Number: p.Number}}), kv.KindTooOld,
+			"does not exist: it has expired or was dropped")
 	}
 	quiet(t, c)
 }

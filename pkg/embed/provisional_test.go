@@ -58,13 +58,14 @@ func TestAFailureByWhatWasReadHotIsNoLie(t *testing.T) {
 				return tx.Execute(ctx, client.RequireOp(k, client.IfValue(g)))
 			})
 		}},
-		{"a condition behind a savepoint, whose error is kept back", func(ctx context.Context, tx *client.Tx, g []byte) error {
-			if err := tx.Savepoint(ctx, "before"); err != nil {
-				return err
-			}
-			_ = tx.Execute(ctx, client.RequireOp(k, client.IfValue(g)))
-			return nil
-		}},
+		{"a condition behind a savepoint, whose error is kept back",
+			func(ctx context.Context, tx *client.Tx, g []byte) error {
+				if err := tx.Savepoint(ctx, "before"); err != nil {
+					return err
+				}
+				_ = tx.Execute(ctx, client.RequireOp(k, client.IfValue(g)))
+				return nil
+			}},
 		{"a condition behind a savepoint, told at the commit", func(ctx context.Context, tx *client.Tx, g []byte) error {
 			if err := tx.Savepoint(ctx, "before"); err != nil {
 				return err

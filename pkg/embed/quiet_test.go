@@ -54,8 +54,9 @@ func startAndStop(t *testing.T, count int, tls certs.Files) {
 		for i := range count {
 			all.Go(func() {
 				var err error
-				nodes[i], err = embed.Start(context.Background(), embed.Options{Dir: dirs[i], Listen: addrs[i], Join: strings.Join(addrs, ","), Shards: 4,
-					CacheBytes: 16 << 20, TLS: tls, Log: slog.New(slog.NewTextHandler(&logs[i], nil))})
+				nodes[i], err = embed.Start(context.Background(),
+					embed.Options{Dir: dirs[i], Listen: addrs[i], Join: strings.Join(addrs, ","), Shards: 4,
+						CacheBytes: 16 << 20, TLS: tls, Log: slog.New(slog.NewTextHandler(&logs[i], nil))})
 				if err != nil {
 					t.Error(err)
 				}
@@ -64,7 +65,8 @@ func startAndStop(t *testing.T, count int, tls certs.Files) {
 		all.Wait()
 		require.False(t, t.Failed())
 		for i := range 20 {
-			r := nodes[0].Node().Gateway().Execute(soon(t), gateway.Request{Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte{'k', byte(i)}, Value: []byte("v")}}})
+			r := nodes[0].Node().Gateway().Execute(soon(t), gateway.Request{Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte{'k',
+				byte(i)}, Value: []byte("v")}}})
 			require.Nil(t, r.Err)
 		}
 		for _, n := range nodes {

@@ -83,7 +83,8 @@ func TestPlansAreInTheMetrics(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, txn.PlanInteractive, tx.Commit(ctx).Plan)
 
-	for plan, want := range map[string]float64{"one-shard": 1, "parallel": 1, "hot-last": 1, "snapshot": 3, "interactive": 1, "locked": 0} {
+	for plan, want := range map[string]float64{"one-shard": 1, "parallel": 1, "hot-last": 1, "snapshot": 3,
+		"interactive": 1, "locked": 0} {
 		require.Equal(t, want, shown(t, c, 3, "linchpin_read_only_transactions_total", "plan="+plan), plan)
 	}
 	require.GreaterOrEqual(t, shown(t, c, 3, "linchpin_shard_snapshot_reads_total"), 2.0)

@@ -267,7 +267,8 @@ func TestWhoReadsInOrderToWriteIsToldWhatHelps(t *testing.T) {
 	require.NotNil(t, e.Receipt.Abort)
 	require.Equal(t, "changed", e.Receipt.Abort.Cause)
 	require.True(t, e.Receipt.Abort.Interactive)
-	require.Contains(t, e.Receipt.String(), "Send this transaction as a one-shot, or use an add if the key is only incremented.")
+	require.Contains(t, e.Receipt.String(),
+		"Send this transaction as a one-shot, or use an add if the key is only incremented.")
 
 	for _, mine := range []client.Op{client.DeleteOp("a"), client.PutOp("a", nil), client.NewCounter("a").AddGetOp(1)} {
 		_, release := x.holding(msg.Op{Kind: msg.OpGet, Key: []byte("a")})

@@ -36,13 +36,14 @@ func TestAnIDIsNotUsedForOtherOperations(t *testing.T) {
 		t.Helper()
 		require.Nil(t, execute(id, put(keys[0], "1"), put(keys[1], "2")).Err, "the same operations")
 		for name, ops := range map[string][]msg.Op{
-			"another value":   {put(keys[0], "1"), put(keys[1], "3")},
-			"one less":        {put(keys[0], "1")},
-			"the other":       {put(keys[1], "2")},
-			"one more":        {put(keys[0], "1"), put(keys[1], "2"), put(keys[2], "3")},
-			"another order":   {put(keys[1], "2"), put(keys[0], "1")},
-			"another kind":    {put(keys[0], "1"), {Kind: msg.OpDelete, Key: []byte(keys[1])}},
-			"another keyword": {put(keys[0], "1"), {Kind: msg.OpPut, Key: []byte(keys[1]), Value: []byte("2"), Expect: msg.ExpectExists}},
+			"another value": {put(keys[0], "1"), put(keys[1], "3")},
+			"one less":      {put(keys[0], "1")},
+			"the other":     {put(keys[1], "2")},
+			"one more":      {put(keys[0], "1"), put(keys[1], "2"), put(keys[2], "3")},
+			"another order": {put(keys[1], "2"), put(keys[0], "1")},
+			"another kind":  {put(keys[0], "1"), {Kind: msg.OpDelete, Key: []byte(keys[1])}},
+			"another keyword": {put(keys[0], "1"), {Kind: msg.OpPut, Key: []byte(keys[1]), Value: []byte("2"),
+				Expect: msg.ExpectExists}},
 		} {
 			r := execute(id, ops...)
 			require.NotNil(t, r.Err, name)

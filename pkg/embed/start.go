@@ -3,6 +3,7 @@ package embed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -10,7 +11,6 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/linchpindb/linchpin/pkg/activity"
 	"github.com/linchpindb/linchpin/pkg/certs"
 	"github.com/linchpindb/linchpin/pkg/clock"
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
@@ -25,10 +25,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/node"
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 	"github.com/linchpindb/linchpin/pkg/server"
-	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/trace"
 	tgrpc "github.com/linchpindb/linchpin/pkg/transport/grpc"
-	"github.com/linchpindb/linchpin/pkg/txn"
 )
 
 // Instance is a running node.
@@ -129,15 +127,17 @@ func (i *Instance) start(ctx context.Context) error {
 // second process out before the store is touched.
 func (i *Instance) open() error {
 	if err := os.MkdirAll(i.opt.Dir, 0o755); err != nil {
-		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the storage directory cannot be created: " + err.Error(), Hint: "set another one with --store"}
+		return &kv.Error{Kind: kv.KindInvalid, Op: -1,
+			Text: "the storage directory cannot be created: " + err.Error(), Hint: "set another one with --store"}
 	}
 	var err error
 	i.catalog, err = openCatalog(i.opt.Dir)
 	if err != nil {
 		return err
 	}
+	warn := func(f string, a ...any) { i.opt.log(logs.Store).Warn("store", "message", fmt.Sprintf(f, a...)) }
 	i.store, err = pebblestore.Open(filepath.Join(i.opt.Dir, "data"), pebblestore.Options{CacheBytes: i.opt.CacheBytes,
-		MaxOpenFiles: i.storeFiles, NoSync: i.opt.UnsafeNoSync, SyncDelay: i.opt.SyncDelay, Logs: i.catalog, Logf: func(f string, a ...any) { i.opt.log(logs.Store).Warn("store", "message", sprintf(f, a...)) }})
+		MaxOpenFiles: i.storeFiles, NoSync: i.opt.UnsafeNoSync, SyncDelay: i.opt.SyncDelay, Logs: i.catalog, Logf: warn})
 	return err
 }
 
@@ -148,7 +148,8 @@ func (i *Instance) listen() (advertised string, err error) {
 	}
 	i.lis, err = net.Listen("tcp", addr)
 	if err != nil {
-		return "", &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "cannot listen: " + err.Error(), Hint: "set another address with --listen"}
+		return "", &kv.Error{Kind: kv.KindUnavailable, Op: -1,
+			Text: "cannot listen: " + err.Error(), Hint: "set another address with --listen"}
 	}
 	if i.opt.HTTP != "" {
 		i.web, err = newWeb(i.opt.HTTP, i.isOpen(), i.opt.log(logs.Server), i.gate)
@@ -187,10 +188,10 @@ func (i *Instance) meet(ctx context.Context, address string) (membership.Saved, 
 		return membership.Saved{}, err
 	}
 	i.endTrust = i.trustMembers(list)
-	i.server, err = server.New(i.lazy, server.Options{NotReady: true, RefusedAddresses: i.gate.RefusedAddresses, SlowReader: i.opt.SlowReader, Operator: i, Traces: i.opt.TraceEndpoint != "", Log: i.opt.log(logs.Server), Users: i.directory,
-		PeerService: peerpb.Peer_ServiceDesc.ServiceName, MaxPeerBytes: tgrpc.MaxBatchMessage,
-		GRPC:     i.guardOptions(),
-		Register: func(r grpc.ServiceRegistrar) { i.transport.Register(r) }})
+	i.server, err = server.New(i.lazy, server.Options{NotReady: true, RefusedAddresses: i.gate.RefusedAddresses,
+		SlowReader: i.opt.SlowReader, Operator: i, Traces: i.opt.TraceEndpoint != "", Log: i.opt.log(logs.Server),
+		Users: i.directory, PeerService: peerpb.Peer_ServiceDesc.ServiceName, MaxPeerBytes: tgrpc.MaxBatchMessage,
+		GRPC: i.guardOptions(), Register: func(r grpc.ServiceRegistrar) { i.transport.Register(r) }})
 	if err != nil {
 		return membership.Saved{}, err
 	}
@@ -217,10 +218,6 @@ func (i *Instance) serve(saved membership.Saved) error {
 	if err != nil {
 		return err
 	}
-	m, err := metrics.New(metrics.Options{Node: saved.Node, Cluster: saved.Cluster, Version: i.opt.Version})
-	if err != nil {
-		return err
-	}
 	clk, err := clock.NewReal()
 	if err != nil {
 		return err
@@ -234,33 +231,35 @@ func (i *Instance) serve(saved membership.Saved) error {
 	}
 	addresses := func() map[kv.NodeID]string { s := i.meeting.Saved(); return s.Addresses() }
 	i.hotMaps = rememberHotMaps(i.catalog.Catalog, i.opt.log(logs.Hot))
-	i.node, err = node.Start(node.Options{ID: saved.Node, Router: router, Engine: i.store, Clock: clk, Transport: i.transport,
-		Incarnations: i.catalog, Leases: i.openLeases(&saved), HotMaps: i.hotMaps, Shard: shard.Config{CacheBytes: int(i.opt.CacheBytes), Pins: pinConfig(i.opt.History, i.opt.HistoryEvery), Heat: heatConfig(i.opt.Hot), Sharing: i.opt.Sharing, TrustClock: i.opt.TrustClock}, Gateway: txn.Config{Order: i.opt.Order, Reads: i.opt.Reads, Plan: i.opt.Plan, NoSharing: bool(i.opt.Sharing.Combining)},
-		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, UserName: i.userName, Metrics: m, Journal: activity.New(), Answer: i.lazy.answer, Addresses: addresses, Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
+	a, err := assemble(i.settings(saved.Cluster), i.store, node.Options{ID: saved.Node, Router: router, Clock: clk,
+		Transport: i.transport, Incarnations: i.catalog, Leases: i.openLeases(&saved), HotMaps: i.hotMaps,
+		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, UserName: i.userName, Answer: i.lazy.answer,
+		Addresses: addresses, Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
 	if err != nil {
 		return err
 	}
+	i.node, i.metrics = a.node, a.metrics
 	i.store.DelayReads(i.opt.ReadDelay)
 	i.handler.Store(i.node)
-	i.metrics = m
-	watch(m, i.node, i.store)
-	m.WatchScans(i.server.UnreadScans)
-	watchPeers(m, i.transport)
-	watchGuard(m, i.gate, i.keeper, i.plan.budget)
+	i.metrics.WatchScans(i.server.UnreadScans)
+	watchPeers(i.metrics, i.transport)
+	watchGuard(i.metrics, i.gate, i.keeper, i.plan.budget)
 	i.users.serve(i.node.Gateway())
-	counted, err := countOperations(m)
-	if err != nil {
-		return err
-	}
-	i.lazy.ready.Store(&backend{operations: counted, userName: i.userName,
-		node: i.node, router: router, id: saved.Node, cluster: saved.Cluster, version: i.opt.Version,
-		addresses: addresses, metrics: m, store: i.store, history: pinConfig(i.opt.History, i.opt.HistoryEvery).History})
+	i.lazy.ready.Store(a.backend)
 	if i.web != nil {
-		i.web.serve(i.httpHandler(m))
+		i.web.serve(i.httpHandler(i.metrics))
 	}
 	i.server.SetReady(true)
-	i.opt.log(logs.Node).Info("node serving", "address", i.Addr(), "cluster", saved.Cluster, "shards", saved.Shards, "commit_order", i.opt.Order.String(), "reads", i.opt.Reads.String())
+	i.opt.log(logs.Node).Info("node serving", "address", i.Addr(), "cluster", saved.Cluster, "shards", saved.Shards,
+		"commit_order", i.opt.Order.String(), "reads", i.opt.Reads.String())
 	return nil
+}
+
+func (i *Instance) settings(cluster string) *settings {
+	o := &i.opt
+	return &settings{cluster: cluster, version: o.Version, cacheBytes: int(o.CacheBytes), hot: o.Hot, sharing: o.Sharing,
+		history: o.History, historyEvery: o.HistoryEvery, trustClock: o.TrustClock,
+		order: o.Order, reads: o.Reads, plan: o.Plan}
 }
 
 // openLeases returns nil where leases do not outlive the process.
@@ -268,7 +267,8 @@ func (i *Instance) openLeases(saved *membership.Saved) node.Leases {
 	var err error
 	i.leases, err = openLeases(i.opt.Dir, saved.Cluster, saved.Node, saved.Shards)
 	if err != nil {
-		i.opt.log(logs.Node).Info("lease expiry times cannot be kept in memory: after a crash, shards wait for whole leases", "error", err)
+		i.opt.log(logs.Node).Info("lease expiry times cannot be kept in memory: after a crash, shards wait for whole leases",
+			"error", err)
 		return nil
 	}
 	return i.leases

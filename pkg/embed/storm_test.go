@@ -46,7 +46,8 @@ func TestAStormOfAborts(t *testing.T) {
 	c := start(t, embed.ClusterOptions{Nodes: 1, Shards: 1, NoSync: true, Hot: hotshard.ModePinned})
 	g := c.Node(1).Gateway()
 	put := func(id kv.TxnID, user kv.Account, key string) *kv.Error {
-		return g.Execute(soon(t), gateway.Request{ID: id, Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v")}}, How: txn.How{User: user}}).Err
+		return g.Execute(soon(t), gateway.Request{ID: id,
+			Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v")}}, How: txn.How{User: user}}).Err
 	}
 	for _, k := range []string{"taken", "mine", "now", "ahead"} {
 		require.Nil(t, put(kv.TxnID{}, 0, k))
@@ -56,7 +57,8 @@ func TestAStormOfAborts(t *testing.T) {
 		old := kv.TxnID{Time: time.Now().Add(-30 * time.Second).UnixNano(), Rand: 1}
 		var open []*gateway.Tx
 		for _, user := range []kv.Account{eve, alice} {
-			tx, err := g.Begin(soon(t), gateway.TxOptions{ID: kv.TxnID{Time: old.Time, Rand: uint64(user)}, Attempt: 1, How: txn.How{User: user}})
+			tx, err := g.Begin(soon(t), gateway.TxOptions{ID: kv.TxnID{Time: old.Time, Rand: uint64(user)}, Attempt: 1,
+				How: txn.How{User: user}})
 			require.NoError(t, err)
 			_, err = tx.Do(soon(t), []msg.Op{{Kind: msg.OpGet, Key: []byte("mine" + what)}})
 			require.NoError(t, err)
@@ -71,7 +73,8 @@ func TestAStormOfAborts(t *testing.T) {
 		for user := range alice {
 			require.Nil(t, put(kv.TxnID{Time: old.Time, Rand: 10 + uint64(user)}, user, "mine"))
 		}
-		own := gateway.Request{Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte(kv.SystemStart + "table"), Value: []byte("v")}}, Own: true}
+		own := gateway.Request{Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte(kv.SystemStart + "table"), Value: []byte("v")}},
+			Own: true}
 		require.Nil(t, g.Execute(soon(t), own).Err)
 		moves(t, g, what)
 	}
@@ -83,6 +86,9 @@ func moves(t *testing.T, g *gateway.Gateway, key string) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		r, err := g.Hot(context.Background())
-		return err == nil && slices.ContainsFunc(r.Keys, func(s msg.HotKey) bool { return string(s.Key) == key && s.Since != 0 })
+		return err == nil && slices.ContainsFunc(r.Keys, func(s msg.HotKey) bool {
+			return string(s.Key) == key &&
+				s.Since != 0
+		})
 	}, patience, 10*time.Millisecond, "the key %q does not move", key)
 }

@@ -20,7 +20,8 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 		g := n.Gateway()
 		a, c := g.Admission(), n.Clock()
 		return metrics.GatewayStats{ClockJumps: c.Jumps, IDsAhead: c.IDsAhead, ClockApart: c.Apart,
-			InFlight: g.InFlight() - g.Open(), Open: g.Open(), Refused: g.Refused(), RefusedBy: a.Refused, Displaced: a.Displaced, Rounds: g.Rounds()}
+			InFlight: g.InFlight() - g.Open(), Open: g.Open(), Refused: g.Refused(), RefusedBy: a.Refused,
+			Displaced: a.Displaced, Rounds: g.Rounds()}
 	})
 	if n.KeepsPins() {
 		m.WatchSnapshots(func() metrics.SnapshotStats {
@@ -38,13 +39,16 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 		st, p := s.Stats(), s.Metrics()
 		disk, _ := s.Disk() // unknown values are exposed as 0
 		return metrics.StoreStats{
-			Appends: st.Appends, Entries: st.Entries, Fsyncs: st.Syncs, DiskBytes: p.DiskBytes, ReclaimableBytes: p.ReclaimableBytes, WALBytes: p.WALBytes,
+			Appends: st.Appends, Entries: st.Entries, Fsyncs: st.Syncs, DiskBytes: p.DiskBytes,
+			ReclaimableBytes: p.ReclaimableBytes, WALBytes: p.WALBytes,
 			MemtableBytes: p.MemTableBytes, Tables: uint64(p.Tables), L0Sublevels: uint64(p.L0Sublevels),
 			ReadAmplification: uint64(p.ReadAmplification), CacheBytes: uint64(p.CacheBytes), CacheHits: uint64(p.CacheHits),
 			CacheMisses: uint64(p.CacheMisses), Flushes: uint64(p.Flushes), Compactions: uint64(p.Compactions),
-			CompactionDebtBytes: p.CompactionDebt, FlushedBytes: p.FlushedBytes, CompactedBytes: p.CompactedBytes, LoggedBytes: p.WALBytesWritten,
-			Compacting: uint64(p.CompactionsInProgress), FailedCompactions: uint64(p.CompactionsFailed), Corruptions: p.Corruptions,
-			FreeBytes: disk.Free, SizeBytes: disk.Size, Full: uint64(n.Room().Level),
+			CompactionDebtBytes: p.CompactionDebt, FlushedBytes: p.FlushedBytes, CompactedBytes: p.CompactedBytes,
+			LoggedBytes: p.WALBytesWritten,
+			Compacting:  uint64(p.CompactionsInProgress), FailedCompactions: uint64(p.CompactionsFailed),
+			Corruptions: p.Corruptions,
+			FreeBytes:   disk.Free, SizeBytes: disk.Size, Full: uint64(n.Room().Level),
 		}
 	})
 }
@@ -68,8 +72,10 @@ func hotStats(s *shard.HotStats, busy float64, keys []metrics.HotKey) metrics.Ho
 // hotKeys are those that the metrics tell of.
 func hotKeys(n *node.Node) (out []metrics.HotKey) {
 	for _, k := range n.HotTop(metrics.MaxHotKeys) {
-		out = append(out, metrics.HotKey{Key: k.Key, Conflicts: k.Heat, LockWait: time.Duration(k.Waits.Lock), Held: time.Duration(k.Waits.Held),
-			ReadWait: time.Duration(k.Waits.Read), Retry: time.Duration(k.Waits.Retry), Holds: k.Waits.Holds, Queue: k.Waits.Queue, Moved: k.Moved})
+		out = append(out, metrics.HotKey{Key: k.Key, Conflicts: k.Heat, LockWait: time.Duration(k.Waits.Lock),
+			Held:     time.Duration(k.Waits.Held),
+			ReadWait: time.Duration(k.Waits.Read), Retry: time.Duration(k.Waits.Retry), Holds: k.Waits.Holds,
+			Queue: k.Waits.Queue, Moved: k.Moved})
 	}
 	return out
 }

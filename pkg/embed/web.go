@@ -49,7 +49,8 @@ func newWeb(listen string, open bool, log *slog.Logger, gate *guard.Gate) (*web,
 	}
 	lis, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "cannot listen for HTTP: " + err.Error(), Hint: "set another address with --http"}
+		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "cannot listen for HTTP: " + err.Error(),
+			Hint: "set another address with --http"}
 	}
 	return webOn(lis, log, gate), nil
 }
@@ -57,9 +58,11 @@ func newWeb(listen string, open bool, log *slog.Logger, gate *guard.Gate) (*web,
 // webOn answers what comes by a listener, which it closes.
 func webOn(lis net.Listener, log *slog.Logger, gate *guard.Gate) *web {
 	w := &web{addr: lis.Addr().String(), done: make(chan struct{})}
-	w.server = &http.Server{ReadTimeout: requestTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 16 << 10,
-		ConnContext: gate.ConnContext, ConnState: gate.ConnState,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), Handler: gate.HTTP(newWebPace().handler(http.HandlerFunc(w.route)), webNeeds)}
+	w.server = &http.Server{ReadTimeout: requestTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: 16 << 10,
+		ConnContext:    gate.ConnContext, ConnState: gate.ConnState,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Handler:  gate.HTTP(newWebPace().handler(http.HandlerFunc(w.route)), webNeeds)}
 	lis = gate.HTTPListener(lis)
 	go func() {
 		defer close(w.done)

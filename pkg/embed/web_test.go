@@ -31,7 +31,8 @@ func TestProfilesAreForOperators(t *testing.T) {
 	i, err := Start(ctx, opt)
 	require.NoError(t, err)
 	h := *i.web.handler.Load()
-	for from, want := range map[string]int{"127.0.0.1:5": http.StatusOK, "[::1]:5": http.StatusOK, "10.0.0.1:5": http.StatusForbidden, "nonsense": http.StatusForbidden} {
+	for from, want := range map[string]int{"127.0.0.1:5": http.StatusOK, "[::1]:5": http.StatusOK,
+		"10.0.0.1:5": http.StatusForbidden, "nonsense": http.StatusForbidden} {
 		code, _ := answer(h, "/debug/pprof/goroutine?debug=1", from)
 		require.Equal(t, want, code, from)
 		code, _ = answer(h, "/healthz", from)

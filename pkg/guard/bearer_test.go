@@ -17,7 +17,8 @@ func TestBearer(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, want, hash)
 	}
-	for _, bad := range [][]string{{}, {token}, {"Basic " + token}, {"Bearer  " + token}, {"Bearer " + token + " "}, {"Bearer " + token, "Bearer " + token}, {"Bearer"}, {""}} {
+	for _, bad := range [][]string{{}, {token}, {"Basic " + token}, {"Bearer  " + token}, {"Bearer " + token + " "},
+		{"Bearer " + token, "Bearer " + token}, {"Bearer"}, {""}} {
 		_, ok := bearer(bad)
 		require.False(t, ok, "%q", bad)
 	}

@@ -113,7 +113,8 @@ func (c *Caller) User() (*users.User, *kv.Error) {
 	}
 	now := c.gate.opt.Now()
 	if c.name != "" && !now.Before(c.until) {
-		return nil, unauthenticated(fmt.Sprintf("the certificate of %q has expired", c.name), "reconnect with a new certificate")
+		return nil, unauthenticated(fmt.Sprintf("the certificate of %q has expired", c.name),
+			"reconnect with a new certificate")
 	}
 	if c.name == users.Root {
 		return users.Superuser, nil
@@ -136,9 +137,11 @@ func (c *Caller) User() (*users.User, *kv.Error) {
 		c.found.Store(f)
 		return f.user, nil
 	case c.name != "":
-		return nil, unauthenticated(fmt.Sprintf("user %q does not exist", c.name), fmt.Sprintf("an administrator can create it: linchpin user create %s --no-token", c.name))
+		return nil, unauthenticated(fmt.Sprintf("user %q does not exist", c.name),
+			fmt.Sprintf("an administrator can create it: linchpin user create %s --no-token", c.name))
 	}
-	return nil, unauthenticated("no user has this token: it was replaced, revoked or has expired", "an administrator can create a new one: linchpin user rotate NAME")
+	return nil, unauthenticated("no user has this token: it was replaced, revoked or has expired",
+		"an administrator can create a new one: linchpin user rotate NAME")
 }
 
 func unauthenticated(text, hint string) *kv.Error {
@@ -191,7 +194,8 @@ func (c *Caller) Unchanged(began *users.User) *kv.Error {
 	}
 	u, err := c.User()
 	if err == nil && u != began && !u.Same(began) {
-		err = &kv.Error{Kind: kv.KindAborted, Op: -1, Text: fmt.Sprintf("the permissions of user %q changed while the transaction was open", u.Name),
+		err = &kv.Error{Kind: kv.KindAborted, Op: -1,
+			Text: fmt.Sprintf("the permissions of user %q changed while the transaction was open", u.Name),
 			Hint: "retry the transaction; it uses the new permissions"}
 	}
 	return c.counted(err)

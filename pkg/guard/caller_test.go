@@ -19,7 +19,8 @@ func callerOf(t testing.TB, now func() time.Time, ttl time.Duration, grants ...u
 	hash, _ := users.HashToken(text)
 	d := NewDirectory(DirectoryOptions{Store: &shelf{}, Every: -1, Now: now})
 	t.Cleanup(d.Close)
-	u := (&users.User{Name: "alice"}).Granted(grants...).WithToken(users.Token{Hash: hash[:], Expires: now().Add(ttl).UnixNano()}, 0, now())
+	u := (&users.User{Name: "alice"}).Granted(grants...).WithToken(users.Token{Hash: hash[:],
+		Expires: now().Add(ttl).UnixNano()}, 0, now())
 	require.NoError(t, d.Change(t.Context(), with(u)))
 	return &Caller{gate: &Gate{opt: Options{Directory: d, Now: now}}, hash: hash}, d
 }

@@ -99,7 +99,8 @@ func (g *Gate) admit(c net.Conn, door Door) *conn {
 	}
 	if k.place.slow {
 		k.pace.slow(slowAddressBy)
-		g.tell("address throttled: it fails too often, and also has connections of members, users or health checks", k.place.from)
+		g.tell("address throttled: it fails too often, and also has connections of members, users or health checks",
+			k.place.from)
 	}
 	if !g.Secure() {
 		k.known = true
@@ -241,10 +242,12 @@ func (c *conn) knows(who *Caller) *kv.Error {
 		who.account.Give(memory.Connections, ConnBytes)
 		c.gate.turned(&c.place, why)
 		if why == tooManyOfUser {
-			return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the user has reached its connection limit: a quarter of the free connections (--max-connections, open files)",
+			return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1,
+				Text: "the user has reached its connection limit: a quarter of the free connections (--max-connections, open files)",
 				Hint: "use another node, or fewer connections"}
 		}
-		return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the node has reached its connection limit (--max-connections, open files, --memory-budget)",
+		return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1,
+			Text: "the node has reached its connection limit (--max-connections, open files, --memory-budget)",
 			Hint: "use another node, or fewer connections"}
 	}
 	c.known = true

@@ -19,7 +19,8 @@ import (
 func newTestGate(t *testing.T, limits Limits, b *memory.Budget) (*Gate, *Directory) {
 	t.Helper()
 	d := &Directory{opt: DirectoryOptions{Grace: time.Hour, Now: time.Now}}
-	g, err := New(Options{Keeper: new(certs.Keeper), Directory: d, Needs: func(string) Need { return NeedUser }, Limits: limits, Budget: b})
+	g, err := New(Options{Keeper: new(certs.Keeper), Directory: d, Needs: func(string) Need { return NeedUser },
+		Limits: limits, Budget: b})
 	require.NoError(t, err)
 	return g, d
 }

@@ -101,7 +101,8 @@ func (d *Directory) ask(ctx context.Context) {
 			problem = ""
 		} else if problem != err.Error() && !d.opt.Stopping() {
 			problem = err.Error()
-			d.opt.Log.Warn("table of users not read", "error", problem, "age", d.Age().Round(time.Millisecond), "max_age", d.opt.Grace)
+			d.opt.Log.Warn("table of users not read", "error", problem, "age", d.Age().Round(time.Millisecond), "max_age",
+				d.opt.Grace)
 		}
 		select {
 		case <-ctx.Done():
@@ -150,9 +151,11 @@ func (d *Directory) Table(now time.Time) (*users.Table, *kv.Error) {
 	last := d.latest.Load()
 	switch {
 	case last == nil:
-		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node has not read the table of users yet", Hint: "retry, or use another node"}
+		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node has not read the table of users yet",
+			Hint: "retry, or use another node"}
 	case now.Sub(last.at) > d.opt.Grace:
-		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node cannot read the table of users, and its copy is too old",
+		return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1,
+			Text: "the node cannot read the table of users, and its copy is too old",
 			Hint: "check the node of the table's shard; root does not need the table"}
 	}
 	return last.table, nil

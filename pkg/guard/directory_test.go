@@ -139,7 +139,8 @@ func TestDamageIsNotTaken(t *testing.T) {
 		table, err := d.Table(time.Now())
 		require.Nil(t, err)
 		require.NotNil(t, table.User("alice"))
-		require.Equal(t, kv.KindCorrupt, kv.KindOf(d.Change(t.Context(), with(&users.User{Name: "bob"}))), "nor is it written over")
+		require.Equal(t, kv.KindCorrupt, kv.KindOf(d.Change(t.Context(), with(&users.User{Name: "bob"}))),
+			"nor is it written over")
 	})
 }
 
@@ -152,7 +153,10 @@ func TestTwoAdministratorsDoNotUndoEachOther(t *testing.T) {
 	all, err := d.Users(t.Context())
 	require.NoError(t, err)
 	require.Len(t, all, 2)
-	require.ErrorContains(t, d.Change(t.Context(), func(*users.Table) (*users.Table, error) { return nil, errors.New("no") }), "no")
+	require.ErrorContains(t, d.Change(t.Context(), func(*users.Table) (*users.Table, error) {
+		return nil,
+			errors.New("no")
+	}), "no")
 	always := 0
 	err = d.Change(t.Context(), func(t *users.Table) (*users.Table, error) {
 		always++

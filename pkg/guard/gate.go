@@ -316,7 +316,9 @@ func (g *Gate) enter(s *tls.ConnectionState, header metadata.MD, need Need, what
 	case need == NeedNode && c.isNode():
 		return c, nil
 	case c.isNode():
-		return c, &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Text: "the certificate of a node is valid only for calls between nodes", Hint: "create one for a user: linchpin cert create-client NAME"}
+		return c, &kv.Error{Kind: kv.KindPermissionDenied, Op: -1,
+			Text: "the certificate of a node is valid only for calls between nodes",
+			Hint: "create one for a user: linchpin cert create-client NAME"}
 	}
 	// Who is refused as a user has been found to be one: what is denied, and not
 	// unauthenticated, counts as known.
@@ -325,7 +327,8 @@ func (g *Gate) enter(s *tls.ConnectionState, header metadata.MD, need Need, what
 		return nil, err
 	}
 	if need == NeedNode {
-		return c, &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Text: what + " is reserved for nodes", Hint: "the certificate of a node is created by: linchpin cert create-node"}
+		return c, &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Text: what + " is reserved for nodes",
+			Hint: "the certificate of a node is created by: linchpin cert create-node"}
 	}
 	return c, u.CheckRole(need.role(), what)
 }
@@ -337,19 +340,22 @@ func (g *Gate) caller(s *tls.ConnectionState, authorization []string) (*Caller, 
 	if g.opt.RequireCertificate && leaf == nil {
 		// Over gRPC the handshake has refused that. HTTP has health checks for
 		// everybody, so that its handshake cannot.
-		return nil, unauthenticated("the caller sent no certificate, and this node does not accept a token alone", "use a certificate of the user: linchpin cert create-client NAME")
+		return nil, unauthenticated("the caller sent no certificate, and this node does not accept a token alone",
+			"use a certificate of the user: linchpin cert create-client NAME")
 	}
 	if len(authorization) > 0 {
 		hash, ok := bearer(authorization)
 		if !ok {
-			return nil, unauthenticated("the authorization header does not contain a linchpin token", `send "authorization: Bearer TOKEN"`)
+			return nil, unauthenticated("the authorization header does not contain a linchpin token",
+				`send "authorization: Bearer TOKEN"`)
 		}
 		return &Caller{gate: g, hash: hash}, nil
 	}
 	if leaf != nil && leaf.Subject.CommonName != "" {
 		return &Caller{gate: g, name: leaf.Subject.CommonName, until: leaf.NotAfter}, nil
 	}
-	return nil, unauthenticated("the caller sent neither a certificate nor a token", "use --tls-cert and --tls-key, or --token-file")
+	return nil, unauthenticated("the caller sent neither a certificate nor a token",
+		"use --tls-cert and --tls-key, or --token-file")
 }
 
 // bearer takes the token out of headers, of which there must be one.

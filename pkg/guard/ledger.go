@@ -37,7 +37,8 @@ const (
 )
 
 func (r refusal) String() string {
-	return [numRefusals]string{"connections", "unauthenticated", "address", "failures", "timeout", "bytes", "user", "memory", "share"}[r]
+	return [numRefusals]string{"connections", "unauthenticated", "address", "failures", "timeout", "bytes", "user",
+		"memory", "share"}[r]
 }
 
 // text is what the log says of it. What was refused for which reason is counted
@@ -110,7 +111,8 @@ type ledger struct {
 }
 
 func newLedger(l Limits, openHouse bool) *ledger {
-	return &ledger{limits: l, places: l.places(), openHouse: openHouse, at: map[netip.Prefix]*address{}, byUser: map[string]int{}, trusted: trusted{authenticated: map[netip.Addr]*sessions{}}}
+	return &ledger{limits: l, places: l.places(), openHouse: openHouse, at: map[netip.Prefix]*address{},
+		byUser: map[string]int{}, trusted: trusted{authenticated: map[netip.Addr]*sessions{}}}
 }
 
 // address is what is known of one. It is forgotten when it has no stranger and no

@@ -327,7 +327,8 @@ func TestTheLedgerAddsUp(t *testing.T) {
 				l.failed(from, now)
 			case len(all) == 0:
 			case verb == "known":
-				l.known(all[i], rapid.SampledFrom([]identity{{node: true}, {name: "alice"}, {name: "bob"}, {name: "root", administrator: true}}).Draw(t, "who"), now)
+				l.known(all[i], rapid.SampledFrom([]identity{{node: true}, {name: "alice"}, {name: "bob"},
+					{name: "root", administrator: true}}).Draw(t, "who"), now)
 			case verb == "leave":
 				l.leave(all[i], now)
 				all = append(all[:i], all[i+1:]...)
@@ -353,7 +354,8 @@ func TestTheLedgerAddsUp(t *testing.T) {
 				t.Fatalf("users have %v, want %v", l.byUser, byUser)
 			}
 			n, s := l.counts()
-			if n != by[stranger]+by[user]+by[administrator]+by[peerNode] || s != by[stranger] || l.users != by[user] || l.administrators != by[administrator] || l.nodes != by[peerNode] || n > 16 || s > 6 {
+			if n != by[stranger]+by[user]+by[administrator]+by[peerNode] || s != by[stranger] || l.users != by[user] ||
+				l.administrators != by[administrator] || l.nodes != by[peerNode] || n > 16 || s > 6 {
 				t.Fatalf("%d open and %d strangers, %d users, %d nodes; want %v", n, s, l.users, l.nodes, by)
 			}
 			for from, n := range at {

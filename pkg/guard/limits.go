@@ -58,7 +58,8 @@ func (l Limits) withDefaults() Limits {
 
 func (l Limits) check() error {
 	var errs []error
-	for name, n := range map[string]int64{"Connections": int64(l.Connections), "Strangers": int64(l.Strangers), "Web": int64(l.Web), "PerAddress": int64(l.PerAddress),
+	for name, n := range map[string]int64{"Connections": int64(l.Connections), "Strangers": int64(l.Strangers),
+		"Web": int64(l.Web), "PerAddress": int64(l.PerAddress),
 		"Tries": int64(l.Tries), "Failures": int64(l.Failures), "Timeout": int64(l.Timeout), "Longest": int64(l.Longest)} {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf("guard: %s is %d, must not be negative", name, n))

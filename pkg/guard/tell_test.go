@@ -18,7 +18,8 @@ import (
 func TestRefusedConnectionsAreTold(t *testing.T) {
 	at := time.Unix(1000, 0)
 	var log bytes.Buffer
-	g, err := New(Options{Limits: Limits{Connections: 1}, Log: slog.New(slog.NewTextHandler(&log, nil)), Now: func() time.Time { return at }})
+	g, err := New(Options{Limits: Limits{Connections: 1}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Now: func() time.Time { return at }})
 	require.NoError(t, err)
 	inner := &queue{accept: make(chan net.Conn, 8)}
 	l := g.Listener(inner)

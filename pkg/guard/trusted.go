@@ -71,7 +71,10 @@ func (t *trusted) prune(now time.Time) {
 	if len(t.authenticated) < keptAddresses {
 		return
 	}
-	maps.DeleteFunc(t.authenticated, func(ip netip.Addr, s *sessions) bool { return s.open == 0 && now.Sub(s.last) >= trustFor })
+	maps.DeleteFunc(t.authenticated, func(ip netip.Addr,
+		s *sessions) bool {
+		return s.open == 0 && now.Sub(s.last) >= trustFor
+	})
 	if len(t.authenticated) >= keptAddresses {
 		maps.DeleteFunc(t.authenticated, func(ip netip.Addr, s *sessions) bool { return s.open == 0 })
 	}
@@ -115,7 +118,8 @@ func (g *Gate) RefusedAddresses() (all []RefusedAddress) {
 		if remaining == 0 && a.failures < float64(l.limits.Failures) {
 			continue
 		}
-		r := RefusedAddress{Address: from.String(), Failures: int(a.failures), Remaining: remaining, Slowed: l.trusted.has(from.Addr(), now)}
+		r := RefusedAddress{Address: from.String(), Failures: int(a.failures), Remaining: remaining,
+			Slowed: l.trusted.has(from.Addr(), now)}
 		if from.IsSingleIP() {
 			r.Address = from.Addr().String()
 		}

@@ -66,7 +66,8 @@ func (e edge) lose(r *gateway.Response) {
 
 // aborted is the response to a transaction that the node has aborted.
 func aborted(id kv.TxnID) gateway.Response {
-	return gateway.Response{ID: id, Attempts: 1, Err: kv.Errorf(kv.KindAborted, "linchpintest has aborted the transaction")}
+	return gateway.Response{ID: id, Attempts: 1,
+		Err: kv.Errorf(kv.KindAborted, "linchpintest has aborted the transaction")}
 }
 
 // Begin begins an interactive transaction.

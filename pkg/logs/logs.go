@@ -114,7 +114,8 @@ func (l *Logs) Component(name string) *slog.Logger {
 	if !ok {
 		panic("logs: there is no component " + name)
 	}
-	return slog.New(&handler{logs: l, component: name, level: level, to: l.format.WithAttrs([]slog.Attr{slog.String("component", name)})})
+	return slog.New(&handler{logs: l, component: name, level: level,
+		to: l.format.WithAttrs([]slog.Attr{slog.String("component", name)})})
 }
 
 // SetNode has every line from now on say which node it is of.
@@ -150,7 +151,8 @@ func (l *Logs) SetLevel(component string, level slog.Level) error {
 
 // ParseLevel reads debug, info, warn or error.
 func ParseLevel(text string) (slog.Level, error) {
-	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn,
+		"error": slog.LevelError}
 	if level, ok := levels[strings.ToLower(text)]; ok {
 		return level, nil
 	}
@@ -201,7 +203,8 @@ func (h *handler) WithGroup(name string) slog.Handler {
 }
 
 // secrets are parts of names whose values are not for logs.
-var secrets = []string{"password", "passphrase", "secret", "token", "authorization", "credential", "private_key", "private-key"}
+var secrets = []string{"password", "passphrase", "secret", "token", "authorization", "credential", "private_key",
+	"private-key"}
 
 // Secret reports whether what has this name is not to be shown: in logs, in
 // "linchpin config show", in what is collected for others to look at. Names of

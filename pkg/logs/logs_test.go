@@ -77,7 +77,8 @@ func TestLevelsChangeAtRunTime(t *testing.T) {
 	for _, lv := range l.Levels() {
 		require.Equal(t, slog.LevelInfo, lv.Level, lv.Component)
 	}
-	require.ErrorContains(t, l.SetLevel("peer", slog.LevelInfo), `there is no component "peer"; there are node, cluster, peers`)
+	require.ErrorContains(t, l.SetLevel("peer", slog.LevelInfo),
+		`there is no component "peer"; there are node, cluster, peers`)
 	require.Panics(t, func() { l.Component("peer") })
 	for _, name := range []string{"debug", "INFO", "warn", "error"} {
 		level, err := logs.ParseLevel(name)
@@ -133,7 +134,8 @@ func TestSecretsAreBlottedOut(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		l, out := newLogs(t, logs.Options{JSON: asJSON})
 		log := l.Component(logs.Server)
-		log.Info("a user", "Token", "tk-123", "password", "hunter2", "user", "ann", slog.Group("tls", "client_secret", "s3", "key_file", "/etc/key"))
+		log.Info("a user", "Token", "tk-123", "password", "hunter2", "user", "ann",
+			slog.Group("tls", "client_secret", "s3", "key_file", "/etc/key"))
 		log.With("authorization", "Bearer abc").Info("a call")
 		text := out.String()
 		for _, secret := range []string{"tk-123", "hunter2", "s3", "Bearer"} {

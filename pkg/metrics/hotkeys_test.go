@@ -19,11 +19,15 @@ func TestOnlyTheHottestKeysHaveSeries(t *testing.T) {
 	require.NoError(t, err)
 	var keys []HotKey
 	m.WatchHot(func() HotStats { return HotStats{Keys: keys} })
-	keys = []HotKey{{Key: []byte("visits"), Conflicts: 1, LockWait: 2 * time.Second, Held: 3 * time.Millisecond, ReadWait: 4 * time.Second, Retry: 5 * time.Second, Holds: 6, Queue: 7, Moved: true},
+	keys = []HotKey{{Key: []byte("visits"), Conflicts: 1, LockWait: 2 * time.Second, Held: 3 * time.Millisecond,
+		ReadWait: 4 * time.Second, Retry: 5 * time.Second, Holds: 6, Queue: 7, Moved: true},
 		{Key: []byte("a\"\n\xff\\b"), Queue: 8}}
-	want := map[string]float64{`linchpin_hot_key_conflicts key=visits`: 1, `linchpin_hot_key_holds key=visits`: 6, `linchpin_hot_key_queue key=visits`: 7, `linchpin_hot_key_moved key=visits`: 1,
-		`linchpin_hot_key_waiting cause=lock key=visits`: 2, `linchpin_hot_key_waiting cause=held key=visits`: 0.003, `linchpin_hot_key_waiting cause=read key=visits`: 4,
-		`linchpin_hot_key_waiting cause=retry key=visits`: 5, `linchpin_hot_key_queue key=a\"\n\xff\\b`: 8, `linchpin_hot_key_moved key=a\"\n\xff\\b`: 0}
+	want := map[string]float64{`linchpin_hot_key_conflicts key=visits`: 1, `linchpin_hot_key_holds key=visits`: 6,
+		`linchpin_hot_key_queue key=visits`: 7, `linchpin_hot_key_moved key=visits`: 1,
+		`linchpin_hot_key_waiting cause=lock key=visits`: 2, `linchpin_hot_key_waiting cause=held key=visits`: 0.003,
+		`linchpin_hot_key_waiting cause=read key=visits`:  4,
+		`linchpin_hot_key_waiting cause=retry key=visits`: 5, `linchpin_hot_key_queue key=a\"\n\xff\\b`: 8,
+		`linchpin_hot_key_moved key=a\"\n\xff\\b`: 0}
 	got := hotKeySeries(t, m)
 	require.Len(t, got, 2*len(hotKeyMetrics))
 	for name, v := range want {
@@ -69,8 +73,10 @@ func hotKeySeries(t *testing.T, m *Node) map[string]float64 {
 
 func TestLabelsOfKeysAreShortAndDiffer(t *testing.T) {
 	seen := map[string]string{}
-	for _, k := range []string{"", "a", "a\x00", `a\x00`, `"`, `\"`, "\xff", `\xff`, "é", "\u00e9x", strings.Repeat("x", 64), strings.Repeat("x", 65), strings.Repeat("x", 66),
-		strings.Repeat("é", 32), strings.Repeat("é", 33), "x" + strings.Repeat("é", 32), strings.Repeat("\xff", 16), strings.Repeat("\xff", 17), strings.Repeat("\xff", 4096)} {
+	for _, k := range []string{"", "a", "a\x00", `a\x00`, `"`, `\"`, "\xff", `\xff`, "é", "\u00e9x",
+		strings.Repeat("x", 64), strings.Repeat("x", 65), strings.Repeat("x", 66),
+		strings.Repeat("é", 32), strings.Repeat("é", 33), "x" + strings.Repeat("é", 32), strings.Repeat("\xff", 16),
+		strings.Repeat("\xff", 17), strings.Repeat("\xff", 4096)} {
 		l := keyLabel([]byte(k))
 		require.True(t, utf8.ValidString(l), "%q", k)
 		require.LessOrEqual(t, len(l), maxKeyLabel+len("...")+16, "%q", k)

@@ -39,15 +39,18 @@ func used(t testing.TB) *metrics.Node {
 	m.Fsync(40, 200*time.Microsecond)
 	s := m.Shard(3)
 	s.Step(10, 4, 2*time.Second)
-	s.SetLevels(metrics.Levels{Queue: 1, Waiting: 2, Intents: 3, Records: 4, Keys: 5, Readers: 21, Held: 22, ColdReading: 50})
+	s.SetLevels(metrics.Levels{Queue: 1, Waiting: 2, Intents: 3, Records: 4, Keys: 5, Readers: 21, Held: 22,
+		ColdReading: 50})
 	s.Waited(2, 500*time.Millisecond)
 	s.Wounded(6)
 	s.ColdRead(7)
 	s.Refused(8, 3)
 	s.RefusedForRoom(2)
 	s.Watch(func() metrics.ShardStats {
-		return metrics.ShardStats{ReadWaits: 23, ReadWait: 24 * time.Second, PastReads: 25, PagesRead: 61, PagesWritten: 62, Holds: 26, Held: 27 * time.Second,
-			UnsealsAsked: 28, Unseals: 29, Lapses: 30, GarbageNotes: 31, GarbageLost: 32, Swept: 33, Replanned: 47, Phases: 51, Joins: 52,
+		return metrics.ShardStats{ReadWaits: 23, ReadWait: 24 * time.Second, PastReads: 25, PagesRead: 61, PagesWritten: 62,
+			Holds: 26, Held: 27 * time.Second,
+			UnsealsAsked: 28, Unseals: 29, Lapses: 30, GarbageNotes: 31, GarbageLost: 32, Swept: 33, Replanned: 47, Phases: 51,
+			Joins:   52,
 			Expired: 53, ExpiredLate: 54 * time.Second, Due: 55, Overdue: 56 * time.Second}
 	})
 	m.Read(metrics.ReadHotLast)
@@ -58,18 +61,22 @@ func used(t testing.TB) *metrics.Node {
 		return metrics.SnapshotStats{History: 34, Named: 35, Oldest: 36 * time.Second}
 	})
 	m.WatchHot(func() metrics.HotStats {
-		return metrics.HotStats{Shard: 66, Moved: 38, Came: 39, Went: 40, Busy: 0.41, Capacity: 53, Rules: 54, GivenUp: 55, Mode: "auto", Modes: []string{"auto", "off"},
+		return metrics.HotStats{Shard: 66, Moved: 38, Came: 39, Went: 40, Busy: 0.41, Capacity: 53, Rules: 54, GivenUp: 55,
+			Mode: "auto", Modes: []string{"auto", "off"},
 			Begun: []metrics.Moves{{In: true, Reason: "waiting", Count: 56}, {Reason: "quiet", Count: 57}}}
 	})
 	m.WatchPeers(func() []metrics.PeerStats {
 		return []metrics.PeerStats{{Peer: 1, Sent: 9, Received: 10, Dropped: 11, Up: true}}
 	})
 	m.WatchGateway(func() metrics.GatewayStats {
-		return metrics.GatewayStats{InFlight: 12, Open: 13, Refused: 14, RefusedBy: [4]uint64{42, 43, 44, 45}, Displaced: 46, Rounds: 37, ClockJumps: 67, IDsAhead: 68 * time.Second, ClockApart: -69 * time.Second}
+		return metrics.GatewayStats{InFlight: 12, Open: 13, Refused: 14, RefusedBy: [4]uint64{42, 43, 44, 45}, Displaced: 46,
+			Rounds: 37, ClockJumps: 67, IDsAhead: 68 * time.Second, ClockApart: -69 * time.Second}
 	})
 	m.WatchStore(func() metrics.StoreStats {
-		return metrics.StoreStats{Appends: 15, Entries: 16, Fsyncs: 17, DiskBytes: 18, ReclaimableBytes: 70, CacheHits: 19, CacheMisses: 20,
-			FlushedBytes: 58, CompactedBytes: 59, LoggedBytes: 60, Compacting: 61, FailedCompactions: 62, Corruptions: 63, FreeBytes: 64, SizeBytes: 65, Full: 1}
+		return metrics.StoreStats{Appends: 15, Entries: 16, Fsyncs: 17, DiskBytes: 18, ReclaimableBytes: 70, CacheHits: 19,
+			CacheMisses:  20,
+			FlushedBytes: 58, CompactedBytes: 59, LoggedBytes: 60, Compacting: 61, FailedCompactions: 62, Corruptions: 63,
+			FreeBytes: 64, SizeBytes: 65, Full: 1}
 	})
 	return m
 }

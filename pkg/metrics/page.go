@@ -53,7 +53,10 @@ func (b *body) WriteHeader(code int) { b.code = code }
 func newPage(r *prometheus.Registry) *page {
 	p := &page{gather: r}
 	// render runs with mu held.
-	p.render = promhttp.HandlerFor(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return p.families, p.failed }),
+	p.render = promhttp.HandlerFor(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		return p.families,
+			p.failed
+	}),
 		promhttp.HandlerOpts{Registry: r})
 	return p
 }
@@ -61,7 +64,8 @@ func newPage(r *prometheus.Registry) *page {
 // ServeHTTP implements http.Handler.
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	arrived := time.Now()
-	f := form{expfmt.NegotiateAccept(r.Header, expfmt.DefaultAcceptedFormats()...), acceptsGzip(r.Header.Get("Accept-Encoding"))}
+	f := form{expfmt.NegotiateAccept(r.Header, expfmt.DefaultAcceptedFormats()...),
+		acceptsGzip(r.Header.Get("Accept-Encoding"))}
 	b, wait := p.body(f, r, arrived)
 	for b == nil {
 		select {
@@ -100,7 +104,8 @@ func (p *page) body(f form, r *http.Request, arrived time.Time) (b *body, wait t
 		return b, 0
 	}
 	b = &body{code: http.StatusOK, header: http.Header{}}
-	asked := &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{"Accept": r.Header.Values("Accept")}}
+	asked := &http.Request{Method: http.MethodGet, URL: &url.URL{},
+		Header: http.Header{"Accept": r.Header.Values("Accept")}}
 	if f.gzip {
 		asked.Header.Set("Accept-Encoding", "gzip")
 	}

@@ -128,10 +128,11 @@ func (c *committer) append(batch groupcommit.Batch) {
 	for _, s := range batch.Steps {
 		free(s)
 	}
+	// What leaves now is of earlier steps than what waits, so it leaves first.
+	if len(now) > 0 {
+		c.releaser.send(now)
+	}
 	if !wait.Empty() {
 		c.releaser.add(wait)
-	}
-	if len(now) > 0 {
-		c.n.route(now)
 	}
 }

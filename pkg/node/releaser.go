@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/engine"
+	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/node/groupcommit"
 )
 
@@ -71,6 +72,19 @@ func (r *releaser) add(x groupcommit.Release) {
 		return
 	}
 	r.advance(0) // it may be durable already, and nobody tells again
+}
+
+// send sends messages that rest on what is durable. If a goroutine is sending earlier ones, it sends
+// these next. Only the committer calls it.
+func (r *releaser) send(envs []*msg.Envelope) {
+	r.mu.Lock()
+	if r.releasing.Load() {
+		r.waiting.Behind(envs)
+		r.mu.Unlock()
+		return
+	}
+	r.mu.Unlock()
+	r.n.route(envs)
 }
 
 // advance notes a durable position, and sends what has waited for it unless

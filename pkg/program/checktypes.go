@@ -34,7 +34,8 @@ more rounds may reach them, or arguments of your own (Draw).`,
 			for _, name := range names {
 				t := adt.ByName(name)
 				if t == nil {
-					return &cli.UsageError{Text: fmt.Sprintf("there is no type %q; there are %s", name, typeNames()), Command: c.CommandPath()}
+					return &cli.UsageError{Text: fmt.Sprintf("there is no type %q; there are %s", name, typeNames()),
+						Command: c.CommandPath()}
 				}
 				all = append(all, t)
 			}

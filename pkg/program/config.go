@@ -72,7 +72,8 @@ func showSettings(s cli.Streams, c *cobra.Command, ss []config.Setting, output s
 			if ss[i].Name == "output" {
 				continue
 			}
-			if err := e.Encode(map[string]string{"setting": ss[i].Name, "value": ss[i].Shown(), "from": ss[i].From}); err != nil {
+			if err := e.Encode(map[string]string{"setting": ss[i].Name, "value": ss[i].Shown(),
+				"from": ss[i].From}); err != nil {
 				return err
 			}
 		}

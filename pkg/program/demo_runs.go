@@ -111,7 +111,8 @@ func (d *demo) measure(ctx context.Context, c *embed.Cluster, store workload.Sto
 }
 
 // warmUp runs the workload, without measuring it, until keys are where the mode wants them.
-func (d *demo) warmUp(ctx context.Context, c *embed.Cluster, store workload.Store, mode hotshard.Mode, warm time.Duration) error {
+func (d *demo) warmUp(ctx context.Context, c *embed.Cluster, store workload.Store, mode hotshard.Mode,
+	warm time.Duration) error {
 	o := d.run
 	// Another seed: the transactions that are measured are no repetition of these.
 	o.Duration, o.Seed = warm, d.run.Seed+1

@@ -11,7 +11,8 @@ import (
 
 func TestMemoryBudgets(t *testing.T) {
 	c := &cobra.Command{Use: "start"}
-	for text, want := range map[string]int64{"": 0, "512MiB": 512 << 20, "2GiB": 2 << 30, "1.5 GiB": 3 << 29, "2G": 2 << 30, "100%": embed.MachineMemory()} {
+	for text, want := range map[string]int64{"": 0, "512MiB": 512 << 20, "2GiB": 2 << 30, "1.5 GiB": 3 << 29,
+		"2G": 2 << 30, "100%": embed.MachineMemory()} {
 		n, err := budgetOf(c, text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, n, text)

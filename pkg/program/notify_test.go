@@ -44,7 +44,8 @@ func TestSystemdIsToldWhenTheNodeServesAndStops(t *testing.T) {
 		var out, errs bytes.Buffer
 		code := make(chan int, 1)
 		go func() {
-			code <- run(ctx, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, []string{"start", "--store", t.TempDir(), "--listen", "127.0.0.1:0", "--shards", "1"})
+			code <- run(ctx, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs},
+				[]string{"start", "--store", t.TempDir(), "--listen", "127.0.0.1:0", "--shards", "1"})
 		}()
 		require.Regexp(t, `^READY=1\nSTATUS=serving at 127\.0\.0\.1:\d+$`, told())
 		interrupt()

@@ -21,11 +21,16 @@ type operationFlags struct {
 
 func (o *operationFlags) addTo(f *pflag.FlagSet, opt *embed.Options) {
 	f.DurationVar(&opt.DrainTimeout, "drain-timeout", 0, "how long a drain waits for transactions in flight (default 10s)")
-	f.DurationVar(&opt.DrainWait, "drain-wait", 0, "how long health checks fail before a drain rejects requests, for load balancers")
-	f.StringVar(&o.logFormat, "log-format", "text", "`format` of the log: text (key=value), or json with one object per line")
-	f.StringVar(&o.logLevel, "log-level", "info", "initial log `level`: debug, info, warn or error; see \"linchpin log level\"")
-	f.StringVar(&opt.TraceEndpoint, "trace-endpoint", "", "send spans of transactions to the OTLP collector at this `URL`: http://HOST:4317, or https://")
-	f.Float64Var(&opt.TraceRatio, "trace-ratio", 0.01, "share of transactions that are traced, 0 to 1, unless the client decides")
+	f.DurationVar(&opt.DrainWait, "drain-wait", 0,
+		"how long health checks fail before a drain rejects requests, for load balancers")
+	f.StringVar(&o.logFormat, "log-format", "text",
+		"`format` of the log: text (key=value), or json with one object per line")
+	f.StringVar(&o.logLevel, "log-level", "info",
+		"initial log `level`: debug, info, warn or error; see \"linchpin log level\"")
+	f.StringVar(&opt.TraceEndpoint, "trace-endpoint", "",
+		"send spans of transactions to the OTLP collector at this `URL`: http://HOST:4317, or https://")
+	f.Float64Var(&opt.TraceRatio, "trace-ratio", 0.01,
+		"share of transactions that are traced, 0 to 1, unless the client decides")
 	f.BoolVar(&opt.Pprof, "pprof", false, "serve profiles at /debug/pprof/ of --http, to admins, or without TLS to callers on this machine")
 }
 

@@ -36,7 +36,8 @@ func Main() {
 	// A closed pipe is an error of the write: a command that has changed something reports that, and a
 	// node does not end because nothing reads its log.
 	signal.Ignore(syscall.SIGPIPE)
-	os.Exit(run(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Size: sizeOf(os.Stdout), Raw: !term.IsTerminal(int(os.Stdout.Fd()))}, os.Args[1:]))
+	os.Exit(run(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Size: sizeOf(os.Stdout),
+		Raw: !term.IsTerminal(int(os.Stdout.Fd()))}, os.Args[1:]))
 }
 
 // sizeOf returns the number of lines and columns of a terminal, 0 for unknown; nil if f is not one.

@@ -18,7 +18,8 @@ const page = "../../docs/cli.md"
 // maxPageWords bounds docs/cli.md: "linchpin COMMAND --help" has the rest.
 const maxPageWords = 2000
 
-// TestThePageOfTheCommandLineIsFresh: docs/cli.md is what the commands' help makes of it, names every command, and is short.
+// TestThePageOfTheCommandLineIsFresh: docs/cli.md is what the commands' help makes of it, names every command, and is
+// short.
 func TestThePageOfTheCommandLineIsFresh(t *testing.T) {
 	root := cli.New(cli.Streams{})
 	s := cli.Streams{In: strings.NewReader("")}
@@ -39,7 +40,8 @@ func TestAStalePageIsNoticed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cli.md")
 	reference := func(args ...string) (int, string) {
 		var errs bytes.Buffer
-		code := run(context.Background(), cli.Streams{In: strings.NewReader(""), Out: &errs, Err: &errs}, append([]string{"reference", file}, args...))
+		code := run(context.Background(), cli.Streams{In: strings.NewReader(""), Out: &errs, Err: &errs},
+			append([]string{"reference", file}, args...))
 		return code, errs.String()
 	}
 	code, _ := reference("--check")
@@ -57,7 +59,8 @@ func TestAStalePageIsNoticed(t *testing.T) {
 // TestFlagsOfStartStandInGroups: each flag once, and none outside of the groups.
 func TestFlagsOfStartStandInGroups(t *testing.T) {
 	var out bytes.Buffer
-	require.Zero(t, run(context.Background(), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}, []string{"start", "--help"}))
+	require.Zero(t, run(context.Background(), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out},
+		[]string{"start", "--help"}))
 	help := out.String()
 	for _, g := range startGroups {
 		_, of, ok := strings.Cut(help, "\n"+g.title+":\n")

@@ -20,10 +20,12 @@ type security struct {
 
 func (s *security) addTo(f *pflag.FlagSet) {
 	f.StringVar(&s.dir, "certs-dir", "", "use TLS; `directory` with node.crt, node.key and ca.crt")
-	f.StringVar(&s.files.Cert, "tls-cert", "", "use TLS; `file` of the node's certificate, reloaded within seconds of a change")
+	f.StringVar(&s.files.Cert, "tls-cert", "",
+		"use TLS; `file` of the node's certificate, reloaded within seconds of a change")
 	f.StringVar(&s.files.Key, "tls-key", "", "`file` of the certificate's key")
 	f.StringVar(&s.files.CA, "tls-ca", "", "`file` of the authorities that sign the certificates of nodes and users")
-	f.StringVar(&s.files.ClientCA, "tls-client-ca", "", "`file` of the authorities that sign the certificates of users (default: --tls-ca)")
+	f.StringVar(&s.files.ClientCA, "tls-client-ca", "",
+		"`file` of the authorities that sign the certificates of users (default: --tls-ca)")
 	f.BoolVar(&s.require, "require-client-cert", false, "reject clients without a certificate, even with a token")
 	f.IntVar(&s.connections, "max-connections", 0, "greatest `number` of open connections (default 16384)")
 }

@@ -89,24 +89,36 @@ func (o *startOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&opt.HTTP, "http", "", "`address` for the console, /metrics, /healthz and /readyz; empty for none")
 	f.IntVar(&opt.Shards, "shards", 8, "number of shards of a new cluster, without the hot shard; it never changes")
 	f.StringArrayVar(&o.hot, "hot-key", nil, "a `key` that is always on the hot shard of a new cluster (repeatable)")
-	f.StringVar(&o.mode, "hot", hotshard.ModeAuto.String(), "initial `mode` of the hot shard: off, pinned or auto; the same on all nodes; see \"linchpin hot mode\"")
+	f.StringVar(&o.mode, "hot", hotshard.ModeAuto.String(),
+		"initial `mode` of the hot shard: off, pinned or auto; the same on all nodes; see \"linchpin hot mode\"")
 	f.StringVar(&opt.Dir, "store", "", "storage `directory` of the node (required)")
 	f.StringVar(&o.operation.file, config.FileFlag, "", "YAML `file` with values for flags")
-	f.Int64Var(&o.reserveMB, "disk-reserve-mb", kv.DefaultDiskReserve>>20, "reject writes while the store's disk has less free space than this, in `MiB`; 0 for none")
-	f.DurationVar(&o.history, "history", kv.DefaultHistory, "length of the history that --as-of reads; the same on all nodes; 0 for none")
-	f.DurationVar(&o.every, "history-every", kv.DefaultPinEvery, "time between two states of the history, while there are writes")
-	f.BoolVar(&opt.TrustClock, "trust-clock", false, "trust the time of day at this start, even if the store or other nodes contradict it; for a store that was off for days")
-	f.StringVar(&o.memory, "memory-budget", "", "memory of the process, as in 2GiB or 50%; requests beyond it are rejected (default: 75% of the control group's, or 50% of the machine's)")
-	f.Int64Var(&o.cacheMB, "cache-mb", 256, "memory for blocks of the store, and again for keys, in `MiB`; by default less if --memory-budget is below 2 GiB")
-	f.DurationVar(&opt.SlowReader, "slow-reader", kv.MaxTxnAge, "end a scan whose client has not read a page for this time")
+	f.Int64Var(&o.reserveMB, "disk-reserve-mb", kv.DefaultDiskReserve>>20,
+		"reject writes while the store's disk has less free space than this, in `MiB`; 0 for none")
+	f.DurationVar(&o.history, "history", kv.DefaultHistory,
+		"length of the history that --as-of reads; the same on all nodes; 0 for none")
+	f.DurationVar(&o.every, "history-every", kv.DefaultPinEvery,
+		"time between two states of the history, while there are writes")
+	f.BoolVar(&opt.TrustClock, "trust-clock", false,
+		"trust the time of day at this start, even if the store or other nodes contradict it; for a store that was off for days")
+	f.StringVar(&o.memory, "memory-budget", "",
+		"memory of the process, as in 2GiB or 50%; requests beyond it are rejected (default: 75% of the control group's, or 50% of the machine's)")
+	f.Int64Var(&o.cacheMB, "cache-mb", 256,
+		"memory for blocks of the store, and again for keys, in `MiB`; by default less if --memory-budget is below 2 GiB")
+	f.DurationVar(&opt.SlowReader, "slow-reader", kv.MaxTxnAge,
+		"end a scan whose client has not read a page for this time")
 	o.who.addTo(f)
-	f.BoolVar(&opt.Insecure, "insecure", false, "allow addresses other than the loopback, without encryption or authentication")
+	f.BoolVar(&opt.Insecure, "insecure", false,
+		"allow addresses other than the loopback, without encryption or authentication")
 	o.operation.addTo(f, opt)
-	f.StringVar(&o.plan, "read-plan", txn.PlanAny.String(), "how one-shot transactions read on several shards: any (the node chooses), parallel, hot-last or snapshot")
+	f.StringVar(&o.plan, "read-plan", txn.PlanAny.String(),
+		"how one-shot transactions read on several shards: any (the node chooses), parallel, hot-last or snapshot")
 	f.StringVar(&o.order, "commit-order", txn.HotLast.String(), "hot-last, or parallel: two-phase commit")
 	sharingFlags(f, &opt.Sharing)
-	f.StringVar(&o.reads, "reads", txn.SnapshotReads.String(), "how read-only transactions read: snapshot, or locking: as updates do")
-	f.BoolVar(&opt.UnsafeNoSync, "unsafe-no-sync", false, "acknowledge commits before they are on disk: a crash LOSES them")
+	f.StringVar(&o.reads, "reads", txn.SnapshotReads.String(),
+		"how read-only transactions read: snapshot, or locking: as updates do")
+	f.BoolVar(&opt.UnsafeNoSync, "unsafe-no-sync", false,
+		"acknowledge commits before they are on disk: a crash LOSES them")
 	f.DurationVar(&opt.SyncDelay, "delay-fsync", 0, "delay each fsync by this time")
 	f.DurationVar(&opt.ReadDelay, "delay-read", 0, "delay each read of the store's tables by this time")
 	f.DurationVar(&opt.NetDelay, "delay-net", 0, "delay each message to another node by this time")
@@ -221,7 +233,8 @@ func modeOf(c *cobra.Command, text string) (hotshard.Mode, error) {
 // reserveOf reads --disk-reserve-mb. No reserve is a negative one.
 func reserveOf(c *cobra.Command, mb int64) (int64, error) {
 	if mb < 0 || mb > 1<<30 {
-		return 0, &cli.UsageError{Text: fmt.Sprintf("--disk-reserve-mb is %d, want 0 to %d", mb, 1<<30), Command: c.CommandPath()}
+		return 0, &cli.UsageError{Text: fmt.Sprintf("--disk-reserve-mb is %d, want 0 to %d", mb, 1<<30),
+			Command: c.CommandPath()}
 	}
 	if mb == 0 {
 		return -1, nil
@@ -233,9 +246,11 @@ func reserveOf(c *cobra.Command, mb int64) (int64, error) {
 func historyOf(c *cobra.Command, history, every time.Duration) (time.Duration, time.Duration, error) {
 	switch {
 	case history < 0 || history > 24*time.Hour:
-		return 0, 0, &cli.UsageError{Text: fmt.Sprintf("--history is %v, want 0 to 24h; a snapshot keeps a state for longer", history), Command: c.CommandPath()}
+		return 0, 0, &cli.UsageError{Text: fmt.Sprintf("--history is %v, want 0 to 24h; a snapshot keeps a state for longer",
+			history), Command: c.CommandPath()}
 	case every < 10*time.Millisecond || every > time.Hour:
-		return 0, 0, &cli.UsageError{Text: fmt.Sprintf("--history-every is %v, want 10ms to 1h", every), Command: c.CommandPath()}
+		return 0, 0, &cli.UsageError{Text: fmt.Sprintf("--history-every is %v, want 10ms to 1h", every),
+			Command: c.CommandPath()}
 	case history == 0:
 		history = -1
 	}

@@ -32,7 +32,8 @@ func TestFlagsAreChecked(t *testing.T) {
 		var out, errs bytes.Buffer
 		s := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}
 		store := t.TempDir() + "/store"
-		require.Equal(t, cli.ExitUsage, run(context.Background(), s, append([]string{"start", "--store", store}, args...)), text)
+		require.Equal(t, cli.ExitUsage, run(context.Background(), s, append([]string{"start", "--store", store}, args...)),
+			text)
 		require.Contains(t, errs.String(), text)
 		require.Contains(t, errs.String(), "hint: see: linchpin start --help")
 		require.NoDirExists(t, store, "nothing was begun")
@@ -58,7 +59,8 @@ func TestCommandLinesThatCannotWork(t *testing.T) {
 }
 
 func TestNoHistoryIsANegativeOne(t *testing.T) {
-	for given, want := range map[time.Duration]time.Duration{0: -1, 1: 1, kv.DefaultHistory: kv.DefaultHistory, 24 * time.Hour: 24 * time.Hour} {
+	for given, want := range map[time.Duration]time.Duration{0: -1, 1: 1, kv.DefaultHistory: kv.DefaultHistory,
+		24 * time.Hour: 24 * time.Hour} {
 		for _, every := range []time.Duration{10 * time.Millisecond, kv.DefaultPinEvery, time.Hour} {
 			h, e, err := historyOf(&cobra.Command{}, given, every)
 			require.NoError(t, err)
@@ -89,11 +91,13 @@ func (s *said) Write(p []byte) (int, error) {
 // TestEndedBeforeItServes: a node that is asked to end while it waits for the other
 // members has done what it was asked, and the next start finds the store in order.
 func TestEndedBeforeItServes(t *testing.T) {
-	args := []string{"start", "--store", t.TempDir() + "/store", "--listen", "127.0.0.1:0", "--advertise", "127.0.0.1:1", "--join", "127.0.0.1:1,127.0.0.1:2"}
+	args := []string{"start", "--store", t.TempDir() + "/store", "--listen", "127.0.0.1:0", "--advertise", "127.0.0.1:1",
+		"--join", "127.0.0.1:1,127.0.0.1:2"}
 	for range 2 {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("it does not meet the others"))
 		errs := &said{want: "waiting for the initial members", once: sync.OnceFunc(cancel)}
-		require.Equal(t, cli.ExitOK, run(ctx, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: errs}, args), errs.text.String())
+		require.Equal(t, cli.ExitOK, run(ctx, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: errs}, args),
+			errs.text.String())
 		require.ErrorIs(t, ctx.Err(), context.Canceled)
 		require.Contains(t, errs.text.String(), "the node was stopped before it served")
 	}
@@ -110,11 +114,13 @@ func TestDrainedBeforeItServes(t *testing.T) {
 	drained := make(chan int, 1)
 	errs := &said{want: "waiting for the initial members", once: sync.OnceFunc(func() {
 		go func() {
-			drained <- run(ctx, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, []string{"drain", "--addr", addr})
+			drained <- run(ctx, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard},
+				[]string{"drain", "--addr", addr})
 		}()
 	})}
 	args := []string{"start", "--store", t.TempDir() + "/store", "--listen", addr, "--join", addr + ",127.0.0.1:2"}
-	require.Equal(t, cli.ExitOK, run(ctx, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: errs}, args), errs.text.String())
+	require.Equal(t, cli.ExitOK, run(ctx, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: errs}, args),
+		errs.text.String())
 	require.NoError(t, ctx.Err())
 	require.Contains(t, errs.text.String(), "the node was stopped before it served")
 	require.Equal(t, cli.ExitOK, <-drained)

@@ -50,7 +50,8 @@ func (s *service) nodeActivity(ctx context.Context, in *pb.ActivityRequest) (*pb
 		return activityOf(s.backend, in), nil
 	}
 	if !hasMember(&st, kv.NodeID(in.NodeId)) {
-		return nil, statusOf(invalid(fmt.Sprintf("the cluster has no node n%d", in.NodeId), "\\\"linchpin status\\\" lists the nodes"), kv.TxnID{})
+		return nil, statusOf(invalid(fmt.Sprintf("the cluster has no node n%d", in.NodeId),
+			"\\\"linchpin status\\\" lists the nodes"), kv.TxnID{})
 	}
 	question, err := in.Marshal()
 	if err != nil {
@@ -64,16 +65,19 @@ func (s *service) nodeActivity(ctx context.Context, in *pb.ActivityRequest) (*pb
 	}
 	out := new(pb.ActivityResponse)
 	if err := out.Unmarshal(answer); err != nil || out.NodeId != in.NodeId {
-		return nil, statusOf(kv.Errorf(kv.KindUnavailable, "the response of node n%d cannot be decoded; it may run another release", in.NodeId), kv.TxnID{})
+		return nil, statusOf(kv.Errorf(kv.KindUnavailable,
+			"the response of node n%d cannot be decoded; it may run another release", in.NodeId), kv.TxnID{})
 	}
 	return out, nil
 }
 
 // CancelTransaction has every node end a transaction, if it is under way there.
-func (s *service) CancelTransaction(ctx context.Context, in *pb.CancelTransactionRequest) (*pb.CancelTransactionResponse, error) {
+func (s *service) CancelTransaction(ctx context.Context,
+	in *pb.CancelTransactionRequest) (*pb.CancelTransactionResponse, error) {
 	id, err := in.TxnId.Marshal()
 	if err != nil || in.TxnId.IsZero() || in.TxnId.Masked() {
-		return nil, statusOf(invalid("the transaction id is invalid", "\\\"linchpin waits\\\" shows the ids of waiting transactions"), kv.TxnID{})
+		return nil, statusOf(invalid("the transaction id is invalid",
+			"\\\"linchpin waits\\\" shows the ids of waiting transactions"), kv.TxnID{})
 	}
 	out := new(pb.CancelTransactionResponse)
 	st := s.backend.Status()
@@ -118,7 +122,8 @@ func AnswerNode(b Backend, question []byte) []byte {
 
 func activityOf(b Backend, in *pb.ActivityRequest) *pb.ActivityResponse {
 	st, a := b.Status(), b.Activity(in.SinceS, int(min(in.MaxReceipts, maxReceipts)), int(min(in.MaxWaits, maxWaits)))
-	out := &pb.ActivityResponse{NodeId: uint32(st.Node), Version: st.Version, UptimeMs: uint64(st.Uptime.Milliseconds()), NowNs: time.Now().UnixNano(),
+	out := &pb.ActivityResponse{NodeId: uint32(st.Node), Version: st.Version, UptimeMs: uint64(st.Uptime.Milliseconds()),
+		NowNs:      time.Now().UnixNano(),
 		StoreBytes: a.DiskBytes, InFlight: uint64(a.InFlight), Interactive: uint64(a.Open), Disk: room(st.Room)}
 	for _, sh := range b.Shards() {
 		if sh.Node == st.Node {
@@ -142,7 +147,8 @@ func activityOf(b Backend, in *pb.ActivityRequest) *pb.ActivityResponse {
 	for i := range a.Waits {
 		w := &a.Waits[i]
 		mine, theirs := sides(&w.Receipt)
-		out.Waits = append(out.Waits, pb.CurrentWait{TxnId: w.Txn, Shard: uint32(w.Shard), WaitedUs: micros(w.Receipt.WaitedNanos), Wait: conflict(&w.Receipt),
+		out.Waits = append(out.Waits, pb.CurrentWait{TxnId: w.Txn, Shard: uint32(w.Shard),
+			WaitedUs: micros(w.Receipt.WaitedNanos), Wait: conflict(&w.Receipt),
 			Operations: mine, HolderOperations: theirs, User: w.User, HolderUser: w.HolderUser})
 	}
 	fitActivity(out)
@@ -166,13 +172,16 @@ func second(s *activity.Second) pb.ActivitySecond {
 
 func recent(r *activity.Receipt) pb.RecentReceipt {
 	ended := txn.Ended{Count: r.Lost, Reason: r.Reason, By: r.By}
-	return pb.RecentReceipt{TimeNs: r.At, DurationUs: uint64(r.Took.Microseconds()), TxnId: r.ID, Kind: r.Kind.String(), Outcome: r.Outcome.String(),
+	return pb.RecentReceipt{TimeNs: r.At, DurationUs: uint64(r.Took.Microseconds()), TxnId: r.ID, Kind: r.Kind.String(),
+		Outcome:  r.Outcome.String(),
 		Attempts: uint32(max(r.Attempts, 0)), Receipt: worded(receipt(r.Wait, &ended))}
 }
 
 func keyConflict(c *activity.Conflict) pb.KeyConflict {
-	r := msg.Receipt{Key: c.Key, Mode: c.Mode, HolderMode: c.HolderMode, Methods: c.Methods, HolderMethods: c.HolderMethods}
-	out := pb.KeyConflict{Key: c.Key, Waits: c.Waits, WaitedUs: micros(c.Nanos), Aborts: c.Aborts, SinceNs: c.Since, LastNs: c.Last}
+	r := msg.Receipt{Key: c.Key, Mode: c.Mode, HolderMode: c.HolderMode, Methods: c.Methods,
+		HolderMethods: c.HolderMethods}
+	out := pb.KeyConflict{Key: c.Key, Waits: c.Waits, WaitedUs: micros(c.Nanos), Aborts: c.Aborts, SinceNs: c.Since,
+		LastNs: c.Last}
 	out.Operations, out.HolderOperations = sides(&r)
 	out.Advice = detail.Advice(conflict(&r))
 	return out
@@ -208,5 +217,6 @@ func side(mode, methods uint64) string {
 
 // called are the methods that go for one type only, with it, and those that have
 // another name for operators.
-var called = map[adt.Method]string{adt.MethodPut: "value.put", adt.MethodAdd: "counter.add", adt.MethodAddGet: "counter.add-get",
-	adt.MethodView: "read-only", adt.MethodOpenView: "read-only"}
+var called = map[adt.Method]string{adt.MethodPut: "value.put", adt.MethodAdd: "counter.add",
+	adt.MethodAddGet: "counter.add-get",
+	adt.MethodView:   "read-only", adt.MethodOpenView: "read-only"}

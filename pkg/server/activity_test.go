@@ -49,7 +49,8 @@ func TestOperationsAreNamedWithTheirType(t *testing.T) {
 	} {
 		s := servertest.New()
 		s.SetActivity(server.Activity{Conflicts: []activity.Conflict{{Key: []byte("k"), Pair: activity.Pair{
-			Mode: uint64(side.mode), Methods: uint64(side.methods), HolderMode: uint64(side.mode), HolderMethods: uint64(side.methods)}}}})
+			Mode: uint64(side.mode), Methods: uint64(side.methods), HolderMode: uint64(side.mode),
+			HolderMethods: uint64(side.methods)}}}})
 		c := asked(t, s, &pb.ActivityRequest{}).Conflicts[0]
 		require.Equal(t, want, c.Operations)
 		require.Equal(t, want, c.HolderOperations)
@@ -58,7 +59,8 @@ func TestOperationsAreNamedWithTheirType(t *testing.T) {
 
 func TestWhatIsAskedForIsBounded(t *testing.T) {
 	s := servertest.New()
-	a := server.Activity{Seconds: []activity.Second{{At: 5, Classes: []activity.Class{{Kind: metrics.Scan, Ended: 5, Committed: 2, Retried: 1, Failed: 1, Latency: []activity.Count{{Bucket: 3, N: 2}}}}}, {At: 9}}}
+	a := server.Activity{Seconds: []activity.Second{{At: 5, Classes: []activity.Class{{Kind: metrics.Scan, Ended: 5,
+		Committed: 2, Retried: 1, Failed: 1, Latency: []activity.Count{{Bucket: 3, N: 2}}}}}, {At: 9}}}
 	for range 2000 {
 		a.Waits = append(a.Waits, server.Wait{Txn: kv.TxnID{Time: 1}})
 		a.Receipts = append(a.Receipts, activity.Receipt{Ended: activity.Ended{Wait: &msg.Receipt{}}})
@@ -70,7 +72,8 @@ func TestWhatIsAskedForIsBounded(t *testing.T) {
 	require.Empty(t, r.Receipts)
 	require.Len(t, r.Conflicts, 1000)
 	require.Len(t, r.Seconds, 2)
-	require.Equal(t, pb.ActivityClass{Kind: "scan", Ended: 5, Committed: 2, Retried: 1, Failed: 1, UpperUs: []uint64{16}, Counts: []uint32{2}}, r.Seconds[0].Classes[0])
+	require.Equal(t, pb.ActivityClass{Kind: "scan", Ended: 5, Committed: 2, Retried: 1, Failed: 1, UpperUs: []uint64{16},
+		Counts: []uint32{2}}, r.Seconds[0].Classes[0])
 	r = asked(t, s, &pb.ActivityRequest{SinceS: 5, MaxReceipts: 1 << 30, MaxWaits: 1 << 30})
 	require.Len(t, r.Waits, 256)
 	require.Len(t, r.Receipts, 256)

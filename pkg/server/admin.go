@@ -11,19 +11,23 @@ import (
 func (s *service) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusResponse, error) {
 	st := s.backend.Status()
 	out := &pb.StatusResponse{NodeId: uint32(st.Node), ClusterId: st.ClusterID, Version: st.Version,
-		UptimeMs: uint64(st.Uptime.Milliseconds()), Ready: st.Ready, Shards: uint32(st.Shards), HotShard: uint32(st.HotShard), Disk: room(st.Room),
+		UptimeMs: uint64(st.Uptime.Milliseconds()), Ready: st.Ready, Shards: uint32(st.Shards), HotShard: uint32(st.HotShard),
+		Disk:             room(st.Room),
 		ReclaimableBytes: s.backend.Reclaimable()}
 	for _, m := range st.Members {
-		member := pb.Member{NodeId: uint32(m.Node), Address: m.Address, Up: m.Up, Self: m.Self, Draining: m.Draining, KeyspacePercent: m.Keyspace}
+		member := pb.Member{NodeId: uint32(m.Node), Address: m.Address, Up: m.Up, Self: m.Self, Draining: m.Draining,
+			KeyspacePercent: m.Keyspace}
 		for _, s := range m.Shards {
 			member.Shards = append(member.Shards, uint32(s))
 		}
 		out.Members = append(out.Members, member)
 	}
-	if s.opts.RefusedAddresses != nil && guard.CallerOf(ctx).May(guard.NeedMonitor, "the list of refused addresses") == nil {
+	if s.opts.RefusedAddresses != nil && guard.CallerOf(ctx).May(guard.NeedMonitor,
+		"the list of refused addresses") == nil {
 		for _, a := range s.opts.RefusedAddresses() {
-			out.RefusedAddresses = append(out.RefusedAddresses, pb.RefusedAddress{Address: a.Address, Failures: uint32(a.Failures),
-				RemainingMs: uint64(a.Remaining.Milliseconds()), Slowed: a.Slowed})
+			out.RefusedAddresses = append(out.RefusedAddresses,
+				pb.RefusedAddress{Address: a.Address, Failures: uint32(a.Failures),
+					RemainingMs: uint64(a.Remaining.Milliseconds()), Slowed: a.Slowed})
 		}
 	}
 	return out, nil

@@ -35,10 +35,13 @@ func TestEveryMethodHasANeed(t *testing.T) {
 func TestNoOperationNamesKeysOfLinchpinsOwn(t *testing.T) {
 	key := []byte(kv.SystemStart + "users")
 	kinds := []pb.Op{
-		{Op: &pb.Op_Get{Get: &pb.GetOp{Key: key}}}, {Op: &pb.Op_Put{Put: &pb.PutOp{Key: key}}}, {Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: key}}},
-		{Op: &pb.Op_Require{Require: &pb.RequireOp{Key: key, Condition: &pb.RequireOp_Exists{Exists: true}}}}, {Op: &pb.Op_Add{Add: &pb.AddOp{Key: key}}},
+		{Op: &pb.Op_Get{Get: &pb.GetOp{Key: key}}}, {Op: &pb.Op_Put{Put: &pb.PutOp{Key: key}}},
+		{Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: key}}},
+		{Op: &pb.Op_Require{Require: &pb.RequireOp{Key: key, Condition: &pb.RequireOp_Exists{Exists: true}}}},
+		{Op: &pb.Op_Add{Add: &pb.AddOp{Key: key}}},
 		{Op: &pb.Op_Scan{Scan: &pb.ScanOp{Start: key}}}, {Op: &pb.Op_DeleteRange{DeleteRange: &pb.DeleteRangeOp{Start: key}}},
-		{Op: &pb.Op_Call{Call: &pb.CallOp{Key: key, Type: "set", Method: "len"}}}, {Op: &pb.Op_Dump{Dump: &pb.DumpOp{Key: key}}},
+		{Op: &pb.Op_Call{Call: &pb.CallOp{Key: key, Type: "set", Method: "len"}}},
+		{Op: &pb.Op_Dump{Dump: &pb.DumpOp{Key: key}}},
 		{Op: &pb.Op_Restore{Restore: &pb.RestoreOp{Key: key}}},
 		{Op: &pb.Op_Expire{Expire: &pb.ExpireOp{Key: key, TtlMs: 1}}},
 		{Op: &pb.Op_Persist{Persist: &pb.PersistOp{Key: key}}},
@@ -56,7 +59,8 @@ func TestNoOperationNamesKeysOfLinchpinsOwn(t *testing.T) {
 		require.Equal(t, err, got)
 	}
 	// Nor does a range that begins before them.
-	ops, err := operations([]pb.Op{{Op: &pb.Op_Scan{Scan: &pb.ScanOp{}}}, {Op: &pb.Op_DeleteRange{DeleteRange: &pb.DeleteRangeOp{Start: []byte("a")}}}}, &budget{})
+	ops, err := operations([]pb.Op{{Op: &pb.Op_Scan{Scan: &pb.ScanOp{}}},
+		{Op: &pb.Op_DeleteRange{DeleteRange: &pb.DeleteRangeOp{Start: []byte("a")}}}}, &budget{})
 	require.Nil(t, err)
 	for i := range ops {
 		span := ops[i].Span()

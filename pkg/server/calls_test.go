@@ -86,7 +86,8 @@ func TestACallThatNamesNoMethodIsRefused(t *testing.T) {
 
 // TestArgumentsCountOfATransactionsBytes.
 func TestArgumentsCountOfATransactionsBytes(t *testing.T) {
-	big := pb.Op{Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k"), Type: "value", Method: "put", Args: []pb.Datum{{Datum: &pb.Datum_Bytes{Bytes: make([]byte, kv.MaxValueBytes)}}}}}}
+	big := pb.Op{Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k"), Type: "value", Method: "put",
+		Args: []pb.Datum{{Datum: &pb.Datum_Bytes{Bytes: make([]byte, kv.MaxValueBytes)}}}}}}
 	_, err := operations(many(17, big), new(budget))
 	require.ErrorContains(t, err, "the limit is")
 	words := pb.CallOp{Key: []byte("k"), Type: "set", Method: "add", Args: make([]pb.Datum, maxArgs)}

@@ -66,7 +66,8 @@ func expectValue(out *msg.Op, value []byte) *kv.Error {
 func expectVersion(out *msg.Op, raw []byte) *kv.Error {
 	out.Expect = msg.ExpectVersion
 	if err := out.ExpectVersion.Unmarshal(raw); err != nil || len(raw) == 0 {
-		return invalid("the version of the condition did not come from a result", "pass the version of a result unchanged; if the key must not exist, use absent")
+		return invalid("the version of the condition did not come from a result",
+			"pass the version of a result unchanged; if the key must not exist, use absent")
 	}
 	if out.ExpectVersion.IsZero() { // the result of a read of an absent key
 		out.Expect = msg.ExpectAbsent

@@ -164,7 +164,8 @@ func FuzzPipeline(f *testing.F) {
 func seedPipeline(f *testing.F) {
 	for _, op := range []pb.Op{getOp("k"), getOp(""), {}, scanOp("b", "a", 1), putOp("k", 3), rangeOp("a", "b"),
 		{Op: &pb.Op_Add{Add: &pb.AddOp{Key: []byte("n"), Delta: -1, ReturnValue: true}}},
-		{Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k"), Type: "map", Method: "range", Args: []pb.Datum{text("a"), {Datum: &pb.Datum_Int{Int: 3}}}}}},
+		{Op: &pb.Op_Call{Call: &pb.CallOp{Key: []byte("k"), Type: "map", Method: "range",
+			Args: []pb.Datum{text("a"), {Datum: &pb.Datum_Int{Int: 3}}}}}},
 		{Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: []byte("k"), Condition: &pb.DeleteOp_IfValue{IfValue: []byte("v")}}}},
 		requireOp(pb.RequireOp{Key: []byte("k"), Condition: &pb.RequireOp_Absent{Absent: true}})} {
 		f.Add([]byte(encoded(f, 3, op).Materialize()))

@@ -114,6 +114,7 @@ func expired(ctx context.Context) *kv.Error {
 // abandoned is the answer when the edge stops waiting for a transaction that
 // it has submitted.
 func abandoned(ctx context.Context) *kv.Error {
-	return &kv.Error{Kind: kv.KindOutcomeUnknown, Op: -1, Text: "the gateway stopped waiting for the result: " + ctx.Err().Error(),
+	return &kv.Error{Kind: kv.KindOutcomeUnknown, Op: -1, Text: "the gateway stopped waiting for the result: " +
+		ctx.Err().Error(),
 		Hint: "query the outcome by the transaction id"}
 }

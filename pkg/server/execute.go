@@ -44,7 +44,8 @@ func (s *service) Execute(ctx context.Context, in *pb.ExecuteRequest) (*pb.Execu
 	}
 	callers, has := ctx.Deadline()
 	w := &waiting{held: h, answered: make(chan gateway.Response, 1)} // room, so that done never blocks
-	s.backend.Submit(gateway.Request{ID: id, Ops: ops, Deadline: deadline(time.Now(), callers, has), Alone: true, How: how, Parent: s.parent(ctx)}, w.done)
+	s.backend.Submit(gateway.Request{ID: id, Ops: ops, Deadline: deadline(time.Now(), callers, has), Alone: true, How: how,
+		Parent: s.parent(ctx)}, w.done)
 	select {
 	case r := <-w.answered:
 		return s.executed(ctx, r, id, b.writes, how.MaxResponse, h)

@@ -74,13 +74,17 @@ func TestConditionsHoldOrNothingIsApplied(t *testing.T) {
 	e.must(t, putValue("k", "w", "z"))
 
 	for name, op := range map[string]pb.Op{
-		"put if absent":           putAbsent("k", "no"),
-		"put if value":            putValue("k", "other", "no"),
-		"put if version":          putVersion("k", second, "no"),
-		"put if exists":           {Op: &pb.Op_Put{Put: &pb.PutOp{Key: []byte("gone"), Condition: &pb.PutOp_IfExists{IfExists: true}}}},
-		"delete if exists":        {Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: []byte("gone"), Condition: &pb.DeleteOp_IfExists{IfExists: true}}}},
-		"delete if value":         {Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: []byte("k"), Condition: &pb.DeleteOp_IfValue{IfValue: []byte("v")}}}},
-		"delete if version":       {Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: []byte("k"), Condition: &pb.DeleteOp_IfVersion{IfVersion: raw(first)}}}},
+		"put if absent":  putAbsent("k", "no"),
+		"put if value":   putValue("k", "other", "no"),
+		"put if version": putVersion("k", second, "no"),
+		"put if exists": {Op: &pb.Op_Put{Put: &pb.PutOp{Key: []byte("gone"),
+			Condition: &pb.PutOp_IfExists{IfExists: true}}}},
+		"delete if exists": {Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: []byte("gone"),
+			Condition: &pb.DeleteOp_IfExists{IfExists: true}}}},
+		"delete if value": {Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: []byte("k"),
+			Condition: &pb.DeleteOp_IfValue{IfValue: []byte("v")}}}},
+		"delete if version": {Op: &pb.Op_Delete{Delete: &pb.DeleteOp{Key: []byte("k"),
+			Condition: &pb.DeleteOp_IfVersion{IfVersion: raw(first)}}}},
 		"require absent":          is(func(r *pb.RequireOp) { r.Condition = &pb.RequireOp_Absent{Absent: true} }),
 		"require another value":   is(func(r *pb.RequireOp) { r.Condition = &pb.RequireOp_Equals{Equals: []byte("v")} }),
 		"require another version": is(func(r *pb.RequireOp) { r.Condition = &pb.RequireOp_Version{Version: raw(first)} }),
@@ -238,7 +242,8 @@ func TestCompressedRequests(t *testing.T) {
 
 	calls, err := e.kv.Pipeline(ctx, zip)
 	require.NoError(t, err)
-	require.NoError(t, calls.Send(&pb.PipelineRequest{Calls: []pb.Call{{Handle: 1, Request: pb.ExecuteRequest{Ops: []pb.Op{get("k"), put("l", value)}}}}}))
+	require.NoError(t, calls.Send(&pb.PipelineRequest{Calls: []pb.Call{{Handle: 1,
+		Request: pb.ExecuteRequest{Ops: []pb.Op{get("k"), put("l", value)}}}}}))
 	_, err = calls.Recv() // the welcome
 	require.NoError(t, err)
 	m, err := calls.Recv()

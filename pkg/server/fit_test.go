@@ -24,7 +24,8 @@ func anyResult(r *rand.Rand) msg.Result {
 		}
 		return uint32(r.IntN(240)), bytes()
 	}
-	out := msg.Result{Found: r.IntN(2) == 0, Version: version, Resume: bytes(), Count: r.Uint64(), Expires: kv.MaxExpires, TtlMillis: r.Int64()}
+	out := msg.Result{Found: r.IntN(2) == 0, Version: version, Resume: bytes(), Count: r.Uint64(), Expires: kv.MaxExpires,
+		TtlMillis: r.Int64()}
 	out.Type, out.Value = value()
 	for range r.IntN(4) {
 		p := msg.Pair{Key: bytes(), Version: version, Expires: r.Int64N(kv.MaxExpires)}
@@ -62,14 +63,17 @@ func TestResponseBytesBoundResponses(t *testing.T) {
 // TestTheRestOfAResponseFits: what is not results is dropped, or is shorter than the headroom.
 func TestTheRestOfAResponseFits(t *testing.T) {
 	limit := int(kv.MinMaxResponseBytes)
-	out := &pb.ExecuteResponse{CausalityToken: make([]byte, 16<<10), Receipt: &pb.Receipt{Sentence: string(make([]byte, limit))}}
+	out := &pb.ExecuteResponse{CausalityToken: make([]byte, 16<<10), Receipt: &pb.Receipt{Sentence: string(make([]byte,
+		limit))}}
 	out.Results = results(nil, []msg.Result{{Value: make([]byte, limit-kv.ResponseHeadroom-100)}})
 	for range 10_000 {
 		out.AbortReasons = append(out.AbortReasons, "wounded")
 	}
 	fit(out, limit)
-	require.LessOrEqual(t, (&pb.PipelineResponse{Responses: []pb.CallResponse{{Handle: math.MaxUint64, Response: *out}}}).Size(), limit)
-	d := &pb.ErrorDetail{Message: "t", Current: &pb.Result{Value: make([]byte, limit)}, Receipt: &pb.Receipt{Wait: &pb.Conflict{Key: make([]byte, limit)}}}
+	require.LessOrEqual(t, (&pb.PipelineResponse{Responses: []pb.CallResponse{{Handle: math.MaxUint64,
+		Response: *out}}}).Size(), limit)
+	d := &pb.ErrorDetail{Message: "t", Current: &pb.Result{Value: make([]byte, limit)},
+		Receipt: &pb.Receipt{Wait: &pb.Conflict{Key: make([]byte, limit)}}}
 	fitError(d, limit)
 	require.Less(t, d.Size(), limit)
 	require.Equal(t, "t", d.Message)

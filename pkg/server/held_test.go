@@ -29,7 +29,8 @@ func (s *scripted) Open() bool                                               { r
 // stepping is an open transaction with a savepoint, whose memory is of a budget.
 func stepping(total int64, do func(ctx context.Context) ([]msg.Result, error)) (*transact, *memory.Budget) {
 	b := memory.New(total)
-	return &transact{service: &service{}, tx: &scripted{do: do}, marked: true, held: held{account: b.Conn().Account("u")}}, b
+	return &transact{service: &service{}, tx: &scripted{do: do}, marked: true, held: held{account: b.Conn().Account("u")}},
+		b
 }
 
 func pbGet(key string) *pb.ExecuteStep {
@@ -40,9 +41,18 @@ func pbGet(key string) *pb.ExecuteStep {
 // are as many as a client likes.
 func TestAFailedStepKeepsNoMemory(t *testing.T) {
 	for name, do := range map[string]func(context.Context) ([]msg.Result, error){
-		"a condition":       func(context.Context) ([]msg.Result, error) { return nil, kv.Errorf(kv.KindConditionFailed, "no") },
-		"too large results": func(context.Context) ([]msg.Result, error) { return []msg.Result{{Value: make([]byte, 20<<20)}}, nil },
-		"no memory":         func(context.Context) ([]msg.Result, error) { return []msg.Result{{Value: make([]byte, 15<<20)}}, nil },
+		"a condition": func(context.Context) ([]msg.Result, error) {
+			return nil,
+				kv.Errorf(kv.KindConditionFailed, "no")
+		},
+		"too large results": func(context.Context) ([]msg.Result, error) {
+			return []msg.Result{{Value: make([]byte, 20<<20)}},
+				nil
+		},
+		"no memory": func(context.Context) ([]msg.Result, error) {
+			return []msg.Result{{Value: make([]byte, 15<<20)}},
+				nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -39,7 +39,8 @@ func (s *service) SetHotRule(ctx context.Context, in *pb.SetHotRuleRequest) (*pb
 // SetHotMode sets the mode.
 func (s *service) SetHotMode(ctx context.Context, in *pb.SetHotModeRequest) (*pb.HotKeysResponse, error) {
 	if in.Mode < pb.HotMode_HOT_MODE_AUTO || in.Mode > pb.HotMode_HOT_MODE_OFF {
-		return nil, statusOf(invalid(fmt.Sprintf("unknown mode %v", in.Mode), "use HOT_MODE_AUTO, HOT_MODE_PINNED or HOT_MODE_OFF"), kv.TxnID{})
+		return nil, statusOf(invalid(fmt.Sprintf("unknown mode %v", in.Mode),
+			"use HOT_MODE_AUTO, HOT_MODE_PINNED or HOT_MODE_OFF"), kv.TxnID{})
 	}
 	return s.hot(ctx, maxHotKeys, func(k *msg.HotKey) bool { return k.Since != 0 },
 		func(ctx context.Context) (*msg.HotStatusResponse, error) {
@@ -55,7 +56,8 @@ func hotRule(in *pb.HotRule) (*msg.HotRule, *kv.Error) {
 	case len(in.Key) == 0 && in.Prefix:
 		return nil, invalid("the prefix is empty, which would match all keys", "set a prefix, or set the mode for all keys")
 	case in.Policy < pb.HotPolicy_HOT_FREE || in.Policy > pb.HotPolicy_HOT_BAN:
-		return nil, invalid(fmt.Sprintf("unknown order %v", in.Policy), "use HOT_PIN or HOT_BAN, or HOT_FREE to remove the rule")
+		return nil, invalid(fmt.Sprintf("unknown order %v", in.Policy),
+			"use HOT_PIN or HOT_BAN, or HOT_FREE to remove the rule")
 	}
 	if err := kv.CheckClientKey(in.Key); err != nil {
 		return nil, errorOf(err)
@@ -64,7 +66,8 @@ func hotRule(in *pb.HotRule) (*msg.HotRule, *kv.Error) {
 }
 
 // hot asks the hot shard, and tells of at most n keys of those that are wanted.
-func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotKey) bool, ask func(context.Context) (*msg.HotStatusResponse, error)) (*pb.HotKeysResponse, error) {
+func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotKey) bool,
+	ask func(context.Context) (*msg.HotStatusResponse, error)) (*pb.HotKeysResponse, error) {
 	if ctx.Err() != nil {
 		return nil, statusOf(expired(ctx), kv.TxnID{})
 	}
@@ -74,12 +77,14 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotKey) bool,
 	}
 	out := &pb.HotKeysResponse{Mode: pb.HotMode(r.Mode), Utilization: r.Busy}
 	for i := range r.Rules {
-		out.Rules = append(out.Rules, pb.HotRule{Key: r.Rules[i].Key, Prefix: r.Rules[i].Prefix, Policy: pb.HotPolicy(r.Rules[i].Order)})
+		out.Rules = append(out.Rules, pb.HotRule{Key: r.Rules[i].Key, Prefix: r.Rules[i].Prefix,
+			Policy: pb.HotPolicy(r.Rules[i].Order)})
 	}
 	hotShard := uint32(s.backend.Status().HotShard)
 	for i := range r.Moves {
 		m := &r.Moves[i]
-		out.Moves = append(out.Moves, pb.HotMove{Key: m.Key, FromShard: uint32(m.From), ToShard: uint32(m.To), TimeNs: m.Time, ToHot: uint32(m.To) == hotShard, Reason: m.Why})
+		out.Moves = append(out.Moves, pb.HotMove{Key: m.Key, FromShard: uint32(m.From), ToShard: uint32(m.To), TimeNs: m.Time,
+			ToHot: uint32(m.To) == hotShard, Reason: m.Why})
 	}
 	own := s.backend.HotKeys(maxHotKeys)
 	known := make(map[string]*HotKey, len(own))
@@ -91,10 +96,12 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotKey) bool,
 		if !wanted(k) {
 			continue
 		}
-		h := pb.HotKey{Key: k.Key, Shard: uint32(k.Shard), ConflictsPerS: k.Heat, WaitUsPerS: micros(k.Waited), EstimatedWaitUsPerS: micros(k.Would),
-			MovedNs: k.Since, Reason: k.Why, Policy: pb.HotPolicy(k.Order), Moving: k.Moving,
-			LockWaitUsPerS: micros(k.Waits.Lock), HeldUsPerS: micros(k.Waits.Held), ReadWaitUsPerS: micros(k.Waits.Read), RetryUsPerS: micros(k.Waits.Retry),
-			HoldsPerS: k.Waits.Holds, Waiters: k.Waits.Queue}
+		h := pb.HotKey{Key: k.Key, Shard: uint32(k.Shard), ConflictsPerS: k.Heat, WaitUsPerS: micros(k.Waited),
+			EstimatedWaitUsPerS: micros(k.Would),
+			MovedNs:             k.Since, Reason: k.Why, Policy: pb.HotPolicy(k.Order), Moving: k.Moving,
+			LockWaitUsPerS: micros(k.Waits.Lock), HeldUsPerS: micros(k.Waits.Held), ReadWaitUsPerS: micros(k.Waits.Read),
+			RetryUsPerS: micros(k.Waits.Retry),
+			HoldsPerS:   k.Waits.Holds, Waiters: k.Waits.Queue}
 		if o := known[string(k.Key)]; o != nil {
 			h.WaitedUs, h.Waits = uint64(o.Waited.Microseconds()), o.Waits
 			delete(known, string(k.Key))
@@ -104,7 +111,8 @@ func (s *service) hot(ctx context.Context, n int, wanted func(*msg.HotKey) bool,
 	for i := range own {
 		o := &own[i]
 		if known[string(o.Key)] != nil && wanted(&msg.HotKey{Key: o.Key}) {
-			out.Keys = append(out.Keys, pb.HotKey{Key: o.Key, Shard: uint32(o.Shard), WaitedUs: uint64(o.Waited.Microseconds()), Waits: o.Waits})
+			out.Keys = append(out.Keys, pb.HotKey{Key: o.Key, Shard: uint32(o.Shard), WaitedUs: uint64(o.Waited.Microseconds()),
+				Waits: o.Waits})
 		}
 	}
 	out.Keys = out.Keys[:min(n, len(out.Keys))]

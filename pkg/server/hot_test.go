@@ -18,7 +18,8 @@ import (
 func TestRulesForHotKeysAreSetAndTold(t *testing.T) {
 	e, _ := store(t, server.Options{})
 	ctx := t.Context()
-	for _, r := range []*pb.HotRule{{Key: []byte("a"), Policy: pb.HotPolicy_HOT_PIN}, {Key: []byte("b"), Policy: pb.HotPolicy_HOT_BAN},
+	for _, r := range []*pb.HotRule{{Key: []byte("a"), Policy: pb.HotPolicy_HOT_PIN},
+		{Key: []byte("b"), Policy: pb.HotPolicy_HOT_BAN},
 		{Key: []byte("a"), Prefix: true, Policy: pb.HotPolicy_HOT_BAN}} {
 		got, err := e.admin.SetHotRule(ctx, &pb.SetHotRuleRequest{Rule: r})
 		require.NoError(t, err)
@@ -29,7 +30,8 @@ func TestRulesForHotKeysAreSetAndTold(t *testing.T) {
 	got, err := e.admin.HotKeys(ctx, &pb.HotKeysRequest{Limit: 1})
 	require.NoError(t, err)
 	require.Len(t, got.Keys, 1)
-	require.Equal(t, pb.HotKey{Key: []byte("a"), Reason: "there is a rule", Policy: pb.HotPolicy_HOT_PIN, Moving: true}, got.Keys[0])
+	require.Equal(t, pb.HotKey{Key: []byte("a"), Reason: "there is a rule", Policy: pb.HotPolicy_HOT_PIN, Moving: true},
+		got.Keys[0])
 	require.Len(t, got.Rules, 3)
 	require.Equal(t, pb.HotMode_HOT_MODE_AUTO, got.Mode)
 	for _, m := range []pb.HotMode{pb.HotMode_HOT_MODE_OFF, pb.HotMode_HOT_MODE_PINNED, pb.HotMode_HOT_MODE_AUTO} {
@@ -63,7 +65,8 @@ func TestBadRulesForHotKeysAreRefused(t *testing.T) {
 		require.Contains(t, detail.From(err).Message, text)
 		require.NotEmpty(t, detail.From(err).Hint)
 	}
-	for text, m := range map[string]pb.HotMode{"unknown mode HOT_MODE_NONE": 0, "unknown mode 4": 4, "unknown mode -1": -1} {
+	for text, m := range map[string]pb.HotMode{"unknown mode HOT_MODE_NONE": 0, "unknown mode 4": 4,
+		"unknown mode -1": -1} {
 		_, err := e.admin.SetHotMode(t.Context(), &pb.SetHotModeRequest{Mode: m})
 		require.Equal(t, codes.InvalidArgument, status.Code(err), text)
 		require.Contains(t, detail.From(err).Message, text)

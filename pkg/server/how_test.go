@@ -21,7 +21,8 @@ func pastRequests() [][]pb.ExecuteRequest {
 		{{At: name("s"), CausalityToken: []byte{1, 2, 3}, Plan: pb.ReadPlan_PLAN_SNAPSHOT}},
 		{{At: name("first")}, {At: name("second")}},
 		{{At: name("first")}, {At: asOf}, {Plan: pb.ReadPlan_PLAN_PARALLEL}},
-		{{At: asOf}, {At: &pb.At{}}, {CausalityToken: []byte("a")}, {CausalityToken: []byte("longer")}, {CausalityToken: []byte("b")}},
+		{{At: asOf}, {At: &pb.At{}}, {CausalityToken: []byte("a")}, {CausalityToken: []byte("longer")},
+			{CausalityToken: []byte("b")}},
 		{{At: &pb.At{}, Plan: 99}, {Plan: -1}},
 		{{}},
 	}
@@ -64,7 +65,8 @@ func TestTheDecoderMergesWhatSaysHowToRead(t *testing.T) {
 
 // The bytes of a message are the transport's: it uses them again.
 func TestTheDecoderKeepsNoBytesOfAMessage(t *testing.T) {
-	raw := callBytes(t, pb.ExecuteRequest{CausalityToken: []byte("token"), At: &pb.At{At: &pb.At_Snapshot{Snapshot: "name"}}, Ops: []pb.Op{getOp("k")}})
+	raw := callBytes(t, pb.ExecuteRequest{CausalityToken: []byte("token"),
+		At: &pb.At{At: &pb.At_Snapshot{Snapshot: "name"}}, Ops: []pb.Op{getOp("k")}})
 	var got incoming
 	d := decoder{call: func(c *incoming, _ time.Time) bool { got = *c; return true }}
 	require.NoError(t, d.Unmarshal(raw))
@@ -97,7 +99,8 @@ func TestPlansThatCanBeAskedFor(t *testing.T) {
 
 func TestTTLs(t *testing.T) {
 	longest := uint64(pins.MaxTTL / time.Millisecond)
-	for ms, want := range map[uint64]time.Duration{0: pins.DefaultTTL, 1: time.Millisecond, 1500: 1500 * time.Millisecond, longest: pins.MaxTTL} {
+	for ms, want := range map[uint64]time.Duration{0: pins.DefaultTTL, 1: time.Millisecond, 1500: 1500 * time.Millisecond,
+		longest: pins.MaxTTL} {
 		got, err := ttl(ms)
 		require.Nil(t, err)
 		require.Equal(t, want, got)

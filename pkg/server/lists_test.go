@@ -12,7 +12,8 @@ import (
 // TestListsFitIntoDefaultReceiveLimit: with the longest keys, lists about a node and the cluster are shorter.
 func TestListsFitIntoDefaultReceiveLimit(t *testing.T) {
 	key := make([]byte, kv.MaxKeyBytes)
-	hot := &pb.HotKeysResponse{Rules: make([]pb.HotRule, 1000), Keys: make([]pb.HotKey, maxHotKeys), Moves: make([]pb.HotMove, 64)}
+	hot := &pb.HotKeysResponse{Rules: make([]pb.HotRule, 1000), Keys: make([]pb.HotKey, maxHotKeys),
+		Moves: make([]pb.HotMove, 64)}
 	for i := range hot.Rules {
 		hot.Rules[i] = pb.HotRule{Key: key, Prefix: true, Policy: pb.HotPolicy_HOT_BAN}
 	}

@@ -40,7 +40,8 @@ func serve(t testing.TB, b server.Backend, opts server.Options) *edge {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(lis) }()
 	conn, err := grpc.NewClient(lis.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
-		codec.DialOption(), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(pb.MaxMessageBytes), grpc.MaxCallSendMsgSize(2*pb.MaxMessageBytes)))
+		codec.DialOption(), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(pb.MaxMessageBytes),
+			grpc.MaxCallSendMsgSize(2*pb.MaxMessageBytes)))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, conn.Close())
@@ -80,15 +81,18 @@ func put(key, value string) pb.Op {
 }
 
 func putAbsent(key, value string) pb.Op {
-	return pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: []byte(key), Value: []byte(value), Condition: &pb.PutOp_IfAbsent{IfAbsent: true}}}}
+	return pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: []byte(key), Value: []byte(value),
+		Condition: &pb.PutOp_IfAbsent{IfAbsent: true}}}}
 }
 
 func putValue(key, old, value string) pb.Op {
-	return pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: []byte(key), Value: []byte(value), Condition: &pb.PutOp_IfValue{IfValue: []byte(old)}}}}
+	return pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: []byte(key), Value: []byte(value),
+		Condition: &pb.PutOp_IfValue{IfValue: []byte(old)}}}}
 }
 
 func putVersion(key string, v kv.Version, value string) pb.Op {
-	return pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: []byte(key), Value: []byte(value), Condition: &pb.PutOp_IfVersion{IfVersion: raw(v)}}}}
+	return pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: []byte(key), Value: []byte(value),
+		Condition: &pb.PutOp_IfVersion{IfVersion: raw(v)}}}}
 }
 
 func raw(v kv.Version) []byte {

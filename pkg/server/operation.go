@@ -278,7 +278,8 @@ func scanOperation(in *pb.ScanOp, out *msg.Op) *kv.Error {
 func deleteRangeOperation(in *pb.DeleteRangeOp, out *msg.Op) *kv.Error {
 	out.Kind, out.Key, out.End = msg.OpDeleteRange, in.Start, in.End
 	if len(out.Key) == 0 && len(out.End) == 0 {
-		return invalid("delete_range has neither start nor end", "set at least one of them; to delete every key, start at the key of one zero byte")
+		return invalid("delete_range has neither start nor end",
+			"set at least one of them; to delete every key, start at the key of one zero byte")
 	}
 	return ownRange(in.XXX_unrecognized, out)
 }
@@ -302,7 +303,8 @@ func ownRange(unknown []byte, out *msg.Op) *kv.Error {
 func bounds(start, end []byte) *kv.Error {
 	for _, b := range [][]byte{start, end} {
 		if len(b) > kv.MaxKeyBytes+1 {
-			return &kv.Error{Kind: kv.KindInvalid, Op: -1, Key: b[:shownKey], Text: fmt.Sprintf("a bound of the range has %d bytes", len(b)),
+			return &kv.Error{Kind: kv.KindInvalid, Op: -1, Key: b[:shownKey],
+				Text: fmt.Sprintf("a bound of the range has %d bytes", len(b)),
 				Hint: fmt.Sprintf("the limit for a key is %d bytes", kv.MaxKeyBytes)}
 		}
 	}

@@ -74,7 +74,8 @@ const MaxProfile = 30 * time.Second
 
 func (s *service) operator() (Operator, error) {
 	if s.opts.Operator == nil {
-		return nil, statusOf(&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "this node is embedded in another program, which controls it",
+		return nil, statusOf(&kv.Error{Kind: kv.KindInvalid, Op: -1,
+			Text: "this node is embedded in another program, which controls it",
 			Hint: "use that program to stop the node or to read its logs"}, kv.TxnID{})
 	}
 	return s.opts.Operator, nil
@@ -88,8 +89,9 @@ func (s *service) Drain(in *pb.DrainRequest, stream grpc.ServerStreamingServer[p
 	}
 	timeout := time.Duration(in.TimeoutMs) * time.Millisecond
 	err = o.Drain(stream.Context(), timeout, func(d Draining) error {
-		return stream.Send(&pb.DrainProgress{Phase: string(d.Phase), OneShots: uint32(d.Transactions), Interactive: uint32(d.Open),
-			OnShards: uint32(d.OnShards), ElapsedMs: uint64(d.Elapsed.Milliseconds()), TimedOut: d.CutOff})
+		return stream.Send(&pb.DrainProgress{Phase: string(d.Phase), OneShots: uint32(d.Transactions),
+			Interactive: uint32(d.Open),
+			OnShards:    uint32(d.OnShards), ElapsedMs: uint64(d.Elapsed.Milliseconds()), TimedOut: d.CutOff})
 	})
 	if err != nil {
 		return statusOf(err, kv.TxnID{})

@@ -16,8 +16,10 @@ import (
 
 // plans are the plans as the interface numbers them.
 var plans = map[pb.ReadPlan]txn.Plan{
-	pb.ReadPlan_PLAN_ANY: txn.PlanAny, pb.ReadPlan_PLAN_ONE_SHARD: txn.PlanOneShard, pb.ReadPlan_PLAN_PARALLEL: txn.PlanParallel,
-	pb.ReadPlan_PLAN_HOT_LAST: txn.PlanHotLast, pb.ReadPlan_PLAN_INTERACTIVE: txn.PlanInteractive, pb.ReadPlan_PLAN_SNAPSHOT: txn.PlanSnapshot,
+	pb.ReadPlan_PLAN_ANY: txn.PlanAny, pb.ReadPlan_PLAN_ONE_SHARD: txn.PlanOneShard,
+	pb.ReadPlan_PLAN_PARALLEL: txn.PlanParallel,
+	pb.ReadPlan_PLAN_HOT_LAST: txn.PlanHotLast, pb.ReadPlan_PLAN_INTERACTIVE: txn.PlanInteractive,
+	pb.ReadPlan_PLAN_SNAPSHOT: txn.PlanSnapshot,
 }
 
 // planOf is the other way round. A test holds it against plans.
@@ -30,7 +32,8 @@ func (s *service) how(at *pb.At, token []byte, plan pb.ReadPlan) (h txn.How, err
 	}
 	switch p, known := plans[plan]; {
 	case !known, p == txn.PlanOneShard, p == txn.PlanInteractive:
-		return h, invalid(fmt.Sprintf("read plan %v cannot be requested", plan), "use PLAN_PARALLEL, PLAN_HOT_LAST or PLAN_SNAPSHOT, or omit the plan")
+		return h, invalid(fmt.Sprintf("read plan %v cannot be requested", plan),
+			"use PLAN_PARALLEL, PLAN_HOT_LAST or PLAN_SNAPSHOT, or omit the plan")
 	default:
 		h.Plan = p
 	}
@@ -78,14 +81,17 @@ func (s *service) snapshotNamed(name string) (at txn.At, err *kv.Error) {
 	i := strings.LastIndexByte(id, '-')
 	n, bad := strconv.ParseUint(id[i+1:], 10, 64)
 	if i < 0 || bad != nil || n == 0 {
-		return at, invalid(fmt.Sprintf("%q is not a snapshot id", name), "an id looks like @3f9a01c2-17; responses and the list of snapshots contain ids")
+		return at, invalid(fmt.Sprintf("%q is not a snapshot id", name),
+			"an id looks like @3f9a01c2-17; responses and the list of snapshots contain ids")
 	}
 	own := clusterPart(s.backend.Status().ClusterID)
 	if own == "" { // it has just started; others may know
-		return at, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node has not joined its cluster yet", Hint: "retry, or use another node"}
+		return at, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node has not joined its cluster yet",
+			Hint: "retry, or use another node"}
 	}
 	if id[:i] != own {
-		return at, invalid(fmt.Sprintf("snapshot %s belongs to another cluster: ids of this cluster start with @%s", name, own), "send the request to the cluster of the snapshot")
+		return at, invalid(fmt.Sprintf("snapshot %s belongs to another cluster: ids of this cluster start with @%s", name,
+			own), "send the request to the cluster of the snapshot")
 	}
 	return txn.At{Number: n}, nil
 }
@@ -95,7 +101,8 @@ func (s *service) snapshot(p *msg.Snapshot) *pb.Snapshot {
 	if p == nil {
 		return nil
 	}
-	return &pb.Snapshot{Id: snapshotID(s.backend.Status().ClusterID, p.Number), Name: p.Name, TimeNs: p.Time, ExpiresNs: p.Expires, CausalityToken: msg.Clock(p.Clock).Encode()}
+	return &pb.Snapshot{Id: snapshotID(s.backend.Status().ClusterID, p.Number), Name: p.Name, TimeNs: p.Time,
+		ExpiresNs: p.Expires, CausalityToken: msg.Clock(p.Clock).Encode()}
 }
 
 // ttl is how long a snapshot is to be kept.
@@ -104,7 +111,8 @@ func ttl(ms uint64) (time.Duration, *kv.Error) {
 	case ms == 0:
 		return pins.DefaultTTL, nil
 	case ms > uint64(pins.MaxTTL/time.Millisecond):
-		return 0, invalid(fmt.Sprintf("the snapshot's time to live is %d ms", ms), fmt.Sprintf("the limit is %.0f h; create another snapshot before this one expires", pins.MaxTTL.Hours()))
+		return 0, invalid(fmt.Sprintf("the snapshot's time to live is %d ms", ms),
+			fmt.Sprintf("the limit is %.0f h; create another snapshot before this one expires", pins.MaxTTL.Hours()))
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }

@@ -40,7 +40,8 @@ func (s *service) Pipeline(stream grpc.BidiStreamingServer[pb.PipelineRequest, p
 	if err := stream.Send(&pb.PipelineResponse{Welcome: s.welcome()}); err != nil {
 		return err
 	}
-	p := &pipe{answers: newAnswers(s.opts.MaxInFlight, s.opts.MaxUnreadBytes, guard.AccountOf(stream.Context())), service: s, stream: stream, caller: guard.CallerOf(stream.Context())}
+	p := &pipe{answers: newAnswers(s.opts.MaxInFlight, s.opts.MaxUnreadBytes, guard.AccountOf(stream.Context())),
+		service: s, stream: stream, caller: guard.CallerOf(stream.Context())}
 	p.until, p.hasUntil = stream.Context().Deadline()
 	defer p.close() // whatever is answered later, is dropped
 	s.readers.Add(1)
@@ -123,7 +124,8 @@ func (p *pipe) call(c *incoming, now time.Time) bool {
 		p.refuse(c.number, id, err)
 		return true
 	case full:
-		p.refuse(c.number, id, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the stream has too many calls in flight",
+		p.refuse(c.number, id, &kv.Error{Kind: kv.KindResourceExhausted, Op: -1,
+			Text: "the stream has too many calls in flight",
 			Hint: "wait for responses before sending more; the welcome message contains the limit"})
 		return true
 	}
@@ -189,5 +191,6 @@ func (p *pipe) callDeadline(c *incoming, now time.Time) (time.Time, *kv.Error) {
 
 // stopping is what a server that drains answers.
 func stopping() *kv.Error {
-	return &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node is draining", Hint: "nothing was applied; use another node, or retry when this node is back"}
+	return &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node is draining",
+		Hint: "nothing was applied; use another node, or retry when this node is back"}
 }

@@ -83,7 +83,8 @@ func TestPipelineAnswersEveryCall(t *testing.T) {
 			var in pb.PipelineRequest
 			for i := range per {
 				n := uint64(m*per + i)
-				in.Calls = append(in.Calls, call(n, add("sum", 1, true), put(fmt.Sprint(n), fmt.Sprint("v", n)), get(fmt.Sprint(n))))
+				in.Calls = append(in.Calls, call(n, add("sum", 1, true), put(fmt.Sprint(n), fmt.Sprint("v", n)),
+					get(fmt.Sprint(n))))
 			}
 			if p.stream.Send(&in) != nil {
 				return

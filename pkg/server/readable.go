@@ -98,9 +98,11 @@ type receiver struct {
 func (s *service) open(ctx context.Context, many bool, limit int) (*receiver, error) {
 	w, ok := grpc.ServerTransportStreamFromContext(ctx).(wire)
 	if !ok {
-		return nil, status.Errorf(codes.Internal, "messages cannot be read from a stream of type %T", grpc.ServerTransportStreamFromContext(ctx))
+		return nil, status.Errorf(codes.Internal, "messages cannot be read from a stream of type %T",
+			grpc.ServerTransportStreamFromContext(ctx))
 	}
-	r := &receiver{ctx: ctx, wire: w, account: guard.AccountOf(ctx), patience: s.opts.MessageTimeout, limit: limit, many: many, first: true}
+	r := &receiver{ctx: ctx, wire: w, account: guard.AccountOf(ctx), patience: s.opts.MessageTimeout, limit: limit,
+		many: many, first: true}
 	if err := r.account.Take(memory.Streams, streamBytes); err != nil {
 		guard.Slow(ctx)
 		return nil, statusOf(err, kv.TxnID{})
@@ -212,8 +214,10 @@ func (r *receiver) tooLong(n int64) error {
 	if n <= int64(r.limit) {
 		return nil
 	}
-	return statusOf(&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the message has %d bytes; the limit is %d", n, r.limit),
-		Hint: fmt.Sprintf("the keys and values of a transaction may have %d bytes; split the transaction", kv.MaxTxnBytes)}, kv.TxnID{})
+	return statusOf(&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the message has %d bytes; the limit is %d",
+		n, r.limit),
+		Hint: fmt.Sprintf("the keys and values of a transaction may have %d bytes; split the transaction", kv.MaxTxnBytes)},
+		kv.TxnID{})
 }
 
 // room takes memory for a message of n bytes. A pipeline waits for it as long as a message
@@ -299,7 +303,8 @@ func (r *receiver) explained(err error) error {
 	case errors.Is(err, io.EOF):
 		return err
 	case errors.As(context.Cause(r.ctx), &slow):
-		return statusOf(&kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: slow.Error(), Hint: "send smaller messages, or use a faster network"}, kv.TxnID{})
+		return statusOf(&kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: slow.Error(),
+			Hint: "send smaller messages, or use a faster network"}, kv.TxnID{})
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return status.Error(codes.Internal, err.Error())
 	}
@@ -329,7 +334,8 @@ func (r *receiver) decode(data mem.BufferSlice, m any) error {
 	}
 	e := (*kv.Error)(nil)
 	if !errors.As(err, &e) {
-		e = invalid("the request cannot be decoded: "+err.Error(), "check the request against the .proto files; a txn_id has 16 bytes")
+		e = invalid("the request cannot be decoded: "+err.Error(),
+			"check the request against the .proto files; a txn_id has 16 bytes")
 	}
 	return statusOf(e, kv.TxnID{})
 }

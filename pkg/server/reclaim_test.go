@@ -47,7 +47,8 @@ func TestReclaim(t *testing.T) {
 	p, err = s.Recv()
 	require.NoError(t, err)
 	p.ElapsedMs = 0
-	require.Equal(t, &pb.ReclaimProgress{Done: 1, Total: 2, Finished: true, BeforeBytes: 30 << 20, AfterBytes: 10 << 20}, p)
+	require.Equal(t, &pb.ReclaimProgress{Done: 1, Total: 2, Finished: true, BeforeBytes: 30 << 20, AfterBytes: 10 << 20},
+		p)
 	_, err = s.Recv()
 	require.ErrorIs(t, err, io.EOF)
 }

@@ -13,13 +13,15 @@ import (
 )
 
 // recoverUnary turns a handler's panic into an Internal error.
-func (s *service) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
+func (s *service) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+	next grpc.UnaryHandler) (resp any, err error) {
 	defer s.recovered(info.FullMethod, &err)
 	return next(ctx, req)
 }
 
 // recoverStream does the same for streams, and makes them readableStreams.
-func (s *service) recoverStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+func (s *service) recoverStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+	next grpc.StreamHandler) (err error) {
 	defer s.recovered(info.FullMethod, &err)
 	r, err := s.open(stream.Context(), info.IsClientStream, s.longest(serviceOf(info.FullMethod)))
 	if err != nil {
@@ -43,5 +45,6 @@ func (s *service) recovered(where string, err *error) {
 	}
 	s.opts.Log.Error("panic in a request handler", "method", where, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	*err = statusOf(&kv.Error{Kind: kv.KindInternal, Op: -1, Text: "the server failed while it handled the request",
-		Hint: "the server's log has the stack trace; if the request was a transaction, query its outcome by its id"}, kv.TxnID{})
+		Hint: "the server's log has the stack trace; if the request was a transaction, query its outcome by its id"},
+		kv.TxnID{})
 }

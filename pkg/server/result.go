@@ -55,7 +55,8 @@ func results(out []pb.Result, rs []msg.Result) []pb.Result {
 
 // result sets all of out. A counter's payload becomes a number.
 func result(out *pb.Result, r *msg.Result) {
-	*out = pb.Result{Found: r.Found, Version: r.Version, Resume: r.Resume, Count: r.Count, Entries: pairs(out.Entries[:0], r.Pairs),
+	*out = pb.Result{Found: r.Found, Version: r.Version, Resume: r.Resume, Count: r.Count,
+		Entries:     pairs(out.Entries[:0], r.Pairs),
 		ExpiresAtMs: r.Expires, TtlMs: r.TtlMillis}
 	out.Type, out.Value, out.Number = payload(entry.Type(r.Type), r.Value)
 	out.TypeName, out.Data = ownName(r.Type), pb.DataOf(r.Answer)

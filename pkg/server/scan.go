@@ -72,17 +72,19 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 		return statusOf(err, kv.TxnID{})
 	}
 	defer func() { pages.failed(ctx, pages.bytes) }()
-	p := pager{stream: stream, size: int(in.PageSize), began: time.Now(), most: firstPageBytes, patience: s.opts.SlowReader, late: s.lateReader(ctx), caller: caller, span: span}
+	p := pager{stream: stream, size: int(in.PageSize), began: time.Now(), most: firstPageBytes,
+		patience: s.opts.SlowReader, late: s.lateReader(ctx), caller: caller, span: span}
 	if p.size == 0 {
 		p.size = defaultPage
 	}
 	limit := int(min(in.Limit, math.MaxInt))
-	err := s.backend.Scan(ctx, gateway.ScanOptions{Span: span, Reverse: in.Reverse, Limit: limit, How: how, Parent: s.parent(stream.Context()), Opened: func(o gateway.Opened) error {
-		p.page.CausalityToken, p.page.Snapshot = msg.Clock(o.At).Encode(), s.snapshot(o.Pin)
-		s.opened.hide(ctx, &o.Receipt, &o.Ended)
-		p.page.Receipt = worded(receipt(&o.Receipt, &o.Ended))
-		return nil
-	}}, p.add)
+	err := s.backend.Scan(ctx, gateway.ScanOptions{Span: span, Reverse: in.Reverse, Limit: limit, How: how,
+		Parent: s.parent(stream.Context()), Opened: func(o gateway.Opened) error {
+			p.page.CausalityToken, p.page.Snapshot = msg.Clock(o.At).Encode(), s.snapshot(o.Pin)
+			s.opened.hide(ctx, &o.Receipt, &o.Ended)
+			p.page.Receipt = worded(receipt(&o.Receipt, &o.Ended))
+			return nil
+		}}, p.add)
 	if p.broken != nil {
 		return p.broken
 	}
@@ -174,7 +176,8 @@ func (p *pager) send() error {
 		return err
 	case <-timer.C:
 		p.late()
-		return statusOf(&kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: fmt.Sprintf("the client reads the scan too slowly: it took no page for %v", p.patience),
+		return statusOf(&kv.Error{Kind: kv.KindResourceExhausted, Op: -1,
+			Text: fmt.Sprintf("the client reads the scan too slowly: it took no page for %v", p.patience),
 			Hint: "scan again from the last key that was read, with smaller pages or smaller ranges"}, kv.TxnID{})
 	}
 }
@@ -187,7 +190,8 @@ func (s *service) lateReader(ctx context.Context) func() {
 		if p, ok := peer.FromContext(ctx); ok {
 			from = p.Addr.String()
 		}
-		s.opts.Log.Warn("scan aborted: client does not read", "peer", from, "user", guard.CallerOf(ctx).Name(), "waited", s.opts.SlowReader)
+		s.opts.Log.Warn("scan aborted: client does not read", "peer", from, "user", guard.CallerOf(ctx).Name(), "waited",
+			s.opts.SlowReader)
 	}
 }
 
@@ -197,11 +201,13 @@ func (s *service) Outcome(ctx context.Context, in *pb.OutcomeRequest) (*pb.Outco
 		return nil, statusOf(expired(ctx), in.TxnId)
 	}
 	if in.TxnId.IsZero() {
-		return nil, statusOf(invalid("the request has no transaction id", "set the txn_id that the transaction was sent with, or that its response contained"), kv.TxnID{})
+		return nil, statusOf(invalid("the request has no transaction id",
+			"set the txn_id that the transaction was sent with, or that its response contained"), kv.TxnID{})
 	}
 	if in.TxnId.Masked() {
 		return nil, statusOf(invalid("the id is an alias: the transaction's own id is visible only to its client and to users that may read every key",
-			"use the id that the transaction's client received, or read the receipt as a user that may read every key"), in.TxnId)
+			"use the id that the transaction's client received, or read the receipt as a user that may read every key"),
+			in.TxnId)
 	}
 	o, err := s.backend.Outcome(ctx, in.TxnId, guard.CallerOf(ctx).Account())
 	if err != nil {

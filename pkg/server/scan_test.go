@@ -270,7 +270,8 @@ func TestRequestsThatCannotBeReadAreInvalid(t *testing.T) {
 		"a cut pipeline":        {pb.KV_Pipeline_FullMethodName, "\x0a\x7fno message", "unexpected EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stream, err := e.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, c.method, grpc.ForceCodecV2(rawCodec{}))
+			stream, err := e.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, c.method,
+				grpc.ForceCodecV2(rawCodec{}))
 			require.NoError(t, err)
 			require.NoError(t, stream.SendMsg([]byte(c.bytes)))
 			require.NoError(t, stream.CloseSend())

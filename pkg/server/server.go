@@ -54,7 +54,8 @@ func New(b Backend, opts Options) (*Server, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	svc := &service{backend: b, opts: opts.withDefaults(), draining: make(chan struct{}), ending: make(chan struct{}), cutting: make(chan struct{}),
+	svc := &service{backend: b, opts: opts.withDefaults(), draining: make(chan struct{}), ending: make(chan struct{}),
+		cutting: make(chan struct{}),
 		masking: maphash.MakeSeed()}
 	s := &Server{service: svc, grpc: grpc.NewServer(svc.opts.grpcOptions(svc)...), health: health.NewServer()}
 	to := registrar{s.grpc, svc}

@@ -57,7 +57,8 @@ func (f *fakeWire) Read(n int) (mem.BufferSlice, error) {
 func large(number uint64, bytes int) pb.Call {
 	var ops []pb.Op
 	for ; bytes > 0; bytes -= kv.MaxValueBytes {
-		ops = append(ops, pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: []byte("k"), Value: make([]byte, min(bytes, kv.MaxValueBytes))}}})
+		ops = append(ops, pb.Op{Op: &pb.Op_Put{Put: &pb.PutOp{Key: []byte("k"),
+			Value: make([]byte, min(bytes, kv.MaxValueBytes))}}})
 	}
 	return pb.Call{Handle: number, TimeoutMs: 5, Request: pb.ExecuteRequest{Ops: ops}}
 }
@@ -74,7 +75,8 @@ type receiving struct {
 
 func receivingWith(t *testing.T, total int64) *receiving {
 	x := &receiving{wire: &fakeWire{}, refused: map[uint64]*kv.Error{}}
-	x.receiver = &receiver{ctx: t.Context(), wire: x.wire, account: memory.New(total).Conn().Account("u"), patience: time.Minute, limit: pb.MaxMessageBytes, many: true}
+	x.receiver = &receiver{ctx: t.Context(), wire: x.wire, account: memory.New(total).Conn().Account("u"),
+		patience: time.Minute, limit: pb.MaxMessageBytes, many: true}
 	x.in.call = func(c *incoming, _ time.Time) bool { x.passed = append(x.passed, c.number); return true }
 	x.in.refuse = func(number uint64, err *kv.Error) bool { x.refused[number] = err; return true }
 	return x
@@ -90,7 +92,8 @@ func TestCallsThatThereIsNoMemoryForAreRefused(t *testing.T) {
 	one, err := (&pb.Call{Handle: 4, Request: large(0, 9<<20).Request}).Marshal()
 	require.NoError(t, err)
 	one = append(one, 8, 0x89, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0)
-	x.wire.sent(t, &pb.PipelineRequest{}, append([]byte{10, byte(len(one)) | 0x80, byte(len(one)>>7) | 0x80, byte(len(one)>>14) | 0x80, byte(len(one) >> 21)}, one...)...)
+	x.wire.sent(t, &pb.PipelineRequest{}, append([]byte{10, byte(len(one)) | 0x80, byte(len(one)>>7) | 0x80,
+		byte(len(one)>>14) | 0x80, byte(len(one) >> 21)}, one...)...)
 	for range 3 {
 		require.NoError(t, x.receive(&x.in))
 	}

@@ -78,7 +78,8 @@ func TestBadRequestsForSnapshotsAreRefused(t *testing.T) {
 		require.Contains(t, detail.From(err).Message, text)
 		require.NotEmpty(t, detail.From(err).Hint)
 	}
-	for text, name := range map[string]string{"has no name": "", "is not a snapshot id": "@x", "belongs to another cluster": "@other-3", "an invalid character": "a b"} {
+	for text, name := range map[string]string{"has no name": "", "is not a snapshot id": "@x",
+		"belongs to another cluster": "@other-3", "an invalid character": "a b"} {
 		_, err := e.kv.DropSnapshot(t.Context(), &pb.DropSnapshotRequest{Snapshot: name})
 		require.Equal(t, codes.InvalidArgument, status.Code(err), text)
 		require.Contains(t, detail.From(err).Message, text)

@@ -49,7 +49,8 @@ type transact struct {
 // receives them, so that a stopping server can end a stream on which nothing
 // is open.
 func (s *service) Transact(stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResponse]) error {
-	t := &transact{service: s, caller: guard.CallerOf(stream.Context()), parent: s.parent(stream.Context()), held: held{account: guard.AccountOf(stream.Context())}}
+	t := &transact{service: s, caller: guard.CallerOf(stream.Context()), parent: s.parent(stream.Context()),
+		held: held{account: guard.AccountOf(stream.Context())}}
 	defer t.over()
 	defer t.rollback()
 	steps, stop := make(chan received), make(chan struct{})
@@ -104,7 +105,8 @@ type received struct {
 	err  error
 }
 
-func receive(stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResponse], to chan<- received, stop <-chan struct{}) {
+func receive(stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResponse], to chan<- received,
+	stop <-chan struct{}) {
 	for {
 		step, err := stream.Recv()
 		select {
@@ -122,7 +124,8 @@ func receive(stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResp
 // step runs one step and answers it.
 func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.TransactResponse {
 	if t.broken && t.tx != nil && in.GetRollbackTo() == nil && in.GetRollback() == nil {
-		return t.failedStep(ctx, invalid("an earlier step of the transaction failed", "roll back to a savepoint from before that step, or roll back the transaction"))
+		return t.failedStep(ctx, invalid("an earlier step of the transaction failed",
+			"roll back to a savepoint from before that step, or roll back the transaction"))
 	}
 	switch s := in.Step.(type) {
 	case *pb.TransactRequest_Begin:
@@ -149,7 +152,8 @@ func (t *transact) step(ctx context.Context, in *pb.TransactRequest) *pb.Transac
 		}
 		return &pb.TransactResponse{Response: &pb.TransactResponse_RolledBack{RolledBack: &pb.RolledBack{}}}
 	}
-	return t.failed(ctx, invalid("the server does not know this kind of step", "use one of begin, do, commit, rollback, savepoint, rollback_to, release"))
+	return t.failed(ctx, invalid("the server does not know this kind of step",
+		"use one of begin, do, commit, rollback, savepoint, rollback_to, release"))
 }
 
 func notOpen() *kv.Error {
@@ -194,7 +198,8 @@ func (t *transact) begin(ctx context.Context, in *pb.BeginStep) *pb.TransactResp
 	if kerr != nil {
 		return t.failed(ctx, kerr)
 	}
-	tx, err := t.service.backend.Begin(ctx, gateway.TxOptions{ID: t.id, Attempt: t.attempt, ReadOnly: t.readOnly, How: how, Parent: t.parentOf(in)})
+	tx, err := t.service.backend.Begin(ctx, gateway.TxOptions{ID: t.id, Attempt: t.attempt, ReadOnly: t.readOnly, How: how,
+		Parent: t.parentOf(in)})
 	if err != nil {
 		return t.failed(ctx, err)
 	}
@@ -329,7 +334,8 @@ func (t *transact) commit(ctx context.Context) *pb.TransactResponse {
 }
 
 // mark changes the transaction's savepoints.
-func (t *transact) mark(ctx context.Context, name string, do func(Tx, context.Context, string) error) *pb.TransactResponse {
+func (t *transact) mark(ctx context.Context, name string,
+	do func(Tx, context.Context, string) error) *pb.TransactResponse {
 	if t.tx == nil {
 		return t.failed(ctx, notOpen())
 	}
@@ -360,7 +366,8 @@ func (t *transact) failed(ctx context.Context, err error) *pb.TransactResponse {
 		}
 	}
 	t.rollback()
-	return &pb.TransactResponse{Response: &pb.TransactResponse_Failed{Failed: failedCall(t.service.opened.hidden(ctx, err), t.id, int(t.attempt))}}
+	return &pb.TransactResponse{Response: &pb.TransactResponse_Failed{Failed: failedCall(t.service.opened.hidden(ctx, err),
+		t.id, int(t.attempt))}}
 }
 
 func (t *transact) rollback() {

@@ -161,13 +161,23 @@ func TestAFailedStepEndsTheTransaction(t *testing.T) {
 		step  func(*dialog) *pb.TransactResponse
 		kind  string
 	}{
-		"a bad operation":        {step: func(d *dialog) *pb.TransactResponse { return d.do(put("side", "x"), get("")) }, kind: "Invalid"},
-		"no operation":           {step: func(d *dialog) *pb.TransactResponse { return d.do() }, kind: "Invalid"},
-		"a failed condition":     {step: func(d *dialog) *pb.TransactResponse { return d.do(put("side", "x"), putAbsent("k", "w")) }, kind: "ConditionFailed"},
-		"a wrong type":           {step: func(d *dialog) *pb.TransactResponse { return d.do(put("side", "x"), add("k", 1, false)) }, kind: "WrongType"},
-		"a write when read-only": {begin: pb.BeginStep{ReadOnly: true}, step: func(d *dialog) *pb.TransactResponse { return d.do(put("side", "x")) }, kind: "Invalid"},
-		"a second begin":         {step: func(d *dialog) *pb.TransactResponse { return d.begin(&pb.BeginStep{}) }, kind: "Invalid"},
-		"an empty step":          {step: func(d *dialog) *pb.TransactResponse { return d.ask(&pb.TransactRequest{}) }, kind: "Invalid"},
+		"a bad operation": {step: func(d *dialog) *pb.TransactResponse { return d.do(put("side", "x"), get("")) },
+			kind: "Invalid"},
+		"no operation": {step: func(d *dialog) *pb.TransactResponse { return d.do() }, kind: "Invalid"},
+		"a failed condition": {step: func(d *dialog) *pb.TransactResponse {
+			return d.do(put("side", "x"),
+				putAbsent("k", "w"))
+		}, kind: "ConditionFailed"},
+		"a wrong type": {step: func(d *dialog) *pb.TransactResponse {
+			return d.do(put("side", "x"),
+				add("k", 1, false))
+		}, kind: "WrongType"},
+		"a write when read-only": {begin: pb.BeginStep{ReadOnly: true},
+			step: func(d *dialog) *pb.TransactResponse { return d.do(put("side", "x")) }, kind: "Invalid"},
+		"a second begin": {step: func(d *dialog) *pb.TransactResponse { return d.begin(&pb.BeginStep{}) },
+			kind: "Invalid"},
+		"an empty step": {step: func(d *dialog) *pb.TransactResponse { return d.ask(&pb.TransactRequest{}) },
+			kind: "Invalid"},
 	}
 	d := transact(t, e)
 	for name, c := range kinds {
@@ -297,7 +307,8 @@ func TestSavepoints(t *testing.T) {
 		require.Equal(t, kind, r.Response.(*pb.TransactResponse_StepFailed).StepFailed.Kind)
 	}
 	broken(d.do(put("c", "3"), putAbsent("taken", "w")), "ConditionFailed")
-	for _, r := range []*pb.TransactResponse{d.do(get("a")), d.savepoint("t"), d.release("s"), d.commit(), d.rollbackTo("unknown")} {
+	for _, r := range []*pb.TransactResponse{d.do(get("a")), d.savepoint("t"), d.release("s"), d.commit(),
+		d.rollbackTo("unknown")} {
 		broken(r, "Invalid")
 	}
 	require.Equal(t, 1, st.Open())
@@ -316,6 +327,7 @@ func TestSavepoints(t *testing.T) {
 	d.savepoint("s")
 	d.release("s")
 	broken(d.do(add("taken", 1, false)), "WrongType")
-	require.IsType(t, &pb.TransactResponse_RolledBack{}, d.rollback().Response, "what has no savepoint any more can be rolled back")
+	require.IsType(t, &pb.TransactResponse_RolledBack{}, d.rollback().Response,
+		"what has no savepoint any more can be rolled back")
 	require.Zero(t, st.Open())
 }

@@ -28,9 +28,11 @@ func (s *service) Types(_ context.Context, in *pb.TypesRequest) (*pb.TypesRespon
 func typeInfo(t *adt.Type) pb.TypeInfo {
 	out := pb.TypeInfo{Number: uint32(t.ID), Name: t.Name, Doc: t.Doc}
 	for _, m := range t.Methods {
-		info := pb.MethodInfo{Name: m.Name, Doc: m.Doc, Usage: m.Usage(), Updates: m.Changes, Returns: m.Answers, Lock: t.Kinds[m.Kind-1].Name}
+		info := pb.MethodInfo{Name: m.Name, Doc: m.Doc, Usage: m.Usage(), Updates: m.Changes, Returns: m.Answers,
+			Lock: t.Kinds[m.Kind-1].Name}
 		for _, p := range m.Params {
-			info.Params = append(info.Params, pb.ParamInfo{Name: p.Name, Kind: pb.DatumKind(p.Kind), Optional: p.Optional, Many: p.Many})
+			info.Params = append(info.Params, pb.ParamInfo{Name: p.Name, Kind: pb.DatumKind(p.Kind), Optional: p.Optional,
+				Many: p.Many})
 		}
 		out.Methods = append(out.Methods, info)
 	}

@@ -27,7 +27,8 @@ const longestTTL = 10 * 365 * 24 * time.Hour
 
 func (s *service) directory() (Directory, error) {
 	if s.opts.Users == nil {
-		return nil, statusOf(invalid("the node has no table of users", "use a node of a cluster that was started with \\\"linchpin start\\\""), kv.TxnID{})
+		return nil, statusOf(invalid("the node has no table of users",
+			"use a node of a cluster that was started with \\\"linchpin start\\\""), kv.TxnID{})
 	}
 	return s.opts.Users, nil
 }
@@ -48,7 +49,8 @@ func (s *service) CreateUser(ctx context.Context, in *pb.CreateUserRequest) (*pb
 	}
 	return s.changed(ctx, "created", in.Name, text, func(t *users.Table, u *users.User) (*users.User, error) {
 		if u != nil {
-			return nil, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("user %q already exists", in.Name), Hint: "to add grants, use: linchpin user grant"}
+			return nil, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("user %q already exists", in.Name),
+				Hint: "to add grants, use: linchpin user grant"}
 		}
 		return made, nil
 	})
@@ -73,7 +75,8 @@ func newToken(now time.Time, ttlMs uint64) (users.Token, string, *kv.Error) {
 
 func lifetime(ms uint64) (time.Duration, *kv.Error) {
 	if ms > uint64(longestTTL/time.Millisecond) {
-		return 0, invalid(fmt.Sprintf("the token's time to live is %d ms", ms), fmt.Sprintf("the limit is %.0f h; 0 means that it does not expire", longestTTL.Hours()))
+		return 0, invalid(fmt.Sprintf("the token's time to live is %d ms", ms),
+			fmt.Sprintf("the limit is %.0f h; 0 means that it does not expire", longestTTL.Hours()))
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
@@ -136,7 +139,8 @@ func (s *service) ImportUsers(ctx context.Context, in *pb.ImportUsersRequest) (*
 	}
 	from, err := users.Parse(in.Table)
 	if err != nil {
-		return nil, statusOf(invalid("the users cannot be imported: "+errorOf(err).Text, `use the output of "linchpin user export"`), kv.TxnID{})
+		return nil, statusOf(invalid("the users cannot be imported: "+errorOf(err).Text,
+			`use the output of "linchpin user export"`), kv.TxnID{})
 	}
 	err = d.Change(ctx, func(t *users.Table) (*users.Table, error) { return t.Merged(from, in.Replace) })
 	if err != nil {
@@ -208,11 +212,13 @@ func (s *service) DropUser(ctx context.Context, in *pb.DropUserRequest) (*pb.Use
 }
 
 func noUser(name string) error {
-	return &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("user %q does not exist", name), Hint: `"linchpin user list" lists the users`}
+	return &kv.Error{Kind: kv.KindNotFound, Op: -1, Text: fmt.Sprintf("user %q does not exist", name),
+		Hint: `"linchpin user list" lists the users`}
 }
 
 // existing changes a user that must be there.
-func (s *service) existing(ctx context.Context, what, name, token string, change func(*users.User) (*users.User, error)) (*pb.UserResponse, error) {
+func (s *service) existing(ctx context.Context, what, name, token string,
+	change func(*users.User) (*users.User, error)) (*pb.UserResponse, error) {
 	return s.changed(ctx, what, name, token, func(_ *users.Table, u *users.User) (*users.User, error) {
 		if u == nil {
 			return nil, noUser(name)
@@ -222,7 +228,8 @@ func (s *service) existing(ctx context.Context, what, name, token string, change
 }
 
 // changed changes or makes a user, and tells what it is then.
-func (s *service) changed(ctx context.Context, what, name, token string, change func(*users.Table, *users.User) (*users.User, error)) (*pb.UserResponse, error) {
+func (s *service) changed(ctx context.Context, what, name, token string,
+	change func(*users.Table, *users.User) (*users.User, error)) (*pb.UserResponse, error) {
 	d, err := s.directory()
 	if err != nil {
 		return nil, err

@@ -77,7 +77,8 @@ type votes struct {
 
 // Shard makes what traces a shard.
 func (t *Tracer) Shard(id kv.ShardID, hot bool) *Shard {
-	return &Shard{t: t, about: []attribute.KeyValue{t.node, attribute.String("linchpin.shard", id.String()), attribute.Bool("linchpin.hot", hot)},
+	return &Shard{t: t, about: []attribute.KeyValue{t.node, attribute.String("linchpin.shard", id.String()),
+		attribute.Bool("linchpin.hot", hot)},
 		open: map[workKey]*work{}, votes: map[kv.TxnRef]*votes{}}
 }
 
@@ -132,7 +133,8 @@ func (s *Shard) begin(k workKey, what task, env *msg.Envelope, ops int, now time
 	if len(s.open) >= maxOpen && !s.forget(now) {
 		return
 	}
-	ctx, span := s.t.tracer.Start(parent(env.Trace), string(what), oteltrace.WithTimestamp(now), oteltrace.WithAttributes(s.about...))
+	ctx, span := s.t.tracer.Start(parent(env.Trace), string(what), oteltrace.WithTimestamp(now),
+		oteltrace.WithAttributes(s.about...))
 	span.SetAttributes(attribute.Int("linchpin.attempt", int(k.ref.Attempt)), attribute.Int("linchpin.ops", ops))
 	s.open[k] = &work{task: what, ctx: ctx, span: span, begun: now, at: wire(span.SpanContext())}
 }
@@ -277,7 +279,8 @@ func waitName(c msg.Cause) string {
 }
 
 func (s *Shard) child(w *work, name string, from, to time.Time, as ...attribute.KeyValue) {
-	_, span := s.t.tracer.Start(w.ctx, name, oteltrace.WithTimestamp(from), oteltrace.WithAttributes(s.about...), oteltrace.WithAttributes(as...))
+	_, span := s.t.tracer.Start(w.ctx, name, oteltrace.WithTimestamp(from), oteltrace.WithAttributes(s.about...),
+		oteltrace.WithAttributes(as...))
 	span.End(oteltrace.WithTimestamp(to))
 }
 

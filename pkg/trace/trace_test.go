@@ -90,7 +90,8 @@ func TestAShardsSpanEndsWhenItsReplyLeaves(t *testing.T) {
 	asks.Trace = &msg.Trace{High: 1, Low: 2, Span: 3}
 	s.Received([]*msg.Envelope{asks})
 	vote := msg.ToShard(8)
-	vote.Body = &msg.Vote{Txn: ref, Yes: true, Receipt: msg.Receipt{WaitedNanos: 5, Key: []byte("k"), Cause: msg.CauseLock}}
+	vote.Body = &msg.Vote{Txn: ref, Yes: true, Receipt: msg.Receipt{WaitedNanos: 5, Key: []byte("k"),
+		Cause: msg.CauseLock}}
 	s.Sent([]*msg.Envelope{vote})
 	require.NotNil(t, vote.Trace)
 	require.NoError(t, tr.Flush(t.Context()))
@@ -153,7 +154,8 @@ func TestAVoteIsRememberedOncePerParticipant(t *testing.T) {
 }
 
 func TestWrongTracers(t *testing.T) {
-	for _, o := range []Options{{}, {Endpoint: "http://127.0.0.1:1", Ratio: 2}, {Endpoint: "http://127.0.0.1:1", Exporter: tracetest.NewInMemoryExporter()}} {
+	for _, o := range []Options{{}, {Endpoint: "http://127.0.0.1:1", Ratio: 2},
+		{Endpoint: "http://127.0.0.1:1", Exporter: tracetest.NewInMemoryExporter()}} {
 		_, err := New(o)
 		require.Error(t, err)
 	}

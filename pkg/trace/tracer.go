@@ -74,11 +74,13 @@ func New(o Options) (*Tracer, error) {
 			return nil, fmt.Errorf("trace: the endpoint %q: %w", o.Endpoint, err)
 		}
 	}
-	about := resource.NewSchemaless(attribute.String("service.name", "linchpin"), attribute.String("service.version", o.Version),
+	about := resource.NewSchemaless(attribute.String("service.name", "linchpin"),
+		attribute.String("service.version", o.Version),
 		attribute.String("service.instance.id", o.Node.String()))
 	p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(o.Ratio))))
-	return &Tracer{provider: p, tracer: p.Tracer("github.com/linchpindb/linchpin"), node: attribute.String("linchpin.node", o.Node.String()),
+	return &Tracer{provider: p, tracer: p.Tracer("github.com/linchpindb/linchpin"),
+		node: attribute.String("linchpin.node", o.Node.String()),
 		txns: map[uint64]*Txn{}, leaving: map[*msg.Envelope]*work{}}, nil
 }
 
@@ -125,7 +127,8 @@ func (t *Tracer) Begin(p Parent, kind string, id kv.TxnID, ops int) *Txn {
 	if !span.IsRecording() {
 		return nil
 	}
-	span.SetAttributes(t.node, attribute.String("linchpin.kind", kind), attribute.String("linchpin.txn", id.String()), attribute.Int("linchpin.ops", ops))
+	span.SetAttributes(t.node, attribute.String("linchpin.kind", kind), attribute.String("linchpin.txn", id.String()),
+		attribute.Int("linchpin.ops", ops))
 	x := &Txn{t: t, key: id.Affinity(), span: span, ctx: ctx, at: wire(span.SpanContext())}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,7 +143,8 @@ func (x *Txn) Step(name string, ops int) {
 	if x == nil {
 		return
 	}
-	_, span := x.t.tracer.Start(x.ctx, "transaction."+name, oteltrace.WithAttributes(x.t.node, attribute.Int("linchpin.ops", ops)))
+	_, span := x.t.tracer.Start(x.ctx, "transaction."+name,
+		oteltrace.WithAttributes(x.t.node, attribute.Int("linchpin.ops", ops)))
 	x.t.mu.Lock()
 	defer x.t.mu.Unlock()
 	x.step, x.at = span, wire(span.SpanContext())
@@ -211,7 +215,8 @@ func outcome(span oteltrace.Span, r *msg.Receipt, err error) {
 
 // waited tells of a wait.
 func waited(r *msg.Receipt) []attribute.KeyValue {
-	as := []attribute.KeyValue{attribute.Int64("linchpin.waited_ns", r.WaitedNanos), attribute.String("linchpin.wait.cause", r.Cause.String()),
+	as := []attribute.KeyValue{attribute.Int64("linchpin.waited_ns", r.WaitedNanos),
+		attribute.String("linchpin.wait.cause", r.Cause.String()),
 		attribute.String("linchpin.wait.key", fmt.Sprintf("%q", r.Key))}
 	if !r.Holder.TxnID.IsZero() {
 		as = append(as, attribute.String("linchpin.wait.holder", r.Holder.TxnID.String()))
@@ -222,7 +227,8 @@ func waited(r *msg.Receipt) []attribute.KeyValue {
 // wire is what messages carry of a span.
 func wire(sc oteltrace.SpanContext) *msg.Trace {
 	id, span := sc.TraceID(), sc.SpanID()
-	return &msg.Trace{High: binary.BigEndian.Uint64(id[:8]), Low: binary.BigEndian.Uint64(id[8:]), Span: binary.BigEndian.Uint64(span[:])}
+	return &msg.Trace{High: binary.BigEndian.Uint64(id[:8]), Low: binary.BigEndian.Uint64(id[8:]),
+		Span: binary.BigEndian.Uint64(span[:])}
 }
 
 // parent is the context of what a message carries: of a trace that is sampled, or
@@ -234,7 +240,8 @@ func parent(m *msg.Trace) context.Context {
 	binary.BigEndian.PutUint64(id[8:], m.Low)
 	binary.BigEndian.PutUint64(span[:], m.Span)
 	return oteltrace.ContextWithRemoteSpanContext(context.Background(),
-		oteltrace.NewSpanContext(oteltrace.SpanContextConfig{TraceID: id, SpanID: span, TraceFlags: oteltrace.FlagsSampled, Remote: true}))
+		oteltrace.NewSpanContext(oteltrace.SpanContextConfig{TraceID: id, SpanID: span, TraceFlags: oteltrace.FlagsSampled,
+			Remote: true}))
 }
 
 // forgotten is how long a shard's span may be open: nothing is under way for longer.

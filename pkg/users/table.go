@@ -81,7 +81,8 @@ func newTable(users []*User) (*Table, error) {
 	if len(users) > MaxUsers {
 		return nil, kv.Errorf(kv.KindInvalid, "the table would have %d users; the limit is %d", len(users), MaxUsers)
 	}
-	t := &Table{users: users, byName: make(map[string]*User, len(users)), byHash: make(map[[hashBytes]byte]*User, len(users))}
+	t := &Table{users: users, byName: make(map[string]*User, len(users)),
+		byHash: make(map[[hashBytes]byte]*User, len(users))}
 	for _, u := range users {
 		if err := u.check(); err != nil {
 			return nil, err
@@ -106,7 +107,8 @@ func newTable(users []*User) (*Table, error) {
 func (t *Table) Encode() ([]byte, error) {
 	b, err := json.Marshal(stored{format, t.users})
 	if err == nil && len(b) > kv.MaxValueBytes {
-		return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the table of users would have %d bytes", len(b)),
+		return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the table of users would have %d bytes",
+			len(b)),
 			Hint: fmt.Sprintf("the limit is %d bytes; use fewer users, fewer grants or shorter prefixes", kv.MaxValueBytes)}
 	}
 	return b, err
@@ -162,7 +164,8 @@ func (t *Table) Merged(from *Table, replace bool) (*Table, error) {
 		case other == nil:
 			all = append(all, u)
 		case !replace && !u.identical(other):
-			return nil, &kv.Error{Kind: kv.KindConditionFailed, Op: -1, Text: fmt.Sprintf("user %q already exists and differs from the imported user", u.Name),
+			return nil, &kv.Error{Kind: kv.KindConditionFailed, Op: -1,
+				Text: fmt.Sprintf("user %q already exists and differs from the imported user", u.Name),
 				Hint: "nothing was imported; drop the user, or import with --replace"}
 		}
 	}

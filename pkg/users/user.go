@@ -57,7 +57,8 @@ var Superuser = &User{Name: Root, Admin: true}
 // files' names and in logs.
 func CheckName(name string) error {
 	wrong := func(text string) error {
-		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: text, Hint: `a name has 1 to 63 of the characters a-z, A-Z, 0-9, ".", "_", "@" and "-", and begins with a letter`}
+		return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: text,
+			Hint: `a name has 1 to 63 of the characters a-z, A-Z, 0-9, ".", "_", "@" and "-", and begins with a letter`}
 	}
 	switch {
 	case name == Root || name == Node:
@@ -88,7 +89,8 @@ func (u *User) check() error {
 	}
 	for i, g := range u.Grants {
 		if len(g.Prefix) > kv.MaxKeyBytes {
-			return kv.Errorf(kv.KindInvalid, "a prefix of user %q has %d bytes; the limit is %d", u.Name, len(g.Prefix), kv.MaxKeyBytes)
+			return kv.Errorf(kv.KindInvalid, "a prefix of user %q has %d bytes; the limit is %d", u.Name, len(g.Prefix),
+				kv.MaxKeyBytes)
 		}
 		if kv.IsSystem(g.Prefix) {
 			return kv.Errorf(kv.KindInvalid, "the prefix %q is reserved for keys of linchpin", g.Prefix)
@@ -156,7 +158,10 @@ func (u *User) May(write bool, s kv.Span) bool {
 		return true
 	}
 	if s.IsPoint() {
-		return slices.ContainsFunc(u.Grants, func(g Grant) bool { return (g.Write || !write) && bytes.HasPrefix(s.Start, g.Prefix) })
+		return slices.ContainsFunc(u.Grants, func(g Grant) bool {
+			return (g.Write || !write) && bytes.HasPrefix(s.Start,
+				g.Prefix)
+		})
 	}
 	return u.covers(write, s)
 }
@@ -241,7 +246,8 @@ func (u *User) Denied(write bool, s kv.Span) *kv.Error {
 	if write {
 		verb = "write"
 	}
-	e := &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Hint: fmt.Sprintf("an administrator can grant it: linchpin user grant %s --%s PREFIX", u.Name, verb)}
+	e := &kv.Error{Kind: kv.KindPermissionDenied, Op: -1,
+		Hint: fmt.Sprintf("an administrator can grant it: linchpin user grant %s --%s PREFIX", u.Name, verb)}
 	if s.IsPoint() {
 		e.Key = s.Start[:min(len(s.Start), shownBytes)]
 		e.Text = fmt.Sprintf("user %q may not %s the key", u.Name, verb)
@@ -274,7 +280,8 @@ func (u *User) CheckRole(r Role, what string) *kv.Error {
 	if u.Has(r) {
 		return nil
 	}
-	return &kv.Error{Kind: kv.KindPermissionDenied, Op: -1, Text: fmt.Sprintf("user %q may not call %s, which needs the role %v", u.Name, what, r),
+	return &kv.Error{Kind: kv.KindPermissionDenied, Op: -1,
+		Text: fmt.Sprintf("user %q may not call %s, which needs the role %v", u.Name, what, r),
 		Hint: fmt.Sprintf("an administrator can grant it: linchpin user grant %s --%v", u.Name, r)}
 }
 
@@ -302,7 +309,10 @@ func (u *User) WithToken(t Token, others int64, now time.Time) *User {
 // Same reports whether another user of the name may do the same.
 func (u *User) Same(o *User) bool {
 	return u.Name == o.Name && u.Admin == o.Admin && u.Monitor == o.Monitor &&
-		slices.EqualFunc(u.Grants, o.Grants, func(a, b Grant) bool { return a.Write == b.Write && bytes.Equal(a.Prefix, b.Prefix) })
+		slices.EqualFunc(u.Grants, o.Grants, func(a, b Grant) bool {
+			return a.Write == b.Write && bytes.Equal(a.Prefix,
+				b.Prefix)
+		})
 }
 
 // identical reports whether nothing tells two users apart.

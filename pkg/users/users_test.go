@@ -76,7 +76,8 @@ func TestRangesAreTheirKeys(t *testing.T) {
 			return Grant{Prefix: []byte(p), Write: rapid.Bool().Draw(t, "write")}
 		})
 		u := user(rapid.SliceOfN(prefix, 0, 5).Draw(t, "grants")...)
-		s := kv.Range([]byte(rapid.SampledFrom(universe).Draw(t, "start")), []byte(rapid.SampledFrom(universe).Draw(t, "end")))
+		s := kv.Range([]byte(rapid.SampledFrom(universe).Draw(t, "start")),
+			[]byte(rapid.SampledFrom(universe).Draw(t, "end")))
 		if s.IsEmpty() {
 			return
 		}
@@ -128,7 +129,8 @@ func TestOperationsNeedWhatTheyDo(t *testing.T) {
 		for _, u := range []*User{Superuser, writer, reader, user(read("k"), write("k0"))} {
 			u.MarkUnlocked(ops)
 			require.Equal(t, u == reader, ops[0].Unlocked)
-			require.Equal(t, u != Superuser && u != writer && !c.writes, ops[1].Unlocked, "%v, which may not be written", c.op.Kind)
+			require.Equal(t, u != Superuser && u != writer && !c.writes, ops[1].Unlocked, "%v, which may not be written",
+				c.op.Kind)
 		}
 	}
 }
@@ -267,7 +269,8 @@ func TestNames(t *testing.T) {
 	for _, ok := range []string{"a", "Alice", "a.b_c-d@example.org", strings.Repeat("x", MaxNameBytes)} {
 		require.NoError(t, CheckName(ok))
 	}
-	for _, bad := range []string{"", "root", "node", "a b", "ä", "-a", ".a", "a/../b", "a\n", strings.Repeat("x", MaxNameBytes+1)} {
+	for _, bad := range []string{"", "root", "node", "a b", "ä", "-a", ".a", "a/../b", "a\n",
+		strings.Repeat("x", MaxNameBytes+1)} {
 		require.Equal(t, kv.KindInvalid, kv.KindOf(CheckName(bad)), "%q", bad)
 	}
 }
@@ -277,7 +280,8 @@ func TestRoles(t *testing.T) {
 	require.Nil(t, nobody.CheckRole(Anybody, "X"))
 	require.Nil(t, watcher.CheckRole(Monitor, "X"))
 	require.Nil(t, Superuser.CheckRole(Admin, "X"))
-	require.ErrorContains(t, nobody.CheckRole(Monitor, "Shards"), `user "a" may not call Shards, which needs the role monitor`)
+	require.ErrorContains(t, nobody.CheckRole(Monitor, "Shards"),
+		`user "a" may not call Shards, which needs the role monitor`)
 	require.ErrorContains(t, watcher.CheckRole(Admin, "DropUser"), "needs the role admin")
 }
 

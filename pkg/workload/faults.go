@@ -99,7 +99,8 @@ func (f *faults) nodes() []DownNode {
 	var out []DownNode
 	for _, n := range slices.Sorted(maps.Keys(f.down)) {
 		d := f.down[n]
-		node := DownNode{Node: uint32(n), Address: d.Address, Shards: []uint32{}, Hot: d.Hot, Keyspace: d.Keyspace, Transactions: d.transactions}
+		node := DownNode{Node: uint32(n), Address: d.Address, Shards: []uint32{}, Hot: d.Hot, Keyspace: d.Keyspace,
+			Transactions: d.transactions}
 		for _, s := range d.Shards {
 			node.Shards = append(node.Shards, uint32(s))
 		}
@@ -142,7 +143,10 @@ func (r *Result) Fault() string {
 // countsOf sums counts up, and says what of, the greatest first.
 func countsOf(counts map[string]uint64) (total uint64, text string) {
 	var parts []string
-	for _, k := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) }) {
+	for _, k := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b],
+			counts[a]), strings.Compare(a, b))
+	}) {
 		total += counts[k]
 		parts = append(parts, fmt.Sprintf("%d %s", counts[k], k))
 	}

@@ -58,7 +58,8 @@ func TestATransactionDoesWhatItsKindSays(t *testing.T) {
 		require.Equal(t, n, txn.Number)
 		require.Equal(t, 3, txn.Client)
 		want := map[Kind][]OpKind{
-			ReadOnly: {Read}, InteractiveRead: {Read}, WriteOnly: {Write}, ReadModifyWrite: {ReadForUpdate, Write}, Increment: {Add},
+			ReadOnly: {Read}, InteractiveRead: {Read}, WriteOnly: {Write}, ReadModifyWrite: {ReadForUpdate, Write},
+			Increment: {Add},
 		}[txn.Kind]
 		require.Len(t, txn.Ops, 6*len(want))
 		for i, o := range txn.Ops {
@@ -103,7 +104,8 @@ func TestValuesAreUniqueOverClientsAndRuns(t *testing.T) {
 	seen := map[string]bool{}
 	for _, run := range []string{NewRunTag(), NewRunTag()} {
 		require.Len(t, run, 6)
-		p := testPlan(t, Options{Keys: 2, Mix: Mix{WriteOnly: 1, ReadModifyWrite: 1}, ValueBytes: MinValueBytes, Seed: 9}, run)
+		p := testPlan(t, Options{Keys: 2, Mix: Mix{WriteOnly: 1, ReadModifyWrite: 1}, ValueBytes: MinValueBytes, Seed: 9},
+			run)
 		for client := range 3 {
 			g := p.generator(client)
 			for range 300 {
@@ -176,7 +178,8 @@ func TestReadersHaveAsManyKeysAsTheyShall(t *testing.T) {
 		keys      KeyCount
 		low, high int
 	}{{KeyCount{}, 4, 4}, {KeyCount{1, 1}, 1, 1}, {KeyCount{2, 16}, 2, 16}, {KeyCount{256, 256}, 256, 256}} {
-		g := testPlan(t, Options{ReadKeys: c.keys, Mix: Mix{ReadOnly: 1, WriteOnly: 1}, InteractiveReads: 50}, "test").generator(0)
+		g := testPlan(t, Options{ReadKeys: c.keys, Mix: Mix{ReadOnly: 1, WriteOnly: 1}, InteractiveReads: 50},
+			"test").generator(0)
 		seen := map[int]bool{}
 		for range 2000 {
 			txn := g.next(0)
@@ -193,7 +196,8 @@ func TestReadersHaveAsManyKeysAsTheyShall(t *testing.T) {
 }
 
 func TestKeyCountsAreReadBack(t *testing.T) {
-	for text, want := range map[string]KeyCount{"1": {1, 1}, "10": {10, 10}, "2-16": {2, 16}, "1-256": {1, 256}, "7-7": {7, 7}} {
+	for text, want := range map[string]KeyCount{"1": {1, 1}, "10": {10, 10}, "2-16": {2, 16}, "1-256": {1, 256},
+		"7-7": {7, 7}} {
 		got, err := ParseKeyCount(text)
 		require.NoError(t, err)
 		require.Equal(t, want, got)

@@ -60,7 +60,8 @@ func (h *fakeHomes) Key(key []byte) kv.NodeID {
 func TestLocalityDrawsFromTheClientsNode(t *testing.T) {
 	homes := &fakeHomes{nodes: 5}
 	for locality, want := range map[float64]float64{20: 0.2 + 0.8/5, 50: 0.5 + 0.5/5, 100: 1} {
-		p := testPlan(t, Options{Keys: 5000, Locality: locality, Homes: homes, Distinct: true, Mix: Mix{ReadOnly: 1, ReadModifyWrite: 1}}, "test")
+		p := testPlan(t, Options{Keys: 5000, Locality: locality, Homes: homes, Distinct: true,
+			Mix: Mix{ReadOnly: 1, ReadModifyWrite: 1}}, "test")
 		for _, client := range []int{0, 3} {
 			g := p.generator(client)
 			near, keys := 0.0, 0.0

@@ -36,7 +36,8 @@ func TestAnInterruptedRunIsMeasuredUpToTheInterruption(t *testing.T) {
 			defer cancel()
 			begun := time.Now()
 			var phases []workload.Phase
-			res := mustRun(t, ctx, slowAtTheEnd(&stuck), workload.Options{Clients: 10, Rate: rate, Scanners: 1, ScanPace: 100, Duration: time.Minute,
+			res := mustRun(t, ctx, slowAtTheEnd(&stuck), workload.Options{Clients: 10, Rate: rate, Scanners: 1, ScanPace: 100,
+				Duration: time.Minute,
 				Progress: func(s workload.Snapshot) { phases = append(phases, s.Phase) }})
 			require.GreaterOrEqual(t, time.Since(begun), 6990*time.Millisecond, "what was in flight was waited for")
 			require.True(t, res.Interrupted)
@@ -78,7 +79,8 @@ func TestARunInterruptedBeforeItBeganMeasuredNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
-		r, err := workload.New(taking(10*time.Millisecond), workload.Options{Clients: 1, Warmup: time.Second, Duration: time.Second})
+		r, err := workload.New(taking(10*time.Millisecond),
+			workload.Options{Clients: 1, Warmup: time.Second, Duration: time.Second})
 		require.NoError(t, err)
 		res, err := r.Run(ctx)
 		require.ErrorIs(t, err, workload.ErrNothingCommitted)

@@ -61,7 +61,8 @@ type Mix struct {
 var DefaultMix = Mix{ReadOnly: 50, WriteOnly: 10, ReadModifyWrite: 30, Increment: 10}
 
 func (m Mix) shares() [kinds]float64 {
-	return [kinds]float64{ReadOnly: m.ReadOnly, WriteOnly: m.WriteOnly, ReadModifyWrite: m.ReadModifyWrite, Increment: m.Increment}
+	return [kinds]float64{ReadOnly: m.ReadOnly, WriteOnly: m.WriteOnly, ReadModifyWrite: m.ReadModifyWrite,
+		Increment: m.Increment}
 }
 
 // check gives what is wrong with m, or "".

@@ -33,7 +33,8 @@ type LoadOptions struct {
 
 // withDefaults fills in the defaults.
 func (o LoadOptions) withDefaults() LoadOptions {
-	d := Options{Keys: o.Keys, ValueBytes: o.ValueBytes, Prefix: o.Prefix, Clients: o.Clients, Timeout: o.Timeout}.WithDefaults()
+	d := Options{Keys: o.Keys, ValueBytes: o.ValueBytes, Prefix: o.Prefix, Clients: o.Clients,
+		Timeout: o.Timeout}.WithDefaults()
 	o.Keys, o.ValueBytes, o.Prefix, o.Clients, o.Timeout = d.Keys, d.ValueBytes, d.Prefix, d.Clients, d.Timeout
 	if o.Batch == 0 {
 		o.Batch = 100
@@ -49,14 +50,16 @@ func (o LoadOptions) Validate() error {
 	if o.Counters {
 		perKey = 2
 	}
-	err := Options{Keys: o.Keys, ValueBytes: o.ValueBytes, Prefix: o.Prefix, Clients: o.Clients, Timeout: o.Timeout}.WithDefaults().Validate()
+	err := Options{Keys: o.Keys, ValueBytes: o.ValueBytes, Prefix: o.Prefix, Clients: o.Clients,
+		Timeout: o.Timeout}.WithDefaults().Validate()
 	switch {
 	case err != nil:
 		return err
 	case o.Batch < 1 || o.Batch*perKey > kv.MaxTxnOps:
 		return fmt.Errorf("batches of %d keys, want 1 to %d", o.Batch, kv.MaxTxnOps/perKey)
 	case o.Batch*(o.ValueBytes+2*(len(o.Prefix)+keyTailBytes)) > kv.MaxTxnBytes:
-		return fmt.Errorf("batches of %d keys with values of %d bytes make transactions of more than %d bytes", o.Batch, o.ValueBytes, kv.MaxTxnBytes)
+		return fmt.Errorf("batches of %d keys with values of %d bytes make transactions of more than %d bytes", o.Batch,
+			o.ValueBytes, kv.MaxTxnBytes)
 	case o.From > o.Keys:
 		return fmt.Errorf("from is %d, want at most the number of keys, %d", o.From, o.Keys)
 	}

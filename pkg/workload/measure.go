@@ -51,7 +51,8 @@ type totals struct {
 }
 
 func newTotals(spec []AppKind) totals {
-	return totals{kinds: make([]kindTotals, len(spec)), spec: spec, aborts: map[string]uint64{}, readAborts: map[string]uint64{}, errors: map[kv.Kind]uint64{}, faults: newFaults()}
+	return totals{kinds: make([]kindTotals, len(spec)), spec: spec, aborts: map[string]uint64{},
+		readAborts: map[string]uint64{}, errors: map[kv.Kind]uint64{}, faults: newFaults()}
 }
 
 type kindTotals struct {

@@ -19,7 +19,8 @@ func SSSMixes(nodes int) (all []NamedOptions) {
 		if err != nil {
 			panic(err) // it is published
 		}
-		o.Keys, o.Skew, o.Mix, o.ReadKeys, o.Locality = keys, skew, o.Mix.WithReadOnly(readOnly), KeyCount{readKeys, readKeys}, locality
+		o.Keys, o.Skew, o.Mix, o.ReadKeys, o.Locality = keys, skew, o.Mix.WithReadOnly(readOnly),
+			KeyCount{readKeys, readKeys}, locality
 		name := "uniform"
 		if skew > 0 {
 			name = fmt.Sprintf("Zipf %v", skew)

@@ -169,7 +169,8 @@ func (o Options) Validate() error {
 	bad(o.Clients < 1 || o.Clients > MaxClients, "%d clients, want 1 to %d", o.Clients, MaxClients)
 	bad(o.Scanners < 0 || o.Scanners > MaxScanners, "%d scanners, want 0 to %d", o.Scanners, MaxScanners)
 	bad(!isAmount(o.ScanPace), "a scan pace of %v pairs a second, want 0 (no limit) or more", o.ScanPace)
-	bad(o.ScanPace > 0 && o.Scanners == 0, "a scan pace of %v pairs a second and no scanners; set the number of scanners", o.ScanPace)
+	bad(o.ScanPace > 0 && o.Scanners == 0, "a scan pace of %v pairs a second and no scanners; set the number of scanners",
+		o.ScanPace)
 	bad(!isAmount(o.Rate) || o.Rate > 1e9, "a rate of %v transactions a second, want 0 to 1e9", o.Rate)
 	bad(o.MoveHotEvery < 0, "the hot spot moves every %v, want 0 (never) or more", o.MoveHotEvery)
 	bad(o.Warmup < 0, "a warm-up of %v, want 0 or more", o.Warmup)
@@ -189,12 +190,15 @@ func (o Options) checkReaders() (all []error) {
 		}
 	}
 	reads := o.readKeys()
-	bad(o.ReadKeys != KeyCount{} && !o.ReadKeys.valid(), "read-only transactions of %d to %d keys, want 1 to %d, the smaller number first",
+	bad(o.ReadKeys != KeyCount{} && !o.ReadKeys.valid(),
+		"read-only transactions of %d to %d keys, want 1 to %d, the smaller number first",
 		o.ReadKeys.Min, o.ReadKeys.Max, MaxReadKeys)
-	bad(o.Distinct && uint64(max(o.Ops, reads.Max, 0)) > o.Keys, "%d distinct keys a transaction of %d keys; use more keys, or let them repeat",
+	bad(o.Distinct && uint64(max(o.Ops, reads.Max, 0)) > o.Keys,
+		"%d distinct keys a transaction of %d keys; use more keys, or let them repeat",
 		max(o.Ops, reads.Max), o.Keys)
 	bad(!isPercentage(o.Locality), "%v %% of the keys on the client's node, want 0 to 100", o.Locality)
-	bad(!isPercentage(o.InteractiveReads), "%v %% of the read-only transactions interactive, want 0 to 100", o.InteractiveReads)
+	bad(!isPercentage(o.InteractiveReads), "%v %% of the read-only transactions interactive, want 0 to 100",
+		o.InteractiveReads)
 	bad(o.ThinkTime < 0, "a think time of %v, want 0 or more", o.ThinkTime)
 	bad(o.ThinkTime > 0 && !o.Interactive && o.InteractiveReads == 0,
 		"a think time of %v and no interactive reads; set interactive-reads", o.ThinkTime)

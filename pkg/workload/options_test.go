@@ -46,7 +46,8 @@ func TestEachOptionOutOfRangeIsNamed(t *testing.T) {
 		{func(o *Options) { o.InteractiveReads = math.NaN() }, "NaN % of the read-only"},
 		{func(o *Options) { o.ThinkTime = -1 }, "think time of -1ns"},
 		{func(o *Options) { o.ThinkTime = 1 }, "no interactive reads; set interactive-reads"},
-		{func(o *Options) { o.Interactive, o.ThinkTime = true, 4*time.Second }, "4s between 4 reads exceeds the limit of 10s"},
+		{func(o *Options) { o.Interactive, o.ThinkTime = true, 4*time.Second },
+			"4s between 4 reads exceeds the limit of 10s"},
 		{func(o *Options) { o.Scanners = 65 }, "65 scanners, want 0 to 64"},
 		{func(o *Options) { o.ScanPace = 5 }, "no scanners; set the number"},
 		{func(o *Options) { o.Scanners, o.ScanPace = 1, math.NaN() }, "pace of NaN"},
@@ -75,7 +76,8 @@ func TestAllThatIsWrongIsReportedAtOnce(t *testing.T) {
 }
 
 func TestOnlyKindsThatPromiseNoEffectAreFailures(t *testing.T) {
-	unknown := map[kv.Kind]bool{kv.KindOutcomeUnknown: true, kv.KindTooOld: true, kv.KindInternal: true, kv.KindCorrupt: true}
+	unknown := map[kv.Kind]bool{kv.KindOutcomeUnknown: true, kv.KindTooOld: true, kv.KindInternal: true,
+		kv.KindCorrupt: true}
 	for _, k := range kv.Kinds() {
 		want := Failed
 		switch {

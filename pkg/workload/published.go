@@ -48,5 +48,6 @@ func PublishedNames() []string { return []string{Zeta, "sss", "hot-or-not"} }
 func (m Mix) WithReadOnly(percent float64) Mix {
 	updates := m.WriteOnly + m.ReadModifyWrite + m.Increment
 	part := (100 - percent) / updates
-	return Mix{ReadOnly: percent, WriteOnly: m.WriteOnly * part, ReadModifyWrite: m.ReadModifyWrite * part, Increment: m.Increment * part}
+	return Mix{ReadOnly: percent, WriteOnly: m.WriteOnly * part, ReadModifyWrite: m.ReadModifyWrite * part,
+		Increment: m.Increment * part}
 }

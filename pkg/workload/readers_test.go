@@ -22,7 +22,8 @@ func TestReadersAndUpdatesAreCountedApart(t *testing.T) {
 			}
 			return reply, slow(ctx, time.Millisecond)
 		}}
-		res := mustRun(t, t.Context(), s, workload.Options{Clients: 4, Count: 2000, Mix: workload.Mix{ReadOnly: 3, ReadModifyWrite: 1},
+		res := mustRun(t, t.Context(), s, workload.Options{Clients: 4, Count: 2000,
+			Mix:      workload.Mix{ReadOnly: 3, ReadModifyWrite: 1},
 			ReadKeys: workload.KeyCount{Min: 5, Max: 5}, InteractiveReads: 40, ThinkTime: 10 * time.Millisecond})
 		shot, view, updates := res.Kinds[workload.ReadOnly], res.Kinds[workload.InteractiveRead], res.Updates
 		require.InDelta(t, 1, shot.Latency.P99, 0.01)

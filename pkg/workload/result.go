@@ -193,8 +193,9 @@ func describe(o Options) Workload {
 		Mix: o.Mix, Ops: o.Ops, ValueBytes: o.ValueBytes, ReadKeysMin: o.readKeys().Min, ReadKeysMax: o.readKeys().Max,
 		Distinct: o.Distinct, Locality: o.Locality, Interactive: o.Interactive, InteractiveReads: o.InteractiveReads,
 		ThinkTimeMs: float64(o.ThinkTime.Round(time.Microsecond).Microseconds()) / 1000,
-		Clients:     o.Clients, Scanners: o.Scanners, ScanPacePerS: o.ScanPace, RatePerS: o.Rate, WarmupS: seconds(o.Warmup), DurationS: seconds(o.Duration),
-		Count: o.Count, TimeoutS: seconds(o.Timeout), Seed: o.Seed,
+		Clients:     o.Clients, Scanners: o.Scanners, ScanPacePerS: o.ScanPace, RatePerS: o.Rate, WarmupS: seconds(o.Warmup),
+		DurationS: seconds(o.Duration),
+		Count:     o.Count, TimeoutS: seconds(o.Timeout), Seed: o.Seed,
 	}
 }
 

@@ -30,24 +30,29 @@ func golden(t *testing.T, name string, got []byte) {
 func example() *Result {
 	kind := func(k Kind, n uint64) KindResult {
 		return KindResult{Kind: k.String(), Committed: n, Failed: n / 1000, Unknown: n / 5000, Retries: n / 10,
-			ThroughputPer: float64(n) / 30, Latency: Latency{Mean: 1.5, P50: 1.234, P90: 2.5, P99: 10.75, P999: 100.125, Max: 1234.567}}
+			ThroughputPer: float64(n) / 30, Latency: Latency{Mean: 1.5, P50: 1.234, P90: 2.5, P99: 10.75, P999: 100.125,
+				Max: 1234.567}}
 	}
 	r := &Result{
 		Format:  Format,
 		Command: "zetaload run --addr 127.0.0.1:7070 --skew 1.2 --seed 42",
 		Started: time.Date(2026, 3, 4, 5, 6, 7, 8e6, time.UTC),
-		Workload: describe(Options{Name: Zeta, Skew: 1.2, Shuffle: true, MoveHotEvery: 5 * time.Second, Clients: 64, Rate: 2500,
-			Warmup: 2 * time.Second, Duration: 30 * time.Second, Count: 100_000, Seed: 42, ReadKeys: KeyCount{2, 16}, InteractiveReads: 25,
-			Locality: 50, Scanners: 2, ScanPace: 250, ThinkTime: 5 * time.Millisecond}.WithDefaults()),
+		Workload: describe(Options{Name: Zeta, Skew: 1.2, Shuffle: true, MoveHotEvery: 5 * time.Second, Clients: 64,
+			Rate:   2500,
+			Warmup: 2 * time.Second, Duration: 30 * time.Second, Count: 100_000, Seed: 42, ReadKeys: KeyCount{2, 16},
+			InteractiveReads: 25,
+			Locality:         50, Scanners: 2, ScanPace: 250, ThinkTime: 5 * time.Millisecond}.WithDefaults()),
 		Host:        Host{CPUs: 8, GoMaxProcs: 4, OS: "linux", Arch: "amd64", Go: "go1.26.8"},
 		Interrupted: true, ElapsedS: 29.25, Backlog: 17, ResultsLost: 4, NearKeys: 66.67,
 		Lag: Latency{P50: 0.05, P99: 1.1, Max: 7},
-		Scans: ScanResult{Complete: 3, CutShort: 1, Failed: 2, Errors: map[string]uint64{"Aborted": 1, "Corrupt": 1}, Faults: map[string]uint64{"Corrupt": 1}, Pairs: 15_000, PairsPer: 500,
+		Scans: ScanResult{Complete: 3, CutShort: 1, Failed: 2, Errors: map[string]uint64{"Aborted": 1, "Corrupt": 1},
+			Faults: map[string]uint64{"Corrupt": 1}, Pairs: 15_000, PairsPer: 500,
 			Latency: Latency{P50: 9500, P99: 9900, Max: 9901.5}},
 		Aborts: map[string]uint64{"wounded": 4321, "stale-read": 99}, ReadAborts: map[string]uint64{"stale-read": 99},
 		Errors: map[string]uint64{"Unavailable": 12, "OutcomeUnknown": 3, "Aborted": 5},
 		Faults: map[string]uint64{"Unavailable": 12, "OutcomeUnknown": 3},
-		Down:   []DownNode{{Node: 2, Address: "10.0.0.2:7070", Shards: []uint32{1, 4}, Hot: true, Keyspace: 12.5, Transactions: 13}},
+		Down: []DownNode{{Node: 2, Address: "10.0.0.2:7070", Shards: []uint32{1, 4}, Hot: true, Keyspace: 12.5,
+			Transactions: 13}},
 	}
 	for i, k := range Kinds() {
 		r.Kinds = append(r.Kinds, kind(k, 100_000*uint64(i+1)))
@@ -75,7 +80,8 @@ func TestAReportHasNoRowsOfZeros(t *testing.T) {
 	r.All.Kind, r.Updates.Kind = "all", "updates"
 	var b bytes.Buffer
 	require.NoError(t, r.WriteText(&b))
-	for _, name := range []string{"read-only  ", "updates", "start lag", "backlog", "lost results", "scans", "locality", "aborted", "errors", "none"} {
+	for _, name := range []string{"read-only  ", "updates", "start lag", "backlog", "lost results", "scans", "locality",
+		"aborted", "errors", "none"} {
 		require.NotContains(t, b.String(), "\n"+name)
 	}
 	require.Contains(t, b.String(), "\n"+r.Kinds[2].Kind+" ")
@@ -106,7 +112,8 @@ func TestNoRowsOfAReportAreAlike(t *testing.T) {
 	require.Equal(t, []string{"increment"}, rows(Increment))
 	require.Equal(t, []string{"read-only", "increment", "all"}, rows(ReadOnly, Increment))
 	require.Equal(t, []string{"write-only", "increment", "all"}, rows(WriteOnly, Increment))
-	require.Equal(t, []string{"read-only", "write-only", "increment", "updates", "all"}, rows(ReadOnly, WriteOnly, Increment))
+	require.Equal(t, []string{"read-only", "write-only", "increment", "updates", "all"},
+		rows(ReadOnly, WriteOnly, Increment))
 }
 
 // Reports fit a terminal of 80 columns, and what is wrapped is still one command.
@@ -130,8 +137,9 @@ func TestReportsFit80Columns(t *testing.T) {
 	}
 	_, command, _ := strings.Cut(text.String(), "repeat with  ")
 	require.Equal(t, r.Command, strings.TrimSpace(strings.ReplaceAll(command, " \\\n"+strings.Repeat(" ", margin), " ")))
-	for _, s := range []Snapshot{{Phase: Warmup, Rate: 5000}, {Phase: Measuring, Done: 1, Elapsed: time.Hour, Rate: 123_456,
-		Committed: 9_999_999, Retries: 99_999, P50: 9 * time.Second, P99: 9 * time.Second}} {
+	for _, s := range []Snapshot{{Phase: Warmup, Rate: 5000},
+		{Phase: Measuring, Done: 1, Elapsed: time.Hour, Rate: 123_456,
+			Committed: 9_999_999, Retries: 99_999, P50: 9 * time.Second, P99: 9 * time.Second}} {
 		require.LessOrEqual(t, len(s.String()), columns, s.String())
 	}
 	require.Contains(t, Snapshot{Phase: Warmup, Rate: 5000}.String(), "warming up, 5000/s")

@@ -158,7 +158,8 @@ func TestACountIsMetExactlyAndRepeatsItself(t *testing.T) {
 				mu.Unlock()
 				return workload.Reply{Attempts: 1}, slow(ctx, speed*time.Duration(1+n%7))
 			}}
-			res := mustRun(t, t.Context(), s, workload.Options{Clients: 7, Count: 1003, Seed: 5, Skew: 1, Shuffle: true, Keys: 500})
+			res := mustRun(t, t.Context(), s, workload.Options{Clients: 7, Count: 1003, Seed: 5, Skew: 1, Shuffle: true,
+				Keys: 500})
 			require.Equal(t, uint64(1003), res.All.Committed)
 		})
 		require.Len(t, all, 1003)
@@ -279,8 +280,9 @@ func TestAStoreThatRefusesAtOnceIsNotFlooded(t *testing.T) {
 
 func TestATransactionHasADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := workload.New(taking(time.Hour), workload.Options{Clients: 2, Duration: time.Second, Timeout: 300 * time.Millisecond,
-			Mix: workload.Mix{WriteOnly: 1}})
+		r, err := workload.New(taking(time.Hour), workload.Options{Clients: 2, Duration: time.Second,
+			Timeout: 300 * time.Millisecond,
+			Mix:     workload.Mix{WriteOnly: 1}})
 		require.NoError(t, err)
 		res, err := r.Run(t.Context())
 		require.ErrorIs(t, err, workload.ErrNothingCommitted)

@@ -72,8 +72,9 @@ func (m *scanMeter) result(elapsed time.Duration) ScanResult {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	pairs := m.pairs.Load()
-	return ScanResult{Complete: m.complete, CutShort: m.cut, Failed: m.failed, Pairs: pairs, PairsPer: perSecond(pairs, elapsed),
-		Errors: kindCounts(m.errors), Faults: kindCounts(m.faults.kinds), Latency: latencyOf(m.latency, m.max)}
+	return ScanResult{Complete: m.complete, CutShort: m.cut, Failed: m.failed, Pairs: pairs,
+		PairsPer: perSecond(pairs, elapsed),
+		Errors:   kindCounts(m.errors), Faults: kindCounts(m.faults.kinds), Latency: latencyOf(m.latency, m.max)}
 }
 
 // addDown adds the nodes that scans found down to those that transactions did.

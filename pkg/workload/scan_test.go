@@ -72,7 +72,8 @@ func TestTheRecorderGetsWhatScansSaw(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &scans{}
 		mustRun(t, t.Context(), loaded(t, 51, time.Millisecond), workload.Options{Keys: 51, Clients: 3,
-			Mix: workload.Mix{ReadOnly: 1, WriteOnly: 1}, Scanners: 1, ScanPace: 100, Duration: 1195 * time.Millisecond, Recorder: rec})
+			Mix: workload.Mix{ReadOnly: 1, WriteOnly: 1}, Scanners: 1, ScanPace: 100, Duration: 1195 * time.Millisecond,
+			Recorder: rec})
 		require.Len(t, rec.all, 3)
 		for i, r := range rec.all {
 			require.Equal(t, 3, rec.txns[i].Client, "scanners are numbered after the clients")
@@ -92,7 +93,8 @@ func TestCountersAreScannedInProportionToIncrements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &scans{}
 		mustRun(t, t.Context(), loaded(t, 10, time.Millisecond), workload.Options{Keys: 10, Clients: 1,
-			Mix: workload.Mix{ReadOnly: 1, WriteOnly: 3, Increment: 1}, Scanners: 1, ScanPace: 1000, Duration: 10 * time.Second, Recorder: rec})
+			Mix: workload.Mix{ReadOnly: 1, WriteOnly: 3, Increment: 1}, Scanners: 1, ScanPace: 1000, Duration: 10 * time.Second,
+			Recorder: rec})
 		counters := 0.0
 		for _, txn := range rec.txns {
 			if strings.HasPrefix(string(txn.Ops[0].Key), "zeta/c/") {
@@ -161,7 +163,8 @@ func (hasty) Scan(ctx context.Context, _ workload.Range, _ func(workload.Pair) b
 
 func TestAScanThatWaitsAtTheEndHasNotFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		res := mustRun(t, t.Context(), hasty{taking(time.Millisecond)}, workload.Options{Clients: 1, Scanners: 2, Duration: time.Second})
+		res := mustRun(t, t.Context(), hasty{taking(time.Millisecond)},
+			workload.Options{Clients: 1, Scanners: 2, Duration: time.Second})
 		require.Equal(t, uint64(2), res.Scans.CutShort)
 		require.Zero(t, res.Scans.Failed)
 	})

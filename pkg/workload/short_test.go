@@ -50,13 +50,16 @@ func TestAReplyWithoutAResultForEachOperationIsAnError(t *testing.T) {
 		{more: -1, mix: workload.Mix{ReadModifyWrite: 1}, unknown: 10},
 	} {
 		rec := &record{counts: map[workload.Outcome]int{}}
-		res := mustRun(t, t.Context(), &miscounting{more: c.more}, workload.Options{Clients: 1, Count: 20, Mix: c.mix, Interactive: c.interactive, Recorder: rec})
+		res := mustRun(t, t.Context(), &miscounting{more: c.more}, workload.Options{Clients: 1, Count: 20, Mix: c.mix,
+			Interactive: c.interactive, Recorder: rec})
 		require.Equal(t, uint64(10), res.All.Committed)
 		require.Equal(t, c.failed, res.All.Failed)
 		require.Equal(t, c.unknown, res.All.Unknown, "it says that it committed, and is not to be believed")
 		require.Equal(t, map[string]uint64{"Internal": 10}, res.Errors)
-		require.Equal(t, map[workload.Outcome]int{workload.Committed: 10, workload.Failed: int(c.failed), workload.Unknown: int(c.unknown)},
-			map[workload.Outcome]int{workload.Committed: rec.counts[workload.Committed], workload.Failed: rec.counts[workload.Failed], workload.Unknown: rec.counts[workload.Unknown]})
+		require.Equal(t, map[workload.Outcome]int{workload.Committed: 10, workload.Failed: int(c.failed),
+			workload.Unknown: int(c.unknown)},
+			map[workload.Outcome]int{workload.Committed: rec.counts[workload.Committed],
+				workload.Failed: rec.counts[workload.Failed], workload.Unknown: rec.counts[workload.Unknown]})
 	}
 }
 

@@ -140,7 +140,8 @@ func OutcomeOf(err error) Outcome {
 	case kv.KindOK, kv.KindResultsLost:
 		return Committed
 	case kv.KindInvalid, kv.KindWrongType, kv.KindConditionFailed, kv.KindOutOfRange, kv.KindAborted,
-		kv.KindUnavailable, kv.KindResourceExhausted, kv.KindDeadlineExceeded, kv.KindCancelled, kv.KindNotFound, kv.KindUnauthenticated, kv.KindPermissionDenied,
+		kv.KindUnavailable, kv.KindResourceExhausted, kv.KindDeadlineExceeded, kv.KindCancelled, kv.KindNotFound,
+		kv.KindUnauthenticated, kv.KindPermissionDenied,
 		kv.KindClosed:
 		return Failed
 	}

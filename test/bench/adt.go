@@ -67,13 +67,17 @@ Then the same on three real nodes in this process, briefly.`,
 	}
 	f := c.Flags()
 	f.IntVar(&a.shards, "shards", 4, "simulated nodes, with a shard each")
-	f.IntSliceVar(&a.clients, "clients", []int{paperClients, 256}, "simulated clients, all together; the greatest throughput of them is called saturated")
-	f.DurationSliceVar(&a.delays, "delays", []time.Duration{200 * time.Microsecond, 0}, "times of a simulated message, one way")
+	f.IntSliceVar(&a.clients, "clients", []int{paperClients, 256},
+		"simulated clients, all together; the greatest throughput of them is called saturated")
+	f.DurationSliceVar(&a.delays, "delays", []time.Duration{200 * time.Microsecond, 0},
+		"times of a simulated message, one way")
 	f.DurationVar(&a.virtualWarm, "virtual-warm", 50*time.Millisecond, "virtual time before each measurement")
 	f.DurationVar(&a.span, "span", 100*time.Millisecond, "virtual time of each measurement")
 	f.IntVar(&a.txns, "txns", 14_000, "transactions of each run with a single client, and of each of retwis, after a seventh of that")
-	f.DurationVar(&a.gather, "gather", 3*time.Second, "virtual time before each measurement of a cell; keys are moved by then, and sets filled")
-	f.DurationVar(&a.message, "message", 3*time.Microsecond, "processor time of a simulated message between nodes at either end")
+	f.DurationVar(&a.gather, "gather", 3*time.Second,
+		"virtual time before each measurement of a cell; keys are moved by then, and sets filled")
+	f.DurationVar(&a.message, "message", 3*time.Microsecond,
+		"processor time of a simulated message between nodes at either end")
 	f.IntVar(&a.items, "items", 30_000, "items of rubis")
 	f.IntVar(&a.scale, "scale", 12, "binary logarithm of the users of retwis; the paper has 16, which takes long to load")
 	f.DurationVar(&a.realSpan, "real-span", 2*time.Second, "length of each measurement on real nodes")
@@ -152,7 +156,8 @@ func (a *adtOptions) loads() []adtLoad {
 	return []adtLoad{
 		{name: "raw-mix, half adds, Zipf 0.6", make: rawMix(50, 0.6), adds: 50, skew: 0.6, overRW: 2.6, ofNone: 0.8},
 		{name: "raw-mix, half adds, Zipf 1.2", make: rawMix(50, 1.2), adds: 50, skew: 1.2},
-		{name: fmt.Sprintf("raw-mix, adds alone, Zipf %v, parallel order", highSkew), make: rawMix(100, highSkew), adds: 100, skew: highSkew, parallel: true, overRW: 50},
+		{name: fmt.Sprintf("raw-mix, adds alone, Zipf %v, parallel order", highSkew), make: rawMix(100, highSkew), adds: 100,
+			skew: highSkew, parallel: true, overRW: 50},
 		{name: "rubis, bid-heavy", make: func(e app.Env) (app.App, error) {
 			return app.NewRubis(e, app.Rubis{Items: a.items, Skew: 1, Mix: app.RubisBidHeavy})
 		}, overRW: 4.3, ofNone: 0.85},

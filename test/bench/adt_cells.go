@@ -26,7 +26,8 @@ func allCells(loads int) (cells []*cell) {
 		for _, phasing := range []shard.Off{false, true} {
 			for _, combining := range []shard.Off{false, true} {
 				for _, auto := range []bool{false, true} {
-					cells = append(cells, &cell{shard.Sharing{Locks: locks, Phasing: phasing, Combining: combining}, auto, make([]simulated.Result, loads)})
+					cells = append(cells, &cell{shard.Sharing{Locks: locks, Phasing: phasing, Combining: combining}, auto,
+						make([]simulated.Result, loads)})
 				}
 			}
 		}
@@ -39,7 +40,8 @@ func allCells(loads int) (cells []*cell) {
 // up meanwhile, and to add what is there already excludes less.
 func (a *adtOptions) cells(ctx context.Context, w io.Writer) error {
 	const delay = 200 * time.Microsecond
-	loads := []adtLoad{{name: "half adds, Zipf 0.6", make: rawMix(50, 0.6)}, {name: "half adds, Zipf 1.2", make: rawMix(50, 1.2)},
+	loads := []adtLoad{{name: "half adds, Zipf 0.6", make: rawMix(50, 0.6)},
+		{name: "half adds, Zipf 1.2", make: rawMix(50, 1.2)},
 		{name: "adds alone, Zipf 1.5", make: rawMix(100, highSkew)}}
 	all := allCells(len(loads))
 	for i := range loads {

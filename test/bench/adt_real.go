@@ -40,7 +40,8 @@ func (a *adtOptions) real(ctx context.Context, w io.Writer) error {
 			names = append(names, name)
 			vs = append(vs, rounds.Variant{Name: name, Run: func() (float64, error) { return a.realRun(ctx, dir, &l, v) }})
 		}
-		targets = append(targets, [2]string{names[len(names)-3], names[len(names)-2]}, [2]string{names[len(names)-3], names[len(names)-1]})
+		targets = append(targets, [2]string{names[len(names)-3], names[len(names)-2]},
+			[2]string{names[len(names)-3], names[len(names)-1]})
 	}
 	s, err := rounds.Run(a.realRounds, w, vs...)
 	if err != nil {
@@ -60,7 +61,8 @@ func (a *adtOptions) realRun(ctx context.Context, dir string, l *adtLoad, v adtV
 	if err != nil {
 		return 0, err
 	}
-	c, err := embed.StartCluster(embed.ClusterOptions{Dir: dir, Listen: true, Shards: a.shards, Order: l.order(), Delay: realDelay, NoSync: true,
+	c, err := embed.StartCluster(embed.ClusterOptions{Dir: dir, Listen: true, Shards: a.shards, Order: l.order(),
+		Delay: realDelay, NoSync: true,
 		CacheBytes: 64 << 20, Hot: hotshard.ModeOff, Sharing: v.sharing})
 	if err != nil {
 		return 0, err
@@ -79,7 +81,8 @@ func (a *adtOptions) realRun(ctx context.Context, dir string, l *adtLoad, v adtV
 	if err != nil {
 		return 0, err
 	}
-	r, err := app.Run(ctx, x, workload.Options{Clients: paperClients, Warmup: time.Second, Duration: a.realSpan, Seed: 1}, nil)
+	r, err := app.Run(ctx, x, workload.Options{Clients: paperClients, Warmup: time.Second, Duration: a.realSpan, Seed: 1},
+		nil)
 	if err != nil {
 		return 0, err
 	}

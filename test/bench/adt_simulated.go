@@ -38,7 +38,8 @@ var adtVariants = []adtVariant{
 	variantAbstract: {name: "abstract"},
 	variantRW:       {name: "rw", sharing: shard.Sharing{Locks: shard.RWLocks}},
 	variantNone:     {name: "no transactions", oneByOne: true},
-	variantPaper:    {name: "rw, as the paper", sharing: shard.Sharing{Locks: shard.RWLocks, Phasing: true, Combining: true}, paper: true},
+	variantPaper: {name: "rw, as the paper", sharing: shard.Sharing{Locks: shard.RWLocks, Phasing: true,
+		Combining: true}, paper: true},
 }
 
 // adtSide is what a variant did: alone, and with each number of clients.
@@ -49,8 +50,10 @@ type adtSide struct {
 }
 
 func (a *adtOptions) base(l *adtLoad, v adtVariant, delay time.Duration, clients int) simulated.Options {
-	o := simulated.Options{Nodes: a.shards, Clients: max(clients/a.shards, 1), App: l.make, OneByOne: v.oneByOne, Sharing: v.sharing, Batches: true,
-		Delay: max(delay, 1), Warm: a.virtualWarm, Measure: a.span, Seed: 1, Costs: simulated.Costs{Message: a.message, Other: 2 * time.Microsecond}}
+	o := simulated.Options{Nodes: a.shards, Clients: max(clients/a.shards, 1), App: l.make, OneByOne: v.oneByOne,
+		Sharing: v.sharing, Batches: true,
+		Delay: max(delay, 1), Warm: a.virtualWarm, Measure: a.span, Seed: 1,
+		Costs: simulated.Costs{Message: a.message, Other: 2 * time.Microsecond}}
 	o.Order = l.order()
 	if l.grows {
 		o.WarmTxns, o.MeasureTxns = a.txns/7, a.txns
@@ -111,7 +114,8 @@ func tellKinds(w io.Writer, c *simulated.Costs) {
 
 // sides runs all variants with each number of clients, two runs at a time: time
 // is virtual.
-func (a *adtOptions) sides(ctx context.Context, l *adtLoad, costs simulated.Costs, delay time.Duration) ([]*adtSide, error) {
+func (a *adtOptions) sides(ctx context.Context, l *adtLoad, costs simulated.Costs, delay time.Duration) ([]*adtSide,
+	error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(2)
 	var sides []*adtSide
@@ -159,8 +163,10 @@ func (a *adtOptions) printSides(w io.Writer, delay time.Duration, sides []*adtSi
 		for i := range s.runs {
 			r := &s.runs[i]
 			latency, cores := s.alone.Bounds(a.clients[i])
-			printRun(tw, s.name, a.clients[i], fmt.Sprintf("%.2f\t%.2f\t%.2f\t%s\t%s", r.PerSecond/sides[variantRW].runs[i].PerSecond,
-				r.PerSecond/sides[variantNone].runs[i].PerSecond, r.PerSecond/min(latency, cores), rounds.Number(latency), rounds.Number(cores)), r)
+			printRun(tw, s.name, a.clients[i], fmt.Sprintf("%.2f\t%.2f\t%.2f\t%s\t%s",
+				r.PerSecond/sides[variantRW].runs[i].PerSecond,
+				r.PerSecond/sides[variantNone].runs[i].PerSecond, r.PerSecond/min(latency, cores), rounds.Number(latency),
+				rounds.Number(cores)), r)
 		}
 	}
 	return tw.Flush()
@@ -175,8 +181,10 @@ func printRun(w io.Writer, name string, clients int, compared string, r *simulat
 	for _, d := range r.Work {
 		work += d
 	}
-	fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f %%\t%d\t%.2f\t%.2f\t%.1f\t%.0f %%\n", name, clients, rounds.Number(r.PerSecond), compared, ms(r.All.Mean), ms(r.All.P99),
-		per(r.Counts.LockWait), per(r.Held), 100*float64(r.Updates.Committed)/float64(committed), r.Reads.Aborts+r.Updates.Aborts, r.Messages, r.Rows,
+	fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f %%\t%d\t%.2f\t%.2f\t%.1f\t%.0f %%\n", name, clients,
+		rounds.Number(r.PerSecond), compared, ms(r.All.Mean), ms(r.All.P99),
+		per(r.Counts.LockWait), per(r.Held), 100*float64(r.Updates.Committed)/float64(committed),
+		r.Reads.Aborts+r.Updates.Aborts, r.Messages, r.Rows,
 		float64(work)/float64(time.Microsecond), 100*r.Busiest)
 }
 
@@ -188,10 +196,12 @@ func (a *adtOptions) adtTargets(l *adtLoad, delay time.Duration, sides []*adtSid
 		over    int
 		word    string
 		atLeast float64
-	}{{variantRW, "rw", l.overRW}, {variantNone, "no transactions", l.ofNone}, {variantPaper, adtVariants[variantPaper].name, 0}} {
+	}{{variantRW, "rw", l.overRW}, {variantNone, "no transactions", l.ofNone},
+		{variantPaper, adtVariants[variantPaper].name, 0}} {
 		other := sides[q.over]
 		add := func(how string, got, bound float64) {
-			ts = append(ts, rounds.Target{What: fmt.Sprintf("abstract / %s, %s, %v, %s", q.word, l.name, delay, how), Got: got, Low: got, High: got, AtLeast: q.atLeast,
+			ts = append(ts, rounds.Target{What: fmt.Sprintf("abstract / %s, %s, %v, %s", q.word, l.name, delay, how), Got: got,
+				Low: got, High: got, AtLeast: q.atLeast,
 				Note: fmt.Sprintf("bound %s, %.0f %% of it", rounds.Number(bound), 100*got/bound)})
 		}
 		at := func(i int) float64 { return abstract.runs[i].PerSecond / other.runs[i].PerSecond }
@@ -203,7 +213,8 @@ func (a *adtOptions) adtTargets(l *adtLoad, delay time.Duration, sides []*adtSid
 			add(fmt.Sprintf("%d clients", paperClients), at(i), bound(i, i))
 		}
 		mine, theirs := abstract.best(), other.best()
-		add(fmt.Sprintf("saturated (%d and %d clients)", a.clients[mine], a.clients[theirs]), abstract.runs[mine].PerSecond/other.runs[theirs].PerSecond, bound(mine, theirs))
+		add(fmt.Sprintf("saturated (%d and %d clients)", a.clients[mine], a.clients[theirs]),
+			abstract.runs[mine].PerSecond/other.runs[theirs].PerSecond, bound(mine, theirs))
 	}
 	return ts
 }

@@ -63,7 +63,8 @@ func one(what string, got, atMost float64, note string) rounds.Target {
 func (f *footprintOptions) size(ctx context.Context, dir string) (ts []rounds.Target, err error) {
 	for _, v := range []struct{ name, flags string }{{"linchpin", ""}, {"linchpin-stripped", "-s -w"}} {
 		path := filepath.Join(dir, v.name)
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", v.flags, "-o", path, "github.com/linchpindb/linchpin/cmd/linchpin")
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", v.flags, "-o", path,
+			"github.com/linchpindb/linchpin/cmd/linchpin")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("building: %w\n%s", err, out)
 		}
@@ -182,7 +183,8 @@ func (f *footprintOptions) start(ctx context.Context, dir string) ([]rounds.Targ
 		return nil, err
 	}
 	note := fmt.Sprintf("%d keys of %d bytes, to the first welcome", f.many, valueBytes)
-	return []rounds.Target{one("start after a clean stop, s", clean, 3, note), one("start after a kill, s", killed, 3, "a tenth of them just written")}, n.close()
+	return []rounds.Target{one("start after a clean stop, s", clean, 3, note),
+		one("start after a kill, s", killed, 3, "a tenth of them just written")}, n.close()
 }
 
 // filled puts keys on a node that runs.

@@ -52,8 +52,10 @@ anything to wait for; they are shown beside.`,
 	}
 	f := c.Flags()
 	f.IntVar(&h.clients, "clients", 64, "clients of the comparison at 1 ms")
-	f.IntSliceVar(&h.saturating, "saturating", []int{256, 512}, "clients per ms of delay, at least this many, to try for saturated throughput")
-	f.DurationSliceVar(&h.delays, "delays", []time.Duration{200 * time.Microsecond, time.Millisecond, 5 * time.Millisecond}, "one-way delays for saturated throughput")
+	f.IntSliceVar(&h.saturating, "saturating", []int{256, 512},
+		"clients per ms of delay, at least this many, to try for saturated throughput")
+	f.DurationSliceVar(&h.delays, "delays", []time.Duration{200 * time.Microsecond, time.Millisecond,
+		5 * time.Millisecond}, "one-way delays for saturated throughput")
 	f.DurationVar(&h.settle, "settle", 3*time.Second, "how long keys have to move by themselves, besides --warm")
 	f.StringVar(&h.json, "json", "", "a file for the figures that pages quote (docs/figures/hot.json)")
 	f.BoolVar(&h.fsync, "fsync", false, "with fsync; the default leaves the disk out of it")
@@ -111,7 +113,8 @@ func (cs *clusters) get(kind clusterKind) (*cluster, error) {
 		return nil, err
 	}
 	c := &cluster{clusterKind: kind, dir: dir}
-	o := embed.ClusterOptions{Dir: dir, Order: kind.order, Delay: kind.delay, NoSync: !cs.h.fsync, CacheBytes: 64 << 20, Hot: hotshard.ModeAuto}
+	o := embed.ClusterOptions{Dir: dir, Order: kind.order, Delay: kind.delay, NoSync: !cs.h.fsync, CacheBytes: 64 << 20,
+		Hot: hotshard.ModeAuto}
 	if !kind.auto {
 		o.HotKeys, o.Hot = [][]byte{sharedKey}, hotshard.ModePinned // and no pin: nothing moves
 	}
@@ -248,5 +251,6 @@ func (cs *clusters) printSaturated(w io.Writer, s, p50 rounds.Series) error {
 		return err
 	}
 	spread := slices.Max(best)/slices.Min(best) - 1
-	return rounds.Print(w, "", nil, []rounds.Target{{What: "most / least - 1, best of each delay", Got: spread, Low: spread, High: spread, AtMost: 0.2}})
+	return rounds.Print(w, "", nil, []rounds.Target{{What: "most / least - 1, best of each delay", Got: spread,
+		Low: spread, High: spread, AtMost: 0.2}})
 }

@@ -78,7 +78,8 @@ type isolationRow struct {
 func (s *isolationOptions) base(seed uint64) simulated.Options {
 	w := workload.Options{Name: "cold", Keys: s.keys, Ops: 2, ReadKeys: workload.KeyCount{Min: 2, Max: 2}, Distinct: true,
 		Mix: workload.Mix{ReadOnly: 50, ReadModifyWrite: 25, WriteOnly: 25}}.WithDefaults()
-	return simulated.Options{Nodes: s.nodes, Workload: w, Delay: s.delay, Warm: s.virtualWarm, Measure: s.span, Clients: s.cold, NoHeat: true,
+	return simulated.Options{Nodes: s.nodes, Workload: w, Delay: s.delay, Warm: s.virtualWarm, Measure: s.span,
+		Clients: s.cold, NoHeat: true,
 		MaxInFlight: s.maxInFlight, Seed: seed, Costs: simulated.Costs{Message: s.message, Other: 2 * time.Microsecond}}
 }
 
@@ -102,7 +103,8 @@ func (s *isolationOptions) run(ctx context.Context, w io.Writer) error {
 			if err := s.round(o, row); err != nil {
 				return err
 			}
-			fmt.Fprintf(w, "  %d hot clients a node, round %d of %d: cold %s a second, %s with the same CPU\n", hot, r+1, s.rounds,
+			fmt.Fprintf(w, "  %d hot clients a node, round %d of %d: cold %s a second, %s with the same CPU\n", hot, r+1,
+				s.rounds,
 				rounds.Number(row.beside[r].PerSecond), rounds.Number(row.same[r].PerSecond))
 		}
 	}
@@ -170,7 +172,8 @@ func (s *isolationOptions) print(w io.Writer, rows []*isolationRow) error {
 			}
 			return 100 * most
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%.2f (%.2f to %.2f)\t%.2f\t%.2f (%.2f to %.2f)\t%d\t%d\t%s\t%d\t%d\t%.0f %%\n", name, bounds,
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%.2f (%.2f to %.2f)\t%.2f\t%.2f (%.2f to %.2f)\t%d\t%d\t%s\t%d\t%d\t%.0f %%\n", name,
+			bounds,
 			rounds.Number(med(rs, perSecond)), t, lo, hi, med(rs, p99), l, llo, lhi,
 			total(func(r *simulated.Result) uint64 { return uint64(r.Beside.ColdRefused) }),
 			total(func(r *simulated.Result) uint64 { return r.Beside.Admission.Displaced }),

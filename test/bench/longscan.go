@@ -55,7 +55,8 @@ holds updates, and what is counted is what the scan does.`,
 	f := c.Flags()
 	f.IntVar(&l.scanned, "scanned", 1_000_000, "number of keys")
 	f.DurationVar(&l.length, "length", 5*time.Minute, "how long the scan takes")
-	f.DurationVar(&l.window, "window", 10*time.Second, "length of a window; a fifth of the scan's windows come before it, and after")
+	f.DurationVar(&l.window, "window", 10*time.Second,
+		"length of a window; a fifth of the scan's windows come before it, and after")
 	f.IntVar(&l.writers, "writers", 16, "concurrent writers")
 	f.DurationVar(&l.think, "think", 10*time.Millisecond, "mean rest of a writer between two transactions")
 	f.Float64Var(&l.skew, "skew", 1.2, "skew of the writers' keys")
@@ -69,7 +70,8 @@ func longScan(ctx context.Context, w io.Writer, l *longScanOptions) (err error) 
 		return err
 	}
 	defer remove()
-	c, err := embed.StartCluster(embed.ClusterOptions{Dir: dir, NoSync: true, CacheBytes: 64 << 20, HistoryEvery: l.historyEvery})
+	c, err := embed.StartCluster(embed.ClusterOptions{Dir: dir, NoSync: true, CacheBytes: 64 << 20,
+		HistoryEvery: l.historyEvery})
 	if err != nil {
 		return err
 	}
@@ -79,7 +81,8 @@ func longScan(ctx context.Context, w io.Writer, l *longScanOptions) (err error) 
 		err = errors.Join(err, c.Stop(stop))
 	}()
 	s := &longScanRun{longScanOptions: l, c: c}
-	fmt.Fprintf(w, "%d keys, three nodes, 8 shards and the hot one, %d writers, skew %v; no fsync\n", l.scanned, l.writers, l.skew)
+	fmt.Fprintf(w, "%d keys, three nodes, 8 shards and the hot one, %d writers, skew %v; no fsync\n", l.scanned, l.writers,
+		l.skew)
 	if err := s.load(ctx); err != nil {
 		return err
 	}
@@ -279,8 +282,9 @@ func (s *longScanRun) print(w io.Writer) error {
 	fmt.Fprintf(w, "%d pairs in %v; %d transactions beside it\n", s.pairs, s.scanning.Round(time.Second), n)
 	fmt.Fprintf(w, "updates held once the scan's state was fixed: %d (asked: 0)\n", s.holdsTo-s.holdsFrom)
 	fmt.Fprintf(w, "live heap: %d MiB at the begin, %d at the end, %d at most\n", s.memory>>20, s.last>>20, s.most>>20)
-	return rounds.Print(w, "ms, p99 of writers, median of windows", rounds.Series{"without the scan": without, "with the scan": with}, []rounds.Target{
-		one("p99 with the scan, against without it", rounds.Median(with)/rounds.Median(without), 1.25, ""),
-		one("live heap at the end, against the begin", float64(s.last)/float64(max(s.memory, 1)), 1.25, ""),
-	})
+	return rounds.Print(w, "ms, p99 of writers, median of windows",
+		rounds.Series{"without the scan": without, "with the scan": with}, []rounds.Target{
+			one("p99 with the scan, against without it", rounds.Median(with)/rounds.Median(without), 1.25, ""),
+			one("live heap at the end, against the begin", float64(s.last)/float64(max(s.memory, 1)), 1.25, ""),
+		})
 }

@@ -26,7 +26,9 @@ func main() {
 	f.IntVar(&o.callers, "callers", 128, "concurrent callers")
 	f.IntVar(&o.keys, "keys", 100_000, "number of keys")
 	f.StringVar(&o.only, "only", "", "run only variants whose names contain this")
-	root.AddCommand(putsCommand(&o), syncCommand(&o), hotCommand(&o), sssCommand(&o), footprintCommand(&o), longScanCommand(&o), viewsCommand(&o), isolationCommand(&o), updateCommand(&o), adtCommand(&o), neighboursCommand(&o), nodeRole(), echoRole())
+	root.AddCommand(putsCommand(&o), syncCommand(&o), hotCommand(&o), sssCommand(&o), footprintCommand(&o),
+		longScanCommand(&o), viewsCommand(&o), isolationCommand(&o), updateCommand(&o), adtCommand(&o), neighboursCommand(&o),
+		nodeRole(), echoRole())
 	var done func() error
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) (err error) {
 		name := ""

@@ -52,13 +52,17 @@ type threeNodes struct {
 const slowShards = 8
 
 // startSlow starts a cluster with what its slow node does. flags are that node's.
-func startSlow(ctx context.Context, o *options, dir string, beside func(*threeNodes, context.Context) error, flags ...string) (*street, error) {
+func startSlow(ctx context.Context, o *options, dir string, beside func(*threeNodes, context.Context) error,
+	flags ...string) (*street, error) {
 	c := &threeNodes{}
 	err := c.start(ctx, dir, flags)
 	if err != nil {
 		return nil, errors.Join(err, c.stop())
 	}
-	return &street{clients: 24, honest: c.honest, stop: c.stop, beside: func(ctx context.Context) error { return beside(c, ctx) }}, nil
+	return &street{clients: 24, honest: c.honest, stop: c.stop, beside: func(ctx context.Context) error {
+		return beside(c,
+			ctx)
+	}}, nil
 }
 
 func (c *threeNodes) start(ctx context.Context, dir string, flags []string) error {

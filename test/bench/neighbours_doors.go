@@ -29,7 +29,8 @@ func atTheDoors() []neighbour {
 		{name: "a stranger whose connections fail, at the clients' address", start: besideStranger,
 			bound: "each new connection from that address waits for 100 ms"},
 		{name: "60 pollers of /metrics and the console", start: besidePollers},
-		{name: "a frozen node of three, clients with three addresses", start: besideFrozen, bound: "clients wait for it for 3 s, once"},
+		{name: "a frozen node of three, clients with three addresses", start: besideFrozen,
+			bound: "clients wait for it for 3 s, once"},
 		{name: "the node is killed every two seconds", start: besideKills, bound: "the node is away while it restarts"},
 	}
 }
@@ -125,7 +126,8 @@ func startTrio(ctx context.Context, dir string) (*trio, error) {
 	var g errgroup.Group
 	for i, addr := range t.addrs {
 		g.Go(func() (err error) {
-			t.nodes[i], err = self(ctx, "node", "--store", filepath.Join(dir, fmt.Sprint(i)), "--listen", addr, "--join", strings.Join(t.addrs, ","))
+			t.nodes[i], err = self(ctx, "node", "--store", filepath.Join(dir, fmt.Sprint(i)), "--listen", addr, "--join",
+				strings.Join(t.addrs, ","))
 			return err
 		})
 	}

@@ -33,7 +33,8 @@ func locks() []neighbour {
 	}
 	return []neighbour{
 		holders("a user who may only read, in updates", "reader", read, time.Minute, ""),
-		holders("a user who may write, and holds the keys for 300 ms", "writer", lock, 300*time.Millisecond, "the holder has a second, and half of the time after that"),
+		holders("a user who may write, and holds the keys for 300 ms", "writer", lock, 300*time.Millisecond,
+			"the holder has a second, and half of the time after that"),
 		{name: "a client whose clock is nine minutes behind", start: pastClock, bound: "half: it sends as much as they do"},
 		{name: "a taker of first jobs, and with seven more", start: takers},
 		{name: "producers of jobs beside eight takers", start: producers, bound: "half of their own rate is asked for"},
@@ -60,24 +61,25 @@ func holders(name, user string, take func(context.Context, *client.Tx) error, ho
 			return nil, err
 		}
 		put := func(ctx context.Context, c int) error { return n.db.Put(ctx, hotKey(c), []byte("v")) }
-		return &street{clients: 8, honest: put, stop: func() error { return errors.Join(db.Close(), n.close()) }, beside: func(ctx context.Context) error {
-			return each(ctx, 8, func() error {
-				err := db.With(client.NoRetry()).Update(ctx, func(ctx context.Context, tx *client.Tx) error {
-					if err := take(ctx, tx); err != nil {
-						return err
+		return &street{clients: 8, honest: put, stop: func() error { return errors.Join(db.Close(), n.close()) },
+			beside: func(ctx context.Context) error {
+				return each(ctx, 8, func() error {
+					err := db.With(client.NoRetry()).Update(ctx, func(ctx context.Context, tx *client.Tx) error {
+						if err := take(ctx, tx); err != nil {
+							return err
+						}
+						select {
+						case <-ctx.Done():
+						case <-time.After(hold):
+						}
+						return nil
+					})
+					if errors.Is(err, client.ErrAborted) || errors.Is(err, client.ErrResourceExhausted) {
+						return nil
 					}
-					select {
-					case <-ctx.Done():
-					case <-time.After(hold):
-					}
-					return nil
+					return err
 				})
-				if errors.Is(err, client.ErrAborted) || errors.Is(err, client.ErrResourceExhausted) {
-					return nil
-				}
-				return err
-			})
-		}}, nil
+			}}, nil
 	}}
 }
 
@@ -98,7 +100,8 @@ func each(ctx context.Context, n int, do func() error) error {
 }
 
 // startSecure starts a node with TLS, whose client is root. as opens clients of others.
-func startSecure(ctx context.Context, o *options, dir string) (n *node, as func(context.Context, string) (*client.DB, error), err error) {
+func startSecure(ctx context.Context, o *options, dir string) (n *node,
+	as func(context.Context, string) (*client.DB, error), err error) {
 	m := &certs.Maker{Dir: filepath.Join(dir, "certs")}
 	if _, err := m.CreateCA(); err != nil {
 		return nil, nil, err
@@ -125,7 +128,8 @@ func startSecure(ctx context.Context, o *options, dir string) (n *node, as func(
 		if err != nil {
 			return nil, err
 		}
-		k, err := certs.Open(certs.Options{Files: certs.Files{CA: file(certs.CAFile), Cert: file(certs.ClientFile(user)), Key: file(certs.ClientKey(user))}, Every: -1})
+		k, err := certs.Open(certs.Options{Files: certs.Files{CA: file(certs.CAFile), Cert: file(certs.ClientFile(user)),
+			Key: file(certs.ClientKey(user))}, Every: -1})
 		if err != nil {
 			return nil, err
 		}
@@ -153,9 +157,10 @@ func pastClock(ctx context.Context, o *options, dir string) (*street, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &street{clients: 8, honest: put, stop: func() error { return errors.Join(raw.Close(), n.close()) }, beside: func(ctx context.Context) error {
-		return each(ctx, 8, func() error { return inThePast(ctx, raw, []byte("hot")) })
-	}}, nil
+	return &street{clients: 8, honest: put, stop: func() error { return errors.Join(raw.Close(), n.close()) },
+		beside: func(ctx context.Context) error {
+			return each(ctx, 8, func() error { return inThePast(ctx, raw, []byte("hot")) })
+		}}, nil
 }
 
 // takers has one worker, and then eight, take the first job of a queue.
@@ -164,7 +169,8 @@ func takers(ctx context.Context, o *options, dir string) (*street, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &street{clients: 1, more: 7, stop: n.close, honest: func(ctx context.Context, _ int) error { return n.take(ctx) },
+	return &street{clients: 1, more: 7, stop: n.close,
+		honest: func(ctx context.Context, _ int) error { return n.take(ctx) },
 		beside: func(ctx context.Context) error { <-ctx.Done(); return nil }}, nil
 }
 

@@ -15,7 +15,8 @@ import (
 
 // dial opens a plain connection: the Go client makes its ids by the clock of the node.
 func dial(addr string) (*grpc.ClientConn, error) {
-	return grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()), codec.DialOption())
+	return grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		codec.DialOption())
 }
 
 // inThePast puts a key in transactions one after another, whose ids are nine minutes old, each under the lock that

@@ -54,7 +54,8 @@ func puts(ctx context.Context, w io.Writer, o *options) (err error) {
 		return err
 	}
 	defer ec.Close()
-	fmt.Fprintf(w, "One-shot puts of %d bytes, 8 shards, no fsync, %d callers; requests of %d and answers of %d bytes\n", valueBytes, o.callers, request, answer)
+	fmt.Fprintf(w, "One-shot puts of %d bytes, 8 shards, no fsync, %d callers; requests of %d and answers of %d bytes\n",
+		valueBytes, o.callers, request, answer)
 
 	costs := costs{}
 	s, err := rounds.Run(o.rounds, w, o.selected(
@@ -85,7 +86,8 @@ type costs map[string]*cost
 type cost struct{ server, client []float64 }
 
 // variant is a Loop whose number is its rate, and whose cost is noted.
-func (cs costs) variant(ctx context.Context, o *options, name string, server *child, do func(context.Context, int) error) rounds.Variant {
+func (cs costs) variant(ctx context.Context, o *options, name string, server *child,
+	do func(context.Context, int) error) rounds.Variant {
 	c := &cost{}
 	cs[name] = c
 	return rounds.Variant{Name: name, Run: func() (float64, error) {

@@ -21,28 +21,29 @@ func nodeRole() *cobra.Command {
 	var opt embed.Options
 	var order, profile string
 	var hot []string
-	c := &cobra.Command{Use: "node", Hidden: true, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) (err error) {
-		opt.Order, err = txn.ParseOrder(order)
-		if err != nil {
-			return err
-		}
-		for _, k := range hot {
-			opt.HotKeys = append(opt.HotKeys, []byte(k))
-		}
-		if err := embed.TuneMemory(opt); err != nil {
-			return err
-		}
-		i, err := embed.Start(c.Context(), opt)
-		if err != nil {
-			return err
-		}
-		done, err := profiled(profile)
-		if err != nil {
-			return err
-		}
-		ready(i.Addr())
-		return errors.Join(done(), i.Stop())
-	}}
+	c := &cobra.Command{Use: "node", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			opt.Order, err = txn.ParseOrder(order)
+			if err != nil {
+				return err
+			}
+			for _, k := range hot {
+				opt.HotKeys = append(opt.HotKeys, []byte(k))
+			}
+			if err := embed.TuneMemory(opt); err != nil {
+				return err
+			}
+			i, err := embed.Start(c.Context(), opt)
+			if err != nil {
+				return err
+			}
+			done, err := profiled(profile)
+			if err != nil {
+				return err
+			}
+			ready(i.Addr())
+			return errors.Join(done(), i.Stop())
+		}}
 	f := c.Flags()
 	f.StringVar(&opt.Dir, "store", "", "")
 	f.StringVar(&opt.Listen, "listen", "", "")

@@ -56,19 +56,24 @@ Then on three real nodes in this process, on two cores or what there is.`,
 	}
 	f := c.Flags()
 	f.IntVar(&s.nodes, "nodes", 20, "simulated nodes")
-	f.IntSliceVar(&s.clients, "clients", []int{1, 2, asThePaper, 20}, "clients on each simulated node, to try for saturated throughput")
+	f.IntSliceVar(&s.clients, "clients", []int{1, 2, asThePaper, 20},
+		"clients on each simulated node, to try for saturated throughput")
 	f.DurationVar(&s.delay, "delay", 20*time.Microsecond, "time of a simulated message")
 	f.DurationVar(&s.fsync, "fsync", 0, "time of a simulated fsync; the paper's store is in memory")
 	f.DurationVar(&s.virtualWarm, "virtual-warm", 20*time.Millisecond, "virtual time before each measurement")
-	f.DurationVar(&s.span, "span", 60*time.Millisecond, "virtual time of each measurement; of skewed mixes four times that")
-	f.DurationVar(&s.message, "message", 0, "processor time of a simulated message at either end (default: measured by a batched-stream echo)")
+	f.DurationVar(&s.span, "span", 60*time.Millisecond,
+		"virtual time of each measurement; of skewed mixes four times that")
+	f.DurationVar(&s.message, "message", 0,
+		"processor time of a simulated message at either end (default: measured by a batched-stream echo)")
 	f.Float64Var(&s.speed, "speed", 1, "how many times as fast simulated cores are as what was measured")
-	f.DurationVar(&s.unseal, "unseal-after", 0, "time after which simulated readers have updates unsealed (default: the shards' own)")
+	f.DurationVar(&s.unseal, "unseal-after", 0,
+		"time after which simulated readers have updates unsealed (default: the shards' own)")
 	f.DurationVar(&s.gather, "gather", time.Second, "virtual time before each measurement where keys move by themselves")
 	f.BoolVar(&s.lanes, "lanes", true, "simulated cores take what ends something before what begins something, as nodes do; false: first come, first served")
 	f.Var(&s.sharing.Locks, "locks", "what simulated locks go by: abstract, which operations commute, or rw, which of them write")
 	f.Var(&s.sharing.Phasing, "phasing", "whether simulated operations join those that hold a lock now, past older ones that wait: on or off")
-	f.Var(&s.sharing.Combining, "combining", "whether simulated changes of a key in one step are written as one: on or off")
+	f.Var(&s.sharing.Combining, "combining",
+		"whether simulated changes of a key in one step are written as one: on or off")
 	f.StringSliceVar(&s.parts, "parts", []string{"simulated", "real"}, "what to run")
 	return c
 }

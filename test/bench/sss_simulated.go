@@ -69,8 +69,10 @@ func (s *sssOptions) simulate(ctx context.Context, w io.Writer, m *simulatedMix)
 		m.both[i].runs = map[int][]simulated.Result{}
 	}
 	for r := range s.rounds {
-		o := simulated.Options{Nodes: s.nodes, HotKeys: m.hot, Workload: m.Options, Delay: s.delay, Fsync: s.fsync, Warm: s.virtualWarm, Measure: s.span,
-			OneLane: !s.lanes, Auto: m.auto, UnsealAfter: s.unseal, Sharing: s.sharing, Seed: uint64(r + 1), Clients: 2, Costs: simulated.Costs{Message: s.message, Other: 2 * time.Microsecond}}
+		o := simulated.Options{Nodes: s.nodes, HotKeys: m.hot, Workload: m.Options, Delay: s.delay, Fsync: s.fsync,
+			Warm: s.virtualWarm, Measure: s.span,
+			OneLane: !s.lanes, Auto: m.auto, UnsealAfter: s.unseal, Sharing: s.sharing, Seed: uint64(r + 1), Clients: 2,
+			Costs: simulated.Costs{Message: s.message, Other: 2 * time.Microsecond}}
 		var err error
 		o.Costs, err = simulated.Measure(o)
 		if err != nil {
@@ -201,11 +203,14 @@ func printSimulated(w io.Writer, all []*simulatedMix) error {
 				busiest = fmt.Sprintf("%.2f", r)
 			}
 			held := func(r *simulated.Result) float64 { return 100 * r.HeldShare }
-			fmt.Fprintf(tw, "%s\t%v\t%d\t%s\t%s\t%.2f\t%s\t%s\t%s\t%.1f %%\t%.1f %%\t%d\t%.1f\t%s, %s\t%s, %s\n", name, txn.Reads(i), s.best, rounds.Number(s.perSecond(s.best)), ratio, of, busiest,
+			fmt.Fprintf(tw, "%s\t%v\t%d\t%s\t%s\t%.2f\t%s\t%s\t%s\t%.1f %%\t%.1f %%\t%d\t%.1f\t%s, %s\t%s, %s\n", name,
+				txn.Reads(i), s.best, rounds.Number(s.perSecond(s.best)), ratio, of, busiest,
 				rounds.Number(s.perSecond(asThePaper)), paperRatio, s.of(s.best, held), s.of(asThePaper, held), s.aborts(),
 				s.of(s.best, func(r *simulated.Result) float64 { return r.Messages }),
-				ms(s.of(s.best, func(r *simulated.Result) float64 { return float64(r.Reads.P50) })), ms(s.of(s.best, func(r *simulated.Result) float64 { return float64(r.Reads.P99) })),
-				ms(s.of(s.best, func(r *simulated.Result) float64 { return float64(r.Updates.P50) })), ms(s.of(s.best, func(r *simulated.Result) float64 { return float64(r.Updates.P99) })))
+				ms(s.of(s.best, func(r *simulated.Result) float64 { return float64(r.Reads.P50) })),
+				ms(s.of(s.best, func(r *simulated.Result) float64 { return float64(r.Reads.P99) })),
+				ms(s.of(s.best, func(r *simulated.Result) float64 { return float64(r.Updates.P50) })),
+				ms(s.of(s.best, func(r *simulated.Result) float64 { return float64(r.Updates.P99) })))
 		}
 	}
 	return tw.Flush()

@@ -15,23 +15,28 @@ func simulatedTargets(all []*simulatedMix) (ts []rounds.Target) {
 		aborts += snapshot.aborts()
 		if m.Skew > 0 && m.Mix.ReadOnly == 50 {
 			r, lo, hi := m.ratio(0)
-			ts = append(ts, rounds.Target{What: "snapshot / locking, saturated: " + m.Name, Got: r, Low: lo, High: hi, AtLeast: 7})
+			ts = append(ts, rounds.Target{What: "snapshot / locking, saturated: " + m.Name, Got: r, Low: lo, High: hi,
+				AtLeast: 7})
 			r, lo, hi = m.ratio(asThePaper)
-			ts = append(ts, rounds.Target{What: "snapshot / locking, clients as in the paper: " + m.Name, Got: r, Low: lo, High: hi, AtLeast: 7})
+			ts = append(ts, rounds.Target{What: "snapshot / locking, clients as in the paper: " + m.Name, Got: r, Low: lo,
+				High: hi, AtLeast: 7})
 		}
 		if m.Skew > 0 && !m.auto { // the bound is that of keys which are at home
 			r, lo, hi := snapshot.ofBound().Ratio("run", "busiest")
-			ts = append(ts, rounds.Target{What: "of the busiest core's bound: " + m.Name, Got: r, Low: lo, High: hi, AtLeast: 0.8})
+			ts = append(ts, rounds.Target{What: "of the busiest core's bound: " + m.Name, Got: r, Low: lo, High: hi,
+				AtLeast: 0.8})
 			x := rounds.Series{"bound": snapshot.busiest}
 			for _, run := range m.both[txn.LockingReads].runs[m.both[txn.LockingReads].best] {
 				x["locking"] = append(x["locking"], run.PerSecond)
 			}
 			r, lo, hi = x.Ratio("bound", "locking")
-			ts = append(ts, rounds.Target{What: "the busiest core's bound / locking, saturated: " + m.Name, Got: r, Low: lo, High: hi})
+			ts = append(ts, rounds.Target{What: "the busiest core's bound / locking, saturated: " + m.Name, Got: r, Low: lo,
+				High: hi})
 		}
 		if m.ReadKeys.Max == 16 {
 			r, lo, hi := m.ratio(0)
-			ts = append(ts, rounds.Target{What: "snapshot / locking, saturated: " + m.Name, Got: r, Low: lo, High: hi, AtLeast: 2.2})
+			ts = append(ts, rounds.Target{What: "snapshot / locking, saturated: " + m.Name, Got: r, Low: lo, High: hi,
+				AtLeast: 2.2})
 		}
 		if m.Skew == 0 {
 			r, lo, hi := snapshot.ofBound().Ratio("run", "bound")
@@ -42,11 +47,13 @@ func simulatedTargets(all []*simulatedMix) (ts []rounds.Target) {
 		}
 	}
 	for _, m := range all {
-		ts = append(ts, heldTarget(m, "saturated", m.both[txn.SnapshotReads].best), heldTarget(m, "clients as in the paper", asThePaper))
+		ts = append(ts, heldTarget(m, "saturated", m.both[txn.SnapshotReads].best),
+			heldTarget(m, "clients as in the paper", asThePaper))
 	}
 	got := float64(aborts)
 	// Print leaves out what is exactly 0, which here is what is asked.
-	return append(ts, rounds.Target{What: "1 + aborts of readers, all runs", Got: 1 + got, Low: 1 + got, High: 1 + got, AtMost: 1})
+	return append(ts, rounds.Target{What: "1 + aborts of readers, all runs", Got: 1 + got, Low: 1 + got, High: 1 + got,
+		AtMost: 1})
 }
 
 func heldTarget(m *simulatedMix, which string, clients int) rounds.Target {
@@ -57,5 +64,6 @@ func heldTarget(m *simulatedMix, which string, clients int) rounds.Target {
 	if len(xs) == 0 {
 		return rounds.Target{}
 	}
-	return rounds.Target{What: "held, of updates' latency, " + which + ": " + m.Name, Got: rounds.Median(xs), Low: slices.Min(xs), High: slices.Max(xs), AtMost: 0.1}
+	return rounds.Target{What: "held, of updates' latency, " + which + ": " + m.Name, Got: rounds.Median(xs),
+		Low: slices.Min(xs), High: slices.Max(xs), AtMost: 0.1}
 }

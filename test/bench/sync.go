@@ -51,7 +51,8 @@ func durability(ctx context.Context, w io.Writer, o *options) (err error) {
 	if err := d.start(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "One-shot puts of %d bytes on one node with 8 shards; the store is in %s\n\n%d callers:\n", valueBytes, dir, o.callers)
+	fmt.Fprintf(w, "One-shot puts of %d bytes on one node with 8 shards; the store is in %s\n\n%d callers:\n", valueBytes,
+		dir, o.callers)
 	if err := d.many(ctx, w); err != nil {
 		return err
 	}
@@ -215,6 +216,7 @@ func (d *disk) one(ctx context.Context, w io.Writer) error {
 	}
 	r, lo, hi := s.Ratio(put, sum)
 	return rounds.Print(w, "ms", s, []rounds.Target{
-		{What: "put / (fsync + round trip)", Got: r, Low: lo, High: hi, AtMost: 1.5, Note: fmt.Sprintf("file grown by %d bytes", len(entry))},
+		{What: "put / (fsync + round trip)", Got: r, Low: lo, High: hi, AtMost: 1.5,
+			Note: fmt.Sprintf("file grown by %d bytes", len(entry))},
 	}, put, trip, disk, sum)
 }

@@ -68,8 +68,9 @@ func startUpdated(ctx context.Context, u *updateOptions, dir string, lockless bo
 		return nil, err
 	}
 	c := &updated{dir: dir, keys: keys(u.keys)}
-	c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, NoSync: !u.fsync, Listen: true, CacheBytes: 64 << 20,
-		Hot: hotshard.ModeAuto, NoEarlyLocks: lockless})
+	c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, NoSync: !u.fsync, Listen: true,
+		CacheBytes: 64 << 20,
+		Hot:        hotshard.ModeAuto, NoEarlyLocks: lockless})
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +132,8 @@ func updates(ctx context.Context, w io.Writer, u *updateOptions) (err error) {
 }
 
 // compare measures all variants with so many clients.
-func (u *updateOptions) compare(ctx context.Context, w io.Writer, both map[string]*updated, skew float64, clients int) error {
+func (u *updateOptions) compare(ctx context.Context, w io.Writer, both map[string]*updated, skew float64,
+	clients int) error {
 	fmt.Fprintf(w, "\n%d clients, skew %v:\n", clients, skew)
 	pick, err := zipf.NewPicker(zipf.Options{Keys: uint64(u.keys), Skew: skew, Seed: 1})
 	if err != nil {
@@ -176,7 +178,8 @@ func judged(s, retries rounds.Series, uniform bool) []rounds.Target {
 
 // updates measures one variant, and how many runs of the function were in vain for
 // each that committed.
-func (c *updated) updates(ctx context.Context, u *updateOptions, pick *zipf.Picker, clients int, get reader) (l rounds.Load, retries float64, err error) {
+func (c *updated) updates(ctx context.Context, u *updateOptions, pick *zipf.Picker, clients int,
+	get reader) (l rounds.Load, retries float64, err error) {
 	var runs, done atomic.Int64
 	begin := time.Now()
 	once := func(ctx context.Context, _ int) error {

@@ -53,7 +53,8 @@ of a reader's call; and how many readers failed, which is never to be other than
 	f.IntVar(&v.width, "width", 3, "keys that every other writer puts together")
 	f.IntSliceVar(&v.views, "views", []int{1, 2, 8, 16, 32}, "concurrent views")
 	f.IntSliceVar(&v.oneShots, "one-shots", []int{1, 8, 32}, "concurrent one-shot readers")
-	f.DurationSliceVar(&v.lengths, "lengths", []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 45 * time.Millisecond, 60 * time.Millisecond, 200 * time.Millisecond}, "how long views are open")
+	f.DurationSliceVar(&v.lengths, "lengths", []time.Duration{5 * time.Millisecond, 20 * time.Millisecond,
+		45 * time.Millisecond, 60 * time.Millisecond, 200 * time.Millisecond}, "how long views are open")
 	f.IntSliceVar(&v.viewKeys, "view-keys", []int{1, 24, 1000}, "keys that are written and read")
 	f.BoolVar(&v.noSync, "no-sync", false, "without fsync")
 	f.DurationVar(&v.settle, "settle", 300*time.Millisecond, "time before a cell is measured")
@@ -90,12 +91,14 @@ func (v *viewsOptions) run(ctx context.Context, w io.Writer) (err error) {
 		defer cancel()
 		err = errors.Join(err, c.Stop(stop))
 	}()
-	fmt.Fprintf(w, "%d nodes, fsync: %t, %d writers, every other of %d keys; cells of %v\n\n", v.nodes, !v.noSync, v.writers, v.width, v.cell)
+	fmt.Fprintf(w, "%d nodes, fsync: %t, %d writers, every other of %d keys; cells of %v\n\n", v.nodes, !v.noSync,
+		v.writers, v.width, v.cell)
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "keys\treaders\tputs/s of one\tof several\tbeside one view\tlongest put\treaders/s\tlongest read\tfailed\t")
 	for _, keys := range v.viewKeys {
 		cell := func(views, oneShots int, length time.Duration) (*viewsCell, error) {
-			x := &viewsCell{c: c, keys: keys, views: views, oneShots: oneShots, length: length, nodes: v.nodes, writers: v.writers, width: v.width}
+			x := &viewsCell{c: c, keys: keys, views: views, oneShots: oneShots, length: length, nodes: v.nodes,
+				writers: v.writers, width: v.width}
 			return x, x.run(ctx, v.settle, v.cell)
 		}
 		if _, err := cell(1, 0, 20*time.Millisecond); err != nil { // the first is slower
@@ -132,7 +135,8 @@ func (x *viewsCell) print(w io.Writer, alone *viewsCell, length time.Duration, r
 	ms := func(d time.Duration) string { return d.Round(100 * time.Microsecond).String() }
 	per := func(n int) string { return strconv.Itoa(int(float64(n) / length.Seconds())) }
 	fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%.0f%%\t%s\t%s\t%s\t%d\t\n", x.keys, readers, per(x.one), per(x.several),
-		100*float64(x.one+x.several)/float64(max(alone.one+alone.several, 1)), ms(x.put), per(x.readers), ms(x.wait), len(x.failed))
+		100*float64(x.one+x.several)/float64(max(alone.one+alone.several, 1)), ms(x.put), per(x.readers), ms(x.wait),
+		len(x.failed))
 	for _, err := range x.failed[:min(len(x.failed), 3)] {
 		fmt.Fprintf(w, "\t%v\t\t\t\t\t\t\t\t\n", err)
 	}

@@ -34,8 +34,9 @@ func call(t *testing.T, args ...string) (string, error) {
 func TestFlagsThatMakeNoSenseAreRefused(t *testing.T) {
 	for flag, says := range map[string]string{
 		"--clients=0": "1 to 1000", "--clients=1001": "1 to 1000", "--rounds=0": "1 to 100", "--duration=0s": "more than 0",
-		"--duration=1h": "at most 10m0s", "--warm=-1s": "0 to 10m0s", "--stores=redis,oracle": "there are linchpin, linchpin3, postgres, etcd, redis",
-		"--stores=": "names no store", "--no-such-flag": "unknown flag",
+		"--duration=1h": "at most 10m0s", "--warm=-1s": "0 to 10m0s",
+		"--stores=redis,oracle": "there are linchpin, linchpin3, postgres, etcd, redis",
+		"--stores=":             "names no store", "--no-such-flag": "unknown flag",
 	} {
 		_, err := call(t, flag)
 		require.ErrorContains(t, err, says, flag)
@@ -68,9 +69,11 @@ func TestAStoreThatIsNotThereIsSkippedInWords(t *testing.T) {
 
 // table is of made up numbers: three rounds of three ways.
 func table() (rounds.Series, []*meter) {
-	meters := []*meter{{way: stores.Way{Name: stores.LinchpinName}}, {way: stores.Way{Name: "slow", AtLeast: 20}}, {way: stores.Way{Name: "fast", AtLeast: 0.5}}}
+	meters := []*meter{{way: stores.Way{Name: stores.LinchpinName}}, {way: stores.Way{Name: "slow", AtLeast: 20}},
+		{way: stores.Way{Name: "fast", AtLeast: 0.5}}}
 	for _, m := range meters {
-		m.p50, m.p99, m.serverCPU, m.clientCPU = []float64{3, 1, 2}, []float64{30, 10, 20}, []float64{7, 5, 6}, []float64{4, 8, 9}
+		m.p50, m.p99, m.serverCPU, m.clientCPU = []float64{3, 1, 2}, []float64{30, 10, 20}, []float64{7, 5, 6},
+			[]float64{4, 8, 9}
 		m.acknowledged.Store(12)
 	}
 	return rounds.Series{stores.LinchpinName: {100, 300, 200}, "slow": {5, 10, 10}, "fast": {400, 900, 500}}, meters
@@ -78,8 +81,10 @@ func table() (rounds.Series, []*meter) {
 
 func TestTheTableHasMediansAndRatiosOfRounds(t *testing.T) {
 	s, meters := table()
-	require.Equal(t, []string{stores.LinchpinName, "200", "100", "300", "2.00", "20.0", "6.00", "8.00", "", ""}, row(s, meters[0]))
-	require.Equal(t, []string{"slow", "10.0", "5.00", "10.0", "2.00", "20.0", "6.00", "8.00", "20.0× (20.0 to 30.0)", "≥ 20, met"}, row(s, meters[1]))
+	require.Equal(t, []string{stores.LinchpinName, "200", "100", "300", "2.00", "20.0", "6.00", "8.00", "", ""},
+		row(s, meters[0]))
+	require.Equal(t, []string{"slow", "10.0", "5.00", "10.0", "2.00", "20.0", "6.00", "8.00", "20.0× (20.0 to 30.0)",
+		"≥ 20, met"}, row(s, meters[1]))
 	require.Equal(t, []string{"0.33× (0.25 to 0.40)", "≥ 0.5, MISSED"}, row(s, meters[2])[8:])
 	for _, m := range meters {
 		require.Len(t, row(s, m), len(heads))
@@ -139,10 +144,12 @@ func TestAWholeRun(t *testing.T) {
 			}
 			dir := t.TempDir()
 			// The user that PostgreSQL runs as has to come by.
-			for at := dir; at != filepath.Dir(at) && strings.HasPrefix(at, os.TempDir()+string(filepath.Separator)); at = filepath.Dir(at) {
+			for at := dir; at != filepath.Dir(at) && strings.HasPrefix(at,
+				os.TempDir()+string(filepath.Separator)); at = filepath.Dir(at) {
 				require.NoError(t, os.Chmod(at, 0o711))
 			}
-			out, err := call(t, "--stores", k.Key, "--dir", dir, "--rounds", "1", "--warm", "10ms", "--duration", "300ms", "--clients", "4")
+			out, err := call(t, "--stores", k.Key, "--dir", dir, "--rounds", "1", "--warm", "10ms", "--duration", "300ms",
+				"--clients", "4")
 			require.NoError(t, err, out)
 			require.Contains(t, out, k.Name)
 			require.NotRegexp(t, ` 0 acknowledged`, out)

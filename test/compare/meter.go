@@ -36,14 +36,16 @@ func (m *meter) measure(ctx context.Context) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.o.warm+m.o.measure+grace)
 	defer cancel()
 	before, server, client := m.acknowledged.Load(), m.server.CPU(), child.OwnCPU()
-	load, err := rounds.Loop{Callers: m.o.clients, Warm: m.o.warm, Measure: m.o.measure, Latencies: true, Do: m.increment}.Run(ctx)
+	load, err := rounds.Loop{Callers: m.o.clients, Warm: m.o.warm, Measure: m.o.measure, Latencies: true,
+		Do: m.increment}.Run(ctx)
 	if err != nil {
 		return 0, err
 	}
 	server, client = m.server.CPU()-server, child.OwnCPU()-client
 	done := float64(max(m.acknowledged.Load()-before, 1))
 	m.p50, m.p99 = append(m.p50, load.P50.Seconds()*1e3), append(m.p99, load.P99.Seconds()*1e3)
-	m.serverCPU, m.clientCPU = append(m.serverCPU, server.Seconds()*1e6/done), append(m.clientCPU, client.Seconds()*1e6/done)
+	m.serverCPU, m.clientCPU = append(m.serverCPU, server.Seconds()*1e6/done),
+		append(m.clientCPU, client.Seconds()*1e6/done)
 	return load.PerSecond(), m.verify(ctx)
 }
 
@@ -72,7 +74,8 @@ func (m *meter) verify(ctx context.Context) error {
 	}
 	least, unknown := m.acknowledged.Load(), m.unknown.Load()
 	if holds < least || holds > least+unknown {
-		return fmt.Errorf("the counter holds %d after %d increments that were acknowledged, and %d whose outcome is unknown", holds, least, unknown)
+		return fmt.Errorf("the counter holds %d after %d increments that were acknowledged, and %d whose outcome is unknown",
+			holds, least, unknown)
 	}
 	return nil
 }

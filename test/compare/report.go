@@ -12,7 +12,8 @@ import (
 )
 
 // heads are the columns of the table.
-var heads = []string{"counter", "increments/s", "least", "most", "p50 ms", "p99 ms", "server µs", "client µs", "linchpin does", "asked"}
+var heads = []string{"counter", "increments/s", "least", "most", "p50 ms", "p99 ms", "server µs", "client µs",
+	"linchpin does", "asked"}
 
 // report prints the table, and that all counters held what they had to.
 func report(w io.Writer, o *options, s rounds.Series, meters []*meter) error {
@@ -49,7 +50,8 @@ func figures(o *options, s rounds.Series, meters []*meter) rounds.Figures {
 // row is the line of one way to count.
 func row(s rounds.Series, m *meter) []string {
 	rates := s[m.way.Name]
-	out := []string{m.way.Name, rounds.Number(rounds.Median(rates)), rounds.Number(slices.Min(rates)), rounds.Number(slices.Max(rates))}
+	out := []string{m.way.Name, rounds.Number(rounds.Median(rates)), rounds.Number(slices.Min(rates)),
+		rounds.Number(slices.Max(rates))}
 	for _, xs := range [][]float64{m.p50, m.p99, m.serverCPU, m.clientCPU} {
 		out = append(out, rounds.Number(rounds.Median(xs)))
 	}

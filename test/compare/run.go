@@ -59,7 +59,8 @@ func introduce(w io.Writer, o *options, dir string, servers []*stores.Server) er
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "An fsync of a file that has grown by %d bytes takes %.3f ms here, the median of %d\n", grownBy, took.Seconds()*1000, fsyncs)
+	fmt.Fprintf(w, "An fsync of a file that has grown by %d bytes takes %.3f ms here, the median of %d\n", grownBy,
+		took.Seconds()*1000, fsyncs)
 	if took < tooFast {
 		fmt.Fprintln(w, "That is no disk: an answer after such an fsync means nothing. Name a directory on one with the flag dir.")
 	}

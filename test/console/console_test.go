@@ -19,7 +19,8 @@ import (
 
 // planted are the hot keys. The second is markup that would run if the page inserted it as
 // markup, the third is not printable.
-var planted = []string{"planted:visits", `<img src=x onerror="window.owned=1"><script>window.owned=2</script>`, "\x00\xff\u202e"}
+var planted = []string{"planted:visits", `<img src=x onerror="window.owned=1"><script>window.owned=2</script>`,
+	"\x00\xff\u202e"}
 
 // shownAs are the planted keys as the console shows them.
 var shownAs = []string{planted[0], planted[1], `"\x00\xff\u202e"`}
@@ -36,7 +37,8 @@ type cluster struct {
 // transactions, which hold their locks for a round trip.
 func start(t *testing.T) *cluster {
 	t.Helper()
-	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), Listen: true, HTTP: "127.0.0.1:0", Version: "test"})
+	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), Listen: true, HTTP: "127.0.0.1:0",
+		Version: "test"})
 	require.NoError(t, err)
 	db, err := client.Open(t.Context(), c.Addrs())
 	require.NoError(t, err)
@@ -74,7 +76,8 @@ func (c *cluster) url() string { return "http://" + c.HTTPAddr() + "/console/" }
 
 // has is an expression that reports whether a section shows a key, as text.
 func has(section, key string) string {
-	return `[...document.querySelectorAll("#` + section + ` *")].some((n) => n.childElementCount === 0 && n.textContent === ` + strconv.Quote(key) + `)`
+	return `[...document.querySelectorAll("#` + section +
+		` *")].some((n) => n.childElementCount === 0 && n.textContent === ` + strconv.Quote(key) + `)`
 }
 
 // TestHotKeyIsShown within 10 s of its first transaction, with the conflicting operations;
@@ -89,7 +92,8 @@ func TestHotKeyIsShown(t *testing.T) {
 	require.Less(t, time.Since(began), 10*time.Second)
 	t.Logf("shown after %v", time.Since(began).Round(10*time.Millisecond))
 
-	row := `[...document.querySelectorAll("#keys li")].find((li) => li.querySelector(".key-name").textContent === ` + strconv.Quote(planted[0]) + `)?.innerText`
+	row := `[...document.querySelectorAll("#keys li")].find((li) => li.querySelector(".key-name").textContent === ` +
+		strconv.Quote(planted[0]) + `)?.innerText`
 	b.Until(row+`.includes("get-for-update waits for get-for-update")`, 20*time.Second)
 	b.Until(row+`.includes("contended for ")`, 20*time.Second)
 	// All planted keys have the same advice, which is shown once.
@@ -98,7 +102,8 @@ func TestHotKeyIsShown(t *testing.T) {
 	require.Len(t, browser.Eval[[]string](b, advice), 1)
 	b.Until(`document.getElementById("keys").innerText.includes("same advice as ")`, 20*time.Second)
 	b.Until(row+`.includes("waiting on average")`, 20*time.Second)
-	require.Contains(t, browser.Eval[string](b, `document.getElementById("nodes-note").textContent`), "3 of 3 nodes up · test")
+	require.Contains(t, browser.Eval[string](b, `document.getElementById("nodes-note").textContent`),
+		"3 of 3 nodes up · test")
 
 	b.Until(`Number(document.getElementById("figure-rate").textContent.replace(/[^0-9.]/g, "")) > 0`, 20*time.Second)
 	b.Until(`document.querySelector("#rate .line.first") !== null && document.querySelector("#latency .line.second") !== null`, 20*time.Second)
@@ -127,7 +132,8 @@ func TestKeysCannotRunCode(t *testing.T) {
 	require.Equal(t, 2, browser.Eval[int](b, `document.scripts.length`))
 	require.Zero(t, browser.Eval[int](b, `document.querySelectorAll("main img, main script").length`))
 	// The browser rejects the insertion of markup.
-	require.Equal(t, "TypeError", browser.Eval[string](b, `(() => { try { document.createElement("p").innerHTML = "<b>x</b>"; return "" } catch (e) { return e.name } })()`))
+	require.Equal(t, "TypeError", browser.Eval[string](b,
+		`(() => { try { document.createElement("p").innerHTML = "<b>x</b>"; return "" } catch (e) { return e.name } })()`))
 	b.Forget() // its message about that
 }
 
@@ -139,13 +145,15 @@ func TestConsoleOnAPhone(t *testing.T) {
 	c := start(t)
 	b.Do(chromedp.Navigate(c.url()))
 	b.Until(has("keys", planted[0]), 20*time.Second)
-	b.Until(`document.querySelector("#conflicts td button") !== null && document.querySelector("#receipts li") !== null`, 20*time.Second)
+	b.Until(`document.querySelector("#conflicts td button") !== null && document.querySelector("#receipts li") !== null`,
+		20*time.Second)
 	ground := `getComputedStyle(document.body).backgroundColor`
 	dark := browser.Eval[string](b, ground)
 	for _, width := range []int64{390, 360} {
 		b.Look(width, "dark")
 		require.LessOrEqual(t, browser.Eval[int](b, `document.documentElement.scrollWidth`), int(width))
-		require.Empty(t, browser.Eval[[]string](b, `[...document.querySelectorAll("section, section > header *, .figure *")].filter((n) => n.getBoundingClientRect().right > innerWidth + 0.5).map((n) => n.outerHTML.slice(0, 100))`))
+		require.Empty(t, browser.Eval[[]string](b,
+			`[...document.querySelectorAll("section, section > header *, .figure *")].filter((n) => n.getBoundingClientRect().right > innerWidth + 0.5).map((n) => n.outerHTML.slice(0, 100))`))
 	}
 	b.Look(390, "light")
 	light := browser.Eval[string](b, ground)

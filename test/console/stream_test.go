@@ -22,7 +22,8 @@ import (
 type node struct{ waits atomic.Uint64 }
 
 func (*node) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
-	return &pb.StatusResponse{NodeId: 1, ClusterId: "test", HotShard: 8, Members: []pb.Member{{NodeId: 1, Up: true, Self: true}}}, nil
+	return &pb.StatusResponse{NodeId: 1, ClusterId: "test", HotShard: 8,
+		Members: []pb.Member{{NodeId: 1, Up: true, Self: true}}}, nil
 }
 
 func (*node) HotKeys(context.Context, *pb.HotKeysRequest) (*pb.HotKeysResponse, error) {
@@ -148,8 +149,10 @@ func TestUnavailableListsAreNotShownAsEmpty(t *testing.T) {
 	g, b := open(t), browser.Open(t)
 	b.Do(chromedp.Navigate(g.URL + "/console/"))
 	b.Until(state+` === "live"`, 20*time.Second)
-	require.Equal(t, "Not available: snapshots could not be listed", browser.Eval[string](b, `document.getElementById("snapshots-empty").innerText`))
-	require.Equal(t, "Not available: the hot shard did not respond", browser.Eval[string](b, `document.getElementById("moves-empty").innerText`))
+	require.Equal(t, "Not available: snapshots could not be listed",
+		browser.Eval[string](b, `document.getElementById("snapshots-empty").innerText`))
+	require.Equal(t, "Not available: the hot shard did not respond",
+		browser.Eval[string](b, `document.getElementById("moves-empty").innerText`))
 }
 
 // TestClickedCellDoesNotPauseTheMatrix, and its text stays.

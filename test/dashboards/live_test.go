@@ -27,7 +27,8 @@ func program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		t.Skipf("there is no %s here, and .ci/needs could not install it: apt-get install --no-install-recommends prometheus", name)
+		t.Skipf("there is no %s here, and .ci/needs could not install it: apt-get install --no-install-recommends prometheus",
+			name)
 	}
 	return path
 }
@@ -35,11 +36,15 @@ func program(t *testing.T, name string) string {
 // quiet are series that are 0 in a healthy cluster, that change too slowly for a test, or
 // whose level is usually 0: queries of these may return 0.
 var quiet = []string{
-	"linchpin_shard_queue_length", "linchpin_shard_lock_waiters", "linchpin_shard_prepared_transactions", "linchpin_shard_decision_records", "linchpin_shard_held_updates",
+	"linchpin_shard_queue_length", "linchpin_shard_lock_waiters", "linchpin_shard_prepared_transactions",
+	"linchpin_shard_decision_records", "linchpin_shard_held_updates",
 	"linchpin_shard_cache_misses_in_flight", "linchpin_store_flush",
-	"ALERTS", "linchpin_store_corruptions_total", "linchpin_store_failed_compactions_total", "linchpin_store_compact", "linchpin_gateway_unfair_rejections_total",
-	"rejections_total", "linchpin_connections_rejected_total", "linchpin_peer_messages_dropped_total", "linchpin_shard_lease_expirations_total", "linchpin_hot_moves_failed_total", "linchpin_shard_gc_pending_dropped_total",
-	"linchpin_shard_gc_swept_keys_total", "linchpin_shard_expired_keys_pending", "linchpin_shard_expiry_lag_seconds", "linchpin_scans_stalled_total", "linchpin_shard_pages_",
+	"ALERTS", "linchpin_store_corruptions_total", "linchpin_store_failed_compactions_total", "linchpin_store_compact",
+	"linchpin_gateway_unfair_rejections_total",
+	"rejections_total", "linchpin_connections_rejected_total", "linchpin_peer_messages_dropped_total",
+	"linchpin_shard_lease_expirations_total", "linchpin_hot_moves_failed_total", "linchpin_shard_gc_pending_dropped_total",
+	"linchpin_shard_gc_swept_keys_total", "linchpin_shard_expired_keys_pending", "linchpin_shard_expiry_lag_seconds",
+	"linchpin_scans_stalled_total", "linchpin_shard_pages_",
 	"transaction_failures", "changes(process_start_time_seconds", "linchpin_node_clock_", "linchpin_client_memory_",
 }
 
@@ -72,7 +77,8 @@ func questions(d *deployed, instances []string) (qs []*question) {
 		for _, instance := range choices {
 			for _, p := range b.Panels {
 				for _, q := range p.Targets {
-					add(b.File+": "+p.Title, q.With(dashboards.Choice{Job: "linchpin", Instance: instance, RateInterval: "10s"}), q.Instant)
+					add(b.File+": "+p.Title, q.With(dashboards.Choice{Job: "linchpin", Instance: instance, RateInterval: "10s"}),
+						q.Instant)
 				}
 			}
 		}
@@ -196,7 +202,8 @@ func TestPromtoolAcceptsRulesAndTests(t *testing.T) {
 	require.NoError(t, err)
 	rules, err := filepath.Glob(filepath.Join(prometheus, "rules", "*.yml"))
 	require.NoError(t, err)
-	for _, args := range [][]string{{"check", "config", filepath.Join(prometheus, "prometheus.yml")}, {"check", "config", withSecrets(t)},
+	for _, args := range [][]string{{"check", "config", filepath.Join(prometheus, "prometheus.yml")},
+		{"check", "config", withSecrets(t)},
 		{"check", "config", docker + "/prometheus.yml"}, append([]string{"check", "rules", "--lint-fatal"}, rules...),
 		append([]string{"test", "rules"}, tests...)} {
 		out, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput()

@@ -41,7 +41,8 @@ func StartServer(t testing.TB, program, deployed string, targets []string) *Serv
 	}
 	addr := proc.FreeAddr(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := proc.Command(ctx, program, "--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", addr, "--log.level", "warn")
+	cmd := proc.Command(ctx, program, "--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"),
+		"--web.listen-address", addr, "--log.level", "warn")
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -59,7 +60,8 @@ func StartServer(t testing.TB, program, deployed string, targets []string) *Serv
 		}
 	})
 	s := &Server{url: "http://" + addr}
-	proc.Until(t, "Prometheus is ready", func(ctx context.Context) bool { return s.get(ctx, "/-/ready", nil, nil) == nil }, func() string { return "" })
+	proc.Until(t, "Prometheus is ready", func(ctx context.Context) bool { return s.get(ctx, "/-/ready", nil, nil) == nil },
+		func() string { return "" })
 	return s
 }
 

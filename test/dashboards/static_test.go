@@ -101,7 +101,8 @@ func TestEveryMetricIsUsed(t *testing.T) {
 	for _, m := range own {
 		there[m.Name] = true
 		reason, left := notShown[m.Name]
-		require.NotEqual(t, left, asked(m.Name), "%s: show it on a dashboard, or add it to notShown with a reason (%q)", m.Name, reason)
+		require.NotEqual(t, left, asked(m.Name), "%s: show it on a dashboard, or add it to notShown with a reason (%q)",
+			m.Name, reason)
 	}
 	for name := range notShown {
 		require.True(t, there[name], "notShown has %s, which does not exist", name)
@@ -213,7 +214,10 @@ func TestEachAlertIsTestedBothWays(t *testing.T) {
 			continue
 		}
 		of := func(fires bool) bool {
-			return slices.ContainsFunc(tests, func(a dashboards.AlertTest) bool { return a.Alertname == r.Alert && len(a.Alerts) > 0 == fires })
+			return slices.ContainsFunc(tests, func(a dashboards.AlertTest) bool {
+				return a.Alertname == r.Alert &&
+					len(a.Alerts) > 0 == fires
+			})
 		}
 		require.True(t, of(true), "no test has %s fire", r.Alert)
 		require.True(t, of(false), "no test has %s not fire", r.Alert)

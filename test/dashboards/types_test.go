@@ -10,7 +10,8 @@ import (
 
 // TestErrorsInQueriesAreFound that a renamed metric or label can cause.
 func TestErrorsInQueriesAreFound(t *testing.T) {
-	types, err := dashboards.NewTypes([]*dashboards.Rule{{Record: "job:pins:sum", Expr: "sum by (job) (linchpin_snapshots)"}})
+	types, err := dashboards.NewTypes([]*dashboards.Rule{{Record: "job:pins:sum",
+		Expr: "sum by (job) (linchpin_snapshots)"}})
 	require.NoError(t, err)
 	for expr, want := range map[string]string{
 		`linchpin_nothing_total`:                                                        `there is no series "linchpin_nothing_total"`,
@@ -35,7 +36,8 @@ func TestErrorsInQueriesAreFound(t *testing.T) {
 		`1 - linchpin_snapshots * 2`:                            {"job", "instance", "kind"},
 		`job:pins:sum`:                                          {"job"},
 		`topk(3, sum by (kind) (rate(linchpin_snapshots[5m])))`: {"kind"},
-		`linchpin_snapshots * on (job, instance) group_left () linchpin_hot_rules`:                       {"job", "instance", "kind"},
+		`linchpin_snapshots * on (job, instance) group_left () linchpin_hot_rules`: {"job", "instance",
+			"kind"},
 		`linchpin_snapshots + on (kind) linchpin_snapshots`:                                              {"kind"},
 		`histogram_quantile(0.5, sum by (stage, le) (rate(linchpin_stage_duration_seconds_bucket[5m])))`: {"stage"},
 		`max_over_time(go_goroutines[5m:1m]) > 3 and up`:                                                 nil,

@@ -54,13 +54,16 @@ func TestPagesAreShort(t *testing.T) {
 	_, pages := load(t)
 	none(t, docs.Long(pages))
 
-	few := []docs.Page{{Path: "README.md", Text: strings.Repeat(strings.Repeat("é", 120)+"\n", 150)}, {Path: "docs/a.md", Text: strings.Repeat("x ", 40_000)},
+	few := []docs.Page{{Path: "README.md", Text: strings.Repeat(strings.Repeat("é", 120)+"\n", 150)},
+		{Path: "docs/a.md", Text: strings.Repeat("x ", 40_000)},
 		{Path: "docs/b/c.md", Text: strings.Repeat("x ", 5000)}, {Path: "CHANGELOG.md", Text: strings.Repeat("x ", 50_000)}}
 	require.Empty(t, docs.Long(few))
 	few[0].Text += "one more\n"
 	few[2].Text += "one more"
-	require.Equal(t, []string{"README.md has 151 lines; at most 150", "docs/ has 45002 words; at most 45000: one page per fact"}, docs.Long(few))
-	require.Equal(t, []string{"README.md:2 has 121 columns; at most 120"}, docs.Long([]docs.Page{{Path: "README.md", Text: "x\n" + strings.Repeat("é", 121)}}))
+	require.Equal(t, []string{"README.md has 151 lines; at most 150",
+		"docs/ has 45002 words; at most 45000: one page per fact"}, docs.Long(few))
+	require.Equal(t, []string{"README.md:2 has 121 columns; at most 120"},
+		docs.Long([]docs.Page{{Path: "README.md", Text: "x\n" + strings.Repeat("é", 121)}}))
 }
 
 // TestPlantedMistakesAreFound: each check notices what it is for.
@@ -69,7 +72,8 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 	tree := docs.NewTree(module)
 	check := func(text string) []string {
 		p := []docs.Page{{Path: "docs/planted.md", Text: text}}
-		return slices.Concat(docs.Links(root, p), docs.Names(tree, p), docs.Paths(root, p), docs.Flags(tree, p), docs.LooseGo(p))
+		return slices.Concat(docs.Links(root, p), docs.Names(tree, p), docs.Paths(root, p), docs.Flags(tree, p),
+			docs.LooseGo(p))
 	}
 	for text, want := range map[string]string{
 		"[gone](gone.md)":                                              "the link to gone.md leads nowhere",
@@ -90,17 +94,22 @@ func TestPlantedMistakesAreFound(t *testing.T) {
 		"so:\n\n    linchpin start --no-such-flag=3\n\n":               "no flag --no-such-flag",
 		"so:\n\n```sh\nlinchpin start --store d --no-such-flag\n```\n": "no flag --no-such-flag",
 	} {
-		require.Contains(t, strings.ReplaceAll(strings.Join(check(text), "\n"), "no program has a flag", "no flag"), want, text)
+		require.Contains(t, strings.ReplaceAll(strings.Join(check(text), "\n"), "no program has a flag", "no flag"), want,
+			text)
 	}
 	for _, text := range []string{
-		"[there](guarantees.md#cluster), [elsewhere](https://example.com/x#y)", "[here](#words)\n\n## Words\n", "`test/docs.TestWhatPagesNameExists`",
-		"`TestWhatPagesNameExists/links`", "`mutant.NoWound`", "`pkg/...`, `pkg/kv`, `pkg/msg/msg.proto`", "`--store d --help`", "`prometheus --web.listen-address :9190`",
+		"[there](guarantees.md#cluster), [elsewhere](https://example.com/x#y)", "[here](#words)\n\n## Words\n",
+		"`test/docs.TestWhatPagesNameExists`",
+		"`TestWhatPagesNameExists/links`", "`mutant.NoWound`", "`pkg/...`, `pkg/kv`, `pkg/msg/msg.proto`",
+		"`--store d --help`", "`prometheus --web.listen-address :9190`",
 		"```go\n// [no](link.md)\nx := 1\n```\n",
 	} {
 		require.Empty(t, check(text), text)
 	}
-	require.Len(t, docs.Unlisted(tree, docs.Page{Text: strings.ReplaceAll(page(t, pages, "docs/guarantees.md").Text, "`mutant.NoWound`", "")}), 1)
-	require.NotEmpty(t, docs.Map(module.Packages, docs.Page{Text: strings.ReplaceAll(page(t, pages, "docs/architecture.md").Text, "`pkg/kv`", "kv")}))
+	require.Len(t, docs.Unlisted(tree, docs.Page{Text: strings.ReplaceAll(page(t, pages, "docs/guarantees.md").Text,
+		"`mutant.NoWound`", "")}), 1)
+	require.NotEmpty(t, docs.Map(module.Packages,
+		docs.Page{Text: strings.ReplaceAll(page(t, pages, "docs/architecture.md").Text, "`pkg/kv`", "kv")}))
 }
 
 // TestHeadingsHaveGitHubsNames: the rules, each by an example.

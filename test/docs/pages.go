@@ -38,7 +38,8 @@ func Load(root string) ([]Page, error) {
 			return err
 		case d.IsDir():
 			name = d.Name()
-			if p != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin" || name == "node_modules" || name == "venv") {
+			if p != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin" || name == "node_modules" ||
+				name == "venv") {
 				return filepath.SkipDir
 			}
 			return nil

@@ -27,7 +27,8 @@ var isTest = regexp.MustCompile(`^(Test|Fuzz|Example)[A-Z]`)
 func NewTree(m *layering.Tree) *Tree {
 	t := &Tree{Tests: map[string]bool{}, Mutants: map[string]bool{}, Flags: map[string]bool{"help": true}}
 	for _, pkg := range m.Packages {
-		program := strings.HasPrefix(pkg.Path, "cmd/") || pkg.Path == "pkg/cli" || pkg.Path == "pkg/cli/identity" || pkg.Path == "pkg/program"
+		program := strings.HasPrefix(pkg.Path, "cmd/") || pkg.Path == "pkg/cli" || pkg.Path == "pkg/cli/identity" ||
+			pkg.Path == "pkg/program"
 		for _, f := range pkg.Files {
 			if f.Test {
 				t.addTests(pkg.Path, f.Syntax)

@@ -24,7 +24,8 @@ func (t *Tree) Imports(table []Layer) (bad []string) {
 	return bad
 }
 
-func (t *Tree) checkImport(table []Layer, from *Layer, p *Package, f *File, imported string, pos token.Pos) (bad []string) {
+func (t *Tree) checkImport(table []Layer, from *Layer, p *Package, f *File, imported string,
+	pos token.Pos) (bad []string) {
 	say := func(format string, args ...any) { bad = append(bad, t.at(pos, format, args...)) }
 	target, inside := own(imported)
 	if !inside {

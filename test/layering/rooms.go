@@ -53,7 +53,8 @@ func (t *Tree) Types() (bad []string) {
 					bad = append(bad, t.at(spec.Pos(), "%s has %d methods, and at most %d are read", name, n, maxMethods))
 				}
 				if s, ok := spec.Type.(*ast.StructType); ok && s.Fields.NumFields() > maxFields {
-					bad = append(bad, t.at(spec.Pos(), "%s has %d fields, and at most %d are read", name, s.Fields.NumFields(), maxFields))
+					bad = append(bad, t.at(spec.Pos(), "%s has %d fields, and at most %d are read", name, s.Fields.NumFields(),
+						maxFields))
 				}
 				return true
 			})

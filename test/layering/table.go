@@ -66,7 +66,8 @@ var Table = []Layer{
 	{
 		// What a transaction is made of: requests that are open, and what came of them.
 		Name: "gateway legs",
-		Packages: []string{"pkg/txn/commitreq", "pkg/txn/lockreq", "pkg/txn/page", "pkg/txn/readreq", "pkg/txn/round", "pkg/txn/session",
+		Packages: []string{"pkg/txn/commitreq", "pkg/txn/lockreq", "pkg/txn/page", "pkg/txn/readreq", "pkg/txn/round",
+			"pkg/txn/session",
 			"pkg/txn/status"},
 		Imports: []string{"words", "messages", "types", "parts", "gateway environment", "gateway knowledge", "gateway legs"},
 		Pure:    true, Outside: []string{},
@@ -81,7 +82,8 @@ var Table = []Layer{
 	{
 		// What a shard holds: locks, records, keys, outcomes, heat.
 		Name: "shard state",
-		Packages: []string{"pkg/shard/step", "pkg/shard/expiry", "pkg/shard/contention", "pkg/shard/locktable", "pkg/shard/outcome", "pkg/shard/record", "pkg/shard/timeofday",
+		Packages: []string{"pkg/shard/step", "pkg/shard/expiry", "pkg/shard/contention", "pkg/shard/locktable",
+			"pkg/shard/outcome", "pkg/shard/record", "pkg/shard/timeofday",
 			"pkg/shard/store"},
 		Imports: []string{"words", "messages", "types", "parts", "shard state"},
 		Pure:    true, Outside: []string{},
@@ -109,7 +111,8 @@ var Table = []Layer{
 		Name: "whole",
 		// The two machines: a shard, and a gateway.
 		Packages: []string{"pkg/shard", "pkg/txn"},
-		Imports: []string{"words", "messages", "types", "parts", "shard state", "shard execution", "shard roles", "shard readers",
+		Imports: []string{"words", "messages", "types", "parts", "shard state", "shard execution", "shard roles",
+			"shard readers",
 			"gateway environment", "gateway knowledge", "gateway legs", "gateway flows"},
 		Pure: true, Outside: []string{},
 	},
@@ -174,14 +177,16 @@ var Table = []Layer{
 	{
 		Name:     "edges",
 		Packages: []string{"pkg/server/...", "pkg/console", "pkg/workload/...", "pkg/cli/..."},
-		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments", "shells",
+		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments",
+			"shells",
 			"files", "client", "edges"},
 	},
 	{
 		// A whole node, or a whole cluster, inside a program.
 		Name:     "assembly",
 		Packages: []string{"pkg/embed/...", "pkg/linchpintest"},
-		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments", "shells",
+		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments",
+			"shells",
 			"client", "edges", "assembly"},
 	},
 	{
@@ -195,7 +200,8 @@ var Table = []Layer{
 		// types of their own, as the examples do.
 		Name:     "wiring",
 		Packages: []string{"cmd/...", "pkg/program", "examples/..."},
-		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments", "shells",
+		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments",
+			"shells",
 			"client", "edges", "assembly", "judges", "wiring"},
 	},
 	{
@@ -206,7 +212,8 @@ var Table = []Layer{
 	{
 		Name:     "tests",
 		Packages: []string{"test/..."},
-		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments", "shells",
+		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments",
+			"shells",
 			"gathering", "files", "client", "edges", "assembly", "judges", "wiring", "tests", "tools"},
 	},
 }

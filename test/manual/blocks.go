@@ -104,7 +104,8 @@ func script(lines []string, at int) (cs []Command, err error) {
 			continue
 		}
 		if bareWait.MatchString(text) || allJobs.MatchString(text) {
-			return nil, fmt.Errorf("line %d: %q is about everything that the reader has started, and not only the page", begun, text)
+			return nil, fmt.Errorf("line %d: %q is about everything that the reader has started, and not only the page", begun,
+				text)
 		}
 		cs = append(cs, Command{Line: begun, Text: text})
 		text = ""

@@ -80,11 +80,13 @@ func StartShell(t testing.TB, bin string, ports Ports) *Shell {
 // environment is that of a user who has set nothing for linchpin.
 func (s *Shell) environment(bin string) (env []string) {
 	for _, v := range os.Environ() {
-		if name, _, _ := strings.Cut(v, "="); !strings.HasPrefix(name, "LINCHPIN_") && name != "GOCOVERDIR" && name != "PATH" && name != "XDG_STATE_HOME" {
+		if name, _, _ := strings.Cut(v, "="); !strings.HasPrefix(name, "LINCHPIN_") && name != "GOCOVERDIR" &&
+			name != "PATH" && name != "XDG_STATE_HOME" {
 			env = append(env, v)
 		}
 	}
-	return append(env, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "XDG_STATE_HOME="+s.own, "TMPDIR="+s.own,
+	return append(env, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "XDG_STATE_HOME="+s.own,
+		"TMPDIR="+s.own,
 		"LINCHPIN_ADDR=127.0.0.1:"+s.ports["7070"], "LINCHPIN_FIRST_PORT="+s.ports["7001"])
 }
 

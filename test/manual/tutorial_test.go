@@ -131,7 +131,10 @@ func showsTheKey(t *testing.T, s *Shell) {
 	for _, other := range d.Keys {
 		require.LessOrEqual(t, other.Waited, k.Waited, "%q is the one that is waited for most, not %q", hot, other.Key)
 	}
-	require.True(t, slices.ContainsFunc(d.Receipts, func(r console.Receipt) bool { return strings.Contains(r.Sentence, hot) }))
+	require.True(t, slices.ContainsFunc(d.Receipts, func(r console.Receipt) bool {
+		return strings.Contains(r.Sentence,
+			hot)
+	}))
 }
 
 // browserShowsTheKey: somebody who goes on where the browser warns, and logs in as Ann,
@@ -139,13 +142,15 @@ func showsTheKey(t *testing.T, s *Shell) {
 func browserShowsTheKey(t *testing.T, s *Shell) {
 	b := browser.Open(t, chromedp.Flag("ignore-certificate-errors", true))
 	at := "127.0.0.1:" + s.ports["7101"] + "/console/"
-	b.Do(chromedp.Navigate("https://"+url.UserPassword("ann", token(t, s)).String()+"@"+at), chromedp.Navigate("https://"+at))
+	b.Do(chromedp.Navigate("https://"+url.UserPassword("ann", token(t, s)).String()+"@"+at),
+		chromedp.Navigate("https://"+at))
 	b.Until(`[...document.querySelectorAll("#keys .key-name")].some((n) => n.textContent === "`+hot+`")`, patience)
 	b.Until(`document.querySelectorAll("#nodes .up").length === 3`, patience)
 }
 
 // withTLS are queries of what a cluster has with TLS only.
-var withTLS = []string{"linchpin_authentications_total", "linchpin_certificate_expiry_timestamp_seconds - time()", "linchpin_user_table_age_seconds"}
+var withTLS = []string{"linchpin_authentications_total", "linchpin_certificate_expiry_timestamp_seconds - time()",
+	"linchpin_user_table_age_seconds"}
 
 // scrapesAll: Prometheus has got through to all nodes, and its rules work.
 func scrapesAll(t *testing.T, s *Shell) {

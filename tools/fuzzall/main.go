@@ -79,7 +79,8 @@ var deadlineAlone = regexp.MustCompile(`(?m)^--- FAIL: Fuzz\w+ \([^)]*\)\n    co
 // cutOff recognizes the end of fuzzing being taken for a failure, a race in go
 // before 1.27 (golang.org/issue/75804). A real failure names its input.
 func cutOff(output string) bool {
-	return deadlineAlone.MatchString(output) && !strings.Contains(output, "Failing input") && !strings.Contains(output, "panic:")
+	return deadlineAlone.MatchString(output) && !strings.Contains(output, "Failing input") && !strings.Contains(output,
+		"panic:")
 }
 
 // find lists the targets below the directories, in the order of their paths.

@@ -46,7 +46,8 @@ func TestPublic(t *testing.T) {
 	for _, left := range []string{"gogo", "go_package", "\nimport "} {
 		require.False(t, strings.Contains(text, left), left)
 	}
-	for _, kept := range []string{"syntax = \"proto3\";\n\npackage linchpin.v1;\n\n// KV runs transactions.", "  // key is the key, or the start of the range. It is empty if it is not known.\n", "repeated Op ops = 1;\n"} {
+	for _, kept := range []string{"syntax = \"proto3\";\n\npackage linchpin.v1;\n\n// KV runs transactions.",
+		"  // key is the key, or the start of the range. It is empty if it is not known.\n", "repeated Op ops = 1;\n"} {
 		require.True(t, strings.Contains(text, kept), kept)
 	}
 	self.MessageType[0].Field[0].Number = proto.Int32(99)

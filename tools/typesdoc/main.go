@@ -108,7 +108,8 @@ func locks(b *strings.Builder, t *adt.Type) {
 		}
 		fmt.Fprintf(b, "%-*s ", width, name)
 		for j := range t.Kinds {
-			b.WriteString(map[adt.When]string{adt.Always: "x", adt.OtherPart: "y", 0: "."}[t.Relation(adt.Kind(i+1), adt.Kind(j+1))])
+			b.WriteString(map[adt.When]string{adt.Always: "x", adt.OtherPart: "y",
+				0: "."}[t.Relation(adt.Kind(i+1), adt.Kind(j+1))])
 		}
 		b.WriteString("\n")
 	}

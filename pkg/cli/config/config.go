@@ -115,7 +115,8 @@ func wrong(f *pflag.Flag, from, value string, err error) error {
 }
 
 // wanted describes the values of the types of flags.
-var wanted = map[string]string{"int": "a whole number", "int64": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number",
+var wanted = map[string]string{"int": "a whole number", "int64": "a whole number",
+	"uint64": "a whole number, 0 or more", "float64": "a number",
 	"bool": "true or false", "duration": "a time, as in 30s or 1h30m"}
 
 // Wrong says in a sentence why a flag does not take a value, and what it takes. from names the flag

@@ -87,9 +87,11 @@ func TestPrecedence(t *testing.T) {
 
 func TestEveryKindOfFlag(t *testing.T) {
 	c := newCommand()
-	ss, err := resolve(t, c, nil, map[string]string{"LINCHPIN_CONFIG": "linchpin.yaml", "LINCHPIN_ADDR": "a:1,b:2", "LINCHPIN_STORE": "", "LINCHPIN_OTHER": "x"},
+	ss, err := resolve(t, c, nil, map[string]string{"LINCHPIN_CONFIG": "linchpin.yaml", "LINCHPIN_ADDR": "a:1,b:2",
+		"LINCHPIN_STORE": "", "LINCHPIN_OTHER": "x"},
 		"store: /var/lib/linchpin\nhot-key: [a, \"b: c\"]\nhistory-every: 250ms\nfast: yes\naddr: [c:3]\n")
-	require.ErrorContains(t, err, `linchpin.yaml:4: fast is "yes", want true or false`, "YAML 1.1's yes is text, and no bool of flags")
+	require.ErrorContains(t, err, `linchpin.yaml:4: fast is "yes", want true or false`,
+		"YAML 1.1's yes is text, and no bool of flags")
 	require.Equal(t, "/var/lib/linchpin", c.store, "an empty variable is none")
 	require.Equal(t, []string{"a", "b: c"}, c.keys)
 	require.Equal(t, []string{"a:1", "b:2"}, c.addrs)
@@ -131,7 +133,8 @@ func TestWhatIsRefused(t *testing.T) {
 		_, err := resolve(t, newCommand(), []string{"--config=linchpin.yaml"}, nil, text)
 		require.ErrorContains(t, err, want, text)
 	}
-	_, err := resolve(t, newCommand(), []string{"--config=linchpin.yaml"}, map[string]string{"LINCHPIN_FAST": "quick"}, "a: 1\nb: 2\n")
+	_, err := resolve(t, newCommand(), []string{"--config=linchpin.yaml"}, map[string]string{"LINCHPIN_FAST": "quick"},
+		"a: 1\nb: 2\n")
 	for _, want := range []string{`setting "a"`, `setting "b"`, `LINCHPIN_FAST is "quick", want true or false`} {
 		require.ErrorContains(t, err, want, "all at once")
 	}
@@ -155,7 +158,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 // FuzzFile: no file brings the program down, and one that is accepted means the same
 // each time.
 func FuzzFile(f *testing.F) {
-	for _, text := range []string{"store: a\n", "hot-key: [a, b]", "a: &x [*x]", "!!binary x: y", "store: \"", "- - -", "? a\n: b", "<<: *x"} {
+	for _, text := range []string{"store: a\n", "hot-key: [a, b]", "a: &x [*x]", "!!binary x: y", "store: \"", "- - -",
+		"? a\n: b", "<<: *x"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -113,7 +113,8 @@ func parse(name string, raw []byte) (out []entry, err error) {
 				e.values = append(e.values, scalar(v))
 			}
 		default:
-			return nil, fmt.Errorf("%s:%d: the value of %s is neither plain nor a list; settings do not nest", name, value.Line, e.name)
+			return nil, fmt.Errorf("%s:%d: the value of %s is neither plain nor a list; settings do not nest", name, value.Line,
+				e.name)
 		}
 		out = append(out, e)
 	}

@@ -61,7 +61,8 @@ func (f *Flags) Options() ([]client.Option, func(), error) {
 	switch {
 	case files.Given():
 	case f.bearer != "":
-		return nil, nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "a token needs TLS", Hint: "give --tls-ca or --certs-dir"}
+		return nil, nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "a token needs TLS",
+			Hint: "give --tls-ca or --certs-dir"}
 	default:
 		return nil, func() {}, nil
 	}
@@ -110,7 +111,8 @@ func (f *Flags) token() func() (string, error) {
 // checked rejects what is not a token, without showing it.
 func checked(text, from string) (string, error) {
 	if _, ok := users.HashToken(text); !ok {
-		return "", &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: from + " does not hold a token", Hint: `a token begins with "linchpin_"; "linchpin user create" and "linchpin user rotate" make one`}
+		return "", &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: from + " does not hold a token",
+			Hint: `a token begins with "linchpin_"; "linchpin user create" and "linchpin user rotate" make one`}
 	}
 	return text, nil
 }

@@ -29,14 +29,16 @@ func init() {
 		"begin": {"begin [read-only]", "Open a transaction", `The lines that follow are its operations, as in "linchpin txn", or commands of data types, until commit or
 rollback. Keys that it reads are locked; a read-only transaction locks nothing and rejects writes. A transaction lasts
 at most one minute. An error of the cluster rolls it back.`, "begin\nget alice for update\nput alice 12\nadd visits 1\ncommit", (*Shell).begin},
-		"commit": {"commit", "Commit the open transaction", "When it returns, the writes of the transaction are durable.", "commit", (*Shell).commit},
+		"commit": {"commit", "Commit the open transaction", "When it returns, the writes of the transaction are durable.",
+			"commit", (*Shell).commit},
 		"rollback": {"rollback [to NAME]", "Roll the open transaction back, or return to a savepoint", `Without a name nothing of the transaction is applied. With a name its writes since that savepoint are undone, and the
 transaction continues from there, also after an error.`, "savepoint before\nput a 1\nrollback to before", (*Shell).rollback},
 		"savepoint": {"savepoint NAME", "Set a savepoint in the open transaction", `After a savepoint an error such as a failed condition does not roll the transaction back: "rollback to NAME" continues it.
 A conflict with an older transaction does.`, "savepoint before", (*Shell).savepoint},
-		"release": {"release NAME", "Remove a savepoint, and those after it", "The writes since the savepoint stay.", "release before", (*Shell).release},
-		"help":    {"help [COMMAND]", "List the commands, or explain one", "", "help zadd", (*Shell).help},
-		"exit":    quit, "quit": quit,
+		"release": {"release NAME", "Remove a savepoint, and those after it", "The writes since the savepoint stay.",
+			"release before", (*Shell).release},
+		"help": {"help [COMMAND]", "List the commands, or explain one", "", "help zadd", (*Shell).help},
+		"exit": quit, "quit": quit,
 	}
 	// The names of Redis.
 	commands["multi"], commands["exec"], commands["discard"] = commands["begin"], commands["commit"], commands["rollback"]
@@ -46,9 +48,11 @@ func (s *Shell) begin(ctx context.Context, words []string) error {
 	readOnly := len(words) == 2 && (words[1] == "read-only" || words[1] == "readonly")
 	switch {
 	case s.tx != nil:
-		return s.stillOpen(&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "a transaction is open, and transactions do not nest", Hint: "end it with commit or rollback"})
+		return s.stillOpen(&kv.Error{Kind: kv.KindInvalid, Op: -1,
+			Text: "a transaction is open, and transactions do not nest", Hint: "end it with commit or rollback"})
 	case len(words) > 2 || len(words) == 2 && !readOnly:
-		return &cli.UsageError{Text: fmt.Sprintf("begin takes read-only, not %q", strings.Join(words[1:], " ")), Command: "linchpin shell"}
+		return &cli.UsageError{Text: fmt.Sprintf("begin takes read-only, not %q", strings.Join(words[1:], " ")),
+			Command: "linchpin shell"}
 	}
 	s.tx = begin(context.WithoutCancel(ctx), s.db, readOnly)
 	return nil
@@ -62,7 +66,8 @@ func (s *Shell) commit(ctx context.Context, words []string) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	if t.failed {
-		return &state{&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "a line of the transaction has failed", Hint: "rollback to a savepoint, or rollback"}, failedTx}
+		return &state{&kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "a line of the transaction has failed",
+			Hint: "rollback to a savepoint, or rollback"}, failedTx}
 	}
 	s.tx = nil
 	if err := t.commit(ctx); err != nil {
@@ -137,7 +142,8 @@ func (s *Shell) ending(words []string) (*transaction, error) {
 	case s.tx == nil:
 		return nil, errNone
 	case len(words) > 1:
-		return nil, s.stillOpen(&cli.UsageError{Text: fmt.Sprintf("%s takes no %q", words[0], strings.Join(words[1:], " ")), Command: "linchpin shell"})
+		return nil, s.stillOpen(&cli.UsageError{Text: fmt.Sprintf("%s takes no %q", words[0], strings.Join(words[1:], " ")),
+			Command: "linchpin shell"})
 	}
 	return s.tx, nil
 }
@@ -145,7 +151,8 @@ func (s *Shell) ending(words []string) (*transaction, error) {
 // set runs a command with a backslash.
 func (s *Shell) set(words []string) error {
 	bad := func(want string) error {
-		return s.stillOpen(&cli.UsageError{Text: fmt.Sprintf("%s: want %s", strings.Join(words, " "), want), Command: "linchpin shell"})
+		return s.stillOpen(&cli.UsageError{Text: fmt.Sprintf("%s: want %s", strings.Join(words, " "), want),
+			Command: "linchpin shell"})
 	}
 	switch words[0] {
 	case `\timing`, `\hex`:
@@ -189,7 +196,8 @@ func (s *Shell) help(ctx context.Context, words []string) error {
 		if o.long != "" {
 			fmt.Fprintf(s.streams.Out, "\n%s\n", o.long)
 		}
-		fmt.Fprintf(s.streams.Out, "\nUsage:\n  %s\n\nExamples:\n  %s\n", o.usage, strings.ReplaceAll(o.example, "\n", "\n  "))
+		fmt.Fprintf(s.streams.Out, "\nUsage:\n  %s\n\nExamples:\n  %s\n", o.usage,
+			strings.ReplaceAll(o.example, "\n", "\n  "))
 		return nil
 	}
 	if !s.isCommand(words[1]) && txnlang.IsVerb(words[1]) {
@@ -206,7 +214,9 @@ func (s *Shell) overview() error {
 	for _, name := range []string{"begin", "savepoint", "rollback", "release", "commit", "help", "exit"} {
 		fmt.Fprintf(&b, "  %-22s %s\n", commands[name].usage, commands[name].short)
 	}
-	for _, l := range [][2]string{{`\timing [on|off]`, "Show how long each command takes"}, {`\output table|json`, "Print tables, or JSON"}, {`\hex [on|off]`, "Read and show keys and values in hexadecimal"}, {`\q`, "End the shell"}} {
+	for _, l := range [][2]string{{`\timing [on|off]`, "Show how long each command takes"},
+		{`\output table|json`, "Print tables, or JSON"}, {`\hex [on|off]`, "Read and show keys and values in hexadecimal"},
+		{`\q`, "End the shell"}} {
 		fmt.Fprintf(&b, "  %-22s %s\n", l[0], l[1])
 	}
 	root := s.root(s.streams.Out, s.streams.Err)

@@ -38,7 +38,8 @@ func (k *seenKeys) note(words []string) {
 
 // hasKey reports whether the second word of a command is a key.
 func hasKey(command string) bool {
-	return slices.Contains([]string{"get", "put", "del", "require", "incr", "add", "scan", "delrange", "expire", "persist", "ttl", "call", "type"}, command) ||
+	return slices.Contains([]string{"get", "put", "del", "require", "incr", "add", "scan", "delrange", "expire", "persist",
+		"ttl", "call", "type"}, command) ||
 		slices.Contains(cli.ShortcutNames(), command)
 }
 
@@ -177,5 +178,6 @@ func (s *Shell) keys(word string) (out []string) {
 // bare reports whether a key is a word without quotes.
 func bare(key string) bool {
 	parts, err := txnlang.Words(key)
-	return err == nil && len(parts) == 1 && len(parts[0].Words) == 1 && parts[0].Words[0] == key && !strings.HasPrefix(key, `"`)
+	return err == nil && len(parts) == 1 && len(parts[0].Words) == 1 && parts[0].Words[0] == key && !strings.HasPrefix(key,
+		`"`)
 }

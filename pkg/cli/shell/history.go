@@ -30,7 +30,8 @@ func defaultHistory() string {
 var secret = regexp.MustCompile(`(?i)--[a-z-]*(password|secret|token|credential)`)
 
 func kept(command string) bool {
-	return command != "" && !strings.HasPrefix(command, " ") && !secret.MatchString(command) && !strings.Contains(command, "\n")
+	return command != "" && !strings.HasPrefix(command, " ") && !secret.MatchString(command) && !strings.Contains(command,
+		"\n")
 }
 
 func (h history) load(into func(io.Reader) (int, error)) error {
@@ -48,7 +49,8 @@ func (h history) load(into func(io.Reader) (int, error)) error {
 		return err
 	}
 	// The editor stops at the first invalid line, and the next save would lose the lines after it.
-	lines := slices.DeleteFunc(strings.SplitAfter(string(all), "\n"), func(l string) bool { return len(l) > maxKept || !utf8.ValidString(l) })
+	lines := slices.DeleteFunc(strings.SplitAfter(string(all), "\n"),
+		func(l string) bool { return len(l) > maxKept || !utf8.ValidString(l) })
 	_, err = into(strings.NewReader(strings.Join(lines, "")))
 	return err
 }

@@ -160,7 +160,9 @@ func (s *Shell) end() error {
 		fmt.Fprintln(s.streams.Err, "The open transaction is rolled back: nothing was applied.")
 		return nil
 	}
-	return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the input ends with an open transaction, which is rolled back: nothing was applied", Hint: "end it with commit or rollback"}
+	return &kv.Error{Kind: kv.KindInvalid, Op: -1,
+		Text: "the input ends with an open transaction, which is rolled back: nothing was applied",
+		Hint: "end it with commit or rollback"}
 }
 
 func (s *Shell) abandon() {
@@ -265,7 +267,8 @@ func (s *Shell) isCommand(word string) bool {
 }
 
 // apart are the commands that read no values of keys, and can run while a transaction is open.
-var apart = map[string]bool{"status": true, "shards": true, "hot": true, "types": true, "version": true, "receipts": true, "waits": true, "snapshot": true}
+var apart = map[string]bool{"status": true, "shards": true, "hot": true, "types": true, "version": true,
+	"receipts": true, "waits": true, "snapshot": true}
 
 // inTransaction runs operations of the open transaction.
 func (s *Shell) inTransaction(ctx context.Context, parts []txnlang.Part) error {
@@ -301,7 +304,8 @@ func (s *Shell) statements(parts []txnlang.Part) (all []txnlang.Statement, err e
 				all = append(all, st)
 				continue
 			case s.isCommand(name):
-				return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: name + " cannot be part of a transaction", Hint: "commit or rollback first"}
+				return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: name + " cannot be part of a transaction",
+					Hint: "commit or rollback first"}
 			}
 		}
 		more, err := txnlang.Parse(p.Text)
@@ -343,7 +347,8 @@ func (e *state) Unwrap() error { return e.err }
 func (e *state) short() string { return [...]string{"open", "failed", "rolled back"}[e.now] }
 
 func (e *state) long() string {
-	return [...]string{"still open", "still open, but continues only after \"rollback to\" a savepoint", "rolled back: nothing was applied"}[e.now]
+	return [...]string{"still open", "still open, but continues only after \"rollback to\" a savepoint",
+		"rolled back: nothing was applied"}[e.now]
 }
 
 // stillOpen adds to an error that the transaction is open.

@@ -28,8 +28,10 @@ import (
 func TestMain(m *testing.M) {
 	if addr := os.Getenv("LINCHPIN_TEST_SHELL"); addr != "" {
 		root := cli.New(cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
-		root.AddCommand(Command(cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Size: func() (int, int) { return 24, 80 }}))
-		os.Exit(cli.Main(context.Background(), root, []string{"shell", "--addr", addr, "--history", os.Getenv("LINCHPIN_TEST_HISTORY")}))
+		root.AddCommand(Command(cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+			Size: func() (int, int) { return 24, 80 }}))
+		os.Exit(cli.Main(context.Background(), root,
+			[]string{"shell", "--addr", addr, "--history", os.Getenv("LINCHPIN_TEST_HISTORY")}))
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -105,12 +107,17 @@ func TestTheFirstErrorEndsAScript(t *testing.T) {
 		appliedNot string
 	}{
 		{"a command's", "get nothing\nput later 1\n", cli.ExitNotFound, []string{"linchpin: "}, "transaction", "later"},
-		{"an unknown command", "gte x\n", cli.ExitUsage, []string{`there is no command "gte"; did you mean get?`}, "transaction", ""},
-		{"a condition in a transaction", "begin\nput a 1\nrequire b exists\nput c 1\ncommit\n", cli.ExitCondition, []string{"The transaction is rolled back: nothing was applied."}, "still open", "a"},
-		{"a line that cannot be read", "begin\nput d 1\nput d\ncommit\n", cli.ExitUsage, []string{"expected a value", "still open"}, "committed", "d"},
-		{"the end in a transaction", "begin\nput e 1\n", cli.ExitUsage, []string{"the input ends with an open transaction"}, "", "e"},
+		{"an unknown command", "gte x\n", cli.ExitUsage, []string{`there is no command "gte"; did you mean get?`},
+			"transaction", ""},
+		{"a condition in a transaction", "begin\nput a 1\nrequire b exists\nput c 1\ncommit\n", cli.ExitCondition,
+			[]string{"The transaction is rolled back: nothing was applied."}, "still open", "a"},
+		{"a line that cannot be read", "begin\nput d 1\nput d\ncommit\n", cli.ExitUsage,
+			[]string{"expected a value", "still open"}, "committed", "d"},
+		{"the end in a transaction", "begin\nput e 1\n", cli.ExitUsage, []string{"the input ends with an open transaction"},
+			"", "e"},
 		{"a commit of nothing", "commit\n", cli.ExitUsage, []string{"there is no open transaction"}, "", ""},
-		{"a command that is no operation", "begin\nput f 1\noutcome x\n", cli.ExitUsage, []string{"outcome cannot be part of a transaction", "still open"}, "", "f"},
+		{"a command that is no operation", "begin\nput f 1\noutcome x\n", cli.ExitUsage,
+			[]string{"outcome cannot be part of a transaction", "still open"}, "", "f"},
 		{"a write that is read-only", "begin read-only\nput g 1\ncommit\n", cli.ExitUsage, []string{"rolled back"}, "", "g"},
 		{"a flag", "get x --nonsense\n", cli.ExitUsage, []string{"unknown flag"}, "", ""},
 		{"a second begin", "begin\nbegin\n", cli.ExitUsage, []string{"transactions do not nest", "still open"}, "", ""},
@@ -148,7 +155,8 @@ func TestSettings(t *testing.T) {
 
 func TestHelpHasExamples(t *testing.T) {
 	addr := serve(t)
-	for _, c := range []string{"begin", "commit", "rollback", "savepoint", "release", "help", "exit", "get", "zadd", "hot", "add", "snapshot create"} {
+	for _, c := range []string{"begin", "commit", "rollback", "savepoint", "release", "help", "exit", "get", "zadd", "hot",
+		"add", "snapshot create"} {
 		code, out, errs := runScript(t, addr, "help "+c)
 		require.Equal(t, 0, code, errs)
 		require.Contains(t, out, "Examples:", c)
@@ -187,12 +195,14 @@ func newShell(t *testing.T, in ...string) (s *Shell, out, errs *bytes.Buffer) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	out, errs = new(bytes.Buffer), new(bytes.Buffer)
-	return &Shell{db: db, settings: cli.Settings{Addrs: []string{addr}, Timeout: 10 * time.Second}, streams: cli.Streams{Out: out, Err: errs},
-		lines: &typed{in}, interactive: true, interrupts: context.WithCancel}, out, errs
+	return &Shell{db: db, settings: cli.Settings{Addrs: []string{addr}, Timeout: 10 * time.Second},
+		streams: cli.Streams{Out: out, Err: errs},
+		lines:   &typed{in}, interactive: true, interrupts: context.WithCancel}, out, errs
 }
 
 func TestOnATerminalAnErrorDoesNotEndTheShell(t *testing.T) {
-	s, out, errs := newShell(t, "nonsense", "begin", "put a 1", "put a", "^C", "get a", "commit", "get a", "begin", "require b exists", "get a", "begin", "put a 2")
+	s, out, errs := newShell(t, "nonsense", "begin", "put a 1", "put a", "^C", "get a", "commit", "get a", "begin",
+		"require b exists", "get a", "begin", "put a 2")
 	require.NoError(t, s.run(t.Context()))
 	require.Contains(t, errs.String(), "there is no command")
 	require.Contains(t, errs.String(), "The transaction is still open.")
@@ -203,10 +213,12 @@ func TestOnATerminalAnErrorDoesNotEndTheShell(t *testing.T) {
 }
 
 func TestSavepoints(t *testing.T) {
-	s, out, errs := newShell(t, "begin", "put a 1", "savepoint x", "put a 2", "require b exists", "get a", "commit", "rollback to x", "get a", "rollback to y", "rollback to x", "release x", "savepoint", "commit", "get a",
+	s, out, errs := newShell(t, "begin", "put a 1", "savepoint x", "put a 2", "require b exists", "get a", "commit",
+		"rollback to x", "get a", "rollback to y", "rollback to x", "release x", "savepoint", "commit", "get a",
 		"savepoint z", "begin read-only", "savepoint z", "rollback")
 	require.NoError(t, s.run(t.Context()))
-	require.Equal(t, 4, strings.Count(errs.String(), `The transaction is still open, but continues only after "rollback to" a savepoint.`), errs)
+	require.Equal(t, 4, strings.Count(errs.String(),
+		`The transaction is still open, but continues only after "rollback to" a savepoint.`), errs)
 	require.Contains(t, errs.String(), "savepoint takes the name of a savepoint")
 	require.Contains(t, errs.String(), "a read-only transaction has no savepoints")
 	require.Contains(t, errs.String(), "there is no open transaction")
@@ -238,7 +250,8 @@ type wounded struct{ server.Tx }
 
 func (w wounded) Commit(context.Context) gateway.Response {
 	w.Rollback()
-	return gateway.Response{ID: w.ID(), Attempts: 1, Err: kv.Errorf(kv.KindAborted, "an older transaction waited for a lock")}
+	return gateway.Response{ID: w.ID(), Attempts: 1,
+		Err: kv.Errorf(kv.KindAborted, "an older transaction waited for a lock")}
 }
 
 func TestACommitThatFailsSaysWhy(t *testing.T) {
@@ -274,7 +287,8 @@ func TestAnInterruptEndsAScriptThatWaitsForItsInput(t *testing.T) {
 		close(over)
 		require.Equal(t, cli.ExitCode(kv.Errorf(kv.KindCancelled, "")), code)
 		require.Contains(t, errs.String(), "interrupted")
-		require.Equal(t, strings.HasPrefix(lines, "begin"), strings.Contains(errs.String(), "the open transaction is rolled back"), errs.String())
+		require.Equal(t, strings.HasPrefix(lines, "begin"),
+			strings.Contains(errs.String(), "the open transaction is rolled back"), errs.String())
 	}
 }
 
@@ -296,7 +310,8 @@ func TestTheEndOfTheInputGivesUpALineThatGoesOn(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	s, _, _ := newShell(t)
-	for _, line := range []string{"put fruit:apple 1", "put fruit:pear 2", "put zebra 3", `put "with space" 4`, "incr visits"} {
+	for _, line := range []string{"put fruit:apple 1", "put fruit:pear 2", "put zebra 3", `put "with space" 4`,
+		"incr visits"} {
 		require.NoError(t, s.do(t.Context(), line))
 	}
 	for _, tc := range []struct {
@@ -366,7 +381,8 @@ func TestHistoryIsForItsOwnerOnlyAndHasNoSecrets(t *testing.T) {
 	require.Equal(t, "get b\n", string(read), "what a link is to is written, and not the link")
 
 	require.True(t, kept("put greeting hello"))
-	for _, c := range []string{"", " put private x", "user add ann --password s3cret", "get a --Token=abc", "login --client-secret x"} {
+	for _, c := range []string{"", " put private x", "user add ann --password s3cret", "get a --Token=abc",
+		"login --client-secret x"} {
 		require.False(t, kept(c), c)
 	}
 }

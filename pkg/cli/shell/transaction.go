@@ -47,7 +47,8 @@ func (reads) Savepoint(context.Context, string) error  { return errReads }
 func (reads) RollbackTo(context.Context, string) error { return errReads }
 func (reads) Release(context.Context, string) error    { return errReads }
 
-var errReads = &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "a read-only transaction has no savepoints", Hint: "it has no writes to undo"}
+var errReads = &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "a read-only transaction has no savepoints",
+	Hint: "it has no writes to undo"}
 
 type answer struct {
 	results []pb.Result

@@ -126,7 +126,8 @@ func TestMistakesNameTheirPlaceAndWhatWasExpected(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"get k; put k v if absent\ndel k # gone", `put "\xff" "" if = "a\"b"`, "scan a b limit 3",
-		"require k version 1.2.3", "incr k -9223372036854775808", "delrange \"\" \"\"", "get \"", "add k 99999999999999999999",
+		"require k version 1.2.3", "incr k -9223372036854775808", "delrange \"\" \"\"", "get \"",
+		"add k 99999999999999999999",
 		"call k set.add a \"b\" 7", "call k summary.add 1e300 -0", "call k own.x true nil",
 	} {
 		f.Add(s)

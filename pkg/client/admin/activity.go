@@ -109,16 +109,22 @@ type Wait struct {
 
 // Activity returns what a node has done recently.
 func (a *Admin) Activity(ctx context.Context, o ActivityOptions) (Activity, error) {
-	in := &pb.ActivityRequest{NodeId: uint32(o.Node), MaxReceipts: uint32(max(o.MaxReceipts, 0)), MaxWaits: uint32(max(o.MaxWaits, 0))}
+	in := &pb.ActivityRequest{NodeId: uint32(o.Node), MaxReceipts: uint32(max(o.MaxReceipts, 0)),
+		MaxWaits: uint32(max(o.MaxWaits, 0))}
 	if !o.Since.IsZero() {
 		in.SinceS = o.Since.Unix()
 	}
-	r, err := ask(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.ActivityResponse, error) { return c.Activity(ctx, in) })
+	r, err := ask(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.ActivityResponse,
+		error) {
+		return c.Activity(ctx, in)
+	})
 	if err != nil {
 		return Activity{}, err
 	}
-	return Activity{Node: int(r.NodeId), Version: r.Version, Uptime: millis(r.UptimeMs), Now: moment(r.NowNs), StoreBytes: int64(r.StoreBytes),
-		Disk: disk(&r.Disk), InFlight: int(r.InFlight), Interactive: int(r.Interactive), Shards: each(r.Shards, shard), Seconds: each(r.Seconds, second),
+	return Activity{Node: int(r.NodeId), Version: r.Version, Uptime: millis(r.UptimeMs), Now: moment(r.NowNs),
+		StoreBytes: int64(r.StoreBytes),
+		Disk:       disk(&r.Disk), InFlight: int(r.InFlight), Interactive: int(r.Interactive), Shards: each(r.Shards, shard),
+		Seconds:  each(r.Seconds, second),
 		Receipts: each(r.Receipts, recent), Conflicts: each(r.Conflicts, keyConflict), Waits: each(r.Waits, wait)}, nil
 }
 
@@ -133,17 +139,20 @@ func second(s *pb.ActivitySecond) ActivitySecond {
 }
 
 func recent(r *pb.RecentReceipt) RecentReceipt {
-	return RecentReceipt{Time: moment(r.TimeNs), Duration: micros(r.DurationUs), TxID: txID(r.TxnId), Class: r.Kind, Outcome: r.Outcome,
+	return RecentReceipt{Time: moment(r.TimeNs), Duration: micros(r.DurationUs), TxID: txID(r.TxnId), Class: r.Kind,
+		Outcome:  r.Outcome,
 		Attempts: int(r.Attempts), Receipt: clientlink.Receipt(r.Receipt).(client.Receipt)}
 }
 
 func keyConflict(c *pb.KeyConflict) KeyConflict {
-	return KeyConflict{Key: string(c.Key), Operations: c.Operations, HolderOperations: c.HolderOperations, Waits: c.Waits, Waited: micros(c.WaitedUs),
+	return KeyConflict{Key: string(c.Key), Operations: c.Operations, HolderOperations: c.HolderOperations, Waits: c.Waits,
+		Waited: micros(c.WaitedUs),
 		Aborts: c.Aborts, Since: moment(c.SinceNs), Last: moment(c.LastNs), Advice: c.Advice}
 }
 
 func wait(w *pb.CurrentWait) Wait {
-	return Wait{TxID: txID(w.TxnId), Shard: int(w.Shard), Waited: micros(w.WaitedUs), Conflict: clientlink.Conflict(w.Wait).(*client.Conflict),
+	return Wait{TxID: txID(w.TxnId), Shard: int(w.Shard), Waited: micros(w.WaitedUs),
+		Conflict:   clientlink.Conflict(w.Wait).(*client.Conflict),
 		Operations: w.Operations, HolderOperations: w.HolderOperations, User: w.User, HolderUser: w.HolderUser}
 }
 
@@ -198,9 +207,10 @@ func (a *Admin) Types(ctx context.Context, name string) ([]Type, error) {
 		return nil, err
 	}
 	return each(r.Types, func(t *pb.TypeInfo) Type {
-		return Type{Number: int(t.Number), Name: t.Name, Doc: t.Doc, Methods: each(t.Methods, method), Locks: each(t.Locks, func(l *pb.LockInfo) Lock {
-			return Lock{l.Name, l.Updates, l.Commutes, l.CommutesApart}
-		})}
+		return Type{Number: int(t.Number), Name: t.Name, Doc: t.Doc, Methods: each(t.Methods, method),
+			Locks: each(t.Locks, func(l *pb.LockInfo) Lock {
+				return Lock{l.Name, l.Updates, l.Commutes, l.CommutesApart}
+			})}
 	}), nil
 }
 

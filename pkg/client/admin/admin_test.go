@@ -80,7 +80,8 @@ func TestHotKeysAreRuled(t *testing.T) {
 	require.Eventually(t, func() bool {
 		hot, err := a.HotKeys(ctx, 10)
 		require.NoError(t, err)
-		return len(hot.Keys) == 1 && hot.Keys[0].Key == "wanted" && hot.Keys[0].Policy == admin.HotPin && hot.Keys[0].Shard == 8 && len(hot.Moves) == 1 &&
+		return len(hot.Keys) == 1 && hot.Keys[0].Key == "wanted" && hot.Keys[0].Policy == admin.HotPin &&
+			hot.Keys[0].Shard == 8 && len(hot.Moves) == 1 &&
 			hot.Moves[0].ToHot && !hot.Keys[0].Moved.IsZero()
 	}, 20*time.Second, 10*time.Millisecond)
 	hot, err = a.SetHotMode(ctx, admin.HotOff)
@@ -108,7 +109,8 @@ func TestTransactionsAreSeen(t *testing.T) {
 			require.Eventually(t, func() bool {
 				now, err := a.Activity(ctx, admin.ActivityOptions{MaxWaits: 10})
 				require.NoError(t, err)
-				return len(now.Waits) == 1 && now.Waits[0].Conflict.Key == "k" && now.Waits[0].Conflict.Holder == tx.ID() && now.Interactive == 1 &&
+				return len(now.Waits) == 1 && now.Waits[0].Conflict.Key == "k" && now.Waits[0].Conflict.Holder == tx.ID() &&
+					now.Interactive == 1 &&
 					now.Waits[0].Waited > 5*time.Millisecond
 			}, 20*time.Second, 5*time.Millisecond)
 			return then(inner, tx)
@@ -145,19 +147,21 @@ func TestOutcomesHaveTheNamesOfOperations(t *testing.T) {
 	a := admin.New(db)
 	var report client.Report
 	set := client.NewSet("s", client.String)
-	require.NoError(t, db.With(client.ReportTo(&report)).Execute(ctx, client.PutOp("k", []byte("v")), set.AddOp("m"), set.ContainsOp("m"),
-		client.ScanOp(client.Range{}, 5)))
+	require.NoError(t, db.With(client.ReportTo(&report)).Execute(ctx, client.PutOp("k", nil), set.AddOp("m"),
+		set.ContainsOp("m"),
+		client.ScanOp(client.Range{}, 5), client.GetOp("k")))
 	o, err := a.Outcome(ctx, report.TxID)
 	require.NoError(t, err)
 	require.Equal(t, client.Committed, o.Outcome)
 	require.False(t, o.ResultsLost)
-	require.Len(t, o.Results, 4)
+	require.Len(t, o.Results, 5)
+	require.Equal(t, []byte{}, o.Results[4].Value)
 	require.Equal(t, "put", o.Results[0].Operation)
 	require.False(t, o.Results[0].Version.IsZero())
 	require.Equal(t, "set.contains", o.Results[2].Operation)
 	require.Equal(t, []any{true}, o.Results[2].Data)
 	require.Len(t, o.Results[3].Entries, 2)
-	require.Equal(t, "v", string(o.Results[3].Entries[0].Value))
+	require.Equal(t, []byte{}, o.Results[3].Entries[0].Value, "an empty value is not nil")
 	require.Equal(t, client.TypeSet, o.Results[3].Entries[1].Type)
 }
 
@@ -173,7 +177,8 @@ func node(t *testing.T) (*embed.Instance, func(user, token string) *client.DB) {
 	at := func(name string) string { return filepath.Join(m.Dir, name) }
 	lines, err := logs.New(logs.Options{Out: io.Discard})
 	require.NoError(t, err)
-	i, err := embed.Start(t.Context(), embed.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Shards: 1, UnsafeNoSync: true, Logs: lines,
+	i, err := embed.Start(t.Context(), embed.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Shards: 1,
+		UnsafeNoSync: true, Logs: lines,
 		TLS: certs.Files{Cert: at(certs.NodeFile), Key: at(certs.NodeKey), CA: at(certs.CAFile)}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, i.Stop()) })
@@ -259,10 +264,11 @@ func TestMaintenance(t *testing.T) {
 	require.Len(t, set, len(levels))
 
 	names, own := map[string]bool{}, errors.New("enough")
-	require.NoError(t, a.Debug(ctx, admin.DebugOptions{RedactKeys: true, Salt: []byte("s")}, func(p admin.DebugPart) error {
-		names[p.Name] = true
-		return nil
-	}))
+	require.NoError(t, a.Debug(ctx, admin.DebugOptions{RedactKeys: true, Salt: []byte("s")},
+		func(p admin.DebugPart) error {
+			names[p.Name] = true
+			return nil
+		}))
 	require.NotEmpty(t, names)
 	require.ErrorIs(t, a.Debug(ctx, admin.DebugOptions{}, func(admin.DebugPart) error { return own }), own)
 

@@ -69,7 +69,8 @@ func (a *Admin) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	return Status{Node: int(r.NodeId), Cluster: r.ClusterId, Version: r.Version, Uptime: millis(r.UptimeMs), Ready: r.Ready,
+	return Status{Node: int(r.NodeId), Cluster: r.ClusterId, Version: r.Version, Uptime: millis(r.UptimeMs),
+		Ready:   r.Ready,
 		Members: each(r.Members, member), Shards: int(r.Shards), HotShard: int(r.HotShard), Disk: disk(&r.Disk),
 		RefusedAddresses: each(r.RefusedAddresses, func(x *pb.RefusedAddress) RefusedAddress {
 			return RefusedAddress{x.Address, int(x.Failures), millis(x.RemainingMs), x.Slowed}
@@ -77,7 +78,8 @@ func (a *Admin) Status(ctx context.Context) (Status, error) {
 }
 
 func member(m *pb.Member) Member {
-	return Member{Node: int(m.NodeId), Address: m.Address, Up: m.Up, Self: m.Self, Draining: m.Draining, Shards: ints(m.Shards), Keyspace: m.KeyspacePercent}
+	return Member{Node: int(m.NodeId), Address: m.Address, Up: m.Up, Self: m.Self, Draining: m.Draining,
+		Shards: ints(m.Shards), Keyspace: m.KeyspacePercent}
 }
 
 func disk(d *pb.DiskSpace) Disk {
@@ -114,8 +116,10 @@ func (a *Admin) Shards(ctx context.Context) ([]Shard, error) {
 }
 
 func shard(s *pb.ShardStatus) Shard {
-	return Shard{Shard: int(s.Shard), Node: int(s.NodeId), Hot: s.Hot, Up: s.Up, Incarnation: s.Incarnation, CSN: s.Csn, KeysInMemory: s.KeysInMemory,
-		LockWaiters: s.LockWaiters, Intents: s.Intents, DecisionRecords: s.DecisionRecords, Steps: s.Steps, StepTime: micros(s.StepTimeUs)}
+	return Shard{Shard: int(s.Shard), Node: int(s.NodeId), Hot: s.Hot, Up: s.Up, Incarnation: s.Incarnation, CSN: s.Csn,
+		KeysInMemory: s.KeysInMemory,
+		LockWaiters:  s.LockWaiters, Intents: s.Intents, DecisionRecords: s.DecisionRecords, Steps: s.Steps,
+		StepTime: micros(s.StepTimeUs)}
 }
 
 // Cancelled is where [Admin.CancelTransaction] has found a transaction.
@@ -196,24 +200,12 @@ func (a *Admin) Outcome(ctx context.Context, id client.TxID) (Outcome, error) {
 }
 
 func result(r *pb.Result) Result {
-	out := Result{Found: r.Found, Value: r.Value, Number: r.Number, Version: version(r.Version), Count: int(r.Count),
-		Entries: each(r.Entries, entry), Data: each(r.Data, datum)}
-	if r.Found {
-		out.Type = typeName(r.Type, r.TypeName)
-	}
-	if r.ExpiresAtMs != 0 {
-		out.Expires = time.UnixMilli(r.ExpiresAtMs)
-	}
-	return out
+	e := clientlink.ResultEntry(r).(client.Entry)
+	return Result{Found: r.Found, Type: e.Type, Value: e.Value, Number: r.Number, Version: version(r.Version),
+		Count: int(r.Count), Entries: each(r.Entries, entry), Data: each(r.Data, datum), Expires: e.Expires}
 }
 
-func entry(e *pb.Entry) client.Entry {
-	out := client.Entry{Key: string(e.Key), Type: typeName(e.Type, e.TypeName), Value: e.Value, Number: e.Number, Version: version(e.Version)}
-	if e.ExpiresAtMs != 0 {
-		out.Expires = time.UnixMilli(e.ExpiresAtMs)
-	}
-	return out
-}
+func entry(e *pb.Entry) client.Entry { return clientlink.Entry(e).(client.Entry) }
 
 func version(v kv.Version) client.Version {
 	out, err := client.ParseVersion(v.String())
@@ -221,13 +213,6 @@ func version(v kv.Version) client.Version {
 		panic(err) // it is the text of one
 	}
 	return out
-}
-
-func typeName(t pb.DataType, name string) client.Type {
-	if name == "" {
-		name = word(t.String(), "")
-	}
-	return client.Type(name)
 }
 
 func datum(d *pb.Datum) any {

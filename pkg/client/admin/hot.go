@@ -20,7 +20,8 @@ const (
 	HotOff HotMode = "off"
 )
 
-var hotModes = map[HotMode]pb.HotMode{HotAuto: pb.HotMode_HOT_MODE_AUTO, HotPinned: pb.HotMode_HOT_MODE_PINNED, HotOff: pb.HotMode_HOT_MODE_OFF}
+var hotModes = map[HotMode]pb.HotMode{HotAuto: pb.HotMode_HOT_MODE_AUTO, HotPinned: pb.HotMode_HOT_MODE_PINNED,
+	HotOff: pb.HotMode_HOT_MODE_OFF}
 
 // HotPolicy is what a rule says of a key.
 type HotPolicy string
@@ -34,7 +35,8 @@ const (
 	HotBan HotPolicy = "ban"
 )
 
-var hotPolicies = map[HotPolicy]pb.HotPolicy{HotFree: pb.HotPolicy_HOT_FREE, HotPin: pb.HotPolicy_HOT_PIN, HotBan: pb.HotPolicy_HOT_BAN}
+var hotPolicies = map[HotPolicy]pb.HotPolicy{HotFree: pb.HotPolicy_HOT_FREE, HotPin: pb.HotPolicy_HOT_PIN,
+	HotBan: pb.HotPolicy_HOT_BAN}
 
 // HotRule is a rule for a key, or for all keys with a prefix. One for a key has precedence over one for a
 // prefix, and a longer prefix over a shorter one.
@@ -110,7 +112,8 @@ func (a *Admin) SetHotRule(ctx context.Context, rule HotRule) (HotKeys, error) {
 		return HotKeys{}, invalid("there is no policy "+strconv.Quote(string(rule.Policy)), "use HotFree, HotPin or HotBan")
 	}
 	return hot(ask(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.HotKeysResponse, error) {
-		return c.SetHotRule(ctx, &pb.SetHotRuleRequest{Rule: &pb.HotRule{Key: []byte(rule.Key), Prefix: rule.Prefix, Policy: policy}})
+		return c.SetHotRule(ctx, &pb.SetHotRuleRequest{Rule: &pb.HotRule{Key: []byte(rule.Key), Prefix: rule.Prefix,
+			Policy: policy}})
 	}))
 }
 
@@ -129,20 +132,26 @@ func hot(r *pb.HotKeysResponse, err error) (HotKeys, error) {
 	if err != nil {
 		return HotKeys{}, err
 	}
-	return HotKeys{Mode: HotMode(word(r.Mode.String(), "HOT_MODE_")), Utilization: r.Utilization, Keys: each(r.Keys, hotKey),
+	return HotKeys{Mode: HotMode(word(r.Mode.String(), "HOT_MODE_")), Utilization: r.Utilization,
+		Keys: each(r.Keys, hotKey),
 		Rules: each(r.Rules, func(x *pb.HotRule) HotRule {
 			return HotRule{Key: string(x.Key), Prefix: x.Prefix, Policy: hotPolicy(x.Policy)}
 		}),
 		Moves: each(r.Moves, func(x *pb.HotMove) HotMove {
-			return HotMove{Key: string(x.Key), From: int(x.FromShard), To: int(x.ToShard), Time: moment(x.TimeNs), ToHot: x.ToHot, Reason: x.Reason}
+			return HotMove{Key: string(x.Key), From: int(x.FromShard), To: int(x.ToShard), Time: moment(x.TimeNs),
+				ToHot: x.ToHot, Reason: x.Reason}
 		})}, nil
 }
 
 func hotPolicy(p pb.HotPolicy) HotPolicy { return HotPolicy(word(p.String(), "HOT_")) }
 
 func hotKey(k *pb.HotKey) HotKey {
-	return HotKey{Key: string(k.Key), Shard: int(k.Shard), Waited: micros(k.WaitedUs), Waits: k.Waits, ConflictsPerSecond: k.ConflictsPerS,
-		WaitPerSecond: micros(k.WaitUsPerS), EstimatedWaitPerSecond: micros(k.EstimatedWaitUsPerS), Moved: moment(k.MovedNs), Reason: k.Reason,
-		Moving: k.Moving, Policy: hotPolicy(k.Policy), LockWaitPerSecond: micros(k.LockWaitUsPerS), HeldPerSecond: micros(k.HeldUsPerS),
-		ReadWaitPerSecond: micros(k.ReadWaitUsPerS), RetryPerSecond: micros(k.RetryUsPerS), HoldsPerSecond: k.HoldsPerS, Waiters: int(k.Waiters)}
+	return HotKey{Key: string(k.Key), Shard: int(k.Shard), Waited: micros(k.WaitedUs), Waits: k.Waits,
+		ConflictsPerSecond: k.ConflictsPerS,
+		WaitPerSecond:      micros(k.WaitUsPerS), EstimatedWaitPerSecond: micros(k.EstimatedWaitUsPerS), Moved: moment(k.MovedNs),
+		Reason: k.Reason,
+		Moving: k.Moving, Policy: hotPolicy(k.Policy), LockWaitPerSecond: micros(k.LockWaitUsPerS),
+		HeldPerSecond:     micros(k.HeldUsPerS),
+		ReadWaitPerSecond: micros(k.ReadWaitUsPerS), RetryPerSecond: micros(k.RetryUsPerS), HoldsPerSecond: k.HoldsPerS,
+		Waiters: int(k.Waiters)}
 }

@@ -28,12 +28,14 @@ type DrainProgress struct {
 // which may be nil, is called meanwhile. If ctx ends first, the node continues nevertheless.
 func (a *Admin) Drain(ctx context.Context, timeout time.Duration, progress func(DrainProgress)) error {
 	stopping := false
-	err := stream(ctx, a, func(ctx context.Context, c pb.AdminClient) (grpc.ServerStreamingClient[pb.DrainProgress], error) {
+	err := stream(ctx, a, func(ctx context.Context, c pb.AdminClient) (grpc.ServerStreamingClient[pb.DrainProgress],
+		error) {
 		return c.Drain(ctx, &pb.DrainRequest{TimeoutMs: uint32(timeout.Milliseconds())})
 	}, func(p *pb.DrainProgress) (bool, error) {
 		stopping = p.Phase == "stopping"
 		if progress != nil {
-			progress(DrainProgress{p.Phase, int(p.OneShots), int(p.Interactive), int(p.OnShards), millis(p.ElapsedMs), p.TimedOut})
+			progress(DrainProgress{p.Phase, int(p.OneShots), int(p.Interactive), int(p.OnShards), millis(p.ElapsedMs),
+				p.TimedOut})
 		}
 		return true, nil
 	})
@@ -59,10 +61,12 @@ type ReclaimProgress struct {
 // the compaction in flight. Another reclaim in flight is an error of kind Invalid.
 func (a *Admin) Reclaim(ctx context.Context, progress func(ReclaimProgress)) (ReclaimProgress, error) {
 	var last ReclaimProgress
-	err := stream(ctx, a, func(ctx context.Context, c pb.AdminClient) (grpc.ServerStreamingClient[pb.ReclaimProgress], error) {
+	err := stream(ctx, a, func(ctx context.Context, c pb.AdminClient) (grpc.ServerStreamingClient[pb.ReclaimProgress],
+		error) {
 		return c.Reclaim(ctx, &pb.ReclaimRequest{})
 	}, func(p *pb.ReclaimProgress) (bool, error) {
-		last = ReclaimProgress{int(p.Done), int(p.Total), millis(p.ElapsedMs), int64(p.BeforeBytes), int64(p.AfterBytes), p.Note}
+		last = ReclaimProgress{int(p.Done), int(p.Total), millis(p.ElapsedMs), int64(p.BeforeBytes), int64(p.AfterBytes),
+			p.Note}
 		if !p.Finished && progress != nil {
 			progress(last)
 		}
@@ -94,7 +98,8 @@ type DebugPart struct {
 // error of part, and returns it.
 func (a *Admin) Debug(ctx context.Context, o DebugOptions, part func(DebugPart) error) error {
 	return stream(ctx, a, func(ctx context.Context, c pb.AdminClient) (grpc.ServerStreamingClient[pb.DebugPart], error) {
-		return c.Debug(ctx, &pb.DebugRequest{RedactKeys: o.RedactKeys, Salt: o.Salt, ProfileMs: uint32(o.Profile.Milliseconds())})
+		return c.Debug(ctx, &pb.DebugRequest{RedactKeys: o.RedactKeys, Salt: o.Salt,
+			ProfileMs: uint32(o.Profile.Milliseconds())})
 	}, func(p *pb.DebugPart) (bool, error) {
 		return true, part(DebugPart{p.Name, p.Data, p.Error})
 	})

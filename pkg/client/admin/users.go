@@ -63,9 +63,11 @@ func (a *Admin) Users(ctx context.Context) ([]User, error) {
 
 // CreateUser creates a user and returns it with its API token, which cannot be read again. A name has 1
 // to 63 of a-z, A-Z, 0-9, ".", "_", "@" and "-", and begins with a letter.
-func (a *Admin) CreateUser(ctx context.Context, name string, rights Rights, o TokenOptions) (_ User, token string, _ error) {
+func (a *Admin) CreateUser(ctx context.Context, name string, rights Rights, o TokenOptions) (_ User, token string,
+	_ error) {
 	return withToken(once(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.UserResponse, error) {
-		return c.CreateUser(ctx, &pb.CreateUserRequest{Name: name, Rights: rights.wire(), NoToken: o.None, TokenTtlMs: uint64(o.TTL.Milliseconds())})
+		return c.CreateUser(ctx, &pb.CreateUserRequest{Name: name, Rights: rights.wire(), NoToken: o.None,
+			TokenTtlMs: uint64(o.TTL.Milliseconds())})
 	}))
 }
 
@@ -97,7 +99,8 @@ func (a *Admin) DropUser(ctx context.Context, name string) (User, error) {
 // RotateToken makes a new API token for a user, and returns it.
 func (a *Admin) RotateToken(ctx context.Context, name string, o TokenOptions) (_ User, token string, _ error) {
 	return withToken(once(ctx, a, func(ctx context.Context, c pb.AdminClient) (*pb.UserResponse, error) {
-		return c.RotateToken(ctx, &pb.RotateTokenRequest{Name: name, KeepMs: uint64(o.KeepOld.Milliseconds()), TokenTtlMs: uint64(o.TTL.Milliseconds())})
+		return c.RotateToken(ctx, &pb.RotateTokenRequest{Name: name, KeepMs: uint64(o.KeepOld.Milliseconds()),
+			TokenTtlMs: uint64(o.TTL.Milliseconds())})
 	}))
 }
 
@@ -136,7 +139,8 @@ func withToken(r *pb.UserResponse, err error) (User, string, error) {
 
 func user(u *pb.User) User {
 	return User{Name: u.Name, Created: moment(u.CreatedNs),
-		Rights: Rights{u.Rights.Admin, u.Rights.Monitor, each(u.Rights.Grants, func(g *pb.Grant) Grant { return Grant{string(g.Prefix), g.Write} })},
+		Rights: Rights{u.Rights.Admin, u.Rights.Monitor,
+			each(u.Rights.Grants, func(g *pb.Grant) Grant { return Grant{string(g.Prefix), g.Write} })},
 		Tokens: each(u.Tokens, func(t *pb.TokenInfo) Token { return Token{moment(t.CreatedNs), moment(t.ExpiresNs)} })}
 }
 

@@ -21,7 +21,8 @@ func TestReadersWithoutLocksAreNotAbortedAndLockingOnesHoldNothing(t *testing.T)
 		o.Keys, o.Skew, o.Locality, o.Count, o.Duration, o.Seed = 50, 1.2, locality, 1500, 0, 3
 		mixes = append(mixes, workload.NamedOptions{Name: "small", Options: o})
 	}
-	rows, err := bothreaders.Run(t.Context(), bothreaders.Options{Dir: t.TempDir(), Rounds: 2, Mixes: mixes, Progress: io.Discard})
+	rows, err := bothreaders.Run(t.Context(), bothreaders.Options{Dir: t.TempDir(), Rounds: 2, Mixes: mixes,
+		Progress: io.Discard})
 	require.NoError(t, err)
 	require.Len(t, rows, 2)
 	for _, r := range rows {

@@ -97,7 +97,8 @@ func start(ctx context.Context, o *Options, reads txn.Reads) (*cluster, error) {
 	c := &cluster{reads: reads}
 	var err error
 	// To fix a state of the history holds updates, whatever readers do.
-	c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, Nodes: o.Nodes, Reads: reads, NoSync: !o.Fsync, Delay: o.Delay, Sharing: o.Sharing, Listen: true,
+	c.Cluster, err = embed.StartCluster(embed.ClusterOptions{Dir: dir, Nodes: o.Nodes, Reads: reads, NoSync: !o.Fsync,
+		Delay: o.Delay, Sharing: o.Sharing, Listen: true,
 		CacheBytes: 32 << 20, HistoryEvery: -1})
 	if err != nil {
 		return nil, err
@@ -150,7 +151,8 @@ func compare(ctx context.Context, o *Options, mix workload.NamedOptions, both [2
 			}
 			measured[turn] = append(measured[turn], s)
 		}
-		fmt.Fprintf(o.Progress, "  %s, round %d of %d: snapshot %.0f, locking %.0f\n", mix.Name, r+1, max(o.Rounds, 1), measured[0][r].PerSecond, measured[1][r].PerSecond)
+		fmt.Fprintf(o.Progress, "  %s, round %d of %d: snapshot %.0f, locking %.0f\n", mix.Name, r+1, max(o.Rounds, 1),
+			measured[0][r].PerSecond, measured[1][r].PerSecond)
 	}
 	row := Row{Mix: mix.Name, Snapshot: medians(measured[0]), Locking: medians(measured[1])}
 	var ratios []float64
@@ -189,8 +191,10 @@ func measure(ctx context.Context, c *cluster, o workload.Options, round int) (Si
 		return Side{}, context.Cause(ctx)
 	}
 	reads := res.Kinds[workload.ReadOnly]
-	s := Side{PerSecond: res.All.ThroughputPer, ReadAborts: reads.Retries, Why: res.ReadAborts, Failed: res.All.Failed + res.All.Unknown,
-		ReadP50: reads.Latency.P50, ReadP99: reads.Latency.P99, UpdateP50: res.Updates.Latency.P50, UpdateP99: res.Updates.Latency.P99}
+	s := Side{PerSecond: res.All.ThroughputPer, ReadAborts: reads.Retries, Why: res.ReadAborts,
+		Failed:  res.All.Failed + res.All.Unknown,
+		ReadP50: reads.Latency.P50, ReadP99: reads.Latency.P99, UpdateP50: res.Updates.Latency.P50,
+		UpdateP99: res.Updates.Latency.P99}
 	// The warm-up holds updates, too; it is taken to be like the rest.
 	share := res.ElapsedS / (res.ElapsedS + o.Warmup.Seconds())
 	if all := res.Updates.Latency.Mean * float64(res.Updates.Committed); all > 0 {
@@ -216,9 +220,11 @@ func medians(all []Side) (m Side) {
 		}
 		m.Failed += s.Failed
 	}
-	m.PerSecond, m.HeldPercent = of(func(s Side) float64 { return s.PerSecond }), of(func(s Side) float64 { return s.HeldPercent })
+	m.PerSecond, m.HeldPercent = of(func(s Side) float64 { return s.PerSecond }),
+		of(func(s Side) float64 { return s.HeldPercent })
 	m.ReadP50, m.ReadP99 = of(func(s Side) float64 { return s.ReadP50 }), of(func(s Side) float64 { return s.ReadP99 })
-	m.UpdateP50, m.UpdateP99 = of(func(s Side) float64 { return s.UpdateP50 }), of(func(s Side) float64 { return s.UpdateP99 })
+	m.UpdateP50, m.UpdateP99 = of(func(s Side) float64 { return s.UpdateP50 }),
+		of(func(s Side) float64 { return s.UpdateP99 })
 	return m
 }
 

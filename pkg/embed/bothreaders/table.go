@@ -10,7 +10,8 @@ import (
 // the throughputs, and one for each way to read.
 func Write(w io.Writer, rows []Row) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%-9s %8s %9s %8s %11s %8s %7s %6s %6s\n", "READS", "TX/S", "READ P50", "P99 MS", "UPDATE P50", "P99 MS",
+	fmt.Fprintf(&b, "%-9s %8s %9s %8s %11s %8s %7s %6s %6s\n", "READS", "TX/S", "READ P50", "P99 MS", "UPDATE P50",
+		"P99 MS",
 		"ABORTS", "HELD", "FAILED")
 	for _, r := range rows {
 		line := func(reads string, s Side) {

@@ -131,5 +131,6 @@ func writeFigure(w io.Writer, p *plot.Plot, t Theme) error {
 
 // portable names fonts that are there where Liberation Sans is not.
 func portable(svg string) string {
-	return strings.ReplaceAll(svg, "font-family:Liberation Sans;", "font-family:Liberation Sans,Arial,Helvetica,sans-serif;")
+	return strings.ReplaceAll(svg, "font-family:Liberation Sans;",
+		"font-family:Liberation Sans,Arial,Helvetica,sans-serif;")
 }

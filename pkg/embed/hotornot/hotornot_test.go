@@ -37,7 +37,8 @@ func run(t *testing.T, o *hotornot.Options, progress *strings.Builder) *hotornot
 		o.Progress = progress
 		r, err := hotornot.Run(t.Context(), *o)
 		require.NoError(t, err)
-		if o.Duration > 5*time.Second || !slices.ContainsFunc(r.Points, func(p *hotornot.Point) bool { return p.Median.WriteP50 == 0 }) {
+		if o.Duration > 5*time.Second || !slices.ContainsFunc(r.Points,
+			func(p *hotornot.Point) bool { return p.Median.WriteP50 == 0 }) {
 			return r
 		}
 		o.Duration *= 5

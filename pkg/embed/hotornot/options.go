@@ -132,7 +132,8 @@ func (o Options) Validate() error {
 	bad(o.Delay < 0 || o.Delay > maxDelay, "a delay of %v between nodes; the range is 0 to %v", o.Delay, maxDelay)
 	bad(o.Keys < 1 || o.Keys > workload.MaxKeys, "%d keys; the range is 1 to %d", o.Keys, workload.MaxKeys)
 	bad(o.Load > o.Keys, "%d keys are to be loaded, but there are %d", o.Load, o.Keys)
-	bad(o.Clients < 1 || o.Clients > workload.MaxClients, "%d clients; the range is 1 to %d", o.Clients, workload.MaxClients)
+	bad(o.Clients < 1 || o.Clients > workload.MaxClients, "%d clients; the range is 1 to %d", o.Clients,
+		workload.MaxClients)
 	bad(len(o.Skews) == 0, "no skew is set")
 	for i, s := range o.Skews {
 		bad(!(s >= 0) || math.IsInf(s, 0), "skew %v; it must be finite and at least 0", s)
@@ -149,7 +150,8 @@ func (o Options) Validate() error {
 	bad(o.Rounds < 1 || o.Rounds > maxRounds, "%d rounds; the range is 1 to %d", o.Rounds, maxRounds)
 	if len(all) == 0 {
 		n, longest := o.measurements(), max(o.Warm, o.Settle, o.Duration)
-		bad(longest > maxLength || o.length() > maxLength, "%d measurements take more than %v; use fewer or shorter ones", n, maxLength)
+		bad(longest > maxLength || o.length() > maxLength, "%d measurements take more than %v; use fewer or shorter ones", n,
+			maxLength)
 	}
 	return errors.Join(all...)
 }

@@ -47,7 +47,8 @@ var (
 		color.RGBA{0x56, 0xb4, 0xe9, 0xff}, color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff},
 		color.RGBA{0xcc, 0x79, 0xa7, 0xff}, color.RGBA{0xe6, 0x9f, 0x00, 0xff}, color.RGBA{0x00, 0x00, 0x00, 0xff},
 	}
-	marks = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.BoxGlyph{}, draw.RingGlyph{},
+	marks = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.BoxGlyph{},
+		draw.RingGlyph{},
 		draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}}
 	faint = color.Gray{0xe0}
 )

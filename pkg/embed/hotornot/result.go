@@ -98,8 +98,10 @@ var columns = []struct {
 
 func newResult(o *Options) *Result {
 	r := &Result{Format: Format, Started: time.Now().UTC().Truncate(time.Millisecond), Host: workload.ThisHost(),
-		Setup: Setup{Nodes: o.Nodes, Shards: o.Shards, Fsync: o.Fsync, DelayMs: o.Delay.Seconds() * 1000, Keys: o.Keys, Loaded: o.Load, Clients: o.Clients,
-			WarmS: o.Warm.Seconds(), SettleS: o.Settle.Seconds(), DurationS: o.Duration.Seconds(), Rounds: o.Rounds, Seed: o.Seed}}
+		Setup: Setup{Nodes: o.Nodes, Shards: o.Shards, Fsync: o.Fsync, DelayMs: o.Delay.Seconds() * 1000, Keys: o.Keys,
+			Loaded: o.Load, Clients: o.Clients,
+			WarmS: o.Warm.Seconds(), SettleS: o.Settle.Seconds(), DurationS: o.Duration.Seconds(), Rounds: o.Rounds,
+			Seed: o.Seed}}
 	for _, s := range o.Skews {
 		for _, m := range o.Modes {
 			r.Points = append(r.Points, &Point{Mode: m, Skew: s})
@@ -137,8 +139,9 @@ func measured(r *workload.Result, moved int) Measured {
 	percent := func(k workload.KindResult) float64 { return 100 * float64(k.Retries) / float64(max(k.Committed, 1)) }
 	return Measured{
 		PerSecond: r.All.ThroughputPer, P50: r.All.Latency.P50, P99: r.All.Latency.P99,
-		ReadP50: reads.Latency.P50, ReadP99: reads.Latency.P99, WriteP50: r.Updates.Latency.P50, WriteP99: r.Updates.Latency.P99,
-		Retries: percent(r.All), ReadRetries: percent(reads), WriteRetries: percent(r.Updates),
+		ReadP50: reads.Latency.P50, ReadP99: reads.Latency.P99, WriteP50: r.Updates.Latency.P50,
+		WriteP99: r.Updates.Latency.P99,
+		Retries:  percent(r.All), ReadRetries: percent(reads), WriteRetries: percent(r.Updates),
 		Failed: float64(r.All.Failed + r.All.Unknown), Moved: float64(moved),
 	}
 }
@@ -190,7 +193,8 @@ func (p *Point) cells() []string {
 	count := func(x float64) string { return strconv.FormatFloat(math.Round(x), 'f', -1, 64) }
 	both := func(p50, p99 float64) string { return significant(p50) + "/" + significant(p99) }
 	return []string{strconv.FormatFloat(p.Skew, 'f', -1, 64), p.Mode.String(), count(m.PerSecond), both(m.P50, m.P99),
-		both(m.ReadP50, m.ReadP99), both(m.WriteP50, m.WriteP99), significant(m.Retries) + " %", count(m.Failed), count(m.Moved)}
+		both(m.ReadP50, m.ReadP99), both(m.WriteP50, m.WriteP99), significant(m.Retries) + " %", count(m.Failed),
+		count(m.Moved)}
 }
 
 // significant prints a number with three digits that matter, and a large one whole.

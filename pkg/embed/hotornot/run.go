@@ -27,7 +27,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	res := newResult(&o)
 	all, begun := o.measurements(), time.Now()
-	fmt.Fprintf(o.Progress, "%d points in %d rounds: at least %v\n", len(res.Points), o.Rounds, o.length().Round(time.Second))
+	fmt.Fprintf(o.Progress, "%d points in %d rounds: at least %v\n", len(res.Points), o.Rounds,
+		o.length().Round(time.Second))
 	done := 0
 	for r := range o.Rounds {
 		for s := range o.Skews {
@@ -60,7 +61,8 @@ func measure(ctx context.Context, o *Options, mode Mode, skew float64, round int
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
 	if o.Load > 0 {
-		if _, err := workload.Load(ctx, c.store, workload.LoadOptions{Keys: o.Load, Prefix: prefix, Clients: loaders}); err != nil {
+		if _, err := workload.Load(ctx, c.store, workload.LoadOptions{Keys: o.Load, Prefix: prefix,
+			Clients: loaders}); err != nil {
 			return m, fmt.Errorf("loading: %w", err)
 		}
 	}

@@ -411,7 +411,9 @@ func (a *Account) Never(k Kind, n int64) *kv.Error {
 // never counts a refusal, and says that there is not enough memory, and never will be.
 func (b *Budget) never(k Kind, n int64) *kv.Error {
 	b.refused[k]++
-	err := &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: fmt.Sprintf("the request or its response takes %d bytes of the node's memory; the limit is %d (--memory-budget)", n, b.most()),
+	err := &kv.Error{Kind: kv.KindInvalid, Op: -1,
+		Text: fmt.Sprintf("the request or its response takes %d bytes of the node's memory; the limit is %d (--memory-budget)",
+			n, b.most()),
 		Hint: "split the request"}
 	if b.Process == nil {
 		return err

@@ -153,7 +153,8 @@ func TestItAddsUp(t *testing.T) {
 		for range rapid.IntRange(1, 50).Draw(t, "steps") {
 			c := conns[rapid.IntRange(0, 2).Draw(t, "conn")]
 			a := c.Account(rapid.SampledFrom([]string{"u", "v"}).Draw(t, "user"))
-			x := taken{a, Kind(rapid.IntRange(0, int(numKinds)-1).Draw(t, "kind")), int64(rapid.IntRange(0, 1<<19).Draw(t, "bytes"))}
+			x := taken{a, Kind(rapid.IntRange(0, int(numKinds)-1).Draw(t, "kind")),
+				int64(rapid.IntRange(0, 1<<19).Draw(t, "bytes"))}
 			switch rapid.SampledFrom([]string{"take", "take", "add", "give", "close"}).Draw(t, "verb") {
 			case "take":
 				if a != nil && a.Take(x.k, x.n) == nil {

@@ -26,6 +26,9 @@ var (
 	Whole func(op any) any
 	// DropSnapshot drops a named snapshot and returns what it was, a client.SnapshotInfo.
 	DropSnapshot func(ctx context.Context, db any, nameOrID string) (any, error)
+	// Entry returns a client.Entry of an entry of a scan; ResultEntry that of a result without its key.
+	Entry       func(*pb.Entry) any
+	ResultEntry func(*pb.Result) any
 	// Receipt returns a client.Receipt, and Conflict a *client.Conflict.
 	Receipt  func(*pb.Receipt) any
 	Conflict func(*pb.Conflict) any

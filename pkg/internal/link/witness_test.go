@@ -87,8 +87,9 @@ func TestWhyNoConnection(t *testing.T) {
 			&tls.Config{RootCAs: trusted, Time: func() time.Time { return time.Now().AddDate(200, 0, 0) }}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			o := link.Options{MaxInFlight: 1, ConnectTimeout: 3 * time.Second, RetryFor: time.Minute, LeastPause: time.Millisecond,
-				MostPause: time.Millisecond, Dialer: dialNames}
+			o := link.Options{MaxInFlight: 1, ConnectTimeout: 3 * time.Second, RetryFor: time.Minute,
+				LeastPause: time.Millisecond,
+				MostPause:  time.Millisecond, Dialer: dialNames}
 			if x.config != nil {
 				o.TLS = func() *tls.Config { return x.config }
 			}

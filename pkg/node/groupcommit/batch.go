@@ -14,7 +14,8 @@ import (
 // Shard is what is remembered of a shard from one of its steps to the next.
 type Shard struct {
 	ID kv.ShardID
-	// Appended is the position of its last entries; 0 if there are none in this life.
+	// Appended is the position of its last entries, or the later one that its last messages wait for;
+	// 0 if there are none in this incarnation.
 	Appended engine.Position
 }
 
@@ -71,7 +72,7 @@ func (b Batch) Groups() []entry.Group {
 // durable up to a position, and which wait.
 //
 // A step that wrote nothing may tell of what earlier steps of its shard wrote. So
-// its messages wait for the last entries of the shard.
+// its messages wait for the last entries of the shard. Messages of a shard leave in their order.
 func (b Batch) Appended(at, durable engine.Position) (now []*msg.Envelope, wait Release) {
 	for _, s := range b.Steps {
 		wrote := len(s.Out.Entries) > 0
@@ -86,6 +87,11 @@ func (b Batch) Appended(at, durable engine.Position) (now []*msg.Envelope, wait 
 		}
 		wait.At = max(wait.At, s.Shard.Appended)
 		wait.Sends = append(wait.Sends, s.Out.Send...)
+	}
+	for _, s := range b.Steps {
+		if s.Shard.Appended > durable {
+			s.Shard.Appended = max(s.Shard.Appended, wait.At) // its next messages do not overtake these
+		}
 	}
 	return now, wait
 }

@@ -69,15 +69,37 @@ func TestWhatWaitsForWhat(t *testing.T) {
 	require.EqualValues(t, 2, r.Last())
 	require.Equal(t, []int{2, 3}, durable(1))
 	require.Empty(t, durable(0), "a late word changes nothing")
-	require.Equal(t, []int{8}, commit(step(a, false, 8)), "all that it wrote is durable")
+	require.Empty(t, commit(step(a, false, 8)), "all that it wrote is durable, but it would overtake message 6")
 	require.Empty(t, commit(step(b, false, 9)))
-	require.Equal(t, []int{5, 6, 7, 9}, durable(2))
+	require.Equal(t, []int{5, 6, 7, 8, 9}, durable(2))
 	require.Empty(t, durable(2), "once")
 	require.Empty(t, commit(step(a, true)), "what nobody waits for is counted all the same")
 	r.Advance(3)
 	ready := r.Ready()
 	require.Len(t, ready, 1)
 	require.Equal(t, 1, ready[0].Entries)
+}
+
+// TestMessagesDoNotOvertakeThoseBeingSent: while a batch is being sent, what need not wait is sent
+// after it.
+func TestMessagesDoNotOvertakeThoseBeingSent(t *testing.T) {
+	var r Releases
+	r.Add(Release{At: 1, Sends: []*msg.Envelope{begin(1)}})
+	r.Add(Release{At: 2, Sends: []*msg.Envelope{begin(2)}})
+	r.Advance(1)
+	require.Len(t, r.Ready(), 1)
+	r.Behind([]*msg.Envelope{begin(3)})
+	r.Behind([]*msg.Envelope{begin(4)})
+	ready := r.Ready()
+	require.Len(t, ready, 1)
+	require.Equal(t, []int{3, 4}, said(ready[0].Sends))
+	r.Behind([]*msg.Envelope{begin(5)})
+	r.Advance(2)
+	ready = r.Ready()
+	require.Len(t, ready, 2, "what has become durable meanwhile is earlier")
+	require.Equal(t, []int{2}, said(ready[0].Sends))
+	require.Equal(t, []int{5}, said(ready[1].Sends))
+	require.Empty(t, r.Ready())
 }
 
 // TestABatchIsAppendedInItsOrder: with several steps of one shard.

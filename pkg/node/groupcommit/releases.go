@@ -24,6 +24,8 @@ type Releases struct {
 	durable engine.Position
 	// waiting are in the order of their batches.
 	waiting []Release
+	// behind may leave after what Ready has returned.
+	behind []*msg.Envelope
 	// last is the highest position that was waited for.
 	last engine.Position
 }
@@ -38,6 +40,11 @@ func (r *Releases) Add(x Release) {
 // and late.
 func (r *Releases) Advance(at engine.Position) { r.durable = max(r.durable, at) }
 
+// Behind adds messages that need not wait for the log, while messages that Ready has returned are
+// being sent: those of the same shard leave first. Otherwise the second response to a repeated
+// request could overtake the first one, which alone has large results.
+func (r *Releases) Behind(sends []*msg.Envelope) { r.behind = append(r.behind, sends...) }
+
 // Ready takes the batches whose messages may leave.
 func (r *Releases) Ready() []Release {
 	n := 0
@@ -46,6 +53,10 @@ func (r *Releases) Ready() []Release {
 	}
 	ready := r.waiting[:n:n]
 	r.waiting = r.waiting[n:]
+	if len(r.behind) > 0 {
+		ready = append(ready, Release{Sends: r.behind})
+		r.behind = nil
+	}
 	if len(r.waiting) == 0 {
 		r.waiting = nil
 	}

@@ -45,7 +45,8 @@ var kinds = func() map[string]kv.Kind {
 
 // Of gives the detail of an error. The code is left to the caller.
 func Of(e *kv.Error) *pb.ErrorDetail {
-	d := &pb.ErrorDetail{Kind: e.Kind.String(), Message: e.Text, Key: e.Key, Hint: e.Hint, Retryable: e.Kind.Retryable(), RetryAfterMs: millis(e.RetryAfter), ServerTimeNs: e.ServerTime}
+	d := &pb.ErrorDetail{Kind: e.Kind.String(), Message: e.Text, Key: e.Key, Hint: e.Hint, Retryable: e.Kind.Retryable(),
+		RetryAfterMs: millis(e.RetryAfter), ServerTimeNs: e.ServerTime}
 	if e.Op >= 0 {
 		d.Op = uint32(e.Op) + 1
 	}
@@ -79,7 +80,8 @@ func down(n *pb.NodeDown) *kv.Down {
 // not know, because the server is newer, becomes KindInternal.
 func Error(d *pb.ErrorDetail) *kv.Error {
 	k, ok := kinds[d.Kind]
-	e := &kv.Error{Kind: k, Text: d.Message, Key: d.Key, Hint: d.Hint, Op: int(d.Op) - 1, RetryAfter: time.Duration(d.RetryAfterMs) * time.Millisecond, ServerTime: d.ServerTimeNs, Down: down(d.Down)}
+	e := &kv.Error{Kind: k, Text: d.Message, Key: d.Key, Hint: d.Hint, Op: int(d.Op) - 1,
+		RetryAfter: time.Duration(d.RetryAfterMs) * time.Millisecond, ServerTime: d.ServerTimeNs, Down: down(d.Down)}
 	if !ok || k == kv.KindOK {
 		e.Kind, e.Text = kv.KindInternal, fmt.Sprintf("%s (kind %q of a newer server)", d.Message, d.Kind)
 	}

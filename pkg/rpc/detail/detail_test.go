@@ -40,7 +40,8 @@ func TestANodeThatIsDownIsTold(t *testing.T) {
 		d := detail.Of(e)
 		d.Code = uint32(codes.Unavailable)
 		require.Equal(t, e.Kind.Retryable(), d.Retryable)
-		require.Equal(t, &pb.NodeDown{NodeId: 3, Address: "10.0.0.3:7070", Shards: []uint32{2, 5}, Hot: true, KeyspacePercent: 20}, d.Down)
+		require.Equal(t, &pb.NodeDown{NodeId: 3, Address: "10.0.0.3:7070", Shards: []uint32{2, 5}, Hot: true,
+			KeyspacePercent: 20}, d.Down)
 		require.Equal(t, e, detail.Error(detail.From(detail.Status(d))))
 	}
 	st := &pb.StatusResponse{HotShard: 5, Members: []pb.Member{
@@ -55,7 +56,8 @@ func TestANodeThatIsDownIsTold(t *testing.T) {
 // TestWhenToRetryIsTold: to whoever knows the detail, and to whoever knows only
 // gRPC's own.
 func TestWhenToRetryIsTold(t *testing.T) {
-	d := detail.Of(&kv.Error{Kind: kv.KindResourceExhausted, Text: "too much", Op: -1, RetryAfter: 1500*time.Millisecond + 1})
+	d := detail.Of(&kv.Error{Kind: kv.KindResourceExhausted, Text: "too much", Op: -1,
+		RetryAfter: 1500*time.Millisecond + 1})
 	require.Equal(t, uint32(1501), d.RetryAfterMs, "rounded up")
 	d.Code = uint32(codes.ResourceExhausted)
 	err := detail.Status(d)
@@ -76,7 +78,8 @@ func TestWhenToRetryIsTold(t *testing.T) {
 }
 
 func TestTheStatusReadsWell(t *testing.T) {
-	d := detail.Of(&kv.Error{Kind: kv.KindConditionFailed, Text: "the key exists", Key: []byte("acct/1"), Op: 2, Hint: "read it first"})
+	d := detail.Of(&kv.Error{Kind: kv.KindConditionFailed, Text: "the key exists", Key: []byte("acct/1"), Op: 2,
+		Hint: "read it first"})
 	d.Code = uint32(codes.FailedPrecondition)
 	s := status.Convert(detail.Status(d))
 	require.Equal(t, codes.FailedPrecondition, s.Code())

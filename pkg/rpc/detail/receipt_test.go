@@ -19,14 +19,16 @@ import (
 func TestNumbersAreShared(t *testing.T) {
 	require.Len(t, pb.Cause_name, len(msg.Cause_name))
 	for n, name := range pb.Cause_name {
-		require.Equal(t, strings.ToLower(strings.TrimPrefix(name, "CAUSE_")), strings.ToLower(strings.TrimPrefix(msg.Cause(n).String(), "Cause")))
+		require.Equal(t, strings.ToLower(strings.TrimPrefix(name, "CAUSE_")),
+			strings.ToLower(strings.TrimPrefix(msg.Cause(n).String(), "Cause")))
 	}
 }
 
 var holder = kv.TxnID{Time: 7, Rand: 9}
 
 func lock(mine, theirs string) *pb.Conflict {
-	c := &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Operations: []string{mine}, HolderOperations: []string{theirs}}
+	c := &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Operations: []string{mine},
+		HolderOperations: []string{theirs}}
 	did, _ := adt.MethodsNamed(c.Operations)
 	holderDid, _ := adt.MethodsNamed(c.HolderOperations)
 	c.Lock, c.HolderLock = did.Mode().Name(), holderDid.Mode().Name()
@@ -58,45 +60,57 @@ func TestSentence(t *testing.T) {
 		{"a put behind an add", &pb.Receipt{WaitedUs: 1500, Wait: lock(put, add)},
 			`Waited 1.5 ms for key "k": the put conflicts with an add of ` + x + `. ` +
 				`Replace the put with an add if the key is only incremented: adds commute.`},
-		{"a put behind a put, and others", &pb.Receipt{WaitedUs: 31_999, Wait: with(lock(put, put), func(c *pb.Conflict) { c.Others = 3 })},
+		{"a put behind a put, and others", &pb.Receipt{WaitedUs: 31_999,
+			Wait: with(lock(put, put), func(c *pb.Conflict) { c.Others = 3 })},
 			`Waited 32 ms for key "k": the put conflicts with a put of ` + x + `, and with 3 more. ` +
 				`Replace both with an add if the key is only incremented: adds commute.`},
 		{"a read of an update behind a put", &pb.Receipt{WaitedUs: 10_000, Wait: lock(get, put)},
 			`Waited 10 ms for key "k": the get conflicts with a put of ` + x + `. ` +
 				`A get and a put do not commute: keep the transactions short.`},
-		{"two interactive updates", &pb.Receipt{WaitedUs: 10_000, Wait: with(lock(update, update), func(c *pb.Conflict) { c.Interactive, c.HolderInteractive = true, true })},
+		{"two interactive updates", &pb.Receipt{WaitedUs: 10_000,
+			Wait: with(lock(update, update), func(c *pb.Conflict) { c.Interactive, c.HolderInteractive = true, true })},
 			`Waited 10 ms for key "k": the get for update conflicts with a get for update of ` + x + `. ` +
 				`Send both transactions as one-shots, or replace both with an add if the key is only incremented: adds commute.`},
-		{"an add behind an interactive update", &pb.Receipt{WaitedUs: 94_071, Wait: with(lock(add, update), func(c *pb.Conflict) { c.HolderInteractive = true })},
+		{"an add behind an interactive update", &pb.Receipt{WaitedUs: 94_071, Wait: with(lock(add, update),
+			func(c *pb.Conflict) { c.HolderInteractive = true })},
 			`Waited 94.1 ms for key "k": the add conflicts with a get for update of ` + x + `. ` +
 				`Send that transaction as a one-shot, or replace its get for update with an add if the key is only incremented: adds commute.`},
-		{"a delete behind an interactive update", &pb.Receipt{WaitedUs: 10_000, Wait: with(lock("delete", update), func(c *pb.Conflict) { c.HolderInteractive = true })},
+		{"a delete behind an interactive update", &pb.Receipt{WaitedUs: 10_000, Wait: with(lock("delete", update),
+			func(c *pb.Conflict) { c.HolderInteractive = true })},
 			`Waited 10 ms for key "k": the delete conflicts with a get for update of ` + x + `. ` +
 				`Send that transaction as a one-shot: a delete and a get for update do not commute.`},
 		{"a delete behind a put", &pb.Receipt{WaitedUs: 10_000, Wait: lock("delete", put)},
-			`Waited 10 ms for key "k": the delete conflicts with a put of ` + x + `. A delete and a put do not commute: keep the transactions short.`},
-		{"a lock on a range", &pb.Receipt{WaitedUs: 10_000, Wait: with(lock("delete", "delete-range"), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_RANGE })},
+			`Waited 10 ms for key "k": the delete conflicts with a put of ` + x +
+				`. A delete and a put do not commute: keep the transactions short.`},
+		{"a lock on a range", &pb.Receipt{WaitedUs: 10_000,
+			Wait: with(lock("delete", "delete-range"), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_RANGE })},
 			`Waited 10 ms for key "k": the delete conflicts with a range lock of ` + x + `, for a range delete. ` +
 				`A delete and a range delete do not commute: keep the transactions short.`},
-		{"a reader behind a commit", &pb.Receipt{WaitedUs: 10_000, Wait: with(lock("view", put), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_INTENT })},
+		{"a reader behind a commit", &pb.Receipt{WaitedUs: 10_000,
+			Wait: with(lock("view", put), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_INTENT })},
 			`Waited 10 ms for key "k": the read-only transaction (View) is blocked by ` + x + `, which is committing a put. ` +
 				`Use a snapshot read if a slightly older state is sufficient: it never waits for a commit.`},
-		{"a wait that has not ended, in the queue", &pb.Receipt{WaitedUs: 300_000, Waiting: true, Wait: with(lock("delete", put), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_QUEUE })},
+		{"a wait that has not ended, in the queue", &pb.Receipt{WaitedUs: 300_000, Waiting: true, Wait: with(lock("delete",
+			put), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_QUEUE })},
 			`Still waiting after 300 ms for key "k": the delete is queued behind a put of ` + x + `, which is older. ` +
 				`A delete and a put do not commute: keep the transactions short.`},
-		{"readers of the key", &pb.Receipt{WaitedUs: 31_999, Wait: with(lock(put, "open-view"), func(c *pb.Conflict) { c.Cause, c.Holder = pb.Cause_CAUSE_READERS, kv.TxnID{} })},
+		{"readers of the key", &pb.Receipt{WaitedUs: 31_999,
+			Wait: with(lock(put, "open-view"), func(c *pb.Conflict) { c.Cause, c.Holder = pb.Cause_CAUSE_READERS, kv.TxnID{} })},
 			`Waited 32 ms for key "k": the put is blocked by readers: open read-only transactions, or reads of several shards in flight. ` +
 				`Replace the other transaction's read-only transaction with a snapshot read if it may read a slightly older state: snapshot reads do not block writers.`},
-		{"a snapshot of the history", &pb.Receipt{WaitedUs: 1000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_SNAPSHOT, Key: []byte("k"), Operations: []string{put}}},
+		{"a snapshot of the history", &pb.Receipt{WaitedUs: 1000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_SNAPSHOT,
+			Key: []byte("k"), Operations: []string{put}}},
 			`Waited 1 ms for key "k": the put is blocked by a snapshot of all shards: of the history (--history-every), for a scan or for a View.`},
 		{"less than a millisecond", &pb.Receipt{WaitedUs: 999, Wait: lock(put, put)}, ""},
-		{"a bounded counter near its bound", &pb.Receipt{WaitedUs: 10_000, Wait: lock("bounded-counter.subtract", "bounded-counter.try-subtract")},
+		{"a bounded counter near its bound", &pb.Receipt{WaitedUs: 10_000,
+			Wait: lock("bounded-counter.subtract", "bounded-counter.try-subtract")},
 			`Waited 10 ms for key "k": the subtract on a bounded-counter conflicts with a try-subtract on a bounded-counter of ` + x + `. ` +
 				`The counter is near its bound: too little is left for both operations, so their order matters.`},
 		{"a bounded counter with too little left", &pb.Receipt{WaitedUs: 10_000, Wait: with(
 			lock("bounded-counter.subtract", "bounded-counter.subtract"),
 			func(c *pb.Conflict) { c.HolderInteractive, c.Shortage = true, &pb.Shortage{Left: 3, Requested: 5} })},
-			`Waited 10 ms for key "k": the subtract on a bounded-counter conflicts with a subtract on a bounded-counter of ` + x + `. ` +
+			`Waited 10 ms for key "k": the subtract on a bounded-counter conflicts with a subtract on a bounded-counter of ` +
+				x + `. ` +
 				`The counter is near its bound: the amount certain to be left was 3, and this transaction requested 5.`},
 		{"a bounded counter with too little left for the other one", &pb.Receipt{Aborted: 1, Reason: "wounded", Abort: with(
 			lock("bounded-counter.add", "bounded-counter.add"),
@@ -109,26 +123,38 @@ func TestSentence(t *testing.T) {
 			func(c *pb.Conflict) { c.HolderInteractive = true })},
 			`Waited 10 ms for key "k": the subtract on a bounded-counter conflicts with a try-subtract on a bounded-counter of ` + x + `. ` +
 				`Send that transaction as a one-shot: then the two commute, unless the counter is near its bound.`},
-		{"a lock of its own", &pb.Receipt{WaitedUs: 10_000, Waiting: true, Wait: with(lock("delete", update), func(c *pb.Conflict) {
-			c.HolderInteractive, c.HolderOwn = true, true
-		})},
-			`Still waiting after 10 ms for key "k": the delete conflicts with a get for update of this client's own ` + x + `. ` +
+		{"a lock of its own", &pb.Receipt{WaitedUs: 10_000, Waiting: true,
+			Wait: with(lock("delete", update), func(c *pb.Conflict) {
+				c.HolderInteractive, c.HolderOwn = true, true
+			})},
+			`Still waiting after 10 ms for key "k": the delete conflicts with a get for update of this client's own ` + x +
+				`. ` +
 				`Send that transaction as a one-shot: a delete and a get for update do not commute.`},
-		{"readers from before a restart", &pb.Receipt{WaitedUs: 12_340_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_RECOVERY, Operations: []string{put}}},
+		{"readers from before a restart", &pb.Receipt{WaitedUs: 12_340_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_RECOVERY,
+			Operations: []string{put}}},
 			`Waited 12.3 s: after its restart a shard delays writes until the read-only transactions from before have timed out.`},
 		{"no cause, and no end", &pb.Receipt{WaitedUs: 400_000, Waiting: true, Wait: &pb.Conflict{}},
 			`Timed out after waiting 400 ms; no shard reported the cause.`},
-		{"no cause", &pb.Receipt{WaitedUs: 9_999_999, Wait: &pb.Conflict{Key: []byte("k")}}, `Waited 10000 ms for key "k"; the cause is not known.`},
-		{"wounded", &pb.Receipt{Aborted: 1, Reason: "wounded", Abort: with(lock(put, "delete"), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_WOUND })},
-			`1 attempt was aborted because ` + x + `, which is older, needed key "k" for a delete, which conflicts with a put of this transaction. ` +
+		{"no cause", &pb.Receipt{WaitedUs: 9_999_999, Wait: &pb.Conflict{Key: []byte("k")}},
+			`Waited 10000 ms for key "k"; the cause is not known.`},
+		{"wounded", &pb.Receipt{Aborted: 1, Reason: "wounded",
+			Abort: with(lock(put, "delete"), func(c *pb.Conflict) { c.Cause = pb.Cause_CAUSE_WOUND })},
+			`1 attempt was aborted because ` + x +
+				`, which is older, needed key "k" for a delete, which conflicts with a put of this transaction. ` +
 				`A put and a delete do not commute: keep the transactions short.`},
-		{"a stale read", &pb.Receipt{Aborted: 3, Reason: "stale-read", Abort: &pb.Conflict{Cause: pb.Cause_CAUSE_CHANGED, Key: []byte("k"), Operations: []string{get}}},
+		{"a stale read", &pb.Receipt{Aborted: 3, Reason: "stale-read", Abort: &pb.Conflict{Cause: pb.Cause_CAUSE_CHANGED,
+			Key: []byte("k"), Operations: []string{get}}},
 			`3 attempts were aborted, the last one because another transaction changed key "k" after this one had read it.`},
-		{"a stale read of an interactive update", &pb.Receipt{Aborted: 1, Reason: "stale-read", Abort: &pb.Conflict{Cause: pb.Cause_CAUSE_CHANGED, Key: []byte("k"), Operations: []string{get}, Interactive: true}},
+		{"a stale read of an interactive update",
+			&pb.Receipt{Aborted: 1, Reason: "stale-read", Abort: &pb.Conflict{Cause: pb.Cause_CAUSE_CHANGED, Key: []byte("k"),
+				Operations: []string{get}, Interactive: true}},
 			`1 attempt was aborted because another transaction changed key "k" after this one had read it. ` +
 				`Send this transaction as a one-shot, or use an add if the key is only incremented.`},
-		{"a cause of a newer server", &pb.Receipt{WaitedUs: 12_000, Wait: &pb.Conflict{Cause: 99, Key: []byte("k"), Holder: holder}}, `Waited 12 ms for key "k": ` + x + ` was ahead.`},
-		{"a lock whose mode alone is known", &pb.Receipt{WaitedUs: 12_000, Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Operations: []string{put}, HolderLock: "read"}},
+		{"a cause of a newer server", &pb.Receipt{WaitedUs: 12_000,
+			Wait: &pb.Conflict{Cause: 99, Key: []byte("k"), Holder: holder}}, `Waited 12 ms for key "k": ` + x + ` was ahead.`},
+		{"a lock whose mode alone is known", &pb.Receipt{WaitedUs: 12_000,
+			Wait: &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Operations: []string{put},
+				HolderLock: "read"}},
 			`Waited 12 ms for key "k": the put conflicts with a read of ` + x + `.`},
 	} {
 		require.Equal(t, test.want, detail.Sentence(test.receipt), test.name)
@@ -136,7 +162,8 @@ func TestSentence(t *testing.T) {
 }
 
 // jargon are words that a newcomer cannot know.
-var jargon = []string{"wound", "seal", "epoch", "intent", "last agent", "prepare", "incarnation", "park", "grant", "tombstone", "mode", "%!", "MISSING", "  ", ".."}
+var jargon = []string{"wound", "seal", "epoch", "intent", "last agent", "prepare", "incarnation", "park", "grant",
+	"tombstone", "mode", "%!", "MISSING", "  ", ".."}
 
 // TestSentencesOfAllPairs: for each pair of operations and each cause there is a sentence with at most one
 // advice.
@@ -151,7 +178,8 @@ func TestSentencesOfAllPairs(t *testing.T) {
 					}
 					c := lock(mine, theirs)
 					c.Cause, c.Interactive, c.HolderInteractive = pb.Cause(cause), open[0], open[1]
-					for _, r := range []*pb.Receipt{{WaitedUs: 1000, Wait: c}, {WaitedUs: 1000, Waiting: true, Wait: c}, {Aborted: 2, Reason: "wounded", Abort: c}} {
+					for _, r := range []*pb.Receipt{{WaitedUs: 1000, Wait: c}, {WaitedUs: 1000, Waiting: true, Wait: c},
+						{Aborted: 2, Reason: "wounded", Abort: c}} {
 						s := detail.Sentence(r)
 						at := fmt.Sprintf("%v and %v, %v, interactive %v: %s", mine, theirs, c.Cause, open, s)
 						require.True(t, strings.HasSuffix(s, "."), at)
@@ -174,7 +202,8 @@ func checkAdvice(t *testing.T, s string, c *pb.Conflict, at string) {
 	t.Helper()
 	mine, _ := adt.MethodsNamed(c.Operations)
 	theirs, _ := adt.MethodsNamed(c.HolderOperations)
-	first := strings.Count(s, "Replace ") + strings.Count(s, "Send ") + strings.Count(s, "Use ") + strings.Count(s, ": keep the transactions short")
+	first := strings.Count(s, "Replace ") + strings.Count(s, "Send ") + strings.Count(s, "Use ") + strings.Count(s,
+		": keep the transactions short")
 	if c.Cause == pb.Cause_CAUSE_SNAPSHOT && !strings.Contains(s, "aborted") {
 		require.Zero(t, first, "no operation is the cause: %s", at)
 		return
@@ -214,14 +243,18 @@ func checkAdvice(t *testing.T, s string, c *pb.Conflict, at string) {
 
 // TestMethodsOfDataTypesAreNamed: a sentence names the methods that ran, not all that need the same lock.
 func TestMethodsOfDataTypesAreNamed(t *testing.T) {
-	c := &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Operations: []string{"set.add"}, Lock: "set.add",
-		HolderOperations: []string{"set.len"}, HolderLock: "set.all", Advice: &pb.Advice{HolderInstead: "set.contains", Apart: true}}
+	c := &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Operations: []string{"set.add"},
+		Lock:             "set.add",
+		HolderOperations: []string{"set.len"}, HolderLock: "set.all",
+		Advice: &pb.Advice{HolderInstead: "set.contains", Apart: true}}
 	require.Equal(t, `Waited 10 ms for key "k": the add on a set conflicts with a len on a set of transaction 00000000000000070000000000000009. `+
 		`Replace the other transaction's len on a set with contains if that is sufficient and concerns another part of the set.`, detail.Sentence(&pb.Receipt{WaitedUs: 10_000, Wait: c}))
 	c.Advice, c.HolderInteractive = &pb.Advice{Apart: true}, true
-	require.Equal(t, "Send that transaction as a one-shot, or use different parts of the set, which commute.", detail.Advice(c))
+	require.Equal(t, "Send that transaction as a one-shot, or use different parts of the set, which commute.",
+		detail.Advice(c))
 	c.Operations, c.HolderOperations = nil, nil
-	require.Contains(t, detail.Sentence(&pb.Receipt{WaitedUs: 10_000, Wait: c}), "len or members on a set", "the methods are not known")
+	require.Contains(t, detail.Sentence(&pb.Receipt{WaitedUs: 10_000, Wait: c}), "len or members on a set",
+		"the methods are not known")
 	c.Advice, c.HolderInteractive = nil, false
 	require.Empty(t, detail.Advice(c))
 }

@@ -38,7 +38,8 @@ const (
 
 // KVClient is the client API for KV service.
 //
-// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to
+// https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // KV runs transactions. All transactions that it acknowledges are strictly serializable.
 type KVClient interface {
@@ -47,11 +48,13 @@ type KVClient interface {
 	Execute(ctx context.Context, in *ExecuteRequest, opts ...grpc.CallOption) (*ExecuteResponse, error)
 	// Pipeline runs many one-shot transactions over one stream. A message carries one or more calls.
 	// Responses arrive in any order. The first message of the server is a Welcome.
-	Pipeline(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PipelineRequest, PipelineResponse], error)
+	Pipeline(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PipelineRequest, PipelineResponse],
+		error)
 	// Transact runs interactive transactions, one at a time. Each request has one response, in order.
 	// If the stream breaks, the server aborts the open transaction, unless it has received the
 	// commit.
-	Transact(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[TransactRequest, TransactResponse], error)
+	Transact(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[TransactRequest, TransactResponse],
+		error)
 	// Scan streams the entries of a range in key order, all from one state that is current at some
 	// moment after the call begins.
 	Scan(ctx context.Context, in *ScanRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ScanResponse], error)
@@ -87,7 +90,8 @@ func (c *kVClient) Execute(ctx context.Context, in *ExecuteRequest, opts ...grpc
 	return out, nil
 }
 
-func (c *kVClient) Pipeline(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PipelineRequest, PipelineResponse], error) {
+func (c *kVClient) Pipeline(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PipelineRequest,
+	PipelineResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &KV_ServiceDesc.Streams[0], KV_Pipeline_FullMethodName, cOpts...)
 	if err != nil {
@@ -97,10 +101,12 @@ func (c *kVClient) Pipeline(ctx context.Context, opts ...grpc.CallOption) (grpc.
 	return x, nil
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
+// stream type by name.
 type KV_PipelineClient = grpc.BidiStreamingClient[PipelineRequest, PipelineResponse]
 
-func (c *kVClient) Transact(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[TransactRequest, TransactResponse], error) {
+func (c *kVClient) Transact(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[TransactRequest,
+	TransactResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &KV_ServiceDesc.Streams[1], KV_Transact_FullMethodName, cOpts...)
 	if err != nil {
@@ -110,10 +116,12 @@ func (c *kVClient) Transact(ctx context.Context, opts ...grpc.CallOption) (grpc.
 	return x, nil
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
+// stream type by name.
 type KV_TransactClient = grpc.BidiStreamingClient[TransactRequest, TransactResponse]
 
-func (c *kVClient) Scan(ctx context.Context, in *ScanRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ScanResponse], error) {
+func (c *kVClient) Scan(ctx context.Context, in *ScanRequest,
+	opts ...grpc.CallOption) (grpc.ServerStreamingClient[ScanResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &KV_ServiceDesc.Streams[2], KV_Scan_FullMethodName, cOpts...)
 	if err != nil {
@@ -129,7 +137,8 @@ func (c *kVClient) Scan(ctx context.Context, in *ScanRequest, opts ...grpc.CallO
 	return x, nil
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
+// stream type by name.
 type KV_ScanClient = grpc.ServerStreamingClient[ScanResponse]
 
 func (c *kVClient) Outcome(ctx context.Context, in *OutcomeRequest, opts ...grpc.CallOption) (*OutcomeResponse, error) {
@@ -142,7 +151,8 @@ func (c *kVClient) Outcome(ctx context.Context, in *OutcomeRequest, opts ...grpc
 	return out, nil
 }
 
-func (c *kVClient) CreateSnapshot(ctx context.Context, in *CreateSnapshotRequest, opts ...grpc.CallOption) (*Snapshot, error) {
+func (c *kVClient) CreateSnapshot(ctx context.Context, in *CreateSnapshotRequest, opts ...grpc.CallOption) (*Snapshot,
+	error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Snapshot)
 	err := c.cc.Invoke(ctx, KV_CreateSnapshot_FullMethodName, in, out, cOpts...)
@@ -152,7 +162,8 @@ func (c *kVClient) CreateSnapshot(ctx context.Context, in *CreateSnapshotRequest
 	return out, nil
 }
 
-func (c *kVClient) ListSnapshots(ctx context.Context, in *ListSnapshotsRequest, opts ...grpc.CallOption) (*ListSnapshotsResponse, error) {
+func (c *kVClient) ListSnapshots(ctx context.Context, in *ListSnapshotsRequest,
+	opts ...grpc.CallOption) (*ListSnapshotsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListSnapshotsResponse)
 	err := c.cc.Invoke(ctx, KV_ListSnapshots_FullMethodName, in, out, cOpts...)
@@ -162,7 +173,8 @@ func (c *kVClient) ListSnapshots(ctx context.Context, in *ListSnapshotsRequest, 
 	return out, nil
 }
 
-func (c *kVClient) DropSnapshot(ctx context.Context, in *DropSnapshotRequest, opts ...grpc.CallOption) (*Snapshot, error) {
+func (c *kVClient) DropSnapshot(ctx context.Context, in *DropSnapshotRequest, opts ...grpc.CallOption) (*Snapshot,
+	error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Snapshot)
 	err := c.cc.Invoke(ctx, KV_DropSnapshot_FullMethodName, in, out, cOpts...)
@@ -258,7 +270,8 @@ func RegisterKVServer(s grpc.ServiceRegistrar, srv KVServer) {
 	s.RegisterService(&KV_ServiceDesc, srv)
 }
 
-func _KV_Execute_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _KV_Execute_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ExecuteRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -280,14 +293,16 @@ func _KV_Pipeline_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(KVServer).Pipeline(&grpc.GenericServerStream[PipelineRequest, PipelineResponse]{ServerStream: stream})
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
+// stream type by name.
 type KV_PipelineServer = grpc.BidiStreamingServer[PipelineRequest, PipelineResponse]
 
 func _KV_Transact_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(KVServer).Transact(&grpc.GenericServerStream[TransactRequest, TransactResponse]{ServerStream: stream})
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
+// stream type by name.
 type KV_TransactServer = grpc.BidiStreamingServer[TransactRequest, TransactResponse]
 
 func _KV_Scan_Handler(srv interface{}, stream grpc.ServerStream) error {
@@ -298,10 +313,12 @@ func _KV_Scan_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(KVServer).Scan(m, &grpc.GenericServerStream[ScanRequest, ScanResponse]{ServerStream: stream})
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
+// stream type by name.
 type KV_ScanServer = grpc.ServerStreamingServer[ScanResponse]
 
-func _KV_Outcome_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _KV_Outcome_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(OutcomeRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -319,7 +336,8 @@ func _KV_Outcome_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	return interceptor(ctx, in, info, handler)
 }
 
-func _KV_CreateSnapshot_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _KV_CreateSnapshot_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CreateSnapshotRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -337,7 +355,8 @@ func _KV_CreateSnapshot_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
-func _KV_ListSnapshots_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _KV_ListSnapshots_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListSnapshotsRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -355,7 +374,8 @@ func _KV_ListSnapshots_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
-func _KV_DropSnapshot_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _KV_DropSnapshot_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DropSnapshotRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -449,7 +469,8 @@ const (
 
 // AdminClient is the client API for Admin service.
 //
-// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to
+// https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Admin reports the state of the cluster and operates it.
 type AdminClient interface {
@@ -473,11 +494,13 @@ type AdminClient interface {
 	// Drain stops the node: it rejects new transactions, waits for those in flight, and shuts the
 	// process down. The stream reports progress and ends just before the process exits. Drain
 	// continues if the caller disconnects.
-	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DrainProgress], error)
+	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DrainProgress],
+		error)
 	// Reclaim compacts the store of the node to free the disk space of deleted data. It runs beside
 	// other work and takes at most about as long as rewriting the store. The last response has the
 	// result. If the caller cancels, no further compaction begins. A node runs one reclaim at a time.
-	Reclaim(ctx context.Context, in *ReclaimRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReclaimProgress], error)
+	Reclaim(ctx context.Context, in *ReclaimRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReclaimProgress],
+		error)
 	// LogLevels returns the log level of each component, after setting one if the request has a
 	// level. Levels are not persisted.
 	LogLevels(ctx context.Context, in *LogLevelsRequest, opts ...grpc.CallOption) (*LogLevelsResponse, error)
@@ -510,7 +533,8 @@ type AdminClient interface {
 	// CancelTransaction aborts a transaction in flight at any node. It releases the locks, and the
 	// client receives the error Cancelled. A transaction whose commit request was sent may still
 	// commit.
-	CancelTransaction(ctx context.Context, in *CancelTransactionRequest, opts ...grpc.CallOption) (*CancelTransactionResponse, error)
+	CancelTransaction(ctx context.Context, in *CancelTransactionRequest,
+		opts ...grpc.CallOption) (*CancelTransactionResponse, error)
 }
 
 type adminClient struct {
@@ -541,7 +565,8 @@ func (c *adminClient) Shards(ctx context.Context, in *ShardsRequest, opts ...grp
 	return out, nil
 }
 
-func (c *adminClient) HotKeys(ctx context.Context, in *HotKeysRequest, opts ...grpc.CallOption) (*HotKeysResponse, error) {
+func (c *adminClient) HotKeys(ctx context.Context, in *HotKeysRequest, opts ...grpc.CallOption) (*HotKeysResponse,
+	error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(HotKeysResponse)
 	err := c.cc.Invoke(ctx, Admin_HotKeys_FullMethodName, in, out, cOpts...)
@@ -551,7 +576,8 @@ func (c *adminClient) HotKeys(ctx context.Context, in *HotKeysRequest, opts ...g
 	return out, nil
 }
 
-func (c *adminClient) SetHotRule(ctx context.Context, in *SetHotRuleRequest, opts ...grpc.CallOption) (*HotKeysResponse, error) {
+func (c *adminClient) SetHotRule(ctx context.Context, in *SetHotRuleRequest, opts ...grpc.CallOption) (*HotKeysResponse,
+	error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(HotKeysResponse)
 	err := c.cc.Invoke(ctx, Admin_SetHotRule_FullMethodName, in, out, cOpts...)
@@ -561,7 +587,8 @@ func (c *adminClient) SetHotRule(ctx context.Context, in *SetHotRuleRequest, opt
 	return out, nil
 }
 
-func (c *adminClient) SetHotMode(ctx context.Context, in *SetHotModeRequest, opts ...grpc.CallOption) (*HotKeysResponse, error) {
+func (c *adminClient) SetHotMode(ctx context.Context, in *SetHotModeRequest, opts ...grpc.CallOption) (*HotKeysResponse,
+	error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(HotKeysResponse)
 	err := c.cc.Invoke(ctx, Admin_SetHotMode_FullMethodName, in, out, cOpts...)
@@ -581,7 +608,8 @@ func (c *adminClient) Types(ctx context.Context, in *TypesRequest, opts ...grpc.
 	return out, nil
 }
 
-func (c *adminClient) Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DrainProgress], error) {
+func (c *adminClient) Drain(ctx context.Context, in *DrainRequest,
+	opts ...grpc.CallOption) (grpc.ServerStreamingClient[DrainProgress], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[0], Admin_Drain_FullMethodName, cOpts...)
 	if err != nil {
@@ -597,10 +625,12 @@ func (c *adminClient) Drain(ctx context.Context, in *DrainRequest, opts ...grpc.
 	return x, nil
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
+// stream type by name.
 type Admin_DrainClient = grpc.ServerStreamingClient[DrainProgress]
 
-func (c *adminClient) Reclaim(ctx context.Context, in *ReclaimRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReclaimProgress], error) {
+func (c *adminClient) Reclaim(ctx context.Context, in *ReclaimRequest,
+	opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReclaimProgress], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[1], Admin_Reclaim_FullMethodName, cOpts...)
 	if err != nil {
@@ -616,10 +646,12 @@ func (c *adminClient) Reclaim(ctx context.Context, in *ReclaimRequest, opts ...g
 	return x, nil
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
+// stream type by name.
 type Admin_ReclaimClient = grpc.ServerStreamingClient[ReclaimProgress]
 
-func (c *adminClient) LogLevels(ctx context.Context, in *LogLevelsRequest, opts ...grpc.CallOption) (*LogLevelsResponse, error) {
+func (c *adminClient) LogLevels(ctx context.Context, in *LogLevelsRequest, opts ...grpc.CallOption) (*LogLevelsResponse,
+	error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(LogLevelsResponse)
 	err := c.cc.Invoke(ctx, Admin_LogLevels_FullMethodName, in, out, cOpts...)
@@ -629,7 +661,8 @@ func (c *adminClient) LogLevels(ctx context.Context, in *LogLevelsRequest, opts 
 	return out, nil
 }
 
-func (c *adminClient) Debug(ctx context.Context, in *DebugRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DebugPart], error) {
+func (c *adminClient) Debug(ctx context.Context, in *DebugRequest,
+	opts ...grpc.CallOption) (grpc.ServerStreamingClient[DebugPart], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[2], Admin_Debug_FullMethodName, cOpts...)
 	if err != nil {
@@ -645,10 +678,12 @@ func (c *adminClient) Debug(ctx context.Context, in *DebugRequest, opts ...grpc.
 	return x, nil
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
+// stream type by name.
 type Admin_DebugClient = grpc.ServerStreamingClient[DebugPart]
 
-func (c *adminClient) CreateUser(ctx context.Context, in *CreateUserRequest, opts ...grpc.CallOption) (*UserResponse, error) {
+func (c *adminClient) CreateUser(ctx context.Context, in *CreateUserRequest, opts ...grpc.CallOption) (*UserResponse,
+	error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(UserResponse)
 	err := c.cc.Invoke(ctx, Admin_CreateUser_FullMethodName, in, out, cOpts...)
@@ -658,7 +693,8 @@ func (c *adminClient) CreateUser(ctx context.Context, in *CreateUserRequest, opt
 	return out, nil
 }
 
-func (c *adminClient) ListUsers(ctx context.Context, in *ListUsersRequest, opts ...grpc.CallOption) (*ListUsersResponse, error) {
+func (c *adminClient) ListUsers(ctx context.Context, in *ListUsersRequest, opts ...grpc.CallOption) (*ListUsersResponse,
+	error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListUsersResponse)
 	err := c.cc.Invoke(ctx, Admin_ListUsers_FullMethodName, in, out, cOpts...)
@@ -668,7 +704,8 @@ func (c *adminClient) ListUsers(ctx context.Context, in *ListUsersRequest, opts 
 	return out, nil
 }
 
-func (c *adminClient) GrantUser(ctx context.Context, in *GrantUserRequest, opts ...grpc.CallOption) (*UserResponse, error) {
+func (c *adminClient) GrantUser(ctx context.Context, in *GrantUserRequest, opts ...grpc.CallOption) (*UserResponse,
+	error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(UserResponse)
 	err := c.cc.Invoke(ctx, Admin_GrantUser_FullMethodName, in, out, cOpts...)
@@ -678,7 +715,8 @@ func (c *adminClient) GrantUser(ctx context.Context, in *GrantUserRequest, opts 
 	return out, nil
 }
 
-func (c *adminClient) RevokeUser(ctx context.Context, in *RevokeUserRequest, opts ...grpc.CallOption) (*UserResponse, error) {
+func (c *adminClient) RevokeUser(ctx context.Context, in *RevokeUserRequest, opts ...grpc.CallOption) (*UserResponse,
+	error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(UserResponse)
 	err := c.cc.Invoke(ctx, Admin_RevokeUser_FullMethodName, in, out, cOpts...)
@@ -688,7 +726,8 @@ func (c *adminClient) RevokeUser(ctx context.Context, in *RevokeUserRequest, opt
 	return out, nil
 }
 
-func (c *adminClient) DropUser(ctx context.Context, in *DropUserRequest, opts ...grpc.CallOption) (*UserResponse, error) {
+func (c *adminClient) DropUser(ctx context.Context, in *DropUserRequest, opts ...grpc.CallOption) (*UserResponse,
+	error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(UserResponse)
 	err := c.cc.Invoke(ctx, Admin_DropUser_FullMethodName, in, out, cOpts...)
@@ -698,7 +737,8 @@ func (c *adminClient) DropUser(ctx context.Context, in *DropUserRequest, opts ..
 	return out, nil
 }
 
-func (c *adminClient) RotateToken(ctx context.Context, in *RotateTokenRequest, opts ...grpc.CallOption) (*UserResponse, error) {
+func (c *adminClient) RotateToken(ctx context.Context, in *RotateTokenRequest, opts ...grpc.CallOption) (*UserResponse,
+	error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(UserResponse)
 	err := c.cc.Invoke(ctx, Admin_RotateToken_FullMethodName, in, out, cOpts...)
@@ -708,7 +748,8 @@ func (c *adminClient) RotateToken(ctx context.Context, in *RotateTokenRequest, o
 	return out, nil
 }
 
-func (c *adminClient) ExportUsers(ctx context.Context, in *ExportUsersRequest, opts ...grpc.CallOption) (*ExportUsersResponse, error) {
+func (c *adminClient) ExportUsers(ctx context.Context, in *ExportUsersRequest,
+	opts ...grpc.CallOption) (*ExportUsersResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ExportUsersResponse)
 	err := c.cc.Invoke(ctx, Admin_ExportUsers_FullMethodName, in, out, cOpts...)
@@ -718,7 +759,8 @@ func (c *adminClient) ExportUsers(ctx context.Context, in *ExportUsersRequest, o
 	return out, nil
 }
 
-func (c *adminClient) ImportUsers(ctx context.Context, in *ImportUsersRequest, opts ...grpc.CallOption) (*ListUsersResponse, error) {
+func (c *adminClient) ImportUsers(ctx context.Context, in *ImportUsersRequest,
+	opts ...grpc.CallOption) (*ListUsersResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListUsersResponse)
 	err := c.cc.Invoke(ctx, Admin_ImportUsers_FullMethodName, in, out, cOpts...)
@@ -738,7 +780,8 @@ func (c *adminClient) WhoAmI(ctx context.Context, in *WhoAmIRequest, opts ...grp
 	return out, nil
 }
 
-func (c *adminClient) Activity(ctx context.Context, in *ActivityRequest, opts ...grpc.CallOption) (*ActivityResponse, error) {
+func (c *adminClient) Activity(ctx context.Context, in *ActivityRequest, opts ...grpc.CallOption) (*ActivityResponse,
+	error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ActivityResponse)
 	err := c.cc.Invoke(ctx, Admin_Activity_FullMethodName, in, out, cOpts...)
@@ -748,7 +791,8 @@ func (c *adminClient) Activity(ctx context.Context, in *ActivityRequest, opts ..
 	return out, nil
 }
 
-func (c *adminClient) CancelTransaction(ctx context.Context, in *CancelTransactionRequest, opts ...grpc.CallOption) (*CancelTransactionResponse, error) {
+func (c *adminClient) CancelTransaction(ctx context.Context, in *CancelTransactionRequest,
+	opts ...grpc.CallOption) (*CancelTransactionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CancelTransactionResponse)
 	err := c.cc.Invoke(ctx, Admin_CancelTransaction_FullMethodName, in, out, cOpts...)
@@ -892,7 +936,8 @@ func (UnimplementedAdminServer) WhoAmI(context.Context, *WhoAmIRequest) (*User, 
 func (UnimplementedAdminServer) Activity(context.Context, *ActivityRequest) (*ActivityResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Activity not implemented")
 }
-func (UnimplementedAdminServer) CancelTransaction(context.Context, *CancelTransactionRequest) (*CancelTransactionResponse, error) {
+func (UnimplementedAdminServer) CancelTransaction(context.Context,
+	*CancelTransactionRequest) (*CancelTransactionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CancelTransaction not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
@@ -916,7 +961,8 @@ func RegisterAdminServer(s grpc.ServiceRegistrar, srv AdminServer) {
 	s.RegisterService(&Admin_ServiceDesc, srv)
 }
 
-func _Admin_Status_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_Status_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(StatusRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -934,7 +980,8 @@ func _Admin_Status_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_Shards_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_Shards_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ShardsRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -952,7 +999,8 @@ func _Admin_Shards_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_HotKeys_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_HotKeys_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(HotKeysRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -970,7 +1018,8 @@ func _Admin_HotKeys_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_SetHotRule_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_SetHotRule_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SetHotRuleRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -988,7 +1037,8 @@ func _Admin_SetHotRule_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_SetHotMode_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_SetHotMode_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SetHotModeRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -1006,7 +1056,8 @@ func _Admin_SetHotMode_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_Types_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_Types_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(TypesRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -1032,7 +1083,8 @@ func _Admin_Drain_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(AdminServer).Drain(m, &grpc.GenericServerStream[DrainRequest, DrainProgress]{ServerStream: stream})
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
+// stream type by name.
 type Admin_DrainServer = grpc.ServerStreamingServer[DrainProgress]
 
 func _Admin_Reclaim_Handler(srv interface{}, stream grpc.ServerStream) error {
@@ -1043,10 +1095,12 @@ func _Admin_Reclaim_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(AdminServer).Reclaim(m, &grpc.GenericServerStream[ReclaimRequest, ReclaimProgress]{ServerStream: stream})
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
+// stream type by name.
 type Admin_ReclaimServer = grpc.ServerStreamingServer[ReclaimProgress]
 
-func _Admin_LogLevels_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_LogLevels_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(LogLevelsRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -1072,10 +1126,12 @@ func _Admin_Debug_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(AdminServer).Debug(m, &grpc.GenericServerStream[DebugRequest, DebugPart]{ServerStream: stream})
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
+// stream type by name.
 type Admin_DebugServer = grpc.ServerStreamingServer[DebugPart]
 
-func _Admin_CreateUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_CreateUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CreateUserRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -1093,7 +1149,8 @@ func _Admin_CreateUser_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_ListUsers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_ListUsers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListUsersRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -1111,7 +1168,8 @@ func _Admin_ListUsers_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_GrantUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_GrantUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GrantUserRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -1129,7 +1187,8 @@ func _Admin_GrantUser_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_RevokeUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_RevokeUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RevokeUserRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -1147,7 +1206,8 @@ func _Admin_RevokeUser_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_DropUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_DropUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DropUserRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -1165,7 +1225,8 @@ func _Admin_DropUser_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_RotateToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_RotateToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RotateTokenRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -1183,7 +1244,8 @@ func _Admin_RotateToken_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_ExportUsers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_ExportUsers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ExportUsersRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -1201,7 +1263,8 @@ func _Admin_ExportUsers_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_ImportUsers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_ImportUsers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ImportUsersRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -1219,7 +1282,8 @@ func _Admin_ImportUsers_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_WhoAmI_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_WhoAmI_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(WhoAmIRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -1237,7 +1301,8 @@ func _Admin_WhoAmI_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_Activity_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_Activity_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ActivityRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -1255,7 +1320,8 @@ func _Admin_Activity_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Admin_CancelTransaction_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Admin_CancelTransaction_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
+	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CancelTransactionRequest)
 	if err := dec(in); err != nil {
 		return nil, err

@@ -19,7 +19,8 @@ func Reason(err error) string {
 			return strings.TrimRight(reason, `\"`)
 		}
 	}
-	for _, closed := range []string{"EOF", "closing transport", "goaway", "connection reset by peer", "use of closed network connection"} {
+	for _, closed := range []string{"EOF", "closing transport", "goaway", "connection reset by peer",
+		"use of closed network connection"} {
 		if strings.Contains(text, closed) {
 			return "the peer closed the connection"
 		}

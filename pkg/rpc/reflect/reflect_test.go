@@ -53,7 +53,8 @@ func serve(t *testing.T) *grpc.ClientConn {
 	return conn
 }
 
-func ask(t *testing.T, conn *grpc.ClientConn, req *reflectv1.ServerReflectionRequest) *reflectv1.ServerReflectionResponse {
+func ask(t *testing.T, conn *grpc.ClientConn,
+	req *reflectv1.ServerReflectionRequest) *reflectv1.ServerReflectionResponse {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

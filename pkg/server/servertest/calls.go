@@ -19,7 +19,8 @@ func (t *tx) named(o *msg.Op) *kv.Error {
 	if err != nil {
 		return t.fail(o, kv.KindOf(err), err.Error())
 	}
-	t.results = append(t.results, msg.Result{Seq: o.Seq, Found: v.Exists(), Type: uint32(v.Type), Version: v.Version, Answer: answer})
+	t.results = append(t.results, msg.Result{Seq: o.Seq, Found: v.Exists(), Type: uint32(v.Type), Version: v.Version,
+		Answer: answer})
 	return nil
 }
 
@@ -48,7 +49,8 @@ func (t *tx) call(o *msg.Op) *kv.Error {
 	if err != nil {
 		return t.fail(o, kv.KindOf(err), m.Name+" of a "+m.Type.Name+": "+kv.TextOf(err))
 	}
-	t.results = append(t.results, msg.Result{Seq: o.Seq, Found: v.Exists(), Type: uint32(m.Type.ID), Version: v.Version, Answer: plan.Answer})
+	t.results = append(t.results, msg.Result{Seq: o.Seq, Found: v.Exists(), Type: uint32(m.Type.ID), Version: v.Version,
+		Answer: plan.Answer})
 	return nil
 }
 

@@ -33,7 +33,10 @@ func (s *Store) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*ms
 		s.hotMode = mode
 	}
 	if rule != nil {
-		s.hotRules = slices.DeleteFunc(s.hotRules, func(r msg.HotRule) bool { return r.Prefix == rule.Prefix && bytes.Equal(r.Key, rule.Key) })
+		s.hotRules = slices.DeleteFunc(s.hotRules, func(r msg.HotRule) bool {
+			return r.Prefix == rule.Prefix &&
+				bytes.Equal(r.Key, rule.Key)
+		})
 		if rule.Order != 0 {
 			s.hotRules = append(s.hotRules, *rule)
 		}
@@ -76,10 +79,12 @@ func (s *Store) Reclaimable() uint64 { return 0 }
 
 // Reclaim fails: the store is in memory.
 func (s *Store) Reclaim(context.Context, func(done, total int)) (server.Reclaimed, error) {
-	return server.Reclaimed{}, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "the store is in memory, so no disk space can be freed"}
+	return server.Reclaimed{}, &kv.Error{Kind: kv.KindInvalid, Op: -1,
+		Text: "the store is in memory, so no disk space can be freed"}
 }
 
 // AskNode finds no other node.
 func (s *Store) AskNode(_ context.Context, node kv.NodeID, _ []byte) ([]byte, error) {
-	return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "node " + node.String() + " cannot be reached", Hint: "see whether it is up"}
+	return nil, &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "node " + node.String() + " cannot be reached",
+		Hint: "see whether it is up"}
 }

@@ -29,7 +29,8 @@ func (s *Store) CreateSnapshot(ctx context.Context, name string, ttl time.Durati
 	}
 	s.snapshots++
 	now := time.Now()
-	p := msg.Snapshot{Number: s.snapshots, Name: name, Time: now.UnixNano(), Expires: now.Add(ttl).UnixNano(), Clock: []msg.ShardCSN{{Index: s.index()}}}
+	p := msg.Snapshot{Number: s.snapshots, Name: name, Time: now.UnixNano(), Expires: now.Add(ttl).UnixNano(),
+		Clock: []msg.ShardCSN{{Index: s.index()}}}
 	s.kept = append(s.kept, &snapshot{pin: p, data: maps.Clone(s.data)})
 	return &p, nil
 }

@@ -104,7 +104,8 @@ func (s *Store) acquire(ctx context.Context) (msg.Receipt, error) {
 	default:
 	}
 	s.mu.Lock()
-	r := msg.Receipt{Key: s.holderKey, Holder: s.holder, Cause: msg.CauseLock, Mode: uint64(adt.ModeWrite), HolderMode: uint64(adt.ModeWrite)}
+	r := msg.Receipt{Key: s.holderKey, Holder: s.holder, Cause: msg.CauseLock, Mode: uint64(adt.ModeWrite),
+		HolderMode: uint64(adt.ModeWrite)}
 	s.waiting++
 	s.mu.Unlock()
 	start := time.Now()
@@ -258,7 +259,8 @@ func (s *Store) Outcome(_ context.Context, id kv.TxnID, _ kv.Account) (gateway.O
 
 // Status tells of a cluster of one node.
 func (s *Store) Status() server.Status {
-	return server.Status{Node: 1, ClusterID: "servertest", Version: "test", Uptime: time.Since(s.began), Ready: true, Shards: 1,
+	return server.Status{Node: 1, ClusterID: "servertest", Version: "test", Uptime: time.Since(s.began), Ready: true,
+		Shards:  1,
 		Members: []server.Member{{Node: 1, Address: "127.0.0.1:7070", Up: true, Self: true}}}
 }
 

@@ -36,7 +36,8 @@ var tags = adt.Spec[tagged]{
 	ID: TagsID, Name: "tags", Doc: "A set of short words, with what they weigh in all.",
 	Zero: func() tagged { return tagged{} },
 	Encode: func(s tagged) []byte {
-		return []byte(strconv.FormatFloat(s.weight, 'g', -1, 64) + "\n" + strings.Join(append(slices.Clone(s.words), ""), "\n"))
+		return []byte(strconv.FormatFloat(s.weight, 'g', -1, 64) + "\n" + strings.Join(append(slices.Clone(s.words), ""),
+			"\n"))
 	},
 	Decode:  decodeTags,
 	Kinds:   []adt.KindSpec{{Name: "add", Changes: true}, {Name: "has"}, {Name: "all"}, {Name: "weigh", Changes: true}},

@@ -147,7 +147,8 @@ func (t *tx) read(key []byte) msg.Result {
 	if !v.Exists() {
 		return msg.Result{}
 	}
-	return msg.Result{Found: true, Type: uint32(v.Type), Value: mvcc.Shown(&v), Version: v.Version, Expires: v.Expires, TtlMillis: v.Expires}
+	return msg.Result{Found: true, Type: uint32(v.Type), Value: mvcc.Shown(&v), Version: v.Version, Expires: v.Expires,
+		TtlMillis: v.Expires}
 }
 
 func (t *tx) write(key []byte, typ entry.Type, payload []byte) kv.Version {
@@ -181,7 +182,8 @@ func (t *tx) span(s kv.Span) []msg.Pair {
 	for _, k := range slices.Compact(keys) {
 		key := []byte(k)
 		if v := t.get(key); s.Contains(key) && v.Exists() {
-			ps = append(ps, msg.Pair{Key: key, Value: mvcc.Shown(&v), Type: uint32(v.Type), Version: v.Version, Expires: v.Expires})
+			ps = append(ps, msg.Pair{Key: key, Value: mvcc.Shown(&v), Type: uint32(v.Type), Version: v.Version,
+				Expires: v.Expires})
 		}
 	}
 	return ps
@@ -311,5 +313,6 @@ func (t *tx) current(key []byte) *msg.Pair {
 }
 
 func (t *tx) fail(o *msg.Op, k kv.Kind, text string) *kv.Error {
-	return &kv.Error{Kind: k, Text: text, Key: []byte(strings.Clone(string(o.Key))), Op: int(o.Seq), Hint: "read the key first"}
+	return &kv.Error{Kind: k, Text: text, Key: []byte(strings.Clone(string(o.Key))), Op: int(o.Seq),
+		Hint: "read the key first"}
 }

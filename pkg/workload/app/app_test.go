@@ -28,26 +28,40 @@ type application struct {
 type plant struct{ word, method string }
 
 var applications = []application{
-	{"raw-mix", []string{"set"}, func(e Env) (App, error) { return NewRawMix(e, RawMix{Sets: 50, Skew: 1, Adds: 50, Members: 50_000}) },
+	{"raw-mix", []string{"set"}, func(e Env) (App, error) {
+		return NewRawMix(e, RawMix{Sets: 50, Skew: 1, Adds: 50,
+			Members: 50_000})
+	},
 		[]plant{{"set", "add"}}},
 	{"tickets", []string{"bounded-counter", "map"}, func(e Env) (App, error) {
 		return NewTickets(e, Tickets{Venues: 3, Events: 12, Tickets: 80, Skew: 1})
 	}, []plant{{"event", "subtract"}, {"venue", "add"}, {"order", "put"}}},
-	{"bank", []string{"bounded-counter"}, func(e Env) (App, error) { return NewBank(e, Bank{Accounts: 10, Start: 300, Skew: 1}) },
+	{"bank", []string{"bounded-counter"}, func(e Env) (App, error) {
+		return NewBank(e, Bank{Accounts: 10, Start: 300,
+			Skew: 1})
+	},
 		[]plant{{"account", "subtract"}, {"account", "add"}}},
-	{"likes as sets", []string{"set"}, func(e Env) (App, error) { return NewLikes(e, Likes{Posts: 30, Users: 20, Skew: 1}) },
+	{"likes as sets", []string{"set"}, func(e Env) (App, error) {
+		return NewLikes(e, Likes{Posts: 30, Users: 20,
+			Skew: 1})
+	},
 		[]plant{{"likers", "add"}, {"likers", "remove"}}},
 	{"likes as counters", []string{"map"}, func(e Env) (App, error) {
 		return NewLikes(e, Likes{Posts: 30, Users: 20, Skew: 1, As: LikesAsCounter})
 	}, []plant{{"liked", "set-if-absent"}, {"liked", "delete"}, {"count", "add"}}},
 	{"retwis with sorted sets", []string{"set", "map", "list", "sorted-set"}, smallRetwis(TimelineSortedSet),
-		[]plant{{"timeline", "add"}, {"followers", "add"}, {"following", "add"}, {"top", "increment"}, {"reposts", "add-count"}, {"posts", "append"}, {"post", "set"}, {"user", "set"}}},
-	{"retwis with a top-k", []string{"set", "map", "list", "sorted-set", "top-k"}, smallRetwis(TimelineTopK), []plant{{"timeline", "add"}}},
-	{"retwis with lists", []string{"set", "map", "list", "sorted-set"}, smallRetwis(TimelineList), []plant{{"timeline", "append"}}},
+		[]plant{{"timeline", "add"}, {"followers", "add"}, {"following", "add"}, {"top", "increment"},
+			{"reposts", "add-count"}, {"posts", "append"}, {"post", "set"}, {"user", "set"}}},
+	{"retwis with a top-k", []string{"set", "map", "list", "sorted-set", "top-k"}, smallRetwis(TimelineTopK),
+		[]plant{{"timeline", "add"}}},
+	{"retwis with lists", []string{"set", "map", "list", "sorted-set"}, smallRetwis(TimelineList),
+		[]plant{{"timeline", "append"}}},
 	{"rubis", []string{"set", "map", "list", "top-k", "summary"}, func(e Env) (App, error) {
 		return NewRubis(e, Rubis{Items: 40, Regions: 5, Categories: 4, Users: 20, Bids: 8, Skew: 1,
-			Mix: Mix{{"view", 20}, {"browse", 10}, {"bid", 50}, {"open", 5}, {"close", 5}, {"comment", 5}, {"new-user", 3}, {"view-user", 2}}})
-	}, []plant{{"best", "add"}, {"bids", "add"}, {"bids-of", "add"}, {"bid", "put"}, {"category", "add"}, {"region", "remove"}, {"comments-on", "append"}, {"user", "increment"}, {"item", "set"}}},
+			Mix: Mix{{"view", 20}, {"browse", 10}, {"bid", 50}, {"open", 5}, {"close", 5}, {"comment", 5}, {"new-user", 3},
+				{"view-user", 2}}})
+	}, []plant{{"best", "add"}, {"bids", "add"}, {"bids-of", "add"}, {"bid", "put"}, {"category", "add"},
+		{"region", "remove"}, {"comments-on", "append"}, {"user", "increment"}, {"item", "set"}}},
 }
 
 func smallRetwis(timelines string) func(Env) (App, error) {
@@ -122,7 +136,8 @@ func planted(p plant, n int) *memory {
 }
 
 // idempotent are methods that twice is the same as once.
-var idempotent = map[string]bool{"put": true, "set": true, "remove": true, "delete": true, "set-if-absent": true, "add-count": true}
+var idempotent = map[string]bool{"put": true, "set": true, "remove": true, "delete": true, "set-if-absent": true,
+	"add-count": true}
 
 func TestAPlantedViolationIsNoticed(t *testing.T) {
 	for _, a := range applications {
@@ -204,16 +219,19 @@ func (m *memory) failEvery(n int) func() error {
 func TestOptionsOutOfRangeAreRefused(t *testing.T) {
 	e := Env{DB: newMemory(), Clients: 4}
 	for name, makeIt := range map[string]func() (App, error){
-		"raw-mix":          func() (App, error) { return NewRawMix(e, RawMix{Adds: 101}) },
-		"raw-mix's skew":   func() (App, error) { return NewRawMix(e, RawMix{Skew: -1}) },
-		"tickets":          func() (App, error) { return NewTickets(e, Tickets{Events: -1}) },
-		"bank":             func() (App, error) { return NewBank(e, Bank{Accounts: 1}) },
-		"likes":            func() (App, error) { return NewLikes(e, Likes{Users: 3}) },
-		"likes as what":    func() (App, error) { return NewLikes(e, Likes{As: "list"}) },
-		"retwis":           func() (App, error) { return NewRetwis(e, Retwis{Scale: 30}) },
-		"retwis' shift":    func() (App, error) { return NewRetwis(e, Retwis{Scale: -1}) },
-		"retwis' law":      func() (App, error) { return NewRetwis(e, Retwis{Scale: 6, Followers: 3, Geometric: 2}) },
-		"retwis' bound":    func() (App, error) { return NewRetwis(e, Retwis{Scale: 6, Followers: 3, MostFollowers: 10_000}) },
+		"raw-mix":        func() (App, error) { return NewRawMix(e, RawMix{Adds: 101}) },
+		"raw-mix's skew": func() (App, error) { return NewRawMix(e, RawMix{Skew: -1}) },
+		"tickets":        func() (App, error) { return NewTickets(e, Tickets{Events: -1}) },
+		"bank":           func() (App, error) { return NewBank(e, Bank{Accounts: 1}) },
+		"likes":          func() (App, error) { return NewLikes(e, Likes{Users: 3}) },
+		"likes as what":  func() (App, error) { return NewLikes(e, Likes{As: "list"}) },
+		"retwis":         func() (App, error) { return NewRetwis(e, Retwis{Scale: 30}) },
+		"retwis' shift":  func() (App, error) { return NewRetwis(e, Retwis{Scale: -1}) },
+		"retwis' law":    func() (App, error) { return NewRetwis(e, Retwis{Scale: 6, Followers: 3, Geometric: 2}) },
+		"retwis' bound": func() (App, error) {
+			return NewRetwis(e,
+				Retwis{Scale: 6, Followers: 3, MostFollowers: 10_000})
+		},
 		"rubis":            func() (App, error) { return NewRubis(e, Rubis{Items: -1}) },
 		"rubis' rush":      func() (App, error) { return NewRubis(e, Rubis{Rush: -1}) },
 		"rubis' regions":   func() (App, error) { return NewRubis(e, Rubis{Regions: -1}) },

@@ -97,7 +97,8 @@ func NewBank(e Env, o Bank) (App, error) {
 }
 
 func (a *bank) Kinds() []workload.AppKind {
-	return []workload.AppKind{{Name: "transfer"}, {Name: "balance", Reads: true}, {Name: "audit", Reads: true}, {Name: "refused"}}
+	return []workload.AppKind{{Name: "transfer"}, {Name: "balance", Reads: true}, {Name: "audit", Reads: true},
+		{Name: "refused"}}
 }
 
 func (a *bank) account(i int) []byte { return a.key("account", i) }
@@ -184,7 +185,8 @@ func (a *bank) Verify(ctx context.Context) ([]workload.Invariant, error) {
 			more[t.to] += t.amount
 		}
 	}
-	names := []string{"the final total is the initial one, and no balance is negative", "balances are those of the acknowledged transfers"}
+	names := []string{"the final total is the initial one, and no balance is negative",
+		"balances are those of the acknowledged transfers"}
 	if a.OneByOne {
 		return notPromised(audits.name, names[0], names[1]), nil
 	}
@@ -200,7 +202,8 @@ func (a *bank) Verify(ctx context.Context) ([]workload.Invariant, error) {
 	a.checkTotal(&total, answers)
 	for i, b := range answers {
 		want := int64(a.Start) + gained[i]
-		each.expect(b.Int(0) >= want-less[i] && b.Int(0) <= want+more[i], "account %d has %d, want %d (or up to %d less or %d more, for transfers of unknown outcome)",
+		each.expect(b.Int(0) >= want-less[i] && b.Int(0) <= want+more[i],
+			"account %d has %d, want %d (or up to %d less or %d more, for transfers of unknown outcome)",
 			i, b.Int(0), want, less[i], more[i])
 	}
 	return []workload.Invariant{audits.verdict("audits"), total.verdict("totals"), each.verdict("accounts")}, nil

@@ -47,13 +47,15 @@ func (f *finding) verdict(unit string) workload.Invariant {
 // notPromised are the verdicts where operations are no transactions.
 func notPromised(names ...string) (all []workload.Invariant) {
 	for _, name := range names {
-		all = append(all, workload.Invariant{Name: name, Verdict: workload.NotPromised, Text: "needs transactions of several operations; not checked"})
+		all = append(all, workload.Invariant{Name: name, Verdict: workload.NotPromised,
+			Text: "needs transactions of several operations; not checked"})
 	}
 	return all
 }
 
 // verdictsOf is what a row of verifications comes to, by the books that clients kept.
-func verdictsOf[B any](ctx context.Context, books *B, row ...func(context.Context, *B) (workload.Invariant, error)) (all []workload.Invariant, err error) {
+func verdictsOf[B any](ctx context.Context, books *B, row ...func(context.Context, *B) (workload.Invariant,
+	error)) (all []workload.Invariant, err error) {
 	for _, verify := range row {
 		i, err := verify(ctx, books)
 		if err != nil {

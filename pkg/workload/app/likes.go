@@ -213,7 +213,8 @@ func note(all []map[string]certainty, i int, name string, s certainty) {
 	all[i][name] = s
 }
 
-func (a *likes) verifySets(ctx context.Context, name string, posts []map[string]certainty) ([]workload.Invariant, error) {
+func (a *likes) verifySets(ctx context.Context, name string, posts []map[string]certainty) ([]workload.Invariant,
+	error) {
 	whole, size := finding{name: name}, finding{name: "the size of each set is the number of its members"}
 	groups := make([][]Call, a.Posts)
 	for i := range groups {
@@ -221,12 +222,14 @@ func (a *likes) verifySets(ctx context.Context, name string, posts []map[string]
 	}
 	err := a.readAll(ctx, groups, func(i int, answers []Answer) {
 		whole.sameMembers(fmt.Sprintf("post %d", i), answers[1].Texts(), posts[i])
-		size.expect(int(answers[0].Int(0)) == len(answers[1]), "post %d has size %d and %d members", i, answers[0].Int(0), len(answers[1]))
+		size.expect(int(answers[0].Int(0)) == len(answers[1]), "post %d has size %d and %d members", i, answers[0].Int(0),
+			len(answers[1]))
 	})
 	return []workload.Invariant{whole.verdict("posts"), size.verdict("posts")}, err
 }
 
-func (a *likes) verifyCounters(ctx context.Context, name string, users []map[string]certainty) ([]workload.Invariant, error) {
+func (a *likes) verifyCounters(ctx context.Context, name string, users []map[string]certainty) ([]workload.Invariant,
+	error) {
 	whole, counts := finding{name: name}, finding{name: "each count is the number of users who like the post"}
 	found := make([]int64, a.Posts)
 	groups := make([][]Call, a.Users)
@@ -252,7 +255,8 @@ func (a *likes) verifyCounters(ctx context.Context, name string, users []map[str
 		groups[i] = []Call{getCounter(a.count(i))}
 	}
 	err = a.readAll(ctx, groups, func(i int, answers []Answer) {
-		counts.expect(answers[0].Int(0) == found[i], "post %d counts %d likes, and %d users like it", i, answers[0].Int(0), found[i])
+		counts.expect(answers[0].Int(0) == found[i], "post %d counts %d likes, and %d users like it", i, answers[0].Int(0),
+			found[i])
 	})
 	return []workload.Invariant{whole.verdict("users"), counts.verdict("posts")}, err
 }

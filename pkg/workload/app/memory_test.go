@@ -114,7 +114,8 @@ func (tx *memoryTx) call(c Call, times int) (Answer, error) {
 		return tx.plain(&op, v, times)
 	}
 	tx.unique++
-	r := adt.Request{Method: adt.Lookup(entry.Type(op.Type)).Method(op.Method), Args: op.Args, Value: &v, Unique: [24]byte{tx.unique}}
+	r := adt.Request{Method: adt.Lookup(entry.Type(op.Type)).Method(op.Method), Args: op.Args, Value: &v,
+		Unique: [24]byte{tx.unique}}
 	plan, _ := r.Plan(nil)
 	if plan.Err != nil {
 		return nil, plan.Err

@@ -161,7 +161,8 @@ func (a *rawMix) Verify(ctx context.Context) ([]workload.Invariant, error) {
 	err := a.readAll(ctx, groups, func(i int, answers []Answer) {
 		sure, perhaps := count(sets[i])
 		n := int(answers[0].Int(0))
-		size.expect(n >= sure && n <= sure+perhaps, "set %d has size %d, and %s were acknowledged", i, n, between(sure, perhaps))
+		size.expect(n >= sure && n <= sure+perhaps, "set %d has size %d, and %s were acknowledged", i, n,
+			between(sure, perhaps))
 		whole.sameMembers(fmt.Sprintf("set %d", i), answers[1].Texts(), sets[i])
 	})
 	if err != nil {

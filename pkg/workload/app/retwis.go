@@ -77,7 +77,8 @@ const (
 )
 
 func (o Retwis) withDefaults() Retwis {
-	o.Scale, o.Followers, o.MostFollowers = orDefault(o.Scale, 16), orDefault(o.Followers, 16), orDefault(o.MostFollowers, 5000)
+	o.Scale, o.Followers, o.MostFollowers = orDefault(o.Scale, 16), orDefault(o.Followers, 16),
+		orDefault(o.MostFollowers, 5000)
 	// A scale below 0 cannot be shifted by, and is refused with the graph.
 	o.Posts, o.Geometric = orDefault(o.Posts, max(1, (1<<max(o.Scale, 0))/16)), orDefault(o.Geometric, 0.5)
 	if o.Timelines == "" {
@@ -159,13 +160,15 @@ func NewRetwis(e Env, o Retwis) (App, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := kronecker.New(kronecker.Options{Scale: o.Scale, Followers: o.Followers, MostFollowers: o.MostFollowers, Seed: e.Seed})
+	g, err := kronecker.New(kronecker.Options{Scale: o.Scale, Followers: o.Followers, MostFollowers: o.MostFollowers,
+		Seed: e.Seed})
 	if err != nil {
 		return nil, err
 	}
 	a := &retwis{world: newWorld(e, "retwis"), Retwis: o, graph: g, law: law, begun: time.Now()}
 	a.users.Store(int64(len(g.Followers)))
-	a.set("%d users with %v followers on average and %d at most, timelines as a %s", len(g.Followers), o.Followers, o.MostFollowers, o.Timelines)
+	a.set("%d users with %v followers on average and %d at most, timelines as a %s", len(g.Followers), o.Followers,
+		o.MostFollowers, o.Timelines)
 	if g.Left > 0 {
 		a.set("%d followers beyond that left out", g.Left)
 	}
@@ -177,7 +180,8 @@ func NewRetwis(e Env, o Retwis) (App, error) {
 }
 
 func (a *retwis) Kinds() []workload.AppKind {
-	return []workload.AppKind{{Name: "timeline", Reads: true}, {Name: "repost"}, {Name: "post"}, {Name: "follow"}, {Name: "new-user"}}
+	return []workload.AppKind{{Name: "timeline", Reads: true}, {Name: "repost"}, {Name: "post"}, {Name: "follow"},
+		{Name: "new-user"}}
 }
 
 func (a *retwis) profile(user int) []byte   { return a.key("user", user) }
@@ -237,7 +241,8 @@ func (a *retwis) postsOf(answer Answer) (posts []int) {
 // write makes a post.
 func (a *retwis) write(user, post int) []Call {
 	return []Call{
-		setFields(a.post(post), "author", strconv.Itoa(user), "text", fmt.Sprintf("This is post %d, and it is what user %d has to say today.", post, user)),
+		setFields(a.post(post), "author", strconv.Itoa(user), "text",
+			fmt.Sprintf("This is post %d, and it is what user %d has to say today.", post, user)),
 		{a.own(user), "list", "append", []any{strconv.Itoa(post)}},
 	}
 }
@@ -272,5 +277,6 @@ func (a *retwis) Load(ctx context.Context) error {
 		groups = append(groups, calls)
 		a.loaded = append(a.loaded, p)
 	}
-	return a.load(ctx, fmt.Sprintf("%d users, %d edges, %d posts", len(a.graph.Followers), a.graph.Edges(), a.Posts), groups)
+	return a.load(ctx, fmt.Sprintf("%d users, %d edges, %d posts", len(a.graph.Followers), a.graph.Edges(), a.Posts),
+		groups)
 }

@@ -60,7 +60,10 @@ func (a *retwis) look(ctx context.Context, c *retwisClient, user int) workload.D
 			posts = append(posts, ranked{post, e.Answers[1].Int(0)})
 		}
 	}
-	slices.SortFunc(posts, func(x, y ranked) int { return cmp.Or(cmp.Compare(y.reposts, x.reposts), cmp.Compare(y.post, x.post)) })
+	slices.SortFunc(posts, func(x, y ranked) int {
+		return cmp.Or(cmp.Compare(y.reposts, x.reposts),
+			cmp.Compare(y.post, x.post))
+	})
 	c.ranked = c.ranked[:0]
 	for _, p := range posts {
 		c.ranked = append(c.ranked, p.post)
@@ -144,7 +147,8 @@ func (a *retwis) newUser(ctx context.Context, c *retwisClient) workload.Done {
 func (a *retwis) befriend(ctx context.Context, c *retwisClient, follower, user int, more ...Call) (Executed, error) {
 	f := followed{follower: follower, user: user}
 	f.from = time.Since(a.begun)
-	e, err := a.db.Execute(ctx, append(more, addToSet(a.following(follower), strconv.Itoa(user)), addToSet(a.followers(user), strconv.Itoa(follower)))...)
+	e, err := a.db.Execute(ctx, append(more, addToSet(a.following(follower), strconv.Itoa(user)),
+		addToSet(a.followers(user), strconv.Itoa(follower)))...)
 	f.to, f.is = time.Since(a.begun), no.or(workload.OutcomeOf(err))
 	if f.is != no {
 		c.follows = append(c.follows, f)

@@ -153,7 +153,8 @@ func (a *retwis) verifyReach(b *retwisBooks) finding {
 				strange++
 			}
 		}
-		f.expect(missing == 0 && strange == 0 && len(got) == len(p.onto), "post %d by or through user %d missed %d followers and went to %d others", p.post, p.user, missing, strange)
+		f.expect(missing == 0 && strange == 0 && len(got) == len(p.onto),
+			"post %d by or through user %d missed %d followers and went to %d others", p.post, p.user, missing, strange)
 	}
 	return f
 }
@@ -199,7 +200,8 @@ func (a *retwis) verifyTimelines(ctx context.Context, b *retwisBooks) (workload.
 			if p < oldest {
 				low = 0
 			}
-			f.expect(found[p] >= low && found[p] <= high, "post %d is %d times on the timeline of user %d, want %d to %d", p, found[p], u, low, high)
+			f.expect(found[p] >= low && found[p] <= high, "post %d is %d times on the timeline of user %d, want %d to %d", p,
+				found[p], u, low, high)
 			delete(found, p)
 		}
 		for p, n := range found {
@@ -228,7 +230,8 @@ func (a *retwis) verifyPosts(ctx context.Context, b *retwisBooks) (workload.Inva
 		there := !answers[0].Nil(0)
 		f.expect(there || p.is != sure, "post %d was acknowledged and is missing", p.post)
 		f.expect(!there || p.is != no, "post %d failed and exists", p.post)
-		f.expect(!there || answers[0].Text(0) == strconv.Itoa(p.user), "post %d is by %q, and was made by %d", p.post, answers[0].Text(0), p.user)
+		f.expect(!there || answers[0].Text(0) == strconv.Itoa(p.user), "post %d is by %q, and was made by %d", p.post,
+			answers[0].Text(0), p.user)
 	})
 	if err != nil {
 		return workload.Invariant{}, err
@@ -250,7 +253,8 @@ func (a *retwis) verifyPosts(ctx context.Context, b *retwisBooks) (workload.Inva
 	}
 	err = a.readAll(ctx, groups, func(i int, answers []Answer) {
 		there := !answers[0].Nil(0)
-		f.expect((there || born[i].is != sure) && (!there || born[i].is != no), "user %d exists: %v, which is not what was acknowledged", born[i].user, there)
+		f.expect((there || born[i].is != sure) && (!there || born[i].is != no),
+			"user %d exists: %v, which is not what was acknowledged", born[i].user, there)
 	})
 	return f.verdict("users, posts and lists"), err
 }
@@ -270,7 +274,8 @@ func (a *retwis) verifyReposts(ctx context.Context, b *retwisBooks) (workload.In
 	err := a.readAll(ctx, groups, func(i int, answers []Answer) {
 		n := numbers[i]
 		f.sameMembers(fmt.Sprintf("reposts of %d", n), answers[0].Texts(), b.reposts[n])
-		f.expect(answers[1].Float(0) == float64(len(answers[0])), "post %d counts %v reposts on the list, and %d users reposted it", n, answers[1].Float(0), len(answers[0]))
+		f.expect(answers[1].Float(0) == float64(len(answers[0])),
+			"post %d counts %v reposts on the list, and %d users reposted it", n, answers[1].Float(0), len(answers[0]))
 	})
 	return f.verdict("posts"), err
 }

@@ -38,8 +38,10 @@ type Rubis struct {
 // The mixes of table 4.3, whose pairs are halved, but for View/Browse: four of
 // five of these are views of an item.
 var (
-	RubisReadHeavy = Mix{{"view", 65.6}, {"browse", 16.4}, {"bid", 10}, {"open", 2}, {"close", 2}, {"comment", 2}, {"new-user", 1}, {"view-user", 1}}
-	RubisBidHeavy  = Mix{{"view", 41.6}, {"browse", 10.4}, {"bid", 45}, {"open", 0.5}, {"close", 0.5}, {"comment", 1}, {"new-user", 0.5}, {"view-user", 0.5}}
+	RubisReadHeavy = Mix{{"view", 65.6}, {"browse", 16.4}, {"bid", 10}, {"open", 2}, {"close", 2}, {"comment", 2},
+		{"new-user", 1}, {"view-user", 1}}
+	RubisBidHeavy = Mix{{"view", 41.6}, {"browse", 10.4}, {"bid", 45}, {"open", 0.5}, {"close", 0.5}, {"comment", 1},
+		{"new-user", 0.5}, {"view-user", 0.5}}
 )
 
 const (
@@ -133,14 +135,16 @@ func NewRubis(e Env, o Rubis) (App, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	season, err := auction.New(auction.Options{Items: o.Items, Bids: o.Bids, Skew: o.Skew, Rush: o.Rush, Length: 0.5, Seed: e.Seed})
+	season, err := auction.New(auction.Options{Items: o.Items, Bids: o.Bids, Skew: o.Skew, Rush: o.Rush, Length: 0.5,
+		Seed: e.Seed})
 	if err != nil {
 		return nil, err
 	}
 	a := &rubis{world: newWorld(e, "rubis"), Rubis: o, season: season}
 	a.items.Store(int64(o.Items))
 	a.users.Store(int64(o.Users))
-	a.set("%d items in %d regions and %d categories, %d users, %v bids an item in a season, Zipf skew %v, rush %v", o.Items, o.Regions, o.Categories, o.Users, o.Bids, o.Skew, o.Rush)
+	a.set("%d items in %d regions and %d categories, %d users, %v bids an item in a season, Zipf skew %v, rush %v",
+		o.Items, o.Regions, o.Categories, o.Users, o.Bids, o.Skew, o.Rush)
 	a.about.Mix = o.Mix.String()
 	for i := range e.Clients {
 		a.clients = append(a.clients, &rubisClient{rand: a.source(i)})
@@ -149,7 +153,8 @@ func NewRubis(e Env, o Rubis) (App, error) {
 }
 
 func (a *rubis) Kinds() []workload.AppKind {
-	return []workload.AppKind{{Name: "view", Reads: true}, {Name: "browse", Reads: true}, {Name: "bid"}, {Name: "open"}, {Name: "close"},
+	return []workload.AppKind{{Name: "view", Reads: true}, {Name: "browse", Reads: true}, {Name: "bid"}, {Name: "open"},
+		{Name: "close"},
 		{Name: "comment"}, {Name: "new-user"}, {Name: "view-user", Reads: true}, {Name: "too late"}}
 }
 
@@ -176,7 +181,8 @@ func reserve(item int) int64 {
 func (a *rubis) offer(item, seller int) []Call {
 	name := strconv.Itoa(item)
 	return []Call{
-		setFields(a.item(item), "name", "item "+name, "seller", strconv.Itoa(seller), "reserve", strconv.FormatInt(reserve(item), 10), "state", "open"),
+		setFields(a.item(item), "name", "item "+name, "seller", strconv.Itoa(seller), "reserve",
+			strconv.FormatInt(reserve(item), 10), "state", "open"),
 		addToSet(a.category(item), name), addToSet(a.region(item), name),
 	}
 }

@@ -51,10 +51,12 @@ func (a *rubis) wanted() int {
 // the highest of the list is that of the summary.
 func (a *rubis) view(ctx context.Context, c *rubisClient) workload.Done {
 	item := a.wanted()
-	e, err := a.db.Execute(ctx, allFields(a.item(item)), maxOfTopK(a.best(item)), maxOfSummary(a.summary(item)), countOfSummary(a.summary(item)))
+	e, err := a.db.Execute(ctx, allFields(a.item(item)), maxOfTopK(a.best(item)), maxOfSummary(a.summary(item)),
+		countOfSummary(a.summary(item)))
 	if err == nil && len(e.Answers) == 4 && !a.OneByOne {
 		list, bag := cents(e.Answers[1].at(1)), cents(e.Answers[2].at(0))
-		c.views.expect(list == bag && (bag > 0) == (e.Answers[3].Int(0) > 0), "item %d: the highest bid on the list is %d, in the summary of %d bids %d", item, list, e.Answers[3].Int(0), bag)
+		c.views.expect(list == bag && (bag > 0) == (e.Answers[3].Int(0) > 0),
+			"item %d: the highest bid on the list is %d, in the summary of %d bids %d", item, list, e.Answers[3].Int(0), bag)
 	}
 	return workload.Done{Kind: rubisView, Reply: e.Reply, Err: err}
 }
@@ -134,7 +136,8 @@ func (a *rubis) close(ctx context.Context, c *rubisClient, item int) workload.Do
 			fields = []string{"state", "sold", "price", strconv.FormatInt(d.best, 10), "winner", d.by}
 		}
 		name := strconv.Itoa(item)
-		_, err = tx.Do(setFields(a.item(item), fields...), removeFromSet(a.category(item), name), removeFromSet(a.region(item), name))
+		_, err = tx.Do(setFields(a.item(item), fields...), removeFromSet(a.category(item), name),
+			removeFromSet(a.region(item), name))
 		return err
 	})
 	d.item, d.is = item, no.or(workload.OutcomeOf(err))
@@ -158,7 +161,8 @@ func (a *rubis) open(ctx context.Context, c *rubisClient) workload.Done {
 // comment says something of a user, with points for the rating.
 func (a *rubis) comment(ctx context.Context, c *rubisClient, name string) workload.Done {
 	m := comment{user: c.rand.IntN(a.Users), points: c.rand.IntN(11) - 5, text: "comment " + name}
-	e, err := a.db.Execute(ctx, Call{a.commentsOn(m.user), "list", "append", []any{m.text}}, incrementField(a.user(m.user), "rating", int64(m.points)))
+	e, err := a.db.Execute(ctx, Call{a.commentsOn(m.user), "list", "append", []any{m.text}},
+		incrementField(a.user(m.user), "rating", int64(m.points)))
 	m.is = no.or(workload.OutcomeOf(err))
 	if m.is != no {
 		c.comments = append(c.comments, m)

@@ -31,7 +31,8 @@ type rubisBooks struct {
 }
 
 func (a *rubis) books() *rubisBooks {
-	b := &rubisBooks{bids: map[int][]bid{}, closed: map[int]closed{}, opened: map[int]certainty{}, comments: map[int][]comment{}, views: finding{name: rubisViews}}
+	b := &rubisBooks{bids: map[int][]bid{}, closed: map[int]closed{}, opened: map[int]certainty{},
+		comments: map[int][]comment{}, views: finding{name: rubisViews}}
 	for i := range a.Items {
 		b.opened[i] = sure
 	}
@@ -112,11 +113,15 @@ func (a *rubis) verifyBids(ctx context.Context, b *rubisBooks) (workload.Invaria
 func (a *rubis) verifySummaries(ctx context.Context, f *finding, made map[int][]bid) error {
 	groups := make([][]Call, a.Items)
 	for i := range groups {
-		groups[i] = []Call{countOfSummary(a.summary(i)), sumOfSummary(a.summary(i)), maxOfSummary(a.summary(i)), topOfTopK(a.best(i), topKKeeps)}
+		groups[i] = []Call{countOfSummary(a.summary(i)), sumOfSummary(a.summary(i)), maxOfSummary(a.summary(i)),
+			topOfTopK(a.best(i), topKKeeps)}
 	}
 	return a.readAll(ctx, groups, func(i int, answers []Answer) {
 		bids := made[i]
-		slices.SortFunc(bids, func(x, y bid) int { return cmp.Or(cmp.Compare(y.amount, x.amount), cmp.Compare(x.name, y.name)) })
+		slices.SortFunc(bids, func(x, y bid) int {
+			return cmp.Or(cmp.Compare(y.amount, x.amount),
+				cmp.Compare(x.name, y.name))
+		})
 		sum, highest := int64(0), int64(0)
 		for _, x := range bids {
 			sum, highest = sum+x.amount, max(highest, x.amount)
@@ -130,9 +135,11 @@ func (a *rubis) verifySummaries(ctx context.Context, f *finding, made map[int][]
 		right := listed == min(len(bids), topKKeeps)
 		for j := 0; right && j < listed; j++ { // those of the same amount in any order
 			name, amount := best.Text(2*j), cents(best.at(2*j+1))
-			right = amount == bids[j].amount && slices.ContainsFunc(bids, func(x bid) bool { return x.name == name && x.amount == amount })
+			right = amount == bids[j].amount && slices.ContainsFunc(bids,
+				func(x bid) bool { return x.name == name && x.amount == amount })
 		}
-		f.expect(right, "item %d lists %d bids as the best, which are not the best of the %d that were made", i, listed, len(bids))
+		f.expect(right, "item %d lists %d bids as the best, which are not the best of the %d that were made", i, listed,
+			len(bids))
 	})
 }
 
@@ -153,10 +160,12 @@ func (a *rubis) verifySales(ctx context.Context, b *rubisBooks) (workload.Invari
 		case "sold":
 			price, _ := strconv.ParseInt(answers[0].Text(1), 10, 64)
 			f.expect(asked && price > 0 && price == best && price >= reserve(i) && answers[0].Text(2) == answers[1].Text(0),
-				"item %d, reserve %d, is sold for %d to bid %s; the highest is %d, bid %s", i, reserve(i), price, answers[0].Text(2), best, answers[1].Text(0))
+				"item %d, reserve %d, is sold for %d to bid %s; the highest is %d, bid %s", i, reserve(i), price,
+				answers[0].Text(2), best, answers[1].Text(0))
 			f.expect(d.is != sure || d.price == price, "item %d is sold for %d, and was closed at %d", i, price, d.price)
 		case "unsold":
-			f.expect(asked && (best == 0 || best < reserve(i)), "item %d, reserve %d, is not sold, and there is a bid of %d", i, reserve(i), best)
+			f.expect(asked && (best == 0 || best < reserve(i)), "item %d, reserve %d, is not sold, and there is a bid of %d", i,
+				reserve(i), best)
 		default:
 			f.expect(false, "item %d is %q", i, state)
 		}
@@ -216,7 +225,8 @@ func (a *rubis) verifyUsers(ctx context.Context, b *rubisBooks) (workload.Invari
 			}
 		}
 		f.sameMembers(fmt.Sprintf("comments on user %d", u), answers[0].Texts(), want)
-		f.expect(answers[1].Text(0) == strconv.FormatInt(points, 10), "user %d has rating %q, and comments of %d points", u, answers[1].Text(0), points)
+		f.expect(answers[1].Text(0) == strconv.FormatInt(points, 10), "user %d has rating %q, and comments of %d points", u,
+			answers[1].Text(0), points)
 	})
 	if err != nil {
 		return workload.Invariant{}, err
@@ -227,7 +237,8 @@ func (a *rubis) verifyUsers(ctx context.Context, b *rubisBooks) (workload.Invari
 	}
 	err = a.readAll(ctx, groups, func(i int, answers []Answer) {
 		u, there := b.born[i], !answers[0].Nil(0)
-		f.expect((there || u.is != sure) && (!there || u.is != no), "user %d exists: %v, which is not what was acknowledged", u.user, there)
+		f.expect((there || u.is != sure) && (!there || u.is != no), "user %d exists: %v, which is not what was acknowledged",
+			u.user, there)
 	})
 	return f.verdict("users"), err
 }

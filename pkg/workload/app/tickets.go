@@ -92,7 +92,8 @@ func NewTickets(e Env, o Tickets) (App, error) {
 		return nil, err
 	}
 	a := &tickets{world: newWorld(e, "tickets"), Tickets: o, law: law, capacity: make([]int64, o.Events)}
-	a.set("%d venues, %d events of about %d tickets, Zipf skew %v, orders of 1 to %d", o.Venues, o.Events, o.Tickets, o.Skew, o.Most)
+	a.set("%d venues, %d events of about %d tickets, Zipf skew %v, orders of 1 to %d", o.Venues, o.Events, o.Tickets,
+		o.Skew, o.Most)
 	a.about.Mix = o.Mix.String()
 	r := rand.New(rand.NewPCG(e.Seed, 1<<40))
 	for i := range a.capacity {
@@ -121,7 +122,8 @@ func (a *tickets) Load(ctx context.Context) error {
 	for i, n := range a.capacity {
 		groups[i] = []Call{
 			createBounded(a.left(i), 0, n, n),
-			setFields(a.info(i), "name", fmt.Sprintf("event %d", i), "venue", strconv.Itoa(i%a.Venues), "tickets", strconv.FormatInt(n, 10)),
+			setFields(a.info(i), "name", fmt.Sprintf("event %d", i), "venue", strconv.Itoa(i%a.Venues), "tickets",
+				strconv.FormatInt(n, 10)),
 		}
 	}
 	return a.load(ctx, fmt.Sprintf("%d events", a.Events), groups)
@@ -179,12 +181,14 @@ func (a *tickets) Verify(ctx context.Context) ([]workload.Invariant, error) {
 		}
 	}
 	for i, n := range left {
-		over.expect(n >= 0 && sure[i] <= a.capacity[i], "event %d has %d tickets, %d are left, and %d were acknowledged", i, a.capacity[i], n, sure[i])
+		over.expect(n >= 0 && sure[i] <= a.capacity[i], "event %d has %d tickets, %d are left, and %d were acknowledged", i,
+			a.capacity[i], n, sure[i])
 	}
 	sold := finding{name: "the tickets sold are those acknowledged"}
 	for i, n := range left {
 		gone := a.capacity[i] - n
-		sold.expect(gone >= sure[i] && gone <= sure[i]+perhaps[i], "%d tickets of event %d are gone, and %d to %d were acknowledged", gone, i, sure[i], sure[i]+perhaps[i])
+		sold.expect(gone >= sure[i] && gone <= sure[i]+perhaps[i],
+			"%d tickets of event %d are gone, and %d to %d were acknowledged", gone, i, sure[i], sure[i]+perhaps[i])
 	}
 	out := finding{name: "orders are rejected exactly if too few tickets are left"}
 	for event, n := range refused {
@@ -228,7 +232,8 @@ func (a *tickets) trySoldOut(ctx context.Context, left []int64, out *finding) er
 }
 
 // verifyBooks reads all orders that there can be, and adds them up.
-func (a *tickets) verifyBooks(ctx context.Context, name string, orders []ticketOrder, left []int64) (workload.Invariant, error) {
+func (a *tickets) verifyBooks(ctx context.Context, name string, orders []ticketOrder, left []int64) (workload.Invariant,
+	error) {
 	books := finding{name: name}
 	groups := make([][]Call, len(orders))
 	for i, o := range orders {
@@ -239,7 +244,8 @@ func (a *tickets) verifyBooks(ctx context.Context, name string, orders []ticketO
 		o := orders[i]
 		there := !answers[0].Nil(0)
 		books.expect(there || !o.sure, "order %d.%d was acknowledged and is missing", o.client, o.number)
-		books.expect(!there || answers[0].Text(0) == strconv.FormatInt(o.n, 10), "order %d.%d is of %d tickets and recorded as %q", o.client, o.number, o.n, answers[0].Text(0))
+		books.expect(!there || answers[0].Text(0) == strconv.FormatInt(o.n, 10),
+			"order %d.%d is of %d tickets and recorded as %q", o.client, o.number, o.n, answers[0].Text(0))
 		if there {
 			perEvent[o.event] += o.n
 			perVenue[o.event%a.Venues] += o.n
@@ -249,14 +255,16 @@ func (a *tickets) verifyBooks(ctx context.Context, name string, orders []ticketO
 		return workload.Invariant{}, err
 	}
 	for i, n := range left {
-		books.expect(a.capacity[i]-n == perEvent[i], "%d tickets of event %d are gone, and there are orders for %d", a.capacity[i]-n, i, perEvent[i])
+		books.expect(a.capacity[i]-n == perEvent[i], "%d tickets of event %d are gone, and there are orders for %d",
+			a.capacity[i]-n, i, perEvent[i])
 	}
 	venues := make([][]Call, a.Venues)
 	for i := range venues {
 		venues[i] = []Call{getCounter(a.venue(i))}
 	}
 	err = a.readAll(ctx, venues, func(i int, answers []Answer) {
-		books.expect(answers[0].Int(0) == perVenue[i], "venue %d has sold %d tickets, and there are orders for %d", i, answers[0].Int(0), perVenue[i])
+		books.expect(answers[0].Int(0) == perVenue[i], "venue %d has sold %d tickets, and there are orders for %d", i,
+			answers[0].Int(0), perVenue[i])
 	})
 	return books.verdict("orders, events and venues"), err
 }

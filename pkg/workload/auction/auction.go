@@ -89,11 +89,15 @@ func New(o Options) (*Season, error) {
 		return nil, err
 	}
 	r := rand.New(rand.NewPCG(o.Seed, 62))
-	s := &Season{Ends: make([]float64, o.Items), Closing: make([]uint32, o.Items), Bids: make([]Bid, int(o.Bids*float64(o.Items)))}
+	s := &Season{Ends: make([]float64, o.Items), Closing: make([]uint32, o.Items),
+		Bids: make([]Bid, int(o.Bids*float64(o.Items)))}
 	for i := range s.Ends {
 		s.Ends[i], s.Closing[i] = 1-r.Float64(), uint32(i)
 	}
-	slices.SortFunc(s.Closing, func(a, b uint32) int { return cmp.Or(cmp.Compare(s.Ends[a], s.Ends[b]), cmp.Compare(a, b)) })
+	slices.SortFunc(s.Closing, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(s.Ends[a], s.Ends[b]),
+			cmp.Compare(a, b))
+	})
 	for i := range s.Bids {
 		item := hot.Pick(r, 0)
 		end := s.Ends[item]

@@ -197,10 +197,11 @@ func TestARangeIsScannedAndCanBeLeft(t *testing.T) {
 	require.NoError(t, err)
 	for _, stop := range []int{1, 2, 10} {
 		var got []workload.Pair
-		err := s.Scan(t.Context(), workload.Range{Start: []byte("a/"), End: []byte("a0"), Page: 1}, func(p workload.Pair) bool {
-			got = append(got, p)
-			return len(got) < stop
-		})
+		err := s.Scan(t.Context(), workload.Range{Start: []byte("a/"), End: []byte("a0"), Page: 1},
+			func(p workload.Pair) bool {
+				got = append(got, p)
+				return len(got) < stop
+			})
 		require.NoError(t, err)
 		want := []workload.Pair{
 			{Key: []byte("a/1"), Seen: workload.Seen{Found: true, Value: []byte("x")}},
@@ -215,5 +216,6 @@ func TestARangeIsScannedAndCanBeLeft(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Error(t, s.Scan(ctx, workload.Range{Start: []byte("a/"), End: []byte("a0")}, func(workload.Pair) bool { return true }))
+	require.Error(t, s.Scan(ctx, workload.Range{Start: []byte("a/"), End: []byte("a0")},
+		func(workload.Pair) bool { return true }))
 }

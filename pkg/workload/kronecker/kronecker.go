@@ -55,11 +55,13 @@ func (o Options) Validate() error {
 	case o.Scale < 1 || o.Scale > MaxScale:
 		return fmt.Errorf("a graph of 2^%d users, want a scale of 1 to %d", o.Scale, MaxScale)
 	case !(o.Followers > 0 && o.Followers <= float64(o.Vertices())/8): // nor NaN
-		return fmt.Errorf("%v followers on average of %d users, want more than 0, and at most an eighth of the users", o.Followers, o.Vertices())
+		return fmt.Errorf("%v followers on average of %d users, want more than 0, and at most an eighth of the users",
+			o.Followers, o.Vertices())
 	case o.MostFollowers < 0:
 		return fmt.Errorf("at most %d followers, want 0 (no bound) or more", o.MostFollowers)
 	case o.MostFollowers > 0 && float64(o.MostFollowers) < 2*o.Followers:
-		return fmt.Errorf("at most %d followers with %v on average; let the bound be twice the average or more", o.MostFollowers, o.Followers)
+		return fmt.Errorf("at most %d followers with %v on average; let the bound be twice the average or more",
+			o.MostFollowers, o.Followers)
 	}
 	return nil
 }

@@ -21,7 +21,8 @@ func cells(scale int) []float64 {
 			low := bits.OnesCount(uint(^(from | to) & (n - 1)))
 			both := bits.OnesCount(uint(from & to))
 			one := scale - low - both
-			p[from*n+to] = math.Pow(lowLow, float64(low)) * math.Pow(lowHigh, float64(one)) * math.Pow(1-lowLow-lowHigh-highLow, float64(both))
+			p[from*n+to] = math.Pow(lowLow, float64(low)) * math.Pow(lowHigh, float64(one)) * math.Pow(1-lowLow-lowHigh-highLow,
+				float64(both))
 		}
 	}
 	return p
@@ -91,7 +92,8 @@ func TestEdgesAreHiddenCells(t *testing.T) {
 func scaleOf(o Options) float64 { return float64(o.Scale) }
 
 func TestAGraphHasTheAverageAndNoEdgeTwice(t *testing.T) {
-	for _, o := range []Options{{Scale: 6, Followers: 4, Seed: 1}, {Scale: 12, Followers: 16, Seed: 2}, {Scale: 10, Followers: 16, MostFollowers: 64, Seed: 3}} {
+	for _, o := range []Options{{Scale: 6, Followers: 4, Seed: 1}, {Scale: 12, Followers: 16, Seed: 2},
+		{Scale: 10, Followers: 16, MostFollowers: 64, Seed: 3}} {
 		g, err := New(o)
 		require.NoError(t, err)
 		require.Equal(t, int(o.Followers)*o.Vertices(), g.Edges())
@@ -132,7 +134,8 @@ func TestTheGraphOfASeedStaysWhatItWas(t *testing.T) {
 			break
 		}
 	}
-	require.Equal(t, [][2]uint32{{0xef01, 0xd5b0}, {0xec81, 0x767b}, {0x5b92, 0x7c16}, {0xfc6f, 0x90d}, {0xb25b, 0xd486}}, first)
+	require.Equal(t, [][2]uint32{{0xef01, 0xd5b0}, {0xec81, 0x767b}, {0x5b92, 0x7c16}, {0xfc6f, 0x90d}, {0xb25b, 0xd486}},
+		first)
 }
 
 func TestOptionsOutOfRangeAreRefused(t *testing.T) {

@@ -82,7 +82,8 @@ func (s *Store) Scan(ctx context.Context, r workload.Range, each func(workload.P
 	var pairs []workload.Pair
 	for k, v := range s.values {
 		if k >= string(r.Start) && k < string(r.End) {
-			pairs = append(pairs, workload.Pair{Key: []byte(k), Seen: workload.Seen{Found: true, IsNumber: v.isNumber, Number: v.number, Value: v.bytes}})
+			pairs = append(pairs, workload.Pair{Key: []byte(k), Seen: workload.Seen{Found: true, IsNumber: v.isNumber,
+				Number: v.number, Value: v.bytes}})
 		}
 	}
 	s.mu.Unlock()
@@ -125,7 +126,8 @@ func (s *Store) check(ops []workload.Op) error {
 			isNumber, before = v.isNumber, found
 		}
 		if before && isNumber != (o.Kind == workload.Add) {
-			return &kv.Error{Kind: kv.KindWrongType, Op: i, Key: o.Key, Text: fmt.Sprintf("operation %d does not fit the key's type", i)}
+			return &kv.Error{Kind: kv.KindWrongType, Op: i, Key: o.Key,
+				Text: fmt.Sprintf("operation %d does not fit the key's type", i)}
 		}
 		added[string(o.Key)] = o.Kind == workload.Add
 	}

@@ -38,7 +38,8 @@ func powerSum(a, b uint64, s float64) float64 {
 
 func TestPowerSumAgreesWithPlainSummation(t *testing.T) {
 	for _, s := range []float64{0, 0.5, 0.99, 1, 1.0000001, 1.2, 2, 7} {
-		for _, r := range [][2]uint64{{1, 1}, {1, 1999}, {1, 2000}, {1, 2001}, {1, 300_000}, {1999, 5000}, {2000, 2000}, {12_345, 67_890}} {
+		for _, r := range [][2]uint64{{1, 1}, {1, 1999}, {1, 2000}, {1, 2001}, {1, 300_000}, {1999, 5000}, {2000, 2000},
+			{12_345, 67_890}} {
 			plain := 0.0
 			for i := r[1]; i >= r[0]; i-- {
 				plain += math.Pow(float64(i), -s)

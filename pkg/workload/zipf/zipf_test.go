@@ -83,7 +83,8 @@ func TestALargeSkewLeavesOnlyTheFirstKey(t *testing.T) {
 // The two helpers meet their series where they change over, and are smooth
 // through 0.
 func TestHelpersAreAccurateNearZero(t *testing.T) {
-	for _, x := range []float64{0, 1e-300, 1e-15, 1e-9, smallArgument * 0.999999, smallArgument, smallArgument * 1.000001, 1e-4} {
+	for _, x := range []float64{0, 1e-300, 1e-15, 1e-9, smallArgument * 0.999999, smallArgument, smallArgument * 1.000001,
+		1e-4} {
 		for _, v := range []float64{x, -x} {
 			require.InEpsilon(t, 1-v/2+v*v/3-v*v*v/4+v*v*v*v/5, log1pOver(v), 1e-15, "log1p at %g", v)
 			require.InEpsilon(t, 1+v/2+v*v/6+v*v*v/24+v*v*v*v/120, expm1Over(v), 1e-15, "expm1 at %g", v)

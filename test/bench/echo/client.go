@@ -26,7 +26,8 @@ type Client struct {
 
 // Dial connects for so many callers, which put values of so many bytes.
 func Dial(addr string, callers, valueBytes int) (*Client, error) {
-	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()), codec.DialOption())
+	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		codec.DialOption())
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,8 @@ func request(id uint64, value []byte) pb.ExecuteRequest {
 
 // response is what a node answers to a put.
 func response(id kv.TxnID) pb.ExecuteResponse {
-	return pb.ExecuteResponse{TxnId: id, Attempts: 1, Results: []pb.Result{{Version: kv.Version{Shard: 1, Write: id.Rand}}}}
+	return pb.ExecuteResponse{TxnId: id, Attempts: 1, Results: []pb.Result{{Version: kv.Version{Shard: 1,
+		Write: id.Rand}}}}
 }
 
 // Sizes are the bytes of a request and of an answer on the stream.

@@ -30,10 +30,13 @@ func plant(t *testing.T) string {
 		}
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	write(dir+"/hot.json", rounds.Figures{Command: "bench hot", Rows: []rounds.Figure{{Name: hotLast, Per: 14_876}, {Name: parallel, Per: 556, Times: 26.7}}})
-	write(dir+"/compare.json", rounds.Figures{Command: "make compare", CPUs: 2, Rounds: 5, Measured: "2026-11-26", Rows: []rounds.Figure{
-		{Name: counter, Per: 50_349, Least: 45_700, Most: 54_100}, {Name: "PostgreSQL", Per: 2100, Times: 23.7, TimesLeast: 23.2, TimesMost: 32.7},
-		{Name: "etcd, get and compare", Per: 146, Times: 338}, {Name: "Redis", Per: 60_300, Times: 0.834}}})
+	write(dir+"/hot.json", rounds.Figures{Command: "bench hot", Rows: []rounds.Figure{{Name: hotLast, Per: 14_876},
+		{Name: parallel, Per: 556, Times: 26.7}}})
+	write(dir+"/compare.json", rounds.Figures{Command: "make compare", CPUs: 2, Rounds: 5, Measured: "2026-11-26",
+		Rows: []rounds.Figure{
+			{Name: counter, Per: 50_349, Least: 45_700, Most: 54_100},
+			{Name: "PostgreSQL", Per: 2100, Times: 23.7, TimesLeast: 23.2, TimesMost: 32.7},
+			{Name: "etcd, get and compare", Per: 146, Times: 338}, {Name: "Redis", Per: 60_300, Times: 0.834}}})
 	var r hotornot.Result
 	for _, skew := range []float64{1, 1.4} {
 		for _, m := range []hotornot.Mode{{TwoPhaseCommit: true}, {Auto: true}} {
@@ -41,7 +44,8 @@ func plant(t *testing.T) string {
 			if m.TwoPhaseCommit {
 				p50 = 183.2
 			}
-			r.Points = append(r.Points, &hotornot.Point{Mode: m, Skew: skew, Median: hotornot.Measured{P50: p50}, Rounds: []hotornot.Measured{{P50: p50}}})
+			r.Points = append(r.Points, &hotornot.Point{Mode: m, Skew: skew, Median: hotornot.Measured{P50: p50},
+				Rounds: []hotornot.Measured{{P50: p50}}})
 		}
 	}
 	write(dir+"/hot-or-not.json", r)
@@ -68,8 +72,10 @@ func TestPagesQuoteWhatWasMeasured(t *testing.T) {
 		return table
 	}
 	require.Equal(t, between(readme), between(comparison))
-	for _, want := range []string{"| 14,900/s | 27 × two-phase commit |", "| 50,300/s | 24 × PostgreSQL, 338 × etcd CAS, 0.83 × Redis |",
-		"Zipf 1.4 | 6.04 ms | two-phase commit: 183 ms |", "rounds on 2 shared cores; 1 ms between nodes in the first two rows; 2026-11-26."} {
+	for _, want := range []string{"| 14,900/s | 27 × two-phase commit |",
+		"| 50,300/s | 24 × PostgreSQL, 338 × etcd CAS, 0.83 × Redis |",
+		"Zipf 1.4 | 6.04 ms | two-phase commit: 183 ms |",
+		"rounds on 2 shared cores; 1 ms between nodes in the first two rows; 2026-11-26."} {
 		require.Contains(t, readme, want)
 	}
 	require.Contains(t, readme, "\nold\n", "README has no long table")
@@ -87,7 +93,8 @@ func TestPagesQuoteWhatWasMeasured(t *testing.T) {
 // TestWhatWasNotMeasuredIsNotQuoted but reported.
 func TestWhatWasNotMeasuredIsNotQuoted(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, want string }{
-		"a store is missing":   {dir + "/compare.json", `{"command": "make compare", "rows": [{"name": "linchpin, add"}]}`, `"PostgreSQL" was not measured by "make compare"`},
+		"a store is missing": {dir + "/compare.json", `{"command": "make compare", "rows": [{"name": "linchpin, add"}]}`,
+			`"PostgreSQL" was not measured by "make compare"`},
 		"an order is missing":  {dir + "/hot.json", `{"command": "bench hot"}`, "was not measured"},
 		"no skew":              {dir + "/hot-or-not.json", `{}`, "nothing was measured of latency"},
 		"damaged":              {dir + "/hot.json", `{`, "run: make figures"},

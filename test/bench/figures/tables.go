@@ -60,8 +60,10 @@ func (m *measured) figures() (string, error) {
 	fmt.Fprintf(&b, "| one hot key in every transaction, 64 clients | %s/s | %s × two-phase commit | `%s` |\n",
 		rate(hot.Per), ratio(orders.Times), m.hot.Command)
 	fmt.Fprintf(&b, "%s\n", skew)
-	fmt.Fprintf(&b, "| one durable counter, 64 clients | %s/s | %s | `%s` |\n", rate(add.Per), strings.Join(others, ", "), m.compare.Command)
-	fmt.Fprintf(&b, "\nMedians of interleaved rounds on %d shared cores; 1 ms between nodes in the first two rows; %s.\n", m.compare.CPUs, m.compare.Measured)
+	fmt.Fprintf(&b, "| one durable counter, 64 clients | %s/s | %s | `%s` |\n", rate(add.Per), strings.Join(others, ", "),
+		m.compare.Command)
+	fmt.Fprintf(&b, "\nMedians of interleaved rounds on %d shared cores; 1 ms between nodes in the first two rows; %s.\n",
+		m.compare.CPUs, m.compare.Measured)
 	return b.String(), nil
 }
 

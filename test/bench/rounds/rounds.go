@@ -111,7 +111,8 @@ func Print(w io.Writer, unit string, s Series, targets []Target, names ...string
 	}
 	for _, n := range names {
 		if xs := s[n]; len(xs) > 0 {
-			fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\n", n, Number(Median(xs)), Number(slices.Min(xs)), Number(slices.Max(xs)), len(xs))
+			fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\n", n, Number(Median(xs)), Number(slices.Min(xs)), Number(slices.Max(xs)),
+				len(xs))
 		}
 	}
 	if len(targets) > 0 {

@@ -34,7 +34,8 @@ func TestRoundsTurnTheOrderAndPairTheRatios(t *testing.T) {
 	require.Equal(t, 1.5, rounds.Median([]float64{2, 1}))
 
 	var out bytes.Buffer
-	require.NoError(t, rounds.Print(&out, "ops/s", s, []rounds.Target{{What: "a over b", Got: median, AtLeast: 2}, {What: "a", Got: 30, AtMost: 29}}))
+	require.NoError(t, rounds.Print(&out, "ops/s", s, []rounds.Target{{What: "a over b", Got: median, AtLeast: 2},
+		{What: "a", Got: 30, AtMost: 29}}))
 	require.Contains(t, out.String(), ">= 2.00 met")
 	require.Contains(t, out.String(), "<= 29.0 MISSED")
 }
@@ -47,10 +48,11 @@ func TestAVariantThatFailsEndsTheRun(t *testing.T) {
 
 func TestTheLoopCountsWhatItMeasuresAndStopsAtAnError(t *testing.T) {
 	var calls atomic.Int64
-	l, err := rounds.Loop{Callers: 4, Measure: 20 * time.Millisecond, Latencies: true, Do: func(context.Context, int) error {
-		calls.Add(1)
-		return nil
-	}}.Run(t.Context())
+	l, err := rounds.Loop{Callers: 4, Measure: 20 * time.Millisecond, Latencies: true,
+		Do: func(context.Context, int) error {
+			calls.Add(1)
+			return nil
+		}}.Run(t.Context())
 	require.NoError(t, err)
 	require.Positive(t, l.Done)
 	require.LessOrEqual(t, int64(l.Done), calls.Load())
@@ -67,6 +69,7 @@ func TestTheLoopCountsWhatItMeasuresAndStopsAtAnError(t *testing.T) {
 	require.ErrorContains(t, err, "nothing ended while it was measured")
 
 	boom := errors.New("boom")
-	_, err = rounds.Loop{Callers: 2, Measure: time.Minute, Do: func(context.Context, int) error { return boom }}.Run(t.Context())
+	_, err = rounds.Loop{Callers: 2, Measure: time.Minute,
+		Do: func(context.Context, int) error { return boom }}.Run(t.Context())
 	require.ErrorIs(t, err, boom)
 }

@@ -97,7 +97,10 @@ func (d *appDB) Transact(ctx context.Context, readOnly bool, body func(app.Tx) e
 		err = body(t)
 		switch {
 		case err == nil && t.failed == nil:
-			t.send("Commit", t.sent, func(g *txn.Gateway, now int64, ca *call) { g.Commit(now, ca, ref, now+int64(time.Minute)) })
+			t.send("Commit", t.sent, func(g *txn.Gateway, now int64,
+				ca *call) {
+				g.Commit(now, ca, ref, now+int64(time.Minute))
+			})
 			err = errorOf(t.failed)
 		case t.failed == nil && t.begun:
 			own := err

@@ -21,7 +21,8 @@ const appPrefix = "app/"
 // clients.
 func (c *cluster) startApp() error {
 	var err error
-	c.app, err = c.opt.App(app.Env{DB: c.db(), Prefix: appPrefix, Clients: c.opt.Clients * c.opt.Nodes, Seed: c.opt.Seed, OneByOne: c.opt.OneByOne})
+	c.app, err = c.opt.App(app.Env{DB: c.db(), Prefix: appPrefix, Clients: c.opt.Clients * c.opt.Nodes, Seed: c.opt.Seed,
+		OneByOne: c.opt.OneByOne})
 	if err != nil {
 		return err
 	}

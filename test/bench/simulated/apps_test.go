@@ -24,15 +24,18 @@ var apps = map[string]func(app.Env) (app.App, error){
 }
 
 func smallApp(name string) simulated.Options {
-	return simulated.Options{Nodes: 4, Clients: 8, App: apps[name], Delay: 200 * time.Microsecond, Batches: true, Drain: true, Seed: 7,
-		Warm: 20 * time.Millisecond, Measure: 100 * time.Millisecond, Costs: simulated.Costs{Message: 2 * time.Microsecond, Other: 3 * time.Microsecond}}
+	return simulated.Options{Nodes: 4, Clients: 8, App: apps[name], Delay: 200 * time.Microsecond, Batches: true,
+		Drain: true, Seed: 7,
+		Warm: 20 * time.Millisecond, Measure: 100 * time.Millisecond, Costs: simulated.Costs{Message: 2 * time.Microsecond,
+			Other: 3 * time.Microsecond}}
 }
 
 // TestApplicationsKeepTheirPromises runs every kind of sharing and looks for what
 // applications promise in the end; and one seed is one run.
 func TestApplicationsKeepTheirPromises(t *testing.T) {
 	for name := range apps {
-		for _, s := range []shard.Sharing{{}, {Locks: shard.RWLocks}, {Phasing: true}, {Combining: true}, {Locks: shard.RWLocks, Phasing: true, Combining: true}} {
+		for _, s := range []shard.Sharing{{}, {Locks: shard.RWLocks}, {Phasing: true}, {Combining: true},
+			{Locks: shard.RWLocks, Phasing: true, Combining: true}} {
 			t.Run(name+" "+s.Locks.String()+" "+s.Phasing.String()+" "+s.Combining.String(), func(t *testing.T) {
 				t.Parallel()
 				o := smallApp(name)

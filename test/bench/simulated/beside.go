@@ -107,11 +107,13 @@ func (c *cluster) startBeside() {
 		return
 	}
 	t := &c.beside
-	t.work, t.jobs, t.live = make([][lanes]int64, len(c.nodes)), make([][lanes]int, len(c.nodes)), make([]int, len(c.nodes))
+	t.work, t.jobs, t.live = make([][lanes]int64, len(c.nodes)), make([][lanes]int, len(c.nodes)),
+		make([]int, len(c.nodes))
 	wanted := wantedKey(c.router)
 	for i := range b.Clients * len(c.nodes) {
 		cl := &besideClient{n: c.nodes[i%len(c.nodes)], number: i, ops: []msg.Op{
-			{Kind: msg.OpPut, Key: wanted, Value: make([]byte, 16)}, {Kind: msg.OpPut, Key: partnerKey(i / len(c.nodes)), Value: make([]byte, 16)}}}
+			{Kind: msg.OpPut, Key: wanted, Value: make([]byte, 16)}, {Kind: msg.OpPut, Key: partnerKey(i / len(c.nodes)),
+				Value: make([]byte, 16)}}}
 		// They come within 20 ms.
 		c.at(c.now+int64(i)*int64(20*time.Millisecond)/int64(b.Clients*len(c.nodes)), cl.begin)
 	}

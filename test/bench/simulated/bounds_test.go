@@ -59,7 +59,8 @@ func TestRetwisReachesItsBound(t *testing.T) {
 		r, err := simulated.Run(o)
 		require.NoError(t, err)
 		bound := min(latency, cores)
-		t.Logf("%d transactions: bounds %.0f and %.0f, reached %.0f; messages %.2f", txns, latency, cores, r.PerSecond, r.Messages)
+		t.Logf("%d transactions: bounds %.0f and %.0f, reached %.0f; messages %.2f", txns, latency, cores, r.PerSecond,
+			r.Messages)
 		require.Greater(t, r.PerSecond, 0.8*bound)
 		require.Less(t, r.PerSecond, 1.15*bound, "more than sharing reads explains")
 		if before > 0 {

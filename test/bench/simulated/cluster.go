@@ -83,7 +83,8 @@ func (c *cluster) part(span time.Duration, txns int) (time.Duration, error) {
 	ended, since := c.tally.over, begin
 	for until := ended + txns; c.tally.over < until; {
 		if len(c.events) == 0 || c.now-since > int64(time.Minute) {
-			return 0, fmt.Errorf("no transaction has ended for %v; %d are still to", time.Duration(c.now-since), until-c.tally.over)
+			return 0, fmt.Errorf("no transaction has ended for %v; %d are still to", time.Duration(c.now-since),
+				until-c.tally.over)
 		}
 		c.run(c.events[0].At)
 		if c.tally.over > ended {
@@ -112,7 +113,8 @@ func (c *cluster) start() error {
 func newCluster(o Options) (*cluster, error) {
 	c := &cluster{opt: o, now: base, kinds: kinds{map[reflect.Type]string{}, o.App != nil}}
 	var err error
-	c.router, err = hotshard.NewRouter(o.Shards, o.Nodes, append(hotKeys(o.Workload.WithDefaults().Prefix, o.HotKeys), o.Beside.keys()...))
+	c.router, err = hotshard.NewRouter(o.Shards, o.Nodes, append(hotKeys(o.Workload.WithDefaults().Prefix, o.HotKeys),
+		o.Beside.keys()...))
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,8 @@ type job struct {
 
 func newNode(c *cluster, id kv.NodeID) *node {
 	n := &node{c: c, id: id, gwNext: never}
-	cfg := txn.Config{Node: id, Router: c.router, Reads: c.opt.Reads, Order: c.opt.Order, NoSharing: bool(c.opt.Sharing.Combining), MaxInFlight: c.opt.MaxInFlight}
+	cfg := txn.Config{Node: id, Router: c.router, Reads: c.opt.Reads, Order: c.opt.Order,
+		NoSharing: bool(c.opt.Sharing.Combining), MaxInFlight: c.opt.MaxInFlight}
 	if n := c.opt.MaxInFlight; c.opt.OneBound {
 		cfg.Admission = admission.Options{PerShard: n, PerKey: n, Always: n}
 	}

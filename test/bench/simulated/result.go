@@ -141,8 +141,10 @@ func (t *tally) ended(reads bool, f *msg.Failure, aborts int, took int64) {
 // end gives the result of a measured part that took so long.
 func (t *tally) end(c *cluster, took time.Duration) Result {
 	t.measuring = false
-	all := Kind{Committed: t.reads.Committed + t.writes.Committed, total: t.reads.total + t.writes.total, latencies: slices.Concat(t.reads.latencies, t.writes.latencies)}
-	r := Result{Options: c.opt, Begun: t.begun, Ended: t.over, Reads: t.reads.summed(), Updates: t.writes.summed(), ReadAborts: t.readAborts, All: all.summed()}
+	all := Kind{Committed: t.reads.Committed + t.writes.Committed, total: t.reads.total + t.writes.total,
+		latencies: slices.Concat(t.reads.latencies, t.writes.latencies)}
+	r := Result{Options: c.opt, Begun: t.begun, Ended: t.over, Reads: t.reads.summed(), Updates: t.writes.summed(),
+		ReadAborts: t.readAborts, All: all.summed()}
 	r.Counts = c.counts().minus(t.before.counts)
 	committed := float64(max(t.reads.Committed+t.writes.Committed, 1))
 	r.PerSecond = committed / took.Seconds()

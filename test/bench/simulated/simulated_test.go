@@ -16,8 +16,9 @@ func small(t testing.TB, reads txn.Reads) simulated.Options {
 	w, err := workload.Published("sss", 4)
 	require.NoError(t, err)
 	w.Keys, w.Skew = 100, 0.9
-	return simulated.Options{Nodes: 4, Clients: 5, Reads: reads, Workload: w, Seed: 7, Warm: 5 * time.Millisecond, Measure: 30 * time.Millisecond,
-		Costs: simulated.Costs{Message: 2 * time.Microsecond, Other: 3 * time.Microsecond}}
+	return simulated.Options{Nodes: 4, Clients: 5, Reads: reads, Workload: w, Seed: 7, Warm: 5 * time.Millisecond,
+		Measure: 30 * time.Millisecond,
+		Costs:   simulated.Costs{Message: 2 * time.Microsecond, Other: 3 * time.Microsecond}}
 }
 
 func both(t *testing.T, f func(t *testing.T, reads txn.Reads)) {
@@ -134,7 +135,9 @@ func TestFsyncsAreShared(t *testing.T) {
 func TestMeasureKnowsWhatIsCalled(t *testing.T) {
 	costs, err := simulated.Measure(small(t, txn.SnapshotReads))
 	require.NoError(t, err)
-	for _, kind := range []string{"Execute update", "Execute read", "CommitRequest", "Prepare", "Vote", "Decision", "DecisionAck", "CommitResponse", "Read", "ReadResponse", "Deregister", "Lock", "LockResponse", "Check", "CheckResponse"} {
+	for _, kind := range []string{"Execute update", "Execute read", "CommitRequest", "Prepare", "Vote", "Decision",
+		"DecisionAck", "CommitResponse", "Read", "ReadResponse", "Deregister", "Lock", "LockResponse", "Check",
+		"CheckResponse"} {
 		require.Positive(t, costs.Calls[kind], kind)
 		require.Less(t, costs.Calls[kind], time.Millisecond, kind)
 	}
@@ -145,7 +148,8 @@ func TestMeasureKnowsWhatIsCalled(t *testing.T) {
 func TestKeysThatManyWaitForAreMovedSoon(t *testing.T) {
 	w := workload.Options{Keys: 2, Ops: 2, Distinct: true, Mix: workload.Mix{ReadModifyWrite: 100}}
 	o := simulated.Options{Nodes: 3, Shards: 8, Clients: 200, Workload: w.WithDefaults(), Delay: 5 * time.Millisecond,
-		Warm: 1500 * time.Millisecond, Measure: 500 * time.Millisecond, Costs: simulated.Costs{Message: 10 * time.Microsecond, Other: 10 * time.Microsecond}}
+		Warm: 1500 * time.Millisecond, Measure: 500 * time.Millisecond, Costs: simulated.Costs{Message: 10 * time.Microsecond,
+			Other: 10 * time.Microsecond}}
 	at := func(auto bool) float64 {
 		o.Auto = auto
 		r, err := simulated.Run(o)

@@ -39,10 +39,13 @@ func TestBoundOfCores(t *testing.T) {
 // their sum is charged once.
 func TestWhatIsMadeTogetherIsDivided(t *testing.T) {
 	k := kinds{map[reflect.Type]string{}, true}
-	jobs := []job{{env: &msg.Envelope{Body: &msg.Decision{}}}, {env: &msg.Envelope{Body: &msg.Deregister{}}}, {env: &msg.Envelope{Body: &msg.Vote{}}}}
+	jobs := []job{{env: &msg.Envelope{Body: &msg.Decision{}}}, {env: &msg.Envelope{Body: &msg.Deregister{}}},
+		{env: &msg.Envelope{Body: &msg.Vote{}}}}
 	out := output{rows: 8}
 	known := Costs{Lines: map[string]Line{"Decision": {Makes: 3}, "Vote": {Makes: 1}}}
 	require.Equal(t, []sized{{"Decision", 1 + 6}, {"Deregister", 1}, {"Vote", 1 + 2}}, k.sizes(nil, jobs, &out, &known))
-	require.Equal(t, []sized{{"Deregister", 1 + 8}}, k.sizes(nil, jobs[1:2], &out, &known), "nobody else can have made them")
-	require.Equal(t, []sized{{"Decision", 1 + 4}, {"Vote", 1 + 4}}, k.sizes(nil, []job{jobs[0], jobs[2]}, &out, &Costs{}), "nothing is known")
+	require.Equal(t, []sized{{"Deregister", 1 + 8}}, k.sizes(nil, jobs[1:2], &out, &known),
+		"nobody else can have made them")
+	require.Equal(t, []sized{{"Decision", 1 + 4}, {"Vote", 1 + 4}}, k.sizes(nil, []job{jobs[0], jobs[2]}, &out, &Costs{}),
+		"nothing is known")
 }

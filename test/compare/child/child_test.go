@@ -40,7 +40,8 @@ func TestAServerIsReadyAndStops(t *testing.T) {
 }
 
 func TestAServerIsAskedInItsOwnWay(t *testing.T) {
-	p := shell(t, `trap 'touch asked; exit 0' INT; trap '' TERM; touch ready; while :; do sleep 0.01; done`, Spec{Quit: syscall.SIGINT})
+	p := shell(t, `trap 'touch asked; exit 0' INT; trap '' TERM; touch ready; while :; do sleep 0.01; done`,
+		Spec{Quit: syscall.SIGINT})
 	require.NoError(t, p.Ready(t.Context(), made(p, "ready")))
 	require.NoError(t, p.Stop())
 	require.FileExists(t, filepath.Join(p.spec.Dir, "asked"))

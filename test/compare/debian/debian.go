@@ -48,7 +48,8 @@ func version(path string) string {
 
 // Advice says what to do about a program that is not there.
 func (p Program) Advice() string {
-	return fmt.Sprintf("there is no program %q here; install it, on Debian as root with: apt-get install %s", p.Name, p.Package)
+	return fmt.Sprintf("there is no program %q here; install it, on Debian as root with: apt-get install %s", p.Name,
+		p.Package)
 }
 
 // installing bounds one call of apt-get.
@@ -70,7 +71,8 @@ func Install(ctx context.Context, w io.Writer, packages []string) (err error) {
 		return fmt.Errorf("no package is installed, since its services could not be kept from starting: %w", err)
 	}
 	defer func() { err = errors.Join(err, restore()) }()
-	fmt.Fprintf(w, "Installing %v with apt-get; their services are not started now, but may be when the machine starts.\n", packages)
+	fmt.Fprintf(w, "Installing %v with apt-get; their services are not started now, but may be when the machine starts.\n",
+		packages)
 	return installAll(packages, func(args ...string) error { return aptGet(ctx, apt, args...) })
 }
 

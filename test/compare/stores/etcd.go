@@ -175,7 +175,8 @@ func etcdLock(ctx context.Context, db *clientv3.Client, clients int) (Way, error
 func etcdVersion(db *clientv3.Client) Way {
 	const key = "version"
 	return Way{
-		Name: "etcd, put", What: "a put of a key whose version is the counter: it can add ones, and nothing else", AtLeast: 20,
+		Name: "etcd, put", What: "a put of a key whose version is the counter: it can add ones, and nothing else",
+		AtLeast: 20,
 		Increment: func(ctx context.Context, _ int) error {
 			if _, err := db.Put(ctx, key, ""); err != nil {
 				return unknown(err)

@@ -70,7 +70,8 @@ func initPostgres(ctx context.Context, p Place, user *child.User, data, password
 		return err
 	}
 	_, err := child.Run(ctx, child.Spec{Path: p.Programs["initdb"], Dir: p.Dir, User: user,
-		Args: []string{"-D", data, "-U", "counter", "--pwfile", secret, "--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C"}})
+		Args: []string{"-D", data, "-U", "counter", "--pwfile", secret, "--auth", "scram-sha-256", "--encoding", "UTF8",
+			"--locale", "C"}})
 	return err
 }
 
@@ -99,7 +100,8 @@ func connectPostgres(ctx context.Context, s *Server, process *child.Process, cli
 	s.Client = fmt.Sprintf("pgx, a pool of %d connections, one for each client, or of %d for all; prepared statements, its default", clients, fewConnections)
 	s.Ways = []Way{
 		postgresWay(many, "PostgreSQL", ", a transaction of its own", 1),
-		postgresWay(few, "PostgreSQL, few connections", fmt.Sprintf(", the same over %d connections for which clients queue", fewConnections), 2),
+		postgresWay(few, "PostgreSQL, few connections", fmt.Sprintf(", the same over %d connections for which clients queue",
+			fewConnections), 2),
 	}
 	return tellPostgres(ctx, s, many)
 }
@@ -123,7 +125,8 @@ func tellPostgres(ctx context.Context, s *Server, pool *pgxpool.Pool) error {
 	}
 	version, err := get("server_version")
 	s.Version = version
-	for _, name := range []string{"fsync", "synchronous_commit", "wal_sync_method", "full_page_writes", "default_transaction_isolation"} {
+	for _, name := range []string{"fsync", "synchronous_commit", "wal_sync_method", "full_page_writes",
+		"default_transaction_isolation"} {
 		value, e := get(name)
 		err = errors.Join(err, e)
 		if s.Durable != "" {

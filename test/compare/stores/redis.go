@@ -48,7 +48,8 @@ func startRedis(ctx context.Context, p Place, s *Server) error {
 	s.Client = fmt.Sprintf("go-redis, a pool of %d connections, or its AutoPipeline with one; without retries", p.Clients)
 	s.Ways = []Way{
 		redisWay("Redis", "INCR, each client on a connection from the pool", "counter", db),
-		redisWay("Redis, pipelined", "the same, with what many clients ask for sent together, as linchpin's client does", "pipelined", pipelined),
+		redisWay("Redis, pipelined", "the same, with what many clients ask for sent together, as linchpin's client does",
+			"pipelined", pipelined),
 	}
 	return tellRedis(ctx, s, db)
 }

@@ -80,7 +80,8 @@ func TestAServerThatHasEndedIsToldOf(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
 	// Ready tells when the end has been seen.
-	require.ErrorIs(t, s.processes[0].Ready(t.Context(), func(context.Context) error { return errors.New("no") }), child.ErrEnded)
+	require.ErrorIs(t, s.processes[0].Ready(t.Context(), func(context.Context) error { return errors.New("no") }),
+		child.ErrEnded)
 	closed := false
 	s.disconnect = append(s.disconnect, func() error { closed = true; return nil })
 	require.ErrorContains(t, s.Stop(), "Shell: sh ended by itself")

@@ -99,11 +99,13 @@ func Eval[T any](b *Tab, expression string) T {
 // Until waits for an expression to become true.
 func (b *Tab) Until(expression string, atMost time.Duration) {
 	b.Helper()
-	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(atMost), chromedp.WithPollingMutation()))
+	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(atMost),
+		chromedp.WithPollingMutation()))
 	if err != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.Fatalf("not true within %v: %s: %v\nmessages of the page: %q\ntext of the page: %s", atMost, expression, err, b.said, Eval[string](b, `document.body.innerText`))
+		b.Fatalf("not true within %v: %s: %v\nmessages of the page: %q\ntext of the page: %s", atMost, expression, err,
+			b.said, Eval[string](b, `document.body.innerText`))
 	}
 }
 
