@@ -192,6 +192,7 @@ func (p *Part) Tick() {
 	if p.planner != nil {
 		p.planMoves()
 	}
+	// A shard without contention is silent: the next use of a key schedules a report again.
 	p.next = step.Never
 	p.meter.Fade(p.env.Now)
 	if p.meter.Len() > 0 || p.reported || p.planner != nil && p.planner.Active() {
@@ -207,6 +208,7 @@ func (p *Part) report(top []hotshard.KeyHeat) {
 		d.Keys = append(d.Keys, msg.KeyHeat{Key: k.Key, Shard: p.env.ID, Heat: k.Clashes, Waited: int64(k.Heat),
 			Would: int64(k.Would), Waits: p.waitsOf(k)})
 	}
+	// The hot shard does not send a message to itself.
 	if p.planner != nil {
 		p.planner.TakeDigest(p.env.Now, d)
 		return

@@ -8,6 +8,13 @@ import (
 )
 
 // moved are the keys that have been moved to this shard, the hot shard.
+//
+//	state of key k      home shard          hot shard
+//	at home             value               -
+//	moved               move tombstone      value, entry in moved
+//	moved back          value               deletion tombstone
+//
+// Both sides of a move change in their steps of one transaction, so between moves exactly one shard has k.
 type moved struct {
 	keys map[string]entry.Moved
 	// movedIn and movedOut count moves in this incarnation.
@@ -20,6 +27,7 @@ type MovedRow struct {
 	entry.Moved
 }
 
+// initMoved restores the moved keys. The mutant forgets them, so that their values here are unreachable.
 func (p *Part) initMoved(rows []MovedRow) {
 	p.moved.keys = make(map[string]entry.Moved, len(rows))
 	for _, r := range rows {

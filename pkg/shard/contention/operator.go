@@ -56,6 +56,8 @@ func (p *Part) staleChange(q *msg.SetHotPolicy) *msg.Failure {
 	case q.Incarnation == p.env.Inc && p.changeCount-q.Change <= uint64(len(p.applied)):
 		return msg.Fail(msg.ReasonStaleRead, kv.KindAborted, "another request has changed the rules for hot keys")
 	}
+	// More requests than are remembered have followed, or the shard has restarted: this one may be among the
+	// applied ones.
 	f := msg.Fail(msg.ReasonIncarnation, kv.KindOutcomeUnknown,
 		"the hot shard has restarted or no longer knows the request; the rule or mode may be set")
 	f.Hint = "list the rules; set the rule again if it is missing"
@@ -147,6 +149,7 @@ func (p *Part) fillStatus(r *msg.HotStatusResponse) {
 	}
 }
 
+// sendStatus sends a response when the rules in it are durable.
 func (p *Part) sendStatus(to kv.NodeID, r *msg.HotStatusResponse) {
 	m := msg.ToGateway(to)
 	m.Body = r

@@ -32,6 +32,8 @@ func (p *Part) initPlanner(rec Recovered) {
 func (p *Part) planMoves() {
 	p.planner.Busy(p.env.Now, p.busyShare)
 	for _, mv := range p.planner.Decide(p.env.Now) {
+		// The id is unique by the incarnation and the number, and one minute in the past by its time: the move is
+		// older than the transactions that wait for the key, and wins against them.
 		p.moveCount++
 		id := kv.TxnID{Time: p.shard.MoveTime(), Rand: uint64(p.env.Inc)<<32 | p.moveCount}
 		m := msg.ToGateway(p.cfg.Node)
@@ -48,6 +50,7 @@ func (p *Part) sendHeatMap() {
 		return
 	}
 	p.mapCount++
+	// Gateways ignore maps that are older than theirs.
 	hm.Incarnation, hm.Number = p.env.Inc, p.mapCount
 	for n := range p.cfg.Nodes {
 		m := msg.ToGateway(kv.NodeID(n + 1))

@@ -286,6 +286,10 @@ func (x *Executor) Wound(t *Task) Step {
 
 // Hold suspends a task that waits for readers to leave or for votes. Its new locks are released, and the rows
 // read under them are discarded: a held task keeps nothing locked. Acquire resumes it.
+//
+// Example. The piece of a last agent has a range. It locks the range and reads it; meanwhile a reader registers
+// for a key that the piece changes. The piece must not wait for the reader with the range locked, which would
+// block all writers of the range for that time: it releases the range, and locks and reads it again later.
 func (x *Executor) Hold(t *Task) {
 	// Locks that the transaction held before, by an earlier request, stay: its client relies on them.
 	x.Locks.GiveBack(&t.Request)
@@ -297,6 +301,9 @@ func (x *Executor) Hold(t *Task) {
 
 // Unready returns a task that has advanced beyond its keys to the state Loaded, where it waits for votes: a
 // vote that it relied on does not count any more.
+//
+// Example. All votes are in, and the piece waits for a lock. A participant unseals for a reader, so its vote is
+// withdrawn. The piece must not be granted the lock before the participant votes again.
 func (x *Executor) Unready(t *Task) {
 	x.Locks.Cancel(&t.Request)
 	x.Hold(t)
@@ -316,6 +323,7 @@ func woundFailure(r *locktable.Request) *msg.Failure {
 }
 
 // Receipt describes the longest wait of a task for locks. A wait that still lasts takes precedence.
+// Without a wait the receipt is empty.
 func (x *Executor) Receipt(t *Task) msg.Receipt {
 	waited, _, _ := t.Request.Waited()
 	if waited > 0 || t.Request.Waiting() {

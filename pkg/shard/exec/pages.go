@@ -15,6 +15,10 @@ import (
 // a restart package agent executes prepared pieces again to find out which pages they need.
 
 // pageWaiter is a task that waits for pages, with the generation of its request.
+//
+//	task requests pages 3 and 4         generation 1
+//	task is suspended and starts again  generation 2, requests page 4
+//	pages 3 and 4 arrive                of generation 1: ignored; of generation 2: counted
 type pageWaiter struct {
 	task       *Task
 	generation int

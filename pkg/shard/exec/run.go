@@ -62,6 +62,10 @@ func (x *Executor) execute(t *Task) mvcc.Execution {
 func (x *Executor) Reuse(effects []entry.Effect) { x.effects = step.Emptied(effects) }
 
 // acquireMore requests the locks that an execution has found to be missing.
+//
+// Example. contains(x) on a set is planned as a lock on "x present", and waits. The holder removes x. When the
+// lock is granted, the execution plans a lock on "x absent", which the piece does not have. It is requested in
+// addition; the lock on "x present" stays, which is harmless. The piece may have to wait, and execute again.
 func (x *Executor) acquireMore(t *Task, e *mvcc.Execution) Step {
 	x.stats.Replanned++
 	for _, n := range e.Missing {
@@ -120,6 +124,10 @@ const maxLinearItems = 4
 // ValidateReads validates the optimistic reads of a task: their keys are read-locked, or this is the step of
 // the decision. Reads with a digest have been executed again as the first operations of the task, and results
 // begins with theirs; again is their number.
+//
+// Example. T read k on the hot shard, unlocked, at version 5. U then commits version 6. In the deciding step of T
+// the newest version is 6: T aborts with a stale read, and its next attempt locks k. If k has moved, its version
+// cannot be compared here, so the read counts as changed, too.
 func (x *Executor) SeenHolds(t *Task, results []msg.Result) (again int, _ *msg.Failure) {
 	if x.Env.Mutants.Has(mutant.SeenUnchecked) {
 		return 0, nil

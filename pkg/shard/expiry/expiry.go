@@ -165,6 +165,7 @@ func passTime(expires, offset int64) int64 {
 // Settle updates the deadline table for an effect that replaces the deadline before by after; 0 is none. It
 // is called in the step, and so in the batch, that writes the value.
 func (d *Deadlines) Settle(key []byte, before, after int64, e *entry.Effect) {
+	// A deletion that was requested by requestDelete has applied.
 	if e.Kind == entry.EffectDelete && e.Expires > 0 {
 		d.stats.Expired++
 		d.stats.LateNanos += uint64(max(d.env.Now-d.passesAt(e.Expires), 0))
@@ -194,6 +195,7 @@ func (d *Deadlines) Settle(key []byte, before, after int64, e *entry.Effect) {
 		d.scheduleRow(row)
 		return
 	}
+	// The row was deleted and written again while the table is read: the result may have either.
 	delete(d.removed, string(row))
 	if d.firstAdded == nil || bytes.Compare(row, d.firstAdded) < 0 {
 		d.firstAdded = row
@@ -341,6 +343,7 @@ func (d *Deadlines) endFullScan() {
 	if d.clock.Proven() {
 		d.clock.Retain(d.unreliable)
 	}
+	// From here on deadlines are read in order, as they pass.
 	if d.firstLater != nil {
 		d.nextRow = d.firstLater
 		d.nextDeadline, _, _ = entry.SplitDeadlineKey(d.firstLater)
@@ -362,6 +365,7 @@ func (d *Deadlines) requestDelete(k *dueKey) {
 	m := msg.ToGateway(d.cfg.Node)
 	m.Body = &msg.Due{ExpireKey: &msg.ExpireKey{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, Key: k.key, Expires: k.expires}}
 	d.env.Send(m)
+	// The transaction may abort, or the message may be lost.
 	k.retryAt = d.env.Now + int64(d.cfg.Again)
 	d.queue = append(d.queue, k)
 }

@@ -11,6 +11,11 @@ import (
 
 // supersedes reports whether a is a later attempt of the transaction of b. At another gateway a later attempt
 // may have a later begin time than b (kv.Age); it must not wait for locks that b has left behind.
+//
+//	B/1 locks a; its gateway crashes        B/1 is granted
+//	the client retries as B/2               waits for B/1
+//	B/2 wounds B/1, or a push finds that    B/1 is released, B/2 is granted
+//	its gateway does not know it
 func (t *Table) supersedes(a, b kv.TxnRef) bool {
 	return a.TxnID == b.TxnID && a.Attempt > b.Attempt && !t.opt.Mutants.Has(mutant.AttemptsEqualAge)
 }
@@ -47,6 +52,8 @@ func (t *Table) isGrantable(now int64, r, note *Request) bool {
 // findBlocker finds a transaction that blocks one need of r; ok is returned as free if there is none. The
 // conditions are those of the package comment, in this order: range locks, locks of the key, older waiters of
 // the key, older waiters for ranges.
+//
+// An Instant request is not blocked by older waiters: it holds nothing afterwards, so it cannot delay them.
 func (t *Table) findBlocker(now int64, r *Request, o *owner, n *Need) (by blocker, free bool) {
 	if !n.Span.IsPoint() {
 		return t.findRangeBlocker(r, o, n)
@@ -257,6 +264,8 @@ func (t *Table) existingGrant(o *owner, n Need) Grant {
 }
 
 // addGrant adds a lock of o to the table.
+//
+// The first lock of a key opens a phase; further ones join it. The phase ends when its last lock is released.
 func (t *Table) addGrant(now int64, o *owner, n Need) Grant {
 	t.number++
 	h := holder{owner: o, mode: n.Mode, methods: n.Methods, short: n.Short, number: t.number}

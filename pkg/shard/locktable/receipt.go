@@ -10,6 +10,9 @@ import (
 )
 
 // blocker is a transaction that blocks a need, with the mode and methods of its conflicting lock or request.
+//
+// A receipt reports it to the client: which key, which transaction, which operations conflict, and, for a
+// bounded counter, how much is left. So the client can see why it waited, and which operations would commute.
 type blocker struct {
 	txn     kv.TxnRef
 	mode    adt.Mode

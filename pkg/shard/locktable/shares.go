@@ -13,6 +13,13 @@ import (
 //
 // Without a limit, one client that opens interactive transactions on a hot key and leaves them idle, each
 // just shorter than the push interval, would keep all other users out.
+//
+// Example, with a burst of 1 s. A client of user U locks a hot key and leaves it locked.
+//
+//	  0 s   a request of another user waits: the charge begins
+//	  2 s   the share is used up (1 s, and 1 s recovered in 2 s): the lock is broken,
+//	        and further lasting locks of U are rejected
+//	2-3 s   nothing is charged, and the share recovers by 0.5 s per second
 type shares struct {
 	byUser map[kv.Account]*share
 	burst  int64
@@ -37,11 +44,13 @@ func (s *shares) update(now int64, user kv.Account) *share {
 		x = &share{leftNanos: s.burst, updatedAt: now}
 		s.byUser[user] = x
 	}
+	// Several steps may have the same time, and a restored owner has none.
 	passed := max(now-x.updatedAt, 0)
 	x.leftNanos += passed / 2
 	if x.blocking > 0 {
 		x.leftNanos -= passed
 	}
+	// Bounded below, so that a user whose locks blocked others for an hour can lock again within seconds.
 	x.leftNanos, x.updatedAt = max(min(x.leftNanos, s.burst), -s.burst), x.updatedAt+passed
 	return x
 }
@@ -64,6 +73,7 @@ func (s *shares) startCharge(now int64, o *owner, r *Request) {
 	if o.blocksOthers || o.prepared || o.user == 0 || o.user == r.User || s.uncounted {
 		return
 	}
+	// An owner is counted once, whatever the number of requests that wait for it.
 	o.blocksOthers = true
 	s.update(now, o.user).blocking++
 }

@@ -69,6 +69,8 @@ func (o Options) withDefaults() Options {
 const minKeyWaiters = 16
 
 // Need is a mode on a span. Methods and Short are only reported in receipts; no decision depends on them.
+//
+// Example: put a, scan [c, f) and add to n need {a, write}, {[c, f), read} and {n, add}.
 type Need struct {
 	Span    kv.Span
 	Mode    adt.Mode
@@ -241,6 +243,8 @@ type Mark struct {
 }
 
 // Counters are the counters of a table. They never fall.
+// Granted counts grants, Waits requests that were queued, Wounds the wounds, Aborted requests that were aborted because
+// of a wound, QueueFull and KeyQueueFull requests that were rejected by the bounds of the table and of a key.
 type Counters struct {
 	Granted, Waits, Marks, Died, Full, Crowded uint64
 	// WaitNanos is the total time for which granted requests had waited.
@@ -260,6 +264,7 @@ type holder struct {
 }
 
 // owner is a transaction that holds locks in the table.
+// Its begin time, user and state as prepared apply to all of its locks.
 type owner struct {
 	txn   kv.TxnRef
 	begun int64
@@ -275,6 +280,7 @@ type owner struct {
 }
 
 // entry is the state of one key.
+// An entry exists while its key has holders or waiters; a phase lasts while it has holders.
 type entry struct {
 	key     string
 	holders []holder

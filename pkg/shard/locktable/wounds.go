@@ -106,6 +106,10 @@ func (t *Table) woundOwner(_ int64, o *owner, by *Request) {
 // Tick repeats the wounds that are due. It returns the unprepared holders that have blocked a request for
 // longer than the push interval, oldest first, each once: the shard sends a push to their gateways. Prepared
 // holders are not pushed, since only their last agents can end them.
+//
+//	request waits   wound   wound   wound  ...  push (and each interval after)
+//	├───────────────┼───────┼───────┼──────────┼──────▶
+//	0               50 ms   100 ms  150 ms     1 s
 func (t *Table) Tick(now int64) (push []kv.TxnRef) {
 	if now < t.tickDue {
 		return nil
@@ -152,6 +156,7 @@ func (t *Table) Doom(now int64, r *Request) bool {
 		return false
 	}
 	t.counters.Died++
+	// The blocker is looked up now: the one that was recorded when r arrived may have released its locks.
 	r.receipt = t.Receipt(now, r)
 	r.receipt.Open = false
 	t.Cancel(r)

@@ -97,6 +97,9 @@ func (r *Reads) OnRead(q *msg.Read) {
 }
 
 // isRetained reports whether the state of a read is retained, or why not; neither if that is unknown.
+//
+// A CSN that a round has fixed is retained for a minute after the last read at it, in this incarnation. After a
+// restart the state at the CSN may be another one: transactions that were not durable are lost.
 func (r *Reads) isRetained(q *msg.Read) (bool, *msg.Failure) {
 	if q.Pin != 0 {
 		return r.snapshots.Readable(q.Pin, q.Index)
@@ -187,7 +190,8 @@ func (p *read) onFetched(err error) {
 	}
 }
 
-// complete executes the operations and responds. If pages are absent, it reads them first.
+// complete executes the operations and responds. If pages are absent, it reads them first, and executes again: an
+// operation that finds a page may need another one.
 func (p *read) complete() {
 	if p.err != nil {
 		p.end()
@@ -245,7 +249,8 @@ func (p *read) end() {
 	}
 }
 
-// reply sends a response, which the caller fills in.
+// reply sends a response, which the caller fills in. It leaves when the log is durable: what was visible at a CSN
+// that was fixed in this incarnation may not be durable yet.
 func (p *read) reply() *msg.ReadResponse {
 	r := &msg.ReadResponse{Reader: p.q.Reader, Number: p.q.Number, Index: p.q.Index,
 		Reading: msg.Reading{Shard: p.r.ID, Incarnation: p.r.Inc, Number: p.r.NextReading()}}
@@ -260,6 +265,7 @@ func (p *read) reply() *msg.ReadResponse {
 	return r
 }
 
+// fail responds with a failure.
 func (p *read) fail(f *msg.Failure) { p.reply().Failure = f }
 
 // Value returns the value of a key at the CSN, or a redirect. On the hot shard, the absence of a key may mean
@@ -294,4 +300,5 @@ func (p *read) Clock() int64 { return p.r.expiry.Clock() }
 // Calls depend on values only.
 func (p *read) Calls() *mvcc.Calls { return &mvcc.Calls{Txn: p.q.Reader} }
 
+// Rows returns the rows of the range of an operation.
 func (p *read) Rows(seq uint32) mvcc.RangeRows { return p.rows[seq] }

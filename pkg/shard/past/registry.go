@@ -60,6 +60,7 @@ func (x *Snapshots) onRetainSnapshot(q *msg.RetainSnapshot) {
 	case q.Incarnation != x.Inc:
 		r.Failure = msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the hot shard has restarted since it took the snapshot")
 	case x.registry.Late(x.Now, retainRequest(q)):
+		// The snapshot was retained and dropped, and this is a delayed copy of the request.
 		r.Failure = msg.Fail(msg.ReasonRequest, kv.KindTooOld, "the snapshot does not exist: it has expired or was dropped")
 	default:
 		x.retain(q, r)
@@ -67,6 +68,7 @@ func (x *Snapshots) onRetainSnapshot(q *msg.RetainSnapshot) {
 	x.reply(q.Gateway, r)
 }
 
+// retainRequest is the registry's form of a message.
 func retainRequest(q *msg.RetainSnapshot) pins.Request {
 	return pins.Request{Origin: q.Request, Clock: q.Clock, Fixed: q.Fixed, Name: q.Name, TTL: time.Duration(q.TtlNanos)}
 }
@@ -89,18 +91,22 @@ func (x *Snapshots) retain(q *msg.RetainSnapshot, r *msg.SnapshotResponse) {
 	x.applyOwnList()
 }
 
+// snapshotsOff is the failure of all requests if snapshots are switched off.
 func snapshotsOff() *msg.Failure {
 	return msg.Fail(msg.ReasonRequest, kv.KindInvalid, "snapshots are off on this server")
 }
 
+// reply sends a response when the row of the snapshot is durable.
 func (x *Snapshots) reply(to kv.NodeID, r *msg.SnapshotResponse) {
 	m := msg.ToGateway(to)
 	m.Body = r
 	x.Send(m)
 }
 
+// rowKey is the key of a snapshot's row; rows are ordered by number.
 func rowKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
 
+// onFindSnapshot looks a snapshot up, or lists the named ones.
 func (x *Snapshots) onFindSnapshot(q *msg.FindSnapshot) {
 	r := &msg.SnapshotResponse{Request: q.Request}
 	switch {
@@ -119,6 +125,7 @@ func (x *Snapshots) onFindSnapshot(q *msg.FindSnapshot) {
 	x.reply(q.Gateway, r)
 }
 
+// find looks a snapshot up by name, number or time.
 func (x *Snapshots) find(q *msg.FindSnapshot) (*msg.Snapshot, *kv.Error) {
 	switch {
 	case q.Name != "":

@@ -33,6 +33,7 @@ func (r *Reads) OnScan(s *msg.ReadPage) {
 			return // if the snapshot may exist, the gateway retries
 		}
 	case !same:
+		// The shard has restarted, or the scan has been silent for too long and its versions may be collected.
 		r.replyPage(s, &msg.ReadPageResponse{Gone: true})
 		return
 	default:
@@ -88,6 +89,7 @@ func (r *Reads) onPage(s *msg.ReadPage, res *entry.ReadResult) {
 	r.replyPage(s, page)
 }
 
+// replyPage sends the response to a page request.
 func (r *Reads) replyPage(s *msg.ReadPage, p *msg.ReadPageResponse) {
 	p.Txn, p.Number, p.Shard = s.Txn, s.Number, r.ID
 	m := msg.ToGateway(s.Gateway)

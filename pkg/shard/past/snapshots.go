@@ -58,8 +58,10 @@ func NewSnapshots(e *step.Env, s *store.Store, cfg Config, kept []*msg.Snapshot,
 	return x
 }
 
+// isEnabled reports whether there are snapshots at all.
 func (x *Snapshots) isEnabled() bool { return x.cfg.Every > 0 }
 
+// known is the list by which the store of this shard collects.
 func (x *Snapshots) known() *pins.Known { return &x.store.Kept().Known }
 
 // applyOwnList applies the registry's list to the store of the hot shard itself.
@@ -121,6 +123,8 @@ func (x *Snapshots) requestListLater() {
 	x.requestList()
 }
 
+// requestList requests the list of snapshots. The request promises nothing, so it does not wait for the log; its
+// CSN only states that the shard has written.
 func (x *Snapshots) requestList() {
 	m, q := msg.ToShard(x.cfg.Hot), x.known().Question()
 	q.Shard, q.Index = x.ID, x.store.Index()

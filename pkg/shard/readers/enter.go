@@ -156,11 +156,20 @@ func (r *Readers) onRegistered(t *exec.Task) {
 }
 
 // executeRead executes a read and responds. A read of a round fixes the CSN instead.
+//
+// The response to a reader that reads here last lists the readings of other shards on which it relies. The
+// gateway accepts it only if it holds the values of exactly these readings. Example:
+//
+//	A executes reading 1, and its response is lost
+//	A's notice of reading 1 arrives here: the last read executes, and relies on A:1
+//	the registration on A expires; a retry executes reading 2 on A, with newer values
+//	the gateway has A:2, and the response here relies on A:1: it repeats the last read
 func (r *Readers) executeRead(n *readRequest) {
 	t, q := &n.task, n.request
 	reply := &msg.ReadResponse{Reader: q.Reader, Number: q.Number, Index: r.store.Index(),
 		Reading: msg.Reading{Shard: r.ID, Incarnation: r.Inc, Number: r.NextReading()}}
 	if q.KeepNanos > 0 && t.Err == nil {
+		// The response is stored with the CSN, for late copies of the request (repeatFixed).
 		kept := r.store.Kept()
 		kept.Keep(q.Reader, r.store.Index(), q.KeepNanos).Reply = reply
 		kept.Fix(r.store.Index())
@@ -212,6 +221,7 @@ func (r *Readers) sendReply(x *reader) {
 	m := msg.ToGateway(x.answered.Gateway)
 	m.Body = x.reply
 	r.sendFor(x.answered, m)
+	// A failed read sends no notice: its reader ends or starts again, and the last read is not needed.
 	if x.answered.Notify && x.reply.Failure == nil {
 		m := msg.ToShard(x.answered.Last)
 		m.Body = &msg.Registered{Reader: x.id, Reading: x.reply.Reading}

@@ -154,16 +154,16 @@ func (r *Readers) touchReader(id kv.TxnRef) *reader {
 // Clean removes the state of readers that have sent nothing for a lease. Their registrations expire in the
 // snapshot-queues.
 func (r *Readers) Clean() {
-	var gone []kv.TxnRef
+	var expired []kv.TxnRef
 	for id, x := range r.readers {
 		// A read that waits in the snapshot-queues, or for the log, is not idle: it ends by itself.
 		idle := x.current == nil || x.current.task.Loaded()
 		if r.Now >= x.expires && idle && !r.queue.Registered(id) {
-			gone = append(gone, id)
+			expired = append(expired, id)
 		}
 	}
-	slices.SortFunc(gone, kv.TxnRef.CompareAge)
-	for _, id := range gone {
+	slices.SortFunc(expired, kv.TxnRef.CompareAge)
+	for _, id := range expired {
 		r.cancelRead(r.readers[id])
 		delete(r.readers, id)
 	}

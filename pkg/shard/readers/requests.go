@@ -25,6 +25,15 @@ func (r *Readers) Receive(m *msg.Envelope) bool {
 }
 
 // onRead starts a read, or repeats its response.
+//
+// Requests of one reader are numbered, and the newest counts. The cases below, in this order:
+//
+//	the number is lower             a late copy: ignored
+//	the same, in execution          wait report
+//	a newer one, the old one runs   ignored: the gateway retries it
+//	a longer lease than allowed     rejected
+//	the same, with a response       the response is repeated, if the reader is still registered
+//	otherwise                       a new read
 func (r *Readers) onRead(q *msg.Read) {
 	if q.Probe {
 		r.onProbe(q)
@@ -93,6 +102,7 @@ func (r *Readers) sendFor(q *msg.Read, m *msg.Envelope) {
 // onProbe responds to a probe twice: immediately, and when the log is durable.
 func (r *Readers) onProbe(q *msg.Read) {
 	m := msg.ToGateway(q.Gateway)
+	// The gateway compares the times of the two responses: the difference is the delay of the log.
 	m.Body = &msg.ReadResponse{
 		Reader: q.Reader, Number: q.Number, Reading: msg.Reading{Shard: r.ID, Incarnation: r.Inc}, AtOnce: true,
 	}
@@ -151,6 +161,7 @@ func (r *Readers) onRegisteredNotice(n *msg.Registered) {
 		x.notices = map[kv.ShardID]msg.Reading{}
 	}
 	x.notices[n.Reading.Shard] = n.Reading
+	// The read waits for its notices if its keys are in memory; otherwise it checks them when these arrive.
 	if x.current != nil && x.current.task.Loaded() {
 		r.enterRead(x.current)
 	}
@@ -158,6 +169,7 @@ func (r *Readers) onRegisteredNotice(n *msg.Registered) {
 
 // onDeregister ends a reader. If it is a round and its snapshot is complete, the CSN is retained for longer.
 func (r *Readers) onDeregister(l *msg.Deregister) {
+	// The message may overtake a copy of a request of this reader, which must not register it again.
 	r.ended.Add(r.Now, l.Reader, nil)
 	x := r.readers[l.Reader]
 	if x != nil {
@@ -181,6 +193,7 @@ func (r *Readers) onDeregister(l *msg.Deregister) {
 // onRenewLease extends the registration of a reader. A registration of an earlier incarnation is lost and
 // cannot be extended.
 func (r *Readers) onRenewLease(q *msg.RenewLease) {
+	// A longer lease than the configured one would not be waited for after a restart.
 	ok := q.Incarnation == r.Inc && q.LeaseNanos <= int64(r.cfg.Lease) &&
 		r.queue.Renew(r.Now, q.Reader, r.Now+q.LeaseNanos)
 	if ok {

@@ -74,6 +74,7 @@ func (r *Readers) runSnapshot(x *snapshot) {
 	}
 	f := e.Failure
 	if f == nil {
+		// The limit is the client's; the read itself has succeeded.
 		f = msg.ResponseTooLarge(msg.ResponseBytes(e.Results), x.request.MaxResponseBytes)
 	}
 	if f != nil {
@@ -95,6 +96,7 @@ func (r *Readers) runSnapshot(x *snapshot) {
 	}
 }
 
+// failSnapshot ends a snapshot with a failure.
 func (r *Readers) failSnapshot(x *snapshot, f *msg.Failure) {
 	a := r.last.AnswerPark(x.request)
 	a.Failure, a.Receipt = f, r.receipt(&x.piece).Told()
@@ -102,6 +104,7 @@ func (r *Readers) failSnapshot(x *snapshot, f *msg.Failure) {
 	r.endSnapshot(x)
 }
 
+// endSnapshot removes a snapshot and its registration.
 func (r *Readers) endSnapshot(x *snapshot) {
 	delete(r.snapshots, x.task.Txn)
 	r.dropPiece(&x.piece)

@@ -45,6 +45,12 @@ func (s *Store) collect() {
 
 // sweeps is the state of the sweep, which searches all versions of the shard and then all pages, in batches,
 // for garbage of which there is no note: notes are bounded, and an earlier incarnation leaves none.
+//
+//	needed ─ isSweepDue ─▶ active: versions, batch by batch ─▶ pages, batch by batch ─▶ done
+//	                          ▲                                                          │
+//	                          └── notes dropped meanwhile, or garbage still retained ────┘
+//
+// Versions are swept before pages: a page is garbage when no version refers to it.
 type sweeps struct {
 	// pending: a sweep is needed. Since the last one started, notes were dropped, or garbage below upTo was
 	// still retained. seenLost is the number of dropped notes at the last check.

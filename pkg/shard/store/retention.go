@@ -12,6 +12,12 @@ import (
 
 // Retention is the set of CSNs whose versions are not collected: those of snapshots, as far as the registry
 // has reported them (Known), and those that readers have fixed here (Retain).
+//
+//	CSN        ----a-----b----------safe point------c---------> csn
+//	retained       │     │          everything from here on
+//	               │     └ fixed for a reader (Retain), or a read in flight
+//	               └ a snapshot in the registry's list
+//	c: fixed in a round, may become a snapshot: not overwritten (newestReadableCSN)
 type Kept struct {
 	env *step.Env
 	// keepNothing: there are no snapshots; everything before the current CSN is garbage.
