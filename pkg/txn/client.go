@@ -9,221 +9,233 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/flow"
 )
 
-// taken refuses an id that is under way here.
-func (g *Gateway) taken(id kv.TxnID) *msg.Failure {
+// idInUse refuses an id that is in flight here, nil if it is not. If the transaction in flight may
+// commit, the failure is "unknown": the client may have sent the same request twice, and must not
+// conclude from the refusal of the copy that nothing is applied.
+func (g *Gateway) idInUse(id kv.TxnID) *msg.Failure {
+	// The query is about to fence the id. A transaction that began now would be rejected by the shards
+	// that have done so.
 	if g.status.Has(id) {
 		return env.Failure(msg.ReasonFenced, kv.KindAborted, "a query of the transaction's outcome is in flight")
 	}
 	f := g.flows.newest(id)
-	switch _, open := f.(flow.Open); {
+	switch _, open := f.(flow.InteractiveTxn); {
 	case f == nil:
 		return nil
-	case commits(f), !open && !f.Base().ReadOnly:
-		// The sender of a copy must not take it for refused: the first one may commit.
-		return env.Failure(msg.ReasonRequest, kv.KindOutcomeUnknown, "a transaction with this id is in flight and may be applied")
+	case isCommitting(f), !open && !f.Base().ReadOnly:
+
+		text := "a transaction with this id is in flight and may be applied"
+		return env.Failure(msg.ReasonRequest, kv.KindOutcomeUnknown, text)
 	}
 	text := "a transaction with this id is in flight; use a new id for each transaction"
 	return env.Failure(msg.ReasonRequest, kv.KindInvalid, text)
 }
 
-// commits reports whether a flow has asked for its commit.
-func commits(f flow.Flow) bool { return f.Base().Phase == flow.Committing }
+// isCommitting reports whether a flow has sent its commit.
+func isCommitting(f flow.Flow) bool { return f.Base().Phase == flow.Committing }
 
-// begin starts a call, unless it is refused, or its id is under way.
+// begin starts a call, unless it is refused or its id is in flight.
 func (g *Gateway) begin(f flow.Flow, refused *msg.Failure) {
 	c := f.Base()
-	why := g.taken(c.Ref.TxnID)
+	// The id is checked first: a request with an id in flight must not learn anything from a refusal
+	// of its options.
+	why := g.idInUse(c.Ref.TxnID)
 	if why == nil {
 		why = refused
 	}
 	if why != nil {
-		g.host.Answer(c, flow.Done{Failure: why, Closed: true})
+		g.gw.Respond(c, flow.Done{Failure: why, Closed: true})
 		return
 	}
-	g.flows.launch(f)
+	g.flows.start(f)
 }
 
-// Execute starts a one-shot transaction: ops in order, all or none. They have been validated;
-// the gateway numbers them. Its Done carries the results.
-func (g *Gateway) Execute(now int64, token Token, id kv.TxnID, ops []msg.Op, deadline int64, how How) {
-	g.host.At(now)
+// Execute executes a one-shot transaction: ops in order, all or none. They have been validated. The
+// gateway numbers them, and owns them from now on. The Done has the results.
+func (g *Gateway) Execute(now int64, handle Token, id kv.TxnID, ops []msg.Op, deadline int64, how How) {
+	g.gw.At(now)
 	o := g.flows.pool.Get()
-	o.Init(g.host, token, id, ops, deadline, how)
-	g.begin(o, how.Refuse(o.ReadOnly, g.host.Router.Shards()))
+	o.Init(g.gw, handle, id, ops, deadline, how)
+	g.begin(o, how.Validate(o.ReadOnly, g.gw.Router.Shards()))
 }
 
-// Scan opens a strictly serializable scan over all shards, perhaps from the last key on: it
-// fixes a state, and Next reads pages of it. Its Done has no pairs. The deadline is for the
-// opening.
+// Scan opens a strictly serializable scan over all shards, in reverse order if requested: it fixes
+// a snapshot, and Next reads its pages. The Done has no pairs. The deadline is for the opening.
 func (g *Gateway) Scan(
-	now int64, token Token, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How,
+	now int64, handle Token, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How,
 ) kv.TxnRef {
-	g.host.At(now)
-	s := flow.NewScan(g.host, token, id, span, reverse, deadline, how)
-	g.begin(s, how.Refuse(true, g.host.Router.Shards()))
+	g.gw.At(now)
+	s := flow.NewScan(g.gw, handle, id, span, reverse, deadline, how)
+	g.begin(s, how.Validate(true, g.gw.Router.Shards()))
 	return s.Ref
 }
 
-// Next reads the next page of an open scan, of which the client wants left pairs at most; 0 is no bound.
-// Its Done says in More whether there may be others.
-func (g *Gateway) Next(now int64, token Token, ref kv.TxnRef, left int) {
-	g.host.At(now)
+// Next reads the next page of an open scan. At most left more pairs are needed; 0 is no
+// bound. More in its Done reports whether another page may follow.
+func (g *Gateway) Next(now int64, handle Token, ref kv.TxnRef, left int) {
+	g.gw.At(now)
 	s, ok := g.flows.find(ref).(*flow.Scan)
 	if ok {
 		var o flow.Outcome
-		o, ok = s.Next(g.host, token, left)
-		g.flows.handle(s, o)
+		o, ok = s.Next(g.gw, handle, left)
+		g.flows.apply(s, o)
 	}
 	if !ok {
-		g.answerNone(token, ref, env.Failure(msg.ReasonRequest, kv.KindAborted, "the scan no longer exists; start it again"))
+		text := "the scan no longer exists; start it again"
+		g.respondNotOpen(handle, ref, env.Failure(msg.ReasonRequest, kv.KindAborted, text))
 	}
 }
 
-// answerNone answers a request about what is not open: why it is not, if that is remembered.
-func (g *Gateway) answerNone(token Token, ref kv.TxnRef, why *msg.Failure) {
-	remembered := g.flows.failed.why[ref]
+// respondNotOpen responds to a request for a transaction or scan that is not open: with the reason
+// for which it has ended if that is remembered, else with why.
+func (g *Gateway) respondNotOpen(handle Token, ref kv.TxnRef, why *msg.Failure) {
+	remembered := g.flows.failures.byRef[ref]
 	if remembered != nil {
 		why = remembered
 	}
-	g.host.Done = append(g.host.Done, Done{Token: token, Txn: ref, Failure: why, Closed: true})
+	g.gw.Done = append(g.gw.Done, Done{Token: handle, Txn: ref, Failure: why, Closed: true})
 }
 
-// Close gives a scan up, whichever attempt to open it is under way.
+// Close ends a scan, whichever attempt of its opening is in flight.
 func (g *Gateway) Close(now int64, ref kv.TxnRef) {
-	g.host.At(now)
+	g.gw.At(now)
 	s, ok := g.flows.newest(ref.TxnID).(*flow.Scan)
 	if ok {
 		g.flows.Finish(s, Done{Failure: env.Failure(msg.ReasonCancelled, kv.KindCancelled, "the scan was closed")})
 	}
 }
 
-// KeepSnapshot fixes the state of the whole store at one instant between now and its Done, and
-// has it kept under a name for a time. Done.Pins is the snapshot.
-func (g *Gateway) KeepSnapshot(now int64, token Token, id kv.TxnID, name string, ttl, deadline int64) {
-	g.host.At(now)
-	g.begin(flow.NewKeep(g.host, token, id, name, ttl, deadline), nil)
+// KeepSnapshot fixes a snapshot at one instant between now and its Done, and retains it under a
+// name for ttl nanoseconds. Done.Pins has it.
+func (g *Gateway) KeepSnapshot(now int64, handle Token, id kv.TxnID, name string, ttl, deadline int64) {
+	g.gw.At(now)
+	g.begin(flow.NewRetain(g.gw, handle, id, name, ttl, deadline), nil)
 }
 
-// Snapshots lists the snapshots that have a name.
-func (g *Gateway) Snapshots(now int64, token Token, id kv.TxnID, deadline int64) {
-	g.host.At(now)
-	g.begin(flow.NewList(g.host, token, id, deadline), nil)
+// Snapshots lists the snapshots with a name.
+func (g *Gateway) Snapshots(now int64, handle Token, id kv.TxnID, deadline int64) {
+	g.gw.At(now)
+	g.begin(flow.NewList(g.gw, handle, id, deadline), nil)
 }
 
-// DropSnapshot gives a snapshot up. Done.Pins is what it was.
-func (g *Gateway) DropSnapshot(now int64, token Token, id kv.TxnID, at At, deadline int64) {
-	g.host.At(now)
-	g.begin(flow.NewDrop(g.host, token, id, at, deadline), nil)
+// DropSnapshot drops a snapshot. Done.Pins is its last entry.
+func (g *Gateway) DropSnapshot(now int64, handle Token, id kv.TxnID, at At, deadline int64) {
+	g.gw.At(now)
+	g.begin(flow.NewDrop(g.gw, handle, id, at, deadline), nil)
 }
 
-// Hot asks what is known of hot keys. Done.Hot is the answer.
-func (g *Gateway) Hot(now int64, token Token, id kv.TxnID, deadline int64) {
-	g.host.At(now)
-	g.begin(flow.NewRule(g.host, token, id, nil, deadline), nil)
+// Hot queries the status of hot keys. Done.Hot is the response.
+func (g *Gateway) Hot(now int64, handle Token, id kv.TxnID, deadline int64) {
+	g.gw.At(now)
+	g.begin(flow.NewHotPolicy(g.gw, handle, id, nil, deadline), nil)
 }
 
-// SetHot has the hot shard keep a rule about hot keys, unless it is nil, and go by a mode,
-// unless that is 0 (msg.SetHot). Done.Hot is what is known after that.
-func (g *Gateway) SetHot(now int64, token Token, id kv.TxnID, r *msg.HotRule, mode uint32, deadline int64) {
-	g.host.At(now)
-	g.begin(flow.NewRule(g.host, token, id, &msg.SetHotPolicy{Rule: r, Mode: mode}, deadline), nil)
+// SetHot sets a placement rule, unless r is nil, and the mode, unless that is 0 (msg.SetHotPolicy).
+// Done.Hot is the status after that.
+func (g *Gateway) SetHot(now int64, handle Token, id kv.TxnID, r *msg.HotRule, mode uint32, deadline int64) {
+	g.gw.At(now)
+	g.begin(flow.NewHotPolicy(g.gw, handle, id, &msg.SetHotPolicy{Rule: r, Mode: mode}, deadline), nil)
 }
 
-// Move moves a key from one shard to another; one of them is the key's home, the other the hot
-// shard. Done says whether it has moved. It may be called for any key at any time: if the key
-// is not where it is said to be, nothing is moved.
-func (g *Gateway) Move(now int64, token Token, id kv.TxnID, key []byte, from, to kv.ShardID, deadline int64) {
-	g.host.At(now)
-	g.begin(flow.NewMove(g.host, token, kv.TxnRef{TxnID: id, Attempt: 1}, key, from, to, deadline), nil)
+// Move moves a key between two shards, of which one is its home and the other the hot shard. Its
+// Done reports whether it has moved. If the key is not on shard from, nothing happens, so Move may
+// be called at any time.
+func (g *Gateway) Move(now int64, handle Token, id kv.TxnID, key []byte, from, to kv.ShardID, deadline int64) {
+	g.gw.At(now)
+	g.begin(flow.NewMove(g.gw, handle, kv.TxnRef{TxnID: id, Attempt: 1}, key, from, to, deadline), nil)
 }
 
-// End ends a transaction that is under way here, and reports whether there is one. If it has asked to
-// commit, only its last agent can end it, and is asked to.
+// End aborts a transaction on behalf of an administrator, and reports whether it is in flight here.
+// If it has sent its commit, the gateway cancels it at the last agent, which alone decides.
 func (g *Gateway) End(now int64, id kv.TxnID) bool {
-	g.host.At(now)
+	g.gw.At(now)
 	f := g.flows.newest(id)
-	if f == nil || !f.Base().Kind.Transaction() {
+	if f == nil || !f.Base().Kind.IsTransaction() {
 		return false
 	}
 	c, commits := f.(flow.Committer)
 	if commits && f.Base().Phase == flow.Committing {
-		c.Commit().Cancel(g.host.Env)
-		g.host.Timed(g.host.Now)
+		c.Commit().Cancel(g.gw.Env)
+		g.gw.Timed(g.gw.Now)
 		return true
 	}
 	g.flows.Abort(f, env.Failure(msg.ReasonCancelled, kv.KindCancelled, "an administrator ended the transaction"))
 	return true
 }
 
-// Outcome finds out what became of a transaction whose answer was lost (package status). Its
-// Done says Committed, with the results if they are still known; not committed is no failure.
-// If it has not committed it is closed for good, on every shard and durably, before that is
-// the answer; what is closed is counted to the user, and there may be no room for one more.
-func (g *Gateway) Outcome(now int64, token Token, id kv.TxnID, user kv.Account, deadline int64) {
-	g.host.At(now)
-	g.status.Ask(token, id, user, deadline)
+// Outcome queries the outcome of a transaction whose response was lost (package status). Committed
+// in its Done reports it, with the results if they are still stored; "not committed" is no failure.
+// Before it is reported, every shard has fenced the id durably. Fences count against the user's
+// limit, which may reject the query.
+func (g *Gateway) Outcome(now int64, handle Token, id kv.TxnID, user kv.Account, deadline int64) {
+	g.gw.At(now)
+	g.status.Ask(handle, id, user, deadline)
 }
 
-// Lend has a state fixed from now on. It is in the Done, and is kept until it has been given
-// back as often as it was lent.
-func (g *Gateway) Lend(now int64, token Token) {
-	g.host.At(now)
-	g.flows.launch(flow.NewLending(g.host, token))
+// Lend fixes a snapshot for another machine of the node. The Done has it. It is retained until
+// GiveBack has been called as often as it was lent.
+func (g *Gateway) Lend(now int64, handle Token) {
+	g.gw.At(now)
+	g.flows.start(flow.NewLoan(g.gw, handle))
 }
 
-// GiveBack ends the use that another machine made of a state.
+// GiveBack ends the use of a snapshot by another machine.
 func (g *Gateway) GiveBack(now int64, name kv.TxnRef) {
-	g.host.At(now)
-	g.host.Rounds.GivenBack(name)
+	g.gw.At(now)
+	g.gw.Rounds.GivenBack(name)
 }
 
-// Borrowed is what came of Output.Borrow: a state, or why there is none.
+// Borrowed delivers the snapshot that Output.Borrow has requested, or why there is none.
 func (g *Gateway) Borrowed(now int64, s *State, f *msg.Failure) {
-	g.host.At(now)
+	g.gw.At(now)
 	if f != nil {
 		s = nil
 	}
-	p, waiters := g.host.Rounds.Borrowed(s)
-	g.flows.seat(p, waiters, f)
+	p, waiters := g.gw.Rounds.Borrowed(s)
+	g.flows.deliverSnapshot(p, waiters, f)
 }
 
-// What shards ask for.
+// The requests of shards.
 
-// expire deletes a key that is due, unless it has been written since. It is a one-shot like
-// those of clients, without a client: the shard sees whether the key is gone, and asks again if
-// it is not.
-func (g *Gateway) expire(k *msg.ExpireKey) {
+// onExpireKey deletes an expired key, unless its deadline has changed since. It is a one-shot
+// without a client. The shard sees whether the key is gone, and repeats the request if not.
+func (g *Gateway) onExpireKey(k *msg.ExpireKey) {
+	// A copy of a request whose delete is in flight.
 	if g.flows.newest(k.Txn.TxnID) != nil {
 		return
 	}
 	ops := []msg.Op{{Kind: msg.OpDeleteExpired, Key: k.Key, Expiry: k.Expires}}
-	g.Execute(g.host.Now, nil, k.Txn.TxnID, ops, g.host.Now+int64(kv.DefaultExpiryTime), How{})
+	g.Execute(g.gw.Now, nil, k.Txn.TxnID, ops, g.gw.Now+int64(kv.DefaultExpiryTime), How{})
 }
 
-// moveKey: the planner of hot keys wants a key moved.
-func (g *Gateway) moveKey(m *msg.MoveKey) {
+// onMoveKey: the planner of hot keys requests a move. A copy of the request is ignored while the
+// move is in flight.
+func (g *Gateway) onMoveKey(m *msg.MoveKey) {
 	if g.flows.newest(m.Txn.TxnID) == nil {
-		deadline := g.host.Now + int64(kv.DefaultMoveTime)
-		g.begin(flow.NewMove(g.host, nil, m.Txn, m.Key, m.From, m.To, deadline), nil)
+		deadline := g.gw.Now + int64(kv.DefaultMoveTime)
+		g.begin(flow.NewMove(g.gw, nil, m.Txn, m.Key, m.From, m.To, deadline), nil)
 	}
 }
 
-// slowHistory is the least time between two states of the history that need shards which are left out
-// of rounds: these hold their updates until they have answered. Somewhat arbitrary: a tenth of that
-// is more than most disks take.
-const slowHistory = 10 * time.Second
+// partialHistoryGap is the least time between two snapshots of the history while shards are
+// excluded from rounds. Such a round includes them, and blocks their updates until they have
+// responded. Somewhat arbitrary: a tenth of it is more than the worst latency of most disks.
+const partialHistoryGap = 10 * time.Second
 
-// snapshotDue: the snapshot registry wants a state of the present. One at a time is enough.
-func (g *Gateway) snapshotDue() {
-	if g.due != nil && g.flows.newest(g.due.Ref.TxnID) == flow.Flow(g.due) {
+// onSnapshotDue: the snapshot registry requests a snapshot of the present, for the history. There
+// is one request at a time, and one that is skipped is repeated by the registry.
+func (g *Gateway) onSnapshotDue() {
+	if g.historyFlow != nil && g.flows.newest(g.historyFlow.Ref.TxnID) == flow.Flow(g.historyFlow) {
 		return
 	}
-	if !g.host.Shards.NoneLeftOut() {
-		if g.host.Now < g.dueFrom {
-			return // the registry asks again
+	// A snapshot of the history needs all shards, including those that are excluded because they are
+	// slow.
+	if !g.gw.Shards.NoneLeftOut() {
+		if g.gw.Now < g.historyFrom {
+			return
 		}
-		g.dueFrom = g.host.Now + int64(slowHistory)
+		g.historyFrom = g.gw.Now + int64(partialHistoryGap)
 	}
-	g.due = flow.NewKeep(g.host, nil, g.host.NewID(), "", 0, env.Never)
-	g.flows.launch(g.due)
+	g.historyFlow = flow.NewRetain(g.gw, nil, g.gw.NewID(), "", 0, env.Never)
+	g.flows.start(g.historyFlow)
 }

@@ -11,123 +11,152 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/readreq"
 )
 
-// Deliver takes a message for this gateway.
+// Deliver handles a message for this machine.
+//
+// A message about a call finds its flow by the attempt, the name of a reading, or the number of a page,
+// and is ignored unless the flow is in the phase that waits for it. These checks make duplicates and
+// late messages harmless; see docs/protocol.md, section 10.
+//
+//	CommitResponse            the flow's commit, by its commit id
+//	LockResponse              the flow's open lock request, by its number
+//	CheckResponse             the flow's open check, by its shard
+//	ReadResponse              a reading, by its name and the number of the read
+//	RenewLeaseResponse        a reading, by its name and the number of the renewal
+//	ReadPageResponse          a scan, by the number of the page
+//	SnapshotResponse,
+//	HotStatusResponse         the flow's query of the hot shard, by its number
+//	QueryTxnResponse          package status
+//	Wound, Push, WaitReport   the attempt
 func (g *Gateway) Deliver(now int64, m *msg.Envelope) {
-	g.host.At(now)
+	g.gw.At(now)
 	switch b := m.Body.(type) {
 	case *msg.CommitResponse:
-		g.onAnswer(b)
+		g.onCommitResponse(b)
 	case *msg.LockResponse:
-		g.onLockReply(b)
+		g.onLockResponse(b)
 	case *msg.CheckResponse:
-		g.onCheckReply(b)
+		g.onCheckResponse(b)
 	case *msg.Wound:
 		g.onWound(b)
 	case *msg.Push:
 		g.onPush(b)
 	case *msg.QueryTxnResponse:
 		g.status.Answered(b)
-		g.endQueries()
+		g.finishQueries()
 	case *msg.ReadPageResponse:
-		g.onScanPage(b)
+		g.onReadPageResponse(b)
 	case *msg.ReadResponse:
-		g.onReadReply(b)
+		g.onReadResponse(b)
 	case *msg.RenewLeaseResponse:
-		g.onRenewReply(b)
+		g.onRenewLeaseResponse(b)
 	case *msg.SnapshotResponse:
-		g.onReply(b.Request, m)
+		g.onQueryResponse(b.Request, m)
 	case *msg.HotStatusResponse:
-		g.onReply(b.Request, m)
+		g.onQueryResponse(b.Request, m)
 	case *msg.WaitReport:
-		g.onWaits(b)
+		g.onWaitReport(b)
 	default:
-		onNews(g, m)
+		onNotification(g, m)
 	}
 }
 
-// onNews receives what is not about a call of this gateway.
-func onNews(g *Gateway, m *msg.Envelope) {
+// onNotification handles messages that are not about a call of this gateway.
+func onNotification(g *Gateway, m *msg.Envelope) {
 	switch b := m.Body.(type) {
 	case *msg.Announcement:
-		g.host.Shards.LearnAborts(b.Shard, kv.Known{Incarnation: b.Incarnation, Aborts: b.Aborts})
+		g.gw.Shards.LearnAborts(b.Shard, kv.Known{Incarnation: b.Incarnation, Aborts: b.Aborts})
 	case *msg.Due:
 		if b.ExpireKey != nil {
-			g.expire(b.ExpireKey)
+			g.onExpireKey(b.ExpireKey)
 		} else {
-			g.snapshotDue()
+			g.onSnapshotDue()
 		}
 	case *msg.HeatMap:
-		g.SetHeat(g.host.Now, NewHeat(b))
+		g.SetHeat(g.gw.Now, NewHeat(b))
 	case *msg.MoveKey:
-		g.moveKey(b)
+		g.onMoveKey(b)
 	}
 }
 
-// onAnswer: the last agent has decided.
-func (g *Gateway) onAnswer(a *msg.CommitResponse) {
-	g.host.Shards.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
+// onCommitResponse: the last agent has decided. The response is ignored unless it names the current
+// commit of the attempt.
+func (g *Gateway) onCommitResponse(a *msg.CommitResponse) {
+	// Each response has the incarnation of its shard, and how many commits that has aborted. Later
+	// messages name both, by which the shard recognizes late ones (docs/protocol.md, section 10).
+	g.gw.Shards.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
 	for _, s := range a.Seen {
-		g.host.Shards.Learn(s.Shard, s.Incarnation)
+		g.gw.Shards.Learn(s.Shard, s.Incarnation)
 	}
 	f, ok := g.flows.find(a.Txn).(flow.Committer)
-	if !ok || f.Base().Phase != flow.Committing || !f.Commit().Answers(a, g.host.Mutants) {
+	// A late response is of another attempt, or of an earlier commit of this one.
+	if !ok || f.Base().Phase != flow.Committing || !f.Commit().Answers(a, g.gw.Mutants) {
 		return
 	}
-	f.Base().Heard(a.Shard, a.Receipt)
-	g.flows.handle(f, f.Answered(g.host, a))
+	f.Base().OnResponse(a.Shard, a.Receipt)
+	g.flows.apply(f, f.OnCommitResponse(g.gw, a))
 }
 
-func (g *Gateway) onLockReply(r *msg.LockResponse) {
-	g.host.Shards.Learn(r.Shard, r.Incarnation)
+// onLockResponse: a shard has granted or failed a lock request.
+func (g *Gateway) onLockResponse(r *msg.LockResponse) {
+	g.gw.Shards.Learn(r.Shard, r.Incarnation)
 	found := g.flows.find(r.Txn)
 	if found == nil {
-		// A late duplicate; if it took a lock again, give that up.
+		// The attempt has ended. If the message was delivered twice, the second copy has acquired the
+		// locks again, after their release; no flow would release them.
 		if len(r.Grants) > 0 {
-			g.host.To(r.Shard).Body = &msg.Release{Txn: r.Txn}
+			g.gw.To(r.Shard).Body = &msg.Release{Txn: r.Txn}
 		}
 		return
 	}
 	f, ok := found.(flow.Locker)
+	// The attempt is ending, and releases all of its locks then.
 	if !ok || f.Base().Phase != flow.Locking {
 		return
 	}
+	// The response may be a copy of one that was handled.
 	l := f.Requests().Answered(r)
 	if l == nil {
 		return
 	}
-	f.Base().Heard(r.Shard, &r.Receipt)
-	g.host.Heat.Waited(&r.Receipt)
+	f.Base().OnResponse(r.Shard, &r.Receipt)
+	g.gw.Heat.Waited(&r.Receipt)
 	if r.Failure != nil {
-		g.flows.handle(f, f.Refused(g.host, r.Failure))
+		g.flows.apply(f, f.OnFailure(g.gw, r.Failure))
 		return
 	}
-	g.flows.handle(f, f.Locked(g.host, l, r))
+	g.flows.apply(f, f.OnLocks(g.gw, l, r))
 }
 
-func (g *Gateway) onCheckReply(r *msg.CheckResponse) {
+// onCheckResponse: a shard has checked and released the locks of an attempt.
+func (g *Gateway) onCheckResponse(r *msg.CheckResponse) {
 	f, ok := g.flows.find(r.Txn).(flow.Checker)
 	if !ok || f.Base().Phase != flow.Checking || !f.Checks().Answered(r.Shard) {
 		return
 	}
 	switch {
-	case !r.Ok && !g.host.Mutants.Has(mutant.CheckSkipped):
+	// Sequence: A is granted a read lock, the shard breaks it for a waiting writer since A's gateway
+	// did not respond to a push, and the writer commits. A's reads are of different instants.
+	case !r.Ok && !g.gw.Mutants.Has(mutant.CheckSkipped):
 		g.flows.Abort(f, env.Failure(msg.ReasonStaleGrant, kv.KindAborted, "the transaction lost a read lock"))
 	case !f.Checks().Open():
-		g.flows.handle(f, f.Checked(g.host))
+		g.flows.apply(f, f.OnChecked(g.gw))
 	}
 }
 
-// onReadReply takes an answer. A failure, of a condition for instance, is one of the
-// transaction: it is so at the instant at which that shard read.
-func (g *Gateway) onReadReply(p *msg.ReadResponse) {
-	h, s := g.host, p.Reading.Shard
-	h.Shards.Learn(s, p.Reading.Incarnation)
-	if h.Shards.Probed(p) {
-		g.flows.beginRound()
+// onReadResponse: a shard has responded to a read. The failure of a condition, for example, is one of the
+// transaction: it holds at the instant at which that shard has read.
+//
+// A probe of an excluded shard is answered by the same message. It may end the exclusion, so that
+// rounds can begin.
+func (g *Gateway) onReadResponse(p *msg.ReadResponse) {
+	gw, s := g.gw, p.Reading.Shard
+	gw.Shards.Learn(s, p.Reading.Incarnation)
+	if gw.Shards.Probed(p) {
+		g.flows.startRounds()
 		return
 	}
-	f := h.Readers[p.Reader]
-	if f == nil || !g.readsNow(f) {
+	f := gw.Readers[p.Reader]
+	if f == nil || !g.isReading(f) {
 		return
 	}
 	r, c := f.Reading(), f.Base()
@@ -135,128 +164,145 @@ func (g *Gateway) onReadReply(p *msg.ReadResponse) {
 	if !ok {
 		return
 	}
-	if !c.InPast() {
-		h.Shards.NoteLoad(s, p.Parked, p.Busy)
+	// The load of the shard selects the read plan. Reads at a snapshot do not wait, so their reports
+	// do not count.
+	if !c.ReadsSnapshot() {
+		gw.Shards.NoteLoad(s, p.Parked, p.Busy)
 	}
-	c.Heard(s, &p.Receipt)
+	c.OnResponse(s, &p.Receipt)
 	v, views := f.(*flow.View)
 	if views {
-		v.Crowded(h, p)
+		v.NoteTimeBlocked(gw, p)
 	}
 	switch {
 	case p.Failure != nil && p.Failure.Reason == msg.ReasonClosed:
-		g.flows.handle(f, f.TurnedAway(h))
-	case !r.Registered(h.Env, p):
+		g.flows.apply(f, f.OnClosed(gw))
+	// The shard's incarnation has changed, or the lease had expired before the response arrived.
+	case !r.Registered(gw.Env, p):
 		g.flows.Abort(f, readreq.Lapse(s))
-	case p.Failure != nil && c.Redirected(h, p.Failure):
-		g.flows.handle(f, f.Elsewhere(h, s, ops))
+	case p.Failure != nil && c.LearnRedirect(gw, p.Failure):
+		g.flows.apply(f, f.OnRedirect(gw, s, ops))
 	case p.Failure != nil:
-		g.flows.handle(f, f.Refused(h, p.Failure))
+		g.flows.apply(f, f.OnFailure(gw, p.Failure))
 	default:
 		r.Take(p)
-		f.Took(h, p, ops, sent)
-		if !r.Open() && c.Phase == flow.Reading && !r.Next(h.Env, c.LastAsk()) {
-			g.flows.handle(f, f.ReadAll(h))
+		f.OnRead(gw, p, ops, sent)
+		// Next sends the read of the last shard, if it waits for the other responses.
+		if !r.Open() && c.Phase == flow.Reading && !r.Next(gw.Env, c.LastRequestRetry()) {
+			g.flows.apply(f, f.OnAllRead(gw))
 		}
 	}
 }
 
-func (g *Gateway) readsNow(f flow.Reader) bool {
+// isReading reports whether a flow accepts reads. A view that waits for a snapshot does not: what
+// arrives now may be newer than the snapshot.
+func (g *Gateway) isReading(f flow.Reader) bool {
 	p := f.Base().Phase
-	return p == flow.Reading || p == flow.Pinning && g.host.Mutants.Has(mutant.LateReadsUsed)
+	return p == flow.Reading || p == flow.AwaitingSnapshot && g.gw.Mutants.Has(mutant.LateReadsUsed)
 }
 
-// onRenewReply: a lease is longer, or has lapsed.
-func (g *Gateway) onRenewReply(p *msg.RenewLeaseResponse) {
-	f := g.host.Readers[p.Reader]
-	if f != nil && !f.Reading().Ended && !f.Reading().Renewed(g.host.Env, p) {
+// onRenewLeaseResponse: a lease is renewed, or has expired.
+func (g *Gateway) onRenewLeaseResponse(p *msg.RenewLeaseResponse) {
+	f := g.gw.Readers[p.Reader]
+	if f != nil && !f.Reading().Ended && !f.Reading().Renewed(g.gw.Env, p) {
 		g.flows.Abort(f, readreq.Lapse(p.Shard))
 	}
 }
 
-// onReply: the hot shard has answered a question.
-func (g *Gateway) onReply(request kv.TxnRef, m *msg.Envelope) {
-	f, ok := g.flows.newest(request.TxnID).(flow.Asker)
+// onQueryResponse: the hot shard has responded to a query.
+func (g *Gateway) onQueryResponse(request kv.TxnRef, m *msg.Envelope) {
+	f, ok := g.flows.newest(request.TxnID).(flow.Querier)
 	if !ok {
 		return
 	}
-	asked := f.Base().EndQuestion(request)
-	if asked != nil {
-		g.flows.handle(f, f.Replied(g.host, asked, m))
+	q := f.Base().TakeQuery(request)
+	if q != nil {
+		g.flows.apply(f, f.OnQueryResponse(g.gw, q, m))
 	}
 }
 
-func (g *Gateway) onScanPage(p *msg.ReadPageResponse) {
-	s := g.host.Pages[p.Number]
+// onReadPageResponse: a shard has sent a page of a scan.
+func (g *Gateway) onReadPageResponse(p *msg.ReadPageResponse) {
+	s := g.gw.Pages[p.Number]
 	if s != nil {
-		g.flows.handle(s, s.Page(g.host, p))
+		g.flows.apply(s, s.OnPage(g.gw, p))
 	}
 }
 
-// onWound: an older transaction waits for one of ours. While a lock request is outstanding the
-// attempt fails; once the commit has been sent the wound is passed on to the last agent;
-// otherwise it is remembered, every later request says "no wait", and a transaction that stays
-// idle is aborted after a while.
-func (g *Gateway) onWound(mk *msg.Wound) {
-	f := g.flows.find(mk.Txn)
+// onWound: an older transaction waits for a lock of this attempt.
+//
+//   - A lock request is outstanding: it is repeated with "no wait", and fails if it would wait.
+//   - The commit has been sent: the wound is forwarded to the last agent, which aborts the attempt if
+//     it is undecided.
+//   - Otherwise, as in an idle transaction: later requests carry "no wait", and a transaction that
+//     stays idle is aborted after a while.
+func (g *Gateway) onWound(w *msg.Wound) {
+	f := g.flows.find(w.Txn)
 	if f == nil {
 		return
 	}
 	c := f.Base()
-	c.Wounded(g.host.Now, mk.Conflict)
+	// The phase selects what reacts to the wound.
+	c.OnWound(g.gw.Now, w.Conflict)
 	switch c.Phase {
 	case flow.Locking:
-		if !g.host.Mutants.Has(mutant.LockWithoutMark) {
-			f.(flow.Locker).Requests().NoWait(g.host.Env)
+		if !g.gw.Mutants.Has(mutant.LockWithoutMark) {
+			f.(flow.Locker).Requests().NoWait(g.gw.Env)
 		}
 	case flow.Committing:
-		passOn(g, f.(flow.Committer), mk)
+		forwardWound(g, f.(flow.Committer), w)
 	case flow.Idle:
-		g.host.Timed(c.Wound.At + int64(g.host.IdleGrace))
+		g.gw.Timed(c.Wound.At + int64(g.gw.IdleGrace))
 	}
 }
 
-// passOn has the last agent know of a wound.
-func passOn(g *Gateway, f flow.Committer, mk *msg.Wound) {
+// forwardWound forwards a wound to the last agent.
+func forwardWound(g *Gateway, f flow.Committer, w *msg.Wound) {
 	switch {
-	case g.host.Mutants.Has(mutant.GatewayDropsMarks):
-	case f.Base().Kind == flow.OneShotKind && g.host.Mutants.Has(mutant.RetryWithoutAbort):
-		text := "an older transaction, " + mk.By.String() + ", waited for a lock of this one"
-		g.flows.Lose(f, env.Failure(msg.ReasonWounded, kv.KindAborted, text))
+	case g.gw.Mutants.Has(mutant.GatewayDropsMarks):
+	case f.Base().Kind == flow.OneShotKind && g.gw.Mutants.Has(mutant.RetryWithoutAbort):
+		text := "an older transaction, " + w.By.String() + ", waited for a lock of this one"
+		g.flows.OnAborted(f, env.Failure(msg.ReasonWounded, kv.KindAborted, text))
 	default:
-		f.Commit().NoWait(g.host.Mutants)
-		g.host.To(f.Commit().Last()).Body = mk
+		// Retries of prepare and commit requests carry "no wait" as well: a participant that has lost the
+		// first copy must not wait either.
+		f.Commit().NoWait(g.gw.Mutants)
+		g.gw.To(f.Commit().Last()).Body = w
 	}
 }
 
-// onPush: a shard asks whether an attempt still lives, perhaps because a request waits for it. A
-// scan holds no locks.
+// onPush: a shard queries whether an attempt is in flight, perhaps because a request waits for its
+// locks. If it is not (this gateway has restarted, or a lock request arrived late), the shard
+// breaks the locks. A scan holds no locks, so it cannot be meant.
 func (g *Gateway) onPush(p *msg.Push) {
 	f := g.flows.find(p.Txn)
 	known := f != nil && f.Base().Kind != flow.ScanKind
-	o, open := f.(flow.Open)
+	o, open := f.(flow.InteractiveTxn)
+	// A request waits for the transaction's locks.
 	if open && p.Wanted {
-		o.Opened().Wanted(g.host)
+		o.Txn().OnWaiter(g.gw)
 	}
-	g.host.To(p.Shard).Body = &msg.PushResponse{Txn: p.Txn, Known: known}
+	g.gw.To(p.Shard).Body = &msg.PushResponse{Txn: p.Txn, Known: known}
 }
 
-// onWaits: a request that was repeated waits.
-func (g *Gateway) onWaits(w *msg.WaitReport) {
+// onWaitReport: a request that was retried is waiting on its shard.
+func (g *Gateway) onWaitReport(w *msg.WaitReport) {
 	f := g.flows.find(w.Txn)
 	if f == nil {
-		r := g.host.Readers[w.Txn]
+		// Readers are known to shards by the names of their readings.
+		r := g.gw.Readers[w.Txn]
 		if r == nil {
 			return
 		}
 		f = r
 	}
 	c := f.Base()
-	if c.Phase != flow.Committing && !slices.Contains(g.awaits(f), w.Shard) {
+	// The report is late: the shard has responded since.
+	if c.Phase != flow.Committing && !slices.Contains(g.pendingShards(f), w.Shard) {
 		return
 	}
-	if w.Prepared && g.host.Shards.AnyDown() && g.waitsForDown(f, w) {
+	if w.Prepared && g.gw.Shards.AnyDown() && g.endIfDeciderDown(f, w) {
 		return
 	}
-	c.Waiting(w.Shard, w.Receipt)
+	c.OnWaitReport(w.Shard, w.Receipt)
 }

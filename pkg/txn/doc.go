@@ -1,34 +1,43 @@
 // Package txn is the gateway's side of transactions: it routes operations to shards, buffers
-// writes, asks for locks and reads, sends the commit, and tries again. It is pure; package
-// gateway runs it.
+// writes, requests locks and reads, sends commits, and retries. It is a deterministic state machine
+// without input or output of its own; package gateway runs it.
 //
 // # Guarantees
 //
-// At most one attempt of a transaction commits: another begins only when the one before is known
-// to be aborted. What a client is told has happened; an outcome that is not known is reported as
-// unknown, never guessed. Everything without an answer is sent again, and everything ends by its
-// deadline.
+//  1. At most one attempt of a transaction commits. The next one begins only when its predecessor is
+//     known to be aborted.
+//  2. A reported result has happened. An outcome that is not known is reported as unknown, with the
+//     id by which it can be queried; it is never guessed.
+//  3. Each request is retried until it is answered, and each call ends by its deadline.
+//  4. All attempts of a transaction have the same age, so that none starves.
 //
-// # Rooms
+// # Structure
 //
-// A call is a flow: one small type for each kind (package flow). A flow is made of legs, packages
-// that own their requests and return what has happened; Gateway finds the flow that a message is
-// for, the flow decides what comes next, and the table of flows (lifecycle.go) does what its
-// outcome asks for: it ends the call, or starts the next attempt.
+// A call is a flow: one state machine for each kind of call (package flow). Gateway delivers a
+// message to the flow that it is for. The flow decides the next step of the protocol, and returns
+// an outcome. The table of flows (lifecycle.go) applies the outcome: it ends the call, starts the
+// next attempt, or makes the flow wait for a snapshot round.
 //
-//	Execute ─▶ oneShot ──────▶ commit                        piece   cuts and joins
-//	                     └───▶ read ◀──┐                     session what was read and buffered
-//	Begin, Do ─▶ update ─▶ lock ─▶ commit, or lock.Checks    shards  incarnations, nodes that are down
-//	          └▶ view ───▶ read ◀──┤                         places  where keys are
-//	Scan ─▶ scan ────────▶ page    ├─ fixing ◀─ round        heat    which keys are hot
-//	KeepSnapshot ─▶ snapshot ──────┘                         status  outcomes of lost answers
-//	Move ─▶ move ─▶ lock ─▶ commit                           admission  what is refused
+//	client ── Execute, Begin, Do … ─▶ Gateway ─▶ flow ─▶ requests ──▶ shards
+//	   ▲                                 ▲        │
+//	   └────────── Done ◀── flowTable ◀──┼─ Outcome
+//	                                     └── Deliver, Tick ◀── shards, clock
 //
-// # The number of message delays
+//	call              flow        requests                      shared state
+//	Execute           OneShot     commitreq, readreq            piece     cuts and joins operations
+//	Begin, Do         Update      lockreq, commitreq            session   values read, writes buffered
+//	                  View        readreq                       shards    incarnations, nodes down
+//	Scan              Scan        page                          places    placement of keys
+//	KeepSnapshot      Snapshot    query of the hot shard        heat      hot keys
+//	Hot, SetHot       HotPolicy   query of the hot shard        round     snapshot rounds
+//	Move              Move        lockreq, commitreq            status    outcome queries
+//	                  Round       readreq                       admission slots
 //
-//	one-shot, one shard               2   (package commit)
+// # Message delays
+//
+//	one-shot, one shard               2   (package commitreq)
 //	one-shot, several shards          3
-//	read-only, at once, or open       2   (package read)
+//	read-only, at once, or open       2   (package readreq)
 //	read-only, the hot shard last     3
 //	scan: its opening                 3   (package round), then 2 for each page
 //	at a snapshot, by its name        4
@@ -36,15 +45,23 @@
 //
 // # Example
 //
-// Client A executes "add k 1", where k is hot. Execute makes a OneShot; Places finds k on the hot
-// shard; Door gives it a place; Commit sends one CommitRequest, and the flow waits. The shard answers
-// with the commit: Deliver finds the flow, Answered puts the result into a Done. If an older
-// transaction had needed the lock, the answer would be "wounded": Lose starts the next attempt,
-// with the same id, and so with the same age, so that it wins in the end.
+// Client A executes "put k 1; put x 2", where k is hot. Execute makes a OneShot, and Admitter gives
+// it a slot. Heat chooses the last agent, the shard of k. With the next Flush, a Prepare leaves for
+// the shard of x, and a CommitRequest for the last agent, which responds:
+//
+//   - A has committed: Deliver finds the flow, and OnCommitResponse returns Finished with a Done.
+//   - A is wounded: it holds x, for which an older transaction waits, and would have to wait for k.
+//     OnAborted starts the next attempt with the same id and the same age. Transactions that begin
+//     later are younger, so A is the oldest at last, and then it cannot be wounded.
+//
+// If there is no response by the deadline, A's outcome is reported as unknown.
 //
 // # Hazards
 //
-// A message may be late, doubled, or of an earlier attempt. Each leg accepts only the answer to
-// a request that is open, by its number, name or incarnation; all others are ignored, but for a
-// late grant, which is released.
+// A message may be late, duplicated, or of an earlier attempt. Each kind of request accepts only
+// the response to an open request, by its number, name or incarnation. All others are ignored,
+// except a late grant of locks, which is released: no flow would.
+//
+// Ids of calls lead messages to their machine (Affinity), so a call must be made on the machine of
+// its id.
 package txn

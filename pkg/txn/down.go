@@ -10,65 +10,78 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/flow"
 )
 
-// lastWait is for how long a commit that is under way waits for its last agent, once the node
-// of that is known to be down, before the outcome is reported as unknown. Somewhat arbitrary: a
-// node that stood still for some seconds still answers.
-const lastWait = 2 * time.Second
+// lastAgentTimeout is for how long a commit waits for its last agent once the agent's node is known
+// to be down, before the outcome is reported as unknown. Somewhat arbitrary: a node that has
+// stalled for some seconds may still respond.
+const lastAgentTimeout = 2 * time.Second
 
-// meetDown is for a commit under way that needs a shard whose node is down, and reports
-// whether that has ended it. One that only reads ends. Without a participant there is no
-// commit: its last agent is asked to end it, and reports its outcome. If it is the last agent's
-// node, no other shard knows that.
-func (g *Gateway) meetDown(f flow.Committer) (over bool) {
+// endIfNodeDown handles a commit that needs a shard of a node that is down, and reports whether
+// that has ended the call:
+//
+//   - A commit that changes nothing ends with that failure.
+//   - If a participant is down, the commit cannot succeed unless the participant has voted. The
+//     gateway cancels it at the last agent, which responds with the outcome.
+//   - If the last agent is down, no other shard knows the outcome. After lastAgentTimeout it is
+//     reported as unknown.
+func (g *Gateway) endIfNodeDown(f flow.Committer) (over bool) {
 	commit := f.Commit()
-	down := g.host.Shards.Unreachable(f.Shards()...)
+	// f.Shards has the shards on which the attempt holds locks, commit.Shards those of the commit.
+	down := g.gw.Shards.Unreachable(f.Shards()...)
 	if down == nil {
-		down = g.host.Shards.Unreachable(commit.Shards()...)
+		down = g.gw.Shards.Unreachable(commit.Shards()...)
 	}
 	if down == nil {
 		return false
 	}
-	node := g.host.Router.Node(commit.Last())
-	since, is := g.host.Shards.DownSince(node)
+	node := g.gw.Router.Node(commit.Last())
+	since, is := g.gw.Shards.DownSince(node)
 	switch {
-	case f.OnlyReads():
+	// There is nothing to apply, so nothing can be unknown.
+	case f.IsReadOnly():
 		g.flows.Finish(f, Done{Failure: down})
 		return true
-	case is && g.host.Now >= since+int64(lastWait):
+	case is && g.gw.Now >= since+int64(lastAgentTimeout):
 		text := "the commit of transaction " + f.Base().Ref.TxnID.String() + " has no response, and node " +
 			node.String() + ", which decides it, is down; query its outcome by that id when the node is back"
 		unknown := env.Failure(msg.ReasonCancelled, kv.KindOutcomeUnknown, text)
 		unknown.Down = node
 		g.flows.Finish(f, Done{Failure: unknown})
 		return true
+	// The last agent may have decided before its node went down, or may yet respond.
 	case is:
-		g.host.Timed(since + int64(lastWait))
+		g.gw.Timed(since + int64(lastAgentTimeout))
+	// Once only: the cancellation is retried by the commit itself.
 	case commit.Without == nil:
 		commit.Without = down
-		commit.Cancel(g.host.Env)
+		commit.Cancel(g.gw.Env)
 	}
 	return false
 }
 
-// waitsForDown is for a call that waits for a transaction that has promised to commit, if the
-// node is down that decides that: it would wait until that is back. It ends, or is asked to, if
-// it has asked to commit.
-func (g *Gateway) waitsForDown(f flow.Flow, w *msg.WaitReport) bool {
-	down := g.host.Shards.Unreachable(w.Last)
-	_, fixes := f.(*flow.Fixing)
+// endIfDeciderDown handles a call that waits for a lock of a prepared transaction W which a shard
+// of a down node decides. The wait lasts until that node is back, since the locks of a prepared
+// transaction cannot be broken. So the call ends, or is cancelled at its last agent if it has sent
+// its commit. It reports whether that has happened. Rounds continue: they exclude the shard
+// instead.
+func (g *Gateway) endIfDeciderDown(f flow.Flow, w *msg.WaitReport) bool {
+	// A round is not affected: it has a bound of its own (flow.Round.Retry).
+	down := g.gw.Shards.Unreachable(w.Last)
+	_, fixes := f.(*flow.Round)
 	if down == nil || fixes {
 		return false
 	}
 	down.Key = w.Receipt.Key
 	down.Text = "transaction " + w.Receipt.Holder.TxnID.String() + " holds a lock on the key and is decided by shard " +
 		w.Last.String() + " on node " + down.Down.String() + ", which is down"
+	// Before the commit is sent, the gateway itself can abort the attempt.
 	c, commits := f.(flow.Committer)
 	if !commits || f.Base().Phase != flow.Committing {
 		g.flows.Abort(f, down)
 		return true
 	}
+	// The last agent may have decided in the meantime, and its response counts.
 	c.Commit().Without = cmp.Or(c.Commit().Without, down)
-	c.Commit().Cancel(g.host.Env)
-	g.host.Timed(g.host.Now)
+	c.Commit().Cancel(g.gw.Env)
+	g.gw.Timed(g.gw.Now)
 	return true
 }

@@ -11,93 +11,95 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/status"
 )
 
-// Gateway is one machine of a gateway: the calls of its clients. Its methods are not for
-// concurrent use; each takes the time in nanoseconds, and what it wants done is collected by
-// Flush.
+// Gateway is one state machine of a gateway: the calls of some of its clients. Its methods are not
+// safe for concurrent use. Each takes the time in nanoseconds, by a monotonic clock; Flush returns
+// what they have requested.
 type Gateway struct {
-	// host is what the flows see: time and output, and what is known of the cluster.
-	host *flow.Host
-	// flows are those under way; status has the queries about lost answers.
-	flows  table
+	// gw is the state that the flows share: time, output, and what is known of the cluster.
+	gw *flow.Gateway
+	// flows are in flight. status has the outcome queries.
+	flows  flowTable
 	status *status.Queries
-	// due is the call by which the snapshot registry gets a state that it wants.
-	due *flow.Snapshot
-	// dueFrom is from when it may get the next one although shards are left out of rounds.
-	dueFrom int64
+	// historyFlow is the last request to retain a snapshot for the history. historyFrom is from when
+	// there may be another one although shards are excluded from rounds.
+	historyFlow *flow.Snapshot
+	historyFrom int64
 }
 
 // NewGateway makes a gateway without transactions.
 func NewGateway(cfg Config) *Gateway {
-	g := &Gateway{flows: table{ids: map[kv.TxnID]flow.Flow{}, earlier: map[kv.TxnRef]flow.Flow{}}}
-	g.host = flow.NewHost(env.New(cfg), g.flows.each)
-	g.flows.host = g.host
-	g.status = status.New(g.host.Env, g.host.Shards)
+	g := &Gateway{flows: flowTable{ids: map[kv.TxnID]flow.Flow{}, earlier: map[kv.TxnRef]flow.Flow{}}}
+	g.gw = flow.NewGateway(env.New(cfg), g.flows.each)
+	g.flows.gw = g.gw
+	g.status = status.New(g.gw.Env, g.gw.Shards)
 	return g
 }
 
-// InFlight is the number of transactions, scans and status queries under way.
+// InFlight counts the calls in flight, outcome queries included.
 func (g *Gateway) InFlight() int { return g.flows.len() + g.status.InFlight() }
 
-// Quiet reports what is left when no transaction is under way: nil if there is nothing.
+// Quiet returns an error that lists what is left over when no transaction is in flight; nil if
+// nothing is. Tests use it to detect leaks.
 func (g *Gateway) Quiet() error {
-	h, n := g.host, g.InFlight()
-	if n+len(h.Readers)+len(h.Pages) > 0 || !h.Rounds.Quiet() {
-		return fmt.Errorf("gateway %v: not quiet: %d in flight, %d readers, %d pages asked for, rounds are quiet: %v",
-			h.Node, n, len(h.Readers), len(h.Pages), h.Rounds.Quiet())
+	gw, n := g.gw, g.InFlight()
+	if n+len(gw.Readers)+len(gw.Pages) > 0 || !gw.Rounds.Quiet() {
+		return fmt.Errorf("gateway %v: not quiet: %d in flight, %d readers, %d pages requested, rounds are quiet: %v",
+			gw.Node, n, len(gw.Readers), len(gw.Pages), gw.Rounds.Quiet())
 	}
-	err := h.Door.Quiet()
+	err := gw.Admitter.Quiet()
 	if err != nil {
-		return fmt.Errorf("gateway %v: %w", h.Node, err)
+		return fmt.Errorf("gateway %v: %w", gw.Node, err)
 	}
 	return nil
 }
 
-// Stats are what the machine has counted.
+// Stats returns the counters of the machine.
 func (g *Gateway) Stats() Stats {
-	return Stats{Rounds: g.host.Rounds.Begun(), Shared: g.host.Shared.Count, Admission: g.host.Door.Counters()}
+	return Stats{Rounds: g.gw.Rounds.Begun(), Shared: g.gw.SharedReads.Count, Admission: g.gw.Admitter.Counters()}
 }
 
-// Flush drains what the calls since the last Flush want done.
+// Flush returns what the calls since the last Flush have requested.
 func (g *Gateway) Flush() Output {
 	var out Output
 	g.FlushInto(&out)
 	return out
 }
 
-// FlushInto is Flush with the room of an earlier output, of which nothing may be needed any more.
+// FlushInto is Flush into an earlier output, whose buffers are reused: nothing may refer to them
+// any more.
 func (g *Gateway) FlushInto(out *Output) {
-	h := g.host
-	h.Out, out.Send = out.Send[:0], h.Out
-	h.Done, out.Done = out.Done[:0], h.Done
-	h.Rounds.GiveBack, out.GiveBack = out.GiveBack[:0], h.Rounds.GiveBack
-	h.LeftOut, out.LeftOut = out.LeftOut[:0], h.LeftOut
-	out.Borrow, h.Rounds.Borrow = h.Rounds.Borrow, false
-	out.Next = h.Env.Next
-	if !h.Mutants.Has(mutant.SharedAfterSent) {
-		h.Shared.Sent()
+	gw := g.gw
+	gw.Out, out.Send = out.Send[:0], gw.Out
+	gw.Done, out.Done = out.Done[:0], gw.Done
+	gw.Rounds.GiveBack, out.GiveBack = out.GiveBack[:0], gw.Rounds.GiveBack
+	gw.LeftOut, out.LeftOut = out.LeftOut[:0], gw.LeftOut
+	out.Borrow, gw.Rounds.Borrow = gw.Rounds.Borrow, false
+	out.Next = gw.Env.Next
+	if !gw.Mutants.Has(mutant.SharedAfterSent) {
+		gw.SharedReads.OnFlush()
 	}
 	g.flows.pool.Recycle()
 }
 
-// SetDown says whether a node is known to be down. While it is, new transactions that need it
-// are refused at once, and those under way that wait for it are ended.
+// SetDown reports whether a node is down. While it is, new transactions that need its shards are
+// rejected at once, and those that wait for it end at the next Tick.
 func (g *Gateway) SetDown(now int64, n kv.NodeID, down bool) {
-	g.host.At(now)
-	if g.host.Shards.SetDown(n, down) && g.InFlight() > 0 {
-		g.host.Timed(g.host.Now)
+	g.gw.At(now)
+	if g.gw.Shards.SetDown(n, down) && g.InFlight() > 0 {
+		g.gw.Timed(g.gw.Now)
 	}
 }
 
-// Shards is what the machine knows of the shards, to be told more.
-func (g *Gateway) Shards() *shards.Shards { return g.host.Shards }
+// Shards is what the machine knows of the shards.
+func (g *Gateway) Shards() *shards.Shards { return g.gw.Shards }
 
-// LearnMoved takes which keys the hot shard has taken in, as of an epoch, from wherever it is
-// remembered; what is reported of a later one goes before it.
-func (g *Gateway) LearnMoved(epoch uint64, keys [][]byte) { g.host.Places.Learn(epoch, keys) }
+// LearnMoved sets the keys that are on the hot shard, as of an epoch, from the node's catalog. A
+// list of a later epoch replaces it.
+func (g *Gateway) LearnMoved(epoch uint64, keys [][]byte) { g.gw.Places.Learn(epoch, keys) }
 
-// SetHeat says from now on which keys are hot.
-func (g *Gateway) SetHeat(now int64, h *Heat) {
-	g.host.At(now)
-	g.host.Places.Learn(h.Epoch, h.Moved)
-	g.host.Heat.Set(h)
+// SetHeat sets the heat map.
+func (g *Gateway) SetHeat(now int64, heat *Heat) {
+	g.gw.At(now)
+	g.gw.Places.Learn(heat.Epoch, heat.Moved)
+	g.gw.Heat.Set(heat)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-// client are the verbs of clients.
-func (s *script) client(words []string, ops []msg.Op) error {
+// doClient executes the verbs of clients.
+func (s *script) doClient(words []string, ops []msg.Op) error {
 	ref, err := golden.Txn(words[0])
 	if err != nil {
 		return err
@@ -37,40 +37,40 @@ func (s *script) client(words []string, ops []msg.Op) error {
 			flag = w
 		}
 	}
-	token := words[0] + " " + words[1]
+	handle := words[0] + " " + words[1]
 	switch words[1] {
 	case "execute":
-		s.g.Execute(s.now, token, ref.TxnID, ops, deadline, how)
+		s.g.Execute(s.now, handle, ref.TxnID, ops, deadline, how)
 	case "begin":
 		if f := s.g.Begin(s.now, ref, flag == "readonly", how); f != nil {
-			s.say("  refused: %s", golden.Failure(f))
+			s.printf("  refused: %s", golden.Failure(f))
 		}
 	case "do":
 		if deadline == s.now+int64(time.Minute) {
 			deadline = 0
 		}
-		s.g.Do(s.now, token, ref, ops, deadline)
+		s.g.Do(s.now, handle, ref, ops, deadline)
 	case "commit":
-		s.g.Commit(s.now, token, ref, deadline)
+		s.g.Commit(s.now, handle, ref, deadline)
 	case "rollback":
-		s.g.Rollback(s.now, token, ref, flag == "validate")
+		s.g.Rollback(s.now, handle, ref, flag == "validate")
 	case "savepoint":
-		s.g.Savepoint(s.now, token, ref, flag)
+		s.g.Savepoint(s.now, handle, ref, flag)
 	case "rollback-to":
-		s.g.RollbackTo(s.now, token, ref, flag)
+		s.g.RollbackTo(s.now, handle, ref, flag)
 	case "release":
-		s.g.Release(s.now, token, ref, flag)
+		s.g.Release(s.now, handle, ref, flag)
 	case "outcome":
-		s.g.Outcome(s.now, token, ref.TxnID, 0, deadline)
+		s.g.Outcome(s.now, handle, ref.TxnID, 0, deadline)
 	case "scan":
 		span, err := golden.Span(flag)
 		if err != nil {
 			return err
 		}
-		s.g.Scan(s.now, token, ref.TxnID, span, false, deadline, how)
+		s.g.Scan(s.now, handle, ref.TxnID, span, false, deadline, how)
 	case "next":
 		n, err := strconv.Atoi(flag)
-		s.g.Next(s.now, token, ref, n)
+		s.g.Next(s.now, handle, ref, n)
 		return err
 	case "close":
 		s.g.Close(s.now, ref)
@@ -80,32 +80,33 @@ func (s *script) client(words []string, ops []msg.Op) error {
 		if err != nil || bad != nil {
 			return fmt.Errorf("a move is from a shard to a shard")
 		}
-		s.g.Move(s.now, token, ref.TxnID, []byte(words[2]), from, to, deadline)
+		s.g.Move(s.now, handle, ref.TxnID, []byte(words[2]), from, to, deadline)
 	case "snapshot":
-		s.g.KeepSnapshot(s.now, token, ref.TxnID, flag, int64(ttl), deadline)
+		s.g.KeepSnapshot(s.now, handle, ref.TxnID, flag, int64(ttl), deadline)
 	case "snapshots":
-		s.g.Snapshots(s.now, token, ref.TxnID, deadline)
+		s.g.Snapshots(s.now, handle, ref.TxnID, deadline)
 	case "drop":
-		s.g.DropSnapshot(s.now, token, ref.TxnID, txn.At{Name: flag}, deadline)
+		s.g.DropSnapshot(s.now, handle, ref.TxnID, txn.At{Name: flag}, deadline)
 	case "hot":
-		s.g.Hot(s.now, token, ref.TxnID, deadline)
+		s.g.Hot(s.now, handle, ref.TxnID, deadline)
 	case "pin", "ban", "free":
 		order := map[string]hotshard.Order{"pin": hotshard.Pin, "ban": hotshard.Ban, "free": hotshard.Free}[words[1]]
 		key, prefix := strings.CutSuffix(flag, "...")
-		s.g.SetHot(s.now, token, ref.TxnID, &msg.HotRule{Key: []byte(key), Prefix: prefix, Order: uint32(order)}, 0, deadline)
+		rule := &msg.HotRule{Key: []byte(key), Prefix: prefix, Order: uint32(order)}
+		s.g.SetHot(s.now, handle, ref.TxnID, rule, 0, deadline)
 	case "mode":
 		mode, err := hotshard.ParseMode(flag)
 		if err != nil {
 			return err
 		}
-		s.g.SetHot(s.now, token, ref.TxnID, nil, uint32(mode)+1, deadline)
+		s.g.SetHot(s.now, handle, ref.TxnID, nil, uint32(mode)+1, deadline)
 	default:
 		return fmt.Errorf("no verb %q", words[1])
 	}
 	return nil
 }
 
-// howOf takes the words that say how to read, and returns the others.
+// howOf parses the options of a read, and returns the other words.
 func howOf(words []string) (how txn.How, ttl time.Duration, rest []string, err error) {
 	for _, w := range words {
 		k, v, _ := strings.Cut(w, "=")
@@ -113,7 +114,7 @@ func howOf(words []string) (how txn.How, ttl time.Duration, rest []string, err e
 		switch k {
 		case "at":
 			how.At.Name = v
-		case "pin":
+		case "number":
 			how.At.Number, err = strconv.ParseUint(v, 10, 64)
 		case "asof":
 			d, err = time.ParseDuration(v)
@@ -141,8 +142,8 @@ func howOf(words []string) (how txn.How, ttl time.Duration, rest []string, err e
 	return how, ttl, rest, nil
 }
 
-// done prints the end of a call.
-func done(d *txn.Done) string {
+// doneText prints the response to a request.
+func doneText(d *txn.Done) string {
 	out := fmt.Sprintf("DONE %s (as %s):", d.Token, golden.Name(d.Txn))
 	switch {
 	case d.Failure != nil:

@@ -10,7 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard"
 )
 
-// shardScript is a shard whose log is in memory and at once durable.
+// shardScript is a shard whose log is in memory, and durable at once.
 type shardScript struct {
 	id    kv.ShardID
 	m     *shard.Machine
@@ -21,31 +21,32 @@ type shardScript struct {
 	busy  float64
 }
 
-// newShard makes a shard, where readers register unless lease is negative.
+// newShard makes a shard. If lease is negative, readers do not register.
 func newShard(id kv.ShardID, lease time.Duration, pins shard.PinConfig, heat shard.HeatConfig) (*shardScript, error) {
 	s := &shardScript{id: id, store: memstore.NewAutoSync(), lease: lease, pins: pins, heat: heat}
 	return s, s.restart(0)
 }
 
-// restart makes the machine from the log. What it has to say at once is lost.
+// restart makes the state machine from the log. Its first messages are lost.
 func (s *shardScript) restart(now int64) error {
 	var rec shard.Recovered
 	if err := s.store.Recover(s.id, rec.Add); err != nil {
 		return err
 	}
-	rec.State.Newest, rec.State.Ahead = -1, nil // ids in stories are not in the order of time
-	m, out := shard.New(shard.Config{ID: s.id, Lease: s.lease, Pins: s.pins, Heat: s.heat, Home: router{}.Shard}, rec, now, now)
+	rec.State.Newest, rec.State.Ahead = -1, nil // the ids of scripts are not in the order of time
+	cfg := shard.Config{ID: s.id, Lease: s.lease, Pins: s.pins, Heat: s.heat, Home: router{}.Shard}
+	m, out := shard.New(cfg, rec, now, now)
 	s.m = m
-	_, err := s.act(now, out)
+	_, err := s.apply(now, out)
 	return err
 }
 
 func (s *shardScript) step(now int64, in []*msg.Envelope) ([]*msg.Envelope, error) {
-	return s.act(now, s.m.Step(shard.Input{Now: now, Wall: now, Messages: in, Busy: s.busy}))
+	return s.apply(now, s.m.Step(shard.Input{Now: now, Wall: now, Messages: in, Busy: s.busy}))
 }
 
-// act appends, answers cold reads at once, and returns what is sent.
-func (s *shardScript) act(now int64, out shard.Output) (sent []*msg.Envelope, err error) {
+// apply appends to the log, executes reads of the store at once, and returns the messages.
+func (s *shardScript) apply(now int64, out shard.Output) (sent []*msg.Envelope, err error) {
 	for {
 		sent = append(append(sent, out.Urgent...), out.Send...)
 		if _, err := s.store.Append([]entry.Group{{Shard: s.id, Entries: out.Entries}}); err != nil {

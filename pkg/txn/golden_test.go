@@ -15,39 +15,38 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-// TestGolden runs the scripts in testdata: one gateway, on node 1, and three
-// shards over engines in memory. Keys that begin with w are on s0, those with
-// x on s1, and those with h on s2, which is the hot shard; shard sN is on node
-// N+1. Clients say:
+// TestGolden runs the scripts in testdata against one gateway, on node 1, and three shards whose logs
+// are in memory. Keys that begin with w are on s0, with x on s1, and with h on s2, the hot shard.
+// Shard sN is on node N+1. The requests of clients are
 //
 //	A execute: get w; put x 1      a one-shot transaction
-//	A begin [readonly]             an interactive one, and then
-//	A do: ...                      a call
+//	A begin [readonly]             an interactive transaction, and then
+//	A do: ...                      a request of it
 //	A commit, A rollback [validate]
-//	A outcome                      what became of A?
+//	A outcome                      an outcome query
 //	A scan [a,), A next 2, A close
-//	A move w s0 s2                 w goes from s0 to s2
+//	A move w s0 s2                 the move of key w from s0 to s2
 //	A hot, A pin w, A ban w..., A free w, A mode off
-//	                               what is known of hot keys, and the rules
+//	                               status and placement rules of hot keys
 //
-// "within=5ms" gives a call a deadline; else it has a minute. Nothing reaches
-// anybody before
+// "within=5ms" sets the deadline of a request; the default is a minute. Messages are delivered by
 //
-//	deliver                        what is in flight arrives: one message delay
-//	run                            deliver, until nothing is in flight
-//	drop [s1]                      what is in flight is lost [if it is for s1]
+//	deliver                        deliver all messages in flight: one message delay
+//	run                            deliver, until no message is in flight
+//	drop [s1]                      drop all messages in flight [that are for s1]
 //
-// and besides there are
+// and the environment changes by
 //
-//	at 5ms                         time goes on
-//	mark A by B, push A            straight to the gateway
-//	down n2, up n2, leaving s1 1 (incarnation 1 is), back s1 2
-//	restart s1                     the shard's memory is lost
-//	busy s1 0.9                    in which share of the time it works
-//	quiet                          nothing is under way, no place taken, and no state kept for a reader
-//	moved 3 w x                    the hot shard tells, for the third time, which keys it has
+//	at 5ms                         set the time
+//	wound A by B, push A           send such a message to the gateway
+//	down n2, up n2                 report a node down, or up
+//	drain s1 1, back s1 2          s1 drains in incarnation 1; it has restarted as incarnation 2
+//	restart s1                     restart a shard, which loses what is not in its log
+//	busy s1 0.9                    set the load of a shard
+//	moved 3 w x                    send the list of keys on the hot shard, of epoch 3
+//	quiet                          require that no call, slot or snapshot of a reader is left over
 //
-// What the gateway and the shards send is printed when they do.
+// Messages of the gateway and of the shards are printed when they are sent.
 func TestGolden(t *testing.T) {
 	golden.Run(t, "testdata", func() *golden.Script {
 		s := &script{}
@@ -55,7 +54,7 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// router places keys by their first letter.
+// router places keys by their first byte.
 type router struct{}
 
 func (router) Shard(key []byte) kv.ShardID {
@@ -76,12 +75,12 @@ func (router) Hotter(a, b kv.ShardID) bool { return a > b }
 func (router) Node(s kv.ShardID) kv.NodeID { return kv.NodeID(s + 1) }
 
 type script struct {
-	g      *txn.Gateway
-	shards []*shardScript
-	now    int64
-	flying []*msg.Envelope
-	delays int
-	// heats counts the maps that were sent by hand.
+	g        *txn.Gateway
+	shards   []*shardScript
+	now      int64
+	inFlight []*msg.Envelope
+	delays   int
+	// heats numbers the heat maps.
 	heats uint64
 	out   []string
 }
@@ -109,7 +108,7 @@ func (s *script) start(options map[string]string) error {
 	return nil
 }
 
-// config is what the options of a script say.
+// config is set by the options of a script.
 type config struct {
 	gateway txn.Config
 	pins    shard.PinConfig
@@ -152,40 +151,40 @@ func (c *config) set(k, v string) (err error) {
 	return err
 }
 
-func (s *script) say(format string, args ...any) {
+func (s *script) printf(format string, args ...any) {
 	s.out = append(s.out, fmt.Sprintf(format, args...))
 }
 
-// flush takes what the gateway wants done.
+// flush sends the messages of the gateway and prints its responses.
 func (s *script) flush() {
 	out := s.g.Flush()
 	for _, env := range out.Send {
-		s.say("  %s", golden.Message(env))
-		s.flying = append(s.flying, env)
+		s.printf("  %s", golden.Message(env))
+		s.inFlight = append(s.inFlight, env)
 	}
 	for i := range out.Done {
-		s.say("  %s", done(&out.Done[i]))
+		s.printf("  %s", doneText(&out.Done[i]))
 	}
 }
 
-// deliver has everything that is in flight arrive.
+// deliver delivers all messages in flight, first to the shards.
 func (s *script) deliver() error {
-	flying := s.flying
-	s.flying = nil
+	messages := s.inFlight
+	s.inFlight = nil
 	for i, sh := range s.shards {
-		var mine []*msg.Envelope
-		for _, env := range flying {
+		var received []*msg.Envelope
+		for _, env := range messages {
 			if env.Gateway == 0 && int(env.Shard) == i {
-				mine = append(mine, env)
+				received = append(received, env)
 			}
 		}
-		if len(mine) > 0 {
-			if err := s.stepShard(sh, mine); err != nil {
+		if len(received) > 0 {
+			if err := s.stepShard(sh, received); err != nil {
 				return err
 			}
 		}
 	}
-	for _, env := range flying {
+	for _, env := range messages {
 		if env.Gateway != 0 {
 			s.g.Deliver(s.now, env)
 			s.flush()
@@ -197,8 +196,8 @@ func (s *script) deliver() error {
 func (s *script) stepShard(sh *shardScript, in []*msg.Envelope) error {
 	out, err := sh.step(s.now, in)
 	for _, env := range out {
-		s.say("  s%d %s", sh.id, golden.Message(env))
-		s.flying = append(s.flying, env)
+		s.printf("  s%d %s", sh.id, golden.Message(env))
+		s.inFlight = append(s.inFlight, env)
 	}
 	return err
 }
@@ -212,16 +211,16 @@ func (s *script) do(line string) (string, error) {
 	case "deliver":
 		err = s.deliver()
 	case "run":
-		for s.delays = 0; len(s.flying) > 0 && err == nil; s.delays++ {
+		for s.delays = 0; len(s.inFlight) > 0 && err == nil; s.delays++ {
 			if s.delays > 20 {
-				return "", fmt.Errorf("no end")
+				return "", fmt.Errorf("messages are still in flight after 20 delays")
 			}
-			s.say("  -- delay %d", s.delays+1)
+			s.printf("  -- delay %d", s.delays+1)
 			err = s.deliver()
 		}
 	default:
-		err = s.world(words)
-		if err == errNoWorld {
+		err = s.doCluster(words)
+		if err == errNotCluster {
 			var ops []msg.Op
 			if hasOps {
 				ops, err = golden.Ops(tail)
@@ -229,7 +228,7 @@ func (s *script) do(line string) (string, error) {
 					return "", err
 				}
 			}
-			err = s.client(words, ops)
+			err = s.doClient(words, ops)
 		}
 	}
 	s.flush()
@@ -244,8 +243,10 @@ func (s *script) after() (string, error) {
 	held := ""
 	for _, sh := range s.shards {
 		if n := sh.m.Snapshot(0); n.Holders+n.Waiting+n.Prepared+n.Records > 0 {
-			held += fmt.Sprintf("; s%d: %d hold, %d wait, %d prepared, %d records", sh.id, n.Holders, n.Waiting, n.Prepared, n.Records)
+			held += fmt.Sprintf("; s%d: %d hold, %d wait, %d prepared, %d records",
+				sh.id, n.Holders, n.Waiting, n.Prepared, n.Records)
 		}
 	}
-	return fmt.Sprintf("  (%d under way, %d messages in flight, next tick %s%s)", s.g.InFlight(), len(s.flying), next, held), nil
+	return fmt.Sprintf("  (%d calls, %d messages in flight, next tick %s%s)",
+		s.g.InFlight(), len(s.inFlight), next, held), nil
 }

@@ -13,41 +13,41 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pair is two machines of a node: the second borrows from the first. Shards answer
-// rounds at once, and nothing else.
-type pair struct {
-	t            *testing.T
-	lender, side *Gateway
-	now          int64
-	// rounds are those that the shards have seen, forgot those that they were told to
-	// forget.
-	rounds, forgot map[kv.TxnRef]bool
-	index          kv.Index
-	// asked are the calls of Lend that have no answer yet.
-	asked []*Done
-	// reads are the kept states that were read at.
+// machinePair is two machines of a node, of which one borrows snapshots from the other. Shards
+// respond to rounds and reads at once, and to nothing else.
+type machinePair struct {
+	t                *testing.T
+	lender, borrower *Gateway
+	now              int64
+	// rounds are the snapshots that shards have fixed; released are those that they need no longer
+	// retain.
+	rounds, released map[kv.TxnRef]bool
+	csn              kv.Index
+	// lends are the snapshots that are lent and not delivered yet.
+	lends []*Done
+	// reads are the snapshots that were read.
 	reads []kv.TxnRef
 }
 
-func newPair(t *testing.T) *pair {
+func newMachinePair(t *testing.T) *machinePair {
 	router, err := hotshard.NewRouter(1, 1, nil)
 	require.NoError(t, err)
 	cfg := Config{Node: 1, Router: router, Reads: SnapshotReads, RoundGap: -1}
-	p := &pair{t: t, lender: NewGateway(cfg), rounds: map[kv.TxnRef]bool{}, forgot: map[kv.TxnRef]bool{}, now: 1}
+	p := &machinePair{t: t, lender: NewGateway(cfg), rounds: map[kv.TxnRef]bool{}, released: map[kv.TxnRef]bool{}, now: 1}
 	cfg.Borrows = true
-	p.side = NewGateway(cfg)
+	p.borrower = NewGateway(cfg)
 	return p
 }
 
-// flush does what the machines want, but for the answers to Lend, which wait.
-func (p *pair) flush() (done []Done) {
+// flush delivers the output of both machines, except responses to Lend, which deliverLend delivers.
+func (p *machinePair) flush() (done []Done) {
 	for again := true; again; {
 		again = false
-		for _, g := range []*Gateway{p.side, p.lender} {
+		for _, g := range []*Gateway{p.borrower, p.lender} {
 			out := g.Flush()
 			for i := range out.Done {
 				if d := out.Done[i]; g == p.lender {
-					p.asked = append(p.asked, &d)
+					p.lends = append(p.lends, &d)
 				} else {
 					done = append(done, d)
 				}
@@ -61,18 +61,18 @@ func (p *pair) flush() (done []Done) {
 				again = true
 			}
 			for _, env := range out.Send {
-				again = p.answer(g, env) || again
+				again = p.respond(g, env) || again
 			}
 		}
 	}
 	return done
 }
 
-// answer is the shard's.
-func (p *pair) answer(g *Gateway, env *msg.Envelope) bool {
+// respond is a shard's response to a message. It reports whether there is one.
+func (p *machinePair) respond(g *Gateway, env *msg.Envelope) bool {
 	switch q := msg.As[msg.Read](env); {
 	case msg.Is[msg.ReadPage](env) && msg.As[msg.ReadPage](env).Done:
-		p.forgot[msg.As[msg.ReadPage](env).Txn] = true
+		p.released[msg.As[msg.ReadPage](env).Txn] = true
 		return false
 	case q == nil:
 		return false
@@ -80,90 +80,98 @@ func (p *pair) answer(g *Gateway, env *msg.Envelope) bool {
 		if q.KeepNanos > 0 {
 			p.rounds[q.Reader] = true
 		} else {
-			require.False(p.t, p.forgot[q.Kept], "a state is read that the shards may have forgotten")
+			require.False(p.t, p.released[q.Kept], "a released snapshot is read")
 			p.reads = append(p.reads, q.Kept)
 		}
-		p.index++
+		p.csn++
 		reply := msg.ToGateway(1)
-		reply.Body = &msg.ReadResponse{Reader: q.Reader, Number: q.Number, Index: p.index, Reading: msg.Reading{Shard: env.Shard, Incarnation: 1, Number: uint64(p.index)},
-			Results: make([]msg.Result, len(q.Ops))}
+		reply.Body = &msg.ReadResponse{
+			Reader:  q.Reader,
+			Number:  q.Number,
+			Index:   p.csn,
+			Reading: msg.Reading{Shard: env.Shard, Incarnation: 1, Number: uint64(p.csn)},
+			Results: make([]msg.Result, len(q.Ops)),
+		}
 		g.Deliver(p.now, reply)
 		return true
 	}
 }
 
-func (p *pair) execute(n uint64) {
-	p.side.Execute(p.now, n, kv.TxnID{Time: int64(n), Rand: n}, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, math.MaxInt64/2, How{Plan: PlanSnapshot})
+func (p *machinePair) execute(n uint64) {
+	ops := []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}
+	p.borrower.Execute(p.now, n, kv.TxnID{Time: int64(n), Rand: n}, ops, math.MaxInt64/2, How{Plan: PlanSnapshot})
 }
 
-// lent answers the oldest Lend.
-func (p *pair) lent() []Done {
-	d := p.asked[0]
-	p.asked = p.asked[1:]
-	p.side.Borrowed(p.now, d.State, d.Failure)
+// deliverLend delivers the oldest response to Lend.
+func (p *machinePair) deliverLend() []Done {
+	d := p.lends[0]
+	p.lends = p.lends[1:]
+	p.borrower.Borrowed(p.now, d.State, d.Failure)
 	return p.flush()
 }
 
-// TestStatesAreLentToOtherMachines: who comes while a state is on its way waits for the
-// next one, and the shards forget a state when all who read at it have ended.
-func TestStatesAreLentToOtherMachines(t *testing.T) {
-	p := newPair(t)
+// TestSnapshotsAreLentToOtherMachines: a transaction that arrives while a snapshot is being fixed
+// waits for the next one. Shards release a snapshot when its last reader has ended.
+func TestSnapshotsAreLentToOtherMachines(t *testing.T) {
+	p := newMachinePair(t)
 	p.execute(1)
-	p.execute(2) // it has come after the first asked
+	p.execute(2) // after the request for the first snapshot
 	require.Empty(t, p.flush())
-	require.Len(t, p.asked, 1)
+	require.Len(t, p.lends, 1)
 	require.Len(t, p.rounds, 1)
-	require.Empty(t, p.forgot, "the state is kept")
+	require.Empty(t, p.released, "the snapshot is retained")
 
-	done := p.lent()
-	require.Len(t, done, 1, "the second waits for the next")
+	done := p.deliverLend()
+	require.Len(t, done, 1, "the second transaction waits for the next snapshot")
 	require.Nil(t, done[0].Failure)
 	require.Equal(t, PlanSnapshot, done[0].Plan)
-	require.Len(t, p.forgot, 1, "nobody reads at the first state any more")
+	require.Len(t, p.released, 1, "the first snapshot has no reader")
 	require.Len(t, p.rounds, 2)
 
-	require.Len(t, p.lent(), 1)
-	require.Len(t, p.forgot, 2)
+	require.Len(t, p.deliverLend(), 1)
+	require.Len(t, p.released, 2)
 	require.NotEqual(t, p.reads[0], p.reads[len(p.reads)-1])
-	require.NoError(t, p.side.Quiet())
+	require.NoError(t, p.borrower.Quiet())
 	require.NoError(t, p.lender.Quiet())
 }
 
-// TestABorrowedStateNobodyWaitsForIsGivenBack, and if there is none all hear why.
-func TestABorrowedStateNobodyWaitsForIsGivenBack(t *testing.T) {
-	p := newPair(t)
-	p.side.Execute(p.now, 1, kv.TxnID{Time: 1, Rand: 1}, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, p.now+int64(time.Second), How{Plan: PlanSnapshot})
+// TestUnusedBorrowedSnapshotIsReturned: if all waiters have ended, the snapshot is returned at
+// once. If it cannot be fixed, each waiter receives the failure.
+func TestUnusedBorrowedSnapshotIsReturned(t *testing.T) {
+	p := newMachinePair(t)
+	ops, deadline := []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, p.now+int64(time.Second)
+	p.borrower.Execute(p.now, 1, kv.TxnID{Time: 1, Rand: 1}, ops, deadline, How{Plan: PlanSnapshot})
 	require.Empty(t, p.flush())
 	p.now += int64(2 * time.Second)
-	p.side.Tick(p.now)
+	p.borrower.Tick(p.now)
 	done := p.flush()
-	require.Len(t, done, 1, "it was too late")
+	require.Len(t, done, 1, "the deadline has passed")
 	require.NotNil(t, done[0].Failure)
-	require.Empty(t, p.lent())
-	require.Len(t, p.forgot, 1)
-	require.NoError(t, p.side.Quiet())
+	require.Empty(t, p.deliverLend())
+	require.Len(t, p.released, 1)
+	require.NoError(t, p.borrower.Quiet())
 	require.NoError(t, p.lender.Quiet())
 
 	p.execute(2)
 	require.Empty(t, p.flush())
-	p.asked[0] = &Done{Failure: env.Failure(msg.ReasonExhausted, kv.KindUnavailable, "the shard's node is down")}
-	done = p.lent()
+	p.lends[0] = &Done{Failure: env.Failure(msg.ReasonExhausted, kv.KindUnavailable, "the shard's node is down")}
+	done = p.deliverLend()
 	require.Len(t, done, 1)
 	require.EqualValues(t, kv.KindUnavailable, done[0].Failure.Kind)
-	require.NoError(t, p.side.Quiet())
+	require.NoError(t, p.borrower.Quiet())
 }
 
-// TestAStateThatIsGivenBackBeforeItsLenderHasReadIsNotLent: of one state, the borrower's reads end
-// before those of the lender's own transactions. When these have ended too nothing is left.
-func TestAStateThatIsGivenBackBeforeItsLenderHasReadIsNotLent(t *testing.T) {
-	p := newPair(t)
+// TestSnapshotReturnedBeforeTheLendersReadsIsReleased: the borrower's reads at a snapshot end
+// before the lender's own. After these, nothing is left.
+func TestSnapshotReturnedBeforeTheLendersReadsIsReleased(t *testing.T) {
+	p := newMachinePair(t)
 	read := func(g *Gateway, n int64) {
 		ops := []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}
 		g.Execute(p.now, n, kv.TxnID{Time: n, Rand: uint64(n)}, ops, math.MaxInt64/2, How{Plan: PlanSnapshot})
 	}
-	read(p.lender, 101) // its round is in flight when the others come, which share the next one
-	read(p.side, 102)
-	require.True(t, p.side.Flush().Borrow)
+	read(p.lender, 101) // the others share the round after this one's
+	read(p.borrower, 102)
+	require.True(t, p.borrower.Flush().Borrow)
 	p.lender.Lend(p.now, "lend")
 	read(p.lender, 103)
 
@@ -173,46 +181,47 @@ func TestAStateThatIsGivenBackBeforeItsLenderHasReadIsNotLent(t *testing.T) {
 		out := p.lender.Flush()
 		for _, env := range out.Send {
 			if msg.Is[msg.Read](env) && msg.As[msg.Read](env).KeepNanos == 0 {
-				slow = append(slow, env) // a read of the lender's own
+				slow = append(slow, env) // a read of the lender's transactions
 				continue
 			}
-			again = p.answer(p.lender, env) || again
+			again = p.respond(p.lender, env) || again
 		}
 		for i := range out.Done {
-			p.side.Borrowed(p.now, out.Done[i].State, out.Done[i].Failure)
+			p.borrower.Borrowed(p.now, out.Done[i].State, out.Done[i].Failure)
 		}
 	}
 	require.Len(t, slow, 2)
-	for _, env := range p.side.Flush().Send {
-		p.answer(p.side, env)
+	for _, env := range p.borrower.Flush().Send {
+		p.respond(p.borrower, env)
 	}
-	side := p.side.Flush()
+	side := p.borrower.Flush()
 	require.Len(t, side.Done, 1)
 	require.Len(t, side.GiveBack, 1)
 	p.lender.GiveBack(p.now, side.GiveBack[0])
-	require.NoError(t, p.side.Quiet())
-	require.Error(t, p.lender.Quiet(), "its own transactions still read")
+	require.NoError(t, p.borrower.Quiet())
+	require.Error(t, p.lender.Quiet(), "the lender's transactions still read")
 
 	for _, env := range slow {
-		p.answer(p.lender, env)
+		p.respond(p.lender, env)
 	}
 	require.Len(t, p.lender.Flush().Done, 2)
 	require.NoError(t, p.lender.Quiet())
 }
 
-// TestAViewThatCannotBorrowAStateRegisters: a shard is about to stop, of which only the lender knows. A
-// view that is to be pinned from the start borrows no state, and registers in the place of asking again.
-func TestAViewThatCannotBorrowAStateRegisters(t *testing.T) {
-	p := newPair(t)
+// TestViewWithoutSnapshotRegisters: a shard drains, and only the lender knows that. A view that has
+// to read at a snapshot from the start cannot borrow one; it registers, instead of requesting one
+// again for ever.
+func TestViewWithoutSnapshotRegisters(t *testing.T) {
+	p := newMachinePair(t)
 	p.lender.Shards().SetLeaving(1, 1)
 	begin := func(n uint64) kv.TxnRef {
 		ref := kv.TxnRef{TxnID: kv.TxnID{Time: p.now, Rand: n}, Attempt: 1}
-		require.Nil(t, p.side.Begin(p.now, ref, true, How{}))
-		p.side.Do(p.now, n, ref, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, 0)
+		require.Nil(t, p.borrower.Begin(p.now, ref, true, How{}))
+		p.borrower.Do(p.now, n, ref, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, 0)
 		return ref
 	}
 	begin(101)
-	first := p.side.Flush().Send
+	first := p.borrower.Flush().Send
 	require.Len(t, first, 1)
 	closed := msg.ToGateway(1)
 	closed.Body = &msg.ReadResponse{
@@ -221,26 +230,26 @@ func TestAViewThatCannotBorrowAStateRegisters(t *testing.T) {
 		Reading: msg.Reading{Shard: first[0].Shard, Incarnation: 1, Number: 1},
 		Failure: msg.Fail(msg.ReasonClosed, kv.KindAborted, "closed"),
 	}
-	p.side.Deliver(p.now, closed)
+	p.borrower.Deliver(p.now, closed)
 
 	refuse := func() Output {
-		require.True(t, p.side.Flush().Borrow, "it is to be pinned")
+		require.True(t, p.borrower.Flush().Borrow, "the view requests a snapshot")
 		p.lender.Lend(p.now, "lend")
 		refused := p.lender.Flush().Done
 		require.Len(t, refused, 1)
 		require.NotNil(t, refused[0].Failure)
-		p.side.Borrowed(p.now, nil, refused[0].Failure)
-		return p.side.Flush()
+		p.borrower.Borrowed(p.now, nil, refused[0].Failure)
+		return p.borrower.Flush()
 	}
-	require.False(t, refuse().Borrow, "it begins anew after a pause")
+	require.False(t, refuse().Borrow, "the view retries after a pause")
 
 	begin(102)
 	out := refuse()
-	require.False(t, out.Borrow, "it asks again, for ever if the lender refuses at once")
+	require.False(t, out.Borrow, "the view requests a snapshot again")
 	reads := slices.DeleteFunc(out.Send, func(e *msg.Envelope) bool { return !msg.Is[msg.Read](e) })
 	require.Len(t, reads, 1)
-	p.answer(p.side, reads[0])
-	done := p.side.Flush().Done
+	p.respond(p.borrower, reads[0])
+	done := p.borrower.Flush().Done
 	require.Len(t, done, 1)
 	require.Nil(t, done[0].Failure)
 }

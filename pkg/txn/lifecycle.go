@@ -8,66 +8,74 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 )
 
-// launch starts the first attempt of a call.
-func (t *table) launch(f flow.Flow) {
-	t.enter(f)
-	t.host.Timed(f.Base().Deadline())
-	t.handle(f, f.Start(t.host))
+// start begins the first attempt of a call.
+func (t *flowTable) start(f flow.Flow) {
+	t.add(f)
+	t.gw.Timed(f.Base().Deadline())
+	t.apply(f, f.Start(t.gw))
 }
 
-// handle does what the outcome of a flow asks for.
-func (t *table) handle(f flow.Flow, o flow.Outcome) {
-	if !o.Goes() {
+// apply executes the outcome of a flow.
+func (t *flowTable) apply(f flow.Flow, o flow.Outcome) {
+	if !o.Continues() {
 		o.Handle(t, f)
 	}
 }
 
-// Finish ends a call for good.
-func (t *table) Finish(f flow.Flow, d flow.Done) {
+// Finish ends a call for good. The order matters: the flow leaves the table first, since what
+// follows may start other flows (those that have waited for its result or for its round), which
+// must not find it.
+func (t *flowTable) Finish(f flow.Flow, d flow.Done) {
 	c := f.Base()
-	t.leave(f)
-	t.host.Door.GiveBack(f, d.Failure)
-	f.End(t.host, d.Failure)
-	d.Failure = c.Certain(d.Failure)
+	t.remove(f)
+	t.gw.Admitter.ReleaseSlot(f, d.Failure)
+	f.End(t.gw, d.Failure)
+	d.Failure = c.ClientFailure(d.Failure)
+	// A commit is described by the CSN of its last agent. A transaction that has only read is
+	// described by the CSNs of its reads.
 	if d.Committed && d.Index.Index == 0 {
-		d.At = f.Seen()
+		d.At = f.ReadCSNs()
 	}
 	c.Stamp(&d)
-	t.host.Rounds.Leave(f)
+	// A call that waits for a round, or reads at its snapshot, no longer does. The shards release the
+	// snapshot with its last user.
+	t.gw.Rounds.Leave(f)
 	d.Closed = true
-	t.failed.note(c, d.Failure)
+	t.failures.add(c, d.Failure)
 	switch c.Kind {
 	case flow.OneShotKind:
 		t.endOneShot(f.(*flow.OneShot), d)
-	case flow.FixingKind:
-		t.endRound(f.(*flow.Fixing), d.Failure)
+	case flow.RoundKind:
+		t.endRound(f.(*flow.Round), d.Failure)
 	default:
-		t.host.Answer(c, d)
+		t.gw.Respond(c, d)
 	}
 }
 
-// endOneShot answers a one-shot, and those that have waited for its answer.
-func (t *table) endOneShot(one *flow.OneShot, d flow.Done) {
-	followers, answered := t.host.Shared.End(one, &d)
+// endOneShot responds to a one-shot, and to the identical reads that share its result. Those that
+// do not share a failure start on their own.
+func (t *flowTable) endOneShot(one *flow.OneShot, d flow.Done) {
+	// The followers finish first: they refer to results of the one-shot, which is reused after Put.
+	followers, shared := t.gw.SharedReads.End(one, &d)
 	for _, f := range followers {
-		if answered {
-			t.Finish(f, f.Share(one, &d))
+		if shared {
+			t.Finish(f, f.SharedDone(one, &d))
 			continue
 		}
-		t.handle(f, f.Start(t.host))
+		t.apply(f, f.Start(t.gw))
 	}
-	t.host.Answer(&one.Call, d)
+	t.gw.Respond(&one.Call, d)
 	t.pool.Put(one)
 }
 
-// Abort ends an attempt that has not asked to commit. The next may follow.
-func (t *table) Abort(f flow.Flow, why *msg.Failure) {
-	f.Release(t.host)
-	t.Lose(f, why)
+// Abort ends an attempt that has not sent a commit. The next one may follow.
+func (t *flowTable) Abort(f flow.Flow, why *msg.Failure) {
+	f.Release(t.gw)
+	t.OnAborted(f, why)
 }
 
-// again reports whether another attempt may fare better.
-func again(f *msg.Failure) bool {
+// isRetryable reports whether another attempt may succeed.
+func isRetryable(f *msg.Failure) bool {
 	switch f.Reason {
 	case msg.ReasonWounded, msg.ReasonStaleGrant, msg.ReasonStaleRead, msg.ReasonIncarnation, msg.ReasonTombstone,
 		msg.ReasonRefused, msg.ReasonLapsed, msg.ReasonMoved, msg.ReasonRival:
@@ -76,148 +84,172 @@ func again(f *msg.Failure) bool {
 	return false
 }
 
-// Lose ends an attempt that is known to be aborted. Never before that is another begun, so that at
-// most one commits. An open transaction is over; its client begins the next attempt.
-func (t *table) Lose(f flow.Flow, why *msg.Failure) {
+// OnAborted ends an attempt that is known to be aborted, and starts the next one if that may
+// succeed in time. The next attempt never begins earlier: then two attempts could commit. An
+// interactive transaction ends; its client begins the next attempt.
+func (t *flowTable) OnAborted(f flow.Flow, why *msg.Failure) {
 	c := f.Base()
-	why, moved := c.Lost(t.host, why)
-	o, open := f.(flow.Open)
+	// The next attempt of a redirected call looks for the key on its new shard, and the heat
+	// statistics learn of keys over which attempts are lost.
+	why, moved := c.RecordAbort(t.gw, why)
+	o, open := f.(flow.InteractiveTxn)
 	switch {
 	case open:
-		o.Opened().LostOver(t.host, why)
-		t.Finish(f, flow.Done{Failure: t.inTime(f, why)})
-	case moved && c.Kind == flow.MoveKind: // the key is not where it was said to be
+		o.Txn().RecordConflict(t.gw, why)
+		t.Finish(f, flow.Done{Failure: t.clientFailure(f, why)})
+	// Sequence: the planner requests the move of k from s0 to the hot shard, and another move of k
+	// commits first. A retry would not find k on s0 either.
+	case moved && c.Kind == flow.MoveKind:
 		t.Finish(f, flow.Done{Failure: why})
-	case !again(why) || t.host.Now >= c.CancelAt():
-		t.Finish(f, flow.Done{Failure: t.inTime(f, why)})
+	// After CancelAt a further attempt could not end in time.
+	case !isRetryable(why) || t.gw.Now >= c.CancelAt():
+		t.Finish(f, flow.Done{Failure: t.clientFailure(f, why)})
 	default:
 		t.retry(f, why.Reason)
 	}
 }
 
-// retry starts the next attempt, or has it wait if there have been many.
-func (t *table) retry(f flow.Flow, why msg.Reason) {
+// retry starts the next attempt. From the fifth on it waits: the conflict lasts, and attempts cost
+// the shards time.
+func (t *flowTable) retry(f flow.Flow, why msg.Reason) {
 	c := f.Base()
-	t.leave(f)
-	c.NextAttempt(why)
-	t.enter(f)
+	// The table finds the new attempt only. A late response to the earlier one, such as a grant, finds
+	// no flow, and its lock is released (onLockResponse).
+	t.remove(f)
+	c.BeginNextAttempt(why)
+	t.add(f)
 	f.Reset()
-	t.host.Rounds.Leave(f)
+	t.gw.Rounds.Leave(f)
 	n := c.Ref.Attempt
 	if n > 4 {
-		c.BackOff(t.host.Env, pauseBefore(n, c.Ref.TxnID, t.host.Node))
+		c.BackOff(t.gw.Env, retryPause(n, c.Ref.TxnID, t.gw.Node))
 		return
 	}
-	t.handle(f, f.Start(t.host))
+	t.apply(f, f.Start(t.gw))
 }
 
-// pauseBefore is how long attempt n waits, in nanoseconds: 2 to 64 ms, and up to half as much
-// again, which differs from gateway to gateway. Two that were sent the same id would otherwise
-// get in each other's way at each attempt.
-func pauseBefore(n uint32, id kv.TxnID, node kv.NodeID) int64 {
+// retryPause is the pause before attempt n, in nanoseconds: 2 ms, doubling to 64 ms, and up to half
+// as much again. The added part depends on the gateway. If a client has sent the same id to two
+// gateways, each refuses the other's commits while its own is undecided; with equal pauses they
+// would collide at every attempt.
+func retryPause(n uint32, id kv.TxnID, node kv.NodeID) int64 {
 	pause := int64(1_000_000) << min(n-4, 6)
 	mix := (id.Rand ^ uint64(node)<<32 ^ uint64(n)) * 0x9e3779b97f4a7c15
 	return pause + int64(mix>>54)*pause/2048
 }
 
-// inTime is the failure of an attempt that was cancelled: why it was.
-func (t *table) inTime(f flow.Flow, why *msg.Failure) *msg.Failure {
+// clientFailure is the failure to report for an attempt. For a cancelled one it is the cause: a
+// node is down, or the deadline has passed.
+func (t *flowTable) clientFailure(f flow.Flow, why *msg.Failure) *msg.Failure {
 	if why.Reason != msg.ReasonCancelled {
 		return why
 	}
 	c, commits := f.(flow.Committer)
+	// The gateway has cancelled the commit because a participant's node is down.
 	if commits && c.Commit().Without != nil {
 		return c.Commit().Without
 	}
-	if t.host.Now >= f.Base().CancelAt() {
-		return t.late(f)
+	if t.gw.Now >= f.Base().CancelAt() {
+		return t.deadlineFailure(f)
 	}
 	return why
 }
 
-// late is the failure of a call that did not end before its deadline, and was not applied.
-func (t *table) late(f flow.Flow) *msg.Failure {
-	down := t.host.Shards.Unreachable(f.Shards()...)
+// deadlineFailure is the failure of a call that was not applied before its deadline. If a node is
+// down that it needs, that is the cause.
+func (t *flowTable) deadlineFailure(f flow.Flow) *msg.Failure {
+	down := t.gw.Shards.Unreachable(f.Shards()...)
 	switch {
 	case down != nil:
 		return down
-	case f.Base().Kind == flow.RuleKind:
-		return flow.Unruled()
-	case f.Base().AgeEnds():
-		return t.host.TooOld(f.Base())
+	// The update may have been applied, although its response is late.
+	case f.Base().Kind == flow.HotPolicyKind:
+		return flow.HotPolicyUnknown()
+	case f.Base().EndsByMaxAge():
+		return t.gw.MaxAgeFailure(f.Base())
 	}
-	return env.Failure(msg.ReasonCancelled, kv.KindDeadlineExceeded, "the deadline passed before the commit; nothing was applied")
+	text := "the deadline passed before the commit; nothing was applied"
+	return env.Failure(msg.ReasonCancelled, kv.KindDeadlineExceeded, text)
 }
 
-// Join has a flow wait for a state that is fixed from now on.
-func (t *table) Join(f flow.Pinner) {
-	t.host.Timed(f.Base().EndAt())
-	why := t.noRound(f.Seat())
+// AwaitSnapshot makes a flow wait for a snapshot that is fixed from now on, never one of a round in
+// progress: that may have fixed CSNs before a response that the client has received.
+func (t *flowTable) AwaitSnapshot(f flow.SnapshotWaiter) {
+	t.gw.Timed(f.Base().AbortAt())
+	why := t.roundRefusal(f.Seat())
 	if why != nil {
-		t.handle(f, f.Unpinned(t.host, why))
+		t.apply(f, f.OnNoSnapshot(t.gw, why))
 		return
 	}
-	p := t.host.Rounds.Join(f)
+	// Rounds returns a snapshot at once only for a mutant.
+	p := t.gw.Rounds.Join(f)
 	if p != nil {
-		t.handle(f, f.Pinned(t.host, p))
+		t.apply(f, f.OnSnapshot(t.gw, p))
 		return
 	}
-	t.beginRound()
+	t.startRounds()
 }
 
-// noRound says why there can be no state for a transaction now, nil if there can.
-func (t *table) noRound(seat *round.Seat) *msg.Failure {
-	why := t.host.Shards.NoRound()
+// roundRefusal returns why no round can serve a flow now, nil if one can.
+func (t *flowTable) roundRefusal(seat *round.Seat) *msg.Failure {
+	why := t.gw.Shards.NoRound()
 	switch {
 	case why != nil:
 		return why
 	case seat.Need == round.All:
-		return t.host.Shards.NoFullRound()
+		return t.gw.Shards.NoFullRound()
 	case seat.Need == round.Some:
-		return t.host.Shards.NoRoundOf(seat.Shards)
+		return t.gw.Shards.NoRoundOf(seat.Shards)
 	}
 	return nil
 }
 
-// beginRound begins the next rounds, if flows wait for them and it is time. Those for which there
-// can be none are told so.
-func (t *table) beginRound() {
-	if !t.host.Shards.AllThere() {
-		for _, w := range t.host.Rounds.Unfixable(func(s *round.Seat) bool { return t.noRound(s) != nil }) {
-			why := t.noRound(w.Seat())
-			if w.Seat().Waiting() && why != nil { // not ended since
-				t.host.Rounds.Leave(w)
-				t.handle(w.(flow.Flow), w.(flow.Pinner).Unpinned(t.host, why))
+// startRounds starts the next rounds, if flows wait for them and the gap since the last one is
+// over. It first reports failure to the flows that no round can serve.
+func (t *flowTable) startRounds() {
+	if !t.gw.Shards.AllThere() {
+		for _, w := range t.gw.Rounds.Unfixable(func(s *round.Seat) bool { return t.roundRefusal(s) != nil }) {
+			why := t.roundRefusal(w.Seat())
+			// A flow that receives the failure may finish, and with it flows that share its result; so each waiter is
+			// checked again.
+			if w.Seat().Waiting() && why != nil {
+				t.gw.Rounds.Leave(w)
+				t.apply(w.(flow.Flow), w.(flow.SnapshotWaiter).OnNoSnapshot(t.gw, why))
 			}
 		}
 	}
-	for p := t.host.Rounds.Begin(); p != nil; p = t.host.Rounds.Begin() {
-		t.launch(flow.NewFixing(t.host, p))
+	for p := t.gw.Rounds.Begin(); p != nil; p = t.gw.Rounds.Begin() {
+		t.start(flow.NewRound(t.gw, p))
 	}
 }
 
-// endRound has the next round begin, and gives the state to those that wait for this one, or
-// tells them why there is none.
-func (t *table) endRound(x *flow.Fixing, why *msg.Failure) {
-	t.beginRound()
-	p, waiters := x.Round()
-	t.seat(p, waiters, why)
+// endRound starts the next round, and delivers the result of this one.
+func (t *flowTable) endRound(x *flow.Round, why *msg.Failure) {
+	// The next round may start before the snapshot is delivered: its waiters have arrived after this
+	// one began.
+	t.startRounds()
+	p, waiters := x.Result()
+	t.deliverSnapshot(p, waiters, why)
 }
 
-// seat gives a round's state to those that still wait for it, or tells them why there is none.
-func (t *table) seat(p *round.Round, waiters []round.Waiter, why *msg.Failure) {
+// deliverSnapshot delivers the snapshot of a round, or why there is none, to the flows that still
+// wait for it.
+func (t *flowTable) deliverSnapshot(p *round.Round, waiters []round.Waiter, why *msg.Failure) {
 	for _, w := range waiters {
-		f := w.(flow.Pinner)
+		f := w.(flow.SnapshotWaiter)
 		switch {
-		case !t.host.Rounds.Take(w, p, why == nil):
+		// The flow has ended since, or an earlier delivery of this loop has ended it.
+		case !t.gw.Rounds.Take(w, p, why == nil):
 		case why != nil:
-			t.handle(f, f.Unpinned(t.host, why))
+			t.apply(f, f.OnNoSnapshot(t.gw, why))
 		default:
-			f.Base().Longest(&p.Receipt)
-			t.handle(f, f.Pinned(t.host, p))
+			f.Base().AddReceipt(&p.Receipt)
+			t.apply(f, f.OnSnapshot(t.gw, p))
 		}
 	}
+	// The round itself has been a user of its snapshot until now, so that the shards did not release
+	// it before its first reader.
 	if why == nil && !p.Name.IsZero() {
-		t.host.Rounds.Unuse(p)
+		t.gw.Rounds.Unuse(p)
 	}
 }

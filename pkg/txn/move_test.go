@@ -9,8 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// oneHome has every key at home on s0, but for those that begin with h; s2 is the hot
-// shard.
+// oneHome places all keys on s0, except those that begin with h. s2 is the hot shard.
 type oneHome struct{}
 
 func (oneHome) Shard(key []byte) kv.ShardID {
@@ -25,9 +24,9 @@ func (oneHome) HotShard() kv.ShardID        { return 2 }
 func (oneHome) Hotter(a, b kv.ShardID) bool { return a > b }
 func (oneHome) Node(s kv.ShardID) kv.NodeID { return 1 }
 
-// TestWhatIsLargeStaysAtHome: the move ends, what it had locked is released, and
-// nothing is sent to the hot shard. What is there already may go home.
-func TestWhatIsLargeStaysAtHome(t *testing.T) {
+// TestLargeValueStaysOnItsHomeShard: the move fails, its lock is released, and the hot shard
+// receives nothing. A large value that is on the hot shard may move home.
+func TestLargeValueStaysOnItsHomeShard(t *testing.T) {
 	for _, test := range []struct {
 		from, to kv.ShardID
 		bytes    int
@@ -35,9 +34,10 @@ func TestWhatIsLargeStaysAtHome(t *testing.T) {
 	}{{0, 2, kv.MaxMovedBytes, true}, {0, 2, kv.MaxMovedBytes + 1, false}, {2, 0, kv.MaxMovedBytes + 1, true}} {
 		g := NewGateway(Config{Node: 1, Router: oneHome{}})
 		g.Move(0, "token", kv.TxnID{Time: 1}, []byte("k"), test.from, test.to, 1e9)
-		ask := msg.As[msg.Lock](g.Flush().Send[0])
-		g.Deliver(0, &msg.Envelope{Body: &msg.LockResponse{Txn: ask.Txn, Number: ask.Number, Shard: test.from, Incarnation: 1,
-			Grants: []msg.Grant{{Start: ask.Ops[0].Key, Number: 1}}, Results: []msg.Result{{Found: true, Type: 2, Value: make([]byte, test.bytes)}}}})
+		q := msg.As[msg.Lock](g.Flush().Send[0])
+		value := msg.Result{Found: true, Type: 2, Value: make([]byte, test.bytes)}
+		g.Deliver(0, &msg.Envelope{Body: &msg.LockResponse{Txn: q.Txn, Number: q.Number, Shard: test.from, Incarnation: 1,
+			Grants: []msg.Grant{{Start: q.Ops[0].Key, Number: 1}}, Results: []msg.Result{value}}})
 		out := g.Flush()
 		sent := ""
 		for _, env := range out.Send {

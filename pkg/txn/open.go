@@ -8,36 +8,40 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/session"
 )
 
-// Begin opens an interactive transaction. A retry passes the id with the next attempt's number,
-// and keeps its age. It ends an earlier attempt that is still open: its client has lost the
-// connection to it. A state of the past is looked up with the first call. The returned failure is
-// nil if the transaction is open.
+// Begin opens an interactive transaction. A retry passes the same id with the next attempt number,
+// and keeps its age. It aborts an earlier attempt that is still open: the client has lost the
+// connection on which it had begun. A retained snapshot is looked up with the first request. The
+// result is nil if the transaction is open.
 func (g *Gateway) Begin(now int64, ref kv.TxnRef, readOnly bool, how How) *msg.Failure {
-	g.host.At(now)
+	g.gw.At(now)
 	f := g.supersede(ref)
 	if f == nil {
-		f = g.taken(ref.TxnID)
+		f = g.idInUse(ref.TxnID)
 	}
 	if f == nil {
-		f = how.Refuse(readOnly, g.host.Router.Shards())
+		f = how.Validate(readOnly, g.gw.Router.Shards())
 	}
 	if f != nil {
 		return f
 	}
-	o := flow.NewOpen(g.host, ref, readOnly, how)
-	f = g.host.Door.AdmitOpen(o.Base())
+	o := flow.NewInteractive(g.gw, ref, readOnly, how)
+	f = g.gw.Admitter.AdmitOpen(o.Base())
 	if f != nil {
 		return f
 	}
-	g.flows.enter(o)
-	g.host.Timed(o.Base().Deadline())
+	g.flows.add(o)
+	g.gw.Timed(o.Base().Deadline())
 	return nil
 }
 
-// supersede aborts an earlier attempt of an interactive transaction, which its client has given up.
-// It returns a failure if the earlier attempt cannot be aborted, or if ref is the earlier attempt.
+// supersede aborts an earlier attempt of an interactive transaction, which its client has
+// abandoned. It returns a failure if that attempt cannot be aborted, or if ref is the earlier one:
+// its Begin was delayed, and the client waits for the later attempt.
+//
+// Sequence: the client's connection breaks during Do of attempt 1, and the client begins attempt 2. If
+// attempt 1 stayed open, attempt 2 would wait for its locks until a wound has aborted it.
 func (g *Gateway) supersede(ref kv.TxnRef) *msg.Failure {
-	f, open := g.flows.newest(ref.TxnID).(flow.Open)
+	f, open := g.flows.newest(ref.TxnID).(flow.InteractiveTxn)
 	if !open || f.Base().Ref.Attempt == ref.Attempt {
 		return nil
 	}
@@ -46,137 +50,139 @@ func (g *Gateway) supersede(ref kv.TxnRef) *msg.Failure {
 	case f.Base().Ref.Attempt > ref.Attempt:
 		return superseded
 	case f.Base().Phase == flow.Committing:
-		// Only the last agent can end it. The client retries until that has happened.
+		// Only the last agent can abort it now. The client retries until the outcome is known.
 		return env.Failure(msg.ReasonRival, kv.KindAborted, "an earlier attempt of the transaction is committing")
 	}
 	g.flows.Abort(f, superseded)
 	return nil
 }
 
-// idle finds an interactive transaction that can take a call, and otherwise answers the call.
-func (g *Gateway) idle(token Token, ref kv.TxnRef) flow.Open {
+// findIdle returns an interactive transaction that can execute a request. If there is none, it
+// responds to the request.
+func (g *Gateway) findIdle(handle Token, ref kv.TxnRef) flow.InteractiveTxn {
 	found := g.flows.find(ref)
-	f, ok := found.(flow.Open)
+	f, ok := found.(flow.InteractiveTxn)
 	var why *msg.Failure
 	switch {
-	case found == nil && g.flows.failed.why[ref] != nil:
-		why = g.flows.failed.why[ref]
+	case found == nil && g.flows.failures.byRef[ref] != nil:
+		why = g.flows.failures.byRef[ref]
 	case !ok:
 		why = env.Failure(msg.ReasonRequest, kv.KindInvalid, "the transaction is not open")
 	case f.Base().Phase != flow.Idle:
 		why = env.Failure(msg.ReasonRequest, kv.KindInvalid, "the previous call of the transaction is still in flight")
 	default:
-		f.Base().Token = token
+		f.Base().Handle = handle
 		return f
 	}
-	d := Done{Token: token, Txn: ref, Failure: why, Closed: found == nil}
-	d.Ended.Note(why)
-	g.host.Done = append(g.host.Done, d)
+	d := Done{Token: handle, Txn: ref, Failure: why, Closed: found == nil}
+	d.Ended.Add(why)
+	g.gw.Done = append(g.gw.Done, d)
 	return nil
 }
 
-// Do executes operations in an open transaction: reads return, writes are buffered. A failed
-// condition fails the call, not the transaction. A little before the deadline, if it is not 0,
-// the transaction is given up if the call has not ended.
-func (g *Gateway) Do(now int64, token Token, ref kv.TxnRef, ops []msg.Op, deadline int64) {
-	g.host.At(now)
-	f := g.idle(token, ref)
+// Do executes operations in an interactive transaction: reads return values, writes are buffered. A
+// failed condition fails the request, not the transaction. If deadline is not 0, the transaction is
+// aborted a little before it unless the request has ended.
+func (g *Gateway) Do(now int64, handle Token, ref kv.TxnRef, ops []msg.Op, deadline int64) {
+	g.gw.At(now)
+	f := g.findIdle(handle, ref)
 	if f == nil {
 		return
 	}
-	x := f.Opened()
-	why := x.BeginDo(g.host, ops, deadline)
+	x := f.Txn()
+	why := x.BeginDo(g.gw, ops, deadline)
 	if why != nil {
-		x.FailCall(g.host, why)
+		x.FailCall(g.gw, why)
 		return
 	}
-	why = x.Unavailable(g.host)
+	why = x.Unavailable(g.gw)
 	if why != nil {
 		g.flows.Abort(f, why)
 		return
 	}
-	why = g.host.Door.AdmitCall(x)
+	why = g.gw.Admitter.AdmitCall(x)
 	if why != nil {
 		g.flows.Finish(f, Done{Failure: why})
 		return
 	}
-	g.flows.handle(f, f.Fetch(g.host))
+	g.flows.apply(f, f.Fetch(g.gw))
 }
 
-// Commit ends a transaction. Its Done says whether it committed.
-func (g *Gateway) Commit(now int64, token Token, ref kv.TxnRef, deadline int64) {
-	g.host.At(now)
-	f := g.idle(token, ref)
+// Commit ends a transaction. Its Done reports whether it has committed.
+func (g *Gateway) Commit(now int64, handle Token, ref kv.TxnRef, deadline int64) {
+	g.gw.At(now)
+	f := g.findIdle(handle, ref)
 	if f == nil {
 		return
 	}
-	x := f.Opened()
-	x.BeginCommit(g.host, deadline)
+	x := f.Txn()
+	x.BeginCommit(g.gw, deadline)
+	// Without writes, only the reads have to be validated.
 	if len(x.Session().Buffer()) == 0 {
-		g.flows.handle(f, f.Finish(g.host))
+		g.flows.apply(f, f.FinishReads(g.gw))
 		return
 	}
-	g.flows.handle(f, f.Write(g.host))
+	g.flows.apply(f, f.CommitWrites(g.gw))
 }
 
-// Rollback gives a transaction up. With validate, its Done comes only after it has been made
-// sure that everything it read was current at one instant, and has a failure if it was not: then
-// whatever the caller concluded from it may be wrong. A lock can be lost too.
-func (g *Gateway) Rollback(now int64, token Token, ref kv.TxnRef, validate bool) {
-	g.host.At(now)
+// Rollback aborts a transaction. With validate, its Done reports, by a nil Failure, that all reads
+// were current at one instant; otherwise the client must not rely on what it has concluded from
+// them. Locks can be lost, too, so a transaction without optimistic reads is validated as well.
+func (g *Gateway) Rollback(now int64, handle Token, ref kv.TxnRef, validate bool) {
+	g.gw.At(now)
 	var unknown *msg.Failure
 	if validate {
-		unknown = unchecked()
+		unknown = notValidated()
 	}
-	f, ok := g.flows.find(ref).(flow.Open)
+	f, ok := g.flows.find(ref).(flow.InteractiveTxn)
 	if !ok || f.Base().Phase == flow.Committing || f.Base().Phase == flow.Checking {
-		g.answerNone(token, ref, unknown)
+		g.respondNotOpen(handle, ref, unknown)
 		return
 	}
 	c := f.Base()
-	if c.Token != nil {
+	if c.Handle != nil {
 		why := env.Failure(msg.ReasonCancelled, kv.KindCancelled, "the transaction was rolled back")
-		g.host.Answer(c, Done{Failure: why, Closed: true})
+		g.gw.Respond(c, Done{Failure: why, Closed: true})
 	}
-	c.Token = token
+	c.Handle = handle
 	if validate && c.Phase == flow.Idle {
-		f.Opened().BeginRollback()
-		g.flows.handle(f, f.Finish(g.host))
+		f.Txn().BeginValidatingRollback()
+		g.flows.apply(f, f.FinishReads(g.gw))
 		return
 	}
-	f.Release(g.host)
+	f.Release(g.gw)
 	g.flows.Finish(f, Done{Failure: unknown})
 }
 
-// unchecked: it is not known any more, or not yet, whether what was read was so.
-func unchecked() *msg.Failure {
+// notValidated is the failure of a validating rollback of a transaction whose reads cannot be
+// validated any more, or not while a request is in flight.
+func notValidated() *msg.Failure {
 	text := "the reads of the transaction cannot be validated: it is not open, or a call is in flight"
 	return env.Failure(msg.ReasonStaleRead, kv.KindAborted, text)
 }
 
-// Savepoint marks a place in an open transaction that RollbackTo returns to. It is answered at
-// once. A transaction has up to kv.MaxSavepoints; a name has 1 to kv.MaxSavepointName bytes.
-func (g *Gateway) Savepoint(now int64, token Token, ref kv.TxnRef, name string) {
-	g.savepoint(now, token, ref, func(s *session.Session) *msg.Failure { return s.Savepoint(name) })
+// Savepoint sets a savepoint in an interactive transaction, for RollbackTo. Its response needs no
+// shard. A transaction has up to kv.MaxSavepoints; a name has 1 to kv.MaxSavepointName bytes.
+func (g *Gateway) Savepoint(now int64, handle Token, ref kv.TxnRef, name string) {
+	g.savepoint(now, handle, ref, func(s *session.Session) *msg.Failure { return s.Savepoint(name) })
 }
 
-// RollbackTo forgets what an open transaction has written since its newest savepoint of a name,
-// and the savepoints since; that one stays. What was read since stays locked, and counts when
-// the transaction is validated: its client may have concluded something from it.
-func (g *Gateway) RollbackTo(now int64, token Token, ref kv.TxnRef, name string) {
-	g.savepoint(now, token, ref, func(s *session.Session) *msg.Failure { return s.RollbackTo(name) })
+// RollbackTo discards what a transaction has written since its newest savepoint of a name, and the
+// later savepoints; the named one remains. Locks acquired since are kept and reads since are
+// validated: the client may rely on them.
+func (g *Gateway) RollbackTo(now int64, handle Token, ref kv.TxnRef, name string) {
+	g.savepoint(now, handle, ref, func(s *session.Session) *msg.Failure { return s.RollbackTo(name) })
 }
 
-// Release forgets an open transaction's newest savepoint of a name, and those since. What was
-// written stays.
-func (g *Gateway) Release(now int64, token Token, ref kv.TxnRef, name string) {
-	g.savepoint(now, token, ref, func(s *session.Session) *msg.Failure { return s.Release(name) })
+// Release removes the newest savepoint of a name, and the later ones. The writes remain.
+func (g *Gateway) Release(now int64, handle Token, ref kv.TxnRef, name string) {
+	g.savepoint(now, handle, ref, func(s *session.Session) *msg.Failure { return s.Release(name) })
 }
 
-func (g *Gateway) savepoint(now int64, token Token, ref kv.TxnRef, change func(*session.Session) *msg.Failure) {
-	g.host.At(now)
-	f := g.idle(token, ref)
+func (g *Gateway) savepoint(now int64, handle Token, ref kv.TxnRef, change func(*session.Session) *msg.Failure) {
+	g.gw.At(now)
+	f := g.findIdle(handle, ref)
 	if f != nil {
-		f.Opened().Answer(g.host, change(f.Opened().Session()))
+		f.Txn().EndLocalCall(g.gw, change(f.Txn().Session()))
 	}
 }

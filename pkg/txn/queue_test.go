@@ -9,42 +9,44 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// scans begins a transaction that reads the beginning of a range, and returns its lock requests.
-func (g *aged) scans(ref kv.TxnRef, limit uint32, unlocked bool) []*msg.Envelope {
+// beginScan begins a transaction that scans a range, and returns its lock requests.
+func (g *testGateway) beginScan(ref kv.TxnRef, limit uint32, unlocked bool) []*msg.Envelope {
 	g.t.Helper()
 	g.now++
 	require.Nil(g.t, g.Begin(g.now, ref, false, How{}))
-	g.Do(g.now, 1, ref, []msg.Op{{Kind: msg.OpScan, Key: []byte("a"), End: []byte("b"), Limit: limit, Unlocked: unlocked}}, 0)
+	scan := msg.Op{Kind: msg.OpScan, Key: []byte("a"), End: []byte("b"), Limit: limit, Unlocked: unlocked}
+	g.Do(g.now, 1, ref, []msg.Op{scan}, 0)
 	return g.Flush().Send
 }
 
-// answers answers lock requests with a row, and returns what is sent next.
-func (g *aged) answers(sent []*msg.Envelope) []*msg.Envelope {
+// respondLocks responds to lock requests with a row each, and returns the messages that follow.
+func (g *testGateway) respondLocks(sent []*msg.Envelope) []*msg.Envelope {
 	g.t.Helper()
 	for _, e := range sent {
-		p := msg.ToGateway(1)
-		p.Body = &msg.LockResponse{Txn: msg.As[msg.Lock](e).Txn, Number: msg.As[msg.Lock](e).Number, Shard: e.Shard, Incarnation: 1,
-			Results: []msg.Result{{Seq: msg.As[msg.Lock](e).Ops[0].Seq, Pairs: []msg.Pair{{Key: []byte{'a', byte('0' + e.Shard)}}}}},
+		q, p := msg.As[msg.Lock](e), msg.ToGateway(1)
+		p.Body = &msg.LockResponse{Txn: q.Txn, Number: q.Number, Shard: e.Shard, Incarnation: 1,
+			Results: []msg.Result{{Seq: q.Ops[0].Seq, Pairs: []msg.Pair{{Key: []byte{'a', byte('0' + e.Shard)}}}}},
 			Grants:  []msg.Grant{{Start: []byte("a"), End: []byte("b"), IsRange: true, Number: 1}}}
 		g.Deliver(g.now, p)
 	}
 	return g.Flush().Send
 }
 
-// TestTakersOfARangeQueueAtOneShard: where readers of a range have lost attempts over what they found in
-// it, and were about to write that, the next ones lock it for writing on one shard first.
-func TestTakersOfARangeQueueAtOneShard(t *testing.T) {
-	g := newAged(t)
+// TestQueueConsumersWaitOnOneShard: if readers of a range have lost attempts over keys in it that
+// they were about to write, the next readers write-lock the range on one shard first.
+func TestQueueConsumersWaitOnOneShard(t *testing.T) {
+	g := newTestGateway(t)
 	ref := kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}
-	sent := g.scans(ref, 1, false)
-	require.Len(t, sent, 3, "nothing is known")
-	require.Empty(t, g.answers(sent))
+	sent := g.beginScan(ref, 1, false)
+	require.Len(t, sent, 3, "no attempt was lost")
+	require.Empty(t, g.respondLocks(sent))
 	g.Do(g.now, 2, ref, []msg.Op{{Kind: msg.OpDelete, Key: []byte("a0")}}, 0)
 	g.Commit(g.now, 3, ref, g.now+1e9)
 	for _, e := range g.Flush().Send {
 		if msg.Is[msg.CommitRequest](e) {
 			lost := msg.ToGateway(1)
-			lost.Body = &msg.CommitResponse{Txn: ref, CommitID: msg.As[msg.CommitRequest](e).CommitID, Shard: e.Shard, Incarnation: 1,
+			id := msg.As[msg.CommitRequest](e).CommitID
+			lost.Body = &msg.CommitResponse{Txn: ref, CommitID: id, Shard: e.Shard, Incarnation: 1,
 				Failure: &msg.Failure{Reason: msg.ReasonWounded, Kind: uint32(kv.KindAborted), Key: []byte("a0")}}
 			g.Deliver(g.now, lost)
 		}
@@ -52,21 +54,21 @@ func TestTakersOfARangeQueueAtOneShard(t *testing.T) {
 	g.Flush()
 
 	ref.Time++
-	first := g.scans(ref, 1, false)
+	first := g.beginScan(ref, 1, false)
 	require.Len(t, first, 1)
 	require.True(t, msg.As[msg.Lock](first[0]).Ops[0].ForUpdate)
-	others := g.answers(first)
+	others := g.respondLocks(first)
 	require.Len(t, others, 2)
 	for _, e := range others {
 		require.NotEqual(t, first[0].Shard, e.Shard)
-		require.False(t, msg.As[msg.Lock](e).Ops[0].ForUpdate, "they have waited for each other there")
+		require.False(t, msg.As[msg.Lock](e).Ops[0].ForUpdate, "consumers wait on the first shard only")
 	}
-	require.Empty(t, g.answers(others))
+	require.Empty(t, g.respondLocks(others))
 
 	ref.Time++
-	require.Len(t, g.scans(ref, 2, false), 1, "of the same range")
+	require.Len(t, g.beginScan(ref, 2, false), 1, "the range is the same with another limit")
 	ref.Time++
-	sent = g.scans(ref, 1, true)
-	require.Len(t, sent, 3, "without a right to write")
+	sent = g.beginScan(ref, 1, true)
+	require.Len(t, sent, 3, "the reads take no lock")
 	require.False(t, msg.As[msg.Lock](sent[0]).Ops[0].ForUpdate)
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestReadsWithOtherBoundsAreNotShared: one client may receive what is too large for another.
-func TestReadsWithOtherBoundsAreNotShared(t *testing.T) {
+// TestReadsWithDifferentBoundsAreNotShared: a response may fit the bound of one client, and exceed
+// that of another.
+func TestReadsWithDifferentBoundsAreNotShared(t *testing.T) {
 	for want, bounds := range map[int][]uint32{1: {4 << 20, 4 << 20}, 2: {4 << 20, 16 << 20}} {
 		g := NewGateway(Config{Node: 1, Router: oneHome{}, MaxInFlight: 1024,
 			Repeat: time.Second, Liveness: time.Second, MaxAge: time.Minute})

@@ -10,20 +10,21 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestWhatMayNotBeWrittenIsReadWithoutALock: neither a read, nor a question, nor a range takes one, in
-// whatever attempt, and whatever is known of what readers of the key mostly do with it.
-func TestWhatMayNotBeWrittenIsReadWithoutALock(t *testing.T) {
-	ask := adt.Lookup(adt.Set).MethodByName("len").Op([]byte("s"))
+// TestReadsWithoutWriteRightTakeNoLock: reads, queries of data types, conditions and scans of keys
+// that the user may not write take no lock in any attempt, even if other readers of the key mostly
+// write it.
+func TestReadsWithoutWriteRightTakeNoLock(t *testing.T) {
+	query := adt.Lookup(adt.Set).MethodByName("len").Op([]byte("s"))
 	for _, unlocked := range []bool{false, true} {
 		for _, attempt := range []uint32{1, 2} {
-			g := newAged(t)
+			g := newTestGateway(t)
 			g.SetHeat(0, NewHeat(&msg.HeatMap{Keys: []msg.KeyHeat{{Key: []byte("k"), Heat: 1000}}}))
 			for range 4 {
-				g.host.Heat.Committing("k", true)
+				g.gw.Heat.Committing("k", true)
 			}
-			require.True(t, g.host.Heat.Early([]byte("k")))
+			require.True(t, g.gw.Heat.Early([]byte("k")))
 			ops := []msg.Op{
-				{Kind: msg.OpGet, Key: []byte("k")}, {Kind: msg.OpRequire, Key: []byte("x"), Expect: msg.ExpectAbsent}, ask,
+				{Kind: msg.OpGet, Key: []byte("k")}, {Kind: msg.OpRequire, Key: []byte("x"), Expect: msg.ExpectAbsent}, query,
 				{Kind: msg.OpScan, Key: []byte("a"), End: []byte("b")},
 			}
 			for i := range ops {
@@ -41,7 +42,7 @@ func TestWhatMayNotBeWrittenIsReadWithoutALock(t *testing.T) {
 					write = write || msg.As[msg.Lock](e).Ops[i].ForUpdate
 				}
 			}
-			require.Equal(t, !unlocked, write, "early locks are for those who may write")
+			require.Equal(t, !unlocked, write, "early locks need the right to write")
 		}
 	}
 }

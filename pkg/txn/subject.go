@@ -5,9 +5,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// OwnID makes an id for what a gateway does by itself, which leads to this machine (env.Env.NewID).
-func OwnID(g *Gateway) kv.TxnID { return g.host.NewID() }
+// OwnID returns a new id for a transaction of the gateway itself, which leads to this machine.
+func OwnID(g *Gateway) kv.TxnID { return g.gw.NewID() }
 
-// Subject is the transaction, or the name of the reader, that a message for a gateway is about. It
-// leads to the machine that the message is for (Affinity).
+// Subject is the id of the transaction or reader that a message for a gateway is about. It leads to
+// the machine that the message is for (Affinity).
 func Subject(env *msg.Envelope) kv.TxnID { return env.About().Txn.TxnID }

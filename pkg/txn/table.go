@@ -9,20 +9,21 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/flow"
 )
 
-// table has the flows under way, from their start to their end. ids finds the attempt of an id, the
-// newest if there are several; the others are in earlier.
-type table struct {
-	host    *flow.Host
+// flowTable has the flows in flight. ids has the newest attempt of each id; earlier has the others,
+// which are interactive attempts whose client has begun a new one.
+type flowTable struct {
+	gw      *flow.Gateway
 	ids     map[kv.TxnID]flow.Flow
 	earlier map[kv.TxnRef]flow.Flow
 	pool    flow.Pool
-	// failed remembers why interactive transactions ended while their client was silent.
-	failed failed
+	// failures remembers why interactive transactions ended between two requests.
+	failures failures
 }
 
-func (t *table) len() int { return len(t.ids) + len(t.earlier) }
+func (t *flowTable) len() int { return len(t.ids) + len(t.earlier) }
 
-func (t *table) enter(f flow.Flow) {
+// add adds a flow. If an earlier attempt of its id is in flight, both are.
+func (t *flowTable) add(f flow.Flow) {
 	ref := f.Base().Ref
 	old := t.ids[ref.TxnID]
 	if old != nil && old.Base().Ref != ref {
@@ -31,7 +32,7 @@ func (t *table) enter(f flow.Flow) {
 	t.ids[ref.TxnID] = f
 }
 
-func (t *table) leave(f flow.Flow) {
+func (t *flowTable) remove(f flow.Flow) {
 	ref := f.Base().Ref
 	if t.ids[ref.TxnID] == f {
 		delete(t.ids, ref.TxnID)
@@ -40,11 +41,12 @@ func (t *table) leave(f flow.Flow) {
 	delete(t.earlier, ref)
 }
 
-// newest gives the newest attempt of an id that is under way, nil if there is none.
-func (t *table) newest(id kv.TxnID) flow.Flow { return t.ids[id] }
+// newest returns the newest attempt of an id, nil if none is in flight.
+func (t *flowTable) newest(id kv.TxnID) flow.Flow { return t.ids[id] }
 
-// find gives an attempt that is under way, nil if it is not.
-func (t *table) find(ref kv.TxnRef) flow.Flow {
+// find returns an attempt, nil if it is not in flight. A message of an earlier attempt never finds the
+// newest one.
+func (t *flowTable) find(ref kv.TxnRef) flow.Flow {
 	f := t.ids[ref.TxnID]
 	if f != nil && f.Base().Ref == ref {
 		return f
@@ -52,8 +54,8 @@ func (t *table) find(ref kv.TxnRef) flow.Flow {
 	return t.earlier[ref]
 }
 
-// each visits all, in no order.
-func (t *table) each(visit func(flow.Flow)) {
+// each visits all flows, in no order.
+func (t *flowTable) each(visit func(flow.Flow)) {
 	for _, f := range t.ids {
 		visit(f)
 	}
@@ -62,37 +64,41 @@ func (t *table) each(visit func(flow.Flow)) {
 	}
 }
 
-// byAge lists all, the oldest first.
-func (t *table) byAge() []flow.Flow {
+// byAge lists all flows, the oldest first. Tick uses it: with an order by map, runs would not be
+// reproducible.
+func (t *flowTable) byAge() []flow.Flow {
 	out := slices.AppendSeq(make([]flow.Flow, 0, t.len()), maps.Values(t.ids))
 	out = slices.AppendSeq(out, maps.Values(t.earlier))
 	slices.SortFunc(out, func(a, b flow.Flow) int { return a.Base().Ref.CompareAge(b.Base().Ref) })
 	return out
 }
 
-// maxFailed bounds the transactions of which it is remembered why they ended.
-const maxFailed = 4096
+// maxFailures bounds the transactions whose failures are remembered.
+const maxFailures = 4096
 
-// failed remembers why interactive transactions ended while their client was silent.
-type failed struct {
-	why   map[kv.TxnRef]*msg.Failure
+// failures remembers why interactive transactions ended while no request of their client was in
+// flight (for example, an idle transaction was aborted). The next request of the client gets the reason,
+// and not only that the transaction is not open.
+type failures struct {
+	byRef map[kv.TxnRef]*msg.Failure
 	order []kv.TxnRef
 }
 
-// note remembers the failure of an interactive transaction that no request waits for.
-func (m *failed) note(c *flow.Call, why *msg.Failure) {
-	if c.Token != nil || why == nil || !c.Kind.Open() {
+// add remembers the failure of an interactive transaction if no request can report it. If there are
+// too many, the older half is forgotten.
+func (m *failures) add(c *flow.Call, why *msg.Failure) {
+	if c.Handle != nil || why == nil || !c.Kind.IsInteractive() {
 		return
 	}
-	if m.why == nil {
-		m.why = map[kv.TxnRef]*msg.Failure{}
+	if m.byRef == nil {
+		m.byRef = map[kv.TxnRef]*msg.Failure{}
 	}
-	if len(m.order) >= maxFailed {
-		for _, r := range m.order[:maxFailed/2] {
-			delete(m.why, r)
+	if len(m.order) >= maxFailures {
+		for _, r := range m.order[:maxFailures/2] {
+			delete(m.byRef, r)
 		}
-		m.order = slices.Clone(m.order[maxFailed/2:])
+		m.order = slices.Clone(m.order[maxFailures/2:])
 	}
-	m.why[c.Ref] = why
+	m.byRef[c.Ref] = why
 	m.order = append(m.order, c.Ref)
 }

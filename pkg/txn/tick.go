@@ -7,98 +7,119 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/flow"
 )
 
-// Tick repeats what has no answer and ends what is late.
+// Tick retries requests, and ends calls that are late. Before Output.Next it does nothing.
+//
+//	phase                repeated                    end
+//	Idle                 lease renewals              after the idle timeout, if it blocks others
+//	Locking, Reading,
+//	Paging, Checking,
+//	Querying             requests without response   aborted at AbortAt
+//	AwaitingSnapshot     lease renewals              aborted at AbortAt
+//	Sharing              nothing                     aborted at AbortAt
+//	Committing           the commit                  cancelled before the deadline, unknown at it
+//	Backoff              nothing                     the next attempt starts at RetryAt
+//
+// A call that waits for a shard whose node is down ends at once, unless its commit was sent.
 func (g *Gateway) Tick(now int64) {
-	g.host.At(now)
-	if g.host.Now < g.host.Env.Next {
+	g.gw.At(now)
+	if g.gw.Now < g.gw.Env.Next {
 		return
 	}
-	g.host.Env.Next = env.Never
+	g.gw.Env.Next = env.Never
+	// A flow may end while an earlier one is handled, so each is looked up again.
 	for _, f := range g.flows.byAge() {
 		if g.flows.find(f.Base().Ref) == f {
 			g.tickCall(f)
 		}
 	}
-	g.host.Shards.TickProbes()
-	g.flows.beginRound()
+	g.gw.Shards.TickProbes()
+	g.flows.startRounds()
 	g.status.Tick()
-	g.endQueries()
-	g.host.Rounds.Tick()
+	g.finishQueries()
+	g.gw.Rounds.Tick()
 }
 
+// tickCall handles the time of one flow. Abort precedes retry: a request that cannot be answered in
+// time is not sent.
 func (g *Gateway) tickCall(f flow.Flow) {
 	c := f.Base()
 	switch c.Phase {
+	// An idle transaction has no deadline of a request. Retry checks its idle time and its leases.
 	case flow.Idle:
-		g.flows.handle(f, f.Repeat(g.host))
+		g.flows.apply(f, f.Retry(g.gw))
 		return
 	case flow.Committing:
 		g.tickCommit(f.(flow.Committer))
 		return
 	case flow.Backoff:
-		if g.host.Now >= c.RetryAt {
-			g.flows.handle(f, f.Start(g.host))
+		if g.gw.Now >= c.RetryAt {
+			g.flows.apply(f, f.Start(g.gw))
 			return
 		}
-		g.host.Timed(c.RetryAt)
+		g.gw.Timed(c.RetryAt)
 	}
 	why := g.overdue(f)
 	if why != nil {
 		g.flows.Abort(f, why)
 		return
 	}
-	g.host.Timed(c.EndAt())
-	if c.Phase == flow.Asking {
-		c.RepeatQuestion(g.host.Env)
+	g.gw.Timed(c.AbortAt())
+	if c.Phase == flow.Querying {
+		c.RetryQuery(g.gw.Env)
 		return
 	}
-	g.flows.handle(f, f.Repeat(g.host))
+	g.flows.apply(f, f.Retry(g.gw))
 }
 
-// awaits lists the shards that have not answered a call which can be given up.
-func (g *Gateway) awaits(f flow.Flow) []kv.ShardID {
-	if f.Base().Phase == flow.Asking {
-		return []kv.ShardID{g.host.Hot()}
+// pendingShards lists the shards that have not responded to a call which can be aborted.
+func (g *Gateway) pendingShards(f flow.Flow) []kv.ShardID {
+	if f.Base().Phase == flow.Querying {
+		return []kv.ShardID{g.gw.Hot()}
 	}
-	return f.Awaits()
+	return f.PendingShards()
 }
 
-// overdue says why a call that has not asked to commit is given up now: it is late, or waits
-// for a node that is down; nil if it is not.
+// overdue returns why a call that has not sent a commit has to be aborted now, because it is late,
+// or waits for a node that is down; nil if it need not be. The text of a deadline is added when the
+// call ends (clientFailure).
 func (g *Gateway) overdue(f flow.Flow) *msg.Failure {
 	c := f.Base()
-	if g.host.Now >= c.EndAt() {
-		if c.GivenUpEarly(g.host.Now) {
-			return g.flows.late(f)
+	if g.gw.Now >= c.AbortAt() {
+		// The deadline of the request is near, and not yet that of the transaction: the client is
+		// waiting, and gets the cause now.
+		if c.IsRequestTimeout(g.gw.Now) {
+			return g.flows.deadlineFailure(f)
 		}
 		return env.Failure(msg.ReasonCancelled, kv.KindAborted, "")
 	}
-	if c.Kind == flow.FixingKind {
-		return nil // it goes on without that node's shards
+	if c.Kind == flow.RoundKind {
+		return nil // it continues without the shards of that node
 	}
-	down := g.host.Shards.Unreachable(g.awaits(f)...)
-	if down != nil && c.Phase == flow.Asking {
+	down := g.gw.Shards.Unreachable(g.pendingShards(f)...)
+	// The hot shard may have received the request before its node went down.
+	if down != nil && c.Phase == flow.Querying {
 		down.Hint = "the change may be applied; send it again when the node is back"
 	}
 	return down
 }
 
-// tickCommit repeats the commit; near the deadline it asks for an end, and at the deadline the
-// outcome is unknown, unless there is nothing to apply.
+// tickCommit retries the commit. Near the deadline it cancels it, so that the outcome is known in
+// time. At the deadline the outcome is unknown, unless there is nothing to apply.
 func (g *Gateway) tickCommit(f flow.Committer) {
 	c := f.Base()
-	if g.host.Shards.AnyDown() && g.meetDown(f) {
+	if g.gw.Shards.AnyDown() && g.endIfNodeDown(f) {
 		return
 	}
-	if g.host.Now < c.Deadline() {
-		g.host.Timed(c.Deadline())
-		if f.Commit().Tick(g.host.Env, c.LastRepeat(), c.CancelAt()) {
-			g.host.Shards.Suspect(f.Commit().Last())
+	if g.gw.Now < c.Deadline() {
+		g.gw.Timed(c.Deadline())
+		// The last agent is late. It is probed: if its log is slow, later commits avoid it as last agent.
+		if f.Commit().Tick(g.gw.Env, c.LastCommitRetry(), c.CancelAt()) {
+			g.gw.Shards.Suspect(f.Commit().Last())
 		}
 		return
 	}
-	if f.OnlyReads() {
-		g.flows.Finish(f, Done{Failure: g.flows.late(f)})
+	if f.IsReadOnly() {
+		g.flows.Finish(f, Done{Failure: g.flows.deadlineFailure(f)})
 		return
 	}
 	text := "the commit of transaction " + c.Ref.TxnID.String() +
@@ -106,8 +127,8 @@ func (g *Gateway) tickCommit(f flow.Committer) {
 	g.flows.Finish(f, Done{Failure: env.Failure(msg.ReasonCancelled, kv.KindOutcomeUnknown, text)})
 }
 
-// endQueries answers the status queries that have ended.
-func (g *Gateway) endQueries() {
+// finishQueries responds to the outcome queries that have ended.
+func (g *Gateway) finishQueries() {
 	for _, e := range g.status.TakeEnded() {
 		d := Done{
 			Txn:         kv.TxnRef{TxnID: e.ID},
@@ -118,7 +139,7 @@ func (g *Gateway) endQueries() {
 		}
 		for _, t := range e.Handles {
 			d.Token = t
-			g.host.Done = append(g.host.Done, d)
+			g.gw.Done = append(g.gw.Done, d)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 )
 
-// Config, and what it is made of, belong to package env.
+// The configuration is that of package env.
 type (
 	Config     = env.Config
 	Router     = env.Router
@@ -34,55 +34,54 @@ const (
 	PlanSnapshot    = env.PlanSnapshot
 )
 
-// ParseOrder, ParseReads and ParsePlan read what the String methods wrote.
+// ParseOrder, ParseReads and ParsePlan parse the results of the String methods.
 var (
 	ParseOrder = env.ParseOrder
 	ParseReads = env.ParseReads
 	ParsePlan  = env.ParsePlan
 )
 
-// Heat says how hot keys are; State is a state of the whole store that another machine of the
-// node may read at.
+// Heat is a heat map. State is a snapshot that another machine of the node may borrow.
 type (
 	Heat  = heat.Map
 	State = round.State
 )
 
-// NewHeat takes what the planner reported.
+// NewHeat converts the heat map that the hot shard sends.
 func NewHeat(m *msg.HeatMap) *Heat { return heat.NewMap(m) }
 
-// Affinity is the same for a transaction and for the names under which it reads: messages find
-// the machine by it.
+// Affinity is the same for a transaction and for the names of its readings: it selects the machine
+// of a message.
 func Affinity(id kv.TxnID) uint64 { return id.Affinity() }
 
-// What clients ask for, and what they are told, belong to package flow.
+// Requests and responses of clients are those of package flow.
 type (
 	How   = flow.How
 	At    = flow.At
-	Token = flow.Token
+	Token = flow.CallHandle
 	Done  = flow.Done
 	Ended = flow.Ended
 )
 
-// Output is what the gateway wants done.
+// Output is what the machine requests of its caller.
 type Output struct {
 	Send []*msg.Envelope
 	Done []Done
-	// Next is when to call Tick again at the latest.
+	// Next is when to call Tick at the latest, in nanoseconds.
 	Next int64
-	// Borrow: the machine waits for a state that another one fixes from now on, to be given
-	// by Borrowed. GiveBack are the names of those that it needs no more.
+	// Borrow: flows wait for a snapshot that another machine of the node fixes from now on, and that
+	// Borrowed delivers. GiveBack are the names of borrowed snapshots that are no longer in use.
 	Borrow   bool
 	GiveBack []kv.TxnRef
-	// LeftOut are shards that did not answer a round of this machine in time: the other machines
-	// of the node are to be told (shards.Shards.LeaveOut).
+	// LeftOut are the shards that did not respond to a round of this machine in time. The other
+	// machines of the node exclude them as well (shards.Shards.LeaveOut).
 	LeftOut []kv.ShardID
 }
 
-// Stats are what a machine counts, since it was made.
+// Stats counts events since the machine was made.
 type Stats struct {
-	// Rounds are those that were begun, Shared the reads that were answered by another's.
+	// Rounds counts the rounds begun, Shared the reads that have shared the result of another.
 	Rounds, Shared uint64
-	// Admission counts what was refused.
+	// Admission counts the refused transactions.
 	Admission admission.Counters
 }

@@ -20,41 +20,42 @@ const (
 	ViewKind
 	ScanKind
 	SnapshotKind
-	RuleKind
+	HotPolicyKind
 	MoveKind
-	FixingKind
-	LendingKind
+	RoundKind
+	LoanKind
 )
 
-// Transaction reports whether it is one of a client's, and not a question or a round.
-func (k Kind) Transaction() bool { return k <= ScanKind }
+// IsTransaction reports whether a client's transaction is of this kind; the others are queries,
+// moves and rounds.
+func (k Kind) IsTransaction() bool { return k <= ScanKind }
 
-// Open reports whether it is an interactive transaction.
-func (k Kind) Open() bool { return k == UpdateKind || k == ViewKind }
+// IsInteractive reports whether this is the kind of an interactive transaction.
+func (k Kind) IsInteractive() bool { return k == UpdateKind || k == ViewKind }
 
-// Phase is what a flow waits for.
+// Phase is the event that a flow waits for.
 type Phase uint8
 
 const (
-	// Idle: the next call of an open transaction.
+	// Idle: the next request of an interactive transaction.
 	Idle Phase = iota
-	// Locking: the answers to lock requests.
+	// Locking: responses to lock requests.
 	Locking
-	// Reading: the answers to reads without locks.
+	// Reading: responses to reads without locks.
 	Reading
-	// Committing: the outcome. The commit has been sent; only the last agent can end it.
+	// Committing: the commit response. Only the last agent can end the attempt now.
 	Committing
-	// Checking: the checks that a reader's locks were never lost.
+	// Checking: responses to the checks of read locks.
 	Checking
-	// Backoff: the time of the next attempt, RetryAt.
+	// Backoff: RetryAt, when the next attempt starts.
 	Backoff
-	// Paging: the pages of a scan, or the call that asks for one.
+	// Paging: pages of a scan, or the client's request for one.
 	Paging
-	// Pinning: a state that a round fixes.
-	Pinning
-	// Asking: the answer of the hot shard to a question.
-	Asking
-	// Sharing: the answer to the same read of another transaction.
+	// AwaitingSnapshot: the end of a snapshot round.
+	AwaitingSnapshot
+	// Querying: the hot shard's response to a query.
+	Querying
+	// Sharing: the result of an identical read of another client.
 	Sharing
 )
 
@@ -64,60 +65,64 @@ func (p Phase) String() string {
 	}[p]
 }
 
-// Call is what every flow has: who asked, by when, how often it was tried, and how long it waited.
+// Call is the state that every flow has: the request, its deadlines, its attempts, and the receipt
+// of its waits.
 type Call struct {
 	Kind     Kind
 	Ref      kv.TxnRef
-	Token    Token
+	Handle   CallHandle
 	ReadOnly bool
 	How      How
-	// Begun is when the transaction counts as begun in wound-wait (kv.Age), the same for all its
-	// attempts; 0 is the time in its id.
+	// Begun is the begin time of the transaction in wound-wait (kv.Age), the same for all attempts. 0
+	// is the time in its id.
 	Begun int64
 	Phase Phase
-	// RetryAt is when the next attempt starts, in Backoff.
+	// RetryAt is when the next attempt starts, in phase Backoff.
 	RetryAt int64
 	Wound   Wound
-	Losses  Losses
-	// Ticket is its place at the gateway (package admission).
+	Earlier EarlierAttempts
+	// Ticket is the call's slot at the gateway (package admission).
 	Ticket admission.Ticket
 	ops    []msg.Op
-	// started and deadline are those of the transaction, or of its commit. oldest is when it reaches
+	// started and deadline are those of the transaction or of its commit. maxAgeAt is when it reaches
 	// the maximum age.
-	started, deadline, oldest int64
-	// from and by are those of the request under way that can be given up before the
-	// deadline; by is 0 for none.
-	from, by int64
-	// receipt is of the longest wait, step of the longest in the request under way; open is a
-	// wait that lasts, as far as it was reported.
-	receipt, step msg.Receipt
-	open          *waits
-	// seat is its place at a round.
-	seat round.Seat
-	// past is the state that is read, if it is not the present.
-	past      *past
+	started, deadline, maxAgeAt int64
+	// reqStart and reqDeadline are those of the current request, which may end before the transaction
+	// does. reqDeadline is 0 if there is none.
+	reqStart, reqDeadline int64
+	// txnReceipt is of the longest wait of the transaction, reqReceipt of the longest wait in the
+	// current request. openWait is a wait that a shard has reported and that has not ended.
+	txnReceipt, reqReceipt msg.Receipt
+	openWait               *waitState
+	// roundWait connects the call with the round that it waits for, or whose snapshot it reads.
+	roundWait round.Seat
+	// snapshot is what the call reads, nil for the present.
+	snapshot *pastSnapshot
+	// redirects are the shards to which keys of this call were redirected.
 	redirects places.Redirects
-	question  question
+	query     hotShardQuery
 }
 
-// Wound is what is known of an older transaction that waits for this one.
+// Wound is the wound of an attempt: an older transaction waits for one of its locks. The attempt
+// may complete without waiting; its requests carry "no wait".
 type Wound struct {
 	Is bool
 	At int64
-	// conflict is what the older one waits for, nil if it is not known.
+	// conflict is the lock that the older transaction waits for, nil if it is not known.
 	conflict *msg.Receipt
 }
 
-// Wounded notes that an older transaction waits for the attempt.
-func (c *Call) Wounded(now int64, conflict *msg.Receipt) {
+// OnWound records a wound. The wounding shard repeats it every 50 ms; only the first one counts,
+// since the time until an idle transaction aborts runs from there.
+func (c *Call) OnWound(now int64, conflict *msg.Receipt) {
 	if !c.Wound.Is {
 		c.Wound = Wound{Is: true, At: now, conflict: conflict}
 	}
 }
 
-// blame is a failure with the conflict that it was for, if the gateway knows better than the
-// shard that failed the request.
-func (w *Wound) blame(f *msg.Failure) *msg.Failure {
+// addConflict adds the conflict to a failure. A shard that fails a request with "no wait" does not
+// know which lock the wound was for; the gateway does if the wound named it.
+func (w *Wound) addConflict(f *msg.Failure) *msg.Failure {
 	if f.Reason != msg.ReasonWounded || f.Conflict != nil || w.conflict == nil {
 		return f
 	}
@@ -126,91 +131,96 @@ func (w *Wound) blame(f *msg.Failure) *msg.Failure {
 	return &known
 }
 
-// Losses are the attempts of a call that ended before the one under way.
-type Losses struct {
-	// Aborts are their reasons, Redirects how many only looked in the wrong place.
+// EarlierAttempts are the attempts of a call before the current one.
+type EarlierAttempts struct {
+	// Aborts are the reasons for which they ended. Redirects counts those of a reader that only found
+	// a key on another shard.
 	Aborts    []msg.Reason
 	Redirects uint32
-	// contested: another commit of the id was found under way.
-	contested bool
-	// Ended tells of those that other transactions ended.
+	// concurrent: another commit of the same id was found undecided.
+	concurrent bool
+	// Ended describes the attempts that other transactions ended.
 	Ended Ended
 }
 
-// begun is when a first attempt counts as begun: when it reached the gateway. The time in the id is
-// made by the client: a transaction whose id lies in the past would win every conflict, even if it
-// were by as little as others wait for a hot key.
-func begun(h *Host, how *How) int64 {
-	if h.Mutants.Has(mutant.IDsBelieved) {
+// beginTime is the begin time of a first attempt: when it reached the gateway. The client makes the
+// time in the id. If that counted, a client with a slow clock would win every conflict on a hot
+// key.
+func beginTime(gw *Gateway, how *How) int64 {
+	if gw.Mutants.Has(mutant.IDsBelieved) {
 		return 0
 	}
 	return how.Arrived
 }
 
-// Base is the call.
+// Base returns the call of a flow.
 func (c *Call) Base() *Call { return c }
 
-// Seat is its place at a round.
-func (c *Call) Seat() *round.Seat { return &c.seat }
+// Seat implements round.Waiter.
+func (c *Call) Seat() *round.Seat { return &c.roundWait }
 
-// What most flows do not need.
+// The defaults of interface Flow, for flows that hold nothing.
+func (c *Call) PendingShards() []kv.ShardID { return nil }
+func (c *Call) Shards() []kv.ShardID        { return nil }
+func (c *Call) Retry(*Gateway) Outcome      { return Continue }
+func (c *Call) Release(*Gateway)            {}
+func (c *Call) Reset()                      {}
+func (c *Call) End(*Gateway, *msg.Failure)  {}
+func (c *Call) ReadCSNs() []msg.ShardCSN    { return nil }
+func (c *Call) Claim() admission.Claim      { return admission.Claim{} }
 
-func (c *Call) Awaits() []kv.ShardID    { return nil }
-func (c *Call) Shards() []kv.ShardID    { return nil }
-func (c *Call) Repeat(*Host) Outcome    { return GoesOn }
-func (c *Call) Release(*Host)           {}
-func (c *Call) Reset()                  {}
-func (c *Call) End(*Host, *msg.Failure) {}
-func (c *Call) Seen() []msg.ShardCSN    { return nil }
-func (c *Call) Claim() admission.Claim  { return admission.Claim{} }
-
-// bound sets the deadline: the client's, but no later than the maximum age.
-func (c *Call) bound(h *Host, deadline int64) {
-	c.oldest = h.Now + int64(h.MaxAge)
-	c.deadline = min(deadline, c.oldest)
+// setDeadline sets the deadline: the client's, but at most the maximum age from now.
+func (c *Call) setDeadline(gw *Gateway, deadline int64) {
+	c.maxAgeAt = gw.Now + int64(gw.MaxAge)
+	c.deadline = min(deadline, c.maxAgeAt)
 }
 
-// AgeEnds reports whether the maximum age ends the call, and not a deadline of its client.
-func (c *Call) AgeEnds() bool {
-	return c.Kind.Transaction() && c.deadline == c.oldest && (c.by == 0 || c.by >= c.deadline)
+// EndsByMaxAge reports whether the maximum age ends the call, and not a deadline of its client: the
+// error has to name the cause.
+func (c *Call) EndsByMaxAge() bool {
+	return c.Kind.IsTransaction() && c.deadline == c.maxAgeAt && (c.reqDeadline == 0 || c.reqDeadline >= c.deadline)
 }
 
 // Deadline is when the call ends at the latest.
 func (c *Call) Deadline() int64 { return c.deadline }
 
-// CancelAt is when an undecided commit is cancelled, so that its outcome is known by the
-// deadline.
+// CancelAt is when the gateway cancels an undecided commit, early enough to receive the outcome
+// before the deadline.
 func (c *Call) CancelAt() int64 { return env.GiveUpAt(c.started, c.deadline) }
 
-// LastRepeat is when a commit without an answer is sent once more before that.
-func (c *Call) LastRepeat() int64 { return env.LastRepeat(c.started, c.deadline) }
+// LastCommitRetry is when an unanswered commit is retried once more before CancelAt. A shard
+// answers the retry of a waiting request with a wait report, so the client receives the receipt of
+// a wait that its deadline ends.
+func (c *Call) LastCommitRetry() int64 { return env.LastRepeat(c.started, c.deadline) }
 
-// EndAt is when a call that has not asked to commit is given up.
-func (c *Call) EndAt() int64 {
-	if c.by == 0 {
+// AbortAt is when a call that has not sent its commit is aborted.
+func (c *Call) AbortAt() int64 {
+	if c.reqDeadline == 0 {
 		return c.deadline
 	}
-	return min(env.GiveUpAt(c.from, c.by), c.deadline)
+	return min(env.GiveUpAt(c.reqStart, c.reqDeadline), c.deadline)
 }
 
-// GivenUpEarly reports whether the request under way is given up before the deadline.
-func (c *Call) GivenUpEarly(now int64) bool { return c.by != 0 && now < c.deadline }
+// IsRequestTimeout reports whether the current request times out before the transaction's deadline.
+func (c *Call) IsRequestTimeout(now int64) bool { return c.reqDeadline != 0 && now < c.deadline }
 
-// LastAsk is when a request without an answer is sent once more before EndAt, 0 for never.
-func (c *Call) LastAsk() int64 {
-	if c.by == 0 {
+// LastRequestRetry is when an unanswered request is retried once more before AbortAt, for a wait
+// report; 0 is never.
+func (c *Call) LastRequestRetry() int64 {
+	if c.reqDeadline == 0 {
 		return 0
 	}
-	return env.LastRepeat(c.from, c.by)
+	return env.LastRepeat(c.reqStart, c.reqDeadline)
 }
 
-// InPast reports whether it reads a state of the past.
-func (c *Call) InPast() bool { return c.past != nil }
+// ReadsSnapshot reports whether the call reads a snapshot, and not the present.
+func (c *Call) ReadsSnapshot() bool { return c.snapshot != nil }
 
-// ofCall is a failure as one of the request under way, which alone the client has numbered:
-// operations of an open transaction have numbers that go on from call to call. One of an earlier
-// call has none here. The failure may be a shard's own, and is not changed.
-func (c *Call) ofCall(f *msg.Failure) *msg.Failure {
+// renumber makes a failure name its operation by the position in the current request. Operations of
+// an interactive transaction are numbered across requests, but the client counts within one. An
+// operation of an earlier request has no number here. f may belong to a shard of this process, and
+// is not changed.
+func (c *Call) renumber(f *msg.Failure) *msg.Failure {
 	if !f.HasSeq || len(c.ops) == 0 {
 		return f
 	}
@@ -223,45 +233,47 @@ func (c *Call) ofCall(f *msg.Failure) *msg.Failure {
 	return &out
 }
 
-// BackOff has a call start its next attempt after a while, in nanoseconds.
+// BackOff starts the next attempt after pause nanoseconds.
 func (c *Call) BackOff(e *env.Env, pause int64) {
 	c.Phase = Backoff
 	c.RetryAt = e.Now + pause
 	e.Timed(c.RetryAt)
 }
 
-// NextAttempt begins the next attempt, after one that ended for a reason.
-func (c *Call) NextAttempt(why msg.Reason) {
+// BeginNextAttempt counts the attempt that ended for a reason, and begins the next one, which is
+// not wounded and reads the present unless the client has requested a snapshot.
+func (c *Call) BeginNextAttempt(why msg.Reason) {
 	if c.ReadOnly && why == msg.ReasonMoved {
-		c.Losses.Redirects++ // a reader that looks elsewhere loses nothing
+		c.Earlier.Redirects++ // a redirected reader has lost no conflict
 	} else {
-		c.Losses.Aborts = append(c.Losses.Aborts, why)
+		c.Earlier.Aborts = append(c.Earlier.Aborts, why)
 	}
 	c.Ref.Attempt++
-	c.Wound, c.open = Wound{}, nil
-	c.leavePast()
+	c.Wound, c.openWait = Wound{}, nil
+	c.resetSnapshot()
 }
 
-// Certain is what the client is told of a failure: if another commit of the id was found under
-// way, that may yet be made.
-func (c *Call) Certain(f *msg.Failure) *msg.Failure {
-	if f == nil || !c.Losses.contested || kv.Kind(f.Kind) == kv.KindOutcomeUnknown {
+// ClientFailure is the failure that the client receives. If another commit of the id was undecided
+// when it was last seen, that one may still commit: no failure of this one is certain, and the
+// client has to query the outcome.
+func (c *Call) ClientFailure(f *msg.Failure) *msg.Failure {
+	if f == nil || !c.Earlier.concurrent || kv.Kind(f.Kind) == kv.KindOutcomeUnknown {
 		return f
 	}
 	text := "transaction " + c.Ref.TxnID.String() + " was sent before and may be in flight; query its outcome by that id"
 	return env.Failure(msg.ReasonRival, kv.KindOutcomeUnknown, text)
 }
 
-// Lost counts an attempt that has ended, and gives the failure with what is known of it. moved:
-// it has looked for a key in the wrong place.
-func (c *Call) Lost(h *Host, why *msg.Failure) (f *msg.Failure, moved bool) {
-	f = c.Wound.blame(why)
-	c.Losses.Ended.Note(f)
-	c.Losses.contested = c.Losses.contested || c.Kind == OneShotKind && f.Reason == msg.ReasonRival
-	return f, c.Redirected(h, f)
+// RecordAbort counts an attempt that has aborted. It returns the failure with the conflict if that
+// is known. moved: a key was on another shard.
+func (c *Call) RecordAbort(gw *Gateway, why *msg.Failure) (f *msg.Failure, moved bool) {
+	f = c.Wound.addConflict(why)
+	c.Earlier.Ended.Add(f)
+	c.Earlier.concurrent = c.Earlier.concurrent || c.Kind == OneShotKind && f.Reason == msg.ReasonRival
+	return f, c.LearnRedirect(gw, f)
 }
 
-// Redirected takes note of where a key is, if that is why a request failed.
-func (c *Call) Redirected(h *Host, f *msg.Failure) bool {
-	return h.Places.Redirect(&c.redirects, f, c.past != nil)
+// LearnRedirect remembers where a key is if a request failed because it has moved.
+func (c *Call) LearnRedirect(gw *Gateway, f *msg.Failure) bool {
+	return gw.Places.Redirect(&c.redirects, f, c.snapshot != nil)
 }

@@ -10,55 +10,64 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 )
 
-// send commits the pieces of a flow. q has what is special about it.
-func (h *Host) send(f Committer, ps piece.Pieces, q commitreq.Request) Outcome {
+// sendCommit sends the pieces of a flow: prepare requests to the participants, and the commit
+// request to the last agent. q has the fields that depend on the kind of flow.
+func (gw *Gateway) sendCommit(f Committer, ps piece.Pieces, q commitreq.Request) Outcome {
 	c := f.Base()
-	q.Last = h.Hot() // it knows of every move
+	// The last agent of a move is always the hot shard, which so knows all of its keys
+	// (docs/protocol.md, section 9).
+	q.Last = gw.Hot()
 	if c.Kind != MoveKind {
-		q.Last = h.lastAgent(ps)
-		q.Parallel = h.Order == env.Parallel && len(ps) > 1
+		q.Last = gw.lastAgent(ps)
+		q.Parallel = gw.Order == env.Parallel && len(ps) > 1
 	}
+	// Reads and grants name the incarnation that produced them. The other pieces name the last one
+	// that is known: if the shard has restarted since, it refuses the piece, and its response has the
+	// current one.
 	for i := range ps {
 		if ps[i].Incarnation == 0 {
-			ps[i].Incarnation = h.Shards.Incarnation(ps[i].Shard)
+			ps[i].Incarnation = gw.Shards.Incarnation(ps[i].Shard)
 		}
 	}
-	h.Heat.NoteTogether(ps)
+	// The planner moves keys to the hot shard that are hot and are written together.
+	gw.Heat.NoteTogether(ps)
 	c.Phase = Committing
 	q.Txn, q.Begun, q.User, q.NoWait = c.Ref, c.Begun, c.How.User, c.Wound.Is
-	q.Known = h.Shards.Known(q.Last, ps.At(q.Last).Incarnation)
-	q.LastRepeat, q.CancelAt = c.LastRepeat(), c.CancelAt()
-	f.Commit().Send(h.Env, q, ps)
-	return GoesOn
+	q.Known = gw.Shards.Known(q.Last, ps.At(q.Last).Incarnation)
+	q.LastRepeat, q.CancelAt = c.LastCommitRetry(), c.CancelAt()
+	f.Commit().Send(gw.Env, q, ps)
+	return Continue
 }
 
-// lastAgent is the shard that decides: the hottest of those that answer in time, if there is one.
-// What is decided on a slow disk stays sealed on the other shards until it is durable, and rounds
-// would have to wait for it there. In the baseline it is the coldest in the
-// router's order: the decision is not where the contention is, as it is not with a coordinator
-// apart.
-func (h *Host) lastAgent(ps piece.Pieces) kv.ShardID {
+// lastAgent chooses the shard that decides: the hottest, so that no hot key is locked across a
+// network round trip. Shards with a slow log are avoided if there is another: updates stay sealed
+// on all participants until the decision is durable, and snapshot rounds wait for sealed updates.
+//
+// With --commit-order parallel it is the coldest shard in the router's order. That models a
+// coordinator apart from the contention, as in ordinary two-phase commit.
+func (gw *Gateway) lastAgent(ps piece.Pieces) kv.ShardID {
+	// A single shard decides alone.
 	if len(ps) == 1 {
 		return ps[0].Shard
 	}
-	if h.Order != env.Parallel {
-		last, _ := h.Heat.Hottest(h.answering(ps))
+	if gw.Order != env.Parallel {
+		last, _ := gw.Heat.Hottest(gw.fastShards(ps))
 		return last
 	}
 	last := ps[0].Shard
 	for i := range ps {
-		if i > 0 && !h.Router.Hotter(ps[i].Shard, last) {
+		if i > 0 && !gw.Router.Hotter(ps[i].Shard, last) {
 			last = ps[i].Shard
 		}
 	}
 	return last
 }
 
-// answering are the pieces on shards that are not slow, or all if there is none.
-func (h *Host) answering(ps piece.Pieces) piece.Pieces {
-	may := func(p piece.Piece) bool { return h.Shards.MayDecide(p.Shard) }
+// fastShards returns the pieces on shards whose log is not slow, or all pieces if there is none.
+func (gw *Gateway) fastShards(ps piece.Pieces) piece.Pieces {
+	may := func(p piece.Piece) bool { return gw.Shards.MayDecide(p.Shard) }
 	slow := func(p piece.Piece) bool { return !may(p) }
-	if !slices.ContainsFunc(ps, slow) || !slices.ContainsFunc(ps, may) || h.Mutants.Has(mutant.LeftOutDecides) {
+	if !slices.ContainsFunc(ps, slow) || !slices.ContainsFunc(ps, may) || gw.Mutants.Has(mutant.LeftOutDecides) {
 		return ps
 	}
 	return slices.DeleteFunc(slices.Clone(ps), slow)

@@ -1,35 +1,52 @@
-// Package flow has one small type for each kind of call of a client:
+// Package flow has one state machine, a flow, for each kind of call of a client:
 //
-//	OneShot   Execute: all operations at once
-//	Update    Begin, Do, Commit: reads lock
-//	View      Begin, Do, Commit: reads register in the snapshot-queues
-//	Scan      Scan, Next, Close
-//	Snapshot  KeepSnapshot, Snapshots, DropSnapshot
-//	Rule      Hot, SetHot
-//	Move      Move, and what the planner asks for
-//	Fixing    a round, which fixes the state that others wait for
-//	Lending   Lend
+//	OneShot    Execute: all operations at once
+//	Update     Begin, Do, Commit: reads lock
+//	View       Begin, Do, Commit: reads register in the snapshot-queues
+//	Scan       Scan, Next, Close
+//	Snapshot   KeepSnapshot, Snapshots, DropSnapshot
+//	HotPolicy  Hot, SetHot
+//	Move       Move, and the moves that the planner of hot keys requests
+//	Round      a snapshot round, which fixes the snapshot that other flows wait for
+//	Loan       Lend: a snapshot for another state machine of the node
 //
 // # Guarantees
 //
-// A flow decides what comes after what. It puts legs together (packages lock, commit, read, page,
-// question), which own the requests, and it returns what has become of it (Outcome): it goes on,
-// it is over, the attempt is lost, or it waits for a state. It never calls the machine, which
-// finds the flow that a message is for, starts the next attempt, and ends it by its deadline.
+// A flow decides the order of the protocol's steps. It is made of phases: packages lockreq,
+// readreq, commitreq and page own the requests of a phase, retry them, and accept only responses to
+// open requests. After each event the flow returns an [Outcome]: it continues, it is finished, its
+// attempt has aborted, or it waits for a snapshot. A flow never calls package txn, which finds the
+// flow that a message is for, starts the next attempt, and enforces the deadline.
 //
-//	machine ── Start, Locked, Answered, Took, Repeat … ──▶ flow ── requests ──▶ Host.Env
-//	        ◀───────────────── Outcome ───────────────────┘
+//	txn ── Start, OnLocks, OnRead, OnCommitResponse, Retry … ──▶ flow ── requests ──▶ Gateway.Env
+//	    ◀────────────────────── Outcome ────────────────────────┘
+//
+// The phases of the flows of transactions:
+//
+//	OneShot  ┬─▶ Committing ──────────────────────────▶ finished     writes, or one shard
+//	         ├─▶ Reading ─────────────────────────────▶ finished     reads on several shards
+//	         ├─▶ AwaitingSnapshot ─▶ Reading ─────────▶ finished     a shard refused registration
+//	         ├─▶ Locking ─▶ Checking ─────────────────▶ finished     reads, baseline
+//	         └─▶ Sharing ─────────────────────────────▶ finished     the read of another client
+//	Update   Idle ⇄ Locking, then Committing, or Checking if nothing was written
+//	View     Idle ⇄ Reading, AwaitingSnapshot ⇄ Idle; its end sends no commit
+//	Scan     AwaitingSnapshot, or Querying for a retained snapshot; then Paging
+//
+// Backoff precedes an attempt after the fourth. Querying precedes each read of a retained snapshot.
 //
 // # Example
 //
-// Update A has locked x and asks to commit. Commit sends the pieces, and the phase is Committing.
-// The answer says that an older transaction needed x: Answered releases what A holds elsewhere
-// and returns Lost. The machine reports to the client, which begins again with the same age.
+// Update A holds a lock on x and commits. CommitWrites sends the pieces, and the phase is
+// Committing. The last agent responds that an older transaction, B, waits for x: OnCommitResponse
+// releases the locks that A holds on other shards and returns AbortConfirmed. Package txn reports
+// the failure to the client, which begins the next attempt with the same age, so B is older than A
+// again; but once B has ended, A is older than every transaction that began after it.
 //
 // # Hazards
 //
-// Outcomes have to be handled at once, before anything else is delivered: a flow that is over
-// must not be found again.
+// An outcome must be handled before the next message is delivered: a flow that is finished must not
+// be found again. The operations of a one-shot are shared with its messages; they must not change
+// after the first attempt has begun.
 package flow
 
 import (
@@ -42,98 +59,109 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 )
 
-// Flow is one call on its way from its start to its end.
+// Flow is one call, from its start to its end.
 type Flow interface {
 	round.Waiter
 	Base() *Call
-	// Start begins an attempt, or goes on with one whose state of the past has been found.
-	Start(h *Host) Outcome
-	// Awaits lists the shards that have not answered an attempt which can be given up, and
-	// Shards all that it has to do with.
-	Awaits() []kv.ShardID
+	// Start begins an attempt. It also continues one whose retained snapshot has been found.
+	Start(gw *Gateway) Outcome
+	// PendingShards lists the shards that have not responded to an attempt which can be aborted.
+	PendingShards() []kv.ShardID
+	// Shards lists all shards that the call has contacted.
 	Shards() []kv.ShardID
-	// Repeat sends again what has no answer.
-	Repeat(h *Host) Outcome
-	// Release gives up what the attempt may hold on any shard, and Reset forgets it.
-	Release(h *Host)
+	// Retry sends the requests again whose responses are late.
+	Retry(gw *Gateway) Outcome
+	// Release drops the locks and registrations that the attempt may hold on any shard.
+	Release(gw *Gateway)
+	// Reset forgets the attempt, so that Start begins a new one.
 	Reset()
-	// End ends what is left when the call is over for good, perhaps by a failure. Seen is the
-	// state that it has read: the commit sequence number of each shard.
-	End(h *Host, f *msg.Failure)
-	Seen() []msg.ShardCSN
-	// Claim is what the call's ticket counts.
+	// End frees the resources of a call that has ended for good; f is nil if it has succeeded.
+	End(gw *Gateway, f *msg.Failure)
+	// ReadCSNs is the snapshot that the call has read: the commit sequence number of each shard.
+	ReadCSNs() []msg.ShardCSN
+	// Claim lists the keys for which the call's admission ticket counts.
 	Claim() admission.Claim
 }
 
-// Pinner can wait for a state of the whole store. It is told that it is fixed, or why it is not.
-type Pinner interface {
+// SnapshotWaiter can wait for a snapshot of the whole store that a round fixes.
+type SnapshotWaiter interface {
 	Flow
-	Pinned(h *Host, p *round.Round) Outcome
-	Unpinned(h *Host, f *msg.Failure) Outcome
+	// OnSnapshot: the round has fixed the snapshot; OnNoSnapshot: it has failed, or cannot begin.
+	OnSnapshot(gw *Gateway, p *round.Round) Outcome
+	OnNoSnapshot(gw *Gateway, f *msg.Failure) Outcome
 }
 
-// Committer commits. It is told what the last agent has decided.
+// Committer sends a commit request to a last agent.
 type Committer interface {
 	Flow
 	Commit() *commitreq.Commit
-	Answered(h *Host, a *msg.CommitResponse) Outcome
-	// OnlyReads reports whether nothing is applied by the commit.
-	OnlyReads() bool
+	// OnCommitResponse: the last agent has decided.
+	OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome
+	// IsReadOnly reports whether the commit changes nothing, as one that only validates reads.
+	IsReadOnly() bool
 }
 
-// Locker locks. It is told of grants, and of refusals.
+// Locker requests locks.
 type Locker interface {
 	Flow
 	Requests() *lockreq.Requests
-	Locked(h *Host, l *msg.Lock, r *msg.LockResponse) Outcome
-	Refused(h *Host, f *msg.Failure) Outcome
+	// OnLocks: a shard has granted l; OnFailure: it has refused or failed a request.
+	OnLocks(gw *Gateway, l *msg.Lock, r *msg.LockResponse) Outcome
+	OnFailure(gw *Gateway, f *msg.Failure) Outcome
 }
 
-// Checker checks its locks in the end. It is told that they were held all along.
+// Checker checks at its end that it has held all of its read locks.
 type Checker interface {
 	Flow
 	Checks() *lockreq.Checks
-	Checked(h *Host) Outcome
+	// OnChecked: each shard has confirmed its locks, and has released them.
+	OnChecked(gw *Gateway) Outcome
 }
 
-// Reader reads without locks. It is told of each answer (Took), of the last (ReadAll), that a key
-// is on another shard (Elsewhere), that it is to read at a fixed state (TurnedAway), and of
-// failures.
+// Reader reads without locks.
 type Reader interface {
 	Flow
 	Reading() *readreq.Reading
-	Took(h *Host, p *msg.ReadResponse, ops []msg.Op, sent int64)
-	ReadAll(h *Host) Outcome
-	Elsewhere(h *Host, at kv.ShardID, ops []msg.Op) Outcome
-	TurnedAway(h *Host) Outcome
-	Refused(h *Host, f *msg.Failure) Outcome
+	// OnRead: one shard has responded to ops, which were sent at the time sent.
+	OnRead(gw *Gateway, p *msg.ReadResponse, ops []msg.Op, sent int64)
+	// OnAllRead: no response is outstanding.
+	OnAllRead(gw *Gateway) Outcome
+	// OnRedirect: a key of ops has moved from shard at.
+	OnRedirect(gw *Gateway, at kv.ShardID, ops []msg.Op) Outcome
+	// OnClosed: the queue of a key is closed (docs/protocol.md, section 5, Starvation). The flow has
+	// to read at a snapshot.
+	OnClosed(gw *Gateway) Outcome
+	// OnFailure: a shard has failed a read.
+	OnFailure(gw *Gateway, f *msg.Failure) Outcome
 }
 
-// Asker asks the hot shard.
-type Asker interface {
+// Querier queries the hot shard.
+type Querier interface {
 	Flow
-	Replied(h *Host, asked, reply *msg.Envelope) Outcome
+	// OnQueryResponse: the hot shard has responded to the query.
+	OnQueryResponse(gw *Gateway, sent, response *msg.Envelope) Outcome
 }
 
-// Open is an interactive transaction: an Update, or a View.
-type Open interface {
+// InteractiveTxn is an Update or a View.
+type InteractiveTxn interface {
 	Flow
-	Opened() *Interactive
-	// Fetch asks the shards for what the call under way needs to know, or goes on at once.
-	Fetch(h *Host) Outcome
-	// Finish ends a transaction that writes nothing: what it has read is made certain.
-	Finish(h *Host) Outcome
-	// Write commits the writes.
-	Write(h *Host) Outcome
+	// Txn is the part that both have in common.
+	Txn() *Interactive
+	// Fetch requests the values that the current call needs, or executes the call if all are known.
+	Fetch(gw *Gateway) Outcome
+	// FinishReads ends a transaction without writes, after validating what it has read.
+	FinishReads(gw *Gateway) Outcome
+	// CommitWrites commits the buffered writes.
+	CommitWrites(gw *Gateway) Outcome
 }
 
-// Which flow takes part in what.
+// The roles of each flow.
 var (
 	_ = []Committer{(*OneShot)(nil), (*Update)(nil), (*Move)(nil)}
 	_ = []Locker{(*OneShot)(nil), (*Update)(nil), (*Move)(nil)}
 	_ = []Checker{(*OneShot)(nil), (*Update)(nil)}
-	_ = []Reader{(*OneShot)(nil), (*View)(nil), (*Fixing)(nil), (*Snapshot)(nil)}
-	_ = []Asker{(*OneShot)(nil), (*View)(nil), (*Scan)(nil), (*Snapshot)(nil), (*Rule)(nil)}
-	_ = []Pinner{(*OneShot)(nil), (*View)(nil), (*Scan)(nil), (*Snapshot)(nil), (*Lending)(nil)}
-	_ = []Open{(*Update)(nil), (*View)(nil)}
+	_ = []Reader{(*OneShot)(nil), (*View)(nil), (*Round)(nil), (*Snapshot)(nil)}
+	_ = []Querier{(*OneShot)(nil), (*View)(nil), (*Scan)(nil), (*Snapshot)(nil), (*HotPolicy)(nil)}
+	_ = []SnapshotWaiter{(*OneShot)(nil), (*View)(nil), (*Scan)(nil), (*Snapshot)(nil), (*Loan)(nil)}
+	_ = []InteractiveTxn{(*Update)(nil), (*View)(nil)}
 )

@@ -12,69 +12,84 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/session"
 )
 
-// Interactive is what an Update and a View have in common.
+// Interactive is the common part of an Update and a View.
+//
+// Its client sends one request at a time. Between two requests it is idle; then only time, leases and
+// wounds change its state:
+//
+//	Begin ─▶ Idle ── Do ──────────▶ Locking, Reading … ─▶ Idle
+//	           ├──── Commit ──────▶ Committing, Checking ─▶ finished
+//	           ├──── Rollback ────▶ finished, after a validation if requested
+//	           └──── idle timeout, maximum age, expired lease ─▶ aborted; the next request gets the cause
 type Interactive struct {
 	Call
 	session *session.Session
-	// claimed are the keys that it has named so far, in their order, and wants finds them;
-	// nil before the first call.
-	claimed [][]byte
-	wants   map[string]bool
-	// idleSince is when the last call ended that asked for anything new, which news says of the one
-	// under way, by what was asked before; wantedUntil is until when some request is taken to wait
-	// for its locks. left is how many shards were known to leave, or to
-	// have left, when it began.
-	idleSince, wantedUntil int64
-	news                   bool
-	asked                  map[string]bool
-	// takes are the ranges that it has read the beginning of.
-	takes []msg.Op
-	left  uint64
-	// rollback: it is being made certain only so that it can be given up. concluded is the
-	// failure of a call for which it is.
-	rollback  bool
-	concluded *msg.Failure
+	// claimedKeys are the keys that its requests have named, in order; namedKeys is the same as a set,
+	// nil before the first request.
+	claimedKeys [][]byte
+	namedKeys   map[string]bool
+	// idleSince is when the last request ended that needed a key or range which no earlier request had
+	// named; repeating a request does not keep a transaction from being idle. requestsNew: the current
+	// request does. requested has what was named. waiterUntil is until when some request is assumed to
+	// wait for its locks.
+	idleSince, waiterUntil int64
+	requestsNew            bool
+	requested              map[string]bool
+	// queueScans are the ranges of which it has read the beginning; see ranges.go. drainsAtBegin is
+	// the number of drains of shards that were known when it began.
+	queueScans    []msg.Op
+	drainsAtBegin uint64
+	// rollsBack: its reads are being validated for a rollback. validatedFailure is the failure that
+	// the rollback reports, nil if the client has requested it.
+	rollsBack        bool
+	validatedFailure *msg.Failure
 }
 
-// NewOpen makes an update, or a view, which needs no locks.
-func NewOpen(h *Host, ref kv.TxnRef, readOnly bool, how How) Open {
-	x := Interactive{idleSince: h.Now, left: h.Shards.Leavings()}
-	x.Call = Call{Kind: UpdateKind, Ref: ref, ReadOnly: readOnly, How: how, past: pastOf(how), started: h.Now}
-	x.Begun = h.Door.begunBefore(ref, &how)
-	x.bound(h, env.Never)
-	if readOnly && (x.past != nil || h.Reads == env.SnapshotReads) {
+// NewInteractive makes a View if the transaction is read-only and needs no locks, else an Update.
+// Only the first attempt reads optimistically: an attempt that has lost over such a read locks. An
+// attempt whose reads could not be validated is followed by one in which keys that the user must
+// not write are read-locked, too.
+func NewInteractive(gw *Gateway, ref kv.TxnRef, readOnly bool, how How) InteractiveTxn {
+	x := Interactive{idleSince: gw.Now, drainsAtBegin: gw.Shards.Leavings()}
+	x.Call = Call{Kind: UpdateKind, Ref: ref, ReadOnly: readOnly, How: how, started: gw.Now}
+	x.snapshot = newPastSnapshot(how)
+	x.Begun = gw.Admitter.firstBeginTime(ref, &how)
+	x.setDeadline(gw, env.Never)
+	if readOnly && (x.snapshot != nil || gw.Reads == env.SnapshotReads) {
 		x.Kind, x.session = ViewKind, session.New()
 		return &View{Interactive: x}
 	}
 	u := &Update{Interactive: x, locks: newLocks()}
 	u.session = u.locks.session
-	u.session.Unlocked = !readOnly && !(h.Door.returning.follows(ref) && h.Door.returning.last[ref.TxnID].unproven)
-	u.session.Optimistic = ref.Attempt == 1 && !readOnly && !h.NoOptimistic
+	aborted := &gw.Admitter.aborted
+	u.session.Unlocked = !readOnly && !(aborted.isNextAttempt(ref) && aborted.last[ref.TxnID].unvalidatable)
+	u.session.Optimistic = ref.Attempt == 1 && !readOnly && !gw.NoOptimistic
 	return u
 }
 
-// Opened is what updates and views have in common.
-func (x *Interactive) Opened() *Interactive { return x }
+// Txn implements InteractiveTxn.
+func (x *Interactive) Txn() *Interactive { return x }
 
 // Session is what it has read and buffered.
 func (x *Interactive) Session() *session.Session { return x.session }
 
-// Claim counts it for the keys that it has named.
-func (x *Interactive) Claim() admission.Claim { return admission.Claim{Keys: x.claimed} }
+// Claim lists the keys that its requests have named.
+func (x *Interactive) Claim() admission.Claim { return admission.Claim{Keys: x.claimedKeys} }
 
-// BeginDo begins a call of operations. It refuses a write in a transaction that only reads: a
-// failure of the call.
-func (x *Interactive) BeginDo(h *Host, ops []msg.Op, deadline int64) *msg.Failure {
-	x.from, x.by, x.step = h.Now, deadline, msg.Receipt{}
-	h.Timed(x.EndAt())
+// BeginDo begins a request. A write in a read-only transaction fails the request, not the
+// transaction.
+func (x *Interactive) BeginDo(gw *Gateway, ops []msg.Op, deadline int64) *msg.Failure {
+	x.reqStart, x.reqDeadline, x.reqReceipt = gw.Now, deadline, msg.Receipt{}
+	gw.Timed(x.AbortAt())
 	x.ops = ops
 	x.session.Number(ops)
 	for i := range ops {
-		if x.asks(&ops[i]) {
-			x.news = true
-			x.noteRange(&ops[i])
+		if x.noteRequest(&ops[i]) {
+			x.requestsNew = true
+			x.noteQueueScan(&ops[i])
 		}
 	}
+	// The failure names the first write, by its position.
 	i := slices.IndexFunc(ops, func(op msg.Op) bool { return op.Writes() })
 	if !x.ReadOnly || i < 0 {
 		return nil
@@ -84,9 +99,11 @@ func (x *Interactive) BeginDo(h *Host, ops []msg.Op, deadline int64) *msg.Failur
 	return f
 }
 
-// asks notes what an operation asks for, and reports whether that is new: the transaction has
-// neither read it before nor, if the operation is to write it, written it.
-func (x *Interactive) asks(op *msg.Op) bool {
+// noteRequest records what an operation names, and reports whether that is new: the transaction has
+// neither read it before nor, if the operation writes, written it.
+func (x *Interactive) noteRequest(op *msg.Op) bool {
+	// The name is r or w, the key, and for a range its end. A zero byte ends the key; names of different
+	// operations may coincide, in which case the transaction counts as idle a little early.
 	name := make([]byte, 0, 16+len(op.Key)+len(op.End))
 	name = append(name, 'r')
 	if op.Writes() || op.ForUpdate {
@@ -96,30 +113,31 @@ func (x *Interactive) asks(op *msg.Op) bool {
 	if op.IsRange() {
 		name = append(append(name, 1), op.End...)
 	}
-	if x.asked[string(name)] {
+	if x.requested[string(name)] {
 		return false
 	}
-	if x.asked == nil {
-		x.asked = map[string]bool{}
+	if x.requested == nil {
+		x.requested = map[string]bool{}
 	}
-	x.asked[string(name)] = true
+	x.requested[string(name)] = true
 	return true
 }
 
-// Unavailable says why it cannot do its call: a shard that it needs is down, or it began when that
-// was about to stop, and would keep it from that.
-func (x *Interactive) Unavailable(h *Host) *msg.Failure {
-	if h.Shards.AllThere() {
+// Unavailable returns why the current request cannot be executed, nil if it can: a shard is down,
+// or drains and the transaction began after the drain was announced. A drain waits for older
+// transactions only, so it ends.
+func (x *Interactive) Unavailable(gw *Gateway) *msg.Failure {
+	if gw.Shards.AllThere() {
 		return nil
 	}
 	for i := range x.ops {
-		need := h.EveryShard()
+		need := gw.EveryShard()
 		if !x.ops[i].IsRange() {
-			need = []kv.ShardID{h.place(&x.Call, x.ops[i].Key)}
+			need = []kv.ShardID{gw.shardOf(&x.Call, x.ops[i].Key)}
 		}
-		f := h.Shards.Unreachable(need...)
+		f := gw.Shards.Unreachable(need...)
 		if f == nil {
-			f = h.Shards.LeavingBefore(need, x.left)
+			f = gw.Shards.LeavingBefore(need, x.drainsAtBegin)
 		}
 		if f != nil {
 			return f
@@ -128,140 +146,157 @@ func (x *Interactive) Unavailable(h *Host) *msg.Failure {
 	return nil
 }
 
-// evaluate executes the call's operations, for which everything is here; its writes go into
-// the buffer.
-func (x *Interactive) evaluate(h *Host) {
-	results, f := x.session.Evaluate(x.ops, h.WallMillis())
+// evaluate executes the current request. All values that it needs are known. Its writes are
+// buffered.
+func (x *Interactive) evaluate(gw *Gateway) {
+	results, f := x.session.Evaluate(x.ops, gw.WallMillis())
 	if f == nil {
 		f = x.session.Write(x.ops)
 	}
 	if f != nil {
-		x.FailCall(h, f)
+		x.FailCall(gw, f)
 		return
 	}
 	for i := range results {
 		results[i].Seq = uint32(i)
 	}
-	x.EndCall(h, slices.Clone(results))
+	x.EndCall(gw, slices.Clone(results))
 }
 
-// EndCall answers a call that has succeeded.
-func (x *Interactive) EndCall(h *Host, results []msg.Result) {
-	x.idle(h)
-	receipt := x.step
+// EndCall responds to a request that has succeeded. The receipt is of the waits of this request.
+func (x *Interactive) EndCall(gw *Gateway, results []msg.Result) {
+	x.setIdle(gw)
+	receipt := x.reqReceipt
 	receipt.Open = false
-	h.report(&x.Call, Done{Results: results, Receipt: receipt})
+	gw.enqueueDone(&x.Call, Done{Results: results, Receipt: receipt})
 }
 
-// FailCall answers a call with a failure that leaves the transaction open.
-func (x *Interactive) FailCall(h *Host, f *msg.Failure) {
-	f = x.ofCall(f)
+// FailCall responds to a request with a failure that leaves the transaction open.
+func (x *Interactive) FailCall(gw *Gateway, f *msg.Failure) {
+	f = x.renumber(f)
 	x.session.Failed(x.ops)
-	x.idle(h)
-	h.Answer(&x.Call, Done{Failure: f})
+	x.setIdle(gw)
+	gw.Respond(&x.Call, Done{Failure: f})
 }
 
-func (x *Interactive) idle(h *Host) {
-	x.Phase, x.by, x.open = Idle, 0, nil
-	if x.news || h.Mutants.Has(mutant.PingsCount) {
-		x.idleSince, x.news = h.Now, false
+// setIdle ends the current request. If others wait for its locks, the idle time runs from now on.
+func (x *Interactive) setIdle(gw *Gateway) {
+	x.Phase, x.reqDeadline, x.openWait = Idle, 0, nil
+	// A client that repeats the same read to keep its locks counts as idle.
+	if x.requestsNew || gw.Mutants.Has(mutant.PingsCount) {
+		x.idleSince, x.requestsNew = gw.Now, false
 	}
-	if x.Wound.Is || h.Now < x.wantedUntil {
-		h.Timed(h.Now + int64(h.IdleGrace))
+	if x.Wound.Is || gw.Now < x.waiterUntil {
+		gw.Timed(gw.Now + int64(gw.IdleGrace))
 	}
 }
 
-// Wanted notes that a request waits for a lock that the transaction holds. The shard says so
-// again as long as it does.
-func (x *Interactive) Wanted(h *Host) {
-	x.wantedUntil = h.Now + 2*int64(h.Liveness)
-	h.Timed(x.idleSince + int64(h.IdleGrace))
+// OnWaiter: a request waits for a lock that the transaction holds. The shard repeats that while it
+// is so; without a repeat for two periods, the waiter is assumed to be gone.
+func (x *Interactive) OnWaiter(gw *Gateway) {
+	x.waiterUntil = gw.Now + 2*int64(gw.Liveness)
+	gw.Timed(x.idleSince + int64(gw.IdleGrace))
 }
 
-// idleTooLong aborts a transaction that is idle while others wait for it, or was open for too long.
-func (x *Interactive) idleTooLong(h *Host) Outcome {
-	idleEnds := x.idleSince + int64(h.IdleGrace)
-	wanted := h.Now < x.wantedUntil && !h.Mutants.Has(mutant.IdleHoldersKept) && !h.Mutants.Has(mutant.NoIdleGrace)
-	graceEnds := max(x.Wound.At, x.idleSince) + int64(h.IdleGrace)
-	graced := x.Wound.Is && !h.Mutants.Has(mutant.NoIdleGrace)
+// checkIdle aborts an idle transaction if
+//
+//   - it is wounded, and has requested nothing new for the idle timeout since the wound;
+//   - another request waits for its locks, whichever is older, and it has requested nothing new for
+//     that time; or
+//   - it has reached the maximum age.
+//
+// Two clients may each hold a lock, wait for the other one outside of the store, and send only
+// requests that they have sent before. Without the second rule both would hold their locks up to
+// the maximum age.
+func (x *Interactive) checkIdle(gw *Gateway) Outcome {
+	idleEnds := x.idleSince + int64(gw.IdleGrace)
+	hasWaiter := gw.Now < x.waiterUntil && !gw.Mutants.Has(mutant.IdleHoldersKept) && !gw.Mutants.Has(mutant.NoIdleGrace)
+	woundEnds := max(x.Wound.At, x.idleSince) + int64(gw.IdleGrace)
+	isWounded := x.Wound.Is && !gw.Mutants.Has(mutant.NoIdleGrace)
 	switch {
-	case graced && h.Now >= graceEnds:
-		why := env.Failure(msg.ReasonWounded, kv.KindAborted, "the transaction was idle and an older transaction waited for it")
-		return Aborted(x.Wound.blame(why))
-	case wanted && h.Now >= idleEnds:
-		return Aborted(env.Failure(msg.ReasonWounded, kv.KindAborted, "the transaction was idle and another one waited for its lock"))
-	case h.Now >= x.deadline:
-		return Aborted(h.TooOld(&x.Call))
-	case graced:
-		h.Timed(graceEnds)
+	case isWounded && gw.Now >= woundEnds:
+		text := "the transaction was idle and an older transaction waited for it"
+		return Aborted(x.Wound.addConflict(env.Failure(msg.ReasonWounded, kv.KindAborted, text)))
+	case hasWaiter && gw.Now >= idleEnds:
+		text := "the transaction was idle and another one waited for its lock"
+		return Aborted(env.Failure(msg.ReasonWounded, kv.KindAborted, text))
+	case gw.Now >= x.deadline:
+		return Aborted(gw.MaxAgeFailure(&x.Call))
+	case isWounded:
+		gw.Timed(woundEnds)
 	}
-	if wanted {
-		h.Timed(idleEnds)
+	if hasWaiter {
+		gw.Timed(idleEnds)
 	}
-	h.Timed(x.deadline)
-	return GoesOn
+	gw.Timed(x.deadline)
+	return Continue
 }
 
-// BeginCommit begins the end of the transaction.
-func (x *Interactive) BeginCommit(h *Host, deadline int64) {
+// BeginCommit begins the end of the transaction. It records which of the keys that were read have
+// been written, for early locks (package heat).
+func (x *Interactive) BeginCommit(gw *Gateway, deadline int64) {
 	x.deadline = min(x.deadline, deadline)
-	x.started = h.Now
+	x.started = gw.Now
 	x.ops = nil
 	if x.ReadOnly {
 		return
 	}
 	for _, key := range x.session.ReadKeys() {
-		h.Heat.Committing(key, x.session.Writes(key))
+		gw.Heat.Committing(key, x.session.Writes(key))
 	}
-	x.committingRanges(h)
+	x.recordQueueScans(gw)
 }
 
-// BeginRollback has it given up once what it has read is certain.
-func (x *Interactive) BeginRollback() { x.rollback = true }
+// BeginValidatingRollback makes FinishReads validate what was read and then roll back.
+func (x *Interactive) BeginValidatingRollback() { x.rollsBack = true }
 
-// conclude ends a transaction with the failure of a call, for which a shard has nothing left to
-// lock. Its client may have asked for what failed because of what it had read; so that is made
-// certain first, and if it was not so the transaction has lost against others.
-func (x *Interactive) conclude(f *msg.Failure, now int64) {
-	if x.by != 0 {
-		x.deadline = min(x.deadline, x.by)
+// validateFailure begins a rollback that validates the reads and then reports the failure of a
+// request. The client may have sent the operation that failed because of a value that it read. If
+// that value was stale, the failure may occur in no serial execution; the client receives a
+// retryable error instead.
+func (x *Interactive) validateFailure(f *msg.Failure, now int64) {
+	// The validation has to end within the request.
+	if x.reqDeadline != 0 {
+		x.deadline = min(x.deadline, x.reqDeadline)
 	}
-	x.started, x.rollback, x.concluded = now, true, f
+	x.started, x.rollsBack, x.validatedFailure = now, true, f
 }
 
-// concludes reports whether a failure is to be made certain first.
-func concludes(h *Host, f *msg.Failure) bool {
-	return f.Reason == msg.ReasonRequest && !h.Mutants.Has(mutant.FailuresUnvalidated)
+// needsValidation reports whether reads have to be validated before a failure is reported.
+func needsValidation(gw *Gateway, f *msg.Failure) bool {
+	return f.Reason == msg.ReasonRequest && !gw.Mutants.Has(mutant.FailuresUnvalidated)
 }
 
-// LostOver counts an attempt that another transaction ended, and over which key.
-func (x *Interactive) LostOver(h *Host, why *msg.Failure) {
-	// The shard that found a read changed does not know what kind of transaction it was of.
-	by := x.Losses.Ended.By
+// RecordConflict records an attempt that another transaction ended, and the key. The ranges and
+// keys over which attempts are lost get early locks.
+func (x *Interactive) RecordConflict(gw *Gateway, why *msg.Failure) {
+	// A shard that finds a read changed does not know that the transaction is interactive.
+	by := x.Earlier.Ended.By
 	if by != nil && by.Cause == msg.CauseChanged {
-		marked := *by
-		marked.Methods |= uint64(adt.Interactive)
-		x.Losses.Ended.By = &marked
+		interactive := *by
+		interactive.Methods |= uint64(adt.Interactive)
+		x.Earlier.Ended.By = &interactive
 	}
 	if x.ReadOnly || !why.Reason.Contention() {
 		return
 	}
+	// A failure by a wound names the key in the conflict, if at all.
 	key := why.Key
 	if len(key) == 0 && why.Conflict != nil {
 		key = why.Conflict.Key
 	}
 	if x.session.HasReadKey(key) {
-		h.Heat.Lost(key, x.session.Writes(string(key)))
+		gw.Heat.Lost(key, x.session.Writes(string(key)))
 	}
-	x.lostRanges(h, key)
+	x.recordRangeConflict(gw, key)
 }
 
-// Answer answers a call that has been executed here, or has failed.
-func (x *Interactive) Answer(h *Host, f *msg.Failure) {
+// EndLocalCall responds to a request that needs no shard, such as Savepoint.
+func (x *Interactive) EndLocalCall(gw *Gateway, f *msg.Failure) {
 	if f == nil {
-		x.EndCall(h, nil)
+		x.EndCall(gw, nil)
 		return
 	}
-	x.idle(h)
-	h.Answer(&x.Call, Done{Failure: f})
+	x.setIdle(gw)
+	gw.Respond(&x.Call, Done{Failure: f})
 }

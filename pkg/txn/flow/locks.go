@@ -10,20 +10,21 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/session"
 )
 
-// locks is what an attempt has that locks before it commits, or locks to read.
+// locks is the state of an attempt that takes locks before it commits.
 type locks struct {
 	session  *session.Session
 	requests lockreq.Requests
 	checks   lockreq.Checks
-	// results are those of a read that is being checked.
+	// results are the reads of a one-shot whose locks are being checked.
+	// results are the reads of a one-shot whose locks are being checked.
 	results []msg.Result
 }
 
 func newLocks() *locks { return &locks{session: session.New()} }
 
-// granted takes the locks of an answer. It reports false if the shard has restarted in between,
-// and lost those that it had granted before.
-func (l *locks) granted(r *msg.LockResponse) bool {
+// addGrants records the grants of a response. It reports false if the shard has granted locks in
+// another incarnation before: it has restarted, and has lost those.
+func (l *locks) addGrants(r *msg.LockResponse) bool {
 	t := l.session.At(r.Shard)
 	if len(r.Grants) > 0 {
 		if t.Inc != 0 && t.Inc != r.Incarnation {
@@ -36,13 +37,14 @@ func (l *locks) granted(r *msg.LockResponse) bool {
 	return true
 }
 
-// restarted is the failure of an attempt that has lost locks.
-func restarted() *msg.Failure {
-	return env.Failure(msg.ReasonIncarnation, kv.KindAborted, "a shard has restarted and lost the locks of the transaction")
+// locksLost is the failure of an attempt that has lost locks by a restart.
+func locksLost() *msg.Failure {
+	text := "a shard has restarted and lost the locks of the transaction"
+	return env.Failure(msg.ReasonIncarnation, kv.KindAborted, text)
 }
 
-// awaits lists the shards that have not answered.
-func (l *locks) awaits(p Phase) []kv.ShardID {
+// pendingShards lists the shards that have not responded in a phase.
+func (l *locks) pendingShards(p Phase) []kv.ShardID {
 	switch p {
 	case Locking:
 		return l.requests.Awaits()
@@ -52,87 +54,103 @@ func (l *locks) awaits(p Phase) []kv.ShardID {
 	return nil
 }
 
-// repeat sends again what has no answer.
-func (l *locks) repeat(h *Host, c *Call) {
+// retry retries the requests of the current phase.
+func (l *locks) retry(gw *Gateway, c *Call) {
 	switch c.Phase {
 	case Locking:
-		l.requests.Tick(h.Env, c.LastAsk())
+		l.requests.Tick(gw.Env, c.LastRequestRetry())
 	case Checking:
-		l.checks.Tick(h.Env)
+		l.checks.Tick(gw.Env)
 	}
 }
 
-// seen is the commit sequence number of every shard that has answered.
-func (l *locks) seen() (at []msg.ShardCSN) {
+// readCSNs is the CSN of each shard at its last response.
+func (l *locks) readCSNs() (at []msg.ShardCSN) {
 	for _, t := range l.session.Touched() {
 		at = append(at, msg.ShardCSN{Shard: t.Shard, Index: t.Index})
 	}
 	return at
 }
 
-// ask asks the shards for locks, and for what is read without.
-func (l *locks) ask(h *Host, c *Call, locked, unlocked piece.Pieces) {
-	for _, s := range h.EveryShard() {
+// requestLocks sends lock requests, and reads without locks, in the order of the shards.
+func (l *locks) requestLocks(gw *Gateway, c *Call, locked, unlocked piece.Pieces) {
+	// The order of shards makes runs reproducible.
+	for _, s := range gw.EveryShard() {
 		for i := range locked {
 			if locked[i].Shard == s {
-				l.askOne(h, c, s, &msg.Lock{Ops: locked[i].Ops})
+				l.requestLock(gw, c, s, &msg.Lock{Ops: locked[i].Ops})
 			}
 		}
 		for i := range unlocked {
 			if unlocked[i].Shard == s {
-				l.askOne(h, c, s, &msg.Lock{Ops: unlocked[i].Ops, Optimistic: true})
+				l.requestLock(gw, c, s, &msg.Lock{Ops: unlocked[i].Ops, Optimistic: true})
 			}
 		}
 	}
 }
 
-func (l *locks) askOne(h *Host, c *Call, s kv.ShardID, m *msg.Lock) {
-	if c.Kind.Open() && !c.ReadOnly { // it may hold its locks for long
+// requestLock sends one lock request. Locks of interactive updates are flagged: a receipt then
+// reports that the holder may hold its locks across client round trips.
+func (l *locks) requestLock(gw *Gateway, c *Call, s kv.ShardID, m *msg.Lock) {
+	if c.Kind.IsInteractive() && !c.ReadOnly {
 		for i := range m.Ops {
 			m.Ops[i].Methods = uint64(adt.MethodsOf(&m.Ops[i]) | adt.Interactive)
 		}
 	}
 	l.session.At(s)
 	m.Txn, m.Begun, m.User, m.NoWait = c.Ref, c.Begun, c.How.User, c.Wound.Is
-	l.requests.Ask(h.Env, s, m, c.LastAsk())
-	h.Timed(c.EndAt())
+	l.requests.Ask(gw.Env, s, m, c.LastRequestRetry())
+	gw.Timed(c.AbortAt())
 }
 
-// end ends what has only read: that its locks were never lost is checked, unless all were
-// granted by one request.
-func (l *locks) end(h *Host, f Checker) Outcome {
+// finishReads ends a transaction that has only read. If one request has granted all locks, its
+// reads were current at the grant; else the locks are checked.
+func (l *locks) finishReads(gw *Gateway, f Checker) Outcome {
+	// With one request, all locks were held at the instant of its grant.
 	if l.requests.Sent() > 1 {
-		return l.check(h, f)
+		return l.checkLocks(gw, f)
 	}
-	l.release(h, f.Base().Ref)
-	return f.Checked(h)
+	l.release(gw, f.Base().Ref)
+	return f.OnChecked(gw)
 }
 
-// check asks the shards whether the locks were held all along, which releases them.
-func (l *locks) check(h *Host, f Checker) Outcome {
+// checkLocks sends checks to the shards, which report whether the locks were held without
+// interruption, and release them.
+//
+//	reader A              shard s0                 shard s1
+//	  ├─ lock x ────────────▶│ granted, 1            │
+//	  ├─ lock y ─────────────────────────────────────▶│ granted, 2
+//	  │                      │     ◀── instant of A's reads: both grants are held
+//	  ├─ check 1 ───────────▶│ held, and released    │
+//	  ├─ check 2 ────────────────────────────────────▶│ held, and released
+//
+// If s0 has restarted before y was granted, there is no such instant, and check 1 fails. A check
+// names the grant, since a late copy of the request may have acquired the lock again.
+func (l *locks) checkLocks(gw *Gateway, f Checker) Outcome {
 	c := f.Base()
 	c.Phase = Checking
-	l.checks.Start(h.Env, c.Ref, l.session.Touched())
-	h.Timed(c.deadline)
+	l.checks.Start(gw.Env, c.Ref, l.session.Touched())
+	gw.Timed(c.deadline)
 	if l.checks.Open() {
-		return GoesOn
+		return Continue
 	}
-	return f.Checked(h)
+	return f.OnChecked(gw)
 }
 
-// release gives up whatever an attempt may hold on any shard.
-func (l *locks) release(h *Host, ref kv.TxnRef) {
+// release releases all locks and lock requests of an attempt.
+func (l *locks) release(gw *Gateway, ref kv.TxnRef) {
 	for _, sh := range l.session.Shards() {
-		h.To(sh).Body = &msg.Release{Txn: ref}
+		gw.To(sh).Body = &msg.Release{Txn: ref}
 	}
 }
 
-// where is what a session has to know of keys. early says which reads lock for writing.
-func (h *Host) where(c *Call, early func([]byte) bool) session.Where {
+// sessionWhere is the placement of keys as a session needs it. early reports which reads take a
+// write lock.
+func (gw *Gateway) sessionWhere(c *Call, early func([]byte) bool) session.Where {
 	return session.Where{
-		Shards: h.Router.Shards(),
-		Hot:    h.Hot(),
-		Place:  func(key []byte) kv.ShardID { return h.place(c, key) },
+		Shards: gw.Router.Shards(),
+		Hot:    gw.Hot(),
+		Place:  func(key []byte) kv.ShardID { return gw.shardOf(c, key) },
 		Early:  early,
 	}
 }

@@ -13,9 +13,16 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/piece"
 )
 
-// Move moves a key between its home and the hot shard (Hot or Not, section 5). It is an ordinary
-// transaction: it locks the key where it is, and reads it; then the one shard leaves a
-// forwarding tombstone, or removes it, and the other takes it in. The hot shard decides.
+// Move moves a key between its home shard and the hot shard (docs/protocol.md, section 9):
+//
+//	gateway            home shard                  hot shard, the last agent
+//	  ├─ lock k ────────────▶│                          │
+//	  │◀─ value, grant ──────┤                          │
+//	  ├─ prepare: move-out ─▶│  move tombstone          │
+//	  ├─ commit request: move-in ──────────────────────▶│
+//	  │                      ├─ vote ──────────────────▶│  F: value and row
+//
+// It is an ordinary transaction with one difference: the last agent is always the hot shard.
 type Move struct {
 	Call
 	key      []byte
@@ -24,54 +31,59 @@ type Move struct {
 	commit   commitreq.Commit
 }
 
-// NewMove makes a move of a key.
-func NewMove(h *Host, token Token, ref kv.TxnRef, key []byte, from, to kv.ShardID, deadline int64) *Move {
-	m := &Move{Call: newQuestion(h, MoveKind, token, ref.TxnID, deadline), key: key, from: from, to: to}
+// NewMove makes the move of a key.
+func NewMove(gw *Gateway, handle CallHandle, ref kv.TxnRef, key []byte, from, to kv.ShardID, deadline int64) *Move {
+	m := &Move{Call: newInternalCall(gw, MoveKind, handle, ref.TxnID, deadline), key: key, from: from, to: to}
 	m.Ref, m.ReadOnly = ref, false
 	return m
 }
 
-// Start locks the key where it is.
-func (m *Move) Start(h *Host) Outcome {
-	f := h.Shards.Refusing([]kv.ShardID{m.from, m.to})
+// Start write-locks the key on its current shard.
+func (m *Move) Start(gw *Gateway) Outcome {
+	f := gw.Shards.Refusing([]kv.ShardID{m.from, m.to})
 	if f != nil {
 		return Failed(f)
 	}
 	m.locks = newLocks()
 	m.Phase = Locking
-	unlocked := h.Mutants.Has(mutant.MoveUnlocked)
-	m.locks.askOne(h, &m.Call, m.from, &msg.Lock{Ops: []msg.Op{m.out()}, Optimistic: unlocked})
-	return GoesOn
+	unlocked := gw.Mutants.Has(mutant.MoveUnlocked)
+	m.locks.requestLock(gw, &m.Call, m.from, &msg.Lock{Ops: []msg.Op{m.moveOut()}, Optimistic: unlocked})
+	return Continue
 }
 
-// out leaves a forwarding tombstone at home, and nothing at the hot shard: what that knows
-// nothing of is at home.
-func (m *Move) out() msg.Op {
+// moveOut leaves a move tombstone on the home shard. On the hot shard it removes the key without
+// one: a key of which the hot shard knows nothing is at home.
+func (m *Move) moveOut() msg.Op {
 	return msg.Op{Kind: msg.OpMoveOut, Key: m.key, To: m.to, Type: uint32(entry.TypeMoved)}
 }
 
-// Requests are the lock requests.
+// Requests returns the lock requests.
 func (m *Move) Requests() *lockreq.Requests { return &m.locks.requests }
 
-// Locked: the key is locked, and the answer is what it holds.
-func (m *Move) Locked(h *Host, _ *msg.Lock, r *msg.LockResponse) Outcome {
-	if !m.locks.granted(r) {
-		return Aborted(restarted())
+// OnLocks commits the move, with the value under the granted lock. A value that is too large stays
+// at home.
+func (m *Move) OnLocks(gw *Gateway, _ *msg.Lock, r *msg.LockResponse) Outcome {
+	if !m.locks.addGrants(r) {
+		return Aborted(locksLost())
 	}
+	// The grant is listed in the commit, so the value cannot change before the commit point.
 	held := &r.Results[0]
-	fromHome := h.Router.Shard(m.key) == m.from
+	fromHome := gw.Router.Shard(m.key) == m.from
+	// A step of the hot shard with a large value would delay all linchpin keys. A value that has grown
+	// there may move home.
 	if len(held.Value) > kv.MaxMovedBytes && fromHome {
-		m.Release(h)
-		text := fmt.Sprintf("the key holds %d bytes; keys of more than %d bytes are not moved", len(held.Value), kv.MaxMovedBytes)
+		m.Release(gw)
+		text := fmt.Sprintf("the key holds %d bytes; keys of more than %d bytes are not moved",
+			len(held.Value), kv.MaxMovedBytes)
 		return Failed(env.Failure(msg.ReasonRequest, kv.KindOutOfRange, text))
 	}
-	out := m.out()
-	if !fromHome || h.Mutants.Has(mutant.MoveLeavesNoMark) {
+	out := m.moveOut()
+	if !fromHome || gw.Mutants.Has(mutant.MoveLeavesNoMark) {
 		out.Type = uint32(entry.TypeDeleted)
 	}
 	in := msg.Op{Kind: msg.OpMoveIn, Seq: 1, Key: m.key, Type: held.Type, Value: held.Value}
 	in.Version, in.Expiry = held.Version, held.Expires
-	if h.Mutants.Has(mutant.MoveCopiesTooLittle) {
+	if gw.Mutants.Has(mutant.MoveCopiesTooLittle) {
 		in.Type, in.Value = uint32(entry.TypeDeleted), nil
 	}
 	t := m.locks.session.At(m.from)
@@ -79,36 +91,37 @@ func (m *Move) Locked(h *Host, _ *msg.Lock, r *msg.LockResponse) Outcome {
 	p := ps.At(m.from)
 	p.Ops, p.ReadSet, p.Incarnation = []msg.Op{out}, msg.ReadSetOf(t.Grants, nil), t.Inc
 	ps.At(m.to).Ops = []msg.Op{in}
-	return h.send(m, ps, commitreq.Request{})
+	return gw.sendCommit(m, ps, commitreq.Request{})
 }
 
-// Refused: the key cannot be locked where it is said to be.
-func (m *Move) Refused(_ *Host, f *msg.Failure) Outcome { return Aborted(f) }
+// OnFailure: the key is not on the shard that the move names.
+func (m *Move) OnFailure(_ *Gateway, f *msg.Failure) Outcome { return Aborted(f) }
 
-// Commit is the commit under way.
+// Commit returns the current commit.
 func (m *Move) Commit() *commitreq.Commit { return &m.commit }
 
-// OnlyReads reports whether the commit applies nothing.
-func (m *Move) OnlyReads() bool { return false }
+// IsReadOnly reports false.
+func (m *Move) IsReadOnly() bool { return false }
 
-// Answered takes the decision of the last agent.
-func (m *Move) Answered(h *Host, a *msg.CommitResponse) Outcome {
+// OnCommitResponse handles the decision.
+func (m *Move) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 	if !a.Committed {
-		m.Release(h)
-		return Lost(a.Failure)
+		// If the prepare request was lost, the source still holds the lock.
+		m.Release(gw)
+		return AbortConfirmed(a.Failure)
 	}
-	return Over(Done{Committed: true, ResultsLost: a.ResultsLost, Index: msg.ShardCSN{Shard: a.Shard, Index: a.Index}})
+	return Finished(Done{Committed: true, ResultsLost: a.ResultsLost, Index: msg.ShardCSN{Shard: a.Shard, Index: a.Index}})
 }
 
-// Awaits lists the shards that have not answered.
-func (m *Move) Awaits() []kv.ShardID {
+// PendingShards lists the shards that have not responded.
+func (m *Move) PendingShards() []kv.ShardID {
 	if m.Phase == Locking {
 		return m.locks.requests.Awaits()
 	}
 	return nil
 }
 
-// Shards lists the shards that it has locked on.
+// Shards lists the shards that may hold its lock.
 func (m *Move) Shards() []kv.ShardID {
 	if m.locks == nil {
 		return nil
@@ -116,18 +129,18 @@ func (m *Move) Shards() []kv.ShardID {
 	return m.locks.session.Shards()
 }
 
-// Repeat asks again for the lock.
-func (m *Move) Repeat(h *Host) Outcome {
+// Retry retries the lock request.
+func (m *Move) Retry(gw *Gateway) Outcome {
 	if m.Phase == Locking {
-		m.locks.repeat(h, &m.Call)
+		m.locks.retry(gw, &m.Call)
 	}
-	return GoesOn
+	return Continue
 }
 
-// Release gives up the lock.
-func (m *Move) Release(h *Host) {
+// Release releases the lock.
+func (m *Move) Release(gw *Gateway) {
 	if m.locks != nil {
-		m.locks.release(h, m.Ref)
+		m.locks.release(gw, m.Ref)
 	}
 }
 

@@ -16,199 +16,223 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/shards"
 )
 
-// shutPause is after how long a reader that was turned away tries again, if no state can be
-// fixed for it because a node is down or drains. Somewhat arbitrary: half of what has a key
-// closed.
-const shutPause = 10 * time.Millisecond
+// noRoundPause is after how long a reader whose registration was refused retries if no round can
+// begin, because a node is down or drains. Somewhat arbitrary: half of the 20 ms after which a
+// queue closes.
+const noRoundPause = 10 * time.Millisecond
 
-// OneShot is a transaction that is known as a whole. One that writes, or is of one shard, is
-// committed at once; one that reads on several shards registers there. Which of the two it does
-// is decided anew with each attempt.
+// OneShot is a transaction that is complete when it arrives. Each attempt chooses anew: writes, and
+// reads on one shard, are committed at once; reads on several shards register there.
+//
+//	writes                      prepare, commit request      2 or 3 delays
+//	reads, one shard            commit request without writes  2 delays
+//	reads, several shards       register and read              2 delays; 3 with the hot shard last
+//	reads, refused (closed)     round, then reads at its CSNs  3 and 2 delays
+//
+// If an attempt is aborted, package txn starts the next one with the same id and age. Its client sees
+// the last attempt only, and the number of those before.
 type OneShot struct {
 	Call
 	commit  commitreq.Commit
 	reading *readreq.Reading
-	// locks is for the baseline that reads on several shards under locks, nil otherwise.
+	// locks is for reads under locks on several shards, the baseline; else nil.
 	locks *locks
 	sharing
-	// fingerprint is that of ops once they have been sent to be committed.
+	// fingerprint identifies ops in the commit request, 0 before the first one. If the client sends
+	// its id again, the last agent compares it with that of the committed operations.
 	fingerprint uint64
-	// room is for the pieces, where there is only one.
-	room [1]piece.Piece
+	// pieceBuf avoids an allocation if there is one piece only.
+	pieceBuf [1]piece.Piece
 }
 
-// Init makes it a transaction of operations, which it numbers.
-func (o *OneShot) Init(h *Host, token Token, id kv.TxnID, ops []msg.Op, deadline int64, how How) {
-	o.Kind, o.How, o.Token, o.ReadOnly = OneShotKind, how, token, true
+// Init initializes a transaction of operations, which it numbers.
+func (o *OneShot) Init(gw *Gateway, handle CallHandle, id kv.TxnID, ops []msg.Op, deadline int64, how How) {
+	o.Kind, o.How, o.Handle, o.ReadOnly = OneShotKind, how, handle, true
 	o.Ref = kv.TxnRef{TxnID: id, Attempt: 1}
 	o.ops = ops
-	o.Begun = begun(h, &how)
-	o.started = h.Now
-	o.bound(h, deadline)
-	o.from, o.by = o.started, o.deadline
-	o.past = pastOf(how)
+	o.Begun = beginTime(gw, &how)
+	o.started = gw.Now
+	o.setDeadline(gw, deadline)
+	o.reqStart, o.reqDeadline = o.started, o.deadline
+	o.snapshot = newPastSnapshot(how)
 	for i := range ops {
 		ops[i].Seq = uint32(i)
 		o.ReadOnly = o.ReadOnly && !ops[i].Writes()
 	}
 }
 
-// Start sends the commit, or the reads.
-func (o *OneShot) Start(h *Host) Outcome {
-	if o.unresolved() {
-		return h.resolve(o)
+// Start sends the commit, or the reads. A further attempt keeps its slot.
+func (o *OneShot) Start(gw *Gateway) Outcome {
+	if o.needsLookUp() {
+		return gw.lookUpSnapshot(o)
 	}
-	ps := o.pieces(h)
-	f := h.Door.Admit(o, ps)
+	ps := o.pieces(gw)
+	// Admission precedes everything else: a rejected transaction costs the shards nothing.
+	f := gw.Admitter.Admit(o, ps)
 	switch {
 	case f != nil:
 		return Failed(f)
-	case o.past != nil:
-		return o.readPast(h, ps)
+	case o.snapshot != nil:
+		return o.readPast(gw, ps)
 	case !o.ReadOnly:
-		return o.send(h, ps)
-	case h.Shared.join(h, o):
-		return GoesOn // another's answer will do
-	case h.Reads == env.SnapshotReads:
-		return o.read(h, ps)
+		return o.sendCommit(gw, ps)
+	// Another read has the same result. It finishes this one, or starts it.
+	case gw.SharedReads.tryJoin(gw, o):
+		return Continue
+	case gw.Reads == env.SnapshotReads:
+		return o.read(gw, ps)
 	case len(ps) == 1:
-		return o.send(h, ps)
+		return o.sendCommit(gw, ps)
 	}
-	return o.lock(h)
+	return o.lockReads(gw)
 }
 
-// pieces cuts the operations. A single piece shares them: they do not change any more.
-func (o *OneShot) pieces(h *Host) piece.Pieces {
-	ps := piece.Pieces(o.room[:0])
-	place := func(key []byte) kv.ShardID { return h.place(&o.Call, key) }
-	s, one := piece.Only(o.ops, place)
+// pieces cuts the operations into a piece per shard. A single piece shares the slice of operations,
+// which do not change any more.
+func (o *OneShot) pieces(gw *Gateway) piece.Pieces {
+	ps := piece.Pieces(o.pieceBuf[:0])
+	shardOf := func(key []byte) kv.ShardID { return gw.shardOf(&o.Call, key) }
+	s, one := piece.Only(o.ops, shardOf)
 	if !one {
-		ps.Cut(o.ops, h.Router.Shards(), place)
+		ps.Cut(o.ops, gw.Router.Shards(), shardOf)
 		return ps
 	}
 	return append(ps, piece.Piece{Shard: s, Piece: msg.Piece{Ops: o.ops}})
 }
 
-// send commits the pieces.
-func (o *OneShot) send(h *Host, ps piece.Pieces) Outcome {
+// sendCommit commits the pieces. Without writes, it is a read of one step on one shard, which needs
+// no fingerprint.
+func (o *OneShot) sendCommit(gw *Gateway, ps piece.Pieces) Outcome {
 	if o.ReadOnly {
-		return h.send(o, ps, commitreq.Request{Snapshot: h.Reads == env.SnapshotReads, MaxResponse: o.How.MaxResponse})
+		snapshot := gw.Reads == env.SnapshotReads
+		return gw.sendCommit(o, ps, commitreq.Request{Snapshot: snapshot, MaxResponse: o.How.MaxResponse})
 	}
 	if o.fingerprint == 0 {
-		o.fingerprint = h.Fingerprint(o.ops)
+		o.fingerprint = gw.Fingerprint(o.ops)
 	}
-	return h.send(o, ps, commitreq.Request{Fingerprint: o.fingerprint, MaxResponse: o.How.MaxResponse})
+	return gw.sendCommit(o, ps, commitreq.Request{Fingerprint: o.fingerprint, MaxResponse: o.How.MaxResponse})
 }
 
-// Commit is the commit under way.
+// Commit returns the current commit.
 func (o *OneShot) Commit() *commitreq.Commit { return &o.commit }
 
-// OnlyReads reports whether the commit applies nothing.
-func (o *OneShot) OnlyReads() bool { return o.ReadOnly }
+// IsReadOnly reports whether the transaction has no writes.
+func (o *OneShot) IsReadOnly() bool { return o.ReadOnly }
 
-// Answered takes the decision of the last agent.
-func (o *OneShot) Answered(h *Host, a *msg.CommitResponse) Outcome {
+// OnCommitResponse handles the decision of the last agent.
+func (o *OneShot) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 	d := Done{Committed: true, ResultsLost: a.ResultsLost, Index: msg.ShardCSN{Shard: a.Shard, Index: a.Index}}
 	switch {
+	// A reader of one shard does not register, unless it has to wait for a sealed update: then the
+	// queue may be closed.
 	case a.Failure != nil && a.Failure.Reason == msg.ReasonClosed:
-		return o.TurnedAway(h)
+		return o.OnClosed(gw)
 	case a.Failure != nil && a.Failure.Reason == msg.ReasonCommitted:
-		// Its client has sent it before, and what it asked for is done.
+		// The id has committed before: the client has sent it again, perhaps after a timeout. The results
+		// of that commit are no longer stored.
 		d.ResultsLost = true
-		return Over(d)
+		return Finished(d)
 	case !a.Committed:
-		return Lost(a.Failure)
+		return AbortConfirmed(a.Failure)
 	}
-	if o.ReadOnly && h.Reads == env.SnapshotReads {
+	if o.ReadOnly && gw.Reads == env.SnapshotReads {
 		d.Plan = env.PlanOneShard
 	}
 	if !a.ResultsLost {
 		d.Results = piece.Assemble(o.ops, a.Results)
 	}
-	return Over(d)
+	return Finished(d)
 }
 
-// read sends the reads by a plan.
-func (o *OneShot) read(h *Host, ps piece.Pieces) Outcome {
-	plan, last := o.plan(h, ps)
+// read sends the reads by a read plan (docs/protocol.md, section 7).
+func (o *OneShot) read(gw *Gateway, ps piece.Pieces) Outcome {
+	plan, last := o.choosePlan(gw, ps)
 	switch plan {
 	case env.PlanSnapshot:
-		h.needs(&o.Call, ps)
-		return o.waits()
+		gw.requireFrom(&o.Call, ps)
+		return o.awaitSnapshot()
 	case env.PlanOneShard:
-		// One shard reads in one step, as it decides: by the same message.
-		return o.send(h, ps)
+		// One step of one shard is atomic; a commit request without writes returns its reads.
+		return o.sendCommit(gw, ps)
 	}
-	h.Heat.NoteTogether(ps)
-	o.register(h, plan)
-	o.reading.Start(h.Env, ps, last, h.Shards.Busy(last), o.LastAsk())
-	return GoesOn
+	gw.Heat.NoteTogether(ps)
+	o.register(gw, plan)
+	o.reading.Start(gw.Env, ps, last, gw.Shards.Busy(last), o.LastRequestRetry())
+	return Continue
 }
 
-// plan picks how to read, and the shard that reads last if there is such an order: the hottest,
-// if updates of what is read have waited there lately. Readers that are registered there would
-// have each other's updates wait.
-func (o *OneShot) plan(h *Host, ps piece.Pieces) (env.Plan, kv.ShardID) {
-	forced := o.forced(h)
+// choosePlan chooses the read plan, and the shard that reads last: the hottest, if updates of its
+// keys have waited for readers lately. A reader that reads there last need not register there, so
+// two readers of a hot key do not hold each other's updates.
+func (o *OneShot) choosePlan(gw *Gateway, ps piece.Pieces) (env.Plan, kv.ShardID) {
+	forced := o.forcedPlan(gw)
+	// One step of one shard needs no plan, whatever is configured.
 	if len(ps) == 1 && forced != env.PlanSnapshot {
 		return env.PlanOneShard, ps[0].Shard
 	}
-	last, heat := h.Heat.Hottest(ps)
+	last, heat := gw.Heat.Hottest(ps)
 	switch {
 	case forced != env.PlanAny:
 		return forced, last
-	case (heat > 0 || last == h.Hot()) && h.Shards.UpdatesWait(last):
+	case (heat > 0 || last == gw.Hot()) && gw.Shards.UpdatesWait(last):
 		return env.PlanHotLast, last
 	}
 	return env.PlanParallel, last
 }
 
-// forced is the plan that the request or the operator wants, PlanAny if neither does.
-func (o *OneShot) forced(h *Host) env.Plan {
+// forcedPlan is the read plan of the request or, without one, of the node's configuration; PlanAny
+// is the choice of the gateway.
+func (o *OneShot) forcedPlan(gw *Gateway) env.Plan {
 	if o.How.Plan != env.PlanAny {
 		return o.How.Plan
 	}
-	return h.Plan
+	return gw.Plan
 }
 
 // register begins a reading.
-func (o *OneShot) register(h *Host, plan env.Plan) {
-	o.reading = h.newReading(o, plan)
+func (o *OneShot) register(gw *Gateway, plan env.Plan) {
+	o.reading = gw.newReading(o, plan)
 	o.Phase = Reading
-	h.Timed(o.EndAt())
+	gw.Timed(o.AbortAt())
 }
 
-func (o *OneShot) readPast(h *Host, ps piece.Pieces) Outcome {
-	o.register(h, env.PlanSnapshot)
+// readPast reads all pieces at the snapshot, without registering.
+func (o *OneShot) readPast(gw *Gateway, ps piece.Pieces) Outcome {
+	o.register(gw, env.PlanSnapshot)
 	for i := range ps {
-		f := h.askPast(&o.Call, o.reading, ps[i].Shard, ps[i].Ops)
+		f := gw.readPast(&o.Call, o.reading, ps[i].Shard, ps[i].Ops)
 		if f != nil {
 			return Aborted(f)
 		}
 	}
-	return GoesOn
+	return Continue
 }
 
-// Reading is the reading under way.
+// Reading returns the current reading.
 func (o *OneShot) Reading() *readreq.Reading { return o.reading }
 
-// Took takes a shard's answer, which the reading has.
-func (o *OneShot) Took(*Host, *msg.ReadResponse, []msg.Op, int64) {}
+// OnRead does nothing: the reading stores the response.
+func (o *OneShot) OnRead(*Gateway, *msg.ReadResponse, []msg.Op, int64) {}
 
-// Elsewhere begins the reading anew, with the key where it is.
-func (o *OneShot) Elsewhere(h *Host, _ kv.ShardID, _ []msg.Op) Outcome {
-	h.endReading(o.reading)
+// OnRedirect begins a new reading, which looks for the key on its new shard. The client sees no
+// abort: a reader that was redirected has returned nothing.
+func (o *OneShot) OnRedirect(gw *Gateway, _ kv.ShardID, _ []msg.Op) Outcome {
+	// The new reading has a new name, so values of both cannot be mixed.
+	gw.endReading(o.reading)
 	var ps piece.Pieces
-	ps.Cut(o.ops, h.Router.Shards(), func(key []byte) kv.ShardID { return h.place(&o.Call, key) })
-	if o.past != nil {
-		return o.readPast(h, ps)
+	ps.Cut(o.ops, gw.Router.Shards(), func(key []byte) kv.ShardID { return gw.shardOf(&o.Call, key) })
+	if o.snapshot != nil {
+		return o.readPast(gw, ps)
 	}
-	return o.read(h, ps)
+	return o.read(gw, ps)
 }
 
-// ReadAll ends the transaction: if all leases stand, what it has read is current.
-func (o *OneShot) ReadAll(h *Host) Outcome {
-	s, lapsed := o.reading.Lapsed(h.Env)
+// OnAllRead finishes the transaction. If all leases are valid, no update of what was read has been
+// decided since, so all reads are current at this instant.
+func (o *OneShot) OnAllRead(gw *Gateway) Outcome {
+	// An expired lease proves nothing: an update of a key may have been decided between its read and
+	// now, so the reads may be of different instants.
+	s, lapsed := o.reading.Lapsed(gw.Env)
 	if lapsed {
 		return Aborted(readreq.Lapse(s))
 	}
@@ -216,125 +240,131 @@ func (o *OneShot) ReadAll(h *Host) Outcome {
 	for _, p := range o.reading.Replies() {
 		parts = append(parts, p.Results...)
 	}
-	return Over(Done{Committed: true, Results: piece.Assemble(o.ops, parts), Plan: o.reading.Plan})
+	return Finished(Done{Committed: true, Results: piece.Assemble(o.ops, parts), Plan: o.reading.Plan})
 }
 
-// TurnedAway: a shard has told the reader to read at a fixed state. It leaves the others, and
-// reads everything there.
-func (o *OneShot) TurnedAway(h *Host) Outcome {
-	h.endReading(o.reading)
+// OnClosed: an update has waited for readers of a key for more than 20 ms, and its shard refuses
+// further ones. The reader deregisters on all shards, so that it holds no update meanwhile, and
+// reads everything at a snapshot.
+func (o *OneShot) OnClosed(gw *Gateway) Outcome {
+	gw.endReading(o.reading)
 	o.Reset()
-	h.needs(&o.Call, o.pieces(h))
-	return o.waits()
+	gw.requireFrom(&o.Call, o.pieces(gw))
+	return o.awaitSnapshot()
 }
 
-// Pinned reads at a fixed state, if all shards that it needs have a part in it.
-func (o *OneShot) Pinned(h *Host, p *round.Round) Outcome {
-	ps := o.pieces(h)
-	if o.seat.Need == round.Prompt && !covers(&p.State, ps) {
-		o.seat.Drop()
-		o.waitsFor(ps.Shards()...)
-		return o.waits()
+// OnSnapshot reads at the snapshot. If a shard that the transaction reads did not respond to the
+// round in time, the snapshot has no part of it; the transaction waits for a round that includes
+// it.
+func (o *OneShot) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
+	ps := o.pieces(gw)
+	// Such a round responds promptly, by excluding slow shards.
+	if o.roundWait.Need == round.Prompt && !covers(&p.State, ps) {
+		o.roundWait.Drop()
+		o.requireShards(ps.Shards()...)
+		return o.awaitSnapshot()
 	}
-	h.readAt(&o.Call, p)
-	return o.Start(h)
+	gw.readAtRound(&o.Call, p)
+	return o.Start(gw)
 }
 
-// Unpinned: no state can be fixed.
-func (o *OneShot) Unpinned(h *Host, f *msg.Failure) Outcome {
-	if shards.IsNoRound(f) && o.forced(h) != env.PlanSnapshot {
-		o.BackOff(h.Env, int64(shutPause))
-		return GoesOn
+// OnNoSnapshot: no round can begin. Without a forced plan the transaction retries as a registered
+// reader, which needs no round.
+func (o *OneShot) OnNoSnapshot(gw *Gateway, f *msg.Failure) Outcome {
+	if shards.IsNoRound(f) && o.forcedPlan(gw) != env.PlanSnapshot {
+		o.BackOff(gw.Env, int64(noRoundPause))
+		return Continue
 	}
 	return Aborted(f)
 }
 
-// Refused: what it asks for cannot be had.
-func (o *OneShot) Refused(_ *Host, f *msg.Failure) Outcome { return Aborted(o.ofCall(f)) }
+// OnFailure: an operation has failed, or cannot be read.
+func (o *OneShot) OnFailure(_ *Gateway, f *msg.Failure) Outcome { return Aborted(o.renumber(f)) }
 
-// Replied takes the snapshot that it is to read at.
-func (o *OneShot) Replied(h *Host, _, m *msg.Envelope) Outcome {
-	return h.resolved(o, msg.As[msg.SnapshotResponse](m))
+// OnQueryResponse receives the retained snapshot to read.
+func (o *OneShot) OnQueryResponse(gw *Gateway, _, m *msg.Envelope) Outcome {
+	return gw.onSnapshotFound(o, msg.As[msg.SnapshotResponse](m))
 }
 
-// lock reads on several shards under locks, the baseline.
-func (o *OneShot) lock(h *Host) Outcome {
+// lockReads reads on several shards under locks, the baseline.
+func (o *OneShot) lockReads(gw *Gateway) Outcome {
 	o.locks = newLocks()
 	o.Phase = Locking
-	locked, _ := o.locks.session.Wants(o.ops, h.where(&o.Call, nil))
-	o.locks.ask(h, &o.Call, locked, nil)
-	return o.lockedAll(h)
+	locked, _ := o.locks.session.Wants(o.ops, gw.sessionWhere(&o.Call, nil))
+	o.locks.requestLocks(gw, &o.Call, locked, nil)
+	return o.onAllLocked(gw)
 }
 
-// Requests are the lock requests, Checks those that check the locks in the end.
+// Requests returns the lock requests, Checks the checks of locks at the end.
 func (o *OneShot) Requests() *lockreq.Requests { return &o.locks.requests }
 func (o *OneShot) Checks() *lockreq.Checks     { return &o.locks.checks }
 
-// Locked takes the locks and values of one shard.
-func (o *OneShot) Locked(h *Host, l *msg.Lock, r *msg.LockResponse) Outcome {
-	if !o.locks.granted(r) {
-		return Aborted(restarted())
+// OnLocks records the grants and values of one shard.
+func (o *OneShot) OnLocks(gw *Gateway, l *msg.Lock, r *msg.LockResponse) Outcome {
+	// The shard has restarted, and has lost the locks that it had granted before.
+	if !o.locks.addGrants(r) {
+		return Aborted(locksLost())
 	}
 	o.locks.session.Learn(r.Shard, l.Ops, false, r.Results)
-	return o.lockedAll(h)
+	return o.onAllLocked(gw)
 }
 
-// lockedAll goes on when every lock has been granted.
-func (o *OneShot) lockedAll(h *Host) Outcome {
+// onAllLocked executes the operations if every lock has been granted, and checks the locks.
+func (o *OneShot) onAllLocked(gw *Gateway) Outcome {
 	if o.locks.requests.Open() {
-		return GoesOn
+		return Continue
 	}
-	results, f := o.locks.session.Evaluate(o.ops, h.WallMillis())
+	results, f := o.locks.session.Evaluate(o.ops, gw.WallMillis())
 	if f != nil {
 		return Aborted(f)
 	}
 	o.locks.results = slices.Clone(results)
-	return o.locks.end(h, o)
+	return o.locks.finishReads(gw, o)
 }
 
-// Checked: everything that was read under locks was current at one instant.
-func (o *OneShot) Checked(*Host) Outcome {
-	return Over(Done{Committed: true, Results: o.locks.results})
+// OnChecked: all reads under locks were current at one instant.
+func (o *OneShot) OnChecked(*Gateway) Outcome {
+	return Finished(Done{Committed: true, Results: o.locks.results})
 }
 
-// Awaits lists the shards that have not answered.
-func (o *OneShot) Awaits() []kv.ShardID {
+// PendingShards lists the shards that have not responded.
+func (o *OneShot) PendingShards() []kv.ShardID {
 	switch o.Phase {
 	case Reading:
 		return o.reading.Awaits()
 	case Locking, Checking:
-		return o.locks.awaits(o.Phase)
+		return o.locks.pendingShards(o.Phase)
 	}
 	return nil
 }
 
-// Shards lists the shards that it has to do with.
+// Shards lists the shards that the attempt has contacted.
 func (o *OneShot) Shards() []kv.ShardID {
 	switch {
 	case o.locks != nil:
 		return o.locks.session.Shards()
 	case o.reading != nil:
-		return o.Awaits()
+		return o.PendingShards()
 	}
 	return o.commit.Shards()
 }
 
-// Repeat sends again what has no answer.
-func (o *OneShot) Repeat(h *Host) Outcome {
+// Retry retries requests, and renews leases.
+func (o *OneShot) Retry(gw *Gateway) Outcome {
 	switch o.Phase {
 	case Reading:
-		return h.tickReading(&o.Call, o.reading)
+		return gw.tickReading(&o.Call, o.reading)
 	case Locking, Checking:
-		o.locks.repeat(h, &o.Call)
+		o.locks.retry(gw, &o.Call)
 	}
-	return GoesOn
+	return Continue
 }
 
-// Release gives up what it may hold.
-func (o *OneShot) Release(h *Host) {
-	h.endReading(o.reading)
+// Release drops registrations and locks.
+func (o *OneShot) Release(gw *Gateway) {
+	gw.endReading(o.reading)
 	if o.locks != nil {
-		o.locks.release(h, o.Ref)
+		o.locks.release(gw, o.Ref)
 	}
 }
 
@@ -344,25 +374,25 @@ func (o *OneShot) Reset() {
 	o.commit = commitreq.Commit{}
 }
 
-// End leaves the shards where it is registered.
-func (o *OneShot) End(h *Host, _ *msg.Failure) { h.endReading(o.reading) }
+// End deregisters the reading.
+func (o *OneShot) End(gw *Gateway, _ *msg.Failure) { gw.endReading(o.reading) }
 
-// Seen is the state that it has read.
-func (o *OneShot) Seen() []msg.ShardCSN {
+// ReadCSNs is the CSN of each shard that was read.
+func (o *OneShot) ReadCSNs() []msg.ShardCSN {
 	switch {
 	case o.reading != nil:
-		return seenBy(o.reading)
+		return readCSNs(o.reading)
 	case o.locks != nil:
-		return o.locks.seen()
+		return o.locks.readCSNs()
 	}
 	return nil
 }
 
-// Claim counts it for its keys.
+// Claim lists the keys of all operations.
 func (o *OneShot) Claim() admission.Claim { return admission.Claim{Ops: o.ops} }
 
-// seenBy is the commit sequence number of every shard that has answered.
-func seenBy(r *readreq.Reading) (at []msg.ShardCSN) {
+// readCSNs is the CSN of each shard that has responded to a reading.
+func readCSNs(r *readreq.Reading) (at []msg.ShardCSN) {
 	for _, p := range r.Replies() {
 		at = append(at, msg.ShardCSN{Shard: p.Reading.Shard, Index: p.Index})
 	}

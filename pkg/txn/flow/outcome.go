@@ -8,79 +8,82 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 )
 
-// Outcome is what has become of a flow when one of its methods returns.
+// Outcome is the state of a flow after an event.
 type Outcome struct {
 	verdict verdict
 	done    Done
-	why     *msg.Failure
+	failure *msg.Failure
 }
 
+// verdict is the kind of an outcome.
 type verdict uint8
 
 const (
-	goesOn verdict = iota
-	isOver
-	isAborted
-	isLost
-	isWaiting
+	continues verdict = iota
+	finished
+	attemptAborted
+	abortConfirmed
+	waitsForSnapshot
 )
 
-// GoesOn: it waits for messages, or for the time.
-var GoesOn = Outcome{}
+// Continue: the flow waits for messages, or for the time.
+var Continue = Outcome{}
 
-// Over: it has ended for good.
-func Over(d Done) Outcome { return Outcome{verdict: isOver, done: d} }
+// Finished: the call has ended for good.
+func Finished(d Done) Outcome { return Outcome{verdict: finished, done: d} }
 
-// Failed: it has ended for good with a failure.
-func Failed(f *msg.Failure) Outcome { return Over(Done{Failure: f}) }
+// Failed: the call has ended for good with a failure.
+func Failed(f *msg.Failure) Outcome { return Finished(Done{Failure: f}) }
 
-// Aborted: the attempt, which has not asked to commit, ends; what it holds has to be released.
-func Aborted(f *msg.Failure) Outcome { return Outcome{verdict: isAborted, why: f} }
+// Aborted: the attempt ends before it has sent a commit. Its locks and registrations must be
+// released.
+func Aborted(f *msg.Failure) Outcome { return Outcome{verdict: attemptAborted, failure: f} }
 
-// Lost: the attempt is known to be aborted, and holds nothing.
-func Lost(f *msg.Failure) Outcome { return Outcome{verdict: isLost, why: f} }
+// AbortConfirmed: the last agent has aborted the attempt, which holds nothing any more.
+func AbortConfirmed(f *msg.Failure) Outcome { return Outcome{verdict: abortConfirmed, failure: f} }
 
-// waitsForState: it waits for a state of the whole store that is fixed from now on, whatever else
-// it does; waits: it does nothing else.
-var waitsForState = Outcome{verdict: isWaiting}
+// awaitsSnapshot: the flow waits for a snapshot that is fixed from now on. The phase does not
+// change: an idle view stays idle.
+var awaitsSnapshot = Outcome{verdict: waitsForSnapshot}
 
-func (c *Call) waits() Outcome {
-	c.Phase = Pinning
-	return waitsForState
+// awaitSnapshot waits for a snapshot and for nothing else.
+func (c *Call) awaitSnapshot() Outcome {
+	c.Phase = AwaitingSnapshot
+	return awaitsSnapshot
 }
 
-// Goes reports whether it goes on.
-func (o *Outcome) Goes() bool { return o.verdict == goesOn }
+// Continues reports whether the flow continues.
+func (o *Outcome) Continues() bool { return o.verdict == continues }
 
-// Handler does what an outcome asks for.
+// Handler executes outcomes.
 type Handler interface {
 	Finish(f Flow, d Done)
 	Abort(f Flow, why *msg.Failure)
-	Lose(f Flow, why *msg.Failure)
-	Join(f Pinner)
+	OnAborted(f Flow, why *msg.Failure)
+	AwaitSnapshot(f SnapshotWaiter)
 }
 
-// Handle has a handler do what the outcome of a flow asks for.
+// Handle calls the method of h for the outcome of a flow.
 func (o *Outcome) Handle(h Handler, f Flow) {
 	switch o.verdict {
-	case isOver:
+	case finished:
 		h.Finish(f, o.done)
-	case isAborted:
-		h.Abort(f, o.why)
-	case isLost:
-		h.Lose(f, o.why)
-	case isWaiting:
-		h.Join(f.(Pinner))
+	case attemptAborted:
+		h.Abort(f, o.failure)
+	case abortConfirmed:
+		h.OnAborted(f, o.failure)
+	case waitsForSnapshot:
+		h.AwaitSnapshot(f.(SnapshotWaiter))
 	}
 }
 
-// invalid makes the failure of a request that cannot be served as it is.
-// TooOld is the failure of a transaction that has reached the maximum age. It says what to use instead.
-func (h *Host) TooOld(c *Call) *msg.Failure {
-	text := fmt.Sprintf("the transaction has reached the maximum age of %g s; nothing was applied", h.MaxAge.Seconds())
+// MaxAgeFailure is the failure of a transaction that has reached the maximum age. Its hint names
+// the alternative.
+func (gw *Gateway) MaxAgeFailure(c *Call) *msg.Failure {
+	text := fmt.Sprintf("the transaction has reached the maximum age of %g s; nothing was applied", gw.MaxAge.Seconds())
 	f := env.Failure(msg.ReasonCancelled, kv.KindDeadlineExceeded, text)
 	switch {
-	case c.ReadOnly && c.past == nil:
+	case c.ReadOnly && c.snapshot == nil:
 		f.Hint = "read a snapshot, which never waits for an update; for long reads use Scan"
 	case c.Kind == OneShotKind:
 		f.Hint = "use smaller transactions; the receipt shows what this one waited for"
@@ -90,4 +93,5 @@ func (h *Host) TooOld(c *Call) *msg.Failure {
 	return f
 }
 
+// invalid is the failure of a request that is malformed, or not permitted in this transaction.
 func invalid(text string) *msg.Failure { return env.Failure(msg.ReasonRequest, kv.KindInvalid, text) }

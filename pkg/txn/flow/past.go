@@ -13,29 +13,38 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// past is the state at which a transaction reads: a snapshot, once it is found, or one that the
-// shards keep for a round.
-type past struct {
-	want At
-	pin  *msg.Snapshot
-	// kept is the round that has fixed the state, nil for a snapshot.
-	kept *round.State
-	at   *vclock.Clock
+// pastSnapshot is the snapshot that a transaction reads: a retained one, or one of a round.
+//
+//	At (client)   ── lookUpSnapshot ─▶ retained, clock      requested is set
+//	50 ms, closed ── OnSnapshot ─────▶ round, clock         requested is zero
+//
+// Reads at it do not register, and hold no update. Shards retain the versions: by the registry's list
+// for a retained snapshot, and while the gateway repeats that it is in use for one of a round.
+type pastSnapshot struct {
+	// requested is what the client names, zero for the snapshot of a round; retained is the registry's
+	// entry once it is found.
+	requested At
+	retained  *msg.Snapshot
+	// round is the snapshot of a round, which the shards retain while it is in use; nil for a retained
+	// one.
+	round *round.State
+	// clock is the CSN of each shard, nil until the snapshot is known.
+	clock *vclock.Clock
 }
 
-// pastOf is the state of the past that a call wants to read, nil for the present.
-func pastOf(how How) *past {
+// newPastSnapshot is the snapshot that a call names, nil for the present.
+func newPastSnapshot(how How) *pastSnapshot {
 	if how.At.IsZero() {
 		return nil
 	}
-	return &past{want: how.At}
+	return &pastSnapshot{requested: how.At}
 }
 
-// foreignToken is the hint for a token that cannot be of this cluster.
+// foreignToken is the hint for a causality token that cannot be of this cluster.
 const foreignToken = "it belongs to another cluster, or is older than a restored backup; read without it"
 
-// Refuse says why a transaction cannot be run in such a way, nil if it can.
-func (how *How) Refuse(readOnly bool, shards int) *msg.Failure {
+// Validate returns why a transaction cannot be executed with these options, nil if it can.
+func (how *How) Validate(readOnly bool, shards int) *msg.Failure {
 	if !how.At.IsZero() && !readOnly {
 		text := "a transaction that writes cannot read at a snapshot or in the past"
 		return env.Invalid(text, "read at the snapshot in one transaction and write in another")
@@ -52,92 +61,98 @@ func (how *How) Refuse(readOnly bool, shards int) *msg.Failure {
 	return nil
 }
 
-// unresolved reports whether a transaction has still to find its snapshot.
-func (c *Call) unresolved() bool { return c.past != nil && c.past.at == nil }
+// needsLookUp reports whether the transaction has yet to find its retained snapshot.
+func (c *Call) needsLookUp() bool { return c.snapshot != nil && c.snapshot.clock == nil }
 
-// resolve finds the snapshot that a transaction is to read at. It goes on with Start.
-func (h *Host) resolve(f Asker) Outcome {
-	w := f.Base().past.want
-	return h.ask(f, func(e *msg.Envelope, request kv.TxnRef) {
-		e.Body = &msg.FindSnapshot{Request: request, Gateway: h.Node, Name: w.Name, Number: w.Number, AsOf: w.AsOf}
+// lookUpSnapshot finds the retained snapshot in the registry. A name is looked up for each
+// transaction, since another snapshot may have it by now. Start continues then.
+func (gw *Gateway) lookUpSnapshot(f Querier) Outcome {
+	w := f.Base().snapshot.requested
+	return gw.query(f, func(e *msg.Envelope, request kv.TxnRef) {
+		e.Body = &msg.FindSnapshot{Request: request, Gateway: gw.Node, Name: w.Name, Number: w.Number, AsOf: w.AsOf}
 	})
 }
 
-// resolved: the snapshot is found, or there is none.
-func (h *Host) resolved(f Flow, r *msg.SnapshotResponse) Outcome {
+// onSnapshotFound handles the registry's response. A snapshot that does not cover the causality
+// token is rejected.
+func (gw *Gateway) onSnapshotFound(f Flow, r *msg.SnapshotResponse) Outcome {
 	if r.Failure != nil {
 		return Aborted(r.Failure)
 	}
 	c, p := f.Base(), &r.Pins[0]
-	c.past.pin, c.past.at = p, msg.Clock(p.Clock)
-	if c.How.After != nil && !c.past.at.Covers(c.How.After) {
+	c.snapshot.retained, c.snapshot.clock = p, msg.Clock(p.Clock)
+	// The client has seen a newer state, and must not read an older one by mistake.
+	if c.How.After != nil && !c.snapshot.clock.Covers(c.How.After) {
 		text := fmt.Sprintf("snapshot %d is older than the causality token", p.Number)
 		return Aborted(env.Invalid(text, "read at a later snapshot, or without the token"))
 	}
-	return f.Start(h)
+	return f.Start(gw)
 }
 
-// readAt has a transaction read at the state of a round from now on.
-func (h *Host) readAt(c *Call, p *round.Round) {
-	h.Rounds.Use(p)
-	c.past = &past{kept: &p.State, at: &p.At}
+// readAtRound makes a transaction read at the snapshot of a round from now on.
+func (gw *Gateway) readAtRound(c *Call, p *round.Round) {
+	gw.Rounds.Use(p)
+	c.snapshot = &pastSnapshot{round: &p.State, clock: &p.At}
 }
 
-// leavePast has the next attempt read the present, unless its client wants the past.
-func (c *Call) leavePast() {
-	if c.past != nil && c.past.want.IsZero() {
-		c.past = nil
+// resetSnapshot makes the next attempt read the present, unless the client names a snapshot.
+func (c *Call) resetSnapshot() {
+	// The snapshot of a round was for one attempt. So are redirects at a snapshot: they name shards of
+	// the past.
+	if c.snapshot != nil && c.snapshot.requested.IsZero() {
+		c.snapshot = nil
 		c.redirects.ForgetPast()
 	}
 }
 
-// askPast sends one shard's part of a read of the past. It fails if the shard has no part in the
-// state.
-func (h *Host) askPast(c *Call, r *readreq.Reading, s kv.ShardID, ops []msg.Op) *msg.Failure {
-	q := &msg.Read{Ops: c.redirects.Forward(ops), Index: c.past.at.At(s)}
-	if c.past.kept != nil {
-		if !c.past.kept.Has(s) {
+// readPast sends one shard's part of a read at a snapshot. It fails if the shard has no part in it.
+// The read names the incarnation that has fixed the CSN: a restarted shard may have lost versions
+// below it that were not durable.
+func (gw *Gateway) readPast(c *Call, r *readreq.Reading, s kv.ShardID, ops []msg.Op) *msg.Failure {
+	q := &msg.Read{Ops: c.redirects.Forward(ops), Index: c.snapshot.clock.At(s)}
+	if c.snapshot.round != nil {
+		if !c.snapshot.round.Has(s) {
 			text := "shard " + s.String() + " did not respond to the snapshot round in time"
 			return env.Failure(msg.ReasonLapsed, kv.KindAborted, text)
 		}
-		q.Kept, q.Incarnation = c.past.kept.Name, c.past.kept.Incs[s]
+		q.Kept, q.Incarnation = c.snapshot.round.Name, c.snapshot.round.Incs[s]
 	}
-	if c.past.pin != nil {
-		q.Pin = c.past.pin.Number
+	if c.snapshot.retained != nil {
+		q.Pin = c.snapshot.retained.Number
 	}
-	r.Ask(h.Env, s, q, c.LastAsk())
+	r.Ask(gw.Env, s, q, c.LastRequestRetry())
 	return nil
 }
 
-// needs says what a transaction needs of a round, if it is to read on some shards: it waits for a
-// slow one only if it reads there.
-func (h *Host) needs(c *Call, ps piece.Pieces) {
-	c.seat.Need = round.Prompt
-	if slices.ContainsFunc(ps, func(p piece.Piece) bool { return h.Shards.IsLeftOut(p.Shard) }) {
-		c.waitsFor(ps.Shards()...)
+// requireFrom sets the shards that a transaction requires from a round. It waits for a slow shard
+// only if it reads there.
+func (gw *Gateway) requireFrom(c *Call, ps piece.Pieces) {
+	c.roundWait.Need = round.Prompt
+	if slices.ContainsFunc(ps, func(p piece.Piece) bool { return gw.Shards.IsLeftOut(p.Shard) }) {
+		c.requireShards(ps.Shards()...)
 	}
 }
 
-// waitsFor has the transaction wait for a state in which some shards have a part.
-func (c *Call) waitsFor(s ...kv.ShardID) { c.seat.Need, c.seat.Shards = round.Some, s }
+// requireShards makes the transaction wait for a snapshot that contains some shards.
+func (c *Call) requireShards(s ...kv.ShardID) { c.roundWait.Need, c.roundWait.Shards = round.Some, s }
 
-// covers reports whether a state has all shards on which a transaction is to read.
+// covers reports whether a snapshot contains all shards on which a transaction reads.
 func covers(s *round.State, ps piece.Pieces) bool {
 	return !slices.ContainsFunc(ps, func(p piece.Piece) bool { return !s.Has(p.Shard) })
 }
 
-// Stamp says in a Done which state a transaction saw, and refuses one that is older than the
-// token that came with it: the token is then of another cluster, or this one has lost what it
-// had acknowledged.
+// Stamp sets the snapshot that a transaction has read. If that is older than the causality token of
+// its request, the token is of another cluster, or this cluster has lost acknowledged transactions
+// (a restored backup): the response becomes a failure.
 func (c *Call) Stamp(d *Done) {
-	if c.past != nil && c.past.pin != nil {
-		d.Pins = []msg.Snapshot{*c.past.pin}
+	if c.snapshot != nil && c.snapshot.retained != nil {
+		d.Pins = []msg.Snapshot{*c.snapshot.retained}
 	}
 	if !d.Committed {
 		return
 	}
-	if c.past != nil && c.past.at != nil && c.past.kept == nil {
-		d.At = msg.Indexes(c.past.at)
+	if c.snapshot != nil && c.snapshot.clock != nil && c.snapshot.round == nil {
+		d.At = msg.Indexes(c.snapshot.clock)
 	}
 	if c.How.After == nil || !c.ReadOnly {
 		return

@@ -3,18 +3,18 @@ package flow
 const (
 	// maxSpare bounds the one-shots that are kept for reuse.
 	maxSpare = 256
-	// maxOver bounds the room for those that are over. Somewhat arbitrary: where more end at
-	// once it does not matter to make it anew.
-	maxOver = 4096
+	// maxFinished bounds the capacity of the list of finished one-shots. Somewhat arbitrary: if more
+	// finish between two flushes, an allocation does not matter.
+	maxFinished = 4096
 )
 
-// Pool keeps one-shots for reuse: over are those that become spare with the next Flush, when
-// nothing refers to them any more.
+// Pool reuses one-shots. A finished one may still be referred to by the response that has been
+// queued, so it becomes spare at the next Flush.
 type Pool struct {
-	spare, over []*OneShot
+	spare, finished []*OneShot
 }
 
-// Get gives an empty one.
+// Get returns an empty one-shot.
 func (p *Pool) Get() *OneShot {
 	n := len(p.spare)
 	if n == 0 {
@@ -25,20 +25,20 @@ func (p *Pool) Get() *OneShot {
 	return o
 }
 
-// Put takes one that is over. It may be referred to until Recycle.
-func (p *Pool) Put(o *OneShot) { p.over = append(p.over, o) }
+// Put adds a finished one-shot. It is valid until Recycle.
+func (p *Pool) Put(o *OneShot) { p.finished = append(p.finished, o) }
 
-// Recycle has those that are over be used again.
+// Recycle makes finished one-shots available to Get.
 func (p *Pool) Recycle() {
-	for _, o := range p.over {
+	for _, o := range p.finished {
 		*o = OneShot{}
 		if len(p.spare) < maxSpare {
 			p.spare = append(p.spare, o)
 		}
 	}
-	clear(p.over)
-	p.over = p.over[:0]
-	if cap(p.over) > maxOver {
-		p.over = nil
+	clear(p.finished)
+	p.finished = p.finished[:0]
+	if cap(p.finished) > maxFinished {
+		p.finished = nil
 	}
 }

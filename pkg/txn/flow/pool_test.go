@@ -6,22 +6,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNoCallThatIsOverIsHeldOnTo: of many that end at once some are kept for others, and nothing
-// refers to the rest.
-func TestNoCallThatIsOverIsHeldOnTo(t *testing.T) {
+// TestFinishedCallsAreNotRetained: some finished calls are kept for reuse, and nothing refers to
+// the others.
+func TestFinishedCallsAreNotRetained(t *testing.T) {
 	var p Pool
-	for _, n := range []int{2 * maxOver, 3} {
+	for _, n := range []int{2 * maxFinished, 3} {
 		for range n {
 			o := &OneShot{}
-			o.Token = "held on to"
+			o.Handle = "retained"
 			p.Put(o)
 		}
 		p.Recycle()
-		require.LessOrEqual(t, cap(p.over), maxOver)
-		for _, o := range p.over[:cap(p.over)] {
+		require.LessOrEqual(t, cap(p.finished), maxFinished)
+		for _, o := range p.finished[:cap(p.finished)] {
 			require.Nil(t, o)
 		}
 		require.LessOrEqual(t, len(p.spare), maxSpare)
-		require.Nil(t, p.Get().Token)
+		require.Nil(t, p.Get().Handle)
 	}
 }

@@ -5,31 +5,36 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Some open transactions read the beginning of a range to write what they find: they take the first
-// job of a queue. With read locks all of them would find the same, and all but one abort. So where
-// readers of a range have mostly written in it, and have lost attempts over that, the range is locked
-// for writing on one shard first: there they wait for each other, and read when it is their turn. On the
-// other shards read locks do. It is the early lock of a key (package heat), for a range.
+// Consumers of a queue read the beginning of a range (the first job), and write what they find.
+// With read locks, concurrent consumers find the same keys, and all but one abort. An early lock of
+// a range avoids that. If readers of a range have mostly written in it, and have lost attempts over
+// it, its scan takes a write lock on one shard first. There the consumers wait for each other, and
+// each reads when it is granted. On the other shards read locks suffice. Package heat has the
+// statistics; docs/decisions/0031-early-locks.md has the reasons.
+//
+//	consumer A   scan [q,) limit 1 ─▶ s0: write lock, granted ─▶ s1, s2: read locks ─▶ q1 ─▶ commit
+//	consumer B   scan [q,) limit 1 ─▶ s0: waits ······································· ─▶ granted ─▶ q2
 
-// mostTaken bounds the limit of a scan that counts. Somewhat arbitrary: one of more keys is no take.
-const mostTaken = 100
+// maxQueueScan bounds the limit of a scan that counts as one of a consumer. Somewhat arbitrary.
+const maxQueueScan = 100
 
-// rangeName stands for a range among the keys of which it is remembered whether readers write them. No
-// client's key begins like that.
-func rangeName(op *msg.Op) []byte {
+// rangeKey is the name of a range in the statistics of keys. It begins with a byte sequence that no
+// client's key begins with.
+func rangeKey(op *msg.Op) []byte {
 	kind := "range"
 	if op.Reverse {
-		kind = "reverse" // transactions that read it from the end take other keys
+		kind = "reverse" // its consumers take other keys
 	}
 	name := append([]byte(kv.SystemStart), kind...)
 	name = append(append(name, op.Key...), 0)
 	return append(name, op.End...)
 }
 
-// noteRange remembers the range of an operation that may be a take.
-func (x *Interactive) noteRange(op *msg.Op) {
-	if op.Kind == msg.OpScan && op.Limit > 0 && op.Limit <= mostTaken && !op.Unlocked && len(x.takes) < mostTaken {
-		x.takes = append(x.takes, *op)
+// noteQueueScan records the range of a scan that may be one of a consumer.
+func (x *Interactive) noteQueueScan(op *msg.Op) {
+	isQueueScan := op.Kind == msg.OpScan && op.Limit > 0 && op.Limit <= maxQueueScan && !op.Unlocked
+	if isQueueScan && len(x.queueScans) < maxQueueScan {
+		x.queueScans = append(x.queueScans, *op)
 	}
 }
 
@@ -44,26 +49,29 @@ func (x *Interactive) writesIn(s kv.Span) bool {
 	return false
 }
 
-// committingRanges notes what became of the ranges that were read, when the transaction asks to commit.
-func (x *Interactive) committingRanges(h *Host) {
-	for i := range x.takes {
-		h.Heat.Committing(string(rangeName(&x.takes[i])), x.writesIn(x.takes[i].Span()))
+// recordQueueScans records, when the transaction commits, whether it has written in the ranges that
+// it read.
+func (x *Interactive) recordQueueScans(gw *Gateway) {
+	for i := range x.queueScans {
+		gw.Heat.Committing(string(rangeKey(&x.queueScans[i])), x.writesIn(x.queueScans[i].Span()))
 	}
 }
 
-// lostRanges notes that an attempt was lost over a key, if it was found in a range.
-func (x *Interactive) lostRanges(h *Host, key []byte) {
-	for i := range x.takes {
-		s := x.takes[i].Span()
+// recordRangeConflict records that an attempt was lost over a key, for the ranges that contain it.
+func (x *Interactive) recordRangeConflict(gw *Gateway, key []byte) {
+	for i := range x.queueScans {
+		s := x.queueScans[i].Span()
+		// The lost key was found by this scan, as the first job of a queue is.
 		if s.Contains(key) {
-			h.Heat.Lost(rangeName(&x.takes[i]), x.writesIn(s))
+			gw.Heat.Lost(rangeKey(&x.queueScans[i]), x.writesIn(s))
 		}
 	}
 }
 
-// waitedForRanges notes that a lock request has waited: the ranges that it reads are still contended.
-func (u *Update) waitedForRanges(h *Host) {
-	for i := range u.takes {
-		h.Heat.Waited(&msg.Receipt{Key: rangeName(&u.takes[i]), WaitedNanos: 1})
+// recordRangeWait records that a lock request has waited: the ranges that it reads are still
+// contended.
+func (u *Update) recordRangeWait(gw *Gateway) {
+	for i := range u.queueScans {
+		gw.Heat.Waited(&msg.Receipt{Key: rangeKey(&u.queueScans[i]), WaitedNanos: 1})
 	}
 }

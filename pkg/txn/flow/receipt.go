@@ -5,68 +5,74 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Ended tells of the attempts of a transaction that other transactions ended.
+// Ended describes the attempts of a transaction that other transactions ended.
 type Ended struct {
-	// Count is how many there were, Reason why the last of them ended.
+	// Count is their number, Reason why the last of them ended.
 	Count  uint32
 	Reason msg.Reason
-	// By is the transaction for which the last ended, and the key; nil if it is not known.
+	// By is the transaction and the key of the last one's conflict, nil if it is not known.
 	By *msg.Receipt
 }
 
-// Note counts an attempt if another transaction ended it.
-func (e *Ended) Note(f *msg.Failure) {
+// Add counts an attempt if another transaction ended it.
+func (e *Ended) Add(f *msg.Failure) {
 	if f != nil && f.Reason.Contention() {
 		e.Count++
 		e.Reason, e.By = f.Reason, f.Conflict
 	}
 }
 
-// waits is what a shard has reported of a wait that was not over.
-type waits struct {
+// waitState is a wait on a shard that has not ended, by its last report.
+type waitState struct {
 	shard   kv.ShardID
 	receipt msg.Receipt
 }
 
-// Heard: a shard has answered, with a receipt if it is not nil. The wait there is over.
-func (c *Call) Heard(s kv.ShardID, r *msg.Receipt) {
-	if c.open != nil && c.open.shard == s {
-		c.open = nil
+// OnResponse: a shard has responded, with a receipt if r is not nil. A wait there is over.
+func (c *Call) OnResponse(s kv.ShardID, r *msg.Receipt) {
+	if c.openWait != nil && c.openWait.shard == s {
+		c.openWait = nil
 	}
 	if r != nil {
-		c.Longest(r)
+		c.AddReceipt(r)
 	}
 }
 
-// Longest keeps a receipt if it is of the longest wait so far.
-func (c *Call) Longest(r *msg.Receipt) {
-	if r.WaitedNanos > c.receipt.WaitedNanos {
-		c.receipt = *r
+// AddReceipt keeps the receipt of the longest wait.
+func (c *Call) AddReceipt(r *msg.Receipt) {
+	if r.WaitedNanos > c.txnReceipt.WaitedNanos {
+		c.txnReceipt = *r
 	}
-	if r.WaitedNanos > c.step.WaitedNanos {
-		c.step = *r
+	if r.WaitedNanos > c.reqReceipt.WaitedNanos {
+		c.reqReceipt = *r
 	}
 }
 
-// waited is the receipt of a call that ends. One that fails reports what it waited for when it
-// did, if a shard has reported that; a transaction that was too late and has no report of a
-// wait reports at least that.
-func (c *Call) waited(now int64, f *msg.Failure) msg.Receipt {
-	r := c.receipt
+// finalReceipt is the receipt of a call that ends with failure f, nil if it has succeeded. If the
+// call fails while it waits, the receipt is of that wait, if a shard has reported it. If the
+// deadline passed without any report, the receipt states at least the time.
+func (c *Call) finalReceipt(now int64, f *msg.Failure) msg.Receipt {
+	r := c.txnReceipt
 	switch {
+	// The wait that was reported last has ended, since the call has succeeded.
 	case f == nil:
 		r.Open = false
-	case c.open != nil:
-		r = msg.Worst(r, c.open.receipt)
-	case c.Kind.Transaction() && f.Kind == uint32(kv.KindDeadlineExceeded) && r.WaitedNanos == 0:
+	// The call has failed while it waited: the client gets that wait, even if an earlier one was
+	// longer and has ended.
+	case c.openWait != nil:
+		r = msg.Worst(r, c.openWait.receipt)
+	case c.Kind.IsTransaction() && f.Kind == uint32(kv.KindDeadlineExceeded) && r.WaitedNanos == 0:
 		r = msg.Receipt{WaitedNanos: now - c.started, Open: true}
 	}
 	return r
 }
 
-// Waiting takes what a shard reports of a wait that is not over.
-func (c *Call) Waiting(on kv.ShardID, r msg.Receipt) {
-	if c.open == nil || c.open.shard == on || r.WaitedNanos > c.open.receipt.WaitedNanos {
-		c.open = &waits{on, r}
+// OnWaitReport records a wait that has not ended. Of several shards the longest wait counts.
+//
+// A report arrives because the gateway has retried a request: the shard answers a copy of a waiting
+// request with the time, the key and the transaction that blocks it.
+func (c *Call) OnWaitReport(on kv.ShardID, r msg.Receipt) {
+	if c.openWait == nil || c.openWait.shard == on || r.WaitedNanos > c.openWait.receipt.WaitedNanos {
+		c.openWait = &waitState{on, r}
 	}
 }

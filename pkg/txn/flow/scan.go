@@ -8,100 +8,112 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 )
 
-// Scan reads a range page by page, at a state of the whole store.
+// Scan reads a range page by page, at one snapshot of the whole store. It holds no update: the
+// pages are read unregistered.
 type Scan struct {
 	Call
 	page.Paging
-	// opened: the state is fixed, and its client knows.
+	// opened: the snapshot is fixed, and the client has its response.
 	opened bool
 }
 
-// NewScan makes a scan. The deadline is for its opening.
-func NewScan(h *Host, token Token, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How) *Scan {
+// The phases of a scan, and of its requests:
+//
+//	Scan                  Next             Next …            Close
+//	  AwaitingSnapshot ─▶ Paging ────────▶ Paging ─────────▶ finished
+//	  3 delays            2 delays         0 or 2 delays     none
+//
+// Each shard returns a page of its own; a page of the scan merges them. What it does not use stays
+// buffered, so the next page may need requests to some shards only, or to none.
+
+// NewScan makes a scan. The deadline is for opening it.
+func NewScan(gw *Gateway, handle CallHandle, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How) *Scan {
 	s := &Scan{Paging: page.Paging{Span: span, Reverse: reverse, User: how.User}}
-	s.Call = Call{Kind: ScanKind, Ref: kv.TxnRef{TxnID: id, Attempt: 1}, Token: token, ReadOnly: true, How: how}
-	s.past = pastOf(how)
-	s.started = h.Now
-	s.bound(h, deadline)
-	s.from, s.by = s.started, s.deadline
+	s.Call = Call{Kind: ScanKind, Ref: kv.TxnRef{TxnID: id, Attempt: 1}, Handle: handle, ReadOnly: true, How: how}
+	s.snapshot = newPastSnapshot(how)
+	s.started = gw.Now
+	s.setDeadline(gw, deadline)
+	s.reqStart, s.reqDeadline = s.started, s.deadline
 	return s
 }
 
-// Start fixes the state that is read.
-func (s *Scan) Start(h *Host) Outcome {
-	if s.unresolved() {
-		return h.resolve(s)
+// Start looks the snapshot up, or waits for a round.
+func (s *Scan) Start(gw *Gateway) Outcome {
+	if s.needsLookUp() {
+		return gw.lookUpSnapshot(s)
 	}
-	f := h.Door.AdmitScan(s)
+	f := gw.Admitter.AdmitScan(s)
 	if f != nil {
 		return Failed(f)
 	}
-	if s.past == nil {
-		s.seat.Need = round.All
-		return s.waits()
+	if s.snapshot == nil {
+		s.roundWait.Need = round.All
+		return s.awaitSnapshot()
 	}
-	s.Pin = s.past.pin.Number
-	s.Fix(s.Ref, s.past.at, nil, h.EveryShard())
-	return s.open(h)
+	s.Pin = s.snapshot.retained.Number
+	s.Fix(s.Ref, s.snapshot.clock, nil, gw.EveryShard())
+	return s.onOpened(gw)
 }
 
-// Replied takes the snapshot that it is to read at.
-func (s *Scan) Replied(h *Host, _, m *msg.Envelope) Outcome {
-	return h.resolved(s, msg.As[msg.SnapshotResponse](m))
+// OnQueryResponse receives the retained snapshot to read.
+func (s *Scan) OnQueryResponse(gw *Gateway, _, m *msg.Envelope) Outcome {
+	return gw.onSnapshotFound(s, msg.As[msg.SnapshotResponse](m))
 }
 
-// Pinned reads at a state that a round has fixed.
-func (s *Scan) Pinned(h *Host, p *round.Round) Outcome {
-	h.Rounds.Use(p)
-	s.Fix(p.Name, &p.At, p.Incs, h.EveryShard())
-	return s.open(h)
+// OnSnapshot reads at the snapshot of a round.
+func (s *Scan) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
+	gw.Rounds.Use(p)
+	s.Fix(p.Name, &p.At, p.Incs, gw.EveryShard())
+	return s.onOpened(gw)
 }
 
-// Unpinned: there is no such state.
-func (s *Scan) Unpinned(_ *Host, f *msg.Failure) Outcome { return Aborted(f) }
+// OnNoSnapshot: there will be no snapshot.
+func (s *Scan) OnNoSnapshot(_ *Gateway, f *msg.Failure) Outcome { return Aborted(f) }
 
-// open answers the client: the state is fixed.
-func (s *Scan) open(h *Host) Outcome {
+// onOpened responds to Scan: the snapshot is fixed. From now on only the time between two requests
+// is bounded, not the age of the scan.
+func (s *Scan) onOpened(gw *Gateway) Outcome {
 	s.Phase, s.opened = Paging, true
-	s.by, s.deadline, s.oldest = 0, h.Now+int64(kv.DefaultScanKeep), 0 // the age bounds the opening only
-	h.Timed(s.deadline)
+	s.reqDeadline, s.deadline, s.maxAgeAt = 0, gw.Now+int64(kv.DefaultScanKeep), 0 // the age bounds the opening only
+	gw.Timed(s.deadline)
 	d := Done{Committed: true, Plan: env.PlanSnapshot, At: msg.Indexes(&s.At)}
 	s.Stamp(&d)
 	if d.Failure != nil {
-		return Over(d)
+		return Finished(d)
 	}
-	h.Answer(&s.Call, d)
-	return GoesOn
+	gw.Respond(&s.Call, d)
+	return Continue
 }
 
-// Next asks for the next page, if the last page is there; ok is false if it is not. The client wants
-// left pairs at most from here on; 0 is no bound.
-func (s *Scan) Next(h *Host, token Token, left int) (o Outcome, ok bool) {
-	if s.Phase != Paging || s.Token != nil {
-		return GoesOn, false
+// Next requests the next page. ok is false if the previous page is outstanding or the scan is not
+// open. At most left more pairs are needed; 0 is no bound.
+func (s *Scan) Next(gw *Gateway, handle CallHandle, left int) (o Outcome, ok bool) {
+	if s.Phase != Paging || s.Handle != nil {
+		return Continue, false
 	}
-	s.Token = token
-	s.started, s.deadline = h.Now, h.Now+int64(kv.DefaultScanKeep)
-	s.Paging.Start(h.Env, left)
-	s.askDue(h)
-	return s.page(h), true
+	s.Handle = handle
+	s.started, s.deadline = gw.Now, gw.Now+int64(kv.DefaultScanKeep)
+	s.Paging.Start(gw.Env, left)
+	s.requestDue(gw)
+	return s.respondPage(gw), true
 }
 
-// askDue asks the shards of which nothing is here.
-func (s *Scan) askDue(h *Host) {
+// requestDue requests pages from the shards of which no pairs are buffered. Each request has a
+// number that the response repeats.
+func (s *Scan) requestDue(gw *Gateway) {
 	for _, sh := range s.Due() {
-		h.page++
-		h.Pages[h.page] = s
-		s.Ask(h.Env, sh, h.page)
+		gw.pageNumber++
+		gw.Pages[gw.pageNumber] = s
+		s.Ask(gw.Env, sh, gw.pageNumber)
 	}
 }
 
-// Page takes a shard's page.
-func (s *Scan) Page(h *Host, r *msg.ReadPageResponse) Outcome {
+// OnPage receives the page of one shard. Gone: the shard no longer has the snapshot.
+func (s *Scan) OnPage(gw *Gateway, r *msg.ReadPageResponse) Outcome {
 	if s.Phase != Paging || !s.Took(r) {
-		return GoesOn
+		return Continue
 	}
-	delete(h.Pages, r.Number)
+	delete(gw.Pages, r.Number)
 	if r.Gone && s.Pin != 0 {
 		text := "the snapshot does not exist: it has expired or was dropped"
 		return Failed(env.Failure(msg.ReasonRequest, kv.KindTooOld, text))
@@ -110,55 +122,58 @@ func (s *Scan) Page(h *Host, r *msg.ReadPageResponse) Outcome {
 		text := "a shard no longer keeps the state that the scan reads; start the scan again"
 		return Failed(env.Failure(msg.ReasonIncarnation, kv.KindAborted, text))
 	}
+	// A page may be empty before the end of the range. Then the next one is requested.
 	if len(r.Pairs) == 0 {
-		s.askDue(h)
+		s.requestDue(gw)
 	}
-	return s.page(h)
+	return s.respondPage(gw)
 }
 
-// page answers Next when every shard has something to merge, or is done.
-func (s *Scan) page(h *Host) Outcome {
-	if s.Token == nil || len(s.Asked()) > 0 {
-		return GoesOn
+// respondPage responds to Next when each shard has pairs to merge, or has reached its end. Pairs
+// are returned in key order, which is unknown while a shard's next key is.
+func (s *Scan) respondPage(gw *Gateway) Outcome {
+	if s.Handle == nil || len(s.Asked()) > 0 {
+		return Continue
 	}
 	pairs, more := s.Merge()
 	d := Done{Pairs: pairs, More: more, Committed: true}
 	if !more {
-		return Over(d)
+		return Finished(d)
 	}
-	h.Answer(&s.Call, d)
-	return GoesOn
+	gw.Respond(&s.Call, d)
+	return Continue
 }
 
-// Awaits lists the shards that have not answered, and so does Shards.
-func (s *Scan) Awaits() []kv.ShardID {
-	if s.Phase == Paging && s.Token != nil {
+// PendingShards lists the shards that have not responded, and so does Shards.
+func (s *Scan) PendingShards() []kv.ShardID {
+	if s.Phase == Paging && s.Handle != nil {
 		return s.Paging.Awaits()
 	}
 	return nil
 }
 
-func (s *Scan) Shards() []kv.ShardID { return s.Awaits() }
+func (s *Scan) Shards() []kv.ShardID { return s.PendingShards() }
 
-// Repeat asks again for pages.
-func (s *Scan) Repeat(h *Host) Outcome {
-	if s.Phase == Paging && s.Token != nil {
-		s.Tick(h.Env)
+// Retry retries page requests.
+func (s *Scan) Retry(gw *Gateway) Outcome {
+	if s.Phase == Paging && s.Handle != nil {
+		s.Tick(gw.Env)
 	}
-	return GoesOn
+	return Continue
 }
 
-// Release gives up what is asked for, and so does End.
-func (s *Scan) Release(h *Host) {
+// Release ends page requests, and so does End. Of a retained snapshot the shards end the pages of
+// this scan; the snapshot of a round ends with its last user.
+func (s *Scan) Release(gw *Gateway) {
 	for _, n := range s.Asked() {
-		delete(h.Pages, n)
+		delete(gw.Pages, n)
 	}
-	if s.Pin != 0 { // else the shards are told with the state that they keep for it
-		s.Paging.Stop(h.Env)
+	if s.Pin != 0 {
+		s.Paging.Stop(gw.Env)
 	}
 }
 
-func (s *Scan) End(h *Host, _ *msg.Failure) { s.Release(h) }
+func (s *Scan) End(gw *Gateway, _ *msg.Failure) { s.Release(gw) }
 
-// Seen is the state that is scanned.
-func (s *Scan) Seen() []msg.ShardCSN { return msg.Indexes(&s.At) }
+// ReadCSNs is the snapshot of the scan.
+func (s *Scan) ReadCSNs() []msg.ShardCSN { return msg.Indexes(&s.At) }

@@ -10,51 +10,60 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// sharing is what connects reads that are answered by one (combining at the gateway; Holt 2016,
-// section 4.3.3): leader is the read whose answer this one waits for, followers are those that
-// wait for this one's.
+// sharing connects identical reads that share one result (combining; Holt 2016, section 4.3.3).
+// leader is the read whose result this one waits for; followers wait for the result of this one.
+//
+// Sequence: 100 clients read the hot key k within one flush. One read is sent; 99 are followers. If
+// the leader fails for its own reasons, the followers are started in turn, and the first of them that
+// is not sent yet becomes a leader.
 type sharing struct {
 	leader    *OneShot
 	followers []*OneShot
 }
 
-// mostUnsent is up to how many reads are compared with a new one. Somewhat arbitrary: more are
-// seldom in one flush.
-const mostUnsent = 16
+// maxUnsent bounds the reads with which a new one is compared. Somewhat arbitrary: one flush seldom
+// has more.
+const maxUnsent = 16
 
-// Shared are the reads that can answer others: those that began since the last Flush.
-type Shared struct {
+// SharedReads are the reads that others can share: those since the last Flush. A read that has been
+// sent is never joined. It may be executed before the second request arrives, and would miss writes
+// that the second client knows to be committed.
+type SharedReads struct {
 	unsent []*OneShot
-	// Count is how many reads were answered by another's.
+	// Count counts the reads that have shared the result of another.
 	Count uint64
 }
 
-// join has a one-shot read wait for the answer to the same read of another client, if that has
-// not been sent yet: then it is of a state that is current after both have begun.
-func (s *Shared) join(h *Host, o *OneShot) bool {
-	unique := !h.Mutants.Has(mutant.UniqueShared) && slices.ContainsFunc(o.ops, distinct)
-	if h.NoSharing || o.Ref.Attempt > 1 || !o.How.plain() || unique {
+// tryJoin makes a one-shot read wait for the result of an identical one that has not been sent yet.
+// The result is current at an instant after both have begun.
+func (s *SharedReads) tryJoin(gw *Gateway, o *OneShot) bool {
+	// A unique identifier that two clients share is not unique. A retry may have been redirected; it
+	// reads on its own.
+	unique := !gw.Mutants.Has(mutant.UniqueShared) && slices.ContainsFunc(o.ops, isDistinct)
+	if gw.NoSharing || o.Ref.Attempt > 1 || !o.How.isDefault() || unique {
 		return false
 	}
-	unlike := h.Mutants.Has(mutant.SharedUnlike)
+	unlike := gw.Mutants.Has(mutant.SharedUnlike)
+	// A response that fits the bound of one client may exceed that of another.
 	i := slices.IndexFunc(s.unsent, func(x *OneShot) bool {
 		return x.How.MaxResponse == o.How.MaxResponse && sameReads(x.ops, o.ops, unlike)
 	})
 	if i < 0 {
-		if len(s.unsent) < mostUnsent {
+		if len(s.unsent) < maxUnsent {
 			s.unsent = append(s.unsent, o)
 		}
 		return false
 	}
 	o.Phase, o.leader = Sharing, s.unsent[i]
 	o.leader.followers = append(o.leader.followers, o)
-	h.Timed(o.EndAt())
+	gw.Timed(o.AbortAt())
 	s.Count++
 	return true
 }
 
-// distinct reports whether the answer to an operation is for its caller alone.
-func distinct(op msg.Op) bool {
+// isDistinct reports whether the result of an operation is for its caller only, as a unique
+// identifier is.
+func isDistinct(op msg.Op) bool {
 	if !op.IsCall() {
 		return false
 	}
@@ -75,13 +84,14 @@ func sameDatum(x, y msg.Datum) bool {
 	return x.Kind == y.Kind && x.Int == y.Int && x.Float == y.Float && bytes.Equal(x.Bytes, y.Bytes)
 }
 
-// Sent forgets the reads that have been sent.
-func (s *Shared) Sent() { s.unsent = s.unsent[:0] }
+// OnFlush forgets the reads that are sent now.
+func (s *SharedReads) OnFlush() { s.unsent = s.unsent[:0] }
 
-// End ends what a read shares with others. It gives those that wait for its answer, and whether
-// they are to have it: a failure that is not about what they asked for has them read by
+// End ends the sharing of a read. It returns the followers, and whether the result is theirs as
+// well. If the read has failed for its own reasons, such as its deadline, the followers execute by
 // themselves.
-func (s *Shared) End(o *OneShot, d *Done) (followers []*OneShot, answered bool) {
+func (s *SharedReads) End(o *OneShot, d *Done) (followers []*OneShot, shared bool) {
+	// A follower that ends first, by its deadline for example, leaves its leader.
 	if o.leader != nil {
 		o.leader.followers = slices.DeleteFunc(o.leader.followers, func(f *OneShot) bool { return f == o })
 		o.leader = nil
@@ -92,13 +102,15 @@ func (s *Shared) End(o *OneShot, d *Done) (followers []*OneShot, answered bool) 
 	for _, f := range followers {
 		f.leader = nil
 	}
-	answered = d.Failure == nil || d.Failure.Reason == msg.ReasonRequest && kv.Kind(d.Failure.Kind) != kv.KindDeadlineExceeded
-	return followers, answered
+	// A failure of an operation, such as a condition, is that of each follower, too.
+	f := d.Failure
+	shared = f == nil || f.Reason == msg.ReasonRequest && kv.Kind(f.Kind) != kv.KindDeadlineExceeded
+	return followers, shared
 }
 
-// Share is the answer of a read, for one that has waited for it.
-func (o *OneShot) Share(of *OneShot, d *Done) Done {
-	o.receipt = msg.Worst(o.receipt, of.receipt)
+// SharedDone is the result of a read, for a follower.
+func (o *OneShot) SharedDone(of *OneShot, d *Done) Done {
+	o.txnReceipt = msg.Worst(o.txnReceipt, of.txnReceipt)
 	return Done{
 		Committed:   d.Committed,
 		Results:     d.Results,

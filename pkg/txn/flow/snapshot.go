@@ -9,17 +9,27 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/round"
 )
 
-// Snapshot asks the snapshot registry, which is on the hot shard: to keep a state that a round
-// has fixed, to list what it keeps, or to drop it.
+// Snapshot is a request to the snapshot registry, which is on the hot shard: retain the snapshot of
+// a round, list those with a name, or drop one.
+//
+//	gateway               shards                   hot shard: registry
+//	  ├─ round ─────────────▶│ fix CSNs, answer at once │
+//	  ├─ read of no keys ───▶│ answer once durable      │
+//	  ├─ retain CSNs ───────────────────────────────────▶│ store a row
+//	  │◀─ number, time, CSNs ────────────────────────────┤
+//
+// The registry may return a newer snapshot than that of this round, if another gateway has been
+// faster: retained snapshots are ordered, and none is stored below the GC safe point.
 type Snapshot struct {
 	Call
-	does action
-	// name and ttl are of the snapshot to keep; at names the one to drop, which is found first.
-	name string
-	ttl  int64
-	at   At
-	pins []msg.Snapshot
-	// state is the round's that is to be kept, and reading has each shard confirm its part.
+	action action
+	// name and ttl (in nanoseconds) are of the snapshot to retain. at names the snapshot to drop,
+	// which is looked up first; dropped has it.
+	name    string
+	ttl     int64
+	at      At
+	dropped []msg.Snapshot
+	// state is the round's snapshot. reading confirms on each shard that its part is durable.
 	state   *round.State
 	reading *readreq.Reading
 }
@@ -27,118 +37,124 @@ type Snapshot struct {
 type action uint8
 
 const (
-	toKeep action = iota
-	toList
-	toDrop
+	retainAction action = iota
+	listAction
+	dropAction
 )
 
-// NewKeep makes one that keeps a state under a name, for a time in nanoseconds.
-func NewKeep(h *Host, token Token, id kv.TxnID, name string, ttl, deadline int64) *Snapshot {
-	return &Snapshot{Call: newQuestion(h, SnapshotKind, token, id, deadline), does: toKeep, name: name, ttl: ttl}
+// NewRetain retains a snapshot of the present. ttl is in nanoseconds. Without a name it is for the
+// history.
+func NewRetain(gw *Gateway, handle CallHandle, id kv.TxnID, name string, ttl, deadline int64) *Snapshot {
+	c := newInternalCall(gw, SnapshotKind, handle, id, deadline)
+	return &Snapshot{Call: c, action: retainAction, name: name, ttl: ttl}
 }
 
-// NewList makes one that lists the snapshots that have a name.
-func NewList(h *Host, token Token, id kv.TxnID, deadline int64) *Snapshot {
-	return &Snapshot{Call: newQuestion(h, SnapshotKind, token, id, deadline), does: toList}
+// NewList lists the snapshots with a name.
+func NewList(gw *Gateway, handle CallHandle, id kv.TxnID, deadline int64) *Snapshot {
+	return &Snapshot{Call: newInternalCall(gw, SnapshotKind, handle, id, deadline), action: listAction}
 }
 
-// NewDrop makes one that drops a snapshot.
-func NewDrop(h *Host, token Token, id kv.TxnID, at At, deadline int64) *Snapshot {
-	return &Snapshot{Call: newQuestion(h, SnapshotKind, token, id, deadline), does: toDrop, at: at}
+// NewDrop drops a snapshot.
+func NewDrop(gw *Gateway, handle CallHandle, id kv.TxnID, at At, deadline int64) *Snapshot {
+	return &Snapshot{Call: newInternalCall(gw, SnapshotKind, handle, id, deadline), action: dropAction, at: at}
 }
 
-// newQuestion makes a call that is no transaction.
-func newQuestion(h *Host, k Kind, token Token, id kv.TxnID, deadline int64) Call {
+// newInternalCall makes a call that is no client's transaction.
+func newInternalCall(gw *Gateway, k Kind, handle CallHandle, id kv.TxnID, deadline int64) Call {
 	return Call{
 		Kind:     k,
 		Ref:      kv.TxnRef{TxnID: id, Attempt: 1},
-		Token:    token,
+		Handle:   handle,
 		ReadOnly: true,
-		started:  h.Now,
-		deadline: min(deadline, h.Now+int64(h.MaxAge)),
+		started:  gw.Now,
+		deadline: min(deadline, gw.Now+int64(gw.MaxAge)),
 	}
 }
 
-// Start asks, or waits for a state.
-func (s *Snapshot) Start(h *Host) Outcome {
-	switch s.does {
-	case toList:
-		return s.find(h, &msg.FindSnapshot{List: true})
-	case toDrop:
-		return s.find(h, &msg.FindSnapshot{Name: s.at.Name, Number: s.at.Number})
+// Start sends the query, or waits for a snapshot.
+func (s *Snapshot) Start(gw *Gateway) Outcome {
+	switch s.action {
+	case listAction:
+		return s.find(gw, &msg.FindSnapshot{List: true})
+	case dropAction:
+		return s.find(gw, &msg.FindSnapshot{Name: s.at.Name, Number: s.at.Number})
 	}
-	s.seat.Need = round.All
-	return s.waits()
+	s.roundWait.Need = round.All
+	return s.awaitSnapshot()
 }
 
-func (s *Snapshot) find(h *Host, q *msg.FindSnapshot) Outcome {
-	return h.ask(s, func(e *msg.Envelope, request kv.TxnRef) {
-		q.Request, q.Gateway = request, h.Node
+// find looks snapshots up in the registry.
+func (s *Snapshot) find(gw *Gateway, q *msg.FindSnapshot) Outcome {
+	return gw.query(s, func(e *msg.Envelope, request kv.TxnRef) {
+		q.Request, q.Gateway = request, gw.Node
 		e.Body = q
 	})
 }
 
-// Pinned has each shard confirm that its part of the state is durable: a shard that restarts would
-// lose it otherwise, and the snapshot would lack a part of some transaction. A read of nothing at
-// the state is answered when it is.
-func (s *Snapshot) Pinned(h *Host, p *round.Round) Outcome {
+// OnSnapshot confirms on each shard that the snapshot is durable before it is retained. A round is
+// answered before the log is. If a shard crashed after that, it would restart without some
+// transactions that the snapshot contains on other shards. A read of no keys at the snapshot is
+// answered when the shard's part is durable, and fails after a restart.
+func (s *Snapshot) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 	s.state = &p.State
-	if h.Mutants.Has(mutant.KeptBeforeDurable) {
-		s.seat.Drop()
-		return s.keep(h)
+	if gw.Mutants.Has(mutant.KeptBeforeDurable) {
+		s.roundWait.Drop()
+		return s.retain(gw)
 	}
-	h.readAt(&s.Call, p)
-	s.reading = h.newReading(s, env.PlanSnapshot)
+	gw.readAtRound(&s.Call, p)
+	s.reading = gw.newReading(s, env.PlanSnapshot)
 	s.Phase = Reading
-	for _, sh := range h.EveryShard() {
-		f := h.askPast(&s.Call, s.reading, sh, nil)
+	for _, sh := range gw.EveryShard() {
+		f := gw.readPast(&s.Call, s.reading, sh, nil)
 		if f != nil {
 			return Aborted(f)
 		}
 	}
-	return GoesOn
+	return Continue
 }
 
-// Reading is the reading under way.
+// Reading returns the current reading.
 func (s *Snapshot) Reading() *readreq.Reading { return s.reading }
 
-// Took takes a shard's answer, which the reading has; ReadAll: all parts are durable.
-func (s *Snapshot) Took(*Host, *msg.ReadResponse, []msg.Op, int64) {}
-func (s *Snapshot) ReadAll(h *Host) Outcome                        { return s.keep(h) }
+// OnRead does nothing: the reading stores the response. OnAllRead: all parts are durable.
+func (s *Snapshot) OnRead(*Gateway, *msg.ReadResponse, []msg.Op, int64) {}
+func (s *Snapshot) OnAllRead(gw *Gateway) Outcome                       { return s.retain(gw) }
 
-// Refused: a shard has lost its part. Nothing is read that could be elsewhere.
-func (s *Snapshot) Refused(_ *Host, f *msg.Failure) Outcome       { return Aborted(f) }
-func (s *Snapshot) Elsewhere(*Host, kv.ShardID, []msg.Op) Outcome { return GoesOn }
-func (s *Snapshot) TurnedAway(*Host) Outcome                      { return GoesOn }
+// OnFailure: a shard has lost its part. A read of no keys is neither redirected nor refused.
+func (s *Snapshot) OnFailure(_ *Gateway, f *msg.Failure) Outcome      { return Aborted(f) }
+func (s *Snapshot) OnRedirect(*Gateway, kv.ShardID, []msg.Op) Outcome { return Continue }
+func (s *Snapshot) OnClosed(*Gateway) Outcome                         { return Continue }
 
-// Awaits lists the shards that have not answered.
-func (s *Snapshot) Awaits() []kv.ShardID {
+// PendingShards lists the shards that have not responded.
+func (s *Snapshot) PendingShards() []kv.ShardID {
 	if s.Phase == Reading {
 		return s.reading.Awaits()
 	}
 	return nil
 }
 
-// Repeat sends again what has no answer.
-func (s *Snapshot) Repeat(h *Host) Outcome {
+// Retry retries requests.
+func (s *Snapshot) Retry(gw *Gateway) Outcome {
 	if s.Phase == Reading {
-		return h.tickReading(&s.Call, s.reading)
+		return gw.tickReading(&s.Call, s.reading)
 	}
-	return GoesOn
+	return Continue
 }
 
-// Release gives up the reading, and so does End; Reset forgets it.
-func (s *Snapshot) Release(h *Host)             { h.endReading(s.reading) }
-func (s *Snapshot) End(h *Host, _ *msg.Failure) { h.endReading(s.reading) }
-func (s *Snapshot) Reset()                      { s.reading, s.state = nil, nil }
+// Release ends the reading, and so does End. Reset forgets the attempt.
+func (s *Snapshot) Release(gw *Gateway)             { gw.endReading(s.reading) }
+func (s *Snapshot) End(gw *Gateway, _ *msg.Failure) { gw.endReading(s.reading) }
+func (s *Snapshot) Reset()                          { s.reading, s.state = nil, nil }
 
-// keep asks for a round's state to be kept.
-func (s *Snapshot) keep(h *Host) Outcome {
+// retain requests that the registry store the snapshot. It names the incarnation of the hot shard that
+// has fixed it: after a restart, the registry may have stored a newer snapshot up to which other
+// shards have collected, so it rejects this one, and the next attempt has a round of its own.
+func (s *Snapshot) retain(gw *Gateway) Outcome {
 	p := s.state
-	return h.ask(s, func(e *msg.Envelope, request kv.TxnRef) {
+	return gw.query(s, func(e *msg.Envelope, request kv.TxnRef) {
 		e.Body = &msg.RetainSnapshot{
 			Request:     request,
-			Gateway:     h.Node,
+			Gateway:     gw.Node,
 			Incarnation: p.Inc,
 			Fixed:       p.Fixed,
 			Clock:       msg.Indexes(&p.At),
@@ -148,29 +164,30 @@ func (s *Snapshot) keep(h *Host) Outcome {
 	})
 }
 
-// Unpinned: there is no such state.
-func (s *Snapshot) Unpinned(_ *Host, f *msg.Failure) Outcome { return Aborted(f) }
+// OnNoSnapshot: there will be no snapshot.
+func (s *Snapshot) OnNoSnapshot(_ *Gateway, f *msg.Failure) Outcome { return Aborted(f) }
 
-// Replied takes the registry's answer.
-func (s *Snapshot) Replied(h *Host, asked, m *msg.Envelope) Outcome {
+// OnQueryResponse receives the registry's response.
+func (s *Snapshot) OnQueryResponse(gw *Gateway, sent, m *msg.Envelope) Outcome {
 	r := msg.As[msg.SnapshotResponse](m)
 	switch {
-	case msg.Is[msg.RetainSnapshot](asked) && r.Failure != nil && r.Failure.Reason == msg.ReasonIncarnation:
-		// The hot shard has restarted since the state was fixed: another one.
+	case msg.Is[msg.RetainSnapshot](sent) && r.Failure != nil && r.Failure.Reason == msg.ReasonIncarnation:
+		// The hot shard has restarted since the round; see retain.
 		return Aborted(r.Failure)
 	case r.Failure != nil:
 		return Aborted(r.Failure)
-	case s.does == toDrop && msg.Is[msg.FindSnapshot](asked):
-		return s.drop(h, r.Pins[0])
-	case s.does == toDrop:
-		return Over(Done{Committed: true, Pins: s.pins})
+	case s.action == dropAction && msg.Is[msg.FindSnapshot](sent):
+		return s.drop(gw, r.Pins[0])
+	case s.action == dropAction:
+		return Finished(Done{Committed: true, Pins: s.dropped})
 	}
-	return Over(Done{Committed: true, Pins: r.Pins})
+	return Finished(Done{Committed: true, Pins: r.Pins})
 }
 
-func (s *Snapshot) drop(h *Host, p msg.Snapshot) Outcome {
-	s.pins = []msg.Snapshot{p}
-	return h.ask(s, func(e *msg.Envelope, request kv.TxnRef) {
-		e.Body = &msg.DropSnapshot{Request: request, Gateway: h.Node, Number: p.Number}
+// drop drops a snapshot that was found.
+func (s *Snapshot) drop(gw *Gateway, p msg.Snapshot) Outcome {
+	s.dropped = []msg.Snapshot{p}
+	return gw.query(s, func(e *msg.Envelope, request kv.TxnRef) {
+		e.Body = &msg.DropSnapshot{Request: request, Gateway: gw.Node, Number: p.Number}
 	})
 }

@@ -8,33 +8,33 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// How says how a transaction is to read. The zero value is the usual way.
+// How is how a transaction reads and the account that it is charged to. The zero value is the default.
 type How struct {
-	// At is the state that is read.
+	// At is the snapshot to read.
 	At At
-	// After is a token: what is read is not older. It may be nil.
+	// After is a causality token: no older state is read. It may be nil.
 	After *vclock.Clock
-	// Plan is how to read without locks; PlanAny leaves it to the gateway.
+	// Plan is the read plan; PlanAny leaves the choice to the gateway.
 	Plan env.Plan
-	// User is for whom it is.
+	// User is the account of the caller.
 	User kv.Account
 	// Arrived is the time of day at which the request reached the gateway, in nanoseconds since
-	// 1970: the transaction counts as begun then (Call.Begun). 0 is for what the store does by
-	// itself, which counts as begun at the time in its id.
+	// 1970: the begin time of the transaction (Call.Begun). 0 is for transactions of the store, whose
+	// begin time is the one in their id.
 	Arrived int64
-	// MaxResponse is the largest response that the client receives, in bytes: a one-shot whose
-	// results do not fit fails, and applies nothing. 0 is no bound.
+	// MaxResponse bounds the response to the client, in bytes: a one-shot with larger results fails,
+	// and applies nothing. 0 is no bound.
 	MaxResponse uint32
 }
 
-// plain reports whether it is the present that is read, in any way.
-func (h How) plain() bool {
-	h.User, h.MaxResponse, h.Arrived = 0, 0, 0
-	return h == How{}
+// isDefault reports whether the present is read, by any plan and without a token.
+func (how How) isDefault() bool {
+	how.User, how.MaxResponse, how.Arrived = 0, 0, 0
+	return how == How{}
 }
 
-// At names a state of the past: a snapshot by its name or its number, or the newest state of
-// the history that is not younger than a time. The zero value is the present.
+// At names a retained snapshot by its name or number, or the newest snapshot of the history that is
+// not younger than a time. The zero value is the present.
 type At struct {
 	Name   string
 	Number uint64
@@ -42,57 +42,56 @@ type At struct {
 	AsOf int64
 }
 
-// IsZero reports whether it is the present.
+// IsZero reports whether a is the present.
 func (a At) IsZero() bool { return a == At{} }
 
-// Token is the caller's name for a call; it comes back with the Done.
-type Token any
+// CallHandle identifies a client's request to its caller; the Done has it.
+type CallHandle any
 
-// Done is the end of a call.
+// Done is the response to a client's request.
 type Done struct {
-	Token Token
+	Token CallHandle
 	// Txn is the attempt that ended.
 	Txn kv.TxnRef
-	// Attempts is how many there were, this one included, without those of a reader that
-	// only learned where its keys are.
+	// Attempts counts the attempts, this one included, without those that were only redirected.
 	Attempts uint32
-	// Committed: of Execute and Commit, it did; of Outcome, it had.
+	// Committed: the transaction of Execute or Commit has committed; of Outcome, it had.
 	Committed bool
-	// Results are in the order of the operations.
+	// Results are in the order of the operations. ResultsLost: the transaction has committed, but its
+	// results are no longer stored.
 	Results     []msg.Result
 	ResultsLost bool
-	// Receipt tells where the transaction waited longest or, of an interactive call that
-	// succeeded, where that call did. If it failed while it waited, Receipt is of that wait.
+	// Receipt reports the longest wait: of an interactive request that succeeded, in that request;
+	// else of the transaction. If it failed while it waited, Receipt is of that wait.
 	Receipt msg.Receipt
-	// Ended tells of the attempts that other transactions ended, this one included.
+	// Ended describes the attempts that other transactions ended, this one included.
 	Ended Ended
-	// Failure is nil if the call succeeded.
+	// Failure is nil if the request succeeded.
 	Failure *msg.Failure
-	// Pairs and More are the page of a scan.
+	// Pairs are a page of a scan. More: further pages may follow.
 	Pairs []msg.Pair
 	More  bool
-	// Aborts are the reasons for which the attempts before the last ended.
+	// Aborts are the reasons for which earlier attempts ended.
 	Aborts []msg.Reason
-	// Plan is how a read-only transaction read, PlanAny if it locked.
+	// Plan is the read plan of a read-only transaction, PlanAny if it acquired locks.
 	Plan env.Plan
-	// Index, if it is not 0, and At are the commit sequence numbers of shards that the
-	// transaction has seen, or made: what Clock is made of.
+	// Index is the CSN of the last agent at the commit point, 0 if nothing was committed. At are the
+	// CSNs of the shards that were read. Clock combines both.
 	Index msg.ShardCSN
 	At    []msg.ShardCSN
-	// Pins are the snapshots that were asked for; of a transaction that read in the past, the
-	// one it read at.
+	// Pins are the snapshots of the registry's response, or the one that the transaction read.
 	Pins []msg.Snapshot
-	// State is what was asked for with Lend.
+	// State is the snapshot that Lend returns.
 	State *round.State
-	// Hot is what is known of hot keys, if that was asked for.
+	// Hot is the response to Hot and SetHot.
 	Hot *msg.HotStatusResponse
-	// Closed: the interactive transaction is over.
+	// Closed: the interactive transaction or the scan is no longer open.
 	Closed bool
 }
 
-// Clock is a token: a transaction that follows it, and names it, sees a state that is not
-// older. An update's is the commit sequence number at which it became visible on its last
-// agent, which no state without it has reached.
+// Clock is the causality token of the response: a transaction with this token reads no older state.
+// For an update it is the CSN of its last agent at the commit point. Every snapshot with that CSN
+// was fixed after the commit point, and contains the transaction.
 func (d *Done) Clock() *vclock.Clock {
 	c := msg.Clock(d.At)
 	c.Raise(d.Index.Shard, d.Index.Index)

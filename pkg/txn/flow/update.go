@@ -12,220 +12,254 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/session"
 )
 
-// Update is an interactive transaction that locks what it reads, but for keys on the hot shard,
-// which are read without a lock the first time and validated by the commit.
+// Update is an interactive transaction that locks what it reads. Its first attempt reads keys on
+// the hot shard without locks, and its commit validates their versions: a lock on a hot key would
+// be held across the client's round trips.
 type Update struct {
 	Interactive
 	locks  *locks
 	commit commitreq.Commit
-	// later are lock requests that are sent when those before have been answered.
-	later piece.Pieces
-	// validating: the commit under way has no writes, and is the first half of a reader's end, or all
-	// of it if it is whole.
-	validating, whole bool
-	// unproven: it has failed, and what it had read cannot be validated.
-	unproven bool
+	// deferred are lock requests that are sent after the responses to the first ones.
+	deferred piece.Pieces
+	// validating: the current commit has no writes and validates optimistic reads. validatesAll: it
+	// also validates grants, so no check of locks follows.
+	validating, validatesAll bool
+	// unvalidatable: the attempt has failed, and its reads cannot be validated. The next attempt reads
+	// under locks.
+	unvalidatable bool
 }
 
-// Start is Fetch.
-func (u *Update) Start(h *Host) Outcome { return u.Fetch(h) }
+// Start implements Flow.
+func (u *Update) Start(gw *Gateway) Outcome { return u.Fetch(gw) }
 
-// Fetch asks for locks, or goes on at once.
-func (u *Update) Fetch(h *Host) Outcome {
+// Fetch requests locks on what the call reads, or executes the call if everything is known.
+//
+// If a scan takes an early lock, as consumers of a queue do, the locks on its first shard are
+// requested alone. The consumers wait for each other there, holding nothing on the other shards;
+// the other locks follow when the first shard has granted its own.
+func (u *Update) Fetch(gw *Gateway) Outcome {
 	u.Phase = Locking
 	var early func([]byte) bool
+	// Reads of a read-only transaction block no other reader, so they never lock early.
 	if !u.ReadOnly {
-		early = h.Heat.Early
+		early = gw.Heat.Early
 	}
-	w := h.where(&u.Call, early)
+	w := gw.sessionWhere(&u.Call, early)
 	queues := false
 	if !u.ReadOnly {
 		w.EarlyRange = func(op *msg.Op) bool {
-			is := h.Heat.Early(rangeName(op))
+			is := gw.Heat.Early(rangeKey(op))
 			queues = queues || is
 			return is
 		}
 	}
 	locked, unlocked := u.session.Wants(u.ops, w)
+	// Consumers of a queue: the other shards follow in OnLocks.
 	if queues {
 		first := func(p piece.Piece) bool { return p.Shard == w.First }
-		u.later = slices.DeleteFunc(slices.Clone(locked), first)
+		u.deferred = slices.DeleteFunc(slices.Clone(locked), first)
 		locked = slices.DeleteFunc(locked, func(p piece.Piece) bool { return !first(p) })
 	}
-	u.locks.ask(h, &u.Call, locked, unlocked)
+	// No request is needed if the transaction has read, or written, everything that the call names.
+	u.locks.requestLocks(gw, &u.Call, locked, unlocked)
 	if !u.locks.requests.Open() {
-		u.evaluate(h)
+		u.evaluate(gw)
 	}
-	return GoesOn
+	return Continue
 }
 
-// Requests are the lock requests, Checks those that check the locks in the end.
+// Requests returns the lock requests, Checks the checks of locks at the end.
 func (u *Update) Requests() *lockreq.Requests { return &u.locks.requests }
 func (u *Update) Checks() *lockreq.Checks     { return &u.locks.checks }
 
-// Locked takes the locks and values of one shard.
-func (u *Update) Locked(h *Host, l *msg.Lock, r *msg.LockResponse) Outcome {
-	if !u.locks.granted(r) {
-		return Aborted(restarted())
+// OnLocks records the grants and values of one shard.
+func (u *Update) OnLocks(gw *Gateway, l *msg.Lock, r *msg.LockResponse) Outcome {
+	// Sequence: shard s grants a lock, restarts, and grants a second one. The first lock is lost, and
+	// another transaction may have changed its key since.
+	if !u.locks.addGrants(r) {
+		return Aborted(locksLost())
 	}
 	u.session.Learn(r.Shard, l.Ops, l.Optimistic, r.Results)
+	// The early locks of ranges end when consumers no longer wait. This request has waited.
 	if r.Receipt.WaitedNanos > 0 {
-		u.waitedForRanges(h)
+		u.recordRangeWait(gw)
 	}
 	switch {
 	case u.locks.requests.Open():
-	case len(u.later) > 0:
-		later := u.later
-		u.later = nil
-		u.locks.ask(h, &u.Call, later, nil)
+	case len(u.deferred) > 0:
+		later := u.deferred
+		u.deferred = nil
+		u.locks.requestLocks(gw, &u.Call, later, nil)
 	default:
-		u.evaluate(h)
+		u.evaluate(gw)
 	}
-	return GoesOn
+	return Continue
 }
 
-// Refused: a shard has failed a request, for which it has nothing left to lock.
-func (u *Update) Refused(h *Host, f *msg.Failure) Outcome {
-	f = u.ofCall(f)
-	if !concludes(h, f) {
+// OnFailure handles the failure of a lock request. If the client may have caused it by what it read
+// (for example, a type error after reading a key), the reads are validated before the failure is reported:
+// a stale read must not produce an error that no serial execution has. The shards that hold no lock
+// of this attempt release their outstanding requests; the others are released after validation.
+func (u *Update) OnFailure(gw *Gateway, f *msg.Failure) Outcome {
+	f = u.renumber(f)
+	// Wounds, stale grants and redirects end the attempt in any case, and are retried.
+	if !needsValidation(gw, f) {
 		return Aborted(f)
 	}
+	// A shard without grants or reads takes part in no validation, so nothing else releases a lock
+	// request that is in flight to it.
 	for _, t := range u.session.Touched() {
 		if t.Empty() {
-			h.To(t.Shard).Body = &msg.Release{Txn: u.Ref}
+			gw.To(t.Shard).Body = &msg.Release{Txn: u.Ref}
 		}
 	}
+	// Late responses must not add grants that the validation does not list.
 	u.locks.requests.Forget()
+	// See unvalidated.
 	if u.session.SawAbsent() {
-		u.unproven = true
+		u.unvalidatable = true
 		return Aborted(unvalidated())
 	}
-	u.conclude(f, h.Now)
-	return u.Finish(h)
+	u.validateFailure(f, gw.Now)
+	return u.FinishReads(gw)
 }
 
-// unvalidated is why a failure does not count that the client may have brought about by reading
-// that a key is absent. What is asked for failed earlier than that is validated, and between the
-// two the key may have been there. The next attempt locks.
+// unvalidated is the failure of an attempt that has read a key as absent without a lock, and has
+// then failed. Absence has no version: the key may have been created and deleted between the read
+// and the validation, so that nothing is proven. The next attempt reads under locks.
 func unvalidated() *msg.Failure {
 	text := "the transaction failed; a key that it read without a lock as absent may have been created since"
 	return env.Failure(msg.ReasonStaleRead, kv.KindAborted, text)
 }
 
-// Write commits the buffer, with the locks and what is to be validated.
-func (u *Update) Write(h *Host) Outcome {
+// CommitWrites commits the buffer, with the grants and the optimistic reads to validate.
+func (u *Update) CommitWrites(gw *Gateway) Outcome {
 	var ps piece.Pieces
-	ps.Cut(u.session.Buffer(), h.Router.Shards(), func(key []byte) kv.ShardID { return h.place(&u.Call, key) })
+	ps.Cut(u.session.Buffer(), gw.Router.Shards(), func(key []byte) kv.ShardID { return gw.shardOf(&u.Call, key) })
 	for _, t := range u.session.Touched() {
 		if t.Empty() {
 			continue
 		}
-		relyOn(ps.At(t.Shard), t)
+		addReadSet(ps.At(t.Shard), t)
 	}
-	f := u.uncommittable(h, ps)
+	f := u.commitRefusal(gw, ps)
 	if f != nil {
 		return Aborted(f)
 	}
-	return h.send(u, ps, commitreq.Request{ReadBefore: u.session.HasRead()})
+	return gw.sendCommit(u, ps, commitreq.Request{ReadBefore: u.session.HasRead()})
 }
 
-// relyOn has a piece validate what was read on its shard.
-func relyOn(p *piece.Piece, t *session.Touched) {
+// addReadSet adds the grants and optimistic reads of a shard to its piece, and repeats the reads
+// that have no version before the writes.
+func addReadSet(p *piece.Piece, t *session.Touched) {
 	p.ReadSet, p.Incarnation = msg.ReadSetOf(t.Grants, t.Seen), t.Inc
 	p.Ops = append(slices.Clone(t.Again), p.Ops...)
 }
 
-// uncommittable says why a transaction cannot commit on these shards now. One that is about to
-// stop waits for those that hold locks there, and for no others.
-func (u *Update) uncommittable(h *Host, ps piece.Pieces) *msg.Failure {
-	if h.Shards.AllThere() {
+// commitRefusal returns why the transaction cannot commit on these shards now, nil if it can. A
+// shard that drains accepts commits of transactions that hold locks on it, and no others.
+func (u *Update) commitRefusal(gw *Gateway, ps piece.Pieces) *msg.Failure {
+	if gw.Shards.AllThere() {
 		return nil
 	}
 	all := ps.Shards()
-	f := h.Shards.Unreachable(all...)
+	f := gw.Shards.Unreachable(all...)
 	if f != nil {
 		return f
 	}
-	return h.Shards.Refusing(slices.DeleteFunc(all, u.session.HoldsOn))
+	return gw.Shards.Refusing(slices.DeleteFunc(all, u.session.HoldsOn))
 }
 
-// Finish ends a transaction without writes. If it has read without locks on one shard, that is
-// validated in one step there while its locks are held, then the locks are checked and released:
-// between the last grant and the first check everything it read was current. If on several, a commit
-// validates everything.
-func (u *Update) Finish(h *Host) Outcome {
+// FinishReads ends a transaction without writes. All of its reads must have been current at one
+// instant:
+//
+//   - Under locks on one request: it is the instant of the grant.
+//   - Under locks of several requests: the checks report that no lock was lost. The instant is
+//     between the last grant and the first check.
+//   - With optimistic reads on one shard: a commit without writes validates them while the locks are
+//     held; then the locks are checked. The instant is that of the validation.
+//   - With optimistic reads on several shards: a two-phase commit validates reads and grants. The
+//     instant is the commit point.
+func (u *Update) FinishReads(gw *Gateway) Outcome {
 	touched := u.session.Touched()
 	var ps piece.Pieces
+	// A piece validates all optimistic reads of its shard, and the grants there, in one step.
 	for _, t := range touched {
 		if len(t.Seen) > 0 {
-			relyOn(ps.At(t.Shard), t)
+			addReadSet(ps.At(t.Shard), t)
 		}
 	}
+	// Everything was read under locks.
 	if len(ps) == 0 {
-		return u.locks.end(h, u)
+		return u.locks.finishReads(gw, u)
 	}
-	u.validating, u.whole = true, len(ps) > 1
+	// With several shards, validations one after the other would have several instants; one two-phase
+	// commit has one. Its pieces include shards with grants only, so no check follows.
+	u.validating, u.validatesAll = true, len(ps) > 1
 	for _, t := range touched {
-		if u.whole && len(t.Seen) == 0 && !t.Empty() {
-			relyOn(ps.At(t.Shard), t)
+		if u.validatesAll && len(t.Seen) == 0 && !t.Empty() {
+			addReadSet(ps.At(t.Shard), t)
 		}
 	}
-	return h.send(u, ps, commitreq.Request{ReadBefore: u.session.HasRead()})
+	return gw.sendCommit(u, ps, commitreq.Request{ReadBefore: u.session.HasRead()})
 }
 
-// Checked: everything that was read was current at one instant. Nothing is left to release: the
-// checks, and the validation of optimistic reads, have done that.
-func (u *Update) Checked(*Host) Outcome {
-	return Over(Done{Committed: !u.rollback, Failure: u.concluded})
+// OnChecked: all reads were current at one instant. The checks, or the validating commit, have
+// released the locks.
+func (u *Update) OnChecked(*Gateway) Outcome {
+	return Finished(Done{Committed: !u.rollsBack, Failure: u.validatedFailure})
 }
 
-// Commit is the commit under way.
+// Commit returns the current commit.
 func (u *Update) Commit() *commitreq.Commit { return &u.commit }
 
-// OnlyReads reports whether the commit applies nothing.
-func (u *Update) OnlyReads() bool { return u.validating }
+// IsReadOnly reports whether the commit only validates.
+func (u *Update) IsReadOnly() bool { return u.validating }
 
-// Answered takes the decision of the last agent.
-func (u *Update) Answered(h *Host, a *msg.CommitResponse) Outcome {
+// OnCommitResponse handles the decision. The failure of an operation counts only if the reads
+// before it are validated, which absence prevents; see unvalidated.
+func (u *Update) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 	switch {
 	case !a.Committed:
-		u.Release(h)
+		// The participants release their own locks when they learn of the abort. Shards that were only
+		// read take no part in the commit, and need a Release.
+		u.Release(gw)
 		f := a.Failure
 		if f.Reason == msg.ReasonRequest && u.session.SawAbsent() {
-			u.unproven = true
+			u.unvalidatable = true
 			f = unvalidated()
 		}
-		return Lost(f)
-	case u.validating && u.whole:
-		return u.Checked(h)
+		return AbortConfirmed(f)
+	case u.validating && u.validatesAll:
+		return u.OnChecked(gw)
 	case u.validating:
 		u.validating = false
-		return u.locks.check(h, u)
+		return u.locks.checkLocks(gw, u)
 	}
-	return Over(Done{
+	return Finished(Done{
 		Committed:   true,
 		ResultsLost: a.ResultsLost,
 		Index:       msg.ShardCSN{Shard: a.Shard, Index: a.Index},
 	})
 }
 
-// Awaits lists the shards that have not answered.
-func (u *Update) Awaits() []kv.ShardID { return u.locks.awaits(u.Phase) }
+// PendingShards lists the shards that have not responded.
+func (u *Update) PendingShards() []kv.ShardID { return u.locks.pendingShards(u.Phase) }
 
-// Shards lists the shards that it has asked for anything.
+// Shards lists the shards that may hold locks of the attempt.
 func (u *Update) Shards() []kv.ShardID { return u.session.Shards() }
 
-// Repeat sends again what has no answer.
-func (u *Update) Repeat(h *Host) Outcome {
+// Retry retries requests. An idle transaction has none, and is aborted if it blocks others.
+func (u *Update) Retry(gw *Gateway) Outcome {
 	if u.Phase == Idle {
-		return u.idleTooLong(h)
+		return u.checkIdle(gw)
 	}
-	u.locks.repeat(h, &u.Call)
-	return GoesOn
+	u.locks.retry(gw, &u.Call)
+	return Continue
 }
 
-// Release gives up the locks.
-func (u *Update) Release(h *Host) { u.locks.release(h, u.Ref) }
+// Release releases the locks.
+func (u *Update) Release(gw *Gateway) { u.locks.release(gw, u.Ref) }
 
-// Seen is the state that it has read.
-func (u *Update) Seen() []msg.ShardCSN { return u.locks.seen() }
+// ReadCSNs is the CSN of each shard at its last response.
+func (u *Update) ReadCSNs() []msg.ShardCSN { return u.locks.readCSNs() }

@@ -13,351 +13,387 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/shards"
 )
 
-// View is an interactive transaction that only reads, and takes no locks: it registers in the
-// snapshot-queues of the shards as it goes. One that has been open for long goes on at a fixed
-// state, and holds no update any more.
+// View is an interactive read-only transaction. It takes no locks: it registers in the
+// snapshot-queues of the shards that it reads, and conflicting updates wait for it. After 50 ms it
+// continues at a snapshot, and holds no update any more:
+//
+//	View V                 shard A                 round of V's gateway
+//	  ├─ read x ─────────────▶│ registered; update T of x is held
+//	  ├─ 50 ms ──────────────────────────────────────▶│ fixes a CSN on each shard
+//	  │◀─ snapshot ───────────────────────────────────┤
+//	  ├─ deregister ─────────▶│ T seals, and commits
+//	  ├─ read y at the CSN ──▶│
+//
+// V's leases are valid when the round is fixed, so what V has read is current at that instant,
+// which becomes the instant of all of its reads.
 type View struct {
 	Interactive
 	reading *readreq.Reading
-	// pinAt is when it is to go on at a fixed state, 0 for not. A view that has asked for a state in
-	// vain has one before it registers anywhere, and does not ask again at once: the machine that it
-	// borrows from may know of a shard that is about to stop, and this one not.
-	pinAt int64
-	// seen is the state that it had read when it went on at a fixed one.
-	seen []msg.ShardCSN
+	// snapshotAt is when the view requests a snapshot, 0 for never. It is also set while the view is
+	// not registered, if no round could begin: then the view registers instead of requesting a
+	// snapshot again at once. (The machine that lends snapshots may know of a drain of which this one
+	// does not.)
+	snapshotAt int64
+	// readBefore are the CSNs of what it had read before it continued at a snapshot.
+	readBefore []msg.ShardCSN
 }
 
-// Start is Fetch, and Write, of what has no writes, is Finish.
-func (v *View) Start(h *Host) Outcome { return v.Fetch(h) }
-func (v *View) Write(h *Host) Outcome { return v.Finish(h) }
+// Start implements Flow. A view has no writes, so CommitWrites is FinishReads.
+func (v *View) Start(gw *Gateway) Outcome        { return v.Fetch(gw) }
+func (v *View) CommitWrites(gw *Gateway) Outcome { return v.FinishReads(gw) }
 
-// Fetch asks the shards for what the call under way needs to know, or goes on at once.
-func (v *View) Fetch(h *Host) Outcome {
+// Fetch requests the values that the current request needs. While the view waits for a snapshot,
+// its reads wait, too: a value read now could be newer than the snapshot.
+func (v *View) Fetch(gw *Gateway) Outcome {
 	switch {
-	case v.unresolved():
-		return h.resolve(v)
-	case v.seat.Waiting():
-		v.Phase = Pinning
-		return GoesOn
+	case v.needsLookUp():
+		return gw.lookUpSnapshot(v)
+	case v.roundWait.Waiting():
+		v.Phase = AwaitingSnapshot
+		return Continue
 	}
-	wanted, _ := v.session.Wants(v.ops, h.where(&v.Call, nil))
-	return v.ask(h, wanted)
+	needed, _ := v.session.Wants(v.ops, gw.sessionWhere(&v.Call, nil))
+	return v.read(gw, needed)
 }
 
-// ask asks the shards for what the view wants to see, and registers it there.
-func (v *View) ask(h *Host, wanted piece.Pieces) Outcome {
-	missed, again := h.missed[v.Ref.TxnID]
-	if v.reading == nil && v.past == nil && v.pinAt == 0 && (again || h.Now < h.refusedUntil) && h.Shards.NoRound() == nil {
-		h.needs(&v.Call, wanted)
-		if again { // the attempt before was to read there at a state without that shard
-			delete(h.missed, v.Ref.TxnID)
-			v.waitsFor(append(wanted.Shards(), missed)...)
+// read sends reads, which register the view, or read at its snapshot. It requests a snapshot first
+// if
+//
+//   - views have been refused lately: this one would be refused as well, after it has held other
+//     updates; or
+//   - the last attempt of the view failed because a shard had no part in its snapshot. This one waits
+//     for a round that includes the shard.
+func (v *View) read(gw *Gateway, pieces piece.Pieces) Outcome {
+	missed, again := gw.missedShards[v.Ref.TxnID]
+	needsSnapshot := again || gw.Now < gw.viewsAtSnapshotUntil
+	isFirst := v.reading == nil && v.snapshot == nil && v.snapshotAt == 0
+	if isFirst && needsSnapshot && gw.Shards.NoRound() == nil {
+		gw.requireFrom(&v.Call, pieces)
+		if again {
+			delete(gw.missedShards, v.Ref.TxnID)
+			v.requireShards(append(pieces.Shards(), missed)...)
 		}
-		return v.waits()
+		return v.awaitSnapshot()
 	}
+	// The 50 ms run from the first read that registers.
 	if v.reading == nil {
 		plan := env.PlanInteractive
-		if v.past != nil {
+		if v.snapshot != nil {
 			plan = env.PlanSnapshot
 		}
-		v.reading = h.newReading(v, plan)
-		v.pinBy(h, h.Now+int64(h.OpenBudget))
+		v.reading = gw.newReading(v, plan)
+		v.requestSnapshotBy(gw, gw.Now+int64(gw.OpenBudget))
 	}
 	v.Phase = Reading
-	for i := range wanted {
-		p := &wanted[i]
+	for i := range pieces {
+		p := &pieces[i]
 		for j := range p.Ops {
+			// A view takes no early locks.
 			p.Ops[j].ForUpdate = false
 		}
-		if v.past != nil {
-			f := h.askPast(&v.Call, v.reading, p.Shard, p.Ops)
+		if v.snapshot != nil {
+			f := gw.readPast(&v.Call, v.reading, p.Shard, p.Ops)
+			// The snapshot has no part of the shard. The view cannot continue, since it may have read at the
+			// snapshot before. Its next attempt waits for a round with that shard.
 			if f != nil {
-				h.miss(v.Ref.TxnID, p.Shard)
+				gw.noteMissedShard(v.Ref.TxnID, p.Shard)
 				return Aborted(f)
 			}
 			continue
 		}
-		v.reading.Ask(h.Env, p.Shard, &msg.Read{Ops: p.Ops, LeaseNanos: int64(h.Lease)}, v.LastAsk())
+		v.reading.Ask(gw.Env, p.Shard, &msg.Read{Ops: p.Ops, LeaseNanos: int64(gw.Lease)}, v.LastRequestRetry())
 	}
-	h.Timed(v.EndAt())
+	gw.Timed(v.AbortAt())
 	if !v.reading.Open() {
-		v.evaluate(h)
+		v.evaluate(gw)
 	}
-	return GoesOn
+	return Continue
 }
 
-// Reading is the reading under way.
+// Reading returns the current reading.
 func (v *View) Reading() *readreq.Reading { return v.reading }
 
-// Took takes what was read on one shard. If the view holds an update there it is to hold it no
-// longer than the budget, counted from when the first of those that hold it began.
-func (v *View) Took(h *Host, p *msg.ReadResponse, ops []msg.Op, sent int64) {
+// OnRead records what was read on one shard. If the view holds an update there that other readers
+// have held for some time, the update's time blocked counts against the view's budget: the view
+// must release the update 50 ms after the first reader began to hold it.
+func (v *View) OnRead(gw *Gateway, p *msg.ReadResponse, ops []msg.Op, sent int64) {
 	v.session.Learn(p.Reading.Shard, ops, false, p.Results)
 	if p.HeldNanos > 0 {
-		v.pinBy(h, sent+int64(h.OpenBudget)-p.HeldNanos)
+		v.requestSnapshotBy(gw, sent+int64(gw.OpenBudget)-p.HeldNanos)
 	}
 }
 
-// ReadAll executes the call.
-func (v *View) ReadAll(h *Host) Outcome {
-	v.evaluate(h)
-	return GoesOn
+// OnAllRead executes the request.
+func (v *View) OnAllRead(gw *Gateway) Outcome {
+	v.evaluate(gw)
+	return Continue
 }
 
-// Crowded (docs/protocol.md, section 5, Starvation): where an update has been held for so long
-// that views are refused, those that come next would be too, after they have held others. They
-// read at a fixed state from the start.
-func (v *View) Crowded(h *Host, p *msg.ReadResponse) {
+// NoteTimeBlocked makes new views read at a snapshot from the start for a second, if an update is
+// blocked for so long that its shard refuses registration (docs/protocol.md, section 5,
+// Starvation).
+func (v *View) NoteTimeBlocked(gw *Gateway, p *msg.ReadResponse) {
 	closed := p.Failure != nil && p.Failure.Reason == msg.ReasonClosed
-	if h.OpenBudget >= 0 && (closed || p.HeldNanos >= int64(kv.DefaultHoldBound)) {
-		h.refusedUntil = h.Now + int64(h.CrowdFor)
+	if gw.OpenBudget >= 0 && (closed || p.HeldNanos >= int64(kv.DefaultHoldBound)) {
+		gw.viewsAtSnapshotUntil = gw.Now + int64(gw.CrowdFor)
 	}
 }
 
-// Elsewhere asks for keys where they are. The view stays registered where it is; nothing else
-// that it has read has to be read again.
-func (v *View) Elsewhere(h *Host, at kv.ShardID, ops []msg.Op) Outcome {
-	var wanted piece.Pieces
+// OnRedirect reads keys on the shards to which they have moved. The view stays registered on the
+// old shard as well, so that neither side can change what it has read; other reads need not be
+// repeated. Responses of the new shards that are outstanding are requested again together with the
+// keys.
+func (v *View) OnRedirect(gw *Gateway, at kv.ShardID, ops []msg.Op) Outcome {
+	var needed piece.Pieces
 	for _, op := range ops {
-		s := at // which has a part of every range
+		// A range has a part on every shard; only its keys move.
+		s := at
 		if !op.IsRange() {
-			s = h.place(&v.Call, op.Key)
+			s = gw.shardOf(&v.Call, op.Key)
 		}
-		p := wanted.At(s)
+		p := needed.At(s)
 		p.Ops = append(p.Ops, op)
 	}
-	asked := wanted.Shards()
+	shards := needed.Shards()
 	v.reading.Again(
-		func(s kv.ShardID) bool { return slices.Contains(asked, s) },
+		func(s kv.ShardID) bool { return slices.Contains(shards, s) },
 		func(s kv.ShardID, ops []msg.Op) {
-			p := wanted.At(s)
+			p := needed.At(s)
 			p.Ops = append(p.Ops, ops...)
 		})
-	return v.ask(h, wanted)
+	return v.read(gw, needed)
 }
 
-// TurnedAway: a shard has told the view to go on at a fixed state.
-func (v *View) TurnedAway(h *Host) Outcome {
+// OnClosed: a shard has refused registration, and the view continues at a snapshot. It is not
+// registered on that shard, so without a snapshot it cannot continue.
+func (v *View) OnClosed(gw *Gateway) Outcome {
 	v.reading.Left = true
-	return v.pin(h)
+	return v.requestSnapshot(gw)
 }
 
-// Refused: a shard has failed a request.
-func (v *View) Refused(h *Host, f *msg.Failure) Outcome {
-	f = v.ofCall(f)
-	if !concludes(h, f) {
+// OnFailure: a shard has failed a read. If the client may have caused that by what it read, the
+// leases are checked first; see validateFailure.
+func (v *View) OnFailure(gw *Gateway, f *msg.Failure) Outcome {
+	f = v.renumber(f)
+	if !needsValidation(gw, f) {
 		return Aborted(f)
 	}
-	v.conclude(f, h.Now)
-	return v.Finish(h)
+	v.validateFailure(f, gw.Now)
+	return v.FinishReads(gw)
 }
 
-// Replied takes the snapshot that it is to read at.
-func (v *View) Replied(h *Host, _, m *msg.Envelope) Outcome {
-	return h.resolved(v, msg.As[msg.SnapshotResponse](m))
+// OnQueryResponse receives the retained snapshot to read.
+func (v *View) OnQueryResponse(gw *Gateway, _, m *msg.Envelope) Outcome {
+	return gw.onSnapshotFound(v, msg.As[msg.SnapshotResponse](m))
 }
 
-// Finish ends the view: if its leases stand, all it has read is current now.
-func (v *View) Finish(h *Host) Outcome {
+// FinishReads ends the view. If all leases are valid, all of its reads are current now.
+func (v *View) FinishReads(gw *Gateway) Outcome {
 	if v.reading != nil {
-		s, lapsed := v.reading.Lapsed(h.Env)
-		if lapsed && !h.Mutants.Has(mutant.OpenEndUnchecked) {
+		// Without its leases, the view may have read at different instants. A reading at a snapshot has
+		// none.
+		s, lapsed := v.reading.Lapsed(gw.Env)
+		if lapsed && !gw.Mutants.Has(mutant.OpenEndUnchecked) {
 			return Aborted(readreq.Lapse(s))
 		}
 	}
-	d := Done{Committed: !v.rollback, Plan: env.PlanInteractive, Failure: v.concluded}
-	if v.past != nil {
+	d := Done{Committed: !v.rollsBack, Plan: env.PlanInteractive, Failure: v.validatedFailure}
+	if v.snapshot != nil {
 		d.Plan = env.PlanSnapshot
 	}
-	return Over(d)
+	return Finished(d)
 }
 
-// pinBy has the view go on at a fixed state from a time, or earlier: 50 ms after it registered
-// first, and no later than 50 ms after another reader began to hold what it holds too.
-func (v *View) pinBy(h *Host, at int64) {
-	if h.OpenBudget < 0 || v.past != nil || v.seat.Waiting() {
+// requestSnapshotBy requests a snapshot at a time, unless one is requested earlier.
+func (v *View) requestSnapshotBy(gw *Gateway, at int64) {
+	if gw.OpenBudget < 0 || v.snapshot != nil || v.roundWait.Waiting() {
 		return
 	}
-	if v.pinAt == 0 || at < v.pinAt {
-		v.pinAt = at
+	if v.snapshotAt == 0 || at < v.snapshotAt {
+		v.snapshotAt = at
 	}
-	h.Timed(v.pinAt)
+	gw.Timed(v.snapshotAt)
 }
 
-// pin has a state fixed while the view is still registered. A call that comes meanwhile waits,
-// and so does one that is under way: what its reads would come to may be newer than the state,
-// and is not used.
-func (v *View) pin(h *Host) Outcome {
-	v.pinAt = 0
+// requestSnapshot waits for a round while the view stays registered. Reads in flight are abandoned:
+// their values may be newer than the snapshot.
+func (v *View) requestSnapshot(gw *Gateway) Outcome {
+	v.snapshotAt = 0
 	if v.Phase == Reading {
-		v.Phase = Pinning
-		v.reading.GiveUp(h.Env)
+		v.Phase = AwaitingSnapshot
+		// Sequence: the round fixes x at CSN 5, update T of x and y commits, and a read of y that was in
+		// flight returns T's value. With it, the view would see a part of T.
+		v.reading.GiveUp(gw.Env)
 	}
-	if h.Mutants.Has(mutant.OpenLeftBeforePin) {
-		h.endReading(v.reading)
+	if gw.Mutants.Has(mutant.OpenLeftBeforePin) {
+		gw.endReading(v.reading)
 		v.reading = nil
 	}
 	if v.reading != nil {
-		o := h.tickLeases(v.reading)
-		if !o.Goes() {
+		// The leases have to be valid when the round is fixed, and are renewed until then.
+		o := gw.tickLeases(v.reading)
+		if !o.Continues() {
 			return o
 		}
 	}
-	v.seat.Need = round.Prompt
-	return waitsForState
+	v.roundWait.Need = round.Prompt
+	return awaitsSnapshot
 }
 
-// Pinned: the view, which was registered until now, reads at the fixed state from here on and
-// holds no update any more. What it has read before was current at the instant of the state.
-func (v *View) Pinned(h *Host, p *round.Round) Outcome {
-	wanted := v.wantsMore(h, p)
-	if len(wanted) > 0 {
-		v.seat.Drop()
-		v.waitsFor(wanted...)
-		return waitsForState
+// OnSnapshot checks that all leases are valid, so that earlier reads are current at the instant of
+// the snapshot, deregisters, and continues at the snapshot.
+func (v *View) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
+	needed := v.uncoveredShards(gw, p)
+	if len(needed) > 0 {
+		v.roundWait.Drop()
+		v.requireShards(needed...)
+		return awaitsSnapshot
 	}
 	if v.reading != nil {
-		s, lapsed := v.reading.Lapsed(h.Env)
+		// The leases were valid when the round was fixed if they are valid now, after its response.
+		s, lapsed := v.reading.Lapsed(gw.Env)
 		if lapsed {
-			v.seat.Drop()
+			v.roundWait.Drop()
 			return Aborted(readreq.Lapse(s))
 		}
-		v.seen = seenBy(v.reading)
-		h.endReading(v.reading)
+		v.readBefore = readCSNs(v.reading)
+		// Deregistering releases the held updates. What they change is newer than the snapshot.
+		gw.endReading(v.reading)
 		v.reading = nil
 	}
-	h.readAt(&v.Call, p)
-	if v.Phase == Pinning {
-		return v.Fetch(h)
+	gw.readAtRound(&v.Call, p)
+	if v.Phase == AwaitingSnapshot {
+		return v.Fetch(gw)
 	}
-	return GoesOn
+	return Continue
 }
 
-// wantsMore lists the shards on which the call under way reads, if one has no part in the state. A
-// view that has read nothing, and so holds nobody, waits for a state in which it has.
-func (v *View) wantsMore(h *Host, p *round.Round) []kv.ShardID {
+// uncoveredShards lists the shards of the current request if one of them has no part in the
+// snapshot, because it did not respond to the round in time. The view then waits for a round that
+// includes it. A view that has read something does not wait: it would hold updates meanwhile; it
+// fails if it reads on that shard.
+func (v *View) uncoveredShards(gw *Gateway, p *round.Round) []kv.ShardID {
 	reads := v.reading != nil && len(v.reading.Replies()) > 0
-	if reads || v.Phase != Pinning || v.seat.Need != round.Prompt {
+	if reads || v.Phase != AwaitingSnapshot || v.roundWait.Need != round.Prompt {
 		return nil
 	}
-	wanted, _ := v.session.Wants(v.ops, h.where(&v.Call, nil))
-	if covers(&p.State, wanted) {
+	needed, _ := v.session.Wants(v.ops, gw.sessionWhere(&v.Call, nil))
+	if covers(&p.State, needed) {
 		return nil
 	}
-	return wanted.Shards()
+	return needed.Shards()
 }
 
-// mostMissed bounds the views of which it is remembered which shard they missed. Somewhat arbitrary:
-// far more than fail before their clients begin them anew.
-const mostMissed = 1024
+// maxMissedShards bounds the failed views of which the missing shard is remembered. Somewhat
+// arbitrary: far more than fail before their clients begin the next attempt.
+const maxMissedShards = 1024
 
-// miss notes that a view was to read on a shard that has no part in the state at which it reads. When
-// its client begins it anew it waits for that shard.
-func (h *Host) miss(id kv.TxnID, s kv.ShardID) {
-	if len(h.missed) == mostMissed {
-		clear(h.missed)
+// noteMissedShard remembers, for the next attempt of a view, that a shard had no part in its
+// snapshot.
+func (gw *Gateway) noteMissedShard(id kv.TxnID, s kv.ShardID) {
+	if len(gw.missedShards) == maxMissedShards {
+		clear(gw.missedShards)
 	}
-	h.missed[id] = s
+	gw.missedShards[id] = s
 }
 
-// Unpinned: there will be no such state. A view that was only to hold no update does not need
-// the node for which there is none: it reads on where it is registered, or leaves and begins
-// anew.
-func (v *View) Unpinned(h *Host, f *msg.Failure) Outcome {
+// OnNoSnapshot: no round can begin, or it has failed. A view that is registered on all shards that
+// it has read does not depend on the snapshot: it stays registered and requests one later.
+func (v *View) OnNoSnapshot(gw *Gateway, f *msg.Failure) Outcome {
 	switch {
 	case v.Phase == Idle: // it stays registered
-		v.pinAt = h.Now + int64(h.OpenBudget)
-		h.Timed(v.pinAt)
-		return GoesOn
+		v.snapshotAt = gw.Now + int64(gw.OpenBudget)
+		gw.Timed(v.snapshotAt)
+		return Continue
 	case !shards.IsNoRound(f):
 		return Aborted(f)
 	case v.reading == nil || !v.reading.Left:
-		v.pinAt = h.Now + int64(h.OpenBudget)
-		return v.Fetch(h)
+		v.snapshotAt = gw.Now + int64(gw.OpenBudget)
+		return v.Fetch(gw)
 	case len(v.ops) > 0 && v.ops[0].Seq == 0:
-		// It has left a shard, and cannot read on under the same name. Its client has been told
-		// nothing yet: it begins anew.
-		h.endReading(v.reading)
-		v.reading, v.pinAt = nil, 0
+		// A shard has refused registration, and the view cannot register under the same name again. Its
+		// client has received nothing yet, so it begins again under a new name.
+		gw.endReading(v.reading)
+		v.reading, v.snapshotAt = nil, 0
 		v.session.Unlearn()
-		v.BackOff(h.Env, int64(shutPause))
-		return GoesOn
+		v.BackOff(gw.Env, int64(noRoundPause))
+		return Continue
 	}
 	text := "the view cannot continue: other transactions wait for it, " +
 		"and no snapshot can be taken to continue at: " + f.Text
 	return Aborted(env.Failure(msg.ReasonExhausted, kv.KindUnavailable, text))
 }
 
-// Awaits lists the shards that have not answered.
-func (v *View) Awaits() []kv.ShardID {
+// PendingShards lists the shards that have not responded.
+func (v *View) PendingShards() []kv.ShardID {
 	if v.Phase == Reading {
 		return v.reading.Awaits()
 	}
 	return nil
 }
 
-// Shards lists the shards that it has read on.
+// Shards lists the shards that the view has read.
 func (v *View) Shards() []kv.ShardID { return v.session.Shards() }
 
-// Repeat sends again what has no answer, renews leases, and has the view go on at a fixed state
-// in time.
-func (v *View) Repeat(h *Host) Outcome {
+// Retry retries requests, renews leases, and requests a snapshot when it is time.
+func (v *View) Retry(gw *Gateway) Outcome {
 	switch {
 	case v.Phase == Idle:
-		return v.tickIdle(h)
-	case v.Phase == Reading && v.pinDue(h):
-		return v.pin(h)
+		return v.tickIdle(gw)
+	case v.Phase == Reading && v.isSnapshotDue(gw):
+		return v.requestSnapshot(gw)
 	case v.Phase == Reading:
-		v.timedPin(h)
-		return h.tickReading(&v.Call, v.reading)
-	case v.Phase == Pinning && v.reading != nil: // it stays registered until the state is fixed
-		return h.tickReading(&v.Call, v.reading)
+		v.scheduleSnapshot(gw)
+		return gw.tickReading(&v.Call, v.reading)
+	case v.Phase == AwaitingSnapshot && v.reading != nil: // it stays registered until the state is fixed
+		return gw.tickReading(&v.Call, v.reading)
 	}
-	return GoesOn
+	return Continue
 }
 
-// pinDue reports whether the view is to go on at a fixed state now. It is later if a node is
-// down or drains, without which no state can be fixed.
-func (v *View) pinDue(h *Host) bool {
-	if v.pinAt == 0 || h.Now < v.pinAt {
+// isSnapshotDue reports whether the view has to request a snapshot now. While no round can begin,
+// because a node is down or drains, it is postponed.
+func (v *View) isSnapshotDue(gw *Gateway) bool {
+	if v.snapshotAt == 0 || gw.Now < v.snapshotAt {
 		return false
 	}
-	if h.Shards.NoRound() != nil {
-		v.pinAt = h.Now + int64(h.OpenBudget)
+	if gw.Shards.NoRound() != nil {
+		v.snapshotAt = gw.Now + int64(gw.OpenBudget)
 		return false
 	}
 	return true
 }
 
-func (v *View) tickIdle(h *Host) Outcome {
-	o := v.idleTooLong(h)
-	if !o.Goes() || v.reading == nil {
-		v.timedPin(h)
+// tickIdle is Retry between requests.
+func (v *View) tickIdle(gw *Gateway) Outcome {
+	o := v.checkIdle(gw)
+	if !o.Continues() || v.reading == nil {
+		v.scheduleSnapshot(gw)
 		return o
 	}
-	o = h.tickReading(&v.Call, v.reading)
-	if o.Goes() && v.pinAt != 0 && h.Now >= v.pinAt {
-		return v.pin(h)
+	o = gw.tickReading(&v.Call, v.reading)
+	if o.Continues() && v.snapshotAt != 0 && gw.Now >= v.snapshotAt {
+		return v.requestSnapshot(gw)
 	}
-	v.timedPin(h)
+	v.scheduleSnapshot(gw)
 	return o
 }
 
-// timedPin has Tick called when the view is to go on at a fixed state.
-func (v *View) timedPin(h *Host) {
-	if v.pinAt != 0 {
-		h.Timed(v.pinAt)
+// scheduleSnapshot schedules a Tick at snapshotAt.
+func (v *View) scheduleSnapshot(gw *Gateway) {
+	if v.snapshotAt != 0 {
+		gw.Timed(v.snapshotAt)
 	}
 }
 
-// Release leaves the shards where it is registered, and so does End.
-func (v *View) Release(h *Host)             { h.endReading(v.reading) }
-func (v *View) End(h *Host, _ *msg.Failure) { h.endReading(v.reading) }
+// Release deregisters the view, and so does End.
+func (v *View) Release(gw *Gateway)             { gw.endReading(v.reading) }
+func (v *View) End(gw *Gateway, _ *msg.Failure) { gw.endReading(v.reading) }
 
-// Seen is the state that it has read.
-func (v *View) Seen() []msg.ShardCSN {
+// ReadCSNs is the CSN of each shard that was read.
+func (v *View) ReadCSNs() []msg.ShardCSN {
 	if v.reading == nil {
-		return v.seen
+		return v.readBefore
 	}
-	return append(seenBy(v.reading), v.seen...)
+	return append(readCSNs(v.reading), v.readBefore...)
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestALateHeatMapIsIgnored: a map of an earlier incarnation of the hot shard, or one that was overtaken,
-// does not replace a newer one. The last agent of a transaction shows which map counts.
-func TestALateHeatMapIsIgnored(t *testing.T) {
+// TestLateHeatMapIsIgnored: a heat map of an earlier incarnation of the hot shard, or an older one,
+// does not replace a newer one. The choice of the last agent shows which one is used.
+func TestLateHeatMapIsIgnored(t *testing.T) {
 	g := NewGateway(Config{Node: 1, Router: router3{}})
 	ids := int64(0)
 	lastAgent := func() kv.ShardID {
@@ -47,7 +47,7 @@ func TestALateHeatMapIsIgnored(t *testing.T) {
 	require.Equal(t, kv.ShardID(0), lastAgent(), "numbers begin anew with an incarnation")
 }
 
-// router3 has keys that begin with a on s0, with b on s1; s2 is the hot shard.
+// router3 places keys that begin with a on s0, and with b on s1. s2 is the hot shard.
 type router3 struct{ oneHome }
 
 func (router3) Shard(key []byte) kv.ShardID { return kv.ShardID(key[0] - 'a') }

@@ -10,10 +10,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestAfterARivalNoFailureIsCertain: a gateway that was refused since another commit of
-// the id is under way tries again, and whatever fails then, the other one may yet be made.
-func TestAfterARivalNoFailureIsCertain(t *testing.T) {
-	rival := &msg.Failure{Reason: msg.ReasonRival, Kind: uint32(kv.KindAborted)}
+// TestFailureAfterConcurrentCommitIsUnknown: another commit of the same id was undecided, and this
+// one was refused. Whatever fails afterwards, the other commit may still succeed, so the client
+// receives "unknown".
+func TestFailureAfterConcurrentCommitIsUnknown(t *testing.T) {
+	concurrent := &msg.Failure{Reason: msg.ReasonRival, Kind: uint32(kv.KindAborted)}
 	condition := &msg.Failure{Reason: msg.ReasonRequest, Kind: uint32(kv.KindConditionFailed)}
 	committed := &msg.Failure{Reason: msg.ReasonCommitted, Kind: uint32(kv.KindOutcomeUnknown)}
 	for name, tc := range map[string]struct {
@@ -22,7 +23,7 @@ func TestAfterARivalNoFailureIsCertain(t *testing.T) {
 		kind      kv.Kind
 	}{
 		"another failure": {then: condition, kind: kv.KindOutcomeUnknown},
-		"its deadline":    {then: rival, kind: kv.KindOutcomeUnknown},
+		"its deadline":    {then: concurrent, kind: kv.KindOutcomeUnknown},
 		"its commit":      {then: committed, committed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +31,7 @@ func TestAfterARivalNoFailureIsCertain(t *testing.T) {
 				Repeat: time.Second, Liveness: time.Second, MaxAge: time.Minute})
 			end := time.Second.Nanoseconds()
 			g.Execute(0, 1, kv.TxnID{Time: 1}, []msg.Op{{Kind: msg.OpPut, Key: []byte("k")}}, end, How{})
-			said, now := rival, int64(0)
+			failure, now := concurrent, int64(0)
 			for attempts := 0; now <= 2*end; now += time.Millisecond.Nanoseconds() {
 				out := g.Flush()
 				for _, d := range out.Done {
@@ -42,31 +43,33 @@ func TestAfterARivalNoFailureIsCertain(t *testing.T) {
 					return
 				}
 				for _, env := range out.Send {
-					answer := msg.ToGateway(1)
-					answer.Body = &msg.CommitResponse{Shard: env.Shard, Incarnation: 1, Failure: said}
-					if msg.Is[msg.CommitRequest](env) {
-						msg.As[msg.CommitResponse](answer).Txn, msg.As[msg.CommitResponse](answer).CommitID, said = msg.As[msg.CommitRequest](env).Txn, msg.As[msg.CommitRequest](env).CommitID, tc.then
+					r := &msg.CommitResponse{Shard: env.Shard, Incarnation: 1, Failure: failure}
+					if q := msg.As[msg.CommitRequest](env); q != nil {
+						r.Txn, r.CommitID, failure = q.Txn, q.CommitID, tc.then
 						attempts++
 					} else {
-						msg.As[msg.CommitResponse](answer).Txn, msg.As[msg.CommitResponse](answer).CommitID = msg.As[msg.CancelRequest](env).Txn, msg.As[msg.CancelRequest](env).CommitID
+						q := msg.As[msg.CancelRequest](env)
+						r.Txn, r.CommitID = q.Txn, q.CommitID
 					}
-					g.Deliver(now, answer)
+					response := msg.ToGateway(1)
+					response.Body = r
+					g.Deliver(now, response)
 				}
 				g.Tick(now)
 			}
-			t.Fatal("it was not told")
+			t.Fatal("the client has no response")
 		})
 	}
 }
 
-// TestPausesDifferBetweenGateways, so that two that were sent the same id do not get in each
-// other's way at each attempt.
-func TestPausesDifferBetweenGateways(t *testing.T) {
+// TestRetryPausesDifferBetweenGateways: two gateways that were sent the same id would otherwise
+// collide at every attempt.
+func TestRetryPausesDifferBetweenGateways(t *testing.T) {
 	alike := 0
 	for i := range uint64(1000) {
 		id := kv.TxnID{Time: 1, Rand: i}
 		for n := uint32(5); n < 15; n++ {
-			pa, pb := pauseBefore(n, id, 1), pauseBefore(n, id, 2)
+			pa, pb := retryPause(n, id, 1), retryPause(n, id, 2)
 			require.GreaterOrEqual(t, pa, int64(2*time.Millisecond))
 			require.LessOrEqual(t, pa, int64(96*time.Millisecond))
 			if max(pa-pb, pb-pa) < int64(20*time.Microsecond) {

@@ -9,9 +9,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// TestFurtherAttemptsAreAdmittedAsNewUnlessTheyAreKnown: a number above 1 alone opens no door. An id
-// whose attempt was aborted here has places that new transactions cannot take; they are bounded too.
-func TestFurtherAttemptsAreAdmittedAsNewUnlessTheyAreKnown(t *testing.T) {
+// TestUnknownAttemptIsAdmittedAsNew: an attempt number above 1 alone proves nothing. An id whose
+// last attempt was aborted here may use slots that are reserved for retries; these are bounded,
+// too.
+func TestUnknownAttemptIsAdmittedAsNew(t *testing.T) {
 	g := NewGateway(Config{Node: 1, Router: oneHome{}, MaxInFlight: 8})
 	ref := func(n int, attempt uint32) kv.TxnRef {
 		return kv.TxnRef{TxnID: kv.TxnID{Time: int64(n), Rand: 1}, Attempt: attempt}

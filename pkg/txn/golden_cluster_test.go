@@ -11,21 +11,21 @@ import (
 	"github.com/linchpindb/linchpin/test/golden"
 )
 
-var errNoWorld = fmt.Errorf("not a verb of the world")
+var errNotCluster = fmt.Errorf("not a verb of the environment")
 
-// world are the verbs that no client says.
-func (s *script) world(words []string) error {
+// doCluster executes the verbs of the gateway's environment.
+func (s *script) doCluster(words []string) error {
 	switch words[0] {
 	case "drop":
-		var kept []*msg.Envelope
-		for _, env := range s.flying {
+		var rest []*msg.Envelope
+		for _, env := range s.inFlight {
 			if len(words) > 1 && (env.Gateway != 0 || env.Shard.String() != words[1]) {
-				kept = append(kept, env)
+				rest = append(rest, env)
 				continue
 			}
-			s.say("  lost: %s", golden.Message(env))
+			s.printf("  lost: %s", golden.Message(env))
 		}
-		s.flying = kept
+		s.inFlight = rest
 	case "at":
 		d, err := time.ParseDuration(words[1])
 		if err != nil {
@@ -39,13 +39,13 @@ func (s *script) world(words []string) error {
 				return err
 			}
 		}
-	case "mark", "push":
+	case "wound", "push":
 		ref, err := golden.Txn(words[1])
 		if err != nil {
 			return err
 		}
 		env := msg.ToGateway(1)
-		if words[0] == "mark" {
+		if words[0] == "wound" {
 			by, err := golden.Txn(words[3])
 			if err != nil {
 				return err
@@ -55,12 +55,12 @@ func (s *script) world(words []string) error {
 			env.Body = &msg.Push{Txn: ref, Shard: 1}
 		}
 		s.g.Deliver(s.now, env)
-	case "leaving", "back":
+	case "drain", "back":
 		var id, inc int
 		if _, err := fmt.Sscanf(strings.Join(words[1:], " "), "s%d %d", &id, &inc); err != nil {
 			return err
 		}
-		if words[0] == "leaving" {
+		if words[0] == "drain" {
 			s.g.Shards().SetLeaving(kv.ShardID(id), kv.Incarnation(inc))
 		} else {
 			s.g.Shards().Learn(kv.ShardID(id), kv.Incarnation(inc))
@@ -97,7 +97,7 @@ func (s *script) world(words []string) error {
 	case "quiet":
 		for _, sh := range s.shards {
 			if n := sh.m.Snapshot(0).Keeps; n > 0 {
-				return fmt.Errorf("s%d keeps %d states for readers", sh.id, n)
+				return fmt.Errorf("s%d retains %d snapshots for readers", sh.id, n)
 			}
 		}
 		return s.g.Quiet()
@@ -108,12 +108,12 @@ func (s *script) world(words []string) error {
 		}
 		return s.shards[id].restart(s.now)
 	default:
-		return errNoWorld
+		return errNotCluster
 	}
 	return nil
 }
 
-// heatMap reads a map of heat, such as w=3 x=0.5.
+// heatMap parses a heat map, such as w=3 x=0.5.
 func heatMap(words []string) (*msg.HeatMap, error) {
 	m := &msg.HeatMap{}
 	for _, w := range words {

@@ -18,20 +18,19 @@ import (
 	"github.com/linchpindb/linchpin/test/tries"
 )
 
-// TestMain has rapid try more inputs than it does by default: they are cheap.
+// TestMain raises the number of inputs that rapid draws: they are cheap.
 func TestMain(m *testing.M) { tries.Main(m, "1500") }
 
-// twin is a store as plain Go: registers under keys with r, counters under
-// keys with n.
-type twin struct {
+// model is the reference model of the store: registers under keys with r, counters under keys with n.
+type model struct {
 	texts  map[string]string
 	counts map[string]int64
 }
 
-func (w twin) clone() twin { return twin{maps.Clone(w.texts), maps.Clone(w.counts)} }
+func (w model) clone() model { return model{maps.Clone(w.texts), maps.Clone(w.counts)} }
 
-// show gives the pairs of a range as golden.Result prints them.
-func (w twin) show(span kv.Span) (out []string) {
+// pairs returns the pairs of a range as golden.Result prints them.
+func (w model) pairs(span kv.Span) (out []string) {
 	for k, v := range w.texts {
 		if span.Contains([]byte(k)) {
 			out = append(out, k+"="+v)
@@ -51,63 +50,65 @@ func keyOf(pair string) string {
 	return k
 }
 
-// user is the only client of a gateway with three shards.
-type user struct {
+// modelClient is the only client of a gateway and three shards.
+type modelClient struct {
 	t    *rapid.T
 	s    *script
 	done []txn.Done
 }
 
-func newUser(t *rapid.T) *user {
-	u := &user{t: t, s: &script{}}
+func newModelClient(t *rapid.T) *modelClient {
+	u := &modelClient{t: t, s: &script{}}
 	require.NoError(t, u.s.start(nil))
 	return u
 }
 
-// call makes a call and lets everything arrive until it is answered.
-func (u *user) call(f func(g *txn.Gateway)) txn.Done {
+// call sends a request and delivers messages until its response arrives.
+func (u *modelClient) call(f func(g *txn.Gateway)) txn.Done {
 	f(u.s.g)
 	for range 30 {
 		out := u.s.g.Flush()
-		u.s.flying = append(u.s.flying, out.Send...)
+		u.s.inFlight = append(u.s.inFlight, out.Send...)
 		u.done = append(u.done, out.Done...)
-		if len(u.done) > 0 && len(u.s.flying) == 0 {
+		if len(u.done) > 0 && len(u.s.inFlight) == 0 {
 			d := u.done[0]
 			u.done = u.done[1:]
 			require.Empty(u.t, u.done)
 			return d
 		}
-		flying := u.s.flying
-		u.s.flying = nil
-		for _, env := range flying {
+		messages := u.s.inFlight
+		u.s.inFlight = nil
+		for _, env := range messages {
 			if env.Gateway != 0 {
 				u.s.g.Deliver(u.s.now, env)
 				continue
 			}
 			sent, err := u.s.shards[env.Shard].step(u.s.now, []*msg.Envelope{env})
 			require.NoError(u.t, err)
-			u.s.flying = append(u.s.flying, sent...)
+			u.s.inFlight = append(u.s.inFlight, sent...)
 		}
 	}
-	u.t.Fatalf("no answer")
+	u.t.Fatalf("no response after 30 message delays")
 	return txn.Done{}
 }
 
-var twinKeys = []string{"h-n", "h-r", "w-n", "w-r", "w-r2", "x-n", "x-r"}
+var modelKeys = []string{"h-n", "h-r", "w-n", "w-r", "w-r2", "x-n", "x-r"}
 
 func isCounter(k string) bool { return strings.HasSuffix(k, "-n") }
 
 func drawCall(t *rapid.T) string {
 	var ops []string
 	for range rapid.IntRange(1, 4).Draw(t, "operations") {
-		k := rapid.SampledFrom(twinKeys).Draw(t, "key")
-		span := fmt.Sprintf("[%s,%s)", rapid.SampledFrom([]string{"h", "w-r", "", "x"}).Draw(t, "start"), rapid.SampledFrom([]string{"", "w-r2", "x-z"}).Draw(t, "end"))
+		k := rapid.SampledFrom(modelKeys).Draw(t, "key")
+		span := fmt.Sprintf("[%s,%s)", rapid.SampledFrom([]string{"h", "w-r", "", "x"}).Draw(t, "start"),
+			rapid.SampledFrom([]string{"", "w-r2", "x-z"}).Draw(t, "end"))
 		switch rapid.IntRange(0, 7).Draw(t, "operation") {
 		default:
 			ops = append(ops, "get "+k)
 		case 0, 1:
 			if isCounter(k) {
-				ops = append(ops, fmt.Sprintf("%s %s %d", rapid.SampledFrom([]string{"add", "incr"}).Draw(t, "how"), k, rapid.IntRange(-3, 9).Draw(t, "delta")))
+				verb := rapid.SampledFrom([]string{"add", "incr"}).Draw(t, "how")
+				ops = append(ops, fmt.Sprintf("%s %s %d", verb, k, rapid.IntRange(-3, 9).Draw(t, "delta")))
 			} else {
 				ops = append(ops, "put "+k+" "+rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "value"))
 			}
@@ -128,8 +129,8 @@ func drawCall(t *rapid.T) string {
 	return strings.Join(ops, "; ")
 }
 
-// do applies a call to the twin and holds its results against it.
-func (w twin) do(t *rapid.T, ops []msg.Op, results []msg.Result) {
+// apply applies a request to the model and compares the results.
+func (w model) apply(t *rapid.T, ops []msg.Op, results []msg.Result) {
 	hidden := false
 	for i := range ops {
 		op, r := &ops[i], &results[i]
@@ -137,31 +138,32 @@ func (w twin) do(t *rapid.T, ops []msg.Op, results []msg.Result) {
 		require.EqualValues(t, i, r.Seq)
 		switch op.Kind {
 		case msg.OpGet:
-			want := w.show(kv.Point(op.Key))
-			if len(want) == 0 {
+			expected := w.pairs(kv.Point(op.Key))
+			if len(expected) == 0 {
 				require.False(t, r.Found, "%s", golden.OpText(op))
 				continue
 			}
 			got, _, _ := strings.Cut(strings.TrimPrefix(golden.Result(r), fmt.Sprintf("%d: ", i)), "@")
-			require.Equal(t, want[0], k+"="+got)
+			require.Equal(t, expected[0], k+"="+got)
 		case msg.OpPut:
 			w.texts[k] = string(op.Value)
 		case msg.OpAdd, msg.OpAddGet:
 			w.counts[k] += op.Delta
 			if op.Kind == msg.OpAddGet {
-				require.True(t, strings.HasPrefix(golden.Result(r)+"@", fmt.Sprintf("%d: %d@", i, w.counts[k])), "%s gives %s, not %d", golden.OpText(op), golden.Result(r), w.counts[k])
+				require.True(t, strings.HasPrefix(golden.Result(r)+"@", fmt.Sprintf("%d: %d@", i, w.counts[k])),
+					"%s returns %s, not %d", golden.OpText(op), golden.Result(r), w.counts[k])
 			}
 		case msg.OpDelete:
 			if op.ReturnFound {
-				require.Equal(t, len(w.show(kv.Point(op.Key))) > 0, r.Found, "%s", golden.OpText(op))
+				require.Equal(t, len(w.pairs(kv.Point(op.Key))) > 0, r.Found, "%s", golden.OpText(op))
 			}
 			delete(w.texts, k)
 			delete(w.counts, k)
 			hidden = true
 		case msg.OpScan:
-			w.scanned(t, op, r, hidden)
+			w.checkScan(t, op, r, hidden)
 		case msg.OpDeleteRange:
-			all := w.show(op.Span())
+			all := w.pairs(op.Span())
 			require.EqualValues(t, len(all), r.Count)
 			for _, pair := range all {
 				delete(w.texts, keyOf(pair))
@@ -172,11 +174,11 @@ func (w twin) do(t *rapid.T, ops []msg.Op, results []msg.Result) {
 	}
 }
 
-// scanned: a scan returns the beginning of what is there, or the end in reverse, and says
-// what is left to read. It may stop before its limit only if operations of the same
-// call have hidden what it read.
-func (w twin) scanned(t *rapid.T, op *msg.Op, r *msg.Result, hidden bool) {
-	all := w.show(op.Span())
+// checkScan checks that a scan returns the first pairs of its range, or the last ones in reverse, and the
+// rest of the range. It may return fewer pairs than its limit only if operations of the same request
+// have deleted some of those that the shards returned.
+func (w model) checkScan(t *rapid.T, op *msg.Op, r *msg.Result, hidden bool) {
+	all := w.pairs(op.Span())
 	if op.Reverse {
 		slices.Reverse(all)
 	}
@@ -192,21 +194,22 @@ func (w twin) scanned(t *rapid.T, op *msg.Op, r *msg.Result, hidden bool) {
 		require.Len(t, all, n, "%s", golden.OpText(op))
 		return
 	}
-	require.True(t, hidden || n == min(len(all), int(op.Limit)), "%s: %v of %v, more from %q", golden.OpText(op), got, all, r.Resume)
+	require.True(t, hidden || n == min(len(all), int(op.Limit)),
+		"%s: %v of %v, more from %q", golden.OpText(op), got, all, r.Resume)
 	read := op.ReadUntil(r.Resume)
 	require.True(t, n == 0 || read.Contains([]byte(keyOf(got[n-1]))))
 	require.True(t, n == len(all) || !read.Contains([]byte(keyOf(all[n]))))
 }
 
-// TestATransactionSeesItsOwnWrites: whatever one client does in a row of
-// transactions, interactive and one-shot, every call returns what plain Go
-// does, and what was rolled back leaves nothing.
-func TestATransactionSeesItsOwnWrites(t *testing.T) {
+// TestTransactionSeesItsOwnWrites: in a sequence of transactions of one client, interactive and one-shot,
+// each request returns what the model returns, and a rollback leaves nothing.
+func TestTransactionSeesItsOwnWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		u := newUser(t)
-		committed := twin{map[string]string{}, map[string]int64{}}
+		u := newModelClient(t)
+		committed := model{map[string]string{}, map[string]int64{}}
 		for i := range rapid.IntRange(1, 6).Draw(t, "transactions") {
-			ref := kv.TxnRef{TxnID: kv.TxnID{Time: int64(i + 1)}, Attempt: uint32(1 + rapid.IntRange(0, 1).Draw(t, "locks at once"))}
+			attempt := uint32(1 + rapid.IntRange(0, 1).Draw(t, "locks at once"))
+			ref := kv.TxnRef{TxnID: kv.TxnID{Time: int64(i + 1)}, Attempt: attempt}
 			if rapid.IntRange(0, 2).Draw(t, "one-shot") == 0 {
 				u.oneShot(committed, ref.TxnID)
 				continue
@@ -222,29 +225,29 @@ func TestATransactionSeesItsOwnWrites(t *testing.T) {
 	})
 }
 
-func (u *user) oneShot(w twin, id kv.TxnID) {
+func (u *modelClient) oneShot(w model, id kv.TxnID) {
 	ops, err := golden.Ops(drawCall(u.t))
 	require.NoError(u.t, err)
 	d := u.call(func(g *txn.Gateway) {
 		g.Execute(u.s.now, "execute", id, slices.Clone(ops), u.s.now+int64(time.Minute), txn.How{})
 	})
 	require.Nil(u.t, d.Failure)
-	w.do(u.t, ops, d.Results)
+	w.apply(u.t, ops, d.Results)
 }
 
-func (u *user) interactive(own twin, ref kv.TxnRef) (twin, bool) {
+func (u *modelClient) interactive(own model, ref kv.TxnRef) (model, bool) {
 	require.Nil(u.t, u.s.g.Begin(u.s.now, ref, false, txn.How{}))
-	marks := marked{u: u, ref: ref}
+	points := savepoints{u: u, ref: ref}
 	for range rapid.IntRange(0, 7).Draw(u.t, "calls") {
 		if rapid.IntRange(0, 2).Draw(u.t, "savepoints") == 0 {
-			own = marks.next(own)
+			own = points.next(own)
 			continue
 		}
 		ops, err := golden.Ops(drawCall(u.t))
 		require.NoError(u.t, err)
 		d := u.call(func(g *txn.Gateway) { g.Do(u.s.now, "do", ref, slices.Clone(ops), 0) })
 		require.Nil(u.t, d.Failure)
-		own.do(u.t, ops, d.Results)
+		own.apply(u.t, ops, d.Results)
 	}
 	if rapid.IntRange(0, 4).Draw(u.t, "rollback") == 0 {
 		d := u.call(func(g *txn.Gateway) { g.Rollback(u.s.now, "rollback", ref, rapid.Bool().Draw(u.t, "validate")) })
@@ -257,40 +260,39 @@ func (u *user) interactive(own twin, ref kv.TxnRef) (twin, bool) {
 	return own, true
 }
 
-// marked is the savepoints of a transaction, and what it saw at each.
-type marked struct {
-	u     *user
-	ref   kv.TxnRef
-	names []string
-	saw   []twin
+// savepoints are those of a transaction, with the state at each.
+type savepoints struct {
+	u      *modelClient
+	ref    kv.TxnRef
+	names  []string
+	states []model
 }
 
-// next sets a savepoint, goes back to one, or releases one, of two names, and
-// returns what the transaction must see then.
-func (m *marked) next(own twin) twin {
+// next sets, rolls back to, or releases a savepoint of two names, and returns the state after that.
+func (m *savepoints) next(own model) model {
 	name := rapid.SampledFrom([]string{"a", "b"}).Draw(m.u.t, "name")
 	i := len(m.names) - 1
 	for i >= 0 && m.names[i] != name {
 		i--
 	}
-	var do func(*txn.Gateway, int64, txn.Token, kv.TxnRef, string)
+	var change func(*txn.Gateway, int64, txn.Token, kv.TxnRef, string)
 	switch rapid.IntRange(0, 3).Draw(m.u.t, "how") {
 	case 0:
-		do = (*txn.Gateway).RollbackTo
+		change = (*txn.Gateway).RollbackTo
 		if i >= 0 {
-			own = m.saw[i].clone()
-			m.names, m.saw = m.names[:i+1], m.saw[:i+1]
+			own = m.states[i].clone()
+			m.names, m.states = m.names[:i+1], m.states[:i+1]
 		}
 	case 1:
-		do = (*txn.Gateway).Release
+		change = (*txn.Gateway).Release
 		if i >= 0 {
-			m.names, m.saw = m.names[:i], m.saw[:i]
+			m.names, m.states = m.names[:i], m.states[:i]
 		}
 	default:
-		m.names, m.saw = append(m.names, name), append(m.saw, own.clone())
-		do, i = (*txn.Gateway).Savepoint, 0
+		m.names, m.states = append(m.names, name), append(m.states, own.clone())
+		change, i = (*txn.Gateway).Savepoint, 0
 	}
-	d := m.u.call(func(g *txn.Gateway) { do(g, m.u.s.now, "mark", m.ref, name) })
+	d := m.u.call(func(g *txn.Gateway) { change(g, m.u.s.now, "savepoint", m.ref, name) })
 	require.Equal(m.u.t, i < 0, d.Failure != nil, "savepoint %s of %v", name, m.names)
 	require.False(m.u.t, d.Closed)
 	return own
