@@ -1,62 +1,64 @@
 package pins
 
-// evenness is by how much a time of day may be corrected without having been set, in
-// nanoseconds. Somewhat arbitrary: the grain of the history.
-const evenness = int64(1e9)
+// maxCorrection is the largest correction of the time of day that does not count as a step, in nanoseconds.
+// The value is somewhat arbitrary: the interval of the history.
+const maxCorrection = int64(1e9)
 
-// dayClock is the time of day by which states are kept. It goes on as Now does, and does
-// not jump: a time of day that was set is followed when it has gone on evenly for long
-// enough, and then by all that was kept in this life. So a clock that is wrong for seconds
-// changes nothing.
+// dayClock is the time of day by which snapshots are retained. It advances with Now and does not jump. A
+// clock step is adopted when the time of day has been steady since for long enough; then it applies to all
+// snapshots of this incarnation. So a clock that is wrong for seconds changes nothing.
+//
+//	                 step            adopted
+//	time of day  ────┐               ┌──────      steady for doubt after the step
+//	dayClock     ────────────────────┘
 type dayClock struct {
-	// doubt is for how long a time of day that was set must have gone on evenly to be
-	// believed, and any to be sure of, in nanoseconds.
+	// doubt is for how long the time of day must have been steady after a step to be adopted, and after a start
+	// to be certain, in nanoseconds.
 	doubt int64
-	// offset is the time of day less Now, as it is believed. start is Now when this life
-	// began.
+	// offset is the adopted time of day minus Now. start is Now when this incarnation began.
 	offset, start int64
-	// seen is the time of day less Now as it was last seen, apart what it was at since;
-	// it has been as even as that from then on.
-	seen, apart, since int64
-	// held is the longest time for which it was seen at offset, doubt at the most. Until
-	// it is that, the clock may have been wrong when the life began.
-	held int64
+	// seen is the last observed time of day minus Now. It has been steady at candidate since the time since.
+	seen, candidate, since int64
+	// steadiest is the longest time for which the time of day was steady at offset, at most doubt. Until it is
+	// doubt, the clock may have been wrong when the incarnation began.
+	steadiest int64
 }
 
 func newDayClock(doubt, now, wall int64) dayClock {
 	d := wall - now
-	return dayClock{doubt: doubt, offset: d, start: now, seen: d, apart: d, since: now}
+	return dayClock{doubt: doubt, offset: d, start: now, seen: d, candidate: d, since: now}
 }
 
-func near(a, b int64) bool { return a-b <= evenness && b-a <= evenness }
+// isNear reports whether two offsets differ by a correction only.
+func isNear(a, b int64) bool { return a-b <= maxCorrection && b-a <= maxCorrection }
 
-// observe takes a time of day, and reports whether another one is believed from now on.
-// Until one has been even for long, that is the one that was so for the longest. One that is
-// contradicted does not become even.
+// observe processes a time of day, and reports whether another one is adopted. Until a time of day has been
+// steady for doubt, the one that was steady for longest is used. A contradicted time of day never counts as
+// steady.
 func (c *dayClock) observe(now, wall int64, contradicted bool) bool {
 	c.seen = wall - now
-	if contradicted || !near(c.seen, c.apart) {
-		c.since, c.apart = now, c.seen
+	if contradicted || !isNear(c.seen, c.candidate) {
+		c.since, c.candidate = now, c.seen
 	}
 	even := min(now-c.since, c.doubt)
-	set := !near(c.seen, c.offset)
+	set := !isNear(c.seen, c.offset)
 	switch {
 	case !set:
-		c.held = max(c.held, even)
+		c.steadiest = max(c.steadiest, even)
 		return false
-	case even < c.doubt && even <= c.held:
+	case even < c.doubt && even <= c.steadiest:
 		return false
 	}
-	c.offset, c.held = c.seen, even
+	c.offset, c.steadiest = c.seen, even
 	return true
 }
 
-// at is the time of day.
+// at returns the time of day at now.
 func (c *dayClock) at(now int64) int64 { return now + c.offset }
 
-// sure reports whether the clock has been even for so long that it is believed of what
-// was kept before this life, too.
-func (c *dayClock) sure() bool { return c.held >= c.doubt }
+// isSure reports whether the clock has been steady for so long that it applies to snapshots of earlier
+// incarnations, too.
+func (c *dayClock) isSure() bool { return c.steadiest >= c.doubt }
 
-// inDoubt reports whether there are two times of day, and neither has been even for long.
-func (c *dayClock) inDoubt() bool { return !c.sure() && !near(c.seen, c.offset) }
+// isAmbiguous reports whether there are two times of day, neither of which has been steady for long.
+func (c *dayClock) isAmbiguous() bool { return !c.isSure() && !isNear(c.seen, c.offset) }

@@ -1,38 +1,37 @@
-// Package pins is the states of the whole store that are kept, so that
-// somebody can read them later: snapshots with a name, and the history that
-// "as of" reads (docs/protocol.md, section 8).
+// Package pins stores retained snapshots: states of the whole store that can be read later, by name or as of a
+// time (docs/protocol.md, section 8).
 //
-// A pin is a vector clock: the index of every shard at one instant. All pins
-// are therefore in one order, in which no entry ever falls. They are fixed by
-// gateways, and kept by one Keeper, which is a part of the hot shard: it
-// numbers them, gives them up when their time is over, and has a row in the
-// hot shard's log for each.
+// A snapshot is a vector clock: the CSN of every shard at one instant. All snapshots are totally ordered, and
+// no entry of their clocks falls in that order. Gateways fix them; one registry, a part of the hot shard,
+// retains them: it numbers them, removes them when they expire, and has a row in the log of the hot shard for
+// each.
 //
-// # What may be collected
+// # Garbage collection
 //
-// A shard keeps every version that is visible at a pin. It cannot know of a
-// pin that is on its way to the keeper, so it collects by the keeper's word
-// only: Known is what it has been told. Of the keeper's newest state, the
-// floor, everything is kept that is visible at the floor or later; of what is
-// older, what is visible at one of the pins.
+// A shard retains every version that is visible at a snapshot. It cannot know a snapshot that is on its way to
+// the registry, so it collects only by the registry's list (Known). The list has the GC safe point: the CSN in
+// the newest snapshot requested. Versions visible at the safe point or later are retained; of older ones,
+// those visible at a snapshot.
 //
-//	shard's index   ----p1------p2-----------floor=p3------------> now
-//	kept                p1      p2           everything from here on
+//	CSN of a shard  ----s1------s2-------safe point=s3-----------> now
+//	retained            s1      s2           everything from here on
 //	garbage         xxxx  xxxxxx  xxxxxxxxxxx
 //
-// So the keeper must refuse to keep a state older than its floor. It never
-// loses anything by that: somebody who asks for a pin gets the floor instead,
-// whose instant is as good, since it is later than the one that was fixed, and
-// earlier than the answer.
+// So the registry never retains a snapshot below its safe point. A request for one gets the safe point
+// instead. That is as good: its instant is later than that of the requested snapshot, and before the response.
 //
-// A shard that has restarted knows nothing, and neither collects nor reads at
-// a pin until it has heard the keeper again: the pin may have been given up,
-// and its versions collected, before the restart. What was told to the life
-// before does not count, since it may be as old as that.
+// Example. Gateway G1 fixes {5, 4}, G2 fixes {6, 4} a moment later. G2's request arrives first: the safe point
+// becomes {6, 4}, and shard 0 may collect what only CSN 5 sees. G1's request then gets {6, 4}.
+//
+// A shard that has restarted knows no snapshots. It neither collects nor reads at a snapshot until it has
+// received a list: the snapshot may have been removed, and its versions collected, before the restart. A list
+// that was sent to its previous incarnation does not count, since it may be that old.
 //
 // # Times
 //
-// States are fixed, and end, by the monotonic clock of the keeper's life (Now), and
-// are shown by times of day. The clock for that does not jump (clock.go); what
-// the rows of earlier lives say is only believed as far as it can be (times.go).
+// Snapshots are fixed, and expire, by the monotonic clock of the incarnation of the registry (Now), and are
+// shown as times of day. That time of day does not jump (clock.go). Times in the rows of earlier incarnations
+// are used as far as they are consistent (times.go).
+//
+// Package past relies on the registry and on the lists; package store collects by them.
 package pins

@@ -8,100 +8,100 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Known is what a shard has been told about the pins, since it asked for the
-// first time in this life.
+// Known is the newest list of snapshots that a shard has received in its incarnation.
 type Known struct {
 	own          kv.Incarnation
 	incarnation  kv.Incarnation
 	change, next uint64
-	floor        kv.Index
+	safePoint    kv.Index
 	numbers      []uint64
-	indexes      []kv.Index
-	gone         uint64
+	csns         []kv.Index
+	removals     uint64
 }
 
-// NewKnown has heard nothing yet. own is the shard's life: an answer to an
-// earlier one, which comes late, may be older than what that one has collected
-// by.
+// NewKnown returns a Known without a list. own is the incarnation of the shard. A list sent to an earlier
+// incarnation may arrive late, and be older than the one by which that incarnation has collected.
 func NewKnown(own kv.Incarnation) Known { return Known{own: own} }
 
-// Heard reports whether the keeper was heard.
+// HasList reports whether a list has been received.
 func (k *Known) Heard() bool { return k.incarnation != 0 }
 
-// Take learns what the keeper tells, and reports whether it is news.
+// Apply applies a list, and reports whether it is newer than the one before.
 func (k *Known) Take(p *msg.SnapshotList) bool {
 	older := p.Incarnation < k.incarnation || p.Incarnation == k.incarnation && p.Change <= k.change
 	if p.Asker != k.own || older || len(p.Numbers) != len(p.Indexes) {
 		return false
 	}
-	if slices.ContainsFunc(k.numbers, func(n uint64) bool { _, still := slices.BinarySearch(p.Numbers, n); return !still }) {
-		k.gone++
+	isRemoved := func(n uint64) bool {
+		_, listed := slices.BinarySearch(p.Numbers, n)
+		return !listed
+	}
+	if slices.ContainsFunc(k.numbers, isRemoved) {
+		k.removals++
 	}
 	k.incarnation, k.change, k.next, k.numbers = p.Incarnation, p.Change, p.Next, p.Numbers
-	// A keeper that has restarted may have forgotten its floor, but whatever
-	// it keeps from then on is not older.
-	k.floor = max(k.floor, p.Floor)
-	k.indexes = k.indexes[:0]
+	// A registry that has restarted may have a lower safe point, but it retains nothing below the former one.
+	k.safePoint = max(k.safePoint, p.Floor)
+	k.csns = k.csns[:0]
 	for _, x := range p.Indexes {
-		k.indexes = append(k.indexes, kv.Index(x))
+		k.csns = append(k.csns, kv.Index(x))
 	}
 	return true
 }
 
-// Question is what a shard asks the keeper with.
+// Request returns a request for the list.
 func (k *Known) Question() *msg.SnapshotListRequest {
 	return &msg.SnapshotListRequest{Asker: k.own, Incarnation: k.incarnation, Change: k.change}
 }
 
-// Floor is the index from which on everything is kept; 0 until the keeper was
-// heard.
-func (k *Known) Floor() kv.Index { return k.floor }
+// SafePoint is the CSN from which on everything is retained; 0 without a list.
+func (k *Known) Floor() kv.Index { return k.safePoint }
 
-// Indexes are those of the pins, in order. They are not to be changed.
-func (k *Known) Indexes() []kv.Index { return k.indexes }
+// CSNs are those of the snapshots, in ascending order. The caller must not change them.
+func (k *Known) Indexes() []kv.Index { return k.csns }
 
-// Gone counts how often it was told that pins were given up.
-func (k *Known) Gone() uint64 { return k.gone }
+// RemovalCount is the number of lists in which snapshots were missing that the list before had.
+func (k *Known) Gone() uint64 { return k.removals }
 
-// Verdict says whether a pin can be read.
+// Verdict is the result of checking whether a snapshot can be read.
 type Verdict uint8
 
 const (
-	// Readable: everything visible at it is here.
+	// Readable: all that is visible at the snapshot is here.
 	Readable Verdict = iota
-	// Gone: it is no longer kept.
+	// Removed: it is not retained any more.
 	Gone
-	// Unheard: the keeper has to be asked first.
+	// Unknown: there is no list yet.
 	Unheard
 )
 
-func (v Verdict) String() string { return [...]string{"readable", "gone", "unheard"}[v] }
+func (v Verdict) String() string { return [...]string{"readable", "removed", "unknown"}[v] }
 
-// Verdict tells whether a pin that has this index here can be read. A pin that
-// is newer than what was heard is at the floor or above it.
+// Verdict reports whether a snapshot with this CSN here can be read. A snapshot that is newer than the list
+// is at the safe point or above it.
 func (k *Known) Verdict(number uint64, index kv.Index) Verdict {
 	if !k.Heard() {
 		return Unheard
 	}
 	if i, ok := slices.BinarySearch(k.numbers, number); ok {
-		if k.indexes[i] != index {
+		if k.csns[i] != index {
 			return Gone
 		}
 		return Readable
 	}
-	if number < k.next || index < k.floor {
+	if number < k.next || index < k.safePoint {
 		return Gone
 	}
 	return Readable
 }
 
-// Check holds what is known against the order of pins.
+// Check verifies the order of the snapshots.
 func (k *Known) Check() error {
-	if !slices.IsSorted(k.numbers) || !slices.IsSorted(k.indexes) {
-		return fmt.Errorf("pins: known pins %v at %v are not in order", k.numbers, k.indexes)
+	if !slices.IsSorted(k.numbers) || !slices.IsSorted(k.csns) {
+		return fmt.Errorf("pins: known snapshots %v at %v are not in order", k.numbers, k.csns)
 	}
-	if n := len(k.indexes); n > 0 && k.indexes[n-1] > k.floor {
-		return fmt.Errorf("pins: a known pin at %v is above the floor %v", k.indexes[n-1], k.floor)
+	if n := len(k.csns); n > 0 && k.csns[n-1] > k.safePoint {
+		return fmt.Errorf("pins: a known snapshot at %v is above the safe point %v", k.csns[n-1], k.safePoint)
 	}
 	return nil
 }

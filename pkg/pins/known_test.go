@@ -11,13 +11,19 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-func TestAVerdictFollowsWhatWasTold(t *testing.T) {
+func TestVerdictFollowsList(t *testing.T) {
 	k := NewKnown(6)
 	require.Equal(t, Unheard, k.Verdict(1, 1))
 	require.Zero(t, k.Floor())
-	require.False(t, k.Take(&msg.SnapshotList{Asker: 5, Incarnation: 2, Change: 4, Next: 10, Numbers: []uint64{4}, Indexes: []uint64{10}}), "it was told to the life before")
+	require.False(t, k.Take(&msg.SnapshotList{
+		Asker: 5, Incarnation: 2, Change: 4, Next: 10, Numbers: []uint64{4}, Indexes: []uint64{10},
+	}),
+		"it was sent to the previous incarnation")
 	require.Equal(t, Unheard, k.Verdict(4, 10))
-	require.True(t, k.Take(&msg.SnapshotList{Asker: 6, Incarnation: 2, Change: 5, Next: 10, Floor: 30, Numbers: []uint64{4, 7, 8}, Indexes: []uint64{10, 20, 20}}))
+	require.True(t, k.Take(&msg.SnapshotList{
+		Asker: 6, Incarnation: 2, Change: 5, Next: 10, Floor: 30,
+		Numbers: []uint64{4, 7, 8}, Indexes: []uint64{10, 20, 20},
+	}))
 	require.NoError(t, k.Check())
 	for _, c := range []struct {
 		number uint64
@@ -25,107 +31,119 @@ func TestAVerdictFollowsWhatWasTold(t *testing.T) {
 		want   Verdict
 		why    string
 	}{
-		{4, 10, Readable, "it was told"},
-		{8, 20, Readable, "two are the same here"},
-		{4, 11, Gone, "it is not the pin that was told, but one of another life"},
-		{5, 15, Gone, "it was given up"},
-		{9, 30, Gone, "it was given up, although what it needs is still here"},
-		{10, 30, Readable, "it is newer than what was told, at the floor"},
-		{12, 99, Readable, "it is newer than what was told, above the floor"},
-		{11, 29, Gone, "no pin that is newer can be below the floor"},
+		{4, 10, Readable, "it is listed"},
+		{8, 20, Readable, "two have the same CSN here"},
+		{4, 11, Gone, "it is not the listed snapshot, but one of another incarnation"},
+		{5, 15, Gone, "it was removed"},
+		{9, 30, Gone, "it was removed, although its versions are still here"},
+		{10, 30, Readable, "it is newer than the list, at the safe point"},
+		{12, 99, Readable, "it is newer than the list, above the safe point"},
+		{11, 29, Gone, "no newer snapshot is below the safe point"},
 	} {
 		require.Equal(t, c.want, k.Verdict(c.number, c.index), "%d at %d: %s", c.number, c.index, c.why)
 	}
-	require.Equal(t, "readable gone unheard", Readable.String()+" "+Gone.String()+" "+Unheard.String())
+	require.Equal(t, "readable removed unknown", Readable.String()+" "+Gone.String()+" "+Unheard.String())
 	require.Equal(t, &msg.SnapshotListRequest{Asker: 6, Incarnation: 2, Change: 5}, k.Question())
 }
 
-func TestOldNewsIsNone(t *testing.T) {
+func TestOlderListIsIgnored(t *testing.T) {
 	var k Known
-	told := &msg.SnapshotList{Incarnation: 2, Change: 5, Next: 10, Floor: 30, Numbers: []uint64{4}, Indexes: []uint64{10}}
-	require.True(t, k.Take(told))
-	for _, p := range []*msg.SnapshotList{told, {Incarnation: 2, Change: 4, Next: 99}, {Incarnation: 1, Change: 50, Next: 99},
-		{Incarnation: 2, Change: 6, Next: 99, Numbers: []uint64{4}}} {
+	list := &msg.SnapshotList{Incarnation: 2, Change: 5, Next: 10, Floor: 30, Numbers: []uint64{4}, Indexes: []uint64{10}}
+	require.True(t, k.Take(list))
+	for _, p := range []*msg.SnapshotList{
+		list,
+		{Incarnation: 2, Change: 4, Next: 99},
+		{Incarnation: 1, Change: 50, Next: 99},
+		{Incarnation: 2, Change: 6, Next: 99, Numbers: []uint64{4}},
+	} {
 		require.False(t, k.Take(p), "%v", p)
 		require.Equal(t, Readable, k.Verdict(4, 10))
 	}
-	require.True(t, k.Take(&msg.SnapshotList{Incarnation: 3, Change: 1, Next: 11, Floor: 10, Numbers: []uint64{4}, Indexes: []uint64{10}}))
-	require.EqualValues(t, 30, k.Floor(), "a keeper that has restarted may have forgotten how far it was")
+	list = &msg.SnapshotList{
+		Incarnation: 3, Change: 1, Next: 11, Floor: 10, Numbers: []uint64{4}, Indexes: []uint64{10},
+	}
+	require.True(t, k.Take(list))
+	require.EqualValues(t, 30, k.Floor(), "a restarted registry may have a lower safe point")
 }
 
-func TestWhatIsKnownIsInOrder(t *testing.T) {
-	for _, k := range []Known{{numbers: []uint64{2, 1}, indexes: []kv.Index{1, 1}}, {numbers: []uint64{1, 2}, indexes: []kv.Index{2, 1}, floor: 3},
-		{numbers: []uint64{1}, indexes: []kv.Index{4}, floor: 3}} {
+func TestCheckDetectsWrongOrder(t *testing.T) {
+	for _, k := range []Known{
+		{numbers: []uint64{2, 1}, csns: []kv.Index{1, 1}},
+		{numbers: []uint64{1, 2}, csns: []kv.Index{2, 1}, safePoint: 3},
+		{numbers: []uint64{1}, csns: []kv.Index{4}, safePoint: 3},
+	} {
 		require.Error(t, k.Check())
 	}
 }
 
-// listener is a shard that hears of a keeper, late and out of order, and
-// collects by what it knows.
-type listener struct {
-	*twin
-	// inc is the life of the keeper's shard, own that of this one.
+// shardModel is a shard that receives lists late and out of order, and collects garbage by them.
+type shardModel struct {
+	*model
+	// inc is the incarnation of the hot shard, own that of this shard.
 	inc, own kv.Incarnation
 	known    Known
-	// asked are the lives in which questions on the way were put.
-	asked []kv.Incarnation
-	// told are on the way to the shard.
-	told []*msg.SnapshotList
-	// lost are the indexes whose state can no longer be read.
+	// requests are the incarnations in which the requests in flight were sent.
+	requests []kv.Incarnation
+	// lists are in flight to the shard.
+	lists []*msg.SnapshotList
+	// lost are the CSNs whose versions may be collected.
 	lost map[kv.Index]bool
 }
 
-func (l *listener) step(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"twin", "twin", "twin", "ask", "tell", "hear", "hear", "forget"}).Draw(t, "step") {
-	case "twin":
-		before := l.k
-		l.twin.step(t)
-		if l.k != before {
+func (l *shardModel) step(t *rapid.T) {
+	steps := []string{"registry", "registry", "registry", "request", "send", "receive", "receive", "restart"}
+	switch rapid.SampledFrom(steps).Draw(t, "step") {
+	case "registry":
+		before := l.registry
+		l.model.step(t)
+		if l.registry != before {
 			l.inc++
 		}
-	case "ask":
-		l.asked = append(l.asked, l.known.Question().Asker)
-	case "tell":
-		if len(l.asked) > 0 {
-			l.told = append(l.told, l.k.Tell(0, rapid.SampledFrom(l.asked).Draw(t, "to"), l.inc))
+	case "request":
+		l.requests = append(l.requests, l.known.Question().Asker)
+	case "send":
+		if len(l.requests) > 0 {
+			l.lists = append(l.lists, l.registry.Tell(0, rapid.SampledFrom(l.requests).Draw(t, "to"), l.inc))
 		}
-	case "hear":
-		if len(l.told) == 0 {
+	case "receive":
+		if len(l.lists) == 0 {
 			return
 		}
-		i := rapid.IntRange(0, len(l.told)-1).Draw(t, "which")
-		l.known.Take(l.told[i])
+		i := rapid.IntRange(0, len(l.lists)-1).Draw(t, "which")
+		l.known.Take(l.lists[i])
 		if rapid.Bool().Draw(t, "once") {
-			l.told = slices.Delete(l.told, i, i+1)
+			l.lists = slices.Delete(l.lists, i, i+1)
 		}
 		for x := range l.known.Floor() {
 			if !slices.Contains(l.known.Indexes(), x) {
 				l.lost[x] = true
 			}
 		}
-	case "forget": // the shard restarts
+	case "restart":
 		l.own++
 		l.known = NewKnown(l.own)
 	}
 	require.NoError(t, l.known.Check())
 }
 
-// TestNoReadablePinWasCollected: whatever a shard has heard, and in whatever
-// order, it never takes for readable what it has collected. What the keeper
-// has at the moment, it never takes for gone.
-func TestNoReadablePinWasCollected(t *testing.T) {
+// TestNoReadableSnapshotIsCollected: whichever lists a shard has received, in whichever order, a collected
+// snapshot is never readable, and a snapshot of the registry is never reported as removed.
+func TestNoReadableSnapshotIsCollected(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := &listener{twin: newTwin(rapid.SampledFrom([]int64{0, 10, 60}).Draw(t, "history")), inc: 1, own: 1, known: NewKnown(1), lost: map[kv.Index]bool{}}
+		l := &shardModel{
+			model: newModel(rapid.SampledFrom([]int64{0, 10, 60}).Draw(t, "history")),
+			inc:   1, own: 1, known: NewKnown(1), lost: map[kv.Index]bool{},
+		}
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			l.step(t)
 			for i := range l.all {
 				p := &l.all[i]
 				v := l.known.Verdict(p.Number, p.At(0))
 				if v == Readable {
-					require.False(t, l.lost[p.At(0)], "pin %v, known %+v", p, l.known)
+					require.False(t, l.lost[p.At(0)], "snapshot %v, known %+v", p, l.known)
 				}
-				if _, has := l.k.find(p.Number); has {
-					require.NotEqual(t, Gone, v, "pin %v, known %+v", p, l.known)
+				if _, has := l.registry.indexOf(p.Number); has {
+					require.NotEqual(t, Gone, v, "snapshot %v, known %+v", p, l.known)
 				}
 				if !l.known.Heard() {
 					require.Equal(t, Unheard, v)

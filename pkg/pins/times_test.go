@@ -16,20 +16,23 @@ const (
 	second = int64(time.Second)
 	minute = 60 * second
 	day    = 24 * 60 * minute
-	// noon is a right time of day.
+	// noon is the right time of day.
 	noon = 20_000 * day
 )
 
-// TestAStoreWithTimesInTheFutureHeals: the time of day was a day, or ten years, ahead for
-// some seconds, and what was kept since has that time, as an older version has left it. The
-// history of the new life is right from the beginning, that of before goes when its time
-// is over, and so do snapshots that would be kept for years.
-func TestAStoreWithTimesInTheFutureHeals(t *testing.T) {
+// TestStoreWithFutureTimesRecovers: the time of day was a day, or ten years, ahead for some seconds, and the
+// snapshots retained since have that time, as an older version wrote them. The history of the new incarnation
+// is right from the beginning. The former one expires in time, and so do snapshots that would be retained for
+// years.
+func TestStoreWithFutureTimesRecovers(t *testing.T) {
 	for _, ahead := range []int64{day, 3650 * day} {
 		var rows []*msg.Snapshot
 		add := func(name string, at, expires int64) {
 			n := uint64(len(rows) + 1)
-			rows = append(rows, &msg.Snapshot{Number: n, Name: name, Time: at, Expires: expires, Clock: []msg.ShardCSN{{Shard: 0, Index: kv.Index(n)}}})
+			rows = append(rows, &msg.Snapshot{
+				Number: n, Name: name, Time: at, Expires: expires,
+				Clock: []msg.ShardCSN{{Shard: 0, Index: kv.Index(n)}},
+			})
 		}
 		for i := range int64(300) {
 			add("", noon+(i-600)*second, 0)
@@ -50,7 +53,7 @@ func TestAStoreWithTimesInTheFutureHeals(t *testing.T) {
 		require.Contains(t, err.Text, "is unknown")
 		got, err = k.AsOf(0, noon)
 		require.Nil(t, err)
-		require.EqualValues(t, len(rows)-1, got.Number, "the last of the history from before")
+		require.EqualValues(t, len(rows)-1, got.Number, "the last snapshot of the former history")
 		for _, name := range []string{"ahead", "right"} {
 			_, err = k.Named(0, name)
 			require.Nil(t, err)
@@ -58,7 +61,7 @@ func TestAStoreWithTimesInTheFutureHeals(t *testing.T) {
 		var changed []*msg.Snapshot
 		for now := second; now <= 10*minute+2*second; now += second {
 			changed = append(changed, k.Observe(now, noon+now, false)...)
-			p := kept(t, k, now, at(now, kv.Index(1000+now/second)))
+			p := mustRetain(t, k, now, request(now, kv.Index(1000+now/second)))
 			require.Equal(t, noon+now, p.Time)
 			got, err := k.AsOf(now, noon+now)
 			require.Nil(t, err)
@@ -67,7 +70,7 @@ func TestAStoreWithTimesInTheFutureHeals(t *testing.T) {
 		}
 		all, named := k.Len()
 		require.Equal(t, 2, named)
-		require.InDelta(t, 602, all-named, 2, "the history from before is gone")
+		require.InDelta(t, 602, all-named, 2, "the former history has expired")
 		if ahead > day {
 			require.Len(t, changed, 1)
 			require.Equal(t, noon+int64(MaxTTL), changed[0].Expires)
@@ -77,99 +80,100 @@ func TestAStoreWithTimesInTheFutureHeals(t *testing.T) {
 	}
 }
 
-// lives are those of a keeper whose time of day is wrong now and then, for less than it takes
-// to be believed, also at a start, and which is told so each second.
-type lives struct {
-	k *Keeper
-	// now is the right time; the keeper's Now is since base.
+// incarnations are those of a registry whose time of day is wrong now and then, also at a start, for less than
+// the settle time. It is observed every second.
+type incarnations struct {
+	registry *Keeper
+	// now is the right time; the registry's Now is now minus base.
 	now, base int64
 	// wrong is by how much the time of day is off, until right.
 	wrong, right int64
-	pins         []lived
-	// rows are the pins as they were written down.
+	snapshots    []retainedAt
+	// rows are the rows of the snapshots in the log.
 	rows map[uint64]msg.Snapshot
 }
 
-// lived is a pin and when it was kept, by the right time. It is doubtful if the life in which
-// it was kept ended before that was known.
-type lived struct {
-	number      uint64
-	named       bool
-	fixed, over int64
-	own         bool
-	doubtful    bool
+// retainedAt is a snapshot and when it was retained, by the right time. It is doubtful if the incarnation that
+// retained it ended while its clock was wrong.
+type retainedAt struct {
+	number        uint64
+	named         bool
+	fixed, endsAt int64
+	own           bool
+	doubtful      bool
 }
 
 const (
-	testDoubt   = 60 * second
-	testHistory = 30 * second
+	testSettleTime = 60 * second
+	testHistory    = 30 * second
 )
 
-func (l *lives) wall() int64 { return l.now + l.wrong }
+func (l *incarnations) wall() int64 { return l.now + l.wrong }
 
-func (l *lives) restart() {
+func (l *incarnations) restart() {
 	var rows []*msg.Snapshot
 	next := uint64(1)
-	if l.k != nil {
-		next = l.k.next
+	if l.registry != nil {
+		next = l.registry.nextNumber
 	}
 	for _, p := range l.rows {
 		rows = append(rows, &p)
 	}
-	for i := range l.pins {
-		p := &l.pins[i]
-		p.doubtful = p.doubtful || p.own && !near(l.k.day.at(l.now-l.base), l.now)
+	for i := range l.snapshots {
+		p := &l.snapshots[i]
+		p.doubtful = p.doubtful || p.own && !isNear(l.registry.day.at(l.now-l.base), l.now)
 		p.own = false
 	}
 	l.base = l.now - 5
-	l.k = New(Options{History: time.Duration(testHistory), Doubt: time.Duration(testDoubt)}, rows, next, 5, l.wall())
+	opt := Options{History: time.Duration(testHistory), Doubt: time.Duration(testSettleTime)}
+	l.registry = New(opt, rows, next, 5, l.wall())
 }
 
-func (l *lives) second(t *rapid.T) {
+func (l *incarnations) second(t *rapid.T) {
 	l.now += second
 	if l.now >= l.right {
 		l.wrong = 0
 	}
 	now := l.now - l.base
-	for _, p := range l.k.Observe(now, l.wall(), false) {
+	for _, p := range l.registry.Observe(now, l.wall(), false) {
 		l.rows[p.Number] = *p
 	}
 	index := kv.Index(l.now / second)
-	q := at(now, index)
+	q := request(now, index)
 	q.Origin.Time = l.now
-	p := lived{fixed: l.now, own: true}
+	p := retainedAt{fixed: l.now, own: true}
 	if rapid.IntRange(0, 5).Draw(t, "named") == 0 {
 		q.TTL = time.Duration(rapid.Int64Range(1, 200).Draw(t, "ttl") * second)
-		q.Name, p.named, p.over = fmt.Sprint(index), true, l.now+int64(q.TTL)
+		q.Name, p.named, p.endsAt = fmt.Sprint(index), true, l.now+int64(q.TTL)
 	}
-	made, _, err := l.k.Keep(now, q, func() uint64 { return l.k.next })
+	made, _, err := l.registry.Keep(now, q, func() uint64 { return l.registry.nextNumber })
 	require.Nil(t, err)
 	p.number, l.rows[made.Number] = made.Number, *made
-	l.pins = append(l.pins, p)
-	for _, n := range l.k.Expire(now) {
+	l.snapshots = append(l.snapshots, p)
+	for _, n := range l.registry.Expire(now) {
 		delete(l.rows, n)
 	}
-	require.NoError(t, l.k.Check())
+	require.NoError(t, l.registry.Check())
 }
 
-// check: nothing has gone early, and of what was kept in this life nothing stays for too
-// long. A state as of a time is of then.
-func (l *lives) check(t *rapid.T) {
+// check checks that no snapshot has expired early, that those of this incarnation expire in time, and that a
+// read as of a time gets the state of that time.
+func (l *incarnations) check(t *rapid.T) {
 	next, inherited := int64(-1), 0
-	for i := len(l.pins) - 1; i >= 0; i-- {
-		p := &l.pins[i]
-		_, has := l.k.find(p.number)
-		over := p.over
+	for i := len(l.snapshots) - 1; i >= 0; i-- {
+		p := &l.snapshots[i]
+		_, has := l.registry.indexOf(p.number)
+		endsAt := p.endsAt
 		if !p.named {
-			over = next + testHistory
+			endsAt = next + testHistory
 		}
 		switch {
 		case !p.named && next < 0:
 			require.True(t, has, "the newest state")
 		case !has && !p.doubtful:
-			require.LessOrEqual(t, over, l.now+2*evenness, "%+v went early", p)
+			require.LessOrEqual(t, endsAt, l.now+2*maxCorrection, "%+v has expired early", p)
 		case has && p.own:
-			require.Greater(t, over, l.now, "%+v is still here", p)
+			require.Greater(t, endsAt, l.now, "%+v has not expired", p)
 		}
 		if !p.named {
 			next = p.fixed
@@ -178,38 +182,39 @@ func (l *lives) check(t *rapid.T) {
 			}
 		}
 	}
-	if l.k.day.sure() {
+	if l.registry.day.isSure() {
 		require.LessOrEqual(t, inherited, 1)
 		l.checkAsOf(t)
 	}
 }
 
-// checkAsOf: times are known for certain.
-func (l *lives) checkAsOf(t *rapid.T) {
+// checkAsOf is called when the time of day is certain.
+func (l *incarnations) checkAsOf(t *rapid.T) {
 	at := l.now - rapid.Int64Range(0, 29).Draw(t, "ago")*second
-	got, err := l.k.AsOf(l.now-l.base, at)
+	got, err := l.registry.AsOf(l.now-l.base, at)
 	require.Nil(t, err)
-	for _, p := range l.pins {
-		if !p.named && p.fixed <= at-evenness {
+	for _, p := range l.snapshots {
+		if !p.named && p.fixed <= at-maxCorrection {
 			require.GreaterOrEqual(t, got.Number, p.number)
 		}
 		if p.number == got.Number {
-			require.LessOrEqual(t, p.fixed, at+evenness)
+			require.LessOrEqual(t, p.fixed, at+maxCorrection)
 		}
 	}
 }
 
-func TestNothingGoesEarlyOrStaysWhenTheTimeOfDayJumps(t *testing.T) {
+func TestSnapshotsExpireOnTimeWhenTimeOfDayJumps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := &lives{now: noon, rows: map[uint64]msg.Snapshot{}}
+		l := &incarnations{now: noon, rows: map[uint64]msg.Snapshot{}}
 		l.restart()
 		for range rapid.IntRange(1, 12).Draw(t, "times") {
 			switch rapid.SampledFrom([]string{"jump", "restart", "wait", "wait"}).Draw(t, "what") {
 			case "jump":
 				if l.wrong != 0 {
-					continue // else it would be wrong for long
+					continue // it would be wrong for too long
 				}
-				l.wrong = rapid.SampledFrom([]int64{-3650 * day, -day, -minute, -5 * second, 5 * second, minute, day, 3650 * day}).Draw(t, "by")
+				steps := []int64{-3650 * day, -day, -minute, -5 * second, 5 * second, minute, day, 3650 * day}
+				l.wrong = rapid.SampledFrom(steps).Draw(t, "by")
 				l.right = l.now + rapid.Int64Range(1, 50).Draw(t, "for")*second
 			case "restart":
 				l.restart()

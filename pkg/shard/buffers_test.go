@@ -60,11 +60,11 @@ func TestReusedBuffersReferToNothing(t *testing.T) {
 		{"few", few}} {
 		t.Run(step.name, func(t *testing.T) {
 			play(step.envs)
-			requireEmpty(t, buffer(m, "last", "pendingPool", "over"), "decisions")
-			requireEmpty(t, buffer(m, "readers", "pool", "over"), "snapshots")
+			requireEmpty(t, buffer(m, "last", "pendingPool", "returned"), "decisions")
+			requireEmpty(t, buffer(m, "readers", "pool", "returned"), "snapshots")
 			requireEmpty(t, buffer(m, "outcomes", "rows"), "outcomes")
 			requireEmpty(t, buffer(m, "exec", "effects"), "effects")
-			loaded := buffer(m, "readers", "loaded")
+			loaded := buffer(m, "readers", "pendingEntry")
 			requireEmpty(t, loaded, "readers")
 			if step.name == "few" {
 				require.NotZero(t, loaded.Cap(), "its buffer is used from the start")

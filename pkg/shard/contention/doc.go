@@ -1,17 +1,21 @@
-// Package heat is what a shard notices of its hot keys, and what the hot shard makes of
-// that (package hotshard): it knows which keys live there though their home is elsewhere,
-// has keys moved, and keeps the operator's rules.
+// Package contention measures the contention on the keys of a shard and, on the hot shard, acts on it (package
+// hotshard): it has keys moved to the hot shard and back, stores the moved keys, and stores the operator's
+// rules.
 //
-// Guarantee: a key lives on exactly one shard. It is at home if no forwarding tombstone is
-// there, and otherwise where that says; and there it is among the moved keys. Each of these
-// has a row in the log, which comes and goes with the effects of the move that it is about.
+// Guarantee: a key is on exactly one shard. If its home shard has no move tombstone for it, it is there;
+// otherwise it is on the shard that the tombstone names, which lists it among its moved keys. Tombstone and
+// list entry are rows of the log, written in the same batches as the effects of the move.
 //
 //	shard s1                     hot shard                       gateways
 //	  meter ──load report──────▶ planner ──heat map────────────▶ order of locks
 //	                                │  ──MoveKey──▶ its gateway
-//	                             moved keys ◀──MoveIn, MoveOut── a move's decision
+//	                             moved keys ◀──MoveIn, MoveOut── decision of a move
 //
-// Transaction A waits for key k, which B holds: the meter counts the wait. The planner has
-// heard of it from all shards, and asks the gateway of its node to move k. From the decision
-// of that on, gateways find k on the hot shard; whoever comes to its home is redirected.
+// Example. Transaction A waits for key k, which B has locked: the meter counts the wait, and the next load
+// report contains k. The planner, which receives the reports of all shards, requests a move of k from the
+// gateway of its node. From the decision of the move on, gateways find k on the hot shard; requests at its
+// home shard are redirected.
+//
+// Hazards: reports, heat maps and requests are lost, delayed and repeated. They affect speed only; the rows
+// of moved keys are authoritative.
 package contention

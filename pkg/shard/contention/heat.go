@@ -11,75 +11,73 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
 
-// Config says how shards tell which of their keys are hot.
+// Config are the parameters of contention measurement.
 type Config struct {
-	// Every is how often, while there are any; 0 for never.
+	// Every is the interval of load reports while there are contended keys; 0 switches them off.
 	Every time.Duration
-	// Hot is the shard that puts it together, and tells the gateways of all
-	// nodes, 1 to Nodes; it is on Node, whose gateway moves keys.
+	// Hot is the shard that receives the reports, and sends heat maps to the gateways of the nodes 1 to Nodes.
+	// It is on Node, whose gateway moves keys.
 	Hot   kv.ShardID
 	Nodes int
 	Node  kv.NodeID
-	// Mode says which keys are moved, until the operator says otherwise.
+	// Mode selects the keys that are moved, until the operator sets another mode.
 	Mode hotshard.Mode
-	// Blind: nothing is noticed; to measure what noticing costs.
+	// IsDisabled disables the measurement, to determine its cost.
 	Blind bool
 }
 
-// Around is what the part asks of the shard around it.
+// Shard are the functions of the shard that the part uses.
 type Around struct {
-	// Home is the shard on which a key lives that has not been moved; nil where all are
-	// at home here, or gone by a forwarding tombstone.
+	// Home returns the home shard of a key. If it is nil, this shard is the home of all keys.
 	Home func(key []byte) kv.ShardID
-	// Queue is how many transactions wait because of a key at the moment.
+	// Queue returns the number of transactions that wait because of a key.
 	Queue func(key []byte) uint32
-	// MoveTime is the time in the id of a move that begins now, in nanoseconds since 1970.
+	// MoveTime returns the time in the id of a move that starts now, in nanoseconds since 1970.
 	MoveTime func() int64
 }
 
-// Recovered is what the log holds of it.
+// Recovered are the rows in the log.
 type Recovered struct {
 	Moved []MovedRow
 	Rules []RuleRow
 }
 
-// Part is a shard's part in what is known of hot keys. The hot shard has the planner.
+// Part is the part of a shard in contention handling. The hot shard has the planner.
 type Part struct {
-	env    *step.Env
-	cfg    Config
-	around Around
+	env   *step.Env
+	cfg   Config
+	shard Around
 
 	meter *hotshard.Meter
-	// next is when to report, never if nothing is hot; told: some key was in the last
-	// report.
-	next    int64
-	told    bool
-	planner *hotshard.Planner
-	// rules are the operator's, mode is his or the configured one; moves
-	// counts those that were begun.
-	rules []hotshard.Rule
-	mode  hotshard.Mode
-	moves uint64
-	// maps counts the heat maps that were sent in this incarnation.
-	maps uint64
-	busy float64
-	// spare: readers should spare the shard messages.
-	spare bool
-	// set names the last requests that have set rules or the mode; change counts those of this
+	// next is when to report, never if no key is contended. reported: the last report was not empty.
+	next     int64
+	reported bool
+	planner  *hotshard.Planner
+	// rules are the operator's rules, mode is the operator's mode or the configured one; moveCount is the number
+	// of moves started.
+	rules     []hotshard.Rule
+	mode      hotshard.Mode
+	moveCount uint64
+	// mapCount is the number of heat maps sent in this incarnation.
+	mapCount  uint64
+	busyShare float64
+	// overloaded: readers should send fewer messages to the shard.
+	overloaded bool
+	// applied are the last requests that have set rules or the mode; changeCount counts those of this
 	// incarnation.
-	set    []kv.TxnRef
-	change uint64
-	moved  moved
+	applied     []kv.TxnRef
+	changeCount uint64
+	moved       moved
 }
 
-// New makes a shard's part from what its log holds.
+// New returns the part of a shard with the rows in its log.
 func New(e *step.Env, cfg Config, around Around, rec Recovered) *Part {
 	o := hotshard.MeterOptions{}
 	planner := cfg.Every > 0 && e.ID == cfg.Hot
 	if planner {
-		o.Entries = hotMeterEntries
+		o.Entries = hotShardMeterEntries
 	}
-	p := &Part{env: e, cfg: cfg, around: around, meter: hotshard.NewMeter(o), next: step.Never, mode: cfg.Mode}
+	p := &Part{env: e, cfg: cfg, shard: around, meter: hotshard.NewMeter(o), next: step.Never, mode: cfg.Mode}
 	p.initMoved(rec.Moved)
 	if planner {
 		p.initPlanner(rec)
@@ -87,128 +85,130 @@ func New(e *step.Env, cfg Config, around Around, rec Recovered) *Part {
 	return p
 }
 
-// Receive takes a message, and reports whether it was about heat.
+// Receive handles a message, and reports whether it was about contention.
 func (p *Part) Receive(m *msg.Envelope) bool {
 	switch b := m.Body.(type) {
 	case *msg.LoadReport:
-		p.onHeatDigest(b)
+		p.onLoadReport(b)
 	case *msg.PairReport:
-		p.onPairDigest(b)
+		p.onPairReport(b)
 	case *msg.SetHotPolicy:
-		p.onSetHot(b)
+		p.onSetHotPolicy(b)
 	case *msg.HotStatusRequest:
-		p.onAskHot(b)
+		p.onHotStatusRequest(b)
 	default:
 		return false
 	}
 	return true
 }
 
-// A shard that has been busy for more than spareAbove of the time wants to be
-// spared messages, until it is below spareBelow.
-const spareAbove, spareBelow = 0.7, 0.4
+// A shard is overloaded when it has been busy for more than overloadAbove of the time, until it falls below
+// overloadBelow.
+const overloadAbove, overloadBelow = 0.7, 0.4
 
-// SetBusy says in which share of the time the shard has worked lately.
+// SetBusy sets the recent share of time for which the shard was busy.
 func (p *Part) SetBusy(share float64) {
-	p.busy = share
-	if p.spare {
-		p.spare = share > spareBelow
+	p.busyShare = share
+	// Two bounds, so that the state does not alternate around one.
+	if p.overloaded {
+		p.overloaded = share > overloadBelow
 		return
 	}
-	p.spare = share > spareAbove
+	p.overloaded = share > overloadAbove
 }
 
-// Spare reports whether readers should spare the shard messages.
-func (p *Part) Spare() bool { return p.spare }
+// IsOverloaded reports whether readers should send fewer messages to the shard.
+func (p *Part) Spare() bool { return p.overloaded }
 
-// hotMeterEntries is how many keys the hot shard ranks: twice as many as are
-// moved there at most.
-const hotMeterEntries = 512
+// hotShardMeterEntries is the number of keys that the hot shard ranks: twice as many as can be moved there.
+const hotShardMeterEntries = 512
 
-// warm has the shard report some time from now.
-func (p *Part) warm() {
+// scheduleReport schedules a report if there is none.
+func (p *Part) scheduleReport() {
 	if p.next == step.Never && p.cfg.Every > 0 {
 		p.next = p.env.Now + int64(p.cfg.Every)
 	}
 }
 
-// Next is when Tick has something to do, by the shard's clock; env.Never for not before
-// something happens.
+// Next is when Tick has something to do, by Env.Now; step.Never if only another event requires it.
 func (p *Part) Next() int64 { return p.next }
 
-// Waited counts nanoseconds that somebody has waited because of a key, which by held.
+// RecordWait counts the time for which a transaction has waited because of a key that by holds, in nanoseconds.
 func (p *Part) Waited(key []byte, cause hotshard.Cause, by kv.TxnRef, nanos int64) {
 	if p.cfg.Blind {
 		return
 	}
 	p.meter.Waited(p.env.Now, key, cause, nanos, by)
-	p.warm()
+	p.scheduleReport()
 }
 
-// Use is how a transaction has used a key that others might have waited for.
+// Use is a use of a key for which other transactions might have waited.
 type Use struct {
 	Key []byte
-	// Item is the key's in memory, nil if it is not there.
+	// Item is the item of the key, nil if it is not in memory.
 	Item *mvcc.Item
 	Mode adt.Mode
-	// Hold is for how long a lock on it would have been held, in nanoseconds. Waited: the
-	// transaction has waited for it.
+	// Hold is for how long a lock on the key would be held, in nanoseconds. Waited: the transaction has waited
+	// for it.
 	Hold   int64
 	Waited bool
 }
 
-// Used counts a use. On a participant the keys that a transaction writes are locked from the
-// vote to the decision; where its last agent has written them, in no time, they would have
-// been, so that they are as hot when they are decided where they live as when they are not.
-// When and how a key was last used stands with the key, in memory that the transaction has
-// just worked on; of a row that came out of a range and is not in memory it is not known.
+// RecordUse counts a use of a key. A participant locks the keys that it writes from its vote to the decision. A
+// last agent locks its keys in one step; they are counted as if they had been locked for that long. So a key
+// has the same heat wherever it is decided: otherwise a key would seem cold on the hot shard, move home, and
+// be hot there. The time and mode of the last use are stored in the item, whose memory the transaction has
+// just accessed. For a row of a range that is not in memory they are unknown.
 func (p *Part) Used(u Use) {
-	before, clashes := int64(0), false
+	before, conflicts := int64(0), false
 	if it := u.Item; it != nil {
-		before, clashes = it.Used, it.UsedAs != adt.ModeNone && !adt.Compatible(it.UsedAs, u.Mode)
+		before, conflicts = it.Used, it.UsedAs != adt.ModeNone && !adt.Compatible(it.UsedAs, u.Mode)
 		it.Used, it.UsedAs = p.env.Now, u.Mode
 	}
-	p.meter.Ran(p.env.Now, u.Key, u.Hold, u.Waited, before, clashes)
+	p.meter.Ran(p.env.Now, u.Key, u.Hold, u.Waited, before, conflicts)
 	if p.meter.Len() > 0 {
-		p.warm()
+		p.scheduleReport()
 	}
 }
 
-// Blind reports whether nothing is noticed, so that nobody need say what was used.
+// IsDisabled reports whether the measurement is disabled, so that uses need not be counted.
 func (p *Part) Blind() bool { return p.cfg.Blind }
 
-// Tick reports the hot keys and, on the hot shard, has keys moved, when it is time to.
+// Tick sends a load report and, on the hot shard, plans moves.
 func (p *Part) Tick() {
 	if p.env.Now < p.next {
 		return
 	}
 	n, least := hotshard.DigestKeys, hotshard.LeastHeat
 	if p.planner != nil {
-		n, least = hotMeterEntries, 0 // all that matter, or they are sent home
+		n, least = hotShardMeterEntries, 0 // all keys that matter: a moved key that is missing would be sent home
 	}
 	top := p.meter.Top(p.env.Now, n, least)
-	if len(top) > 0 || p.told {
+	// An empty report after a non-empty one reports to the hot shard that the contention has ended.
+	if len(top) > 0 || p.reported {
 		p.report(top)
 	}
-	p.told = len(top) > 0
+	p.reported = len(top) > 0
 	if p.planner != nil {
-		p.plan()
+		p.planMoves()
 	}
+	// A shard without contention is silent: the next use of a key schedules a report again.
 	p.next = step.Never
 	p.meter.Fade(p.env.Now)
-	if p.meter.Len() > 0 || p.told || p.planner != nil && p.planner.Active() {
-		p.warm()
+	if p.meter.Len() > 0 || p.reported || p.planner != nil && p.planner.Active() {
+		p.scheduleReport()
 	}
 }
 
-// report tells the hot shard of the hottest keys here.
+// report sends the hottest keys of this shard to the hot shard.
 func (p *Part) report(top []hotshard.KeyHeat) {
 	d := &msg.LoadReport{Shard: p.env.ID}
 	for i := range top {
 		k := &top[i]
 		d.Keys = append(d.Keys, msg.KeyHeat{Key: k.Key, Shard: p.env.ID, Heat: k.Clashes, Waited: int64(k.Heat),
-			Would: int64(k.Would), Waits: p.waitsFor(k)})
+			Would: int64(k.Would), Waits: p.waitsOf(k)})
 	}
+	// The hot shard does not send a message to itself.
 	if p.planner != nil {
 		p.planner.TakeDigest(p.env.Now, d)
 		return
@@ -218,76 +218,77 @@ func (p *Part) report(top []hotshard.KeyHeat) {
 	p.env.Urgent(m)
 }
 
-// waitsFor tells the operator who waits because of a key.
-func (p *Part) waitsFor(k *hotshard.KeyHeat) msg.KeyWaits {
+// waitsOf returns the waits because of a key by cause, for the operator.
+func (p *Part) waitsOf(k *hotshard.KeyHeat) msg.KeyWaits {
 	of := func(c hotshard.Cause) int64 { return int64(k.Causes[c]) }
 	return msg.KeyWaits{Lock: of(hotshard.LockWait), Held: of(hotshard.Held), Read: of(hotshard.ReadWait),
-		Retry: of(hotshard.Retry), Holds: k.Holds, Queue: p.around.Queue(k.Key)}
+		Retry: of(hotshard.Retry), Holds: k.Holds, Queue: p.shard.Queue(k.Key)}
 }
 
-// onHeatDigest takes the report of another shard. A copy that arrives after a newer report counts
-// until the next one, or for four periods: a key may be moved for it, or not.
-func (p *Part) onHeatDigest(d *msg.LoadReport) {
+// onLoadReport handles the report of another shard. A copy that arrives after a newer report counts until the
+// next one, or for four intervals: it may cause or prevent a move, which affects speed only.
+func (p *Part) onLoadReport(d *msg.LoadReport) {
 	if p.planner != nil {
 		p.planner.TakeDigest(p.env.Now, d)
-		p.warm()
+		p.scheduleReport()
 	}
 }
 
-// KeyWait says how much waiting a key has caused since it came to be noticed.
+// KeyWait is the waiting that a key has caused since it was first counted.
 type KeyWait struct {
 	Key    []byte
 	Shard  kv.ShardID
 	Nanos  int64
 	Count  uint64
 	Holder kv.TxnRef
-	// Last is when somebody last waited for it.
+	// Last is when a transaction last waited for the key.
 	Last int64
 }
 
-// Waits lists at most n keys for which somebody has waited lately, most first.
+// Waits returns at most n keys for which transactions have waited recently, those with most waiting first.
 func (p *Part) Waits(n int) (out []KeyWait) {
 	for _, k := range p.meter.Top(p.env.Now, n, 0) {
 		if k.Count > 0 {
-			out = append(out, KeyWait{Key: k.Key, Shard: p.env.ID, Nanos: k.Nanos, Count: k.Count, Holder: k.Holder, Last: k.Last})
+			out = append(out, KeyWait{
+				Key: k.Key, Shard: p.env.ID, Nanos: k.Nanos, Count: k.Count, Holder: k.Holder, Last: k.Last,
+			})
 		}
 	}
 	return out
 }
 
-// Stats tell of the hot shard: how many keys have been moved there and are
-// there now, and how many moves there and home it has seen in this life; and of
-// the planner, if keys are moved at all.
+// Stats describe the moved keys of the hot shard, the moves in this incarnation, and the planner.
 type Stats struct {
 	Moved      int
 	Came, Went uint64
-	// Planned: there is a planner. Capacity is how many keys may be moved there;
-	// Mode and Rules, a number, are the operator's; Counters are the planner's.
+	// Planned: there is a planner. Capacity is how many keys can be moved to the hot shard. Mode and the number
+	// of Rules are set by the operator; Counters are those of the planner.
 	Planned         bool
 	Capacity, Rules int
 	Mode            hotshard.Mode
 	Counters        hotshard.PlannerCounters
 }
 
-// Stats gives them.
+// Stats returns the statistics.
 func (p *Part) Stats() Stats {
-	s := Stats{Moved: len(p.moved.keys), Came: p.moved.came, Went: p.moved.went}
+	s := Stats{Moved: len(p.moved.keys), Came: p.moved.movedIn, Went: p.moved.movedOut}
 	if pl := p.planner; pl != nil {
 		s.Planned, s.Capacity, s.Rules, s.Mode, s.Counters = true, pl.Capacity(), len(p.rules), p.mode, pl.Counters()
 	}
 	return s
 }
 
-// Top lists at most n of the cluster's keys for which most is waited, as the
-// hot shard has heard of them. Other shards know of none.
+// Top returns at most n keys of the cluster with the most waiting, as reported to the hot shard. On other
+// shards it returns nil.
 func (p *Part) Top(n int) []hotshard.KeyState {
 	if p.planner == nil {
 		return nil
 	}
 	top := p.planner.Top(p.env.Now, n)
 	for i := range top {
+		// The queue of a local key is read now; the reported one is older.
 		if top[i].Shard == p.env.ID {
-			top[i].Waits.Queue = p.around.Queue(top[i].Key)
+			top[i].Waits.Queue = p.shard.Queue(top[i].Key)
 		}
 	}
 	return top

@@ -7,11 +7,18 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
-// moved are the keys that have been moved to this shard: the hot one.
+// moved are the keys that have been moved to this shard, the hot shard.
+//
+//	state of key k      home shard          hot shard
+//	at home             value               -
+//	moved               move tombstone      value, entry in moved
+//	moved back          value               deletion tombstone
+//
+// Both sides of a move change in their steps of one transaction, so between moves exactly one shard has k.
 type moved struct {
 	keys map[string]entry.Moved
-	// came and went count them in this incarnation.
-	came, went uint64
+	// movedIn and movedOut count moves in this incarnation.
+	movedIn, movedOut uint64
 }
 
 // MovedRow is a row of TableMoved.
@@ -20,6 +27,7 @@ type MovedRow struct {
 	entry.Moved
 }
 
+// initMoved restores the moved keys. The mutant forgets them, so that their values here are unreachable.
 func (p *Part) initMoved(rows []MovedRow) {
 	p.moved.keys = make(map[string]entry.Moved, len(rows))
 	for _, r := range rows {
@@ -36,32 +44,37 @@ func (p *Part) IsMoved(key []byte) bool {
 	return is
 }
 
-// Moved is how many keys have been moved here.
+// Moved is the number of keys that have been moved here.
 func (p *Part) Moved() int { return len(p.moved.keys) }
 
-// Home is the shard of a key that has not been moved.
+// Home returns the home shard of a key.
 func (p *Part) Home(key []byte) kv.ShardID {
-	if p.around.Home == nil {
+	if p.shard.Home == nil {
 		return p.env.ID
 	}
-	return p.around.Home(key)
+	return p.shard.Home(key)
 }
 
-// Elsewhere tells where a key is, if it is not here. Its item, if there is one, is loaded.
+// Redirect returns the shard of a key that is not here; here is true if it is. The item, if there is one, is
+// loaded.
 func (p *Part) Elsewhere(key []byte, it *mvcc.Item) (to kv.ShardID, here bool) {
+	// The home shard has a move tombstone.
 	if it != nil && it.Value.Type == entry.TypeMoved && !p.env.Mutants.Has(mutant.MarkIgnored) {
 		to, _ = it.Value.MovedTo()
 		return to, false
 	}
+	// The hot shard: the list of moved keys is authoritative. A gateway with an old heat map may send requests
+	// for a key that has moved back home.
 	if home := p.Home(key); home != p.env.ID {
 		return home, p.IsMoved(key)
 	}
 	return 0, true
 }
 
-// Settle takes note of what a move has done to a key here, as its last agent. It is called
-// in the step, and so in the batch, in which that becomes visible.
+// Settle records the effect of a move on a key, as its last agent. It is called in the step, and so in the
+// batch, in which the effect becomes visible.
 func (p *Part) Settle(e *entry.Effect) {
+	// At home, the move tombstone is the record.
 	if p.Home(e.Key) == p.env.ID {
 		return
 	}
@@ -70,12 +83,12 @@ func (p *Part) Settle(e *entry.Effect) {
 		row := entry.Moved{Since: p.env.Wall}
 		p.moved.keys[string(e.Key)] = row
 		p.env.Put(entry.TableMoved, e.Key, &row)
-		p.moved.came++
-		p.planMoved(e.Key, true)
+		p.moved.movedIn++
+		p.onMoved(e.Key, true)
 	case entry.EffectMoveOut:
 		delete(p.moved.keys, string(e.Key))
 		p.env.Delete(entry.TableMoved, e.Key)
-		p.moved.went++
-		p.planMoved(e.Key, false)
+		p.moved.movedOut++
+		p.onMoved(e.Key, false)
 	}
 }

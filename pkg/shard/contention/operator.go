@@ -10,7 +10,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Rows of the operator's rules are named by a byte and the key or prefix.
+// The key of a rule's row is a byte for its kind, followed by the key or prefix.
 const (
 	keyRow    = 'k'
 	prefixRow = 'p'
@@ -23,49 +23,52 @@ type RuleRow struct {
 	entry.HotRule
 }
 
-// setsKept bounds the requests that are remembered, so that a copy of one gets an answer.
-const setsKept = 256
+// maxApplied bounds the applied requests that are remembered to answer copies.
+const maxApplied = 256
 
-// onSetHot keeps a rule, or the mode, once for each request, and only if the rules are still those
-// that the request names. So a late copy of a request never replaces the rule of a newer one,
-// however late, and also after a restart.
-func (p *Part) onSetHot(q *msg.SetHotPolicy) {
+// onSetHotPolicy sets a rule or the mode, once per request, and only if the rules are still those that the
+// request names. So a late copy never replaces a newer rule, however late it is, and also after a restart.
+func (p *Part) onSetHotPolicy(q *msg.SetHotPolicy) {
 	r := &msg.HotStatusResponse{Request: q.Request}
 	switch {
 	case p.planner == nil:
-		r.Failure = noPlanner()
-	case !slices.Contains(p.set, q.Request):
-		r.Failure = p.outdated(q)
+		r.Failure = detectionOff()
+	// A copy of an applied request only gets the status.
+	case !slices.Contains(p.applied, q.Request):
+		r.Failure = p.staleChange(q)
 		if r.Failure == nil {
-			r.Failure = p.setHot(q)
+			r.Failure = p.applyPolicy(q)
 		}
 	}
 	if r.Failure == nil {
-		p.fillHot(r)
+		p.fillStatus(r)
 	}
-	p.replyHot(q.Gateway, r)
+	p.sendStatus(q.Gateway, r)
 }
 
-// outdated is the failure of a request that is not remembered, if the rules have been set since those
-// that it names; nil if they have not. If the memory is complete since then, the request was not
+// staleChange returns the failure of a request that is not remembered if the rules have changed since it was
+// sent, nil if they have not. If all changes since then are remembered, the request was certainly not
 // applied.
-func (p *Part) outdated(q *msg.SetHotPolicy) *msg.Failure {
+func (p *Part) staleChange(q *msg.SetHotPolicy) *msg.Failure {
 	switch {
-	case q.Incarnation == p.env.Inc && q.Change == p.change:
+	case q.Incarnation == p.env.Inc && q.Change == p.changeCount:
 		return nil
-	case q.Incarnation == p.env.Inc && p.change-q.Change <= uint64(len(p.set)):
+	case q.Incarnation == p.env.Inc && p.changeCount-q.Change <= uint64(len(p.applied)):
 		return msg.Fail(msg.ReasonStaleRead, kv.KindAborted, "another request has changed the rules for hot keys")
 	}
+	// More requests than are remembered have followed, or the shard has restarted: this one may be among the
+	// applied ones.
 	f := msg.Fail(msg.ReasonIncarnation, kv.KindOutcomeUnknown,
 		"the hot shard has restarted or no longer knows the request; the rule or mode may be set")
 	f.Hint = "list the rules; set the rule again if it is missing"
 	return f
 }
 
-// setHot keeps a rule and the mode, as far as a request has them.
-func (p *Part) setHot(q *msg.SetHotPolicy) *msg.Failure {
+// applyPolicy sets the rule and the mode of a request.
+func (p *Part) applyPolicy(q *msg.SetHotPolicy) *msg.Failure {
 	if q.Rule != nil && !p.setRule(q.Rule) {
-		f := msg.Fail(msg.ReasonRequest, kv.KindResourceExhausted, fmt.Sprintf("there are %d rules for hot keys, which is the limit", maxRules))
+		f := msg.Fail(msg.ReasonRequest, kv.KindResourceExhausted,
+			fmt.Sprintf("there are %d rules for hot keys, which is the limit", maxRules))
 		f.Hint = "remove a rule, or use one with a prefix"
 		return f
 	}
@@ -74,19 +77,20 @@ func (p *Part) setHot(q *msg.SetHotPolicy) *msg.Failure {
 		p.env.Put(entry.TableHotRule, []byte{modeRow}, &entry.HotRule{Mode: q.Mode})
 		p.planner.SetMode(p.mode)
 	}
-	if len(p.set) >= setsKept {
-		p.set = slices.Delete(p.set, 0, setsKept/2)
+	// Half of the memory is dropped at a time, which is cheap and keeps the newest ones.
+	if len(p.applied) >= maxApplied {
+		p.applied = slices.Delete(p.applied, 0, maxApplied/2)
 	}
-	p.set = append(p.set, q.Request)
-	p.change++
-	p.warm()
+	p.applied = append(p.applied, q.Request)
+	p.changeCount++
+	p.scheduleReport()
 	return nil
 }
 
 // maxRules bounds the operator's rules.
 const maxRules = 1000
 
-// setRule reports whether there was room for the rule.
+// setRule sets a rule, and reports whether the bound allows it.
 func (p *Part) setRule(q *msg.HotRule) bool {
 	rule := hotshard.Rule{Key: q.Key, Prefix: q.Prefix, Order: hotshard.Order(q.Order)}
 	row := append([]byte{keyRow}, q.Key...)
@@ -96,6 +100,7 @@ func (p *Part) setRule(q *msg.HotRule) bool {
 	same := func(o hotshard.Rule) bool { return o.Prefix == rule.Prefix && string(o.Key) == string(rule.Key) }
 	rules := slices.DeleteFunc(slices.Clone(p.rules), same)
 	switch {
+	// Free removes the rule.
 	case rule.Order == hotshard.Free:
 		p.env.Delete(entry.TableHotRule, row)
 	case len(rules) >= maxRules:
@@ -109,26 +114,26 @@ func (p *Part) setRule(q *msg.HotRule) bool {
 	return true
 }
 
-// onAskHot answers what is known of hot keys.
-func (p *Part) onAskHot(q *msg.HotStatusRequest) {
+// onHotStatusRequest responds with the known contention.
+func (p *Part) onHotStatusRequest(q *msg.HotStatusRequest) {
 	r := &msg.HotStatusResponse{Request: q.Request}
 	if p.planner == nil {
-		r.Failure = noPlanner()
+		r.Failure = detectionOff()
 	} else {
-		p.fillHot(r)
+		p.fillStatus(r)
 	}
-	p.replyHot(q.Gateway, r)
+	p.sendStatus(q.Gateway, r)
 }
 
-// fillHot tells what is known.
-func (p *Part) fillHot(r *msg.HotStatusResponse) {
-	r.Mode, r.Busy = uint32(p.mode)+1, p.busy
-	r.Incarnation, r.Change = p.env.Inc, p.change
+// fillStatus fills in the known contention.
+func (p *Part) fillStatus(r *msg.HotStatusResponse) {
+	r.Mode, r.Busy = uint32(p.mode)+1, p.busyShare
+	r.Incarnation, r.Change = p.env.Inc, p.changeCount
 	for _, k := range p.planner.Keys(p.env.Now) {
 		s := msg.HotKey{Key: k.Key, Shard: k.Shard, Heat: k.Heat, Waited: k.Waited, Would: k.Would, Why: k.Why,
 			Order: uint32(k.Order), Moving: k.Moving, Waits: k.Waits}
 		if k.Shard == p.env.ID {
-			s.Waits.Queue = p.around.Queue(k.Key) // what was told is a moment old
+			s.Waits.Queue = p.shard.Queue(k.Key) // the reported number is older
 		}
 		if g, is := p.moved.keys[string(k.Key)]; is {
 			s.Since = g.Since
@@ -144,13 +149,14 @@ func (p *Part) fillHot(r *msg.HotStatusResponse) {
 	}
 }
 
-func (p *Part) replyHot(to kv.NodeID, r *msg.HotStatusResponse) {
+// sendStatus sends a response when the rules in it are durable.
+func (p *Part) sendStatus(to kv.NodeID, r *msg.HotStatusResponse) {
 	m := msg.ToGateway(to)
 	m.Body = r
 	p.env.Send(m)
 }
 
-// noPlanner is the failure of what only the planner can do.
-func noPlanner() *msg.Failure {
+// detectionOff is the failure of requests that need a planner.
+func detectionOff() *msg.Failure {
 	return msg.Fail(msg.ReasonRequest, kv.KindInvalid, "hot key detection is off on this server")
 }

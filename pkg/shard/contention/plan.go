@@ -6,46 +6,52 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
+// initPlanner creates the planner with the rules and moved keys in the log.
 func (p *Part) initPlanner(rec Recovered) {
 	for _, r := range rec.Rules {
 		if r.Mode > 0 {
 			p.mode = hotshard.Mode(r.Mode - 1)
 			continue
 		}
-		p.rules = append(p.rules, hotshard.Rule{Key: r.Key[1:], Prefix: r.Key[0] == prefixRow, Order: hotshard.Order(r.Order)})
+		rule := hotshard.Rule{Key: r.Key[1:], Prefix: r.Key[0] == prefixRow, Order: hotshard.Order(r.Order)}
+		p.rules = append(p.rules, rule)
 	}
 	p.planner = hotshard.NewPlanner(hotshard.PlannerOptions{Hot: p.env.ID, Home: p.Home, Every: p.cfg.Every, Mode: p.mode,
 		Epoch: uint64(p.env.Inc) << 32}) // above those of earlier incarnations
 	p.planner.SetRules(p.rules)
+	// The planner measures the moved keys anew; those without contention are moved home.
 	for _, r := range rec.Moved {
 		p.planner.Owned(p.env.Now, r.Key, p.env.Now)
 	}
 	if len(rec.Moved)+len(p.rules) > 0 {
-		p.warm()
+		p.scheduleReport()
 	}
 }
 
-// plan has keys moved by the gateway of this node, and tells all gateways.
-func (p *Part) plan() {
-	p.planner.Busy(p.env.Now, p.busy)
+// planMoves requests moves from the gateway of this node, and sends the heat map.
+func (p *Part) planMoves() {
+	p.planner.Busy(p.env.Now, p.busyShare)
 	for _, mv := range p.planner.Decide(p.env.Now) {
-		p.moves++
-		id := kv.TxnID{Time: p.around.MoveTime(), Rand: uint64(p.env.Inc)<<32 | p.moves}
+		// The id is unique by the incarnation and the number, and one minute in the past by its time: the move is
+		// older than the transactions that wait for the key, and wins against them.
+		p.moveCount++
+		id := kv.TxnID{Time: p.shard.MoveTime(), Rand: uint64(p.env.Inc)<<32 | p.moveCount}
 		m := msg.ToGateway(p.cfg.Node)
 		m.Body = &msg.MoveKey{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, Key: mv.Key, From: mv.From, To: mv.To}
 		p.env.Send(m)
 	}
-	p.tellMap()
+	p.sendHeatMap()
 }
 
-// tellMap tells all gateways what they do not know yet.
-func (p *Part) tellMap() {
+// sendHeatMap sends the heat map to all gateways if it has changed.
+func (p *Part) sendHeatMap() {
 	hm := p.planner.Tell(p.env.Now)
 	if hm == nil {
 		return
 	}
-	p.maps++
-	hm.Incarnation, hm.Number = p.env.Inc, p.maps
+	p.mapCount++
+	// Gateways ignore maps that are older than theirs.
+	hm.Incarnation, hm.Number = p.env.Inc, p.mapCount
 	for n := range p.cfg.Nodes {
 		m := msg.ToGateway(kv.NodeID(n + 1))
 		m.Body = hm
@@ -53,8 +59,8 @@ func (p *Part) tellMap() {
 	}
 }
 
-// planMoved tells the planner what a move has done.
-func (p *Part) planMoved(key []byte, here bool) {
+// onMoved reports a completed move to the planner.
+func (p *Part) onMoved(key []byte, here bool) {
 	switch {
 	case p.planner == nil:
 		return
@@ -63,15 +69,15 @@ func (p *Part) planMoved(key []byte, here bool) {
 	default:
 		p.planner.Left(p.env.Now, key)
 	}
-	p.tellMap() // at once: until then gateways look in the wrong place
-	p.warm()
+	p.sendHeatMap() // immediately: until then gateways send requests to the wrong shard
+	p.scheduleReport()
 }
 
-// onPairDigest takes which hot keys occur together, as a gateway has seen. A late copy is as harmless
-// as one of a LoadReport.
-func (p *Part) onPairDigest(d *msg.PairReport) {
+// onPairReport handles the report of a gateway about hot keys that occur together. A late copy affects speed
+// only.
+func (p *Part) onPairReport(d *msg.PairReport) {
 	if p.planner != nil {
 		p.planner.TakePairs(p.env.Now, d)
-		p.warm()
+		p.scheduleReport()
 	}
 }

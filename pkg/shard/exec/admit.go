@@ -11,186 +11,203 @@ import (
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
 )
 
-// Gateways admit transactions by key and by shard (package admission). A shard serves more than one
-// gateway, and so has bounds of its own for what is new to it: for the requests that wait for
-// locks, in all and for one key (package lock), and for how many hold one key in memory
-// (Config.MaxKeyPins).
+// Gateways admit transactions by key and by shard (package admission). A shard serves several gateways, so it
+// bounds new work itself: the requests that wait for locks, in total and per key (package locktable), and the
+// transactions that reference one key in memory (Config.MaxKeyReferences).
 //
-// What is not new is never refused: a transaction that holds locks here or for which other shards
-// have voted. Nor is one that only reads, without locks.
+// Work in progress is never rejected: a transaction that holds locks here, or for which other shards have
+// voted. Nor is a lockless read.
 
-// crowds are the keys for which something was refused, with the rate at which their transactions
-// end; the empty key is for all of them. An entry goes when nobody holds its key any more.
-type crowds map[string]*admission.Pace
+// admissionRates are the completion rates of the keys for which a task was rejected; the empty key stands for
+// the whole shard. They yield the retry time of a rejection. An entry is removed when its key has no
+// references.
+//
+// Example: 400 transactions wait for key k, and 100 of them end per second. The retry time of a rejected one
+// follows from this rate and from the rejections before it, so that clients
+// do not retry all at once.
+type admissionRates map[string]*admission.Pace
 
-// maxCrowds is from how many entries on stale ones are looked for: those whose key was last held by
-// a read of the log. Somewhat arbitrary.
-const maxCrowds = 64
+// maxAdmissionRates is the number of entries from which stale ones are removed: an entry is stale if the last
+// reference to its key was that of a read from the log. The value is somewhat arbitrary.
+const maxAdmissionRates = 64
 
-// mustBeAdmitted: the task is not new, or moves a key, which helps all who wait for that. There are
-// few of those.
-func (t *Task) mustBeAdmitted() bool {
+// isExempt reports whether the bounds do not apply to a task: it is work in progress, or it moves a key.
+// Moves are few, and all transactions that wait for the key wait for its move.
+func (t *Task) isExempt() bool {
 	return t.Admitted || len(t.Ops) > 0 && (t.Ops[0].Kind == msg.OpMoveOut || t.Ops[0].Kind == msg.OpMoveIn)
 }
 
-// crowded refuses a new task with a key that too many transactions hold.
-func (x *Executor) crowded(t *Task) *msg.Failure {
-	// No key is pinned more often than there are pins.
-	if x.Store.Pins() < x.cfg.MaxKeyPins || t.Kind.lockless() || t.mustBeAdmitted() {
+// checkKeyReferences rejects a new task with a key that too many transactions reference.
+func (x *Executor) checkKeyReferences(t *Task) *msg.Failure {
+	// A key does not have more references than the store has in total.
+	if x.Store.Pins() < x.cfg.MaxKeyPins || t.Kind.isLockless() || t.isExempt() {
 		return nil
 	}
 	for i := range t.Ops {
+		// A range references no keys before it is read.
 		if t.Ops[i].IsRange() {
 			continue
 		}
 		it := x.Store.Get(t.Ops[i].Key)
 		if it != nil && it.Pins() >= x.cfg.MaxKeyPins {
 			x.stats.Crowded++
-			return x.tooMany(it.Key, fmt.Sprintf("too many transactions want the key: %d on shard %v", it.Pins(), x.Env.ID))
+			return x.exhausted(it.Key, fmt.Sprintf("too many transactions want the key: %d on shard %v", it.Pins(), x.Env.ID))
 		}
 	}
 	return nil
 }
 
-// tooMany says that a key, or the shard if it is empty, has too many, and when to try again.
-func (x *Executor) tooMany(key []byte, text string) *msg.Failure {
-	p := x.crowds[string(key)]
+// exhausted returns the failure for a key, or for the shard if the key is empty, with a retry time.
+func (x *Executor) exhausted(key []byte, text string) *msg.Failure {
+	p := x.rates[string(key)]
 	if p == nil {
-		p = x.newCrowd(key)
+		p = x.newRate(key)
 	}
 	retry := p.Retry(x.Env.Now)
 	return &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindResourceExhausted), Key: key, Text: text,
 		RetryAfterNanos: int64(retry), Hint: fmt.Sprintf("retry in %v", retry.Round(100_000))}
 }
 
-func (x *Executor) newCrowd(key []byte) *admission.Pace {
-	if x.crowds == nil {
-		x.crowds = crowds{}
+// newRate starts to measure the completion rate of a key.
+func (x *Executor) newRate(key []byte) *admission.Pace {
+	if x.rates == nil {
+		x.rates = admissionRates{}
 	}
-	if len(x.crowds) >= maxCrowds {
-		maps.DeleteFunc(x.crowds, func(key string, _ *admission.Pace) bool {
+	if len(x.rates) >= maxAdmissionRates {
+		maps.DeleteFunc(x.rates, func(key string, _ *admission.Pace) bool {
 			it := x.Store.Get([]byte(key))
 			return it == nil || it.Pins() == 0
 		})
 	}
 	p := new(admission.Pace)
 	p.Begin(x.Env.Now)
-	x.crowds[string(key)] = p
+	x.rates[string(key)] = p
 	return p
 }
 
-// queueFull says that too many requests wait for locks: on the shard, or for one key.
-func (x *Executor) queueFull(key []byte) *msg.Failure {
+// queueFullFailure returns the failure for a full lock queue: of the shard if key is nil, else of the key.
+func (x *Executor) queueFullFailure(key []byte) *msg.Failure {
 	waiting := x.Locks.Waiting()
 	if key == nil {
-		return x.tooMany(nil, fmt.Sprintf("too many transactions wait for locks on shard %v: %d", x.Env.ID, waiting))
+		return x.exhausted(nil, fmt.Sprintf("too many transactions wait for locks on shard %v: %d", x.Env.ID, waiting))
 	}
-	return x.tooMany(key, fmt.Sprintf("too many transactions wait for a lock on the key: %d of the %d on shard %v",
+	return x.exhausted(key, fmt.Sprintf("too many transactions wait for a lock on the key: %d of the %d on shard %v",
 		x.Locks.WaitingFor(key), waiting, x.Env.ID))
 }
 
-// overdrawn refuses a lock to a user whose locks have held up others for too long.
-func (x *Executor) overdrawn(t *Task) *msg.Failure {
+// shareFailure returns the failure for a user whose share of blocking time is used up.
+func (x *Executor) shareFailure(t *Task) *msg.Failure {
 	f := msg.Fail(msg.ReasonExhausted, kv.KindResourceExhausted,
-		fmt.Sprintf("the locks of this user have blocked other users on shard %v for more than the user's share of the time", x.Env.ID))
+		fmt.Sprintf("the locks of this user have blocked other users on shard %v for more than the user's share of the time",
+			x.Env.ID))
 	f.RetryAfterNanos = int64(x.Locks.Debt(x.Env.Now, t.User))
 	f.Hint = "hold locks for a shorter time, or read in a view"
 	return f
 }
 
-// Eased counts the end of a task, or of a promise, with the crowds of its items, which have been
-// unpinned.
+// RecordEnd counts the end of a task or of a prepared piece in the completion rates of its keys, which the
+// caller has dereferenced.
 func (x *Executor) Eased(items []*mvcc.Item) {
-	if len(x.crowds) == 0 {
+	if len(x.rates) == 0 {
 		return
 	}
 	for _, it := range items {
-		p := x.crowds[string(it.Key)]
+		p := x.rates[string(it.Key)]
 		if p == nil {
 			continue
 		}
 		p.End(x.Env.Now)
 		if it.Pins() == 0 {
-			delete(x.crowds, string(it.Key))
+			delete(x.rates, string(it.Key))
 		}
 	}
-	p := x.crowds[""]
+	p := x.rates[""]
 	if p == nil {
 		return
 	}
 	p.End(x.Env.Now)
+	// The rate of the shard is needed as long as requests wait for locks at all.
 	if x.Locks.Waiting() == 0 {
-		delete(x.crowds, "")
+		delete(x.rates, "")
 	}
 }
 
-// Space is how much of the disk below a shard's log is free.
+// Space is the state of the disk below the log of a shard.
 type Space int32
 
 const (
-	// SpaceEnough is the usual case.
+	// SpaceEnough: more than the reserve is free.
 	SpaceEnough Space = iota
-	// SpaceLow: less is free than the reserve. Deletions are still written.
+	// SpaceLow: less than the reserve is free. Deletions are still written.
 	SpaceLow
-	// SpaceNone: nothing new is written at all.
+	// SpaceNone: no new write is accepted.
 	SpaceNone
 )
 
-// Where the disk below the log is nearly full a shard refuses what is new and would be written:
-// pieces to prepare, and pieces to decide, unless they are of this shard alone and only read. So
-// the rest of the disk is for what must end: promises are decided and applied, status queries are
-// answered, and old versions go. Lockless reads are served as ever.
+// diskSpace is the state of the disk, and what it means for new pieces.
 //
-// Space is made by deletions, and a deletion is a write. So at SpaceLow a piece that writes is let
-// in if all that it writes here is deletions of keys. What the transaction does on other shards
-// is theirs to judge. A deletion costs some hundred bytes now, and gives the key's space back when
-// nobody reads its past any more. At SpaceNone it is refused as well, so that a part of the reserve
-// is there for what must end, whatever is deleted.
+// When the disk is nearly full, a shard rejects new pieces that would be written: pieces to prepare, and
+// pieces to decide unless they only read and concern this shard alone. The rest of the disk is reserved for
+// work that must end: prepared pieces are decided and applied, outcome queries are answered, and old versions
+// are collected. Lockless reads are served as before.
 //
-// A piece for which others have voted is refused as well: their votes do not bind this shard, and
-// where most transactions span shards there would be no end to such pieces.
-type room struct {
+// Space is freed by deletions, and a deletion is a write. So at SpaceLow a piece is accepted if its only
+// writes here are deletions of keys; the other shards of the transaction decide about theirs. A deletion
+// costs some hundred bytes now and frees the space of the key when no snapshot retains it. At SpaceNone it is
+// rejected as well, so that a part of the reserve remains for work that must end, whatever is deleted.
+//
+// A piece for which other shards have voted is rejected, too: their votes do not bind this shard, and if most
+// transactions span shards, the number of such pieces has no bound.
+//
+//	                      SpaceEnough   SpaceLow   SpaceNone
+//	reads                 accepted      accepted   accepted
+//	deletions             accepted      accepted   rejected
+//	other writes          accepted      rejected   rejected
+//	decisions of prepared pieces, outcome queries, garbage collection: always
+type diskSpace struct {
 	space Space
-	// text says for people which disk that is, and what is free on it; it may be empty.
+	// text describes the disk and its free space in an error; it may be empty.
 	text string
 }
 
-// retryNoRoom is when to try again for want of free space. Somewhat arbitrary: an operator has to
-// act, which takes longer than a client should be kept waiting without a word, so that clients
-// give up at once (pkg/client).
-const retryNoRoom = 10 * time.Second
+// noSpaceRetry is the retry time of a rejection for lack of disk space. An operator has to act, which takes
+// longer than a client waits, so clients fail immediately (pkg/client). The value is somewhat arbitrary.
+const noSpaceRetry = 10 * time.Second
 
-// SetSpace says how much of the disk is free, and in words which one that is.
-func (x *Executor) SetSpace(s Space, text string) { x.room = room{s, text} }
+// SetSpace sets the state of the disk and its description.
+func (x *Executor) SetSpace(s Space, text string) { x.diskSpace = diskSpace{s, text} }
 
-// noRoom refuses a task for which there is no free space.
-func (x *Executor) noRoom(t *Task) *msg.Failure {
+// checkDiskSpace rejects a task for which the disk has no space.
+func (x *Executor) checkDiskSpace(t *Task) *msg.Failure {
 	switch {
-	case x.room.space == SpaceEnough:
+	case x.diskSpace.space == SpaceEnough:
 		return nil
 	case t.Kind == Prepare:
-	case t.Kind == Decide && (t.Spans || writes(t.Ops)):
+	// A decision with other shards writes a record even if it changes nothing here.
+	case t.Kind == Decide && (t.Spans || hasWrites(t.Ops)):
 	default:
 		return nil
 	}
-	where := x.room.text
+	where := x.diskSpace.text
 	if where == "" {
 		where = fmt.Sprintf("the disk of shard %v has less free space than its reserve", x.Env.ID)
 	}
 	what, hint := "and all writes are rejected", "free disk space on that node"
-	if x.room.space == SpaceLow {
-		if onlyDeletes(t.Ops) {
+	if x.diskSpace.space == SpaceLow {
+		if hasOnlyDeletes(t.Ops) {
 			return nil
 		}
 		what, hint = "and writes other than deletions are rejected", "delete data, or free disk space on that node"
 	}
 	x.stats.NoRoom++
-	return &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindResourceExhausted), RetryAfterNanos: int64(retryNoRoom),
-		Text: fmt.Sprintf("the disk is nearly full: %s, %s", where, what),
-		Hint: hint + "; reads continue, and writes resume once there is space"}
+	return &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindResourceExhausted),
+		RetryAfterNanos: int64(noSpaceRetry),
+		Text:            fmt.Sprintf("the disk is nearly full: %s, %s", where, what),
+		Hint:            hint + "; reads continue, and writes resume once there is space"}
 }
 
-func writes(ops []msg.Op) bool {
+// hasWrites reports whether one of ops writes.
+func hasWrites(ops []msg.Op) bool {
 	for i := range ops {
 		if ops[i].Writes() {
 			return true
@@ -199,9 +216,9 @@ func writes(ops []msg.Op) bool {
 	return false
 }
 
-// onlyDeletes reports whether ops delete keys, or have them expire, and write nothing else. Methods
-// that take something out of a value do not count: they write the value, or its change.
-func onlyDeletes(ops []msg.Op) (deletes bool) {
+// hasOnlyDeletes reports whether ops delete keys or expire them, and write nothing else. A method that
+// removes a part of a value does not count: it writes the value or its change.
+func hasOnlyDeletes(ops []msg.Op) (deletes bool) {
 	for i := range ops {
 		switch ops[i].Kind {
 		case msg.OpDelete, msg.OpDeleteRange, msg.OpDeleteExpired:

@@ -15,16 +15,15 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
 
-// Config bounds the pieces of a shard.
+// Config are the bounds of an executor.
 type Config struct {
-	// MaxKeyPins is how many transactions may hold one key in memory; one more that is new is
-	// refused.
+	// MaxKeyReferences is how many transactions can reference one key in memory; further new ones are rejected.
 	MaxKeyPins int
-	// Sharing says what commutativity is used for.
+	// Sharing controls how commutativity is used.
 	Sharing Sharing
 }
 
-// Parts are those of the shard that an executor works with.
+// Parts are the components of the shard that an executor uses.
 type Parts struct {
 	Env    *step.Env
 	Store  *store.Store
@@ -33,45 +32,46 @@ type Parts struct {
 	Expiry *expiry.Deadlines
 }
 
-// Stats are an executor's counters; they only rise.
+// Stats are the counters of an executor. They never fall.
 type Stats struct {
-	// LockWait is the time that requests waited for locks.
+	// LockWait is the time for which requests waited for locks.
 	LockWait step.Duration
-	// Replanned counts pieces that turned out to need other locks than they had been given, by
-	// what their keys held. Planned counts plans of calls, made for lock sets and in executions.
+	// Replanned is the number of executions that needed other locks than planned, because of the values of their
+	// keys. Planned is the number of plans of calls, made for lock sets and in executions.
 	Replanned, Planned uint64
-	// Crowded counts refusals because of one key, NoRoom those for want of free space.
+	// KeyRejections is the number of tasks rejected because of one key, NoSpaceRejections of those for lack of
+	// disk space.
 	Crowded, NoRoom uint64
 }
 
 // Executor executes the pieces of one shard.
 type Executor struct {
 	Parts
-	cfg   Config
-	stats Stats
-	room  room
-	// crowds are the keys for which something was refused.
-	crowds crowds
-	// ranged are tasks whose last range was read in answer to a read of the log.
-	ranged []*Task
+	cfg       Config
+	stats     Stats
+	diskSpace diskSpace
+	// rates are the completion rates of keys for which tasks were rejected.
+	rates admissionRates
+	// rangesRead are the tasks whose last range has arrived and that Next has not returned yet.
+	rangesRead []*Task
 
-	// version names writes. effects is room for those of a decision, modes for those of one
+	// version numbers writes. effects is scratch for the effects of a decision, modes for those of one
 	// operation.
 	version mvcc.Versions
 	effects []entry.Effect
 	modes   []adt.Mode
-	// plans are those of the task planned, which is about to be executed, nil if there is none.
-	// earlier is room of planLocks.
-	plans   mvcc.Plans
-	planned *Task
-	earlier map[string]earlier
-	view    view
-	calls   calls
-	// first is what a task has found at its keys when it planned first, for a mutant.
-	first map[*Task]map[string]entry.Value
+	// plans are the plans of the task planned, which is about to be executed without having waited; planned is
+	// nil if there is none. precedingCalls is scratch of planLocks.
+	plans          mvcc.Plans
+	planned        *Task
+	precedingCalls map[string]preceding
+	view           view
+	calls          calls
+	// firstSeen are the values that a task's first plan used, for a mutant.
+	firstSeen map[*Task]map[string]entry.Value
 }
 
-// New makes a shard's executor.
+// New returns the executor of a shard.
 func New(p Parts, cfg Config) *Executor {
 	x := &Executor{Parts: p, cfg: cfg, version: p.Store.NextVersion}
 	x.view.x = x
@@ -79,46 +79,50 @@ func New(p Parts, cfg Config) *Executor {
 	return x
 }
 
-// Stats gives the counters. The samples of LockWait are the caller's to take.
+// Stats returns the counters. The caller may take the samples of LockWait.
 func (x *Executor) Stats() *Stats { return &x.stats }
 
-// Begin pins the keys of a task and asks for those that are not in memory.
+// Begin starts a task: it references the keys and requests those that are not in memory.
 func (x *Executor) Begin(t *Task) Step {
-	f := x.noRoom(t)
+	// Bounds are checked before anything is referenced or queued, so a rejection leaves no state.
+	f := x.checkDiskSpace(t)
 	if f == nil {
-		f = x.crowded(t)
+		f = x.checkKeyReferences(t)
 	}
 	if f != nil {
 		t.overflow = true
-		return t.fail(f)
+		return t.refuse(f)
 	}
-	t.plans = x.cfg.Sharing.Locks == AbstractLocks && t.plansLocks()
+	// With read-write locks the mode of a call does not depend on values.
+	t.planned = x.cfg.Sharing.Locks == AbstractLocks && t.needsLockPlan()
 	var needs []locktable.Need
-	needs, t.ranges = x.fixedLocks(t)
+	needs, t.ranges = x.staticLocks(t)
 	t.Request = locktable.Request{Txn: t.Txn, Begun: t.Request.Begun, User: t.User, Needs: needs, Tag: t, NoWait: t.NoWait,
 		Lasting: t.Request.Lasting, Instant: t.Kind == Decide && !t.ranges}
-	t.items = t.usual.item[:0]
+	t.items = t.scratch.item[:0]
 	n := len(t.Ops) + len(t.Seen)
 	if n > 1 {
 		t.items = make([]*mvcc.Item, 0, n)
 	}
 	for i := range t.Ops {
 		if t.Ops[i].Span().IsPoint() {
-			x.load(t, t.Ops[i].Key)
+			// A key that occurs in several operations is referenced once for each.
+			x.loadKey(t, t.Ops[i].Key)
 		}
 	}
 	for i := range t.Seen {
 		if t.Seen[i].Digest == 0 {
-			x.load(t, t.Seen[i].Key)
+			x.loadKey(t, t.Seen[i].Key)
 		}
 	}
 	if t.loads.missing > 0 {
 		return Waiting
 	}
-	return x.loaded(t)
+	return x.onLoaded(t)
 }
 
-func (x *Executor) load(t *Task, key []byte) {
+// loadKey references a key for t and requests it if it is not in memory.
+func (x *Executor) loadKey(t *Task, key []byte) {
 	it := x.Store.Pin(key)
 	t.items = append(t.items, it)
 	if !it.Loaded {
@@ -127,24 +131,25 @@ func (x *Executor) load(t *Task, key []byte) {
 	}
 }
 
-// Woken takes a key, or pages, that a task has waited for.
+// OnWake delivers a key, or pages, for which a task has waited.
 func (x *Executor) Woken(w *store.Wake) (*Task, Step) {
 	p, isPage := w.Waiter.(pageWaiter)
 	if isPage {
-		return p.task, x.pagesRead(p, w.Err)
+		return p.task, x.onPages(p, w.Err)
 	}
 	t := w.Waiter.(*Task)
 	if w.Err != nil {
 		t.Err = w.Err
 	}
 	t.loads.missing--
+	// The task may have ended while its last key was being read.
 	if t.loads.missing > 0 || t.stage != loading {
 		return t, Waiting
 	}
-	return t, x.loaded(t)
+	return t, x.onLoaded(t)
 }
 
-// Waits reports whether a waiter of the store is a task's.
+// IsWaiter reports whether a waiter of the store belongs to a task.
 func Waits(waiter any) bool {
 	switch waiter.(type) {
 	case *Task, pageWaiter:
@@ -153,32 +158,36 @@ func Waits(waiter any) bool {
 	return false
 }
 
-// Next hands out a task whose ranges were read since, nil if there is none. It is Ready.
+// Next returns a task whose ranges have all been read, nil if there is none. The task is Ready.
 func (x *Executor) Next() *Task {
-	for len(x.ranged) > 0 {
-		t := x.ranged[0]
-		x.ranged[0] = nil
-		x.ranged = x.ranged[1:]
+	for len(x.rangesRead) > 0 {
+		t := x.rangesRead[0]
+		x.rangesRead[0] = nil
+		x.rangesRead = x.rangesRead[1:]
+		// The task may have been suspended or dropped since its last range arrived.
 		if t.stage == ranging && t.loads.missing == 0 {
 			return t
 		}
 	}
-	x.ranged = nil
+	x.rangesRead = nil
 	return nil
 }
 
-// loaded: all point keys are in memory, or cannot be read.
-func (x *Executor) loaded(t *Task) Step {
+// onLoaded advances a task whose point keys are all in memory, or unreadable (Task.Err). If pages are
+// missing, it waits for these first.
+func (x *Executor) onLoaded(t *Task) Step {
 	t.stage = loading
-	if x.preload(t) {
+	if x.loadPages(t) {
 		return Waiting
 	}
 	t.stage = loaded
 	switch {
+	// The piece of a last agent must not lock anything before its votes are in, nor a reader register before the
+	// notices of other shards; their callers decide when to proceed. They also handle unreadable keys.
 	case t.Kind >= Decide:
 		return Loaded
 	case t.Err != nil:
-		return t.fail(msg.FailureOf(t.Err))
+		return t.refuse(msg.FailureOf(t.Err))
 	case t.Kind == Optimistic:
 		return x.ReadRanges(t)
 	default:
@@ -186,14 +195,16 @@ func (x *Executor) loaded(t *Task) Step {
 	}
 }
 
-// Acquire asks for the locks of a task.
+// Acquire requests the locks of a task.
 func (x *Executor) Acquire(t *Task) Step {
 	t.stage = waiting
 	if x.Env.Mutants.Has(mutant.RangeLocksPresentOnly) {
-		t.Request.Absent = x.absent
+		t.Request.Absent = x.isAbsent
 	}
-	t.Request.Admitted = t.mustBeAdmitted()
+	// The caller may have learned since Begin that other shards have voted for the transaction.
+	t.Request.Admitted = t.isExempt()
 	x.planLocks(t)
+	// The mutant decides although a lock conflicts.
 	if t.Kind == Decide && x.Env.Mutants.Has(mutant.HotLocksIgnored) {
 		return x.Granted(t)
 	}
@@ -205,25 +216,26 @@ func (x *Executor) Acquire(t *Task) Step {
 		return Waiting
 	case locktable.Full:
 		t.overflow = true
-		return t.fail(x.queueFull(nil))
+		return t.refuse(x.queueFullFailure(nil))
 	case locktable.Overdrawn:
-		return t.fail(x.overdrawn(t))
+		return t.refuse(x.shareFailure(t))
 	case locktable.Crowded:
+		// The receipt of the rejected request names the key whose queue is full.
 		_, key, _ := t.Request.Waited()
 		t.overflow = true
-		return t.fail(x.queueFull(key))
+		return t.refuse(x.queueFullFailure(key))
 	}
-	return t.fail(wounded(&t.Request))
+	return t.refuse(woundFailure(&t.Request))
 }
 
-// absent reports whether a key is known not to exist, for a mutant.
-func (x *Executor) absent(key []byte) bool {
+// isAbsent reports whether a key is known not to exist, for a mutant.
+func (x *Executor) isAbsent(key []byte) bool {
 	it := x.Store.Get(key)
 	return it != nil && it.Loaded && !it.Value.Exists()
 }
 
-// Granted: the locks are held, or, for a piece that is decided here and has no ranges, could be.
-// Ranges are read under them.
+// Granted advances a task that holds its locks; the piece of a last agent without ranges holds them for this
+// step only. Ranges are read next, under their locks.
 func (x *Executor) Granted(t *Task) Step {
 	waited, key, holder := t.Request.Waited()
 	if waited > 0 {
@@ -233,31 +245,35 @@ func (x *Executor) Granted(t *Task) Step {
 	return x.ReadRanges(t)
 }
 
-// Drop ends a task: its items are unpinned and its waits end. Locks that it was granted stay
-// with its transaction. A nil task is none.
+// Drop ends a task: it dereferences the keys and cancels the waits. Locks that were granted remain with the
+// transaction. A nil task is ignored.
 func (x *Executor) Drop(t *Task) {
 	if t == nil {
 		return
 	}
 	t.stage = done
-	x.dropReads(t)
+	x.cancelRangeReads(t)
 	x.Locks.Cancel(&t.Request)
 	for _, it := range t.items {
 		x.Store.Unpin(it)
 	}
+	// The end of a rejected task is no progress: it would make the completion rate, and so the retry time, look
+	// better the more tasks are rejected.
 	if !t.overflow {
 		x.Eased(t.items)
 	}
 	t.items = nil
-	delete(x.first, t)
+	delete(x.firstSeen, t)
 }
 
-// Wound tells a task that its transaction is wounded: if it waits for locks it dies.
+// Wound records that the transaction of a task is wounded. If the task waits for locks, it is rejected.
 func (x *Executor) Wound(t *Task) Step {
 	if t == nil {
 		return Waiting
 	}
 	t.Request.NoWait = true
+	// A task that does not wait for locks continues. With NoWait set, its next lock request is granted or
+	// aborts.
 	if !x.Locks.Doom(x.Env.Now, &t.Request) {
 		return Waiting
 	}
@@ -265,29 +281,38 @@ func (x *Executor) Wound(t *Task) Step {
 	if key != nil {
 		x.Heat.Waited(key, hotshard.Retry, holder, lost)
 	}
-	return t.fail(wounded(&t.Request))
+	return t.refuse(woundFailure(&t.Request))
 }
 
-// Hold puts a task aside that is to wait outside, for readers to leave or for votes: it gives
-// back the locks that it took, and what it read under them. Acquire takes it up again.
+// Hold suspends a task that waits for readers to leave or for votes. Its new locks are released, and the rows
+// read under them are discarded: a held task keeps nothing locked. Acquire resumes it.
+//
+// Example. The piece of a last agent has a range. It locks the range and reads it; meanwhile a reader registers
+// for a key that the piece changes. The piece must not wait for the reader with the range locked, which would
+// block all writers of the range for that time: it releases the range, and locks and reads it again later.
 func (x *Executor) Hold(t *Task) {
+	// Locks that the transaction held before, by an earlier request, stay: its client relies on them.
 	x.Locks.GiveBack(&t.Request)
 	t.rows = nil
-	t.loads.round++ // reads under way are for nothing
-	x.dropReads(t)
+	t.loads.generation++ // ignore the reads in flight
+	x.cancelRangeReads(t)
 	t.stage = held
 }
 
-// Unready has a task that was on its way to its locks wait for votes again.
+// Unready returns a task that has advanced beyond its keys to the state Loaded, where it waits for votes: a
+// vote that it relied on does not count any more.
+//
+// Example. All votes are in, and the piece waits for a lock. A participant unseals for a reader, so its vote is
+// withdrawn. The piece must not be granted the lock before the participant votes again.
 func (x *Executor) Unready(t *Task) {
 	x.Locks.Cancel(&t.Request)
 	x.Hold(t)
 	t.stage, t.loads.missing = loaded, 0
 }
 
-// wounded is the failure of a task whose transaction is wounded and that would have to wait. Its
-// gateway knows the wounding transaction.
-func wounded(r *locktable.Request) *msg.Failure {
+// woundFailure is the failure of a wounded transaction that would have to wait. Its gateway knows which
+// transaction wounded it.
+func woundFailure(r *locktable.Request) *msg.Failure {
 	_, key, holder := r.Waited()
 	f := &msg.Failure{Reason: msg.ReasonWounded, Kind: uint32(kv.KindAborted), Key: key,
 		Text: "an older transaction waited for a lock of this one"}
@@ -297,7 +322,8 @@ func wounded(r *locktable.Request) *msg.Failure {
 	return f
 }
 
-// Receipt is the task's longest wait for locks. A wait that lasts goes before those that are over.
+// Receipt describes the longest wait of a task for locks. A wait that still lasts takes precedence.
+// Without a wait the receipt is empty.
 func (x *Executor) Receipt(t *Task) msg.Receipt {
 	waited, _, _ := t.Request.Waited()
 	if waited > 0 || t.Request.Waiting() {

@@ -13,10 +13,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 )
 
-// plansLocks reports whether the lock set of a task depends on what keys hold, so that it is
-// planned when locks are asked for.
-func (t *Task) plansLocks() bool {
-	if t.Kind.lockless() {
+// needsLockPlan reports whether the lock set of a task depends on values, so that it is planned when the
+// locks are requested.
+func (t *Task) needsLockPlan() bool {
+	if t.Kind.isLockless() {
 		return false
 	}
 	for i := range t.Ops {
@@ -28,35 +28,37 @@ func (t *Task) plansLocks() bool {
 	return false
 }
 
-// fixedLocks lists the lock set of a task that does not plan, in the task's room if that is
-// enough. For one that plans there is only the room; planLocks fills it.
-func (x *Executor) fixedLocks(t *Task) (needs []locktable.Need, ranges bool) {
-	needs = t.usual.need[:0]
+// staticLocks returns the lock set of a task without a plan, in the scratch of the task if that is large
+// enough. For a task with a plan it only returns the scratch, which planLocks fills.
+func (x *Executor) staticLocks(t *Task) (needs []locktable.Need, ranges bool) {
+	needs = t.scratch.need[:0]
 	n := len(t.Ops) + len(t.Seen)
+	// Most pieces have one key; they need no allocation.
 	if n > cap(needs) {
 		needs = make([]locktable.Need, 0, n)
 	}
 	for i := range t.Ops {
 		op := &t.Ops[i]
 		switch {
-		case t.plans:
+		case t.planned:
 			ranges = ranges || op.IsRange()
 		case op.IsCall():
-			needs = x.anyLocks(needs, op)
+			needs = x.appendStaticCallLocks(needs, op)
 		default:
 			var ranged bool
-			needs, ranged = x.opLocks(needs, op)
+			needs, ranged = x.appendOpLocks(needs, op)
 			ranges = ranges || ranged
 		}
 	}
-	if t.plans {
+	if t.planned {
 		return needs, ranges
 	}
-	return locktable.Normalize(seenLocks(needs, t.Seen)), ranges
+	return locktable.Normalize(appendSeenLocks(needs, t.Seen)), ranges
 }
 
-// seenLocks adds the locks of optimistic reads that are not executed again.
-func seenLocks(needs []locktable.Need, seen []msg.Seen) []locktable.Need {
+// appendSeenLocks adds read locks for the optimistic reads that are validated by version. Reads with a digest
+// are validated by executing them again.
+func appendSeenLocks(needs []locktable.Need, seen []msg.Seen) []locktable.Need {
 	for i := range seen {
 		if seen[i].Digest != 0 {
 			continue
@@ -66,86 +68,90 @@ func seenLocks(needs []locktable.Need, seen []msg.Seen) []locktable.Need {
 	return needs
 }
 
-// opLocks adds the locks of an operation that is no call; ranged: it is on a range.
-func (x *Executor) opLocks(needs []locktable.Need, op *msg.Op) (_ []locktable.Need, ranged bool) {
+// appendOpLocks adds the lock of an operation that is not a call. ranged reports whether it is on a range.
+func (x *Executor) appendOpLocks(needs []locktable.Need, op *msg.Op) (_ []locktable.Need, ranged bool) {
 	span := op.Span()
 	ranged = !span.IsPoint()
+	// An empty range locks nothing. The mutant does not lock the keys of conditions.
 	if ranged && span.IsEmpty() || op.Kind == msg.OpRequire && x.Env.Mutants.Has(mutant.ConditionUnlocked) {
 		return needs, ranged
 	}
 	return append(needs, locktable.Need{Span: span, Mode: x.modeOf(op), Methods: adt.MethodsOf(op)}), ranged
 }
 
-// anyLocks adds the locks that a call of a data type needs whatever its key holds.
-func (x *Executor) anyLocks(needs []locktable.Need, op *msg.Op) []locktable.Need {
+// appendStaticCallLocks adds the locks of a call that suffice whatever the value is.
+func (x *Executor) appendStaticCallLocks(needs []locktable.Need, op *msg.Op) []locktable.Need {
 	if x.cfg.Sharing.Locks == RWLocks {
 		return append(needs, locktable.Need{Span: kv.Point(op.Key), Mode: x.modeOf(op), Methods: adt.MethodsOf(op)})
 	}
 	x.modes = adt.Modes(x.modes[:0], op)
-	return modeLocks(needs, op, x.modes, nil)
+	return appendModes(needs, op, x.modes, nil)
 }
 
-func modeLocks(needs []locktable.Need, op *msg.Op, modes []adt.Mode, short *adt.Shortage) []locktable.Need {
+// appendModes adds a lock on the key of a call for each of modes.
+func appendModes(needs []locktable.Need, op *msg.Op, modes []adt.Mode, short *adt.Shortage) []locktable.Need {
 	for _, mode := range modes {
 		needs = append(needs, locktable.Need{Span: kv.Point(op.Key), Mode: mode, Methods: adt.MethodsOf(op), Short: short})
 	}
 	return needs
 }
 
-// planLocks plans the lock set of a task that calls methods of data types, by what their keys hold
-// now, with the locks that an execution has shown to be missing. While the task waits for them the
-// values may change, so that the set is a guess which the execution checks (docs/protocol.md,
-// section 3). A task that need not wait is executed by these plans (mvcc.Plans), which are in
-// room that the next task has.
+// planLocks plans the lock set of a task with calls, from the visible values of its keys, and adds the locks
+// that an execution has shown to be missing. While the task waits, the values may change, so the set is a
+// prediction that the execution verifies (docs/protocol.md, section 3). If the task does not wait, the
+// execution uses these plans (mvcc.Plans); they are in scratch that the next task overwrites.
 func (x *Executor) planLocks(t *Task) {
 	x.planned = nil
-	if x.cfg.Sharing.Locks == RWLocks || !t.plans && len(t.more) == 0 {
+	// Without calls the static lock set is final, unless an execution has found missing locks.
+	if x.cfg.Sharing.Locks == RWLocks || !t.planned && len(t.extraNeeds) == 0 {
 		return
 	}
 	x.plans.Reset(len(t.Ops))
-	if len(t.Ops) > fewOps {
-		x.earlier = map[string]earlier{}
+	if len(t.Ops) > maxLinearOps {
+		x.precedingCalls = map[string]preceding{}
 	}
-	needs := append(t.Request.Needs[:0], t.more...)
+	needs := append(t.Request.Needs[:0], t.extraNeeds...)
 	for i := range t.Ops {
 		if t.Ops[i].IsCall() {
-			needs = x.likelyLocks(needs, t, i)
+			needs = x.appendPlannedLocks(needs, t, i)
 		} else {
-			needs, _ = x.opLocks(needs, &t.Ops[i])
+			needs, _ = x.appendOpLocks(needs, &t.Ops[i])
 		}
-		if x.earlier != nil {
-			x.note(t, i)
+		if x.precedingCalls != nil {
+			x.recordPreceding(t, i)
 		}
 	}
-	t.Request.Needs = locktable.Normalize(seenLocks(needs, t.Seen))
-	x.earlier = nil
+	t.Request.Needs = locktable.Normalize(appendSeenLocks(needs, t.Seen))
+	x.precedingCalls = nil
 	if !t.ranges {
 		x.planned = t
 	}
 }
 
-// earlier is what a piece has done with a key before some operation: the place of its last call,
-// -1 for none; mixed: after that, or without one, something else.
-type earlier struct {
+// preceding describes the operations on a key before some operation of the piece: the position of the last
+// call, -1 if there is none. mixed: another operation follows that call, or there is none before it.
+type preceding struct {
 	call  int
 	mixed bool
 }
 
-// fewOps is up to how many operations are looked at one by one. Somewhat arbitrary.
-const fewOps = 16
+// maxLinearOps is the number of operations up to which a linear search is used. The value is somewhat
+// arbitrary.
+const maxLinearOps = 16
 
-// earlierThan looks up what came before the operation at a place. In a long piece that was noted.
-func (x *Executor) earlierThan(t *Task, place int) earlier {
-	key := t.Ops[place].Key
-	if x.earlier != nil {
-		b, ok := x.earlier[string(key)]
+// precedingOf describes the operations before the one at a position on the same key. For a long piece,
+// recordPreceding has recorded them.
+func (x *Executor) precedingOf(t *Task, position int) preceding {
+	key := t.Ops[position].Key
+	if x.precedingCalls != nil {
+		b, ok := x.precedingCalls[string(key)]
 		if ok {
 			return b
 		}
-		return earlier{call: -1}
+		return preceding{call: -1}
 	}
-	b := earlier{call: -1}
-	for i := place - 1; i >= 0; i-- {
+	b := preceding{call: -1}
+	for i := position - 1; i >= 0; i-- {
 		op := &t.Ops[i]
 		switch {
 		case !bytes.Equal(op.Key, key):
@@ -159,31 +165,32 @@ func (x *Executor) earlierThan(t *Task, place int) earlier {
 	return b
 }
 
-// note keeps the operation at a place for those after it.
-func (x *Executor) note(t *Task, place int) {
-	op := &t.Ops[place]
+// recordPreceding records the operation at a position for the later ones of its key.
+func (x *Executor) recordPreceding(t *Task, position int) {
+	op := &t.Ops[position]
 	if op.IsCall() {
-		x.earlier[string(op.Key)] = earlier{call: place}
+		x.precedingCalls[string(op.Key)] = preceding{call: position}
 		return
 	}
-	b := x.earlierThan(t, place)
+	b := x.precedingOf(t, position)
 	b.mixed = true
-	x.earlier[string(op.Key)] = b
+	x.precedingCalls[string(op.Key)] = b
 }
 
-// likelyLocks adds the locks of the call at a place, as far as the visible value of its key and
-// the task's own earlier calls determine them.
-func (x *Executor) likelyLocks(needs []locktable.Need, t *Task, place int) []locktable.Need {
-	op := &t.Ops[place]
+// appendPlannedLocks adds the locks of the call at a position, as far as the visible value of its key and the
+// earlier calls of the task determine them. Otherwise it adds the static ones.
+func (x *Executor) appendPlannedLocks(needs []locktable.Need, t *Task, position int) []locktable.Need {
+	op := &t.Ops[position]
 	method, err := adt.Find(op)
-	it := x.itemAt(t, place)
+	it := x.itemAt(t, position)
+	// An unknown method or an unloaded key: the execution reports the error, under locks that make it final.
 	if err != nil || it == nil || !it.Loaded {
-		return x.anyLocks(needs, op)
+		return x.appendStaticCallLocks(needs, op)
 	}
 	if x.Env.Mutants.Has(mutant.FirstPlanKept) {
-		x.keepFirst(t, it)
+		x.recordFirst(t, it)
 	}
-	v, before := &it.Value, x.earlierThan(t, place)
+	v, before := &it.Value, x.precedingOf(t, position)
 	var own *entry.Value
 	if before.call >= 0 {
 		own = x.plans.Made(before.call)
@@ -191,51 +198,58 @@ func (x *Executor) likelyLocks(needs []locktable.Need, t *Task, place int) []loc
 			v = own
 		}
 	}
+	// A value of another type: the call fails, and the static locks keep the type from changing until then.
 	if v.Exists() && v.Type != method.Type.ID {
-		return x.anyLocks(needs, op)
+		return x.appendStaticCallLocks(needs, op)
 	}
-	r := adt.Request{Method: method, Args: op.Args, Value: v, Ahead: x.ahead(t), Unique: mvcc.Unique(t.Txn, op.Seq)}
+	r := adt.Request{
+		Method: method, Args: op.Args, Value: v, Ahead: x.respondsEarly(t), Unique: mvcc.Unique(t.Txn, op.Seq),
+	}
+	// Undecided calls of others may commit or abort; the plan must hold in both cases.
 	if len(it.Intents) > 0 {
 		r.Others = func(visit func([]msg.Call)) { mvcc.Others(x.intentsOf(it), t.Txn, visit) }
 	}
 	plan, modes := r.Plan(x.modes[:0])
 	x.modes = modes
 	x.stats.Planned++
+	// The plan can neither grant nor refuse the call, for example since pages are absent.
 	if plan.Err != nil && len(modes) == 0 {
-		return x.anyLocks(needs, op)
+		return x.appendStaticCallLocks(needs, op)
 	}
 	switch {
+	// Another operation of the piece, or the decision of an intent, may change the value before this call runs:
+	// its plan is made again then.
 	case before.mixed || len(it.Intents) > 0:
 	case before.call < 0:
-		x.plans.Keep(place, &r, &plan, modes)
+		x.plans.Keep(position, &r, &plan, modes)
 	case own != nil:
-		x.plans.KeepAfter(place, before.call, &r, &plan, modes)
+		x.plans.KeepAfter(position, before.call, &r, &plan, modes)
 	}
 	if x.Env.Mutants.Has(mutant.RefusalUnlocked) {
-		modes = slices.DeleteFunc(modes, refuses)
+		modes = slices.DeleteFunc(modes, isRefusal)
 	}
-	return modeLocks(needs, op, modes, plan.Short)
+	return appendModes(needs, op, modes, plan.Short)
 }
 
-// itemAt is the item of the operation at a place, nil if it has none. Without ranges each operation
-// has pinned one.
-func (x *Executor) itemAt(t *Task, place int) *mvcc.Item {
+// itemAt returns the item of the operation at a position, nil if it has none. In a task without ranges each
+// operation has referenced one.
+func (x *Executor) itemAt(t *Task, position int) *mvcc.Item {
 	if !t.ranges {
-		return t.items[place]
+		return t.items[position]
 	}
-	return x.Store.Get(t.Ops[place].Key)
+	return x.Store.Get(t.Ops[position].Key)
 }
 
-// keepFirst keeps what a task has found first at a key, for a mutant.
-func (x *Executor) keepFirst(t *Task, it *mvcc.Item) {
-	if x.first == nil {
-		x.first = map[*Task]map[string]entry.Value{}
+// recordFirst keeps the value that the first plan of a task used, for a mutant.
+func (x *Executor) recordFirst(t *Task, it *mvcc.Item) {
+	if x.firstSeen == nil {
+		x.firstSeen = map[*Task]map[string]entry.Value{}
 	}
-	if x.first[t] == nil {
-		x.first[t] = map[string]entry.Value{}
+	if x.firstSeen[t] == nil {
+		x.firstSeen[t] = map[string]entry.Value{}
 	}
-	_, ok := x.first[t][string(it.Key)]
+	_, ok := x.firstSeen[t][string(it.Key)]
 	if !ok {
-		x.first[t][string(it.Key)] = it.Value
+		x.firstSeen[t][string(it.Key)] = it.Value
 	}
 }

@@ -8,26 +8,31 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
-// Large values are in pages, which are read when an operation needs them. A task asks for those
-// that it will probably need before it asks for locks (preload), and waits again if executing it
-// shows that it needs more (lacksPages). A promise never lacks pages when it is kept: its execution
-// has read those that its changes need, and pages that were looked up stay known (package
-// adt/paged). After a restart package commit executes promises once more to find out.
+// Large values consist of pages, which are read when an operation needs them. A task requests the pages that
+// it will probably need before it requests locks (loadPages), and waits again if its execution needs more
+// (waitForPages). The effects of a prepared piece never lack pages when they are applied: the execution has
+// read the pages that its changes need, and pages that were looked up remain known (package adt/paged). After
+// a restart package agent executes prepared pieces again to find out which pages they need.
 
-// pageWaiter is a task that waits for pages, in the round in which it asked.
+// pageWaiter is a task that waits for pages, with the generation of its request.
+//
+//	task requests pages 3 and 4         generation 1
+//	task is suspended and starts again  generation 2, requests page 4
+//	pages 3 and 4 arrive                of generation 1: ignored; of generation 2: counted
 type pageWaiter struct {
-	task  *Task
-	round int
+	task       *Task
+	generation int
 }
 
-// Caller is for whom the task waits.
+// Caller returns the user for whom the task waits, and whether the task is part of a commit.
 func (w pageWaiter) Caller() (kv.Account, bool) { return w.task.Caller() }
 
-// pagesRead has a task go on when it has all that it asked for.
-func (x *Executor) pagesRead(w pageWaiter, err error) Step {
+// onPages advances a task when all requested pages have arrived.
+func (x *Executor) onPages(w pageWaiter, err error) Step {
 	t := w.task
-	if t.loads.round != w.round || t.stage != loading && t.stage != paging {
-		return Waiting // given up, or begun again
+	// The pages of an earlier try may arrive after the task has restarted.
+	if t.loads.generation != w.generation || t.stage != loading && t.stage != paging {
+		return Waiting // cancelled, or restarted
 	}
 	if err != nil {
 		t.Err = err
@@ -36,19 +41,21 @@ func (x *Executor) pagesRead(w pageWaiter, err error) Step {
 	switch {
 	case t.loads.missing > 0:
 		return Waiting
+	// A reader has left the queues while it waited, so it starts again from its loaded keys.
 	case t.stage == loading, t.Kind.Reader():
-		return x.loaded(t)
+		return x.onLoaded(t)
 	case t.Err != nil:
-		return t.fail(msg.FailureOf(t.Err))
+		return t.refuse(msg.FailureOf(t.Err))
 	case t.Kind == Optimistic:
 		return Ready
 	}
 	return x.Acquire(t)
 }
 
-// preload asks for the pages that the task will probably need, and reports whether it has to wait.
-// They are found by planning its calls as things are; one more round may show more.
-func (x *Executor) preload(t *Task) bool {
+// loadPages requests the pages that the task will probably need, and reports whether it has to wait. They are
+// determined by planning its calls with the current values; when these pages have arrived, a plan may need
+// more.
+func (x *Executor) loadPages(t *Task) bool {
 	if t.Err != nil {
 		return false
 	}
@@ -58,17 +65,18 @@ func (x *Executor) preload(t *Task) bool {
 			continue
 		}
 		it := x.Store.Get(op.Key)
+		// Values without pages, or with all pages in memory, need nothing.
 		if it == nil || adt.Away(&it.Value) == 0 {
 			continue
 		}
-		t.paged = true
-		t.loads.missing += x.Store.Pages(it, likelyPages(t, op, &it.Value), pageWaiter{t, t.loads.round})
+		t.waitedForPages = true
+		t.loads.missing += x.Store.Pages(it, predictPages(t, op, &it.Value), pageWaiter{t, t.loads.generation})
 	}
 	return t.loads.missing > 0
 }
 
-// likelyPages are those that one operation needs.
-func likelyPages(t *Task, op *msg.Op, v *entry.Value) []adt.Page {
+// predictPages returns the pages that one operation needs.
+func predictPages(t *Task, op *msg.Op, v *entry.Value) []adt.Page {
 	if op.Kind == msg.OpMoveOut || op.Kind == msg.OpGet && op.Stored || op.Expect == msg.ExpectValue {
 		return adt.Missing(v)
 	}
@@ -87,17 +95,18 @@ func likelyPages(t *Task, op *msg.Op, v *entry.Value) []adt.Page {
 	return adt.Unneeded(v, plan.Calls)
 }
 
-// lacksPages has a task wait for pages that executing it has shown to be absent. It keeps its
-// locks, and asks for them again then; a reader registers again.
-func (x *Executor) lacksPages(t *Task, e *mvcc.Execution) bool {
+// waitForPages suspends a task whose execution has found absent pages, and reports whether it has. The task
+// keeps its locks and requests them again when the pages have arrived; a reader registers again.
+func (x *Executor) waitForPages(t *Task, e *mvcc.Execution) bool {
 	if len(e.Absent) == 0 {
 		return false
 	}
-	t.stage, t.paged, t.loads.missing = paging, true, 0
-	t.loads.round++
+	// The generation separates these pages from others that the task has requested before.
+	t.stage, t.waitedForPages, t.loads.missing = paging, true, 0
+	t.loads.generation++
 	for _, a := range e.Absent {
 		it := x.Store.Get(a.Key)
-		t.loads.missing += x.Store.Pages(it, a.Pages, pageWaiter{t, t.loads.round})
+		t.loads.missing += x.Store.Pages(it, a.Pages, pageWaiter{t, t.loads.generation})
 	}
 	return true
 }

@@ -13,49 +13,52 @@ import (
 )
 
 const (
-	// ScanBytes bounds what one scan operation reads on one shard at a time.
+	// ScanBytes bounds what one scan operation reads on one shard at a time, in bytes.
 	ScanBytes = 4 << 20
-	// scansAtOnce is how many scans of one piece are read at a time: a piece may have
-	// thousands, and what they read waits in memory until it is complete. Somewhat
-	// arbitrary.
-	scansAtOnce = 4
-	// pieceBytes bounds what the scans of one piece may read: a client is not
-	// answered more.
-	pieceBytes = kv.MaxAnswerBytes
+	// maxConcurrentScans bounds the scans of one piece that are read at a time. A piece may have thousands, and
+	// what they read is in memory until the piece is complete. The value is somewhat arbitrary.
+	maxConcurrentScans = 4
+	// maxScanBytes bounds what the scans of one piece read in total: a response is not larger.
+	maxScanBytes = kv.MaxAnswerBytes
 )
 
-// Scans are the ranges that one piece reads, a few at a time.
+// Scans are the ranges of one piece, of which a few are read at a time.
 type Scans struct {
-	// next are those that have not been asked for.
-	next  []func()
-	asked int
-	// bytes is what they have read.
+	// queued are the requests that have not been sent; inFlight counts those without a response.
+	queued   []func()
+	inFlight int
+	// bytes is the size of the rows read.
 	bytes int
 }
 
-// Add queues the request of one.
-func (s *Scans) Add(ask func()) { s.next = append(s.next, ask) }
+// Add queues a request.
+func (s *Scans) Add(send func()) { s.queued = append(s.queued, send) }
 
-// Begin asks for as many as may be read at a time: for one that might be too much alone if
-// the others are.
+// Begin sends as many requests as may be in flight: one, even if its result might be too large, and more if
+// their results together cannot exceed maxScanBytes.
 func (s *Scans) Begin() {
-	for len(s.next) > 0 && (s.asked == 0 || s.asked < scansAtOnce && s.bytes+s.asked*ScanBytes < pieceBytes) {
-		next := s.next[0]
-		s.next = s.next[1:]
-		s.asked++
-		next()
+	for len(s.queued) > 0 {
+		fits := s.inFlight < maxConcurrentScans && s.bytes+s.inFlight*ScanBytes < maxScanBytes
+		if s.inFlight > 0 && !fits {
+			return
+		}
+		send := s.queued[0]
+		s.queued = s.queued[1:]
+		s.inFlight++
+		send()
 	}
 }
 
-// Arrived counts the answer to one, and asks for another. It fails if all have read too
-// much; then there are no more, and dropped is how many are not asked for.
+// OnResult counts a response and sends further requests. If the total is too large, it fails and discards the
+// queued requests; dropped is their number.
 func (s *Scans) Arrived(r *entry.ReadResult) (dropped int, err error) {
 	for i := range r.Rows {
 		s.bytes += len(r.Rows[i].Key) + len(r.Rows[i].Value)
 	}
-	s.asked--
-	if s.bytes > pieceBytes {
-		dropped, s.next = len(s.next), nil
+	s.inFlight--
+	// The response would be rejected for its size anyway; reading on would only fill memory.
+	if s.bytes > maxScanBytes {
+		dropped, s.queued = len(s.queued), nil
 		return dropped, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: kv.MoreThanAnAnswer,
 			Hint: "read fewer keys in one transaction, or use Scan"}
 	}
@@ -63,8 +66,8 @@ func (s *Scans) Arrived(r *entry.ReadResult) (dropped int, err error) {
 	return 0, nil
 }
 
-// ReadRanges asks for the rows of a task's ranges, which stay as they are: they are locked, or the
-// reader is registered. A task without ranges is Ready at once.
+// ReadRanges requests the rows of the task's ranges. The rows do not change: the ranges are locked, or the
+// reader is registered. A task without ranges is Ready.
 func (x *Executor) ReadRanges(t *Task) Step {
 	if !t.ranges {
 		return Ready
@@ -75,7 +78,7 @@ func (x *Executor) ReadRanges(t *Task) Step {
 	for i := range t.Ops {
 		op := &t.Ops[i]
 		if !op.Span().IsPoint() && !op.Span().IsEmpty() {
-			x.readRange(t, op)
+			x.startRangeRead(t, op)
 		}
 	}
 	if t.loads.missing == 0 {
@@ -85,46 +88,52 @@ func (x *Executor) ReadRanges(t *Task) Step {
 	return Waiting
 }
 
-func (x *Executor) readRange(t *Task, op *msg.Op) {
+// startRangeRead requests the rows of one range. Scans are queued, so that few are in memory at a time; other
+// ranges are read immediately.
+func (x *Executor) startRangeRead(t *Task, op *msg.Op) {
 	r := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span(), Reverse: op.Reverse, User: t.User}
 	scan := op.Kind == msg.OpScan
 	if scan {
-		r.Limit, r.LimitBytes = mvcc.ScanLimit(op)+ownDeletes(t, op), ScanBytes
+		r.Limit, r.LimitBytes = mvcc.ScanLimit(op)+maxHiddenRows(t, op), ScanBytes
 	} else {
+		// A range deletion of more keys than a transaction may have fails; one more row shows that.
 		r.Limit = kv.MaxTxnOps + 1
 	}
 	t.loads.missing++
-	round := t.loads.round
-	ask := func() {
+	generation := t.loads.generation
+	send := func() {
 		id := x.Store.Read(r, func(r *entry.ReadResult) {
-			t.reading = slices.DeleteFunc(t.reading, func(id uint64) bool { return id == r.ID })
-			if t.stage == ranging && t.loads.round == round { // else it was dropped meanwhile
-				x.rangeRead(t, op.Seq, scan, r)
+			// The result may arrive after the task was suspended, dropped or restarted.
+			t.rangeReads = slices.DeleteFunc(t.rangeReads, func(id uint64) bool { return id == r.ID })
+			if t.stage == ranging && t.loads.generation == generation { // otherwise the task was suspended or has ended
+				x.onRangeRead(t, op.Seq, scan, r)
 			}
 		})
-		t.reading = append(t.reading, id)
+		t.rangeReads = append(t.rangeReads, id)
 	}
 	if scan {
-		t.scans.Add(ask)
+		t.scans.Add(send)
 	} else {
-		ask()
+		send()
 	}
 }
 
-// dropReads gives up the reads of a task's ranges.
-func (x *Executor) dropReads(t *Task) {
-	for _, id := range t.reading {
+// cancelRangeReads cancels the reads of the task's ranges.
+func (x *Executor) cancelRangeReads(t *Task) {
+	for _, id := range t.rangeReads {
 		x.Store.Drop(id)
 	}
-	t.reading = nil
+	t.rangeReads = nil
 }
 
-// ownDeletes bounds how many rows of a scan the piece itself may hide.
-func ownDeletes(t *Task, scan *msg.Op) int {
+// maxHiddenRows bounds how many rows of a scan the piece itself can delete before it. The scan reads so many
+// more.
+func maxHiddenRows(t *Task, scan *msg.Op) int {
 	n := 0
 	for i := range t.Ops {
 		op := &t.Ops[i]
 		switch {
+		// A call may remove the value.
 		case (op.Kind == msg.OpDelete || op.IsCall() && op.Writes()) && scan.Span().Contains(op.Key):
 			n++
 		case op.Kind == msg.OpDeleteRange && scan.Span().Overlaps(op.Span()):
@@ -134,8 +143,8 @@ func ownDeletes(t *Task, scan *msg.Op) int {
 	return n
 }
 
-// rangeRead takes the rows of an operation's range.
-func (x *Executor) rangeRead(t *Task, seq uint32, scan bool, r *entry.ReadResult) {
+// onRangeRead stores the rows of an operation's range.
+func (x *Executor) onRangeRead(t *Task, seq uint32, scan bool, r *entry.ReadResult) {
 	rows, err := store.RangeRows(r)
 	if err != nil {
 		t.Err = err
@@ -150,22 +159,23 @@ func (x *Executor) rangeRead(t *Task, seq uint32, scan bool, r *entry.ReadResult
 		}
 	}
 	if t.loads.missing == 0 {
-		x.ranged = append(x.ranged, t)
+		x.rangesRead = append(x.rangesRead, t)
 	}
 }
 
-// ShrinkScans releases the part of the lock of a scanned range that the scan has not read.
+// ShrinkScans releases the parts of range locks that scans have not read.
 func (x *Executor) ShrinkScans(t *Task, results []msg.Result) {
 	for i := range t.Ops {
 		op := &t.Ops[i]
-		if op.Kind == msg.OpScan && len(results[i].Resume) > 0 && rangeUsers(t, op) == 1 {
+		// If another operation of the piece has the same range, it relies on all of the lock.
+		if op.Kind == msg.OpScan && len(results[i].Resume) > 0 && rangeOpCount(t, op) == 1 {
 			x.Locks.Shrink(&t.Request, op.Span(), op.ReadUntil(results[i].Resume))
 		}
 	}
 }
 
-// rangeUsers counts the operations of a task with exactly this span.
-func rangeUsers(t *Task, op *msg.Op) int {
+// rangeOpCount counts the operations of a task with the same span as op.
+func rangeOpCount(t *Task, op *msg.Op) int {
 	n := 0
 	for i := range t.Ops {
 		o := &t.Ops[i]
@@ -176,15 +186,16 @@ func rangeUsers(t *Task, op *msg.Op) int {
 	return n
 }
 
-// Grants are the locks that a task was granted, as they stand after ShrinkScans.
+// Grants returns the locks that were granted to a task, as they are after ShrinkScans.
 func (x *Executor) Grants(t *Task) (out []locktable.Grant) {
 	for _, g := range t.Request.Grants() {
-		out = append(out, x.shrunk(t, g))
+		out = append(out, x.currentGrant(t, g))
 	}
 	return out
 }
 
-func (x *Executor) shrunk(t *Task, g locktable.Grant) locktable.Grant {
+// currentGrant returns the grant with its current span.
+func (x *Executor) currentGrant(t *Task, g locktable.Grant) locktable.Grant {
 	if g.Span.IsPoint() {
 		return g
 	}

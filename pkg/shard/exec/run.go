@@ -12,17 +12,18 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
 
-// Run executes a task that is Ready. With Ready it has, and the execution counts; with another
-// step it lacked locks or pages, or could not be read, and the execution is nothing. The effects
-// of a piece that is decided here are the caller's until Reuse.
+// Run executes a task that is Ready. If the step returned is Ready, the execution is valid. Otherwise locks
+// or pages were missing, or a key was unreadable, and the execution is void. The effects of a last agent's
+// piece belong to the caller until RecycleEffects.
 func (x *Executor) Run(t *Task) (mvcc.Execution, Step) {
 	for {
+		// If the execution needs more locks or pages, acquireMore or waitForPages sets another stage.
 		t.stage = done
 		if t.Err != nil {
-			return mvcc.Execution{}, t.fail(msg.FailureOf(t.Err))
+			return mvcc.Execution{}, t.refuse(msg.FailureOf(t.Err))
 		}
 		e := x.execute(t)
-		if x.lacksPages(t, &e) {
+		if x.waitForPages(t, &e) {
 			return e, Waiting
 		}
 		if len(e.Missing) == 0 {
@@ -35,41 +36,50 @@ func (x *Executor) Run(t *Task) (mvcc.Execution, Step) {
 	}
 }
 
-// execute runs the operations.
+// execute runs the operations once.
 func (x *Executor) execute(t *Task) mvcc.Execution {
-	var room []entry.Effect
+	var scratch []entry.Effect
+	// The effects of a decision are used in this step only, so their memory is reused. x.effects is nil
+	// meanwhile: a second decision in the step must not overwrite them.
 	if t.Kind == Decide {
-		room, x.effects = x.effects, nil
+		scratch, x.effects = x.effects, nil
 	}
 	x.view.t = t
-	e := mvcc.ExecInto(room, &x.view, t.Ops, x.version)
+	e := mvcc.ExecInto(scratch, &x.view, t.Ops, x.version)
 	for i := range e.Effects {
+		// A deadline passes by the clock that has set it (package expiry).
 		if e.Effects[i].Ttl > 0 {
 			e.Effects[i].Clock = x.Expiry.ClockID()
 		}
 	}
 	x.stats.Planned += uint64(e.Plans)
+	// The plans are valid for one execution: its effects change the values.
 	x.calls.task, x.planned = nil, nil
 	return e
 }
 
-// Reuse takes back the room of a decision's effects, of which nothing is needed any more.
+// RecycleEffects returns the memory of a decision's effects, which the caller does not use any more.
 func (x *Executor) Reuse(effects []entry.Effect) { x.effects = step.Emptied(effects) }
 
-// acquireMore asks for the locks that executing a task has shown to be missing.
+// acquireMore requests the locks that an execution has found to be missing.
+//
+// Example. contains(x) on a set is planned as a lock on "x present", and waits. The holder removes x. When the
+// lock is granted, the execution plans a lock on "x absent", which the piece does not have. It is requested in
+// addition; the lock on "x present" stays, which is harmless. The piece may have to wait, and execute again.
 func (x *Executor) acquireMore(t *Task, e *mvcc.Execution) Step {
 	x.stats.Replanned++
 	for _, n := range e.Missing {
-		t.more = append(t.more, locktable.Need{Span: kv.Point(n.Key), Mode: n.Mode, Methods: n.Methods, Short: n.Short})
+		need := locktable.Need{Span: kv.Point(n.Key), Mode: n.Mode, Methods: n.Methods, Short: n.Short}
+		t.extraNeeds = append(t.extraNeeds, need)
 	}
-	t.loads.round++
+	t.loads.generation++
 	return x.Acquire(t)
 }
 
-// Item pins the item of an effect and makes sure that what the effect needs of it is known: a key
-// that came out of a range read may not be in memory yet. The range says of some only that they
-// exist, which is enough to delete them at once; a promise to do so, the waiter, waits for the
-// rest, when it is decided. It is nil for an effect that is shown at once.
+// EffectItem references the item of an effect, and ensures that the effect's needs are known. A key that was
+// found by a range read may not be in memory. Of a large value the range read only reports that it exists,
+// which is enough to delete it in this step (waiter is nil). A prepared deletion is applied later: then
+// waiter, the prepared piece, waits for the value.
 func (x *Executor) Item(t *Task, e *entry.Effect, waiter any) *mvcc.Item {
 	it := x.Store.Pin(e.Key)
 	if it.Loaded {
@@ -85,7 +95,7 @@ func (x *Executor) Item(t *Task, e *entry.Effect, waiter any) *mvcc.Item {
 			case waiter != nil:
 				x.Store.Await(it, waiter)
 			default:
-				it.Value, it.Index = row.Value, row.Index // until it is shown
+				it.Value, it.Index = row.Value, row.Index // until the effect becomes visible
 				if row.Paged {
 					x.Store.Unnoted()
 				}
@@ -96,9 +106,9 @@ func (x *Executor) Item(t *Task, e *entry.Effect, waiter any) *mvcc.Item {
 	panic("shard: an effect on a key that was neither loaded nor read")
 }
 
-// Find is the item of a key of the task, nil if it is not in memory.
+// Find returns the item of a key of the task, nil if it is not in memory.
 func (x *Executor) Find(t *Task, key []byte) *mvcc.Item {
-	if len(t.items) <= fewItems {
+	if len(t.items) <= maxLinearItems {
 		for _, it := range t.items {
 			if bytes.Equal(it.Key, key) {
 				return it
@@ -108,12 +118,16 @@ func (x *Executor) Find(t *Task, key []byte) *mvcc.Item {
 	return x.Store.Get(key)
 }
 
-// fewItems is up to how many items are looked at one by one. Somewhat arbitrary.
-const fewItems = 4
+// maxLinearItems is the number of items up to which a linear search is used. The value is somewhat arbitrary.
+const maxLinearItems = 4
 
-// SeenHolds validates the optimistic reads of a task, which are read-locked, or it is the instant
-// of the decision. Some are executed again, and are the first of its operations; results are those
-// of the execution. It returns how many they are.
+// ValidateReads validates the optimistic reads of a task: their keys are read-locked, or this is the step of
+// the decision. Reads with a digest have been executed again as the first operations of the task, and results
+// begins with theirs; again is their number.
+//
+// Example. T read k on the hot shard, unlocked, at version 5. U then commits version 6. In the deciding step of T
+// the newest version is 6: T aborts with a stale read, and its next attempt locks k. If k has moved, its version
+// cannot be compared here, so the read counts as changed, too.
 func (x *Executor) SeenHolds(t *Task, results []msg.Result) (again int, _ *msg.Failure) {
 	if x.Env.Mutants.Has(mutant.SeenUnchecked) {
 		return 0, nil
@@ -121,8 +135,10 @@ func (x *Executor) SeenHolds(t *Task, results []msg.Result) (again int, _ *msg.F
 	for i := range t.Seen {
 		key := t.Seen[i].Key
 		if t.Seen[i].Digest != 0 {
-			if again >= len(results) || results[again].Digest() != t.Seen[i].Digest && !x.Env.Mutants.Has(mutant.UnlockedUnchecked) {
-				return again, changed(key)
+			// Reads with a digest come first in the operations of the task, in the order of Seen.
+			unchecked := x.Env.Mutants.Has(mutant.UnlockedUnchecked)
+			if again >= len(results) || results[again].Digest() != t.Seen[i].Digest && !unchecked {
+				return again, staleRead(key)
 			}
 			again++
 			continue
@@ -130,14 +146,16 @@ func (x *Executor) SeenHolds(t *Task, results []msg.Result) (again int, _ *msg.F
 		it := x.Store.Get(key)
 		_, here := x.Heat.Elsewhere(key, it)
 		if !here {
-			return again, changed(key)
+			return again, staleRead(key)
 		}
+		// Absence has the zero version. A key that was absent, written and deleted in between may have it again;
+		// then the read is current in this step.
 		now := kv.Version{}
 		if it != nil && it.Value.Exists() {
 			now = it.Value.Version
 		}
 		if now != t.Seen[i].Version {
-			return again, changed(key)
+			return again, staleRead(key)
 		}
 	}
 	return again, nil

@@ -14,41 +14,40 @@ import (
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
-// Sharing says what transactions on the same key make of it that they commute.
-// The zero value is everything; the rest is for comparison (Holt 2016, section
-// 4.6, compares the same).
+// Sharing controls how transactions on one key benefit from commuting. The zero value enables everything; the
+// other values exist for comparison (Holt 2016, section 4.6, compares the same ones).
 type Sharing struct {
-	// Locks is what their operations' locks go by.
+	// Locks selects the lock modes.
 	Locks Locks
-	// Phasing off: whoever is younger waits behind an older one, though it goes
-	// together with those that hold the lock now.
+	// Phasing off: a request queues behind an older incompatible waiter even if it is compatible with the
+	// holders.
 	Phasing Off
-	// Combining off: each transaction writes rows of its own.
+	// Combining off: each transaction writes its own rows.
 	Combining Off
 }
 
-// Locks is what locks go by.
+// Locks selects the lock modes of operations.
 type Locks uint8
 
 const (
-	// AbstractLocks go by what operations do: those that commute go together.
+	// AbstractLocks: operations that commute have compatible modes.
 	AbstractLocks Locks = iota
-	// RWLocks go by whether they write.
+	// RWLocks: a mode is read or write.
 	RWLocks
 )
 
-var locksWords = []string{"abstract", "rw"}
+var locksNames = []string{"abstract", "rw"}
 
 func (l Locks) String() string {
-	if int(l) < len(locksWords) {
-		return locksWords[l]
+	if int(l) < len(locksNames) {
+		return locksNames[l]
 	}
 	return fmt.Sprintf("Locks(%d)", uint8(l))
 }
 
-// Set reads what String writes, for a flag.
+// Set parses the result of String, for a flag.
 func (l *Locks) Set(s string) error {
-	i := slices.Index(locksWords, s)
+	i := slices.Index(locksNames, s)
 	if i < 0 {
 		return fmt.Errorf("want abstract or rw")
 	}
@@ -56,11 +55,10 @@ func (l *Locks) Set(s string) error {
 	return nil
 }
 
-// Type is what a flag's help calls it.
+// Type is the name of the type in the help of a flag.
 func (l *Locks) Type() string { return "abstract|rw" }
 
-// Off is a flag that is on, or off. It holds true for off, so that its zero
-// value is on.
+// Off is a flag with the values on and off. It is true for off, so that the zero value is on.
 type Off bool
 
 func (o *Off) String() string {
@@ -70,7 +68,7 @@ func (o *Off) String() string {
 	return "on"
 }
 
-// Set reads what String writes.
+// Set parses the result of String, for a flag.
 func (o *Off) Set(s string) error {
 	switch s {
 	case "on", "off":
@@ -80,10 +78,10 @@ func (o *Off) Set(s string) error {
 	return fmt.Errorf("want on or off")
 }
 
-// Type is what a flag's help calls it.
+// Type is the name of the type in the help of a flag.
 func (o *Off) Type() string { return "on|off" }
 
-// modeOf is the lock that an operation on a key or range needs.
+// modeOf returns the lock mode of an operation on a key or range.
 func (x *Executor) modeOf(op *msg.Op) adt.Mode {
 	mode := adt.ModeOf(op)
 	if x.cfg.Sharing.Locks == RWLocks && mode != adt.ModeRead {
@@ -92,8 +90,10 @@ func (x *Executor) modeOf(op *msg.Op) adt.Mode {
 	return mode
 }
 
-// Changes lists what effects change, as readers see it.
+// Changes returns the changes of effects as the snapshot-queues compare them with reads.
 func (x *Executor) Changes(effects []entry.Effect) []snapshotqueue.Need {
+	// A move changes the place of a key, not its value; readers must hold it nevertheless, since they would
+	// register on the wrong shard.
 	if x.Env.Mutants.Has(mutant.MovesIgnoreReaders) && len(effects) > 0 && effects[0].IsMove() {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (x *Executor) Changes(effects []entry.Effect) []snapshotqueue.Need {
 	return out
 }
 
-// changeModes lists what an effect does to its key, as readers see it.
+// changeModes returns the modes of an effect as the snapshot-queues compare them with reads.
 func (x *Executor) changeModes(e *entry.Effect) ([]adt.Mode, adt.Methods) {
 	if e.Kind == entry.EffectChange && x.Env.Mutants.Has(mutant.ChangeUnshown) {
 		return nil, adt.MethodUpdate.Set()
@@ -123,30 +123,33 @@ func (x *Executor) changeModes(e *entry.Effect) ([]adt.Mode, adt.Methods) {
 	return modes, method
 }
 
-// Used counts the keys that a piece has written as used, and those of which it has asked what data
-// types hold. hold is how long an update mostly keeps them locked, in nanoseconds.
+// RecordUse reports the keys that a piece has written or queried to the heat statistics. hold is for how long
+// an update usually locks them, in nanoseconds.
 func (x *Executor) Used(t *Task, effects []entry.Effect, hold int64) {
+	// The measurement is disabled: the modes of the uses are not needed.
 	if x.Heat.Blind() {
 		return
 	}
 	waited, on, _ := t.Request.Waited()
 	used := func(key []byte, mode adt.Mode) {
-		x.Heat.Used(contention.Use{Key: key, Item: x.Find(t, key), Mode: mode, Hold: hold, Waited: waited > 0 && bytes.Equal(on, key)})
+		x.Heat.Used(contention.Use{
+			Key: key, Item: x.Find(t, key), Mode: mode, Hold: hold, Waited: waited > 0 && bytes.Equal(on, key),
+		})
 	}
 	for i := range effects {
-		used(effects[i].Key, x.usedAs(&effects[i]))
+		used(effects[i].Key, x.useMode(&effects[i]))
 	}
 	for i := range t.Ops {
 		op := &t.Ops[i]
 		if op.Kind == msg.OpQuery {
-			used(op.Key, x.askedAs(op))
+			used(op.Key, x.queryMode(op))
 		}
 	}
 }
 
-// usedAs is how an effect uses its key, as seen by transactions that might wait for it. Of several
-// parts of a value the first stands for all.
-func (x *Executor) usedAs(e *entry.Effect) adt.Mode {
+// useMode is the mode of an effect as transactions that would wait for it see it. If it concerns several
+// parts of a value, the first one represents all.
+func (x *Executor) useMode(e *entry.Effect) adt.Mode {
 	if e.Kind != entry.EffectChange && (e.Kind != entry.EffectAdd || x.cfg.Sharing.Locks == RWLocks) {
 		return adt.ModeWrite
 	}
@@ -157,8 +160,8 @@ func (x *Executor) usedAs(e *entry.Effect) adt.Mode {
 	return adt.ModeWrite
 }
 
-// askedAs is how a call that changes nothing uses its key.
-func (x *Executor) askedAs(op *msg.Op) adt.Mode {
+// queryMode is the mode of a call that changes nothing.
+func (x *Executor) queryMode(op *msg.Op) adt.Mode {
 	if x.cfg.Sharing.Locks == RWLocks {
 		return adt.ModeRead
 	}

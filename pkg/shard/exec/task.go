@@ -15,39 +15,41 @@ type Kind uint8
 const (
 	// Lock reads under locks that last, for an interactive transaction.
 	Lock Kind = iota
-	// Optimistic reads without locks; the commit validates what it has read.
+	// Optimistic reads without locks; the commit validates the reads.
 	Optimistic
-	// Prepare is a participant's piece.
+	// Prepare is the piece of a participant.
 	Prepare
-	// Decide is the last agent's own piece, executed at the instant of the decision.
+	// Decide is the piece of the last agent, executed in the step of the decision.
 	Decide
-	// Snapshot is a read-only transaction of this shard alone.
+	// Snapshot is a read-only transaction on this shard alone.
 	Snapshot
-	// Read is a reader's request in a read-only transaction of several shards.
+	// Read is a request of a read-only transaction on several shards.
 	Read
 )
 
-// Reader reports whether the piece is part of a read-only transaction, which takes no locks and
-// is registered in the snapshot-queues.
+// Reader reports whether the piece belongs to a read-only transaction, which takes no locks and registers in
+// the snapshot-queues.
 func (k Kind) Reader() bool { return k == Read || k == Snapshot }
 
-func (k Kind) lockless() bool { return k == Optimistic || k.Reader() }
+// isLockless reports whether the piece takes no locks.
+func (k Kind) isLockless() bool { return k == Optimistic || k.Reader() }
 
-// Step is how far a piece has come.
+// Step is the progress of a piece, as the caller sees it.
 type Step uint8
 
 const (
-	// Waiting: for keys, pages, locks or rows. Next, Woken or Granted report when it moves on.
+	// Waiting: for keys, pages, locks or rows. Next, OnWake or Granted advance it.
 	Waiting Step = iota
-	// Loaded: the keys are in memory, or unreadable (Task.Err). A piece that is decided here
-	// waits for votes now, a reader for its notices; Acquire and ReadRanges move it on.
+	// Loaded: the keys are in memory, or unreadable (Task.Err). The piece of a last agent waits for votes now, a
+	// reader for its notices; Acquire and ReadRanges advance it.
 	Loaded
 	// Ready: locks are held and rows are read. Run executes it.
 	Ready
-	// Refused: it cannot go on; Task.Failure is why.
+	// Refused: the piece is rejected, for the reason in Task.Failure.
 	Refused
 )
 
+// stage is the progress of a piece; see the drawing of the package comment.
 type stage uint8
 
 const (
@@ -55,105 +57,104 @@ const (
 	loaded
 	waiting
 	ranging
-	// held: outside, a piece waits for readers or votes.
+	// held: the piece is suspended by Hold and waits for readers or votes.
 	held
-	// paging: for pages that executing the piece has shown to be absent.
+	// paging: the piece waits for pages that its execution has found to be absent.
 	paging
 	done
 )
 
-// Task is a piece under execution. The caller fills in the first part.
+// Task is a piece in execution. The caller sets the first part.
 type Task struct {
 	Kind    Kind
 	Txn     kv.TxnRef
 	Gateway kv.NodeID
-	// User is whose transaction it is.
+	// User is the user of the transaction.
 	User kv.Account
 	Ops  []msg.Op
-	// Seen are the versions that optimistic reads have returned, and the results of the first
-	// operations, to be validated.
+	// Seen are the optimistic reads to validate: by version, or by the digest of the results of the first
+	// operations.
 	Seen []msg.Seen
-	// NoWait: the transaction is wounded, and dies where it would have to wait.
+	// NoWait: the transaction is wounded; the task is rejected if it would have to wait.
 	NoWait bool
-	// Admitted: it is not refused for what others do. Spans: other shards take part.
+	// Admitted: the bounds for new work do not apply. Spans: the transaction has other shards.
 	Admitted, Spans bool
-	// Owner is the caller's, to find its own again.
+	// Owner belongs to the caller.
 	Owner any
 
-	// Failure is set with Refused, Err when a key, page or range could not be read.
+	// Failure is set with the step Refused. Err is set when a key, page or range could not be read.
 	Failure *msg.Failure
 	Err     error
-	// Request is that of the lock table. When the transaction began, and
-	// whether it lasts, are the caller's to fill in.
+	// Request is the request to the lock table. The caller sets Begun and Lasting.
 	Request locktable.Request
 
 	stage stage
-	// overflow: the task itself was too much, so that its end is no sign of progress.
+	// overflow: the task was rejected by a bound, so its end does not count in the completion rate.
 	overflow bool
-	// items are the keys of the point operations and of Seen, pinned.
+	// items are the referenced keys of point operations and of Seen.
 	items []*mvcc.Item
 	loads loads
-	// reading are the reads of ranges without an answer.
-	reading []uint64
-	rows    map[uint32]mvcc.RangeRows
-	scans   Scans
-	ranges  bool
-	// paged: it has asked for pages, so that the store may still refer to it when it ends.
-	paged bool
-	// plans: the lock set depends on what keys hold.
-	plans bool
-	// more are locks that executing it has shown to be needed.
-	more  []locktable.Need
-	usual usual
+	// rangeReads are the ids of range reads in flight.
+	rangeReads []uint64
+	rows       map[uint32]mvcc.RangeRows
+	scans      Scans
+	ranges     bool
+	// waitedForPages: the task has requested pages, so the store may still refer to it after its end.
+	waitedForPages bool
+	// planned: the lock set depends on values.
+	planned bool
+	// extraNeeds are locks that an execution has found to be missing.
+	extraNeeds []locktable.Need
+	scratch    taskScratch
 }
 
-// usual is room for the usual case: one key.
-type usual struct {
+// taskScratch is the memory for the common case of one key.
+type taskScratch struct {
 	need [1]locktable.Need
 	item [1]*mvcc.Item
 }
 
-// loads are what a task waits for.
+// loads are the reads for which a task waits.
 type loads struct {
-	// missing counts the reads of the log that are under way for it.
+	// missing is the number of outstanding reads.
 	missing int
-	// round tells reads of an earlier try apart.
-	round int
+	// generation distinguishes the current reads from those of an earlier try, whose responses are ignored.
+	generation int
 }
 
-// Caller is for whom the task waits, and whether that is a commit.
+// Caller returns the user for whom the task waits, and whether the task is part of a commit.
 func (t *Task) Caller() (user kv.Account, commit bool) {
 	return t.User, t.Kind == Prepare || t.Kind == Decide
 }
 
-// Ranges reports whether some operation is on a range.
+// Ranges reports whether an operation is on a range.
 func (t *Task) Ranges() bool { return t.ranges }
 
-// ReadsAgain reports whether some of its operations are reads that are to be validated.
+// ReadsAgain reports whether some operations repeat reads in order to validate them.
 func (t *Task) ReadsAgain() bool {
 	return slices.ContainsFunc(t.Seen, func(s msg.Seen) bool { return s.Digest != 0 })
 }
 
-// Shared reports whether reads of the log may still refer to the task after its end.
-func (t *Task) Shared() bool { return t.ranges || t.paged }
+// Shared reports whether reads in flight may still refer to the task after its end.
+func (t *Task) Shared() bool { return t.ranges || t.waitedForPages }
 
-// Idle reports whether a task has not gone further than its keys.
+// Idle reports whether a task has not advanced beyond its keys.
 func (t *Task) Idle() bool { return t.stage == loading || t.stage == loaded }
 
-// Loaded reports whether a task has its keys, and has not gone further.
+// Loaded reports whether a task has its keys and has not advanced further.
 func (t *Task) Loaded() bool { return t.stage == loaded }
 
-// Held reports whether Hold has put the task aside.
+// Held reports whether Hold has suspended the task.
 func (t *Task) Held() bool { return t.stage == held }
 
-// Register notes that a reader waits in the snapshot-queues.
+// Register records that a reader waits in the snapshot-queues.
 func (t *Task) Register() { t.stage = waiting }
 
-// Done reports whether the task has ended, or is being executed.
+// Done reports whether the task has ended or is being executed.
 func (t *Task) Done() bool { return t.stage == done }
 
-// fail ends a task's way.
-func (t *Task) fail(f *msg.Failure) Step {
+// refuse rejects a task.
+func (t *Task) refuse(f *msg.Failure) Step {
 	t.Failure = f
 	return Refused
 }

@@ -13,22 +13,25 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 )
 
-// view is what the operations of the task under execution see (mvcc.View).
+// view is the state that the operations of the task in execution see (mvcc.View).
 type view struct {
 	x *Executor
 	t *Task
 }
 
+// Value returns the visible value of a key, or a redirect if the key has moved.
 func (v *view) Value(key []byte) (entry.Value, error) {
 	it := v.x.Find(v.t, key)
 	if it == nil || !it.Loaded {
 		return entry.Value{}, kv.Errorf(kv.KindInternal, "key %q is not in memory", key)
 	}
+	// The check happens under the lock of the key, so a waiter or a blind write that arrived before the key
+	// moved is redirected as well.
 	to, here := v.x.Heat.Elsewhere(key, it)
-	if !here && !v.mistaken(key) {
+	if !here && !v.ignoresRedirect(key) {
 		return it.Value, mvcc.Elsewhere{Shard: to}
 	}
-	first, ok := v.x.first[v.t][string(key)]
+	first, ok := v.x.firstSeen[v.t][string(key)]
 	if ok && v.x.Env.Mutants.Has(mutant.FirstPlanKept) {
 		return first, nil
 	}
@@ -36,25 +39,26 @@ func (v *view) Value(key []byte) (entry.Value, error) {
 	return it.Value, nil
 }
 
-// mistaken reports whether a mutant executes the task though the key is not here.
-func (v *view) mistaken(key []byte) bool {
+// ignoresRedirect reports whether a mutant executes the task although the key has moved.
+func (v *view) ignoresRedirect(key []byte) bool {
 	switch has := v.x.Env.Mutants.Has; {
 	case has(mutant.GuestsUnchecked):
 		comes := func(op msg.Op) bool { return op.Kind == msg.OpMoveIn }
 		return v.x.Heat.Home(key) != v.x.Env.ID && !slices.ContainsFunc(v.t.Ops, comes)
 	case has(mutant.BlindWritesIgnoreMark):
-		return v.blind(key)
+		return v.isBlindWrite(key)
 	}
 	return false
 }
 
-// blind reports whether the task only puts a key.
-func (v *view) blind(key []byte) bool {
+// isBlindWrite reports whether the only operations on a key are unconditional puts.
+func (v *view) isBlindWrite(key []byte) bool {
 	return !slices.ContainsFunc(v.t.Ops, func(op msg.Op) bool {
 		return bytes.Equal(op.Key, key) && (op.Kind != msg.OpPut || op.Expect != msg.ExpectNothing)
 	})
 }
 
+// Pending bounds the sum of the undecided adds of other transactions to a counter.
 func (v *view) Pending(key []byte) (low, high int64) {
 	it := v.x.Find(v.t, key)
 	if it == nil {
@@ -63,27 +67,28 @@ func (v *view) Pending(key []byte) (low, high int64) {
 	return mvcc.PendingAdds(it.Intents, v.t.Txn)
 }
 
-// Clock is the time by which keys expire here.
+// Clock returns the time that decides whether a key has expired.
 func (v *view) Clock() int64 { return v.x.Expiry.Clock() }
 
+// Calls returns what the calls of the task see beyond values.
 func (v *view) Calls() *mvcc.Calls { return v.x.calls.of(v.t) }
 
+// Rows returns the rows of the range of an operation.
 func (v *view) Rows(seq uint32) mvcc.RangeRows { return v.t.rows[seq] }
 
-// calls is what the calls of the task under execution see beyond values, in room that all tasks
-// share.
+// calls is what the calls of the task in execution see beyond values. All tasks share its scratch.
 type calls struct {
-	x    *Executor
-	task *Task
-	room mvcc.Calls
-	// held and intents are those of the task.
+	x       *Executor
+	task    *Task
+	scratch mvcc.Calls
+	// held and intents are closures, allocated once.
 	held    func(key []byte, mode adt.Mode) bool
 	intents func(key []byte) []mvcc.Intent
 }
 
 func (c *calls) init(x *Executor) {
 	c.x = x
-	c.held = func(key []byte, mode adt.Mode) bool { return x.covered(c.task, key, mode) }
+	c.held = func(key []byte, mode adt.Mode) bool { return x.isCovered(c.task, key, mode) }
 	c.intents = func(key []byte) []mvcc.Intent {
 		it := x.Find(c.task, key)
 		if it == nil {
@@ -93,32 +98,32 @@ func (c *calls) init(x *Executor) {
 	}
 }
 
-// of gives what a task's calls see. Those of readers need no locks: writers of what they see wait
-// for them.
+// of returns what the calls of a task see. Calls of readers need no locks: conflicting writers wait for them.
 func (c *calls) of(t *Task) *mvcc.Calls {
+	// An execution requests this several times for the same task.
 	if c.task == t {
-		return &c.room
+		return &c.scratch
 	}
-	c.task, c.room = t, mvcc.Calls{Txn: t.Txn, Ahead: c.x.ahead(t), Mutants: c.x.Env.Mutants}
-	if t.Kind.lockless() {
-		return &c.room
+	c.task, c.scratch = t, mvcc.Calls{Txn: t.Txn, Ahead: c.x.respondsEarly(t), Mutants: c.x.Env.Mutants}
+	if t.Kind.isLockless() {
+		return &c.scratch
 	}
-	c.room.Intents = c.intents
+	c.scratch.Intents = c.intents
 	if !c.x.Env.Mutants.Has(mutant.PlanUnlocked) {
-		c.room.Held = c.held
+		c.scratch.Held = c.held
 	}
 	if c.x.planned == t {
-		c.room.Plans = &c.x.plans
+		c.scratch.Plans = &c.x.plans
 	}
-	return &c.room
+	return &c.scratch
 }
 
-// ahead reports whether the task's answers are given before what it changes is prepared.
-func (x *Executor) ahead(t *Task) bool {
+// respondsEarly reports whether results are returned to the client before the changes are prepared.
+func (x *Executor) respondsEarly(t *Task) bool {
 	return t.Kind == Lock && !x.Env.Mutants.Has(mutant.AheadIgnored)
 }
 
-// intentsOf are the undecided writes of a key, as calls see them.
+// intentsOf returns the undecided writes of a key as calls see them.
 func (x *Executor) intentsOf(it *mvcc.Item) []mvcc.Intent {
 	switch {
 	case x.Env.Mutants.Has(mutant.OthersIgnored):
@@ -129,9 +134,10 @@ func (x *Executor) intentsOf(it *mvcc.Item) []mvcc.Intent {
 	return it.Intents
 }
 
-// covered reports whether the task runs under a lock.
-func (x *Executor) covered(t *Task, key []byte, mode adt.Mode) bool {
-	if x.Env.Mutants.Has(mutant.RefusalUnlocked) && refuses(mode) {
+// isCovered reports whether a lock of the task covers a mode on a key. A lock of the piece that is executed
+// in this step counts although it is not in the table.
+func (x *Executor) isCovered(t *Task, key []byte, mode adt.Mode) bool {
+	if x.Env.Mutants.Has(mutant.RefusalUnlocked) && isRefusal(mode) {
 		return true
 	}
 	for i := range t.Request.Needs {
@@ -143,13 +149,13 @@ func (x *Executor) covered(t *Task, key []byte, mode adt.Mode) bool {
 	return x.Locks.Covered(t.Txn, locktable.Need{Span: kv.Point(key), Mode: mode})
 }
 
-// refuses reports whether a mode is that of a refusal of a bounded counter, for a mutant.
-func refuses(mode adt.Mode) bool {
+// isRefusal reports whether a mode is that of a refused call of a bounded counter, for a mutant.
+func isRefusal(mode adt.Mode) bool {
 	return mode.KindName() == "bounded-counter.none-left" || mode.KindName() == "bounded-counter.no-room"
 }
 
-// changed is the failure of a transaction that has read what has changed since.
-func changed(key []byte) *msg.Failure {
+// staleRead is the failure of a transaction whose optimistic read is not current.
+func staleRead(key []byte) *msg.Failure {
 	f := msg.Fail(msg.ReasonStaleRead, kv.KindAborted, "a value that the transaction read has changed")
 	f.Key = key
 	f.Conflict = &msg.Receipt{Cause: msg.CauseChanged, Key: key, Mode: uint64(adt.ModeRead),

@@ -1,21 +1,26 @@
-// Package expiry has keys deleted that are due (docs/decisions/0020).
+// Package expiry has keys deleted whose deadline has passed (docs/decisions/0020).
 //
-// Guarantee: a key is deleted only if it still expires when it did, in a transaction like any
-// other, so that a reader sees nothing else than other readers do.
+// Guarantee: a key is deleted only if it still has the deadline that passed, by an ordinary transaction; so
+// all readers see the deletion at one point of the serial order.
 //
-// Of each key that expires there is a row in the deadline table, which comes and goes with the
-// value that says so. The shard looks there for what is due, some of it at a time, and has the
-// gateway of its node delete each key. That is all that happens at a deadline. The clock says
-// when a deletion begins, and nothing about the order of anything, so that one that jumps makes
-// keys live longer, or shorter.
+// The deadline table has a row for each key with a deadline. The row is written and deleted in the batch of
+// the value that it belongs to. The shard reads a limited number of due rows at a time, and requests the
+// deletion of each key from the gateway of its node. The clock determines when a deletion starts, and nothing
+// about the order of transactions: a clock that jumps makes keys expire later or earlier.
 //
-//	Settle ─▶ deadline rows ◀─ Tick reads those that are due ─▶ Due ─▶ gateway: delete if it
-//	   ▲                                                               expires then
-//	   └──────────────── the deletion is shown ◀───────────────────────────┘
+//	Settle ─▶ deadline rows ◀─ Tick reads the due ones ─▶ Due ─▶ gateway: delete if the
+//	   ▲                                                         deadline is unchanged
+//	   └──────────────── the deletion becomes visible ◀──────────────────┘
 //
-// The row says which of the shard's clocks set the deadline (package timeofday), and the time to
-// live. In the incarnation that set it, the key expires by that clock. In a later one it expires by
-// the time of day if both clocks can be relied on, and in any case when the incarnation has lasted
-// for the whole time to live. So a clock that is wrong deletes nothing early. Rows of keys that are
-// not due yet, although their deadline has passed by some clock, are passed over.
+// # Clocks
+//
+// A row names the clock of the shard that set the deadline (package timeofday), and the time to live. In the
+// incarnation that set it, the deadline passes by that clock. In a later incarnation it passes by the time of
+// day if both clocks are reliable, and in any case when the incarnation has lasted for the whole time to live.
+// So a wrong clock deletes nothing early. Rows that are not due, although their deadline has passed by some
+// clock, are skipped and read again later.
+//
+//	incarnation 1, clock wrong by +1 h     put k, time to live 10 min: deadline 13:10
+//	incarnation 2, clock right, 12:05      clock 1 is not reliable: k expires after 10 min of this
+//	                                       incarnation, at 12:15, not at 13:10
 package expiry

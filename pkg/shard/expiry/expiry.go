@@ -15,131 +15,123 @@ import (
 )
 
 const (
-	// duePerLook is how many keys a shard has deleted each time it looks for what is
-	// due: by default a thousand a second, so that a million that are due at once are
-	// no burden to others.
-	duePerLook = 100
-	// maxDue bounds the keys that are being deleted. As many have to be locked by
-	// others for long before the rest wait for them.
+	// maxDeletesPerTick is the number of deletions requested per look at the table: by default 1,000 per second,
+	// so that a million keys that are due together do not delay other transactions.
+	maxDeletesPerTick = 100
+	// maxDue bounds the deletions in progress. It is reached only if so many of the keys stay locked for long.
 	maxDue = 4096
-	// passLimit is how many rows of the deadline table a look reads at most while it passes
-	// over keys that are not deleted yet.
-	passLimit = 1024
+	// maxSkippedRows is the number of rows that one read of the table returns at most while rows are skipped.
+	maxSkippedRows = 1024
 )
 
-// Config says who deletes keys.
+// Config are the parameters of deletions.
 type Config struct {
-	// Node is the one whose gateway does; 0 if nobody does.
+	// Node is the node whose gateway deletes keys; 0 for none.
 	Node kv.NodeID
-	// Every is how often to look for keys that are due.
+	// Every is the interval between looks at the table.
 	Every time.Duration
-	// Again is after what time a deletion is asked for anew that has not happened.
+	// RetryAfter is after what time a deletion that has not happened is requested again.
 	Again time.Duration
 }
 
-// Deadlines is what a shard knows of the keys that expire there.
+// Deadlines is the state of a shard's keys with a deadline.
 type Deadlines struct {
 	env   *step.Env
 	store *store.Store
 	clock *timeofday.Clock
 	cfg   Config
 
-	// from is the row from which on to look for what is due: those before it are
-	// gone, in due, or passed over. next is no later than any deadline from there on, in
-	// milliseconds; never if there is none.
-	from []byte
-	next int64
-	// passed: there are rows before from whose keys are not deleted yet, though their deadline
-	// has passed by one of the clocks. restart is when to look at them again, by Now.
-	passed  bool
-	restart int64
-	// whole: the table is read to its end, since a key may be due of which the deadline has not
-	// passed by any clock: the clock that set it, or the shard's, is in doubt. later is the first
-	// row whose deadline has not passed, from which to go on; suspect are the clocks in doubt
-	// that rows name.
-	whole   bool
-	later   []byte
-	suspect map[uint64]bool
-	// look is when the table may be looked at again. While it is being read, gone
-	// are the rows that have been removed meanwhile, and fresh is the first that
-	// has been added.
-	look    int64
-	reading bool
-	gone    map[string]bool
-	fresh   []byte
-	// due are the keys that are being deleted, by their rows; order is them by
-	// when they were asked for, with some that are gone.
+	// nextRow is the first row of the next read: rows before it are deleted, in due, or skipped. nextDeadline is
+	// a lower bound of the deadlines from there on, in milliseconds; step.Never if there is none.
+	nextRow      []byte
+	nextDeadline int64
+	// skipped: before nextRow there are rows whose keys are not deleted, although their deadline has passed by
+	// one of the clocks. restartAt is when to read them again, by Now.
+	skipped   bool
+	restartAt int64
+	// fullScan: the table is read to its end. It is necessary when the clock that set a deadline, or the clock
+	// of the shard, is in doubt: then a key may be due although its deadline has not passed by any clock.
+	// firstLater is the first row whose deadline has not passed; the scan continues there. unreliable are the
+	// clocks in doubt that rows name.
+	fullScan   bool
+	firstLater []byte
+	unreliable map[uint64]bool
+	// nextRead is when the table may be read again. While a read is in flight, removed are the rows deleted
+	// meanwhile, and firstAdded is the first row added.
+	nextRead   int64
+	reading    bool
+	removed    map[string]bool
+	firstAdded []byte
+	// due are the keys whose deletion is requested, by row. queue has them in the order of the requests, with
+	// some that are done.
 	due   map[string]*dueKey
-	order []*dueKey
-	// asked counts deletions that were asked for in this incarnation.
-	asked uint64
-	stats Stats
+	queue []*dueKey
+	// requestCount is the number of deletions requested in this incarnation.
+	requestCount uint64
+	stats        Stats
 }
 
-// Stats count the keys that were deleted when they were due, and after what time that
-// was, together, in nanoseconds.
+// Stats are the number of keys deleted after their deadline, and the total delay after the deadlines, in
+// nanoseconds.
 type Stats struct{ Expired, LateNanos uint64 }
 
-// dueKey is a key that is being deleted.
+// dueKey is a key whose deletion is requested.
 type dueKey struct {
 	row, key []byte
 	expires  int64
-	// again is when to begin anew; gone: it has been deleted, or expires at another
-	// time.
-	again int64
-	gone  bool
+	// retryAt is when to request the deletion again. done: the key is deleted, or has another deadline.
+	retryAt int64
+	done    bool
 }
 
-// New makes what a shard knows of deadlines when it starts. written: something was written
-// in earlier incarnations.
+// New returns the state at a start. written: earlier incarnations have written something.
 func New(e *step.Env, st *store.Store, clock *timeofday.Clock, cfg Config, written bool) *Deadlines {
-	d := &Deadlines{env: e, store: st, clock: clock, cfg: cfg, next: step.Never, restart: step.Never,
-		due: map[string]*dueKey{}, suspect: map[uint64]bool{}}
+	d := &Deadlines{env: e, store: st, clock: clock, cfg: cfg, nextDeadline: step.Never, restartAt: step.Never,
+		due: map[string]*dueKey{}, unreliable: map[uint64]bool{}}
 	if written {
-		d.readAgain() // there may be some
+		d.restartScan() // there may be deadlines
 	}
 	return d
 }
 
-// Clock is the time by which keys expire, in milliseconds, rounded up, so that what begins
-// now and ends after some milliseconds does not do so too early.
+// Clock returns the time that decides whether a key has expired, in milliseconds. It is rounded up, so that a
+// time to live that starts now does not end early.
 func (d *Deadlines) Clock() int64 {
 	const ms = int64(time.Millisecond)
 	return (d.clock.At(d.env.Now) + ms - 1) / ms
 }
 
-// ClockID names the clock that Clock reads.
+// ClockID names the clock of Clock.
 func (d *Deadlines) ClockID() uint64 { return d.clock.ID() }
 
-// ClockChanged has everything looked at again: the shard's clock is proven now, or there is
-// another one.
+// ClockChanged reads skipped rows again: the clock of the shard is proven now, or was replaced.
 func (d *Deadlines) ClockChanged() {
-	if d.passed {
-		d.restart = d.env.Now
+	if d.skipped {
+		d.restartAt = d.env.Now
 	}
 }
 
-// readAgain has the table looked at from its beginning.
-func (d *Deadlines) readAgain() {
-	d.from, d.next, d.passed, d.restart = nil, 0, false, step.Never
-	d.whole, d.later, d.suspect = !d.clock.Proven() || d.clock.Unproven(), nil, map[uint64]bool{}
+// restartScan reads the table again from its beginning.
+func (d *Deadlines) restartScan() {
+	d.nextRow, d.nextDeadline, d.skipped, d.restartAt = nil, 0, false, step.Never
+	d.fullScan, d.firstLater, d.unreliable = !d.clock.Proven() || d.clock.Unproven(), nil, map[uint64]bool{}
 }
 
-// dueAt is when a key is to be deleted, by Now; env.Never if that is not known. A deadline
-// that this incarnation has set passes by the clock that set it. One of an earlier
-// incarnation passes by the shard's clock, if both clocks can be relied on; and in any case
-// when this incarnation has lasted for as long as the key was to live.
+// dueAt returns when a key is to be deleted, by Now; step.Never if that is unknown. A deadline of this
+// incarnation passes by the clock that set it. One of an earlier incarnation passes by the clock of the shard
+// if both clocks are reliable, and in any case when this incarnation has lasted for the time to live of the
+// key.
 func (d *Deadlines) dueAt(expires int64, set entry.Deadline) int64 {
 	offset, own := d.clock.Own(set.Clock)
 	if own {
-		return at(expires, offset)
+		return passTime(expires, offset)
 	}
 	due := step.Never
 	if set.Ttl > 0 && set.Ttl < math.MaxInt64/int64(time.Millisecond)/2 {
 		due = d.clock.Start() + set.Ttl*int64(time.Millisecond)
 	}
 	if d.clock.Proven() && d.clock.Reliable(set.Clock) {
-		due = min(due, d.at(expires))
+		due = min(due, d.passesAt(expires))
 	}
 	return due
 }
@@ -152,14 +144,14 @@ func (d *Deadlines) isDue(due int64) bool {
 	return d.env.Now >= due
 }
 
-// at is when a deadline passes by the shard's clock, by Now.
-func (d *Deadlines) at(expires int64) int64 { return at(expires, d.clock.At(0)) }
+// passesAt returns when a deadline passes by the clock of the shard, by Now.
+func (d *Deadlines) passesAt(expires int64) int64 { return passTime(expires, d.clock.At(0)) }
 
-// first is when a deadline passes by any of the incarnation's clocks.
-func (d *Deadlines) first(expires int64) int64 { return at(expires, d.clock.Highest()) }
+// firstPassing returns when a deadline passes by any clock of the incarnation.
+func (d *Deadlines) firstPassing(expires int64) int64 { return passTime(expires, d.clock.Highest()) }
 
-// at is when a deadline passes by a clock, by Now.
-func at(expires, offset int64) int64 {
+// passTime returns when a deadline passes by the clock with an offset, by Now.
+func passTime(expires, offset int64) int64 {
 	if expires > math.MaxInt64/int64(time.Millisecond) {
 		return step.Never
 	}
@@ -170,14 +162,15 @@ func at(expires, offset int64) int64 {
 	return nanos - offset
 }
 
-// Settle keeps the deadline table as the newest values say: before has been
-// replaced by what expires at after, by an effect. It is called in the step, and
-// so in the batch, that writes the value.
+// Settle updates the deadline table for an effect that replaces the deadline before by after; 0 is none. It
+// is called in the step, and so in the batch, that writes the value.
 func (d *Deadlines) Settle(key []byte, before, after int64, e *entry.Effect) {
+	// A deletion that was requested by requestDelete has applied.
 	if e.Kind == entry.EffectDelete && e.Expires > 0 {
 		d.stats.Expired++
-		d.stats.LateNanos += uint64(max(d.env.Now-d.at(e.Expires), 0))
+		d.stats.LateNanos += uint64(max(d.env.Now-d.passesAt(e.Expires), 0))
 	}
+	// Most writes do not change the deadline.
 	if before == after {
 		return
 	}
@@ -185,10 +178,10 @@ func (d *Deadlines) Settle(key []byte, before, after int64, e *entry.Effect) {
 		row := entry.DeadlineKey(before, key)
 		d.env.Delete(entry.TableDeadline, row)
 		if d.reading {
-			d.gone[string(row)] = true
+			d.removed[string(row)] = true
 		}
 		if k := d.due[string(row)]; k != nil {
-			k.gone = true
+			k.done = true
 			delete(d.due, string(row))
 		}
 	}
@@ -197,52 +190,54 @@ func (d *Deadlines) Settle(key []byte, before, after int64, e *entry.Effect) {
 	}
 	row := entry.DeadlineKey(after, key)
 	d.env.Put(entry.TableDeadline, row, &entry.Deadline{Ttl: e.Ttl, Clock: e.Clock})
+	// A row that is added while the table is read may be before or after the rows in the result.
 	if !d.reading {
-		d.include(row)
+		d.scheduleRow(row)
 		return
 	}
-	delete(d.gone, string(row))
-	if d.fresh == nil || bytes.Compare(row, d.fresh) < 0 {
-		d.fresh = row
+	// The row was deleted and written again while the table is read: the result may have either.
+	delete(d.removed, string(row))
+	if d.firstAdded == nil || bytes.Compare(row, d.firstAdded) < 0 {
+		d.firstAdded = row
 	}
 }
 
-// include has a row be looked at.
-func (d *Deadlines) include(row []byte) {
-	if d.next == step.Never || bytes.Compare(row, d.from) < 0 {
-		d.from = row
-		d.next, _, _ = entry.SplitDeadlineKey(row)
+// scheduleRow ensures that a row is read.
+func (d *Deadlines) scheduleRow(row []byte) {
+	if d.nextDeadline == step.Never || bytes.Compare(row, d.nextRow) < 0 {
+		d.nextRow = row
+		d.nextDeadline, _, _ = entry.SplitDeadlineKey(row)
 	}
 }
 
-// Next is when there is something to be done.
+// Next is when Tick has something to do.
 func (d *Deadlines) Next() int64 {
 	next := step.Never
 	if d.cfg.Node == 0 {
 		return step.Never
 	}
 	if !d.reading && len(d.due) < maxDue {
-		next = d.restart
-		if d.next != step.Never {
-			next = min(next, d.lookAt())
+		next = d.restartAt
+		if d.nextDeadline != step.Never {
+			next = min(next, d.nextRowTime())
 		}
 	}
-	if len(d.order) > 0 {
-		next = min(next, d.order[0].again)
+	if len(d.queue) > 0 {
+		next = min(next, d.queue[0].retryAt)
 	}
-	return max(min(next, d.clock.Next()), d.look)
+	return max(min(next, d.clock.Next()), d.nextRead)
 }
 
-// Tick has keys deleted that are due, and looks for more of them.
+// Tick requests deletions again that have not happened, and reads more due rows.
 func (d *Deadlines) Tick() {
 	if d.env.Now < d.Next() {
 		return
 	}
-	d.look = d.env.Now + int64(d.cfg.Every)
-	room := duePerLook
-	for ; len(d.order) > 0 && (d.order[0].gone || d.order[0].again <= d.env.Now && room > 0); d.order = d.order[1:] {
-		if k := d.order[0]; !k.gone {
-			d.deleteDue(k)
+	d.nextRead = d.env.Now + int64(d.cfg.Every)
+	room := maxDeletesPerTick
+	for ; len(d.queue) > 0 && (d.queue[0].done || d.queue[0].retryAt <= d.env.Now && room > 0); d.queue = d.queue[1:] {
+		if k := d.queue[0]; !k.done {
+			d.requestDelete(k)
 			room--
 		}
 	}
@@ -250,76 +245,78 @@ func (d *Deadlines) Tick() {
 	if d.reading || room <= 0 {
 		return
 	}
-	if d.env.Now >= d.restart {
-		d.readAgain()
+	if d.env.Now >= d.restartAt {
+		d.restartScan()
 	}
-	if d.next == step.Never || d.env.Now < d.lookAt() {
+	if d.nextDeadline == step.Never || d.env.Now < d.nextRowTime() {
 		return
 	}
-	d.read(room)
+	d.readDue(room)
 }
 
-// lookAt is when the row at from is to be looked at.
-func (d *Deadlines) lookAt() int64 {
-	if d.whole {
+// nextRowTime is when nextRow is to be read.
+func (d *Deadlines) nextRowTime() int64 {
+	if d.fullScan {
 		return d.env.Now
 	}
-	return d.first(d.next)
+	return d.firstPassing(d.nextDeadline)
 }
 
-// read looks for rows that are due, of which at most room keys are deleted.
-func (d *Deadlines) read(room int) {
-	d.reading, d.gone, d.fresh = true, map[string]bool{}, nil
-	limit := room + 1 // one more tells when to look next
-	if d.passed || d.whole && len(d.from) > 0 {
-		limit = max(limit, passLimit)
+// readDue reads due rows, of which at most room keys are deleted.
+func (d *Deadlines) readDue(room int) {
+	d.reading, d.removed, d.firstAdded = true, map[string]bool{}, nil
+	limit := room + 1 // one more, which determines when to read next
+	if d.skipped || d.fullScan && len(d.nextRow) > 0 {
+		limit = max(limit, maxSkippedRows)
 	}
-	d.store.Read(entry.Read{Kind: entry.ReadRows, Table: entry.TableDeadline, Span: kv.Range(d.from, nil), Limit: limit},
-		func(r *entry.ReadResult) { d.found(r, room, limit) })
+	d.store.Read(
+		entry.Read{Kind: entry.ReadRows, Table: entry.TableDeadline, Span: kv.Range(d.nextRow, nil), Limit: limit},
+		func(r *entry.ReadResult) { d.onDueRows(r, room, limit) })
 }
 
-// found takes the first rows, of which at most room keys are deleted now.
-func (d *Deadlines) found(r *entry.ReadResult, room, limit int) {
-	gone, fresh := d.gone, d.fresh
-	d.reading, d.gone, d.fresh = false, nil, nil
+// onDueRows handles the rows that were read, of which at most room keys are deleted.
+func (d *Deadlines) onDueRows(r *entry.ReadResult, room, limit int) {
+	removed, added := d.removed, d.firstAdded
+	d.reading, d.removed, d.firstAdded = false, nil, nil
 	if r.Err != nil {
-		d.store.Failed() // and is read again
+		d.store.Failed() // it is read again
 	} else {
-		d.next = step.Never
+		d.nextDeadline = step.Never
 		for i := range r.Rows {
 			row := r.Rows[i].Key
 			expires, key, ok := entry.SplitDeadlineKey(row)
-			later := ok && !d.isDue(d.first(expires))
-			if room == 0 || i == limit-1 || later && !d.whole {
-				d.from, d.next = row, expires
+			later := ok && !d.isDue(d.firstPassing(expires))
+			if room == 0 || i == limit-1 || later && !d.fullScan {
+				d.nextRow, d.nextDeadline = row, expires
 				break
 			}
-			if ok && !gone[string(row)] && d.due[string(row)] == nil && d.takes(&r.Rows[i], key, expires, later) {
+			if ok && !removed[string(row)] && d.due[string(row)] == nil && d.deleteIfDue(&r.Rows[i], key, expires, later) {
 				room--
 			}
 		}
-		d.endWhole()
+		d.endFullScan()
 	}
-	if fresh != nil {
-		d.include(fresh)
+	if added != nil {
+		d.scheduleRow(added)
 	}
 }
 
-// takes has a row's key deleted, and reports whether it has. If the key is not due yet the row
-// is passed over; later: its deadline has not passed.
-func (d *Deadlines) takes(row *entry.Row, key []byte, expires int64, later bool) bool {
+// deleteIfDue requests the deletion of a row's key, and reports whether it has. A key that is not due is
+// skipped; later: its deadline has not passed by any clock of the incarnation.
+func (d *Deadlines) deleteIfDue(row *entry.Row, key []byte, expires int64, later bool) bool {
 	var set entry.Deadline
 	err := set.Unmarshal(row.Value)
 	if err != nil {
-		set = entry.Deadline{} // a row of an older version, which has none
+		set = entry.Deadline{} // a row of an older version, which names no clock
 	}
 	_, own := d.clock.Own(set.Clock)
+	// The clock must be remembered as unreliable as long as a row names it.
 	if !own && !d.clock.Reliable(set.Clock) {
-		d.suspect[set.Clock] = true
+		d.unreliable[set.Clock] = true
 	}
 	if later {
-		if d.later == nil || bytes.Compare(row.Key, d.later) < 0 {
-			d.later = row.Key
+		if d.firstLater == nil || bytes.Compare(row.Key, d.firstLater) < 0 {
+			d.firstLater = row.Key
 		}
 		if own || d.clock.Proven() && d.clock.Reliable(set.Clock) {
 			return false
@@ -327,62 +324,67 @@ func (d *Deadlines) takes(row *entry.Row, key []byte, expires int64, later bool)
 	}
 	due := d.dueAt(expires, set)
 	if !d.isDue(due) {
-		d.passed, d.restart = true, min(d.restart, due)
+		d.skipped, d.restartAt = true, min(d.restartAt, due)
 		return false
 	}
 	k := &dueKey{row: row.Key, key: key, expires: expires}
 	d.due[string(row.Key)] = k
-	d.deleteDue(k)
+	d.requestDelete(k)
 	return true
 }
 
-// endWhole goes back to the first row whose deadline has not passed, when the table has been
-// read to its end.
-func (d *Deadlines) endWhole() {
-	if !d.whole || d.next != step.Never {
+// endFullScan returns to the first row whose deadline has not passed, when the table has been read to its
+// end.
+func (d *Deadlines) endFullScan() {
+	if !d.fullScan || d.nextDeadline != step.Never {
 		return
 	}
-	d.whole = false
+	d.fullScan = false
 	if d.clock.Proven() {
-		d.clock.Retain(d.suspect)
+		d.clock.Retain(d.unreliable)
 	}
-	if d.later != nil {
-		d.from = d.later
-		d.next, _, _ = entry.SplitDeadlineKey(d.later)
+	// From here on deadlines are read in order, as they pass.
+	if d.firstLater != nil {
+		d.nextRow = d.firstLater
+		d.nextDeadline, _, _ = entry.SplitDeadlineKey(d.firstLater)
 	}
 }
 
-// deleteDue has a key deleted by the gateway of this node. The transaction is as old
-// as this moment: it waits for all who have begun before. If the message came twice,
-// to two lives of the gateway, or when the key has moved, it would be run twice; then
-// the second finds nothing that still expires when the first did.
-func (d *Deadlines) deleteDue(k *dueKey) {
-	d.asked++
-	id := kv.TxnID{Time: d.env.IDTime, Rand: 1<<63 | uint64(d.env.ID)<<48 | uint64(d.env.Inc&math.MaxUint16)<<32 | d.asked&math.MaxUint32}
+// requestDelete requests the deletion of a key from the gateway of this node. The transaction is as old as
+// this moment, so it waits for older ones.
+//
+// The deletion may be executed twice: if the message is repeated across a restart of the gateway, or if the
+// key has moved. The second execution finds that the key does not have the deadline any more, and changes
+// nothing.
+func (d *Deadlines) requestDelete(k *dueKey) {
+	d.requestCount++
+	id := kv.TxnID{
+		Time: d.env.IDTime,
+		Rand: 1<<63 | uint64(d.env.ID)<<48 | uint64(d.env.Inc&math.MaxUint16)<<32 | d.requestCount&math.MaxUint32,
+	}
 	m := msg.ToGateway(d.cfg.Node)
 	m.Body = &msg.Due{ExpireKey: &msg.ExpireKey{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, Key: k.key, Expires: k.expires}}
 	d.env.Send(m)
-	k.again = d.env.Now + int64(d.cfg.Again)
-	d.order = append(d.order, k)
+	// The transaction may abort, or the message may be lost.
+	k.retryAt = d.env.Now + int64(d.cfg.Again)
+	d.queue = append(d.queue, k)
 }
 
-// Overdue is for how long the oldest deadline has passed that is known of, 0 if
-// none has.
+// Overdue returns for how long the oldest known deadline has passed, 0 if none has.
 func (d *Deadlines) Overdue() time.Duration {
 	first := step.Never
-	if d.next > 0 {
-		first = d.next
+	if d.nextDeadline > 0 {
+		first = d.nextDeadline
 	}
-	for _, k := range d.order {
-		if !k.gone {
+	for _, k := range d.queue {
+		if !k.done {
 			first = min(first, k.expires)
 		}
 	}
-	return time.Duration(max(d.env.Now-d.at(first), 0))
+	return time.Duration(max(d.env.Now-d.passesAt(first), 0))
 }
 
-// Suspended is why keys that earlier incarnations have given a time to live are not deleted by
-// the time of day; None if they are.
+// Suspended returns why deadlines of earlier incarnations do not pass by the time of day; None if they do.
 func (d *Deadlines) Suspended() timeofday.Doubt {
 	if d.clock.Proven() {
 		return timeofday.None
@@ -390,8 +392,8 @@ func (d *Deadlines) Suspended() timeofday.Doubt {
 	return d.clock.Doubt()
 }
 
-// Due is how many keys are due and being deleted.
+// Due is the number of deletions in progress.
 func (d *Deadlines) Due() int { return len(d.due) }
 
-// Stats gives the counters.
+// Stats returns the counters.
 func (d *Deadlines) Stats() Stats { return d.stats }

@@ -5,30 +5,30 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// compatible is adt.Compatible, unless a mutant breaks it.
-func (t *Table) compatible(a, b adt.Mode) bool {
+// isCompatible reports whether two modes of different transactions can be held on one span. It equals
+// adt.Compatible, except under a mutant.
+func (t *Table) isCompatible(a, b adt.Mode) bool {
 	return adt.Compatible(a, b) ||
-		t.opt.Mutants.Has(mutant.SizeWithAdd) && are(a, b, "set.all", "set.add") ||
-		t.opt.Mutants.Has(mutant.ContainsWithRemove) && are(a, b, "set.present", "set.remove") ||
-		t.opt.Mutants.Has(mutant.PartsIgnored) && otherwiseApart(a, b)
+		t.opt.Mutants.Has(mutant.SizeWithAdd) && areKinds(a, b, "set.all", "set.add") ||
+		t.opt.Mutants.Has(mutant.ContainsWithRemove) && areKinds(a, b, "set.present", "set.remove") ||
+		t.opt.Mutants.Has(mutant.PartsIgnored) && differsOnlyByPart(a, b)
 }
 
-// are reports whether two modes are of two kinds, either way round.
-func are(a, b adt.Mode, x, y string) bool {
+// areKinds reports whether two modes are of the kinds x and y, in either order.
+func areKinds(a, b adt.Mode, x, y string) bool {
 	return a.KindName() == x && b.KindName() == y || a.KindName() == y && b.KindName() == x
 }
 
-// otherwiseApart reports whether two modes would go together if they were about
-// different parts.
-func otherwiseApart(a, b adt.Mode) bool {
+// differsOnlyByPart reports whether two modes are compatible if they concern different parts of a value.
+func differsOnlyByPart(a, b adt.Mode) bool {
 	x, typed := a.Type()
 	y, too := b.Type()
 	return typed && too && x == y && a.Valid() && b.Valid() && adt.Lookup(x).Relation(a.Kind(), b.Kind()) == adt.OtherPart
 }
 
-// slipsPast is for mutants: a range lock protects only keys that exist, or does
-// not stop calls of data types.
-func (t *Table) slipsPast(r *Request, n *Need) bool {
+// evadesRange reports whether a mutant exempts a need from range locks: a need of an absent key, or of a call
+// of a data type.
+func (t *Table) evadesRange(r *Request, n *Need) bool {
 	_, typed := n.Mode.Type()
 	return t.opt.Mutants.Has(mutant.RangeLocksPresentOnly) && r.Absent != nil && r.Absent(n.Span.Start) ||
 		t.opt.Mutants.Has(mutant.TypedPastRange) && typed

@@ -10,9 +10,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// TestPhasesOfCallsBroken: without its rule, none ends well.
-func TestPhasesOfCallsBroken(t *testing.T) {
-	for _, p := range phases {
+// TestBrokenPhaseRulesAreDetected breaks each rule by a mutant: its schedule then fails.
+func TestBrokenPhaseRulesAreDetected(t *testing.T) {
+	for _, p := range phaseRules {
 		t.Run(p.name, func(t *testing.T) {
 			require.False(t, p.play(New(Options{MaxPhaseCount: 3, Mutants: mutant.Of(p.broken...)})))
 		})

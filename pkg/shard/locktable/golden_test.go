@@ -19,21 +19,20 @@ import (
 // TestGolden runs the scripts in testdata. A line is the name of a
 // transaction and a verb:
 //
-//	A acquire a:write [c,f):read   all of it or nothing; "instant", "nowait",
-//	                               and as=x to name one of several requests;
-//	                               a:write(put) says for what
-//	A release | release-reads      everything | the read locks
-//	A prepared                     from now on marks are for its last agent
-//	A force a:write                a lock recovered from the log
-//	A holds a:write#1              is this grant still held?
-//	A shrink x [a,f) c             gives up what request x did not see; - if unnamed
-//	A cancel [x] | doom [x]        of a waiting request
-//	A asked [x]                    what it waits for now
-//	at 5ms                         time goes on
-//	tick                           marks and pushes that are due
+//	A acquire a:write [c,f):read   one request; options: "instant", "nowait", as=x to name one of
+//	                               several requests; a:write(put) names the method
+//	A release | release-reads      all locks | the read locks
+//	A prepared                     its later wounds are for its last agent
+//	A restore a:write              a lock recovered from the log
+//	A holds a:write#1              whether this grant is still held
+//	A shrink x [a,f) [a,c)         releases the rest of the range of request x; - if unnamed
+//	A cancel [x] | abort-waiter [x]  a waiting request
+//	A receipt [x]                  what the request waits for now
+//	at 5ms                         sets the time
+//	tick                           wounds and pushes that are due
 //
-// At the end of a step, whoever can go next goes, marks are listed, and the
-// table is printed: a line a key, with its holders and its queue.
+// At the end of a step, grantable requests are granted, wounds are listed, and the table is printed: one line
+// per key, with its holders and its queue.
 func TestGolden(t *testing.T) {
 	golden.Run(t, "testdata", func() *golden.Script {
 		s := &script{}
@@ -61,7 +60,7 @@ func (s *script) start(options map[string]string) error {
 			opt.MaxWaiters, err = strconv.Atoi(v)
 		case "phase-time":
 			opt.MaxPhaseTime, err = time.ParseDuration(v)
-		case "grace":
+		case "wound-delay":
 			opt.Grace, err = time.ParseDuration(v)
 		default:
 			err = fmt.Errorf("no option %q", k)
@@ -108,7 +107,7 @@ func (s *script) verb(txn kv.TxnRef, name, verb string, args []string) (string, 
 	case "prepared":
 		s.t.SetPrepared(s.now, txn)
 		return "", nil
-	case "force":
+	case "restore":
 		n, err := need(args[0])
 		s.t.Force(txn, 0, n)
 		return "", err
@@ -125,13 +124,13 @@ func (s *script) verb(txn kv.TxnRef, name, verb string, args []string) (string, 
 		keep, bad := golden.Span(args[2])
 		s.t.Shrink(s.reqs[name], span, keep)
 		return "", errors.Join(err, bad)
-	case "asked":
+	case "receipt":
 		w := s.t.Receipt(s.now, s.reqs[strings.Join(append([]string{name}, args...), ".")])
 		return fmt.Sprintf("%s has waited %s, open: %t, for %s", name, golden.Time(w.WaitedNanos), w.Open, receipt(w)), nil
-	case "cancel", "doom":
+	case "cancel", "abort-waiter":
 		r := s.reqs[strings.Join(append([]string{name}, args...), ".")]
-		if verb == "doom" {
-			return fmt.Sprintf("%s doomed while it waits: %v", name, s.t.Doom(s.now, r)), nil
+		if verb == "abort-waiter" {
+			return fmt.Sprintf("%s was waiting and is aborted: %v", name, s.t.Doom(s.now, r)), nil
 		}
 		s.t.Cancel(r)
 		return "", nil
@@ -139,7 +138,7 @@ func (s *script) verb(txn kv.TxnRef, name, verb string, args []string) (string, 
 	return "", fmt.Errorf("no verb %q", verb)
 }
 
-// need reads "k:write", or "k:write(put)".
+// need parses "k:write" or "k:write(put)".
 func need(s string) (Need, error) {
 	s, method, named := strings.Cut(s, "(")
 	at := strings.LastIndex(s, ":")
@@ -164,7 +163,7 @@ func methodNamed(name string, named bool) adt.Method {
 	return adt.MethodNone
 }
 
-// receipt prints what a request waits for, or has waited for.
+// receipt prints what a request waits for or has waited for.
 func receipt(r msg.Receipt) string {
 	out := golden.Key(r.Key) + methodsOf(r.Methods) + ", behind " + golden.Name(r.Holder) + methodsOf(r.HolderMethods)
 	switch r.Cause {
@@ -214,9 +213,9 @@ func (s *script) acquire(txn kv.TxnRef, name string, args []string) (string, err
 		return fmt.Sprintf("%s %s: for %s", name, d, receipt(r.Receipt())), nil
 	case Crowded:
 		_, key, _ := r.Waited()
-		return fmt.Sprintf("%s is refused: too many wait for %s", name, golden.Key(key)), nil
+		return fmt.Sprintf("%s is rejected: the queue of %s is full", name, golden.Key(key)), nil
 	default:
-		return fmt.Sprintf("%s is refused: the queue is %s", name, d), nil
+		return fmt.Sprintf("%s is rejected: the queue is %s", name, d), nil
 	}
 }
 
@@ -245,8 +244,9 @@ func (s *script) after() (string, error) {
 			to = ", at its last agent"
 		}
 		c := m.Conflict
-		out = append(out, fmt.Sprintf("mark %s for the sake of %s%s: it has %s%s, which the other needs%s", golden.Name(m.Holder), golden.Name(m.By), to,
-			golden.Key(c.Key), methodsOf(c.Methods), methodsOf(c.HolderMethods)))
+		out = append(out, fmt.Sprintf("wound %s by %s%s: it holds %s%s, which %s needs%s",
+			golden.Name(m.Holder), golden.Name(m.By), to,
+			golden.Key(c.Key), methodsOf(c.Methods), golden.Name(m.By), methodsOf(c.HolderMethods)))
 	}
 	if err := s.t.Check(); err != nil {
 		return "", err
@@ -254,7 +254,7 @@ func (s *script) after() (string, error) {
 	return strings.Join(append(out, draw(s.t)...), "\n"), nil
 }
 
-// draw prints the table: keys, then held ranges, then waiting ranges.
+// draw prints the table: keys, then range locks, then waiting requests for ranges.
 func draw(t *Table) (out []string) {
 	line := func(span string, holders []holder, waiters []*Request) {
 		text := fmt.Sprintf("  %-6s|", span)
@@ -281,7 +281,7 @@ func draw(t *Table) (out []string) {
 		line(golden.Key([]byte(e.key)), e.holders, e.waiters)
 	}
 	held := slices.Clone(t.ranges)
-	slices.SortStableFunc(held, func(a, b *rangeHold) int { return bytes.Compare(a.span.Start, b.span.Start) })
+	slices.SortStableFunc(held, func(a, b *heldRange) int { return bytes.Compare(a.span.Start, b.span.Start) })
 	for _, rh := range held {
 		line(golden.SpanName(rh.span), []holder{rh.holder}, nil)
 	}

@@ -8,50 +8,49 @@ import (
 	"pgregory.net/rapid"
 )
 
-// client is a transaction that acquires a list of needs, one after the other,
-// and then lets go. It dies of a mark where it has to wait, and comes back as
-// the next attempt; that is all of wound-wait that the table does not do.
+// client is a transaction that sends a list of lock requests, one after the other, and then releases its
+// locks. If it is wounded, it aborts when it has to wait, and retries as the next attempt: that is the part
+// of wound-wait outside the table.
 type client struct {
-	txn    kv.TxnRef
-	wants  [][]Need
-	next   int
-	wait   *Request
-	marked bool
-	// prepares: it promises when it has everything, and is decided later.
+	txn      kv.TxnRef
+	requests [][]Need
+	next     int
+	wait     *Request
+	wounded  bool
+	// prepares: it prepares when it holds all its locks, and its decision arrives later.
 	prepares, prepared bool
 }
 
-func (c *client) done() bool { return c.next > len(c.wants) }
+func (c *client) isDone() bool { return c.next > len(c.requests) }
 
-// crowd is the clients around one table.
-type crowd struct {
+// workload is a set of clients of one table.
+type workload struct {
 	t       *rapid.T
 	table   *Table
 	now     int64
 	clients map[kv.TxnID]*client
 	ids     []kv.TxnID
-	died    int
+	aborted int
 }
 
-// TestEverybodyEnds: with holders that let go in the end, every request is
-// granted, or its transaction has been marked and dies. Nobody starves, and a
-// transaction that is marked again and again gets through, because its age is
-// kept.
-func TestEverybodyEnds(t *testing.T) {
+// TestEveryRequestEnds: if holders release their locks eventually, every request is granted or its
+// transaction is wounded and aborts, and every transaction completes: retries keep the age, so a transaction
+// that is wounded repeatedly becomes the oldest one.
+func TestEveryRequestEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := &crowd{t: t, clients: map[kv.TxnID]*client{},
+		c := &workload{t: t, clients: map[kv.TxnID]*client{},
 			table: New(Options{MaxPhaseCount: 2, MaxPhaseTime: 3, Grace: 5, Repeat: 50, Liveness: 100})}
 		for i := range rapid.IntRange(2, 7).Draw(t, "clients") {
 			id := kv.TxnID{Time: int64(i + 1)}
 			cl := &client{txn: kv.TxnRef{TxnID: id, Attempt: 1}, prepares: i%2 == 0}
 			for range rapid.IntRange(1, 3).Draw(t, "requests") {
-				cl.wants = append(cl.wants, drawNeeds(t))
+				cl.requests = append(cl.requests, drawNeeds(t))
 			}
 			c.ids, c.clients[id] = append(c.ids, id), cl
 		}
 		steps := 0
-		for c.left() > 0 {
-			require.Less(t, steps, 3000, "no end: %d transactions are left", c.left())
+		for c.unfinishedCount() > 0 {
+			require.Less(t, steps, 3000, "%d transactions do not end", c.unfinishedCount())
 			steps++
 			c.step()
 		}
@@ -59,28 +58,27 @@ func TestEverybodyEnds(t *testing.T) {
 	})
 }
 
-func (c *crowd) left() (n int) {
+func (c *workload) unfinishedCount() (n int) {
 	for _, cl := range c.clients {
-		if !cl.done() {
+		if !cl.isDone() {
 			n++
 		}
 	}
 	return n
 }
 
-// step lets one client that does not wait go on. If all wait, only time can
-// help: marks are repeated and become due.
-func (c *crowd) step() {
+// step advances one client that does not wait. If all wait, it advances the time to the next wound.
+func (c *workload) step() {
 	var can []*client
 	for _, id := range c.ids {
-		if cl := c.clients[id]; !cl.done() && cl.wait == nil {
+		if cl := c.clients[id]; !cl.isDone() && cl.wait == nil {
 			can = append(can, cl)
 		}
 	}
 	c.now++
 	if len(can) == 0 {
 		next := c.table.NextTick()
-		require.Less(c.t, next, c.now+1000, "all wait, and nothing will happen")
+		require.Less(c.t, next, c.now+1000, "all clients wait, and no wound is due")
 		c.now = max(c.now, next)
 	} else {
 		c.advance(rapid.SampledFrom(can).Draw(c.t, "client"))
@@ -88,17 +86,17 @@ func (c *crowd) step() {
 	c.settle()
 }
 
-func (c *crowd) advance(cl *client) {
+func (c *workload) advance(cl *client) {
 	switch {
-	case cl.next < len(cl.wants):
-		r := &Request{Txn: cl.txn, Needs: append([]Need(nil), cl.wants[cl.next]...), NoWait: cl.marked, Tag: cl}
+	case cl.next < len(cl.requests):
+		r := &Request{Txn: cl.txn, Needs: append([]Need(nil), cl.requests[cl.next]...), NoWait: cl.wounded, Tag: cl}
 		switch d := c.table.Acquire(c.now, r); d {
 		case Granted:
 			cl.next++
 		case Waiting:
 			cl.wait = r
 		case Died:
-			c.die(cl)
+			c.abort(cl)
 		default:
 			c.t.Fatalf("a request is %v", d)
 		}
@@ -111,14 +109,14 @@ func (c *crowd) advance(cl *client) {
 	}
 }
 
-func (c *crowd) die(cl *client) {
-	c.died++
+func (c *workload) abort(cl *client) {
+	c.aborted++
 	c.table.Release(cl.txn)
 	cl.txn.Attempt++
-	cl.next, cl.wait, cl.marked, cl.prepared = 0, nil, false, false
+	cl.next, cl.wait, cl.wounded, cl.prepared = 0, nil, false, false
 }
 
-func (c *crowd) settle() {
+func (c *workload) settle() {
 	for {
 		for r := c.table.Next(c.now); r != nil; r = c.table.Next(c.now) {
 			cl := r.Tag.(*client)
@@ -126,26 +124,26 @@ func (c *crowd) settle() {
 			cl.next++
 		}
 		c.table.Tick(c.now)
-		marks := c.table.Marks()
-		for _, m := range marks {
-			c.mark(m)
+		wounds := c.table.Marks()
+		for _, m := range wounds {
+			c.onWound(m)
 		}
-		if len(marks) == 0 {
+		if len(wounds) == 0 {
 			break
 		}
 	}
 	require.NoError(c.t, c.table.Check())
 }
 
-// mark reaches the gateway or the last agent. A promise that is marked is
-// decided by the next step of its client, or dies, as chance will have it.
-func (c *crowd) mark(m Mark) {
+// onWound is the effect of a wound at the gateway or the last agent. A client with a newer attempt ignores it;
+// one whose decision has been taken has ended.
+func (c *workload) onWound(m Mark) {
 	cl := c.clients[m.Holder.TxnID]
-	if cl.txn != m.Holder || cl.done() {
+	if cl.txn != m.Holder || cl.isDone() {
 		return
 	}
-	cl.marked = true
+	cl.wounded = true
 	if cl.wait != nil && c.table.Doom(c.now, cl.wait) || m.Prepared {
-		c.die(cl)
+		c.abort(cl)
 	}
 }

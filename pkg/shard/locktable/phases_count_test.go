@@ -6,16 +6,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPhasesAreCounted: who opens one, and who joins.
-func TestPhasesAreCounted(t *testing.T) {
+// TestPhasesAndJoinsAreCounted counts a grant that opens a phase, and grants that join it.
+func TestPhasesAndJoinsAreCounted(t *testing.T) {
 	table := New(Options{MaxPhaseCount: 10})
 	for i := range int64(3) {
-		require.Equal(t, Granted, table.Acquire(0, ofSet(i+1, 1, "add", "a")))
+		require.Equal(t, Granted, table.Acquire(0, setRequest(i+1, 1, "add", "a")))
 	}
-	require.Equal(t, Waiting, table.Acquire(0, ofSet(9, 1, "len")))
+	require.Equal(t, Waiting, table.Acquire(0, setRequest(9, 1, "len")))
 	require.Equal(t, Counters{Granted: 3, Waits: 1, Phases: 1, Joins: 2}, table.Counters())
 	for i := range int64(3) {
-		table.Release(ofSet(i+1, 1, "add", "a").Txn)
+		table.Release(setRequest(i+1, 1, "add", "a").Txn)
 	}
 	require.NotNil(t, table.Next(0))
 	c := table.Counters()

@@ -9,96 +9,109 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// overtakes reports whether a is a later attempt of the transaction that b is an attempt of. Through
-// another gateway it may count as begun later than b (kv.Age), and must not wait for what b has left.
-func (t *Table) overtakes(a, b kv.TxnRef) bool {
+// supersedes reports whether a is a later attempt of the transaction of b. At another gateway a later attempt
+// may have a later begin time than b (kv.Age); it must not wait for locks that b has left behind.
+//
+//	B/1 locks a; its gateway crashes        B/1 is granted
+//	the client retries as B/2               waits for B/1
+//	B/2 wounds B/1, or a push finds that    B/1 is released, B/2 is granted
+//	its gateway does not know it
+func (t *Table) supersedes(a, b kv.TxnRef) bool {
 	return a.TxnID == b.TxnID && a.Attempt > b.Attempt && !t.opt.Mutants.Has(mutant.AttemptsEqualAge)
 }
 
-func (t *Table) older(a, b kv.Age) bool {
+// isOlder orders two ages: the older transaction has precedence.
+func (t *Table) isOlder(a, b kv.Age) bool {
 	if t.opt.Mutants.Has(mutant.AttemptsEqualAge) && a.TxnID == b.TxnID {
 		return false
 	}
 	return a.Older(b)
 }
 
-// grantable tells whether nothing stands in r's way. With note set, it also
-// writes down there what did.
-func (t *Table) grantable(now int64, r, note *Request) bool {
+// isGrantable reports whether no lock and no older waiter blocks r. If note is set and has no cause yet, the
+// first blocker is recorded in its receipt.
+func (t *Table) isGrantable(now int64, r, note *Request) bool {
 	o := t.owners[r.Txn]
 	for i := range r.Needs {
 		n := &r.Needs[i]
-		if o != nil && t.covered(o, *n) {
+		if o != nil && t.isCovered(o, *n) {
 			continue
 		}
-		by, ok := t.blocker(now, r, o, n)
+		by, ok := t.findBlocker(now, r, o, n)
 		if ok {
 			continue
 		}
-		if note != nil && note.wait.Cause == msg.CauseNone {
-			by.fill(&note.wait, n)
+		if note != nil && note.receipt.Cause == msg.CauseNone {
+			by.fillReceipt(&note.receipt, n)
 		}
 		return false
 	}
 	return true
 }
 
-// blocker names one transaction that stands in the way of one need.
-func (t *Table) blocker(now int64, r *Request, o *owner, n *Need) (by blocker, free bool) {
+// findBlocker finds a transaction that blocks one need of r; ok is returned as free if there is none. The
+// conditions are those of the package comment, in this order: range locks, locks of the key, older waiters of
+// the key, older waiters for ranges.
+//
+// An Instant request is not blocked by older waiters: it holds nothing afterwards, so it cannot delay them.
+func (t *Table) findBlocker(now int64, r *Request, o *owner, n *Need) (by blocker, free bool) {
 	if !n.Span.IsPoint() {
-		return t.rangeBlocker(r, o, n)
+		return t.findRangeBlocker(r, o, n)
 	}
-	if h := t.rangeConflict(o, n); h != nil && !t.slipsPast(r, n) {
-		return h.blocks(msg.CauseRange), false
+	if h := t.findRangeConflict(o, n); h != nil && !t.evadesRange(r, n) {
+		return h.asBlocker(msg.CauseRange), false
 	}
+	// upgrade: the transaction holds a lock on this key. If its request queued behind an older writer, and that
+	// writer waited for the lock which the transaction holds, both would wait for each other.
 	upgrade := false
 	if e := t.keys[string(n.Span.Start)]; e != nil {
 		for i := range e.holders {
 			h := &e.holders[i]
 			if h.owner == o {
 				upgrade = true
-			} else if !t.compatible(h.mode, n.Mode) {
-				return h.blocks(msg.CauseLock), false
+			} else if !t.isCompatible(h.mode, n.Mode) {
+				return h.asBlocker(msg.CauseLock), false
 			}
 		}
 		if r.Instant || upgrade {
 			return by, true
 		}
-		if w := t.olderWaiter(e.waiters, r, n); w != nil && !t.mayJoin(now, e) {
-			return w.blocks(n), false
+		if w := t.findOlderWaiter(e.waiters, r, n); w != nil && !t.canJoin(now, e) {
+			return w.asBlocker(n), false
 		}
-		if t.opt.Mutants.Has(mutant.CapStopsOlder) && len(e.waiters) > 0 && len(e.holders) > 0 && !t.mayJoin(now, e) {
-			return e.waiters[0].blocks(n), false
+		// The mutant applies the bound of a phase to older requests as well. An older request then waits behind
+		// younger ones, which wait for it.
+		if t.opt.Mutants.Has(mutant.CapStopsOlder) && len(e.waiters) > 0 && len(e.holders) > 0 && !t.canJoin(now, e) {
+			return e.waiters[0].asBlocker(n), false
 		}
 	}
 	if r.Instant || upgrade {
 		return by, true
 	}
-	if w := t.olderWaiter(t.rangeWaiters, r, n); w != nil {
-		return w.blocks(n), false
+	if w := t.findOlderWaiter(t.rangeWaiters, r, n); w != nil {
+		return w.asBlocker(n), false
 	}
 	return by, true
 }
 
-// mayJoin reports whether a running phase still takes operations that are
-// younger than its oldest waiter.
-func (t *Table) mayJoin(now int64, e *entry) bool {
+// canJoin reports whether the running phase of a key admits requests that are younger than its oldest waiter.
+func (t *Table) canJoin(now int64, e *entry) bool {
 	return len(e.holders) > 0 && !t.opt.NoPhasing && (t.opt.Mutants.Has(mutant.NoPhaseCap) ||
 		e.phaseCount < t.opt.MaxPhaseCount && now-e.phaseSince < int64(t.opt.MaxPhaseTime))
 }
 
-// olderWaiter finds a request in a queue that waits for something
-// incompatible and is older than r. Queues are by age, so it ends at r.
-func (t *Table) olderWaiter(queue []*Request, r *Request, n *Need) *Request {
+// findOlderWaiter finds a request in the queue that is older than r and waits for an incompatible mode. A
+// queue is ordered by age, so the search ends at the first request that is not older.
+func (t *Table) findOlderWaiter(queue []*Request, r *Request, n *Need) *Request {
 	for _, w := range queue {
-		if w == r || !t.older(w.age(), r.age()) {
+		if w == r || !t.isOlder(w.age(), r.age()) {
 			return nil
 		}
 		if w.Txn == r.Txn {
 			continue
 		}
 		for i := range w.Needs {
-			if !t.compatible(w.Needs[i].Mode, n.Mode) && w.Needs[i].Span.Overlaps(n.Span) {
+			if !t.isCompatible(w.Needs[i].Mode, n.Mode) && w.Needs[i].Span.Overlaps(n.Span) {
 				return w
 			}
 		}
@@ -106,24 +119,24 @@ func (t *Table) olderWaiter(queue []*Request, r *Request, n *Need) *Request {
 	return nil
 }
 
-// rangeConflict finds a held range that excludes the need.
-func (t *Table) rangeConflict(o *owner, n *Need) *holder {
+// findRangeConflict finds a range lock of another transaction that conflicts with the need.
+func (t *Table) findRangeConflict(o *owner, n *Need) *holder {
 	for _, rh := range t.ranges {
-		if rh.owner != o && !t.compatible(rh.mode, n.Mode) && rh.span.Overlaps(n.Span) {
+		if rh.owner != o && !t.isCompatible(rh.mode, n.Mode) && rh.span.Overlaps(n.Span) {
 			return &rh.holder
 		}
 	}
 	return nil
 }
 
-func (t *Table) rangeBlocker(r *Request, o *owner, n *Need) (by blocker, free bool) {
-	if h := t.rangeConflict(o, n); h != nil {
-		return h.blocks(msg.CauseRange), false
+// findRangeBlocker is findBlocker for a range. It examines all keys in the range.
+func (t *Table) findRangeBlocker(r *Request, o *owner, n *Need) (by blocker, free bool) {
+	if h := t.findRangeConflict(o, n); h != nil {
+		return h.asBlocker(msg.CauseRange), false
 	}
 	free = true
-	note := func(b blocker, e *entry) {
-		// The youngest and its first key, so that the choice is no accident of map
-		// order.
+	choose := func(b blocker, e *entry) {
+		// Map order is random. The youngest blocker with its first key is a deterministic choice.
 		if free || by.txn.CompareAge(b.txn) < 0 || by.txn == b.txn && e.key < by.key {
 			by, free = b, false
 			by.key = e.key
@@ -134,21 +147,22 @@ func (t *Table) rangeBlocker(r *Request, o *owner, n *Need) (by blocker, free bo
 			continue
 		}
 		for i := range e.holders {
-			if h := &e.holders[i]; h.owner != o && !t.compatible(h.mode, n.Mode) {
-				note(h.blocks(msg.CauseLock), e)
+			if h := &e.holders[i]; h.owner != o && !t.isCompatible(h.mode, n.Mode) {
+				choose(h.asBlocker(msg.CauseLock), e)
 			}
 		}
-		if w := t.olderWaiter(e.waiters, r, n); w != nil && !r.Instant {
-			note(w.blocks(n), e)
+		if w := t.findOlderWaiter(e.waiters, r, n); w != nil && !r.Instant {
+			choose(w.asBlocker(n), e)
 		}
 	}
-	if w := t.olderWaiter(t.rangeWaiters, r, n); free && w != nil && !r.Instant {
-		return w.blocks(n), false
+	if w := t.findOlderWaiter(t.rangeWaiters, r, n); free && w != nil && !r.Instant {
+		return w.asBlocker(n), false
 	}
 	return by, free
 }
 
-func (t *Table) covered(o *owner, n Need) bool {
+// isCovered reports whether o already holds the mode of the need, or a stronger one, on its span.
+func (t *Table) isCovered(o *owner, n Need) bool {
 	if n.Span.IsPoint() {
 		if e := t.keys[string(n.Span.Start)]; e != nil {
 			for i := range e.holders {
@@ -159,60 +173,64 @@ func (t *Table) covered(o *owner, n Need) bool {
 		}
 		return false
 	}
-	return slices.ContainsFunc(o.ranges, func(rh *rangeHold) bool {
-		return adt.Covers(rh.mode, n.Mode) && sameRange(rh.span, n.Span)
+	return slices.ContainsFunc(o.ranges, func(rh *heldRange) bool {
+		return adt.Covers(rh.mode, n.Mode) && isSameRange(rh.span, n.Span)
 	})
 }
 
-func sameRange(a, b kv.Span) bool {
+func isSameRange(a, b kv.Span) bool {
 	return string(a.Start) == string(b.Start) && string(a.End) == string(b.End)
 }
 
-// grant gives r what it needs, and marks it if it passed an older waiter.
+// grant adds the locks of r, and wounds its transaction if an older request waits for one of them. Without
+// this wound the older request would wait until its next repeated wound.
 func (t *Table) grant(now int64, r *Request) {
 	t.counters.Granted++
 	if r.Instant || len(r.Needs) == 0 {
 		return
 	}
+	// All needs are granted together: a partial grant could wait for the rest while it blocks others.
 	o := t.ownerOf(now, r)
-	r.grants, r.after = make([]Grant, 0, len(r.Needs)), t.number
+	r.grants, r.newAfter = make([]Grant, 0, len(r.Needs)), t.number
 	for _, n := range r.Needs {
-		if t.covered(o, n) {
-			r.grants = append(r.grants, t.existing(o, n))
+		if t.isCovered(o, n) {
+			r.grants = append(r.grants, t.existingGrant(o, n))
 			continue
 		}
 		r.grants = append(r.grants, t.addGrant(now, o, n))
 	}
-	r.upTo = t.number
+	r.newUpTo = t.number
 	if r.Lasting && r.User != 0 {
-		t.shares.wantGranted(t, now, o, r)
+		t.shares.chargeGranted(t, now, o, r)
 	}
+	// A joiner of a phase, and an upgrade, may pass an older waiter.
 	if t.opt.Mutants.Has(mutant.NoMarkOnGrant) {
 		return
 	}
-	if w := t.passed(r); w != nil {
-		t.mark(now, o, w)
+	if w := t.findPassedWaiter(r); w != nil {
+		t.woundOwner(now, o, w)
 	}
 }
 
-// passed finds an older request that waits for something r was just granted.
-func (t *Table) passed(r *Request) *Request {
+// findPassedWaiter finds an older request that waits for a lock that r was just granted.
+func (t *Table) findPassedWaiter(r *Request) *Request {
 	for i := range r.Needs {
 		n := &r.Needs[i]
-		if w := t.olderWaiter(t.rangeWaiters, r, n); w != nil {
+		if w := t.findOlderWaiter(t.rangeWaiters, r, n); w != nil {
 			return w
 		}
 		if n.Span.IsPoint() {
 			if e := t.keys[string(n.Span.Start)]; e != nil {
-				if w := t.olderWaiter(e.waiters, r, n); w != nil {
+				if w := t.findOlderWaiter(e.waiters, r, n); w != nil {
 					return w
 				}
 			}
 			continue
 		}
+		// A range may block any waiting request; there is no index of these by range.
 		for _, w := range t.waiters {
-			if w.Txn != r.Txn && t.older(w.age(), r.age()) && slices.ContainsFunc(w.Needs, func(m Need) bool {
-				return !t.compatible(m.Mode, n.Mode) && m.Span.Overlaps(n.Span)
+			if w.Txn != r.Txn && t.isOlder(w.age(), r.age()) && slices.ContainsFunc(w.Needs, func(m Need) bool {
+				return !t.isCompatible(m.Mode, n.Mode) && m.Span.Overlaps(n.Span)
 			}) {
 				return w
 			}
@@ -221,7 +239,8 @@ func (t *Table) passed(r *Request) *Request {
 	return nil
 }
 
-func (t *Table) existing(o *owner, n Need) Grant {
+// existingGrant returns the grant that covers a need of o, and adds the methods of the need to it.
+func (t *Table) existingGrant(o *owner, n Need) Grant {
 	g := Grant{Span: n.Span, Mode: n.Mode}
 	if n.Span.IsPoint() {
 		holders := t.keys[string(n.Span.Start)].holders
@@ -234,7 +253,7 @@ func (t *Table) existing(o *owner, n Need) Grant {
 		return g
 	}
 	for _, rh := range o.ranges {
-		if adt.Covers(rh.mode, n.Mode) && sameRange(rh.span, n.Span) {
+		if adt.Covers(rh.mode, n.Mode) && isSameRange(rh.span, n.Span) {
 			g.Number = rh.number
 			rh.methods = rh.methods.With(n.Methods)
 			rh.uses++
@@ -244,11 +263,14 @@ func (t *Table) existing(o *owner, n Need) Grant {
 	return g
 }
 
+// addGrant adds a lock of o to the table.
+//
+// The first lock of a key opens a phase; further ones join it. The phase ends when its last lock is released.
 func (t *Table) addGrant(now int64, o *owner, n Need) Grant {
 	t.number++
 	h := holder{owner: o, mode: n.Mode, methods: n.Methods, short: n.Short, number: t.number}
 	if !n.Span.IsPoint() {
-		rh := &rangeHold{span: n.Span, holder: h, uses: 1}
+		rh := &heldRange{span: n.Span, holder: h, uses: 1}
 		t.ranges = append(t.ranges, rh)
 		o.ranges = append(o.ranges, rh)
 		return Grant{n.Span, n.Mode, t.number}
@@ -261,11 +283,10 @@ func (t *Table) addGrant(now int64, o *owner, n Need) Grant {
 	} else {
 		t.counters.Joins++
 	}
-	// Two kinds of waiters may be grantable now that were not before: those
-	// who may join the new phase past an older one, and the owner's own, for
-	// whom it is a change of mode from here on.
-	if len(e.waiters) > 0 && (opens || waits(e.waiters, o.age())) {
-		t.touch(e)
+	// Two kinds of waiters may become grantable by a grant: requests that can join the phase which this grant
+	// opens, ahead of an older waiter; and a request of the same transaction, which is an upgrade from now on.
+	if len(e.waiters) > 0 && (opens || hasWaiter(e.waiters, o.age())) {
+		t.setDirty(e)
 	}
 	e.phaseCount++
 	if !slices.ContainsFunc(e.holders, func(x holder) bool { return x.owner == o }) {
@@ -275,15 +296,17 @@ func (t *Table) addGrant(now int64, o *owner, n Need) Grant {
 	return Grant{n.Span, n.Mode, t.number}
 }
 
+// ownerOf returns the owner of r's transaction. A new one has the begin time and the user of r.
 func (t *Table) ownerOf(now int64, r *Request) *owner {
 	o := t.owners[r.Txn]
 	if o == nil {
-		o = &owner{txn: r.Txn, begun: r.Begun, user: r.User, since: now}
+		o = &owner{txn: r.Txn, begun: r.Begun, user: r.User, heldSince: now}
 		t.owners[r.Txn] = o
 	}
 	return o
 }
 
+// entryOf returns the entry of a key, a new one if there is none.
 func (t *Table) entryOf(key []byte) *entry {
 	e := t.keys[string(key)]
 	if e == nil {
@@ -293,7 +316,7 @@ func (t *Table) entryOf(key []byte) *entry {
 	return e
 }
 
-// byAge is the order of queues: age, then arrival.
+// byAge orders queues: by age, then by arrival.
 func byAge(a, b *Request) int {
 	if c := a.age().Compare(b.age()); c != 0 {
 		return c
@@ -309,13 +332,13 @@ func insertByAge(queue []*Request, r *Request) []*Request {
 	return slices.Insert(queue, i, r)
 }
 
-// waits reports whether a request of a transaction is in a queue.
-func waits(queue []*Request, age kv.Age) bool {
+// hasWaiter reports whether the queue contains a request of the transaction with this age.
+func hasWaiter(queue []*Request, age kv.Age) bool {
 	_, found := slices.BinarySearchFunc(queue, age, func(r *Request, age kv.Age) int { return r.age().Compare(age) })
 	return found
 }
 
-func remove(queue []*Request, r *Request) []*Request {
+func removeRequest(queue []*Request, r *Request) []*Request {
 	if len(queue) > 0 && queue[0] == r {
 		queue[0] = nil
 		return queue[1:]
@@ -326,6 +349,7 @@ func remove(queue []*Request, r *Request) []*Request {
 	return queue
 }
 
+// enqueue adds r to the queues: of its keys, of ranges, and of the table.
 func (t *Table) enqueue(r *Request) {
 	t.sequence++
 	r.sequence, r.waiting = t.sequence, true
@@ -333,9 +357,10 @@ func (t *Table) enqueue(r *Request) {
 	hasRange := false
 	for i, n := range r.Needs {
 		if n.Span.IsPoint() {
-			if r.again(i) {
+			if r.repeatsKey(i) {
 				continue
 			}
+			// The entry exists while a request waits for it, also without holders.
 			e := t.entryOf(n.Span.Start)
 			e.waiters = insertByAge(e.waiters, r)
 		} else {
@@ -347,32 +372,34 @@ func (t *Table) enqueue(r *Request) {
 	}
 }
 
-// again reports whether a need is another mode on the key of the one before.
-func (r *Request) again(i int) bool {
+// repeatsKey reports whether need i is another mode on the key of the need before it. A request is in the
+// queue of a key once.
+func (r *Request) repeatsKey(i int) bool {
 	return i > 0 && r.Needs[i-1].Span.IsPoint() && string(r.Needs[i-1].Span.Start) == string(r.Needs[i].Span.Start)
 }
 
+// unqueue removes r from all queues. Its keys become dirty: r may have blocked younger waiters.
 func (t *Table) unqueue(r *Request) {
 	r.waiting = false
-	t.waiters = remove(t.waiters, r)
+	t.waiters = removeRequest(t.waiters, r)
 	for i, n := range r.Needs {
 		if n.Span.IsPoint() {
-			if r.again(i) {
+			if r.repeatsKey(i) {
 				continue
 			}
 			if e := t.keys[string(n.Span.Start)]; e != nil {
-				e.waiters = remove(e.waiters, r)
-				t.touch(e)
+				e.waiters = removeRequest(e.waiters, r)
+				t.setDirty(e)
 			}
 		} else {
-			t.touchSpan(n.Span)
+			t.setSpanDirty(n.Span)
 		}
 	}
-	t.rangeWaiters = remove(t.rangeWaiters, r)
+	t.rangeWaiters = removeRequest(t.rangeWaiters, r)
 }
 
-// touch has the waiters of an entry tried again by Next.
-func (t *Table) touch(e *entry) {
+// setDirty requests that Next retries the waiters of an entry.
+func (t *Table) setDirty(e *entry) {
 	if len(t.rangeWaiters) > 0 {
 		t.rangesDirty = true
 	}
@@ -382,7 +409,8 @@ func (t *Table) touch(e *entry) {
 	}
 }
 
-func (t *Table) touchSpan(span kv.Span) {
+// setSpanDirty requests that Next retries the waiters of all keys in a span, in key order.
+func (t *Table) setSpanDirty(span kv.Span) {
 	if len(t.rangeWaiters) > 0 {
 		t.rangesDirty = true
 	}
@@ -399,10 +427,11 @@ func (t *Table) touchSpan(span kv.Span) {
 		return 1
 	})
 	for _, e := range hit {
-		t.touch(e)
+		t.setDirty(e)
 	}
 }
 
+// dropIfEmpty removes an entry that is no longer used (invariant 3).
 func (t *Table) dropIfEmpty(e *entry) {
 	if len(e.holders) == 0 && len(e.waiters) == 0 && !e.dirty {
 		delete(t.keys, e.key)

@@ -9,23 +9,27 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// blocker is one that stands in the way of a need: who, with what, and on which
-// key where that is not the need's own.
+// blocker is a transaction that blocks a need, with the mode and methods of its conflicting lock or request.
+//
+// A receipt reports it to the client: which key, which transaction, which operations conflict, and, for a
+// bounded counter, how much is left. So the client can see why it waited, and which operations would commute.
 type blocker struct {
 	txn     kv.TxnRef
 	mode    adt.Mode
 	methods adt.Methods
 	short   *adt.Shortage
 	cause   msg.Cause
-	key     string
+	// key is the key of the conflict if it differs from the start of the need: the need is a range.
+	key string
 }
 
-func (h *holder) blocks(cause msg.Cause) blocker {
+// asBlocker describes a lock as the blocker of a request.
+func (h *holder) asBlocker(cause msg.Cause) blocker {
 	return blocker{txn: h.owner.txn, mode: h.mode, methods: h.methods, short: h.short, cause: cause}
 }
 
-// blocks is a waiting request in the way of a younger one's need.
-func (r *Request) blocks(n *Need) blocker {
+// asBlocker describes a waiting request as the blocker of a younger request for n.
+func (r *Request) asBlocker(n *Need) blocker {
 	b := blocker{txn: r.Txn, cause: msg.CauseQueue}
 	for i := range r.Needs {
 		if w := &r.Needs[i]; !adt.Compatible(w.Mode, n.Mode) && w.Span.Overlaps(n.Span) {
@@ -36,67 +40,68 @@ func (r *Request) blocks(n *Need) blocker {
 	return b
 }
 
-// fill says in a receipt that b is in the way of a need.
-func (b *blocker) fill(to *msg.Receipt, n *Need) {
+// fillReceipt records in a receipt that b blocks the need n.
+func (b *blocker) fillReceipt(to *msg.Receipt, n *Need) {
 	to.Key, to.Mode, to.Methods = n.Span.Start, uint64(n.Mode), uint64(n.Methods)
 	if b.key != "" {
 		to.Key = []byte(b.key)
 	}
 	to.Cause, to.Holder, to.HolderMode, to.HolderMethods = b.cause, b.txn, uint64(b.mode), uint64(b.methods)
-	to.Shortage = shortage(adt.Short(n.Mode, b.mode, n.Short, b.short))
+	to.Shortage = shortageMsg(adt.Short(n.Mode, b.mode, n.Short, b.short))
 }
 
-func shortage(s *adt.Shortage) *msg.Shortage {
+// shortageMsg is the message form of a shortage.
+func shortageMsg(s *adt.Shortage) *msg.Shortage {
 	if s == nil {
 		return nil
 	}
 	return &msg.Shortage{Left: s.Left, Requested: s.Requested}
 }
 
-// others counts those in the way whom a receipt does not name.
-func others(r *msg.Receipt, inTheWay []*owner) uint16 {
-	n := len(inTheWay)
-	if slices.ContainsFunc(inTheWay, func(o *owner) bool { return o.txn == r.Holder }) {
+// otherCount is the number of blocking owners without the one that the receipt names.
+func otherCount(r *msg.Receipt, blockers []*owner) uint16 {
+	n := len(blockers)
+	if slices.ContainsFunc(blockers, func(o *owner) bool { return o.txn == r.Holder }) {
 		n--
 	}
 	return uint16(min(n, math.MaxUint16))
 }
 
-// Receipt tells for how long a request has waited so far, and what is in its
-// way now. Of one that does not wait it is r.Receipt.
+// Receipt returns for how long r has waited so far, with its current blocker. If r does not wait, it returns
+// r.Receipt.
 func (t *Table) Receipt(now int64, r *Request) msg.Receipt {
 	if !r.waiting {
-		return r.wait
+		return r.receipt
 	}
-	// What was in the way first may have gone. If nothing is, Next is about to
-	// grant it.
+	// The first blocker may be gone. If there is no blocker now, the next call of Next grants r; the receipt
+	// keeps the first one.
 	probe := Request{}
-	if t.grantable(now, r, &probe) {
-		probe.wait = r.wait
+	if t.isGrantable(now, r, &probe) {
+		probe.receipt = r.receipt
 	} else {
-		probe.wait.Others = others(&probe.wait, t.conflicts(r))
+		probe.receipt.Others = otherCount(&probe.receipt, t.conflictingOwners(r))
 	}
-	probe.wait.WaitedNanos, probe.wait.Open = now-r.since, true
-	return probe.wait
+	probe.receipt.WaitedNanos, probe.receipt.Open = now-r.waitingSince, true
+	return probe.receipt
 }
 
-// wound tells the owner o what by needs of it.
-func (t *Table) wound(o *owner, by *Request) msg.Receipt {
+// woundReceipt describes the conflict from the view of the wounded owner: its lock, and what by requests.
+func (t *Table) woundReceipt(o *owner, by *Request) msg.Receipt {
 	out := msg.Receipt{Cause: msg.CauseWound, Holder: by.Txn}
 	for i := range by.Needs {
 		n := &by.Needs[i]
-		if h, key := o.inTheWay(n); h != nil {
+		if h, key := o.findConflict(n); h != nil {
 			out.Key, out.Mode, out.Methods = key, uint64(h.mode), uint64(h.methods)
 			out.HolderMode, out.HolderMethods = uint64(n.Mode), uint64(n.Methods)
-			out.Shortage = shortage(adt.Short(h.mode, n.Mode, h.short, n.Short))
+			out.Shortage = shortageMsg(adt.Short(h.mode, n.Mode, h.short, n.Short))
 			break
 		}
 	}
 	return out
 }
 
-// inTheWay finds a lock of the owner that excludes a need, and a key where.
-func (o *owner) inTheWay(n *Need) (*holder, []byte) {
+// findConflict finds a lock of the owner that conflicts with a need, and the key of the conflict.
+func (o *owner) findConflict(n *Need) (*holder, []byte) {
 	for _, rh := range o.ranges {
 		if !adt.Compatible(rh.mode, n.Mode) && rh.span.Overlaps(n.Span) {
 			return &rh.holder, n.Span.Start

@@ -10,9 +10,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// taking is a request to take from a bounded counter, which is short of it or not, by a transaction whose
-// age is its number.
-func taking(txn int64, short *adt.Shortage) *Request {
+// subtractRequest is a request to subtract from a bounded counter, with a shortage or without, by a
+// transaction whose begin time is its number.
+func subtractRequest(txn int64, short *adt.Shortage) *Request {
 	op := adt.Lookup(adt.BoundedCounter).MethodByName("subtract").Op([]byte("k"), adt.Int(1))
 	r := &Request{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: txn}, Attempt: 1}}
 	for _, m := range adt.Modes(nil, &op) {
@@ -21,13 +21,13 @@ func taking(txn int64, short *adt.Shortage) *Request {
 	return r
 }
 
-// TestReceiptsHaveTheShortage: of the transaction that waits or is wounded; if it is not short, what was left
-// for the other one.
-func TestReceiptsHaveTheShortage(t *testing.T) {
+// TestReceiptsReportShortage: a receipt has the shortage of the transaction that waits or is wounded; if it
+// has none, what was left for the other transaction.
+func TestReceiptsReportShortage(t *testing.T) {
 	short, shorter := &adt.Shortage{Left: 2, Requested: 3}, &adt.Shortage{Left: 1, Requested: 4}
 	for name, c := range map[string]struct {
-		holds, wants *adt.Shortage
-		wait, wound  *msg.Shortage
+		holds, requests *adt.Shortage
+		wait, wound     *msg.Shortage
 	}{
 		"neither is short": {nil, nil, nil, nil},
 		"the waiter":       {nil, short, &msg.Shortage{Left: 2, Requested: 3}, &msg.Shortage{Left: 2}},
@@ -36,34 +36,34 @@ func TestReceiptsHaveTheShortage(t *testing.T) {
 			&msg.Shortage{Left: 2, Requested: 3}},
 	} {
 		table := New(Options{})
-		require.Equal(t, Granted, table.Acquire(0, taking(2, c.holds)), name)
-		older := taking(1, c.wants)
+		require.Equal(t, Granted, table.Acquire(0, subtractRequest(2, c.holds)), name)
+		older := subtractRequest(1, c.requests)
 		require.Equal(t, Waiting, table.Acquire(0, older), name)
 		require.Equal(t, c.wait, table.Receipt(1, older).Shortage, name)
-		marks := table.Marks()
-		require.Len(t, marks, 1, name)
-		require.Equal(t, c.wound, marks[0].Conflict.Shortage, name)
+		wounds := table.Marks()
+		require.Len(t, wounds, 1, name)
+		require.Equal(t, c.wound, wounds[0].Conflict.Shortage, name)
 
-		behind := taking(3, nil)
+		behind := subtractRequest(3, nil)
 		require.Equal(t, Waiting, table.Acquire(0, behind), name)
 		queued := Request{Needs: behind.Needs}
-		by := older.blocks(&queued.Needs[0])
+		by := older.asBlocker(&queued.Needs[0])
 		var receipt msg.Receipt
-		by.fill(&receipt, &queued.Needs[0])
+		by.fillReceipt(&receipt, &queued.Needs[0])
 		require.Equal(t, msg.CauseQueue, receipt.Cause)
-		if c.wants == nil {
+		if c.requests == nil {
 			require.Nil(t, receipt.Shortage, name)
 		} else {
-			require.Equal(t, &msg.Shortage{Left: c.wants.Left}, receipt.Shortage, name)
+			require.Equal(t, &msg.Shortage{Left: c.requests.Left}, receipt.Shortage, name)
 		}
 	}
 }
 
-// TestNormalizeKeepsAShortage of needs that become one.
-func TestNormalizeKeepsAShortage(t *testing.T) {
+// TestNormalizeKeepsShortage: the shortage survives when two needs are merged, in either order.
+func TestNormalizeKeepsShortage(t *testing.T) {
 	short := &adt.Shortage{Left: 2, Requested: 3}
 	for _, order := range [][]*adt.Shortage{{nil, short}, {short, nil}} {
-		needs := append(taking(1, order[0]).Needs, taking(1, order[1]).Needs...)
+		needs := append(subtractRequest(1, order[0]).Needs, subtractRequest(1, order[1]).Needs...)
 		needs = Normalize(needs)
 		require.Len(t, needs, 1)
 		require.Equal(t, short, needs[0].Short)

@@ -12,54 +12,65 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// Table is a shard's lock table. The zero Table is not usable; see New.
+// Table is the lock table of a shard. New creates one. It is not safe for concurrent use.
 //
-// Invariants (Check tells which is broken):
-//  1. no two owners hold incompatible modes on overlapping spans;
-//  2. the waiters of an entry are in the order of age;
-//  3. an entry without holders and waiters is not in the table;
-//  4. every grant is listed with its owner, and every owner has grants;
-//  5. after Next has returned nil, no waiting request is grantable.
+// Invariants, which Check verifies as far as they are state:
+//  1. No two owners hold incompatible modes on overlapping spans.
+//  2. The waiters of an entry are ordered by age.
+//  3. An entry without holders and waiters is not in the table.
+//  4. Each grant is listed at its owner, and each owner has a grant.
+//  5. After Next has returned nil, no waiting request is grantable.
 type Table struct {
-	opt    Options
-	keys   map[string]*entry
-	ranges []*rangeHold
-	// rangeWaiters are the requests with a range among their needs, by age.
+	opt  Options
+	keys map[string]*entry
+	// ranges are the range locks. A table has few of them; they are searched linearly.
+	ranges []*heldRange
+	// rangeWaiters are the waiting requests with a range among their needs, ordered by age.
 	rangeWaiters []*Request
-	rangesDirty  bool
-	owners       map[kv.TxnRef]*owner
-	// waiters are all waiting requests in the order of arrival.
+	// rangesDirty requests that Next retries rangeWaiters.
+	rangesDirty bool
+	owners      map[kv.TxnRef]*owner
+	// waiters are all waiting requests in order of arrival.
 	waiters []*Request
-	dirty   []*entry
-	marks   []Mark
-	// due is when some waiting request is to be looked at, or earlier.
-	due      int64
-	number   uint64
+	// dirty are the entries whose waiters Next retries, in the order in which they became dirty.
+	dirty  []*entry
+	wounds []Mark
+	// tickDue is a lower bound of the time at which a waiting request needs a wound or a push.
+	tickDue int64
+	// number is the number of the last grant. It never repeats, so it identifies one grant.
+	number uint64
+	// sequence is the number of the last request that was queued.
 	sequence uint64
 	counters Counters
 	shares   shares
-	// overdrawn are transactions whose locks are to be broken; released are owners that are gone, and
-	// were wanted.
-	overdrawn []kv.TxnRef
-	released  []*owner
-	// grace is how long a prepared holder is left alone.
-	grace time.Duration
+	// exhausted are transactions whose locks are to be broken because their user's share is used up.
+	// releasedBlockers are owners that released their locks while they were charged; Next ends the charge.
+	exhausted        []kv.TxnRef
+	releasedBlockers []*owner
+	// woundDelay is for how long a prepared holder is not wounded.
+	woundDelay time.Duration
 }
 
-// New makes an empty table.
+// New returns an empty table.
 func New(opt Options) *Table {
 	opt = opt.withDefaults()
-	return &Table{opt: opt, keys: map[string]*entry{}, owners: map[kv.TxnRef]*owner{}, due: math.MaxInt64, grace: opt.Grace,
-		shares: shares{of: map[kv.Account]*share{}, burst: int64(opt.HoldBurst), uncounted: opt.Mutants.Has(mutant.HoldsUncounted)}}
+	return &Table{
+		opt: opt, keys: map[string]*entry{}, owners: map[kv.TxnRef]*owner{}, tickDue: math.MaxInt64, woundDelay: opt.Grace,
+		shares: shares{
+			byUser: map[kv.Account]*share{}, burst: int64(opt.HoldBurst),
+			uncounted: opt.Mutants.Has(mutant.HoldsUncounted),
+		},
+	}
 }
 
-// Counters tells what the table did so far.
+// Counters returns the counters of the table.
 func (t *Table) Counters() Counters { return t.counters }
 
-// Waiting is the number of waiting requests.
+// WaiterCount is the number of waiting requests.
 func (t *Table) Waiting() int { return len(t.waiters) }
 
-// WaitingFor is the number of waiting requests that need a key, ranges apart.
+// KeyWaiterCount is the number of waiting requests that need the key itself. Requests for a range that
+// contains it are not counted.
 func (t *Table) WaitingFor(key []byte) int {
 	if e := t.keys[string(key)]; e != nil {
 		return len(e.waiters)
@@ -67,28 +78,33 @@ func (t *Table) WaitingFor(key []byte) int {
 	return 0
 }
 
-// Waiters lists at most n of them, the first that came.
+// Waiters returns the first n waiting requests in order of arrival, or all if there are fewer.
 func (t *Table) Waiters(n int) []*Request { return t.waiters[:min(n, len(t.waiters))] }
 
-// Held is the number of transactions that hold a lock.
+// OwnerCount is the number of transactions that hold a lock.
 func (t *Table) Held() int { return len(t.owners) }
 
-// SetGrace has prepared holders left alone for so long from now on, and at least
-// for a moment; never for longer than Options.Grace.
-func (t *Table) SetGrace(d time.Duration) { t.grace = min(max(d, 1), t.opt.Grace) }
+// SetWoundDelay sets for how long a prepared holder is not wounded: at least 1 ns, at most
+// Options.WoundDelay.
+func (t *Table) SetGrace(d time.Duration) { t.woundDelay = min(max(d, 1), t.opt.Grace) }
 
-// Acquire asks for r.Needs, which Normalize has sorted. A request that is
-// Waiting belongs to the table until Next returns it or CancelRequest or Release
-// removes it.
+// Acquire requests r.Needs, which Normalize has sorted. If the decision is Waiting, the table owns r until
+// Next returns it, or Cancel or Release removes it.
+//
+// A transaction keeps the begin time of its first lock in this table: its age is then the same for all of its
+// requests, even if a later one names another time.
 func (t *Table) Acquire(now int64, r *Request) Decision {
-	r.since, r.wait, r.grants, r.upTo = now, msg.Receipt{}, nil, 0
+	// A caller may use a Request again; what an earlier Acquire has left in it does not count.
+	r.waitingSince, r.receipt, r.grants, r.newUpTo = now, msg.Receipt{}, nil, 0
 	if o := t.owners[r.Txn]; o != nil {
 		r.Begun = o.begun
 	}
+	// Only the first lasting lock of a transaction is rejected for the share of its user: a transaction that
+	// holds locks may be about to commit and release them.
 	if r.Lasting && t.owners[r.Txn] == nil && !r.Admitted && t.Debt(now, r.User) > 0 {
 		return Overdrawn
 	}
-	if t.grantable(now, r, r) {
+	if t.isGrantable(now, r, r) {
 		t.grant(now, r)
 		return Granted
 	}
@@ -96,25 +112,27 @@ func (t *Table) Acquire(now int64, r *Request) Decision {
 		t.counters.Died++
 		return Died
 	}
-	if d := t.bounded(r); d != Waiting {
+	if d := t.checkBounds(r); d != Waiting {
 		return d
 	}
 	t.counters.Waits++
 	t.enqueue(r)
-	t.markBlockers(now, r)
+	t.woundBlockers(now, r)
 	return Waiting
 }
 
-// bounded refuses a request that is too much: the first of a transaction, which
-// has nothing to lose yet.
-func (t *Table) bounded(r *Request) Decision {
+// checkBounds rejects a request that exceeds the bounds of the queues. The first request of a transaction is
+// subject to them; a transaction that holds a lock here has work to lose and is never rejected.
+func (t *Table) checkBounds(r *Request) Decision {
 	if r.Admitted || t.owners[r.Txn] != nil {
 		return Waiting
 	}
-	most := min(t.opt.MaxKeyWaiters, max(t.opt.MaxWaiters-len(t.waiters), fewWaiters))
+	// The last places of the table go to keys with few waiters. Otherwise one hot key could fill the table and
+	// make the shard unavailable for all other keys.
+	most := min(t.opt.MaxKeyWaiters, max(t.opt.MaxWaiters-len(t.waiters), minKeyWaiters))
 	for i := range r.Needs {
 		if n := &r.Needs[i]; n.Span.IsPoint() && t.WaitingFor(n.Span.Start) >= most {
-			r.wait = msg.Receipt{Key: n.Span.Start}
+			r.receipt = msg.Receipt{Key: n.Span.Start}
 			t.counters.Crowded++
 			return Crowded
 		}
@@ -126,26 +144,29 @@ func (t *Table) bounded(r *Request) Decision {
 	return Waiting
 }
 
-// Next returns a waiting request that has become grantable and is granted
-// now, nil when there is none. The caller runs it, which may release more,
-// and calls Next again.
+// Next grants and returns a waiting request that has become grantable, or returns nil. The caller executes
+// the request, which may release more locks, and calls Next again until it returns nil.
 func (t *Table) Next(now int64) *Request {
-	for _, o := range t.released {
-		t.shares.unwant(now, o)
+	for _, o := range t.releasedBlockers {
+		// A charge ends here, not on release: only Next has the time.
+		t.shares.stopCharge(now, o)
 	}
-	t.released = nil
+	t.releasedBlockers = nil
 	for len(t.dirty) > 0 || t.rangesDirty {
+		// Ranges first: a range request waits for many keys, and each of them could otherwise be granted to younger
+		// requests again and again.
 		if t.rangesDirty {
-			if r := t.nextOf(now, t.rangeWaiters); r != nil {
+			if r := t.grantFirst(now, t.rangeWaiters); r != nil {
 				return r
 			}
 			t.rangesDirty = false
 		}
+		// A grant above may have released nothing, so that only ranges were dirty.
 		if len(t.dirty) == 0 {
 			break
 		}
 		e := t.dirty[0]
-		if r := t.nextOf(now, e.waiters); r != nil {
+		if r := t.grantFirst(now, e.waiters); r != nil {
 			return r
 		}
 		e.dirty = false
@@ -156,14 +177,14 @@ func (t *Table) Next(now int64) *Request {
 	return nil
 }
 
-// nextOf grants the oldest grantable request of a queue. It stops early
-// behind a waiter that excludes everything after it.
-func (t *Table) nextOf(now int64, queue []*Request) *Request {
+// grantFirst grants the first grantable request of a queue, which is the oldest, and removes it from the
+// queues.
+func (t *Table) grantFirst(now int64, queue []*Request) *Request {
 	for _, r := range queue {
-		if t.grantable(now, r, nil) {
+		if t.isGrantable(now, r, nil) {
 			t.unqueue(r)
-			r.wait.WaitedNanos = now - r.since
-			t.counters.WaitNanos += r.wait.WaitedNanos
+			r.receipt.WaitedNanos = now - r.waitingSince
+			t.counters.WaitNanos += r.receipt.WaitedNanos
 			t.grant(now, r)
 			return r
 		}
@@ -171,7 +192,7 @@ func (t *Table) nextOf(now int64, queue []*Request) *Request {
 	return nil
 }
 
-// Release gives up everything that txn holds and waits for.
+// Release releases all locks of txn and cancels its waiting requests.
 func (t *Table) Release(txn kv.TxnRef) {
 	for i := 0; i < len(t.waiters); {
 		if r := t.waiters[i]; r.Txn == txn {
@@ -183,72 +204,75 @@ func (t *Table) Release(txn kv.TxnRef) {
 	t.ReleaseHeld(txn)
 }
 
-// ReleaseHeld gives up what txn holds; its waiting requests stay.
+// ReleaseHeld releases all locks of txn. Its waiting requests remain.
 func (t *Table) ReleaseHeld(txn kv.TxnRef) {
 	o := t.owners[txn]
 	if o == nil {
 		return
 	}
-	t.disown(o)
+	t.removeOwner(o)
 	for _, e := range o.points {
 		e.holders = slices.DeleteFunc(e.holders, func(h holder) bool { return h.owner == o })
-		t.touch(e)
+		t.setDirty(e)
 	}
 	for _, rh := range o.ranges {
-		t.ranges = slices.DeleteFunc(t.ranges, func(x *rangeHold) bool { return x == rh })
-		t.touchSpan(rh.span)
+		t.ranges = slices.DeleteFunc(t.ranges, func(x *heldRange) bool { return x == rh })
+		t.setSpanDirty(rh.span)
 	}
 }
 
-// ReleaseReads gives up the read locks of txn and keeps the others.
+// ReleaseReads releases the read locks of txn and keeps the others.
 func (t *Table) ReleaseReads(txn kv.TxnRef) {
-	t.releaseIf(txn, func(h holder) bool { return h.mode == adt.ModeRead })
+	t.releaseWhere(txn, func(h holder) bool { return h.mode == adt.ModeRead })
 }
 
-// GiveBack gives up what r was granted that its transaction had not held before.
+// ReleaseNew releases the locks that r was granted and that its transaction did not hold before.
 func (t *Table) GiveBack(r *Request) {
-	if r.upTo > r.after {
-		t.releaseIf(r.Txn, func(h holder) bool { return h.number > r.after && h.number <= r.upTo })
+	// The transaction may have held some of the locks before; earlier requests rely on those.
+	if r.newUpTo > r.newAfter {
+		t.releaseWhere(r.Txn, func(h holder) bool { return h.number > r.newAfter && h.number <= r.newUpTo })
 	}
-	r.grants, r.upTo = nil, 0
+	r.grants, r.newUpTo = nil, 0
 }
 
-func (t *Table) releaseIf(txn kv.TxnRef, is func(holder) bool) {
+// releaseWhere releases the locks of txn that satisfy a condition.
+func (t *Table) releaseWhere(txn kv.TxnRef, condition func(holder) bool) {
 	o := t.owners[txn]
 	if o == nil {
 		return
 	}
-	goes := func(h holder) bool { return h.owner == o && is(h) }
+	released := func(h holder) bool { return h.owner == o && condition(h) }
 	for _, e := range o.points {
-		if slices.ContainsFunc(e.holders, goes) {
-			e.holders = slices.DeleteFunc(e.holders, goes)
-			t.touch(e)
+		if slices.ContainsFunc(e.holders, released) {
+			e.holders = slices.DeleteFunc(e.holders, released)
+			t.setDirty(e)
 		}
 	}
+	// A clone, since o.ranges is reduced below by the same condition.
 	for _, rh := range slices.Clone(o.ranges) {
-		if goes(rh.holder) {
-			t.ranges = slices.DeleteFunc(t.ranges, func(x *rangeHold) bool { return x == rh })
-			t.touchSpan(rh.span)
+		if released(rh.holder) {
+			t.ranges = slices.DeleteFunc(t.ranges, func(x *heldRange) bool { return x == rh })
+			t.setSpanDirty(rh.span)
 		}
 	}
 	o.points = slices.DeleteFunc(o.points, func(e *entry) bool {
 		return !slices.ContainsFunc(e.holders, func(h holder) bool { return h.owner == o })
 	})
-	o.ranges = slices.DeleteFunc(o.ranges, func(rh *rangeHold) bool { return goes(rh.holder) })
+	o.ranges = slices.DeleteFunc(o.ranges, func(rh *heldRange) bool { return released(rh.holder) })
 	if len(o.points)+len(o.ranges) == 0 {
-		t.disown(o)
+		t.removeOwner(o)
 	}
 }
 
-// disown forgets an owner that holds nothing any more.
-func (t *Table) disown(o *owner) {
+// removeOwner removes an owner without locks.
+func (t *Table) removeOwner(o *owner) {
 	delete(t.owners, o.txn)
-	if o.wanted {
-		t.released = append(t.released, o)
+	if o.blocksOthers {
+		t.releasedBlockers = append(t.releasedBlockers, o)
 	}
 }
 
-// UserOf is whose transaction holds a lock, 0 if that is not known, or none does.
+// UserOf returns the user of a transaction that holds a lock, 0 if that is unknown or it holds none.
 func (t *Table) UserOf(txn kv.TxnRef) kv.Account {
 	if o := t.owners[txn]; o != nil {
 		return o.user
@@ -256,19 +280,23 @@ func (t *Table) UserOf(txn kv.TxnRef) kv.Account {
 	return 0
 }
 
-// Cancel takes a waiting request out of the queue.
+// Cancel removes a waiting request from the queues.
 func (t *Table) Cancel(r *Request) {
 	if r.waiting {
 		t.unqueue(r)
 	}
 }
 
-// Holds reports whether txn still holds exactly this grant.
+// Holds reports whether txn still holds this grant: the same number, with a mode that covers it.
+//
+// The number is necessary. A push breaks the locks of T; a delayed duplicate of T's lock request acquires
+// them again; in between another transaction wrote the key. T holds the mode, but what it read is obsolete.
 func (t *Table) Holds(txn kv.TxnRef, g Grant) bool {
 	o := t.owners[txn]
 	if o == nil {
 		return false
 	}
+	// The mutant accepts any lock that covers the mode, which is the error that grant numbers prevent.
 	byHolding := t.opt.Mutants.Has(mutant.GrantByHolding)
 	match := func(h holder) bool {
 		return h.owner == o && (byHolding || h.number == g.Number && adt.Covers(h.mode, g.Mode))
@@ -277,19 +305,22 @@ func (t *Table) Holds(txn kv.TxnRef, g Grant) bool {
 		e := t.keys[string(g.Span.Start)]
 		return e != nil && slices.ContainsFunc(e.holders, match)
 	}
-	return slices.ContainsFunc(o.ranges, func(rh *rangeHold) bool { return match(rh.holder) })
+	return slices.ContainsFunc(o.ranges, func(rh *heldRange) bool { return match(rh.holder) })
 }
 
-// Covered reports whether txn holds the mode, or a stronger one, on span.
+// Covered reports whether txn holds the mode, or a stronger one, on the span.
 func (t *Table) Covered(txn kv.TxnRef, n Need) bool {
 	o := t.owners[txn]
-	return o != nil && t.covered(o, n)
+	return o != nil && t.isCovered(o, n)
 }
 
-// Shrink releases a range lock that r was granted except for a part that it keeps, at the beginning
-// or at the end. A lock that another request of the transaction was granted too is not changed: that
-// request may have read the rest. If another lock of the transaction has the kept part already, as
-// when the same part is scanned again, r uses that one.
+// Shrink releases a range lock of r except for the part keep, which is at one of its ends: a scan that
+// stopped at its limit releases the rest of its range.
+//
+// A lock that was granted to several requests of the transaction does not change: another request may have
+// read the rest. If another lock of the transaction already covers keep, r uses that one. Otherwise a
+// consumer that scans the same part repeatedly would add one range lock per scan, and each request searches
+// all of them.
 func (t *Table) Shrink(r *Request, span, keep kv.Span) {
 	o := t.owners[r.Txn]
 	if o == nil {
@@ -297,57 +328,61 @@ func (t *Table) Shrink(r *Request, span, keep kv.Span) {
 	}
 	for i := range r.grants {
 		g := &r.grants[i]
-		at := slices.IndexFunc(o.ranges, func(rh *rangeHold) bool { return rh.number == g.Number && rh.uses == 1 && sameRange(rh.span, span) })
+		at := slices.IndexFunc(o.ranges, func(rh *heldRange) bool {
+			return rh.number == g.Number && rh.uses == 1 && isSameRange(rh.span, span)
+		})
 		if at < 0 {
 			continue
 		}
 		rh := o.ranges[at]
+		// Requests that wait for a key in the released part are retried.
 		if bytes.Equal(keep.Start, span.Start) {
-			t.touchSpan(kv.Range(keep.End, span.End))
+			t.setSpanDirty(kv.Range(keep.End, span.End))
 		} else {
-			t.touchSpan(kv.Range(span.Start, keep.Start))
+			t.setSpanDirty(kv.Range(span.Start, keep.Start))
 		}
 		rh.span = keep
-		if held := o.instead(rh); held != nil {
+		if held := o.findEquivalent(rh); held != nil {
 			held.uses++
 			held.methods |= rh.methods
 			*g = Grant{held.span, held.mode, held.number}
 			o.ranges = slices.Delete(o.ranges, at, at+1)
-			t.ranges = slices.DeleteFunc(t.ranges, func(x *rangeHold) bool { return x == rh })
+			t.ranges = slices.DeleteFunc(t.ranges, func(x *heldRange) bool { return x == rh })
 		}
 	}
 }
 
-// instead finds another lock of the owner that makes one on the same range needless.
-func (o *owner) instead(rh *rangeHold) *rangeHold {
+// findEquivalent finds another lock of the owner that covers the range and mode of rh.
+func (o *owner) findEquivalent(rh *heldRange) *heldRange {
 	for _, x := range o.ranges {
-		if x != rh && sameRange(x.span, rh.span) && adt.Covers(x.mode, rh.mode) {
+		if x != rh && isSameRange(x.span, rh.span) && adt.Covers(x.mode, rh.mode) {
 			return x
 		}
 	}
 	return nil
 }
 
-// SetPrepared says that txn has prepared here: from now on marks are for its
-// last agent, after the grace time.
+// SetPrepared records that txn has prepared here. Its later wounds are sent to its last agent, after the
+// wound delay; its locks are not charged to its user, since only the last agent can end them.
 func (t *Table) SetPrepared(now int64, txn kv.TxnRef) {
 	if o := t.owners[txn]; o != nil {
-		t.shares.unwant(now, o)
+		t.shares.stopCharge(now, o)
 		o.prepared, o.preparedAt = true, now
 	}
 }
 
-// Force gives txn, which counts as begun at a time (Request.Begun), a lock without asking: for
-// locks recovered from the log.
+// Restore adds a lock of a prepared transaction that was recovered from the log, without a check. begun is
+// the begin time of the transaction (Request.Begun).
 func (t *Table) Force(txn kv.TxnRef, begun int64, n Need) {
+	// The time of a restored lock is 0: its owner is prepared, so neither the wound delay nor the share counts.
 	o := t.ownerOf(0, &Request{Txn: txn, Begun: begun})
 	t.addGrant(0, o, n)
 	o.prepared = true
 }
 
-// Marks drains the marks that have become due.
+// TakeWounds returns the wounds that have become due since the last call.
 func (t *Table) Marks() []Mark {
-	m := t.marks
-	t.marks = nil
+	m := t.wounds
+	t.wounds = nil
 	return m
 }

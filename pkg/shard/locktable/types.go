@@ -12,36 +12,32 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// Options are a table's bounds and times.
+// Options are the bounds and times of a table. The zero value of a field is its default.
 type Options struct {
-	// MaxPhaseCount bounds the members of a phase while an older request
-	// waits. Default kv.DefaultPhaseCount.
+	// MaxPhaseCount bounds the members of a phase while an older request waits. Default kv.DefaultPhaseCount.
 	MaxPhaseCount int
-	// MaxPhaseTime bounds its length. Default kv.DefaultPhaseTime.
+	// MaxPhaseTime bounds the duration of such a phase. Default kv.DefaultPhaseTime.
 	MaxPhaseTime time.Duration
-	// NoPhasing has the younger wait behind an older request even if they go
-	// together with the running phase.
+	// NoPhasing disables joining a phase: a request queues behind every older incompatible waiter.
 	NoPhasing bool
-	// Repeat is the time between two marks for one wait. Default
-	// kv.DefaultRepeat.
+	// WoundInterval is the time between two wounds by one waiting request. Default kv.DefaultRepeat.
 	Repeat time.Duration
-	// Grace is how long a prepared holder is left alone at most (SetGrace).
-	// Default kv.DefaultMarkGrace.
+	// WoundDelay is the largest time for which a prepared holder is not wounded; see SetWoundDelay. Default
+	// kv.DefaultMarkGrace.
 	Grace time.Duration
-	// Liveness is how long a wait lasts before the holders are pushed.
-	// Default kv.DefaultLiveness.
+	// PushInterval is how long a request waits before the holders are pushed, and between two pushes. Default
+	// kv.DefaultLiveness.
 	Liveness time.Duration
-	// MaxWaiters bounds the waiting requests; one more is refused. Default
-	// kv.DefaultMaxWaiters.
+	// MaxWaiters bounds the waiting requests of the table. Default kv.DefaultMaxWaiters.
 	MaxWaiters int
-	// MaxKeyWaiters bounds those that wait for one key: at most so many, and no
-	// more than could still come for others, except for a few. Default a
-	// quarter of MaxWaiters.
+	// MaxKeyWaiters bounds the waiting requests of one key. As the table fills up, the bound of a key falls to
+	// the number of requests that the table can still admit, but not below minKeyWaiters. Default a quarter of
+	// MaxWaiters.
 	MaxKeyWaiters int
-	// HoldBurst is how long the locks of one user may hold up other users at once (shares). Default
-	// kv.DefaultHoldBurst.
+	// HoldBurst is how long the locks of one user can block other users before the share is used up, if it was
+	// full. Default kv.DefaultHoldBurst.
 	HoldBurst time.Duration
-	// Mutants are the rules to break, in tests.
+	// Mutants are the rules that a test breaks.
 	Mutants mutant.Set
 }
 
@@ -58,7 +54,7 @@ func (o Options) withDefaults() Options {
 		o.MaxWaiters = kv.DefaultMaxWaiters
 	}
 	if o.MaxKeyWaiters == 0 {
-		o.MaxKeyWaiters = max(o.MaxWaiters/4, fewWaiters)
+		o.MaxKeyWaiters = max(o.MaxWaiters/4, minKeyWaiters)
 	}
 	def(&o.MaxPhaseTime, kv.DefaultPhaseTime)
 	def(&o.Repeat, kv.DefaultRepeat)
@@ -68,21 +64,24 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// fewWaiters may wait for a key whatever others do. Somewhat arbitrary: a key with
-// so few is not the one that is hot.
-const fewWaiters = 16
+// minKeyWaiters is the number of requests that can wait for a key however full the table is. The value is
+// somewhat arbitrary: a key with so few waiters is not the hot one.
+const minKeyWaiters = 16
 
-// Need is a mode on a span. Methods and Short say for what and why, for receipts; no decision depends on
-// them.
+// Need is a mode on a span. Methods and Short are only reported in receipts; no decision depends on them.
+//
+// Example: put a, scan [c, f) and add to n need {a, write}, {[c, f), read} and {n, add}.
 type Need struct {
 	Span    kv.Span
 	Mode    adt.Mode
 	Methods adt.Methods
-	// Short is as in adt.Plan.
+	// Short is the shortage of a bounded counter (adt.Plan) that makes this mode necessary, nil if there is
+	// none.
 	Short *adt.Shortage
 }
 
-// join adds the mode and the reasons of another need on the same span, if one mode can stand for both.
+// join merges another need of the same span into n, if one mode can represent both. It reports whether it
+// has.
 func (n *Need) join(o *Need) bool {
 	mode, ok := adt.Join(n.Mode, o.Mode)
 	if ok {
@@ -91,7 +90,7 @@ func (n *Need) join(o *Need) bool {
 	return ok
 }
 
-// Normalize sorts needs and joins those of one span.
+// Normalize sorts needs by span and merges those of the same span. It changes its argument.
 func Normalize(needs []Need) []Need {
 	if len(needs) < 2 {
 		return needs
@@ -108,8 +107,8 @@ func Normalize(needs []Need) []Need {
 	out := needs[:1]
 	for _, n := range needs[1:] {
 		last := &out[len(out)-1]
-		if isSame(last.Span, n.Span) {
-			if last.join(&n) || joined(out, &n) {
+		if isSameSpan(last.Span, n.Span) {
+			if last.join(&n) || joinAny(out, &n) {
 				continue
 			}
 		}
@@ -118,12 +117,12 @@ func Normalize(needs []Need) []Need {
 	return out
 }
 
-// joined adds a need to one of those of the same span at the end of out, where a
-// data type needs several.
-func joined(out []Need, n *Need) bool {
+// joinAny merges n into one of the needs of the same span at the end of out. A data type may need several
+// modes on one span that cannot be merged.
+func joinAny(out []Need, n *Need) bool {
 	for i := len(out) - 1; i >= 0; i-- {
 		o := &out[i]
-		if !isSame(o.Span, n.Span) {
+		if !isSameSpan(o.Span, n.Span) {
 			return false
 		}
 		if o.join(n) {
@@ -133,7 +132,7 @@ func joined(out []Need, n *Need) bool {
 	return false
 }
 
-func isSame(a, b kv.Span) bool {
+func isSameSpan(a, b kv.Span) bool {
 	return a.IsPoint() == b.IsPoint() && bytes.Equal(a.Start, b.Start) && bytes.Equal(a.End, b.End)
 }
 
@@ -144,116 +143,118 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// Request asks for all of Needs at once.
+// Request is a request for all of Needs together. The first part is set by the caller.
 type Request struct {
 	Txn kv.TxnRef
-	// Begun is when the transaction counts as begun, 0 for the time in its id (kv.Age). While
-	// the transaction holds a lock in the table, that of its first lock counts.
+	// Begun is the begin time of the transaction, 0 for the time in its id (kv.Age). While the transaction holds
+	// a lock in the table, the begin time of its first lock counts.
 	Begun int64
-	// User is whose transaction it is, 0 if that is not known.
+	// User is the user of the transaction, 0 if unknown.
 	User  kv.Account
 	Needs []Need
-	// Lasting: the transaction may hold its locks for as long as its client likes. It is refused if
-	// its user's share is used up (Debt).
+	// Lasting: the client decides when the locks are released. The request is rejected if the share of its user
+	// is used up (Debt).
 	Lasting bool
-	// Instant: granted means "run now"; nothing is held afterwards.
+	// Instant: the caller executes the request in the step of the grant, and nothing is held afterwards.
 	Instant bool
-	// NoWait: the transaction is marked and dies rather than wait.
+	// NoWait: the transaction is wounded. If the request would wait, it is aborted.
 	NoWait bool
-	// Admitted: it is not refused, however many wait. Nor is one whose
-	// transaction holds something here.
+	// Admitted: the bounds of the queues do not apply. Nor do they if the transaction holds a lock here.
 	Admitted bool
-	// Tag is the caller's, to find its own again.
+	// Tag belongs to the caller.
 	Tag any
-	// Absent tells whether a key does not exist; it is asked only for the
-	// mutant RangeLocksPresentOnly and may be nil.
+	// Absent reports whether a key does not exist. Only the mutant RangeLocksPresentOnly calls it; it may be
+	// nil.
 	Absent func(key []byte) bool
 
-	// spared are holders that had just prepared when r came; only for the
-	// mutant MarksOnce.
-	spared   []*owner
-	since    int64
-	nextMark int64
-	nextPush int64
-	waiting  bool
-	// wait is what stood in the way first and, when that is over, for how long.
-	wait   msg.Receipt
-	grants []Grant
-	// after and upTo are between which numbers the grants are that are new with it.
-	after, upTo uint64
-	sequence    uint64
+	// woundDelayed are the holders within their wound delay when r arrived, for the mutant MarksOnce.
+	woundDelayed []*owner
+	waitingSince int64
+	// nextWound and nextPush are when Tick wounds and pushes the blockers of this request.
+	nextWound int64
+	nextPush  int64
+	waiting   bool
+	// receipt is the first blocker and, once r is granted or aborted, the time for which r waited.
+	receipt msg.Receipt
+	grants  []Grant
+	// The grants with numbers above newAfter and up to newUpTo were made for this request; the other grants of
+	// the request existed before.
+	newAfter, newUpTo uint64
+	sequence          uint64
 }
 
+// age is the age of the request's transaction in this table.
 func (r *Request) age() kv.Age { return kv.AgeOf(r.Txn, r.Begun) }
 func (o *owner) age() kv.Age   { return kv.AgeOf(o.txn, o.begun) }
 
-// Grants are the locks that a granted request was given; none if Instant.
+// Grants are the locks of a granted request, in the order of Needs. An Instant request has none.
 func (r *Request) Grants() []Grant { return r.grants }
 
-// Waiting reports whether the request stands in the queue.
+// Waiting reports whether the request is in the queues.
 func (r *Request) Waiting() bool { return r.waiting }
 
-// Waited is how long the request waited, in nanoseconds, for which key and
-// behind whom; zero if it did not wait, or still does.
+// Waited returns for how long the request waited, in nanoseconds, with the key and the holder of its first
+// conflict. The time is zero if the request did not wait or still waits.
 func (r *Request) Waited() (nanos int64, key []byte, holder kv.TxnRef) {
-	return r.wait.WaitedNanos, r.wait.Key, r.wait.Holder
+	return r.receipt.WaitedNanos, r.receipt.Key, r.receipt.Holder
 }
 
-// Receipt is what stood in the way when the request came, and for how long it
-// waited: 0 if it did not, or died at once. Of a request that waits, see
-// Table.Receipt.
-func (r *Request) Receipt() msg.Receipt { return r.wait }
+// Receipt returns the first conflict of the request and the time it waited: 0 if it did not wait. For a
+// request that still waits see Table.Receipt.
+func (r *Request) Receipt() msg.Receipt { return r.receipt }
 
-// Grant is a lock that was given.
+// Grant is a granted lock. Number identifies the grant.
 type Grant struct {
 	Span   kv.Span
 	Mode   adt.Mode
 	Number uint64
 }
 
-// Decision is what becomes of a request at once.
+// Decision is the result of Acquire.
 type Decision uint8
 
 const (
-	// Granted: it holds what it needs (Instant: run it now).
+	// Granted: the request holds its needs. An Instant one is to be executed now.
 	Granted Decision = iota
-	// Waiting: it stands in the queue; Next will return it.
+	// Waiting: the request is queued. Next returns it when it is granted.
 	Waiting
-	// Died: NoWait, and it would have had to wait.
+	// Aborted: NoWait is set, and the request would have waited.
 	Died
-	// Full: the queue has MaxWaiters requests.
+	// QueueFull: MaxWaiters requests are waiting.
 	Full
-	// Overdrawn: its user's locks have held up others for too long.
+	// ShareExhausted: the locks of the user have blocked other users for longer than the user's share.
 	Overdrawn
-	// Crowded: so many of them wait for one of its keys, which Waited tells, that
-	// the others need the room.
+	// KeyQueueFull: the queue of one of its keys, which Waited returns, is full. The rest of the table is left
+	// to requests for other keys.
 	Crowded
 )
 
 func (d Decision) String() string {
-	return [...]string{"granted", "waiting", "died", "full", "overdrawn", "rejected"}[d]
+	return [...]string{"granted", "waiting", "aborted", "full", "share exhausted", "rejected"}[d]
 }
 
-// Mark says that Holder stands in the way of By, which is older.
+// Wound is a wound of Holder, which blocks the older transaction By.
 type Mark struct {
 	Holder, By kv.TxnRef
-	// Prepared: the mark is for the holder's last agent.
+	// Prepared: Holder has prepared here, so the wound is for its last agent.
 	Prepared bool
-	// Conflict is the holder's: its lock, and what By needs.
+	// Conflict is the receipt for the holder: its lock, and what By needs.
 	Conflict msg.Receipt
 }
 
-// Counters count what the table did; they only rise.
+// Counters are the counters of a table. They never fall.
+// Granted counts grants, Waits requests that were queued, Wounds the wounds, Aborted requests that were aborted because
+// of a wound, QueueFull and KeyQueueFull requests that were rejected by the bounds of the table and of a key.
 type Counters struct {
 	Granted, Waits, Marks, Died, Full, Crowded uint64
-	// WaitNanos is the time that granted requests had waited.
+	// WaitNanos is the total time for which granted requests had waited.
 	WaitNanos int64
-	// Phases counts the phases of keys that were opened, Joins the locks that
-	// were granted beside others in a phase that ran. Ranges count for neither.
+	// Phases is the number of phases opened, Joins the number of locks granted in a running phase. Range locks
+	// are not counted.
 	Phases, Joins uint64
 }
 
-// holder is one grant as it stands in an entry.
+// holder is one grant in an entry.
 type holder struct {
 	owner   *owner
 	mode    adt.Mode
@@ -262,35 +263,39 @@ type holder struct {
 	number  uint64
 }
 
-// owner is a transaction with grants in the table.
+// owner is a transaction that holds locks in the table.
+// Its begin time, user and state as prepared apply to all of its locks.
 type owner struct {
 	txn   kv.TxnRef
 	begun int64
 	user  kv.Account
-	// since is when its first lock was granted; wanted: a request of another user waits for it.
-	since      int64
-	wanted     bool
-	points     []*entry
-	ranges     []*rangeHold
-	prepared   bool
-	preparedAt int64
+	// heldSince is when its first lock was granted. blocksOthers: a request of another user waits for one of its
+	// locks, and the user is charged.
+	heldSince    int64
+	blocksOthers bool
+	points       []*entry
+	ranges       []*heldRange
+	prepared     bool
+	preparedAt   int64
 }
 
 // entry is the state of one key.
+// An entry exists while its key has holders or waiters; a phase lasts while it has holders.
 type entry struct {
 	key     string
 	holders []holder
-	// waiters are by age, oldest first.
+	// waiters are ordered by age, oldest first.
 	waiters []*Request
 	dirty   bool
-	// the running phase
+	// phaseSince is when the running phase was opened, phaseCount the number of locks granted in it.
 	phaseSince int64
 	phaseCount int
 }
 
-type rangeHold struct {
+// heldRange is a range lock.
+type heldRange struct {
 	span kv.Span
 	holder
-	// uses counts the requests that were granted this lock.
+	// uses is the number of requests that were granted this lock.
 	uses int
 }

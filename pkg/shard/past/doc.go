@@ -1,22 +1,23 @@
-// Package past is a shard's side of what has been: the snapshots of the whole store that are kept, and
-// reads of them.
+// Package past serves reads of past states on a shard, and its part in retained snapshots of the whole store.
 //
-// Guarantee: a read at a snapshot sees exactly what was visible on this shard at the snapshot's index,
-// or is refused because the snapshot is gone; it waits for nobody and holds nobody.
+// Guarantee: a read at a snapshot returns exactly what was visible on this shard at the snapshot's CSN, or is
+// rejected because the snapshot does not exist any more. It waits for no update, and no update waits for it.
 //
-//	hot shard: Registry ◀── SnapshotListRequest ── Registry of every shard: what is kept, what can go
-//	              ▲ keep, find, drop                 │
+//	hot shard: Registry ◀── SnapshotListRequest ── Snapshots of every shard: what is retained
+//	              ▲ retain, find, drop               │
 //	           gateways                              ▼
-//	                           Read, ReadPage ─▶ readable? ─▶ memory, or the log at the index
+//	                           Read, ReadPage ─▶ readable? ─▶ memory, or the log at the CSN
 //
-// Example. A backup keeps snapshot 7, whose index here is 120. The registry reports it to this shard,
-// whose store spares index 120 from then on. A scan at snapshot 7 reads page after page at index
-// 120, whatever is written meanwhile. When the snapshot is dropped the shard hears of it with the
-// next report, and collects what only it could see.
+// Example. A backup retains snapshot 7, whose CSN on this shard is 120. The registry reports it to the shard,
+// whose store retains CSN 120 from then on. A scan at snapshot 7 reads page after page at CSN 120, while
+// transactions write at higher CSNs. When the snapshot is dropped, the next report does not list it, and the
+// store collects the versions that only it could see.
 //
-// Hazards. A shard that has not heard from the registry since its start does not know what is kept: it
-// asks, and the request is repeated. Time of day may jump; the registry's own clock does not
-// (package pins).
+// # Hazards
 //
-// It relies on the store, which keeps the versions, and on package pins for the registry's rules.
+//   - A shard that has received no report since its start does not know which snapshots exist. It requests
+//     one, rejects nothing, and serves nothing at a snapshot until the report arrives; the gateway retries.
+//   - The time of day may jump. The registry's clock does not (package pins).
+//
+// The package relies on the store, which retains the versions, and on package pins for the registry.
 package past

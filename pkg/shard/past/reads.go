@@ -17,87 +17,90 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
 
-// Reads are a shard's reads in the past that are under way.
+// Reads are the reads of past states in execution on a shard.
 type Reads struct {
 	*step.Env
 	store     *store.Store
 	heat      *contention.Part
 	expiry    *expiry.Deadlines
 	snapshots *Snapshots
-	// under are those without an answer, by reader and number, and scans the pages that are being read.
-	under map[kv.TxnRef]map[uint32]*read
-	scans map[kv.TxnRef]pageRead
-	count uint64
+	// inFlight are the reads without a response, by reader and number. pages are the page reads of scans.
+	inFlight map[kv.TxnRef]map[uint32]*read
+	pages    map[kv.TxnRef]pageRead
+	count    uint64
 }
 
-// NewReads makes them.
+// NewReads returns the reads of a shard.
 func NewReads(e *step.Env, s *store.Store, h *contention.Part, x *expiry.Deadlines, snapshots *Snapshots) *Reads {
 	return &Reads{Env: e, store: s, heat: h, expiry: x, snapshots: snapshots,
-		under: map[kv.TxnRef]map[uint32]*read{}, scans: map[kv.TxnRef]pageRead{}}
+		inFlight: map[kv.TxnRef]map[uint32]*read{}, pages: map[kv.TxnRef]pageRead{}}
 }
 
-// Len is how many are under way, Count how many were answered.
-func (r *Reads) Len() int      { return len(r.under) }
+// Len is the number of readers with reads in execution, Count the number of responses.
+func (r *Reads) Len() int      { return len(r.inFlight) }
 func (r *Reads) Count() uint64 { return r.count }
 
-// OnLeave drops the reads of a reader that has ended.
+// OnDeregister cancels the reads of a reader that has ended.
 func (r *Reads) OnLeave(reader kv.TxnRef) {
-	for _, p := range r.under[reader] {
-		p.drop()
+	for _, p := range r.inFlight[reader] {
+		p.cancel()
 	}
 }
 
-// read reads what was visible at a snapshot, or at an index that is kept for a reader. It is registered
-// nowhere and holds nobody: what is in the past stays as it was. It is what its operations see
-// (mvcc.View).
+// read reads what was visible at a snapshot, or at a CSN that is retained for a reader. It registers nowhere
+// and blocks nothing, since past states do not change. It is the state that its operations see (mvcc.View).
 type read struct {
 	r *Reads
 	q *msg.Read
-	// pins are items in memory whose values it uses, so that the cache counts what it
-	// has decoded and read of them.
-	pins    []*mvcc.Item
-	values  map[string]entry.Value
-	rows    map[uint32]mvcc.RangeRows
-	scans   exec.Scans
-	missing int
-	err     error
-	// asked are the reads of the log that it has asked for.
-	asked []uint64
-	over  bool
+	// references are items in memory whose values it uses, so that the cache accounts for what it decodes of
+	// them.
+	references []*mvcc.Item
+	values     map[string]entry.Value
+	rows       map[uint32]mvcc.RangeRows
+	scans      exec.Scans
+	missing    int
+	err        error
+	// logReads are the numbers of its reads of the log.
+	logReads []uint64
+	ended    bool
 }
 
-// Is reports whether a read is of the past.
+// IsPast reports whether a request reads a past state.
 func Is(q *msg.Read) bool { return q.Pin != 0 || !q.Kept.IsZero() }
 
-// OnRead begins a read in the past. A repeat that comes while it is under way is dropped; one that comes
-// later reads the same again.
+// OnRead starts a read. A retry is ignored while the read is in execution; later it reads the same again.
 func (r *Reads) OnRead(q *msg.Read) {
-	if r.under[q.Reader][q.Number] != nil {
+	// A retry of a read in execution.
+	if r.inFlight[q.Reader][q.Number] != nil {
 		return
 	}
-	ok, f := r.keeps(q)
+	ok, f := r.isRetained(q)
 	if !ok && f == nil {
-		return // it will be repeated
+		return // the gateway retries
 	}
 	p := &read{r: r, q: q, values: map[string]entry.Value{}, rows: map[uint32]mvcc.RangeRows{}}
 	if f != nil {
-		p.refuse(f)
+		p.fail(f)
 		return
 	}
-	if r.under[q.Reader] == nil {
-		r.under[q.Reader] = map[uint32]*read{}
+	if r.inFlight[q.Reader] == nil {
+		r.inFlight[q.Reader] = map[uint32]*read{}
 	}
-	r.under[q.Reader][q.Number] = p
+	r.inFlight[q.Reader][q.Number] = p
+	// One for this loop, so that the read does not complete before all operations are fetched.
 	p.missing = 1
 	for i := range q.Ops {
-		p.ask(&q.Ops[i])
+		p.fetch(&q.Ops[i])
 	}
 	p.scans.Begin()
-	p.arrived(nil)
+	p.onFetched(nil)
 }
 
-// keeps reports whether the state of a read is kept, or why not; neither if that is not known.
-func (r *Reads) keeps(q *msg.Read) (bool, *msg.Failure) {
+// isRetained reports whether the state of a read is retained, or why not; neither if that is unknown.
+//
+// A CSN that a round has fixed is retained for a minute after the last read at it, in this incarnation. After a
+// restart the state at the CSN may be another one: transactions that were not durable are lost.
+func (r *Reads) isRetained(q *msg.Read) (bool, *msg.Failure) {
 	if q.Pin != 0 {
 		return r.snapshots.Readable(q.Pin, q.Index)
 	}
@@ -106,91 +109,98 @@ func (r *Reads) keeps(q *msg.Read) (bool, *msg.Failure) {
 	}
 	k := r.store.Kept().Of(q.Kept)
 	if k == nil || k.Index != q.Index || q.Incarnation != r.Inc {
-		return false, msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "a shard no longer keeps the state that the transaction reads")
+		return false, msg.Fail(msg.ReasonIncarnation, kv.KindAborted,
+			"a shard no longer keeps the state that the transaction reads")
 	}
-	// That its gateway reads at the state shows that it is complete.
+	// A read at the state proves that the round is complete.
 	r.store.Kept().Keep(q.Kept, k.Index, int64(kv.DefaultScanKeep))
 	return true, nil
 }
 
-// ask looks up what an operation sees, in memory if nothing newer has become visible, in the log
-// otherwise.
-func (p *read) ask(op *msg.Op) {
+// fetch obtains what an operation reads: from memory if the newest value was visible at the CSN, else from
+// the log.
+func (p *read) fetch(op *msg.Op) {
 	span := op.Span()
 	if !span.IsPoint() {
 		if !span.IsEmpty() {
-			p.askRange(op)
+			p.fetchRange(op)
 		}
 		return
 	}
-	_, asked := p.values[string(op.Key)]
-	if asked {
+	_, fetched := p.values[string(op.Key)]
+	if fetched {
 		return
 	}
 	it := p.r.store.Get(op.Key)
+	// The newest version was visible at the CSN already, and is in memory.
 	if it != nil && it.Loaded && it.Index <= p.q.Index {
-		p.pins = append(p.pins, p.r.store.Pin(op.Key))
+		p.references = append(p.references, p.r.store.Pin(op.Key))
 		adt.Remember(&it.Value)
 		p.values[string(op.Key)] = it.Value
 		return
 	}
+	// The entry shows that the key is requested; several operations may read it.
 	p.values[string(op.Key)] = entry.Value{}
 	p.missing++
 	p.readAt(entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: op.Key},
 		func(res *entry.ReadResult) {
 			f, err := p.r.store.Found(res)
 			p.values[string(op.Key)] = f.Value
-			p.arrived(err)
+			p.onFetched(err)
 		})
 }
 
-// readAt reads the log at the read's index, for its user.
+// readAt reads the log at the CSN of the read, on behalf of its user.
 func (p *read) readAt(q entry.Read, then func(*entry.ReadResult)) {
 	q.Index, q.User = p.q.Index, p.q.User
-	p.asked = append(p.asked, p.r.store.ReadAt(q, then))
+	p.logReads = append(p.logReads, p.r.store.ReadAt(q, then))
 }
 
-func (p *read) askRange(op *msg.Op) {
+// fetchRange queues the scan of a range.
+func (p *read) fetchRange(op *msg.Op) {
 	p.missing++
 	q := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: op.Span(), Reverse: op.Reverse,
 		Limit: mvcc.ScanLimit(op), LimitBytes: exec.ScanBytes}
-	p.scans.Add(func() { p.readAt(q, func(res *entry.ReadResult) { p.scanned(op.Seq, res) }) })
+	p.scans.Add(func() { p.readAt(q, func(res *entry.ReadResult) { p.onRange(op.Seq, res) }) })
 }
 
-// scanned takes the rows of a range.
-func (p *read) scanned(seq uint32, res *entry.ReadResult) {
+// onRange stores the rows of a range.
+func (p *read) onRange(seq uint32, res *entry.ReadResult) {
 	rows, err := store.RangeRows(res)
 	dropped, large := p.scans.Arrived(res)
 	p.missing -= dropped
+	// Partial rows must not be executed.
 	if large != nil {
 		err, p.rows = large, map[uint32]mvcc.RangeRows{}
 	} else {
 		p.rows[seq] = rows
 	}
-	p.arrived(err)
+	p.onFetched(err)
 }
 
-// arrived: one thing less is missing.
-func (p *read) arrived(err error) {
+// onFetched counts a result that has arrived.
+func (p *read) onFetched(err error) {
 	if err != nil {
 		p.err = err
 	}
 	p.missing--
-	if p.missing == 0 && !p.over {
+	// The read may have been cancelled while its results were in flight.
+	if p.missing == 0 && !p.ended {
 		p.complete()
 	}
 }
 
-// complete answers, unless pages turn out to be absent.
+// complete executes the operations and responds. If pages are absent, it reads them first, and executes again: an
+// operation that finds a page may need another one.
 func (p *read) complete() {
 	if p.err != nil {
 		p.end()
-		p.refuse(msg.FailureOf(p.err))
+		p.fail(msg.FailureOf(p.err))
 		return
 	}
 	x := mvcc.Exec(p, p.q.Ops, func(kv.Version) kv.Version { return kv.Version{} })
 	if len(x.Absent) > 0 {
-		p.fill(x.Absent)
+		p.fetchPages(x.Absent)
 		return
 	}
 	p.end()
@@ -199,52 +209,54 @@ func (p *read) complete() {
 		f = msg.ReplyTooLarge(x.Results)
 	}
 	if f != nil {
-		p.refuse(f)
+		p.fail(f)
 		return
 	}
 	p.r.count++
 	p.reply().Results = x.Results
 }
 
-// fill asks for the pages that a read lacks, as of its own index.
-func (p *read) fill(absent []mvcc.Absent) {
+// fetchPages reads absent pages as of the CSN of the read.
+func (p *read) fetchPages(absent []mvcc.Absent) {
 	for _, a := range absent {
 		for _, page := range a.Pages {
 			if !page.Filled() {
 				p.missing++
-				p.r.store.ReadPage(a.Key, page, entry.Read{Index: p.q.Index, User: p.q.User}, p.arrived)
+				p.r.store.ReadPage(a.Key, page, entry.Read{Index: p.q.Index, User: p.q.User}, p.onFetched)
 			}
 		}
 	}
 }
 
-// drop ends a read of which no answer is awaited any more.
-func (p *read) drop() {
-	for _, id := range p.asked {
+// cancel ends a read whose response is not needed any more.
+func (p *read) cancel() {
+	for _, id := range p.logReads {
 		p.r.store.Drop(id)
 	}
 	p.end()
 }
 
-// end gives back what a read has held.
+// end releases the references of a read.
 func (p *read) end() {
-	p.over = true
-	of := p.r.under[p.q.Reader]
+	p.ended = true
+	of := p.r.inFlight[p.q.Reader]
 	delete(of, p.q.Number)
 	if len(of) == 0 {
-		delete(p.r.under, p.q.Reader)
+		delete(p.r.inFlight, p.q.Reader)
 	}
-	for _, it := range p.pins {
+	for _, it := range p.references {
 		p.r.store.Unpin(it)
 	}
 }
 
-// reply sends an answer, which its caller fills in.
+// reply sends a response, which the caller fills in. It leaves when the log is durable: what was visible at a CSN
+// that was fixed in this incarnation may not be durable yet.
 func (p *read) reply() *msg.ReadResponse {
 	r := &msg.ReadResponse{Reader: p.q.Reader, Number: p.q.Number, Index: p.q.Index,
 		Reading: msg.Reading{Shard: p.r.ID, Incarnation: p.r.Inc, Number: p.r.NextReading()}}
 	m := msg.ToGateway(p.q.Gateway)
 	m.Body = r
+	// The mutant returns values of a round before they are durable. After a crash they might never have existed.
 	if !p.q.Kept.IsZero() && p.r.Mutants.Has(mutant.StateReadBeforeDurable) {
 		p.r.Urgent(m)
 		return r
@@ -253,8 +265,11 @@ func (p *read) reply() *msg.ReadResponse {
 	return r
 }
 
-func (p *read) refuse(f *msg.Failure) { p.reply().Failure = f }
+// fail responds with a failure.
+func (p *read) fail(f *msg.Failure) { p.reply().Failure = f }
 
+// Value returns the value of a key at the CSN, or a redirect. On the hot shard, the absence of a key may mean
+// that it was at home at that time.
 func (p *read) Value(key []byte) (entry.Value, error) {
 	v := p.values[string(key)]
 	to, moved := v.MovedTo()
@@ -262,25 +277,28 @@ func (p *read) Value(key []byte) (entry.Value, error) {
 		return v, mvcc.Elsewhere{Shard: to}
 	}
 	home := p.r.heat.Home(key)
-	if home != p.r.ID && !v.Exists() && !p.marked(key) {
+	// At the CSN the key was absent here, on the hot shard. It may have been at home: then home has a value, or a
+	// move tombstone that redirects here again (isKnownHere), and the key was absent.
+	if home != p.r.ID && !v.Exists() && !p.isKnownHere(key) {
 		return v, mvcc.Elsewhere{Shard: home}
 	}
 	return v, nil
 }
 
-// marked reports whether the key's home has said that it lived here. Otherwise
-// a key of which nothing is known here, or that was gone, may have been there.
-func (p *read) marked(key []byte) bool {
+// isKnownHere reports whether the home shard has stated that the key was here at the snapshot. Otherwise an
+// absent or deleted key may have been at home.
+func (p *read) isKnownHere(key []byte) bool {
 	return slices.ContainsFunc(p.q.Ops, func(op msg.Op) bool { return op.Marked && bytes.Equal(op.Key, key) })
 }
 
-// Pending: nothing is undecided in the past.
+// Pending is zero: a past state has no undecided writes.
 func (p *read) Pending([]byte) (low, high int64) { return 0, 0 }
 
-// Clock is that of the present: what has expired since is shown with nothing left.
+// Clock returns the present time: of a key that has expired since, no time to live is left.
 func (p *read) Clock() int64 { return p.r.expiry.Clock() }
 
-// Calls see the value alone.
+// Calls depend on values only.
 func (p *read) Calls() *mvcc.Calls { return &mvcc.Calls{Txn: p.q.Reader} }
 
+// Rows returns the rows of the range of an operation.
 func (p *read) Rows(seq uint32) mvcc.RangeRows { return p.rows[seq] }

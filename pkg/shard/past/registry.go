@@ -1,7 +1,7 @@
 package past
 
-// The hot shard's registry of snapshots (package pins): it keeps, finds and drops them for gateways,
-// and reports to shards what is kept.
+// This file has the registry of snapshots on the hot shard (package pins): it retains, finds and drops
+// snapshots for gateways, and reports the retained ones to shards.
 
 import (
 	"encoding/binary"
@@ -13,7 +13,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/pins"
 )
 
-// Observe has the registry see the time of day; contradicted: something shows that it is wrong.
+// Observe passes the time of day to the registry. contradicted: other evidence shows that it is wrong.
 func (x *Snapshots) Observe(contradicted bool) {
 	if x.registry == nil {
 		return
@@ -23,14 +23,16 @@ func (x *Snapshots) Observe(contradicted bool) {
 	}
 }
 
-// onAsk answers if there is news, and notes that there are writes.
-func (x *Snapshots) onAsk(q *msg.SnapshotListRequest) {
+// onListRequest sends the list of snapshots if it has changed, and records that the shard has written.
+func (x *Snapshots) onListRequest(q *msg.SnapshotListRequest) {
 	if x.registry == nil {
 		return
 	}
+	// The shard has written since the newest snapshot: another one lets it collect the versions in between.
 	if q.Index > x.registry.Floor(q.Shard) {
-		x.due = true
+		x.snapshotDue = true
 	}
+	// The shard has the newest list.
 	if q.Incarnation == x.Inc && q.Change == x.registry.Change() {
 		return
 	}
@@ -39,35 +41,41 @@ func (x *Snapshots) onAsk(q *msg.SnapshotListRequest) {
 	x.Send(m)
 }
 
-// onKeep keeps a state, if this incarnation of the shard has been part of it: then it is not older than
-// any that was kept before.
-func (x *Snapshots) onKeep(q *msg.RetainSnapshot) {
+// onRetainSnapshot retains a snapshot whose hot-shard CSN was fixed in this incarnation: such a snapshot is
+// not older than any that was retained before. One of an earlier incarnation may be older, and is rejected.
+func (x *Snapshots) onRetainSnapshot(q *msg.RetainSnapshot) {
 	r := &msg.SnapshotResponse{Request: q.Request}
 	if x.registry == nil {
-		r.Failure = switchedOff()
+		r.Failure = snapshotsOff()
 		x.reply(q.Gateway, r)
 		return
 	}
+	// A retry gets the snapshot of its first copy, also after a restart: the row names the request.
 	made := x.registry.Made(q.Request, q.Name)
 	switch {
 	case made != nil:
 		r.Pins = []msg.Snapshot{*made}
+	// The safe point of the former incarnation may have been higher than that of its newest row, and shards may
+	// have collected by it.
 	case q.Incarnation != x.Inc:
 		r.Failure = msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the hot shard has restarted since it took the snapshot")
-	case x.registry.Late(x.Now, request(q)):
+	case x.registry.Late(x.Now, retainRequest(q)):
+		// The snapshot was retained and dropped, and this is a delayed copy of the request.
 		r.Failure = msg.Fail(msg.ReasonRequest, kv.KindTooOld, "the snapshot does not exist: it has expired or was dropped")
 	default:
-		x.keep(q, r)
+		x.retain(q, r)
 	}
 	x.reply(q.Gateway, r)
 }
 
-func request(q *msg.RetainSnapshot) pins.Request {
+// retainRequest is the registry's form of a message.
+func retainRequest(q *msg.RetainSnapshot) pins.Request {
 	return pins.Request{Origin: q.Request, Clock: q.Clock, Fixed: q.Fixed, Name: q.Name, TTL: time.Duration(q.TtlNanos)}
 }
 
-func (x *Snapshots) keep(q *msg.RetainSnapshot, r *msg.SnapshotResponse) {
-	p, fresh, err := x.registry.Keep(x.Now, request(q), x.store.NextWrite)
+// retain adds a snapshot to the registry and writes its row.
+func (x *Snapshots) retain(q *msg.RetainSnapshot, r *msg.SnapshotResponse) {
+	p, fresh, err := x.registry.Keep(x.Now, retainRequest(q), x.store.NextWrite)
 	if err != nil {
 		r.Failure = msg.FailureOf(err)
 	}
@@ -80,26 +88,30 @@ func (x *Snapshots) keep(q *msg.RetainSnapshot, r *msg.SnapshotResponse) {
 	if p != nil {
 		r.Pins = []msg.Snapshot{*p}
 	}
-	x.changed()
+	x.applyOwnList()
 }
 
-func switchedOff() *msg.Failure {
+// snapshotsOff is the failure of all requests if snapshots are switched off.
+func snapshotsOff() *msg.Failure {
 	return msg.Fail(msg.ReasonRequest, kv.KindInvalid, "snapshots are off on this server")
 }
 
+// reply sends a response when the row of the snapshot is durable.
 func (x *Snapshots) reply(to kv.NodeID, r *msg.SnapshotResponse) {
 	m := msg.ToGateway(to)
 	m.Body = r
 	x.Send(m)
 }
 
+// rowKey is the key of a snapshot's row; rows are ordered by number.
 func rowKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
 
-func (x *Snapshots) onFind(q *msg.FindSnapshot) {
+// onFindSnapshot looks a snapshot up, or lists the named ones.
+func (x *Snapshots) onFindSnapshot(q *msg.FindSnapshot) {
 	r := &msg.SnapshotResponse{Request: q.Request}
 	switch {
 	case x.registry == nil:
-		r.Failure = switchedOff()
+		r.Failure = snapshotsOff()
 	case q.List:
 		r.Pins = x.registry.List(x.Now)
 	default:
@@ -113,6 +125,7 @@ func (x *Snapshots) onFind(q *msg.FindSnapshot) {
 	x.reply(q.Gateway, r)
 }
 
+// find looks a snapshot up by name, number or time.
 func (x *Snapshots) find(q *msg.FindSnapshot) (*msg.Snapshot, *kv.Error) {
 	switch {
 	case q.Name != "":
@@ -123,30 +136,30 @@ func (x *Snapshots) find(q *msg.FindSnapshot) (*msg.Snapshot, *kv.Error) {
 	return x.registry.AsOf(x.Now, q.AsOf)
 }
 
-// onDrop gives a snapshot up. To do so twice is the same.
-func (x *Snapshots) onDrop(q *msg.DropSnapshot) {
+// onDropSnapshot drops a snapshot. It is idempotent.
+func (x *Snapshots) onDropSnapshot(q *msg.DropSnapshot) {
 	r := &msg.SnapshotResponse{Request: q.Request}
 	if x.registry == nil {
-		r.Failure = switchedOff()
+		r.Failure = snapshotsOff()
 	} else if x.registry.Drop(x.Now, q.Number) {
 		x.Delete(entry.TablePin, rowKey(q.Number))
-		x.changed()
+		x.applyOwnList()
 	}
 	x.reply(q.Gateway, r)
 }
 
-// expire gives up the snapshots whose time is over.
-func (x *Snapshots) expire() {
+// expireSnapshots removes the snapshots that have expired.
+func (x *Snapshots) expireSnapshots() {
 	gone := x.registry.Expire(x.Now)
 	for _, n := range gone {
 		x.Delete(entry.TablePin, rowKey(n))
 	}
 	if len(gone) > 0 {
-		x.changed()
+		x.applyOwnList()
 	}
 }
 
-// Expecting reports whether snapshots may expire.
+// CanExpire reports whether snapshots may expire.
 func (x *Snapshots) Expecting() bool {
 	if x.registry == nil {
 		return false
@@ -155,8 +168,7 @@ func (x *Snapshots) Expecting() bool {
 	return named > 0 || all > 1
 }
 
-// Len is how many snapshots are kept here, how many of them have a name, and for how long by now the
-// oldest has been past.
+// Len is the number of retained snapshots, the number of named ones, and the age of the oldest.
 func (x *Snapshots) Len(now int64) (all, named int, age time.Duration) {
 	if x.registry == nil {
 		return 0, 0, 0

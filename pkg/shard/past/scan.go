@@ -8,7 +8,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
 
-// OnScan reads a page of a range at a kept index, or at a snapshot.
+// OnScan reads a page of a range, at a CSN that is retained for the scan or at a snapshot.
 func (r *Reads) OnScan(s *msg.ReadPage) {
 	kept := r.store.Kept()
 	k := kept.Of(s.Txn)
@@ -16,8 +16,9 @@ func (r *Reads) OnScan(s *msg.ReadPage) {
 	switch {
 	case s.Done:
 		kept.Drop(s.Txn)
-		r.dropPage(s.Txn)
+		r.cancelPage(s.Txn)
 		return
+	// A renewal: the client has not requested the next page yet.
 	case s.Number == 0:
 		if same {
 			kept.Keep(s.Txn, k.Index, s.KeepNanos)
@@ -29,60 +30,66 @@ func (r *Reads) OnScan(s *msg.ReadPage) {
 			r.replyPage(s, &msg.ReadPageResponse{Gone: true})
 		}
 		if !ok {
-			return // if it is not gone the request will be repeated
+			return // if the snapshot may exist, the gateway retries
 		}
 	case !same:
+		// The shard has restarted, or the scan has been silent for too long and its versions may be collected.
 		r.replyPage(s, &msg.ReadPageResponse{Gone: true})
 		return
 	default:
 		kept.Keep(s.Txn, k.Index, s.KeepNanos)
 	}
-	r.readPage(s)
+	r.startPage(s)
 }
 
-// pageRead is a page that is being read, by the number of its request.
+// pageRead is a page in flight, with the number of its request.
 type pageRead struct{ number, id uint64 }
 
-// readPage reads a page. A repeat of the request is dropped while it is being read; another request
-// of the same scan replaces it. A page that takes long may be shorter than was asked for, also empty.
-func (r *Reads) readPage(s *msg.ReadPage) {
-	if r.scans[s.Txn].number == s.Number {
+// startPage reads a page. A retry is ignored while the page is in flight; another request of the same scan
+// replaces it. A page that takes long may be shorter than requested, or empty.
+func (r *Reads) startPage(s *msg.ReadPage) {
+	if r.pages[s.Txn].number == s.Number {
 		return
 	}
-	r.dropPage(s.Txn)
+	r.cancelPage(s.Txn)
 	q := entry.Read{Kind: entry.ReadRange, Table: entry.TableVersion, Span: kv.Range(s.Start, s.End), Index: s.Index,
 		Reverse: s.Reverse, Limit: mvcc.ScanLimit(&msg.Op{Limit: s.Limit}), LimitBytes: kv.ScanPageBytes,
 		User: s.User, Short: true}
 	id := r.store.ReadAt(q, func(res *entry.ReadResult) {
-		delete(r.scans, s.Txn)
-		r.pageRead(s, res)
+		delete(r.pages, s.Txn)
+		r.onPage(s, res)
 	})
-	r.scans[s.Txn] = pageRead{s.Number, id}
+	r.pages[s.Txn] = pageRead{s.Number, id}
 }
 
-// dropPage gives up the page that is being read for a scan.
-func (r *Reads) dropPage(scan kv.TxnRef) {
-	p, reads := r.scans[scan]
+// cancelPage cancels the page in flight of a scan.
+func (r *Reads) cancelPage(scan kv.TxnRef) {
+	p, reads := r.pages[scan]
 	if reads {
 		r.store.Drop(p.id)
-		delete(r.scans, scan)
+		delete(r.pages, scan)
 	}
 }
 
-func (r *Reads) pageRead(s *msg.ReadPage, res *entry.ReadResult) {
+// onPage responds with the rows of a page.
+func (r *Reads) onPage(s *msg.ReadPage, res *entry.ReadResult) {
 	rows, err := store.RangeRows(res)
 	if err != nil {
+		// The error may be temporary.
 		r.store.Failed()
-		return // the gateway repeats it, and gives up at its deadline
+		return // the gateway retries until its deadline
 	}
 	page := &msg.ReadPageResponse{Resume: rows.Resume, Pairs: make([]msg.Pair, len(rows.Rows))}
 	for i, row := range rows.Rows {
-		page.Pairs[i] = msg.Pair{Key: row.Key, Value: mvcc.Shown(&row.Value), Type: uint32(row.Value.Type), Version: row.Value.Version,
-			Expires: row.Value.Expires}
+		page.Pairs[i] = msg.Pair{
+			Key: row.Key, Value: mvcc.Shown(&row.Value), Type: uint32(row.Value.Type),
+			Version: row.Value.Version, Expires: row.Value.Expires,
+		}
 	}
 	r.replyPage(s, page)
 }
 
+// replyPage sends the response to a page request.
 func (r *Reads) replyPage(s *msg.ReadPage, p *msg.ReadPageResponse) {
 	p.Txn, p.Number, p.Shard = s.Txn, s.Number, r.ID
 	m := msg.ToGateway(s.Gateway)

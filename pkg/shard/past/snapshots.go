@@ -11,70 +11,73 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/store"
 )
 
-// Config says how states of the whole store are kept.
+// Config are the parameters of retained snapshots.
 type Config struct {
-	// Every is how often a state is fixed while there are writes, so that what
-	// is older can be collected. 0 switches snapshots off: nothing but kept indexes
-	// of this incarnation is spared.
+	// Every is the interval of snapshots for the history while there are writes; without them older versions
+	// could not be collected. 0 switches snapshots off: only CSNs fixed in this incarnation are retained.
 	Every time.Duration
-	// History is how long those states are kept, for reads as of a time; with 0
-	// only states with a name are.
+	// History is how long unnamed snapshots are retained, for reads as of a time. If it is 0, only named ones
+	// are.
 	History time.Duration
-	// Doubt is how long outcomes are kept: for so long a clock may be wrong without effect.
+	// Doubt is for how long a clock may be wrong without effect: the time for which outcomes are retained.
 	Doubt time.Duration
-	// Hot is the shard that has the registry, and Node the node it is on.
+	// Hot is the shard with the registry, Node the node of that shard.
 	Hot  kv.ShardID
 	Node kv.NodeID
 }
 
-// Snapshots is a shard's part in what is kept. The hot shard has the registry.
+// Snapshots is the part of a shard in retained snapshots. The hot shard has the registry.
 type Snapshots struct {
 	*step.Env
 	store *store.Store
 	cfg   Config
-	// ask is when the registry may be asked again.
-	ask int64
+	// nextRequest is when the next request to the registry may be sent.
+	nextRequest int64
 
-	// registry is nil on other shards than the hot one.
+	// registry is nil on all shards but the hot one.
 	registry *pins.Keeper
-	// due: a shard has written since the newest snapshot. round is when the next one may be fixed.
-	due   bool
-	round int64
+	// snapshotDue: a shard has written since the newest snapshot. nextSnapshot is when the next one may be
+	// fixed.
+	snapshotDue  bool
+	nextSnapshot int64
 }
 
-// NewSnapshots makes a shard's part, on the hot shard with the snapshots that its log holds. writes is
-// the number of writes so far.
+// NewSnapshots returns the part of a shard; on the hot shard, with the snapshots in its log. writes is the
+// number of writes so far.
 func NewSnapshots(e *step.Env, s *store.Store, cfg Config, kept []*msg.Snapshot, writes uint64) *Snapshots {
 	x := &Snapshots{Env: e, store: s, cfg: cfg}
-	if !x.on() {
+	if !x.isEnabled() {
 		return x
 	}
-	x.ask, x.round = x.Now, x.Now
+	x.nextRequest, x.nextSnapshot = x.Now, x.Now
 	if x.ID == cfg.Hot {
-		x.registry = pins.New(pins.Options{History: cfg.History, Doubt: cfg.Doubt, Mutants: e.Mutants}, kept, writes+1, x.Now, x.Wall)
-		x.changed()
+		opt := pins.Options{History: cfg.History, Doubt: cfg.Doubt, Mutants: e.Mutants}
+		x.registry = pins.New(opt, kept, writes+1, x.Now, x.Wall)
+		x.applyOwnList()
 	}
 	return x
 }
 
-func (x *Snapshots) on() bool { return x.cfg.Every > 0 }
+// isEnabled reports whether there are snapshots at all.
+func (x *Snapshots) isEnabled() bool { return x.cfg.Every > 0 }
 
+// known is the list by which the store of this shard collects.
 func (x *Snapshots) known() *pins.Known { return &x.store.Kept().Known }
 
-// changed: the hot shard has news from its own registry.
-func (x *Snapshots) changed() { x.known().Take(x.registry.Tell(x.ID, x.Inc, x.Inc)) }
+// applyOwnList applies the registry's list to the store of the hot shard itself.
+func (x *Snapshots) applyOwnList() { x.known().Take(x.registry.Tell(x.ID, x.Inc, x.Inc)) }
 
-// Receive takes a message, and reports whether it was about snapshots.
+// Receive handles a message, and reports whether it was about snapshots.
 func (x *Snapshots) Receive(m *msg.Envelope) bool {
 	switch b := m.Body.(type) {
 	case *msg.RetainSnapshot:
-		x.onKeep(b)
+		x.onRetainSnapshot(b)
 	case *msg.FindSnapshot:
-		x.onFind(b)
+		x.onFindSnapshot(b)
 	case *msg.DropSnapshot:
-		x.onDrop(b)
+		x.onDropSnapshot(b)
 	case *msg.SnapshotListRequest:
-		x.onAsk(b)
+		x.onListRequest(b)
 	case *msg.SnapshotList:
 		x.known().Take(b)
 	default:
@@ -83,39 +86,46 @@ func (x *Snapshots) Receive(m *msg.Envelope) bool {
 	return true
 }
 
-// Tick asks the registry what has become of the past; the registry sees to a new snapshot.
+// Tick requests the list of snapshots; on the hot shard it starts a snapshot for the history.
 func (x *Snapshots) Tick() {
 	switch {
-	case !x.on():
+	case !x.isEnabled():
 	case x.registry != nil:
 		x.tickRegistry()
-	case x.Now >= x.ask && x.news():
-		x.askAgain()
+	case x.Now >= x.nextRequest && x.needsList():
+		x.requestListLater()
 	}
 }
 
+// tickRegistry has the gateway of the node fix a snapshot if one is due.
 func (x *Snapshots) tickRegistry() {
 	if x.store.Index() > x.registry.Floor(x.ID) {
-		x.due = true
+		x.snapshotDue = true
 	}
-	if x.due && x.Now >= x.round {
-		x.due, x.round = false, x.Now+int64(x.cfg.Every)
+	// A snapshot needs a round of a gateway; the message may be lost, then the next interval repeats it.
+	if x.snapshotDue && x.Now >= x.nextSnapshot {
+		x.snapshotDue, x.nextSnapshot = false, x.Now+int64(x.cfg.Every)
 		m := msg.ToGateway(x.cfg.Node)
 		m.Body = &msg.Due{}
 		x.Send(m)
 	}
 }
 
-// news reports whether the registry has something to report or to do.
-func (x *Snapshots) news() bool { return !x.known().Heard() || x.store.Index() > x.known().Floor() }
-
-// askAgain asks the registry, and not again for a while.
-func (x *Snapshots) askAgain() {
-	x.ask = x.Now + int64(x.cfg.Every)
-	x.askRegistry()
+// needsList reports whether the list of the registry is missing, or the shard has written since its safe
+// point.
+func (x *Snapshots) needsList() bool {
+	return !x.known().Heard() || x.store.Index() > x.known().Floor()
 }
 
-func (x *Snapshots) askRegistry() {
+// requestListLater requests the list now, and not again for an interval.
+func (x *Snapshots) requestListLater() {
+	x.nextRequest = x.Now + int64(x.cfg.Every)
+	x.requestList()
+}
+
+// requestList requests the list of snapshots. The request promises nothing, so it does not wait for the log; its
+// CSN only states that the shard has written.
+func (x *Snapshots) requestList() {
 	m, q := msg.ToShard(x.cfg.Hot), x.known().Question()
 	q.Shard, q.Index = x.ID, x.store.Index()
 	m.Body = q
@@ -125,36 +135,37 @@ func (x *Snapshots) askRegistry() {
 // Next is when Tick has something to do.
 func (x *Snapshots) Next() int64 {
 	switch {
-	case !x.on():
-	case x.registry == nil && x.news():
-		return x.ask
-	case x.registry != nil && (x.due || x.store.Index() > x.registry.Floor(x.ID)):
-		return x.round
+	case !x.isEnabled():
+	case x.registry == nil && x.needsList():
+		return x.nextRequest
+	case x.registry != nil && (x.snapshotDue || x.store.Index() > x.registry.Floor(x.ID)):
+		return x.nextSnapshot
 	}
 	return step.Never
 }
 
-// Clean gives up the snapshots whose time is over, and asks the registry although nobody writes while
-// there is garbage that waits for a snapshot to go; it is for once a second.
+// Clean expires snapshots. On other shards it requests the list even without writes, while there is garbage
+// that waits for a snapshot to be removed. It is called once a second.
 func (x *Snapshots) Clean() {
 	if x.registry != nil {
-		x.expire()
+		x.expireSnapshots()
 		return
 	}
-	if x.on() && !x.news() && x.store.Untidy() {
-		x.askRegistry()
+	// Without writes the shard sends no requests, and would not learn that a snapshot was removed.
+	if x.isEnabled() && !x.needsList() && x.store.Untidy() {
+		x.requestList()
 	}
 }
 
-// Readable reports whether a snapshot can be read here, or why not. If that is not known, the registry
-// is asked.
+// Readable reports whether a snapshot can be read here, or why not. If that is unknown, it requests the list.
 func (x *Snapshots) Readable(number uint64, index kv.Index) (bool, *msg.Failure) {
 	v := x.known().Verdict(number, index)
 	switch {
 	case v == pins.Readable, x.Mutants.Has(mutant.PinUnchecked):
 		return true, nil
+	// After a restart: the snapshot may have been removed, and its versions collected, before.
 	case v == pins.Unheard:
-		x.askAgain()
+		x.requestListLater()
 		return false, nil
 	}
 	f := msg.Fail(msg.ReasonRequest, kv.KindTooOld, "the snapshot does not exist: it has expired or was dropped")

@@ -11,133 +11,143 @@ import (
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
-// Settle has pieces whose keys have come into memory enter the snapshot-queues.
+// Settle registers the pieces whose keys have arrived in the snapshot-queues. It is called between
+// transactions.
 func (r *Readers) Settle() {
-	for i := 0; i < len(r.loaded); i++ { // there may be more while it lasts
-		t := r.loaded[i]
-		if t.Done() { // given up meanwhile
+	for i := 0; i < len(r.pendingEntry); i++ { // the loop may append more
+		t := r.pendingEntry[i]
+		if t.Done() { // cancelled meanwhile
 			continue
 		}
 		switch x := t.Owner.(type) {
 		case *snapshot:
 			r.enterSnapshot(x)
-		case *reading:
+		case *readRequest:
 			if t.Err != nil {
-				r.replyRead(x)
+				r.executeRead(x)
 			} else {
 				r.enterRead(x)
 			}
 		}
 	}
-	r.loaded = step.Emptied(r.loaded)
+	r.pendingEntry = step.Emptied(r.pendingEntry)
 }
 
-// Changed acts on what has become possible in the snapshot-queues.
+// OnQueueChanges acts on the registrations that have expired and on the reads that can proceed.
 func (r *Readers) Changed(c *snapshotqueue.Changes) {
 	for _, e := range c.Lapsed {
 		t := e.Tag.(*exec.Task)
+		// A snapshot has waited for its updates for a whole lease. It registers again; nothing was returned.
 		if t.Kind == exec.Snapshot {
 			r.enterSnapshot(t.Owner.(*snapshot))
 			continue
 		}
-		n := t.Owner.(*reading)
+		// The gateway of the reader sends nothing any more, or its renewals are lost. The updates that the reader
+		// holds are released; a retry of the request registers again.
+		n := t.Owner.(*readRequest)
 		x := r.readers[t.Txn]
-		if x != nil && x.reading == n {
-			delete(r.readers, t.Txn) // a repeat begins anew
+		if x != nil && x.current == n {
+			delete(r.readers, t.Txn) // a retry starts again
 		}
-		r.drop(&n.piece)
+		r.dropPiece(&n.piece)
 	}
 	for _, e := range c.Ready {
 		t, ok := e.Tag.(*exec.Task)
 		if ok {
-			r.ready(t)
+			r.onRegistered(t)
 		}
 	}
 }
 
-// enterRead: the keys are in memory. When the notices are there too, the reader enters the
-// snapshot-queues.
-func (r *Readers) enterRead(n *reading) {
-	t, q := &n.task, n.q
+// enterRead registers a read whose keys are in memory, once the awaited notices have arrived.
+func (r *Readers) enterRead(n *readRequest) {
+	t, q := &n.task, n.request
 	x := r.readers[t.Txn]
 	for _, s := range q.Await {
-		_, told := x.notices[s]
-		if !told && !r.Mutants.Has(mutant.NoticesNotAwaited) {
+		_, received := x.notices[s]
+		if !received && !r.Mutants.Has(mutant.NoticesNotAwaited) {
 			return
 		}
 	}
 	lease := q.LeaseNanos
-	n.entered = snapshotqueue.Read{Reader: t.Txn, Needs: r.needs(t), Lasting: lease > 0, Stays: t.Ranges(), Whole: q.KeepNanos > 0,
-		Until: r.Now + int64(r.cfg.Lease), EndsHere: q.Gateway != 0 && q.Gateway == r.cfg.Gateway, Tag: t}
+	n.registration = snapshotqueue.Read{
+		Reader: t.Txn, Needs: r.snapshotNeeds(t), Lasting: lease > 0, Stays: t.Ranges(), Whole: q.KeepNanos > 0,
+		Until: r.Now + int64(r.cfg.Lease), EndsHere: q.Gateway != 0 && q.Gateway == r.cfg.Gateway, Tag: t,
+	}
 	if lease > 0 {
-		n.entered.Until = r.Now + lease
+		n.registration.Until = r.Now + lease
 	}
 	r.enter(t)
 }
 
-// enter has a reader enter the snapshot-queues, or refuses it where they are closed.
+// enter registers a read in the snapshot-queues. If the queues are closed, it is rejected.
 func (r *Readers) enter(t *exec.Task) {
 	t.Register()
-	e := &pieceOf(t).entered
+	e := &pieceOf(t).registration
 	switch {
+	// No sealed update conflicts with the read.
 	case r.queue.Enter(r.Now, e):
-		r.ready(t)
+		r.onRegistered(t)
 	case e.Refused():
-		r.turnAway(t)
+		r.rejectClosed(t)
 	}
 }
 
-// turnAway: a reader would hold an update that readers have held for long. It reads at a kept snapshot
-// instead. Nothing is kept of it: a repeat tries again.
-func (r *Readers) turnAway(t *exec.Task) {
+// rejectClosed rejects a read that would block an update which readers have blocked for too long
+// (docs/protocol.md, section 5, starvation). The gateway reads at a snapshot instead. Nothing is stored, so a
+// retry tries again.
+func (r *Readers) rejectClosed(t *exec.Task) {
 	f := msg.Fail(msg.ReasonClosed, kv.KindAborted, "readers have blocked an update of the key for too long")
 	switch x := t.Owner.(type) {
 	case *snapshot:
-		r.last.AnswerPark(x.park).Failure = f
+		r.last.AnswerPark(x.request).Failure = f
 		r.endSnapshot(x)
-	case *reading:
-		r.readers[t.Txn].reading = nil
+	case *readRequest:
+		// Registrations for earlier reads of the reader stay: they protect what it has returned to its client.
+		r.readers[t.Txn].current = nil
 		if !r.queue.Registered(t.Txn) {
 			delete(r.readers, t.Txn)
 		}
-		r.drop(&x.piece)
-		r.reply(x.q, &msg.ReadResponse{Failure: f})
+		r.dropPiece(&x.piece)
+		r.sendUnstored(x.request, &msg.ReadResponse{Failure: f})
 	}
 }
 
-// everything is what a reader sees that fixes the shard's index.
-var everything = []snapshotqueue.Need{{Span: kv.Range(nil, nil), Mode: adt.ModeRead}}
+// wholeShard is the need of a read that fixes the CSN of the shard.
+var wholeShard = []snapshotqueue.Need{{Span: kv.Range(nil, nil), Mode: adt.ModeRead}}
 
-// needs is what a piece sees.
-func (r *Readers) needs(t *exec.Task) []snapshotqueue.Need {
-	n, ok := t.Owner.(*reading)
-	if ok && n.q.KeepNanos > 0 {
-		return everything
+// snapshotNeeds returns what a piece reads, as the snapshot-queues compare it with changes.
+func (r *Readers) snapshotNeeds(t *exec.Task) []snapshotqueue.Need {
+	n, ok := t.Owner.(*readRequest)
+	if ok && n.request.KeepNanos > 0 {
+		return wholeShard
 	}
 	out := make([]snapshotqueue.Need, 0, len(t.Request.Needs))
 	for _, n := range t.Request.Needs {
-		if !r.overlooks(n.Mode) {
+		if !r.ignoresMode(n.Mode) {
 			out = append(out, snapshotqueue.Need{Span: n.Span, Mode: n.Mode, Methods: n.Methods})
 		}
 	}
 	return out
 }
 
-// overlooks reports whether a mutant does not register readers for a mode.
-func (r *Readers) overlooks(mode adt.Mode) bool {
+// ignoresMode reports whether a mutant does not register readers for a mode.
+func (r *Readers) ignoresMode(mode adt.Mode) bool {
 	_, typed := mode.Type()
 	return typed && mode.OfPart() && r.Mutants.Has(mutant.PartUnregistered) ||
 		typed && !mode.OfPart() && r.Mutants.Has(mutant.WholeUnregistered)
 }
 
-// ready: the newest visible values are the reader's.
-func (r *Readers) ready(t *exec.Task) {
-	e := &pieceOf(t).entered
+// onRegistered advances a read whose conflicting updates are decided or held: it may read the newest visible
+// values.
+func (r *Readers) onRegistered(t *exec.Task) {
+	e := &pieceOf(t).registration
 	waited := r.Now - e.Since()
 	if waited > 0 {
 		r.stats.Waits++
 		r.stats.WaitNanos += uint64(waited)
 		_, key, holder := e.Waited()
+		// The wait counts as contention of the key: it may be moved to the hot shard.
 		if key != nil {
 			r.heat.Waited(key, hotshard.ReadWait, holder, waited)
 		}
@@ -145,12 +155,21 @@ func (r *Readers) ready(t *exec.Task) {
 	r.Went(t, r.exec.ReadRanges(t))
 }
 
-// replyRead reads and answers.
-func (r *Readers) replyRead(n *reading) {
-	t, q := &n.task, n.q
+// executeRead executes a read and responds. A read of a round fixes the CSN instead.
+//
+// The response to a reader that reads here last lists the readings of other shards on which it relies. The
+// gateway accepts it only if it holds the values of exactly these readings. Example:
+//
+//	A executes reading 1, and its response is lost
+//	A's notice of reading 1 arrives here: the last read executes, and relies on A:1
+//	the registration on A expires; a retry executes reading 2 on A, with newer values
+//	the gateway has A:2, and the response here relies on A:1: it repeats the last read
+func (r *Readers) executeRead(n *readRequest) {
+	t, q := &n.task, n.request
 	reply := &msg.ReadResponse{Reader: q.Reader, Number: q.Number, Index: r.store.Index(),
 		Reading: msg.Reading{Shard: r.ID, Incarnation: r.Inc, Number: r.NextReading()}}
 	if q.KeepNanos > 0 && t.Err == nil {
+		// The response is stored with the CSN, for late copies of the request (repeatFixed).
 		kept := r.store.Kept()
 		kept.Keep(q.Reader, r.store.Index(), q.KeepNanos).Reply = reply
 		kept.Fix(r.store.Index())
@@ -159,7 +178,7 @@ func (r *Readers) replyRead(n *reading) {
 		e, step := r.exec.Run(t)
 		switch step {
 		case exec.Waiting: // for pages; it registers again
-			r.leaveQueues(&n.piece)
+			r.deregisterPiece(&n.piece)
 			return
 		case exec.Refused:
 			reply.Failure = t.Failure
@@ -175,34 +194,37 @@ func (r *Readers) replyRead(n *reading) {
 	}
 	x := r.readers[t.Txn]
 	for _, s := range q.Await {
-		on, told := x.notices[s]
-		if told {
+		on, received := x.notices[s]
+		if received {
 			reply.Relied = append(reply.Relied, on)
 		}
 	}
 	reply.Receipt = r.receipt(&n.piece)
-	parked, age := r.queue.Passes(r.Now, n.entered.Needs)
-	reply.Parked, reply.Busy = parked || r.last.Undecided(), r.heat.Spare()
+	blocking, age := r.queue.Passes(r.Now, n.registration.Needs)
+	reply.Parked, reply.Busy = blocking || r.last.Undecided(), r.heat.Spare()
 	if q.LeaseNanos > 0 {
+		// The gateway of an open reader requests a round when the updates that it blocks have waited for long.
 		reply.HeldNanos = age
 	}
-	x.reading, x.replied, x.reply = nil, q, reply
+	x.current, x.answered, x.reply = nil, q, reply
 	r.stats.Reads++
-	r.drop(&n.piece)
+	r.dropPiece(&n.piece)
 	r.sendReply(x)
+	// A reader that reads here last is not registered: it ends with the response.
 	if q.LeaseNanos == 0 {
-		delete(r.readers, x.id) // if it asks again, others report again
+		delete(r.readers, x.id) // a retry executes again; the other shards repeat their notices
 	}
 }
 
-// sendReply answers a reader, and notifies the shard that it reads last.
+// sendReply sends the response to a read, and the notice to the shard that the reader reads last.
 func (r *Readers) sendReply(x *reader) {
-	m := msg.ToGateway(x.replied.Gateway)
+	m := msg.ToGateway(x.answered.Gateway)
 	m.Body = x.reply
-	r.sendFor(x.replied, m)
-	if x.replied.Notify && x.reply.Failure == nil {
-		m := msg.ToShard(x.replied.Last)
+	r.sendFor(x.answered, m)
+	// A failed read sends no notice: its reader ends or starts again, and the last read is not needed.
+	if x.answered.Notify && x.reply.Failure == nil {
+		m := msg.ToShard(x.answered.Last)
 		m.Body = &msg.Registered{Reader: x.id, Reading: x.reply.Reading}
-		r.sendFor(x.replied, m)
+		r.sendFor(x.answered, m)
 	}
 }

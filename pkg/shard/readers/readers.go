@@ -16,17 +16,17 @@ import (
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
-// Config bounds readers.
+// Config are the bounds of readers.
 type Config struct {
-	// Lease is for how long a reader may be registered without a word.
+	// Lease is the longest lease of a registration.
 	Lease time.Duration
-	// Left bounds the readers that are remembered to have left.
+	// HasLeft bounds the ended readers that are remembered.
 	Left int
-	// Gateway is the one that ends when the shard's process does; 0 for none.
+	// Gateway is the gateway in the process of the shard, which ends with it; 0 if there is none.
 	Gateway kv.NodeID
 }
 
-// Parts are those of the shard that readers work with.
+// Parts are the components of the shard that readers use.
 type Parts struct {
 	Env   *step.Env
 	Store *store.Store
@@ -37,13 +37,14 @@ type Parts struct {
 	Last  *agent.LastAgent
 }
 
-// Stats are counters; they only rise.
+// Stats are counters. They never fall.
 type Stats struct {
-	// Reads counts answers, Waits those that had to wait for updates, in WaitNanos together.
+	// Reads counts responses, Waits the reads that waited for updates, WaitNanos the total time for which they
+	// waited.
 	Reads, Waits, WaitNanos uint64
 }
 
-// Readers are a shard's read-only transactions.
+// Readers are the read-only transactions of a shard.
 type Readers struct {
 	*step.Env
 	store *store.Store
@@ -55,56 +56,59 @@ type Readers struct {
 	cfg   Config
 	stats Stats
 
-	// readers are those of several shards; left are those that have ended.
+	// readers are the transactions on several shards; ended are those that have left.
 	readers   map[kv.TxnRef]*reader
-	left      outcome.Ended
+	ended     outcome.Ended
 	snapshots map[kv.TxnRef]*snapshot
 	pool      step.Pool[snapshot]
-	// loaded are pieces that are to enter the snapshot-queues when Settle is called.
-	loaded []*exec.Task
+	// pendingEntry are pieces that register at the next Settle.
+	pendingEntry []*exec.Task
 }
 
-// New makes a shard's readers.
+// New returns the readers of a shard.
 func New(p Parts, cfg Config) *Readers {
-	r := &Readers{Env: p.Env, store: p.Store, queue: p.Queue, exec: p.Exec, heat: p.Heat, part: p.Part, last: p.Last, cfg: cfg,
-		readers: map[kv.TxnRef]*reader{}, snapshots: map[kv.TxnRef]*snapshot{}}
-	r.left.Init(p.Env.Now, cfg.Left)
+	r := &Readers{
+		Env: p.Env, store: p.Store, queue: p.Queue, exec: p.Exec, heat: p.Heat, part: p.Part, last: p.Last, cfg: cfg,
+		readers: map[kv.TxnRef]*reader{}, snapshots: map[kv.TxnRef]*snapshot{},
+	}
+	r.ended.Init(p.Env.Now, cfg.Left)
 	return r
 }
 
 // piece is one execution for a reader.
 type piece struct {
 	task exec.Task
-	// entered is its read in the snapshot-queues.
-	entered snapshotqueue.Read
+	// registration is its read in the snapshot-queues.
+	registration snapshotqueue.Read
 }
 
-// reading is a request of a reader of several shards, under way.
-type reading struct {
+// readRequest is a request of a transaction on several shards, in execution.
+type readRequest struct {
 	piece
-	q *msg.Read
+	request *msg.Read
 }
 
-// reader is a read-only transaction of several shards: its read under way or the answer, and the
-// notices that have come for it. Its registration is in the snapshot-queues.
+// reader is a read-only transaction on several shards: its current request or the last response, and the
+// notices received for it. Its registration is in the snapshot-queues.
 type reader struct {
 	id kv.TxnRef
 	// number is that of its newest request.
 	number uint32
-	// reading is under way; replied is the answer to number, which a repeat gets again while the
-	// reader is registered.
-	reading *reading
-	replied *msg.Read
-	reply   *msg.ReadResponse
+	// current is the request in execution. reply is the response to request number, as answered; a retry
+	// receives it again while the reader is registered.
+	current  *readRequest
+	answered *msg.Read
+	reply    *msg.ReadResponse
 	// notices are the newest readings that other shards have reported.
 	notices map[kv.ShardID]msg.Reading
-	// expires is when it is forgotten if nothing more is heard of it.
+	// expires is when the reader is forgotten unless another message arrives.
 	expires int64
 }
 
+// pieceOf returns the piece of a task, nil if the task is not a reader's.
 func pieceOf(t *exec.Task) *piece {
 	switch x := t.Owner.(type) {
-	case *reading:
+	case *readRequest:
 		return &x.piece
 	case *snapshot:
 		return &x.piece
@@ -112,31 +116,32 @@ func pieceOf(t *exec.Task) *piece {
 	return nil
 }
 
-// Stats gives the counters.
+// Stats returns the counters.
 func (r *Readers) Stats() Stats { return r.stats }
 
-// Len is the number of read-only transactions: those that are registered, or those of which something
-// is here, whichever are more.
+// Len is the number of read-only transactions: of those registered or of those with state here, whichever is
+// larger, plus the snapshots of this shard.
 func (r *Readers) Len() int { return max(len(r.readers), r.queue.Readers()) + len(r.snapshots) }
 
-// Snapshots are the snapshots of this shard alone that are under way, by age.
+// Snapshots returns the running snapshots of this shard alone, oldest first.
 func (r *Readers) Snapshots() []kv.TxnRef {
 	return slices.SortedFunc(maps.Keys(r.snapshots), kv.TxnRef.CompareAge)
 }
 
-// Known reports whether Clean has anything to do.
+// HasReaders reports whether Clean has something to do.
 func (r *Readers) Known() bool { return len(r.readers) > 0 }
 
-// Left reports whether a reader has left: what comes from it is late.
+// HasLeft reports whether a reader has ended: its messages are late copies.
 func (r *Readers) Left(id kv.TxnRef) bool {
-	_, left := r.left.Get(id)
+	_, left := r.ended.Get(id)
 	return left
 }
 
-// EndStep frees what only the step still referred to.
+// EndStep releases what only the messages of the step referred to.
 func (r *Readers) EndStep() { r.pool.EndStep() }
 
-func (r *Readers) readerOf(id kv.TxnRef) *reader {
+// touchReader returns a reader, a new one if it is unknown, and extends its time.
+func (r *Readers) touchReader(id kv.TxnRef) *reader {
 	x := r.readers[id]
 	if x == nil {
 		x = &reader{id: id}
@@ -146,19 +151,20 @@ func (r *Readers) readerOf(id kv.TxnRef) *reader {
 	return x
 }
 
-// Clean drops what is left of readers that nothing was heard of for long. What has entered the
-// snapshot-queues lapses there.
+// Clean removes the state of readers that have sent nothing for a lease. Their registrations expire in the
+// snapshot-queues.
 func (r *Readers) Clean() {
-	var gone []kv.TxnRef
+	var expired []kv.TxnRef
 	for id, x := range r.readers {
-		idle := x.reading == nil || x.reading.task.Loaded()
+		// A read that waits in the snapshot-queues, or for the log, is not idle: it ends by itself.
+		idle := x.current == nil || x.current.task.Loaded()
 		if r.Now >= x.expires && idle && !r.queue.Registered(id) {
-			gone = append(gone, id)
+			expired = append(expired, id)
 		}
 	}
-	slices.SortFunc(gone, kv.TxnRef.CompareAge)
-	for _, id := range gone {
-		r.stop(r.readers[id])
+	slices.SortFunc(expired, kv.TxnRef.CompareAge)
+	for _, id := range expired {
+		r.cancelRead(r.readers[id])
 		delete(r.readers, id)
 	}
 }

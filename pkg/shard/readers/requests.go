@@ -7,60 +7,76 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 )
 
-// Receive takes a message, and reports whether it was for readers.
+// Receive handles a message, and reports whether it was for readers.
 func (r *Readers) Receive(m *msg.Envelope) bool {
 	switch b := m.Body.(type) {
 	case *msg.Read:
 		r.onRead(b)
 	case *msg.Registered:
-		r.onNotice(b)
+		r.onRegisteredNotice(b)
 	case *msg.Deregister:
-		r.onLeave(b)
+		r.onDeregister(b)
 	case *msg.RenewLease:
-		r.onRenew(b)
+		r.onRenewLease(b)
 	default:
 		return false
 	}
 	return true
 }
 
-// onRead begins a read, or answers it again.
+// onRead starts a read, or repeats its response.
+//
+// Requests of one reader are numbered, and the newest counts. The cases below, in this order:
+//
+//	the number is lower             a late copy: ignored
+//	the same, in execution          wait report
+//	a newer one, the old one runs   ignored: the gateway retries it
+//	a longer lease than allowed     rejected
+//	the same, with a response       the response is repeated, if the reader is still registered
+//	otherwise                       a new read
 func (r *Readers) onRead(q *msg.Read) {
 	if q.Probe {
 		r.onProbe(q)
 		return
 	}
-	if r.Left(q.Reader) || r.fixedAlready(q) {
-		return // a late duplicate
+	// A delayed copy of a request must not register an ended reader again: it would block updates until the
+	// lease expires, and no message would release them.
+	if r.Left(q.Reader) || r.repeatFixed(q) {
+		return // a late copy
 	}
-	x := r.readerOf(q.Reader)
+	x := r.touchReader(q.Reader)
 	switch {
+	// Superseded by a newer request of the reader.
 	case q.Number < x.number:
 		return
-	case q.Number == x.number && x.reading != nil:
-		r.part.ReportWait(&x.reading.task, r.receipt(&x.reading.piece))
+	// A retry of a request in execution is answered with a wait report.
+	case q.Number == x.number && x.current != nil:
+		r.part.ReportWait(&x.current.task, r.receipt(&x.current.piece))
 		return
-	case x.reading != nil && !x.reading.task.Idle():
-		return // one after the other; it will be repeated
+	case x.current != nil && !x.current.task.Idle():
+		return // one at a time; the gateway retries
 	case q.LeaseNanos > int64(r.cfg.Lease): // a restarted shard would not wait for a longer lease
-		r.reply(q, &msg.ReadResponse{Failure: msg.Fail(msg.ReasonRequest, kv.KindInvalid, "the requested lease is longer than that of the shard")})
+		f := msg.Fail(msg.ReasonRequest, kv.KindInvalid, "the requested lease is longer than that of the shard")
+		r.sendUnstored(q, &msg.ReadResponse{Failure: f})
 		return
+	// The response was lost. It is repeated while the registration protects it; afterwards the read executes
+	// again.
 	case q.Number == x.number && x.reply != nil && r.queue.Registered(x.id):
 		r.sendReply(x)
 		return
 	}
-	r.stop(x)
-	x.number, x.reply, x.replied = q.Number, nil, nil
-	n := &reading{q: q}
+	r.cancelRead(x)
+	x.number, x.reply, x.answered = q.Number, nil, nil
+	n := &readRequest{request: q}
 	n.task = exec.Task{Kind: exec.Read, Txn: q.Reader, Gateway: q.Gateway, User: q.User, Ops: q.Ops, Owner: n}
-	x.reading = n
+	x.current = n
 	r.Went(&n.task, r.exec.Begin(&n.task))
 }
 
-// fixedAlready answers a copy of a request that has fixed an index, or of an older one. A reader that
-// reads here last is not registered, and forgotten with the answer: the copy would fix another index
-// for it, and give up the one that it was answered.
-func (r *Readers) fixedAlready(q *msg.Read) bool {
+// repeatFixed handles a late copy of a request that has fixed a CSN, or of an older request. A reader that
+// reads here last is not registered, and is forgotten with the response: the copy would fix another CSN for
+// it, and release the one in the response.
+func (r *Readers) repeatFixed(q *msg.Read) bool {
 	k := r.store.Kept().Of(q.Reader)
 	if q.KeepNanos == 0 || q.LeaseNanos > 0 || k == nil || k.Reply == nil || q.Number > k.Reply.Number {
 		return false
@@ -73,8 +89,8 @@ func (r *Readers) fixedAlready(q *msg.Read) bool {
 	return true
 }
 
-// sendFor sends what a read has come to. What a round has fixed need not be durable: it holds for
-// this incarnation alone, and a read at it waits until its result is durable.
+// sendFor sends the response to a read. What a round has fixed need not be durable: it is valid in this
+// incarnation only, and a read at it waits until its result is durable.
 func (r *Readers) sendFor(q *msg.Read, m *msg.Envelope) {
 	if q.KeepNanos > 0 && !r.Mutants.Has(mutant.RoundsAnsweredDurable) {
 		r.Urgent(m)
@@ -83,82 +99,90 @@ func (r *Readers) sendFor(q *msg.Read, m *msg.Envelope) {
 	r.Send(m)
 }
 
-// onProbe answers a probe twice: at once, and when the log is durable.
+// onProbe responds to a probe twice: immediately, and when the log is durable.
 func (r *Readers) onProbe(q *msg.Read) {
 	m := msg.ToGateway(q.Gateway)
-	m.Body = &msg.ReadResponse{Reader: q.Reader, Number: q.Number, Reading: msg.Reading{Shard: r.ID, Incarnation: r.Inc}, AtOnce: true}
+	// The gateway compares the times of the two responses: the difference is the delay of the log.
+	m.Body = &msg.ReadResponse{
+		Reader: q.Reader, Number: q.Number, Reading: msg.Reading{Shard: r.ID, Incarnation: r.Inc}, AtOnce: true,
+	}
 	r.Urgent(m)
-	r.reply(q, &msg.ReadResponse{})
+	r.sendUnstored(q, &msg.ReadResponse{})
 }
 
-// reply sends an answer that is not kept.
-func (r *Readers) reply(q *msg.Read, x *msg.ReadResponse) {
+// sendUnstored sends a response that is not stored for retries.
+func (r *Readers) sendUnstored(q *msg.Read, x *msg.ReadResponse) {
 	x.Reader, x.Number, x.Reading = q.Reader, q.Number, msg.Reading{Shard: r.ID, Incarnation: r.Inc}
 	m := msg.ToGateway(q.Gateway)
 	m.Body = x
 	r.Send(m)
 }
 
-// stop gives up the read that is under way.
-func (r *Readers) stop(x *reader) {
-	n := x.reading
+// cancelRead cancels the current request of a reader.
+func (r *Readers) cancelRead(x *reader) {
+	n := x.current
 	if n != nil {
-		x.reading = nil
-		r.drop(&n.piece)
+		x.current = nil
+		r.dropPiece(&n.piece)
 	}
 }
 
-// drop ends a piece, and its registration for it.
-func (r *Readers) drop(p *piece) {
-	r.leaveQueues(p)
+// dropPiece ends a piece and its registration.
+func (r *Readers) dropPiece(p *piece) {
+	r.deregisterPiece(p)
 	r.exec.Drop(&p.task)
 }
 
-// leaveQueues ends the registration of a piece, if it has one.
-func (r *Readers) leaveQueues(p *piece) {
-	if p.entered.Tag != nil {
-		r.queue.Done(r.Now, &p.entered)
-		p.entered.Tag = nil
+// deregisterPiece ends the registration of a piece, if it has one.
+func (r *Readers) deregisterPiece(p *piece) {
+	if p.registration.Tag != nil {
+		r.queue.Done(r.Now, &p.registration)
+		p.registration.Tag = nil
 	}
 }
 
-// receipt is the longest wait of a piece: for the updates in its way.
+// receipt describes the longest wait of a piece for conflicting updates.
 func (r *Readers) receipt(p *piece) msg.Receipt {
 	out := r.exec.Receipt(&p.task)
-	if p.entered.Tag != nil {
-		out = msg.Worst(out, p.entered.Receipt(r.Now))
+	if p.registration.Tag != nil {
+		out = msg.Worst(out, p.registration.Receipt(r.Now))
 	}
 	return out
 }
 
-// onNotice: another shard has read for a reader that reads here last.
-func (r *Readers) onNotice(n *msg.Registered) {
+// onRegisteredNotice handles the notice that another shard has read for a reader that reads here last.
+func (r *Readers) onRegisteredNotice(n *msg.Registered) {
 	if r.Left(n.Reader) {
 		return
 	}
-	x := r.readerOf(n.Reader)
+	x := r.touchReader(n.Reader)
+	// The notice may arrive before the request of the reader itself.
 	if x.notices == nil {
 		x.notices = map[kv.ShardID]msg.Reading{}
 	}
 	x.notices[n.Reading.Shard] = n.Reading
-	if x.reading != nil && x.reading.task.Loaded() {
-		r.enterRead(x.reading)
+	// The read waits for its notices if its keys are in memory; otherwise it checks them when these arrive.
+	if x.current != nil && x.current.task.Loaded() {
+		r.enterRead(x.current)
 	}
 }
 
-// onLeave: the reader has ended. If it is a round whose state is complete, the index is kept for longer.
-func (r *Readers) onLeave(l *msg.Deregister) {
-	r.left.Add(r.Now, l.Reader, nil)
+// onDeregister ends a reader. If it is a round and its snapshot is complete, the CSN is retained for longer.
+func (r *Readers) onDeregister(l *msg.Deregister) {
+	// The message may overtake a copy of a request of this reader, which must not register it again.
+	r.ended.Add(r.Now, l.Reader, nil)
 	x := r.readers[l.Reader]
 	if x != nil {
-		r.stop(x)
+		r.cancelRead(x)
 		delete(r.readers, l.Reader)
 	}
+	// Updates that the reader held seal now, and vote again.
 	r.queue.Leave(r.Now, l.Reader)
 	kept := r.store.Kept()
 	k := kept.Of(l.Reader)
 	switch {
 	case k == nil:
+	// The snapshot is incomplete or not used: no gateway reads at this CSN.
 	case l.KeepNanos == 0:
 		kept.Drop(l.Reader)
 	default:
@@ -166,10 +190,14 @@ func (r *Readers) onLeave(l *msg.Deregister) {
 	}
 }
 
-func (r *Readers) onRenew(q *msg.RenewLease) {
-	ok := q.Incarnation == r.Inc && q.LeaseNanos <= int64(r.cfg.Lease) && r.queue.Renew(r.Now, q.Reader, r.Now+q.LeaseNanos)
+// onRenewLease extends the registration of a reader. A registration of an earlier incarnation is lost and
+// cannot be extended.
+func (r *Readers) onRenewLease(q *msg.RenewLease) {
+	// A longer lease than the configured one would not be waited for after a restart.
+	ok := q.Incarnation == r.Inc && q.LeaseNanos <= int64(r.cfg.Lease) &&
+		r.queue.Renew(r.Now, q.Reader, r.Now+q.LeaseNanos)
 	if ok {
-		r.readerOf(q.Reader)
+		r.touchReader(q.Reader)
 	}
 	ok = ok || q.Incarnation != r.Inc && r.Mutants.Has(mutant.RenewedElsewhere)
 	m := msg.ToGateway(q.Gateway)
@@ -177,15 +205,14 @@ func (r *Readers) onRenew(q *msg.RenewLease) {
 	r.Send(m)
 }
 
-// Went acts on the step that a piece has reached.
+// OnStep acts on the step that a piece has reached.
 func (r *Readers) Went(t *exec.Task, s exec.Step) {
 	switch {
 	case s == exec.Loaded:
-		// A transaction may just be being shown, key by key, and a reader has no lock to keep it
-		// from seeing a half of that.
-		r.loaded = append(r.loaded, t)
+		// A transaction may be becoming visible, key by key, and a reader has no lock: it registers at Settle.
+		r.pendingEntry = append(r.pendingEntry, t)
 	case s == exec.Ready && t.Kind == exec.Read:
-		r.replyRead(t.Owner.(*reading))
+		r.executeRead(t.Owner.(*readRequest))
 	case s == exec.Ready:
 		r.runSnapshot(t.Owner.(*snapshot))
 	}

@@ -7,14 +7,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
-// snapshot is a read-only transaction of this shard alone. It needs no record: to execute it twice does
-// no harm, in whichever incarnation.
+// snapshot is a read-only transaction on this shard alone. It needs no record: executing it twice, in any
+// incarnation, is harmless.
 type snapshot struct {
 	piece
-	park *msg.CommitRequest
+	request *msg.CommitRequest
 }
 
-// OnSnapshot begins a snapshot, or reports what it waits for.
+// OnSnapshot starts a snapshot, or reports what it waits for.
 func (r *Readers) OnSnapshot(p *msg.CommitRequest) {
 	x := r.snapshots[p.Txn]
 	if x != nil {
@@ -23,81 +23,89 @@ func (r *Readers) OnSnapshot(p *msg.CommitRequest) {
 	}
 	x = r.pool.Get()
 	r.snapshots[p.Txn] = x
-	x.park = p
+	x.request = p
 	t := &x.task
-	t.Kind, t.Txn, t.Gateway, t.Ops, t.Seen, t.Owner = exec.Snapshot, p.Txn, p.CommitID.Gateway, p.Piece.Ops, p.Piece.Seen(), x
-	t.User = p.User
+	t.Kind, t.Txn, t.Gateway, t.User, t.Owner = exec.Snapshot, p.Txn, p.CommitID.Gateway, p.User, x
+	t.Ops, t.Seen = p.Piece.Ops, p.Piece.Seen()
 	r.Went(t, r.exec.Begin(t))
 }
 
-// Cancel gives a snapshot up, and reports whether there is one of that name.
+// Cancel cancels a snapshot, and reports whether there was one.
 func (r *Readers) Cancel(c *msg.CancelRequest) bool {
 	x := r.snapshots[c.Txn]
 	if x == nil {
 		return false
 	}
-	r.refuseSnapshot(x, agent.Cancelled())
+	r.failSnapshot(x, agent.Cancelled())
 	return true
 }
 
-// enterSnapshot has a snapshot whose keys are in memory enter the snapshot-queues.
+// enterSnapshot registers a snapshot whose keys are in memory. Without queues it runs immediately.
 func (r *Readers) enterSnapshot(x *snapshot) {
 	t := &x.task
 	if t.Err != nil {
-		r.refuseSnapshot(x, msg.FailureOf(t.Err))
+		r.failSnapshot(x, msg.FailureOf(t.Err))
 		return
 	}
 	t.Register()
+	// Without prepared updates and registered readers, the read is not blocked and needs no registration. A
+	// range is read from the log later, so it registers.
 	if r.queue.Len() == 0 && !t.Ranges() {
 		r.runSnapshot(x)
 		return
 	}
-	x.entered = snapshotqueue.Read{Reader: t.Txn, Needs: r.needs(t), Stays: t.Ranges(), Until: r.Now + int64(r.cfg.Lease), Tag: t}
+	x.registration = snapshotqueue.Read{
+		Reader: t.Txn, Needs: r.snapshotNeeds(t), Stays: t.Ranges(), Until: r.Now + int64(r.cfg.Lease), Tag: t,
+	}
 	r.enter(t)
 }
 
-// runSnapshot executes a snapshot and answers.
+// runSnapshot executes a snapshot and responds.
 func (r *Readers) runSnapshot(x *snapshot) {
 	t := &x.task
 	e, step := r.exec.Run(t)
 	switch {
 	case step == exec.Waiting: // for pages; it registers again
-		r.leaveQueues(&x.piece)
+		r.deregisterPiece(&x.piece)
 		return
 	case step == exec.Refused:
-		r.refuseSnapshot(x, t.Failure)
+		r.failSnapshot(x, t.Failure)
 		return
 	}
 	f := e.Failure
 	if f == nil {
-		f = msg.ResponseTooLarge(msg.ResponseBytes(e.Results), x.park.MaxResponseBytes)
+		// The limit is the client's; the read itself has succeeded.
+		f = msg.ResponseTooLarge(msg.ResponseBytes(e.Results), x.request.MaxResponseBytes)
 	}
 	if f != nil {
-		r.refuseSnapshot(x, f)
+		r.failSnapshot(x, f)
 		return
 	}
+	// For the history checker of the simulation: the instant of the read.
 	if r.Trace.Committed != nil {
 		r.Trace.Committed(t.Txn)
 	}
 	receipt := r.receipt(&x.piece)
 	receipt.Open = false
-	a := r.last.AnswerPark(x.park)
+	a := r.last.AnswerPark(x.request)
 	a.Committed, a.Results, a.Receipt, a.Index = true, e.Results, receipt.Told(), r.store.Index()
 	r.last.Stats().Committed++
 	r.endSnapshot(x)
-	if !t.Shared() { // else a read of the log may still refer to it
+	if !t.Shared() { // otherwise a read in flight may still refer to it
 		r.pool.Put(x)
 	}
 }
 
-func (r *Readers) refuseSnapshot(x *snapshot, f *msg.Failure) {
-	a := r.last.AnswerPark(x.park)
+// failSnapshot ends a snapshot with a failure.
+func (r *Readers) failSnapshot(x *snapshot, f *msg.Failure) {
+	a := r.last.AnswerPark(x.request)
 	a.Failure, a.Receipt = f, r.receipt(&x.piece).Told()
 	r.last.Stats().Abort(f)
 	r.endSnapshot(x)
 }
 
+// endSnapshot removes a snapshot and its registration.
 func (r *Readers) endSnapshot(x *snapshot) {
 	delete(r.snapshots, x.task.Txn)
-	r.drop(&x.piece)
+	r.dropPiece(&x.piece)
 }

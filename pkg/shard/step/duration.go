@@ -1,16 +1,17 @@
 package step
 
-// Duration sums up times of one kind, in nanoseconds, and keeps samples of them.
+// Duration sums durations of one kind, in nanoseconds, and keeps samples of them.
 type Duration struct {
 	Count uint64
 	Nanos int64
-	// recent are the samples since the last Take, at most maxRecent; taken are those before.
+	// recent are the samples since the last Take, at most maxRecent; taken are those that Take returned.
 	recent, taken []int64
 }
 
+// maxRecent bounds the samples between two calls of Take.
 const maxRecent = 1024
 
-// Add counts a time.
+// Add counts a duration.
 func (d *Duration) Add(nanos int64) {
 	d.Count++
 	d.Nanos += nanos
@@ -19,7 +20,7 @@ func (d *Duration) Add(nanos int64) {
 	}
 }
 
-// Take drains the samples. They are valid until the next call.
+// Take returns the samples since the last call. They are valid until the next call.
 func (d *Duration) Take() []int64 {
 	d.recent, d.taken = d.taken[:0], d.recent
 	return d.taken

@@ -1,34 +1,34 @@
 package step
 
-// Pool keeps values for reuse. What is given back in a step is reused from the next one on, since
-// the rest of the step may still refer to it.
-type Pool[T any] struct{ spare, over []*T }
+// Pool keeps values for reuse. A value that is returned in a step is reused from the next step on, since the
+// rest of the step may still refer to it.
+type Pool[T any] struct{ spare, returned []*T }
 
-// maxSpare bounds the values that are kept. Somewhat arbitrary.
-const maxSpare = 256
+// maxPooled bounds the values that are kept. The value is somewhat arbitrary.
+const maxPooled = 256
 
-// Get makes a value, or takes a spare one, which is zero.
+// Get returns a zero value, new or reused.
 func (p *Pool[T]) Get() *T {
 	n := len(p.spare)
 	if n == 0 {
 		return new(T)
 	}
 	x := p.spare[n-1]
-	p.spare[n-1], p.spare = nil, p.spare[:n-1] // it may never come back
+	p.spare[n-1], p.spare = nil, p.spare[:n-1] // the value may never be returned
 	return x
 }
 
-// Put gives a value back to which nothing refers after the step.
-func (p *Pool[T]) Put(x *T) { p.over = append(p.over, x) }
+// Put returns a value to which nothing refers after the step.
+func (p *Pool[T]) Put(x *T) { p.returned = append(p.returned, x) }
 
-// EndStep makes spare what was given back.
+// EndStep makes the returned values available.
 func (p *Pool[T]) EndStep() {
 	var zero T
-	for _, x := range p.over {
+	for _, x := range p.returned {
 		*x = zero
-		if len(p.spare) < maxSpare {
+		if len(p.spare) < maxPooled {
 			p.spare = append(p.spare, x)
 		}
 	}
-	p.over = Emptied(p.over)
+	p.returned = Emptied(p.returned)
 }

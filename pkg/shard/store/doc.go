@@ -1,23 +1,31 @@
-// Package store is a shard's keys: what is in memory, what is in the log, and what can go.
+// Package store holds the keys of a shard: the newest visible values, in memory or in the log, and the older
+// versions that can still be read.
 //
-// Guarantee: a read at an index sees what was visible at that index, as long as the index is
-// kept. An index is kept while a read of it has no answer, while a reader has it kept, and
-// while it is part of a snapshot that the registry has not told to be gone.
+// Guarantee: a read at a CSN returns what was visible at that CSN, as long as the CSN is retained. It is
+// retained while a read at it is in flight, while a reader has it fixed, and while it belongs to a snapshot
+// that the registry has not reported as removed.
 //
-//	Pin ─▶ item ──not loaded──▶ Await ─▶ read of the log ─▶ Answered ─▶ Next: the waiter
-//	        │ loaded
-//	        ▼
-//	       Show(effect) ─▶ version row, or delta, or pages ─▶ the step's entries
-//	                        │ replaced: note of garbage ─▶ Tick, Clean: deleted
+//	Reference ─▶ item ──not loaded──▶ Await ─▶ read of the log ─▶ OnReadResult ─▶ Next: the waiter
+//	              │ loaded
+//	              ▼
+//	             MakeVisible(effect) ─▶ version row, or delta, or pages ─▶ the entries of the step
+//	                         │ replaced: note of garbage ─▶ Tick, Clean: deleted
 //
-// Example. Transaction A writes key k at index 7, B at 8 in the same step. If nobody can
-// read at 7, B's row takes the place of A's among the step's entries; a snapshot that has
-// fixed index 7 makes them two rows, and the first is garbage when the snapshot is gone.
+// Example. Transactions A and B write key k in the same step of the shard, at the CSNs 7 and 8. If CSN 7
+// cannot be read, B's row replaces A's among the entries of the step. If a snapshot has fixed CSN 7, there are
+// two rows, and A's becomes garbage when the snapshot is removed.
 //
-// Hazards: rows whose value may still be written over in the step are encoded at its end
-// (EncodeLate). Waiters are woken after the call that has made them ready, by Next, so that
-// nobody runs in the middle of a transaction that is just being shown.
+//	csn      7          8
+//	row      k = A      k = B           CSN 7 is fixed: both rows are written
+//	row                 k = B           otherwise: only B's row, in the place of A's
 //
-// The execution of operations (package exec), both sides of the commit and reads of the past
-// rely on it. It relies on package mvcc for what a value is, and on the log.
+// # Hazards
+//
+//   - A row whose value may be overwritten in the same step is encoded at the end of the step
+//     (EncodeDeferred).
+//   - Waiters are not called when their key arrives, but returned by Next after the current call: a waiter
+//     must not run in the middle of a transaction that becomes visible key by key.
+//
+// Package exec, the participant and the last agent, and reads of the past (package past) rely on this package.
+// It relies on package mvcc, which defines values and versions, and on the log.
 package store

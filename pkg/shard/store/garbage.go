@@ -8,122 +8,130 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// collectEvery is the least time between two collections. Somewhat arbitrary.
-const collectEvery = 5 * time.Millisecond
+// minCollectInterval is the least time between two collections by Tick. The value is somewhat arbitrary.
+const minCollectInterval = 5 * time.Millisecond
 
 // Tick collects garbage if there is a batch of it.
 func (s *Store) Tick() {
-	if s.garbage.Fresh() >= s.cfg.GarbageBatch && s.env.Now >= s.collected+int64(collectEvery) && s.LowWatermark() > s.collectedTo {
+	due := s.env.Now >= s.lastCollection+int64(minCollectInterval)
+	if s.garbage.Fresh() >= s.cfg.GarbageBatch && due && s.LowWatermark() > s.lastSafePoint {
 		s.collect()
 	}
 }
 
-// Clean collects garbage, sweeps, and gives up what nobody has asked to keep for longer; it is
-// for once a second.
+// Clean collects garbage, expires what readers have fixed, and advances the sweep. It is called once a
+// second.
 func (s *Store) Clean() {
 	s.collect()
-	s.kept.Expire()
-	s.tickSweeps()
+	s.retention.Expire()
+	s.advanceSweep()
 }
 
-// Garbage is how many replaced versions wait to be collected, and how many notes of such
-// were forgotten.
+// Garbage returns the number of replaced versions to be collected, and the number of notes of such versions
+// that were dropped.
 func (s *Store) Garbage() (waiting int, lost uint64) { return s.garbage.Len(), s.garbage.Lost }
 
-// Untidy reports whether there is, or will be, something to collect.
+// HasGarbage reports whether there is, or will be, garbage to collect.
 func (s *Store) Untidy() bool {
 	w := &s.sweeps
-	return s.garbage.Len() > 0 || w.active || w.pending || s.garbage.Lost != w.seen
+	return s.garbage.Len() > 0 || w.active || w.pending || s.garbage.Lost != w.seenLost
 }
 
-// collect removes versions that nobody can read any more.
+// collect deletes the replaced versions that cannot be read any more.
 func (s *Store) collect() {
-	s.collected, s.collectedTo = s.env.Now, s.LowWatermark()
-	s.env.Out.Entries = append(s.env.Out.Entries, s.garbage.Collect(s.LowWatermark(), s.keptIndexes())...)
+	s.lastCollection, s.lastSafePoint = s.env.Now, s.LowWatermark()
+	s.env.Out.Entries = append(s.env.Out.Entries, s.garbage.Collect(s.LowWatermark(), s.retainedCSNs())...)
 }
 
-// sweeps walk all versions of the shard, and then all pages, a piece at a time, and
-// remove what the notes of garbage have forgotten.
+// sweeps is the state of the sweep, which searches all versions of the shard and then all pages, in batches,
+// for garbage of which there is no note: notes are bounded, and an earlier incarnation leaves none.
+//
+//	needed ─ isSweepDue ─▶ active: versions, batch by batch ─▶ pages, batch by batch ─▶ done
+//	                          ▲                                                          │
+//	                          └── notes dropped meanwhile, or garbage still retained ────┘
+//
+// Versions are swept before pages: a page is garbage when no version refers to it.
 type sweeps struct {
-	// pending: notes have been forgotten since the last sweep began, or their
-	// versions, which are below upTo, were still seen at some pin. seen is how
-	// many notes had been when the shard last looked.
-	pending bool
-	upTo    kv.Index
-	seen    uint64
-	// inherited: an earlier life has left versions of which there are no notes.
-	inherited bool
-	// active: a sweep is under way, and from is where its next piece begins: of the
-	// versions, or, when it is through with them, of the pages. reading: a piece is
-	// being read.
+	// pending: a sweep is needed. Since the last one started, notes were dropped, or garbage below upTo was
+	// still retained. seenLost is the number of dropped notes at the last check.
+	pending  bool
+	upTo     kv.Index
+	seenLost uint64
+	// unrecorded: an earlier incarnation has left versions without notes.
+	unrecorded bool
+	// active: a sweep is in progress, and from is the start of its next batch: of versions, or, if pages is set,
+	// of pages. reading: a batch is being read.
 	active, reading, pages bool
 	from                   []byte
-	// floor is that of the last sweep's begin, and gone counts the pins that had
-	// gone by then: unless one has risen since, there is nothing new to find.
-	// ended is when it ended.
-	floor kv.Index
-	gone  uint64
-	ended int64
-	// left is how many pieces may follow at once.
-	left int
+	// startSafePoint is the safe point when the last sweep started, startGone the number of snapshots that had
+	// been removed by then: unless one has risen, a sweep finds nothing new. lastEnd is when it ended.
+	startSafePoint kv.Index
+	startGone      uint64
+	lastEnd        int64
+	// budget is how many batches may follow immediately.
+	budget int
 }
 
 const (
-	// sweepRows is how many versions one piece of a sweep looks at.
+	// sweepRows is the number of rows that one batch reads.
 	sweepRows = 2000
-	// sweepAhead is how many rows are swept for each lost note, sweepMost how
-	// many pieces at most a second. Somewhat arbitrary: where a history is kept
-	// and much is written, a walk takes a third of its time then.
-	sweepAhead, sweepMost = 3, 50
-	// sweepAgain is the least time between two sweeps, unless notes are being
-	// lost.
-	sweepAgain = 30 * time.Second
+	// rowsPerLostNote is the number of rows swept per dropped note, maxSweepBatches the largest number of
+	// batches per second. The values are somewhat arbitrary: with a history and many writes a sweep takes about
+	// a third of the time then.
+	rowsPerLostNote, maxSweepBatches = 3, 50
+	// minSweepInterval is the least time between two sweeps, unless notes are being dropped.
+	minSweepInterval = 30 * time.Second
 )
 
-// tickSweeps begins a sweep, or goes on with it; once a second.
-func (s *Store) tickSweeps() {
+// advanceSweep starts a sweep or continues it. It is called once a second.
+func (s *Store) advanceSweep() {
 	w := &s.sweeps
-	if lost := s.garbage.Lost; lost != w.seen {
-		w.left = min(int(lost-w.seen)*sweepAhead/sweepRows, sweepMost)
-		w.seen, w.pending, w.upTo = lost, true, s.index
+	if lost := s.garbage.Lost; lost != w.seenLost {
+		w.budget = min(int(lost-w.seenLost)*rowsPerLostNote/sweepRows, maxSweepBatches)
+		w.seenLost, w.pending, w.upTo = lost, true, s.csn
 	}
-	if !w.active && s.sweepDue() {
-		w.active, w.pages, w.pending, w.from, w.floor, w.gone = true, false, false, nil, s.LowWatermark(), s.kept.Known.Gone()
+	if !w.active && s.isSweepDue() {
+		w.active, w.pages, w.pending, w.from = true, false, false, nil
+		w.startSafePoint, w.startGone = s.LowWatermark(), s.retention.Known.Gone()
 	}
 	if w.active && !w.reading {
-		s.sweep()
+		s.sweepBatch()
 	}
 }
 
-// sweepDue reports whether a sweep may find something, and is worth its while:
-// a pin has gone, or without any the floor has risen.
-func (s *Store) sweepDue() bool {
-	w, floor := &s.sweeps, s.LowWatermark()
+// isSweepDue reports whether a sweep is likely to find something: a snapshot was removed, or, without any,
+// the safe point has risen.
+func (s *Store) isSweepDue() bool {
+	w, safePoint := &s.sweeps, s.LowWatermark()
 	switch {
-	case !w.pending, floor == 0:
+	case !w.pending, safePoint == 0:
 		return false
-	case w.floor == 0 && w.inherited:
+	case w.startSafePoint == 0 && w.unrecorded:
 		return true
-	case w.left == 0 && s.env.Now < w.ended+int64(sweepAgain):
+	case w.budget == 0 && s.env.Now < w.lastEnd+int64(minSweepInterval):
 		return false
 	}
-	return w.gone != s.kept.Known.Gone() || len(s.kept.Known.Indexes()) == 0 && floor > w.floor
+	return w.startGone != s.retention.Known.Gone() || len(s.retention.Known.Indexes()) == 0 && safePoint > w.startSafePoint
 }
 
-// sweep looks at a piece of the shard's rows.
-func (s *Store) sweep() {
+// sweepBatch requests the next batch of rows.
+func (s *Store) sweepBatch() {
 	w := &s.sweeps
 	w.reading = true
-	r := entry.Read{Kind: entry.ReadGarbage, Table: entry.TableVersion, Span: kv.Range(w.from, nil), Index: s.LowWatermark(), Kept: s.keptIndexes(), Limit: sweepRows}
-	if w.pages {
-		r = entry.Read{Kind: entry.ReadPages, Table: entry.TablePage, Span: kv.Range(w.from, nil), Limit: sweepRows} // of no index
+	r := entry.Read{
+		Kind: entry.ReadGarbage, Table: entry.TableVersion, Span: kv.Range(w.from, nil),
+		Index: s.LowWatermark(), Kept: s.retainedCSNs(), Limit: sweepRows,
 	}
-	s.ReadAt(r, s.swept)
+	if w.pages {
+		// Pages have no CSN.
+		r = entry.Read{Kind: entry.ReadPages, Table: entry.TablePage, Span: kv.Range(w.from, nil), Limit: sweepRows}
+	}
+	s.ReadAt(r, s.onSweepBatch)
 }
 
-// swept removes what was found. What is kept since the question was put is at
-// the floor of then, or above it.
-func (s *Store) swept(r *entry.ReadResult) {
+// onSweepBatch deletes the garbage of a batch. What was retained after the request was sent is at or above
+// the safe point of that time, so the result is still garbage.
+func (s *Store) onSweepBatch(r *entry.ReadResult) {
 	w := &s.sweeps
 	w.reading = false
 	if r.Err != nil {
@@ -139,25 +147,25 @@ func (s *Store) swept(r *entry.ReadResult) {
 		for _, e.Index = range g.Versions {
 			s.env.Write(e)
 		}
-		s.pageSwept(&g)
+		s.deleteSweptPages(&g)
 	}
 	s.stats.Swept += uint64(len(r.Garbage))
 	w.from = slices.Clone(r.Resume)
 	if r.Resume == nil && !w.pages {
-		w.pages = true // now that what has named them is gone
-		s.sweep()
+		w.pages = true // the versions that referred to them are deleted
+		s.sweepBatch()
 		return
 	}
 	if r.Resume == nil {
-		// What is kept from before the loss sees some of it, perhaps, and what was
-		// above the floor was not looked at.
-		kept := s.keptIndexes()
-		w.active, w.pages, w.ended = false, false, s.env.Now
-		w.pending = w.pending || w.floor < w.upTo || len(kept) > 0 && kept[0] < w.upTo
+		// A CSN that was retained before notes were dropped may still see some of that garbage, and versions above
+		// the safe point were not examined. Then another sweep follows.
+		kept := s.retainedCSNs()
+		w.active, w.pages, w.lastEnd = false, false, s.env.Now
+		w.pending = w.pending || w.startSafePoint < w.upTo || len(kept) > 0 && kept[0] < w.upTo
 		return
 	}
-	if w.left > 0 {
-		w.left--
-		s.sweep()
+	if w.budget > 0 {
+		w.budget--
+		s.sweepBatch()
 	}
 }

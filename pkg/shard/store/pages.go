@@ -10,10 +10,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
-// Pages asks for pages of an item's value on behalf of a waiter, and returns for
-// how many he has to wait.
+// Pages requests pages of an item's value for a waiter, and returns for how many it has to wait.
 func (s *Store) Pages(it *mvcc.Item, pages []adt.Page, waiter any) (n int) {
 	for _, p := range pages {
+		// Another read has filled the page since the plan was made.
 		if p.Filled() {
 			continue
 		}
@@ -22,11 +22,12 @@ func (s *Store) Pages(it *mvcc.Item, pages []adt.Page, waiter any) (n int) {
 			i = len(it.Loads)
 			l := &mvcc.Load{Page: p}
 			it.Loads = append(it.Loads, l)
+			// The item must stay in memory while one of its pages is read.
 			if i == 0 {
-				s.keys.Pin(it.Key) // once for all pages: pins are counted as those who want the key
+				s.keys.Pin(it.Key) // one reference for all pages: the references of a key count transactions
 			}
 			user, commit := callerOf(waiter)
-			s.ReadPage(it.Key, p, entry.Read{Index: s.index, User: user, Commit: commit}, func(err error) { s.paged(it, l, err) })
+			s.ReadPage(it.Key, p, entry.Read{Index: s.csn, User: user, Commit: commit}, func(err error) { s.onPage(it, l, err) })
 		}
 		if l := it.Loads[i]; !slices.Contains(l.Waiting, waiter) {
 			l.Waiting = append(l.Waiting, waiter)
@@ -36,13 +37,13 @@ func (s *Store) Pages(it *mvcc.Item, pages []adt.Page, waiter any) (n int) {
 	return n
 }
 
-// ReadPage reads a page that is seen at an index, both of which r says, and for whom.
+// ReadPage reads a page. r names the CSN, and the user for whom it is read.
 func (s *Store) ReadPage(key []byte, p adt.Page, r entry.Read, then func(error)) {
 	r.Kind, r.Table, r.Key = entry.ReadRow, entry.TablePage, entry.PageKey(key, p.Ref().ID)
 	s.stats.PagesRead++
 	s.ReadAt(r, func(r *entry.ReadResult) {
 		switch {
-		case p.Filled(): // by another read; the page may have been written anew since, and be gone
+		case p.Filled(): // another read has filled it; since then the page may have been rewritten and deleted
 			then(nil)
 		case r.Err != nil:
 			then(r.Err)
@@ -58,30 +59,31 @@ func (s *Store) ReadPage(key []byte, p adt.Page, r entry.Read, then func(error))
 	})
 }
 
-// paged: a page has been read, or cannot be.
-func (s *Store) paged(it *mvcc.Item, l *mvcc.Load, err error) {
+// onPage handles a page that has been read, or cannot be read.
+func (s *Store) onPage(it *mvcc.Item, l *mvcc.Load, err error) {
 	it.Loads = slices.DeleteFunc(it.Loads, func(o *mvcc.Load) bool { return o == l })
 	last := len(it.Loads) == 0
 	for _, waiter := range l.Waiting {
-		w, own := waiter.(*workIn)
+		// A merge has no task; it starts when its last page has arrived.
+		w, own := waiter.(*pageMerge)
 		if !own {
-			s.waking = append(s.waking, Wake{waiter, err, true})
+			s.wakes = append(s.wakes, Wake{waiter, err, true})
 			continue
 		}
 		w.missing--
 		if w.missing == 0 {
-			s.workTopsIn(it)
+			s.mergeIntoPages(it)
 		}
 	}
-	if last { // others, asked for just now, have their own pin
+	if last { // a load that was requested meanwhile has its own reference
 		s.keys.Unpin(it)
 	}
 }
 
-// storeInPages writes a value as a directory and the pages of it that are new, and
-// has row be the directory's.
+// storeInPages writes the new pages of a value, and stores the directory of all pages in row.
 func (s *Store) storeInPages(it *mvcc.Item, row *entry.Entry) error {
-	size, born := s.cfg.Paging.Page(adt.Size(&it.Value)), row.Index // a row that a function keeps would be allocated
+	// born is a copy: a row that the closure captures would be allocated.
+	size, born := s.cfg.Paging.Page(adt.Size(&it.Value)), row.Index
 	to := &adt.Storing{Bytes: size, Forget: s.env.Mutants.Has(mutant.TopsDropped)}
 	to.Put = func(content []byte) entry.PageRef {
 		s.writes++
@@ -99,9 +101,8 @@ func (s *Store) storeInPages(it *mvcc.Item, row *entry.Entry) error {
 	return nil
 }
 
-// dropPages notes which pages are not named any more by what has taken the place
-// of a row that named them.
-func (s *Store) dropPages(it *mvcc.Item, before []entry.PageRef, at kv.Index) {
+// recordDroppedPages records the pages that the newest row does not refer to any more as garbage.
+func (s *Store) recordDroppedPages(it *mvcc.Item, before []entry.PageRef, at kv.Index) {
 	if len(before) > 0 {
 		dropped := mvcc.Dropped(before, it.Pages)
 		for i := range dropped {
@@ -113,47 +114,44 @@ func (s *Store) dropPages(it *mvcc.Item, before []entry.PageRef, at kv.Index) {
 	}
 }
 
-// workIn is a reading of pages so that changes which are kept beside them can be
-// worked in.
-type workIn struct{ missing int }
+// pageMerge reads the pages of a value, so that the changes stored beside them can be merged into them.
+type pageMerge struct{ missing int }
 
-// lighten has changes that are kept beside pages be worked in, if they have come
-// to weigh much.
-func (s *Store) lighten(it *mvcc.Item) {
+// startPageMerge starts a merge if the changes stored beside the pages of a value have become large.
+func (s *Store) startPageMerge(it *mvcc.Item) {
 	if pages := s.cfg.Paging.TopHeavy(&it.Value); len(pages) > 0 {
-		w := &workIn{}
+		w := &pageMerge{}
 		w.missing = s.Pages(it, pages, w)
 	}
 }
 
-// workTopsIn writes a value anew, without a change, so that what is kept beside
-// its pages goes into them. Where nobody reads since, it takes the place of the
-// newest row.
-func (s *Store) workTopsIn(it *mvcc.Item) {
+// mergeIntoPages writes a value again, unchanged, with all changes merged into its pages. If no read is
+// possible at the CSN of the newest row, the new row replaces it.
+func (s *Store) mergeIntoPages(it *mvcc.Item) {
 	old := it.Index
-	unread := old > s.newestRead()
-	if !it.Loaded || !adt.InPages(&it.Value) || old == s.index && !unread {
-		return // it was replaced meanwhile, or is being read
+	unread := old > s.newestReadableCSN()
+	if !it.Loaded || !adt.InPages(&it.Value) || old == s.csn && !unread {
+		return // replaced meanwhile, or its row can be read
 	}
-	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: s.index}
+	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: s.csn}
 	if unread {
 		row.Index = old
 	}
 	pages, below := it.Pages, it.Below
 	if err := s.storeInPages(it, &row); err != nil {
-		panic(err) // it has been decoded
+		panic(err) // the value has been decoded, so it can be encoded
 	}
 	it.Index = row.Index
-	s.place(it, row, unread)
+	s.placeRow(it, row, unread)
 	if unread {
 		old = 0
 	}
-	s.dropPages(it, pages, s.index)
-	s.garbage.Replaced(it.Key, below, old, s.index, false)
+	s.recordDroppedPages(it, pages, s.csn)
+	s.garbage.Replaced(it.Key, below, old, s.csn, false)
 }
 
-// pageSwept removes pages that the sweep has found.
-func (s *Store) pageSwept(g *entry.Garbage) {
+// deleteSweptPages deletes the pages that a sweep has found.
+func (s *Store) deleteSweptPages(g *entry.Garbage) {
 	for _, id := range g.Pages {
 		s.env.Delete(entry.TablePage, entry.PageKey(g.Key, id))
 	}

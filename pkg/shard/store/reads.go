@@ -8,57 +8,58 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 )
 
-// reads are the reads of the log that have no answer yet.
+// reads are the reads of the log that are in flight.
 type reads struct {
-	under map[uint64]pending
-	last  uint64
-	// top is no less than any index of these.
-	top kv.Index
+	inFlight map[uint64]pendingRead
+	last     uint64
+	// maxCSN is an upper bound of their CSNs.
+	maxCSN kv.Index
 }
 
-// pending is one, at an index, and who takes the answer.
-type pending struct {
-	index kv.Index
-	then  func(*entry.ReadResult)
+// pendingRead is a read in flight at a CSN, and the function that receives the result.
+type pendingRead struct {
+	csn  kv.Index
+	then func(*entry.ReadResult)
 }
 
-// Read reads the log as of the current index. It returns the number of the read.
+// Read reads the log as of the current CSN. It returns the number of the read, for Drop.
 func (s *Store) Read(r entry.Read, then func(*entry.ReadResult)) uint64 {
-	r.Index = s.index
+	r.Index = s.csn
 	return s.ReadAt(r, then)
 }
 
-// ReadAt reads the log as of the index that r names, which may be 0: the empty shard.
-// What is visible there is kept until the answer comes.
+// ReadAt reads the log as of the CSN r.Index, which may be 0: the empty shard. The versions visible there are
+// retained until the result arrives.
 func (s *Store) ReadAt(r entry.Read, then func(*entry.ReadResult)) uint64 {
 	s.reads.last++
 	r.ID = s.reads.last
-	if len(s.reads.under) == 0 {
-		s.reads.top = 0
+	// Without reads the bound is reset; otherwise it only rises.
+	if len(s.reads.inFlight) == 0 {
+		s.reads.maxCSN = 0
 	}
-	s.reads.top = max(s.reads.top, r.Index)
-	s.reads.under[r.ID] = pending{r.Index, then}
+	s.reads.maxCSN = max(s.reads.maxCSN, r.Index)
+	s.reads.inFlight[r.ID] = pendingRead{r.Index, then}
 	s.env.Out.Reads = append(s.env.Out.Reads, r)
 	s.stats.Reads++
 	return r.ID
 }
 
-// Drop gives up a read, of which no answer is used any more. Another one may have come already.
+// Drop cancels a read whose result is not used any more. The result may have arrived already.
 func (s *Store) Drop(id uint64) {
-	_, ok := s.reads.under[id]
+	_, ok := s.reads.inFlight[id]
 	if ok {
-		delete(s.reads.under, id)
+		delete(s.reads.inFlight, id)
 		s.env.Out.Dropped = append(s.env.Out.Dropped, id)
 	}
 }
 
-// Caller is a waiter that knows for whom it waits. Others are promises of commits.
+// Caller is a waiter that knows for which user it waits. A waiter that is not a Caller is a prepared piece.
 type Caller interface {
-	// Caller is a user, and whether a commit waits.
+	// Caller returns the user, and whether the waiter is part of a commit.
 	Caller() (user kv.Account, commit bool)
 }
 
-// callerOf is for whom a waiter waits.
+// callerOf returns the user for whom a waiter waits, and whether it is part of a commit.
 func callerOf(waiter any) (user kv.Account, commit bool) {
 	c, ok := waiter.(Caller)
 	if !ok {
@@ -67,27 +68,28 @@ func callerOf(waiter any) (user kv.Account, commit bool) {
 	return c.Caller()
 }
 
-// Answered takes the answer to a read.
+// OnReadResult delivers the result of a read. The result of a dropped read is ignored.
 func (s *Store) Answered(r *entry.ReadResult) {
-	p, ok := s.reads.under[r.ID]
+	p, ok := s.reads.inFlight[r.ID]
 	if !ok {
 		return
 	}
-	delete(s.reads.under, r.ID)
+	delete(s.reads.inFlight, r.ID)
 	p.then(r)
 }
 
-// Reading is how many reads have no answer yet.
-func (s *Store) Reading() int { return len(s.reads.under) }
+// ReadsInFlight is the number of reads without a result.
+func (s *Store) Reading() int { return len(s.reads.inFlight) }
 
-// Failed counts a read that has failed and is not told to anybody.
+// CountReadError counts a failed read whose error is not returned to a caller.
 func (s *Store) Failed() { s.stats.ReadErrors++ }
 
-// Found decodes the answer about one key.
+// Found decodes the result of reading one key.
 func (s *Store) Found(r *entry.ReadResult) (mvcc.Found, error) {
 	if r.Err != nil {
 		return mvcc.Found{}, r.Err
 	}
+	// The goroutine that read the log has folded the rows (Fold).
 	if f, ok := r.Folded.(mvcc.Found); ok {
 		return f, nil
 	}
@@ -101,9 +103,9 @@ func (s *Store) Found(r *entry.ReadResult) (mvcc.Found, error) {
 	return mvcc.Fold(rows)
 }
 
-// Fold makes the value of a chain that has been read, which takes up to a tenth of a second
-// if it is large. A reader may call it before it answers, so that the shard does not stand
-// still for as long. What cannot be folded is left to the shard, which tells why.
+// Fold computes the value of a chain of rows, which takes up to 100 ms if the value is large. The goroutine
+// that reads the log may call it before it delivers the result, so that the shard is not blocked for that
+// time. If it fails, the shard folds the rows again and returns the error.
 func Fold(r *entry.ReadResult) {
 	if r.Kind != entry.ReadKey || r.Err != nil {
 		return
@@ -115,7 +117,7 @@ func Fold(r *entry.ReadResult) {
 	}
 }
 
-// RangeRows decodes the answer about a range.
+// RangeRows decodes the result of reading a range.
 func RangeRows(r *entry.ReadResult) (out mvcc.RangeRows, err error) {
 	if r.Err != nil {
 		return out, r.Err

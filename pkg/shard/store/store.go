@@ -8,116 +8,114 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
 
-// Config is what a store is made with.
+// Config are the parameters of a store.
 type Config struct {
-	// CacheBytes bounds the memory of keys that nobody needs at the moment.
+	// CacheBytes bounds the memory of unreferenced keys.
 	CacheBytes int
-	// GarbageBatch is how many replaced versions are collected at once.
+	// GarbageBatch is the number of replaced versions that are collected together.
 	GarbageBatch int
-	// Paging says which values are stored in pages.
+	// Paging determines which values are stored in pages.
 	Paging mvcc.Paging
-	// Apart: each transaction writes rows of its own, for comparison.
+	// NoCombining: each transaction writes its own rows, for comparison.
 	Apart bool
-	// KeepsNothing: there are no snapshots, so that only what is read at the moment is
-	// spared.
+	// NoRetention: there are no snapshots; only CSNs with reads in flight are retained.
 	KeepsNothing bool
 }
 
-// Store is a shard's keys: the newest visible value of each, in memory or in the log, and
-// the older ones that somebody may read.
+// Store holds the keys of a shard: the newest visible value of each key, in memory or in the log, and the
+// older values that can be read.
 type Store struct {
 	env *step.Env
 	cfg Config
 
 	keys *mvcc.Store
-	// index is how many transactions have become visible here, with the gaps that
-	// restarts have left, and writes counts versions.
-	index  kv.Index
+	// csn counts the transactions that became visible here, with gaps from restarts; writes counts versions.
+	csn    kv.Index
 	writes uint64
-	// moves is no less than that of any forwarding tombstone that was here.
+	// moves is at least the number of moves in every move tombstone that was here.
 	moves uint32
-	// news: the state row has to be written for moves.
-	news bool
+	// movesChanged: moves has risen, and the state row is to be written.
+	movesChanged bool
 
-	reads reads
-	kept  Kept
-	// waking are those whose keys or pages have arrived, or cannot be read.
-	waking []Wake
+	reads     reads
+	retention Kept
+	// wakes are the waiters whose keys or pages have arrived, or cannot be read.
+	wakes []Wake
 
 	garbage *mvcc.Garbage
 	sweeps  sweeps
-	// collected is when garbage was last collected, collectedTo the low watermark then.
-	collected   int64
-	collectedTo kv.Index
-	// late are the step's rows that are encoded at its end.
-	late  []lateRow
-	stats Stats
+	// lastCollection is when garbage was last collected, lastSafePoint the safe point at that time.
+	lastCollection int64
+	lastSafePoint  kv.Index
+	// deferred are the rows of the step that are encoded at its end.
+	deferred []deferredRow
+	stats    Stats
 }
 
-// Stats are a store's counters; they only rise.
+// Stats are the counters of a store. They never fall.
 type Stats struct {
-	// Reads counts reads of the log, PagesRead those of them that were of pages of large
-	// values. ReadErrors counts those that failed.
+	// Reads counts reads of the log, PagesRead those of pages of large values. ReadErrors counts failed reads.
 	Reads, PagesRead, PagesWritten, ReadErrors uint64
-	// Swept counts the keys of which a sweep has removed versions.
+	// Swept counts the keys of which a sweep has deleted versions.
 	Swept uint64
 }
 
-// New makes a store from what the log says of it.
+// New returns the store of a shard with the state in its log.
 func New(e *step.Env, cfg Config, state *entry.State) *Store {
-	return &Store{env: e, cfg: cfg, keys: mvcc.NewStore(cfg.CacheBytes), index: state.Index, writes: state.Writes, moves: state.Moves,
-		reads:   reads{under: map[uint64]pending{}},
-		kept:    newKept(e, cfg, state.Index),
-		garbage: mvcc.NewGarbage(64*cfg.GarbageBatch, state.Index > 0),
-		sweeps:  sweeps{inherited: state.Index > 0},
+	return &Store{
+		env: e, cfg: cfg, keys: mvcc.NewStore(cfg.CacheBytes), csn: state.Index, writes: state.Writes, moves: state.Moves,
+		reads:     reads{inFlight: map[uint64]pendingRead{}},
+		retention: newRetention(e, cfg, state.Index),
+		garbage:   mvcc.NewGarbage(64*cfg.GarbageBatch, state.Index > 0),
+		sweeps:    sweeps{unrecorded: state.Index > 0},
 	}
 }
 
-// Index is how many transactions have become visible here, with the gaps that restarts
-// have left.
-func (s *Store) Index() kv.Index { return s.index }
+// CSN is the current commit sequence number: it counts the transactions that became visible here, with gaps
+// from restarts.
+func (s *Store) Index() kv.Index { return s.csn }
 
-// Advance makes what is shown from now on visible at the next index.
-func (s *Store) Advance() { s.index++ }
+// Advance makes the following effects visible at the next CSN.
+func (s *Store) Advance() { s.csn++ }
 
-// Writes counts versions, with such gaps. NextWrite takes one more.
+// Writes counts versions, with gaps from restarts.
 func (s *Store) Writes() uint64 { return s.writes }
 
-// NextWrite is a number that no write of this shard has had.
+// NextWrite returns a number that no other write of this shard has.
 func (s *Store) NextWrite() uint64 {
 	s.writes++
 	return s.writes
 }
 
-// Moves is no less than the number of moves in any forwarding tombstone that was here.
+// Moves is at least the number of moves in every move tombstone that was here.
 func (s *Store) Moves() uint32 { return s.moves }
 
-// News reports, once, whether Moves has risen, so that the state row has to be written in
-// this step.
+// TakeMovesChanged reports whether Moves has risen since the last call. Then the state row is to be written
+// in this step.
 func (s *Store) News() bool {
-	news := s.news
-	s.news = false
-	return news
+	changed := s.movesChanged
+	s.movesChanged = false
+	return changed
 }
 
-// Stats gives the counters.
+// Stats returns the counters.
 func (s *Store) Stats() Stats { return s.stats }
 
-// Len is the number of keys in memory, Bytes their size, and Pinned how many somebody needs.
+// Len is the number of keys in memory, Bytes their size, ReferencedCount the number of those with references.
 func (s *Store) Len() int    { return s.keys.Len() }
 func (s *Store) Bytes() int  { return s.keys.Bytes() }
 func (s *Store) Pinned() int { return s.keys.Pinned() }
 
-// Pins is how many pins all keys have.
+// ReferenceCount is the number of references to all keys.
 func (s *Store) Pins() int { return s.keys.Pins() }
 
-// Check holds the keys in memory against their invariants.
+// Check verifies the invariants of the keys in memory.
 func (s *Store) Check() error { return s.keys.Check() }
 
-// Kept is what the store spares.
-func (s *Store) Kept() *Kept { return &s.kept }
+// Retention returns the set of CSNs that the store retains.
+func (s *Store) Kept() *Kept { return &s.retention }
 
-// NextVersion names a write of this shard, after the version before it (mvcc.NextVersion).
+// NextVersion names a write of this shard that follows a version (mvcc.NextVersion).
 func (s *Store) NextVersion(before kv.Version) kv.Version {
 	moves := s.moves
 	if s.env.Mutants.Has(mutant.CollectedMovesForgotten) {
@@ -126,16 +124,17 @@ func (s *Store) NextVersion(before kv.Version) kv.Version {
 	return mvcc.NextVersion(before, s.env.ID, s.NextWrite(), moves)
 }
 
-// Get finds a key in memory, nil if it is not there.
+// Get returns a key in memory, nil if it is not there.
 func (s *Store) Get(key []byte) *mvcc.Item { return s.keys.Get(key) }
 
-// Pin finds a key and keeps it in memory until Unpin. It may not be loaded.
+// Reference returns a key, which may not be loaded, and keeps it in memory until Dereference.
 func (s *Store) Pin(key []byte) *mvcc.Item { return s.keys.Pin(key) }
 
-// Unpin gives back what Pin has given. If nobody but the read of the key itself is left, that is for
-// nobody, and dropped.
+// Dereference ends a reference. If only the read of the key itself refers to the key now, that read is
+// useless and is cancelled.
 func (s *Store) Unpin(it *mvcc.Item) {
 	s.keys.Unpin(it)
+	// The last transaction that needed the key has ended, for example by its deadline, while the key is read.
 	if it.Loading != 0 && it.Pins() == 1 {
 		s.Drop(it.Loading)
 		it.Loading, it.Waiting = 0, nil
@@ -143,54 +142,58 @@ func (s *Store) Unpin(it *mvcc.Item) {
 	}
 }
 
-// Wake is word for somebody who has waited for a key (Await) or a page (Pages): it is there,
-// or cannot be read.
+// Wake reports to a waiter that a key (Await) or a page (Pages) has arrived, or cannot be read.
 type Wake struct {
 	Waiter any
 	Err    error
-	// Page: it was a page.
+	// Page: it is a page.
 	Page bool
 }
 
-// Next gives one who has waited for something that has arrived, false if there is none.
+// Next returns a waiter whose key or page has arrived; ok is false if there is none.
 func (s *Store) Next() (w Wake, ok bool) {
-	if len(s.waking) == 0 {
+	if len(s.wakes) == 0 {
 		return w, false
 	}
-	w = s.waking[0]
-	s.waking[0] = Wake{}
-	s.waking = s.waking[1:]
-	if len(s.waking) == 0 {
-		s.waking = nil
+	w = s.wakes[0]
+	s.wakes[0] = Wake{}
+	s.wakes = s.wakes[1:]
+	if len(s.wakes) == 0 {
+		s.wakes = nil
 	}
 	return w, true
 }
 
-// Waking reports whether Next has somebody.
-func (s *Store) Waking() bool { return len(s.waking) > 0 }
+// HasWake reports whether Next returns a waiter.
+func (s *Store) Waking() bool { return len(s.wakes) > 0 }
 
+// wake queues waiters for Next.
 func (s *Store) wake(waiters []any, err error, page bool) {
 	for _, w := range waiters {
-		s.waking = append(s.waking, Wake{w, err, page})
+		s.wakes = append(s.wakes, Wake{w, err, page})
 	}
 }
 
-// Await has waiter woken when the item is loaded, and asks for it if nobody has yet. The
-// item is pinned.
+// Await registers a waiter for the item, and requests the item from the log if that has not been done. The
+// caller has a reference to the item.
 func (s *Store) Await(it *mvcc.Item, waiter any) {
 	it.Waiting = append(it.Waiting, waiter)
+	// Another waiter has requested the item; its read serves all waiters.
 	if it.Loading != 0 {
 		return
 	}
+	// The read has a reference of its own, so the item stays until the result arrives.
 	s.keys.Pin(it.Key)
 	q := entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: it.Key}
 	q.User, q.Commit = callerOf(waiter)
-	it.Loading = s.Read(q, func(r *entry.ReadResult) { s.loaded(it, r) })
+	it.Loading = s.Read(q, func(r *entry.ReadResult) { s.onKey(it, r) })
 }
 
-// loaded takes the answer about a key.
-func (s *Store) loaded(it *mvcc.Item, r *entry.ReadResult) {
+// onKey handles the result of reading a key. If an effect has loaded the item meanwhile, a failure is
+// ignored.
+func (s *Store) onKey(it *mvcc.Item, r *entry.ReadResult) {
 	f, err := s.Found(r)
+	// The waiters receive the error. Later waiters read the key again.
 	if err != nil && !it.Loaded {
 		waiting := it.Waiting
 		it.Loading, it.Waiting = 0, nil
@@ -201,28 +204,31 @@ func (s *Store) loaded(it *mvcc.Item, r *entry.ReadResult) {
 	s.keys.Unpin(it)
 }
 
-// Install has a key be what a read of a range has found. The item is pinned.
+// Install sets a key to what a range read has found. The caller has a reference to the item.
 func (s *Store) Install(it *mvcc.Item, f mvcc.Found) {
 	s.wake(s.keys.Install(it, f, false), nil, false)
 }
 
-// Unnoted says that garbage comes into being of which there is no note.
+// RecordUnknownGarbage records that there will be garbage without a note.
 func (s *Store) Unnoted() { s.garbage.Unknown() }
 
-// Show makes an effect visible at the current index, and tells what the key held before
-// and holds now. The item is pinned.
+// MakeVisible makes an effect visible at the current CSN, and returns the values of the key before and after.
+// The caller has a reference to the item.
 func (s *Store) Show(it *mvcc.Item, e *entry.Effect) (before, after entry.Value) {
 	var version kv.Version
+	// The version of a write was assigned when it executed. That of an add or a call depends on the value before
+	// it, which is known now: other adds may have become visible since.
 	if e.Kind == entry.EffectAdd || e.Kind == entry.EffectChange {
 		version = s.NextVersion(it.Value.Version)
 	}
 	before = it.Value
 	old := it.Index
-	after, err := s.keys.Show(it, e, s.index, version)
+	after, err := s.keys.Show(it, e, s.csn, version)
 	if err != nil {
-		panic(err) // the add was checked against every outcome when it was executed
+		panic(err) // the execution has checked the add against every outcome
 	}
 	s.logVersion(it, &before, old, e, after)
+	// The effect has made the value known, so waiters need not wait for the log.
 	s.wake(it.Waiting, nil, false)
 	it.Waiting = nil
 	return before, after

@@ -10,58 +10,62 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/step"
 )
 
-// logVersion writes what an effect has made visible of a key from now on. The
-// row before it is at old, 0 if there is none, and has the value before.
+// logVersion writes the row of a value that an effect makes visible. The row before it is at old, 0 if there
+// is none, and has the value before.
 //
-// Where nobody can read at an index since, a value takes the row of the value
-// before it,
-// and what was visible in between is forgotten: a row that is written over
-// costs nothing more, while a version of its own has to be deleted later. Of
-// several versions in one step only the last is written then.
+// If no read is possible at a CSN between them, the new value replaces the row before it: overwriting a row
+// costs nothing, while a version of its own has to be deleted later. Of several such versions in one step
+// only the last one is written.
 func (s *Store) logVersion(it *mvcc.Item, before *entry.Value, old kv.Index, e *entry.Effect, v entry.Value) {
 	live := before.Exists()
-	unread := old > s.newestRead() || len(it.Below) > 0 && s.env.Mutants.Has(mutant.FoldPastPin)
+	// The row before is above every readable CSN: no read can see it once the new one is visible.
+	unread := old > s.newestReadableCSN() || len(it.Below) > 0 && s.env.Mutants.Has(mutant.FoldPastPin)
 	if e.Kind == entry.EffectChange && live && s.logDelta(it, before, old, unread, e.Calls) {
 		return
 	}
-	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: s.index}
+	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: s.csn}
 	deleted := v.Type == entry.TypeDeleted
+	// When the tombstone is collected, its number of moves would be lost, and the key could return with a
+	// version that it had before. s.moves keeps the largest number.
 	if deleted && v.Version.Moves > s.moves {
-		s.moves, s.news = v.Version.Moves, true // in the same batch
+		s.moves, s.movesChanged = v.Version.Moves, true // in the same batch
 	}
+	// A deletion is written as a row of its own.
 	over := unread && old != 0 && live && !deleted
 	if over {
 		row.Index = old
 	}
 	below, pages := it.Below, it.Pages
+	// The chain of deltas and pages below ends with a row that has the whole value.
 	if len(below)+len(pages) > 0 {
 		it.Chain = mvcc.Chain{}
 	}
-	late := s.encodeNow(it, &row, &v)
+	late := s.encodeRowNow(it, &row, &v)
 	it.Index = row.Index
-	if s.place(it, row, unread && old != 0) {
+	// The row before was written in this step and is replaced, so it does not become garbage.
+	if s.placeRow(it, row, unread && old != 0) {
 		old = 0
 	}
 	if late {
-		s.encodeLater(it, nil)
+		s.deferEncoding(it, nil)
 	}
-	s.dropPages(it, pages, s.index)
+	s.recordDroppedPages(it, pages, s.csn)
 	if !over {
-		s.garbage.Replaced(it.Key, below, old, s.index, deleted)
+		s.garbage.Replaced(it.Key, below, old, s.csn, deleted)
 	} else if len(below) > 0 {
-		s.garbage.Replaced(it.Key, below, 0, s.index, false)
+		s.garbage.Replaced(it.Key, below, 0, s.csn, false)
 	}
-	s.lighten(it)
+	s.startPageMerge(it)
 }
 
-// encodeNow fills in the row of a value that is written whole, or in pages. It
-// reports whether that is left for the end of the step, since the value may be
-// written over until then.
-func (s *Store) encodeNow(it *mvcc.Item, row *entry.Entry, v *entry.Value) (late bool) {
+// encodeRowNow encodes a value that is written as a whole, or in pages. It returns true if the encoding is
+// deferred to the end of the step, since the value may be overwritten until then.
+func (s *Store) encodeRowNow(it *mvcc.Item, row *entry.Entry, v *entry.Value) (late bool) {
 	if len(v.Payload) > s.cfg.Paging.Over && adt.CanBePaged(v) {
-		adt.Remember(&it.Value) // it has been restored, or has moved here
+		adt.Remember(&it.Value) // the value was recovered, or has moved here
 	}
 	paged := s.cfg.Paging.InPages(&it.Value)
+	// The encoding is known already.
 	if !paged && (v.Payload != nil || v.State == nil) {
 		row.Value = s.env.Room(v.EncodedSize())
 		v.EncodeTo(row.Value)
@@ -71,15 +75,15 @@ func (s *Store) encodeNow(it *mvcc.Item, row *entry.Entry, v *entry.Value) (late
 		return true
 	}
 	if err := s.storeInPages(it, row); err != nil {
-		panic(err) // it has been decoded
+		panic(err) // the value has been decoded, so it can be encoded
 	}
 	return false
 }
 
-// place puts a row of a key among the step's entries: in the place of the one
-// that the step has written already, if over says that nobody can see that, and
-// then it reports so.
-func (s *Store) place(it *mvcc.Item, row entry.Entry, over bool) bool {
+// placeRow adds a row to the entries of the step. If over is set and the step has already written a row of
+// this key, the new row replaces that one; then it returns true.
+func (s *Store) placeRow(it *mvcc.Item, row entry.Entry, over bool) bool {
+	// The entry of this step has not left the shard yet, so it can be replaced in place.
 	if over && it.Step == s.env.Steps && !s.cfg.Apart {
 		s.env.Out.Entries[it.Place] = row
 		return true
@@ -89,64 +93,68 @@ func (s *Store) place(it *mvcc.Item, row entry.Entry, over bool) bool {
 	return false
 }
 
-// logDelta writes the calls that have made the value of a key, if that will do
-// (mvcc.Item.Extend). Those of several transactions in one step are one row
-// where nobody can read in between.
+// logDelta writes the calls that have changed the value of a key instead of the value, if that is possible
+// (mvcc.Item.Extend). Calls of several transactions in one step are written as one row if no read is possible
+// in between.
 func (s *Store) logDelta(it *mvcc.Item, before *entry.Value, old kv.Index, unread bool, calls []msg.Call) bool {
 	same := it.Step == s.env.Steps
-	calls, over := it.Extend(calls, mvcc.Step{Old: old, Unread: unread && !s.cfg.Apart, Same: same, Before: *before, Paging: s.cfg.Paging})
+	calls, over := it.Extend(calls, mvcc.Step{
+		Old: old, Unread: unread && !s.cfg.Apart, Same: same, Before: *before, Paging: s.cfg.Paging,
+	})
+	// The chain of calls would be larger than the value (mvcc.Item.Extend): the value is written instead.
 	if calls == nil {
 		return false
 	}
 	if over && s.env.Mutants.Has(mutant.PatchOfTheLast) {
 		it.Under = *before
 	}
-	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: s.index}
+	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: s.csn}
 	if over {
 		row.Index = old
 	}
 	it.Index = row.Index
-	s.place(it, row, over)
-	s.encodeLater(it, calls)
+	s.placeRow(it, row, over)
+	s.deferEncoding(it, calls)
 	return true
 }
 
-// lateRow is a row of the step that is encoded at its end, since it may still
-// be written over: a whole value, or calls.
-type lateRow struct {
+// deferredRow is a row that is encoded at the end of the step, since it may be overwritten until then: a
+// value, or calls.
+type deferredRow struct {
 	item  *mvcc.Item
 	place int
 	value entry.Value
 	calls []msg.Call
-	// under is the value in the row before, if this is a patch.
+	// under is the value in the row before, if this row is a patch of it.
 	under entry.Value
 }
 
-// encodeLater has the entry at the item's place filled in when the step ends.
-func (s *Store) encodeLater(it *mvcc.Item, calls []msg.Call) {
-	l := lateRow{it, it.Place, it.Value, calls, it.Under}
-	if i := it.Late; i < len(s.late) && s.late[i].item == it && s.late[i].place == it.Place {
-		s.late[i] = l
+// deferEncoding has the row of an item encoded at the end of the step.
+func (s *Store) deferEncoding(it *mvcc.Item, calls []msg.Call) {
+	l := deferredRow{it, it.Place, it.Value, calls, it.Under}
+	// The same row was deferred before in this step; only the newest value is encoded.
+	if i := it.Late; i < len(s.deferred) && s.deferred[i].item == it && s.deferred[i].place == it.Place {
+		s.deferred[i] = l
 		return
 	}
-	it.Late = len(s.late)
-	s.late = append(s.late, l)
+	it.Late = len(s.deferred)
+	s.deferred = append(s.deferred, l)
 }
 
-// EncodeLate fills in, at the end of a step, the rows that are still empty. Others have been written
-// over meanwhile.
+// EncodeDeferred encodes the deferred rows at the end of a step. A row that has a value has been overwritten.
 func (s *Store) EncodeLate() {
-	for i := range s.late {
-		l := &s.late[i]
+	for i := range s.deferred {
+		l := &s.deferred[i]
+		// A row with a value was replaced by one that is encoded already.
 		if e := &s.env.Out.Entries[l.place]; e.Value == nil {
 			e.Value = s.encodeRow(l)
 		}
 		l.item.Settle()
 	}
-	s.late = step.Emptied(s.late)
+	s.deferred = step.Emptied(s.deferred)
 }
 
-func (s *Store) encodeRow(l *lateRow) []byte {
+func (s *Store) encodeRow(l *deferredRow) []byte {
 	if l.calls != nil && adt.InPages(&l.value) {
 		return entry.EncodePatch(&l.value, adt.Patch(&l.under, &l.value, l.calls))
 	}

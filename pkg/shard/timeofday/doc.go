@@ -1,19 +1,24 @@
-// Package timeofday decides which time of day a shard may delete keys and snapshots by
+// Package timeofday determines the time of day by which a shard deletes keys and snapshots
 // (docs/decisions/0029).
 //
-// Guarantee: a time of day that is wrong when a shard starts is not relied on, unless it stays
-// wrong for as long as outcomes are kept, agrees with the other nodes, and is not days away
-// from the newest time in the store.
+// Guarantee: a time of day that is wrong when a shard starts is not used, unless it stays wrong for as long
+// as outcomes are retained, agrees with the other nodes, and is not days away from the newest time in the
+// store.
 //
-// A clock is an offset: the time of day less the monotonic time. An incarnation begins with the
-// clock that its node shows. The clock is proven when the node's time of day has kept to it
-// for the settle time, and nothing contradicts it:
+// A clock is an offset: the time of day minus the monotonic time. An incarnation begins with the clock that
+// its node shows. The clock is proven when the node's time of day has been steady at it for the settle time,
+// and is not contradicted by
 //
-//   - the other nodes that were heard of lately: at least half of them show the same time;
-//   - if no other node is heard of, the newest time in the store.
+//   - the other nodes heard from recently: at least half of them show the same time;
+//   - if there are none, the newest time in the store.
 //
-// If the time of day keeps to another offset for that long, without a contradiction, this one
-// becomes the shard's clock, and what was recorded by the former one stays marked as such.
+// If the time of day is steady at another offset for that long, without a contradiction, that becomes the
+// clock of the shard. Deadlines that were set by the former clock remain attributed to it.
+//
+// Example. A node boots with its clock 40 years behind, and NTP corrects it after a minute. The shard starts
+// with the wrong clock, which is never proven. 10 minutes after the correction the right clock is proven and
+// replaces it. Keys whose deadline was set in that minute expire by the wrong clock in this incarnation, and
+// by their time to live in a later one.
 //
 //	unproven ─ steady, no contradiction ▶ proven ─ steady at another offset ▶ next clock, proven
 package timeofday

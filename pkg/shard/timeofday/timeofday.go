@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// farAhead is how far the time of day may be beyond the newest time in the store.
-	// Somewhat arbitrary: longer than most nodes are ever stopped, and shorter than the
-	// errors of clocks that have lost their battery, or were set to a wrong date.
-	farAhead = int64(3 * 24 * time.Hour)
-	// recordEvery is how often the newest time in the store is written at least.
-	recordEvery = int64(time.Hour)
-	// maxUnproven bounds the unproven clocks that are recorded. The oldest is forgotten
-	// first, and then counts as proven.
+	// maxAhead is how far the time of day may be ahead of the newest time in the store. The value is somewhat
+	// arbitrary: longer than most nodes are ever stopped, and shorter than the error of a clock that has lost
+	// its battery or was set to a wrong date.
+	maxAhead = int64(3 * 24 * time.Hour)
+	// recordInterval is the largest interval at which the newest time in the store is written.
+	recordInterval = int64(time.Hour)
+	// maxUnproven bounds the unproven clocks that are recorded. The oldest is dropped first, and then counts as
+	// proven.
 	maxUnproven = 256
 )
 
-// Peers says how the node's time of day compares with that of the other nodes.
+// Peers is how the time of day of the node compares with that of the other nodes.
 type Peers uint8
 
-// The other nodes that were heard of lately: none, at least half of them show the same time,
-// or most show another.
+// The other nodes heard from recently: there are none, at least half of them show the same time, or most show
+// another.
 const (
 	PeersUnknown Peers = iota
 	PeersAgree
@@ -40,115 +40,115 @@ type Doubt uint8
 const (
 	// None: the clock is proven.
 	None Doubt = iota
-	// Young: the time of day has not been steady for long enough.
+	// Unsteady: the time of day has not been steady for long enough.
 	Young
-	// Apart: most other nodes show another time.
+	// Differs: most other nodes show another time.
 	Apart
-	// Ahead: the time of day is days beyond the newest time in the store.
+	// Ahead: the time of day is days ahead of the newest time in the store.
 	Ahead
 	// Behind: the time of day is before the newest time in the store.
 	Behind
 )
 
-// String names a reason, as logs and metrics do.
+// String returns the name of a reason in logs and metrics.
 func (d Doubt) String() string {
 	return [...]string{"none", "not_steady", "other_nodes_differ", "ahead_of_store", "behind_store"}[d]
 }
 
-// Config says how the time of day is judged.
+// Config are the parameters of a clock.
 type Config struct {
 	// Settle is for how long the time of day must have been steady.
 	Settle time.Duration
-	// Trusted: an operator has vouched for the time of day.
+	// Trusted: an operator has confirmed the time of day.
 	Trusted bool
 }
 
-// Clock is a shard's clock.
+// Clock is the clock of a shard.
 type Clock struct {
 	env *step.Env
 	cfg Config
 
 	// start is Now when the incarnation began.
 	start int64
-	// offsets are the clocks of this incarnation: the time of day less Now. The last counts.
+	// offsets are the clocks of this incarnation: time of day minus Now. The last one is current.
 	offsets []int64
 	proven  bool
-	// apart is the offset to which the time of day has kept since.
-	apart, since int64
-	peers        Peers
-	// newest is the newest time in the store, recorded at Now newestAt; 0 if none is.
+	// candidate is the offset at which the time of day has been steady since steadySince.
+	candidate, steadySince int64
+	peers                  Peers
+	// newest is the newest time in the store, recorded at Now newestAt; 0 if there is none.
 	newest, newestAt int64
-	// unproven are clocks of earlier incarnations, and former ones of this, in order.
+	// unproven are the unproven clocks of earlier incarnations, and former ones of this one, in order.
 	unproven []uint64
-	// dirty: Fill has something new.
+	// dirty: the state row is to be written.
 	dirty bool
 }
 
-// New makes the clock of a new incarnation from its predecessor's state row.
+// New returns the clock of a new incarnation; last is the state row of the previous one.
 func New(e *step.Env, cfg Config, last *entry.State) *Clock {
 	offset := e.Wall - e.Now
-	c := &Clock{env: e, cfg: cfg, start: e.Now, offsets: []int64{offset}, apart: offset, since: e.Now,
+	c := &Clock{env: e, cfg: cfg, start: e.Now, offsets: []int64{offset}, candidate: offset, steadySince: e.Now,
 		newest: last.Wall, newestAt: e.Now, unproven: slices.Clone(last.UnprovenClocks)}
 	c.prove()
 	return c
 }
 
-// Observe takes the step's time of day, and reports whether another clock counts from now on,
-// or the present one is proven.
+// Observe processes the time of day of a step. It reports whether another clock is current from now on, or
+// the current one has been proven.
 func (c *Clock) Observe(peers Peers) bool {
 	c.peers = peers
 	d := c.env.Wall - c.env.Now
-	if !c.near(d, c.apart) || c.Contradicted() != None {
-		c.since, c.apart = c.env.Now, d
+	if !c.isNear(d, c.candidate) || c.Contradicted() != None {
+		c.steadySince, c.candidate = c.env.Now, d
 	}
 	return c.prove()
 }
 
-// prove takes the time of day for the clock if it may be relied on.
+// prove adopts the time of day as the current clock, if nothing speaks against it.
 func (c *Clock) prove() bool {
 	if c.Doubt() != None {
 		return false
 	}
-	same := c.near(c.apart, c.offset())
+	same := c.isNear(c.candidate, c.offset())
 	if same && c.proven {
-		c.record()
+		c.recordNewest()
 		return false
 	}
 	if !same {
-		c.unproven = c.withUnproven()
-		c.offsets = append(c.offsets, c.apart)
+		c.unproven = c.unprovenWithCurrent()
+		c.offsets = append(c.offsets, c.candidate)
 	}
 	c.proven, c.newest, c.dirty = true, 0, true
-	c.record()
+	c.recordNewest()
 	return true
 }
 
-// record notes the newest time in the store.
-func (c *Clock) record() {
+// recordNewest records the newest time in the store.
+func (c *Clock) recordNewest() {
 	now := c.At(c.env.Now)
-	if c.newest != 0 && c.env.Now-c.newestAt < recordEvery {
+	if c.newest != 0 && c.env.Now-c.newestAt < recordInterval {
 		return
 	}
 	c.newest, c.newestAt, c.dirty = now, c.env.Now, true
 }
 
-// withUnproven are the unproven clocks with the shard's present one.
-func (c *Clock) withUnproven() []uint64 {
+// unprovenWithCurrent returns the unproven clocks with the current one.
+func (c *Clock) unprovenWithCurrent() []uint64 {
 	ids := append(slices.Clone(c.unproven), c.ID())
 	return ids[max(len(ids)-maxUnproven, 0):]
 }
 
-// tolerance is by how much the time of day may be corrected without being doubted. Somewhat
-// arbitrary: far less than the settle time, and more than clocks drift in it.
+// tolerance is the largest correction of the time of day that does not count as a step. The value is somewhat
+// arbitrary: far less than the settle time, and more than the drift of a clock in it.
 func (c *Clock) tolerance() int64 { return int64(c.cfg.Settle) / 8 }
 
-func (c *Clock) near(a, b int64) bool { return a-b <= c.tolerance() && b-a <= c.tolerance() }
+func (c *Clock) isNear(a, b int64) bool { return a-b <= c.tolerance() && b-a <= c.tolerance() }
 
 func (c *Clock) offset() int64 { return c.offsets[len(c.offsets)-1] }
 
-// Contradicted is what contradicts the time of day now: None, or another reason than Young.
+// Contradicted returns what contradicts the time of day now: None, or a reason other than Unsteady.
 func (c *Clock) Contradicted() Doubt {
-	if c.believed() || c.peers == PeersAgree {
+	if c.isTrusted() || c.peers == PeersAgree {
 		return None
 	}
 	if c.peers == PeersDiffer {
@@ -158,7 +158,7 @@ func (c *Clock) Contradicted() Doubt {
 	switch {
 	case c.newest == 0:
 		return None
-	case c.env.Wall > expected+farAhead:
+	case c.env.Wall > expected+maxAhead:
 		return Ahead
 	case c.env.Wall < c.newest-c.tolerance():
 		return Behind
@@ -166,45 +166,44 @@ func (c *Clock) Contradicted() Doubt {
 	return None
 }
 
-// believed: the time of day at the start is taken as it is.
-func (c *Clock) believed() bool {
+// isTrusted: the time of day at the start is used without a settle time.
+func (c *Clock) isTrusted() bool {
 	return c.cfg.Trusted || c.env.Mutants.Has(mutant.StartClockBelieved)
 }
 
-// Doubt is why the time of day is not relied on now; None if it is.
+// Doubt returns why the time of day is not relied on now; None if it is.
 func (c *Clock) Doubt() Doubt {
 	d := c.Contradicted()
-	if d == None && c.env.Now-c.since < int64(c.cfg.Settle) && !(c.believed() && c.since == c.start) {
+	if d == None && c.env.Now-c.steadySince < int64(c.cfg.Settle) && !(c.isTrusted() && c.steadySince == c.start) {
 		return Young
 	}
 	return d
 }
 
-// Next is when there is something to be done: to rely on the time of day, or to record it.
+// Next is when Observe or the state row is due.
 func (c *Clock) Next() int64 {
 	switch c.Doubt() {
 	case None:
-		return c.newestAt + recordEvery
+		return c.newestAt + recordInterval
 	case Young:
-		return c.since + int64(c.cfg.Settle)
+		return c.steadySince + int64(c.cfg.Settle)
 	}
 	return c.env.Now + int64(c.cfg.Settle)/60
 }
 
-// Proven reports whether the shard's clock may be relied on for what earlier incarnations
-// have recorded.
+// Proven reports whether the clock may be compared with times that earlier incarnations have recorded.
 func (c *Clock) Proven() bool { return c.proven }
 
 // Start is Now when the incarnation began.
 func (c *Clock) Start() int64 { return c.start }
 
-// At is the shard's time at now, in nanoseconds since 1970.
+// At returns the time of the shard at now, in nanoseconds since 1970.
 func (c *Clock) At(now int64) int64 { return now + c.offset() }
 
-// ID names the shard's clock; no other one of the shard has the same.
+// ID names the current clock; no other clock of the shard has the same id.
 func (c *Clock) ID() uint64 { return uint64(c.env.Inc)<<16 | uint64(len(c.offsets)-1)&math.MaxUint16 }
 
-// Own reports whether a clock is one of this incarnation, and its offset.
+// Own reports whether a clock is one of this incarnation, with its offset.
 func (c *Clock) Own(id uint64) (offset int64, own bool) {
 	n := int(id & math.MaxUint16)
 	if id>>16 != uint64(c.env.Inc) || n >= len(c.offsets) {
@@ -213,10 +212,10 @@ func (c *Clock) Own(id uint64) (offset int64, own bool) {
 	return c.offsets[n], true
 }
 
-// Highest is the greatest offset of this incarnation's clocks.
+// Highest returns the largest offset of this incarnation's clocks.
 func (c *Clock) Highest() int64 { return slices.Max(c.offsets) }
 
-// Reliable reports whether a clock of an earlier incarnation has been proven.
+// Reliable reports whether a clock of an earlier incarnation was proven.
 func (c *Clock) Reliable(id uint64) bool {
 	return !slices.Contains(c.unproven, id) || c.env.Mutants.Has(mutant.StartClockBelieved)
 }
@@ -224,8 +223,8 @@ func (c *Clock) Reliable(id uint64) bool {
 // Unproven reports whether there are clocks of earlier incarnations that may have been wrong.
 func (c *Clock) Unproven() bool { return len(c.unproven) > 0 }
 
-// Retain forgets the unproven clocks of earlier incarnations but for some: nothing is left of
-// what they recorded.
+// RetainUnproven drops the unproven clocks of earlier incarnations except for some: nothing refers to the
+// others.
 func (c *Clock) Retain(some map[uint64]bool) {
 	n := len(c.unproven)
 	c.unproven = slices.DeleteFunc(c.unproven, func(id uint64) bool {
@@ -235,21 +234,21 @@ func (c *Clock) Retain(some map[uint64]bool) {
 	c.dirty = c.dirty || len(c.unproven) < n
 }
 
-// Flush reports whether the state row has to be written, once.
+// Flush reports once whether the state row is to be written.
 func (c *Clock) Flush() bool {
 	dirty := c.dirty
 	c.dirty = false
 	return dirty
 }
 
-// Fill puts what the next incarnation has to know into the state row.
+// FillState sets what the next incarnation needs in the state row.
 func (c *Clock) Fill(s *entry.State) {
 	s.Wall = c.newest
-	if c.proven && c.near(c.env.Wall-c.env.Now, c.offset()) {
+	if c.proven && c.isNear(c.env.Wall-c.env.Now, c.offset()) {
 		s.Wall = c.At(c.env.Now)
 	}
 	s.UnprovenClocks = c.unproven
 	if !c.proven {
-		s.UnprovenClocks = c.withUnproven()
+		s.UnprovenClocks = c.unprovenWithCurrent()
 	}
 }

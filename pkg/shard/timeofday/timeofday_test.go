@@ -15,8 +15,8 @@ const (
 	noon   = int64(1_000_000 * time.Hour)
 )
 
-// watch is a clock whose time of day is off by wrong.
-type watch struct {
+// testClock is a clock whose time of day is wrong by a duration.
+type testClock struct {
 	*Clock
 	env   *step.Env
 	row   entry.State
@@ -25,8 +25,8 @@ type watch struct {
 	cfg   Config
 }
 
-// start begins an incarnation after some time, with a time of day that is off.
-func (w *watch) start(after, wrong time.Duration) *watch {
+// start begins an incarnation after a pause, with a wrong time of day.
+func (w *testClock) start(after, wrong time.Duration) *testClock {
 	now := int64(after)
 	if w.env != nil {
 		w.Fill(&w.row)
@@ -40,8 +40,8 @@ func (w *watch) start(after, wrong time.Duration) *watch {
 	return w
 }
 
-// pass lets time pass and reports whether the clock changed.
-func (w *watch) pass(d time.Duration) (changed bool) {
+// pass advances the time, and reports whether the clock has changed.
+func (w *testClock) pass(d time.Duration) (changed bool) {
 	for ; d > 0; d -= 10 * time.Second {
 		w.env.Now += int64(min(d, 10*time.Second))
 		w.env.Wall = noon + w.env.Now + int64(w.wrong)
@@ -50,10 +50,12 @@ func (w *watch) pass(d time.Duration) (changed bool) {
 	return changed
 }
 
-func (w *watch) off() time.Duration { return time.Duration(w.At(w.env.Now) - noon - w.env.Now) }
+func (w *testClock) deviation() time.Duration {
+	return time.Duration(w.At(w.env.Now) - noon - w.env.Now)
+}
 
 func TestSteadyClockIsProven(t *testing.T) {
-	w := (&watch{}).start(0, 0)
+	w := (&testClock{}).start(0, 0)
 	require.False(t, w.pass(settle-10*time.Second))
 	require.Equal(t, Young, w.Doubt())
 	require.False(t, w.Proven())
@@ -66,26 +68,26 @@ func TestSteadyClockIsProven(t *testing.T) {
 	require.NotEqual(t, id, w.ID())
 }
 
-func TestClockThatIsSetSoonAfterTheStartIsReplaced(t *testing.T) {
+func TestClockSetSoonAfterStartIsReplaced(t *testing.T) {
 	for _, wrong := range []time.Duration{-40 * 365 * 24 * time.Hour, -time.Hour, time.Hour, 40 * 365 * 24 * time.Hour} {
-		w := (&watch{}).start(0, wrong)
+		w := (&testClock{}).start(0, wrong)
 		w.pass(settle - time.Minute)
 		w.wrong = 0
 		require.False(t, w.pass(settle-time.Minute), "the settle time begins anew")
 		first := w.ID()
 		require.True(t, w.pass(2*time.Minute))
-		require.Zero(t, w.off())
+		require.Zero(t, w.deviation())
 		require.NotEqual(t, first, w.ID())
 		offset, own := w.Own(first)
 		require.True(t, own)
 		require.Equal(t, noon+int64(wrong), offset)
 		w.start(0, 0)
-		require.False(t, w.Reliable(first), "what the wrong clock has recorded stays in doubt")
+		require.False(t, w.Reliable(first), "the wrong clock stays unreliable")
 	}
 }
 
-func TestClockThatIsNeverProvenStaysInDoubt(t *testing.T) {
-	w := (&watch{}).start(0, 0)
+func TestClockNeverProvenStaysUnreliable(t *testing.T) {
+	w := (&testClock{}).start(0, 0)
 	id := w.ID()
 	w.pass(time.Minute)
 	w.start(0, 0).start(0, 0)
@@ -109,7 +111,7 @@ func TestTimeOfDayIsComparedWithTheStore(t *testing.T) {
 		{time.Hour, -2 * time.Hour, Behind},
 		{time.Hour, -40 * 365 * 24 * time.Hour, Behind},
 	} {
-		w := (&watch{}).start(0, 0)
+		w := (&testClock{}).start(0, 0)
 		w.pass(settle)
 		w.start(c.down, c.wrong)
 		w.pass(3 * settle)
@@ -123,13 +125,13 @@ func TestTimeOfDayIsComparedWithTheStore(t *testing.T) {
 
 		w.cfg.Trusted = true
 		w.start(0, c.wrong)
-		require.Equal(t, None, w.Doubt(), "%+v: an operator has vouched for it", c)
+		require.Equal(t, None, w.Doubt(), "%+v: an operator has confirmed it", c)
 		require.True(t, w.Proven())
 	}
 }
 
-func TestOtherNodesThatDifferKeepAClockFromBeingProven(t *testing.T) {
-	w := (&watch{peers: PeersDiffer}).start(0, time.Hour)
+func TestDifferingNodesPreventProof(t *testing.T) {
+	w := (&testClock{peers: PeersDiffer}).start(0, time.Hour)
 	w.pass(3 * settle)
 	require.Equal(t, Apart, w.Doubt())
 	w.peers = PeersAgree
@@ -138,22 +140,22 @@ func TestOtherNodesThatDifferKeepAClockFromBeingProven(t *testing.T) {
 }
 
 func TestProvenClockFollowsALaterCorrectionOnly(t *testing.T) {
-	w := (&watch{}).start(0, time.Hour)
+	w := (&testClock{}).start(0, time.Hour)
 	w.pass(settle)
 	require.True(t, w.Proven())
-	require.Equal(t, time.Hour, w.off(), "it was wrong for so long that it is relied on")
+	require.Equal(t, time.Hour, w.deviation(), "it was wrong for the settle time, so it is proven")
 	w.wrong = 30 * 24 * time.Hour
 	w.pass(3 * settle)
-	require.Equal(t, time.Hour, w.off(), "days beyond the store")
+	require.Equal(t, time.Hour, w.deviation(), "days ahead of the store")
 	w.wrong = 2 * time.Hour
 	w.pass(settle + time.Minute)
-	require.Equal(t, 2*time.Hour, w.off())
+	require.Equal(t, 2*time.Hour, w.deviation())
 	w.wrong = 2*time.Hour + settle/10
-	require.False(t, w.pass(3*settle), "too little to be followed")
+	require.False(t, w.pass(3*settle), "a correction is not a step")
 }
 
 func TestNewestTimeIsRecordedOnceAnHour(t *testing.T) {
-	w := (&watch{}).start(0, 0)
+	w := (&testClock{}).start(0, 0)
 	require.Equal(t, w.env.Now+int64(settle), w.Next())
 	w.pass(settle)
 	require.True(t, w.Flush())
@@ -166,12 +168,12 @@ func TestNewestTimeIsRecordedOnceAnHour(t *testing.T) {
 	require.Empty(t, w.row.UnprovenClocks)
 	w.wrong = 365 * 24 * time.Hour
 	w.pass(2 * time.Hour)
-	require.False(t, w.Flush(), "a time in doubt is not recorded")
+	require.False(t, w.Flush(), "an unproven time is not recorded")
 	require.Greater(t, w.Next(), w.env.Now)
 }
 
 func TestUnprovenClocksAreBounded(t *testing.T) {
-	w := (&watch{}).start(0, 0)
+	w := (&testClock{}).start(0, 0)
 	for range 2 * maxUnproven {
 		w.start(0, 0)
 	}

@@ -15,13 +15,13 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// state is one of a store with three shards, at a time.
-type state struct {
+// storeState is the state of a store with three shards at a time.
+type storeState struct {
 	at   [3]kv.Index
 	time int64
 }
 
-func (s state) clock() []msg.ShardCSN {
+func (s storeState) clock() []msg.ShardCSN {
 	c := &vclock.Clock{}
 	for i, x := range s.at {
 		c.Raise(kv.ShardID(i), x)
@@ -29,33 +29,32 @@ func (s state) clock() []msg.ShardCSN {
 	return msg.Indexes(c)
 }
 
-// twin is a keeper, and everything that was ever done to it, in plain lists. Its time of
-// day is right, and is believed at once.
-type twin struct {
-	k       *Keeper
-	history int64
-	wall    int64
-	// states are those that the store went through since the keeper's shard
-	// started, the last one the current.
-	states []state
-	// all are the pins that were ever kept, dropped those given up by hand.
+// model is a registry with a reference model of it: lists of all that was done to it. The time of day is
+// right, and adopted immediately.
+type model struct {
+	registry *Keeper
+	history  int64
+	wall     int64
+	// states are the states of the store since the start of the hot shard; the last one is current.
+	states []storeState
+	// all are the snapshots that were ever retained; dropped are those that were dropped.
 	all     []msg.Snapshot
 	dropped map[uint64]bool
-	// floor is the newest state that was asked to be kept in this life.
-	floor  state
-	writes uint64
-	names  int
+	// safePoint is the newest state requested in this incarnation.
+	safePoint storeState
+	writes    uint64
+	names     int
 }
 
-func newTwin(history int64) *twin {
-	w := &twin{history: history, wall: 1000, states: []state{{time: 1000}}, dropped: map[uint64]bool{}}
-	w.k = New(Options{History: time.Duration(history)}, nil, 1, w.wall, w.wall)
+func newModel(history int64) *model {
+	w := &model{history: history, wall: 1000, states: []storeState{{time: 1000}}, dropped: map[uint64]bool{}}
+	w.registry = New(Options{History: time.Duration(history)}, nil, 1, w.wall, w.wall)
 	return w
 }
 
-// there reports whether a pin must still be found: those with a name until
-// they expire, and of the history, what was the case within it.
-func (w *twin) there(i int) bool {
+// mustExist reports whether a snapshot must still be found: a named one until it expires, one of the history
+// if it was the state of the store at some time within the history.
+func (w *model) mustExist(i int) bool {
 	p := &w.all[i]
 	if w.dropped[p.Number] {
 		return false
@@ -71,8 +70,9 @@ func (w *twin) there(i int) bool {
 	return w.history > 0
 }
 
-func (w *twin) step(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"write", "write", "wait", "keep", "keep", "keep", "drop", "expire", "restart"}).Draw(t, "verb") {
+func (w *model) step(t *rapid.T) {
+	verbs := []string{"write", "write", "wait", "retain", "retain", "retain", "drop", "expire", "restart"}
+	switch rapid.SampledFrom(verbs).Draw(t, "verb") {
 	case "write":
 		s := w.states[len(w.states)-1]
 		s.at[rapid.IntRange(0, 2).Draw(t, "shard")]++
@@ -83,30 +83,30 @@ func (w *twin) step(t *rapid.T) {
 		now := w.states[len(w.states)-1]
 		now.time = w.wall
 		w.states = append(w.states, now)
-	case "keep":
-		w.keep(t)
+	case "retain":
+		w.retain(t)
 	case "drop":
 		if len(w.all) > 0 {
-			p := rapid.SampledFrom(w.all).Draw(t, "pin")
+			p := rapid.SampledFrom(w.all).Draw(t, "snapshot")
 			if p.Name != "" {
-				_, had := w.k.find(p.Number)
-				require.Equal(t, had, w.k.Drop(w.wall, p.Number))
-				require.False(t, w.k.Drop(w.wall, p.Number), "it is dropped once")
+				_, had := w.registry.indexOf(p.Number)
+				require.Equal(t, had, w.registry.Drop(w.wall, p.Number))
+				require.False(t, w.registry.Drop(w.wall, p.Number), "it is dropped only once")
 				w.dropped[p.Number] = true
 			}
 		}
 	case "expire":
-		for _, n := range w.k.Expire(w.wall) {
+		for _, n := range w.registry.Expire(w.wall) {
 			i := slices.IndexFunc(w.all, func(p msg.Snapshot) bool { return p.Number == n })
-			require.False(t, w.there(i), "pin %v was given up too early", w.all[i])
+			require.False(t, w.mustExist(i), "snapshot %v is removed too early", w.all[i])
 		}
 	case "restart":
 		w.restart(t)
 	}
 }
 
-// keep asks for a state of this life to be kept, which need not be the newest.
-func (w *twin) keep(t *rapid.T) {
+// retain requests a state of this incarnation, which need not be the newest.
+func (w *model) retain(t *rapid.T) {
 	s := w.states[len(w.states)-1-rapid.IntRange(0, min(5, len(w.states)-1)).Draw(t, "older")]
 	w.names++
 	q := Request{Origin: kv.TxnRef{TxnID: kv.TxnID{Time: int64(w.names)}, Attempt: 1}, Clock: s.clock(), Fixed: s.time}
@@ -114,65 +114,65 @@ func (w *twin) keep(t *rapid.T) {
 		q.Name = fmt.Sprint("s", w.names)
 		q.TTL = time.Duration(rapid.Int64Range(1, 50).Draw(t, "ttl"))
 	}
-	for i := range s.at { // states are in one order
-		if s.at[i] > w.floor.at[i] || s.time > w.floor.time {
-			w.floor = state{at: s.at, time: max(s.time, w.floor.time)}
+	for i := range s.at { // the order of states is total
+		if s.at[i] > w.safePoint.at[i] || s.time > w.safePoint.time {
+			w.safePoint = storeState{at: s.at, time: max(s.time, w.safePoint.time)}
 			break
 		}
 	}
-	p, fresh, err := w.k.Keep(w.wall, q, func() uint64 { w.writes++; return w.writes })
+	p, fresh, err := w.registry.Keep(w.wall, q, func() uint64 { w.writes++; return w.writes })
 	require.Nil(t, err)
 	if !fresh {
 		require.Nil(t, p)
-		require.Empty(t, q.Name, "one with a name is always kept")
+		require.Empty(t, q.Name, "a named snapshot is always retained")
 		return
 	}
 	require.Equal(t, w.writes, p.Number)
-	require.Equal(t, w.floor.clock(), p.Clock, "the state that was asked for, or the floor")
-	require.Equal(t, w.floor.time, p.Time)
+	require.Equal(t, w.safePoint.clock(), p.Clock, "the requested state, or the safe point")
+	require.Equal(t, w.safePoint.time, p.Time)
 	w.all = append(w.all, *p)
 	if q.Name != "" {
-		again, fresh, err := w.k.Keep(w.wall, q, func() uint64 { panic("a repeat gets no number") })
+		repeated, fresh, err := w.registry.Keep(w.wall, q, func() uint64 { panic("a retry gets no number") })
 		require.Nil(t, err)
 		require.False(t, fresh)
-		require.Equal(t, p, again)
+		require.Equal(t, p, repeated)
 	}
 }
 
 func rowsOf(k *Keeper) (rows []*msg.Snapshot) {
-	for _, p := range k.pins {
+	for _, p := range k.snapshots {
 		row := p.Snapshot
 		rows = append(rows, &row)
 	}
 	return rows
 }
 
-// restart makes the keeper anew of what it holds, as the log would.
-func (w *twin) restart(t *rapid.T) {
-	rows := rowsOf(w.k)
+// restart creates the registry repeated from its rows.
+func (w *model) restart(t *rapid.T) {
+	rows := rowsOf(w.registry)
 	for i := range rows { // rows come in any order
 		j := rapid.IntRange(0, i).Draw(t, "swap")
 		rows[i], rows[j] = rows[j], rows[i]
 	}
 	w.writes += rapid.Uint64Range(0, 3).Draw(t, "other writes")
-	w.k = New(Options{History: time.Duration(w.history)}, rows, w.writes+1, w.wall, w.wall)
+	w.registry = New(Options{History: time.Duration(w.history)}, rows, w.writes+1, w.wall, w.wall)
 	w.states = w.states[len(w.states)-1:]
-	w.floor = state{}
+	w.safePoint = storeState{}
 	if n := len(rows); n > 0 {
-		c := msg.Clock(w.k.pins[n-1].Clock)
-		w.floor = state{at: [3]kv.Index{c.At(0), c.At(1), c.At(2)}, time: w.k.pins[n-1].Time}
+		c := msg.Clock(w.registry.snapshots[n-1].Clock)
+		w.safePoint = storeState{at: [3]kv.Index{c.At(0), c.At(1), c.At(2)}, time: w.registry.snapshots[n-1].Time}
 	}
 }
 
-// check holds what the keeper tells against the lists.
-func (w *twin) check(t *rapid.T) {
-	require.NoError(t, w.k.Check())
+// check compares the registry with the lists.
+func (w *model) check(t *rapid.T) {
+	require.NoError(t, w.registry.Check())
 	var named []msg.Snapshot
 	for i := range w.all {
 		p := &w.all[i]
-		got, err := w.k.Numbered(w.wall, p.Number)
+		got, err := w.registry.Numbered(w.wall, p.Number)
 		switch {
-		case w.there(i):
+		case w.mustExist(i):
 			require.Nil(t, err)
 			require.Equal(t, p, got)
 		case p.Name != "":
@@ -181,25 +181,25 @@ func (w *twin) check(t *rapid.T) {
 		if p.Name == "" {
 			continue
 		}
-		got, err = w.k.Named(w.wall, p.Name)
-		if w.there(i) {
+		got, err = w.registry.Named(w.wall, p.Name)
+		if w.mustExist(i) {
 			require.Equal(t, p, got)
 			named = append(named, *p)
 		} else {
 			require.Equal(t, kv.KindNotFound, kv.KindOf(err))
 		}
 	}
-	require.Equal(t, named, w.k.List(w.wall))
+	require.Equal(t, named, w.registry.List(w.wall))
 	for s := range kv.ShardID(3) {
-		require.Equal(t, w.floor.at[s], w.k.Floor(s))
+		require.Equal(t, w.safePoint.at[s], w.registry.Floor(s))
 	}
 	w.checkAsOf(t, w.wall-rapid.Int64Range(0, max(w.history, 1)).Draw(t, "ago"))
 }
 
-// checkAsOf: within the history, what is found is the newest of all states that
-// were ever kept for it and are not younger.
-func (w *twin) checkAsOf(t *rapid.T, at int64) {
-	got, err := w.k.AsOf(w.wall, at)
+// checkAsOf checks that a read as of a time within the history gets the newest state retained for it at that
+// time or before.
+func (w *model) checkAsOf(t *rapid.T, at int64) {
+	got, err := w.registry.AsOf(w.wall, at)
 	if w.history <= 0 {
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
 		return
@@ -218,9 +218,9 @@ func (w *twin) checkAsOf(t *rapid.T, at int64) {
 	require.Equal(t, want, got)
 }
 
-func TestKeeperAgainstItsTwin(t *testing.T) {
+func TestRegistryMatchesReferenceModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newTwin(rapid.SampledFrom([]int64{0, 1, 10, 60}).Draw(t, "history"))
+		w := newModel(rapid.SampledFrom([]int64{0, 1, 10, 60}).Draw(t, "history"))
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			w.step(t)
 			w.check(t)
@@ -228,11 +228,11 @@ func TestKeeperAgainstItsTwin(t *testing.T) {
 	})
 }
 
-// keeper makes one with a history of 10, whose wall clock stands at 100.
-func keeper() *Keeper { return New(Options{History: 10}, nil, 1, 0, 0) }
+// newRegistry returns a registry with a history of 10 ns.
+func newRegistry() *Keeper { return New(Options{History: 10}, nil, 1, 0, 0) }
 
-func at(time int64, x ...kv.Index) Request {
-	s := state{time: time}
+func request(time int64, x ...kv.Index) Request {
+	s := storeState{time: time}
 	copy(s.at[:], x)
 	return Request{Origin: kv.TxnRef{TxnID: kv.TxnID{Time: time}, Attempt: 1}, Clock: s.clock(), Fixed: time}
 }
@@ -242,40 +242,40 @@ func (q Request) named(name string, ttl time.Duration) Request {
 	return q
 }
 
-// kept keeps what must be kept.
-func kept(t *testing.T, k *Keeper, wall int64, q Request) *msg.Snapshot {
+// mustRetain retains a snapshot, and fails the test if it is not retained.
+func mustRetain(t *testing.T, k *Keeper, wall int64, q Request) *msg.Snapshot {
 	t.Helper()
-	p, fresh, err := k.Keep(wall, q, func() uint64 { return k.next })
+	p, fresh, err := k.Keep(wall, q, func() uint64 { return k.nextNumber })
 	require.Nil(t, err)
 	require.True(t, fresh)
 	require.NoError(t, k.Check())
 	return p
 }
 
-func TestAnOlderStateBecomesTheFloor(t *testing.T) {
-	k := keeper()
-	newer := kept(t, k, 100, at(90, 5, 5))
-	p := kept(t, k, 100, at(80, 4, 5).named("late", 50))
-	require.Equal(t, newer.Clock, p.Clock, "others may have collected what is below")
+func TestOlderStateIsReplacedBySafePoint(t *testing.T) {
+	k := newRegistry()
+	newer := mustRetain(t, k, 100, request(90, 5, 5))
+	p := mustRetain(t, k, 100, request(80, 4, 5).named("late", 50))
+	require.Equal(t, newer.Clock, p.Clock, "shards may have collected versions below")
 	require.EqualValues(t, 90, p.Time)
 	require.EqualValues(t, 5, k.Floor(0))
-	_, fresh, err := k.Keep(100, at(85, 5, 4), nil)
+	_, fresh, err := k.Keep(100, request(85, 5, 4), nil)
 	require.Nil(t, err)
 	require.False(t, fresh, "the history has that state")
 }
 
-func TestNamesAreTakenUntilTheirTimeIsOver(t *testing.T) {
-	k := keeper()
-	first := kept(t, k, 100, at(100, 1).named("s", 50))
+func TestNameIsUniqueUntilExpiry(t *testing.T) {
+	k := newRegistry()
+	first := mustRetain(t, k, 100, request(100, 1).named("s", 50))
 	require.EqualValues(t, 150, first.Expires)
-	other := at(101, 2).named("s", 50)
+	other := request(101, 2).named("s", 50)
 	_, _, err := k.Keep(149, other, nil)
 	require.Equal(t, kv.KindConditionFailed, err.Kind)
 	require.Contains(t, err.Text, `snapshot "s" already exists`)
 	_, err = k.Named(150, "s")
 	require.Equal(t, kv.KindNotFound, err.Kind)
 	require.Contains(t, err.Text, "it may have expired")
-	second := kept(t, k, 150, other)
+	second := mustRetain(t, k, 150, other)
 	got, err := k.Named(150, "s")
 	require.Nil(t, err)
 	require.Equal(t, second, got)
@@ -289,12 +289,12 @@ func TestNamesAreTakenUntilTheirTimeIsOver(t *testing.T) {
 	require.Contains(t, err.Hint, "in this cluster")
 }
 
-func TestTheHistoryKeepsWhatWasTheCaseWithinIt(t *testing.T) {
-	k := keeper()
-	one := kept(t, k, 100, at(100, 1))
-	require.Empty(t, k.Expire(1_000_000), "nothing has been written since: it is still the case")
-	two := kept(t, k, 200, at(200, 2))
-	require.Empty(t, k.Expire(209), "at 199 it was the case")
+func TestHistoryRetainsStatesWithinIt(t *testing.T) {
+	k := newRegistry()
+	one := mustRetain(t, k, 100, request(100, 1))
+	require.Empty(t, k.Expire(1_000_000), "it is still the current state")
+	two := mustRetain(t, k, 200, request(200, 2))
+	require.Empty(t, k.Expire(209), "at 199 it was the current state")
 	got, err := k.AsOf(209, 199)
 	require.Nil(t, err)
 	require.Equal(t, one, got)
@@ -310,16 +310,16 @@ func TestTheHistoryKeepsWhatWasTheCaseWithinIt(t *testing.T) {
 	require.Contains(t, err.Text, "in the future: the server's clock shows 1970-01-01T00:00:00.000Z")
 }
 
-func TestWithoutHistoryOnlyNamesAreKept(t *testing.T) {
+func TestWithoutHistoryOnlyNamedAreRetained(t *testing.T) {
 	k := New(Options{}, nil, 1, 0, 0)
-	_, fresh, err := k.Keep(100, at(100, 1), nil)
+	_, fresh, err := k.Keep(100, request(100, 1), nil)
 	require.Nil(t, err)
 	require.False(t, fresh)
-	require.EqualValues(t, 1, k.Floor(0), "what is older can be collected nevertheless")
-	kept(t, k, 100, at(100, 1).named("s", 50))
+	require.EqualValues(t, 1, k.Floor(0), "older versions can be collected nevertheless")
+	mustRetain(t, k, 100, request(100, 1).named("s", 50))
 	_, err = k.AsOf(100, 100)
 	require.Contains(t, err.Text, "history is off")
-	// It is what remains of a history that the server is no longer to keep.
+	// The log has a history, which is switched off now.
 	old := New(Options{}, []*msg.Snapshot{{Number: 1, Time: 5}, {Number: 2, Time: 6, Name: "s", Expires: 100}}, 3, 7, 7)
 	require.Equal(t, []uint64{1}, old.Expire(7))
 	all, named := old.Len()
@@ -327,27 +327,27 @@ func TestWithoutHistoryOnlyNamesAreKept(t *testing.T) {
 	require.EqualValues(t, 4, old.Age(10))
 }
 
-func TestAnEmptyHistorySaysSo(t *testing.T) {
-	_, err := keeper().AsOf(100, 50)
+func TestEmptyHistoryIsReported(t *testing.T) {
+	_, err := newRegistry().AsOf(100, 50)
 	require.Equal(t, kv.KindTooOld, err.Kind)
 	require.Contains(t, err.Text, "before the history, which is empty")
-	require.Zero(t, keeper().Age(100))
+	require.Zero(t, newRegistry().Age(100))
 }
 
-func TestThereIsABoundOnSnapshots(t *testing.T) {
-	k := keeper()
+func TestNamedSnapshotsAreBounded(t *testing.T) {
+	k := newRegistry()
 	for i := range MaxNamed {
-		kept(t, k, 100, at(int64(i), 1).named(fmt.Sprint("s", i), 50))
+		mustRetain(t, k, 100, request(int64(i), 1).named(fmt.Sprint("s", i), 50))
 	}
-	_, _, err := k.Keep(100, at(2000, 1).named("more", 50), nil)
+	_, _, err := k.Keep(100, request(2000, 1).named("more", 50), nil)
 	require.Equal(t, kv.KindResourceExhausted, err.Kind)
 	require.Contains(t, err.Text, "1000 snapshots, which is the limit")
-	kept(t, k, 100, at(2000, 1))
+	mustRetain(t, k, 100, request(2000, 1))
 	require.True(t, k.Drop(100, 1))
-	kept(t, k, 100, at(2001, 1).named("more", 50))
+	mustRetain(t, k, 100, request(2001, 1).named("more", 50))
 }
 
-func TestNames(t *testing.T) {
+func TestNamesAreChecked(t *testing.T) {
 	for name, want := range map[string]string{
 		"a": "", "before-import": "", "2026/01/02_10:00.x": "", strings.Repeat("x", MaxNameBytes): "", "~!": "",
 		"":                                  "has no name",
@@ -355,7 +355,7 @@ func TestNames(t *testing.T) {
 		"a b":                               `the name "a b" has an invalid character`,
 		" ":                                 "has an invalid character",
 		"a\n":                               `"a\n"`,
-		"@a":                                "has an invalid character", // the ids begin so
+		"@a":                                "has an invalid character", // reserved for ids
 		"a@b":                               "has an invalid character",
 		"größe":                             "has an invalid character",
 		"\x7f":                              "has an invalid character",
@@ -371,6 +371,6 @@ func TestNames(t *testing.T) {
 		require.Contains(t, err.Text, want)
 		require.NotEmpty(t, err.Hint)
 	}
-	_, _, err := keeper().Keep(100, at(1, 1).named("a b", 1), nil)
-	require.Equal(t, kv.KindInvalid, err.Kind, "the keeper checks by itself")
+	_, _, err := newRegistry().Keep(100, request(1, 1).named("a b", 1), nil)
+	require.Equal(t, kv.KindInvalid, err.Kind, "the registry checks names")
 }

@@ -1,0 +1,251 @@
+package locktable
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+)
+
+// conflictingOwners returns the other owners that hold a lock incompatible with r, oldest first.
+func (t *Table) conflictingOwners(r *Request) []*owner {
+	var out []*owner
+	self := t.owners[r.Txn]
+	add := func(h *holder, mode adt.Mode) {
+		if h.owner != self && !t.isCompatible(h.mode, mode) && !slices.Contains(out, h.owner) {
+			out = append(out, h.owner)
+		}
+	}
+	for i := range r.Needs {
+		n := &r.Needs[i]
+		for _, rh := range t.ranges {
+			if rh.span.Overlaps(n.Span) {
+				add(&rh.holder, n.Mode)
+			}
+		}
+		if n.Span.IsPoint() {
+			if e := t.keys[string(n.Span.Start)]; e != nil {
+				for j := range e.holders {
+					add(&e.holders[j], n.Mode)
+				}
+			}
+			continue
+		}
+		for _, e := range t.keys {
+			if n.Span.Contains([]byte(e.key)) {
+				for j := range e.holders {
+					add(&e.holders[j], n.Mode)
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *owner) int { return a.age().Compare(b.age()) })
+	return out
+}
+
+// woundBlockers wounds the younger holders that block r, except for those within their wound delay, and sets
+// the time of the next wound.
+//
+// An earlier attempt of the same transaction is wounded whatever its age: the client has abandoned it.
+// Example: the gateway of the first attempt crashes and leaves a lock behind. The client retries at a gateway
+// whose clock is ahead, so the second attempt counts as younger. It must not wait for the lock of the first.
+func (t *Table) woundBlockers(now int64, r *Request) {
+	// nextPush is set on the first call, when the request starts to wait.
+	first, once := r.nextPush == 0, t.opt.Mutants.Has(mutant.MarksOnce)
+	r.nextWound = now + int64(t.opt.Repeat)
+	if once {
+		r.nextWound = math.MaxInt64
+	}
+	blockers := t.conflictingOwners(r)
+	if first {
+		r.nextPush = now + int64(t.opt.Liveness)
+		r.receipt.Others = otherCount(&r.receipt, blockers)
+	}
+	if t.opt.Mutants.Has(mutant.NoWound) {
+		return
+	}
+	// The charge and the break of an exhausted share do not depend on age: an older idle transaction blocks
+	// other users just as well.
+	for _, o := range blockers {
+		t.shares.startCharge(now, o, r)
+		if t.shares.isExhausted(now, o, r) {
+			t.shares.stopCharge(now, o)
+			t.exhausted = append(t.exhausted, o.txn)
+		}
+		precedes := t.isOlder(r.age(), o.age()) || t.supersedes(r.Txn, o.txn)
+		if !precedes || once && !first && !slices.Contains(r.woundDelayed, o) {
+			continue
+		}
+		if o.prepared && now < o.preparedAt+int64(t.woundDelay) {
+			r.nextWound = min(r.nextWound, o.preparedAt+int64(t.woundDelay))
+			// The mutant sends one wound only. A holder within its wound delay has not been wounded yet.
+			if once {
+				r.woundDelayed = append(r.woundDelayed, o)
+			}
+			continue
+		}
+		t.woundOwner(now, o, r)
+	}
+	t.tickDue = min(t.tickDue, r.nextWound, r.nextPush)
+}
+
+// woundOwner records a wound of o, caused by the waiting request by.
+func (t *Table) woundOwner(_ int64, o *owner, by *Request) {
+	if t.opt.Mutants.Has(mutant.NoWound) || o.prepared && t.opt.Mutants.Has(mutant.PreparedIsSafe) {
+		return
+	}
+	t.counters.Marks++
+	t.wounds = append(t.wounds, Mark{Holder: o.txn, By: by.Txn, Prepared: o.prepared, Conflict: t.woundReceipt(o, by)})
+}
+
+// Tick repeats the wounds that are due. It returns the unprepared holders that have blocked a request for
+// longer than the push interval, oldest first, each once: the shard sends a push to their gateways. Prepared
+// holders are not pushed, since only their last agents can end them.
+//
+//	request waits   wound   wound   wound  ...  push (and each interval after)
+//	├───────────────┼───────┼───────┼──────────┼──────▶
+//	0               50 ms   100 ms  150 ms     1 s
+func (t *Table) Tick(now int64) (push []kv.TxnRef) {
+	if now < t.tickDue {
+		return nil
+	}
+	// The next due time is computed after the wounds below have set theirs.
+	defer func() {
+		t.tickDue = math.MaxInt64
+		for _, r := range t.waiters {
+			t.tickDue = min(t.tickDue, r.nextWound, r.nextPush)
+		}
+	}()
+	for _, r := range t.waiters {
+		if now >= r.nextWound {
+			t.woundBlockers(now, r)
+		}
+		if now < r.nextPush {
+			continue
+		}
+		r.nextPush = now + int64(t.opt.Liveness)
+		for _, o := range t.conflictingOwners(r) {
+			// Several requests may wait for the same holder.
+			if !o.prepared && !slices.Contains(push, o.txn) {
+				push = append(push, o.txn)
+			}
+		}
+	}
+	slices.SortFunc(push, kv.TxnRef.CompareAge)
+	return push
+}
+
+// NextTick returns when Tick may have something to do, math.MaxInt64 if no request waits. It may be too
+// early, if requests have left the queues since the last Tick, but never too late.
+func (t *Table) NextTick() int64 {
+	if len(t.waiters) == 0 {
+		return math.MaxInt64
+	}
+	return t.tickDue
+}
+
+// AbortWaiter cancels a waiting request whose transaction has been wounded. It reports whether r was waiting;
+// if so, the receipt of r contains the blocker at this time.
+func (t *Table) Doom(now int64, r *Request) bool {
+	if !r.waiting {
+		return false
+	}
+	t.counters.Died++
+	// The blocker is looked up now: the one that was recorded when r arrived may have released its locks.
+	r.receipt = t.Receipt(now, r)
+	r.receipt.Open = false
+	t.Cancel(r)
+	return true
+}
+
+// EachWaiter visits the waiting requests in order of arrival.
+func (t *Table) Each(visit func(*Request)) {
+	for _, r := range t.waiters {
+		visit(r)
+	}
+}
+
+// Owners returns the transactions that hold locks, oldest first.
+func (t *Table) Owners() []kv.TxnRef {
+	out := make([]kv.TxnRef, 0, len(t.owners))
+	for txn := range t.owners {
+		out = append(out, txn)
+	}
+	slices.SortFunc(out, kv.TxnRef.CompareAge)
+	return out
+}
+
+// GrantsOf returns the locks of txn: points before ranges, then in key order.
+func (t *Table) HeldBy(txn kv.TxnRef) []Grant {
+	o := t.owners[txn]
+	if o == nil {
+		return nil
+	}
+	var out []Grant
+	for _, e := range o.points {
+		for _, h := range e.holders {
+			if h.owner == o {
+				out = append(out, Grant{kv.Point([]byte(e.key)), h.mode, h.number})
+			}
+		}
+	}
+	for _, rh := range o.ranges {
+		out = append(out, Grant{rh.span, rh.mode, rh.number})
+	}
+	slices.SortFunc(out, func(a, b Grant) int {
+		if c := cmp.Compare(boolInt(!a.Span.IsPoint()), boolInt(!b.Span.IsPoint())); c != 0 {
+			return c
+		}
+		if c := bytes.Compare(a.Span.Start, b.Span.Start); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.Number, b.Number)
+	})
+	return out
+}
+
+// Check verifies the invariants 1 to 4 of the table. It is slow and for tests.
+func (t *Table) Check() error {
+	type held struct {
+		span  kv.Span
+		mode  adt.Mode
+		owner *owner
+	}
+	var all []held
+	for _, e := range t.keys {
+		if len(e.holders) == 0 && len(e.waiters) == 0 && !e.dirty {
+			return fmt.Errorf("lock: invariant 3: empty entry %q", e.key)
+		}
+		if !slices.IsSortedFunc(e.waiters, byAge) {
+			return fmt.Errorf("lock: invariant 2: waiters of %q out of order", e.key)
+		}
+		for _, h := range e.holders {
+			all = append(all, held{kv.Point([]byte(e.key)), h.mode, h.owner})
+		}
+	}
+	for _, rh := range t.ranges {
+		all = append(all, held{rh.span, rh.mode, rh.owner})
+	}
+	for txn, o := range t.owners {
+		if len(o.points)+len(o.ranges) == 0 {
+			return fmt.Errorf("lock: invariant 4: %v is an owner without locks", txn)
+		}
+	}
+	for i, a := range all {
+		if t.owners[a.owner.txn] != a.owner {
+			return fmt.Errorf("lock: invariant 4: %v holds %v but is not in the table of owners", a.owner.txn, a.span)
+		}
+		for _, b := range all[:i] {
+			if a.owner != b.owner && !adt.Compatible(a.mode, b.mode) && a.span.Overlaps(b.span) {
+				return fmt.Errorf("lock: invariant 1: %v has %v on %v, %v has %v on %v",
+					a.owner.txn, a.mode, a.span, b.owner.txn, b.mode, b.span)
+			}
+		}
+	}
+	return nil
+}

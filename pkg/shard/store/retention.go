@@ -1,0 +1,143 @@
+package store
+
+import (
+	"slices"
+
+	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/pins"
+	"github.com/linchpindb/linchpin/pkg/shard/step"
+)
+
+// Retention is the set of CSNs whose versions are not collected: those of snapshots, as far as the registry
+// has reported them (Known), and those that readers have fixed here (Retain).
+//
+//	CSN        ----a-----b----------safe point------c---------> csn
+//	retained       │     │          everything from here on
+//	               │     └ fixed for a reader (Retain), or a read in flight
+//	               └ a snapshot in the registry's list
+//	c: fixed in a round, may become a snapshot: not overwritten (newestReadableCSN)
+type Kept struct {
+	env *step.Env
+	// keepNothing: there are no snapshots; everything before the current CSN is garbage.
+	keepNothing bool
+	// Known is the last report of the registry.
+	Known pins.Known
+	// maxFixed is the largest CSN that may belong to a snapshot. Those of earlier incarnations are below the
+	// first CSN of this one.
+	maxFixed kv.Index
+	byReader map[kv.TxnRef]*Keep
+	// maxByReader is an upper bound of the CSNs in byReader.
+	maxByReader kv.Index
+}
+
+// FixedCSN is a CSN whose versions are retained until a time.
+type Keep struct {
+	Index   kv.Index
+	Expires int64
+	// Reply is the response that reported the CSN to the reader that had it fixed.
+	Reply *msg.ReadResponse
+}
+
+func newRetention(e *step.Env, cfg Config, fixed kv.Index) Kept {
+	// Without snapshots, no CSN of an earlier incarnation can be read.
+	if cfg.KeepsNothing {
+		fixed = 0
+	}
+	return Kept{
+		env: e, keepNothing: cfg.KeepsNothing, Known: pins.NewKnown(e.Inc),
+		maxFixed: fixed, byReader: map[kv.TxnRef]*Keep{},
+	}
+}
+
+// SetFixed records that a CSN may become part of a snapshot.
+func (k *Kept) Fix(index kv.Index) { k.maxFixed = max(k.maxFixed, index) }
+
+// Retain retains a CSN for a reader, for some nanoseconds, instead of its previous one.
+func (k *Kept) Keep(reader kv.TxnRef, index kv.Index, nanos int64) *Keep {
+	// Without readers the bound is reset; otherwise it only rises.
+	if len(k.byReader) == 0 {
+		k.maxByReader = 0
+	}
+	k.maxByReader = max(k.maxByReader, index)
+	x := k.byReader[reader]
+	if x == nil {
+		x = &Keep{}
+		k.byReader[reader] = x
+	}
+	x.Index, x.Expires = index, k.env.Now+min(nanos, int64(kv.DefaultScanKeep))
+	return x
+}
+
+// Find returns what is retained for a reader, nil if that is nothing or has expired.
+func (k *Kept) Of(reader kv.TxnRef) *Keep {
+	x := k.byReader[reader]
+	if x == nil || k.env.Now >= x.Expires {
+		return nil
+	}
+	return x
+}
+
+// Release ends the retention for a reader.
+func (k *Kept) Drop(reader kv.TxnRef) { delete(k.byReader, reader) }
+
+// Expire ends the retention for readers that have sent nothing for too long.
+func (k *Kept) Expire() {
+	for name, x := range k.byReader {
+		if k.env.Now >= x.Expires {
+			delete(k.byReader, name)
+		}
+	}
+}
+
+// Len is the number of readers with a retained CSN.
+func (k *Kept) Len() int { return len(k.byReader) }
+
+// LowWatermark is the GC safe point: the CSN from which on all versions are retained.
+func (s *Store) LowWatermark() kv.Index {
+	// The mutant collects versions that can still be read.
+	if s.retention.keepNothing || s.env.Mutants.Has(mutant.GarbageTooEarly) {
+		return s.csn
+	}
+	return s.retention.Known.Floor()
+}
+
+// retainedCSNs returns the CSNs at which a read is possible, in ascending order. Some may be above the safe
+// point.
+func (s *Store) retainedCSNs() []kv.Index {
+	if s.env.Mutants.Has(mutant.GarbageTooEarly) {
+		return nil
+	}
+	k := &s.retention
+	out := make([]kv.Index, 0, len(k.Known.Indexes())+len(k.byReader)+len(s.reads.inFlight))
+	if !s.env.Mutants.Has(mutant.GarbagePastPin) {
+		out = append(out, k.Known.Indexes()...)
+	}
+	for _, x := range k.byReader {
+		out = append(out, x.Index)
+	}
+	for _, p := range s.reads.inFlight {
+		out = append(out, p.csn)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// newestReadableCSN is the largest CSN below the current one at which a read is possible. Rows that became
+// visible later can be overwritten.
+func (s *Store) newestReadableCSN() kv.Index {
+	if s.env.Mutants.Has(mutant.GarbageTooEarly) {
+		return 0
+	}
+	// A CSN that was fixed may be on its way to the registry as part of a snapshot, unless the registry has
+	// reported a safe point above it; it counts as readable in any case.
+	top := s.retention.maxFixed
+	if len(s.retention.byReader) > 0 {
+		top = max(top, s.retention.maxByReader)
+	}
+	if len(s.reads.inFlight) > 0 {
+		top = max(top, s.reads.maxCSN)
+	}
+	return top
+}
