@@ -50,7 +50,7 @@ func check(env environment, file string) error {
 		fmt.Fprintln(env.out, "the history has no transactions")
 		return nil
 	}
-	verdict := history.Judge(h)
+	verdict := history.Check(h)
 	if _, err := fmt.Fprintln(env.out, verdict); err != nil {
 		return failed("%w", err)
 	}

@@ -5,8 +5,8 @@ type TypedAdvice struct {
 	// Mine or Theirs is the substitute for that side. If both are nil, the two operations themselves
 	// would have commuted on different parts.
 	Mine, Theirs *TypeMethod
-	// Apart: only for different parts of the value.
-	Apart bool
+	// OtherPartOnly: only for different parts of the value.
+	OtherPartOnly bool
 }
 
 // AdviseTyped returns what would have commuted where a mode had to wait for another one of the same
@@ -21,13 +21,13 @@ func AdviseTyped(mine, theirs Mode) (TypedAdvice, bool) {
 	}
 	t := Lookup(id)
 	if t.Relation(mine.Kind(), theirs.Kind()) == OtherPart {
-		return TypedAdvice{Apart: true}, true
+		return TypedAdvice{OtherPartOnly: true}, true
 	}
 	if m, apart := t.findSubstitute(mine.Kind(), theirs.Kind()); m != nil {
-		return TypedAdvice{Mine: m, Apart: apart}, true
+		return TypedAdvice{Mine: m, OtherPartOnly: apart}, true
 	}
 	if m, apart := t.findSubstitute(theirs.Kind(), mine.Kind()); m != nil {
-		return TypedAdvice{Theirs: m, Apart: apart}, true
+		return TypedAdvice{Theirs: m, OtherPartOnly: apart}, true
 	}
 	return TypedAdvice{}, false
 }
@@ -68,8 +68,8 @@ func (m *TypeMethod) FullName() string {
 	return m.Type.Name + "." + m.Name
 }
 
-// Called returns the method that receipts name; MethodNone for nil.
-func (m *TypeMethod) Called() Method {
+// Method returns the method that receipts name; MethodNone for nil.
+func (m *TypeMethod) Method() Method {
 	switch {
 	case m == nil:
 		return MethodNone

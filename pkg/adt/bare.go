@@ -24,9 +24,9 @@ func (b Bare) Decode(form []byte) (any, error) { return b.decode(form) }
 // Has reports whether the type has a kind of lock.
 func (b Bare) Has(k Kind) bool { return b.hasKind(k) }
 
-// Together reports whether two modes of the type are compatible, at least one of which may change
+// AreCompatible reports whether two modes of the type are compatible, at least one of which may change
 // the value.
-func (b Bare) Together(x, y Mode) bool { return b.areCompatible(x, y) }
+func (b Bare) AreCompatible(x, y Mode) bool { return b.areCompatible(x, y) }
 
 // Modes returns the modes that a call needs under a kind of lock.
 func (b Bare) Modes(m *TypeMethod, k Kind, a Args) []Mode { return b.modes(nil, m, k, a) }
@@ -37,14 +37,14 @@ func (b Bare) ChangeModes(calls []msg.Call) []Mode { return b.changeModes(nil, c
 // Apply is the function Apply for this type.
 func (b Bare) Apply(v *entry.Value, calls []msg.Call) (entry.Value, error) { return b.apply(v, calls) }
 
-// Change applies one call to a decoded value. The result may be Empty.
-func (b Bare) Change(m *TypeMethod, s any, a Args) (any, error) { return m.apply(s, a) }
+// ApplyCall applies one call to a decoded value. The result may be Empty.
+func (b Bare) ApplyCall(m *TypeMethod, s any, a Args) (any, error) { return m.apply(s, a) }
 
 // CanChange reports whether calls of the method can be in the log: it has an Apply.
 func (b Bare) CanChange(m *TypeMethod) bool { return m.apply != nil }
 
-// Gather is the function Gather for this type.
-func (b Bare) Gather(calls, more []msg.Call) []msg.Call { return b.combineCalls(calls, more) }
+// CombineCalls is the function Gather for this type.
+func (b Bare) CombineCalls(calls, more []msg.Call) []msg.Call { return b.combineCalls(calls, more) }
 
 // Draw makes arguments; ok is false if the method has no Draw.
 func (b Bare) Draw(m *TypeMethod, n func(int) int) (a Args, ok bool) {

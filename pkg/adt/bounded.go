@@ -211,9 +211,9 @@ func planBounded(method uint32, tries bool) func(*View[bounded], Args) Plan {
 	}
 }
 
-// Short returns the shortage because of which two modes conflict: mine, else what was left for the
+// ShortageOf returns the shortage because of which two modes conflict: mine, else what was left for the
 // other transaction, with nothing requested. It is nil if the modes conflict anyway.
-func Short(mine, theirs Mode, short, theirShort *Shortage) *Shortage {
+func ShortageOf(mine, theirs Mode, short, theirShort *Shortage) *Shortage {
 	switch {
 	case !mine.isMove() || !theirs.isMove():
 		return nil

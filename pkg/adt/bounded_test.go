@@ -340,11 +340,11 @@ func TestShortageConcernsMovesOnly(t *testing.T) {
 	}
 	alone, get := mode("subtract", adt.Int(1)), mode("get")
 	mine, theirs := &adt.Shortage{Left: 2, Requested: 3}, &adt.Shortage{Left: 4, Requested: 5}
-	require.Equal(t, mine, adt.Short(alone, alone, mine, theirs))
-	require.Equal(t, &adt.Shortage{Left: 4}, adt.Short(alone, alone, nil, theirs))
-	require.Nil(t, adt.Short(alone, alone, nil, nil))
+	require.Equal(t, mine, adt.ShortageOf(alone, alone, mine, theirs))
+	require.Equal(t, &adt.Shortage{Left: 4}, adt.ShortageOf(alone, alone, nil, theirs))
+	require.Nil(t, adt.ShortageOf(alone, alone, nil, nil))
 	for _, other := range []adt.Mode{get, adt.ModeWrite, adt.ModeRead} {
-		require.Nil(t, adt.Short(alone, other, mine, theirs))
-		require.Nil(t, adt.Short(other, alone, mine, theirs))
+		require.Nil(t, adt.ShortageOf(alone, other, mine, theirs))
+		require.Nil(t, adt.ShortageOf(other, alone, mine, theirs))
 	}
 }

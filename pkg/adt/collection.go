@@ -48,7 +48,7 @@ func firstPart(a Args) [][]byte { return [][]byte{a[0].Bytes} }
 // The result never has more than FewParts parts: above that, it would lock the whole value.
 func concatArgs(every int) func(first, then Args) (Args, bool) {
 	return func(first, then Args) (Args, bool) {
-		if len(first)+len(then) > every*FewParts {
+		if len(first)+len(then) > every*MaxLockedParts {
 			return nil, false
 		}
 		return append(append(make(Args, 0, len(first)+len(then)), first...), then...), true

@@ -147,7 +147,7 @@ func (w *collectionType) compareTransactions(t *rapid.T) {
 			require.Equal(t, wants[i], format(x.Results[i].Answer), "call %d of %v", i, ops)
 		}
 		for i := range x.Effects {
-			v, err := mvcc.NewStore(0).Show(k.item(), &x.Effects[i], 1, k.version(kv.Version{}))
+			v, err := mvcc.NewStore(0).MakeVisible(k.item(), &x.Effects[i], 1, k.version(kv.Version{}))
 			require.NoError(t, err)
 			k.value = v
 		}

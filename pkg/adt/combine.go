@@ -9,10 +9,10 @@ import (
 // combining copies them. The value is not critical.
 const maxCombinedArgs = 64
 
-// Gather appends calls of the same or a later transaction to others, and combines neighbours if the
+// CombineCalls appends calls of the same or a later transaction to others, and combines neighbours if the
 // type can. Like append it overwrites calls, but not their arguments; it retains the arguments of
 // more.
-func Gather(id entry.Type, calls, more []msg.Call) []msg.Call {
+func CombineCalls(id entry.Type, calls, more []msg.Call) []msg.Call {
 	return Lookup(id).combineCalls(calls, more)
 }
 

@@ -44,7 +44,7 @@ func (k *keyView) execute(t *testing.T, op msg.Op) answer {
 		return answer{failed: kv.Kind(x.Failure.Kind)}
 	}
 	for i := range x.Effects {
-		v, err := mvcc.NewStore(0).Show(k.item(), &x.Effects[i], 1, k.version(kv.Version{}))
+		v, err := mvcc.NewStore(0).MakeVisible(k.item(), &x.Effects[i], 1, k.version(kv.Version{}))
 		require.NoError(t, err)
 		k.value = v
 	}

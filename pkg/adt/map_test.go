@@ -226,7 +226,7 @@ func TestMapIncrementsCombine(t *testing.T) {
 	merge := func(ops ...msg.Op) (out []int64) {
 		var calls []msg.Call
 		for _, op := range ops {
-			calls = adt.Gather(adt.Map, calls, []msg.Call{{Method: op.Method, Args: op.Args}})
+			calls = adt.CombineCalls(adt.Map, calls, []msg.Call{{Method: op.Method, Args: op.Args}})
 		}
 		for _, c := range calls {
 			out = append(out, c.Args[1].Int)

@@ -160,8 +160,8 @@ func (m Method) Mode() Mode {
 	return methods[m].mode
 }
 
-// Together explains why two sets of methods with compatible modes do not conflict.
-func Together(a, b Methods) string {
+// WhyCompatible explains why two sets of methods with compatible modes do not conflict.
+func WhyCompatible(a, b Methods) string {
 	for _, m := range append(a.Each(), b.Each()...) {
 		if m < numMethods && methods[m].reason != "" {
 			return methods[m].reason
@@ -298,9 +298,9 @@ func (s Methods) Names() (names []string) {
 	return append(names, called...)
 }
 
-// MethodsNamed parses the result of Names, possibly of another program: the set of methods, and the
+// ParseMethods parses the result of Names, possibly of another program: the set of methods, and the
 // names of methods of data types, which count as updates. Unknown names are ignored.
-func MethodsNamed(names []string) (set Methods, called []string) {
+func ParseMethods(names []string) (set Methods, called []string) {
 	for _, name := range names {
 		if strings.Contains(name, ".") {
 			set, called = set|MethodUpdate.Set(), append(called, name)
@@ -315,9 +315,9 @@ func MethodsNamed(names []string) (set Methods, called []string) {
 	return set, called
 }
 
-// CallWords returns the phrase for methods of one data type, to follow an article: "contains on a
+// DescribeCalls returns the phrase for methods of one data type, to follow an article: "contains on a
 // set" for "set.contains".
-func CallWords(names []string) string {
+func DescribeCalls(names []string) string {
 	var parts []string
 	on := ""
 	for _, n := range names {
@@ -377,9 +377,9 @@ func (s Methods) Phrase(mode Mode) string { return s.describe(mode, s.describeTy
 // are not known, the kind of lock.
 func (s Methods) describeTyped(mode Mode) string {
 	if names := s.Calls(); len(names) > 0 {
-		return CallWords(names)
+		return DescribeCalls(names)
 	}
-	return mode.Words()
+	return mode.Describe()
 }
 
 // NounOf is Noun if the phrase for the calls is known but not the type, which is another program's.
@@ -418,20 +418,20 @@ func (s Methods) describe(mode Mode, typed, article string) string {
 	return joinWords(nouns)
 }
 
-// Words returns the phrase for a mode of a data type, to follow an article: "add on a set". It is
+// Describe returns the phrase for a mode of a data type, to follow an article: "add on a set". It is
 // empty for other modes.
-func (m Mode) Words() string {
+func (m Mode) Describe() string {
 	t, typed := m.Type()
 	if !typed || !m.Valid() {
 		return ""
 	}
-	return KindWords(Lookup(t).Name, Lookup(t).Kinds[m.Kind()-1].Name)
+	return DescribeKind(Lookup(t).Name, Lookup(t).Kinds[m.Kind()-1].Name)
 }
 
-// KindWords returns the phrase for a kind of lock: the methods that need it if the value is not
+// DescribeKind returns the phrase for a kind of lock: the methods that need it if the value is not
 // known, or the kind's name if there are none because their need depends on the value.
-func KindWords(typeName, kind string) string {
-	t := Named(typeName)
+func DescribeKind(typeName, kind string) string {
+	t := TypeByName(typeName)
 	if t == nil {
 		return kind + " on a " + typeName
 	}

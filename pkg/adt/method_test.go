@@ -178,6 +178,6 @@ func TestCallsAreNamedByMethod(t *testing.T) {
 	require.Equal(t, MethodAddGet.Set(), MethodsOf(&msg.Op{Kind: msg.OpGet, ForUpdate: true,
 		Methods: uint64(MethodAddGet.Set())}), "the operation that it is made for")
 	require.Empty(t, callSet(2, 33).Calls(), "a number that is not recorded")
-	require.Equal(t, "contains on a set", CallWords([]string{"set.contains"}))
-	require.Equal(t, "a, b and c on a box", CallWords([]string{"box.a", "box.b", "box.c"}))
+	require.Equal(t, "contains on a set", DescribeCalls([]string{"set.contains"}))
+	require.Equal(t, "a, b and c on a box", DescribeCalls([]string{"box.a", "box.b", "box.c"}))
 }

@@ -73,8 +73,8 @@ func (m Mode) Name() string {
 	return m.KindName()
 }
 
-// ModeNamed returns the generic mode with a name, or ModeNone.
-func ModeNamed(name string) Mode {
+// ParseMode returns the generic mode with a name, or ModeNone.
+func ParseMode(name string) Mode {
 	for m := ModeNone + 1; m < numModes; m++ {
 		if m.String() == name {
 			return m
@@ -206,7 +206,7 @@ func ModeOf(op *msg.Op) Mode {
 // Modes appends the modes that an operation needs to buf.
 func Modes(buf []Mode, op *msg.Op) []Mode {
 	if t := Lookup(entry.Type(op.Type)); op.IsCall() && t != nil {
-		if m := t.Method(op.Method); m != nil && m.Fits(op.Args) == nil {
+		if m := t.Method(op.Method); m != nil && m.CheckArgs(op.Args) == nil {
 			return t.modes(buf, m, m.Kind, op.Args)
 		}
 	}

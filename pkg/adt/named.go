@@ -55,8 +55,8 @@ func plainType(id entry.Type, name, doc string, kinds []KindSpec, commute []Comm
 	return t
 }
 
-// Named returns the type with a name, including values and counters, or nil.
-func Named(name string) *Type {
+// TypeByName returns the type with a name, including values and counters, or nil.
+func TypeByName(name string) *Type {
 	for _, t := range plainTypes {
 		if t.Name == name {
 			return t
@@ -76,7 +76,7 @@ func Call(key []byte, typeName, method string, args Args) (msg.Op, error) {
 		return msg.Op{}, err
 	}
 	args = m.convertArgs(args)
-	if err := m.Fits(args); err != nil {
+	if err := m.CheckArgs(args); err != nil {
 		return msg.Op{}, err
 	}
 	if m.Type.ID > Counter {
@@ -98,7 +98,7 @@ func Call(key []byte, typeName, method string, args Args) (msg.Op, error) {
 
 // FindType returns the type with a name. The error lists the types.
 func FindType(name string) (*Type, error) {
-	if t := Named(name); t != nil {
+	if t := TypeByName(name); t != nil {
 		return t, nil
 	}
 	var names []string

@@ -17,8 +17,8 @@ type Page = paged.Page
 // the pages and repeats the operation.
 type Absent = paged.Absent
 
-// Lacks returns the pages that err reports as not in memory; nil for other errors.
-func Lacks(err error) []Page {
+// AbsentPages returns the pages that err reports as not in memory; nil for other errors.
+func AbsentPages(err error) []Page {
 	if a := (*Absent)(nil); errors.As(err, &a) {
 		return a.Pages
 	}
@@ -33,7 +33,7 @@ type Pages[S any] struct {
 	InPages func(S) bool
 	Away    func(S) int
 	// Store is paged.Map.Store, and InOne is paged.Map.InOne.
-	Store func(S, *paged.Storing) S
+	Store func(S, *paged.PageWriter) S
 	InOne func(S) (S, bool)
 	// Refs and Directory append the references to a value's pages and its directory, which Open
 	// reads.
@@ -58,7 +58,7 @@ func (p *Pages[S]) erased() *Pages[any] {
 	return &Pages[any]{
 		InPages:   func(s any) bool { return p.InPages(s.(S)) },
 		Away:      func(s any) int { return p.Away(s.(S)) },
-		Store:     func(s any, to *paged.Storing) any { return p.Store(s.(S), to) },
+		Store:     func(s any, to *paged.PageWriter) any { return p.Store(s.(S), to) },
 		InOne:     func(s any) (any, bool) { return p.InOne(s.(S)) },
 		Refs:      func(out []entry.PageRef, s any) []entry.PageRef { return p.Refs(out, s.(S)) },
 		Directory: func(b []byte, s any) []byte { return p.Directory(b, s.(S)) },

@@ -42,7 +42,7 @@ func (p *pageStore) store(v *entry.Value) {
 	p.refs, p.directory, err = adt.StoreInPages(v, &adt.Storing{Bytes: p.bytes, Put: func(row []byte) entry.PageRef {
 		p.last++
 		p.rows[p.last] = slices.Clone(row)
-		return entry.PageRef{ID: p.last, Born: 1}
+		return entry.PageRef{ID: p.last, FirstCSN: 1}
 	}})
 	require.NoError(p.t, err)
 	require.True(p.t, adt.InPages(v))
@@ -56,7 +56,7 @@ func (p *pageStore) change(before, after *entry.Value, calls []msg.Call, same bo
 	} else {
 		p.under, p.calls = *before, nil
 	}
-	p.calls = adt.Gather(after.Type, p.calls, calls)
+	p.calls = adt.CombineCalls(after.Type, p.calls, calls)
 	p.patches = append(p.patches, adt.Patch(&p.under, after, p.calls))
 }
 
@@ -92,21 +92,21 @@ func (p *pageStore) fill(lacks []adt.Page) {
 func (p *pageStore) plan(r *adt.Request) (plan adt.Plan, rounds int) {
 	for ; ; rounds++ {
 		plan, _ = r.Plan(nil)
-		if adt.Lacks(plan.Err) == nil {
+		if adt.AbsentPages(plan.Err) == nil {
 			return plan, rounds
 		}
-		p.fill(adt.Lacks(plan.Err))
+		p.fill(adt.AbsentPages(plan.Err))
 	}
 }
 
 func (p *pageStore) apply(id entry.Type, v *entry.Value, calls []msg.Call) entry.Value {
 	for {
 		after, err := adt.Apply(id, v, calls)
-		if adt.Lacks(err) == nil {
+		if adt.AbsentPages(err) == nil {
 			require.NoError(p.t, err)
 			return after
 		}
-		p.fill(adt.Lacks(err))
+		p.fill(adt.AbsentPages(err))
 	}
 }
 
@@ -152,7 +152,7 @@ func (w *collectionType) comparePages(t *rapid.T) {
 		require.Equal(t, adt.Size(&entry.Value{Type: w.id, State: whole.State}),
 			adt.Size(&entry.Value{Type: w.id, State: v.State}))
 		for _, calls := range later {
-			require.Empty(t, adt.Unneeded(&v, calls), "what was planned lacks pages")
+			require.Empty(t, adt.NeededPages(&v, calls), "what was planned lacks pages")
 		}
 		switch what := rapid.IntRange(0, 7).Draw(t, "what"); {
 		case what == 0, what < 3 && !adt.InPages(&v):
@@ -164,7 +164,7 @@ func (w *collectionType) comparePages(t *rapid.T) {
 		}
 	}
 	if v.Exists() {
-		if missing := adt.Missing(&v); len(missing) > 0 {
+		if missing := adt.MissingPages(&v); len(missing) > 0 {
 			p.fill(missing)
 		}
 		require.Equal(t, adt.Payload(&entry.Value{Type: w.id, State: whole.State}),
@@ -255,9 +255,9 @@ func TestUnloadedBytesOfSortedSet(t *testing.T) {
 	all, _ := p.plan(&adt.Request{Method: sortedSetType.method("range-by-rank"), Args: data(0, -1), Value: &cold})
 	require.NoError(t, all.Err)
 	require.InDelta(t, whole/2, adt.Memory(&cold), float64(whole)/10)
-	require.Positive(t, adt.Away(&cold))
-	p.fill(adt.Missing(&cold))
-	require.Zero(t, adt.Away(&cold))
+	require.Positive(t, adt.UnloadedBytes(&cold))
+	p.fill(adt.MissingPages(&cold))
+	require.Zero(t, adt.UnloadedBytes(&cold))
 	require.Equal(t, whole, adt.Memory(&cold))
 }
 
@@ -296,7 +296,7 @@ func TestDamagedPatchesAreErrors(t *testing.T) {
 		after, err := adt.Patched(&cold, twice)
 		require.NoError(t, err, "the page is not there to tell")
 		after.Version = v.Version
-		p.fill(adt.Missing(&after))
+		p.fill(adt.MissingPages(&after))
 		r := adt.Request{Method: adt.Lookup(w.id).Methods[0], Args: w.elementArgs(name), Value: &after}
 		plan, _ := r.Plan(nil)
 		require.Equal(t, kv.KindCorrupt, kv.KindOf(plan.Err), "%v", plan.Err)
@@ -364,7 +364,7 @@ func FuzzPages(f *testing.F) {
 		if after, err := adt.Patched(&v, patch); err == nil {
 			v = stored(after)
 		}
-		for _, x := range adt.Missing(&v) {
+		for _, x := range adt.MissingPages(&v) {
 			_ = x.Fill(page)
 		}
 		for _, m := range adt.Lookup(entry.Type(id)).Methods {

@@ -27,44 +27,44 @@ func CanBePaged(v *entry.Value) bool {
 	return t != nil && t.pages != nil
 }
 
-// Away approximates the number of bytes of a value that are not in memory.
-func Away(v *entry.Value) int {
+// UnloadedBytes approximates the number of bytes of a value that are not in memory.
+func UnloadedBytes(v *entry.Value) int {
 	if p := pagesOf(v); p != nil {
 		return p.Away(v.State)
 	}
 	return 0
 }
 
-// Missing returns the pages of a value that are not in memory.
-func Missing(v *entry.Value) []Page {
-	if Away(v) == 0 {
+// MissingPages returns the pages of a value that are not in memory.
+func MissingPages(v *entry.Value) []Page {
+	if UnloadedBytes(v) == 0 {
 		return nil
 	}
 	return pagesOf(v).Missing(v.State)
 }
 
-// Tops returns the absent pages of a value that have buffered changes, and the approximate size of
+// BufferedPages returns the absent pages of a value that have buffered changes, and the approximate size of
 // these changes.
-func Tops(v *entry.Value) ([]Page, int) {
-	if Away(v) == 0 {
+func BufferedPages(v *entry.Value) ([]Page, int) {
+	if UnloadedBytes(v) == 0 {
 		return nil, 0
 	}
 	return pagesOf(v).Tops(v.State)
 }
 
-// Unneeded returns the absent pages without which calls cannot be applied to a value; nil if there
+// NeededPages returns the absent pages without which calls cannot be applied to a value; nil if there
 // are none.
-func Unneeded(v *entry.Value, calls []msg.Call) (lacks []Page) {
-	if Away(v) == 0 {
+func NeededPages(v *entry.Value, calls []msg.Call) (lacks []Page) {
+	if UnloadedBytes(v) == 0 {
 		return nil
 	}
 	_, err := Apply(v.Type, v, calls)
-	return Lacks(err)
+	return AbsentPages(err)
 }
 
 // Storing configures the writing of pages: their approximate size, and the function that stores and
 // names them.
-type Storing = paged.Storing
+type Storing = paged.PageWriter
 
 // StoreInPages stores a value in pages and passes the new pages to to. It changes v to the value as
 // stored, and returns the references to all its pages and the directory.

@@ -19,8 +19,8 @@ const (
 func mapPages[V comparable](f *paged.Form[string, V]) *Pages[paged.Map[string, V]] {
 	type S = paged.Map[string, V]
 	return &Pages[S]{
-		InPages: S.InPages, Away: S.Away, InOne: S.InOne, Missing: S.Missing, Tops: S.Tops,
-		Store:     func(s S, to *paged.Storing) S { return s.Store(f, to) },
+		InPages: S.InPages, Away: S.AbsentBytes, InOne: S.InOne, Missing: S.Missing, Tops: S.BufferedPages,
+		Store:     func(s S, to *paged.PageWriter) S { return s.Store(f, to) },
 		Refs:      func(out []entry.PageRef, s S) []entry.PageRef { return s.AppendRefs(out) },
 		Directory: func(b []byte, s S) []byte { return s.AppendDirectory(b) },
 		Open:      func(r *paged.Reader, refs *[]entry.PageRef) (S, error) { return paged.ReadDirectory(f, r, refs) },

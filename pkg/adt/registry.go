@@ -92,7 +92,7 @@ func Install[S any](s Spec[S]) *Type {
 	if err != nil {
 		panic(err)
 	}
-	if types[t.ID] != nil || Named(t.Name) != nil {
+	if types[t.ID] != nil || TypeByName(t.Name) != nil {
 		panic(fmt.Sprintf("adt: the number %d or the name %q of a data type is taken", t.ID, t.Name))
 	}
 	types[t.ID] = t
@@ -261,15 +261,15 @@ func (t *Type) Relation(a, b Kind) When {
 	return t.relation[a-1][b-1]
 }
 
-// FewParts is the number of parts that one call locks individually. A call with more locks the
+// MaxLockedParts is the number of parts that one call locks individually. A call with more locks the
 // whole value: each lock is compared with every holder. The value is not critical.
-const FewParts = 16
+const MaxLockedParts = 16
 
 // modes appends the modes that a call needs under a kind of lock.
 func (t *Type) modes(buf []Mode, m *TypeMethod, k Kind, a Args) []Mode {
 	// A call without parts, such as one with no members, locks the whole value.
 	if m.part != nil {
-		if parts := m.part(a); len(parts) > 0 && len(parts) <= FewParts {
+		if parts := m.part(a); len(parts) > 0 && len(parts) <= MaxLockedParts {
 			for _, p := range parts {
 				buf = append(buf, newMode(t.ID, k, hashPart(p)))
 			}
@@ -289,8 +289,8 @@ func hashPart(part []byte) uint64 {
 	return max(h>>16, 1)
 }
 
-// Fits returns an error if the arguments do not match the parameters.
-func (m *TypeMethod) Fits(a Args) error {
+// CheckArgs returns an error if the arguments do not match the parameters.
+func (m *TypeMethod) CheckArgs(a Args) error {
 	bad := func(format string, args ...any) error {
 		return kv.Errorf(kv.KindInvalid, "%s of a %s: %s", m.Name, m.Type.Name, fmt.Sprintf(format, args...))
 	}

@@ -13,8 +13,9 @@ func sortedPages() *Pages[sortedState] {
 	type S = sortedState
 	return &Pages[S]{
 		InPages: func(s S) bool { return s.scores.InPages() },
-		Away:    func(s S) int { return (s.scores.Away() + s.ranks.Away() + 1) / 2 }, // each member is in both indexes
-		Store: func(s S, to *paged.Storing) S {
+		// each member is in both indexes
+		Away: func(s S) int { return (s.scores.AbsentBytes() + s.ranks.AbsentBytes() + 1) / 2 },
+		Store: func(s S, to *paged.PageWriter) S {
 			return S{s.scores.Store(scoresForm, to), s.ranks.Store(ranksForm, to)}
 		},
 		InOne: func(s S) (S, bool) {
@@ -42,8 +43,8 @@ func sortedPages() *Pages[sortedState] {
 			return out
 		},
 		Tops: func(s S) ([]Page, int) {
-			a, n := s.scores.Tops()
-			b, m := s.ranks.Tops()
+			a, n := s.scores.BufferedPages()
+			b, m := s.ranks.BufferedPages()
 			return append(a, b...), n + m
 		},
 		Changed: func(b []byte, before, after S, name string) []byte {

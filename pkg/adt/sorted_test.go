@@ -267,7 +267,7 @@ func TestScoreIncrementsCombine(t *testing.T) {
 	merge := func(ops ...msg.Op) (out []float64) {
 		var calls []msg.Call
 		for _, op := range ops {
-			calls = adt.Gather(adt.SortedSet, calls, []msg.Call{{Method: op.Method, Args: op.Args}})
+			calls = adt.CombineCalls(adt.SortedSet, calls, []msg.Call{{Method: op.Method, Args: op.Args}})
 		}
 		for _, c := range calls {
 			out = append(out, c.Args[1].Float)

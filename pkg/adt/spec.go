@@ -51,8 +51,8 @@ type Param struct {
 	Many bool
 }
 
-// FirstOwn is the first number for users' types.
-const FirstOwn entry.Type = 128
+// FirstUserType is the first number for users' types.
+const FirstUserType entry.Type = 128
 
 // Spec declares a data type with values of type S. Locks, phases, combining, storage, the generic
 // call in the API, the command line and metrics follow from it.

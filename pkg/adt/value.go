@@ -28,9 +28,9 @@ func (t *Type) state(v *entry.Value) (any, error) {
 	return s, nil
 }
 
-// Remember decodes a value of a data type, so that its copies share the decoded form. A value that
+// CacheState decodes a value of a data type, so that its copies share the decoded form. A value that
 // cannot be decoded is left as it is: calls of its methods return the error.
-func Remember(v *entry.Value) {
+func CacheState(v *entry.Value) {
 	if v.State == nil && v.Type > Counter && v.Exists() {
 		if t := Lookup(v.Type); t != nil {
 			_, _ = t.state(v)
@@ -119,7 +119,7 @@ func Memory(v *entry.Value) int {
 	if t != nil && t.elements != nil {
 		return Size(v) + elementBytes*t.elements(v.State)
 	}
-	return 8 * max(Size(v)-Away(v), 0)
+	return 8 * max(Size(v)-UnloadedBytes(v), 0)
 }
 
 // Size approximates the length of Payload.
@@ -253,7 +253,7 @@ func Find(op *msg.Op) (*TypeMethod, error) {
 	if want := m.OpKind(); op.Kind != want {
 		return nil, kv.Errorf(kv.KindInvalid, "%s of a %s is a %v, not a %v", m.Name, t.Name, want, op.Kind)
 	}
-	return m, m.Fits(op.Args)
+	return m, m.CheckArgs(op.Args)
 }
 
 // NeedsPlan reports whether the lock that a call needs depends on more than its arguments.

@@ -175,7 +175,7 @@ func (c *Catalog) Init(id Identity) error {
 
 // SetMembers replaces the members and the history of the node's own store. The number and order of the
 // members cannot change, nor any other part of the identity.
-func (c *Catalog) SetMembers(members []Member, past Past) error {
+func (c *Catalog) SetMembers(members []Member, past StampHistory) error {
 	return c.change(func(id *Identity) { id.Members, id.Past = members, past })
 }
 

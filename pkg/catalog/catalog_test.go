@@ -116,7 +116,7 @@ func TestMemberAddressMayChange(t *testing.T) {
 	require.Equal(t, want, id)
 
 	want.Members[0] = Member{Node: 1, Address: "a:9", Moves: 1, Seen: true}
-	want.Past = Past{Marked: 9, Marks: []uint64{3, math.MaxUint64}}
+	want.Past = StampHistory{Count: 9, Stamps: []uint64{3, math.MaxUint64}}
 	require.NoError(t, c.SetMembers(want.Members, want.Past))
 	require.Error(t, c.SetMembers(want.Members[:2], want.Past))
 	require.Error(t, c.SetAdvertise(""))

@@ -26,14 +26,14 @@ type Identity struct {
 	// Members are in the order of their numbers.
 	Members []Member
 	// Past is the history of the node's store.
-	Past Past
+	Past StampHistory
 }
 
-// Past has the number of the store's stamps, and the last of them (package membership). The tags are the
+// StampHistory has the number of the store's stamps, and the last of them (package membership). The tags are the
 // names in the file.
-type Past struct {
-	Marked uint64   `json:"Marked,omitempty"`
-	Marks  []uint64 `json:"Marks,omitempty"`
+type StampHistory struct {
+	Count  uint64   `json:"Marked,omitempty"`
+	Stamps []uint64 `json:"Marks,omitempty"`
 }
 
 // Member is the node's knowledge of a member.
@@ -45,9 +45,9 @@ type Member struct {
 	Moves uint64 `json:",omitempty"`
 	// Seen: the member has a catalog of the cluster, so it must never start without one.
 	Seen bool `json:",omitempty"`
-	// Marked and Mark are the number and value of its last stamp; 0 if unknown.
-	Marked uint64 `json:"Marked,omitempty"`
-	Mark   uint64 `json:"Mark,omitempty"`
+	// StampCount and Stamp are the number and value of its last stamp; 0 if unknown.
+	StampCount uint64 `json:"Marked,omitempty"`
+	Stamp      uint64 `json:"Mark,omitempty"`
 }
 
 // check returns an error if the identity is inconsistent.
@@ -89,7 +89,7 @@ func (id *Identity) check() error {
 func (id *Identity) clone() Identity {
 	c := *id
 	c.List, c.Slots, c.Members = slices.Clone(id.List), slices.Clone(id.Slots), slices.Clone(id.Members)
-	c.Past.Marks = slices.Clone(id.Past.Marks)
+	c.Past.Stamps = slices.Clone(id.Past.Stamps)
 	c.HotKeys = nil
 	for _, k := range id.HotKeys {
 		c.HotKeys = append(c.HotKeys, bytes.Clone(k))

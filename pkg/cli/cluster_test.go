@@ -76,7 +76,8 @@ func TestEachKindOfFailureHasItsCode(t *testing.T) {
 	for k, want := range map[kv.Kind]int{
 		kv.KindInvalid: 2, kv.KindWrongType: 7, kv.KindConditionFailed: 3, kv.KindOutOfRange: 3, kv.KindAborted: 6,
 		kv.KindUnavailable: 4,
-		kv.KindTooOld:      5, kv.KindResourceExhausted: 4, kv.KindDeadlineExceeded: 4, kv.KindCancelled: 4, kv.KindNotFound: 1,
+		kv.KindTooOld:      5, kv.KindResourceExhausted: 4, kv.KindDeadlineExceeded: 4, kv.KindCancelled: 4,
+		kv.KindNotFound:        1,
 		kv.KindCorrupt:         7,
 		kv.KindUnauthenticated: 8, kv.KindPermissionDenied: 8,
 	} {

@@ -55,7 +55,7 @@ func rejection(r *admin.Disk) string {
 }
 
 // shownBytes shows a size that the API has.
-func shownBytes(n int64) string { return kv.ShownBytes(uint64(n)) }
+func shownBytes(n int64) string { return kv.FormatBytes(uint64(n)) }
 
 // leastReclaimable is the least number of bytes that "status" shows as reclaimable.
 const leastReclaimable = 1 << 20

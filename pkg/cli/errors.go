@@ -103,7 +103,7 @@ func typeHint(e *client.Error) string {
 		return ""
 	}
 	return fmt.Sprintf("linchpin type %s shows what the key holds; to change its type, delete it first",
-		kv.Shown([]byte(e.Key)))
+		kv.Format([]byte(e.Key)))
 }
 
 // fileHint says what to do about a file that cannot be used.

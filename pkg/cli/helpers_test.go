@@ -41,12 +41,12 @@ type node struct {
 	// streams are those of the commands that are run, but for what they read and write.
 	streams cli.Streams
 	// how is the way in which the last transaction or scan was to read.
-	how atomic.Pointer[txn.How]
+	how atomic.Pointer[txn.TxnOptions]
 }
 
 // note notes a way to read, and gives what the store can do of it: it has no
 // history.
-func (n *node) note(h txn.How) txn.How {
+func (n *node) note(h txn.TxnOptions) txn.TxnOptions {
 	noted := h
 	noted.MaxResponse = 0
 	n.how.Store(&noted)

@@ -48,9 +48,10 @@ func TestHotKeysAreShownWithModeAndRules(t *testing.T) {
 	require.Len(t, got, 5)
 	require.Equal(t, map[string]any{"key": "visits", "shard": 3.0, "conflicts_per_s": 2.0, "wait_us_per_s": 0.0,
 		"estimated_wait_us_per_s": 0.0,
-		"lock_wait_us_per_s":      0.0, "held_us_per_s": 0.0, "read_wait_us_per_s": 0.0, "retry_us_per_s": 0.0, "holds_per_s": 0.0,
-		"waiters": 0.0,
-		"policy":  "pinned", "moving": true, "reason": "pinned", "waited_us": 1_000_000.0, "waits": 7.0}, got[1])
+		"lock_wait_us_per_s":      0.0, "held_us_per_s": 0.0, "read_wait_us_per_s": 0.0, "retry_us_per_s": 0.0,
+		"holds_per_s": 0.0,
+		"waiters":     0.0,
+		"policy":      "pinned", "moving": true, "reason": "pinned", "waited_us": 1_000_000.0, "waits": 7.0}, got[1])
 	for field, want := range map[string]float64{"wait_us_per_s": 1_500_000, "lock_wait_us_per_s": 1_200_000,
 		"held_us_per_s": 290_000, "retry_us_per_s": 10_000,
 		"read_wait_us_per_s": 1, "holds_per_s": 3.21, "waiters": 17} {

@@ -130,7 +130,7 @@ func TestCommandsReadAsOfATime(t *testing.T) {
 			"2026-11-22T10:00:00.123456789Z": time.Date(2026, 11, 22, 10, 0, 0, 123_456_789, time.UTC),
 		} {
 			n.run(t, append(c.args, "--as-of", given)...).ok(t)
-			require.Equal(t, txn.How{At: txn.At{AsOf: want.UnixNano()}}, *n.how.Load(), c.name)
+			require.Equal(t, txn.TxnOptions{At: txn.SnapshotRef{AsOf: want.UnixNano()}}, *n.how.Load(), c.name)
 		}
 		begin := time.Now()
 		n.run(t, append(c.args, "--as-of", "-90s")...).ok(t)

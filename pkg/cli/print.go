@@ -27,7 +27,7 @@ func (p *printer) text(s string) string {
 	if p.hex {
 		return hex.EncodeToString([]byte(s))
 	}
-	return kv.Shown([]byte(s))
+	return kv.Format([]byte(s))
 }
 
 // value shows what a key holds: of data types with methods only the name.

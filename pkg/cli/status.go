@@ -187,7 +187,7 @@ func (s *session) printDown(st *admin.Status) error {
 			before = "\n"
 		}
 		share += nodes[i].Keyspace
-		err := s.printf("%sunavailable: %s; %s\n", before, nodes[i].Lost(), nodes[i].Called())
+		err := s.printf("%sunavailable: %s; %s\n", before, nodes[i].ShardsText(), nodes[i].NodeText())
 		if err != nil {
 			return err
 		}

@@ -23,10 +23,10 @@ import (
 type noted struct {
 	servertest.Told
 	mu  sync.Mutex
-	how []txn.How
+	how []txn.TxnOptions
 }
 
-func (b *noted) note(h txn.How) {
+func (b *noted) note(h txn.TxnOptions) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	h.MaxResponse = 0
@@ -34,7 +34,7 @@ func (b *noted) note(h txn.How) {
 }
 
 // take returns what was noted since the last time.
-func (b *noted) take() []txn.How {
+func (b *noted) take() []txn.TxnOptions {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	h := b.how
@@ -135,28 +135,28 @@ func TestANameIsResolvedOnce(t *testing.T) {
 func TestCallOptionsReachTheNode(t *testing.T) {
 	db, s := openNoted(t)
 	ctx := within(t, 10*time.Second)
-	token := vclock.EncodeOne(vclock.Entry{Shard: 2, Index: 7})
+	token := vclock.EncodeOne(vclock.Entry{Shard: 2, CSN: 7})
 	clock, err := vclock.Decode(token)
 	require.NoError(t, err)
 	at := time.Unix(1234, 5678)
 	for name, read := range reads {
 		for _, c := range []struct {
 			r    client.Reader
-			want txn.How
+			want txn.TxnOptions
 		}{
-			{db, txn.How{}},
-			{db.With(), txn.How{}},
-			{db.AsOf(at), txn.How{At: txn.At{AsOf: at.UnixNano()}}},
-			{db.With(client.After(token)), txn.How{After: clock}},
-			{db.With(client.After(token)).AsOf(at), txn.How{At: txn.At{AsOf: at.UnixNano()}, After: clock}},
-			{db.With(byPlan(pb.ReadPlan_PLAN_SNAPSHOT)), txn.How{Plan: txn.PlanSnapshot}},
+			{db, txn.TxnOptions{}},
+			{db.With(), txn.TxnOptions{}},
+			{db.AsOf(at), txn.TxnOptions{At: txn.SnapshotRef{AsOf: at.UnixNano()}}},
+			{db.With(client.After(token)), txn.TxnOptions{After: clock}},
+			{db.With(client.After(token)).AsOf(at), txn.TxnOptions{At: txn.SnapshotRef{AsOf: at.UnixNano()}, After: clock}},
+			{db.With(byPlan(pb.ReadPlan_PLAN_SNAPSHOT)), txn.TxnOptions{Plan: txn.PlanSnapshot}},
 		} {
 			_, err := read(ctx, c.r)
 			require.NoError(t, err, name)
 			if name == "Scan" {
 				c.want.Plan = txn.PlanAny // there is one way to scan
 			}
-			require.Equal(t, []txn.How{c.want}, s.take(), name)
+			require.Equal(t, []txn.TxnOptions{c.want}, s.take(), name)
 		}
 		_, err := read(ctx, db.With(client.After(client.CausalityToken("noise"))))
 		requireKind(t, client.KindInvalid, err)
@@ -170,7 +170,7 @@ func TestCallOptionsReachTheNode(t *testing.T) {
 func TestCallOptionsReachTheNodeOfATransaction(t *testing.T) {
 	db, s := openNoted(t)
 	ctx := within(t, 10*time.Second)
-	token := vclock.EncodeOne(vclock.Entry{Shard: 2, Index: 7})
+	token := vclock.EncodeOne(vclock.Entry{Shard: 2, CSN: 7})
 	clock, err := vclock.Decode(token)
 	require.NoError(t, err)
 	put(t, db, "k", "v")
@@ -190,17 +190,17 @@ func TestCallOptionsReachTheNodeOfATransaction(t *testing.T) {
 	} {
 		for _, c := range []struct {
 			db   *client.DB
-			want txn.How
+			want txn.TxnOptions
 		}{
-			{db, txn.How{}},
-			{db.With(client.After(token)), txn.How{After: clock}},
-			{db.With(byPlan(pb.ReadPlan_PLAN_SNAPSHOT)), txn.How{Plan: txn.PlanSnapshot}},
+			{db, txn.TxnOptions{}},
+			{db.With(client.After(token)), txn.TxnOptions{After: clock}},
+			{db.With(byPlan(pb.ReadPlan_PLAN_SNAPSHOT)), txn.TxnOptions{Plan: txn.PlanSnapshot}},
 			{db.With(client.After(token)).With(byPlan(pb.ReadPlan_PLAN_SNAPSHOT)),
-				txn.How{After: clock, Plan: txn.PlanSnapshot}},
+				txn.TxnOptions{After: clock, Plan: txn.PlanSnapshot}},
 		} {
 			s.take()
 			require.NoError(t, run(c.db), name)
-			require.Equal(t, []txn.How{c.want}, s.take(), name)
+			require.Equal(t, []txn.TxnOptions{c.want}, s.take(), name)
 		}
 	}
 	err = db.With(client.After(client.CausalityToken("noise"))).View(ctx, func(ctx context.Context, v *client.View) error {
@@ -220,7 +220,7 @@ func TestCallOptionsAreNotTheNextRequests(t *testing.T) {
 	require.NoError(t, err)
 	put(t, db, "k", "new")
 	s.take()
-	past := db.With(client.After(vclock.EncodeOne(vclock.Entry{Index: 1})), byPlan(pb.ReadPlan_PLAN_SNAPSHOT))
+	past := db.With(client.After(vclock.EncodeOne(vclock.Entry{CSN: 1})), byPlan(pb.ReadPlan_PLAN_SNAPSHOT))
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -242,7 +242,7 @@ func TestCallOptionsAreNotTheNextRequests(t *testing.T) {
 	said := 0
 	for _, h := range s.take() {
 		if h.At.IsZero() {
-			require.Equal(t, txn.How{}, h)
+			require.Equal(t, txn.TxnOptions{}, h)
 			continue
 		}
 		require.Equal(t, "s", h.At.Name)

@@ -40,7 +40,7 @@ const (
 )
 
 // NewHybrid makes a clock whose Wall is the time of day of c, unless that is more than slack behind the
-// time of Push.
+// time of RaiseMinIDTime.
 func NewHybrid(c Clock, slack time.Duration) *Hybrid {
 	h := &Hybrid{Clock: c, slack: int64(slack), peers: map[kv.NodeID]peer{}}
 	h.minIDTime.Store(unset)
@@ -48,7 +48,7 @@ func NewHybrid(c Clock, slack time.Duration) *Hybrid {
 	return h
 }
 
-// Wall is the time for new ids, in nanoseconds since 1970: the time of day, or the time of Push plus the
+// Wall is the time for new ids, in nanoseconds since 1970: the time of day, or the time of RaiseMinIDTime plus the
 // time since then.
 func (h *Hybrid) Wall() int64 { return h.WallAt(h.Clock.Now()) }
 
@@ -74,9 +74,9 @@ func (h *Hybrid) OrderAt(now int64) int64 {
 // TimeOfDay is the time of day of the underlying clock.
 func (h *Hybrid) TimeOfDay() int64 { return h.Clock.Wall() }
 
-// Push reports the time by which a shard collects garbage, so that new ids are not far behind it. offset is
+// RaiseMinIDTime reports the time by which a shard collects garbage, so that new ids are not far behind it. offset is
 // that time minus Now; a lower one than before has no effect.
-func (h *Hybrid) Push(offset int64) {
+func (h *Hybrid) RaiseMinIDTime(offset int64) {
 	for {
 		old := h.minIDTime.Load()
 		if offset <= old || h.minIDTime.CompareAndSwap(old, offset) {
@@ -85,14 +85,14 @@ func (h *Hybrid) Push(offset int64) {
 	}
 }
 
-// Least is the highest time of Push, as of now; false if there is none.
-func (h *Hybrid) Least(now int64) (int64, bool) {
+// MinIDTime is the highest time of RaiseMinIDTime, as of now; false if there is none.
+func (h *Hybrid) MinIDTime(now int64) (int64, bool) {
 	minimum := h.minIDTime.Load()
 	return now + minimum, minimum != unset
 }
 
-// Heard records the time of day of another node, as of now.
-func (h *Hybrid) Heard(n kv.NodeID, now, wall int64) {
+// ObservePeer records the time of day of another node, as of now.
+func (h *Hybrid) ObservePeer(n kv.NodeID, now, wall int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.peers[n] = peer{wall - now, now}
@@ -121,10 +121,10 @@ func (h *Hybrid) updateMedians(now int64) {
 	h.high.Store(offsets[n/2])
 }
 
-// Agreed is the time by which shards collect garbage: Wall, or less if the times of day of most other nodes
+// GCTime is the time by which shards collect garbage: Wall, or less if the times of day of most other nodes
 // are behind that, but not less than what has already been collected by. So a single fast clock does not
 // cause early collection.
-func (h *Hybrid) Agreed(now int64) int64 {
+func (h *Hybrid) GCTime(now int64) int64 {
 	wall, high := h.WallAt(now), h.high.Load()
 	if high == unset {
 		return wall
@@ -132,9 +132,9 @@ func (h *Hybrid) Agreed(now int64) int64 {
 	return min(wall, now+max(high, h.minIDTime.Load()))
 }
 
-// Apart is by how much the time of day is ahead of most other nodes, negative if it is behind; false if no
+// Difference is by how much the time of day is ahead of most other nodes, negative if it is behind; false if no
 // other clock is known.
-func (h *Hybrid) Apart(now int64) (time.Duration, bool) {
+func (h *Hybrid) Difference(now int64) (time.Duration, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.updateMedians(now)

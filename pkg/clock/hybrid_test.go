@@ -12,9 +12,9 @@ import (
 func TestHybridFollowsTimeOfDayUnlessFarBehind(t *testing.T) {
 	m := NewManual(100, int64(time.Hour))
 	h := NewHybrid(m, time.Minute)
-	_, known := h.Least(m.Now())
+	_, known := h.MinIDTime(m.Now())
 	require.False(t, known)
-	push := func(wall time.Duration) { h.Push(int64(wall) - m.Now()) }
+	push := func(wall time.Duration) { h.RaiseMinIDTime(int64(wall) - m.Now()) }
 	push(time.Hour + 59*time.Second)
 	require.Equal(t, int64(time.Hour), h.Wall(), "within the slack")
 	push(2 * time.Hour)
@@ -51,18 +51,18 @@ func TestHybridAgreesWithMajority(t *testing.T) {
 		m := NewManual(100, int64(c.own))
 		h := NewHybrid(m, time.Minute)
 		for i, p := range c.peers {
-			h.Heard(kv.NodeID(i+2), m.Now(), int64(p))
+			h.ObservePeer(kv.NodeID(i+2), m.Now(), int64(p))
 		}
-		require.Equal(t, c.agreed, time.Duration(h.Agreed(m.Now())), "%+v", c)
+		require.Equal(t, c.agreed, time.Duration(h.GCTime(m.Now())), "%+v", c)
 		behind := max(-c.apart, 0)
 		require.Equal(t, c.own+behind, time.Duration(h.OrderAt(m.Now())), "%+v", c)
-		apart, known := h.Apart(m.Now())
+		apart, known := h.Difference(m.Now())
 		require.Equal(t, c.apart, apart, "%+v", c)
 		require.Equal(t, len(c.peers) > 0, known)
-		h.Push(int64(20*hour) - m.Now())
-		require.Equal(t, 20*hour, time.Duration(h.Agreed(m.Now())), "not below the time of earlier collection")
+		h.RaiseMinIDTime(int64(20*hour) - m.Now())
+		require.Equal(t, 20*hour, time.Duration(h.GCTime(m.Now())), "not below the time of earlier collection")
 		m.Advance(peerFresh + 1)
-		_, known = h.Apart(m.Now())
+		_, known = h.Difference(m.Now())
 		require.False(t, known, "no clock is known")
 	}
 }
@@ -73,7 +73,7 @@ func TestAgreementCountsNodesWithSameTime(t *testing.T) {
 	require.Equal(t, [2]int{}, agreement(h))
 	for i, p := range []time.Duration{5 * time.Hour, 5*time.Hour + time.Minute, 5*time.Hour - time.Minute - 1,
 		7 * time.Hour} {
-		h.Heard(kv.NodeID(i+2), m.Now(), int64(p))
+		h.ObservePeer(kv.NodeID(i+2), m.Now(), int64(p))
 	}
 	require.Equal(t, [2]int{2, 4}, agreement(h))
 	m.SetWall(int64(7 * time.Hour))

@@ -150,7 +150,8 @@ func TestKeysAreOrderedByCurrentWaits(t *testing.T) {
 				{Key: []byte("less"), WaitUsPerS: 10, Shard: 3}, {Key: []byte("more"), WaitUsPerS: 20, Shard: 8, MovedNs: 7e9,
 					Reason: "it is hot", Policy: pb.HotPolicy_HOT_PIN},
 				{Key: []byte("rule")}, {Key: []byte(strings.Repeat("ü", 500)), WaitUsPerS: 5}},
-				Moves: []pb.HotMove{{Key: []byte("more"), FromShard: 3, ToShard: 8, ToHot: true, TimeNs: 7e9, Reason: "it is hot"}}},
+				Moves: []pb.HotMove{{Key: []byte("more"), FromShard: 3, ToShard: 8, ToHot: true, TimeNs: 7e9,
+					Reason: "it is hot"}}},
 			nil
 	}}
 	d := document(t, New(c, nil))

@@ -24,13 +24,13 @@ func documentOf(a *answers, now time.Time) *Document {
 		n := nodeOf(&a.status.Members[i], a.nodes[i])
 		at := slices.IndexFunc(down, func(d kv.Down) bool { return uint32(d.Node) == n.Node })
 		if at >= 0 {
-			n.Lost = down[at].Lost()
+			n.Lost = down[at].ShardsText()
 			d.Problems = append(d.Problems, "N"+down[at].String()[1:]+".")
 		}
 		if n.Rejects != "" {
 			d.Problems = append(d.Problems, fmt.Sprintf(
 				"Node n%d rejects %s: its disk has %s free, less than the reserve of %s (--disk-reserve-mb).",
-				n.Node, n.Rejects, kv.ShownBytes(n.Free), kv.ShownBytes(n.Reserve)))
+				n.Node, n.Rejects, kv.FormatBytes(n.Free), kv.FormatBytes(n.Reserve)))
 		}
 		for _, s := range n.Shards {
 			d.Waiting += s.Waiting
@@ -270,7 +270,7 @@ func snapshotsOf(l *pb.ListSnapshotsResponse) []Snapshot {
 
 // shown returns a printable form of a key, cut if it is long.
 func shown(key []byte) string {
-	s := kv.Shown(key)
+	s := kv.Format(key)
 	if len(s) <= maxShown {
 		return s
 	}

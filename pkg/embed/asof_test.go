@@ -33,14 +33,14 @@ func TestAsOfReadsTheStateOfItsTime(t *testing.T) {
 	states := map[uint64]bool{}
 	for i := range all {
 		at := all[i].answered
-		r := readAs(t, c, kv.NodeID(i%3+1), txn.How{At: txn.At{AsOf: at}})
+		r := readAs(t, c, kv.NodeID(i%3+1), txn.TxnOptions{At: txn.SnapshotRef{AsOf: at}})
 		if r.Err != nil { // no state had been fixed yet
 			failsWith(t, r, kv.KindTooOld, "is before the history, which begins at ")
 			require.Empty(t, states, "later times have one")
 			continue
 		}
-		states[r.Pin.Number] = true
-		require.LessOrEqual(t, r.Pin.Time, at)
+		states[r.Snapshot.Number] = true
+		require.LessOrEqual(t, r.Snapshot.Time, at)
 		value := same(t, r.Results)
 		if value == "" {
 			value = "-1" // it is from before the first
@@ -50,17 +50,17 @@ func TestAsOfReadsTheStateOfItsTime(t *testing.T) {
 		if n >= 0 {
 			require.Less(t, all[n].begun, at, "it was written later")
 		}
-		for j := n + 1; j < len(all) && all[j].answered < r.Pin.Time; j++ {
+		for j := n + 1; j < len(all) && all[j].answered < r.Snapshot.Time; j++ {
 			t.Fatalf("write %d was answered before the state's time, and %d was read", j, n)
 		}
-		again := readAs(t, c, kv.NodeID((i+1)%3+1), txn.How{At: txn.At{Number: r.Pin.Number}})
+		again := readAs(t, c, kv.NodeID((i+1)%3+1), txn.TxnOptions{At: txn.SnapshotRef{Number: r.Snapshot.Number}})
 		require.Nil(t, again.Err, "%v", again.Err)
 		require.Equal(t, r.Results, again.Results, "the state can be read again by its number")
 	}
 	require.Greater(t, len(states), 3, "there is a history")
 	last := strconv.Itoa(len(all) - 1)
 	require.Eventually(t, func() bool {
-		r := readAs(t, c, 1, txn.How{At: txn.At{AsOf: time.Now().UnixNano()}})
+		r := readAs(t, c, 1, txn.TxnOptions{At: txn.SnapshotRef{AsOf: time.Now().UnixNano()}})
 		return r.Err == nil && same(t, r.Results) == last
 	}, patience, grain, "the last state is fixed although nobody writes any more")
 	quiet(t, c)
@@ -69,7 +69,7 @@ func TestAsOfReadsTheStateOfItsTime(t *testing.T) {
 func TestTimesThatCannotBeRead(t *testing.T) {
 	c := remembering(t, 10*grain)
 	asOf := func(at time.Time) gateway.Response {
-		return readAs(t, c, 2, txn.How{At: txn.At{AsOf: at.UnixNano()}})
+		return readAs(t, c, 2, txn.TxnOptions{At: txn.SnapshotRef{AsOf: at.UnixNano()}})
 	}
 	begin := time.Now()
 	write(t, c, 1, "0")
@@ -99,6 +99,6 @@ func TestTimesThatCannotBeRead(t *testing.T) {
 func TestWithoutHistoryThereIsNoAsOf(t *testing.T) {
 	c := start(t, embed.ClusterOptions{History: -1, HistoryEvery: grain})
 	write(t, c, 1, "0")
-	failsWith(t, readAs(t, c, 1, txn.How{At: txn.At{AsOf: time.Now().UnixNano()}}), kv.KindInvalid,
+	failsWith(t, readAs(t, c, 1, txn.TxnOptions{At: txn.SnapshotRef{AsOf: time.Now().UnixNano()}}), kv.KindInvalid,
 		"history is off on this server")
 }

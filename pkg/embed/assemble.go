@@ -31,25 +31,25 @@ type settings struct {
 }
 
 // snapshots returns which snapshots the registry retains for the history.
-func (s *settings) snapshots() shard.PinConfig {
-	c := shard.PinConfig{Every: s.historyEvery, History: s.history}
+func (s *settings) snapshots() shard.SnapshotConfig {
+	c := shard.SnapshotConfig{Every: s.historyEvery, History: s.history}
 	switch {
 	case s.historyEvery < 0:
-		return shard.PinConfig{}
+		return shard.SnapshotConfig{}
 	case s.history == 0:
 		c.History = kv.DefaultHistory
 	case s.history < 0:
 		c.History = 0
 	}
 	if c.Every == 0 {
-		c.Every = kv.DefaultPinEvery
+		c.Every = kv.DefaultSnapshotInterval
 	}
 	return c
 }
 
 func (s *settings) shard() shard.Config {
-	return shard.Config{CacheBytes: s.cacheBytes, Pins: s.snapshots(), Sharing: s.sharing, TrustClock: s.trustClock,
-		Heat: shard.HeatConfig{Every: kv.DefaultHeatEvery, Mode: s.hot}}
+	return shard.Config{CacheBytes: s.cacheBytes, Snapshots: s.snapshots(), Sharing: s.sharing, TrustClock: s.trustClock,
+		Heat: shard.HeatConfig{Every: kv.DefaultHeatInterval, Mode: s.hot}}
 }
 
 func (s *settings) gateway() txn.Config {

@@ -78,7 +78,7 @@ func (b *backend) Snapshots(ctx context.Context) ([]msg.Snapshot, error) {
 	return b.node.Gateway().Snapshots(ctx)
 }
 
-func (b *backend) DropSnapshot(ctx context.Context, at txn.At) (*msg.Snapshot, error) {
+func (b *backend) DropSnapshot(ctx context.Context, at txn.SnapshotRef) (*msg.Snapshot, error) {
 	return b.node.Gateway().DropSnapshot(ctx, at)
 }
 
@@ -96,21 +96,21 @@ func (b *backend) Status() server.Status {
 	addrs := b.addresses()
 	for i := range b.router.Nodes() {
 		id := kv.NodeID(i + 1)
-		on := b.router.On(id)
+		on := b.router.ShardsOf(id)
 		st.Members = append(st.Members, server.Member{Node: id, Address: addrs[id], Up: b.node.Up(id), Self: id == b.id,
-			Draining: slices.ContainsFunc(on, b.node.Gateway().Leaving), Shards: on, Keyspace: b.router.Keyspace(on)})
+			Draining: slices.ContainsFunc(on, b.node.Gateway().IsLeaving), Shards: on, Keyspace: b.router.Keyspace(on)})
 	}
 	return st
 }
 
 // roomOf asks the file system, and the node what it makes of that.
 func roomOf(n *node.Node, s *pebblestore.Store) server.Room {
-	r := n.Room()
+	r := n.DiskSpace()
 	disk, _ := s.Disk() // what is not known is shown as 0
 	return server.Room{Free: disk.Free, Size: disk.Size, Reserve: r.Reserve, Refuses: refusesAt[r.Level]}
 }
 
-var refusesAt = map[shard.Disk]server.Refuses{shard.DiskRoomy: server.RefusesNothing,
+var refusesAt = map[shard.Disk]server.Refuses{shard.DiskEnough: server.RefusesNothing,
 	shard.DiskLow:  server.RefusesWrites,
 	shard.DiskFull: server.RefusesAllWrites}
 
@@ -129,9 +129,9 @@ func (b *backend) Shards() []server.ShardStatus {
 		out[i] = server.ShardStatus{Shard: id, Node: n, Hot: id == b.router.HotShard(), Up: b.node.Up(n)}
 	}
 	for _, n := range b.all() {
-		for _, s := range n.Snapshots(0) {
+		for _, s := range n.ShardStats(0) {
 			st := &out[s.Shard]
-			st.Incarnation, st.Index, st.KeysInMemory = s.Incarnation, s.Index, uint64(s.Keys)
+			st.Incarnation, st.Index, st.KeysInMemory = s.Incarnation, s.CSN, uint64(s.Keys)
 			st.Waiting, st.Intents, st.Records, st.Steps = uint64(s.Waiting), uint64(s.Prepared), uint64(s.Records),
 				s.Stats.Steps
 			if b.metrics != nil {
@@ -155,7 +155,7 @@ func (b *backend) HotKeys(n int) []server.HotKey {
 
 func (b *backend) Activity(since int64, receipts, waits int) server.Activity {
 	g, j := b.node.Gateway(), b.node.Journal()
-	out := server.Activity{DiskBytes: b.store.Metrics().DiskBytes, InFlight: g.InFlight(), Open: g.Open(),
+	out := server.Activity{DiskBytes: b.store.Metrics().DiskBytes, InFlight: g.InFlight(), Open: g.OpenCount(),
 		Seconds: j.Seconds(since), Receipts: j.Receipts(receipts), Conflicts: j.Conflicts()}
 	if waits > 0 {
 		for _, w := range b.node.Waiters(waits) {
@@ -173,7 +173,7 @@ func (b *backend) Reclaim(ctx context.Context, progress func(done, total int)) (
 	return server.Reclaimed{Before: r.Before, After: r.After, History: b.history}, err
 }
 
-func (b *backend) CancelTransaction(id kv.TxnID) bool { return b.node.Gateway().End(id) }
+func (b *backend) CancelTransaction(id kv.TxnID) bool { return b.node.Gateway().Abort(id) }
 
 func (b *backend) AskNode(ctx context.Context, node kv.NodeID, question []byte) ([]byte, error) {
 	return b.node.Gateway().AskNode(ctx, node, question)

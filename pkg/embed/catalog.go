@@ -24,7 +24,7 @@ func (c *catalogStore) LoadMembership() (*membership.Saved, error) {
 		return nil, nil
 	}
 	s := &membership.Saved{Cluster: id.Cluster, Node: id.Node, List: id.List, Shards: id.Shards, HotKeys: id.HotKeys,
-		Past: membership.Past(id.Past)}
+		Past: membership.StampHistory(id.Past)}
 	for _, m := range id.Members {
 		s.Members = append(s.Members, membership.Member(m))
 	}
@@ -39,8 +39,8 @@ func (c *catalogStore) SaveMembership(s *membership.Saved) error {
 		members[i] = catalog.Member(m)
 	}
 	if _, ok := c.Get(); ok {
-		return c.SetMembers(members, catalog.Past(s.Past))
+		return c.SetMembers(members, catalog.StampHistory(s.Past))
 	}
 	return c.Init(catalog.Identity{Node: s.Node, Cluster: s.Cluster, List: s.List, Shards: s.Shards, HotKeys: s.HotKeys,
-		Members: members, Past: catalog.Past(s.Past)})
+		Members: members, Past: catalog.StampHistory(s.Past)})
 }

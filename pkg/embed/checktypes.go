@@ -33,7 +33,7 @@ var checkTypes = sync.OnceValue(func() error {
 				return &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: err.Error(),
 					Hint: "correct the declaration; \"linchpin check-types\" checks it without starting a server"}
 			}
-			if t.ID >= adt.FirstOwn {
+			if t.ID >= adt.FirstUserType {
 				own = append(own, t)
 			}
 			if seed > checkLeast && time.Since(begin) > checkBudget {

@@ -66,7 +66,7 @@ func (c *timed) pass(d time.Duration) {
 			clk.passed.Add(int64(min(d, slice)))
 		}
 		for id := range c.clocks {
-			c.Node(id).Look()
+			c.Node(id).CheckPeers()
 		}
 		c.write()
 	}
@@ -167,7 +167,7 @@ func TestATimeOfDayThatWasWrongForLong(t *testing.T) {
 				c.write()
 				tooOld(t, c, kept)
 				if by > 0 {
-					require.Positive(t, c.Node(1).Clock().IDsAhead)
+					require.Positive(t, c.Node(1).ClockStats().IDsAhead)
 				}
 			})
 		}
@@ -205,14 +205,14 @@ func TestOneClockOfThreeIsNotBelieved(t *testing.T) {
 			// on and another's.
 			require.Eventually(t, func() bool {
 				for id := range c.clocks {
-					c.Node(id).Look()
+					c.Node(id).CheckPeers()
 				}
-				wrong, right := c.Node(2).Clock().Apart-by, c.Node(1).Clock().Apart
+				wrong, right := c.Node(2).ClockStats().Apart-by, c.Node(1).ClockStats().Apart
 				return wrong.Abs() < time.Second && right.Round(time.Second) == 0
 			}, 10*time.Second, time.Millisecond)
 			c.set(0)
 			c.write()
-			require.Zero(t, c.Node(2).Clock().IDsAhead)
+			require.Zero(t, c.Node(2).ClockStats().IDsAhead)
 		})
 	}
 }

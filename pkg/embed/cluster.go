@@ -182,10 +182,10 @@ func (c *Cluster) start() error {
 // each of them a first attempt per shard.
 func (c *Cluster) introduce() {
 	for _, m := range c.members {
-		m.node.Look()
-		for _, s := range m.node.Snapshots(0) {
+		m.node.CheckPeers()
+		for _, s := range m.node.ShardStats(0) {
 			for _, o := range c.members {
-				o.node.Gateway().Learn(s.Shard, s.Incarnation)
+				o.node.Gateway().SetIncarnation(s.Shard, s.Incarnation)
 			}
 		}
 	}
@@ -218,7 +218,7 @@ func (c *Cluster) startMember(m *member) error {
 	}
 	lazy := &lazyBackend{}
 	a, err := assemble(c.settings(id), m.store, node.Options{ID: id, Router: c.router, Clock: clk, Transport: m.transport,
-		Incarnations: m.starts, Tracer: tracer, Answer: lazy.answer, Addresses: c.addresses})
+		Incarnations: m.starts, Tracer: tracer, ServeCall: lazy.answer, Addresses: c.addresses})
 	if err != nil {
 		return err
 	}
@@ -284,7 +284,7 @@ func (m *member) serve() {
 	m.served = make(chan error, 1)
 	go func() { m.served <- m.server.Serve(m.lis) }()
 	if m.web != nil {
-		m.web.serve(pages(m.metrics.Handler(func() error { return nil }, m.node.RefusesWrites), m.server.Local()))
+		m.web.serve(pages(m.metrics.Handler(func() error { return nil }, m.node.WriteRejection), m.server.Local()))
 	}
 }
 

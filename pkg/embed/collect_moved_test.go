@@ -55,7 +55,7 @@ func rowsOf(t *testing.T, c *embed.Cluster, dir string, keys []string) (versions
 			require.NoError(t, s.Recover(sh, rec.Add))
 			guests += len(rec.Moved)
 			for _, k := range keys {
-				for at := kv.Index(math.MaxUint64); ; {
+				for at := kv.CSN(math.MaxUint64); ; {
 					r := s.Read(sh, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(k), Index: at})
 					require.NoError(t, r.Err)
 					if len(r.Rows) == 0 {
@@ -130,7 +130,7 @@ func TestDeletedKeysThatHaveMovedLeaveNothing(t *testing.T) {
 	}
 	until(t, func() string { // what has been decided is known to all
 		for id := kv.NodeID(1); id <= 3; id++ {
-			for _, s := range c.Node(id).Snapshots(0) {
+			for _, s := range c.Node(id).ShardStats(0) {
 				if s.Prepared+s.Records > 0 {
 					return fmt.Sprintf("%v has %d prepared, %d records", s.Shard, s.Prepared, s.Records)
 				}

@@ -65,7 +65,7 @@ func (x *collecting) put(round int) {
 // notes counts the versions that were replaced and are still there.
 func (x *collecting) notes() (n int) {
 	for id := kv.NodeID(1); id <= 3; id++ {
-		for _, s := range x.Node(id).Snapshots(0) {
+		for _, s := range x.Node(id).ShardStats(0) {
 			n += s.Garbage
 		}
 	}
@@ -78,9 +78,9 @@ func (x *collecting) awaitNotes(want int, why string) {
 		if n := x.notes(); n != want {
 			out := fmt.Sprintf("%s: there are %d replaced versions, want %d:", why, n, want)
 			for id := kv.NodeID(1); id <= 3; id++ {
-				for _, s := range x.Node(id).Snapshots(0) {
+				for _, s := range x.Node(id).ShardStats(0) {
 					if s.Garbage > 0 {
-						out += fmt.Sprintf(" %v at index %d has %d;", s.Shard, s.Index, s.Garbage)
+						out += fmt.Sprintf(" %v at index %d has %d;", s.Shard, s.CSN, s.Garbage)
 					}
 				}
 			}
@@ -106,7 +106,7 @@ func (x *collecting) stop() map[string]int {
 	}
 	for _, k := range x.keys {
 		shard := x.Router().Shard([]byte(k))
-		for at := kv.Index(1<<63 - 1); ; {
+		for at := kv.CSN(1<<63 - 1); ; {
 			r := stores[x.Router().Node(shard)].Read(shard, entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion,
 				Key: []byte(k), Index: at})
 			require.NoError(x.t, r.Err)
@@ -183,7 +183,7 @@ func TestASnapshotKeepsOneVersionOfEachKey(t *testing.T) {
 			}
 			x.awaitNotes(updated, "a snapshot needs them")
 			r := x.Node(3).Gateway().Execute(soon(t), gateway.Request{Ops: []msg.Op{{Kind: msg.OpScan}},
-				How: txn.How{At: txn.At{Name: "s"}}})
+				How: txn.TxnOptions{At: txn.SnapshotRef{Name: "s"}}})
 			require.Nil(t, r.Err, "%v", r.Err)
 			require.Len(t, r.Results[0].Pairs, updated)
 			for _, p := range r.Results[0].Pairs {
@@ -191,7 +191,7 @@ func TestASnapshotKeepsOneVersionOfEachKey(t *testing.T) {
 			}
 			want := 2
 			if dropped {
-				_, err := x.Node(1).Gateway().DropSnapshot(soon(t), txn.At{Name: "s"})
+				_, err := x.Node(1).Gateway().DropSnapshot(soon(t), txn.SnapshotRef{Name: "s"})
 				require.NoError(t, err)
 				x.awaitNotes(0, "the snapshot was dropped")
 				want = 1

@@ -151,7 +151,7 @@ func (d *debugging) shards(_ context.Context, w io.Writer) error {
 		return errNotServing
 	}
 	var out []any
-	for _, s := range n.Snapshots(20) {
+	for _, s := range n.ShardStats(20) {
 		waits := s.Waits
 		s.Waits = nil
 		one := map[string]any{"state": s}

@@ -165,10 +165,10 @@ func (i *Instance) drainNow(timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	d.set(func(p *server.Draining) { p.Phase = server.DrainTransactions })
-	n.Gateway().Refuse()
+	n.Gateway().RejectNew()
 	// Others hear of it at once, so that what is open there ends meanwhile.
 	var told sync.WaitGroup
-	told.Go(func() { n.SayLeaving(ctx) })
+	told.Go(func() { n.AnnounceLeaving(ctx) })
 	defer told.Wait()
 	i.server.Drain()
 	if err := n.Gateway().Drain(ctx); err != nil {
@@ -177,10 +177,10 @@ func (i *Instance) drainNow(timeout time.Duration) {
 	shards, cancelShards := context.WithDeadline(context.Background(), later(ctx, time.Now().Add(time.Second)))
 	defer cancelShards()
 	d.set(func(p *server.Draining) { p.Phase = server.DrainShards })
-	err := n.Leave(shards, func(under int) { d.set(func(p *server.Draining) { p.OnShards = under }) })
+	err := n.Drain(shards, func(under int) { d.set(func(p *server.Draining) { p.OnShards = under }) })
 	if err != nil {
 		d.set(func(p *server.Draining) { p.CutOff = true })
-		log.Warn("drain timed out: transactions of other nodes on these shards are aborted", "transactions", n.UnderWay())
+		log.Warn("drain timed out: transactions of other nodes on these shards are aborted", "transactions", n.InFlight())
 	}
 	d.set(func(p *server.Draining) { p.Phase = server.DrainStopping })
 	p := d.progress()
@@ -199,7 +199,7 @@ func later(ctx context.Context, t time.Time) time.Time {
 // not been answered, and its client can ask for the outcome.
 func (i *Instance) cutOff(g *gateway.Gateway) {
 	i.opt.log(logs.Node).Warn("drain timed out: transactions of clients are aborted", "transactions",
-		g.InFlight()-g.Open(), "open", g.Open())
+		g.InFlight()-g.OpenCount(), "open", g.OpenCount())
 	i.drain.set(func(p *server.Draining) { p.CutOff = true })
 	i.server.CutOff()
 }
@@ -238,7 +238,7 @@ func (i *Instance) tellDraining() (stop func()) {
 func (i *Instance) lookAtDrain() {
 	if n := i.running(); n != nil {
 		g := n.Gateway()
-		i.drain.set(func(p *server.Draining) { p.Transactions, p.Open = max(g.InFlight()-g.Open(), 0), g.Open() })
+		i.drain.set(func(p *server.Draining) { p.Transactions, p.Open = max(g.InFlight()-g.OpenCount(), 0), g.OpenCount() })
 	}
 }
 

@@ -35,12 +35,12 @@ func (c *timed) doubts(want timeofday.Doubt) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
 		for id := range c.clocks {
-			for _, s := range c.Node(id).Snapshots(0) {
+			for _, s := range c.Node(id).ShardStats(0) {
 				if s.ExpirySuspended != want {
 					return false
 				}
 			}
-			c.Node(id).Look()
+			c.Node(id).CheckPeers()
 		}
 		c.write()
 		return true
@@ -102,8 +102,8 @@ func TestClockThatDisagreesWithOtherNodesDeletesNoKeys(t *testing.T) {
 	for i := range 8 {
 		require.True(t, c.exists(fmt.Sprintf("k%d", i)))
 	}
-	for _, s := range c.Node(2).Snapshots(0) {
-		require.Equal(t, timeofday.Apart, s.ExpirySuspended)
+	for _, s := range c.Node(2).ShardStats(0) {
+		require.Equal(t, timeofday.Differs, s.ExpirySuspended)
 	}
 	c.set(0)
 	c.pass(15 * time.Minute)

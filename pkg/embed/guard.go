@@ -63,11 +63,11 @@ func (i *Instance) peerTLS() func() *tls.Config {
 }
 
 // ask is how other nodes are asked at meetings; nil is the way without TLS.
-func (i *Instance) ask() membership.AskFunc {
+func (i *Instance) ask() membership.CallFunc {
 	if i.keeper == nil {
 		return nil
 	}
-	return membership.AskOver(i.keeper.Peer)
+	return membership.CallOverTLS(i.keeper.Peer)
 }
 
 // guardOptions are the gate's for the gRPC server.
@@ -114,7 +114,7 @@ func (s *userStore) execute(ctx context.Context, op msg.Op) (msg.Result, error) 
 		return msg.Result{}, notFormed()
 	}
 	until, _ := ctx.Deadline()
-	r := s.gateway.Execute(ctx, gateway.Request{Ops: []msg.Op{op}, Deadline: until, Own: true})
+	r := s.gateway.Execute(ctx, gateway.Request{Ops: []msg.Op{op}, Deadline: until, Internal: true})
 	if r.Err != nil {
 		return msg.Result{}, r.Err
 	}

@@ -46,8 +46,8 @@ func (h *hotMaps) HotMap() (epoch uint64, keys [][]byte) {
 	return h.epoch, h.keys
 }
 
-// Moved implements gateway.HotMaps.
-func (h *hotMaps) Moved(epoch uint64, keys [][]byte) {
+// SetHotMap implements gateway.HotMaps.
+func (h *hotMaps) SetHotMap(epoch uint64, keys [][]byte) {
 	h.mu.Lock()
 	news := epoch > h.epoch
 	if news {

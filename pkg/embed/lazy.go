@@ -80,7 +80,7 @@ func (l *lazyBackend) Snapshots(ctx context.Context) ([]msg.Snapshot, error) {
 	return nil, notFormed()
 }
 
-func (l *lazyBackend) DropSnapshot(ctx context.Context, at txn.At) (*msg.Snapshot, error) {
+func (l *lazyBackend) DropSnapshot(ctx context.Context, at txn.SnapshotRef) (*msg.Snapshot, error) {
 	if b := l.ready.Load(); b != nil {
 		return b.DropSnapshot(ctx, at)
 	}

@@ -209,7 +209,7 @@ func TestLocksAreReleasedWhenTheContextEnds(t *testing.T) {
 				require.Equal(t, 12*time.Second, within)
 			}
 			begin := time.Now()
-			require.Eventually(t, func() bool { return c.Node(1).Gateway().Open() == 0 }, within+time.Second,
+			require.Eventually(t, func() bool { return c.Node(1).Gateway().OpenCount() == 0 }, within+time.Second,
 				10*time.Millisecond)
 			require.NoError(t, other.Put(context.Background(), "k", []byte("v")))
 			require.Less(t, time.Since(begin), within+time.Second)

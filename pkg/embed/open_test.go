@@ -67,7 +67,7 @@ func TestAnOpenViewHoldsAWriterNoLongerThanItsBudget(t *testing.T) {
 		end := r.tx.Commit(soon(t))
 		require.Nil(t, end.Err, "%v", end.Err)
 		require.Equal(t, txn.PlanSnapshot, end.Plan)
-		require.Equal(t, "2", same(t, readAs(t, c, n, txn.How{}).Results))
+		require.Equal(t, "2", same(t, readAs(t, c, n, txn.TxnOptions{}).Results))
 	}
 	quiet(t, c)
 }
@@ -154,9 +154,9 @@ func TestALongScanAtASnapshotHoldsNobody(t *testing.T) {
 	p, err := c.Node(1).Gateway().CreateSnapshot(soon(t), "s", time.Hour)
 	require.NoError(t, err)
 	seen, pages := 0, 0
-	err = c.Node(2).Gateway().Scan(soon(t), gateway.ScanOptions{How: txn.How{At: txn.At{Name: "s"}},
+	err = c.Node(2).Gateway().Scan(soon(t), gateway.ScanOptions{How: txn.TxnOptions{At: txn.SnapshotRef{Name: "s"}},
 		Opened: func(o gateway.Opened) error {
-			require.Equal(t, p, o.Pin)
+			require.Equal(t, p, o.Snapshot)
 			return nil
 		}}, func(ps []msg.Pair) error {
 		for _, x := range ps {

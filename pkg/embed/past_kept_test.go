@@ -15,7 +15,7 @@ import (
 )
 
 // past reads two keys in a state of the past, at a node.
-func past(t *testing.T, c *embed.Cluster, node kv.NodeID, how txn.How) gateway.Response {
+func past(t *testing.T, c *embed.Cluster, node kv.NodeID, how txn.TxnOptions) gateway.Response {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -25,7 +25,7 @@ func past(t *testing.T, c *embed.Cluster, node kv.NodeID, how txn.How) gateway.R
 func values(t *testing.T, r gateway.Response) string {
 	t.Helper()
 	require.Nil(t, r.Err, "%v", r.Err)
-	require.NotNil(t, r.Pin)
+	require.NotNil(t, r.Snapshot)
 	return string(r.Results[0].Value) + string(r.Results[1].Value)
 }
 
@@ -43,7 +43,7 @@ func TestSnapshotsSurviveARestart(t *testing.T) {
 	short, err := c.Node(2).Gateway().CreateSnapshot(ctx, "short", 50*time.Millisecond)
 	require.NoError(t, err)
 	require.Nil(t, execute(t, c, 1, put("a", "3"), put("b", "4")).Err)
-	require.Equal(t, "12", values(t, past(t, c, 3, txn.How{At: txn.At{Name: "kept"}})))
+	require.Equal(t, "12", values(t, past(t, c, 3, txn.TxnOptions{At: txn.SnapshotRef{Name: "kept"}})))
 	require.NoError(t, c.Stop(ctx))
 
 	c, err = embed.StartCluster(opt)
@@ -51,18 +51,18 @@ func TestSnapshotsSurviveARestart(t *testing.T) {
 	defer func() { require.NoError(t, c.Stop(ctx)) }()
 	for n := kv.NodeID(1); n <= 3; n++ {
 		require.Nil(t, execute(t, c, n, put("a", "5"), put("b", "6")).Err)
-		require.Equal(t, "12", values(t, past(t, c, n, txn.How{At: txn.At{Name: "kept"}})))
-		r := past(t, c, n, txn.How{At: txn.At{Number: kept.Number}})
+		require.Equal(t, "12", values(t, past(t, c, n, txn.TxnOptions{At: txn.SnapshotRef{Name: "kept"}})))
+		r := past(t, c, n, txn.TxnOptions{At: txn.SnapshotRef{Number: kept.Number}})
 		require.Equal(t, "12", values(t, r))
-		require.Equal(t, kept.Clock, r.Pin.Clock)
+		require.Equal(t, kept.Clock, r.Snapshot.Clock)
 	}
 	var r gateway.Response
 	require.Eventually(t, func() bool { // the keeper was down for a time that it does not know
-		r = past(t, c, 1, txn.How{At: txn.At{Number: short.Number}})
+		r = past(t, c, 1, txn.TxnOptions{At: txn.SnapshotRef{Number: short.Number}})
 		return r.Err != nil
 	}, 10*time.Second, 10*time.Millisecond)
 	require.Equal(t, kv.KindTooOld, r.Err.Kind, "%v", r.Err)
-	r = past(t, c, 1, txn.How{At: txn.At{Name: "short"}})
+	r = past(t, c, 1, txn.TxnOptions{At: txn.SnapshotRef{Name: "short"}})
 	require.NotNil(t, r.Err)
 	require.Equal(t, kv.KindNotFound, r.Err.Kind, "%v", r.Err)
 	l, err := c.Node(3).Gateway().Snapshots(ctx)
@@ -77,19 +77,19 @@ func TestReadingAsOfATime(t *testing.T) {
 	c := start(t, embed.ClusterOptions{})
 	require.Nil(t, execute(t, c, 1, put("a", "1"), put("b", "2")).Err)
 	require.Eventually(t, func() bool {
-		r := past(t, c, 2, txn.How{At: txn.At{AsOf: time.Now().UnixNano()}})
+		r := past(t, c, 2, txn.TxnOptions{At: txn.SnapshotRef{AsOf: time.Now().UnixNano()}})
 		return r.Err == nil && string(r.Results[0].Value) == "1"
 	}, 10*time.Second, 50*time.Millisecond, "nobody has fixed a state")
 	then := time.Now().UnixNano()
-	r := past(t, c, 2, txn.How{At: txn.At{AsOf: then}})
+	r := past(t, c, 2, txn.TxnOptions{At: txn.SnapshotRef{AsOf: then}})
 	require.Equal(t, "12", values(t, r))
-	require.LessOrEqual(t, r.Pin.Time, then)
+	require.LessOrEqual(t, r.Snapshot.Time, then)
 	require.Nil(t, execute(t, c, 1, put("a", "3"), put("b", "4")).Err)
 	for n := kv.NodeID(1); n <= 3; n++ {
-		require.Equal(t, "12", values(t, past(t, c, n, txn.How{At: txn.At{AsOf: then}})))
-		require.Equal(t, "12", values(t, past(t, c, n, txn.How{At: txn.At{Number: r.Pin.Number}})))
+		require.Equal(t, "12", values(t, past(t, c, n, txn.TxnOptions{At: txn.SnapshotRef{AsOf: then}})))
+		require.Equal(t, "12", values(t, past(t, c, n, txn.TxnOptions{At: txn.SnapshotRef{Number: r.Snapshot.Number}})))
 	}
-	before := past(t, c, 1, txn.How{At: txn.At{AsOf: then - int64(time.Hour)}})
+	before := past(t, c, 1, txn.TxnOptions{At: txn.SnapshotRef{AsOf: then - int64(time.Hour)}})
 	require.NotNil(t, before.Err)
 	require.Equal(t, kv.KindTooOld, before.Err.Kind, "%v", before.Err)
 }
@@ -106,21 +106,23 @@ func TestATokenRefusesAnOlderSnapshot(t *testing.T) {
 	require.NoError(t, err)
 	w := execute(t, c, 1, put("a", "3"), put("b", "4"))
 	require.Nil(t, w.Err)
-	after := msg.Clock([]msg.ShardCSN{w.Index})
+	after := msg.Clock([]msg.ShardCSN{w.CSN})
 	_, err = c.Node(2).Gateway().CreateSnapshot(ctx, "new", time.Hour)
 	require.NoError(t, err)
-	unreached := msg.Clock([]msg.ShardCSN{{Shard: w.Index.Shard, Index: w.Index.Index + 1000}})
+	unreached := msg.Clock([]msg.ShardCSN{{Shard: w.CSN.Shard, Index: w.CSN.Index + 1000}})
 	foreign := msg.Clock([]msg.ShardCSN{{Shard: kv.MaxShards - 1, Index: 1}})
 	for node := kv.NodeID(1); node <= 3; node++ {
-		refused(t, "is older than the causality token", past(t, c, node, txn.How{At: txn.At{Number: old.Number},
-			After: after}))
-		require.Equal(t, "34", values(t, past(t, c, node, txn.How{At: txn.At{Name: "new"}, After: after})))
-		present := past(t, c, node, txn.How{After: after})
+		refused(t, "is older than the causality token",
+			past(t, c, node, txn.TxnOptions{At: txn.SnapshotRef{Number: old.Number},
+				After: after}))
+		require.Equal(t, "34", values(t, past(t, c, node, txn.TxnOptions{At: txn.SnapshotRef{Name: "new"}, After: after})))
+		present := past(t, c, node, txn.TxnOptions{After: after})
 		require.Nil(t, present.Err, "%v", present.Err)
 		require.Equal(t, "3", string(present.Results[0].Value))
-		refused(t, "has not reached", past(t, c, node, txn.How{After: unreached}))
-		refused(t, "is older than the causality token", past(t, c, node, txn.How{At: txn.At{Name: "new"}, After: unreached}))
-		refused(t, "does not have", past(t, c, node, txn.How{After: foreign}))
+		refused(t, "has not reached", past(t, c, node, txn.TxnOptions{After: unreached}))
+		refused(t, "is older than the causality token", past(t, c, node, txn.TxnOptions{At: txn.SnapshotRef{Name: "new"},
+			After: unreached}))
+		refused(t, "does not have", past(t, c, node, txn.TxnOptions{After: foreign}))
 	}
 }
 

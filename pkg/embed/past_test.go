@@ -44,13 +44,13 @@ func quiet(t *testing.T, c *embed.Cluster) {
 	t.Helper()
 	until(t, func() (left string) {
 		for n := kv.NodeID(1); n <= 3; n++ {
-			if k := c.Node(n).Gateway().InFlight() + c.Node(n).Gateway().Open(); k > 0 {
+			if k := c.Node(n).Gateway().InFlight() + c.Node(n).Gateway().OpenCount(); k > 0 {
 				left += fmt.Sprintf("%d calls at n%d; ", k, n)
 			}
-			for _, s := range c.Node(n).Snapshots(0) {
-				if s.Readers+s.Held+s.Keeps+s.Waiting+s.Holders+s.Prepared > 0 {
+			for _, s := range c.Node(n).ShardStats(0) {
+				if s.Readers+s.Held+s.FixedCSNs+s.Waiting+s.Holders+s.Prepared > 0 {
 					left += fmt.Sprintf("%v: readers %d, held %d, keeps %d, waiting %d, holders %d, prepared %d; ",
-						s.Shard, s.Readers, s.Held, s.Keeps, s.Waiting, s.Holders, s.Prepared)
+						s.Shard, s.Readers, s.Held, s.FixedCSNs, s.Waiting, s.Holders, s.Prepared)
 				}
 			}
 		}
@@ -90,7 +90,7 @@ func same(t require.TestingT, rs []msg.Result) string {
 	return string(rs[0].Value)
 }
 
-func readAs(t *testing.T, c *embed.Cluster, n kv.NodeID, how txn.How) gateway.Response {
+func readAs(t *testing.T, c *embed.Cluster, n kv.NodeID, how txn.TxnOptions) gateway.Response {
 	t.Helper()
 	return c.Node(n).Gateway().Execute(soon(t), gateway.Request{Ops: gets(), How: how})
 }
@@ -162,15 +162,15 @@ func TestASnapshotIsReadThroughEveryNodeWhileWritersGoOn(t *testing.T) {
 	for range 5 {
 		w.await(t, 5)
 		for n := kv.NodeID(1); n <= 3; n++ {
-			for _, at := range []txn.At{{Name: "s"}, {Number: p.Number}} {
-				r := readAs(t, c, n, txn.How{At: at})
+			for _, at := range []txn.SnapshotRef{{Name: "s"}, {Number: p.Number}} {
+				r := readAs(t, c, n, txn.TxnOptions{At: at})
 				require.Nil(t, r.Err, "%v", r.Err)
 				require.Equal(t, "0", same(t, r.Results))
-				require.Equal(t, p, r.Pin)
+				require.Equal(t, p, r.Snapshot)
 				require.Equal(t, txn.PlanSnapshot, r.Plan)
 				require.Equal(t, msg.Clock(p.Clock).Encode(), r.Token())
 				require.Equal(t, "0", view(t, c, n, at))
-				require.Equal(t, "0", scan(t, c, n, txn.How{At: at}))
+				require.Equal(t, "0", scan(t, c, n, txn.TxnOptions{At: at}))
 			}
 		}
 	}
@@ -178,21 +178,21 @@ func TestASnapshotIsReadThroughEveryNodeWhileWritersGoOn(t *testing.T) {
 	l, err := c.Node(2).Gateway().Snapshots(soon(t))
 	require.NoError(t, err)
 	require.Equal(t, []msg.Snapshot{*p}, l)
-	was, err := c.Node(3).Gateway().DropSnapshot(soon(t), txn.At{Number: p.Number})
+	was, err := c.Node(3).Gateway().DropSnapshot(soon(t), txn.SnapshotRef{Number: p.Number})
 	require.NoError(t, err)
 	require.Equal(t, p, was)
 	for n := kv.NodeID(1); n <= 3; n++ {
-		failsWith(t, readAs(t, c, n, txn.How{At: txn.At{Name: "s"}}), kv.KindNotFound, `snapshot "s"`)
-		failsWith(t, readAs(t, c, n, txn.How{At: txn.At{Number: p.Number}}), kv.KindTooOld,
+		failsWith(t, readAs(t, c, n, txn.TxnOptions{At: txn.SnapshotRef{Name: "s"}}), kv.KindNotFound, `snapshot "s"`)
+		failsWith(t, readAs(t, c, n, txn.TxnOptions{At: txn.SnapshotRef{Number: p.Number}}), kv.KindTooOld,
 			"does not exist: it has expired or was dropped")
 	}
 	quiet(t, c)
 }
 
 // view reads all keys, one after the other, in an interactive transaction.
-func view(t *testing.T, c *embed.Cluster, n kv.NodeID, at txn.At) string {
+func view(t *testing.T, c *embed.Cluster, n kv.NodeID, at txn.SnapshotRef) string {
 	t.Helper()
-	tx, err := c.Node(n).Gateway().Begin(soon(t), gateway.TxOptions{ReadOnly: true, How: txn.How{At: at}})
+	tx, err := c.Node(n).Gateway().Begin(soon(t), gateway.TxOptions{ReadOnly: true, How: txn.TxnOptions{At: at}})
 	require.NoError(t, err)
 	var rs []msg.Result
 	for _, op := range gets() {
@@ -205,7 +205,7 @@ func view(t *testing.T, c *embed.Cluster, n kv.NodeID, at txn.At) string {
 	return same(t, rs)
 }
 
-func scan(t *testing.T, c *embed.Cluster, n kv.NodeID, how txn.How) string {
+func scan(t *testing.T, c *embed.Cluster, n kv.NodeID, how txn.TxnOptions) string {
 	t.Helper()
 	var rs []msg.Result
 	err := c.Node(n).Gateway().Scan(soon(t), gateway.ScanOptions{How: how}, func(ps []msg.Pair) error {
@@ -226,14 +226,15 @@ func TestASnapshotExpires(t *testing.T) {
 	require.InDelta(t, 50*time.Millisecond, p.Expires-p.Time, float64(time.Second), "it counts from when it is kept")
 	var r gateway.Response
 	require.Eventually(t, func() bool {
-		r = readAs(t, c, 2, txn.How{At: txn.At{Number: p.Number}})
+		r = readAs(t, c, 2, txn.TxnOptions{At: txn.SnapshotRef{Number: p.Number}})
 		if r.Err == nil {
 			same(t, r.Results)
 		}
 		return r.Err != nil
 	}, patience, 5*time.Millisecond)
 	failsWith(t, r, kv.KindTooOld, "does not exist: it has expired or was dropped")
-	failsWith(t, readAs(t, c, 3, txn.How{At: txn.At{Name: "short"}}), kv.KindNotFound, "it may have expired")
+	failsWith(t, readAs(t, c, 3, txn.TxnOptions{At: txn.SnapshotRef{Name: "short"}}), kv.KindNotFound,
+		"it may have expired")
 	l, err := c.Node(1).Gateway().Snapshots(soon(t))
 	require.NoError(t, err)
 	require.Empty(t, l)
@@ -270,19 +271,19 @@ func TestThePastCannotBeWritten(t *testing.T) {
 	write(t, c, 1, "0")
 	_, err := c.Node(1).Gateway().CreateSnapshot(soon(t), "s", time.Hour)
 	require.NoError(t, err)
-	for _, at := range []txn.At{{Name: "s"}, {AsOf: time.Now().UnixNano()}} {
-		r := c.Node(2).Gateway().Execute(soon(t), gateway.Request{Ops: puts("1"), How: txn.How{At: at}})
+	for _, at := range []txn.SnapshotRef{{Name: "s"}, {AsOf: time.Now().UnixNano()}} {
+		r := c.Node(2).Gateway().Execute(soon(t), gateway.Request{Ops: puts("1"), How: txn.TxnOptions{At: at}})
 		failsWith(t, r, kv.KindInvalid, "cannot read at a snapshot or in the past")
-		_, err := c.Node(2).Gateway().Begin(soon(t), gateway.TxOptions{How: txn.How{At: at}})
+		_, err := c.Node(2).Gateway().Begin(soon(t), gateway.TxOptions{How: txn.TxnOptions{At: at}})
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
 		require.ErrorContains(t, err, "cannot read at a snapshot or in the past")
-		tx, err := c.Node(2).Gateway().Begin(soon(t), gateway.TxOptions{ReadOnly: true, How: txn.How{At: at}})
+		tx, err := c.Node(2).Gateway().Begin(soon(t), gateway.TxOptions{ReadOnly: true, How: txn.TxnOptions{At: at}})
 		require.NoError(t, err)
 		_, err = tx.Do(soon(t), puts("1"))
 		require.ErrorContains(t, err, "the transaction is read-only")
 		tx.Rollback()
 	}
-	require.Equal(t, "0", same(t, readAs(t, c, 3, txn.How{}).Results))
+	require.Equal(t, "0", same(t, readAs(t, c, 3, txn.TxnOptions{}).Results))
 	quiet(t, c)
 }
 
@@ -294,11 +295,11 @@ func TestATokenIsGoodAtEveryNode(t *testing.T) {
 		r := write(t, c, from, value)
 		seen, err := vclock.Decode(r.Token())
 		require.NoError(t, err)
-		got := readAs(t, c, to, txn.How{After: seen})
+		got := readAs(t, c, to, txn.TxnOptions{After: seen})
 		require.Nil(t, got.Err, "%v", got.Err)
 		require.Equal(t, value, same(t, got.Results))
 		require.True(t, msg.Clock(got.At).Covers(seen), "%v, after %v", got.At, seen)
-		require.Equal(t, value, scan(t, c, to, txn.How{After: seen}))
+		require.Equal(t, value, scan(t, c, to, txn.TxnOptions{After: seen}))
 	}
 	quiet(t, c)
 }
@@ -316,10 +317,11 @@ func TestATokenOfElsewhereIsRefused(t *testing.T) {
 		ahead.Raise(kv.ShardID(s), 1<<40)
 	}
 	absent.Raise(kv.ShardID(c.Router().Shards()), 1)
-	for text, how := range map[string]txn.How{
-		"names a state that this cluster has not reached":                      {After: ahead},
-		"names shard s9, which this cluster does not":                          {After: absent},
-		fmt.Sprintf("snapshot %d is older than the causality token", p.Number): {After: after, At: txn.At{Name: "s"}},
+	for text, how := range map[string]txn.TxnOptions{
+		"names a state that this cluster has not reached": {After: ahead},
+		"names shard s9, which this cluster does not":     {After: absent},
+		fmt.Sprintf("snapshot %d is older than the causality token", p.Number): {After: after,
+			At: txn.SnapshotRef{Name: "s"}},
 	} {
 		failsWith(t, readAs(t, c, 2, how), kv.KindInvalid, text)
 		err := c.Node(2).Gateway().Scan(soon(t), gateway.ScanOptions{How: how}, func([]msg.Pair) error { return nil })

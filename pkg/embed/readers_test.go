@@ -64,18 +64,18 @@ func TestPlansAreInTheMetrics(t *testing.T) {
 	defer cancel()
 	require.Nil(t, execute(t, c, 1, put("a", "1"), put("b", "2"), put("hot", "3")).Err)
 	g := c.Node(2).Gateway()
-	read := func(how txn.How, ops ...msg.Op) txn.Plan {
+	read := func(how txn.TxnOptions, ops ...msg.Op) txn.Plan {
 		r := g.Execute(ctx, gateway.Request{Ops: ops, How: how})
 		require.Nil(t, r.Err, "%v", r.Err)
 		return r.Plan
 	}
-	require.Equal(t, txn.PlanOneShard, read(txn.How{}, get("a")))
-	require.Equal(t, txn.PlanParallel, read(txn.How{Plan: txn.PlanParallel}, get("a"), get("b"), get("hot")))
-	require.Equal(t, txn.PlanHotLast, read(txn.How{Plan: txn.PlanHotLast}, get("a"), get("b"), get("hot")))
-	require.Equal(t, txn.PlanSnapshot, read(txn.How{Plan: txn.PlanSnapshot}, get("a"), get("b")))
+	require.Equal(t, txn.PlanOneShard, read(txn.TxnOptions{}, get("a")))
+	require.Equal(t, txn.PlanParallel, read(txn.TxnOptions{Plan: txn.PlanParallel}, get("a"), get("b"), get("hot")))
+	require.Equal(t, txn.PlanHotLast, read(txn.TxnOptions{Plan: txn.PlanHotLast}, get("a"), get("b"), get("hot")))
+	require.Equal(t, txn.PlanSnapshot, read(txn.TxnOptions{Plan: txn.PlanSnapshot}, get("a"), get("b")))
 	p, err := g.CreateSnapshot(ctx, "s", time.Hour)
 	require.NoError(t, err)
-	require.Equal(t, txn.PlanSnapshot, read(txn.How{At: txn.At{Number: p.Number}}, get("a")))
+	require.Equal(t, txn.PlanSnapshot, read(txn.TxnOptions{At: txn.SnapshotRef{Number: p.Number}}, get("a")))
 	require.NoError(t, g.Scan(ctx, gateway.ScanOptions{}, func([]msg.Pair) error { return nil }))
 	tx, err := g.Begin(ctx, gateway.TxOptions{ReadOnly: true})
 	require.NoError(t, err)

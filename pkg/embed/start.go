@@ -167,7 +167,7 @@ func (i *Instance) meet(ctx context.Context, address string) (membership.Saved, 
 		return membership.Saved{}, err
 	}
 	i.transport, err = tgrpc.New(tgrpc.Options{Log: i.opt.log(logs.Peers), Delay: i.opt.NetDelay, TLS: i.peerTLS(),
-		OnConnect: func(n kv.NodeID) { i.meeting.Heard(n) },
+		OnConnect: func(n kv.NodeID) { i.meeting.MarkSeen(n) },
 		Handler: func(envs []*msg.Envelope) {
 			if n := i.handler.Load(); n != nil {
 				n.Receive(envs)
@@ -182,7 +182,7 @@ func (i *Instance) meet(ctx context.Context, address string) (membership.Saved, 
 	}
 	i.meeting, err = membership.Start(membership.Options{
 		Config: membership.Config{Address: address, List: list, Shards: i.opt.Shards + 1, HotKeys: i.opt.HotKeys},
-		Store:  i.catalog, OnMoved: i.transport.SetPeer, Log: i.opt.log(logs.Cluster), Ask: i.ask(),
+		Store:  i.catalog, OnMoved: i.transport.SetPeer, Log: i.opt.log(logs.Cluster), Call: i.ask(),
 	})
 	if err != nil {
 		return membership.Saved{}, err
@@ -233,7 +233,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 	i.hotMaps = rememberHotMaps(i.catalog.Catalog, i.opt.log(logs.Hot))
 	a, err := assemble(i.settings(saved.Cluster), i.store, node.Options{ID: saved.Node, Router: router, Clock: clk,
 		Transport: i.transport, Incarnations: i.catalog, Leases: i.openLeases(&saved), HotMaps: i.hotMaps,
-		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, UserName: i.userName, Answer: i.lazy.answer,
+		DiskReserve: i.opt.DiskReserve, NoMemory: newPressure(i.plan).high, UserName: i.userName, ServeCall: i.lazy.answer,
 		Addresses: addresses, Tracer: i.tracer, Log: i.opt.log(logs.Node), OnFatal: i.fatal})
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func fails(t *testing.T, g *gateway.Gateway, user kv.Account, ahead time.Duratio
 			for i := range each {
 				id := kv.TxnID{Time: time.Now().Add(ahead).UnixNano(), Rand: uint64(caller*each + i)}
 				op := msg.Op{Kind: msg.OpPut, Key: []byte("taken"), Value: []byte("y"), Expect: msg.ExpectAbsent}
-				r := g.Execute(soon(t), gateway.Request{ID: id, Ops: []msg.Op{op}, How: txn.How{User: user}})
+				r := g.Execute(soon(t), gateway.Request{ID: id, Ops: []msg.Op{op}, How: txn.TxnOptions{User: user}})
 				if r.Err == nil || r.Err.Kind != kv.KindConditionFailed {
 					t.Errorf("a put on the condition that there is nothing: %v", r.Err)
 					return
@@ -47,7 +47,7 @@ func TestAStormOfAborts(t *testing.T) {
 	g := c.Node(1).Gateway()
 	put := func(id kv.TxnID, user kv.Account, key string) *kv.Error {
 		return g.Execute(soon(t), gateway.Request{ID: id,
-			Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v")}}, How: txn.How{User: user}}).Err
+			Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v")}}, How: txn.TxnOptions{User: user}}).Err
 	}
 	for _, k := range []string{"taken", "mine", "now", "ahead"} {
 		require.Nil(t, put(kv.TxnID{}, 0, k))
@@ -58,7 +58,7 @@ func TestAStormOfAborts(t *testing.T) {
 		var open []*gateway.Tx
 		for _, user := range []kv.Account{eve, alice} {
 			tx, err := g.Begin(soon(t), gateway.TxOptions{ID: kv.TxnID{Time: old.Time, Rand: uint64(user)}, Attempt: 1,
-				How: txn.How{User: user}})
+				How: txn.TxnOptions{User: user}})
 			require.NoError(t, err)
 			_, err = tx.Do(soon(t), []msg.Op{{Kind: msg.OpGet, Key: []byte("mine" + what)}})
 			require.NoError(t, err)
@@ -74,7 +74,7 @@ func TestAStormOfAborts(t *testing.T) {
 			require.Nil(t, put(kv.TxnID{Time: old.Time, Rand: 10 + uint64(user)}, user, "mine"))
 		}
 		own := gateway.Request{Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte(kv.SystemStart + "table"), Value: []byte("v")}},
-			Own: true}
+			Internal: true}
 		require.Nil(t, g.Execute(soon(t), own).Err)
 		moves(t, g, what)
 	}

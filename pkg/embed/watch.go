@@ -18,18 +18,18 @@ import (
 func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 	m.WatchGateway(func() metrics.GatewayStats {
 		g := n.Gateway()
-		a, c := g.Admission(), n.Clock()
+		a, c := g.Admission(), n.ClockStats()
 		return metrics.GatewayStats{ClockJumps: c.Jumps, IDsAhead: c.IDsAhead, ClockApart: c.Apart,
-			InFlight: g.InFlight() - g.Open(), Open: g.Open(), Refused: g.Refused(), RefusedBy: a.Refused,
-			Displaced: a.Displaced, Rounds: g.Rounds()}
+			InFlight: g.InFlight() - g.OpenCount(), Open: g.OpenCount(), Refused: g.RejectedCount(), RefusedBy: a.Refused,
+			Displaced: a.Displaced, Rounds: g.SnapshotRoundCount()}
 	})
-	if n.KeepsPins() {
+	if n.HasSnapshotRegistry() {
 		m.WatchSnapshots(func() metrics.SnapshotStats {
-			all, named, age := n.Pins()
+			all, named, age := n.RetainedSnapshots()
 			return metrics.SnapshotStats{History: all - named, Named: named, Oldest: age}
 		})
 		m.WatchHot(func() metrics.HotStats {
-			s, busy := n.Hot()
+			s, busy := n.HotShardStats()
 			out := hotStats(&s, busy, hotKeys(n))
 			out.Shard = n.HotShard()
 			return out
@@ -48,14 +48,14 @@ func watch(m *metrics.Node, n *node.Node, s *pebblestore.Store) {
 			LoggedBytes: p.WALBytesWritten,
 			Compacting:  uint64(p.CompactionsInProgress), FailedCompactions: uint64(p.CompactionsFailed),
 			Corruptions: p.Corruptions,
-			FreeBytes:   disk.Free, SizeBytes: disk.Size, Full: uint64(n.Room().Level),
+			FreeBytes:   disk.Free, SizeBytes: disk.Size, Full: uint64(n.DiskSpace().Level),
 		}
 	})
 }
 
 // hotStats returns the stats of the hot shard and its planner.
 func hotStats(s *shard.HotStats, busy float64, keys []metrics.HotKey) metrics.HotStats {
-	out := metrics.HotStats{Moved: s.Moved, Came: s.Came, Went: s.Went, Busy: busy, Keys: keys}
+	out := metrics.HotStats{Moved: s.Moved, Came: s.MovedIn, Went: s.MovedOut, Busy: busy, Keys: keys}
 	if !s.Planned {
 		return out
 	}
@@ -63,7 +63,7 @@ func hotStats(s *shard.HotStats, busy float64, keys []metrics.HotKey) metrics.Ho
 	for _, m := range []hotshard.Mode{hotshard.ModeAuto, hotshard.ModePinned, hotshard.ModeOff} {
 		out.Modes = append(out.Modes, m.String())
 	}
-	for why := range hotshard.NumWhys {
+	for why := range hotshard.NumMoveCauses {
 		out.Begun = append(out.Begun, metrics.Moves{In: why.In(), Reason: why.String(), Count: s.Counters.Begun[why]})
 	}
 	return out
@@ -71,7 +71,7 @@ func hotStats(s *shard.HotStats, busy float64, keys []metrics.HotKey) metrics.Ho
 
 // hotKeys are those that the metrics tell of.
 func hotKeys(n *node.Node) (out []metrics.HotKey) {
-	for _, k := range n.HotTop(metrics.MaxHotKeys) {
+	for _, k := range n.HottestKeys(metrics.MaxHotKeys) {
 		out = append(out, metrics.HotKey{Key: k.Key, Conflicts: k.Heat, LockWait: time.Duration(k.Waits.Lock),
 			Held:     time.Duration(k.Waits.Held),
 			ReadWait: time.Duration(k.Waits.Read), Retry: time.Duration(k.Waits.Retry), Holds: k.Waits.Holds,

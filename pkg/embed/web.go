@@ -95,7 +95,7 @@ func (w *web) close() error {
 
 // httpHandler is what the HTTP server answers once the node serves.
 func (i *Instance) httpHandler(m *metrics.Node) http.Handler {
-	mux := pages(m.Handler(i.ready, i.node.RefusesWrites), i.server.Local())
+	mux := pages(m.Handler(i.ready, i.node.WriteRejection), i.server.Local())
 	if i.opt.Pprof {
 		mux.Handle("/debug/pprof/", i.operatorsOnly(profiles()))
 	}

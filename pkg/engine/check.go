@@ -59,8 +59,8 @@ func Live(key, value []byte) (bool, error) {
 	return !entry.IsTombstone(value), nil
 }
 
-// NoBase is the error of a key whose oldest version is a delta: the value that it changes is missing.
-func NoBase(key []byte) error {
+// NoBaseError is the error of a key whose oldest version is a delta: the value that it changes is missing.
+func NoBaseError(key []byte) error {
 	return corruptError(key, "changes of a value are stored, but not the value itself")
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Version is one version of a key, as ReadGarbage sees it.
 type Version struct {
-	Index kv.Index
+	Index kv.CSN
 	// Delta: it changes the version before it, so a reader of it needs that too.
 	Delta bool
 }
@@ -25,7 +25,7 @@ type Version struct {
 //	5 sees 2 and 4, so only 6 is garbage
 //
 // A tombstone hides older versions, and can be deleted only when none is left.
-func Garbage(key []byte, versions []Version, live bool, kept []kv.Index) (g entry.Garbage, ok bool) {
+func Garbage(key []byte, versions []Version, live bool, kept []kv.CSN) (g entry.Garbage, ok bool) {
 	g.Key = key
 	base := slices.IndexFunc(versions, func(v Version) bool { return !v.Delta })
 	if base < 0 {

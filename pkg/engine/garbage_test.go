@@ -20,7 +20,7 @@ type stored struct {
 
 // visibleVersions returns what a read at a CSN needs: the newest version at or below it and those that it
 // changes; nothing if it is a tombstone.
-func visibleVersions(versions []stored, at kv.Index) (out []kv.Index) {
+func visibleVersions(versions []stored, at kv.CSN) (out []kv.CSN) {
 	for _, v := range versions { // newest first
 		if v.Index > at {
 			continue
@@ -45,7 +45,7 @@ func withoutGarbage(versions []stored, g entry.Garbage) []stored {
 
 // drawVersions generates the history of a key, newest first. Deltas follow values only.
 func drawVersions(t *rapid.T) (versions []stored) {
-	for i := kv.Index(1); i <= 12; i++ {
+	for i := kv.CSN(1); i <= 12; i++ {
 		if !rapid.Bool().Draw(t, "version") {
 			continue
 		}
@@ -60,7 +60,7 @@ func drawVersions(t *rapid.T) (versions []stored) {
 	return versions
 }
 
-func garbage(versions []stored, kept []kv.Index) (entry.Garbage, bool) {
+func garbage(versions []stored, kept []kv.CSN) (entry.Garbage, bool) {
 	list := make([]engine.Version, len(versions))
 	for i, v := range versions {
 		list[i] = v.Version
@@ -76,8 +76,8 @@ func TestGarbageIsNotVisible(t *testing.T) {
 		if len(versions) == 0 {
 			return
 		}
-		var kept []kv.Index
-		for i := kv.Index(0); i < 12; i++ {
+		var kept []kv.CSN
+		for i := kv.CSN(0); i < 12; i++ {
 			if rapid.IntRange(0, 3).Draw(t, "kept") == 0 {
 				kept = append(kept, i)
 			}
@@ -88,7 +88,7 @@ func TestGarbageIsNotVisible(t *testing.T) {
 		}
 		visible := versions[0].Index
 		reads := append(slices.Clone(kept), visible, 100)
-		needed := map[kv.Index]bool{}
+		needed := map[kv.CSN]bool{}
 		for _, at := range reads {
 			require.Equal(t, visibleVersions(versions, at), visibleVersions(left, at), "at %d: %v became %v, kept %v", at,
 				versions, left, kept)

@@ -30,7 +30,7 @@ func TestDeltasReadBack(t *testing.T) {
 		}
 		b := encodeDelta(v, calls...)
 		require.True(t, IsDelta(b))
-		require.False(t, IsTombstone(b) || IsMark(b))
+		require.False(t, IsTombstone(b) || IsMoveTombstone(b))
 		back, again, err := DecodeDelta(b)
 		require.NoError(t, err)
 		require.Equal(t, v, back)

@@ -98,7 +98,7 @@ type Entry struct {
 	// or empty.
 	Key []byte
 	// Index is the CSN, for the version table only.
-	Index kv.Index
+	Index kv.CSN
 	// Value is the row; nil unless Action is Set.
 	Value []byte
 }
@@ -140,9 +140,9 @@ type Read struct {
 	Table Table
 	Key   []byte
 	Span  kv.Span
-	Index kv.Index
+	Index kv.CSN
 	// Kept, for ReadGarbage, are retained CSNs below Index, in order.
-	Kept  []kv.Index
+	Kept  []kv.CSN
 	Limit int
 	// Reverse is for ReadRange.
 	Reverse bool
@@ -162,7 +162,7 @@ type Read struct {
 // Row is a version, or a row of another table (Index is 0).
 type Row struct {
 	Key   []byte
-	Index kv.Index
+	Index kv.CSN
 	Value []byte
 }
 
@@ -170,9 +170,9 @@ type Row struct {
 type Garbage struct {
 	Key []byte
 	// Below: the versions below this CSN can be deleted; 0 for none.
-	Below kv.Index
+	Below kv.CSN
 	// Versions can be deleted in addition; the newest first.
-	Versions []kv.Index
+	Versions []kv.CSN
 	// Pages can be deleted, in order; for ReadPages.
 	Pages []uint64
 }

@@ -22,8 +22,8 @@ const (
 type PageRef struct {
 	// ID is unique among all pages that the shard ever has.
 	ID uint64
-	// Born is the CSN of the first row that names the page.
-	Born kv.Index
+	// FirstCSN is the CSN of the first row that names the page.
+	FirstCSN kv.CSN
 }
 
 // pageID is the length of the number of a page in its key.
@@ -55,7 +55,7 @@ func EncodeDirectory(v *Value, pages []PageRef, directory []byte) []byte {
 	v.encodeHeader(b, directoryFormat)
 	b = binary.AppendUvarint(b, uint64(len(pages)))
 	for _, p := range pages {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, p.ID), uint64(p.Born))
+		b = binary.AppendUvarint(binary.AppendUvarint(b, p.ID), uint64(p.FirstCSN))
 	}
 	return append(b, directory...)
 }
@@ -89,7 +89,7 @@ func DecodeDirectory(b []byte) (v Value, pages []PageRef, directory []byte, err 
 	}
 	pages = make([]PageRef, n)
 	for i := range pages {
-		pages[i] = PageRef{ID: next(), Born: kv.Index(next())}
+		pages[i] = PageRef{ID: next(), FirstCSN: kv.CSN(next())}
 	}
 	return v, pages, left, err
 }

@@ -14,12 +14,12 @@ func TestDirectoriesAndPatchesReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := Value{Type: Type(rapid.IntRange(2, 239).Draw(t, "type")), Version: version}
 		pages := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) PageRef {
-			return PageRef{rapid.Uint64().Draw(t, "id"), kv.Index(rapid.Uint64().Draw(t, "born"))}
+			return PageRef{rapid.Uint64().Draw(t, "id"), kv.CSN(rapid.Uint64().Draw(t, "born"))}
 		}), 1, 20).Draw(t, "pages")
 		rest := rapid.SliceOf(rapid.Byte()).Draw(t, "rest")
 		b := EncodeDirectory(&v, pages, rest)
 		require.True(t, IsDirectory(b))
-		require.False(t, IsDelta(b) || IsPatch(b) || IsTombstone(b) || IsMark(b))
+		require.False(t, IsDelta(b) || IsPatch(b) || IsTombstone(b) || IsMoveTombstone(b))
 		back, again, directory, err := DecodeDirectory(b)
 		require.NoError(t, err)
 		require.Equal(t, v, back)
@@ -31,7 +31,7 @@ func TestDirectoriesAndPatchesReadBack(t *testing.T) {
 
 		b = EncodePatch(&v, rest)
 		require.True(t, IsPatch(b) && IsDelta(b))
-		require.False(t, IsDirectory(b) || IsTombstone(b) || IsMark(b))
+		require.False(t, IsDirectory(b) || IsTombstone(b) || IsMoveTombstone(b))
 		back, patch, err := DecodePatch(b)
 		require.NoError(t, err)
 		require.Equal(t, v, back)

@@ -169,8 +169,8 @@ func corrupt(hint, format string, args ...any) error {
 	return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// IsMark reports whether an encoded value is a move tombstone.
-func IsMark(b []byte) bool { return len(b) >= 2 && Type(b[1]) == TypeMoved }
+// IsMoveTombstone reports whether an encoded value is a move tombstone.
+func IsMoveTombstone(b []byte) bool { return len(b) >= 2 && Type(b[1]) == TypeMoved }
 
 // IsTombstone reports whether an encoded value is a deletion tombstone. If there is no older version, it can be
 // deleted: absence means the same.

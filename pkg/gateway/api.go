@@ -25,12 +25,12 @@ type Request struct {
 	// latency. It affects no outcome.
 	Alone bool
 	// How is the read mode. MaxResponse defaults to kv.MaxAnswerBytes.
-	How txn.How
+	How txn.TxnOptions
 	// Parent is the caller's trace, if it has one.
 	Parent trace.Parent
-	// Own is for reads by the node itself, such as those of the user list: they are accepted while the gateway
+	// Internal is for reads by the node itself, such as those of the user list: they are accepted while the gateway
 	// rejects new transactions.
-	Own bool
+	Internal bool
 }
 
 // Response is the outcome of a transaction.
@@ -49,11 +49,11 @@ type Response struct {
 	Aborts []msg.Reason
 	// Plan is the read plan of a read-only transaction, txn.PlanAny if it used locks.
 	Plan txn.Plan
-	// Index and At are the CSNs of the shards that it read or wrote.
-	Index msg.ShardCSN
-	At    []msg.ShardCSN
-	// Pin is the snapshot that it read, nil if it read the present.
-	Pin *msg.Snapshot
+	// CSN and At are the CSNs of the shards that it read or wrote.
+	CSN msg.ShardCSN
+	At  []msg.ShardCSN
+	// Snapshot is the snapshot that it read, nil if it read the present.
+	Snapshot *msg.Snapshot
 	// Current is the value of the key of a failed condition, if Err is of KindConditionFailed; nil if it is
 	// unknown.
 	Current *msg.Pair
@@ -65,33 +65,33 @@ type Response struct {
 // unknown.
 func (r *Response) Token() []byte {
 	switch {
-	case r.Index.Index == 0 && len(r.At) == 0:
+	case r.CSN.Index == 0 && len(r.At) == 0:
 		return nil
 	case len(r.At) == 0:
-		return vclock.EncodeOne(vclock.Entry{Shard: r.Index.Shard, Index: r.Index.Index})
+		return vclock.EncodeOne(vclock.Entry{Shard: r.CSN.Shard, CSN: r.CSN.Index})
 	}
 	c := msg.Clock(r.At)
-	c.Raise(r.Index.Shard, r.Index.Index)
+	c.Raise(r.CSN.Shard, r.CSN.Index)
 	return c.Encode()
 }
 
-// Failed is the error of a call, with the waits and aborts that contributed to it.
-type Failed struct {
+// CallError is the error of a call, with the waits and aborts that contributed to it.
+type CallError struct {
 	Err     *kv.Error
 	Receipt msg.Receipt
 	Ended   txn.Ended
 }
 
-func (f *Failed) Error() string { return f.Err.Error() }
+func (f *CallError) Error() string { return f.Err.Error() }
 
-func (f *Failed) Unwrap() error { return f.Err }
+func (f *CallError) Unwrap() error { return f.Err }
 
 // callError returns the response's error, nil if it has none.
 func (r *Response) callError() error {
 	if r.Err == nil {
 		return nil
 	}
-	return &Failed{Err: r.Err, Receipt: r.Receipt, Ended: r.Ended}
+	return &CallError{Err: r.Err, Receipt: r.Receipt, Ended: r.Ended}
 }
 
 // Outcome is the result of an outcome query.
@@ -112,7 +112,7 @@ type TxOptions struct {
 	// ReadOnly rejects writes, and commits without a log entry.
 	ReadOnly bool
 	// How is the read mode. Snapshots are for ReadOnly transactions only.
-	How txn.How
+	How txn.TxnOptions
 	// Parent is the caller's trace, if it has one.
 	Parent trace.Parent
 }
@@ -125,7 +125,7 @@ type ScanOptions struct {
 	// Reverse starts at the last key.
 	Reverse bool
 	// How is the read mode.
-	How txn.How
+	How txn.TxnOptions
 	// Parent is the caller's trace, if it has one.
 	Parent trace.Parent
 	// Opened is called with the state that is read, before the first page, unless it is nil.
@@ -135,8 +135,8 @@ type ScanOptions struct {
 // Opened is the state that a scan reads.
 type Opened struct {
 	At []msg.ShardCSN
-	// Pin is the snapshot, nil if the scan reads the present.
-	Pin *msg.Snapshot
+	// Snapshot is the snapshot, nil if the scan reads the present.
+	Snapshot *msg.Snapshot
 	// Receipt and Ended describe the waits until the state was fixed.
 	Receipt msg.Receipt
 	Ended   txn.Ended

@@ -16,7 +16,7 @@ func (g *Gateway) Now() int64 { return g.opt.Clock.Now() }
 // Submit runs a one-shot transaction. done is called once, on any goroutine, possibly before Submit
 // returns; it must not block. Submit owns req.Ops.
 func (g *Gateway) Submit(req Request, done func(Response)) {
-	if g.closed.Load() && !req.Own {
+	if g.closed.Load() && !req.Internal {
 		done(Response{ID: req.ID, Err: errDraining})
 		return
 	}
@@ -24,7 +24,7 @@ func (g *Gateway) Submit(req Request, done func(Response)) {
 		req.ID = g.NewID()
 	}
 	if req.How.MaxResponse == 0 {
-		req.How.MaxResponse = kv.MaxAnswerBytes
+		req.How.MaxResponse = kv.MaxResultBytes
 	}
 	start := req.Arrived
 	if start == 0 {
@@ -134,9 +134,9 @@ func (g *Gateway) Execute(ctx context.Context, req Request) Response {
 	}
 }
 
-// End aborts a transaction that is in flight at this gateway, and reports whether there is one.
-func (g *Gateway) End(id kv.TxnID) (ended bool) {
-	g.run(g.stripeOf(id), func(m *txn.Gateway, now int64) { ended = m.End(now, id) })
+// Abort aborts a transaction that is in flight at this gateway, and reports whether there is one.
+func (g *Gateway) Abort(id kv.TxnID) (ended bool) {
+	g.run(g.stripeOf(id), func(m *txn.Gateway, now int64) { ended = m.AbortTxn(now, id) })
 	return ended
 }
 
@@ -148,7 +148,10 @@ func (g *Gateway) Outcome(ctx context.Context, id kv.TxnID, user kv.Account) (Ou
 		return Outcome{}, g.wrongTime(id, start)
 	}
 	deadline := min(g.deadline(start, deadlineOf(ctx)), start+int64(kv.MaxTxnAge))
-	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { m.Outcome(now, cb, id, user, deadline) })
+	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64,
+		cb callback) {
+		m.QueryOutcome(now, cb, id, user, deadline)
+	})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -196,9 +199,9 @@ func (g *Gateway) scan(ctx context.Context, id kv.TxnID, o ScanOptions, page fun
 		ref, plan = d.Txn, d.Plan
 		err = doneError(g, d)
 		if err == nil && o.Opened != nil {
-			op := Opened{At: d.At, Receipt: d.Receipt, Ended: d.Ended}
-			if len(d.Pins) == 1 {
-				op.Pin = &d.Pins[0]
+			op := Opened{At: d.ReadCSNs, Receipt: d.Receipt, Ended: d.Ended}
+			if len(d.Snapshots) == 1 {
+				op.Snapshot = &d.Snapshots[0]
 			}
 			err = o.Opened(op)
 		}

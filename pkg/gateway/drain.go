@@ -14,13 +14,13 @@ import (
 var errDraining = &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the node is draining",
 	Hint: "nothing was applied; use another node"}
 
-// Refuse rejects new transactions from now on. Open ones continue. The gateway also stops the errands of
+// RejectNew rejects new transactions from now on. Open ones continue. The gateway also stops the errands of
 // shards: moves of keys and deletions of expired keys, which can be executed later.
-func (g *Gateway) Refuse() { g.closed.Store(true) }
+func (g *Gateway) RejectNew() { g.closed.Store(true) }
 
 // Drain rejects new transactions and returns when none is in flight, or with the context's error.
 func (g *Gateway) Drain(ctx context.Context) error {
-	g.Refuse()
+	g.RejectNew()
 	t := time.NewTicker(g.opt.TickEvery)
 	defer t.Stop()
 	for g.inFlight.Load() > 0 {
@@ -72,7 +72,7 @@ func (g *Gateway) onAnnouncement(env *msg.Envelope) {
 			g.opt.Send([]*msg.Envelope{ack})
 		}
 	default:
-		g.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
+		g.SetAborts(a.Shard, kv.KnownState{Incarnation: a.Incarnation, Aborts: a.Aborts})
 		g.applyClock(env)
 	}
 }
@@ -83,30 +83,30 @@ func (g *Gateway) onAnnouncement(env *msg.Envelope) {
 func (g *Gateway) applyClock(env *msg.Envelope) {
 	a, now := msg.As[msg.Announcement](env), g.opt.Clock.Now()
 	if a.IdTime != 0 {
-		g.opt.Clock.Push(a.IdTime - now)
+		g.opt.Clock.RaiseMinIDTime(a.IdTime - now)
 	}
 	if a.Clock != 0 && env.From != 0 {
-		g.opt.Clock.Heard(env.From, now, a.Clock)
+		g.opt.Clock.ObservePeer(env.From, now, a.Clock)
 	}
 }
 
 // SetLeaving records that an incarnation of a shard is about to stop.
 func (g *Gateway) SetLeaving(sh kv.ShardID, inc kv.Incarnation) {
 	for _, s := range g.stripes {
-		g.run(s, func(m *txn.Gateway, _ int64) { m.Shards().SetLeaving(sh, inc) })
+		g.run(s, func(m *txn.Gateway, _ int64) { m.Shards().SetDraining(sh, inc) })
 	}
 }
 
-// Leaving reports whether nothing new is started on a shard because its node is about to stop. It is false
+// IsLeaving reports whether nothing new is started on a shard because its node is about to stop. It is false
 // only when all state machines know the next incarnation.
-func (g *Gateway) Leaving(sh kv.ShardID) (leaving bool) {
+func (g *Gateway) IsLeaving(sh kv.ShardID) (leaving bool) {
 	last := g.stripes[len(g.stripes)-1] // is updated after the others
-	g.run(last, func(m *txn.Gateway, _ int64) { leaving = m.Shards().IsLeaving(sh) })
+	g.run(last, func(m *txn.Gateway, _ int64) { leaving = m.Shards().IsDraining(sh) })
 	return leaving
 }
 
-// Heard reports whether a node has acknowledged that an incarnation of a shard is leaving.
-func (g *Gateway) Heard(sh kv.ShardID, inc kv.Incarnation, by kv.NodeID) bool {
+// HasAcknowledgedLeaving reports whether a node has acknowledged that an incarnation of a shard is leaving.
+func (g *Gateway) HasAcknowledgedLeaving(sh kv.ShardID, inc kv.Incarnation, by kv.NodeID) bool {
 	g.leaving.mu.Lock()
 	defer g.leaving.mu.Unlock()
 	return g.leaving.acks[sh][by] >= inc

@@ -40,11 +40,11 @@ type Options struct {
 	HotMaps HotMaps
 	// Tracer makes spans. Default none.
 	Tracer *trace.Tracer
-	// Down describes what is unavailable while a node is down, for errors. Default: the node's number only.
-	Down func(kv.NodeID) *kv.Down
-	// Answer executes the calls of other nodes (AskNode). It is called concurrently. Default: calls get no
+	// DescribeDown describes what is unavailable while a node is down, for errors. Default: the node's number only.
+	DescribeDown func(kv.NodeID) *kv.Down
+	// ServeCall executes the calls of other nodes (AskNode). It is called concurrently. Default: calls get no
 	// response.
-	Answer func(question []byte) []byte
+	ServeCall func(question []byte) []byte
 }
 
 // HotMaps stores across restarts which keys have been moved to the hot shard, so that a gateway does not
@@ -53,9 +53,9 @@ type Options struct {
 type HotMaps interface {
 	// HotMap returns the stored keys; epoch 0 if there are none.
 	HotMap() (epoch uint64, keys [][]byte)
-	// Moved receives each list of the hot shard, often the same one again. It must not block, nor change the
+	// SetHotMap receives each list of the hot shard, often the same one again. It must not block, nor change the
 	// keys, which it may retain.
-	Moved(epoch uint64, keys [][]byte)
+	SetHotMap(epoch uint64, keys [][]byte)
 }
 
 // Observer is notified of finished transactions. Its methods must not block.
@@ -126,8 +126,8 @@ func New(opt Options) *Gateway {
 	if opt.Machine.MaxInFlight == 0 {
 		opt.Machine.MaxInFlight = kv.DefaultMaxInFlight
 	}
-	if opt.Down == nil {
-		opt.Down = func(n kv.NodeID) *kv.Down { return &kv.Down{Node: n} }
+	if opt.DescribeDown == nil {
+		opt.DescribeDown = func(n kv.NodeID) *kv.Down { return &kv.Down{Node: n} }
 	}
 	if opt.SendAlone == nil {
 		opt.SendAlone = func(env *msg.Envelope) { opt.Send([]*msg.Envelope{env}) }
@@ -136,7 +136,7 @@ func New(opt Options) *Gateway {
 		calls: map[uint64]chan []byte{}, lastCall: rand.Uint64()}
 	per := opt.Machine
 	if per.RoundGap == 0 {
-		per.RoundGap = kv.RoundGap(max(opt.Gateways, 1))
+		per.RoundGap = kv.MinRoundPause(max(opt.Gateways, 1))
 	}
 	per.MaxInFlight = (opt.Machine.MaxInFlight + opt.Stripes - 1) / opt.Stripes
 	per.Admission = per.Admission.Split(opt.Stripes)
@@ -147,7 +147,7 @@ func New(opt Options) *Gateway {
 	if opt.HotMaps != nil {
 		epoch, keys := opt.HotMaps.HotMap()
 		for _, s := range g.stripes {
-			s.m.LearnMoved(epoch, keys)
+			s.m.SetMovedKeys(epoch, keys)
 		}
 	}
 	go g.tick()
@@ -170,7 +170,7 @@ func (g *Gateway) checkID(id kv.TxnID, now int64) *kv.Error {
 	if id.Time <= 0 || g.isAhead(id, now) {
 		return g.wrongTime(id, now)
 	}
-	if oldest, ok := g.opt.Clock.Least(now); ok && id.Time < oldest-int64(maxBehind) {
+	if oldest, ok := g.opt.Clock.MinIDTime(now); ok && id.Time < oldest-int64(maxBehind) {
 		return g.wrongTime(id, now)
 	}
 	return nil
@@ -240,20 +240,20 @@ func (g *Gateway) unlockAndSend(now int64, s *stripe, alone bool) {
 		g.opt.Send(out.Send)
 	}
 	for i := range out.Done {
-		out.Done[i].Token.(pendingCall).finish(&out.Done[i], now)
+		out.Done[i].Handle.(pendingCall).finish(&out.Done[i], now)
 	}
-	if out.Borrow {
+	if out.BorrowSnapshot {
 		g.lendSnapshot(s)
 	}
-	for _, sh := range out.LeftOut {
+	for _, sh := range out.ExcludedShards {
 		for _, other := range g.stripes {
 			if other != s {
 				g.run(other, func(m *txn.Gateway, now int64) { m.Shards().LeaveOut(now, sh) })
 			}
 		}
 	}
-	for _, name := range out.GiveBack {
-		g.run(g.stripes[0], func(m *txn.Gateway, now int64) { m.GiveBack(now, name) })
+	for _, name := range out.ReturnSnapshots {
+		g.run(g.stripes[0], func(m *txn.Gateway, now int64) { m.ReturnSnapshot(now, name) })
 	}
 	clear(out.Send)
 	clear(out.Done)
@@ -264,9 +264,9 @@ func (g *Gateway) unlockAndSend(now int64, s *stripe, alone bool) {
 // rounds.
 func (g *Gateway) lendSnapshot(to *stripe) {
 	g.run(g.stripes[0], func(m *txn.Gateway, now int64) {
-		m.Lend(now, callback(func(d *txn.Done, _ int64) {
-			state, f := d.State, d.Failure
-			g.run(to, func(m *txn.Gateway, now int64) { m.Borrowed(now, state, f) })
+		m.LendSnapshot(now, callback(func(d *txn.Done, _ int64) {
+			state, f := d.Snapshot, d.Failure
+			g.run(to, func(m *txn.Gateway, now int64) { m.OnBorrowedSnapshot(now, state, f) })
 		}))
 	})
 }
@@ -312,7 +312,7 @@ func (g *Gateway) deliverBroadcast(env *msg.Envelope) {
 	case *msg.HeatMap:
 		g.setHeat(txn.NewHeat(b))
 		if g.opt.HotMaps != nil {
-			g.opt.HotMaps.Moved(b.Epoch, b.Moved)
+			g.opt.HotMaps.SetHotMap(b.Epoch, b.Moved)
 		}
 	case *msg.Announcement:
 		switch {
@@ -360,15 +360,15 @@ func (g *Gateway) SetDown(n kv.NodeID, down bool) {
 	}
 }
 
-// Learn sets the incarnation of a shard.
-func (g *Gateway) Learn(sh kv.ShardID, inc kv.Incarnation) {
+// SetIncarnation sets the incarnation of a shard.
+func (g *Gateway) SetIncarnation(sh kv.ShardID, inc kv.Incarnation) {
 	for _, s := range g.stripes {
 		g.run(s, func(m *txn.Gateway, _ int64) { m.Shards().Learn(sh, inc) })
 	}
 }
 
-// LearnAborts sets the incarnation of a shard and the number of attempts that it has aborted.
-func (g *Gateway) LearnAborts(sh kv.ShardID, k kv.Known) {
+// SetAborts sets the incarnation of a shard and the number of attempts that it has aborted.
+func (g *Gateway) SetAborts(sh kv.ShardID, k kv.KnownState) {
 	for _, s := range g.stripes {
 		g.run(s, func(m *txn.Gateway, _ int64) { m.Shards().LearnAborts(sh, k) })
 	}
@@ -383,11 +383,11 @@ func (g *Gateway) setHeat(h *txn.Heat) {
 // InFlight is the number of transactions, scans and outcome queries in flight.
 func (g *Gateway) InFlight() int { return int(g.inFlight.Load()) }
 
-// Open is the number of open interactive transactions.
-func (g *Gateway) Open() int { return int(g.open.Load()) }
+// OpenCount is the number of open interactive transactions.
+func (g *Gateway) OpenCount() int { return int(g.open.Load()) }
 
-// Refused counts the requests that were rejected for lack of resources.
-func (g *Gateway) Refused() uint64 { return g.refused.Load() }
+// RejectedCount counts the requests that were rejected for lack of resources.
+func (g *Gateway) RejectedCount() uint64 { return g.refused.Load() }
 
 // Admission counts the rejected requests by reason.
 func (g *Gateway) Admission() (n admission.Counters) {
@@ -399,8 +399,8 @@ func (g *Gateway) Admission() (n admission.Counters) {
 	return n
 }
 
-// Rounds counts the snapshot rounds that were started.
-func (g *Gateway) Rounds() (n uint64) {
+// SnapshotRoundCount counts the snapshot rounds that were started.
+func (g *Gateway) SnapshotRoundCount() (n uint64) {
 	for _, s := range g.stripes {
 		s.mu.Lock()
 		n += s.m.Stats().Rounds
@@ -431,10 +431,10 @@ func (g *Gateway) deadline(now int64, t time.Time) int64 {
 // response converts the end of a call to a Response.
 func (g *Gateway) response(d *txn.Done) Response {
 	r := Response{ID: d.Txn.TxnID, Attempts: int(d.Attempts), Results: d.Results, Receipt: d.Receipt, Ended: d.Ended,
-		ResultsLost: d.ResultsLost, Aborts: d.Aborts,
-		Plan: d.Plan, Index: d.Index, At: d.At}
-	if len(d.Pins) == 1 {
-		r.Pin = &d.Pins[0]
+		ResultsLost: d.ResultsLost, Aborts: d.AbortReasons,
+		Plan: d.Plan, CSN: d.LastAgentCSN, At: d.ReadCSNs}
+	if len(d.Snapshots) == 1 {
+		r.Snapshot = &d.Snapshots[0]
 	}
 	if d.Failure != nil {
 		r.Err, r.Results, r.Current = g.errorOf(d.Failure), nil, d.Failure.Current
@@ -449,7 +449,7 @@ func (g *Gateway) response(d *txn.Done) Response {
 func (g *Gateway) errorOf(f *msg.Failure) *kv.Error {
 	e := f.Error()
 	if f.Down != 0 {
-		e.Down = g.opt.Down(f.Down)
+		e.Down = g.opt.DescribeDown(f.Down)
 	}
 	if e.Down != nil && e.Kind == kv.KindUnavailable {
 		down := e.Down.Error()

@@ -11,7 +11,7 @@ import (
 // Hot returns the status of the hot shard.
 func (g *Gateway) Hot(ctx context.Context) (*msg.HotStatusResponse, error) {
 	return g.callHotShard(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
-		m.Hot(now, cb, id, deadline)
+		m.HotStatus(now, cb, id, deadline)
 	})
 }
 
@@ -19,7 +19,7 @@ func (g *Gateway) Hot(ctx context.Context) (*msg.HotStatusResponse, error) {
 // after that.
 func (g *Gateway) SetHot(ctx context.Context, rule *msg.HotRule, mode uint32) (*msg.HotStatusResponse, error) {
 	return g.callHotShard(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
-		m.SetHot(now, cb, id, rule, mode, deadline)
+		m.SetHotPolicy(now, cb, id, rule, mode, deadline)
 	})
 }
 

@@ -11,14 +11,14 @@ import (
 // maxNodeCalls bounds the calls to other nodes in flight.
 const maxNodeCalls = 256
 
-// AskNode executes a call on another node (Options.Answer). It is sent once; if there is no response, the
+// AskNode executes a call on another node (Options.ServeCall). It is sent once; if there is no response, the
 // caller may retry.
 func (g *Gateway) AskNode(ctx context.Context, node kv.NodeID, request []byte) ([]byte, error) {
 	if g.closed.Load() {
 		return nil, errDraining
 	}
 	if node == g.opt.Machine.Node {
-		return g.opt.Answer(request), nil
+		return g.opt.ServeCall(request), nil
 	}
 	response := make(chan []byte, 1)
 	g.callsMu.Lock()
@@ -58,7 +58,7 @@ func (g *Gateway) AskNode(ctx context.Context, node kv.NodeID, request []byte) (
 func (g *Gateway) onCallRequest(q *msg.NodeCall) {
 	g.callsMu.Lock()
 	defer g.callsMu.Unlock()
-	if g.opt.Answer == nil || g.closed.Load() || g.serving >= maxNodeCalls {
+	if g.opt.ServeCall == nil || g.closed.Load() || g.serving >= maxNodeCalls {
 		return
 	}
 	g.serving++
@@ -67,7 +67,7 @@ func (g *Gateway) onCallRequest(q *msg.NodeCall) {
 	reply := &msg.NodeCall{Number: q.Number}
 	env.Body = &msg.Announcement{Call: reply}
 	g.servers.Go(func() {
-		reply.Body = g.opt.Answer(request)
+		reply.Body = g.opt.ServeCall(request)
 		g.opt.Send([]*msg.Envelope{env})
 		g.callsMu.Lock()
 		g.serving--

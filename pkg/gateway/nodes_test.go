@@ -85,9 +85,9 @@ func TestLateLeavingAckIsIgnored(t *testing.T) {
 		g.Deliver([]*msg.Envelope{env})
 	}
 	acknowledge(4)
-	require.False(t, g.Heard(0, 5, 2))
+	require.False(t, g.HasAcknowledgedLeaving(0, 5, 2))
 	acknowledge(5)
 	acknowledge(4)
-	require.True(t, g.Heard(0, 5, 2))
-	require.False(t, g.Heard(0, 5, 3))
+	require.True(t, g.HasAcknowledgedLeaving(0, 5, 2))
+	require.False(t, g.HasAcknowledgedLeaving(0, 5, 3))
 }

@@ -12,7 +12,7 @@ import (
 // CreateSnapshot retains a snapshot of the whole store, of one instant during this call, for a time.
 func (g *Gateway) CreateSnapshot(ctx context.Context, name string, ttl time.Duration) (*msg.Snapshot, error) {
 	return first(g.callRegistry(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
-		m.KeepSnapshot(now, cb, id, name, int64(ttl), deadline)
+		m.RetainSnapshot(now, cb, id, name, int64(ttl), deadline)
 	}))
 }
 
@@ -24,7 +24,7 @@ func (g *Gateway) Snapshots(ctx context.Context) ([]msg.Snapshot, error) {
 }
 
 // DropSnapshot drops a snapshot and returns its description.
-func (g *Gateway) DropSnapshot(ctx context.Context, at txn.At) (*msg.Snapshot, error) {
+func (g *Gateway) DropSnapshot(ctx context.Context, at txn.SnapshotRef) (*msg.Snapshot, error) {
 	return first(g.callRegistry(ctx, func(m *txn.Gateway, now int64, cb callback, id kv.TxnID, deadline int64) {
 		m.DropSnapshot(now, cb, id, at, deadline)
 	}))
@@ -45,11 +45,11 @@ func (g *Gateway) callRegistry(ctx context.Context, f func(m *txn.Gateway, now i
 		return nil, errDraining
 	}
 	var id kv.TxnID
-	g.run(g.stripes[0], func(m *txn.Gateway, _ int64) { id = txn.OwnID(m) })
+	g.run(g.stripes[0], func(m *txn.Gateway, _ int64) { id = txn.NewID(m) })
 	deadline := g.deadline(g.opt.Clock.Now(), deadlineOf(ctx))
 	d, err := g.await(ctx, id, func(m *txn.Gateway, now int64, cb callback) { f(m, now, cb, id, deadline) })
 	if err != nil {
 		return nil, err
 	}
-	return d.Pins, doneError(g, d)
+	return d.Snapshots, doneError(g, d)
 }

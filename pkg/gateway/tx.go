@@ -122,7 +122,7 @@ func (t *Tx) Release(ctx context.Context, name string) error {
 // Open reports whether the transaction accepts calls, as far as this gateway knows.
 func (t *Tx) Open() bool { return !t.ended }
 
-func (t *Tx) runSavepoint(ctx context.Context, name string, do func(*txn.Gateway, int64, txn.Token, kv.TxnRef,
+func (t *Tx) runSavepoint(ctx context.Context, name string, do func(*txn.Gateway, int64, txn.CallHandle, kv.TxnRef,
 	string)) error {
 	d, err := t.g.await(ctx, t.ref.TxnID, func(m *txn.Gateway, now int64, cb callback) { do(m, now, cb, t.ref, name) })
 	if err != nil {

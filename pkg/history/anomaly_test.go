@@ -184,10 +184,10 @@ func TestAnomaliesAreNamed(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			h := &History{Txns: tc.txns}
 			require.Equal(t, tc.want == "", refAccepts(h), "the reference model")
-			v := Judge(h)
+			v := Check(h)
 			require.Equal(t, tc.want, v.Anomaly(), "%v", v)
 			require.Equal(t, tc.want == "", v.Exact)
-			require.Equal(t, tc.want, JudgeWith(h, Options{SearchSteps: -1}).Anomaly(), "by inference alone")
+			require.Equal(t, tc.want, CheckWith(h, Options{SearchSteps: -1}).Anomaly(), "by inference alone")
 		})
 	}
 }
@@ -195,7 +195,7 @@ func TestAnomaliesAreNamed(t *testing.T) {
 func TestExplanations(t *testing.T) {
 	a := txn("al", 2, 4, wr("x", "a"))
 	a.Client = 3
-	v := Judge(&History{Txns: []Txn{txn("zero", 0, 1, wr("x", "0")), a, txn("\x01\x02", 5, 9, rd("x", "0"))}})
+	v := Check(&History{Txns: []Txn{txn("zero", 0, 1, wr("x", "0")), a, txn("\x01\x02", 5, 9, rd("x", "0"))}})
 	require.Equal(t, `real-time inversion
   These transactions form a cycle:
   0102 (client 0, 5ms to 9ms) saw "0" at "x", by zero (client 0, 0s to 1ms), before al (client 3, 2ms to 4ms) wrote "a".
@@ -223,7 +223,7 @@ func TestZeroCounterIsNotAbsent(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			h := &History{Txns: tc.txns}
 			require.Equal(t, tc.want == "", refAccepts(h), "the reference model")
-			require.Equal(t, tc.want, Judge(h).Anomaly())
+			require.Equal(t, tc.want, Check(h).Anomaly())
 		})
 	}
 }
@@ -256,7 +256,7 @@ func TestUnknownInitialState(t *testing.T) {
 			txn("b", 2, 3, add("n", 1)), txn("r", 10, 11, num("n", 11))}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			v := Judge(&History{Meta: Meta{InitialUnknown: true}, Txns: tc.txns})
+			v := Check(&History{Meta: Meta{InitialUnknown: true}, Txns: tc.txns})
 			require.Equal(t, tc.want, v.Anomaly(), "%v", v)
 			require.Equal(t, tc.want == "", v.Exact)
 		})
@@ -266,20 +266,20 @@ func TestUnknownInitialState(t *testing.T) {
 func TestMissingTransactionsAreNoAnomaly(t *testing.T) {
 	lost := []Txn{txn("a", 0, 9, rd("x", "lost"), none("y")), txn("b", 0, 1, wr("y", "b")),
 		txn("c", 10, 12, none("y"), addGet("n", 1, 7))}
-	v := Judge(&History{Txns: lost, Incomplete: true})
+	v := Check(&History{Txns: lost, Incomplete: true})
 	require.True(t, v.OK(), "%v", v)
 	require.False(t, v.Exact)
 	stale := append(lost, txn("d", 20, 21, wr("y", "d")), txn("e", 22, 23, rd("y", "b")))
-	require.Equal(t, RealTimeInversion, Judge(&History{Txns: stale, Incomplete: true}).Anomaly())
+	require.Equal(t, RealTimeInversion, Check(&History{Txns: stale, Incomplete: true}).Anomaly())
 }
 
 func TestRepeatedValuesOnlyWeakenTheVerdict(t *testing.T) {
 	h := &History{Txns: []Txn{
 		txn("a", 0, 1, wr("x", "same")), txn("b", 2, 3, wr("x", "other")), txn("c", 4, 5, wr("x", "same")),
 		txn("r", 6, 7, rd("x", "same"))}}
-	require.True(t, Judge(h).Exact)
+	require.True(t, Check(h).Exact)
 	h.Txns = append(h.Txns, txn("s", 8, 9, rd("x", "other")))
-	require.Equal(t, RealTimeInversion, Judge(h).Anomaly())
+	require.Equal(t, RealTimeInversion, Check(h).Anomaly())
 }
 
 func TestInexactVerdictIsReported(t *testing.T) {
@@ -287,7 +287,7 @@ func TestInexactVerdictIsReported(t *testing.T) {
 	for i := range 10 {
 		txns = append(txns, txn(fmt.Sprint(i), 0, 9, wr("x", fmt.Sprint(i))))
 	}
-	v := JudgeWith(&History{Txns: txns}, Options{SearchSteps: 3})
+	v := CheckWith(&History{Txns: txns}, Options{SearchSteps: 3})
 	require.True(t, v.OK())
 	require.False(t, v.Exact)
 	require.Contains(t, v.String(), "no violation found")

@@ -21,13 +21,13 @@ func (o Options) withDefaults(txns int) Options {
 	return o
 }
 
-// Judge checks whether a history is strictly serializable, by the values that were read and by real time. It never
+// Check checks whether a history is strictly serializable, by the values that were read and by real time. It never
 // rejects a history that is. If it accepts one with Exact, the history is strictly serializable; without Exact, no
 // contradiction could be inferred.
-func Judge(h *History) Verdict { return JudgeWith(h, Options{}) }
+func Check(h *History) Verdict { return CheckWith(h, Options{}) }
 
-// JudgeWith is Judge with other bounds.
-func JudgeWith(h *History, opts Options) Verdict {
+// CheckWith is Check with other bounds.
+func CheckWith(h *History, opts Options) Verdict {
 	opts = opts.withDefaults(len(h.Txns))
 	var v Verdict
 	m := newModel(h, &v)

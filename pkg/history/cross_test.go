@@ -46,7 +46,7 @@ func withOrders(h *History) []ExactTxn {
 
 type valueName struct{ key, value string }
 
-// TestCheckAgreesWithExactCheck corrupts reads in histories that are too long for trying every order. If Judge finds a
+// TestCheckAgreesWithExactCheck corrupts reads in histories that are too long for trying every order. If Check finds a
 // contradiction, for any order of the versions, CheckExact must find one for the true order. What the latter finds
 // should rarely be explained by another order.
 func TestCheckAgreesWithExactCheck(t *testing.T) {
@@ -55,10 +55,10 @@ func TestCheckAgreesWithExactCheck(t *testing.T) {
 	exactly, inferred := 0, 0
 	for seed := range uint64(120) {
 		h := drawLong(seed, workload{txns: 400, clients: 12, keys: 30, skew: 1.1})
-		require.True(t, JudgeWith(h, infer).OK(), "seed %d", seed)
+		require.True(t, CheckWith(h, infer).OK(), "seed %d", seed)
 		require.True(t, CheckExact(ExactHistory{Txns: withOrders(h)}).OK(), "seed %d", seed)
 		corruptRead(r, h)
-		v, x := JudgeWith(h, infer), CheckExact(ExactHistory{Txns: withOrders(h)})
+		v, x := CheckWith(h, infer), CheckExact(ExactHistory{Txns: withOrders(h)})
 		if a := v.Anomaly(); a == NonRepeatableRead || a == OwnWriteMissed || a == GarbageRead || a == IntermediateRead {
 			continue // found without a graph
 		}
@@ -70,7 +70,7 @@ func TestCheckAgreesWithExactCheck(t *testing.T) {
 			inferred++
 		}
 	}
-	t.Logf("CheckExact rejects %d, Judge %d of these", exactly, inferred)
+	t.Logf("CheckExact rejects %d, Check %d of these", exactly, inferred)
 	require.Greater(t, exactly, 50)
 	require.Greater(t, inferred, exactly*3/4)
 }

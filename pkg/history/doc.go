@@ -28,7 +28,7 @@
 //
 // There are three checkers, from the general to the particular.
 //
-// Judge checks a recorded history. It reduces each transaction to one observation and one effect per key, checks each
+// Check checks a recorded history. It reduces each transaction to one observation and one effect per key, checks each
 // transaction by itself, binds observations to the writers of the unique values, and then infers an order:
 //
 //	repeat

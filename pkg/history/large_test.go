@@ -94,7 +94,7 @@ func TestLongHistoriesAreAccepted(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%+v", d), func(t *testing.T) {
 			h := drawLong(1, d)
-			v := Judge(h)
+			v := Check(h)
 			require.True(t, v.OK(), "%v", v)
 			t.Log(v)
 		})
@@ -114,7 +114,7 @@ func TestStaleReadInLongHistoryIsFound(t *testing.T) {
 			break
 		}
 	}
-	v := Judge(h)
+	v := Check(h)
 	require.Contains(t, []Anomaly{RealTimeInversion, NonRepeatableRead}, v.Anomaly(), "%v", v)
 	require.LessOrEqual(t, len(v.Problems[0].Lines), 5, "%v", v)
 }
@@ -133,7 +133,7 @@ func TestCheckMillionTransactions(t *testing.T) {
 		h := drawLong(1, d)
 		runtime.GC()
 		begin := time.Now()
-		v := Judge(h)
+		v := Check(h)
 		var mem runtime.MemStats
 		runtime.ReadMemStats(&mem)
 		t.Logf("%+v\n%v\n%v, %d MiB from the system", d, v, time.Since(begin).Round(time.Millisecond), mem.Sys>>20)
@@ -145,7 +145,7 @@ func BenchmarkCheck200k(b *testing.B) {
 	h := drawLong(1, workload{txns: 200_000, clients: 64, keys: 100_000, skew: 1.2, counters: true, unknown: 5})
 	b.ReportAllocs()
 	for b.Loop() {
-		if v := Judge(h); !v.OK() {
+		if v := Check(h); !v.OK() {
 			b.Fatal(v)
 		}
 	}

@@ -90,7 +90,7 @@ func TestPorcupineAgreesWithCheck(t *testing.T) {
 			corrupt(r, h)
 		}
 		v := Linearizable(h, time.Minute)
-		require.Equal(t, Judge(h).OK(), v.OK(), "run %d: %s", run, dump(h))
+		require.Equal(t, Check(h).OK(), v.OK(), "run %d: %s", run, dump(h))
 		if !v.OK() {
 			bad++
 		}

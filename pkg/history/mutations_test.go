@@ -214,16 +214,16 @@ func TestCheckDetectsMutations(t *testing.T) {
 			for run := range 2000 {
 				h := drawMixed(r, fullMix, run%4 == 0)
 				if run%16 < 2 {
-					v := Judge(h)
+					v := Check(h)
 					require.True(t, v.Exact && refAccepts(h), "run %d: a legal history is rejected: %s\n%v", run, dump(h), v)
 				}
 				if !m.do(r, h) {
 					continue
 				}
-				want, v := refAccepts(h), Judge(h)
+				want, v := refAccepts(h), Check(h)
 				require.Equal(t, want, v.OK(), "run %d: %s\n%v", run, dump(h), v)
 				require.Equal(t, want, v.Exact, "run %d", run)
-				require.True(t, !want || JudgeWith(h, Options{SearchSteps: -1}).OK(), "run %d: inference rejects a good history",
+				require.True(t, !want || CheckWith(h, Options{SearchSteps: -1}).OK(), "run %d: inference rejects a good history",
 					run)
 				if !want {
 					refused++

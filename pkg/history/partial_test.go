@@ -12,7 +12,7 @@ import (
 // past is the relevant part of a key's unknown initial state: it was added to, or found to exist, or neither.
 type past struct{ added, exists bool }
 
-// pastReference is the reference model of Judge for an unknown initial state: in every order, the first transaction
+// pastReference is the reference model of Check for an unknown initial state: in every order, the first transaction
 // that reads a key without a writer determines its initial value.
 type pastReference struct {
 	txns []*Txn
@@ -198,7 +198,7 @@ func TestUnknownInitialStateMatchesReference(t *testing.T) {
 			continue
 		}
 		dropCounts(h)
-		want, v := pastReferenceAccepts(h), Judge(h)
+		want, v := pastReferenceAccepts(h), Check(h)
 		require.True(t, want || run%8 > 0, "run %d: the reference model rejects a legal history: %s", run, dump(h))
 		require.True(t, v.OK() || !want, "run %d: a good history is rejected: %s\n%v", run, dump(h), v)
 		require.True(t, want || !v.Exact, "run %d: a bad history is exact: %s\n%v", run, dump(h), v)
@@ -222,7 +222,7 @@ func TestMissingTransactionsAreTolerated(t *testing.T) {
 		h := drawMixedFrom(r, fullMix, drawInitial(r), false)
 		h.InitialUnknown, h.Incomplete = true, true
 		h.Txns = h.Txns[:len(h.Txns)-r.IntN(len(h.Txns))]
-		v := Judge(h)
+		v := Check(h)
 		require.True(t, v.OK() && !v.Exact, "run %d: %s\n%v", run, dump(h), v)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The reference model of Judge: it executes the operations on a map, in every order that real time allows, with and
+// The reference model of Check: it executes the operations on a map, in every order that real time allows, with and
 // without the transactions of unknown outcome.
 
 type refState map[string]any // string or int64
@@ -273,10 +273,10 @@ func TestCheckMatchesReference(t *testing.T) {
 				}
 				want := refAccepts(h)
 				require.True(t, want || run%4 > 0, "the reference model rejects a serial run")
-				v := Judge(h)
+				v := Check(h)
 				require.Equal(t, want, v.OK(), "run %d: %s\n%v", run, dump(h), v)
 				require.Equal(t, want, v.Exact, "run %d", run)
-				alone := JudgeWith(h, Options{SearchSteps: -1})
+				alone := CheckWith(h, Options{SearchSteps: -1})
 				require.True(t, !want || alone.OK(), "run %d: inference rejects a good history", run)
 				if !want {
 					refused++

@@ -2,7 +2,7 @@ package history
 
 import "fmt"
 
-// checker is the state of Judge: what is known so far, and what may still be inferred from it.
+// checker is the state of Check: what is known so far, and what may still be inferred from it.
 type checker struct {
 	*model
 	opts Options

@@ -20,7 +20,7 @@ const (
 	// Retry: an attempt aborted because of the key; the wait is the duration of the attempt.
 	Retry
 	// WouldWait: no request waited, but one would have waited if the key had been locked on a participant. See
-	// Meter.Ran.
+	// Meter.RecordUse.
 	WouldWait
 	// NumCauses is the number of causes.
 	NumCauses
@@ -44,9 +44,9 @@ type KeyHeat struct {
 	// Error bounds by how much Heat is overestimated: the weight that the entry had when it was assigned to
 	// this key.
 	Error float64
-	// Clashes are the writes per second that conflicted with another write, or would have conflicted
-	// (Meter.Ran); a decaying average.
-	Clashes float64
+	// Conflicts are the writes per second that conflicted with another write, or would have conflicted
+	// (Meter.RecordUse); a decaying average.
+	Conflicts float64
 	// Nanos and Count are the sum and number of the waits since the key was entered, without decay and without
 	// WouldWait.
 	Nanos int64

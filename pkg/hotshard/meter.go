@@ -29,8 +29,8 @@ func (o MeterOptions) withDefaults() MeterOptions {
 }
 
 // Meter ranks the keys of one shard by the waiting that they cause, in nanoseconds of waiting per second
-// with exponential decay. It counts measured waiting (Waited) and the waiting that the last agent avoids by
-// not holding locks (Ran). Without the second, a key would cool down because it is placed well, and would
+// with exponential decay. It counts measured waiting (RecordWait) and the waiting that the last agent avoids by
+// not holding locks (RecordUse). Without the second, a key would cool down because it is placed well, and would
 // be moved away again.
 //
 // It is a weighted Space-Saving sketch (Metwally, Agrawal, El Abbadi: Efficient computation of frequent and
@@ -61,9 +61,9 @@ func NewMeter(opt MeterOptions) *Meter {
 	return &Meter{ranking: newRanking(opt.Entries, opt.HalfLife)}
 }
 
-// Waited records that a transaction waited for a key or lost time because of it. by is the blocking
+// RecordWait records that a transaction waited for a key or lost time because of it. by is the blocking
 // transaction, zero if unknown. Durations of zero and less are ignored.
-func (m *Meter) Waited(now int64, key []byte, cause Cause, nanos int64, by kv.TxnRef) {
+func (m *Meter) RecordWait(now int64, key []byte, cause Cause, nanos int64, by kv.TxnRef) {
 	if nanos <= 0 || cause >= NumCauses {
 		return
 	}
@@ -75,7 +75,7 @@ func (m *Meter) Waited(now int64, key []byte, cause Cause, nanos int64, by kv.Tx
 	}
 }
 
-// Ran records that an operation on a key executed. waited: it had waited for the key. before is when the
+// RecordUse records that an operation on a key executed. waited: it had waited for the key. before is when the
 // key was last used, and conflicts whether that use conflicts with this one. The caller stores both with the
 // key, which it has at hand. A use without a conflict therefore costs nothing here, and only keys with
 // conflicts are ranked.
@@ -91,7 +91,7 @@ func (m *Meter) Waited(now int64, key []byte, cause Cause, nanos int64, by kv.Tx
 // Conflicts order the hot keys, waiting does not. The waiting for a key grows with its queue, so a key that
 // is currently on a participant would seem hotter than an equal one on the last agent. The rate of
 // conflicts depends on the demand only, wherever the keys are decided.
-func (m *Meter) Ran(now int64, key []byte, hold int64, waited bool, before int64, conflicts bool) {
+func (m *Meter) RecordUse(now int64, key []byte, hold int64, waited bool, before int64, conflicts bool) {
 	avoided := int64(0)
 	// Unsigned: the gap of two distant times overflows an int64.
 	if gap := uint64(max(now, before)) - uint64(before); !waited && conflicts && hold > 0 && gap < uint64(hold) {

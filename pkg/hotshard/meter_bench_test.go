@@ -14,30 +14,30 @@ var meterLoads = []struct {
 }{
 	{"waited, ranked", func() func(int) {
 		m, keys := NewMeter(MeterOptions{}), manyKeys(128)
-		return func(i int) { m.Waited(int64(i)*1000, keys[i%len(keys)], LockWait, 5000, txn(1)) }
+		return func(i int) { m.RecordWait(int64(i)*1000, keys[i%len(keys)], LockWait, 5000, txn(1)) }
 	}},
 	{"waited, same time", func() func(int) {
 		m, keys := NewMeter(MeterOptions{}), manyKeys(128)
-		return func(i int) { m.Waited(1, keys[i%len(keys)], LockWait, 5000, txn(1)) }
+		return func(i int) { m.RecordWait(1, keys[i%len(keys)], LockWait, 5000, txn(1)) }
 	}},
 	{"waited, evicting", func() func(int) {
 		m, keys := NewMeter(MeterOptions{}), manyKeys(1<<16)
-		return func(i int) { m.Waited(int64(i)*1000, keys[i%len(keys)], LockWait, 5000, txn(1)) }
+		return func(i int) { m.RecordWait(int64(i)*1000, keys[i%len(keys)], LockWait, 5000, txn(1)) }
 	}},
 	{"ran, not ranked", func() func(int) {
 		m, keys := NewMeter(MeterOptions{}), manyKeys(1<<16)
-		return func(i int) { m.Ran(int64(i)*1000, keys[i%len(keys)], ms, false, int64(i-len(keys))*1000, true) }
+		return func(i int) { m.RecordUse(int64(i)*1000, keys[i%len(keys)], ms, false, int64(i-len(keys))*1000, true) }
 	}},
 	{"ran, not ranked beside hot", func() func(int) {
 		m, keys := NewMeter(MeterOptions{}), manyKeys(1<<16)
 		for i := range 128 {
-			m.Waited(0, fmt.Appendf(nil, "hot:%011d", i), LockWait, ms, txn(1))
+			m.RecordWait(0, fmt.Appendf(nil, "hot:%011d", i), LockWait, ms, txn(1))
 		}
-		return func(i int) { m.Ran(int64(i)*1000, keys[i%len(keys)], ms, false, int64(i-len(keys))*1000, true) }
+		return func(i int) { m.RecordUse(int64(i)*1000, keys[i%len(keys)], ms, false, int64(i-len(keys))*1000, true) }
 	}},
 	{"ran, hot", func() func(int) {
 		m, keys := NewMeter(MeterOptions{}), manyKeys(16)
-		return func(i int) { m.Ran(int64(i)*1000, keys[i%len(keys)], ms, false, int64(i-len(keys))*1000, true) }
+		return func(i int) { m.RecordUse(int64(i)*1000, keys[i%len(keys)], ms, false, int64(i-len(keys))*1000, true) }
 	}},
 }
 
@@ -76,7 +76,7 @@ func BenchmarkMeter(b *testing.B) {
 func BenchmarkMeterTop(b *testing.B) {
 	m := NewMeter(MeterOptions{})
 	for i, k := range manyKeys(1000) {
-		m.Waited(int64(i), k, LockWait, int64(i), txn(1))
+		m.RecordWait(int64(i), k, LockWait, int64(i), txn(1))
 	}
 	b.ReportAllocs()
 	for b.Loop() {

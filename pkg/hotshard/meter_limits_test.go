@@ -31,7 +31,7 @@ func TestFadeEmptiesMeter(t *testing.T) {
 	empty := m.Bytes()
 	m.Fade(0)
 	for i := range 200 {
-		m.Waited(0, fmt.Appendf(nil, "key-%d", i), LockWait, int64(1+i)<<20, txn(1))
+		m.RecordWait(0, fmt.Appendf(nil, "key-%d", i), LockWait, int64(1+i)<<20, txn(1))
 	}
 	require.Equal(t, 128, m.Len())
 	require.Empty(t, m.Top(20*sec, all, 1000))
@@ -42,7 +42,7 @@ func TestFadeEmptiesMeter(t *testing.T) {
 	m.Fade(40 * sec)
 	require.Zero(t, m.Len())
 	require.Equal(t, empty, m.Bytes())
-	m.Waited(40*sec, []byte("k"), LockWait, 5, txn(1))
+	m.RecordWait(40*sec, []byte("k"), LockWait, 5, txn(1))
 	require.Equal(t, []string{"k"}, keysOf(m.Top(40*sec, all, 0)))
 }
 
@@ -59,8 +59,8 @@ func TestHeatIsExactAfterOriginMoves(t *testing.T) {
 		for _, m := range []*metered{long, fresh} {
 			m.Fade(now)
 			for _, k := range []string{"a", "b"} {
-				m.Waited(now, []byte(k), LockWait, math.MaxInt64/4096/int64(len(k)), txn(1))
-				m.Waited(now+sec/3, []byte(k), WouldWait, 1, txn(1))
+				m.RecordWait(now, []byte(k), LockWait, math.MaxInt64/4096/int64(len(k)), txn(1))
+				m.RecordWait(now+sec/3, []byte(k), WouldWait, 1, txn(1))
 			}
 		}
 		now += 40 * sec
@@ -95,7 +95,7 @@ func TestMeterMemoryIsBounded(t *testing.T) {
 func TestEntryKeepsKeyCapacity(t *testing.T) {
 	m := newMetered(MeterOptions{Entries: 1})
 	for _, n := range []int{1, 1000, 3, 1000, 4} {
-		m.Waited(0, bytes.Repeat([]byte{byte(n)}, n), LockWait, 5, txn(1))
+		m.RecordWait(0, bytes.Repeat([]byte{byte(n)}, n), LockWait, 5, txn(1))
 	}
 	require.Equal(t, 1000, cap(m.least().key))
 	require.Len(t, m.least().key, 4)

@@ -100,7 +100,7 @@ func newMetered(o MeterOptions) *metered { return &metered{NewMeter(o), map[stri
 
 func (m *metered) Ran(now int64, key []byte, hold int64, waited bool) {
 	before, known := m.ran[string(key)]
-	m.Meter.Ran(now, key, hold, waited, before, known)
+	m.Meter.RecordUse(now, key, hold, waited, before, known)
 	if known {
 		now = max(now, before)
 	}
@@ -134,7 +134,7 @@ func TestMeterMatchesReferenceModel(t *testing.T) {
 				w.recordUse(now, string(key), hold)
 			default:
 				n := nanos.Draw(t, "nanos")
-				m.Waited(now, key, Held, n, txn(1))
+				m.RecordWait(now, key, Held, n, txn(1))
 				w.charges = append(w.charges, charge{string(key), now, max(n, 0), false})
 			}
 			w.check(t, m.Meter, now, slack*float64(len(keys)))
@@ -160,7 +160,7 @@ func TestTopOfSkewedStreamIsCorrect(t *testing.T) {
 		now := int64(0)
 		zipf(seed, 100_000, func(at int64, key []byte, nanos int64) {
 			now = at
-			m.Waited(at, key, LockWait, nanos, txn(1))
+			m.RecordWait(at, key, LockWait, nanos, txn(1))
 			w.charges = append(w.charges, charge{string(key), at, nanos, false})
 		})
 		total, _, _ := w.truth(now)
@@ -185,7 +185,7 @@ func TestMeterIsDeterministic(t *testing.T) {
 		m := newMetered(MeterOptions{Entries: 32})
 		i := 0
 		zipf(7, 50_000, func(now int64, key []byte, nanos int64) {
-			m.Waited(now, key, Held, nanos>>16<<16, txn(int64(i))) // many equal weights
+			m.RecordWait(now, key, Held, nanos>>16<<16, txn(int64(i))) // many equal weights
 			m.Ran(now, key, ms, false)
 			i++
 			if i%5000 == 0 {

@@ -35,14 +35,14 @@ func keysOf(top []KeyHeat) (out []string) {
 func TestKeyHeatListsCauses(t *testing.T) {
 	m := newMetered(MeterOptions{})
 	key := []byte("k")
-	m.Waited(-5, key, LockWait, 100, txn(1))
-	m.Waited(-5, key, Held, 200, txn(2))
-	m.Waited(3, key, ReadWait, 300, kv.TxnRef{})
-	m.Waited(4, key, Retry, 400, txn(4))
-	m.Waited(4, key, Retry, 0, txn(5))
-	m.Waited(4, key, Retry, -1, txn(6))
-	m.Waited(4, key, NumCauses, 1, txn(7))
-	m.Waited(4, key, WouldWait, 50, kv.TxnRef{})
+	m.RecordWait(-5, key, LockWait, 100, txn(1))
+	m.RecordWait(-5, key, Held, 200, txn(2))
+	m.RecordWait(3, key, ReadWait, 300, kv.TxnRef{})
+	m.RecordWait(4, key, Retry, 400, txn(4))
+	m.RecordWait(4, key, Retry, 0, txn(5))
+	m.RecordWait(4, key, Retry, -1, txn(6))
+	m.RecordWait(4, key, NumCauses, 1, txn(7))
+	m.RecordWait(4, key, WouldWait, 50, kv.TxnRef{})
 	key[0] = 'x'
 
 	top := m.Top(4, all, 0)
@@ -75,8 +75,8 @@ func TestCausesSumToHeat(t *testing.T) {
 		if i%500 == 0 {
 			now += 20 * sec
 		}
-		m.Waited(now, []byte("k"), Cause(i%int(NumCauses)), int64(i%11)*ms, txn(1))
-		m.Waited(now, []byte("held"), Held, ms, txn(1))
+		m.RecordWait(now, []byte("k"), Cause(i%int(NumCauses)), int64(i%11)*ms, txn(1))
+		m.RecordWait(now, []byte("held"), Held, ms, txn(1))
 		for _, k := range m.Top(now+sec/5, all, 0) {
 			sum := 0.0
 			for c := range WouldWait {
@@ -108,7 +108,7 @@ func TestWaitingDecays(t *testing.T) {
 	} {
 		for _, start := range []int64{0, math.MinInt64, -77, 1_700_000_000 * sec} {
 			m := newMetered(MeterOptions{HalfLife: test.half})
-			m.Waited(start, []byte("k"), LockWait, sec, txn(1))
+			m.RecordWait(start, []byte("k"), LockWait, sec, txn(1))
 			now := start + test.after
 			if now < start {
 				now = math.MaxInt64
@@ -124,7 +124,7 @@ func TestHeatOfSteadyWaitingIsItsRate(t *testing.T) {
 	m := newMetered(MeterOptions{HalfLife: 3 * time.Second})
 	now := int64(0)
 	for ; now < 60*sec; now += 10 * ms {
-		m.Waited(now, []byte("k"), LockWait, ms, txn(1))
+		m.RecordWait(now, []byte("k"), LockWait, ms, txn(1))
 	}
 	require.InEpsilon(t, 1e8, m.Top(now, 1, 0)[0].Heat, 0.01)
 }
@@ -151,7 +151,7 @@ func TestAvoidedWaitIsRestOfHold(t *testing.T) {
 				m := newMetered(MeterOptions{})
 				now := int64(math.MinInt64 + 100)
 				if ranked {
-					m.Waited(now, []byte("k"), LockWait, 1, txn(1))
+					m.RecordWait(now, []byte("k"), LockWait, 1, txn(1))
 				}
 				for _, gap := range test.gaps {
 					now += gap
@@ -176,7 +176,7 @@ func TestKeyDecidedByLastAgentStaysHot(t *testing.T) {
 	m := newMetered(MeterOptions{})
 	now := int64(0)
 	for ; now < 20*sec; now += 2 * ms {
-		m.Waited(now, []byte("k"), LockWait, ms, txn(1))
+		m.RecordWait(now, []byte("k"), LockWait, ms, txn(1))
 	}
 	for ; now < 60*sec; now += 2 * ms {
 		m.Ran(now, []byte("k"), 3*ms, false)
@@ -188,9 +188,9 @@ func TestKeyDecidedByLastAgentStaysHot(t *testing.T) {
 
 func TestNewKeyInheritsLeastEntry(t *testing.T) {
 	m := newMetered(MeterOptions{Entries: 2})
-	m.Waited(0, []byte("a"), LockWait, 100, txn(1))
-	m.Waited(0, []byte("b"), LockWait, 10, txn(2))
-	m.Waited(sec, []byte("c"), Held, 7, kv.TxnRef{})
+	m.RecordWait(0, []byte("a"), LockWait, 100, txn(1))
+	m.RecordWait(0, []byte("b"), LockWait, 10, txn(2))
+	m.RecordWait(sec, []byte("c"), Held, 7, kv.TxnRef{})
 	top := m.Top(sec, all, 0)
 	require.Equal(t, []string{"a", "c"}, keysOf(top))
 	require.InDelta(t, heatOf(12), top[1].Heat, 1e-9, "inherited: half of b's weight")
@@ -204,9 +204,9 @@ func TestNewKeyInheritsLeastEntry(t *testing.T) {
 func TestTopIsSortedAndBounded(t *testing.T) {
 	m := newMetered(MeterOptions{})
 	for i, k := range []string{"d", "b", "c", "a"} {
-		m.Waited(0, []byte(k), LockWait, []int64{5, 9, 5, 5}[i], txn(1))
+		m.RecordWait(0, []byte(k), LockWait, []int64{5, 9, 5, 5}[i], txn(1))
 	}
-	m.Waited(0, []byte("e"), WouldWait, 7, txn(1))
+	m.RecordWait(0, []byte("e"), WouldWait, 7, txn(1))
 	for _, test := range []struct {
 		n     int
 		least float64
@@ -244,8 +244,8 @@ func TestMeterFollowsMovingHotSpot(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	run := func(from, to int64, hot string) {
 		for now := from; now < to; now += ms {
-			m.Waited(now, []byte(hot), LockWait, 10*ms, txn(1))
-			m.Waited(now, fmt.Appendf(nil, "other-%d", r.Intn(100_000)), LockWait, ms, txn(1))
+			m.RecordWait(now, []byte(hot), LockWait, 10*ms, txn(1))
+			m.RecordWait(now, fmt.Appendf(nil, "other-%d", r.Intn(100_000)), LockWait, ms, txn(1))
 		}
 	}
 	run(0, 60*sec, "old")
@@ -269,7 +269,7 @@ func TestConflictsAreCountedOnce(t *testing.T) {
 		if len(top) == 0 {
 			return 0
 		}
-		return math.Round(top[0].Clashes / perSecond)
+		return math.Round(top[0].Conflicts / perSecond)
 	}
 	m.Ran(0, k, 100, false)
 	require.Zero(t, conflicts(), "first use")
@@ -277,7 +277,7 @@ func TestConflictsAreCountedOnce(t *testing.T) {
 	require.Zero(t, conflicts(), "after hold")
 	m.Ran(250, k, 100, false)
 	require.Equal(t, 1.0, conflicts(), "within hold")
-	m.Waited(250, k, LockWait, 1_000_000, kv.TxnRef{})
+	m.RecordWait(250, k, LockWait, 1_000_000, kv.TxnRef{})
 	require.Equal(t, 1.0, conflicts(), "a wait is not a conflict")
 	m.Ran(900, k, 100, true)
 	require.Equal(t, 2.0, conflicts(), "after hold, but it waited")
@@ -296,11 +296,11 @@ func TestConflictRateIsIndependentOfPlacement(t *testing.T) {
 	for now := int64(0); now < int64(3*time.Second); now += 50_000 {
 		m.Ran(now, frequent, 60_000, false)
 		if now%200_000 == 0 {
-			m.Waited(now, queued, LockWait, int64(10*time.Millisecond), kv.TxnRef{})
+			m.RecordWait(now, queued, LockWait, int64(10*time.Millisecond), kv.TxnRef{})
 			m.Ran(now, queued, 60_000, true)
 		}
 	}
 	top := m.Top(int64(3*time.Second), 2, 0)
 	require.Equal(t, "queued", string(top[0].Key), "it causes more waiting")
-	require.InDelta(t, 4, top[1].Clashes/top[0].Clashes, 0.1)
+	require.InDelta(t, 4, top[1].Conflicts/top[0].Conflicts, 0.1)
 }

@@ -43,8 +43,8 @@ func NewPairs(opt PairOptions) *Pairs {
 	return &Pairs{ranking: newRanking(opt.Entries, opt.HalfLife)}
 }
 
-// Note records that two keys occurred together, in either order. Equal keys are ignored.
-func (p *Pairs) Note(now int64, a, b []byte) {
+// Record records that two keys occurred together, in either order. Equal keys are ignored.
+func (p *Pairs) Record(now int64, a, b []byte) {
 	switch bytes.Compare(a, b) {
 	case 0:
 		return

@@ -25,11 +25,11 @@ func TestPairRates(t *testing.T) {
 	now := int64(0)
 	for i := range 4000 {
 		now += 5 * ms
-		p.Note(now, []byte("a"), []byte("b"))
+		p.Record(now, []byte("a"), []byte("b"))
 		if i%2 == 0 {
-			p.Note(now, []byte("c"), []byte("a"))
+			p.Record(now, []byte("c"), []byte("a"))
 		}
-		p.Note(now, []byte("a"), []byte("a"))
+		p.Record(now, []byte("a"), []byte("a"))
 	}
 	require.Equal(t, "a+b=200 a+c=100 ", pairsOf(p.Top(now, all)),
 		"200 per second, in either order; equal keys are ignored")
@@ -45,12 +45,12 @@ func TestPairRates(t *testing.T) {
 
 func TestPairsDistinguishKeyBoundaries(t *testing.T) {
 	p := NewPairs(PairOptions{HalfLife: time.Hour})
-	p.Note(0, []byte("a"), []byte("bc"))
-	p.Note(0, []byte("ab"), []byte("c"))
-	p.Note(0, nil, []byte("abc"))
+	p.Record(0, []byte("a"), []byte("bc"))
+	p.Record(0, []byte("ab"), []byte("c"))
+	p.Record(0, nil, []byte("abc"))
 	require.Equal(t, 3, p.Len())
 	long := make([]byte, 4096)
-	p.Note(0, long, []byte("x"))
+	p.Record(0, long, []byte("x"))
 	for _, top := range p.Top(0, all) {
 		if len(top.A) == len(long) {
 			require.Equal(t, msg.HeatPair{A: long, B: []byte("x"), Rate: top.Rate}, top)
@@ -63,16 +63,16 @@ func TestPairsDistinguishKeyBoundaries(t *testing.T) {
 func TestFadeEmptiesPairs(t *testing.T) {
 	p := NewPairs(PairOptions{})
 	for range 3 {
-		p.Note(0, []byte("a"), []byte("b"))
+		p.Record(0, []byte("a"), []byte("b"))
 	}
-	p.Note(0, []byte("a"), []byte("c"))
+	p.Record(0, []byte("a"), []byte("c"))
 	p.Fade(7 * sec)
 	require.Equal(t, 2, p.Len())
 	p.Fade(8 * sec)
 	require.Equal(t, 1, p.Len())
 	p.Fade(9 * sec)
 	require.Zero(t, p.Len())
-	p.Note(200*sec, []byte("a"), []byte("b"))
+	p.Record(200*sec, []byte("a"), []byte("b"))
 	require.Equal(t, "a+b=0.693 ", pairsOf(p.Top(200*sec, all)), "after a move of the origin")
 }
 
@@ -92,7 +92,7 @@ func TestPairRatesAreLowerBounds(t *testing.T) {
 				sum *= math.Exp2(-float64(d) / float64(sec))
 			}
 			a, b := rapid.IntRange(0, 2).Draw(t, "a"), rapid.IntRange(3, 5).Draw(t, "b")
-			p.Note(now, fmt.Append(nil, a), fmt.Append(nil, b))
+			p.Record(now, fmt.Append(nil, a), fmt.Append(nil, b))
 			truth[fmt.Sprint(a, "+", b)]++
 			sum++
 			require.LessOrEqual(t, p.Len(), entries)
@@ -116,12 +116,12 @@ func TestPairRatesAreLowerBounds(t *testing.T) {
 func TestPairsDoNotAllocate(t *testing.T) {
 	p, keys := NewPairs(PairOptions{}), manyKeys(16)
 	for i := range 15 {
-		p.Note(0, keys[i], keys[i+1])
+		p.Record(0, keys[i], keys[i+1])
 	}
 	now := int64(0)
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		now += ms
-		p.Note(now, keys[now/ms%15], keys[now/ms%15+1])
+		p.Record(now, keys[now/ms%15], keys[now/ms%15+1])
 	}))
 }
 
@@ -131,7 +131,7 @@ func BenchmarkPairs(b *testing.B) {
 			p, keys := NewPairs(PairOptions{}), manyKeys(keys)
 			b.ReportAllocs()
 			for i := range b.N {
-				p.Note(int64(i)*1000, keys[i%len(keys)], keys[(i+1)%len(keys)])
+				p.Record(int64(i)*1000, keys[i%len(keys)], keys[(i+1)%len(keys)])
 			}
 		})
 	}
@@ -142,7 +142,7 @@ func BenchmarkTopOfPairs(b *testing.B) {
 	p, keys := NewPairs(PairOptions{}), manyKeys(200)
 	for i := range 127 {
 		for range i%13 + 1 {
-			p.Note(int64(i)*ms, keys[i], keys[i+1])
+			p.Record(int64(i)*ms, keys[i], keys[i+1])
 		}
 	}
 	b.ReportAllocs()

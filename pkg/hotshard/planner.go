@@ -19,7 +19,7 @@ import (
 // written together with a hotter key of another shard, or that interactive transactions hold. Keys that are
 // written together are moved together, because one alone gains nothing.
 //
-// The states of a key (a move has happened when Owned or Left reports it, not before):
+// The states of a key (a move has happened when KeyArrived or KeyLeft reports it, not before):
 //
 //	          worth it: Up in Surveys reports in a row, or
 //	          together with such a key; and Busy <= Full;
@@ -29,10 +29,10 @@ import (
 //	|      |<-----------------------------------------------|        |
 //	+------+     no report within Timeout: pause            +--------+
 //	  ^  ^                                                    |
-//	  |  |            Owned, at any time                      |
+//	  |  |            KeyArrived, at any time                 |
 //	  |  +----------------------------------------------+     |
 //	  |                                                 |     |
-//	  | Left, at any time                               v     v
+//	  | KeyLeft, at any time                            v     v
 //	+---------+  after Stay: quiet for Quiet, or Busy > +--------+
 //	| leaving |  Over, or a pinned key needs the space  |  hot   |
 //	|         |<----------------------------------------|        |
@@ -77,7 +77,7 @@ type Planner struct {
 	reportCount uint64
 	counters    PlannerCounters
 	// completed are the last moves that have happened, oldest first.
-	completed []Made
+	completed []CompletedMove
 }
 
 type pairReport struct {
@@ -102,13 +102,13 @@ func NewPlanner(opt PlannerOptions) *Planner {
 		movedAt: opt.Epoch}
 }
 
-// TakeDigest applies the load report of a shard. The hot shard reports all keys that were moved to it and
-// still cause waiting, not only the DigestKeys hottest.
-func (p *Planner) TakeDigest(now int64, d *msg.LoadReport) {
+// ApplyLoadReport applies the load report of a shard. The hot shard reports all keys that were moved to it and
+// still cause waiting, not only the LoadReportKeys hottest.
+func (p *Planner) ApplyLoadReport(now int64, d *msg.LoadReport) {
 	p.advance(now)
 	p.active = true
 	before := p.survey.reports[d.Shard].keys
-	p.survey.Take(p.now, d)
+	p.survey.Apply(p.now, d)
 	p.reportCount++
 	for i := range d.Keys {
 		if k := p.key(string(d.Keys[i].Key)); p.place(k) == d.Shard {
@@ -126,15 +126,15 @@ func (p *Planner) TakeDigest(now int64, d *msg.LoadReport) {
 	}
 }
 
-// TakePairs replaces the pair report of a gateway.
-func (p *Planner) TakePairs(now int64, d *msg.PairReport) {
+// ApplyPairReport replaces the pair report of a gateway.
+func (p *Planner) ApplyPairReport(now int64, d *msg.PairReport) {
 	p.advance(now)
 	p.active = true
 	p.pairs[d.Gateway] = pairReport{p.now, d.Pairs}
 }
 
-// Busy sets the share of the time in which the hot shard was busy, from 0 to 1.
-func (p *Planner) Busy(now int64, share float64) {
+// SetBusyShare sets the share of the time in which the hot shard was busy, from 0 to 1.
+func (p *Planner) SetBusyShare(now int64, share float64) {
 	p.advance(now)
 	p.busy = share
 }
@@ -153,8 +153,8 @@ func (p *Planner) SetRules(list []Rule) {
 // SetMode sets which moves the planner may make.
 func (p *Planner) SetMode(mode Mode) { p.opt.Mode, p.active = mode, true }
 
-// Owned reports that the hot shard has a key, and since when.
-func (p *Planner) Owned(now int64, key []byte, since int64) {
+// KeyArrived reports that the hot shard has a key, and since when.
+func (p *Planner) KeyArrived(now int64, key []byte, since int64) {
 	p.advance(now)
 	p.active = true
 	k := p.key(string(key))
@@ -180,8 +180,8 @@ func (p *Planner) Owned(now int64, key []byte, since int64) {
 	p.finishMove(k)
 }
 
-// Left reports that a key has moved home.
-func (p *Planner) Left(now int64, key []byte) {
+// KeyLeft reports that a key has moved home.
+func (p *Planner) KeyLeft(now int64, key []byte) {
 	p.advance(now)
 	p.active = true
 	k := p.key(string(key))
@@ -198,8 +198,8 @@ func (p *Planner) Left(now int64, key []byte) {
 	p.finishMove(k)
 }
 
-// Failed reports that the move of a key was given up and will not happen.
-func (p *Planner) Failed(now int64, key []byte) {
+// MoveFailed reports that the move of a key was given up and will not happen.
+func (p *Planner) MoveFailed(now int64, key []byte) {
 	p.advance(now)
 	if k := p.keys[string(key)]; k != nil && k.move != nil {
 		p.failMove(k)
@@ -225,10 +225,10 @@ func (p *Planner) finishMove(k *plannedKey) {
 // Active reports whether there is anything to decide or to publish.
 func (p *Planner) Active() bool { return p.active || p.survey.Active() || p.epoch != p.published }
 
-// Tell returns the message to the gateways, nil if there is none: Survey.Map, and the list of moved keys. A
+// HeatMap returns the message to the gateways, nil if there is none: Survey.Map, and the list of moved keys. A
 // change of the list alone is published once and not repeated: a request that goes to the wrong shard is
 // redirected.
-func (p *Planner) Tell(now int64) *msg.HeatMap {
+func (p *Planner) HeatMap(now int64) *msg.HeatMap {
 	p.advance(now)
 	m := p.survey.Map(p.now)
 	if m == nil {

@@ -15,21 +15,21 @@ func BenchmarkPlanner(b *testing.B) {
 	now, reports := int64(0), []*msg.LoadReport{}
 	for s := range kv.ShardID(64) {
 		d := &msg.LoadReport{Shard: s}
-		for i := range DigestKeys {
+		for i := range LoadReportKeys {
 			d.Keys = append(d.Keys, msg.KeyHeat{Key: fmt.Appendf(nil, "key/%d/%d", s, i), Heat: 1000, Waited: sec, Would: sec})
 		}
 		reports = append(reports, d)
 	}
 	for i := range 256 {
-		p.Owned(now, fmt.Appendf(nil, "moved/%d", i), now)
+		p.KeyArrived(now, fmt.Appendf(nil, "moved/%d", i), now)
 	}
 	b.ReportAllocs()
 	for range b.N {
 		now += int64(quarter)
 		for _, d := range reports {
-			p.TakeDigest(now, d)
+			p.ApplyLoadReport(now, d)
 		}
 		p.Decide(now)
-		p.Tell(now)
+		p.HeatMap(now)
 	}
 }

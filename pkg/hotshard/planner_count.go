@@ -1,41 +1,41 @@
 package hotshard
 
-// Why is the reason of a move as a label. Move.Reason is the full text.
-type Why uint8
+// MoveCause is the reason of a move as a label. Move.Reason is the full text.
+type MoveCause uint8
 
 // To the hot shard, and home.
 const (
-	// WhyWaiting: transactions wait for the key.
-	WhyWaiting Why = iota
-	// WhyTogether: it is written together with a key for which transactions wait.
-	WhyTogether
-	// WhyPinned: an operator's rule pins it.
-	WhyPinned
-	// WhyQuiet: no transaction has waited for it for a long time.
-	WhyQuiet
-	// WhyBusy: the hot shard is overloaded.
-	WhyBusy
-	// WhyRoom: a pinned key needs its place on the full hot shard.
-	WhyRoom
-	// WhyOrdered: an operator's rule bans it, or the mode excludes it.
-	WhyOrdered
-	NumWhys
+	// CauseContended: transactions wait for the key.
+	CauseContended MoveCause = iota
+	// CauseColocated: it is written together with a key for which transactions wait.
+	CauseColocated
+	// CausePinned: an operator's rule pins it.
+	CausePinned
+	// CauseIdle: no transaction has waited for it for a long time.
+	CauseIdle
+	// CauseOverloaded: the hot shard is overloaded.
+	CauseOverloaded
+	// CauseFull: a pinned key needs its place on the full hot shard.
+	CauseFull
+	// CauseOrdered: an operator's rule bans it, or the mode excludes it.
+	CauseOrdered
+	NumMoveCauses
 )
 
-func (w Why) String() string {
-	if w >= NumWhys {
+func (w MoveCause) String() string {
+	if w >= NumMoveCauses {
 		return "unknown"
 	}
-	return [NumWhys]string{"contended", "co-located", "pinned", "idle", "overloaded", "full", "ordered"}[w]
+	return [NumMoveCauses]string{"contended", "co-located", "pinned", "idle", "overloaded", "full", "ordered"}[w]
 }
 
 // In reports whether it is a move to the hot shard.
-func (w Why) In() bool { return w <= WhyPinned }
+func (w MoveCause) In() bool { return w <= CausePinned }
 
 // PlannerCounters are monotonic counters of a planner.
 type PlannerCounters struct {
 	// Begun counts started moves by reason. GivenUp counts moves that failed or timed out.
-	Begun   [NumWhys]uint64
+	Begun   [NumMoveCauses]uint64
 	GivenUp uint64
 }
 

@@ -80,11 +80,11 @@ func (p *Planner) fits(l load, keys ...*plannedKey) bool {
 func (d *decision) budget() int { return int((d.now - d.spent) / d.cost()) }
 
 // start begins a move.
-func (d *decision) start(k *plannedKey, hot bool, why Why, reason string) {
+func (d *decision) start(k *plannedKey, hot bool, why MoveCause, reason string) {
 	d.spent += d.cost()
 	d.counters.Begun[why]++
 	k.move = &pendingMove{hot, d.now, reason}
-	k.last.ordered = why == WhyOrdered
+	k.last.ordered = why == CauseOrdered
 	if k.heat > 0 {
 		k.last.rate = k.heat
 	}
@@ -116,7 +116,7 @@ func (d *decision) selectKeys(is func(*plannedKey) bool, order func(a, b *planne
 }
 
 // moveHome moves keys home within the budget.
-func (d *decision) moveHome(list []*plannedKey, why Why, reason func(*plannedKey) string) {
+func (d *decision) moveHome(list []*plannedKey, why MoveCause, reason func(*plannedKey) string) {
 	for _, k := range list[:max(0, min(len(list), d.budget()))] {
 		d.start(k, false, why, reason(k))
 	}
@@ -128,7 +128,7 @@ func (d *decision) enforceRules() {
 	d.moveHome(d.selectKeys(func(k *plannedKey) bool {
 		ordered := mode == ModeOff || k.rule.Order == Ban || mode == ModePinned && k.rule.Order != Pin
 		return ordered && k.owned && k.move == nil && d.now >= k.until
-	}, nil), WhyOrdered, func(k *plannedKey) string {
+	}, nil), CauseOrdered, func(k *plannedKey) string {
 		switch {
 		case k.rule.Order == Ban:
 			return k.rule.String()
@@ -153,7 +153,7 @@ func (d *decision) moveInPinned() {
 		case !d.fits(d.on, k):
 			missing++
 		case d.budget() > 0:
-			d.start(k, true, WhyPinned, k.rule.String())
+			d.start(k, true, CausePinned, k.rule.String())
 		}
 	}
 	// More keys than MaxKeys can be there: a move that was given up may have happened after all.
@@ -165,7 +165,7 @@ func (d *decision) moveInPinned() {
 	}
 	if missing > 0 {
 		least := d.leastUseful()
-		d.moveHome(least[:min(len(least), missing)], WhyRoom, func(*plannedKey) string {
+		d.moveHome(least[:min(len(least), missing)], CauseFull, func(*plannedKey) string {
 			return "it saves least waiting, and the hot shard needs its slot"
 		})
 	}
@@ -208,7 +208,7 @@ func (d *decision) shedLoad() {
 		d.shed = d.now
 		k.barred = d.now + int64(doubled(d.opt.Stay, k.sheds))
 		k.sheds++
-		d.start(k, false, WhyBusy, fmt.Sprintf("the hot shard is busy %.0f%% of the time, "+
+		d.start(k, false, CauseOverloaded, fmt.Sprintf("the hot shard is busy %.0f%% of the time, "+
 			"and this key saves the least waiting: %v per write",
 			100*d.busy, k.savedPerWrite().Round(time.Microsecond)))
 	}
@@ -219,7 +219,7 @@ func (d *decision) moveOutIdle() {
 	quiet := d.ago(d.opt.Quiet)
 	d.moveHome(d.selectKeys(func(k *plannedKey) bool {
 		return d.canGoHome(k) && k.since <= d.ago(d.minStay(k)) && k.usefulAt <= quiet
-	}, func(a, b *plannedKey) int { return cmp.Compare(a.usefulAt, b.usefulAt) }), WhyQuiet, func(k *plannedKey) string {
+	}, func(a, b *plannedKey) int { return cmp.Compare(a.usefulAt, b.usefulAt) }), CauseIdle, func(k *plannedKey) string {
 		return fmt.Sprintf("its wait rate at home would have been less than %v/s for %v",
 			d.opt.Down, time.Duration(d.now-k.usefulAt).Round(time.Second))
 	})

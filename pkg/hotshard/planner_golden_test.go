@@ -88,17 +88,17 @@ func (s *plannerScript) step(w []string) (out string, err error) {
 	case "busy":
 		var share float64
 		share, err = strconv.ParseFloat(w[1], 64)
-		s.p.Busy(s.now, share)
+		s.p.SetBusyShare(s.now, share)
 	case "rules":
 		err = s.rules(string(key))
 	case "mode":
 		s.p.SetMode(Mode(slices.Index([]string{"auto", "pinned", "off"}, w[1])))
 	case "owned":
-		s.p.Owned(s.now, key, s.now)
+		s.p.KeyArrived(s.now, key, s.now)
 	case "left":
-		s.p.Left(s.now, key)
+		s.p.KeyLeft(s.now, key)
 	case "failed":
-		s.p.Failed(s.now, key)
+		s.p.MoveFailed(s.now, key)
 	case "at":
 		err = s.setTime(w[1])
 	case "until":
@@ -106,7 +106,7 @@ func (s *plannerScript) step(w []string) (out string, err error) {
 	case "decide":
 		return s.decide(), nil
 	case "map":
-		m := s.p.Tell(s.now)
+		m := s.p.HeatMap(s.now)
 		if m == nil {
 			return "nothing", nil
 		}
@@ -161,9 +161,9 @@ func (s *plannerScript) decide() (out string) {
 		out += fmt.Sprintf("%s from %v to %v: %s\n", m.Key, m.From, m.To, m.Reason)
 		switch {
 		case s.execute && m.To == 9:
-			s.p.Owned(s.now, m.Key, s.now)
+			s.p.KeyArrived(s.now, m.Key, s.now)
 		case s.execute:
-			s.p.Left(s.now, m.Key)
+			s.p.KeyLeft(s.now, m.Key)
 		}
 	}
 	if len(moves) == 0 {
@@ -198,7 +198,7 @@ func (s *plannerScript) loadReport(w []string) (err error) {
 		}
 		d.Keys = append(d.Keys, h)
 	}
-	s.p.TakeDigest(s.now, d)
+	s.p.ApplyLoadReport(s.now, d)
 	return nil
 }
 
@@ -215,7 +215,7 @@ func (s *plannerScript) pairReport(w []string) error {
 		}
 		d.Pairs = append(d.Pairs, msg.HeatPair{A: []byte(a), B: []byte(b), Rate: r})
 	}
-	s.p.TakePairs(s.now, d)
+	s.p.ApplyPairReport(s.now, d)
 	return err
 }
 

@@ -136,9 +136,9 @@ func (d *decision) moveInContended() {
 			return
 		}
 		for _, k := range g.need {
-			why := WhyTogether
+			why := CauseColocated
 			if k == g.plannedKey {
-				why = WhyWaiting
+				why = CauseContended
 			}
 			d.start(k, true, why, g.reason(k))
 		}

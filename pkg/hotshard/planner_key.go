@@ -128,7 +128,7 @@ func (k *plannedKey) clearHeat() {
 // keepUnreported keeps keys on the hot shard that a full load report may have omitted for lack of space: it
 // is full, and all keys in it cause waiting.
 func (p *Planner) keepUnreported(d *msg.LoadReport) {
-	if len(d.Keys) < DigestKeys {
+	if len(d.Keys) < LoadReportKeys {
 		return
 	}
 	for i := range d.Keys {

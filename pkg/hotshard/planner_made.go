@@ -1,9 +1,9 @@
 package hotshard
 
-// Made is a move that has happened.
-type Made struct {
+// CompletedMove is a move that has happened.
+type CompletedMove struct {
 	Move
-	// At is when Owned or Left reported it.
+	// At is when KeyArrived or KeyLeft reported it.
 	At int64
 }
 
@@ -19,12 +19,12 @@ func (p *Planner) recordMove(k *plannedKey, m Move) {
 	if len(p.completed) == maxCompletedMoves {
 		p.completed = append(p.completed[:0], p.completed[1:]...)
 	}
-	p.completed = append(p.completed, Made{m, p.now})
+	p.completed = append(p.completed, CompletedMove{m, p.now})
 }
 
 // Moves returns the last moves that have happened in the lifetime of this planner, newest first.
-func (p *Planner) Moves() []Made {
-	out := make([]Made, len(p.completed))
+func (p *Planner) Moves() []CompletedMove {
+	out := make([]CompletedMove, len(p.completed))
 	for i := range out {
 		out[i] = p.completed[len(p.completed)-1-i]
 	}

@@ -12,10 +12,10 @@ func TestLastMovesAreRemembered(t *testing.T) {
 	for i := range 100 {
 		key := []byte(fmt.Sprint("a", i))
 		p.key(string(key)).move = &pendingMove{hot: true, reason: "why"}
-		p.Owned(int64(i), key, int64(i))
+		p.KeyArrived(int64(i), key, int64(i))
 	}
 	got := p.Moves()
 	require.Len(t, got, maxCompletedMoves)
-	require.Equal(t, Made{Move{[]byte("a99"), 1, 9, "why"}, 99}, got[0])
+	require.Equal(t, CompletedMove{Move{[]byte("a99"), 1, 9, "why"}, 99}, got[0])
 	require.EqualValues(t, 100-maxCompletedMoves, got[maxCompletedMoves-1].At)
 }

@@ -91,7 +91,7 @@ func (d *simulation) transact(at int64, keys []string) int64 {
 	for i, k := range keys {
 		if d.shard(k) != d.shard(last) {
 			if wait := d.lockedUntil[k] - start; wait > 0 {
-				d.meters[d.shard(k)].Waited(at, []byte(k), LockWait, wait, kv.TxnRef{})
+				d.meters[d.shard(k)].RecordWait(at, []byte(k), LockWait, wait, kv.TxnRef{})
 				d.waited += wait
 				start += wait
 			}
@@ -99,7 +99,7 @@ func (d *simulation) transact(at int64, keys []string) int64 {
 		}
 		for _, other := range keys[:i] {
 			if d.heat[k] > 0 && d.heat[other] > 0 && d.shard(k) != d.shard(other) {
-				d.pairs.Note(at, []byte(k), []byte(other))
+				d.pairs.Record(at, []byte(k), []byte(other))
 			}
 		}
 	}
@@ -114,26 +114,26 @@ func (d *simulation) transact(at int64, keys []string) int64 {
 func (d *simulation) runPlanner(now int64) {
 	for _, s := range []kv.ShardID{1, 2, 3, 9} {
 		report := &msg.LoadReport{Shard: s}
-		for _, k := range d.meters[s].Top(now, DigestKeys, LeastHeat) {
-			report.Keys = append(report.Keys, msg.KeyHeat{Key: k.Key, Shard: s, Heat: k.Clashes, Waited: int64(k.Heat),
+		for _, k := range d.meters[s].Top(now, LoadReportKeys, LeastHeat) {
+			report.Keys = append(report.Keys, msg.KeyHeat{Key: k.Key, Shard: s, Heat: k.Conflicts, Waited: int64(k.Heat),
 				Would: int64(k.Would)})
 		}
 		d.meters[s].Fade(now)
-		d.p.TakeDigest(now, report)
+		d.p.ApplyLoadReport(now, report)
 	}
-	d.p.TakePairs(now, &msg.PairReport{Gateway: 1, Pairs: d.pairs.Top(now, 32)})
+	d.p.ApplyPairReport(now, &msg.PairReport{Gateway: 1, Pairs: d.pairs.Top(now, 32)})
 	for _, m := range d.p.Decide(now) {
 		d.moves = append(d.moves, m)
 		if m.To == 9 {
 			d.owned[string(m.Key)], d.arrivedAt[string(m.Key)] = now, now
-			d.p.Owned(now, m.Key, now)
+			d.p.KeyArrived(now, m.Key, now)
 		} else {
 			delete(d.owned, string(m.Key))
-			d.p.Left(now, m.Key)
+			d.p.KeyLeft(now, m.Key)
 		}
 	}
 	d.heat = map[string]float64{}
-	if m := d.p.Tell(now); m != nil {
+	if m := d.p.HeatMap(now); m != nil {
 		for _, k := range m.Keys {
 			d.heat[string(k.Key)] = k.Heat
 		}

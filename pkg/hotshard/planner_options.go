@@ -161,7 +161,7 @@ type PlannerOptions struct {
 }
 
 func (o PlannerOptions) withDefaults() PlannerOptions {
-	orElse(&o.Every, kv.DefaultHeatEvery)
+	orElse(&o.Every, kv.DefaultHeatInterval)
 	orElse(&o.HalfLife, time.Second)
 	orElse(&o.Up, 250*time.Millisecond)
 	orElse(&o.Surveys, 2)

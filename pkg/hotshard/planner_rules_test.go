@@ -80,7 +80,7 @@ func (w *plannerModel) loadReports() {
 					Would:  rapid.SampledFrom([]int64{0, 10, 30, 500}).Draw(w.t, "would") * ms})
 			}
 		}
-		w.apply(func(p *Planner) { p.TakeDigest(w.now, d) })
+		w.apply(func(p *Planner) { p.ApplyLoadReport(w.now, d) })
 	}
 }
 
@@ -90,7 +90,7 @@ func (w *plannerModel) pairReport() {
 		a, b := rapid.SampledFrom(planned).Draw(w.t, "a"), rapid.SampledFrom(planned).Draw(w.t, "b")
 		d.Pairs = append(d.Pairs, msg.HeatPair{A: []byte(a), B: []byte(b), Rate: rapid.Float64Range(0, 20).Draw(w.t, "rate")})
 	}
-	w.apply(func(p *Planner) { p.TakePairs(w.now, d) })
+	w.apply(func(p *Planner) { p.ApplyPairReport(w.now, d) })
 }
 
 func (w *plannerModel) setRules() {
@@ -117,7 +117,7 @@ func (w *plannerModel) decide() {
 		w.pending[string(m.Key)], w.since[string(m.Key)] = m, w.now
 	}
 	counted := map[bool]uint64{}
-	for why := range NumWhys {
+	for why := range NumMoveCauses {
 		if n := w.p.Counters().Begun[why]; n > 0 {
 			counted[why.In()] += n
 		}
@@ -173,7 +173,7 @@ func (w *plannerModel) endMoves() {
 		case "made":
 			w.executeMove(m)
 		case "failed":
-			w.apply(func(p *Planner) { p.Failed(w.now, m.Key) })
+			w.apply(func(p *Planner) { p.MoveFailed(w.now, m.Key) })
 		default:
 			continue
 		}
@@ -193,17 +193,17 @@ func (w *plannerModel) endMoves() {
 func (w *plannerModel) executeMove(m Move) {
 	if m.To != 9 {
 		delete(w.owned, string(m.Key))
-		w.apply(func(p *Planner) { p.Left(w.now, m.Key) })
+		w.apply(func(p *Planner) { p.KeyLeft(w.now, m.Key) })
 	} else if _, ok := w.owned[string(m.Key)]; !ok {
 		w.owned[string(m.Key)] = w.now
-		w.apply(func(p *Planner) { p.Owned(w.now, m.Key, w.now) })
+		w.apply(func(p *Planner) { p.KeyArrived(w.now, m.Key, w.now) })
 	}
 }
 
 // checkInvariants checks what holds at any time.
 func (w *plannerModel) checkInvariants() {
 	require.True(w.t, w.late || len(w.owned) <= w.opt.MaxKeys)
-	m, again := w.p.Tell(w.now), w.replica.Tell(w.now)
+	m, again := w.p.HeatMap(w.now), w.replica.HeatMap(w.now)
 	require.Equal(w.t, m, again)
 	if m != nil {
 		require.Len(w.t, m.Moved, len(w.owned))
@@ -229,7 +229,7 @@ func TestPlannerInvariants(t *testing.T) {
 				w.setRules()
 			case 1:
 				w.busy = rapid.SampledFrom([]float64{0, 0.5, 0.7, 0.9, 1}).Draw(t, "busy")
-				w.apply(func(p *Planner) { p.Busy(w.now, w.busy) })
+				w.apply(func(p *Planner) { p.SetBusyShare(w.now, w.busy) })
 			case 2, 3:
 				w.pairReport()
 			default:
@@ -257,7 +257,7 @@ func (w *plannerModel) checkIdle() {
 			delete(w.pending, k)
 			delete(w.since, k)
 		}
-		w.apply(func(p *Planner) { p.Tell(w.now) })
+		w.apply(func(p *Planner) { p.HeatMap(w.now) })
 	}
 	require.Empty(w.t, w.owned)
 	require.False(w.t, w.p.Active())
@@ -273,7 +273,7 @@ func TestKeysDoNotFlap(t *testing.T) {
 			w.now += 250 * ms
 			if rapid.IntRange(0, 9).Draw(t, "busy?") == 0 {
 				w.busy = rapid.SampledFrom([]float64{0.3, 0.95}).Draw(t, "busy")
-				w.apply(func(p *Planner) { p.Busy(w.now, w.busy) })
+				w.apply(func(p *Planner) { p.SetBusyShare(w.now, w.busy) })
 			}
 			w.loadReports()
 			w.decide()

@@ -99,8 +99,8 @@ func (r *Router) Shards() int { return int(r.shards) + 1 }
 // Node returns the node of a shard. Shards are assigned to nodes in turn.
 func (r *Router) Node(s kv.ShardID) kv.NodeID { return kv.NodeID(s)%r.nodes + 1 }
 
-// On returns the shards of a node, in order.
-func (r *Router) On(n kv.NodeID) (shards []kv.ShardID) {
+// ShardsOf returns the shards of a node, in order.
+func (r *Router) ShardsOf(n kv.NodeID) (shards []kv.ShardID) {
 	for s := range kv.ShardID(r.Shards()) {
 		if r.Node(s) == n {
 			shards = append(shards, s)
@@ -126,9 +126,9 @@ func (r *Router) firstSlot(s kv.ShardID) int {
 	return (int(s)*kv.Slots + int(r.shards) - 1) / int(r.shards)
 }
 
-// Down describes what is unavailable while a node is down.
-func (r *Router) Down(n kv.NodeID, address string) *kv.Down {
-	shards := r.On(n)
+// Unavailable describes what is unavailable while a node is down.
+func (r *Router) Unavailable(n kv.NodeID, address string) *kv.Down {
+	shards := r.ShardsOf(n)
 	return &kv.Down{Node: n, Address: address, Shards: shards, Hot: slices.Contains(shards, r.shards),
 		Keyspace: r.Keyspace(shards)}
 }

@@ -134,7 +134,7 @@ func TestKeyspaceOfNodeIsItsSlots(t *testing.T) {
 		}
 		var all []kv.ShardID
 		for n := range kv.NodeID(3) {
-			d := r.Down(n+1, "h:1")
+			d := r.Unavailable(n+1, "h:1")
 			require.InDelta(t, 100*float64(slots[n+1])/kv.Slots, d.Keyspace, 1e-9, "%d shards, node %d", shards, n+1)
 			require.Equal(t, d.Hot, r.Node(r.HotShard()) == n+1)
 			for _, s := range d.Shards {

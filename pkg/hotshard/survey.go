@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// DigestKeys bounds the keys of a load report, MapKeys those of a heat map.
-	DigestKeys = 32
-	MapKeys    = 128
+	// LoadReportKeys bounds the keys of a load report, MapKeys those of a heat map.
+	LoadReportKeys = 32
+	MapKeys        = 128
 	// LeastHeat is the waiting from which on a key is reported: 10 ms per second. Keys of uniform loads stay
 	// far below it.
 	LeastHeat = float64(10 * time.Millisecond)
@@ -42,8 +42,8 @@ func NewSurvey(every time.Duration) *Survey {
 	return &Survey{every: int64(every), reports: map[kv.ShardID]loadReport{}}
 }
 
-// Take replaces the load report of a shard.
-func (s *Survey) Take(now int64, d *msg.LoadReport) {
+// Apply replaces the load report of a shard.
+func (s *Survey) Apply(now int64, d *msg.LoadReport) {
 	if len(d.Keys) == 0 {
 		delete(s.reports, d.Shard)
 		return

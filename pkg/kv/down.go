@@ -22,10 +22,10 @@ type Down struct {
 // String names the node, its shards and their share of the keyspace:
 // "node n2 (127.0.0.1:7072) is down, and with it the shards s1 and s4, 40 % of the
 // keyspace".
-func (d *Down) String() string { return d.Called() + ", and with it " + d.Lost() }
+func (d *Down) String() string { return d.NodeText() + ", and with it " + d.ShardsText() }
 
-// Called names the node: "node n2 (127.0.0.1:7072) is down".
-func (d *Down) Called() string {
+// NodeText names the node: "node n2 (127.0.0.1:7072) is down".
+func (d *Down) NodeText() string {
 	s := "node " + d.Node.String()
 	if d.Address != "" {
 		s += " (" + d.Address + ")"
@@ -36,9 +36,9 @@ func (d *Down) Called() string {
 // maxNamed is how many shards are named in words.
 const maxNamed = 8
 
-// Lost names the shards and their share of the keyspace: "the shards s1 and s4, 40 % of
+// ShardsText names the shards and their share of the keyspace: "the shards s1 and s4, 40 % of
 // the keyspace". Of more than 8 shards it names the first three and the last.
-func (d *Down) Lost() string {
+func (d *Down) ShardsText() string {
 	names := make([]string, len(d.Shards))
 	for i, s := range d.Shards {
 		names[i] = s.String()

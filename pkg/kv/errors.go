@@ -77,8 +77,8 @@ func Kinds() []Kind {
 	return ks
 }
 
-// OfClient reports whether only clients report the kind, and no node does.
-func (k Kind) OfClient() bool { return k == KindResultsLost || k == KindClosed }
+// IsClientOnly reports whether only clients report the kind, and no node does.
+func (k Kind) IsClientOnly() bool { return k == KindResultsLost || k == KindClosed }
 
 // Retryable reports whether the same request may succeed as a new transaction. KindOutcomeUnknown is
 // not retryable: query the outcome first.

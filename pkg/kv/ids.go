@@ -24,16 +24,16 @@ func (n NodeID) String() string { return "n" + strconv.Itoa(int(n)) }
 // Incarnation is the number of a shard's current run, from 1. Zero means unknown.
 type Incarnation uint64
 
-// Known is what a gateway knew about a last agent when it sent a commit request. The last agent
+// KnownState is what a gateway knew about a last agent when it sent a commit request. The last agent
 // uses it to detect a commit that it may have aborted and discarded (docs/decisions/0004).
-type Known struct {
+type KnownState struct {
 	Incarnation Incarnation
 	// Aborts is the number of commits that the shard had aborted in that incarnation, as far as
 	// known.
 	Aborts uint64
 }
 
-func (k Known) String() string { return fmt.Sprintf("%d+%d", k.Incarnation, k.Aborts) }
+func (k KnownState) String() string { return fmt.Sprintf("%d+%d", k.Incarnation, k.Aborts) }
 
 // CommitID names one commit: one request of one gateway to commit one attempt. Each message about
 // the commit carries it, and is valid for no other commit. Two commits of one attempt exist if a
@@ -66,9 +66,9 @@ func AccountOf(name string) Account {
 	return max(Account(h^h>>16), 1)
 }
 
-// Index is a commit sequence number (CSN): it counts the transactions that became visible on a
+// CSN is a commit sequence number (CSN): it counts the transactions that became visible on a
 // shard, from 1. Zero is the empty shard.
-type Index uint64
+type CSN uint64
 
 // Epoch is one sealing of a prepared update, a certify lock against readers. Epochs of a shard are
 // ordered by incarnation first, so an epoch of an earlier incarnation is never equal to a current

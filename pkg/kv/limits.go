@@ -19,15 +19,15 @@ const (
 	// MaxTxnOps bounds the operations of one transaction, and the keys that
 	// its delete-ranges remove.
 	MaxTxnOps = 10_000
-	// MaxAnswerBytes bounds the encoded results of one transaction, or of one step of an
+	// MaxResultBytes bounds the encoded results of one transaction, or of one step of an
 	// interactive one.
-	MaxAnswerBytes = MaxTxnBytes + 128*MaxTxnOps
+	MaxResultBytes = MaxTxnBytes + 128*MaxTxnOps
 	// MaxNodeMessageBytes bounds a message between nodes: four times the largest transaction, to
 	// have space for its results.
 	MaxNodeMessageBytes = 4 * MaxTxnBytes
-	// MaxReplyBytes bounds the results that a shard sends in one message, so that the granted locks
+	// MaxShardResultBytes bounds the results that a shard sends in one message, so that the granted locks
 	// fit into it, too.
-	MaxReplyBytes = MaxNodeMessageBytes - MaxTxnBytes - 2<<20
+	MaxShardResultBytes = MaxNodeMessageBytes - MaxTxnBytes - 2<<20
 	// ResponseHeadroom is reserved in a response for the id, the token and the framing.
 	ResponseHeadroom = 32 << 10
 	// DefaultMaxResponseBytes is the maximum size of a response if the request has none: the
@@ -35,8 +35,8 @@ const (
 	// request may set.
 	DefaultMaxResponseBytes = 4 << 20
 	MinMaxResponseBytes     = 64 << 10
-	// MoreThanAnAnswer is the text of the error of a read that exceeds MaxAnswerBytes.
-	MoreThanAnAnswer = "the ranges that the transaction reads hold more than an answer can"
+	// ResultTooLargeText is the text of the error of a read that exceeds MaxAnswerBytes.
+	ResultTooLargeText = "the ranges that the transaction reads hold more than an answer can"
 	// MaxTypeName bounds the name of a data type, and of its methods.
 	MaxTypeName = 64
 	// MaxSavepoints bounds the savepoints of a transaction, MaxSavepointName the
@@ -79,15 +79,15 @@ func CheckTTL(ttl time.Duration) error {
 
 // Defaults of the protocol's times; docs/protocol.md describes them.
 const (
-	MaxTxnAge         = 60 * time.Second
-	DefaultRetention  = 10 * time.Minute
-	DefaultRepeat     = 50 * time.Millisecond
-	DefaultMarkGrace  = 5 * time.Millisecond
-	DefaultLiveness   = time.Second
-	DefaultPhaseTime  = 2 * time.Millisecond
-	DefaultPhaseCount = 64
-	DefaultIdleGrace  = time.Second
-	DefaultScanKeep   = time.Minute
+	MaxTxnAge            = 60 * time.Second
+	DefaultRetention     = 10 * time.Minute
+	DefaultRepeat        = 50 * time.Millisecond
+	DefaultWoundDelay    = 5 * time.Millisecond
+	DefaultLiveness      = time.Second
+	DefaultPhaseTime     = 2 * time.Millisecond
+	DefaultPhaseCount    = 64
+	DefaultIdleTimeout   = time.Second
+	DefaultScanRetention = time.Minute
 	// DefaultHoldBurst is the budget of time for which a user's unprepared transactions may block
 	// other users.
 	DefaultHoldBurst = time.Second
@@ -103,54 +103,54 @@ const (
 	DefaultRoundLease = 100 * time.Millisecond
 	// DefaultRoundRepeat is the initial interval between retries of a round's request.
 	DefaultRoundRepeat = 10 * time.Millisecond
-	// DefaultLeftOut is the minimum time for which a shard that did not respond to a round is
+	// DefaultRoundExclusion is the minimum time for which a shard that did not respond to a round is
 	// excluded from the next rounds.
-	DefaultLeftOut = 500 * time.Millisecond
+	DefaultRoundExclusion = 500 * time.Millisecond
 	// DefaultUnsealAfter is how long a reader waits for a decision before the shard requests
 	// unsealing from the last agent.
 	DefaultUnsealAfter = time.Millisecond
-	// DefaultHoldBound is the time blocked of an update above which no reader may register on the
+	// DefaultMaxTimeBlocked is the time blocked of an update above which no reader may register on the
 	// keys that it writes.
-	DefaultHoldBound = 20 * time.Millisecond
+	DefaultMaxTimeBlocked = 20 * time.Millisecond
 	// DefaultOpenBudget is how long an interactive reader stays registered before it continues at a
 	// snapshot.
 	DefaultOpenBudget = 50 * time.Millisecond
-	// DefaultCrowdFor is how long a gateway gives each interactive reader a snapshot from its start,
+	// DefaultSnapshotReadersFor is how long a gateway gives each interactive reader a snapshot from its start,
 	// after a shard has rejected a registration.
-	DefaultCrowdFor = time.Second
+	DefaultSnapshotReadersFor = time.Second
 	// MaxIDAhead is how far the time in a transaction's id may be ahead of the node's clock. State
 	// about a transaction is retained until its id is old, so an id from the far future would retain
 	// it for as long.
 	MaxIDAhead = 10 * time.Minute
-	// DefaultHeatEvery is the interval at which shards report their contended keys, and at which
+	// DefaultHeatInterval is the interval at which shards report their contended keys, and at which
 	// gateways receive the heat map.
-	DefaultHeatEvery = 250 * time.Millisecond
-	// DefaultMoveTime is the timeout of a key's move between shards.
-	DefaultMoveTime = 5 * time.Second
-	// DefaultDueEvery is the interval at which shards look for expired keys.
-	DefaultDueEvery = 100 * time.Millisecond
-	// DefaultExpiryTime is how long a gateway retries the deletion of an expired key.
-	DefaultExpiryTime = 5 * time.Second
-	// DefaultPinEvery is the interval of snapshots of the history while there are writes, and
+	DefaultHeatInterval = 250 * time.Millisecond
+	// DefaultMoveTimeout is the timeout of a key's move between shards.
+	DefaultMoveTimeout = 5 * time.Second
+	// DefaultExpiryInterval is the interval at which shards look for expired keys.
+	DefaultExpiryInterval = 100 * time.Millisecond
+	// DefaultExpiryTimeout is how long a gateway retries the deletion of an expired key.
+	DefaultExpiryTimeout = 5 * time.Second
+	// DefaultSnapshotInterval is the interval of snapshots of the history while there are writes, and
 	// DefaultHistory how long they are retained for reads as of a time.
-	DefaultPinEvery = time.Second
-	DefaultHistory  = 10 * time.Minute
+	DefaultSnapshotInterval = time.Second
+	DefaultHistory          = 10 * time.Minute
 	// DefaultDiskReserve is the free space in bytes that is reserved on a store's disk.
 	DefaultDiskReserve = 256 << 20
 	DefaultMaxWaiters  = 4096
-	// DefaultMaxKeyPins is the maximum number of transactions with a reference to one key in a
+	// DefaultMaxKeyReferences is the maximum number of transactions with a reference to one key in a
 	// shard's memory: as many as four gateways admit for one key.
-	DefaultMaxKeyPins  = 8192
-	DefaultMaxInFlight = 16384
+	DefaultMaxKeyReferences = 8192
+	DefaultMaxInFlight      = 16384
 	// MaxFences is the maximum number of ids that outcome queries of a user may close on a shard,
 	// until the ids are too old to query. It equals the maximum number of transactions in flight on
 	// a node: if a node is lost, all of them may be queried.
 	MaxFences = DefaultMaxInFlight
 )
 
-// RoundGap is the minimum pause of a gateway between two snapshot rounds. Rounds hold updates on
+// MinRoundPause is the minimum pause of a gateway between two snapshot rounds. Rounds hold updates on
 // whole shards and are never rejected: without pauses, the rounds of many gateways would overlap
 // and leave no time for updates.
-func RoundGap(gateways int) time.Duration {
+func MinRoundPause(gateways int) time.Duration {
 	return max(5*time.Millisecond, time.Duration(gateways)*1500*time.Microsecond)
 }

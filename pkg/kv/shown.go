@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Shown formats a key or value, unambiguously: as it is if it is printable UTF-8 that does not begin
+// Format formats a key or value, unambiguously: as it is if it is printable UTF-8 that does not begin
 // with a double quote and has no leading or trailing space, otherwise as a quoted Go string.
-func Shown(b []byte) string {
+func Format(b []byte) string {
 	s := string(b)
 	if s == "" || s[0] == '"' || strings.TrimSpace(s) != s || !printable(s) {
 		return strconv.Quote(s)
@@ -30,8 +30,8 @@ func printable(s string) bool {
 	return true
 }
 
-// ShownBytes formats a number of bytes in MiB, or from 10 GiB in GiB.
-func ShownBytes(n uint64) string {
+// FormatBytes formats a number of bytes in MiB, or from 10 GiB in GiB.
+func FormatBytes(n uint64) string {
 	if n >= 10<<30 {
 		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 	}

@@ -11,6 +11,6 @@ func TestShownIsUnambiguous(t *testing.T) {
 		"user:1": "user:1", "a b": "a b", "Zürich": "Zürich", `say "hi"`: `say "hi"`,
 		"": `""`, `"a"`: `"\"a\""`, " a": `" a"`, "a\n": `"a\n"`, "\xff": `"\xff"`, "a\u202eb": `"a\u202eb"`,
 	} {
-		require.Equal(t, want, Shown([]byte(in)))
+		require.Equal(t, want, Format([]byte(in)))
 	}
 }

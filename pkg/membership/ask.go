@@ -19,14 +19,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 )
 
-// Ask calls the Peer service at addr without TLS. It opens a connection for one call: meetings are rare,
+// Call calls the Peer service at addr without TLS. It opens a connection for one call: meetings are rare,
 // and the callee may be unreachable for long.
-func Ask(ctx context.Context, addr string, req *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
+func Call(ctx context.Context, addr string, req *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
 	return ask(ctx, addr, req, insecure.NewCredentials())
 }
 
-// AskOver does the same with TLS, with the configuration at the time of the call.
-func AskOver(config func() *tls.Config) AskFunc {
+// CallOverTLS does the same with TLS, with the configuration at the time of the call.
+func CallOverTLS(config func() *tls.Config) CallFunc {
 	return func(ctx context.Context, addr string, req *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
 		return ask(ctx, addr, req, credentials.NewTLS(config()))
 	}

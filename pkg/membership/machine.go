@@ -109,16 +109,16 @@ func (m *Machine) Introduction() peerpb.Introduction {
 	s := &m.saved
 	in.Cluster, in.Node = s.Cluster, s.Node
 	in.List, in.Shards, in.HotKeys = s.List, uint32(s.Shards), s.HotKeys
-	in.Marked, in.Marks = s.Past.Marked, slices.Clone(s.Past.Marks)
+	in.Marked, in.Marks = s.Past.Count, slices.Clone(s.Past.Stamps)
 	for _, o := range s.Members {
-		in.Members = append(in.Members, peerpb.Member{Node: o.Node, Address: o.Address, Moves: o.Moves, Marked: o.Marked,
-			Mark: o.Mark})
+		in.Members = append(in.Members, peerpb.Member{Node: o.Node, Address: o.Address, Moves: o.Moves, Marked: o.StampCount,
+			Mark: o.Stamp})
 	}
 	return in
 }
 
-// Ask returns the addresses to call now, sorted. It is empty when every member has responded.
-func (m *Machine) Ask() []string {
+// CallTargets returns the addresses to call now, sorted. It is empty when every member has responded.
+func (m *Machine) CallTargets() []string {
 	targets := map[string]bool{}
 	if !m.Formed() {
 		for _, a := range m.cfg.List {
@@ -151,7 +151,7 @@ func (m *Machine) tryForm() Effects {
 		return Effects{}
 	}
 	m.saved = Found(m.cfg.NewID, m.cfg.Address, m.cfg.List, m.cfg.Shards, m.cfg.HotKeys)
-	return m.Looked()
+	return m.FinishFirstRound()
 }
 
 // fail stores the first reason to end, and returns it.
@@ -209,8 +209,8 @@ func (m *Machine) markSeen(n kv.NodeID) bool {
 	return true
 }
 
-// Heard records that a member has the cluster in its catalog, as its traffic shows.
-func (m *Machine) Heard(n kv.NodeID) (eff Effects) {
+// MarkSeen records that a member has the cluster in its catalog, as its traffic shows.
+func (m *Machine) MarkSeen(n kv.NodeID) (eff Effects) {
 	if m.Formed() && m.markSeen(n) {
 		eff.Save = m.saved.clone()
 	}

@@ -48,7 +48,7 @@ func (w *world) start(addr string, list ...string) *node {
 // run restarts n from its catalog.
 func (w *world) run(n *node) *node {
 	w.ids++
-	n.cfg.NewID, n.cfg.NewMark = fmt.Sprintf("id%d", w.ids), w.mark
+	n.cfg.NewID, n.cfg.NewStamp = fmt.Sprintf("id%d", w.ids), w.mark
 	n.moved = map[kv.NodeID]string{}
 	m, eff, err := membership.NewMachine(n.cfg, n.catalog)
 	require.NoError(w.t, err)
@@ -78,9 +78,9 @@ func (n *node) do(eff membership.Effects) {
 // call lets n call the node at addr, if it is running.
 func (w *world) call(n *node, addr string) {
 	if o := w.nodes[addr]; o != nil && n.machine.Err() == nil {
-		resp, eff := o.machine.Asked(&peerpb.MeetRequest{Caller: n.machine.Introduction()})
+		resp, eff := o.machine.HandleCall(&peerpb.MeetRequest{Caller: n.machine.Introduction()})
 		o.do(eff)
-		n.do(n.machine.Answered(addr, resp))
+		n.do(n.machine.HandleResponse(addr, resp))
 	}
 }
 
@@ -93,10 +93,10 @@ func (w *world) round() {
 	slices.Sort(order)
 	for _, a := range order {
 		n := w.nodes[a]
-		for _, to := range n.machine.Ask() {
+		for _, to := range n.machine.CallTargets() {
 			w.call(n, to)
 		}
-		n.do(n.machine.Looked())
+		n.do(n.machine.FinishFirstRound())
 	}
 }
 
@@ -122,7 +122,7 @@ func formed(t testing.TB) (w *world, a, b, c *node) {
 		require.NoError(t, n.machine.Err())
 		require.True(t, n.machine.Formed())
 		require.EqualValues(t, i+1, n.catalog.Node)
-		require.Empty(t, n.machine.Ask(), "all members have responded")
+		require.Empty(t, n.machine.CallTargets(), "all members have responded")
 	}
 	require.Equal(t, a.cluster(), b.cluster())
 	require.Equal(t, a.cluster(), c.cluster())
@@ -133,9 +133,9 @@ func TestClusterOfOneFormsAtOnce(t *testing.T) {
 	n := newWorld(t).start("a:1", "a:1")
 	require.True(t, n.machine.Formed())
 	require.Equal(t, membership.Saved{Cluster: "id1", Node: 1, List: []string{"a:1"}, Shards: 9,
-		Members: []membership.Member{{Node: 1, Address: "a:1", Seen: true}}, Past: membership.Past{Marked: 1,
-			Marks: []uint64{1}}}, *n.catalog)
-	require.Empty(t, n.machine.Ask())
+		Members: []membership.Member{{Node: 1, Address: "a:1", Seen: true}}, Past: membership.StampHistory{Count: 1,
+			Stamps: []uint64{1}}}, *n.catalog)
+	require.Empty(t, n.machine.CallTargets())
 }
 
 func TestClusterFormsWhenAllHaveMet(t *testing.T) {
@@ -144,7 +144,7 @@ func TestClusterFormsWhenAllHaveMet(t *testing.T) {
 	w.rounds(5)
 	require.False(t, a.machine.Formed())
 	require.False(t, b.machine.Formed())
-	require.Equal(t, []string{"b:1", "c:1"}, a.machine.Ask())
+	require.Equal(t, []string{"b:1", "c:1"}, a.machine.CallTargets())
 	c := w.start("c:1", abc...)
 	w.rounds(3)
 	require.Equal(t, "id1", a.cluster(), "the first node of the list chooses the id")
@@ -155,8 +155,8 @@ func TestClusterFormsWhenAllHaveMet(t *testing.T) {
 func TestClusterIDIsSavedBeforeItIsSent(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.start("a:1", "a:1", "b:1"), w.start("b:1", "a:1", "b:1")
-	resp, _ := b.machine.Asked(&peerpb.MeetRequest{Caller: a.machine.Introduction()})
-	eff := a.machine.Answered("b:1", resp)
+	resp, _ := b.machine.HandleCall(&peerpb.MeetRequest{Caller: a.machine.Introduction()})
+	eff := a.machine.HandleResponse("b:1", resp)
 	require.NotNil(t, eff.Save)
 	require.Equal(t, "id1", eff.Save.Cluster)
 	// It crashes before id1 is durable: no node has received id1.
@@ -173,7 +173,7 @@ func TestMemberThatCrashedBeforeSavingCallsAgain(t *testing.T) {
 	require.True(t, a.machine.Formed())
 	w.stop(b)
 	// The response with the id is lost because b crashes.
-	resp, eff := a.machine.Asked(&peerpb.MeetRequest{Caller: b.machine.Introduction()})
+	resp, eff := a.machine.HandleCall(&peerpb.MeetRequest{Caller: b.machine.Introduction()})
 	a.do(eff)
 	require.Empty(t, resp.Refusal)
 	b = w.run(&node{cfg: b.cfg})
@@ -244,9 +244,9 @@ func TestOtherVersionIsRejected(t *testing.T) {
 	b := w.start("b:1", "a:1", "b:1")
 	in := b.machine.Introduction()
 	in.Version++
-	resp, _ := a.machine.Asked(&peerpb.MeetRequest{Caller: in})
+	resp, _ := a.machine.HandleCall(&peerpb.MeetRequest{Caller: in})
 	require.Contains(t, resp.Refusal, "the same release")
-	require.Error(t, b.machine.Answered("a:1", &peerpb.MeetResponse{Called: func() peerpb.Introduction {
+	require.Error(t, b.machine.HandleResponse("a:1", &peerpb.MeetResponse{Called: func() peerpb.Introduction {
 		in := a.machine.Introduction()
 		in.Version++
 		return in
@@ -274,15 +274,15 @@ func TestMeetingSurvivesFaults(t *testing.T) {
 				w.run(n)
 				continue
 			}
-			targets := n.machine.Ask()
+			targets := n.machine.CallTargets()
 			if len(targets) == 0 {
 				continue
 			}
 			o := w.nodes[targets[rnd.IntN(len(targets))]]
-			resp, eff := o.machine.Asked(&peerpb.MeetRequest{Caller: n.machine.Introduction()})
+			resp, eff := o.machine.HandleCall(&peerpb.MeetRequest{Caller: n.machine.Introduction()})
 			o.do(eff)
 			if rnd.IntN(4) > 0 {
-				n.do(n.machine.Answered(o.cfg.Address, resp))
+				n.do(n.machine.HandleResponse(o.cfg.Address, resp))
 			}
 		}
 		w.rounds(4)
@@ -290,7 +290,7 @@ func TestMeetingSurvivesFaults(t *testing.T) {
 			require.NoError(t, n.machine.Err(), "seed %d", seed)
 			require.Equal(t, all[0].cluster(), n.cluster(), "seed %d", seed)
 			require.NotEmpty(t, n.cluster(), "seed %d", seed)
-			require.Empty(t, n.machine.Ask(), "seed %d", seed)
+			require.Empty(t, n.machine.CallTargets(), "seed %d", seed)
 		}
 	}
 }

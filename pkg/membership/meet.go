@@ -7,9 +7,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 )
 
-// Asked handles an introduction and returns the response. The response contains the state after the step,
+// HandleCall handles an introduction and returns the response. The response contains the state after the step,
 // so it must not be sent before the effects are executed.
-func (m *Machine) Asked(req *peerpb.MeetRequest) (*peerpb.MeetResponse, Effects) {
+func (m *Machine) HandleCall(req *peerpb.MeetRequest) (*peerpb.MeetResponse, Effects) {
 	var eff Effects
 	var refusal error
 	switch caller := &req.Caller; {
@@ -85,8 +85,8 @@ func (m *Machine) foreignError(in *peerpb.Introduction) error {
 		"%s belongs to cluster %s, and this node, %s, to cluster %s", in.Address, in.Cluster, m.cfg.Address, m.saved.Cluster)
 }
 
-// Answered handles the response of the node at addr.
-func (m *Machine) Answered(addr string, resp *peerpb.MeetResponse) Effects {
+// HandleResponse handles the response of the node at addr.
+func (m *Machine) HandleResponse(addr string, resp *peerpb.MeetResponse) Effects {
 	called := &resp.Called
 	if m.Formed() {
 		return m.onMemberResponse(addr, called, resp.Refusal)
@@ -124,7 +124,7 @@ func (m *Machine) onFormedResponse(addr string, called *peerpb.Introduction) Eff
 		m.saved = Saved{}
 		return eff
 	}
-	eff.Save = m.Looked().Save
+	eff.Save = m.FinishFirstRound().Save
 	return eff
 }
 

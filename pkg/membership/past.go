@@ -7,84 +7,84 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/peerpb"
 )
 
-// Past is the history of a node's store. The store gets a stamp when a node starts to serve on it, and
+// StampHistory is the history of a node's store. The store gets a stamp when a node starts to serve on it, and
 // periodically while it does. An older copy of a store lacks stamps that its node has already sent to other
 // members:
 //
 //	store at node 2    stamps 1 2 3 ── copy ── 4 5
 //	node 1 remembers   stamp 5 of node 2
 //	copy is started    stamps 1 2 3: stamp 5 is missing, so the copy is rejected
-type Past struct {
-	// Marked is the number of stamps.
-	Marked uint64
-	// Marks are the last stamps, at most MaxMarks, newest last. They are random numbers.
-	Marks []uint64
+type StampHistory struct {
+	// Count is the number of stamps.
+	Count uint64
+	// Stamps are the last stamps, at most MaxStamps, newest last. They are random numbers.
+	Stamps []uint64
 }
 
-// MaxMarks bounds the stored stamps. A copy that gets more stamps than that before it meets a member with
+// MaxStamps bounds the stored stamps. A copy that gets more stamps than that before it meets a member with
 // newer knowledge is not detected.
-const MaxMarks = 64
+const MaxStamps = 64
 
 // isValid reports whether the history is consistent.
-func (p *Past) isValid() bool {
-	return len(p.Marks) <= MaxMarks && uint64(len(p.Marks)) <= p.Marked && (p.Marked == 0) == (len(p.Marks) == 0)
+func (p *StampHistory) isValid() bool {
+	return len(p.Stamps) <= MaxStamps && uint64(len(p.Stamps)) <= p.Count && (p.Count == 0) == (len(p.Stamps) == 0)
 }
 
-func (p *Past) add(mark uint64) {
-	p.Marked++
-	p.Marks = append(p.Marks, mark)
-	if over := len(p.Marks) - MaxMarks; over > 0 {
-		p.Marks = slices.Delete(p.Marks, 0, over)
+func (p *StampHistory) add(mark uint64) {
+	p.Count++
+	p.Stamps = append(p.Stamps, mark)
+	if over := len(p.Stamps) - MaxStamps; over > 0 {
+		p.Stamps = slices.Delete(p.Stamps, 0, over)
 	}
 }
 
 // mayHave reports whether the n-th stamp, from 1, may be the given one: it is, or it is no longer stored.
 // For n = 0 nothing is known.
-func (p *Past) mayHave(n, mark uint64) bool {
+func (p *StampHistory) mayHave(n, mark uint64) bool {
 	switch {
 	case n == 0:
 		return true
-	case n > p.Marked:
+	case n > p.Count:
 		return false
 	}
-	age := p.Marked - n
-	return age >= uint64(len(p.Marks)) || p.Marks[len(p.Marks)-1-int(age)] == mark
+	age := p.Count - n
+	return age >= uint64(len(p.Stamps)) || p.Stamps[len(p.Stamps)-1-int(age)] == mark
 }
 
 // last is the newest stamp, 0 if there is none.
-func (p *Past) last() uint64 {
-	if len(p.Marks) == 0 {
+func (p *StampHistory) last() uint64 {
+	if len(p.Stamps) == 0 {
 		return 0
 	}
-	return p.Marks[len(p.Marks)-1]
+	return p.Stamps[len(p.Stamps)-1]
 }
 
-// Looked is called when the node has called all members once, before it serves. If a response contained a
+// FinishFirstRound is called when the node has called all members once, before it serves. If a response contained a
 // stamp that the node's store does not have, the node has ended (Err). Otherwise the store gets a new
 // stamp, which is sent to all members.
-func (m *Machine) Looked() Effects {
+func (m *Machine) FinishFirstRound() Effects {
 	if m.firstRoundDone || !m.Formed() || m.failure != nil {
 		return Effects{}
 	}
 	m.firstRoundDone = true
-	next := m.Mark()
-	m.Marked(next)
+	next := m.NextStamp()
+	m.ApplyStamp(next)
 	return Effects{Save: next}
 }
 
-// Mark returns a state with a new stamp, to be saved and then passed to Marked; nil if the store gets none
+// NextStamp returns a state with a new stamp, to be saved and then passed to ApplyStamp; nil if the store gets none
 // now.
-func (m *Machine) Mark() *Saved {
+func (m *Machine) NextStamp() *Saved {
 	if !m.firstRoundDone || m.failure != nil {
 		return nil
 	}
 	next := m.saved.clone()
-	next.Past.add(m.cfg.NewMark())
+	next.Past.add(m.cfg.NewStamp())
 	return next
 }
 
-// Marked applies a durable stamp, and makes the node call all members again to send it.
-func (m *Machine) Marked(saved *Saved) {
+// ApplyStamp applies a durable stamp, and makes the node call all members again to send it.
+func (m *Machine) ApplyStamp(saved *Saved) {
 	m.saved.Past = saved.clone().Past
 	clear(m.answered)
 }
@@ -105,16 +105,16 @@ func (m *Machine) applyStamps(in *peerpb.Introduction) (changed bool, err error)
 	if in.Node < 1 || int(in.Node) > len(m.saved.Members) || in.Node == m.saved.Node {
 		return false, nil
 	}
-	theirs := Past{Marked: in.Marked, Marks: in.Marks}
+	theirs := StampHistory{Count: in.Marked, Stamps: in.Marks}
 	known := &m.saved.Members[in.Node-1]
 	switch {
 	case !theirs.isValid():
 		return false, invalid("", "%s reports %d store stamps but lists %d", in.Address, in.Marked, len(in.Marks))
-	case !theirs.mayHave(known.Marked, known.Mark):
+	case !theirs.mayHave(known.StampCount, known.Stamp):
 		return false, olderCopyError(in.Node, in.Address, m.cfg.Address)
 	}
-	changed = theirs.Marked != known.Marked
-	known.Marked, known.Mark = theirs.Marked, theirs.last()
+	changed = theirs.Count != known.StampCount
+	known.StampCount, known.Stamp = theirs.Count, theirs.last()
 	return changed, nil
 }
 

@@ -18,9 +18,9 @@ func copyOf(n *node) *node {
 
 // mark gives the store of a running node another stamp.
 func (n *node) mark() {
-	next := n.machine.Mark()
+	next := n.machine.NextStamp()
 	n.catalog = next
-	n.machine.Marked(next)
+	n.machine.ApplyStamp(next)
 }
 
 func TestOlderCopyOfStoreIsDetected(t *testing.T) {
@@ -28,7 +28,7 @@ func TestOlderCopyOfStoreIsDetected(t *testing.T) {
 		"of a store that was restarted":  func(w *world, b *node) { w.restart(b, b.cfg.Address, b.cfg.List...); w.rounds(2) },
 		"of a store that was used since": func(w *world, b *node) { b.mark(); w.round() },
 		"with more than MaxMarks stamps since": func(w *world, b *node) {
-			for range 3 * membership.MaxMarks {
+			for range 3 * membership.MaxStamps {
 				b.mark()
 				w.round()
 			}
@@ -48,7 +48,7 @@ func TestOlderCopyOfStoreIsDetected(t *testing.T) {
 				w.call(w.nodes[caller], map[string]string{"a:1": "b:1", "b:1": "a:1"}[caller])
 				require.ErrorContains(t, old.machine.Err(), "b:1 is node n2, and its store is an older copy: a:1 has seen")
 				require.Equal(t, kv.KindInvalid, kv.KindOf(old.machine.Err()))
-				require.Zero(t, old.machine.Looked())
+				require.Zero(t, old.machine.FinishFirstRound())
 				require.Equal(t, was, old.machine.Saved(), "it has no stamp of its own")
 				require.NoError(t, a.machine.Err())
 
@@ -58,7 +58,7 @@ func TestOlderCopyOfStoreIsDetected(t *testing.T) {
 				w.rounds(2)
 				for _, n := range w.nodes {
 					require.NoError(t, n.machine.Err())
-					require.Empty(t, n.machine.Ask())
+					require.Empty(t, n.machine.CallTargets())
 				}
 			})
 		}
@@ -68,7 +68,7 @@ func TestOlderCopyOfStoreIsDetected(t *testing.T) {
 // A copy that was started without other members has stamps of its own, possibly as many as the original
 // store.
 func TestDivergedCopyOfStoreIsDetected(t *testing.T) {
-	for _, extra := range []int{-1, 0, 1, membership.MaxMarks - 2} {
+	for _, extra := range []int{-1, 0, 1, membership.MaxStamps - 2} {
 		w, a, b, c := formed(t)
 		old := copyOf(b)
 		for range 3 {
@@ -97,7 +97,7 @@ func TestDelayedResponseIsNotAnOlderCopy(t *testing.T) {
 	b.mark()
 	w.round()
 	require.Empty(t, a.notes)
-	eff := a.machine.Answered("b:1", &peerpb.MeetResponse{Called: before})
+	eff := a.machine.HandleResponse("b:1", &peerpb.MeetResponse{Called: before})
 	require.Zero(t, eff)
 	require.NoError(t, a.machine.Err())
 }
@@ -107,7 +107,7 @@ func TestInvalidStampsAreRejected(t *testing.T) {
 	before := a.machine.Saved()
 	in := b.machine.Introduction()
 	in.Marks = nil
-	resp, eff := a.machine.Asked(&peerpb.MeetRequest{Caller: in})
+	resp, eff := a.machine.HandleCall(&peerpb.MeetRequest{Caller: in})
 	require.Contains(t, resp.Refusal, "reports 1 store stamps but lists 0")
 	require.NoError(t, eff.Err)
 	require.Equal(t, before, a.machine.Saved())
@@ -132,7 +132,7 @@ func TestOlderCopiesAreDetectedUnderFaults(t *testing.T) {
 			case 1:
 				all[i] = w.run(&node{cfg: n.cfg, catalog: n.catalog})
 			case 2:
-				if n.machine.Mark() != nil {
+				if n.machine.NextStamp() != nil {
 					n.mark()
 				}
 			default:
@@ -140,7 +140,7 @@ func TestOlderCopiesAreDetectedUnderFaults(t *testing.T) {
 					w.call(n, all[to].cfg.Address)
 				}
 				if rnd.IntN(3) == 0 {
-					n.do(n.machine.Looked())
+					n.do(n.machine.FinishFirstRound())
 				}
 			}
 		}
@@ -154,7 +154,7 @@ func TestOlderCopiesAreDetectedUnderFaults(t *testing.T) {
 		old := copies[i][rnd.IntN(len(copies[i]))]
 		witness := all[(i+1)%3]
 		known := witness.machine.Saved().Members[i]
-		outdated := old.Past.Marked < known.Marked
+		outdated := old.Past.Count < known.StampCount
 		n := w.run(&node{cfg: all[i].cfg, catalog: old})
 		w.call(witness, n.cfg.Address)
 		require.Equal(t, outdated, n.machine.Err() != nil, "seed %d: %v, known %v", seed, old.Past, known)

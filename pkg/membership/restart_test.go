@@ -25,7 +25,7 @@ func TestMemberStartsWithoutMeeting(t *testing.T) {
 	w.restart(a, "a:1", "a:1")
 	require.True(t, a.machine.Formed(), "without other members and without the list")
 	require.Equal(t, before, a.cluster())
-	require.Equal(t, []string{"b:1", "c:1"}, a.machine.Ask())
+	require.Equal(t, []string{"b:1", "c:1"}, a.machine.CallTargets())
 }
 
 func TestNewAddressOfMemberIsLearned(t *testing.T) {
@@ -36,7 +36,7 @@ func TestNewAddressOfMemberIsLearned(t *testing.T) {
 	require.Equal(t, map[kv.NodeID]string{2: "b:2"}, a.moved)
 	require.Equal(t, "b:2", a.catalog.Members[1].Address)
 	require.Equal(t, "b:2", c.catalog.Members[1].Address)
-	require.Empty(t, b.machine.Ask())
+	require.Empty(t, b.machine.CallTargets())
 }
 
 func TestTwoMovedMembersFindEachOtherThroughThird(t *testing.T) {
@@ -47,8 +47,8 @@ func TestTwoMovedMembersFindEachOtherThroughThird(t *testing.T) {
 	w.rounds(3)
 	require.Equal(t, "a:2", b.moved[1])
 	require.Equal(t, "b:2", a.moved[2])
-	require.Empty(t, a.machine.Ask())
-	require.Empty(t, b.machine.Ask())
+	require.Empty(t, a.machine.CallTargets())
+	require.Empty(t, b.machine.CallTargets())
 }
 
 func TestJoinListReconnectsMovedMembers(t *testing.T) {
@@ -62,7 +62,7 @@ func TestJoinListReconnectsMovedMembers(t *testing.T) {
 	for _, n := range []*node{a, b, c} {
 		require.NoError(t, n.machine.Err())
 		require.Equal(t, map[kv.NodeID]string{1: "a:2", 2: "b:2", 3: "c:2"}, ptr(n.machine.Saved()).Addresses())
-		require.Empty(t, n.machine.Ask())
+		require.Empty(t, n.machine.CallTargets())
 	}
 }
 
@@ -104,7 +104,7 @@ func TestConnectedMemberWithEmptyStoreIsRejected(t *testing.T) {
 		require.True(t, b.machine.Formed())
 		require.False(t, a.machine.Saved().Members[1].Seen)
 		if connected {
-			a.do(a.machine.Heard(2))
+			a.do(a.machine.MarkSeen(2))
 			require.True(t, a.catalog.Members[1].Seen)
 		}
 		w.stop(b)
@@ -121,7 +121,7 @@ func TestNodeOfOtherClusterIsRejected(t *testing.T) {
 	require.True(t, x.machine.Formed())
 	w.stop(y)
 	w.restart(x, "x:1", "a:1", "x:1")
-	require.Contains(t, x.machine.Ask(), "a:1")
+	require.Contains(t, x.machine.CallTargets(), "a:1")
 	w.call(x, "a:1")
 	require.ErrorContains(t, x.machine.Err(), "belongs to cluster "+a.cluster())
 	require.ErrorContains(t, x.machine.Err(), "x:1, to cluster "+x.cluster())
@@ -145,7 +145,7 @@ func TestFlagsOfAnotherNodeAreRejected(t *testing.T) {
 		"a:1 is the address of node n1":                  {Address: "a:1", List: abc},
 		"--join has 4 members, but the store belongs to": {Address: "b:1", List: []string{"a:1", "b:1", "c:1", "d:1"}},
 	} {
-		cfg.Shards, cfg.NewID, cfg.NewMark = b.cfg.Shards, "new", b.cfg.NewMark
+		cfg.Shards, cfg.NewID, cfg.NewStamp = b.cfg.Shards, "new", b.cfg.NewStamp
 		_, _, err := membership.NewMachine(cfg, ptr(b.machine.Saved()))
 		require.ErrorContains(t, err, want)
 		require.Equal(t, kv.KindInvalid, kv.KindOf(err))
@@ -181,7 +181,7 @@ func TestInvalidSavedMembershipIsRejected(t *testing.T) {
 		"no address":      func(s *membership.Saved) { s.Members[1].Address = "" },
 		"members mixed":   func(s *membership.Saved) { s.Members[0], s.Members[1] = s.Members[1], s.Members[0] },
 		"without shards":  func(s *membership.Saved) { s.Shards = 0 },
-		"too many stamps": func(s *membership.Saved) { s.Past.Marked = 0 },
+		"too many stamps": func(s *membership.Saved) { s.Past.Count = 0 },
 	} {
 		s := a.machine.Saved()
 		change(&s)
@@ -191,7 +191,7 @@ func TestInvalidSavedMembershipIsRejected(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	good := membership.Config{Address: "a:1", List: abc, Shards: 9, NewID: "x", NewMark: func() uint64 { return 1 }}
+	good := membership.Config{Address: "a:1", List: abc, Shards: 9, NewID: "x", NewStamp: func() uint64 { return 1 }}
 	_, _, err := membership.NewMachine(good, nil)
 	require.NoError(t, err)
 	for name, change := range map[string]func(*membership.Config){
@@ -202,7 +202,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"no shards":    func(c *membership.Config) { c.Shards = 0 },
 		"many shards":  func(c *membership.Config) { c.Shards = kv.MaxShards + 1 },
 		"an empty key": func(c *membership.Config) { c.HotKeys = [][]byte{{}} },
-		"no stamps":    func(c *membership.Config) { c.NewMark = nil },
+		"no stamps":    func(c *membership.Config) { c.NewStamp = nil },
 	} {
 		c := good
 		change(&c)
@@ -222,7 +222,7 @@ func TestInvalidMembersOfPeerAreIgnored(t *testing.T) {
 	in.Address = "z:1"
 	in.Members = []peerpb.Member{{Node: 0, Address: "z:1", Moves: 9}, {Node: 99, Address: "z:1", Moves: 9},
 		{Node: 2, Moves: 9}}
-	_, eff := a.machine.Asked(&peerpb.MeetRequest{Caller: in})
+	_, eff := a.machine.HandleCall(&peerpb.MeetRequest{Caller: in})
 	require.NoError(t, eff.Err)
 	require.Nil(t, eff.Save)
 	require.Empty(t, eff.Moved)

@@ -22,8 +22,8 @@ type Config struct {
 	HotKeys [][]byte
 	// NewID is the id of the cluster if this node is the founder. The default is random.
 	NewID string
-	// NewMark returns stamps, none of them 0. The default is random.
-	NewMark func() uint64
+	// NewStamp returns stamps, none of them 0. The default is random.
+	NewStamp func() uint64
 }
 
 func (c Config) check() error {
@@ -40,7 +40,7 @@ func (c Config) check() error {
 		return kv.Errorf(kv.KindInvalid, "a cluster has 1 to %d shards, not %d", kv.MaxShards, c.Shards)
 	case c.NewID == "":
 		return kv.Errorf(kv.KindInternal, "a node needs an id to form a cluster")
-	case c.NewMark == nil:
+	case c.NewStamp == nil:
 		return kv.Errorf(kv.KindInternal, "a node needs stamps for its store")
 	}
 	for _, k := range c.HotKeys {
@@ -66,7 +66,7 @@ type Saved struct {
 	// Members are in the order of their numbers.
 	Members []Member
 	// Past is the history of the node's own store.
-	Past Past
+	Past StampHistory
 }
 
 // Member is a node's knowledge of a member.
@@ -78,10 +78,10 @@ type Member struct {
 	Moves uint64
 	// Seen: the member has the cluster in its catalog, so it must never start with an empty store.
 	Seen bool
-	// Marked and Mark are the number and value of its last stamp, as in Past; 0 if unknown. They are not used
+	// StampCount and Stamp are the number and value of its last stamp, as in Past; 0 if unknown. They are not used
 	// for the node itself.
-	Marked uint64
-	Mark   uint64
+	StampCount uint64
+	Stamp      uint64
 }
 
 // Found returns what the node at self saves when the cluster is formed.
@@ -123,7 +123,7 @@ func (s *Saved) Addresses() map[kv.NodeID]string {
 
 func (s Saved) clone() *Saved {
 	s.List, s.HotKeys, s.Members = slices.Clone(s.List), slices.Clone(s.HotKeys), slices.Clone(s.Members)
-	s.Past.Marks = slices.Clone(s.Past.Marks)
+	s.Past.Stamps = slices.Clone(s.Past.Stamps)
 	return &s
 }
 

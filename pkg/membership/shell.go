@@ -23,15 +23,15 @@ type Store interface {
 	SaveMembership(s *Saved) error
 }
 
-// AskFunc calls the node at addr; Ask is the implementation.
-type AskFunc func(ctx context.Context, addr string, req *peerpb.MeetRequest) (*peerpb.MeetResponse, error)
+// CallFunc calls the node at addr; Ask is the implementation.
+type CallFunc func(ctx context.Context, addr string, req *peerpb.MeetRequest) (*peerpb.MeetResponse, error)
 
 // Options are the parameters of a shell. Config and Store are required.
 type Options struct {
 	Config
 	Store Store
-	// Ask calls a node. Default: Ask.
-	Ask AskFunc
+	// Call calls a node. Default: Ask.
+	Call CallFunc
 	// OnMoved is called when the address of a peer has changed after the cluster was formed. It must not call
 	// the shell. Default: none.
 	OnMoved func(kv.NodeID, string)
@@ -42,9 +42,9 @@ type Options struct {
 	EveryMin, EveryMax time.Duration
 	// Timeout bounds a call. Default 2 s.
 	Timeout time.Duration
-	// MarkEvery is the period of stamps. An older copy of the store is detected if the node has sent a stamp
+	// StampEvery is the period of stamps. An older copy of the store is detected if the node has sent a stamp
 	// since the copy was made. Default ten minutes.
-	MarkEvery time.Duration
+	StampEvery time.Duration
 }
 
 // newStamp returns a random number that is not 0.
@@ -55,8 +55,8 @@ func newStamp() uint64 {
 }
 
 func (o *Options) setDefaults() {
-	if o.Ask == nil {
-		o.Ask = Ask
+	if o.Call == nil {
+		o.Call = Call
 	}
 	if o.OnMoved == nil {
 		o.OnMoved = func(kv.NodeID, string) {}
@@ -78,11 +78,11 @@ func (o *Options) setDefaults() {
 		rand.Read(b[:])
 		o.NewID = hex.EncodeToString(b[:])
 	}
-	if o.NewMark == nil {
-		o.NewMark = newStamp
+	if o.NewStamp == nil {
+		o.NewStamp = newStamp
 	}
-	if o.MarkEvery <= 0 {
-		o.MarkEvery = 10 * time.Minute
+	if o.StampEvery <= 0 {
+		o.StampEvery = 10 * time.Minute
 	}
 }
 
@@ -135,7 +135,7 @@ func (s *Shell) Meet(_ context.Context, req *peerpb.MeetRequest) (*peerpb.MeetRe
 	if s.saveErr != nil {
 		return nil, s.saveErr
 	}
-	resp, eff := s.machine.Asked(req)
+	resp, eff := s.machine.HandleCall(req)
 	s.apply(req.Caller.Address, eff)
 	if s.saveErr != nil {
 		return nil, s.saveErr
@@ -143,13 +143,13 @@ func (s *Shell) Meet(_ context.Context, req *peerpb.MeetRequest) (*peerpb.MeetRe
 	return resp, nil
 }
 
-// Heard records that a member has the cluster in its catalog, since it takes part in the cluster's traffic.
+// MarkSeen records that a member has the cluster in its catalog, since it takes part in the cluster's traffic.
 // It must therefore never start without.
-func (s *Shell) Heard(n kv.NodeID) {
+func (s *Shell) MarkSeen(n kv.NodeID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.saveErr == nil {
-		s.apply(n.String(), s.machine.Heard(n))
+		s.apply(n.String(), s.machine.MarkSeen(n))
 	}
 }
 
@@ -257,7 +257,7 @@ func (s *Shell) run(ctx context.Context) {
 	every := s.opts.EveryMin
 	s.callAll(ctx, min(firstRoundTimeout, s.opts.Timeout))
 	s.finishFirstRound()
-	marks := time.NewTicker(s.opts.MarkEvery)
+	marks := time.NewTicker(s.opts.StampEvery)
 	defer marks.Stop()
 	for {
 		s.callAll(ctx, s.opts.Timeout)
@@ -291,7 +291,7 @@ func (s *Shell) finishFirstRound() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.saveErr == nil {
-		s.apply("", s.machine.Looked())
+		s.apply("", s.machine.FinishFirstRound())
 	}
 	close(s.firstRoundDone)
 }
@@ -301,7 +301,7 @@ func (s *Shell) finishFirstRound() {
 func (s *Shell) stampStore() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := s.machine.Mark()
+	next := s.machine.NextStamp()
 	if s.saveErr != nil || next == nil {
 		return
 	}
@@ -309,7 +309,7 @@ func (s *Shell) stampStore() {
 		s.opts.Log.Warn("new store stamp not saved", "error", err)
 		return
 	}
-	s.machine.Marked(next)
+	s.machine.ApplyStamp(next)
 }
 
 // callAll calls all targets concurrently.
@@ -319,7 +319,7 @@ func (s *Shell) callAll(ctx context.Context, timeout time.Duration) {
 		s.mu.Unlock()
 		return
 	}
-	targets := s.machine.Ask()
+	targets := s.machine.CallTargets()
 	req := &peerpb.MeetRequest{Caller: s.machine.Introduction()}
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -332,7 +332,7 @@ func (s *Shell) callAll(ctx context.Context, timeout time.Duration) {
 }
 
 func (s *Shell) call(ctx context.Context, addr string, req *peerpb.MeetRequest) {
-	resp, err := s.opts.Ask(ctx, addr, req)
+	resp, err := s.opts.Call(ctx, addr, req)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return
 	}
@@ -343,5 +343,5 @@ func (s *Shell) call(ctx context.Context, addr string, req *peerpb.MeetRequest) 
 		return
 	}
 	delete(s.notes, addr)
-	s.apply(addr, s.machine.Answered(addr, resp))
+	s.apply(addr, s.machine.HandleResponse(addr, resp))
 }

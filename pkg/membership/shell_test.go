@@ -179,7 +179,7 @@ func TestOnMovedIsCalled(t *testing.T) {
 		Store:   &catalog{saved: &saved},
 		OnMoved: func(id kv.NodeID, addr string) { moved[id] = addr },
 		Log:     slog.New(slog.NewTextHandler(&log, nil)),
-		Ask: func(context.Context, string, *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
+		Call: func(context.Context, string, *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
 			return nil, errors.New("no node at this address")
 		},
 	})
@@ -203,7 +203,7 @@ func TestUnsavedStateIsNotSent(t *testing.T) {
 	s, err := membership.Start(membership.Options{
 		Config: membership.Config{Address: "a:1", List: list, Shards: 9, NewID: "x"},
 		Store:  &catalog{fail: errFull},
-		Ask: func(_ context.Context, addr string, req *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
+		Call: func(_ context.Context, addr string, req *peerpb.MeetRequest) (*peerpb.MeetResponse, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			sent = append(sent, req.Caller.Cluster)
@@ -226,7 +226,7 @@ func TestUnsavedStateIsNotSent(t *testing.T) {
 func TestCallErrorNamesAddress(t *testing.T) {
 	ls, addrs := listen(t, 1)
 	ls[0].Close()
-	_, err := membership.Ask(soon(t), addrs[0], &peerpb.MeetRequest{})
+	_, err := membership.Call(soon(t), addrs[0], &peerpb.MeetRequest{})
 	require.ErrorContains(t, err, addrs[0])
 	require.ErrorContains(t, err, "connection refused")
 }
@@ -241,7 +241,7 @@ func (c *catalog) full(err error) {
 func (c *catalog) marked() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.saved.Past.Marked
+	return c.saved.Past.Count
 }
 
 // A store gets stamps while a node runs on it, and the other members receive them. An older copy is
@@ -252,7 +252,7 @@ func TestOlderCopyOfStoreIsDetectedByProcesses(t *testing.T) {
 	var stores []*catalog
 	for _, l := range ls {
 		o := options(t, addrs)
-		o.MarkEvery = 10 * time.Millisecond
+		o.StampEvery = 10 * time.Millisecond
 		stores = append(stores, o.Store.(*catalog))
 		peers = append(peers, startPeer(t, l, o))
 	}
@@ -261,9 +261,9 @@ func TestOlderCopyOfStoreIsDetectedByProcesses(t *testing.T) {
 		require.NoError(t, err)
 	}
 	older := ptr(peers[2].Saved())
-	known := func(i int) uint64 { return peers[i].Saved().Members[older.Node-1].Marked }
+	known := func(i int) uint64 { return peers[i].Saved().Members[older.Node-1].StampCount }
 	for i := range 2 {
-		require.Eventually(t, func() bool { return known(i) > older.Past.Marked }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return known(i) > older.Past.Count }, 20*time.Second, time.Millisecond)
 	}
 	peers[2].stop()
 
@@ -284,7 +284,7 @@ func TestOlderCopyOfStoreIsDetectedByProcesses(t *testing.T) {
 	had := stores[0].marked()
 	l, err = net.Listen("tcp", addrs[2])
 	require.NoError(t, err)
-	o.Store, o.MarkEvery = stores[2], 10*time.Millisecond
+	o.Store, o.StampEvery = stores[2], 10*time.Millisecond
 	peers[2] = startPeer(t, l, o)
 	_, err = peers[2].Wait(soon(t))
 	require.NoError(t, err)

@@ -150,7 +150,7 @@ func (m *Node) newTransactions() []prometheus.Collector {
 		Help: "Finished transactions, by kind and by outcome: OK or the error."}, []string{"kind", "outcome"})
 	for k := range NumTxnKinds {
 		for _, outcome := range kv.Kinds() {
-			if outcome.OfClient() {
+			if outcome.IsClientOnly() {
 				continue
 			}
 			m.transactions[k] = append(m.transactions[k], txns.WithLabelValues(k.String(), outcome.String()))

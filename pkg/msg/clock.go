@@ -5,11 +5,11 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// Indexes returns a vector clock in the form of messages and rows.
-func Indexes(c *vclock.Clock) []ShardCSN {
+// CSNs returns a vector clock in the form of messages and rows.
+func CSNs(c *vclock.Clock) []ShardCSN {
 	out := make([]ShardCSN, 0, len(c.Entries()))
 	for _, e := range c.Entries() {
-		out = append(out, ShardCSN{Shard: e.Shard, Index: e.Index})
+		out = append(out, ShardCSN{Shard: e.Shard, Index: e.CSN})
 	}
 	return out
 }
@@ -24,7 +24,7 @@ func Clock(ixs []ShardCSN) *vclock.Clock {
 }
 
 // At is the CSN of a shard in the snapshot.
-func (m *Snapshot) At(s kv.ShardID) kv.Index {
+func (m *Snapshot) At(s kv.ShardID) kv.CSN {
 	for _, x := range m.Clock {
 		if x.Shard == s {
 			return x.Index

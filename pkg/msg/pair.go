@@ -4,8 +4,8 @@ import "github.com/linchpindb/linchpin/pkg/kv"
 
 // The most frequent messages are allocated together with their envelopes.
 
-// ParkTo makes an empty CommitRequest to a shard.
-func ParkTo(s kv.ShardID) (*Envelope, *CommitRequest) {
+// CommitRequestTo makes an empty CommitRequest to a shard.
+func CommitRequestTo(s kv.ShardID) (*Envelope, *CommitRequest) {
 	x := &struct {
 		env    Envelope
 		commit CommitRequest
@@ -34,8 +34,8 @@ func VoteTo(s kv.ShardID) (*Envelope, *Vote) {
 	return &x.env, &x.vote
 }
 
-// DecideTo makes an empty Decision to a shard.
-func DecideTo(s kv.ShardID) (*Envelope, *Decision) {
+// DecisionTo makes an empty Decision to a shard.
+func DecisionTo(s kv.ShardID) (*Envelope, *Decision) {
 	x := &struct {
 		env      Envelope
 		decision Decision
@@ -44,8 +44,8 @@ func DecideTo(s kv.ShardID) (*Envelope, *Decision) {
 	return &x.env, &x.decision
 }
 
-// DecideAckTo makes an empty DecisionAck to a shard.
-func DecideAckTo(s kv.ShardID) (*Envelope, *DecisionAck) {
+// DecisionAckTo makes an empty DecisionAck to a shard.
+func DecisionAckTo(s kv.ShardID) (*Envelope, *DecisionAck) {
 	x := &struct {
 		env Envelope
 		ack DecisionAck
@@ -54,8 +54,8 @@ func DecideAckTo(s kv.ShardID) (*Envelope, *DecisionAck) {
 	return &x.env, &x.ack
 }
 
-// AnswerTo makes an empty CommitResponse to a node's gateway.
-func AnswerTo(n kv.NodeID) (*Envelope, *CommitResponse) {
+// CommitResponseTo makes an empty CommitResponse to a node's gateway.
+func CommitResponseTo(n kv.NodeID) (*Envelope, *CommitResponse) {
 	x := &struct {
 		env      Envelope
 		response CommitResponse

@@ -15,8 +15,8 @@ func Worst(a, b Receipt) Receipt {
 	return a
 }
 
-// Told returns the receipt for an optional field: nil if there was no wait.
-func (r Receipt) Told() *Receipt {
+// OrNil returns the receipt for an optional field: nil if there was no wait.
+func (r Receipt) OrNil() *Receipt {
 	if r.WaitedNanos == 0 {
 		return nil
 	}
@@ -24,7 +24,7 @@ func (r Receipt) Told() *Receipt {
 	return &told
 }
 
-// Contention reports whether other transactions ended the attempt.
-func (r Reason) Contention() bool {
+// IsContention reports whether other transactions ended the attempt.
+func (r Reason) IsContention() bool {
 	return r == ReasonWounded || r == ReasonStaleGrant || r == ReasonStaleRead
 }

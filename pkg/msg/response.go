@@ -52,14 +52,14 @@ func ResponseTooLarge(resultBytes int, maxResponse uint32) *Failure {
 	return f
 }
 
-// ReplyTooLarge returns the failure of reads whose results exceed one message; nil if they fit.
-func ReplyTooLarge(rs []Result) *Failure {
+// MessageTooLarge returns the failure of reads whose results exceed one message; nil if they fit.
+func MessageTooLarge(rs []Result) *Failure {
 	n := ResponseBytes(rs)
-	if n <= kv.MaxReplyBytes {
+	if n <= kv.MaxShardResultBytes {
 		return nil
 	}
 	text := "the request reads about %d bytes on one shard, more than the %d that a shard sends at a time"
-	f := Fail(ReasonRequest, kv.KindInvalid, fmt.Sprintf(text, n, kv.MaxReplyBytes))
+	f := Fail(ReasonRequest, kv.KindInvalid, fmt.Sprintf(text, n, kv.MaxShardResultBytes))
 	f.Hint = "read less in one request, or use Scan"
 	return f
 }

@@ -40,18 +40,18 @@ const (
 	IncarnationIgnored
 	// SendBeforeDurable: messages of a step with writes are sent before the writes are durable.
 	SendBeforeDurable
-	// TellBeforeDurable: messages of a step without writes are sent before earlier writes of the shard
+	// RespondBeforeDurable: messages of a step without writes are sent before earlier writes of the shard
 	// are durable.
-	TellBeforeDurable
-	// GatherReorders: steps that are appended together are reordered.
-	GatherReorders
-	// NoTombstone: a repeated vote for a transaction without a pending commit request aborts the
+	RespondBeforeDurable
+	// BatchReordersSteps: steps that are appended together are reordered.
+	BatchReordersSteps
+	// NoAbortTombstone: a repeated vote for a transaction without a pending commit request aborts the
 	// participant, but a later commit request is accepted.
-	NoTombstone
-	// LateParkWins: a commit request overrules a tombstone of an abort.
-	LateParkWins
-	// RecordForgottenEarly: a commit record is removed before all participants have acknowledged.
-	RecordForgottenEarly
+	NoAbortTombstone
+	// LateCommitRequestWins: a commit request overrules a tombstone of an abort.
+	LateCommitRequestWins
+	// RecordRemovedEarly: a commit record is removed before all participants have acknowledged.
+	RecordRemovedEarly
 	// AppliedForgotten: a participant does not retain which decisions it has applied.
 	AppliedForgotten
 	// FencesForgotten: an outcome query closes the id in memory only.
@@ -64,26 +64,26 @@ const (
 	CapStopsOlder
 	// AttemptsEqualAge: all attempts of one id have the same age.
 	AttemptsEqualAge
-	// NoAskVote: missing votes are not requested.
-	NoAskVote
+	// NoVoteRequest: missing votes are not requested.
+	NoVoteRequest
 	// NoPush: waiters do not push the holder's gateway.
 	NoPush
-	// GatewayDropsMarks: a gateway that has sent the commit request drops wounds.
-	GatewayDropsMarks
-	// MarksOnce: wounds are not repeated.
-	MarksOnce
-	// NoMarkOnGrant: a transaction that is granted a lock ahead of an older waiter is not wounded.
-	NoMarkOnGrant
-	// ParkWithoutMark and PrepareWithoutMark: commit and prepare requests of a wounded transaction do
+	// GatewayDropsWounds: a gateway that has sent the commit request drops wounds.
+	GatewayDropsWounds
+	// WoundsOnce: wounds are not repeated.
+	WoundsOnce
+	// NoWoundOnGrant: a transaction that is granted a lock ahead of an older waiter is not wounded.
+	NoWoundOnGrant
+	// CommitRequestWithoutWound and PrepareWithoutMark: commit and prepare requests of a wounded transaction do
 	// not carry "no wait".
-	ParkWithoutMark
-	PrepareWithoutMark
-	// NoIdleGrace: a wounded transaction without a request is never aborted.
-	NoIdleGrace
+	CommitRequestWithoutWound
+	PrepareWithoutWound
+	// IdleWoundedContinues: a wounded transaction without a request is never aborted.
+	IdleWoundedContinues
 	// ConditionUnlocked: conditions are checked without a lock.
 	ConditionUnlocked
-	// ColdReadStale: the result of a cache miss is used although a newer value was written meanwhile.
-	ColdReadStale
+	// StaleLoadUsed: the result of a cache miss is used although a newer value was written meanwhile.
+	StaleLoadUsed
 	// CheckSkipped: a locking reader does not check its grants at the end.
 	CheckSkipped
 	// RetryWithoutAbort: a gateway starts the next attempt before the previous one is known to be
@@ -91,13 +91,13 @@ const (
 	RetryWithoutAbort
 	// GarbageTooEarly: versions that a scan still needs are collected.
 	GarbageTooEarly
-	// DeadForgotten: aborted attempts are not retained.
-	DeadForgotten
-	// MemoryFloorIgnored: ids below the low watermark of the shard's memory count as never seen.
-	MemoryFloorIgnored
-	// PresumedUnasked: a commit request for an id that is not in memory is presumed aborted without
+	// AbortedForgotten: aborted attempts are not retained.
+	AbortedForgotten
+	// LowWatermarkIgnored: ids below the low watermark of the shard's memory count as never seen.
+	LowWatermarkIgnored
+	// PresumedWithoutLookup: a commit request for an id that is not in memory is presumed aborted without
 	// reading the log.
-	PresumedUnasked
+	PresumedWithoutLookup
 	// LookUpBlind: a lookup in the log ignores transactions that finish while it is in flight.
 	LookUpBlind
 	// ReadersIgnored: a participant seals although a reader is registered.
@@ -124,23 +124,23 @@ const (
 	UnsealedEpochIgnored
 	// UnsealsByItself: a shard unseals without a request to the last agent.
 	UnsealsByItself
-	// NoticesNotAwaited: the last read of a reader does not wait for the other registrations.
-	NoticesNotAwaited
+	// RegistrationsNotAwaited: the last read of a reader does not wait for the other registrations.
+	RegistrationsNotAwaited
 	// RecoveredHeldToReaders: readers do not wait for recovered updates.
 	RecoveredHeldToReaders
 	// RecoveredSealedToLast: recovered updates vote sealed.
 	RecoveredSealedToLast
 	// EpochsRestart: a new incarnation reuses the epochs of the previous one.
 	EpochsRestart
-	// RestartSealsAtOnce: participants of a new incarnation do not wait for the readers of the previous
+	// RestartSealsImmediately: participants of a new incarnation do not wait for the readers of the previous
 	// one.
-	RestartSealsAtOnce
-	// RestartDecidesAtOnce: pieces that a new incarnation decides do not wait for them either.
-	RestartDecidesAtOnce
+	RestartSealsImmediately
+	// RestartDecidesImmediately: pieces that a new incarnation decides do not wait for them either.
+	RestartDecidesImmediately
 	// LeaseUnchecked: a gateway does not check whether its leases have expired.
 	LeaseUnchecked
-	// LeaseFromReply: a gateway counts a lease from the receipt of the response.
-	LeaseFromReply
+	// LeaseFromResponse: a gateway counts a lease from the receipt of the response.
+	LeaseFromResponse
 	// LeaseWithoutMargin: a gateway assumes equal clock rates.
 	LeaseWithoutMargin
 	// OpenEndUnchecked: the leases of an interactive reader are not checked at its end.
@@ -150,50 +150,50 @@ const (
 	OtherCopyTaken
 	// LeaseRevived: a renewal is accepted although the lease had expired.
 	LeaseRevived
-	// RenewedElsewhere: a renewal is accepted in another incarnation than the registration.
-	RenewedElsewhere
-	// GarbagePastPin: versions that only a snapshot sees are collected.
-	GarbagePastPin
-	// PinUnchecked: a shard reads at a snapshot that may have been dropped.
-	PinUnchecked
-	// PinBelowFloor: a snapshot is retained although it is below the GC safe point.
-	PinBelowFloor
-	// PinHotFirst: the hot shard fixes its CSN before the others.
-	PinHotFirst
-	// PinUnregistered: the shards fix their CSNs without a registration.
-	PinUnregistered
-	// PinJoinedLate: a reader that requests a snapshot gets one of a round that was already in flight.
-	PinJoinedLate
-	// OpenLeftBeforePin: an interactive reader deregisters before it has its snapshot.
-	OpenLeftBeforePin
-	// MoveLeavesNoMark: a moved key leaves no move tombstone at its home shard.
-	MoveLeavesNoMark
-	// MoveCopiesTooLittle: a move does not copy the value.
-	MoveCopiesTooLittle
-	// MarkIgnored: the home shard treats a move tombstone as an absent key.
-	MarkIgnored
-	// BlindWritesIgnoreMark: a write that reads nothing is executed on a shard that does not have the
+	// RenewedInAnyIncarnation: a renewal is accepted in another incarnation than the registration.
+	RenewedInAnyIncarnation
+	// GarbagePastSnapshot: versions that only a snapshot sees are collected.
+	GarbagePastSnapshot
+	// SnapshotUnchecked: a shard reads at a snapshot that may have been dropped.
+	SnapshotUnchecked
+	// SnapshotBelowSafePoint: a snapshot is retained although it is below the GC safe point.
+	SnapshotBelowSafePoint
+	// SnapshotHotFirst: the hot shard fixes its CSN before the others.
+	SnapshotHotFirst
+	// SnapshotUnregistered: the shards fix their CSNs without a registration.
+	SnapshotUnregistered
+	// SnapshotJoinedLate: a reader that requests a snapshot gets one of a round that was already in flight.
+	SnapshotJoinedLate
+	// DeregisteredBeforeSnapshot: an interactive reader deregisters before it has its snapshot.
+	DeregisteredBeforeSnapshot
+	// MoveLeavesNoTombstone: a moved key leaves no move tombstone at its home shard.
+	MoveLeavesNoTombstone
+	// MoveCopiesNoValue: a move does not copy the value.
+	MoveCopiesNoValue
+	// MoveTombstoneIgnored: the home shard treats a move tombstone as an absent key.
+	MoveTombstoneIgnored
+	// BlindWritesIgnoreMove: a write that reads nothing is executed on a shard that does not have the
 	// key.
-	BlindWritesIgnoreMark
-	// GuestsUnchecked: the hot shard executes operations on keys that were not moved to it, so a key
+	BlindWritesIgnoreMove
+	// MovedKeysUnchecked: the hot shard executes operations on keys that were not moved to it, so a key
 	// may be on two shards.
-	GuestsUnchecked
-	// GuestsForgotten: a new incarnation of the hot shard does not know which keys were moved to it.
-	GuestsForgotten
+	MovedKeysUnchecked
+	// MovedKeysForgotten: a new incarnation of the hot shard does not know which keys were moved to it.
+	MovedKeysForgotten
 	// MoveUnlocked: a move reads the key without a lock, so writes before its decision are lost.
 	MoveUnlocked
 	// MovesIgnoreReaders: a move does not wait for readers that are registered on the key.
 	MovesIgnoreReaders
 	// RedirectIgnored: a gateway retries on the shard that has redirected it.
 	RedirectIgnored
-	// GatheredTooEarly: with co-located reads, the last shard reads before the others have responded.
-	GatheredTooEarly
+	// CoLocatedTooEarly: with co-located reads, the last shard reads before the others have responded.
+	CoLocatedTooEarly
 	// CollectedMovesForgotten: the move count of a key is removed with its tombstone.
 	CollectedMovesForgotten
-	// PlaceKept: a finished transaction does not release its admission slot.
-	PlaceKept
-	// CollisionRefuses: a gateway rejects by the count of a hash slot, which other keys share.
-	CollisionRefuses
+	// SlotNotReleased: a finished transaction does not release its admission slot.
+	SlotNotReleased
+	// CollisionRejects: a gateway rejects by the count of a hash slot, which other keys share.
+	CollisionRejects
 	// KeysUnlimited: a gateway admits as many transactions of one key as there are slots.
 	KeysUnlimited
 	// SizeWithAdd: a query of a whole set is compatible with adding members.
@@ -222,32 +222,32 @@ const (
 	PartUnregistered
 	// WholeUnregistered: a reader of a whole value is not registered for it.
 	WholeUnregistered
-	// ChangeUnshown: changes of data types do not conflict with readers.
-	ChangeUnshown
-	// ChangeShownByFirst: only the first call of a change conflicts with readers.
-	ChangeShownByFirst
+	// ChangeIgnoredByReaders: changes of data types do not conflict with readers.
+	ChangeIgnoredByReaders
+	// OnlyFirstChangeConflicts: only the first call of a change conflicts with readers.
+	OnlyFirstChangeConflicts
 	// CallLocksLost: locks of calls that change nothing are not logged with the prepare.
 	CallLocksLost
 	// NoPhaseCap: a phase has no bound, whichever requests wait for its end.
 	NoPhaseCap
-	// FoldPastPin: a value that is written whole, or changed again, replaces the row of the previous
+	// FoldPastSnapshot: a value that is written whole, or changed again, replaces the row of the previous
 	// change although a snapshot sees it.
-	FoldPastPin
+	FoldPastSnapshot
 	// DeltaTwice: the newest delta of a chain is applied twice when it is read.
 	DeltaTwice
 	// DeltaMissed: the oldest delta is not applied.
 	DeltaMissed
-	// PagesPastPin: pages that only a snapshot sees are collected.
-	PagesPastPin
-	// PatchOfTheLast: the row for changes of several transactions on a value in pages contains only the
+	// PagesPastSnapshot: pages that only a snapshot sees are collected.
+	PagesPastSnapshot
+	// PatchOfLastOnly: the row for changes of several transactions on a value in pages contains only the
 	// last change.
-	PatchOfTheLast
-	// TopsDropped: buffered changes of absent pages are lost when the value is written again.
-	TopsDropped
+	PatchOfLastOnly
+	// BufferedChangesDropped: buffered changes of absent pages are lost when the value is written again.
+	BufferedChangesDropped
 	// SharedAfterSent: a read shares the response to one that was sent before.
 	SharedAfterSent
-	// SharedUnlike: a read shares the response to one with other arguments.
-	SharedUnlike
+	// SharedWithOtherArguments: a read shares the response to one with other arguments.
+	SharedWithOtherArguments
 	// UniqueShared: reads with distinct results share one response.
 	UniqueShared
 	// ExpiryUnchecked: an expired key is deleted although it was written since.
@@ -258,15 +258,15 @@ const (
 	ExpiresEarly
 	// FailuresUnvalidated: a failure is final although the reads that it depends on may be stale.
 	FailuresUnvalidated
-	// ClockBelieved: ids are discarded by a clock that was set only just now.
-	ClockBelieved
-	// FloorLowered: a low watermark in the future is lowered when the shard starts.
-	FloorLowered
-	// FloorPassed: an outcome query closes the id although its outcome was deleted while the query was
+	// ClockTrusted: ids are discarded by a clock that was set only just now.
+	ClockTrusted
+	// WatermarkLowered: a low watermark in the future is lowered when the shard starts.
+	WatermarkLowered
+	// WatermarkPassed: an outcome query closes the id although its outcome was deleted while the query was
 	// reading.
-	FloorPassed
-	// LockWithoutMark: a gateway with outstanding lock requests ignores wounds.
-	LockWithoutMark
+	WatermarkPassed
+	// LockWithoutWound: a gateway with outstanding lock requests ignores wounds.
+	LockWithoutWound
 	// RoundBeforeReader: a reader that requests a snapshot gets the last one, of a round before its
 	// begin.
 	RoundBeforeReader
@@ -276,15 +276,15 @@ const (
 	// ClosedWhenHeldOnly: the snapshot-queues of an old update's keys accept readers while it is
 	// sealed.
 	ClosedWhenHeldOnly
-	// HeldAgeNotInherited: a shard ignores the time blocked in unseal responses.
-	HeldAgeNotInherited
+	// TimeBlockedNotInherited: a shard ignores the time blocked in unseal responses.
+	TimeBlockedNotInherited
 	// NoRoundGaps: a gateway starts a snapshot round as soon as the previous one has ended.
 	NoRoundGaps
-	// AttemptsApart: a shard that has committed or prepared an attempt of a transaction accepts other
+	// AttemptsIndependent: a shard that has committed or prepared an attempt of a transaction accepts other
 	// attempts.
-	AttemptsApart
-	// LastAgentsApart: a shard takes part in commits of one attempt with different last agents.
-	LastAgentsApart
+	AttemptsIndependent
+	// LastAgentsIndependent: a shard takes part in commits of one attempt with different last agents.
+	LastAgentsIndependent
 	// VoteOfAnyCommit: votes, commit requests and cancellations count for any commit of their attempt.
 	VoteOfAnyCommit
 	// DecisionOfAnyCommit: the response to a vote is the decision about another commit of the attempt.
@@ -294,24 +294,24 @@ const (
 	PromiseOfAnyCommit
 	// AckOfAnyCommit: an acknowledgement counts for any commit of its attempt.
 	AckOfAnyCommit
-	// AnswerOfAnyCommit: a gateway accepts the response to any commit of its attempt.
-	AnswerOfAnyCommit
-	// RivalNotKilled: a commit that is rejected because of an undecided concurrent commit leaves no
+	// ResponseOfAnyCommit: a gateway accepts the response to any commit of its attempt.
+	ResponseOfAnyCommit
+	// ConcurrentCommitNotAborted: a commit that is rejected because of an undecided concurrent commit leaves no
 	// tombstone.
-	RivalNotKilled
-	// GatewayStartsAlike: a gateway reuses its commit ids after a restart.
-	GatewayStartsAlike
-	// PinClockBelieved: snapshots are dropped by a clock that was set only just now.
-	PinClockBelieved
-	// BorrowJoinedLate: a reader shares a snapshot that was requested from another state machine before
+	ConcurrentCommitNotAborted
+	// GatewayReusesCommitIDs: a gateway reuses its commit ids after a restart.
+	GatewayReusesCommitIDs
+	// SnapshotClockTrusted: snapshots are dropped by a clock that was set only just now.
+	SnapshotClockTrusted
+	// BorrowedSnapshotTooOld: a reader shares a snapshot that was requested from another state machine before
 	// the reader began.
-	BorrowJoinedLate
-	// RestWithinLease: a shard that shuts down cleanly reports no readers although leases of the
+	BorrowedSnapshotTooOld
+	// ShutdownWithinLease: a shard that shuts down cleanly reports no readers although leases of the
 	// previous incarnation have not expired.
-	RestWithinLease
-	// LentForgotten: a state machine drops a snapshot when its own transactions have ended, although
+	ShutdownWithinLease
+	// SharedSnapshotDropped: a state machine drops a snapshot when its own transactions have ended, although
 	// others use it.
-	LentForgotten
+	SharedSnapshotDropped
 	// RoundsAnsweredDurable: a shard responds to a round only when its log is durable.
 	RoundsAnsweredDurable
 	// RoundIgnoresSealed: a shard fixes its CSN for a round although an update is sealed.
@@ -322,22 +322,22 @@ const (
 	// StateReadBeforeDurable: a read at the snapshot of a round is answered before its result is
 	// durable.
 	StateReadBeforeDurable
-	// KeptBeforeDurable: a snapshot is retained although a shard's part of it is not durable.
-	KeptBeforeDurable
+	// RetainedBeforeDurable: a snapshot is retained although a shard's part of it is not durable.
+	RetainedBeforeDurable
 	// RoundLeaseUnchecked: the snapshot of a round is used although a registration has expired.
 	RoundLeaseUnchecked
 	// RoundsWaitForever: a round waits for a shard without a timeout.
 	RoundsWaitForever
-	// LeftOutForgotten: a shard that did not respond to a round takes part in the next one.
-	LeftOutForgotten
-	// LeftOutBackAtOnce: an excluded shard takes part in rounds as soon as it responds to a probe.
-	LeftOutBackAtOnce
-	// LeftOutDecides: an excluded shard can be chosen as the last agent.
-	LeftOutDecides
-	// StartClockBelieved: keys are deleted by the clock at the start, whatever it is.
-	StartClockBelieved
-	// IDsBelieved: the begin time of a transaction is the time in its id, whenever it arrives.
-	IDsBelieved
+	// ExclusionForgotten: a shard that did not respond to a round takes part in the next one.
+	ExclusionForgotten
+	// ExclusionEndsAtProbe: an excluded shard takes part in rounds as soon as it responds to a probe.
+	ExclusionEndsAtProbe
+	// ExcludedShardDecides: an excluded shard can be chosen as the last agent.
+	ExcludedShardDecides
+	// StartClockTrusted: keys are deleted by the clock at the start, whatever it is.
+	StartClockTrusted
+	// IDTimesTrusted: the begin time of a transaction is the time in its id, whenever it arrives.
+	IDTimesTrusted
 	// AttemptsBeginAnew: each attempt of an interactive transaction has a begin time of its own.
 	AttemptsBeginAnew
 	// IdleHoldersKept: an idle transaction keeps the locks for which younger ones wait.

@@ -33,16 +33,16 @@ func TestAcceptedAddsNeverExceed64Bits(t *testing.T) {
 	refused, shown := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		s := NewStore(0)
-		it := s.Pin([]byte("n"))
+		it := s.Acquire([]byte("n"))
 		start := rapid.SampledFrom([]int64{0, math.MaxInt64 - 2, math.MinInt64 + 2}).Draw(t, "start")
 		s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1},
-			Payload: adt.EncodeCounter(start)}, Index: 1}, false)
+			Payload: adt.EncodeCounter(start)}, CSN: 1}, false)
 		for i := range rapid.IntRange(1, 25).Draw(t, "steps") {
 			if len(it.Intents) > 0 && rapid.Bool().Draw(t, "decide") {
 				in := rapid.SampledFrom(it.Intents).Draw(t, "intent")
 				it.RemoveIntents(in.Txn)
 				if rapid.Bool().Draw(t, "commit") {
-					_, err := s.Show(it, in.Effect, kv.Index(i+2), kv.Version{Write: 2})
+					_, err := s.MakeVisible(it, in.Effect, kv.CSN(i+2), kv.Version{Write: 2})
 					require.NoError(t, err)
 					shown++
 				}
@@ -69,9 +69,9 @@ func TestAcceptedAddsNeverExceed64Bits(t *testing.T) {
 // saturated as if it were exact, so a third increment seemed to fit on the minimum plus 2.
 func TestPendingAddsBeyond64Bits(t *testing.T) {
 	s := NewStore(0)
-	it := s.Pin([]byte("n"))
+	it := s.Acquire([]byte("n"))
 	s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1},
-		Payload: adt.EncodeCounter(math.MinInt64 + 2)}, Index: 1}, false)
+		Payload: adt.EncodeCounter(math.MinInt64 + 2)}, CSN: 1}, false)
 	for i, delta := range []int64{1, math.MaxInt64, math.MaxInt64 - 1} {
 		txn := kv.TxnRef{TxnID: kv.TxnID{Time: int64(i + 1)}, Attempt: 1}
 		x := Exec(itemView{it, txn}, []msg.Op{{Kind: msg.OpAdd, Key: it.Key, Delta: delta}}, nil)
@@ -92,9 +92,9 @@ func TestIntermediateSumsOfAddsAreChecked(t *testing.T) {
 	const much = int64(1) << 62
 	for _, first := range []int64{much, -much - 1} {
 		s := NewStore(0)
-		it := s.Pin([]byte("n"))
+		it := s.Acquire([]byte("n"))
 		s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1},
-			Payload: adt.EncodeCounter(0)}, Index: 1}, false)
+			Payload: adt.EncodeCounter(0)}, CSN: 1}, false)
 		add := func(time int64, deltas ...int64) *msg.Failure {
 			txn := kv.TxnRef{TxnID: kv.TxnID{Time: time}, Attempt: 1}
 			var ops []msg.Op

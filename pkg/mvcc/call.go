@@ -35,8 +35,8 @@ type Buffer interface {
 	After(seq uint32, key []byte) entry.Value
 }
 
-// Missing is a lock that a call needs and the transaction does not hold.
-type Missing struct {
+// MissingLock is a lock that a call needs and the transaction does not hold.
+type MissingLock struct {
 	Key     []byte
 	Mode    adt.Mode
 	Methods adt.Methods
@@ -44,9 +44,9 @@ type Missing struct {
 	Short *adt.Shortage
 }
 
-// Shown returns the payload that operations of other types return: the bytes of a value or counter.
+// VisiblePayload returns the payload that operations of other types return: the bytes of a value or counter.
 // The encoding of a data type is internal, so for all other types it returns nil.
-func Shown(v *entry.Value) []byte {
+func VisiblePayload(v *entry.Value) []byte {
 	if v.Type == adt.Value || v.Type == adt.Counter {
 		return v.Payload
 	}
@@ -86,7 +86,7 @@ func (x *execution) call(op *msg.Op) (msg.Result, *msg.Failure) {
 	if c.Held != nil {
 		for _, m := range modes {
 			if !c.Held(op.Key, m) {
-				x.out.Missing = append(x.out.Missing, Missing{op.Key, m, adt.MethodsOf(op), plan.Short})
+				x.out.Missing = append(x.out.Missing, MissingLock{op.Key, m, adt.MethodsOf(op), plan.Short})
 			}
 		}
 	}
@@ -126,9 +126,9 @@ func (x *execution) plan(
 		p.executed = true
 		return p.plan, c.Plans.modes[p.modesStart:p.modesEnd], p.result
 	}
-	r := adt.Request{Method: method, Args: op.Args, Value: v, Ahead: c.Ahead, Unique: Unique(c.Txn, op.Seq)}
+	r := adt.Request{Method: method, Args: op.Args, Value: v, Ahead: c.Ahead, Unique: UniqueOf(c.Txn, op.Seq)}
 	if c.Intents != nil {
-		r.Others = func(visit func([]msg.Call)) { Others(c.Intents(op.Key), c.Txn, visit) }
+		r.Others = func(visit func([]msg.Call)) { VisitOtherCalls(c.Intents(op.Key), c.Txn, visit) }
 	}
 	plan, modes := r.Plan(x.modes[:0])
 	x.modes = modes
@@ -182,7 +182,7 @@ func (x *execution) writeCalls(key []byte, m *adt.TypeMethod, v *entry.Value, ca
 		return callFailure(key, m, kv.Errorf(kv.KindOutOfRange, "the value would have %d bytes; the limit is %d", n,
 			kv.MaxStateBytes))
 	}
-	after.Version, after.Expires = Unborn, v.Expires
+	after.Version, after.Expires = UnassignedVersion, v.Expires
 	p := x.ownEffect(key)
 	switch {
 	// The effect is the list of calls, not the value: calls of other transactions under compatible
@@ -195,7 +195,7 @@ func (x *execution) writeCalls(key []byte, m *adt.TypeMethod, v *entry.Value, ca
 		if p != nil && !v.Exists() {
 			e.Expires = noExpiry // the expired value is gone; this is a new one
 		}
-		e.Calls = adt.Gather(m.Type.ID, e.Calls, calls)
+		e.Calls = adt.CombineCalls(m.Type.ID, e.Calls, calls)
 		x.addEffect(e)
 	case after.Exists(): // replaces a put, a deletion, or an emptied value of another type by this piece
 		after.Version = x.nextVersion(key)
@@ -220,7 +220,7 @@ func (x *execution) valueAfterCalls(p *entry.Effect, v entry.Value) (entry.Value
 	}
 	if x.view.Calls() == nil {
 		after := x.view.(Buffer).After(x.seq, p.Key)
-		after.Version = Unborn
+		after.Version = UnassignedVersion
 		after.Expires = expiryAfter(p, &after)
 		return after, nil
 	}
@@ -229,7 +229,7 @@ func (x *execution) valueAfterCalls(p *entry.Effect, v entry.Value) (entry.Value
 		x.noteAbsentPages(p.Key, err)
 		return v, fail(kv.KindOf(err), p.Key, "%v", err)
 	}
-	after.Version, after.Expires = Unborn, expiryAfter(p, &v)
+	after.Version, after.Expires = UnassignedVersion, expiryAfter(p, &v)
 	return after, nil
 }
 
@@ -242,9 +242,9 @@ func (x *execution) bufferCall(op *msg.Op, m *adt.TypeMethod) (msg.Result, *msg.
 	return msg.Result{}, nil
 }
 
-// Others calls visit with the undecided calls of each transaction among intents, except those of
+// VisitOtherCalls calls visit with the undecided calls of each transaction among intents, except those of
 // than.
-func Others(intents []Intent, than kv.TxnRef, visit func([]msg.Call)) {
+func VisitOtherCalls(intents []Intent, than kv.TxnRef, visit func([]msg.Call)) {
 	for _, i := range intents {
 		if i.Txn != than && len(i.Effect.Calls) > 0 {
 			visit(i.Effect.Calls)
@@ -252,9 +252,9 @@ func Others(intents []Intent, than kv.TxnRef, visit func([]msg.Call)) {
 	}
 }
 
-// Unique returns an identifier of one operation of one transaction. The attempts of a transaction
+// UniqueOf returns an identifier of one operation of one transaction. The attempts of a transaction
 // share it: at most one of them commits.
-func Unique(txn kv.TxnRef, seq uint32) (out [24]byte) {
+func UniqueOf(txn kv.TxnRef, seq uint32) (out [24]byte) {
 	_, _ = txn.TxnID.MarshalTo(out[:]) // fails only if the buffer is too short
 	binary.BigEndian.PutUint32(out[20:], seq)
 	return out

@@ -20,7 +20,7 @@ import (
 type Chain struct {
 	// Below are the CSNs of the rows below the newest, ascending: a whole value, then deltas. It is
 	// empty if the newest row is whole. The slice must not be shared when rows are appended.
-	Below []kv.Index
+	Below []kv.CSN
 	// Weight is the size of the deltas: their bytes and keys, and rowOverhead for each.
 	Weight int
 	// Calls are the calls of the newest row if it is a delta and they are still in memory.
@@ -58,13 +58,13 @@ func callWeight(calls []msg.Call) (n int) {
 
 // Step describes how a change relates to the row before it.
 type Step struct {
-	// Old is the CSN of that row.
-	Old kv.Index
+	// PreviousCSN is the CSN of that row.
+	PreviousCSN kv.CSN
 	// Unread: no read can be at a CSN from that row's on, so the row may be replaced.
 	Unread bool
-	// Same: the row was written in the same step of the shard, and reaches the disk only with this
+	// SameStep: the row was written in the same step of the shard, and reaches the disk only with this
 	// change.
-	Same bool
+	SameStep bool
 	// Before is the value of that row.
 	Before entry.Value
 	Paging Paging
@@ -85,7 +85,7 @@ func (it *Item) Extend(calls []msg.Call, s Step) (row []msg.Call, over bool) {
 	// A tombstone is always written whole.
 	case !it.Value.Exists():
 		return nil, false
-	case paged && size <= paging.Over/2 && adt.Away(&it.Value) == 0:
+	case paged && size <= paging.Threshold/2 && adt.UnloadedBytes(&it.Value) == 0:
 		return nil, false // small enough to be stored whole again
 	// Of a value in pages only the directory and changed pages are written, so the cost of a whole
 	// write is about maxChainWeight.
@@ -93,9 +93,9 @@ func (it *Item) Extend(calls []msg.Call, s Step) (row []msg.Call, over bool) {
 		size, most = paging.maxChainWeight(size), paging.maxChainWeight(size)
 	// A delta of a small value saves nothing. If the previous row was written whole in this step and
 	// no read sees it, replacing it costs no more than a delta.
-	case size <= wholeMaxBytes || s.Unread && s.Same && it.Calls == nil:
+	case size <= wholeMaxBytes || s.Unread && s.SameStep && it.Calls == nil:
 		return nil, false
-	case size > paging.Over && adt.CanBePaged(&it.Value):
+	case size > paging.Threshold && adt.CanBePaged(&it.Value):
 		most = paging.maxChainWeight(size)
 	}
 	c := &it.Chain
@@ -106,7 +106,7 @@ func (it *Item) Extend(calls []msg.Call, s Step) (row []msg.Call, over bool) {
 		row, weight := it.mergedCalls(calls)
 		// A row of an earlier step is on disk. Replacing it writes its calls again, so that is
 		// limited to twice the size of the new ones.
-		if s.Same || weight <= 2*fresh {
+		if s.SameStep || weight <= 2*fresh {
 			c.Weight += weight - c.CallsWeight
 			if c.Weight > most || weight > size {
 				return nil, false
@@ -119,7 +119,7 @@ func (it *Item) Extend(calls []msg.Call, s Step) (row []msg.Call, over bool) {
 	if c.Weight+fresh > most || fresh > size {
 		return nil, false
 	}
-	c.Below = append(c.Below, s.Old)
+	c.Below = append(c.Below, s.PreviousCSN)
 	c.Calls, c.CallsWeight = append([]msg.Call(nil), calls...), fresh
 	c.Weight += fresh
 	if paged {
@@ -132,7 +132,7 @@ func (it *Item) Extend(calls []msg.Call, s Step) (row []msg.Call, over bool) {
 func (it *Item) mergedCalls(more []msg.Call) ([]msg.Call, int) {
 	n := len(it.Calls) - 1
 	weight := it.CallsWeight - callWeight(it.Calls[n:])
-	row := adt.Gather(it.Value.Type, it.Calls, more)
+	row := adt.CombineCalls(it.Value.Type, it.Calls, more)
 	return row, weight + callWeight(row[n:])
 }
 
@@ -147,8 +147,8 @@ func (it *Item) Settle() {
 // Found is the result of reading a key from the store.
 type Found struct {
 	Value entry.Value
-	// Index is the CSN of the newest row, 0 if there is none.
-	Index kv.Index
+	// CSN is the CSN of the newest row, 0 if there is none.
+	CSN kv.CSN
 	Chain
 }
 
@@ -159,7 +159,7 @@ func Fold(rows []entry.Row) (f Found, err error) {
 	if len(rows) == 0 {
 		return f, nil
 	}
-	f.Index = rows[0].Index
+	f.CSN = rows[0].Index
 	last := len(rows) - 1
 	f.Value, f.Pages, err = decodeBase(&rows[last])
 	if err != nil || last == 0 {
@@ -170,7 +170,7 @@ func Fold(rows []entry.Row) (f Found, err error) {
 			f, err = Found{}, damagedDeltaError(rows[0].Key, fmt.Sprint(p))
 		}
 	}()
-	f.Below = make([]kv.Index, 0, last)
+	f.Below = make([]kv.CSN, 0, last)
 	for i, row := range slices.Backward(rows[:last]) {
 		f.Below = append(f.Below, rows[i+1].Index)
 		f.Weight += rowOverhead + len(row.Key) + len(row.Value)

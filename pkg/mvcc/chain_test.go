@@ -52,13 +52,13 @@ func TestExtendChoosesDeltaOrWholeValue(t *testing.T) {
 		call    msg.Call
 		delta   bool
 	}{
-		{"a small value is written whole", 10, Step{Old: 1}, added(100), false},
-		{"a larger value gets a delta", 100, Step{Old: 1}, added(100), true},
-		{"also if the value before cannot be read", 100, Step{Old: 1, Unread: true}, added(100), true},
-		{"a value written whole in this step is written whole again", 100, Step{Old: 1, Unread: true, Same: true},
+		{"a small value is written whole", 10, Step{PreviousCSN: 1}, added(100), false},
+		{"a larger value gets a delta", 100, Step{PreviousCSN: 1}, added(100), true},
+		{"also if the value before cannot be read", 100, Step{PreviousCSN: 1, Unread: true}, added(100), true},
+		{"a value written whole in this step is written whole again", 100, Step{PreviousCSN: 1, Unread: true, SameStep: true},
 			added(100), false},
-		{"unless that row can be read", 100, Step{Old: 1, Same: true}, added(100), true},
-		{"a change larger than the value is written whole", 30, Step{Old: 1}, added(make([]int, 200)...), false},
+		{"unless that row can be read", 100, Step{PreviousCSN: 1, SameStep: true}, added(100), true},
+		{"a change larger than the value is written whole", 30, Step{PreviousCSN: 1}, added(make([]int, 200)...), false},
 	} {
 		row, over := extend(t, item(c.members), c.s, c.call)
 		require.Equal(t, c.delta, row != nil, c.name)
@@ -66,16 +66,16 @@ func TestExtendChoosesDeltaOrWholeValue(t *testing.T) {
 	}
 
 	it := item(100)
-	extend(t, it, Step{Old: 1}, added(1001))
-	require.Equal(t, []kv.Index{1}, it.Below)
-	row, over := extend(t, it, Step{Old: 2, Unread: true, Same: true}, added(1002))
+	extend(t, it, Step{PreviousCSN: 1}, added(1001))
+	require.Equal(t, []kv.CSN{1}, it.Below)
+	row, over := extend(t, it, Step{PreviousCSN: 2, Unread: true, SameStep: true}, added(1002))
 	require.True(t, over, "changes of one step share a row")
 	require.Equal(t, []msg.Call{added(1001, 1002)}, row, "and one call, if the type combines them")
 	it.Settle()
 	rows := 1
 	for i := range 30 {
-		old := kv.Index(rows + 1)
-		row, over = extend(t, it, Step{Old: old, Unread: true}, added(2000+i))
+		old := kv.CSN(rows + 1)
+		row, over = extend(t, it, Step{PreviousCSN: old, Unread: true}, added(2000+i))
 		if !over {
 			rows++
 			require.Equal(t, []msg.Call{added(2000 + i)}, row)
@@ -85,9 +85,9 @@ func TestExtendChoosesDeltaOrWholeValue(t *testing.T) {
 	require.Greater(t, rows, 5, "a large row of an earlier step is not replaced")
 	require.Less(t, rows, 15, "a small one is")
 	require.Len(t, it.Below, rows)
-	_, over = extend(t, it, Step{Old: kv.Index(rows + 1)}, added(1005))
+	_, over = extend(t, it, Step{PreviousCSN: kv.CSN(rows + 1)}, added(1005))
 	require.False(t, over, "the row can be read")
-	require.Equal(t, kv.Index(rows+1), it.Below[rows])
+	require.Equal(t, kv.CSN(rows+1), it.Below[rows])
 }
 
 // TestChainWeightIsBounded: the weight of a chain is the size of its rows, and never exceeds the
@@ -97,8 +97,8 @@ func TestChainWeightIsBounded(t *testing.T) {
 		it := &Item{Key: []byte("key"), Value: setOf(t, rapid.IntRange(30, 200).Draw(t, "members")), Loaded: true}
 		rows := [][]msg.Call{}
 		for range rapid.IntRange(1, 300).Draw(t, "changes") {
-			s := Step{Old: 1, Unread: rapid.Bool().Draw(t, "unread"), Same: rapid.Bool().Draw(t, "same")}
-			if !s.Same {
+			s := Step{PreviousCSN: 1, Unread: rapid.Bool().Draw(t, "unread"), SameStep: rapid.Bool().Draw(t, "same")}
+			if !s.SameStep {
 				it.Settle()
 			}
 			row, over := extend(t, it, s, added(rapid.IntRange(0, 1000).Draw(t, "member")))
@@ -121,7 +121,7 @@ func TestChainWeightIsBounded(t *testing.T) {
 	})
 }
 
-func deltaRow(index kv.Index, typ entry.Type, calls ...msg.Call) entry.Row {
+func deltaRow(index kv.CSN, typ entry.Type, calls ...msg.Call) entry.Row {
 	v := entry.Value{Type: typ, Version: kv.Version{Write: uint64(index)}}
 	b := make([]byte, entry.DeltaSize(&v, calls))
 	entry.EncodeDelta(b, &v, calls)
@@ -138,8 +138,8 @@ func TestFoldRebuildsValueFromChain(t *testing.T) {
 
 	f, err = Fold([]entry.Row{deltaRow(9, adt.Set, added(7), added(8)), deltaRow(6, adt.Set, added(5)), whole})
 	require.NoError(t, err)
-	require.EqualValues(t, 9, f.Index)
-	require.Equal(t, []kv.Index{4, 6}, f.Below)
+	require.EqualValues(t, 9, f.CSN)
+	require.Equal(t, []kv.CSN{4, 6}, f.Below)
 	require.EqualValues(t, 9, f.Value.Version.Write)
 	require.Nil(t, f.Calls)
 	want := setOf(t, 3)
@@ -192,13 +192,13 @@ func mapRow(t *testing.T) []byte {
 // stay, down to the whole value; all others are removed.
 func TestReplacedChainIsCollectedRowByRow(t *testing.T) {
 	g := NewGarbage(100, false)
-	collect := func(safePoint kv.Index, retained ...kv.Index) (out []string) {
+	collect := func(safePoint kv.CSN, retained ...kv.CSN) (out []string) {
 		for _, e := range g.Collect(safePoint, retained) {
 			out = append(out, fmt.Sprintf("%v@%d", e.Action, e.Index))
 		}
 		return out
 	}
-	g.Replaced([]byte("k"), []kv.Index{2, 4, 6}, 8, 10, false)
+	g.AddReplaced([]byte("k"), []kv.CSN{2, 4, 6}, 8, 10, false)
 	require.Equal(t, 4, g.Len(), "each row counts")
 	require.Empty(t, collect(9), "a read below is possible")
 	require.Equal(t, []string{"delete@6", "delete@8"}, collect(10, 3, 5))
@@ -207,19 +207,19 @@ func TestReplacedChainIsCollectedRowByRow(t *testing.T) {
 	require.Equal(t, []string{"delete@2"}, collect(10))
 	require.Zero(t, g.Len())
 
-	g.Replaced([]byte("k"), []kv.Index{12, 14}, 0, 20, false)
+	g.AddReplaced([]byte("k"), []kv.CSN{12, 14}, 0, 20, false)
 	require.Equal(t, []string{"delete@12", "delete@14"}, collect(20), "the newest row was replaced in its place")
-	g.Replaced([]byte("k"), []kv.Index{16, 18}, 22, 30, true)
+	g.AddReplaced([]byte("k"), []kv.CSN{16, 18}, 22, 30, true)
 	require.Equal(t, []string{"delete@18", "delete@22"}, collect(30, 17),
 		"a tombstone stays while a CSN below it is retained")
 	require.Equal(t, []string{"delete-below@31"}, collect(30))
 
-	long := []kv.Index{40}
-	for i := kv.Index(41); i < 60; i++ {
+	long := []kv.CSN{40}
+	for i := kv.CSN(41); i < 60; i++ {
 		long = append(long, i)
 	}
-	g.Replaced([]byte("k"), long, 60, 70, false)
+	g.AddReplaced([]byte("k"), long, 60, 70, false)
 	require.Equal(t, []string{"delete-below@61"}, collect(70), "one entry removes a long chain")
-	g.Replaced([]byte("k"), long, 0, 70, false)
+	g.AddReplaced([]byte("k"), long, 0, 70, false)
 	require.Equal(t, []string{"delete-below@60"}, collect(70), "but not the value in the place of the newest row")
 }

@@ -20,16 +20,16 @@ type Execution struct {
 	Failure *msg.Failure
 	// Missing are locks without which the results are not valid. If there are any, ignore everything
 	// else and execute the piece again under these locks.
-	Missing []Missing
+	Missing []MissingLock
 	// Plans is the number of plans that were computed.
 	Plans int
 	// Absent are pages that the piece needs and that are not in memory. If there are any, ignore
 	// everything else, load them and execute the piece again.
-	Absent []Absent
+	Absent []AbsentPages
 }
 
-// Absent are pages of a key's value that are not in memory.
-type Absent struct {
+// AbsentPages are pages of a key's value that are not in memory.
+type AbsentPages struct {
 	Key   []byte
 	Pages []adt.Page
 }
@@ -135,8 +135,8 @@ func (x *execution) visibleValue(key []byte) (entry.Value, *msg.Failure) {
 	switch e := err.(type) {
 	case nil:
 		return v, nil
-	case Elsewhere:
-		return v, Moved(key, e)
+	case OnOtherShard:
+		return v, RedirectFailure(key, e)
 	default:
 		return v, fail(kv.KindOf(err), key, "%v", err)
 	}
@@ -144,15 +144,15 @@ func (x *execution) visibleValue(key []byte) (entry.Value, *msg.Failure) {
 
 // noteAbsentPages adds the pages to Absent that err reports as not in memory, if it does.
 func (x *execution) noteAbsentPages(key []byte, err error) {
-	if pages := adt.Lacks(err); pages != nil {
-		x.out.Absent = append(x.out.Absent, Absent{key, pages})
+	if pages := adt.AbsentPages(err); pages != nil {
+		x.out.Absent = append(x.out.Absent, AbsentPages{key, pages})
 	}
 }
 
 // storedPayload returns the encoding of a value, for which all its pages must be in memory.
 func (x *execution) storedPayload(key []byte, v *entry.Value) ([]byte, *msg.Failure) {
-	if pages := adt.Missing(v); pages != nil {
-		x.out.Absent = append(x.out.Absent, Absent{key, pages})
+	if pages := adt.MissingPages(v); pages != nil {
+		x.out.Absent = append(x.out.Absent, AbsentPages{key, pages})
 		return nil, fail(kv.KindInternal, key, "%d pages of the value are not in memory", len(pages))
 	}
 	return adt.Payload(v), nil
@@ -184,12 +184,13 @@ func (x *execution) addDelta(key []byte, v entry.Value, delta int64) (entry.Valu
 	if !ok {
 		return v, fail(kv.KindOutOfRange, key, "the counter is %d; adding %d would exceed 64 bits", n, delta)
 	}
-	return entry.Value{Type: adt.Counter, Version: Unborn, Payload: adt.EncodeCounter(sum), Expires: v.Expires}, nil
+	return entry.Value{Type: adt.Counter, Version: UnassignedVersion, Payload: adt.EncodeCounter(sum), Expires: v.Expires},
+		nil
 }
 
-// Unborn is the version of a value that the transaction itself has incremented or called methods
+// UnassignedVersion is the version of a value that the transaction itself has incremented or called methods
 // on: its real version is assigned when it becomes visible. No condition can name it.
-var Unborn = kv.Version{Moves: unassignedMoves, Shard: math.MaxUint16, Write: math.MaxUint64}
+var UnassignedVersion = kv.Version{Moves: unassignedMoves, Shard: math.MaxUint16, Write: math.MaxUint64}
 
 // unassignedMoves is a number of moves that no key reaches.
 const unassignedMoves = math.MaxUint32
@@ -211,12 +212,12 @@ func NextVersion(before kv.Version, shard kv.ShardID, write uint64, moves uint32
 	return v
 }
 
-// Provisional returns the version of the n-th buffered write of a transaction at its gateway; the
+// ProvisionalVersion returns the version of the n-th buffered write of a transaction at its gateway; the
 // shards assign the real ones. Like Unborn it never leaves the node.
-func Provisional(n uint64) kv.Version { return kv.Version{Moves: unassignedMoves, Write: n} }
+func ProvisionalVersion(n uint64) kv.Version { return kv.Version{Moves: unassignedMoves, Write: n} }
 
-// Identity returns the version that clients see: zero for Unborn and Provisional versions.
-func Identity(v kv.Version) kv.Version {
+// ClientVersion returns the version that clients see: zero for Unborn and Provisional versions.
+func ClientVersion(v kv.Version) kv.Version {
 	if v.Moves == unassignedMoves {
 		return kv.Version{}
 	}

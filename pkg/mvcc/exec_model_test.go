@@ -91,7 +91,7 @@ func (w *model) Rows(seq uint32) (out RangeRows) {
 			}
 			break
 		}
-		out.Rows = append(out.Rows, RangeRow{Key: []byte(k), Value: v, Index: 1})
+		out.Rows = append(out.Rows, RangeRow{Key: []byte(k), Value: v, CSN: 1})
 	}
 	return out
 }
@@ -341,13 +341,13 @@ func (w *model) requireEffects(t *rapid.T, effects []entry.Effect, ref *model) {
 		seen[string(e.Key)] = true
 		require.Equal(t, e.Kind == entry.EffectAdd, e.Version.IsZero(), "an add gets its version later")
 		s := NewStore(0)
-		it := s.Pin(e.Key)
+		it := s.Acquire(e.Key)
 		v, _ := w.Value(e.Key)
-		s.Install(it, Found{Value: v, Index: 1}, false)
-		v, err := s.Show(it, e, 2, kv.Version{Write: 77})
+		s.Install(it, Found{Value: v, CSN: 1}, false)
+		v, err := s.MakeVisible(it, e, 2, kv.Version{Write: 77})
 		require.NoError(t, err)
 		require.Equal(t, it.Value, v)
-		require.EqualValues(t, 2, it.Index)
+		require.EqualValues(t, 2, it.CSN)
 		want := ref.cells[string(e.Key)]
 		require.Equal(t, want.exists, v.Exists(), "%q", e.Key)
 		require.True(t, want.added || v.Version == want.ver)

@@ -12,10 +12,10 @@ import (
 // or a tombstone.
 type garbageRow struct {
 	key                []byte
-	oldCSN, replacedAt kv.Index
+	oldCSN, replacedAt kv.CSN
 	// below are older rows, ascending, that were replaced together with it: the rest of its chain.
 	// Each can be seen by reads from its own CSN up to replacedAt.
-	below []kv.Index
+	below []kv.CSN
 	// tombstone: the version at replacedAt is a tombstone, which becomes garbage as well.
 	tombstone bool
 	// page, if not 0, is a page of the key's value that was referenced from oldCSN up to replacedAt;
@@ -40,7 +40,7 @@ type Garbage struct {
 	// fresh are the entries that have not been classified, ascending by replacedAt.
 	fresh []garbageRow
 	// blocked are the entries that a retained CSN can see, by the newest such CSN.
-	blocked  map[kv.Index][]garbageRow
+	blocked  map[kv.CSN][]garbageRow
 	rowCount int // rows in fresh and blocked
 	limit    int
 	// Lost counts the discarded entries, which only a sweep finds. An earlier incarnation of the
@@ -51,32 +51,32 @@ type Garbage struct {
 // NewGarbage makes a list of at most limit rows. lost: a restart has lost the list of the previous
 // incarnation.
 func NewGarbage(limit int, lost bool) *Garbage {
-	g := &Garbage{limit: limit, blocked: map[kv.Index][]garbageRow{}}
+	g := &Garbage{limit: limit, blocked: map[kv.CSN][]garbageRow{}}
 	if lost {
 		g.Lost = 1
 	}
 	return g
 }
 
-// Replaced adds the version of key at old, which was replaced at CSN at, and the rows of its chain
+// AddReplaced adds the version of key at old, which was replaced at CSN at, and the rows of its chain
 // in below. If old is 0, only below was replaced. It retains key and below, which must not change.
-func (g *Garbage) Replaced(key []byte, below []kv.Index, old, at kv.Index, tombstone bool) {
+func (g *Garbage) AddReplaced(key []byte, below []kv.CSN, old, at kv.CSN, tombstone bool) {
 	if old == 0 && len(below) == 0 && !tombstone {
 		return
 	}
 	g.add(garbageRow{key: key, oldCSN: old, replacedAt: at, below: below, tombstone: tombstone})
 }
 
-// Dropped adds pages that the value of key no longer references from CSN at on. A page can be seen
+// AddDroppedPages adds pages that the value of key no longer references from CSN at on. A page can be seen
 // by a read of any version that references it. It retains key.
-func (g *Garbage) Dropped(key []byte, pages []entry.PageRef, at kv.Index) {
+func (g *Garbage) AddDroppedPages(key []byte, pages []entry.PageRef, at kv.CSN) {
 	for _, p := range pages {
-		g.add(garbageRow{key: key, oldCSN: p.Born, replacedAt: at, page: p.ID})
+		g.add(garbageRow{key: key, oldCSN: p.FirstCSN, replacedAt: at, page: p.ID})
 	}
 }
 
-// Unknown records that there are versions or pages which are in no list.
-func (g *Garbage) Unknown() { g.Lost++ }
+// AddUnlisted records that there are versions or pages which are in no list.
+func (g *Garbage) AddUnlisted() { g.Lost++ }
 
 // add appends an entry to the list and keeps it within its limit.
 func (g *Garbage) add(x garbageRow) {
@@ -108,14 +108,14 @@ func (g *Garbage) discardHalf() {
 // Len returns the number of rows in the list.
 func (g *Garbage) Len() int { return g.rowCount }
 
-// Fresh returns the number of entries not yet classified: at the last Collect they were above the
+// UnclassifiedCount returns the number of entries not yet classified: at the last Collect they were above the
 // safe point.
-func (g *Garbage) Fresh() int { return len(g.fresh) }
+func (g *Garbage) UnclassifiedCount() int { return len(g.fresh) }
 
 // Collect returns the entries that remove everything no read can see. Reads happen at the CSNs in
 // retained (ascending), and at safePoint or above. There is one entry per version, or one per key
 // with many versions.
-func (g *Garbage) Collect(safePoint kv.Index, retained []kv.Index) []entry.Entry {
+func (g *Garbage) Collect(safePoint kv.CSN, retained []kv.CSN) []entry.Entry {
 	var ready []garbageRow
 	n := 0
 	for n < len(g.fresh) && g.fresh[n].replacedAt <= safePoint {
@@ -140,8 +140,8 @@ func (g *Garbage) Collect(safePoint kv.Index, retained []kv.Index) []entry.Entry
 }
 
 // reclassify processes the blocked entries whose CSN is no longer retained.
-func (g *Garbage) reclassify(ready []garbageRow, retained []kv.Index) []garbageRow {
-	var released []kv.Index
+func (g *Garbage) reclassify(ready []garbageRow, retained []kv.CSN) []garbageRow {
+	var released []kv.CSN
 	for k := range g.blocked {
 		if _, is := slices.BinarySearch(retained, k); !is {
 			released = append(released, k)
@@ -162,7 +162,7 @@ func (g *Garbage) reclassify(ready []garbageRow, retained []kv.Index) []garbageR
 // entry with a chain is split: the rows that this CSN does not see are ready. A tombstone is
 // blocked by every retained CSN below it: without the tombstone, a read above it would see the
 // older version that this CSN retains.
-func (g *Garbage) classify(ready []garbageRow, x garbageRow, retained []kv.Index) []garbageRow {
+func (g *Garbage) classify(ready []garbageRow, x garbageRow, retained []kv.CSN) []garbageRow {
 	// A read at a retained CSN below replacedAt may see what x names; one at or above sees the newer
 	// version.
 	i, _ := slices.BinarySearch(retained, x.replacedAt)
@@ -195,7 +195,7 @@ func (g *Garbage) classify(ready []garbageRow, x garbageRow, retained []kv.Index
 const singleRemovalsMax = 8
 
 // appendRemovals appends the log entries that remove the versions and pages of one key.
-func appendRemovals(out []entry.Entry, rows []garbageRow, retained []kv.Index) []entry.Entry {
+func appendRemovals(out []entry.Entry, rows []garbageRow, retained []kv.CSN) []entry.Entry {
 	if !slices.ContainsFunc(rows, func(n garbageRow) bool { return n.page != 0 }) {
 		return appendVersionRemovals(out, rows, retained)
 	}
@@ -217,8 +217,8 @@ func appendRemovals(out []entry.Entry, rows []garbageRow, retained []kv.Index) [
 // appendVersionRemovals appends the log entries that remove the versions of one key. A tombstone is
 // removed together with all versions below it, listed or not: a version that was discarded from the
 // list would otherwise become visible again.
-func appendVersionRemovals(out []entry.Entry, rows []garbageRow, retained []kv.Index) []entry.Entry {
-	below, removeBelow, last, covered := kv.Index(0), kv.Index(0), kv.Index(0), 0
+func appendVersionRemovals(out []entry.Entry, rows []garbageRow, retained []kv.CSN) []entry.Entry {
+	below, removeBelow, last, covered := kv.CSN(0), kv.CSN(0), kv.CSN(0), 0
 	for i := range rows {
 		n := &rows[i]
 		below, last, covered = max(below, n.newestRow()+1), max(last, n.replacedAt), covered+n.rowCount()
@@ -236,7 +236,7 @@ func appendVersionRemovals(out []entry.Entry, rows []garbageRow, retained []kv.I
 		out = append(out, e)
 	}
 	e.Action = entry.Delete
-	remove := func(i kv.Index) {
+	remove := func(i kv.CSN) {
 		e.Index = i
 		if i >= removeBelow && i > 0 {
 			out = append(out, e)
@@ -252,7 +252,7 @@ func appendVersionRemovals(out []entry.Entry, rows []garbageRow, retained []kv.I
 }
 
 // newestRow returns the CSN of the newest row that n covers, 0 if it covers none.
-func (n *garbageRow) newestRow() kv.Index {
+func (n *garbageRow) newestRow() kv.CSN {
 	if n.oldCSN == 0 && len(n.below) > 0 {
 		return n.below[len(n.below)-1]
 	}

@@ -39,7 +39,7 @@ func (x *execution) moveIn(op *msg.Op) (msg.Result, *msg.Failure) {
 	// A key is on one shard at a time: the moved value would overwrite the one that is here.
 	if _, err := x.view.Value(op.Key); err == nil {
 		return msg.Result{}, fail(kv.KindInternal, op.Key, "the key is already on this shard")
-	} else if _, ok := err.(Elsewhere); !ok {
+	} else if _, ok := err.(OnOtherShard); !ok {
 		return msg.Result{}, fail(kv.KindOf(err), op.Key, "%v", err)
 	}
 	e := entry.Effect{Key: op.Key, Kind: entry.EffectMoveIn, Type: op.Type, Value: op.Value, Version: op.Version,

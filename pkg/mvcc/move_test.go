@@ -16,7 +16,7 @@ type testShard struct {
 	id     kv.ShardID
 	store  *Store
 	it     *Item
-	index  kv.Index
+	index  kv.CSN
 	writes uint64
 	// redirectTo is the shard of the key if it is not this one.
 	redirectTo *kv.ShardID
@@ -25,14 +25,14 @@ type testShard struct {
 
 func newTestShard(id kv.ShardID) *testShard {
 	p := &testShard{id: id, store: NewStore(0)}
-	p.it = p.store.Pin([]byte("k"))
+	p.it = p.store.Acquire([]byte("k"))
 	p.store.Install(p.it, Found{}, false)
 	return p
 }
 
 func (p *testShard) Value([]byte) (entry.Value, error) {
 	if p.redirectTo != nil {
-		return p.it.Value, Elsewhere{*p.redirectTo}
+		return p.it.Value, OnOtherShard{*p.redirectTo}
 	}
 	return p.it.Value, nil
 }
@@ -68,7 +68,7 @@ func (p *testShard) execute(t require.TestingT, ops ...msg.Op) ([]msg.Result, *m
 			v = p.next(p.it.Value.Version)
 		}
 		p.index++
-		_, err := p.store.Show(p.it, e, p.index, v)
+		_, err := p.store.MakeVisible(p.it, e, p.index, v)
 		require.NoError(t, err)
 		switch e.Kind {
 		case entry.EffectMoveOut:
@@ -136,7 +136,7 @@ func TestDeleteRangeVersionsFollowOwnWrites(t *testing.T) {
 			Payload: adt.EncodeCounter(5)}
 		p.it.Value = moved
 		p.index = 1
-		p.rows = RangeRows{Rows: []RangeRow{{Key: []byte("k"), Value: moved, Index: 1}}}
+		p.rows = RangeRows{Rows: []RangeRow{{Key: []byte("k"), Value: moved, CSN: 1}}}
 		_, f := p.execute(t, append(own, all)...)
 		require.Nil(t, f, name)
 		require.Equal(t, entry.TypeDeleted, p.it.Value.Type, name)

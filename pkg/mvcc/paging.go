@@ -10,14 +10,14 @@ import (
 // Paging configures which values are stored in pages and how large pages are. The zero value has
 // the defaults.
 type Paging struct {
-	// Over is the size in bytes above which a value is stored in pages, if its type supports it. A
+	// Threshold is the size in bytes above which a value is stored in pages, if its type supports it. A
 	// value in pages that shrinks to half of it is stored whole again. Default: DefaultPagedOver.
-	Over int
-	// Least is the minimum page size in bytes, approximately. Default: DefaultLeastPage.
-	Least int
-	// Chain limits the weight of the changes that follow a value in pages, in pages. A higher value
+	Threshold int
+	// MinPageBytes is the minimum page size in bytes, approximately. Default: DefaultLeastPage.
+	MinPageBytes int
+	// ChainPages limits the weight of the changes that follow a value in pages, in pages. A higher value
 	// makes writes cheaper and reads slower. Default: DefaultPagedChain.
-	Chain int
+	ChainPages int
 }
 
 const (
@@ -35,14 +35,14 @@ const directoryEntryBytes = 32
 
 // WithDefaults sets the defaults of zero fields.
 func (p Paging) WithDefaults() Paging {
-	if p.Over == 0 {
-		p.Over = DefaultPagedOver
+	if p.Threshold == 0 {
+		p.Threshold = DefaultPagedOver
 	}
-	if p.Least == 0 {
-		p.Least = DefaultLeastPage
+	if p.MinPageBytes == 0 {
+		p.MinPageBytes = DefaultLeastPage
 	}
-	if p.Chain == 0 {
-		p.Chain = DefaultPagedChain
+	if p.ChainPages == 0 {
+		p.ChainPages = DefaultPagedChain
 	}
 	return p
 }
@@ -50,11 +50,11 @@ func (p Paging) WithDefaults() Paging {
 // Page returns the page size for a value of size bytes. It grows with the square root of the size,
 // so that the directory and one page have about the same size.
 func (p Paging) Page(size int) int {
-	return max(p.Least, int(math.Sqrt(float64(directoryEntryBytes)*float64(size))))
+	return max(p.MinPageBytes, int(math.Sqrt(float64(directoryEntryBytes)*float64(size))))
 }
 
 // maxChainWeight limits the weight of the changes that follow a value of size bytes in pages.
-func (p Paging) maxChainWeight(size int) int { return p.Chain * p.Page(size) }
+func (p Paging) maxChainWeight(size int) int { return p.ChainPages * p.Page(size) }
 
 // InPages reports whether a value that is to be written whole is written in pages. A value in pages
 // that has become small is written in one piece if all of it is in memory.
@@ -62,23 +62,23 @@ func (p Paging) InPages(v *entry.Value) bool {
 	size := adt.Size(v)
 	// Hysteresis: a value near the threshold would otherwise switch its form with each change.
 	if adt.InPages(v) {
-		return size > p.Over/2 || !adt.InOnePiece(v)
+		return size > p.Threshold/2 || !adt.InOnePiece(v)
 	}
-	return v.State != nil && size > p.Over && adt.CanBePaged(v)
+	return v.State != nil && size > p.Threshold && adt.CanBePaged(v)
 }
 
-// TopHeavy returns the pages that must be read so that buffered changes of a value can be merged
+// OverfullPages returns the pages that must be read so that buffered changes of a value can be merged
 // into them, if those changes exceed half of the chain limit; otherwise nil.
-func (p Paging) TopHeavy(v *entry.Value) []adt.Page {
-	pages, bytes := adt.Tops(v)
+func (p Paging) OverfullPages(v *entry.Value) []adt.Page {
+	pages, bytes := adt.BufferedPages(v)
 	if bytes <= p.maxChainWeight(adt.Size(v))/2 {
 		return nil
 	}
 	return pages
 }
 
-// Dropped returns the pages in before that are not in after.
-func Dropped(before, after []entry.PageRef) (out []entry.PageRef) {
+// DroppedPages returns the pages in before that are not in after.
+func DroppedPages(before, after []entry.PageRef) (out []entry.PageRef) {
 	if len(before) == 0 {
 		return nil
 	}

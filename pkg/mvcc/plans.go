@@ -56,16 +56,16 @@ func (p *Plans) Reset(n int) {
 	p.byOp, p.modes = slices.Grow(p.byOp[:0], n)[:n], p.modes[:0]
 }
 
-// Keep stores the plan and the modes of the call at a position. No other transaction has an
+// Set stores the plan and the modes of the call at a position. No other transaction has an
 // undecided change of the value for which it was made.
-func (p *Plans) Keep(op int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) {
+func (p *Plans) Set(op int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) {
 	it := p.set(op, r, plan, modes)
 	it.after, it.version, it.valueExists = -1, r.Value.Version, r.Value.Exists()
 }
 
-// KeepAfter stores the plan of a call on the result of another call of the piece (see Made).
+// SetAfter stores the plan of a call on the result of another call of the piece (see Made).
 // Between the two the piece does not use the key.
-func (p *Plans) KeepAfter(op, other int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) {
+func (p *Plans) SetAfter(op, other int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) {
 	p.set(op, r, plan, modes).after = other
 }
 
@@ -79,9 +79,9 @@ func (p *Plans) set(op int, r *adt.Request, plan *adt.Plan, modes []adt.Mode) *c
 	return it
 }
 
-// Made returns the value after the call at a position, nil if it has no plan or fails. It is
+// ResultOf returns the value after the call at a position, nil if it has no plan or fails. It is
 // computed once.
-func (p *Plans) Made(op int) *entry.Value {
+func (p *Plans) ResultOf(op int) *entry.Value {
 	it := &p.byOp[op]
 	switch {
 	case it.method == nil || it.plan.Err != nil:
@@ -93,7 +93,7 @@ func (p *Plans) Made(op int) *entry.Value {
 		if err != nil {
 			return nil
 		}
-		made.Version = Unborn
+		made.Version = UnassignedVersion
 		it.result = &made
 	}
 	return it.result

@@ -74,14 +74,14 @@ func (s *setView) plan(t *testing.T, ops []msg.Op, after ...int) {
 		v := s.values[string(ops[i].Key)]
 		r := adt.Request{Method: method, Args: ops[i].Args, Value: &v}
 		if after[i] >= 0 {
-			r.Value = s.plans.Made(after[i])
+			r.Value = s.plans.ResultOf(after[i])
 			require.NotNil(t, r.Value)
 		}
 		plan, modes := r.Plan(nil)
 		if after[i] >= 0 {
-			s.plans.KeepAfter(i, after[i], &r, &plan, modes)
+			s.plans.SetAfter(i, after[i], &r, &plan, modes)
 		} else {
-			s.plans.Keep(i, &r, &plan, modes)
+			s.plans.Set(i, &r, &plan, modes)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (x *execution) get(op *msg.Op) (msg.Result, *msg.Failure) {
 
 // newResult returns the result of reading v.
 func newResult(v *entry.Value) msg.Result {
-	return msg.Result{Found: true, Type: uint32(v.Type), Value: Shown(v), Version: Identity(v.Version)}
+	return msg.Result{Found: true, Type: uint32(v.Type), Value: VisiblePayload(v), Version: ClientVersion(v.Version)}
 }
 
 // checkExpectation returns the value of the operation's key, and a failure if its expectation does
@@ -69,7 +69,7 @@ func (x *execution) checkExpectation(op *msg.Op) (entry.Value, *msg.Failure) {
 	// The failure contains the current value, so that the client can retry with it without another
 	// read.
 	if f != nil && v.Exists() {
-		f.Current = &msg.Pair{Key: op.Key, Value: Shown(&v), Type: uint32(v.Type), Version: Identity(v.Version)}
+		f.Current = &msg.Pair{Key: op.Key, Value: VisiblePayload(&v), Type: uint32(v.Type), Version: ClientVersion(v.Version)}
 	} else if f != nil {
 		f.Current = &msg.Pair{Key: op.Key, Type: uint32(entry.TypeDeleted)}
 	}

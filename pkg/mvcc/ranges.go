@@ -51,8 +51,8 @@ func (x *execution) scan(op *msg.Op) (msg.Result, *msg.Failure) {
 	rows, resume = msg.CutScan(rows, KeyOfRow, resume, ScanLimit(op), op.Reverse)
 	res := msg.Result{Found: len(rows) > 0, Resume: resume, Reverse: op.Reverse, Pairs: make([]msg.Pair, len(rows))}
 	for i, r := range rows {
-		res.Pairs[i] = msg.Pair{Key: r.Key, Value: Shown(&r.Value), Type: uint32(r.Value.Type),
-			Version: Identity(r.Value.Version), Expires: r.Value.Expires}
+		res.Pairs[i] = msg.Pair{Key: r.Key, Value: VisiblePayload(&r.Value), Type: uint32(r.Value.Type),
+			Version: ClientVersion(r.Value.Version), Expires: r.Value.Expires}
 	}
 	return res, nil
 }

@@ -20,9 +20,9 @@ type Item struct {
 	Key []byte
 	// Value is the newest visible value; valid if Loaded.
 	Value entry.Value
-	// Index is the CSN of the row that holds Value, 0 if there is none. Value became visible at this
+	// CSN is the CSN of the row that holds Value, 0 if there is none. Value became visible at this
 	// CSN, or later if no read is possible in between.
-	Index  kv.Index
+	CSN    kv.CSN
 	Loaded bool
 	// referencedAgain is the clock's reference bit: the item was used since it entered the cache or
 	// was skipped.
@@ -39,8 +39,8 @@ type Item struct {
 	// Step and Place locate the last write of the value by the shard: the number of the step and the
 	// position among its entries. Late is the position among those encoded at the end of the step,
 	// if it is one.
-	Step        uint64
-	Place, Late int
+	Step                      uint64
+	EntryIndex, DeferredIndex int
 	// Chain describes the rows below the one that holds Value, if that is a delta.
 	Chain
 	// Waiting are the callers to notify when the item is loaded.
@@ -61,8 +61,8 @@ type Load struct {
 	Waiting []any
 }
 
-// Pins returns the number of references.
-func (it *Item) Pins() int { return int(it.refs) }
+// References returns the number of references.
+func (it *Item) References() int { return int(it.refs) }
 
 const (
 	// itemOverhead approximates the memory of an item beyond key and value, in bytes.
@@ -133,9 +133,9 @@ func (s *Store) Len() int { return len(s.items) }
 // Get returns the item of a key that is in memory, or nil.
 func (s *Store) Get(key []byte) *Item { return s.items[string(key)] }
 
-// Pin returns the item of a key with a new reference; it creates the item if the key is not in
+// Acquire returns the item of a key with a new reference; it creates the item if the key is not in
 // memory. The item stays in memory until Unpin.
-func (s *Store) Pin(key []byte) *Item {
+func (s *Store) Acquire(key []byte) *Item {
 	it := s.items[string(key)]
 	if it == nil {
 		it = &Item{Key: append([]byte(nil), key...)}
@@ -152,8 +152,8 @@ func (s *Store) Pin(key []byte) *Item {
 	return it
 }
 
-// Unpin releases one reference. An item without references that was never loaded is removed.
-func (s *Store) Unpin(it *Item) {
+// Release releases one reference. An item without references that was never loaded is removed.
+func (s *Store) Release(it *Item) {
 	s.refs--
 	it.refs--
 	if it.refs > 0 {
@@ -180,16 +180,16 @@ func (s *Store) Install(it *Item, f Found, stale bool) []any {
 	// A write that does not read, such as a put, became visible while the read was in flight: the
 	// result is older.
 	if !it.Loaded || stale {
-		it.Value, it.Index, it.Chain, it.Loaded = f.Value, f.Index, f.Chain, true
+		it.Value, it.CSN, it.Chain, it.Loaded = f.Value, f.CSN, f.Chain, true
 	}
 	w := it.Waiting
 	it.Waiting = nil
 	return w
 }
 
-// Show makes an effect visible at a CSN and returns the new value. The caller holds a reference;
+// MakeVisible makes an effect visible at a CSN and returns the new value. The caller holds a reference;
 // for an add or a change the item is loaded.
-func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version) (entry.Value, error) {
+func (s *Store) MakeVisible(it *Item, e *entry.Effect, at kv.CSN, version kv.Version) (entry.Value, error) {
 	v := entry.Value{Type: entry.Type(e.Type), Version: e.Version, Payload: e.Value, Expires: expiryAfter(e, &it.Value)}
 	switch e.Kind {
 	case entry.EffectDelete:
@@ -230,7 +230,7 @@ func (s *Store) Show(it *Item, e *entry.Effect, at kv.Index, version kv.Version)
 	if !v.Exists() {
 		v.Expires = 0
 	}
-	it.Value, it.Index, it.Loaded = v, at, true
+	it.Value, it.CSN, it.Loaded = v, at, true
 	return v, nil
 }
 
@@ -271,11 +271,11 @@ func (s *Store) Check() error {
 	return nil
 }
 
-// Pinned returns the number of items with references.
-func (s *Store) Pinned() int { return len(s.items) - s.unreferenced }
+// ReferencedCount returns the number of items with references.
+func (s *Store) ReferencedCount() int { return len(s.items) - s.unreferenced }
 
-// Pins returns the number of references of all items.
-func (s *Store) Pins() int { return s.refs }
+// ReferenceCount returns the number of references of all items.
+func (s *Store) ReferenceCount() int { return s.refs }
 
 // Bytes approximates the memory of the cached items.
 func (s *Store) Bytes() int { return s.bytes }

@@ -19,9 +19,9 @@ func newValue(text string, write uint64) entry.Value {
 
 // addCached adds a loaded key to the cache.
 func addCached(s *Store, key, text string) {
-	it := s.Pin([]byte(key))
-	s.Install(it, Found{Value: newValue(text, 1), Index: 1}, false)
-	s.Unpin(it)
+	it := s.Acquire([]byte(key))
+	s.Install(it, Found{Value: newValue(text, 1), CSN: 1}, false)
+	s.Release(it)
 }
 
 // lruModel is the reference model of the cache: a list of the cached keys, the next to evict first.
@@ -78,15 +78,15 @@ func TestStoreMatchesReferenceModel(t *testing.T) {
 			k := string(rune('a' + rapid.IntRange(0, 7).Draw(t, "key")))
 			switch {
 			case rapid.IntRange(0, 2).Draw(t, "verb") > 0:
-				it := s.Pin([]byte(k))
+				it := s.Acquire([]byte(k))
 				require.Equal(t, r.loaded[k], it.Loaded, "exactly the cached keys are loaded")
 				r.acquire(k)
 				if rapid.Bool().Draw(t, "load") && !it.Loaded {
-					s.Install(it, Found{Value: newValue("v", 1), Index: 1}, false)
+					s.Install(it, Found{Value: newValue("v", 1), CSN: 1}, false)
 					r.loaded[k] = true
 				}
 			case r.refs[k] > 0:
-				s.Unpin(s.Get([]byte(k)))
+				s.Release(s.Get([]byte(k)))
 				r.release(k)
 			}
 			require.NoError(t, s.Check())
@@ -94,7 +94,7 @@ func TestStoreMatchesReferenceModel(t *testing.T) {
 			for _, n := range r.refs {
 				referenced += min(n, 1)
 			}
-			require.Equal(t, referenced, s.Pinned())
+			require.Equal(t, referenced, s.ReferencedCount())
 			require.Equal(t, referenced+r.unreferenced(), s.Len())
 			require.LessOrEqual(t, s.Bytes(), limit)
 			for _, k := range r.keys {
@@ -108,7 +108,7 @@ func TestReferencedItemGetsSecondChance(t *testing.T) {
 	s := NewStore(2 * (itemOverhead + 2 + 1))
 	addCached(s, "a", "1")
 	addCached(s, "b", "1")
-	s.Unpin(s.Pin([]byte("a"))) // used again
+	s.Release(s.Acquire([]byte("a"))) // used again
 	addCached(s, "c", "1")
 	require.NotNil(t, s.Get([]byte("a")))
 	require.Nil(t, s.Get([]byte("b")))
@@ -124,40 +124,40 @@ func TestReferencedItemGetsSecondChance(t *testing.T) {
 // TestPageDirectoryCountsAsMemory: the directory is charged even if no page is in memory.
 func TestPageDirectoryCountsAsMemory(t *testing.T) {
 	s := NewStore(1 << 20)
-	it := s.Pin([]byte("a"))
+	it := s.Acquire([]byte("a"))
 	it.Loaded, it.Pages = true, make([]entry.PageRef, 100)
-	s.Unpin(it)
+	s.Release(it)
 	require.Greater(t, s.Bytes(), 100*200)
 }
 
 func TestStaleReadDoesNotReplaceNewerValue(t *testing.T) {
 	s := NewStore(1 << 10)
-	it := s.Pin([]byte("k"))
+	it := s.Acquire([]byte("k"))
 	it.Loading = 7
 	it.Waiting = []any{"A", "B"}
-	_, err := s.Show(it, &entry.Effect{Key: it.Key, Kind: entry.EffectPut, Value: []byte("new"),
+	_, err := s.MakeVisible(it, &entry.Effect{Key: it.Key, Kind: entry.EffectPut, Value: []byte("new"),
 		Version: kv.Version{Write: 5}}, 9, kv.Version{})
 	require.NoError(t, err)
-	require.Equal(t, []any{"A", "B"}, s.Install(it, Found{Value: newValue("old", 1), Index: 3}, false),
+	require.Equal(t, []any{"A", "B"}, s.Install(it, Found{Value: newValue("old", 1), CSN: 3}, false),
 		"the callers are returned once")
 	require.Equal(t, "new", string(it.Value.Payload))
-	require.EqualValues(t, 9, it.Index)
+	require.EqualValues(t, 9, it.CSN)
 	require.Zero(t, it.Loading)
-	require.Empty(t, s.Install(it, Found{Value: newValue("old", 1), Index: 3}, false))
-	s.Install(it, Found{Value: newValue("old", 1), Index: 3}, true)
+	require.Empty(t, s.Install(it, Found{Value: newValue("old", 1), CSN: 3}, false))
+	s.Install(it, Found{Value: newValue("old", 1), CSN: 3}, true)
 	require.Equal(t, "old", string(it.Value.Payload), "the planted fault stores a stale result")
 }
 
 func TestApplyingInvalidAddFails(t *testing.T) {
 	s := NewStore(1 << 10)
-	it := s.Pin([]byte("n"))
+	it := s.Acquire([]byte("n"))
 	add := &entry.Effect{Key: it.Key, Kind: entry.EffectAdd, Delta: 1}
 	s.Install(it, Found{Value: entry.Value{Type: adt.Counter, Version: kv.Version{Write: 1},
-		Payload: adt.EncodeCounter(1<<63 - 1)}, Index: 1}, false)
-	_, err := s.Show(it, add, 2, kv.Version{Write: 2})
+		Payload: adt.EncodeCounter(1<<63 - 1)}, CSN: 1}, false)
+	_, err := s.MakeVisible(it, add, 2, kv.Version{Write: 2})
 	require.ErrorContains(t, err, "leaves 64 bits though it was checked")
 	it.Value = newValue("short", 1)
-	_, err = s.Show(it, add, 2, kv.Version{Write: 2})
+	_, err = s.MakeVisible(it, add, 2, kv.Version{Write: 2})
 	require.Equal(t, kv.KindCorrupt, kv.KindOf(err))
 }
 
@@ -188,7 +188,7 @@ func TestCheckReportsBrokenInvariants(t *testing.T) {
 		"cache counts":                     func(s *Store) { s.items["b"].size += 500 },
 	} {
 		s := NewStore(1 << 10)
-		s.Pin([]byte("a"))
+		s.Acquire([]byte("a"))
 		addCached(s, "b", "1")
 		require.NoError(t, s.Check())
 		corrupt(s)
@@ -197,7 +197,7 @@ func TestCheckReportsBrokenInvariants(t *testing.T) {
 }
 
 // versions are the stored versions of a shard, as the reference model of garbage collection.
-type versions map[string]map[kv.Index]entry.Value
+type versions map[string]map[kv.CSN]entry.Value
 
 func (v versions) apply(t *rapid.T, es []entry.Entry) {
 	for _, e := range es {
@@ -219,10 +219,10 @@ func (v versions) apply(t *rapid.T, es []entry.Entry) {
 }
 
 // at reads all keys at a CSN.
-func (v versions) at(index kv.Index) string {
+func (v versions) at(index kv.CSN) string {
 	out := ""
 	for _, k := range modelKeys {
-		newest, val := kv.Index(0), entry.Value{}
+		newest, val := kv.CSN(0), entry.Value{}
 		for i, x := range v[k] {
 			if i <= index && i > newest {
 				newest, val = i, x
@@ -247,8 +247,8 @@ func (v versions) count() (n int) {
 func TestCollectRemovesOnlyUnreadableVersions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.SampledFrom([]int{100, 6, 2}).Draw(t, "limit")
-		g, log, newest := NewGarbage(limit, false), versions{}, map[string]kv.Index{}
-		safePoint, index, retained := kv.Index(0), kv.Index(0), []kv.Index(nil)
+		g, log, newest := NewGarbage(limit, false), versions{}, map[string]kv.CSN{}
+		safePoint, index, retained := kv.CSN(0), kv.CSN(0), []kv.CSN(nil)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			index++
 			for _, k := range modelKeys[:rapid.IntRange(0, 3).Draw(t, "keys")] {
@@ -257,10 +257,10 @@ func TestCollectRemovesOnlyUnreadableVersions(t *testing.T) {
 					v.Type = entry.TypeDeleted
 				}
 				if log[k] == nil {
-					log[k] = map[kv.Index]entry.Value{}
+					log[k] = map[kv.CSN]entry.Value{}
 				}
 				log[k][index] = v
-				g.Replaced([]byte(k), nil, newest[k], index, v.Type == entry.TypeDeleted)
+				g.AddReplaced([]byte(k), nil, newest[k], index, v.Type == entry.TypeDeleted)
 				newest[k] = index
 			}
 			if rapid.IntRange(0, 3).Draw(t, "collect") != 0 {
@@ -268,20 +268,20 @@ func TestCollectRemovesOnlyUnreadableVersions(t *testing.T) {
 			}
 			// No read is between the retained CSNs below the safe point and the safe point itself. New CSNs
 			// are retained only at the safe point or above.
-			retained = slices.DeleteFunc(retained, func(kv.Index) bool { return rapid.IntRange(0, 2).Draw(t, "drop") == 0 })
+			retained = slices.DeleteFunc(retained, func(kv.CSN) bool { return rapid.IntRange(0, 2).Draw(t, "drop") == 0 })
 			for i := safePoint; i <= index; i++ {
 				if rapid.IntRange(0, 4).Draw(t, "keep") == 0 && !slices.Contains(retained, i) {
 					retained = append(retained, i)
 				}
 			}
 			slices.Sort(retained)
-			safePoint = kv.Index(rapid.Uint64Range(uint64(safePoint), uint64(index)).Draw(t, "safePoint"))
-			before := map[kv.Index]string{}
-			for i := kv.Index(0); i <= index; i++ {
+			safePoint = kv.CSN(rapid.Uint64Range(uint64(safePoint), uint64(index)).Draw(t, "safePoint"))
+			before := map[kv.CSN]string{}
+			for i := kv.CSN(0); i <= index; i++ {
 				before[i] = log.at(i)
 			}
 			log.apply(t, g.Collect(safePoint, retained))
-			for i := kv.Index(0); i <= index; i++ {
+			for i := kv.CSN(0); i <= index; i++ {
 				if i >= safePoint || slices.Contains(retained, i) {
 					require.Equal(t, before[i], log.at(i), "read at %d, safe point %d, retained %v", i, safePoint, retained)
 				}
@@ -300,11 +300,11 @@ func TestCollectRemovesOnlyUnreadableVersions(t *testing.T) {
 // TestCollectKeepsVersionsOfRetainedCSNs: of many versions, those that a retained CSN sees stay.
 func TestCollectKeepsVersionsOfRetainedCSNs(t *testing.T) {
 	g, log := NewGarbage(1000, false), versions{"a": {}}
-	for i := kv.Index(1); i <= 100; i++ {
+	for i := kv.CSN(1); i <= 100; i++ {
 		log["a"][i] = newValue(fmt.Sprint(i), uint64(i))
-		g.Replaced([]byte("a"), nil, i-1, i, false)
+		g.AddReplaced([]byte("a"), nil, i-1, i, false)
 	}
-	apply := func(safePoint kv.Index, retained ...kv.Index) int {
+	apply := func(safePoint kv.CSN, retained ...kv.CSN) int {
 		for _, e := range g.Collect(safePoint, retained) {
 			require.Equal(t, entry.Delete, e.Action)
 			delete(log["a"], e.Index)
@@ -314,10 +314,10 @@ func TestCollectKeepsVersionsOfRetainedCSNs(t *testing.T) {
 	require.Equal(t, 53, apply(50, 10, 30), "10, 30, and 50 to 100")
 	require.Equal(t, 4, apply(100, 10, 30, 70))
 	require.Equal(t, 2, apply(100, 30), "CSNs that are no longer retained release their versions")
-	require.Contains(t, log["a"], kv.Index(30))
+	require.Contains(t, log["a"], kv.CSN(30))
 }
 
-func visibleKeys(v versions, index kv.Index) func(func(string) bool) {
+func visibleKeys(v versions, index kv.CSN) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for _, k := range modelKeys {
 			if one := (versions{k: v[k]}).at(index); one != "" && !yield(one) {
@@ -330,13 +330,13 @@ func visibleKeys(v versions, index kv.Index) func(func(string) bool) {
 func TestGarbageListIsBounded(t *testing.T) {
 	g := NewGarbage(4, false)
 	for i := range 4 {
-		g.Replaced([]byte("k"), nil, kv.Index(i+1), kv.Index(i+2), false)
+		g.AddReplaced([]byte("k"), nil, kv.CSN(i+1), kv.CSN(i+2), false)
 	}
 	require.Zero(t, g.Lost)
-	g.Replaced([]byte("k"), nil, 5, 6, false)
+	g.AddReplaced([]byte("k"), nil, 5, 6, false)
 	require.EqualValues(t, 2, g.Lost, "beyond the limit rows are discarded and counted")
 	require.Equal(t, 3, g.Len())
 	require.EqualValues(t, 1, NewGarbage(4, true).Lost)
-	g.Replaced([]byte("new"), nil, 0, 7, false)
+	g.AddReplaced([]byte("new"), nil, 0, 7, false)
 	require.Equal(t, 3, g.Len(), "a key's first version replaces nothing")
 }

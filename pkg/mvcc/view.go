@@ -23,13 +23,13 @@ type View interface {
 	Calls() *Calls
 }
 
-// Elsewhere is the error of a View for a key that is on another shard.
-type Elsewhere struct{ Shard kv.ShardID }
+// OnOtherShard is the error of a View for a key that is on another shard.
+type OnOtherShard struct{ Shard kv.ShardID }
 
-func (e Elsewhere) Error() string { return "the key is on shard " + e.Shard.String() }
+func (e OnOtherShard) Error() string { return "the key is on shard " + e.Shard.String() }
 
-// Moved returns the failure that redirects an operation to the shard that has the key.
-func Moved(key []byte, e Elsewhere) *msg.Failure {
+// RedirectFailure returns the failure that redirects an operation to the shard that has the key.
+func RedirectFailure(key []byte, e OnOtherShard) *msg.Failure {
 	return &msg.Failure{Reason: msg.ReasonMoved, Kind: uint32(kv.KindAborted), Key: key, MovedTo: e.Shard, Text: e.Error()}
 }
 
@@ -48,8 +48,8 @@ func KeyOfRow(r *RangeRow) []byte { return r.Key }
 type RangeRow struct {
 	Key   []byte
 	Value entry.Value
-	// Index is the CSN at which Value became visible.
-	Index kv.Index
+	// CSN is the CSN at which Value became visible.
+	CSN kv.CSN
 	// Partial: the row is a delta or a directory, so of Value only type and version are known.
 	// Paged: the value is in pages.
 	Partial, Paged bool

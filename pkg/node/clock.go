@@ -56,10 +56,10 @@ func (n *Node) watchClock(c clock.Clock) {
 	n.clock.offset = c.Wall() - c.Now()
 }
 
-// Clock returns the state of the node's clock.
-func (n *Node) Clock() ClockStats {
+// ClockStats returns the state of the node's clock.
+func (n *Node) ClockStats() ClockStats {
 	now := n.clock.Now()
-	apart, _ := n.clock.Apart(now)
+	apart, _ := n.clock.Difference(now)
 	return ClockStats{Jumps: n.clock.jumps.Load(), IDsAhead: time.Duration(max(n.clock.WallAt(now)-n.clock.TimeOfDay(),
 		0)), Apart: apart}
 }
@@ -68,7 +68,7 @@ func (n *Node) Clock() ClockStats {
 func (c *clockWatch) check(n *Node) {
 	for _, id := range n.ids {
 		if offset := n.shards[id].idOffset.Load(); offset != noOffset {
-			c.Push(offset)
+			c.RaiseMinIDTime(offset)
 		}
 	}
 	now, wall := c.Now(), c.TimeOfDay()
@@ -90,7 +90,7 @@ func (c *clockWatch) check(n *Node) {
 	}
 	c.peers.Store(uint32(c.comparePeers(now)))
 	c.checkExpiry(n)
-	by, known := c.Apart(now)
+	by, known := c.Difference(now)
 	if apart := known && (by > clockDifference || by < -clockDifference); apart != c.differs {
 		c.differs = apart
 		if apart {

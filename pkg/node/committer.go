@@ -14,7 +14,7 @@ type committer struct {
 	releaser *releaser
 
 	mu      sync.Mutex
-	pending groupcommit.Gather
+	pending groupcommit.Pending
 	closed  bool
 	signal  chan struct{}
 	wg      sync.WaitGroup
@@ -25,7 +25,7 @@ type committer struct {
 
 func newCommitter(n *Node) *committer {
 	return &committer{n: n, releaser: newReleaser(n), signal: make(chan struct{}, 1),
-		pending: groupcommit.Gather{Mutants: n.opt.Shard.Mutants}}
+		pending: groupcommit.Pending{Mutants: n.opt.Shard.Mutants}}
 }
 
 func (c *committer) start() {

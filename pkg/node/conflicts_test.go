@@ -16,7 +16,7 @@ import (
 // typed returns a mode of a data type.
 func typed(t *testing.T, name string, kind int, part uint64) adt.Mode {
 	t.Helper()
-	of := adt.Named(name)
+	of := adt.TypeByName(name)
 	require.NotNil(t, of)
 	return adt.Mode(kind) | adt.Mode(of.ID)<<8 | adt.Mode(part)<<16
 }

@@ -23,8 +23,8 @@ type spaceReclaimer interface {
 	Reclaim(context.Context) error
 }
 
-// Room is the free disk space of the engine, compared with the reserve.
-type Room struct {
+// DiskSpace is the free disk space of the engine, compared with the reserve.
+type DiskSpace struct {
 	Level shard.Disk
 	// Free and Reserve are in bytes; 0 if there is no reserve, in which case Free is not measured.
 	Free, Reserve uint64
@@ -35,7 +35,7 @@ type Room struct {
 // disk monitors the free space. The watcher alone calls check, after Start has called it once; space is
 // safe for concurrent use.
 type disk struct {
-	space atomic.Pointer[Room] // nil before the first check
+	space atomic.Pointer[DiskSpace] // nil before the first check
 	// failing: the last check failed, and that was logged.
 	failing bool
 	// reclaiming: a goroutine frees space. reclaimed is when the last one started.
@@ -65,12 +65,12 @@ func (d *disk) check(n *Node) {
 	}
 	d.failing = false
 	reserve := uint64(n.opt.DiskReserve)
-	before := n.Room().Level
+	before := n.DiskSpace().Level
 	after := nextLevel(before, free, reserve)
-	now := &Room{Level: after, Free: free, Reserve: reserve}
-	if after != shard.DiskRoomy {
+	now := &DiskSpace{Level: after, Free: free, Reserve: reserve}
+	if after != shard.DiskEnough {
 		now.reason = fmt.Sprintf("node %v has %s of free disk space; its reserve is %s (--disk-reserve-mb)", n.opt.ID,
-			kv.ShownBytes(free), kv.ShownBytes(reserve))
+			kv.FormatBytes(free), kv.FormatBytes(reserve))
 	}
 	d.space.Store(now)
 	if after != before {
@@ -78,9 +78,9 @@ func (d *disk) check(n *Node) {
 	}
 	if f, ok := n.opt.Engine.(spaceReclaimer); ok {
 		if after != before {
-			f.Sparing(after != shard.DiskRoomy)
+			f.Sparing(after != shard.DiskEnough)
 		}
-		if after != shard.DiskRoomy {
+		if after != shard.DiskEnough {
 			d.reclaim(n, f)
 		}
 	}
@@ -103,7 +103,7 @@ func nextLevel(before shard.Disk, free, reserve uint64) shard.Disk {
 	case free < low:
 		return shard.DiskLow
 	}
-	return shard.DiskRoomy
+	return shard.DiskEnough
 }
 
 func (d *disk) logLevel(n *Node, level shard.Disk, free, reserve uint64) {
@@ -140,10 +140,10 @@ func (d *disk) reclaim(n *Node, f spaceReclaimer) {
 	})
 }
 
-// RefusesWrites returns why new writes are rejected for lack of disk space, "" if they are accepted.
-func (n *Node) RefusesWrites() string {
-	r := n.Room()
-	if r.Level == shard.DiskRoomy {
+// WriteRejection returns why new writes are rejected for lack of disk space, "" if they are accepted.
+func (n *Node) WriteRejection() string {
+	r := n.DiskSpace()
+	if r.Level == shard.DiskEnough {
 		return ""
 	}
 	what := "all writes except deletions are rejected"
@@ -153,10 +153,10 @@ func (n *Node) RefusesWrites() string {
 	return what + ": " + r.reason
 }
 
-// Room returns the disk space at the last check, at most 250 ms ago.
-func (n *Node) Room() Room {
+// DiskSpace returns the disk space at the last check, at most 250 ms ago.
+func (n *Node) DiskSpace() DiskSpace {
 	if r := n.disk.space.Load(); r != nil {
 		return *r
 	}
-	return Room{}
+	return DiskSpace{}
 }

@@ -42,7 +42,7 @@ func (h *leaseHorizon) open(to Leases, m *shard.Machine) error {
 		return nil
 	}
 	h.to = to
-	return h.store(m, m.LeasesUntil())
+	return h.store(m, m.LeaseHorizon())
 }
 
 // advance is called after a step, before its output leaves the node.
@@ -50,7 +50,7 @@ func (h *leaseHorizon) advance(m *shard.Machine, now int64) error {
 	if h.to == nil {
 		return nil
 	}
-	until := m.LeasesUntil()
+	until := m.LeaseHorizon()
 	switch {
 	case until > h.stored:
 		h.at = now

@@ -12,10 +12,10 @@ import (
 // of the shards.
 const drainInterval = 25 * time.Millisecond
 
-// SayLeaving makes the gateways of the other nodes start nothing new on the shards of this node, while its
-// own gateway continues to. It returns when all reachable gateways have acknowledged, or ctx ends. Leave
+// AnnounceLeaving makes the gateways of the other nodes start nothing new on the shards of this node, while its
+// own gateway continues to. It returns when all reachable gateways have acknowledged, or ctx ends. Drain
 // follows.
-func (n *Node) SayLeaving(ctx context.Context) {
+func (n *Node) AnnounceLeaving(ctx context.Context) {
 	t := time.NewTicker(drainInterval)
 	defer t.Stop()
 	for n.sendLeaving() > 0 {
@@ -27,7 +27,7 @@ func (n *Node) SayLeaving(ctx context.Context) {
 	}
 }
 
-// Leave makes the gateways of all nodes start nothing new on the shards of this node, and waits until what
+// Drain makes the gateways of all nodes start nothing new on the shards of this node, and waits until what
 // they have started has ended, or ctx ends. The shards continue to serve what was started. The node must be
 // stopped afterwards.
 //
@@ -38,7 +38,7 @@ func (n *Node) SayLeaving(ctx context.Context) {
 // before the gateway received Leaving may arrive after the acknowledgement of another. Requests that arrive
 // even later, or are still open when ctx ends, are cut off by the stop as by a crash. No acknowledged
 // transaction is lost, and clients can query the outcome of others.
-func (n *Node) Leave(ctx context.Context, report func(inFlight int)) error {
+func (n *Node) Drain(ctx context.Context, report func(inFlight int)) error {
 	for _, id := range n.ids {
 		n.gateway.SetLeaving(id, n.shards[id].m.Incarnation())
 	}
@@ -46,7 +46,7 @@ func (n *Node) Leave(ctx context.Context, report func(inFlight int)) error {
 	defer t.Stop()
 	for quiet := 0; ; {
 		unacknowledged := n.sendLeaving()
-		inFlight := n.UnderWay()
+		inFlight := n.InFlight()
 		if report != nil {
 			report(inFlight)
 		}
@@ -78,7 +78,7 @@ func (n *Node) sendLeaving() (unacknowledged int) {
 		var envs []*msg.Envelope
 		for _, id := range n.ids {
 			inc := n.shards[id].m.Incarnation()
-			if n.gateway.Heard(id, inc, to) {
+			if n.gateway.HasAcknowledgedLeaving(id, inc, to) {
 				continue
 			}
 			env := msg.ToGateway(to)
@@ -93,11 +93,11 @@ func (n *Node) sendLeaving() (unacknowledged int) {
 	return unacknowledged
 }
 
-// UnderWay counts the open work of transactions on the node's shards: waiting requests, lock holders,
+// InFlight counts the open work of transactions on the node's shards: waiting requests, lock holders,
 // prepared and undecided transactions, readers, and states that scans use.
-func (n *Node) UnderWay() (count int) {
-	for _, s := range n.Snapshots(0) {
-		count += s.Waiting + s.Holders + s.Prepared + s.Undecided + s.Readers + s.Keeps
+func (n *Node) InFlight() (count int) {
+	for _, s := range n.ShardStats(0) {
+		count += s.Waiting + s.Holders + s.Prepared + s.Undecided + s.Readers + s.FixedCSNs
 	}
 	return count
 }

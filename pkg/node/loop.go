@@ -58,7 +58,7 @@ type busyShare struct {
 }
 
 // busyPeriod is the averaging period: that of load reports.
-const busyPeriod = int64(kv.DefaultHeatEvery)
+const busyPeriod = int64(kv.DefaultHeatInterval)
 
 // current returns the share at time now.
 func (b *busyShare) current(now int64) float64 {
@@ -146,7 +146,7 @@ func (l *shardLoop) process(msgs []*msg.Envelope, reads []entry.ReadResult) (nex
 func (l *shardLoop) shutDown() {
 	l.mu.Lock()
 	l.stopped = true
-	entries := l.m.Rest()
+	entries := l.m.Shutdown()
 	if len(entries) > 0 {
 		o := outputs.Get().(*groupcommit.Step)
 		o.Shard, o.Out.Entries = &l.log, append(o.Out.Entries, entries...)
@@ -202,10 +202,10 @@ func (l *shardLoop) step(msgs []*msg.Envelope, reads []entry.ReadResult) (out sh
 	}
 	o := outputs.Get().(*groupcommit.Step)
 	now := l.n.opt.Clock.Now()
-	disk := l.n.Room()
-	out = l.m.Step(shard.Input{Now: now, Wall: l.n.clock.TimeOfDay(), IDTime: l.n.clock.Agreed(now),
+	disk := l.n.DiskSpace()
+	out = l.m.Step(shard.Input{Now: now, Wall: l.n.clock.TimeOfDay(), IDTime: l.n.clock.GCTime(now),
 		Peers: shard.Peers(l.n.clock.peers.Load()), Messages: msgs, Reads: reads, Busy: l.busy.current(now),
-		Disk: disk.Level, DiskText: disk.reason, Room: o.Out})
+		Disk: disk.Level, DiskText: disk.reason, Buffers: o.Out})
 	l.lastDuration = time.Since(begin)
 	l.busy.worked += int64(l.lastDuration)
 	l.publishClockState()
@@ -252,12 +252,12 @@ func recycle(o *groupcommit.Step) {
 
 func (l *shardLoop) recordMetrics(inputs, entries int, took time.Duration) {
 	l.metrics.Step(inputs, entries, took)
-	lv := l.m.Levels()
+	lv := l.m.Gauges()
 	l.metrics.SetLevels(metrics.Levels{Queue: l.inbox.len(), Waiting: lv.Waiting, Intents: lv.Prepared,
 		Records: lv.Records, Keys: lv.Keys,
-		Readers: lv.Readers, Held: lv.Held, ColdReading: lv.ColdReading})
+		Readers: lv.Readers, Held: lv.Held, ColdReading: lv.ReadsInFlight})
 	t := l.m.TakeTimes()
-	for i, times := range [][]int64{t.LockWait, t.ParkToReady, t.VoteToDecide} {
+	for i, times := range [][]int64{t.LockWait, t.RequestToReady, t.VoteToDecision} {
 		for _, d := range times {
 			l.stages[i].Observe(time.Duration(d))
 		}
@@ -272,8 +272,9 @@ func (l *shardLoop) recordMetrics(inputs, entries int, took time.Duration) {
 		}
 		l.metrics.Waited(len(t.LockWait), time.Duration(sum))
 	}
-	now := reportedCounts{wounds: lv.Marks, storeReads: lv.ColdReads, full: lv.Full + lv.Crowded + lv.NoRoom,
-		overloaded: lv.Crowded, noSpace: lv.NoRoom}
+	now := reportedCounts{wounds: lv.Wounds, storeReads: lv.CacheMisses,
+		full:       lv.QueueFull + lv.KeyRejections + lv.NoSpaceRejections,
+		overloaded: lv.KeyRejections, noSpace: lv.NoSpaceRejections}
 	l.metrics.Wounded(int(now.wounds - l.last.wounds))
 	l.metrics.ColdRead(int(now.storeReads - l.last.storeReads))
 	l.metrics.Refused(int(now.full-l.last.full), int(now.overloaded-l.last.overloaded))

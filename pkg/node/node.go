@@ -71,8 +71,8 @@ type Options struct {
 	Journal *activity.Journal
 	// Addresses returns the last known addresses of the nodes, for errors. Default: none.
 	Addresses func() map[kv.NodeID]string
-	// Answer answers the unary calls of other nodes; see gateway.Options.
-	Answer func(question []byte) []byte
+	// ServeCall answers the unary calls of other nodes; see gateway.Options.
+	ServeCall func(question []byte) []byte
 	// Tracer makes spans. Default: none.
 	Tracer *trace.Tracer
 	Log    *slog.Logger
@@ -94,7 +94,7 @@ type Node struct {
 
 	downMu sync.Mutex
 	peers  peers
-	// restarts has its own lock, because Receive must not wait for Look.
+	// restarts has its own lock, because Receive must not wait for CheckPeers.
 	restarts restarts
 
 	disk  disk
@@ -157,12 +157,12 @@ func Start(opt Options) (*Node, error) {
 	}
 	n.gateway = gateway.New(gateway.Options{Machine: cfg, Clock: n.clock.Hybrid, Send: n.route, SendAlone: n.sendAlone,
 		Stripes: opt.Stripes, Gateways: opt.Router.Nodes(), Observer: obs, HotMaps: opt.HotMaps,
-		Tracer: opt.Tracer, Answer: opt.Answer, Down: func(id kv.NodeID) *kv.Down {
+		Tracer: opt.Tracer, ServeCall: opt.ServeCall, DescribeDown: func(id kv.NodeID) *kv.Down {
 			address := ""
 			if opt.Addresses != nil {
 				address = opt.Addresses()[id]
 			}
-			return opt.Router.Down(id, address)
+			return opt.Router.Unavailable(id, address)
 		}})
 	n.clock.check(n)
 	if err := n.persistIncarnations(outs); err != nil {
@@ -223,9 +223,9 @@ func (n *Node) recoveryFields(clean int) []any {
 // incarnation ended with a clean shutdown.
 func (n *Node) recoverShards() (outs []*groupcommit.Step, clean int, err error) {
 	cfg := n.opt.Shard
-	cfg.Pins.Hot = n.opt.Router.HotShard()
-	cfg.Pins.Node = n.opt.Router.Node(cfg.Pins.Hot)
-	cfg.Heat.Hot, cfg.Heat.Nodes, cfg.Heat.Node = cfg.Pins.Hot, n.opt.Router.Nodes(), cfg.Pins.Node
+	cfg.Snapshots.Hot = n.opt.Router.HotShard()
+	cfg.Snapshots.Node = n.opt.Router.Node(cfg.Snapshots.Hot)
+	cfg.Heat.Hot, cfg.Heat.Nodes, cfg.Heat.Node = cfg.Snapshots.Hot, n.opt.Router.Nodes(), cfg.Snapshots.Node
 	cfg.Nodes = cfg.Heat.Nodes
 	cfg.CacheBytes /= max(len(n.ids), 1)
 	cfg.Node, cfg.Gateway = n.opt.ID, n.opt.ID
@@ -272,7 +272,7 @@ func (n *Node) run(first []*groupcommit.Step) {
 	n.committer.commit()
 	for _, id := range n.ids {
 		l := n.shards[id]
-		n.gateway.Learn(id, l.m.Incarnation())
+		n.gateway.SetIncarnation(id, l.m.Incarnation())
 		n.wg.Add(1)
 		go l.run()
 	}
@@ -390,7 +390,7 @@ func (n *Node) watch() {
 	t := time.NewTicker(watchInterval)
 	defer t.Stop()
 	for {
-		n.Look()
+		n.CheckPeers()
 		select {
 		case <-n.stop:
 			return

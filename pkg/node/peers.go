@@ -89,9 +89,9 @@ func (p *peers) isDown(id kv.NodeID, silent bool, now int64) (down, changed bool
 	return down, down != was
 }
 
-// Look updates the gateway with the nodes that are reachable now, announces incarnations to peers if that
+// CheckPeers updates the gateway with the nodes that are reachable now, announces incarnations to peers if that
 // is due, and checks the clock. The node calls it every watchInterval.
-func (n *Node) Look() {
+func (n *Node) CheckPeers() {
 	n.downMu.Lock()
 	defer n.downMu.Unlock()
 	n.clock.check(n)
@@ -132,7 +132,7 @@ func (n *Node) logPeerState(id kv.NodeID, down bool) {
 		n.opt.Log.Info("peer reachable: its shards are available", "peer", id)
 		return
 	}
-	d := n.opt.Router.Down(id, "")
+	d := n.opt.Router.Unavailable(id, "")
 	n.opt.Log.Warn("peer unreachable: requests for its shards fail", "peer", id,
 		"shards", len(d.Shards), "keyspace", kv.Percent(d.Keyspace))
 }
@@ -143,7 +143,7 @@ func (n *Node) Up(id kv.NodeID) bool {
 	if id == n.opt.ID || n.opt.Transport == nil {
 		return id == n.opt.ID
 	}
-	n.Look()
+	n.CheckPeers()
 	n.downMu.Lock()
 	defer n.downMu.Unlock()
 	return !n.peers.silent[id]

@@ -75,18 +75,18 @@ func TestIncarnationIsAnnouncedToReachablePeers(t *testing.T) {
 			mine = append(mine, msg.Announcement{Shard: id, Incarnation: 1})
 		}
 	}
-	n.Look()
+	n.CheckPeers()
 	require.Equal(t, mine, l.take(2), "reachable from the start")
 	require.Empty(t, l.take(3))
 	l.set(3, true)
-	n.Look()
-	n.Look()
+	n.CheckPeers()
+	n.CheckPeers()
 	require.Equal(t, mine, l.take(3), "once")
 	require.Empty(t, l.take(2))
 	l.set(2, false)
-	n.Look()
+	n.CheckPeers()
 	l.set(2, true)
-	n.Look()
+	n.CheckPeers()
 	require.Equal(t, mine, l.take(2), "it may have restarted")
 	require.Empty(t, l.take(3))
 }
@@ -107,7 +107,7 @@ func TestSilentPeerIsDown(t *testing.T) {
 	pass := func(d time.Duration) { // with regular checks
 		for range int(d / (250 * time.Millisecond)) {
 			now.Advance(250 * time.Millisecond)
-			n.Look()
+			n.CheckPeers()
 		}
 	}
 	down := func(id kv.NodeID) *kv.Down {
@@ -126,7 +126,7 @@ func TestSilentPeerIsDown(t *testing.T) {
 			return nil // the request is in flight
 		}
 	}
-	n.Look()
+	n.CheckPeers()
 	require.Nil(t, down(3), "the connection may not be established yet")
 	require.False(t, n.Up(3), "not reachable yet")
 	pass(3 * time.Second)
@@ -134,15 +134,15 @@ func TestSilentPeerIsDown(t *testing.T) {
 		Keyspace: opt.Router.Keyspace([]kv.ShardID{2, 5})}, down(3))
 	require.Nil(t, down(2))
 	l.set(3, true)
-	n.Look()
+	n.CheckPeers()
 	require.Nil(t, down(3), "reachable again")
 	l.set(3, false)
-	n.Look()
+	n.CheckPeers()
 	require.NotNil(t, down(3), "the transport has already waited")
 
 	l.set(2, false)
 	now.Advance(5 * time.Second)
-	n.Look()
+	n.CheckPeers()
 	require.Nil(t, down(2), "this node was stalled")
 	require.NotNil(t, down(3), "it was down before")
 	pass(2 * time.Second)
@@ -150,7 +150,7 @@ func TestSilentPeerIsDown(t *testing.T) {
 	pass(2 * time.Second)
 	require.Nil(t, down(2))
 	l.set(2, false)
-	n.Look()
+	n.CheckPeers()
 	require.NotNil(t, down(2))
 	require.True(t, down(2).Hot == (opt.Router.Node(opt.Router.HotShard()) == 2))
 }
@@ -167,14 +167,14 @@ func TestIncarnationIsAnnouncedPeriodically(t *testing.T) {
 	n, err := node.Start(opt)
 	require.NoError(t, err)
 	defer n.Stop()
-	n.Look()
+	n.CheckPeers()
 	first := l.take(2)
 	require.NotEmpty(t, first)
 	now.Advance(time.Second)
-	n.Look()
+	n.CheckPeers()
 	require.Empty(t, l.take(2))
 	now.Advance(time.Minute)
-	n.Look()
+	n.CheckPeers()
 	require.Equal(t, first, l.take(2))
 }
 
@@ -188,14 +188,14 @@ func TestIncarnationIsAnnouncedToRestartedPeer(t *testing.T) {
 	n, err := node.Start(opt)
 	require.NoError(t, err)
 	defer n.Stop()
-	n.Look()
+	n.CheckPeers()
 	first := l.take(2)
 	require.NotEmpty(t, first)
 	announce := func(inc kv.Incarnation) {
 		env := msg.ToGateway(1)
 		env.From, env.Body = 2, &msg.Announcement{Shard: 1, Incarnation: inc}
 		n.Receive([]*msg.Envelope{env})
-		n.Look()
+		n.CheckPeers()
 	}
 	announce(1)
 	require.Equal(t, first, l.take(2))

@@ -114,7 +114,7 @@ func (n *Node) readOne(r *reader, j *readJob) {
 		return
 	}
 	if sizeOf(res.Rows) > minFoldBytes {
-		shard.Fold(&res)
+		shard.FoldChain(&res)
 	}
 	j.loop.inbox.pushRead(res)
 }

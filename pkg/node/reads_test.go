@@ -153,14 +153,15 @@ func TestAbandonedScansDoNotDelayReads(t *testing.T) {
 		op := msg.Op{Kind: msg.OpScan, Key: []byte{'a' + byte(i%3)}, End: []byte("z"), Limit: 10}
 		wg.Go(func() {
 			by, _ := ctx.Deadline()
-			_ = n.Gateway().Execute(ctx, gateway.Request{Ops: []msg.Op{op}, Deadline: by, How: txn.How{User: kv.Account(i % 2)}})
+			_ = n.Gateway().Execute(ctx, gateway.Request{Ops: []msg.Op{op}, Deadline: by,
+				How: txn.TxnOptions{User: kv.Account(i % 2)}})
 		})
 	}
 	get := func(i int) time.Duration {
 		begin := time.Now()
 		op := msg.Op{Kind: msg.OpGet, Key: fmt.Appendf(nil, "blocked/%d", i)}
 		r := n.Gateway().Execute(t.Context(), gateway.Request{Ops: []msg.Op{op},
-			Deadline: begin.Add(10 * time.Second), How: txn.How{User: 1}})
+			Deadline: begin.Add(10 * time.Second), How: txn.TxnOptions{User: 1}})
 		require.Nil(t, r.Err)
 		return time.Since(begin)
 	}

@@ -232,7 +232,7 @@ func TestConcurrentRequestsAreAnswered(t *testing.T) {
 
 // taken counts the messages of completed steps of a node's shards.
 func taken(n *node.Node) (messages uint64) {
-	for _, s := range n.Snapshots(0) {
+	for _, s := range n.ShardStats(0) {
 		messages += s.Stats.Messages
 	}
 	return messages

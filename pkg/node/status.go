@@ -15,14 +15,14 @@ import (
 // Uptime is the time since Start.
 func (n *Node) Uptime() time.Duration { return time.Since(n.started) }
 
-// Snapshots returns the status of the node's shards, in the order of shards, with the keys that cause the
+// ShardStats returns the status of the node's shards, in the order of shards, with the keys that cause the
 // most waiting.
-func (n *Node) Snapshots(top int) []shard.Snapshot {
-	out := make([]shard.Snapshot, 0, len(n.ids))
+func (n *Node) ShardStats(top int) []shard.Status {
+	out := make([]shard.Status, 0, len(n.ids))
 	for _, id := range n.ids {
 		l := n.shards[id]
 		l.mu.Lock()
-		out = append(out, l.m.Snapshot(top))
+		out = append(out, l.m.Status(top))
 		l.mu.Unlock()
 	}
 	return out
@@ -31,7 +31,7 @@ func (n *Node) Snapshots(top int) []shard.Snapshot {
 // HotKeys returns the node's keys that have caused the most waiting, in descending order.
 func (n *Node) HotKeys(top int) []shard.KeyWait {
 	var all []shard.KeyWait
-	for _, s := range n.Snapshots(top) {
+	for _, s := range n.ShardStats(top) {
 		all = append(all, s.Waits...)
 	}
 	slices.SortStableFunc(all, func(a, b shard.KeyWait) int { return cmp.Compare(b.Nanos, a.Nanos) })
@@ -66,14 +66,14 @@ func (n *Node) Journal() *activity.Journal { return n.opt.Journal }
 // stats are the shard's own counters, for the metrics.
 func (l *shardLoop) stats() metrics.ShardStats {
 	l.mu.Lock()
-	s := l.m.Snapshot(0)
+	s := l.m.Status(0)
 	l.mu.Unlock()
 	return metrics.ShardStats{
 		ReadWaits: s.Stats.ReadWaits, ReadWait: time.Duration(s.Stats.ReadWaitNanos), PastReads: s.Stats.PastReads,
 		PagesRead: s.Stats.PagesRead, PagesWritten: s.Stats.PagesWritten,
-		Holds: s.Queues.Holds, Held: time.Duration(s.Queues.HeldNanos), UnsealsAsked: s.Stats.UnsealsAsked,
+		Holds: s.Queues.Holds, Held: time.Duration(s.Queues.HeldNanos), UnsealsAsked: s.Stats.UnsealsRequested,
 		Unseals: s.Queues.Unseals,
-		Lapses:  s.Queues.Lapses, GarbageNotes: s.Garbage, GarbageLost: s.GarbageLost, Swept: s.Stats.Swept,
+		Lapses:  s.Queues.Expirations, GarbageNotes: s.Garbage, GarbageLost: s.GarbageLost, Swept: s.Stats.Swept,
 		Replanned: s.Stats.Replanned,
 		Phases:    s.Locks.Phases, Joins: s.Locks.Joins,
 		Expired: s.Stats.Expired, ExpiredLate: time.Duration(s.Stats.ExpiredLateNanos), Due: s.Due, Overdue: s.Overdue,
@@ -81,26 +81,26 @@ func (l *shardLoop) stats() metrics.ShardStats {
 	}
 }
 
-// KeepsPins reports whether the hot shard, which has the snapshot registry, is on this node.
-func (n *Node) KeepsPins() bool { return n.shards[n.opt.Router.HotShard()] != nil }
+// HasSnapshotRegistry reports whether the hot shard, which has the snapshot registry, is on this node.
+func (n *Node) HasSnapshotRegistry() bool { return n.shards[n.opt.Router.HotShard()] != nil }
 
 // HotShard returns the number of the hot shard, on whichever node it is.
 func (n *Node) HotShard() kv.ShardID { return n.opt.Router.HotShard() }
 
-// Pins returns the number of retained snapshots on this node, how many of them have a name, and the age of
+// RetainedSnapshots returns the number of retained snapshots on this node, how many of them have a name, and the age of
 // the oldest.
-func (n *Node) Pins() (all, named int, age time.Duration) {
+func (n *Node) RetainedSnapshots() (all, named int, age time.Duration) {
 	l := n.shards[n.opt.Router.HotShard()]
 	if l == nil {
 		return 0, 0, 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.m.Pins(n.opt.Clock.Now())
+	return l.m.RetainedSnapshots(n.opt.Clock.Now())
 }
 
-// Hot returns the status of the hot shard and its busy share, if it is on this node.
-func (n *Node) Hot() (s shard.HotStats, busy float64) {
+// HotShardStats returns the status of the hot shard and its busy share, if it is on this node.
+func (n *Node) HotShardStats() (s shard.HotStats, busy float64) {
 	l := n.shards[n.opt.Router.HotShard()]
 	if l == nil {
 		return s, 0
@@ -111,16 +111,16 @@ func (n *Node) Hot() (s shard.HotStats, busy float64) {
 	return l.m.HotStats(), l.busy.current(n.opt.Clock.Now())
 }
 
-// HotTop returns at most most of the cluster's keys that cause the most waiting, if the hot shard is on
+// HottestKeys returns at most most of the cluster's keys that cause the most waiting, if the hot shard is on
 // this node.
-func (n *Node) HotTop(most int) []hotshard.KeyState {
+func (n *Node) HottestKeys(most int) []hotshard.KeyState {
 	l := n.shards[n.opt.Router.HotShard()]
 	if l == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.m.HotTop(most)
+	return l.m.HottestKeys(most)
 }
 
 // recordFsync records a durable batch in the metrics.

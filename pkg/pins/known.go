@@ -13,9 +13,9 @@ type Known struct {
 	own          kv.Incarnation
 	incarnation  kv.Incarnation
 	change, next uint64
-	safePoint    kv.Index
+	safePoint    kv.CSN
 	numbers      []uint64
-	csns         []kv.Index
+	csns         []kv.CSN
 	removals     uint64
 }
 
@@ -24,10 +24,10 @@ type Known struct {
 func NewKnown(own kv.Incarnation) Known { return Known{own: own} }
 
 // HasList reports whether a list has been received.
-func (k *Known) Heard() bool { return k.incarnation != 0 }
+func (k *Known) HasList() bool { return k.incarnation != 0 }
 
 // Apply applies a list, and reports whether it is newer than the one before.
-func (k *Known) Take(p *msg.SnapshotList) bool {
+func (k *Known) Apply(p *msg.SnapshotList) bool {
 	older := p.Incarnation < k.incarnation || p.Incarnation == k.incarnation && p.Change <= k.change
 	if p.Asker != k.own || older || len(p.Numbers) != len(p.Indexes) {
 		return false
@@ -44,24 +44,24 @@ func (k *Known) Take(p *msg.SnapshotList) bool {
 	k.safePoint = max(k.safePoint, p.Floor)
 	k.csns = k.csns[:0]
 	for _, x := range p.Indexes {
-		k.csns = append(k.csns, kv.Index(x))
+		k.csns = append(k.csns, kv.CSN(x))
 	}
 	return true
 }
 
 // Request returns a request for the list.
-func (k *Known) Question() *msg.SnapshotListRequest {
+func (k *Known) Request() *msg.SnapshotListRequest {
 	return &msg.SnapshotListRequest{Asker: k.own, Incarnation: k.incarnation, Change: k.change}
 }
 
 // SafePoint is the CSN from which on everything is retained; 0 without a list.
-func (k *Known) Floor() kv.Index { return k.safePoint }
+func (k *Known) SafePoint() kv.CSN { return k.safePoint }
 
 // CSNs are those of the snapshots, in ascending order. The caller must not change them.
-func (k *Known) Indexes() []kv.Index { return k.csns }
+func (k *Known) CSNs() []kv.CSN { return k.csns }
 
 // RemovalCount is the number of lists in which snapshots were missing that the list before had.
-func (k *Known) Gone() uint64 { return k.removals }
+func (k *Known) RemovalCount() uint64 { return k.removals }
 
 // Verdict is the result of checking whether a snapshot can be read.
 type Verdict uint8
@@ -70,27 +70,27 @@ const (
 	// Readable: all that is visible at the snapshot is here.
 	Readable Verdict = iota
 	// Removed: it is not retained any more.
-	Gone
+	Removed
 	// Unknown: there is no list yet.
-	Unheard
+	Unknown
 )
 
 func (v Verdict) String() string { return [...]string{"readable", "removed", "unknown"}[v] }
 
 // Verdict reports whether a snapshot with this CSN here can be read. A snapshot that is newer than the list
 // is at the safe point or above it.
-func (k *Known) Verdict(number uint64, index kv.Index) Verdict {
-	if !k.Heard() {
-		return Unheard
+func (k *Known) Verdict(number uint64, index kv.CSN) Verdict {
+	if !k.HasList() {
+		return Unknown
 	}
 	if i, ok := slices.BinarySearch(k.numbers, number); ok {
 		if k.csns[i] != index {
-			return Gone
+			return Removed
 		}
 		return Readable
 	}
 	if number < k.next || index < k.safePoint {
-		return Gone
+		return Removed
 	}
 	return Readable
 }

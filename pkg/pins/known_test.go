@@ -13,64 +13,64 @@ import (
 
 func TestVerdictFollowsList(t *testing.T) {
 	k := NewKnown(6)
-	require.Equal(t, Unheard, k.Verdict(1, 1))
-	require.Zero(t, k.Floor())
-	require.False(t, k.Take(&msg.SnapshotList{
+	require.Equal(t, Unknown, k.Verdict(1, 1))
+	require.Zero(t, k.SafePoint())
+	require.False(t, k.Apply(&msg.SnapshotList{
 		Asker: 5, Incarnation: 2, Change: 4, Next: 10, Numbers: []uint64{4}, Indexes: []uint64{10},
 	}),
 		"it was sent to the previous incarnation")
-	require.Equal(t, Unheard, k.Verdict(4, 10))
-	require.True(t, k.Take(&msg.SnapshotList{
+	require.Equal(t, Unknown, k.Verdict(4, 10))
+	require.True(t, k.Apply(&msg.SnapshotList{
 		Asker: 6, Incarnation: 2, Change: 5, Next: 10, Floor: 30,
 		Numbers: []uint64{4, 7, 8}, Indexes: []uint64{10, 20, 20},
 	}))
 	require.NoError(t, k.Check())
 	for _, c := range []struct {
 		number uint64
-		index  kv.Index
+		index  kv.CSN
 		want   Verdict
 		why    string
 	}{
 		{4, 10, Readable, "it is listed"},
 		{8, 20, Readable, "two have the same CSN here"},
-		{4, 11, Gone, "it is not the listed snapshot, but one of another incarnation"},
-		{5, 15, Gone, "it was removed"},
-		{9, 30, Gone, "it was removed, although its versions are still here"},
+		{4, 11, Removed, "it is not the listed snapshot, but one of another incarnation"},
+		{5, 15, Removed, "it was removed"},
+		{9, 30, Removed, "it was removed, although its versions are still here"},
 		{10, 30, Readable, "it is newer than the list, at the safe point"},
 		{12, 99, Readable, "it is newer than the list, above the safe point"},
-		{11, 29, Gone, "no newer snapshot is below the safe point"},
+		{11, 29, Removed, "no newer snapshot is below the safe point"},
 	} {
 		require.Equal(t, c.want, k.Verdict(c.number, c.index), "%d at %d: %s", c.number, c.index, c.why)
 	}
-	require.Equal(t, "readable removed unknown", Readable.String()+" "+Gone.String()+" "+Unheard.String())
-	require.Equal(t, &msg.SnapshotListRequest{Asker: 6, Incarnation: 2, Change: 5}, k.Question())
+	require.Equal(t, "readable removed unknown", Readable.String()+" "+Removed.String()+" "+Unknown.String())
+	require.Equal(t, &msg.SnapshotListRequest{Asker: 6, Incarnation: 2, Change: 5}, k.Request())
 }
 
 func TestOlderListIsIgnored(t *testing.T) {
 	var k Known
 	list := &msg.SnapshotList{Incarnation: 2, Change: 5, Next: 10, Floor: 30, Numbers: []uint64{4}, Indexes: []uint64{10}}
-	require.True(t, k.Take(list))
+	require.True(t, k.Apply(list))
 	for _, p := range []*msg.SnapshotList{
 		list,
 		{Incarnation: 2, Change: 4, Next: 99},
 		{Incarnation: 1, Change: 50, Next: 99},
 		{Incarnation: 2, Change: 6, Next: 99, Numbers: []uint64{4}},
 	} {
-		require.False(t, k.Take(p), "%v", p)
+		require.False(t, k.Apply(p), "%v", p)
 		require.Equal(t, Readable, k.Verdict(4, 10))
 	}
 	list = &msg.SnapshotList{
 		Incarnation: 3, Change: 1, Next: 11, Floor: 10, Numbers: []uint64{4}, Indexes: []uint64{10},
 	}
-	require.True(t, k.Take(list))
-	require.EqualValues(t, 30, k.Floor(), "a restarted registry may have a lower safe point")
+	require.True(t, k.Apply(list))
+	require.EqualValues(t, 30, k.SafePoint(), "a restarted registry may have a lower safe point")
 }
 
 func TestCheckDetectsWrongOrder(t *testing.T) {
 	for _, k := range []Known{
-		{numbers: []uint64{2, 1}, csns: []kv.Index{1, 1}},
-		{numbers: []uint64{1, 2}, csns: []kv.Index{2, 1}, safePoint: 3},
-		{numbers: []uint64{1}, csns: []kv.Index{4}, safePoint: 3},
+		{numbers: []uint64{2, 1}, csns: []kv.CSN{1, 1}},
+		{numbers: []uint64{1, 2}, csns: []kv.CSN{2, 1}, safePoint: 3},
+		{numbers: []uint64{1}, csns: []kv.CSN{4}, safePoint: 3},
 	} {
 		require.Error(t, k.Check())
 	}
@@ -87,7 +87,7 @@ type shardModel struct {
 	// lists are in flight to the shard.
 	lists []*msg.SnapshotList
 	// lost are the CSNs whose versions may be collected.
-	lost map[kv.Index]bool
+	lost map[kv.CSN]bool
 }
 
 func (l *shardModel) step(t *rapid.T) {
@@ -100,22 +100,22 @@ func (l *shardModel) step(t *rapid.T) {
 			l.inc++
 		}
 	case "request":
-		l.requests = append(l.requests, l.known.Question().Asker)
+		l.requests = append(l.requests, l.known.Request().Asker)
 	case "send":
 		if len(l.requests) > 0 {
-			l.lists = append(l.lists, l.registry.Tell(0, rapid.SampledFrom(l.requests).Draw(t, "to"), l.inc))
+			l.lists = append(l.lists, l.registry.ListFor(0, rapid.SampledFrom(l.requests).Draw(t, "to"), l.inc))
 		}
 	case "receive":
 		if len(l.lists) == 0 {
 			return
 		}
 		i := rapid.IntRange(0, len(l.lists)-1).Draw(t, "which")
-		l.known.Take(l.lists[i])
+		l.known.Apply(l.lists[i])
 		if rapid.Bool().Draw(t, "once") {
 			l.lists = slices.Delete(l.lists, i, i+1)
 		}
-		for x := range l.known.Floor() {
-			if !slices.Contains(l.known.Indexes(), x) {
+		for x := range l.known.SafePoint() {
+			if !slices.Contains(l.known.CSNs(), x) {
 				l.lost[x] = true
 			}
 		}
@@ -132,7 +132,7 @@ func TestNoReadableSnapshotIsCollected(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &shardModel{
 			model: newModel(rapid.SampledFrom([]int64{0, 10, 60}).Draw(t, "history")),
-			inc:   1, own: 1, known: NewKnown(1), lost: map[kv.Index]bool{},
+			inc:   1, own: 1, known: NewKnown(1), lost: map[kv.CSN]bool{},
 		}
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			l.step(t)
@@ -143,10 +143,10 @@ func TestNoReadableSnapshotIsCollected(t *testing.T) {
 					require.False(t, l.lost[p.At(0)], "snapshot %v, known %+v", p, l.known)
 				}
 				if _, has := l.registry.indexOf(p.Number); has {
-					require.NotEqual(t, Gone, v, "snapshot %v, known %+v", p, l.known)
+					require.NotEqual(t, Removed, v, "snapshot %v, known %+v", p, l.known)
 				}
-				if !l.known.Heard() {
-					require.Equal(t, Unheard, v)
+				if !l.known.HasList() {
+					require.Equal(t, Unknown, v)
 				}
 			}
 		}

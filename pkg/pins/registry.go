@@ -24,7 +24,7 @@ const (
 )
 
 // RetentionHint is the hint of an error about a removed snapshot.
-const KeepLonger = "read at a newer snapshot; to keep snapshots longer, use --ttl or --history"
+const RetentionHint = "read at a newer snapshot; to keep snapshots longer, use --ttl or --history"
 
 // Request is a request to retain a snapshot.
 type Request struct {
@@ -42,7 +42,7 @@ type Request struct {
 // nor any entry of the clocks fall; the safe point is at least the newest.
 //
 // Its methods take Now, which is monotonic within an incarnation and starts anywhere in the next.
-type Keeper struct {
+type Registry struct {
 	// history is for how long an unnamed snapshot is retained after the next one.
 	history   int64
 	snapshots []*retained
@@ -80,11 +80,11 @@ type Options struct {
 
 // New returns a registry with the snapshots in the log, in any order. next is above every number given
 // before; wall is the time of day at now.
-func New(opt Options, rows []*msg.Snapshot, next uint64, now, wall int64) *Keeper {
-	if opt.Mutants.Has(mutant.PinClockBelieved) {
+func New(opt Options, rows []*msg.Snapshot, next uint64, now, wall int64) *Registry {
+	if opt.Mutants.Has(mutant.SnapshotClockTrusted) {
 		opt.Doubt = 0
 	}
-	k := &Keeper{
+	k := &Registry{
 		mutants: opt.Mutants, history: int64(opt.History), safePoint: &vclock.Clock{}, safePointFixed: now,
 		nextNumber: next, firstOwn: next, change: 1, day: newDayClock(int64(opt.Doubt), now, wall),
 	}
@@ -111,8 +111,8 @@ func newError(kind kv.Kind, text, hint string) *kv.Error {
 //
 // The safe point may be newer: request A, fixed before B, arrives after B. Versions that only A sees may be
 // collected by then.
-func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Snapshot, fresh bool, err *kv.Error) {
-	made = k.Made(q.Origin, q.Name)
+func (k *Registry) Retain(now int64, q Request, number func() uint64) (made *msg.Snapshot, fresh bool, err *kv.Error) {
+	made = k.FindRequest(q.Origin, q.Name)
 	if made != nil {
 		return made, false, nil
 	}
@@ -137,10 +137,10 @@ func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Sna
 	n := number()
 	k.nextNumber = max(k.nextNumber, n+1)
 	p := &retained{
-		Snapshot: msg.Snapshot{Number: n, Name: q.Name, Clock: msg.Indexes(k.safePoint), Origin: q.Origin},
+		Snapshot: msg.Snapshot{Number: n, Name: q.Name, Clock: msg.CSNs(k.safePoint), Origin: q.Origin},
 		fixed:    k.safePointFixed,
 	}
-	if k.mutants.Has(mutant.PinBelowFloor) {
+	if k.mutants.Has(mutant.SnapshotBelowSafePoint) {
 		p.Clock, p.fixed = q.Clock, q.Fixed
 	}
 	if q.Name != "" {
@@ -154,7 +154,7 @@ func (k *Keeper) Keep(now int64, q Request, number func() uint64) (made *msg.Sna
 
 // FindRequest returns the snapshot that was made for a request, nil if there is none. The request may be a
 // retry, also from before the restart of the registry.
-func (k *Keeper) Made(origin kv.TxnRef, name string) *msg.Snapshot {
+func (k *Registry) FindRequest(origin kv.TxnRef, name string) *msg.Snapshot {
 	for _, p := range k.snapshots {
 		if p.Origin == origin && p.Name == name {
 			return &p.Snapshot
@@ -166,20 +166,20 @@ func (k *Keeper) Made(origin kv.TxnRef, name string) *msg.Snapshot {
 // IsLate reports whether a request is a copy that arrives after its snapshot was removed, or may be one: it
 // was fixed longer ago than a gateway waits for the response. Retaining it again would bring back a dropped
 // snapshot.
-func (k *Keeper) Late(now int64, q Request) bool {
+func (k *Registry) IsLate(now int64, q Request) bool {
 	is := func(g removal) bool { return g.origin == q.Origin }
 	return now-q.Fixed > maxRequestAge || slices.ContainsFunc(k.removed, is)
 }
 
 // recordRemoval remembers the request of a removed snapshot. After maxRequestAge a copy is rejected because
 // of its age.
-func (k *Keeper) recordRemoval(now int64, p *retained) {
+func (k *Registry) recordRemoval(now int64, p *retained) {
 	k.removed = slices.DeleteFunc(k.removed, func(g removal) bool { return now-g.at > maxRequestAge })
 	k.removed = append(k.removed, removal{p.Origin, now})
 }
 
 // raiseSafePoint raises the safe point to a newer snapshot.
-func (k *Keeper) raiseSafePoint(q Request) {
+func (k *Registry) raiseSafePoint(q Request) {
 	c := msg.Clock(q.Clock)
 	if !c.Covers(k.safePoint) {
 		return
@@ -192,7 +192,7 @@ func (k *Keeper) raiseSafePoint(q Request) {
 }
 
 // extendsHistory reports whether the safe point is a state that the history does not have.
-func (k *Keeper) extendsHistory() bool {
+func (k *Registry) extendsHistory() bool {
 	if k.history <= 0 {
 		return false
 	}
@@ -201,7 +201,7 @@ func (k *Keeper) extendsHistory() bool {
 }
 
 // lastOfHistory is the position of the last unnamed snapshot before a position, -1 if there is none.
-func (k *Keeper) lastOfHistory(before int) int {
+func (k *Registry) lastOfHistory(before int) int {
 	for i := before - 1; i >= 0; i-- {
 		if k.snapshots[i].Name == "" {
 			return i
@@ -211,7 +211,7 @@ func (k *Keeper) lastOfHistory(before int) int {
 }
 
 // namedCount is the number of named snapshots, including expired ones.
-func (k *Keeper) namedCount() (n int) {
+func (k *Registry) namedCount() (n int) {
 	for _, p := range k.snapshots {
 		if p.Name != "" {
 			n++
@@ -238,7 +238,7 @@ func CheckName(name string) *kv.Error {
 }
 
 // findByName returns the unexpired snapshot with a name, nil if there is none.
-func (k *Keeper) findByName(now int64, name string) *msg.Snapshot {
+func (k *Registry) findByName(now int64, name string) *msg.Snapshot {
 	for _, p := range k.snapshots {
 		if p.Name == name && !k.isExpired(p, now) {
 			return &p.Snapshot
@@ -248,7 +248,7 @@ func (k *Keeper) findByName(now int64, name string) *msg.Snapshot {
 }
 
 // FindName returns a snapshot by its name.
-func (k *Keeper) Named(now int64, name string) (*msg.Snapshot, *kv.Error) {
+func (k *Registry) FindName(now int64, name string) (*msg.Snapshot, *kv.Error) {
 	if p := k.findByName(now, name); p != nil {
 		return p, nil
 	}
@@ -257,28 +257,28 @@ func (k *Keeper) Named(now int64, name string) (*msg.Snapshot, *kv.Error) {
 }
 
 // FindNumber returns a snapshot by its number.
-func (k *Keeper) Numbered(now int64, number uint64) (*msg.Snapshot, *kv.Error) {
+func (k *Registry) FindNumber(now int64, number uint64) (*msg.Snapshot, *kv.Error) {
 	i, ok := k.indexOf(number)
 	switch {
 	case ok && !k.isExpired(k.snapshots[i], now):
 		return &k.snapshots[i].Snapshot, nil
 	case number < k.nextNumber:
 		return nil, newError(kv.KindTooOld,
-			fmt.Sprintf("snapshot %d does not exist: it has expired or was dropped", number), KeepLonger)
+			fmt.Sprintf("snapshot %d does not exist: it has expired or was dropped", number), RetentionHint)
 	}
 	return nil, newError(kv.KindNotFound, fmt.Sprintf("snapshot %d has never existed in this cluster", number),
 		"check that the snapshot was taken in this cluster")
 }
 
 // indexOf returns the position of a snapshot.
-func (k *Keeper) indexOf(number uint64) (int, bool) {
+func (k *Registry) indexOf(number uint64) (int, bool) {
 	return slices.BinarySearchFunc(k.snapshots, number, func(p *retained, n uint64) int {
 		return int(int64(p.Number) - int64(n))
 	})
 }
 
 // AsOf returns the newest snapshot of the history that was fixed at a time of day or before it.
-func (k *Keeper) AsOf(now, at int64) (*msg.Snapshot, *kv.Error) {
+func (k *Registry) AsOf(now, at int64) (*msg.Snapshot, *kv.Error) {
 	if k.history <= 0 {
 		return nil, invalid("history is off on this server", "start the nodes with --history, or read at a named snapshot")
 	}
@@ -315,7 +315,7 @@ func (k *Keeper) AsOf(now, at int64) (*msg.Snapshot, *kv.Error) {
 
 // newestOfHistory returns the newest snapshot of the history that satisfies a condition, nil if there is
 // none.
-func (k *Keeper) newestOfHistory(satisfies func(*retained) bool) *retained {
+func (k *Registry) newestOfHistory(satisfies func(*retained) bool) *retained {
 	for i := k.lastOfHistory(len(k.snapshots)); i >= 0; i = k.lastOfHistory(i) {
 		if satisfies(k.snapshots[i]) {
 			return k.snapshots[i]
@@ -328,7 +328,7 @@ func (k *Keeper) newestOfHistory(satisfies func(*retained) bool) *retained {
 func formatTime(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // List returns the named snapshots, oldest first.
-func (k *Keeper) List(now int64) (out []msg.Snapshot) {
+func (k *Registry) List(now int64) (out []msg.Snapshot) {
 	for _, p := range k.snapshots {
 		if p.Name != "" && !k.isExpired(p, now) {
 			out = append(out, p.Snapshot)
@@ -338,7 +338,7 @@ func (k *Keeper) List(now int64) (out []msg.Snapshot) {
 }
 
 // Drop removes a snapshot, and reports whether it existed.
-func (k *Keeper) Drop(now int64, number uint64) bool {
+func (k *Registry) Drop(now int64, number uint64) bool {
 	i, ok := k.indexOf(number)
 	if ok {
 		k.recordRemoval(now, k.snapshots[i])
@@ -351,7 +351,7 @@ func (k *Keeper) Drop(now int64, number uint64) bool {
 // Expire removes the snapshots that have expired, and returns their numbers. A snapshot of the history
 // expires when the next one is older than the history: until then it was the state of the store at some time
 // within it.
-func (k *Keeper) Expire(now int64) (expired []uint64) {
+func (k *Registry) Expire(now int64) (expired []uint64) {
 	var next *retained
 	for i := len(k.snapshots) - 1; i >= 0; i-- {
 		p := k.snapshots[i]
@@ -374,10 +374,10 @@ func (k *Keeper) Expire(now int64) (expired []uint64) {
 }
 
 // Len returns the number of snapshots, and that of named ones.
-func (k *Keeper) Len() (all, named int) { return len(k.snapshots), k.namedCount() }
+func (k *Registry) Len() (all, named int) { return len(k.snapshots), k.namedCount() }
 
 // Age is the age of the oldest snapshot, 0 if there is none.
-func (k *Keeper) Age(now int64) time.Duration {
+func (k *Registry) Age(now int64) time.Duration {
 	if len(k.snapshots) == 0 {
 		return 0
 	}
@@ -385,11 +385,11 @@ func (k *Keeper) Age(now int64) time.Duration {
 }
 
 // SafePoint is the CSN of a shard in the safe point.
-func (k *Keeper) Floor(s kv.ShardID) kv.Index { return k.safePoint.At(s) }
+func (k *Registry) SafePoint(s kv.ShardID) kv.CSN { return k.safePoint.At(s) }
 
 // ListFor returns the list for a shard that has requested it in its incarnation asker. inc is the incarnation
 // of the hot shard.
-func (k *Keeper) Tell(s kv.ShardID, asker, inc kv.Incarnation) *msg.SnapshotList {
+func (k *Registry) ListFor(s kv.ShardID, asker, inc kv.Incarnation) *msg.SnapshotList {
 	out := &msg.SnapshotList{
 		Asker: asker, Incarnation: inc, Change: k.change, Floor: k.safePoint.At(s), Next: k.nextNumber,
 		Numbers: make([]uint64, len(k.snapshots)), Indexes: make([]uint64, len(k.snapshots)),
@@ -401,10 +401,10 @@ func (k *Keeper) Tell(s kv.ShardID, asker, inc kv.Incarnation) *msg.SnapshotList
 }
 
 // ChangeCount counts the changes of the registry.
-func (k *Keeper) Change() uint64 { return k.change }
+func (k *Registry) ChangeCount() uint64 { return k.change }
 
 // Check verifies the invariant.
-func (k *Keeper) Check() error {
+func (k *Registry) Check() error {
 	for i, p := range k.snapshots {
 		if p.Number >= k.nextNumber {
 			return fmt.Errorf("pins: number %d was given, and the next is %d", p.Number, k.nextNumber)

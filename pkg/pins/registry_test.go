@@ -17,7 +17,7 @@ import (
 
 // storeState is the state of a store with three shards at a time.
 type storeState struct {
-	at   [3]kv.Index
+	at   [3]kv.CSN
 	time int64
 }
 
@@ -26,13 +26,13 @@ func (s storeState) clock() []msg.ShardCSN {
 	for i, x := range s.at {
 		c.Raise(kv.ShardID(i), x)
 	}
-	return msg.Indexes(c)
+	return msg.CSNs(c)
 }
 
 // model is a registry with a reference model of it: lists of all that was done to it. The time of day is
 // right, and adopted immediately.
 type model struct {
-	registry *Keeper
+	registry *Registry
 	history  int64
 	wall     int64
 	// states are the states of the store since the start of the hot shard; the last one is current.
@@ -120,7 +120,7 @@ func (w *model) retain(t *rapid.T) {
 			break
 		}
 	}
-	p, fresh, err := w.registry.Keep(w.wall, q, func() uint64 { w.writes++; return w.writes })
+	p, fresh, err := w.registry.Retain(w.wall, q, func() uint64 { w.writes++; return w.writes })
 	require.Nil(t, err)
 	if !fresh {
 		require.Nil(t, p)
@@ -132,14 +132,14 @@ func (w *model) retain(t *rapid.T) {
 	require.Equal(t, w.safePoint.time, p.Time)
 	w.all = append(w.all, *p)
 	if q.Name != "" {
-		repeated, fresh, err := w.registry.Keep(w.wall, q, func() uint64 { panic("a retry gets no number") })
+		repeated, fresh, err := w.registry.Retain(w.wall, q, func() uint64 { panic("a retry gets no number") })
 		require.Nil(t, err)
 		require.False(t, fresh)
 		require.Equal(t, p, repeated)
 	}
 }
 
-func rowsOf(k *Keeper) (rows []*msg.Snapshot) {
+func rowsOf(k *Registry) (rows []*msg.Snapshot) {
 	for _, p := range k.snapshots {
 		row := p.Snapshot
 		rows = append(rows, &row)
@@ -160,7 +160,7 @@ func (w *model) restart(t *rapid.T) {
 	w.safePoint = storeState{}
 	if n := len(rows); n > 0 {
 		c := msg.Clock(w.registry.snapshots[n-1].Clock)
-		w.safePoint = storeState{at: [3]kv.Index{c.At(0), c.At(1), c.At(2)}, time: w.registry.snapshots[n-1].Time}
+		w.safePoint = storeState{at: [3]kv.CSN{c.At(0), c.At(1), c.At(2)}, time: w.registry.snapshots[n-1].Time}
 	}
 }
 
@@ -170,7 +170,7 @@ func (w *model) check(t *rapid.T) {
 	var named []msg.Snapshot
 	for i := range w.all {
 		p := &w.all[i]
-		got, err := w.registry.Numbered(w.wall, p.Number)
+		got, err := w.registry.FindNumber(w.wall, p.Number)
 		switch {
 		case w.mustExist(i):
 			require.Nil(t, err)
@@ -181,7 +181,7 @@ func (w *model) check(t *rapid.T) {
 		if p.Name == "" {
 			continue
 		}
-		got, err = w.registry.Named(w.wall, p.Name)
+		got, err = w.registry.FindName(w.wall, p.Name)
 		if w.mustExist(i) {
 			require.Equal(t, p, got)
 			named = append(named, *p)
@@ -191,7 +191,7 @@ func (w *model) check(t *rapid.T) {
 	}
 	require.Equal(t, named, w.registry.List(w.wall))
 	for s := range kv.ShardID(3) {
-		require.Equal(t, w.safePoint.at[s], w.registry.Floor(s))
+		require.Equal(t, w.safePoint.at[s], w.registry.SafePoint(s))
 	}
 	w.checkAsOf(t, w.wall-rapid.Int64Range(0, max(w.history, 1)).Draw(t, "ago"))
 }
@@ -229,9 +229,9 @@ func TestRegistryMatchesReferenceModel(t *testing.T) {
 }
 
 // newRegistry returns a registry with a history of 10 ns.
-func newRegistry() *Keeper { return New(Options{History: 10}, nil, 1, 0, 0) }
+func newRegistry() *Registry { return New(Options{History: 10}, nil, 1, 0, 0) }
 
-func request(time int64, x ...kv.Index) Request {
+func request(time int64, x ...kv.CSN) Request {
 	s := storeState{time: time}
 	copy(s.at[:], x)
 	return Request{Origin: kv.TxnRef{TxnID: kv.TxnID{Time: time}, Attempt: 1}, Clock: s.clock(), Fixed: time}
@@ -243,9 +243,9 @@ func (q Request) named(name string, ttl time.Duration) Request {
 }
 
 // mustRetain retains a snapshot, and fails the test if it is not retained.
-func mustRetain(t *testing.T, k *Keeper, wall int64, q Request) *msg.Snapshot {
+func mustRetain(t *testing.T, k *Registry, wall int64, q Request) *msg.Snapshot {
 	t.Helper()
-	p, fresh, err := k.Keep(wall, q, func() uint64 { return k.nextNumber })
+	p, fresh, err := k.Retain(wall, q, func() uint64 { return k.nextNumber })
 	require.Nil(t, err)
 	require.True(t, fresh)
 	require.NoError(t, k.Check())
@@ -258,8 +258,8 @@ func TestOlderStateIsReplacedBySafePoint(t *testing.T) {
 	p := mustRetain(t, k, 100, request(80, 4, 5).named("late", 50))
 	require.Equal(t, newer.Clock, p.Clock, "shards may have collected versions below")
 	require.EqualValues(t, 90, p.Time)
-	require.EqualValues(t, 5, k.Floor(0))
-	_, fresh, err := k.Keep(100, request(85, 5, 4), nil)
+	require.EqualValues(t, 5, k.SafePoint(0))
+	_, fresh, err := k.Retain(100, request(85, 5, 4), nil)
 	require.Nil(t, err)
 	require.False(t, fresh, "the history has that state")
 }
@@ -269,22 +269,22 @@ func TestNameIsUniqueUntilExpiry(t *testing.T) {
 	first := mustRetain(t, k, 100, request(100, 1).named("s", 50))
 	require.EqualValues(t, 150, first.Expires)
 	other := request(101, 2).named("s", 50)
-	_, _, err := k.Keep(149, other, nil)
+	_, _, err := k.Retain(149, other, nil)
 	require.Equal(t, kv.KindConditionFailed, err.Kind)
 	require.Contains(t, err.Text, `snapshot "s" already exists`)
-	_, err = k.Named(150, "s")
+	_, err = k.FindName(150, "s")
 	require.Equal(t, kv.KindNotFound, err.Kind)
 	require.Contains(t, err.Text, "it may have expired")
 	second := mustRetain(t, k, 150, other)
-	got, err := k.Named(150, "s")
+	got, err := k.FindName(150, "s")
 	require.Nil(t, err)
 	require.Equal(t, second, got)
 	require.Equal(t, []uint64{first.Number}, k.Expire(150))
 	require.Empty(t, k.Expire(199))
-	_, err = k.Numbered(150, first.Number)
+	_, err = k.FindNumber(150, first.Number)
 	require.Equal(t, kv.KindTooOld, err.Kind)
 	require.Contains(t, err.Text, "does not exist")
-	_, err = k.Numbered(150, second.Number+1)
+	_, err = k.FindNumber(150, second.Number+1)
 	require.Equal(t, kv.KindNotFound, err.Kind)
 	require.Contains(t, err.Hint, "in this cluster")
 }
@@ -312,10 +312,10 @@ func TestHistoryRetainsStatesWithinIt(t *testing.T) {
 
 func TestWithoutHistoryOnlyNamedAreRetained(t *testing.T) {
 	k := New(Options{}, nil, 1, 0, 0)
-	_, fresh, err := k.Keep(100, request(100, 1), nil)
+	_, fresh, err := k.Retain(100, request(100, 1), nil)
 	require.Nil(t, err)
 	require.False(t, fresh)
-	require.EqualValues(t, 1, k.Floor(0), "older versions can be collected nevertheless")
+	require.EqualValues(t, 1, k.SafePoint(0), "older versions can be collected nevertheless")
 	mustRetain(t, k, 100, request(100, 1).named("s", 50))
 	_, err = k.AsOf(100, 100)
 	require.Contains(t, err.Text, "history is off")
@@ -339,7 +339,7 @@ func TestNamedSnapshotsAreBounded(t *testing.T) {
 	for i := range MaxNamed {
 		mustRetain(t, k, 100, request(int64(i), 1).named(fmt.Sprint("s", i), 50))
 	}
-	_, _, err := k.Keep(100, request(2000, 1).named("more", 50), nil)
+	_, _, err := k.Retain(100, request(2000, 1).named("more", 50), nil)
 	require.Equal(t, kv.KindResourceExhausted, err.Kind)
 	require.Contains(t, err.Text, "1000 snapshots, which is the limit")
 	mustRetain(t, k, 100, request(2000, 1))
@@ -371,6 +371,6 @@ func TestNamesAreChecked(t *testing.T) {
 		require.Contains(t, err.Text, want)
 		require.NotEmpty(t, err.Hint)
 	}
-	_, _, err := newRegistry().Keep(100, request(1, 1).named("a b", 1), nil)
+	_, _, err := newRegistry().Retain(100, request(1, 1).named("a b", 1), nil)
 	require.Equal(t, kv.KindInvalid, err.Kind, "the registry checks names")
 }

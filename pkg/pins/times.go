@@ -23,7 +23,7 @@ type retained struct {
 // Observe processes the time of day at now; contradicted: other nodes, or the store, show another. It returns
 // the snapshots whose rows are to be written again, because a step is adopted, or the time of day is certain
 // now.
-func (k *Keeper) Observe(now, wall int64, contradicted bool) (changed []*msg.Snapshot) {
+func (k *Registry) Observe(now, wall int64, contradicted bool) (changed []*msg.Snapshot) {
 	was := k.day.isSure()
 	set := k.day.observe(now, wall, contradicted)
 	sure := k.day.isSure() && !was
@@ -44,18 +44,18 @@ func (k *Keeper) Observe(now, wall int64, contradicted bool) (changed []*msg.Sna
 }
 
 // Fixed is when a snapshot of this incarnation was fixed, by Now.
-func (k *Keeper) Fixed(number uint64) int64 {
+func (k *Registry) Fixed(number uint64) int64 {
 	i, _ := k.indexOf(number)
 	return k.snapshots[i].fixed
 }
 
 // isOwn reports whether a snapshot was retained in this incarnation.
-func (k *Keeper) isOwn(p *retained) bool { return p.Number >= k.firstOwn }
+func (k *Registry) isOwn(p *retained) bool { return p.Number >= k.firstOwn }
 
 // setTimes sets the times of day of all snapshots. Those of earlier incarnations were set by the clocks of
 // that time. If one is later than the start of this incarnation, or than a newer snapshot, one of the two
 // clocks was wrong.
-func (k *Keeper) setTimes() {
+func (k *Registry) setTimes() {
 	start := k.day.at(k.day.start)
 	shown := start
 	var history []*retained // those of earlier incarnations
@@ -113,7 +113,7 @@ func boundTimes(history []*retained, start int64) {
 }
 
 // setOwnTimes sets the times of day of a snapshot of this incarnation.
-func (k *Keeper) setOwnTimes(p *retained) {
+func (k *Registry) setOwnTimes(p *retained) {
 	p.Time = k.day.at(p.fixed)
 	p.earliest, p.latest = p.Time, p.Time
 	if p.Name != "" {
@@ -123,7 +123,7 @@ func (k *Keeper) setOwnTimes(p *retained) {
 
 // isExpired reports whether a named snapshot has expired. For one of an earlier incarnation this is known
 // when the time of day is certain, or when this incarnation alone has lasted for its time to live.
-func (k *Keeper) isExpired(p *retained, now int64) bool {
+func (k *Registry) isExpired(p *retained, now int64) bool {
 	switch {
 	case p.Name == "":
 		return false
@@ -135,7 +135,7 @@ func (k *Keeper) isExpired(p *retained, now int64) bool {
 
 // isBeyondHistory reports whether the snapshot of the history after another one is so old that the other does
 // not belong to the history any more.
-func (k *Keeper) isBeyondHistory(next *retained, now int64) bool {
+func (k *Registry) isBeyondHistory(next *retained, now int64) bool {
 	if k.isOwn(next) || k.day.isSure() {
 		return next.latest <= k.day.at(now)-k.history
 	}

@@ -31,7 +31,7 @@ func TestStoreWithFutureTimesRecovers(t *testing.T) {
 			n := uint64(len(rows) + 1)
 			rows = append(rows, &msg.Snapshot{
 				Number: n, Name: name, Time: at, Expires: expires,
-				Clock: []msg.ShardCSN{{Shard: 0, Index: kv.Index(n)}},
+				Clock: []msg.ShardCSN{{Shard: 0, Index: kv.CSN(n)}},
 			})
 		}
 		for i := range int64(300) {
@@ -55,13 +55,13 @@ func TestStoreWithFutureTimesRecovers(t *testing.T) {
 		require.Nil(t, err)
 		require.EqualValues(t, len(rows)-1, got.Number, "the last snapshot of the former history")
 		for _, name := range []string{"ahead", "right"} {
-			_, err = k.Named(0, name)
+			_, err = k.FindName(0, name)
 			require.Nil(t, err)
 		}
 		var changed []*msg.Snapshot
 		for now := second; now <= 10*minute+2*second; now += second {
 			changed = append(changed, k.Observe(now, noon+now, false)...)
-			p := mustRetain(t, k, now, request(now, kv.Index(1000+now/second)))
+			p := mustRetain(t, k, now, request(now, kv.CSN(1000+now/second)))
 			require.Equal(t, noon+now, p.Time)
 			got, err := k.AsOf(now, noon+now)
 			require.Nil(t, err)
@@ -83,7 +83,7 @@ func TestStoreWithFutureTimesRecovers(t *testing.T) {
 // incarnations are those of a registry whose time of day is wrong now and then, also at a start, for less than
 // the settle time. It is observed every second.
 type incarnations struct {
-	registry *Keeper
+	registry *Registry
 	// now is the right time; the registry's Now is now minus base.
 	now, base int64
 	// wrong is by how much the time of day is off, until right.
@@ -138,7 +138,7 @@ func (l *incarnations) second(t *rapid.T) {
 	for _, p := range l.registry.Observe(now, l.wall(), false) {
 		l.rows[p.Number] = *p
 	}
-	index := kv.Index(l.now / second)
+	index := kv.CSN(l.now / second)
 	q := request(now, index)
 	q.Origin.Time = l.now
 	p := retainedAt{fixed: l.now, own: true}
@@ -146,7 +146,7 @@ func (l *incarnations) second(t *rapid.T) {
 		q.TTL = time.Duration(rapid.Int64Range(1, 200).Draw(t, "ttl") * second)
 		q.Name, p.named, p.endsAt = fmt.Sprint(index), true, l.now+int64(q.TTL)
 	}
-	made, _, err := l.registry.Keep(now, q, func() uint64 { return l.registry.nextNumber })
+	made, _, err := l.registry.Retain(now, q, func() uint64 { return l.registry.nextNumber })
 	require.Nil(t, err)
 	p.number, l.rows[made.Number] = made.Number, *made
 	l.snapshots = append(l.snapshots, p)

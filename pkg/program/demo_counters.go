@@ -29,10 +29,10 @@ const waitedKeys = 1000
 func (d *demo) count(c *embed.Cluster) *counters {
 	n := &counters{syncs: c.Syncs(), keys: map[string]time.Duration{}}
 	for i := range d.cluster.Nodes {
-		for _, s := range c.Node(kv.NodeID(i + 1)).Snapshots(waitedKeys) {
+		for _, s := range c.Node(kv.NodeID(i + 1)).ShardStats(waitedKeys) {
 			n.lockWaits += s.Locks.Waits
 			n.lockWait += time.Duration(s.Locks.WaitNanos)
-			n.wounds += s.Locks.Marks + s.Locks.Died
+			n.wounds += s.Locks.Wounds + s.Locks.Aborted
 			n.readWaits += s.Stats.ReadWaits
 			n.readWait += time.Duration(s.Stats.ReadWaitNanos)
 			n.holds += s.Queues.Holds

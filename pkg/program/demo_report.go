@@ -57,11 +57,11 @@ func each(sum time.Duration, n uint64) string {
 // past reads the hottest register as it is and as it was.
 func (d *demo) past(ctx context.Context, c *embed.Cluster) error {
 	key := workload.RegisterKey(prefix, 0)
-	read := func(how txn.How) gateway.Response {
+	read := func(how txn.TxnOptions) gateway.Response {
 		return c.Node(2).Gateway().Execute(ctx, gateway.Request{Ops: []msg.Op{{Kind: msg.OpGet, Key: key}}, How: how})
 	}
 	ago := min(d.run.Duration/2, 2*time.Second)
-	now, then := read(txn.How{}), read(txn.How{At: txn.At{AsOf: time.Now().Add(-ago).UnixNano()}})
+	now, then := read(txn.TxnOptions{}), read(txn.TxnOptions{At: txn.SnapshotRef{AsOf: time.Now().Add(-ago).UnixNano()}})
 	if now.Err != nil {
 		return now.Err
 	}
@@ -71,7 +71,7 @@ func (d *demo) past(ctx context.Context, c *embed.Cluster) error {
 		return then.Err
 	}
 	fmt.Fprintf(d.out, "Read of the past: %s is at version %v;\n  %v ago it was at version %v\n",
-		kv.Shown(key), now.Results[0].Version, ago, then.Results[0].Version)
+		kv.Format(key), now.Results[0].Version, ago, then.Results[0].Version)
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (d *demo) waits(runs []*measurement) error {
 	}
 	fmt.Fprintln(w)
 	for _, key := range keys[:min(len(keys), shownKeys)] {
-		fmt.Fprintf(w, "  %s", kv.Shown([]byte(key)))
+		fmt.Fprintf(w, "  %s", kv.Format([]byte(key)))
 		for _, mode := range modes {
 			fmt.Fprintf(w, "\t%.0f", perSecond[mode][key])
 		}

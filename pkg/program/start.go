@@ -97,7 +97,7 @@ func (o *startOptions) addTo(f *pflag.FlagSet) {
 		"reject writes while the store's disk has less free space than this, in `MiB`; 0 for none")
 	f.DurationVar(&o.history, "history", kv.DefaultHistory,
 		"length of the history that --as-of reads; the same on all nodes; 0 for none")
-	f.DurationVar(&o.every, "history-every", kv.DefaultPinEvery,
+	f.DurationVar(&o.every, "history-every", kv.DefaultSnapshotInterval,
 		"time between two states of the history, while there are writes")
 	f.BoolVar(&opt.TrustClock, "trust-clock", false,
 		"trust the time of day at this start, even if the store or other nodes contradict it; for a store that was off for days")

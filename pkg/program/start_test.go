@@ -61,7 +61,7 @@ func TestCommandLinesThatCannotWork(t *testing.T) {
 func TestNoHistoryIsANegativeOne(t *testing.T) {
 	for given, want := range map[time.Duration]time.Duration{0: -1, 1: 1, kv.DefaultHistory: kv.DefaultHistory,
 		24 * time.Hour: 24 * time.Hour} {
-		for _, every := range []time.Duration{10 * time.Millisecond, kv.DefaultPinEvery, time.Hour} {
+		for _, every := range []time.Duration{10 * time.Millisecond, kv.DefaultSnapshotInterval, time.Hour} {
 			h, e, err := historyOf(&cobra.Command{}, given, every)
 			require.NoError(t, err)
 			require.Equal(t, want, h)

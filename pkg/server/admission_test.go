@@ -16,15 +16,15 @@ import (
 func TestAStreamOutlastsAKey(t *testing.T) {
 	ops := []msg.Op{{Kind: msg.OpPut, Key: []byte("wanted")}}
 	taken := 0
-	p := places.New(places.Options{Shards: 9, Places: kv.DefaultMaxInFlight}, func(yield func(places.Claim)) {
+	p := places.New(places.Options{Shards: 9, Slots: kv.DefaultMaxInFlight}, func(yield func(places.Claim)) {
 		for range taken {
 			yield(places.Claim{Ops: ops})
 		}
 	})
 	for p.CheckKeys(0, 0, ops) == nil {
 		var ticket places.Ticket
-		p.Take(0, &ticket, false, places.Claim{Ops: ops})
-		p.TakeShard(0, &ticket, 0)
+		p.Occupy(0, &ticket, false, places.Claim{Ops: ops})
+		p.AddShard(0, &ticket, 0)
 		taken++
 	}
 	require.LessOrEqual(t, taken, Options{}.withDefaults().MaxInFlight/4)

@@ -42,7 +42,7 @@ type Backend interface {
 	// Snapshots lists those that have a name, oldest first.
 	Snapshots(ctx context.Context) ([]msg.Snapshot, error)
 	// DropSnapshot gives one up, by name or number, and tells what it was.
-	DropSnapshot(ctx context.Context, at txn.At) (*msg.Snapshot, error)
+	DropSnapshot(ctx context.Context, at txn.SnapshotRef) (*msg.Snapshot, error)
 
 	// Status tells about the node.
 	Status() Status
@@ -158,7 +158,7 @@ type ShardStatus struct {
 	Hot         bool
 	Up          bool
 	Incarnation kv.Incarnation
-	Index       kv.Index
+	Index       kv.CSN
 	// KeysInMemory counts the keys of which the shard has the newest version
 	// in memory.
 	KeysInMemory uint64

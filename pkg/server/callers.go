@@ -91,7 +91,7 @@ func (o *opened) hideHolder(ctx context.Context, sees bool, r *msg.Receipt) {
 
 // hidden does so with an error.
 func (o *opened) hidden(ctx context.Context, err error) error {
-	f := (*gateway.Failed)(nil)
+	f := (*gateway.CallError)(nil)
 	if !errors.As(err, &f) {
 		return err
 	}

@@ -93,7 +93,7 @@ func failedResponse(r *gateway.Response) *pb.ErrorDetail {
 // error knows of it.
 func failedCall(err error, id kv.TxnID, attempts int) *pb.ErrorDetail {
 	d := failure(errorOf(err), id, attempts)
-	if f, ok := errors.AsType[*gateway.Failed](err); ok {
+	if f, ok := errors.AsType[*gateway.CallError](err); ok {
 		d.Receipt = worded(receipt(&f.Receipt, &f.Ended))
 	}
 	return d

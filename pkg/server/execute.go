@@ -127,8 +127,8 @@ func (h *held) saw(bytes int) { h.account.Saw(h.class, int64(bytes)) }
 // answerBytes is what an answer had, or would have had: one that failed because it would
 // have been too large has been read all the same.
 func answerBytes(rs []msg.Result, err *kv.Error) int {
-	if err != nil && err.Text == kv.MoreThanAnAnswer {
-		return kv.MaxAnswerBytes
+	if err != nil && err.Text == kv.ResultTooLargeText {
+		return kv.MaxResultBytes
 	}
 	return resultBytes(rs)
 }

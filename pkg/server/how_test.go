@@ -93,7 +93,7 @@ func TestPlansThatCanBeAskedFor(t *testing.T) {
 			continue
 		}
 		require.Nil(t, err)
-		require.Equal(t, txn.How{Plan: want}, h)
+		require.Equal(t, txn.TxnOptions{Plan: want}, h)
 	}
 }
 

@@ -26,7 +26,7 @@ var plans = map[pb.ReadPlan]txn.Plan{
 func planOf(p txn.Plan) pb.ReadPlan { return pb.ReadPlan(p) }
 
 // how reads the part of a request that says how to read. Most have none.
-func (s *service) how(at *pb.At, token []byte, plan pb.ReadPlan) (h txn.How, err *kv.Error) {
+func (s *service) how(at *pb.At, token []byte, plan pb.ReadPlan) (h txn.TxnOptions, err *kv.Error) {
 	if at == nil && len(token) == 0 && plan == pb.ReadPlan_PLAN_ANY {
 		return h, nil
 	}
@@ -73,10 +73,10 @@ func snapshotID(cluster string, number uint64) string {
 }
 
 // snapshotNamed reads a name or an id.
-func (s *service) snapshotNamed(name string) (at txn.At, err *kv.Error) {
+func (s *service) snapshotNamed(name string) (at txn.SnapshotRef, err *kv.Error) {
 	id, isID := strings.CutPrefix(name, "@")
 	if !isID {
-		return txn.At{Name: name}, pins.CheckName(name)
+		return txn.SnapshotRef{Name: name}, pins.CheckName(name)
 	}
 	i := strings.LastIndexByte(id, '-')
 	n, bad := strconv.ParseUint(id[i+1:], 10, 64)
@@ -93,7 +93,7 @@ func (s *service) snapshotNamed(name string) (at txn.At, err *kv.Error) {
 		return at, invalid(fmt.Sprintf("snapshot %s belongs to another cluster: ids of this cluster start with @%s", name,
 			own), "send the request to the cluster of the snapshot")
 	}
-	return txn.At{Number: n}, nil
+	return txn.SnapshotRef{Number: n}, nil
 }
 
 // snapshot gives a pin in the form clients see; nil is nil.

@@ -20,12 +20,12 @@ import (
 // told notes how the backend was last told to read.
 type told struct {
 	servertest.Told
-	how atomic.Pointer[txn.How]
+	how atomic.Pointer[txn.TxnOptions]
 }
 
 func newTold() *told {
 	b := new(told)
-	b.Told = servertest.Told{Store: servertest.New(), Note: func(h txn.How) {
+	b.Told = servertest.Told{Store: servertest.New(), Note: func(h txn.TxnOptions) {
 		h.MaxResponse = 0 // another test is about it
 		b.how.Store(&h)
 	}}
@@ -36,8 +36,8 @@ func snapshotAt(s string) *pb.At { return &pb.At{At: &pb.At_Snapshot{Snapshot: s
 
 func asOf(ns int64) *pb.At { return &pb.At{At: &pb.At_AsOfNs{AsOfNs: ns}} }
 
-func tokenOf(s kv.ShardID, x kv.Index) []byte {
-	return vclock.EncodeOne(vclock.Entry{Shard: s, Index: x})
+func tokenOf(s kv.ShardID, x kv.CSN) []byte {
+	return vclock.EncodeOne(vclock.Entry{Shard: s, CSN: x})
 }
 
 // way is one of the calls that can say how to read. It returns the failure, and
@@ -112,7 +112,7 @@ func TestEveryCallCanSayHowToRead(t *testing.T) {
 			require.NotEmpty(t, token)
 			require.Equal(t, "old", value)
 		}
-		require.Equal(t, &txn.How{At: txn.At{Number: 1}}, b.how.Load())
+		require.Equal(t, &txn.TxnOptions{At: txn.SnapshotRef{Number: 1}}, b.how.Load())
 		failed, token, snap, value := w.read(t, e, pb.ExecuteRequest{CausalityToken: tokenOf(3, 9)})
 		require.Nil(t, failed)
 		require.NotEmpty(t, token)
@@ -120,13 +120,13 @@ func TestEveryCallCanSayHowToRead(t *testing.T) {
 		require.Equal(t, "new", value)
 		require.Equal(t, tokenOf(3, 9), b.how.Load().After.Encode())
 		_, _, _, _ = w.read(t, e, pb.ExecuteRequest{At: asOf(12345)})
-		require.Equal(t, &txn.How{At: txn.At{AsOf: 12345}}, b.how.Load())
+		require.Equal(t, &txn.TxnOptions{At: txn.SnapshotRef{AsOf: 12345}}, b.how.Load())
 		if w.plans {
 			_, _, _, _ = w.read(t, e, pb.ExecuteRequest{Plan: pb.ReadPlan_PLAN_HOT_LAST})
-			require.Equal(t, &txn.How{Plan: txn.PlanHotLast}, b.how.Load())
+			require.Equal(t, &txn.TxnOptions{Plan: txn.PlanHotLast}, b.how.Load())
 		}
 		_, _, _, _ = w.read(t, e, pb.ExecuteRequest{})
-		require.Equal(t, &txn.How{}, b.how.Load(), "what one call says is not the next one's")
+		require.Equal(t, &txn.TxnOptions{}, b.how.Load(), "what one call says is not the next one's")
 	})
 }
 

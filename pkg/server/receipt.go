@@ -60,7 +60,7 @@ func shortage(s *msg.Shortage) *pb.Shortage {
 // adviceOf is nil if there is none.
 func adviceOf(mine, theirs adt.Mode, did, holderDid adt.Methods) *pb.Advice {
 	if a, ok := adt.AdviseTyped(mine, theirs); ok {
-		return &pb.Advice{Instead: a.Mine.FullName(), HolderInstead: a.Theirs.FullName(), Apart: a.Apart}
+		return &pb.Advice{Instead: a.Mine.FullName(), HolderInstead: a.Theirs.FullName(), Apart: a.OtherPartOnly}
 	}
 	if a, ok := adt.Advise(did, holderDid); ok {
 		return &pb.Advice{Instead: instead(a.Mine), HolderInstead: instead(a.Theirs)}

@@ -31,7 +31,7 @@ func pairBytes(ps []msg.Pair) int {
 // response fills out from a transaction that committed. Slices of out are
 // used again.
 func (s *service) response(out *pb.ExecuteResponse, r *gateway.Response) {
-	out.CausalityToken, out.Plan, out.Snapshot = r.Token(), planOf(r.Plan), s.snapshot(r.Pin)
+	out.CausalityToken, out.Plan, out.Snapshot = r.Token(), planOf(r.Plan), s.snapshot(r.Snapshot)
 	out.TxnId, out.Attempts, out.ResultsLost = r.ID, uint32(r.Attempts), r.ResultsLost
 	out.Receipt = receipt(&r.Receipt, &r.Ended)
 	out.Results = results(out.Results[:0], r.Results)

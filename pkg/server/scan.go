@@ -80,7 +80,7 @@ func (s *service) Scan(in *pb.ScanRequest, stream grpc.ServerStreamingServer[pb.
 	limit := int(min(in.Limit, math.MaxInt))
 	err := s.backend.Scan(ctx, gateway.ScanOptions{Span: span, Reverse: in.Reverse, Limit: limit, How: how,
 		Parent: s.parent(stream.Context()), Opened: func(o gateway.Opened) error {
-			p.page.CausalityToken, p.page.Snapshot = msg.Clock(o.At).Encode(), s.snapshot(o.Pin)
+			p.page.CausalityToken, p.page.Snapshot = msg.Clock(o.At).Encode(), s.snapshot(o.Snapshot)
 			s.opened.hide(ctx, &o.Receipt, &o.Ended)
 			p.page.Receipt = worded(receipt(&o.Receipt, &o.Ended))
 			return nil

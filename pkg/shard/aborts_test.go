@@ -39,11 +39,11 @@ func newAbortLoad(t testing.TB) *abortLoad {
 // step delivers a message and returns the response.
 func (s *abortLoad) step(env *msg.Envelope) *msg.CommitResponse {
 	s.now += int64(50 * time.Microsecond) // 20,000 a second
-	in := shard.Input{Now: s.now, Wall: s.now, Messages: []*msg.Envelope{env}, Room: s.room, Disk: shard.DiskRoomy}
+	in := shard.Input{Now: s.now, Wall: s.now, Messages: []*msg.Envelope{env}, Buffers: s.room, Disk: shard.DiskEnough}
 	var answer *msg.CommitResponse
 	for {
 		s.room = s.m.Step(in)
-		in = shard.Input{Now: s.now, Wall: s.now, Disk: shard.DiskRoomy}
+		in = shard.Input{Now: s.now, Wall: s.now, Disk: shard.DiskEnough}
 		for _, r := range s.room.Reads {
 			in.Reads = append(in.Reads, entry.ReadResult{ID: r.ID, Kind: r.Kind}) // the log is empty
 		}
@@ -66,7 +66,7 @@ func (s *abortLoad) step(env *msg.Envelope) *msg.CommitResponse {
 // aborts.
 func (s *abortLoad) put(by kv.Account, began time.Duration, known uint64, key string, expect msg.Expect) *msg.Envelope {
 	s.sent++
-	env, p := msg.ParkTo(0)
+	env, p := msg.CommitRequestTo(0)
 	*p = msg.CommitRequest{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: s.now + int64(began), Rand: s.sent}, Attempt: 1},
 		CommitID: kv.CommitID{Gateway: 1, Number: s.sent}, User: by, Aborts: known,
 		Piece: msg.Piece{Incarnation: 1, Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v"),

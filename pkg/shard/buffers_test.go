@@ -45,7 +45,7 @@ func TestReusedBuffersReferToNothing(t *testing.T) {
 	}
 	var many, sets []*msg.Envelope
 	var wide []msg.Op
-	for n := range 2 * step.MaxRoom {
+	for n := range 2 * step.MaxScratch {
 		many = append(many, request(nil, false, ops(fmt.Sprintf("put k%d v", n))...))
 		sets = append(sets, request(nil, false, ops(fmt.Sprintf("set.add s%d v", n))...))
 		wide = append(wide, ops(fmt.Sprintf("put k%d v", n))...)
@@ -91,7 +91,7 @@ func buffer(m *Machine, path ...string) reflect.Value {
 // requireEmpty verifies that an unused buffer is bounded, and zero up to its capacity.
 func requireEmpty(t *testing.T, buffer reflect.Value, name string) {
 	require.Zero(t, buffer.Len(), name)
-	require.LessOrEqual(t, buffer.Cap(), step.MaxRoom, name)
+	require.LessOrEqual(t, buffer.Cap(), step.MaxScratch, name)
 	for i := range buffer.Cap() {
 		require.True(t, buffer.Slice(0, buffer.Cap()).Index(i).IsZero(), "%s, element %d", name, i)
 	}

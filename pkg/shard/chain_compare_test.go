@@ -15,7 +15,7 @@ import (
 )
 
 // apply applies a transaction to the model.
-func (w *chainWorld) apply(txn kv.TxnRef, at kv.Index) {
+func (w *chainWorld) apply(txn kv.TxnRef, at kv.CSN) {
 	ops, known := w.pending[txn]
 	if !known {
 		return
@@ -135,7 +135,7 @@ func number(s string) (f float64) {
 }
 
 // at returns the state at a CSN: the newest at or below it.
-func (w *chainWorld) at(i kv.Index) map[string]map[string]string {
+func (w *chainWorld) at(i kv.CSN) map[string]map[string]string {
 	for ; ; i-- {
 		if s, ok := w.history[i]; ok {
 			return s

@@ -42,7 +42,7 @@ func newCounted(t testing.TB, store engine.Engine, cache int) *counted {
 func newPaged(t testing.TB, store engine.Engine, cache int, paging mvcc.Paging) *counted {
 	c := &counted{t: t, store: store, paging: paging}
 	m, out := shard.New(shard.Config{Lease: -1, CacheBytes: cache, Paging: paging,
-		Pins: shard.PinConfig{Every: time.Second, Hot: 9, Node: 1}}, shard.Recovered{}, 0, 0)
+		Snapshots: shard.SnapshotConfig{Every: time.Second, Hot: 9, Node: 1}}, shard.Recovered{}, 0, 0)
 	c.m = m
 	c.act(out)
 	c.sendList(0)
@@ -54,7 +54,7 @@ func (c *counted) restart(cache int) {
 	var rec shard.Recovered
 	require.NoError(c.t, c.store.Recover(0, rec.Add))
 	m, out := shard.New(shard.Config{Lease: -1, CacheBytes: cache, Paging: c.paging,
-		Pins: shard.PinConfig{Every: time.Second, Hot: 9, Node: 1}}, rec, c.now, 0)
+		Snapshots: shard.SnapshotConfig{Every: time.Second, Hot: 9, Node: 1}}, rec, c.now, 0)
 	c.m = m
 	c.act(out)
 }
@@ -109,7 +109,7 @@ func (c *counted) request(n int, op msg.Op) *msg.Envelope {
 func (c *counted) sendList(numbers uint64, kept ...uint64) {
 	c.listed++
 	env := msg.ToShard(0)
-	env.Body = &msg.SnapshotList{Incarnation: 1, Change: c.listed, Floor: c.m.Index(), Next: numbers + 1, Indexes: kept,
+	env.Body = &msg.SnapshotList{Incarnation: 1, Change: c.listed, Floor: c.m.CSN(), Next: numbers + 1, Indexes: kept,
 		Asker: c.m.Incarnation()}
 	for i := range kept {
 		msg.As[msg.SnapshotList](env).Numbers = append(msg.As[msg.SnapshotList](env).Numbers, uint64(i)+1)
@@ -121,15 +121,15 @@ func (c *counted) sendList(numbers uint64, kept ...uint64) {
 func (c *counted) fix(n int) uint64 {
 	env, done := msg.ToShard(0), msg.ToShard(0)
 	reader := kv.TxnRef{TxnID: kv.TxnID{Time: int64(n), Rand: 1}, Attempt: 1}
-	env.Body = &msg.Read{Reader: reader, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanKeep), LeaseNanos: -1}
+	env.Body = &msg.Read{Reader: reader, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanRetention), LeaseNanos: -1}
 	done.Body = &msg.ReadPage{Txn: reader, Gateway: 1, Done: true}
 	c.step(env, done)
-	return uint64(c.m.Index())
+	return uint64(c.m.CSN())
 }
 
 // stored returns the size of the rows of a key, visible or not.
 func (c *counted) stored(key string) (bytes int) {
-	for at := ^kv.Index(0); ; {
+	for at := ^kv.CSN(0); ; {
 		r := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte(key), Index: at})
 		if len(r.Rows) == 0 {
 			return bytes
@@ -253,7 +253,7 @@ func TestRowsOfAChainAreBounded(t *testing.T) {
 			c.step(c.request(members+i, memberOp([]string{"remove", "add"}[i%2], 0, 1)))
 			c.fix(i) // else small rows are overwritten
 			if i%7 == 0 {
-				r := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("s"), Index: c.m.Index()})
+				r := c.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("s"), Index: c.m.CSN()})
 				longest = max(longest, len(r.Rows))
 			}
 		}

@@ -129,7 +129,7 @@ func (w *chainWorld) decide() {
 		w.answer(len(w.reads))
 	}
 	w.voted = slices.Delete(w.voted, 0, 1)
-	before := w.m.Index()
+	before := w.m.CSN()
 	out := w.m.Step(shard.Input{Now: w.now, Wall: w.now, Messages: []*msg.Envelope{env}})
 	if msg.As[msg.Decision](env).Commit { // applied in the model before the step releases its locks
 		w.apply(txn, before+1)
@@ -150,7 +150,7 @@ func (w *chainWorld) fix() {
 	for range 2 { // a round begins when the previous one has ended
 		w.settle()
 	}
-	w.read(&msg.Read{KeepNanos: int64(kv.DefaultScanKeep)})
+	w.read(&msg.Read{KeepNanos: int64(kv.DefaultScanRetention)})
 	env := msg.ToShard(0)
 	env.Body = &msg.ReadPage{Txn: kv.TxnRef{TxnID: kv.TxnID{Time: w.ids}, Attempt: 1}, Gateway: 1, Done: true}
 	w.step([]*msg.Envelope{env}, nil)

@@ -30,7 +30,7 @@ type chainWorld struct {
 
 	// history is what was visible, by CSN and key. A fixed CSN has its state as long as it may be read.
 	state   map[string]map[string]string
-	history map[kv.Index]map[string]map[string]string
+	history map[kv.CSN]map[string]map[string]string
 	// pending are the transactions without a response, readers the reads with their operations.
 	pending map[kv.TxnRef][]msg.Op
 	voted   []kv.TxnRef
@@ -42,12 +42,12 @@ type chainWorld struct {
 	snapshots []fixedSnapshot
 	numbers   uint64
 	listed    uint64
-	safePoint kv.Index
+	safePoint kv.CSN
 }
 
 type fixedSnapshot struct {
 	number uint64
-	index  kv.Index
+	index  kv.CSN
 }
 
 var chainKeys = []string{"d1", "d2", "s1", "s2", "z1"}
@@ -60,14 +60,15 @@ func (w *chainWorld) pick(n int, label string) int {
 
 func newChainWorld(t *rapid.T) *chainWorld {
 	w := &chainWorld{t: t, store: memstore.NewAutoSync(), state: map[string]map[string]string{},
-		history: map[kv.Index]map[string]map[string]string{0: {}},
+		history: map[kv.CSN]map[string]map[string]string{0: {}},
 		pending: map[kv.TxnRef][]msg.Op{}, readers: map[kv.TxnRef][]msg.Op{}}
 	w.cfg = shard.Config{Lease: 100 * time.Millisecond, HoldBound: time.Hour,
 		CacheBytes:   rapid.SampledFrom([]int{1, 3000, 1 << 20}).Draw(t, "cache"),
-		GarbageBatch: rapid.SampledFrom([]int{1, 4, 1024}).Draw(t, "batch"), Pins: shard.PinConfig{Every: time.Millisecond,
+		GarbageBatch: rapid.SampledFrom([]int{1, 4, 1024}).Draw(t, "batch"),
+		Snapshots: shard.SnapshotConfig{Every: time.Millisecond,
 			Hot: 9, Node: 1},
-		Paging: rapid.SampledFrom([]mvcc.Paging{{}, {Over: 300, Least: 60, Chain: 1},
-			{Over: 300, Least: 400, Chain: 3}}).Draw(t, "paging")}
+		Paging: rapid.SampledFrom([]mvcc.Paging{{}, {Threshold: 300, MinPageBytes: 60, ChainPages: 1},
+			{Threshold: 300, MinPageBytes: 400, ChainPages: 3}}).Draw(t, "paging")}
 	w.restart()
 	return w
 }
@@ -93,7 +94,7 @@ func (w *chainWorld) restart() {
 func (w *chainWorld) step(messages []*msg.Envelope, reads []entry.ReadResult) {
 	for i := range reads {
 		if reads[i].ID%2 == 0 {
-			shard.Fold(&reads[i])
+			shard.FoldChain(&reads[i])
 		}
 	}
 	w.act(w.m.Step(shard.Input{Now: w.now, Wall: w.now, Messages: messages, Reads: reads}))
@@ -204,7 +205,7 @@ func (w *chainWorld) finish() {
 
 // rows returns all rows of a key, visible or not, newest first.
 func (w *chainWorld) rows(key string) (out []entry.Row) {
-	for at := ^kv.Index(0); ; {
+	for at := ^kv.CSN(0); ; {
 		r := w.store.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte(key), Index: at})
 		require.NoError(w.t, r.Err)
 		if len(r.Rows) == 0 {

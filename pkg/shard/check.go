@@ -18,7 +18,7 @@ func (m *Machine) Check() error {
 	if err != nil {
 		return fmt.Errorf("%v: %w", m.cfg.ID, err)
 	}
-	q := m.queue.Len() - m.queue.Pieces()
+	q := m.queue.Len() - m.queue.PieceCount()
 	if n != q {
 		return fmt.Errorf("%v: %d prepared participants, %d in the snapshot-queues", m.cfg.ID, n, q)
 	}
@@ -31,13 +31,13 @@ func (m *Machine) Check() error {
 
 // CheckIdle returns an error if the shard holds any lock, prepared row, record, reader, wait or
 // outstanding request. For tests, after the end of all transactions.
-func (m *Machine) Quiet() error {
-	s := m.Snapshot(0)
-	reading, past, attempts, references := m.store.Reading(), m.past.Len(), m.part.Len(), m.store.Pinned()
-	if s.Waiting+s.Holders+s.Prepared+s.Records+s.Keeps+s.Readers+reading+past+attempts+references > 0 {
+func (m *Machine) CheckIdle() error {
+	s := m.Status(0)
+	reading, past, attempts, references := m.store.ReadsInFlight(), m.past.Len(), m.part.Len(), m.store.ReferencedCount()
+	if s.Waiting+s.Holders+s.Prepared+s.Records+s.FixedCSNs+s.Readers+reading+past+attempts+references > 0 {
 		return fmt.Errorf("%v: not idle: %d waiting, %d holders, %d prepared, %d records, %d fixed CSNs, %d readers, "+
 			"%d cache misses, %d reads at snapshots, %d attempts, %d referenced keys",
-			m.cfg.ID, s.Waiting, s.Holders, s.Prepared, s.Records, s.Keeps, s.Readers, reading, past, attempts, references)
+			m.cfg.ID, s.Waiting, s.Holders, s.Prepared, s.Records, s.FixedCSNs, s.Readers, reading, past, attempts, references)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ type restarts struct {
 	store *memstore.Store
 	now   int64
 	// began is the CSN at the start of the incarnation.
-	began kv.Index
+	began kv.CSN
 	// lookedUp counts the outcomes that the shard has read from the log.
 	lookedUp int
 }
@@ -40,7 +40,7 @@ func (r *restarts) start(edit func(*entry.State)) {
 		edit(&rec.State)
 	}
 	m, out := New(Config{Lease: -1, Nodes: 1}, rec, r.now, r.now)
-	r.m, r.began = m, m.Index()
+	r.m, r.began = m, m.CSN()
 	r.write(out.Entries)
 }
 
@@ -50,17 +50,17 @@ func (r *restarts) write(es []entry.Entry) {
 }
 
 // stop ends an incarnation with a clean shutdown.
-func (r *restarts) stop() { r.write(r.m.Rest()) }
+func (r *restarts) stop() { r.write(r.m.Shutdown()) }
 
 // incr adds to a counter, and reports whether the id was looked up in the log.
 func (r *restarts) incr(id kv.TxnID) (lookedUp bool) {
 	r.t.Helper()
-	env, p := msg.ParkTo(0)
+	env, p := msg.CommitRequestTo(0)
 	*p = msg.CommitRequest{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: id.Rand},
 		Piece: msg.Piece{Incarnation: r.m.Incarnation(), Ops: []msg.Op{{Kind: msg.OpAdd, Key: []byte("n"), Delta: 1}}}}
 	before, in, answered := r.lookedUp, Input{Messages: []*msg.Envelope{env}}, false
 	for first := true; first || len(in.Reads) > 0; first = false {
-		in.Now, in.Wall, in.Disk = r.now, r.now, DiskRoomy
+		in.Now, in.Wall, in.Disk = r.now, r.now, DiskEnough
 		out := r.m.Step(in)
 		in = Input{}
 		r.write(out.Entries)
@@ -79,7 +79,7 @@ func (r *restarts) incr(id kv.TxnID) (lookedUp bool) {
 }
 
 // commits is how often the counter was written in this incarnation.
-func (r *restarts) commits() int { return int(r.m.Index() - r.began) }
+func (r *restarts) commits() int { return int(r.m.CSN() - r.began) }
 
 // at returns an id with a time that is ahead of now.
 func (r *restarts) at(ahead time.Duration, n uint64) kv.TxnID {

@@ -173,8 +173,8 @@ func TestVoteForAppliedTransactionIsAnsweredWithAbort(t *testing.T) {
 					msg.As[msg.Prepare](p).LastIncarnation = 2
 				}
 				f.send(p)
-				require.Zero(t, f.m[2].Snapshot(0).Prepared)
-				require.Zero(t, f.m[1].Snapshot(0).Records)
+				require.Zero(t, f.m[2].Status(0).Prepared)
+				require.Zero(t, f.m[1].Status(0).Records)
 				require.NoError(t, f.m[1].Check())
 				require.False(t, f.get(2, "other").Found)
 			})

@@ -22,9 +22,9 @@ type (
 	// Trace is notified of events that messages do not show.
 	Trace = step.Trace
 	// SnapshotConfig configures retained snapshots.
-	PinConfig = past.Config
-	Off       = exec.Off
-	Disk      = exec.Space
+	SnapshotConfig = past.Config
+	Off            = exec.Off
+	Disk           = exec.Space
 	// Peers is how the node's time of day compares with that of the other nodes. Doubt is why the
 	// time of day is not trusted.
 	Peers = timeofday.Peers
@@ -35,14 +35,14 @@ type (
 const (
 	AbstractLocks = exec.AbstractLocks
 	RWLocks       = exec.RWLocks
-	DiskRoomy     = exec.SpaceEnough
+	DiskEnough    = exec.SpaceEnough
 	DiskLow       = exec.SpaceLow
 	DiskFull      = exec.SpaceNone
 	PeersUnknown  = timeofday.PeersUnknown
 	PeersAgree    = timeofday.PeersAgree
 	PeersDiffer   = timeofday.PeersDiffer
 	NoDoubt       = timeofday.None
-	ClockYoung    = timeofday.Young
+	ClockYoung    = timeofday.Unsteady
 )
 
 // Config configures a shard.
@@ -75,25 +75,25 @@ type Config struct {
 	// UnsealAfter and HoldBound configure the snapshot-queues. If UnsealAfter is 0, it is the
 	// measured median of decisions, at most kv.DefaultUnsealAfter.
 	UnsealAfter, HoldBound time.Duration
-	// Pins configures retained snapshots. The zero value retains none.
-	Pins PinConfig
+	// Snapshots configures retained snapshots. The zero value retains none.
+	Snapshots SnapshotConfig
 	// Heat configures the load reports. The zero value sends none.
 	Heat HeatConfig
 	// GarbageBatch is how many replaced versions are collected at once. Default 1024; they are
 	// collected once a second at the latest.
 	GarbageBatch int
-	// DueEvery is the interval between two searches for expired keys. Default kv.DefaultDueEvery.
-	DueEvery time.Duration
-	// DueAgain is after what time a deletion that has not happened is requested again. Default 10 s.
-	DueAgain time.Duration
+	// ExpiryInterval is the interval between two searches for expired keys. Default kv.DefaultDueEvery.
+	ExpiryInterval time.Duration
+	// ExpiryRetry is after what time a deletion that has not happened is requested again. Default 10 s.
+	ExpiryRetry time.Duration
 	// TrustClock: an operator has confirmed the time of day at the start (package timeofday).
 	TrustClock bool
 	// Home returns the home shard of a key. Only the hot shard needs it; nil if no key is moved
 	// here.
 	Home func(key []byte) kv.ShardID
-	// MaxKeyPins bounds the references to one key: tasks that wait for it, pending commits and
+	// MaxKeyReferences bounds the references to one key: tasks that wait for it, pending commits and
 	// prepared rows. At the bound, new work is rejected. Default kv.DefaultMaxKeyPins.
-	MaxKeyPins int
+	MaxKeyReferences int
 	// Sharing switches off parts of the concurrency of commuting operations, for baselines.
 	Sharing Sharing
 	// Paging is which values are stored in pages.
@@ -106,13 +106,13 @@ type Config struct {
 
 func (c *Config) storeConfig() store.Config {
 	return store.Config{CacheBytes: c.CacheBytes, GarbageBatch: c.GarbageBatch, Paging: c.Paging,
-		Apart: bool(c.Sharing.Combining), KeepsNothing: c.Pins.Every <= 0}
+		NoCombining: bool(c.Sharing.Combining), NoRetention: c.Snapshots.Every <= 0}
 }
 
 // snapshotConfig is the configuration of retained snapshots. A time of day is in doubt for as long
 // as it is for outcomes.
 func (c *Config) snapshotConfig() past.Config {
-	p := c.Pins
+	p := c.Snapshots
 	p.Doubt = c.Retention
 	return p
 }
@@ -147,21 +147,21 @@ func (c Config) withDefaults() Config {
 	if c.GarbageBatch == 0 {
 		c.GarbageBatch = 1024
 	}
-	if c.DueEvery == 0 {
-		c.DueEvery = kv.DefaultDueEvery
+	if c.ExpiryInterval == 0 {
+		c.ExpiryInterval = kv.DefaultExpiryInterval
 	}
-	if c.DueAgain == 0 {
-		c.DueAgain = 2 * kv.DefaultExpiryTime
+	if c.ExpiryRetry == 0 {
+		c.ExpiryRetry = 2 * kv.DefaultExpiryTimeout
 	}
-	if c.MaxKeyPins == 0 {
-		c.MaxKeyPins = kv.DefaultMaxKeyPins
+	if c.MaxKeyReferences == 0 {
+		c.MaxKeyReferences = kv.DefaultMaxKeyReferences
 	}
 	c.Paging = c.Paging.WithDefaults()
-	c.Lock.Repeat, c.Lock.Liveness, c.Lock.Mutants = c.Repeat, c.Liveness, c.Mutants
+	c.Lock.WoundInterval, c.Lock.PushInterval, c.Lock.Mutants = c.Repeat, c.Liveness, c.Mutants
 	return c
 }
 
 // FoldChain replays a chain of versions that has been read. For a large value that takes up to 100
 // ms. The goroutine that reads may call it before it passes the result on, so that the step does not
 // block for that time.
-func Fold(r *entry.ReadResult) { store.Fold(r) }
+func FoldChain(r *entry.ReadResult) { store.Fold(r) }

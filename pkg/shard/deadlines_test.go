@@ -114,13 +114,13 @@ func TestExpiredKeysAreDeletedInBatches(t *testing.T) {
 		steps++
 		require.Less(t, d.now, 5*time.Second)
 	}
-	s := d.m.Snapshot(0)
+	s := d.m.Status(0)
 	require.EqualValues(t, keys, s.Stats.Expired)
 	require.Zero(t, s.Due)
 	require.Zero(t, s.Overdue)
 	require.Empty(t, d.store.Read(0, entry.Read{Kind: entry.ReadRows, Table: entry.TableDeadline,
 		Span: kv.Range(nil, nil)}).Rows)
-	require.NoError(t, d.m.Quiet())
+	require.NoError(t, d.m.CheckIdle())
 }
 
 // TestMissingDeletionIsRequestedAgain, and the status shows for how long the key has been expired.
@@ -131,7 +131,7 @@ func TestMissingDeletionIsRequestedAgain(t *testing.T) {
 	d.now = 1500 * time.Millisecond
 	d.step()
 	require.Equal(t, []string{"k"}, d.requested)
-	s := d.m.Snapshot(0)
+	s := d.m.Status(0)
 	require.Equal(t, 1, s.Due)
 	require.Equal(t, 500*time.Millisecond, s.Overdue)
 	d.now = 11 * time.Second
@@ -140,7 +140,7 @@ func TestMissingDeletionIsRequestedAgain(t *testing.T) {
 	d.now, d.idle = 12*time.Second, false
 	d.step()
 	require.Equal(t, []string{"k"}, d.requested)
-	s = d.m.Snapshot(0)
+	s = d.m.Status(0)
 	require.EqualValues(t, 1, s.Stats.Expired)
 	require.EqualValues(t, 11*time.Second, s.Stats.ExpiredLateNanos)
 	require.Zero(t, s.Due)
@@ -163,7 +163,7 @@ func TestKeyWithDeadlineInThePastIsDeleted(t *testing.T) {
 	d.step(msg.Op{Kind: msg.OpPut, Stored: true, Key: []byte("past"), Expiry: 1})
 	require.Equal(t, []string{"past"}, d.requested)
 	require.Equal(t, []string{"later"}, d.pass(time.Second))
-	require.EqualValues(t, 4, d.m.Snapshot(0).Stats.Expired)
+	require.EqualValues(t, 4, d.m.Status(0).Stats.Expired)
 }
 
 func ttl(key string, of time.Duration) msg.Op {
@@ -190,7 +190,7 @@ func TestWrongClockAtStartDeletesNothingEarly(t *testing.T) {
 				d.step(ttl("second", time.Second), ttl("forty minutes", 40*time.Minute))
 				require.Equal(t, []string{"second"}, d.pass(58*time.Second))
 				require.Equal(t, []string{"minute"}, d.pass(5*time.Minute), "it has been there for its minute")
-				require.NotEqual(t, timeofday.None, d.m.Snapshot(0).ExpirySuspended)
+				require.NotEqual(t, timeofday.None, d.m.Status(0).ExpirySuspended)
 				late := begun + 40*time.Minute
 				if alsoRestarted {
 					late = d.now + 40*time.Minute
@@ -198,7 +198,7 @@ func TestWrongClockAtStartDeletesNothingEarly(t *testing.T) {
 				}
 				d.wrong = 0
 				require.Empty(t, d.pass(late-d.now-2*time.Second))
-				require.Equal(t, timeofday.None, d.m.Snapshot(0).ExpirySuspended)
+				require.Equal(t, timeofday.None, d.m.Status(0).ExpirySuspended)
 				require.Equal(t, []string{"forty minutes"}, d.pass(3*time.Second))
 				require.Empty(t, d.pass(begun+3*time.Hour-d.now-2*time.Second))
 				require.Equal(t, []string{"hours"}, d.pass(3*time.Second))
@@ -218,17 +218,17 @@ func TestStartAfterMonthsDeletesWhenClockIsTrusted(t *testing.T) {
 	d.now += 30 * day
 	d.restart(0)
 	require.Empty(t, d.pass(time.Hour))
-	require.Equal(t, timeofday.Ahead, d.m.Snapshot(0).ExpirySuspended)
+	require.Equal(t, timeofday.Ahead, d.m.Status(0).ExpirySuspended)
 	d.cfg.TrustClock = true
 	d.restart(0)
 	require.Equal(t, []string{"k"}, d.pass(time.Second))
 	d.cfg.TrustClock = false
 	d.restart(0)
 	require.Empty(t, d.pass(10*time.Minute-time.Second))
-	require.Equal(t, timeofday.Young, d.m.Snapshot(0).ExpirySuspended)
+	require.Equal(t, timeofday.Unsteady, d.m.Status(0).ExpirySuspended)
 	d.step()
 	d.pass(2 * time.Second)
-	require.Equal(t, timeofday.None, d.m.Snapshot(0).ExpirySuspended)
+	require.Equal(t, timeofday.None, d.m.Status(0).ExpirySuspended)
 }
 
 // TestKeysOfUntrustedDeadlinesDelayNoOthers: thousands of keys that have expired by a wrong clock only are

@@ -58,7 +58,7 @@ func drive(cfg shard.Config, whole bool, fill []msg.Op, piece func() []msg.Op) *
 // step executes a step; measure may wrap it.
 func (d *driven) step(measure func(step func())) {
 	d.now += int64(100 * time.Microsecond)
-	in := shard.Input{Now: d.now, Wall: d.now, Room: d.room, Messages: d.messages(), Reads: d.answers()}
+	in := shard.Input{Now: d.now, Wall: d.now, Buffers: d.room, Messages: d.messages(), Reads: d.answers()}
 	if step := func() { d.room = d.m.Step(in) }; measure == nil {
 		step()
 	} else {

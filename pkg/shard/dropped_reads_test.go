@@ -33,7 +33,7 @@ func TestReadsOfEndedCallsAreDropped(t *testing.T) {
 		require.EqualValues(t, 7, out.Reads[0].User)
 		out2 := step(func(m *msg.Envelope) { m.Body = &msg.Deregister{Reader: ref(1)} })
 		require.Equal(t, []uint64{out.Reads[0].ID}, out2.Dropped, name)
-		require.Zero(t, m.store.Reading())
+		require.Zero(t, m.store.ReadsInFlight())
 		require.NoError(t, m.Check())
 		m, _ = New(Config{}, Recovered{}, 0, 0)
 	}
@@ -48,15 +48,15 @@ func TestReadsOfEndedCallsAreDropped(t *testing.T) {
 	require.Empty(t, step(func(m *msg.Envelope) { m.Body = &msg.Release{Txn: ref(2)} }).Dropped)
 	require.Equal(t, []uint64{first.Reads[0].ID},
 		step(func(m *msg.Envelope) { m.Body = &msg.Release{Txn: ref(3)} }).Dropped)
-	require.NoError(t, m.Quiet())
+	require.NoError(t, m.CheckIdle())
 
 	step(func(m *msg.Envelope) {
-		m.Body = &msg.Read{Reader: ref(4), Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanKeep)}
+		m.Body = &msg.Read{Reader: ref(4), Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanRetention)}
 	})
 	page := func(number uint64, done bool) Output {
 		return step(func(m *msg.Envelope) {
 			m.Body = &msg.ReadPage{Txn: ref(4), Gateway: 1, Incarnation: 1, Number: number, Done: done, User: 7,
-				Start: []byte("a"), KeepNanos: int64(kv.DefaultScanKeep)}
+				Start: []byte("a"), KeepNanos: int64(kv.DefaultScanRetention)}
 		})
 	}
 	out := page(1, false)
@@ -65,5 +65,5 @@ func TestReadsOfEndedCallsAreDropped(t *testing.T) {
 	next := page(2, false)
 	require.Equal(t, []uint64{out.Reads[0].ID}, next.Dropped)
 	require.Equal(t, []uint64{next.Reads[0].ID}, page(0, true).Dropped)
-	require.NoError(t, m.Quiet())
+	require.NoError(t, m.CheckIdle())
 }

@@ -40,7 +40,7 @@ func (s *script) readerMessage(env *msg.Envelope, txn kv.TxnRef, verb string, ar
 	case "deregister":
 		env.Body = &msg.Deregister{Reader: txn}
 		if len(args) > 0 && args[0] == "complete" {
-			msg.As[msg.Deregister](env).KeepNanos = int64(kv.DefaultScanKeep)
+			msg.As[msg.Deregister](env).KeepNanos = int64(kv.DefaultScanRetention)
 		}
 	case "renew":
 		var d time.Duration
@@ -104,9 +104,9 @@ func loadReportOf(args []string) (d *msg.LoadReport, err error) {
 	return d, nil
 }
 
-func csn(s string) (kv.Index, error) {
+func csn(s string) (kv.CSN, error) {
 	n, err := strconv.ParseUint(s, 10, 64)
-	return kv.Index(n), err
+	return kv.CSN(n), err
 }
 
 // snapshotListOf parses the registry's list, as in 1.2 safe-point=7 next=5 3@5 4@7: snapshot 3 at CSN 5.
@@ -144,7 +144,7 @@ func retainOf(txn kv.TxnRef, args []string, inc kv.Incarnation, now int64) (q *m
 		if name, ok := strings.CutPrefix(w, "name="); ok {
 			q.Name = name
 		} else if _, err = fmt.Sscanf(w, "s%d/%d", &s, &i); err == nil {
-			q.Clock = append(q.Clock, msg.ShardCSN{Shard: kv.ShardID(s), Index: kv.Index(i)})
+			q.Clock = append(q.Clock, msg.ShardCSN{Shard: kv.ShardID(s), Index: kv.CSN(i)})
 		} else if !strings.HasPrefix(w, "incarnation=") {
 			return nil, err
 		}
@@ -179,7 +179,7 @@ func readWord(q *msg.Read, args []string, i *int) (err error) {
 			}
 		}
 	case args[*i] == "fix":
-		q.KeepNanos = int64(kv.DefaultScanKeep)
+		q.KeepNanos = int64(kv.DefaultScanRetention)
 	case strings.HasPrefix(args[*i], "at="):
 		_, err = fmt.Sscanf(args[*i], "at=%d@%d", &q.Pin, &q.Index)
 	default:

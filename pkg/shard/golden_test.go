@@ -81,11 +81,12 @@ type known struct {
 	seen        []msg.Seen
 	number      uint32
 	requests    map[uint32][]msg.Op
-	index       kv.Index
+	index       kv.CSN
 }
 
 func (s *script) start(options map[string]string) error {
-	s.now, s.wall, s.held, s.disk, s.reads, s.txns, s.aborts = 0, 0, false, shard.DiskRoomy, nil, map[kv.TxnRef]*known{}, 0
+	s.now, s.wall, s.held, s.disk, s.reads, s.txns, s.aborts = 0, 0, false, shard.DiskEnough, nil, map[kv.TxnRef]*known{},
+		0
 	s.once = false
 	s.store, s.cfg = memstore.NewAutoSync(), shard.Config{Lease: -1}
 	for k, v := range options {
@@ -104,13 +105,14 @@ func (s *script) start(options map[string]string) error {
 		case k == "max-key-waiters":
 			s.cfg.Lock.MaxKeyWaiters = n
 		case k == "max-key-references":
-			s.cfg.MaxKeyPins = n
+			s.cfg.MaxKeyReferences = n
 		case k == "lease-ms":
 			s.cfg.Lease = time.Duration(n) * time.Millisecond
 		case k == "snapshots-ms":
-			s.cfg.Pins = shard.PinConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Node: 1}
+			s.cfg.Snapshots = shard.SnapshotConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Node: 1}
 		case k == "registry-ms":
-			s.cfg.Pins = shard.PinConfig{Every: time.Duration(n) * time.Millisecond, History: time.Minute, Hot: 0, Node: 1}
+			s.cfg.Snapshots = shard.SnapshotConfig{Every: time.Duration(n) * time.Millisecond, History: time.Minute, Hot: 0,
+				Node: 1}
 		case k == "heat-ms":
 			s.cfg.Heat = shard.HeatConfig{Every: time.Duration(n) * time.Millisecond, Hot: 9, Nodes: 2}
 		case k == "hot-heat-ms":
@@ -118,7 +120,7 @@ func (s *script) start(options map[string]string) error {
 		case k == "home":
 			s.cfg.Home = func(key []byte) kv.ShardID { return homeOf(key, kv.ShardID(n)) }
 		case k == "paged-over":
-			s.cfg.Paging = mvcc.Paging{Over: n, Least: n / 2, Chain: 4}
+			s.cfg.Paging = mvcc.Paging{Threshold: n, MinPageBytes: n / 2, ChainPages: 4}
 		case k == "garbage-batch":
 			s.cfg.GarbageBatch = n
 		case k == "cache-bytes":
@@ -257,7 +259,7 @@ func (s *script) do(line string) (string, error) {
 	case "hold":
 		s.held = true
 	case "enough", "low", "full":
-		s.disk = map[string]shard.Disk{"enough": shard.DiskRoomy, "low": shard.DiskLow, "full": shard.DiskFull}[words[0]]
+		s.disk = map[string]shard.Disk{"enough": shard.DiskEnough, "low": shard.DiskLow, "full": shard.DiskFull}[words[0]]
 	case "answer":
 		var fail error
 		if len(words) > 1 {
@@ -267,10 +269,10 @@ func (s *script) do(line string) (string, error) {
 	case "restart":
 		out, err = s.restart()
 	case "shutdown":
-		out, err = s.act(shard.Output{Entries: s.m.Rest()})
+		out, err = s.act(shard.Output{Entries: s.m.Shutdown()})
 	case "idle":
 		out = "  idle"
-		if err := s.m.Quiet(); err != nil {
+		if err := s.m.CheckIdle(); err != nil {
 			out = "  " + err.Error()
 		}
 	case "waiters":
@@ -288,7 +290,7 @@ func (s *script) waiters(most string) (string, error) {
 	n, err := strconv.Atoi(most)
 	var text []string
 	for _, w := range s.m.Waiters(s.now, n) {
-		text = append(text, fmt.Sprintf("  %s: %s", golden.Name(w.Txn), golden.Waited(&w.Receipt)))
+		text = append(text, fmt.Sprintf("  %s: %s", golden.Name(w.Txn), golden.Receipt(&w.Receipt)))
 	}
 	return strings.Join(text, "\n"), err
 }
@@ -315,7 +317,7 @@ func (s *script) message(line string) (string, error) {
 }
 
 func (s *script) after() (string, error) {
-	n := s.m.Snapshot(0)
-	return fmt.Sprintf("  (index %d; %d prepared, %d records; %d hold locks, %d wait)", n.Index, n.Prepared, n.Records,
+	n := s.m.Status(0)
+	return fmt.Sprintf("  (index %d; %d prepared, %d records; %d hold locks, %d wait)", n.CSN, n.Prepared, n.Records,
 		n.Holders, n.Waiting), nil
 }

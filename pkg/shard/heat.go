@@ -11,8 +11,8 @@ import (
 type HeatConfig = contention.Config
 
 // contentionView is what package contention needs from the shard.
-func (m *Machine) contentionView() contention.Around {
-	return contention.Around{Home: m.cfg.Home, Queue: m.waiterCount, MoveTime: func() int64 {
+func (m *Machine) contentionView() contention.Shard {
+	return contention.Shard{Home: m.cfg.Home, Queue: m.waiterCount, MoveTime: func() int64 {
 		return m.agedBy(min(kv.MaxTxnAge, m.cfg.Retention/4))
 	}}
 }
@@ -26,5 +26,5 @@ func (m *Machine) agedBy(d time.Duration) int64 {
 
 // waiterCount returns how many transactions wait because of a key.
 func (m *Machine) waiterCount(key []byte) uint32 {
-	return uint32(m.locks.WaitingFor(key) + m.queue.WaitingFor(key))
+	return uint32(m.locks.KeyWaiterCount(key) + m.queue.WaiterCount(key))
 }

@@ -61,7 +61,7 @@ func TestCommutingUsesAreNoConflicts(t *testing.T) {
 					}
 				}
 			}
-			require.Zero(t, p.m.Snapshot(0).Locks.Waits)
+			require.Zero(t, p.m.Status(0).Locks.Waits)
 			require.False(t, reported["other"])
 			require.Equal(t, c.hot, reported["k"])
 		})

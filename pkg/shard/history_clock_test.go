@@ -38,12 +38,12 @@ func newHistoryShard(t *testing.T) *historyShard {
 // restart shuts the machine down and creates it again from the log.
 func (h *historyShard) restart() {
 	if h.m != nil {
-		_, err := h.store.Append([]entry.Group{{Shard: 0, Entries: h.m.Rest()}})
+		_, err := h.store.Append([]entry.Group{{Shard: 0, Entries: h.m.Shutdown()}})
 		require.NoError(h.t, err)
 	}
 	var rec shard.Recovered
 	require.NoError(h.t, h.store.Recover(0, rec.Add))
-	cfg := shard.Config{Nodes: 1, Pins: shard.PinConfig{Every: time.Second, History: time.Minute, Node: 1}}
+	cfg := shard.Config{Nodes: 1, Snapshots: shard.SnapshotConfig{Every: time.Second, History: time.Minute, Node: 1}}
 	m, out := shard.New(cfg, rec, int64(h.now), h.wall())
 	h.m = m
 	h.act(out)
@@ -54,7 +54,7 @@ func (h *historyShard) wall() int64 { return base + int64(h.now+h.wrong) }
 // step delivers a message and returns what is sent.
 func (h *historyShard) step(env *msg.Envelope) []*msg.Envelope {
 	return h.act(h.m.Step(shard.Input{Now: int64(h.now), Wall: h.wall(), IDTime: base + int64(h.now),
-		Messages: []*msg.Envelope{env}, Disk: shard.DiskRoomy}))
+		Messages: []*msg.Envelope{env}, Disk: shard.DiskEnough}))
 }
 
 func (h *historyShard) act(out shard.Output) []*msg.Envelope {
@@ -62,7 +62,7 @@ func (h *historyShard) act(out shard.Output) []*msg.Envelope {
 	require.NoError(h.t, err)
 	sent := slices.Concat(out.Urgent, out.Send)
 	if len(out.Reads) > 0 {
-		in := shard.Input{Now: int64(h.now), Wall: h.wall(), IDTime: base + int64(h.now), Disk: shard.DiskRoomy}
+		in := shard.Input{Now: int64(h.now), Wall: h.wall(), IDTime: base + int64(h.now), Disk: shard.DiskEnough}
 		for _, r := range out.Reads {
 			in.Reads = append(in.Reads, h.store.Read(0, r))
 		}
@@ -81,7 +81,7 @@ func (h *historyShard) ref() kv.TxnRef {
 // retained.
 func (h *historyShard) second() {
 	h.now += time.Second
-	env, p := msg.ParkTo(0)
+	env, p := msg.CommitRequestTo(0)
 	*p = msg.CommitRequest{Txn: h.ref(), CommitID: kv.CommitID{Gateway: 1},
 		Piece: msg.Piece{Incarnation: h.m.Incarnation(),
 			Ops: []msg.Op{{Kind: msg.OpPut, Key: []byte("k"), Value: []byte(h.now.String())}}}}
@@ -102,7 +102,7 @@ func answerIn(sent []*msg.Envelope) *msg.CommitResponse {
 func (h *historyShard) keep(name string, ttl time.Duration) *msg.SnapshotResponse {
 	id := h.ref()
 	env := msg.ToShard(0)
-	env.Body = &msg.Read{Reader: id, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanKeep)}
+	env.Body = &msg.Read{Reader: id, Gateway: 1, Number: 1, KeepNanos: int64(kv.DefaultScanRetention)}
 	ask := msg.ToShard(0)
 	for _, sent := range h.step(env) {
 		if r := msg.As[msg.ReadResponse](sent); r != nil {
@@ -151,7 +151,7 @@ func (h *historyShard) asOf(at time.Duration) string {
 // requireHistory verifies that the history has the last minute, and no more.
 func (h *historyShard) requireHistory() {
 	h.t.Helper()
-	all, named, _ := h.m.Pins(int64(h.now))
+	all, named, _ := h.m.RetainedSnapshots(int64(h.now))
 	require.InDelta(h.t, 61, all-named, 2)
 	for ago := range 59 {
 		at := h.now - time.Duration(ago)*time.Second
@@ -231,7 +231,7 @@ func TestLastingClockStepIsAdopted(t *testing.T) {
 	h.wrong = time.Hour
 	h.pass(11 * time.Minute)
 	require.Contains(t, h.asOf(time.Hour+h.now-30*time.Second), (h.now - 30*time.Second).String())
-	all, _, age := h.m.Pins(int64(h.now))
+	all, _, age := h.m.RetainedSnapshots(int64(h.now))
 	require.InDelta(t, 61, all, 2)
 	require.InDelta(t, 61, age.Seconds(), 2)
 }

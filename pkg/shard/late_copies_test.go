@@ -22,18 +22,19 @@ func TestLateLockRequestOfCommittedAttemptIsIgnored(t *testing.T) {
 		ReadSet: &msg.ReadSet{Grants: r.Grants}}),
 		commitMsg(x, firstCommit, 0, []kv.ShardID{1}, msg.Piece{Ops: []msg.Op{addOp("j", 1)}}))
 	require.True(t, msg.As[msg.CommitResponse](f.out[len(f.out)-1]).Committed)
-	require.Zero(t, f.m[1].Snapshot(0).Holders)
+	require.Zero(t, f.m[1].Status(0).Holders)
 	late := msg.ToShard(1)
 	late.Body = &msg.Lock{Txn: x, Gateway: 1, Number: 1, Ops: []msg.Op{get}}
 	f.send(late)
-	require.Zero(t, f.m[1].Snapshot(0).Holders)
+	require.Zero(t, f.m[1].Status(0).Holders)
 }
 
 // TestDroppedSnapshotIsNotRetainedAgain by a late copy of RetainSnapshot, after another gateway has dropped
 // it.
 func TestDroppedSnapshotIsNotRetainedAgain(t *testing.T) {
 	now := int64(2)
-	cfg := shard.Config{ID: 0, Lease: -1, Pins: shard.PinConfig{Every: time.Second, History: time.Minute, Hot: 0, Node: 1}}
+	cfg := shard.Config{ID: 0, Lease: -1, Snapshots: shard.SnapshotConfig{Every: time.Second, History: time.Minute, Hot: 0,
+		Node: 1}}
 	m, _ := shard.New(cfg, shard.Recovered{}, 1, 1)
 	step := func(e *msg.Envelope) *msg.SnapshotResponse {
 		out := m.Step(shard.Input{Now: now, Wall: now, Messages: []*msg.Envelope{e}})

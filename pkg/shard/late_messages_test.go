@@ -38,7 +38,7 @@ func newLateMessages(t *testing.T, memory int) *lateMessages {
 	l.steps = newStepsWith(t, 3, func(cfg *shard.Config) {
 		cfg.Memory, cfg.Lease = memory, kv.DefaultLease
 		cfg.Retention = 24 * time.Hour // or all is too old before the test is over
-		cfg.Pins = shard.PinConfig{Every: time.Second, History: time.Minute, Hot: 2, Node: 1}
+		cfg.Snapshots = shard.SnapshotConfig{Every: time.Second, History: time.Minute, Hot: 2, Node: 1}
 		cfg.Heat = shard.HeatConfig{Every: time.Second, Hot: 2, Nodes: 1, Node: 1}
 	})
 	l.hold = func(e *msg.Envelope) bool {
@@ -234,7 +234,7 @@ func (l *lateMessages) past() {
 func (l *lateMessages) check(after string) {
 	for _, m := range l.m {
 		require.NoError(l.t, m.Check(), after)
-		require.NoError(l.t, m.Quiet(), after)
+		require.NoError(l.t, m.CheckIdle(), after)
 	}
 	require.Equal(l.t, int64(2), l.count(1, "gk"), after)
 	require.Equal(l.t, int64(2), l.count(0, "j"), after)
@@ -287,7 +287,7 @@ func TestLateMessagesChangeNothing(t *testing.T) {
 				l.gateway()
 				what := fmt.Sprintf("%d of %d: %v", i, len(late), e)
 				for _, m := range l.m {
-					s := m.Snapshot(0)
+					s := m.Status(0)
 					require.True(t, c.lost || s.Holders == 0, "at once, after %s", what)
 					require.Zero(t, s.Waiting+s.Prepared+s.Records, "at once, after %s", what)
 				}

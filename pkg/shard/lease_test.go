@@ -64,11 +64,11 @@ func TestCleanShutdownWithinALeaseKeepsIt(t *testing.T) {
 	l.begin(0, lease)
 	require.Equal(t, lease, l.begin(time.Second, lease), "a crash leaves the leases of its readers")
 	l.step(3*time.Second - 1)
-	require.Empty(t, l.m.Rest())
+	require.Empty(t, l.m.Shutdown())
 	require.Equal(t, lease, l.begin(3*time.Second-1, lease),
 		"the readers of the first incarnation may still be registered")
 	l.step(5*time.Second - 1)
-	rest := l.m.Rest()
+	rest := l.m.Shutdown()
 	require.NotEmpty(t, rest)
 	l.write(rest)
 	require.Zero(t, l.begin(5*time.Second, lease))

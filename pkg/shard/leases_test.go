@@ -29,11 +29,11 @@ func TestRestartedShardWaitsForTheRestOfLeases(t *testing.T) {
 		e.Body = &msg.Deregister{Reader: reader}
 		f.send(e)
 	}
-	until := func() time.Duration { return time.Duration(f.m[0].LeasesUntil()) }
+	until := func() time.Duration { return time.Duration(f.m[0].LeaseHorizon()) }
 	// crash ends the incarnation, and begins the next one a time later, which knows what
 	// LeasesUntil was.
 	crash := func(later time.Duration, known bool) {
-		leases := shard.Leases{Known: known, Until: f.m[0].LeasesUntil()}
+		leases := shard.Leases{Known: known, Until: f.m[0].LeaseHorizon()}
 		f.now += int64(later)
 		f.restartWith(0, leases)
 	}
@@ -77,5 +77,5 @@ func TestRestartedShardWaitsForTheRestOfLeases(t *testing.T) {
 	waits(0) // its reader ends with the shard's process
 	crash(time.Minute, false)
 	waits(lease)
-	require.Empty(t, f.m[0].Rest(), "the wait has not ended")
+	require.Empty(t, f.m[0].Shutdown(), "the wait has not ended")
 }

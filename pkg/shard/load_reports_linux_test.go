@@ -47,7 +47,7 @@ func (load reported) driven(seed uint64, blind bool) *driven {
 		zipf = append(zipf, sum)
 		fill = append(fill, putValue(rng, name))
 	}
-	heat := shard.HeatConfig{Every: kv.DefaultHeatEvery, Hot: 9, Nodes: 3, Blind: blind}
+	heat := shard.HeatConfig{Every: kv.DefaultHeatInterval, Hot: 9, Nodes: 3, Disabled: blind}
 	return drive(shard.Config{Heat: heat}, load.whole, fill, func() []msg.Op {
 		i, _ := slices.BinarySearch(zipf, rng.Float64()*sum)
 		return []msg.Op{putValue(rng, names[i])}

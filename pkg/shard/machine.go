@@ -43,7 +43,7 @@ type Input struct {
 	// DiskText describes the disk and its free space, for errors; may be empty.
 	DiskText string
 	// Buffers is an earlier output that is not needed any more: its slices are reused. May be empty.
-	Room Output
+	Buffers Output
 }
 
 // Output is the output of a step.
@@ -97,14 +97,15 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 	m.store = store.New(e, cfg.storeConfig(), &rec.State)
 	m.outcomes = outcome.New(e, m.store, outcome.Config{Memory: cfg.Memory, Retention: cfg.Retention, Nodes: cfg.Nodes},
 		&rec.State, rec.Fences)
-	m.snapshots = past.NewSnapshots(e, m.store, cfg.snapshotConfig(), rec.Pins, rec.State.Writes)
+	m.snapshots = past.NewSnapshots(e, m.store, cfg.snapshotConfig(), rec.Snapshots, rec.State.Writes)
 	m.clock = timeofday.New(e, timeofday.Config{Settle: cfg.Retention, Trusted: cfg.TrustClock}, &rec.State)
-	m.expiry = expiry.New(e, m.store, m.clock, expiry.Config{Node: cfg.Node, Every: cfg.DueEvery, Again: cfg.DueAgain},
+	m.expiry = expiry.New(e, m.store, m.clock, expiry.Config{Node: cfg.Node, Every: cfg.ExpiryInterval,
+		RetryAfter: cfg.ExpiryRetry},
 		rec.State.Index > 0)
 	m.heat = contention.New(e, cfg.Heat, m.contentionView(), contention.Recovered{Moved: rec.Moved, Rules: rec.Rules})
 	m.past = past.NewReads(e, m.store, m.heat, m.expiry, m.snapshots)
 	m.exec = exec.New(exec.Parts{Env: e, Store: m.store, Locks: m.locks, Heat: m.heat, Expiry: m.expiry},
-		exec.Config{MaxKeyPins: cfg.MaxKeyPins, Sharing: cfg.Sharing})
+		exec.Config{MaxKeyReferences: cfg.MaxKeyReferences, Sharing: cfg.Sharing})
 	m.part, m.last = agent.New(agent.Parts{Env: e, Store: m.store, Locks: m.locks, Queue: m.queue, Exec: m.exec,
 		Heat: m.heat, Expiry: m.expiry, Outcomes: m.outcomes, Records: m.records},
 		agent.Config{Repeat: cfg.Repeat, Liveness: cfg.Liveness, Ended: cfg.Memory, FixedUnseal: cfg.UnsealAfter != 0})
@@ -129,7 +130,7 @@ func New(cfg Config, rec Recovered, now, wall int64) (*Machine, Output) {
 // seen half of the update, and its lease is still valid.
 func queueOptions(cfg Config, inc kv.Incarnation, now int64, rec *Recovered) snapshotqueue.Options {
 	o := snapshotqueue.Options{Incarnation: inc, Repeat: cfg.Repeat, UnsealAfter: cfg.UnsealAfter,
-		HoldBound: cfg.HoldBound, Mutants: cfg.Mutants}
+		CloseAfter: cfg.HoldBound, Mutants: cfg.Mutants}
 	lease := leaseOf(&rec.State, cfg)
 	if inc == 1 || lease <= 0 || rec.State.Rested {
 		return o
@@ -148,7 +149,7 @@ func queueOptions(cfg Config, inc kv.Incarnation, now int64, rec *Recovered) sna
 // earlier one has granted, except those of readers that end with this process; a time in the past
 // for none. The caller stores it where it survives the process, before the output of the step leaves
 // the node. An incarnation that gets it (Recovered.Leases) waits no longer than until then.
-func (m *Machine) LeasesUntil() int64 { return m.queue.LeasesUntil() }
+func (m *Machine) LeaseHorizon() int64 { return m.queue.LeaseHorizon() }
 
 // leaseOf returns the lease duration of the incarnation that wrote a state row. A row of an older
 // format does not contain it; then it was the default or is the configured one, whichever is longer.
@@ -177,7 +178,7 @@ func (m *Machine) Incarnation() kv.Incarnation { return m.Inc }
 
 // CSN returns the current commit sequence number: how many transactions have become visible, plus
 // the numbers that restarts have skipped.
-func (m *Machine) Index() kv.Index { return m.store.Index() }
+func (m *Machine) CSN() kv.CSN { return m.store.CSN() }
 
 // IDOffset returns a time, minus Now, that new ids must not be far behind, since the low watermark
 // is about to rise by it, or has; false for none.
@@ -198,13 +199,13 @@ func (m *Machine) Step(in Input) Output {
 	m.Steps++
 	m.heat.SetBusy(in.Busy)
 	m.exec.SetSpace(in.Disk, in.DiskText)
-	m.Out.Entries, m.Out.Send = in.Room.Entries[:0], in.Room.Send[:0]
+	m.Out.Entries, m.Out.Send = in.Buffers.Entries[:0], in.Buffers.Send[:0]
 	if m.clock.Observe(in.Peers) {
 		m.expiry.ClockChanged()
 	}
 	m.snapshots.Observe(m.clock.Contradicted() != timeofday.None)
 	for i := range in.Reads {
-		m.store.Answered(&in.Reads[i])
+		m.store.OnReadResult(&in.Reads[i])
 		m.runLoaded()
 	}
 	for _, x := range in.Messages {
@@ -229,15 +230,15 @@ func (m *Machine) receive(x *msg.Envelope) {
 		}
 	case *msg.Read:
 		switch {
-		case !past.Is(b):
+		case !past.IsPast(b):
 			m.readers.Receive(x)
-		case !m.readers.Left(b.Reader):
+		case !m.readers.HasLeft(b.Reader):
 			m.past.OnRead(b)
 		}
 	case *msg.ReadPage:
 		m.past.OnScan(b)
 	case *msg.Deregister:
-		m.past.OnLeave(b.Reader)
+		m.past.OnDeregister(b.Reader)
 		m.readers.Receive(x)
 	case *msg.CancelRequest:
 		if !m.readers.Cancel(b) {
@@ -261,7 +262,7 @@ func (m *Machine) abortSuperseded() {
 func (m *Machine) continueTask(t *exec.Task, s exec.Step) {
 	switch t.Kind {
 	case exec.Read, exec.Snapshot:
-		m.readers.Went(t, s)
+		m.readers.OnStep(t, s)
 	case exec.Decide:
 		m.last.OnStep(t, s)
 	default:
@@ -281,8 +282,8 @@ func (m *Machine) runLoaded() {
 		switch {
 		case !ok:
 			return
-		case exec.Waits(w.Waiter):
-			m.continueTask(m.exec.Woken(&w))
+		case exec.IsWaiter(w.Waiter):
+			m.continueTask(m.exec.OnWake(&w))
 		default:
 			m.part.OnLoaded(&w)
 			m.abortSuperseded()
@@ -298,7 +299,7 @@ func (m *Machine) runReady() {
 		m.runLoaded()
 		m.runQueueChanges()
 		// Loaded tasks run before new locks are granted: they hold theirs already.
-		if m.store.Waking() {
+		if m.store.HasWake() {
 			continue
 		}
 		r := m.locks.Next(m.Now)
@@ -308,7 +309,7 @@ func (m *Machine) runReady() {
 		t := r.Tag.(*exec.Task)
 		m.continueTask(t, m.exec.Granted(t))
 	}
-	for _, w := range m.locks.Marks() {
+	for _, w := range m.locks.TakeWounds() {
 		m.part.SendWound(w)
 	}
 }
@@ -317,7 +318,7 @@ func (m *Machine) runReady() {
 func (m *Machine) runQueueChanges() {
 	m.readers.Settle()
 	for c := m.queue.Changes(); !c.Empty(); c = m.queue.Changes() {
-		m.readers.Changed(&c)
+		m.readers.OnQueueChanges(&c)
 		for _, txn := range c.Sealed {
 			m.part.OnSealed(txn)
 		}
@@ -330,13 +331,13 @@ func (m *Machine) runQueueChanges() {
 // Shutdown ends the incarnation cleanly and returns its last entries. If no reader is registered,
 // they record that, and the next incarnation need not wait for leases; otherwise there are none.
 // Step must not be called again.
-func (m *Machine) Rest() []entry.Entry {
-	if m.queue.Readers() > 0 || m.Now < m.queue.SealFrom() && !m.Mutants.Has(mutant.RestWithinLease) {
+func (m *Machine) Shutdown() []entry.Entry {
+	if m.queue.ReaderCount() > 0 || m.Now < m.queue.SealFrom() && !m.Mutants.Has(mutant.ShutdownWithinLease) {
 		return nil
 	}
-	m.row.Index, m.row.Writes, m.row.Rested = m.store.Index(), m.store.Writes(), true
+	m.row.Index, m.row.Writes, m.row.Rested = m.store.CSN(), m.store.Writes(), true
 	m.outcomes.FillClean(&m.row)
-	m.clock.Fill(&m.row)
+	m.clock.FillState(&m.row)
 	m.Put(entry.TableState, nil, &m.row)
 	return m.Out.Entries
 }
@@ -344,10 +345,10 @@ func (m *Machine) Rest() []entry.Entry {
 // finishStep completes the output of a step: outcomes and the state row are written last.
 func (m *Machine) finishStep() Output {
 	m.outcomes.Announce()
-	m.store.EncodeLate()
+	m.store.EncodeDeferred()
 	m.dirty = m.outcomes.Flush() || m.clock.Flush() || m.dirty
-	if m.store.News() || m.dirty || m.lease() != m.row.LeaseNanos ||
-		m.store.Index() > m.row.Index || m.store.Writes() > m.row.Writes {
+	if m.store.TakeMovesChanged() || m.dirty || m.lease() != m.row.LeaseNanos ||
+		m.store.CSN() > m.row.Index || m.store.Writes() > m.row.Writes {
 		m.writeState()
 	}
 	out := m.Out
@@ -361,10 +362,10 @@ func (m *Machine) finishStep() Output {
 // writeState writes the state row, with a reserve of CSNs and write numbers.
 func (m *Machine) writeState() {
 	m.dirty = false
-	m.row = entry.State{Incarnation: m.Inc, Index: m.store.Index() + stateReserve, Writes: m.store.Writes() + stateReserve,
+	m.row = entry.State{Incarnation: m.Inc, Index: m.store.CSN() + stateReserve, Writes: m.store.Writes() + stateReserve,
 		Moves: m.store.Moves(), LeaseNanos: m.lease()}
 	m.outcomes.Fill(&m.row)
-	m.clock.Fill(&m.row)
+	m.clock.FillState(&m.row)
 	m.Put(entry.TableState, nil, &m.row)
 }
 
@@ -395,8 +396,9 @@ func (m *Machine) nextTick() int64 {
 
 // needsHousekeeping reports whether housekeeping has anything to do. An idle shard is not stepped.
 func (m *Machine) needsHousekeeping() bool {
-	return m.store.Untidy() || m.snapshots.Expecting() || m.part.NeedsHousekeeping() ||
-		m.records.Len() > 0 || m.store.Kept().Len() > 0 || m.readers.Known() || m.finishedCount() != m.finishedAtRaise
+	return m.store.HasGarbage() || m.snapshots.CanExpire() || m.part.NeedsHousekeeping() ||
+		m.records.Len() > 0 || m.store.Retention().Len() > 0 || m.readers.HasReaders() ||
+		m.finishedCount() != m.finishedAtRaise
 }
 
 // finishedCount returns how many transactions have committed or were applied in this incarnation.
@@ -412,7 +414,7 @@ func (m *Machine) tick() {
 		for _, txn := range m.locks.Tick(m.Now) {
 			m.part.SendPush(txn, true)
 		}
-		m.part.BreakOverdrawn(m.locks.Overdrawn())
+		m.part.BreakOverdrawn(m.locks.TakeExhausted())
 	}
 	if m.Now >= m.queue.NextTick() {
 		for _, q := range m.queue.Tick(m.Now) {

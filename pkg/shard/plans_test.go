@@ -58,7 +58,7 @@ func (p *planning) answer(t require.TestingT, ops ...msg.Op) *msg.CommitResponse
 	return nil
 }
 
-func (p *planning) planned() int { return int(p.m.Snapshot(0).Stats.Planned) }
+func (p *planning) planned() int { return int(p.m.Status(0).Stats.Planned) }
 
 func callOn(typ, method, key string, args ...msg.Datum) msg.Op {
 	return adt.ByName(typ).MethodByName(method).Op([]byte(key), args...)

@@ -11,7 +11,7 @@ import (
 // requests, and records, each on a line, in the order of age.
 func (m *Machine) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v incarnation %d index %d\n", m.cfg.ID, m.Inc, m.store.Index())
+	fmt.Fprintf(&b, "%v incarnation %d index %d\n", m.cfg.ID, m.Inc, m.store.CSN())
 	for _, txn := range m.locks.Owners() {
 		what := "holds"
 		last, promised := m.part.PreparedFor(txn)
@@ -22,12 +22,12 @@ func (m *Machine) String() string {
 			what = "decides, holds"
 		}
 		fmt.Fprintf(&b, "  %v %s", txn, what)
-		for _, g := range m.locks.HeldBy(txn) {
+		for _, g := range m.locks.GrantsOf(txn) {
 			fmt.Fprintf(&b, " %v:%v", g.Span, g.Mode)
 		}
 		b.WriteString("\n")
 	}
-	m.locks.Each(func(r *locktable.Request) {
+	m.locks.EachWaiter(func(r *locktable.Request) {
 		fmt.Fprintf(&b, "  %v waits for", r.Txn)
 		for _, n := range r.Needs {
 			fmt.Fprintf(&b, " %v:%v", n.Span, n.Mode)

@@ -13,13 +13,13 @@ import (
 
 // Recovered is what the log of a shard contains besides versions and outcomes.
 type Recovered struct {
-	State    entry.State
-	Prepared []entry.Prepared
-	Records  []entry.Record
-	Fences   []outcome.Fence
-	Pins     []*msg.Snapshot
-	Moved    []contention.MovedRow
-	Rules    []contention.RuleRow
+	State     entry.State
+	Prepared  []entry.Prepared
+	Records   []entry.Record
+	Fences    []outcome.Fence
+	Snapshots []*msg.Snapshot
+	Moved     []contention.MovedRow
+	Rules     []contention.RuleRow
 	// Leases is what is known of the leases of earlier incarnations.
 	Leases Leases
 }
@@ -64,7 +64,7 @@ func (r *Recovered) Add(t entry.Table, row entry.Row) error {
 	case entry.TablePin:
 		p := &msg.Snapshot{}
 		err = p.Unmarshal(row.Value)
-		r.Pins = append(r.Pins, p)
+		r.Snapshots = append(r.Snapshots, p)
 	}
 	if err != nil {
 		return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Text: fmt.Sprintf("a %v row of the log cannot be decoded: %v", t, err),

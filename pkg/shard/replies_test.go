@@ -43,14 +43,14 @@ func TestOnlyLastLockResponseIsKept(t *testing.T) {
 		require.Equal(t, first, ask(number), "the response may have been lost")
 		require.NoError(t, m.Check())
 	}
-	grants := len(m.locks.HeldBy(txn))
+	grants := len(m.locks.GrantsOf(txn))
 	require.Empty(t, ask(50), "a late copy")
-	require.Len(t, m.locks.HeldBy(txn), grants)
+	require.Len(t, m.locks.GrantsOf(txn), grants)
 	require.Len(t, ask(99), 1)
 	require.NoError(t, m.Check())
 
 	env := msg.ToShard(0)
 	env.Body = &msg.Release{Txn: txn}
 	m.Step(Input{Now: now, Wall: now, Messages: []*msg.Envelope{env}})
-	require.NoError(t, m.Quiet())
+	require.NoError(t, m.CheckIdle())
 }

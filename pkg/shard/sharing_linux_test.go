@@ -94,7 +94,7 @@ func (load called) with(locks shard.Locks) func(seed uint64) *driven {
 		for _, name := range names {
 			fill = append(fill, load.fill(rng, name))
 		}
-		heat := shard.HeatConfig{Every: kv.DefaultHeatEvery, Hot: 9, Nodes: 3}
+		heat := shard.HeatConfig{Every: kv.DefaultHeatInterval, Hot: 9, Nodes: 3}
 		return drive(shard.Config{Sharing: shard.Sharing{Locks: locks}, Heat: heat}, load.whole, fill, func() (ops []msg.Op) {
 			for i, draw := range load.ops {
 				op := draw(rng, names[rng.IntN(len(names))])

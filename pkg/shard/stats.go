@@ -23,20 +23,20 @@ type Stats struct {
 	Committed, Applied uint64
 	Aborted            [16]uint64
 	// CacheMisses counts reads of the log for keys, pages and ranges that were not in memory.
-	ColdReads uint64
+	CacheMisses uint64
 	// PagesRead and PagesWritten count pages of large values. The former are among the cache misses.
 	PagesRead, PagesWritten uint64
 	ReadErrors              uint64
 	// WoundsSent counts wounds sent to holders, LocksBroken attempts whose locks were broken.
-	MarksSent uint64
-	Broken    uint64
+	WoundsSent  uint64
+	LocksBroken uint64
 	// Reads counts responses to read-only transactions, ReadWaits those that waited for updates, for
 	// ReadWaitNanos in total.
 	Reads, ReadWaits, ReadWaitNanos uint64
 	// PastReads counts reads at a snapshot or at a fixed CSN.
 	PastReads uint64
 	// UnsealsRequested counts unseal requests to last agents.
-	UnsealsAsked uint64
+	UnsealsRequested uint64
 	// Swept counts the keys from which a sweep has removed versions.
 	Swept uint64
 	// Replanned counts pieces that needed other locks than planned when they were executed.
@@ -46,23 +46,23 @@ type Stats struct {
 	Planned uint64
 	// KeyRejections counts requests rejected because too many others referenced their key,
 	// NoSpaceRejections those rejected because the disk was full.
-	Crowded, NoRoom uint64
+	KeyRejections, NoSpaceRejections uint64
 	// Expired counts the keys deleted at their expiry, ExpiredLateNanos by how much later than that,
 	// in total.
 	Expired, ExpiredLateNanos uint64
 	// LockWait is the time that requests waited for locks, RequestToReady that pending commits
 	// waited for votes and keys, VoteToDecision that participants waited for the decision.
-	LockWait, ParkToReady, VoteToDecide Duration
+	LockWait, RequestToReady, VoteToDecision Duration
 }
 
 // KeyWait is the time that transactions have waited because of a key.
 type KeyWait = contention.KeyWait
 
 // Status is the current state of a shard, in numbers.
-type Snapshot struct {
+type Status struct {
 	Shard       kv.ShardID
 	Incarnation kv.Incarnation
-	Index       kv.Index
+	CSN         kv.CSN
 	Stats       Stats
 	Locks       locktable.Counters
 	// Keys is the number of keys in memory, KeyBytes the size of the cache.
@@ -71,11 +71,11 @@ type Snapshot struct {
 	// participants, Records the last agent's records, Undecided those of them without a decision.
 	Waiting, Holders, Prepared, Records, Undecided int
 	// MovedKeys counts keys that have been moved here.
-	Guests int
+	MovedKeys int
 	// FixedCSNs counts CSNs that are fixed for readers, Garbage replaced versions that are not
 	// collected, Readers the known read-only transactions, Held the updates that readers, or the
 	// wait after a restart, keep from being decided.
-	Keeps, Garbage, Readers, Held int
+	FixedCSNs, Garbage, Readers, Held int
 	// Due counts the expired keys that are being deleted. Overdue is for how long the first of them
 	// has been expired.
 	Due     int
@@ -93,33 +93,34 @@ type Snapshot struct {
 func (m *Machine) counters() Stats {
 	of, c, r := m.store.Stats(), m.last.Stats(), m.readers.Stats()
 	s := Stats{Steps: m.Steps, Messages: m.messages, Committed: c.Committed, Applied: c.Applied, Aborted: c.Aborted,
-		MarksSent: c.WoundsSent, Broken: c.LocksBroken, UnsealsAsked: c.UnsealsRequested,
-		ParkToReady: c.RequestToReady, VoteToDecide: c.VoteToDecision,
+		WoundsSent: c.WoundsSent, LocksBroken: c.LocksBroken, UnsealsRequested: c.UnsealsRequested,
+		RequestToReady: c.RequestToReady, VoteToDecision: c.VoteToDecision,
 		Reads: r.Reads, ReadWaits: r.Waits, ReadWaitNanos: r.WaitNanos, PastReads: m.past.Count()}
 	x := m.exec.Stats()
-	s.Replanned, s.Planned, s.Crowded, s.NoRoom, s.LockWait = x.Replanned, x.Planned, x.Crowded, x.NoRoom, x.LockWait
-	s.ColdReads, s.ReadErrors, s.Swept = of.Reads, of.ReadErrors, of.Swept
+	s.Replanned, s.Planned, s.KeyRejections, s.NoSpaceRejections, s.LockWait = x.Replanned, x.Planned, x.KeyRejections,
+		x.NoSpaceRejections, x.LockWait
+	s.CacheMisses, s.ReadErrors, s.Swept = of.Reads, of.ReadErrors, of.Swept
 	s.PagesRead, s.PagesWritten = of.PagesRead, of.PagesWritten
 	s.Expired, s.ExpiredLateNanos = m.expiry.Stats().Expired, m.expiry.Stats().LateNanos
 	return s
 }
 
 // Status returns a copy of the counters and sizes, with at most top keys in Waits.
-func (m *Machine) Snapshot(top int) Snapshot {
+func (m *Machine) Status(top int) Status {
 	garbage, lost := m.store.Garbage()
-	return Snapshot{
-		Shard: m.cfg.ID, Incarnation: m.Inc, Index: m.store.Index(), Stats: m.counters(), Locks: m.locks.Counters(),
-		Keys: m.store.Len(), KeyBytes: m.store.Bytes(), Waiting: m.locks.Waiting(), Holders: m.locks.Held(),
+	return Status{
+		Shard: m.cfg.ID, Incarnation: m.Inc, CSN: m.store.CSN(), Stats: m.counters(), Locks: m.locks.Counters(),
+		Keys: m.store.Len(), KeyBytes: m.store.Bytes(), Waiting: m.locks.WaiterCount(), Holders: m.locks.OwnerCount(),
 		Prepared: m.queue.Len(), Records: m.records.Len(), Undecided: m.records.Undecided(),
-		Guests: m.heat.Moved(), Keeps: m.store.Kept().Len(), Garbage: garbage, GarbageLost: lost,
-		Readers: m.readers.Len(), Queues: m.queue.Counters(), Held: m.queue.Held(),
+		MovedKeys: m.heat.Moved(), FixedCSNs: m.store.Retention().Len(), Garbage: garbage, GarbageLost: lost,
+		Readers: m.readers.Len(), Queues: m.queue.Counters(), Held: m.queue.HeldCount(),
 		Due: m.expiry.Due(), Overdue: m.expiry.Overdue(), ExpirySuspended: m.expiry.Suspended(),
 		Waits: m.heat.Waits(top),
 	}
 }
 
 // Times are single durations of some kinds, in nanoseconds.
-type Times struct{ LockWait, ParkToReady, VoteToDecide []int64 }
+type Times struct{ LockWait, RequestToReady, VoteToDecision []int64 }
 
 // TakeTimes returns the durations measured since the last call, at most 1024 of each kind. They are
 // valid until the next call.
@@ -129,24 +130,25 @@ func (m *Machine) TakeTimes() Times {
 }
 
 // Gauges are the few numbers that are read after every step.
-type Levels struct {
+type Gauges struct {
 	Waiting, Prepared, Records, Keys int
 	// Readers and Held are those of Status.
 	Readers, Held int
 	// ReadsInFlight counts reads of the log that have no result yet.
-	ColdReading            int
-	Marks, ColdReads, Full uint64
+	ReadsInFlight                  int
+	Wounds, CacheMisses, QueueFull uint64
 	// KeyRejections counts requests rejected because of one key, NoSpaceRejections those rejected
 	// because the disk was full; QueueFull counts the other rejections.
-	Crowded, NoRoom uint64
+	KeyRejections, NoSpaceRejections uint64
 }
 
 // Gauges returns the current numbers.
-func (m *Machine) Levels() Levels {
+func (m *Machine) Gauges() Gauges {
 	c, x := m.locks.Counters(), m.exec.Stats()
-	return Levels{Waiting: m.locks.Waiting(), Prepared: m.queue.Len(), Records: m.records.Len(), Keys: m.store.Len(),
-		Readers: m.readers.Len(), Held: m.queue.Held(), ColdReading: m.store.Reading(),
-		Marks: c.Marks, ColdReads: m.store.Stats().Reads, Full: c.Full, Crowded: c.Crowded + x.Crowded, NoRoom: x.NoRoom}
+	return Gauges{Waiting: m.locks.WaiterCount(), Prepared: m.queue.Len(), Records: m.records.Len(), Keys: m.store.Len(),
+		Readers: m.readers.Len(), Held: m.queue.HeldCount(), ReadsInFlight: m.store.ReadsInFlight(),
+		Wounds: c.Wounds, CacheMisses: m.store.Stats().Reads, QueueFull: c.QueueFull,
+		KeyRejections: c.KeyQueueFull + x.KeyRejections, NoSpaceRejections: x.NoSpaceRejections}
 }
 
 // HotStats are the counters of the hot shard.
@@ -154,14 +156,16 @@ type HotStats = contention.Stats
 
 // HottestKeys returns at most n keys of the cluster with the longest waits, as reported to the hot
 // shard. On other shards it is empty.
-func (m *Machine) HotTop(n int) []hotshard.KeyState { return m.heat.Top(n) }
+func (m *Machine) HottestKeys(n int) []hotshard.KeyState { return m.heat.Top(n) }
 
 // HotStats returns the counters of the hot shard.
 func (m *Machine) HotStats() HotStats { return m.heat.Stats() }
 
 // IsMoved reports whether a key has been moved here.
-func (m *Machine) IsGuest(key []byte) bool { return m.heat.IsMoved(key) }
+func (m *Machine) IsMoved(key []byte) bool { return m.heat.IsMoved(key) }
 
 // RetainedSnapshots returns how many snapshots are retained, how many of them have a name, and the
 // age of the oldest.
-func (m *Machine) Pins(now int64) (all, named int, age time.Duration) { return m.snapshots.Len(now) }
+func (m *Machine) RetainedSnapshots(now int64) (all, named int, age time.Duration) {
+	return m.snapshots.Len(now)
+}

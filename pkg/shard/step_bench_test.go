@@ -44,13 +44,13 @@ func BenchmarkStep(b *testing.B) {
 						CommitID: kv.CommitID{Gateway: 1}, Piece: msg.Piece{Ops: []msg.Op{op}, Incarnation: m.Incarnation()}}
 					envs[i] = env
 				}
-				out = m.Step(shard.Input{Now: now, Wall: now, Messages: envs, Room: out})
+				out = m.Step(shard.Input{Now: now, Wall: now, Messages: envs, Buffers: out})
 				for len(out.Reads) > 0 {
 					var none []entry.ReadResult
 					for _, r := range out.Reads {
 						none = append(none, entry.ReadResult{ID: r.ID, Kind: r.Kind})
 					}
-					out = m.Step(shard.Input{Now: now, Wall: now, Reads: none, Room: out})
+					out = m.Step(shard.Input{Now: now, Wall: now, Reads: none, Buffers: out})
 				}
 			}
 		})

@@ -58,7 +58,7 @@ func TestCheckFindsBrokenInvariants(t *testing.T) {
 
 func TestCountersCountEachEvent(t *testing.T) {
 	a, r, s := named(t, "A"), named(t, "R"), named(t, "S")
-	q := New(Options{Incarnation: 1, UnsealAfter: 10, HoldBound: 10})
+	q := New(Options{Incarnation: 1, UnsealAfter: 10, CloseAfter: 10})
 	q.Prepared(0, a, need("k", adt.ModeWrite))
 	read := &Read{Reader: r, Needs: need("k", adt.ModeRead), Lasting: true, Until: 40}
 	require.False(t, q.Enter(5, read))
@@ -73,7 +73,7 @@ func TestCountersCountEachEvent(t *testing.T) {
 	require.True(t, late.Refused())
 	require.EqualValues(t, 1, q.Counters().Refusals, "A is held for more than 10")
 	q.Tick(40)
-	require.EqualValues(t, 1, q.Counters().Lapses)
+	require.EqualValues(t, 1, q.Counters().Expirations)
 	require.EqualValues(t, 25, q.Counters().HeldNanos, "from 15 to 40")
 }
 
@@ -84,9 +84,9 @@ func TestReceiptOfUpdateHeldByRoundNamesSnapshot(t *testing.T) {
 		want   msg.Cause
 	}{{false, msg.CauseSnapshot}, {true, msg.CauseReaders}} {
 		a, r, s := named(t, "A"), named(t, "R"), named(t, "S")
-		q := New(Options{Incarnation: 1, UnsealAfter: 10, HoldBound: 10})
+		q := New(Options{Incarnation: 1, UnsealAfter: 10, CloseAfter: 10})
 		all := []Need{{Span: kv.Range([]byte("a"), nil), Mode: adt.ModeRead}}
-		require.True(t, q.Enter(1, &Read{Reader: r, Needs: all, Stays: true, Whole: true, Until: 40}))
+		require.True(t, q.Enter(1, &Read{Reader: r, Needs: all, UntilDone: true, WholeShard: true, Until: 40}))
 		if c.reader { // on the second key that A writes
 			require.True(t, q.Enter(1, &Read{Reader: s, Needs: need("k", adt.ModeRead), Lasting: true, Until: 40}))
 		}

@@ -41,11 +41,11 @@ type comparison struct {
 	model *model
 	// epochs are all epochs that the queues have assigned.
 	epochs   map[kv.Epoch]bool
-	requests []Ask
+	requests []UnsealRequest
 }
 
 func newBoth(t *rapid.T) *comparison {
-	opt := Options{Incarnation: 2, UnsealAfter: 4, Repeat: 6, HoldBound: 9}
+	opt := Options{Incarnation: 2, UnsealAfter: 4, Repeat: 6, CloseAfter: 9}
 	opt.SealFrom = rapid.SampledFrom([]int64{0, 8, 20}).Draw(t, "seal from")
 	b := &comparison{t: t, q: New(opt), model: &model{opt: opt}, epochs: map[kv.Epoch]bool{}}
 	for range rapid.IntRange(0, 2).Draw(t, "recovered") {
@@ -136,7 +136,7 @@ func (b *comparison) compare() {
 	b.compareWaiting()
 	needs := drawNeeds(b.t, readerModes)
 	conflicts := func(u *modelUpdate) bool { return conflict(u.needs, needs) }
-	undecided, age := b.q.Passes(b.now(), needs)
+	undecided, age := b.q.CheckUndecided(b.now(), needs)
 	require.Equal(b.t, slices.ContainsFunc(b.model.updates, conflicts), undecided, "%v: undecided", needs)
 	want := int64(0)
 	for _, u := range b.model.updates {
@@ -153,7 +153,7 @@ func (b *comparison) compareUpdates() {
 		if u.isHeld() {
 			held++
 		}
-		require.Equal(b.t, b.model.timeBlocked(u), b.q.HeldAge(b.now(), u.txn), "%v: time blocked", u.txn)
+		require.Equal(b.t, b.model.timeBlocked(u), b.q.TimeBlocked(b.now(), u.txn), "%v: time blocked", u.txn)
 		if u.piece {
 			pieces++
 		}
@@ -164,15 +164,15 @@ func (b *comparison) compareUpdates() {
 		}
 	}
 	want := []int{len(b.model.updates), held, pieces}
-	require.Equal(b.t, want, []int{b.q.Len(), b.q.Held(), b.q.Pieces()}, "updates, held, pieces")
+	require.Equal(b.t, want, []int{b.q.Len(), b.q.HeldCount(), b.q.PieceCount()}, "updates, held, pieces")
 }
 
 func (b *comparison) compareReaders() {
 	w := b.model
-	require.Equal(b.t, len(w.readers()), b.q.Readers(), "readers")
-	require.Equal(b.t, len(w.readers()) == 0 && w.now >= w.opt.SealFrom, b.q.Open(w.now), "open")
+	require.Equal(b.t, len(w.readers()), b.q.ReaderCount(), "readers")
+	require.Equal(b.t, len(w.readers()) == 0 && w.now >= w.opt.SealFrom, b.q.HasNoReaders(w.now), "open")
 	for _, id := range w.readers() {
-		require.Equal(b.t, w.isLasting(id), b.q.Registered(id), "%v is registered", id)
+		require.Equal(b.t, w.isLasting(id), b.q.IsRegistered(id), "%v is registered", id)
 		require.Equal(b.t, w.until(id), b.q.readers[id].until, "%v is registered until", id)
 	}
 	for _, r := range w.open {
@@ -196,7 +196,7 @@ func (b *comparison) compareWaiting() {
 				want++
 			}
 		}
-		require.Equal(b.t, want, b.q.WaitingFor([]byte(key)), "waiters of %s", key)
+		require.Equal(b.t, want, b.q.WaiterCount([]byte(key)), "waiters of %s", key)
 	}
 }
 
@@ -220,10 +220,10 @@ func (b *comparison) compareChanges() {
 	got, want := b.q.Changes(), b.model.changes
 	b.model.changes = Changes{}
 	require.ElementsMatch(b.t, want.Ready, got.Ready, "ready")
-	require.ElementsMatch(b.t, want.Lapsed, got.Lapsed, "lapsed")
+	require.ElementsMatch(b.t, want.Expired, got.Expired, "lapsed")
 	require.ElementsMatch(b.t, want.Sealed, got.Sealed, "sealed")
 	for i := range got.Free {
-		got.Free[i] = Freed{Txn: got.Free[i].Txn}
+		got.Free[i] = FreedPiece{Txn: got.Free[i].Txn}
 	}
 	require.ElementsMatch(b.t, want.Free, got.Free, "free")
 }

@@ -56,7 +56,7 @@ func stateText(q *Queue, u *update) string {
 	if age := q.timeBlocked(u); age > 0 {
 		text += ", age " + golden.Time(age)
 	}
-	if q.timeBlocked(u) > int64(q.opt.HoldBound) {
+	if q.timeBlocked(u) > int64(q.opt.CloseAfter) {
 		text += ", closes its keys"
 	}
 	if u.state != Sealed && u.state != Unheld && q.now < q.opt.SealFrom {

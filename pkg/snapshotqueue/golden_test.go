@@ -48,10 +48,10 @@ type script struct {
 const lease = int64(2 * time.Second)
 
 func (s *script) start(options map[string]string) error {
-	opt := Options{Incarnation: 1, UnsealAfter: 20 * time.Millisecond, HoldBound: 100 * time.Millisecond}
+	opt := Options{Incarnation: 1, UnsealAfter: 20 * time.Millisecond, CloseAfter: 100 * time.Millisecond}
 	s.now, s.reads = 0, map[string]*Read{}
 	durations := map[string]*time.Duration{"unseal-after": &opt.UnsealAfter, "repeat": &opt.Repeat,
-		"hold-bound": &opt.HoldBound}
+		"hold-bound": &opt.CloseAfter}
 	for k, v := range options {
 		var err error
 		switch p := durations[k]; {
@@ -87,7 +87,7 @@ func (s *script) do(line string) (string, error) {
 		return "", err
 	}
 	c := s.q.Changes()
-	for _, r := range c.Lapsed {
+	for _, r := range c.Expired {
 		out = append(out, "lapsed: "+r.Tag.(string))
 	}
 	for _, r := range c.Ready {
@@ -156,7 +156,7 @@ func (s *script) updateVerb(txn kv.TxnRef, verb string, args []string) (text str
 		s.q.Withdraw(s.now, txn)
 		return "", true, nil
 	case "unready":
-		s.q.Unready(s.now, txn)
+		s.q.AwaitVotes(s.now, txn)
 		return "", true, nil
 	case "decided":
 		s.q.Decided(s.now, txn)
@@ -184,7 +184,7 @@ func (s *script) vote(txn kv.TxnRef) string {
 	if state == Sealed {
 		text = golden.Name(txn) + " votes sealed " + epoch.String()
 	}
-	return text + held(s.q.HeldFor(s.now, txn))
+	return text + held(s.q.HeldTime(s.now, txn))
 }
 
 // held prints for how long an update was held, and the key whose readers held it.
@@ -215,10 +215,10 @@ func (s *script) readerVerb(id kv.TxnRef, verb string, args []string) (string, e
 		if err != nil {
 			return "", err
 		}
-		undecided, age := s.q.Passes(s.now, needs)
+		undecided, age := s.q.CheckUndecided(s.now, needs)
 		return fmt.Sprintf("%s finds undecided updates: %t, blocked for %s", name, undecided, golden.Time(age)), nil
 	case "deregisters":
-		s.q.Leave(s.now, id)
+		s.q.Deregister(s.now, id)
 		return "", nil
 	case "renews":
 		until, err := nanos(args[1])
@@ -240,9 +240,9 @@ func (s *script) read(id kv.TxnRef, name string, args []string) (text string, er
 		case args[i] == "lasting":
 			r.Lasting = true
 		case args[i] == "stays":
-			r.Stays = true
+			r.UntilDone = true
 		case args[i] == "whole":
-			r.Whole = true
+			r.WholeShard = true
 		case args[i] == "until":
 			i++
 			r.Until, err = nanos(args[i])

@@ -7,9 +7,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 )
 
-// Freed is a piece that was held for Nanos by readers of Key. Key is nil if these were readers of an earlier
+// FreedPiece is a piece that was held for Nanos by readers of Key. Key is nil if these were readers of an earlier
 // incarnation.
-type Freed struct {
+type FreedPiece struct {
 	Txn   kv.TxnRef
 	Nanos int64
 	Key   []byte
@@ -50,8 +50,8 @@ func (q *Queue) timeBlocked(u *update) int64 {
 	return q.now - u.blockedSince
 }
 
-// HeldAge is the time blocked of an update or a piece, in nanoseconds; 0 if it is unknown or was not blocked.
-func (q *Queue) HeldAge(now int64, txn kv.TxnRef) int64 {
+// TimeBlocked is the time blocked of an update or a piece, in nanoseconds; 0 if it is unknown or was not blocked.
+func (q *Queue) TimeBlocked(now int64, txn kv.TxnRef) int64 {
 	q.now = max(q.now, now)
 	if u := q.updates[txn]; u != nil {
 		return q.timeBlocked(u)
@@ -65,12 +65,12 @@ func (q *Queue) isClosing(u *update) bool {
 	if u.state != Held && q.opt.Mutants.Has(mutant.ClosedWhenHeldOnly) {
 		return false
 	}
-	return q.timeBlocked(u) > int64(q.opt.HoldBound)
+	return q.timeBlocked(u) > int64(q.opt.CloseAfter)
 }
 
-// Passes reports whether undecided updates or pieces do not commute with needs, so that a registration would hold
-// them, and the largest time blocked of those that are held, in nanoseconds.
-func (q *Queue) Passes(now int64, needs []Need) (undecided bool, blocked int64) {
+// CheckUndecided reports whether undecided updates or pieces do not commute with needs, so that a registration would
+// hold them, and the largest time blocked of those that are held, in nanoseconds.
+func (q *Queue) CheckUndecided(now int64, needs []Need) (undecided bool, blocked int64) {
 	q.now = max(q.now, now)
 	all := q.conflictingUpdates(needs)
 	for _, u := range all {
@@ -87,9 +87,9 @@ func (q *Queue) addHeldTime(u *update) {
 	u.heldNanos += q.now - u.heldSince
 }
 
-// HeldFor returns how long an update or a piece has been held here, in nanoseconds, and a key whose readers held it.
+// HeldTime returns how long an update or a piece has been held here, in nanoseconds, and a key whose readers held it.
 // The key is nil if these were readers of an earlier incarnation.
-func (q *Queue) HeldFor(now int64, txn kv.TxnRef) (nanos int64, key []byte) {
+func (q *Queue) HeldTime(now int64, txn kv.TxnRef) (nanos int64, key []byte) {
 	u := q.updates[txn]
 	if u == nil {
 		return 0, nil
@@ -106,7 +106,7 @@ func (q *Queue) Receipt(now int64, txn kv.TxnRef) msg.Receipt {
 	if u == nil {
 		return msg.Receipt{}
 	}
-	nanos, _ := q.HeldFor(now, txn)
+	nanos, _ := q.HeldTime(now, txn)
 	r := u.receipt(nanos)
 	r.Open = u.state == Held && nanos > 0
 	return r

@@ -33,9 +33,9 @@ func (l *leases) prolong(rd *reader, until int64) {
 	}
 }
 
-// LeasesUntil returns the lease horizon: the latest end of a lease of this or an earlier incarnation, except leases
+// LeaseHorizon returns the lease horizon: the latest end of a lease of this or an earlier incarnation, except leases
 // of gateways in this process. It is in the past if there is none.
-func (q *Queue) LeasesUntil() int64 {
+func (q *Queue) LeaseHorizon() int64 {
 	until := q.opt.SealFrom
 	if q.opt.Mutants.Has(mutant.EarlierLeasesForgotten) {
 		until = 0

@@ -30,7 +30,7 @@ func TestUpdatesAreHeldForABoundedTime(t *testing.T) {
 			require.Equal(t, u.piece, u.state == Unheld, "%v", u.txn)
 			require.NotEqual(t, Held, u.state, "%v", u.txn)
 		}
-		require.Zero(t, b.q.Readers()+len(b.q.waitingReads), "readers, and reads in flight")
+		require.Zero(t, b.q.ReaderCount()+len(b.q.waitingReads), "readers, and reads in flight")
 	})
 }
 

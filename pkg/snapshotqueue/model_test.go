@@ -198,7 +198,7 @@ func (w *model) settleIf(which func(*modelUpdate) bool) {
 		case !which(u) || u.state == Sealed || u.free || w.isBlocked(u.needs):
 		case u.piece:
 			u.free = true
-			w.changes.Free = append(w.changes.Free, Freed{Txn: u.txn})
+			w.changes.Free = append(w.changes.Free, FreedPiece{Txn: u.txn})
 		default:
 			w.seal(u)
 			w.changes.Sealed = append(w.changes.Sealed, u.txn)

@@ -68,17 +68,17 @@ func (w *model) enter(r *Read) *modelRead {
 
 // isRefused reports whether a read would register in a closed queue.
 func (w *model) isRefused(r *Read) bool {
-	if r.Whole {
+	if r.WholeShard {
 		return false
 	}
 	waits, old := false, false
 	for _, u := range w.updates {
 		if conflict(r.Needs, u.needs) {
 			waits = waits || u.state != Held && !u.piece
-			old = old || w.timeBlocked(u) > int64(w.opt.HoldBound)
+			old = old || w.timeBlocked(u) > int64(w.opt.CloseAfter)
 		}
 	}
-	return old && (r.Lasting || r.Stays || waits)
+	return old && (r.Lasting || r.UntilDone || waits)
 }
 
 func (w *model) admit(r *modelRead) {
@@ -91,7 +91,7 @@ func (w *model) admit(r *modelRead) {
 	if len(r.barriers) > 0 {
 		r.state, r.unsealAt = readWaiting, w.now+int64(w.opt.UnsealAfter)
 	}
-	if r.Lasting || r.Stays || r.state == readWaiting {
+	if r.Lasting || r.UntilDone || r.state == readWaiting {
 		r.registration = &registration{reader: r.Reader, needs: r.Needs, until: r.Until, lasting: r.Lasting}
 		w.registrations = append(w.registrations, r.registration)
 	}
@@ -139,7 +139,7 @@ func (w *model) expire(id kv.TxnRef) {
 	w.open = slices.DeleteFunc(w.open, func(r *modelRead) bool {
 		ends := r.Reader == id && slices.Contains(w.registrations, r.registration)
 		if ends {
-			w.changes.Lapsed = append(w.changes.Lapsed, r.Read)
+			w.changes.Expired = append(w.changes.Expired, r.Read)
 			w.changes.Ready = slices.DeleteFunc(w.changes.Ready, func(x *Read) bool { return x == r.Read })
 		}
 		return ends
@@ -163,7 +163,7 @@ func (w *model) renew(id kv.TxnRef, until int64) bool {
 	return true
 }
 
-func (w *model) tick() (requests []Ask) {
+func (w *model) tick() (requests []UnsealRequest) {
 	for _, id := range w.readers() {
 		if w.until(id) <= w.now {
 			w.expire(id)
@@ -178,11 +178,11 @@ func (w *model) tick() (requests []Ask) {
 			r.unsealAt = w.now + int64(w.opt.Repeat)
 			for _, b := range r.barriers {
 				if w.isPending(b) {
-					requests = append(requests, Ask{b.txn, w.update(b.txn).epoch})
+					requests = append(requests, UnsealRequest{b.txn, w.update(b.txn).epoch})
 				}
 			}
 		}
 	}
-	slices.SortFunc(requests, func(a, b Ask) int { return a.Txn.CompareAge(b.Txn) })
+	slices.SortFunc(requests, func(a, b UnsealRequest) int { return a.Txn.CompareAge(b.Txn) })
 	return slices.Compact(requests)
 }

@@ -91,14 +91,14 @@ type Changes struct {
 	// Sealed are updates that have sealed and vote again.
 	Sealed []kv.TxnRef
 	// Free are pieces that no reader holds any longer. They remain here in state Unheld.
-	Free []Freed
-	// Lapsed are reads whose registration expired before Done. They have ended.
-	Lapsed []*Read
+	Free []FreedPiece
+	// Expired are reads whose registration expired before Done. They have ended.
+	Expired []*Read
 }
 
 // Empty reports whether there are no events.
 func (c *Changes) Empty() bool {
-	return len(c.Ready)+len(c.Sealed)+len(c.Free)+len(c.Lapsed) == 0
+	return len(c.Ready)+len(c.Sealed)+len(c.Free)+len(c.Expired) == 0
 }
 
 // New makes the queues of a shard for a new incarnation.
@@ -119,12 +119,12 @@ func (q *Queue) Counters() Counters { return q.counters }
 // Len is the number of prepared updates and of pieces, unheld ones included.
 func (q *Queue) Len() int { return len(q.updates) }
 
-// Held is the number of updates and pieces that are held.
-func (q *Queue) Held() int { return q.held }
+// HeldCount is the number of updates and pieces that are held.
+func (q *Queue) HeldCount() int { return q.held }
 
-// WaitingFor is the number of held updates that change the key, plus the number of waiting reads of it. Ranges do not
+// WaiterCount is the number of held updates that change the key, plus the number of waiting reads of it. Ranges do not
 // count.
-func (q *Queue) WaitingFor(key []byte) (n int) {
+func (q *Queue) WaiterCount(key []byte) (n int) {
 	p := q.points[string(key)]
 	if p == nil {
 		return 0
@@ -168,8 +168,8 @@ func (q *Queue) setState(u *update, to State) {
 	}
 }
 
-// Pieces is the number of pieces, unheld ones included.
-func (q *Queue) Pieces() (n int) {
+// PieceCount is the number of pieces, unheld ones included.
+func (q *Queue) PieceCount() (n int) {
 	for _, u := range q.updates {
 		if u.piece {
 			n++
@@ -178,17 +178,17 @@ func (q *Queue) Pieces() (n int) {
 	return n
 }
 
-// Open reports whether nothing can be held at the moment: no reader is registered, and no earlier lease is
+// HasNoReaders reports whether nothing can be held at the moment: no reader is registered, and no earlier lease is
 // left.
-func (q *Queue) Open(now int64) bool {
+func (q *Queue) HasNoReaders(now int64) bool {
 	return len(q.readers) == 0 && !q.awaitsEarlierLeases(now, true)
 }
 
-// Registered reports whether a reader is registered beyond a single read.
-func (q *Queue) Registered(id kv.TxnRef) bool { return q.readers[id] != nil && q.readers[id].lasting }
+// IsRegistered reports whether a reader is registered beyond a single read.
+func (q *Queue) IsRegistered(id kv.TxnRef) bool { return q.readers[id] != nil && q.readers[id].lasting }
 
-// Readers is the number of registered readers.
-func (q *Queue) Readers() int { return len(q.readers) }
+// ReaderCount is the number of registered readers.
+func (q *Queue) ReaderCount() int { return len(q.readers) }
 
 // Changes returns the events since the last call.
 func (q *Queue) Changes() Changes {
@@ -279,9 +279,9 @@ func (q *Queue) Hold(now int64, txn kv.TxnRef, needs []Need) bool {
 	return true
 }
 
-// Unready makes a held piece Unheld because it waits for votes again: a participant's epoch was dropped. Its time
+// AwaitVotes makes a held piece Unheld because it waits for votes again: a participant's epoch was dropped. Its time
 // blocked continues.
-func (q *Queue) Unready(now int64, txn kv.TxnRef) {
+func (q *Queue) AwaitVotes(now int64, txn kv.TxnRef) {
 	q.now = max(q.now, now)
 	if u := q.updates[txn]; u != nil && u.piece && u.state == Held {
 		q.addHeldTime(u)
@@ -337,7 +337,7 @@ func (q *Queue) Unsealed(now int64, txn kv.TxnRef, epoch kv.Epoch, age int64) {
 	q.counters.Unseals++
 	q.setState(u, Held)
 	u.heldSince = q.now
-	if age > 0 && !q.opt.Mutants.Has(mutant.HeldAgeNotInherited) {
+	if age > 0 && !q.opt.Mutants.Has(mutant.TimeBlockedNotInherited) {
 		u.blockedSince = min(u.blockedSince, q.now-age)
 	}
 	q.endWaits(u)
@@ -362,9 +362,9 @@ func (q *Queue) endWaits(u *update) {
 // awaitsEarlierLeases reports whether nothing may seal, or no piece may be decided, because a reader registered in an
 // earlier incarnation may still rely on its lease.
 func (q *Queue) awaitsEarlierLeases(now int64, piece bool) bool {
-	broken := mutant.RestartSealsAtOnce
+	broken := mutant.RestartSealsImmediately
 	if piece {
-		broken = mutant.RestartDecidesAtOnce
+		broken = mutant.RestartDecidesImmediately
 	}
 	return now < q.opt.SealFrom && !q.opt.Mutants.Has(broken)
 }
@@ -396,7 +396,7 @@ func (q *Queue) reevaluate(u *update) {
 	}
 	q.addHeldTime(u)
 	q.setState(u, Unheld)
-	q.changes.Free = append(q.changes.Free, Freed{u.txn, u.heldNanos, u.heldKey, u.receipt(u.heldNanos)})
+	q.changes.Free = append(q.changes.Free, FreedPiece{u.txn, u.heldNanos, u.heldKey, u.receipt(u.heldNanos)})
 }
 
 // seal assigns a new epoch. Epochs are never reused, so a late unseal response cannot match a later sealing.

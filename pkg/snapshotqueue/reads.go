@@ -24,7 +24,7 @@ func (q *Queue) Enter(now int64, r *Read) bool {
 	//	T registers on k; S deregisters: A is held by T ...
 	conflicting := q.conflictingUpdates(r.Needs)
 	sealed := slices.ContainsFunc(conflicting, (*update).isDecidable)
-	if (r.Lasting || r.Stays || sealed) && !r.Whole && slices.ContainsFunc(conflicting, q.isClosing) {
+	if (r.Lasting || r.UntilDone || sealed) && !r.WholeShard && slices.ContainsFunc(conflicting, q.isClosing) {
 		q.counters.Refusals++
 		r.state = readRefused
 		return false
@@ -36,13 +36,13 @@ func (q *Queue) Enter(now int64, r *Read) bool {
 // later is held by the registration, so it does not prolong the wait.
 func (q *Queue) admit(r *Read, sealed []*update) bool {
 	r.waits = sealed
-	if q.opt.Mutants.Has(mutant.SealedIgnored) || r.Whole && q.opt.Mutants.Has(mutant.RoundIgnoresSealed) {
+	if q.opt.Mutants.Has(mutant.SealedIgnored) || r.WholeShard && q.opt.Mutants.Has(mutant.RoundIgnoresSealed) {
 		r.waits = nil
 	}
 	wait := len(r.waits) > 0
 	// A waiting read must be registered, or updates that are prepared during its wait could be decided after those that
 	// it waits for, and it would return values of different instants.
-	if (r.Lasting || r.Stays || wait && !q.opt.Mutants.Has(mutant.NoRegistrationForWait)) &&
+	if (r.Lasting || r.UntilDone || wait && !q.opt.Mutants.Has(mutant.NoRegistrationForWait)) &&
 		!(wait && q.opt.Mutants.Has(mutant.RegisteredAfterWait)) {
 		q.register(r)
 	}
@@ -76,12 +76,12 @@ func (q *Queue) register(r *Read) {
 	}
 	rd := q.readers[r.Reader]
 	if rd == nil {
-		rd = &reader{id: r.Reader, sameProcess: r.EndsHere, whole: true}
+		rd = &reader{id: r.Reader, sameProcess: r.SameProcess, whole: true}
 		q.leases.add(rd)
 		q.readers[r.Reader] = rd
 	}
 	rd.lasting = rd.lasting || r.Lasting
-	rd.whole = rd.whole && r.Whole
+	rd.whole = rd.whole && r.WholeShard
 	q.leases.prolong(rd, r.Until)
 	if !r.registered {
 		r.registered = true
@@ -136,8 +136,8 @@ func (q *Queue) endRead(r *Read) {
 	r.waits, r.state = nil, readEnded
 }
 
-// Leave deregisters a reader and ends its reads.
-func (q *Queue) Leave(now int64, id kv.TxnRef) {
+// Deregister deregisters a reader and ends its reads.
+func (q *Queue) Deregister(now int64, id kv.TxnRef) {
 	q.now = max(q.now, now)
 	for _, r := range slices.Clone(q.waitingReads) {
 		if r.Reader == id {
@@ -194,17 +194,17 @@ func (q *Queue) Renew(now int64, id kv.TxnRef, until int64) bool {
 
 // expire ends a registration whose lease has ended, and the reader's reads.
 func (q *Queue) expire(rd *reader) {
-	q.counters.Lapses++
+	q.counters.Expirations++
 	for _, r := range rd.reads {
 		q.endRead(r)
-		q.changes.Lapsed = append(q.changes.Lapsed, r)
+		q.changes.Expired = append(q.changes.Expired, r)
 	}
 	q.unregister(rd)
 }
 
 // Tick expires leases, seals what may seal, and returns the unseal requests that are due: the updates that a read has
 // waited for longer than UnsealAfter, each once, in the order of age.
-func (q *Queue) Tick(now int64) (requests []Ask) {
+func (q *Queue) Tick(now int64) (requests []UnsealRequest) {
 	q.now = max(q.now, now)
 	if q.now < q.due {
 		return nil
@@ -229,12 +229,12 @@ func (q *Queue) Tick(now int64) (requests []Ask) {
 		for _, u := range r.waits {
 			if u.requestedIn != q.ticks {
 				u.requestedIn = q.ticks
-				requests = append(requests, Ask{u.txn, u.epoch})
+				requests = append(requests, UnsealRequest{u.txn, u.epoch})
 			}
 		}
 	}
 	q.setDue()
-	slices.SortFunc(requests, func(a, b Ask) int { return a.Txn.CompareAge(b.Txn) })
+	slices.SortFunc(requests, func(a, b UnsealRequest) int { return a.Txn.CompareAge(b.Txn) })
 	return requests
 }
 

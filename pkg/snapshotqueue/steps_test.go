@@ -31,7 +31,7 @@ func (b *comparison) step() {
 		b.withdraw(drawName(b.t, 'A'))
 	case "unready":
 		txn := drawName(b.t, 'A')
-		b.q.Unready(b.now(), txn)
+		b.q.AwaitVotes(b.now(), txn)
 		b.model.unready(txn)
 	case "leave":
 		b.leave(drawName(b.t, 'R'))
@@ -46,8 +46,8 @@ func (b *comparison) enter() {
 	r := &Read{Reader: drawName(b.t, 'R'), Needs: drawNeeds(b.t, readerModes),
 		Until: b.now() + int64(rapid.IntRange(1, 20).Draw(b.t, "lease"))}
 	r.Lasting = rapid.Bool().Draw(b.t, "lasting")
-	r.Stays = rapid.IntRange(0, 3).Draw(b.t, "stays") == 3
-	r.Whole = rapid.IntRange(0, 3).Draw(b.t, "whole") == 3
+	r.UntilDone = rapid.IntRange(0, 3).Draw(b.t, "stays") == 3
+	r.WholeShard = rapid.IntRange(0, 3).Draw(b.t, "whole") == 3
 	want := b.model.enter(r)
 	require.Equal(b.t, want.state == readReady, b.q.Enter(b.now(), r), "%v reads %v", r.Reader, r.Needs)
 	require.Equal(b.t, want.state == readRefused, r.Refused(), "%v reads %v", r.Reader, r.Needs)
@@ -127,6 +127,6 @@ func (b *comparison) canEnd(r *modelRead) bool {
 }
 
 func (b *comparison) leave(id kv.TxnRef) {
-	b.q.Leave(b.now(), id)
+	b.q.Deregister(b.now(), id)
 	b.model.leave(id)
 }

@@ -61,9 +61,9 @@ type Options struct {
 	// UnsealAfter is how long a read waits before the queues request unsealing from the last agents; Repeat is the
 	// time between two such requests. Defaults: kv.DefaultUnsealAfter and kv.DefaultRepeat.
 	UnsealAfter, Repeat time.Duration
-	// HoldBound is the time blocked above which an update closes the queues of the keys that it writes. Default:
+	// CloseAfter is the time blocked above which an update closes the queues of the keys that it writes. Default:
 	// kv.DefaultHoldBound.
-	HoldBound time.Duration
+	CloseAfter time.Duration
 	// Mutants are the rules to break, in tests.
 	Mutants mutant.Set
 }
@@ -76,7 +76,7 @@ func (o Options) withDefaults() Options {
 	}
 	def(&o.UnsealAfter, kv.DefaultUnsealAfter)
 	def(&o.Repeat, kv.DefaultRepeat)
-	def(&o.HoldBound, kv.DefaultHoldBound)
+	def(&o.CloseAfter, kv.DefaultMaxTimeBlocked)
 	return o
 }
 
@@ -87,15 +87,15 @@ type Read struct {
 	Needs  []Need
 	// Lasting: the reader stays registered until it deregisters. Otherwise it is registered only while it waits.
 	Lasting bool
-	// Stays: the read is registered until Done even if it does not wait, because it continues after Enter.
-	Stays bool
-	// Whole: the read fixes the shard's CSN for a snapshot round. It is never refused.
-	Whole bool
+	// UntilDone: the read is registered until Done even if it does not wait, because it continues after Enter.
+	UntilDone bool
+	// WholeShard: the read fixes the shard's CSN for a snapshot round. It is never refused.
+	WholeShard bool
 	// Until is the end of the lease, unless it is renewed.
 	Until int64
-	// EndsHere: the reader's gateway is in this process, so a later incarnation need not wait for its lease. All reads
+	// SameProcess: the reader's gateway is in this process, so a later incarnation need not wait for its lease. All reads
 	// of a reader have the same value.
-	EndsHere bool
+	SameProcess bool
 	// Tag belongs to the caller.
 	Tag any
 
@@ -171,8 +171,8 @@ const (
 	readRefused
 )
 
-// Ask is a request to the last agent of an update to unseal it.
-type Ask struct {
+// UnsealRequest is a request to the last agent of an update to unseal it.
+type UnsealRequest struct {
 	Txn   kv.TxnRef
 	Epoch kv.Epoch
 }
@@ -185,5 +185,5 @@ type Counters struct {
 	Holds     uint64
 	HeldNanos int64
 	// Unseals counts unsealed updates, Lapses expired registrations.
-	Unseals, Lapses uint64
+	Unseals, Expirations uint64
 }

@@ -19,7 +19,7 @@ func TestUnknownAttemptIsAdmittedAsNew(t *testing.T) {
 	}
 	begun := func(from, to int, attempt uint32) (n int) {
 		for i := from; i < to; i++ {
-			if g.Begin(1, ref(i, attempt), false, How{}) == nil {
+			if g.Begin(1, ref(i, attempt), false, TxnOptions{}) == nil {
 				n++
 			}
 		}

@@ -32,7 +32,7 @@ func timeOfDay(since time.Duration) int64 { return int64(time.Hour + since) }
 func (g *testGateway) loseAttempt(ref kv.TxnRef, arrived time.Duration) (begun int64) {
 	g.t.Helper()
 	g.now++
-	require.Nil(g.t, g.Begin(g.now, ref, false, How{Arrived: timeOfDay(arrived), User: 7}))
+	require.Nil(g.t, g.Begin(g.now, ref, false, TxnOptions{Arrived: timeOfDay(arrived), User: 7}))
 	g.Do(g.now, 1, ref, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, 0)
 	sent := g.Flush().Send
 	require.Len(g.t, sent, 1)
@@ -53,7 +53,8 @@ func TestBeginTimeIsTheArrivalTime(t *testing.T) {
 	for _, made := range []time.Duration{-9 * time.Minute, 0, 9 * time.Minute} {
 		g := newTestGateway(t)
 		id := kv.TxnID{Time: timeOfDay(made)}
-		g.Execute(1, 1, id, []msg.Op{{Kind: msg.OpPut, Key: []byte("k")}}, int64(time.Minute), How{Arrived: timeOfDay(0)})
+		g.Execute(1, 1, id, []msg.Op{{Kind: msg.OpPut, Key: []byte("k")}}, int64(time.Minute),
+			TxnOptions{Arrived: timeOfDay(0)})
 		require.Equal(t, timeOfDay(0), msg.As[msg.CommitRequest](g.Flush().Send[0]).Begun)
 		require.Equal(t, timeOfDay(time.Second), newTestGateway(t).loseAttempt(kv.TxnRef{TxnID: id, Attempt: 1}, time.Second))
 	}
@@ -64,7 +65,7 @@ func TestBeginTimeIsTheArrivalTime(t *testing.T) {
 func TestAgeIsEqualOnAllShards(t *testing.T) {
 	g := NewGateway(Config{Node: 1, Router: router3{}, MaxInFlight: 8})
 	ops := []msg.Op{{Kind: msg.OpPut, Key: []byte("a")}, {Kind: msg.OpPut, Key: []byte("b")}}
-	g.Execute(1, 1, kv.TxnID{Time: 1}, ops, int64(time.Minute), How{Arrived: timeOfDay(0)})
+	g.Execute(1, 1, kv.TxnID{Time: 1}, ops, int64(time.Minute), TxnOptions{Arrived: timeOfDay(0)})
 	sent := g.Flush().Send
 	require.Len(t, sent, 2)
 	require.Equal(t, timeOfDay(0), msg.As[msg.Prepare](sent[0]).Begun)
@@ -128,9 +129,9 @@ func (g *testGateway) runUntilFailure(open bool, ops []msg.Op, deadline int64) *
 	ref := kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}
 	switch {
 	case !open:
-		g.Execute(0, 1, ref.TxnID, ops, cmp.Or(deadline, env.Never), How{})
+		g.Execute(0, 1, ref.TxnID, ops, cmp.Or(deadline, env.Never), TxnOptions{})
 	default:
-		require.Nil(g.t, g.Begin(0, ref, false, How{}))
+		require.Nil(g.t, g.Begin(0, ref, false, TxnOptions{}))
 		if len(ops) > 0 {
 			g.Do(0, 1, ref, ops, deadline)
 		}

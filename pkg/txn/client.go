@@ -15,7 +15,7 @@ import (
 func (g *Gateway) idInUse(id kv.TxnID) *msg.Failure {
 	// The query is about to fence the id. A transaction that began now would be rejected by the shards
 	// that have done so.
-	if g.status.Has(id) {
+	if g.status.IsInFlight(id) {
 		return env.Failure(msg.ReasonFenced, kv.KindAborted, "a query of the transaction's outcome is in flight")
 	}
 	f := g.flows.newest(id)
@@ -52,8 +52,8 @@ func (g *Gateway) begin(f flow.Flow, refused *msg.Failure) {
 
 // Execute executes a one-shot transaction: ops in order, all or none. They have been validated. The
 // gateway numbers them, and owns them from now on. The Done has the results.
-func (g *Gateway) Execute(now int64, handle Token, id kv.TxnID, ops []msg.Op, deadline int64, how How) {
-	g.gw.At(now)
+func (g *Gateway) Execute(now int64, handle CallHandle, id kv.TxnID, ops []msg.Op, deadline int64, how TxnOptions) {
+	g.gw.AdvanceTo(now)
 	o := g.flows.pool.Get()
 	o.Init(g.gw, handle, id, ops, deadline, how)
 	g.begin(o, how.Validate(o.ReadOnly, g.gw.Router.Shards()))
@@ -62,9 +62,9 @@ func (g *Gateway) Execute(now int64, handle Token, id kv.TxnID, ops []msg.Op, de
 // Scan opens a strictly serializable scan over all shards, in reverse order if requested: it fixes
 // a snapshot, and Next reads its pages. The Done has no pairs. The deadline is for the opening.
 func (g *Gateway) Scan(
-	now int64, handle Token, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How,
+	now int64, handle CallHandle, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how TxnOptions,
 ) kv.TxnRef {
-	g.gw.At(now)
+	g.gw.AdvanceTo(now)
 	s := flow.NewScan(g.gw, handle, id, span, reverse, deadline, how)
 	g.begin(s, how.Validate(true, g.gw.Router.Shards()))
 	return s.Ref
@@ -72,8 +72,8 @@ func (g *Gateway) Scan(
 
 // Next reads the next page of an open scan. At most left more pairs are needed; 0 is no
 // bound. More in its Done reports whether another page may follow.
-func (g *Gateway) Next(now int64, handle Token, ref kv.TxnRef, left int) {
-	g.gw.At(now)
+func (g *Gateway) Next(now int64, handle CallHandle, ref kv.TxnRef, left int) {
+	g.gw.AdvanceTo(now)
 	s, ok := g.flows.find(ref).(*flow.Scan)
 	if ok {
 		var o flow.Outcome
@@ -88,67 +88,67 @@ func (g *Gateway) Next(now int64, handle Token, ref kv.TxnRef, left int) {
 
 // respondNotOpen responds to a request for a transaction or scan that is not open: with the reason
 // for which it has ended if that is remembered, else with why.
-func (g *Gateway) respondNotOpen(handle Token, ref kv.TxnRef, why *msg.Failure) {
+func (g *Gateway) respondNotOpen(handle CallHandle, ref kv.TxnRef, why *msg.Failure) {
 	remembered := g.flows.failures.byRef[ref]
 	if remembered != nil {
 		why = remembered
 	}
-	g.gw.Done = append(g.gw.Done, Done{Token: handle, Txn: ref, Failure: why, Closed: true})
+	g.gw.Done = append(g.gw.Done, Done{Handle: handle, Txn: ref, Failure: why, Closed: true})
 }
 
 // Close ends a scan, whichever attempt of its opening is in flight.
 func (g *Gateway) Close(now int64, ref kv.TxnRef) {
-	g.gw.At(now)
+	g.gw.AdvanceTo(now)
 	s, ok := g.flows.newest(ref.TxnID).(*flow.Scan)
 	if ok {
 		g.flows.Finish(s, Done{Failure: env.Failure(msg.ReasonCancelled, kv.KindCancelled, "the scan was closed")})
 	}
 }
 
-// KeepSnapshot fixes a snapshot at one instant between now and its Done, and retains it under a
+// RetainSnapshot fixes a snapshot at one instant between now and its Done, and retains it under a
 // name for ttl nanoseconds. Done.Pins has it.
-func (g *Gateway) KeepSnapshot(now int64, handle Token, id kv.TxnID, name string, ttl, deadline int64) {
-	g.gw.At(now)
+func (g *Gateway) RetainSnapshot(now int64, handle CallHandle, id kv.TxnID, name string, ttl, deadline int64) {
+	g.gw.AdvanceTo(now)
 	g.begin(flow.NewRetain(g.gw, handle, id, name, ttl, deadline), nil)
 }
 
 // Snapshots lists the snapshots with a name.
-func (g *Gateway) Snapshots(now int64, handle Token, id kv.TxnID, deadline int64) {
-	g.gw.At(now)
+func (g *Gateway) Snapshots(now int64, handle CallHandle, id kv.TxnID, deadline int64) {
+	g.gw.AdvanceTo(now)
 	g.begin(flow.NewList(g.gw, handle, id, deadline), nil)
 }
 
 // DropSnapshot drops a snapshot. Done.Pins is its last entry.
-func (g *Gateway) DropSnapshot(now int64, handle Token, id kv.TxnID, at At, deadline int64) {
-	g.gw.At(now)
+func (g *Gateway) DropSnapshot(now int64, handle CallHandle, id kv.TxnID, at SnapshotRef, deadline int64) {
+	g.gw.AdvanceTo(now)
 	g.begin(flow.NewDrop(g.gw, handle, id, at, deadline), nil)
 }
 
-// Hot queries the status of hot keys. Done.Hot is the response.
-func (g *Gateway) Hot(now int64, handle Token, id kv.TxnID, deadline int64) {
-	g.gw.At(now)
+// HotStatus queries the status of hot keys. Done.Hot is the response.
+func (g *Gateway) HotStatus(now int64, handle CallHandle, id kv.TxnID, deadline int64) {
+	g.gw.AdvanceTo(now)
 	g.begin(flow.NewHotPolicy(g.gw, handle, id, nil, deadline), nil)
 }
 
-// SetHot sets a placement rule, unless r is nil, and the mode, unless that is 0 (msg.SetHotPolicy).
+// SetHotPolicy sets a placement rule, unless r is nil, and the mode, unless that is 0 (msg.SetHotPolicy).
 // Done.Hot is the status after that.
-func (g *Gateway) SetHot(now int64, handle Token, id kv.TxnID, r *msg.HotRule, mode uint32, deadline int64) {
-	g.gw.At(now)
+func (g *Gateway) SetHotPolicy(now int64, handle CallHandle, id kv.TxnID, r *msg.HotRule, mode uint32, deadline int64) {
+	g.gw.AdvanceTo(now)
 	g.begin(flow.NewHotPolicy(g.gw, handle, id, &msg.SetHotPolicy{Rule: r, Mode: mode}, deadline), nil)
 }
 
 // Move moves a key between two shards, of which one is its home and the other the hot shard. Its
 // Done reports whether it has moved. If the key is not on shard from, nothing happens, so Move may
 // be called at any time.
-func (g *Gateway) Move(now int64, handle Token, id kv.TxnID, key []byte, from, to kv.ShardID, deadline int64) {
-	g.gw.At(now)
+func (g *Gateway) Move(now int64, handle CallHandle, id kv.TxnID, key []byte, from, to kv.ShardID, deadline int64) {
+	g.gw.AdvanceTo(now)
 	g.begin(flow.NewMove(g.gw, handle, kv.TxnRef{TxnID: id, Attempt: 1}, key, from, to, deadline), nil)
 }
 
-// End aborts a transaction on behalf of an administrator, and reports whether it is in flight here.
+// AbortTxn aborts a transaction on behalf of an administrator, and reports whether it is in flight here.
 // If it has sent its commit, the gateway cancels it at the last agent, which alone decides.
-func (g *Gateway) End(now int64, id kv.TxnID) bool {
-	g.gw.At(now)
+func (g *Gateway) AbortTxn(now int64, id kv.TxnID) bool {
+	g.gw.AdvanceTo(now)
 	f := g.flows.newest(id)
 	if f == nil || !f.Base().Kind.IsTransaction() {
 		return false
@@ -156,38 +156,38 @@ func (g *Gateway) End(now int64, id kv.TxnID) bool {
 	c, commits := f.(flow.Committer)
 	if commits && f.Base().Phase == flow.Committing {
 		c.Commit().Cancel(g.gw.Env)
-		g.gw.Timed(g.gw.Now)
+		g.gw.WakeAt(g.gw.Now)
 		return true
 	}
 	g.flows.Abort(f, env.Failure(msg.ReasonCancelled, kv.KindCancelled, "an administrator ended the transaction"))
 	return true
 }
 
-// Outcome queries the outcome of a transaction whose response was lost (package status). Committed
+// QueryOutcome queries the outcome of a transaction whose response was lost (package status). Committed
 // in its Done reports it, with the results if they are still stored; "not committed" is no failure.
 // Before it is reported, every shard has fenced the id durably. Fences count against the user's
 // limit, which may reject the query.
-func (g *Gateway) Outcome(now int64, handle Token, id kv.TxnID, user kv.Account, deadline int64) {
-	g.gw.At(now)
-	g.status.Ask(handle, id, user, deadline)
+func (g *Gateway) QueryOutcome(now int64, handle CallHandle, id kv.TxnID, user kv.Account, deadline int64) {
+	g.gw.AdvanceTo(now)
+	g.status.Start(handle, id, user, deadline)
 }
 
-// Lend fixes a snapshot for another machine of the node. The Done has it. It is retained until
+// LendSnapshot fixes a snapshot for another machine of the node. The Done has it. It is retained until
 // GiveBack has been called as often as it was lent.
-func (g *Gateway) Lend(now int64, handle Token) {
-	g.gw.At(now)
+func (g *Gateway) LendSnapshot(now int64, handle CallHandle) {
+	g.gw.AdvanceTo(now)
 	g.flows.start(flow.NewLoan(g.gw, handle))
 }
 
-// GiveBack ends the use of a snapshot by another machine.
-func (g *Gateway) GiveBack(now int64, name kv.TxnRef) {
-	g.gw.At(now)
+// ReturnSnapshot ends the use of a snapshot by another machine.
+func (g *Gateway) ReturnSnapshot(now int64, name kv.TxnRef) {
+	g.gw.AdvanceTo(now)
 	g.gw.Rounds.GivenBack(name)
 }
 
-// Borrowed delivers the snapshot that Output.Borrow has requested, or why there is none.
-func (g *Gateway) Borrowed(now int64, s *State, f *msg.Failure) {
-	g.gw.At(now)
+// OnBorrowedSnapshot delivers the snapshot that Output.Borrow has requested, or why there is none.
+func (g *Gateway) OnBorrowedSnapshot(now int64, s *State, f *msg.Failure) {
+	g.gw.AdvanceTo(now)
 	if f != nil {
 		s = nil
 	}
@@ -205,14 +205,14 @@ func (g *Gateway) onExpireKey(k *msg.ExpireKey) {
 		return
 	}
 	ops := []msg.Op{{Kind: msg.OpDeleteExpired, Key: k.Key, Expiry: k.Expires}}
-	g.Execute(g.gw.Now, nil, k.Txn.TxnID, ops, g.gw.Now+int64(kv.DefaultExpiryTime), How{})
+	g.Execute(g.gw.Now, nil, k.Txn.TxnID, ops, g.gw.Now+int64(kv.DefaultExpiryTimeout), TxnOptions{})
 }
 
 // onMoveKey: the planner of hot keys requests a move. A copy of the request is ignored while the
 // move is in flight.
 func (g *Gateway) onMoveKey(m *msg.MoveKey) {
 	if g.flows.newest(m.Txn.TxnID) == nil {
-		deadline := g.gw.Now + int64(kv.DefaultMoveTime)
+		deadline := g.gw.Now + int64(kv.DefaultMoveTimeout)
 		g.begin(flow.NewMove(g.gw, nil, m.Txn, m.Key, m.From, m.To, deadline), nil)
 	}
 }

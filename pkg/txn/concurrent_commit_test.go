@@ -30,7 +30,7 @@ func TestFailureAfterConcurrentCommitIsUnknown(t *testing.T) {
 			g := NewGateway(Config{Node: 1, Router: oneHome{}, MaxInFlight: 8,
 				Repeat: time.Second, Liveness: time.Second, MaxAge: time.Minute})
 			end := time.Second.Nanoseconds()
-			g.Execute(0, 1, kv.TxnID{Time: 1}, []msg.Op{{Kind: msg.OpPut, Key: []byte("k")}}, end, How{})
+			g.Execute(0, 1, kv.TxnID{Time: 1}, []msg.Op{{Kind: msg.OpPut, Key: []byte("k")}}, end, TxnOptions{})
 			failure, now := concurrent, int64(0)
 			for attempts := 0; now <= 2*end; now += time.Millisecond.Nanoseconds() {
 				out := g.Flush()

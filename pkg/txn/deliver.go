@@ -28,7 +28,7 @@ import (
 //	QueryTxnResponse          package status
 //	Wound, Push, WaitReport   the attempt
 func (g *Gateway) Deliver(now int64, m *msg.Envelope) {
-	g.gw.At(now)
+	g.gw.AdvanceTo(now)
 	switch b := m.Body.(type) {
 	case *msg.CommitResponse:
 		g.onCommitResponse(b)
@@ -41,7 +41,7 @@ func (g *Gateway) Deliver(now int64, m *msg.Envelope) {
 	case *msg.Push:
 		g.onPush(b)
 	case *msg.QueryTxnResponse:
-		g.status.Answered(b)
+		g.status.OnResponse(b)
 		g.finishQueries()
 	case *msg.ReadPageResponse:
 		g.onReadPageResponse(b)
@@ -64,7 +64,7 @@ func (g *Gateway) Deliver(now int64, m *msg.Envelope) {
 func onNotification(g *Gateway, m *msg.Envelope) {
 	switch b := m.Body.(type) {
 	case *msg.Announcement:
-		g.gw.Shards.LearnAborts(b.Shard, kv.Known{Incarnation: b.Incarnation, Aborts: b.Aborts})
+		g.gw.Shards.LearnAborts(b.Shard, kv.KnownState{Incarnation: b.Incarnation, Aborts: b.Aborts})
 	case *msg.Due:
 		if b.ExpireKey != nil {
 			g.onExpireKey(b.ExpireKey)
@@ -83,13 +83,13 @@ func onNotification(g *Gateway, m *msg.Envelope) {
 func (g *Gateway) onCommitResponse(a *msg.CommitResponse) {
 	// Each response has the incarnation of its shard, and how many commits that has aborted. Later
 	// messages name both, by which the shard recognizes late ones (docs/protocol.md, section 10).
-	g.gw.Shards.LearnAborts(a.Shard, kv.Known{Incarnation: a.Incarnation, Aborts: a.Aborts})
+	g.gw.Shards.LearnAborts(a.Shard, kv.KnownState{Incarnation: a.Incarnation, Aborts: a.Aborts})
 	for _, s := range a.Seen {
 		g.gw.Shards.Learn(s.Shard, s.Incarnation)
 	}
 	f, ok := g.flows.find(a.Txn).(flow.Committer)
 	// A late response is of another attempt, or of an earlier commit of this one.
-	if !ok || f.Base().Phase != flow.Committing || !f.Commit().Answers(a, g.gw.Mutants) {
+	if !ok || f.Base().Phase != flow.Committing || !f.Commit().IsResponse(a, g.gw.Mutants) {
 		return
 	}
 	f.Base().OnResponse(a.Shard, a.Receipt)
@@ -104,7 +104,7 @@ func (g *Gateway) onLockResponse(r *msg.LockResponse) {
 		// The attempt has ended. If the message was delivered twice, the second copy has acquired the
 		// locks again, after their release; no flow would release them.
 		if len(r.Grants) > 0 {
-			g.gw.To(r.Shard).Body = &msg.Release{Txn: r.Txn}
+			g.gw.SendTo(r.Shard).Body = &msg.Release{Txn: r.Txn}
 		}
 		return
 	}
@@ -114,12 +114,12 @@ func (g *Gateway) onLockResponse(r *msg.LockResponse) {
 		return
 	}
 	// The response may be a copy of one that was handled.
-	l := f.Requests().Answered(r)
+	l := f.Requests().EndRequest(r)
 	if l == nil {
 		return
 	}
 	f.Base().OnResponse(r.Shard, &r.Receipt)
-	g.gw.Heat.Waited(&r.Receipt)
+	g.gw.Heat.OnWait(&r.Receipt)
 	if r.Failure != nil {
 		g.flows.apply(f, f.OnFailure(g.gw, r.Failure))
 		return
@@ -130,7 +130,7 @@ func (g *Gateway) onLockResponse(r *msg.LockResponse) {
 // onCheckResponse: a shard has checked and released the locks of an attempt.
 func (g *Gateway) onCheckResponse(r *msg.CheckResponse) {
 	f, ok := g.flows.find(r.Txn).(flow.Checker)
-	if !ok || f.Base().Phase != flow.Checking || !f.Checks().Answered(r.Shard) {
+	if !ok || f.Base().Phase != flow.Checking || !f.Checks().OnResponse(r.Shard) {
 		return
 	}
 	switch {
@@ -138,7 +138,7 @@ func (g *Gateway) onCheckResponse(r *msg.CheckResponse) {
 	// did not respond to a push, and the writer commits. A's reads are of different instants.
 	case !r.Ok && !g.gw.Mutants.Has(mutant.CheckSkipped):
 		g.flows.Abort(f, env.Failure(msg.ReasonStaleGrant, kv.KindAborted, "the transaction lost a read lock"))
-	case !f.Checks().Open():
+	case !f.Checks().HasPending():
 		g.flows.apply(f, f.OnChecked(g.gw))
 	}
 }
@@ -151,7 +151,7 @@ func (g *Gateway) onCheckResponse(r *msg.CheckResponse) {
 func (g *Gateway) onReadResponse(p *msg.ReadResponse) {
 	gw, s := g.gw, p.Reading.Shard
 	gw.Shards.Learn(s, p.Reading.Incarnation)
-	if gw.Shards.Probed(p) {
+	if gw.Shards.OnProbeResponse(p) {
 		g.flows.startRounds()
 		return
 	}
@@ -160,14 +160,14 @@ func (g *Gateway) onReadResponse(p *msg.ReadResponse) {
 		return
 	}
 	r, c := f.Reading(), f.Base()
-	ops, sent, ok := r.Answered(p)
+	ops, sent, ok := r.EndRequest(p)
 	if !ok {
 		return
 	}
 	// The load of the shard selects the read plan. Reads at a snapshot do not wait, so their reports
 	// do not count.
 	if !c.ReadsSnapshot() {
-		gw.Shards.NoteLoad(s, p.Parked, p.Busy)
+		gw.Shards.StoreLoad(s, p.Parked, p.Busy)
 	}
 	c.OnResponse(s, &p.Receipt)
 	v, views := f.(*flow.View)
@@ -178,17 +178,17 @@ func (g *Gateway) onReadResponse(p *msg.ReadResponse) {
 	case p.Failure != nil && p.Failure.Reason == msg.ReasonClosed:
 		g.flows.apply(f, f.OnClosed(gw))
 	// The shard's incarnation has changed, or the lease had expired before the response arrived.
-	case !r.Registered(gw.Env, p):
-		g.flows.Abort(f, readreq.Lapse(s))
+	case !r.CheckIncarnation(gw.Env, p):
+		g.flows.Abort(f, readreq.ExpiredLeaseFailure(s))
 	case p.Failure != nil && c.LearnRedirect(gw, p.Failure):
 		g.flows.apply(f, f.OnRedirect(gw, s, ops))
 	case p.Failure != nil:
 		g.flows.apply(f, f.OnFailure(gw, p.Failure))
 	default:
-		r.Take(p)
+		r.StoreResponse(p)
 		f.OnRead(gw, p, ops, sent)
 		// Next sends the read of the last shard, if it waits for the other responses.
-		if !r.Open() && c.Phase == flow.Reading && !r.Next(gw.Env, c.LastRequestRetry()) {
+		if !r.HasPending() && c.Phase == flow.Reading && !r.SendNext(gw.Env, c.LastRequestRetry()) {
 			g.flows.apply(f, f.OnAllRead(gw))
 		}
 	}
@@ -204,8 +204,8 @@ func (g *Gateway) isReading(f flow.Reader) bool {
 // onRenewLeaseResponse: a lease is renewed, or has expired.
 func (g *Gateway) onRenewLeaseResponse(p *msg.RenewLeaseResponse) {
 	f := g.gw.Readers[p.Reader]
-	if f != nil && !f.Reading().Ended && !f.Reading().Renewed(g.gw.Env, p) {
-		g.flows.Abort(f, readreq.Lapse(p.Shard))
+	if f != nil && !f.Reading().Ended && !f.Reading().OnRenewLeaseResponse(g.gw.Env, p) {
+		g.flows.Abort(f, readreq.ExpiredLeaseFailure(p.Shard))
 	}
 }
 
@@ -246,28 +246,28 @@ func (g *Gateway) onWound(w *msg.Wound) {
 	c.OnWound(g.gw.Now, w.Conflict)
 	switch c.Phase {
 	case flow.Locking:
-		if !g.gw.Mutants.Has(mutant.LockWithoutMark) {
-			f.(flow.Locker).Requests().NoWait(g.gw.Env)
+		if !g.gw.Mutants.Has(mutant.LockWithoutWound) {
+			f.(flow.Locker).Requests().ResendNoWait(g.gw.Env)
 		}
 	case flow.Committing:
 		forwardWound(g, f.(flow.Committer), w)
 	case flow.Idle:
-		g.gw.Timed(c.Wound.At + int64(g.gw.IdleGrace))
+		g.gw.WakeAt(c.Wound.At + int64(g.gw.IdleTimeout))
 	}
 }
 
 // forwardWound forwards a wound to the last agent.
 func forwardWound(g *Gateway, f flow.Committer, w *msg.Wound) {
 	switch {
-	case g.gw.Mutants.Has(mutant.GatewayDropsMarks):
+	case g.gw.Mutants.Has(mutant.GatewayDropsWounds):
 	case f.Base().Kind == flow.OneShotKind && g.gw.Mutants.Has(mutant.RetryWithoutAbort):
 		text := "an older transaction, " + w.By.String() + ", waited for a lock of this one"
 		g.flows.OnAborted(f, env.Failure(msg.ReasonWounded, kv.KindAborted, text))
 	default:
 		// Retries of prepare and commit requests carry "no wait" as well: a participant that has lost the
 		// first copy must not wait either.
-		f.Commit().NoWait(g.gw.Mutants)
-		g.gw.To(f.Commit().Last()).Body = w
+		f.Commit().SetNoWait(g.gw.Mutants)
+		g.gw.SendTo(f.Commit().Last()).Body = w
 	}
 }
 
@@ -282,7 +282,7 @@ func (g *Gateway) onPush(p *msg.Push) {
 	if open && p.Wanted {
 		o.Txn().OnWaiter(g.gw)
 	}
-	g.gw.To(p.Shard).Body = &msg.PushResponse{Txn: p.Txn, Known: known}
+	g.gw.SendTo(p.Shard).Body = &msg.PushResponse{Txn: p.Txn, Known: known}
 }
 
 // onWaitReport: a request that was retried is waiting on its shard.
@@ -301,7 +301,7 @@ func (g *Gateway) onWaitReport(w *msg.WaitReport) {
 	if c.Phase != flow.Committing && !slices.Contains(g.pendingShards(f), w.Shard) {
 		return
 	}
-	if w.Prepared && g.gw.Shards.AnyDown() && g.endIfDeciderDown(f, w) {
+	if w.Prepared && g.gw.Shards.IsAnyDown() && g.endIfDeciderDown(f, w) {
 		return
 	}
 	c.OnWaitReport(w.Shard, w.Receipt)

@@ -26,9 +26,9 @@ const lastAgentTimeout = 2 * time.Second
 func (g *Gateway) endIfNodeDown(f flow.Committer) (over bool) {
 	commit := f.Commit()
 	// f.Shards has the shards on which the attempt holds locks, commit.Shards those of the commit.
-	down := g.gw.Shards.Unreachable(f.Shards()...)
+	down := g.gw.Shards.WhyDown(f.Shards()...)
 	if down == nil {
-		down = g.gw.Shards.Unreachable(commit.Shards()...)
+		down = g.gw.Shards.WhyDown(commit.Shards()...)
 	}
 	if down == nil {
 		return false
@@ -49,10 +49,10 @@ func (g *Gateway) endIfNodeDown(f flow.Committer) (over bool) {
 		return true
 	// The last agent may have decided before its node went down, or may yet respond.
 	case is:
-		g.gw.Timed(since + int64(lastAgentTimeout))
+		g.gw.WakeAt(since + int64(lastAgentTimeout))
 	// Once only: the cancellation is retried by the commit itself.
-	case commit.Without == nil:
-		commit.Without = down
+	case commit.DownFailure == nil:
+		commit.DownFailure = down
 		commit.Cancel(g.gw.Env)
 	}
 	return false
@@ -65,7 +65,7 @@ func (g *Gateway) endIfNodeDown(f flow.Committer) (over bool) {
 // instead.
 func (g *Gateway) endIfDeciderDown(f flow.Flow, w *msg.WaitReport) bool {
 	// A round is not affected: it has a bound of its own (flow.Round.Retry).
-	down := g.gw.Shards.Unreachable(w.Last)
+	down := g.gw.Shards.WhyDown(w.Last)
 	_, fixes := f.(*flow.Round)
 	if down == nil || fixes {
 		return false
@@ -80,8 +80,8 @@ func (g *Gateway) endIfDeciderDown(f flow.Flow, w *msg.WaitReport) bool {
 		return true
 	}
 	// The last agent may have decided in the meantime, and its response counts.
-	c.Commit().Without = cmp.Or(c.Commit().Without, down)
+	c.Commit().DownFailure = cmp.Or(c.Commit().DownFailure, down)
 	c.Commit().Cancel(g.gw.Env)
-	g.gw.Timed(g.gw.Now)
+	g.gw.WakeAt(g.gw.Now)
 	return true
 }

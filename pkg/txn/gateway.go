@@ -36,17 +36,17 @@ func NewGateway(cfg Config) *Gateway {
 }
 
 // InFlight counts the calls in flight, outcome queries included.
-func (g *Gateway) InFlight() int { return g.flows.len() + g.status.InFlight() }
+func (g *Gateway) InFlight() int { return g.flows.len() + g.status.InFlightCount() }
 
-// Quiet returns an error that lists what is left over when no transaction is in flight; nil if
+// CheckQuiescent returns an error that lists what is left over when no transaction is in flight; nil if
 // nothing is. Tests use it to detect leaks.
-func (g *Gateway) Quiet() error {
+func (g *Gateway) CheckQuiescent() error {
 	gw, n := g.gw, g.InFlight()
-	if n+len(gw.Readers)+len(gw.Pages) > 0 || !gw.Rounds.Quiet() {
+	if n+len(gw.Readers)+len(gw.Pages) > 0 || !gw.Rounds.IsIdle() {
 		return fmt.Errorf("gateway %v: not quiet: %d in flight, %d readers, %d pages requested, rounds are quiet: %v",
-			gw.Node, n, len(gw.Readers), len(gw.Pages), gw.Rounds.Quiet())
+			gw.Node, n, len(gw.Readers), len(gw.Pages), gw.Rounds.IsIdle())
 	}
-	err := gw.Admitter.Quiet()
+	err := gw.Admitter.CheckEmpty()
 	if err != nil {
 		return fmt.Errorf("gateway %v: %w", gw.Node, err)
 	}
@@ -55,7 +55,8 @@ func (g *Gateway) Quiet() error {
 
 // Stats returns the counters of the machine.
 func (g *Gateway) Stats() Stats {
-	return Stats{Rounds: g.gw.Rounds.Begun(), Shared: g.gw.SharedReads.Count, Admission: g.gw.Admitter.Counters()}
+	return Stats{Rounds: g.gw.Rounds.BegunCount(), SharedReads: g.gw.SharedReads.Count,
+		Admission: g.gw.Admitter.Counters()}
 }
 
 // Flush returns what the calls since the last Flush have requested.
@@ -71,9 +72,9 @@ func (g *Gateway) FlushInto(out *Output) {
 	gw := g.gw
 	gw.Out, out.Send = out.Send[:0], gw.Out
 	gw.Done, out.Done = out.Done[:0], gw.Done
-	gw.Rounds.GiveBack, out.GiveBack = out.GiveBack[:0], gw.Rounds.GiveBack
-	gw.LeftOut, out.LeftOut = out.LeftOut[:0], gw.LeftOut
-	out.Borrow, gw.Rounds.Borrow = gw.Rounds.Borrow, false
+	gw.Rounds.GiveBack, out.ReturnSnapshots = out.ReturnSnapshots[:0], gw.Rounds.GiveBack
+	gw.LeftOut, out.ExcludedShards = out.ExcludedShards[:0], gw.LeftOut
+	out.BorrowSnapshot, gw.Rounds.Borrow = gw.Rounds.Borrow, false
 	out.Next = gw.Env.Next
 	if !gw.Mutants.Has(mutant.SharedAfterSent) {
 		gw.SharedReads.OnFlush()
@@ -84,22 +85,22 @@ func (g *Gateway) FlushInto(out *Output) {
 // SetDown reports whether a node is down. While it is, new transactions that need its shards are
 // rejected at once, and those that wait for it end at the next Tick.
 func (g *Gateway) SetDown(now int64, n kv.NodeID, down bool) {
-	g.gw.At(now)
+	g.gw.AdvanceTo(now)
 	if g.gw.Shards.SetDown(n, down) && g.InFlight() > 0 {
-		g.gw.Timed(g.gw.Now)
+		g.gw.WakeAt(g.gw.Now)
 	}
 }
 
 // Shards is what the machine knows of the shards.
 func (g *Gateway) Shards() *shards.Shards { return g.gw.Shards }
 
-// LearnMoved sets the keys that are on the hot shard, as of an epoch, from the node's catalog. A
+// SetMovedKeys sets the keys that are on the hot shard, as of an epoch, from the node's catalog. A
 // list of a later epoch replaces it.
-func (g *Gateway) LearnMoved(epoch uint64, keys [][]byte) { g.gw.Places.Learn(epoch, keys) }
+func (g *Gateway) SetMovedKeys(epoch uint64, keys [][]byte) { g.gw.Places.Learn(epoch, keys) }
 
 // SetHeat sets the heat map.
 func (g *Gateway) SetHeat(now int64, heat *Heat) {
-	g.gw.At(now)
+	g.gw.AdvanceTo(now)
 	g.gw.Places.Learn(heat.Epoch, heat.Moved)
 	g.gw.Heat.Set(heat)
 }

@@ -61,7 +61,7 @@ func (s *script) doClient(words []string, ops []msg.Op) error {
 	case "release":
 		s.g.Release(s.now, handle, ref, flag)
 	case "outcome":
-		s.g.Outcome(s.now, handle, ref.TxnID, 0, deadline)
+		s.g.QueryOutcome(s.now, handle, ref.TxnID, 0, deadline)
 	case "scan":
 		span, err := golden.Span(flag)
 		if err != nil {
@@ -82,24 +82,24 @@ func (s *script) doClient(words []string, ops []msg.Op) error {
 		}
 		s.g.Move(s.now, handle, ref.TxnID, []byte(words[2]), from, to, deadline)
 	case "snapshot":
-		s.g.KeepSnapshot(s.now, handle, ref.TxnID, flag, int64(ttl), deadline)
+		s.g.RetainSnapshot(s.now, handle, ref.TxnID, flag, int64(ttl), deadline)
 	case "snapshots":
 		s.g.Snapshots(s.now, handle, ref.TxnID, deadline)
 	case "drop":
-		s.g.DropSnapshot(s.now, handle, ref.TxnID, txn.At{Name: flag}, deadline)
+		s.g.DropSnapshot(s.now, handle, ref.TxnID, txn.SnapshotRef{Name: flag}, deadline)
 	case "hot":
-		s.g.Hot(s.now, handle, ref.TxnID, deadline)
+		s.g.HotStatus(s.now, handle, ref.TxnID, deadline)
 	case "pin", "ban", "free":
 		order := map[string]hotshard.Order{"pin": hotshard.Pin, "ban": hotshard.Ban, "free": hotshard.Free}[words[1]]
 		key, prefix := strings.CutSuffix(flag, "...")
 		rule := &msg.HotRule{Key: []byte(key), Prefix: prefix, Order: uint32(order)}
-		s.g.SetHot(s.now, handle, ref.TxnID, rule, 0, deadline)
+		s.g.SetHotPolicy(s.now, handle, ref.TxnID, rule, 0, deadline)
 	case "mode":
 		mode, err := hotshard.ParseMode(flag)
 		if err != nil {
 			return err
 		}
-		s.g.SetHot(s.now, handle, ref.TxnID, nil, uint32(mode)+1, deadline)
+		s.g.SetHotPolicy(s.now, handle, ref.TxnID, nil, uint32(mode)+1, deadline)
 	default:
 		return fmt.Errorf("no verb %q", words[1])
 	}
@@ -107,7 +107,7 @@ func (s *script) doClient(words []string, ops []msg.Op) error {
 }
 
 // howOf parses the options of a read, and returns the other words.
-func howOf(words []string) (how txn.How, ttl time.Duration, rest []string, err error) {
+func howOf(words []string) (how txn.TxnOptions, ttl time.Duration, rest []string, err error) {
 	for _, w := range words {
 		k, v, _ := strings.Cut(w, "=")
 		var d time.Duration
@@ -129,7 +129,7 @@ func howOf(words []string) (how txn.How, ttl time.Duration, rest []string, err e
 				var s, i uint64
 				_, err = fmt.Sscanf(e, "s%d/%d", &s, &i)
 				if err == nil {
-					how.After.Raise(kv.ShardID(s), kv.Index(i))
+					how.After.Raise(kv.ShardID(s), kv.CSN(i))
 				}
 			}
 		default:
@@ -144,7 +144,7 @@ func howOf(words []string) (how txn.How, ttl time.Duration, rest []string, err e
 
 // doneText prints the response to a request.
 func doneText(d *txn.Done) string {
-	out := fmt.Sprintf("DONE %s (as %s):", d.Token, golden.Name(d.Txn))
+	out := fmt.Sprintf("DONE %s (as %s):", d.Handle, golden.Name(d.Txn))
 	switch {
 	case d.Failure != nil:
 		out += " " + golden.Failure(d.Failure)
@@ -164,11 +164,11 @@ func doneText(d *txn.Done) string {
 			out += flag
 		}
 	}
-	for i := range d.Pins {
-		out += ", " + golden.Pin(&d.Pins[i])
+	for i := range d.Snapshots {
+		out += ", " + golden.Snapshot(&d.Snapshots[i])
 	}
 	if d.Hot != nil {
-		out += ", " + golden.Hot(d.Hot)
+		out += ", " + golden.HotStatus(d.Hot)
 	}
 	if c := d.Clock(); len(c.Entries()) > 0 {
 		out += ", token " + c.String()
@@ -176,11 +176,11 @@ func doneText(d *txn.Done) string {
 	if d.Plan != txn.PlanAny {
 		out += ", by plan " + d.Plan.String()
 	}
-	for _, r := range d.Aborts {
+	for _, r := range d.AbortReasons {
 		out += ", after " + strings.TrimPrefix(r.String(), "Reason")
 	}
 	if d.Receipt.WaitedNanos > 0 {
-		out += ", " + golden.Waited(&d.Receipt)
+		out += ", " + golden.Receipt(&d.Receipt)
 	}
 	if e := d.Ended; e.Count > 0 {
 		out += fmt.Sprintf(", %d ended by others: %s%s", e.Count, e.Reason.Word(), golden.Conflict(e.By))

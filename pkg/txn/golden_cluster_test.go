@@ -61,7 +61,7 @@ func (s *script) doCluster(words []string) error {
 			return err
 		}
 		if words[0] == "drain" {
-			s.g.Shards().SetLeaving(kv.ShardID(id), kv.Incarnation(inc))
+			s.g.Shards().SetDraining(kv.ShardID(id), kv.Incarnation(inc))
 		} else {
 			s.g.Shards().Learn(kv.ShardID(id), kv.Incarnation(inc))
 		}
@@ -96,11 +96,11 @@ func (s *script) doCluster(words []string) error {
 		return err
 	case "quiet":
 		for _, sh := range s.shards {
-			if n := sh.m.Snapshot(0).Keeps; n > 0 {
+			if n := sh.m.Status(0).FixedCSNs; n > 0 {
 				return fmt.Errorf("s%d retains %d snapshots for readers", sh.id, n)
 			}
 		}
-		return s.g.Quiet()
+		return s.g.CheckQuiescent()
 	case "restart":
 		id, err := golden.Shard(words[1])
 		if err != nil {

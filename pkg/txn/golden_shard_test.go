@@ -16,13 +16,14 @@ type shardScript struct {
 	m     *shard.Machine
 	store *memstore.Store
 	lease time.Duration
-	pins  shard.PinConfig
+	pins  shard.SnapshotConfig
 	heat  shard.HeatConfig
 	busy  float64
 }
 
 // newShard makes a shard. If lease is negative, readers do not register.
-func newShard(id kv.ShardID, lease time.Duration, pins shard.PinConfig, heat shard.HeatConfig) (*shardScript, error) {
+func newShard(id kv.ShardID, lease time.Duration, pins shard.SnapshotConfig, heat shard.HeatConfig) (*shardScript,
+	error) {
 	s := &shardScript{id: id, store: memstore.NewAutoSync(), lease: lease, pins: pins, heat: heat}
 	return s, s.restart(0)
 }
@@ -34,7 +35,7 @@ func (s *shardScript) restart(now int64) error {
 		return err
 	}
 	rec.State.Newest, rec.State.Ahead = -1, nil // the ids of scripts are not in the order of time
-	cfg := shard.Config{ID: s.id, Lease: s.lease, Pins: s.pins, Heat: s.heat, Home: router{}.Shard}
+	cfg := shard.Config{ID: s.id, Lease: s.lease, Snapshots: s.pins, Heat: s.heat, Home: router{}.Shard}
 	m, out := shard.New(cfg, rec, now, now)
 	s.m = m
 	_, err := s.apply(now, out)

@@ -111,7 +111,7 @@ func (s *script) start(options map[string]string) error {
 // config is set by the options of a script.
 type config struct {
 	gateway txn.Config
-	pins    shard.PinConfig
+	pins    shard.SnapshotConfig
 	heat    shard.HeatConfig
 }
 
@@ -140,7 +140,7 @@ func (c *config) set(k, v string) (err error) {
 	case "open-budget":
 		c.gateway.OpenBudget, err = time.ParseDuration(v)
 	case "history":
-		c.pins = shard.PinConfig{Every: time.Second, Hot: 2, Node: 1}
+		c.pins = shard.SnapshotConfig{Every: time.Second, Hot: 2, Node: 1}
 		c.pins.History, err = time.ParseDuration(v)
 	case "heat":
 		c.heat = shard.HeatConfig{Hot: 2, Nodes: 1, Node: 1}
@@ -242,7 +242,7 @@ func (s *script) after() (string, error) {
 	}
 	held := ""
 	for _, sh := range s.shards {
-		if n := sh.m.Snapshot(0); n.Holders+n.Waiting+n.Prepared+n.Records > 0 {
+		if n := sh.m.Status(0); n.Holders+n.Waiting+n.Prepared+n.Records > 0 {
 			held += fmt.Sprintf("; s%d: %d hold, %d wait, %d prepared, %d records",
 				sh.id, n.Holders, n.Waiting, n.Prepared, n.Records)
 		}

@@ -17,7 +17,7 @@ func TestLateHeatMapIsIgnored(t *testing.T) {
 	lastAgent := func() kv.ShardID {
 		ids++
 		put := func(key string) msg.Op { return msg.Op{Kind: msg.OpPut, Key: []byte(key), Value: []byte("v")} }
-		g.Execute(0, "token", kv.TxnID{Time: ids}, []msg.Op{put("a"), put("b")}, 1e9, How{})
+		g.Execute(0, "token", kv.TxnID{Time: ids}, []msg.Op{put("a"), put("b")}, 1e9, TxnOptions{})
 		for _, e := range g.Flush().Send {
 			if msg.Is[msg.CommitRequest](e) {
 				return e.Shard

@@ -22,7 +22,7 @@ type machinePair struct {
 	// rounds are the snapshots that shards have fixed; released are those that they need no longer
 	// retain.
 	rounds, released map[kv.TxnRef]bool
-	csn              kv.Index
+	csn              kv.CSN
 	// lends are the snapshots that are lent and not delivered yet.
 	lends []*Done
 	// reads are the snapshots that were read.
@@ -52,12 +52,12 @@ func (p *machinePair) flush() (done []Done) {
 					done = append(done, d)
 				}
 			}
-			if out.Borrow {
-				p.lender.Lend(p.now, "lend")
+			if out.BorrowSnapshot {
+				p.lender.LendSnapshot(p.now, "lend")
 				again = true
 			}
-			for _, name := range out.GiveBack {
-				p.lender.GiveBack(p.now, name)
+			for _, name := range out.ReturnSnapshots {
+				p.lender.ReturnSnapshot(p.now, name)
 				again = true
 			}
 			for _, env := range out.Send {
@@ -99,14 +99,14 @@ func (p *machinePair) respond(g *Gateway, env *msg.Envelope) bool {
 
 func (p *machinePair) execute(n uint64) {
 	ops := []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}
-	p.borrower.Execute(p.now, n, kv.TxnID{Time: int64(n), Rand: n}, ops, math.MaxInt64/2, How{Plan: PlanSnapshot})
+	p.borrower.Execute(p.now, n, kv.TxnID{Time: int64(n), Rand: n}, ops, math.MaxInt64/2, TxnOptions{Plan: PlanSnapshot})
 }
 
 // deliverLend delivers the oldest response to Lend.
 func (p *machinePair) deliverLend() []Done {
 	d := p.lends[0]
 	p.lends = p.lends[1:]
-	p.borrower.Borrowed(p.now, d.State, d.Failure)
+	p.borrower.OnBorrowedSnapshot(p.now, d.Snapshot, d.Failure)
 	return p.flush()
 }
 
@@ -131,8 +131,8 @@ func TestSnapshotsAreLentToOtherMachines(t *testing.T) {
 	require.Len(t, p.deliverLend(), 1)
 	require.Len(t, p.released, 2)
 	require.NotEqual(t, p.reads[0], p.reads[len(p.reads)-1])
-	require.NoError(t, p.borrower.Quiet())
-	require.NoError(t, p.lender.Quiet())
+	require.NoError(t, p.borrower.CheckQuiescent())
+	require.NoError(t, p.lender.CheckQuiescent())
 }
 
 // TestUnusedBorrowedSnapshotIsReturned: if all waiters have ended, the snapshot is returned at
@@ -140,7 +140,7 @@ func TestSnapshotsAreLentToOtherMachines(t *testing.T) {
 func TestUnusedBorrowedSnapshotIsReturned(t *testing.T) {
 	p := newMachinePair(t)
 	ops, deadline := []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, p.now+int64(time.Second)
-	p.borrower.Execute(p.now, 1, kv.TxnID{Time: 1, Rand: 1}, ops, deadline, How{Plan: PlanSnapshot})
+	p.borrower.Execute(p.now, 1, kv.TxnID{Time: 1, Rand: 1}, ops, deadline, TxnOptions{Plan: PlanSnapshot})
 	require.Empty(t, p.flush())
 	p.now += int64(2 * time.Second)
 	p.borrower.Tick(p.now)
@@ -149,8 +149,8 @@ func TestUnusedBorrowedSnapshotIsReturned(t *testing.T) {
 	require.NotNil(t, done[0].Failure)
 	require.Empty(t, p.deliverLend())
 	require.Len(t, p.released, 1)
-	require.NoError(t, p.borrower.Quiet())
-	require.NoError(t, p.lender.Quiet())
+	require.NoError(t, p.borrower.CheckQuiescent())
+	require.NoError(t, p.lender.CheckQuiescent())
 
 	p.execute(2)
 	require.Empty(t, p.flush())
@@ -158,7 +158,7 @@ func TestUnusedBorrowedSnapshotIsReturned(t *testing.T) {
 	done = p.deliverLend()
 	require.Len(t, done, 1)
 	require.EqualValues(t, kv.KindUnavailable, done[0].Failure.Kind)
-	require.NoError(t, p.borrower.Quiet())
+	require.NoError(t, p.borrower.CheckQuiescent())
 }
 
 // TestSnapshotReturnedBeforeTheLendersReadsIsReleased: the borrower's reads at a snapshot end
@@ -167,12 +167,12 @@ func TestSnapshotReturnedBeforeTheLendersReadsIsReleased(t *testing.T) {
 	p := newMachinePair(t)
 	read := func(g *Gateway, n int64) {
 		ops := []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}
-		g.Execute(p.now, n, kv.TxnID{Time: n, Rand: uint64(n)}, ops, math.MaxInt64/2, How{Plan: PlanSnapshot})
+		g.Execute(p.now, n, kv.TxnID{Time: n, Rand: uint64(n)}, ops, math.MaxInt64/2, TxnOptions{Plan: PlanSnapshot})
 	}
 	read(p.lender, 101) // the others share the round after this one's
 	read(p.borrower, 102)
-	require.True(t, p.borrower.Flush().Borrow)
-	p.lender.Lend(p.now, "lend")
+	require.True(t, p.borrower.Flush().BorrowSnapshot)
+	p.lender.LendSnapshot(p.now, "lend")
 	read(p.lender, 103)
 
 	var slow []*msg.Envelope
@@ -187,7 +187,7 @@ func TestSnapshotReturnedBeforeTheLendersReadsIsReleased(t *testing.T) {
 			again = p.respond(p.lender, env) || again
 		}
 		for i := range out.Done {
-			p.borrower.Borrowed(p.now, out.Done[i].State, out.Done[i].Failure)
+			p.borrower.OnBorrowedSnapshot(p.now, out.Done[i].Snapshot, out.Done[i].Failure)
 		}
 	}
 	require.Len(t, slow, 2)
@@ -196,16 +196,16 @@ func TestSnapshotReturnedBeforeTheLendersReadsIsReleased(t *testing.T) {
 	}
 	side := p.borrower.Flush()
 	require.Len(t, side.Done, 1)
-	require.Len(t, side.GiveBack, 1)
-	p.lender.GiveBack(p.now, side.GiveBack[0])
-	require.NoError(t, p.borrower.Quiet())
-	require.Error(t, p.lender.Quiet(), "the lender's transactions still read")
+	require.Len(t, side.ReturnSnapshots, 1)
+	p.lender.ReturnSnapshot(p.now, side.ReturnSnapshots[0])
+	require.NoError(t, p.borrower.CheckQuiescent())
+	require.Error(t, p.lender.CheckQuiescent(), "the lender's transactions still read")
 
 	for _, env := range slow {
 		p.respond(p.lender, env)
 	}
 	require.Len(t, p.lender.Flush().Done, 2)
-	require.NoError(t, p.lender.Quiet())
+	require.NoError(t, p.lender.CheckQuiescent())
 }
 
 // TestViewWithoutSnapshotRegisters: a shard drains, and only the lender knows that. A view that has
@@ -213,10 +213,10 @@ func TestSnapshotReturnedBeforeTheLendersReadsIsReleased(t *testing.T) {
 // again for ever.
 func TestViewWithoutSnapshotRegisters(t *testing.T) {
 	p := newMachinePair(t)
-	p.lender.Shards().SetLeaving(1, 1)
+	p.lender.Shards().SetDraining(1, 1)
 	begin := func(n uint64) kv.TxnRef {
 		ref := kv.TxnRef{TxnID: kv.TxnID{Time: p.now, Rand: n}, Attempt: 1}
-		require.Nil(t, p.borrower.Begin(p.now, ref, true, How{}))
+		require.Nil(t, p.borrower.Begin(p.now, ref, true, TxnOptions{}))
 		p.borrower.Do(p.now, n, ref, []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}, 0)
 		return ref
 	}
@@ -233,19 +233,19 @@ func TestViewWithoutSnapshotRegisters(t *testing.T) {
 	p.borrower.Deliver(p.now, closed)
 
 	refuse := func() Output {
-		require.True(t, p.borrower.Flush().Borrow, "the view requests a snapshot")
-		p.lender.Lend(p.now, "lend")
+		require.True(t, p.borrower.Flush().BorrowSnapshot, "the view requests a snapshot")
+		p.lender.LendSnapshot(p.now, "lend")
 		refused := p.lender.Flush().Done
 		require.Len(t, refused, 1)
 		require.NotNil(t, refused[0].Failure)
-		p.borrower.Borrowed(p.now, nil, refused[0].Failure)
+		p.borrower.OnBorrowedSnapshot(p.now, nil, refused[0].Failure)
 		return p.borrower.Flush()
 	}
-	require.False(t, refuse().Borrow, "the view retries after a pause")
+	require.False(t, refuse().BorrowSnapshot, "the view retries after a pause")
 
 	begin(102)
 	out := refuse()
-	require.False(t, out.Borrow, "the view requests a snapshot again")
+	require.False(t, out.BorrowSnapshot, "the view requests a snapshot again")
 	reads := slices.DeleteFunc(out.Send, func(e *msg.Envelope) bool { return !msg.Is[msg.Read](e) })
 	require.Len(t, reads, 1)
 	p.respond(p.borrower, reads[0])

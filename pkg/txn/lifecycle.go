@@ -11,7 +11,7 @@ import (
 // start begins the first attempt of a call.
 func (t *flowTable) start(f flow.Flow) {
 	t.add(f)
-	t.gw.Timed(f.Base().Deadline())
+	t.gw.WakeAt(f.Base().Deadline())
 	t.apply(f, f.Start(t.gw))
 }
 
@@ -33,8 +33,8 @@ func (t *flowTable) Finish(f flow.Flow, d flow.Done) {
 	d.Failure = c.ClientFailure(d.Failure)
 	// A commit is described by the CSN of its last agent. A transaction that has only read is
 	// described by the CSNs of its reads.
-	if d.Committed && d.Index.Index == 0 {
-		d.At = f.ReadCSNs()
+	if d.Committed && d.LastAgentCSN.Index == 0 {
+		d.ReadCSNs = f.ReadCSNs()
 	}
 	c.Stamp(&d)
 	// A call that waits for a round, or reads at its snapshot, no longer does. The shards release the
@@ -146,8 +146,8 @@ func (t *flowTable) clientFailure(f flow.Flow, why *msg.Failure) *msg.Failure {
 	}
 	c, commits := f.(flow.Committer)
 	// The gateway has cancelled the commit because a participant's node is down.
-	if commits && c.Commit().Without != nil {
-		return c.Commit().Without
+	if commits && c.Commit().DownFailure != nil {
+		return c.Commit().DownFailure
 	}
 	if t.gw.Now >= f.Base().CancelAt() {
 		return t.deadlineFailure(f)
@@ -158,7 +158,7 @@ func (t *flowTable) clientFailure(f flow.Flow, why *msg.Failure) *msg.Failure {
 // deadlineFailure is the failure of a call that was not applied before its deadline. If a node is
 // down that it needs, that is the cause.
 func (t *flowTable) deadlineFailure(f flow.Flow) *msg.Failure {
-	down := t.gw.Shards.Unreachable(f.Shards()...)
+	down := t.gw.Shards.WhyDown(f.Shards()...)
 	switch {
 	case down != nil:
 		return down
@@ -175,8 +175,8 @@ func (t *flowTable) deadlineFailure(f flow.Flow) *msg.Failure {
 // AwaitSnapshot makes a flow wait for a snapshot that is fixed from now on, never one of a round in
 // progress: that may have fixed CSNs before a response that the client has received.
 func (t *flowTable) AwaitSnapshot(f flow.SnapshotWaiter) {
-	t.gw.Timed(f.Base().AbortAt())
-	why := t.roundRefusal(f.Seat())
+	t.gw.WakeAt(f.Base().AbortAt())
+	why := t.roundRefusal(f.Membership())
 	if why != nil {
 		t.apply(f, f.OnNoSnapshot(t.gw, why))
 		return
@@ -191,15 +191,15 @@ func (t *flowTable) AwaitSnapshot(f flow.SnapshotWaiter) {
 }
 
 // roundRefusal returns why no round can serve a flow now, nil if one can.
-func (t *flowTable) roundRefusal(seat *round.Seat) *msg.Failure {
-	why := t.gw.Shards.NoRound()
+func (t *flowTable) roundRefusal(seat *round.Membership) *msg.Failure {
+	why := t.gw.Shards.WhyNoRound()
 	switch {
 	case why != nil:
 		return why
 	case seat.Need == round.All:
-		return t.gw.Shards.NoFullRound()
+		return t.gw.Shards.WhyNoFullRound()
 	case seat.Need == round.Some:
-		return t.gw.Shards.NoRoundOf(seat.Shards)
+		return t.gw.Shards.WhyNoRoundOf(seat.Shards)
 	}
 	return nil
 }
@@ -207,12 +207,12 @@ func (t *flowTable) roundRefusal(seat *round.Seat) *msg.Failure {
 // startRounds starts the next rounds, if flows wait for them and the gap since the last one is
 // over. It first reports failure to the flows that no round can serve.
 func (t *flowTable) startRounds() {
-	if !t.gw.Shards.AllThere() {
-		for _, w := range t.gw.Rounds.Unfixable(func(s *round.Seat) bool { return t.roundRefusal(s) != nil }) {
-			why := t.roundRefusal(w.Seat())
+	if !t.gw.Shards.AllAvailable() {
+		for _, w := range t.gw.Rounds.RemoveUnfixable(func(s *round.Membership) bool { return t.roundRefusal(s) != nil }) {
+			why := t.roundRefusal(w.Membership())
 			// A flow that receives the failure may finish, and with it flows that share its result; so each waiter is
 			// checked again.
-			if w.Seat().Waiting() && why != nil {
+			if w.Membership().Waiting() && why != nil {
 				t.gw.Rounds.Leave(w)
 				t.apply(w.(flow.Flow), w.(flow.SnapshotWaiter).OnNoSnapshot(t.gw, why))
 			}
@@ -239,7 +239,7 @@ func (t *flowTable) deliverSnapshot(p *round.Round, waiters []round.Waiter, why 
 		f := w.(flow.SnapshotWaiter)
 		switch {
 		// The flow has ended since, or an earlier delivery of this loop has ended it.
-		case !t.gw.Rounds.Take(w, p, why == nil):
+		case !t.gw.Rounds.EndWait(w, p, why == nil):
 		case why != nil:
 			t.apply(f, f.OnNoSnapshot(t.gw, why))
 		default:
@@ -250,6 +250,6 @@ func (t *flowTable) deliverSnapshot(p *round.Round, waiters []round.Waiter, why 
 	// The round itself has been a user of its snapshot until now, so that the shards did not release
 	// it before its first reader.
 	if why == nil && !p.Name.IsZero() {
-		t.gw.Rounds.Unuse(p)
+		t.gw.Rounds.Release(p)
 	}
 }

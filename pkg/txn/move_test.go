@@ -50,6 +50,6 @@ func TestLargeValueStaysOnItsHomeShard(t *testing.T) {
 		require.Equal(t, "Release ", sent)
 		require.Len(t, out.Done, 1)
 		require.ErrorContains(t, out.Done[0].Failure.Error(), "more than 1048576 bytes are not moved")
-		require.NoError(t, g.Quiet())
+		require.NoError(t, g.CheckQuiescent())
 	}
 }

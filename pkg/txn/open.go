@@ -12,8 +12,8 @@ import (
 // and keeps its age. It aborts an earlier attempt that is still open: the client has lost the
 // connection on which it had begun. A retained snapshot is looked up with the first request. The
 // result is nil if the transaction is open.
-func (g *Gateway) Begin(now int64, ref kv.TxnRef, readOnly bool, how How) *msg.Failure {
-	g.gw.At(now)
+func (g *Gateway) Begin(now int64, ref kv.TxnRef, readOnly bool, how TxnOptions) *msg.Failure {
+	g.gw.AdvanceTo(now)
 	f := g.supersede(ref)
 	if f == nil {
 		f = g.idInUse(ref.TxnID)
@@ -30,7 +30,7 @@ func (g *Gateway) Begin(now int64, ref kv.TxnRef, readOnly bool, how How) *msg.F
 		return f
 	}
 	g.flows.add(o)
-	g.gw.Timed(o.Base().Deadline())
+	g.gw.WakeAt(o.Base().Deadline())
 	return nil
 }
 
@@ -59,7 +59,7 @@ func (g *Gateway) supersede(ref kv.TxnRef) *msg.Failure {
 
 // findIdle returns an interactive transaction that can execute a request. If there is none, it
 // responds to the request.
-func (g *Gateway) findIdle(handle Token, ref kv.TxnRef) flow.InteractiveTxn {
+func (g *Gateway) findIdle(handle CallHandle, ref kv.TxnRef) flow.InteractiveTxn {
 	found := g.flows.find(ref)
 	f, ok := found.(flow.InteractiveTxn)
 	var why *msg.Failure
@@ -74,7 +74,7 @@ func (g *Gateway) findIdle(handle Token, ref kv.TxnRef) flow.InteractiveTxn {
 		f.Base().Handle = handle
 		return f
 	}
-	d := Done{Token: handle, Txn: ref, Failure: why, Closed: found == nil}
+	d := Done{Handle: handle, Txn: ref, Failure: why, Closed: found == nil}
 	d.Ended.Add(why)
 	g.gw.Done = append(g.gw.Done, d)
 	return nil
@@ -83,8 +83,8 @@ func (g *Gateway) findIdle(handle Token, ref kv.TxnRef) flow.InteractiveTxn {
 // Do executes operations in an interactive transaction: reads return values, writes are buffered. A
 // failed condition fails the request, not the transaction. If deadline is not 0, the transaction is
 // aborted a little before it unless the request has ended.
-func (g *Gateway) Do(now int64, handle Token, ref kv.TxnRef, ops []msg.Op, deadline int64) {
-	g.gw.At(now)
+func (g *Gateway) Do(now int64, handle CallHandle, ref kv.TxnRef, ops []msg.Op, deadline int64) {
+	g.gw.AdvanceTo(now)
 	f := g.findIdle(handle, ref)
 	if f == nil {
 		return
@@ -109,8 +109,8 @@ func (g *Gateway) Do(now int64, handle Token, ref kv.TxnRef, ops []msg.Op, deadl
 }
 
 // Commit ends a transaction. Its Done reports whether it has committed.
-func (g *Gateway) Commit(now int64, handle Token, ref kv.TxnRef, deadline int64) {
-	g.gw.At(now)
+func (g *Gateway) Commit(now int64, handle CallHandle, ref kv.TxnRef, deadline int64) {
+	g.gw.AdvanceTo(now)
 	f := g.findIdle(handle, ref)
 	if f == nil {
 		return
@@ -128,8 +128,8 @@ func (g *Gateway) Commit(now int64, handle Token, ref kv.TxnRef, deadline int64)
 // Rollback aborts a transaction. With validate, its Done reports, by a nil Failure, that all reads
 // were current at one instant; otherwise the client must not rely on what it has concluded from
 // them. Locks can be lost, too, so a transaction without optimistic reads is validated as well.
-func (g *Gateway) Rollback(now int64, handle Token, ref kv.TxnRef, validate bool) {
-	g.gw.At(now)
+func (g *Gateway) Rollback(now int64, handle CallHandle, ref kv.TxnRef, validate bool) {
+	g.gw.AdvanceTo(now)
 	var unknown *msg.Failure
 	if validate {
 		unknown = notValidated()
@@ -163,24 +163,24 @@ func notValidated() *msg.Failure {
 
 // Savepoint sets a savepoint in an interactive transaction, for RollbackTo. Its response needs no
 // shard. A transaction has up to kv.MaxSavepoints; a name has 1 to kv.MaxSavepointName bytes.
-func (g *Gateway) Savepoint(now int64, handle Token, ref kv.TxnRef, name string) {
+func (g *Gateway) Savepoint(now int64, handle CallHandle, ref kv.TxnRef, name string) {
 	g.savepoint(now, handle, ref, func(s *session.Session) *msg.Failure { return s.Savepoint(name) })
 }
 
 // RollbackTo discards what a transaction has written since its newest savepoint of a name, and the
 // later savepoints; the named one remains. Locks acquired since are kept and reads since are
 // validated: the client may rely on them.
-func (g *Gateway) RollbackTo(now int64, handle Token, ref kv.TxnRef, name string) {
+func (g *Gateway) RollbackTo(now int64, handle CallHandle, ref kv.TxnRef, name string) {
 	g.savepoint(now, handle, ref, func(s *session.Session) *msg.Failure { return s.RollbackTo(name) })
 }
 
 // Release removes the newest savepoint of a name, and the later ones. The writes remain.
-func (g *Gateway) Release(now int64, handle Token, ref kv.TxnRef, name string) {
+func (g *Gateway) Release(now int64, handle CallHandle, ref kv.TxnRef, name string) {
 	g.savepoint(now, handle, ref, func(s *session.Session) *msg.Failure { return s.Release(name) })
 }
 
-func (g *Gateway) savepoint(now int64, handle Token, ref kv.TxnRef, change func(*session.Session) *msg.Failure) {
-	g.gw.At(now)
+func (g *Gateway) savepoint(now int64, handle CallHandle, ref kv.TxnRef, change func(*session.Session) *msg.Failure) {
+	g.gw.AdvanceTo(now)
 	f := g.findIdle(handle, ref)
 	if f != nil {
 		f.Txn().EndLocalCall(g.gw, change(f.Txn().Session()))

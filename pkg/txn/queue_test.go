@@ -13,7 +13,7 @@ import (
 func (g *testGateway) beginScan(ref kv.TxnRef, limit uint32, unlocked bool) []*msg.Envelope {
 	g.t.Helper()
 	g.now++
-	require.Nil(g.t, g.Begin(g.now, ref, false, How{}))
+	require.Nil(g.t, g.Begin(g.now, ref, false, TxnOptions{}))
 	scan := msg.Op{Kind: msg.OpScan, Key: []byte("a"), End: []byte("b"), Limit: limit, Unlocked: unlocked}
 	g.Do(g.now, 1, ref, []msg.Op{scan}, 0)
 	return g.Flush().Send

@@ -35,7 +35,7 @@ func respondLocks(g *Gateway) (done []Done) {
 func TestWriteInReadOnlyTxnIsReportedByPosition(t *testing.T) {
 	g := NewGateway(Config{Node: 1, Router: oneHome{}, Reads: LockingReads})
 	ref := kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: 1}, Attempt: 1}
-	require.Nil(t, g.Begin(1, ref, true, How{}))
+	require.Nil(t, g.Begin(1, ref, true, TxnOptions{}))
 	get := func(key string) msg.Op { return msg.Op{Kind: msg.OpGet, Key: []byte(key)} }
 	for range 2 {
 		g.Do(1, 1, ref, []msg.Op{get("a"), get("b")}, 0)

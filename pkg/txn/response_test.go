@@ -18,7 +18,7 @@ func TestReadsWithDifferentBoundsAreNotShared(t *testing.T) {
 			Repeat: time.Second, Liveness: time.Second, MaxAge: time.Minute})
 		for i, b := range bounds {
 			read := []msg.Op{{Kind: msg.OpGet, Key: []byte("k")}}
-			g.Execute(0, i, kv.TxnID{Time: int64(i + 1)}, read, time.Second.Nanoseconds(), How{MaxResponse: b})
+			g.Execute(0, i, kv.TxnID{Time: int64(i + 1)}, read, time.Second.Nanoseconds(), TxnOptions{MaxResponse: b})
 		}
 		sent := g.Flush().Send
 		require.Len(t, sent, want)

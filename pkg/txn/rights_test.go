@@ -20,9 +20,9 @@ func TestReadsWithoutWriteRightTakeNoLock(t *testing.T) {
 			g := newTestGateway(t)
 			g.SetHeat(0, NewHeat(&msg.HeatMap{Keys: []msg.KeyHeat{{Key: []byte("k"), Heat: 1000}}}))
 			for range 4 {
-				g.gw.Heat.Committing("k", true)
+				g.gw.Heat.OnCommit("k", true)
 			}
-			require.True(t, g.gw.Heat.Early([]byte("k")))
+			require.True(t, g.gw.Heat.LocksEarly([]byte("k")))
 			ops := []msg.Op{
 				{Kind: msg.OpGet, Key: []byte("k")}, {Kind: msg.OpRequire, Key: []byte("x"), Expect: msg.ExpectAbsent}, query,
 				{Kind: msg.OpScan, Key: []byte("a"), End: []byte("b")},
@@ -31,7 +31,7 @@ func TestReadsWithoutWriteRightTakeNoLock(t *testing.T) {
 				ops[i].Unlocked = unlocked
 			}
 			ref := kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: attempt}
-			require.Nil(t, g.Begin(1, ref, false, How{}))
+			require.Nil(t, g.Begin(1, ref, false, TxnOptions{}))
 			g.Do(1, 1, ref, ops, 0)
 			sent := g.Flush().Send
 			require.NotEmpty(t, sent)

@@ -219,7 +219,7 @@ func TestTransactionSeesItsOwnWrites(t *testing.T) {
 			}
 		}
 		for _, sh := range u.s.shards {
-			require.NoError(t, sh.m.Quiet())
+			require.NoError(t, sh.m.CheckIdle())
 		}
 		require.Zero(t, u.s.g.InFlight())
 	})
@@ -229,14 +229,14 @@ func (u *modelClient) oneShot(w model, id kv.TxnID) {
 	ops, err := golden.Ops(drawCall(u.t))
 	require.NoError(u.t, err)
 	d := u.call(func(g *txn.Gateway) {
-		g.Execute(u.s.now, "execute", id, slices.Clone(ops), u.s.now+int64(time.Minute), txn.How{})
+		g.Execute(u.s.now, "execute", id, slices.Clone(ops), u.s.now+int64(time.Minute), txn.TxnOptions{})
 	})
 	require.Nil(u.t, d.Failure)
 	w.apply(u.t, ops, d.Results)
 }
 
 func (u *modelClient) interactive(own model, ref kv.TxnRef) (model, bool) {
-	require.Nil(u.t, u.s.g.Begin(u.s.now, ref, false, txn.How{}))
+	require.Nil(u.t, u.s.g.Begin(u.s.now, ref, false, txn.TxnOptions{}))
 	points := savepoints{u: u, ref: ref}
 	for range rapid.IntRange(0, 7).Draw(u.t, "calls") {
 		if rapid.IntRange(0, 2).Draw(u.t, "savepoints") == 0 {
@@ -275,7 +275,7 @@ func (m *savepoints) next(own model) model {
 	for i >= 0 && m.names[i] != name {
 		i--
 	}
-	var change func(*txn.Gateway, int64, txn.Token, kv.TxnRef, string)
+	var change func(*txn.Gateway, int64, txn.CallHandle, kv.TxnRef, string)
 	switch rapid.IntRange(0, 3).Draw(m.u.t, "how") {
 	case 0:
 		change = (*txn.Gateway).RollbackTo

@@ -21,7 +21,7 @@ import (
 //
 // A call that waits for a shard whose node is down ends at once, unless its commit was sent.
 func (g *Gateway) Tick(now int64) {
-	g.gw.At(now)
+	g.gw.AdvanceTo(now)
 	if g.gw.Now < g.gw.Env.Next {
 		return
 	}
@@ -56,14 +56,14 @@ func (g *Gateway) tickCall(f flow.Flow) {
 			g.flows.apply(f, f.Start(g.gw))
 			return
 		}
-		g.gw.Timed(c.RetryAt)
+		g.gw.WakeAt(c.RetryAt)
 	}
 	why := g.overdue(f)
 	if why != nil {
 		g.flows.Abort(f, why)
 		return
 	}
-	g.gw.Timed(c.AbortAt())
+	g.gw.WakeAt(c.AbortAt())
 	if c.Phase == flow.Querying {
 		c.RetryQuery(g.gw.Env)
 		return
@@ -95,7 +95,7 @@ func (g *Gateway) overdue(f flow.Flow) *msg.Failure {
 	if c.Kind == flow.RoundKind {
 		return nil // it continues without the shards of that node
 	}
-	down := g.gw.Shards.Unreachable(g.pendingShards(f)...)
+	down := g.gw.Shards.WhyDown(g.pendingShards(f)...)
 	// The hot shard may have received the request before its node went down.
 	if down != nil && c.Phase == flow.Querying {
 		down.Hint = "the change may be applied; send it again when the node is back"
@@ -107,11 +107,11 @@ func (g *Gateway) overdue(f flow.Flow) *msg.Failure {
 // time. At the deadline the outcome is unknown, unless there is nothing to apply.
 func (g *Gateway) tickCommit(f flow.Committer) {
 	c := f.Base()
-	if g.gw.Shards.AnyDown() && g.endIfNodeDown(f) {
+	if g.gw.Shards.IsAnyDown() && g.endIfNodeDown(f) {
 		return
 	}
 	if g.gw.Now < c.Deadline() {
-		g.gw.Timed(c.Deadline())
+		g.gw.WakeAt(c.Deadline())
 		// The last agent is late. It is probed: if its log is slow, later commits avoid it as last agent.
 		if f.Commit().Tick(g.gw.Env, c.LastCommitRetry(), c.CancelAt()) {
 			g.gw.Shards.Suspect(f.Commit().Last())
@@ -138,7 +138,7 @@ func (g *Gateway) finishQueries() {
 			Failure:     e.Failure,
 		}
 		for _, t := range e.Handles {
-			d.Token = t
+			d.Handle = t
 			g.gw.Done = append(g.gw.Done, d)
 		}
 	}

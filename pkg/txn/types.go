@@ -44,7 +44,7 @@ var (
 // Heat is a heat map. State is a snapshot that another machine of the node may borrow.
 type (
 	Heat  = heat.Map
-	State = round.State
+	State = round.Snapshot
 )
 
 // NewHeat converts the heat map that the hot shard sends.
@@ -56,11 +56,11 @@ func Affinity(id kv.TxnID) uint64 { return id.Affinity() }
 
 // Requests and responses of clients are those of package flow.
 type (
-	How   = flow.How
-	At    = flow.At
-	Token = flow.CallHandle
-	Done  = flow.Done
-	Ended = flow.Ended
+	TxnOptions  = flow.TxnOptions
+	SnapshotRef = flow.SnapshotRef
+	CallHandle  = flow.CallHandle
+	Done        = flow.Done
+	Ended       = flow.Ended
 )
 
 // Output is what the machine requests of its caller.
@@ -69,19 +69,19 @@ type Output struct {
 	Done []Done
 	// Next is when to call Tick at the latest, in nanoseconds.
 	Next int64
-	// Borrow: flows wait for a snapshot that another machine of the node fixes from now on, and that
+	// BorrowSnapshot: flows wait for a snapshot that another machine of the node fixes from now on, and that
 	// Borrowed delivers. GiveBack are the names of borrowed snapshots that are no longer in use.
-	Borrow   bool
-	GiveBack []kv.TxnRef
-	// LeftOut are the shards that did not respond to a round of this machine in time. The other
+	BorrowSnapshot  bool
+	ReturnSnapshots []kv.TxnRef
+	// ExcludedShards are the shards that did not respond to a round of this machine in time. The other
 	// machines of the node exclude them as well (shards.Shards.LeaveOut).
-	LeftOut []kv.ShardID
+	ExcludedShards []kv.ShardID
 }
 
 // Stats counts events since the machine was made.
 type Stats struct {
 	// Rounds counts the rounds begun, Shared the reads that have shared the result of another.
-	Rounds, Shared uint64
+	Rounds, SharedReads uint64
 	// Admission counts the refused transactions.
 	Admission admission.Counters
 }

@@ -31,14 +31,14 @@ var viewRef = kv.TxnRef{TxnID: kv.TxnID{Time: 1, Rand: 1}, Attempt: 1}
 // openWaitingView opens a view that requests a snapshot after 50 ms, while a read of it is lost.
 func (p *machinePair) openWaitingView(t *testing.T) {
 	t.Helper()
-	require.Nil(t, p.borrower.Begin(p.now, viewRef, true, How{}))
+	require.Nil(t, p.borrower.Begin(p.now, viewRef, true, TxnOptions{}))
 	p.borrower.Do(p.now, 1, viewRef, []msg.Op{{Kind: msg.OpGet, Key: []byte("a")}}, 0)
 	require.Len(t, p.flush(), 1)
 	p.borrower.Do(p.now, 2, viewRef, []msg.Op{{Kind: msg.OpGet, Key: []byte("b")}}, 0)
 	require.Len(t, p.borrower.Flush().Send, 1, "a read that is lost")
 	p.now += int64(kv.DefaultOpenBudget)
 	p.borrower.Tick(p.now)
-	require.True(t, p.borrower.Flush().Borrow)
+	require.True(t, p.borrower.Flush().BorrowSnapshot)
 }
 
 // requirePlan delivers the response to Lend, and requires that the view then commits by a read
@@ -48,14 +48,14 @@ func (p *machinePair) requirePlan(t *testing.T, plan Plan) {
 	done := p.deliverLend()
 	require.Len(t, done, 1)
 	require.Nil(t, done[0].Failure)
-	require.EqualValues(t, 2, done[0].Token)
+	require.EqualValues(t, 2, done[0].Handle)
 	p.borrower.Commit(p.now, 3, viewRef, p.now+1)
 	done = p.flush()
 	require.Len(t, done, 1)
 	require.Nil(t, done[0].Failure)
 	require.Equal(t, plan, done[0].Plan)
-	require.NoError(t, p.borrower.Quiet())
-	require.NoError(t, p.lender.Quiet())
+	require.NoError(t, p.borrower.CheckQuiescent())
+	require.NoError(t, p.lender.CheckQuiescent())
 }
 
 // TestLeasesAreRenewedWhileAwaitingSnapshot: a view waits for a snapshot with a read in flight, on
@@ -64,7 +64,7 @@ func (p *machinePair) requirePlan(t *testing.T, plan Plan) {
 func TestLeasesAreRenewedWhileAwaitingSnapshot(t *testing.T) {
 	p := newMachinePair(t)
 	p.openWaitingView(t)
-	p.lender.Lend(p.now, "lend")
+	p.lender.LendSnapshot(p.now, "lend")
 
 	renewed := 0
 	for end := p.now + 2*int64(kv.DefaultLease); p.now < end; {
@@ -84,8 +84,8 @@ func TestLeasesAreRenewedWhileAwaitingSnapshot(t *testing.T) {
 func TestViewStaysRegisteredWithoutSnapshot(t *testing.T) {
 	p := newMachinePair(t)
 	p.openWaitingView(t)
-	p.lender.Shards().SetLeaving(0, 1)
-	p.lender.Lend(p.now, "lend")
+	p.lender.Shards().SetDraining(0, 1)
+	p.lender.LendSnapshot(p.now, "lend")
 	require.Empty(t, p.flush())
 
 	p.requirePlan(t, PlanInteractive)

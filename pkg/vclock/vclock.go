@@ -25,7 +25,7 @@ type Clock struct {
 // Entry is the CSN of one shard.
 type Entry struct {
 	Shard kv.ShardID
-	Index kv.Index
+	CSN   kv.CSN
 }
 
 func (c *Clock) find(s kv.ShardID) (int, bool) {
@@ -33,19 +33,19 @@ func (c *Clock) find(s kv.ShardID) (int, bool) {
 }
 
 // At returns the CSN of a shard.
-func (c *Clock) At(s kv.ShardID) kv.Index {
+func (c *Clock) At(s kv.ShardID) kv.CSN {
 	if i, ok := c.find(s); ok {
-		return c.entries[i].Index
+		return c.entries[i].CSN
 	}
 	return 0
 }
 
 // Raise sets the CSN of a shard if it is higher than the present one.
-func (c *Clock) Raise(s kv.ShardID, to kv.Index) {
+func (c *Clock) Raise(s kv.ShardID, to kv.CSN) {
 	i, ok := c.find(s)
 	switch {
 	case ok:
-		c.entries[i].Index = max(c.entries[i].Index, to)
+		c.entries[i].CSN = max(c.entries[i].CSN, to)
 	case to > 0:
 		c.entries = slices.Insert(c.entries, i, Entry{s, to})
 	}
@@ -54,14 +54,14 @@ func (c *Clock) Raise(s kv.ShardID, to kv.Index) {
 // Merge raises each entry to that of the other clock.
 func (c *Clock) Merge(o *Clock) {
 	for _, e := range o.entries {
-		c.Raise(e.Shard, e.Index)
+		c.Raise(e.Shard, e.CSN)
 	}
 }
 
 // Covers reports whether no entry of o is higher than that of c.
 func (c *Clock) Covers(o *Clock) bool {
 	for _, e := range o.entries {
-		if c.At(e.Shard) < e.Index {
+		if c.At(e.Shard) < e.CSN {
 			return false
 		}
 	}
@@ -77,7 +77,7 @@ func (c *Clock) Clone() *Clock { return &Clock{entries: slices.Clone(c.entries)}
 func (c *Clock) String() string {
 	parts := make([]string, len(c.entries))
 	for i, e := range c.entries {
-		parts[i] = fmt.Sprintf("%v:%d", e.Shard, e.Index)
+		parts[i] = fmt.Sprintf("%v:%d", e.Shard, e.CSN)
 	}
 	return "<" + strings.Join(parts, " ") + ">"
 }
@@ -91,7 +91,7 @@ func (c *Clock) Encode() []byte {
 	last := uint64(0)
 	for _, e := range c.entries {
 		b = binary.AppendUvarint(b, uint64(e.Shard)-last)
-		b = binary.AppendUvarint(b, uint64(e.Index))
+		b = binary.AppendUvarint(b, uint64(e.CSN))
 		last = uint64(e.Shard)
 	}
 	return b
@@ -101,7 +101,7 @@ func (c *Clock) Encode() []byte {
 func EncodeOne(e Entry) []byte {
 	b := make([]byte, 1, 12)
 	b[0] = format
-	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.Shard)), uint64(e.Index))
+	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.Shard)), uint64(e.CSN))
 }
 
 // uvarint decodes a number in its shortest encoding, the only valid one: so equal clocks have equal encodings.
@@ -139,7 +139,7 @@ func Decode(b []byte) (*Clock, error) {
 		if shard > 0xffff || d > 0xffff {
 			return nil, bad
 		}
-		c.entries = append(c.entries, Entry{kv.ShardID(shard), kv.Index(idx)})
+		c.entries = append(c.entries, Entry{kv.ShardID(shard), kv.CSN(idx)})
 	}
 	return c, nil
 }

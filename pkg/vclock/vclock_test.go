@@ -12,11 +12,11 @@ import (
 )
 
 // drawClock draws a clock, and the same as a map, its reference model.
-func drawClock(t *rapid.T, name string) (*Clock, map[kv.ShardID]kv.Index) {
-	c, model := &Clock{}, map[kv.ShardID]kv.Index{}
+func drawClock(t *rapid.T, name string) (*Clock, map[kv.ShardID]kv.CSN) {
+	c, model := &Clock{}, map[kv.ShardID]kv.CSN{}
 	for range rapid.IntRange(0, 8).Draw(t, name) {
 		s := kv.ShardID(rapid.SampledFrom([]uint16{3, 0, 1, 2, 200, 65535}).Draw(t, "shard"))
-		i := kv.Index(rapid.SampledFrom([]uint64{1, 0, 2, 3, 300, 1<<64 - 1}).Draw(t, "index"))
+		i := kv.CSN(rapid.SampledFrom([]uint64{1, 0, 2, 3, 300, 1<<64 - 1}).Draw(t, "index"))
 		c.Raise(s, i)
 		if i > model[s] {
 			model[s] = i
@@ -26,14 +26,14 @@ func drawClock(t *rapid.T, name string) (*Clock, map[kv.ShardID]kv.Index) {
 }
 
 // requireEqual compares a clock with its reference model.
-func requireEqual(t *rapid.T, c *Clock, model map[kv.ShardID]kv.Index) {
+func requireEqual(t *rapid.T, c *Clock, model map[kv.ShardID]kv.CSN) {
 	last := -1
-	seen := map[kv.ShardID]kv.Index{}
+	seen := map[kv.ShardID]kv.CSN{}
 	for _, e := range c.Entries() {
 		require.Greater(t, int(e.Shard), last, "entries are in the order of shards")
 		last = int(e.Shard)
-		seen[e.Shard] = e.Index
-		require.NotZero(t, e.Index, "an entry is not 0")
+		seen[e.Shard] = e.CSN
+		require.NotZero(t, e.CSN, "an entry is not 0")
 	}
 	require.Equal(t, model, seen)
 	for s := range model {
@@ -131,7 +131,7 @@ func FuzzDecode(f *testing.F) {
 			require.Equal(t, b, c.Encode())
 		}
 		for i, e := range c.Entries() {
-			require.NotZero(t, e.Index)
+			require.NotZero(t, e.CSN)
 			require.True(t, i == 0 || c.Entries()[i-1].Shard < e.Shard)
 		}
 	})

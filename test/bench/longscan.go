@@ -242,7 +242,7 @@ func (s *longScanRun) scan(ctx context.Context) error {
 
 func (s *longScanRun) holds() (n uint64) {
 	for id := range 3 {
-		for _, x := range s.c.Node(kv.NodeID(id + 1)).Snapshots(0) {
+		for _, x := range s.c.Node(kv.NodeID(id + 1)).ShardStats(0) {
 			n += x.Queues.Holds
 		}
 	}

@@ -38,13 +38,13 @@ func heatMessage(e *msg.Envelope) string {
 		}
 		return out + when(q.Mode > 0, " mode "+hotModes[q.Mode])
 	case *msg.HotStatusResponse:
-		return "HotStatusResponse " + readerName(b.Request) + ": " + Hot(b)
+		return "HotStatusResponse " + readerName(b.Request) + ": " + HotStatus(b)
 	case *msg.WaitReport:
 		decides := ""
 		if b.Prepared {
 			decides = fmt.Sprintf(", which %v decides", b.Last)
 		}
-		return fmt.Sprintf("WaitReport %s on %v: %s%s", readerName(b.Txn), b.Shard, Waited(&b.Receipt), decides)
+		return fmt.Sprintf("WaitReport %s on %v: %s%s", readerName(b.Txn), b.Shard, Receipt(&b.Receipt), decides)
 	}
 	return e.Name()
 }
@@ -67,8 +67,8 @@ func ruleText(r *msg.HotRule) string {
 	return fmt.Sprintf(" %s%s %s", r.Key, when(r.Prefix, "..."), hotOrders[r.Order])
 }
 
-// Hot formats the status of hot keys.
-func Hot(r *msg.HotStatusResponse) string {
+// HotStatus formats the status of hot keys.
+func HotStatus(r *msg.HotStatusResponse) string {
 	if r.Failure != nil {
 		return Failure(r.Failure)
 	}

@@ -119,11 +119,11 @@ func receiptText(r *msg.Receipt) string {
 	if r == nil || r.WaitedNanos == 0 {
 		return ""
 	}
-	return "; " + Waited(r)
+	return "; " + Receipt(r)
 }
 
-// Waited formats a receipt. A receipt without a holder is of an update that waited for readers.
-func Waited(r *msg.Receipt) string {
+// Receipt formats a receipt. A receipt without a holder is of an update that waited for readers.
+func Receipt(r *msg.Receipt) string {
 	text := when(r.Open, "has ") + "waited " + Time(r.WaitedNanos) + when(len(r.Key) > 0, " for "+Key(r.Key)) +
 		methodsText(r.Methods, r.Mode)
 	switch {

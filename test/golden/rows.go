@@ -99,7 +99,7 @@ func rowText(e *entry.Entry) (string, error) {
 	case entry.TablePin:
 		var p msg.Snapshot
 		err := p.Unmarshal(e.Value)
-		return ": " + Pin(&p), err
+		return ": " + Snapshot(&p), err
 	case entry.TableMoved:
 		var p entry.Moved
 		err := p.Unmarshal(e.Value)
@@ -120,7 +120,7 @@ func directoryText(e *entry.Entry) (string, error) {
 	v, pages, rest, err := entry.DecodeDirectory(e.Value)
 	out := fmt.Sprintf("@%d = %s in pages", e.Index, adt.TypeName(v.Type))
 	for _, p := range pages {
-		out += fmt.Sprintf(" %d@%d", p.ID, p.Born)
+		out += fmt.Sprintf(" %d@%d", p.ID, p.FirstCSN)
 	}
 	return fmt.Sprintf("%s, directory of %d bytes (%v)", out, len(rest), v.Version) + expiresText(v.Expires), err
 }

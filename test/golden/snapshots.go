@@ -30,7 +30,7 @@ func snapshotMessage(e *msg.Envelope) string {
 		p := b
 		out := fmt.Sprintf("SnapshotResponse %s:", readerName(p.Request))
 		for i := range p.Pins {
-			out += " " + Pin(&p.Pins[i])
+			out += " " + Snapshot(&p.Pins[i])
 		}
 		if p.Failure != nil {
 			out += " " + Failure(p.Failure)
@@ -50,8 +50,8 @@ func snapshotMessage(e *msg.Envelope) string {
 	return heatMessage(e)
 }
 
-// Pin formats a retained snapshot.
-func Pin(p *msg.Snapshot) string {
+// Snapshot formats a retained snapshot.
+func Snapshot(p *msg.Snapshot) string {
 	name := fmt.Sprintf("snapshot %d", p.Number) + when(p.Name != "", " "+p.Name)
 	return fmt.Sprintf("%s %s of %s", name, clockText(p.Clock), Time(p.Time)) +
 		when(p.Expires != 0, " until "+Time(p.Expires))

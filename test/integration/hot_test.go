@@ -124,11 +124,11 @@ func TestKeysArePinnedAndBanned(t *testing.T) {
 	require.Equal(t, int(c.Router().HotShard()), c.shardOf(2, "n"))
 	holds()
 
-	stats, busy := c.Node(c.Router().Node(c.Router().HotShard())).Hot()
+	stats, busy := c.Node(c.Router().Node(c.Router().HotShard())).HotShardStats()
 	require.Less(t, busy, 0.5)
 	require.Equal(t, 1, stats.Moved)
-	require.EqualValues(t, 5, stats.Came, "visits three times, n twice")
-	require.EqualValues(t, 4, stats.Went)
+	require.EqualValues(t, 5, stats.MovedIn, "visits three times, n twice")
+	require.EqualValues(t, 4, stats.MovedOut)
 }
 
 // hotKeyRow returns the row of a key in the output of "linchpin hot", nil if there is none.
@@ -164,7 +164,7 @@ func (c *hotCluster) keyMetric(name, key string) float64 {
 // lockWaiters returns the number of transactions that wait for locks on any shard.
 func (c *hotCluster) lockWaiters() (n int) {
 	for id := range c.Router().Nodes() {
-		for _, s := range c.Node(kv.NodeID(id + 1)).Snapshots(0) {
+		for _, s := range c.Node(kv.NodeID(id + 1)).ShardStats(0) {
 			n += s.Waiting
 		}
 	}

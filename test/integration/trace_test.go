@@ -160,7 +160,7 @@ func TestTransactionIsTracedAcrossNodes(t *testing.T) {
 	})
 	proc.Until(t, "the transaction waits for the lock", func(ctx context.Context) bool {
 		for _, n := range []kv.NodeID{1, 2, 3} {
-			for _, sh := range c.Node(n).Snapshots(0) {
+			for _, sh := range c.Node(n).ShardStats(0) {
 				if sh.Waiting > 0 {
 					return true
 				}

@@ -59,7 +59,7 @@ var Table = []Layer{
 	{
 		// What a gateway knows of the cluster.
 		Name:     "gateway knowledge",
-		Packages: []string{"pkg/txn/shards", "pkg/txn/places", "pkg/txn/heat"},
+		Packages: []string{"pkg/txn/shards", "pkg/txn/routing", "pkg/txn/heat"},
 		Imports:  []string{"words", "messages", "types", "parts", "gateway environment"},
 		Pure:     true, Outside: []string{},
 	},

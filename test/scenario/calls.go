@@ -81,7 +81,7 @@ func (x *call) execute(ops []msg.Op) {
 	x.g.machine.Execute(x.g.clock(), func(d txn.Done) {
 		x.recordResults(ops, d.Results)
 		x.onDone(d)
-	}, x.id, ops, deadline, txn.How{})
+	}, x.id, ops, deadline, txn.TxnOptions{})
 	x.g.flush()
 	x.c.run()
 }
@@ -125,7 +125,7 @@ type Reader struct{ *call }
 func (c *Cluster) Open(name string, gateway kv.NodeID) Reader {
 	x := c.call(name, gateway, "interactive")
 	x.open = true
-	if f := x.g.machine.Begin(x.g.clock(), x.ref(), true, txn.How{}); f != nil {
+	if f := x.g.machine.Begin(x.g.clock(), x.ref(), true, txn.TxnOptions{}); f != nil {
 		c.t.Fatal(f.Text)
 	}
 	x.g.flush()
@@ -169,7 +169,7 @@ func (c *Cluster) Scan(name string, gateway kv.NodeID, keys ...string) *Txn {
 		c.logf("%s has fixed the CSN of every shard", name)
 		x.g.machine.Next(x.g.clock(), func(d txn.Done) { x.scanned(keys, d) }, x.ref(), 1000)
 		x.g.flush()
-	}, x.id, kv.Range(nil, nil), false, deadline, txn.How{})
+	}, x.id, kv.Range(nil, nil), false, deadline, txn.TxnOptions{})
 	x.g.flush()
 	c.run()
 	return x.Txn

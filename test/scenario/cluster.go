@@ -192,14 +192,14 @@ func (c *Cluster) Finish() {
 		}
 	}
 	for _, s := range c.shards {
-		if err := s.machine.Quiet(); err != nil {
+		if err := s.machine.CheckIdle(); err != nil {
 			c.t.Fatal(err)
 		}
 	}
 }
 
 // Held returns how many updates readers hold on a shard: prepared ones, and pieces that could be decided there.
-func (c *Cluster) Held(s kv.ShardID) int { return c.shards[s].machine.Snapshot(0).Held }
+func (c *Cluster) Held(s kv.ShardID) int { return c.shards[s].machine.Status(0).Held }
 
 var ids = regexp.MustCompile(`[0-9a-f]{32}|reader [0-9]+`)
 

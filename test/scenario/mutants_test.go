@@ -40,7 +40,7 @@ func TestMutantsShowAnomalies(t *testing.T) {
 		{"4, a participant seals although a reader is registered", mutant.ReadersIgnored, 4,
 			func(c *Cluster) { oppositeOrders(c) }, history.LongFork,
 			[]expectedRead{{"A", "a@0", Nothing}, {"A", "d@3", "X"}, {"B", "b@1", Nothing}, {"B", "c@2", "W"}}},
-		{"5, the hot shard does not fix its CSN last", mutant.NoticesNotAwaited, 3, answeredAndHiddenFromScan,
+		{"5, the hot shard does not fix its CSN last", mutant.RegistrationsNotAwaited, 3, answeredAndHiddenFromScan,
 			history.RealTimeInversion, []expectedRead{{"P", "h@2", Nothing}, {"P", "x@0", "V"}}},
 		{"6, the last agent decides although a reader is registered", mutant.ReadersIgnoredByLast, 3,
 			func(c *Cluster) { newThenOld(c) }, history.RealTimeInversion,
@@ -50,7 +50,7 @@ func TestMutantsShowAnomalies(t *testing.T) {
 			[]expectedRead{{"R", "x@1", Nothing}, {"W", "k@0", Nothing}, {"R", "z@2", "S"}}},
 		{"a move does not wait for readers", mutant.MovesIgnoreReaders, 3, func(c *Cluster) { movedUnderAReader(c) },
 			history.ReadSkew, []expectedRead{{"R", "x@0", Nothing}, {"R", "y@1", "W"}}},
-		{"a blind write ignores the move tombstone", mutant.BlindWritesIgnoreMark, 3, lateBlindWrite, history.DirtyWrite,
+		{"a blind write ignores the move tombstone", mutant.BlindWritesIgnoreMove, 3, lateBlindWrite, history.DirtyWrite,
 			[]expectedRead{{"A", "x@0", "V"}, {"A", "y@1", "U"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

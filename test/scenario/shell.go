@@ -26,7 +26,7 @@ func newShell(c *Cluster, id kv.ShardID, shards int) *shell {
 	s := &shell{c: c, id: id, log: memstore.New()}
 	var out shard.Output
 	s.machine, out = shard.New(shard.Config{ID: id, Mutants: c.broken, Home: placement(shards).Shard,
-		Trace: shard.Trace{Committed: s.onCommitted, Shown: s.onVisible}},
+		Trace: shard.Trace{Committed: s.onCommitted, Visible: s.onVisible}},
 		shard.Recovered{}, c.now, c.now)
 	s.perform(out)
 	return s
@@ -75,7 +75,7 @@ func (s *shell) onCommitted(ref kv.TxnRef) {
 	}
 }
 
-func (s *shell) onVisible(ref kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index) {
+func (s *shell) onVisible(ref kv.TxnRef, e *entry.Effect, v entry.Value, at kv.CSN) {
 	x := s.c.callOf(ref.TxnID)
 	if e.Kind == entry.EffectMoveOut || e.Kind == entry.EffectMoveIn {
 		s.c.logf("  %v makes visible that %s moves", s.id, e.Key)
@@ -123,6 +123,6 @@ func (g *gateway) flush() {
 	}
 	g.c.send(g.id.String(), out.Send)
 	for _, d := range out.Done {
-		d.Token.(func(txn.Done))(d)
+		d.Handle.(func(txn.Done))(d)
 	}
 }

@@ -58,7 +58,7 @@ type Updater struct {
 func (c *Cluster) Begin(name string, gateway kv.NodeID) *Updater {
 	x := c.call(name, gateway, "interactive")
 	x.open, x.writes = true, true
-	if f := x.g.machine.Begin(x.g.clock(), x.ref(), false, txn.How{}); f != nil {
+	if f := x.g.machine.Begin(x.g.clock(), x.ref(), false, txn.TxnOptions{}); f != nil {
 		c.t.Fatal(f.Text)
 	}
 	x.g.flush()

@@ -123,7 +123,7 @@ func containsOfChangingMember(c *Cluster) (bool, uint64) {
 	}
 	c.Release("s1", "s0", "Decision")
 	c.Pass(timeLimit)
-	return a.Completed == 1 && a.Results[0].Int == 1, c.shards[0].machine.Snapshot(0).Stats.Replanned
+	return a.Completed == 1 && a.Results[0].Int == 1, c.shards[0].machine.Status(0).Stats.Replanned
 }
 
 // typedSchedules are those that end in time unless a rule is broken.
@@ -134,12 +134,12 @@ var typedSchedules = []struct {
 	broken [][]mutant.ID
 }{
 	{"a count behind a commit that waits for it", sizeBehindACommit,
-		[][]mutant.ID{{mutant.NoWound}, {mutant.GatewayDropsMarks}}},
+		[][]mutant.ID{{mutant.NoWound}, {mutant.GatewayDropsWounds}}},
 	{"a count before such a commit", sizeBeforeACommit, [][]mutant.ID{{mutant.NoWound},
-		{mutant.PrepareWithoutMark, mutant.MarksOnce}}},
+		{mutant.PrepareWithoutWound, mutant.WoundsOnce}}},
 	{"a count before such a commit that one shard decides", sizeBeforeAWaitingLastPiece, [][]mutant.ID{
-		{mutant.NoWound}, {mutant.ParkWithoutMark, mutant.MarksOnce}}},
-	{"a count behind an idle add", sizeBehindAnIdleAdd, [][]mutant.ID{{mutant.NoWound}, {mutant.NoIdleGrace}}},
+		{mutant.NoWound}, {mutant.CommitRequestWithoutWound, mutant.WoundsOnce}}},
+	{"a count behind an idle add", sizeBehindAnIdleAdd, [][]mutant.ID{{mutant.NoWound}, {mutant.IdleWoundedContinues}}},
 	{"a count behind an add that is prepared", sizeBehindAPreparedAdd,
 		[][]mutant.ID{{mutant.NoWound}, {mutant.PreparedIsSafe}}},
 	{"a count under a stream of adds", sizeUnderAStreamOfAdds, [][]mutant.ID{{mutant.NoPhaseCap}}},

@@ -204,7 +204,7 @@ func requireContainsID(t testing.TB, named bool, a response, id client.TxID, tex
 func (c *cluster) awaitLockWaiter() {
 	c.t.Helper()
 	retryUntilOK(c.t, func() error {
-		for _, s := range c.nodes[0].Node().Snapshots(0) {
+		for _, s := range c.nodes[0].Node().ShardStats(0) {
 			if s.Waiting > 0 {
 				return nil
 			}

@@ -163,7 +163,7 @@ func (s *shell) stored(key string) (v entry.Value, err error) {
 		return v, res.Err
 	}
 	f, err := mvcc.Fold(res.Rows)
-	for _, p := range adt.Missing(&f.Value) {
+	for _, p := range adt.MissingPages(&f.Value) {
 		page := s.disk.store.Read(s.id, entry.Read{Kind: entry.ReadRow, Table: entry.TablePage,
 			Key: entry.PageKey([]byte(key), p.Ref().ID)})
 		if page.Err != nil || len(page.Rows) == 0 {

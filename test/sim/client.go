@@ -87,12 +87,13 @@ func (c *client) thinkTime() time.Duration {
 }
 
 // call calls a node's gateway. If the node is down, the call is lost.
-func (w *world) call(n *node, f func(now int64, tok txn.Token), then func(d txn.Done, lost bool)) {
+func (w *world) call(n *node, f func(now int64, tok txn.CallHandle), then func(d txn.Done, lost bool)) {
 	w.callWith(n, nil, f, then)
 }
 
 // callWith is call for a one-shot with these operations.
-func (w *world) callWith(n *node, ops []msg.Op, f func(now int64, tok txn.Token), then func(d txn.Done, lost bool)) {
+func (w *world) callWith(n *node, ops []msg.Op, f func(now int64, tok txn.CallHandle),
+	then func(d txn.Done, lost bool)) {
 	oc := &openCall{n: n, then: then, ops: ops}
 	if !n.gwUp {
 		w.after(time.Millisecond, func() { oc.finish(txn.Done{}, true) })
@@ -114,12 +115,12 @@ func (w *world) callWith(n *node, ops []msg.Op, f func(now int64, tok txn.Token)
 
 // onDone delivers a Done to its call. The client runs in an event of its own, so that it may call the gateway again.
 func (n *node) onDone(d txn.Done) {
-	lend, lends := d.Token.(lendCall)
+	lend, lends := d.Handle.(lendCall)
 	if lends {
 		lend(d)
 		return
 	}
-	oc := d.Token.(*openCall)
+	oc := d.Handle.(*openCall)
 	for i, c := range n.calls {
 		if c == oc {
 			n.calls = append(n.calls[:i:i], n.calls[i+1:]...)
@@ -153,7 +154,7 @@ func (c *client) newID(n *node) kv.TxnID {
 }
 
 // arrival completes how with the client's account and the arrival time at a node's gateway.
-func (c *client) arrival(n *node, how txn.How) txn.How {
+func (c *client) arrival(n *node, how txn.TxnOptions) txn.TxnOptions {
 	how.User, how.Arrived = c.account(), n.clk.OrderAt(n.local(c.w.now))
 	return how
 }
@@ -196,7 +197,7 @@ func (c *client) next() {
 		case at < m.OneShot+m.OneShotRead+m.Interactive+m.InteractiveRead:
 			c.interact(true)
 		case at < m.OneShot+m.OneShotRead+m.Interactive+m.InteractiveRead+m.Scan:
-			c.scanAs(txn.How{})
+			c.scanAs(txn.TxnOptions{})
 		default:
 			c.snapshotCall()
 		}
@@ -228,9 +229,9 @@ func (c *client) maybeQueryOutcome(id kv.TxnID) {
 }
 
 // oneShot runs a one-shot transaction.
-func (c *client) oneShot(readOnly bool) { c.oneShotAs(readOnly, txn.How{}) }
+func (c *client) oneShot(readOnly bool) { c.oneShotAs(readOnly, txn.TxnOptions{}) }
 
-func (c *client) oneShotAs(readOnly bool, how txn.How) {
+func (c *client) oneShotAs(readOnly bool, how txn.TxnOptions) {
 	w, n := c.w, c.anyNode()
 	t := c.begin(oneShot, kv.TxnRef{TxnID: c.newID(n)})
 	call := &callRecord{ops: c.someOps(1+w.rng.IntN(w.opt.Mix.MaxOps), readOnly, w.chance(w.opt.Mix.OneShard))}
@@ -241,7 +242,7 @@ func (c *client) oneShotAs(readOnly bool, how txn.How) {
 		call.ops = c.anchored(call.ops)
 	}
 	c.dump(call.ops)
-	if w.opt.Batch > 0 && readOnly && how == (txn.How{}) {
+	if w.opt.Batch > 0 && readOnly && how == (txn.TxnOptions{}) {
 		if n.lastRead != nil && w.rng.IntN(2) == 0 {
 			call.ops = n.lastRead
 		}
@@ -270,11 +271,11 @@ func (c *client) oneShotAs(readOnly bool, how txn.How) {
 
 // send sends a one-shot to a gateway, or with probability Mix.Twice to two of them concurrently. If one response
 // reports a commit, the transaction has committed. If neither does and one of them is uncertain, so is the outcome.
-func (c *client) send(n *node, t *txnRecord, how txn.How, then func(d txn.Done, lost bool)) {
+func (c *client) send(n *node, t *txnRecord, how txn.TxnOptions, then func(d txn.Done, lost bool)) {
 	w := c.w
 	to := func(n *node, then func(d txn.Done, lost bool)) {
 		ops := cloneOps(t.calls[0].ops)
-		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.Token) {
+		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.CallHandle) {
 			n.machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, ops, c.deadline(n), c.arrival(n, how))
 		}, then)
 	}
@@ -315,9 +316,9 @@ func (c *client) resend(t *txnRecord, then func()) {
 	w.after(w.about(10*time.Millisecond), func() {
 		n := c.anyNode()
 		w.trace("client %d: %s again at %v", c.n, name(t.ref), n.id)
-		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.Token) {
+		w.callWith(n, t.calls[0].ops, func(now int64, tok txn.CallHandle) {
 			n.machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, cloneOps(t.calls[0].ops), c.deadline(n),
-				c.arrival(n, txn.How{}))
+				c.arrival(n, txn.TxnOptions{}))
 		}, func(d txn.Done, lost bool) {
 			w.trace("client %d: %s again: committed=%v lost=%v %v", c.n, name(t.ref), d.Committed, lost, d.Failure)
 			then()
@@ -373,7 +374,7 @@ func (w *world) countReader(t *txnRecord, d txn.Done) {
 		return
 	}
 	w.sum.Readers++
-	w.sum.ReaderAborts += max(len(d.Aborts), int(d.Attempts)-1)
+	w.sum.ReaderAborts += max(len(d.AbortReasons), int(d.Attempts)-1)
 	if d.Failure != nil && kv.Kind(d.Failure.Kind) == kv.KindAborted {
 		w.sum.ReaderAborts++
 	}
@@ -408,7 +409,7 @@ func (c *client) queryOutcome(id kv.TxnID, tries int, then func(known bool, resu
 		c.queryOutcome(id, 1, func(bool, []msg.Result, bool) { w.unfinished-- })
 	}
 	deadline := func() int64 { return n.local(w.now) + int64(time.Second) }
-	w.call(n, func(now int64, tok txn.Token) { n.machine(id).Outcome(now, tok, id, c.account(), deadline()) },
+	w.call(n, func(now int64, tok txn.CallHandle) { n.machine(id).QueryOutcome(now, tok, id, c.account(), deadline()) },
 		func(d txn.Done, lost bool) {
 			w.trace("outcome query for t%d: committed=%v lost=%v %v", id.Rand, d.Committed, lost, d.Failure)
 			switch {

@@ -79,12 +79,12 @@ func (n *node) announceClock() {
 			continue
 		}
 		wall := adjustedClock{n}.Wall()
-		least, ok := n.clk.Least(n.local(w.now))
+		least, ok := n.clk.MinIDTime(n.local(w.now))
 		w.after(w.about(time.Millisecond), func() {
 			now := o.local(w.now)
-			o.clk.Heard(n.id, now, wall)
+			o.clk.ObservePeer(n.id, now, wall)
 			if ok {
-				o.clk.Push(least - now)
+				o.clk.RaiseMinIDTime(least - now)
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func (n *node) announceClock() {
 // raiseClock raises the node's clock to the shard's low watermark.
 func (s *shell) raiseClock() {
 	if offset, ok := s.m.IDOffset(); ok && s.w.opt.Jumps > 0 {
-		s.n.clk.Push(offset)
+		s.n.clk.RaiseMinIDTime(offset)
 	}
 }
 
@@ -102,7 +102,7 @@ func (s *shell) idTime() int64 {
 	if s.w.opt.Jumps == 0 {
 		return 0
 	}
-	return s.n.clk.Agreed(s.n.local(s.w.now))
+	return s.n.clk.GCTime(s.n.local(s.w.now))
 }
 
 // peers compares the clocks of the other nodes with this node's, as package node does.

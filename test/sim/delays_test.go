@@ -34,10 +34,10 @@ func keysOnShards(w *world, n int) (keys [][]byte) {
 }
 
 // messageDelays runs one call on an idle cluster and returns its number of message delays.
-func messageDelays(t *testing.T, w *world, f func(g *txn.Gateway, now int64, tok txn.Token)) (delays float64) {
+func messageDelays(t *testing.T, w *world, f func(g *txn.Gateway, now int64, tok txn.CallHandle)) (delays float64) {
 	begin, end := w.now, int64(-1)
 	n := w.nodes[0]
-	w.call(n, func(now int64, tok txn.Token) { f(n.machines[0], now, tok) }, func(d txn.Done, lost bool) {
+	w.call(n, func(now int64, tok txn.CallHandle) { f(n.machines[0], now, tok) }, func(d txn.Done, lost bool) {
 		require.False(t, lost)
 		require.Nil(t, d.Failure)
 		end = w.now
@@ -78,8 +78,8 @@ func TestMessageDelays(t *testing.T) {
 				w.sum.Txns++
 				id := kv.TxnID{Time: wallBase + w.now, Rand: uint64(w.sum.Txns)}
 				got := messageDelays(t, w, func(g *txn.Gateway, now int64,
-					tok txn.Token) {
-					g.Execute(now, tok, id, tc.ops, forever, txn.How{})
+					tok txn.CallHandle) {
+					g.Execute(now, tok, id, tc.ops, forever, txn.TxnOptions{})
 				})
 				require.InDelta(t, tc.want, got, 0.01)
 			})
@@ -87,16 +87,16 @@ func TestMessageDelays(t *testing.T) {
 		t.Run(fmt.Sprint(order, " interactive"), func(t *testing.T) {
 			n := w.nodes[0]
 			ref := kv.TxnRef{TxnID: kv.TxnID{Time: wallBase + w.now, Rand: 99}, Attempt: 1}
-			require.Nil(t, n.machines[0].Begin(n.local(w.now), ref, false, txn.How{}))
+			require.Nil(t, n.machines[0].Begin(n.local(w.now), ref, false, txn.TxnOptions{}))
 			do := func(ops ...msg.Op) float64 {
-				return messageDelays(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Do(now, tok, ref, ops, 0) })
+				return messageDelays(t, w, func(g *txn.Gateway, now int64, tok txn.CallHandle) { g.Do(now, tok, ref, ops, 0) })
 			}
 			require.InDelta(t, 2, do(get(k[0])), 0.01)
 			require.InDelta(t, 2, do(get(hot)), 0.01)
 			require.InDelta(t, 0, do(put(k[0]), put(k[1])), 0.01)
 			require.InDelta(t, 0, do(get(k[1])), 0.01) // its own write
 			require.InDelta(t, 3, messageDelays(t, w, func(g *txn.Gateway, now int64,
-				tok txn.Token) {
+				tok txn.CallHandle) {
 				g.Commit(now, tok, ref, forever)
 			}), 0.01)
 		})
@@ -124,39 +124,39 @@ func TestMessageDelaysOfReaders(t *testing.T) {
 				w.sum.Txns++
 				id := kv.TxnID{Time: wallBase + w.now, Rand: uint64(w.sum.Txns)}
 				require.InDelta(t, tc.want, messageDelays(t, w, func(g *txn.Gateway, now int64,
-					tok txn.Token) {
-					g.Execute(now, tok, id, tc.ops, forever, txn.How{})
+					tok txn.CallHandle) {
+					g.Execute(now, tok, id, tc.ops, forever, txn.TxnOptions{})
 				}), 0.01)
 			})
 		}
 		t.Run(fmt.Sprint(plan, " open"), func(t *testing.T) {
 			n := w.nodes[0]
 			ref := kv.TxnRef{TxnID: kv.TxnID{Time: wallBase + w.now, Rand: 99}, Attempt: 1}
-			require.Nil(t, n.machines[0].Begin(n.local(w.now), ref, true, txn.How{}))
+			require.Nil(t, n.machines[0].Begin(n.local(w.now), ref, true, txn.TxnOptions{}))
 			do := func(ops ...msg.Op) float64 {
-				return messageDelays(t, w, func(g *txn.Gateway, now int64, tok txn.Token) { g.Do(now, tok, ref, ops, 0) })
+				return messageDelays(t, w, func(g *txn.Gateway, now int64, tok txn.CallHandle) { g.Do(now, tok, ref, ops, 0) })
 			}
 			require.InDelta(t, 2, do(get(k[0]), get(k[3])), 0.01)
 			require.InDelta(t, 2, do(get(k[1])), 0.01)
 			require.InDelta(t, 0, do(get(k[0])), 0.01) // the reader is registered there
 			require.InDelta(t, 0, messageDelays(t, w, func(g *txn.Gateway, now int64,
-				tok txn.Token) {
+				tok txn.CallHandle) {
 				g.Commit(now, tok, ref, forever)
 			}), 0.01)
 		})
 		t.Run(fmt.Sprint(plan, " snapshot"), func(t *testing.T) {
 			id := kv.TxnID{Time: wallBase + w.now, Rand: 100}
 			var ref kv.TxnRef
-			require.InDelta(t, 3, messageDelays(t, w, func(g *txn.Gateway, now int64, tok txn.Token) {
-				ref = g.Scan(now, tok, id, kv.Range(nil, nil), false, forever, txn.How{})
+			require.InDelta(t, 3, messageDelays(t, w, func(g *txn.Gateway, now int64, tok txn.CallHandle) {
+				ref = g.Scan(now, tok, id, kv.Range(nil, nil), false, forever, txn.TxnOptions{})
 			}), 0.01)
 			require.InDelta(t, 2, messageDelays(t, w, func(g *txn.Gateway, now int64,
-				tok txn.Token) {
+				tok txn.CallHandle) {
 				g.Next(now, tok, ref, 1000)
 			}), 0.01)
 		})
 		for _, s := range w.shards {
-			require.NoError(t, s.m.Quiet())
+			require.NoError(t, s.m.CheckIdle())
 		}
 	}
 }
@@ -175,8 +175,8 @@ func TestBusyShardIsReadOnceAndLast(t *testing.T) {
 		before := hot.messageCount
 		id := kv.TxnID{Time: wallBase + w.now, Rand: uint64(w.sum.Txns)}
 		delays = messageDelays(t, w, func(g *txn.Gateway, now int64,
-			tok txn.Token) {
-			g.Execute(now, tok, id, ops, forever, txn.How{})
+			tok txn.CallHandle) {
+			g.Execute(now, tok, id, ops, forever, txn.TxnOptions{})
 		})
 		return delays, hot.messageCount - before
 	}
@@ -189,7 +189,7 @@ func TestBusyShardIsReadOnceAndLast(t *testing.T) {
 		require.Equal(t, map[bool]int{false: 4, true: 1}[busy], messages)
 	}
 	for _, s := range w.shards {
-		require.NoError(t, s.m.Quiet())
+		require.NoError(t, s.m.CheckIdle())
 	}
 }
 
@@ -205,7 +205,7 @@ func TestHotLocksDoNotOutliveAStep(t *testing.T) {
 		hot := w.shards[w.shardAt(w.router.HotShard())]
 		w.run(int64(time.Hour), func() bool {
 			steps++
-			if hot.m.Snapshot(0).Holders > 0 {
+			if hot.m.Status(0).Holders > 0 {
 				locked++
 			}
 			return w.unfinished == 0

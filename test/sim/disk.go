@@ -27,7 +27,7 @@ type disk struct {
 	// level is the level of free space, since the instant since.
 	level    shard.Disk
 	since    int64
-	batcher  groupcommit.Gather
+	batcher  groupcommit.Pending
 	releases groupcommit.Releases
 	// committing: an append of the submitted steps is scheduled.
 	committing bool
@@ -44,7 +44,7 @@ func newDisk(n *node) *disk {
 
 // reset drops everything in memory, at a start.
 func (d *disk) reset() {
-	d.batcher, d.releases = groupcommit.Gather{Mutants: d.w.opt.Mutants}, groupcommit.Releases{}
+	d.batcher, d.releases = groupcommit.Pending{Mutants: d.w.opt.Mutants}, groupcommit.Releases{}
 	d.pending, d.volatile, d.syncing, d.committing = map[*groupcommit.Step][]*logEvent{}, nil, false, false
 }
 
@@ -203,7 +203,7 @@ func (d *disk) crash() {
 // shutDown shuts the shards down cleanly: the log ends with the entry of a clean shutdown and is durable.
 func (d *disk) shutDown() {
 	for _, s := range d.shards {
-		if entries := s.m.Rest(); len(entries) > 0 {
+		if entries := s.m.Shutdown(); len(entries) > 0 {
 			d.batcher.Submit(&groupcommit.Step{Shard: &s.log, Out: shard.Output{Entries: entries}})
 		}
 	}

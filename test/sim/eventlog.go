@@ -47,7 +47,7 @@ type visibleEffect struct {
 	kind  entry.EffectKind
 	delta int64
 	value entry.Value
-	index kv.Index
+	index kv.CSN
 }
 
 type kind uint8

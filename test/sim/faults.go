@@ -76,7 +76,7 @@ func (n *node) drain() {
 			}
 			w.after(late, func() {
 				if o.gwUp {
-					o.onAllMachines(func(m *txn.Gateway) { m.Shards().SetLeaving(s.id, inc) })
+					o.onAllMachines(func(m *txn.Gateway) { m.Shards().SetDraining(s.id, inc) })
 				}
 			})
 		}

@@ -44,7 +44,7 @@ func (w *world) startFills() {
 
 // fill takes the free space of a disk, and returns it some time later.
 func (w *world) fill(d *disk) {
-	if d.level != shard.DiskRoomy {
+	if d.level != shard.DiskEnough {
 		return
 	}
 	d.since = w.now
@@ -55,7 +55,7 @@ func (w *world) fill(d *disk) {
 		if w.opt.onFillEnd != nil && !w.calm {
 			w.opt.onFillEnd(d)
 		}
-		d.level = shard.DiskRoomy
+		d.level = shard.DiskEnough
 	})
 }
 
@@ -63,7 +63,7 @@ func (w *world) fill(d *disk) {
 // disk with low space may get deletions.
 func (s *shell) checkSpace(txn kv.TxnRef, e *entry.Effect, v *entry.Value) {
 	d, w := s.disk, s.w
-	if d.level == shard.DiskRoomy || w.movers[txn.TxnID] {
+	if d.level == shard.DiskEnough || w.movers[txn.TxnID] {
 		return
 	}
 	t := w.log.find(txn)
@@ -87,7 +87,7 @@ func (w *world) countReadOnFull(t *txnRecord) {
 			}
 			at := w.router.Shard(op.Key)
 			for _, s := range w.shards {
-				if s.id == at && s.disk.level != shard.DiskRoomy && s.disk.since < t.start {
+				if s.id == at && s.disk.level != shard.DiskEnough && s.disk.since < t.start {
 					w.sum.FullReads++
 					return
 				}
@@ -101,7 +101,7 @@ func (w *world) countReadOnFull(t *txnRecord) {
 func (w *world) refusedForSpace() (n uint64) {
 	for _, s := range w.shards {
 		if s.m != nil {
-			n += s.m.Levels().NoRoom
+			n += s.m.Gauges().NoSpaceRejections
 		}
 	}
 	return n

@@ -60,7 +60,7 @@ func (f *fullness) play(t *testing.T, seed int64, o Options) Summary {
 		}
 		f.full++
 		for _, s := range d.shards {
-			if n := s.m.Levels().Prepared; n > 0 {
+			if n := s.m.Gauges().Prepared; n > 0 {
 				w.fail("%v: %d prepared updates are undecided long after the disk became full", s.id, n)
 			}
 		}

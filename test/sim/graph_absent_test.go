@@ -33,7 +33,7 @@ func backOf(start, end string) []msg.Op {
 // visibleEvent returns the event of the n-th version of a key, written by a transaction.
 func visibleEvent(t *txnRecord, key string, n int, typ entry.Type) *logEvent {
 	v := entry.Value{Type: typ, Version: kv.Version{Write: 10*t.ref.Rand + uint64(n)}}
-	return &logEvent{visible: &visibleEffect{txn: t.ref, key: key, kind: entry.EffectPut, value: v, index: kv.Index(n)}}
+	return &logEvent{visible: &visibleEffect{txn: t.ref, key: key, kind: entry.EffectPut, value: v, index: kv.CSN(n)}}
 }
 
 // TestGraphCheckerDetectsMissedKeys: the graph checker detects a get or a scan that missed a key. It has no model that

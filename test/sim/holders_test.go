@@ -18,7 +18,7 @@ type holder struct {
 	n *node
 	// first are the operations that it begins with, pings those that it repeats afterwards.
 	first, pings []msg.Op
-	how          txn.How
+	how          txn.TxnOptions
 	ended        int
 	longest      time.Duration
 }
@@ -33,7 +33,7 @@ func (h *holder) begin() {
 	}
 	var do func(ops []msg.Op)
 	do = func(ops []msg.Op) {
-		w.call(h.n, func(now int64, tok txn.Token) { g.Do(now, tok, ref, cloneOps(ops), 0) }, func(d txn.Done, _ bool) {
+		w.call(h.n, func(now int64, tok txn.CallHandle) { g.Do(now, tok, ref, cloneOps(ops), 0) }, func(d txn.Done, _ bool) {
 			if d.Closed {
 				h.ended++
 				h.longest = max(h.longest, time.Duration(w.now-since))
@@ -51,7 +51,7 @@ type putter struct {
 	w       *world
 	n       *node
 	key     []byte
-	how     txn.How
+	how     txn.TxnOptions
 	since   int64
 	puts    int
 	longest time.Duration
@@ -61,7 +61,7 @@ func (p *putter) next() {
 	w := p.w
 	p.since = w.now
 	p.how.Arrived = p.n.clk.OrderAt(p.n.local(w.now))
-	w.call(p.n, func(now int64, tok txn.Token) {
+	w.call(p.n, func(now int64, tok txn.CallHandle) {
 		p.n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(p.key)}, now+int64(time.Hour), p.how)
 	}, func(d txn.Done, _ bool) {
 		if d.Failure != nil {
@@ -120,25 +120,26 @@ func (h *longHolder) begin() {
 		w.fail("a transaction was refused: %v", f)
 		return
 	}
-	w.call(h.n, func(now int64, tok txn.Token) { g.Do(now, tok, ref, cloneOps(h.first), 0) }, func(d txn.Done, _ bool) {
-		if d.Closed {
-			w.after(time.Millisecond+time.Duration(d.Failure.RetryAfterNanos), h.begin)
-			return
-		}
-		w.after(h.holds, func() {
-			w.call(h.n, func(now int64, tok txn.Token) { g.Commit(now, tok, ref, forever) }, func(d txn.Done, _ bool) {
-				h.ended++
-				w.after(0, h.begin)
+	w.call(h.n, func(now int64, tok txn.CallHandle) { g.Do(now, tok, ref, cloneOps(h.first), 0) },
+		func(d txn.Done, _ bool) {
+			if d.Closed {
+				w.after(time.Millisecond+time.Duration(d.Failure.RetryAfterNanos), h.begin)
+				return
+			}
+			w.after(h.holds, func() {
+				w.call(h.n, func(now int64, tok txn.CallHandle) { g.Commit(now, tok, ref, forever) }, func(d txn.Done, _ bool) {
+					h.ended++
+					w.after(0, h.begin)
+				})
 			})
 		})
-	})
 }
 
 // runLongHolder returns the number of puts in ten seconds beside transactions that hold the key for the given time.
 func runLongHolder(t *testing.T, broken mutant.Set, holds time.Duration, holder, others kv.Account) int {
 	w := newContendedWorld(1, broken)
 	key := keysOnShards(w, 1)[0]
-	p := &putter{w: w, n: w.nodes[1], key: key, how: txn.How{User: others}}
+	p := &putter{w: w, n: w.nodes[1], key: key, how: txn.TxnOptions{User: others}}
 	p.next()
 	if holds > 0 {
 		for i := range 4 {

@@ -21,7 +21,7 @@ type interaction struct {
 	readOnly bool
 	// mayNotWrite: the client lacks the right to write, and the transaction is not declared read-only.
 	mayNotWrite bool
-	how         txn.How
+	how         txn.TxnOptions
 	// savepoints holds, for each savepoint, the number of calls before it.
 	savepoints []int
 }
@@ -30,9 +30,9 @@ type interaction struct {
 func (x *interaction) machine() *txn.Gateway { return x.n.machine(x.t.ref.TxnID) }
 
 // interact runs an interactive transaction.
-func (c *client) interact(readOnly bool) { c.interactAs(readOnly, txn.How{}) }
+func (c *client) interact(readOnly bool) { c.interactAs(readOnly, txn.TxnOptions{}) }
 
-func (c *client) interactAs(readOnly bool, how txn.How) {
+func (c *client) interactAs(readOnly bool, how txn.TxnOptions) {
 	n := c.anyNode()
 	ref := kv.TxnRef{TxnID: c.newID(n), Attempt: 1}
 	if c.w.abandonedOldest.IsZero() && c.w.chance(c.w.opt.Mix.AbandonOldest) {
@@ -43,7 +43,7 @@ func (c *client) interactAs(readOnly bool, how txn.How) {
 }
 
 // attempt begins an attempt. The client's next transaction follows its end.
-func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool, how txn.How) {
+func (c *client) attempt(n *node, ref kv.TxnRef, readOnly bool, how txn.TxnOptions) {
 	w := c.w
 	if !n.gwUp {
 		w.after(time.Millisecond, c.next)
@@ -92,32 +92,33 @@ func (x *interaction) step() {
 	w.trace("client %d: %s does %s", x.c.n, name(x.t.ref), describe(call.ops))
 	ops := cloneOps(call.ops)
 	x.markUnlocked(ops)
-	w.call(x.n, func(now int64, tok txn.Token) { x.machine().Do(now, tok, x.t.ref, ops, 0) }, func(d txn.Done, lost bool) {
-		w.trace("client %d: %s did: %v closed=%v lost=%v", x.c.n, name(x.t.ref), d.Failure, d.Closed, lost)
-		switch {
-		case lost:
-			x.abandon()
-		case d.Closed:
-			x.t.outcome, x.t.failure, x.t.rolledBack, x.t.closedBy = failed, d.Failure, true, call.ops
-			w.sum.Aborted++
-			w.countReader(x.t, d)
-			if isConclusive(d.Failure) {
-				call.failure = d.Failure
+	w.call(x.n, func(now int64, tok txn.CallHandle) { x.machine().Do(now, tok, x.t.ref, ops, 0) },
+		func(d txn.Done, lost bool) {
+			w.trace("client %d: %s did: %v closed=%v lost=%v", x.c.n, name(x.t.ref), d.Failure, d.Closed, lost)
+			switch {
+			case lost:
+				x.abandon()
+			case d.Closed:
+				x.t.outcome, x.t.failure, x.t.rolledBack, x.t.closedBy = failed, d.Failure, true, call.ops
+				w.sum.Aborted++
+				w.countReader(x.t, d)
+				if isConclusive(d.Failure) {
+					call.failure = d.Failure
+					x.t.calls = append(x.t.calls, call)
+					x.requireInstant()
+				}
+				x.retry(d.Failure)
+			default:
+				call.results, call.failure = slices.Clone(d.Results), d.Failure
 				x.t.calls = append(x.t.calls, call)
-				x.requireInstant()
+				x.c.remember(call)
+				if d.Failure != nil && w.chance(w.opt.Mix.UseImplied) {
+					x.rollback(true)
+					return
+				}
+				w.after(x.c.thinkTime(), x.step)
 			}
-			x.retry(d.Failure)
-		default:
-			call.results, call.failure = slices.Clone(d.Results), d.Failure
-			x.t.calls = append(x.t.calls, call)
-			x.c.remember(call)
-			if d.Failure != nil && w.chance(w.opt.Mix.UseImplied) {
-				x.rollback(true)
-				return
-			}
-			w.after(x.c.thinkTime(), x.step)
-		}
-	})
+		})
 }
 
 // markUnlocked marks reads of keys that the client may not write: all of them with mayNotWrite, otherwise some of the
@@ -141,7 +142,7 @@ func (x *interaction) useSavepoint() {
 		do = (*txn.Gateway).Savepoint
 	}
 	w.trace("client %d: %s goes to savepoint %d of %d", x.c.n, name(x.t.ref), to, n)
-	w.call(x.n, func(now int64, tok txn.Token) { do(x.machine(), now, tok, x.t.ref, strconv.Itoa(to)) },
+	w.call(x.n, func(now int64, tok txn.CallHandle) { do(x.machine(), now, tok, x.t.ref, strconv.Itoa(to)) },
 		func(d txn.Done, lost bool) {
 			switch {
 			case lost:
@@ -202,7 +203,7 @@ func (x *interaction) finish() {
 	}
 	x.t.readOnly = !x.t.writes()
 	w.trace("client %d: %s commits", x.c.n, name(x.t.ref))
-	w.call(x.n, func(now int64, tok txn.Token) { x.machine().Commit(now, tok, x.t.ref, x.c.deadline(x.n)) },
+	w.call(x.n, func(now int64, tok txn.CallHandle) { x.machine().Commit(now, tok, x.t.ref, x.c.deadline(x.n)) },
 		func(d txn.Done, lost bool) {
 			x.c.onEnd(x.t, d, lost, func() {
 				if x.t.outcome == failed && isConclusive(d.Failure) {
@@ -225,7 +226,7 @@ func (x *interaction) rollback(validate bool) {
 	x.t.rolledBack = true
 	w.trace("client %d: %s rolls back, validate=%v", x.c.n, name(x.t.ref), validate)
 	checked := validate && !w.opt.Mutants.Has(mutant.FailuresUnvalidated)
-	w.call(x.n, func(now int64, tok txn.Token) { x.machine().Rollback(now, tok, x.t.ref, checked) },
+	w.call(x.n, func(now int64, tok txn.CallHandle) { x.machine().Rollback(now, tok, x.t.ref, checked) },
 		func(d txn.Done, lost bool) {
 			x.t.outcome = failed
 			if !lost && d.Failure == nil && validate {
@@ -255,7 +256,7 @@ func (x *interaction) retry(f *msg.Failure) {
 }
 
 // scanAs opens a scan and reads it page by page.
-func (c *client) scanAs(how txn.How) {
+func (c *client) scanAs(how txn.TxnOptions) {
 	w, n := c.w, c.anyNode()
 	t := c.begin(scan, kv.TxnRef{TxnID: c.newID(n)})
 	t.readOnly, t.reader = true, true
@@ -264,7 +265,7 @@ func (c *client) scanAs(how txn.How) {
 	call := &callRecord{ops: []msg.Op{op}, results: []msg.Result{{Resume: op.Key}}}
 	t.calls = []*callRecord{call}
 	w.trace("client %d: %s scans %v at %v", c.n, name(t.ref), op.Span(), n.id)
-	w.call(n, func(now int64, tok txn.Token) {
+	w.call(n, func(now int64, tok txn.CallHandle) {
 		n.machine(t.ref.TxnID).Scan(now, tok, t.ref.TxnID, op.Span(), backwards(t), c.deadline(n), how)
 	},
 		func(d txn.Done, lost bool) {
@@ -308,7 +309,7 @@ func (c *client) page(t *txnRecord, n *node, ref kv.TxnRef) {
 		return
 	}
 	w.after(w.about(w.opt.Mix.Think), func() {
-		w.call(n, func(now int64, tok txn.Token) { n.machine(ref.TxnID).Next(now, tok, ref, 1+w.rng.IntN(3)) },
+		w.call(n, func(now int64, tok txn.CallHandle) { n.machine(ref.TxnID).Next(now, tok, ref, 1+w.rng.IntN(3)) },
 			func(d txn.Done, lost bool) {
 				w.trace("client %d: %s read %d pairs, more=%v lost=%v %v", c.n, name(ref), len(d.Pairs), d.More, lost, d.Failure)
 				if lost || d.Failure != nil {

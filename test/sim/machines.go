@@ -64,32 +64,32 @@ func (n *node) later(f func()) {
 // coordinate executes a machine's requests to the other machines.
 func (n *node) coordinate(m *txn.Gateway, out *txn.Output) {
 	first := n.machines[0]
-	if out.Borrow {
+	if out.BorrowSnapshot {
 		n.later(func() {
-			first.Lend(n.local(n.w.now), lendCall(func(d txn.Done) {
-				if d.State != nil {
+			first.LendSnapshot(n.local(n.w.now), lendCall(func(d txn.Done) {
+				if d.Snapshot != nil {
 					n.w.sum.Lent++
 				}
-				n.later(func() { m.Borrowed(n.local(n.w.now), d.State, d.Failure) })
+				n.later(func() { m.OnBorrowedSnapshot(n.local(n.w.now), d.Snapshot, d.Failure) })
 			}))
 		})
 	}
-	for _, s := range out.LeftOut {
+	for _, s := range out.ExcludedShards {
 		for _, other := range n.machines {
 			if other != m {
 				n.later(func() { other.Shards().LeaveOut(n.local(n.w.now), s) })
 			}
 		}
 	}
-	for _, name := range out.GiveBack {
-		n.later(func() { first.GiveBack(n.local(n.w.now), name) })
+	for _, name := range out.ReturnSnapshots {
+		n.later(func() { first.ReturnSnapshot(n.local(n.w.now), name) })
 	}
 }
 
 // checkIdle returns an error if the gateway still has any transaction.
 func (n *node) checkIdle() error {
 	for _, m := range n.machines {
-		err := m.Quiet()
+		err := m.CheckQuiescent()
 		if err != nil {
 			return err
 		}

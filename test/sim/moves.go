@@ -65,7 +65,7 @@ func (w *world) moveRandomKeys() {
 	id := kv.TxnID{Time: n.wall(), Rand: 1<<62 | uint64(w.sum.Moves)}
 	w.movers[id] = true
 	w.trace("%v moves %q from %v to %v", n.id, key, from, to)
-	w.call(n, func(now int64, tok txn.Token) {
+	w.call(n, func(now int64, tok txn.CallHandle) {
 		n.machine(id).Move(now, tok, id, key, from, to, now+int64(2*time.Second))
 	}, func(d txn.Done, lost bool) {
 		if d.Committed {
@@ -78,7 +78,7 @@ func (w *world) moveRandomKeys() {
 // isMoved reports whether a key has been moved to the hot shard.
 func (w *world) isMoved(key []byte) bool {
 	s := w.shards[w.shardAt(w.router.HotShard())]
-	return s.m != nil && s.m.IsGuest(key)
+	return s.m != nil && s.m.IsMoved(key)
 }
 
 // shardStoring follows the move tombstone on a key's home shard. A key is on exactly one shard.
@@ -101,7 +101,7 @@ func (w *world) shardStoring(key string) *shell {
 
 // later reports whether a version became visible after another one of the key: by the number of moves, then by the CSN
 // of one shard.
-func later(v kv.Version, at kv.Index, old kv.Version, before kv.Index) bool {
+func later(v kv.Version, at kv.CSN, old kv.Version, before kv.CSN) bool {
 	if v.Moves != old.Moves {
 		return v.Moves > old.Moves
 	}

@@ -68,11 +68,11 @@ func TestMutants(t *testing.T) {
 		// TestMutantsOfRoundsLetSlowNodeSlowOthers show. An acknowledgement of another commit, and an attempt that waits for
 		// an earlier one, need exact schedules (pkg/shard).
 		otherTests := []mutant.ID{mutant.AckOfAnyCommit, mutant.AttemptsEqualAge, mutant.OthersTwice, mutant.NoPhaseCap,
-			mutant.HeldAgeNotInherited, mutant.NoRoundGaps,
-			mutant.IDsBelieved, mutant.AttemptsBeginAnew, mutant.IdleHoldersKept, mutant.PingsCount, mutant.HoldsUncounted,
-			mutant.RoundLeaseUnchecked, mutant.RoundsAnsweredDurable, mutant.RoundsWaitForever, mutant.LeftOutForgotten,
-			mutant.LeftOutBackAtOnce,
-			mutant.LeftOutDecides}
+			mutant.TimeBlockedNotInherited, mutant.NoRoundGaps,
+			mutant.IDTimesTrusted, mutant.AttemptsBeginAnew, mutant.IdleHoldersKept, mutant.PingsCount, mutant.HoldsUncounted,
+			mutant.RoundLeaseUnchecked, mutant.RoundsAnsweredDurable, mutant.RoundsWaitForever, mutant.ExclusionForgotten,
+			mutant.ExclusionEndsAtProbe,
+			mutant.ExcludedShardDecides}
 		if !listed[id] && !slices.Contains(otherTests, id) {
 			t.Errorf("mutant %d has no target", id)
 		}

@@ -76,9 +76,10 @@ func (n *node) startGateway() {
 			Stripes: o.Machines, Borrows: i > 0,
 			Epoch: n.wall() - n.local(n.w.now), Router: n.w.router, Order: o.Order, NoOptimistic: o.NoOptimistic,
 			NoEarlyLocks: o.NoEarlyLocks, Reads: o.Reads, NoSharing: bool(o.Sharing.Combining), Plan: o.Plan, Lease: o.Lease,
-			OpenBudget: o.OpenBudget, CrowdFor: o.EarlySnapshotsFor, Repeat: o.Repeat, Liveness: o.Liveness,
-			IdleGrace: o.IdleGrace,
-			MaxAge:    o.MaxAge, MaxInFlight: o.Slots, Admission: o.admission(), RoundGap: kv.RoundGap(o.Nodes), Round: o.Round,
+			OpenBudget: o.OpenBudget, SnapshotFirstFor: o.EarlySnapshotsFor, Repeat: o.Repeat, Liveness: o.Liveness,
+			IdleTimeout: o.IdleGrace,
+			MaxAge:      o.MaxAge, MaxInFlight: o.Slots, Admission: o.admission(), RoundGap: kv.MinRoundPause(o.Nodes),
+			Round:   o.Round,
 			Mutants: o.Mutants}))
 	}
 	n.learnIncarnations()
@@ -217,7 +218,7 @@ func (n *node) crashGateway() {
 func (n *node) repair() {
 	n.torn = false
 	for _, d := range n.disks {
-		d.level = shard.DiskRoomy
+		d.level = shard.DiskEnough
 	}
 	if !n.gwUp {
 		n.startGateway()
@@ -241,8 +242,8 @@ func (s *shell) config() shard.Config {
 		Memory: o.Memory, Retention: o.Retention, Repeat: o.Repeat,
 		Liveness: o.Liveness, GarbageBatch: o.GarbageBatch, Mutants: o.Mutants,
 		Lease: o.Lease, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound,
-		Pins: s.w.snapshotConfig(), Heat: s.w.heat(), DueEvery: dueEvery, DueAgain: dueRetry,
-		Trace: shard.Trace{Committed: s.onCommitted, Shown: s.onVisible, Kept: s.onRetained}}
+		Snapshots: s.w.snapshotConfig(), Heat: s.w.heat(), ExpiryInterval: dueEvery, ExpiryRetry: dueRetry,
+		Trace: shard.Trace{Committed: s.onCommitted, Visible: s.onVisible, SnapshotRetained: s.onRetained}}
 	if o.AbortsReported {
 		c.Nodes = len(s.w.nodes)
 	}
@@ -250,6 +251,6 @@ func (s *shell) config() shard.Config {
 		c.Home = s.w.router.Shard
 	}
 	c.Lock.MaxWaiters, c.Lock.MaxPhaseCount = o.MaxWaiters, o.PhaseCount
-	c.Lock.MaxKeyWaiters, c.MaxKeyPins = o.KeyWaiters, o.KeyReferences
+	c.Lock.MaxKeyWaiters, c.MaxKeyReferences = o.KeyWaiters, o.KeyReferences
 	return c
 }

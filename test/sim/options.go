@@ -253,8 +253,8 @@ func Draw(seed int64) Options {
 		o.Sharing.Locks = pick(t, shard.AbstractLocks, shard.AbstractLocks, shard.AbstractLocks, shard.RWLocks)
 		o.Sharing.Phasing, o.Sharing.Combining = t.IntN(4) == 0, t.IntN(4) == 0
 		o.Padding = pick(t, 0, 0, 250, 600)
-		o.Paging = pick(t, mvcc.Paging{}, mvcc.Paging{Over: 300, Least: 300, Chain: 1},
-			mvcc.Paging{Over: 600, Least: 900, Chain: 3})
+		o.Paging = pick(t, mvcc.Paging{}, mvcc.Paging{Threshold: 300, MinPageBytes: 300, ChainPages: 1},
+			mvcc.Paging{Threshold: 600, MinPageBytes: 900, ChainPages: 3})
 		drawLarge(&o)
 	}
 	o.Mix.UseImplied = pick(rand.New(rand.NewPCG(uint64(seed), 0xc0c1)), 0, 0, 0.3)
@@ -347,7 +347,7 @@ func drawLarge(o *Options) {
 		return
 	}
 	o.Names, o.Padding = pick(r, 6, 24, 80), pick(r, 30, 100)
-	o.Paging = mvcc.Paging{Over: pick(r, 150, 400), Least: pick(r, 60, 200), Chain: pick(r, 1, 3, 16)}
+	o.Paging = mvcc.Paging{Threshold: pick(r, 150, 400), MinPageBytes: pick(r, 60, 200), ChainPages: pick(r, 1, 3, 16)}
 	o.CacheBytes = pick(r, 1, 1, 4000)
 	if r.IntN(2) == 0 {
 		o.Types = []string{"set", "map", "sorted-set"}

@@ -12,7 +12,8 @@ func inPages(o *Options) {
 	o.Objects, o.Types, o.Names, o.Padding = 1, []string{"sorted-set"}, 80, 30
 	o.Methods = []string{"add", "add", "remove", "increment", "score", "rank", "range-by-rank", "range-by-rev-rank",
 		"range-by-score"}
-	o.Paging, o.CacheBytes, o.DiskRead = mvcc.Paging{Over: 150, Least: 60, Chain: 3}, 1, 2*time.Millisecond
+	o.Paging, o.CacheBytes, o.DiskRead = mvcc.Paging{Threshold: 150, MinPageBytes: 60, ChainPages: 3}, 1,
+		2*time.Millisecond
 	o.Registers, o.Counters, o.Mix.Ops, o.Mix.MaxOps = 1, 1, OpMix{Get: 1}, 4
 	o.Mix.OneShot, o.Mix.OneShotRead, o.Mix.Interactive, o.Mix.InteractiveRead, o.Mix.Scan = 10, 8, 3, 3, 0
 	o.Clients, o.Txns, o.Mix.Think, o.Slots = 6, 20, 0, 0

@@ -31,7 +31,7 @@ func TestReadersAreNeverAborted(t *testing.T) {
 			require.NoError(t, err, "seed %d", seed)
 			sum.add(s)
 			for _, sh := range w.shards {
-				q := sh.m.Snapshot(0).Queues
+				q := sh.m.Status(0).Queues
 				holds, waits = holds+q.Holds, waits+q.Waits
 			}
 		}

@@ -272,7 +272,7 @@ func (r *replay) apply(t *txnRecord, ref kv.TxnRef, x *trial) {
 		switch {
 		case calls: // some of them may have commuted; the last state is compared
 		// not all of the value is in memory, so its new state cannot be compared
-		case (e.kind == entry.EffectExpire || e.kind == entry.EffectChange) && adt.Missing(&e.value) != nil:
+		case (e.kind == entry.EffectExpire || e.kind == entry.EffectChange) && adt.MissingPages(&e.value) != nil:
 		case pure && e.delta != o.delta:
 			w.fail("%s: added %d to %q, the model %d", name(ref), e.delta, key, o.delta)
 		case !pure && o.exists && o.object != nil && e.value.Exists():

@@ -143,7 +143,7 @@ func (s *shell) step(msgs []*msg.Envelope, reads []entry.ReadResult) {
 // perform executes the output of a step.
 func (s *shell) perform(out shard.Output) {
 	w := s.w
-	s.leases, s.granter = s.m.LeasesUntil(), s.m.Incarnation()
+	s.leases, s.granter = s.m.LeaseHorizon(), s.m.Incarnation()
 	step := &groupcommit.Step{Shard: &s.log, Out: out}
 	s.recordExpiries(out.Send)
 	for _, env := range out.Urgent {
@@ -220,7 +220,7 @@ func (s *shell) onCommitted(txn kv.TxnRef) {
 	s.w.trace("%v COMMITS %v", s.id, name(txn))
 }
 
-func (s *shell) onVisible(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index) {
+func (s *shell) onVisible(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.CSN) {
 	if isMove(e.Kind) {
 		s.w.trace("%v makes VISIBLE that %q moves, %v at %d", s.id, e.Key, v.Version, at)
 		return

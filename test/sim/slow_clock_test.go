@@ -36,7 +36,7 @@ func (r *contender) next() {
 // attempt runs one attempt: it reads each key under its lock, and puts it.
 func (r *contender) attempt(ref kv.TxnRef, since int64) {
 	w, g := r.w, r.n.machines[0]
-	how := txn.How{Arrived: r.n.clk.OrderAt(r.n.local(w.now))}
+	how := txn.TxnOptions{Arrived: r.n.clk.OrderAt(r.n.local(w.now))}
 	r.attempts++
 	if f := g.Begin(r.n.local(w.now), ref, false, how); f != nil {
 		w.fail("an attempt was refused: %v", f)
@@ -58,7 +58,7 @@ func (r *contender) step(ref kv.TxnRef, since int64, left [][]byte) {
 		}
 	}
 	if len(left) == 0 {
-		w.call(r.n, func(now int64, tok txn.Token) { g.Commit(now, tok, ref, forever) }, then(func() {
+		w.call(r.n, func(now int64, tok txn.CallHandle) { g.Commit(now, tok, ref, forever) }, then(func() {
 			r.commits++
 			r.longest = max(r.longest, time.Duration(w.now-since))
 			w.after(0, r.next)
@@ -66,7 +66,7 @@ func (r *contender) step(ref kv.TxnRef, since int64, left [][]byte) {
 		return
 	}
 	ops := []msg.Op{{Kind: msg.OpGet, Key: left[0], ForUpdate: true}, put(left[0])}
-	w.call(r.n, func(now int64, tok txn.Token) { g.Do(now, tok, ref, ops, 0) }, then(func() {
+	w.call(r.n, func(now int64, tok txn.CallHandle) { g.Do(now, tok, ref, ops, 0) }, then(func() {
 		w.after(r.thinkTime, func() { r.step(ref, since, left[1:]) })
 	}))
 }

@@ -22,8 +22,8 @@ func TestMutantsOfRoundsLetSlowNodeSlowOthers(t *testing.T) {
 	}{
 		{mutant.RoundsAnsweredDurable, slowNode{slow: slow}},
 		{mutant.RoundsWaitForever, slowNode{stops: true}},
-		{mutant.LeftOutForgotten, slowNode{stops: true}},
-		{mutant.LeftOutBackAtOnce, slowNode{slow: 500 * time.Millisecond}},
+		{mutant.ExclusionForgotten, slowNode{stops: true}},
+		{mutant.ExclusionEndsAtProbe, slowNode{slow: 500 * time.Millisecond}},
 	} {
 		t.Run(fmt.Sprint(tc.id), func(t *testing.T) {
 			const length = 2 * time.Second
@@ -38,6 +38,6 @@ func TestMutantsOfRoundsLetSlowNodeSlowOthers(t *testing.T) {
 
 // TestMutantLetsExcludedShardDecide: without the rule the hot shard decides.
 func TestMutantLetsExcludedShardDecide(t *testing.T) {
-	hot, last := lastAgentBeside(t, mutant.Of(mutant.LeftOutDecides))
+	hot, last := lastAgentBeside(t, mutant.Of(mutant.ExcludedShardDecides))
 	require.Equal(t, hot, last)
 }

@@ -177,7 +177,9 @@ func (r *slowNodeRun) update(kind int, n *node, from, and [][]byte) {
 	if string(a) != string(b) {
 		ops = append(ops, put(b))
 	}
-	r.call(n, func(now int64, tok txn.Token) { n.machines[0].Execute(now, tok, r.newID(), ops, forever, txn.How{}) },
+	r.call(n, func(now int64, tok txn.CallHandle) {
+		n.machines[0].Execute(now, tok, r.newID(), ops, forever, txn.TxnOptions{})
+	},
 		func(d txn.Done, _ bool) {
 			r.record(kind, began, d.Failure == nil)
 			r.after(r.about(2*time.Millisecond), func() { r.update(kind, n, from, and) })
@@ -191,7 +193,9 @@ func (r *slowNodeRun) read(n *node) {
 	for _, i := range r.rng.Perm(len(r.viewed))[:3] {
 		ops = append(ops, get(r.viewed[i]))
 	}
-	r.call(n, func(now int64, tok txn.Token) { n.machines[0].Execute(now, tok, r.newID(), ops, forever, txn.How{}) },
+	r.call(n, func(now int64, tok txn.CallHandle) {
+		n.machines[0].Execute(now, tok, r.newID(), ops, forever, txn.TxnOptions{})
+	},
 		func(d txn.Done, _ bool) {
 			r.record(oneShots, began, d.Failure == nil)
 			r.after(r.about(time.Millisecond), func() { r.read(n) })
@@ -201,7 +205,7 @@ func (r *slowNodeRun) read(n *node) {
 // view has a client open one view after another, each with four calls and pauses of 5 ms.
 func (r *slowNodeRun) view(n *node) {
 	ref := kv.TxnRef{TxnID: r.newID(), Attempt: 1}
-	if n.machines[0].Begin(n.local(r.now), ref, true, txn.How{}) != nil {
+	if n.machines[0].Begin(n.local(r.now), ref, true, txn.TxnOptions{}) != nil {
 		r.after(time.Millisecond, func() { r.view(n) })
 		return
 	}
@@ -210,10 +214,10 @@ func (r *slowNodeRun) view(n *node) {
 
 func (r *slowNodeRun) readView(n *node, ref kv.TxnRef, left int) {
 	began := r.now
-	call := func(now int64, tok txn.Token) { n.machines[0].Commit(now, tok, ref, forever) }
+	call := func(now int64, tok txn.CallHandle) { n.machines[0].Commit(now, tok, ref, forever) }
 	if left > 0 {
 		ops := []msg.Op{get(r.pick(r.viewed)), get(r.pick(r.viewed))}
-		call = func(now int64, tok txn.Token) { n.machines[0].Do(now, tok, ref, ops, 0) }
+		call = func(now int64, tok txn.CallHandle) { n.machines[0].Do(now, tok, ref, ops, 0) }
 	}
 	r.call(n, call, func(d txn.Done, _ bool) {
 		r.record(views, began, d.Closed && d.Failure == nil)
@@ -287,18 +291,18 @@ func lastAgentBeside(t *testing.T, broken mutant.Set) (hot, last kv.ShardID) {
 	for _, d := range w.nodes[w.router.Node(hot)-1].disks {
 		d.slowBy, d.slowUntil = time.Second, w.now+int64(300*time.Millisecond)
 	}
-	w.call(n, func(now int64, tok txn.Token) {
-		n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[1])}, forever, txn.How{})
+	w.call(n, func(now int64, tok txn.CallHandle) {
+		n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[1])}, forever, txn.TxnOptions{})
 	}, func(txn.Done, bool) {})
 	w.run(w.now+int64(20*time.Millisecond), func() bool { return false }) // so that the log has something to write
 	require.True(t, n.machines[0].Shards().LeaveOut(n.local(w.now), hot))
 	w.run(w.now+int64(600*time.Millisecond), func() bool { return false })
 	ended := false
-	w.call(n, func(now int64, tok txn.Token) {
-		n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[0]), put(k[1])}, forever, txn.How{})
+	w.call(n, func(now int64, tok txn.CallHandle) {
+		n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[0]), put(k[1])}, forever, txn.TxnOptions{})
 	}, func(d txn.Done, _ bool) {
 		require.Nil(t, d.Failure)
-		last, ended = d.Index.Shard, true
+		last, ended = d.LastAgentCSN.Shard, true
 	})
 	w.run(w.now+int64(2*time.Second), func() bool { return ended })
 	require.True(t, ended)

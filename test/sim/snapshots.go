@@ -19,12 +19,12 @@ type snapshot struct {
 }
 
 // snapshotConfig configures how the shards retain snapshots.
-func (w *world) snapshotConfig() shard.PinConfig {
+func (w *world) snapshotConfig() shard.SnapshotConfig {
 	if w.opt.SnapshotEvery == 0 {
-		return shard.PinConfig{}
+		return shard.SnapshotConfig{}
 	}
 	hot := w.router.HotShard()
-	return shard.PinConfig{Every: w.opt.SnapshotEvery, History: w.opt.History, Hot: hot, Node: w.router.Node(hot)}
+	return shard.SnapshotConfig{Every: w.opt.SnapshotEvery, History: w.opt.History, Hot: hot, Node: w.router.Node(hot)}
 }
 
 // snapshotCall creates, drops, lists or reads a snapshot.
@@ -47,9 +47,9 @@ func (c *client) snapshotCall() {
 }
 
 // drawSnapshot draws a snapshot to read, or a time, which may be slightly before the history.
-func (c *client) drawSnapshot() txn.How {
+func (c *client) drawSnapshot() txn.TxnOptions {
 	w := c.w
-	var at txn.At
+	var at txn.SnapshotRef
 	switch s := (*snapshot)(nil); {
 	case len(w.snapshots) == 0, w.opt.History > 0 && w.rng.IntN(2) == 0:
 		hot := w.nodes[w.router.Node(w.router.HotShard())-1]
@@ -61,7 +61,7 @@ func (c *client) drawSnapshot() txn.How {
 			at.Name, at.Number = s.name, 0
 		}
 	}
-	return txn.How{At: at}
+	return txn.TxnOptions{At: at}
 }
 
 // createSnapshot creates a snapshot.
@@ -72,14 +72,16 @@ func (c *client) createSnapshot() {
 	ttl := int64(pick(w.rng, 10*time.Millisecond, time.Second, 24*time.Hour, 24*time.Hour))
 	id, begun := c.newID(n), w.now
 	w.trace("client %d creates snapshot %s at %v", c.n, s.name, n.id)
-	w.call(n, func(now int64, tok txn.Token) { n.machine(id).KeepSnapshot(now, tok, id, s.name, ttl, c.deadline(n)) },
+	w.call(n, func(now int64, tok txn.CallHandle) {
+		n.machine(id).RetainSnapshot(now, tok, id, s.name, ttl, c.deadline(n))
+	},
 		func(d txn.Done, lost bool) {
-			w.trace("client %d created snapshot %s: %v lost=%v %v", c.n, s.name, d.Pins, lost, d.Failure)
+			w.trace("client %d created snapshot %s: %v lost=%v %v", c.n, s.name, d.Snapshots, lost, d.Failure)
 			if !lost && d.Failure == nil {
-				s.number = d.Pins[0].Number
+				s.number = d.Snapshots[0].Number
 				s.mustExist = ttl > int64(time.Hour) && !w.canAdoptJumps()
 				w.sum.Snapshots++
-				if at := w.instant(&d.Pins[0]); at < begun || at > w.now {
+				if at := w.instant(&d.Snapshots[0]); at < begun || at > w.now {
 					w.fail("snapshot %s is of instant %d, but was created between %d and %d", s.name, at, begun, w.now)
 				}
 			}
@@ -93,8 +95,8 @@ func (c *client) dropSnapshot() {
 	s.dropped = true
 	id := c.newID(n)
 	w.trace("client %d drops %s at %v", c.n, s.name, n.id)
-	w.call(n, func(now int64, tok txn.Token) {
-		n.machine(id).DropSnapshot(now, tok, id, txn.At{Name: s.name}, c.deadline(n))
+	w.call(n, func(now int64, tok txn.CallHandle) {
+		n.machine(id).DropSnapshot(now, tok, id, txn.SnapshotRef{Name: s.name}, c.deadline(n))
 	},
 		func(txn.Done, bool) { c.next() })
 }
@@ -103,11 +105,11 @@ func (c *client) dropSnapshot() {
 func (c *client) listSnapshots() {
 	w, n := c.w, c.anyNode()
 	id := c.newID(n)
-	w.call(n, func(now int64, tok txn.Token) { n.machine(id).Snapshots(now, tok, id, c.deadline(n)) },
+	w.call(n, func(now int64, tok txn.CallHandle) { n.machine(id).Snapshots(now, tok, id, c.deadline(n)) },
 		func(d txn.Done, _ bool) {
-			for i := range d.Pins {
-				if i > 0 && (d.Pins[i].Number <= d.Pins[i-1].Number || d.Pins[i].Time < d.Pins[i-1].Time) {
-					w.fail("snapshots out of order: %v", d.Pins)
+			for i := range d.Snapshots {
+				if i > 0 && (d.Snapshots[i].Number <= d.Snapshots[i-1].Number || d.Snapshots[i].Time < d.Snapshots[i-1].Time) {
+					w.fail("snapshots out of order: %v", d.Snapshots)
 				}
 			}
 			c.next()
@@ -137,23 +139,23 @@ func (w *world) instant(p *msg.Snapshot) int64 {
 
 // placeAtSnapshot sets the lifetime of a reader to the instant of its snapshot, which is known exactly. The snapshot
 // must be the requested one.
-func (w *world) placeAtSnapshot(t *txnRecord, at txn.At, d *txn.Done) {
-	if len(d.Pins) == 0 {
+func (w *world) placeAtSnapshot(t *txnRecord, at txn.SnapshotRef, d *txn.Done) {
+	if len(d.Snapshots) == 0 {
 		if !at.IsZero() && (t.outcome == committed || t.kind == scan) && len(t.calls) > 0 {
 			w.fail("%s requested %+v, but its response names no snapshot", name(t.ref), at)
 		}
 		return
 	}
 	w.sum.PastReads++
-	if wrong := snapshotMismatch(at, &d.Pins[0]); wrong != "" {
-		w.fail("%s read at snapshot %d: %s", name(t.ref), d.Pins[0].Number, wrong)
+	if wrong := snapshotMismatch(at, &d.Snapshots[0]); wrong != "" {
+		w.fail("%s read at snapshot %d: %s", name(t.ref), d.Snapshots[0].Number, wrong)
 	}
-	t.start = w.instant(&d.Pins[0])
+	t.start = w.instant(&d.Snapshots[0])
 	t.end = t.start
 }
 
 // snapshotMismatch describes how a snapshot differs from the requested one, "" if it does not.
-func snapshotMismatch(at txn.At, p *msg.Snapshot) string {
+func snapshotMismatch(at txn.SnapshotRef, p *msg.Snapshot) string {
 	switch {
 	case at.Name != "" && p.Name != at.Name:
 		return fmt.Sprintf("its name is %q, the requested one is %q", p.Name, at.Name)
@@ -177,9 +179,9 @@ func (w *world) checkRetained() {
 		call := &callRecord{ops: []msg.Op{{Kind: msg.OpScan}}}
 		t.calls, t.readOnly = []*callRecord{call}, true
 		ended := false
-		w.call(n, func(now int64, tok txn.Token) {
+		w.call(n, func(now int64, tok txn.CallHandle) {
 			n.machine(t.ref.TxnID).Execute(now, tok, t.ref.TxnID, cloneOps(call.ops), int64(1)<<62,
-				txn.How{At: txn.At{Number: s.number}})
+				txn.TxnOptions{At: txn.SnapshotRef{Number: s.number}})
 		}, func(d txn.Done, lost bool) {
 			ended = true
 			if lost || d.Failure != nil {
@@ -187,7 +189,7 @@ func (w *world) checkRetained() {
 				return
 			}
 			call.results, t.outcome = d.Results, committed
-			w.placeAtSnapshot(t, txn.At{Number: s.number}, &d)
+			w.placeAtSnapshot(t, txn.SnapshotRef{Number: s.number}, &d)
 		})
 		w.run(w.now+int64(time.Minute), func() bool { return ended })
 	}

@@ -16,19 +16,19 @@ func TestSnapshotReadReturnsRequestedSnapshot(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		want string
-		at   txn.At
+		at   txn.SnapshotRef
 		pins []msg.Snapshot
 		kind kind
 	}{
-		{"the present", "", txn.At{}, nil, oneShot},
-		{"by its number", "", txn.At{Number: 7}, []msg.Snapshot{pin}, oneShot},
-		{"by its name", "", txn.At{Name: "monday"}, []msg.Snapshot{pin}, oneShot},
-		{"by a time", "", txn.At{AsOf: wallBase + 41}, []msg.Snapshot{pin}, oneShot},
-		{"another number", "number 6 was requested", txn.At{Number: 6}, []msg.Snapshot{pin}, oneShot},
-		{"another name", `the requested one is "tuesday"`, txn.At{Name: "tuesday"}, []msg.Snapshot{pin}, oneShot},
-		{"a younger one", "1ns younger", txn.At{AsOf: wallBase + 39}, []msg.Snapshot{pin}, oneShot},
-		{"the present instead", "names no snapshot", txn.At{Number: 7}, nil, oneShot},
-		{"a scan of the present instead", "names no snapshot", txn.At{Number: 7}, nil, scan},
+		{"the present", "", txn.SnapshotRef{}, nil, oneShot},
+		{"by its number", "", txn.SnapshotRef{Number: 7}, []msg.Snapshot{pin}, oneShot},
+		{"by its name", "", txn.SnapshotRef{Name: "monday"}, []msg.Snapshot{pin}, oneShot},
+		{"by a time", "", txn.SnapshotRef{AsOf: wallBase + 41}, []msg.Snapshot{pin}, oneShot},
+		{"another number", "number 6 was requested", txn.SnapshotRef{Number: 6}, []msg.Snapshot{pin}, oneShot},
+		{"another name", `the requested one is "tuesday"`, txn.SnapshotRef{Name: "tuesday"}, []msg.Snapshot{pin}, oneShot},
+		{"a younger one", "1ns younger", txn.SnapshotRef{AsOf: wallBase + 39}, []msg.Snapshot{pin}, oneShot},
+		{"the present instead", "names no snapshot", txn.SnapshotRef{Number: 7}, nil, oneShot},
+		{"a scan of the present instead", "names no snapshot", txn.SnapshotRef{Number: 7}, nil, scan},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWorld(Draw(1))
@@ -37,7 +37,7 @@ func TestSnapshotReadReturnsRequestedSnapshot(t *testing.T) {
 			if tc.kind == scan {
 				x.outcome = running // it has just been opened
 			}
-			w.placeAtSnapshot(x, tc.at, &txn.Done{Pins: tc.pins})
+			w.placeAtSnapshot(x, tc.at, &txn.Done{Snapshots: tc.pins})
 			if tc.want == "" {
 				require.NoError(t, w.err)
 				return

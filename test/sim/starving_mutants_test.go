@@ -15,10 +15,10 @@ import (
 // else is wrong.
 func TestMutantsStarveWriters(t *testing.T) {
 	t.Run("age is not inherited", func(t *testing.T) {
-		require.Greater(t, timeBlockedOnTwoShards(t, mutant.Of(mutant.HeldAgeNotInherited)), 85*time.Millisecond)
+		require.Greater(t, timeBlockedOnTwoShards(t, mutant.Of(mutant.TimeBlockedNotInherited)), 85*time.Millisecond)
 	})
 	t.Run("age is the time in the id", func(t *testing.T) {
-		honest, others := runContenders(t, 1, idsBehind, mutant.Of(mutant.IDsBelieved))
+		honest, others := runContenders(t, 1, idsBehind, mutant.Of(mutant.IDTimesTrusted))
 		require.Less(t, 10*honest.commits, others.commits)
 	})
 	t.Run("retries lose their age", func(t *testing.T) {

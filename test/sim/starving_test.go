@@ -96,7 +96,9 @@ func (b *starvation) write(w *world, out *results, i int) {
 		ops = append(ops, put(k))
 	}
 	n := w.nodes[i%len(w.nodes)]
-	w.call(n, func(now int64, tok txn.Token) { n.machines[0].Execute(now, tok, w.newID(), ops, forever, txn.How{}) },
+	w.call(n, func(now int64, tok txn.CallHandle) {
+		n.machines[0].Execute(now, tok, w.newID(), ops, forever, txn.TxnOptions{})
+	},
 		func(d txn.Done, _ bool) {
 			out.held = append(out.held, time.Duration(w.now-begin))
 			out.puts++
@@ -119,7 +121,7 @@ func (b *starvation) view(w *world, out *results, i int) {
 
 func (b *starvation) open(w *world, out *results, n *node) {
 	ref := kv.TxnRef{TxnID: w.newID(), Attempt: 1}
-	if f := n.machines[0].Begin(n.local(w.now), ref, true, txn.How{}); f != nil {
+	if f := n.machines[0].Begin(n.local(w.now), ref, true, txn.TxnOptions{}); f != nil {
 		out.failed = append(out.failed, f)
 		return
 	}
@@ -140,14 +142,14 @@ func (b *starvation) readView(w *world, out *results, n *node, ref kv.TxnRef, le
 		}
 	}
 	if left == 0 {
-		w.call(n, func(now int64, tok txn.Token) { n.machines[0].Commit(now, tok, ref, forever) }, end)
+		w.call(n, func(now int64, tok txn.CallHandle) { n.machines[0].Commit(now, tok, ref, forever) }, end)
 		return
 	}
 	var ops []msg.Op
 	for _, k := range b.drawKeys(w, 2) {
 		ops = append(ops, get(k))
 	}
-	w.call(n, func(now int64, tok txn.Token) { n.machines[0].Do(now, tok, ref, ops, 0) }, end)
+	w.call(n, func(now int64, tok txn.CallHandle) { n.machines[0].Do(now, tok, ref, ops, 0) }, end)
 }
 
 // read runs one one-shot reader after another.
@@ -157,7 +159,9 @@ func (b *starvation) read(w *world, out *results, i int) {
 	for _, k := range b.drawKeys(w, 3) {
 		ops = append(ops, get(k))
 	}
-	w.call(n, func(now int64, tok txn.Token) { n.machines[0].Execute(now, tok, w.newID(), ops, forever, txn.How{}) },
+	w.call(n, func(now int64, tok txn.CallHandle) {
+		n.machines[0].Execute(now, tok, w.newID(), ops, forever, txn.TxnOptions{})
+	},
 		func(d txn.Done, _ bool) {
 			out.waits = append(out.waits, time.Duration(w.now-begin))
 			out.views++
@@ -227,18 +231,18 @@ func timeBlockedOnTwoShards(t *testing.T, broken mutant.Set) (took time.Duration
 	view := func(from, to time.Duration, key []byte) {
 		ref := kv.TxnRef{TxnID: w.newID(), Attempt: 1}
 		w.after(from, func() {
-			require.Nil(t, n.machines[0].Begin(n.local(w.now), ref, true, txn.How{}))
-			w.call(n, func(now int64, tok txn.Token) { n.machines[0].Do(now, tok, ref, []msg.Op{get(key)}, 0) }, fine)
+			require.Nil(t, n.machines[0].Begin(n.local(w.now), ref, true, txn.TxnOptions{}))
+			w.call(n, func(now int64, tok txn.CallHandle) { n.machines[0].Do(now, tok, ref, []msg.Op{get(key)}, 0) }, fine)
 		})
 		w.after(to, func() {
-			w.call(n, func(now int64, tok txn.Token) { n.machines[0].Commit(now, tok, ref, forever) }, fine)
+			w.call(n, func(now int64, tok txn.CallHandle) { n.machines[0].Commit(now, tok, ref, forever) }, fine)
 		})
 	}
 	view(0, 45*time.Millisecond, k[1])
 	w.after(2*time.Millisecond, func() {
 		began = w.now
-		w.call(n, func(now int64, tok txn.Token) {
-			n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[0]), put(k[1])}, forever, txn.How{})
+		w.call(n, func(now int64, tok txn.CallHandle) {
+			n.machines[0].Execute(now, tok, w.newID(), []msg.Op{put(k[0]), put(k[1])}, forever, txn.TxnOptions{})
 		}, func(d txn.Done, lost bool) {
 			fine(d, lost)
 			took = time.Duration(w.now - began)

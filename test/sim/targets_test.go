@@ -207,15 +207,15 @@ var targets = []target{
 	{id: mutant.FailuresUnvalidated, name: "Failures unvalidated", seed: 2, shape: withImplied},
 	{id: mutant.IncarnationIgnored, name: "Incarnation ignored", seed: 438},
 	{id: mutant.SendBeforeDurable, name: "Sending before durable", seed: 29},
-	{id: mutant.TellBeforeDurable, name: "Responses before their reads are durable", seed: 16},
-	{id: mutant.GatherReorders, name: "Steps are appended in another order", seed: 9},
-	{id: mutant.NoTombstone, name: "Aborts are not remembered", seed: 2, shape: func(o *Options) {
+	{id: mutant.RespondBeforeDurable, name: "Responses before their reads are durable", seed: 16},
+	{id: mutant.BatchReordersSteps, name: "Steps are appended in another order", seed: 9},
+	{id: mutant.NoAbortTombstone, name: "Aborts are not remembered", seed: 2, shape: func(o *Options) {
 		faultyLinks(o)
 		o.Straggle, o.Order, o.Mix.OneShard, o.Mix.MaxOps = 0.5, txn.HotLast, 0, 4
 		o.Mix.Interactive, o.Mix.InteractiveRead, o.Mix.Scan, o.Mix.OneShotRead = 0, 0, 0, 0
 	}},
-	{id: mutant.LateParkWins, name: "A late commit request overrules an abort", seed: 5},
-	{id: mutant.RecordForgottenEarly, name: "Record forgotten early", seed: 2, shape: func(o *Options) {
+	{id: mutant.LateCommitRequestWins, name: "A late commit request overrules an abort", seed: 5},
+	{id: mutant.RecordRemovedEarly, name: "Record forgotten early", seed: 2, shape: func(o *Options) {
 		o.Crashes, o.Every = 10, 10*time.Millisecond
 	}},
 	{id: mutant.AppliedForgotten, name: "Applied forgotten", seed: 2},
@@ -227,7 +227,7 @@ var targets = []target{
 	{id: mutant.PreparedIsSafe, name: "Prepared is safe", seed: 5, shape: calm},
 	{id: mutant.CapStopsOlder, name: "The cap stops older operations", seed: 11,
 		shape: func(o *Options) { calm(o); contendedKeys(o); o.PhaseCount = 1 }},
-	{id: mutant.NoAskVote, name: "Missing votes are not requested", seed: 3, shape: func(o *Options) {
+	{id: mutant.NoVoteRequest, name: "Missing votes are not requested", seed: 3, shape: func(o *Options) {
 		calm(o)
 		o.Shards, o.Mix.OneShard, o.Mix.MaxOps, o.Mix.Query, o.Mix.IgnoreLost = 4, 0, 4, 0, 1
 		o.Crashes, o.Down, o.Every, o.Faults = 30, 0, 5*time.Millisecond, FaultMix{Torn: 1}
@@ -237,25 +237,26 @@ var targets = []target{
 		o.Mix.Interactive = 20
 		o.Crashes, o.Down, o.Every, o.Faults = 10, 0, 5*time.Millisecond, FaultMix{Gateway: 1}
 	}},
-	{id: mutant.GatewayDropsMarks, name: "The gateway drops wounds after the commit request", seed: 9, shape: calm},
-	{id: mutant.LockWithoutMark, name: "Lock requests without the wound", seed: 1,
+	{id: mutant.GatewayDropsWounds, name: "The gateway drops wounds after the commit request", seed: 9, shape: calm},
+	{id: mutant.LockWithoutWound, name: "Lock requests without the wound", seed: 1,
 		shape: func(o *Options) { calm(o); contendedKeys(o); o.Mix.Interactive, o.NoOptimistic = 20, true }},
-	{id: mutant.MarksOnce, name: "Wounds are not repeated", seed: 39,
+	{id: mutant.WoundsOnce, name: "Wounds are not repeated", seed: 39,
 		shape: func(o *Options) { calm(o); contendedKeys(o) }},
-	{id: mutant.NoMarkOnGrant, name: "No wound for a granted phase", seed: 1, with: []mutant.ID{mutant.MarksOnce},
+	{id: mutant.NoWoundOnGrant, name: "No wound for a granted phase", seed: 1, with: []mutant.ID{mutant.WoundsOnce},
 		shape: constantDelays},
-	{id: mutant.ParkWithoutMark, name: "Commit requests without the wound", seed: 2, with: []mutant.ID{mutant.MarksOnce},
+	{id: mutant.CommitRequestWithoutWound, name: "Commit requests without the wound", seed: 2,
+		with:  []mutant.ID{mutant.WoundsOnce},
 		shape: func(o *Options) { thinking(o); o.Order, o.NoOptimistic, o.HotKeys, o.Shards = txn.HotLast, true, 2, 2 }},
-	{id: mutant.PrepareWithoutMark, name: "Prepare requests without the wound", seed: 1,
-		with:  []mutant.ID{mutant.MarksOnce},
+	{id: mutant.PrepareWithoutWound, name: "Prepare requests without the wound", seed: 1,
+		with:  []mutant.ID{mutant.WoundsOnce},
 		shape: func(o *Options) { thinking(o); o.HotKeys, o.Shards = 1, 3 }},
-	{id: mutant.NoIdleGrace, name: "No idle timeout", seed: 3, shape: func(o *Options) {
+	{id: mutant.IdleWoundedContinues, name: "No idle timeout", seed: 3, shape: func(o *Options) {
 		calm(o)
 		o.Mix.Interactive,
 			o.Mix.AbandonOldest = 20, 0.2
 	}},
 	{id: mutant.ConditionUnlocked, name: "Conditions unlocked", seed: 69},
-	{id: mutant.ColdReadStale, name: "A disk read replaces a newer version", seed: 205, shape: func(o *Options) {
+	{id: mutant.StaleLoadUsed, name: "A disk read replaces a newer version", seed: 205, shape: func(o *Options) {
 		o.CacheBytes, o.DiskRead = 1, 3*time.Millisecond
 		o.Mix.Ops.Put, o.Mix.Ops.Get, o.Mix.MaxOps = 20, 20, 1
 	}},
@@ -265,27 +266,27 @@ var targets = []target{
 	}},
 	{id: mutant.RetryWithoutAbort, name: "Retry before the abort is known", seed: 40},
 	{id: mutant.GarbageTooEarly, name: "Garbage collected too early", seed: 14, readers: true, shape: withSnapshots},
-	{id: mutant.DeadForgotten, name: "Aborted attempts forgotten", seed: 13},
-	{id: mutant.PresumedUnasked, name: "An abort is presumed without a query", seed: 38},
+	{id: mutant.AbortedForgotten, name: "Aborted attempts forgotten", seed: 13},
+	{id: mutant.PresumedWithoutLookup, name: "An abort is presumed without a query", seed: 38},
 	{id: mutant.LookUpBlind, name: "A lookup ignores the log", seed: 3, shape: func(o *Options) {
 		faultyLinks(o)
 		o.Memory, o.DiskRead, o.Mix.Query = 2, 5*time.Millisecond, 0.5
 	}},
-	{id: mutant.ClockBelieved, name: "A time of day is adopted at once", seed: 17, shape: jumping},
-	{id: mutant.FloorLowered, name: "A low watermark in the future is lowered", seed: 3, shape: func(o *Options) {
+	{id: mutant.ClockTrusted, name: "A time of day is adopted at once", seed: 17, shape: jumping},
+	{id: mutant.WatermarkLowered, name: "A low watermark in the future is lowered", seed: 3, shape: func(o *Options) {
 		jumping(o)
 		o.Retention, o.JumpFor, o.Memory = 100*time.Millisecond, 2*time.Second, 2
 		o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 200*time.Millisecond, FaultMix{Log: 1}
 	}},
-	{id: mutant.FloorPassed, name: "An outcome is deleted while it is read", seed: 26, shape: func(o *Options) {
+	{id: mutant.WatermarkPassed, name: "An outcome is deleted while it is read", seed: 26, shape: func(o *Options) {
 		jumping(o)
 		o.Jumps, o.JumpBy, o.Retention, o.Memory, o.DiskRead, o.Mix.Think = 1, time.Millisecond, 200*time.Millisecond, 1,
 			30*time.Millisecond, 20*time.Millisecond
 	}},
-	{id: mutant.AttemptsApart, name: "Another attempt commits where one has", seed: 38, shape: func(o *Options) {
+	{id: mutant.AttemptsIndependent, name: "Another attempt commits where one has", seed: 38, shape: func(o *Options) {
 		o.Mix.Resend, o.SentOnce, o.FalseHeatMaps, o.Shards, o.Mix.OneShard = 0.5, false, 5*time.Millisecond, 4, 0
 	}},
-	{id: mutant.LastAgentsApart, name: "Two last agents decide one attempt", seed: 3, shape: func(o *Options) {
+	{id: mutant.LastAgentsIndependent, name: "Two last agents decide one attempt", seed: 3, shape: func(o *Options) {
 		o.Mix.Twice, o.SentOnce, o.FalseHeatMaps, o.Shards, o.Mix.OneShard = 0.5, false, 5*time.Millisecond, 4, 0
 	}},
 	{id: mutant.VoteOfAnyCommit, name: "A vote counts for any commit of its attempt", seed: 1, shape: resending},
@@ -293,12 +294,13 @@ var targets = []target{
 		shape: resending},
 	{id: mutant.PromiseOfAnyCommit, name: "A prepared update counts for any commit of its attempt", seed: 86,
 		shape: resending},
-	{id: mutant.AnswerOfAnyCommit, name: "A gateway accepts a response to any commit of its attempt", seed: 819,
+	{id: mutant.ResponseOfAnyCommit, name: "A gateway accepts a response to any commit of its attempt", seed: 819,
 		shape: resending},
-	{id: mutant.RivalNotKilled, name: "A refused commit is not remembered as aborted", seed: 195, shape: resending},
-	{id: mutant.GatewayStartsAlike, name: "A gateway names its commits as before it restarted", seed: 18,
+	{id: mutant.ConcurrentCommitNotAborted, name: "A refused commit is not remembered as aborted", seed: 195,
 		shape: resending},
-	{id: mutant.MemoryFloorIgnored, name: "Outcomes not in memory are taken as aborted", seed: 8},
+	{id: mutant.GatewayReusesCommitIDs, name: "A gateway names its commits as before it restarted", seed: 18,
+		shape: resending},
+	{id: mutant.LowWatermarkIgnored, name: "Outcomes not in memory are taken as aborted", seed: 8},
 
 	{id: mutant.ReadersIgnored, name: "Readers ignored by participants", seed: 4, readers: true, shape: withReaders},
 	{id: mutant.ReadersIgnoredByLast, name: "Readers ignored by the last agent", seed: 3, readers: true,
@@ -323,7 +325,7 @@ var targets = []target{
 		}},
 	{id: mutant.UnsealedEpochIgnored, name: "Unsealed for any epoch", seed: 173, readers: true, shape: unsealingAtOnce},
 	{id: mutant.UnsealsByItself, name: "A shard unseals by itself", seed: 2, readers: true, shape: unsealingAtOnce},
-	{id: mutant.NoticesNotAwaited, name: "The hot read does not wait for registrations", seed: 7, readers: true,
+	{id: mutant.RegistrationsNotAwaited, name: "The hot read does not wait for registrations", seed: 7, readers: true,
 		shape: func(o *Options) {
 			withReaders(o)
 			o.Plan, o.Straggle, o.StraggleMax, o.Mix.InteractiveRead = txn.PlanHotLast, 0.3, 20*time.Millisecond, 0
@@ -333,14 +335,14 @@ var targets = []target{
 	{id: mutant.RecoveredSealedToLast, name: "Recovered intents vote as sealed", seed: 309, readers: true,
 		shape: restartingShards},
 	{id: mutant.EpochsRestart, name: "Epochs restart", seed: 7, readers: true, shape: restartingShards},
-	{id: mutant.RestartSealsAtOnce, name: "A restarted shard seals at once", seed: 126, readers: true,
+	{id: mutant.RestartSealsImmediately, name: "A restarted shard seals at once", seed: 126, readers: true,
 		shape: restartingShards},
-	{id: mutant.RestartDecidesAtOnce, name: "A restarted shard decides at once", seed: 33, readers: true,
+	{id: mutant.RestartDecidesImmediately, name: "A restarted shard decides at once", seed: 33, readers: true,
 		shape: func(o *Options) {
 			restartingShards(o)
 			o.Mix.OneShard, o.Mix.MaxOps, o.Mix.InteractiveRead = 0.7, 2, 10
 		}},
-	{id: mutant.RestWithinLease, name: "A clean shutdown within the leases", seed: 910, readers: true,
+	{id: mutant.ShutdownWithinLease, name: "A clean shutdown within the leases", seed: 910, readers: true,
 		shape: func(o *Options) {
 			restartingShards(o)
 			o.CleanStops = true
@@ -363,37 +365,38 @@ var targets = []target{
 			o.Mix.OneShotRead, o.Mix.InteractiveRead, o.Mix.Scan = 20, 0, 0
 		}},
 	{id: mutant.LeaseUnchecked, name: "Leases unchecked", seed: 88, readers: true, shape: shortLeases},
-	{id: mutant.LeaseFromReply, name: "Leases count from the reply", seed: 12, readers: true, shape: shortLeases},
+	{id: mutant.LeaseFromResponse, name: "Leases count from the reply", seed: 12, readers: true, shape: shortLeases},
 	{id: mutant.LeaseRevived, name: "An expired lease is renewed", seed: 31, readers: true, shape: shortLeases},
-	{id: mutant.RenewedElsewhere, name: "A lease is renewed in another incarnation", seed: 284, readers: true,
+	{id: mutant.RenewedInAnyIncarnation, name: "A lease is renewed in another incarnation", seed: 284, readers: true,
 		shape: func(o *Options) {
 			restartingShards(o)
 			o.Lease, o.Mix.InteractiveRead, o.Mix.Think = 60*time.Millisecond, 20, 20*time.Millisecond
 		}},
 
-	{id: mutant.GarbagePastPin, name: "Garbage collected despite a snapshot", seed: 1, readers: true,
+	{id: mutant.GarbagePastSnapshot, name: "Garbage collected despite a snapshot", seed: 1, readers: true,
 		shape: withSnapshots},
-	{id: mutant.PinUnchecked, name: "Snapshots unchecked", seed: 978, readers: true, shape: func(o *Options) {
+	{id: mutant.SnapshotUnchecked, name: "Snapshots unchecked", seed: 978, readers: true, shape: func(o *Options) {
 		withSnapshots(o)
 		faultyLinks(o)
 		o.HeatEvery, o.FalseHeatMaps, o.Mix.InteractiveRead = 0, 0, 0
 	}},
-	{id: mutant.PinBelowFloor, name: "A snapshot below the GC safe point", seed: 11, readers: true,
+	{id: mutant.SnapshotBelowSafePoint, name: "A snapshot below the GC safe point", seed: 11, readers: true,
 		shape: func(o *Options) {
 			withSnapshots(o)
 			faultyLinks(o)
 			o.Nodes = 3
 		}},
-	{id: mutant.PinClockBelieved, name: "Snapshots use a time of day that was just set", seed: 4, readers: true,
+	{id: mutant.SnapshotClockTrusted, name: "Snapshots use a time of day that was just set", seed: 4, readers: true,
 		shape: func(o *Options) {
 			withSnapshots(o)
 			o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
 			o.Jumps, o.JumpFor, o.JumpBy, o.Retention = 8, 20*time.Millisecond, 10*365*24*time.Hour, 0
 		}},
-	{id: mutant.PinHotFirst, name: "Snapshot with the hot CSN fixed first", seed: 3, readers: true, shape: withSnapshots},
-	{id: mutant.PinUnregistered, name: "Snapshot without registration", seed: 6, readers: true, shape: withSnapshots},
-	{id: mutant.PinJoinedLate, name: "Snapshot round joined late", seed: 3, readers: true, shape: withSnapshots},
-	{id: mutant.OpenLeftBeforePin, name: "An open reader deregisters before its snapshot", seed: 7, readers: true,
+	{id: mutant.SnapshotHotFirst, name: "Snapshot with the hot CSN fixed first", seed: 3, readers: true,
+		shape: withSnapshots},
+	{id: mutant.SnapshotUnregistered, name: "Snapshot without registration", seed: 6, readers: true, shape: withSnapshots},
+	{id: mutant.SnapshotJoinedLate, name: "Snapshot round joined late", seed: 3, readers: true, shape: withSnapshots},
+	{id: mutant.DeregisteredBeforeSnapshot, name: "An open reader deregisters before its snapshot", seed: 7, readers: true,
 		shape: func(o *Options) {
 			withReaders(o)
 			o.Mix.InteractiveRead, o.Mix.Think, o.OpenBudget = 20, 3*time.Millisecond, time.Millisecond
@@ -404,7 +407,7 @@ var targets = []target{
 		shape: losingTails},
 	{id: mutant.StateReadBeforeDurable, name: "A snapshot is read before it is durable", seed: 4, readers: true,
 		shape: losingTails},
-	{id: mutant.KeptBeforeDurable, name: "A snapshot is retained before it is durable", seed: 41, readers: true,
+	{id: mutant.RetainedBeforeDurable, name: "A snapshot is retained before it is durable", seed: 41, readers: true,
 		shape: func(o *Options) {
 			losingTails(o)
 			o.Plan, o.SnapshotEvery, o.History, o.Mix.Snapshot = txn.PlanAny, 5*time.Millisecond, 10*time.Second, 25
@@ -420,22 +423,22 @@ var targets = []target{
 				time.Millisecond, 40
 			o.Sync, o.Step, o.DiskRead, o.Mix.Ops, o.Mix.Think = 0, 0, 0, OpMix{Get: 1, Put: 8}, 0
 		}},
-	{id: mutant.BorrowJoinedLate, name: "A borrowed snapshot joined late", seed: 2, readers: true,
+	{id: mutant.BorrowedSnapshotTooOld, name: "A borrowed snapshot joined late", seed: 2, readers: true,
 		shape: sharingSnapshots},
-	{id: mutant.LentForgotten, name: "A lent snapshot forgotten", seed: 7, readers: true, shape: sharingSnapshots},
+	{id: mutant.SharedSnapshotDropped, name: "A lent snapshot forgotten", seed: 7, readers: true, shape: sharingSnapshots},
 	{id: mutant.ClosedWhenHeldOnly, name: "Closed when held only", seed: 56, readers: true, shape: endlessViews},
 
-	{id: mutant.GatheredTooEarly, name: "Batched too early", seed: 41, readers: true, shape: func(o *Options) {
+	{id: mutant.CoLocatedTooEarly, name: "Batched too early", seed: 41, readers: true, shape: func(o *Options) {
 		o.Plan, o.BusyFor = txn.PlanHotLast, time.Hour
 	}},
 
-	{id: mutant.MoveLeavesNoMark, name: "A move leaves no tombstone", seed: 1, shape: movingKeys},
-	{id: mutant.MoveCopiesTooLittle, name: "A move copies too little", seed: 1, shape: movingKeys},
+	{id: mutant.MoveLeavesNoTombstone, name: "A move leaves no tombstone", seed: 1, shape: movingKeys},
+	{id: mutant.MoveCopiesNoValue, name: "A move copies too little", seed: 1, shape: movingKeys},
 	{id: mutant.MoveUnlocked, name: "A move does not lock the key", seed: 1, shape: movingKeys},
-	{id: mutant.MarkIgnored, name: "A move tombstone is ignored", seed: 1, shape: movingKeys},
-	{id: mutant.BlindWritesIgnoreMark, name: "Blind writes ignore a move tombstone", seed: 3, shape: movingKeys},
-	{id: mutant.GuestsUnchecked, name: "Moved keys unchecked", seed: 1, shape: movingKeys},
-	{id: mutant.GuestsForgotten, name: "Moved keys forgotten", seed: 1, shape: func(o *Options) {
+	{id: mutant.MoveTombstoneIgnored, name: "A move tombstone is ignored", seed: 1, shape: movingKeys},
+	{id: mutant.BlindWritesIgnoreMove, name: "Blind writes ignore a move tombstone", seed: 3, shape: movingKeys},
+	{id: mutant.MovedKeysUnchecked, name: "Moved keys unchecked", seed: 1, shape: movingKeys},
+	{id: mutant.MovedKeysForgotten, name: "Moved keys forgotten", seed: 1, shape: func(o *Options) {
 		movingKeys(o)
 		o.Crashes, o.Down, o.Every, o.LogPerShard, o.Faults = 20, 0, 10*time.Millisecond, true, FaultMix{Log: 1}
 	}},
@@ -445,7 +448,7 @@ var targets = []target{
 		shape: func(o *Options) { calm(o); movingKeys(o) }},
 	{id: mutant.ExpiryUnchecked, name: "An expiry does not check the deadline", seed: 3, model: true, shape: expiring},
 	{id: mutant.ExpiresEarly, name: "Keys expire early", seed: 1, model: true, shape: expiring},
-	{id: mutant.StartClockBelieved, name: "Keys expire by a wrong clock after a start", seed: 1, model: true,
+	{id: mutant.StartClockTrusted, name: "Keys expire by a wrong clock after a start", seed: 1, model: true,
 		shape: func(o *Options) {
 			expiring(o)
 			o.Crashes, o.Down, o.Every, o.Faults = 20, 0, 10*time.Millisecond, FaultMix{Log: 1}
@@ -455,8 +458,8 @@ var targets = []target{
 		shape: func(o *Options) { movingKeys(o); o.Expiring = true }},
 	{id: mutant.UnlockedUnchecked, name: "Reads without a right to write are not validated", seed: 1,
 		shape: readingUnlocked},
-	{id: mutant.PlaceKept, name: "An admission slot is not released", seed: 1, shape: overloaded},
-	{id: mutant.CollisionRefuses, name: "A hash collision refuses a call", seed: 1, shape: overloaded},
+	{id: mutant.SlotNotReleased, name: "An admission slot is not released", seed: 1, shape: overloaded},
+	{id: mutant.CollisionRejects, name: "A hash collision refuses a call", seed: 1, shape: overloaded},
 	{id: mutant.KeysUnlimited, name: "Slots are not shared by key", seed: 1, shape: overloaded},
 	{id: mutant.MovesIgnoreReaders, name: "Moves ignore readers", seed: 6, readers: true, shape: movingUnderReaders},
 }

@@ -84,16 +84,18 @@ var typedTargets = []target{
 		shape: readTyped("set", "map", "sorted-set")},
 	{id: mutant.WholeUnregistered, name: "Readers of the whole unregistered", seed: 11, typed: true, readers: true,
 		shape: readTyped()},
-	{id: mutant.ChangeUnshown, name: "Changes not visible to readers", seed: 1, typed: true, readers: true,
+	{id: mutant.ChangeIgnoredByReaders, name: "Changes not visible to readers", seed: 1, typed: true, readers: true,
 		shape: readTyped()},
-	{id: mutant.ChangeShownByFirst, name: "Changes visible to readers by their first call only", seed: 7, typed: true,
+	{id: mutant.OnlyFirstChangeConflicts, name: "Changes visible to readers by their first call only", seed: 7,
+		typed:   true,
 		readers: true, shape: func(o *Options) {
 			readTyped("set")(o)
 			o.Methods, o.Mix.MaxOps = []string{"add", "remove", "contains", "contains"}, 8
 		}},
 	{id: mutant.SharedAfterSent, name: "A read joins one that was sent", seed: 27, model: true, typed: true, readers: true,
 		shape: batchingReads},
-	{id: mutant.SharedUnlike, name: "A read joins one that is not the same", seed: 13, typed: true, readers: true,
+	{id: mutant.SharedWithOtherArguments, name: "A read joins one that is not the same", seed: 13, typed: true,
+		readers: true,
 		shape: func(o *Options) {
 			batchingReads(o)
 			o.Types, o.Methods = []string{"set"}, []string{"contains", "contains", "contains", "add", "remove"}
@@ -110,7 +112,7 @@ var typedTargets = []target{
 			movingKeys(o)
 			o.Mix.Ops = OpMix{Get: 1}
 		}},
-	{id: mutant.MoveCopiesTooLittle, name: "A move loses the effects of calls", seed: 1, typed: true,
+	{id: mutant.MoveCopiesNoValue, name: "A move loses the effects of calls", seed: 1, typed: true,
 		shape: func(o *Options) {
 			onTypes()(o)
 			movingKeys(o)
@@ -121,7 +123,7 @@ var typedTargets = []target{
 		shape: readTyped()},
 	{id: mutant.SendBeforeDurable, name: "Results of calls before they are durable", seed: 2, model: true, typed: true,
 		shape: restartsTyped},
-	{id: mutant.FoldPastPin, name: "A change is overwritten despite a snapshot", seed: 3, typed: true, readers: true,
+	{id: mutant.FoldPastSnapshot, name: "A change is overwritten despite a snapshot", seed: 3, typed: true, readers: true,
 		shape: func(o *Options) {
 			large("list", "set", "map")(o)
 			o.SnapshotEvery, o.History, o.Lease, o.Mix.Snapshot, o.OpenBudget = 5*time.Millisecond, 20*time.Millisecond,
@@ -131,22 +133,23 @@ var typedTargets = []target{
 		shape: large("list", "sorted-set", "map")},
 	{id: mutant.DeltaMissed, name: "A stored change is not applied", seed: 1, typed: true,
 		shape: large("list", "set", "map")},
-	{id: mutant.PagesPastPin, name: "Pages are collected despite a snapshot", seed: 8, typed: true, readers: true,
+	{id: mutant.PagesPastSnapshot, name: "Pages are collected despite a snapshot", seed: 8, typed: true, readers: true,
 		shape: func(o *Options) {
 			large("set", "map", "sorted-set")(o)
-			o.Paging = mvcc.Paging{Over: 300, Least: 300, Chain: 1}
+			o.Paging = mvcc.Paging{Threshold: 300, MinPageBytes: 300, ChainPages: 1}
 			o.SnapshotEvery, o.History, o.Lease, o.Mix.Snapshot, o.OpenBudget = 5*time.Millisecond, 2*time.Second,
 				150*time.Millisecond, 25, -1
 		}},
-	{id: mutant.PatchOfTheLast, name: "A patch of several transactions holds the last one only", seed: 6, typed: true,
+	{id: mutant.PatchOfLastOnly, name: "A patch of several transactions holds the last one only", seed: 6, typed: true,
 		shape: func(o *Options) {
 			large("set", "map", "sorted-set")(o)
-			o.Paging = mvcc.Paging{Over: 300, Least: 300, Chain: 3}
+			o.Paging = mvcc.Paging{Threshold: 300, MinPageBytes: 300, ChainPages: 3}
 		}},
-	{id: mutant.TopsDropped, name: "Values beside pages are lost", seed: 1, typed: true, shape: func(o *Options) {
-		inPages(o)
-		o.Types, o.Methods = []string{"map"}, []string{"set", "set", "delete", "get", "range"}
-	}},
+	{id: mutant.BufferedChangesDropped, name: "Values beside pages are lost", seed: 1, typed: true,
+		shape: func(o *Options) {
+			inPages(o)
+			o.Types, o.Methods = []string{"map"}, []string{"set", "set", "delete", "get", "range"}
+		}},
 	{id: mutant.CallLocksLost, name: "Locks of queries lost at a restart", seed: 261, model: true, typed: true,
 		shape: func(o *Options) {
 			onTypes("set", "bounded-counter")(o)

@@ -112,13 +112,13 @@ func sameDump(c cell, res *msg.Result) error {
 	if err := adt.CheckStored(c.typ, res.Value); err != nil {
 		return err
 	}
-	return compareObject(c, &entry.Value{Type: c.typ, Version: mvcc.Unborn, Payload: res.Value})
+	return compareObject(c, &entry.Value{Type: c.typ, Version: mvcc.UnassignedVersion, Payload: res.Value})
 }
 
 // equalsStored reports whether the stored form of a value equals the model's.
 func equalsStored(c cell, stored []byte) bool {
 	return adt.CheckStored(c.typ, stored) == nil && compareObject(c,
-		&entry.Value{Type: c.typ, Version: mvcc.Unborn, Payload: stored}) == nil
+		&entry.Value{Type: c.typ, Version: mvcc.UnassignedVersion, Payload: stored}) == nil
 }
 
 // compareObject compares a stored value with the model's, by the results of its methods.

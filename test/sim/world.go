@@ -247,7 +247,7 @@ func (w *world) settle() {
 		n.repair()
 	}
 	quiet := func() bool {
-		return !slices.ContainsFunc(w.shards, func(s *shell) bool { return s.m.Quiet() != nil }) &&
+		return !slices.ContainsFunc(w.shards, func(s *shell) bool { return s.m.CheckIdle() != nil }) &&
 			!slices.ContainsFunc(w.nodes, func(n *node) bool { return n.checkIdle() != nil })
 	}
 	// Delayed messages may still cause events: wait for them first.
@@ -256,14 +256,14 @@ func (w *world) settle() {
 		if w.err != nil || quiet() {
 			break
 		}
-		until := w.now + int64(max(w.opt.MaxAge, kv.DefaultScanKeep))/10
+		until := w.now + int64(max(w.opt.MaxAge, kv.DefaultScanRetention))/10
 		w.run(until, func() bool { return false })
 		if w.err == nil {
 			w.now = until
 		}
 	}
 	for _, s := range w.shards {
-		if err := s.m.Quiet(); err != nil {
+		if err := s.m.CheckIdle(); err != nil {
 			w.fail("%v", err)
 		}
 		s.checkTables()

@@ -84,7 +84,7 @@ func (c *checker) drawStep() step { return c.drawCall(c.t.Methods[c.random.n(len
 func (c *checker) drawCall(m *adt.TypeMethod) step {
 	if a, ok := c.t.Draw(m, c.random.n); ok {
 		s := step{m, a}
-		if err := m.Fits(s.args); err != nil {
+		if err := m.CheckArgs(s.args); err != nil {
 			c.report("Draw makes up arguments for %s that it cannot have: %v.", s, err)
 		}
 		return s
@@ -100,7 +100,7 @@ func (c *checker) drawArgs(m *adt.TypeMethod) (out adt.Args) {
 			groups := max(1, l.n(4))
 			switch {
 			case l.oneIn(40):
-				groups = adt.FewParts + 1
+				groups = adt.MaxLockedParts + 1
 			case p.Optional && l.oneIn(3):
 				groups = 0
 			}

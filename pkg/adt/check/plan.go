@@ -59,7 +59,7 @@ func (c *checker) perform(v entry.Value, calls []step, number int, ahead bool, o
 		v = after
 		c.succeeded[s.method.Number] = true
 		o.plain = append(o.plain, p.Calls...)
-		o.logged = c.t.Gather(slices.Clone(o.logged), p.Calls)
+		o.logged = c.t.CombineCalls(slices.Clone(o.logged), p.Calls)
 	}
 	return o, v
 }
@@ -109,7 +109,7 @@ func (c *checker) checkPlan(v *entry.Value, s *step, p *adt.Plan) {
 	for i := range p.Calls {
 		if to := c.t.Method(p.Calls[i].Method); to == nil || !c.t.CanChange(to) {
 			c.report("The call %s plans the change number %d, which there is not.", s, p.Calls[i].Method)
-		} else if err := to.Fits(p.Calls[i].Args); err != nil {
+		} else if err := to.CheckArgs(p.Calls[i].Args); err != nil {
 			c.report("The call %s plans a change that cannot be made: %v.", s, err)
 		}
 	}
@@ -178,7 +178,7 @@ func (c *checker) checkEmpty(after, v *entry.Value, calls []msg.Call) {
 	s, err := c.t.State(v)
 	for i := range calls {
 		if err == nil {
-			s, err = c.t.Change(c.t.Method(calls[i].Method), s, calls[i].Args)
+			s, err = c.t.ApplyCall(c.t.Method(calls[i].Method), s, calls[i].Args)
 		}
 	}
 	if err == nil && string(c.t.Encode(s)) != string(c.t.Encode(c.t.Zero())) {
@@ -190,7 +190,7 @@ func (c *checker) checkEmpty(after, v *entry.Value, calls []msg.Call) {
 func (c *checker) areCompatible(a, b []adt.Mode) bool {
 	for _, x := range a {
 		for _, y := range b {
-			if (c.canChange(x) || c.canChange(y)) && !c.t.Together(x, y) {
+			if (c.canChange(x) || c.canChange(y)) && !c.t.AreCompatible(x, y) {
 				return false
 			}
 		}

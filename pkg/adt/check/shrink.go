@@ -121,12 +121,12 @@ func (tr *trial) visitSteps(f func(n int, s *step)) {
 // simplerArgs returns simpler arguments of a call: fewer, or smaller numbers.
 func (s *step) simplerArgs() (out []adt.Args) {
 	for cut := 1; cut <= min(4, len(s.args)); cut++ {
-		if a := s.args[:len(s.args)-cut]; s.method.Fits(a) == nil {
+		if a := s.args[:len(s.args)-cut]; s.method.CheckArgs(a) == nil {
 			out = append(out, a)
 		}
 	}
 	for cut := 1; cut <= min(4, len(s.args)); cut++ {
-		if a := s.args[cut:]; s.method.Fits(a) == nil {
+		if a := s.args[cut:]; s.method.CheckArgs(a) == nil {
 			out = append(out, a)
 		}
 	}

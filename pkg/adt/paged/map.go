@@ -74,8 +74,8 @@ func (m Map[K, V]) Bytes() int {
 	return m.dir.bytes
 }
 
-// Away approximates the number of bytes that are not in memory.
-func (m Map[K, V]) Away() int {
+// AbsentBytes approximates the number of bytes that are not in memory.
+func (m Map[K, V]) AbsentBytes() int {
 	if m.dir == nil {
 		return 0
 	}
@@ -84,7 +84,7 @@ func (m Map[K, V]) Away() int {
 
 // Missing returns the absent pages: all, or, given keys, those needed to look up these keys.
 func (m Map[K, V]) Missing(keys ...K) (out []Page) {
-	if m.Away() == 0 {
+	if m.AbsentBytes() == 0 {
 		return nil
 	}
 	if len(keys) == 0 {

@@ -38,7 +38,7 @@ type disk struct {
 func (d *disk) put(row []byte) entry.PageRef {
 	d.last++
 	d.rows[d.last] = slices.Clone(row)
-	return entry.PageRef{ID: d.last, Born: 7}
+	return entry.PageRef{ID: d.last, FirstCSN: 7}
 }
 
 // reopen returns a Map as read from the disk, with no page in memory.
@@ -109,7 +109,7 @@ type modelPair struct {
 }
 
 func (w *modelPair) store() {
-	w.m = w.m.Store(numbers, &Storing{Bytes: w.size, Put: w.put})
+	w.m = w.m.Store(numbers, &PageWriter{Bytes: w.size, Put: w.put})
 }
 
 // TestMapMatchesGoMap applies the same changes to a Map and a Go map, while pages are loaded and
@@ -265,7 +265,7 @@ func filled(n int) numberMap {
 
 func TestOperationsReadFewPages(t *testing.T) {
 	d := &disk{rows: map[uint64][]byte{}}
-	m := d.reopen(t, filled(100_000).Store(numbers, &Storing{Bytes: 4096, Put: d.put}))
+	m := d.reopen(t, filled(100_000).Store(numbers, &PageWriter{Bytes: 4096, Put: d.put}))
 	pages := len(d.rows)
 	require.InDelta(t, m.Bytes()/4096, pages, 2)
 	require.Equal(t, 1, d.retry(t, func() { m.Get(50_000) }))
@@ -276,7 +276,7 @@ func TestOperationsReadFewPages(t *testing.T) {
 	require.LessOrEqual(t, d.retry(t, func() { collect(m.From(0), 1_000_000) }), 6,
 		"a long walk requests increasingly many pages")
 	before := len(d.rows)
-	m = m.Store(numbers, &Storing{Bytes: 4096, Put: d.put})
+	m = m.Store(numbers, &PageWriter{Bytes: 4096, Put: d.put})
 	require.InDelta(t, 3, len(d.rows)-before, 1, "unchanged pages are not written")
 	require.NoError(t, m.Check())
 }
@@ -285,39 +285,39 @@ func TestOperationsReadFewPages(t *testing.T) {
 // be loaded.
 func TestTopsReportsBufferedChanges(t *testing.T) {
 	d := &disk{rows: map[uint64][]byte{}}
-	m := d.reopen(t, filled(1000).Store(numbers, &Storing{Bytes: 100, Put: d.put}))
-	pages, bytes := m.Tops()
+	m := d.reopen(t, filled(1000).Store(numbers, &PageWriter{Bytes: 100, Put: d.put}))
+	pages, bytes := m.BufferedPages()
 	require.Empty(t, pages)
 	require.Zero(t, bytes)
 	m = m.Drop(3, 3).Drop(5, 5).Insert(2000, 1)
-	m = d.reopen(t, m.Store(numbers, &Storing{Bytes: 100, Put: d.put}))
-	pages, bytes = m.Tops()
+	m = d.reopen(t, m.Store(numbers, &PageWriter{Bytes: 100, Put: d.put}))
+	pages, bytes = m.BufferedPages()
 	require.Len(t, pages, 2)
 	require.Positive(t, bytes)
 	d.fill(t, pages)
-	pages, _ = m.Tops()
+	pages, _ = m.BufferedPages()
 	require.Empty(t, pages)
 	require.NoError(t, m.Check())
 }
 
 func TestEmptyPagesAreRemoved(t *testing.T) {
 	d := &disk{rows: map[uint64][]byte{}}
-	m := d.reopen(t, filled(100).Store(numbers, &Storing{Bytes: 20, Put: d.put}))
+	m := d.reopen(t, filled(100).Store(numbers, &PageWriter{Bytes: 20, Put: d.put}))
 	for k := range 99 {
 		m = m.Drop(k, int64(k))
 	}
-	m = m.Store(numbers, &Storing{Bytes: 20, Put: d.put})
+	m = m.Store(numbers, &PageWriter{Bytes: 20, Put: d.put})
 	require.Len(t, m.AppendRefs(nil), 2, "an empty page keeps the removed keys known")
 	require.False(t, m.Has(7))
 	d.retry(t, func() { require.True(t, m.Has(99)) })
-	require.Zero(t, m.Away(), "removed pages are not counted")
-	require.Len(t, m.Store(numbers, &Storing{Bytes: 20, Put: d.put}).AppendRefs(nil), 1)
+	require.Zero(t, m.AbsentBytes(), "removed pages are not counted")
+	require.Len(t, m.Store(numbers, &PageWriter{Bytes: 20, Put: d.put}).AppendRefs(nil), 1)
 }
 
 func TestContradictionsAreReported(t *testing.T) {
 	d := &disk{rows: map[uint64][]byte{}}
 	fresh := func() numberMap {
-		return d.reopen(t, filled(10).Store(numbers, &Storing{Bytes: 1000, Put: d.put}))
+		return d.reopen(t, filled(10).Store(numbers, &PageWriter{Bytes: 1000, Put: d.put}))
 	}
 	damaged := func(do func(), text string) {
 		t.Helper()
@@ -333,7 +333,7 @@ func TestContradictionsAreReported(t *testing.T) {
 	damaged(func() { m.Get(4) }, "11 of")
 	damaged(func() { m.Rank(4) }, "11 of")
 	require.Error(t, m.Check())
-	require.Len(t, m.Store(numbers, &Storing{Bytes: 10, Put: d.put}).AppendRefs(nil), 1, "a damaged page is kept")
+	require.Len(t, m.Store(numbers, &PageWriter{Bytes: 10, Put: d.put}).AppendRefs(nil), 1, "a damaged page is kept")
 	m = fresh()
 	d.fill(t, m.Missing())
 	damaged(func() { m.Insert(3, 3) }, "was there")
@@ -347,7 +347,7 @@ func TestContradictionsAreReported(t *testing.T) {
 
 func TestDamagedPagesAreRejected(t *testing.T) {
 	d := &disk{rows: map[uint64][]byte{}}
-	m := d.reopen(t, filled(10).Store(numbers, &Storing{Bytes: 1000, Put: d.put}))
+	m := d.reopen(t, filled(10).Store(numbers, &PageWriter{Bytes: 1000, Put: d.put}))
 	p, row := m.Missing()[0], d.rows[1]
 	for name, bad := range map[string][]byte{
 		"its version is not known": append([]byte{9}, row[1:]...), "it has 9 elements": filled(9).row(),
@@ -368,19 +368,19 @@ func (m Map[K, V]) row() []byte { return any(numbers).(*Form[K, V]).appendPage(n
 // TestEncodingIsStable: the bytes of a page and of a directory never change.
 func TestEncodingIsStable(t *testing.T) {
 	d := &disk{rows: map[uint64][]byte{}}
-	m := filled(3).Store(numbers, &Storing{Bytes: 1000, Put: d.put})
+	m := filled(3).Store(numbers, &PageWriter{Bytes: 1000, Put: d.put})
 	require.Equal(t, []byte{1, 3, 0, 0, 2, 2, 4, 4}, d.rows[1])
 	require.Equal(t, []byte{1, 0, 3, 6, 0}, m.AppendDirectory(nil))
 	m = d.reopen(t, m).Drop(1, 1).Insert(9, 1)
 	require.Equal(t, []byte{1, 0, 3, 6, 2, 3, 6, 2, 0, 18, 1, 2},
-		m.Store(numbers, &Storing{Bytes: 1000, Put: d.put}).AppendDirectory(nil))
+		m.Store(numbers, &PageWriter{Bytes: 1000, Put: d.put}).AppendDirectory(nil))
 }
 
 func FuzzStored(f *testing.F) {
 	d := &disk{rows: map[uint64][]byte{}}
-	m := filled(50).Store(numbers, &Storing{Bytes: 30, Put: d.put})
+	m := filled(50).Store(numbers, &PageWriter{Bytes: 30, Put: d.put})
 	f.Add(m.AppendDirectory(nil), d.rows[1])
-	f.Add(d.reopen(f, m).Drop(1, 1).Store(numbers, &Storing{Bytes: 30, Put: d.put}).AppendDirectory(nil), []byte{1})
+	f.Add(d.reopen(f, m).Drop(1, 1).Store(numbers, &PageWriter{Bytes: 30, Put: d.put}).AppendDirectory(nil), []byte{1})
 	f.Fuzz(func(t *testing.T, directory, page []byte) {
 		refs := make([]entry.PageRef, 100)
 		r := Reader{string(directory)}
@@ -400,7 +400,7 @@ func FuzzStored(f *testing.F) {
 				t.Fatal(p)
 			}
 		}()
-		m.Store(numbers, &Storing{Bytes: 30, Put: d.put})
+		m.Store(numbers, &PageWriter{Bytes: 30, Put: d.put})
 		if errors.Is(m.Check(), tree.ErrOrder) {
 			t.Fatal("pages are not in order")
 		}

@@ -8,21 +8,21 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 )
 
-// Storing configures how pages are made.
-type Storing struct {
+// PageWriter configures how pages are made.
+type PageWriter struct {
 	// Bytes is the approximate size of a page.
 	Bytes int
 	// Put stores the encoded form of a new page and returns its reference.
 	Put func(row []byte) entry.PageRef
-	// Forget is a planted fault: buffered changes of absent pages are lost.
-	Forget bool
+	// LoseBuffered is a planted fault: buffered changes of absent pages are lost.
+	LoseBuffered bool
 }
 
 // Store returns the Map in pages that are all stored: pages that have changed in memory are cut
 // anew. Buffered changes of absent pages stay buffered. It needs no page, and every key that could
 // be looked up in m can be looked up in the result: where keys are known, there is an open page.
-func (m Map[K, V]) Store(f *Form[K, V], to *Storing) Map[K, V] {
-	s := storer[K, V]{Storing: to, form: f, run: tree.New(f.Order), absentBytes: &byteCount{}}
+func (m Map[K, V]) Store(f *Form[K, V], to *PageWriter) Map[K, V] {
+	s := storer[K, V]{PageWriter: to, form: f, run: tree.New(f.Order), absentBytes: &byteCount{}}
 	if m.dir == nil {
 		s.run = m.whole
 		if s.run.Len() > 0 {
@@ -53,7 +53,7 @@ func (m Map[K, V]) Store(f *Form[K, V], to *Storing) Map[K, V] {
 
 // storer builds a directory page by page.
 type storer[K, V any] struct {
-	*Storing
+	*PageWriter
 	form        *Form[K, V]
 	absentBytes *byteCount
 	// hasRun: run is to be cut into pages; it can be empty. Its first key is runFrom.
@@ -69,7 +69,7 @@ type storer[K, V any] struct {
 // pages that are left out must not count.
 func (s *storer[K, V]) keepPage(from K, p *page[K, V]) {
 	// The planted fault: the directory is written without the buffered changes.
-	if s.Forget && !p.open {
+	if s.LoseBuffered && !p.open {
 		p = &page[K, V]{stub: p.stub, n: p.stub.n, bytes: p.stub.bytes, buffered: tree.New(s.form.buffers)}
 	}
 	p.stub.absentBytes = s.absentBytes
@@ -153,9 +153,9 @@ func (m Map[K, V]) InOne() (one Map[K, V], ok bool) {
 	return Whole(out), true
 }
 
-// Tops returns the absent pages with buffered changes, and the approximate size of these changes.
-func (m Map[K, V]) Tops() (pages []Page, bytes int) {
-	if m.Away() == 0 {
+// BufferedPages returns the absent pages with buffered changes, and the approximate size of these changes.
+func (m Map[K, V]) BufferedPages() (pages []Page, bytes int) {
+	if m.AbsentBytes() == 0 {
 		return nil, 0
 	}
 	for _, p := range m.dir.pages.All() {

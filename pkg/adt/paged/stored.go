@@ -9,10 +9,10 @@ import (
 
 // Errors of decoding.
 var (
-	ErrShort  = errors.New("it ends too early")
-	ErrNumber = errors.New("a number is not as it is written")
-	ErrCount  = errors.New("it promises more elements than it has bytes for")
-	ErrRest   = errors.New("there are bytes after its end")
+	ErrShort    = errors.New("it ends too early")
+	ErrNumber   = errors.New("a number is not as it is written")
+	ErrCount    = errors.New("it promises more elements than it has bytes for")
+	ErrTrailing = errors.New("there are bytes after its end")
 )
 
 // UnsignedBytes returns the encoded length of an unsigned number.
@@ -115,7 +115,7 @@ func (r *Reader) Text() (string, error) {
 // End returns an error if Rest is not empty.
 func (r *Reader) End() error {
 	if r.Rest != "" {
-		return ErrRest
+		return ErrTrailing
 	}
 	return nil
 }

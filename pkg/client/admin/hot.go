@@ -148,7 +148,8 @@ func hotPolicy(p pb.HotPolicy) HotPolicy { return HotPolicy(word(p.String(), "HO
 func hotKey(k *pb.HotKey) HotKey {
 	return HotKey{Key: string(k.Key), Shard: int(k.Shard), Waited: micros(k.WaitedUs), Waits: k.Waits,
 		ConflictsPerSecond: k.ConflictsPerS,
-		WaitPerSecond:      micros(k.WaitUsPerS), EstimatedWaitPerSecond: micros(k.EstimatedWaitUsPerS), Moved: moment(k.MovedNs),
+		WaitPerSecond:      micros(k.WaitUsPerS), EstimatedWaitPerSecond: micros(k.EstimatedWaitUsPerS),
+		Moved:  moment(k.MovedNs),
 		Reason: k.Reason,
 		Moving: k.Moving, Policy: hotPolicy(k.Policy), LockWaitPerSecond: micros(k.LockWaitUsPerS),
 		HeldPerSecond:     micros(k.HeldUsPerS),

@@ -124,8 +124,8 @@ func (c *cluster) stop() error {
 func (c *cluster) held() (sum time.Duration) {
 	for i := range c.Addrs() {
 		n := c.Node(kv.NodeID(i + 1))
-		n.Look()
-		for _, s := range n.Snapshots(0) {
+		n.CheckPeers()
+		for _, s := range n.ShardStats(0) {
 			sum += time.Duration(s.Queues.HeldNanos)
 		}
 	}

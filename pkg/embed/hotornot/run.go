@@ -131,8 +131,8 @@ func (m Mode) cluster(o *Options, dir string) embed.ClusterOptions {
 // moved is how many keys have been moved to the hot shard.
 func (c *cluster) moved() (n int) {
 	for i := range c.Addrs() {
-		for _, s := range c.Node(kv.NodeID(i + 1)).Snapshots(0) {
-			n += s.Guests
+		for _, s := range c.Node(kv.NodeID(i + 1)).ShardStats(0) {
+			n += s.MovedKeys
 		}
 	}
 	return n

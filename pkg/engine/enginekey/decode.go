@@ -15,7 +15,7 @@ type Key struct {
 	// User is the user key, or the name of a row.
 	User []byte
 	// Index is the CSN of a version; 0 in the other tables.
-	Index kv.Index
+	Index kv.CSN
 }
 
 // Append encodes k. Only keys of the version table have a CSN.

@@ -59,13 +59,13 @@ func AppendPrefix(dst []byte, shard kv.ShardID, table entry.Table, key []byte) [
 }
 
 // AppendIndex turns a prefix into the key of one version.
-func AppendIndex(dst []byte, index kv.Index) []byte {
+func AppendIndex(dst []byte, index kv.CSN) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, ^uint64(index))
 	return append(dst, SuffixSize)
 }
 
 // AppendVersion appends the key of one version of a user key.
-func AppendVersion(dst []byte, shard kv.ShardID, key []byte, index kv.Index) []byte {
+func AppendVersion(dst []byte, shard kv.ShardID, key []byte, index kv.CSN) []byte {
 	return AppendIndex(AppendPrefix(dst, shard, entry.TableVersion, key), index)
 }
 
@@ -121,10 +121,10 @@ func Compare(a, b []byte) int {
 }
 
 // Index returns the CSN of a key that ends like a version.
-func Index(k []byte) (kv.Index, bool) {
+func Index(k []byte) (kv.CSN, bool) {
 	n := Split(k)
 	if n == len(k) {
 		return 0, false
 	}
-	return kv.Index(^binary.BigEndian.Uint64(k[n:])), true
+	return kv.CSN(^binary.BigEndian.Uint64(k[n:])), true
 }

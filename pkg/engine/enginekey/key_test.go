@@ -23,7 +23,7 @@ func TestEncodingNeverChanges(t *testing.T) {
 	}{
 		{"a version", Key{Shard: 3, Table: entry.TableVersion, User: []byte("abc"), Index: 7},
 			"0003" + "01" + "616263" + "0001" + "00" + "fffffffffffffff8" + "09"},
-		{"the highest CSN sorts first", Key{Shard: 0x0102, Table: entry.TableVersion, User: []byte("k"), Index: ^kv.Index(0)},
+		{"the highest CSN sorts first", Key{Shard: 0x0102, Table: entry.TableVersion, User: []byte("k"), Index: ^kv.CSN(0)},
 			"0102" + "01" + "6b" + "0001" + "00" + "0000000000000000" + "09"},
 		{"zero bytes are escaped", Key{Shard: 0, Table: entry.TableVersion, User: []byte{0, 'a', 0, 0}, Index: 0},
 			"0000" + "01" + "00ff6100ff00ff" + "0001" + "00" + "ffffffffffffffff" + "09"},
@@ -68,7 +68,7 @@ func drawKey(t *rapid.T, name string) Key {
 		User: rapid.SliceOfN(rapid.SampledFrom([]byte{0x00, 0x01, 0x09, 'a', 0xfe, 0xff}), 0, 12).Draw(t, name+" user"),
 	}
 	if k.Table == entry.TableVersion {
-		k.Index = kv.Index(rapid.OneOf(rapid.Uint64Range(0, 5), rapid.Uint64()).Draw(t, name+" index"))
+		k.Index = kv.CSN(rapid.OneOf(rapid.Uint64Range(0, 5), rapid.Uint64()).Draw(t, name+" index"))
 	}
 	return k
 }

@@ -58,7 +58,7 @@ func concurrentWaiters(t *testing.T, open Open) {
 	var wg sync.WaitGroup
 	errs := make(chan error, 2*n)
 	for i := range n {
-		p := put(t, e, 0, set("k", kv.Index(i+1), value(fmt.Sprint(i))))
+		p := put(t, e, 0, set("k", kv.CSN(i+1), value(fmt.Sprint(i))))
 		require.EqualValues(t, i+1, p)
 		wg.Add(1)
 		go func() {

@@ -10,7 +10,7 @@ import (
 )
 
 // indexes returns the CSNs of rows.
-func indexes(rows []entry.Row) (out []kv.Index) {
+func indexes(rows []entry.Row) (out []kv.CSN) {
 	for _, r := range rows {
 		out = append(out, r.Index)
 	}
@@ -29,7 +29,7 @@ func chained(t *testing.T, open Open) entryStore {
 
 func chains(t *testing.T, open Open) {
 	e := chained(t, open)
-	for at, want := range map[kv.Index][]kv.Index{1: nil, 2: {2}, 3: {2}, 4: {4, 2}, 7: {6, 4, 2}, 8: {8}, 9: {8},
+	for at, want := range map[kv.CSN][]kv.CSN{1: nil, 2: {2}, 3: {2}, 4: {4, 2}, 7: {6, 4, 2}, 8: {8}, 9: {8},
 		11: {10, 8}, 12: {12}, 15: {14}, newest: {16, 14}} {
 		res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), Index: at})
 		require.NoError(t, res.Err)
@@ -40,7 +40,7 @@ func chains(t *testing.T, open Open) {
 	}
 	res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), Index: 5})
 	require.Equal(t, [][]byte{delta(4), value("2")}, [][]byte{res.Rows[0].Value, res.Rows[1].Value})
-	for at, want := range map[kv.Index][]kv.Index{1: {1, 1}, 3: {1, 2, 1}, 7: {1, 6, 1}, 12: {1, 1}, newest: {1, 16, 1}} {
+	for at, want := range map[kv.CSN][]kv.CSN{1: {1, 1}, 3: {1, 2, 1}, 7: {1, 6, 1}, 12: {1, 1}, newest: {1, 16, 1}} {
 		res := e.Read(0, entry.Read{Kind: entry.ReadRange, Span: everything, Index: at})
 		require.NoError(t, res.Err)
 		require.Equal(t, want, indexes(res.Rows), "of a key in a range the newest row will do; at %d", at)
@@ -54,15 +54,15 @@ func chains(t *testing.T, open Open) {
 func chainWrittenOver(t *testing.T, open Open) {
 	e := open()
 	put(t, e, 0, set("k", 2, value("2")), set("j", 1, value("neighbour")), set("l", 1, value("neighbour")))
-	for i := kv.Index(3); i < 20; i++ {
+	for i := kv.CSN(3); i < 20; i++ {
 		for n := range uint64(100) {
 			put(t, e, 0, set("k", i, delta(n+1)))
 		}
 	}
-	for at := kv.Index(1); at < 22; at++ {
+	for at := kv.CSN(1); at < 22; at++ {
 		res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), Index: at})
 		require.NoError(t, res.Err)
-		var want []kv.Index
+		var want []kv.CSN
 		for i := min(at, 19); i > 1; i-- {
 			want = append(want, i)
 		}
@@ -80,19 +80,19 @@ func chainGarbage(t *testing.T, open Open) {
 	e := chained(t, open)
 	for _, c := range []struct {
 		name     string
-		at       kv.Index
-		kept     []kv.Index
-		below    kv.Index
-		versions []kv.Index
+		at       kv.CSN
+		kept     []kv.CSN
+		below    kv.CSN
+		versions []kv.CSN
 	}{
 		{"a delta keeps the value that it changes", 7, nil, 0, nil},
 		{"a value replaces a chain", 9, nil, 8, nil},
 		{"a delta keeps the value that replaced a chain", 11, nil, 8, nil},
 		{"a tombstone replaces a chain, and is deleted too", 13, nil, 13, nil},
-		{"a reader within a chain keeps it up to its CSN", 9, []kv.Index{5}, 0, []kv.Index{6}},
-		{"a reader at the end of a chain keeps all of it", 9, []kv.Index{7}, 0, nil},
-		{"two readers", 16, []kv.Index{3, 9}, 0, []kv.Index{12, 10, 6, 4}},
-		{"a reader before the chain keeps nothing", 9, []kv.Index{1}, 8, nil},
+		{"a reader within a chain keeps it up to its CSN", 9, []kv.CSN{5}, 0, []kv.CSN{6}},
+		{"a reader at the end of a chain keeps all of it", 9, []kv.CSN{7}, 0, nil},
+		{"two readers", 16, []kv.CSN{3, 9}, 0, []kv.CSN{12, 10, 6, 4}},
+		{"a reader before the chain keeps nothing", 9, []kv.CSN{1}, 8, nil},
 	} {
 		res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: kv.Point([]byte("k")), Index: c.at, Kept: c.kept})
 		require.NoError(t, res.Err, c.name)

@@ -97,8 +97,8 @@ func drawKey(t *rapid.T, name string) []byte {
 	return []byte(rapid.SampledFrom(someKeys).Draw(t, name))
 }
 
-func drawIndex(t *rapid.T) kv.Index {
-	return kv.Index(rapid.Uint64Range(0, 30).Draw(t, "index"))
+func drawIndex(t *rapid.T) kv.CSN {
+	return kv.CSN(rapid.Uint64Range(0, 30).Draw(t, "index"))
 }
 
 func drawTable(t *rapid.T) entry.Table {
@@ -152,8 +152,8 @@ func drawRead(t *rapid.T) entry.Read {
 
 		Reverse: rapid.Bool().Draw(t, "reverse"),
 	}
-	for i := kv.Index(0); i < r.Index && rapid.Bool().Draw(t, "more kept"); {
-		i += kv.Index(rapid.IntRange(1, 9).Draw(t, "kept"))
+	for i := kv.CSN(0); i < r.Index && rapid.Bool().Draw(t, "more kept"); {
+		i += kv.CSN(rapid.IntRange(1, 9).Draw(t, "kept"))
 		r.Kept = append(r.Kept, i)
 	}
 	r.Span = rapid.SampledFrom([]kv.Span{

@@ -39,7 +39,7 @@ var garbageAt5 = []entry.Garbage{
 
 func garbage(t *testing.T, open Open) {
 	e := storeWithGarbage(t, open)
-	find := func(span kv.Span, at kv.Index) []entry.Garbage {
+	find := func(span kv.Span, at kv.CSN) []entry.Garbage {
 		res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: span, Index: at})
 		require.NoError(t, res.Err)
 		require.Nil(t, res.Resume)
@@ -54,10 +54,10 @@ func garbage(t *testing.T, open Open) {
 		{Key: []byte("b"), Below: 9}, {Key: []byte("c"), Below: 5}, {Key: []byte("d"), Below: 4},
 		{Key: []byte("e"), Below: 8}, {Key: []byte("f"), Below: 6}, {Key: []byte("g"), Below: 8},
 	}, find(everything, 100))
-	res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: 100, Kept: []kv.Index{2, 5}})
+	res := e.Read(0, entry.Read{Kind: entry.ReadGarbage, Span: everything, Index: 100, Kept: []kv.CSN{2, 5}})
 	require.NoError(t, res.Err)
 	require.Equal(t, []entry.Garbage{
-		{Key: []byte("b"), Versions: []kv.Index{1}}, {Key: []byte("d"), Below: 4}, {Key: []byte("e"), Below: 8},
+		{Key: []byte("b"), Versions: []kv.CSN{1}}, {Key: []byte("d"), Below: 4}, {Key: []byte("e"), Below: 8},
 	}, res.Garbage, "what is visible at 2 and 5 is kept")
 	require.NoError(t, e.Close())
 

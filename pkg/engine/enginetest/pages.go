@@ -14,7 +14,7 @@ import (
 func directory(ids ...uint64) []byte {
 	var pages []entry.PageRef
 	for _, id := range ids {
-		pages = append(pages, entry.PageRef{ID: id, Born: 1})
+		pages = append(pages, entry.PageRef{ID: id, FirstCSN: 1})
 	}
 	return entry.EncodeDirectory(&entry.Value{Type: 2, Version: kv.Version{Shard: 1, Write: 1}}, pages,
 		[]byte("directory"))
@@ -64,7 +64,7 @@ func pagesOfValues(t *testing.T, open Open) {
 	put(t, e, 0, set("k", 2, directory(7, 9)), setPage("k", 7), setPage("k", 9), set("k", 4, patch()),
 		set("k", 6, directory(7, 11)),
 		setPage("k", 11), set("k", 8, patch()))
-	for at, want := range map[kv.Index][]kv.Index{1: nil, 2: {2}, 5: {4, 2}, 7: {6}, newest: {8, 6}} {
+	for at, want := range map[kv.CSN][]kv.CSN{1: nil, 2: {2}, 5: {4, 2}, 7: {6}, newest: {8, 6}} {
 		res := e.Read(0, entry.Read{Kind: entry.ReadKey, Key: []byte("k"), Index: at})
 		require.NoError(t, res.Err)
 		require.Equal(t, want, indexes(res.Rows), "at %d", at)

@@ -17,7 +17,7 @@ func readAtIndex(t *testing.T, open Open) {
 	put(t, e, 0, set("k", 3, value("3")), set("k", 7, value("7")), set("ka", 1, value("neighbour")),
 		set("j", 9, value("neighbour")))
 	put(t, e, 0, set("k", 5, value("5")))
-	for at, want := range map[kv.Index]kv.Index{3: 3, 4: 3, 5: 5, 6: 5, 7: 7, 100: 7, newest: 7} {
+	for at, want := range map[kv.CSN]kv.CSN{3: 3, 4: 3, 5: 5, 6: 5, 7: 7, 100: 7, newest: 7} {
 		res := readKey(e, 0, "k", at)
 		require.NoError(t, res.Err)
 		require.EqualValues(t, 7, res.ID)
@@ -112,7 +112,7 @@ func rangeReverse(t *testing.T, open Open) {
 		set("c", 9, value("9")),
 		set("d\x00", 9, value("9")), set("d", 2, value("2")), set("e", 1, value("1")), set("e", 7, tombstone()))
 	put(t, e, 1, set("a", 1, value("another shard's")))
-	for _, at := range []kv.Index{1, 3, 5, 8, newest} {
+	for _, at := range []kv.CSN{1, 3, 5, 8, newest} {
 		for _, span := range []kv.Span{everything, kv.Range([]byte("a"), []byte("d")), kv.Range([]byte("b"), nil),
 			kv.Point([]byte("c"))} {
 			want := keys(t, e, 0, span, at)
@@ -193,7 +193,7 @@ func rangeAtIndex(t *testing.T, open Open) {
 	e := open()
 	// A hot key with many versions between two other keys, and keys that are newer than any reader.
 	for i := 1; i <= 100; i++ {
-		put(t, e, 0, set("hot", kv.Index(i), value(fmt.Sprint(i))))
+		put(t, e, 0, set("hot", kv.CSN(i), value(fmt.Sprint(i))))
 	}
 	put(t, e, 0, set("a", 50, value("a")), set("z", 60, value("z")), set("hot2", 101, value("late")))
 	require.Empty(t, keys(t, e, 0, everything, 0))
@@ -222,20 +222,20 @@ func deleteBelow(t *testing.T, open Open) {
 	for _, n := range []int{1, 2, 5, 64, 65, 200} {
 		k := fmt.Sprintf("k%03d", n)
 		for i := 1; i <= n; i++ {
-			put(t, e, 0, set(k, kv.Index(i), value("v")))
+			put(t, e, 0, set(k, kv.CSN(i), value("v")))
 		}
-		put(t, e, 0, set(k+"\x00", 1, value("after")), set("k", kv.Index(n), value("before")))
+		put(t, e, 0, set(k+"\x00", 1, value("after")), set("k", kv.CSN(n), value("before")))
 		put(t, e, 0, below(k, 0), below(k, 1))
 		require.Len(t, readKey(e, 0, k, 1).Rows, 1, "nothing lies below the first")
-		put(t, e, 0, below(k, kv.Index(n)))
-		require.Empty(t, readKey(e, 0, k, kv.Index(n-1)).Rows)
+		put(t, e, 0, below(k, kv.CSN(n)))
+		require.Empty(t, readKey(e, 0, k, kv.CSN(n-1)).Rows)
 		require.EqualValues(t, n, readKey(e, 0, k, newest).Rows[0].Index)
-		put(t, e, 0, below(k, kv.Index(n+1)))
+		put(t, e, 0, below(k, kv.CSN(n+1)))
 		require.Empty(t, readKey(e, 0, k, newest).Rows)
 		put(t, e, 0, set(k, 1, value("anew")))
 		require.EqualValues(t, 1, readKey(e, 0, k, newest).Rows[0].Index)
 		require.Len(t, readKey(e, 0, k+"\x00", 1).Rows, 1)
-		require.Len(t, readKey(e, 0, "k", kv.Index(n)).Rows, 1)
+		require.Len(t, readKey(e, 0, "k", kv.CSN(n)).Rows, 1)
 	}
 	require.NoError(t, e.Close())
 	e = open()

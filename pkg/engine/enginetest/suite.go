@@ -96,7 +96,7 @@ func moveTombstone() []byte {
 		Payload: entry.MovedPayload(2)}.Encode()
 }
 
-func set(key string, index kv.Index, v []byte) entry.Entry {
+func set(key string, index kv.CSN, v []byte) entry.Entry {
 	return entry.Entry{Action: entry.Set, Table: entry.TableVersion, Key: []byte(key), Index: index, Value: v}
 }
 
@@ -104,7 +104,7 @@ func setRow(table entry.Table, key, v string) entry.Entry {
 	return entry.Entry{Action: entry.Set, Table: table, Key: []byte(key), Value: []byte(v)}
 }
 
-func below(key string, index kv.Index) entry.Entry {
+func below(key string, index kv.CSN) entry.Entry {
 	return entry.Entry{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: []byte(key), Index: index}
 }
 
@@ -124,12 +124,12 @@ func syncTo(t TB, e engine.Engine, p engine.Position) {
 	require.NoError(t, e.WaitDurable(p))
 }
 
-func readKey(e engine.Engine, shard kv.ShardID, key string, at kv.Index) entry.ReadResult {
+func readKey(e engine.Engine, shard kv.ShardID, key string, at kv.CSN) entry.ReadResult {
 	return e.Read(shard, entry.Read{ID: 7, Kind: entry.ReadKey, Table: entry.TableVersion, Key: []byte(key), Index: at})
 }
 
 // keys reads a range and returns its keys with their values.
-func keys(t TB, e engine.Engine, shard kv.ShardID, span kv.Span, at kv.Index) (got []string) {
+func keys(t TB, e engine.Engine, shard kv.ShardID, span kv.Span, at kv.CSN) (got []string) {
 	t.Helper()
 	res := e.Read(shard, entry.Read{Kind: entry.ReadRange, Span: span, Index: at})
 	require.NoError(t, res.Err)
@@ -147,6 +147,6 @@ func pairs(t TB, rows []entry.Row) (got []string) {
 	return got
 }
 
-const newest = ^kv.Index(0)
+const newest = ^kv.CSN(0)
 
 var everything = kv.Range(nil, nil)

@@ -64,7 +64,7 @@ func (rs *rows) readKey(r *entry.Read, res *entry.ReadResult) {
 		}
 	}
 	if visible > 0 {
-		res.Err = engine.NoBase(r.Key)
+		res.Err = engine.NoBaseError(r.Key)
 	}
 }
 
@@ -142,7 +142,7 @@ func (rs *rows) readRange(r *entry.Read, res *entry.ReadResult) {
 			res.Err = err
 			return false
 		}
-		if !live || entry.IsMark(v.value) {
+		if !live || entry.IsMoveTombstone(v.value) {
 			return true
 		}
 		if full {

@@ -30,12 +30,12 @@ type chain struct {
 
 // version is one version. Its value is never changed in place.
 type version struct {
-	index kv.Index
+	index kv.CSN
 	value []byte
 }
 
 // positionAbove returns the position of the oldest version with a CSN above i.
-func (c *chain) positionAbove(i kv.Index) int {
+func (c *chain) positionAbove(i kv.CSN) int {
 	n := len(c.versions)
 	if n == 0 || c.versions[n-1].index <= i {
 		return n
@@ -57,7 +57,7 @@ func (c *chain) set(v version) (old []byte, had bool) {
 }
 
 // remove removes a version and returns it.
-func (c *chain) remove(i kv.Index) (old []byte, had bool) {
+func (c *chain) remove(i kv.CSN) (old []byte, had bool) {
 	at := c.positionAbove(i) - 1
 	if at < 0 || c.versions[at].index != i {
 		return nil, false
@@ -80,7 +80,7 @@ type undoOp struct {
 	shard kv.ShardID
 	table entry.Table
 	key   string
-	index kv.Index
+	index kv.CSN
 	old   []byte
 	had   bool
 }
@@ -158,12 +158,12 @@ func (r *rows) putVersion(op undoOp) (old []byte, had bool) {
 	return old, had
 }
 
-func (s *Store) deleteVersionsBelow(id kv.ShardID, key string, below kv.Index, u *batchUndo) {
+func (s *Store) deleteVersionsBelow(id kv.ShardID, key string, below kv.CSN, u *batchUndo) {
 	c, ok := s.shard(id).versions.Get(key)
 	if !ok {
 		return
 	}
-	var deleted []kv.Index
+	var deleted []kv.CSN
 	for _, v := range c.versions {
 		if v.index >= below {
 			break

@@ -24,7 +24,7 @@ func benchStore(b *testing.B, noSync bool) *Store {
 }
 
 // fill makes n entries of 16 B keys and 128 B values at an index.
-func fill(es []entry.Entry, value []byte, at kv.Index) {
+func fill(es []entry.Entry, value []byte, at kv.CSN) {
 	for i := range es {
 		e := &es[i]
 		if e.Key == nil {
@@ -49,7 +49,7 @@ func BenchmarkAppend(b *testing.B) {
 				es := make([]entry.Entry, n)
 				groups := []entry.Group{{Entries: es}}
 				b.ReportAllocs()
-				var at kv.Index
+				var at kv.CSN
 				for b.Loop() {
 					at++
 					fill(es, benchValue, at)
@@ -74,7 +74,7 @@ func BenchmarkReadKey(b *testing.B) {
 	const keys = 50_000
 	s := benchStore(b, true)
 	es := make([]entry.Entry, 100)
-	for at := kv.Index(1); at <= keys/100; at++ {
+	for at := kv.CSN(1); at <= keys/100; at++ {
 		fill(es, benchValue, at)
 		if _, err := s.Append([]entry.Group{{Entries: es}}); err != nil {
 			b.Fatal(err)
@@ -113,15 +113,17 @@ func BenchmarkCollect(b *testing.B) {
 			for n := range uint64(1000) {
 				es = es[:0]
 				for i := range old + 1 {
-					es = append(es, entry.Entry{Action: entry.Set, Table: entry.TableVersion, Key: key(n), Index: kv.Index(i + 1), Value: benchValue})
+					es = append(es, entry.Entry{Action: entry.Set, Table: entry.TableVersion, Key: key(n), Index: kv.CSN(i + 1),
+						Value: benchValue})
 				}
 				mustAppend(b, s, es)
 			}
 			n := uint64(0)
 			for b.Loop() {
 				n++
-				mustAppend(b, s, []entry.Entry{{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: key(n), Index: kv.Index(old + 1)}})
-				if res := s.Read(0, entry.Read{Kind: entry.ReadKey, Key: key(n + 1), Index: kv.Index(old + 1)}); res.Err != nil {
+				mustAppend(b, s, []entry.Entry{{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: key(n),
+					Index: kv.CSN(old + 1)}})
+				if res := s.Read(0, entry.Read{Kind: entry.ReadKey, Key: key(n + 1), Index: kv.CSN(old + 1)}); res.Err != nil {
 					b.Fatal(res.Err)
 				}
 			}

@@ -174,7 +174,8 @@ func TestSumsOfBlocks(t *testing.T) {
 	for range 300 {
 		block := noise(r, blockTrailer+r.IntN(3000))
 		sum := maskedSum(block[:len(block)-blockSum])
-		block[len(block)-4], block[len(block)-3], block[len(block)-2], block[len(block)-1] = byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24)
+		block[len(block)-4], block[len(block)-3], block[len(block)-2], block[len(block)-1] = byte(sum), byte(sum>>8),
+			byte(sum>>16), byte(sum>>24)
 		require.True(t, blockWhole(block))
 		block[r.IntN(len(block))] ^= 1 << r.IntN(8)
 		require.False(t, blockWhole(block))

@@ -46,7 +46,8 @@ func (s *Store) Close() error {
 		noRoom, failed = s.roomFor(func() error { return writeClosed(s.opts.FS, s.dir) })
 	}
 	if failed == nil && noRoom {
-		s.opts.Logf("store %s closed without a flush: the disk is full; no data is lost: the next start replays the log", s.dir)
+		s.opts.Logf("store %s closed without a flush: the disk is full; no data is lost: the next start replays the log",
+			s.dir)
 	}
 	if err := s.lock.Close(); failed == nil && err != nil {
 		failed = fmt.Errorf("pebblestore: unlocking %s: %w", s.dir, err)

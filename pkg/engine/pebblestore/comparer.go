@@ -115,7 +115,7 @@ func (indexMapper) MapRangeKeys(sstable.Span) (sstable.BlockInterval, error) {
 
 // indexFilter passes blocks that may hold a version at or below an index.
 // Only scans of the version table may use it.
-func indexFilter(index kv.Index) pebble.BlockPropertyFilter {
+func indexFilter(index kv.CSN) pebble.BlockPropertyFilter {
 	upper := uint64(index)
 	if upper < math.MaxUint64 {
 		upper++

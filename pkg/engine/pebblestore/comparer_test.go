@@ -15,11 +15,12 @@ import (
 
 func TestComparerKeepsPebblesRules(t *testing.T) {
 	var prefixes, suffixes [][]byte
-	for _, k := range []string{"", "a", "a\x00", "a\x00\x00", "a\x09", "ab", "\x09\x09\x09\x09\x09\x09\x09\x09\x09", "\xff"} {
+	for _, k := range []string{"", "a", "a\x00", "a\x00\x00", "a\x09", "ab", "\x09\x09\x09\x09\x09\x09\x09\x09\x09",
+		"\xff"} {
 		prefixes = append(prefixes, enginekey.AppendPrefix(nil, 1, entry.TableVersion, []byte(k)))
 		prefixes = append(prefixes, enginekey.AppendPrefixEnd(nil, 256, entry.TableRecord, []byte(k)))
 	}
-	for _, i := range []kv.Index{0, 1, 9, 255, 1 << 40, ^kv.Index(0)} {
+	for _, i := range []kv.CSN{0, 1, 9, 255, 1 << 40, ^kv.CSN(0)} {
 		suffixes = append(suffixes, enginekey.AppendIndex(nil, i))
 	}
 	require.NoError(t, pebble.CheckComparer(comparer, prefixes, suffixes))
@@ -30,7 +31,7 @@ func drawKey(t *rapid.T, name string) []byte {
 	table := entry.Table(rapid.IntRange(1, 2).Draw(t, name+" table"))
 	k := enginekey.Key{Shard: kv.ShardID(rapid.IntRange(0, 2).Draw(t, name+" shard")), Table: table, User: key}
 	if table == entry.TableVersion {
-		k.Index = kv.Index(rapid.Uint64Range(0, 3).Draw(t, name+" index"))
+		k.Index = kv.CSN(rapid.Uint64Range(0, 3).Draw(t, name+" index"))
 	}
 	return k.Append(nil)
 }

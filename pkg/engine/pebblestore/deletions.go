@@ -25,7 +25,8 @@ type deletionRanges struct {
 // order of keys. It leaves out the last level, from which pebble removes deletions on its own. Tables
 // that a compaction removes meanwhile are skipped; then complete is false, since their deletions may be
 // in other tables now.
-func (s *Store) deletionRanges(ctx context.Context, levels [][]pebble.SSTableInfo) (ranges []span, complete bool, err error) {
+func (s *Store) deletionRanges(ctx context.Context, levels [][]pebble.SSTableInfo) (ranges []span, complete bool,
+	err error) {
 	complete = true
 	bottom := levels[len(levels)-1]
 	d := &deletionRanges{bottom, make([]span, len(bottom)+1)}
@@ -57,7 +58,8 @@ func (s *Store) deletionRanges(ctx context.Context, levels [][]pebble.SSTableInf
 }
 
 // readDeletions adds the deletions of a table to d.
-func (s *Store) readDeletions(ctx context.Context, t *pebble.SSTableInfo, o sstable.ReaderOptions, d *deletionRanges) (failed error) {
+func (s *Store) readDeletions(ctx context.Context, t *pebble.SSTableInfo, o sstable.ReaderOptions,
+	d *deletionRanges) (failed error) {
 	f, err := s.opts.FS.Open(s.opts.FS.PathJoin(s.dir, t.BackingSSTNum.String()+tableSuffix), vfs.SequentialReadsOption)
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ import (
 // gap is a span of which nothing is visible. An empty end means to the last key.
 type gap struct {
 	start, end []byte
-	from       kv.Index
+	from       kv.CSN
 	// rows approximates how many rows a scan would walk over.
 	rows int
 }
@@ -92,7 +92,7 @@ type shardGaps struct {
 	list []gap
 	size int
 	// top is the highest index that was appended.
-	top   kv.Index
+	top   kv.CSN
 	walks map[*walk]bool
 	// applying are the entries of an append between begin and end.
 	applying []entry.Entry
@@ -113,7 +113,7 @@ func shows(e *entry.Entry) bool {
 	case e.Table != entry.TableVersion:
 		return false
 	case e.Action == entry.Set:
-		return !entry.IsTombstone(e.Value) && !entry.IsMark(e.Value)
+		return !entry.IsTombstone(e.Value) && !entry.IsMoveTombstone(e.Value)
 	}
 	return e.Action == entry.Delete // of a row that may hide another one
 }
@@ -182,7 +182,7 @@ func (g *shardGaps) leave(w *walk) {
 }
 
 // fresh reports whether an index is so new that what is found at it is worth remembering.
-func (g *shardGaps) fresh(index kv.Index) bool {
+func (g *shardGaps) fresh(index kv.CSN) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return index >= g.top || g.top-index <= gapLag
@@ -199,7 +199,7 @@ func (g *shardGaps) at(key []byte) int {
 
 // jump is the first key from key on that a reader at an index may see, as far as the gaps
 // say. With last, no key follows.
-func (g *shardGaps) jump(key []byte, index kv.Index) (to []byte, last bool) {
+func (g *shardGaps) jump(key []byte, index kv.CSN) (to []byte, last bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := max(g.at(key), 0); i < len(g.list) && g.list[i].from <= index && g.list[i].contains(key); i++ {
@@ -213,7 +213,7 @@ func (g *shardGaps) jump(key []byte, index kv.Index) (to []byte, last bool) {
 
 // jumpBack is the key before which a reader at an index may see something, as far as the gaps say, of
 // what is before key; an empty key is behind the last. jumps: it is another one.
-func (g *shardGaps) jumpBack(key []byte, index kv.Index) (to []byte, jumps bool) {
+func (g *shardGaps) jumpBack(key []byte, index kv.CSN) (to []byte, jumps bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i := len(g.list) - 1

@@ -16,12 +16,12 @@ import (
 
 func queueKey(i int) []byte { return fmt.Appendf(nil, "q/%07d", i) }
 
-func live(i int, at kv.Index) entry.Entry {
+func live(i int, at kv.CSN) entry.Entry {
 	return entry.Entry{Table: entry.TableVersion, Key: queueKey(i), Index: at,
 		Value: entry.Value{Version: kv.Version{Write: uint64(at)}, Payload: []byte("job")}.Encode()}
 }
 
-func deleted(i int, at kv.Index) entry.Entry {
+func deleted(i int, at kv.CSN) entry.Entry {
 	e := live(i, at)
 	e.Value = entry.Value{Type: entry.TypeDeleted, Version: kv.Version{Write: uint64(at)}}.Encode()
 	return e
@@ -43,7 +43,7 @@ func openGaps(t testing.TB) *Store {
 }
 
 // firstLive reads the first live key of the queue, and counts the rows that it looked at.
-func firstLive(t testing.TB, s *Store, at kv.Index) (key string, rows int) {
+func firstLive(t testing.TB, s *Store, at kv.CSN) (key string, rows int) {
 	t.Helper()
 	before := s.looked.Load()
 	res := s.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range([]byte("q/"), []byte("q0")), Index: at, Limit: 1})
@@ -55,15 +55,15 @@ func firstLive(t testing.TB, s *Store, at kv.Index) (key string, rows int) {
 }
 
 // fillQueue makes a queue of n keys of which the first dead are deleted, 100 at an index.
-func fillQueue(t testing.TB, s *Store, n, dead int) (top kv.Index) {
+func fillQueue(t testing.TB, s *Store, n, dead int) (top kv.CSN) {
 	for i := 0; i < n; i += 100 {
 		var jobs []entry.Entry
 		for j := i; j < min(i+100, n); j++ {
-			jobs = append(jobs, live(j, kv.Index(1+i/100)))
+			jobs = append(jobs, live(j, kv.CSN(1+i/100)))
 		}
 		appendAll(t, s, jobs...)
 	}
-	top = kv.Index(1 + n/100)
+	top = kv.CSN(1 + n/100)
 	for i := 0; i < dead; i += 100 {
 		top++
 		var jobs []entry.Entry
@@ -180,7 +180,7 @@ func TestGapsHideNothing(t *testing.T) {
 						return
 					}
 					res := s.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range([]byte("q/"), nil),
-						Index: kv.Index(index), Limit: 1})
+						Index: kv.CSN(index), Limit: 1})
 					got := ""
 					if len(res.Rows) > 0 {
 						got = string(res.Rows[0].Key)
@@ -193,9 +193,9 @@ func TestGapsHideNothing(t *testing.T) {
 			})
 		}
 		for i := range steps {
-			e := deleted(at[i], kv.Index(i+1))
+			e := deleted(at[i], kv.CSN(i+1))
 			if puts[i] {
-				e = live(at[i], kv.Index(i+1))
+				e = live(at[i], kv.CSN(i+1))
 			}
 			_, err := s.Append([]entry.Group{{Entries: []entry.Entry{e}}})
 			if err != nil {

@@ -59,7 +59,8 @@ func TestManyBatchesShareAnFsync(t *testing.T) {
 	var order []engine.Position
 	var wg sync.WaitGroup
 	for i := 1; i <= n; i++ {
-		p, err := s.Append([]entry.Group{{Entries: []entry.Entry{{Action: entry.Set, Table: entry.TableState, Value: fmt.Append(nil, i)}}}})
+		p, err := s.Append([]entry.Group{{Entries: []entry.Entry{{Action: entry.Set, Table: entry.TableState,
+			Value: fmt.Append(nil, i)}}}})
 		require.NoError(t, err)
 		res := s.Read(0, entry.Read{Kind: entry.ReadRow, Table: entry.TableState})
 		require.Equal(t, fmt.Sprint(i), string(res.Rows[0].Value), "it is visible before it is durable")
@@ -195,7 +196,7 @@ func TestOldReadersPassOverNewBlocks(t *testing.T) {
 	}
 	require.NoError(t, s.db.Flush())
 	require.NoError(t, s.db.Compact(context.Background(), []byte{0, 0, 0, 0}, []byte{0xff, 0xff, 0xff, 0}, false))
-	touched := func(at kv.Index) (blocks int64, rows int) {
+	touched := func(at kv.CSN) (blocks int64, rows int) {
 		before := s.Metrics()
 		res := s.Read(0, entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, nil), Index: at})
 		require.NoError(t, res.Err)
@@ -234,14 +235,16 @@ func TestFewDeletionsAreNoRange(t *testing.T) {
 	v := entry.Value{Version: kv.Version{Write: 1}}.Encode()
 	versions := func(key string, n int) {
 		for i := 1; i <= n; i++ {
-			_, err := s.Append([]entry.Group{{Entries: []entry.Entry{{Action: entry.Set, Table: entry.TableVersion, Key: []byte(key), Index: kv.Index(i), Value: v}}}})
+			_, err := s.Append([]entry.Group{{Entries: []entry.Entry{{Action: entry.Set, Table: entry.TableVersion,
+				Key: []byte(key), Index: kv.CSN(i), Value: v}}}})
 			require.NoError(t, err)
 		}
 	}
-	ranges := func(key string, below kv.Index) uint32 {
+	ranges := func(key string, below kv.CSN) uint32 {
 		b := s.db.NewBatch()
 		defer b.Close()
-		require.NoError(t, s.encode(b, []entry.Group{{Entries: []entry.Entry{{Action: entry.DeleteBelow, Table: entry.TableVersion, Key: []byte(key), Index: below}}}}))
+		require.NoError(t, s.encode(b, []entry.Group{{Entries: []entry.Entry{{Action: entry.DeleteBelow,
+			Table: entry.TableVersion, Key: []byte(key), Index: below}}}}))
 		n := uint32(0)
 		for r := b.Reader(); ; {
 			kind, _, _, ok, err := r.Next()

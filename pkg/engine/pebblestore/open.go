@@ -25,7 +25,8 @@ func Open(dir string, opts Options) (*Store, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: "invalid options of the store: " + err.Error()}
 	}
-	s := &Store{dir: dir, opts: opts.withDefaults(), logs: logBook{notes: opts.Logs}, hindered: make(chan error, 1), gaps: newGaps(),
+	s := &Store{dir: dir, opts: opts.withDefaults(), logs: logBook{notes: opts.Logs}, hindered: make(chan error, 1),
+		gaps:   newGaps(),
 		scouts: newScouts()}
 	s.moved = sync.NewCond(&s.mu)
 	if err := s.lockDir(); err != nil {

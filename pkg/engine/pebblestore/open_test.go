@@ -128,7 +128,8 @@ func TestNewerFormat(t *testing.T) {
 	s, err := Open("store", testOptions(t, mem))
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
-	require.NoError(t, writeSummed(mem, "store", formatFile, fmt.Sprintf("linchpin store\nformat %d\nwho knows\n", formatNow+1)))
+	require.NoError(t, writeSummed(mem, "store", formatFile, fmt.Sprintf("linchpin store\nformat %d\nwho knows\n",
+		formatNow+1)))
 	refused(t, "store", testOptions(t, mem), kv.KindInvalid, fmt.Sprintf("format is %d", formatNow+1), "newer")
 
 	require.NoError(t, writeSummed(mem, "store", formatFile, "linchpin store\nformat 1\nstate odd\n"))

@@ -163,7 +163,8 @@ func (s *Store) listener() *pebble.EventListener {
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			s.corruptions.Add(1)
 			if s.complaints.due(info.Path, time.Now()) {
-				s.opts.Logf("the store at %s has a damaged file: %s, with keys in %v: %v", s.dir, info.Path, info.Bounds, info.Details)
+				s.opts.Logf("the store at %s has a damaged file: %s, with keys in %v: %v", s.dir, info.Path, info.Bounds,
+					info.Details)
 			}
 		},
 		BackgroundError: func(err error) {

@@ -25,7 +25,10 @@ func (s *Store) readPages(shard kv.ShardID, r *entry.Read, res *entry.ReadResult
 		return err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
-	w := engine.PageWalk{Limit: r.Limit, Versions: func(user []byte, visit func([]byte)) error { return versions(snap, shard, user, visit) }}
+	w := engine.PageWalk{Limit: r.Limit, Versions: func(user []byte,
+		visit func([]byte)) error {
+		return versions(snap, shard, user, visit)
+	}}
 	var room []byte
 	for ok := it.First(); ok; ok = it.Next() {
 		k, err := enginekey.Decode(it.Key(), room)

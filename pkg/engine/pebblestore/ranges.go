@@ -21,7 +21,7 @@ type rangeWalk struct {
 	// later. at is what had been looked at when it began.
 	// beside: it begins where another gap ends.
 	start  []byte
-	from   kv.Index
+	from   kv.CSN
 	at     int
 	beside bool
 	// dead counts the keys since the gaps were looked up last.
@@ -170,7 +170,7 @@ func (s *Store) readRange(shard kv.ShardID, r *entry.Read, res *entry.ReadResult
 				_ = w.close()
 				return err
 			}
-			seen = live && !entry.IsMark(value)
+			seen = live && !entry.IsMoveTombstone(value)
 			if seen && full {
 				// Another live row follows, so there is something to resume.
 				res.Resume = engine.ResumeRange(r, res)

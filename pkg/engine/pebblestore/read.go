@@ -37,7 +37,8 @@ func (s *Store) Read(shard kv.ShardID, r entry.Read) (res entry.ReadResult) {
 func (s *Store) read(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: r.Key, Text: fmt.Sprintf("the store at %s cannot be read: %v", s.dir, p), Hint: hintRestore}
+			err = &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: r.Key, Text: fmt.Sprintf("the store at %s cannot be read: %v",
+				s.dir, p), Hint: hintRestore}
 		}
 	}()
 	switch r.Kind {
@@ -67,9 +68,11 @@ func readError(err error, key []byte) error {
 		return known
 	case pebble.IsCorruptionError(err):
 		what, _, _ := strings.Cut(err.Error(), "\n") // the rest is the same again
-		return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: key, Text: "a file of the store is damaged: " + what, Hint: hintRestore}
+		return &kv.Error{Kind: kv.KindCorrupt, Op: -1, Key: key, Text: "a file of the store is damaged: " + what,
+			Hint: hintRestore}
 	}
-	return &kv.Error{Kind: kv.KindInternal, Op: -1, Text: "the store cannot be read: " + err.Error(), Hint: "check the disk"}
+	return &kv.Error{Kind: kv.KindInternal, Op: -1, Text: "the store cannot be read: " + err.Error(),
+		Hint: "check the disk"}
 }
 
 func clone(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
@@ -102,7 +105,7 @@ func (s *Store) readKey(shard kv.ShardID, r *entry.Read, res *entry.ReadResult) 
 			if err := it.Error(); err != nil {
 				return err
 			}
-			return engine.NoBase(r.Key)
+			return engine.NoBaseError(r.Key)
 		}
 	}
 }
@@ -114,7 +117,7 @@ const fewStale = 32
 // below goes to the row below the one at an index, of the same key. Of a row
 // that was written over again and again there are as many states as long as
 // they are in memory: a step passes over each of them, and a seek over all.
-func below(it *pebble.Iterator, at kv.Index, seek *[]byte) bool {
+func below(it *pebble.Iterator, at kv.CSN, seek *[]byte) bool {
 	if at == 0 {
 		return false
 	}

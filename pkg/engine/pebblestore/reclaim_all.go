@@ -110,7 +110,8 @@ func reclaimError(err error) error {
 	case err == nil, errors.As(err, &known):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the disk has too little free space for a compaction", Hint: "free disk space outside of the store first"}
+		return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, Text: "the disk has too little free space for a compaction",
+			Hint: "free disk space outside of the store first"}
 	case pebble.IsCorruptionError(err):
 		return readError(err, nil)
 	}

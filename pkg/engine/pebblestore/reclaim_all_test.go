@@ -126,7 +126,8 @@ func TestRangesOfDeletions(t *testing.T) {
 	d.add([]byte("c"), []byte("c"))
 	d.add([]byte("a"), []byte("k"))
 	d.add([]byte("m"), []byte("n"))
-	require.Equal(t, []span{{[]byte("a"), []byte("d")}, {[]byte("d"), []byte("h")}, {[]byte("h"), []byte("k")}, {[]byte("m"), []byte("n")}}, d.of)
+	require.Equal(t, []span{{[]byte("a"), []byte("d")}, {[]byte("d"), []byte("h")}, {[]byte("h"), []byte("k")},
+		{[]byte("m"), []byte("n")}}, d.of)
 }
 
 // TestReclaimAllEnds: with its context, and on a closed store.

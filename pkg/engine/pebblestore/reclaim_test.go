@@ -22,7 +22,7 @@ func TestReclaimGivesRoomBack(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	r := rand.New(rand.NewPCG(1, 2))
-	write := func(action entry.Action, index kv.Index, keys ...string) {
+	write := func(action entry.Action, index kv.CSN, keys ...string) {
 		t.Helper()
 		var entries []entry.Entry
 		for _, k := range keys {

@@ -20,17 +20,17 @@ import (
 type cursor struct {
 	it    *pebble.Iterator
 	shard kv.ShardID
-	at    kv.Index
+	at    kv.CSN
 
 	// ok: the walk is at a key, c.user. visible: the iterator is at its newest
 	// version with an index at or below at; else it is behind all its versions.
 	ok, visible bool
 	user        []byte
-	index       kv.Index
+	index       kv.CSN
 
 	// newest is the index of the newest version of the key, hidden: that is one above at, and may be
 	// visible to others.
-	newest kv.Index
+	newest kv.CSN
 	hidden bool
 
 	// valid: the iterator is at a stored key.
@@ -47,7 +47,8 @@ func (s *Store) cursor(shard kv.ShardID, r *entry.Read, filters ...pebble.BlockP
 		upper = lower // an empty span, also when its end is before its start
 	}
 	c := &cursor{shard: shard, at: r.Index, pause: newPause()}
-	c.it, err = s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper, PointKeyFilters: filters, SkipPoint: c.pause.row})
+	c.it, err = s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper, PointKeyFilters: filters,
+		SkipPoint: c.pause.row})
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +150,7 @@ func (c *cursor) load() bool {
 // lives reports whether the row that the iterator is at may be visible to somebody in a range.
 func (c *cursor) lives() bool {
 	value, err := c.it.ValueAndErr()
-	return err != nil || !entry.IsTombstone(value) && !entry.IsMark(value)
+	return err != nil || !entry.IsTombstone(value) && !entry.IsMoveTombstone(value)
 }
 
 // live tells whether the visible version is a value.

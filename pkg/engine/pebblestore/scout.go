@@ -80,7 +80,7 @@ func (s *Store) scout(shard kv.ShardID, keys [][]byte) {
 	if s.closed {
 		return
 	}
-	everything := entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, nil), Index: ^kv.Index(0)}
+	everything := entry.Read{Kind: entry.ReadRange, Span: kv.Range(nil, nil), Index: ^kv.CSN(0)}
 	w, err := s.walk(shard, &everything)
 	if err != nil {
 		return
@@ -122,7 +122,7 @@ func (w *rangeWalk) scout(key []byte, budget int) bool {
 		switch {
 		case err != nil:
 			return false
-		case live && !entry.IsMark(value), w.pause.rows >= budget:
+		case live && !entry.IsMoveTombstone(value), w.pause.rows >= budget:
 			w.publish(w.user)
 			return w.pause.rows-begin >= w.gaps.least
 		}

@@ -112,7 +112,8 @@ var errClosed = &kv.Error{Kind: kv.KindUnavailable, Op: -1, Text: "the store is 
 func (s *Store) fail(err error) error {
 	s.failOnce.Do(func() {
 		fatal := &kv.Error{Kind: kv.KindInternal, Op: -1,
-			Text: fmt.Sprintf("the log of the store at %s could not be written, and what it contains is unknown: %v", s.dir, err),
+			Text: fmt.Sprintf("the log of the store at %s could not be written, and what it contains is unknown: %v", s.dir,
+				err),
 			Hint: "check the disk for errors and free space, then start the node again; it recovers all acknowledged writes"}
 		s.opts.OnFatal(fatal)
 		s.mu.Lock()

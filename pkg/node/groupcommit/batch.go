@@ -30,21 +30,21 @@ func (s *Step) Empty() bool {
 	return len(s.Out.Entries)+len(s.Out.Send)+len(s.Out.Reads)+len(s.Out.Dropped) == 0
 }
 
-// Gather accumulates steps until they are appended together.
-type Gather struct {
+// Pending accumulates steps until they are appended together.
+type Pending struct {
 	// Mutants are the planted faults.
 	Mutants      mutant.Set
 	steps, spare []*Step
 }
 
 // Submit adds a step. Steps of one shard are submitted in order.
-func (g *Gather) Submit(s *Step) { g.steps = append(g.steps, s) }
+func (g *Pending) Submit(s *Step) { g.steps = append(g.steps, s) }
 
 // Take returns all steps, in order. The batch is valid until the next Take.
-func (g *Gather) Take() Batch {
+func (g *Pending) Take() Batch {
 	b := Batch{g.steps, g.Mutants}
 	g.steps, g.spare = g.spare[:0], g.steps
-	if g.Mutants.Has(mutant.GatherReorders) {
+	if g.Mutants.Has(mutant.BatchReordersSteps) {
 		slices.Reverse(b.Steps)
 	}
 	return b
@@ -106,5 +106,5 @@ func (b Batch) leavesEarly(wrote bool) bool {
 	if wrote {
 		return b.broken.Has(mutant.SendBeforeDurable)
 	}
-	return b.broken.Has(mutant.TellBeforeDurable)
+	return b.broken.Has(mutant.RespondBeforeDurable)
 }

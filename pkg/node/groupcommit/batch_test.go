@@ -34,7 +34,7 @@ func numbersOf(envs []*msg.Envelope) (out []int) {
 // Two shards write and send in several batches, and the log becomes durable behind them.
 func TestMessagesWaitForTheirEntries(t *testing.T) {
 	a, b := &Shard{ID: 1}, &Shard{ID: 2}
-	var g Gather
+	var g Pending
 	var r Releases
 	last := engine.Position(0)
 	commit := func(steps ...*Step) []int {
@@ -102,7 +102,7 @@ func TestMessagesDoNotPassThoseBeingSent(t *testing.T) {
 
 func TestBatchKeepsStepOrder(t *testing.T) {
 	a, b := &Shard{ID: 1}, &Shard{ID: 2}
-	var g Gather
+	var g Pending
 	first, second, third := step(a, true), step(b, true), step(a, true)
 	for _, s := range []*Step{first, step(b, false, 1), second, third} {
 		g.Submit(s)

@@ -1,8 +1,8 @@
 // Package groupcommit decides what happens between the steps of a node's shards and its log: which messages
-// a step takes (Inbox), which steps are appended together (Gather, Batch), which of their messages leave at
+// a step takes (Inbox), which steps are appended together (Pending, Batch), which of their messages leave at
 // once, and which position the others wait for (Release, Releases).
 //
-//	Inbox.Push ─▶ Take ─▶ step ─▶ Gather ─▶ Batch ─▶ append ─▶ Release ─▶ Releases ─▶ Ready: send
+//	Inbox.Push ─▶ Take ─▶ step ─▶ Pending ─▶ Batch ─▶ append ─▶ Release ─▶ Releases ─▶ Ready: send
 //	                                                                       ▲ Advance: durable position
 //
 // It guarantees that a message leaves only when all entries that its shard had appended by then are

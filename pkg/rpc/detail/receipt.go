@@ -149,21 +149,21 @@ func mine(c *pb.Conflict) side { return sideOf(c.Operations, c.Lock) }
 func theirs(c *pb.Conflict) side { return sideOf(c.HolderOperations, c.HolderLock) }
 
 func sideOf(operations []string, lock string) side {
-	methods, calls := adt.MethodsNamed(operations)
-	return side{methods, calls, adt.ModeNamed(lock), typed(lock, calls)}
+	methods, calls := adt.ParseMethods(operations)
+	return side{methods, calls, adt.ParseMode(lock), typed(lock, calls)}
 }
 
 // typed names the methods that were called, or if they are not known those that need the lock: "add on
 // a set" of "set.add".
 func typed(lock string, calls []string) string {
 	if len(calls) > 0 {
-		return adt.CallWords(calls)
+		return adt.DescribeCalls(calls)
 	}
 	typ, kind, ok := strings.Cut(lock, ".")
 	if !ok {
 		return ""
 	}
-	return adt.KindWords(typ, kind)
+	return adt.DescribeKind(typ, kind)
 }
 
 // noun names the operations, to follow a "the". If they are not known it names the lock.
@@ -318,7 +318,7 @@ func replacement(c *pb.Conflict) string {
 	if a.Mine != adt.MethodNone && a.Theirs != adt.MethodNone && a.IfTheirs != a.IfMine {
 		provided += " and, on the other side, " + a.IfTheirs
 	}
-	return fmt.Sprintf("%s if %s: %s", replace, provided, adt.Together(m, h))
+	return fmt.Sprintf("%s if %s: %s", replace, provided, adt.WhyCompatible(m, h))
 }
 
 // forKey is " for key ...", or empty for no key.

@@ -29,8 +29,8 @@ var holder = kv.TxnID{Time: 7, Rand: 9}
 func lock(mine, theirs string) *pb.Conflict {
 	c := &pb.Conflict{Cause: pb.Cause_CAUSE_LOCK, Key: []byte("k"), Holder: holder, Operations: []string{mine},
 		HolderOperations: []string{theirs}}
-	did, _ := adt.MethodsNamed(c.Operations)
-	holderDid, _ := adt.MethodsNamed(c.HolderOperations)
+	did, _ := adt.ParseMethods(c.Operations)
+	holderDid, _ := adt.ParseMethods(c.HolderOperations)
 	c.Lock, c.HolderLock = did.Mode().Name(), holderDid.Mode().Name()
 	return c
 }
@@ -200,8 +200,8 @@ func TestSentencesOfAllPairs(t *testing.T) {
 // interactive update is to be sent as a one-shot; a View, which writes nothing, is never proposed for it.
 func checkAdvice(t *testing.T, s string, c *pb.Conflict, at string) {
 	t.Helper()
-	mine, _ := adt.MethodsNamed(c.Operations)
-	theirs, _ := adt.MethodsNamed(c.HolderOperations)
+	mine, _ := adt.ParseMethods(c.Operations)
+	theirs, _ := adt.ParseMethods(c.HolderOperations)
 	first := strings.Count(s, "Replace ") + strings.Count(s, "Send ") + strings.Count(s, "Use ") + strings.Count(s,
 		": keep the transactions short")
 	if c.Cause == pb.Cause_CAUSE_SNAPSHOT && !strings.Contains(s, "aborted") {

@@ -10,7 +10,7 @@ const File = "pkg/rpc/linchpinpb/linchpin.proto"
 // set it with grpc.MaxCallRecvMsgSize and the like. It leaves room for the
 // frame of each operation or pair beside the keys and values of the largest
 // transaction. A message with several calls or answers keeps to it too.
-const MaxMessageBytes = kv.MaxAnswerBytes
+const MaxMessageBytes = kv.MaxResultBytes
 
 // Revision is the revision of the interface, which a node reports in its welcome. It is raised with
 // every field of a request that must not be ignored, except fields of operations: a node rejects an

@@ -24,7 +24,7 @@ func (s *Store) CreateSnapshot(ctx context.Context, name string, ttl time.Durati
 		return nil, err
 	}
 	defer func() { s.turn <- struct{}{} }()
-	if _, err := s.snapshotAt(txn.At{Name: name}); err == nil {
+	if _, err := s.snapshotAt(txn.SnapshotRef{Name: name}); err == nil {
 		return nil, kv.Errorf(kv.KindConditionFailed, "snapshot %q already exists", name)
 	}
 	s.snapshots++
@@ -35,7 +35,7 @@ func (s *Store) CreateSnapshot(ctx context.Context, name string, ttl time.Durati
 	return &p, nil
 }
 
-func (s *Store) index() kv.Index {
+func (s *Store) index() kv.CSN {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.shard.Index
@@ -55,7 +55,7 @@ func (s *Store) Snapshots(ctx context.Context) ([]msg.Snapshot, error) {
 }
 
 // DropSnapshot forgets one.
-func (s *Store) DropSnapshot(ctx context.Context, at txn.At) (*msg.Snapshot, error) {
+func (s *Store) DropSnapshot(ctx context.Context, at txn.SnapshotRef) (*msg.Snapshot, error) {
 	if _, err := s.acquire(ctx); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (s *Store) DropSnapshot(ctx context.Context, at txn.At) (*msg.Snapshot, err
 }
 
 // snapshotAt finds one; the caller has the turn.
-func (s *Store) snapshotAt(at txn.At) (*snapshot, *kv.Error) {
+func (s *Store) snapshotAt(at txn.SnapshotRef) (*snapshot, *kv.Error) {
 	for _, k := range s.kept {
 		if k.pin.Number == at.Number || at.Number == 0 && k.pin.Name == at.Name {
 			return k, nil
@@ -79,7 +79,7 @@ func (s *Store) snapshotAt(at txn.At) (*snapshot, *kv.Error) {
 }
 
 // look has a transaction read where it was told to.
-func (t *tx) look(how txn.How) *kv.Error {
+func (t *tx) look(how txn.TxnOptions) *kv.Error {
 	t.data = t.store.data
 	if how.At.IsZero() {
 		return nil

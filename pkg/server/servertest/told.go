@@ -14,7 +14,7 @@ import (
 type Told struct {
 	*Store
 	// Note is called with how each transaction, and each scan, is to read.
-	Note func(txn.How)
+	Note func(txn.TxnOptions)
 }
 
 // Submit runs a one-shot transaction.

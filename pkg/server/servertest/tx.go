@@ -91,7 +91,7 @@ func (t *tx) mark(name string) (int, error) {
 func (t *tx) Waited() msg.Receipt { return msg.Receipt{} }
 
 func (t *tx) Commit(context.Context) gateway.Response {
-	r := gateway.Response{ID: t.o.ID, Attempts: int(t.o.Attempt), Results: t.results, Receipt: t.receipt, Pin: t.pin}
+	r := gateway.Response{ID: t.o.ID, Attempts: int(t.o.Attempt), Results: t.results, Receipt: t.receipt, Snapshot: t.pin}
 	if t.over {
 		r.Err = kv.Errorf(kv.KindInvalid, "the transaction has ended")
 		return r
@@ -111,7 +111,7 @@ func (t *tx) Commit(context.Context) gateway.Response {
 	t.store.mu.Lock()
 	t.store.shard.Index++
 	t.store.shard.KeysInMemory = uint64(len(t.store.data))
-	r.Index = msg.ShardCSN{Index: t.store.shard.Index}
+	r.CSN = msg.ShardCSN{Index: t.store.shard.Index}
 	t.store.outcomes[t.o.ID] = gateway.Outcome{ID: t.o.ID, Committed: true, Results: t.results}
 	t.store.mu.Unlock()
 	t.end()
@@ -147,7 +147,8 @@ func (t *tx) read(key []byte) msg.Result {
 	if !v.Exists() {
 		return msg.Result{}
 	}
-	return msg.Result{Found: true, Type: uint32(v.Type), Value: mvcc.Shown(&v), Version: v.Version, Expires: v.Expires,
+	return msg.Result{Found: true, Type: uint32(v.Type), Value: mvcc.VisiblePayload(&v), Version: v.Version,
+		Expires:   v.Expires,
 		TtlMillis: v.Expires}
 }
 
@@ -182,7 +183,7 @@ func (t *tx) span(s kv.Span) []msg.Pair {
 	for _, k := range slices.Compact(keys) {
 		key := []byte(k)
 		if v := t.get(key); s.Contains(key) && v.Exists() {
-			ps = append(ps, msg.Pair{Key: key, Value: mvcc.Shown(&v), Type: uint32(v.Type), Version: v.Version,
+			ps = append(ps, msg.Pair{Key: key, Value: mvcc.VisiblePayload(&v), Type: uint32(v.Type), Version: v.Version,
 				Expires: v.Expires})
 		}
 	}

@@ -38,7 +38,7 @@ func (p *Participant) onDecision(d *msg.Decision) {
 	if d.Commit {
 		// A commit is acknowledged even if it is not known here: it was applied before, and the
 		// acknowledgement was lost.
-		m, ack := msg.DecideAckTo(d.Last)
+		m, ack := msg.DecisionAckTo(d.Last)
 		*ack = msg.DecisionAck{Txn: d.Txn, CommitID: d.CommitID, Shard: p.ID}
 		p.Send(m)
 	}
@@ -57,10 +57,10 @@ func (p *Participant) finishPrepared(a *attempt, commit bool) {
 		if commit {
 			p.makeVisible(a.txn, it, &pr.row.Effects[i])
 		}
-		p.Store.Unpin(it)
+		p.Store.Dereference(it)
 	}
 	// The items have fewer references: the bound on one key counts that.
-	p.Exec.Eased(pr.items)
+	p.Exec.RecordEnd(pr.items)
 	p.Delete(entry.TablePrepared, p.RefKey(a.txn))
 	p.recordLatency(a, commit)
 	// Readers that wait for the decision read now.
@@ -87,13 +87,13 @@ func (p *Participant) recordLatency(a *attempt, commit bool) {
 			p.Queue.SetUnsealAfter(p.latencies.unsealAfter())
 		}
 	}
-	held, key := p.Queue.HeldFor(p.Now, a.txn)
+	held, key := p.Queue.HeldTime(p.Now, a.txn)
 	if held > 0 && key != nil {
-		p.Heat.Waited(key, hotshard.Held, a.txn, held)
+		p.Heat.RecordWait(key, hotshard.Held, a.txn, held)
 	}
 	p.stats.VoteToDecision.Add(p.Now - pr.preparedAt)
 	p.latencies.voteToDecision.add(p.Now - pr.preparedAt)
-	p.Locks.SetGrace(p.latencies.woundDelay())
+	p.Locks.SetWoundDelay(p.latencies.woundDelay())
 }
 
 // recordApplied records an applied commit. If this shard is also the last agent (--commit-order
@@ -111,12 +111,12 @@ func (p *Participant) recordApplied(pr *prepared) {
 // makeVisible turns an effect into a version at the current CSN. The caller holds a reference to the
 // item.
 func (p *Parts) makeVisible(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
-	before, after := p.Store.Show(it, e)
+	before, after := p.Store.MakeVisible(it, e)
 	if before.Expires|after.Expires != 0 {
 		p.Expiry.Settle(it.Key, before.Expires, after.Expires, e)
 	}
-	if p.Trace.Shown != nil {
-		p.Trace.Shown(txn, e, after, p.Store.Index())
+	if p.Trace.Visible != nil {
+		p.Trace.Visible(txn, e, after, p.Store.CSN())
 	}
 }
 
@@ -135,11 +135,11 @@ func (p *Participant) Recover(row entry.Prepared) {
 			span = kv.Range(l.Start, l.End)
 		}
 		// The locks were compatible when they were granted; they are restored without a check.
-		p.Locks.Force(row.Txn, row.Begun, locktable.Need{Span: span, Mode: adt.Mode(l.Mode)})
+		p.Locks.Restore(row.Txn, row.Begun, locktable.Need{Span: span, Mode: adt.Mode(l.Mode)})
 	}
 	for i := range pr.row.Effects {
 		e := &pr.row.Effects[i]
-		it := p.Store.Pin(e.Key)
+		it := p.Store.Reference(e.Key)
 		it.AddIntent(row.Txn, e)
 		pr.items = append(pr.items, it)
 		p.Store.Await(it, pr)
@@ -165,7 +165,7 @@ var csnOnly = []snapshotqueue.Need{{Span: kv.Point(nil), Mode: adt.ModeWrite}}
 
 // RequestUnseal requests that the last agent of a sealed update drop its epoch, because readers have
 // waited for the decision for too long.
-func (p *Participant) RequestUnseal(q snapshotqueue.Ask) {
+func (p *Participant) RequestUnseal(q snapshotqueue.UnsealRequest) {
 	a := p.attempts.byRef[q.Txn]
 	if a == nil || a.prepared == nil {
 		return

@@ -141,7 +141,7 @@ func breakLocks(p *Participant, a *attempt) {
 
 // SendWound forwards a wound to where the transaction can abort: its gateway, or, if it is prepared,
 // its last agent.
-func (p *Participant) SendWound(wound locktable.Mark) {
+func (p *Participant) SendWound(wound locktable.Wound) {
 	a := p.attempts.byRef[wound.Holder]
 	if a == nil {
 		return

@@ -53,7 +53,7 @@ func (l *LastAgent) tryDecide(rec *record.Record) {
 	// Participants that have voted hold locks: the piece is not rejected at a bound.
 	t.Admitted = t.Admitted || len(rec.Request.Participants) > 0
 	// A wounded transaction aborts rather than wait for a lock.
-	t.Request.NoWait = rec.NoWait && !l.Mutants.Has(mutant.ParkWithoutMark)
+	t.Request.NoWait = rec.NoWait && !l.Mutants.Has(mutant.CommitRequestWithoutWound)
 	l.OnStep(t, l.Exec.Acquire(t))
 }
 
@@ -69,7 +69,7 @@ func (l *LastAgent) validate(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (a
 	if f != nil && l.Mutants.Has(mutant.FailuresUnvalidated) {
 		return 0, f
 	}
-	again, stale := l.Exec.SeenHolds(t, x.Results)
+	again, stale := l.Exec.ValidateReads(t, x.Results)
 	switch {
 	case stale != nil:
 		return again, stale
@@ -112,7 +112,7 @@ func (l *LastAgent) decide(t *exec.Task) {
 		l.commit(t, x)
 	}
 	// The effects are in the log or not needed.
-	l.Exec.Reuse(x.Effects)
+	l.Exec.RecycleEffects(x.Effects)
 }
 
 // commit writes the outcome and the versions, sends the response and the decisions, and releases all
@@ -134,14 +134,14 @@ func (l *LastAgent) commit(t *exec.Task, x mvcc.Execution) {
 	receipt.Open = false
 	participants := rec.Request.Participants
 	if len(participants) > 0 {
-		l.Exec.Used(t, x.Effects, l.latencies.lockHoldNanos())
+		l.Exec.RecordUse(t, x.Effects, l.latencies.lockHoldNanos())
 	}
 	// A transaction that only reads, on this shard alone, is not logged.
 	if len(participants) > 0 || slices.ContainsFunc(t.Ops, func(op msg.Op) bool { return op.Writes() }) {
 		l.logCommit(t, x.Effects, results)
 	}
 	a := l.newResponse(recordRequester(rec))
-	a.Committed, a.Results, a.Receipt, a.Seen, a.Index = true, results, receipt.Told(), seen, l.Store.Index()
+	a.Committed, a.Results, a.Receipt, a.Seen, a.Index = true, results, receipt.OrNil(), seen, l.Store.CSN()
 	l.stats.Committed++
 	l.Exec.Drop(t)
 	l.Queue.Withdraw(l.Now, t.Txn)
@@ -160,7 +160,7 @@ func (l *LastAgent) commit(t *exec.Task, x mvcc.Execution) {
 	// From here on the record only repeats the decision.
 	rec.State, rec.Unacknowledged = record.Committed, append([]kv.ShardID(nil), participants...)
 	rec.Clear()
-	if l.Mutants.Has(mutant.RecordForgottenEarly) {
+	if l.Mutants.Has(mutant.RecordRemovedEarly) {
 		l.Delete(entry.TableRecord, l.RefKey(t.Txn))
 		l.Records.Remove(rec)
 	}
@@ -182,9 +182,9 @@ func (l *LastAgent) logCommit(t *exec.Task, effects []entry.Effect, results []ms
 	}
 	for i := range effects {
 		// No intent is needed: the effect becomes a version in the step that makes it.
-		it := l.Exec.Item(t, &effects[i], nil)
+		it := l.Exec.EffectItem(t, &effects[i], nil)
 		l.makeVisible(t.Txn, it, &effects[i])
-		l.Store.Unpin(it)
+		l.Store.Dereference(it)
 		l.Heat.Settle(&effects[i])
 	}
 	l.row = entry.Outcome{Committed: t.Txn.Attempt, Fingerprint: rec.Request.Fingerprint, Results: results}
@@ -226,12 +226,12 @@ func (l *LastAgent) abort(rec *record.Record, f *msg.Failure) {
 	l.Exec.Drop(t)
 	l.Records.Remove(rec)
 	l.Outcomes.Abort(rec.User, rec.CommitID, f)
-	l.stats.Abort(f)
+	l.stats.CountAbort(f)
 	l.part.releaseReadLocks(rec.Txn)
 	// A late prepare request for this shard (--commit-order parallel) must not prepare.
 	l.part.ended.AddCommit(l.Now, rec.Txn, rec.CommitID)
 	a := l.newResponse(recordRequester(rec))
-	a.Failure, a.Receipt, a.Seen = f, receipt.Told(), seen
+	a.Failure, a.Receipt, a.Seen = f, receipt.OrNil(), seen
 	l.sendDecisions(rec.Txn, rec.CommitID, recipients, false)
 }
 
@@ -242,7 +242,7 @@ func recordRequester(rec *record.Record) requester {
 // sendDecisions sends the decision about a commit to participants.
 func (l *LastAgent) sendDecisions(txn kv.TxnRef, id kv.CommitID, shards []kv.ShardID, commit bool) {
 	for _, s := range shards {
-		m, decide := msg.DecideTo(s)
+		m, decide := msg.DecisionTo(s)
 		*decide = msg.Decision{Txn: txn, Last: l.ID, Commit: commit, CommitID: id}
 		l.Send(m)
 	}
@@ -253,7 +253,7 @@ func (l *LastAgent) sendDecisions(txn kv.TxnRef, id kv.CommitID, shards []kv.Sha
 // again, and ranges are read again.
 func (l *LastAgent) heldByReaders(t *exec.Task, x *mvcc.Execution) bool {
 	// No reader is registered at all: the changes need not be listed.
-	if l.Queue.Open(l.Now) {
+	if l.Queue.HasNoReaders(l.Now) {
 		return false
 	}
 	changes, others := l.Exec.Changes(x.Effects), pendingOf(t).rec.Request.Participants
@@ -269,9 +269,9 @@ func (l *LastAgent) heldByReaders(t *exec.Task, x *mvcc.Execution) bool {
 }
 
 // OnFreed continues a piece that no reader holds any more.
-func (l *LastAgent) OnFreed(f *snapshotqueue.Freed) {
+func (l *LastAgent) OnFreed(f *snapshotqueue.FreedPiece) {
 	if f.Key != nil {
-		l.Heat.Waited(f.Key, hotshard.Held, f.Txn, f.Nanos)
+		l.Heat.RecordWait(f.Key, hotshard.Held, f.Txn, f.Nanos)
 	}
 	rec := l.Records.Get(f.Txn)
 	// The record was aborted meanwhile.

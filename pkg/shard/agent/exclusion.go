@@ -28,7 +28,7 @@ import (
 func (p *Parts) hasCommitted(txn kv.TxnRef, applied, committed uint32) bool {
 	own := applied == txn.Attempt || committed == txn.Attempt
 	switch {
-	case own && p.Mutants.Has(mutant.AppliedForgotten), !own && p.Mutants.Has(mutant.AttemptsApart):
+	case own && p.Mutants.Has(mutant.AppliedForgotten), !own && p.Mutants.Has(mutant.AttemptsIndependent):
 		return false
 	}
 	return applied|committed != 0
@@ -79,14 +79,14 @@ func (p *Participant) isOtherCommit(a *attempt, commit kv.CommitID) bool {
 // participatesInOther reports whether the shard is a participant of another commit of the attempt.
 // The shard must not decide this one then.
 func (p *Participant) participatesInOther(txn kv.TxnRef, commit kv.CommitID) bool {
-	return p.attempts.byRef[txn].isOtherCommit(commit) && !p.Mutants.Has(mutant.LastAgentsApart)
+	return p.attempts.byRef[txn].isOtherCommit(commit) && !p.Mutants.Has(mutant.LastAgentsIndependent)
 }
 
 // decidesOther reports whether the shard is the last agent of another commit of the attempt. The
 // shard must not prepare this one then.
 func (p *Parts) decidesOther(txn kv.TxnRef, commit kv.CommitID) bool {
 	rec := p.Records.Get(txn)
-	return rec != nil && rec.CommitID != commit && !p.Mutants.Has(mutant.LastAgentsApart)
+	return rec != nil && rec.CommitID != commit && !p.Mutants.Has(mutant.LastAgentsIndependent)
 }
 
 // otherPreparedFailure returns a failure if another attempt of the transaction is prepared here and
@@ -94,7 +94,7 @@ func (p *Parts) decidesOther(txn kv.TxnRef, commit kv.CommitID) bool {
 // after a commit of its id, and AbortSuperseded ends the pieces that were accepted before, in the
 // same step (Check verifies that).
 func (p *Participant) otherPreparedFailure(txn kv.TxnRef) *msg.Failure {
-	if p.attempts.hasOtherPrepared(txn) && !p.Mutants.Has(mutant.AttemptsApart) {
+	if p.attempts.hasOtherPrepared(txn) && !p.Mutants.Has(mutant.AttemptsIndependent) {
 		return concurrentCommitFailure()
 	}
 	return nil
@@ -104,7 +104,7 @@ func (p *Participant) otherPreparedFailure(txn kv.TxnRef) *msg.Failure {
 // remembered, so that a late copy is rejected even after the other one has ended.
 func (l *LastAgent) rejectCommit(user kv.Account, commit kv.CommitID) *msg.Failure {
 	f := concurrentCommitFailure()
-	if !l.Mutants.Has(mutant.RivalNotKilled) {
+	if !l.Mutants.Has(mutant.ConcurrentCommitNotAborted) {
 		l.Outcomes.Abort(user, commit, f)
 	}
 	return f
@@ -113,7 +113,7 @@ func (l *LastAgent) rejectCommit(user kv.Account, commit kv.CommitID) *msg.Failu
 // AbortSuperseded aborts the other attempts of a transaction that has committed. None of them is
 // prepared (otherPreparedFailure).
 func (l *LastAgent) AbortSuperseded(txn kv.TxnRef) {
-	if l.Mutants.Has(mutant.AttemptsApart) {
+	if l.Mutants.Has(mutant.AttemptsIndependent) {
 		return
 	}
 	for _, rec := range l.Records.Of(txn.TxnID) {

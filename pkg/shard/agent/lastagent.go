@@ -132,7 +132,7 @@ func (l *LastAgent) onCommitRequest(p *msg.CommitRequest) {
 		return
 	}
 	// The shard has applied another commit of the id, as a participant.
-	if f.Applied != 0 && !l.Mutants.Has(mutant.AttemptsApart) {
+	if f.Applied != 0 && !l.Mutants.Has(mutant.AttemptsIndependent) {
 		l.rejectRequest(p, supersededFailure(f.Fingerprint, p.Fingerprint))
 		return
 	}
@@ -140,7 +140,8 @@ func (l *LastAgent) onCommitRequest(p *msg.CommitRequest) {
 	// client must receive that result, and only the log has it.
 	complete := p.Piece.Incarnation == l.Inc && l.Outcomes.IsComplete(p.Txn.TxnID)
 	closed := l.Outcomes.CommitFailure(p.Txn, p.CommitID, p.User, p.Known())
-	if closed != nil && (complete || l.Mutants.Has(mutant.PresumedUnasked)) && !l.Mutants.Has(mutant.LateParkWins) {
+	if closed != nil && (complete || l.Mutants.Has(mutant.PresumedWithoutLookup)) &&
+		!l.Mutants.Has(mutant.LateCommitRequestWins) {
 		l.rejectRequest(p, closed)
 		return
 	}
@@ -207,7 +208,7 @@ func (l *LastAgent) acceptAfterLookup(p *msg.CommitRequest, otherwise *msg.Failu
 		switch {
 		case o.Committed != 0:
 			l.respondFinished(requesterOf(p), o)
-		case o.Applied != 0 && !l.Mutants.Has(mutant.AttemptsApart):
+		case o.Applied != 0 && !l.Mutants.Has(mutant.AttemptsIndependent):
 			l.rejectRequest(p, supersededFailure(o.Fingerprint, p.Fingerprint))
 		// An abort of this incarnation rejects the request, since the log has no commit.
 		case f != nil:
@@ -296,7 +297,7 @@ type pendingCommit struct {
 	// rec is own, or a record that votes created before the request arrived.
 	rec *record.Record
 	// heldReceipt is the longest wait of the piece for readers, nil if there was none.
-	heldReceipt *snapshotqueue.Freed
+	heldReceipt *snapshotqueue.FreedPiece
 }
 
 func pendingOf(t *exec.Task) *pendingCommit { return t.Owner.(*pendingCommit) }
@@ -307,18 +308,18 @@ func taskOf(rec *record.Record) *exec.Task {
 	return t
 }
 
-// AnswerPark sends a response to a commit request, which the caller fills in.
-func (l *LastAgent) AnswerPark(p *msg.CommitRequest) *msg.CommitResponse {
+// NewResponse sends a response to a commit request, which the caller fills in.
+func (l *LastAgent) NewResponse(p *msg.CommitRequest) *msg.CommitResponse {
 	return l.newResponse(requesterOf(p))
 }
 
-// Undecided reports whether there are records.
-func (l *LastAgent) Undecided() bool { return l.Records.Len() > 0 }
+// HasRecords reports whether there are records.
+func (l *LastAgent) HasRecords() bool { return l.Records.Len() > 0 }
 
 // newResponse sends a response, which the caller fills in within the step. It reports the number of
 // aborts, from which the gateway's next requests prove that they are newer (package record).
 func (l *LastAgent) newResponse(to requester) *msg.CommitResponse {
-	m, a := msg.AnswerTo(to.commit.Gateway)
+	m, a := msg.CommitResponseTo(to.commit.Gateway)
 	*a = msg.CommitResponse{Txn: to.txn, CommitID: to.commit, Shard: l.ID, Incarnation: l.Inc,
 		Aborts: l.Outcomes.AbortCount()}
 	l.Send(m)
@@ -332,7 +333,7 @@ func (l *LastAgent) respondAborted(to requester, f *msg.Failure) { l.newResponse
 // compared; then only the same attempt counts as the same operations.
 func (l *LastAgent) respondFinished(to requester, o *entry.Outcome) {
 	a := l.newResponse(to)
-	a.Index = l.Store.Index()
+	a.Index = l.Store.CSN()
 	same := to.fingerprint != 0 && o.Fingerprint == to.fingerprint
 	if same || o.Committed == to.txn.Attempt && !areDifferent(o.Fingerprint, to.fingerprint) {
 		a.Committed, a.Results, a.ResultsLost = true, o.Results, o.ResultsLost

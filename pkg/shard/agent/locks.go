@@ -93,13 +93,13 @@ func (p *Participant) executeLock(t *exec.Task) {
 	// A response above the size limit is a failure.
 	f := x.Failure
 	if f == nil {
-		f = msg.ReplyTooLarge(x.Results)
+		f = msg.MessageTooLarge(x.Results)
 	}
 	if f != nil {
 		p.rejectLock(t, f)
 		return
 	}
-	reply := &msg.LockResponse{Results: x.Results, Receipt: p.Exec.Receipt(t), Index: p.Store.Index()}
+	reply := &msg.LockResponse{Results: x.Results, Receipt: p.Exec.Receipt(t), Index: p.Store.CSN()}
 	l := t.Owner.(*msg.Lock)
 	if t.Kind == exec.Lock {
 		p.Exec.ShrinkScans(t, x.Results)

@@ -46,7 +46,7 @@ func (p *Participant) canApply(pr *prepared) bool {
 			continue
 		}
 		_, err := adt.Apply(entry.Type(e.Type), &it.Value, e.Calls)
-		if pages := adt.Lacks(err); pages != nil {
+		if pages := adt.AbsentPages(err); pages != nil {
 			p.Store.Pages(it, pages, pr)
 		} else if err != nil {
 			p.scheduleReread(pr)
@@ -59,7 +59,7 @@ func (p *Participant) canApply(pr *prepared) bool {
 
 // scheduleReread lets Housekeep try a prepared attempt once more.
 func (p *Participant) scheduleReread(pr *prepared) {
-	p.Store.Failed()
+	p.Store.CountReadError()
 	if !slices.Contains(p.readFailed, pr) {
 		p.readFailed = append(p.readFailed, pr)
 	}

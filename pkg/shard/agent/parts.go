@@ -57,8 +57,8 @@ type Stats struct {
 	RequestToReady, VoteToDecision step.Duration
 }
 
-// Abort counts an abort.
-func (s *Stats) Abort(f *msg.Failure) {
+// CountAbort counts an abort.
+func (s *Stats) CountAbort(f *msg.Failure) {
 	if f != nil && int(f.Reason) < len(s.Aborted) {
 		s.Aborted[f.Reason]++
 	}
@@ -76,7 +76,7 @@ func (d *deadline) Next() int64 { return d.next }
 // worstReceipt returns r, or the receipt of the time for which readers have held the transaction
 // here, if that is longer.
 func (p *Parts) worstReceipt(r msg.Receipt, txn kv.TxnRef) msg.Receipt {
-	nanos, _ := p.Queue.HeldFor(p.Now, txn)
+	nanos, _ := p.Queue.HeldTime(p.Now, txn)
 	if nanos == 0 {
 		return r
 	}

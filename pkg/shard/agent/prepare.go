@@ -185,12 +185,12 @@ func (p *Participant) executePrepare(t *exec.Task) {
 		LastAborts: q.LastAborts, Begun: q.Begun, Effects: x.Effects, Results: x.Results}
 	for i := range pr.row.Effects {
 		e := &pr.row.Effects[i]
-		it := p.Exec.Item(t, e, pr)
+		it := p.Exec.EffectItem(t, e, pr)
 		it.AddIntent(t.Txn, e)
 		pr.items = append(pr.items, it)
 	}
 	// Heat counts the lock as held until a typical decision.
-	p.Exec.Used(t, x.Effects, p.latencies.lockHoldNanos())
+	p.Exec.RecordUse(t, x.Effects, p.latencies.lockHoldNanos())
 	p.logLocks(pr)
 	// A lock request that still waits is a late copy: the gateway commits only after all responses.
 	// Its task is dropped, or it would acquire a lock beside the prepared row.
@@ -230,7 +230,7 @@ func (p *Parts) validate(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (again
 	if f != nil && p.Mutants.Has(mutant.FailuresUnvalidated) {
 		return 0, f
 	}
-	again, stale := p.Exec.SeenHolds(t, x.Results)
+	again, stale := p.Exec.ValidateReads(t, x.Results)
 	if stale != nil {
 		return again, stale
 	}
@@ -241,7 +241,7 @@ func (p *Parts) validate(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (again
 // again: an intent shows only the write lock on its key, neither a read lock nor a lock on a range.
 // If a read lock were lost, another transaction could change the key between the vote and F(T).
 func (p *Participant) logLocks(pr *prepared) {
-	for _, g := range p.Locks.HeldBy(pr.row.Txn) {
+	for _, g := range p.Locks.GrantsOf(pr.row.Txn) {
 		if g.Mode == adt.ModeRead && p.Mutants.Has(mutant.ReadLocksLost) {
 			continue
 		}

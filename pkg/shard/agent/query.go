@@ -39,11 +39,11 @@ func (l *LastAgent) cancelFailure(txn kv.TxnRef, commit kv.CommitID) *msg.Failur
 	if l.part.participatesInOther(txn, commit) {
 		return concurrentCommitFailure()
 	}
-	return Cancelled()
+	return CancelledFailure()
 }
 
-// Cancelled is the failure of a transaction that its gateway has aborted.
-func Cancelled() *msg.Failure {
+// CancelledFailure is the failure of a transaction that its gateway has aborted.
+func CancelledFailure() *msg.Failure {
 	return msg.Fail(msg.ReasonCancelled, kv.KindAborted, "the transaction's gateway aborted it")
 }
 
@@ -117,7 +117,7 @@ func (l *LastAgent) onQueryTxn(q *msg.QueryTxn) {
 			l.respondQuery(q, &msg.QueryTxnResponse{Committed: true, ResultsLost: true})
 		// The low watermark passed the id while the log was read, so the row may have been deleted
 		// before the read.
-		case q.Id.Time < l.Outcomes.LowWatermark() && !l.Mutants.Has(mutant.FloorPassed):
+		case q.Id.Time < l.Outcomes.LowWatermark() && !l.Mutants.Has(mutant.WatermarkPassed):
 			l.respondQuery(q, tooOld)
 		default:
 			l.fence(q)

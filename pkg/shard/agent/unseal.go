@@ -62,7 +62,7 @@ func (l *LastAgent) returnToPending(rec *record.Record) {
 	rec.State = record.Pending
 	rec.NextRepeat = l.Now + int64(l.cfg.Liveness)
 	l.schedule(rec.NextRepeat)
-	l.Queue.Unready(l.Now, rec.Txn)
+	l.Queue.AwaitVotes(l.Now, rec.Txn)
 	l.Exec.Unready(taskOf(rec))
 }
 
@@ -72,6 +72,7 @@ func (l *LastAgent) returnToPending(rec *record.Record) {
 // nothing of an earlier incarnation.
 func (l *LastAgent) sendUnsealResponse(to commitRef, epoch kv.Epoch) {
 	m := msg.ToShard(to.shard)
-	m.Body = &msg.UnsealResponse{Txn: to.txn, CommitID: to.commit, Epoch: epoch, HeldNanos: l.Queue.HeldAge(l.Now, to.txn)}
+	m.Body = &msg.UnsealResponse{Txn: to.txn, CommitID: to.commit, Epoch: epoch,
+		HeldNanos: l.Queue.TimeBlocked(l.Now, to.txn)}
 	l.Urgent(m)
 }

@@ -44,7 +44,7 @@ type commitRef struct {
 	txn    kv.TxnRef
 	commit kv.CommitID
 	user   kv.Account
-	known  kv.Known
+	known  kv.KnownState
 	shard  kv.ShardID
 }
 
@@ -91,7 +91,7 @@ func (l *LastAgent) classify(x commitRef) (*record.Record, knowledge) {
 // hasFinished reports whether a commit of the id was made, here or, as this shard knows as a
 // participant, on another last agent. No other commit of the id may be made here.
 func (l *LastAgent) hasFinished(f record.Finished) bool {
-	return f.Committed != 0 || f.Applied != 0 && !l.Mutants.Has(mutant.AttemptsApart)
+	return f.Committed != 0 || f.Applied != 0 && !l.Mutants.Has(mutant.AttemptsIndependent)
 }
 
 // sendDecision sends the decision to the participant that sent the message.
@@ -163,7 +163,7 @@ func (l *LastAgent) countVote(rec *record.Record, v *msg.Vote) {
 	case !v.Yes:
 		l.abort(rec, v.Failure)
 	case rec.State == record.Seen && v.Repeated:
-		if l.Mutants.Has(mutant.NoTombstone) {
+		if l.Mutants.Has(mutant.NoAbortTombstone) {
 			l.sendDecision(commitRefOf(v), false)
 			l.Records.Remove(rec)
 			return
@@ -225,7 +225,7 @@ func (l *LastAgent) sendRepeats() {
 		l.schedule(rec.NextRepeat)
 		switch rec.State {
 		case record.Seen, record.Pending:
-			if l.Mutants.Has(mutant.NoAskVote) {
+			if l.Mutants.Has(mutant.NoVoteRequest) {
 				continue
 			}
 			for _, s := range rec.MissingVotes() {

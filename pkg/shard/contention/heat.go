@@ -23,11 +23,11 @@ type Config struct {
 	// Mode selects the keys that are moved, until the operator sets another mode.
 	Mode hotshard.Mode
 	// IsDisabled disables the measurement, to determine its cost.
-	Blind bool
+	Disabled bool
 }
 
 // Shard are the functions of the shard that the part uses.
-type Around struct {
+type Shard struct {
 	// Home returns the home shard of a key. If it is nil, this shard is the home of all keys.
 	Home func(key []byte) kv.ShardID
 	// Queue returns the number of transactions that wait because of a key.
@@ -46,7 +46,7 @@ type Recovered struct {
 type Part struct {
 	env   *step.Env
 	cfg   Config
-	shard Around
+	shard Shard
 
 	meter *hotshard.Meter
 	// next is when to report, never if no key is contended. reported: the last report was not empty.
@@ -71,7 +71,7 @@ type Part struct {
 }
 
 // New returns the part of a shard with the rows in its log.
-func New(e *step.Env, cfg Config, around Around, rec Recovered) *Part {
+func New(e *step.Env, cfg Config, around Shard, rec Recovered) *Part {
 	o := hotshard.MeterOptions{}
 	planner := cfg.Every > 0 && e.ID == cfg.Hot
 	if planner {
@@ -118,7 +118,7 @@ func (p *Part) SetBusy(share float64) {
 }
 
 // IsOverloaded reports whether readers should send fewer messages to the shard.
-func (p *Part) Spare() bool { return p.overloaded }
+func (p *Part) IsOverloaded() bool { return p.overloaded }
 
 // hotShardMeterEntries is the number of keys that the hot shard ranks: twice as many as can be moved there.
 const hotShardMeterEntries = 512
@@ -134,11 +134,11 @@ func (p *Part) scheduleReport() {
 func (p *Part) Next() int64 { return p.next }
 
 // RecordWait counts the time for which a transaction has waited because of a key that by holds, in nanoseconds.
-func (p *Part) Waited(key []byte, cause hotshard.Cause, by kv.TxnRef, nanos int64) {
-	if p.cfg.Blind {
+func (p *Part) RecordWait(key []byte, cause hotshard.Cause, by kv.TxnRef, nanos int64) {
+	if p.cfg.Disabled {
 		return
 	}
-	p.meter.Waited(p.env.Now, key, cause, nanos, by)
+	p.meter.RecordWait(p.env.Now, key, cause, nanos, by)
 	p.scheduleReport()
 }
 
@@ -159,27 +159,27 @@ type Use struct {
 // has the same heat wherever it is decided: otherwise a key would seem cold on the hot shard, move home, and
 // be hot there. The time and mode of the last use are stored in the item, whose memory the transaction has
 // just accessed. For a row of a range that is not in memory they are unknown.
-func (p *Part) Used(u Use) {
+func (p *Part) RecordUse(u Use) {
 	before, conflicts := int64(0), false
 	if it := u.Item; it != nil {
 		before, conflicts = it.Used, it.UsedAs != adt.ModeNone && !adt.Compatible(it.UsedAs, u.Mode)
 		it.Used, it.UsedAs = p.env.Now, u.Mode
 	}
-	p.meter.Ran(p.env.Now, u.Key, u.Hold, u.Waited, before, conflicts)
+	p.meter.RecordUse(p.env.Now, u.Key, u.Hold, u.Waited, before, conflicts)
 	if p.meter.Len() > 0 {
 		p.scheduleReport()
 	}
 }
 
 // IsDisabled reports whether the measurement is disabled, so that uses need not be counted.
-func (p *Part) Blind() bool { return p.cfg.Blind }
+func (p *Part) IsDisabled() bool { return p.cfg.Disabled }
 
 // Tick sends a load report and, on the hot shard, plans moves.
 func (p *Part) Tick() {
 	if p.env.Now < p.next {
 		return
 	}
-	n, least := hotshard.DigestKeys, hotshard.LeastHeat
+	n, least := hotshard.LoadReportKeys, hotshard.LeastHeat
 	if p.planner != nil {
 		n, least = hotShardMeterEntries, 0 // all keys that matter: a moved key that is missing would be sent home
 	}
@@ -205,12 +205,12 @@ func (p *Part) report(top []hotshard.KeyHeat) {
 	d := &msg.LoadReport{Shard: p.env.ID}
 	for i := range top {
 		k := &top[i]
-		d.Keys = append(d.Keys, msg.KeyHeat{Key: k.Key, Shard: p.env.ID, Heat: k.Clashes, Waited: int64(k.Heat),
+		d.Keys = append(d.Keys, msg.KeyHeat{Key: k.Key, Shard: p.env.ID, Heat: k.Conflicts, Waited: int64(k.Heat),
 			Would: int64(k.Would), Waits: p.waitsOf(k)})
 	}
 	// The hot shard does not send a message to itself.
 	if p.planner != nil {
-		p.planner.TakeDigest(p.env.Now, d)
+		p.planner.ApplyLoadReport(p.env.Now, d)
 		return
 	}
 	m := msg.ToShard(p.cfg.Hot)
@@ -229,7 +229,7 @@ func (p *Part) waitsOf(k *hotshard.KeyHeat) msg.KeyWaits {
 // next one, or for four intervals: it may cause or prevent a move, which affects speed only.
 func (p *Part) onLoadReport(d *msg.LoadReport) {
 	if p.planner != nil {
-		p.planner.TakeDigest(p.env.Now, d)
+		p.planner.ApplyLoadReport(p.env.Now, d)
 		p.scheduleReport()
 	}
 }
@@ -259,8 +259,8 @@ func (p *Part) Waits(n int) (out []KeyWait) {
 
 // Stats describe the moved keys of the hot shard, the moves in this incarnation, and the planner.
 type Stats struct {
-	Moved      int
-	Came, Went uint64
+	Moved             int
+	MovedIn, MovedOut uint64
 	// Planned: there is a planner. Capacity is how many keys can be moved to the hot shard. Mode and the number
 	// of Rules are set by the operator; Counters are those of the planner.
 	Planned         bool
@@ -271,7 +271,7 @@ type Stats struct {
 
 // Stats returns the statistics.
 func (p *Part) Stats() Stats {
-	s := Stats{Moved: len(p.moved.keys), Came: p.moved.movedIn, Went: p.moved.movedOut}
+	s := Stats{Moved: len(p.moved.keys), MovedIn: p.moved.movedIn, MovedOut: p.moved.movedOut}
 	if pl := p.planner; pl != nil {
 		s.Planned, s.Capacity, s.Rules, s.Mode, s.Counters = true, pl.Capacity(), len(p.rules), p.mode, pl.Counters()
 	}

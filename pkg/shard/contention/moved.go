@@ -31,7 +31,7 @@ type MovedRow struct {
 func (p *Part) initMoved(rows []MovedRow) {
 	p.moved.keys = make(map[string]entry.Moved, len(rows))
 	for _, r := range rows {
-		if p.env.Mutants.Has(mutant.GuestsForgotten) {
+		if p.env.Mutants.Has(mutant.MovedKeysForgotten) {
 			break
 		}
 		p.moved.keys[string(r.Key)] = r.Moved
@@ -57,9 +57,9 @@ func (p *Part) Home(key []byte) kv.ShardID {
 
 // Redirect returns the shard of a key that is not here; here is true if it is. The item, if there is one, is
 // loaded.
-func (p *Part) Elsewhere(key []byte, it *mvcc.Item) (to kv.ShardID, here bool) {
+func (p *Part) Redirect(key []byte, it *mvcc.Item) (to kv.ShardID, here bool) {
 	// The home shard has a move tombstone.
-	if it != nil && it.Value.Type == entry.TypeMoved && !p.env.Mutants.Has(mutant.MarkIgnored) {
+	if it != nil && it.Value.Type == entry.TypeMoved && !p.env.Mutants.Has(mutant.MoveTombstoneIgnored) {
 		to, _ = it.Value.MovedTo()
 		return to, false
 	}

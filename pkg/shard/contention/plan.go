@@ -21,7 +21,7 @@ func (p *Part) initPlanner(rec Recovered) {
 	p.planner.SetRules(p.rules)
 	// The planner measures the moved keys anew; those without contention are moved home.
 	for _, r := range rec.Moved {
-		p.planner.Owned(p.env.Now, r.Key, p.env.Now)
+		p.planner.KeyArrived(p.env.Now, r.Key, p.env.Now)
 	}
 	if len(rec.Moved)+len(p.rules) > 0 {
 		p.scheduleReport()
@@ -30,7 +30,7 @@ func (p *Part) initPlanner(rec Recovered) {
 
 // planMoves requests moves from the gateway of this node, and sends the heat map.
 func (p *Part) planMoves() {
-	p.planner.Busy(p.env.Now, p.busyShare)
+	p.planner.SetBusyShare(p.env.Now, p.busyShare)
 	for _, mv := range p.planner.Decide(p.env.Now) {
 		// The id is unique by the incarnation and the number, and one minute in the past by its time: the move is
 		// older than the transactions that wait for the key, and wins against them.
@@ -45,7 +45,7 @@ func (p *Part) planMoves() {
 
 // sendHeatMap sends the heat map to all gateways if it has changed.
 func (p *Part) sendHeatMap() {
-	hm := p.planner.Tell(p.env.Now)
+	hm := p.planner.HeatMap(p.env.Now)
 	if hm == nil {
 		return
 	}
@@ -65,9 +65,9 @@ func (p *Part) onMoved(key []byte, here bool) {
 	case p.planner == nil:
 		return
 	case here:
-		p.planner.Owned(p.env.Now, key, p.env.Now)
+		p.planner.KeyArrived(p.env.Now, key, p.env.Now)
 	default:
-		p.planner.Left(p.env.Now, key)
+		p.planner.KeyLeft(p.env.Now, key)
 	}
 	p.sendHeatMap() // immediately: until then gateways send requests to the wrong shard
 	p.scheduleReport()
@@ -77,7 +77,7 @@ func (p *Part) onMoved(key []byte, here bool) {
 // only.
 func (p *Part) onPairReport(d *msg.PairReport) {
 	if p.planner != nil {
-		p.planner.TakePairs(p.env.Now, d)
+		p.planner.ApplyPairReport(p.env.Now, d)
 		p.scheduleReport()
 	}
 }

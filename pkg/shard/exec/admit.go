@@ -25,7 +25,7 @@ import (
 // Example: 400 transactions wait for key k, and 100 of them end per second. The retry time of a rejected one
 // follows from this rate and from the rejections before it, so that clients
 // do not retry all at once.
-type admissionRates map[string]*admission.Pace
+type admissionRates map[string]*admission.ServiceRate
 
 // maxAdmissionRates is the number of entries from which stale ones are removed: an entry is stale if the last
 // reference to its key was that of a read from the log. The value is somewhat arbitrary.
@@ -40,7 +40,7 @@ func (t *Task) isExempt() bool {
 // checkKeyReferences rejects a new task with a key that too many transactions reference.
 func (x *Executor) checkKeyReferences(t *Task) *msg.Failure {
 	// A key does not have more references than the store has in total.
-	if x.Store.Pins() < x.cfg.MaxKeyPins || t.Kind.isLockless() || t.isExempt() {
+	if x.Store.ReferenceCount() < x.cfg.MaxKeyReferences || t.Kind.isLockless() || t.isExempt() {
 		return nil
 	}
 	for i := range t.Ops {
@@ -49,9 +49,10 @@ func (x *Executor) checkKeyReferences(t *Task) *msg.Failure {
 			continue
 		}
 		it := x.Store.Get(t.Ops[i].Key)
-		if it != nil && it.Pins() >= x.cfg.MaxKeyPins {
-			x.stats.Crowded++
-			return x.exhausted(it.Key, fmt.Sprintf("too many transactions want the key: %d on shard %v", it.Pins(), x.Env.ID))
+		if it != nil && it.References() >= x.cfg.MaxKeyReferences {
+			x.stats.KeyRejections++
+			return x.exhausted(it.Key, fmt.Sprintf("too many transactions want the key: %d on shard %v", it.References(),
+				x.Env.ID))
 		}
 	}
 	return nil
@@ -69,17 +70,17 @@ func (x *Executor) exhausted(key []byte, text string) *msg.Failure {
 }
 
 // newRate starts to measure the completion rate of a key.
-func (x *Executor) newRate(key []byte) *admission.Pace {
+func (x *Executor) newRate(key []byte) *admission.ServiceRate {
 	if x.rates == nil {
 		x.rates = admissionRates{}
 	}
 	if len(x.rates) >= maxAdmissionRates {
-		maps.DeleteFunc(x.rates, func(key string, _ *admission.Pace) bool {
+		maps.DeleteFunc(x.rates, func(key string, _ *admission.ServiceRate) bool {
 			it := x.Store.Get([]byte(key))
-			return it == nil || it.Pins() == 0
+			return it == nil || it.References() == 0
 		})
 	}
-	p := new(admission.Pace)
+	p := new(admission.ServiceRate)
 	p.Begin(x.Env.Now)
 	x.rates[string(key)] = p
 	return p
@@ -87,12 +88,12 @@ func (x *Executor) newRate(key []byte) *admission.Pace {
 
 // queueFullFailure returns the failure for a full lock queue: of the shard if key is nil, else of the key.
 func (x *Executor) queueFullFailure(key []byte) *msg.Failure {
-	waiting := x.Locks.Waiting()
+	waiting := x.Locks.WaiterCount()
 	if key == nil {
 		return x.exhausted(nil, fmt.Sprintf("too many transactions wait for locks on shard %v: %d", x.Env.ID, waiting))
 	}
 	return x.exhausted(key, fmt.Sprintf("too many transactions wait for a lock on the key: %d of the %d on shard %v",
-		x.Locks.WaitingFor(key), waiting, x.Env.ID))
+		x.Locks.KeyWaiterCount(key), waiting, x.Env.ID))
 }
 
 // shareFailure returns the failure for a user whose share of blocking time is used up.
@@ -107,7 +108,7 @@ func (x *Executor) shareFailure(t *Task) *msg.Failure {
 
 // RecordEnd counts the end of a task or of a prepared piece in the completion rates of its keys, which the
 // caller has dereferenced.
-func (x *Executor) Eased(items []*mvcc.Item) {
+func (x *Executor) RecordEnd(items []*mvcc.Item) {
 	if len(x.rates) == 0 {
 		return
 	}
@@ -117,7 +118,7 @@ func (x *Executor) Eased(items []*mvcc.Item) {
 			continue
 		}
 		p.End(x.Env.Now)
-		if it.Pins() == 0 {
+		if it.References() == 0 {
 			delete(x.rates, string(it.Key))
 		}
 	}
@@ -127,7 +128,7 @@ func (x *Executor) Eased(items []*mvcc.Item) {
 	}
 	p.End(x.Env.Now)
 	// The rate of the shard is needed as long as requests wait for locks at all.
-	if x.Locks.Waiting() == 0 {
+	if x.Locks.WaiterCount() == 0 {
 		delete(x.rates, "")
 	}
 }
@@ -199,7 +200,7 @@ func (x *Executor) checkDiskSpace(t *Task) *msg.Failure {
 		}
 		what, hint = "and writes other than deletions are rejected", "delete data, or free disk space on that node"
 	}
-	x.stats.NoRoom++
+	x.stats.NoSpaceRejections++
 	return &msg.Failure{Reason: msg.ReasonExhausted, Kind: uint32(kv.KindResourceExhausted),
 		RetryAfterNanos: int64(noSpaceRetry),
 		Text:            fmt.Sprintf("the disk is nearly full: %s, %s", where, what),

@@ -18,7 +18,7 @@ import (
 // Config are the bounds of an executor.
 type Config struct {
 	// MaxKeyReferences is how many transactions can reference one key in memory; further new ones are rejected.
-	MaxKeyPins int
+	MaxKeyReferences int
 	// Sharing controls how commutativity is used.
 	Sharing Sharing
 }
@@ -41,7 +41,7 @@ type Stats struct {
 	Replanned, Planned uint64
 	// KeyRejections is the number of tasks rejected because of one key, NoSpaceRejections of those for lack of
 	// disk space.
-	Crowded, NoRoom uint64
+	KeyRejections, NoSpaceRejections uint64
 }
 
 // Executor executes the pieces of one shard.
@@ -123,7 +123,7 @@ func (x *Executor) Begin(t *Task) Step {
 
 // loadKey references a key for t and requests it if it is not in memory.
 func (x *Executor) loadKey(t *Task, key []byte) {
-	it := x.Store.Pin(key)
+	it := x.Store.Reference(key)
 	t.items = append(t.items, it)
 	if !it.Loaded {
 		t.loads.missing++
@@ -132,7 +132,7 @@ func (x *Executor) loadKey(t *Task, key []byte) {
 }
 
 // OnWake delivers a key, or pages, for which a task has waited.
-func (x *Executor) Woken(w *store.Wake) (*Task, Step) {
+func (x *Executor) OnWake(w *store.Wake) (*Task, Step) {
 	p, isPage := w.Waiter.(pageWaiter)
 	if isPage {
 		return p.task, x.onPages(p, w.Err)
@@ -150,7 +150,7 @@ func (x *Executor) Woken(w *store.Wake) (*Task, Step) {
 }
 
 // IsWaiter reports whether a waiter of the store belongs to a task.
-func Waits(waiter any) bool {
+func IsWaiter(waiter any) bool {
 	switch waiter.(type) {
 	case *Task, pageWaiter:
 		return true
@@ -214,12 +214,12 @@ func (x *Executor) Acquire(t *Task) Step {
 	case locktable.Waiting:
 		x.planned = nil // values may change while it waits
 		return Waiting
-	case locktable.Full:
+	case locktable.QueueFull:
 		t.overflow = true
 		return t.refuse(x.queueFullFailure(nil))
-	case locktable.Overdrawn:
+	case locktable.ShareExhausted:
 		return t.refuse(x.shareFailure(t))
-	case locktable.Crowded:
+	case locktable.KeyQueueFull:
 		// The receipt of the rejected request names the key whose queue is full.
 		_, key, _ := t.Request.Waited()
 		t.overflow = true
@@ -240,7 +240,7 @@ func (x *Executor) Granted(t *Task) Step {
 	waited, key, holder := t.Request.Waited()
 	if waited > 0 {
 		x.stats.LockWait.Add(waited)
-		x.Heat.Waited(key, hotshard.LockWait, holder, waited)
+		x.Heat.RecordWait(key, hotshard.LockWait, holder, waited)
 	}
 	return x.ReadRanges(t)
 }
@@ -255,12 +255,12 @@ func (x *Executor) Drop(t *Task) {
 	x.cancelRangeReads(t)
 	x.Locks.Cancel(&t.Request)
 	for _, it := range t.items {
-		x.Store.Unpin(it)
+		x.Store.Dereference(it)
 	}
 	// The end of a rejected task is no progress: it would make the completion rate, and so the retry time, look
 	// better the more tasks are rejected.
 	if !t.overflow {
-		x.Eased(t.items)
+		x.RecordEnd(t.items)
 	}
 	t.items = nil
 	delete(x.firstSeen, t)
@@ -274,12 +274,12 @@ func (x *Executor) Wound(t *Task) Step {
 	t.Request.NoWait = true
 	// A task that does not wait for locks continues. With NoWait set, its next lock request is granted or
 	// aborts.
-	if !x.Locks.Doom(x.Env.Now, &t.Request) {
+	if !x.Locks.AbortWaiter(x.Env.Now, &t.Request) {
 		return Waiting
 	}
 	lost, key, holder := t.Request.Waited()
 	if key != nil {
-		x.Heat.Waited(key, hotshard.Retry, holder, lost)
+		x.Heat.RecordWait(key, hotshard.Retry, holder, lost)
 	}
 	return t.refuse(woundFailure(&t.Request))
 }
@@ -292,7 +292,7 @@ func (x *Executor) Wound(t *Task) Step {
 // block all writers of the range for that time: it releases the range, and locks and reads it again later.
 func (x *Executor) Hold(t *Task) {
 	// Locks that the transaction held before, by an earlier request, stay: its client relies on them.
-	x.Locks.GiveBack(&t.Request)
+	x.Locks.ReleaseNew(&t.Request)
 	t.rows = nil
 	t.loads.generation++ // ignore the reads in flight
 	x.cancelRangeReads(t)

@@ -193,7 +193,7 @@ func (x *Executor) appendPlannedLocks(needs []locktable.Need, t *Task, position 
 	v, before := &it.Value, x.precedingOf(t, position)
 	var own *entry.Value
 	if before.call >= 0 {
-		own = x.plans.Made(before.call)
+		own = x.plans.ResultOf(before.call)
 		if own != nil {
 			v = own
 		}
@@ -203,11 +203,11 @@ func (x *Executor) appendPlannedLocks(needs []locktable.Need, t *Task, position 
 		return x.appendStaticCallLocks(needs, op)
 	}
 	r := adt.Request{
-		Method: method, Args: op.Args, Value: v, Ahead: x.respondsEarly(t), Unique: mvcc.Unique(t.Txn, op.Seq),
+		Method: method, Args: op.Args, Value: v, Ahead: x.respondsEarly(t), Unique: mvcc.UniqueOf(t.Txn, op.Seq),
 	}
 	// Undecided calls of others may commit or abort; the plan must hold in both cases.
 	if len(it.Intents) > 0 {
-		r.Others = func(visit func([]msg.Call)) { mvcc.Others(x.intentsOf(it), t.Txn, visit) }
+		r.Others = func(visit func([]msg.Call)) { mvcc.VisitOtherCalls(x.intentsOf(it), t.Txn, visit) }
 	}
 	plan, modes := r.Plan(x.modes[:0])
 	x.modes = modes
@@ -221,9 +221,9 @@ func (x *Executor) appendPlannedLocks(needs []locktable.Need, t *Task, position 
 	// its plan is made again then.
 	case before.mixed || len(it.Intents) > 0:
 	case before.call < 0:
-		x.plans.Keep(position, &r, &plan, modes)
+		x.plans.Set(position, &r, &plan, modes)
 	case own != nil:
-		x.plans.KeepAfter(position, before.call, &r, &plan, modes)
+		x.plans.SetAfter(position, before.call, &r, &plan, modes)
 	}
 	if x.Env.Mutants.Has(mutant.RefusalUnlocked) {
 		modes = slices.DeleteFunc(modes, isRefusal)

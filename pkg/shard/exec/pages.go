@@ -66,7 +66,7 @@ func (x *Executor) loadPages(t *Task) bool {
 		}
 		it := x.Store.Get(op.Key)
 		// Values without pages, or with all pages in memory, need nothing.
-		if it == nil || adt.Away(&it.Value) == 0 {
+		if it == nil || adt.UnloadedBytes(&it.Value) == 0 {
 			continue
 		}
 		t.waitedForPages = true
@@ -78,7 +78,7 @@ func (x *Executor) loadPages(t *Task) bool {
 // predictPages returns the pages that one operation needs.
 func predictPages(t *Task, op *msg.Op, v *entry.Value) []adt.Page {
 	if op.Kind == msg.OpMoveOut || op.Kind == msg.OpGet && op.Stored || op.Expect == msg.ExpectValue {
-		return adt.Missing(v)
+		return adt.MissingPages(v)
 	}
 	if !op.IsCall() || uint32(v.Type) != op.Type {
 		return nil
@@ -87,12 +87,12 @@ func predictPages(t *Task, op *msg.Op, v *entry.Value) []adt.Page {
 	if err != nil {
 		return nil
 	}
-	plan, _ := (&adt.Request{Method: method, Args: op.Args, Value: v, Unique: mvcc.Unique(t.Txn, op.Seq)}).Plan(nil)
-	pages := adt.Lacks(plan.Err)
+	plan, _ := (&adt.Request{Method: method, Args: op.Args, Value: v, Unique: mvcc.UniqueOf(t.Txn, op.Seq)}).Plan(nil)
+	pages := adt.AbsentPages(plan.Err)
 	if pages != nil || plan.Err != nil {
 		return pages
 	}
-	return adt.Unneeded(v, plan.Calls)
+	return adt.NeededPages(v, plan.Calls)
 }
 
 // waitForPages suspends a task whose execution has found absent pages, and reports whether it has. The task

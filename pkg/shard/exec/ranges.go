@@ -19,7 +19,7 @@ const (
 	// what they read is in memory until the piece is complete. The value is somewhat arbitrary.
 	maxConcurrentScans = 4
 	// maxScanBytes bounds what the scans of one piece read in total: a response is not larger.
-	maxScanBytes = kv.MaxAnswerBytes
+	maxScanBytes = kv.MaxResultBytes
 )
 
 // Scans are the ranges of one piece, of which a few are read at a time.
@@ -51,7 +51,7 @@ func (s *Scans) Begin() {
 
 // OnResult counts a response and sends further requests. If the total is too large, it fails and discards the
 // queued requests; dropped is their number.
-func (s *Scans) Arrived(r *entry.ReadResult) (dropped int, err error) {
+func (s *Scans) OnResult(r *entry.ReadResult) (dropped int, err error) {
 	for i := range r.Rows {
 		s.bytes += len(r.Rows[i].Key) + len(r.Rows[i].Value)
 	}
@@ -59,7 +59,7 @@ func (s *Scans) Arrived(r *entry.ReadResult) (dropped int, err error) {
 	// The response would be rejected for its size anyway; reading on would only fill memory.
 	if s.bytes > maxScanBytes {
 		dropped, s.queued = len(s.queued), nil
-		return dropped, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: kv.MoreThanAnAnswer,
+		return dropped, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: kv.ResultTooLargeText,
 			Hint: "read fewer keys in one transaction, or use Scan"}
 	}
 	s.Begin()
@@ -152,7 +152,7 @@ func (x *Executor) onRangeRead(t *Task, seq uint32, scan bool, r *entry.ReadResu
 	t.rows[seq] = rows
 	t.loads.missing--
 	if scan {
-		dropped, err := t.scans.Arrived(r)
+		dropped, err := t.scans.OnResult(r)
 		t.loads.missing -= dropped
 		if err != nil {
 			t.Err, t.rows = err, map[uint32]mvcc.RangeRows{}
@@ -199,7 +199,7 @@ func (x *Executor) currentGrant(t *Task, g locktable.Grant) locktable.Grant {
 	if g.Span.IsPoint() {
 		return g
 	}
-	for _, h := range x.Locks.HeldBy(t.Txn) {
+	for _, h := range x.Locks.GrantsOf(t.Txn) {
 		if h.Number == g.Number {
 			return h
 		}

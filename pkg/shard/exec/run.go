@@ -59,7 +59,7 @@ func (x *Executor) execute(t *Task) mvcc.Execution {
 }
 
 // RecycleEffects returns the memory of a decision's effects, which the caller does not use any more.
-func (x *Executor) Reuse(effects []entry.Effect) { x.effects = step.Emptied(effects) }
+func (x *Executor) RecycleEffects(effects []entry.Effect) { x.effects = step.Emptied(effects) }
 
 // acquireMore requests the locks that an execution has found to be missing.
 //
@@ -80,8 +80,8 @@ func (x *Executor) acquireMore(t *Task, e *mvcc.Execution) Step {
 // found by a range read may not be in memory. Of a large value the range read only reports that it exists,
 // which is enough to delete it in this step (waiter is nil). A prepared deletion is applied later: then
 // waiter, the prepared piece, waits for the value.
-func (x *Executor) Item(t *Task, e *entry.Effect, waiter any) *mvcc.Item {
-	it := x.Store.Pin(e.Key)
+func (x *Executor) EffectItem(t *Task, e *entry.Effect, waiter any) *mvcc.Item {
+	it := x.Store.Reference(e.Key)
 	if it.Loaded {
 		return it
 	}
@@ -91,13 +91,13 @@ func (x *Executor) Item(t *Task, e *entry.Effect, waiter any) *mvcc.Item {
 			case string(row.Key) != string(e.Key):
 				continue
 			case !row.Partial:
-				x.Store.Install(it, mvcc.Found{Value: row.Value, Index: row.Index})
+				x.Store.Install(it, mvcc.Found{Value: row.Value, CSN: row.CSN})
 			case waiter != nil:
 				x.Store.Await(it, waiter)
 			default:
-				it.Value, it.Index = row.Value, row.Index // until the effect becomes visible
+				it.Value, it.CSN = row.Value, row.CSN // until the effect becomes visible
 				if row.Paged {
-					x.Store.Unnoted()
+					x.Store.RecordUnknownGarbage()
 				}
 			}
 			return it
@@ -128,7 +128,7 @@ const maxLinearItems = 4
 // Example. T read k on the hot shard, unlocked, at version 5. U then commits version 6. In the deciding step of T
 // the newest version is 6: T aborts with a stale read, and its next attempt locks k. If k has moved, its version
 // cannot be compared here, so the read counts as changed, too.
-func (x *Executor) SeenHolds(t *Task, results []msg.Result) (again int, _ *msg.Failure) {
+func (x *Executor) ValidateReads(t *Task, results []msg.Result) (again int, _ *msg.Failure) {
 	if x.Env.Mutants.Has(mutant.SeenUnchecked) {
 		return 0, nil
 	}
@@ -144,7 +144,7 @@ func (x *Executor) SeenHolds(t *Task, results []msg.Result) (again int, _ *msg.F
 			continue
 		}
 		it := x.Store.Get(key)
-		_, here := x.Heat.Elsewhere(key, it)
+		_, here := x.Heat.Redirect(key, it)
 		if !here {
 			return again, staleRead(key)
 		}

@@ -109,10 +109,10 @@ func (x *Executor) Changes(effects []entry.Effect) []snapshotqueue.Need {
 
 // changeModes returns the modes of an effect as the snapshot-queues compare them with reads.
 func (x *Executor) changeModes(e *entry.Effect) ([]adt.Mode, adt.Methods) {
-	if e.Kind == entry.EffectChange && x.Env.Mutants.Has(mutant.ChangeUnshown) {
+	if e.Kind == entry.EffectChange && x.Env.Mutants.Has(mutant.ChangeIgnoredByReaders) {
 		return nil, adt.MethodUpdate.Set()
 	}
-	if len(e.Calls) > 1 && x.Env.Mutants.Has(mutant.ChangeShownByFirst) {
+	if len(e.Calls) > 1 && x.Env.Mutants.Has(mutant.OnlyFirstChangeConflicts) {
 		return adt.ChangeOf(x.modes[:0], &entry.Effect{Key: e.Key, Kind: e.Kind, Type: e.Type, Calls: e.Calls[:1]})
 	}
 	modes, method := adt.ChangeOf(x.modes[:0], e)
@@ -125,14 +125,14 @@ func (x *Executor) changeModes(e *entry.Effect) ([]adt.Mode, adt.Methods) {
 
 // RecordUse reports the keys that a piece has written or queried to the heat statistics. hold is for how long
 // an update usually locks them, in nanoseconds.
-func (x *Executor) Used(t *Task, effects []entry.Effect, hold int64) {
+func (x *Executor) RecordUse(t *Task, effects []entry.Effect, hold int64) {
 	// The measurement is disabled: the modes of the uses are not needed.
-	if x.Heat.Blind() {
+	if x.Heat.IsDisabled() {
 		return
 	}
 	waited, on, _ := t.Request.Waited()
 	used := func(key []byte, mode adt.Mode) {
-		x.Heat.Used(contention.Use{
+		x.Heat.RecordUse(contention.Use{
 			Key: key, Item: x.Find(t, key), Mode: mode, Hold: hold, Waited: waited > 0 && bytes.Equal(on, key),
 		})
 	}

@@ -27,25 +27,25 @@ func (v *view) Value(key []byte) (entry.Value, error) {
 	}
 	// The check happens under the lock of the key, so a waiter or a blind write that arrived before the key
 	// moved is redirected as well.
-	to, here := v.x.Heat.Elsewhere(key, it)
+	to, here := v.x.Heat.Redirect(key, it)
 	if !here && !v.ignoresRedirect(key) {
-		return it.Value, mvcc.Elsewhere{Shard: to}
+		return it.Value, mvcc.OnOtherShard{Shard: to}
 	}
 	first, ok := v.x.firstSeen[v.t][string(key)]
 	if ok && v.x.Env.Mutants.Has(mutant.FirstPlanKept) {
 		return first, nil
 	}
-	adt.Remember(&it.Value)
+	adt.CacheState(&it.Value)
 	return it.Value, nil
 }
 
 // ignoresRedirect reports whether a mutant executes the task although the key has moved.
 func (v *view) ignoresRedirect(key []byte) bool {
 	switch has := v.x.Env.Mutants.Has; {
-	case has(mutant.GuestsUnchecked):
+	case has(mutant.MovedKeysUnchecked):
 		comes := func(op msg.Op) bool { return op.Kind == msg.OpMoveIn }
 		return v.x.Heat.Home(key) != v.x.Env.ID && !slices.ContainsFunc(v.t.Ops, comes)
-	case has(mutant.BlindWritesIgnoreMark):
+	case has(mutant.BlindWritesIgnoreMove):
 		return v.isBlindWrite(key)
 	}
 	return false

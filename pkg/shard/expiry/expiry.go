@@ -31,7 +31,7 @@ type Config struct {
 	// Every is the interval between looks at the table.
 	Every time.Duration
 	// RetryAfter is after what time a deletion that has not happened is requested again.
-	Again time.Duration
+	RetryAfter time.Duration
 }
 
 // Deadlines is the state of a shard's keys with a deadline.
@@ -279,7 +279,7 @@ func (d *Deadlines) onDueRows(r *entry.ReadResult, room, limit int) {
 	removed, added := d.removed, d.firstAdded
 	d.reading, d.removed, d.firstAdded = false, nil, nil
 	if r.Err != nil {
-		d.store.Failed() // it is read again
+		d.store.CountReadError() // it is read again
 	} else {
 		d.nextDeadline = step.Never
 		for i := range r.Rows {
@@ -341,7 +341,7 @@ func (d *Deadlines) endFullScan() {
 	}
 	d.fullScan = false
 	if d.clock.Proven() {
-		d.clock.Retain(d.unreliable)
+		d.clock.RetainUnproven(d.unreliable)
 	}
 	// From here on deadlines are read in order, as they pass.
 	if d.firstLater != nil {
@@ -366,7 +366,7 @@ func (d *Deadlines) requestDelete(k *dueKey) {
 	m.Body = &msg.Due{ExpireKey: &msg.ExpireKey{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, Key: k.key, Expires: k.expires}}
 	d.env.Send(m)
 	// The transaction may abort, or the message may be lost.
-	k.retryAt = d.env.Now + int64(d.cfg.Again)
+	k.retryAt = d.env.Now + int64(d.cfg.RetryAfter)
 	d.queue = append(d.queue, k)
 }
 

@@ -61,7 +61,7 @@ func (s *script) start(options map[string]string) error {
 		case "phase-time":
 			opt.MaxPhaseTime, err = time.ParseDuration(v)
 		case "wound-delay":
-			opt.Grace, err = time.ParseDuration(v)
+			opt.WoundDelay, err = time.ParseDuration(v)
 		default:
 			err = fmt.Errorf("no option %q", k)
 		}
@@ -109,7 +109,7 @@ func (s *script) verb(txn kv.TxnRef, name, verb string, args []string) (string, 
 		return "", nil
 	case "restore":
 		n, err := need(args[0])
-		s.t.Force(txn, 0, n)
+		s.t.Restore(txn, 0, n)
 		return "", err
 	case "holds":
 		spec, number, _ := strings.Cut(args[0], "#")
@@ -130,7 +130,7 @@ func (s *script) verb(txn kv.TxnRef, name, verb string, args []string) (string, 
 	case "cancel", "abort-waiter":
 		r := s.reqs[strings.Join(append([]string{name}, args...), ".")]
 		if verb == "abort-waiter" {
-			return fmt.Sprintf("%s was waiting and is aborted: %v", name, s.t.Doom(s.now, r)), nil
+			return fmt.Sprintf("%s was waiting and is aborted: %v", name, s.t.AbortWaiter(s.now, r)), nil
 		}
 		s.t.Cancel(r)
 		return "", nil
@@ -209,9 +209,9 @@ func (s *script) acquire(txn kv.TxnRef, name string, args []string) (string, err
 	switch d := s.t.Acquire(s.now, r); d {
 	case Granted:
 		return granted(r), nil
-	case Waiting, Died:
+	case Waiting, Aborted:
 		return fmt.Sprintf("%s %s: for %s", name, d, receipt(r.Receipt())), nil
-	case Crowded:
+	case KeyQueueFull:
 		_, key, _ := r.Waited()
 		return fmt.Sprintf("%s is rejected: the queue of %s is full", name, golden.Key(key)), nil
 	default:
@@ -238,7 +238,7 @@ func (s *script) after() (string, error) {
 	for r := s.t.Next(s.now); r != nil; r = s.t.Next(s.now) {
 		out = append(out, "next: "+granted(r))
 	}
-	for _, m := range s.t.Marks() {
+	for _, m := range s.t.TakeWounds() {
 		to := ""
 		if m.Prepared {
 			to = ", at its last agent"

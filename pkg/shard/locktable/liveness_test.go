@@ -39,7 +39,7 @@ type workload struct {
 func TestEveryRequestEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &workload{t: t, clients: map[kv.TxnID]*client{},
-			table: New(Options{MaxPhaseCount: 2, MaxPhaseTime: 3, Grace: 5, Repeat: 50, Liveness: 100})}
+			table: New(Options{MaxPhaseCount: 2, MaxPhaseTime: 3, WoundDelay: 5, WoundInterval: 50, PushInterval: 100})}
 		for i := range rapid.IntRange(2, 7).Draw(t, "clients") {
 			id := kv.TxnID{Time: int64(i + 1)}
 			cl := &client{txn: kv.TxnRef{TxnID: id, Attempt: 1}, prepares: i%2 == 0}
@@ -54,7 +54,7 @@ func TestEveryRequestEnds(t *testing.T) {
 			steps++
 			c.step()
 		}
-		require.Zero(t, c.table.Held()+c.table.Waiting())
+		require.Zero(t, c.table.OwnerCount()+c.table.WaiterCount())
 	})
 }
 
@@ -95,7 +95,7 @@ func (c *workload) advance(cl *client) {
 			cl.next++
 		case Waiting:
 			cl.wait = r
-		case Died:
+		case Aborted:
 			c.abort(cl)
 		default:
 			c.t.Fatalf("a request is %v", d)
@@ -124,7 +124,7 @@ func (c *workload) settle() {
 			cl.next++
 		}
 		c.table.Tick(c.now)
-		wounds := c.table.Marks()
+		wounds := c.table.TakeWounds()
 		for _, m := range wounds {
 			c.onWound(m)
 		}
@@ -137,13 +137,13 @@ func (c *workload) settle() {
 
 // onWound is the effect of a wound at the gateway or the last agent. A client with a newer attempt ignores it;
 // one whose decision has been taken has ended.
-func (c *workload) onWound(m Mark) {
+func (c *workload) onWound(m Wound) {
 	cl := c.clients[m.Holder.TxnID]
 	if cl.txn != m.Holder || cl.isDone() {
 		return
 	}
 	cl.wounded = true
-	if cl.wait != nil && c.table.Doom(c.now, cl.wait) || m.Prepared {
+	if cl.wait != nil && c.table.AbortWaiter(c.now, cl.wait) || m.Prepared {
 		c.abort(cl)
 	}
 }

@@ -134,7 +134,7 @@ func (w *model) check() error {
 		}
 		for _, h := range w.held {
 			at, prepared := w.prepared[h.txn]
-			delayed := prepared && w.now < at+int64(w.opt.Grace)
+			delayed := prepared && w.now < at+int64(w.opt.WoundDelay)
 			blocks := h.txn != q.Txn && conflictsWithNeed(q, Need{Span: h.span, Mode: h.mode})
 			if blocks && q.age().Older(w.age(h.txn)) && !delayed && !w.wounded[h.txn] {
 				return fmt.Errorf("%v waits for the younger %v, which holds %v %v and is not wounded",
@@ -195,7 +195,7 @@ func TestMain(m *testing.M) { tries.Main(m, "1000") }
 func TestTableMatchesReferenceModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		opt := Options{MaxPhaseCount: rapid.IntRange(1, 4).Draw(t, "phase"), MaxPhaseTime: 3,
-			Grace: 4, Repeat: 20, Liveness: 30,
+			WoundDelay: 4, WoundInterval: 20, PushInterval: 30,
 			MaxWaiters: 12, MaxKeyWaiters: rapid.IntRange(2, 12).Draw(t, "key waiters")}
 		b := &comparison{t, New(opt), newModel(opt)}
 		for id := range 5 {
@@ -213,7 +213,7 @@ func TestTableMatchesReferenceModel(t *testing.T) {
 			b.grantAndCompare()
 		}
 		require.Empty(t, b.model.queue, "requests wait although all locks are released")
-		require.Zero(t, b.table.Waiting()+b.table.Held()+len(b.table.keys)+len(b.table.ranges))
+		require.Zero(t, b.table.WaiterCount()+b.table.OwnerCount()+len(b.table.keys)+len(b.table.ranges))
 	})
 }
 
@@ -249,12 +249,12 @@ func (b *comparison) acquire(txn kv.TxnRef) {
 	case b.model.isGrantable(r):
 		want = Granted
 	case r.NoWait:
-		want = Died
+		want = Aborted
 	case r.Admitted, slices.ContainsFunc(b.model.held, func(h modelHold) bool { return h.txn == txn }):
 	case b.model.isKeyQueueFull(r):
-		want = Crowded
+		want = KeyQueueFull
 	case len(b.model.queue) >= b.model.opt.MaxWaiters:
-		want = Full
+		want = QueueFull
 	}
 	got := b.table.Acquire(b.model.now, r)
 	require.Equal(b.t, want, got, "%v requests %v", txn, r.Needs)
@@ -301,7 +301,7 @@ func (b *comparison) grantAndCompare() {
 	if b.model.now >= b.table.NextTick() {
 		b.table.Tick(b.model.now)
 	}
-	for _, m := range b.table.Marks() {
+	for _, m := range b.table.TakeWounds() {
 		require.True(b.t, b.model.age(m.By).Older(b.model.age(m.Holder)), "%v is wounded by the younger %v", m.Holder, m.By)
 		b.model.wounded[m.Holder] = true
 	}
@@ -310,7 +310,7 @@ func (b *comparison) grantAndCompare() {
 	for _, h := range b.model.held {
 		require.True(b.t, b.table.Holds(h.txn, Grant{h.span, h.mode, h.number}))
 	}
-	require.Equal(b.t, len(b.model.queue), b.table.Waiting())
+	require.Equal(b.t, len(b.model.queue), b.table.WaiterCount())
 	for _, key := range []string{"a", "b", "c", "d", "nowhere"} {
 		n := 0
 		for _, r := range b.model.queue {
@@ -318,12 +318,12 @@ func (b *comparison) grantAndCompare() {
 				n++
 			}
 		}
-		require.Equal(b.t, n, b.table.WaitingFor([]byte(key)), "requests that wait for %s", key)
+		require.Equal(b.t, n, b.table.KeyWaiterCount([]byte(key)), "requests that wait for %s", key)
 	}
 }
 
 func TestNextTickIsInTheFuture(t *testing.T) {
-	table := New(Options{Repeat: 50 * time.Millisecond, Liveness: time.Second})
+	table := New(Options{WoundInterval: 50 * time.Millisecond, PushInterval: time.Second})
 	a := kv.TxnRef{TxnID: kv.TxnID{Time: 1}, Attempt: 1}
 	b := kv.TxnRef{TxnID: kv.TxnID{Time: 2}, Attempt: 1}
 	needs := []Need{{Span: kv.Point([]byte("k")), Mode: adt.ModeWrite}}

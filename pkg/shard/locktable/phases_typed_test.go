@@ -27,8 +27,8 @@ func setRequest(txn int64, attempt uint32, method string, members ...string) *Re
 }
 
 func takesWoundOf(t *Table, txn int64, attempt uint32) bool {
-	ms := t.Marks()
-	return slices.ContainsFunc(ms, func(m Mark) bool { return m.Holder.Time == txn && m.Holder.Attempt == attempt })
+	ms := t.TakeWounds()
+	return slices.ContainsFunc(ms, func(m Wound) bool { return m.Holder.Time == txn && m.Holder.Attempt == attempt })
 }
 
 // phaseRules are rules of phases and wounds, each with a schedule that fails without it.
@@ -43,7 +43,7 @@ var phaseRules = []struct {
 		t.Acquire(0, setRequest(3, 1, "len"))
 		joins := t.Acquire(0, setRequest(4, 1, "add", "b")) == Granted
 		return joins && takesWoundOf(t, 4, 1)
-	}, []mutant.ID{mutant.NoMarkOnGrant, mutant.MarksOnce}},
+	}, []mutant.ID{mutant.NoWoundOnGrant, mutant.WoundsOnce}},
 
 	// The phase of adds is full, since 3 waits to count. 1 adds too, and is older than 3.
 	{"a full phase admits an add that is older than the count", func(t *Table) bool {
@@ -68,7 +68,7 @@ var phaseRules = []struct {
 		t.Acquire(0, add)
 		t.SetPrepared(0, add.Txn)
 		t.Acquire(0, setRequest(2, 1, "len"))
-		t.Tick(int64(kv.DefaultMarkGrace) + 1)
+		t.Tick(int64(kv.DefaultWoundDelay) + 1)
 		return takesWoundOf(t, 3, 1)
 	}, []mutant.ID{mutant.PreparedIsSafe}},
 

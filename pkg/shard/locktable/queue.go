@@ -204,7 +204,7 @@ func (t *Table) grant(now int64, r *Request) {
 		t.shares.chargeGranted(t, now, o, r)
 	}
 	// A joiner of a phase, and an upgrade, may pass an older waiter.
-	if t.opt.Mutants.Has(mutant.NoMarkOnGrant) {
+	if t.opt.Mutants.Has(mutant.NoWoundOnGrant) {
 		return
 	}
 	if w := t.findPassedWaiter(r); w != nil {

@@ -47,7 +47,7 @@ func (b *blocker) fillReceipt(to *msg.Receipt, n *Need) {
 		to.Key = []byte(b.key)
 	}
 	to.Cause, to.Holder, to.HolderMode, to.HolderMethods = b.cause, b.txn, uint64(b.mode), uint64(b.methods)
-	to.Shortage = shortageMsg(adt.Short(n.Mode, b.mode, n.Short, b.short))
+	to.Shortage = shortageMsg(adt.ShortageOf(n.Mode, b.mode, n.Short, b.short))
 }
 
 // shortageMsg is the message form of a shortage.
@@ -93,7 +93,7 @@ func (t *Table) woundReceipt(o *owner, by *Request) msg.Receipt {
 		if h, key := o.findConflict(n); h != nil {
 			out.Key, out.Mode, out.Methods = key, uint64(h.mode), uint64(h.methods)
 			out.HolderMode, out.HolderMethods = uint64(n.Mode), uint64(n.Methods)
-			out.Shortage = shortageMsg(adt.Short(h.mode, n.Mode, h.short, n.Short))
+			out.Shortage = shortageMsg(adt.ShortageOf(h.mode, n.Mode, h.short, n.Short))
 			break
 		}
 	}

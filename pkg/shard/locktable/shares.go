@@ -122,7 +122,7 @@ func (t *Table) Debt(now int64, user kv.Account) time.Duration {
 
 // TakeExhausted returns the transactions whose locks are to be broken: their user's share is used up while
 // requests of other users wait for them.
-func (t *Table) Overdrawn() []kv.TxnRef {
+func (t *Table) TakeExhausted() []kv.TxnRef {
 	out := t.exhausted
 	t.exhausted = nil
 	return out

@@ -40,7 +40,7 @@ func TestReceiptsReportShortage(t *testing.T) {
 		older := subtractRequest(1, c.requests)
 		require.Equal(t, Waiting, table.Acquire(0, older), name)
 		require.Equal(t, c.wait, table.Receipt(1, older).Shortage, name)
-		wounds := table.Marks()
+		wounds := table.TakeWounds()
 		require.Len(t, wounds, 1, name)
 		require.Equal(t, c.wound, wounds[0].Conflict.Shortage, name)
 

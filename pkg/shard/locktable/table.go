@@ -34,7 +34,7 @@ type Table struct {
 	waiters []*Request
 	// dirty are the entries whose waiters Next retries, in the order in which they became dirty.
 	dirty  []*entry
-	wounds []Mark
+	wounds []Wound
 	// tickDue is a lower bound of the time at which a waiting request needs a wound or a push.
 	tickDue int64
 	// number is the number of the last grant. It never repeats, so it identifies one grant.
@@ -55,7 +55,8 @@ type Table struct {
 func New(opt Options) *Table {
 	opt = opt.withDefaults()
 	return &Table{
-		opt: opt, keys: map[string]*entry{}, owners: map[kv.TxnRef]*owner{}, tickDue: math.MaxInt64, woundDelay: opt.Grace,
+		opt: opt, keys: map[string]*entry{}, owners: map[kv.TxnRef]*owner{}, tickDue: math.MaxInt64,
+		woundDelay: opt.WoundDelay,
 		shares: shares{
 			byUser: map[kv.Account]*share{}, burst: int64(opt.HoldBurst),
 			uncounted: opt.Mutants.Has(mutant.HoldsUncounted),
@@ -67,11 +68,11 @@ func New(opt Options) *Table {
 func (t *Table) Counters() Counters { return t.counters }
 
 // WaiterCount is the number of waiting requests.
-func (t *Table) Waiting() int { return len(t.waiters) }
+func (t *Table) WaiterCount() int { return len(t.waiters) }
 
 // KeyWaiterCount is the number of waiting requests that need the key itself. Requests for a range that
 // contains it are not counted.
-func (t *Table) WaitingFor(key []byte) int {
+func (t *Table) KeyWaiterCount(key []byte) int {
 	if e := t.keys[string(key)]; e != nil {
 		return len(e.waiters)
 	}
@@ -82,11 +83,11 @@ func (t *Table) WaitingFor(key []byte) int {
 func (t *Table) Waiters(n int) []*Request { return t.waiters[:min(n, len(t.waiters))] }
 
 // OwnerCount is the number of transactions that hold a lock.
-func (t *Table) Held() int { return len(t.owners) }
+func (t *Table) OwnerCount() int { return len(t.owners) }
 
 // SetWoundDelay sets for how long a prepared holder is not wounded: at least 1 ns, at most
 // Options.WoundDelay.
-func (t *Table) SetGrace(d time.Duration) { t.woundDelay = min(max(d, 1), t.opt.Grace) }
+func (t *Table) SetWoundDelay(d time.Duration) { t.woundDelay = min(max(d, 1), t.opt.WoundDelay) }
 
 // Acquire requests r.Needs, which Normalize has sorted. If the decision is Waiting, the table owns r until
 // Next returns it, or Cancel or Release removes it.
@@ -102,15 +103,15 @@ func (t *Table) Acquire(now int64, r *Request) Decision {
 	// Only the first lasting lock of a transaction is rejected for the share of its user: a transaction that
 	// holds locks may be about to commit and release them.
 	if r.Lasting && t.owners[r.Txn] == nil && !r.Admitted && t.Debt(now, r.User) > 0 {
-		return Overdrawn
+		return ShareExhausted
 	}
 	if t.isGrantable(now, r, r) {
 		t.grant(now, r)
 		return Granted
 	}
 	if r.NoWait {
-		t.counters.Died++
-		return Died
+		t.counters.Aborted++
+		return Aborted
 	}
 	if d := t.checkBounds(r); d != Waiting {
 		return d
@@ -131,15 +132,15 @@ func (t *Table) checkBounds(r *Request) Decision {
 	// make the shard unavailable for all other keys.
 	most := min(t.opt.MaxKeyWaiters, max(t.opt.MaxWaiters-len(t.waiters), minKeyWaiters))
 	for i := range r.Needs {
-		if n := &r.Needs[i]; n.Span.IsPoint() && t.WaitingFor(n.Span.Start) >= most {
+		if n := &r.Needs[i]; n.Span.IsPoint() && t.KeyWaiterCount(n.Span.Start) >= most {
 			r.receipt = msg.Receipt{Key: n.Span.Start}
-			t.counters.Crowded++
-			return Crowded
+			t.counters.KeyQueueFull++
+			return KeyQueueFull
 		}
 	}
 	if len(t.waiters) >= t.opt.MaxWaiters {
-		t.counters.Full++
-		return Full
+		t.counters.QueueFull++
+		return QueueFull
 	}
 	return Waiting
 }
@@ -227,7 +228,7 @@ func (t *Table) ReleaseReads(txn kv.TxnRef) {
 }
 
 // ReleaseNew releases the locks that r was granted and that its transaction did not hold before.
-func (t *Table) GiveBack(r *Request) {
+func (t *Table) ReleaseNew(r *Request) {
 	// The transaction may have held some of the locks before; earlier requests rely on those.
 	if r.newUpTo > r.newAfter {
 		t.releaseWhere(r.Txn, func(h holder) bool { return h.number > r.newAfter && h.number <= r.newUpTo })
@@ -373,7 +374,7 @@ func (t *Table) SetPrepared(now int64, txn kv.TxnRef) {
 
 // Restore adds a lock of a prepared transaction that was recovered from the log, without a check. begun is
 // the begin time of the transaction (Request.Begun).
-func (t *Table) Force(txn kv.TxnRef, begun int64, n Need) {
+func (t *Table) Restore(txn kv.TxnRef, begun int64, n Need) {
 	// The time of a restored lock is 0: its owner is prepared, so neither the wound delay nor the share counts.
 	o := t.ownerOf(0, &Request{Txn: txn, Begun: begun})
 	t.addGrant(0, o, n)
@@ -381,7 +382,7 @@ func (t *Table) Force(txn kv.TxnRef, begun int64, n Need) {
 }
 
 // TakeWounds returns the wounds that have become due since the last call.
-func (t *Table) Marks() []Mark {
+func (t *Table) TakeWounds() []Wound {
 	m := t.wounds
 	t.wounds = nil
 	return m

@@ -21,13 +21,13 @@ type Options struct {
 	// NoPhasing disables joining a phase: a request queues behind every older incompatible waiter.
 	NoPhasing bool
 	// WoundInterval is the time between two wounds by one waiting request. Default kv.DefaultRepeat.
-	Repeat time.Duration
+	WoundInterval time.Duration
 	// WoundDelay is the largest time for which a prepared holder is not wounded; see SetWoundDelay. Default
 	// kv.DefaultMarkGrace.
-	Grace time.Duration
+	WoundDelay time.Duration
 	// PushInterval is how long a request waits before the holders are pushed, and between two pushes. Default
 	// kv.DefaultLiveness.
-	Liveness time.Duration
+	PushInterval time.Duration
 	// MaxWaiters bounds the waiting requests of the table. Default kv.DefaultMaxWaiters.
 	MaxWaiters int
 	// MaxKeyWaiters bounds the waiting requests of one key. As the table fills up, the bound of a key falls to
@@ -57,9 +57,9 @@ func (o Options) withDefaults() Options {
 		o.MaxKeyWaiters = max(o.MaxWaiters/4, minKeyWaiters)
 	}
 	def(&o.MaxPhaseTime, kv.DefaultPhaseTime)
-	def(&o.Repeat, kv.DefaultRepeat)
-	def(&o.Grace, kv.DefaultMarkGrace)
-	def(&o.Liveness, kv.DefaultLiveness)
+	def(&o.WoundInterval, kv.DefaultRepeat)
+	def(&o.WoundDelay, kv.DefaultWoundDelay)
+	def(&o.PushInterval, kv.DefaultLiveness)
 	def(&o.HoldBurst, kv.DefaultHoldBurst)
 	return o
 }
@@ -219,14 +219,14 @@ const (
 	// Waiting: the request is queued. Next returns it when it is granted.
 	Waiting
 	// Aborted: NoWait is set, and the request would have waited.
-	Died
+	Aborted
 	// QueueFull: MaxWaiters requests are waiting.
-	Full
+	QueueFull
 	// ShareExhausted: the locks of the user have blocked other users for longer than the user's share.
-	Overdrawn
+	ShareExhausted
 	// KeyQueueFull: the queue of one of its keys, which Waited returns, is full. The rest of the table is left
 	// to requests for other keys.
-	Crowded
+	KeyQueueFull
 )
 
 func (d Decision) String() string {
@@ -234,7 +234,7 @@ func (d Decision) String() string {
 }
 
 // Wound is a wound of Holder, which blocks the older transaction By.
-type Mark struct {
+type Wound struct {
 	Holder, By kv.TxnRef
 	// Prepared: Holder has prepared here, so the wound is for its last agent.
 	Prepared bool
@@ -246,7 +246,7 @@ type Mark struct {
 // Granted counts grants, Waits requests that were queued, Wounds the wounds, Aborted requests that were aborted because
 // of a wound, QueueFull and KeyQueueFull requests that were rejected by the bounds of the table and of a key.
 type Counters struct {
-	Granted, Waits, Marks, Died, Full, Crowded uint64
+	Granted, Waits, Wounds, Aborted, QueueFull, KeyQueueFull uint64
 	// WaitNanos is the total time for which granted requests had waited.
 	WaitNanos int64
 	// Phases is the number of phases opened, Joins the number of locks granted in a running phase. Range locks

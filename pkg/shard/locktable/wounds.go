@@ -56,14 +56,14 @@ func (t *Table) conflictingOwners(r *Request) []*owner {
 // whose clock is ahead, so the second attempt counts as younger. It must not wait for the lock of the first.
 func (t *Table) woundBlockers(now int64, r *Request) {
 	// nextPush is set on the first call, when the request starts to wait.
-	first, once := r.nextPush == 0, t.opt.Mutants.Has(mutant.MarksOnce)
-	r.nextWound = now + int64(t.opt.Repeat)
+	first, once := r.nextPush == 0, t.opt.Mutants.Has(mutant.WoundsOnce)
+	r.nextWound = now + int64(t.opt.WoundInterval)
 	if once {
 		r.nextWound = math.MaxInt64
 	}
 	blockers := t.conflictingOwners(r)
 	if first {
-		r.nextPush = now + int64(t.opt.Liveness)
+		r.nextPush = now + int64(t.opt.PushInterval)
 		r.receipt.Others = otherCount(&r.receipt, blockers)
 	}
 	if t.opt.Mutants.Has(mutant.NoWound) {
@@ -99,8 +99,8 @@ func (t *Table) woundOwner(_ int64, o *owner, by *Request) {
 	if t.opt.Mutants.Has(mutant.NoWound) || o.prepared && t.opt.Mutants.Has(mutant.PreparedIsSafe) {
 		return
 	}
-	t.counters.Marks++
-	t.wounds = append(t.wounds, Mark{Holder: o.txn, By: by.Txn, Prepared: o.prepared, Conflict: t.woundReceipt(o, by)})
+	t.counters.Wounds++
+	t.wounds = append(t.wounds, Wound{Holder: o.txn, By: by.Txn, Prepared: o.prepared, Conflict: t.woundReceipt(o, by)})
 }
 
 // Tick repeats the wounds that are due. It returns the unprepared holders that have blocked a request for
@@ -128,7 +128,7 @@ func (t *Table) Tick(now int64) (push []kv.TxnRef) {
 		if now < r.nextPush {
 			continue
 		}
-		r.nextPush = now + int64(t.opt.Liveness)
+		r.nextPush = now + int64(t.opt.PushInterval)
 		for _, o := range t.conflictingOwners(r) {
 			// Several requests may wait for the same holder.
 			if !o.prepared && !slices.Contains(push, o.txn) {
@@ -151,11 +151,11 @@ func (t *Table) NextTick() int64 {
 
 // AbortWaiter cancels a waiting request whose transaction has been wounded. It reports whether r was waiting;
 // if so, the receipt of r contains the blocker at this time.
-func (t *Table) Doom(now int64, r *Request) bool {
+func (t *Table) AbortWaiter(now int64, r *Request) bool {
 	if !r.waiting {
 		return false
 	}
-	t.counters.Died++
+	t.counters.Aborted++
 	// The blocker is looked up now: the one that was recorded when r arrived may have released its locks.
 	r.receipt = t.Receipt(now, r)
 	r.receipt.Open = false
@@ -164,7 +164,7 @@ func (t *Table) Doom(now int64, r *Request) bool {
 }
 
 // EachWaiter visits the waiting requests in order of arrival.
-func (t *Table) Each(visit func(*Request)) {
+func (t *Table) EachWaiter(visit func(*Request)) {
 	for _, r := range t.waiters {
 		visit(r)
 	}
@@ -181,7 +181,7 @@ func (t *Table) Owners() []kv.TxnRef {
 }
 
 // GrantsOf returns the locks of txn: points before ranges, then in key order.
-func (t *Table) HeldBy(txn kv.TxnRef) []Grant {
+func (t *Table) GrantsOf(txn kv.TxnRef) []Grant {
 	o := t.owners[txn]
 	if o == nil {
 		return nil

@@ -160,7 +160,7 @@ func FencedFailure() *msg.Failure {
 // CommitFailure returns why a commit cannot be decided here: because of its id, or because it was
 // aborted. known is what its gateway knew of this shard. If the abort may have been evicted from
 // memory, the commit is presumed aborted; that holds for requests of this incarnation only.
-func (o *Outcomes) CommitFailure(txn kv.TxnRef, commit kv.CommitID, user kv.Account, known kv.Known) *msg.Failure {
+func (o *Outcomes) CommitFailure(txn kv.TxnRef, commit kv.CommitID, user kv.Account, known kv.KnownState) *msg.Failure {
 	f := o.IDFailure(txn.TxnID)
 	if f != nil {
 		return f

@@ -55,7 +55,7 @@ func (o *Outcomes) tolerance() int64 { return int64(o.cfg.Retention) / 8 }
 func (o *Outcomes) leadTime() int64 { return int64(o.cfg.Retention) / 5 }
 
 func (o *Outcomes) initLowWatermark(low int64) {
-	if o.env.Mutants.Has(mutant.FloorLowered) {
+	if o.env.Mutants.Has(mutant.WatermarkLowered) {
 		low = min(low, o.env.Wall-int64(o.cfg.Retention))
 	}
 	o.lowWatermark, o.clock = low, idClock{idOffset: noOffset}
@@ -91,7 +91,7 @@ func (o *Outcomes) RaiseLowWatermark() bool {
 	if low-o.lowWatermark < int64(o.cfg.Retention)/20 {
 		return false
 	}
-	if o.clock.steadyNanos() < int64(o.cfg.Retention) && !o.env.Mutants.Has(mutant.ClockBelieved) {
+	if o.clock.steadyNanos() < int64(o.cfg.Retention) && !o.env.Mutants.Has(mutant.ClockTrusted) {
 		return false
 	}
 	o.lowWatermark, o.dirty = low, true

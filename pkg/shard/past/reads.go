@@ -41,7 +41,7 @@ func (r *Reads) Len() int      { return len(r.inFlight) }
 func (r *Reads) Count() uint64 { return r.count }
 
 // OnDeregister cancels the reads of a reader that has ended.
-func (r *Reads) OnLeave(reader kv.TxnRef) {
+func (r *Reads) OnDeregister(reader kv.TxnRef) {
 	for _, p := range r.inFlight[reader] {
 		p.cancel()
 	}
@@ -66,7 +66,7 @@ type read struct {
 }
 
 // IsPast reports whether a request reads a past state.
-func Is(q *msg.Read) bool { return q.Pin != 0 || !q.Kept.IsZero() }
+func IsPast(q *msg.Read) bool { return q.Pin != 0 || !q.Kept.IsZero() }
 
 // OnRead starts a read. A retry is ignored while the read is in execution; later it reads the same again.
 func (r *Reads) OnRead(q *msg.Read) {
@@ -107,13 +107,13 @@ func (r *Reads) isRetained(q *msg.Read) (bool, *msg.Failure) {
 	if r.Mutants.Has(mutant.StateOfAnyIncarnation) {
 		return true, nil
 	}
-	k := r.store.Kept().Of(q.Kept)
-	if k == nil || k.Index != q.Index || q.Incarnation != r.Inc {
+	k := r.store.Retention().Find(q.Kept)
+	if k == nil || k.CSN != q.Index || q.Incarnation != r.Inc {
 		return false, msg.Fail(msg.ReasonIncarnation, kv.KindAborted,
 			"a shard no longer keeps the state that the transaction reads")
 	}
 	// A read at the state proves that the round is complete.
-	r.store.Kept().Keep(q.Kept, k.Index, int64(kv.DefaultScanKeep))
+	r.store.Retention().Retain(q.Kept, k.CSN, int64(kv.DefaultScanRetention))
 	return true, nil
 }
 
@@ -133,9 +133,9 @@ func (p *read) fetch(op *msg.Op) {
 	}
 	it := p.r.store.Get(op.Key)
 	// The newest version was visible at the CSN already, and is in memory.
-	if it != nil && it.Loaded && it.Index <= p.q.Index {
-		p.references = append(p.references, p.r.store.Pin(op.Key))
-		adt.Remember(&it.Value)
+	if it != nil && it.Loaded && it.CSN <= p.q.Index {
+		p.references = append(p.references, p.r.store.Reference(op.Key))
+		adt.CacheState(&it.Value)
 		p.values[string(op.Key)] = it.Value
 		return
 	}
@@ -167,7 +167,7 @@ func (p *read) fetchRange(op *msg.Op) {
 // onRange stores the rows of a range.
 func (p *read) onRange(seq uint32, res *entry.ReadResult) {
 	rows, err := store.RangeRows(res)
-	dropped, large := p.scans.Arrived(res)
+	dropped, large := p.scans.OnResult(res)
 	p.missing -= dropped
 	// Partial rows must not be executed.
 	if large != nil {
@@ -206,7 +206,7 @@ func (p *read) complete() {
 	p.end()
 	f := x.Failure
 	if f == nil {
-		f = msg.ReplyTooLarge(x.Results)
+		f = msg.MessageTooLarge(x.Results)
 	}
 	if f != nil {
 		p.fail(f)
@@ -217,7 +217,7 @@ func (p *read) complete() {
 }
 
 // fetchPages reads absent pages as of the CSN of the read.
-func (p *read) fetchPages(absent []mvcc.Absent) {
+func (p *read) fetchPages(absent []mvcc.AbsentPages) {
 	for _, a := range absent {
 		for _, page := range a.Pages {
 			if !page.Filled() {
@@ -245,7 +245,7 @@ func (p *read) end() {
 		delete(p.r.inFlight, p.q.Reader)
 	}
 	for _, it := range p.references {
-		p.r.store.Unpin(it)
+		p.r.store.Dereference(it)
 	}
 }
 
@@ -274,13 +274,13 @@ func (p *read) Value(key []byte) (entry.Value, error) {
 	v := p.values[string(key)]
 	to, moved := v.MovedTo()
 	if moved {
-		return v, mvcc.Elsewhere{Shard: to}
+		return v, mvcc.OnOtherShard{Shard: to}
 	}
 	home := p.r.heat.Home(key)
 	// At the CSN the key was absent here, on the hot shard. It may have been at home: then home has a value, or a
 	// move tombstone that redirects here again (isKnownHere), and the key was absent.
 	if home != p.r.ID && !v.Exists() && !p.isKnownHere(key) {
-		return v, mvcc.Elsewhere{Shard: home}
+		return v, mvcc.OnOtherShard{Shard: home}
 	}
 	return v, nil
 }

@@ -29,15 +29,15 @@ func (x *Snapshots) onListRequest(q *msg.SnapshotListRequest) {
 		return
 	}
 	// The shard has written since the newest snapshot: another one lets it collect the versions in between.
-	if q.Index > x.registry.Floor(q.Shard) {
+	if q.Index > x.registry.SafePoint(q.Shard) {
 		x.snapshotDue = true
 	}
 	// The shard has the newest list.
-	if q.Incarnation == x.Inc && q.Change == x.registry.Change() {
+	if q.Incarnation == x.Inc && q.Change == x.registry.ChangeCount() {
 		return
 	}
 	m := msg.ToShard(q.Shard)
-	m.Body = x.registry.Tell(q.Shard, q.Asker, x.Inc)
+	m.Body = x.registry.ListFor(q.Shard, q.Asker, x.Inc)
 	x.Send(m)
 }
 
@@ -51,7 +51,7 @@ func (x *Snapshots) onRetainSnapshot(q *msg.RetainSnapshot) {
 		return
 	}
 	// A retry gets the snapshot of its first copy, also after a restart: the row names the request.
-	made := x.registry.Made(q.Request, q.Name)
+	made := x.registry.FindRequest(q.Request, q.Name)
 	switch {
 	case made != nil:
 		r.Pins = []msg.Snapshot{*made}
@@ -59,7 +59,7 @@ func (x *Snapshots) onRetainSnapshot(q *msg.RetainSnapshot) {
 	// have collected by it.
 	case q.Incarnation != x.Inc:
 		r.Failure = msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the hot shard has restarted since it took the snapshot")
-	case x.registry.Late(x.Now, retainRequest(q)):
+	case x.registry.IsLate(x.Now, retainRequest(q)):
 		// The snapshot was retained and dropped, and this is a delayed copy of the request.
 		r.Failure = msg.Fail(msg.ReasonRequest, kv.KindTooOld, "the snapshot does not exist: it has expired or was dropped")
 	default:
@@ -75,13 +75,13 @@ func retainRequest(q *msg.RetainSnapshot) pins.Request {
 
 // retain adds a snapshot to the registry and writes its row.
 func (x *Snapshots) retain(q *msg.RetainSnapshot, r *msg.SnapshotResponse) {
-	p, fresh, err := x.registry.Keep(x.Now, retainRequest(q), x.store.NextWrite)
+	p, fresh, err := x.registry.Retain(x.Now, retainRequest(q), x.store.NextWrite)
 	if err != nil {
 		r.Failure = msg.FailureOf(err)
 	}
 	if fresh {
-		if x.Trace.Kept != nil {
-			x.Trace.Kept(p.Number, x.registry.Fixed(p.Number))
+		if x.Trace.SnapshotRetained != nil {
+			x.Trace.SnapshotRetained(p.Number, x.registry.Fixed(p.Number))
 		}
 		x.Put(entry.TablePin, rowKey(p.Number), p)
 	}
@@ -129,9 +129,9 @@ func (x *Snapshots) onFindSnapshot(q *msg.FindSnapshot) {
 func (x *Snapshots) find(q *msg.FindSnapshot) (*msg.Snapshot, *kv.Error) {
 	switch {
 	case q.Name != "":
-		return x.registry.Named(x.Now, q.Name)
+		return x.registry.FindName(x.Now, q.Name)
 	case q.Number != 0:
-		return x.registry.Numbered(x.Now, q.Number)
+		return x.registry.FindNumber(x.Now, q.Number)
 	}
 	return x.registry.AsOf(x.Now, q.AsOf)
 }
@@ -160,7 +160,7 @@ func (x *Snapshots) expireSnapshots() {
 }
 
 // CanExpire reports whether snapshots may expire.
-func (x *Snapshots) Expecting() bool {
+func (x *Snapshots) CanExpire() bool {
 	if x.registry == nil {
 		return false
 	}

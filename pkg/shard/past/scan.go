@@ -10,18 +10,18 @@ import (
 
 // OnScan reads a page of a range, at a CSN that is retained for the scan or at a snapshot.
 func (r *Reads) OnScan(s *msg.ReadPage) {
-	kept := r.store.Kept()
-	k := kept.Of(s.Txn)
-	same := k != nil && k.Index == s.Index && s.Incarnation == r.Inc
+	kept := r.store.Retention()
+	k := kept.Find(s.Txn)
+	same := k != nil && k.CSN == s.Index && s.Incarnation == r.Inc
 	switch {
 	case s.Done:
-		kept.Drop(s.Txn)
+		kept.Release(s.Txn)
 		r.cancelPage(s.Txn)
 		return
 	// A renewal: the client has not requested the next page yet.
 	case s.Number == 0:
 		if same {
-			kept.Keep(s.Txn, k.Index, s.KeepNanos)
+			kept.Retain(s.Txn, k.CSN, s.KeepNanos)
 		}
 		return
 	case s.Pin != 0:
@@ -37,7 +37,7 @@ func (r *Reads) OnScan(s *msg.ReadPage) {
 		r.replyPage(s, &msg.ReadPageResponse{Gone: true})
 		return
 	default:
-		kept.Keep(s.Txn, k.Index, s.KeepNanos)
+		kept.Retain(s.Txn, k.CSN, s.KeepNanos)
 	}
 	r.startPage(s)
 }
@@ -76,13 +76,13 @@ func (r *Reads) onPage(s *msg.ReadPage, res *entry.ReadResult) {
 	rows, err := store.RangeRows(res)
 	if err != nil {
 		// The error may be temporary.
-		r.store.Failed()
+		r.store.CountReadError()
 		return // the gateway retries until its deadline
 	}
 	page := &msg.ReadPageResponse{Resume: rows.Resume, Pairs: make([]msg.Pair, len(rows.Rows))}
 	for i, row := range rows.Rows {
 		page.Pairs[i] = msg.Pair{
-			Key: row.Key, Value: mvcc.Shown(&row.Value), Type: uint32(row.Value.Type),
+			Key: row.Key, Value: mvcc.VisiblePayload(&row.Value), Type: uint32(row.Value.Type),
 			Version: row.Value.Version, Expires: row.Value.Expires,
 		}
 	}

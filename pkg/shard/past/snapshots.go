@@ -35,7 +35,7 @@ type Snapshots struct {
 	nextRequest int64
 
 	// registry is nil on all shards but the hot one.
-	registry *pins.Keeper
+	registry *pins.Registry
 	// snapshotDue: a shard has written since the newest snapshot. nextSnapshot is when the next one may be
 	// fixed.
 	snapshotDue  bool
@@ -62,10 +62,10 @@ func NewSnapshots(e *step.Env, s *store.Store, cfg Config, kept []*msg.Snapshot,
 func (x *Snapshots) isEnabled() bool { return x.cfg.Every > 0 }
 
 // known is the list by which the store of this shard collects.
-func (x *Snapshots) known() *pins.Known { return &x.store.Kept().Known }
+func (x *Snapshots) known() *pins.Known { return &x.store.Retention().Known }
 
 // applyOwnList applies the registry's list to the store of the hot shard itself.
-func (x *Snapshots) applyOwnList() { x.known().Take(x.registry.Tell(x.ID, x.Inc, x.Inc)) }
+func (x *Snapshots) applyOwnList() { x.known().Apply(x.registry.ListFor(x.ID, x.Inc, x.Inc)) }
 
 // Receive handles a message, and reports whether it was about snapshots.
 func (x *Snapshots) Receive(m *msg.Envelope) bool {
@@ -79,7 +79,7 @@ func (x *Snapshots) Receive(m *msg.Envelope) bool {
 	case *msg.SnapshotListRequest:
 		x.onListRequest(b)
 	case *msg.SnapshotList:
-		x.known().Take(b)
+		x.known().Apply(b)
 	default:
 		return false
 	}
@@ -99,7 +99,7 @@ func (x *Snapshots) Tick() {
 
 // tickRegistry has the gateway of the node fix a snapshot if one is due.
 func (x *Snapshots) tickRegistry() {
-	if x.store.Index() > x.registry.Floor(x.ID) {
+	if x.store.CSN() > x.registry.SafePoint(x.ID) {
 		x.snapshotDue = true
 	}
 	// A snapshot needs a round of a gateway; the message may be lost, then the next interval repeats it.
@@ -114,7 +114,7 @@ func (x *Snapshots) tickRegistry() {
 // needsList reports whether the list of the registry is missing, or the shard has written since its safe
 // point.
 func (x *Snapshots) needsList() bool {
-	return !x.known().Heard() || x.store.Index() > x.known().Floor()
+	return !x.known().HasList() || x.store.CSN() > x.known().SafePoint()
 }
 
 // requestListLater requests the list now, and not again for an interval.
@@ -126,8 +126,8 @@ func (x *Snapshots) requestListLater() {
 // requestList requests the list of snapshots. The request promises nothing, so it does not wait for the log; its
 // CSN only states that the shard has written.
 func (x *Snapshots) requestList() {
-	m, q := msg.ToShard(x.cfg.Hot), x.known().Question()
-	q.Shard, q.Index = x.ID, x.store.Index()
+	m, q := msg.ToShard(x.cfg.Hot), x.known().Request()
+	q.Shard, q.Index = x.ID, x.store.CSN()
 	m.Body = q
 	x.Urgent(m)
 }
@@ -138,7 +138,7 @@ func (x *Snapshots) Next() int64 {
 	case !x.isEnabled():
 	case x.registry == nil && x.needsList():
 		return x.nextRequest
-	case x.registry != nil && (x.snapshotDue || x.store.Index() > x.registry.Floor(x.ID)):
+	case x.registry != nil && (x.snapshotDue || x.store.CSN() > x.registry.SafePoint(x.ID)):
 		return x.nextSnapshot
 	}
 	return step.Never
@@ -152,23 +152,23 @@ func (x *Snapshots) Clean() {
 		return
 	}
 	// Without writes the shard sends no requests, and would not learn that a snapshot was removed.
-	if x.isEnabled() && !x.needsList() && x.store.Untidy() {
+	if x.isEnabled() && !x.needsList() && x.store.HasGarbage() {
 		x.requestList()
 	}
 }
 
 // Readable reports whether a snapshot can be read here, or why not. If that is unknown, it requests the list.
-func (x *Snapshots) Readable(number uint64, index kv.Index) (bool, *msg.Failure) {
+func (x *Snapshots) Readable(number uint64, index kv.CSN) (bool, *msg.Failure) {
 	v := x.known().Verdict(number, index)
 	switch {
-	case v == pins.Readable, x.Mutants.Has(mutant.PinUnchecked):
+	case v == pins.Readable, x.Mutants.Has(mutant.SnapshotUnchecked):
 		return true, nil
 	// After a restart: the snapshot may have been removed, and its versions collected, before.
-	case v == pins.Unheard:
+	case v == pins.Unknown:
 		x.requestListLater()
 		return false, nil
 	}
 	f := msg.Fail(msg.ReasonRequest, kv.KindTooOld, "the snapshot does not exist: it has expired or was dropped")
-	f.Hint = pins.KeepLonger
+	f.Hint = pins.RetentionHint
 	return false, f
 }

@@ -34,8 +34,8 @@ func (r *Readers) Settle() {
 }
 
 // OnQueueChanges acts on the registrations that have expired and on the reads that can proceed.
-func (r *Readers) Changed(c *snapshotqueue.Changes) {
-	for _, e := range c.Lapsed {
+func (r *Readers) OnQueueChanges(c *snapshotqueue.Changes) {
+	for _, e := range c.Expired {
 		t := e.Tag.(*exec.Task)
 		// A snapshot has waited for its updates for a whole lease. It registers again; nothing was returned.
 		if t.Kind == exec.Snapshot {
@@ -65,14 +65,14 @@ func (r *Readers) enterRead(n *readRequest) {
 	x := r.readers[t.Txn]
 	for _, s := range q.Await {
 		_, received := x.notices[s]
-		if !received && !r.Mutants.Has(mutant.NoticesNotAwaited) {
+		if !received && !r.Mutants.Has(mutant.RegistrationsNotAwaited) {
 			return
 		}
 	}
 	lease := q.LeaseNanos
 	n.registration = snapshotqueue.Read{
-		Reader: t.Txn, Needs: r.snapshotNeeds(t), Lasting: lease > 0, Stays: t.Ranges(), Whole: q.KeepNanos > 0,
-		Until: r.Now + int64(r.cfg.Lease), EndsHere: q.Gateway != 0 && q.Gateway == r.cfg.Gateway, Tag: t,
+		Reader: t.Txn, Needs: r.snapshotNeeds(t), Lasting: lease > 0, UntilDone: t.Ranges(), WholeShard: q.KeepNanos > 0,
+		Until: r.Now + int64(r.cfg.Lease), SameProcess: q.Gateway != 0 && q.Gateway == r.cfg.Gateway, Tag: t,
 	}
 	if lease > 0 {
 		n.registration.Until = r.Now + lease
@@ -100,12 +100,12 @@ func (r *Readers) rejectClosed(t *exec.Task) {
 	f := msg.Fail(msg.ReasonClosed, kv.KindAborted, "readers have blocked an update of the key for too long")
 	switch x := t.Owner.(type) {
 	case *snapshot:
-		r.last.AnswerPark(x.request).Failure = f
+		r.last.NewResponse(x.request).Failure = f
 		r.endSnapshot(x)
 	case *readRequest:
 		// Registrations for earlier reads of the reader stay: they protect what it has returned to its client.
 		r.readers[t.Txn].current = nil
-		if !r.queue.Registered(t.Txn) {
+		if !r.queue.IsRegistered(t.Txn) {
 			delete(r.readers, t.Txn)
 		}
 		r.dropPiece(&x.piece)
@@ -149,10 +149,10 @@ func (r *Readers) onRegistered(t *exec.Task) {
 		_, key, holder := e.Waited()
 		// The wait counts as contention of the key: it may be moved to the hot shard.
 		if key != nil {
-			r.heat.Waited(key, hotshard.ReadWait, holder, waited)
+			r.heat.RecordWait(key, hotshard.ReadWait, holder, waited)
 		}
 	}
-	r.Went(t, r.exec.ReadRanges(t))
+	r.OnStep(t, r.exec.ReadRanges(t))
 }
 
 // executeRead executes a read and responds. A read of a round fixes the CSN instead.
@@ -166,13 +166,13 @@ func (r *Readers) onRegistered(t *exec.Task) {
 //	the gateway has A:2, and the response here relies on A:1: it repeats the last read
 func (r *Readers) executeRead(n *readRequest) {
 	t, q := &n.task, n.request
-	reply := &msg.ReadResponse{Reader: q.Reader, Number: q.Number, Index: r.store.Index(),
+	reply := &msg.ReadResponse{Reader: q.Reader, Number: q.Number, Index: r.store.CSN(),
 		Reading: msg.Reading{Shard: r.ID, Incarnation: r.Inc, Number: r.NextReading()}}
 	if q.KeepNanos > 0 && t.Err == nil {
 		// The response is stored with the CSN, for late copies of the request (repeatFixed).
-		kept := r.store.Kept()
-		kept.Keep(q.Reader, r.store.Index(), q.KeepNanos).Reply = reply
-		kept.Fix(r.store.Index())
+		kept := r.store.Retention()
+		kept.Retain(q.Reader, r.store.CSN(), q.KeepNanos).Reply = reply
+		kept.SetFixed(r.store.CSN())
 		reply.Fixed = r.Now
 	} else {
 		e, step := r.exec.Run(t)
@@ -185,7 +185,7 @@ func (r *Readers) executeRead(n *readRequest) {
 		default:
 			reply.Results, reply.Failure = e.Results, e.Failure
 			if e.Failure == nil {
-				reply.Failure = msg.ReplyTooLarge(e.Results)
+				reply.Failure = msg.MessageTooLarge(e.Results)
 			}
 			if reply.Failure != nil {
 				reply.Results = nil
@@ -200,8 +200,8 @@ func (r *Readers) executeRead(n *readRequest) {
 		}
 	}
 	reply.Receipt = r.receipt(&n.piece)
-	blocking, age := r.queue.Passes(r.Now, n.registration.Needs)
-	reply.Parked, reply.Busy = blocking || r.last.Undecided(), r.heat.Spare()
+	blocking, age := r.queue.CheckUndecided(r.Now, n.registration.Needs)
+	reply.Parked, reply.Busy = blocking || r.last.HasRecords(), r.heat.IsOverloaded()
 	if q.LeaseNanos > 0 {
 		// The gateway of an open reader requests a round when the updates that it blocks have waited for long.
 		reply.HeldNanos = age

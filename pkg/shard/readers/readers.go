@@ -121,7 +121,7 @@ func (r *Readers) Stats() Stats { return r.stats }
 
 // Len is the number of read-only transactions: of those registered or of those with state here, whichever is
 // larger, plus the snapshots of this shard.
-func (r *Readers) Len() int { return max(len(r.readers), r.queue.Readers()) + len(r.snapshots) }
+func (r *Readers) Len() int { return max(len(r.readers), r.queue.ReaderCount()) + len(r.snapshots) }
 
 // Snapshots returns the running snapshots of this shard alone, oldest first.
 func (r *Readers) Snapshots() []kv.TxnRef {
@@ -129,10 +129,10 @@ func (r *Readers) Snapshots() []kv.TxnRef {
 }
 
 // HasReaders reports whether Clean has something to do.
-func (r *Readers) Known() bool { return len(r.readers) > 0 }
+func (r *Readers) HasReaders() bool { return len(r.readers) > 0 }
 
 // HasLeft reports whether a reader has ended: its messages are late copies.
-func (r *Readers) Left(id kv.TxnRef) bool {
+func (r *Readers) HasLeft(id kv.TxnRef) bool {
 	_, left := r.ended.Get(id)
 	return left
 }
@@ -158,7 +158,7 @@ func (r *Readers) Clean() {
 	for id, x := range r.readers {
 		// A read that waits in the snapshot-queues, or for the log, is not idle: it ends by itself.
 		idle := x.current == nil || x.current.task.Loaded()
-		if r.Now >= x.expires && idle && !r.queue.Registered(id) {
+		if r.Now >= x.expires && idle && !r.queue.IsRegistered(id) {
 			expired = append(expired, id)
 		}
 	}

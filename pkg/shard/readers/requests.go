@@ -41,7 +41,7 @@ func (r *Readers) onRead(q *msg.Read) {
 	}
 	// A delayed copy of a request must not register an ended reader again: it would block updates until the
 	// lease expires, and no message would release them.
-	if r.Left(q.Reader) || r.repeatFixed(q) {
+	if r.HasLeft(q.Reader) || r.repeatFixed(q) {
 		return // a late copy
 	}
 	x := r.touchReader(q.Reader)
@@ -61,7 +61,7 @@ func (r *Readers) onRead(q *msg.Read) {
 		return
 	// The response was lost. It is repeated while the registration protects it; afterwards the read executes
 	// again.
-	case q.Number == x.number && x.reply != nil && r.queue.Registered(x.id):
+	case q.Number == x.number && x.reply != nil && r.queue.IsRegistered(x.id):
 		r.sendReply(x)
 		return
 	}
@@ -70,14 +70,14 @@ func (r *Readers) onRead(q *msg.Read) {
 	n := &readRequest{request: q}
 	n.task = exec.Task{Kind: exec.Read, Txn: q.Reader, Gateway: q.Gateway, User: q.User, Ops: q.Ops, Owner: n}
 	x.current = n
-	r.Went(&n.task, r.exec.Begin(&n.task))
+	r.OnStep(&n.task, r.exec.Begin(&n.task))
 }
 
 // repeatFixed handles a late copy of a request that has fixed a CSN, or of an older request. A reader that
 // reads here last is not registered, and is forgotten with the response: the copy would fix another CSN for
 // it, and release the one in the response.
 func (r *Readers) repeatFixed(q *msg.Read) bool {
-	k := r.store.Kept().Of(q.Reader)
+	k := r.store.Retention().Find(q.Reader)
 	if q.KeepNanos == 0 || q.LeaseNanos > 0 || k == nil || k.Reply == nil || q.Number > k.Reply.Number {
 		return false
 	}
@@ -152,7 +152,7 @@ func (r *Readers) receipt(p *piece) msg.Receipt {
 
 // onRegisteredNotice handles the notice that another shard has read for a reader that reads here last.
 func (r *Readers) onRegisteredNotice(n *msg.Registered) {
-	if r.Left(n.Reader) {
+	if r.HasLeft(n.Reader) {
 		return
 	}
 	x := r.touchReader(n.Reader)
@@ -177,16 +177,16 @@ func (r *Readers) onDeregister(l *msg.Deregister) {
 		delete(r.readers, l.Reader)
 	}
 	// Updates that the reader held seal now, and vote again.
-	r.queue.Leave(r.Now, l.Reader)
-	kept := r.store.Kept()
-	k := kept.Of(l.Reader)
+	r.queue.Deregister(r.Now, l.Reader)
+	kept := r.store.Retention()
+	k := kept.Find(l.Reader)
 	switch {
 	case k == nil:
 	// The snapshot is incomplete or not used: no gateway reads at this CSN.
 	case l.KeepNanos == 0:
-		kept.Drop(l.Reader)
+		kept.Release(l.Reader)
 	default:
-		kept.Keep(l.Reader, k.Index, l.KeepNanos)
+		kept.Retain(l.Reader, k.CSN, l.KeepNanos)
 	}
 }
 
@@ -199,14 +199,14 @@ func (r *Readers) onRenewLease(q *msg.RenewLease) {
 	if ok {
 		r.touchReader(q.Reader)
 	}
-	ok = ok || q.Incarnation != r.Inc && r.Mutants.Has(mutant.RenewedElsewhere)
+	ok = ok || q.Incarnation != r.Inc && r.Mutants.Has(mutant.RenewedInAnyIncarnation)
 	m := msg.ToGateway(q.Gateway)
 	m.Body = &msg.RenewLeaseResponse{Reader: q.Reader, Number: q.Number, Shard: r.ID, Ok: ok}
 	r.Send(m)
 }
 
 // OnStep acts on the step that a piece has reached.
-func (r *Readers) Went(t *exec.Task, s exec.Step) {
+func (r *Readers) OnStep(t *exec.Task, s exec.Step) {
 	switch {
 	case s == exec.Loaded:
 		// A transaction may be becoming visible, key by key, and a reader has no lock: it registers at Settle.

@@ -27,7 +27,7 @@ func (r *Readers) OnSnapshot(p *msg.CommitRequest) {
 	t := &x.task
 	t.Kind, t.Txn, t.Gateway, t.User, t.Owner = exec.Snapshot, p.Txn, p.CommitID.Gateway, p.User, x
 	t.Ops, t.Seen = p.Piece.Ops, p.Piece.Seen()
-	r.Went(t, r.exec.Begin(t))
+	r.OnStep(t, r.exec.Begin(t))
 }
 
 // Cancel cancels a snapshot, and reports whether there was one.
@@ -36,7 +36,7 @@ func (r *Readers) Cancel(c *msg.CancelRequest) bool {
 	if x == nil {
 		return false
 	}
-	r.failSnapshot(x, agent.Cancelled())
+	r.failSnapshot(x, agent.CancelledFailure())
 	return true
 }
 
@@ -55,7 +55,7 @@ func (r *Readers) enterSnapshot(x *snapshot) {
 		return
 	}
 	x.registration = snapshotqueue.Read{
-		Reader: t.Txn, Needs: r.snapshotNeeds(t), Stays: t.Ranges(), Until: r.Now + int64(r.cfg.Lease), Tag: t,
+		Reader: t.Txn, Needs: r.snapshotNeeds(t), UntilDone: t.Ranges(), Until: r.Now + int64(r.cfg.Lease), Tag: t,
 	}
 	r.enter(t)
 }
@@ -87,8 +87,8 @@ func (r *Readers) runSnapshot(x *snapshot) {
 	}
 	receipt := r.receipt(&x.piece)
 	receipt.Open = false
-	a := r.last.AnswerPark(x.request)
-	a.Committed, a.Results, a.Receipt, a.Index = true, e.Results, receipt.Told(), r.store.Index()
+	a := r.last.NewResponse(x.request)
+	a.Committed, a.Results, a.Receipt, a.Index = true, e.Results, receipt.OrNil(), r.store.CSN()
 	r.last.Stats().Committed++
 	r.endSnapshot(x)
 	if !t.Shared() { // otherwise a read in flight may still refer to it
@@ -98,9 +98,9 @@ func (r *Readers) runSnapshot(x *snapshot) {
 
 // failSnapshot ends a snapshot with a failure.
 func (r *Readers) failSnapshot(x *snapshot, f *msg.Failure) {
-	a := r.last.AnswerPark(x.request)
-	a.Failure, a.Receipt = f, r.receipt(&x.piece).Told()
-	r.last.Stats().Abort(f)
+	a := r.last.NewResponse(x.request)
+	a.Failure, a.Receipt = f, r.receipt(&x.piece).OrNil()
+	r.last.Stats().CountAbort(f)
 	r.endSnapshot(x)
 }
 

@@ -78,7 +78,7 @@ func (m *Memory) Finished(id kv.TxnID) Finished { return m.finished[id] }
 
 // IsComplete reports whether memory would know a commit of this id, had there been one.
 func (m *Memory) IsComplete(id kv.TxnID) bool {
-	if m.mutants.Has(mutant.MemoryFloorIgnored) {
+	if m.mutants.Has(mutant.LowWatermarkIgnored) {
 		return true
 	}
 	for _, t := range m.uncertain {
@@ -91,7 +91,7 @@ func (m *Memory) IsComplete(id kv.TxnID) bool {
 
 // Abort records that a commit can never be made here. The first failure of a commit stays.
 func (m *Memory) Abort(user kv.Account, commit kv.CommitID, f *msg.Failure) {
-	if !m.mutants.Has(mutant.DeadForgotten) {
+	if !m.mutants.Has(mutant.AbortedForgotten) {
 		m.aborts.add(user, commit, f)
 	}
 }
@@ -108,7 +108,7 @@ func (m *Memory) AbortCount() uint64 { return m.aborts.lastNumber }
 // IsPresumedAborted reports whether a commit that FindAbort does not know may have been aborted and
 // evicted. known is the number of aborts that its gateway knew when it sent the request.
 func (m *Memory) IsPresumedAborted(user kv.Account, known uint64) bool {
-	return known < m.aborts.lowWatermark(user) && !m.mutants.Has(mutant.MemoryFloorIgnored)
+	return known < m.aborts.lowWatermark(user) && !m.mutants.Has(mutant.LowWatermarkIgnored)
 }
 
 // Fence closes an id for good, for a user who has queried its outcome. It reports false, and does

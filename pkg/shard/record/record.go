@@ -36,7 +36,7 @@ type Record struct {
 	// User owns the transaction. Known is what the gateway knew of this shard: its incarnation and
 	// its number of aborts.
 	User  kv.Account
-	Known kv.Known
+	Known kv.KnownState
 	State State
 	// Request is set from Pending on until the record is decided.
 	Request *msg.CommitRequest

@@ -59,9 +59,9 @@ type Trace struct {
 	// Committed: this shard has decided txn; the instant F of the protocol.
 	Committed func(txn kv.TxnRef)
 	// Visible: an effect of txn became the newest visible value of its key.
-	Shown func(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.Index)
+	Visible func(txn kv.TxnRef, e *entry.Effect, v entry.Value, at kv.CSN)
 	// SnapshotRetained: this shard retains a snapshot that was fixed at a time, by its Now.
-	Kept func(number uint64, fixed int64)
+	SnapshotRetained func(number uint64, fixed int64)
 }
 
 // Output is the result of a step. The slices belong to the caller.
@@ -105,7 +105,7 @@ type Row interface {
 
 // Encode returns the encoded row, in memory that is valid until the entries of the step are appended.
 func (e *Env) Encode(x Row) []byte {
-	b := e.Room(x.Size())
+	b := e.Scratch(x.Size())
 	n, err := x.MarshalToSizedBuffer(b)
 	if err != nil || n != len(b) {
 		panic("shard: a row took another size than it announced") // generated code does not do that
@@ -114,18 +114,18 @@ func (e *Env) Encode(x Row) []byte {
 }
 
 // Scratch returns n bytes that are valid until the entries of the step are appended.
-func (e *Env) Room(n int) []byte { return e.scratch.take(n) }
+func (e *Env) Scratch(n int) []byte { return e.scratch.take(n) }
 
 // RefKey is the key of an attempt's row.
 func (e *Env) RefKey(r kv.TxnRef) []byte {
-	b := e.Room(r.Size())
+	b := e.Scratch(r.Size())
 	_, _ = r.MarshalTo(b) // fails only if the buffer is too small
 	return b
 }
 
 // IDKey is the key of a transaction's row.
 func (e *Env) IDKey(id kv.TxnID) []byte {
-	b := e.Room(id.Size())
+	b := e.Scratch(id.Size())
 	_, _ = id.MarshalTo(b) // fails only if the buffer is too small
 	return b
 }
@@ -151,13 +151,13 @@ func (r *scratch) take(n int) []byte {
 
 // MaxScratch bounds the capacity of a slice that is reused in the next step. The value is somewhat arbitrary:
 // the allocation is negligible beside the work of a step that needs more.
-const MaxRoom = 4096
+const MaxScratch = 4096
 
 // Emptied returns the memory of a slice for reuse in the next step. The elements are cleared, so that they
 // are garbage now and not only when they are overwritten.
 func Emptied[T any](s []T) []T {
 	clear(s)
-	if cap(s) > MaxRoom {
+	if cap(s) > MaxScratch {
 		return nil
 	}
 	return s[:0]

@@ -14,7 +14,7 @@ const minCollectInterval = 5 * time.Millisecond
 // Tick collects garbage if there is a batch of it.
 func (s *Store) Tick() {
 	due := s.env.Now >= s.lastCollection+int64(minCollectInterval)
-	if s.garbage.Fresh() >= s.cfg.GarbageBatch && due && s.LowWatermark() > s.lastSafePoint {
+	if s.garbage.UnclassifiedCount() >= s.cfg.GarbageBatch && due && s.LowWatermark() > s.lastSafePoint {
 		s.collect()
 	}
 }
@@ -32,7 +32,7 @@ func (s *Store) Clean() {
 func (s *Store) Garbage() (waiting int, lost uint64) { return s.garbage.Len(), s.garbage.Lost }
 
 // HasGarbage reports whether there is, or will be, garbage to collect.
-func (s *Store) Untidy() bool {
+func (s *Store) HasGarbage() bool {
 	w := &s.sweeps
 	return s.garbage.Len() > 0 || w.active || w.pending || s.garbage.Lost != w.seenLost
 }
@@ -55,7 +55,7 @@ type sweeps struct {
 	// pending: a sweep is needed. Since the last one started, notes were dropped, or garbage below upTo was
 	// still retained. seenLost is the number of dropped notes at the last check.
 	pending  bool
-	upTo     kv.Index
+	upTo     kv.CSN
 	seenLost uint64
 	// unrecorded: an earlier incarnation has left versions without notes.
 	unrecorded bool
@@ -65,7 +65,7 @@ type sweeps struct {
 	from                   []byte
 	// startSafePoint is the safe point when the last sweep started, startGone the number of snapshots that had
 	// been removed by then: unless one has risen, a sweep finds nothing new. lastEnd is when it ended.
-	startSafePoint kv.Index
+	startSafePoint kv.CSN
 	startGone      uint64
 	lastEnd        int64
 	// budget is how many batches may follow immediately.
@@ -92,7 +92,7 @@ func (s *Store) advanceSweep() {
 	}
 	if !w.active && s.isSweepDue() {
 		w.active, w.pages, w.pending, w.from = true, false, false, nil
-		w.startSafePoint, w.startGone = s.LowWatermark(), s.retention.Known.Gone()
+		w.startSafePoint, w.startGone = s.LowWatermark(), s.retention.Known.RemovalCount()
 	}
 	if w.active && !w.reading {
 		s.sweepBatch()
@@ -111,7 +111,8 @@ func (s *Store) isSweepDue() bool {
 	case w.budget == 0 && s.env.Now < w.lastEnd+int64(minSweepInterval):
 		return false
 	}
-	return w.startGone != s.retention.Known.Gone() || len(s.retention.Known.Indexes()) == 0 && safePoint > w.startSafePoint
+	return w.startGone != s.retention.Known.RemovalCount() || len(s.retention.Known.CSNs()) == 0 &&
+		safePoint > w.startSafePoint
 }
 
 // sweepBatch requests the next batch of rows.

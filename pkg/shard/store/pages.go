@@ -24,7 +24,7 @@ func (s *Store) Pages(it *mvcc.Item, pages []adt.Page, waiter any) (n int) {
 			it.Loads = append(it.Loads, l)
 			// The item must stay in memory while one of its pages is read.
 			if i == 0 {
-				s.keys.Pin(it.Key) // one reference for all pages: the references of a key count transactions
+				s.keys.Acquire(it.Key) // one reference for all pages: the references of a key count transactions
 			}
 			user, commit := callerOf(waiter)
 			s.ReadPage(it.Key, p, entry.Read{Index: s.csn, User: user, Commit: commit}, func(err error) { s.onPage(it, l, err) })
@@ -76,7 +76,7 @@ func (s *Store) onPage(it *mvcc.Item, l *mvcc.Load, err error) {
 		}
 	}
 	if last { // a load that was requested meanwhile has its own reference
-		s.keys.Unpin(it)
+		s.keys.Release(it)
 	}
 }
 
@@ -84,10 +84,10 @@ func (s *Store) onPage(it *mvcc.Item, l *mvcc.Load, err error) {
 func (s *Store) storeInPages(it *mvcc.Item, row *entry.Entry) error {
 	// born is a copy: a row that the closure captures would be allocated.
 	size, born := s.cfg.Paging.Page(adt.Size(&it.Value)), row.Index
-	to := &adt.Storing{Bytes: size, Forget: s.env.Mutants.Has(mutant.TopsDropped)}
+	to := &adt.Storing{Bytes: size, LoseBuffered: s.env.Mutants.Has(mutant.BufferedChangesDropped)}
 	to.Put = func(content []byte) entry.PageRef {
 		s.writes++
-		ref := entry.PageRef{ID: s.writes, Born: born}
+		ref := entry.PageRef{ID: s.writes, FirstCSN: born}
 		s.env.Write(entry.Entry{Table: entry.TablePage, Key: entry.PageKey(it.Key, ref.ID), Value: content})
 		s.stats.PagesWritten++
 		return ref
@@ -102,15 +102,15 @@ func (s *Store) storeInPages(it *mvcc.Item, row *entry.Entry) error {
 }
 
 // recordDroppedPages records the pages that the newest row does not refer to any more as garbage.
-func (s *Store) recordDroppedPages(it *mvcc.Item, before []entry.PageRef, at kv.Index) {
+func (s *Store) recordDroppedPages(it *mvcc.Item, before []entry.PageRef, at kv.CSN) {
 	if len(before) > 0 {
-		dropped := mvcc.Dropped(before, it.Pages)
+		dropped := mvcc.DroppedPages(before, it.Pages)
 		for i := range dropped {
-			if s.env.Mutants.Has(mutant.PagesPastPin) {
-				dropped[i].Born = at
+			if s.env.Mutants.Has(mutant.PagesPastSnapshot) {
+				dropped[i].FirstCSN = at
 			}
 		}
-		s.garbage.Dropped(it.Key, dropped, at)
+		s.garbage.AddDroppedPages(it.Key, dropped, at)
 	}
 }
 
@@ -119,7 +119,7 @@ type pageMerge struct{ missing int }
 
 // startPageMerge starts a merge if the changes stored beside the pages of a value have become large.
 func (s *Store) startPageMerge(it *mvcc.Item) {
-	if pages := s.cfg.Paging.TopHeavy(&it.Value); len(pages) > 0 {
+	if pages := s.cfg.Paging.OverfullPages(&it.Value); len(pages) > 0 {
 		w := &pageMerge{}
 		w.missing = s.Pages(it, pages, w)
 	}
@@ -128,7 +128,7 @@ func (s *Store) startPageMerge(it *mvcc.Item) {
 // mergeIntoPages writes a value again, unchanged, with all changes merged into its pages. If no read is
 // possible at the CSN of the newest row, the new row replaces it.
 func (s *Store) mergeIntoPages(it *mvcc.Item) {
-	old := it.Index
+	old := it.CSN
 	unread := old > s.newestReadableCSN()
 	if !it.Loaded || !adt.InPages(&it.Value) || old == s.csn && !unread {
 		return // replaced meanwhile, or its row can be read
@@ -141,13 +141,13 @@ func (s *Store) mergeIntoPages(it *mvcc.Item) {
 	if err := s.storeInPages(it, &row); err != nil {
 		panic(err) // the value has been decoded, so it can be encoded
 	}
-	it.Index = row.Index
+	it.CSN = row.Index
 	s.placeRow(it, row, unread)
 	if unread {
 		old = 0
 	}
 	s.recordDroppedPages(it, pages, s.csn)
-	s.garbage.Replaced(it.Key, below, old, s.csn, false)
+	s.garbage.AddReplaced(it.Key, below, old, s.csn, false)
 }
 
 // deleteSweptPages deletes the pages that a sweep has found.

@@ -13,12 +13,12 @@ type reads struct {
 	inFlight map[uint64]pendingRead
 	last     uint64
 	// maxCSN is an upper bound of their CSNs.
-	maxCSN kv.Index
+	maxCSN kv.CSN
 }
 
 // pendingRead is a read in flight at a CSN, and the function that receives the result.
 type pendingRead struct {
-	csn  kv.Index
+	csn  kv.CSN
 	then func(*entry.ReadResult)
 }
 
@@ -69,7 +69,7 @@ func callerOf(waiter any) (user kv.Account, commit bool) {
 }
 
 // OnReadResult delivers the result of a read. The result of a dropped read is ignored.
-func (s *Store) Answered(r *entry.ReadResult) {
+func (s *Store) OnReadResult(r *entry.ReadResult) {
 	p, ok := s.reads.inFlight[r.ID]
 	if !ok {
 		return
@@ -79,10 +79,10 @@ func (s *Store) Answered(r *entry.ReadResult) {
 }
 
 // ReadsInFlight is the number of reads without a result.
-func (s *Store) Reading() int { return len(s.reads.inFlight) }
+func (s *Store) ReadsInFlight() int { return len(s.reads.inFlight) }
 
 // CountReadError counts a failed read whose error is not returned to a caller.
-func (s *Store) Failed() { s.stats.ReadErrors++ }
+func (s *Store) CountReadError() { s.stats.ReadErrors++ }
 
 // Found decodes the result of reading one key.
 func (s *Store) Found(r *entry.ReadResult) (mvcc.Found, error) {
@@ -112,7 +112,7 @@ func Fold(r *entry.ReadResult) {
 	}
 	f, err := mvcc.Fold(r.Rows)
 	if err == nil {
-		adt.Remember(&f.Value)
+		adt.CacheState(&f.Value)
 		r.Folded = f
 	}
 }
@@ -129,7 +129,7 @@ func RangeRows(r *entry.ReadResult) (out mvcc.RangeRows, err error) {
 		if err != nil {
 			return out, err
 		}
-		out.Rows[i] = mvcc.RangeRow{Key: row.Key, Value: v, Index: row.Index, Partial: partial,
+		out.Rows[i] = mvcc.RangeRow{Key: row.Key, Value: v, CSN: row.Index, Partial: partial,
 			Paged: entry.IsDirectory(row.Value) || entry.IsPatch(row.Value)}
 	}
 	return out, nil

@@ -18,7 +18,7 @@ import (
 //	               │     └ fixed for a reader (Retain), or a read in flight
 //	               └ a snapshot in the registry's list
 //	c: fixed in a round, may become a snapshot: not overwritten (newestReadableCSN)
-type Kept struct {
+type Retention struct {
 	env *step.Env
 	// keepNothing: there are no snapshots; everything before the current CSN is garbage.
 	keepNothing bool
@@ -26,36 +26,36 @@ type Kept struct {
 	Known pins.Known
 	// maxFixed is the largest CSN that may belong to a snapshot. Those of earlier incarnations are below the
 	// first CSN of this one.
-	maxFixed kv.Index
-	byReader map[kv.TxnRef]*Keep
+	maxFixed kv.CSN
+	byReader map[kv.TxnRef]*FixedCSN
 	// maxByReader is an upper bound of the CSNs in byReader.
-	maxByReader kv.Index
+	maxByReader kv.CSN
 }
 
 // FixedCSN is a CSN whose versions are retained until a time.
-type Keep struct {
-	Index   kv.Index
+type FixedCSN struct {
+	CSN     kv.CSN
 	Expires int64
 	// Reply is the response that reported the CSN to the reader that had it fixed.
 	Reply *msg.ReadResponse
 }
 
-func newRetention(e *step.Env, cfg Config, fixed kv.Index) Kept {
+func newRetention(e *step.Env, cfg Config, fixed kv.CSN) Retention {
 	// Without snapshots, no CSN of an earlier incarnation can be read.
-	if cfg.KeepsNothing {
+	if cfg.NoRetention {
 		fixed = 0
 	}
-	return Kept{
-		env: e, keepNothing: cfg.KeepsNothing, Known: pins.NewKnown(e.Inc),
-		maxFixed: fixed, byReader: map[kv.TxnRef]*Keep{},
+	return Retention{
+		env: e, keepNothing: cfg.NoRetention, Known: pins.NewKnown(e.Inc),
+		maxFixed: fixed, byReader: map[kv.TxnRef]*FixedCSN{},
 	}
 }
 
 // SetFixed records that a CSN may become part of a snapshot.
-func (k *Kept) Fix(index kv.Index) { k.maxFixed = max(k.maxFixed, index) }
+func (k *Retention) SetFixed(index kv.CSN) { k.maxFixed = max(k.maxFixed, index) }
 
 // Retain retains a CSN for a reader, for some nanoseconds, instead of its previous one.
-func (k *Kept) Keep(reader kv.TxnRef, index kv.Index, nanos int64) *Keep {
+func (k *Retention) Retain(reader kv.TxnRef, index kv.CSN, nanos int64) *FixedCSN {
 	// Without readers the bound is reset; otherwise it only rises.
 	if len(k.byReader) == 0 {
 		k.maxByReader = 0
@@ -63,15 +63,15 @@ func (k *Kept) Keep(reader kv.TxnRef, index kv.Index, nanos int64) *Keep {
 	k.maxByReader = max(k.maxByReader, index)
 	x := k.byReader[reader]
 	if x == nil {
-		x = &Keep{}
+		x = &FixedCSN{}
 		k.byReader[reader] = x
 	}
-	x.Index, x.Expires = index, k.env.Now+min(nanos, int64(kv.DefaultScanKeep))
+	x.CSN, x.Expires = index, k.env.Now+min(nanos, int64(kv.DefaultScanRetention))
 	return x
 }
 
 // Find returns what is retained for a reader, nil if that is nothing or has expired.
-func (k *Kept) Of(reader kv.TxnRef) *Keep {
+func (k *Retention) Find(reader kv.TxnRef) *FixedCSN {
 	x := k.byReader[reader]
 	if x == nil || k.env.Now >= x.Expires {
 		return nil
@@ -80,10 +80,10 @@ func (k *Kept) Of(reader kv.TxnRef) *Keep {
 }
 
 // Release ends the retention for a reader.
-func (k *Kept) Drop(reader kv.TxnRef) { delete(k.byReader, reader) }
+func (k *Retention) Release(reader kv.TxnRef) { delete(k.byReader, reader) }
 
 // Expire ends the retention for readers that have sent nothing for too long.
-func (k *Kept) Expire() {
+func (k *Retention) Expire() {
 	for name, x := range k.byReader {
 		if k.env.Now >= x.Expires {
 			delete(k.byReader, name)
@@ -92,30 +92,30 @@ func (k *Kept) Expire() {
 }
 
 // Len is the number of readers with a retained CSN.
-func (k *Kept) Len() int { return len(k.byReader) }
+func (k *Retention) Len() int { return len(k.byReader) }
 
 // LowWatermark is the GC safe point: the CSN from which on all versions are retained.
-func (s *Store) LowWatermark() kv.Index {
+func (s *Store) LowWatermark() kv.CSN {
 	// The mutant collects versions that can still be read.
 	if s.retention.keepNothing || s.env.Mutants.Has(mutant.GarbageTooEarly) {
 		return s.csn
 	}
-	return s.retention.Known.Floor()
+	return s.retention.Known.SafePoint()
 }
 
 // retainedCSNs returns the CSNs at which a read is possible, in ascending order. Some may be above the safe
 // point.
-func (s *Store) retainedCSNs() []kv.Index {
+func (s *Store) retainedCSNs() []kv.CSN {
 	if s.env.Mutants.Has(mutant.GarbageTooEarly) {
 		return nil
 	}
 	k := &s.retention
-	out := make([]kv.Index, 0, len(k.Known.Indexes())+len(k.byReader)+len(s.reads.inFlight))
-	if !s.env.Mutants.Has(mutant.GarbagePastPin) {
-		out = append(out, k.Known.Indexes()...)
+	out := make([]kv.CSN, 0, len(k.Known.CSNs())+len(k.byReader)+len(s.reads.inFlight))
+	if !s.env.Mutants.Has(mutant.GarbagePastSnapshot) {
+		out = append(out, k.Known.CSNs()...)
 	}
 	for _, x := range k.byReader {
-		out = append(out, x.Index)
+		out = append(out, x.CSN)
 	}
 	for _, p := range s.reads.inFlight {
 		out = append(out, p.csn)
@@ -126,7 +126,7 @@ func (s *Store) retainedCSNs() []kv.Index {
 
 // newestReadableCSN is the largest CSN below the current one at which a read is possible. Rows that became
 // visible later can be overwritten.
-func (s *Store) newestReadableCSN() kv.Index {
+func (s *Store) newestReadableCSN() kv.CSN {
 	if s.env.Mutants.Has(mutant.GarbageTooEarly) {
 		return 0
 	}

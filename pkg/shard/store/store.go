@@ -17,9 +17,9 @@ type Config struct {
 	// Paging determines which values are stored in pages.
 	Paging mvcc.Paging
 	// NoCombining: each transaction writes its own rows, for comparison.
-	Apart bool
+	NoCombining bool
 	// NoRetention: there are no snapshots; only CSNs with reads in flight are retained.
-	KeepsNothing bool
+	NoRetention bool
 }
 
 // Store holds the keys of a shard: the newest visible value of each key, in memory or in the log, and the
@@ -30,7 +30,7 @@ type Store struct {
 
 	keys *mvcc.Store
 	// csn counts the transactions that became visible here, with gaps from restarts; writes counts versions.
-	csn    kv.Index
+	csn    kv.CSN
 	writes uint64
 	// moves is at least the number of moves in every move tombstone that was here.
 	moves uint32
@@ -38,7 +38,7 @@ type Store struct {
 	movesChanged bool
 
 	reads     reads
-	retention Kept
+	retention Retention
 	// wakes are the waiters whose keys or pages have arrived, or cannot be read.
 	wakes []Wake
 
@@ -46,7 +46,7 @@ type Store struct {
 	sweeps  sweeps
 	// lastCollection is when garbage was last collected, lastSafePoint the safe point at that time.
 	lastCollection int64
-	lastSafePoint  kv.Index
+	lastSafePoint  kv.CSN
 	// deferred are the rows of the step that are encoded at its end.
 	deferred []deferredRow
 	stats    Stats
@@ -73,7 +73,7 @@ func New(e *step.Env, cfg Config, state *entry.State) *Store {
 
 // CSN is the current commit sequence number: it counts the transactions that became visible here, with gaps
 // from restarts.
-func (s *Store) Index() kv.Index { return s.csn }
+func (s *Store) CSN() kv.CSN { return s.csn }
 
 // Advance makes the following effects visible at the next CSN.
 func (s *Store) Advance() { s.csn++ }
@@ -92,7 +92,7 @@ func (s *Store) Moves() uint32 { return s.moves }
 
 // TakeMovesChanged reports whether Moves has risen since the last call. Then the state row is to be written
 // in this step.
-func (s *Store) News() bool {
+func (s *Store) TakeMovesChanged() bool {
 	changed := s.movesChanged
 	s.movesChanged = false
 	return changed
@@ -102,18 +102,18 @@ func (s *Store) News() bool {
 func (s *Store) Stats() Stats { return s.stats }
 
 // Len is the number of keys in memory, Bytes their size, ReferencedCount the number of those with references.
-func (s *Store) Len() int    { return s.keys.Len() }
-func (s *Store) Bytes() int  { return s.keys.Bytes() }
-func (s *Store) Pinned() int { return s.keys.Pinned() }
+func (s *Store) Len() int             { return s.keys.Len() }
+func (s *Store) Bytes() int           { return s.keys.Bytes() }
+func (s *Store) ReferencedCount() int { return s.keys.ReferencedCount() }
 
 // ReferenceCount is the number of references to all keys.
-func (s *Store) Pins() int { return s.keys.Pins() }
+func (s *Store) ReferenceCount() int { return s.keys.ReferenceCount() }
 
 // Check verifies the invariants of the keys in memory.
 func (s *Store) Check() error { return s.keys.Check() }
 
 // Retention returns the set of CSNs that the store retains.
-func (s *Store) Kept() *Kept { return &s.retention }
+func (s *Store) Retention() *Retention { return &s.retention }
 
 // NextVersion names a write of this shard that follows a version (mvcc.NextVersion).
 func (s *Store) NextVersion(before kv.Version) kv.Version {
@@ -128,17 +128,17 @@ func (s *Store) NextVersion(before kv.Version) kv.Version {
 func (s *Store) Get(key []byte) *mvcc.Item { return s.keys.Get(key) }
 
 // Reference returns a key, which may not be loaded, and keeps it in memory until Dereference.
-func (s *Store) Pin(key []byte) *mvcc.Item { return s.keys.Pin(key) }
+func (s *Store) Reference(key []byte) *mvcc.Item { return s.keys.Acquire(key) }
 
 // Dereference ends a reference. If only the read of the key itself refers to the key now, that read is
 // useless and is cancelled.
-func (s *Store) Unpin(it *mvcc.Item) {
-	s.keys.Unpin(it)
+func (s *Store) Dereference(it *mvcc.Item) {
+	s.keys.Release(it)
 	// The last transaction that needed the key has ended, for example by its deadline, while the key is read.
-	if it.Loading != 0 && it.Pins() == 1 {
+	if it.Loading != 0 && it.References() == 1 {
 		s.Drop(it.Loading)
 		it.Loading, it.Waiting = 0, nil
-		s.keys.Unpin(it)
+		s.keys.Release(it)
 	}
 }
 
@@ -165,7 +165,7 @@ func (s *Store) Next() (w Wake, ok bool) {
 }
 
 // HasWake reports whether Next returns a waiter.
-func (s *Store) Waking() bool { return len(s.wakes) > 0 }
+func (s *Store) HasWake() bool { return len(s.wakes) > 0 }
 
 // wake queues waiters for Next.
 func (s *Store) wake(waiters []any, err error, page bool) {
@@ -183,7 +183,7 @@ func (s *Store) Await(it *mvcc.Item, waiter any) {
 		return
 	}
 	// The read has a reference of its own, so the item stays until the result arrives.
-	s.keys.Pin(it.Key)
+	s.keys.Acquire(it.Key)
 	q := entry.Read{Kind: entry.ReadKey, Table: entry.TableVersion, Key: it.Key}
 	q.User, q.Commit = callerOf(waiter)
 	it.Loading = s.Read(q, func(r *entry.ReadResult) { s.onKey(it, r) })
@@ -199,9 +199,9 @@ func (s *Store) onKey(it *mvcc.Item, r *entry.ReadResult) {
 		it.Loading, it.Waiting = 0, nil
 		s.wake(waiting, err, false)
 	} else {
-		s.wake(s.keys.Install(it, f, s.env.Mutants.Has(mutant.ColdReadStale)), nil, false)
+		s.wake(s.keys.Install(it, f, s.env.Mutants.Has(mutant.StaleLoadUsed)), nil, false)
 	}
-	s.keys.Unpin(it)
+	s.keys.Release(it)
 }
 
 // Install sets a key to what a range read has found. The caller has a reference to the item.
@@ -210,11 +210,11 @@ func (s *Store) Install(it *mvcc.Item, f mvcc.Found) {
 }
 
 // RecordUnknownGarbage records that there will be garbage without a note.
-func (s *Store) Unnoted() { s.garbage.Unknown() }
+func (s *Store) RecordUnknownGarbage() { s.garbage.AddUnlisted() }
 
 // MakeVisible makes an effect visible at the current CSN, and returns the values of the key before and after.
 // The caller has a reference to the item.
-func (s *Store) Show(it *mvcc.Item, e *entry.Effect) (before, after entry.Value) {
+func (s *Store) MakeVisible(it *mvcc.Item, e *entry.Effect) (before, after entry.Value) {
 	var version kv.Version
 	// The version of a write was assigned when it executed. That of an add or a call depends on the value before
 	// it, which is known now: other adds may have become visible since.
@@ -222,8 +222,8 @@ func (s *Store) Show(it *mvcc.Item, e *entry.Effect) (before, after entry.Value)
 		version = s.NextVersion(it.Value.Version)
 	}
 	before = it.Value
-	old := it.Index
-	after, err := s.keys.Show(it, e, s.csn, version)
+	old := it.CSN
+	after, err := s.keys.MakeVisible(it, e, s.csn, version)
 	if err != nil {
 		panic(err) // the execution has checked the add against every outcome
 	}

@@ -16,10 +16,10 @@ import (
 // If no read is possible at a CSN between them, the new value replaces the row before it: overwriting a row
 // costs nothing, while a version of its own has to be deleted later. Of several such versions in one step
 // only the last one is written.
-func (s *Store) logVersion(it *mvcc.Item, before *entry.Value, old kv.Index, e *entry.Effect, v entry.Value) {
+func (s *Store) logVersion(it *mvcc.Item, before *entry.Value, old kv.CSN, e *entry.Effect, v entry.Value) {
 	live := before.Exists()
 	// The row before is above every readable CSN: no read can see it once the new one is visible.
-	unread := old > s.newestReadableCSN() || len(it.Below) > 0 && s.env.Mutants.Has(mutant.FoldPastPin)
+	unread := old > s.newestReadableCSN() || len(it.Below) > 0 && s.env.Mutants.Has(mutant.FoldPastSnapshot)
 	if e.Kind == entry.EffectChange && live && s.logDelta(it, before, old, unread, e.Calls) {
 		return
 	}
@@ -41,7 +41,7 @@ func (s *Store) logVersion(it *mvcc.Item, before *entry.Value, old kv.Index, e *
 		it.Chain = mvcc.Chain{}
 	}
 	late := s.encodeRowNow(it, &row, &v)
-	it.Index = row.Index
+	it.CSN = row.Index
 	// The row before was written in this step and is replaced, so it does not become garbage.
 	if s.placeRow(it, row, unread && old != 0) {
 		old = 0
@@ -51,9 +51,9 @@ func (s *Store) logVersion(it *mvcc.Item, before *entry.Value, old kv.Index, e *
 	}
 	s.recordDroppedPages(it, pages, s.csn)
 	if !over {
-		s.garbage.Replaced(it.Key, below, old, s.csn, deleted)
+		s.garbage.AddReplaced(it.Key, below, old, s.csn, deleted)
 	} else if len(below) > 0 {
-		s.garbage.Replaced(it.Key, below, 0, s.csn, false)
+		s.garbage.AddReplaced(it.Key, below, 0, s.csn, false)
 	}
 	s.startPageMerge(it)
 }
@@ -61,13 +61,13 @@ func (s *Store) logVersion(it *mvcc.Item, before *entry.Value, old kv.Index, e *
 // encodeRowNow encodes a value that is written as a whole, or in pages. It returns true if the encoding is
 // deferred to the end of the step, since the value may be overwritten until then.
 func (s *Store) encodeRowNow(it *mvcc.Item, row *entry.Entry, v *entry.Value) (late bool) {
-	if len(v.Payload) > s.cfg.Paging.Over && adt.CanBePaged(v) {
-		adt.Remember(&it.Value) // the value was recovered, or has moved here
+	if len(v.Payload) > s.cfg.Paging.Threshold && adt.CanBePaged(v) {
+		adt.CacheState(&it.Value) // the value was recovered, or has moved here
 	}
 	paged := s.cfg.Paging.InPages(&it.Value)
 	// The encoding is known already.
 	if !paged && (v.Payload != nil || v.State == nil) {
-		row.Value = s.env.Room(v.EncodedSize())
+		row.Value = s.env.Scratch(v.EncodedSize())
 		v.EncodeTo(row.Value)
 		return false
 	}
@@ -84,35 +84,35 @@ func (s *Store) encodeRowNow(it *mvcc.Item, row *entry.Entry, v *entry.Value) (l
 // this key, the new row replaces that one; then it returns true.
 func (s *Store) placeRow(it *mvcc.Item, row entry.Entry, over bool) bool {
 	// The entry of this step has not left the shard yet, so it can be replaced in place.
-	if over && it.Step == s.env.Steps && !s.cfg.Apart {
-		s.env.Out.Entries[it.Place] = row
+	if over && it.Step == s.env.Steps && !s.cfg.NoCombining {
+		s.env.Out.Entries[it.EntryIndex] = row
 		return true
 	}
 	s.env.Write(row)
-	it.Step, it.Place = s.env.Steps, len(s.env.Out.Entries)-1
+	it.Step, it.EntryIndex = s.env.Steps, len(s.env.Out.Entries)-1
 	return false
 }
 
 // logDelta writes the calls that have changed the value of a key instead of the value, if that is possible
 // (mvcc.Item.Extend). Calls of several transactions in one step are written as one row if no read is possible
 // in between.
-func (s *Store) logDelta(it *mvcc.Item, before *entry.Value, old kv.Index, unread bool, calls []msg.Call) bool {
+func (s *Store) logDelta(it *mvcc.Item, before *entry.Value, old kv.CSN, unread bool, calls []msg.Call) bool {
 	same := it.Step == s.env.Steps
 	calls, over := it.Extend(calls, mvcc.Step{
-		Old: old, Unread: unread && !s.cfg.Apart, Same: same, Before: *before, Paging: s.cfg.Paging,
+		PreviousCSN: old, Unread: unread && !s.cfg.NoCombining, SameStep: same, Before: *before, Paging: s.cfg.Paging,
 	})
 	// The chain of calls would be larger than the value (mvcc.Item.Extend): the value is written instead.
 	if calls == nil {
 		return false
 	}
-	if over && s.env.Mutants.Has(mutant.PatchOfTheLast) {
+	if over && s.env.Mutants.Has(mutant.PatchOfLastOnly) {
 		it.Under = *before
 	}
 	row := entry.Entry{Table: entry.TableVersion, Key: it.Key, Index: s.csn}
 	if over {
 		row.Index = old
 	}
-	it.Index = row.Index
+	it.CSN = row.Index
 	s.placeRow(it, row, over)
 	s.deferEncoding(it, calls)
 	return true
@@ -131,18 +131,18 @@ type deferredRow struct {
 
 // deferEncoding has the row of an item encoded at the end of the step.
 func (s *Store) deferEncoding(it *mvcc.Item, calls []msg.Call) {
-	l := deferredRow{it, it.Place, it.Value, calls, it.Under}
+	l := deferredRow{it, it.EntryIndex, it.Value, calls, it.Under}
 	// The same row was deferred before in this step; only the newest value is encoded.
-	if i := it.Late; i < len(s.deferred) && s.deferred[i].item == it && s.deferred[i].place == it.Place {
+	if i := it.DeferredIndex; i < len(s.deferred) && s.deferred[i].item == it && s.deferred[i].place == it.EntryIndex {
 		s.deferred[i] = l
 		return
 	}
-	it.Late = len(s.deferred)
+	it.DeferredIndex = len(s.deferred)
 	s.deferred = append(s.deferred, l)
 }
 
 // EncodeDeferred encodes the deferred rows at the end of a step. A row that has a value has been overwritten.
-func (s *Store) EncodeLate() {
+func (s *Store) EncodeDeferred() {
 	for i := range s.deferred {
 		l := &s.deferred[i]
 		// A row with a value was replaced by one that is encoded already.
@@ -159,12 +159,12 @@ func (s *Store) encodeRow(l *deferredRow) []byte {
 		return entry.EncodePatch(&l.value, adt.Patch(&l.under, &l.value, l.calls))
 	}
 	if l.calls != nil {
-		b := s.env.Room(entry.DeltaSize(&l.value, l.calls))
+		b := s.env.Scratch(entry.DeltaSize(&l.value, l.calls))
 		entry.EncodeDelta(b, &l.value, l.calls)
 		return b
 	}
 	l.value.Payload = adt.Payload(&l.value)
-	b := s.env.Room(l.value.EncodedSize())
+	b := s.env.Scratch(l.value.EncodedSize())
 	l.value.EncodeTo(b)
 	return b
 }

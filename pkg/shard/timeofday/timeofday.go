@@ -41,9 +41,9 @@ const (
 	// None: the clock is proven.
 	None Doubt = iota
 	// Unsteady: the time of day has not been steady for long enough.
-	Young
+	Unsteady
 	// Differs: most other nodes show another time.
-	Apart
+	Differs
 	// Ahead: the time of day is days ahead of the newest time in the store.
 	Ahead
 	// Behind: the time of day is before the newest time in the store.
@@ -152,7 +152,7 @@ func (c *Clock) Contradicted() Doubt {
 		return None
 	}
 	if c.peers == PeersDiffer {
-		return Apart
+		return Differs
 	}
 	expected := c.newest + c.env.Now - c.newestAt
 	switch {
@@ -168,14 +168,14 @@ func (c *Clock) Contradicted() Doubt {
 
 // isTrusted: the time of day at the start is used without a settle time.
 func (c *Clock) isTrusted() bool {
-	return c.cfg.Trusted || c.env.Mutants.Has(mutant.StartClockBelieved)
+	return c.cfg.Trusted || c.env.Mutants.Has(mutant.StartClockTrusted)
 }
 
 // Doubt returns why the time of day is not relied on now; None if it is.
 func (c *Clock) Doubt() Doubt {
 	d := c.Contradicted()
 	if d == None && c.env.Now-c.steadySince < int64(c.cfg.Settle) && !(c.isTrusted() && c.steadySince == c.start) {
-		return Young
+		return Unsteady
 	}
 	return d
 }
@@ -185,7 +185,7 @@ func (c *Clock) Next() int64 {
 	switch c.Doubt() {
 	case None:
 		return c.newestAt + recordInterval
-	case Young:
+	case Unsteady:
 		return c.steadySince + int64(c.cfg.Settle)
 	}
 	return c.env.Now + int64(c.cfg.Settle)/60
@@ -217,7 +217,7 @@ func (c *Clock) Highest() int64 { return slices.Max(c.offsets) }
 
 // Reliable reports whether a clock of an earlier incarnation was proven.
 func (c *Clock) Reliable(id uint64) bool {
-	return !slices.Contains(c.unproven, id) || c.env.Mutants.Has(mutant.StartClockBelieved)
+	return !slices.Contains(c.unproven, id) || c.env.Mutants.Has(mutant.StartClockTrusted)
 }
 
 // Unproven reports whether there are clocks of earlier incarnations that may have been wrong.
@@ -225,7 +225,7 @@ func (c *Clock) Unproven() bool { return len(c.unproven) > 0 }
 
 // RetainUnproven drops the unproven clocks of earlier incarnations except for some: nothing refers to the
 // others.
-func (c *Clock) Retain(some map[uint64]bool) {
+func (c *Clock) RetainUnproven(some map[uint64]bool) {
 	n := len(c.unproven)
 	c.unproven = slices.DeleteFunc(c.unproven, func(id uint64) bool {
 		_, own := c.Own(id)
@@ -242,7 +242,7 @@ func (c *Clock) Flush() bool {
 }
 
 // FillState sets what the next incarnation needs in the state row.
-func (c *Clock) Fill(s *entry.State) {
+func (c *Clock) FillState(s *entry.State) {
 	s.Wall = c.newest
 	if c.proven && c.isNear(c.env.Wall-c.env.Now, c.offset()) {
 		s.Wall = c.At(c.env.Now)

@@ -29,7 +29,7 @@ type testClock struct {
 func (w *testClock) start(after, wrong time.Duration) *testClock {
 	now := int64(after)
 	if w.env != nil {
-		w.Fill(&w.row)
+		w.FillState(&w.row)
 		now += w.env.Now
 		w.row.Incarnation++
 	}
@@ -57,7 +57,7 @@ func (w *testClock) deviation() time.Duration {
 func TestSteadyClockIsProven(t *testing.T) {
 	w := (&testClock{}).start(0, 0)
 	require.False(t, w.pass(settle-10*time.Second))
-	require.Equal(t, Young, w.Doubt())
+	require.Equal(t, Unsteady, w.Doubt())
 	require.False(t, w.Proven())
 	require.True(t, w.pass(10*time.Second))
 	require.True(t, w.Proven())
@@ -133,7 +133,7 @@ func TestTimeOfDayIsComparedWithTheStore(t *testing.T) {
 func TestDifferingNodesPreventProof(t *testing.T) {
 	w := (&testClock{peers: PeersDiffer}).start(0, time.Hour)
 	w.pass(3 * settle)
-	require.Equal(t, Apart, w.Doubt())
+	require.Equal(t, Differs, w.Doubt())
 	w.peers = PeersAgree
 	require.False(t, w.pass(settle-10*time.Second), "the settle time begins when they agree")
 	require.True(t, w.pass(20*time.Second))
@@ -163,7 +163,7 @@ func TestNewestTimeIsRecordedOnceAnHour(t *testing.T) {
 	require.Equal(t, w.env.Now+int64(time.Hour), w.Next())
 	w.pass(time.Hour)
 	require.True(t, w.Flush())
-	w.Fill(&w.row)
+	w.FillState(&w.row)
 	require.Equal(t, noon+w.env.Now, w.row.Wall)
 	require.Empty(t, w.row.UnprovenClocks)
 	w.wrong = 365 * 24 * time.Hour

@@ -15,8 +15,8 @@ import (
 type Options struct {
 	// Shards is the number of shards.
 	Shards int
-	// Places is the number of slots. Default: kv.DefaultMaxInFlight.
-	Places int
+	// Slots is the number of slots. Default: kv.DefaultMaxInFlight.
+	Slots int
 	// PerShard bounds the slots of one shard. Default: half of Places.
 	PerShard int
 	// PerKey bounds the slots of one key. Default: a 16th of Places, 1,024 on a node. This keeps a key busy even if
@@ -37,18 +37,18 @@ func (o Options) withDefaults() Options {
 			*p = max(d, 1)
 		}
 	}
-	def(&o.Places, kv.DefaultMaxInFlight)
-	def(&o.PerShard, o.Places/2)
-	def(&o.PerKey, o.Places/16)
-	def(&o.Open, o.Places/2)
-	def(&o.Always, o.Places/128)
+	def(&o.Slots, kv.DefaultMaxInFlight)
+	def(&o.PerShard, o.Slots/2)
+	def(&o.PerKey, o.Slots/16)
+	def(&o.Open, o.Slots/2)
+	def(&o.Always, o.Slots/128)
 	o.Always = min(o.Always, o.PerKey)
 	return o
 }
 
 // Split returns the bounds of each of n gateways that share these. A default stays a default.
 func (o Options) Split(n int) Options {
-	for _, p := range []*int{&o.Places, &o.PerShard, &o.PerKey, &o.Open, &o.Always} {
+	for _, p := range []*int{&o.Slots, &o.PerShard, &o.PerKey, &o.Open, &o.Always} {
 		*p = (*p + n - 1) / n
 	}
 	return o
@@ -78,8 +78,8 @@ type Refusal struct {
 	// Key is the key, if the cause is ByKey. Shard is its shard, or the shard of ByShard.
 	Key   []byte
 	Shard kv.ShardID
-	// Under is the number of transactions in flight that count, Share their current bound.
-	Under, Share int
+	// InFlight is the number of transactions in flight that count, Share their current bound.
+	InFlight, Limit int
 	// Retry is the time after which to retry, between MinRetry and MaxRetry.
 	Retry time.Duration
 }
@@ -185,7 +185,7 @@ type watchedKey struct {
 	limit, served int
 }
 
-// Places are the slots of one gateway. Use New to make one.
+// Slots are the slots of one gateway. Use New to make one.
 //
 // Invariants, verified by the tests:
 //  1. The counter of a bucket is the number of operations in flight on its keys.
@@ -193,7 +193,7 @@ type watchedKey struct {
 //     transactions has no count.
 //  3. The bucket of a key with more than PerKey transactions is watched.
 //  4. excess is the number of keys with more than PerKey, and shards with more than PerShard transactions.
-type Places struct {
+type Slots struct {
 	opt     Options
 	node    queue
 	open    queue
@@ -211,23 +211,23 @@ type Places struct {
 
 // New makes slots that are all free. under yields the claims of the transactions that hold a ticket, in any
 // order.
-func New(opt Options, under func(yield func(Claim))) *Places {
+func New(opt Options, under func(yield func(Claim))) *Slots {
 	opt = opt.withDefaults()
-	return &Places{opt: opt, shards: make([]queue, opt.Shards), buckets: make([]bucket, numBuckets),
+	return &Slots{opt: opt, shards: make([]queue, opt.Shards), buckets: make([]bucket, numBuckets),
 		keys: map[string]*watchedKey{}, inFlight: under}
 }
 
 // Counters returns the counters.
-func (p *Places) Counters() Counters { return p.counters }
+func (p *Slots) Counters() Counters { return p.counters }
 
-// Taken is the number of occupied slots.
-func (p *Places) Taken() int { return p.node.n }
+// OccupiedCount is the number of occupied slots.
+func (p *Slots) OccupiedCount() int { return p.node.n }
 
-// Watched is the number of keys that are counted exactly.
-func (p *Places) Watched() int { return len(p.keys) }
+// WatchedCount is the number of keys that are counted exactly.
+func (p *Slots) WatchedCount() int { return len(p.keys) }
 
-// Quiet returns an error if something is left when no transaction is in flight.
-func (p *Places) Quiet() error {
+// CheckEmpty returns an error if something is left when no transaction is in flight.
+func (p *Slots) CheckEmpty() error {
 	left := p.node.n + p.open.n + len(p.keys) + p.excess
 	for i := range p.shards {
 		left += p.shards[i].n
@@ -246,14 +246,14 @@ func (p *Places) Quiet() error {
 func bucketOf(key []byte) uint32 { return uint32(xxhash.Sum64(key) % numBuckets) }
 
 // shardLimit is the current bound of a shard, keyLimit that of a key on it.
-func (p *Places) shardLimit() int { return min(p.opt.PerShard, p.opt.Places-p.node.n) }
+func (p *Slots) shardLimit() int { return min(p.opt.PerShard, p.opt.Slots-p.node.n) }
 
-func (p *Places) keyLimit(s kv.ShardID) int {
+func (p *Slots) keyLimit(s kv.ShardID) int {
 	return max(p.opt.Always, min(p.opt.PerKey, p.shardLimit()-p.shards[s].n))
 }
 
 // CheckKeys refuses a transaction if one of its keys on a shard has all its slots.
-func (p *Places) CheckKeys(now int64, s kv.ShardID, ops []msg.Op) *Refusal {
+func (p *Slots) CheckKeys(now int64, s kv.ShardID, ops []msg.Op) *Refusal {
 	limit := p.keyLimit(s)
 	mayExceed := false
 	for i := range ops {
@@ -266,8 +266,9 @@ func (p *Places) CheckKeys(now int64, s kv.ShardID, ops []msg.Op) *Refusal {
 			continue
 		}
 		mayExceed = true
-		if p.opt.Mutants.Has(mutant.CollisionRefuses) && int(sl.n) >= limit {
-			return p.refuse(&Refusal{Cause: ByKey, Key: ops[i].Key, Shard: s, Under: int(sl.n), Share: limit, Retry: MinRetry})
+		if p.opt.Mutants.Has(mutant.CollisionRejects) && int(sl.n) >= limit {
+			return p.refuse(&Refusal{Cause: ByKey, Key: ops[i].Key, Shard: s, InFlight: int(sl.n), Limit: limit,
+				Retry: MinRetry})
 		}
 		if p.opt.Mutants.Has(mutant.KeysUnlimited) {
 			return nil
@@ -287,48 +288,48 @@ func (p *Places) CheckKeys(now int64, s kv.ShardID, ops []msg.Op) *Refusal {
 			continue
 		}
 		if share := k.limitWithin(limit); k.n >= share {
-			return p.refuse(&Refusal{Cause: ByKey, Key: ops[i].Key, Shard: s, Under: k.n, Share: share, Retry: k.Retry(now)})
+			return p.refuse(&Refusal{Cause: ByKey, Key: ops[i].Key, Shard: s, InFlight: k.n, Limit: share, Retry: k.Retry(now)})
 		}
 	}
 	return nil
 }
 
 // CheckShard refuses a transaction if a shard has all its slots.
-func (p *Places) CheckShard(now int64, s kv.ShardID) *Refusal {
+func (p *Slots) CheckShard(now int64, s kv.ShardID) *Refusal {
 	l := &p.shards[s]
 	if limit := max(p.opt.Always, p.shardLimit()); l.n >= limit {
-		return p.refuse(&Refusal{Cause: ByShard, Shard: s, Under: l.n, Share: limit, Retry: l.Retry(now)})
+		return p.refuse(&Refusal{Cause: ByShard, Shard: s, InFlight: l.n, Limit: limit, Retry: l.Retry(now)})
 	}
 	return nil
 }
 
 // CheckNode refuses a transaction if no slot is free.
-func (p *Places) CheckNode(now int64) *Refusal {
-	if p.node.n >= p.opt.Places {
-		return p.refuse(&Refusal{Cause: ByNode, Under: p.node.n, Share: p.opt.Places, Retry: p.node.Retry(now)})
+func (p *Slots) CheckNode(now int64) *Refusal {
+	if p.node.n >= p.opt.Slots {
+		return p.refuse(&Refusal{Cause: ByNode, InFlight: p.node.n, Limit: p.opt.Slots, Retry: p.node.Retry(now)})
 	}
 	return nil
 }
 
 // CheckOpen is CheckNode for an interactive transaction.
-func (p *Places) CheckOpen(now int64) *Refusal { return p.checkOpen(now, p.opt.Open) }
+func (p *Slots) CheckOpen(now int64) *Refusal { return p.checkOpen(now, p.opt.Open) }
 
-// CheckReturning is CheckOpen for a later attempt of an admitted transaction. Its bound is higher: new transactions,
+// CheckRetry is CheckOpen for a later attempt of an admitted transaction. Its bound is higher: new transactions,
 // which have occupied its slot in between, do not keep it out.
-func (p *Places) CheckReturning(now int64) *Refusal { return p.checkOpen(now, p.opt.Open+p.opt.Open/2) }
+func (p *Slots) CheckRetry(now int64) *Refusal { return p.checkOpen(now, p.opt.Open+p.opt.Open/2) }
 
-func (p *Places) checkOpen(now int64, share int) *Refusal {
+func (p *Slots) checkOpen(now int64, share int) *Refusal {
 	r := p.CheckNode(now)
 	if r == nil && p.open.n >= share {
-		r = p.refuse(&Refusal{Cause: ByOpen, Under: p.open.n, Share: share, Retry: p.open.Retry(now)})
+		r = p.refuse(&Refusal{Cause: ByOpen, InFlight: p.open.n, Limit: share, Retry: p.open.Retry(now)})
 	}
 	return r
 }
 
-// Bounced handles a refusal by a key's shard of a transaction that this gateway had admitted: other gateways use the
-// key too. From now on its current count is the bound, which rises slowly as transactions are served. Without this,
-// each completion would admit a transaction only for the shard to refuse it.
-func (p *Places) Bounced(now int64, key []byte) {
+// OnShardRefusal handles a refusal by a key's shard of a transaction that this gateway had admitted: other gateways
+// use the key too. From now on its current count is the bound, which rises slowly as transactions are served. Without
+// this, each completion would admit a transaction only for the shard to refuse it.
+func (p *Slots) OnShardRefusal(now int64, key []byte) {
 	at := bucketOf(key)
 	p.watch(at)
 	p.countFresh(now)
@@ -348,7 +349,7 @@ func (k *watchedKey) limitWithin(limit int) int {
 	return limit
 }
 
-func (p *Places) refuse(r *Refusal) *Refusal {
+func (p *Slots) refuse(r *Refusal) *Refusal {
 	p.counters.Refused[r.Cause]++
 	if r.Cause != ByKey && p.excess > 0 {
 		p.counters.Displaced++
@@ -356,19 +357,19 @@ func (p *Places) refuse(r *Refusal) *Refusal {
 	return r
 }
 
-// Take occupies a slot and counts the keys. It may be called for every transaction, also for one that a
+// Occupy occupies a slot and counts the keys. It may be called for every transaction, also for one that a
 // check refuses.
-func (p *Places) Take(now int64, t *Ticket, open bool, c Claim) {
+func (p *Slots) Occupy(now int64, t *Ticket, open bool, c Claim) {
 	p.node.add(now)
 	if open {
 		p.open.add(now)
 	}
-	p.TakeKeys(now, c)
+	p.AddKeys(now, c)
 	t.held, t.open = true, open
 }
 
-// TakeShard counts a transaction for a shard, once.
-func (p *Places) TakeShard(now int64, t *Ticket, s kv.ShardID) {
+// AddShard counts a transaction for a shard, once.
+func (p *Slots) AddShard(now int64, t *Ticket, s kv.ShardID) {
 	if t.has(s) {
 		return
 	}
@@ -380,9 +381,9 @@ func (p *Places) TakeShard(now int64, t *Ticket, s kv.ShardID) {
 	}
 }
 
-// TakeKeys counts a transaction for more keys. During the call, the transaction's own claim does not
+// AddKeys counts a transaction for more keys. During the call, the transaction's own claim does not
 // contain these.
-func (p *Places) TakeKeys(now int64, c Claim) {
+func (p *Slots) AddKeys(now int64, c Claim) {
 	for i := range c.len() {
 		if key := c.key(i); key != nil {
 			at := bucketOf(key)
@@ -400,10 +401,10 @@ func (p *Places) TakeKeys(now int64, c Claim) {
 	p.count(now, c)
 }
 
-// Give frees all that a transaction occupies; c is its whole claim. unserved: its shard refused it, so it does not
+// Free frees all that a transaction occupies; c is its whole claim. unserved: its shard refused it, so it does not
 // count as a completion.
-func (p *Places) Give(now int64, t *Ticket, c Claim, unserved bool) {
-	if !t.held || p.opt.Mutants.Has(mutant.PlaceKept) {
+func (p *Slots) Free(now int64, t *Ticket, c Claim, unserved bool) {
+	if !t.held || p.opt.Mutants.Has(mutant.SlotNotReleased) {
 		return
 	}
 	p.node.remove(now, unserved)

@@ -3,7 +3,7 @@ package admission
 import "maps"
 
 // watch makes countFresh count the keys of a bucket, unless they are counted exactly already.
-func (p *Places) watch(at uint32) {
+func (p *Slots) watch(at uint32) {
 	sl := &p.buckets[at]
 	if sl.watched == 0 {
 		sl.watched, sl.fresh = max(sl.n, 1), true
@@ -13,7 +13,7 @@ func (p *Places) watch(at uint32) {
 
 // countFresh counts the keys of all fresh buckets in one scan of the transactions in flight, which is the
 // expensive part.
-func (p *Places) countFresh(now int64) {
+func (p *Slots) countFresh(now int64) {
 	if len(p.fresh) == 0 {
 		return
 	}
@@ -34,7 +34,7 @@ func (p *Places) countFresh(now int64) {
 }
 
 // unwatch drops the exact counts of a bucket.
-func (p *Places) unwatch(at uint32) {
+func (p *Slots) unwatch(at uint32) {
 	p.buckets[at].watched = 0
 	maps.DeleteFunc(p.keys, func(_ string, k *watchedKey) bool {
 		if k.bucket == at && k.n > p.opt.PerKey {
@@ -45,7 +45,7 @@ func (p *Places) unwatch(at uint32) {
 }
 
 // count adds a claim to the exact counts of its keys.
-func (p *Places) count(now int64, c Claim) {
+func (p *Slots) count(now int64, c Claim) {
 	p.stamp++
 	for i := range c.len() {
 		if key := c.key(i); key != nil {
@@ -56,7 +56,7 @@ func (p *Places) count(now int64, c Claim) {
 	}
 }
 
-func (p *Places) countKey(now int64, at uint32, key []byte) {
+func (p *Slots) countKey(now int64, at uint32, key []byte) {
 	k := p.keys[string(key)]
 	if k == nil {
 		k = &watchedKey{bucket: at}
@@ -84,7 +84,7 @@ func (k *watchedKey) onEnd(unserved bool) {
 }
 
 // uncount removes a whole claim from the counters.
-func (p *Places) uncount(now int64, c Claim, unserved bool) {
+func (p *Slots) uncount(now int64, c Claim, unserved bool) {
 	p.stamp++
 	for i := range c.len() {
 		key := c.key(i)

@@ -86,7 +86,7 @@ func (w *model) openCount() (n int) {
 }
 
 func (w *model) keyLimit(s kv.ShardID, most int) int {
-	shard := min(w.opt.PerShard, w.opt.Places-len(w.inFlight))
+	shard := min(w.opt.PerShard, w.opt.Slots-len(w.inFlight))
 	limit := max(w.opt.Always, min(w.opt.PerKey, shard-w.shardCount(s)))
 	if most > 0 {
 		return min(limit, most)
@@ -95,13 +95,13 @@ func (w *model) keyLimit(s kv.ShardID, most int) int {
 }
 
 // expectedRefusal returns the expected cause, in the order of the checks.
-func (w *model) expectedRefusal(p *Places, s kv.ShardID, ops []msg.Op, open bool) (by Cause, key string, refused bool) {
+func (w *model) expectedRefusal(p *Slots, s kv.ShardID, ops []msg.Op, open bool) (by Cause, key string, refused bool) {
 	for _, op := range ops {
 		if !op.IsRange() && w.keyCount(op.Key) >= w.keyLimit(s, p.keyBound(op.Key)) {
 			return ByKey, string(op.Key), true
 		}
 	}
-	switch free := w.opt.Places - len(w.inFlight); {
+	switch free := w.opt.Slots - len(w.inFlight); {
 	case w.shardCount(s) >= max(w.opt.Always, min(w.opt.PerShard, free)):
 		return ByShard, "", true
 	case free == 0:
@@ -128,7 +128,7 @@ func (w *model) hasExcess() bool {
 }
 
 // check compares the slots with the model and verifies the invariants.
-func (w *model) check(t require.TestingT, p *Places) {
+func (w *model) check(t require.TestingT, p *Slots) {
 	slots, keys, over := make([]uint32, numBuckets), map[string]int{}, 0
 	for _, c := range w.inFlight {
 		claim := c.claim()
@@ -167,7 +167,7 @@ func (w *model) check(t require.TestingT, p *Places) {
 	}
 	require.True(t, slices.Equal(slots, have) && !fresh, "slots")
 	require.Equal(t, over, p.excess)
-	require.Equal(t, len(w.inFlight), p.Taken())
+	require.Equal(t, len(w.inFlight), p.OccupiedCount())
 	require.Equal(t, w.openCount(), p.open.n)
 }
 
@@ -176,7 +176,7 @@ func (w *model) check(t require.TestingT, p *Places) {
 func TestAdmissionEqualsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &model{opt: Options{
-			Shards: 2, Places: rapid.IntRange(2, 24).Draw(t, "places"), PerShard: rapid.IntRange(1, 12).Draw(t, "per shard"),
+			Shards: 2, Slots: rapid.IntRange(2, 24).Draw(t, "places"), PerShard: rapid.IntRange(1, 12).Draw(t, "per shard"),
 			PerKey: rapid.IntRange(1, 6).Draw(t, "per key"), Open: rapid.IntRange(1, 12).Draw(t, "open"),
 			Always: rapid.IntRange(1, 3).Draw(t, "always")}}
 		p := New(w.opt, func(yield func(Claim)) {
@@ -225,16 +225,16 @@ func TestAdmissionEqualsModel(t *testing.T) {
 					break
 				}
 				c.shards[s] = true
-				p.Take(now, &c.ticket, c.open, c.claim())
-				p.TakeShard(now, &c.ticket, s)
-				p.TakeShard(now, &c.ticket, s)
+				p.Occupy(now, &c.ticket, c.open, c.claim())
+				p.AddShard(now, &c.ticket, s)
+				p.AddShard(now, &c.ticket, s)
 				w.inFlight = append(w.inFlight, c)
 			case do < 7: // an interactive transaction uses another key
 				for _, c := range w.inFlight {
 					k, s := key.Draw(t, "more"), kv.ShardID(rapid.IntRange(0, 1).Draw(t, "more shard"))
 					if c.open && !c.needsKey(k) {
-						p.TakeKeys(now, Claim{Keys: [][]byte{k}})
-						p.TakeShard(now, &c.ticket, s)
+						p.AddKeys(now, Claim{Keys: [][]byte{k}})
+						p.AddShard(now, &c.ticket, s)
 						c.keys, c.shards[s] = append(c.keys, k), true
 						break
 					}
@@ -244,27 +244,27 @@ func TestAdmissionEqualsModel(t *testing.T) {
 				c := w.inFlight[i]
 				w.inFlight = append(w.inFlight[:i:i], w.inFlight[i+1:]...)
 				refusedByShard := rapid.IntRange(0, 4).Draw(t, "refused by shard") == 0
-				p.Give(now, &c.ticket, c.claim(), refusedByShard)
+				p.Free(now, &c.ticket, c.claim(), refusedByShard)
 				if k := c.ops[0].Key; refusedByShard && !c.ops[0].IsRange() {
-					p.Bounced(now, k)
+					p.OnShardRefusal(now, k)
 					require.Equal(t, w.keyCount(k) > 0, p.keyBound(k) > 0)
 				}
 				require.False(t, c.ticket.Held())
-				p.Give(now, &c.ticket, c.claim(), false) // a second call has no effect
+				p.Free(now, &c.ticket, c.claim(), false) // a second call has no effect
 			}
 			w.check(t, p)
 			require.Equal(t, displaced, p.Counters().Displaced)
 		}
 		for _, c := range w.inFlight {
-			p.Give(now, &c.ticket, c.claim(), false)
+			p.Free(now, &c.ticket, c.claim(), false)
 		}
-		require.NoError(t, p.Quiet())
-		require.Zero(t, p.Watched())
+		require.NoError(t, p.CheckEmpty())
+		require.Zero(t, p.WatchedCount())
 	})
 }
 
 // keyBound is the bound of a key after a refusal by its shard, 0 if there is none.
-func (p *Places) keyBound(key []byte) int {
+func (p *Slots) keyBound(key []byte) int {
 	if k := p.keys[string(key)]; k != nil {
 		return k.limit
 	}
@@ -280,15 +280,15 @@ func TestShardRefusalBoundsKey(t *testing.T) {
 	end := func(refusedByShard bool) {
 		c := l.txns[0]
 		l.txns = l.txns[1:]
-		l.Give(0, &c.ticket, c.claim(), refusedByShard)
+		l.Free(0, &c.ticket, c.claim(), refusedByShard)
 		if refusedByShard {
-			l.Bounced(0, []byte("hot"))
+			l.OnShardRefusal(0, []byte("hot"))
 		}
 	}
 	for range 88 {
 		end(true)
 	}
-	require.Equal(t, 40, l.begin("hot", 0).Share)
+	require.Equal(t, 40, l.begin("hot", 0).Limit)
 	for i := range 80 {
 		end(false)
 		require.Nil(t, l.begin("hot", 0))
@@ -301,7 +301,7 @@ func TestShardRefusalBoundsKey(t *testing.T) {
 	for len(l.txns) > 0 {
 		end(false)
 	}
-	require.NoError(t, l.Quiet())
+	require.NoError(t, l.CheckEmpty())
 	for range 128 {
 		require.Nil(t, l.begin("hot", 0), "the bound ends with the last transaction")
 	}
@@ -316,13 +316,13 @@ func puts(keys ...string) (ops []msg.Op) {
 
 // fixture is slots with transactions that end in the order in which they began.
 type fixture struct {
-	*Places
+	*Slots
 	txns []*modelTxn
 }
 
 func newFixture(shards int) *fixture {
 	l := &fixture{}
-	l.Places = New(Options{Shards: shards, Places: 2048}, func(yield func(Claim)) {
+	l.Slots = New(Options{Shards: shards, Slots: 2048}, func(yield func(Claim)) {
 		for _, c := range l.txns {
 			yield(c.claim())
 		}
@@ -341,8 +341,8 @@ func (l *fixture) begin(key string, s kv.ShardID) *Refusal {
 		r = l.CheckNode(0)
 	}
 	if r == nil {
-		l.Take(0, &c.ticket, false, c.claim())
-		l.TakeShard(0, &c.ticket, s)
+		l.Occupy(0, &c.ticket, false, c.claim())
+		l.AddShard(0, &c.ticket, s)
 		l.txns = append(l.txns, c)
 	}
 	return r
@@ -352,7 +352,7 @@ func (l *fixture) begin(key string, s kv.ShardID) *Refusal {
 func (l *fixture) end() {
 	c := l.txns[0]
 	l.txns = l.txns[1:]
-	l.Give(0, &c.ticket, c.claim(), false)
+	l.Free(0, &c.ticket, c.claim(), false)
 }
 
 // Requests for other keys are admitted however many keys are saturated, on the same shard and on others.
@@ -373,7 +373,7 @@ func TestHotKeysLeaveSlots(t *testing.T) {
 					}
 				}
 				require.NotZero(t, l.Counters().Refused[ByKey])
-				require.LessOrEqual(t, l.Taken(), 2048*hot/(hot+1))
+				require.LessOrEqual(t, l.OccupiedCount(), 2048*hot/(hot+1))
 				for i := range 16 {
 					require.Nil(t, l.begin(fmt.Sprintf("cold%d", i), 8))
 					require.Nil(t, l.begin(fmt.Sprintf("cold%d", 100+i), 0))
@@ -382,7 +382,7 @@ func TestHotKeysLeaveSlots(t *testing.T) {
 				for len(l.txns) > 0 {
 					l.end()
 				}
-				require.NoError(t, l.Quiet())
+				require.NoError(t, l.CheckEmpty())
 			})
 		}
 	}
@@ -397,7 +397,7 @@ func TestStuckShardsLeaveSlots(t *testing.T) {
 				require.Equal(t, ByShard, r.Cause)
 			}
 		}
-		require.LessOrEqual(t, l.Taken(), 2048*stuck/(stuck+1)+1)
+		require.LessOrEqual(t, l.OccupiedCount(), 2048*stuck/(stuck+1)+1)
 		require.Nil(t, l.begin("cold", 8))
 		require.Zero(t, l.Counters().Displaced)
 	}
@@ -432,9 +432,9 @@ func TestManyKeysAreCountedInOneWalk(t *testing.T) {
 	}
 	walks := 0
 	c := Claim{Ops: ops}
-	p := New(Options{Shards: 1, Places: 16}, func(yield func(Claim)) { walks++; yield(c) })
+	p := New(Options{Shards: 1, Slots: 16}, func(yield func(Claim)) { walks++; yield(c) })
 	var x Ticket
-	p.Take(0, &x, false, c)
+	p.Occupy(0, &x, false, c)
 	require.Nil(t, p.CheckKeys(0, 0, puts("other")))
 	before := walks
 	p.CheckKeys(0, 0, ops)
@@ -449,14 +449,14 @@ func BenchmarkOneKey(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			ops := puts("account/000000123456")
 			c := Claim{Ops: ops}
-			p := New(Options{Shards: 9, Places: 2048}, func(yield func(Claim)) {
+			p := New(Options{Shards: 9, Slots: 2048}, func(yield func(Claim)) {
 				for range busy {
 					yield(c)
 				}
 			})
 			for range busy {
 				var x Ticket
-				p.Take(0, &x, false, c)
+				p.Occupy(0, &x, false, c)
 			}
 			if busy > 0 {
 				p.watch(bucketOf(ops[0].Key))
@@ -468,15 +468,15 @@ func BenchmarkOneKey(b *testing.B) {
 				sink = p.CheckKeys(1, 0, ops)
 				sink = p.CheckShard(1, 0)
 				sink = p.CheckNode(1)
-				p.Take(1, &x, false, c)
-				p.TakeShard(1, &x, 0)
-				p.Give(1, &x, c, false)
+				p.Occupy(1, &x, false, c)
+				p.AddShard(1, &x, 0)
+				p.Free(1, &x, c, false)
 			}
 		})
 	}
 }
 
-func checkNode(p *Places, now int64, open bool) *Refusal {
+func checkNode(p *Slots, now int64, open bool) *Refusal {
 	if open {
 		return p.CheckOpen(now)
 	}

@@ -2,8 +2,8 @@ package admission
 
 import "time"
 
-// Pace is the service rate of a queue and the turns of refused requests. The zero value has no measurement.
-type Pace struct {
+// ServiceRate is the service rate of a queue and the turns of refused requests. The zero value has no measurement.
+type ServiceRate struct {
 	// completions is the number of requests that have ended since since.
 	completions int
 	since       int64
@@ -26,10 +26,10 @@ const (
 )
 
 // Begin begins a measurement when a queue is no longer empty.
-func (p *Pace) Begin(now int64) { p.since, p.completions = now, 0 }
+func (p *ServiceRate) Begin(now int64) { p.since, p.completions = now, 0 }
 
 // End counts a completion. A measurement over ten periods is discarded: it does not show the current rate.
-func (p *Pace) End(now int64) {
+func (p *ServiceRate) End(now int64) {
 	p.completions++
 	if passed := now - p.since; passed >= ratePeriod {
 		p.interval = passed / int64(p.completions)
@@ -41,7 +41,7 @@ func (p *Pace) End(now int64) {
 }
 
 // currentInterval is the expected time between two completions, in nanoseconds.
-func (p *Pace) currentInterval(now int64) int64 {
+func (p *ServiceRate) currentInterval(now int64) int64 {
 	passed := now - p.since
 	switch {
 	case p.completions == 0 && p.interval == 0:
@@ -55,14 +55,14 @@ func (p *Pace) currentInterval(now int64) int64 {
 }
 
 // Retry reserves the next turn for a refused request, and returns the time until then.
-func (p *Pace) Retry(now int64) time.Duration {
+func (p *ServiceRate) Retry(now int64) time.Duration {
 	p.nextTurn = min(max(p.nextTurn, now)+p.currentInterval(now), now+int64(MaxRetry))
 	return max(time.Duration(p.nextTurn-now), MinRetry)
 }
 
 // queue counts the transactions in flight of one key, shard or kind.
 type queue struct {
-	Pace
+	ServiceRate
 	n int
 }
 

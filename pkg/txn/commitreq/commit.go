@@ -12,7 +12,7 @@ import (
 type Commit struct {
 	// last is the last agent; known is its incarnation and number of aborts as the gateway knows them.
 	last  kv.ShardID
-	known kv.Known
+	known kv.KnownState
 	user  kv.Account
 	txn   kv.TxnRef
 	// id is the name of the commit; fingerprint is a hash of its operations.
@@ -24,19 +24,19 @@ type Commit struct {
 	retry  env.Retry
 	// cancelling: the last agent is requested to abort it. Without is the reason, if the node of a participant
 	// is down.
-	cancelling bool
-	Without    *msg.Failure
+	cancelling  bool
+	DownFailure *msg.Failure
 }
 
 // Request is the description of an attempt for Send.
 type Request struct {
 	Txn kv.TxnRef
-	// Begun is the begin time of the transaction, which determines its age (kv.AgeOf).
-	Begun int64
-	User  kv.Account
-	Last  kv.ShardID
+	// BeginTime is the begin time of the transaction, which determines its age (kv.AgeOf).
+	BeginTime int64
+	User      kv.Account
+	Last      kv.ShardID
 	// Known is the known incarnation and abort count of the last agent.
-	Known kv.Known
+	Known kv.KnownState
 	// Fingerprint is a hash of the operations, 0 if they need not be compared with those of a repeated id.
 	Fingerprint uint64
 	// MaxResponse is the largest response that the client accepts, in bytes; 0 for no bound.
@@ -55,9 +55,9 @@ type Request struct {
 func (c *Commit) Send(e *env.Env, q Request, ps piece.Pieces) {
 	*c = Commit{last: q.Last, known: q.Known, user: q.User, txn: q.Txn, id: e.NextCommit(), fingerprint: q.Fingerprint}
 	c.sends = c.single[:0]
-	commit, p := msg.ParkTo(q.Last)
+	commit, p := msg.CommitRequestTo(q.Last)
 	p.Txn, p.CommitID, p.User, p.Aborts, p.Fingerprint = q.Txn, c.id, q.User, q.Known.Aborts, q.Fingerprint
-	p.ReadBefore, p.Snapshot, p.MaxResponseBytes, p.Begun = q.ReadBefore, q.Snapshot, q.MaxResponse, q.Begun
+	p.ReadBefore, p.Snapshot, p.MaxResponseBytes, p.Begun = q.ReadBefore, q.Snapshot, q.MaxResponse, q.BeginTime
 	for i := range ps {
 		if ps[i].Shard == q.Last && !q.Parallel {
 			p.Piece = ps[i].Piece
@@ -69,11 +69,11 @@ func (c *Commit) Send(e *env.Env, q Request, ps piece.Pieces) {
 	p.Piece.Incarnation = q.Known.Incarnation
 	c.sends = append(c.sends, commit)
 	if q.NoWait {
-		c.NoWait(e.Mutants)
+		c.SetNoWait(e.Mutants)
 	}
 	e.Send(c.sends...)
-	e.Start(&c.retry, q.LastRepeat)
-	e.Timed(q.CancelAt)
+	e.StartRetry(&c.retry, q.LastRepeat)
+	e.WakeAt(q.CancelAt)
 }
 
 func (c *Commit) addPrepare(q *Request, p *piece.Piece) {
@@ -88,7 +88,7 @@ func (c *Commit) addPrepare(q *Request, p *piece.Piece) {
 		LastAborts:       c.known.Aborts,
 		Piece:            p.Piece,
 		MaxResponseBytes: q.MaxResponse,
-		Begun:            q.Begun,
+		Begun:            q.BeginTime,
 	}
 	c.sends = append(c.sends, prepareEnv)
 }
@@ -105,34 +105,34 @@ func (c *Commit) Shards() []kv.ShardID {
 	return out
 }
 
-// NoWait adds the wound to all messages from now on. They are copied, since earlier ones may be in flight.
-func (c *Commit) NoWait(m mutant.Set) {
+// SetNoWait adds the wound to all messages from now on. They are copied, since earlier ones may be in flight.
+func (c *Commit) SetNoWait(m mutant.Set) {
 	for i, sent := range c.sends {
 		again := *sent
 		switch b := sent.Body.(type) {
 		case *msg.CommitRequest:
 			q := *b
-			q.NoWait = q.NoWait || !m.Has(mutant.ParkWithoutMark)
+			q.NoWait = q.NoWait || !m.Has(mutant.CommitRequestWithoutWound)
 			again.Body = &q
 		case *msg.Prepare:
 			q := *b
-			q.NoWait = q.NoWait || !m.Has(mutant.PrepareWithoutMark)
+			q.NoWait = q.NoWait || !m.Has(mutant.PrepareWithoutWound)
 			again.Body = &q
 		}
 		c.sends[i] = &again
 	}
 }
 
-// Answers reports whether a response belongs to this commit.
-func (c *Commit) Answers(a *msg.CommitResponse, m mutant.Set) bool {
-	return a.CommitID == c.id || m.Has(mutant.AnswerOfAnyCommit)
+// IsResponse reports whether a response belongs to this commit.
+func (c *Commit) IsResponse(a *msg.CommitResponse, m mutant.Set) bool {
+	return a.CommitID == c.id || m.Has(mutant.ResponseOfAnyCommit)
 }
 
 // Cancel starts to request an abort from the last agent, at once.
 func (c *Commit) Cancel(e *env.Env) {
 	if !c.cancelling {
 		c.cancelling = true
-		e.Hurry(&c.retry)
+		e.RetrySoon(&c.retry)
 	}
 }
 
@@ -143,13 +143,13 @@ func (c *Commit) Tick(e *env.Env, lastRepeat, cancelAt int64) bool {
 		c.Cancel(e)
 	}
 	if !c.cancelling {
-		e.Timed(cancelAt)
+		e.WakeAt(cancelAt)
 	}
 	switch {
-	case !e.Due(&c.retry, lastRepeat):
+	case !e.IsDue(&c.retry, lastRepeat):
 		return false
 	case c.cancelling:
-		e.To(c.last).Body = &msg.CancelRequest{
+		e.SendTo(c.last).Body = &msg.CancelRequest{
 			Txn:         c.txn,
 			CommitID:    c.id,
 			Fingerprint: c.fingerprint,

@@ -74,9 +74,9 @@ type Config struct {
 	// OpenBudget is for how long an interactive reader is registered and holds updates. After that it reads at a
 	// snapshot. Default: kv.DefaultOpenBudget; negative for no bound.
 	OpenBudget time.Duration
-	// CrowdFor is for how long after a refusal of an open reader new ones begin at a snapshot. Default:
+	// SnapshotFirstFor is for how long after a refusal of an open reader new ones begin at a snapshot. Default:
 	// kv.DefaultCrowdFor; negative for not at all.
-	CrowdFor time.Duration
+	SnapshotFirstFor time.Duration
 	// RoundGap is the least time between two snapshot rounds; kv.RoundGap computes it. Default: the one for a single
 	// gateway; negative for none.
 	RoundGap time.Duration
@@ -96,8 +96,8 @@ type Config struct {
 	Repeat time.Duration
 	// Liveness bounds the time between retries. Default: kv.DefaultLiveness.
 	Liveness time.Duration
-	// IdleGrace is for how long a wounded interactive transaction may be idle. Default: kv.DefaultIdleGrace.
-	IdleGrace time.Duration
+	// IdleTimeout is for how long a wounded interactive transaction may be idle. Default: kv.DefaultIdleGrace.
+	IdleTimeout time.Duration
 	// MaxAge bounds the duration of a transaction. Default: kv.MaxTxnAge.
 	MaxAge time.Duration
 	// MaxInFlight bounds the number of transactions; further ones are refused. Default: kv.DefaultMaxInFlight.
@@ -120,13 +120,13 @@ func (c Config) withDefaults() Config {
 	def(&c.Repeat, kv.DefaultRepeat)
 	def(&c.Liveness, kv.DefaultLiveness)
 	def(&c.Lease, kv.DefaultLease)
-	def(&c.IdleGrace, kv.DefaultIdleGrace)
+	def(&c.IdleTimeout, kv.DefaultIdleTimeout)
 	def(&c.OpenBudget, kv.DefaultOpenBudget)
-	def(&c.CrowdFor, kv.DefaultCrowdFor)
-	def(&c.RoundGap, kv.RoundGap(1))
+	def(&c.SnapshotFirstFor, kv.DefaultSnapshotReadersFor)
+	def(&c.RoundGap, kv.MinRoundPause(1))
 	def(&c.Round.Lease, min(kv.DefaultRoundLease, c.Lease))
 	def(&c.Round.Wait, min(kv.DefaultRoundWait, c.Round.Lease*3/10))
-	def(&c.Round.LeftOut, kv.DefaultLeftOut)
+	def(&c.Round.LeftOut, kv.DefaultRoundExclusion)
 	def(&c.MaxAge, kv.MaxTxnAge)
 	if c.MaxInFlight == 0 {
 		c.MaxInFlight = kv.DefaultMaxInFlight

@@ -30,17 +30,17 @@ type Env struct {
 // New makes an environment.
 func New(cfg Config) *Env { return &Env{Config: cfg.withDefaults(), Next: Never} }
 
-// At moves the clock forward. An earlier time is ignored.
-func (e *Env) At(now int64) { e.Now = max(e.Now, now) }
+// AdvanceTo moves the clock forward. An earlier time is ignored.
+func (e *Env) AdvanceTo(now int64) { e.Now = max(e.Now, now) }
 
-// Timed requests a call of the state machine at a time, or earlier.
-func (e *Env) Timed(at int64) { e.Next = min(e.Next, at) }
+// WakeAt requests a call of the state machine at a time, or earlier.
+func (e *Env) WakeAt(at int64) { e.Next = min(e.Next, at) }
 
 // Send sends messages with the next Flush.
 func (e *Env) Send(envs ...*msg.Envelope) { e.Out = append(e.Out, envs...) }
 
-// To creates a message to a shard, which is sent with the next Flush. The caller sets its body.
-func (e *Env) To(s kv.ShardID) *msg.Envelope {
+// SendTo creates a message to a shard, which is sent with the next Flush. The caller sets its body.
+func (e *Env) SendTo(s kv.ShardID) *msg.Envelope {
 	env := msg.ToShard(s)
 	e.Out = append(e.Out, env)
 	return env
@@ -100,7 +100,7 @@ func (e *Env) NextCommit() kv.CommitID {
 	e.commitCount++
 	id := kv.CommitID{Gateway: e.Node, Incarnation: e.Incarnation,
 		Number: e.commitCount*uint64(max(e.Stripes, 1)) + uint64(e.Stripe)}
-	if e.Mutants.Has(mutant.GatewayStartsAlike) {
+	if e.Mutants.Has(mutant.GatewayReusesCommitIDs) {
 		id.Incarnation = 0
 	}
 	return id
@@ -137,11 +137,11 @@ type Retry struct {
 	steady     bool
 }
 
-// Start sets the timer of a request that is sent now. At last (LastRepeat) it is due in any case; 0 for never.
-func (e *Env) Start(r *Retry, last int64) { e.startTimer(r, e.Repeat, last) }
+// StartRetry sets the timer of a request that is sent now. At last (LastRepeat) it is due in any case; 0 for never.
+func (e *Env) StartRetry(r *Retry, last int64) { e.startTimer(r, e.Repeat, last) }
 
-// StartSteady is Start with equal intervals.
-func (e *Env) StartSteady(r *Retry, wait time.Duration, last int64) {
+// StartSteadyRetry is Start with equal intervals.
+func (e *Env) StartSteadyRetry(r *Retry, wait time.Duration, last int64) {
 	r.steady = true
 	e.startTimer(r, wait, last)
 }
@@ -149,11 +149,11 @@ func (e *Env) StartSteady(r *Retry, wait time.Duration, last int64) {
 func (e *Env) startTimer(r *Retry, wait time.Duration, last int64) {
 	r.wait = int64(wait)
 	r.next = nextRepeat(e.Now, r.wait, last)
-	e.Timed(r.next)
+	e.WakeAt(r.next)
 }
 
-// Due reports whether a retry is due, and sets the timer again.
-func (e *Env) Due(r *Retry, last int64) bool {
+// IsDue reports whether a retry is due, and sets the timer again.
+func (e *Env) IsDue(r *Retry, last int64) bool {
 	due := e.Now >= r.next
 	if due {
 		if !r.steady {
@@ -161,26 +161,26 @@ func (e *Env) Due(r *Retry, last int64) bool {
 		}
 		r.next = nextRepeat(e.Now, r.wait, last)
 	}
-	e.Timed(r.next)
+	e.WakeAt(r.next)
 	return due
 }
 
-// Hurry makes the request due at the next tick, and soon after that again.
-func (e *Env) Hurry(r *Retry) {
+// RetrySoon makes the request due at the next tick, and soon after that again.
+func (e *Env) RetrySoon(r *Retry) {
 	r.next = e.Now
 	r.wait = int64(e.Repeat) / 2
 }
 
-// GiveUpAt is the time at which a request that began at a time is given up, so that the response reaches the client
+// CancelTime is the time at which a request that began at a time is given up, so that the response reaches the client
 // before the deadline.
-func GiveUpAt(began, deadline int64) int64 {
+func CancelTime(began, deadline int64) int64 {
 	return deadline - min((deadline-began)/5, 200_000_000)
 }
 
-// LastRepeat is the time of the last retry before a request is given up. The shard responds to it with a report of
+// LastRetryTime is the time of the last retry before a request is given up. The shard responds to it with a report of
 // what the request waits for.
-func LastRepeat(began, deadline int64) int64 {
-	return GiveUpAt(began, deadline) - min((deadline-began)/10, 50_000_000)
+func LastRetryTime(began, deadline int64) int64 {
+	return CancelTime(began, deadline) - min((deadline-began)/10, 50_000_000)
 }
 
 // nextRepeat is the time of the next retry, at most last if that is in the future.

@@ -25,7 +25,7 @@ import (
 //   - Moves, rounds and queries of the hot shard need no slot: they are few, and they reduce the
 //     contention. Outcome queries need none: their transactions were admitted.
 type Admitter struct {
-	*admission.Places
+	*admission.Slots
 	gw *Gateway
 	// aborted are the transactions whose next attempt is admitted as a retry.
 	aborted abortedTxns
@@ -33,7 +33,7 @@ type Admitter struct {
 
 func newAdmitter(gw *Gateway, under func(yield func(Flow))) *Admitter {
 	opt := gw.Admission
-	opt.Shards, opt.Places, opt.Mutants = gw.Router.Shards(), gw.MaxInFlight, gw.Mutants
+	opt.Shards, opt.Slots, opt.Mutants = gw.Router.Shards(), gw.MaxInFlight, gw.Mutants
 	slots := admission.New(opt, func(yield func(admission.Claim)) {
 		under(func(f Flow) {
 			if f.Base().Ticket.Held() {
@@ -41,7 +41,7 @@ func newAdmitter(gw *Gateway, under func(yield func(Flow))) *Admitter {
 			}
 		})
 	})
-	return &Admitter{Places: slots, gw: gw}
+	return &Admitter{Slots: slots, gw: gw}
 }
 
 // Admit gives a one-shot its slot, or returns why not.
@@ -63,10 +63,10 @@ func (d *Admitter) Admit(o *OneShot, ps piece.Pieces) *msg.Failure {
 			return f
 		}
 	}
-	if d.gw.Shards.AllThere() {
+	if d.gw.Shards.AllAvailable() {
 		return nil
 	}
-	return d.gw.Shards.Refusing(ps.Shards())
+	return d.gw.Shards.WhyUnavailable(ps.Shards())
 }
 
 // AdmitScan gives a scan its slot, or returns why not.
@@ -78,7 +78,7 @@ func (d *Admitter) AdmitScan(s *Scan) *msg.Failure {
 			return f
 		}
 	}
-	return d.gw.Shards.Refusing(all)
+	return d.gw.Shards.WhyUnavailable(all)
 }
 
 // takeSlots takes a slot of the node and of each shard.
@@ -94,9 +94,9 @@ func (d *Admitter) takeSlots(f Flow, all []kv.ShardID) *msg.Failure {
 		return d.exhausted(r)
 	}
 	t := &f.Base().Ticket
-	d.Take(d.gw.Now, t, false, f.Claim())
+	d.Occupy(d.gw.Now, t, false, f.Claim())
 	for _, s := range all {
-		d.TakeShard(d.gw.Now, t, s)
+		d.AddShard(d.gw.Now, t, s)
 	}
 	return nil
 }
@@ -114,9 +114,9 @@ func (d *Admitter) ReleaseSlot(f Flow, why *msg.Failure) {
 		d.aborted.add(f)
 	}
 	rejected := why != nil && why.Reason == msg.ReasonExhausted && kv.Kind(why.Kind) == kv.KindResourceExhausted
-	d.Give(d.gw.Now, t, f.Claim(), rejected)
+	d.Free(d.gw.Now, t, f.Claim(), rejected)
 	if rejected && len(why.Key) > 0 {
-		d.Bounced(d.gw.Now, why.Key)
+		d.OnShardRefusal(d.gw.Now, why.Key)
 	}
 }
 
@@ -127,14 +127,14 @@ func (d *Admitter) AdmitOpen(c *Call) *msg.Failure {
 	// wound-wait.
 	check := d.CheckOpen
 	if d.aborted.isNextAttempt(c.Ref) {
-		check = d.CheckReturning
+		check = d.CheckRetry
 	}
 	r := check(d.gw.Now)
 	if r != nil {
 		return d.exhausted(r)
 	}
 	d.aborted.remove(c.Ref.TxnID)
-	d.Take(d.gw.Now, &c.Ticket, true, admission.Claim{})
+	d.Occupy(d.gw.Now, &c.Ticket, true, admission.Claim{})
 	return nil
 }
 
@@ -142,7 +142,7 @@ func (d *Admitter) AdmitOpen(c *Call) *msg.Failure {
 // attempt, if that was aborted here. At another gateway it counts as a first attempt, and so is
 // younger. It is at most kv.MaxTxnAge ago: otherwise a client could prepare ids to use them when
 // they are the oldest.
-func (d *Admitter) firstBeginTime(ref kv.TxnRef, how *How) int64 {
+func (d *Admitter) firstBeginTime(ref kv.TxnRef, how *TxnOptions) int64 {
 	first := beginTime(d.gw, how)
 	if first == 0 || !d.aborted.isNextAttempt(ref) || d.gw.Mutants.Has(mutant.AttemptsBeginAnew) {
 		return first
@@ -173,17 +173,17 @@ func (d *Admitter) AdmitCall(o *Interactive) *msg.Failure {
 		op := &ops[i]
 		if op.IsRange() {
 			for _, s := range d.gw.EveryShard() {
-				d.TakeShard(d.gw.Now, &o.Ticket, s)
+				d.AddShard(d.gw.Now, &o.Ticket, s)
 			}
 			continue
 		}
-		d.TakeShard(d.gw.Now, &o.Ticket, d.gw.shardOf(&o.Call, op.Key))
+		d.AddShard(d.gw.Now, &o.Ticket, d.gw.shardOf(&o.Call, op.Key))
 		if !o.namedKeys[string(op.Key)] {
 			o.namedKeys[string(op.Key)] = true
 			claimed = append(claimed, op.Key)
 		}
 	}
-	d.TakeKeys(d.gw.Now, admission.Claim{Keys: claimed[from:]})
+	d.AddKeys(d.gw.Now, admission.Claim{Keys: claimed[from:]})
 	o.claimedKeys = claimed
 	return nil
 }
@@ -211,7 +211,7 @@ func (d *Admitter) checkOp(o *Interactive, op *msg.Op) *msg.Failure {
 func (d *Admitter) exhausted(r *admission.Refusal) *msg.Failure {
 	f := env.Failure(msg.ReasonExhausted, kv.KindResourceExhausted, "")
 	f.RetryAfterNanos = int64(r.Retry)
-	n, slots := r.Under, d.gw.MaxInFlight
+	n, slots := r.InFlight, d.gw.MaxInFlight
 	switch r.Cause {
 	case admission.ByKey:
 		f.Key = r.Key

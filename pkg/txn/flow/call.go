@@ -6,8 +6,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
-	"github.com/linchpindb/linchpin/pkg/txn/places"
 	"github.com/linchpindb/linchpin/pkg/txn/round"
+	"github.com/linchpindb/linchpin/pkg/txn/routing"
 )
 
 // Kind is the kind of a flow.
@@ -72,7 +72,7 @@ type Call struct {
 	Ref      kv.TxnRef
 	Handle   CallHandle
 	ReadOnly bool
-	How      How
+	How      TxnOptions
 	// Begun is the begin time of the transaction in wound-wait (kv.Age), the same for all attempts. 0
 	// is the time in its id.
 	Begun int64
@@ -95,11 +95,11 @@ type Call struct {
 	txnReceipt, reqReceipt msg.Receipt
 	openWait               *waitState
 	// roundWait connects the call with the round that it waits for, or whose snapshot it reads.
-	roundWait round.Seat
+	roundWait round.Membership
 	// snapshot is what the call reads, nil for the present.
 	snapshot *pastSnapshot
 	// redirects are the shards to which keys of this call were redirected.
-	redirects places.Redirects
+	redirects routing.Redirects
 	query     hotShardQuery
 }
 
@@ -146,8 +146,8 @@ type EarlierAttempts struct {
 // beginTime is the begin time of a first attempt: when it reached the gateway. The client makes the
 // time in the id. If that counted, a client with a slow clock would win every conflict on a hot
 // key.
-func beginTime(gw *Gateway, how *How) int64 {
-	if gw.Mutants.Has(mutant.IDsBelieved) {
+func beginTime(gw *Gateway, how *TxnOptions) int64 {
+	if gw.Mutants.Has(mutant.IDTimesTrusted) {
 		return 0
 	}
 	return how.Arrived
@@ -157,7 +157,7 @@ func beginTime(gw *Gateway, how *How) int64 {
 func (c *Call) Base() *Call { return c }
 
 // Seat implements round.Waiter.
-func (c *Call) Seat() *round.Seat { return &c.roundWait }
+func (c *Call) Membership() *round.Membership { return &c.roundWait }
 
 // The defaults of interface Flow, for flows that hold nothing.
 func (c *Call) PendingShards() []kv.ShardID { return nil }
@@ -186,19 +186,19 @@ func (c *Call) Deadline() int64 { return c.deadline }
 
 // CancelAt is when the gateway cancels an undecided commit, early enough to receive the outcome
 // before the deadline.
-func (c *Call) CancelAt() int64 { return env.GiveUpAt(c.started, c.deadline) }
+func (c *Call) CancelAt() int64 { return env.CancelTime(c.started, c.deadline) }
 
 // LastCommitRetry is when an unanswered commit is retried once more before CancelAt. A shard
 // answers the retry of a waiting request with a wait report, so the client receives the receipt of
 // a wait that its deadline ends.
-func (c *Call) LastCommitRetry() int64 { return env.LastRepeat(c.started, c.deadline) }
+func (c *Call) LastCommitRetry() int64 { return env.LastRetryTime(c.started, c.deadline) }
 
 // AbortAt is when a call that has not sent its commit is aborted.
 func (c *Call) AbortAt() int64 {
 	if c.reqDeadline == 0 {
 		return c.deadline
 	}
-	return min(env.GiveUpAt(c.reqStart, c.reqDeadline), c.deadline)
+	return min(env.CancelTime(c.reqStart, c.reqDeadline), c.deadline)
 }
 
 // IsRequestTimeout reports whether the current request times out before the transaction's deadline.
@@ -210,7 +210,7 @@ func (c *Call) LastRequestRetry() int64 {
 	if c.reqDeadline == 0 {
 		return 0
 	}
-	return env.LastRepeat(c.reqStart, c.reqDeadline)
+	return env.LastRetryTime(c.reqStart, c.reqDeadline)
 }
 
 // ReadsSnapshot reports whether the call reads a snapshot, and not the present.
@@ -237,7 +237,7 @@ func (c *Call) renumber(f *msg.Failure) *msg.Failure {
 func (c *Call) BackOff(e *env.Env, pause int64) {
 	c.Phase = Backoff
 	c.RetryAt = e.Now + pause
-	e.Timed(c.RetryAt)
+	e.WakeAt(c.RetryAt)
 }
 
 // BeginNextAttempt counts the attempt that ended for a reason, and begins the next one, which is

@@ -30,9 +30,9 @@ func (gw *Gateway) sendCommit(f Committer, ps piece.Pieces, q commitreq.Request)
 		}
 	}
 	// The planner moves keys to the hot shard that are hot and are written together.
-	gw.Heat.NoteTogether(ps)
+	gw.Heat.CountPairs(ps)
 	c.Phase = Committing
-	q.Txn, q.Begun, q.User, q.NoWait = c.Ref, c.Begun, c.How.User, c.Wound.Is
+	q.Txn, q.BeginTime, q.User, q.NoWait = c.Ref, c.Begun, c.How.User, c.Wound.Is
 	q.Known = gw.Shards.Known(q.Last, ps.At(q.Last).Incarnation)
 	q.LastRepeat, q.CancelAt = c.LastCommitRetry(), c.CancelAt()
 	f.Commit().Send(gw.Env, q, ps)
@@ -65,9 +65,9 @@ func (gw *Gateway) lastAgent(ps piece.Pieces) kv.ShardID {
 
 // fastShards returns the pieces on shards whose log is not slow, or all pieces if there is none.
 func (gw *Gateway) fastShards(ps piece.Pieces) piece.Pieces {
-	may := func(p piece.Piece) bool { return gw.Shards.MayDecide(p.Shard) }
+	may := func(p piece.Piece) bool { return gw.Shards.CanDecide(p.Shard) }
 	slow := func(p piece.Piece) bool { return !may(p) }
-	if !slices.ContainsFunc(ps, slow) || !slices.ContainsFunc(ps, may) || gw.Mutants.Has(mutant.LeftOutDecides) {
+	if !slices.ContainsFunc(ps, slow) || !slices.ContainsFunc(ps, may) || gw.Mutants.Has(mutant.ExcludedShardDecides) {
 		return ps
 	}
 	return slices.DeleteFunc(slices.Clone(ps), slow)

@@ -4,9 +4,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/txn/env"
 	"github.com/linchpindb/linchpin/pkg/txn/heat"
-	"github.com/linchpindb/linchpin/pkg/txn/places"
 	"github.com/linchpindb/linchpin/pkg/txn/readreq"
 	"github.com/linchpindb/linchpin/pkg/txn/round"
+	"github.com/linchpindb/linchpin/pkg/txn/routing"
 	"github.com/linchpindb/linchpin/pkg/txn/shards"
 )
 
@@ -15,7 +15,7 @@ import (
 type Gateway struct {
 	*env.Env
 	Shards   *shards.Shards
-	Places   *places.Places
+	Places   *routing.Routes
 	Heat     *heat.Heat
 	Rounds   *round.Rounds
 	Admitter *Admitter
@@ -42,7 +42,7 @@ func NewGateway(e *env.Env, under func(yield func(Flow))) *Gateway {
 	gw := &Gateway{
 		Env:          e,
 		Shards:       s,
-		Places:       places.New(e),
+		Places:       routing.New(e),
 		Heat:         heat.New(e),
 		Rounds:       round.New(e, s),
 		Readers:      map[kv.TxnRef]Reader{},
@@ -65,7 +65,7 @@ func (gw *Gateway) LeaveOut(s kv.ShardID) {
 
 // shardOf is the shard on which a call looks for a key: where it was redirected, else where the
 // gateway routes the key.
-func (gw *Gateway) shardOf(c *Call, key []byte) kv.ShardID { return gw.Places.Of(&c.redirects, key) }
+func (gw *Gateway) shardOf(c *Call, key []byte) kv.ShardID { return gw.Places.Shard(&c.redirects, key) }
 
 // Respond reports the end of a client's request, with the receipt of the whole call. A second
 // response to the same request is dropped.
@@ -81,8 +81,8 @@ func (gw *Gateway) enqueueDone(c *Call, d Done) {
 	if c.Handle == nil {
 		return
 	}
-	d.Token, d.Txn = c.Handle, c.Ref
-	d.Attempts, d.Aborts, d.Ended = c.Ref.Attempt-c.Earlier.Redirects, c.Earlier.Aborts, c.Earlier.Ended
+	d.Handle, d.Txn = c.Handle, c.Ref
+	d.Attempts, d.AbortReasons, d.Ended = c.Ref.Attempt-c.Earlier.Redirects, c.Earlier.Aborts, c.Earlier.Ended
 	c.Handle = nil
 	gw.Done = append(gw.Done, d)
 }
@@ -117,9 +117,9 @@ func (gw *Gateway) tickLeases(r *readreq.Reading) Outcome {
 	// This machine may have stalled, or a shard has not received renewals. The gateway counts a lease
 	// from the sending of its request, and 10 % shorter than the shard does, so it is the first to
 	// notice.
-	s, lapsed := r.Lapsed(gw.Env)
+	s, lapsed := r.ExpiredLease(gw.Env)
 	if lapsed {
-		return Aborted(readreq.Lapse(s))
+		return Aborted(readreq.ExpiredLeaseFailure(s))
 	}
 	r.TickLeases(gw.Env)
 	return Continue

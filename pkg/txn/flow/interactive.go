@@ -49,8 +49,8 @@ type Interactive struct {
 // Only the first attempt reads optimistically: an attempt that has lost over such a read locks. An
 // attempt whose reads could not be validated is followed by one in which keys that the user must
 // not write are read-locked, too.
-func NewInteractive(gw *Gateway, ref kv.TxnRef, readOnly bool, how How) InteractiveTxn {
-	x := Interactive{idleSince: gw.Now, drainsAtBegin: gw.Shards.Leavings()}
+func NewInteractive(gw *Gateway, ref kv.TxnRef, readOnly bool, how TxnOptions) InteractiveTxn {
+	x := Interactive{idleSince: gw.Now, drainsAtBegin: gw.Shards.DrainingReports()}
 	x.Call = Call{Kind: UpdateKind, Ref: ref, ReadOnly: readOnly, How: how, started: gw.Now}
 	x.snapshot = newPastSnapshot(how)
 	x.Begun = gw.Admitter.firstBeginTime(ref, &how)
@@ -80,7 +80,7 @@ func (x *Interactive) Claim() admission.Claim { return admission.Claim{Keys: x.c
 // transaction.
 func (x *Interactive) BeginDo(gw *Gateway, ops []msg.Op, deadline int64) *msg.Failure {
 	x.reqStart, x.reqDeadline, x.reqReceipt = gw.Now, deadline, msg.Receipt{}
-	gw.Timed(x.AbortAt())
+	gw.WakeAt(x.AbortAt())
 	x.ops = ops
 	x.session.Number(ops)
 	for i := range ops {
@@ -127,7 +127,7 @@ func (x *Interactive) noteRequest(op *msg.Op) bool {
 // or drains and the transaction began after the drain was announced. A drain waits for older
 // transactions only, so it ends.
 func (x *Interactive) Unavailable(gw *Gateway) *msg.Failure {
-	if gw.Shards.AllThere() {
+	if gw.Shards.AllAvailable() {
 		return nil
 	}
 	for i := range x.ops {
@@ -135,9 +135,9 @@ func (x *Interactive) Unavailable(gw *Gateway) *msg.Failure {
 		if !x.ops[i].IsRange() {
 			need = []kv.ShardID{gw.shardOf(&x.Call, x.ops[i].Key)}
 		}
-		f := gw.Shards.Unreachable(need...)
+		f := gw.Shards.WhyDown(need...)
 		if f == nil {
-			f = gw.Shards.LeavingBefore(need, x.drainsAtBegin)
+			f = gw.Shards.WhyDraining(need, x.drainsAtBegin)
 		}
 		if f != nil {
 			return f
@@ -174,7 +174,7 @@ func (x *Interactive) EndCall(gw *Gateway, results []msg.Result) {
 // FailCall responds to a request with a failure that leaves the transaction open.
 func (x *Interactive) FailCall(gw *Gateway, f *msg.Failure) {
 	f = x.renumber(f)
-	x.session.Failed(x.ops)
+	x.session.DropReadsOf(x.ops)
 	x.setIdle(gw)
 	gw.Respond(&x.Call, Done{Failure: f})
 }
@@ -187,7 +187,7 @@ func (x *Interactive) setIdle(gw *Gateway) {
 		x.idleSince, x.requestsNew = gw.Now, false
 	}
 	if x.Wound.Is || gw.Now < x.waiterUntil {
-		gw.Timed(gw.Now + int64(gw.IdleGrace))
+		gw.WakeAt(gw.Now + int64(gw.IdleTimeout))
 	}
 }
 
@@ -195,7 +195,7 @@ func (x *Interactive) setIdle(gw *Gateway) {
 // is so; without a repeat for two periods, the waiter is assumed to be gone.
 func (x *Interactive) OnWaiter(gw *Gateway) {
 	x.waiterUntil = gw.Now + 2*int64(gw.Liveness)
-	gw.Timed(x.idleSince + int64(gw.IdleGrace))
+	gw.WakeAt(x.idleSince + int64(gw.IdleTimeout))
 }
 
 // checkIdle aborts an idle transaction if
@@ -209,10 +209,11 @@ func (x *Interactive) OnWaiter(gw *Gateway) {
 // requests that they have sent before. Without the second rule both would hold their locks up to
 // the maximum age.
 func (x *Interactive) checkIdle(gw *Gateway) Outcome {
-	idleEnds := x.idleSince + int64(gw.IdleGrace)
-	hasWaiter := gw.Now < x.waiterUntil && !gw.Mutants.Has(mutant.IdleHoldersKept) && !gw.Mutants.Has(mutant.NoIdleGrace)
-	woundEnds := max(x.Wound.At, x.idleSince) + int64(gw.IdleGrace)
-	isWounded := x.Wound.Is && !gw.Mutants.Has(mutant.NoIdleGrace)
+	idleEnds := x.idleSince + int64(gw.IdleTimeout)
+	hasWaiter := gw.Now < x.waiterUntil && !gw.Mutants.Has(mutant.IdleHoldersKept) &&
+		!gw.Mutants.Has(mutant.IdleWoundedContinues)
+	woundEnds := max(x.Wound.At, x.idleSince) + int64(gw.IdleTimeout)
+	isWounded := x.Wound.Is && !gw.Mutants.Has(mutant.IdleWoundedContinues)
 	switch {
 	case isWounded && gw.Now >= woundEnds:
 		text := "the transaction was idle and an older transaction waited for it"
@@ -223,12 +224,12 @@ func (x *Interactive) checkIdle(gw *Gateway) Outcome {
 	case gw.Now >= x.deadline:
 		return Aborted(gw.MaxAgeFailure(&x.Call))
 	case isWounded:
-		gw.Timed(woundEnds)
+		gw.WakeAt(woundEnds)
 	}
 	if hasWaiter {
-		gw.Timed(idleEnds)
+		gw.WakeAt(idleEnds)
 	}
-	gw.Timed(x.deadline)
+	gw.WakeAt(x.deadline)
 	return Continue
 }
 
@@ -242,7 +243,7 @@ func (x *Interactive) BeginCommit(gw *Gateway, deadline int64) {
 		return
 	}
 	for _, key := range x.session.ReadKeys() {
-		gw.Heat.Committing(key, x.session.Writes(key))
+		gw.Heat.OnCommit(key, x.session.Writes(key))
 	}
 	x.recordQueueScans(gw)
 }
@@ -277,7 +278,7 @@ func (x *Interactive) RecordConflict(gw *Gateway, why *msg.Failure) {
 		interactive.Methods |= uint64(adt.Interactive)
 		x.Earlier.Ended.By = &interactive
 	}
-	if x.ReadOnly || !why.Reason.Contention() {
+	if x.ReadOnly || !why.Reason.IsContention() {
 		return
 	}
 	// A failure by a wound names the key in the conflict, if at all.
@@ -286,7 +287,7 @@ func (x *Interactive) RecordConflict(gw *Gateway, why *msg.Failure) {
 		key = why.Conflict.Key
 	}
 	if x.session.HasReadKey(key) {
-		gw.Heat.Lost(key, x.session.Writes(string(key)))
+		gw.Heat.OnAbort(key, x.session.Writes(string(key)))
 	}
 	x.recordRangeConflict(gw, key)
 }

@@ -25,15 +25,15 @@ func newLocks() *locks { return &locks{session: session.New()} }
 // addGrants records the grants of a response. It reports false if the shard has granted locks in
 // another incarnation before: it has restarted, and has lost those.
 func (l *locks) addGrants(r *msg.LockResponse) bool {
-	t := l.session.At(r.Shard)
+	t := l.session.Part(r.Shard)
 	if len(r.Grants) > 0 {
-		if t.Inc != 0 && t.Inc != r.Incarnation {
+		if t.Incarnation != 0 && t.Incarnation != r.Incarnation {
 			return false
 		}
-		t.Inc = r.Incarnation
-		t.Granted(r.Grants)
+		t.Incarnation = r.Incarnation
+		t.AddGrants(r.Grants)
 	}
-	t.Index = max(t.Index, r.Index)
+	t.CSN = max(t.CSN, r.Index)
 	return true
 }
 
@@ -47,9 +47,9 @@ func locksLost() *msg.Failure {
 func (l *locks) pendingShards(p Phase) []kv.ShardID {
 	switch p {
 	case Locking:
-		return l.requests.Awaits()
+		return l.requests.PendingShards()
 	case Checking:
-		return l.checks.Awaits()
+		return l.checks.PendingShards()
 	}
 	return nil
 }
@@ -66,8 +66,8 @@ func (l *locks) retry(gw *Gateway, c *Call) {
 
 // readCSNs is the CSN of each shard at its last response.
 func (l *locks) readCSNs() (at []msg.ShardCSN) {
-	for _, t := range l.session.Touched() {
-		at = append(at, msg.ShardCSN{Shard: t.Shard, Index: t.Index})
+	for _, t := range l.session.Parts() {
+		at = append(at, msg.ShardCSN{Shard: t.Shard, Index: t.CSN})
 	}
 	return at
 }
@@ -97,17 +97,17 @@ func (l *locks) requestLock(gw *Gateway, c *Call, s kv.ShardID, m *msg.Lock) {
 			m.Ops[i].Methods = uint64(adt.MethodsOf(&m.Ops[i]) | adt.Interactive)
 		}
 	}
-	l.session.At(s)
+	l.session.Part(s)
 	m.Txn, m.Begun, m.User, m.NoWait = c.Ref, c.Begun, c.How.User, c.Wound.Is
-	l.requests.Ask(gw.Env, s, m, c.LastRequestRetry())
-	gw.Timed(c.AbortAt())
+	l.requests.Send(gw.Env, s, m, c.LastRequestRetry())
+	gw.WakeAt(c.AbortAt())
 }
 
 // finishReads ends a transaction that has only read. If one request has granted all locks, its
 // reads were current at the grant; else the locks are checked.
 func (l *locks) finishReads(gw *Gateway, f Checker) Outcome {
 	// With one request, all locks were held at the instant of its grant.
-	if l.requests.Sent() > 1 {
+	if l.requests.SentCount() > 1 {
 		return l.checkLocks(gw, f)
 	}
 	l.release(gw, f.Base().Ref)
@@ -129,9 +129,9 @@ func (l *locks) finishReads(gw *Gateway, f Checker) Outcome {
 func (l *locks) checkLocks(gw *Gateway, f Checker) Outcome {
 	c := f.Base()
 	c.Phase = Checking
-	l.checks.Start(gw.Env, c.Ref, l.session.Touched())
-	gw.Timed(c.deadline)
-	if l.checks.Open() {
+	l.checks.Start(gw.Env, c.Ref, l.session.Parts())
+	gw.WakeAt(c.deadline)
+	if l.checks.HasPending() {
 		return Continue
 	}
 	return f.OnChecked(gw)
@@ -140,14 +140,14 @@ func (l *locks) checkLocks(gw *Gateway, f Checker) Outcome {
 // release releases all locks and lock requests of an attempt.
 func (l *locks) release(gw *Gateway, ref kv.TxnRef) {
 	for _, sh := range l.session.Shards() {
-		gw.To(sh).Body = &msg.Release{Txn: ref}
+		gw.SendTo(sh).Body = &msg.Release{Txn: ref}
 	}
 }
 
 // sessionWhere is the placement of keys as a session needs it. early reports which reads take a
 // write lock.
-func (gw *Gateway) sessionWhere(c *Call, early func([]byte) bool) session.Where {
-	return session.Where{
+func (gw *Gateway) sessionWhere(c *Call, early func([]byte) bool) session.Placement {
+	return session.Placement{
 		Shards: gw.Router.Shards(),
 		Hot:    gw.Hot(),
 		Place:  func(key []byte) kv.ShardID { return gw.shardOf(c, key) },

@@ -40,7 +40,7 @@ func NewMove(gw *Gateway, handle CallHandle, ref kv.TxnRef, key []byte, from, to
 
 // Start write-locks the key on its current shard.
 func (m *Move) Start(gw *Gateway) Outcome {
-	f := gw.Shards.Refusing([]kv.ShardID{m.from, m.to})
+	f := gw.Shards.WhyUnavailable([]kv.ShardID{m.from, m.to})
 	if f != nil {
 		return Failed(f)
 	}
@@ -78,18 +78,18 @@ func (m *Move) OnLocks(gw *Gateway, _ *msg.Lock, r *msg.LockResponse) Outcome {
 		return Failed(env.Failure(msg.ReasonRequest, kv.KindOutOfRange, text))
 	}
 	out := m.moveOut()
-	if !fromHome || gw.Mutants.Has(mutant.MoveLeavesNoMark) {
+	if !fromHome || gw.Mutants.Has(mutant.MoveLeavesNoTombstone) {
 		out.Type = uint32(entry.TypeDeleted)
 	}
 	in := msg.Op{Kind: msg.OpMoveIn, Seq: 1, Key: m.key, Type: held.Type, Value: held.Value}
 	in.Version, in.Expiry = held.Version, held.Expires
-	if gw.Mutants.Has(mutant.MoveCopiesTooLittle) {
+	if gw.Mutants.Has(mutant.MoveCopiesNoValue) {
 		in.Type, in.Value = uint32(entry.TypeDeleted), nil
 	}
-	t := m.locks.session.At(m.from)
+	t := m.locks.session.Part(m.from)
 	var ps piece.Pieces
 	p := ps.At(m.from)
-	p.Ops, p.ReadSet, p.Incarnation = []msg.Op{out}, msg.ReadSetOf(t.Grants, nil), t.Inc
+	p.Ops, p.ReadSet, p.Incarnation = []msg.Op{out}, msg.ReadSetOf(t.Grants, nil), t.Incarnation
 	ps.At(m.to).Ops = []msg.Op{in}
 	return gw.sendCommit(m, ps, commitreq.Request{})
 }
@@ -110,13 +110,14 @@ func (m *Move) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 		m.Release(gw)
 		return AbortConfirmed(a.Failure)
 	}
-	return Finished(Done{Committed: true, ResultsLost: a.ResultsLost, Index: msg.ShardCSN{Shard: a.Shard, Index: a.Index}})
+	return Finished(Done{Committed: true, ResultsLost: a.ResultsLost,
+		LastAgentCSN: msg.ShardCSN{Shard: a.Shard, Index: a.Index}})
 }
 
 // PendingShards lists the shards that have not responded.
 func (m *Move) PendingShards() []kv.ShardID {
 	if m.Phase == Locking {
-		return m.locks.requests.Awaits()
+		return m.locks.requests.PendingShards()
 	}
 	return nil
 }

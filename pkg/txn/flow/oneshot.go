@@ -46,7 +46,7 @@ type OneShot struct {
 }
 
 // Init initializes a transaction of operations, which it numbers.
-func (o *OneShot) Init(gw *Gateway, handle CallHandle, id kv.TxnID, ops []msg.Op, deadline int64, how How) {
+func (o *OneShot) Init(gw *Gateway, handle CallHandle, id kv.TxnID, ops []msg.Op, deadline int64, how TxnOptions) {
 	o.Kind, o.How, o.Handle, o.ReadOnly = OneShotKind, how, handle, true
 	o.Ref = kv.TxnRef{TxnID: id, Attempt: 1}
 	o.ops = ops
@@ -92,7 +92,7 @@ func (o *OneShot) Start(gw *Gateway) Outcome {
 func (o *OneShot) pieces(gw *Gateway) piece.Pieces {
 	ps := piece.Pieces(o.pieceBuf[:0])
 	shardOf := func(key []byte) kv.ShardID { return gw.shardOf(&o.Call, key) }
-	s, one := piece.Only(o.ops, shardOf)
+	s, one := piece.OnlyShard(o.ops, shardOf)
 	if !one {
 		ps.Cut(o.ops, gw.Router.Shards(), shardOf)
 		return ps
@@ -121,7 +121,7 @@ func (o *OneShot) IsReadOnly() bool { return o.ReadOnly }
 
 // OnCommitResponse handles the decision of the last agent.
 func (o *OneShot) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
-	d := Done{Committed: true, ResultsLost: a.ResultsLost, Index: msg.ShardCSN{Shard: a.Shard, Index: a.Index}}
+	d := Done{Committed: true, ResultsLost: a.ResultsLost, LastAgentCSN: msg.ShardCSN{Shard: a.Shard, Index: a.Index}}
 	switch {
 	// A reader of one shard does not register, unless it has to wait for a sealed update: then the
 	// queue may be closed.
@@ -139,7 +139,7 @@ func (o *OneShot) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 		d.Plan = env.PlanOneShard
 	}
 	if !a.ResultsLost {
-		d.Results = piece.Assemble(o.ops, a.Results)
+		d.Results = piece.Join(o.ops, a.Results)
 	}
 	return Finished(d)
 }
@@ -155,9 +155,9 @@ func (o *OneShot) read(gw *Gateway, ps piece.Pieces) Outcome {
 		// One step of one shard is atomic; a commit request without writes returns its reads.
 		return o.sendCommit(gw, ps)
 	}
-	gw.Heat.NoteTogether(ps)
+	gw.Heat.CountPairs(ps)
 	o.register(gw, plan)
-	o.reading.Start(gw.Env, ps, last, gw.Shards.Busy(last), o.LastRequestRetry())
+	o.reading.Start(gw.Env, ps, last, gw.Shards.IsBusy(last), o.LastRequestRetry())
 	return Continue
 }
 
@@ -174,7 +174,7 @@ func (o *OneShot) choosePlan(gw *Gateway, ps piece.Pieces) (env.Plan, kv.ShardID
 	switch {
 	case forced != env.PlanAny:
 		return forced, last
-	case (heat > 0 || last == gw.Hot()) && gw.Shards.UpdatesWait(last):
+	case (heat > 0 || last == gw.Hot()) && gw.Shards.HasWaitingUpdates(last):
 		return env.PlanHotLast, last
 	}
 	return env.PlanParallel, last
@@ -193,7 +193,7 @@ func (o *OneShot) forcedPlan(gw *Gateway) env.Plan {
 func (o *OneShot) register(gw *Gateway, plan env.Plan) {
 	o.reading = gw.newReading(o, plan)
 	o.Phase = Reading
-	gw.Timed(o.AbortAt())
+	gw.WakeAt(o.AbortAt())
 }
 
 // readPast reads all pieces at the snapshot, without registering.
@@ -232,15 +232,15 @@ func (o *OneShot) OnRedirect(gw *Gateway, _ kv.ShardID, _ []msg.Op) Outcome {
 func (o *OneShot) OnAllRead(gw *Gateway) Outcome {
 	// An expired lease proves nothing: an update of a key may have been decided between its read and
 	// now, so the reads may be of different instants.
-	s, lapsed := o.reading.Lapsed(gw.Env)
+	s, lapsed := o.reading.ExpiredLease(gw.Env)
 	if lapsed {
-		return Aborted(readreq.Lapse(s))
+		return Aborted(readreq.ExpiredLeaseFailure(s))
 	}
 	var parts []msg.Result
-	for _, p := range o.reading.Replies() {
+	for _, p := range o.reading.Responses() {
 		parts = append(parts, p.Results...)
 	}
-	return Finished(Done{Committed: true, Results: piece.Assemble(o.ops, parts), Plan: o.reading.Plan})
+	return Finished(Done{Committed: true, Results: piece.Join(o.ops, parts), Plan: o.reading.Plan})
 }
 
 // OnClosed: an update has waited for readers of a key for more than 20 ms, and its shard refuses
@@ -259,7 +259,7 @@ func (o *OneShot) OnClosed(gw *Gateway) Outcome {
 func (o *OneShot) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 	ps := o.pieces(gw)
 	// Such a round responds promptly, by excluding slow shards.
-	if o.roundWait.Need == round.Prompt && !covers(&p.State, ps) {
+	if o.roundWait.Need == round.Prompt && !covers(&p.Snapshot, ps) {
 		o.roundWait.Drop()
 		o.requireShards(ps.Shards()...)
 		return o.awaitSnapshot()
@@ -271,7 +271,7 @@ func (o *OneShot) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 // OnNoSnapshot: no round can begin. Without a forced plan the transaction retries as a registered
 // reader, which needs no round.
 func (o *OneShot) OnNoSnapshot(gw *Gateway, f *msg.Failure) Outcome {
-	if shards.IsNoRound(f) && o.forcedPlan(gw) != env.PlanSnapshot {
+	if shards.IsRoundUnavailable(f) && o.forcedPlan(gw) != env.PlanSnapshot {
 		o.BackOff(gw.Env, int64(noRoundPause))
 		return Continue
 	}
@@ -290,7 +290,7 @@ func (o *OneShot) OnQueryResponse(gw *Gateway, _, m *msg.Envelope) Outcome {
 func (o *OneShot) lockReads(gw *Gateway) Outcome {
 	o.locks = newLocks()
 	o.Phase = Locking
-	locked, _ := o.locks.session.Wants(o.ops, gw.sessionWhere(&o.Call, nil))
+	locked, _ := o.locks.session.NeededReads(o.ops, gw.sessionWhere(&o.Call, nil))
 	o.locks.requestLocks(gw, &o.Call, locked, nil)
 	return o.onAllLocked(gw)
 }
@@ -305,13 +305,13 @@ func (o *OneShot) OnLocks(gw *Gateway, l *msg.Lock, r *msg.LockResponse) Outcome
 	if !o.locks.addGrants(r) {
 		return Aborted(locksLost())
 	}
-	o.locks.session.Learn(r.Shard, l.Ops, false, r.Results)
+	o.locks.session.StoreResults(r.Shard, l.Ops, false, r.Results)
 	return o.onAllLocked(gw)
 }
 
 // onAllLocked executes the operations if every lock has been granted, and checks the locks.
 func (o *OneShot) onAllLocked(gw *Gateway) Outcome {
-	if o.locks.requests.Open() {
+	if o.locks.requests.HasPending() {
 		return Continue
 	}
 	results, f := o.locks.session.Evaluate(o.ops, gw.WallMillis())
@@ -331,7 +331,7 @@ func (o *OneShot) OnChecked(*Gateway) Outcome {
 func (o *OneShot) PendingShards() []kv.ShardID {
 	switch o.Phase {
 	case Reading:
-		return o.reading.Awaits()
+		return o.reading.PendingShards()
 	case Locking, Checking:
 		return o.locks.pendingShards(o.Phase)
 	}
@@ -393,7 +393,7 @@ func (o *OneShot) Claim() admission.Claim { return admission.Claim{Ops: o.ops} }
 
 // readCSNs is the CSN of each shard that has responded to a reading.
 func readCSNs(r *readreq.Reading) (at []msg.ShardCSN) {
-	for _, p := range r.Replies() {
+	for _, p := range r.Responses() {
 		at = append(at, msg.ShardCSN{Shard: p.Reading.Shard, Index: p.Index})
 	}
 	return at

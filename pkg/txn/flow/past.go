@@ -23,17 +23,17 @@ import (
 type pastSnapshot struct {
 	// requested is what the client names, zero for the snapshot of a round; retained is the registry's
 	// entry once it is found.
-	requested At
+	requested SnapshotRef
 	retained  *msg.Snapshot
 	// round is the snapshot of a round, which the shards retain while it is in use; nil for a retained
 	// one.
-	round *round.State
+	round *round.Snapshot
 	// clock is the CSN of each shard, nil until the snapshot is known.
 	clock *vclock.Clock
 }
 
 // newPastSnapshot is the snapshot that a call names, nil for the present.
-func newPastSnapshot(how How) *pastSnapshot {
+func newPastSnapshot(how TxnOptions) *pastSnapshot {
 	if how.At.IsZero() {
 		return nil
 	}
@@ -44,7 +44,7 @@ func newPastSnapshot(how How) *pastSnapshot {
 const foreignToken = "it belongs to another cluster, or is older than a restored backup; read without it"
 
 // Validate returns why a transaction cannot be executed with these options, nil if it can.
-func (how *How) Validate(readOnly bool, shards int) *msg.Failure {
+func (how *TxnOptions) Validate(readOnly bool, shards int) *msg.Failure {
 	if !how.At.IsZero() && !readOnly {
 		text := "a transaction that writes cannot read at a snapshot or in the past"
 		return env.Invalid(text, "read at the snapshot in one transaction and write in another")
@@ -91,8 +91,8 @@ func (gw *Gateway) onSnapshotFound(f Flow, r *msg.SnapshotResponse) Outcome {
 
 // readAtRound makes a transaction read at the snapshot of a round from now on.
 func (gw *Gateway) readAtRound(c *Call, p *round.Round) {
-	gw.Rounds.Use(p)
-	c.snapshot = &pastSnapshot{round: &p.State, clock: &p.At}
+	gw.Rounds.Retain(p)
+	c.snapshot = &pastSnapshot{round: &p.Snapshot, clock: &p.At}
 }
 
 // resetSnapshot makes the next attempt read the present, unless the client names a snapshot.
@@ -101,7 +101,7 @@ func (c *Call) resetSnapshot() {
 	// the past.
 	if c.snapshot != nil && c.snapshot.requested.IsZero() {
 		c.snapshot = nil
-		c.redirects.ForgetPast()
+		c.redirects.DropPast()
 	}
 }
 
@@ -109,18 +109,18 @@ func (c *Call) resetSnapshot() {
 // The read names the incarnation that has fixed the CSN: a restarted shard may have lost versions
 // below it that were not durable.
 func (gw *Gateway) readPast(c *Call, r *readreq.Reading, s kv.ShardID, ops []msg.Op) *msg.Failure {
-	q := &msg.Read{Ops: c.redirects.Forward(ops), Index: c.snapshot.clock.At(s)}
+	q := &msg.Read{Ops: c.redirects.MarkForwarded(ops), Index: c.snapshot.clock.At(s)}
 	if c.snapshot.round != nil {
 		if !c.snapshot.round.Has(s) {
 			text := "shard " + s.String() + " did not respond to the snapshot round in time"
 			return env.Failure(msg.ReasonLapsed, kv.KindAborted, text)
 		}
-		q.Kept, q.Incarnation = c.snapshot.round.Name, c.snapshot.round.Incs[s]
+		q.Kept, q.Incarnation = c.snapshot.round.Name, c.snapshot.round.Incarnations[s]
 	}
 	if c.snapshot.retained != nil {
 		q.Pin = c.snapshot.retained.Number
 	}
-	r.Ask(gw.Env, s, q, c.LastRequestRetry())
+	r.Send(gw.Env, s, q, c.LastRequestRetry())
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (gw *Gateway) requireFrom(c *Call, ps piece.Pieces) {
 func (c *Call) requireShards(s ...kv.ShardID) { c.roundWait.Need, c.roundWait.Shards = round.Some, s }
 
 // covers reports whether a snapshot contains all shards on which a transaction reads.
-func covers(s *round.State, ps piece.Pieces) bool {
+func covers(s *round.Snapshot, ps piece.Pieces) bool {
 	return !slices.ContainsFunc(ps, func(p piece.Piece) bool { return !s.Has(p.Shard) })
 }
 
@@ -146,20 +146,20 @@ func covers(s *round.State, ps piece.Pieces) bool {
 // (a restored backup): the response becomes a failure.
 func (c *Call) Stamp(d *Done) {
 	if c.snapshot != nil && c.snapshot.retained != nil {
-		d.Pins = []msg.Snapshot{*c.snapshot.retained}
+		d.Snapshots = []msg.Snapshot{*c.snapshot.retained}
 	}
 	if !d.Committed {
 		return
 	}
 	if c.snapshot != nil && c.snapshot.clock != nil && c.snapshot.round == nil {
-		d.At = msg.Indexes(c.snapshot.clock)
+		d.ReadCSNs = msg.CSNs(c.snapshot.clock)
 	}
 	if c.How.After == nil || !c.ReadOnly {
 		return
 	}
 	saw := d.Clock()
 	for _, e := range saw.Entries() {
-		if e.Index < c.How.After.At(e.Shard) {
+		if e.CSN < c.How.After.At(e.Shard) {
 			text := "the causality token names a state that this cluster has not reached"
 			*d = Done{Failure: env.Invalid(text, foreignToken)}
 			return

@@ -25,20 +25,20 @@ func (gw *Gateway) query(f Querier, fill func(e *msg.Envelope, request kv.TxnRef
 	c.query.number++
 	c.Phase = Querying
 	// Without the check the call would wait for its deadline.
-	down := gw.Shards.Unreachable(gw.Hot())
+	down := gw.Shards.WhyDown(gw.Hot())
 	if down != nil {
 		return Aborted(down)
 	}
-	c.query.env = gw.To(gw.Hot())
+	c.query.env = gw.SendTo(gw.Hot())
 	fill(c.query.env, kv.TxnRef{TxnID: c.Ref.TxnID, Attempt: c.query.number})
-	gw.Start(&c.query.retry, 0)
-	gw.Timed(c.deadline)
+	gw.StartRetry(&c.query.retry, 0)
+	gw.WakeAt(c.deadline)
 	return Continue
 }
 
 // RetryQuery retries the query when it is due.
 func (c *Call) RetryQuery(e *env.Env) {
-	if e.Due(&c.query.retry, 0) {
+	if e.IsDue(&c.query.retry, 0) {
 		e.Send(c.query.env)
 	}
 }

@@ -53,7 +53,7 @@ func (x *Interactive) writesIn(s kv.Span) bool {
 // it read.
 func (x *Interactive) recordQueueScans(gw *Gateway) {
 	for i := range x.queueScans {
-		gw.Heat.Committing(string(rangeKey(&x.queueScans[i])), x.writesIn(x.queueScans[i].Span()))
+		gw.Heat.OnCommit(string(rangeKey(&x.queueScans[i])), x.writesIn(x.queueScans[i].Span()))
 	}
 }
 
@@ -63,7 +63,7 @@ func (x *Interactive) recordRangeConflict(gw *Gateway, key []byte) {
 		s := x.queueScans[i].Span()
 		// The lost key was found by this scan, as the first job of a queue is.
 		if s.Contains(key) {
-			gw.Heat.Lost(rangeKey(&x.queueScans[i]), x.writesIn(s))
+			gw.Heat.OnAbort(rangeKey(&x.queueScans[i]), x.writesIn(s))
 		}
 	}
 }
@@ -72,6 +72,6 @@ func (x *Interactive) recordRangeConflict(gw *Gateway, key []byte) {
 // contended.
 func (u *Update) recordRangeWait(gw *Gateway) {
 	for i := range u.queueScans {
-		gw.Heat.Waited(&msg.Receipt{Key: rangeKey(&u.queueScans[i]), WaitedNanos: 1})
+		gw.Heat.OnWait(&msg.Receipt{Key: rangeKey(&u.queueScans[i]), WaitedNanos: 1})
 	}
 }

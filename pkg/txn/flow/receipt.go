@@ -16,7 +16,7 @@ type Ended struct {
 
 // Add counts an attempt if another transaction ended it.
 func (e *Ended) Add(f *msg.Failure) {
-	if f != nil && f.Reason.Contention() {
+	if f != nil && f.Reason.IsContention() {
 		e.Count++
 		e.Reason, e.By = f.Reason, f.Conflict
 	}

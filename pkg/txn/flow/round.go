@@ -30,13 +30,13 @@ func NewRound(gw *Gateway, p *round.Round) *Round {
 // else the hottest, fixes its CSN when the others have.
 func (x *Round) Start(gw *Gateway) Outcome {
 	// startRounds has checked this, but a node may have begun to drain since, between two attempts.
-	f := gw.Shards.NoRound()
+	f := gw.Shards.WhyNoRound()
 	if f != nil {
 		return Failed(f)
 	}
 	x.reading = gw.newReading(x, env.PlanSnapshot)
 	x.Phase = Reading
-	x.reading.Fix(gw.Env, gw.Rounds.Plan(x.round), x.LastRequestRetry())
+	x.reading.Fix(gw.Env, gw.Rounds.ShardOrder(x.round), x.LastRequestRetry())
 	return Continue
 }
 
@@ -45,19 +45,19 @@ func (x *Round) Reading() *readreq.Reading { return x.reading }
 
 // OnRead: a shard has fixed its CSN; the reading has the response.
 func (x *Round) OnRead(gw *Gateway, _ *msg.ReadResponse, _ []msg.Op, _ int64) {
-	x.reading.FixTook(gw.Env)
+	x.reading.OnFixResponse(gw.Env)
 }
 
 // OnAllRead: each shard of the round has fixed its CSN. If all registrations are valid, no CSN has
 // changed between a shard's fixing and the last one's, whose instant is that of the snapshot.
 func (x *Round) OnAllRead(gw *Gateway) Outcome {
-	s, lapsed := x.reading.Lapsed(gw.Env)
+	s, lapsed := x.reading.ExpiredLease(gw.Env)
 	// A registration has expired: an update may have been decided between the CSNs of two shards.
 	if lapsed {
-		return Aborted(readreq.Lapse(s))
+		return Aborted(readreq.ExpiredLeaseFailure(s))
 	}
-	x.reading.Complete()
-	x.waiters = gw.Rounds.Fixed(x.round, x.reading.Name, x.reading.Replies())
+	x.reading.RetainAtEnd()
+	x.waiters = gw.Rounds.OnFixed(x.round, x.reading.Name, x.reading.Responses())
 	x.round.Receipt = x.txnReceipt
 	return Finished(Done{Committed: true})
 }
@@ -77,7 +77,7 @@ func (x *Round) OnFailure(_ *Gateway, f *msg.Failure) Outcome { return Aborted(f
 // PendingShards lists the shards that have not responded, and so does Shards.
 func (x *Round) PendingShards() []kv.ShardID {
 	if x.Phase == Reading {
-		return x.reading.Awaits()
+		return x.reading.PendingShards()
 	}
 	return nil
 }
@@ -98,26 +98,26 @@ func (x *Round) Retry(gw *Gateway) Outcome {
 	if x.Phase != Reading {
 		return Continue
 	}
-	s, lapsed := x.reading.Lapsed(gw.Env)
+	s, lapsed := x.reading.ExpiredLease(gw.Env)
 	if lapsed { // perhaps because this machine stood still: then no shard is late
-		return Aborted(readreq.Lapse(s))
+		return Aborted(readreq.ExpiredLeaseFailure(s))
 	}
-	slow := x.reading.Slow(gw.Env)
+	slow := x.reading.SlowShards(gw.Env)
 	if len(slow) > 0 {
 		x.round.First = slow
-		return Aborted(readreq.Late(slow[0]))
+		return Aborted(readreq.LateFailure(slow[0]))
 	}
-	stuck := x.reading.Stuck(gw.Env)
-	if len(stuck) > 0 && gw.Shards.AnyDown() {
-		return Failed(gw.Shards.Undecided(stuck))
+	stuck := x.reading.StuckShards(gw.Env)
+	if len(stuck) > 0 && gw.Shards.IsAnyDown() {
+		return Failed(gw.Shards.OnUndecided(stuck))
 	}
-	out := x.reading.Late(gw.Env)
+	out := x.reading.LateShards(gw.Env)
 	for _, s := range out {
 		if !gw.Shards.IsDown(s) {
 			gw.LeaveOut(s)
 		}
 	}
-	for _, s := range x.reading.Awaits() {
+	for _, s := range x.reading.PendingShards() {
 		if gw.Shards.IsDown(s) && !slices.Contains(out, s) {
 			out = append(out, s)
 		}
@@ -133,20 +133,20 @@ func (x *Round) Retry(gw *Gateway) Outcome {
 // rounds.
 func (x *Round) continueWithout(gw *Gateway, out []kv.ShardID) Outcome {
 	switch {
-	case x.round.AskFirst(out):
-		return Aborted(readreq.Late(out[0]))
+	case x.round.AddFirst(out):
+		return Aborted(readreq.LateFailure(out[0]))
 	// No waiter can use a snapshot without these shards.
-	case !x.round.WorthWithout():
-		gw.Rounds.GiveUp(x.round)
+	case !x.round.AcceptsPartial():
+		gw.Rounds.Requeue(x.round)
 		return Finished(Done{})
 	}
 	x.reading.LeaveOut(gw.Env, out, x.LastRequestRetry())
 	switch {
-	case x.reading.Open() || x.reading.Next(gw.Env, x.LastRequestRetry()):
+	case x.reading.HasPending() || x.reading.SendNext(gw.Env, x.LastRequestRetry()):
 		return Continue
 	// No shard has responded, so there is no snapshot.
-	case len(x.reading.Replies()) == 0:
-		gw.Rounds.GiveUp(x.round)
+	case len(x.reading.Responses()) == 0:
+		gw.Rounds.Requeue(x.round)
 		return Finished(Done{})
 	}
 	return x.OnAllRead(gw)
@@ -161,7 +161,7 @@ func (x *Round) Reset() { x.reading = nil }
 // End ends the round; the next one may begin.
 func (x *Round) End(gw *Gateway, f *msg.Failure) {
 	x.Release(gw)
-	waiters := gw.Rounds.Ended(x.round)
+	waiters := gw.Rounds.OnEnd(x.round)
 	// Waiters that have joined in the meantime receive the failure, too.
 	if f != nil {
 		x.waiters = waiters
@@ -185,7 +185,7 @@ func (l *Loan) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 	l.roundWait.Drop()
 	s := gw.Rounds.Lend(p)
 	s.Receipt = l.txnReceipt
-	return Finished(Done{Committed: true, State: s})
+	return Finished(Done{Committed: true, Snapshot: s})
 }
 
 // OnNoSnapshot: there will be no snapshot.

@@ -27,7 +27,8 @@ type Scan struct {
 // buffered, so the next page may need requests to some shards only, or to none.
 
 // NewScan makes a scan. The deadline is for opening it.
-func NewScan(gw *Gateway, handle CallHandle, id kv.TxnID, span kv.Span, reverse bool, deadline int64, how How) *Scan {
+func NewScan(gw *Gateway, handle CallHandle, id kv.TxnID, span kv.Span, reverse bool, deadline int64,
+	how TxnOptions) *Scan {
 	s := &Scan{Paging: page.Paging{Span: span, Reverse: reverse, User: how.User}}
 	s.Call = Call{Kind: ScanKind, Ref: kv.TxnRef{TxnID: id, Attempt: 1}, Handle: handle, ReadOnly: true, How: how}
 	s.snapshot = newPastSnapshot(how)
@@ -50,8 +51,8 @@ func (s *Scan) Start(gw *Gateway) Outcome {
 		s.roundWait.Need = round.All
 		return s.awaitSnapshot()
 	}
-	s.Pin = s.snapshot.retained.Number
-	s.Fix(s.Ref, s.snapshot.clock, nil, gw.EveryShard())
+	s.SnapshotNumber = s.snapshot.retained.Number
+	s.SetSnapshot(s.Ref, s.snapshot.clock, nil, gw.EveryShard())
 	return s.onOpened(gw)
 }
 
@@ -62,8 +63,8 @@ func (s *Scan) OnQueryResponse(gw *Gateway, _, m *msg.Envelope) Outcome {
 
 // OnSnapshot reads at the snapshot of a round.
 func (s *Scan) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
-	gw.Rounds.Use(p)
-	s.Fix(p.Name, &p.At, p.Incs, gw.EveryShard())
+	gw.Rounds.Retain(p)
+	s.SetSnapshot(p.Name, &p.At, p.Incarnations, gw.EveryShard())
 	return s.onOpened(gw)
 }
 
@@ -74,9 +75,9 @@ func (s *Scan) OnNoSnapshot(_ *Gateway, f *msg.Failure) Outcome { return Aborted
 // is bounded, not the age of the scan.
 func (s *Scan) onOpened(gw *Gateway) Outcome {
 	s.Phase, s.opened = Paging, true
-	s.reqDeadline, s.deadline, s.maxAgeAt = 0, gw.Now+int64(kv.DefaultScanKeep), 0 // the age bounds the opening only
-	gw.Timed(s.deadline)
-	d := Done{Committed: true, Plan: env.PlanSnapshot, At: msg.Indexes(&s.At)}
+	s.reqDeadline, s.deadline, s.maxAgeAt = 0, gw.Now+int64(kv.DefaultScanRetention), 0 // the age bounds the opening only
+	gw.WakeAt(s.deadline)
+	d := Done{Committed: true, Plan: env.PlanSnapshot, ReadCSNs: msg.CSNs(&s.At)}
 	s.Stamp(&d)
 	if d.Failure != nil {
 		return Finished(d)
@@ -92,7 +93,7 @@ func (s *Scan) Next(gw *Gateway, handle CallHandle, left int) (o Outcome, ok boo
 		return Continue, false
 	}
 	s.Handle = handle
-	s.started, s.deadline = gw.Now, gw.Now+int64(kv.DefaultScanKeep)
+	s.started, s.deadline = gw.Now, gw.Now+int64(kv.DefaultScanRetention)
 	s.Paging.Start(gw.Env, left)
 	s.requestDue(gw)
 	return s.respondPage(gw), true
@@ -101,20 +102,20 @@ func (s *Scan) Next(gw *Gateway, handle CallHandle, left int) (o Outcome, ok boo
 // requestDue requests pages from the shards of which no pairs are buffered. Each request has a
 // number that the response repeats.
 func (s *Scan) requestDue(gw *Gateway) {
-	for _, sh := range s.Due() {
+	for _, sh := range s.DueShards() {
 		gw.pageNumber++
 		gw.Pages[gw.pageNumber] = s
-		s.Ask(gw.Env, sh, gw.pageNumber)
+		s.Send(gw.Env, sh, gw.pageNumber)
 	}
 }
 
 // OnPage receives the page of one shard. Gone: the shard no longer has the snapshot.
 func (s *Scan) OnPage(gw *Gateway, r *msg.ReadPageResponse) Outcome {
-	if s.Phase != Paging || !s.Took(r) {
+	if s.Phase != Paging || !s.Paging.OnPage(r) {
 		return Continue
 	}
 	delete(gw.Pages, r.Number)
-	if r.Gone && s.Pin != 0 {
+	if r.Gone && s.SnapshotNumber != 0 {
 		text := "the snapshot does not exist: it has expired or was dropped"
 		return Failed(env.Failure(msg.ReasonRequest, kv.KindTooOld, text))
 	}
@@ -132,7 +133,7 @@ func (s *Scan) OnPage(gw *Gateway, r *msg.ReadPageResponse) Outcome {
 // respondPage responds to Next when each shard has pairs to merge, or has reached its end. Pairs
 // are returned in key order, which is unknown while a shard's next key is.
 func (s *Scan) respondPage(gw *Gateway) Outcome {
-	if s.Handle == nil || len(s.Asked()) > 0 {
+	if s.Handle == nil || len(s.PendingNumbers()) > 0 {
 		return Continue
 	}
 	pairs, more := s.Merge()
@@ -147,7 +148,7 @@ func (s *Scan) respondPage(gw *Gateway) Outcome {
 // PendingShards lists the shards that have not responded, and so does Shards.
 func (s *Scan) PendingShards() []kv.ShardID {
 	if s.Phase == Paging && s.Handle != nil {
-		return s.Paging.Awaits()
+		return s.Paging.PendingShards()
 	}
 	return nil
 }
@@ -165,10 +166,10 @@ func (s *Scan) Retry(gw *Gateway) Outcome {
 // Release ends page requests, and so does End. Of a retained snapshot the shards end the pages of
 // this scan; the snapshot of a round ends with its last user.
 func (s *Scan) Release(gw *Gateway) {
-	for _, n := range s.Asked() {
+	for _, n := range s.PendingNumbers() {
 		delete(gw.Pages, n)
 	}
-	if s.Pin != 0 {
+	if s.SnapshotNumber != 0 {
 		s.Paging.Stop(gw.Env)
 	}
 }
@@ -176,4 +177,4 @@ func (s *Scan) Release(gw *Gateway) {
 func (s *Scan) End(gw *Gateway, _ *msg.Failure) { s.Release(gw) }
 
 // ReadCSNs is the snapshot of the scan.
-func (s *Scan) ReadCSNs() []msg.ShardCSN { return msg.Indexes(&s.At) }
+func (s *Scan) ReadCSNs() []msg.ShardCSN { return msg.CSNs(&s.At) }

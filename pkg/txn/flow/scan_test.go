@@ -26,8 +26,8 @@ func (oneShard) Node(kv.ShardID) kv.NodeID   { return 1 }
 func TestPageNumbersDoNotWrap(t *testing.T) {
 	gw := NewGateway(env.New(env.Config{Node: 1, Router: oneShard{}}), func(func(Flow)) {})
 	gw.pageNumber = math.MaxUint32
-	s := NewScan(gw, "open", kv.TxnID{Time: 1}, kv.Range([]byte{}, nil), false, 1e9, How{})
-	s.Fix(s.Ref, &vclock.Clock{}, nil, gw.EveryShard())
+	s := NewScan(gw, "open", kv.TxnID{Time: 1}, kv.Range([]byte{}, nil), false, 1e9, TxnOptions{})
+	s.SetSnapshot(s.Ref, &vclock.Clock{}, nil, gw.EveryShard())
 	require.Equal(t, Continue, s.onOpened(gw))
 	pair := msg.Pair{Key: []byte("k")}
 	for range 2 {

@@ -43,7 +43,7 @@ func (s *SharedReads) tryJoin(gw *Gateway, o *OneShot) bool {
 	if gw.NoSharing || o.Ref.Attempt > 1 || !o.How.isDefault() || unique {
 		return false
 	}
-	unlike := gw.Mutants.Has(mutant.SharedUnlike)
+	unlike := gw.Mutants.Has(mutant.SharedWithOtherArguments)
 	// A response that fits the bound of one client may exceed that of another.
 	i := slices.IndexFunc(s.unsent, func(x *OneShot) bool {
 		return x.How.MaxResponse == o.How.MaxResponse && sameReads(x.ops, o.ops, unlike)
@@ -56,7 +56,7 @@ func (s *SharedReads) tryJoin(gw *Gateway, o *OneShot) bool {
 	}
 	o.Phase, o.leader = Sharing, s.unsent[i]
 	o.leader.followers = append(o.leader.followers, o)
-	gw.Timed(o.AbortAt())
+	gw.WakeAt(o.AbortAt())
 	s.Count++
 	return true
 }
@@ -112,12 +112,12 @@ func (s *SharedReads) End(o *OneShot, d *Done) (followers []*OneShot, shared boo
 func (o *OneShot) SharedDone(of *OneShot, d *Done) Done {
 	o.txnReceipt = msg.Worst(o.txnReceipt, of.txnReceipt)
 	return Done{
-		Committed:   d.Committed,
-		Results:     d.Results,
-		ResultsLost: d.ResultsLost,
-		Failure:     d.Failure,
-		Index:       d.Index,
-		Plan:        d.Plan,
-		At:          d.At,
+		Committed:    d.Committed,
+		Results:      d.Results,
+		ResultsLost:  d.ResultsLost,
+		Failure:      d.Failure,
+		LastAgentCSN: d.LastAgentCSN,
+		Plan:         d.Plan,
+		ReadCSNs:     d.ReadCSNs,
 	}
 }

@@ -27,10 +27,10 @@ type Snapshot struct {
 	// which is looked up first; dropped has it.
 	name    string
 	ttl     int64
-	at      At
+	at      SnapshotRef
 	dropped []msg.Snapshot
 	// state is the round's snapshot. reading confirms on each shard that its part is durable.
-	state   *round.State
+	state   *round.Snapshot
 	reading *readreq.Reading
 }
 
@@ -55,7 +55,7 @@ func NewList(gw *Gateway, handle CallHandle, id kv.TxnID, deadline int64) *Snaps
 }
 
 // NewDrop drops a snapshot.
-func NewDrop(gw *Gateway, handle CallHandle, id kv.TxnID, at At, deadline int64) *Snapshot {
+func NewDrop(gw *Gateway, handle CallHandle, id kv.TxnID, at SnapshotRef, deadline int64) *Snapshot {
 	return &Snapshot{Call: newInternalCall(gw, SnapshotKind, handle, id, deadline), action: dropAction, at: at}
 }
 
@@ -96,8 +96,8 @@ func (s *Snapshot) find(gw *Gateway, q *msg.FindSnapshot) Outcome {
 // transactions that the snapshot contains on other shards. A read of no keys at the snapshot is
 // answered when the shard's part is durable, and fails after a restart.
 func (s *Snapshot) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
-	s.state = &p.State
-	if gw.Mutants.Has(mutant.KeptBeforeDurable) {
+	s.state = &p.Snapshot
+	if gw.Mutants.Has(mutant.RetainedBeforeDurable) {
 		s.roundWait.Drop()
 		return s.retain(gw)
 	}
@@ -128,7 +128,7 @@ func (s *Snapshot) OnClosed(*Gateway) Outcome                         { return C
 // PendingShards lists the shards that have not responded.
 func (s *Snapshot) PendingShards() []kv.ShardID {
 	if s.Phase == Reading {
-		return s.reading.Awaits()
+		return s.reading.PendingShards()
 	}
 	return nil
 }
@@ -155,9 +155,9 @@ func (s *Snapshot) retain(gw *Gateway) Outcome {
 		e.Body = &msg.RetainSnapshot{
 			Request:     request,
 			Gateway:     gw.Node,
-			Incarnation: p.Inc,
+			Incarnation: p.HotIncarnation,
 			Fixed:       p.Fixed,
-			Clock:       msg.Indexes(&p.At),
+			Clock:       msg.CSNs(&p.At),
 			Name:        s.name,
 			TtlNanos:    s.ttl,
 		}
@@ -179,9 +179,9 @@ func (s *Snapshot) OnQueryResponse(gw *Gateway, sent, m *msg.Envelope) Outcome {
 	case s.action == dropAction && msg.Is[msg.FindSnapshot](sent):
 		return s.drop(gw, r.Pins[0])
 	case s.action == dropAction:
-		return Finished(Done{Committed: true, Pins: s.dropped})
+		return Finished(Done{Committed: true, Snapshots: s.dropped})
 	}
-	return Finished(Done{Committed: true, Pins: r.Pins})
+	return Finished(Done{Committed: true, Snapshots: r.Pins})
 }
 
 // drop drops a snapshot that was found.

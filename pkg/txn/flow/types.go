@@ -8,10 +8,10 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// How is how a transaction reads and the account that it is charged to. The zero value is the default.
-type How struct {
+// TxnOptions is how a transaction reads and the account that it is charged to. The zero value is the default.
+type TxnOptions struct {
 	// At is the snapshot to read.
-	At At
+	At SnapshotRef
 	// After is a causality token: no older state is read. It may be nil.
 	After *vclock.Clock
 	// Plan is the read plan; PlanAny leaves the choice to the gateway.
@@ -28,14 +28,14 @@ type How struct {
 }
 
 // isDefault reports whether the present is read, by any plan and without a token.
-func (how How) isDefault() bool {
+func (how TxnOptions) isDefault() bool {
 	how.User, how.MaxResponse, how.Arrived = 0, 0, 0
-	return how == How{}
+	return how == TxnOptions{}
 }
 
-// At names a retained snapshot by its name or number, or the newest snapshot of the history that is
+// SnapshotRef names a retained snapshot by its name or number, or the newest snapshot of the history that is
 // not younger than a time. The zero value is the present.
-type At struct {
+type SnapshotRef struct {
 	Name   string
 	Number uint64
 	// AsOf is in nanoseconds since 1970, by the clock of the hot shard's node.
@@ -43,14 +43,14 @@ type At struct {
 }
 
 // IsZero reports whether a is the present.
-func (a At) IsZero() bool { return a == At{} }
+func (a SnapshotRef) IsZero() bool { return a == SnapshotRef{} }
 
 // CallHandle identifies a client's request to its caller; the Done has it.
 type CallHandle any
 
 // Done is the response to a client's request.
 type Done struct {
-	Token CallHandle
+	Handle CallHandle
 	// Txn is the attempt that ended.
 	Txn kv.TxnRef
 	// Attempts counts the attempts, this one included, without those that were only redirected.
@@ -71,18 +71,18 @@ type Done struct {
 	// Pairs are a page of a scan. More: further pages may follow.
 	Pairs []msg.Pair
 	More  bool
-	// Aborts are the reasons for which earlier attempts ended.
-	Aborts []msg.Reason
+	// AbortReasons are the reasons for which earlier attempts ended.
+	AbortReasons []msg.Reason
 	// Plan is the read plan of a read-only transaction, PlanAny if it acquired locks.
 	Plan env.Plan
-	// Index is the CSN of the last agent at the commit point, 0 if nothing was committed. At are the
+	// LastAgentCSN is the CSN of the last agent at the commit point, 0 if nothing was committed. At are the
 	// CSNs of the shards that were read. Clock combines both.
-	Index msg.ShardCSN
-	At    []msg.ShardCSN
-	// Pins are the snapshots of the registry's response, or the one that the transaction read.
-	Pins []msg.Snapshot
-	// State is the snapshot that Lend returns.
-	State *round.State
+	LastAgentCSN msg.ShardCSN
+	ReadCSNs     []msg.ShardCSN
+	// Snapshots are the snapshots of the registry's response, or the one that the transaction read.
+	Snapshots []msg.Snapshot
+	// Snapshot is the snapshot that Lend returns.
+	Snapshot *round.Snapshot
 	// Hot is the response to Hot and SetHot.
 	Hot *msg.HotStatusResponse
 	// Closed: the interactive transaction or the scan is no longer open.
@@ -93,7 +93,7 @@ type Done struct {
 // For an update it is the CSN of its last agent at the commit point. Every snapshot with that CSN
 // was fixed after the commit point, and contains the transaction.
 func (d *Done) Clock() *vclock.Clock {
-	c := msg.Clock(d.At)
-	c.Raise(d.Index.Shard, d.Index.Index)
+	c := msg.Clock(d.ReadCSNs)
+	c.Raise(d.LastAgentCSN.Shard, d.LastAgentCSN.Index)
 	return c
 }

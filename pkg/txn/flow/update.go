@@ -42,18 +42,18 @@ func (u *Update) Fetch(gw *Gateway) Outcome {
 	var early func([]byte) bool
 	// Reads of a read-only transaction block no other reader, so they never lock early.
 	if !u.ReadOnly {
-		early = gw.Heat.Early
+		early = gw.Heat.LocksEarly
 	}
 	w := gw.sessionWhere(&u.Call, early)
 	queues := false
 	if !u.ReadOnly {
 		w.EarlyRange = func(op *msg.Op) bool {
-			is := gw.Heat.Early(rangeKey(op))
+			is := gw.Heat.LocksEarly(rangeKey(op))
 			queues = queues || is
 			return is
 		}
 	}
-	locked, unlocked := u.session.Wants(u.ops, w)
+	locked, unlocked := u.session.NeededReads(u.ops, w)
 	// Consumers of a queue: the other shards follow in OnLocks.
 	if queues {
 		first := func(p piece.Piece) bool { return p.Shard == w.First }
@@ -62,7 +62,7 @@ func (u *Update) Fetch(gw *Gateway) Outcome {
 	}
 	// No request is needed if the transaction has read, or written, everything that the call names.
 	u.locks.requestLocks(gw, &u.Call, locked, unlocked)
-	if !u.locks.requests.Open() {
+	if !u.locks.requests.HasPending() {
 		u.evaluate(gw)
 	}
 	return Continue
@@ -79,13 +79,13 @@ func (u *Update) OnLocks(gw *Gateway, l *msg.Lock, r *msg.LockResponse) Outcome 
 	if !u.locks.addGrants(r) {
 		return Aborted(locksLost())
 	}
-	u.session.Learn(r.Shard, l.Ops, l.Optimistic, r.Results)
+	u.session.StoreResults(r.Shard, l.Ops, l.Optimistic, r.Results)
 	// The early locks of ranges end when consumers no longer wait. This request has waited.
 	if r.Receipt.WaitedNanos > 0 {
 		u.recordRangeWait(gw)
 	}
 	switch {
-	case u.locks.requests.Open():
+	case u.locks.requests.HasPending():
 	case len(u.deferred) > 0:
 		later := u.deferred
 		u.deferred = nil
@@ -108,15 +108,15 @@ func (u *Update) OnFailure(gw *Gateway, f *msg.Failure) Outcome {
 	}
 	// A shard without grants or reads takes part in no validation, so nothing else releases a lock
 	// request that is in flight to it.
-	for _, t := range u.session.Touched() {
-		if t.Empty() {
-			gw.To(t.Shard).Body = &msg.Release{Txn: u.Ref}
+	for _, t := range u.session.Parts() {
+		if t.IsEmpty() {
+			gw.SendTo(t.Shard).Body = &msg.Release{Txn: u.Ref}
 		}
 	}
 	// Late responses must not add grants that the validation does not list.
-	u.locks.requests.Forget()
+	u.locks.requests.DropPending()
 	// See unvalidated.
-	if u.session.SawAbsent() {
+	if u.session.HasReadAbsence() {
 		u.unvalidatable = true
 		return Aborted(unvalidated())
 	}
@@ -136,8 +136,8 @@ func unvalidated() *msg.Failure {
 func (u *Update) CommitWrites(gw *Gateway) Outcome {
 	var ps piece.Pieces
 	ps.Cut(u.session.Buffer(), gw.Router.Shards(), func(key []byte) kv.ShardID { return gw.shardOf(&u.Call, key) })
-	for _, t := range u.session.Touched() {
-		if t.Empty() {
+	for _, t := range u.session.Parts() {
+		if t.IsEmpty() {
 			continue
 		}
 		addReadSet(ps.At(t.Shard), t)
@@ -151,23 +151,23 @@ func (u *Update) CommitWrites(gw *Gateway) Outcome {
 
 // addReadSet adds the grants and optimistic reads of a shard to its piece, and repeats the reads
 // that have no version before the writes.
-func addReadSet(p *piece.Piece, t *session.Touched) {
-	p.ReadSet, p.Incarnation = msg.ReadSetOf(t.Grants, t.Seen), t.Inc
-	p.Ops = append(slices.Clone(t.Again), p.Ops...)
+func addReadSet(p *piece.Piece, t *session.Part) {
+	p.ReadSet, p.Incarnation = msg.ReadSetOf(t.Grants, t.Seen), t.Incarnation
+	p.Ops = append(slices.Clone(t.Reexecuted), p.Ops...)
 }
 
 // commitRefusal returns why the transaction cannot commit on these shards now, nil if it can. A
 // shard that drains accepts commits of transactions that hold locks on it, and no others.
 func (u *Update) commitRefusal(gw *Gateway, ps piece.Pieces) *msg.Failure {
-	if gw.Shards.AllThere() {
+	if gw.Shards.AllAvailable() {
 		return nil
 	}
 	all := ps.Shards()
-	f := gw.Shards.Unreachable(all...)
+	f := gw.Shards.WhyDown(all...)
 	if f != nil {
 		return f
 	}
-	return gw.Shards.Refusing(slices.DeleteFunc(all, u.session.HoldsOn))
+	return gw.Shards.WhyUnavailable(slices.DeleteFunc(all, u.session.HasLockOn))
 }
 
 // FinishReads ends a transaction without writes. All of its reads must have been current at one
@@ -181,7 +181,7 @@ func (u *Update) commitRefusal(gw *Gateway, ps piece.Pieces) *msg.Failure {
 //   - With optimistic reads on several shards: a two-phase commit validates reads and grants. The
 //     instant is the commit point.
 func (u *Update) FinishReads(gw *Gateway) Outcome {
-	touched := u.session.Touched()
+	touched := u.session.Parts()
 	var ps piece.Pieces
 	// A piece validates all optimistic reads of its shard, and the grants there, in one step.
 	for _, t := range touched {
@@ -197,7 +197,7 @@ func (u *Update) FinishReads(gw *Gateway) Outcome {
 	// commit has one. Its pieces include shards with grants only, so no check follows.
 	u.validating, u.validatesAll = true, len(ps) > 1
 	for _, t := range touched {
-		if u.validatesAll && len(t.Seen) == 0 && !t.Empty() {
+		if u.validatesAll && len(t.Seen) == 0 && !t.IsEmpty() {
 			addReadSet(ps.At(t.Shard), t)
 		}
 	}
@@ -225,7 +225,7 @@ func (u *Update) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 		// read take no part in the commit, and need a Release.
 		u.Release(gw)
 		f := a.Failure
-		if f.Reason == msg.ReasonRequest && u.session.SawAbsent() {
+		if f.Reason == msg.ReasonRequest && u.session.HasReadAbsence() {
 			u.unvalidatable = true
 			f = unvalidated()
 		}
@@ -237,9 +237,9 @@ func (u *Update) OnCommitResponse(gw *Gateway, a *msg.CommitResponse) Outcome {
 		return u.locks.checkLocks(gw, u)
 	}
 	return Finished(Done{
-		Committed:   true,
-		ResultsLost: a.ResultsLost,
-		Index:       msg.ShardCSN{Shard: a.Shard, Index: a.Index},
+		Committed:    true,
+		ResultsLost:  a.ResultsLost,
+		LastAgentCSN: msg.ShardCSN{Shard: a.Shard, Index: a.Index},
 	})
 }
 

@@ -52,7 +52,7 @@ func (v *View) Fetch(gw *Gateway) Outcome {
 		v.Phase = AwaitingSnapshot
 		return Continue
 	}
-	needed, _ := v.session.Wants(v.ops, gw.sessionWhere(&v.Call, nil))
+	needed, _ := v.session.NeededReads(v.ops, gw.sessionWhere(&v.Call, nil))
 	return v.read(gw, needed)
 }
 
@@ -67,7 +67,7 @@ func (v *View) read(gw *Gateway, pieces piece.Pieces) Outcome {
 	missed, again := gw.missedShards[v.Ref.TxnID]
 	needsSnapshot := again || gw.Now < gw.viewsAtSnapshotUntil
 	isFirst := v.reading == nil && v.snapshot == nil && v.snapshotAt == 0
-	if isFirst && needsSnapshot && gw.Shards.NoRound() == nil {
+	if isFirst && needsSnapshot && gw.Shards.WhyNoRound() == nil {
 		gw.requireFrom(&v.Call, pieces)
 		if again {
 			delete(gw.missedShards, v.Ref.TxnID)
@@ -101,10 +101,10 @@ func (v *View) read(gw *Gateway, pieces piece.Pieces) Outcome {
 			}
 			continue
 		}
-		v.reading.Ask(gw.Env, p.Shard, &msg.Read{Ops: p.Ops, LeaseNanos: int64(gw.Lease)}, v.LastRequestRetry())
+		v.reading.Send(gw.Env, p.Shard, &msg.Read{Ops: p.Ops, LeaseNanos: int64(gw.Lease)}, v.LastRequestRetry())
 	}
-	gw.Timed(v.AbortAt())
-	if !v.reading.Open() {
+	gw.WakeAt(v.AbortAt())
+	if !v.reading.HasPending() {
 		v.evaluate(gw)
 	}
 	return Continue
@@ -117,7 +117,7 @@ func (v *View) Reading() *readreq.Reading { return v.reading }
 // have held for some time, the update's time blocked counts against the view's budget: the view
 // must release the update 50 ms after the first reader began to hold it.
 func (v *View) OnRead(gw *Gateway, p *msg.ReadResponse, ops []msg.Op, sent int64) {
-	v.session.Learn(p.Reading.Shard, ops, false, p.Results)
+	v.session.StoreResults(p.Reading.Shard, ops, false, p.Results)
 	if p.HeldNanos > 0 {
 		v.requestSnapshotBy(gw, sent+int64(gw.OpenBudget)-p.HeldNanos)
 	}
@@ -134,8 +134,8 @@ func (v *View) OnAllRead(gw *Gateway) Outcome {
 // Starvation).
 func (v *View) NoteTimeBlocked(gw *Gateway, p *msg.ReadResponse) {
 	closed := p.Failure != nil && p.Failure.Reason == msg.ReasonClosed
-	if gw.OpenBudget >= 0 && (closed || p.HeldNanos >= int64(kv.DefaultHoldBound)) {
-		gw.viewsAtSnapshotUntil = gw.Now + int64(gw.CrowdFor)
+	if gw.OpenBudget >= 0 && (closed || p.HeldNanos >= int64(kv.DefaultMaxTimeBlocked)) {
+		gw.viewsAtSnapshotUntil = gw.Now + int64(gw.SnapshotFirstFor)
 	}
 }
 
@@ -155,7 +155,7 @@ func (v *View) OnRedirect(gw *Gateway, at kv.ShardID, ops []msg.Op) Outcome {
 		p.Ops = append(p.Ops, op)
 	}
 	shards := needed.Shards()
-	v.reading.Again(
+	v.reading.WithdrawRequests(
 		func(s kv.ShardID) bool { return slices.Contains(shards, s) },
 		func(s kv.ShardID, ops []msg.Op) {
 			p := needed.At(s)
@@ -167,7 +167,7 @@ func (v *View) OnRedirect(gw *Gateway, at kv.ShardID, ops []msg.Op) Outcome {
 // OnClosed: a shard has refused registration, and the view continues at a snapshot. It is not
 // registered on that shard, so without a snapshot it cannot continue.
 func (v *View) OnClosed(gw *Gateway) Outcome {
-	v.reading.Left = true
+	v.reading.Deregistered = true
 	return v.requestSnapshot(gw)
 }
 
@@ -192,9 +192,9 @@ func (v *View) FinishReads(gw *Gateway) Outcome {
 	if v.reading != nil {
 		// Without its leases, the view may have read at different instants. A reading at a snapshot has
 		// none.
-		s, lapsed := v.reading.Lapsed(gw.Env)
+		s, lapsed := v.reading.ExpiredLease(gw.Env)
 		if lapsed && !gw.Mutants.Has(mutant.OpenEndUnchecked) {
-			return Aborted(readreq.Lapse(s))
+			return Aborted(readreq.ExpiredLeaseFailure(s))
 		}
 	}
 	d := Done{Committed: !v.rollsBack, Plan: env.PlanInteractive, Failure: v.validatedFailure}
@@ -212,7 +212,7 @@ func (v *View) requestSnapshotBy(gw *Gateway, at int64) {
 	if v.snapshotAt == 0 || at < v.snapshotAt {
 		v.snapshotAt = at
 	}
-	gw.Timed(v.snapshotAt)
+	gw.WakeAt(v.snapshotAt)
 }
 
 // requestSnapshot waits for a round while the view stays registered. Reads in flight are abandoned:
@@ -223,9 +223,9 @@ func (v *View) requestSnapshot(gw *Gateway) Outcome {
 		v.Phase = AwaitingSnapshot
 		// Sequence: the round fixes x at CSN 5, update T of x and y commits, and a read of y that was in
 		// flight returns T's value. With it, the view would see a part of T.
-		v.reading.GiveUp(gw.Env)
+		v.reading.DropPending(gw.Env)
 	}
-	if gw.Mutants.Has(mutant.OpenLeftBeforePin) {
+	if gw.Mutants.Has(mutant.DeregisteredBeforeSnapshot) {
 		gw.endReading(v.reading)
 		v.reading = nil
 	}
@@ -251,10 +251,10 @@ func (v *View) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 	}
 	if v.reading != nil {
 		// The leases were valid when the round was fixed if they are valid now, after its response.
-		s, lapsed := v.reading.Lapsed(gw.Env)
+		s, lapsed := v.reading.ExpiredLease(gw.Env)
 		if lapsed {
 			v.roundWait.Drop()
-			return Aborted(readreq.Lapse(s))
+			return Aborted(readreq.ExpiredLeaseFailure(s))
 		}
 		v.readBefore = readCSNs(v.reading)
 		// Deregistering releases the held updates. What they change is newer than the snapshot.
@@ -273,12 +273,12 @@ func (v *View) OnSnapshot(gw *Gateway, p *round.Round) Outcome {
 // includes it. A view that has read something does not wait: it would hold updates meanwhile; it
 // fails if it reads on that shard.
 func (v *View) uncoveredShards(gw *Gateway, p *round.Round) []kv.ShardID {
-	reads := v.reading != nil && len(v.reading.Replies()) > 0
+	reads := v.reading != nil && len(v.reading.Responses()) > 0
 	if reads || v.Phase != AwaitingSnapshot || v.roundWait.Need != round.Prompt {
 		return nil
 	}
-	needed, _ := v.session.Wants(v.ops, gw.sessionWhere(&v.Call, nil))
-	if covers(&p.State, needed) {
+	needed, _ := v.session.NeededReads(v.ops, gw.sessionWhere(&v.Call, nil))
+	if covers(&p.Snapshot, needed) {
 		return nil
 	}
 	return needed.Shards()
@@ -303,11 +303,11 @@ func (v *View) OnNoSnapshot(gw *Gateway, f *msg.Failure) Outcome {
 	switch {
 	case v.Phase == Idle: // it stays registered
 		v.snapshotAt = gw.Now + int64(gw.OpenBudget)
-		gw.Timed(v.snapshotAt)
+		gw.WakeAt(v.snapshotAt)
 		return Continue
-	case !shards.IsNoRound(f):
+	case !shards.IsRoundUnavailable(f):
 		return Aborted(f)
-	case v.reading == nil || !v.reading.Left:
+	case v.reading == nil || !v.reading.Deregistered:
 		v.snapshotAt = gw.Now + int64(gw.OpenBudget)
 		return v.Fetch(gw)
 	case len(v.ops) > 0 && v.ops[0].Seq == 0:
@@ -315,7 +315,7 @@ func (v *View) OnNoSnapshot(gw *Gateway, f *msg.Failure) Outcome {
 		// client has received nothing yet, so it begins again under a new name.
 		gw.endReading(v.reading)
 		v.reading, v.snapshotAt = nil, 0
-		v.session.Unlearn()
+		v.session.DropAllReads()
 		v.BackOff(gw.Env, int64(noRoundPause))
 		return Continue
 	}
@@ -327,7 +327,7 @@ func (v *View) OnNoSnapshot(gw *Gateway, f *msg.Failure) Outcome {
 // PendingShards lists the shards that have not responded.
 func (v *View) PendingShards() []kv.ShardID {
 	if v.Phase == Reading {
-		return v.reading.Awaits()
+		return v.reading.PendingShards()
 	}
 	return nil
 }
@@ -357,7 +357,7 @@ func (v *View) isSnapshotDue(gw *Gateway) bool {
 	if v.snapshotAt == 0 || gw.Now < v.snapshotAt {
 		return false
 	}
-	if gw.Shards.NoRound() != nil {
+	if gw.Shards.WhyNoRound() != nil {
 		v.snapshotAt = gw.Now + int64(gw.OpenBudget)
 		return false
 	}
@@ -382,7 +382,7 @@ func (v *View) tickIdle(gw *Gateway) Outcome {
 // scheduleSnapshot schedules a Tick at snapshotAt.
 func (v *View) scheduleSnapshot(gw *Gateway) {
 	if v.snapshotAt != 0 {
-		gw.Timed(v.snapshotAt)
+		gw.WakeAt(v.snapshotAt)
 	}
 }
 

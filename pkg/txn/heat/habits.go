@@ -68,14 +68,14 @@ func (h *Heat) isContended(key []byte) bool {
 	return x != nil && h.env.Now < x.until
 }
 
-// Early reports whether an interactive transaction should write-lock a key when it reads it.
-func (h *Heat) Early(key []byte) bool {
+// LocksEarly reports whether an interactive transaction should write-lock a key when it reads it.
+func (h *Heat) LocksEarly(key []byte) bool {
 	x := h.habits.keys[string(key)]
 	return !h.env.NoEarlyLocks && x != nil && x.writes > 0 && h.isContended(key)
 }
 
-// Committing records whether a committing interactive transaction writes a key that it has read.
-func (h *Heat) Committing(key string, writes bool) {
+// OnCommit records whether a committing interactive transaction writes a key that it has read.
+func (h *Heat) OnCommit(key string, writes bool) {
 	if h.env.NoEarlyLocks || !h.isContended([]byte(key)) {
 		return
 	}
@@ -87,9 +87,9 @@ func (h *Heat) Committing(key string, writes bool) {
 	}
 }
 
-// Lost records that an interactive transaction has aborted because of a key that it had read. writes: it would have
+// OnAbort records that an interactive transaction has aborted because of a key that it had read. writes: it would have
 // written the key.
-func (h *Heat) Lost(key []byte, writes bool) {
+func (h *Heat) OnAbort(key []byte, writes bool) {
 	if h.env.NoEarlyLocks {
 		return
 	}
@@ -100,8 +100,8 @@ func (h *Heat) Lost(key []byte, writes bool) {
 	}
 }
 
-// Waited records that an interactive transaction has waited for a key.
-func (h *Heat) Waited(r *msg.Receipt) {
+// OnWait records that an interactive transaction has waited for a key.
+func (h *Heat) OnWait(r *msg.Receipt) {
 	x := h.habits.keys[string(r.Key)]
 	if x != nil && r.WaitedNanos > 0 {
 		x.until = h.env.Now + contendedFor

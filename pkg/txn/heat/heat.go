@@ -49,7 +49,7 @@ func (m *Map) isNewer(o *Map) bool {
 
 const (
 	// mapLifetime is how long a gateway uses a heat map if it receives no newer one.
-	mapLifetime = 4 * kv.DefaultHeatEvery
+	mapLifetime = 4 * kv.DefaultHeatInterval
 	// maxPairedKeys is the number of a transaction's hottest keys that are counted as pairs.
 	maxPairedKeys = 4
 	// maxReportedPairs is the number of pairs in a report.
@@ -94,8 +94,8 @@ type hotKey struct {
 	shard kv.ShardID
 }
 
-// NoteTogether counts the pairs of a transaction's hot keys that are on different shards.
-func (h *Heat) NoteTogether(ps piece.Pieces) {
+// CountPairs counts the pairs of a transaction's hot keys that are on different shards.
+func (h *Heat) CountPairs(ps piece.Pieces) {
 	if len(ps) < 2 || !h.hasMap() {
 		return
 	}
@@ -117,7 +117,7 @@ func (h *Heat) NoteTogether(ps piece.Pieces) {
 	for i := range hot {
 		for j := range i {
 			if hot[i].shard != hot[j].shard {
-				h.pairs.Note(h.env.Now, hot[i].key, hot[j].key)
+				h.pairs.Record(h.env.Now, hot[i].key, hot[j].key)
 				h.unreported = true
 			}
 		}
@@ -137,7 +137,7 @@ func (h *Heat) report() {
 		return
 	}
 	from := uint32(h.env.Node) + uint32(h.env.Stripe)<<16
-	h.env.To(h.env.Hot()).Body = &msg.PairReport{Gateway: from, Pairs: top}
+	h.env.SendTo(h.env.Hot()).Body = &msg.PairReport{Gateway: from, Pairs: top}
 }
 
 // Hottest returns the shard with the hottest piece and its heat, the sum over its keys. Among equals, and without

@@ -17,26 +17,26 @@ type Checks struct {
 
 // Start sends a check to each shard that has granted locks, except where optimistic reads were validated: that step
 // has checked the grants too.
-func (c *Checks) Start(e *env.Env, txn kv.TxnRef, touched []*session.Touched) {
+func (c *Checks) Start(e *env.Env, txn kv.TxnRef, touched []*session.Part) {
 	*c = Checks{}
 	for _, t := range touched {
 		if len(t.Grants) == 0 || len(t.Seen) > 0 {
 			continue
 		}
-		q := e.To(t.Shard)
-		q.Body = &msg.Check{Txn: txn, Gateway: e.Node, Incarnation: t.Inc, Grants: t.Grants}
+		q := e.SendTo(t.Shard)
+		q.Body = &msg.Check{Txn: txn, Gateway: e.Node, Incarnation: t.Incarnation, Grants: t.Grants}
 		c.open = append(c.open, q)
 	}
 	if len(c.open) > 0 {
-		e.Start(&c.retry, 0)
+		e.StartRetry(&c.retry, 0)
 	}
 }
 
-// Open reports whether a shard has not responded.
-func (c *Checks) Open() bool { return len(c.open) > 0 }
+// HasPending reports whether a shard has not responded.
+func (c *Checks) HasPending() bool { return len(c.open) > 0 }
 
-// Awaits lists the shards that have not responded.
-func (c *Checks) Awaits() []kv.ShardID {
+// PendingShards lists the shards that have not responded.
+func (c *Checks) PendingShards() []kv.ShardID {
 	out := make([]kv.ShardID, len(c.open))
 	for i, q := range c.open {
 		out[i] = q.Shard
@@ -46,13 +46,13 @@ func (c *Checks) Awaits() []kv.ShardID {
 
 // Tick retries the checks that are due.
 func (c *Checks) Tick(e *env.Env) {
-	if e.Due(&c.retry, 0) {
+	if e.IsDue(&c.retry, 0) {
 		e.Send(c.open...)
 	}
 }
 
-// Answered handles the response of a shard, and reports whether one was pending.
-func (c *Checks) Answered(from kv.ShardID) bool {
+// OnResponse handles the response of a shard, and reports whether one was pending.
+func (c *Checks) OnResponse(from kv.ShardID) bool {
 	i := slices.IndexFunc(c.open, func(q *msg.Envelope) bool { return q.Shard == from })
 	if i < 0 {
 		return false

@@ -20,8 +20,8 @@ type Paging struct {
 	User kv.Account
 	// Name is the name under which the shards retain the snapshot. Pin is the number of a retained snapshot, 0 for the
 	// snapshot of a round.
-	Name kv.TxnRef
-	Pin  uint64
+	Name           kv.TxnRef
+	SnapshotNumber uint64
 	// At is the snapshot.
 	At    vclock.Clock
 	parts []*part // by shard
@@ -43,8 +43,8 @@ type part struct {
 	lastShare int
 }
 
-// Fix sets the snapshot. incs are the incarnations of the shards, or nil.
-func (p *Paging) Fix(name kv.TxnRef, at *vclock.Clock, incs []kv.Incarnation, shards []kv.ShardID) {
+// SetSnapshot sets the snapshot. incs are the incarnations of the shards, or nil.
+func (p *Paging) SetSnapshot(name kv.TxnRef, at *vclock.Clock, incs []kv.Incarnation, shards []kv.ShardID) {
 	p.Name, p.At, p.parts = name, *at, nil
 	from := p.Span.Start
 	if p.Reverse {
@@ -68,7 +68,7 @@ const pageLimit = 1000
 // Start begins a page. left is the number of pairs that the scan may still return, 0 for no bound.
 func (p *Paging) Start(e *env.Env, left int) {
 	p.setLimits(left)
-	e.Start(&p.retry, 0)
+	e.StartRetry(&p.retry, 0)
 }
 
 func (p *Paging) setLimits(left int) {
@@ -90,8 +90,8 @@ func (p *Paging) share(x *part) int {
 	return x.lastShare
 }
 
-// Due lists the shards that must be read before the page can be merged.
-func (p *Paging) Due() (shards []kv.ShardID) {
+// DueShards lists the shards that must be read before the page can be merged.
+func (p *Paging) DueShards() (shards []kv.ShardID) {
 	for _, x := range p.parts {
 		if x.request == nil && len(x.pairs) == 0 && x.resume != nil {
 			shards = append(shards, x.shard)
@@ -100,19 +100,19 @@ func (p *Paging) Due() (shards []kv.ShardID) {
 	return shards
 }
 
-// Ask requests the next page of a shard, under a number.
-func (p *Paging) Ask(e *env.Env, s kv.ShardID, number uint64) {
+// Send requests the next page of a shard, under a number.
+func (p *Paging) Send(e *env.Env, s kv.ShardID, number uint64) {
 	x := p.part(s)
 	rest := kv.Range(x.resume, p.Span.End)
 	if p.Reverse {
 		rest = kv.Range(p.Span.Start, x.resume)
 	}
-	x.request = e.To(s)
+	x.request = e.SendTo(s)
 	x.request.Body = &msg.ReadPage{
 		Txn:         p.Name,
 		Gateway:     e.Node,
 		Number:      number,
-		Pin:         p.Pin,
+		Pin:         p.SnapshotNumber,
 		Incarnation: x.incarnation,
 		Index:       p.At.At(s),
 		Start:       rest.Start,
@@ -120,7 +120,7 @@ func (p *Paging) Ask(e *env.Env, s kv.ShardID, number uint64) {
 		Reverse:     p.Reverse,
 		User:        p.User,
 		Limit:       uint32(p.share(x)),
-		KeepNanos:   int64(kv.DefaultScanKeep),
+		KeepNanos:   int64(kv.DefaultScanRetention),
 	}
 }
 
@@ -134,7 +134,7 @@ func (p *Paging) part(s kv.ShardID) *part {
 
 // Tick retries the requests that are due.
 func (p *Paging) Tick(e *env.Env) {
-	if !e.Due(&p.retry, 0) {
+	if !e.IsDue(&p.retry, 0) {
 		return
 	}
 	for _, x := range p.parts {
@@ -144,8 +144,8 @@ func (p *Paging) Tick(e *env.Env) {
 	}
 }
 
-// Awaits lists the shards that have not responded.
-func (p *Paging) Awaits() (out []kv.ShardID) {
+// PendingShards lists the shards that have not responded.
+func (p *Paging) PendingShards() (out []kv.ShardID) {
 	for _, x := range p.parts {
 		if x.request != nil {
 			out = append(out, x.shard)
@@ -158,13 +158,13 @@ func (p *Paging) Awaits() (out []kv.ShardID) {
 func (p *Paging) Stop(e *env.Env) {
 	for _, x := range p.parts {
 		if x.request != nil {
-			e.To(x.shard).Body = &msg.ReadPage{Txn: p.Name, Done: true}
+			e.SendTo(x.shard).Body = &msg.ReadPage{Txn: p.Name, Done: true}
 		}
 	}
 }
 
-// Asked returns the numbers of the pending requests.
-func (p *Paging) Asked() (numbers []uint64) {
+// PendingNumbers returns the numbers of the pending requests.
+func (p *Paging) PendingNumbers() (numbers []uint64) {
 	for _, x := range p.parts {
 		if x.request != nil {
 			numbers = append(numbers, msg.As[msg.ReadPage](x.request).Number)
@@ -173,8 +173,8 @@ func (p *Paging) Asked() (numbers []uint64) {
 	return numbers
 }
 
-// Took handles a shard's page, and reports whether it was pending.
-func (p *Paging) Took(r *msg.ReadPageResponse) bool {
+// OnPage handles a shard's page, and reports whether it was pending.
+func (p *Paging) OnPage(r *msg.ReadPageResponse) bool {
 	x := p.part(r.Shard)
 	if x == nil || p.Name != r.Txn || x.request == nil || msg.As[msg.ReadPage](x.request).Number != r.Number {
 		return false

@@ -44,7 +44,7 @@ func (s *store) scan(limit int, short func() int) (out []msg.Pair, requests int)
 	left := limit
 	for {
 		p.setLimits(left)
-		for due := p.Due(); len(due) > 0; due = p.Due() {
+		for due := p.DueShards(); len(due) > 0; due = p.DueShards() {
 			requests++
 			for _, i := range due {
 				x := p.part(i)

@@ -8,9 +8,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// Assemble returns the results in the order of the operations, and joins those of a range, which come from
+// Join returns the results in the order of the operations, and joins those of a range, which come from
 // all shards.
-func Assemble(ops []msg.Op, parts []msg.Result) []msg.Result {
+func Join(ops []msg.Op, parts []msg.Result) []msg.Result {
 	if isComplete(ops, parts) {
 		return parts
 	}
@@ -76,9 +76,9 @@ func joinParts(parts []msg.Result, reverse bool) msg.Result {
 	return out
 }
 
-// Recorded returns the results in a record, one per operation, in order. The record has no operations: a result with
-// several parts is that of a range, and is joined without its limit.
-func Recorded(parts []msg.Result) []msg.Result {
+// JoinRecorded returns the results in a record, one per operation, in order. The record has no operations: a result
+// with several parts is that of a range, and is joined without its limit.
+func JoinRecorded(parts []msg.Result) []msg.Result {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b msg.Result) int { return cmp.Compare(a.Seq, b.Seq) })
 	var out []msg.Result

@@ -59,8 +59,8 @@ func (p *Pieces) Cut(ops []msg.Op, shards int, place func(key []byte) kv.ShardID
 	}
 }
 
-// Only returns the shard of all operations, if there is only one.
-func Only(ops []msg.Op, place func(key []byte) kv.ShardID) (only kv.ShardID, ok bool) {
+// OnlyShard returns the shard of all operations, if there is only one.
+func OnlyShard(ops []msg.Op, place func(key []byte) kv.ShardID) (only kv.ShardID, ok bool) {
 	for i := range ops {
 		if ops[i].IsRange() {
 			return 0, false

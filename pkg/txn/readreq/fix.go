@@ -29,7 +29,7 @@ func (r *Reading) Fix(e *env.Env, f Fix, lastRepeat int64) {
 	r.remaining = &f
 	r.restartWait(e)
 	for _, s := range f.First {
-		r.Ask(e, s, &msg.Read{LeaseNanos: int64(e.Lease), KeepNanos: int64(kv.DefaultScanKeep)}, lastRepeat)
+		r.Send(e, s, &msg.Read{LeaseNanos: int64(e.Lease), KeepNanos: int64(kv.DefaultScanRetention)}, lastRepeat)
 	}
 }
 
@@ -53,35 +53,35 @@ func (r *Reading) sendFixes(e *env.Env, f *Fix, lastRepeat int64) {
 		if !gatewayWaits {
 			r.setReadOrder(q, s, f.Last, all)
 		}
-		if s == f.Last && e.Mutants.Has(mutant.PinHotFirst) {
+		if s == f.Last && e.Mutants.Has(mutant.SnapshotHotFirst) {
 			q.Await, r.last = nil, nil
 		}
-		if e.Mutants.Has(mutant.PinUnregistered) {
+		if e.Mutants.Has(mutant.SnapshotUnregistered) {
 			q.LeaseNanos = 0
 		}
-		r.Ask(e, s, q, lastRepeat)
+		r.Send(e, s, q, lastRepeat)
 	}
-	if r.Open() {
+	if r.HasPending() {
 		r.restartWait(e)
 		return
 	}
-	r.Next(e, lastRepeat) // there is no shard but the last
+	r.SendNext(e, lastRepeat) // there is no shard but the last
 }
 
 // restartWait starts the bounded wait of a round, for the shards that can respond from now on.
 func (r *Reading) restartWait(e *env.Env) {
 	r.since = e.Now
-	e.Timed(e.Now + int64(e.Round.Wait))
+	e.WakeAt(e.Now + int64(e.Round.Wait))
 }
 
 // pendingExceptLast lists the shards without a response, except the last one.
 func (r *Reading) pendingExceptLast() []kv.ShardID {
-	return slices.DeleteFunc(r.Awaits(), func(s kv.ShardID) bool { return s == r.lastShard })
+	return slices.DeleteFunc(r.PendingShards(), func(s kv.ShardID) bool { return s == r.lastShard })
 }
 
-// FixTook handles the response of a shard. The last shard can respond when all others have.
-func (r *Reading) FixTook(e *env.Env) {
-	if r.remaining == nil && r.Open() && len(r.pendingExceptLast()) == 0 {
+// OnFixResponse handles the response of a shard. The last shard can respond when all others have.
+func (r *Reading) OnFixResponse(e *env.Env) {
+	if r.remaining == nil && r.HasPending() && len(r.pendingExceptLast()) == 0 {
 		r.restartWait(e)
 	}
 }
@@ -90,15 +90,15 @@ func (r *Reading) FixTook(e *env.Env) {
 func (r *Reading) isOverdue(e *env.Env) bool {
 	at := r.since + int64(e.Round.Wait)
 	if e.Now < at {
-		e.Timed(at)
+		e.WakeAt(at)
 		return false
 	}
 	return true
 }
 
-// Slow lists the shards in First that have not responded in time, if others in First have: the latter should not stay
-// registered until the slow ones respond. It returns them once.
-func (r *Reading) Slow(e *env.Env) []kv.ShardID {
+// SlowShards lists the shards in First that have not responded in time, if others in First have: the latter should not
+// stay registered until the slow ones respond. It returns them once.
+func (r *Reading) SlowShards(e *env.Env) []kv.ShardID {
 	if r.remaining == nil || r.awaitsSlow || !r.isOverdue(e) {
 		return nil
 	}
@@ -106,29 +106,29 @@ func (r *Reading) Slow(e *env.Env) []kv.ShardID {
 	if len(r.responses) == 0 {
 		return nil
 	}
-	return r.Awaits()
+	return r.PendingShards()
 }
 
-// Stuck lists the shards in First that have not responded for a lease, the longest time for which a round
+// StuckShards lists the shards in First that have not responded for a lease, the longest time for which a round
 // holds updates.
-func (r *Reading) Stuck(e *env.Env) []kv.ShardID {
+func (r *Reading) StuckShards(e *env.Env) []kv.ShardID {
 	if r.remaining == nil || e.Now < r.since+int64(e.Round.Lease) {
 		return nil
 	}
-	return r.Awaits()
+	return r.PendingShards()
 }
 
-// Late lists the shards for which the round waits no longer. The wait for the last shard begins when all others have
-// responded.
-func (r *Reading) Late(e *env.Env) []kv.ShardID {
-	if r.remaining != nil || !r.Open() || e.Mutants.Has(mutant.RoundsWaitForever) || !r.isOverdue(e) {
+// LateShards lists the shards for which the round waits no longer. The wait for the last shard begins when all others
+// have responded.
+func (r *Reading) LateShards(e *env.Env) []kv.ShardID {
+	if r.remaining != nil || !r.HasPending() || e.Mutants.Has(mutant.RoundsWaitForever) || !r.isOverdue(e) {
 		return nil
 	}
 	others := r.pendingExceptLast()
 	if len(others) > 0 {
 		return others
 	}
-	return r.Awaits()
+	return r.PendingShards()
 }
 
 // LeaveOut continues a round without shards that have not responded. If the last one is among them, the snapshot is
@@ -144,15 +144,15 @@ func (r *Reading) LeaveOut(e *env.Env, shards []kv.ShardID, lastRepeat int64) {
 	switch {
 	case is(r.lastShard):
 		r.last, r.deferredLast = nil, nil
-	case r.last != nil && r.Reply(r.lastShard) == nil: // it must not wait for the left-out shards
+	case r.last != nil && r.Response(r.lastShard) == nil: // it must not wait for the left-out shards
 		q := *r.last
 		q.Await = slices.DeleteFunc(slices.Clone(q.Await), is)
 		r.pending = slices.DeleteFunc(r.pending, func(a *pendingRead) bool { return a.env.Shard == r.lastShard })
 		r.last = &q
-		r.Ask(e, r.lastShard, &q, lastRepeat)
+		r.Send(e, r.lastShard, &q, lastRepeat)
 	}
 	r.restartWait(e)
 }
 
-// Complete makes the final deregistrations report the snapshot as complete, so that the shards retain it.
-func (r *Reading) Complete() { r.complete = true }
+// RetainAtEnd makes the final deregistrations report the snapshot as complete, so that the shards retain it.
+func (r *Reading) RetainAtEnd() { r.complete = true }

@@ -32,7 +32,7 @@ func usableLease(e *env.Env) int64 {
 func (r *Reading) addLease(e *env.Env, s kv.ShardID) {
 	l := &lease{shard: s, until: e.Now + usableLease(e), renewAt: e.Now + int64(e.Lease)/3}
 	r.leases = append(r.leases, l)
-	e.Timed(l.renewAt)
+	e.WakeAt(l.renewAt)
 }
 
 // addRoundLease counts the lease of a round. It is not renewed: at 85 % of it the snapshot is discarded.
@@ -48,9 +48,9 @@ func (r *Reading) lease(s kv.ShardID) *lease {
 	return r.leases[i]
 }
 
-// Registered records the incarnation in which a response found the reader registered. It reports false if an earlier
-// response named another one: the shard has restarted and lost the registration.
-func (r *Reading) Registered(e *env.Env, p *msg.ReadResponse) bool {
+// CheckIncarnation records the incarnation in which a response found the reader registered. It reports false if an
+// earlier response named another one: the shard has restarted and lost the registration.
+func (r *Reading) CheckIncarnation(e *env.Env, p *msg.ReadResponse) bool {
 	l := r.lease(p.Reading.Shard)
 	if l == nil {
 		return true
@@ -61,14 +61,14 @@ func (r *Reading) Registered(e *env.Env, p *msg.ReadResponse) bool {
 	if l.incarnation != p.Reading.Incarnation && !e.Mutants.Has(mutant.LeaseUnchecked) {
 		return false
 	}
-	if e.Mutants.Has(mutant.LeaseFromReply) {
+	if e.Mutants.Has(mutant.LeaseFromResponse) {
 		l.until = max(l.until, e.Now+usableLease(e))
 	}
 	return true
 }
 
-// Lapsed returns a shard on which the lease has expired; ok is false if all leases hold.
-func (r *Reading) Lapsed(e *env.Env) (s kv.ShardID, ok bool) {
+// ExpiredLease returns a shard on which the lease has expired; ok is false if all leases hold.
+func (r *Reading) ExpiredLease(e *env.Env) (s kv.ShardID, ok bool) {
 	for _, l := range r.leases {
 		revives := l.renewNumber != 0 && e.Mutants.Has(mutant.LeaseRevived)
 		unchecked := e.Mutants.Has(mutant.LeaseUnchecked) || r.fixes && e.Mutants.Has(mutant.RoundLeaseUnchecked)
@@ -92,7 +92,7 @@ func (r *Reading) TickLeases(e *env.Env) {
 		if l.until > e.Now {
 			at = min(at, l.until)
 		}
-		e.Timed(at)
+		e.WakeAt(at)
 	}
 }
 
@@ -100,7 +100,7 @@ func (r *Reading) TickLeases(e *env.Env) {
 func (r *Reading) renew(e *env.Env, l *lease) {
 	r.number++
 	l.renewNumber, l.renewSent, l.renewAt = r.number, e.Now, e.Now+int64(e.Lease)/6
-	e.To(l.shard).Body = &msg.RenewLease{
+	e.SendTo(l.shard).Body = &msg.RenewLease{
 		Reader:      r.Name,
 		Gateway:     e.Node,
 		Number:      r.number,
@@ -109,9 +109,10 @@ func (r *Reading) renew(e *env.Env, l *lease) {
 	}
 }
 
-// Renewed handles the response to a renewal, and reports whether the reader is still registered. A response that
-// arrives after the end of the old lease does not count: the shard may have expired it and decided an update before.
-func (r *Reading) Renewed(e *env.Env, p *msg.RenewLeaseResponse) bool {
+// OnRenewLeaseResponse handles the response to a renewal, and reports whether the reader is still registered. A
+// response that arrives after the end of the old lease does not count: the shard may have expired it and decided an
+// update before.
+func (r *Reading) OnRenewLeaseResponse(e *env.Env, p *msg.RenewLeaseResponse) bool {
 	l := r.lease(p.Shard)
 	if l == nil || p.Number != l.renewNumber {
 		return true
@@ -123,17 +124,17 @@ func (r *Reading) Renewed(e *env.Env, p *msg.RenewLeaseResponse) bool {
 	l.until = max(l.until, l.renewSent+usableLease(e))
 	l.renewAt = l.renewSent + int64(e.Lease)/3
 	l.renewNumber = 0
-	e.Timed(l.renewAt)
+	e.WakeAt(l.renewAt)
 	return true
 }
 
-// Late is the failure of a reader that needs a shard which did not respond in time.
-func Late(of kv.ShardID) *msg.Failure {
+// LateFailure is the failure of a reader that needs a shard which did not respond in time.
+func LateFailure(of kv.ShardID) *msg.Failure {
 	return env.Failure(msg.ReasonLapsed, kv.KindAborted, "shard "+of.String()+" did not respond in time")
 }
 
-// Lapse is the failure of a reader whose registration may have been interrupted.
-func Lapse(on kv.ShardID) *msg.Failure {
+// ExpiredLeaseFailure is the failure of a reader whose registration may have been interrupted.
+func ExpiredLeaseFailure(on kv.ShardID) *msg.Failure {
 	text := "the reader's registration on shard " + on.String() + " expired, or the shard restarted"
 	return env.Failure(msg.ReasonLapsed, kv.KindAborted, text)
 }

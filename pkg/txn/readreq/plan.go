@@ -18,14 +18,14 @@ func (r *Reading) Start(e *env.Env, ps piece.Pieces, last kv.ShardID, gatewayWai
 		case r.Plan == env.PlanHotLast && gatewayWaits && p.Shard == last:
 			q.LeaseNanos = 0
 			r.deferredLast, r.lastShard = q, last
-			if !e.Mutants.Has(mutant.GatheredTooEarly) {
+			if !e.Mutants.Has(mutant.CoLocatedTooEarly) {
 				continue
 			}
 			r.last, r.deferredLast = q, nil
 		case r.Plan == env.PlanHotLast && !gatewayWaits:
 			r.setReadOrder(q, p.Shard, last, ps.Shards())
 		}
-		r.Ask(e, p.Shard, q, lastRepeat)
+		r.Send(e, p.Shard, q, lastRepeat)
 	}
 }
 

@@ -17,9 +17,9 @@ type Reading struct {
 	Plan env.Plan
 	// fixes: a snapshot round, which fixes CSNs. complete: the shards shall retain them.
 	fixes, complete bool
-	// Left: the reader has deregistered from a shard, or was refused by one, while it is registered on others.
+	// Deregistered: the reader has deregistered from a shard, or was refused by one, while it is registered on others.
 	// Ended: it has deregistered from all shards.
-	Left, Ended bool
+	Deregistered, Ended bool
 	// User is the user of the transaction.
 	User kv.Account
 
@@ -55,17 +55,17 @@ func New(e *env.Env, plan env.Plan, affinity uint64) *Reading {
 	return &Reading{Plan: plan, Name: e.NewReader(affinity)}
 }
 
-// Ask sends a request, and retries it until there is a response. At lastRepeat it is sent once more
+// Send sends a request, and retries it until there is a response. At lastRepeat it is sent once more
 // (env.LastRepeat).
-func (r *Reading) Ask(e *env.Env, s kv.ShardID, q *msg.Read, lastRepeat int64) {
+func (r *Reading) Send(e *env.Env, s kv.ShardID, q *msg.Read, lastRepeat int64) {
 	r.number++
 	q.Reader, q.Gateway, q.Number, q.User = r.Name, e.Node, r.number, r.User
-	a := &pendingRead{env: e.To(s), sent: e.Now}
+	a := &pendingRead{env: e.SendTo(s), sent: e.Now}
 	a.env.Body = q
 	if r.fixes && r.remaining == nil { // its wait is bounded, so backoff would lose retries
-		e.StartSteady(&a.retry, min(e.Repeat, kv.DefaultRoundRepeat), lastRepeat)
+		e.StartSteadyRetry(&a.retry, min(e.Repeat, kv.DefaultRoundRepeat), lastRepeat)
 	} else {
-		e.Start(&a.retry, lastRepeat)
+		e.StartRetry(&a.retry, lastRepeat)
 	}
 	r.pending = append(r.pending, a)
 	if q.Notify {
@@ -80,11 +80,11 @@ func (r *Reading) Ask(e *env.Env, s kv.ShardID, q *msg.Read, lastRepeat int64) {
 	}
 }
 
-// Open reports whether a request has no response.
-func (r *Reading) Open() bool { return len(r.pending) > 0 }
+// HasPending reports whether a request has no response.
+func (r *Reading) HasPending() bool { return len(r.pending) > 0 }
 
-// Awaits lists the shards that have not responded.
-func (r *Reading) Awaits() []kv.ShardID {
+// PendingShards lists the shards that have not responded.
+func (r *Reading) PendingShards() []kv.ShardID {
 	out := make([]kv.ShardID, len(r.pending))
 	for i, a := range r.pending {
 		out[i] = a.env.Shard
@@ -92,14 +92,14 @@ func (r *Reading) Awaits() []kv.ShardID {
 	return out
 }
 
-// Replies returns the responses in the order of shards.
-func (r *Reading) Replies() []*msg.ReadResponse {
+// Responses returns the responses in the order of shards.
+func (r *Reading) Responses() []*msg.ReadResponse {
 	slices.SortFunc(r.responses, func(a, b *msg.ReadResponse) int { return int(a.Reading.Shard) - int(b.Reading.Shard) })
 	return r.responses
 }
 
-// Reply returns the response of a shard, nil if there is none.
-func (r *Reading) Reply(s kv.ShardID) *msg.ReadResponse {
+// Response returns the response of a shard, nil if there is none.
+func (r *Reading) Response(s kv.ShardID) *msg.ReadResponse {
 	i := slices.IndexFunc(r.responses, func(x *msg.ReadResponse) bool { return x.Reading.Shard == s })
 	if i < 0 {
 		return nil
@@ -107,9 +107,9 @@ func (r *Reading) Reply(s kv.ShardID) *msg.ReadResponse {
 	return r.responses[i]
 }
 
-// Answered ends the request of a response and returns its operations and the time at which it was sent. ok is false
+// EndRequest ends the request of a response and returns its operations and the time at which it was sent. ok is false
 // if no such request is pending.
-func (r *Reading) Answered(p *msg.ReadResponse) (ops []msg.Op, sent int64, ok bool) {
+func (r *Reading) EndRequest(p *msg.ReadResponse) (ops []msg.Op, sent int64, ok bool) {
 	i := slices.IndexFunc(r.pending, func(a *pendingRead) bool {
 		return a.env.Shard == p.Reading.Shard && msg.As[msg.Read](a.env).Number == p.Number
 	})
@@ -121,15 +121,15 @@ func (r *Reading) Answered(p *msg.ReadResponse) (ops []msg.Op, sent int64, ok bo
 	return msg.As[msg.Read](a.env).Ops, a.sent, true
 }
 
-// Take stores a response, replacing an earlier one of the shard.
-func (r *Reading) Take(p *msg.ReadResponse) {
+// StoreResponse stores a response, replacing an earlier one of the shard.
+func (r *Reading) StoreResponse(p *msg.ReadResponse) {
 	earlier := func(x *msg.ReadResponse) bool { return x.Reading.Shard == p.Reading.Shard }
 	r.responses = append(slices.DeleteFunc(r.responses, earlier), p)
 }
 
-// Again withdraws the pending requests to shards that receive new ones, and passes their operations to add. A shard
-// executes one request of a reader at a time and drops an earlier one, so the new request must contain both.
-func (r *Reading) Again(shards func(kv.ShardID) bool, add func(kv.ShardID, []msg.Op)) {
+// WithdrawRequests withdraws the pending requests to shards that receive new ones, and passes their operations to add.
+// A shard executes one request of a reader at a time and drops an earlier one, so the new request must contain both.
+func (r *Reading) WithdrawRequests(shards func(kv.ShardID) bool, add func(kv.ShardID, []msg.Op)) {
 	r.pending = slices.DeleteFunc(r.pending, func(a *pendingRead) bool {
 		again := shards(a.env.Shard)
 		if again {
@@ -139,10 +139,10 @@ func (r *Reading) Again(shards func(kv.ShardID) bool, add func(kv.ShardID, []msg
 	})
 }
 
-// Next sends the request that follows when all others have a response, and reports whether there is one: the rest of
-// a round, the last read of an order, or that read again if the last shard relied on other reads than those whose
+// SendNext sends the request that follows when all others have a response, and reports whether there is one: the rest
+// of a round, the last read of an order, or that read again if the last shard relied on other reads than those whose
 // values are here.
-func (r *Reading) Next(e *env.Env, lastRepeat int64) bool {
+func (r *Reading) SendNext(e *env.Env, lastRepeat int64) bool {
 	if r.remaining != nil {
 		f := r.remaining
 		r.remaining = nil
@@ -151,13 +151,13 @@ func (r *Reading) Next(e *env.Env, lastRepeat int64) bool {
 	}
 	if r.deferredLast != nil {
 		r.last, r.deferredLast = r.deferredLast, nil
-		r.Ask(e, r.lastShard, r.last, lastRepeat)
+		r.Send(e, r.lastShard, r.last, lastRepeat)
 		r.restartWait(e)
 		return true
 	}
 	if r.last != nil && !r.reliesOnHeldValues() && !e.Mutants.Has(mutant.OtherCopyTaken) {
 		again := *r.last
-		r.Ask(e, r.lastShard, &again, lastRepeat)
+		r.Send(e, r.lastShard, &again, lastRepeat)
 		r.resendNotifying(e)
 		return true
 	}
@@ -167,8 +167,8 @@ func (r *Reading) Next(e *env.Env, lastRepeat int64) bool {
 // reliesOnHeldValues reports whether the last shard relied on the reads whose values are here. A shard that a round
 // has left out meanwhile does not count.
 func (r *Reading) reliesOnHeldValues() bool {
-	for _, on := range r.Reply(r.lastShard).Relied {
-		p := r.Reply(on.Shard)
+	for _, on := range r.Response(r.lastShard).Relied {
+		p := r.Response(on.Shard)
 		if p == nil && r.fixes {
 			continue
 		}
@@ -192,7 +192,7 @@ func (r *Reading) resendNotifying(e *env.Env) {
 // Tick retries the requests that are due.
 func (r *Reading) Tick(e *env.Env, lastRepeat int64) {
 	for _, a := range r.pending {
-		if !e.Due(&a.retry, lastRepeat) {
+		if !e.IsDue(&a.retry, lastRepeat) {
 			continue
 		}
 		e.Send(a.env)
@@ -213,7 +213,7 @@ func (r *Reading) End(e *env.Env) {
 	}
 	// The last shard dropped the reader with its response. In a round it retains its state, and a late copy of the
 	// request would make it fix a CSN again, so it needs a deregistration.
-	if r.last != nil && (r.Reply(r.lastShard) == nil || r.fixes) && r.lease(r.lastShard) == nil {
+	if r.last != nil && (r.Response(r.lastShard) == nil || r.fixes) && r.lease(r.lastShard) == nil {
 		r.deregister(e, r.lastShard)
 	}
 	for _, a := range r.pending {
@@ -227,23 +227,23 @@ func (r *Reading) End(e *env.Env) {
 func (r *Reading) deregister(e *env.Env, s kv.ShardID) {
 	l := &msg.Deregister{Reader: r.Name}
 	if r.complete {
-		l.KeepNanos = int64(kv.DefaultScanKeep)
+		l.KeepNanos = int64(kv.DefaultScanRetention)
 	}
-	e.To(s).Body = l
+	e.SendTo(s).Body = l
 }
 
-// GiveUp drops the pending requests and deregisters from the shards without a response: the reader has used no values
-// of these.
-func (r *Reading) GiveUp(e *env.Env) {
+// DropPending drops the pending requests and deregisters from the shards without a response: the reader has used no
+// values of these.
+func (r *Reading) DropPending(e *env.Env) {
 	if e.Mutants.Has(mutant.LateReadsUsed) {
 		return
 	}
 	r.pending = nil
 	r.leases = slices.DeleteFunc(r.leases, func(l *lease) bool {
-		if r.Reply(l.shard) != nil {
+		if r.Response(l.shard) != nil {
 			return false
 		}
-		r.Left = true
+		r.Deregistered = true
 		r.deregister(e, l.shard)
 		return true
 	})

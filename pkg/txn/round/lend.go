@@ -9,14 +9,14 @@ import (
 func (r *Rounds) startBorrowing(waiters []Waiter) {
 	r.borrowing = &Round{waiters: waiters, lent: true}
 	for _, w := range waiters {
-		w.Seat().round = r.borrowing
+		w.Membership().round = r.borrowing
 	}
 	r.Borrow = true
 }
 
 // Borrowed handles the result of Borrow: a snapshot, or nil for a failure. The snapshot is in use until the caller
 // has served the waiters and calls Unuse.
-func (r *Rounds) Borrowed(s *State) (p *Round, waiters []Waiter) {
+func (r *Rounds) Borrowed(s *Snapshot) (p *Round, waiters []Waiter) {
 	p = r.borrowing
 	waiters, p.waiters = p.waiters, nil
 	r.borrowing = nil
@@ -26,20 +26,20 @@ func (r *Rounds) Borrowed(s *State) (p *Round, waiters []Waiter) {
 		r.startBorrowing(next)
 	}
 	if s != nil {
-		p.State = *s
+		p.Snapshot = *s
 		p.users++
 	}
 	return p, waiters
 }
 
 // Lend retains a snapshot for another state machine until GivenBack.
-func (r *Rounds) Lend(p *Round) *State {
-	if !r.env.Mutants.Has(mutant.LentForgotten) {
+func (r *Rounds) Lend(p *Round) *Snapshot {
+	if !r.env.Mutants.Has(mutant.SharedSnapshotDropped) {
 		p.users++
 	}
 	p.lendings++
 	r.lent[p.Name] = p
-	s := p.State
+	s := p.Snapshot
 	return &s
 }
 
@@ -53,5 +53,5 @@ func (r *Rounds) GivenBack(name kv.TxnRef) {
 	if p.lendings == 0 {
 		delete(r.lent, name)
 	}
-	r.Unuse(p)
+	r.Release(p)
 }

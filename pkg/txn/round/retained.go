@@ -8,21 +8,21 @@ import (
 )
 
 // renewInterval is the time between two renewals of a retained snapshot: two successive ones may be lost.
-const renewInterval = int64(kv.DefaultScanKeep) / 4
+const renewInterval = int64(kv.DefaultScanRetention) / 4
 
 // retain begins to renew a snapshot, with one user.
 func (r *Rounds) retain(p *Round) {
 	p.users++
 	p.renewAt = r.env.Now + renewInterval
 	r.retained = append(r.retained, p)
-	r.env.Timed(p.renewAt)
+	r.env.WakeAt(p.renewAt)
 }
 
-// Use adds a transaction that reads at a snapshot.
-func (r *Rounds) Use(p *Round) { p.users++ }
+// Retain adds a transaction that reads at a snapshot.
+func (r *Rounds) Retain(p *Round) { p.users++ }
 
-// Unuse removes a transaction that has read at a snapshot. After the last one the shards release the snapshot.
-func (r *Rounds) Unuse(p *Round) {
+// Release removes a transaction that has read at a snapshot. After the last one the shards release the snapshot.
+func (r *Rounds) Release(p *Round) {
 	p.users--
 	switch {
 	case p.users > 0:
@@ -42,18 +42,18 @@ func (r *Rounds) Tick() {
 			p.renewAt = r.env.Now + renewInterval
 			r.renew(p)
 		}
-		r.env.Timed(p.renewAt)
+		r.env.WakeAt(p.renewAt)
 	}
 }
 
 func (r *Rounds) renew(p *Round) {
 	for _, s := range p.shards() {
-		r.env.To(s).Body = &msg.ReadPage{
+		r.env.SendTo(s).Body = &msg.ReadPage{
 			Txn:         p.Name,
 			Gateway:     r.env.Node,
-			Incarnation: p.Incs[s],
+			Incarnation: p.Incarnations[s],
 			Index:       p.At.At(s),
-			KeepNanos:   int64(kv.DefaultScanKeep),
+			KeepNanos:   int64(kv.DefaultScanRetention),
 		}
 	}
 }
@@ -61,13 +61,13 @@ func (r *Rounds) renew(p *Round) {
 // release sends releases to the shards, which would otherwise release the snapshot after kv.DefaultScanKeep.
 func (r *Rounds) release(p *Round) {
 	for _, s := range p.shards() {
-		r.env.To(s).Body = &msg.ReadPage{Txn: p.Name, Done: true}
+		r.env.SendTo(s).Body = &msg.ReadPage{Txn: p.Name, Done: true}
 	}
 }
 
 // shards lists the shards with an entry in the snapshot.
-func (s *State) shards() (out []kv.ShardID) {
-	for i := range s.Incs {
+func (s *Snapshot) shards() (out []kv.ShardID) {
+	for i := range s.Incarnations {
 		if s.Has(kv.ShardID(i)) {
 			out = append(out, kv.ShardID(i))
 		}

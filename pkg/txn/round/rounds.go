@@ -14,8 +14,8 @@ import (
 
 // Waiter is a transaction that can wait for a snapshot.
 type Waiter interface {
-	// Seat connects the transaction with a round.
-	Seat() *Seat
+	// Membership connects the transaction with a round.
+	Membership() *Membership
 }
 
 // Need states which shards a transaction needs in its snapshot.
@@ -30,9 +30,9 @@ const (
 	All
 )
 
-// Seat connects a transaction with the round for which it waits, or at whose snapshot it reads. The zero value does
-// neither.
-type Seat struct {
+// Membership connects a transaction with the round for which it waits, or at whose snapshot it reads. The zero value
+// does neither.
+type Membership struct {
 	// Need and, if it is Some, Shards are set before the transaction joins a round.
 	Need    Need
 	Shards  []kv.ShardID
@@ -41,31 +41,31 @@ type Seat struct {
 }
 
 // Waiting reports whether the transaction waits for a snapshot.
-func (s *Seat) Waiting() bool { return s.waiting }
+func (s *Membership) Waiting() bool { return s.waiting }
 
 // Reads reports whether the transaction reads at the snapshot of a round.
-func (s *Seat) Reads() bool { return s.round != nil && !s.waiting }
+func (s *Membership) Reads() bool { return s.round != nil && !s.waiting }
 
-// State is a snapshot of the store.
-type State struct {
+// Snapshot is a snapshot of the store.
+type Snapshot struct {
 	// Name is the name under which the shards retain it.
 	Name kv.TxnRef
 	// At has the CSN of each shard with an entry, Incs its incarnation; both are 0 for the others.
-	At   vclock.Clock
-	Incs []kv.Incarnation
+	At           vclock.Clock
+	Incarnations []kv.Incarnation
 	// Fixed is the instant of the snapshot, by Now of the hot shard in incarnation Inc.
-	Inc   kv.Incarnation
-	Fixed int64
+	HotIncarnation kv.Incarnation
+	Fixed          int64
 	// Receipt reports what the round waited for.
 	Receipt msg.Receipt
 }
 
 // Has reports whether a shard has an entry in the snapshot.
-func (s *State) Has(shard kv.ShardID) bool { return s.Incs[shard] != 0 }
+func (s *Snapshot) Has(shard kv.ShardID) bool { return s.Incarnations[shard] != 0 }
 
 // Round is one snapshot round.
 type Round struct {
-	State
+	Snapshot
 	// slow are the left-out shards for which the round was begun; none, if it is an ordinary one. First are the shards
 	// that are sent requests first, and are waited for without a bound.
 	slow    []kv.ShardID
@@ -112,32 +112,32 @@ func New(e *env.Env, s *shards.Shards) *Rounds {
 	return &Rounds{env: e, shards: s, lent: map[kv.TxnRef]*Round{}}
 }
 
-// Begun is the number of rounds begun so far.
-func (r *Rounds) Begun() uint64 { return r.begun }
+// BegunCount is the number of rounds begun so far.
+func (r *Rounds) BegunCount() uint64 { return r.begun }
 
-// Quiet reports whether no transaction waits for a snapshot or reads at one.
-func (r *Rounds) Quiet() bool {
+// IsIdle reports whether no transaction waits for a snapshot or reads at one.
+func (r *Rounds) IsIdle() bool {
 	return r.current == nil && len(r.slowRounds)+len(r.next)+len(r.nextBorrow)+len(r.retained)+len(r.lent) == 0
 }
 
 // Join makes a transaction wait for a snapshot that is fixed from now on. A Prompt transaction may get a borrowed
 // one. With a mutant, Join returns a round at whose snapshot the transaction reads at once; otherwise nil.
 func (r *Rounds) Join(w Waiter) *Round {
-	seat := w.Seat()
+	seat := w.Membership()
 	seat.waiting = true
 	borrows := seat.Need == Prompt
 	switch {
 	case r.previous != nil:
 		seat.waiting, seat.round = false, r.previous
 		return r.previous
-	case borrows && r.borrowing != nil && r.env.Mutants.Has(mutant.BorrowJoinedLate):
+	case borrows && r.borrowing != nil && r.env.Mutants.Has(mutant.BorrowedSnapshotTooOld):
 		r.borrowing.waiters = append(r.borrowing.waiters, w)
 		seat.round = r.borrowing
 	case borrows && r.env.Borrows && r.borrowing != nil:
 		r.nextBorrow = append(r.nextBorrow, w)
 	case borrows && r.env.Borrows:
 		r.startBorrowing([]Waiter{w})
-	case r.current != nil && r.env.Mutants.Has(mutant.PinJoinedLate):
+	case r.current != nil && r.env.Mutants.Has(mutant.SnapshotJoinedLate):
 		r.current.waiters = append(r.current.waiters, w)
 		seat.round = r.current
 	default:
@@ -158,7 +158,7 @@ func (r *Rounds) Begin() *Round {
 		return nil
 	}
 	if r.env.Now < r.notBefore {
-		r.env.Timed(r.notBefore)
+		r.env.WakeAt(r.notBefore)
 		return nil
 	}
 	if r.current == nil {
@@ -168,7 +168,7 @@ func (r *Rounds) Begin() *Round {
 		}
 	}
 	for _, w := range r.next {
-		slow := r.slowShards(w.Seat())
+		slow := r.slowShards(w.Membership())
 		same := func(p *Round) bool { return slices.Equal(p.slow, slow) }
 		if len(slow) == 0 || len(r.slowRounds) == maxSlowRounds || slices.ContainsFunc(r.slowRounds, same) {
 			continue
@@ -187,7 +187,7 @@ func (r *Rounds) Begin() *Round {
 
 // slowShards lists the left-out shards for which a transaction has to wait. If all shards are left out, each
 // transaction waits for all of them.
-func (r *Rounds) slowShards(seat *Seat) (out []kv.ShardID) {
+func (r *Rounds) slowShards(seat *Membership) (out []kv.ShardID) {
 	if r.shards.NoneLeftOut() {
 		return nil
 	}
@@ -213,10 +213,10 @@ func (r *Rounds) slowShards(seat *Seat) (out []kv.ShardID) {
 func (r *Rounds) beginFor(slow []kv.ShardID) *Round {
 	p := &Round{slow: slow}
 	r.next = slices.DeleteFunc(r.next, func(w Waiter) bool {
-		is := slices.Equal(r.slowShards(w.Seat()), slow)
+		is := slices.Equal(r.slowShards(w.Membership()), slow)
 		if is {
 			p.waiters = append(p.waiters, w)
-			w.Seat().round = p
+			w.Membership().round = p
 		}
 		return is
 	})
@@ -227,9 +227,9 @@ func (r *Rounds) beginFor(slow []kv.ShardID) *Round {
 	return p
 }
 
-// AskFirst adds shards that did not respond in time to First. It reports false if the round was not begun for all of
+// AddFirst adds shards that did not respond in time to First. It reports false if the round was not begun for all of
 // them.
-func (r *Round) AskFirst(late []kv.ShardID) bool {
+func (r *Round) AddFirst(late []kv.ShardID) bool {
 	if slices.ContainsFunc(late, func(s kv.ShardID) bool { return !slices.Contains(r.slow, s) }) {
 		return false
 	}
@@ -241,10 +241,10 @@ func (r *Round) AskFirst(late []kv.ShardID) bool {
 	return true
 }
 
-// Plan returns the shards of a round and their order. Shards of nodes that are down are excluded, and so are left-out
-// shards unless the round was begun for them. The hot shard, if included, is the last: so retained snapshots are
-// totally ordered (docs/protocol.md, section 8).
-func (r *Rounds) Plan(p *Round) (f readreq.Fix) {
+// ShardOrder returns the shards of a round and their order. Shards of nodes that are down are excluded, and so are
+// left-out shards unless the round was begun for them. The hot shard, if included, is the last: so retained snapshots
+// are totally ordered (docs/protocol.md, section 8).
+func (r *Rounds) ShardOrder(p *Round) (f readreq.Fix) {
 	for _, s := range r.env.EveryShard() {
 		slow := r.shards.IsLeftOut(s)
 		switch {
@@ -264,15 +264,15 @@ func (r *Rounds) Plan(p *Round) (f readreq.Fix) {
 	return f
 }
 
-// WorthWithout reports whether some waiter of an ordinary round accepts a snapshot without all shards.
-func (r *Round) WorthWithout() bool {
-	return len(r.slow) == 0 && slices.ContainsFunc(r.waiters, func(w Waiter) bool { return w.Seat().Need == Prompt })
+// AcceptsPartial reports whether some waiter of an ordinary round accepts a snapshot without all shards.
+func (r *Round) AcceptsPartial() bool {
+	return len(r.slow) == 0 && slices.ContainsFunc(r.waiters, func(w Waiter) bool { return w.Membership().Need == Prompt })
 }
 
-// Unfixable removes and returns the waiters for which no round can be made now.
-func (r *Rounds) Unfixable(none func(*Seat) bool) (waiters []Waiter) {
+// RemoveUnfixable removes and returns the waiters for which no round can be made now.
+func (r *Rounds) RemoveUnfixable(none func(*Membership) bool) (waiters []Waiter) {
 	r.next = slices.DeleteFunc(r.next, func(w Waiter) bool {
-		is := none(w.Seat())
+		is := none(w.Membership())
 		if is {
 			waiters = append(waiters, w)
 		}
@@ -284,15 +284,15 @@ func (r *Rounds) Unfixable(none func(*Seat) bool) (waiters []Waiter) {
 // Waiter returns one of the transactions that wait for a round.
 func (r *Round) Waiter() Waiter { return r.waiters[0] }
 
-// Fixed makes a snapshot of the shards' responses. It is in use until the caller has served the returned waiters and
+// OnFixed makes a snapshot of the shards' responses. It is in use until the caller has served the returned waiters and
 // calls Unuse. Waiters that need other shards wait for the next round.
-func (r *Rounds) Fixed(p *Round, name kv.TxnRef, replies []*msg.ReadResponse) (waiters []Waiter) {
-	p.Name, p.Incs = name, make([]kv.Incarnation, r.env.Router.Shards())
+func (r *Rounds) OnFixed(p *Round, name kv.TxnRef, replies []*msg.ReadResponse) (waiters []Waiter) {
+	p.Name, p.Incarnations = name, make([]kv.Incarnation, r.env.Router.Shards())
 	for _, x := range replies {
 		p.At.Raise(x.Reading.Shard, x.Index)
-		p.Incs[x.Reading.Shard] = x.Reading.Incarnation
+		p.Incarnations[x.Reading.Shard] = x.Reading.Incarnation
 		if x.Reading.Shard == r.env.Hot() {
-			p.Inc, p.Fixed = x.Reading.Incarnation, x.Fixed
+			p.HotIncarnation, p.Fixed = x.Reading.Incarnation, x.Fixed
 		}
 	}
 	waiters = r.splitWaiters(p)
@@ -308,11 +308,11 @@ func (r *Rounds) Fixed(p *Round, name kv.TxnRef, replies []*msg.ReadResponse) (w
 func (r *Rounds) splitWaiters(p *Round) (satisfied []Waiter) {
 	var others []Waiter
 	for _, w := range p.waiters {
-		if r.satisfies(&p.State, w.Seat()) {
+		if r.satisfies(&p.Snapshot, w.Membership()) {
 			satisfied = append(satisfied, w)
 			continue
 		}
-		w.Seat().round = nil
+		w.Membership().round = nil
 		others = append(others, w)
 	}
 	p.waiters = nil
@@ -321,27 +321,27 @@ func (r *Rounds) splitWaiters(p *Round) (satisfied []Waiter) {
 }
 
 // satisfies reports whether a snapshot has the shards that a transaction needs.
-func (r *Rounds) satisfies(p *State, seat *Seat) bool {
+func (r *Rounds) satisfies(p *Snapshot, seat *Membership) bool {
 	switch seat.Need {
 	case Prompt:
 		return true
 	case Some:
 		return !slices.ContainsFunc(seat.Shards, func(s kv.ShardID) bool { return !p.Has(s) && !r.shards.IsDown(s) })
 	}
-	return !slices.Contains(p.Incs, 0)
+	return !slices.Contains(p.Incarnations, 0)
 }
 
-// GiveUp moves the waiters of a round to the next one.
-func (r *Rounds) GiveUp(p *Round) {
+// Requeue moves the waiters of a round to the next one.
+func (r *Rounds) Requeue(p *Round) {
 	for _, w := range p.waiters {
-		w.Seat().round = nil
+		w.Membership().round = nil
 	}
 	r.next = append(p.waiters, r.next...)
 	p.waiters = nil
 }
 
-// Ended ends a round, schedules the next one after the gap, and returns the waiters of a round that has failed.
-func (r *Rounds) Ended(p *Round) (waiters []Waiter) {
+// OnEnd ends a round, schedules the next one after the gap, and returns the waiters of a round that has failed.
+func (r *Rounds) OnEnd(p *Round) (waiters []Waiter) {
 	if r.current == p {
 		r.current = nil
 	}
@@ -353,9 +353,9 @@ func (r *Rounds) Ended(p *Round) (waiters []Waiter) {
 	return waiters
 }
 
-// Take ends the wait of a transaction for a round, and reports whether it still waited.
-func (r *Rounds) Take(w Waiter, p *Round, fixed bool) bool {
-	seat := w.Seat()
+// EndWait ends the wait of a transaction for a round, and reports whether it still waited.
+func (r *Rounds) EndWait(w Waiter, p *Round, fixed bool) bool {
+	seat := w.Membership()
 	if !seat.waiting || seat.round != p {
 		return false
 	}
@@ -368,9 +368,9 @@ func (r *Rounds) Take(w Waiter, p *Round, fixed bool) bool {
 
 // Leave ends the wait of a transaction, or its use of a snapshot.
 func (r *Rounds) Leave(w Waiter) {
-	seat := w.Seat()
+	seat := w.Membership()
 	p, waited := seat.round, seat.waiting
-	*seat = Seat{}
+	*seat = Membership{}
 	if waited {
 		is := func(x Waiter) bool { return x == w }
 		r.next = slices.DeleteFunc(r.next, is)
@@ -381,9 +381,9 @@ func (r *Rounds) Leave(w Waiter) {
 		return
 	}
 	if p != nil {
-		r.Unuse(p)
+		r.Release(p)
 	}
 }
 
 // Drop clears the round of a transaction that will not read at its snapshot.
-func (s *Seat) Drop() { s.round = nil }
+func (s *Membership) Drop() { s.round = nil }

@@ -21,7 +21,7 @@ func (s *Session) Evaluate(ops []msg.Op, wall int64) ([]msg.Result, *msg.Failure
 	n := uint64(0)
 	x := mvcc.Exec(view{s, wall}, append(before, ops...), func(kv.Version) kv.Version {
 		n++
-		return mvcc.Provisional(n)
+		return mvcc.ProvisionalVersion(n)
 	})
 	if x.Failure != nil {
 		return nil, x.Failure
@@ -33,14 +33,14 @@ func (s *Session) Evaluate(ops []msg.Op, wall int64) ([]msg.Result, *msg.Failure
 			results[i] = a
 			delete(s.callResults, ops[i].Seq)
 		}
-		results[i].Version = mvcc.Identity(results[i].Version)
+		results[i].Version = mvcc.ClientVersion(results[i].Version)
 	}
 	return results, nil
 }
 
-// Failed drops the reads of a call that has failed. The transaction may continue after a rollback to a
+// DropReadsOf drops the reads of a call that has failed. The transaction may continue after a rollback to a
 // savepoint.
-func (s *Session) Failed(ops []msg.Op) {
+func (s *Session) DropReadsOf(ops []msg.Op) {
 	for i := range ops {
 		s.dropReads(&ops[i])
 		delete(s.callResults, ops[i].Seq)

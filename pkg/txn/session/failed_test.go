@@ -11,12 +11,12 @@ import (
 )
 
 // oneShard places all keys on one shard.
-var oneShard = Where{Shards: 1, Place: func([]byte) kv.ShardID { return 0 }}
+var oneShard = Placement{Shards: 1, Place: func([]byte) kv.ShardID { return 0 }}
 
 // runCall executes a call with responses of a shard: one pair for a range, a value for a key.
 func runCall(s *Session, ops []msg.Op) *msg.Failure {
 	s.Number(ops)
-	locked, _ := s.Wants(ops, oneShard)
+	locked, _ := s.NeededReads(ops, oneShard)
 	for i := range locked {
 		var results []msg.Result
 		for _, op := range locked[i].Ops {
@@ -27,7 +27,7 @@ func runCall(s *Session, ops []msg.Op) *msg.Failure {
 			}
 			results = append(results, r)
 		}
-		s.Learn(locked[i].Shard, locked[i].Ops, false, results)
+		s.StoreResults(locked[i].Shard, locked[i].Ops, false, results)
 	}
 	_, f := s.Evaluate(ops, 0)
 	if f == nil {
@@ -51,7 +51,7 @@ func TestFailedCallLeavesNoReads(t *testing.T) {
 		require.NotNil(t, f)
 		require.Equal(t, uint32(kv.KindConditionFailed), f.Kind, "%v", f)
 		require.Equal(t, ops[3].Seq, f.Seq)
-		s.Failed(ops)
+		s.DropReadsOf(ops)
 		require.Empty(t, s.rows)
 		require.Empty(t, s.lookups)
 		require.Empty(t, s.callResults)

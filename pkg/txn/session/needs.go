@@ -39,8 +39,8 @@ func keysNeededWhole(ops []msg.Op) (keys map[string]bool) {
 	return keys
 }
 
-// Where is what Wants needs to know about keys and shards.
-type Where struct {
+// Placement is what Wants needs to know about keys and shards.
+type Placement struct {
 	Shards int
 	Hot    kv.ShardID
 	// Place returns the shard of a key.
@@ -54,9 +54,9 @@ type Where struct {
 	EarlyRange func(op *msg.Op) bool
 }
 
-// Wants returns the reads that ops still need, by shard: those under locks, and the optimistic ones, which are
+// NeededReads returns the reads that ops still need, by shard: those under locks, and the optimistic ones, which are
 // validated at the end.
-func (s *Session) Wants(ops []msg.Op, w Where) (locked, unlocked piece.Pieces) {
+func (s *Session) NeededReads(ops []msg.Op, w Placement) (locked, unlocked piece.Pieces) {
 	whole := keysNeededWhole(ops)
 	requested := map[string]bool{}
 	a := requestBuilder{s: s, ops: ops, done: map[string]int{}}
@@ -145,9 +145,9 @@ func (s *Session) rangeRead(op *msg.Op) msg.Op {
 	return out
 }
 
-// Learn stores the results of a shard for ops.
-func (s *Session) Learn(from kv.ShardID, ops []msg.Op, optimistic bool, results []msg.Result) {
-	t := s.At(from)
+// StoreResults stores the results of a shard for ops.
+func (s *Session) StoreResults(from kv.ShardID, ops []msg.Op, optimistic bool, results []msg.Result) {
+	t := s.Part(from)
 	for i := range results {
 		op, r := &ops[i], &results[i]
 		switch {
@@ -170,9 +170,9 @@ func (s *Session) Learn(from kv.ShardID, ops []msg.Op, optimistic bool, results 
 }
 
 // addValidation adds a read without a version to those that the commit executes again.
-func (t *Touched) addValidation(optimistic bool, op *msg.Op, r *msg.Result) {
+func (t *Part) addValidation(optimistic bool, op *msg.Op, r *msg.Result) {
 	if optimistic {
-		t.Again = append(t.Again, *op)
+		t.Reexecuted = append(t.Reexecuted, *op)
 		t.Seen = append(t.Seen, msg.Seen{Key: op.Key, Seq: op.Seq, Digest: r.Digest()})
 	}
 }

@@ -19,7 +19,7 @@ type Session struct {
 	Optimistic bool
 	// Unlocked: reads with msg.Op.Unlocked take no lock and are validated at the end.
 	Unlocked bool
-	touched  []*Touched // by shard
+	touched  []*Part // by shard
 	// base are the values read. Each is locked, or is in Touched.Seen.
 	base map[string]entry.Value
 	// rows are the results of range operations, by Op.Seq.
@@ -39,19 +39,19 @@ type Session struct {
 	bytes int
 }
 
-// Touched is the part of a session on one shard.
-type Touched struct {
+// Part is the part of a session on one shard.
+type Part struct {
 	Shard kv.ShardID
-	// Inc is the incarnation in which the shard granted the locks, 0 if there are none.
-	Inc kv.Incarnation
+	// Incarnation is the incarnation in which the shard granted the locks, 0 if there are none.
+	Incarnation kv.Incarnation
 	// Grants are the locks, by number and mode. Seen are the reads without locks.
 	Grants []msg.Grant
 	Seen   []msg.Seen
-	// Again are ranges and queries that were read without locks. The commit executes them again and compares the
+	// Reexecuted are ranges and queries that were read without locks. The commit executes them again and compares the
 	// digests of their results, which are in Seen.
-	Again []msg.Op
-	// Index is the CSN of the shard in its last response.
-	Index kv.Index
+	Reexecuted []msg.Op
+	// CSN is the CSN of the shard in its last response.
+	CSN kv.CSN
 }
 
 // New returns an empty session.
@@ -65,12 +65,12 @@ func New() *Session {
 	}
 }
 
-// Empty reports whether the session has read and locked nothing on the shard.
-func (t *Touched) Empty() bool { return len(t.Grants)+len(t.Seen) == 0 }
+// IsEmpty reports whether the session has read and locked nothing on the shard.
+func (t *Part) IsEmpty() bool { return len(t.Grants)+len(t.Seen) == 0 }
 
-// Granted adds grants, each once: a lock that is requested again is granted under its old number. They are sorted by
+// AddGrants adds grants, each once: a lock that is requested again is granted under its old number. They are sorted by
 // number, the order in which shards usually report them.
-func (t *Touched) Granted(grants []msg.Grant) {
+func (t *Part) AddGrants(grants []msg.Grant) {
 	if t.Grants == nil {
 		t.Grants = make([]msg.Grant, 0, len(grants))
 	}
@@ -84,8 +84,8 @@ func (t *Touched) Granted(grants []msg.Grant) {
 	}
 }
 
-// Touched returns the parts in the order of shards.
-func (s *Session) Touched() []*Touched { return s.touched }
+// Parts returns the parts in the order of shards.
+func (s *Session) Parts() []*Part { return s.touched }
 
 // Shards lists the shards of which the session has requested anything.
 func (s *Session) Shards() []kv.ShardID {
@@ -96,29 +96,29 @@ func (s *Session) Shards() []kv.ShardID {
 	return out
 }
 
-// At returns the part on a shard, and creates it if necessary.
-func (s *Session) At(shard kv.ShardID) *Touched {
-	i, ok := slices.BinarySearchFunc(s.touched, shard, func(t *Touched, s kv.ShardID) int { return int(t.Shard) - int(s) })
+// Part returns the part on a shard, and creates it if necessary.
+func (s *Session) Part(shard kv.ShardID) *Part {
+	i, ok := slices.BinarySearchFunc(s.touched, shard, func(t *Part, s kv.ShardID) int { return int(t.Shard) - int(s) })
 	if !ok {
-		s.touched = slices.Insert(s.touched, i, &Touched{Shard: shard})
+		s.touched = slices.Insert(s.touched, i, &Part{Shard: shard})
 	}
 	return s.touched[i]
 }
 
-// HoldsOn reports whether the session holds a lock on a shard.
-func (s *Session) HoldsOn(shard kv.ShardID) bool {
-	return slices.ContainsFunc(s.touched, func(t *Touched) bool { return t.Shard == shard && len(t.Grants) > 0 })
+// HasLockOn reports whether the session holds a lock on a shard.
+func (s *Session) HasLockOn(shard kv.ShardID) bool {
+	return slices.ContainsFunc(s.touched, func(t *Part) bool { return t.Shard == shard && len(t.Grants) > 0 })
 }
 
 // HasRead reports whether the session has read or locked anything.
 func (s *Session) HasRead() bool {
-	return slices.ContainsFunc(s.touched, func(t *Touched) bool { return !t.Empty() })
+	return slices.ContainsFunc(s.touched, func(t *Part) bool { return !t.IsEmpty() })
 }
 
-// SawAbsent reports whether a key read without a lock was absent, or a range was read without a lock. Absence has no
-// version: if the key is absent at validation, it may have existed in between.
-func (s *Session) SawAbsent() bool {
-	return slices.ContainsFunc(s.touched, func(t *Touched) bool {
+// HasReadAbsence reports whether a key read without a lock was absent, or a range was read without a lock. Absence has
+// no version: if the key is absent at validation, it may have existed in between.
+func (s *Session) HasReadAbsence() bool {
+	return slices.ContainsFunc(s.touched, func(t *Part) bool {
 		return slices.ContainsFunc(t.Seen, func(x msg.Seen) bool { return x.Version.IsZero() })
 	})
 }
@@ -138,8 +138,8 @@ func (s *Session) Writes(key string) bool { return len(s.byKey[key]) > 0 }
 // Buffer lists the writes, in order.
 func (s *Session) Buffer() []msg.Op { return s.buffer }
 
-// Unlearn drops everything that was read.
-func (s *Session) Unlearn() {
+// DropAllReads drops everything that was read.
+func (s *Session) DropAllReads() {
 	clear(s.base)
 	clear(s.rows)
 	clear(s.callResults)

@@ -45,7 +45,7 @@ func (s *Shards) startProbe(of kv.ShardID) *probedShard {
 	x := &probedShard{probe: msg.ToShard(of)}
 	x.probe.Body = &msg.Read{Reader: s.env.NewReader(s.env.NewID().Affinity()), Gateway: s.env.Node, Probe: true}
 	s.sendProbe(x)
-	s.env.StartSteady(&x.retry, probeInterval, 0)
+	s.env.StartSteadyRetry(&x.retry, probeInterval, 0)
 	s.probing[of] = x
 	return x
 }
@@ -61,8 +61,8 @@ func (s *Shards) sendProbe(x *probedShard) {
 
 // LeaveOut makes rounds leave out a shard that did not respond in time. It reports false if they do so already.
 func (s *Shards) LeaveOut(now int64, of kv.ShardID) bool {
-	s.env.At(now)
-	if s.IsLeftOut(of) || s.env.Mutants.Has(mutant.LeftOutForgotten) {
+	s.env.AdvanceTo(now)
+	if s.IsLeftOut(of) || s.env.Mutants.Has(mutant.ExclusionForgotten) {
 		return false
 	}
 	x := s.probing[of]
@@ -88,7 +88,7 @@ func (s *Shards) IsLeftOut(is kv.ShardID) bool {
 	switch {
 	case x == nil, x.suspected:
 		return false
-	case x.probe == nil && (s.env.Now >= x.until || s.env.Mutants.Has(mutant.LeftOutBackAtOnce)):
+	case x.probe == nil && (s.env.Now >= x.until || s.env.Mutants.Has(mutant.ExclusionEndsAtProbe)):
 		delete(s.probing, is)
 		return false
 	}
@@ -99,18 +99,18 @@ func (s *Shards) IsLeftOut(is kv.ShardID) bool {
 // is somewhat arbitrary: each such round holds the shard's updates for RoundTimes.Lease.
 const undecidedFor = time.Second
 
-// Undecided records that shards did not fix their CSNs while a node is down. Their sealed updates may wait for
+// OnUndecided records that shards did not fix their CSNs while a node is down. Their sealed updates may wait for
 // decisions of that node until it is back, and a round that waits for these shards holds all other updates there. It
 // returns NoRoundOf these shards.
-func (s *Shards) Undecided(are []kv.ShardID) *msg.Failure {
+func (s *Shards) OnUndecided(are []kv.ShardID) *msg.Failure {
 	for _, sh := range are {
 		s.shard[sh].undecidedUntil = s.env.Now + int64(undecidedFor)
 	}
-	return s.NoRoundOf(are)
+	return s.WhyNoRoundOf(are)
 }
 
-// NoRoundOf returns why no round waits for these shards now, nil if one can.
-func (s *Shards) NoRoundOf(need []kv.ShardID) *msg.Failure {
+// WhyNoRoundOf returns why no round waits for these shards now, nil if one can.
+func (s *Shards) WhyNoRoundOf(need []kv.ShardID) *msg.Failure {
 	if len(s.down) == 0 {
 		return nil
 	}
@@ -137,9 +137,9 @@ func (s *Shards) IsSilent(is kv.ShardID) bool {
 // NoneLeftOut reports whether no shard is left out or probed.
 func (s *Shards) NoneLeftOut() bool { return len(s.probing) == 0 }
 
-// Probed handles a response to a probe, and reports whether it is one. TickProbes sends another one if it
+// OnProbeResponse handles a response to a probe, and reports whether it is one. TickProbes sends another one if it
 // is late.
-func (s *Shards) Probed(p *msg.ReadResponse) bool {
+func (s *Shards) OnProbeResponse(p *msg.ReadResponse) bool {
 	of := p.Reading.Shard
 	x := s.probing[of]
 	if x == nil || x.probe == nil || msg.As[msg.Read](x.probe).Reader != p.Reader {
@@ -172,7 +172,7 @@ func (s *Shards) onDurable(of kv.ShardID, x *probedShard, number uint32) {
 		delete(s.probing, of)
 	case number == msg.As[msg.Read](x.probe).Number && s.env.Now-x.sent <= int64(s.env.Round.Wait):
 		x.probe = nil
-		s.env.Timed(x.until)
+		s.env.WakeAt(x.until)
 	}
 }
 
@@ -226,8 +226,8 @@ func (s *Shards) startPenalty(is kv.ShardID, since int64) {
 	k.slowUntil = s.env.Now + k.penalty
 }
 
-// MayDecide reports whether a shard is suitable as a last agent: its log is not slow and has no penalty.
-func (s *Shards) MayDecide(of kv.ShardID) bool {
+// CanDecide reports whether a shard is suitable as a last agent: its log is not slow and has no penalty.
+func (s *Shards) CanDecide(of kv.ShardID) bool {
 	x := s.probing[of]
 	switch {
 	case s.env.Now < s.shard[of].slowUntil:
@@ -254,9 +254,9 @@ func (s *Shards) TickProbes() {
 		switch {
 		case x.probe == nil:
 			if s.env.Now < x.until {
-				s.env.Timed(x.until)
+				s.env.WakeAt(x.until)
 			}
-		case s.env.Due(&x.retry, 0):
+		case s.env.IsDue(&x.retry, 0):
 			s.sendProbe(x)
 		}
 	}

@@ -26,11 +26,11 @@ type fixture struct {
 
 func newFixture() *fixture {
 	e := env.New(env.Config{Node: 1, Router: eight{}})
-	e.At(int64(time.Second))
+	e.AdvanceTo(int64(time.Second))
 	return &fixture{New(e), e}
 }
 
-func (b *fixture) advance(d time.Duration) { b.env.At(b.env.Now + int64(d)) }
+func (b *fixture) advance(d time.Duration) { b.env.AdvanceTo(b.env.Now + int64(d)) }
 
 // respond answers a probe of the shard: first after late, and when its log is durable after log.
 func (b *fixture) respond(late, log time.Duration) {
@@ -41,9 +41,9 @@ func (b *fixture) respond(late, log time.Duration) {
 	once := *r
 	once.AtOnce = true
 	b.advance(late)
-	b.Probed(&once)
+	b.OnProbeResponse(&once)
 	b.advance(log)
-	b.Probed(r)
+	b.OnProbeResponse(r)
 }
 
 func TestSlowLogIsLateOnceLongOrRepeatedly(t *testing.T) {
@@ -65,7 +65,7 @@ func TestSlowLogIsLateOnceLongOrRepeatedly(t *testing.T) {
 		for _, log := range tc.logs {
 			b.respond(200*ms, log)
 		}
-		require.Equal(t, tc.may, b.MayDecide(suspect), tc.name)
+		require.Equal(t, tc.may, b.CanDecide(suspect), tc.name)
 	}
 }
 
@@ -75,23 +75,23 @@ func TestPenaltyOfSlowLogDoubles(t *testing.T) {
 	for _, penalty := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 		b.respond(0, slow)
 		b.advance(penalty*time.Second - 1)
-		require.False(t, b.MayDecide(suspect), "after %d s", penalty)
+		require.False(t, b.CanDecide(suspect), "after %d s", penalty)
 		b.advance(1)
-		require.True(t, b.MayDecide(suspect), "after %d s", penalty)
+		require.True(t, b.CanDecide(suspect), "after %d s", penalty)
 	}
 	b.advance(relapseWithin)
 	b.advance(1)
 	b.respond(0, slow)
 	b.advance(minPenalty)
-	require.True(t, b.MayDecide(suspect), "old penalties do not count")
+	require.True(t, b.CanDecide(suspect), "old penalties do not count")
 }
 
 func TestShardWithLateResponsesMayDecide(t *testing.T) {
 	b := newFixture()
 	for range 20 {
 		b.respond(900*time.Millisecond, time.Millisecond)
-		require.True(t, b.MayDecide(suspect))
+		require.True(t, b.CanDecide(suspect))
 	}
 	b.respond(1100*time.Millisecond, time.Millisecond)
-	require.False(t, b.MayDecide(suspect), "no response for a second")
+	require.False(t, b.CanDecide(suspect), "no response for a second")
 }

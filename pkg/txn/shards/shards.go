@@ -40,7 +40,7 @@ type Shards struct {
 // shard is what is known of one shard.
 type shard struct {
 	// known is its incarnation and the number of commits that it has aborted in that incarnation.
-	known kv.Known
+	known kv.KnownState
 	// updatesWait: updates waited there at its last response to a reader. busy: it was saturated.
 	updatesWait, busy bool
 	// lateProbes counts the probes in a row after which its log was late. penalty is the duration of the last period in
@@ -78,12 +78,12 @@ func (s *Shards) Incarnation(of kv.ShardID) kv.Incarnation { return s.shard[of].
 // Learn stores the incarnation in a message of a shard. Without it the first attempt after a restart is
 // rejected.
 func (s *Shards) Learn(of kv.ShardID, inc kv.Incarnation) {
-	s.LearnAborts(of, kv.Known{Incarnation: inc})
+	s.LearnAborts(of, kv.KnownState{Incarnation: inc})
 }
 
 // LearnAborts stores a shard's incarnation and the number of commits that it has aborted in it. A commit request with
 // an outdated number may be presumed aborted.
-func (s *Shards) LearnAborts(of kv.ShardID, k kv.Known) {
+func (s *Shards) LearnAborts(of kv.ShardID, k kv.KnownState) {
 	if int(of) >= len(s.shard) {
 		return
 	}
@@ -99,25 +99,25 @@ func (s *Shards) LearnAborts(of kv.ShardID, k kv.Known) {
 }
 
 // Known returns what a commit request names of its last agent, if the commit relies on incarnation inc.
-func (s *Shards) Known(of kv.ShardID, inc kv.Incarnation) kv.Known {
+func (s *Shards) Known(of kv.ShardID, inc kv.Incarnation) kv.KnownState {
 	known := s.shard[of].known
 	if inc != known.Incarnation {
-		return kv.Known{Incarnation: inc}
+		return kv.KnownState{Incarnation: inc}
 	}
 	return known
 }
 
-// NoteLoad stores the load that a shard reports to a reader: whether updates wait there, and whether it is
+// StoreLoad stores the load that a shard reports to a reader: whether updates wait there, and whether it is
 // saturated.
-func (s *Shards) NoteLoad(of kv.ShardID, updatesWait, busy bool) {
+func (s *Shards) StoreLoad(of kv.ShardID, updatesWait, busy bool) {
 	s.shard[of].updatesWait, s.shard[of].busy = updatesWait, busy
 }
 
-// UpdatesWait reports whether updates waited on a shard at its last response to a reader.
-func (s *Shards) UpdatesWait(on kv.ShardID) bool { return s.shard[on].updatesWait }
+// HasWaitingUpdates reports whether updates waited on a shard at its last response to a reader.
+func (s *Shards) HasWaitingUpdates(on kv.ShardID) bool { return s.shard[on].updatesWait }
 
-// Busy reports whether a shard was saturated at its last response to a reader.
-func (s *Shards) Busy(is kv.ShardID) bool { return s.shard[is].busy }
+// IsBusy reports whether a shard was saturated at its last response to a reader.
+func (s *Shards) IsBusy(is kv.ShardID) bool { return s.shard[is].busy }
 
 // SetDown sets whether a node is known to be down, and reports whether it has newly become so.
 func (s *Shards) SetDown(n kv.NodeID, down bool) bool {
@@ -138,12 +138,12 @@ func (s *Shards) DownSince(n kv.NodeID) (int64, bool) {
 	return since, is
 }
 
-// AnyDown reports whether some node is known to be down.
-func (s *Shards) AnyDown() bool { return len(s.down) > 0 }
+// IsAnyDown reports whether some node is known to be down.
+func (s *Shards) IsAnyDown() bool { return len(s.down) > 0 }
 
-// SetLeaving marks an incarnation of a shard as draining. New transactions that need the shard are refused until a
+// SetDraining marks an incarnation of a shard as draining. New transactions that need the shard are refused until a
 // later incarnation is known; running ones continue.
-func (s *Shards) SetLeaving(of kv.ShardID, inc kv.Incarnation) {
+func (s *Shards) SetDraining(of kv.ShardID, inc kv.Incarnation) {
 	if int(of) >= len(s.shard) || inc < s.Incarnation(of) {
 		return
 	}
@@ -154,25 +154,25 @@ func (s *Shards) SetLeaving(of kv.ShardID, inc kv.Incarnation) {
 	}
 }
 
-// IsLeaving reports whether a shard is draining.
-func (s *Shards) IsLeaving(of kv.ShardID) bool {
-	return s.LeavingBefore([]kv.ShardID{of}, s.leavingReports) != nil
+// IsDraining reports whether a shard is draining.
+func (s *Shards) IsDraining(of kv.ShardID) bool {
+	return s.WhyDraining([]kv.ShardID{of}, s.leavingReports) != nil
 }
 
-// Leavings is the number of reports of draining shards.
-func (s *Shards) Leavings() uint64 { return s.leavingReports }
+// DrainingReports is the number of reports of draining shards.
+func (s *Shards) DrainingReports() uint64 { return s.leavingReports }
 
-// AllThere reports whether no node is known to be down and no shard is draining.
-func (s *Shards) AllThere() bool { return len(s.down)+len(s.leaving) == 0 }
+// AllAvailable reports whether no node is known to be down and no shard is draining.
+func (s *Shards) AllAvailable() bool { return len(s.down)+len(s.leaving) == 0 }
 
-// Refusing returns why a new transaction must not begin on these shards: their node is down or draining. It returns
-// nil if it may begin.
-func (s *Shards) Refusing(need []kv.ShardID) *msg.Failure {
-	f := s.Unreachable(need...)
+// WhyUnavailable returns why a new transaction must not begin on these shards: their node is down or draining. It
+// returns nil if it may begin.
+func (s *Shards) WhyUnavailable(need []kv.ShardID) *msg.Failure {
+	f := s.WhyDown(need...)
 	if f != nil {
 		return f
 	}
-	return s.LeavingBefore(need, s.leavingReports)
+	return s.WhyDraining(need, s.leavingReports)
 }
 
 // IsDown reports whether a shard's node is known to be down.
@@ -181,18 +181,18 @@ func (s *Shards) IsDown(is kv.ShardID) bool {
 	return down
 }
 
-// NoFullRound returns why no snapshot of all shards can be fixed now, nil if one can.
-func (s *Shards) NoFullRound() *msg.Failure {
-	if s.AllThere() {
+// WhyNoFullRound returns why no snapshot of all shards can be fixed now, nil if one can.
+func (s *Shards) WhyNoFullRound() *msg.Failure {
+	if s.AllAvailable() {
 		return nil
 	}
-	return s.Refusing(s.env.EveryShard())
+	return s.WhyUnavailable(s.env.EveryShard())
 }
 
-// NoRound returns why no snapshot can be fixed now, nil if one can. Shards of nodes that are down are not needed.
+// WhyNoRound returns why no snapshot can be fixed now, nil if one can. Shards of nodes that are down are not needed.
 // Draining ones are: views that have begun there continue at the snapshot.
-func (s *Shards) NoRound() *msg.Failure {
-	if s.AllThere() {
+func (s *Shards) WhyNoRound() *msg.Failure {
+	if s.AllAvailable() {
 		return nil
 	}
 	var up []kv.ShardID
@@ -202,18 +202,18 @@ func (s *Shards) NoRound() *msg.Failure {
 		}
 	}
 	if len(up) == 0 {
-		return s.NoFullRound()
+		return s.WhyNoFullRound()
 	}
-	return s.LeavingBefore(up, s.leavingReports)
+	return s.WhyDraining(up, s.leavingReports)
 }
 
-// IsNoRound reports whether a round failed because a shard that it needs is down or draining.
-func IsNoRound(f *msg.Failure) bool {
+// IsRoundUnavailable reports whether a round failed because a shard that it needs is down or draining.
+func IsRoundUnavailable(f *msg.Failure) bool {
 	return f.Reason == msg.ReasonExhausted && kv.Kind(f.Kind) == kv.KindUnavailable
 }
 
-// Unreachable returns a failure if one of these shards is on a node that is known to be down, else nil.
-func (s *Shards) Unreachable(need ...kv.ShardID) *msg.Failure {
+// WhyDown returns a failure if one of these shards is on a node that is known to be down, else nil.
+func (s *Shards) WhyDown(need ...kv.ShardID) *msg.Failure {
 	if len(s.down) == 0 {
 		return nil
 	}
@@ -230,9 +230,9 @@ func (s *Shards) Unreachable(need ...kv.ShardID) *msg.Failure {
 	return nil
 }
 
-// LeavingBefore returns why a transaction must not begin on these shards, if it knows of the first reports of
+// WhyDraining returns why a transaction must not begin on these shards, if it knows of the first reports of
 // draining shards only; nil if it may begin. A transaction that began before a report continues.
-func (s *Shards) LeavingBefore(need []kv.ShardID, reports uint64) *msg.Failure {
+func (s *Shards) WhyDraining(need []kv.ShardID, reports uint64) *msg.Failure {
 	for _, sh := range need {
 		l, ok := s.leaving[sh]
 		switch {

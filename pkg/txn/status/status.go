@@ -68,14 +68,14 @@ func New(e *env.Env, s *shards.Shards) *Queries {
 	return &Queries{env: e, shards: s, queries: map[kv.TxnID]*query{}}
 }
 
-// InFlight is the number of queries in flight.
-func (q *Queries) InFlight() int { return len(q.queries) }
+// InFlightCount is the number of queries in flight.
+func (q *Queries) InFlightCount() int { return len(q.queries) }
 
-// Has reports whether a query for a transaction is in flight.
-func (q *Queries) Has(id kv.TxnID) bool { return q.queries[id] != nil }
+// IsInFlight reports whether a query for a transaction is in flight.
+func (q *Queries) IsInFlight(id kv.TxnID) bool { return q.queries[id] != nil }
 
-// Ask begins a query, or joins the one in flight.
-func (q *Queries) Ask(handle any, id kv.TxnID, user kv.Account, deadline int64) {
+// Start begins a query, or joins the one in flight.
+func (q *Queries) Start(handle any, id kv.TxnID, user kv.Account, deadline int64) {
 	x := q.queries[id]
 	if x != nil {
 		x.handles = append(x.handles, handle)
@@ -85,13 +85,13 @@ func (q *Queries) Ask(handle any, id kv.TxnID, user kv.Account, deadline int64) 
 	x = &query{id: id, user: user, handles: []any{handle}, deadline: deadline, missing: q.env.EveryShard()}
 	q.queries[id] = x
 	q.send(x)
-	q.env.Start(&x.retry, 0)
-	q.env.Timed(deadline)
+	q.env.StartRetry(&x.retry, 0)
+	q.env.WakeAt(deadline)
 }
 
 func (q *Queries) send(x *query) {
 	for _, s := range x.missing {
-		q.env.To(s).Body = &msg.QueryTxn{Id: x.id, Gateway: q.env.Node, User: x.user}
+		q.env.SendTo(s).Body = &msg.QueryTxn{Id: x.id, Gateway: q.env.Node, User: x.user}
 	}
 }
 
@@ -102,14 +102,14 @@ func (q *Queries) Tick() {
 		switch {
 		case q.endIfOnlyDown(x):
 		case q.env.Now >= x.deadline:
-			f := q.shards.Unreachable(x.missing...)
+			f := q.shards.WhyDown(x.missing...)
 			if f == nil {
 				f = env.Failure(msg.ReasonCancelled, kv.KindUnavailable, "not every shard has responded to the query; retry")
 			}
 			q.end(x, Ended{Failure: f})
 		default:
-			q.env.Timed(x.deadline)
-			if q.env.Due(&x.retry, 0) {
+			q.env.WakeAt(x.deadline)
+			if q.env.IsDue(&x.retry, 0) {
 				q.send(x)
 			}
 		}
@@ -120,11 +120,11 @@ func (q *Queries) Tick() {
 // Such a shard may be the one that has committed the transaction.
 func (q *Queries) endIfOnlyDown(x *query) bool {
 	for _, s := range x.missing {
-		if q.shards.Unreachable(s) == nil {
+		if q.shards.WhyDown(s) == nil {
 			return false
 		}
 	}
-	f := q.shards.Unreachable(x.missing...)
+	f := q.shards.WhyDown(x.missing...)
 	f.Hint = "the outcome is available when the node is back; query it again then, or wait for the node " +
 		"(--wait-for-shards, client.WithWaitForShards)"
 	q.end(x, Ended{Failure: f})
@@ -137,14 +137,14 @@ func (q *Queries) end(x *query, e Ended) {
 	q.ended = append(q.ended, e)
 }
 
-// Answered handles the response of a shard.
-func (q *Queries) Answered(r *msg.QueryTxnResponse) {
+// OnResponse handles the response of a shard.
+func (q *Queries) OnResponse(r *msg.QueryTxnResponse) {
 	x := q.queries[r.Id]
 	if x == nil {
 		return
 	}
 	if r.Committed {
-		q.end(x, Ended{Committed: true, Results: piece.Recorded(r.Results), ResultsLost: r.ResultsLost})
+		q.end(x, Ended{Committed: true, Results: piece.JoinRecorded(r.Results), ResultsLost: r.ResultsLost})
 		return
 	}
 	x.tooOld = x.tooOld || r.TooOld
@@ -152,7 +152,7 @@ func (q *Queries) Answered(r *msg.QueryTxnResponse) {
 	x.missing = slices.DeleteFunc(x.missing, func(s kv.ShardID) bool { return s == r.Shard })
 	switch {
 	case len(x.missing) > 0:
-		if q.shards.AnyDown() {
+		if q.shards.IsAnyDown() {
 			q.endIfOnlyDown(x)
 		}
 	case x.tooOld:

@@ -72,7 +72,7 @@ func (d *appDB) Execute(ctx context.Context, calls ...app.Call) (e app.Executed,
 		ca := &call{id: d.c.newID(), ops: append([]msg.Op(nil), ops...), writes: writes}
 		done := d.do(ctx, ca)
 		e.ID, e.Attempts = ca.id, e.Attempts+max(int(done.Attempts), 1)
-		for _, a := range done.Aborts {
+		for _, a := range done.AbortReasons {
 			e.Aborts = append(e.Aborts, a.String())
 		}
 		if done.Failure == nil {
@@ -131,9 +131,9 @@ func (t *appTx) send(kind string, ops []msg.Op, do func(g *txn.Gateway, now int6
 	ca.do = func(g *txn.Gateway, now int64) {
 		if !t.begun {
 			t.begun = true
-			t.failed = g.Begin(now, t.ref, t.readOnly, txn.How{})
+			t.failed = g.Begin(now, t.ref, t.readOnly, txn.TxnOptions{})
 			if t.failed != nil {
-				ca.failed = &txn.Done{Token: ca, Failure: t.failed}
+				ca.failed = &txn.Done{Handle: ca, Failure: t.failed}
 				return
 			}
 		}

@@ -30,7 +30,7 @@ func (ca *call) start(now int64) {
 		ca.do(ca.n.gw, now)
 		return
 	}
-	ca.n.gw.Execute(now, ca, ca.id, ca.ops, now+int64(time.Minute), txn.How{})
+	ca.n.gw.Execute(now, ca, ca.id, ca.ops, now+int64(time.Minute), txn.TxnOptions{})
 }
 
 // kindOf is what beginning it is charged as.
@@ -84,7 +84,7 @@ func (cl *client) begin() {
 	c.tally.begun++
 	ca.then = func(e ended) {
 		c.beside.refusedCold(c, &e.Done)
-		c.tally.ended(t.Kind.Reads(), e.Failure, len(e.Aborts), e.at-begun)
+		c.tally.ended(t.Kind.Reads(), e.Failure, len(e.AbortReasons), e.at-begun)
 		if c.opt.Ended != nil {
 			c.opt.Ended(t, e.Done)
 		}

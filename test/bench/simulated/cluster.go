@@ -223,7 +223,7 @@ func (c *cluster) drain() error {
 	}
 	c.run(c.now + int64(10*time.Second))
 	for _, s := range c.shards {
-		if err := s.m.Quiet(); err != nil {
+		if err := s.m.CheckIdle(); err != nil {
 			return err
 		}
 	}

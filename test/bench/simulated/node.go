@@ -61,7 +61,7 @@ func newNode(c *cluster, id kv.NodeID) *node {
 // share is in which share of the time the core has worked, over the last 25 ms or
 // more.
 func (n *node) share() float64 {
-	if d := n.c.now - n.shareSince; d >= int64(kv.DefaultHeatEvery/10) {
+	if d := n.c.now - n.shareSince; d >= int64(kv.DefaultHeatInterval/10) {
 		n.lastShare = float64(n.worked-n.shareWorked) / float64(d)
 		n.shareSince, n.shareWorked = n.c.now, n.worked
 	}
@@ -219,7 +219,7 @@ func (o *output) leave(n *node) {
 		n.queue(job{shard: o.shard, reads: []entry.ReadResult{n.disk.store.Read(o.shard.id, r)}})
 	}
 	for _, d := range o.done {
-		call := d.Token.(*call)
+		call := d.Handle.(*call)
 		call.then(ended{d, n.c.now})
 	}
 }

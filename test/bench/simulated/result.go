@@ -65,7 +65,7 @@ type Counts struct {
 
 func (c *cluster) counts() (k Counts) {
 	for _, s := range c.shards {
-		x := s.m.Snapshot(0)
+		x := s.m.Status(0)
 		k.Holds += x.Queues.Holds
 		k.Waits += x.Queues.Waits
 		k.Refusals += x.Queues.Refusals

@@ -29,10 +29,10 @@ func newShell(n *node, id kv.ShardID) *shell {
 	s := &shell{n: n, id: id, next: never}
 	cfg := shard.Config{ID: id, Sharing: o.Sharing, UnsealAfter: o.UnsealAfter, HoldBound: o.HoldBound}
 	if o.OneBound {
-		cfg.Lock.MaxKeyWaiters, cfg.MaxKeyPins = kv.DefaultMaxWaiters, math.MaxInt
+		cfg.Lock.MaxKeyWaiters, cfg.MaxKeyReferences = kv.DefaultMaxWaiters, math.MaxInt
 	}
 	if !o.NoHeat {
-		cfg.Heat = shard.HeatConfig{Every: kv.DefaultHeatEvery / 10, Hot: n.c.router.HotShard(), Nodes: len(n.c.nodes),
+		cfg.Heat = shard.HeatConfig{Every: kv.DefaultHeatInterval / 10, Hot: n.c.router.HotShard(), Nodes: len(n.c.nodes),
 			Node: n.c.router.Node(n.c.router.HotShard())}
 		if !o.Auto {
 			cfg.Heat.Mode = hotshard.ModePinned // without a pin

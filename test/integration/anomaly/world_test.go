@@ -171,8 +171,8 @@ func (s *scene) awaitBlocked() {
 	require.Eventually(s.T, func() bool {
 		for i := range s.dbs {
 			n := s.cluster.Node(kv.NodeID(i + 1))
-			n.Look()
-			for _, sh := range n.Snapshots(0) {
+			n.CheckPeers()
+			for _, sh := range n.ShardStats(0) {
 				if sh.Waiting+sh.Held > 0 {
 					return true
 				}

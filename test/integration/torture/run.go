@@ -251,7 +251,7 @@ func (r *Run) checkHistory(t testing.TB) {
 			seen[history.Committed], seen[history.Unknown], c, u)
 	}
 	begin := time.Now()
-	v := history.Judge(h)
+	v := history.Check(h)
 	t.Logf("checked in %v: %v", time.Since(begin).Round(time.Millisecond), v)
 	if !v.OK() {
 		t.Errorf("not strictly serializable: %v", v)

@@ -9,7 +9,7 @@
 //
 // Example: k has been moved back, and gateway A has not learned it. A transaction of A is routed to the hot shard,
 // which redirects it to the home shard. The transaction continues there, and A drops its entry for k.
-package places
+package routing
 
 import (
 	"slices"
@@ -25,7 +25,7 @@ import (
 const maxMoved = 4096
 
 // Places are the moves that one state machine of a gateway knows.
-type Places struct {
+type Routes struct {
 	env   *env.Env
 	moved map[string]kv.ShardID
 	// epoch is the epoch of the newest list of the hot shard.
@@ -33,10 +33,10 @@ type Places struct {
 }
 
 // New makes a table without moves.
-func New(e *env.Env) *Places { return &Places{env: e, moved: map[string]kv.ShardID{}} }
+func New(e *env.Env) *Routes { return &Routes{env: e, moved: map[string]kv.ShardID{}} }
 
 // Learn replaces the known moves by the hot shard's list of an epoch. A list that is not newer is ignored.
-func (p *Places) Learn(epoch uint64, keys [][]byte) {
+func (p *Routes) Learn(epoch uint64, keys [][]byte) {
 	if epoch <= p.epoch {
 		return
 	}
@@ -51,7 +51,7 @@ func (p *Places) Learn(epoch uint64, keys [][]byte) {
 }
 
 // store routes a key to a shard for all later lookups.
-func (p *Places) store(key []byte, at kv.ShardID, home bool) {
+func (p *Routes) store(key []byte, at kv.ShardID, home bool) {
 	if home {
 		delete(p.moved, string(key))
 		return
@@ -76,7 +76,7 @@ type pastPlace struct {
 }
 
 // Of returns the shard on which a transaction looks for a key.
-func (p *Places) Of(r *Redirects, key []byte) kv.ShardID {
+func (p *Routes) Shard(r *Redirects, key []byte) kv.ShardID {
 	if len(r.past) > 0 {
 		x, ok := r.past[string(key)]
 		if ok {
@@ -98,7 +98,7 @@ func (p *Places) Of(r *Redirects, key []byte) kv.ShardID {
 
 // Redirect stores the redirect in a failure, and reports whether it is one. inPast: the transaction reads at a
 // snapshot, so the redirect does not affect others.
-func (p *Places) Redirect(r *Redirects, f *msg.Failure, inPast bool) bool {
+func (p *Routes) Redirect(r *Redirects, f *msg.Failure, inPast bool) bool {
 	if f.Reason != msg.ReasonMoved {
 		return false
 	}
@@ -122,11 +122,11 @@ func (p *Places) Redirect(r *Redirects, f *msg.Failure, inPast bool) bool {
 }
 
 // ForgetPast drops the redirects at a snapshot that is no longer read.
-func (r *Redirects) ForgetPast() { r.past = nil }
+func (r *Redirects) DropPast() { r.past = nil }
 
 // Forward marks the operations at a snapshot that their home shard has redirected. Without the mark, the hot shard
 // would redirect a key that it did not have at the snapshot back home.
-func (r *Redirects) Forward(ops []msg.Op) []msg.Op {
+func (r *Redirects) MarkForwarded(ops []msg.Op) []msg.Op {
 	if len(r.past) == 0 {
 		return ops
 	}

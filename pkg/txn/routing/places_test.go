@@ -1,4 +1,4 @@
-package places
+package routing
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ func movedTo(key string, to kv.ShardID) *msg.Failure {
 func TestOwnRedirectsPrecedeKnownMovesAndHome(t *testing.T) {
 	p := New(env.New(env.Config{Node: 1, Router: oneHome{}}))
 	a, b := &Redirects{}, &Redirects{}
-	at := func(r *Redirects) kv.ShardID { return p.Of(r, []byte("k")) }
+	at := func(r *Redirects) kv.ShardID { return p.Shard(r, []byte("k")) }
 	require.EqualValues(t, 0, at(a))
 
 	require.False(t, p.Redirect(a, &msg.Failure{Reason: msg.ReasonWounded, Key: []byte("k"), MovedTo: 2}, false))
@@ -42,7 +42,7 @@ func TestOwnRedirectsPrecedeKnownMovesAndHome(t *testing.T) {
 	require.True(t, p.Redirect(a, movedTo("k", 2), false))
 	require.EqualValues(t, 2, at(a))
 	require.EqualValues(t, 2, at(b))
-	require.EqualValues(t, 0, p.Of(a, []byte("other")))
+	require.EqualValues(t, 0, p.Shard(a, []byte("other")))
 
 	require.True(t, p.Redirect(b, movedTo("k", 0), false), "moved back")
 	require.EqualValues(t, 0, at(b))
@@ -56,26 +56,26 @@ func TestRedirectsInThePastAffectOneTransaction(t *testing.T) {
 	p := New(env.New(env.Config{Node: 1, Router: oneHome{}}))
 	now, then := &Redirects{}, &Redirects{}
 	require.True(t, p.Redirect(then, movedTo("k", 2), true))
-	require.EqualValues(t, 2, p.Of(then, []byte("k")))
-	require.EqualValues(t, 0, p.Of(now, []byte("k")))
+	require.EqualValues(t, 2, p.Shard(then, []byte("k")))
+	require.EqualValues(t, 0, p.Shard(now, []byte("k")))
 	ops := []msg.Op{{Key: []byte("k")}, {Key: []byte("l")}}
-	forwarded := then.Forward(ops)
+	forwarded := then.MarkForwarded(ops)
 	require.True(t, forwarded[0].Marked, "redirected by its home shard")
 	require.False(t, forwarded[1].Marked)
 	require.False(t, ops[0].Marked, "an earlier request may use these")
 
 	require.True(t, p.Redirect(then, movedTo("k", 0), true))
-	require.EqualValues(t, 0, p.Of(then, []byte("k")))
-	require.False(t, then.Forward(ops)[0].Marked)
+	require.EqualValues(t, 0, p.Shard(then, []byte("k")))
+	require.False(t, then.MarkForwarded(ops)[0].Marked)
 
 	p.store([]byte("k"), 2, false)
-	require.EqualValues(t, 0, p.Of(then, []byte("k")))
-	require.EqualValues(t, 2, p.Of(now, []byte("k")))
+	require.EqualValues(t, 0, p.Shard(then, []byte("k")))
+	require.EqualValues(t, 2, p.Shard(now, []byte("k")))
 }
 
 func TestNewerListReplacesKnownMoves(t *testing.T) {
 	p := New(env.New(env.Config{Node: 1, Router: oneHome{}}))
-	at := func(key string) kv.ShardID { return p.Of(&Redirects{}, []byte(key)) }
+	at := func(key string) kv.ShardID { return p.Shard(&Redirects{}, []byte(key)) }
 	learn := func(epoch uint64, keys ...string) {
 		var moved [][]byte
 		for _, k := range keys {
@@ -104,7 +104,7 @@ func TestKnownMovesAreBounded(t *testing.T) {
 		key := fmt.Sprintf("k%d", i)
 		require.True(t, p.Redirect(&Redirects{}, movedTo(key, 2), false))
 		require.LessOrEqual(t, len(p.moved), maxMoved)
-		require.EqualValues(t, 2, p.Of(&Redirects{}, []byte(key)), "the newest one")
+		require.EqualValues(t, 2, p.Shard(&Redirects{}, []byte(key)), "the newest one")
 		moved = append(moved, []byte(key))
 	}
 	p.Learn(1, moved)
