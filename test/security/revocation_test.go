@@ -134,7 +134,7 @@ func TestRotatedTokensExpire(t *testing.T) {
 func TestUserManagementNeedsAdmin(t *testing.T) {
 	c := start(t, 1, nil)
 	root := c.admin(0, users.Root)
-	adminClient := admin.New(c.openWithToken(0, c.createUser("adminClient", admin.Rights{Admin: true})))
+	adminClient := admin.New(c.openWithToken(0, c.createUser("boss", admin.Rights{Admin: true})))
 	_, _, err := adminClient.CreateUser(testContext(t), "alice", admin.Rights{}, admin.TokenOptions{None: true})
 	require.NoError(t, err)
 	_, _, err = adminClient.CreateUser(testContext(t), "alice", admin.Rights{}, admin.TokenOptions{})
@@ -160,7 +160,7 @@ func TestUserManagementNeedsAdmin(t *testing.T) {
 	} {
 		require.Equal(t, kv.KindNotFound, kv.KindOf(call()))
 	}
-	_, err = root.RevokeUser(testContext(t), "adminClient", admin.Rights{Admin: true})
+	_, err = root.RevokeUser(testContext(t), "boss", admin.Rights{Admin: true})
 	require.NoError(t, err)
 	_, err = adminClient.DropUser(testContext(t), "alice")
 	requireDenied(t, err, "needs the role admin")
@@ -169,7 +169,7 @@ func TestUserManagementNeedsAdmin(t *testing.T) {
 	all, err := root.Users(testContext(t))
 	require.NoError(t, err)
 	require.Len(t, all, 2)
-	require.Equal(t, []string{"alice", "adminClient"}, []string{all[0].Name, all[1].Name})
+	require.Equal(t, []string{"alice", "boss"}, []string{all[0].Name, all[1].Name})
 	require.Empty(t, all[0].Tokens)
 	require.Len(t, all[1].Tokens, 1)
 }
