@@ -14,8 +14,7 @@ import (
 // Shard is the state of a shard between its steps.
 type Shard struct {
 	ID kv.ShardID
-	// Appended is the position of its last entries, or the later one that its last messages wait for; 0 if it
-	// has none in this incarnation.
+	// Appended is the position of its last entries; 0 if it has none in this incarnation.
 	Appended engine.Position
 }
 
@@ -76,8 +75,9 @@ func (b Batch) Groups() []entry.Group {
 //	step 1: writes k=1     appended at 7, not durable
 //	step 2: reads k        no entries, but its response contains k=1: waits for 7
 //
-// Without that wait, a crash would revoke a value that a client has already seen. Messages of a shard leave
-// in their order.
+// Without that wait, a crash would revoke a value that a client has already seen. What waits waits for the
+// whole batch, so later messages of the shard may leave before it. If they had to wait, too, a slow disk
+// of one shard would hold back all others of its node.
 func (b Batch) Appended(at, durable engine.Position) (now []*msg.Envelope, wait Release) {
 	for _, s := range b.Steps {
 		wrote := len(s.Out.Entries) > 0
@@ -92,11 +92,6 @@ func (b Batch) Appended(at, durable engine.Position) (now []*msg.Envelope, wait 
 		}
 		wait.At = max(wait.At, s.Shard.Appended)
 		wait.Sends = append(wait.Sends, s.Out.Send...)
-	}
-	for _, s := range b.Steps {
-		if s.Shard.Appended > durable {
-			s.Shard.Appended = max(s.Shard.Appended, wait.At) // its next messages must not pass these
-		}
 	}
 	return now, wait
 }
