@@ -10,7 +10,7 @@ import (
 )
 
 // TestAClientLearnsThatItWaitsForItself: a call on the DB waits for a lock of an Update of the same DB. That
-// of another client waits for it, too, and is told of a transaction.
+// of another client waits for it, too, and its receipt names a transaction.
 func TestAClientLearnsThatItWaitsForItself(t *testing.T) {
 	x := contend(t)
 	other := &contended{T: t, c: x.c, db: connect(t, x.c.Addrs()[1]).With(client.NoRetry())}

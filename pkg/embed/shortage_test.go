@@ -13,7 +13,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/rpc/detail"
 )
 
-// waitsFor is when a transaction has waited for a key for long enough to be told of, and what for.
+// waitsFor waits until a transaction has waited for a key for long enough to be reported, and returns that wait.
 func (x *contended) waitsFor(key string) (found admin.Wait) {
 	x.Helper()
 	require.Eventually(x, func() bool {

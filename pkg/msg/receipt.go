@@ -20,8 +20,8 @@ func (r Receipt) OrNil() *Receipt {
 	if r.WaitedNanos == 0 {
 		return nil
 	}
-	told := r // a copy, so that r itself escapes to the heap only here
-	return &told
+	copied := r // a copy, so that r itself escapes to the heap only here
+	return &copied
 }
 
 // IsContention reports whether other transactions ended the attempt.

@@ -25,7 +25,7 @@ type transact struct {
 	caller  *guard.Caller
 	// tx is the open transaction, nil when there is none.
 	tx Tx
-	// began is the user that began it; nil if nobody is known. begun: opened has it.
+	// began is the user that began it; nil if no user is known. begun: opened has it.
 	began *users.User
 	begun bool
 	// id, attempt, readOnly and used belong to tx; id and attempt stay for

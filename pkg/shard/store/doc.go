@@ -17,7 +17,7 @@
 //
 //	csn      7          8
 //	row      k = A      k = B           CSN 7 is fixed: both rows are written
-//	row                 k = B           otherwise: only B's row, in the place of A's
+//	row                 k = B           otherwise: only B's row, instead of A's
 //
 // # Hazards
 //

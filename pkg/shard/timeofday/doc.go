@@ -9,7 +9,7 @@
 // its node shows. The clock is proven when the node's time of day has been steady at it for the settle time,
 // and is not contradicted by
 //
-//   - the other nodes heard from recently: at least half of them show the same time;
+//   - the other nodes that sent their time recently: at least half of them show the same time;
 //   - if there are none, the newest time in the store.
 //
 // If the time of day is steady at another offset for that long, without a contradiction, that becomes the

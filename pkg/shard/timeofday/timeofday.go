@@ -25,7 +25,7 @@ const (
 // Peers is how the time of day of the node compares with that of the other nodes.
 type Peers uint8
 
-// The other nodes heard from recently: there are none, at least half of them show the same time, or most show
+// The other nodes that sent their time recently: there are none, at least half of them show the same time, or most show
 // another.
 const (
 	PeersUnknown Peers = iota
