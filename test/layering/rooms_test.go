@@ -17,10 +17,7 @@ var unfinished = []string{
 	"pkg/engine/pebblestore/store.go: Store",
 	"pkg/shard/stats.go: Stats",
 	"pkg/workload/options.go: Options",
-	"test/bench/simulated/options.go: Options",
-	"test/sim/options.go: Options",
 	"pkg/shard/agent: 12 files",
-	"test/sim: 26 files",
 }
 
 // TestTypesAndCirclesAreSmall: a reader can hold a type, or what calls each other, in mind.
