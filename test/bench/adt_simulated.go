@@ -50,9 +50,9 @@ type adtSide struct {
 }
 
 func (a *adtOptions) base(l *adtLoad, v adtVariant, delay time.Duration, clients int) simulated.Options {
-	o := simulated.Options{Nodes: a.shards, Clients: max(clients/a.shards, 1), App: l.make, OneByOne: v.oneByOne,
-		Sharing: v.sharing, Batches: true,
-		Delay: max(delay, 1), Warm: a.virtualWarm, Measure: a.span, Seed: 1,
+	o := simulated.Options{Nodes: a.shards, Clients: max(clients/a.shards, 1), Sharing: v.sharing,
+		AppOptions: simulated.AppOptions{App: l.make, OneByOne: v.oneByOne, Batches: true},
+		Delay:      max(delay, 1), Warm: a.virtualWarm, Measure: a.span, Seed: 1,
 		Costs: simulated.Costs{Message: a.message, Other: 2 * time.Microsecond}}
 	o.Order = l.order()
 	if l.grows {

@@ -71,7 +71,8 @@ func (s *sssOptions) simulate(ctx context.Context, w io.Writer, m *simulatedMix)
 	for r := range s.rounds {
 		o := simulated.Options{Nodes: s.nodes, HotKeys: m.hot, Workload: m.Options, Delay: s.delay, Fsync: s.fsync,
 			Warm: s.virtualWarm, Measure: s.span,
-			OneLane: !s.lanes, Auto: m.auto, UnsealAfter: s.unseal, Sharing: s.sharing, Seed: uint64(r + 1), Clients: 2,
+			Baseline: simulated.Baseline{OneLane: !s.lanes}, Auto: m.auto, UnsealAfter: s.unseal,
+			Sharing: s.sharing, Seed: uint64(r + 1), Clients: 2,
 			Costs: simulated.Costs{Message: s.message, Other: 2 * time.Microsecond}}
 		var err error
 		o.Costs, err = simulated.Measure(o)
