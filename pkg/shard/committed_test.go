@@ -58,7 +58,7 @@ func (r *restarts) incr(id kv.TxnID) (lookedUp bool) {
 	*p = msg.CommitRequest{Txn: kv.TxnRef{TxnID: id, Attempt: 1}, CommitID: kv.CommitID{Gateway: 1, Number: id.Rand},
 		Piece: msg.Piece{Incarnation: r.M.Incarnation(), Ops: []msg.Op{{Kind: msg.OpAdd, Key: []byte("n"), Delta: 1}}}}
 	before := r.lookedUp
-	sent, err := r.StepWith(shard.Input{Messages: []*msg.Envelope{env}, Disk: shard.DiskEnough})
+	sent, err := r.Step(env)
 	require.NoError(r.t, err)
 	require.True(r.t, slices.ContainsFunc(sent, func(e *msg.Envelope) bool {
 		return msg.Is[msg.CommitResponse](e) && msg.As[msg.CommitResponse](e).Committed

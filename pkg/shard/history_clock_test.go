@@ -47,8 +47,7 @@ func (h *historyShard) restart() {
 // step delivers a message and returns what is sent.
 func (h *historyShard) step(env *msg.Envelope) []*msg.Envelope {
 	h.Now, h.Wall = int64(h.now), base+int64(h.now+h.wrong)
-	sent, err := h.StepWith(shard.Input{IDTime: base + int64(h.now), Messages: []*msg.Envelope{env},
-		Disk: shard.DiskEnough})
+	sent, err := h.StepWith(shard.Input{IDTime: base + int64(h.now), Messages: []*msg.Envelope{env}})
 	require.NoError(h.t, err)
 	return sent
 }

@@ -33,4 +33,8 @@
 //
 // The world calls its User. If a crash revokes a step, the notes that are attached to it (Shard.Attach) become Lost: a
 // transaction that was decided in memory only has never been decided.
+//
+// # One shard
+//
+// Tests and golden scripts of a single machine use Single: it has the same log and reads, and no virtual time.
 package world

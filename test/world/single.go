@@ -13,8 +13,12 @@ type Single struct {
 	Config shard.Config
 	M      *shard.Machine
 	Store  *memstore.Store
-	// Now and Wall are the times of all steps.
+	// Now, Wall and Disk are inputs of all steps.
 	Now, Wall int64
+	Disk      shard.Disk
+	// Held makes reads wait in Reads for Answer.
+	Held  bool
+	Reads []entry.Read
 	// OnOutput is called for each output before it is performed, unless nil.
 	OnOutput func(*shard.Output)
 }
@@ -33,21 +37,24 @@ func (s *Single) Restart(change func(*shard.Recovered)) ([]*msg.Envelope, error)
 		change(&rec)
 	}
 	m, out := shard.New(s.Config, rec, s.Now, s.Wall)
-	s.M = m
+	s.M, s.Reads = m, nil
 	return s.perform(shard.Input{}, &out)
 }
 
 // Shutdown shuts the shard down cleanly.
-func (s *Single) Shutdown() error { return s.append(s.M.Shutdown()) }
+func (s *Single) Shutdown() error {
+	_, err := s.perform(shard.Input{}, &shard.Output{Entries: s.M.Shutdown()})
+	return err
+}
 
 // Step executes a step with these messages, and what follows from its reads. It returns the messages that are sent.
 func (s *Single) Step(envs ...*msg.Envelope) ([]*msg.Envelope, error) {
 	return s.StepWith(shard.Input{Messages: envs})
 }
 
-// StepWith is Step with other inputs; the times are set.
+// StepWith is Step with other inputs as well.
 func (s *Single) StepWith(in shard.Input) ([]*msg.Envelope, error) {
-	in.Now, in.Wall = s.Now, s.Wall
+	in.Now, in.Wall, in.Disk = s.Now, s.Wall, s.Disk
 	out := s.M.Step(in)
 	return s.perform(in, &out)
 }
@@ -61,21 +68,30 @@ func (s *Single) perform(in shard.Input, out *shard.Output) ([]*msg.Envelope, er
 		s.OnOutput(out)
 	}
 	sent := append(append([]*msg.Envelope(nil), out.Urgent...), out.Send...)
-	if err := s.append(out.Entries); err != nil {
-		return nil, err
+	_, err := s.Store.Append([]entry.Group{{Shard: s.Config.ID, Entries: out.Entries}})
+	if err == nil {
+		err = s.M.Check()
 	}
-	if err := s.M.Check(); err != nil || len(out.Reads) == 0 {
+	s.Reads = append(s.Reads, out.Reads...)
+	if err != nil || s.Held || len(s.Reads) == 0 {
 		return sent, err
 	}
-	in.Messages, in.Reads = nil, nil
-	for _, r := range out.Reads {
-		in.Reads = append(in.Reads, s.Read(r))
-	}
-	more, err := s.StepWith(in)
+	more, err := s.answer(in, nil)
 	return append(sent, more...), err
 }
 
-func (s *Single) append(entries []entry.Entry) error {
-	_, err := s.Store.Append([]entry.Group{{Shard: s.Config.ID, Entries: entries}})
-	return err
+// Answer executes a step with the results of all reads that wait; they fail with an error, unless it is nil.
+func (s *Single) Answer(fail error) ([]*msg.Envelope, error) { return s.answer(shard.Input{}, fail) }
+
+func (s *Single) answer(in shard.Input, fail error) ([]*msg.Envelope, error) {
+	in.Messages, in.Reads = nil, nil
+	for _, r := range s.Reads {
+		res := s.Read(r)
+		if fail != nil {
+			res = entry.ReadResult{ID: r.ID, Kind: r.Kind, Err: fail}
+		}
+		in.Reads = append(in.Reads, res)
+	}
+	s.Reads = nil
+	return s.StepWith(in)
 }
