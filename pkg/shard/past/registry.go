@@ -112,6 +112,8 @@ func snapshotsOff() *msg.Failure {
 }
 
 // reply sends a response when the row of the snapshot is durable.
+//
+// A client that has received a snapshot must find it after a crash.
 func (x *Snapshots) reply(to kv.NodeID, r *msg.SnapshotResponse) {
 	m := msg.ToGateway(to)
 	m.Body = r

@@ -70,6 +70,8 @@ func (r *Reads) startPage(s *msg.ReadPage) {
 }
 
 // cancelPage cancels the page in flight of a scan.
+//
+// Pages are large, so a page that is not needed any more must not keep the reading goroutine from other users' reads.
 func (r *Reads) cancelPage(scan kv.TxnRef) {
 	p, reads := r.pages[scan]
 	if reads {

@@ -132,6 +132,8 @@ func (r *Readers) Snapshots() []kv.TxnRef {
 func (r *Readers) HasReaders() bool { return len(r.readers) > 0 }
 
 // HasLeft reports whether a reader has ended: its messages are late copies.
+//
+// A bounded number is remembered. After that, a late copy of a request registers the reader for one lease at most.
 func (r *Readers) HasLeft(id kv.TxnRef) bool {
 	_, left := r.ended.Get(id)
 	return left

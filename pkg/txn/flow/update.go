@@ -155,6 +155,8 @@ func (u *Update) CommitWrites(gw *Gateway) Outcome {
 
 // addReadSet adds the grants and optimistic reads of a shard to its piece, and repeats the reads
 // that have no version before the writes.
+//
+//	piece of the commit on one shard    [scan a..m (validated by digest)] [put b 1] [grants 7, 9] [k at version 5]
 func addReadSet(p *piece.Piece, t *session.Part) {
 	p.ReadSet, p.Incarnation = msg.ReadSetOf(t.Grants, t.Seen), t.Incarnation
 	p.Ops = append(slices.Clone(t.Reexecuted), p.Ops...)

@@ -127,6 +127,8 @@ func (r *Reading) EndRequest(p *msg.ReadResponse) (ops []msg.Op, sent int64, ok 
 }
 
 // StoreResponse stores a response, replacing an earlier one of the shard.
+//
+// The reader may have read there before, in an open transaction: the CSN of the last read counts.
 func (r *Reading) StoreResponse(p *msg.ReadResponse) {
 	earlier := func(x *msg.ReadResponse) bool { return x.Reading.Shard == p.Reading.Shard }
 	r.responses = append(slices.DeleteFunc(r.responses, earlier), p)

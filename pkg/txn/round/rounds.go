@@ -341,6 +341,8 @@ func (r *Rounds) satisfies(p *Snapshot, seat *Membership) bool {
 }
 
 // Requeue moves the waiters of a round to the next one.
+//
+// They are in front of those that have arrived since, and begin with the next round.
 func (r *Rounds) Requeue(p *Round) {
 	for _, w := range p.waiters {
 		w.Membership().round = nil

@@ -17,6 +17,8 @@ type savepoint struct {
 
 // Savepoint adds a savepoint at the end of the buffer. A name may be used again: the newest one counts until it is
 // released (as in PostgreSQL).
+//
+// It is a position in the buffer only: the shards know nothing of savepoints.
 func (s *Session) Savepoint(name string) *msg.Failure {
 	switch {
 	case name == "" || len(name) > kv.MaxSavepointName:

@@ -99,6 +99,8 @@ func (s *Session) Shards() []kv.ShardID {
 }
 
 // Part returns the part on a shard, and creates it if necessary.
+//
+// It exists as soon as something is requested, so that the shard gets a Release even if its response was lost.
 func (s *Session) Part(shard kv.ShardID) *Part {
 	i, ok := slices.BinarySearchFunc(s.touched, shard, func(t *Part, s kv.ShardID) int { return int(t.Shard) - int(s) })
 	if !ok {
@@ -119,6 +121,9 @@ func (s *Session) HasRead() bool {
 
 // HasReadAbsence reports whether a key read without a lock was absent, or a range was read without a lock. Absence has
 // no version: if the key is absent at validation, it may have existed in between.
+//
+//	T reads k without a lock: absent     U puts k     V deletes k     T validates: k is absent
+//	T has read the truth at its commit, but a failure in between may stem from a state in which k existed
 func (s *Session) HasReadAbsence() bool {
 	return slices.ContainsFunc(s.touched, func(t *Part) bool {
 		return slices.ContainsFunc(t.Seen, func(x msg.Seen) bool { return x.Version.IsZero() })
