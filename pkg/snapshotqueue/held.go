@@ -101,6 +101,8 @@ func (q *Queue) CheckUndecided(now int64, needs []Need) (undecided bool, blocked
 }
 
 // addHeldTime adds the period that ends now to the held times.
+//
+// A period ends when the update seals, becomes unheld, or is decided.
 func (q *Queue) addHeldTime(u *update) {
 	q.counters.HeldNanos += q.now - u.heldSince
 	u.heldNanos += q.now - u.heldSince

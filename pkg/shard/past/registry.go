@@ -156,6 +156,8 @@ func (x *Snapshots) find(q *msg.FindSnapshot) (*msg.Snapshot, *kv.Error) {
 }
 
 // onDropSnapshot drops a snapshot. It is idempotent.
+//
+// The row is deleted in this step; other shards collect when they have the next list.
 func (x *Snapshots) onDropSnapshot(q *msg.DropSnapshot) {
 	r := &msg.SnapshotResponse{Request: q.Request}
 	if x.registry == nil {

@@ -101,6 +101,8 @@ func (r *Reads) onPage(s *msg.ReadPage, res *entry.ReadResult) {
 }
 
 // replyPage sends the response to a page request.
+//
+// It leaves when the log is durable, since the rows may have been written in this incarnation just now.
 func (r *Reads) replyPage(s *msg.ReadPage, p *msg.ReadPageResponse) {
 	p.Txn, p.Number, p.Shard = s.Txn, s.Number, r.ID
 	m := msg.ToGateway(s.Gateway)

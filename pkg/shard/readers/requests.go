@@ -126,6 +126,8 @@ func (r *Readers) sendUnstored(q *msg.Read, x *msg.ReadResponse) {
 }
 
 // cancelRead cancels the current request of a reader.
+//
+// Its registration for this read ends; one that lasts stays until the reader deregisters.
 func (r *Readers) cancelRead(x *reader) {
 	n := x.current
 	if n != nil {

@@ -105,6 +105,8 @@ func (r *Readers) runSnapshot(x *snapshot) {
 }
 
 // failSnapshot ends a snapshot with a failure.
+//
+// Nothing is remembered: a retry of the request reads again, and may succeed.
 func (r *Readers) failSnapshot(x *snapshot, f *msg.Failure) {
 	a := r.last.NewResponse(x.request)
 	a.Failure, a.Receipt = f, r.receipt(&x.piece).OrNil()

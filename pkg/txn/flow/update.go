@@ -164,6 +164,8 @@ func addReadSet(p *piece.Piece, t *session.Part) {
 
 // commitRefusal returns why the transaction cannot commit on these shards now, nil if it can. A
 // shard that drains accepts commits of transactions that hold locks on it, and no others.
+//
+// The drain waits for the former; a transaction that newly needs the shard would prolong it.
 func (u *Update) commitRefusal(gw *Gateway, ps piece.Pieces) *msg.Failure {
 	if gw.Shards.AllAvailable() {
 		return nil
@@ -265,6 +267,7 @@ func (u *Update) Retry(gw *Gateway) Outcome {
 }
 
 // Release releases the locks.
+// Shards that were only read optimistically get a release, too: they forget the attempt.
 func (u *Update) Release(gw *Gateway) { u.locks.release(gw, u.Ref) }
 
 // ReadCSNs is the CSN of each shard at its last response.

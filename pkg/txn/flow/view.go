@@ -365,6 +365,8 @@ func (v *View) Retry(gw *Gateway) Outcome {
 
 // isSnapshotDue reports whether the view has to request a snapshot now. While no round can begin,
 // because a node is down or drains, it is postponed.
+//
+// A view that gave up its registrations for a snapshot that cannot be fixed could not go on.
 func (v *View) isSnapshotDue(gw *Gateway) bool {
 	if v.snapshotAt == 0 || gw.Now < v.snapshotAt {
 		return false

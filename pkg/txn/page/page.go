@@ -157,6 +157,8 @@ func (p *Paging) Tick(e *env.Env) {
 }
 
 // PendingShards lists the shards that have not responded.
+//
+// A call that fails by its deadline names them.
 func (p *Paging) PendingShards() (out []kv.ShardID) {
 	for _, x := range p.parts {
 		if x.request != nil {

@@ -113,6 +113,8 @@ func New(e *env.Env, s *shards.Shards) *Rounds {
 }
 
 // BegunCount is the number of rounds begun so far.
+//
+// Each round holds all updates of the store for a moment, so operators watch it.
 func (r *Rounds) BegunCount() uint64 { return r.begun }
 
 // IsIdle reports whether no transaction waits for a snapshot or reads at one.

@@ -110,11 +110,15 @@ func (s *Session) Part(shard kv.ShardID) *Part {
 }
 
 // HasLockOn reports whether the session holds a lock on a shard.
+//
+// Such a shard accepts the commit while it drains.
 func (s *Session) HasLockOn(shard kv.ShardID) bool {
 	return slices.ContainsFunc(s.touched, func(t *Part) bool { return t.Shard == shard && len(t.Grants) > 0 })
 }
 
 // HasRead reports whether the session has read or locked anything.
+//
+// If not, a failure of the commit cannot stem from a stale read, and needs no validation.
 func (s *Session) HasRead() bool {
 	return slices.ContainsFunc(s.touched, func(t *Part) bool { return !t.IsEmpty() })
 }
@@ -137,6 +141,8 @@ func (s *Session) HasReadKey(key []byte) bool {
 }
 
 // ReadKeys lists the keys whose values the session has, sorted.
+//
+// Sorted, since it leads to output, which must not depend on the order of a map.
 func (s *Session) ReadKeys() []string { return slices.Sorted(maps.Keys(s.base)) }
 
 // Writes reports whether the session has buffered a write of a key.
