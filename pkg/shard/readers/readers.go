@@ -122,7 +122,8 @@ func (r *Readers) Stats() Stats { return r.stats }
 // Len is the number of read-only transactions: of those registered or of those with state here, whichever is
 // larger, plus the snapshots of this shard.
 //
-// A registered reader may have no state here, after its request has ended; and one with state may not be registered yet.
+// A registered reader may have no state here, after its request has ended; and one with state may not be registered
+// yet.
 func (r *Readers) Len() int { return max(len(r.readers), r.queue.ReaderCount()) + len(r.snapshots) }
 
 // Snapshots returns the running snapshots of this shard alone, oldest first.

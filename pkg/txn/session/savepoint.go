@@ -49,7 +49,7 @@ func (s *Session) RollbackTo(name string) *msg.Failure {
 
 // Release removes the newest savepoint of a name and those after it. The writes stay.
 //
-// A savepoint takes memory, and a transaction has few of them at most; a loop releases each.
+// Their number is bounded (kv.MaxSavepoints), so a client that sets them in a loop releases each.
 func (s *Session) Release(name string) *msg.Failure {
 	i := s.findSavepoint(name)
 	if i < 0 {
