@@ -62,7 +62,8 @@ func TestOutcomesAreRecordedAsTheyAre(t *testing.T) {
 	p, path := newProgram(t, s), file(t, "h.bin")
 	require.Equal(t, exitFailed, p.run("run", "--count", "12", "--clients", "1", "--rmw", "1", "--ops", "2", "--history",
 		path))
-	require.Contains(t, p.err.String(), "2 of 12 transactions did not commit for other reasons than contention: 1 Internal, 1 OutcomeUnknown\n")
+	require.Contains(t, p.err.String(), "2 of 12 transactions did not commit for other reasons than contention: 1 "+
+		"Internal, 1 OutcomeUnknown\n")
 	h, err := history.Load(path)
 	require.NoError(t, err)
 	require.True(t, h.InitialUnknown)

@@ -17,7 +17,8 @@ func TestPublishedWorkloadsAndWhatFlagsChange(t *testing.T) {
 		"": {"zeta: 100000 keys, Zipf skew 0.99", "4 keys a transaction,", ", 16 clients"},
 		"--workload sss": {"sss: 5000 keys, Zipf skew 0,", "2 keys a transaction without repeats", ", 10 clients",
 			"50% read-only, 50% read-modify-write"},
-		"--workload sss --addr a:1,b:2,c:3 --read-only 80 --read-keys 2-16 --keys 10000 --skew 0.7": {"sss: 10000 keys, Zipf skew 0.7,",
+		"--workload sss --addr a:1,b:2,c:3 --read-only 80 --read-keys 2-16 --keys 10000 --skew 0.7": {
+			"sss: 10000 keys, Zipf skew 0.7,",
 			"2 keys an update and 2-16 a read-only transaction without repeats", ", 30 clients",
 			"80% read-only, 20% read-modify-write"},
 		"--workload sss --read-only 0":         {"100% read-modify-write"},

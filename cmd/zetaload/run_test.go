@@ -190,7 +190,8 @@ func TestTheExitCodeTellsFaultsFromContention(t *testing.T) {
 		{late, "10 DeadlineExceeded"},
 		{&client.Error{Kind: client.KindResourceExhausted, Message: "the disk is full", Op: -1}, "10 ResourceExhausted"},
 		{kv.Errorf(kv.KindOutcomeUnknown, "lost"), "10 OutcomeUnknown"},
-		{down.Error(), "10 Unavailable; node n2 (10.0.0.2:7070) is down, and with it the shards s1 and s4 (hot), 20 % of the keyspace"},
+		{down.Error(), "10 Unavailable; node n2 (10.0.0.2:7070) is down, and with it the shards s1 and s4 (hot), 20 % of " +
+			"the keyspace"},
 		{&client.Error{Kind: client.KindUnavailable, Message: down.String(), Down: seenDown, Op: -1},
 			"10 Unavailable; node n2 "},
 	} {

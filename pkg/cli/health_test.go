@@ -81,7 +81,8 @@ func TestHealthOfAFullDisk(t *testing.T) {
 	for refuses, words := range map[server.Refuses]string{server.RefusesWrites: "rejects writes, except deletions",
 		server.RefusesAllWrites: "rejects all writes"} {
 		room.Refuses = refuses
-		why := words + ": its disk has 10.0 MiB free, less than the reserve of 256.0 MiB (--disk-reserve-mb); free space on it"
+		why := words + ": its disk has 10.0 MiB free, less than the reserve of 256.0 MiB (--disk-reserve-mb); free space " +
+			"on it"
 		require.Equal(t, "node n1 is serving, but "+why+"\n", n.run(t, "health").ok(t))
 		n.run(t, "health", "--writes").fails(t, 4, "node n1 "+why)
 		out := n.run(t, "status").ok(t)

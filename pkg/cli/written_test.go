@@ -66,10 +66,10 @@ var changing = map[string][][]string{
 // backup, restore, user import).
 var regexpID = regexp.MustCompile(`[0-9a-f]{32}`)
 
-var reading = strings.Fields(`get mget exists keys scan ttl outcome status shards hot receipts waits type types health debug log
-	drain reclaim backup restore snapshot user
-	sumstats bbounds bget hexists hget hgetall hlen hmget hscan lindex llen lrange newid scard sismember smembers top topmax
-	zcard zrange zrangebyscore zrank zrevrange zrevrank zscore`)
+var reading = strings.Fields(`get mget exists keys scan ttl outcome status shards hot receipts waits type types health
+	debug log drain reclaim backup restore snapshot user
+	sumstats bbounds bget hexists hget hgetall hlen hmget hscan lindex llen lrange newid scard sismember smembers top
+	topmax zcard zrange zrangebyscore zrank zrevrange zrevrank zscore`)
 
 // TestAnOutputErrorAfterACommitHasItsCode: a command that has written and cannot say so exits with a code
 // that means "applied", and names its transaction.

@@ -268,7 +268,8 @@ func TestWaitingShowsInTheReceipt(t *testing.T) {
 		Operations: []string{"put"}, HolderOperations: []string{"add"}, Advice: &client.Advice{Instead: "add"}}, got.Wait)
 	require.Equal(t, &client.Conflict{Cause: "changed", Key: "j"}, got.Abort)
 	require.False(t, got.IsZero())
-	require.Equal(t, `Waited 3 ms for key "k": the put conflicts with an add of transaction 00000000000000010000000000000002, and with 1 more. `+
+	require.Equal(t, `Waited 3 ms for key "k": the put conflicts with an add of transaction `+
+		`00000000000000010000000000000002, and with 1 more. `+
 		`2 attempts were aborted, the last one because another transaction changed key "j" after this one had read it. `+
 		`Replace the put with an add if the key is only incremented: adds commute.`, got.String())
 	require.Empty(t, client.Receipt{}.String())

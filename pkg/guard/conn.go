@@ -243,7 +243,8 @@ func (c *conn) knows(who *Caller) *kv.Error {
 		c.gate.turned(&c.place, why)
 		if why == tooManyOfUser {
 			return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1,
-				Text: "the user has reached its connection limit: a quarter of the free connections (--max-connections, open files)",
+				Text: "the user has reached its connection limit: a quarter of the free connections (--max-connections, open " +
+					"files)",
 				Hint: "use another node, or fewer connections"}
 		}
 		return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1,

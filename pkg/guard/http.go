@@ -45,7 +45,8 @@ func (g *Gate) ConnState(c net.Conn, state http.ConnState) {
 	}
 }
 
-var errUnshaken = errors.New("the client closed the connection, timed out, or does not use TLS (plain HTTP); level debug logs more")
+var errUnshaken = errors.New("the client closed the connection, timed out, or does not use TLS (plain HTTP); level " +
+	"debug logs more")
 
 // HTTP lets requests through to next that may, by what each needs. A token is
 // shown as a bearer token, or as the password of its user, for browsers.

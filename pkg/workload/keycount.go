@@ -25,7 +25,8 @@ func ParseKeyCount(s string) (KeyCount, error) {
 	to, err2 := strconv.Atoi(high)
 	c := KeyCount{from, to}
 	if err != nil || err2 != nil || !c.valid() {
-		return KeyCount{}, fmt.Errorf("%q is not a number of keys, want a number or a range, such as 10 or 2-16, from 1 to %d", s, MaxReadKeys)
+		return KeyCount{}, fmt.Errorf("%q is not a number of keys, want a number or a range, such as 10 or 2-16, from 1 "+
+			"to %d", s, MaxReadKeys)
 	}
 	return c, nil
 }

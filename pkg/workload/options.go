@@ -204,7 +204,8 @@ func (o Options) checkReaders() (all []error) {
 		"a think time of %v and no interactive reads; set interactive-reads", o.ThinkTime)
 	pauses, limit := time.Duration(max(reads.Max-1, 0)), min(o.Timeout, kv.MaxTxnAge)
 	bad(o.ThinkTime > 0 && pauses > 0 && o.ThinkTime > limit/pauses,
-		"a think time of %v between %d reads exceeds the limit of %v of a transaction; think less, read fewer keys, or raise the timeout (at most %v)",
+		"a think time of %v between %d reads exceeds the limit of %v of a transaction; think less, read fewer keys, or "+
+			"raise the timeout (at most %v)",
 		o.ThinkTime, reads.Max, limit, kv.MaxTxnAge)
 	return all
 }

@@ -20,8 +20,9 @@ var public = map[string]string{"pkg/rpc/linchpinpb/linchpin.proto": "linchpin/v1
 const publicRoot = "proto"
 
 var (
-	heading       = regexp.MustCompile(`(?s)\A(//[^\n]*\n)+`)
-	goOptions     = regexp.MustCompile(`(?m)^(import "gogoproto/gogo\.proto";\n\n|(option (go_package|\(gogoproto\.\w+\)) = [^\n]*\n)+\n?)`)
+	heading   = regexp.MustCompile(`(?s)\A(//[^\n]*\n)+`)
+	goOptions = regexp.MustCompile(`(?m)^(import "gogoproto/gogo\.proto";\n\n|(option ` +
+		`(go_package|\(gogoproto\.\w+\)) = [^\n]*\n)+\n?)`)
 	messageOption = regexp.MustCompile(`(?m)^ +option \(gogoproto\.\w+\) = [^\n]*\n`)
 	fieldOption   = regexp.MustCompile(` \[\(gogoproto\.[^\]\n]*\];`)
 )

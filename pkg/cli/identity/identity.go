@@ -36,7 +36,8 @@ func (f *Flags) AddTo(fs *pflag.FlagSet) {
 	fs.StringVar(&f.files.Cert, "tls-cert", "", "`file` of the user's certificate")
 	fs.StringVar(&f.files.Key, "tls-key", "", "`file` of the certificate's key")
 	fs.StringVar(&f.dir, "certs-dir", "", "use TLS; `directory` of the files made by \"linchpin cert\"")
-	fs.StringVar(&f.user, "user", "", "user `name`, whose certificate in --certs-dir is used if there is no token (default root)")
+	fs.StringVar(&f.user, "user", "", "user `name`, whose certificate in --certs-dir is used if there is no token "+
+		"(default root)")
 	fs.StringVar(&f.bearer, "token-file", "", "`file` of the user's token (default: the variable LINCHPIN_TOKEN)")
 }
 

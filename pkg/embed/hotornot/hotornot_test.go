@@ -188,14 +188,16 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 		"skew -1; it must be finite":                        func(o *hotornot.Options) { o.Skews = []float64{-1} },
 		"skew 1.2 is listed twice":                          func(o *hotornot.Options) { o.Skews = []float64{1.2, 1, 1.2} },
 		"no mode is set":                                    func(o *hotornot.Options) { o.Modes = nil },
-		"mode auto is listed twice":                         func(o *hotornot.Options) { o.Modes = []hotornot.Mode{{Auto: true}, {Auto: true}} },
-		"mode 501: there are only 500 keys":                 func(o *hotornot.Options) { o.Modes = []hotornot.Mode{{HotKeys: 501}} },
-		"a warm-up of -1s":                                  func(o *hotornot.Options) { o.Warm = -time.Second },
-		"a settling time of -1s":                            func(o *hotornot.Options) { o.Settle = -time.Second },
-		"a duration of 0s; it must be above 0":              func(o *hotornot.Options) { o.Duration = 0 },
-		"101 rounds; the range is 1 to 100":                 func(o *hotornot.Options) { o.Rounds = 101 },
-		"take more than 24h0m0s":                            func(o *hotornot.Options) { o.Duration = 5 * time.Hour },
-		"6 measurements take more than 24h0m0s":             func(o *hotornot.Options) { o.Settle = 1<<63 - 1 },
+		"mode auto is listed twice": func(o *hotornot.Options) {
+			o.Modes = []hotornot.Mode{{Auto: true}, {Auto: true}}
+		},
+		"mode 501: there are only 500 keys":     func(o *hotornot.Options) { o.Modes = []hotornot.Mode{{HotKeys: 501}} },
+		"a warm-up of -1s":                      func(o *hotornot.Options) { o.Warm = -time.Second },
+		"a settling time of -1s":                func(o *hotornot.Options) { o.Settle = -time.Second },
+		"a duration of 0s; it must be above 0":  func(o *hotornot.Options) { o.Duration = 0 },
+		"101 rounds; the range is 1 to 100":     func(o *hotornot.Options) { o.Rounds = 101 },
+		"take more than 24h0m0s":                func(o *hotornot.Options) { o.Duration = 5 * time.Hour },
+		"6 measurements take more than 24h0m0s": func(o *hotornot.Options) { o.Settle = 1<<63 - 1 },
 	} {
 		o := small(t)
 		require.NoError(t, o.Validate())

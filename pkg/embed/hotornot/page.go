@@ -38,8 +38,8 @@ placed on the hot shard before the run. <em>auto</em>: linchpin moves hot keys t
 {{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
 {{end}}</tbody>
 </table></div>
-<p>Measured on {{.Host.CPUs}} CPUs ({{.Host.OS}}, {{.Host.Arch}}, {{.Host.Go}}), clients and nodes in one process, started
-{{.Started.Format "2006-01-02 15:04"}} UTC.{{if .Command}} Repeat it with <code>{{.Command}}</code>{{end}}</p>
+<p>Measured on {{.Host.CPUs}} CPUs ({{.Host.OS}}, {{.Host.Arch}}, {{.Host.Go}}), clients and nodes in one process,
+started {{.Started.Format "2006-01-02 15:04"}} UTC.{{if .Command}} Repeat it with <code>{{.Command}}</code>{{end}}</p>
 </body>
 </html>
 `))

@@ -412,7 +412,8 @@ func (a *Account) Never(k Kind, n int64) *kv.Error {
 func (b *Budget) never(k Kind, n int64) *kv.Error {
 	b.refused[k]++
 	err := &kv.Error{Kind: kv.KindInvalid, Op: -1,
-		Text: fmt.Sprintf("the request or its response takes %d bytes of the node's memory; the limit is %d (--memory-budget)",
+		Text: fmt.Sprintf("the request or its response takes %d bytes of the node's memory; the limit is %d "+
+			"(--memory-budget)",
 			n, b.most()),
 		Hint: "split the request"}
 	if b.Process == nil {
@@ -432,9 +433,11 @@ func (b *Budget) short(a *Account, k Kind, n int64) *kv.Error {
 	b.refused[k]++
 	free := max(b.total-b.used, 0)
 	return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, RetryAfter: retryAfter,
-		Text: fmt.Sprintf("no memory is left for another %d bytes of this user's %s: the user holds %d bytes, %d of them on this connection; the node's limit is %d, of which %d are free (--memory-budget)",
+		Text: fmt.Sprintf("no memory is left for another %d bytes of this user's %s: the user holds %d bytes, %d of them "+
+			"on this connection; the node's limit is %d, of which %d are free (--memory-budget)",
 			n, k.nouns(), a.user.used, a.conn.share.used, b.total, free),
-		Hint: "a user may hold a quarter of the free memory, and one connection three quarters of that; read responses as they arrive, and send fewer and smaller requests at a time"}
+		Hint: "a user may hold a quarter of the free memory, and one connection three quarters of that; read responses as " +
+			"they arrive, and send fewer and smaller requests at a time"}
 }
 
 // Stats tell what there is.
