@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/linchpindb/linchpin/pkg/embed/hotornot"
+	"github.com/linchpindb/linchpin/pkg/load/experiment/hotornot"
 )
 
 func newExperiment(env environment) *cobra.Command {

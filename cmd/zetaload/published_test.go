@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/history"
-	"github.com/linchpindb/linchpin/pkg/workload/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/memstore"
 )
 
 func TestPublishedWorkloadsAndWhatFlagsChange(t *testing.T) {
@@ -48,8 +48,8 @@ func TestLocalityIsAskedOfTheClusterAndReported(t *testing.T) {
 	p.ok("run", "--count", "100") // it is not asked otherwise
 }
 
-// Everything at once is recorded, and judged with success.
-func TestReadersAndScansAreRecordedForTheJudge(t *testing.T) {
+// Everything at once is recorded, and the checker finds no violation.
+func TestReadersAndScansAreRecordedForTheChecker(t *testing.T) {
 	p, path := newProgram(t, &memstore.Store{}), file(t, "h.bin")
 	out := p.ok("run", "--duration", "500ms", "--rate", "4000", "--keys", "60", "--skew", "1", "--clients", "6",
 		"--fresh-keys", "--read-keys", "1-40",
@@ -74,7 +74,7 @@ func TestReadersAndScansAreRecordedForTheJudge(t *testing.T) {
 	require.Contains(t, p.ok("check", path), "strictly serializable")
 }
 
-// A scan that does not see what was acknowledged is found out by the judge.
+// A scan that does not see what was acknowledged is found by the checker.
 func TestAScanThatMissesAWriteIsAViolation(t *testing.T) {
 	p, path := newProgram(t, &blind{}), file(t, "h.bin")
 	p.ok("run", "--duration", "500ms", "--rate", "3000", "--keys", "50", "--write-only", "1", "--clients", "2",
