@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
 
-// TestCommandsOfDataTypes runs each of them: what it is told on the line, and
+// TestCommandsOfDataTypes runs each of them: its command line, and
 // what it prints.
 func TestCommandsOfDataTypes(t *testing.T) {
 	servertest.Tags()

@@ -12,7 +12,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
-// hotReply tells of a key that has been moved, and of one that is about to be.
+// hotReply has a key that has been moved, and of one that is about to be.
 func hotReply() *msg.HotStatusResponse {
 	return &msg.HotStatusResponse{Mode: 1, Busy: 0.417, Rules: []msg.HotRule{{Key: []byte("visits"), Order: 1},
 		{Key: []byte("tmp/"), Prefix: true, Order: 2}},

@@ -117,7 +117,7 @@ func readInput(in io.Reader, what string, most int, hint string) ([]byte, error)
 	return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: what + " has " + size + " bytes", Hint: hint}
 }
 
-// printPut prints the version of a put, and what became of the time to live.
+// printPut prints the version of a put, and whether its time to live was removed.
 func (s *session) printPut(out *outcome) error {
 	lost := ""
 	if len(out.Results) > 1 {

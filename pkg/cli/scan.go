@@ -118,7 +118,7 @@ func (s *session) bounds(args []string, prefix string) (r client.Range, err erro
 }
 
 // printScan prints a row for each entry as it arrives: on a terminal in a table, whose widths are found
-// for tableRows at a time, and elsewhere without padding.
+// for tableRows at a time, and into files without padding.
 func (s *session) printScan(entries iter.Seq2[client.Entry, error], keysOnly bool) error {
 	write, flush := s.scanRows()
 	n := 0

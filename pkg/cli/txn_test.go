@@ -93,7 +93,7 @@ func TestAFailedOperationOfATxnIsNamed(t *testing.T) {
 	n.run(t, "get", "a").fails(t, 1, "does not exist")
 }
 
-func TestATxnThatWaitedSaysForWhom(t *testing.T) {
+func TestATxnThatWaitedReportsTheHolder(t *testing.T) {
 	n := start(t)
 	slow := func(req gateway.Request, done func(gateway.Response)) {
 		n.Store.Submit(req, func(r gateway.Response) {

@@ -62,7 +62,7 @@ var changing = map[string][][]string{
 	"user drop":   {{"user", "create", "alice"}, {"user", "drop", "alice"}},
 }
 
-// reading change nothing (newid: but which ids are free), or their changes are tested elsewhere (drain, reclaim,
+// reading change nothing (newid: but which ids are free), or their changes have tests of their own (drain, reclaim,
 // backup, restore, user import).
 var regexpID = regexp.MustCompile(`[0-9a-f]{32}`)
 

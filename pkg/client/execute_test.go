@@ -61,7 +61,7 @@ func TestEveryOperationDoesWhatItSays(t *testing.T) {
 	requireKind(t, client.KindConditionFailed, err)
 }
 
-func TestAFailedConditionTellsWhatTheKeyHolds(t *testing.T) {
+func TestAFailedConditionReportsWhatTheKeyHolds(t *testing.T) {
 	db, _ := openStore(t)
 	ctx := within(t, 10*time.Second)
 	err := db.Execute(ctx, client.PutOp("k", b("held")))

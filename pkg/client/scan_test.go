@@ -121,10 +121,10 @@ func TestScansGoBothWays(t *testing.T) {
 // TestASlowLoopContinues: the node ends scans whose client takes nothing for longer than it waits, and
 // the client takes pages in time though the loop does not.
 func TestASlowLoopContinues(t *testing.T) {
-	const patience = 400 * time.Millisecond
+	const timeout = 400 * time.Millisecond
 	s := servertest.New()
-	n := startNode(t, s, "", server.Options{SlowReader: patience})
-	db := open(t, []string{n.addr}, client.ReadEvery(patience/4))
+	n := startNode(t, s, "", server.Options{SlowReader: timeout})
+	db := open(t, []string{n.addr}, client.ReadEvery(timeout/4))
 	ctx := within(t, 60*time.Second)
 	var ops []client.Op
 	for i := range 60 { // far more than a connection takes without being read
@@ -136,7 +136,7 @@ func TestASlowLoopContinues(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, e.Value, 200_000)
 		if read++; read <= 2 {
-			time.Sleep(2 * patience) // the loop is slow: the node times it in real time
+			time.Sleep(2 * timeout) // the loop is slow: the node times it in real time
 		}
 	}
 	require.Equal(t, 60, read)
@@ -145,7 +145,7 @@ func TestASlowLoopContinues(t *testing.T) {
 	var failed error
 	for _, err := range hasty.Scan(ctx, client.Range{}, client.PageSize(1)) {
 		failed = err
-		time.Sleep(2 * patience)
+		time.Sleep(2 * timeout)
 		if err != nil {
 			break
 		}

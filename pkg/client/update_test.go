@@ -149,7 +149,7 @@ func TestWhatRunsOnceIsNotRunAgainAndSaysWhy(t *testing.T) {
 	require.Equal(t, 1, runs)
 }
 
-func TestAConditionInAnUpdateIsToldWithoutAnotherRun(t *testing.T) {
+func TestAConditionInAnUpdateFailsWithoutAnotherRun(t *testing.T) {
 	f := newFaulty()
 	db := open(t, []string{startNode(t, f, "", server.Options{}).addr})
 	ctx := within(t, 10*time.Second)
@@ -165,7 +165,7 @@ func TestAConditionInAnUpdateIsToldWithoutAnotherRun(t *testing.T) {
 	require.Zero(t, f.Open())
 }
 
-func TestALostCommitIsEnquiredAbout(t *testing.T) {
+func TestTheOutcomeOfALostCommitIsQueried(t *testing.T) {
 	f := newFaulty()
 	db, w := openWired(t, f)
 	ctx := within(t, 10*time.Second)

@@ -16,7 +16,7 @@ import (
 // stands below publicRoot, by the file of ours that it is made of.
 var public = map[string]string{"pkg/rpc/linchpinpb/linchpin.proto": "linchpin/v1/linchpin.proto"}
 
-// publicRoot is what protoc is told with -I, and buf as the directory of the module.
+// publicRoot is the -I of protoc, and for buf the directory of the module.
 const publicRoot = "proto"
 
 var (

@@ -67,19 +67,19 @@ func (f *Flags) Options() ([]client.Option, func(), error) {
 	default:
 		return nil, func() {}, nil
 	}
-	keeper, err := certs.Open(certs.Options{Files: files})
+	certificates, err := certs.Open(certs.Options{Files: files})
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := []client.Option{client.WithTLSFunc(keeper.Client)}
+	opts := []client.Option{client.WithTLSFunc(certificates.Client)}
 	if token != nil {
 		if _, err := token(); err != nil {
-			keeper.Close()
+			certificates.Close()
 			return nil, nil, err
 		}
 		opts = append(opts, client.WithAPIToken(func(context.Context) (string, error) { return token() }))
 	}
-	return opts, keeper.Close, nil
+	return opts, certificates.Close, nil
 }
 
 // Args are the flags that were given, as arguments.

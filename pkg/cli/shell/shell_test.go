@@ -23,7 +23,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
 
-// TestMain is a shell itself if it is told where a node is: the tests on a terminal
+// TestMain is a shell itself if it gets the address of a node: the tests on a terminal
 // run it that way.
 func TestMain(m *testing.M) {
 	if addr := os.Getenv("LINCHPIN_TEST_SHELL"); addr != "" {

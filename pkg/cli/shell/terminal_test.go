@@ -56,7 +56,7 @@ func openTerminal(t *testing.T, addr, history string) *terminal {
 			}
 		}
 	}()
-	// A shell that hangs is ended, and whoever waits for it is told.
+	// A shell that hangs is ended, and the test fails.
 	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() {
 		late.Stop()

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRefusedConnectionsAreTold: at most once a second of each cause, with how many
-// were left out, and of one cause whatever there is to tell of another.
-func TestRefusedConnectionsAreTold(t *testing.T) {
+// TestRefusedConnectionsAreLogged: at most once a second of each cause, with how many
+// were left out, and independently of other causes.
+func TestRefusedConnectionsAreLogged(t *testing.T) {
 	at := time.Unix(1000, 0)
 	var log bytes.Buffer
 	g, err := New(Options{Limits: Limits{Connections: 1}, Log: slog.New(slog.NewTextHandler(&log, nil)),
@@ -47,19 +47,19 @@ func TestRefusedConnectionsAreTold(t *testing.T) {
 	require.Equal(t, 1, lines(), "three within a second")
 	require.Contains(t, log.String(), "cause=connections open=1")
 	require.NotContains(t, log.String(), "not_logged")
-	g.turned(&place{from: prefix("10.0.0.1")}, tooSlow)
+	g.onRefused(&place{from: prefix("10.0.0.1")}, tooSlow)
 	require.Contains(t, log.String(), "cause=timeout", "another cause is told at once")
 	require.Contains(t, log.String(), "from=10.0.0.1")
 
-	at = at.Add(toldEvery - 1)
-	g.turned(&place{from: prefix("10.0.0.1")}, tooMany)
+	at = at.Add(logEvery - 1)
+	g.onRefused(&place{from: prefix("10.0.0.1")}, tooMany)
 	require.Equal(t, 1, lines())
 	at = at.Add(1)
-	g.turned(&place{from: prefix("10.0.0.1")}, tooMany)
+	g.onRefused(&place{from: prefix("10.0.0.1")}, tooMany)
 	require.Equal(t, 2, lines())
 	require.Contains(t, log.String(), "not_logged=3")
 	at = at.Add(-time.Hour)
-	g.turned(&place{from: prefix("10.0.0.1")}, tooMany)
+	g.onRefused(&place{from: prefix("10.0.0.1")}, tooMany)
 	require.Equal(t, 3, lines(), "the time of day went back")
 	require.EqualValues(t, 6, g.Stats().Refused["connections"])
 	require.NoError(t, first.Close())

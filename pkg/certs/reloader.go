@@ -29,14 +29,14 @@ type Files struct {
 // Given reports whether any file is named.
 func (f Files) Given() bool { return f != Files{} }
 
-// Options are a keeper's.
+// Options are a reloader's.
 type Options struct {
 	Files
 	// Server says that the certificate must be a node's.
 	Server bool
 	// Every is how often the files are looked at. Default 5 s; negative never.
 	Every time.Duration
-	// Log is told of what was taken and what was not. Default none.
+	// Log receives reloads and failures. Default none.
 	Log *slog.Logger
 	// Now is the time. Default time.Now.
 	Now func() time.Time
@@ -49,17 +49,17 @@ type Expiry struct {
 	At    time.Time
 }
 
-// Stats tell of the reloads since the start.
+// Stats count the reloads since the start.
 type Stats struct {
 	Reloads, Failures uint64
 	Expires           []Expiry
 }
 
-// Keeper has the certificates of a program, as they are in their files now.
-type Keeper struct {
+// Reloader has the certificates of a program, and loads them again when their files change.
+type Reloader struct {
 	opt     Options
 	current atomic.Pointer[loaded]
-	// reloads and failures count what became of changed files.
+	// reloads and failures count changed files that were loaded, and those that were not.
 	reloads, failures atomic.Uint64
 	close             context.CancelFunc
 	done              chan struct{}
@@ -71,7 +71,7 @@ type Keeper struct {
 	problem string
 }
 
-// stamp tells whether a file may have changed.
+// stamp is the state of a file, which differs if the file may have changed.
 type stamp struct {
 	time time.Time
 	size int64
@@ -86,7 +86,7 @@ type loaded struct {
 }
 
 // Open reads the files, and looks at them from time to time until Close.
-func Open(o Options) (*Keeper, error) {
+func Open(o Options) (*Reloader, error) {
 	if o.Every == 0 {
 		o.Every = 5 * time.Second
 	}
@@ -106,7 +106,7 @@ func Open(o Options) (*Keeper, error) {
 	if o.Server && o.Cert == "" {
 		return nil, invalid("the certificate of the node is not set", "set --tls-cert and --tls-key")
 	}
-	k := &Keeper{opt: o, done: make(chan struct{})}
+	k := &Reloader{opt: o, done: make(chan struct{})}
 	k.seen = k.stamps()
 	l, err := k.load()
 	if err != nil {
@@ -120,12 +120,12 @@ func Open(o Options) (*Keeper, error) {
 }
 
 // Close ends the looking. What was loaded stays in use.
-func (k *Keeper) Close() {
+func (k *Reloader) Close() {
 	k.close()
 	<-k.done
 }
 
-func (k *Keeper) watch(ctx context.Context) {
+func (k *Reloader) watch(ctx context.Context) {
 	defer close(k.done)
 	if k.opt.Every < 0 {
 		return
@@ -142,9 +142,9 @@ func (k *Keeper) watch(ctx context.Context) {
 	}
 }
 
-func (k *Keeper) files() [4]string { return [4]string{k.opt.Cert, k.opt.Key, k.opt.CA, k.opt.ClientCA} }
+func (k *Reloader) files() [4]string { return [4]string{k.opt.Cert, k.opt.Key, k.opt.CA, k.opt.ClientCA} }
 
-func (k *Keeper) stamps() (s [4]stamp) {
+func (k *Reloader) stamps() (s [4]stamp) {
 	for i, f := range k.files() {
 		if st, err := os.Stat(f); f != "" && err == nil {
 			s[i] = stamp{st.ModTime(), st.Size()}
@@ -155,7 +155,7 @@ func (k *Keeper) stamps() (s [4]stamp) {
 
 // Look takes the files if they have changed and fit together. What does not is
 // tried again when it changes again.
-func (k *Keeper) Look() {
+func (k *Reloader) Look() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.stamps()
@@ -183,7 +183,7 @@ func (k *Keeper) Look() {
 }
 
 // load reads all files, and checks that they fit together.
-func (k *Keeper) load() (*loaded, error) {
+func (k *Reloader) load() (*loaded, error) {
 	now := k.opt.Now()
 	nodes, err := readCertificates(k.opt.CA)
 	if err != nil {
@@ -213,7 +213,7 @@ func (k *Keeper) load() (*loaded, error) {
 
 // loadOwn reads the program's own certificate, and checks that others will
 // believe it.
-func (k *Keeper) loadOwn(l *loaded, now time.Time) (*tls.Certificate, error) {
+func (k *Reloader) loadOwn(l *loaded, now time.Time) (*tls.Certificate, error) {
 	key, err := ReadSecret(k.opt.Key)
 	if err != nil {
 		return nil, err
@@ -280,7 +280,7 @@ func first(which string, cs []*x509.Certificate) Expiry {
 	return e
 }
 
-// Stats tell of expiry and reloads.
-func (k *Keeper) Stats() Stats {
+// Stats returns the reloads, and when certificates expire.
+func (k *Reloader) Stats() Stats {
 	return Stats{Reloads: k.reloads.Load(), Failures: k.failures.Load(), Expires: k.current.Load().expires}
 }
