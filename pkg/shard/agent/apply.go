@@ -60,7 +60,7 @@ func (p *Participant) finishPrepared(a *attempt, commit bool) {
 		p.Store.Dereference(it)
 	}
 	// The items have fewer references: the bound on one key counts that.
-	p.Exec.RecordEnd(pr.items)
+	p.Exec.Limits.RecordEnd(pr.items)
 	p.Delete(entry.TablePrepared, p.RefKey(a.txn))
 	p.recordLatency(a, commit)
 	// Readers that wait for the decision read now.
