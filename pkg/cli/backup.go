@@ -92,8 +92,8 @@ Read a backup to its end, verify all its checksums, and show its cluster, its ti
 		`  linchpin backup verify monday.backup`, 1, 1)
 	outputFlag(cmd, &output)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if output != formatTable && output != formatJSON {
-			return usagef(cmd, "--output is %q, want table or json", output)
+		if err := checkFormat(cmd, output); err != nil {
+			return err
 		}
 		h, f, err := backup.Verify(args[0])
 		if err != nil {

@@ -40,13 +40,9 @@ type moveItem struct {
 
 func (s *session) printMoves(moves []admin.HotMove) error {
 	if s.json {
-		for i := range moves {
-			m := &moves[i]
-			if err := s.object(moveItem{s.keyItem(m.Key), m.Time.UTC(), m.From, m.To, m.ToHot, m.Reason}); err != nil {
-				return err
-			}
-		}
-		return nil
+		return objects(s.printer, moves, func(m *admin.HotMove) any {
+			return moveItem{s.keyItem(m.Key), m.Time.UTC(), m.From, m.To, m.ToHot, m.Reason}
+		})
 	}
 	if len(moves) == 0 {
 		s.none("no moves")

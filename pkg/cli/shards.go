@@ -72,12 +72,7 @@ func (r *shardRow) stepTime() time.Duration {
 
 func (s *session) printShards(rows []shardRow) error {
 	if s.json {
-		for i := range rows {
-			if err := s.object(shardObject(&rows[i])); err != nil {
-				return err
-			}
-		}
-		return nil
+		return objects(s.printer, rows, func(r *shardRow) any { return shardObject(r) })
 	}
 	t := s.table("SHARD", "NODE", "STATE", "INCARNATION", "CSN", "IN MEMORY", "WAITING", "INTENTS", "RECORDS", "STEP")
 	for i := range rows {

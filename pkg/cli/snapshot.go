@@ -74,19 +74,15 @@ deleted over time.`,
 
 func (s *session) printSnapshots(l []client.SnapshotInfo) error {
 	if s.json {
-		for i := range l {
-			x := &l[i]
-			if err := s.object(struct {
+		return objects(s.printer, l, func(x *client.SnapshotInfo) any {
+			return struct {
 				ID      string    `json:"id"`
 				Name    string    `json:"name"`
 				Time    time.Time `json:"time"`
 				Expires time.Time `json:"expires"`
 				Token   []byte    `json:"token"`
-			}{x.ID, x.Name, x.Time.UTC(), x.Expires.UTC(), x.Token}); err != nil {
-				return err
-			}
-		}
-		return nil
+			}{x.ID, x.Name, x.Time.UTC(), x.Expires.UTC(), x.Token}
+		})
 	}
 	t := s.table("NAME", "ID", "TIME", "EXPIRES")
 	for i := range l {

@@ -54,12 +54,7 @@ as two members. Operations whose locks commute do not block each other.`, `
 
 func (s *session) printTypes(types []admin.Type, methods bool) error {
 	if s.json {
-		for i := range types {
-			if err := s.object(typeObject(&types[i])); err != nil {
-				return err
-			}
-		}
-		return nil
+		return objects(s.printer, types, func(t *admin.Type) any { return typeObject(t) })
 	}
 	if !methods {
 		t := s.table("TYPE", "HOLDS")

@@ -265,12 +265,7 @@ func moment(at time.Time) *time.Time {
 
 func (s *session) printUsers(all []admin.User) error {
 	if s.json {
-		for i := range all {
-			if err := s.object(s.userItem(&all[i])); err != nil {
-				return err
-			}
-		}
-		return nil
+		return objects(s.printer, all, func(u *admin.User) any { return s.userItem(u) })
 	}
 	t := s.table("NAME", "MAY", "TOKENS")
 	for i := range all {
