@@ -67,7 +67,7 @@ func TestTheBytesOfABackup(t *testing.T) {
 		hex.EncodeToString(appendRecord(appendRecord(nil, &Record{[]byte("a"), 0, []byte("xyz"), 0}),
 			&Record{[]byte("b"), 130, nil, 0})))
 
-	// A key that expires has its time, others have 0.
+	// A key that expires has its time there; the others have a 0.
 	require.Equal(t, "0161008202"+"0178", hex.EncodeToString(appendRecord(nil, &Record{[]byte("a"), 0, []byte("x"), 258})))
 
 	// As it was written first.

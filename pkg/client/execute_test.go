@@ -61,7 +61,7 @@ func TestEveryOperationDoesWhatItSays(t *testing.T) {
 	requireKind(t, client.KindConditionFailed, err)
 }
 
-func TestAFailedConditionReportsWhatTheKeyHolds(t *testing.T) {
+func TestFailedConditionReportsCurrentValue(t *testing.T) {
 	db, _ := openStore(t)
 	ctx := within(t, 10*time.Second)
 	err := db.Execute(ctx, client.PutOp("k", b("held")))
@@ -195,42 +195,6 @@ func TestOtherKindsAreNotTriedAgain(t *testing.T) {
 		require.False(t, e.TxID.IsZero())
 		require.Equal(t, client.NotApplied, e.Outcome)
 	}
-}
-
-func TestNoRetryReturnsTheFirstError(t *testing.T) {
-	f := newFaulty()
-	n := 0
-	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) { n++; done(refuse(req, kv.KindAborted)) })
-	db := open(t, []string{startNode(t, f, "", server.Options{}).addr})
-	db = hasty(db)
-	err := db.Execute(within(t, 10*time.Second), add("n", 1))
-	requireKind(t, client.KindAborted, err)
-	require.Equal(t, 1, n)
-}
-
-func TestRetriesEndWithTheContext(t *testing.T) {
-	f := newFaulty()
-	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) { done(refuse(req, kv.KindAborted)) })
-	// The pause is so long that the context ends in it, and not in an attempt.
-	db := open(t, []string{startNode(t, f, "", server.Options{}).addr}, client.WithBackoff(time.Hour, time.Hour))
-	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
-	defer cancel()
-	err := db.Execute(ctx, add("n", 1))
-	e := requireKind(t, client.KindAborted, err)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Equal(t, 1, e.Attempts)
-}
-
-func TestTheNodesDeadlineIsBeforeTheCallers(t *testing.T) {
-	f := newFaulty()
-	var at time.Time
-	f.onSubmit(func(req gateway.Request, done func(gateway.Response)) { at = req.Deadline; f.Store.Submit(req, done) })
-	db := open(t, []string{startNode(t, f, "", server.Options{}).addr})
-	ctx := within(t, 10*time.Second)
-	err := db.Execute(ctx, client.GetOp("k"))
-	require.NoError(t, err)
-	deadline, _ := ctx.Deadline()
-	require.WithinRange(t, at, deadline.Add(-200*time.Millisecond), deadline)
 }
 
 func TestIdsCarryTheServersTime(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 
 // older is a stream as a node has it that was made before a begin and a commit took
 // operations along: it ignores those fields, and its welcome has no revision. A node
-// that lies sends one all the same.
+// that lies has one all the same.
 type older struct {
 	grpc.ServerStream
 	lies bool
@@ -110,7 +110,7 @@ func TestOperationsThatANodeIgnoresAreNoSuccess(t *testing.T) {
 }
 
 // TestFailuresOfAnOlderNodeAreReported: where the commit is a step of its own, the failure of
-// the operations before it is what the caller receives.
+// the operations before it is returned to the caller.
 func TestFailuresOfAnOlderNodeAreReported(t *testing.T) {
 	db := openOlder(t, false)
 	ctx := within(t, 10*time.Second)

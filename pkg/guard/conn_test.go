@@ -84,8 +84,8 @@ func TestAConnectionIsCountedOnce(t *testing.T) {
 }
 
 // TestWhoIsNoUserAnyMoreLosesItsPlace: a dropped user's connection is closed although
-// nothing happens on it; others stay, nodes' too, and all of them while the users cannot be
-// read.
+// nothing happens on it; others stay, nodes' too, and all of them while the users are
+// unknown.
 func TestWhoIsNoUserAnyMoreLosesItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, d := newTestGate(t, Limits{}, nil)

@@ -118,7 +118,7 @@ func TestUsersLeavePlacesForOthers(t *testing.T) {
 	}
 }
 
-// TestAUserGetsAQuarterOfWhatIsFree: so later users still get connections.
+// TestAUserGetsAQuarterOfWhatIsFree: so users that come later still get connections.
 func TestAUserGetsAQuarterOfWhatIsFree(t *testing.T) {
 	l, now := newTestLedger(Limits{Connections: 1000}), time.Unix(0, 0)
 	take := func(name string) (all []*place) {
@@ -261,7 +261,7 @@ func TestTrustedAddressesAreSlowedAndNeverRefused(t *testing.T) {
 	require.Equal(t, "slowed", state("2001:db8::1", Calls), "a member's does not")
 }
 
-// TestNewcomersOfATrustedAddressGetPlaces: among its strangers an old one is evicted sooner
+// TestNewcomersOfATrustedAddressGetPlaces: among its strangers an old one is closed sooner
 // than among those of other addresses.
 func TestNewcomersOfATrustedAddressGetPlaces(t *testing.T) {
 	l, now := newTestLedger(Limits{PerAddress: 2}), time.Unix(0, 0)

@@ -112,8 +112,8 @@ func TestWaitingForRoom(t *testing.T) {
 	})
 }
 
-// TestRequestsInFlightOutlastTheirConnection: their memory stays counted.
-func TestRequestsInFlightOutlastTheirConnection(t *testing.T) {
+// TestMemoryOfCallInFlightOutlastsItsConnection: a client that leaves does not leave its work to others.
+func TestMemoryOfCallInFlightOutlastsItsConnection(t *testing.T) {
 	b := New(1 << 20)
 	c := b.Conn()
 	a := c.Account("u")

@@ -70,9 +70,9 @@ func TestWhoWantsLessMayGoFirst(t *testing.T) {
 	})
 }
 
-// TestAWaiterIsPassedWithinABound: smaller requests of as much as it wants itself may pass
-// it, and then has its turn, also of those that come when something is free.
-func TestAWaiterIsPassedWithinABound(t *testing.T) {
+// TestWaitersArePassedABoundedNumberOfTimes: a large request lets as much go before it as it
+// wants itself, and then has its turn, also of those that come when something is free.
+func TestWaitersArePassedABoundedNumberOfTimes(t *testing.T) {
 	for name, later := range map[string]bool{"by those that wait": false, "by those that come later": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
