@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/linchpindb/linchpin/pkg/cli/identity"
-	"github.com/linchpindb/linchpin/pkg/workload"
-	"github.com/linchpindb/linchpin/pkg/workload/app"
-	"github.com/linchpindb/linchpin/pkg/workload/clientstore"
+	"github.com/linchpindb/linchpin/pkg/load/app"
+	"github.com/linchpindb/linchpin/pkg/load/clientstore"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 // application is an application of package app as a command.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/workload"
-	"github.com/linchpindb/linchpin/pkg/workload/app"
-	"github.com/linchpindb/linchpin/pkg/workload/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/app"
+	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 // small are the applications' flags that make them small and hot.

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/workload/app"
-	"github.com/linchpindb/linchpin/pkg/workload/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/app"
+	"github.com/linchpindb/linchpin/pkg/load/memstore"
 )
 
 // The command of a report repeats the run, and so does the command of the
@@ -32,7 +32,7 @@ func TestACommandThatWasRepeatedOnceIsRepeatedTheSame(t *testing.T) {
 	}
 }
 
-// closedBook is a store of data types that nobody may look at in the end.
+// closedBook is a store of data types that cannot be read at the end.
 type closedBook struct{ store }
 
 func (closedBook) Calls() app.DB { return addsOnly{} }

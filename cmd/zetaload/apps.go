@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/pflag"
 
-	"github.com/linchpindb/linchpin/pkg/workload/app"
+	"github.com/linchpindb/linchpin/pkg/load/app"
 )
 
 // applications are all applications, in the order of the help.
@@ -53,13 +53,7 @@ with events.`,
 		fs.IntVar(&o.Tickets, "tickets", 2000, "average number of tickets of an event, within 10 %")
 		fs.IntVar(&o.Most, "most", 4, "maximum tickets of an order")
 		skewed(fs, &o.Skew, 1, "events")
-		return func(e app.Env) (_ app.App, err error) {
-			o.Mix, err = mixOf(ticketsMixes, *mix)
-			if err != nil {
-				return nil, err
-			}
-			return app.NewTickets(e, o)
-		}
+		return mixed(ticketsMixes, mix, &o.Mix, func(e app.Env) (app.App, error) { return app.NewTickets(e, o) })
 	},
 }
 
@@ -80,13 +74,7 @@ those of the transfers acknowledged.`,
 		fs.IntVar(&o.Start, "start", 1000, "initial balance of an account")
 		fs.IntVar(&o.Most, "most", 50, "maximum amount of a transfer")
 		skewed(fs, &o.Skew, 0.99, "accounts")
-		return func(e app.Env) (_ app.App, err error) {
-			o.Mix, err = mixOf(bankMixes, *mix)
-			if err != nil {
-				return nil, err
-			}
-			return app.NewBank(e, o)
-		}
+		return mixed(bankMixes, mix, &o.Mix, func(e app.Env) (app.App, error) { return app.NewBank(e, o) })
 	},
 }
 
@@ -107,13 +95,7 @@ Invariants: the likes of a post are those acknowledged, and a user counts once.`
 		fs.IntVar(&o.Users, "users", 10_000, "number of users, at least one for each client")
 		skewed(fs, &o.Skew, 1, "posts")
 		fs.StringVar(&o.As, "likes-as", app.LikesAsSet, "type of the likes: set or counter")
-		return func(e app.Env) (_ app.App, err error) {
-			o.Mix, err = mixOf(likesMixes, *mix)
-			if err != nil {
-				return nil, err
-			}
-			return app.NewLikes(e, o)
-		}
+		return mixed(likesMixes, mix, &o.Mix, func(e app.Env) (app.App, error) { return app.NewLikes(e, o) })
 	},
 }
 
@@ -139,13 +121,7 @@ those users who followed its author; the numbers of reposts are right.`,
 			"type of timelines: sorted-set, top-k (the newest 100 posts) or list")
 		fs.Float64Var(&o.Geometric, "geometric", 0.5,
 			"probability that a repost picks the most reposted post of a timeline, above 0")
-		return func(e app.Env) (_ app.App, err error) {
-			o.Mix, err = mixOf(retwisMixes, *mix)
-			if err != nil {
-				return nil, err
-			}
-			return app.NewRetwis(e, o)
-		}
+		return mixed(retwisMixes, mix, &o.Mix, func(e app.Env) (app.App, error) { return app.NewRetwis(e, o) })
 	},
 }
 
@@ -171,12 +147,18 @@ sold below its reserve or below the highest bid.`,
 		fs.Float64Var(&o.Bids, "bids", 10, "average number of bids of an item")
 		skewed(fs, &o.Skew, 1, "the items that are bid on")
 		fs.Float64Var(&o.Rush, "rush", 0.1, "mean time from a bid to the end of the auction, in auction lengths, above 0")
-		return func(e app.Env) (_ app.App, err error) {
-			o.Mix, err = mixOf(rubisMixes, *mix)
-			if err != nil {
-				return nil, err
-			}
-			return app.NewRubis(e, o)
-		}
+		return mixed(rubisMixes, mix, &o.Mix, func(e app.Env) (app.App, error) { return app.NewRubis(e, o) })
 	},
+}
+
+// mixed sets the mix of an application, by its name, before it is made.
+func mixed(mixes []namedMix, name *string, mix *app.Mix,
+	make func(app.Env) (app.App, error)) func(app.Env) (app.App, error) {
+	return func(e app.Env) (_ app.App, err error) {
+		*mix, err = mixOf(mixes, *name)
+		if err != nil {
+			return nil, err
+		}
+		return make(e)
+	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/linchpindb/linchpin/pkg/cli/identity"
-	"github.com/linchpindb/linchpin/pkg/embed/bothreaders"
-	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/pkg/load/experiment/bothreaders"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 // ownNodes is how many nodes a cluster in this process has.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/workload/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/memstore"
 )
 
 func TestBothReadersAreComparedByOneCommand(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/history"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/workload"
-	"github.com/linchpindb/linchpin/pkg/workload/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 func TestAHistoryOfARightStorePasses(t *testing.T) {
@@ -62,7 +62,8 @@ func TestOutcomesAreRecordedAsTheyAre(t *testing.T) {
 	p, path := newProgram(t, s), file(t, "h.bin")
 	require.Equal(t, exitFailed, p.run("run", "--count", "12", "--clients", "1", "--rmw", "1", "--ops", "2", "--history",
 		path))
-	require.Contains(t, p.err.String(), "2 of 12 transactions did not commit for other reasons than contention: 1 Internal, 1 OutcomeUnknown\n")
+	require.Contains(t, p.err.String(), "2 of 12 transactions did not commit for other reasons than contention: 1 "+
+		"Internal, 1 OutcomeUnknown\n")
 	h, err := history.Load(path)
 	require.NoError(t, err)
 	require.True(t, h.InitialUnknown)
@@ -93,7 +94,7 @@ func TestLostResultsAreNoReads(t *testing.T) {
 	}
 }
 
-// withoutResults commits and tells nothing.
+// withoutResults commits and returns no results.
 type withoutResults struct{ workload.Store }
 
 func (w withoutResults) Execute(ctx context.Context, ops []workload.Op) (workload.Reply, error) {
@@ -101,7 +102,7 @@ func (w withoutResults) Execute(ctx context.Context, ops []workload.Op) (workloa
 	return workload.Reply{}, err
 }
 
-func TestFilesThatCannotBeJudgedExitWithTwo(t *testing.T) {
+func TestFilesThatCannotBeCheckedExitWithTwo(t *testing.T) {
 	p, path := newProgram(t, &memstore.Store{}), file(t, "h.bin")
 	require.Equal(t, exitUsage, p.run("check", path), "it does not exist")
 	require.NoError(t, os.WriteFile(path, []byte("something else"), 0o600))

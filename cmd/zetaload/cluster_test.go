@@ -13,8 +13,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
 
-// The whole way: flags, client, gRPC, a server, and what clients saw judged.
-func TestAServerIsLoadedRunAndJudged(t *testing.T) {
+// The whole way: flags, client, gRPC, a server, and the checker on what clients saw.
+func TestAServerIsLoadedRunAndChecked(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	srv, err := server.New(servertest.New(), server.Options{})
@@ -46,7 +46,7 @@ func TestAServerIsLoadedRunAndJudged(t *testing.T) {
 }
 
 // On a cluster of three nodes: the published workloads, locality that is what
-// was asked for, and readers and scans that the judge accepts.
+// was asked for, and readers and scans that the checker accepts.
 func TestAClusterRunsThePublishedWorkloads(t *testing.T) {
 	c, err := embed.StartCluster(embed.ClusterOptions{Dir: t.TempDir(), Listen: true, NoSync: true, CacheBytes: 4 << 20,
 		Version: "test"})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/linchpindb/linchpin/pkg/embed/hotornot"
+	"github.com/linchpindb/linchpin/pkg/load/experiment/hotornot"
 )
 
 func newExperiment(env environment) *cobra.Command {
@@ -170,7 +170,8 @@ func (f *experimentFlags) repeat() string {
 	for _, m := range o.Modes {
 		modes = append(modes, m.String())
 	}
-	text := fmt.Sprintf("zetaload experiment hot-or-not --skews %s --modes %s --keys %d --load %d --clients %d --delay-net %v --nodes %d --shards %d --duration %v --warm %v --settle %v --rounds %d --seed %d",
+	text := fmt.Sprintf("zetaload experiment hot-or-not --skews %s --modes %s --keys %d --load %d --clients %d "+
+		"--delay-net %v --nodes %d --shards %d --duration %v --warm %v --settle %v --rounds %d --seed %d",
 		strings.Join(numbers(o.Skews), ","), strings.Join(modes, ","), o.Keys, o.Load, o.Clients, o.Delay, o.Nodes, o.Shards,
 		o.Duration, o.Warm, o.Settle, o.Rounds, o.Seed)
 	if o.Fsync {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/workload"
-	"github.com/linchpindb/linchpin/pkg/workload/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 // output is a writer that many may use.
@@ -58,7 +58,7 @@ type closing struct {
 	p *program
 }
 
-// Homes tells of a single node, or that it cannot be told.
+// Homes returns a single node, or an error.
 func (c closing) Homes(context.Context) (workload.Homes, error) {
 	if c.p.homesErr != nil {
 		return nil, c.p.homesErr

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/workload"
-	"github.com/linchpindb/linchpin/pkg/workload/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 func TestLoadFillsTheKeyspaceThatRunUses(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/linchpindb/linchpin/pkg/history"
-	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 // outputs are the files that a run writes. Their paths are tried before it begins, so

@@ -5,7 +5,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 // progress shows the progress of a run: on a terminal in one line, else, if wanted, in a line

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 // keyCount is a workload.KeyCount as a flag.

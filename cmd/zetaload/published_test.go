@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linchpindb/linchpin/pkg/history"
-	"github.com/linchpindb/linchpin/pkg/workload/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/memstore"
 )
 
 func TestPublishedWorkloadsAndWhatFlagsChange(t *testing.T) {
@@ -17,7 +17,8 @@ func TestPublishedWorkloadsAndWhatFlagsChange(t *testing.T) {
 		"": {"zeta: 100000 keys, Zipf skew 0.99", "4 keys a transaction,", ", 16 clients"},
 		"--workload sss": {"sss: 5000 keys, Zipf skew 0,", "2 keys a transaction without repeats", ", 10 clients",
 			"50% read-only, 50% read-modify-write"},
-		"--workload sss --addr a:1,b:2,c:3 --read-only 80 --read-keys 2-16 --keys 10000 --skew 0.7": {"sss: 10000 keys, Zipf skew 0.7,",
+		"--workload sss --addr a:1,b:2,c:3 --read-only 80 --read-keys 2-16 --keys 10000 --skew 0.7": {
+			"sss: 10000 keys, Zipf skew 0.7,",
 			"2 keys an update and 2-16 a read-only transaction without repeats", ", 30 clients",
 			"80% read-only, 20% read-modify-write"},
 		"--workload sss --read-only 0":         {"100% read-modify-write"},
@@ -47,8 +48,8 @@ func TestLocalityIsAskedOfTheClusterAndReported(t *testing.T) {
 	p.ok("run", "--count", "100") // it is not asked otherwise
 }
 
-// Everything at once is recorded, and judged with success.
-func TestReadersAndScansAreRecordedForTheJudge(t *testing.T) {
+// Everything at once is recorded, and the checker finds no violation.
+func TestReadersAndScansAreRecordedForTheChecker(t *testing.T) {
 	p, path := newProgram(t, &memstore.Store{}), file(t, "h.bin")
 	out := p.ok("run", "--duration", "500ms", "--rate", "4000", "--keys", "60", "--skew", "1", "--clients", "6",
 		"--fresh-keys", "--read-keys", "1-40",
@@ -73,7 +74,7 @@ func TestReadersAndScansAreRecordedForTheJudge(t *testing.T) {
 	require.Contains(t, p.ok("check", path), "strictly serializable")
 }
 
-// A scan that does not see what was acknowledged is found out by the judge.
+// A scan that does not see what was acknowledged is found by the checker.
 func TestAScanThatMissesAWriteIsAViolation(t *testing.T) {
 	p, path := newProgram(t, &blind{}), file(t, "h.bin")
 	p.ok("run", "--duration", "500ms", "--rate", "3000", "--keys", "50", "--write-only", "1", "--clients", "2",

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/linchpindb/linchpin/pkg/history"
-	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 // recorder writes the transactions of a run to a history.

@@ -36,7 +36,8 @@ const referenceHead = `# zetaload
 ## Commands
 
 %s
-` + "`zetaload COMMAND --help`" + ` shows all flags and examples. Clusters with TLS need the connection flags of [security.md](security.md).
+` + "`zetaload COMMAND --help`" + ` shows all flags and examples. Clusters with TLS need the ` +
+	`connection flags of [security.md](security.md).
 `
 
 // reference is docs/zetaload.md, from the help of the commands.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 // repeat is the command line that repeats the run: every flag that decides

@@ -19,7 +19,7 @@ func parsed(t *testing.T, args ...string) (*runFlags, *pflag.FlagSet) {
 	return f, c.Flags()
 }
 
-// otherValues are values of flags, by their type, that are nobody's default.
+// otherValues are values of flags, by their type, that are not a default.
 var otherValues = map[string]string{"bool": "true", "duration": "1h7m0s", "float64": "0.1875", "int": "37",
 	"uint64": "41",
 	"string": "it's another", "stringSlice": "c:3,d:4", "N|MIN-MAX": "3-9"}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 	"github.com/linchpindb/linchpin/pkg/shard"
-	"github.com/linchpindb/linchpin/pkg/workload"
 )
 
 // runFlags are the flags of run.

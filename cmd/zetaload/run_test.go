@@ -15,8 +15,8 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/workload"
-	"github.com/linchpindb/linchpin/pkg/workload/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/memstore"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 func TestARunReportsAsTextAndJSON(t *testing.T) {
@@ -171,9 +171,9 @@ func TestARunInWhichNothingCommitsFailsAndReports(t *testing.T) {
 	require.Equal(t, 1, p.closed)
 }
 
-// TestTheExitCodeTellsFaultsFromContention: losing against others is what such a load is
+// TestTheExitCodeSeparatesFaultsFromContention: losing against others is what such a load is
 // for, and everything else is not.
-func TestTheExitCodeTellsFaultsFromContention(t *testing.T) {
+func TestTheExitCodeSeparatesFaultsFromContention(t *testing.T) {
 	down := &kv.Down{Node: 2, Address: "10.0.0.2:7070", Shards: []kv.ShardID{1, 4}, Hot: true, Keyspace: 20}
 	seenDown := &client.NodeDown{Node: 2, Address: "10.0.0.2:7070", Shards: []int{1, 4}, Hot: true, Keyspace: 20}
 	late := &client.Error{Kind: client.KindDeadlineExceeded, Message: "late", Op: -1}
@@ -190,7 +190,8 @@ func TestTheExitCodeTellsFaultsFromContention(t *testing.T) {
 		{late, "10 DeadlineExceeded"},
 		{&client.Error{Kind: client.KindResourceExhausted, Message: "the disk is full", Op: -1}, "10 ResourceExhausted"},
 		{kv.Errorf(kv.KindOutcomeUnknown, "lost"), "10 OutcomeUnknown"},
-		{down.Error(), "10 Unavailable; node n2 (10.0.0.2:7070) is down, and with it the shards s1 and s4 (hot), 20 % of the keyspace"},
+		{down.Error(), "10 Unavailable; node n2 (10.0.0.2:7070) is down, and with it the shards s1 and s4 (hot), 20 % of " +
+			"the keyspace"},
 		{&client.Error{Kind: client.KindUnavailable, Message: down.String(), Down: seenDown, Op: -1},
 			"10 Unavailable; node n2 "},
 	} {
@@ -310,7 +311,7 @@ func TestProgressOnATerminalChangesOneLine(t *testing.T) {
 	require.NotContains(t, p.err.String(), clearLine)
 }
 
-func TestHelpTellsTheExitCodes(t *testing.T) {
+func TestHelpListsTheExitCodes(t *testing.T) {
 	p := newProgram(t, nil)
 	require.Contains(t, p.ok(), "Exit codes")
 	require.Contains(t, p.ok("run", "--help"), "--move-hot-every")

@@ -95,7 +95,7 @@ func TestTheProgram(t *testing.T) {
 	}
 }
 
-// TestAWrongDeclarationDoesNotStart: the server tells why, in words.
+// TestAWrongDeclarationDoesNotStart: the server reports why.
 func TestAWrongDeclarationDoesNotStart(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)

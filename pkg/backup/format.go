@@ -111,7 +111,7 @@ func (b *body) bytes(most int) ([]byte, bool) {
 	return out, true
 }
 
-// record reads a key, and tells what is wrong with it.
+// record reads a key, and returns what is wrong with it.
 func (b *body) record() (r Record, wrong string) {
 	key, ok := b.bytes(kv.MaxKeyBytes)
 	if !ok || len(key) == 0 {

@@ -45,8 +45,8 @@ func (m *Maker) client(user string) Files {
 	return Files{Cert: m.path(ClientFile(user)), Key: m.path(ClientKey(user)), CA: m.path(CAFile)}
 }
 
-// open opens a keeper that looks when it is told to.
-func open(t *testing.T, o Options) *Keeper {
+// open opens a reloader that reads files only on Look.
+func open(t *testing.T, o Options) *Reloader {
 	t.Helper()
 	o.Every = -1
 	k, err := Open(o)
@@ -81,7 +81,7 @@ func shake(t *testing.T, server, client *tls.Config, host string) (tls.Connectio
 		a.Close()
 		ended <- err
 	}()
-	_, err = c.Read(make([]byte, 1)) // with TLS 1.3 only an answer tells that the server was content
+	_, err = c.Read(make([]byte, 1)) // with TLS 1.3 only a response shows that the server accepted
 	b.Close()
 	return s.ConnectionState(), errors.Join(<-ended, err)
 }
@@ -99,13 +99,13 @@ func TestCertificatesLetIn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, users.Node, state.VerifiedChains[0][0].Subject.CommonName)
 
-	nobody := open(t, Options{Files: Files{CA: m.path(CAFile)}})
-	state, err = shake(t, server.Server(false), nobody.Client(), "localhost")
+	anonymous := open(t, Options{Files: Files{CA: m.path(CAFile)}})
+	state, err = shake(t, server.Server(false), anonymous.Client(), "localhost")
 	require.NoError(t, err, "it may have a token")
 	require.Empty(t, state.VerifiedChains)
-	_, err = shake(t, server.Server(true), nobody.Client(), "localhost")
+	_, err = shake(t, server.Server(true), anonymous.Client(), "localhost")
 	require.ErrorContains(t, err, "didn't provide a certificate")
-	old := nobody.Client()
+	old := anonymous.Client()
 	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	_, err = shake(t, server.Server(false), old, "localhost")
 	require.ErrorContains(t, err, "protocol version")
@@ -132,7 +132,7 @@ func TestCertificatesThatAreRefused(t *testing.T) {
 	_, err = shake(t, server.Server(false), foreign, "localhost")
 	require.ErrorContains(t, err, "unknown authority", "root of another authority")
 
-	// A user's certificate serves nobody, and is not a peer's.
+	// A user's certificate is not a server's, and is not a peer's.
 	impostor := &tls.Config{Certificates: []tls.Certificate{*client.current.Load().own}}
 	_, err = shake(t, impostor, client.Client(), "localhost")
 	require.Error(t, err)
@@ -237,7 +237,7 @@ func TestChangedFilesAreTaken(t *testing.T) {
 	renewed.Overwrite = true
 	_, err := renewed.CreateNode("localhost")
 	require.NoError(t, err)
-	require.Equal(t, first, serial(), "nobody has looked")
+	require.Equal(t, first, serial(), "anonymous has looked")
 	k.Look()
 	second := serial()
 	require.NotEqual(t, first, second)
@@ -276,7 +276,7 @@ func TestANewAuthority(t *testing.T) {
 	require.NoError(t, err)
 	server.Look()
 	alice := open(t, Options{Files: m.client("alice")})
-	for _, c := range []*Keeper{old, alice} {
+	for _, c := range []*Reloader{old, alice} {
 		_, err := shake(t, server.Server(true), c.Client(), "localhost")
 		require.NoError(t, err)
 	}

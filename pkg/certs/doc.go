@@ -9,16 +9,15 @@
 //
 // A node's certificate is one whose name is "node" (users.Node) and that the
 // nodes' authority has signed, for use by servers and by clients. A user's is any
-// other, of the users' authority, which is the same one unless it is told
-// otherwise. With two authorities, whoever can make users' certificates cannot
-// make nodes.
+// other, of the users' authority, which is the same one by default.
+// With two authorities, that of the users cannot sign certificates of nodes.
 //
 // The hosts under which a node is called are in its certificate, and are checked
 // by clients and by other nodes.
 //
 // # Reload
 //
-// A Keeper looks at its files every few seconds, and takes them when one has
+// A Reloader looks at its files every few seconds, and takes them when one has
 // changed and all of them fit together: a key that does not belong to its
 // certificate, a half-written file or an expired certificate leave what was there
 // before in use. Connections that exist are not disturbed.

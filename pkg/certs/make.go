@@ -37,7 +37,7 @@ func ClientFile(user string) string { return "client." + user + ".crt" }
 // ClientKey is the name of the file of a user's key.
 func ClientKey(user string) string { return "client." + user + ".key" }
 
-// The lifetimes that certificates have unless told otherwise.
+// The lifetimes of certificates by default.
 const (
 	CALifetime   = 10 * 365 * 24 * time.Hour
 	LeafLifetime = 365 * 24 * time.Hour
@@ -55,7 +55,7 @@ type Maker struct {
 	// Overwrite replaces files that are there. Without it they are left as they
 	// are, and that is an error.
 	Overwrite bool
-	// CAKey is the authority's key, if it is elsewhere than in Dir.
+	// CAKey is the authority's key, if it is not in Dir.
 	CAKey string
 	// Now is the time. Default time.Now.
 	Now func() time.Time
@@ -207,7 +207,7 @@ func (m *Maker) authority() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 		"use files of one authority")
 }
 
-// write signs t and writes both files: the key first, so that nobody finds a
+// write signs t and writes both files: the key first, so that there is never a
 // certificate without it.
 func (m *Maker) write(t, parent *x509.Certificate, key, signer *ecdsa.PrivateKey, file, keyFile string) ([]string,
 	error) {
@@ -267,7 +267,7 @@ func readCertificates(file string) ([]*x509.Certificate, error) {
 	return parseCertificates(file, raw)
 }
 
-// parseCertificates parses what was in a file, for whose name it is told.
+// parseCertificates parses the contents of a file, whose name is for errors.
 func parseCertificates(file string, raw []byte) (all []*x509.Certificate, err error) {
 	for {
 		var block *pem.Block

@@ -18,7 +18,7 @@ const version = tls.VersionTLS13
 // protocols are those of ALPN.
 //
 // Sessions are not resumed: who it is, is checked with each connection.
-func (k *Keeper) Server(require bool, protocols ...string) *tls.Config {
+func (k *Reloader) Server(require bool, protocols ...string) *tls.Config {
 	auth := tls.VerifyClientCertIfGiven
 	if require {
 		auth = tls.RequireAndVerifyClientCert
@@ -35,7 +35,7 @@ func (k *Keeper) Server(require bool, protocols ...string) *tls.Config {
 // checkCaller refuses a certificate that the wrong authority has signed: one of a
 // node by the users', or one of a user by the nodes'. That some authority has, is
 // verified before.
-func (k *Keeper) checkCaller(l *loaded, cs tls.ConnectionState) error {
+func (k *Reloader) checkCaller(l *loaded, cs tls.ConnectionState) error {
 	if len(cs.PeerCertificates) == 0 {
 		return nil // a token may follow
 	}
@@ -58,7 +58,7 @@ func (k *Keeper) checkCaller(l *loaded, cs tls.ConnectionState) error {
 // Peer is the configuration with which a node calls another one: who answers
 // must show a node's certificate, for the host that was called. It has the
 // authorities as they are now, so that each connection wants a new one.
-func (k *Keeper) Peer() *tls.Config {
+func (k *Reloader) Peer() *tls.Config {
 	c := k.Client()
 	c.VerifyConnection = func(cs tls.ConnectionState) error {
 		if cs.PeerCertificates[0].Subject.CommonName != users.Node {
@@ -70,7 +70,7 @@ func (k *Keeper) Peer() *tls.Config {
 }
 
 // Client is the configuration with which a user calls a node, now.
-func (k *Keeper) Client() *tls.Config {
+func (k *Reloader) Client() *tls.Config {
 	l := k.current.Load()
 	c := &tls.Config{MinVersion: version, RootCAs: l.nodes, Time: k.opt.Now}
 	if l.own != nil {

@@ -72,10 +72,8 @@ func activityCommand(cmd *cobra.Command, size func() (lines, columns int), wide 
 }
 
 func receiptsCommand(size func() (lines, columns int)) *cobra.Command {
-	return activityCommand(&cobra.Command{
-		Use:   "receipts",
-		Short: "Show the last contention receipts of the cluster",
-		Long: `Show the receipts of transactions that waited for others, or lost an attempt to them, the newest first:
+	return activityCommand(command("receipts", "Show the last contention receipts of the cluster", `
+Show the receipts of transactions that waited for others, or lost an attempt to them, the newest first:
 when the transaction ended, how long it waited, for which key, because of what, and its outcome. --wide adds
 the id and the receipt in words, with the operations that would have commuted.
 
@@ -84,11 +82,9 @@ the id and the receipt in words, with the operations that would have commuted.
            wound, changed: an attempt was aborted
   OUTCOME  committed, rolled back (by its client), unknown, or an error
 
-Each node keeps the last 256 receipts of its clients in memory, per second at most the 16 longest.`,
-		Example: `  linchpin receipts --limit 5
-  linchpin receipts --output json`,
-		Args: arguments(0, 0),
-	}, size, "show the id of each transaction, and the receipt in words",
+Each node keeps the last 256 receipts of its clients in memory, per second at most the 16 longest.`, `
+  linchpin receipts --limit 5
+  linchpin receipts --output json`, 0, 0), size, "show the id of each transaction, and the receipt in words",
 		func(in *admin.ActivityOptions, limit int) { in.MaxReceipts = limit }, (*session).printReceipts)
 }
 
@@ -178,57 +174,46 @@ func outcomeText(kind string) string {
 }
 
 func waitsCommand(size func() (lines, columns int)) *cobra.Command {
-	cmd := activityCommand(&cobra.Command{
-		Use:   "waits",
-		Short: "Show the wait-for graph",
-		Long: `Show the transactions that wait now, on all nodes, the longest wait first: how long, for which key, and
+	cmd := activityCommand(command("waits", "Show the wait-for graph", `
+Show the transactions that wait now, on all nodes, the longest wait first: how long, for which key, and
 for which transaction. Without a holder the transaction waits for readers, or (forgotten) for the readers of a shard
 that has restarted. --wide adds the users and the operations of both.`,
-		Example: `  linchpin waits`,
-		Args:    arguments(0, 0),
-	}, size, "show the users and the operations",
+		`  linchpin waits`, 0, 0), size, "show the users and the operations",
 		func(in *admin.ActivityOptions, limit int) { in.MaxWaits = limit }, (*session).printWaits)
 	cmd.AddCommand(endCommand())
 	return cmd
 }
 
 func endCommand() *cobra.Command {
-	var f flags
-	cmd := &cobra.Command{
-		Use:   "end ID",
-		Short: "Cancel a transaction that others wait for",
-		Long: `Cancel a transaction on any node: it releases its locks, and its client receives an error. A transaction
+	return connects(command("end ID", "Cancel a transaction that others wait for", `
+Cancel a transaction on any node: it releases its locks, and its client receives an error. A transaction
 whose commit has begun may still commit; "linchpin outcome" shows it. Needs the role admin.`,
-		Example: `  linchpin waits end 18eb400d436429d41304e3c5f9535472`,
-		Args:    arguments(1, 1),
-	}
-	f.addTo(cmd, true)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
-		id, err := client.ParseTxID(args[0])
-		if err != nil {
-			return kv.Errorf(kv.KindInvalid, "%q is not the id of a transaction; \"linchpin waits\" shows ids", args[0])
-		}
-		r, err := s.admin().CancelTransaction(ctx, id)
-		if err != nil {
-			return err
-		}
-		for _, n := range r.Unreachable {
-			s.cmd.PrintErrf("node n%d does not respond\n", n)
-		}
-		if len(r.Nodes) == 0 {
-			return kv.Errorf(kv.KindNotFound, "transaction %v is not in flight", id)
-		}
-		if s.json {
-			return s.object(cancelledAnswer{r.Nodes, r.Unreachable})
-		}
-		for _, n := range r.Nodes {
-			if err := s.printf("cancelled at node n%d\n", n); err != nil {
+		`  linchpin waits end 18eb400d436429d41304e3c5f9535472`, 1, 1), true,
+		func(ctx context.Context, s *session, args []string) error {
+			id, err := client.ParseTxID(args[0])
+			if err != nil {
+				return kv.Errorf(kv.KindInvalid, "%q is not the id of a transaction; \"linchpin waits\" shows ids", args[0])
+			}
+			r, err := s.admin().CancelTransaction(ctx, id)
+			if err != nil {
 				return err
 			}
-		}
-		return nil
-	})
-	return cmd
+			for _, n := range r.Unreachable {
+				s.cmd.PrintErrf("node n%d does not respond\n", n)
+			}
+			if len(r.Nodes) == 0 {
+				return kv.Errorf(kv.KindNotFound, "transaction %v is not in flight", id)
+			}
+			if s.json {
+				return s.object(cancelledAnswer{r.Nodes, r.Unreachable})
+			}
+			for _, n := range r.Nodes {
+				if err := s.printf("cancelled at node n%d\n", n); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 }
 
 // cancelledAnswer is as JSON where a transaction was cancelled.

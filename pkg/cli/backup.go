@@ -17,48 +17,35 @@ import (
 )
 
 func backupCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "backup",
-		Short: "Create and verify backups of the whole cluster",
-		Long: `A backup is a file with all keys of a cluster at one moment, of all data types. "linchpin restore" writes it into
+	return group("backup", "Create and verify backups of the whole cluster", `
+A backup is a file with all keys of a cluster at one moment, of all data types. "linchpin restore" writes it into
 an empty cluster of any size, which is also how the members of a cluster, or its number of shards, are changed.
-It has no snapshots, history, users, or rules for hot keys.`,
-		Example: `  linchpin backup create monday.backup
+It has no snapshots, history, users, or rules for hot keys.`, `
+  linchpin backup create monday.backup
   linchpin backup verify monday.backup`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(backupCreate(), backupVerify())
-	return cmd
+		backupCreate(), backupVerify())
 }
 
 func backupCreate() *cobra.Command {
-	var f flags
 	var o backup.CreateOptions
-	cmd := &cobra.Command{
-		Use:   "create FILE",
-		Short: "Copy the whole cluster into a file",
-		Long: `Copy all keys at one moment into a file, which must not exist. No writer is blocked: the backup reads a
+	cmd := command("create FILE", "Copy the whole cluster into a file", `
+Copy all keys at one moment into a file, which must not exist. No writer is blocked: the backup reads a
 snapshot, which it drops at the end.
 
 The unfinished file is FILE.partial. If the command is interrupted, --continue resumes it while the snapshot is
 kept (--keep); the backup is then of the moment of the first attempt.
 
-If FILE is -, the backup is written to standard output and its summary to standard error. It cannot be resumed.`,
-		Example: `  linchpin backup create monday.backup
+If FILE is -, the backup is written to standard output and its summary to standard error. It cannot be resumed.`, `
+  linchpin backup create monday.backup
   linchpin backup create - | ssh vault 'cat > monday.backup'
-  linchpin backup create import.backup --snapshot before-import`,
-		Args: arguments(1, 1),
-	}
-	f.addTo(cmd, false)
-	withoutEnd(cmd)
+  linchpin backup create import.backup --snapshot before-import`, 1, 1)
 	cmd.Flags().StringVar(&o.Snapshot, "snapshot", "",
 		"copy the snapshot with this `name` or id, instead of the present state")
 	cmd.Flags().BoolVar(&o.Continue, "continue", false, "resume the interrupted backup in FILE.partial")
 	cmd.Flags().DurationVar(&o.Keep, "keep", 24*time.Hour, "for how long an interrupted backup can be resumed")
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+	return withDefault(connects(cmd, false, func(ctx context.Context, s *session, args []string) error {
 		if o.Keep < time.Minute {
-			return usagef(cmd, "--keep is %v, want a minute or more", o.Keep)
+			return usagef(s.cmd, "--keep is %v, want a minute or more", o.Keep)
 		}
 		if args[0] == standardOutput {
 			return s.backupToOutput(ctx, cmd, o)
@@ -72,8 +59,7 @@ If FILE is -, the backup is written to standard output and its summary to standa
 		}
 		s.changed(client.TxID{})
 		return s.printBackup(args[0], &h, &footer)
-	})
-	return cmd
+	}), "timeout", "0s")
 }
 
 // standardOutput is the FILE for it.
@@ -101,17 +87,13 @@ func (s *session) backupToOutput(ctx context.Context, cmd *cobra.Command, o back
 
 func backupVerify() *cobra.Command {
 	output := formatTable
-	cmd := &cobra.Command{
-		Use:     "verify FILE",
-		Short:   "Verify a backup and show its contents",
-		Long:    `Read a backup to its end, verify all its checksums, and show its cluster, its time and its size. No cluster is needed.`,
-		Example: `  linchpin backup verify monday.backup`,
-		Args:    arguments(1, 1),
-	}
+	cmd := command("verify FILE", "Verify a backup and show its contents", `
+Read a backup to its end, verify all its checksums, and show its cluster, its time and its size. No cluster is needed.`,
+		`  linchpin backup verify monday.backup`, 1, 1)
 	outputFlag(cmd, &output)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if output != formatTable && output != formatJSON {
-			return usagef(cmd, "--output is %q, want table or json", output)
+		if err := checkFormat(cmd, output); err != nil {
+			return err
 		}
 		h, f, err := backup.Verify(args[0])
 		if err != nil {
@@ -124,24 +106,17 @@ func backupVerify() *cobra.Command {
 }
 
 func restoreCommand() *cobra.Command {
-	var f flags
 	var o backup.RestoreOptions
-	cmd := &cobra.Command{
-		Use:   "restore FILE",
-		Short: "Write a backup into an empty cluster",
-		Long: `Write all keys of a backup into a cluster without keys, of any size, and compare the whole cluster with the
+	cmd := command("restore FILE", "Write a backup into an empty cluster", `
+Write all keys of a backup into a cluster without keys, of any size, and compare the whole cluster with the
 file. The cluster must not be used by others until the command has succeeded. Nothing is written if the file is
 damaged, if it has data types that the cluster does not know, or if the cluster has keys.
 
 --continue resumes an interrupted restore.`,
-		Example: `  linchpin restore monday.backup`,
-		Args:    arguments(1, 1),
-	}
-	f.addTo(cmd, false)
-	withoutEnd(cmd)
+		`  linchpin restore monday.backup`, 1, 1)
 	cmd.Flags().BoolVar(&o.Continue, "continue", false, "resume an interrupted restore of the same backup")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "check whether it can be restored, and write nothing")
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+	return withDefault(connects(cmd, false, func(ctx context.Context, s *session, args []string) error {
 		var show *show
 		o.Progress = func(doing string, keys, of uint64) {
 			if show == nil {
@@ -156,14 +131,7 @@ damaged, if it has data types that the cluster does not know, or if the cluster 
 		}
 		s.changed(client.TxID{})
 		return s.printBackup(args[0], &h, &footer)
-	})
-	return cmd
-}
-
-// withoutEnd makes the timeout of a long command unbounded by default.
-func withoutEnd(cmd *cobra.Command) {
-	fl := cmd.Flags().Lookup("timeout")
-	_, fl.DefValue = fl.Value.Set("0"), "0s"
+	}), "timeout", "0s")
 }
 
 func (s *session) printBackup(path string, h *backup.Header, f *backup.Footer) error {

@@ -15,14 +15,16 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-const callNotes = `An argument that begins with a minus sign and a digit is a number. If what the method returns does not
-exist, such as a field of a map, the exit code is 1.`
+const callNotes = `An argument that begins with a minus sign and a digit is a number. If what the method returns does
+not exist, such as a field of a map, the exit code is 1.`
 
 func callCommand() *cobra.Command {
-	return callingCommand("call KEY TYPE.METHOD [ARGUMENT...]", "Call a method of a data type", `Call a method of a data type, built in or of your own, on a key, and print what it returns: a value or a
+	return callingCommand("call KEY TYPE.METHOD [ARGUMENT...]", "Call a method of a data type", `
+Call a method of a data type, built in or of your own, on a key, and print what it returns: a value or a
 pair on each line. "linchpin types" lists the types, and "linchpin types TYPE" the methods of one.
 
-`+callNotes, `  linchpin call fruit set.add apple banana
+`+callNotes, `
+  linchpin call fruit set.add apple banana
   linchpin call cart map.increment lamps -1
   linchpin call scores sorted-set.range-by-rank 0 -1`, 2, -1, false,
 		func(cmd *cobra.Command, args []string, _ bool) (string, []string, error) {
@@ -39,13 +41,13 @@ func callingCommand(use, short, long, example string, least, most int, canBeBlin
 	var f flags
 	var p past
 	var blind bool
-	cmd := &cobra.Command{Use: use, Short: short, Long: long, Example: example}
+	cmd := command(use, short, long, example, least, most)
 	f.addTo(cmd, true)
 	p.addTo(cmd)
 	if canBeBlind {
 		cmd.Flags().BoolVar(&blind, "blind", false, "print nothing, and block fewer other operations")
 	}
-	takeNumbersToo(cmd, least, most, func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		method, rest, err := choose(cmd, args, blind)
 		if err != nil {
 			return err
@@ -53,14 +55,14 @@ func callingCommand(use, short, long, example string, least, most int, canBeBlin
 		return connected(&f, func(ctx context.Context, s *session, _ []string) error {
 			return s.call(ctx, &p, args[0], method, rest)
 		})(cmd, args)
-	})
-	return cmd
+	}
+	return takeNumbersToo(cmd)
 }
 
-// takeNumbersToo makes run the RunE of a command with least to most arguments, which may be negative
-// numbers, although these look like flags.
-func takeNumbersToo(cmd *cobra.Command, least, most int, run func(cmd *cobra.Command, args []string) error) {
-	cmd.DisableFlagParsing = true
+// takeNumbersToo lets the arguments of a command be negative numbers, although these look like flags.
+func takeNumbersToo(cmd *cobra.Command) *cobra.Command {
+	check, run := cmd.Args, cmd.RunE
+	cmd.Args, cmd.DisableFlagParsing = nil, true
 	cmd.RunE = func(cmd *cobra.Command, raw []string) error {
 		args, err := parseNumbersToo(cmd, raw)
 		if errors.Is(err, errHelp) {
@@ -68,11 +70,12 @@ func takeNumbersToo(cmd *cobra.Command, least, most int, run func(cmd *cobra.Com
 		} else if err != nil {
 			return flagError(cmd, err)
 		}
-		if err := arguments(least, most)(cmd, args); err != nil {
+		if err := check(cmd, args); err != nil {
 			return err
 		}
 		return run(cmd, args)
 	}
+	return cmd
 }
 
 // errHelp: --help was given.

@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
 
-// TestCommandsOfDataTypes runs each of them: what it is told on the line, and
+// TestCommandsOfDataTypes runs each of them: its command line, and
 // what it prints.
 func TestCommandsOfDataTypes(t *testing.T) {
 	servertest.Tags()
@@ -123,7 +123,8 @@ write  -              -
 
 func TestATransactionCallsMethods(t *testing.T) {
 	n := start(t)
-	out := n.run(t, "txn", "call s set.add a b; call s set.members; call z sorted-set.increment m 2.5; call z sorted-set.score m").ok(t)
+	out := n.run(t, "txn", "call s set.add a b; call s set.members; call z sorted-set.increment m 2.5; call z "+
+		"sorted-set.score m").ok(t)
 	require.Contains(t, out, `call "s" set.members`)
 	require.Contains(t, out, "a b")
 	require.Contains(t, out, "2.5")

@@ -11,24 +11,15 @@ import (
 )
 
 func clusterCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "cluster",
-		Short:   "Prepare a new cluster",
-		Long:    `Prepare a new cluster. "linchpin status" shows a running one.`,
-		Example: `  linchpin cluster init try`,
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(clusterInit())
-	return cmd
+	return group("cluster", "Prepare a new cluster", `
+Prepare a new cluster. "linchpin status" shows a running one.`, `  linchpin cluster init try`,
+		clusterInit())
 }
 
 func clusterInit() *cobra.Command {
 	var nodes, first, offset int
-	cmd := &cobra.Command{
-		Use:   "init DIR [HOST:PORT...]",
-		Short: "Create the certificates and settings of a new cluster",
-		Long: `Create the files of a new cluster with TLS in DIR, which must be empty or not exist. The arguments are the
+	cmd := command("init DIR [HOST:PORT...]", "Create the certificates and settings of a new cluster", `
+Create the files of a new cluster with TLS in DIR, which must be empty or not exist. The arguments are the
 addresses of the nodes, as clients and other nodes reach them; without any there are --nodes nodes on this machine.
 Nothing is started or sent.
 
@@ -39,30 +30,28 @@ Nothing is started or sent.
   DIR/prometheus    a configuration with rules and alerts; its token is created by
                     linchpin user create prometheus --monitor --out prometheus.token
 
-Console and metrics of a node are at its port plus --http-offset.`,
-		Example: `  linchpin cluster init try
-  linchpin cluster init shop db1.example.org:7070 db2.example.org:7070 db3.example.org:7070`,
-		Args: arguments(1, -1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			addrs := args[1:]
-			if len(addrs) == 0 {
-				if nodes < 1 || nodes > maxNewNodes {
-					return usagef(cmd, "--nodes is %d, want 1 to %d", nodes, maxNewNodes)
-				}
-				for i := range nodes {
-					addrs = append(addrs, net.JoinHostPort("127.0.0.1", strconv.Itoa(first+i)))
-				}
+Console and metrics of a node are at its port plus --http-offset.`, `
+  linchpin cluster init try
+  linchpin cluster init shop db1.example.org:7070 db2.example.org:7070 db3.example.org:7070`, 1, -1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		addrs := args[1:]
+		if len(addrs) == 0 {
+			if nodes < 1 || nodes > maxNewNodes {
+				return usagef(cmd, "--nodes is %d, want 1 to %d", nodes, maxNewNodes)
 			}
-			members, err := newMembers(addrs, offset)
-			if err != nil {
-				return usagef(cmd, "%v", err)
+			for i := range nodes {
+				addrs = append(addrs, net.JoinHostPort("127.0.0.1", strconv.Itoa(first+i)))
 			}
-			c := newCluster{dir: args[0], members: members}
-			if err := c.write(); err != nil {
-				return err
-			}
-			return c.print(&printer{out: cmd.OutOrStdout()})
-		},
+		}
+		members, err := newMembers(addrs, offset)
+		if err != nil {
+			return usagef(cmd, "%v", err)
+		}
+		c := newCluster{dir: args[0], members: members}
+		if err := c.write(); err != nil {
+			return err
+		}
+		return c.print(&printer{out: cmd.OutOrStdout()})
 	}
 	f := cmd.Flags()
 	f.IntVar(&nodes, "nodes", 3, "number of nodes, if there are no addresses")

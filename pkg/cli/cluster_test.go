@@ -49,7 +49,7 @@ func TestStatus(t *testing.T) {
 	require.Equal(t, float64(50), got["unavailable_keyspace_percent"])
 }
 
-func TestShardsAreToldByTheirOwnNodes(t *testing.T) {
+func TestShardsAreReportedByTheirOwnNodes(t *testing.T) {
 	a, z := cluster(t)
 	a.shards = []server.ShardStatus{
 		{Shard: 0, Node: 1, Up: true, Incarnation: 2, Index: 30, KeysInMemory: 4, Waiting: 5, Intents: 6, Records: 7,

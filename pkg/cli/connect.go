@@ -64,6 +64,14 @@ func outputFlag(cmd *cobra.Command, output *string) {
 	cmd.Flags().StringVarP(output, "output", "o", formatTable, "output `format`: table, or json with one object per line")
 }
 
+// checkFormat rejects an unknown --output.
+func checkFormat(cmd *cobra.Command, output string) error {
+	if output != formatTable && output != formatJSON {
+		return usagef(cmd, "--output is %q, want table or json", output)
+	}
+	return nil
+}
+
 // widens declares --wide; with says what it adds.
 func (f *flags) widens(cmd *cobra.Command, size func() (lines, columns int), with string) {
 	f.size = size
@@ -96,25 +104,32 @@ type session struct {
 func connected(f *flags, run func(ctx context.Context, s *session, args []string) error) func(*cobra.Command,
 	[]string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if f.output != formatTable && f.output != formatJSON {
-			return usagef(cmd, "--output is %q, want table or json", f.output)
-		}
-		ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
-		if f.timeout > 0 {
-			ctx, cancel = context.WithTimeout(ctx, f.timeout)
-		}
-		defer cancel()
-		conn, err := f.open(ctx)
-		if err != nil {
-			return err
-		}
-		defer conn.close()
-		if f.lasts {
-			ctx = cmd.Context()
-		}
-		return run(ctx, &session{printer: f.printer(cmd.OutOrStdout()), flags: f, db: conn.db, opts: conn.opts, cmd: cmd},
-			args)
+		return f.connect(cmd, func(ctx context.Context, conn *connection) error {
+			if f.lasts {
+				ctx = cmd.Context()
+			}
+			return run(ctx, &session{printer: f.printer(cmd.OutOrStdout()), flags: f, db: conn.db, opts: conn.opts, cmd: cmd},
+				args)
+		})
 	}
+}
+
+// connect runs a function with a connection. Its context ends after --timeout.
+func (f *flags) connect(cmd *cobra.Command, run func(ctx context.Context, conn *connection) error) error {
+	if err := checkFormat(cmd, f.output); err != nil {
+		return err
+	}
+	ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
+	if f.timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, f.timeout)
+	}
+	defer cancel()
+	conn, err := f.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	return run(ctx, conn)
 }
 
 // admin returns the calls of operators.

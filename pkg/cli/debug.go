@@ -16,16 +16,8 @@ import (
 )
 
 func debugCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "debug",
-		Short:   "Collect diagnostics of a cluster",
-		Long:    `Collect diagnostics of a cluster.`,
-		Example: `  linchpin debug zip linchpin.zip`,
-		Args:    arguments(0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(debugZipCommand())
-	return cmd
+	return group("debug", "Collect diagnostics of a cluster", "", `  linchpin debug zip linchpin.zip`,
+		debugZipCommand())
 }
 
 // debugZip is the command's flags.
@@ -37,18 +29,14 @@ type debugZip struct {
 func debugZipCommand() *cobra.Command {
 	var f flags
 	var z debugZip
-	cmd := &cobra.Command{
-		Use:   "zip FILE",
-		Short: "Collect diagnostics of all nodes into a zip file",
-		Long: `Collect diagnostics of each node into FILE, which must not exist: version, settings, state, shards, hot keys,
+	cmd := command("zip FILE", "Collect diagnostics of all nodes into a zip file", `
+Collect diagnostics of each node into FILE, which must not exist: version, settings, state, shards, hot keys,
 wait-for graph, contention receipts, metrics, CPU and memory profiles, goroutines, disk, and the end of the log.
 Secrets and values of keys are not included; keys are, unless --redact-keys.
 
-In the place of a part that cannot be collected there is a file with its name and ".error.txt".`,
-		Example: `  linchpin debug zip linchpin.zip
-  linchpin debug zip linchpin.zip --redact-keys --profile 10s`,
-		Args: arguments(1, 1),
-	}
+In the place of a part that cannot be collected there is a file with its name and ".error.txt".`, `
+  linchpin debug zip linchpin.zip
+  linchpin debug zip linchpin.zip --redact-keys --profile 10s`, 1, 1)
 	f.addTo(cmd, false)
 	cmd.Flags().BoolVar(&z.redact, "redact-keys", false,
 		"replace every key by a hash, the same for the same key in this file")

@@ -10,31 +10,25 @@ import (
 )
 
 func delCommand() *cobra.Command {
-	var f flags
 	var c conditions
-	cmd := &cobra.Command{
-		Use:     "del KEY...",
-		Aliases: []string{"rm", "delete"},
-		Short:   "Delete keys",
-		Long: `Delete one or more keys in one transaction, and print for each key whether it existed. A key that does
+	cmd := command("del KEY...", "Delete keys", `
+Delete one or more keys in one transaction, and print for each key whether it existed. A key that does
 not exist is not an error.
 
 With one of the --if flags one key is deleted, only if the condition holds. If it does not, nothing changes,
-and the exit code is 3.`,
-		Example: `  linchpin del greeting
+and the exit code is 3.`, `
+  linchpin del greeting
   linchpin del cart:17 cart:17:items
-  linchpin del leader --if-value node-1`,
-		Args: arguments(1, -1),
-	}
-	f.addTo(cmd, true)
+  linchpin del leader --if-value node-1`, 1, -1)
+	cmd.Aliases = []string{"rm", "delete"}
 	c.addTo(cmd, false)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+	return connects(cmd, true, func(ctx context.Context, s *session, args []string) error {
 		flag, err := c.given(cmd)
 		switch {
 		case err != nil:
 			return err
 		case flag != "" && len(args) > 1:
-			return usagef(cmd, "--%s is for one key, there are %d", flag, len(args))
+			return usagef(s.cmd, "--%s is for one key, there are %d", flag, len(args))
 		}
 		keys, err := s.decodeAll(args)
 		if err != nil {
@@ -58,7 +52,6 @@ and the exit code is 3.`,
 		}
 		return s.printDeleted(keys, out)
 	})
-	return cmd
 }
 
 func (s *session) printDeleted(keys []string, out *outcome) error {

@@ -14,20 +14,16 @@ import (
 func drainCommand() *cobra.Command {
 	var f flags
 	var limit time.Duration
-	cmd := &cobra.Command{
-		Use:   "drain",
-		Short: "Drain a node, then stop it",
-		Long: `Drain a node, then stop it: its health checks fail, it rejects new transactions and redirects clients to
+	cmd := command("drain", "Drain a node, then stop it", `
+Drain a node, then stop it: its health checks fail, it rejects new transactions and redirects clients to
 other nodes, transactions in flight end, on it and on its shards, and the process exits with code 0.
 
 After --limit transactions in flight are cut off. No acknowledged commit is lost. An interrupt of this command
 does not stop the drain.
 
-There is one copy of the data: until the node is back, its shards are unavailable.`,
-		Example: `  linchpin drain --addr 10.0.0.2:7070
-  linchpin drain --addr 10.0.0.2:7070 --limit 1m`,
-		Args: arguments(0, 0),
-	}
+There is one copy of the data: until the node is back, its shards are unavailable.`, `
+  linchpin drain --addr 10.0.0.2:7070
+  linchpin drain --addr 10.0.0.2:7070 --limit 1m`, 0, 0)
 	f.addTo(cmd, false)
 	cmd.Flags().DurationVar(&limit, "limit", 0,
 		"how long to wait for transactions in flight (default: the node's --drain-timeout)")

@@ -20,7 +20,7 @@ const (
 	// never work as it is.
 	ExitUsage = 2
 	// ExitCondition: a condition did not hold, or a counter would have left its bounds;
-	// nothing was applied. The error's kind tells which.
+	// nothing was applied. The kind of the error says which.
 	ExitCondition = 3
 	// ExitUnavailable: no node could be reached or could serve in time; nothing was applied.
 	ExitUnavailable = 4

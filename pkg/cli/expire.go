@@ -13,18 +13,15 @@ import (
 
 func expireCommand() *cobra.Command {
 	var f flags
-	cmd := &cobra.Command{
-		Use:   "expire KEY TIME",
-		Short: "Set a key's time to live",
-		Long: `Set the time to live of a key of any type: the key is deleted after TIME, 1ms to 87600h (ten years), as
+	cmd := command("expire KEY TIME", "Set a key's time to live", `
+Set the time to live of a key of any type: the key is deleted after TIME, 1ms to 87600h (ten years), as
 in 30s or 1h30m. A second expire replaces the time, a put removes it, and a change of the value, as by incr
 or sadd, keeps it. Print the version of the write.
 
 If the key does not exist, the exit code is 1.`,
-		Example: `  linchpin expire session:17 30m`,
-	}
+		`  linchpin expire session:17 30m`, 2, 2)
 	f.addTo(cmd, true)
-	takeNumbersToo(cmd, 2, 2, func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ttl, err := timeToLive(cmd, args[1])
 		if err != nil {
 			return err
@@ -32,8 +29,8 @@ If the key does not exist, the exit code is 1.`,
 		return connected(&f, func(ctx context.Context, s *session, args []string) error {
 			return s.setExpiry(ctx, args[0], func(key string) client.Op { return client.ExpireOp(key, ttl) })
 		})(cmd, args)
-	})
-	return cmd
+	}
+	return takeNumbersToo(cmd)
 }
 
 // timeToLive reads a time to live from the command line.
@@ -54,22 +51,14 @@ func timeToLive(cmd *cobra.Command, text string) (time.Duration, error) {
 }
 
 func persistCommand() *cobra.Command {
-	var f flags
-	cmd := &cobra.Command{
-		Use:   "persist KEY",
-		Short: "Remove a key's time to live",
-		Long: `Remove the time to live of a key, so that it does not expire. Print the version of the write, or that
+	return connects(command("persist KEY", "Remove a key's time to live", `
+Remove the time to live of a key, so that it does not expire. Print the version of the write, or that
 the key had no time to live.
 
 If the key does not exist, the exit code is 1.`,
-		Example: `  linchpin persist session:17`,
-		Args:    arguments(1, 1),
-	}
-	f.addTo(cmd, true)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		`  linchpin persist session:17`, 1, 1), true, func(ctx context.Context, s *session, args []string) error {
 		return s.setExpiry(ctx, args[0], func(key string) client.Op { return client.PersistOp(key) })
 	})
-	return cmd
 }
 
 func (s *session) setExpiry(ctx context.Context, arg string, op func(string) client.Op) error {
@@ -109,21 +98,12 @@ func (s *session) absent(key string) error {
 }
 
 func ttlCommand() *cobra.Command {
-	var f flags
-	var p past
-	cmd := &cobra.Command{
-		Use:   "ttl KEY",
-		Short: "Print a key's time to live",
-		Long: `Print the time to live of a key, as in 29m59.8s, or "never" if the key does not expire. 0s is a key that
+	return reads(command("ttl KEY", "Print a key's time to live", `
+Print the time to live of a key, as in 29m59.8s, or "never" if the key does not expire. 0s is a key that
 has expired and is about to be deleted, or that is read in a state of the past.
 
 If the key does not exist, the exit code is 1.`,
-		Example: `  linchpin ttl session:17`,
-		Args:    arguments(1, 1),
-	}
-	f.addTo(cmd, true)
-	p.addTo(cmd)
-	cmd.RunE = readsKeys(&f, &p, func(s *session, keys []string, out *outcome) error {
+		`  linchpin ttl session:17`, 1, 1), func(s *session, keys []string, out *outcome) error {
 		r := &out.Results[0]
 		switch {
 		case !r.Found:
@@ -135,5 +115,4 @@ If the key does not exist, the exit code is 1.`,
 		}
 		return s.printf("%s\n", ttlText(r))
 	})
-	return cmd
 }

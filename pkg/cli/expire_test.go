@@ -42,8 +42,10 @@ func TestExpire(t *testing.T) {
 
 func TestExpiryInTxn(t *testing.T) {
 	n := start(t)
-	out := n.run(t, "txn", "put k v ttl 1h if absent; ttl k; expire k 2h; ttl k; persist k; ttl k; ttl gone; expire gone 1s").ok(t)
-	require.Regexp(t, `(?s)ttl 1h0m0s if absent +.*1h0m0s.*expire "k" 2h0m0s +done.*2h0m0s.*persist "k" +done.*never.*\(absent\).*expire "gone" 1s +\(absent\)`, out)
+	out := n.run(t, "txn", "put k v ttl 1h if absent; ttl k; expire k 2h; ttl k; persist k; ttl k; ttl gone; expire "+
+		"gone 1s").ok(t)
+	require.Regexp(t, `(?s)ttl 1h0m0s if absent +.*1h0m0s.*expire "k" 2h0m0s +done.*2h0m0s.*persist "k" `+
+		`+done.*never.*\(absent\).*expire "gone" 1s +\(absent\)`, out)
 	n.run(t, "txn", "put k v ttl").fails(t, 2,
 		"expected a time to live from 1ms to 87600h, as in 30s or 1h30m, found the end")
 	n.run(t, "txn", "expire k 30").fails(t, 2, "expected a time to live")

@@ -34,21 +34,10 @@ func Connected(cmd *cobra.Command, run func(ctx context.Context, db *client.DB, 
 	var f flags
 	f.addTo(cmd, true)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if f.output != formatTable && f.output != formatJSON {
-			return usagef(cmd, "--output is %q, want table or json", f.output)
-		}
-		opening, cancel := cmd.Context(), context.CancelFunc(func() {})
-		if f.timeout > 0 {
-			opening, cancel = context.WithTimeout(opening, f.timeout)
-		}
-		defer cancel()
-		conn, err := f.open(opening)
-		if err != nil {
-			return err
-		}
-		defer conn.close()
-		ctx := context.WithValue(cmd.Context(), sharedConnection{}, conn)
-		return run(ctx, conn.db, Settings{Addrs: f.addrs, Timeout: f.timeout, JSON: f.output == formatJSON, Hex: f.hex})
+		return f.connect(cmd, func(_ context.Context, conn *connection) error {
+			return run(context.WithValue(cmd.Context(), sharedConnection{}, conn), conn.db,
+				Settings{Addrs: f.addrs, Timeout: f.timeout, JSON: f.output == formatJSON, Hex: f.hex})
+		})
 	}
 }
 

@@ -14,19 +14,10 @@ import (
 // Commands of Redis that stand for several operations. Commands that stand for one are aliases of it.
 
 func mgetCommand() *cobra.Command {
-	var f flags
-	var p past
-	cmd := &cobra.Command{
-		Use:   "mget KEY...",
-		Short: "Print the values of several keys",
-		Long: `Print the values of several keys at one moment, one per line. A key that does not exist is shown as (absent); that is
+	return reads(command("mget KEY...", "Print the values of several keys", `
+Print the values of several keys at one moment, one per line. A key that does not exist is shown as (absent); that is
 not an error.`,
-		Example: `  linchpin mget greeting visits`,
-		Args:    arguments(1, -1),
-	}
-	f.addTo(cmd, true)
-	p.addTo(cmd)
-	cmd.RunE = readsKeys(&f, &p, func(s *session, keys []string, out *outcome) error {
+		`  linchpin mget greeting visits`, 1, -1), func(s *session, keys []string, out *outcome) error {
 		if !s.json {
 			t := s.table()
 			for i := range keys {
@@ -41,22 +32,12 @@ not an error.`,
 		}
 		return nil
 	})
-	return cmd
 }
 
 func existsCommand() *cobra.Command {
-	var f flags
-	var p past
-	cmd := &cobra.Command{
-		Use:     "exists KEY...",
-		Short:   "Print how many of the keys exist",
-		Long:    `Print how many of the keys exist. If none exists, the exit code is 1, for "if linchpin exists KEY" in a script.`,
-		Example: `  linchpin exists greeting`,
-		Args:    arguments(1, -1),
-	}
-	f.addTo(cmd, true)
-	p.addTo(cmd)
-	cmd.RunE = readsKeys(&f, &p, func(s *session, _ []string, out *outcome) error {
+	return reads(command("exists KEY...", "Print how many of the keys exist", `
+Print how many of the keys exist. If none exists, the exit code is 1, for "if linchpin exists KEY" in a script.`,
+		`  linchpin exists greeting`, 1, -1), func(s *session, _ []string, out *outcome) error {
 		n := 0
 		for i := range out.Results {
 			if out.Results[i].Found {
@@ -72,46 +53,19 @@ func existsCommand() *cobra.Command {
 		}
 		return err
 	})
-	return cmd
-}
-
-// readsKeys makes the RunE of a command that reads keys, now or in the past.
-func readsKeys(f *flags, p *past,
-	show func(s *session, keys []string, out *outcome) error) func(*cobra.Command, []string) error {
-	return connected(f, func(ctx context.Context, s *session, args []string) error {
-		keys, err := s.decodeAll(args)
-		if err != nil {
-			return err
-		}
-		ops := make([]client.Op, len(keys))
-		for i, key := range keys {
-			ops[i] = client.EntryOp(key)
-		}
-		out, err := s.execute(ctx, p, ops...)
-		if err != nil {
-			return err
-		}
-		s.printReceipt(&out.Receipt)
-		return show(s, keys, out)
-	})
 }
 
 func msetCommand() *cobra.Command {
-	var f flags
-	cmd := &cobra.Command{
-		Use:     "mset KEY VALUE [KEY VALUE...]",
-		Short:   "Set several keys in one transaction",
-		Long:    `Set several keys to a value each in one transaction, and print the versions of the writes.`,
-		Example: `  linchpin mset greeting hello farewell bye`,
-	}
-	f.addTo(cmd, true)
+	cmd := command("mset KEY VALUE [KEY VALUE...]", "Set several keys in one transaction", `
+Set several keys to a value each in one transaction, and print the versions of the writes.`,
+		`  linchpin mset greeting hello farewell bye`, 2, -1)
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) < 2 || len(args)%2 != 0 {
 			return usagef(cmd, "mset takes a value for each key, an even number of arguments; there are %d", len(args))
 		}
 		return nil
 	}
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+	return connects(cmd, true, func(ctx context.Context, s *session, args []string) error {
 		words, err := s.decodeAll(args)
 		if err != nil {
 			return err
@@ -126,7 +80,6 @@ func msetCommand() *cobra.Command {
 		}
 		return s.printSet(words, out)
 	})
-	return cmd
 }
 
 func (s *session) printSet(words []string, out *outcome) error {
@@ -153,14 +106,10 @@ func (s *session) printSet(words []string, out *outcome) error {
 func keysCommand() *cobra.Command {
 	var f flags
 	var p past
-	cmd := &cobra.Command{
-		Use:   "keys [PREFIX*]",
-		Short: "List the keys with a prefix",
-		Long: `List all keys in order, or those with a prefix. The pattern is PREFIX*; there are no other patterns. Short for
+	cmd := command("keys [PREFIX*]", "List the keys with a prefix", `
+List all keys in order, or those with a prefix. The pattern is PREFIX*; there are no other patterns. Short for
 "linchpin scan --keys-only --prefix PREFIX".`,
-		Example: `  linchpin keys 'user:*'`,
-		Args:    arguments(0, 1),
-	}
+		`  linchpin keys 'user:*'`, 0, 1)
 	f.addTo(cmd, true)
 	p.addTo(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -20,10 +20,8 @@ type healthCheck struct {
 func healthCommand() *cobra.Command {
 	var f flags
 	var h healthCheck
-	cmd := &cobra.Command{
-		Use:   "health",
-		Short: "Check whether nodes are serving",
-		Long: `Check whether the nodes at all addresses of --addr are serving, once, within 2 s. The exit code is 0 if all
+	cmd := command("health", "Check whether nodes are serving", `
+Check whether the nodes at all addresses of --addr are serving, once, within 2 s. The exit code is 0 if all
 of them accept transactions, and 4 if one cannot be reached, waits for other members, or is draining (8: the
 node denies access). For health checks of containers and load balancers.
 
@@ -31,17 +29,11 @@ A node whose disk is nearly full rejects writes and serves reads: it is serving.
 4 then.
 
 With --wait the check is repeated until the nodes are serving and all members of the cluster are up, for
-scripts that have just started nodes.`,
-		Example: `  linchpin health --addr 127.0.0.1:7070 && echo serving
-  linchpin health --wait 30s`,
-		Args: arguments(0, 0),
-	}
+scripts that have just started nodes.`, `
+  linchpin health --addr 127.0.0.1:7070 && echo serving
+  linchpin health --wait 30s`, 0, 0)
 	f.addTo(cmd, false)
-	for name, value := range map[string]string{"timeout": (2 * time.Second).String(), "retry": "false"} {
-		flag := cmd.Flags().Lookup(name)
-		flag.DefValue = value
-		_ = flag.Value.Set(value) // both are valid values
-	}
+	withDefault(withDefault(cmd, "timeout", "2s"), "retry", "false")
 	cmd.Flags().DurationVar(&h.wait, "wait", 0,
 		"repeat the check for this time, until the nodes are serving and all members are up")
 	cmd.Flags().BoolVar(&h.writes, "writes", false, "require that the nodes accept writes")

@@ -11,8 +11,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
-// nobody is an address at which nobody listens.
-func nobody(t *testing.T) string {
+// closedPort is an address without a listener.
+func closedPort(t *testing.T) string {
 	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -23,7 +23,7 @@ func nobody(t *testing.T) string {
 func TestHealth(t *testing.T) {
 	n := start(t)
 	require.Equal(t, "node n1 is serving\n", n.run(t, "health").ok(t))
-	run(t, "", "health", "--addr", nobody(t)).fails(t, 4, "no node can be reached")
+	run(t, "", "health", "--addr", closedPort(t)).fails(t, 4, "no node can be reached")
 	run(t, "", "health", "--wait", "-1s").fails(t, 2, "--wait is -1s, want 0 or more")
 }
 
@@ -31,7 +31,7 @@ func TestHealth(t *testing.T) {
 func TestHealthChecksAllAddresses(t *testing.T) {
 	a, z := start(t), start(t)
 	require.Equal(t, "node n1 is serving\nnode n1 is serving\n", run(t, "", "health", "--addr", a.addr+","+z.addr).ok(t))
-	dead := nobody(t)
+	dead := closedPort(t)
 	r := run(t, "", "health", "--addr", dead+","+z.addr)
 	require.Equal(t, 4, r.code)
 	require.Equal(t, "node n1 is serving\n", r.out)
@@ -63,7 +63,7 @@ func TestHealthWaits(t *testing.T) {
 	}
 	n.run(t, "health").ok(t)
 	n.run(t, "health", "--wait", "1ms").fails(t, 4, "node n2 at 127.0.0.1:2 is down")
-	run(t, "", "health", "--addr", nobody(t), "--wait", "1ms").fails(t, 4, "no node can be reached")
+	run(t, "", "health", "--addr", closedPort(t), "--wait", "1ms").fails(t, 4, "no node can be reached")
 }
 
 // TestHealthOfAFullDisk: a node that refuses writes serves, and says what it refuses; who
@@ -81,7 +81,8 @@ func TestHealthOfAFullDisk(t *testing.T) {
 	for refuses, words := range map[server.Refuses]string{server.RefusesWrites: "rejects writes, except deletions",
 		server.RefusesAllWrites: "rejects all writes"} {
 		room.Refuses = refuses
-		why := words + ": its disk has 10.0 MiB free, less than the reserve of 256.0 MiB (--disk-reserve-mb); free space on it"
+		why := words + ": its disk has 10.0 MiB free, less than the reserve of 256.0 MiB (--disk-reserve-mb); free space " +
+			"on it"
 		require.Equal(t, "node n1 is serving, but "+why+"\n", n.run(t, "health").ok(t))
 		n.run(t, "health", "--writes").fails(t, 4, "node n1 "+why)
 		out := n.run(t, "status").ok(t)

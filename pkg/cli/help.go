@@ -63,7 +63,7 @@ func last(title string) int {
 	return 0
 }
 
-// widths of the help: that of the terminal, but at most widest, and usualWidth elsewhere.
+// widths of the help: that of the terminal, but at most widest, and usualWidth without one.
 const usualWidth, widest = 80, 100
 
 // helpers sets how help and usage are printed. size is that of the terminal, nil if there is none.

@@ -20,10 +20,8 @@ func hotCommand(size func() (lines, columns int)) *cobra.Command {
 	var limit int
 	var watch bool
 	var length time.Duration
-	cmd := &cobra.Command{
-		Use:   "hot",
-		Short: "Show the hot keys, and control the hot shard",
-		Long: `Show the keys that transactions wait for, the longest waiting first.
+	cmd := command("hot", "Show the hot keys, and control the hot shard", `
+Show the keys that transactions wait for, the longest waiting first.
 
   SHARD        the shard that has the key
   WAIT/S       the time that all transactions together wait for the key per second
@@ -40,13 +38,11 @@ func hotCommand(size func() (lines, columns int)) *cobra.Command {
   WAITERS      transactions that wait now
   REASON       why the key is on its shard
 
-In mode auto, keys that transactions wait for move to the hot shard, and home again when the waiting ends.`,
-		Example: `  linchpin hot --limit 5
+In mode auto, keys that transactions wait for move to the hot shard, and home again when the waiting ends.`, `
+  linchpin hot --limit 5
   linchpin hot --watch --for 1m
   linchpin hot pin visits
-  linchpin hot mode pinned`,
-		Args: arguments(0, 0),
-	}
+  linchpin hot mode pinned`, 0, 0)
 	f.addTo(cmd, true)
 	f.widens(cmd, size, "show all columns")
 	cmd.Flags().IntVar(&limit, "limit", 10, "greatest `number` of keys")
@@ -91,13 +87,9 @@ if it is on the hot shard.`), hotMode(), hotMoves(size))
 func hotRule(verb string, policy admin.HotPolicy, short, long string) *cobra.Command {
 	var f flags
 	var prefix string
-	cmd := &cobra.Command{
-		Use:     verb + " KEY",
-		Short:   short,
-		Long:    long + " Rules outlast restarts; a longer prefix precedes a shorter one, and a key precedes both.",
-		Example: "  linchpin hot " + verb + " visits\n  linchpin hot " + verb + " --prefix counters/",
-		Args:    arguments(0, 1),
-	}
+	cmd := command(verb+" KEY", short,
+		long+" Rules outlast restarts; a longer prefix precedes a shorter one, and a key precedes both.",
+		"  linchpin hot "+verb+" visits\n  linchpin hot "+verb+" --prefix counters/", 0, 1)
 	f.addTo(cmd, true)
 	cmd.Flags().StringVar(&prefix, "prefix", "", "the keys with this `prefix`, in the place of KEY")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -123,15 +115,11 @@ func hotRule(verb string, policy admin.HotPolicy, short, long string) *cobra.Com
 
 func hotMode() *cobra.Command {
 	var f flags
-	cmd := &cobra.Command{
-		Use:   "mode off|pinned|auto",
-		Short: "Set which keys move to the hot shard",
-		Long: `Set which keys move to the hot shard: pinned keys and keys that transactions wait for (auto), pinned keys
+	cmd := command("mode off|pinned|auto", "Set which keys move to the hot shard", `
+Set which keys move to the hot shard: pinned keys and keys that transactions wait for (auto), pinned keys
 (pinned), or none (off). Keys that have moved and no longer qualify move home. The mode outlasts restarts, and
 precedes the flag --hot of "linchpin start".`,
-		Example: `  linchpin hot mode pinned`,
-		Args:    arguments(1, 1),
-	}
+		`  linchpin hot mode pinned`, 1, 1)
 	f.addTo(cmd, true)
 	set := connected(&f, func(ctx context.Context, s *session, args []string) error {
 		r, err := s.admin().SetHotMode(ctx, admin.HotMode(args[0]))

@@ -12,7 +12,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/server"
 )
 
-// hotReply tells of a key that has been moved, and of one that is about to be.
+// hotReply has a key that has been moved, and of one that is about to be.
 func hotReply() *msg.HotStatusResponse {
 	return &msg.HotStatusResponse{Mode: 1, Busy: 0.417, Rules: []msg.HotRule{{Key: []byte("visits"), Order: 1},
 		{Key: []byte("tmp/"), Prefix: true, Order: 2}},
@@ -40,8 +40,10 @@ func TestHotKeysAreShownWithModeAndRules(t *testing.T) {
 		"warm       s2     -        -      -\n"+
 		"mode: auto\nhot shard: busy 42 % of the time\nrules: visits pinned, tmp/ banned (prefix)\n", n.run(t, "hot").ok(t))
 	require.Contains(t, n.run(t, "hot", "--wide").ok(t), ""+
-		"KEY        SHARD  WAIT/S   SINCE  WHY             CONFLICTS/S  OF WHICH                                   HOLDS/S  WAITERS  REASON\n"+
-		"\"hot\\x00\"  s8     1500 ms  1m30s  waits           12.3         locks 1200 ms, held 290 ms, retries 10 ms  3.2      17       moved to the hot shard 1m30s ago: its wait rate was 1.5s/s\n")
+		"KEY        SHARD  WAIT/S   SINCE  WHY             CONFLICTS/S  OF WHICH                                   "+
+		"HOLDS/S  WAITERS  REASON\n"+
+		"\"hot\\x00\"  s8     1500 ms  1m30s  waits           12.3         locks 1200 ms, held 290 ms, retries 10 ms  3.2 "+
+		"     17       moved to the hot shard 1m30s ago: its wait rate was 1.5s/s\n")
 	require.Equal(t, 1+1+3, strings.Count(n.run(t, "hot", "--limit", "1").ok(t), "\n"))
 
 	got := objects(t, n.run(t, "hot", "-o", "json").ok(t))
@@ -79,7 +81,8 @@ func TestHotKeysSayWhyInAWord(t *testing.T) {
 	n.streams.Size = func() (int, int) { return 24, columns }
 	out := n.run(t, "hot").ok(t)
 	require.Regexp(t, `\na +s8 +10 s +0s +waits\nb +s8 +- +0s +with "a\\"\\n"\n`, out)
-	require.Contains(t, out, "hot shard: busy 0 % of the time; transactions wait for locks that interactive transactions hold")
+	require.Contains(t, out, "hot shard: busy 0 % of the time; transactions wait for locks that interactive "+
+		"transactions hold")
 	busy = 0.5
 	require.Contains(t, n.run(t, "hot").ok(t), "hot shard: busy 50 % of the time\n")
 }

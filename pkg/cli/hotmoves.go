@@ -12,14 +12,10 @@ import (
 
 func hotMoves(size func() (lines, columns int)) *cobra.Command {
 	var f flags
-	cmd := &cobra.Command{
-		Use:   "moves",
-		Short: "Show the last moves to the hot shard, and home",
-		Long: `Show the last moves of keys to the hot shard and home, the newest first: at most 64, since the last start
+	cmd := command("moves", "Show the last moves to the hot shard, and home", `
+Show the last moves of keys to the hot shard and home, the newest first: at most 64, since the last start
 of the hot shard's node. --wide adds the reasons.`,
-		Example: `  linchpin hot moves`,
-		Args:    arguments(0, 0),
-	}
+		`  linchpin hot moves`, 0, 0)
 	f.addTo(cmd, true)
 	f.widens(cmd, size, "show the reason of each move")
 	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
@@ -44,13 +40,9 @@ type moveItem struct {
 
 func (s *session) printMoves(moves []admin.HotMove) error {
 	if s.json {
-		for i := range moves {
-			m := &moves[i]
-			if err := s.object(moveItem{s.keyItem(m.Key), m.Time.UTC(), m.From, m.To, m.ToHot, m.Reason}); err != nil {
-				return err
-			}
-		}
-		return nil
+		return objects(s.printer, moves, func(m *admin.HotMove) any {
+			return moveItem{s.keyItem(m.Key), m.Time.UTC(), m.From, m.To, m.ToHot, m.Reason}
+		})
 	}
 	if len(moves) == 0 {
 		s.none("no moves")

@@ -12,22 +12,17 @@ import (
 )
 
 func incrCommand() *cobra.Command {
-	var f flags
 	var blind bool
-	cmd := &cobra.Command{
-		Use:   "incr KEY [DELTA]",
-		Short: "Add to a counter and print the sum",
-		Long: `Add DELTA, or 1, to a counter and print the sum. A key that does not exist becomes a counter.
+	cmd := command("incr KEY [DELTA]", "Add to a counter and print the sum", `
+Add DELTA, or 1, to a counter and print the sum. A key that does not exist becomes a counter.
 
 With --blind the sum is not printed. Additions that do not return the sum commute: they never block each
-other, from however many clients.`,
-		Example: `  linchpin incr visits
+other, from however many clients.`, `
+  linchpin incr visits
   linchpin incr visits 10 --blind
-  linchpin incr stock -1`,
-	}
-	f.addTo(cmd, true)
+  linchpin incr stock -1`, 1, 2)
 	cmd.Flags().BoolVar(&blind, "blind", false, "do not print the sum, and do not block other additions")
-	takeNumbersToo(cmd, 1, 2, connected(&f, func(ctx context.Context, s *session, args []string) error {
+	return takeNumbersToo(connects(cmd, true, func(ctx context.Context, s *session, args []string) error {
 		key, err := s.decode(args[0])
 		if err != nil {
 			return err
@@ -51,7 +46,6 @@ other, from however many clients.`,
 		s.printReceipt(&out.Receipt)
 		return s.printSum(key, out, blind)
 	}))
-	return cmd
 }
 
 // withTypeHint adds a hint to the error of a counter's operation on a key that holds something else.

@@ -112,8 +112,8 @@ func TestDelOnACondition(t *testing.T) {
 	n.run(t, "del", "k", "--if-exists").fails(t, 3, "does not exist")
 }
 
-// TestTheSizeThatIsToldIsTheInputs: not that of what was read of it.
-func TestTheSizeThatIsToldIsTheInputs(t *testing.T) {
+// TestTheReportedSizeIsTheInputs: not that of what was read of it.
+func TestTheReportedSizeIsTheInputs(t *testing.T) {
 	n := start(t)
 	n.runWith(t, strings.Repeat("v", 5_000_000), "put", "k", "-").fails(t, 2, "the value has 5000000 bytes")
 	n.runWith(t, strings.Repeat("#", 90_000_000), "txn").fails(t, 2, "the text of the transaction has 90000000 bytes")

@@ -10,35 +10,22 @@ import (
 )
 
 func logCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "log",
-		Short:   "Show or set what a node logs",
-		Long:    `Show or set the log levels of a node.`,
-		Example: `  linchpin log level debug --component peers`,
-		Args:    arguments(0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(logLevelCommand())
-	return cmd
+	return group("log", "Show or set what a node logs", `
+Show or set the log levels of a node.`, `  linchpin log level debug --component peers`,
+		logLevelCommand())
 }
 
 func logLevelCommand() *cobra.Command {
-	var f flags
 	var component string
-	cmd := &cobra.Command{
-		Use:   "level [LEVEL]",
-		Short: "Show or set the log levels of a node",
-		Long: `Show the log level of each component of a node. With LEVEL (debug, info, warn or error), set it first, for
---component or for all. It holds until the node stops; --log-level of "linchpin start" sets the initial level.`,
-		Example: `  linchpin log level
+	cmd := command("level [LEVEL]", "Show or set the log levels of a node", `
+Show the log level of each component of a node. With LEVEL (debug, info, warn or error), set it first, for
+--component or for all. It holds until the node stops; --log-level of "linchpin start" sets the initial level.`, `
+  linchpin log level
   linchpin log level debug --component peers
-  linchpin log level info`,
-		Args:      arguments(0, 1),
-		ValidArgs: []string{"debug", "info", "warn", "error"},
-	}
-	f.addTo(cmd, false)
+  linchpin log level info`, 0, 1)
+	cmd.ValidArgs = []string{"debug", "info", "warn", "error"}
 	cmd.Flags().StringVar(&component, "component", "", "set the level of this `component` only")
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+	return connects(cmd, false, func(ctx context.Context, s *session, args []string) error {
 		level := ""
 		if len(args) == 1 {
 			level = args[0]
@@ -54,7 +41,6 @@ func logLevelCommand() *cobra.Command {
 		}
 		return s.logLevels(levels)
 	})
-	return cmd
 }
 
 func (s *session) logLevels(levels []admin.LogLevel) error {

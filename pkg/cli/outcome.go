@@ -14,10 +14,8 @@ import (
 
 func outcomeCommand() *cobra.Command {
 	var f flags
-	cmd := &cobra.Command{
-		Use:   "outcome ID",
-		Short: "Show the outcome of a transaction",
-		Long: `Show the outcome of a transaction whose response was lost; the error has the ID.
+	cmd := command("outcome ID", "Show the outcome of a transaction", `
+Show the outcome of a transaction whose response was lost; the error has the ID.
 
   Committed  it was applied, exit code 0; the results follow, as far as they are kept. Operations have the names
              of receipts ("put", "add-get", "set.add"), and keys are not kept.
@@ -25,9 +23,7 @@ func outcomeCommand() *cobra.Command {
              Exit code 6. A transaction that wrote nothing, because it only read, checked conditions or drew
              ids, is shown as aborted: nothing is kept of it.
   Unknown    it is older than the cluster remembers, exit code 5, or the cluster cannot decide in time, 4.`,
-		Example: `  linchpin outcome 18b2f3a4c5d6e7f8091a2b3c4d5e6f70`,
-		Args:    arguments(1, 1),
-	}
+		`  linchpin outcome 18b2f3a4c5d6e7f8091a2b3c4d5e6f70`, 1, 1)
 	f.addTo(cmd, true)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, err := client.ParseTxID(args[0])

@@ -20,7 +20,8 @@ func (p *past) addTo(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&p.snapshot, "snapshot", "", "read the snapshot with this `name` or id")
 	fs.StringVar(&p.asOf, "as-of", "", "read the state at this `time`: RFC 3339, or -90s for 90 seconds ago")
-	fs.StringVar(&p.after, "after", "", "read a state that includes what this causality `token` covers; \"txn --output json\" prints one")
+	fs.StringVar(&p.after, "after", "", "read a state that includes what this causality `token` covers; \"txn --output "+
+		"json\" prints one")
 	GroupFlags(fs, "Flags for reading the past (linchpin help past)", "snapshot", "as-of", "after")
 }
 
@@ -82,7 +83,8 @@ func (p *past) gone(err error) error {
 		return err
 	}
 	if p.asOf != "" {
-		return &goneError{err, "read at a later time; the history is as long as --history of \"linchpin start\" (10m by default), and a snapshot keeps a state for longer"}
+		return &goneError{err, "read at a later time; the history is as long as --history of \"linchpin start\" (10m by " +
+			"default), and a snapshot keeps a state for longer"}
 	}
 	return &goneError{err, "linchpin snapshot list shows the snapshots that are kept"}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/vclock"
 )
 
-// readAt holds that a command succeeded, and told on standard error at what it
+// readAt holds that a command succeeded, and reported on standard error at what it
 // read. It gives what it printed.
 func (r ran) readAt(t *testing.T, id string) string {
 	t.Helper()
@@ -113,10 +113,10 @@ func TestCommandsReadAtASnapshot(t *testing.T) {
 	n.run(t, "get", "none", "--snapshot", "s").failsAfter(t, 1, "read at snapshot @serverte-1", "the key does not exist")
 }
 
-// failsAfter is fails for a command that has told something before.
-func (r ran) failsAfter(t *testing.T, code int, told, message string) {
+// failsAfter is fails for a command that has printed something before.
+func (r ran) failsAfter(t *testing.T, code int, before, message string) {
 	t.Helper()
-	require.Contains(t, r.errs, told)
+	require.Contains(t, r.errs, before)
 	r.fails(t, code, message)
 }
 

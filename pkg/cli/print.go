@@ -60,6 +60,16 @@ func (p *printer) object(v any) error {
 	return e.Encode(v)
 }
 
+// objects writes an object for each of all.
+func objects[T any](p *printer, all []T, object func(*T) any) error {
+	for i := range all {
+		if err := p.object(object(&all[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // item is a key and what it holds, as JSON. Bytes that are no valid UTF-8
 // stand in hexadecimal in the fields that end in _hex.
 type item struct {

@@ -19,30 +19,24 @@ type putFlags struct {
 }
 
 func putCommand() *cobra.Command {
-	var f flags
 	var c putFlags
-	cmd := &cobra.Command{
-		Use:     "put KEY VALUE",
-		Aliases: []string{"set"},
-		Short:   "Set a key to a value",
-		Long: `Set a key to a value and print the version of the write. If VALUE is a single minus sign, the value is
+	cmd := command("put KEY VALUE", "Set a key to a value", `
+Set a key to a value and print the version of the write. If VALUE is a single minus sign, the value is
 read from standard input.
 
 With one of the --if flags the key is set only if the condition holds. If it does not, nothing changes, the
 exit code is 3, and the error shows what the key holds. Versions are shown by "put" and "get --output json".
 
 With --ttl the key expires: it is deleted after that time. Without --ttl a put removes the time to live that
-the key had; a put with a condition reports that.`,
-		Example: `  linchpin put greeting hello
+the key had; a put with a condition reports that.`, `
+  linchpin put greeting hello
   linchpin put picture - < picture.png
   linchpin put leader node-2 --if-value node-1
-  linchpin put session:17 alice --ttl 30m`,
-		Args: arguments(2, 2),
-	}
-	f.addTo(cmd, true)
+  linchpin put session:17 alice --ttl 30m`, 2, 2)
+	cmd.Aliases = []string{"set"}
 	c.addTo(cmd, true)
 	cmd.Flags().DurationVar(&c.ttl, "ttl", 0, "let the key expire after this time, 1ms to 87600h (default: never)")
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+	return connects(cmd, true, func(ctx context.Context, s *session, args []string) error {
 		ops, err := s.putOps(&c, args)
 		if err != nil {
 			return err
@@ -53,7 +47,6 @@ the key had; a put with a condition reports that.`,
 		}
 		return s.printPut(out)
 	})
-	return cmd
 }
 
 // putOps are the operations of a put. A put with a condition and without a time to live has a read
@@ -124,7 +117,7 @@ func readInput(in io.Reader, what string, most int, hint string) ([]byte, error)
 	return nil, &kv.Error{Kind: kv.KindInvalid, Op: -1, Text: what + " has " + size + " bytes", Hint: hint}
 }
 
-// printPut prints the version of a put, and what became of the time to live.
+// printPut prints the version of a put, and whether its time to live was removed.
 func (s *session) printPut(out *outcome) error {
 	lost := ""
 	if len(out.Results) > 1 {

@@ -13,10 +13,8 @@ import (
 
 func reclaimCommand() *cobra.Command {
 	var f flags
-	cmd := &cobra.Command{
-		Use:   "reclaim",
-		Short: "Free the disk space of deleted data on a node",
-		Long: `Free the disk space of deleted and overwritten data in the store of a node, which "linchpin status"
+	cmd := command("reclaim", "Free the disk space of deleted data on a node", `
+Free the disk space of deleted and overwritten data in the store of a node, which "linchpin status"
 estimates. The store compacts the key ranges with deletions one after the other, while reads and writes go on
 with less of the disk and the processors. If deletions are all over the store, that takes as long as writing
 it anew.
@@ -26,11 +24,8 @@ start", 10m by default), and what a snapshot needs.
 
 An interrupt of this command stops the node after the current range. Needs the role admin. A node runs one
 reclaim at a time.`,
-		Example: `  linchpin reclaim --addr 10.0.0.2:7070`,
-		Args:    arguments(0, 0),
-	}
+		`  linchpin reclaim --addr 10.0.0.2:7070`, 0, 0)
 	f.addTo(cmd, false)
-	withoutEnd(cmd)
 	run := connected(&f, func(ctx context.Context, s *session, _ []string) error { return s.reclaim(ctx) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(f.addrs) != 1 {
@@ -38,7 +33,7 @@ reclaim at a time.`,
 		}
 		return run(cmd, args)
 	}
-	return cmd
+	return withDefault(cmd, "timeout", "0s")
 }
 
 // reclaimAnswer is the result of a reclaim as JSON. FreedBytes is 0 if the store grew.

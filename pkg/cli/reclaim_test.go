@@ -34,7 +34,8 @@ func TestReclaim(t *testing.T) {
 	r.After = r.Before + 1
 	out := n.run(t, "reclaim").ok(t)
 	require.Contains(t, out, "the store shrank by 0.0 MiB (0 bytes)")
-	require.Contains(t, out, "\nnothing was freed; the store still holds data that was deleted or overwritten in the last 10m0s")
+	require.Contains(t, out, "\nnothing was freed; the store still holds data that was deleted or overwritten in the "+
+		"last 10m0s")
 	r.After, r.History = r.Before-5, 0
 	require.Contains(t, n.run(t, "reclaim").ok(t),
 		"\nlittle was freed; the store still holds data that named snapshots read\n")

@@ -14,24 +14,20 @@ import (
 // referenceCommand writes docs/cli.md, for "make generate". It is hidden.
 func referenceCommand() *cobra.Command {
 	var check bool
-	cmd := &cobra.Command{
-		Use:     "reference FILE",
-		Hidden:  true,
-		Short:   "Write the page of the command line",
-		Long:    `Write the page of the command line, in Markdown, from the help of the commands.`,
-		Example: `  linchpin reference docs/cli.md`,
-		Args:    arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			text := []byte(Reference(cmd.Root()))
-			if !check {
-				return os.WriteFile(args[0], text, 0o644)
-			}
-			old, err := os.ReadFile(args[0])
-			if err == nil && !bytes.Equal(old, text) {
-				err = fmt.Errorf("%s is stale; run: make generate", args[0])
-			}
-			return err
-		},
+	cmd := command("reference FILE", "Write the page of the command line", `
+Write the page of the command line, in Markdown, from the help of the commands.`,
+		`  linchpin reference docs/cli.md`, 1, 1)
+	cmd.Hidden = true
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		text := []byte(Reference(cmd.Root()))
+		if !check {
+			return os.WriteFile(args[0], text, 0o644)
+		}
+		old, err := os.ReadFile(args[0])
+		if err == nil && !bytes.Equal(old, text) {
+			err = fmt.Errorf("%s is stale; run: make generate", args[0])
+		}
+		return err
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "write nothing; fail if the file is stale")
 	return cmd
@@ -52,7 +48,8 @@ const referenceFlags = `
 Commands that connect to a cluster have the flags
 
 %s
-Each flag has an environment variable: ` + "`LINCHPIN_ADDR`" + ` for ` + "`--addr`" + `, ` + "`LINCHPIN_CERTS_DIR`" + ` for ` + "`--certs-dir`" + `. Two minus signs end the
+Each flag has an environment variable: ` + "`LINCHPIN_ADDR` for `--addr`, `LINCHPIN_CERTS_DIR` for " +
+	"`--certs-dir`" + `. Two minus signs end the
 flags: ` + "`linchpin put -- key -v`" + `.
 `
 
@@ -71,7 +68,8 @@ func Reference(root *cobra.Command) string {
 		}
 	}
 	fmt.Fprintf(&b, referenceFlags, connectionLines(root))
-	b.WriteString("\n## Data types\n\n`call` calls every method of a [data type](types.md). These commands are shorter, with the names of Redis:\n\n")
+	b.WriteString("\n## Data types\n\n`call` calls every method of a [data type](types.md). These commands are " +
+		"shorter, with the names of Redis:\n\n")
 	typeLines(&b)
 	for _, s := range []struct{ title, command string }{{"Hot keys", "hot"}, {"Reading the past", "past"},
 		{"Transactions in lines", "txn"},

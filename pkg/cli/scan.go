@@ -25,22 +25,18 @@ func scanCommand(size func() (lines, columns int)) *cobra.Command {
 	var f flags
 	var o scanning
 	var p past
-	cmd := &cobra.Command{
-		Use:     "scan [START [END]]",
-		Aliases: []string{"ls"},
-		Short:   "List keys and values in order",
-		Long: `List the keys from START up to but without END, in the order of their bytes, with their types, values and
+	cmd := command("scan [START [END]]", "List keys and values in order", `
+List the keys from START up to but without END, in the order of their bytes, with their types, values and
 versions. Without END the scan goes to the last key, without START from the first. All rows are of one
 moment after the start of the command.
 
-On a terminal values are cut to fit. Into a file or a pipe the columns are separated by single tabs.`,
-		Example: `  linchpin scan
+On a terminal values are cut to fit. Into a file or a pipe the columns are separated by single tabs.`, `
+  linchpin scan
   linchpin scan user:100 user:200 --limit 20
   linchpin scan --prefix log: --reverse --limit 5
   linchpin scan --prefix user: --count
-  linchpin scan --as-of -5m`,
-		Args: arguments(0, 2),
-	}
+  linchpin scan --as-of -5m`, 0, 2)
+	cmd.Aliases = []string{"ls"}
 	f.addTo(cmd, true)
 	f.widens(cmd, size, "do not cut values to fit the terminal")
 	p.addTo(cmd)
@@ -122,7 +118,7 @@ func (s *session) bounds(args []string, prefix string) (r client.Range, err erro
 }
 
 // printScan prints a row for each entry as it arrives: on a terminal in a table, whose widths are found
-// for tableRows at a time, and elsewhere without padding.
+// for tableRows at a time, and into files without padding.
 func (s *session) printScan(entries iter.Seq2[client.Entry, error], keysOnly bool) error {
 	write, flush := s.scanRows()
 	n := 0

@@ -15,11 +15,8 @@ import (
 )
 
 func shardsCommand() *cobra.Command {
-	var f flags
-	cmd := &cobra.Command{
-		Use:   "shards",
-		Short: "Show the shards and their load",
-		Long: `Show each shard of the cluster.
+	return connects(command("shards", "Show the shards and their load", `
+Show each shard of the cluster.
 
   INCARNATION  the number of its starts
   CSN          its commit sequence number: the number of transactions visible on it
@@ -31,11 +28,7 @@ func shardsCommand() *cobra.Command {
   STEP         the mean time of a step of the shard
 
 Each node is queried for its own shards. Shards of a node that does not respond have no numbers.`,
-		Example: `  linchpin shards`,
-		Args:    arguments(0, 0),
-	}
-	f.addTo(cmd, false)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
+		`  linchpin shards`, 0, 0), false, func(ctx context.Context, s *session, _ []string) error {
 		rows := make(map[int]shardRow)
 		err := s.eachNode(ctx, func(ctx context.Context, a *admin.Admin, node int) error {
 			shards, err := a.Shards(ctx)
@@ -57,7 +50,6 @@ Each node is queried for its own shards. Shards of a node that does not respond 
 				b.sh.Shard)
 		}))
 	})
-	return cmd
 }
 
 // shardRow is a shard as a node sees it; own: the shard is on that node.
@@ -80,12 +72,7 @@ func (r *shardRow) stepTime() time.Duration {
 
 func (s *session) printShards(rows []shardRow) error {
 	if s.json {
-		for i := range rows {
-			if err := s.object(shardObject(&rows[i])); err != nil {
-				return err
-			}
-		}
-		return nil
+		return objects(s.printer, rows, func(r *shardRow) any { return shardObject(r) })
 	}
 	t := s.table("SHARD", "NODE", "STATE", "INCARNATION", "CSN", "IN MEMORY", "WAITING", "INTENTS", "RECORDS", "STEP")
 	for i := range rows {

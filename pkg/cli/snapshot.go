@@ -11,39 +11,27 @@ import (
 )
 
 func snapshotCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "snapshot",
-		Short: "Create, list and drop snapshots of the whole store",
-		Long: `A snapshot is the state of the whole store at one moment, kept under a name until it expires. Commands that
+	return group("snapshot", "Create, list and drop snapshots of the whole store", `
+A snapshot is the state of the whole store at one moment, kept under a name until it expires. Commands that
 read take it as --snapshot, through any node, and block no writer. Versions that only a snapshot needs occupy
 disk space until it expires or is dropped.
 
-The store also keeps a history of recent states, which --as-of reads ("linchpin start", --history).`,
-		Example: `  linchpin snapshot create before-import --ttl 2h
+The store also keeps a history of recent states, which --as-of reads ("linchpin start", --history).`, `
+  linchpin snapshot create before-import --ttl 2h
   linchpin snapshot list`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(snapshotCreate(), snapshotList(), snapshotDrop())
-	return cmd
+		snapshotCreate(), snapshotList(), snapshotDrop())
 }
 
 func snapshotCreate() *cobra.Command {
-	var f flags
 	var ttl time.Duration
-	cmd := &cobra.Command{
-		Use:   "create NAME",
-		Short: "Create a snapshot of the present state",
-		Long:  `Create a snapshot of the whole store at a moment between the start and the end of this command. Names are unique.`,
-		Example: `  linchpin snapshot create before-import --ttl 2h
-  linchpin scan --snapshot before-import`,
-		Args: arguments(1, 1),
-	}
-	f.addTo(cmd, false)
+	cmd := command("create NAME", "Create a snapshot of the present state", `
+Create a snapshot of the whole store at a moment between the start and the end of this command. Names are unique.`, `
+  linchpin snapshot create before-import --ttl 2h
+  linchpin scan --snapshot before-import`, 1, 1)
 	cmd.Flags().DurationVar(&ttl, "ttl", 24*time.Hour, "time until it expires, at most 90 days")
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+	return connects(cmd, false, func(ctx context.Context, s *session, args []string) error {
 		if ttl < time.Millisecond {
-			return usagef(cmd, "--ttl is %v, want a millisecond or more", ttl)
+			return usagef(s.cmd, "--ttl is %v, want a millisecond or more", ttl)
 		}
 		x, err := s.db.CreateSnapshot(ctx, args[0], client.TTL(ttl))
 		if err != nil {
@@ -52,20 +40,12 @@ func snapshotCreate() *cobra.Command {
 		s.changed(client.TxID{})
 		return s.printSnapshots([]client.SnapshotInfo{x.Info()})
 	})
-	return cmd
 }
 
 func snapshotList() *cobra.Command {
-	var f flags
-	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the snapshots, oldest first",
-		Long:    `List the snapshots with their times. States of the history are not listed.`,
-		Example: `  linchpin snapshot list --output json`,
-		Args:    arguments(0, 0),
-	}
-	f.addTo(cmd, false)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
+	return connects(command("list", "List the snapshots, oldest first", `
+List the snapshots with their times. States of the history are not listed.`,
+		`  linchpin snapshot list --output json`, 0, 0), false, func(ctx context.Context, s *session, _ []string) error {
 		l, err := s.db.Snapshots(ctx)
 		if err != nil {
 			return err
@@ -76,21 +56,13 @@ func snapshotList() *cobra.Command {
 		}
 		return s.printSnapshots(l)
 	})
-	return cmd
 }
 
 func snapshotDrop() *cobra.Command {
-	var f flags
-	cmd := &cobra.Command{
-		Use:   "drop NAME",
-		Short: "Drop a snapshot",
-		Long: `Drop a snapshot, by its name or its id. Reads at it fail from then on, and the versions that only it needed are
+	return connects(command("drop NAME", "Drop a snapshot", `
+Drop a snapshot, by its name or its id. Reads at it fail from then on, and the versions that only it needed are
 deleted over time.`,
-		Example: `  linchpin snapshot drop before-import`,
-		Args:    arguments(1, 1),
-	}
-	f.addTo(cmd, false)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		`  linchpin snapshot drop before-import`, 1, 1), false, func(ctx context.Context, s *session, args []string) error {
 		x, err := clientlink.DropSnapshot(ctx, s.db, args[0])
 		if err != nil {
 			return err
@@ -98,24 +70,19 @@ deleted over time.`,
 		s.changed(client.TxID{})
 		return s.printSnapshots([]client.SnapshotInfo{x.(client.SnapshotInfo)})
 	})
-	return cmd
 }
 
 func (s *session) printSnapshots(l []client.SnapshotInfo) error {
 	if s.json {
-		for i := range l {
-			x := &l[i]
-			if err := s.object(struct {
+		return objects(s.printer, l, func(x *client.SnapshotInfo) any {
+			return struct {
 				ID      string    `json:"id"`
 				Name    string    `json:"name"`
 				Time    time.Time `json:"time"`
 				Expires time.Time `json:"expires"`
 				Token   []byte    `json:"token"`
-			}{x.ID, x.Name, x.Time.UTC(), x.Expires.UTC(), x.Token}); err != nil {
-				return err
-			}
-		}
-		return nil
+			}{x.ID, x.Name, x.Time.UTC(), x.Expires.UTC(), x.Token}
+		})
 	}
 	t := s.table("NAME", "ID", "TIME", "EXPIRES")
 	for i := range l {

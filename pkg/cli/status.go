@@ -14,21 +14,15 @@ import (
 )
 
 func statusCommand() *cobra.Command {
-	var f flags
-	cmd := &cobra.Command{
-		Use:     "status",
-		Aliases: []string{"info"},
-		Short:   "Show a node and the members of its cluster",
-		Long: `Show the node that responds, whether it serves, the free space on its disk, and the members of the cluster
+	cmd := command("status", "Show a node and the members of its cluster", `
+Show the node that responds, whether it serves, the free space on its disk, and the members of the cluster
 as that node sees them. The shards of a member that is down are unavailable, with their share of the
 keyspace. A member whose disk is nearly full rejects writes. From 1 MiB on, the deleted data
 in the node's store is shown, which "linchpin reclaim" frees. Monitors and admins also see the IP addresses that
 the node refuses or slows down after too many failed connections.`,
-		Example: `  linchpin status --addr 10.0.0.1:7070,10.0.0.2:7070`,
-		Args:    arguments(0, 0),
-	}
-	f.addTo(cmd, false)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
+		`  linchpin status --addr 10.0.0.1:7070,10.0.0.2:7070`, 0, 0)
+	cmd.Aliases = []string{"info"}
+	return connects(cmd, false, func(ctx context.Context, s *session, _ []string) error {
 		st, err := s.admin().Status(ctx)
 		if err != nil {
 			return err
@@ -39,7 +33,6 @@ the node refuses or slows down after too many failed connections.`,
 		}
 		return s.printStatus(&st, disks)
 	})
-	return cmd
 }
 
 // statusAnswer is a node's status as JSON.

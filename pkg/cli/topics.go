@@ -12,7 +12,8 @@ type topic struct{ name, short, text string }
 
 // helpTopics are shown by "linchpin help NAME".
 var helpTopics = []topic{
-	{"output", "Output formats, errors and receipts", `The result goes to standard output. Errors, hints, receipts and notes such as "no keys" go to standard error.
+	{"output", "Output formats, errors and receipts", `
+The result goes to standard output. Errors, hints, receipts and notes such as "no keys" go to standard error.
 
 Keys and values are shown as they are if they are printable UTF-8, do not begin with a double quote, and have no space
 at either end. All others are shown as quoted Go strings ("a\nb", "\xff", "").
@@ -27,7 +28,9 @@ A command that waited for other transactions, or lost attempts to them, reports 
   waited   the longest wait: us, waiting (it has not ended), cause, key, holder, others; operations, lock and
            interactive of both sides (holder_...); advice: what would have commuted
   aborted  attempts, reason, and the fields of waited for the last aborted attempt`},
-	{"past", "Reading snapshots and the history", `Commands that read have flags to read a past state. They block no writer; a write with --snapshot or --as-of is rejected.
+	{"past", "Reading snapshots and the history", `
+Commands that read have flags to read a past state. They block no writer; a write with --snapshot or --as-of is ` +
+		`rejected.
 
   --snapshot NAME  the snapshot with this name or id (@c17c49d6-2); an id is never reused
   --as-of TIME     the state at a time, 2026-11-22T10:00:00Z, or -90s for 90 seconds ago
@@ -48,7 +51,7 @@ func topics() (out []*cobra.Command) {
 }
 
 func topicCommand(t topic) *cobra.Command {
-	return &cobra.Command{Use: t.name, Short: t.short, Long: t.text}
+	return &cobra.Command{Use: t.name, Short: t.short, Long: strings.TrimPrefix(t.text, "\n")}
 }
 
 // exitCodes explains the exit codes of commands, in order from 0.
@@ -71,7 +74,8 @@ func exitCodesText() string {
 		fmt.Fprintf(&b, "  %d  %s\n", code, meaning)
 	}
 	b.WriteString(`
-With 0 and 9 the changes of the command were applied, with 5 they may have been, with the others they were not. "linchpin start" has
+With 0 and 9 the changes of the command were applied, with 5 they may have been, with the others they were not. ` +
+		`"linchpin start" has
 further codes: docs/operation.md.`)
 	return b.String()
 }

@@ -21,10 +21,8 @@ const maxScript = 5 * kv.MaxTxnBytes
 func txnCommand() *cobra.Command {
 	var f flags
 	var p past
-	cmd := &cobra.Command{
-		Use:   "txn [OPERATION...]",
-		Short: "Run several operations as one transaction",
-		Long: `Run operations as one transaction: in order, all or none, isolated from others. There is one operation per
+	cmd := command("txn [OPERATION...]", "Run several operations as one transaction", `
+Run operations as one transaction: in order, all or none, isolated from others. There is one operation per
 line, or several with semicolons between them; each argument is a line. Without arguments, or with a single
 minus sign, the lines are read from standard input.
 
@@ -50,12 +48,10 @@ and the exit code is 3. An empty END ("") is after the last key. A # at the star
 
 A word with spaces, semicolons, double quotes or unprintable bytes is written in double quotes, with the escapes
 of Go: \n \t \" \\ \xff \u00e9. There are no single quotes. A quoted word is never a keyword. A syntax error is
-reported with its line and column before anything is sent.`,
-		Example: `  linchpin txn 'require alice exists; add alice -5; add bob 5'
+reported with its line and column before anything is sent.`, `
+  linchpin txn 'require alice exists; add alice -5; add bob 5'
   linchpin txn 'get "order 17" for update' 'put "order 17" shipped if value packed'
-  linchpin txn < transfer.txn`,
-		Args: arguments(0, -1),
-	}
+  linchpin txn < transfer.txn`, 0, -1)
 	f.addTo(cmd, true)
 	p.addTo(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -94,7 +94,7 @@ func TestAFailedOperationOfATxnIsNamed(t *testing.T) {
 	n.run(t, "get", "a").fails(t, 1, "does not exist")
 }
 
-func TestATxnThatWaitedSaysForWhom(t *testing.T) {
+func TestATxnThatWaitedReportsTheHolder(t *testing.T) {
 	n := start(t)
 	slow := func(req gateway.Request, done func(gateway.Response)) {
 		n.Store.Submit(req, func(r gateway.Response) {
@@ -103,7 +103,8 @@ func TestATxnThatWaitedSaysForWhom(t *testing.T) {
 		})
 	}
 	n.submit.Store(&slow)
-	const why = `Waited 7 ms for key "k": the put conflicts with an add of transaction 00000000000000010000000000000002. ` +
+	const why = `Waited 7 ms for key "k": the put conflicts with an add of transaction ` +
+		`00000000000000010000000000000002. ` +
 		`Replace the put with an add if the key is only incremented: adds commute.`
 	require.Contains(t, n.run(t, "txn", "put k v").ok(t), why+"\n")
 	waited := map[string]any{"us": float64(7000), "cause": "lock", "key": "k", "operations": []any{"put"}, "lock": "write",
@@ -156,8 +157,10 @@ func TestAFailureSaysWhy(t *testing.T) {
 	n.submit.Store(&late)
 	r := n.run(t, "put", "k", "v")
 	require.Equal(t, "linchpin: DeadlineExceeded: the deadline passed\nhint: use a longer timeout\n"+
-		`why: Still waiting after 300 ms for key "k": the put conflicts with a delete of transaction 00000000000000010000000000000002. `+
-		`1 attempt was aborted because transaction 00000000000000010000000000000002, which is older, needed key "k" for a delete, which conflicts with a put of this transaction. `+
+		`why: Still waiting after 300 ms for key "k": the put conflicts with a delete of transaction `+
+		`00000000000000010000000000000002. `+
+		`1 attempt was aborted because transaction 00000000000000010000000000000002, which is older, needed key "k" for a `+
+		`delete, which conflicts with a put of this transaction. `+
 		"A put and a delete do not commute: keep the transactions short.\n", r.errs)
 	got := objects(t, n.run(t, "put", "k", "v", "-o", "json").errs)[0]
 	require.Equal(t, true, got["waited"].(map[string]any)["waiting"])
@@ -192,7 +195,8 @@ func TestLostResultsHaveAnExitCode(t *testing.T) {
 func TestOutcome(t *testing.T) {
 	n := start(t)
 	id := objects(t, n.run(t, "txn", "-o", "json", "put k v; incr n; get k").ok(t))[0]["txn_id"].(string)
-	require.Equal(t, "Committed\n   OPERATION  FOUND  VALUE  VERSION\n1  put        false         0.0.1\n2  add-get    false  1      0.0.2\n3  get        true   v      0.0.1\n",
+	require.Equal(t, "Committed\n   OPERATION  FOUND  VALUE  VERSION\n1  put        false         0.0.1\n2  add-get    "+
+		"false  1      0.0.2\n3  get        true   v      0.0.1\n",
 		n.run(t, "outcome", id).ok(t))
 	got := objects(t, n.run(t, "outcome", id, "-o", "json").ok(t))[0]
 	require.Equal(t, true, got["committed"])

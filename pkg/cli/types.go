@@ -11,21 +11,11 @@ import (
 )
 
 func typeCommand() *cobra.Command {
-	var f flags
-	var p past
-	cmd := &cobra.Command{
-		Use:     "type KEY",
-		Short:   "Print the data type of a key",
-		Long:    `Print the data type of a key. If the key does not exist, the exit code is 1.`,
-		Example: `  linchpin type fruit`,
-		Args:    arguments(1, 1),
-	}
-	f.addTo(cmd, true)
-	p.addTo(cmd)
-	cmd.RunE = readsKeys(&f, &p, func(s *session, keys []string, out *outcome) error {
+	return reads(command("type KEY", "Print the data type of a key", `
+Print the data type of a key. If the key does not exist, the exit code is 1.`,
+		`  linchpin type fruit`, 1, 1), func(s *session, keys []string, out *outcome) error {
 		return s.printType(keys[0], &out.Results[0])
 	})
-	return cmd
 }
 
 func (s *session) printType(key string, r *pb.Result) error {
@@ -47,19 +37,12 @@ func (s *session) printType(key string, r *pb.Result) error {
 }
 
 func typesCommand() *cobra.Command {
-	var f flags
-	cmd := &cobra.Command{
-		Use:   "types [TYPE]",
-		Short: "List the data types, or the methods of one",
-		Long: `List the data types of the node, including your own. With TYPE, list its methods with their arguments and
+	return connects(command("types [TYPE]", "List the data types, or the methods of one", `
+List the data types of the node, including your own. With TYPE, list its methods with their arguments and
 locks, and for each lock the locks that it commutes with, always, or only on different parts of the value, such
-as two members. Operations whose locks commute do not block each other.`,
-		Example: `  linchpin types
-  linchpin types set`,
-		Args: arguments(0, 1),
-	}
-	f.addTo(cmd, false)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+as two members. Operations whose locks commute do not block each other.`, `
+  linchpin types
+  linchpin types set`, 0, 1), false, func(ctx context.Context, s *session, args []string) error {
 		name := strings.Join(args, "")
 		types, err := s.admin().Types(ctx, name)
 		if err != nil {
@@ -67,17 +50,11 @@ as two members. Operations whose locks commute do not block each other.`,
 		}
 		return s.printTypes(types, name != "")
 	})
-	return cmd
 }
 
 func (s *session) printTypes(types []admin.Type, methods bool) error {
 	if s.json {
-		for i := range types {
-			if err := s.object(typeObject(&types[i])); err != nil {
-				return err
-			}
-		}
-		return nil
+		return objects(s.printer, types, func(t *admin.Type) any { return typeObject(t) })
 	}
 	if !methods {
 		t := s.table("TYPE", "HOLDS")

@@ -113,14 +113,15 @@ func didYouMean(word string, names []string, before string) string {
 
 // habits are commands of Redis that linchpin does not have, and what to type instead.
 var habits = map[string]string{
-	"lpush":     "a list grows at its end: linchpin rpush KEY VALUE",
-	"lpop":      "to take the first value of a list: linchpin shell, begin, lindex KEY 0, ltrim KEY 1 -1, commit",
-	"rpop":      "to take the last value of a list: linchpin shell, begin, lindex KEY -1, ltrim KEY 0 -2, commit",
-	"ping":      "to check a node: linchpin health",
-	"setex":     "linchpin put KEY VALUE --ttl 30s",
-	"psetex":    "linchpin put KEY VALUE --ttl 30s",
-	"setnx":     "linchpin put KEY VALUE --if-absent",
-	"watch":     "read the key with \"get --output json\" and write it with \"put --if-version\"; or use a transaction: linchpin shell, begin",
+	"lpush":  "a list grows at its end: linchpin rpush KEY VALUE",
+	"lpop":   "to take the first value of a list: linchpin shell, begin, lindex KEY 0, ltrim KEY 1 -1, commit",
+	"rpop":   "to take the last value of a list: linchpin shell, begin, lindex KEY -1, ltrim KEY 0 -2, commit",
+	"ping":   "to check a node: linchpin health",
+	"setex":  "linchpin put KEY VALUE --ttl 30s",
+	"psetex": "linchpin put KEY VALUE --ttl 30s",
+	"setnx":  "linchpin put KEY VALUE --if-absent",
+	"watch": "read the key with \"get --output json\" and write it with \"put --if-version\"; or use a " +
+		"transaction: linchpin shell, begin",
 	"unwatch":   "a transaction needs no watch: linchpin shell, begin",
 	"multi":     "linchpin txn 'OPERATION; OPERATION', or linchpin shell, begin",
 	"exec":      "linchpin txn 'OPERATION; OPERATION', or linchpin shell, begin",

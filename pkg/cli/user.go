@@ -14,25 +14,19 @@ import (
 )
 
 func userCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "user",
-		Short: "Manage users and their roles and grants",
-		Long: `Manage users and what they may do. Users are kept in the cluster, and apply on nodes with TLS. A user
+	return group("user", "Manage users and their roles and grants", `
+Manage users and what they may do. Users are kept in the cluster, and apply on nodes with TLS. A user
 authenticates with a token, or with a certificate that has its name ("linchpin cert create-client"). A user reads or
 writes the keys with the prefixes that it is granted; a grant to write includes reading. A monitor may view the
 cluster, and an admin may do everything. Only admins manage users; the first one is root, by its certificate.
 
-Changes take effect on all nodes within about 2 s, for open connections and transactions as well.`,
-		Example: `  linchpin user create alice --write orders/ --read catalog/ --out alice.token
+Changes take effect on all nodes within about 2 s, for open connections and transactions as well.`, `
+  linchpin user create alice --write orders/ --read catalog/ --out alice.token
   linchpin user list
   linchpin user rotate alice --keep 1h --out alice.token`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(userCreate(), userList(), userChange("grant", "Grant a user roles and prefixes"),
+		userCreate(), userList(), userChange("grant", "Grant a user roles and prefixes"),
 		userChange("revoke", "Revoke roles and prefixes of a user"), userDrop(), userRotate(), userWhoAmI(),
 		userExport(), userImport())
-	return cmd
 }
 
 // rights are the flags for roles and grants.
@@ -67,26 +61,20 @@ func (r *rights) of(s *session) (out admin.Rights, err error) {
 }
 
 func userCreate() *cobra.Command {
-	var f flags
 	var r rights
 	var ttl time.Duration
 	var out string
 	var noToken bool
-	cmd := &cobra.Command{
-		Use:   "create NAME",
-		Short: "Create a user",
-		Long: `Create a user, with a token unless --no-token is given. The token is shown once: the cluster keeps only its hash.
-With --out it is written to a file that only its owner can read, and not shown.`,
-		Example: `  linchpin user create alice --write orders/ --out alice.token
+	cmd := command("create NAME", "Create a user", `
+Create a user, with a token unless --no-token is given. The token is shown once: the cluster keeps only its hash.
+With --out it is written to a file that only its owner can read, and not shown.`, `
+  linchpin user create alice --write orders/ --out alice.token
   linchpin user create prometheus --monitor --token-ttl 2160h
-  linchpin user create bob --read "" --no-token`,
-		Args: arguments(1, 1),
-	}
-	f.addTo(cmd, true)
+  linchpin user create bob --read "" --no-token`, 1, 1)
 	r.addTo(cmd)
 	cmd.Flags().BoolVar(&noToken, "no-token", false, "create no token; the user has a certificate")
 	tokenFlags(cmd, &ttl, &out)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+	return connects(cmd, true, func(ctx context.Context, s *session, args []string) error {
 		if err := s.checkTTL(ttl); err != nil {
 			return err
 		}
@@ -101,7 +89,6 @@ With --out it is written to a file that only its owner can read, and not shown.`
 		s.changed(client.TxID{})
 		return s.printMade(&u, token, out)
 	})
-	return cmd
 }
 
 func tokenFlags(cmd *cobra.Command, ttl *time.Duration, out *string) {
@@ -138,16 +125,9 @@ func (s *session) printMade(u *admin.User, token, out string) error {
 }
 
 func userList() *cobra.Command {
-	var f flags
-	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the users",
-		Long:    `List the users by name, with their roles, grants and number of tokens.`,
-		Example: `  linchpin user list --output json`,
-		Args:    arguments(0, 0),
-	}
-	f.addTo(cmd, true)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
+	return connects(command("list", "List the users", `
+List the users by name, with their roles, grants and number of tokens.`,
+		`  linchpin user list --output json`, 0, 0), true, func(ctx context.Context, s *session, _ []string) error {
 		all, err := s.admin().Users(ctx)
 		if err != nil {
 			return err
@@ -158,33 +138,26 @@ func userList() *cobra.Command {
 		}
 		return s.printUsers(all)
 	})
-	return cmd
 }
 
 func userChange(verb, short string) *cobra.Command {
-	var f flags
 	var r rights
 	long := `Grant a user roles and prefixes. A grant to write replaces one to read the same prefix.`
 	if verb == "revoke" {
-		long = `Revoke roles and prefixes of a user. --write leaves the grant to read the prefix, --read removes both. The prefix must
+		long = `
+Revoke roles and prefixes of a user. --write leaves the grant to read the prefix, --read removes both. The prefix must
 be one that was granted: a part of a granted prefix cannot be revoked.`
 	}
-	cmd := &cobra.Command{
-		Use:     verb + " NAME",
-		Short:   short,
-		Long:    long,
-		Example: "  linchpin user " + verb + " alice --write orders/ --read catalog/",
-		Args:    arguments(1, 1),
-	}
-	f.addTo(cmd, true)
+	cmd := command(verb+" NAME", short, long,
+		"  linchpin user "+verb+" alice --write orders/ --read catalog/", 1, 1)
 	r.addTo(cmd)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+	return connects(cmd, true, func(ctx context.Context, s *session, args []string) error {
 		may, err := r.of(s)
 		if err != nil {
 			return err
 		}
 		if !may.Admin && !may.Monitor && len(may.Grants) == 0 {
-			return usagef(cmd, "there is nothing to %s: give --read, --write, --monitor or --admin", verb)
+			return usagef(s.cmd, "there is nothing to %s: give --read, --write, --monitor or --admin", verb)
 		}
 		change := s.admin().GrantUser
 		if verb == "revoke" {
@@ -197,20 +170,12 @@ be one that was granted: a part of a granted prefix cannot be revoked.`
 		s.changed(client.TxID{})
 		return s.printUsers([]admin.User{u})
 	})
-	return cmd
 }
 
 func userDrop() *cobra.Command {
-	var f flags
-	cmd := &cobra.Command{
-		Use:     "drop NAME",
-		Short:   "Drop a user",
-		Long:    `Drop a user. Its tokens and certificates are rejected from then on.`,
-		Example: `  linchpin user drop alice`,
-		Args:    arguments(1, 1),
-	}
-	f.addTo(cmd, true)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+	return connects(command("drop NAME", "Drop a user", `
+Drop a user. Its tokens and certificates are rejected from then on.`,
+		`  linchpin user drop alice`, 1, 1), true, func(ctx context.Context, s *session, args []string) error {
 		u, err := s.admin().DropUser(ctx, args[0])
 		if err != nil {
 			return err
@@ -218,30 +183,23 @@ func userDrop() *cobra.Command {
 		s.changed(client.TxID{})
 		return s.printUsers([]admin.User{u})
 	})
-	return cmd
 }
 
 func userRotate() *cobra.Command {
-	var f flags
 	var keep, ttl time.Duration
 	var out string
-	cmd := &cobra.Command{
-		Use:   "rotate NAME",
-		Short: "Create a new token for a user",
-		Long: `Create a new token for a user. The old tokens expire at once, or after --keep, so that programs can switch. A
+	cmd := command("rotate NAME", "Create a new token for a user", `
+Create a new token for a user. The old tokens expire at once, or after --keep, so that programs can switch. A
 program with --token-file reads the file at each connection.`,
-		Example: `  linchpin user rotate alice --keep 1h --out alice.token`,
-		Args:    arguments(1, 1),
-	}
-	f.addTo(cmd, true)
+		`  linchpin user rotate alice --keep 1h --out alice.token`, 1, 1)
 	cmd.Flags().DurationVar(&keep, "keep", 0, "for how long the old tokens stay valid")
 	tokenFlags(cmd, &ttl, &out)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+	return connects(cmd, true, func(ctx context.Context, s *session, args []string) error {
 		if err := s.checkTTL(ttl); err != nil {
 			return err
 		}
 		if keep < 0 {
-			return usagef(cmd, "--keep is %v, want 0 or more", keep)
+			return usagef(s.cmd, "--keep is %v, want 0 or more", keep)
 		}
 		u, token, err := s.admin().RotateToken(ctx, args[0], admin.TokenOptions{TTL: ttl, KeepOld: keep})
 		if err != nil {
@@ -250,27 +208,18 @@ program with --token-file reads the file at each connection.`,
 		s.changed(client.TxID{})
 		return s.printMade(&u, token, out)
 	})
-	return cmd
 }
 
 func userWhoAmI() *cobra.Command {
-	var f flags
-	cmd := &cobra.Command{
-		Use:     "whoami",
-		Short:   "Show the user you are authenticated as",
-		Long:    `Show the user you are authenticated as, with its roles and grants. Without TLS every caller is root.`,
-		Example: `  linchpin user whoami --certs-dir certs`,
-		Args:    arguments(0, 0),
-	}
-	f.addTo(cmd, true)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, _ []string) error {
+	return connects(command("whoami", "Show the user you are authenticated as", `
+Show the user you are authenticated as, with its roles and grants. Without TLS every caller is root.`,
+		`  linchpin user whoami --certs-dir certs`, 0, 0), true, func(ctx context.Context, s *session, _ []string) error {
 		u, err := s.admin().WhoAmI(ctx)
 		if err != nil {
 			return err
 		}
 		return s.printUsers([]admin.User{u})
 	})
-	return cmd
 }
 
 // userItem is a user as JSON.
@@ -316,12 +265,7 @@ func moment(at time.Time) *time.Time {
 
 func (s *session) printUsers(all []admin.User) error {
 	if s.json {
-		for i := range all {
-			if err := s.object(s.userItem(&all[i])); err != nil {
-				return err
-			}
-		}
-		return nil
+		return objects(s.printer, all, func(u *admin.User) any { return s.userItem(u) })
 	}
 	t := s.table("NAME", "MAY", "TOKENS")
 	for i := range all {

@@ -153,6 +153,7 @@ func TestCert(t *testing.T) {
 	cert("create-client", "root", "--overwrite").ok(t)
 	cert("create-client").fails(t, 2, "too few")
 	cert("create-client", "root", "--lifetime", "1s", "--overwrite").fails(t, 2, "the minimum is 1m")
-	require.Regexp(t, `(?s)FILE +NAME +FOR +EXPIRES\nca.crt +linchpin CA +authority .*client.root.crt +root +- .*node.crt +node +localhost, ::1 `, cert("list").ok(t))
+	require.Regexp(t, `(?s)FILE +NAME +FOR +EXPIRES\nca.crt +linchpin CA +authority .*client.root.crt +root +- `+
+		`.*node.crt +node +localhost, ::1 `, cert("list").ok(t))
 	require.Len(t, objects(t, cert("list", "--output", "json").ok(t)), 3)
 }

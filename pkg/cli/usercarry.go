@@ -16,20 +16,13 @@ import (
 // The commands that move users from one cluster to another: backups do not include users.
 
 func userExport() *cobra.Command {
-	var f flags
-	cmd := &cobra.Command{
-		Use:   "export FILE",
-		Short: "Export all users to a file",
-		Long: `Export all users to a file, which must not exist: their roles, grants and the hashes of their tokens. A hash is not
+	return connects(command("export FILE", "Export all users to a file", `
+Export all users to a file, which must not exist: their roles, grants and the hashes of their tokens. A hash is not
 enough to authenticate; tokens stay valid where the file is imported. Only its owner can read the file. Backups
 do not include users.`,
-		Example: `  linchpin user export monday.users`,
-		Args:    arguments(1, 1),
-	}
-	f.addTo(cmd, false)
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+		`  linchpin user export monday.users`, 1, 1), false, func(ctx context.Context, s *session, args []string) error {
 		if _, err := os.Lstat(args[0]); !errors.Is(err, fs.ErrNotExist) {
-			return usagef(cmd, "%s exists; choose another name", args[0])
+			return usagef(s.cmd, "%s exists; choose another name", args[0])
 		}
 		table, err := s.admin().ExportUsers(ctx)
 		if err != nil {
@@ -43,31 +36,24 @@ do not include users.`,
 		}
 		return s.printf("exported to %s\n", args[0])
 	})
-	return cmd
 }
 
 func userImport() *cobra.Command {
-	var f flags
 	var replace bool
-	cmd := &cobra.Command{
-		Use:   "import FILE",
-		Short: "Import users from a file",
-		Long: `Import the users that "linchpin user export" has written, with their tokens. Other users stay. If a user exists
+	cmd := command("import FILE", "Import users from a file", `
+Import the users that "linchpin user export" has written, with their tokens. Other users stay. If a user exists
 and differs from the file, nothing is imported, unless --replace is given.`,
-		Example: `  linchpin user import monday.users`,
-		Args:    arguments(1, 1),
-	}
-	f.addTo(cmd, true)
+		`  linchpin user import monday.users`, 1, 1)
 	cmd.Flags().BoolVar(&replace, "replace", false, "replace existing users by those of the file")
-	cmd.RunE = connected(&f, func(ctx context.Context, s *session, args []string) error {
+	return connects(cmd, true, func(ctx context.Context, s *session, args []string) error {
 		if st, err := os.Stat(args[0]); err != nil {
-			return usagef(cmd, "the file cannot be read: %v", err)
+			return usagef(s.cmd, "the file cannot be read: %v", err)
 		} else if st.Size() > kv.MaxValueBytes+1 {
-			return usagef(cmd, "%s has %d bytes, an export at most %d", args[0], st.Size(), kv.MaxValueBytes)
+			return usagef(s.cmd, "%s has %d bytes, an export at most %d", args[0], st.Size(), kv.MaxValueBytes)
 		}
 		table, err := os.ReadFile(args[0])
 		if err != nil {
-			return usagef(cmd, "the file cannot be read: %v", err)
+			return usagef(s.cmd, "the file cannot be read: %v", err)
 		}
 		all, err := s.admin().ImportUsers(ctx, table, replace)
 		if err != nil {
@@ -76,5 +62,4 @@ and differs from the file, nothing is imported, unless --replace is given.`,
 		s.changed(client.TxID{})
 		return s.printUsers(all)
 	})
-	return cmd
 }

@@ -89,22 +89,18 @@ func (b Build) String() string {
 
 func versionCommand() *cobra.Command {
 	var output string
-	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Show the version of this program",
-		Long:    `Show the version of this program, its commit, and the version of Go. "linchpin status" shows the version of a node.`,
-		Example: `  linchpin version --output json`,
-		Args:    arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p := &printer{out: cmd.OutOrStdout()}
-			switch output {
-			case formatJSON:
-				return p.object(ReadBuild())
-			case formatTable:
-				return p.printf("%s\n", ReadBuild())
-			}
-			return usagef(cmd, "--output is %q, want table or json", output)
-		},
+	cmd := command("version", "Show the version of this program", `
+Show the version of this program, its commit, and the version of Go. "linchpin status" shows the version of a node.`,
+		`  linchpin version --output json`, 0, 0)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		p := &printer{out: cmd.OutOrStdout()}
+		switch output {
+		case formatJSON:
+			return p.object(ReadBuild())
+		case formatTable:
+			return p.printf("%s\n", ReadBuild())
+		}
+		return usagef(cmd, "--output is %q, want table or json", output)
 	}
 	outputFlag(cmd, &output)
 	return cmd

@@ -31,6 +31,7 @@ func (db *DB) inAttempt(ctx context.Context) error {
 		return nil
 	}
 	e := errorf(KindInvalid, nil, "the call has the context of a transaction, and would run outside of it")
-	e.Hint = "call the *Tx or the *View; for a call that is not to be a part of the transaction use the context that Update or View was called with"
+	e.Hint = "call the *Tx or the *View; for a call that is not to be a part of the transaction use the context that " +
+		"Update or View was called with"
 	return e
 }

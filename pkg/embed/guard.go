@@ -30,7 +30,7 @@ func (i *Instance) guard() error {
 	dir := guard.DirectoryOptions{Store: i.users, Log: i.opt.log(logs.Security), Stopping: i.drain.begun}
 	if i.opt.TLS.Given() {
 		var err error
-		i.keeper, err = certs.Open(certs.Options{Files: i.opt.TLS, Server: true, Log: i.opt.log(logs.Security)})
+		i.certificates, err = certs.Open(certs.Options{Files: i.opt.TLS, Server: true, Log: i.opt.log(logs.Security)})
 		if err != nil {
 			return err
 		}
@@ -45,29 +45,29 @@ func (i *Instance) guard() error {
 	}
 	i.directory = guard.NewDirectory(dir)
 	var err error
-	i.gate, err = guard.New(guard.Options{Keeper: i.keeper, RequireCertificate: i.opt.RequireClientCert,
+	i.gate, err = guard.New(guard.Options{Certificates: i.certificates, RequireCertificate: i.opt.RequireClientCert,
 		Directory: i.directory,
 		Needs:     server.Needs, Limits: i.opt.Limits, Budget: i.callers, Log: i.opt.log(logs.Security)})
 	return err
 }
 
 // isOpen reports whether addresses beyond the loopback are allowed.
-func (i *Instance) isOpen() bool { return i.opt.Insecure || i.keeper != nil }
+func (i *Instance) isOpen() bool { return i.opt.Insecure || i.certificates != nil }
 
 // peerTLS is how other nodes are called; nil without TLS.
 func (i *Instance) peerTLS() func() *tls.Config {
-	if i.keeper == nil {
+	if i.certificates == nil {
 		return nil
 	}
-	return i.keeper.Peer
+	return i.certificates.Peer
 }
 
 // ask is how other nodes are asked at meetings; nil is the way without TLS.
 func (i *Instance) ask() membership.CallFunc {
-	if i.keeper == nil {
+	if i.certificates == nil {
 		return nil
 	}
-	return membership.CallOverTLS(i.keeper.Peer)
+	return membership.CallOverTLS(i.certificates.Peer)
 }
 
 // guardOptions are the gate's for the gRPC server.
@@ -143,19 +143,19 @@ func (s *userStore) Save(ctx context.Context, table []byte, old kv.Version) erro
 	return err
 }
 
-// watchGuard has the metrics ask the gate and the certificates; keeper is nil
+// watchGuard has the metrics ask the gate and the certificates; certificates is nil
 // without TLS.
-func watchGuard(m *metrics.Node, gate *guard.Gate, keeper *certs.Keeper, memoryBudget int64) {
+func watchGuard(m *metrics.Node, gate *guard.Gate, certificates *certs.Reloader, memoryBudget int64) {
 	m.WatchGuard(func() metrics.GuardStats {
 		g := gate.Stats()
 		s := metrics.GuardStats{Open: g.Open, Strangers: g.Strangers, Refused: g.Refused,
 			MemoryBudget: memoryBudget, CallersMemory: g.Memory.Total, MemoryUsed: g.Memory.Used,
 			MemoryRefused: g.Memory.Refused}
-		if keeper == nil {
+		if certificates == nil {
 			return s
 		}
 		s.Secure, s.Calls, s.TableAge = true, g.Calls, g.Age
-		k := keeper.Stats()
+		k := certificates.Stats()
 		s.Reloads, s.ReloadFailures = k.Reloads, k.Failures
 		for _, e := range k.Expires {
 			s.Expires = append(s.Expires, metrics.CertificateExpiry{Certificate: e.Which, At: e.At})

@@ -42,8 +42,8 @@ type Instance struct {
 	web     *web
 	// storeFiles is how many tables the store keeps open.
 	storeFiles int
-	// keeper is nil without TLS.
-	keeper    *certs.Keeper
+	// certificates is nil without TLS.
+	certificates    *certs.Reloader
 	directory *guard.Directory
 	gate      *guard.Gate
 	users     *userStore
@@ -243,7 +243,7 @@ func (i *Instance) serve(saved membership.Saved) error {
 	i.handler.Store(i.node)
 	i.metrics.WatchScans(i.server.UnreadScans)
 	watchPeers(i.metrics, i.transport)
-	watchGuard(i.metrics, i.gate, i.keeper, i.plan.budget)
+	watchGuard(i.metrics, i.gate, i.certificates, i.plan.budget)
 	i.users.serve(i.node.Gateway())
 	i.lazy.ready.Store(a.backend)
 	if i.web != nil {
@@ -338,8 +338,8 @@ func (i *Instance) release() error {
 	if i.hotMaps != nil {
 		i.hotMaps.close()
 	}
-	if i.keeper != nil {
-		i.keeper.Close()
+	if i.certificates != nil {
+		i.certificates.Close()
 	}
 	if i.catalog != nil {
 		errs = append(errs, i.catalog.Close())

@@ -12,8 +12,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/users"
 )
 
-// Caller is who calls. Nil is somebody of whom nothing is known and who may do
-// everything: there is no TLS. Its methods may be called by any goroutine.
+// Caller is an authenticated caller. Without TLS it is nil, and may do everything.
+// Its methods may be called by any goroutine.
 type Caller struct {
 	gate *Gate
 	// name is what the certificate says; empty if a token was shown.
@@ -92,8 +92,8 @@ func (c *Caller) identity() identity {
 	return identity{name: u.Name, administrator: u.Has(users.Admin)}
 }
 
-// stands reports whether what let the caller in is still so, as far as that can be
-// told.
+// stands reports whether the caller is still authorized; true if the users cannot be
+// read.
 func (c *Caller) stands() bool {
 	if c == nil || c.isNode() {
 		return true
@@ -106,7 +106,7 @@ func (c *Caller) stands() bool {
 func (c *Caller) Known() bool { return c != nil }
 
 // User is the user that the caller is now. Its errors are of KindUnauthenticated,
-// or KindUnavailable if that cannot be told.
+// or KindUnavailable if the users cannot be read.
 func (c *Caller) User() (*users.User, *kv.Error) {
 	if c == nil {
 		return users.Superuser, nil
@@ -160,8 +160,8 @@ func (c *Caller) Check(ops []msg.Op) *kv.Error {
 	return c.counted(err)
 }
 
-// CheckOpen is Check for operations of an interactive transaction. Those that read what the caller
-// may not write are marked (users.User.MarkUnlocked).
+// CheckOpen is Check for operations of an interactive transaction. Reads of keys that the
+// caller may not write get a flag (users.User.MarkUnlocked).
 func (c *Caller) CheckOpen(ops []msg.Op) *kv.Error {
 	if c == nil {
 		return nil

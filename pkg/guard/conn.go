@@ -11,14 +11,14 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 )
 
-// Listener bounds what it accepts. What is refused is closed without a word to the
-// other side; the log tells of it.
+// Listener bounds what it accepts. A refused connection is closed without a
+// message to the client, and logged.
 func (g *Gate) Listener(inner net.Listener) net.Listener { return &listener{inner, g, Calls} }
 
 type listener struct {
 	net.Listener
 	gate *Gate
-	door Door
+	port Port
 }
 
 func (l *listener) Accept() (net.Conn, error) {
@@ -27,7 +27,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if k := l.gate.admit(c, l.door); k != nil {
+		if k := l.gate.admit(c, l.port); k != nil {
 			return k, nil
 		}
 		c.Close()
@@ -35,10 +35,10 @@ func (l *listener) Accept() (net.Conn, error) {
 }
 
 const (
-	// unreadPatience is how long the other side may take nothing of what is
-	// written: as long as it may be silent when it is asked (server.PingAfter and
+	// unreadTimeout bounds a write: a client that reads nothing for so long is
+	// disconnected, as one that does not answer pings is (server.PingAfter and
 	// PingTimeout).
-	unreadPatience = 12 * time.Second
+	unreadTimeout = 12 * time.Second
 	// readAhead is how much is read while the other side takes nothing. What it says
 	// may want answers, which would wait in memory: so who does not read is not read
 	// either. Somewhat arbitrary.
@@ -75,31 +75,31 @@ type conn struct {
 // flow couples what is read with what is written.
 type flow struct {
 	mu sync.Mutex
-	// writing: a write is under way, during which ahead bytes were read.
+	// writing: a write is in progress, during which ahead bytes were read.
 	writing, closed bool
 	ahead           int
 	moved           sync.Cond
 }
 
 // admit gives nil if there is no room.
-func (g *Gate) admit(c net.Conn, door Door) *conn {
+func (g *Gate) admit(c net.Conn, port Port) *conn {
 	k := &conn{Conn: c, gate: g, pace: pace{gone: make(chan struct{})}, spent: g.opt.Budget.Conn()}
 	ip := peerIP(c.RemoteAddr())
-	k.place = place{ip: ip, from: strangersPrefix(ip), door: door}
+	k.place = place{ip: ip, from: strangersPrefix(ip), port: port}
 	k.flow.moved.L = &k.flow.mu
-	k.place.evict = k.giveWay
+	k.place.evict = k.onDisplaced
 	why, victim, ok := g.ledger.enter(&k.place, g.opt.Now())
 	if !ok {
-		g.turned(&k.place, why)
+		g.onRefused(&k.place, why)
 		return nil
 	}
 	if victim != nil {
-		g.turned(victim, why)
+		g.onRefused(victim, why)
 		victim.evict()
 	}
 	if k.place.slow {
 		k.pace.slow(slowAddressBy)
-		g.tell("address throttled: it fails too often, and also has connections of members, users or health checks",
+		g.logFailure("address throttled: it fails too often, and also has connections of members, users or health checks",
 			k.place.from)
 	}
 	if !g.Secure() {
@@ -112,11 +112,11 @@ func (g *Gate) admit(c net.Conn, door Door) *conn {
 	return k
 }
 
-// turned counts and tells of a connection that was turned away.
-func (g *Gate) turned(p *place, why refusal) {
+// onRefused counts and logs a refused connection.
+func (g *Gate) onRefused(p *place, why refusal) {
 	g.ledger.refused[why].Add(1)
 	open, strangers := g.ledger.counts()
-	g.tell(why.text(), p.from, "cause", why.String(), "open", open, "strangers", strangers)
+	g.logFailure(why.text(), p.from, "cause", why.String(), "open", open, "strangers", strangers)
 }
 
 // account is what a user has on the connection. Where users have no names, addresses
@@ -147,7 +147,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	f.mu.Unlock()
 	if c.pace.read(n) && !c.isKnown() {
-		c.gate.turned(&c.place, tooMuch)
+		c.gate.onRefused(&c.place, tooMuch)
 		c.blame()
 		c.Close()
 		return 0, net.ErrClosed
@@ -168,13 +168,13 @@ func (c *conn) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	f.writing = true
 	f.mu.Unlock()
-	if c.place.door == Calls {
-		if err := c.Conn.SetWriteDeadline(time.Now().Add(unreadPatience)); err != nil {
+	if c.place.port == Calls {
+		if err := c.Conn.SetWriteDeadline(time.Now().Add(unreadTimeout)); err != nil {
 			return 0, err
 		}
 	}
 	n, err := c.Conn.Write(p)
-	if err != nil && c.place.door == Calls {
+	if err != nil && c.place.port == Calls {
 		c.Close() // gRPC would go on reading
 		return n, err
 	}
@@ -201,9 +201,9 @@ func (c *conn) review() {
 	}
 	c.mu.Unlock()
 	if known {
-		c.gate.turned(&c.place, nobody)
+		c.gate.onRefused(&c.place, revoked)
 	} else {
-		c.gate.turned(&c.place, tooSlow)
+		c.gate.onRefused(&c.place, tooSlow)
 		c.blame()
 	}
 	c.Close()
@@ -216,9 +216,9 @@ func (c *conn) blame() {
 	}
 }
 
-// giveWay closes the connection of a stranger that has lost its place. It has failed
-// if it had the time to show who it is.
-func (c *conn) giveWay() {
+// onDisplaced closes the connection of a stranger that was evicted. That is a failure
+// of its address if it had the time to authenticate.
+func (c *conn) onDisplaced() {
 	if c.gate.opt.Now().Sub(c.place.since) >= displaceAfter {
 		c.blame()
 	}
@@ -234,16 +234,17 @@ func (c *conn) knows(who *Caller) *kv.Error {
 		return nil
 	}
 	if err := who.account.Take(memory.Connections, ConnBytes); err != nil {
-		c.gate.turned(&c.place, noMemory)
+		c.gate.onRefused(&c.place, noMemory)
 		return err
 	}
 	why, ok := c.gate.ledger.known(&c.place, who.identity(), c.gate.opt.Now())
 	if !ok {
 		who.account.Give(memory.Connections, ConnBytes)
-		c.gate.turned(&c.place, why)
+		c.gate.onRefused(&c.place, why)
 		if why == tooManyOfUser {
 			return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1,
-				Text: "the user has reached its connection limit: a quarter of the free connections (--max-connections, open files)",
+				Text: "the user has reached its connection limit: a quarter of the free connections (--max-connections, open " +
+					"files)",
 				Hint: "use another node, or fewer connections"}
 		}
 		return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1,

@@ -19,7 +19,7 @@ import (
 func newTestGate(t *testing.T, limits Limits, b *memory.Budget) (*Gate, *Directory) {
 	t.Helper()
 	d := &Directory{opt: DirectoryOptions{Grace: time.Hour, Now: time.Now}}
-	g, err := New(Options{Keeper: new(certs.Keeper), Directory: d, Needs: func(string) Need { return NeedUser },
+	g, err := New(Options{Certificates: new(certs.Reloader), Directory: d, Needs: func(string) Need { return NeedUser },
 		Limits: limits, Budget: b})
 	require.NoError(t, err)
 	return g, d
@@ -38,7 +38,7 @@ func (d *Directory) has(t *testing.T, names ...string) {
 }
 
 // admitted is a connection that is let in, and its other end.
-func (g *Gate) admitted(t *testing.T, port Door) (*conn, net.Conn) {
+func (g *Gate) admitted(t *testing.T, port Port) (*conn, net.Conn) {
 	t.Helper()
 	here, there := net.Pipe()
 	t.Cleanup(func() { there.Close() })
@@ -164,7 +164,7 @@ func TestWhoDoesNotReadIsNotReadFrom(t *testing.T) {
 		}()
 		began := time.Now()
 		require.ErrorIs(t, <-wrote, os.ErrDeadlineExceeded)
-		require.Equal(t, unreadPatience, time.Since(began))
+		require.Equal(t, unreadTimeout, time.Since(began))
 		require.LessOrEqual(t, <-sent, readAhead+3<<10)
 	})
 }

@@ -22,8 +22,8 @@ type Store interface {
 // DirectoryOptions are a directory's. Store is needed.
 type DirectoryOptions struct {
 	Store Store
-	// Every is how often the store is asked. Default 1 s; negative is only when
-	// somebody wants to know.
+	// Every is how often the store is asked. Default 1 s; negative is only on
+	// demand.
 	Every time.Duration
 	// Grace is how long what was asked for is used. Default 30 s.
 	Grace time.Duration
@@ -174,7 +174,7 @@ func (d *Directory) Age() time.Duration {
 const maxTries = 16
 
 // Change has the table be what change makes of it, and asks for it at once. change
-// may be called again if somebody else was faster; its errors end the attempt.
+// is called again if another change came first; its errors end the attempt.
 func (d *Directory) Change(ctx context.Context, change func(*users.Table) (*users.Table, error)) error {
 	for try := 1; ; try++ {
 		now, err := d.load(ctx)
@@ -196,8 +196,8 @@ func (d *Directory) Change(ctx context.Context, change func(*users.Table) (*user
 			return err
 		}
 	}
-	// The change is made, and others hear of it in time. So does this node, if it
-	// cannot read now.
+	// The change is made, and other nodes read it within Every. So does this node, if
+	// it cannot read now.
 	if _, err := d.load(ctx); err != nil {
 		select {
 		case d.soon <- struct{}{}:

@@ -15,8 +15,8 @@
 // A connection is a stranger's until its certificate has been verified or one of
 // its calls has been let in. Strangers' connections are few, few of one address,
 // and short; known ones do not count against them. Who fails to show who it is
-// loses the connection after some failures, and an address with many is refused at
-// the door for a while, which doubles. Connections that are known already go on.
+// loses the connection after some failures, and an address with many is refused
+// for a while, which doubles. Connections that are known already go on.
 //
 // # Known callers
 //
@@ -29,13 +29,13 @@
 //
 // A Directory asks the store for the table of users every Every (1 s), and once
 // more when a change was made through its node. What was asked for longer than
-// Grace (30 s) ago is not used: then nobody is let in but Root and the other
-// nodes, which need no table. So a revocation is in force everywhere after Every
+// Grace (30 s) ago is not used: then only Root and the other nodes are
+// admitted, which need no table. So a revocation is in force everywhere after Every
 // and the time of a read, except at nodes that are cut off from the shard of the
-// table, where it is after Grace at the latest: there by refusing everybody.
+// table, where it is after Grace at the latest: there by refusing all users.
 //
 // # Without TLS
 //
-// A Gate without certificates lets everybody in and knows nobody: CallerOf is nil,
+// A Gate without certificates admits all connections without authentication: CallerOf is nil,
 // which may do everything. It still bounds connections.
 package guard

@@ -33,14 +33,14 @@ import (
 type Need int
 
 const (
-	// NeedAdmin, the zero value, is for what nobody has thought of.
+	// NeedAdmin, the zero value, is for methods without another need.
 	NeedAdmin Need = iota
 	// NeedUser is for all users; the method itself looks at the keys.
 	NeedUser
 	NeedMonitor
 	// NeedNode is for the other nodes.
 	NeedNode
-	// NeedNothing is for everybody. Calls over gRPC never are: their messages
+	// NeedNothing needs no authentication. Calls over gRPC never are: their messages
 	// would have to be read.
 	NeedNothing
 )
@@ -49,7 +49,7 @@ const (
 func (n Need) role() users.Role {
 	switch n {
 	case NeedUser:
-		return users.Anybody
+		return users.AnyUser
 	case NeedMonitor:
 		return users.Monitor
 	}
@@ -58,12 +58,12 @@ func (n Need) role() users.Role {
 
 // Options are a gate's.
 type Options struct {
-	// Keeper has the certificates. Without one everybody is let in.
-	Keeper *certs.Keeper
+	// Certificates are the node's. Nil: no TLS, and no authentication.
+	Certificates *certs.Reloader
 	// RequireCertificate refuses callers without a certificate even if they have
 	// a token.
 	RequireCertificate bool
-	// Directory knows the users; it is needed if Keeper is set.
+	// Directory knows the users; it is needed if Certificates is set.
 	Directory *Directory
 	// Needs says what methods need, by their full names.
 	Needs  func(method string) Need
@@ -71,8 +71,8 @@ type Options struct {
 	// Budget is the memory for what callers have the node hold. Default without
 	// bounds.
 	Budget *memory.Budget
-	// Log is told of failures and of connections that are refused, at most once a
-	// second of each kind. Default none.
+	// Log receives failures and refused connections, at most once a second of each
+	// kind. Default none.
 	Log *slog.Logger
 	// Now is the time. Default time.Now.
 	Now func() time.Time
@@ -82,21 +82,21 @@ type Options struct {
 type Gate struct {
 	opt    Options
 	ledger *ledger
-	// counted are calls by what became of them.
+	// counted are calls by result.
 	counted [numResults]atomic.Uint64
 
 	mu sync.Mutex
-	// told is what was logged, by its text, of which there are a dozen.
-	told map[string]*told
+	// logged is what was logged, by its text, of which there are a dozen.
+	logged map[string]*logState
 }
 
-// told is when something was logged last, and how often it was not since.
-type told struct {
+// logState is when a text was logged last, and how often it was left out since.
+type logState struct {
 	at    time.Time
 	since int
 }
 
-// result is what became of a call at the gate, or at a key.
+// result is the result of the check of a call, at the gate or at a key.
 type result int
 
 const (
@@ -116,7 +116,7 @@ func New(o Options) (*Gate, error) {
 	if err := o.Limits.check(); err != nil {
 		return nil, err
 	}
-	if o.Keeper != nil && (o.Directory == nil || o.Needs == nil) {
+	if o.Certificates != nil && (o.Directory == nil || o.Needs == nil) {
 		return nil, errors.New("guard: Directory or Needs is missing")
 	}
 	o.Limits = o.Limits.withDefaults()
@@ -126,11 +126,11 @@ func New(o Options) (*Gate, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Gate{opt: o, ledger: newLedger(o.Limits, o.Keeper == nil), told: map[string]*told{}}, nil
+	return &Gate{opt: o, ledger: newLedger(o.Limits, o.Certificates == nil), logged: map[string]*logState{}}, nil
 }
 
 // Secure reports whether there is TLS.
-func (g *Gate) Secure() bool { return g.opt.Keeper != nil }
+func (g *Gate) Secure() bool { return g.opt.Certificates != nil }
 
 // Timeout is how long a caller may take to be known, handshake included.
 func (g *Gate) Timeout() time.Duration { return g.opt.Limits.Timeout }
@@ -140,10 +140,10 @@ func (g *Gate) Credentials() credentials.TransportCredentials {
 	if !g.Secure() {
 		return &handshaker{insecure.NewCredentials(), g}
 	}
-	return &handshaker{credentials.NewTLS(g.opt.Keeper.Server(g.opt.RequireCertificate, "h2")), g}
+	return &handshaker{credentials.NewTLS(g.opt.Certificates.Server(g.opt.RequireCertificate, "h2")), g}
 }
 
-// handshaker tells the connection what came of its handshake.
+// handshaker reports the result of its handshake to the connection.
 type handshaker struct {
 	credentials.TransportCredentials
 	gate *Gate
@@ -168,17 +168,17 @@ func (h *handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthIn
 	if !h.gate.Secure() {
 		return secure, info{conn: c}, nil
 	}
-	told, ok := auth.(credentials.TLSInfo)
+	t, ok := auth.(credentials.TLSInfo)
 	if !ok {
 		return nil, nil, fmt.Errorf("guard: a handshake returned %T", auth)
 	}
-	h.gate.shaken(c, &told.State)
-	return secure, info{told, c}, nil
+	h.gate.shaken(c, &t.State)
+	return secure, info{t, c}, nil
 }
 
 // shaken looks at the certificate of a new connection. If its name is a user's, the
-// caller is known before it has called. If that cannot be told now, it is not its
-// failure.
+// caller is known before it has called. If the users cannot be read, that does not
+// count as a failure.
 func (g *Gate) shaken(c *conn, s *tls.ConnectionState) {
 	if certificate(s) == nil {
 		return
@@ -193,22 +193,22 @@ func (g *Gate) shaken(c *conn, s *tls.ConnectionState) {
 			return
 		}
 	}
-	_ = g.settled(c, who) // if there is no place, its first call is told
+	_ = g.settled(c, who) // if there is no slot, its first call fails
 }
 
 func (h *handshaker) Clone() credentials.TransportCredentials {
 	return &handshaker{h.TransportCredentials.Clone(), h.gate}
 }
 
-// unshaken tells of a handshake that failed. Who came and went without a word was
-// perhaps asking whether the port is open.
+// unshaken counts and logs a failed handshake. A connection that was closed before any
+// byte is not a failure: it may check whether the port is open.
 func (g *Gate) unshaken(c *conn, err error) {
 	if errors.Is(err, io.EOF) {
 		return
 	}
 	c.failed()
 	g.count(kv.KindUnauthenticated)
-	g.tell("TLS handshake failed", c.place.from, "error", err)
+	g.logFailure("TLS handshake failed", c.place.from, "error", err)
 }
 
 // certificate is the caller's, verified; nil if it has shown none.
@@ -233,7 +233,7 @@ func (g *Gate) Tap(ctx context.Context, call *tap.Info) (context.Context, error)
 	if !g.Secure() {
 		a := auth.conn.account("")
 		if g.opt.Needs != nil && g.opt.Needs(call.FullMethodName) == NeedNode {
-			a = nil // nobody shows to be one, but the others must not want for memory
+			a = nil // without TLS a node is not authenticated, and memory of callers must not limit it
 		}
 		return withCall(ctx, nil, a, auth.conn), nil
 	}
@@ -245,8 +245,8 @@ func (g *Gate) Tap(ctx context.Context, call *tap.Info) (context.Context, error)
 	return withCall(ctx, c, c.account, auth.conn), nil
 }
 
-// settle notes what became of a call, of which c is the caller if it was found out,
-// and says whether it may go on.
+// settle counts the result of a call, whose caller is c if it is authenticated, and
+// returns an error if it must not go on.
 func (g *Gate) settle(k *conn, c *Caller, err *kv.Error, what string) *kv.Error {
 	if err == nil {
 		err = g.settled(k, c)
@@ -259,13 +259,13 @@ func (g *Gate) settle(k *conn, c *Caller, err *kv.Error, what string) *kv.Error 
 	switch err.Kind {
 	case kv.KindUnauthenticated:
 		k.failed()
-		g.tell("authentication failed", k.place.from, "request", what, "error", err.Text)
+		g.logFailure("authentication failed", k.place.from, "request", what, "error", err.Text)
 	case kv.KindUnavailable, kv.KindResourceExhausted:
 		k.blameless.Store(true)
 		k.refused()
 	case kv.KindPermissionDenied:
 		_ = g.settled(k, c) // it is known, only it may not
-		g.tell("request denied", k.place.from, "request", what, "error", err.Text)
+		g.logFailure("request denied", k.place.from, "request", what, "error", err.Text)
 	}
 	return err
 }
@@ -338,8 +338,8 @@ func (g *Gate) enter(s *tls.ConnectionState, header metadata.MD, need Need, what
 func (g *Gate) caller(s *tls.ConnectionState, authorization []string) (*Caller, *kv.Error) {
 	leaf := certificate(s)
 	if g.opt.RequireCertificate && leaf == nil {
-		// Over gRPC the handshake has refused that. HTTP has health checks for
-		// everybody, so that its handshake cannot.
+		// Over gRPC the handshake has refused that. HTTP has health checks without
+		// authentication, so that its handshake cannot.
 		return nil, unauthenticated("the caller sent no certificate, and this node does not accept a token alone",
 			"use a certificate of the user: linchpin cert create-client NAME")
 	}
@@ -370,19 +370,19 @@ func bearer(headers []string) (hash [32]byte, ok bool) {
 	return users.HashToken(text)
 }
 
-// toldEvery is how often each kind of failure is logged at most.
-const toldEvery = time.Second
+// logEvery is the least time between two lines of one kind of failure.
+const logEvery = time.Second
 
-// tell logs a failure, unless one of its kind was just now: who fails often must not
-// fill the disk. The next line of the kind says how many were left out.
-func (g *Gate) tell(text string, from netip.Prefix, args ...any) {
+// logFailure logs a failure, unless one of its kind was logged within logEvery: failing
+// clients must not fill the disk. The next line of the kind says how many were left out.
+func (g *Gate) logFailure(text string, from netip.Prefix, args ...any) {
 	now := g.opt.Now()
 	g.mu.Lock()
-	last := g.told[text]
+	last := g.logged[text]
 	if last == nil {
-		last = &told{}
-		g.told[text] = last
-	} else if d := now.Sub(last.at); d >= 0 && d < toldEvery { // the time of day may go back
+		last = &logState{}
+		g.logged[text] = last
+	} else if d := now.Sub(last.at); d >= 0 && d < logEvery { // the time of day may go back
 		last.since++
 		g.mu.Unlock()
 		return
@@ -397,13 +397,13 @@ func (g *Gate) tell(text string, from netip.Prefix, args ...any) {
 	g.opt.Log.Warn(text, args...)
 }
 
-// Stats tell what the gate has done since the start.
+// Stats count what the gate has done since the start.
 type Stats struct {
 	// Open counts connections, Strangers those of them whose callers are not
 	// known.
 	Open, Strangers int
 	// Refused counts connections that were closed, by why; Calls counts calls by
-	// what became of them.
+	// result.
 	Refused, Calls map[string]uint64
 	// Age is how old the table of users is.
 	Age time.Duration
@@ -411,7 +411,7 @@ type Stats struct {
 	Memory memory.Stats
 }
 
-// Stats tell what the gate has done.
+// Stats returns what the gate has done.
 func (g *Gate) Stats() Stats {
 	s := Stats{Refused: map[string]uint64{}, Calls: map[string]uint64{}, Memory: g.opt.Budget.Stats()}
 	s.Open, s.Strangers = g.ledger.counts()

@@ -17,7 +17,7 @@ func (g *Gate) HTTPListener(inner net.Listener) net.Listener {
 	if !g.Secure() {
 		return l
 	}
-	return tls.NewListener(l, g.opt.Keeper.Server(false, "http/1.1"))
+	return tls.NewListener(l, g.opt.Certificates.Server(false, "http/1.1"))
 }
 
 type connKey struct{}
@@ -33,8 +33,8 @@ func (g *Gate) ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// ConnState is for http.Server, which does handshakes by itself and tells nobody of
-// those that fail: they count as those of gRPC do, with the same exception.
+// ConnState is for http.Server, which does handshakes by itself and does not report
+// failed ones: they count as those of gRPC do, with the same exception.
 func (g *Gate) ConnState(c net.Conn, state http.ConnState) {
 	t, ok := c.(*tls.Conn)
 	if !ok || state != http.StateClosed || t.ConnectionState().HandshakeComplete {
@@ -45,7 +45,8 @@ func (g *Gate) ConnState(c net.Conn, state http.ConnState) {
 	}
 }
 
-var errUnshaken = errors.New("the client closed the connection, timed out, or does not use TLS (plain HTTP); level debug logs more")
+var errUnshaken = errors.New("the client closed the connection, timed out, or does not use TLS (plain HTTP); level " +
+	"debug logs more")
 
 // HTTP lets requests through to next that may, by what each needs. A token is
 // shown as a bearer token, or as the password of its user, for browsers.

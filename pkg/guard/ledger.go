@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Door is where a connection came in.
-type Door int
+// Port is the kind of port at which a connection arrives.
+type Port int
 
 const (
 	// Calls is that of gRPC.
-	Calls Door = iota
+	Calls Port = iota
 	// Web is that of HTTP.
 	Web
-	numDoors
+	numPorts
 )
 
-// refusal is why a connection was closed at the door, or later.
+// refusal is why a connection was closed on arrival, or later.
 type refusal int
 
 const (
@@ -30,7 +30,7 @@ const (
 	failedTooOften
 	tooSlow
 	tooMuch
-	nobody
+	revoked
 	noMemory
 	tooManyOfUser
 	numRefusals
@@ -65,7 +65,7 @@ const (
 	user
 	administrator // on one of the slots that are administrators'
 	peerNode
-	// gone: it has given way to another, or was closed.
+	// gone: it was evicted for another, or closed.
 	gone
 )
 
@@ -75,7 +75,7 @@ type place struct {
 	// (enter).
 	ip    netip.Addr
 	from  netip.Prefix
-	door  Door
+	port  Port
 	since time.Time
 	// standing and at, its place in the queue of strangers, are guarded by the
 	// ledger.
@@ -93,16 +93,16 @@ type place struct {
 type ledger struct {
 	limits Limits
 	places places
-	// openHouse says that there are no strangers here: everybody is let in.
+	// openHouse says that there are no strangers here: all are admitted.
 	openHouse bool
 	// refused counts connections by refusal.
 	refused [numRefusals]atomic.Uint64
 
 	mu sync.Mutex
 	// users, administrators and nodes are how many there are by standing, strangers those
-	// whose callers are not known, by door, the oldest first.
+	// whose callers are not known, by port, the oldest first.
 	users, administrators, nodes int
-	strangers                    [numDoors]list.List
+	strangers                    [numPorts]list.List
 	// byUser are the connections of each user among users.
 	byUser map[string]int
 	// at has the addresses of which there is something to know.
@@ -118,7 +118,7 @@ func newLedger(l Limits, openHouse bool) *ledger {
 // address is what is known of one. It is forgotten when it has no stranger and no
 // failure that counts.
 type address struct {
-	strangers [numDoors]int
+	strangers [numPorts]int
 	// failures is how many count now; a minute takes away Limits.Failures of
 	// them. It is as of when.
 	failures float64
@@ -128,49 +128,49 @@ type address struct {
 	until   time.Time
 }
 
-func (a *address) idle() bool { return a.strangers == [numDoors]int{} }
+func (a *address) idle() bool { return a.strangers == [numPorts]int{} }
 
 // keptAddresses bounds the addresses with failures. Beyond it those are forgotten
 // that have no connection: who has so many addresses is not stopped by counting.
 const keptAddresses = 1 << 16
 
 // enter admits a connection as a stranger's, or says why not. Where all places are
-// taken, a stranger may have to give way, whose evict is to be called.
+// taken, a stranger may be evicted: the caller calls evict of victim.
 func (l *ledger) enter(p *place, now time.Time) (why refusal, victim *place, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.openHouse {
 		return l.enterOpen(p)
 	}
-	isTrusted, patience := l.trusted.has(p.ip, now), displaceAfter
+	isTrusted, timeout := l.trusted.has(p.ip, now), displaceAfter
 	if isTrusted {
-		p.from, patience = netip.PrefixFrom(p.ip, p.ip.BitLen()), displaceTrustedAfter
+		p.from, timeout = netip.PrefixFrom(p.ip, p.ip.BitLen()), displaceTrustedAfter
 	}
 	a := l.of(p.from, now)
 	defer l.forget(p.from, a, now)
 	a.fade(now, l.limits)
 	p.slow = now.Before(a.until)
-	if p.slow && !isTrusted && p.door == Calls {
+	if p.slow && !isTrusted && p.port == Calls {
 		return failedTooOften, nil, false
 	}
-	queue := &l.strangers[p.door]
+	queue := &l.strangers[p.port]
 	switch {
-	case a.strangers[p.door] >= l.limits.PerAddress:
+	case a.strangers[p.port] >= l.limits.PerAddress:
 		why = tooManyOfAddress
-		victim = l.oldest(p.door, p.from)
-		if now.Sub(victim.since) < patience {
+		victim = l.oldest(p.port, p.from)
+		if now.Sub(victim.since) < timeout {
 			return why, nil, false
 		}
-	case queue.Len() >= l.places.strangers[p.door]:
+	case queue.Len() >= l.places.strangers[p.port]:
 		why = tooManyStrangers
-		victim = l.mostOf(p.door)
-		if l.at[victim.from].strangers[p.door] <= a.strangers[p.door]+1 && now.Sub(victim.since) < displaceAfter {
+		victim = l.mostOf(p.port)
+		if l.at[victim.from].strangers[p.port] <= a.strangers[p.port]+1 && now.Sub(victim.since) < displaceAfter {
 			return why, nil, false
 		}
 	}
 	p.since = now
 	p.at = queue.PushBack(p)
-	a.strangers[p.door]++
+	a.strangers[p.port]++
 	if victim != nil {
 		l.remove(victim, now)
 	}
@@ -182,7 +182,7 @@ func (l *ledger) enter(p *place, now time.Time) (why refusal, victim *place, ok 
 // members.
 func (l *ledger) enterOpen(p *place) (why refusal, victim *place, ok bool) {
 	bound := l.limits.Connections - l.places.administrators
-	if p.door == Calls {
+	if p.port == Calls {
 		bound -= l.places.strangers[Web]
 	}
 	switch {
@@ -199,8 +199,8 @@ func (l *ledger) enterOpen(p *place) (why refusal, victim *place, ok bool) {
 }
 
 // displaceAfter is how long a stranger has its place for itself: more than an honest
-// caller needs to show who it is. From then on it gives way to others. Somewhat
-// arbitrary.
+// caller needs to show who it is. From then on it can be evicted for others.
+// Somewhat arbitrary.
 const displaceAfter = time.Second
 
 // displaceTrustedAfter replaces displaceAfter among the strangers of a trusted address:
@@ -208,8 +208,8 @@ const displaceAfter = time.Second
 const displaceTrustedAfter = 2 * slowAddressBy
 
 // oldest is the oldest stranger of an address, which has some.
-func (l *ledger) oldest(door Door, from netip.Prefix) *place {
-	for e := l.strangers[door].Front(); e != nil; e = e.Next() {
+func (l *ledger) oldest(port Port, from netip.Prefix) *place {
+	for e := l.strangers[port].Front(); e != nil; e = e.Next() {
 		if p := e.Value.(*place); p.from == from {
 			return p
 		}
@@ -218,11 +218,11 @@ func (l *ledger) oldest(door Door, from netip.Prefix) *place {
 }
 
 // mostOf is the oldest stranger of the address that has most.
-func (l *ledger) mostOf(door Door) (victim *place) {
+func (l *ledger) mostOf(port Port) (victim *place) {
 	most := 0
-	for e := l.strangers[door].Front(); e != nil; e = e.Next() {
+	for e := l.strangers[port].Front(); e != nil; e = e.Next() {
 		p := e.Value.(*place)
-		if n := l.at[p.from].strangers[door]; n > most {
+		if n := l.at[p.from].strangers[port]; n > most {
 			victim, most = p, n
 		}
 	}
@@ -344,10 +344,10 @@ func (l *ledger) leaveUser(name string) {
 
 // remove takes a stranger away.
 func (l *ledger) remove(p *place, now time.Time) {
-	l.strangers[p.door].Remove(p.at)
+	l.strangers[p.port].Remove(p.at)
 	p.standing, p.at = gone, nil
 	a := l.at[p.from]
-	a.strangers[p.door]--
+	a.strangers[p.port]--
 	l.forget(p.from, a, now)
 }
 

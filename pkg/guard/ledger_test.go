@@ -106,7 +106,7 @@ func TestUsersLeavePlacesForOthers(t *testing.T) {
 			require.True(t, ok)
 			nodes++
 		}
-		web := &place{from: prefix("10.0.0.3"), door: Web}
+		web := &place{from: prefix("10.0.0.3"), port: Web}
 		for range l.places.strangers[Calls] {
 			l.enter(&place{from: prefix("10.0.0.3")}, now)
 		}
@@ -153,7 +153,7 @@ func TestWithoutTLSTheLastConnectionsAreForTheMachineAndMembers(t *testing.T) {
 	l, now := newLedger(Limits{Connections: 100}.withDefaults(), true), time.Unix(0, 0)
 	l.trusted.members = map[netip.Addr]bool{ip("10.0.0.7"): true}
 	enter := func(from string) bool {
-		_, _, ok := l.enter(&place{ip: ip(from), from: prefix(from), door: Web}, now)
+		_, _, ok := l.enter(&place{ip: ip(from), from: prefix(from), port: Web}, now)
 		return ok
 	}
 	n := 0
@@ -212,8 +212,8 @@ func TestFailuresAreAnswered(t *testing.T) {
 func TestTrustedAddressesAreSlowedAndNeverRefused(t *testing.T) {
 	l, now := newTestLedger(Limits{Failures: 3}), time.Unix(0, 0)
 	l.trusted.members = map[netip.Addr]bool{ip("2001:db8::1"): true}
-	connect := func(from string, port Door) (*place, bool) {
-		p := &place{ip: ip(from), from: prefix(from), door: port}
+	connect := func(from string, port Port) (*place, bool) {
+		p := &place{ip: ip(from), from: prefix(from), port: port}
 		_, _, ok := l.enter(p, now)
 		return p, ok
 	}
@@ -229,7 +229,7 @@ func TestTrustedAddressesAreSlowedAndNeverRefused(t *testing.T) {
 			l.leave(p, now)
 		}
 	}
-	state := func(from string, port Door) string {
+	state := func(from string, port Port) string {
 		p, ok := connect(from, port)
 		switch {
 		case !ok:
@@ -315,7 +315,7 @@ func TestTheLedgerAddsUp(t *testing.T) {
 			i := rapid.IntRange(0, max(len(all)-1, 0)).Draw(t, "which")
 			switch {
 			case verb == "enter":
-				p := &place{from: from, door: Door(rapid.IntRange(0, 1).Draw(t, "port"))}
+				p := &place{from: from, port: Port(rapid.IntRange(0, 1).Draw(t, "port"))}
 				_, victim, ok := l.enter(p, now)
 				if ok {
 					all = append(all, p)
@@ -334,14 +334,14 @@ func TestTheLedgerAddsUp(t *testing.T) {
 				all = append(all[:i], all[i+1:]...)
 			}
 			var by [gone + 1]int
-			at := map[netip.Prefix]*[numDoors]int{}
+			at := map[netip.Prefix]*[numPorts]int{}
 			for _, p := range all {
 				by[p.standing]++
 				if p.standing == stranger {
 					if at[p.from] == nil {
-						at[p.from] = new([numDoors]int)
+						at[p.from] = new([numPorts]int)
 					}
-					at[p.from][p.door]++
+					at[p.from][p.port]++
 				}
 			}
 			byUser := map[string]int{}

@@ -71,9 +71,9 @@ func (l Limits) check() error {
 // places are how many connections of each kind there may be.
 type places struct {
 	// users are known callers, administrators those slots that only administrators get,
-	// nodes the other nodes; strangers are by door.
+	// nodes the other nodes; strangers are by port.
 	users, administrators, nodes int
-	strangers                    [numDoors]int
+	strangers                    [numPorts]int
 }
 
 // places deals out the connections. Where there are few, for want of files, each kind

@@ -9,8 +9,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/workload"
-	"github.com/linchpindb/linchpin/pkg/workload/clientstore"
+	"github.com/linchpindb/linchpin/pkg/load/clientstore"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 )
 
 const (

@@ -33,8 +33,8 @@ func TokenText(secret [SecretBytes]byte) string {
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(secret[:])
 }
 
-// HashToken gives the hash of a token. What cannot be one has none: to tell is
-// cheap.
+// HashToken gives the hash of a token. A text that cannot be a token has
+// none: the check is cheap.
 func HashToken(text string) (hash [hashBytes]byte, ok bool) {
 	if len(text) != tokenBytes || !strings.HasPrefix(text, tokenPrefix) {
 		return hash, false

@@ -11,7 +11,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/msg"
 )
 
-// The names that are nobody's to take.
+// The reserved names.
 const (
 	Root = "root"
 	Node = "node"
@@ -25,7 +25,7 @@ const (
 	MaxTokens    = 8
 )
 
-// User is somebody who may do something. It does not change.
+// User is a user with roles and grants. It is immutable.
 type User struct {
 	Name string `json:"name"`
 	// Created is in nanoseconds since 1970.
@@ -219,7 +219,7 @@ func (u *User) MarkUnlocked(ops []msg.Op) {
 	}
 }
 
-// Check refuses operations that the user may not do. The error tells the number
+// Check refuses operations that the user may not do. The error has the number
 // of the first.
 func (u *User) Check(ops []msg.Op) *kv.Error {
 	if u.Admin {
@@ -262,8 +262,8 @@ func (u *User) Denied(write bool, s kv.Span) *kv.Error {
 type Role int
 
 const (
-	// Anybody may call who has shown who it is.
-	Anybody Role = iota
+	// AnyUser needs only authentication.
+	AnyUser Role = iota
 	// Monitor may look at the cluster.
 	Monitor
 	// Admin may do everything.
@@ -273,7 +273,7 @@ const (
 func (r Role) String() string { return [...]string{"none", "monitor", "admin"}[r] }
 
 // Has reports whether the user has a role.
-func (u *User) Has(r Role) bool { return u.Admin || r == Anybody || r == Monitor && u.Monitor }
+func (u *User) Has(r Role) bool { return u.Admin || r == AnyUser || r == Monitor && u.Monitor }
 
 // CheckRole refuses a call of something that needs a role.
 func (u *User) CheckRole(r Role, what string) *kv.Error {
@@ -315,7 +315,7 @@ func (u *User) Same(o *User) bool {
 		})
 }
 
-// identical reports whether nothing tells two users apart.
+// identical reports whether two users are equal.
 func (u *User) identical(o *User) bool {
 	return u.Same(o) && u.Created == o.Created &&
 		slices.EqualFunc(u.Tokens, o.Tokens, func(a, b Token) bool {

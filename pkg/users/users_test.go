@@ -35,7 +35,7 @@ func TestWhatGrantsAllow(t *testing.T) {
 		{"the prefix itself is a key with it", orders, point("orders/"), true, true},
 		{"a key with a prefix to read", orders, point("catalog/x"), true, false},
 		{"a key that is shorter than the prefix", orders, point("orders"), false, false},
-		{"a key of nobody's", orders, point("zebra"), false, false},
+		{"a key of plain's", orders, point("zebra"), false, false},
 		{"the empty prefix is that of all keys", all, point("zebra"), true, false},
 		{"a range within a prefix", orders, span("orders/1", "orders/2"), true, true},
 		{"a range that is all of a prefix", orders, span("orders/", "orders0"), true, true},
@@ -58,7 +58,7 @@ func TestWhatGrantsAllow(t *testing.T) {
 }
 
 // TestRangesAreTheirKeys: a range may be read if and only if each of its keys may,
-// among keys that tell all grants here apart.
+// among keys that separate all grants here.
 func TestRangesAreTheirKeys(t *testing.T) {
 	letters := []string{"", "a", "b", "\xff"}
 	keys := append(letters, "c") // no grant names it: what lies between the grants
@@ -276,11 +276,11 @@ func TestNames(t *testing.T) {
 }
 
 func TestRoles(t *testing.T) {
-	nobody, watcher := &User{Name: "a"}, &User{Name: "b", Monitor: true}
-	require.Nil(t, nobody.CheckRole(Anybody, "X"))
+	plain, watcher := &User{Name: "a"}, &User{Name: "b", Monitor: true}
+	require.Nil(t, plain.CheckRole(AnyUser, "X"))
 	require.Nil(t, watcher.CheckRole(Monitor, "X"))
 	require.Nil(t, Superuser.CheckRole(Admin, "X"))
-	require.ErrorContains(t, nobody.CheckRole(Monitor, "Shards"),
+	require.ErrorContains(t, plain.CheckRole(Monitor, "Shards"),
 		`user "a" may not call Shards, which needs the role monitor`)
 	require.ErrorContains(t, watcher.CheckRole(Admin, "DropUser"), "needs the role admin")
 }
@@ -317,7 +317,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestTablesAreMerged: nobody is changed without being asked for.
+// TestTablesAreMerged: no other user changes.
 func TestTablesAreMerged(t *testing.T) {
 	token := func(b byte) []Token { return []Token{{Hash: bytes.Repeat([]byte{b}, hashBytes), Created: 1}} }
 	table := func(all ...*User) *Table {
@@ -344,7 +344,7 @@ func TestTablesAreMerged(t *testing.T) {
 		require.Equal(t, table(other, bob, &User{Name: "carol"}), merged(t, here, from, true), text)
 	}
 	_, err := here.Merged(table(&User{Name: "eve", Tokens: token(1)}), true)
-	require.ErrorContains(t, err, "listed twice", "nobody gets another's token")
+	require.ErrorContains(t, err, "listed twice", "plain gets another's token")
 }
 
 func merged(t *testing.T, a, b *Table, replace bool) *Table {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
-	"github.com/linchpindb/linchpin/pkg/workload"
-	"github.com/linchpindb/linchpin/pkg/workload/app"
-	"github.com/linchpindb/linchpin/pkg/workload/clientstore"
+	"github.com/linchpindb/linchpin/pkg/load/app"
+	"github.com/linchpindb/linchpin/pkg/load/clientstore"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 	"github.com/linchpindb/linchpin/test/bench/rounds"
 )
 

@@ -13,9 +13,9 @@ import (
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
-	"github.com/linchpindb/linchpin/pkg/workload"
 )
 
 // sharedKey is the key that all transactions increment; sharedToo is another

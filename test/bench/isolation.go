@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 	"github.com/linchpindb/linchpin/pkg/txn/admission"
-	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/bench/rounds"
 	"github.com/linchpindb/linchpin/test/bench/simulated"
 )
@@ -76,8 +76,10 @@ type isolationRow struct {
 }
 
 func (s *isolationOptions) base(seed uint64) simulated.Options {
-	w := workload.Options{Name: "cold", Keys: s.keys, Ops: 2, ReadKeys: workload.KeyCount{Min: 2, Max: 2}, Distinct: true,
-		Mix: workload.Mix{ReadOnly: 50, ReadModifyWrite: 25, WriteOnly: 25}}.WithDefaults()
+	w := workload.Options{Name: "cold", Keys: s.keys, Ops: 2,
+		Readers:  workload.Readers{ReadKeys: workload.KeyCount{Min: 2, Max: 2}},
+		Distinct: true,
+		Mix:      workload.Mix{ReadOnly: 50, ReadModifyWrite: 25, WriteOnly: 25}}.WithDefaults()
 	return simulated.Options{Nodes: s.nodes, Workload: w, Delay: s.delay, Warm: s.virtualWarm, Measure: s.span,
 		Clients: s.cold, Baseline: simulated.Baseline{NoHeat: true},
 		MaxInFlight: s.maxInFlight, Seed: seed, Costs: simulated.Costs{Message: s.message, Other: 2 * time.Microsecond}}

@@ -19,8 +19,8 @@ import (
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/gateway"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/load/dist/zipf"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/workload/zipf"
 	"github.com/linchpindb/linchpin/test/bench/rounds"
 )
 

@@ -11,8 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 	"github.com/linchpindb/linchpin/pkg/txn"
-	"github.com/linchpindb/linchpin/pkg/workload"
 	"github.com/linchpindb/linchpin/test/bench/echo"
 	"github.com/linchpindb/linchpin/test/bench/rounds"
 	"github.com/linchpindb/linchpin/test/bench/simulated"

@@ -16,7 +16,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/embed"
 	"github.com/linchpindb/linchpin/pkg/hotshard"
-	"github.com/linchpindb/linchpin/pkg/workload/zipf"
+	"github.com/linchpindb/linchpin/pkg/load/dist/zipf"
 	"github.com/linchpindb/linchpin/test/bench/rounds"
 )
 

@@ -16,7 +16,6 @@ var unfinished = []string{
 	"pkg/engine/pebblestore/metrics.go: Metrics",
 	"pkg/engine/pebblestore/store.go: Store",
 	"pkg/shard/stats.go: Stats",
-	"pkg/workload/options.go: Options",
 	"pkg/shard/agent: 12 files",
 }
 

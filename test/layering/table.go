@@ -176,7 +176,8 @@ var Table = []Layer{
 	},
 	{
 		Name:     "edges",
-		Packages: []string{"pkg/server/...", "pkg/console", "pkg/workload/...", "pkg/cli/..."},
+		Packages: []string{"pkg/server/...", "pkg/console", "pkg/load/workload", "pkg/load/app", "pkg/load/dist/...",
+			"pkg/load/clientstore", "pkg/load/memstore", "pkg/cli/..."},
 		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments",
 			"shells",
 			"files", "client", "edges"},
@@ -184,7 +185,7 @@ var Table = []Layer{
 	{
 		// A whole node, or a whole cluster, inside a program.
 		Name:     "assembly",
-		Packages: []string{"pkg/embed/...", "pkg/linchpintest"},
+		Packages: []string{"pkg/embed/...", "pkg/load/experiment/...", "pkg/linchpintest"},
 		Imports: []string{"words", "messages", "types", "parts", "whole", "wire", "world", "security", "instruments",
 			"shells",
 			"client", "edges", "assembly"},
@@ -222,7 +223,7 @@ var Table = []Layer{
 var Homes = map[string][]string{
 	"github.com/cockroachdb/pebble/v2": {"pkg/engine/pebblestore", "tools", "test"},
 	"go.etcd.io/bbolt":                 {"pkg/catalog", "tools", "test"},
-	"gonum.org/v1/plot":                {"pkg/embed/hotornot"},
+	"gonum.org/v1/plot":                {"pkg/load/experiment/hotornot"},
 	"go.opentelemetry.io/otel":         {"pkg/trace", "pkg/client", "test"},
 	"github.com/peterh/liner":          {"pkg/cli/shell"},
 }

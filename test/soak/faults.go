@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/engine/pebblestore"
-	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 	"github.com/linchpindb/linchpin/test/integration/proxy"
 	"github.com/linchpindb/linchpin/test/integration/sandbox"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/client"
-	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 

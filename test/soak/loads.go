@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/workload"
-	"github.com/linchpindb/linchpin/pkg/workload/app"
-	"github.com/linchpindb/linchpin/pkg/workload/clientstore"
+	"github.com/linchpindb/linchpin/pkg/load/app"
+	"github.com/linchpindb/linchpin/pkg/load/clientstore"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
@@ -98,7 +98,8 @@ func startLoads(ctx context.Context, t testing.TB, addrs []string, round Round) 
 		}
 		one.runner, err = workload.New(nil, workload.Options{
 			App: one.app, Clients: appClients, Rate: appRate, Timeout: appTimeout, Duration: time.Hour, Seed: round.Seed,
-			ProgressEvery: 100 * time.Millisecond, Progress: func(s workload.Snapshot) { one.committed.Store(s.Committed) },
+			Reporting: workload.Reporting{ProgressEvery: 100 * time.Millisecond,
+				Progress: func(s workload.Snapshot) { one.committed.Store(s.Committed) }},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -31,9 +31,11 @@ func TestFind(t *testing.T) {
 }
 
 func TestCutOff(t *testing.T) {
-	const race = "fuzz: elapsed: 2s, execs: 9 (0/sec)\n--- FAIL: FuzzX (2.03s)\n    context deadline exceeded\nFAIL\nexit status 1\n"
+	const race = "fuzz: elapsed: 2s, execs: 9 (0/sec)\n--- FAIL: FuzzX (2.03s)\n    context deadline exceeded\nFAIL\n" +
+		"exit status 1\n"
 	require.True(t, cutOff(race))
 	require.False(t, cutOff("PASS\nok  \tpkg\t1.0s\n"))
-	require.False(t, cutOff("--- FAIL: FuzzX (0.1s)\n    x_test.go:9: context deadline exceeded\n    Failing input written to testdata/fuzz/FuzzX/1\nFAIL\n"))
+	require.False(t, cutOff("--- FAIL: FuzzX (0.1s)\n    x_test.go:9: context deadline exceeded\n    Failing input "+
+		"written to testdata/fuzz/FuzzX/1\nFAIL\n"))
 	require.False(t, cutOff("panic: x\n"+race))
 }

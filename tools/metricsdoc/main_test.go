@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -22,13 +20,4 @@ func TestPageHasEveryMetricOnce(t *testing.T) {
 	}
 	require.Contains(t, text, "## Others\n\n| metric | description |\n|---|---|\n"+
 		"| `linchpin_new_thing{a, b}` | New. |\n| `linchpin_new_times` | Histogram. Times. |\n")
-}
-
-func TestStalePageIsReported(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "metrics.md")
-	require.Error(t, run(path, true), "the page does not exist")
-	require.NoError(t, run(path, false))
-	require.NoError(t, run(path, true))
-	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
-	require.ErrorContains(t, run(path, true), "make generate")
 }

@@ -16,12 +16,13 @@ import (
 // stands below publicRoot, by the file of ours that it is made of.
 var public = map[string]string{"pkg/rpc/linchpinpb/linchpin.proto": "linchpin/v1/linchpin.proto"}
 
-// publicRoot is what protoc is told with -I, and buf as the directory of the module.
+// publicRoot is the -I of protoc, and for buf the directory of the module.
 const publicRoot = "proto"
 
 var (
-	heading       = regexp.MustCompile(`(?s)\A(//[^\n]*\n)+`)
-	goOptions     = regexp.MustCompile(`(?m)^(import "gogoproto/gogo\.proto";\n\n|(option (go_package|\(gogoproto\.\w+\)) = [^\n]*\n)+\n?)`)
+	heading   = regexp.MustCompile(`(?s)\A(//[^\n]*\n)+`)
+	goOptions = regexp.MustCompile(`(?m)^(import "gogoproto/gogo\.proto";\n\n|(option ` +
+		`(go_package|\(gogoproto\.\w+\)) = [^\n]*\n)+\n?)`)
 	messageOption = regexp.MustCompile(`(?m)^ +option \(gogoproto\.\w+\) = [^\n]*\n`)
 	fieldOption   = regexp.MustCompile(` \[\(gogoproto\.[^\]\n]*\];`)
 )

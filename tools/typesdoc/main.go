@@ -35,13 +35,16 @@ const head = `# Data types
 
 <!-- Generated from the declarations by tools/typesdoc: change those, and run "make generate". -->
 
-The first write of a key decides its data type; ` + "`delete`" + ` frees it. [Choosing a type](manual/data-types.md) compares the types, [API](api.md) has the call, and
+The first write of a key decides its data type; ` + "`delete`" + ` frees it. [Choosing a type](manual/data-types.md) ` +
+	`compares the types, [API](api.md) has the call, and
 [user-defined types](own-types.md) describes how to declare one.
 
-Each method acquires a lock of one of the kinds listed beside it. Which one depends on the value and the arguments. The first one applies if the value is not
+Each method acquires a lock of one of the kinds listed beside it. ` +
+	`Which one depends on the value and the arguments. The first one applies if the value is not
 known; with "(else)", only then. Operations whose locks are compatible commute and never block each other.
 
-In the tables, **x** is compatible, **y** compatible on different parts of the value (members, fields), and a dot incompatible. ` + "`*`" + ` marks updates. Columns are in
+In the tables, **x** is compatible, **y** compatible on different parts of the value (members, fields), and a ` +
+	`dot incompatible. ` + "`*`" + ` marks updates. Columns are in
 the order of rows. [` + "`linchpin check-types`" + `](cli.md) tests the tables with random values and transactions.
 `
 

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,16 +25,4 @@ func TestPageHasEveryMethodAndLock(t *testing.T) {
 		}
 	}
 	require.Contains(t, text, "\nsubtract*  xx..x..x\n", "the table of a bounded counter")
-}
-
-func TestStalePageFails(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "types.md")
-	some := adt.All()[:3]
-	require.Error(t, run(path, some, true), "there is none")
-	require.NoError(t, run(path, some, false))
-	require.NoError(t, run(path, some, true))
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, append(text, 'x'), 0o644))
-	require.ErrorContains(t, run(path, some, true), "stale; run: make generate")
 }

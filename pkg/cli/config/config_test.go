@@ -122,13 +122,14 @@ func TestWhatIsRefused(t *testing.T) {
 		"help: true":                    `there is no setting "help"`,
 		"store: a\nstore: b":            "linchpin.yaml:2: store is already set in line 1",
 		"store: [a, b]":                 "linchpin.yaml:1: store takes one value, not a list",
-		"store: {a: b}":                 "linchpin.yaml:1: the value of store is neither plain nor a list; settings do not nest",
-		"hot-key: [[a]]":                "an element of hot-key is not a plain value",
-		"- store":                       `linchpin.yaml:1: want settings, one a line`,
-		"just text":                     `linchpin.yaml:1: want settings, one a line`,
-		"store: \"a":                    "linchpin.yaml: found unexpected end of stream",
-		"cache-mb: many":                `linchpin.yaml:1: cache-mb is "many", want a whole number`,
-		"history-every: 5":              `history-every is "5", which has no unit; write 5s for seconds`,
+		"store: {a: b}": "linchpin.yaml:1: the value of store is neither plain nor a list; settings do " +
+			"not nest",
+		"hot-key: [[a]]":   "an element of hot-key is not a plain value",
+		"- store":          `linchpin.yaml:1: want settings, one a line`,
+		"just text":        `linchpin.yaml:1: want settings, one a line`,
+		"store: \"a":       "linchpin.yaml: found unexpected end of stream",
+		"cache-mb: many":   `linchpin.yaml:1: cache-mb is "many", want a whole number`,
+		"history-every: 5": `history-every is "5", which has no unit; write 5s for seconds`,
 	} {
 		_, err := resolve(t, newCommand(), []string{"--config=linchpin.yaml"}, nil, text)
 		require.ErrorContains(t, err, want, text)

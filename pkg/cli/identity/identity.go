@@ -36,7 +36,8 @@ func (f *Flags) AddTo(fs *pflag.FlagSet) {
 	fs.StringVar(&f.files.Cert, "tls-cert", "", "`file` of the user's certificate")
 	fs.StringVar(&f.files.Key, "tls-key", "", "`file` of the certificate's key")
 	fs.StringVar(&f.dir, "certs-dir", "", "use TLS; `directory` of the files made by \"linchpin cert\"")
-	fs.StringVar(&f.user, "user", "", "user `name`, whose certificate in --certs-dir is used if there is no token (default root)")
+	fs.StringVar(&f.user, "user", "", "user `name`, whose certificate in --certs-dir is used if there is no token "+
+		"(default root)")
 	fs.StringVar(&f.bearer, "token-file", "", "`file` of the user's token (default: the variable LINCHPIN_TOKEN)")
 }
 
@@ -66,19 +67,19 @@ func (f *Flags) Options() ([]client.Option, func(), error) {
 	default:
 		return nil, func() {}, nil
 	}
-	keeper, err := certs.Open(certs.Options{Files: files})
+	certificates, err := certs.Open(certs.Options{Files: files})
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := []client.Option{client.WithTLSFunc(keeper.Client)}
+	opts := []client.Option{client.WithTLSFunc(certificates.Client)}
 	if token != nil {
 		if _, err := token(); err != nil {
-			keeper.Close()
+			certificates.Close()
 			return nil, nil, err
 		}
 		opts = append(opts, client.WithAPIToken(func(context.Context) (string, error) { return token() }))
 	}
-	return opts, keeper.Close, nil
+	return opts, certificates.Close, nil
 }
 
 // Args are the flags that were given, as arguments.

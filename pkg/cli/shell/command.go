@@ -39,14 +39,16 @@ func Command(s cli.Streams) *cobra.Command {
   linchpin(txn)> commit
   committed 18ea6a0c3e1a5b7c9f3b2d1e0a4c6f80
 
-In a transaction, lines are operations of "linchpin txn" or commands of data types; status, shards, hot, types, receipts,
+In a transaction, lines are operations of "linchpin txn" or commands of data types; status, shards, hot, types, ` +
+			`receipts,
 waits, snapshot and version run beside it. Outside, several operations with semicolons between them are one transaction.
 
 A syntax error leaves a transaction open. An error of the cluster rolls it back, unless "rollback to" returns to a
 savepoint. A transaction lasts at most one minute, and is never retried.
 
 A backslash at the end of a line continues it, and # begins a comment. "help" lists all commands. The history is a file
-that only you can read; lines that begin with a space, or have a flag named after a password, secret, token or credential,
+that only you can read; lines that begin with a space, or have a flag named after a password, secret, token or ` +
+			`credential,
 are not kept.
 
 If standard input is not a terminal, there is no prompt, and the first error ends the shell with that command's exit

@@ -26,14 +26,20 @@ func init() {
 	quit := &own{"exit", "End the shell", "Ctrl-D and quit end it, too. An open transaction is rolled back.", "exit",
 		func(*Shell, context.Context, []string) error { return errQuit }}
 	commands = map[string]*own{
-		"begin": {"begin [read-only]", "Open a transaction", `The lines that follow are its operations, as in "linchpin txn", or commands of data types, until commit or
+		"begin": {"begin [read-only]", "Open a transaction", `
+The lines that follow are its operations, as in "linchpin txn", or commands of data types, until commit or
 rollback. Keys that it reads are locked; a read-only transaction locks nothing and rejects writes. A transaction lasts
-at most one minute. An error of the cluster rolls it back.`, "begin\nget alice for update\nput alice 12\nadd visits 1\ncommit", (*Shell).begin},
+at most one minute. An error of the cluster rolls it back.`,
+			"begin\nget alice for update\nput alice 12\nadd visits 1\ncommit", (*Shell).begin},
 		"commit": {"commit", "Commit the open transaction", "When it returns, the writes of the transaction are durable.",
 			"commit", (*Shell).commit},
-		"rollback": {"rollback [to NAME]", "Roll the open transaction back, or return to a savepoint", `Without a name nothing of the transaction is applied. With a name its writes since that savepoint are undone, and the
-transaction continues from there, also after an error.`, "savepoint before\nput a 1\nrollback to before", (*Shell).rollback},
-		"savepoint": {"savepoint NAME", "Set a savepoint in the open transaction", `After a savepoint an error such as a failed condition does not roll the transaction back: "rollback to NAME" continues it.
+		"rollback": {"rollback [to NAME]", "Roll the open transaction back, or return to a savepoint", `
+Without a name nothing of the transaction is applied. With a name its writes since that savepoint are undone, and the
+transaction continues from there, also after an error.`,
+			"savepoint before\nput a 1\nrollback to before", (*Shell).rollback},
+		"savepoint": {"savepoint NAME", "Set a savepoint in the open transaction", `
+After a savepoint an error such as a failed condition does not roll the transaction back: ` +
+			`"rollback to NAME" continues it.
 A conflict with an older transaction does.`, "savepoint before", (*Shell).savepoint},
 		"release": {"release NAME", "Remove a savepoint, and those after it", "The writes since the savepoint stay.",
 			"release before", (*Shell).release},
@@ -194,7 +200,7 @@ func (s *Shell) help(ctx context.Context, words []string) error {
 	if o, ok := commands[words[1]]; ok && len(words) == 2 {
 		fmt.Fprintf(s.streams.Out, "%s.\n", o.short)
 		if o.long != "" {
-			fmt.Fprintf(s.streams.Out, "\n%s\n", o.long)
+			fmt.Fprintf(s.streams.Out, "\n%s\n", strings.TrimPrefix(o.long, "\n"))
 		}
 		fmt.Fprintf(s.streams.Out, "\nUsage:\n  %s\n\nExamples:\n  %s\n", o.usage,
 			strings.ReplaceAll(o.example, "\n", "\n  "))
@@ -210,7 +216,8 @@ func (s *Shell) help(ctx context.Context, words []string) error {
 func (s *Shell) overview() error {
 	var b strings.Builder
 	b.WriteString("Type commands as on the command line, without \"linchpin\": put greeting hello\n")
-	b.WriteString("Several operations with semicolons between them are one transaction.\nA backslash at the end of a line continues it.\n\nCommands of the shell:\n")
+	b.WriteString("Several operations with semicolons between them are one transaction.\nA backslash at the end of a " +
+		"line continues it.\n\nCommands of the shell:\n")
 	for _, name := range []string{"begin", "savepoint", "rollback", "release", "commit", "help", "exit"} {
 		fmt.Fprintf(&b, "  %-22s %s\n", commands[name].usage, commands[name].short)
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/server/servertest"
 )
 
-// TestMain is a shell itself if it is told where a node is: the tests on a terminal
+// TestMain is a shell itself if it gets the address of a node: the tests on a terminal
 // run it that way.
 func TestMain(m *testing.M) {
 	if addr := os.Getenv("LINCHPIN_TEST_SHELL"); addr != "" {
@@ -61,7 +61,8 @@ func runScript(t *testing.T, addr, in string) (code int, out, errs string) {
 // TestRedisHabitsInTheShell: its names, in whatever letters.
 func TestRedisHabitsInTheShell(t *testing.T) {
 	addr := serve(t)
-	code, out, errs := runScript(t, addr, "SET a 1\nMULTI\nset b 2\nINCR n\nSADD team ann\nDEL a\nEXEC\nMGET a b n\nmulti\nrm b\ndiscard\nGET b\n")
+	code, out, errs := runScript(t, addr, "SET a 1\nMULTI\nset b 2\nINCR n\nSADD team ann\nDEL a\nEXEC\nMGET a b n\n"+
+		"multi\nrm b\ndiscard\nGET b\n")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "a  (absent)\nb  2\nn  1\ndeleted\n2\n")
 	require.Contains(t, errs, "rolled back: nothing was applied")
@@ -141,7 +142,8 @@ func TestTheFirstErrorEndsAScript(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	addr := serve(t)
-	code, out, errs := runScript(t, addr, "put a 1\n\\output json\nget a\nbegin\nget a\ncommit\n\\output table\n\\hex on\nget 61\n\\hex\n\\timing on\nget a\n")
+	code, out, errs := runScript(t, addr, "put a 1\n\\output json\nget a\nbegin\nget a\ncommit\n\\output table\n\\hex "+
+		"on\nget 61\n\\hex\n\\timing on\nget a\n")
 	require.Equal(t, 0, code, errs)
 	require.Contains(t, out, `"key":"a"`)
 	require.Contains(t, out, `"op":"get"`)

@@ -56,7 +56,7 @@ func openTerminal(t *testing.T, addr, history string) *terminal {
 			}
 		}
 	}()
-	// A shell that hangs is ended, and whoever waits for it is told.
+	// A shell that hangs is ended, and the test fails.
 	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() {
 		late.Stop()
@@ -155,7 +155,8 @@ func TestOnATerminal(t *testing.T) {
 
 	saved, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, "put fruit:apple red\nget fruit:apple\nbegin\nput fruit:apple green\nput fruit:apple ripe\nput\ncommit\n", string(saved))
+	require.Equal(t, "put fruit:apple red\nget fruit:apple\nbegin\nput fruit:apple green\nput fruit:apple ripe\nput\n"+
+		"commit\n", string(saved))
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())

@@ -87,8 +87,10 @@ func TestOperationsComeInOrderWithTheirLines(t *testing.T) {
 
 func TestMistakesNameTheirPlaceAndWhatWasExpected(t *testing.T) {
 	for script, want := range map[string]string{
-		"fetch k":             `line 1, column 1: expected "get", "put", "del", "require", "incr", "add", "scan", "delrange", "expire", "persist", "ttl" or "call", found "fetch"`,
-		`"get" k`:             `line 1, column 1: expected "get", "put", "del", "require", "incr", "add", "scan", "delrange", "expire", "persist", "ttl" or "call", found the quoted word "get"`,
+		"fetch k": `line 1, column 1: expected "get", "put", "del", "require", "incr", "add", "scan", ` +
+			`"delrange", "expire", "persist", "ttl" or "call", found "fetch"`,
+		`"get" k`: `line 1, column 1: expected "get", "put", "del", "require", "incr", "add", "scan", ` +
+			`"delrange", "expire", "persist", "ttl" or "call", found the quoted word "get"`,
 		"get":                 `line 1, column 4: expected a key, found the end of the operation`,
 		"get a b":             `line 1, column 7: expected the end of the operation, found "b"`,
 		"get a for b":         `line 1, column 11: expected "update" after "for", found "b"`,
@@ -96,15 +98,19 @@ func TestMistakesNameTheirPlaceAndWhatWasExpected(t *testing.T) {
 		"put k v if gone":     `line 1, column 12: expected "exists", "absent", "value", "=" or "version", found "gone"`,
 		`put k v "if" absent`: `line 1, column 9: expected the end of the operation, found the quoted word "if"`,
 		"del k if absent":     `line 1, column 10: expected "exists", "value", "=" or "version", found "absent"`,
-		"require k":           `line 1, column 10: expected "exists", "absent", "value", "=" or "version", found the end of the operation`,
+		"require k": `line 1, column 10: expected "exists", "absent", "value", "=" or "version", found the end ` +
+			`of the operation`,
 		"require k version 7": `line 1, column 19: expected a version as in 0.3.1742, found "7"`,
-		"add k":               `line 1, column 6: expected a number from -9223372036854775808 to 9223372036854775807, found the end of the operation`,
-		"incr k 1.5":          `line 1, column 8: expected a number from -9223372036854775808 to 9223372036854775807, found "1.5"`,
-		"scan a":              `line 1, column 7: expected a key to stop at, found the end of the operation`,
-		"scan a b limit 0":    `line 1, column 16: expected a limit from 1 to 10000, found "0"`,
-		"put ключ":            `line 1, column 9: expected a value, found the end of the operation`,
-		`put k a"b`:           `line 1, column 8: a double quote inside a bare word; put the whole word in quotes and write \"`,
-		`put k "a"b`:          `line 1, column 10: expected a space or a semicolon after the closing quote`,
+		"add k": `line 1, column 6: expected a number from -9223372036854775808 to 9223372036854775807, ` +
+			`found the end of the operation`,
+		"incr k 1.5": `line 1, column 8: expected a number from -9223372036854775808 to 9223372036854775807, ` +
+			`found "1.5"`,
+		"scan a":           `line 1, column 7: expected a key to stop at, found the end of the operation`,
+		"scan a b limit 0": `line 1, column 16: expected a limit from 1 to 10000, found "0"`,
+		"put ключ":         `line 1, column 9: expected a value, found the end of the operation`,
+		`put k a"b`: `line 1, column 8: a double quote inside a bare word; put the whole word in quotes and ` +
+			`write \"`,
+		`put k "a"b`: `line 1, column 10: expected a space or a semicolon after the closing quote`,
 		`put k "ab`: `line 1, column 7: the quoted word that starts here has no closing quote or an unknown escape; ` +
 			`escapes are those of Go: \" \\ \n \t \xff \u00e9`,
 		"call k":                 `line 1, column 7: expected TYPE.METHOD, as in set.add, found the end of the operation`,
@@ -112,7 +118,8 @@ func TestMistakesNameTheirPlaceAndWhatWasExpected(t *testing.T) {
 		`call k summary.add 1 x`: `line 1, column 22: expected a number for x, found "x"`,
 		`call k summary.add NaN`: `line 1, column 20: expected a number for x, found "NaN"`,
 		`call k summary.add "1"`: `line 1, column 20: expected a number for x, found the quoted word "1"`,
-		"get a\x01":              `line 1, column 6: '\x01' cannot stand in a bare word; put the word in double quotes and write it as an escape`,
+		"get a\x01": `line 1, column 6: '\x01' cannot stand in a bare word; put the word in double quotes ` +
+			`and write it as an escape`,
 	} {
 		_, err := Parse(script)
 		var e *Error

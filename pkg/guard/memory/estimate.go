@@ -19,8 +19,8 @@ const (
 	numClasses
 )
 
-// Estimates tell how many bytes an answer may have: the most of late. Nobody knows
-// before a transaction has run, and then it is too late to have fewer of them. So
+// Estimates are how many bytes a response may have: the most of recent ones. The size is
+// unknown before a transaction has run, and then it is too late to have fewer of them. So
 // it begins with much, and goes down by half in a time, lest who knows the rule have
 // small ones first and many large ones then.
 type Estimates [numClasses]estimate
@@ -33,7 +33,7 @@ type estimate struct {
 
 // habits are where estimates begin, how far they go down, and how fast. Somewhat
 // arbitrary: a scan reads up to 4 MiB of each shard, and several about four times as much
-// (package shard); and a stream has 4096 calls under way only if their answers are small.
+// (package shard); and a stream has 4096 calls in flight only if their answers are small.
 var habits = [numClasses]struct {
 	first, least int64
 	half         time.Duration

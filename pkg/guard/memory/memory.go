@@ -1,6 +1,6 @@
 // Package memory shares out the memory that a node spends on its callers: on calls
-// that are open, on requests that have not come whole or are under way, and on
-// answers that nobody has read yet. One Budget is a node's; an Account is what one
+// that are open, on requests that are incomplete or in flight, and on
+// responses that the client has not read yet. One Budget is a node's; an Account is what one
 // user has of it on one connection.
 //
 // # Shares
@@ -24,10 +24,10 @@
 // what takes the place of something that was counted: it is never refused.
 //
 // Those that wait stand in a queue for each account, and the queues take turns. Who
-// gives something back hands it to whose turn it is; nobody else wakes up. So what one
+// gives something back hands it to whose turn it is; no other waiter wakes up. So what one
 // user has waiting costs others nothing. In a queue, those that want less may go first,
 // until they have had as much as who wants more. Take does not stand in a queue: it is
-// for what nobody can wait with, such as open calls, of which each is small.
+// for what cannot wait, such as open calls, of which each is small.
 package memory
 
 import (
@@ -48,7 +48,7 @@ const (
 	// Streams are open calls, each with what its transport may hold without being
 	// asked.
 	Streams Kind = iota
-	// Requests are messages that are being read, and transactions under way.
+	// Requests are messages that are being read, and transactions in flight.
 	Requests
 	// Answers have not been read by their client.
 	Answers
@@ -69,7 +69,7 @@ func (k Kind) nouns() string {
 // Budget is a node's. Nil is one without bounds. Its methods may be called by any
 // goroutine.
 type Budget struct {
-	// Process tells how large --memory-budget is of which so many bytes are for callers,
+	// Process returns how large --memory-budget is of which so many bytes are for callers,
 	// 0 if there is none. It is for errors, and may be nil.
 	Process func(callers int64) int64
 
@@ -112,7 +112,7 @@ type Account struct {
 	user *share
 	by   [numKinds]int64
 	// queue are those that wait; turn is the account's place in Budget.waiting, nil if
-	// nobody does.
+	// none waits.
 	queue list.List
 	turn  *list.Element
 }
@@ -230,7 +230,7 @@ func (b *Budget) grant() {
 func (b *Budget) grantOne(a *Account) bool {
 	most := int64(math.MaxInt64)
 	e := a.queue.Front()
-	for range overtaken {
+	for range maxPassed {
 		if e == nil {
 			return false
 		}
@@ -250,10 +250,10 @@ func (b *Budget) grantOne(a *Account) bool {
 	return false
 }
 
-// overtaken is how many that want more may be overtaken at a time. Somewhat arbitrary.
-const overtaken = 8
+// maxPassed is how many waiters that want more a smaller one may pass. Somewhat arbitrary.
+const maxPassed = 8
 
-// leaves takes an account off those that wait, if it has nobody who does.
+// leaves takes an account off those that wait, if none of it waits.
 func (b *Budget) leaves(a *Account) {
 	if a.turn != nil && a.queue.Len() == 0 {
 		b.waiting.Remove(a.turn)
@@ -331,7 +331,7 @@ func closed() *kv.Error { return kv.Errorf(kv.KindCancelled, "the connection is 
 
 // Wait is Take, and waits for room for up to a time, or until ctx ends, behind those of
 // the account that wait already and for no more.
-func (a *Account) Wait(ctx context.Context, k Kind, n int64, patience time.Duration) *kv.Error {
+func (a *Account) Wait(ctx context.Context, k Kind, n int64, timeout time.Duration) *kv.Error {
 	if a == nil {
 		return nil
 	}
@@ -357,7 +357,7 @@ func (a *Account) Wait(ctx context.Context, k Kind, n int64, patience time.Durat
 	b.grantOne(a) // it may be one that those before it let pass
 	b.leaves(a)
 	b.mu.Unlock()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-w.granted:
@@ -377,7 +377,7 @@ func (a *Account) Wait(ctx context.Context, k Kind, n int64, patience time.Durat
 	a.queue.Remove(place)
 	b.leaves(a)
 	defer b.grant()   // who stood behind it may want less
-	if b.fits(a, n) { // it stood too far behind to be asked, or behind one that lets nobody pass
+	if b.fits(a, n) { // it stood too far behind to be asked, or behind one that lets none pass
 		b.count(a, k, n)
 		return nil
 	}
@@ -412,7 +412,8 @@ func (a *Account) Never(k Kind, n int64) *kv.Error {
 func (b *Budget) never(k Kind, n int64) *kv.Error {
 	b.refused[k]++
 	err := &kv.Error{Kind: kv.KindInvalid, Op: -1,
-		Text: fmt.Sprintf("the request or its response takes %d bytes of the node's memory; the limit is %d (--memory-budget)",
+		Text: fmt.Sprintf("the request or its response takes %d bytes of the node's memory; the limit is %d "+
+			"(--memory-budget)",
 			n, b.most()),
 		Hint: "split the request"}
 	if b.Process == nil {
@@ -432,12 +433,14 @@ func (b *Budget) short(a *Account, k Kind, n int64) *kv.Error {
 	b.refused[k]++
 	free := max(b.total-b.used, 0)
 	return &kv.Error{Kind: kv.KindResourceExhausted, Op: -1, RetryAfter: retryAfter,
-		Text: fmt.Sprintf("no memory is left for another %d bytes of this user's %s: the user holds %d bytes, %d of them on this connection; the node's limit is %d, of which %d are free (--memory-budget)",
+		Text: fmt.Sprintf("no memory is left for another %d bytes of this user's %s: the user holds %d bytes, %d of them "+
+			"on this connection; the node's limit is %d, of which %d are free (--memory-budget)",
 			n, k.nouns(), a.user.used, a.conn.share.used, b.total, free),
-		Hint: "a user may hold a quarter of the free memory, and one connection three quarters of that; read responses as they arrive, and send fewer and smaller requests at a time"}
+		Hint: "a user may hold a quarter of the free memory, and one connection three quarters of that; read responses as " +
+			"they arrive, and send fewer and smaller requests at a time"}
 }
 
-// Stats tell what there is.
+// Stats are the budget and its use.
 type Stats struct {
 	// Total is the whole, in bytes, 0 if there are no bounds.
 	Total int64
@@ -446,7 +449,7 @@ type Stats struct {
 	Refused map[string]uint64
 }
 
-// Stats tell what is in use.
+// Stats returns what is in use.
 func (b *Budget) Stats() Stats {
 	s := Stats{Used: map[string]int64{}, Refused: map[string]uint64{}}
 	if b == nil {

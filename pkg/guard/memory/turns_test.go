@@ -119,7 +119,7 @@ func TestWhoseTimeIsUpLooksAgain(t *testing.T) {
 		b := New(1 << 20)
 		a := b.Conn().Account("u")
 		grab(a)
-		for range overtaken {
+		for range maxPassed {
 			go a.Wait(t.Context(), Requests, 1<<17, time.Minute)
 			synctest.Wait()
 		}

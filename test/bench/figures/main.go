@@ -16,7 +16,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/linchpindb/linchpin/pkg/embed/hotornot"
+	"github.com/linchpindb/linchpin/pkg/load/experiment/hotornot"
 	"github.com/linchpindb/linchpin/test/bench/rounds"
 	"github.com/linchpindb/linchpin/tools/generated"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/embed/hotornot"
+	"github.com/linchpindb/linchpin/pkg/load/experiment/hotornot"
 	"github.com/linchpindb/linchpin/test/bench/rounds"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/linchpindb/linchpin/pkg/embed/hotornot"
+	"github.com/linchpindb/linchpin/pkg/load/experiment/hotornot"
 	"github.com/linchpindb/linchpin/test/bench/rounds"
 )
 

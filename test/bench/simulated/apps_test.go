@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linchpindb/linchpin/pkg/load/app"
 	"github.com/linchpindb/linchpin/pkg/shard"
 	"github.com/linchpindb/linchpin/pkg/txn"
-	"github.com/linchpindb/linchpin/pkg/workload/app"
 	"github.com/linchpindb/linchpin/test/bench/simulated"
 )
 

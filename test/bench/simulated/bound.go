@@ -6,8 +6,8 @@ import (
 
 	"github.com/linchpindb/linchpin/pkg/hotshard"
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 	"github.com/linchpindb/linchpin/pkg/txn"
-	"github.com/linchpindb/linchpin/pkg/workload"
 )
 
 // Bound is the greatest throughput that the cores allow, with all cores at work all the time, and with the busiest one.

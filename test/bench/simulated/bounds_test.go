@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/linchpindb/linchpin/pkg/workload/app"
+	"github.com/linchpindb/linchpin/pkg/load/app"
 	"github.com/linchpindb/linchpin/test/bench/simulated"
 )
 

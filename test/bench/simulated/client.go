@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/kv"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/txn"
-	"github.com/linchpindb/linchpin/pkg/workload"
 )
 
 // call is a transaction at its node.

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/linchpindb/linchpin/pkg/hotshard"
+	"github.com/linchpindb/linchpin/pkg/load/app"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 	"github.com/linchpindb/linchpin/pkg/msg"
-	"github.com/linchpindb/linchpin/pkg/workload"
-	"github.com/linchpindb/linchpin/pkg/workload/app"
 	"github.com/linchpindb/linchpin/test/world"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/client"
 	"github.com/linchpindb/linchpin/pkg/history"
 	"github.com/linchpindb/linchpin/pkg/kv"
-	"github.com/linchpindb/linchpin/pkg/workload"
+	"github.com/linchpindb/linchpin/pkg/load/workload"
 	"github.com/linchpindb/linchpin/test/integration/proc"
 )
 
