@@ -270,12 +270,18 @@ func (m *Machine) continueTask(t *exec.Task, s exec.Step) {
 	}
 }
 
-// runLoaded continues the tasks and prepared attempts whose keys, pages or rows have arrived.
+// runLoaded continues the tasks, messages and prepared attempts for which keys, pages, rows or outcomes
+// have arrived.
 func (m *Machine) runLoaded() {
 	for {
 		t := m.exec.Next()
 		if t != nil {
 			m.continueTask(t, exec.Ready)
+			continue
+		}
+		found, ok := m.outcomes.Next()
+		if ok {
+			_ = m.part.OnOutcome(&found) || m.last.OnOutcome(&found)
 			continue
 		}
 		w, ok := m.store.Next()

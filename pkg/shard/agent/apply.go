@@ -7,7 +7,6 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
-	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
@@ -108,18 +107,6 @@ func (p *Participant) recordApplied(pr *prepared) {
 	p.applied = append(p.applied, pr.row.Txn)
 }
 
-// makeVisible turns an effect into a version at the current CSN. The caller holds a reference to the
-// item.
-func (p *Parts) makeVisible(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
-	before, after := p.Store.MakeVisible(it, e)
-	if before.Expires|after.Expires != 0 {
-		p.Expiry.Settle(it.Key, before.Expires, after.Expires, e)
-	}
-	if p.Trace.Visible != nil {
-		p.Trace.Visible(txn, e, after, p.Store.CSN())
-	}
-}
-
 // Recover restores a prepared attempt after a restart: its locks, its intents, and its place in the
 // snapshot-queues. The readers of the last incarnation are not known, so it votes held, and seals
 // only when their leases have ended.
@@ -156,12 +143,6 @@ func (p *Participant) queueNeeds(row *entry.Prepared) []snapshotqueue.Need {
 	}
 	return p.Exec.Changes(row.Effects)
 }
-
-// csnOnly is the change of a piece that writes only on other shards: it raises the CSN of this
-// shard, which is the transaction's causality token. A snapshot round that fixes the CSN must hold
-// it. Otherwise: the round fixes this shard before F(T) and a participant after it; the snapshot
-// contains the update, but its CSN here does not cover the token.
-var csnOnly = []snapshotqueue.Need{{Span: kv.Point(nil), Mode: adt.ModeWrite}}
 
 // RequestUnseal requests that the last agent of a sealed update drop its epoch, because readers have
 // waited for the decision for too long.

@@ -39,7 +39,8 @@ func (p *Participant) onLock(l *msg.Lock) {
 	}
 	// No lock and no state: the version is validated in the deciding step.
 	if l.Optimistic {
-		p.beginTask(&exec.Task{Kind: exec.Optimistic, Txn: l.Txn, Gateway: l.Gateway, User: l.User, Ops: l.Ops, Owner: l})
+		t := &exec.Task{Kind: exec.Optimistic, Txn: l.Txn, Gateway: l.Gateway, User: l.User, Ops: l.Ops, Owner: l}
+		p.OnStep(t, p.Exec.Begin(t))
 		return
 	}
 	a := p.attempts.touch(p.Now, l.Txn, l.Gateway)
@@ -72,7 +73,7 @@ func (p *Participant) onLock(l *msg.Lock) {
 		a.lockTasks = map[uint32]*exec.Task{}
 	}
 	a.lockTasks[l.Number] = t
-	p.beginTask(t)
+	p.OnStep(t, p.Exec.Begin(t))
 }
 
 // newLockResponse addresses a response to a lock request.
@@ -84,11 +85,10 @@ func (p *Participant) newLockResponse(l *msg.Lock, r *msg.LockResponse) *msg.Env
 }
 
 // executeLock executes a request under its locks and responds with results and grants.
-func (p *Participant) executeLock(t *exec.Task) {
+func (p *Participant) executeLock(t *exec.Task) exec.Step {
 	x, step := p.Exec.Run(t)
 	if step != exec.Ready {
-		p.OnStep(t, step)
-		return
+		return step
 	}
 	// A response above the size limit is a failure.
 	f := x.Failure
@@ -97,7 +97,7 @@ func (p *Participant) executeLock(t *exec.Task) {
 	}
 	if f != nil {
 		p.rejectLock(t, f)
-		return
+		return exec.Waiting
 	}
 	reply := &msg.LockResponse{Results: x.Results, Receipt: p.Exec.Receipt(t), Index: p.Store.CSN()}
 	l := t.Owner.(*msg.Lock)
@@ -117,6 +117,7 @@ func (p *Participant) executeLock(t *exec.Task) {
 	}
 	p.Exec.Drop(t)
 	p.Send(p.newLockResponse(l, reply))
+	return exec.Waiting
 }
 
 func grantMsg(g locktable.Grant) msg.Grant {

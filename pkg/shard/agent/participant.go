@@ -37,7 +37,7 @@ func New(p Parts, cfg Config) (*Participant, *LastAgent) {
 	part := &Participant{Parts: p, cfg: cfg, stats: stats, latencies: times,
 		attempts: newAttempts(), deadline: deadline{step.Never}}
 	part.ended.Init(p.Now, cfg.Ended)
-	return part, &LastAgent{Parts: p, cfg: cfg, stats: stats, latencies: times, part: part, deadline: deadline{step.Never}}
+	return part, &LastAgent{replies: replies{p}, cfg: cfg, stats: stats, latencies: times, part: part, deadline: deadline{step.Never}}
 }
 
 // Receive handles a message. It reports false if the message is not for this role.
@@ -65,18 +65,36 @@ func (p *Participant) Receive(m *msg.Envelope) bool {
 	return true
 }
 
-// OnStep continues a task of this role at the step that it has reached.
+// OnStep continues a task of this role from the step that it has reached, until it waits or has ended.
 func (p *Participant) OnStep(t *exec.Task, s exec.Step) {
+	for s != exec.Waiting {
+		s = p.advance(t, s)
+	}
+}
+
+// advance handles one step of a task and returns the next one: Waiting if the task waits or has ended.
+func (p *Participant) advance(t *exec.Task, s exec.Step) exec.Step {
 	switch {
 	case s == exec.Ready && t.Kind == exec.Prepare:
-		p.executePrepare(t)
+		return p.executePrepare(t)
 	case s == exec.Ready:
-		p.executeLock(t)
-	case s == exec.Refused && t.Kind == exec.Prepare:
+		return p.executeLock(t)
+	case t.Kind == exec.Prepare:
 		p.rejectPrepareTask(t, t.Failure)
-	case s == exec.Refused:
+	default:
 		p.rejectLock(t, t.Failure)
 	}
+	return exec.Waiting
+}
+
+// OnOutcome continues a prepare request for which the log was read. It reports false if the message is
+// not for this role.
+func (p *Participant) OnOutcome(f *outcome.Found) bool {
+	q, ok := f.Waiter.(*msg.Prepare)
+	if ok {
+		p.onPrepareOutcome(q, f)
+	}
+	return ok
 }
 
 // TakeApplied returns the transactions that were applied since the last call. The caller aborts
@@ -141,9 +159,6 @@ func (p *Participant) ReportWait(t *exec.Task, r msg.Receipt) {
 	m.Body = w
 	p.Urgent(m)
 }
-
-// beginTask starts a task and continues it as far as possible.
-func (p *Participant) beginTask(t *exec.Task) { p.OnStep(t, p.Exec.Begin(t)) }
 
 func (p *Participant) reportWait(t *exec.Task) {
 	if t != nil {

@@ -3,8 +3,12 @@ package agent
 import (
 	"time"
 
+	"github.com/linchpindb/linchpin/pkg/adt"
+	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/contention"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/expiry"
@@ -81,4 +85,47 @@ func (p *Parts) worstReceipt(r msg.Receipt, txn kv.TxnRef) msg.Receipt {
 		return r
 	}
 	return msg.Worst(r, p.Queue.Receipt(p.Now, txn))
+}
+
+// makeVisible turns an effect into a version at the current CSN. The caller holds a reference to the
+// item.
+func (p *Parts) makeVisible(txn kv.TxnRef, it *mvcc.Item, e *entry.Effect) {
+	before, after := p.Store.MakeVisible(it, e)
+	if before.Expires|after.Expires != 0 {
+		p.Expiry.Settle(it.Key, before.Expires, after.Expires, e)
+	}
+	if p.Trace.Visible != nil {
+		p.Trace.Visible(txn, e, after, p.Store.CSN())
+	}
+}
+
+// csnOnly is the change of a piece that writes only on other shards: it raises the CSN of this
+// shard, which is the transaction's causality token. A snapshot round that fixes the CSN must hold
+// it. Otherwise: the round fixes this shard before F(T) and a participant after it; the snapshot
+// contains the update, but its CSN here does not cover the token.
+var csnOnly = []snapshotqueue.Need{{Span: kv.Point(nil), Mode: adt.ModeWrite}}
+
+// failureOf returns the failure of an executed piece, nil for none. A response that exceeds the
+// client's limit, together with the results of the votes, is a failure: the commit would be made and
+// the client could not receive its results.
+func failureOf(x *mvcc.Execution, votedBytes int, maxResponse uint32) *msg.Failure {
+	if x.Failure != nil || maxResponse == 0 {
+		return x.Failure
+	}
+	return msg.ResponseTooLarge(votedBytes+msg.ResponseBytes(x.Results), maxResponse)
+}
+
+// validate returns the failure of a piece that was executed with failure f, nil for none. A stale
+// read takes precedence over f, because the client may have caused f by what it read: the attempt is
+// then retried instead of failing. again is the number of results that belong to reads which were
+// executed only to be validated.
+func (p *Parts) validate(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (again int, _ *msg.Failure) {
+	if f != nil && p.Mutants.Has(mutant.FailuresUnvalidated) {
+		return 0, f
+	}
+	again, stale := p.Exec.ValidateReads(t, x.Results)
+	if stale != nil {
+		return again, stale
+	}
+	return again, f
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/mvcc"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/locktable"
+	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
@@ -54,37 +55,27 @@ func (pr *prepared) areItemsLoaded() bool {
 	return !slices.ContainsFunc(pr.items, func(it *mvcc.Item) bool { return !it.Loaded })
 }
 
-// onPrepare locks, validates grants and conditions, executes, writes intents and votes. It rejects a
-// late copy: one of an id that has committed or was applied here, of an attempt or commit that has
-// ended here, or of an earlier incarnation. Memory knows only the newest of these; if it may be
-// incomplete, the log is read first.
+// onPrepare locks, validates grants and conditions, executes, writes intents and votes; it rejects a late
+// copy (mayPrepare).
 func (p *Participant) onPrepare(q *msg.Prepare) {
 	if p.handleRepeatedPrepare(q) {
 		return
 	}
-	// History: the attempt is applied and acknowledged, and the record is deleted; then a late copy
-	// of its prepare request arrives. Without this check it would prepare again, and the last agent
-	// would answer its vote with an abort of what has committed.
-	f := p.Outcomes.Finished(q.Txn.TxnID)
-	if p.hasCommitted(q.Txn, f.Applied, f.Committed) {
-		p.rejectPrepare(q, supersededFailure(f.Fingerprint, q.Fingerprint))
-		return
-	}
-	// The commit may have been rejected here before, as a participant or, with another role of this
-	// shard, as the last agent.
-	closed := p.attemptFailure(q.Txn, p.ended.HasCommit(q.Txn, q.CommitID))
-	if closed == nil {
-		closed, _ = p.Outcomes.FindAbort(q.CommitID)
-	}
-	switch {
-	case closed != nil:
-		p.rejectPrepare(q, closed)
-	case q.Piece.Incarnation != p.Inc:
-		p.rejectPrepare(q, msg.Fail(msg.ReasonIncarnation, kv.KindAborted, "the shard has restarted"))
-	case p.Outcomes.IsComplete(q.Txn.TxnID):
+	p.answerPrepare(q, p.mayPrepare(q, nil))
+}
+
+// answerPrepare begins or rejects a prepare request, or has the log read for it.
+func (p *Participant) answerPrepare(q *msg.Prepare, v verdict) {
+	switch v.answer {
+	case permitted:
 		p.beginPrepare(q)
+	case uncertain:
+		p.Outcomes.LookUp(q.Txn.TxnID, q)
+	// This shard decides another commit of the attempt, which may hold locks here: they stay.
+	case competing:
+		p.sendNoVote(q, v.failure, msg.Receipt{})
 	default:
-		p.prepareAfterLookup(q)
+		p.rejectPrepare(q, v.failure)
 	}
 }
 
@@ -112,37 +103,26 @@ func (p *Participant) handleRepeatedPrepare(q *msg.Prepare) bool {
 	return true
 }
 
-// prepareAfterLookup prepares if the log shows that the transaction has not been applied or
-// committed here. A copy of the request, or a decision, may arrive while the log is read, so these
-// are checked again.
-func (p *Participant) prepareAfterLookup(q *msg.Prepare) {
-	p.Outcomes.LookUp(q.Txn.TxnID, func(o *entry.Outcome, err error) {
-		a := p.attempts.byRef[q.Txn]
-		switch {
-		// Another copy of the request was quicker.
-		case a != nil && (a.prepared != nil || a.preparing != nil):
-		// The last agent has aborted the commit meanwhile, so it needs no vote.
-		case p.attemptFailure(q.Txn, p.ended.HasCommit(q.Txn, q.CommitID)) != nil:
-		case err != nil:
-			p.rejectPrepare(q, msg.FailureOf(err))
-		case p.hasCommitted(q.Txn, o.Applied, o.Committed):
-			p.rejectPrepare(q, supersededFailure(o.Fingerprint, q.Fingerprint))
-		default:
-			p.beginPrepare(q)
-		}
-	})
+// onPrepareOutcome continues a prepare request for which the log was read. A copy of the request, or a
+// decision, may have arrived meanwhile.
+func (p *Participant) onPrepareOutcome(q *msg.Prepare, f *outcome.Found) {
+	a := p.attempts.byRef[q.Txn]
+	switch {
+	// Another copy of the request was quicker.
+	case a != nil && (a.prepared != nil || a.preparing != nil):
+	// The last agent has aborted the commit meanwhile, so it needs no vote.
+	case p.ended.HasCommit(q.Txn, q.CommitID):
+	case f.Err != nil:
+		p.rejectPrepare(q, msg.FailureOf(f.Err))
+	default:
+		p.answerPrepare(q, p.mayPrepare(q, f))
+	}
 }
 
-// beginPrepare starts the piece: it waits for its keys and locks, then executePrepare runs. A
-// prepare request is rejected if
-//   - this shard decides another commit of the same attempt, or
-//   - a grant of the transaction was broken. If another transaction wrote in between, what was read
-//     is not current.
+// beginPrepare starts the piece: it waits for its keys and locks, then executePrepare runs. The request
+// is rejected if a grant of the transaction was broken: if another transaction wrote in between, what was
+// read is not current.
 func (p *Participant) beginPrepare(q *msg.Prepare) {
-	if p.decidesOther(q.Txn, q.CommitID) {
-		p.sendNoVote(q, concurrentCommitFailure(), msg.Receipt{})
-		return
-	}
 	if !p.holdsGrants(q.Txn, q.Piece.Incarnation, q.Piece.Grants()) {
 		p.rejectPrepare(q, staleGrantFailure())
 		return
@@ -153,17 +133,16 @@ func (p *Participant) beginPrepare(q *msg.Prepare) {
 	a.preparing = &exec.Task{Kind: exec.Prepare, Txn: q.Txn, Gateway: q.CommitID.Gateway, User: q.User, Ops: q.Piece.Ops,
 		Seen: q.Piece.Seen(), Request: locktable.Request{Begun: q.Begun}, Owner: q, NoWait: q.NoWait,
 		Admitted: len(q.Piece.Grants()) > 0, Spans: true}
-	p.beginTask(a.preparing)
+	p.OnStep(a.preparing, p.Exec.Begin(a.preparing))
 }
 
 // executePrepare runs the piece under its locks. In one step it writes the intents and the prepared
 // row with all locks, and votes. The vote leaves when the row is durable.
-func (p *Participant) executePrepare(t *exec.Task) {
+func (p *Participant) executePrepare(t *exec.Task) exec.Step {
 	a, q := p.attempts.byRef[t.Txn], t.Owner.(*msg.Prepare)
 	x, step := p.Exec.Run(t)
 	if step != exec.Ready {
-		p.OnStep(t, step)
-		return
+		return step
 	}
 	// The first `again` results belong to reads that were executed for validation only; the vote
 	// must not contain them.
@@ -173,7 +152,7 @@ func (p *Participant) executePrepare(t *exec.Task) {
 	}
 	if f != nil {
 		p.rejectPrepareTask(t, f)
-		return
+		return exec.Waiting
 	}
 	// From here on the attempt is prepared, and nothing may fail. A scan that stopped at its limit
 	// releases the rest of its range.
@@ -210,31 +189,7 @@ func (p *Participant) executePrepare(t *exec.Task) {
 	if p.Mutants.Has(mutant.ReadLocksReleasedAtVote) {
 		p.Locks.ReleaseReads(t.Txn)
 	}
-}
-
-// failureOf returns the failure of an executed piece, nil for none. A response that exceeds the
-// client's limit, together with the results of the votes, is a failure: the commit would be made and
-// the client could not receive its results.
-func failureOf(x *mvcc.Execution, votedBytes int, maxResponse uint32) *msg.Failure {
-	if x.Failure != nil || maxResponse == 0 {
-		return x.Failure
-	}
-	return msg.ResponseTooLarge(votedBytes+msg.ResponseBytes(x.Results), maxResponse)
-}
-
-// validate returns the failure of a piece that was executed with failure f, nil for none. A stale
-// read takes precedence over f, because the client may have caused f by what it read: the attempt is
-// then retried instead of failing. again is the number of results that belong to reads which were
-// executed only to be validated.
-func (p *Parts) validate(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (again int, _ *msg.Failure) {
-	if f != nil && p.Mutants.Has(mutant.FailuresUnvalidated) {
-		return 0, f
-	}
-	again, stale := p.Exec.ValidateReads(t, x.Results)
-	if stale != nil {
-		return again, stale
-	}
-	return again, f
+	return exec.Waiting
 }
 
 // logLocks adds all locks of the attempt to the prepared row. After a restart they are acquired
@@ -342,6 +297,15 @@ func (p *Participant) repeatVotes() {
 			p.sendVote(a, true)
 		default:
 			p.schedule(pr.nextVote)
+		}
+	}
+}
+
+// rejectSuperseded votes no for the other attempts of a committed transaction that are preparing.
+func (p *Participant) rejectSuperseded(txn kv.TxnRef) {
+	for _, a := range p.attempts.others(txn) {
+		if a.preparing != nil {
+			p.rejectPrepareTask(a.preparing, supersededFailure(0, 0))
 		}
 	}
 }
