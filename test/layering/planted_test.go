@@ -60,6 +60,7 @@ func all(t *testing.T, tree *layering.Tree) []string {
 	bad = append(bad, tree.Inits()...)
 	bad = append(bad, tree.Columns()...)
 	bad = append(bad, tree.Circles()...)
+	bad = append(bad, tree.Recursions()...)
 	return append(bad, tree.Comments()...)
 }
 
@@ -130,7 +131,10 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 			"\n"},
 			"pkg/kv/wide_test.go:3: 121 columns"},
 		"files that call each other in a circle": {circle(11), "pkg/kv: 11 files call each other in a circle"},
-		"a package called util":                  {map[string]string{"pkg/node/util/u.go": "// Package util is useful.\npackage util\n"}, "name the package after what it knows"},
+		"a function of the commit path that reaches itself": {map[string]string{"pkg/shard/agent/a.go": "// Package agent is.\n" +
+			"package agent\n\ntype T struct{}\n\nfunc (t T) a() { b(t) }\n\nfunc b(t T) { func() { t.a() }() }\n"},
+			"pkg/shard/agent: a function reaches itself: T.a b"},
+		"a package called util": {map[string]string{"pkg/node/util/u.go": "// Package util is useful.\npackage util\n"}, "name the package after what it knows"},
 		"helpers in a directory of another name": {map[string]string{"pkg/node/x/u.go": "// Package helpers helps.\npackage helpers\n"},
 			`not "helpers"`},
 		"a package without a comment": {map[string]string{"pkg/node/node.go": "package node\n"},

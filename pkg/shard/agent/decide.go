@@ -60,7 +60,7 @@ func (l *LastAgent) tryDecide(rec *record.Record) exec.Step {
 // holdsReadLocks reports whether the grants on which the piece relies have been held without
 // interruption.
 func (l *LastAgent) holdsReadLocks(rec *record.Record) bool {
-	return l.part.holdsGrants(rec.Txn, l.Inc, rec.Request.Piece.Grants()) || l.Mutants.Has(mutant.GrantsUncheckedByLast)
+	return l.HoldsGrants(rec.Txn, l.Inc, rec.Request.Piece.Grants()) || l.Mutants.Has(mutant.GrantsUncheckedByLast)
 }
 
 // validate is [Parts.validate] for a piece that is decided here: a lost lock, too, takes precedence
@@ -98,7 +98,7 @@ func (l *LastAgent) decide(t *exec.Task) exec.Step {
 	// Another attempt of the transaction may be prepared here: with --commit-order parallel, or
 	// through another gateway.
 	if f == nil {
-		f = l.part.otherPreparedFailure(t.Txn)
+		f = l.otherPreparedFailure(t.Txn)
 	}
 	switch {
 	case f != nil:
@@ -216,7 +216,7 @@ func (l *LastAgent) abort(rec *record.Record, f *msg.Failure) {
 	// Before the record is cleared: a participant whose vote is in flight needs the decision, too.
 	recipients := rec.DecisionRecipients()
 	_, receipt, seen := rec.VoteSummary()
-	receipt = l.worstReceipt(receipt, rec.Txn)
+	receipt = l.WorstReceipt(receipt, rec.Txn)
 	t := taskOf(rec)
 	if t != nil {
 		receipt = msg.Worst(receipt, l.receipt(t))
@@ -229,7 +229,7 @@ func (l *LastAgent) abort(rec *record.Record, f *msg.Failure) {
 	l.stats.CountAbort(f)
 	l.part.releaseReadLocks(rec.Txn)
 	// A late prepare request for this shard (--commit-order parallel) must not prepare.
-	l.part.ended.AddCommit(l.Now, rec.Txn, rec.CommitID)
+	l.Ended.AddCommit(l.Now, rec.Txn, rec.CommitID)
 	a := l.newResponse(rec.Txn, rec.CommitID)
 	a.Failure, a.Receipt, a.Seen = f, receipt.OrNil(), seen
 	l.sendDecisions(rec.Txn, rec.CommitID, recipients, false)
@@ -274,16 +274,6 @@ func (l *LastAgent) OnFreed(f *snapshotqueue.FreedPiece) {
 		x.heldReceipt = f
 	}
 	l.OnStep(t, l.Exec.Acquire(t))
-}
-
-// rejectCommit aborts a commit while another one of the attempt is undecided here. The abort is
-// remembered, so that a late copy is rejected even after the other one has ended.
-func (l *LastAgent) rejectCommit(user kv.Account, commit kv.CommitID) *msg.Failure {
-	f := concurrentCommitFailure()
-	if !l.Mutants.Has(mutant.ConcurrentCommitNotAborted) {
-		l.Outcomes.Abort(user, commit, f)
-	}
-	return f
 }
 
 // AbortSuperseded aborts the other attempts of a transaction that has committed. None of them is

@@ -4,6 +4,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
+	"github.com/linchpindb/linchpin/pkg/shard/attempt"
 	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 	"github.com/linchpindb/linchpin/pkg/shard/record"
 )
@@ -58,28 +59,32 @@ type verdict struct {
 // Before a message of a gateway is rejected because of an abort, the log is read if memory is incomplete,
 // or the message is of another incarnation. History: an earlier incarnation commits; the response is lost;
 // the gateway sends the request again. The client must receive the result, and only the log has it.
-func (l *LastAgent) mayCommit(x *commitRef, found *outcome.Found) verdict {
+func (p *Parts) mayCommit(x *commitRef, found *outcome.Found) verdict {
 	id := x.txn.TxnID
-	f, complete := l.Outcomes.Finished(id), l.Outcomes.IsComplete(id)
+	f, complete := p.Outcomes.Finished(id), p.Outcomes.IsComplete(id)
 	if x.needsResult {
-		complete = complete && x.known.Incarnation == l.Inc
+		complete = complete && x.known.Incarnation == p.Inc
 	}
 	// What has finished since the log was read is in the result, too (LookUp).
 	if found != nil {
 		f, complete = found.Finished(), true
 	}
-	aborted := l.Outcomes.CommitFailure(x.txn, x.commit, x.user, x.known)
-	if x.needsResult && found == nil && l.Mutants.Has(mutant.LateCommitRequestWins) {
+	aborted := p.Outcomes.CommitFailure(x.txn, x.commit, x.user, x.known)
+	if x.needsResult && found == nil && p.Mutants.Has(mutant.LateCommitRequestWins) {
 		aborted = nil
 	}
+	isCompeting := p.isOtherRecord(p.Records.Get(x.txn), x.commit) || p.participatesInOther(x.txn, x.commit)
 	switch {
-	case f.Committed != 0 || f.Applied != 0 && !l.Mutants.Has(mutant.AttemptsIndependent):
+	// To a participant any reason is an abort. This one is remembered.
+	case isCompeting && !x.needsResult:
+		return verdict{answer: competing, failure: concurrentCommitFailure()}
+	case f.Committed != 0 || f.Applied != 0 && !p.Mutants.Has(mutant.AttemptsIndependent):
 		return verdict{finished, supersededFailure(f.Fingerprint, x.fingerprint), f.Committed}
-	case !complete && x.needsResult && (aborted == nil || !l.Mutants.Has(mutant.PresumedWithoutLookup)):
+	case !complete && x.needsResult && (aborted == nil || !p.Mutants.Has(mutant.PresumedWithoutLookup)):
 		return verdict{answer: uncertain}
 	case aborted != nil:
 		return verdict{answer: closed, failure: aborted}
-	case l.isOtherCommit(l.Records.Get(x.txn), x.commit) || l.part.participatesInOther(x.txn, x.commit):
+	case isCompeting:
 		return verdict{answer: competing, failure: concurrentCommitFailure()}
 	case !complete:
 		return verdict{answer: uncertain}
@@ -93,12 +98,12 @@ func (l *LastAgent) mayCommit(x *commitRef, found *outcome.Found) verdict {
 // History: the attempt is applied and acknowledged, and its record is deleted; then a late copy of its
 // prepare request arrives. If it were prepared again, the last agent would answer the vote with an abort
 // of what has committed.
-func (p *Participant) mayPrepare(q *msg.Prepare, found *outcome.Found) verdict {
+func (p *Parts) mayPrepare(q *msg.Prepare, found *outcome.Found) verdict {
 	f := p.Outcomes.Finished(q.Txn.TxnID)
 	if found != nil {
 		f = found.Finished()
 	}
-	aborted := p.attemptFailure(q.Txn, p.ended.HasCommit(q.Txn, q.CommitID))
+	aborted := p.AttemptFailure(q.Txn, p.Ended.HasCommit(q.Txn, q.CommitID))
 	// With another role of this shard, as the last agent.
 	if aborted == nil {
 		aborted, _ = p.Outcomes.FindAbort(q.CommitID)
@@ -159,22 +164,22 @@ func concurrentCommitFailure() *msg.Failure {
 	return msg.Fail(msg.ReasonRival, kv.KindAborted, "another commit of the transaction is in flight")
 }
 
-// isOtherCommit reports whether a record, which may be nil, belongs to another commit of its
+// isOtherRecord reports whether a record, which may be nil, belongs to another commit of its
 // attempt.
-func (l *LastAgent) isOtherCommit(rec *record.Record, commit kv.CommitID) bool {
-	return rec != nil && rec.CommitID != commit && !l.Mutants.Has(mutant.VoteOfAnyCommit)
+func (p *Parts) isOtherRecord(rec *record.Record, commit kv.CommitID) bool {
+	return rec != nil && rec.CommitID != commit && !p.Mutants.Has(mutant.VoteOfAnyCommit)
 }
 
-// isOtherCommit reports whether an attempt, which may be nil, is prepared or preparing for another
+// isOtherAttempt reports whether an attempt, which may be nil, is prepared or preparing for another
 // commit.
-func (p *Participant) isOtherCommit(a *attempt, commit kv.CommitID) bool {
-	return a.isOtherCommit(commit) && !p.Mutants.Has(mutant.PromiseOfAnyCommit)
+func (p *Parts) isOtherAttempt(a *attempt.Attempt, commit kv.CommitID) bool {
+	return a.IsOtherCommit(commit) && !p.Mutants.Has(mutant.PromiseOfAnyCommit)
 }
 
 // participatesInOther reports whether the shard is a participant of another commit of the attempt.
 // The shard must not decide this one then.
-func (p *Participant) participatesInOther(txn kv.TxnRef, commit kv.CommitID) bool {
-	return p.attempts.byRef[txn].isOtherCommit(commit) && !p.Mutants.Has(mutant.LastAgentsIndependent)
+func (p *Parts) participatesInOther(txn kv.TxnRef, commit kv.CommitID) bool {
+	return p.Attempts.Get(txn).IsOtherCommit(commit) && !p.Mutants.Has(mutant.LastAgentsIndependent)
 }
 
 // decidesOther reports whether the shard is the last agent of another commit of the attempt. The
@@ -188,9 +193,37 @@ func (p *Parts) decidesOther(txn kv.TxnRef, commit kv.CommitID) bool {
 // undecided: it may commit. A committed attempt need not be looked for. A piece is not accepted
 // after a commit of its id, and AbortSuperseded ends the pieces that were accepted before, in the
 // same step (Check verifies that).
-func (p *Participant) otherPreparedFailure(txn kv.TxnRef) *msg.Failure {
-	if p.attempts.hasOtherPrepared(txn) && !p.Mutants.Has(mutant.AttemptsIndependent) {
+func (p *Parts) otherPreparedFailure(txn kv.TxnRef) *msg.Failure {
+	if p.Attempts.HasOtherPrepared(txn) && !p.Mutants.Has(mutant.AttemptsIndependent) {
 		return concurrentCommitFailure()
 	}
 	return nil
+}
+
+// rejectCommit aborts a commit while another one of the attempt is undecided here. The abort is
+// remembered, so that a late copy is rejected even after the other one has ended.
+func (p *Parts) rejectCommit(user kv.Account, commit kv.CommitID) *msg.Failure {
+	f := concurrentCommitFailure()
+	if !p.Mutants.Has(mutant.ConcurrentCommitNotAborted) {
+		p.Outcomes.Abort(user, commit, f)
+	}
+	return f
+}
+
+// cancelFailure is the failure of a cancelled commit. If another commit of the transaction is in
+// flight, the result is not a final abort: that one may still commit.
+func (p *Parts) cancelFailure(txn kv.TxnRef, commit kv.CommitID) *msg.Failure {
+	f := p.otherPreparedFailure(txn)
+	if f != nil {
+		return f
+	}
+	if p.participatesInOther(txn, commit) {
+		return concurrentCommitFailure()
+	}
+	return CancelledFailure()
+}
+
+// CancelledFailure is the failure of a transaction that its gateway has aborted.
+func CancelledFailure() *msg.Failure {
+	return msg.Fail(msg.ReasonCancelled, kv.KindAborted, "the transaction's gateway aborted it")
 }

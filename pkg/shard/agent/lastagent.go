@@ -121,12 +121,6 @@ func (l *LastAgent) EndStep() { l.pendingPool.EndStep() }
 // Stats returns the counters of both roles. The caller drains the samples.
 func (l *LastAgent) Stats() *Stats { return l.stats }
 
-func (l *LastAgent) reportWait(t *exec.Task) {
-	if t != nil {
-		l.part.ReportWait(t, l.receipt(t))
-	}
-}
-
 // receipt returns the longest wait of a piece, for locks or for readers.
 func (l *LastAgent) receipt(t *exec.Task) msg.Receipt {
 	r, x := l.Exec.Receipt(t), pendingOf(t)
@@ -135,6 +129,3 @@ func (l *LastAgent) receipt(t *exec.Task) msg.Receipt {
 	}
 	return r
 }
-
-// HasRecords reports whether there are records.
-func (l *LastAgent) HasRecords() bool { return l.Records.Len() > 0 }

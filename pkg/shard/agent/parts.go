@@ -12,25 +12,18 @@ import (
 	"github.com/linchpindb/linchpin/pkg/shard/contention"
 	"github.com/linchpindb/linchpin/pkg/shard/exec"
 	"github.com/linchpindb/linchpin/pkg/shard/expiry"
-	"github.com/linchpindb/linchpin/pkg/shard/locktable"
-	"github.com/linchpindb/linchpin/pkg/shard/outcome"
+	"github.com/linchpindb/linchpin/pkg/shard/interactive"
 	"github.com/linchpindb/linchpin/pkg/shard/record"
 	"github.com/linchpindb/linchpin/pkg/shard/step"
-	"github.com/linchpindb/linchpin/pkg/shard/store"
 	"github.com/linchpindb/linchpin/pkg/snapshotqueue"
 )
 
 // Parts are the components of the shard that both roles share.
 type Parts struct {
-	*step.Env
-	Store    *store.Store
-	Locks    *locktable.Table
-	Queue    *snapshotqueue.Queue
-	Exec     *exec.Executor
-	Heat     *contention.Part
-	Expiry   *expiry.Deadlines
-	Outcomes *outcome.Outcomes
-	Records  *record.Table
+	*interactive.Requests
+	Heat    *contention.Part
+	Expiry  *expiry.Deadlines
+	Records *record.Table
 }
 
 // Config has the times and bounds of both roles.
@@ -39,8 +32,6 @@ type Config struct {
 	// doubles up to Liveness, which is also the silence after which a vote is requested or a push is
 	// sent.
 	Repeat, Liveness time.Duration
-	// Ended bounds the attempts that are remembered as ended without a record.
-	Ended int
 	// FixedUnseal: the time for which a reader waits before it requests an unseal is configured, not
 	// derived from measurements.
 	FixedUnseal bool
@@ -76,16 +67,6 @@ func (d *deadline) schedule(when int64) { d.next = min(d.next, when) }
 
 // Next is when Tick has something to do.
 func (d *deadline) Next() int64 { return d.next }
-
-// worstReceipt returns r, or the receipt of the time for which readers have held the transaction
-// here, if that is longer.
-func (p *Parts) worstReceipt(r msg.Receipt, txn kv.TxnRef) msg.Receipt {
-	nanos, _ := p.Queue.HeldTime(p.Now, txn)
-	if nanos == 0 {
-		return r
-	}
-	return msg.Worst(r, p.Queue.Receipt(p.Now, txn))
-}
 
 // makeVisible turns an effect into a version at the current CSN. The caller holds a reference to the
 // item.
@@ -128,4 +109,9 @@ func (p *Parts) validate(t *exec.Task, x *mvcc.Execution, f *msg.Failure) (again
 		return again, stale
 	}
 	return again, f
+}
+
+// staleGrantFailure is the failure of an attempt that has lost a grant.
+func staleGrantFailure() *msg.Failure {
+	return msg.Fail(msg.ReasonStaleGrant, kv.KindAborted, "the transaction lost a read lock")
 }

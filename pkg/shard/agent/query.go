@@ -18,7 +18,7 @@ func (l *LastAgent) onCancel(c *msg.CancelRequest) {
 		l.resendResponse(refOfCancel(c))
 		return
 	// The cancelled commit is not the recorded one, which continues.
-	case l.isOtherCommit(rec, c.CommitID):
+	case l.isOtherRecord(rec, c.CommitID):
 		l.respondAborted(refOfCancel(c), l.rejectCommit(c.User, c.CommitID))
 		return
 	case rec != nil:
@@ -26,24 +26,6 @@ func (l *LastAgent) onCancel(c *msg.CancelRequest) {
 		return
 	}
 	l.cancelUnknown(c, l.mayCommit(refOfCancel(c), nil))
-}
-
-// cancelFailure is the failure of a cancelled commit. If another commit of the transaction is in
-// flight, the result is not a final abort: that one may still commit.
-func (l *LastAgent) cancelFailure(txn kv.TxnRef, commit kv.CommitID) *msg.Failure {
-	f := l.part.otherPreparedFailure(txn)
-	if f != nil {
-		return f
-	}
-	if l.part.participatesInOther(txn, commit) {
-		return concurrentCommitFailure()
-	}
-	return CancelledFailure()
-}
-
-// CancelledFailure is the failure of a transaction that its gateway has aborted.
-func CancelledFailure() *msg.Failure {
-	return msg.Fail(msg.ReasonCancelled, kv.KindAborted, "the transaction's gateway aborted it")
 }
 
 // cancelUnknown cancels a commit without a record. The commit request may be in flight, so the abort

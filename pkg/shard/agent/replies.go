@@ -4,6 +4,7 @@ import (
 	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/shard/outcome"
 )
 
 // commitRef is the commit that a message to the last agent names, with what the message states about it.
@@ -105,3 +106,22 @@ func (r *replies) respondQuery(q *msg.QueryTxn, a *msg.QueryTxnResponse) {
 	m.Body = a
 	r.Send(m)
 }
+
+// resendResponse sends the result of a commit again, from the log.
+func (r *replies) resendResponse(to *commitRef) { r.Outcomes.LookUp(to.txn.TxnID, to) }
+
+func (r *replies) onResendOutcome(to *commitRef, f *outcome.Found) {
+	o := f.Outcome
+	// The low watermark has passed the id, and its row is deleted. Memory may still know the commit,
+	// without its results.
+	if f.Err == nil && o.Committed == 0 {
+		made := r.Outcomes.Finished(to.txn.TxnID)
+		o = &entry.Outcome{Committed: made.Committed, Fingerprint: made.Fingerprint, ResultsLost: true}
+	}
+	if f.Err == nil && o.Committed != 0 {
+		r.respondFinished(to, o)
+	}
+}
+
+// HasRecords reports whether there are records.
+func (r *replies) HasRecords() bool { return r.Records.Len() > 0 }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"github.com/linchpindb/linchpin/pkg/entry"
 	"github.com/linchpindb/linchpin/pkg/kv"
 	"github.com/linchpindb/linchpin/pkg/msg"
 	"github.com/linchpindb/linchpin/pkg/mutant"
@@ -45,13 +44,13 @@ func (l *LastAgent) answerRequest(p *msg.CommitRequest, v verdict) {
 func (l *LastAgent) handleRepeatedRequest(p *msg.CommitRequest) bool {
 	rec := l.Records.Get(p.Txn)
 	switch {
-	case rec == nil || rec.State == record.Seen && !l.isOtherCommit(rec, p.CommitID):
+	case rec == nil || rec.State == record.Seen && !l.isOtherRecord(rec, p.CommitID):
 		return false
 	// The response was lost.
 	case rec.State == record.Committed:
 		l.resendResponse(refOfRequest(p))
 	// Another gateway commits the same attempt: rejected until that one is decided.
-	case l.isOtherCommit(rec, p.CommitID):
+	case l.isOtherRecord(rec, p.CommitID):
 		l.respondAborted(refOfRequest(p), l.rejectCommit(p.User, p.CommitID))
 	// The transaction was wounded after the first copy.
 	case p.NoWait && !rec.NoWait:
@@ -59,7 +58,8 @@ func (l *LastAgent) handleRepeatedRequest(p *msg.CommitRequest) bool {
 		t := taskOf(rec)
 		l.OnStep(t, l.Exec.Wound(t))
 	default:
-		l.reportWait(taskOf(rec))
+		t := taskOf(rec)
+		l.ReportWait(t, l.receipt(t))
 	}
 	return true
 }
@@ -76,22 +76,6 @@ func (l *LastAgent) onRequestOutcome(p *msg.CommitRequest, f *outcome.Found) {
 	case f.Err != nil:
 	default:
 		l.answerRequest(p, l.mayCommit(refOfRequest(p), f))
-	}
-}
-
-// resendResponse sends the result of a commit again, from the log.
-func (l *LastAgent) resendResponse(to *commitRef) { l.Outcomes.LookUp(to.txn.TxnID, to) }
-
-func (l *LastAgent) onResendOutcome(to *commitRef, f *outcome.Found) {
-	o := f.Outcome
-	// The low watermark has passed the id, and its row is deleted. Memory may still know the commit,
-	// without its results.
-	if f.Err == nil && o.Committed == 0 {
-		made := l.Outcomes.Finished(to.txn.TxnID)
-		o = &entry.Outcome{Committed: made.Committed, Fingerprint: made.Fingerprint, ResultsLost: true}
-	}
-	if f.Err == nil && o.Committed != 0 {
-		l.respondFinished(to, o)
 	}
 }
 
@@ -122,7 +106,7 @@ func (l *LastAgent) acceptRequest(p *msg.CommitRequest) {
 	rec.NextRepeat = l.Now + int64(l.cfg.Liveness)
 	l.schedule(rec.NextRepeat)
 	// The locks under which the transaction read here may have been broken before this request.
-	if !l.part.holdsGrants(p.Txn, p.Piece.Incarnation, p.Piece.Grants()) {
+	if !l.HoldsGrants(p.Txn, p.Piece.Incarnation, p.Piece.Grants()) {
 		l.abort(rec, staleGrantFailure())
 		return
 	}

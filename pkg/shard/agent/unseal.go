@@ -16,6 +16,7 @@ package agent
 
 import (
 	"github.com/linchpindb/linchpin/pkg/msg"
+	"github.com/linchpindb/linchpin/pkg/mutant"
 	"github.com/linchpindb/linchpin/pkg/shard/record"
 )
 
@@ -33,6 +34,10 @@ func (l *LastAgent) onUnseal(u *msg.Unseal) {
 // dropEpoch drops the epochs. A piece that waits for its locks with all votes must wait for a vote
 // again.
 func (l *LastAgent) dropEpoch(rec *record.Record, u *msg.Unseal) {
+	// A planted fault: the drop of a commit that no other message has named is forgotten.
+	if l.Mutants.Has(mutant.DropForgotten) && rec.State == record.Seen && len(rec.Voters()) == 0 {
+		l.Records.Remove(rec)
+	}
 	rec.DropEpoch(u.Shard, u.Epoch, l.Mutants)
 	if rec.State == record.Ready && !rec.AllSealed(l.Mutants) {
 		l.returnToPending(rec)

@@ -30,20 +30,20 @@ import (
 // or waits for the log.
 func (l *LastAgent) recordFor(x *commitRef, waiter any) *record.Record {
 	rec := l.Records.Get(x.txn)
-	isSame := rec != nil && !l.isOtherCommit(rec, x.commit)
 	switch {
-	case isSame && rec.State == record.Committed:
+	case l.isOtherRecord(rec, x.commit):
+	case rec != nil && rec.State == record.Committed:
 		l.sendDecision(x, true)
+		return nil
 	// The message names an earlier incarnation. A commit of that one has a record or an outcome in
 	// the log until this participant acknowledges it, so the commit did not happen.
 	case x.known.Incarnation != l.Inc && !l.Mutants.Has(mutant.IncarnationIgnored):
 		l.sendDecision(x, false)
-	case isSame:
+		return nil
+	case rec != nil:
 		return rec
-	default:
-		return l.recordIf(l.mayCommit(x, nil), x, waiter)
 	}
-	return nil
+	return l.recordIf(l.mayCommit(x, nil), x, waiter)
 }
 
 // recordIf creates the record of a commit that may be made. Otherwise it sends the abort to the

@@ -92,10 +92,6 @@ func (r *Record) AllSealed(broken mutant.Set) bool {
 // are still in flight. A drop is never undone: a delayed copy of an older unseal request does not
 // lower it.
 func (r *Record) DropEpoch(s kv.ShardID, epoch kv.Epoch, broken mutant.Set) {
-	// Before the commit request arrives, the record exists only for this and for votes.
-	if r.Request == nil && broken.Has(mutant.DropForgotten) {
-		return
-	}
 	if r.dropped == nil {
 		r.dropped = make(map[kv.ShardID]kv.Epoch, 1)
 	}

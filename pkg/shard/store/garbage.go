@@ -40,7 +40,7 @@ func (s *Store) HasGarbage() bool {
 // collect deletes the replaced versions that cannot be read any more.
 func (s *Store) collect() {
 	s.lastCollection, s.lastSafePoint = s.env.Now, s.LowWatermark()
-	s.env.Out.Entries = append(s.env.Out.Entries, s.garbage.Collect(s.LowWatermark(), s.retainedCSNs())...)
+	s.env.Log.Append(s.garbage.Collect(s.LowWatermark(), s.retainedCSNs())...)
 }
 
 // sweeps is the state of the sweep, which searches all versions of the shard and then all pages, in batches,

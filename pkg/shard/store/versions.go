@@ -85,11 +85,11 @@ func (s *Store) encodeRowNow(it *mvcc.Item, row *entry.Entry, v *entry.Value) (l
 func (s *Store) placeRow(it *mvcc.Item, row entry.Entry, over bool) bool {
 	// The entry of this step has not left the shard yet, so it can be replaced in place.
 	if over && it.Step == s.env.Steps && !s.cfg.NoCombining {
-		s.env.Out.Entries[it.EntryIndex] = row
+		s.env.Log.Replace(it.EntryIndex, row)
 		return true
 	}
-	s.env.Write(row)
-	it.Step, it.EntryIndex = s.env.Steps, len(s.env.Out.Entries)-1
+	s.env.Log.Append(row)
+	it.Step, it.EntryIndex = s.env.Steps, s.env.Log.Last()
 	return false
 }
 
@@ -145,10 +145,7 @@ func (s *Store) deferEncoding(it *mvcc.Item, calls []msg.Call) {
 func (s *Store) EncodeDeferred() {
 	for i := range s.deferred {
 		l := &s.deferred[i]
-		// A row with a value was replaced by one that is encoded already.
-		if e := &s.env.Out.Entries[l.place]; e.Value == nil {
-			e.Value = s.encodeRow(l)
-		}
+		s.env.Log.Encode(l.place, func() []byte { return s.encodeRow(l) })
 		l.item.Settle()
 	}
 	s.deferred = step.Emptied(s.deferred)
